@@ -1,0 +1,55 @@
+# The front door; Meson does the work. `make help` lists what there is.
+PREFIX ?= /usr/local
+FUZZ_SECONDS ?= 60
+OPTIONS := --prefix=$(PREFIX) -Dwerror=$(if $(filter true,$(CI)),true,false)
+SANITIZE := -Db_sanitize=address,undefined -Db_lundef=false
+
+.PHONY: build asan install deps test-deps try test bench fuzz format lint clean help
+
+build: ## the release build, in build/ (the default)
+	@tools/setup build $(OPTIONS)
+	@ninja -C build --quiet
+
+asan: ## the build with sanitizers that unit tests use, in build-asan/
+	@CC=clang tools/setup build-asan $(OPTIONS) $(SANITIZE) -Dtests=true -Ddebug=true -Doptimization=1
+	@ninja -C build-asan --quiet
+
+install: build ## installs program, manual pages and completions (PREFIX=, DESTDIR=)
+	@meson install -C build --no-rebuild --quiet
+
+deps: ## installs what the build needs
+	@tools/install-deps build
+
+test-deps:
+	@tools/install-deps build test
+
+try: deps ## builds, and shows the stacks of a running bundled program
+	@$(MAKE) --no-print-directory build
+	@tools/try build
+
+test: test-deps ## everything: format, lint, unit tests with sanitizers, end-to-end tests
+	@$(MAKE) --no-print-directory build asan
+	@tests/run
+
+bench: test-deps ## measures (bench/)
+	@$(MAKE) --no-print-directory build
+	@bench/run build
+
+fuzz: test-deps ## fuzzes each target for FUZZ_SECONDS (60) and keeps what it finds in its corpus
+	@CC=clang tools/setup build-fuzz $(OPTIONS) $(SANITIZE) -Dfuzz=true
+	@ninja -C build-fuzz --quiet
+	@tools/fuzz build-fuzz $(FUZZ_SECONDS)
+
+format: ## formats all C files
+	@tools/format
+
+lint: ## checks format, includes and notes left behind
+	@tools/format --check
+	@tools/lint
+	@tools/check-includes
+
+clean: ## removes the build directories
+	rm -rf build build-asan build-fuzz build-cross-*
+
+help: ## this text
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 18

@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: Apache-2.0
+# Completion for bash. Options come from the program's own help, so they are never stale.
+
+_culprit()
+{
+	local word=${COMP_WORDS[COMP_CWORD]} command=${COMP_WORDS[1]} choices
+	COMPREPLY=()
+	if [ "$COMP_CWORD" -eq 1 ]; then
+		choices="$("${COMP_WORDS[0]}" help 2>/dev/null | sed -n 's/^  \([a-z]*\) .*/\1/p')"
+		mapfile -t COMPREPLY < <(compgen -W "$choices --help --version" -- "$word")
+		return
+	fi
+	if [[ $word == -* ]]; then
+		choices="$("${COMP_WORDS[0]}" "$command" -h 2>/dev/null |
+			grep -o '^ *\(-[a-z], \)\?--[a-z-]*' | grep -o -- '--[a-z-]*')"
+		mapfile -t COMPREPLY < <(compgen -W "$choices" -- "$word")
+		return
+	fi
+	case $command in
+	help)
+		choices="$("${COMP_WORDS[0]}" help 2>/dev/null | sed -n 's/^  \([a-z]*\) .*/\1/p')"
+		mapfile -t COMPREPLY < <(compgen -W "$choices" -- "$word")
+		;;
+	stack)
+		mapfile -t COMPREPLY < <(compgen -W "$(cd /proc && echo [0-9]*)" -- "$word")
+		;;
+	*)
+		mapfile -t COMPREPLY < <(compgen -f -- "$word")
+		;;
+	esac
+}
+complete -o filenames -F _culprit culprit

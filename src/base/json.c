@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/json.h"
+
+#include "base/buf.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct json json_to_buf(struct buf *buf)
+{
+	return (struct json){.buf = buf};
+}
+
+struct json json_to_file(FILE *file)
+{
+	return (struct json){.file = file};
+}
+
+static void put(struct json *j, const char *bytes, size_t size)
+{
+	if (j->file)
+		fwrite(bytes, 1, size, j->file);
+	else
+		buf_append(j->buf, bytes, size);
+}
+
+static void put_text(struct json *j, const char *text)
+{
+	put(j, text, strlen(text));
+}
+
+/* One whole value, or the opening of one. */
+static void value(struct json *j, const char *text)
+{
+	if (j->comma)
+		put_text(j, ",");
+	put_text(j, text);
+	j->comma = true;
+}
+
+void json_begin_object(struct json *j)
+{
+	value(j, "{");
+	j->comma = false;
+}
+
+void json_end_object(struct json *j)
+{
+	put_text(j, "}");
+	j->comma = true;
+}
+
+void json_begin_array(struct json *j)
+{
+	value(j, "[");
+	j->comma = false;
+}
+
+void json_end_array(struct json *j)
+{
+	put_text(j, "]");
+	j->comma = true;
+}
+
+/* The length of the UTF-8 sequence at s (RFC 3629: shortest form, no surrogates); 0 where it is
+   none. The terminating NUL is no continuation byte, so the end of the string is never passed. */
+static size_t utf8_length(const unsigned char *s)
+{
+	unsigned char low = 0x80, high = 0xbf;
+	size_t length, i;
+
+	if (s[0] < 0x80)
+		return 1;
+	if (s[0] < 0xc2 || s[0] > 0xf4)
+		return 0;
+	length = s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : 4;
+	if (s[0] == 0xe0)
+		low = 0xa0;
+	else if (s[0] == 0xed)
+		high = 0x9f;
+	else if (s[0] == 0xf0)
+		low = 0x90;
+	else if (s[0] == 0xf4)
+		high = 0x8f;
+	if (s[1] < low || s[1] > high)
+		return 0;
+	for (i = 2; i < length; i++)
+		if ((s[i] & 0xc0) != 0x80)
+			return 0;
+	return length;
+}
+
+static void put_escaped(struct json *j, unsigned char c)
+{
+	static const char escapes[] = "\"\"\\\\\bb\ff\nn\rr\tt";
+	const char *e;
+	char text[8];
+
+	for (e = escapes; *e; e += 2) {
+		if ((unsigned char)e[0] == c) {
+			snprintf(text, sizeof(text), "\\%c", e[1]);
+			put_text(j, text);
+			return;
+		}
+	}
+	snprintf(text, sizeof(text), "\\u%04x", c);
+	put_text(j, text);
+}
+
+static void put_quoted(struct json *j, const char *text)
+{
+	const unsigned char *s = (const unsigned char *)text;
+	const unsigned char *plain = s; /* start of what is copied as it stands */
+	size_t length;
+
+	put_text(j, "\"");
+	while (*s) {
+		length = utf8_length(s);
+		if (length && *s >= 0x20 && *s != '"' && *s != '\\') {
+			s += length;
+			continue;
+		}
+		put(j, (const char *)plain, (size_t)(s - plain));
+		if (length)
+			put_escaped(j, *s);
+		else
+			put_text(j, "\xef\xbf\xbd");
+		plain = ++s;
+	}
+	put(j, (const char *)plain, (size_t)(s - plain));
+	put_text(j, "\"");
+}
+
+void json_key(struct json *j, const char *key)
+{
+	value(j, "");
+	put_quoted(j, key);
+	put_text(j, ":");
+	j->comma = false;
+}
+
+void json_string(struct json *j, const char *text)
+{
+	if (!text) {
+		json_null(j);
+		return;
+	}
+	value(j, "");
+	put_quoted(j, text);
+}
+
+void json_u64(struct json *j, uint64_t number)
+{
+	char text[24];
+
+	snprintf(text, sizeof(text), "%" PRIu64, number);
+	value(j, text);
+}
+
+void json_i64(struct json *j, int64_t number)
+{
+	char text[24];
+
+	snprintf(text, sizeof(text), "%" PRId64, number);
+	value(j, text);
+}
+
+void json_address(struct json *j, uint64_t number)
+{
+	char text[24];
+
+	snprintf(text, sizeof(text), "\"0x%" PRIx64 "\"", number);
+	value(j, text);
+}
+
+void json_double(struct json *j, double number)
+{
+	char text[40];
+
+	if (!isfinite(number)) {
+		json_null(j);
+		return;
+	}
+	snprintf(text, sizeof(text), "%.15g", number);
+	if (strtod(text, NULL) != number)
+		snprintf(text, sizeof(text), "%.17g", number);
+	value(j, text);
+}
+
+void json_bool(struct json *j, bool yes)
+{
+	value(j, yes ? "true" : "false");
+}
+
+void json_null(struct json *j)
+{
+	value(j, "null");
+}
+
+void json_newline(struct json *j)
+{
+	put_text(j, "\n");
+	j->comma = false;
+}

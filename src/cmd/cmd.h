@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * A command is a function that gets its own name in argv[0] and returns the
+ * exit status. Here, and only here, errors are printed.
+ */
+struct args;
+struct err;
+
+enum {
+	CMD_OK = 0,
+	CMD_FAILED = 1, /* could not do the work; one line on stderr says why */
+	CMD_USAGE = 2,  /* asked wrongly */
+};
+
+struct command {
+	const char *name, *summary;
+	int (*run)(int argc, char **argv);
+};
+
+/* All commands, in the order in which help lists them; ends with an empty entry. */
+extern const struct command commands[];
+
+/* The command of this name, or NULL. */
+const struct command *command_find(const char *name);
+
+int cmd_stack(int argc, char **argv);
+int cmd_check(int argc, char **argv);
+int cmd_list(int argc, char **argv);
+int cmd_help(int argc, char **argv);
+
+/* Reads the options of a command. Returns -1 to go on; anything else is the exit status,
+   after help or the error was printed. */
+int cmd_parse(struct args *args, int argc, char **argv);
+
+/* Prints "culprit stack: text" on stderr, frees the error, returns CMD_FAILED. */
+int cmd_fail(const char *command, struct err *e);
+
+/* Prints "culprit stack: text (see culprit stack -h)" on stderr, returns CMD_USAGE. */
+int cmd_misused(const char *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Ends output on stdout: CMD_FAILED, with a line on stderr, where it could not all be written. */
+int cmd_finish(const char *command, int status);

@@ -1,0 +1,398 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * `culprit list`: asks the machine for each thing that a command may want. An
+ * event is opened rather than looked up, because only that tells the truth in
+ * containers and virtual machines. What is missing names what provides it.
+ */
+#include "cmd/cmd.h"
+
+#include "base/args.h"
+#include "base/buf.h"
+#include "base/cachedir.h"
+#include "base/err.h"
+#include "base/json.h"
+#include "base/term.h"
+
+#include <errno.h>
+#include <glob.h>
+#include <inttypes.h>
+#include <linux/perf_event.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+enum capability { SYS_PTRACE = 19, SYS_ADMIN = 21, PERFMON = 38, BPF = 39 };
+
+struct ability {
+	const char *name;
+	bool available;
+	char state[160];
+	char fix[200]; /* "" where nothing is missing */
+};
+
+struct machine {
+	struct utsname kernel;
+	long cpus;
+	uint64_t capabilities; /* effective */
+	int paranoid; /* kernel.perf_event_paranoid; meaningless where the kernel has none */
+	bool has_perf;
+	struct ability events[8], abilities[8];
+	size_t event_count, ability_count;
+};
+
+static void set_text(char *out, size_t size, const char *text)
+{
+	snprintf(out, size, "%s", text);
+}
+
+static void set(struct ability *a, bool available, const char *state, const char *fix)
+{
+	a->available = available;
+	set_text(a->state, sizeof(a->state), state);
+	set_text(a->fix, sizeof(a->fix), fix);
+}
+
+static bool read_number(const char *path, int *out)
+{
+	FILE *file = fopen(path, "re");
+	bool read = file && fscanf(file, "%d", out) == 1;
+
+	if (file)
+		fclose(file);
+	return read;
+}
+
+static uint64_t read_capabilities(void)
+{
+	FILE *file = fopen("/proc/self/status", "re");
+	uint64_t set_bits = 0;
+	char line[256];
+
+	while (file && fgets(line, sizeof(line), file))
+		if (sscanf(line, "CapEff: %" SCNx64, &set_bits) == 1)
+			break;
+	if (file)
+		fclose(file);
+	return set_bits;
+}
+
+static bool may(const struct machine *m, enum capability which)
+{
+	return m->capabilities >> which & 1;
+}
+
+/* Events */
+
+struct event {
+	const char *name;
+	uint32_t type;
+	uint64_t config;
+};
+
+static const struct event event_table[] = {
+	{"cycles", PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES},
+	{"instructions", PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS},
+	{"cpu-clock", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK},
+	{"task-clock", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK},
+	{"page-faults", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS},
+	{"context-switches", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CONTEXT_SWITCHES},
+};
+
+/* 0 where the event can be opened for this process, else the error number. */
+static int try_event(const struct event *event, bool user_only)
+{
+	struct perf_event_attr attr = {
+		.type = event->type,
+		.size = sizeof(attr),
+		.config = event->config,
+		.disabled = 1,
+		.exclude_kernel = user_only,
+		.exclude_hv = user_only,
+	};
+	long fd = syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+
+	if (fd < 0)
+		return errno;
+	close((int)fd);
+	return 0;
+}
+
+static void explain_event(const struct machine *m, struct ability *a, int error)
+{
+	char state[160];
+
+	switch (error) {
+	case ENOENT:
+	case ENODEV:
+	case EOPNOTSUPP:
+		set(a, false, "this machine has no such counter",
+		    "in a virtual machine: expose the CPU's counters (qemu -cpu host,pmu=on; "
+		    "a bare-metal instance)");
+		return;
+	case ENOSYS:
+		set(a, false, "this kernel has no perf events",
+		    "a kernel with CONFIG_PERF_EVENTS=y");
+		return;
+	case EACCES:
+	case EPERM:
+		if (m->paranoid > 2) {
+			snprintf(state, sizeof(state), "kernel.perf_event_paranoid is %d",
+				 m->paranoid);
+			set(a, false, state, "sudo sysctl kernel.perf_event_paranoid=2");
+		} else {
+			set(a, false, "refused by a security filter, as containers have",
+			    "docker run --cap-add PERFMON --security-opt seccomp=unconfined ...");
+		}
+		return;
+	default:
+		snprintf(state, sizeof(state), "perf_event_open: %s", strerror(error));
+		set(a, false, state, "see dmesg for the reason");
+	}
+}
+
+static void probe_event(struct machine *m, const struct event *event)
+{
+	struct ability *a = &m->events[m->event_count++];
+	int error = try_event(event, false);
+
+	a->name = event->name;
+	if (!error) {
+		set(a, true, "user and kernel code", "");
+		return;
+	}
+	if (error == EACCES || error == EPERM)
+		error = try_event(event, true);
+	if (error)
+		explain_event(m, a, error);
+	else
+		set(a, true, "user code only",
+		    "for kernel code: sudo sysctl kernel.perf_event_paranoid=1");
+}
+
+/* Abilities */
+
+static struct ability *ability_new(struct machine *m, const char *name)
+{
+	struct ability *a = &m->abilities[m->ability_count++];
+
+	a->name = name;
+	return a;
+}
+
+static void probe_paranoid(struct machine *m)
+{
+	static const char *const meanings[] = {
+		"-1: everything", "0: everything but raw tracepoints",
+		"1: own processes, with the kernel", "2: own processes, user code only"};
+	struct ability *a = ability_new(m, "perf events");
+	char state[160];
+
+	if (!m->has_perf) {
+		set(a, false, "this kernel has no perf events",
+		    "a kernel with CONFIG_PERF_EVENTS=y");
+		return;
+	}
+	if (m->paranoid > 2)
+		snprintf(state, sizeof(state), "perf_event_paranoid %d: none", m->paranoid);
+	else
+		snprintf(state, sizeof(state), "perf_event_paranoid %s",
+			 meanings[m->paranoid < -1 ? 0 : m->paranoid + 1]);
+	if (may(m, PERFMON) || may(m, SYS_ADMIN)) {
+		snprintf(state + strlen(state), sizeof(state) - strlen(state),
+			 " (this user: everything)");
+		set(a, true, state, "");
+	} else {
+		set(a, m->paranoid <= 2, state,
+		    m->paranoid > 2 ? "sudo sysctl kernel.perf_event_paranoid=2"
+		    : m->paranoid > 0
+			    ? "for all processes: sudo sysctl kernel.perf_event_paranoid=0"
+			    : "");
+	}
+}
+
+static void probe_ptrace(struct machine *m)
+{
+	struct ability *a = ability_new(m, "ptrace");
+	int scope = 0;
+
+	read_number("/proc/sys/kernel/yama/ptrace_scope", &scope);
+	if (scope >= 3)
+		set(a, false, "yama ptrace_scope 3: no process at all",
+		    "boot without kernel.yama.ptrace_scope=3 (it cannot be lowered while running)");
+	else if (may(m, SYS_PTRACE))
+		set(a, true, "any process", "");
+	else if (scope == 0)
+		set(a, true, "own processes", "for those of other users: run culprit with sudo");
+	else
+		set(a, false,
+		    scope == 1 ? "yama ptrace_scope 1: only processes started by culprit"
+			       : "yama ptrace_scope 2: only with CAP_SYS_PTRACE",
+		    "sudo sysctl kernel.yama.ptrace_scope=0, or run culprit with sudo");
+}
+
+static void probe_capability(struct machine *m, const char *name, enum capability which,
+			     const char *gives)
+{
+	struct ability *a = ability_new(m, name);
+	bool has = may(m, which) || (which != SYS_PTRACE && may(m, SYS_ADMIN));
+	char fix[200];
+
+	snprintf(fix, sizeof(fix),
+		 "sudo culprit ..., or sudo setcap %s+ep \"$(command -v culprit)\"", name);
+	set(a, has, gives, has ? "" : fix);
+}
+
+static void probe_btf(struct machine *m)
+{
+	struct ability *a = ability_new(m, "BTF");
+
+	if (!access("/sys/kernel/btf/vmlinux", R_OK))
+		set(a, true, "the kernel describes its types", "");
+	else
+		set(a, false, "the kernel does not describe its types",
+		    "a kernel with CONFIG_DEBUG_INFO_BTF=y");
+}
+
+static void probe_debuginfod(struct machine *m)
+{
+	struct ability *a = ability_new(m, "debuginfod");
+	const char *urls = getenv("DEBUGINFOD_URLS");
+	glob_t found = {0};
+	bool system_wide;
+
+	if (urls && *urls) {
+		set(a, true, urls, "");
+		return;
+	}
+	system_wide = !glob("/etc/debuginfod/*.urls", 0, NULL, &found);
+	globfree(&found);
+	set(a, false, "DEBUGINFOD_URLS is not set",
+	    system_wide ? "export DEBUGINFOD_URLS=\"$(cat /etc/debuginfod/*.urls)\""
+			: "export DEBUGINFOD_URLS=https://debuginfod.elfutils.org");
+}
+
+static void probe_cache(struct machine *m)
+{
+	struct ability *a = ability_new(m, "cache");
+	struct buf path = {0};
+	struct err *e = cachedir_path(&path);
+
+	if (e)
+		set(a, false, err_text(e), "export XDG_CACHE_HOME=DIRECTORY");
+	else
+		set(a, true, buf_text(&path), "");
+	err_free(e);
+	buf_free(&path);
+}
+
+static void probe_machine(struct machine *m)
+{
+	size_t i;
+
+	uname(&m->kernel);
+	m->cpus = sysconf(_SC_NPROCESSORS_ONLN);
+	m->capabilities = read_capabilities();
+	m->has_perf = read_number("/proc/sys/kernel/perf_event_paranoid", &m->paranoid);
+	for (i = 0; i < sizeof(event_table) / sizeof(event_table[0]); i++)
+		probe_event(m, &event_table[i]);
+	probe_paranoid(m);
+	probe_ptrace(m);
+	probe_capability(m, "cap_sys_ptrace", SYS_PTRACE, "stacks of other users' processes");
+	probe_capability(m, "cap_perfmon", PERFMON, "events of all processes and of the kernel");
+	probe_capability(m, "cap_bpf", BPF, "walking stacks in the kernel");
+	probe_btf(m);
+	probe_debuginfod(m);
+	probe_cache(m);
+}
+
+/* Printing */
+
+static void print_text(const char *title, const struct ability *a, size_t count)
+{
+	const char *plain = term_style(STDOUT_FILENO, TERM_PLAIN);
+
+	printf("\n%s%s%s\n", term_style(STDOUT_FILENO, TERM_BOLD), title, plain);
+	for (; count; count--, a++) {
+		printf("  %s%-3s%s  %-17s %s\n",
+		       term_style(STDOUT_FILENO, a->available ? TERM_GREEN : TERM_YELLOW),
+		       a->available ? "yes" : "no", plain, a->name, a->state);
+		if (*a->fix)
+			printf("       %17s %s%s%s\n", a->available ? "more by:" : "get it by:",
+			       term_style(STDOUT_FILENO, TERM_CYAN), a->fix, plain);
+	}
+}
+
+static void print_json(struct json *j, const char *key, const struct ability *a, size_t count)
+{
+	json_key(j, key);
+	json_begin_array(j);
+	for (; count; count--, a++) {
+		json_begin_object(j);
+		json_key(j, "name");
+		json_string(j, a->name);
+		json_key(j, "available");
+		json_bool(j, a->available);
+		json_key(j, "state");
+		json_string(j, a->state);
+		json_key(j, "fix");
+		json_string(j, *a->fix ? a->fix : NULL);
+		json_end_object(j);
+	}
+	json_end_array(j);
+}
+
+static void print_machine_json(const struct machine *m)
+{
+	struct json j = json_to_file(stdout);
+
+	json_begin_object(&j);
+	json_key(&j, "machine");
+	json_string(&j, m->kernel.machine);
+	json_key(&j, "cpus");
+	json_i64(&j, m->cpus);
+	json_key(&j, "kernel");
+	json_string(&j, m->kernel.release);
+	print_json(&j, "events", m->events, m->event_count);
+	print_json(&j, "abilities", m->abilities, m->ability_count);
+	json_end_object(&j);
+	json_newline(&j);
+}
+
+int cmd_list(int argc, char **argv)
+{
+	bool json = false;
+	const struct arg options[] = {
+		{0, "json", NULL, "print JSON", ARG_FLAG, &json},
+		{0},
+	};
+	struct args args = {
+		.command = "list",
+		.usage = "[--json]",
+		.summary =
+			"Shows the events and abilities of this machine, and what would enable the "
+			"rest.",
+		.options = options,
+		.examples = "  culprit list\n"
+			    "  culprit list --json | jq '.events[] | select(.available) | .name'\n",
+	};
+	int status = cmd_parse(&args, argc, argv);
+	struct machine m = {0};
+
+	if (status >= 0)
+		return status;
+	if (args.count)
+		return cmd_misused("list", "unexpected argument '%.64s'", args.operands[0]);
+	probe_machine(&m);
+	if (json) {
+		print_machine_json(&m);
+	} else {
+		printf("%s, %ld CPUs, Linux %s\n", m.kernel.machine, m.cpus, m.kernel.release);
+		print_text("events", m.events, m.event_count);
+		print_text("abilities", m.abilities, m.ability_count);
+	}
+	return cmd_finish("list", CMD_OK);
+}

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cmd/cmd.h"
+
+#include <stdio.h>
+#include <string.h>
+
+const struct command commands[] = {
+#ifdef CULPRIT_STACK
+	{"stack", "the call stacks of a running process, now", cmd_stack},
+#endif
+#ifdef CULPRIT_CHECK
+	{"check", "how well a binary can be unwound", cmd_check},
+#endif
+	{"list", "the events and abilities of this machine, and what would enable the rest",
+	 cmd_list},
+	{"help", "the manual page of a command", cmd_help},
+	{0},
+};
+
+const struct command *command_find(const char *name)
+{
+	const struct command *c;
+
+	for (c = commands; c->name; c++)
+		if (!strcmp(c->name, name))
+			return c;
+	return NULL;
+}
+
+#define NAME_MAX_COMPARED 16
+
+/* How many letters must be changed, added or left out to get from a to b. */
+static size_t distance(const char *a, const char *b)
+{
+	size_t row[NAME_MAX_COMPARED + 1], width = strlen(b), i, j;
+
+	for (j = 0; j <= width; j++)
+		row[j] = j;
+	for (i = 0; a[i]; i++) {
+		size_t diagonal = row[0];
+
+		row[0] = i + 1;
+		for (j = 1; j <= width; j++) {
+			size_t change = diagonal + (a[i] != b[j - 1]);
+
+			diagonal = row[j];
+			if (row[j - 1] < row[j])
+				row[j] = row[j - 1];
+			row[j]++;
+			if (change < row[j])
+				row[j] = change;
+		}
+	}
+	return row[width];
+}
+
+static int unknown_command(const char *name)
+{
+	const struct command *c, *nearest = NULL;
+	size_t best = 3; /* farther than two letters is no slip of the finger */
+
+	for (c = commands; strlen(name) <= NAME_MAX_COMPARED && c->name; c++) {
+		size_t d = distance(name, c->name);
+
+		if (d < best && d < strlen(c->name)) {
+			best = d;
+			nearest = c;
+		}
+	}
+	if (nearest)
+		return cmd_misused(NULL, "unknown command '%s', did you mean '%s'?", name,
+				   nearest->name);
+	return cmd_misused(NULL, "unknown command '%.64s'", name);
+}
+
+int main(int argc, char **argv)
+{
+	static char help_name[] = "help";
+	char *help[] = {help_name, NULL};
+	const struct command *command;
+
+	if (argc < 2)
+		return cmd_misused(NULL, "which command?");
+	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))
+		return cmd_help(1, help);
+	if (!strcmp(argv[1], "--version")) {
+		puts("culprit " CULPRIT_VERSION);
+		return cmd_finish(NULL, CMD_OK);
+	}
+	if (argv[1][0] == '-')
+		return cmd_misused(NULL, "unknown option '%s'", argv[1]);
+	command = command_find(argv[1]);
+	if (!command)
+		return unknown_command(argv[1]);
+	return command->run(argc - 1, argv + 1);
+}

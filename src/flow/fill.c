@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Code that nothing was seen to reach: targets of jump tables, procedures that
+ * are only called through pointers, what follows a call that may not return.
+ *
+ * The frame of such code is inferred from what it does next. It is followed
+ * with a blank state, in which SP, FP and the stack words are symbols, until
+ *
+ *   - it returns: then SP there is the CFA, the words that were loaded into FP
+ *     and the link register are the places where they were saved, and all of
+ *     that is known relative to SP here; or
+ *   - it arrives at code whose state is known: then the state here is that one,
+ *     shifted by what SP moved in between; or
+ *   - neither: then it is a procedure if it looks like one, else it continues
+ *     the nearest code before it that jumps through a table or calls.
+ */
+#include <string.h>
+
+#include "flow/region.h"
+#include "isa/insn.h"
+
+#define PROBE_INSNS 600
+#define PROBE_WAYS 24
+#define BACK_INSNS 65536
+
+enum probe_end { PROBE_NOTHING, PROBE_RETURNS, PROBE_JOINS };
+
+struct probe {
+	enum probe_end end;
+	struct frame_state state; /* where it ended */
+	uint32_t joined;          /* state of the code it arrived at */
+	bool uses_frame;          /* reads or writes a frame that it did not set up */
+};
+
+struct way {
+	uint64_t at;
+	struct frame_state state;
+};
+
+static bool touches_frame(const struct isa *isa, const struct frame_state *s, const struct insn *insn)
+{
+	for (unsigned i = 0; i < insn->effect_count; i++) {
+		const struct effect *e = &insn->effects[i];
+		if (e->op != EFFECT_LOAD && e->op != EFFECT_STORE)
+			continue;
+		unsigned base = e->op == EFFECT_LOAD ? e->src : e->dst;
+		struct frame_value v = frame_register(isa, s, base);
+		if (v.kind == FRAME_ALIGNED)
+			return true;
+		if (v.kind == FRAME_CFA && v.offset + e->imm >= (e->op == EFFECT_STORE ? 0 : isa->call_pushes))
+			return true;
+	}
+	return false;
+}
+
+static bool seen(const uint64_t *list, size_t count, uint64_t at)
+{
+	for (size_t i = 0; i < count; i++)
+		if (list[i] == at)
+			return true;
+	return false;
+}
+
+/* Follows one way; queues the other side of branches. Returns true when it came to an end that
+   tells something. */
+static bool probe_way(const struct region *r, struct way *ways, size_t *way_count, uint64_t *heads,
+		      size_t *head_count, unsigned *budget, struct probe *out)
+{
+	struct way w = ways[--*way_count];
+	unsigned unit = r->isa->insn_min;
+	struct insn insn;
+	while (*budget && region_has(r, w.at)) {
+		uint32_t slot = *region_slot(r, w.at, unit);
+		if ((slot & SLOT_STATE) && !r->states[slot & SLOT_STATE].guessed && !(slot & SLOT_START)) {
+			out->end = PROBE_JOINS;
+			out->joined = slot & SLOT_STATE;
+			out->state = w.state;
+			return true;
+		}
+		if (slot & SLOT_START)
+			return false;
+		--*budget;
+		r->isa->decode(r->bytes + (w.at - r->start), r->limit - w.at, w.at, &insn);
+		out->uses_frame |= touches_frame(r->isa, &w.state, &insn);
+		switch (insn.kind) {
+		case INSN_RETURN:
+			out->end = PROBE_RETURNS;
+			out->state = w.state;
+			return true;
+		case INSN_BAD:
+		case INSN_TRAP:
+		case INSN_JUMP_INDIRECT:
+			return false;
+		case INSN_BRANCH:
+			if (*way_count < PROBE_WAYS && *head_count < PROBE_WAYS &&
+			    !seen(heads, *head_count, insn.target)) {
+				heads[(*head_count)++] = insn.target;
+				ways[(*way_count)++] = (struct way){insn.target, w.state};
+			}
+			break;
+		default:
+			break;
+		}
+		frame_apply(r->isa, &w.state, &insn);
+		if (insn.kind == INSN_JUMP) {
+			if (seen(heads, *head_count, insn.target) || *head_count == PROBE_WAYS)
+				return false;
+			heads[(*head_count)++] = insn.target;
+			w.at = insn.target;
+		} else {
+			w.at += insn.length;
+		}
+	}
+	return false;
+}
+
+static void probe(const struct region *r, uint64_t at, struct probe *out)
+{
+	struct way ways[PROBE_WAYS + 1];
+	uint64_t heads[PROBE_WAYS];
+	size_t way_count = 1, head_count = 1;
+	unsigned budget = PROBE_INSNS;
+	memset(out, 0, sizeof *out);
+	ways[0].at = at;
+	frame_blank(&ways[0].state);
+	heads[0] = at;
+	while (way_count && budget)
+		if (probe_way(r, ways, &way_count, heads, &head_count, &budget, out))
+			return;
+}
+
+static void add_slot(struct frame_state *s, int32_t at, uint32_t holds)
+{
+	if (s->slot_count < FRAME_SLOTS)
+		s->slots[s->slot_count++] = (struct frame_slot){{FRAME_CFA, at}, {holds, 0}};
+}
+
+/* The state where the probe began, given that it returned with `end`. */
+static bool from_return(const struct region *r, const struct frame_state *end, struct frame_state *s)
+{
+	int32_t pushes = r->isa->call_pushes;
+	bool by_fp = end->sp.kind == FRAME_ALIGNED;
+	if (!by_fp && (end->sp.kind != FRAME_CFA || end->sp.offset < 0))
+		return false;
+	/* CFA = (SP or FP here) + height */
+	int32_t height = end->sp.offset + pushes;
+	uint32_t word = by_fp ? FRAME_FP_WORD : FRAME_WORD;
+	memset(s, 0, sizeof *s);
+	s->guessed = 1;
+	if (by_fp)
+		s->fp = (struct frame_value){FRAME_CFA, -height};
+	else
+		s->sp = (struct frame_value){FRAME_CFA, -height};
+	if (pushes)
+		add_slot(s, -pushes, FRAME_RA);
+	else if (end->link.kind == word)
+		add_slot(s, end->link.offset - height, FRAME_RA);
+	else if (end->link.kind == FRAME_RA && !by_fp)
+		s->link = (struct frame_value){FRAME_RA, 0};
+	else
+		return false;
+	if (end->fp.kind == word)
+		add_slot(s, end->fp.offset - height, FRAME_FP);
+	else if (end->fp.kind == FRAME_ALIGNED && end->fp.offset == 0)
+		s->fp = (struct frame_value){FRAME_FP, 0};
+	if (end->extra.kind == word)
+		add_slot(s, end->extra.offset - height, FRAME_EXTRA);
+	else if (end->extra.kind == FRAME_EXTRA)
+		s->extra = end->extra;
+	return true;
+}
+
+/* The state where the probe began, given that it arrived with `end` where `known` holds. */
+static bool from_join(const struct frame_state *end, const struct frame_state *known, struct frame_state *s)
+{
+	*s = *known;
+	s->guessed = 1;
+	s->root = 0;
+	if (end->sp.kind == FRAME_CFA && known->sp.kind == FRAME_CFA)
+		s->sp.offset = known->sp.offset - end->sp.offset;
+	else
+		s->sp = (struct frame_value){FRAME_UNKNOWN, 0};
+	if (!(end->fp.kind == FRAME_ALIGNED && end->fp.offset == 0))
+		s->fp = (struct frame_value){FRAME_UNKNOWN, 0};
+	if (end->link.kind != FRAME_RA)
+		s->link = (struct frame_value){FRAME_UNKNOWN, 0};
+	if (end->extra.kind != FRAME_EXTRA)
+		s->extra = (struct frame_value){FRAME_UNKNOWN, 0};
+	memset(s->other, 0, sizeof s->other);
+	s->other_count = 0;
+	return s->sp.kind == FRAME_CFA || s->fp.kind == FRAME_CFA;
+}
+
+/* The state of the nearest code before `at` in the same procedure from which control could have
+   come here: a jump through a table, else a call, else whatever has the deepest frame. */
+static uint32_t continued_state(const struct region *r, uint64_t at)
+{
+	unsigned unit = r->isa->insn_min;
+	uint32_t best = 0;
+	uint64_t begin = r->start;
+	unsigned budget = BACK_INSNS;
+	for (uint64_t a = at; a > r->start && budget--;) {
+		a -= unit;
+		uint32_t slot = *region_slot(r, a, unit);
+		uint32_t id = slot & SLOT_STATE;
+		if (id && r->states[id].sp.kind == FRAME_CFA &&
+		    (!best || r->states[id].sp.offset < r->states[best].sp.offset))
+			best = id;
+		if (slot & SLOT_START) {
+			begin = a;
+			break;
+		}
+	}
+	for (size_t i = r->switch_count; i-- > 0;)
+		if (r->switches[i].at < at && r->switches[i].at >= begin)
+			return r->switches[i].state;
+	return best;
+}
+
+static uint32_t doubt_state(const struct region *r, uint64_t at)
+{
+	for (size_t i = 0; i < r->doubt_count; i++)
+		if (r->doubts[i].at == at)
+			return r->doubts[i].state;
+	return 0;
+}
+
+static bool same_frame(const struct frame_state *a, const struct frame_state *b)
+{
+	if (a->sp.kind == FRAME_CFA && b->sp.kind == FRAME_CFA)
+		return a->sp.offset == b->sp.offset;
+	return a->fp.kind == FRAME_CFA && b->fp.kind == FRAME_CFA && a->fp.offset == b->fp.offset;
+}
+
+static void seed_guess(struct region *r, uint64_t at, const struct frame_state *state)
+{
+	struct frame_state s = *state;
+	s.guessed = 1;
+	region_push(r, at, region_intern(r, &s), false);
+}
+
+/* `at` is the first instruction of a gap, `padded`: padding stands before it. `before` is the
+   state with which control would come here from the code before, 0 where it cannot. */
+static void fill_at(struct region *r, uint64_t at, bool padded, uint32_t before)
+{
+	struct frame_state inferred;
+	struct probe p;
+	size_t size = r->limit - at;
+	bool prologue = r->isa->is_prologue(r->bytes + (at - r->start), size);
+	bool known = false;
+	probe(r, at, &p);
+	if (p.end == PROBE_RETURNS)
+		known = from_return(r, &p.state, &inferred);
+	else if (p.end == PROBE_JOINS)
+		known = from_join(&p.state, &r->states[p.joined], &inferred);
+	uint32_t continued = before ? before : continued_state(r, at);
+	if (known && frame_is_entry(r->isa, &inferred)) {
+		if (continued && !padded && !prologue && frame_is_entry(r->isa, &r->states[continued]))
+			seed_guess(r, at, &inferred);
+		else
+			region_start(r, at);
+	} else if (known && continued && same_frame(&inferred, &r->states[continued])) {
+		seed_guess(r, at, &r->states[continued]);
+	} else if (known) {
+		seed_guess(r, at, &inferred);
+	} else if (continued && !prologue && (p.uses_frame || !padded)) {
+		seed_guess(r, at, &r->states[continued]);
+	} else {
+		region_start(r, at);
+	}
+}
+
+void region_take_hints(struct region *r)
+{
+	unsigned unit = r->isa->insn_min;
+	size_t i = 0, high = r->input->hint_count;
+	while (i < high) {
+		size_t middle = (i + high) / 2;
+		if (r->input->hints[middle] < r->start)
+			i = middle + 1;
+		else
+			high = middle;
+	}
+	for (; i < r->input->hint_count && r->input->hints[i] < r->end && !r->failed; i++) {
+		uint64_t at = r->input->hints[i];
+		if (at % unit == 0 && !(*region_slot(r, at, unit) & SLOT_STATE))
+			fill_at(r, at, true, 0);
+		region_drain(r);
+	}
+}
+
+void region_fill(struct region *r)
+{
+	unsigned unit = r->isa->insn_min;
+	uint64_t at = r->start;
+	struct insn insn;
+	bool padded = true;
+	uint32_t before = 0;
+	while (at < r->end && !r->failed) {
+		uint32_t slot = *region_slot(r, at, unit);
+		uint32_t length = (slot >> SLOT_LENGTH_SHIFT) * unit;
+		if (slot & SLOT_STATE) {
+			at += length ? length : unit;
+			padded = false;
+			before = 0;
+			continue;
+		}
+		uint32_t doubt = doubt_state(r, at);
+		before = doubt ? doubt : before;
+		r->isa->decode(r->bytes + (at - r->start), r->limit - at, at, &insn);
+		if (insn.kind == INSN_NOP || insn.kind == INSN_TRAP || insn.kind == INSN_BAD) {
+			padded = true;
+			at += insn.length;
+			continue;
+		}
+		fill_at(r, at, padded, before);
+		region_drain(r);
+		if (!(*region_slot(r, at, unit) & SLOT_STATE)) {
+			at += insn.length;
+			before = 0;
+		}
+	}
+}

@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "flow/region.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "flow/returns.h"
+#include "isa/insn.h"
+
+bool region_grow(struct region *r, void *array, size_t *capacity, size_t count, size_t element)
+{
+	if (count < *capacity)
+		return true;
+	size_t wanted = *capacity ? *capacity * 2 : 64;
+	void **pointer = array;
+	void *grown = realloc(*pointer, wanted * element);
+	if (!grown) {
+		r->failed = 1;
+		return false;
+	}
+	*pointer = grown;
+	*capacity = wanted;
+	return true;
+}
+
+static uint64_t mix(uint64_t h, struct frame_value v)
+{
+	h = (h ^ ((uint64_t)v.kind << 32 | (uint32_t)v.offset)) * 0xff51afd7ed558ccdu;
+	return h ^ h >> 32;
+}
+
+static uint32_t state_hash(const struct frame_state *s)
+{
+	uint64_t h = mix(mix(mix(mix(s->guessed, s->sp), s->fp), s->link), s->extra);
+	for (unsigned i = 0; i < s->slot_count; i++)
+		h = mix(mix(h, s->slots[i].at), s->slots[i].holds);
+	for (unsigned i = 0; i < s->other_count; i++)
+		h = mix(h + s->other[i].reg, s->other[i].value);
+	return (uint32_t)h;
+}
+
+/* The registers that hold a known value. */
+static uint32_t live_registers(const struct isa *isa, const struct frame_state *s)
+{
+	uint32_t live = 1u << isa->sp;
+	if (s->fp.kind)
+		live |= 1u << isa->fp;
+	if (s->extra.kind)
+		live |= 1u << isa->extra;
+	if (s->link.kind && isa->link != INSN_NO_REG)
+		live |= 1u << isa->link;
+	for (unsigned i = 0; i < s->other_count; i++)
+		live |= 1u << s->other[i].reg;
+	return live;
+}
+
+static bool rehash(struct region *r)
+{
+	uint32_t size = r->hash_size ? r->hash_size * 2 : 1024;
+	uint32_t *hash = calloc(size, sizeof *hash);
+	if (!hash)
+		return false;
+	for (uint32_t id = 1; id < r->state_count; id++) {
+		uint32_t i = state_hash(&r->states[id]) & (size - 1);
+		while (hash[i])
+			i = (i + 1) & (size - 1);
+		hash[i] = id;
+	}
+	free(r->hash);
+	r->hash = hash;
+	r->hash_size = size;
+	return true;
+}
+
+uint32_t region_intern(struct region *r, const struct frame_state *state)
+{
+	if (r->state_count == 0)
+		r->state_count = 1; /* index 0 means "none" */
+	if (r->state_count * 2 >= r->hash_size && !rehash(r)) {
+		r->failed = 1;
+		return 0;
+	}
+	uint32_t i = state_hash(state) & (r->hash_size - 1);
+	for (; r->hash[i]; i = (i + 1) & (r->hash_size - 1))
+		if (!memcmp(&r->states[r->hash[i]], state, sizeof *state))
+			return r->hash[i];
+	if (r->state_count >= SLOT_STATE ||
+	    !region_grow(r, &r->states, &r->state_capacity, r->state_count, sizeof *r->states) ||
+	    !region_grow(r, &r->live, &r->live_capacity, r->state_count, sizeof *r->live)) {
+		r->failed = 1;
+		return 0;
+	}
+	r->states[r->state_count] = *state;
+	r->live[r->state_count] = live_registers(r->isa, state);
+	r->hash[i] = r->state_count;
+	return r->state_count++;
+}
+
+void region_push(struct region *r, uint64_t at, uint32_t state, bool after_call)
+{
+	if (!state || !region_grow(r, &r->todo, &r->todo_capacity, r->todo_count, sizeof *r->todo))
+		return;
+	r->todo[r->todo_count++] = (struct region_todo){at, state, after_call};
+}
+
+void region_start(struct region *r, uint64_t at)
+{
+	struct frame_state entry;
+	if (!region_has(r, at) || at % r->isa->insn_min)
+		return;
+	uint32_t *slot = region_slot(r, at, r->isa->insn_min);
+	if (*slot & SLOT_START)
+		return;
+	*slot |= SLOT_START;
+	frame_entry(r->isa, &entry);
+	region_push(r, at, region_intern(r, &entry), false);
+}
+
+static void leave_region(struct region *r, uint64_t to, uint32_t state, bool after_call)
+{
+	if (!region_grow(r, &r->edges, &r->edge_capacity, r->edge_count, sizeof *r->edges))
+		return;
+	r->edges[r->edge_count++] = (struct region_edge){to, after_call, r->states[state]};
+}
+
+static void note(struct region *r, struct region_mark **marks, size_t *count, size_t *capacity, uint64_t at,
+		 uint32_t state)
+{
+	if (region_grow(r, marks, capacity, *count, sizeof **marks))
+		(*marks)[(*count)++] = (struct region_mark){at, state};
+}
+
+static void go(struct region *r, uint64_t to, uint32_t state)
+{
+	if (!region_has(r, to))
+		leave_region(r, to, state, false);
+	else if (to % r->isa->insn_min == 0 && !(*region_slot(r, to, r->isa->insn_min) & SLOT_START))
+		region_push(r, to, state, false);
+}
+
+/* An exception thrown below this call may arrive at a landing pad of the procedure. */
+static void go_landing(struct region *r, const struct insn *call, uint32_t state)
+{
+	const struct trace_landing *all = r->input->landings;
+	uint64_t at = call->address + call->length;
+	size_t low = 0, high = r->input->landing_count;
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+		if (all[middle].end < at)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low < r->input->landing_count && all[low].start < at && at <= all[low].end)
+		go(r, all[low].target, state);
+}
+
+/* Is what follows a call the begin of something else: padding up to an aligned address, or a
+   prologue? Then whether the call returns is decided after all that is certain. */
+static bool looks_like_end(const struct region *r, uint64_t at)
+{
+	size_t size = r->limit - at;
+	const uint8_t *code = r->bytes + (at - r->start);
+	struct insn insn;
+	if (r->isa->is_prologue(code, size))
+		return true;
+	r->isa->decode(code, size, at, &insn);
+	if (insn.kind != INSN_NOP && insn.kind != INSN_TRAP)
+		return false;
+	while (insn.kind == INSN_NOP && size > insn.length) {
+		at += insn.length;
+		code += insn.length;
+		size -= insn.length;
+		r->isa->decode(code, size, at, &insn);
+	}
+	return at % 16 == 0 || insn.kind == INSN_TRAP;
+}
+
+static void call_procedure(struct region *r, const struct insn *insn)
+{
+	if (insn->kind != INSN_CALL || insn->target == insn->address + insn->length)
+		return;
+	if (region_has(r, insn->target))
+		region_start(r, insn->target);
+	else if (region_grow(r, &r->calls, &r->call_capacity, r->call_count, sizeof *r->calls))
+		r->calls[r->call_count++] = insn->target;
+}
+
+/* Continues after a call. Returns false where this is the end of the way. */
+static bool after_call(struct region *r, const struct insn *insn, uint32_t state)
+{
+	uint64_t next = insn->address + insn->length;
+	call_procedure(r, insn);
+	if (r->input->landing_count)
+		go_landing(r, insn, state);
+	if (insn->kind == INSN_CALL && !procedure_returns(r->returns, insn->target))
+		return false;
+	if (next < r->limit && looks_like_end(r, next)) {
+		note(r, &r->doubts, &r->doubt_count, &r->doubt_capacity, next, state);
+		return false;
+	}
+	return true;
+}
+
+/* What a way that arrives at a place that was reached before does to it. Returns the state to
+   go on with, 0 to stop. */
+static uint32_t arrive_again(struct region *r, uint32_t *slot, uint32_t state, bool after, bool *redo)
+{
+	uint32_t old = *slot & SLOT_STATE;
+	struct frame_state met;
+	bool conflict;
+	if (old == state)
+		return 0;
+	met = r->states[old];
+	if (met.guessed && !r->states[state].guessed) {
+		if (*slot & SLOT_REDONE)
+			return 0;
+		*slot |= SLOT_REDONE;
+		return state;
+	}
+	bool changed = frame_meet(&met, &r->states[state], &conflict);
+	if (conflict) {
+		bool wrong = *redo || ((*slot & SLOT_AFTER) && !after);
+		if (!wrong || (*slot & SLOT_REDONE))
+			return 0;
+		*slot |= SLOT_REDONE; /* what led here does not: the call before it never returned */
+		*redo = true;
+		return state;
+	}
+	return changed ? region_intern(r, &met) : 0;
+}
+
+/* Most instructions touch nothing that the state knows of. */
+static bool concerns(uint32_t live, const struct insn *insn)
+{
+	if (insn->kind == INSN_CALL || insn->kind == INSN_CALL_INDIRECT || (insn->writes & live))
+		return true;
+	for (unsigned i = 0; i < insn->effect_count; i++) {
+		const struct effect *e = &insn->effects[i];
+		bool source = e->src != INSN_NO_REG && (live >> e->src & 1);
+		if ((live >> e->dst & 1) || (source && e->op != EFFECT_STORE) ||
+		    (e->op == EFFECT_CONST && frame_keeps_constant(e->imm)))
+			return true;
+	}
+	return false;
+}
+
+static uint32_t apply(struct region *r, const struct insn *insn, uint32_t state)
+{
+	if (!concerns(r->live[state], insn))
+		return state;
+	struct frame_state next = r->states[state];
+	if (!frame_apply(r->isa, &next, insn))
+		return state;
+	return region_intern(r, &next);
+}
+
+static void jump_indirect(struct region *r, const struct insn *insn, uint32_t state)
+{
+	if (!frame_is_entry(r->isa, &r->states[state]))
+		note(r, &r->switches, &r->switch_count, &r->switch_capacity, insn->address, state);
+}
+
+/* One way from a place to where it ends: jump, return, or code whose state is known. */
+static void follow(struct region *r, uint64_t at, uint32_t state, bool after)
+{
+	unsigned unit = r->isa->insn_min;
+	bool first = true, redo = region_has(r, at) && (*region_slot(r, at, unit) & SLOT_START);
+	struct insn insn;
+	for (; state && !r->failed; first = false) {
+		if (!region_has(r, at)) {
+			leave_region(r, at, state, after);
+			return;
+		}
+		uint32_t *slot = region_slot(r, at, unit);
+		if (!first && (*slot & SLOT_START))
+			return;
+		if (*slot & SLOT_STATE) {
+			state = arrive_again(r, slot, state, after, &redo);
+			if (!state)
+				return;
+		}
+		r->isa->decode(r->bytes + (at - r->start), r->limit - at, at, &insn);
+		if (insn.kind == INSN_BAD)
+			return;
+		*slot = (*slot & (SLOT_START | SLOT_REDONE)) | state | (after ? SLOT_AFTER : 0) |
+			(uint32_t)(insn.length / unit) << SLOT_LENGTH_SHIFT;
+		uint32_t next = apply(r, &insn, state);
+		after = after && insn.kind == INSN_NOP;
+		switch (insn.kind) {
+		case INSN_CALL:
+		case INSN_CALL_INDIRECT:
+			if (!after_call(r, &insn, next))
+				return;
+			after = true;
+			break;
+		case INSN_JUMP:
+			go(r, insn.target, next);
+			return;
+		case INSN_JUMP_INDIRECT:
+			jump_indirect(r, &insn, state);
+			return;
+		case INSN_BRANCH:
+			go(r, insn.target, next);
+			break;
+		case INSN_RETURN:
+		case INSN_TRAP:
+			return;
+		default:
+			break;
+		}
+		state = next;
+		at += insn.length;
+	}
+}
+
+void region_drain(struct region *r)
+{
+	while (r->todo_count && !r->failed) {
+		struct region_todo t = r->todo[--r->todo_count];
+		follow(r, t.at, t.state, t.after_call);
+	}
+}

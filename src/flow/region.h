@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * A stretch of code that one thread traces by itself: internal to flow/.
+ *
+ * Slots: one word per possible instruction address. States are stored once
+ * per region and named by their index; 0 is "not reached".
+ */
+#include "flow/frame.h"
+#include "flow/trace.h"
+
+#define SLOT_STATE 0x00ffffffu /* index of the state */
+#define SLOT_START 0x01000000u /* a procedure begins here: nothing flows in */
+#define SLOT_AFTER 0x02000000u /* reached by the return of a call (perhaps one that never returns) */
+#define SLOT_REDONE 0x04000000u /* a wrong state was replaced once already */
+#define SLOT_LENGTH_SHIFT 28   /* length in units of the smallest instruction */
+
+struct region_edge { /* control that leaves the region */
+	uint64_t to;
+	uint8_t after_call;
+	struct frame_state state;
+};
+
+struct region_todo {
+	uint64_t at;
+	uint32_t state;
+	uint8_t after_call;
+};
+
+struct region_mark { /* a place and the state there */
+	uint64_t at;
+	uint32_t state;
+};
+
+struct region {
+	const struct isa *isa;
+	const struct trace_input *input;
+	const struct returns *returns;
+	const uint8_t *bytes; /* at `start`; readable up to `limit` */
+	uint64_t start, end, limit;
+	uint32_t *slots;
+
+	struct frame_state *states;
+	size_t state_capacity;
+	uint32_t *live; /* for each state, the registers that hold a known value */
+	size_t live_capacity;
+	uint32_t state_count;
+	uint32_t *hash;
+	uint32_t hash_size;
+
+	struct region_todo *todo;
+	size_t todo_count, todo_capacity;
+	struct region_edge *edges; /* to other regions */
+	size_t edge_count, edge_capacity;
+	uint64_t *calls; /* called addresses in other regions */
+	size_t call_count, call_capacity;
+	struct region_mark *doubts; /* after calls that look like the end of their procedure */
+	size_t doubt_count, doubt_capacity;
+	struct region_mark *switches; /* indirect jumps from within a frame */
+	size_t switch_count, switch_capacity;
+	uint64_t *incoming; /* entries handed over by other regions */
+	size_t incoming_count, incoming_capacity;
+	struct region_edge *arrivals; /* edges handed over by other regions */
+	size_t arrival_count, arrival_capacity;
+	int failed; /* out of memory */
+};
+
+/* Makes room for one more element of an array inside a region; false where memory is out. */
+bool region_grow(struct region *r, void *array, size_t *capacity, size_t count, size_t element);
+
+uint32_t region_intern(struct region *r, const struct frame_state *state);
+void region_push(struct region *r, uint64_t at, uint32_t state, bool after_call);
+/* Marks a procedure's start and queues it with the entry state. */
+void region_start(struct region *r, uint64_t at);
+/* Follows everything that is queued. */
+void region_drain(struct region *r);
+/* Takes up the perhaps-procedures that nothing has reached. */
+void region_take_hints(struct region *r);
+/* Gives the code that nothing was seen to reach the best state that can be inferred. */
+void region_fill(struct region *r);
+
+static inline bool region_has(const struct region *r, uint64_t at)
+{
+	return at >= r->start && at < r->end;
+}
+
+static inline uint32_t *region_slot(const struct region *r, uint64_t at, unsigned unit)
+{
+	return &r->slots[(at - r->start) / unit];
+}

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "flow/returns.h"
+
+#include <stdlib.h>
+
+#include "isa/insn.h"
+
+#define KNOWN_SLOTS (1u << 16)
+#define LOOK_INSNS 300
+#define LOOK_HEADS 32
+#define LOOK_DEPTH 3
+
+bool returns_init(struct returns *r)
+{
+	r->known = calloc(KNOWN_SLOTS, sizeof *r->known);
+	return r->known != NULL;
+}
+
+void returns_free(struct returns *r)
+{
+	free(r->known);
+	r->known = NULL;
+}
+
+static bool listed(const struct returns *r, uint64_t entry)
+{
+	size_t low = 0, high = r->noreturn_count;
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+		if (r->noreturn[middle] < entry)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < r->noreturn_count && r->noreturn[low] == entry;
+}
+
+struct look {
+	uint64_t heads[LOOK_HEADS]; /* where ways begin; the first `done` were followed */
+	size_t count, done;
+	unsigned budget;
+};
+
+/* False where there is no room to remember it. */
+static bool add_head(struct look *look, uint64_t at)
+{
+	for (size_t i = 0; i < look->count; i++)
+		if (look->heads[i] == at)
+			return true;
+	if (look->count == LOOK_HEADS)
+		return false;
+	look->heads[look->count++] = at;
+	return true;
+}
+
+static bool look_from(const struct returns *r, uint64_t entry, unsigned depth);
+
+/* Follows one way to its end. True: it returns, or may. */
+static bool look_way(const struct returns *r, struct look *look, uint64_t at, unsigned depth)
+{
+	struct insn insn;
+	size_t size;
+	const uint8_t *code = r->bytes(r->context, at, &size);
+	for (; code && size && look->budget; look->budget--) {
+		r->isa->decode(code, size, at, &insn);
+		switch (insn.kind) {
+		case INSN_RETURN:
+		case INSN_JUMP_INDIRECT:
+		case INSN_SYSCALL:
+			return true;
+		case INSN_BAD:
+		case INSN_TRAP:
+			return false;
+		case INSN_JUMP:
+			return listed(r, insn.target) ? false : !add_head(look, insn.target);
+		case INSN_BRANCH:
+			if (!add_head(look, insn.target))
+				return true;
+			break;
+		case INSN_CALL:
+			if (listed(r, insn.target) || (depth && !look_from(r, insn.target, depth - 1)))
+				return false;
+			break;
+		default:
+			break;
+		}
+		at += insn.length;
+		code += insn.length;
+		size -= insn.length;
+	}
+	return true;
+}
+
+static bool look_from(const struct returns *r, uint64_t entry, unsigned depth)
+{
+	struct look look = {.budget = LOOK_INSNS};
+	add_head(&look, entry);
+	while (look.done < look.count)
+		if (look_way(r, &look, look.heads[look.done++], depth))
+			return true;
+	return false;
+}
+
+bool procedure_returns(const struct returns *r, uint64_t entry)
+{
+	uint64_t *slot = &r->known[(entry * 0x9e3779b97f4a7c15u) >> 48];
+	uint64_t found = __atomic_load_n(slot, __ATOMIC_RELAXED);
+	if (found >> 1 == entry && entry)
+		return found & 1;
+	bool result = !listed(r, entry) && look_from(r, entry, LOOK_DEPTH);
+	__atomic_store_n(slot, entry << 1 | result, __ATOMIC_RELAXED);
+	return result;
+}

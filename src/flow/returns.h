@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * Does a procedure ever return? Found by following its code (not its frames)
+ * from the entry: one that runs into a return, or so far that we stop looking,
+ * does. Compilers put unrelated code behind calls of one that does not.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct isa;
+
+struct returns {
+	const struct isa *isa;
+	const uint8_t *(*bytes)(const void *context, uint64_t address, size_t *size); /* NULL: no code there */
+	const void *context;
+	const uint64_t *noreturn; /* sorted: known not to return */
+	size_t noreturn_count;
+	uint64_t *known; /* what was found before: shared by all threads, lossy */
+};
+
+bool returns_init(struct returns *returns); /* after the other fields were set; false: no memory */
+void returns_free(struct returns *returns);
+
+bool procedure_returns(const struct returns *returns, uint64_t entry);

@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Tracing a module.
+ *
+ * The code is cut into regions of fixed size. In rounds, all regions are
+ * traced in parallel, each by one thread, from the procedures known so far;
+ * control that leaves a region is handed over between rounds, so the result
+ * does not depend on the order in which threads ran. When no round brings
+ * anything new, the perhaps-procedures that nothing has reached are added, and
+ * last each region infers the state of the code that is left (flow/fill.c).
+ *
+ *    entries -> rounds -> hints -> rounds -> fill -> rounds
+ */
+#include "flow/trace.h"
+
+#include <elf.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "base/parallel.h"
+#include "flow/region.h"
+#include "flow/returns.h"
+#include "image/image.h"
+#include "isa/insn.h"
+
+#define REGION_SIZE (512 * 1024u)
+#define MAX_ROUNDS 200
+
+struct trace {
+	const struct isa *isa;
+	struct region *regions; /* ascending, disjoint */
+	size_t count;
+	uint64_t *starts;
+	size_t start_count;
+	struct returns returns;
+	void (*then)(struct region *r); /* what a region does in this phase after draining */
+};
+
+static struct region *find_region(const struct trace *t, uint64_t at)
+{
+	size_t low = 0, high = t->count;
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+		if (t->regions[middle].end <= at)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < t->count && at >= t->regions[low].start ? &t->regions[low] : NULL;
+}
+
+static bool add_span(struct trace *t, struct image *image, const struct trace_input *input, uint64_t start, uint64_t size)
+{
+	size_t available;
+	const uint8_t *bytes = image_bytes_at(image, start, &available);
+	unsigned unit = t->isa->insn_min;
+	if (!bytes)
+		return true;
+	if (size > available)
+		size = available;
+	size -= size % unit;
+	uint64_t limit = start + size;
+	for (uint64_t at = start; at < limit;) {
+		uint64_t end = limit - at > REGION_SIZE ? at + REGION_SIZE : limit;
+		struct region *grown = realloc(t->regions, (t->count + 1) * sizeof *grown);
+		if (!grown)
+			return false;
+		t->regions = grown;
+		struct region *r = &t->regions[t->count++];
+		memset(r, 0, sizeof *r);
+		r->isa = t->isa;
+		r->input = input;
+		r->returns = &t->returns;
+		r->bytes = bytes + (at - start);
+		r->start = at;
+		r->end = end;
+		r->limit = limit;
+		r->slots = calloc((end - at) / unit, sizeof *r->slots);
+		if (!r->slots)
+			return false;
+		at = end;
+	}
+	return true;
+}
+
+static int by_start(const void *a, const void *b)
+{
+	const struct region *x = a, *y = b;
+	return x->start < y->start ? -1 : x->start > y->start;
+}
+
+/* Sections may claim to overlap; the first one keeps the bytes. */
+static bool overlaps(const struct trace *t, uint64_t start, uint64_t size)
+{
+	for (size_t i = 0; i < t->count; i++)
+		if (start < t->regions[i].end && t->regions[i].start < start + size)
+			return true;
+	return false;
+}
+
+static bool add_code(struct trace *t, struct image *image, const struct trace_input *input)
+{
+	const struct image_section *sections;
+	const struct image_segment *segments;
+	size_t section_count = image_sections(image, &sections);
+	size_t segment_count = image_segments(image, &segments);
+	bool any = false;
+	for (size_t i = 0; i < section_count; i++) {
+		const struct image_section *s = &sections[i];
+		if (!(s->flags & SHF_EXECINSTR) || !(s->flags & SHF_ALLOC) || s->type != SHT_PROGBITS)
+			continue;
+		if (s->address % t->isa->insn_min || s->address + s->size < s->address ||
+		    overlaps(t, s->address, s->size))
+			continue;
+		any = true;
+		if (!add_span(t, image, input, s->address, s->size))
+			return false;
+	}
+	for (size_t i = 0; !any && i < segment_count; i++) {
+		const struct image_segment *s = &segments[i];
+		if (s->executable && s->address % t->isa->insn_min == 0 && !overlaps(t, s->address, s->file_size) &&
+		    !add_span(t, image, input, s->address, s->file_size))
+			return false;
+	}
+	if (t->count)
+		qsort(t->regions, t->count, sizeof *t->regions, by_start);
+	return true;
+}
+
+static void take_arrivals(struct region *r)
+{
+	for (size_t i = 0; i < r->incoming_count; i++)
+		region_start(r, r->incoming[i]);
+	r->incoming_count = 0;
+	for (size_t i = 0; i < r->arrival_count; i++) {
+		const struct region_edge *e = &r->arrivals[i];
+		if (e->to % r->isa->insn_min == 0 && !(*region_slot(r, e->to, r->isa->insn_min) & SLOT_START))
+			region_push(r, e->to, region_intern(r, &e->state), e->after_call);
+	}
+	r->arrival_count = 0;
+}
+
+static void work_region(void *context, size_t index)
+{
+	struct trace *t = context;
+	struct region *r = &t->regions[index];
+	take_arrivals(r);
+	region_drain(r);
+	t->then(r);
+}
+
+/* Hands over what left each region. Returns whether there was anything. */
+static bool exchange(struct trace *t)
+{
+	bool any = false;
+	for (size_t i = 0; i < t->count; i++) {
+		struct region *from = &t->regions[i];
+		for (size_t k = 0; k < from->call_count; k++) {
+			struct region *to = find_region(t, from->calls[k]);
+			if (!to || from->calls[k] % t->isa->insn_min ||
+			    (*region_slot(to, from->calls[k], t->isa->insn_min) & SLOT_START))
+				continue;
+			if (region_grow(to, &to->incoming, &to->incoming_capacity, to->incoming_count, sizeof(uint64_t)))
+				to->incoming[to->incoming_count++] = from->calls[k], any = true;
+		}
+		from->call_count = 0;
+		for (size_t k = 0; k < from->edge_count; k++) {
+			struct region *to = find_region(t, from->edges[k].to);
+			if (!to)
+				continue;
+			if (region_grow(to, &to->arrivals, &to->arrival_capacity, to->arrival_count, sizeof *to->arrivals))
+				to->arrivals[to->arrival_count++] = from->edges[k], any = true;
+		}
+		from->edge_count = 0;
+	}
+	return any;
+}
+
+static void run_rounds(struct trace *t, void (*then)(struct region *r))
+{
+	t->then = then;
+	for (unsigned round = 0; round < MAX_ROUNDS; round++) {
+		parallel_for(t->count, work_region, t);
+		if (!exchange(t))
+			break;
+	}
+}
+
+static void add_entries(struct trace *t, const uint64_t *at, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		struct region *r = find_region(t, at[i]);
+		if (r)
+			region_start(r, at[i]);
+	}
+}
+
+static bool collect_starts(struct trace *t)
+{
+	unsigned unit = t->isa->insn_min;
+	size_t capacity = 0;
+	for (size_t i = 0; i < t->count; i++) {
+		struct region *r = &t->regions[i];
+		for (uint64_t at = r->start; at < r->end; at += unit) {
+			if (!(*region_slot(r, at, unit) & SLOT_START))
+				continue;
+			if (!region_grow(r, &t->starts, &capacity, t->start_count, sizeof *t->starts))
+				return false;
+			t->starts[t->start_count++] = at;
+		}
+	}
+	return true;
+}
+
+static const uint8_t *code_at(const void *context, uint64_t address, size_t *size)
+{
+	return trace_bytes(context, address, size);
+}
+
+struct err *trace_run(struct image *image, const struct isa *isa, const struct trace_input *input, struct trace **out)
+{
+	struct trace *t = calloc(1, sizeof *t);
+	*out = NULL;
+	if (!t)
+		return err_new("out of memory");
+	t->isa = isa;
+	t->returns = (struct returns){
+		.isa = isa, .bytes = code_at, .context = t,
+		.noreturn = input->noreturn, .noreturn_count = input->noreturn_count,
+	};
+	bool good = returns_init(&t->returns) && add_code(t, image, input);
+	if (good) {
+		add_entries(t, input->entries, input->entry_count);
+		run_rounds(t, region_drain);
+		run_rounds(t, region_take_hints);
+		run_rounds(t, region_fill);
+		good = collect_starts(t);
+	}
+	for (size_t i = 0; i < t->count; i++)
+		good = good && !t->regions[i].failed;
+	if (!good) {
+		trace_free(t);
+		return err_new("out of memory");
+	}
+	*out = t;
+	return NULL;
+}
+
+void trace_free(struct trace *t)
+{
+	if (!t)
+		return;
+	for (size_t i = 0; i < t->count; i++) {
+		struct region *r = &t->regions[i];
+		free(r->slots);
+		free(r->states);
+		free(r->live);
+		free(r->hash);
+		free(r->todo);
+		free(r->edges);
+		free(r->calls);
+		free(r->doubts);
+		free(r->switches);
+		free(r->incoming);
+		free(r->arrivals);
+	}
+	returns_free(&t->returns);
+	free(t->regions);
+	free(t->starts);
+	free(t);
+}
+
+void trace_each(const struct trace *t, bool gaps, void (*each)(void *context, const struct trace_place *place),
+		void *context)
+{
+	unsigned unit = t->isa->insn_min;
+	for (size_t i = 0; i < t->count; i++) {
+		const struct region *r = &t->regions[i];
+		struct trace_place p = {.fresh = true};
+		for (uint64_t at = r->start; at < r->end;) {
+			uint32_t slot = *region_slot(r, at, unit);
+			p.address = at;
+			p.state_id = slot & SLOT_STATE;
+			p.state = p.state_id ? &r->states[p.state_id] : NULL;
+			p.start = slot & SLOT_START;
+			p.length = (slot >> SLOT_LENGTH_SHIFT) * unit;
+			if (!p.state) {
+				uint64_t end = at + unit;
+				while (end < r->end && !(*region_slot(r, end, unit) & SLOT_STATE))
+					end += unit;
+				p.length = (unsigned)(end - at);
+			}
+			if (p.state || gaps)
+				each(context, &p), p.fresh = false;
+			at += p.length ? p.length : unit;
+		}
+	}
+}
+
+const struct frame_state *trace_at(const struct trace *t, uint64_t address)
+{
+	struct region *r = find_region(t, address);
+	if (!r || address % t->isa->insn_min)
+		return NULL;
+	uint32_t id = *region_slot(r, address, t->isa->insn_min) & SLOT_STATE;
+	return id ? &r->states[id] : NULL;
+}
+
+size_t trace_starts(const struct trace *t, const uint64_t **out)
+{
+	*out = t->starts;
+	return t->start_count;
+}
+
+const uint8_t *trace_bytes(const struct trace *t, uint64_t address, size_t *size)
+{
+	const struct region *r = find_region(t, address);
+	*size = 0;
+	if (!r)
+		return NULL;
+	*size = r->limit - address;
+	return r->bytes + (address - r->start);
+}

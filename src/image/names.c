@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Demangling of names that nobody vouches for. libiberty does the work; three
+ * things are bounded around it:
+ *
+ *   output  a name of 300 bytes can expand to gigabytes by substitutions. The
+ *           text is received in pieces, and the last straw jumps out. That is
+ *           safe because this interface of libiberty allocates nothing.
+ *   stack   libiberty refuses C++ names above 1024 bytes unless told to recurse
+ *           as deep as they ask. Template libraries have such names, so they are
+ *           demangled without that limit on a stack that is large enough for
+ *           the longest name taken.
+ *   input   longer names stay as they are.
+ */
+#include "image/names.h"
+
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <libiberty/demangle.h>
+
+#define LENGTH_ORDINARY 1000
+#define LENGTH_MAX (64 << 10)
+#define STACK_PER_BYTE 4096
+#define TEXT_MAX (256 << 10)
+
+struct text {
+	char *bytes;
+	size_t size, room;
+	jmp_buf overflow;
+};
+
+static void text_append(const char *piece, size_t size, void *opaque)
+{
+	struct text *text = opaque;
+	size_t room = text->room ? text->room : 128;
+	char *moved;
+
+	if (size >= TEXT_MAX - text->size)
+		longjmp(text->overflow, 1);
+	while (room <= text->size + size)
+		room *= 2;
+	if (room != text->room) {
+		moved = realloc(text->bytes, room);
+		if (!moved)
+			longjmp(text->overflow, 1);
+		text->bytes = moved;
+		text->room = room;
+	}
+	memcpy(text->bytes + text->size, piece, size);
+	text->size += size;
+	text->bytes[text->size] = 0;
+}
+
+/* Calls one demangler; false (and an empty text) where it cannot or must not. */
+static bool run_demangler(int (*demangle)(const char *, int, demangle_callbackref, void *),
+			  const char *symbol, int options, struct text *text)
+{
+	text->size = 0;
+	if (setjmp(text->overflow) != 0)
+		return false;
+	return demangle(symbol, options, text_append, text) && text->size > 0;
+}
+
+static bool demangle_here(const char *symbol, int options, struct text *text)
+{
+	/* Rust first: its old names are valid C++ names with a hash at the end. */
+	return run_demangler(rust_demangle_callback, symbol, options, text) ||
+	       run_demangler(cplus_demangle_v3_callback, symbol, options, text);
+}
+
+struct long_name {
+	const char *symbol;
+	struct text *text;
+	bool good;
+};
+
+static void *demangle_long_thread(void *argument)
+{
+	struct long_name *name = argument;
+
+	name->good = demangle_here(name->symbol, DMGL_PARAMS | DMGL_ANSI | DMGL_NO_RECURSE_LIMIT,
+				   name->text);
+	return NULL;
+}
+
+static bool demangle_long(const char *symbol, size_t length, struct text *text)
+{
+	struct long_name name = {.symbol = symbol, .text = text};
+	pthread_attr_t attributes;
+	pthread_t thread;
+	bool started;
+
+	if (pthread_attr_init(&attributes) != 0)
+		return false;
+	started = pthread_attr_setstacksize(&attributes, length * STACK_PER_BYTE) == 0 &&
+		  pthread_create(&thread, &attributes, demangle_long_thread, &name) == 0;
+	pthread_attr_destroy(&attributes);
+	if (started)
+		pthread_join(thread, NULL);
+	return started && name.good;
+}
+
+/* A copy without the symbol version: name@VERSION or name@@VERSION. */
+static char *copy_without_version(const char *symbol)
+{
+	const char *at = strchr(symbol, '@');
+
+	if (!at || at == symbol || strcmp(at, "@plt") == 0)
+		return strdup(symbol);
+	return strndup(symbol, (size_t)(at - symbol));
+}
+
+char *name_demangle(const char *symbol)
+{
+	char *plain = copy_without_version(symbol);
+	size_t length = plain ? strlen(plain) : 0;
+	struct text text = {0};
+	bool good = false;
+
+	if (length < 3 || length > LENGTH_MAX || plain[0] != '_')
+		return plain;
+	if (length <= LENGTH_ORDINARY)
+		good = demangle_here(plain, DMGL_PARAMS | DMGL_ANSI, &text);
+	else
+		good = demangle_long(plain, length, &text);
+	if (good) {
+		free(plain);
+		return text.bytes;
+	}
+	free(text.bytes);
+	return plain;
+}

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "image/relocs.h"
+
+#include <elf.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "image/image.h"
+
+struct list {
+	struct reloc *items;
+	size_t count, capacity;
+	bool failed;
+};
+
+struct names { /* .dynsym and .dynstr */
+	const uint8_t *symbols;
+	size_t symbols_size;
+	const char *strings;
+	size_t strings_size;
+};
+
+static void add(struct list *list, uint64_t offset, uint64_t value, const char *symbol)
+{
+	if (list->count == list->capacity) {
+		size_t wanted = list->capacity ? list->capacity * 2 : 256;
+		struct reloc *grown = realloc(list->items, wanted * sizeof *grown);
+		if (!grown) {
+			list->failed = true;
+			return;
+		}
+		list->items = grown;
+		list->capacity = wanted;
+	}
+	list->items[list->count++] = (struct reloc){offset, value, symbol};
+}
+
+static bool is_relative(uint16_t machine, uint64_t type)
+{
+	if (machine == EM_X86_64)
+		return type == R_X86_64_RELATIVE || type == R_X86_64_IRELATIVE;
+	return type == R_AARCH64_RELATIVE || type == R_AARCH64_IRELATIVE;
+}
+
+static bool is_address(uint16_t machine, uint64_t type)
+{
+	if (machine == EM_X86_64)
+		return type == R_X86_64_64 || type == R_X86_64_GLOB_DAT || type == R_X86_64_JUMP_SLOT;
+	return type == R_AARCH64_ABS64 || type == R_AARCH64_GLOB_DAT || type == R_AARCH64_JUMP_SLOT;
+}
+
+static const char *symbol_of(const struct names *names, uint64_t index, uint64_t *value)
+{
+	Elf64_Sym symbol;
+	if (index >= names->symbols_size / sizeof symbol)
+		return NULL;
+	memcpy(&symbol, names->symbols + index * sizeof symbol, sizeof symbol);
+	*value = symbol.st_value;
+	if (symbol.st_name >= names->strings_size)
+		return NULL;
+	const char *name = names->strings + symbol.st_name;
+	return memchr(name, 0, names->strings_size - symbol.st_name) ? name : NULL;
+}
+
+static void read_rela(struct image *image, const struct names *names, const char *section, struct list *list)
+{
+	size_t size;
+	const struct image_section *s = image_section(image, section);
+	const uint8_t *bytes = s ? image_section_bytes(image, s, &size) : NULL;
+	uint16_t machine = image_machine(image);
+	Elf64_Rela rela;
+	for (size_t at = 0; bytes && size - at >= sizeof rela && !list->failed; at += sizeof rela) {
+		memcpy(&rela, bytes + at, sizeof rela);
+		uint64_t type = ELF64_R_TYPE(rela.r_info), value = 0;
+		if (is_relative(machine, type)) {
+			add(list, rela.r_offset, (uint64_t)rela.r_addend, NULL);
+		} else if (is_address(machine, type)) {
+			const char *name = symbol_of(names, ELF64_R_SYM(rela.r_info), &value);
+			add(list, rela.r_offset, value ? value + (uint64_t)rela.r_addend : 0, name);
+		}
+	}
+}
+
+static uint64_t word_at(struct image *image, uint64_t address)
+{
+	size_t size;
+	uint64_t word = 0;
+	const uint8_t *bytes = image_bytes_at(image, address, &size);
+	if (bytes && size >= sizeof word)
+		memcpy(&word, bytes, sizeof word);
+	return word;
+}
+
+/* Relative relocations packed as an address followed by bitmaps of the 63 words after it. */
+static void read_relr(struct image *image, struct list *list)
+{
+	size_t size;
+	const struct image_section *s = image_section(image, ".relr.dyn");
+	const uint8_t *bytes = s ? image_section_bytes(image, s, &size) : NULL;
+	uint64_t where = 0, entry;
+	for (size_t at = 0; bytes && size - at >= sizeof entry && !list->failed; at += sizeof entry) {
+		memcpy(&entry, bytes + at, sizeof entry);
+		if (!(entry & 1)) {
+			add(list, entry, word_at(image, entry), NULL);
+			where = entry + 8;
+			continue;
+		}
+		for (unsigned bit = 1; bit < 64; bit++)
+			if (entry >> bit & 1)
+				add(list, where + (bit - 1) * 8, word_at(image, where + (bit - 1) * 8), NULL);
+		where += 63 * 8;
+	}
+}
+
+struct err *relocs_read(struct image *image, struct reloc **out, size_t *count)
+{
+	struct names names = {0};
+	struct list list = {0};
+	const struct image_section *symbols = image_section(image, ".dynsym");
+	const struct image_section *strings = image_section(image, ".dynstr");
+	*out = NULL;
+	*count = 0;
+	if (symbols)
+		names.symbols = image_section_bytes(image, symbols, &names.symbols_size);
+	if (strings)
+		names.strings = (const char *)image_section_bytes(image, strings, &names.strings_size);
+	read_rela(image, &names, ".rela.dyn", &list);
+	read_rela(image, &names, ".rela.plt", &list);
+	read_relr(image, &list);
+	if (list.failed) {
+		free(list.items);
+		return err_new("out of memory");
+	}
+	*out = list.items;
+	*count = list.count;
+	return NULL;
+}

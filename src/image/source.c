@@ -1,0 +1,567 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From an address to its places, quickly and often.
+ *
+ * Walking the DIE tree for every question would cost as much as the tree is
+ * large. Instead two indices are built when first needed, both of one shape: a
+ * sorted array of points, each saying what covers the addresses from there to
+ * the next point.
+ *
+ *     points of the file:   address -> compilation unit
+ *     points of a unit:     address -> innermost scope -> its outer scopes
+ *
+ *         outer()        |----------------------------|
+ *         inlined a         |--------------|
+ *         inlined b             |----|
+ *         points         o  a   b    a     o          -
+ *
+ * A scope is a function or an inlined function. Names, call lines and lines are
+ * looked up only for scopes that are asked for, and kept.
+ *
+ * The DWARF is foreign. Its offsets must grow along the walk (a tree that points
+ * back ends the unit), depth and the number of ranges are bounded, ranges outside
+ * of the image's code (functions that the linker dropped) are ignored.
+ */
+#include "image/source.h"
+
+#include <dwarf.h>
+#include <elfutils/libdw.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "image/dwarf_file.h"
+#include "image/image.h"
+
+#define DEPTH_MAX 128                  /* of nested DIEs */
+#define CHAIN_MAX 256                  /* of nested inlined functions */
+#define INTERVALS_MAX ((size_t)1 << 24) /* of one index */
+#define NOTHING UINT32_MAX
+
+struct interval {
+	uint64_t start, end;
+	uint32_t what, depth;
+};
+
+struct intervals {
+	struct interval *all;
+	size_t count, room;
+	size_t looked_at; /* ranges, also of those not taken */
+};
+
+struct point {
+	uint64_t start;
+	uint32_t what; /* NOTHING: not covered */
+};
+
+struct points {
+	struct point *all;
+	size_t count;
+};
+
+struct scope {
+	Dwarf_Die die;
+	uint32_t outer;
+	bool inlined, known; /* known: the rest was looked up */
+	const char *name;
+	const char *call_file;
+	int call_line;
+};
+
+struct unit {
+	Dwarf_Die die;
+	bool indexed;
+	struct scope *scopes;
+	size_t scope_count, scope_room;
+	struct points points;
+	const char *directory;
+};
+
+struct string {
+	struct string *next;
+	char text[];
+};
+
+#define STRING_BUCKETS 1024
+
+struct source {
+	struct image *image, *debug;
+	pthread_mutex_t lock; /* libdw is for one thread at a time */
+	bool opened;
+	struct dwarf_file file;
+	uint64_t code_start, code_end;
+	struct unit *units;
+	size_t unit_count;
+	struct points points;
+	struct string *strings[STRING_BUCKETS];
+};
+
+/* ---- points from intervals ---- */
+
+static bool intervals_add(struct intervals *in, uint64_t start, uint64_t end, uint32_t what,
+			  uint32_t depth)
+{
+	if (in->count == in->room) {
+		size_t room = in->room ? in->room * 2 : 64;
+		struct interval *moved = reallocarray(in->all, room, sizeof(*moved));
+
+		if (!moved || room > INTERVALS_MAX) {
+			in->all = moved ? moved : in->all;
+			return false;
+		}
+		in->all = moved;
+		in->room = room;
+	}
+	in->all[in->count++] = (struct interval){start, end, what, depth};
+	return true;
+}
+
+/* By start; where two start together, the outer one first. */
+static int compare_intervals(const void *a, const void *b)
+{
+	const struct interval *x = a, *y = b;
+
+	if (x->start != y->start)
+		return x->start < y->start ? -1 : 1;
+	if (x->depth != y->depth)
+		return x->depth < y->depth ? -1 : 1;
+	if (x->end != y->end)
+		return x->end > y->end ? -1 : 1;
+	return x->what < y->what ? -1 : x->what > y->what;
+}
+
+static void points_add(struct points *points, uint64_t start, uint32_t what)
+{
+	struct point *last = points->count ? &points->all[points->count - 1] : NULL;
+
+	if (last && last->start == start)
+		last->what = what;
+	else if (!last || last->what != what)
+		points->all[points->count++] = (struct point){start, what};
+}
+
+/* Empties the stack of intervals that end at or before `address`. */
+static size_t close_until(struct points *points, struct interval *stack, size_t depth,
+			  uint64_t address)
+{
+	while (depth > 0 && stack[depth - 1].end <= address) {
+		uint64_t end = stack[--depth].end;
+
+		points_add(points, end, depth ? stack[depth - 1].what : NOTHING);
+	}
+	return depth;
+}
+
+/* An interval that leads out of the one around it is cut there. The stack of open intervals
+   takes the place of those already read. */
+static bool points_make(struct points *points, struct intervals *in)
+{
+	struct interval *stack = in->all;
+	size_t depth = 0;
+
+	if (in->count == 0)
+		return true;
+	points->all = calloc(2 * in->count, sizeof(*points->all));
+	if (!points->all)
+		return false;
+	qsort(in->all, in->count, sizeof(*in->all), compare_intervals);
+	for (size_t i = 0; i < in->count; i++) {
+		struct interval next = in->all[i];
+
+		depth = close_until(points, stack, depth, next.start);
+		if (depth > 0 && next.end > stack[depth - 1].end)
+			next.end = stack[depth - 1].end;
+		points_add(points, next.start, next.what);
+		stack[depth++] = next;
+	}
+	close_until(points, stack, depth, UINT64_MAX);
+	return true;
+}
+
+static uint32_t points_find(const struct points *points, uint64_t address)
+{
+	size_t low = 0, high = points->count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (points->all[middle].start <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low ? points->all[low - 1].what : NOTHING;
+}
+
+/* Adds the ranges of `die`; false: too many or no memory. */
+static bool add_ranges(const struct source *source, struct intervals *in, Dwarf_Die *die,
+		       uint32_t what, uint32_t depth)
+{
+	Dwarf_Addr base, start, end;
+	ptrdiff_t at = 0;
+
+	while ((at = dwarf_ranges(die, at, &base, &start, &end)) > 0) {
+		if (in->looked_at++ > INTERVALS_MAX)
+			return false;
+		if (start >= end || start < source->code_start || end > source->code_end)
+			continue;
+		if (!intervals_add(in, start, end, what, depth))
+			return false;
+	}
+	return true;
+}
+
+/* ---- the scopes of a unit ---- */
+
+struct walk {
+	struct source *source;
+	struct unit *unit;
+	struct intervals intervals;
+	Dwarf_Off last; /* offset of the last DIE seen */
+};
+
+/* DIEs below which there are no functions with code. */
+static bool is_barren(int tag)
+{
+	switch (tag) {
+	case DW_TAG_array_type:
+	case DW_TAG_call_site:
+	case DW_TAG_common_block:
+	case DW_TAG_enumeration_type:
+	case DW_TAG_formal_parameter:
+	case DW_TAG_GNU_call_site:
+	case DW_TAG_GNU_formal_parameter_pack:
+	case DW_TAG_GNU_template_parameter_pack:
+	case DW_TAG_subroutine_type:
+	case DW_TAG_variable:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* Makes a scope of a DIE that is a function with code, and says which scope is the one for its
+   children in *scope. */
+static bool add_scope(struct walk *walk, Dwarf_Die *die, int tag, uint32_t depth, uint32_t *scope)
+{
+	struct unit *unit = walk->unit;
+	size_t before = walk->intervals.count;
+	uint32_t new_scope = (uint32_t)unit->scope_count;
+
+	if (tag != DW_TAG_subprogram && tag != DW_TAG_inlined_subroutine)
+		return true;
+	if (!add_ranges(walk->source, &walk->intervals, die, new_scope, depth))
+		return false;
+	if (walk->intervals.count == before)
+		return true;
+	if (unit->scope_count == unit->scope_room) {
+		size_t room = unit->scope_room ? unit->scope_room * 2 : 64;
+		struct scope *moved = reallocarray(unit->scopes, room, sizeof(*moved));
+
+		if (!moved || room > INTERVALS_MAX) {
+			unit->scopes = moved ? moved : unit->scopes;
+			walk->intervals.count = before;
+			return false;
+		}
+		unit->scopes = moved;
+		unit->scope_room = room;
+	}
+	unit->scopes[unit->scope_count++] = (struct scope){
+		.die = *die,
+		.outer = tag == DW_TAG_inlined_subroutine ? *scope : NOTHING,
+		.inlined = tag == DW_TAG_inlined_subroutine,
+	};
+	*scope = new_scope;
+	return true;
+}
+
+/* Goes through the children of *stack[0]. Stops for good where the tree makes no sense. */
+static void walk_scopes(struct walk *walk)
+{
+	Dwarf_Die stack[DEPTH_MAX];
+	uint32_t scopes[DEPTH_MAX];
+	uint32_t depth = 1;
+	int found;
+
+	scopes[0] = NOTHING;
+	found = dwarf_child(&walk->unit->die, &stack[1]);
+	while (depth > 0) {
+		Dwarf_Die *die = &stack[depth];
+		int tag;
+
+		if (found < 0 || (found == 0 && dwarf_dieoffset(die) <= walk->last))
+			return;
+		if (found > 0) { /* no more here: the parent's sibling */
+			if (--depth > 0)
+				found = dwarf_siblingof(&stack[depth], &stack[depth]);
+			continue;
+		}
+		walk->last = dwarf_dieoffset(die);
+		tag = dwarf_tag(die);
+		scopes[depth] = scopes[depth - 1];
+		if (!add_scope(walk, die, tag, depth, &scopes[depth]))
+			return;
+		if (depth + 1 < DEPTH_MAX && !is_barren(tag) && dwarf_haschildren(die) > 0) {
+			found = dwarf_child(die, &stack[depth + 1]);
+			if (found == 0) {
+				depth++;
+				continue;
+			}
+		}
+		found = dwarf_siblingof(die, die);
+	}
+}
+
+static void index_unit(struct source *source, struct unit *unit)
+{
+	struct walk walk = {.source = source, .unit = unit, .last = dwarf_dieoffset(&unit->die)};
+	Dwarf_Attribute attribute;
+
+	unit->indexed = true;
+	unit->directory = dwarf_formstring(dwarf_attr(&unit->die, DW_AT_comp_dir, &attribute));
+	walk_scopes(&walk);
+	points_make(&unit->points, &walk.intervals);
+	free(walk.intervals.all);
+}
+
+/* ---- the units of the file ---- */
+
+static bool add_unit(struct source *source, Dwarf_Die *die, struct intervals *in, size_t *room)
+{
+	if (source->unit_count == *room) {
+		size_t more = *room ? *room * 2 : 64;
+		struct unit *moved = reallocarray(source->units, more, sizeof(*moved));
+
+		if (!moved || more > INTERVALS_MAX) {
+			source->units = moved ? moved : source->units;
+			return false;
+		}
+		source->units = moved;
+		*room = more;
+	}
+	source->units[source->unit_count] = (struct unit){.die = *die};
+	return add_ranges(source, in, die, (uint32_t)source->unit_count++, 0);
+}
+
+static void find_code(struct source *source)
+{
+	const struct image_segment *segments;
+	size_t count = image_segments(source->image, &segments);
+
+	source->code_start = UINT64_MAX;
+	for (size_t i = 0; i < count; i++) {
+		if (!segments[i].executable)
+			continue;
+		if (segments[i].address < source->code_start)
+			source->code_start = segments[i].address;
+		if (segments[i].address + segments[i].size > source->code_end)
+			source->code_end = segments[i].address + segments[i].size;
+	}
+}
+
+static bool has_info(const struct image *image)
+{
+	const struct image_section *s = image ? image_section(image, ".debug_info") : NULL;
+
+	return s && s->size > 0;
+}
+
+static void open_file(struct source *source)
+{
+	struct intervals in = {0};
+	Dwarf_CU *cu = NULL;
+	Dwarf_Die die;
+	Dwarf_Half version;
+	uint8_t type;
+	size_t room = 0;
+
+	source->opened = true;
+	find_code(source);
+	dwarf_file_open(&source->file, has_info(source->debug) ? source->debug : source->image);
+	if (!source->file.dwarf)
+		return;
+	while (dwarf_get_units(source->file.dwarf, cu, &cu, &version, &type, &die, NULL) == 0) {
+		if (type != DW_UT_compile && type != DW_UT_skeleton)
+			continue;
+		if (!add_unit(source, &die, &in, &room))
+			break;
+	}
+	points_make(&source->points, &in);
+	free(in.all);
+}
+
+/* ---- names, files, lines ---- */
+
+/* One copy of "directory/file" (or of a file that is absolute), owned by the source. */
+static const char *join_path(struct source *source, const char *directory, const char *file)
+{
+	const char *slash = "/";
+	size_t hash = 5381, bucket, first, second;
+	struct string *s;
+
+	if (file[0] == '/' || !directory || directory[0] == 0)
+		return file;
+	if (file[0] == '.' && file[1] == '/')
+		file += 2;
+	first = strlen(directory);
+	second = strlen(file);
+	if (directory[first - 1] == '/')
+		slash = "";
+	for (size_t i = 0; i < second; i++)
+		hash = hash * 33 + (unsigned char)file[i];
+	bucket = hash % STRING_BUCKETS;
+	for (s = source->strings[bucket]; s; s = s->next)
+		if (strncmp(s->text, directory, first) == 0 &&
+		    strncmp(s->text + first, slash, strlen(slash)) == 0 &&
+		    strcmp(s->text + first + strlen(slash), file) == 0)
+			return s->text;
+	s = malloc(sizeof(*s) + first + 1 + second + 1);
+	if (!s)
+		return file;
+	sprintf(s->text, "%s%s%s", directory, slash, file);
+	s->next = source->strings[bucket];
+	source->strings[bucket] = s;
+	return s->text;
+}
+
+static const char *file_name(struct source *source, const struct unit *unit, const char *file)
+{
+	return file && file[0] ? join_path(source, unit->directory, file) : NULL;
+}
+
+static const char *string_of(Dwarf_Die *die, unsigned int name)
+{
+	Dwarf_Attribute attribute;
+
+	/* Follows abstract origins and specifications, a bounded number of them. */
+	return dwarf_formstring(dwarf_attr_integrate(die, name, &attribute));
+}
+
+static bool number_of(Dwarf_Die *die, unsigned int name, Dwarf_Word *out)
+{
+	Dwarf_Attribute attribute;
+
+	return dwarf_formudata(dwarf_attr(die, name, &attribute), out) == 0;
+}
+
+static void learn_scope(struct source *source, struct unit *unit, struct scope *scope)
+{
+	Dwarf_Files *files;
+	Dwarf_Word number;
+	size_t count;
+
+	scope->known = true;
+	scope->name = string_of(&scope->die, DW_AT_linkage_name);
+	if (!scope->name)
+		scope->name = string_of(&scope->die, DW_AT_MIPS_linkage_name);
+	if (!scope->name)
+		scope->name = string_of(&scope->die, DW_AT_name);
+	if (!scope->inlined)
+		return;
+	if (number_of(&scope->die, DW_AT_call_line, &number) && number <= INT32_MAX)
+		scope->call_line = (int)number;
+	if (number_of(&scope->die, DW_AT_call_file, &number) &&
+	    dwarf_getsrcfiles(&unit->die, &files, &count) == 0 && number < count)
+		scope->call_file =
+			file_name(source, unit, dwarf_filesrc(files, number, NULL, NULL));
+}
+
+/* File and line of the instruction itself. */
+static void find_line(struct source *source, struct unit *unit, uint64_t address,
+		      struct source_place *out)
+{
+	Dwarf_Line *line = dwarf_getsrc_die(&unit->die, address);
+	int number;
+
+	if (!line)
+		return;
+	out->file = file_name(source, unit, dwarf_linesrc(line, NULL, NULL));
+	if (dwarf_lineno(line, &number) == 0 && number > 0)
+		out->line = number;
+}
+
+static size_t places_in(struct source *source, struct unit *unit, uint64_t address,
+			struct source_place *out, size_t max)
+{
+	struct source_place place = {0};
+	uint32_t at = points_find(&unit->points, address);
+	size_t count = 0;
+
+	find_line(source, unit, address, &place);
+	for (int i = 0; at != NOTHING && i < CHAIN_MAX && count < max; i++) {
+		struct scope *scope = &unit->scopes[at];
+
+		if (!scope->known)
+			learn_scope(source, unit, scope);
+		place.function = scope->name;
+		out[count++] = place;
+		place = (struct source_place){.file = scope->call_file, .line = scope->call_line};
+		at = scope->outer;
+	}
+	if (count == 0 && (place.file || place.line))
+		out[count++] = place; /* assembly: lines but no functions */
+	return count;
+}
+
+/* ---- the face ---- */
+
+struct err *source_open(struct image *image, struct image *debug, struct source **out)
+{
+	struct source *source = calloc(1, sizeof(*source));
+
+	*out = source;
+	if (!source)
+		return err_new("%s: out of memory", image_path(image));
+	source->image = image;
+	source->debug = debug;
+	pthread_mutex_init(&source->lock, NULL);
+	return NULL;
+}
+
+void source_close(struct source *source)
+{
+	if (!source)
+		return;
+	for (size_t i = 0; i < source->unit_count; i++) {
+		free(source->units[i].scopes);
+		free(source->units[i].points.all);
+	}
+	free(source->units);
+	free(source->points.all);
+	for (size_t i = 0; i < STRING_BUCKETS; i++) {
+		while (source->strings[i]) {
+			struct string *next = source->strings[i]->next;
+
+			free(source->strings[i]);
+			source->strings[i] = next;
+		}
+	}
+	dwarf_file_close(&source->file);
+	pthread_mutex_destroy(&source->lock);
+	free(source);
+}
+
+size_t source_places(struct source *source, uint64_t address, struct source_place *out, size_t max)
+{
+	size_t count = 0;
+	uint32_t at;
+
+	if (max == 0)
+		return 0;
+	pthread_mutex_lock(&source->lock);
+	if (!source->opened)
+		open_file(source);
+	at = points_find(&source->points, address);
+	if (at != NOTHING) {
+		struct unit *unit = &source->units[at];
+
+		if (!unit->indexed)
+			index_unit(source, unit);
+		count = places_in(source, unit, address, out, max);
+	}
+	pthread_mutex_unlock(&source->lock);
+	return count;
+}

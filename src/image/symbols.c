@@ -1,0 +1,423 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Function symbols from every table that an image and its debug file have.
+ *
+ * Collected as they come, sorted by address, then each run of aliases is cut
+ * down to the best name. What remains of a damaged or lying table: a size that
+ * leads out of the code becomes 0 (unknown), a name outside its string table
+ * loses the symbol. Labels without size inside a sized function are dropped:
+ * they are places in it, not functions.
+ *
+ * Functions may nest (several entries of one assembly routine) or overlap, so a
+ * search cannot just look at the last start before the address. `outer` links
+ * each symbol to the nearest earlier one that reaches beyond its start.
+ */
+#include "image/symbols.h"
+
+#include <elf.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "image/image.h"
+#include "image/inflate.h"
+#include "image/internal.h"
+
+#define NAME_COMPARED 4096 /* bytes looked at to choose among aliases */
+#define NESTING_MAX 256    /* outer functions looked at */
+#define NO_OUTER UINT32_MAX
+#define TABLES_MAX 8 /* two images, three tables each */
+
+struct range {
+	uint64_t start, end;
+};
+
+struct symbols {
+	struct symbol *all;
+	uint32_t *outer;
+	size_t count, room;
+	struct range *code; /* executable parts, sorted, not overlapping */
+	size_t code_count;
+	char *names[TABLES_MAX]; /* string tables that names point into */
+	size_t names_count;
+};
+
+/* ---- where code is ---- */
+
+static int compare_ranges(const void *a, const void *b)
+{
+	const struct range *x = a, *y = b;
+
+	return x->start < y->start ? -1 : x->start > y->start;
+}
+
+static void add_range(struct symbols *symbols, uint64_t start, uint64_t size)
+{
+	if (size == 0 || size > UINT64_MAX - start)
+		return;
+	symbols->code[symbols->code_count++] = (struct range){start, start + size};
+}
+
+/* After sorting: what overlaps becomes one, what only touches stays apart. */
+static void merge_ranges(struct symbols *symbols)
+{
+	struct range *code = symbols->code;
+	size_t kept = 0;
+
+	if (symbols->code_count == 0)
+		return;
+	qsort(code, symbols->code_count, sizeof(*code), compare_ranges);
+	for (size_t i = 1; i < symbols->code_count; i++) {
+		if (code[i].start >= code[kept].end)
+			code[++kept] = code[i];
+		else if (code[i].end > code[kept].end)
+			code[kept].end = code[i].end;
+	}
+	symbols->code_count = kept + 1;
+}
+
+/* Executable sections, or where there are none, executable segments. */
+static bool find_code(struct symbols *symbols, const struct image *image)
+{
+	const struct image_section *sections;
+	const struct image_segment *segments;
+	size_t section_count = image_sections(image, &sections);
+	size_t segment_count = image_segments(image, &segments);
+
+	symbols->code = calloc(section_count + segment_count + 1, sizeof(*symbols->code));
+	if (!symbols->code)
+		return false;
+	for (size_t i = 0; i < section_count; i++)
+		if ((sections[i].flags & SHF_EXECINSTR) && (sections[i].flags & SHF_ALLOC))
+			add_range(symbols, sections[i].address, sections[i].size);
+	for (size_t i = 0; i < segment_count && symbols->code_count == 0; i++)
+		if (segments[i].executable)
+			add_range(symbols, segments[i].address, segments[i].size);
+	merge_ranges(symbols);
+	return true;
+}
+
+/* The executable part that holds `address`, or NULL. */
+static const struct range *code_at(const struct symbols *symbols, uint64_t address)
+{
+	size_t low = 0, high = symbols->code_count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (symbols->code[middle].start <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low == 0 || address >= symbols->code[low - 1].end)
+		return NULL;
+	return &symbols->code[low - 1];
+}
+
+/* ---- one table ---- */
+
+static bool wanted(const Elf64_Sym *sym, const char *name)
+{
+	unsigned int type = ELF64_ST_TYPE(sym->st_info);
+
+	if (sym->st_shndx == SHN_UNDEF || name[0] == 0)
+		return false;
+	if (type == STT_FUNC || type == STT_GNU_IFUNC)
+		return true;
+	/* Assembly labels; "$x" and the like only map code and data. */
+	return type == STT_NOTYPE && sym->st_shndx != SHN_ABS && name[0] != '$';
+}
+
+static bool append(struct symbols *symbols, struct symbol symbol)
+{
+	if (symbols->count == symbols->room) {
+		size_t room = symbols->room ? symbols->room * 2 : 256;
+		struct symbol *moved = reallocarray(symbols->all, room, sizeof(*moved));
+
+		if (!moved)
+			return false;
+		symbols->all = moved;
+		symbols->room = room;
+	}
+	symbols->all[symbols->count++] = symbol;
+	return true;
+}
+
+static bool add_symbol(struct symbols *symbols, const Elf64_Sym *sym, const char *name)
+{
+	unsigned int binding = ELF64_ST_BIND(sym->st_info);
+	const struct range *code;
+	uint64_t size = sym->st_size;
+
+	if (!wanted(sym, name))
+		return true;
+	code = code_at(symbols, sym->st_value);
+	if (!code)
+		return true;
+	if (size > code->end - sym->st_value)
+		size = 0;
+	return append(symbols, (struct symbol){
+		.address = sym->st_value,
+		.size = size,
+		.name = name,
+		.global = binding == STB_GLOBAL || binding == STB_WEAK,
+	});
+}
+
+/* Reads one symbol table; one that is absent or unreadable adds nothing. False: no memory. */
+static bool add_table(struct symbols *symbols, struct image *image, const char *table_name)
+{
+	const struct image_section *table = image_section(image, table_name), *sections;
+	size_t section_count = image_sections(image, &sections);
+	size_t size, names_size;
+	uint8_t *entries;
+	char *names;
+	bool good = true;
+
+	if (!table || table->type == SHT_NOBITS || table->link >= section_count ||
+	    symbols->names_count == TABLES_MAX)
+		return true;
+	entries = image_section_copy(image, table, &size);
+	names = (char *)image_section_copy(image, &sections[table->link], &names_size);
+	if (names)
+		symbols->names[symbols->names_count++] = names;
+	for (size_t at = 0; entries && names && good && size - at >= sizeof(Elf64_Sym);
+	     at += sizeof(Elf64_Sym)) {
+		Elf64_Sym sym;
+
+		memcpy(&sym, entries + at, sizeof(sym));
+		if (sym.st_name < names_size)
+			good = add_symbol(symbols, &sym, names + sym.st_name);
+	}
+	free(entries);
+	return good;
+}
+
+/* The small ELF file inside .gnu_debugdata, whose .symtab has what .dynsym lacks. */
+static bool add_mini_debug(struct symbols *symbols, struct image *image)
+{
+	const struct image_section *section = image_section(image, ".gnu_debugdata");
+	struct image *mini = NULL;
+	size_t size, packed_size;
+	const uint8_t *packed;
+	uint8_t *bytes;
+	bool good;
+
+	if (!section)
+		return true;
+	packed = image_section_bytes(image, section, &packed_size);
+	bytes = packed ? inflate_xz(packed, packed_size, &size) : NULL;
+	if (!bytes) {
+		pthread_mutex_lock(&image->lock);
+		image_note_damage(image, "section .gnu_debugdata cannot be decompressed");
+		pthread_mutex_unlock(&image->lock);
+		return true;
+	}
+	err_free(image_open_owned(bytes, size, ".gnu_debugdata", &mini));
+	if (!mini)
+		return true;
+	good = add_table(symbols, mini, ".symtab");
+	image_close(mini);
+	return good;
+}
+
+/* ---- one per address ---- */
+
+static size_t underscores(const char *name)
+{
+	size_t n = 0;
+
+	while (name[n] == '_' && n < NAME_COMPARED)
+		n++;
+	return n;
+}
+
+/* Mangled names start with one underscore that says nothing about the name's rank. */
+static size_t name_rank(const char *name)
+{
+	if (strncmp(name, "_Z", 2) == 0 || strncmp(name, "_R", 2) == 0)
+		return 0;
+	return underscores(name);
+}
+
+/* Whether `a` is a better name than `b` for their common address. */
+static bool better(const struct symbol *a, const struct symbol *b)
+{
+	size_t x, y;
+
+	if ((a->size != 0) != (b->size != 0))
+		return a->size != 0;
+	if (a->global != b->global)
+		return a->global;
+	x = name_rank(a->name);
+	y = name_rank(b->name);
+	if (x != y)
+		return x < y;
+	x = strnlen(a->name, NAME_COMPARED);
+	y = strnlen(b->name, NAME_COMPARED);
+	if (x != y)
+		return x < y;
+	return strncmp(a->name, b->name, NAME_COMPARED) < 0;
+}
+
+static int compare_addresses(const void *a, const void *b)
+{
+	const struct symbol *x = a, *y = b;
+
+	return x->address < y->address ? -1 : x->address > y->address;
+}
+
+static bool is_sorted(const struct symbols *symbols)
+{
+	for (size_t i = 1; i < symbols->count; i++)
+		if (symbols->all[i].address < symbols->all[i - 1].address)
+			return false;
+	return true;
+}
+
+static void sort_unique(struct symbols *symbols)
+{
+	struct symbol *all = symbols->all;
+	size_t kept = 0;
+
+	if (symbols->count == 0)
+		return;
+	if (!is_sorted(symbols))
+		qsort(all, symbols->count, sizeof(*all), compare_addresses);
+	for (size_t i = 1; i < symbols->count; i++) {
+		if (all[i].address != all[kept].address)
+			all[++kept] = all[i];
+		else if (better(&all[i], &all[kept]))
+			all[kept] = all[i];
+	}
+	symbols->count = kept + 1;
+}
+
+static void drop_inner_labels(struct symbols *symbols)
+{
+	uint64_t reach = 0; /* the furthest end of a sized symbol so far */
+	size_t kept = 0;
+
+	for (size_t i = 0; i < symbols->count; i++) {
+		struct symbol *s = &symbols->all[i];
+
+		if (s->size == 0 && s->address < reach)
+			continue;
+		if (s->address + s->size > reach)
+			reach = s->address + s->size;
+		symbols->all[kept++] = *s;
+	}
+	symbols->count = kept;
+}
+
+static uint64_t symbol_end(const struct symbols *symbols, size_t i)
+{
+	const struct symbol *s = &symbols->all[i];
+	const struct range *code;
+
+	if (s->size)
+		return s->address + s->size;
+	code = code_at(symbols, s->address);
+	if (!code)
+		return s->address;
+	if (i + 1 < symbols->count && symbols->all[i + 1].address < code->end)
+		return symbols->all[i + 1].address;
+	return code->end;
+}
+
+static bool link_outer(struct symbols *symbols)
+{
+	uint32_t top = NO_OUTER;
+
+	symbols->outer = calloc(symbols->count + 1, sizeof(*symbols->outer));
+	if (!symbols->outer || symbols->count >= NO_OUTER)
+		return false;
+	for (size_t i = 0; i < symbols->count; i++) {
+		while (top != NO_OUTER && symbol_end(symbols, top) <= symbols->all[i].address)
+			top = symbols->outer[top];
+		symbols->outer[i] = top;
+		top = (uint32_t)i;
+	}
+	return true;
+}
+
+/* ---- the face ---- */
+
+static struct err *finish(struct symbols *symbols, bool good, struct image *image,
+			  struct symbols **out)
+{
+	if (good) {
+		sort_unique(symbols);
+		drop_inner_labels(symbols);
+		good = link_outer(symbols);
+	}
+	if (!good) {
+		symbols_free(symbols);
+		return err_new("%s: out of memory for its symbols", image_path(image));
+	}
+	*out = symbols;
+	return NULL;
+}
+
+struct err *symbols_read(struct image *image, struct image *debug, struct symbols **out)
+{
+	struct symbols *symbols = calloc(1, sizeof(*symbols));
+	bool good = symbols && find_code(symbols, image);
+
+	*out = NULL;
+	good = good && add_table(symbols, image, ".symtab");
+	good = good && (!debug || add_table(symbols, debug, ".symtab"));
+	good = good && add_mini_debug(symbols, image);
+	good = good && add_table(symbols, image, ".dynsym");
+	return finish(symbols, good, image, out);
+}
+
+struct err *symbols_read_dynamic(struct image *image, struct symbols **out)
+{
+	struct symbols *symbols = calloc(1, sizeof(*symbols));
+	bool good = symbols && find_code(symbols, image) && add_table(symbols, image, ".dynsym");
+
+	*out = NULL;
+	return finish(symbols, good, image, out);
+}
+
+void symbols_free(struct symbols *symbols)
+{
+	if (!symbols)
+		return;
+	for (size_t i = 0; i < symbols->names_count; i++)
+		free(symbols->names[i]);
+	free(symbols->all);
+	free(symbols->outer);
+	free(symbols->code);
+	free(symbols);
+}
+
+size_t symbols_all(const struct symbols *symbols, const struct symbol **out)
+{
+	*out = symbols->all;
+	return symbols->count;
+}
+
+const struct symbol *symbols_find(const struct symbols *symbols, uint64_t address)
+{
+	size_t low = 0, high = symbols->count;
+	uint32_t i;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (symbols->all[middle].address <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	i = low ? (uint32_t)(low - 1) : NO_OUTER;
+	for (int depth = 0; i != NO_OUTER && depth < NESTING_MAX; depth++) {
+		if (address < symbol_end(symbols, i))
+			return &symbols->all[i];
+		i = symbols->outer[i];
+	}
+	return NULL;
+}

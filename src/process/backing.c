@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "process/backing.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "image/image.h"
+#include "process/maps.h"
+
+#define COMPARED 4096
+#define REBUILT_MAX (512u << 20)
+#define HEADERS_MAX 64
+
+static bool read_memory(pid_t pid, uint64_t address, void *out, size_t size)
+{
+	char path[64];
+	size_t done = 0;
+	snprintf(path, sizeof path, "/proc/%d/mem", (int)pid);
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	while (done < size) {
+		ssize_t got = pread(fd, (char *)out + done, size - done, (off_t)(address + done));
+		if (got <= 0 && errno != EINTR)
+			break;
+		done += got > 0 ? (size_t)got : 0;
+	}
+	close(fd);
+	return done == size;
+}
+
+static bool same_file(const struct map *a, const struct map *b)
+{
+	return a->inode == b->inode && a->device == b->device && !strcmp(a->path, b->path);
+}
+
+/* The mapping of the file's beginning that belongs to the one at `index`, or NULL. */
+static const struct map *first_mapping(const struct maps *maps, size_t index)
+{
+	for (size_t i = index + 1; i; i--)
+		if (!maps->items[i - 1].offset && same_file(&maps->items[i - 1], &maps->items[index]))
+			return &maps->items[i - 1];
+	return NULL;
+}
+
+/* Is what the process has in memory what the file holds? */
+static bool same_contents(pid_t pid, const struct map *map, int fd)
+{
+	char memory[COMPARED], file[COMPARED];
+	ssize_t got = pread(fd, file, sizeof file, (off_t)map->offset);
+	return got > 0 && read_memory(pid, map->start, memory, (size_t)got) && !memcmp(memory, file, (size_t)got);
+}
+
+/* Opens `path` where it is the mapped file. Numbers that differ prove nothing: file systems made
+   of layers tell the map and stat different ones. */
+static int open_same(pid_t pid, const char *path, const struct maps *maps, size_t index)
+{
+	const struct map *map = &maps->items[index], *first = first_mapping(maps, index);
+	struct stat st;
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (fd < 0)
+		return -1;
+	if (!fstat(fd, &st) && S_ISREG(st.st_mode) &&
+	    ((st.st_ino == map->inode && st.st_dev == map->device) ||
+	     (!map->deleted && same_contents(pid, first ? first : map, fd))))
+		return fd;
+	close(fd);
+	return -1;
+}
+
+static int open_file(pid_t pid, const struct maps *maps, size_t index)
+{
+	const struct map *map = &maps->items[index];
+	struct buf path = {0};
+	buf_printf(&path, "/proc/%d/root%s", (int)pid, map->path);
+	int fd = path.failed ? -1 : open_same(pid, buf_text(&path), maps, index);
+	if (fd < 0) { /* for root alone */
+		buf_clear(&path);
+		buf_printf(&path, "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)pid, map->start, map->end);
+		fd = open(buf_text(&path), O_RDONLY | O_CLOEXEC);
+	}
+	if (fd < 0) {
+		buf_clear(&path);
+		buf_printf(&path, "/proc/%d/exe", (int)pid);
+		fd = open_same(pid, buf_text(&path), maps, index);
+	}
+	buf_free(&path);
+	return fd;
+}
+
+static struct err *open_vdso(pid_t pid, const struct map *map, struct image **out)
+{
+	size_t size = (size_t)(map->end - map->start);
+	if (size > 1u << 20)
+		return err_new("%s: too large", map->path);
+	void *bytes = malloc(size);
+	if (!bytes)
+		return err_new("out of memory");
+	struct err *e = read_memory(pid, map->start, bytes, size)
+				? image_open_memory(bytes, size, map->path, out)
+				: err_new("%s: cannot read the memory of process %d", map->path, (int)pid);
+	free(bytes);
+	return e;
+}
+
+/* What the dynamic linker has made absolute, as it was in the file. */
+static void unrelocate(uint8_t *bytes, size_t size, const Elf64_Phdr *dynamic, uint64_t bias, uint64_t end)
+{
+	Elf64_Dyn entry;
+	if (dynamic->p_offset > size || dynamic->p_filesz > size - dynamic->p_offset || !bias)
+		return;
+	for (uint64_t at = 0; at + sizeof entry <= dynamic->p_filesz; at += sizeof entry) {
+		uint8_t *place = bytes + dynamic->p_offset + at;
+		memcpy(&entry, place, sizeof entry);
+		if (entry.d_un.d_ptr >= bias && entry.d_un.d_ptr - bias < end) {
+			entry.d_un.d_ptr -= bias;
+			memcpy(place, &entry, sizeof entry);
+		}
+	}
+}
+
+struct rebuilt {
+	Elf64_Phdr headers[HEADERS_MAX];
+	size_t header_count, size;
+	uint64_t bias, end;
+};
+
+/* Reads the headers and finds how large the file must have been. */
+static bool read_headers(pid_t pid, const struct map *first, Elf64_Ehdr *ehdr, struct rebuilt *r)
+{
+	bool placed = false;
+	if (!read_memory(pid, first->start, ehdr, sizeof *ehdr) || memcmp(ehdr->e_ident, ELFMAG, SELFMAG) ||
+	    ehdr->e_ident[EI_CLASS] != ELFCLASS64 || ehdr->e_phentsize != sizeof *r->headers ||
+	    ehdr->e_phnum > HEADERS_MAX || ehdr->e_phoff > first->end - first->start)
+		return false;
+	r->header_count = ehdr->e_phnum;
+	if (!read_memory(pid, first->start + ehdr->e_phoff, r->headers, r->header_count * sizeof *r->headers))
+		return false;
+	for (size_t i = 0; i < r->header_count; i++) {
+		const Elf64_Phdr *h = &r->headers[i];
+		if (h->p_type != PT_LOAD)
+			continue;
+		if (h->p_offset > REBUILT_MAX || h->p_filesz > REBUILT_MAX - h->p_offset)
+			return false;
+		if (!placed)
+			r->bias = first->start - (h->p_vaddr - h->p_offset);
+		placed = true;
+		if (h->p_offset + h->p_filesz > r->size)
+			r->size = (size_t)(h->p_offset + h->p_filesz);
+		if (h->p_vaddr <= UINT64_MAX - h->p_memsz && h->p_vaddr + h->p_memsz > r->end)
+			r->end = h->p_vaddr + h->p_memsz;
+	}
+	return placed && r->size >= sizeof *ehdr;
+}
+
+/* The loaded part of a file that nobody can open any more. */
+static struct err *open_rebuilt(pid_t pid, const struct maps *maps, size_t index, struct image **out)
+{
+	const struct map *map = &maps->items[index], *first = first_mapping(maps, index);
+	struct rebuilt r = {0};
+	Elf64_Ehdr ehdr;
+	if (!first || !read_headers(pid, first, &ehdr, &r))
+		return err_new("%s: cannot be opened%s, and its memory is no whole ELF file", map->path,
+			       map->deleted ? " (it was deleted)" : "");
+	uint8_t *bytes = calloc(1, r.size);
+	if (!bytes)
+		return err_new("out of memory");
+	for (size_t i = 0; i < r.header_count; i++) /* parts that cannot be read stay zero */
+		if (r.headers[i].p_type == PT_LOAD)
+			read_memory(pid, r.bias + r.headers[i].p_vaddr, bytes + r.headers[i].p_offset,
+				    (size_t)r.headers[i].p_filesz);
+	for (size_t i = 0; i < r.header_count; i++)
+		if (r.headers[i].p_type == PT_DYNAMIC)
+			unrelocate(bytes, r.size, &r.headers[i], r.bias, r.end);
+	ehdr.e_shoff = 0; /* sections are not loaded */
+	ehdr.e_shnum = ehdr.e_shstrndx = 0;
+	memcpy(bytes, &ehdr, sizeof ehdr);
+	struct err *e = image_open_memory(bytes, r.size, map->path, out);
+	free(bytes);
+	return e;
+}
+
+struct err *backing_open(pid_t pid, const struct maps *maps, size_t index, struct image **out)
+{
+	const struct map *map = &maps->items[index];
+	*out = NULL;
+	if (map->path[0] == '[')
+		return open_vdso(pid, map, out);
+	int fd = open_file(pid, maps, index);
+	if (fd < 0)
+		return open_rebuilt(pid, maps, index, out);
+	struct err *e = image_open_fd(fd, map->path, out);
+	close(fd);
+	return e;
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* Registers of a stopped thread, for the CPU that we run on: registers_CPU.c, one of which is
+   built. */
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct remote_thread;
+
+extern const uint16_t native_machine; /* ELF machine */
+
+/* Reads them into thread->registers and thread->pc. False where the thread is gone, or runs
+   32-bit code. */
+bool registers_read(struct remote_thread *thread);

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "process/registers.h"
+
+#include <elf.h>
+#include <string.h>
+#include <asm/ptrace.h>
+#include <sys/ptrace.h>
+#include <sys/uio.h>
+
+#include "process/remote.h"
+
+const uint16_t native_machine = EM_AARCH64;
+
+bool registers_read(struct remote_thread *thread)
+{
+	struct user_pt_regs regs;
+	struct iovec all = {&regs, sizeof regs};
+	if (ptrace(PTRACE_GETREGSET, thread->tid, NT_PRSTATUS, &all) || all.iov_len != sizeof regs)
+		return false;
+	memcpy(thread->registers, regs.regs, sizeof regs.regs); /* x0 to x30 */
+	thread->registers[31] = regs.sp;
+	thread->pc = regs.pc;
+	return true;
+}

@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Holding a process still without its noticing.
+ *
+ * PTRACE_SEIZE attaches without a signal, PTRACE_INTERRUPT stops without one,
+ * and neither ends a group stop (SIGSTOP, ^Z): after PTRACE_DETACH the kernel
+ * puts such a thread back where it was. A thread may stop for another reason
+ * before our interrupt reaches it: a signal that is about to be delivered. Then
+ * the signal is ours to hand on, and we do so when detaching. No option is set,
+ * so that our death, whatever its cause, detaches and changes nothing.
+ *
+ * All known threads are stopped before the list of threads is read again. When
+ * such a reading finds nobody new, nobody is left who could start one.
+ */
+#include "process/remote.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "process/registers.h"
+#include "process/status.h"
+
+#define STOP_PATIENCE_NS 2000000000ull
+#define YIELDS 64
+#define PAGE 4096u
+#define PAGES_MAX 16384u /* 64 MiB */
+
+struct remote_page {
+	uint64_t number;
+	bool readable;
+	uint8_t bytes[PAGE];
+};
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* Stopping */
+
+static struct remote_thread *find_thread(const struct remote *r, pid_t tid)
+{
+	for (size_t i = r->thread_count; i; i--) /* the list comes in order: the last is likeliest */
+		if (r->threads[i - 1].tid == tid)
+			return &r->threads[i - 1];
+	return NULL;
+}
+
+static bool is_known(const struct remote *r, pid_t tid, size_t index)
+{
+	/* A second reading mostly repeats the first, in the same order. */
+	if (index < r->thread_count && r->threads[index].tid == tid)
+		return true;
+	return find_thread(r, tid) != NULL;
+}
+
+static struct remote_thread *add_thread(struct remote *r, pid_t tid, size_t *capacity)
+{
+	if (r->thread_count == *capacity) {
+		size_t wanted = *capacity ? *capacity * 2 : 16;
+		struct remote_thread *more = reallocarray(r->threads, wanted, sizeof *more);
+		if (!more)
+			return NULL;
+		r->threads = more;
+		*capacity = wanted;
+	}
+	struct remote_thread *t = &r->threads[r->thread_count++];
+	*t = (struct remote_thread){.tid = tid};
+	return t;
+}
+
+/* Asks a thread to stop, without waiting for it. */
+static struct err *seize(struct remote *r, struct remote_thread *t)
+{
+	if (ptrace(PTRACE_SEIZE, t->tid, NULL, NULL)) {
+		struct process_status s;
+		t->gone = true;
+		if (errno == ESRCH || !process_status(t->tid, &s) || s.state == 'Z' || s.state == 'X')
+			return NULL;
+		return errno == EPERM ? process_forbidden(r->pid, t->tid)
+				      : err_errno("cannot attach to thread %d", (int)t->tid);
+	}
+	if (!r->stopped_ns)
+		r->stopped_ns = now_ns();
+	t->held = true;
+	ptrace(PTRACE_INTERRUPT, t->tid, NULL, NULL); /* fails where it is gone: the wait says so */
+	return NULL;
+}
+
+/* True where something is known about the thread's stop or end. */
+static bool poll_thread(struct remote_thread *t)
+{
+	int status;
+	pid_t got = waitpid(t->tid, &status, __WALL | WNOHANG);
+	if (!got || (got < 0 && errno == EINTR))
+		return false;
+	if (got < 0 || !WIFSTOPPED(status)) { /* ended; or its exec made it another thread */
+		t->gone = true;
+		t->held = false;
+		return true;
+	}
+	bool is_event = status >> 16;
+	t->signal = is_event ? 0 : WSTOPSIG(status);
+	return true;
+}
+
+static void wait_for(struct remote_thread *t, uint64_t deadline)
+{
+	for (unsigned turn = 0; !poll_thread(t); turn++) {
+		if (turn < YIELDS) {
+			sched_yield();
+			continue;
+		}
+		if (now_ns() > deadline) {
+			t->stuck = true;
+			return;
+		}
+		nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL);
+	}
+}
+
+/* Stops every thread that is not known yet; *fresh says how many there were. */
+static struct err *stop_round(struct remote *r, pid_t only, size_t *capacity, size_t *fresh)
+{
+	pid_t *tids;
+	size_t count, before = r->thread_count;
+	struct err *e = process_tasks(r->pid, &tids, &count);
+	for (size_t i = 0; !e && i < count; i++) {
+		if ((only && tids[i] != only) || is_known(r, tids[i], i))
+			continue;
+		struct remote_thread *t = add_thread(r, tids[i], capacity);
+		e = t ? seize(r, t) : err_new("out of memory");
+	}
+	free(tids);
+	uint64_t deadline = now_ns() + STOP_PATIENCE_NS;
+	for (size_t i = before; i < r->thread_count; i++)
+		if (r->threads[i].held)
+			wait_for(&r->threads[i], deadline);
+	*fresh = r->thread_count - before;
+	return e;
+}
+
+static int compare_threads(const void *a, const void *b)
+{
+	const struct remote_thread *x = a, *y = b;
+	return (x->tid > y->tid) - (x->tid < y->tid);
+}
+
+static void read_name(pid_t pid, struct remote_thread *t)
+{
+	char path[64];
+	snprintf(path, sizeof path, "/proc/%d/task/%d/comm", (int)pid, (int)t->tid);
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t got = fd < 0 ? 0 : read(fd, t->name, sizeof t->name - 1);
+	if (fd >= 0)
+		close(fd);
+	t->name[got > 0 ? got : 0] = '\0';
+	t->name[strcspn(t->name, "\n")] = '\0';
+}
+
+/* Registers of all that stopped; an error where none did. */
+static struct err *read_threads(struct remote *r, pid_t tid)
+{
+	size_t read = 0, stuck = 0, foreign = 0;
+	for (size_t i = 0; i < r->thread_count; i++) {
+		struct remote_thread *t = &r->threads[i];
+		stuck += t->stuck;
+		if (t->gone || t->stuck)
+			continue;
+		if (registers_read(t)) {
+			read++;
+		} else {
+			foreign += kill(r->pid, 0) == 0;
+			t->gone = true;
+		}
+	}
+	if (read || stuck)
+		return NULL;
+	if (tid)
+		return err_new("process %d has no thread %d (any more)", (int)r->pid, (int)tid);
+	struct err *why = process_refusal(r->pid);
+	if (why)
+		return why;
+	return foreign ? err_new("process %d: its registers cannot be read: is it a 32-bit program?", (int)r->pid)
+		       : err_new("process %d ended while it was being stopped", (int)r->pid);
+}
+
+struct err *remote_stop(pid_t pid, pid_t tid, struct remote *out)
+{
+	size_t capacity = 0, fresh;
+	*out = (struct remote){.pid = pid};
+	struct err *e = process_refusal(pid);
+	if (!e && pid == getpid())
+		e = err_new("process %d is this one", (int)pid);
+	do
+		e = e ? e : stop_round(out, tid, &capacity, &fresh);
+	while (!e && fresh && !tid);
+	if (!e)
+		e = read_threads(out, tid);
+	if (e) {
+		remote_resume(out);
+		return e;
+	}
+	qsort(out->threads, out->thread_count, sizeof *out->threads, compare_threads);
+	return NULL;
+}
+
+void remote_release(struct remote *r)
+{
+	for (size_t i = 0; i < r->thread_count; i++) {
+		struct remote_thread *t = &r->threads[i];
+		if (t->held && !t->stuck)
+			ptrace(PTRACE_DETACH, t->tid, NULL, (void *)(intptr_t)t->signal);
+		t->held = t->held && t->stuck; /* the kernel lets go of those when we end */
+	}
+}
+
+void remote_read_names(struct remote *r)
+{
+	for (size_t i = 0; i < r->thread_count; i++)
+		read_name(r->pid, &r->threads[i]);
+}
+
+static void forget_pages(struct remote *r)
+{
+	for (size_t i = 0; i < r->page_slots; i++)
+		free(r->pages[i]);
+	free(r->pages);
+	r->pages = NULL;
+	r->page_count = r->page_slots = 0;
+}
+
+void remote_resume(struct remote *r)
+{
+	remote_release(r);
+	forget_pages(r);
+	free(r->threads);
+	*r = (struct remote){.pid = r->pid};
+}
+
+/* Memory */
+
+static size_t slot_of(const struct remote *r, uint64_t number)
+{
+	size_t slot = (size_t)((number * 0x9e3779b97f4a7c15ull) >> 32) & (r->page_slots - 1);
+	while (r->pages[slot] && r->pages[slot]->number != number)
+		slot = (slot + 1) & (r->page_slots - 1);
+	return slot;
+}
+
+/* Room for one more page; false without memory. */
+static bool grow_pages(struct remote *r)
+{
+	if (r->page_count >= PAGES_MAX)
+		forget_pages(r);
+	if (r->page_count * 2 < r->page_slots)
+		return true;
+	struct remote old = *r;
+	size_t slots = old.page_slots ? old.page_slots * 2 : 256;
+	struct remote_page **pages = calloc(slots, sizeof *pages);
+	if (!pages)
+		return false;
+	r->pages = pages;
+	r->page_slots = slots;
+	for (size_t i = 0; i < old.page_slots; i++)
+		if (old.pages[i])
+			pages[slot_of(r, old.pages[i]->number)] = old.pages[i];
+	free(old.pages);
+	return true;
+}
+
+static struct remote_page *load_page(struct remote *r, uint64_t number)
+{
+	struct remote_page *page = grow_pages(r) ? malloc(sizeof *page) : NULL;
+	if (!page)
+		return NULL;
+	struct iovec here = {page->bytes, PAGE}, there = {(void *)(uintptr_t)(number * PAGE), PAGE};
+	ssize_t got = process_vm_readv(r->pid, &here, 1, &there, 1, 0);
+	if (got < 0 && (errno == ENOSYS || errno == EPERM)) {
+		r->peeking = true;
+		free(page);
+		return NULL;
+	}
+	page->number = number;
+	page->readable = got == PAGE;
+	r->pages[slot_of(r, number)] = page;
+	r->page_count++;
+	return page;
+}
+
+static bool peek(const struct remote *r, uint64_t address, uint64_t *out)
+{
+	for (size_t i = 0; i < r->thread_count; i++) {
+		if (!r->threads[i].held || r->threads[i].stuck)
+			continue;
+		errno = 0;
+		*out = (uint64_t)ptrace(PTRACE_PEEKDATA, r->threads[i].tid, (void *)(uintptr_t)address, NULL);
+		return !errno;
+	}
+	return false;
+}
+
+static bool read_bytes(struct remote *r, uint64_t address, void *out, size_t size)
+{
+	uint64_t number = address / PAGE;
+	struct remote_page *page = r->page_slots ? r->pages[slot_of(r, number)] : NULL;
+	if (!page)
+		page = load_page(r, number);
+	if (!page || !page->readable)
+		return false;
+	memcpy(out, page->bytes + address % PAGE, size);
+	return true;
+}
+
+bool remote_word(void *context, uint64_t address, uint64_t *out)
+{
+	struct remote *r = context;
+	/* Addresses may carry a tag in the bits that the CPU ignores. */
+	address &= unwind_cpu_for(native_machine)->address_bits;
+	if (address > UINT64_MAX - sizeof *out)
+		return false;
+	size_t first = PAGE - address % PAGE;
+	if (!r->peeking) {
+		bool whole = first >= sizeof *out;
+		bool good = whole ? read_bytes(r, address, out, sizeof *out)
+				  : read_bytes(r, address, out, first) &&
+					    read_bytes(r, address + first, (char *)out + first, sizeof *out - first);
+		if (good || !r->peeking)
+			return good;
+	}
+	return peek(r, address, out);
+}

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "recipes/analysis.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "flow/frame.h"
+#include "image/image.h"
+#include "isa/insn.h"
+#include "recipes/cfi.h"
+#include "recipes/rows.h"
+
+static struct err *take_landings(struct image *image, struct analysis *a)
+{
+	struct cfi_landing *found;
+	struct err *e = cfi_landings(image, &found, &a->landing_count);
+	if (e || !a->landing_count)
+		return e;
+	a->landings = calloc(a->landing_count, sizeof *a->landings);
+	for (size_t i = 0; a->landings && i < a->landing_count; i++)
+		a->landings[i] = (struct trace_landing){found[i].start, found[i].end, found[i].landing_pad};
+	free(found);
+	return a->landings ? NULL : err_new("out of memory");
+}
+
+struct err *analysis_run(struct image *image, const struct symbols *symbols, struct analysis *out)
+{
+	memset(out, 0, sizeof *out);
+	out->isa = isa_for_machine(image_machine(image));
+	if (!out->isa)
+		return err_new("%s: no analysis for this CPU", image_path(image));
+	struct err *e = survey_take(image, out->isa, symbols, &out->survey);
+	if (!e)
+		e = take_landings(image, out);
+	if (!e) {
+		out->input = (struct trace_input){
+			.entries = out->survey.entries, .entry_count = out->survey.entry_count,
+			.hints = out->survey.hints, .hint_count = out->survey.hint_count,
+			.noreturn = out->survey.noreturn, .noreturn_count = out->survey.noreturn_count,
+			.landings = out->landings, .landing_count = out->landing_count,
+		};
+		e = trace_run(image, out->isa, &out->input, &out->trace);
+	}
+	if (e)
+		analysis_free(out);
+	return e;
+}
+
+void analysis_free(struct analysis *a)
+{
+	trace_free(a->trace);
+	survey_free(&a->survey);
+	free(a->landings);
+	memset(a, 0, sizeof *a);
+}
+
+struct row_writer {
+	const struct isa *isa;
+	struct rows *rows;
+	uint64_t start, end; /* the run under way */
+	uint32_t rule;
+	uint32_t *rule_of; /* by state id, of one region; 0: not yet known */
+	size_t rule_capacity;
+};
+
+static uint32_t rule_of_state(struct row_writer *w, const struct trace_place *p)
+{
+	struct recipe recipe;
+	if (p->state_id >= w->rule_capacity) {
+		size_t wanted = (p->state_id + 1) * 2;
+		uint32_t *grown = realloc(w->rule_of, wanted * sizeof *grown);
+		if (!grown) {
+			w->rows->failed = 1;
+			return 0;
+		}
+		memset(grown + w->rule_capacity, 0, (wanted - w->rule_capacity) * sizeof *grown);
+		w->rule_of = grown;
+		w->rule_capacity = wanted;
+	}
+	if (!w->rule_of[p->state_id]) {
+		frame_recipe(w->isa, p->state, &recipe);
+		w->rule_of[p->state_id] = rows_rule(w->rows, &recipe) + 1;
+	}
+	return w->rule_of[p->state_id] - 1;
+}
+
+static void flush(struct row_writer *w)
+{
+	if (w->rule && w->end > w->start)
+		rows_add(w->rows, w->start, w->end, w->rule);
+}
+
+static void write_place(void *context, const struct trace_place *p)
+{
+	struct row_writer *w = context;
+	if (p->fresh && w->rule_capacity)
+		memset(w->rule_of, 0, w->rule_capacity * sizeof *w->rule_of);
+	uint32_t rule = rule_of_state(w, p);
+	if (rule != w->rule || p->address != w->end) {
+		flush(w);
+		w->start = p->address;
+		w->rule = rule;
+	}
+	w->end = p->address + p->length;
+}
+
+void analysis_rows(const struct analysis *a, struct rows *rows)
+{
+	struct row_writer w = {.isa = a->isa, .rows = rows};
+	trace_each(a->trace, false, write_place, &w);
+	flush(&w);
+	free(w.rule_of);
+}

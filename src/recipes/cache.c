@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "recipes/cache.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/cachedir.h"
+#include "base/err.h"
+#include "image/debug.h"
+#include "image/image.h"
+#include "recipes/rows.h"
+
+#define KEY_SIZE 40
+
+/* Part of every key: to be raised when the same module would give another table. */
+#define RECIPES_VERSION 1
+
+/* What the table depends on: kind of key, length, then build-id or hash of the code. */
+static void make_key(struct image *image, uint8_t key[KEY_SIZE])
+{
+	const uint8_t *id;
+	size_t length = image_build_id(image, &id);
+	memset(key, 0, KEY_SIZE);
+	key[0] = RECIPES_VERSION;
+	key[1] = (uint8_t)length;
+	if (length >= 8 && length <= KEY_SIZE - 2) {
+		memcpy(key + 2, id, length);
+		return;
+	}
+	const struct image_segment *segments;
+	size_t count = image_segments(image, &segments);
+	uint64_t hash = 0;
+	for (size_t i = 0; i < count; i++) {
+		size_t size;
+		const uint8_t *bytes = segments[i].writable ? NULL : image_bytes_at(image, segments[i].address, &size);
+		if (bytes)
+			hash = hash * 31 + table_checksum(bytes, size) + segments[i].address;
+	}
+	key[1] = 0;
+	memcpy(key + 2, &hash, sizeof hash);
+}
+
+static void key_name(const uint8_t key[KEY_SIZE], enum recipes_mode mode, struct buf *path)
+{
+	static const char *const modes[] = {"auto", "cfi", "analysis"};
+	unsigned length = key[1] ? key[1] : 8;
+	buf_puts(path, "/");
+	for (unsigned i = 0; i < length; i++)
+		buf_printf(path, "%02x", key[2 + i]);
+	buf_printf(path, "%s.%s.%u.%u", key[1] ? "" : "-code", modes[mode], TABLE_VERSION, RECIPES_VERSION);
+}
+
+static bool map_file(const char *path, const uint8_t key[KEY_SIZE], struct module_table *out)
+{
+	struct stat st;
+	struct table_header h;
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	void *bytes = MAP_FAILED;
+	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size >= (off_t)sizeof h)
+		bytes = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE | MAP_POPULATE, fd, 0);
+	close(fd);
+	if (bytes == MAP_FAILED)
+		return false;
+	size_t size = (size_t)st.st_size;
+	memcpy(&h, bytes, sizeof h);
+	if (memcmp(h.key, key, KEY_SIZE) || !table_open(&out->table, bytes, size) ||
+	    h.checksum != table_checksum((char *)bytes + sizeof h, size - sizeof h)) {
+		munmap(bytes, size);
+		return false;
+	}
+	out->bytes = bytes;
+	out->size = size;
+	out->mapped = true;
+	return true;
+}
+
+/* Written under another name and then renamed: no reader ever sees half a file. */
+static void save_file(const char *path, const void *bytes, size_t size)
+{
+	struct buf temporary = {0};
+	buf_printf(&temporary, "%s.%d.tmp", path, (int)getpid());
+	int fd = temporary.failed ? -1 : open(buf_text(&temporary), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	if (fd >= 0) {
+		size_t done = 0;
+		while (done < size) {
+			ssize_t n = write(fd, (const char *)bytes + done, size - done);
+			if (n <= 0 && errno != EINTR)
+				break;
+			done += n > 0 ? (size_t)n : 0;
+		}
+		if (close(fd) != 0 || done < size || rename(buf_text(&temporary), path) != 0)
+			unlink(buf_text(&temporary));
+	}
+	buf_free(&temporary);
+}
+
+static bool has_frames(struct image *image)
+{
+	return image_section(image, ".eh_frame") || image_section(image, ".debug_frame") || image_section(image, ".sframe");
+}
+
+static struct err *build(struct image *image, enum recipes_mode mode, const uint8_t *key, struct module_table *out)
+{
+	struct image *debug = NULL;
+	struct rows rows;
+	struct err *e = NULL;
+	rows_init(&rows);
+	if (mode != RECIPES_ANALYSIS && !has_frames(image))
+		e = debug_find(image, false, &debug);
+	if (!e)
+		e = recipes_rows(image, debug, mode, &rows);
+	if (!e)
+		e = recipes_pack(&rows, image_machine(image), mode, key, &out->bytes, &out->size);
+	image_close(debug);
+	rows_free(&rows);
+	if (!e && !table_open(&out->table, out->bytes, out->size)) {
+		free(out->bytes);
+		e = err_new("%s: internal error: a table that was just built is not sane", image_path(image));
+	}
+	return e;
+}
+
+struct err *cache_table(struct image *image, enum recipes_mode mode, struct module_table *out)
+{
+	uint8_t key[KEY_SIZE];
+	struct buf path = {0};
+	memset(out, 0, sizeof *out);
+	make_key(image, key);
+	struct err *no_cache = cachedir_create("tables", &path);
+	if (!no_cache) {
+		key_name(key, mode, &path);
+		if (!path.failed && map_file(buf_text(&path), key, out)) {
+			buf_free(&path);
+			return NULL;
+		}
+	}
+	struct err *e = build(image, mode, key, out);
+	if (!e && !no_cache && !path.failed)
+		save_file(buf_text(&path), out->bytes, out->size);
+	err_free(no_cache);
+	buf_free(&path);
+	return err_context(e, "unwind table of '%s'", image_path(image));
+}
+
+void module_table_free(struct module_table *t)
+{
+	if (t->mapped)
+		munmap(t->bytes, t->size);
+	else
+		free(t->bytes);
+	memset(t, 0, sizeof *t);
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * Tables are built once per module and kept in the cache directory, named by
+ * build-id (where there is none: by a hash of the code), mode and version. A
+ * file that is damaged, foreign or of another version is built anew.
+ */
+#include <stdbool.h>
+#include "recipes/build.h"
+#include "unwind/table.h"
+
+struct module_table {
+	struct table table;
+	void *bytes;
+	size_t size;
+	bool mapped; /* from the cache; else malloc'ed */
+};
+
+/* The table of `image`: from the cache, or built (with its debug file's .debug_frame where it
+   has no other unwind information) and put there. A cache that cannot be written is no error. */
+struct err *cache_table(struct image *image, enum recipes_mode mode, struct module_table *out);
+void module_table_free(struct module_table *table);

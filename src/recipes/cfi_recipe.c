@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From the rules of a row to a recipe. What a recipe cannot say becomes
+ * RECIPE_COMPLEX where the caller's PC or SP hangs on it, and RECIPE_LOST for
+ * FP and the extra register, which a walk may never need.
+ */
+#include "isa/insn.h"
+#include "recipes/cfi_expression.h"
+#include "recipes/cfi_program.h"
+
+struct place {
+	uint8_t where; /* enum recipe_where */
+	int32_t offset;
+};
+
+struct frame {
+	struct evaluation evaluation;
+	const struct cfi_common *common;
+	const struct cfi_state *state;
+	struct value cfa;
+	struct value sp; /* the caller's SP: what recipes call the CFA. Nearly always the same */
+	bool sp_is_cfa;
+};
+
+static struct cursor rule_block(const struct cfi_rule *rule)
+{
+	return (struct cursor){rule->block, rule->block + rule->block_size, false};
+}
+
+static bool fits(int64_t value)
+{
+	return value >= INT32_MIN && value <= INT32_MAX;
+}
+
+static bool place_set(struct place *place, enum recipe_where where, int64_t offset)
+{
+	place->where = (uint8_t)where;
+	place->offset = (int32_t)offset;
+	return fits(offset);
+}
+
+/* "CFA + n" in terms of the register that the CFA hangs on, where it hangs on one. */
+static struct value without_cfa(const struct frame *frame, struct value value)
+{
+	struct value sum = frame->cfa;
+
+	if (value.base != VALUE_CFA || value.memory || sum.memory)
+		return value;
+	sum.add = (int64_t)((uint64_t)sum.add + (uint64_t)value.add);
+	sum.vg = (int64_t)((uint64_t)sum.vg + (uint64_t)value.vg);
+	return sum;
+}
+
+/* A place for the word at the address `value`. */
+static bool place_at(const struct frame *frame, struct value value, struct place *place)
+{
+	const struct isa *isa = frame->common->isa;
+	const struct value *sp = &frame->sp;
+
+	if (value.memory)
+		return false;
+	if (value.base == VALUE_CFA && !value.vg && frame->sp_is_cfa)
+		return place_set(place, RECIPE_AT_CFA, value.add);
+	value = without_cfa(frame, value);
+	if (value.base != VALUE_REGISTER)
+		return false;
+	if (!value.vg && value.reg == isa->fp)
+		return place_set(place, RECIPE_AT_FP, value.add);
+	if (!value.vg && value.reg == isa->sp)
+		return place_set(place, RECIPE_AT_SP, value.add);
+	if (sp->memory || sp->reg != value.reg || sp->vg != value.vg)
+		return false;
+	return place_set(place, RECIPE_AT_CFA, (int64_t)((uint64_t)value.add - (uint64_t)sp->add));
+}
+
+/* A place that holds `value` itself. */
+static bool place_of(const struct frame *frame, struct value value, struct place *place)
+{
+	struct value address = {.base = value.base, .reg = value.reg, .add = value.inner};
+
+	if (value.add || value.vg)
+		return false;
+	if (value.memory)
+		return place_at(frame, address, place);
+	return value.base == VALUE_REGISTER && place_set(place, RECIPE_IN_REG, value.reg);
+}
+
+/* Where the rule of `slot` puts the register; RULE_UNSPECIFIED means it is unchanged. */
+static bool place_find(struct frame *frame, enum cfi_slot slot, struct place *place)
+{
+	const struct cfi_rule *rule = &frame->state->rules[slot];
+	uint64_t own = frame->common->columns[slot];
+	struct value value;
+
+	switch (rule->kind) {
+	case RULE_UNSPECIFIED:
+	case RULE_SAME:
+		return place_set(place, RECIPE_IN_REG, (int64_t)own);
+	case RULE_OFFSET:
+		value = (struct value){.base = VALUE_CFA, .add = rule->value};
+		return place_at(frame, value, place);
+	case RULE_REGISTER:
+		return place_set(place, RECIPE_IN_REG, rule->value);
+	case RULE_EXPRESSION:
+		return expression_evaluate(&frame->evaluation, rule_block(rule), true, &value) &&
+		       place_at(frame, value, place);
+	case RULE_VAL_EXPRESSION:
+		return expression_evaluate(&frame->evaluation, rule_block(rule), true, &value) &&
+		       place_of(frame, value, place);
+	default: /* RULE_UNDEFINED, RULE_VAL_OFFSET: no word holds it */
+		return false;
+	}
+}
+
+/* As place_find, with the register's own number said as "unchanged". */
+static bool place_slot(struct frame *frame, enum cfi_slot slot, uint8_t own, struct place *place)
+{
+	const struct isa *isa = frame->common->isa;
+
+	if (!place_find(frame, slot, place))
+		return false;
+	if (place->where != RECIPE_IN_REG)
+		return true;
+	if (place->offset < 0 || place->offset >= isa->register_count)
+		return false;
+	if (own != INSN_NO_REG && place->offset == own)
+		*place = (struct place){.where = RECIPE_SAME};
+	return true;
+}
+
+static struct place place_or_lost(struct frame *frame, enum cfi_slot slot, uint8_t own)
+{
+	struct place place;
+
+	if (!place_slot(frame, slot, own, &place))
+		place = (struct place){.where = RECIPE_LOST};
+	return place;
+}
+
+static bool values_equal(const struct value *a, const struct value *b)
+{
+	return a->base == b->base && a->memory == b->memory && a->add == b->add && a->vg == b->vg &&
+	       a->inner == b->inner && (a->base != VALUE_REGISTER || a->reg == b->reg);
+}
+
+/* The caller's SP by its rule. False where it has none that can be said. */
+static bool sp_value(struct frame *frame, struct value *sp)
+{
+	const struct cfi_rule *rule = &frame->state->rules[SLOT_SP];
+	bool memory = rule->kind == RULE_OFFSET || rule->kind == RULE_EXPRESSION;
+
+	*sp = (struct value){.base = VALUE_REGISTER};
+	switch (rule->kind) {
+	case RULE_SAME:
+		sp->reg = frame->common->isa->sp;
+		return true;
+	case RULE_REGISTER:
+		sp->reg = (uint8_t)rule->value;
+		return rule->value >= 0 && rule->value < frame->common->isa->register_count;
+	case RULE_OFFSET:
+	case RULE_VAL_OFFSET:
+		*sp = (struct value){.base = VALUE_CFA, .add = rule->value};
+		break;
+	default:
+		if (!expression_evaluate(&frame->evaluation, rule_block(rule), true, sp))
+			return false;
+		break;
+	}
+	*sp = without_cfa(frame, *sp);
+	if (memory && (sp->memory || sp->vg))
+		return false;
+	if (memory) {
+		sp->memory = true;
+		sp->inner = sp->add;
+		sp->add = 0;
+	}
+	return true;
+}
+
+static bool sp_find(struct frame *frame)
+{
+	uint8_t kind = frame->state->rules[SLOT_SP].kind;
+
+	frame->sp = frame->cfa;
+	frame->sp_is_cfa = true;
+	if (kind == RULE_UNSPECIFIED || kind == RULE_UNDEFINED)
+		return true;
+	if (!sp_value(frame, &frame->sp))
+		return false;
+	if (frame->sp.base == VALUE_CFA && !frame->sp.memory && !frame->sp.add && !frame->sp.vg)
+		frame->sp = frame->cfa;
+	frame->sp_is_cfa = values_equal(&frame->sp, &frame->cfa);
+	return frame->sp.base == VALUE_REGISTER;
+}
+
+static bool cfa_find(struct frame *frame)
+{
+	const struct cfi_state *state = frame->state;
+
+	if (state->cfa.kind == RULE_EXPRESSION)
+		return expression_evaluate(&frame->evaluation, rule_block(&state->cfa), false,
+					   &frame->cfa) &&
+		       frame->cfa.base == VALUE_REGISTER;
+	if (state->cfa.kind != RULE_REGISTER ||
+	    state->cfa_reg >= frame->common->isa->register_count)
+		return false;
+	frame->cfa = (struct value){
+		.base = VALUE_REGISTER, .reg = (uint8_t)state->cfa_reg, .add = state->cfa.value};
+	return true;
+}
+
+static bool cfa_say(const struct value *cfa, struct recipe *recipe)
+{
+	if (!fits(cfa->add) || !fits(cfa->inner) || cfa->vg < INT16_MIN || cfa->vg > INT16_MAX)
+		return false;
+	if (cfa->memory && cfa->vg)
+		return false;
+	recipe->cfa = cfa->memory ? RECIPE_DEREF : RECIPE_REG;
+	recipe->cfa_reg = cfa->reg;
+	recipe->cfa_vg = (int16_t)cfa->vg;
+	recipe->cfa_offset = (int32_t)(cfa->memory ? cfa->inner : cfa->add);
+	recipe->cfa_add = (int32_t)(cfa->memory ? cfa->add : 0);
+	return true;
+}
+
+static bool recipe_fill(struct frame *frame, struct recipe *recipe)
+{
+	const struct isa *isa = frame->common->isa;
+	struct place ra, fp, extra;
+
+	if (!cfa_find(frame) || !sp_find(frame) || !cfa_say(&frame->sp, recipe) ||
+	    !place_slot(frame, SLOT_RA, isa->link, &ra))
+		return false;
+	fp = place_or_lost(frame, SLOT_FP, isa->fp);
+	extra = place_or_lost(frame, SLOT_EXTRA, isa->extra);
+	recipe->ra = ra.where;
+	recipe->ra_offset = ra.offset;
+	recipe->fp = fp.where;
+	recipe->fp_offset = fp.offset;
+	recipe->extra = extra.where;
+	recipe->extra_offset = extra.offset;
+	return true;
+}
+
+struct recipe cfi_recipe(const struct cfi_common *common, const struct cfi_state *state,
+			 uint64_t pc, uint64_t *budget, bool *used_pc)
+{
+	struct recipe recipe = {.source = RECIPE_FROM_CFI};
+	struct frame frame = {
+		.evaluation = {.isa = common->isa, .pc = pc, .budget = budget},
+		.common = common,
+		.state = state,
+	};
+
+	if (state->rules[SLOT_RA].kind == RULE_UNDEFINED)
+		recipe.cfa = RECIPE_ROOT;
+	else if (!recipe_fill(&frame, &recipe))
+		recipe = (struct recipe){.cfa = RECIPE_COMPLEX, .source = RECIPE_FROM_CFI};
+	*used_pc = frame.evaluation.used_pc;
+	return recipe;
+}

@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* Recipes of code that is known by its shape: the trampolines to which signal
+   handlers return (`rt_sigreturn` with nothing else around it). */
+struct image;
+struct rows;
+
+void shapes_add(struct image *image, struct rows *rows);

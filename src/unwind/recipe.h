@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * A recipe: how to get from a frame to its caller, for an interval of code.
+ *
+ * The CFA (canonical frame address) is the caller's SP at the call: on x86-64
+ * the address just above the return address, on aarch64 SP at the entry of the
+ * procedure. The caller's PC, FP and one extra callee-saved register (rbx on
+ * x86-64, on which glibc's lazy binding hangs its frame) follow from it.
+ *
+ * 32 bytes, plain integers, no pointers: the same struct lies in the table
+ * file, in the target's memory and in BPF maps. Equal recipes are stored once
+ * per table.
+ */
+#include <stdint.h>
+
+enum recipe_cfa {
+	RECIPE_NONE,   /* nothing known about this code */
+	RECIPE_REG,    /* CFA = register + cfa_offset (+ cfa_vg * vector granules) */
+	RECIPE_DEREF,  /* CFA = word at (register + cfa_offset), + cfa_add */
+	RECIPE_ROOT,   /* outermost: nobody called this code */
+	RECIPE_SIGNAL, /* the kernel pushed a signal frame at SP: registers are in it */
+	RECIPE_COMPLEX,/* described, but by an expression that no recipe can say */
+};
+
+enum recipe_where {
+	RECIPE_SAME,   /* FP, extra: unchanged since the entry. RA: in the link register */
+	RECIPE_AT_CFA, /* in the word at CFA + offset */
+	RECIPE_AT_FP,  /* in the word at FP + offset (this frame's FP) */
+	RECIPE_AT_SP,  /* in the word at SP + offset (this frame's SP) */
+	RECIPE_IN_REG, /* in register number `offset` */
+	RECIPE_LOST,   /* overwritten: cannot be restored (only harmful where a caller needs it) */
+};
+
+enum recipe_source { RECIPE_FROM_NOTHING, RECIPE_FROM_CFI, RECIPE_FROM_CODE, RECIPE_FROM_SHAPE };
+
+struct recipe {
+	uint8_t cfa;      /* enum recipe_cfa */
+	uint8_t cfa_reg;  /* DWARF number */
+	uint8_t ra;       /* enum recipe_where, as the next two */
+	uint8_t fp;
+	uint8_t extra;
+	uint8_t source;   /* enum recipe_source */
+	int16_t cfa_vg;
+	int32_t cfa_offset;
+	int32_t cfa_add;
+	int32_t ra_offset;
+	int32_t fp_offset;
+	int32_t extra_offset;
+	int32_t reserved; /* 0 */
+};
+_Static_assert(sizeof(struct recipe) == 32, "recipes are 32 bytes in files and maps");

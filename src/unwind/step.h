@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * The step itself, as inline functions over a reader, so that a caller whose
+ * reader is a constant (the agent, which reads its own stack) gets it compiled
+ * into one piece. Everybody else calls walk_step().
+ */
+#include "unwind/walk.h"
+
+typedef bool (*step_read)(void *context, uint64_t address, uint64_t *out);
+
+static inline __attribute__((always_inline)) bool step_register(const struct walk *w, unsigned reg, step_read read,
+								 void *context, uint64_t *out)
+{
+	if (reg == w->cpu->sp) {
+		*out = w->sp;
+		return true;
+	}
+	if (reg == w->cpu->fp && !w->fp_lost) {
+		*out = w->fp;
+		return true;
+	}
+	if (reg == w->cpu->extra && !w->extra_lost) {
+		*out = w->extra;
+		return true;
+	}
+	if (!w->exact || reg >= CPU_REGISTERS)
+		return false;
+	if (w->registers) {
+		*out = w->registers[reg];
+		return true;
+	}
+	unsigned offset = w->cpu->signal_registers[reg];
+	return offset && read(context, w->signal_sp + offset, out);
+}
+
+/* A value that a recipe says where to find. */
+static inline __attribute__((always_inline)) bool step_value(const struct walk *w, uint64_t cfa, unsigned where,
+							      int32_t offset, step_read read, void *context,
+							      uint64_t *out)
+{
+	uint64_t base = cfa;
+	switch (where) {
+	case RECIPE_AT_CFA:
+		break;
+	case RECIPE_AT_FP:
+		if (w->fp_lost)
+			return false;
+		base = w->fp;
+		break;
+	case RECIPE_AT_SP:
+		base = w->sp;
+		break;
+	case RECIPE_IN_REG:
+		return step_register(w, (unsigned)offset, read, context, out);
+	default:
+		return false;
+	}
+	return read(context, base + (uint64_t)(int64_t)offset, out);
+}
+
+static inline __attribute__((always_inline)) enum walk_end step_signal(struct walk *w, step_read read, void *context)
+{
+	const struct unwind_cpu *cpu = w->cpu;
+	uint64_t at = w->sp, pc, sp, fp, extra;
+	if (!read(context, at + cpu->signal_pc, &pc) || !read(context, at + cpu->signal_registers[cpu->sp], &sp) ||
+	    !read(context, at + cpu->signal_registers[cpu->fp], &fp) ||
+	    !read(context, at + cpu->signal_registers[cpu->extra], &extra))
+		return WALK_BAD_MEMORY;
+	w->pc = pc;
+	w->sp = sp;
+	w->fp = fp;
+	w->extra = extra;
+	w->fp_lost = w->extra_lost = false;
+	w->registers = NULL;
+	w->signal_sp = at;
+	w->exact = true;
+	return WALK_ON;
+}
+
+static inline __attribute__((always_inline)) enum walk_end step_cfa(const struct walk *w, const struct recipe *r,
+								     step_read read, void *context, uint64_t *cfa)
+{
+	if (!step_register(w, r->cfa_reg, read, context, cfa))
+		return WALK_BAD_FRAME;
+	*cfa += (uint64_t)(int64_t)r->cfa_offset;
+	if (__builtin_expect(r->cfa == RECIPE_REG && !r->cfa_vg, 1))
+		return WALK_ON;
+	if (r->cfa_vg)
+		return WALK_COMPLEX;
+	if (!read(context, *cfa, cfa))
+		return WALK_BAD_MEMORY;
+	*cfa += (uint64_t)(int64_t)r->cfa_add;
+	return WALK_ON;
+}
+
+static inline __attribute__((always_inline)) enum walk_end
+step_frame(struct walk *w, const struct recipe *r, step_read read, void *context)
+{
+	uint64_t cfa, pc, fp = w->fp, extra = w->extra;
+	enum walk_end end = step_cfa(w, r, read, context, &cfa);
+	if (end != WALK_ON)
+		return end;
+	bool in_register = r->ra == RECIPE_SAME || r->ra == RECIPE_IN_REG;
+	if (cfa < w->sp || (cfa == w->sp && !(w->exact && in_register)))
+		return WALK_BAD_FRAME;
+	if (r->ra == RECIPE_SAME) {
+		if (!step_register(w, w->cpu->link, read, context, &pc))
+			return WALK_BAD_FRAME;
+	} else if (!step_value(w, cfa, r->ra, r->ra_offset, read, context, &pc)) {
+		return in_register ? WALK_BAD_FRAME : WALK_BAD_MEMORY;
+	}
+	bool fp_lost = r->fp == RECIPE_SAME ? w->fp_lost
+					    : !step_value(w, cfa, r->fp, r->fp_offset, read, context, &fp);
+	bool extra_lost = r->extra == RECIPE_SAME
+				  ? w->extra_lost
+				  : !step_value(w, cfa, r->extra, r->extra_offset, read, context, &extra);
+	pc &= w->cpu->address_bits;
+	if (!pc)
+		return WALK_COMPLETE; /* a coroutine or thread that was started with no way back */
+	w->pc = pc;
+	w->sp = cfa;
+	w->fp = fp;
+	w->extra = extra;
+	w->fp_lost = fp_lost;
+	w->extra_lost = extra_lost;
+	w->exact = false;
+	return WALK_ON;
+}
+
+static inline __attribute__((always_inline)) enum walk_end
+step_inline(struct walk *w, const struct walk_module *module, step_read read, void *context)
+{
+	const struct recipe *r = table_find(&module->table, w->pc - !w->exact - module->bias);
+	w->recipe = r;
+	switch (r->cfa) {
+	case RECIPE_REG:
+	case RECIPE_DEREF:
+		return step_frame(w, r, read, context);
+	case RECIPE_ROOT:
+		return WALK_COMPLETE;
+	case RECIPE_SIGNAL:
+		return step_signal(w, read, context);
+	case RECIPE_COMPLEX:
+		return WALK_COMPLEX;
+	default:
+		return WALK_NO_RECIPE;
+	}
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * From a frame to its caller, and so to the root. Async-signal-safe: no
+ * allocation, no locks, no calls but to the reader that it is given.
+ *
+ *    struct walk walk;
+ *    walk_begin(&walk, cpu, registers, pc);
+ *    do
+ *            use(walk.pc);
+ *    while ((end = walk_step(&walk, space, &reader)) == WALK_ON);
+ *
+ * Invariants:
+ *  1. walk.pc is where the frame is: for the first frame and one that a signal
+ *     interrupted, the instruction itself (walk.exact); else the return address,
+ *     whose recipe is looked up one byte before it, inside the call.
+ *  2. Every step moves SP up. Two exceptions: a frame that has pushed nothing
+ *     yet (aarch64) keeps it, but then its return address was in a register, and
+ *     only an exact frame may have it there; a signal frame may lead to another stack.
+ *  3. Only SP, FP and one extra callee-saved register are carried from frame to
+ *     frame. All others are known in exact frames only.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "unwind/cpu.h"
+#include "unwind/table.h"
+
+/* A module's code in the address space. */
+struct walk_module {
+	uint64_t start, end; /* addresses at run time */
+	uint64_t bias;       /* run-time address = the module's own address + bias */
+	struct table table;
+};
+
+/* All code of a process: modules ascending by start, disjoint. */
+struct walk_space {
+	const struct walk_module *modules;
+	size_t count;
+};
+
+/* Reads a word of the walked process's memory; false where it cannot. */
+struct walk_reader {
+	bool (*word)(void *context, uint64_t address, uint64_t *out);
+	void *context;
+};
+
+enum walk_end {
+	WALK_ON,         /* there is a caller; the walk stands on it */
+	WALK_COMPLETE,   /* this frame is a root: nobody called it */
+	WALK_NO_MODULE,  /* the PC is in no known module */
+	WALK_NO_RECIPE,  /* the module's table says nothing about it */
+	WALK_COMPLEX,    /* it is described by an expression that recipes cannot say */
+	WALK_BAD_MEMORY, /* a word of the stack cannot be read */
+	WALK_BAD_FRAME,  /* SP would not move up, or a needed register is not known */
+	WALK_TOO_DEEP,   /* the caller's own limit */
+};
+
+struct walk {
+	const struct unwind_cpu *cpu;
+	uint64_t pc, sp, fp, extra;
+	const uint64_t *registers; /* of the first frame, by DWARF number; NULL later on */
+	uint64_t signal_sp;        /* in a frame that a signal interrupted: where its registers are */
+	bool exact;
+	bool fp_lost, extra_lost;  /* a callee overwrote it without a trace */
+	const struct recipe *recipe; /* that the last step used */
+};
+
+/* Stands on the first frame. `registers` (CPU_REGISTERS of them) must stay during the walk. */
+void walk_begin(struct walk *walk, const struct unwind_cpu *cpu, const uint64_t *registers, uint64_t pc);
+
+/* Goes to the caller. Anything but WALK_ON ends the walk, and leaves it on the last frame. */
+enum walk_end walk_step(struct walk *walk, const struct walk_space *space, const struct walk_reader *reader);
+
+/* The module with this address, or NULL. */
+const struct walk_module *walk_find_module(const struct walk_space *space, uint64_t address);
+
+/* A word for each end, as in reports: "complete", "no recipe", … */
+const char *walk_end_name(enum walk_end end);

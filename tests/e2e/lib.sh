@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+# For end-to-end tests: `. "$TEST_DIR/lib.sh"`. A check that does not hold ends the test.
+set -eu
+
+fail()
+{
+	echo "$*"
+	exit 1
+}
+
+skip()
+{
+	echo "$*"
+	exit 77
+}
+
+# need TOOL PACKAGE: skips the test where a tool is missing.
+need()
+{
+	command -v "$1" >/dev/null || skip "$1 is not installed (package $2)"
+}
+
+# run STATUS COMMAND...: runs it, output in the files out and err, and checks its exit status.
+run()
+{
+	local wanted=$1 status=0
+	shift
+	"$@" >out 2>err || status=$?
+	[ "$status" -eq "$wanted" ] && return
+	echo "$*: exit status $status, not $wanted"
+	head -n 20 out err
+	exit 1
+}
+
+# has FILE PATTERN: the extended regular expression matches a line.
+has()
+{
+	grep -qE -- "$2" "$1" && return
+	echo "$1 has no line like: $2"
+	head -n 40 "$1"
+	exit 1
+}
+
+has_not()
+{
+	! grep -E -- "$2" "$1" || fail "$1 has a line like: $2"
+}
+
+# lines FILE COUNT
+lines()
+{
+	[ "$(wc -l <"$1")" -eq "$2" ] && return
+	echo "$1 has not $2 lines:"
+	head -n 40 "$1"
+	exit 1
+}
+
+# json FILE EXPRESSION: a Python expression over the document `d` is true.
+json()
+{
+	python3 -c 'import json, sys
+d = json.load(open(sys.argv[1]))
+sys.exit(not eval(sys.argv[2]))' "$1" "$2" && return
+	echo "$1: not true: $2"
+	head -c 2000 "$1"
+	exit 1
+}
+
+# background COMMAND...: starts it, its process in $pid; it ends with the test.
+background()
+{
+	"$@" &
+	pid=$!
+}

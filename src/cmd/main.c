@@ -5,12 +5,8 @@
 #include <string.h>
 
 const struct command commands[] = {
-#ifdef CULPRIT_STACK
 	{"stack", "the call stacks of a running process, now", cmd_stack},
-#endif
-#ifdef CULPRIT_CHECK
 	{"check", "how well a binary can be unwound", cmd_check},
-#endif
 	{"list", "the events and abilities of this machine, and what would enable the rest",
 	 cmd_list},
 	{"help", "the manual page of a command", cmd_help},

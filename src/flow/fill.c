@@ -18,6 +18,7 @@
 
 #include "flow/region.h"
 #include "isa/insn.h"
+#include "unwind/recipe.h"
 
 #define PROBE_INSNS 600
 #define PROBE_WAYS 24
@@ -61,6 +62,15 @@ static bool seen(const uint64_t *list, size_t count, uint64_t at)
 	return false;
 }
 
+/* A jump to a procedure, after the stack was given back. */
+static bool is_tail_call(const struct region *r, const struct insn *jump, const struct frame_state *s)
+{
+	if (region_has(r, jump->target) && jump->target % r->isa->insn_min == 0 &&
+	    !(*region_slot(r, jump->target, r->isa->insn_min) & SLOT_START))
+		return false;
+	return s->sp.kind == FRAME_CFA && s->sp.offset > 0;
+}
+
 /* Follows one way; queues the other side of branches. Returns true when it came to an end that
    tells something. */
 static bool probe_way(const struct region *r, struct way *ways, size_t *way_count, uint64_t *heads,
@@ -69,8 +79,8 @@ static bool probe_way(const struct region *r, struct way *ways, size_t *way_coun
 	struct way w = ways[--*way_count];
 	unsigned unit = r->isa->insn_min;
 	struct insn insn;
-	while (*budget && region_has(r, w.at)) {
-		uint32_t slot = *region_slot(r, w.at, unit);
+	while (*budget && w.at >= r->base && w.at < r->limit) {
+		uint32_t slot = region_has(r, w.at) ? *region_slot(r, w.at, unit) : 0;
 		if ((slot & SLOT_STATE) && !r->states[slot & SLOT_STATE].guessed && !(slot & SLOT_START)) {
 			out->end = PROBE_JOINS;
 			out->joined = slot & SLOT_STATE;
@@ -80,7 +90,7 @@ static bool probe_way(const struct region *r, struct way *ways, size_t *way_coun
 		if (slot & SLOT_START)
 			return false;
 		--*budget;
-		r->isa->decode(r->bytes + (w.at - r->start), r->limit - w.at, w.at, &insn);
+		r->isa->decode(r->bytes + (int64_t)(w.at - r->start), r->limit - w.at, w.at, &insn);
 		out->uses_frame |= touches_frame(r->isa, &w.state, &insn);
 		switch (insn.kind) {
 		case INSN_RETURN:
@@ -103,6 +113,11 @@ static bool probe_way(const struct region *r, struct way *ways, size_t *way_coun
 		}
 		frame_apply(r->isa, &w.state, &insn);
 		if (insn.kind == INSN_JUMP) {
+			if (is_tail_call(r, &insn, &w.state)) {
+				out->end = PROBE_RETURNS;
+				out->state = w.state;
+				return true;
+			}
 			if (seen(heads, *head_count, insn.target) || *head_count == PROBE_WAYS)
 				return false;
 			heads[(*head_count)++] = insn.target;
@@ -232,6 +247,23 @@ static bool same_frame(const struct frame_state *a, const struct frame_state *b)
 	return a->fp.kind == FRAME_CFA && b->fp.kind == FRAME_CFA && a->fp.offset == b->fp.offset;
 }
 
+/* Where the frame was saved in the same places, FP is what it is in the rest of the procedure. */
+static void borrow_fp(struct frame_state *s, const struct frame_state *continued)
+{
+	struct frame_value mine = frame_saved(s, FRAME_FP), other = frame_saved(continued, FRAME_FP);
+	if (s->fp.kind == FRAME_UNKNOWN && mine.kind == FRAME_CFA && other.kind == FRAME_CFA && mine.offset == other.offset)
+		s->fp = continued->fp;
+}
+
+/* Does the state lead to a caller, and is SP not above the frame? */
+static bool is_plausible(const struct region *r, const struct frame_state *s)
+{
+	struct recipe recipe;
+	frame_recipe(r->isa, s, &recipe);
+	return recipe.cfa != RECIPE_NONE && recipe.cfa != RECIPE_ROOT &&
+	       !(s->sp.kind == FRAME_CFA && s->sp.offset > -(int32_t)r->isa->call_pushes);
+}
+
 static void seed_guess(struct region *r, uint64_t at, const struct frame_state *state)
 {
 	struct frame_state s = *state;
@@ -253,12 +285,17 @@ static void fill_at(struct region *r, uint64_t at, bool padded, uint32_t before)
 		known = from_return(r, &p.state, &inferred);
 	else if (p.end == PROBE_JOINS)
 		known = from_join(&p.state, &r->states[p.joined], &inferred);
+	known = known && is_plausible(r, &inferred);
 	uint32_t continued = before ? before : continued_state(r, at);
+	if (known && continued)
+		borrow_fp(&inferred, &r->states[continued]);
 	if (known && frame_is_entry(r->isa, &inferred)) {
 		if (continued && !padded && !prologue && frame_is_entry(r->isa, &r->states[continued]))
 			seed_guess(r, at, &inferred);
 		else
 			region_start(r, at);
+	} else if (prologue && padded) {
+		region_start(r, at);
 	} else if (known && continued && same_frame(&inferred, &r->states[continued])) {
 		seed_guess(r, at, &r->states[continued]);
 	} else if (known) {
@@ -268,6 +305,7 @@ static void fill_at(struct region *r, uint64_t at, bool padded, uint32_t before)
 	} else {
 		region_start(r, at);
 	}
+	*region_slot(r, at, r->isa->insn_min) |= SLOT_SOFT;
 }
 
 void region_take_hints(struct region *r)
@@ -289,13 +327,25 @@ void region_take_hints(struct region *r)
 	}
 }
 
-void region_fill(struct region *r)
+/* Where the first procedure or reached instruction is: what stands before belongs to a procedure
+   that began in the region before. */
+static uint64_t first_known(const struct region *r)
 {
 	unsigned unit = r->isa->insn_min;
 	uint64_t at = r->start;
+	while (at < r->end && !(*region_slot(r, at, unit) & (SLOT_STATE | SLOT_START)))
+		at += unit;
+	return at;
+}
+
+/* Fills all gaps from `at` on. */
+static void fill_from(struct region *r, uint64_t at)
+{
+	unsigned unit = r->isa->insn_min;
 	struct insn insn;
-	bool padded = true;
+	bool padded = r->first;
 	uint32_t before = 0;
+	r->filling = true;
 	while (at < r->end && !r->failed) {
 		uint32_t slot = *region_slot(r, at, unit);
 		uint32_t length = (slot >> SLOT_LENGTH_SHIFT) * unit;
@@ -320,4 +370,18 @@ void region_fill(struct region *r)
 			before = 0;
 		}
 	}
+}
+
+void region_fill(struct region *r)
+{
+	fill_from(r, r->first ? r->start : first_known(r));
+}
+
+void region_fill_head(struct region *r)
+{
+	uint64_t at = r->start;
+	/* An instruction may reach over from the region before. */
+	if (r->isa->insn_min == 1 && !r->first && first_known(r) < r->start + 15)
+		at = first_known(r);
+	fill_from(r, at);
 }

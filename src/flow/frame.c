@@ -138,9 +138,27 @@ static const struct frame_slot *find_slot(const struct frame_state *s, uint32_t 
 	return found;
 }
 
+/* SP moved by an unknown amount: what is stored from now on is known relative to where it is. */
+static struct frame_value new_base(struct frame_state *s)
+{
+	if (s->tracing)
+		return unknown;
+	for (unsigned i = 0; i < s->slot_count;) {
+		if (s->slots[i].at.kind == FRAME_ALIGNED)
+			drop_slot(s, i);
+		else
+			i++;
+	}
+	if (s->fp.kind == FRAME_ALIGNED)
+		s->fp = unknown;
+	return (struct frame_value){FRAME_ALIGNED, 0};
+}
+
 static bool set_register(const struct isa *isa, struct frame_state *s, unsigned reg, struct frame_value v)
 {
 	if (reg == isa->sp) {
+		if (v.kind == FRAME_UNKNOWN)
+			v = new_base(s);
 		bool moved = set_value(&s->sp, v);
 		if (moved)
 			drop_below(s, isa->call_pushes ? 128 : 0);
@@ -159,7 +177,7 @@ static bool set_register(const struct isa *isa, struct frame_state *s, unsigned 
 	return set_other(s, reg, v.kind == FRAME_CONST && v.offset == 0 ? unknown : v);
 }
 
-/* Is it where SP was at the entry? Other addresses in the frame are those of local variables. */
+/* Is it where SP was at the entry? */
 static bool is_entry_sp(const struct isa *isa, struct frame_value v)
 {
 	return v.kind == FRAME_CFA && (v.offset == 0 || v.offset == -(int32_t)isa->call_pushes);
@@ -223,16 +241,11 @@ static struct frame_value sum(struct frame_value a, struct frame_value b, int si
 	return unknown;
 }
 
-static struct frame_value aligned(const struct frame_state *s, struct frame_value v, int64_t mask)
+static struct frame_value aligned(struct frame_value v, int64_t mask)
 {
 	if (v.kind == FRAME_CONST)
 		return (struct frame_value){FRAME_CONST, (int32_t)(v.offset & mask)};
-	if (v.kind != FRAME_CFA || mask >= 0)
-		return unknown;
-	for (unsigned i = 0; i < s->slot_count; i++) /* one rounding per frame is followed */
-		if (s->slots[i].at.kind == FRAME_ALIGNED)
-			return unknown;
-	return (struct frame_value){FRAME_ALIGNED, 0};
+	return unknown;
 }
 
 static struct frame_value constant(int64_t n)
@@ -256,6 +269,13 @@ static bool is_named(const struct isa *isa, unsigned reg)
 	return reg == isa->sp || reg == isa->fp || reg == isa->extra || reg == isa->link;
 }
 
+/* A copy of SP, or the far end of a frame that is about to be touched page by page. Other
+   addresses in the frame are those of local variables. */
+static bool is_worth_copying(const struct isa *isa, const struct effect *e, struct frame_value v)
+{
+	return is_entry_sp(isa, v) || (e->src == isa->sp && (e->imm == 0 || e->imm <= -4096));
+}
+
 static bool apply_effect(const struct isa *isa, struct frame_state *s, const struct effect *e)
 {
 	struct frame_value src = e->src == INSN_NO_REG ? unknown : frame_register(isa, s, e->src);
@@ -267,8 +287,7 @@ static bool apply_effect(const struct isa *isa, struct frame_state *s, const str
 				    inserted(frame_register(isa, s, e->dst), e->src2, e->imm));
 	case EFFECT_MOVE:
 		src = shifted(src, e->imm);
-		if (is_place(src) && !is_named(isa, e->dst) && !is_entry_sp(isa, src) &&
-		    !(e->src == isa->sp && e->imm == 0))
+		if (is_place(src) && !is_named(isa, e->dst) && !is_worth_copying(isa, e, src))
 			src = unknown;
 		return set_register(isa, s, e->dst, src);
 	case EFFECT_ADD:
@@ -276,7 +295,7 @@ static bool apply_effect(const struct isa *isa, struct frame_state *s, const str
 	case EFFECT_SUB:
 		return set_register(isa, s, e->dst, sum(src, frame_register(isa, s, e->src2), -1));
 	case EFFECT_ALIGN:
-		return set_register(isa, s, e->dst, aligned(s, src, e->imm));
+		return set_register(isa, s, e->dst, aligned(src, e->imm));
 	case EFFECT_LOAD:
 		return set_register(isa, s, e->dst, load(s, shifted(src, e->imm)));
 	case EFFECT_STORE:
@@ -310,7 +329,10 @@ bool frame_apply(const struct isa *isa, struct frame_state *s, const struct insn
 	if (insn->writes)
 		changed |= forget(isa, s, insn->writes);
 	if (insn->kind == INSN_CALL || insn->kind == INSN_CALL_INDIRECT) {
-		changed |= forget(isa, s, isa->call_clobbers);
+		uint32_t clobbers = isa->call_clobbers;
+		if (isa->probe_size != INSN_NO_REG && frame_register(isa, s, isa->probe_size).kind == FRAME_CONST)
+			clobbers &= ~(1u << isa->probe_size);
+		changed |= forget(isa, s, clobbers);
 		unsigned before = s->slot_count;
 		drop_below(s, 0);
 		changed |= s->slot_count != before;
@@ -344,10 +366,22 @@ static bool meet_slots(struct frame_state *s, const struct frame_state *t)
 	return changed;
 }
 
+/* Do both have the same address of the frame in another register? Then SP may differ: it is
+   being moved in a loop. */
+static bool common_copy(const struct frame_state *s, const struct frame_state *t)
+{
+	for (unsigned i = 0; i < s->other_count; i++)
+		for (unsigned k = 0; k < t->other_count; k++)
+			if (s->other[i].reg == t->other[k].reg && s->other[i].value.kind == FRAME_CFA &&
+			    same_value(s->other[i].value, t->other[k].value))
+				return true;
+	return false;
+}
+
 bool frame_meet(struct frame_state *s, const struct frame_state *t, bool *conflict)
 {
 	bool changed = false;
-	*conflict = is_place(s->sp) && is_place(t->sp) && !same_value(s->sp, t->sp);
+	*conflict = is_place(s->sp) && is_place(t->sp) && !same_value(s->sp, t->sp) && !common_copy(s, t);
 	if (*conflict)
 		return false;
 	changed |= meet_value(&s->sp, t->sp);
@@ -371,6 +405,13 @@ bool frame_meet(struct frame_state *s, const struct frame_state *t, bool *confli
 	return changed;
 }
 
+void frame_equal_sp(const struct isa *isa, struct frame_state *s, unsigned reg)
+{
+	struct frame_value v = frame_register(isa, s, reg);
+	if (v.kind == FRAME_CFA)
+		set_register(isa, s, isa->sp, v);
+}
+
 bool frame_is_entry(const struct isa *isa, const struct frame_state *s)
 {
 	if (s->sp.kind != FRAME_CFA || s->sp.offset != -(int32_t)isa->call_pushes || s->fp.kind != FRAME_FP)
@@ -381,6 +422,12 @@ bool frame_is_entry(const struct isa *isa, const struct frame_state *s)
 		if (s->slots[i].holds.kind == FRAME_RA && same_value(s->slots[i].at, s->sp))
 			return true;
 	return false;
+}
+
+struct frame_value frame_saved(const struct frame_state *s, uint32_t kind)
+{
+	const struct frame_slot *slot = find_slot(s, kind);
+	return slot ? slot->at : unknown;
 }
 
 static bool recipe_cfa(const struct isa *isa, const struct frame_state *s, struct recipe *r)

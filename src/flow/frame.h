@@ -17,7 +17,8 @@ struct recipe;
 enum frame_kind {
 	FRAME_UNKNOWN,
 	FRAME_CFA,     /* CFA + offset */
-	FRAME_ALIGNED, /* base + offset, where base is SP right after it was rounded down */
+	FRAME_ALIGNED, /* base + offset, where base is SP right after it was rounded down or moved
+			  by an unknown amount */
 	FRAME_FP,      /* what the caller had in FP */
 	FRAME_RA,      /* the return address */
 	FRAME_EXTRA,   /* what the caller had in the extra callee-saved register */
@@ -67,18 +68,24 @@ bool frame_apply(const struct isa *isa, struct frame_state *state, const struct 
 /* Constants matter where they are the size of a frame that no instruction can hold. */
 static inline bool frame_keeps_constant(int64_t n)
 {
-	return n >= 4096 && n <= INT32_MAX && n % 16 == 0;
+	return n >= 4096 && n <= INT32_MAX && n % 8 == 0;
 }
 
 /* Narrows `state` to what also holds in `other`, where two ways meet. Returns false where
    nothing changed. *conflict: SP differs, so at least one of the two cannot be true. */
 bool frame_meet(struct frame_state *state, const struct frame_state *other, bool *conflict);
 
+/* SP was found equal to another register. */
+void frame_equal_sp(const struct isa *isa, struct frame_state *state, unsigned reg);
+
 /* As at the entry: nothing on the stack, caller's values in their registers. */
 bool frame_is_entry(const struct isa *isa, const struct frame_state *state);
 
 /* The value of a register. */
 struct frame_value frame_register(const struct isa *isa, const struct frame_state *state, unsigned reg);
+
+/* The stack word that holds a value of this kind; FRAME_UNKNOWN where none does. */
+struct frame_value frame_saved(const struct frame_state *state, uint32_t kind);
 
 /* The recipe that leads from this state to the caller; RECIPE_NONE where it does not. */
 void frame_recipe(const struct isa *isa, const struct frame_state *state, struct recipe *out);

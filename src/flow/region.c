@@ -162,7 +162,7 @@ static bool looks_like_end(const struct region *r, uint64_t at)
 	size_t size = r->limit - at;
 	const uint8_t *code = r->bytes + (at - r->start);
 	struct insn insn;
-	if (r->isa->is_prologue(code, size))
+	if (at % r->isa->procedure_align == 0 && r->isa->is_prologue(code, size))
 		return true;
 	r->isa->decode(code, size, at, &insn);
 	if (insn.kind != INSN_NOP && insn.kind != INSN_TRAP)
@@ -176,13 +176,19 @@ static bool looks_like_end(const struct region *r, uint64_t at)
 	return at % 16 == 0 || insn.kind == INSN_TRAP;
 }
 
+static bool is_reached(const struct region *r, uint64_t at)
+{
+	return at % r->isa->insn_min == 0 && (*region_slot(r, at, r->isa->insn_min) & SLOT_STATE);
+}
+
 static void call_procedure(struct region *r, const struct insn *insn)
 {
 	if (insn->kind != INSN_CALL || insn->target == insn->address + insn->length)
 		return;
-	if (region_has(r, insn->target))
+	if (region_has(r, insn->target) && !(r->filling && is_reached(r, insn->target)))
 		region_start(r, insn->target);
-	else if (region_grow(r, &r->calls, &r->call_capacity, r->call_count, sizeof *r->calls))
+	else if (!region_has(r, insn->target) &&
+		 region_grow(r, &r->calls, &r->call_capacity, r->call_count, sizeof *r->calls))
 		r->calls[r->call_count++] = insn->target;
 }
 
@@ -193,9 +199,9 @@ static bool after_call(struct region *r, const struct insn *insn, uint32_t state
 	call_procedure(r, insn);
 	if (r->input->landing_count)
 		go_landing(r, insn, state);
-	if (insn->kind == INSN_CALL && !procedure_returns(r->returns, insn->target))
+	if (next >= r->limit)
 		return false;
-	if (next < r->limit && looks_like_end(r, next)) {
+	if ((insn->kind == INSN_CALL && !procedure_returns(r->returns, insn->target)) || looks_like_end(r, next)) {
 		note(r, &r->doubts, &r->doubt_count, &r->doubt_capacity, next, state);
 		return false;
 	}
@@ -255,6 +261,48 @@ static uint32_t apply(struct region *r, const struct insn *insn, uint32_t state)
 	return region_intern(r, &next);
 }
 
+/* A procedure that pushes the link register, or returns through it from where the last call
+   left the stack, has not called anything before. So that call did not return, and another
+   procedure begins behind it. (A mere store proves nothing: the register may serve as any other.) */
+static bool needs_lost_link(const struct region *r, const struct insn *insn, uint32_t state, uint32_t behind)
+{
+	const struct frame_state *s = &r->states[state];
+	uint8_t link = r->isa->link;
+	bool stores = false, pushes = false;
+	if (link == INSN_NO_REG || s->link.kind != FRAME_UNKNOWN || s->sp.kind != FRAME_CFA)
+		return false;
+	if (insn->kind == INSN_RETURN)
+		return insn->reg == link && s->sp.offset != 0 && s->sp.offset == r->states[behind].sp.offset;
+	for (unsigned i = 0; i < insn->effect_count; i++) {
+		const struct effect *e = &insn->effects[i];
+		stores |= e->op == EFFECT_STORE && e->src == link;
+		pushes |= e->op == EFFECT_MOVE && e->dst == r->isa->sp && e->imm < 0;
+	}
+	return stores && pushes;
+}
+
+/* Padding belongs to nobody. */
+static uint64_t skip_padding(const struct region *r, uint64_t at)
+{
+	struct insn insn;
+	for (; region_has(r, at); at += insn.length) {
+		r->isa->decode(r->bytes + (at - r->start), r->limit - at, at, &insn);
+		if (insn.kind != INSN_NOP)
+			break;
+	}
+	return at;
+}
+
+/* The loop that touches the pages of a large frame ends when SP has arrived at its end. */
+static uint32_t after_compare(struct region *r, uint32_t state, unsigned compared)
+{
+	struct frame_state s = r->states[state];
+	if (compared == INSN_NO_REG)
+		return state;
+	frame_equal_sp(r->isa, &s, compared);
+	return region_intern(r, &s);
+}
+
 static void jump_indirect(struct region *r, const struct insn *insn, uint32_t state)
 {
 	if (!frame_is_entry(r->isa, &r->states[state]))
@@ -265,7 +313,11 @@ static void jump_indirect(struct region *r, const struct insn *insn, uint32_t st
 static void follow(struct region *r, uint64_t at, uint32_t state, bool after)
 {
 	unsigned unit = r->isa->insn_min;
-	bool first = true, redo = region_has(r, at) && (*region_slot(r, at, unit) & SLOT_START);
+	bool first = true, redo = !r->filling && region_has(r, at) &&
+				  (*region_slot(r, at, unit) & SLOT_START);
+	uint64_t behind_call = 0;
+	uint32_t behind_state = 0;
+	unsigned compared = INSN_NO_REG; /* with SP, last */
 	struct insn insn;
 	for (; state && !r->failed; first = false) {
 		if (!region_has(r, at)) {
@@ -283,16 +335,24 @@ static void follow(struct region *r, uint64_t at, uint32_t state, bool after)
 		r->isa->decode(r->bytes + (at - r->start), r->limit - at, at, &insn);
 		if (insn.kind == INSN_BAD)
 			return;
-		*slot = (*slot & (SLOT_START | SLOT_REDONE)) | state | (after ? SLOT_AFTER : 0) |
+		if (behind_call && needs_lost_link(r, &insn, state, behind_state)) {
+			region_start(r, skip_padding(r, behind_call));
+			return;
+		}
+		*slot = (*slot & (SLOT_START | SLOT_REDONE | SLOT_SOFT)) | state | (after ? SLOT_AFTER : 0) |
 			(uint32_t)(insn.length / unit) << SLOT_LENGTH_SHIFT;
 		uint32_t next = apply(r, &insn, state);
 		after = after && insn.kind == INSN_NOP;
+		if (insn.effect_count && insn.effects[0].op == EFFECT_COMPARE)
+			compared = insn.effects[0].src;
 		switch (insn.kind) {
 		case INSN_CALL:
 		case INSN_CALL_INDIRECT:
 			if (!after_call(r, &insn, next))
 				return;
 			after = true;
+			behind_call = at + insn.length;
+			behind_state = next;
 			break;
 		case INSN_JUMP:
 			go(r, insn.target, next);
@@ -302,6 +362,7 @@ static void follow(struct region *r, uint64_t at, uint32_t state, bool after)
 			return;
 		case INSN_BRANCH:
 			go(r, insn.target, next);
+			next = after_compare(r, next, compared);
 			break;
 		case INSN_RETURN:
 		case INSN_TRAP:
@@ -320,4 +381,23 @@ void region_drain(struct region *r)
 		struct region_todo t = r->todo[--r->todo_count];
 		follow(r, t.at, t.state, t.after_call);
 	}
+}
+
+void region_arrive(struct region *r)
+{
+	for (size_t i = 0; i < r->incoming_count; i++)
+		if (!(r->filling && is_reached(r, r->incoming[i])))
+			region_start(r, r->incoming[i]);
+	r->incoming_count = 0;
+	for (size_t i = 0; i < r->arrival_count; i++) {
+		const struct region_edge *e = &r->arrivals[i];
+		if (e->to % r->isa->insn_min)
+			continue;
+		uint32_t *slot = region_slot(r, e->to, r->isa->insn_min);
+		if ((*slot & SLOT_SOFT) && !e->after_call) /* nothing was known of this way when it was inferred */
+			*slot &= ~(SLOT_START | SLOT_SOFT | SLOT_STATE);
+		if (!(*slot & SLOT_START))
+			region_push(r, e->to, region_intern(r, &e->state), e->after_call);
+	}
+	r->arrival_count = 0;
 }

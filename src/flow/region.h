@@ -13,6 +13,7 @@
 #define SLOT_START 0x01000000u /* a procedure begins here: nothing flows in */
 #define SLOT_AFTER 0x02000000u /* reached by the return of a call (perhaps one that never returns) */
 #define SLOT_REDONE 0x04000000u /* a wrong state was replaced once already */
+#define SLOT_SOFT 0x08000000u /* the start was inferred: control that is seen to arrive refutes it */
 #define SLOT_LENGTH_SHIFT 28   /* length in units of the smallest instruction */
 
 struct region_edge { /* control that leaves the region */
@@ -36,8 +37,9 @@ struct region {
 	const struct isa *isa;
 	const struct trace_input *input;
 	const struct returns *returns;
-	const uint8_t *bytes; /* at `start`; readable up to `limit` */
-	uint64_t start, end, limit;
+	const uint8_t *bytes; /* at `start`; the section's, so readable from `base` up to `limit` */
+	uint64_t start, end, base, limit;
+	bool first; /* of its section */
 	uint32_t *slots;
 
 	struct frame_state *states;
@@ -62,7 +64,8 @@ struct region {
 	size_t incoming_count, incoming_capacity;
 	struct region_edge *arrivals; /* edges handed over by other regions */
 	size_t arrival_count, arrival_capacity;
-	int failed; /* out of memory */
+	bool filling; /* the certain part is over: what is found now replaces nothing */
+	int failed;   /* out of memory */
 };
 
 /* Makes room for one more element of an array inside a region; false where memory is out. */
@@ -72,12 +75,17 @@ uint32_t region_intern(struct region *r, const struct frame_state *state);
 void region_push(struct region *r, uint64_t at, uint32_t state, bool after_call);
 /* Marks a procedure's start and queues it with the entry state. */
 void region_start(struct region *r, uint64_t at);
+/* Takes over what other regions sent here. */
+void region_arrive(struct region *r);
 /* Follows everything that is queued. */
 void region_drain(struct region *r);
 /* Takes up the perhaps-procedures that nothing has reached. */
 void region_take_hints(struct region *r);
 /* Gives the code that nothing was seen to reach the best state that can be inferred. */
 void region_fill(struct region *r);
+/* The same for the code before the first procedure of the region, once the region before it is
+   done. */
+void region_fill_head(struct region *r);
 
 static inline bool region_has(const struct region *r, uint64_t at)
 {

@@ -55,6 +55,14 @@ static bool add_head(struct look *look, uint64_t at)
 
 static bool look_from(const struct returns *r, uint64_t entry, unsigned depth);
 
+/* Behind a last call that never returns, the next procedure begins. */
+static bool begins_another(const struct returns *r, const struct insn *call, const uint8_t *code, size_t size)
+{
+	uint64_t next = call->address + call->length;
+	return next % r->isa->procedure_align == 0 &&
+	       r->isa->is_prologue(code + call->length, size - call->length);
+}
+
 /* Follows one way to its end. True: it returns, or may. */
 static bool look_way(const struct returns *r, struct look *look, uint64_t at, unsigned depth)
 {
@@ -79,6 +87,12 @@ static bool look_way(const struct returns *r, struct look *look, uint64_t at, un
 			break;
 		case INSN_CALL:
 			if (listed(r, insn.target) || (depth && !look_from(r, insn.target, depth - 1)))
+				return false;
+			if (begins_another(r, &insn, code, size))
+				return false;
+			break;
+		case INSN_CALL_INDIRECT:
+			if (begins_another(r, &insn, code, size))
 				return false;
 			break;
 		default:

@@ -9,7 +9,7 @@
  * anything new, the perhaps-procedures that nothing has reached are added, and
  * last each region infers the state of the code that is left (flow/fill.c).
  *
- *    entries -> rounds -> hints -> rounds -> fill -> rounds
+ *    entries -> rounds -> hints -> rounds -> fill -> rounds -> heads of regions -> rounds
  */
 #include "flow/trace.h"
 
@@ -75,7 +75,9 @@ static bool add_span(struct trace *t, struct image *image, const struct trace_in
 		r->bytes = bytes + (at - start);
 		r->start = at;
 		r->end = end;
+		r->base = start;
 		r->limit = limit;
+		r->first = at == start;
 		r->slots = calloc((end - at) / unit, sizeof *r->slots);
 		if (!r->slots)
 			return false;
@@ -128,24 +130,11 @@ static bool add_code(struct trace *t, struct image *image, const struct trace_in
 	return true;
 }
 
-static void take_arrivals(struct region *r)
-{
-	for (size_t i = 0; i < r->incoming_count; i++)
-		region_start(r, r->incoming[i]);
-	r->incoming_count = 0;
-	for (size_t i = 0; i < r->arrival_count; i++) {
-		const struct region_edge *e = &r->arrivals[i];
-		if (e->to % r->isa->insn_min == 0 && !(*region_slot(r, e->to, r->isa->insn_min) & SLOT_START))
-			region_push(r, e->to, region_intern(r, &e->state), e->after_call);
-	}
-	r->arrival_count = 0;
-}
-
 static void work_region(void *context, size_t index)
 {
 	struct trace *t = context;
 	struct region *r = &t->regions[index];
-	take_arrivals(r);
+	region_arrive(r);
 	region_drain(r);
 	t->then(r);
 }
@@ -235,6 +224,7 @@ struct err *trace_run(struct image *image, const struct isa *isa, const struct t
 		run_rounds(t, region_drain);
 		run_rounds(t, region_take_hints);
 		run_rounds(t, region_fill);
+		run_rounds(t, region_fill_head);
 		good = collect_starts(t);
 	}
 	for (size_t i = 0; i < t->count; i++)

@@ -14,8 +14,8 @@
 
 /* What is needed to find functions, inlining and lines; not locations, macros, indices. */
 static const char *const needed[] = {
-	".debug_info",     ".debug_abbrev", ".debug_line", ".debug_line_str", ".debug_str",
-	".debug_str_offsets", ".debug_addr", ".debug_ranges", ".debug_rnglists",
+	".debug_info",        ".debug_abbrev", ".debug_line",   ".debug_line_str", ".debug_str",
+	".debug_str_offsets", ".debug_addr",   ".debug_ranges", ".debug_rnglists",
 };
 #define NEEDED (sizeof(needed) / sizeof(needed[0]))
 #define SECTIONS (NEEDED + 2) /* and number 0 and the names */
@@ -35,7 +35,8 @@ static size_t align8(size_t n)
 static void write_headers(uint8_t *out, const struct part *parts, uint16_t machine)
 {
 	Elf64_Ehdr header = {
-		.e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB, EV_CURRENT},
+		.e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB,
+			    EV_CURRENT},
 		.e_type = ET_DYN,
 		.e_machine = machine,
 		.e_version = EV_CURRENT,

@@ -25,14 +25,13 @@
 #include <unistd.h>
 
 #include "base/err.h"
-#include "image/inflate.h"
 #include "image/internal.h"
 
-#define HEADERS_MAX (UINT64_C(1) << 20)   /* of sections, of segments */
-#define NAMES_MAX (UINT64_C(256) << 20)   /* bytes of section names */
-#define NOTES_MAX (UINT64_C(1) << 20)     /* bytes searched for a build-id */
-#define NOTES_TRIED 64                    /* program headers of notes looked into */
-#define CONTENTS_MAX (UINT64_C(4) << 30)  /* of one section or segment */
+#define HEADERS_MAX (UINT64_C(1) << 20)  /* of sections, of segments */
+#define NAMES_MAX (UINT64_C(256) << 20)  /* bytes of section names */
+#define NOTES_MAX (UINT64_C(1) << 20)    /* bytes searched for a build-id */
+#define NOTES_TRIED 64                   /* program headers of notes looked into */
+#define CONTENTS_MAX (UINT64_C(4) << 30) /* of one section or segment */
 
 void image_note_damage(struct image *image, const char *format, ...)
 {
@@ -71,8 +70,7 @@ size_t image_read(struct image *image, uint64_t offset, void *out, size_t size)
 	return done;
 }
 
-/* A malloc'ed copy of at most `size` bytes at `offset`, with a NUL after the last. */
-static uint8_t *read_copy(struct image *image, uint64_t offset, uint64_t size, size_t *got)
+uint8_t *image_read_copy(struct image *image, uint64_t offset, uint64_t size, size_t *got)
 {
 	uint8_t *bytes, *smaller;
 
@@ -194,8 +192,10 @@ static size_t clip_count(struct image *image, uint64_t offset, uint64_t count, s
 		room = HEADERS_MAX;
 	if (count <= room)
 		return count;
-	image_note_damage(image, "%s headers lie past the end of the file: %llu announced, "
-			  "%llu there", what, (unsigned long long)count, (unsigned long long)room);
+	image_note_damage(image,
+			  "%s headers lie past the end of the file: %llu announced, "
+			  "%llu there",
+			  what, (unsigned long long)count, (unsigned long long)room);
 	return room;
 }
 
@@ -214,17 +214,17 @@ static void fill_section(struct image_section *out, const Elf64_Shdr *in)
 	};
 }
 
-static void name_sections(struct image *image, const Elf64_Shdr *headers, uint64_t names_index)
+static void name_sections(struct image *image, const Elf64_Shdr *headers, uint64_t index)
 {
+	const Elf64_Shdr *names = index < image->section_count ? &headers[index] : NULL;
 	size_t size = 0;
 
-	if (names_index == SHN_UNDEF)
+	if (index == SHN_UNDEF)
 		return;
-	if (names_index < image->section_count &&
-	    headers[names_index].sh_type != SHT_NOBITS && headers[names_index].sh_size <= NAMES_MAX)
-		image->section_names = (char *)read_copy(image, headers[names_index].sh_offset,
-							 headers[names_index].sh_size, &size);
-	if (size < (names_index < image->section_count ? headers[names_index].sh_size : 1))
+	if (names && names->sh_type != SHT_NOBITS && names->sh_size <= NAMES_MAX)
+		image->section_names = (char *)image_read_copy(image, names->sh_offset,
+							       names->sh_size, &size);
+	if (!names || size < names->sh_size)
 		image_note_damage(image, "the names of its sections cannot be read");
 	for (size_t i = 0; i < image->section_count; i++)
 		if (headers[i].sh_name < size)
@@ -248,7 +248,8 @@ static struct err *read_sections(struct image *image, const Elf64_Shdr *zero)
 	count = clip_count(image, header->e_shoff, announced, sizeof(Elf64_Shdr), "section");
 	if (count == 0)
 		return NULL;
-	headers = (Elf64_Shdr *)read_copy(image, header->e_shoff, count * sizeof(*headers), &got);
+	headers = (Elf64_Shdr *)image_read_copy(image, header->e_shoff, count * sizeof(*headers),
+						&got);
 	image->sections = calloc(count, sizeof(*image->sections));
 	image->section_contents = calloc(count, sizeof(*image->section_contents));
 	if (!headers || !image->sections || !image->section_contents) {
@@ -329,8 +330,8 @@ static struct err *read_program_headers(struct image *image, const Elf64_Shdr *z
 	count = clip_count(image, header->e_phoff, announced, sizeof(Elf64_Phdr), "program");
 	if (count == 0)
 		return NULL;
-	image->program_headers =
-		(Elf64_Phdr *)read_copy(image, header->e_phoff, count * sizeof(Elf64_Phdr), &got);
+	image->program_headers = (Elf64_Phdr *)image_read_copy(image, header->e_phoff,
+							       count * sizeof(Elf64_Phdr), &got);
 	image->segments = calloc(count, sizeof(*image->segments));
 	image->segment_contents = calloc(count, sizeof(*image->segment_contents));
 	if (!image->program_headers || !image->segments || !image->segment_contents)
@@ -389,7 +390,7 @@ static bool take_build_id(struct image *image, const uint8_t *notes, size_t size
 static bool build_id_in(struct image *image, uint64_t offset, uint64_t size, uint64_t align)
 {
 	size_t got;
-	uint8_t *notes = read_copy(image, offset, size < NOTES_MAX ? size : NOTES_MAX, &got);
+	uint8_t *notes = image_read_copy(image, offset, size < NOTES_MAX ? size : NOTES_MAX, &got);
 	bool found = notes && take_build_id(image, notes, got, align);
 
 	free(notes);
@@ -468,8 +469,7 @@ static struct err *open_common(int fd, uint8_t *memory, uint64_t size, const cha
 	return NULL;
 }
 
-static struct err *open_file(int fd, const char *name, bool relocatable_allowed,
-			     struct image **out)
+static struct err *open_file(int fd, const char *name, bool relocatable_allowed, struct image **out)
 {
 	struct stat status;
 
@@ -645,150 +645,4 @@ const char *image_damage(const struct image *image)
 	damage = image->damage;
 	pthread_mutex_unlock(lock);
 	return damage;
-}
-
-/* ---- contents ---- */
-
-/* ELF's own compression: a header that says how and how large. */
-static uint8_t *decompress_section(const uint8_t *raw, size_t raw_size, size_t *size)
-{
-	Elf64_Chdr header;
-	uint8_t *bytes = NULL;
-
-	if (raw_size < sizeof(header))
-		return NULL;
-	memcpy(&header, raw, sizeof(header));
-	raw += sizeof(header);
-	raw_size -= sizeof(header);
-	if (header.ch_type == ELFCOMPRESS_ZLIB)
-		bytes = inflate_zlib(raw, raw_size, header.ch_size);
-	else if (header.ch_type == 2) /* ELFCOMPRESS_ZSTD, which older elf.h lack */
-		bytes = inflate_zstd(raw, raw_size, header.ch_size);
-	if (bytes)
-		*size = header.ch_size;
-	return bytes;
-}
-
-/* .zdebug_*: "ZLIB", the size in big-endian order, the stream. */
-static uint8_t *decompress_old(const uint8_t *raw, size_t raw_size, size_t *size)
-{
-	uint64_t out_size = 0;
-	uint8_t *bytes;
-
-	if (raw_size < 12 || memcmp(raw, "ZLIB", 4) != 0)
-		return NULL;
-	for (int i = 4; i < 12; i++)
-		out_size = out_size << 8 | raw[i];
-	bytes = inflate_zlib(raw + 12, raw_size - 12, out_size);
-	if (bytes)
-		*size = out_size;
-	return bytes;
-}
-
-/* The caller holds the lock. */
-static uint8_t *copy_locked(struct image *image, const struct image_section *s, size_t *size)
-{
-	uint8_t *raw, *bytes;
-	size_t raw_size;
-	bool old = strncmp(s->name, ".zdebug_", 8) == 0;
-
-	*size = 0;
-	if (s->type == SHT_NOBITS || s->type == SHT_NULL || s->size == 0)
-		return NULL;
-	raw = read_copy(image, s->offset, s->size, &raw_size);
-	if (raw_size < s->size)
-		image_note_damage(image, "section %s lies past the end of the file", s->name);
-	if (!raw || (!old && !(s->flags & SHF_COMPRESSED))) {
-		*size = raw_size;
-		return raw;
-	}
-	if (s->flags & SHF_COMPRESSED)
-		bytes = decompress_section(raw, raw_size, size);
-	else
-		bytes = decompress_old(raw, raw_size, size);
-	free(raw);
-	if (!bytes)
-		image_note_damage(image, "section %s cannot be decompressed", s->name);
-	return bytes;
-}
-
-uint8_t *image_section_copy(struct image *image, const struct image_section *section, size_t *size)
-{
-	uint8_t *bytes;
-
-	pthread_mutex_lock(&image->lock);
-	bytes = copy_locked(image, section, size);
-	pthread_mutex_unlock(&image->lock);
-	return bytes;
-}
-
-const uint8_t *image_section_bytes(struct image *image, const struct image_section *section,
-				   size_t *size)
-{
-	struct contents *c = &image->section_contents[section - image->sections];
-
-	if (!atomic_load_explicit(&c->ready, memory_order_acquire)) {
-		pthread_mutex_lock(&image->lock);
-		if (!atomic_load_explicit(&c->ready, memory_order_relaxed)) {
-			c->owned = copy_locked(image, section, &c->size);
-			c->bytes = c->owned;
-			atomic_store_explicit(&c->ready, true, memory_order_release);
-		}
-		pthread_mutex_unlock(&image->lock);
-	}
-	*size = c->size;
-	return c->bytes;
-}
-
-/* The last segment that starts at or before `address`; segments do not overlap. */
-static struct image_segment *segment_at(struct image *image, uint64_t address)
-{
-	size_t low = 0, high = image->segment_count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (image->segments[middle].address <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low ? &image->segments[low - 1] : NULL;
-}
-
-static void load_segment(struct image *image, const struct image_segment *s, struct contents *c)
-{
-	if (image->memory) {
-		c->bytes = image->memory + s->offset;
-		c->size = s->file_size;
-	} else {
-		c->owned = read_copy(image, s->offset, s->file_size, &c->size);
-		c->bytes = c->owned;
-	}
-	if (c->size < s->file_size)
-		image_note_damage(image, "the segment at %#llx cannot be read whole",
-				  (unsigned long long)s->address);
-}
-
-const uint8_t *image_bytes_at(struct image *image, uint64_t address, size_t *size)
-{
-	struct image_segment *s = segment_at(image, address);
-	struct contents *c;
-
-	*size = 0;
-	if (!s || address - s->address >= s->file_size)
-		return NULL;
-	c = &image->segment_contents[s - image->segments];
-	if (!atomic_load_explicit(&c->ready, memory_order_acquire)) {
-		pthread_mutex_lock(&image->lock);
-		if (!atomic_load_explicit(&c->ready, memory_order_relaxed)) {
-			load_segment(image, s, c);
-			atomic_store_explicit(&c->ready, true, memory_order_release);
-		}
-		pthread_mutex_unlock(&image->lock);
-	}
-	if (address - s->address >= c->size)
-		return NULL;
-	*size = c->size - (address - s->address);
-	return c->bytes + (address - s->address);
 }

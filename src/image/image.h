@@ -5,6 +5,7 @@
  * foreign: all offsets, sizes and counts are checked against the file before
  * use, contents are read (not mapped, so a file cut short under us cannot kill
  * us) when first asked for. Addresses are the file's own virtual addresses.
+ * Several threads may use one image; only opening and closing is for one.
  */
 #include <stdbool.h>
 #include <stddef.h>

@@ -39,7 +39,8 @@ static uInt piece(uint64_t left)
 }
 
 /* True where exactly `out_size` bytes came out. */
-static bool zlib_run(z_stream *z, const uint8_t *in, size_t in_size, uint8_t *out, uint64_t out_size)
+static bool zlib_run(z_stream *z, const uint8_t *in, size_t in_size, uint8_t *out,
+		     uint64_t out_size)
 {
 	const uint8_t *in_end = in + in_size, *out_end = out + out_size;
 	int status = Z_OK;

@@ -55,6 +55,10 @@ void image_note_damage(struct image *image, const char *format, ...)
 /* Reads up to `size` bytes at `offset` of the file; returns how many there were. */
 size_t image_read(struct image *image, uint64_t offset, void *out, size_t size);
 
+/* A malloc'ed copy of at most `size` bytes at `offset`, with a NUL after the last; *got says
+   how many. NULL where there are none. */
+uint8_t *image_read_copy(struct image *image, uint64_t offset, uint64_t size, size_t *got);
+
 /* A malloc'ed, NUL-terminated copy of a section's contents, decompressed, not cached: for
    tables that are read once. NULL where it has none. */
 uint8_t *image_section_copy(struct image *image, const struct image_section *section, size_t *size);

@@ -31,13 +31,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/err.h"
 #include "image/dwarf_file.h"
 #include "image/image.h"
 
-#define DEPTH_MAX 128                  /* of nested DIEs */
-#define CHAIN_MAX 256                  /* of nested inlined functions */
+#define DEPTH_MAX 128                   /* of nested DIEs */
+#define CHAIN_MAX 256                   /* of nested inlined functions */
 #define INTERVALS_MAX ((size_t)1 << 24) /* of one index */
 #define NOTHING UINT32_MAX
 
@@ -72,7 +73,8 @@ struct scope {
 };
 
 struct unit {
-	Dwarf_Die die;
+	Dwarf_Die die;  /* what the lines hang on */
+	Dwarf_Die root; /* what the functions hang on: the same, or in a .dwo file */
 	bool indexed;
 	struct scope *scopes;
 	size_t scope_count, scope_room;
@@ -119,65 +121,91 @@ static bool intervals_add(struct intervals *in, uint64_t start, uint64_t end, ui
 	return true;
 }
 
-/* By start; where two start together, the outer one first. */
-static int compare_intervals(const void *a, const void *b)
+static int compare_starts(const void *a, const void *b)
 {
 	const struct interval *x = a, *y = b;
 
 	if (x->start != y->start)
 		return x->start < y->start ? -1 : 1;
-	if (x->depth != y->depth)
-		return x->depth < y->depth ? -1 : 1;
-	if (x->end != y->end)
-		return x->end > y->end ? -1 : 1;
 	return x->what < y->what ? -1 : x->what > y->what;
+}
+
+/* Whether `a` lies further in than `b`, where both cover an address. Compilers do let inlined
+   functions of one parent overlap; then the later one counts. */
+static bool is_inner(const struct interval *a, const struct interval *b)
+{
+	if (a->depth != b->depth)
+		return a->depth > b->depth;
+	if (a->start != b->start)
+		return a->start > b->start;
+	return a->what < b->what;
+}
+
+static void swap(struct interval *a, struct interval *b)
+{
+	struct interval t = *a;
+
+	*a = *b;
+	*b = t;
+}
+
+/* The intervals that cover the current address are a heap with the innermost on top. */
+static void heap_push(struct interval *heap, size_t count, struct interval new_one)
+{
+	heap[count] = new_one;
+	while (count > 0 && is_inner(&heap[count], &heap[(count - 1) / 2])) {
+		swap(&heap[count], &heap[(count - 1) / 2]);
+		count = (count - 1) / 2;
+	}
+}
+
+/* Takes the top out; `count` is what remains. */
+static void heap_pop(struct interval *heap, size_t count)
+{
+	size_t at = 0, child;
+
+	heap[0] = heap[count];
+	while ((child = 2 * at + 1) < count) {
+		if (child + 1 < count && is_inner(&heap[child + 1], &heap[child]))
+			child++;
+		if (!is_inner(&heap[child], &heap[at]))
+			break;
+		swap(&heap[child], &heap[at]);
+		at = child;
+	}
 }
 
 static void points_add(struct points *points, uint64_t start, uint32_t what)
 {
-	struct point *last = points->count ? &points->all[points->count - 1] : NULL;
-
-	if (last && last->start == start)
-		last->what = what;
-	else if (!last || last->what != what)
+	if (points->count == 0 || points->all[points->count - 1].what != what)
 		points->all[points->count++] = (struct point){start, what};
 }
 
-/* Empties the stack of intervals that end at or before `address`. */
-static size_t close_until(struct points *points, struct interval *stack, size_t depth,
-			  uint64_t address)
-{
-	while (depth > 0 && stack[depth - 1].end <= address) {
-		uint64_t end = stack[--depth].end;
-
-		points_add(points, end, depth ? stack[depth - 1].what : NOTHING);
-	}
-	return depth;
-}
-
-/* An interval that leads out of the one around it is cut there. The stack of open intervals
-   takes the place of those already read. */
+/* Sweeps over the intervals from start to start and end to end. Each step takes one in or one
+   out, so there are at most twice as many points. The heap grows over those already read. */
 static bool points_make(struct points *points, struct intervals *in)
 {
-	struct interval *stack = in->all;
-	size_t depth = 0;
+	struct interval *heap = in->all;
+	size_t depth = 0, next = 0;
+	uint64_t address;
 
 	if (in->count == 0)
 		return true;
 	points->all = calloc(2 * in->count, sizeof(*points->all));
 	if (!points->all)
 		return false;
-	qsort(in->all, in->count, sizeof(*in->all), compare_intervals);
-	for (size_t i = 0; i < in->count; i++) {
-		struct interval next = in->all[i];
-
-		depth = close_until(points, stack, depth, next.start);
-		if (depth > 0 && next.end > stack[depth - 1].end)
-			next.end = stack[depth - 1].end;
-		points_add(points, next.start, next.what);
-		stack[depth++] = next;
+	qsort(in->all, in->count, sizeof(*in->all), compare_starts);
+	while (next < in->count || depth > 0) {
+		if (depth > 0 && (next == in->count || heap[0].end <= in->all[next].start))
+			address = heap[0].end;
+		else
+			address = in->all[next].start;
+		for (; next < in->count && in->all[next].start == address; next++)
+			heap_push(heap, depth++, in->all[next]);
+		while (depth > 0 && heap[0].end <= address)
+			heap_pop(heap, --depth);
+		points_add(points, address, depth ? heap[0].what : NOTHING);
 	}
-	close_until(points, stack, depth, UINT64_MAX);
 	return true;
 }
 
@@ -212,6 +240,40 @@ static bool add_ranges(const struct source *source, struct intervals *in, Dwarf_
 			return false;
 	}
 	return true;
+}
+
+/* ---- paths ---- */
+
+/* One copy of "directory/file" (or of a file that is absolute), owned by the source. */
+static const char *join_path(struct source *source, const char *directory, const char *file)
+{
+	const char *slash = "/";
+	size_t hash = 5381, bucket, first, second;
+	struct string *s;
+
+	if (file[0] == '/' || !directory || directory[0] == 0)
+		return file;
+	if (file[0] == '.' && file[1] == '/')
+		file += 2;
+	first = strlen(directory);
+	second = strlen(file);
+	if (directory[first - 1] == '/')
+		slash = "";
+	for (size_t i = 0; i < second; i++)
+		hash = hash * 33 + (unsigned char)file[i];
+	bucket = hash % STRING_BUCKETS;
+	for (s = source->strings[bucket]; s; s = s->next)
+		if (strncmp(s->text, directory, first) == 0 &&
+		    strncmp(s->text + first, slash, strlen(slash)) == 0 &&
+		    strcmp(s->text + first + strlen(slash), file) == 0)
+			return s->text;
+	s = malloc(sizeof(*s) + first + 1 + second + 1);
+	if (!s)
+		return file;
+	sprintf(s->text, "%s%s%s", directory, slash, file);
+	s->next = source->strings[bucket];
+	source->strings[bucket] = s;
+	return s->text;
 }
 
 /* ---- the scopes of a unit ---- */
@@ -278,7 +340,7 @@ static bool add_scope(struct walk *walk, Dwarf_Die *die, int tag, uint32_t depth
 	return true;
 }
 
-/* Goes through the children of *stack[0]. Stops for good where the tree makes no sense. */
+/* Goes through the DIEs of the unit. Stops for good where the tree makes no sense. */
 static void walk_scopes(struct walk *walk)
 {
 	Dwarf_Die stack[DEPTH_MAX];
@@ -287,7 +349,7 @@ static void walk_scopes(struct walk *walk)
 	int found;
 
 	scopes[0] = NOTHING;
-	found = dwarf_child(&walk->unit->die, &stack[1]);
+	found = dwarf_child(&walk->unit->root, &stack[1]);
 	while (depth > 0) {
 		Dwarf_Die *die = &stack[depth];
 		int tag;
@@ -315,13 +377,40 @@ static void walk_scopes(struct walk *walk)
 	}
 }
 
-static void index_unit(struct source *source, struct unit *unit)
+static const char *own_string(Dwarf_Die *die, unsigned int name)
 {
-	struct walk walk = {.source = source, .unit = unit, .last = dwarf_dieoffset(&unit->die)};
 	Dwarf_Attribute attribute;
 
+	return dwarf_formstring(dwarf_attr(die, name, &attribute));
+}
+
+/* The functions of a unit compiled with -gsplit-dwarf are in a file of their own. libdw opens
+   it; here only that it is an ordinary file is made sure, since opening others may wait. */
+static void find_split(struct source *source, struct unit *unit)
+{
+	const char *name = own_string(&unit->die, DW_AT_dwo_name);
+	struct stat status;
+	Dwarf_Die root;
+	uint8_t type;
+
+	if (!name)
+		name = own_string(&unit->die, DW_AT_GNU_dwo_name);
+	if (!name || stat(join_path(source, unit->directory, name), &status) != 0 ||
+	    !S_ISREG(status.st_mode))
+		return;
+	if (dwarf_cu_info(unit->die.cu, NULL, &type, NULL, &root, NULL, NULL, NULL) == 0 &&
+	    type == DW_UT_skeleton && root.addr)
+		unit->root = root;
+}
+
+static void index_unit(struct source *source, struct unit *unit)
+{
+	struct walk walk = {.source = source, .unit = unit};
+
 	unit->indexed = true;
-	unit->directory = dwarf_formstring(dwarf_attr(&unit->die, DW_AT_comp_dir, &attribute));
+	unit->directory = own_string(&unit->die, DW_AT_comp_dir);
+	find_split(source, unit);
+	walk.last = dwarf_dieoffset(&unit->root);
 	walk_scopes(&walk);
 	points_make(&unit->points, &walk.intervals);
 	free(walk.intervals.all);
@@ -342,7 +431,7 @@ static bool add_unit(struct source *source, Dwarf_Die *die, struct intervals *in
 		source->units = moved;
 		*room = more;
 	}
-	source->units[source->unit_count] = (struct unit){.die = *die};
+	source->units[source->unit_count] = (struct unit){.die = *die, .root = *die};
 	return add_ranges(source, in, die, (uint32_t)source->unit_count++, 0);
 }
 
@@ -395,38 +484,6 @@ static void open_file(struct source *source)
 
 /* ---- names, files, lines ---- */
 
-/* One copy of "directory/file" (or of a file that is absolute), owned by the source. */
-static const char *join_path(struct source *source, const char *directory, const char *file)
-{
-	const char *slash = "/";
-	size_t hash = 5381, bucket, first, second;
-	struct string *s;
-
-	if (file[0] == '/' || !directory || directory[0] == 0)
-		return file;
-	if (file[0] == '.' && file[1] == '/')
-		file += 2;
-	first = strlen(directory);
-	second = strlen(file);
-	if (directory[first - 1] == '/')
-		slash = "";
-	for (size_t i = 0; i < second; i++)
-		hash = hash * 33 + (unsigned char)file[i];
-	bucket = hash % STRING_BUCKETS;
-	for (s = source->strings[bucket]; s; s = s->next)
-		if (strncmp(s->text, directory, first) == 0 &&
-		    strncmp(s->text + first, slash, strlen(slash)) == 0 &&
-		    strcmp(s->text + first + strlen(slash), file) == 0)
-			return s->text;
-	s = malloc(sizeof(*s) + first + 1 + second + 1);
-	if (!s)
-		return file;
-	sprintf(s->text, "%s%s%s", directory, slash, file);
-	s->next = source->strings[bucket];
-	source->strings[bucket] = s;
-	return s->text;
-}
-
 static const char *file_name(struct source *source, const struct unit *unit, const char *file)
 {
 	return file && file[0] ? join_path(source, unit->directory, file) : NULL;
@@ -464,9 +521,9 @@ static void learn_scope(struct source *source, struct unit *unit, struct scope *
 	if (number_of(&scope->die, DW_AT_call_line, &number) && number <= INT32_MAX)
 		scope->call_line = (int)number;
 	if (number_of(&scope->die, DW_AT_call_file, &number) &&
-	    dwarf_getsrcfiles(&unit->die, &files, &count) == 0 && number < count)
-		scope->call_file =
-			file_name(source, unit, dwarf_filesrc(files, number, NULL, NULL));
+	    dwarf_getsrcfiles(&unit->root, &files, &count) == 0 && number < count)
+		scope->call_file = file_name(source, unit,
+					     dwarf_filesrc(files, number, NULL, NULL));
 }
 
 /* File and line of the instruction itself. */

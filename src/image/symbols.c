@@ -158,11 +158,11 @@ static bool add_symbol(struct symbols *symbols, const Elf64_Sym *sym, const char
 	if (size > code->end - sym->st_value)
 		size = 0;
 	return append(symbols, (struct symbol){
-		.address = sym->st_value,
-		.size = size,
-		.name = name,
-		.global = binding == STB_GLOBAL || binding == STB_WEAK,
-	});
+				       .address = sym->st_value,
+				       .size = size,
+				       .name = name,
+				       .global = binding == STB_GLOBAL || binding == STB_WEAK,
+			       });
 }
 
 /* Reads one symbol table; one that is absent or unreadable adds nothing. False: no memory. */

@@ -99,7 +99,8 @@ static void add_frames(struct image *image, const Elf64_Phdr *p)
 	    image_read(image, p->p_offset, header, sizeof(header)) != sizeof(header))
 		return;
 	add(image, HDR, ".eh_frame_hdr", SHT_PROGBITS, p->p_vaddr, p->p_filesz);
-	if (image->sections[HDR].size && frames_address(header, sizeof(header), p->p_vaddr, &address))
+	if (image->sections[HDR].size &&
+	    frames_address(header, sizeof(header), p->p_vaddr, &address))
 		add(image, FRAMES, ".eh_frame", SHT_PROGBITS, address, UINT64_MAX);
 }
 

@@ -35,6 +35,7 @@ enum effect_op {
 	EFFECT_ALIGN,   /* dst = src & imm */
 	EFFECT_LOAD,    /* dst = 64 bits at [src + imm] */
 	EFFECT_STORE,   /* 64 bits at [dst + imm] = src */
+	EFFECT_COMPARE, /* SP (dst) is compared with src */
 	EFFECT_SIGN,    /* dst is signed or authenticated in place (pointer authentication): value kept */
 	EFFECT_INSERT,  /* dst = dst with the 16 bits at bit `src2` replaced by imm */
 };
@@ -66,6 +67,26 @@ struct insn {
 	struct effect effects[INSN_MAX_EFFECTS];
 };
 
+/* How an indirect jump finds where a switch statement goes on: entry number i, read from
+   `table + i * entry_size`, stands for the address `base + (entry << shift)`. */
+struct jump_table {
+	uint64_t table;
+	uint64_t base;      /* 0 with entries of 8 bytes: they are the addresses themselves */
+	uint64_t count;     /* entries; 0: no bound was seen */
+	uint8_t entry_size; /* 1, 2, 4, 8 */
+	uint8_t shift;
+	bool is_signed;
+	bool exact;         /* the index was compared with the bound. Else `count` is only what the
+	                       width of the index allows, and the table may be shorter */
+};
+
+/* Code that runs from its first byte to its last without jumping away. */
+struct code_run {
+	const uint8_t *code;
+	size_t size;
+	uint64_t address;
+};
+
 /* A CPU. Nothing outside isa/ and unwind/cpu_*.c knows more about it. */
 struct isa {
 	const char *name;        /* "x86_64", "aarch64" */
@@ -75,6 +96,9 @@ struct isa {
 	uint8_t link;            /* link register, or INSN_NO_REG */
 	uint8_t extra;           /* a callee-saved register that some frames hang on: rbx, x19 */
 	uint8_t insn_min;        /* smallest length and alignment of an instruction: 1, 4 */
+	uint8_t procedure_align; /* where compilers let procedures begin, mostly: 16, 4 */
+	uint8_t probe_size;      /* register that holds the size of the frame while a helper is called to
+	                            touch its pages, and that survives the call: rax; or INSN_NO_REG */
 	uint8_t call_pushes;     /* bytes a call puts on the stack: 8, 0 */
 	uint32_t call_clobbers;  /* registers whose value a call may change */
 
@@ -85,6 +109,11 @@ struct isa {
 	/* Could a procedure obviously begin here? (push %rbp; sub $n,%rsp; endbr64; stp x29,x30,[sp,-n]!;
 	   sub sp,sp,#n; paciasp; bti c …) */
 	bool (*is_prologue)(const uint8_t *code, size_t size);
+
+	/* Recognises the table of the indirect jump that ends the last of `runs`, which follow each
+	   other: a run that another one follows elsewhere ends in the jump or branch that goes there.
+	   False where the code before the jump does not tell. */
+	bool (*find_jump_table)(const struct code_run *runs, size_t count, struct jump_table *out);
 
 	/* Text of the instruction for people, into `out`; returns its length, 0 where it cannot. */
 	size_t (*format)(const uint8_t *code, size_t size, uint64_t address, char *out, size_t out_size);

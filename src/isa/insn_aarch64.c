@@ -351,9 +351,10 @@ static void decode_add_extended(uint32_t word, struct insn *out)
 
 	if (bits(word, 23, 22) || amount > 4)
 		bad(out);
-	else if (flags && rd(word) == ZR)
-		return;
-	else if (!wide || amount || (extension & 3) != 3)
+	else if (flags && rd(word) == ZR) {
+		if (wide && !amount && rn(word) == SP && bit(word, 30) && rm(word) != ZR)
+			add_effect(out, EFFECT_COMPARE, SP, rm(word), 0);
+	} else if (!wide || amount || (extension & 3) != 3)
 		write_sp(out, rd(word));
 	else if (rm(word) == ZR)
 		add_effect(out, EFFECT_MOVE, rd(word), rn(word), 0);
@@ -576,6 +577,22 @@ static void aarch64_decode(const uint8_t *code, size_t size, uint64_t address, s
 	decode_word(read_word(code), out);
 }
 
+/* mov xN, #size; [movk xN, …;] sub sp, sp, xN: a frame too large for one immediate. */
+static bool is_large_frame(const uint8_t *code, size_t size)
+{
+	uint32_t reg = rd(read_word(code));
+
+	for (size_t at = 4; at + 4 <= size && at <= 8; at += 4) {
+		uint32_t word = read_word(code + at);
+
+		if (word == (0xcb2063ff | reg << 16))
+			return true;
+		if ((word & 0xff80001f) != (0xf2800000 | reg))
+			return false;
+	}
+	return false;
+}
+
 static bool aarch64_is_prologue(const uint8_t *code, size_t size)
 {
 	uint32_t word;
@@ -592,11 +609,15 @@ static bool aarch64_is_prologue(const uint8_t *code, size_t size)
 	default:
 		break;
 	}
+	if ((word & 0xff800000) == 0xd2800000) /* mov xN, #n */
+		return is_large_frame(code, size);
 	if ((word & 0xff8003ff) == 0xd10003ff) /* sub sp, sp, #n */
 		return true;
 	if ((word & 0xffe003e0) == 0xa9a003e0) /* stp xa, xb, [sp, #-n]! */
 		return rd(word) >= 19 && rt2(word) >= 19;
 	if ((word & 0xffe003e0) == 0x6da003e0) /* stp da, db, [sp, #-n]! */
+		return true;
+	if ((word & 0xfff00ff8) == 0xfc100fe8) /* str d8-d15, [sp, #-n]! */
 		return true;
 	if ((word & 0xfff00fe0) == 0xf8100fe0) /* str xa, [sp, #-n]! */
 		return rd(word) >= 19 && rd(word) <= LR;
@@ -642,9 +663,12 @@ const struct isa isa_aarch64 = {
 	.link = LR,
 	.extra = 19,
 	.insn_min = 4,
+	.procedure_align = 4,
+	.probe_size = INSN_NO_REG,
 	.call_pushes = 0,
 	.call_clobbers = 0x7ffff | 1u << LR,
 	.decode = aarch64_decode,
 	.is_prologue = aarch64_is_prologue,
+	.find_jump_table = aarch64_find_jump_table,
 	.format = aarch64_format,
 };

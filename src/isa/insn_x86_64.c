@@ -464,6 +464,16 @@ static bool decode_arithmetic(const struct x86 *x, struct insn *out, uint8_t op)
 	return true;
 }
 
+static bool decode_compare(const struct x86 *x, struct insn *out)
+{
+	uint8_t a = dwarf_reg[x->rm], b = dwarf_reg[x->reg];
+
+	if (x->mod != 3 || !x->wide || (a != RSP && b != RSP))
+		return false;
+	add_effect(out, EFFECT_COMPARE, RSP, a == RSP ? b : a, 0);
+	return true;
+}
+
 static bool decode_clear(const struct x86 *x, struct insn *out)
 {
 	if (x->mod != 3 || x->reg != x->rm || (x->size16 && !x->wide))
@@ -619,6 +629,9 @@ static bool decode_modrm_opcode(const struct x86 *x, struct insn *out)
 	case 0x31:
 	case 0x33:
 		return decode_clear(x, out);
+	case 0x39:
+	case 0x3b:
+		return decode_compare(x, out);
 	case 0x81:
 	case 0x83:
 		return x->wide && x->mod == 3 &&
@@ -731,8 +744,6 @@ static bool x86_is_prologue(const uint8_t *code, size_t size)
 		{4, {0x55, 0x48, 0x89, 0xe5}}, /* push %rbp; mov %rsp,%rbp */
 		{4, {0x55, 0x48, 0x8b, 0xec}},
 		{1, {0x55}},
-		{3, {0x48, 0x83, 0xec}}, /* sub $n,%rsp */
-		{3, {0x48, 0x81, 0xec}},
 		{2, {0x41, 0x54}}, /* push %r12 ... %r15 */
 		{2, {0x41, 0x55}},
 		{2, {0x41, 0x56}},
@@ -740,6 +751,9 @@ static bool x86_is_prologue(const uint8_t *code, size_t size)
 		{2, {0x53, 0x48}}, /* push %rbx and something 64-bit */
 	};
 
+	/* sub $n,%rsp keeps SP a multiple of 16. Eight alone is as often room for an argument. */
+	if (size >= 4 && code[0] == 0x48 && (code[1] == 0x83 || code[1] == 0x81) && code[2] == 0xec)
+		return code[3] % 16 == 8 && !(code[1] == 0x83 && code[3] == 8);
 	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
 		if (size >= known[i].length && !memcmp(code, known[i].bytes, known[i].length))
 			return true;
@@ -755,9 +769,12 @@ const struct isa isa_x86_64 = {
 	.link = INSN_NO_REG,
 	.extra = RBX,
 	.insn_min = 1,
+	.procedure_align = 16,
+	.probe_size = RAX,
 	.call_pushes = 8,
 	.call_clobbers = 1u << RAX | 1u << RCX | 1u << RDX | 1u << RSI | 1u << RDI | 0xfu << R8,
 	.decode = x86_decode,
 	.is_prologue = x86_is_prologue,
+	.find_jump_table = x86_find_jump_table,
 	.format = x86_zydis_format,
 };

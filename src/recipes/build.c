@@ -31,12 +31,14 @@ struct corrector {
 };
 
 /* The analysis' recipes of a run on which the CFI is wrong. */
-static void take_run(void *context, uint64_t start, uint64_t end)
+static void take_run(void *context, enum correction why, uint64_t start, uint64_t end)
 {
 	struct corrector *c = context;
 	struct recipe recipe;
 	uint64_t at = start;
 	uint32_t rule = 0;
+	if (why != CORRECTION_EPILOGUE)
+		return;
 	while (at < end) {
 		const struct frame_state *state = trace_at(c->analysis->trace, at);
 		if (state) {

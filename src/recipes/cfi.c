@@ -339,6 +339,22 @@ static void reader_free(struct reader *reader)
 	free(reader->slots);
 }
 
+/* Where no entry can be read: goes past an empty one. False where the section ends here. */
+static bool skip_no_entry(const struct cfi_section *section, uint64_t *offset,
+			  struct cfi_stats *stats)
+{
+	struct cursor rest = {section->bytes + *offset, section->bytes + section->size, false};
+
+	if (cursor_u32(&rest) || rest.bad) {
+		stats->bad_entries += cursor_left(&rest) > 0;
+		return false;
+	}
+	*offset += 4;
+	/* Length 0 ends .eh_frame. Where no section header told its size, other contents of its
+	   segment follow. */
+	return !section->is_eh;
+}
+
 bool cfi_each_entry(const struct cfi_section *section, struct cfi_machine *machine,
 		    bool (*take)(void *context, const struct cfi_entry *entry), void *context)
 {
@@ -351,15 +367,8 @@ bool cfi_each_entry(const struct cfi_section *section, struct cfi_machine *machi
 		enum fde_result result;
 
 		if (!entry_read(section, offset, &entry)) {
-			struct cursor rest = {section->bytes + offset,
-					      section->bytes + section->size, false};
-
-			/* A terminator has length 0; some linkers leave more entries after it. */
-			if (cursor_u32(&rest) || rest.bad) {
-				machine->stats->bad_entries += cursor_left(&rest) > 0;
+			if (!skip_no_entry(section, &offset, machine->stats))
 				break;
-			}
-			offset += 4;
 			continue;
 		}
 		offset = (uint64_t)(entry.cursor.end - section->bytes);

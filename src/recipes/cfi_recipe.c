@@ -97,6 +97,8 @@ static bool place_find(struct frame *frame, enum cfi_slot slot, struct place *pl
 	case RULE_SAME:
 		return place_set(place, RECIPE_IN_REG, (int64_t)own);
 	case RULE_OFFSET:
+		if (frame->sp_is_cfa) /* nearly all there is */
+			return place_set(place, RECIPE_AT_CFA, rule->value);
 		value = (struct value){.base = VALUE_CFA, .add = rule->value};
 		return place_at(frame, value, place);
 	case RULE_REGISTER:

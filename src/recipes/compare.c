@@ -22,6 +22,7 @@
 
 struct span {
 	uint64_t start, end;
+	enum compare_cause cause;
 };
 
 struct known { /* about a state, by its id */
@@ -48,7 +49,7 @@ struct comparer {
 	bool failed;
 };
 
-static void add_wrong(void *context, uint64_t start, uint64_t end)
+static void add_wrong(void *context, enum correction why, uint64_t start, uint64_t end)
 {
 	struct comparer *c = context;
 
@@ -63,14 +64,18 @@ static void add_wrong(void *context, uint64_t start, uint64_t end)
 		c->wrong = grown;
 		c->wrong_capacity = wanted;
 	}
-	c->wrong[c->wrong_count++] = (struct span){start, end};
+	c->wrong[c->wrong_count++] = (struct span){
+		start, end, why == CORRECTION_EPILOGUE ? COMPARE_EPILOGUE : COMPARE_LATE};
 }
 
-static bool is_wrong(struct comparer *c, uint64_t address)
+/* Why the CFI is provably wrong there; COMPARE_AGREE where it is not. */
+static enum compare_cause wrong_at(struct comparer *c, uint64_t address)
 {
 	while (c->wrong_next < c->wrong_count && c->wrong[c->wrong_next].end <= address)
 		c->wrong_next++;
-	return c->wrong_next < c->wrong_count && c->wrong[c->wrong_next].start <= address;
+	if (c->wrong_next == c->wrong_count || c->wrong[c->wrong_next].start > address)
+		return COMPARE_AGREE;
+	return c->wrong[c->wrong_next].cause;
 }
 
 /* ---- the verdict on an instruction ---- */
@@ -104,16 +109,16 @@ static struct known *known_state(struct comparer *c, const struct trace_place *p
 	return known;
 }
 
-static enum compare_cause cause_of(struct comparer *c, const struct trace_place *p, struct known *known,
-				   uint32_t rule)
+static enum compare_cause cause_of(struct comparer *c, const struct trace_place *p,
+				   struct known *known, uint32_t rule)
 {
 	static const enum compare_cause causes[] = {
-		[FRAME_AGREES] = COMPARE_AGREE,       [FRAME_NO_STATE] = COMPARE_NO_STATE,
-		[FRAME_OTHER_CFA] = COMPARE_CFA,      [FRAME_OTHER_RA] = COMPARE_RA,
-		[FRAME_OTHER_FP] = COMPARE_FP,        [FRAME_NOT_SAYABLE] = COMPARE_EXPRESSION,
+		[FRAME_AGREES] = COMPARE_AGREE,  [FRAME_NO_STATE] = COMPARE_NO_STATE,
+		[FRAME_OTHER_CFA] = COMPARE_CFA, [FRAME_OTHER_RA] = COMPARE_RA,
+		[FRAME_OTHER_FP] = COMPARE_FP,   [FRAME_NOT_SAYABLE] = COMPARE_EXPRESSION,
 	};
 	const struct recipe *cfi = &c->cfi->rules[rule];
-	enum compare_cause cause;
+	enum compare_cause cause, wrong;
 
 	if (cfi->cfa == RECIPE_NONE)
 		return COMPARE_CFI_ABSENT;
@@ -125,8 +130,9 @@ static enum compare_cause cause_of(struct comparer *c, const struct trace_place 
 	cause = causes[known->verdict];
 	if (cause == COMPARE_AGREE)
 		return cause;
-	if (is_wrong(c, p->address))
-		return COMPARE_EPILOGUE;
+	wrong = wrong_at(c, p->address);
+	if (wrong != COMPARE_AGREE)
+		return wrong;
 	return cause == COMPARE_CFA && cfi->cfa == RECIPE_ROOT ? COMPARE_ROOT : cause;
 }
 
@@ -153,7 +159,8 @@ static void begin_run(struct comparer *c, enum compare_cause cause, uint64_t add
 	}
 	c->listed[cause]++;
 	c->run = &out->runs[out->run_count++];
-	*c->run = (struct compare_run){.address = address, .cause = cause, .cfi = c->cfi->rules[rule]};
+	*c->run = (struct compare_run){
+		.address = address, .cause = cause, .cfi = c->cfi->rules[rule]};
 	if (state)
 		frame_recipe(c->analysis->isa, state, &c->run->code);
 }
@@ -240,7 +247,8 @@ void compare_free(struct compare *compare)
 
 uint64_t compare_explained(const struct compare *compare)
 {
-	return compare->count[COMPARE_EPILOGUE] + compare->count[COMPARE_ROOT];
+	return compare->count[COMPARE_EPILOGUE] + compare->count[COMPARE_LATE] +
+	       compare->count[COMPARE_ROOT];
 }
 
 /* ---- words ---- */
@@ -250,6 +258,7 @@ const char *compare_cause_name(enum compare_cause cause)
 	static const char *const names[COMPARE_CAUSES] = {
 		[COMPARE_AGREE] = "agree",
 		[COMPARE_EPILOGUE] = "cfi-epilogue",
+		[COMPARE_LATE] = "cfi-late",
 		[COMPARE_ROOT] = "root",
 		[COMPARE_UNREACHED] = "unreached",
 		[COMPARE_NO_STATE] = "no-state",
@@ -314,9 +323,11 @@ static void put_place(const struct isa *isa, uint8_t where, int32_t offset, cons
 	snprintf(out, 40, "[%s]", sum);
 }
 
-const char *compare_words(const struct isa *isa, const struct recipe *r, char out[COMPARE_WORDS_MAX])
+const char *compare_words(const struct isa *isa, const struct recipe *r,
+			  char out[COMPARE_WORDS_MAX])
 {
-	static const char *const kinds[] = {[RECIPE_NONE] = "nothing", [RECIPE_ROOT] = "outermost",
+	static const char *const kinds[] = {[RECIPE_NONE] = "nothing",
+					    [RECIPE_ROOT] = "outermost",
 					    [RECIPE_SIGNAL] = "signal frame",
 					    [RECIPE_COMPLEX] = "expression"};
 	char name[NAME_SIZE], cfa[32], outer[48], vector[24] = "", ra[40], fp[40];

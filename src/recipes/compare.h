@@ -15,7 +15,8 @@ struct rows;
 
 enum compare_cause {
 	COMPARE_AGREE,
-	COMPARE_EPILOGUE,   /* the CFI is provably wrong: see recipes/corrections.h */
+	COMPARE_EPILOGUE,   /* the CFI is provably wrong before a return, */
+	COMPARE_LATE,       /* or after a change of the stack: see recipes/corrections.h */
 	COMPARE_ROOT,       /* the CFI ends the stack here; the code, not yet or never */
 	COMPARE_UNREACHED,  /* code with CFI that the analysis never came to */
 	COMPARE_NO_STATE,   /* the analysis came to it, but lost the frame */
@@ -54,10 +55,11 @@ void compare_free(struct compare *compare);
 /* "cfa", "return-address", …: as in reports. */
 const char *compare_cause_name(enum compare_cause cause);
 
-/* Disagreements in which the analysis is right or no worse: COMPARE_EPILOGUE and COMPARE_ROOT. */
+/* Disagreements in which the analysis is right or no worse: the CFI is provably wrong, or
+   COMPARE_ROOT. */
 uint64_t compare_explained(const struct compare *compare);
 
 /* A recipe in words, "CFA=sp+32 ra=[CFA-8] fp=same", into `out`; returns out. */
-#define COMPARE_WORDS_MAX 160
+#define COMPARE_WORDS_MAX 192
 const char *compare_words(const struct isa *isa, const struct recipe *recipe,
 			  char out[COMPARE_WORDS_MAX]);

@@ -3,6 +3,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <string.h>
 
 #include "flow/frame.h"
 #include "isa/insn.h"
@@ -12,59 +13,122 @@
 struct corrector {
 	const struct analysis *analysis;
 	const struct rows *cfi;
-	void (*each)(void *context, uint64_t start, uint64_t end);
+	void (*each)(void *context, enum correction why, uint64_t start, uint64_t end);
 	void *context;
-	size_t row;         /* of cfi, at or before the place */
-	uint64_t run_start; /* first instruction of the disagreement under way, 0: none */
-	uint64_t run_end;
+	size_t row; /* of cfi, at or before the place */
+	/* The instruction before, where its state is certain: both agree on it or refute the CFI. */
+	const struct frame_state *certain;
+	uint64_t before, next;
+	/* The disagreement under way: none where run_start is 0. What is certain in it comes first. */
+	uint64_t run_start, certain_end;
 };
+
+static void decode(const struct corrector *c, uint64_t address, struct insn *insn)
+{
+	size_t size;
+	const uint8_t *code = trace_bytes(c->analysis->trace, address, &size);
+
+	if (code)
+		c->analysis->isa->decode(code, size, address, insn);
+	else
+		*insn = (struct insn){.kind = INSN_BAD};
+}
 
 /* Does the procedure end here, with the stack as it was at the entry? */
 static bool leaves_procedure(const struct corrector *c, const struct trace_place *p)
 {
 	struct insn insn;
-	size_t size;
-	const uint8_t *code = trace_bytes(c->analysis->trace, p->address, &size);
 
-	if (!code || !frame_is_entry(c->analysis->isa, p->state))
+	if (!frame_is_entry(c->analysis->isa, p->state))
 		return false;
-	c->analysis->isa->decode(code, size, p->address, &insn);
-	return insn.kind == INSN_RETURN || insn.kind == INSN_JUMP || insn.kind == INSN_JUMP_INDIRECT;
+	decode(c, p->address, &insn);
+	return insn.kind == INSN_RETURN || insn.kind == INSN_JUMP ||
+	       insn.kind == INSN_JUMP_INDIRECT;
 }
 
-static bool differs(const struct corrector *c, const struct trace_place *p, const struct recipe *cfi)
+/* Does the state at `p` follow, by one instruction, from the certain one before it? */
+static bool follows(const struct corrector *c, const struct trace_place *p)
 {
-	enum frame_verdict verdict;
+	const struct isa *isa = c->analysis->isa;
+	struct frame_state state;
+	struct recipe mine, here;
+	struct insn insn;
 
-	if (cfi->cfa == RECIPE_NONE || p->state->guessed)
+	if (!c->certain || p->address != c->next || p->start)
 		return false;
-	verdict = frame_confirms(c->analysis->isa, p->state, cfi);
-	return verdict == FRAME_OTHER_CFA || verdict == FRAME_OTHER_RA || verdict == FRAME_OTHER_FP;
+	decode(c, c->before, &insn);
+	if (insn.kind != INSN_OTHER && insn.kind != INSN_NOP && insn.kind != INSN_BRANCH)
+		return false;
+	state = *c->certain;
+	frame_apply(isa, &state, &insn);
+	frame_recipe(isa, &state, &mine);
+	frame_recipe(isa, p->state, &here);
+	return !memcmp(&mine, &here, sizeof(mine));
+}
+
+/* The CFI's register is known to hold something that is not what the CFI says. */
+static bool refutes(const struct corrector *c, const struct trace_place *p,
+		    const struct recipe *cfi)
+{
+	struct frame_value value;
+
+	if (cfi->cfa != RECIPE_REG || cfi->cfa_vg)
+		return false;
+	value = frame_register(c->analysis->isa, p->state, cfi->cfa_reg);
+	return value.kind == FRAME_FP ||
+	       (value.kind == FRAME_CFA && value.offset + cfi->cfa_offset != 0);
+}
+
+static void end_run(struct corrector *c)
+{
+	if (c->run_start && c->certain_end > c->run_start)
+		c->each(c->context, CORRECTION_LATE, c->run_start, c->certain_end);
+	c->run_start = 0;
+}
+
+static void differ(struct corrector *c, const struct trace_place *p, const struct recipe *cfi)
+{
+	bool certain = refutes(c, p, cfi) && follows(c, p);
+	uint64_t end = p->address + p->length;
+
+	if (!c->run_start)
+		c->run_start = c->certain_end = p->address;
+	if (certain && c->certain_end == p->address)
+		c->certain_end = end;
+	c->certain = certain ? p->state : NULL;
+	if (leaves_procedure(c, p)) {
+		c->each(c->context, CORRECTION_EPILOGUE, c->run_start, end);
+		c->run_start = 0;
+	}
 }
 
 static void correct_place(void *context, const struct trace_place *p)
 {
 	struct corrector *c = context;
 	const struct recipe *cfi = &c->cfi->rules[rows_follow(c->cfi, &c->row, p->address)];
-	bool wrong = differs(c, p, cfi);
+	bool known = cfi->cfa != RECIPE_NONE && !p->state->guessed;
+	enum frame_verdict verdict = known ? frame_confirms(c->analysis->isa, p->state, cfi)
+					   : FRAME_AGREES;
+	bool differs = verdict == FRAME_OTHER_CFA || verdict == FRAME_OTHER_RA ||
+		       verdict == FRAME_OTHER_FP;
 
-	if (p->address != c->run_end || !wrong)
-		c->run_start = 0;
-	if (!wrong)
-		return;
-	if (!c->run_start)
-		c->run_start = p->address;
-	c->run_end = p->address + p->length;
-	if (leaves_procedure(c, p)) {
-		c->each(c->context, c->run_start, c->run_end);
-		c->run_start = 0;
-	}
+	if (p->address != c->next || !differs)
+		end_run(c);
+	if (differs)
+		differ(c, p, cfi);
+	else
+		c->certain = known && verdict == FRAME_AGREES ? p->state : NULL;
+	c->before = p->address;
+	c->next = p->address + p->length;
 }
 
 void corrections_each(const struct analysis *analysis, const struct rows *cfi,
-		      void (*each)(void *context, uint64_t start, uint64_t end), void *context)
+		      void (*each)(void *context, enum correction why, uint64_t start,
+				   uint64_t end),
+		      void *context)
 {
 	struct corrector c = {.analysis = analysis, .cfi = cfi, .each = each, .context = context};
 
 	trace_each(analysis->trace, false, correct_place, &c);
+	end_run(&c);
 }

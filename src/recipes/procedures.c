@@ -17,7 +17,8 @@ bool procedures_is_stub(const struct image *image, uint64_t address)
 	size_t count = image_sections(image, &sections);
 
 	for (size_t i = 0; i < count; i++)
-		if (address >= sections[i].address && address - sections[i].address < sections[i].size &&
+		if (address >= sections[i].address &&
+		    address - sections[i].address < sections[i].size &&
 		    !strncmp(sections[i].name, ".plt", 4))
 			return true;
 	return false;
@@ -42,21 +43,23 @@ struct err *procedures_from_symbols(const struct image *image, const struct symb
 	if (!out->ranges)
 		return err_new("out of memory");
 	for (size_t i = 0; i < count; i++)
-		if (all[i].size && !is_part(all[i].name) && !procedures_is_stub(image, all[i].address))
-			out->ranges[out->count++] =
-				(struct cfi_range){all[i].address, all[i].address + all[i].size};
+		if (all[i].size && !is_part(all[i].name) &&
+		    !procedures_is_stub(image, all[i].address))
+			out->ranges[out->count++] = (struct cfi_range){
+				all[i].address, all[i].address + all[i].size};
 	return NULL;
 }
 
 static bool is_entry(const struct isa *isa, const struct recipe *r)
 {
-	bool ra = isa->call_pushes ? r->ra == RECIPE_AT_CFA && r->ra_offset == -(int32_t)isa->call_pushes
-				   : r->ra == RECIPE_SAME;
+	bool ra = isa->call_pushes
+			  ? r->ra == RECIPE_AT_CFA && r->ra_offset == -(int32_t)isa->call_pushes
+			  : r->ra == RECIPE_SAME;
 
 	if (r->cfa == RECIPE_ROOT)
 		return true;
-	return r->cfa == RECIPE_REG && r->cfa_reg == isa->sp && r->cfa_offset == isa->call_pushes && ra &&
-	       r->fp == RECIPE_SAME;
+	return r->cfa == RECIPE_REG && r->cfa_reg == isa->sp && r->cfa_offset == isa->call_pushes &&
+	       ra && r->fp == RECIPE_SAME;
 }
 
 struct err *procedures_from_cfi(struct image *image, struct image *debug, const struct rows *cfi,

@@ -33,7 +33,7 @@ static void add_shape(const struct shape *shape, const uint8_t *code, size_t siz
 				return;
 			at = (size_t)(found - code);
 		}
-		if (!memcmp(code + at, shape->bytes, shape->length))
+		if (address + at >= shape->before && !memcmp(code + at, shape->bytes, shape->length))
 			rows_add(rows, address + at - shape->before, address + at + shape->length,
 				 rows_rule(rows, &recipe));
 	}
@@ -46,7 +46,7 @@ void shapes_add(struct image *image, struct rows *rows)
 	for (size_t i = 0; i < count; i++) {
 		size_t size;
 		const uint8_t *code;
-		if (!segments[i].executable || segments[i].address < 4)
+		if (!segments[i].executable)
 			continue;
 		code = image_bytes_at(image, segments[i].address, &size);
 		for (size_t k = 0; code && k < sizeof shapes / sizeof *shapes; k++)

@@ -82,7 +82,8 @@ static inline uint8_t *scratch_read(const char *name, size_t *size)
 static inline bool scratch_run(const char *command)
 {
 	scratch("");
-	return system(scratch_format("cd '%s' && { %s; } >/dev/null 2>&1", scratch_dir, command)) == 0;
+	return system(scratch_format("cd '%s' && { %s; } >/dev/null 2>&1", scratch_dir, command)) ==
+	       0;
 }
 
 /* Compiles `text` to the scratch file `output`; returns whether that worked. */
@@ -91,7 +92,8 @@ static inline bool scratch_try_compile(const char *output, const char *text, con
 	const char *cc = getenv("CC");
 
 	scratch_write(scratch_format("%s.c", output), text, strlen(text));
-	return scratch_run(scratch_format("%s -o %s %s.c %s", cc ? cc : "cc", output, output, flags));
+	return scratch_run(
+		scratch_format("%s -o %s %s.c %s", cc ? cc : "cc", output, output, flags));
 }
 
 static inline void scratch_compile(const char *output, const char *text, const char *flags)

@@ -27,6 +27,7 @@ static void several_entries_and_terminator(void **state)
 	cie = put_cie(&b, EM_X86_64, "S");
 	put_fde(&b, cie, 0x2000, 0x10, "\x0e\x20", 2);
 	put32(&b, 0);
+	put64(&b, UINT64_MAX / 3); /* whatever comes after it */
 	read_bytes(&b, EM_X86_64, true, &out);
 	assert_int_equal(out.stats.entries, 3);
 	assert_int_equal(out.stats.bad_entries, 0);

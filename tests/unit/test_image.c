@@ -15,10 +15,11 @@
 #include "image/symbols.h"
 #include "scratch.h"
 
-static const char program[] = "int x = 1;\n"
-			      "__attribute__((noinline)) int first(int a) { return a * x; }\n"
-			      "__attribute__((noinline)) int second(int a) { return first(a) + 1; }\n"
-			      "int main(void) { return second(3); }\n";
+static const char program[] =
+	"int x = 1;\n"
+	"__attribute__((noinline)) int first(int a) { return a * x; }\n"
+	"__attribute__((noinline)) int second(int a) { return first(a) + 1; }\n"
+	"int main(void) { return second(3); }\n";
 
 /* Small enough to damage byte by byte. */
 static const char tiny[] = "int f(int a) { return a * 3; }\n"
@@ -262,8 +263,8 @@ static void decompresses(void **state)
 	scratch_compile("flat", large, "-g");
 	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
 		/* An older objcopy does not know them all. */
-		if (scratch_run(scratch_format(
-			    "objcopy --compress-debug-sections=%s flat packed", ways[i])))
+		if (scratch_run(scratch_format("objcopy --compress-debug-sections=%s flat packed",
+					       ways[i])))
 			compare_info("packed", "flat");
 	}
 }
@@ -286,8 +287,8 @@ static size_t find_header(const uint8_t *bytes, const char *name, Elf64_Shdr *ou
 
 static void a_bomb_does_not_go_off(void **state)
 {
-	static const uint64_t claims[] = {0, 1, 1 << 20, UINT64_C(1) << 31, UINT64_C(1) << 63,
-					  UINT64_MAX};
+	static const uint64_t claims[] = {
+		0, 1, 1 << 20, UINT64_C(1) << 31, UINT64_C(1) << 63, UINT64_MAX};
 	Elf64_Chdr chdr = {.ch_addralign = 1};
 	Elf64_Shdr shdr;
 	size_t size, at, got;
@@ -367,9 +368,14 @@ static uint8_t *make_many(size_t *size)
 	size_t sections = sizeof(Elf64_Ehdr), programs = sections + MANY * sizeof(Elf64_Shdr);
 	Elf64_Ehdr header = {
 		.e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB, 1},
-		.e_type = ET_DYN, .e_machine = EM_X86_64, .e_shoff = sections, .e_phoff = programs,
-		.e_shentsize = sizeof(Elf64_Shdr), .e_phentsize = sizeof(Elf64_Phdr),
-		.e_phnum = PN_XNUM, .e_shstrndx = SHN_XINDEX,
+		.e_type = ET_DYN,
+		.e_machine = EM_X86_64,
+		.e_shoff = sections,
+		.e_phoff = programs,
+		.e_shentsize = sizeof(Elf64_Shdr),
+		.e_phentsize = sizeof(Elf64_Phdr),
+		.e_phnum = PN_XNUM,
+		.e_shstrndx = SHN_XINDEX,
 	};
 	Elf64_Shdr zero = {.sh_size = MANY, .sh_link = MANY - 1, .sh_info = MANY};
 	Elf64_Phdr load = {.p_type = PT_LOAD, .p_vaddr = 0x1000, .p_memsz = 7, .p_filesz = 7};
@@ -486,8 +492,14 @@ static void flipped_anywhere(void **state)
 /* Every eight-byte field of every header takes every extreme value. */
 static void extreme_fields(void **state)
 {
-	static const uint64_t extremes[] = {0, 1, UINT32_MAX, UINT64_C(1) << 32, INT64_MAX,
-					    UINT64_C(1) << 63, UINT64_MAX - 7, UINT64_MAX};
+	static const uint64_t extremes[] = {0,
+					    1,
+					    UINT32_MAX,
+					    UINT64_C(1) << 32,
+					    INT64_MAX,
+					    UINT64_C(1) << 63,
+					    UINT64_MAX - 7,
+					    UINT64_MAX};
 	size_t size, ranges[3][2];
 	Elf64_Ehdr header;
 	uint8_t *bytes;

@@ -18,22 +18,22 @@
 /* Line numbers matter: they are what is tested. */
 static const char program[] =
 	/* 1 */ "volatile int sink;\n"
-	/* 2 */ "static inline __attribute__((always_inline)) void deep(int a)\n"
-	/* 3 */ "{\n"
-	/* 4 */ "	sink = a * 3;\n"
-	/* 5 */ "}\n"
-	/* 6 */ "static inline __attribute__((always_inline)) void middle(int a)\n"
-	/* 7 */ "{\n"
-	/* 8 */ "	sink = a;\n"
-	/* 9 */ "	deep(a + sink);\n"
-	/* 10 */ "}\n"
-	/* 11 */ "__attribute__((noinline)) int outer(int a)\n"
-	/* 12 */ "{\n"
-	/* 13 */ "	sink = 1;\n"
-	/* 14 */ "	middle(a);\n"
-	/* 15 */ "	return sink;\n"
-	/* 16 */ "}\n"
-	/* 17 */ "int main(int argc, char **argv) { (void)argv; return outer(argc); }\n";
+		/* 2 */ "static inline __attribute__((always_inline)) void deep(int a)\n"
+		/* 3 */ "{\n"
+		/* 4 */ "	sink = a * 3;\n"
+		/* 5 */ "}\n"
+		/* 6 */ "static inline __attribute__((always_inline)) void middle(int a)\n"
+		/* 7 */ "{\n"
+		/* 8 */ "	sink = a;\n"
+		/* 9 */ "	deep(a + sink);\n"
+		/* 10 */ "}\n"
+		/* 11 */ "__attribute__((noinline)) int outer(int a)\n"
+		/* 12 */ "{\n"
+		/* 13 */ "	sink = 1;\n"
+		/* 14 */ "	middle(a);\n"
+		/* 15 */ "	return sink;\n"
+		/* 16 */ "}\n"
+		/* 17 */ "int main(int argc, char **argv) { (void)argv; return outer(argc); }\n";
 
 static struct image *open_image(const char *path)
 {
@@ -113,6 +113,8 @@ static void inlined_functions(void **state)
 	check_compiled("sections", "-g -ffunction-sections -Wl,--gc-sections");
 	check_compiled("packed", "-g -gz=zlib");
 	check_compiled("lto", "-g -flto");
+	check_compiled("split5", "-g -gdwarf-5 -gsplit-dwarf");
+	check_compiled("split4", "-g -gdwarf-4 -gsplit-dwarf");
 }
 
 static void clang_too(void **state)
@@ -138,7 +140,8 @@ static void from_a_debug_file(void **state)
 	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
 		if (!scratch_run(scratch_format(
 			    "objcopy --only-keep-debug --compress-debug-sections=%s whole debug && "
-			    "strip -o stripped whole", ways[i])))
+			    "strip -o stripped whole",
+			    ways[i])))
 			continue;
 		image = open_image(scratch("stripped"));
 		debug = open_image(scratch("debug"));

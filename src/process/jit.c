@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "process/jit.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "process/status.h"
+
+#define FILE_MAX ((off_t)256 << 20)
+#define LOOK_BACK 32 /* replaced code that may begin between the newest's start and an address */
+
+struct jit_entry {
+	struct jit_code code;
+	size_t order; /* in the file */
+};
+
+struct jit {
+	struct jit_entry *entries; /* by start, then order */
+	size_t count;
+	char *text;
+};
+
+static int compare_entries(const void *a, const void *b)
+{
+	const struct jit_entry *x = a, *y = b;
+	if (x->code.start != y->code.start)
+		return x->code.start < y->code.start ? -1 : 1;
+	return (x->order > y->order) - (x->order < y->order);
+}
+
+static bool take_line(char *line, struct jit_code *out)
+{
+	char *end;
+	errno = 0;
+	out->start = strtoull(line, &end, 16);
+	if (end == line || *end != ' ')
+		return false;
+	line = end + 1;
+	out->size = strtoull(line, &end, 16);
+	if (end == line || *end != ' ' || !end[1] || errno)
+		return false;
+	out->name = end + 1;
+	return out->size && out->start <= UINT64_MAX - out->size;
+}
+
+struct err *jit_parse(const char *text, size_t size, struct jit **out)
+{
+	struct jit *jit = calloc(1, sizeof *jit);
+	size_t lines = 1;
+	*out = NULL;
+	if (jit)
+		jit->text = malloc(size + 1);
+	if (!jit || !jit->text) {
+		jit_close(jit);
+		return err_new("out of memory");
+	}
+	for (size_t i = 0; i < size; i++) {
+		jit->text[i] = text[i] ? text[i] : '?';
+		lines += text[i] == '\n';
+	}
+	jit->text[size] = '\0';
+	jit->entries = reallocarray(NULL, lines, sizeof *jit->entries);
+	if (!jit->entries) {
+		jit_close(jit);
+		return err_new("out of memory");
+	}
+	for (char *line = jit->text, *next; line; line = next) {
+		next = strchr(line, '\n');
+		if (next)
+			*next++ = '\0';
+		jit->entries[jit->count].order = jit->count;
+		jit->count += take_line(line, &jit->entries[jit->count].code);
+	}
+	if (jit->count)
+		qsort(jit->entries, jit->count, sizeof *jit->entries, compare_entries);
+	*out = jit;
+	return NULL;
+}
+
+/* What the process calls itself, in the innermost namespace. */
+static pid_t own_pid(pid_t pid)
+{
+	struct buf text = {0};
+	struct err *e = process_file(pid, "status", &text);
+	const char *line = e ? NULL : strstr(buf_text(&text), "\nNSpid:");
+	pid_t own = pid;
+	if (line) {
+		line += strlen("\nNSpid:");
+		size_t length = strcspn(line, "\n");
+		while (length && line[length - 1] != '\t' && line[length - 1] != ' ')
+			length--;
+		own = (pid_t)strtol(line + length, NULL, 10);
+	}
+	err_free(e);
+	buf_free(&text);
+	return own;
+}
+
+/* Only what the process itself (or root) can have written is believed. */
+static int open_trusted(pid_t pid, off_t *size)
+{
+	char path[96];
+	struct stat st;
+	struct process_status s;
+	snprintf(path, sizeof path, "/proc/%d/root/tmp/perf-%d.map", (int)pid, (int)own_pid(pid));
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	if (fd < 0)
+		return -1;
+	if (!fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_size <= FILE_MAX &&
+	    process_status(pid, &s) && (st.st_uid == s.user || st.st_uid == 0)) {
+		*size = st.st_size;
+		return fd;
+	}
+	close(fd);
+	return -1;
+}
+
+struct err *jit_open(pid_t pid, struct jit **out)
+{
+	off_t size;
+	int fd = open_trusted(pid, &size);
+	*out = NULL;
+	if (fd < 0)
+		return NULL;
+	char *text = malloc((size_t)size + 1);
+	ssize_t got = text ? pread(fd, text, (size_t)size, 0) : 0;
+	close(fd);
+	struct err *e = text ? jit_parse(text, got > 0 ? (size_t)got : 0, out) : err_new("out of memory");
+	free(text);
+	return e;
+}
+
+void jit_close(struct jit *jit)
+{
+	if (!jit)
+		return;
+	free(jit->entries);
+	free(jit->text);
+	free(jit);
+}
+
+const struct jit_code *jit_find(const struct jit *jit, uint64_t address)
+{
+	const struct jit_entry *best = NULL;
+	size_t low = 0, high = jit->count;
+	while (low < high) { /* the first that starts above */
+		size_t middle = (low + high) / 2;
+		if (jit->entries[middle].code.start <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (size_t i = 0; i < LOOK_BACK && low; i++) {
+		const struct jit_entry *entry = &jit->entries[--low];
+		if (address - entry->code.start < entry->code.size && (!best || entry->order > best->order))
+			best = entry;
+	}
+	return best ? &best->code : NULL;
+}

@@ -171,15 +171,18 @@ static void check_free(struct check *c)
 static struct err *save(const char *path, const struct buf *bytes)
 {
 	FILE *file = fopen(path, "we");
-	bool good;
+	struct stat st;
+	struct err *e = NULL;
+	bool is_file, good;
 
 	if (!file)
 		return err_errno("%s: cannot write", path);
+	is_file = fstat(fileno(file), &st) == 0 && S_ISREG(st.st_mode);
 	good = fwrite(bytes->data, 1, bytes->size, file) == bytes->size;
-	if (fclose(file) == 0 && good)
-		return NULL;
-	struct err *e = err_errno("%s: cannot write", path);
-	unlink(path);
+	if (fclose(file) != 0 || !good)
+		e = err_errno("%s: cannot write", path);
+	if (e && is_file) /* half a file is worse than none; a device stays */
+		unlink(path);
 	return e;
 }
 

@@ -66,7 +66,8 @@ static size_t places_of(const struct view *v, const struct stack_frame *frame,
 	if (!v->symbolizer || v->options->raw)
 		return 1;
 	/* Nobody called from a signal trampoline: its own beginning is the "return address". */
-	return symbolize(v->symbolizer, frame->address, frame->exact || frame->how == STACK_SIGNAL, places);
+	return symbolize(v->symbolizer, frame->address, frame->exact || frame->how == STACK_SIGNAL,
+			 places);
 }
 
 /* Why a walk ended early */
@@ -106,13 +107,15 @@ static void print_reason(const struct view *v, const struct stack *s, uint64_t a
 		break;
 	default:
 		printf("the stack is damaged, or a recipe is wrong: %s",
-		       v->options->unwind == RECIPES_ANALYSIS ? "try --unwind=auto" : "try --unwind=analysis");
+		       v->options->unwind == RECIPES_ANALYSIS ? "try --unwind=auto"
+							      : "try --unwind=analysis");
 	}
 }
 
 static void print_end(const struct view *v, const struct stack *s)
 {
-	const char *on = term_style(STDOUT_FILENO, TERM_YELLOW), *off = term_style(STDOUT_FILENO, TERM_PLAIN);
+	const char *on = term_style(STDOUT_FILENO, TERM_YELLOW),
+		   *off = term_style(STDOUT_FILENO, TERM_PLAIN);
 	if (s->stuck) {
 		printf("     %spartial: it sleeps in the kernel and cannot be interrupted (state D): "
 		       "try again later%s\n",
@@ -122,7 +125,8 @@ static void print_end(const struct view *v, const struct stack *s)
 	if (s->end == WALK_COMPLETE || !s->count)
 		return;
 	const struct stack_frame *last = &s->frames[s->count - 1];
-	printf("     %spartial: %s at 0x%016" PRIx64 ": ", on, walk_end_name(s->end), last->address);
+	printf("     %spartial: %s at 0x%016" PRIx64 ": ", on, walk_end_name(s->end),
+	       last->address);
 	print_reason(v, s, last->address - !last->exact);
 	printf("%s\n", off);
 }
@@ -161,7 +165,8 @@ static void print_frame(const struct view *v, const struct stack *s, size_t inde
 		print_place(v, frame, &places[i]);
 		if (i + 1 == count && frame->how == STACK_SIGNAL)
 			printf(" <signal>");
-		if (i + 1 == count && (v->options->verbose || frame->how == STACK_FP || frame->how == STACK_CALL) &&
+		if (i + 1 == count &&
+		    (v->options->verbose || frame->how == STACK_FP || frame->how == STACK_CALL) &&
 		    frame->how != STACK_SIGNAL && frame->how)
 			printf(" <by %s>", stack_how_name(frame->how));
 		if (i + 1 == count && v->links && index + 1 < s->count)
@@ -271,9 +276,10 @@ static void print_verbose(const struct view *v)
 	for (size_t i = 0; i < v->stacks.count; i++)
 		complete += v->stacks.threads[i].end == WALK_COMPLETE;
 	fflush(stdout);
-	fprintf(stderr, "culprit stack: process %d was stopped for %s (%u time%s); %zu threads, %zu complete\n",
-		(int)v->options->pid, term_time(text, (double)v->stacks.stopped_ns / 1e9), v->stacks.stops,
-		v->stacks.stops == 1 ? "" : "s", v->stacks.count, complete);
+	fprintf(stderr,
+		"culprit stack: process %d was stopped for %s (%u time%s); %zu threads, %zu complete\n",
+		(int)v->options->pid, term_time(text, (double)v->stacks.stopped_ns / 1e9),
+		v->stacks.stops, v->stacks.stops == 1 ? "" : "s", v->stacks.count, complete);
 	for (size_t i = 0; i < v->space.module_count; i++)
 		if (v->space.modules[i].problem)
 			fprintf(stderr, "culprit stack: %s\n", v->space.modules[i].problem);
@@ -286,8 +292,8 @@ static struct err *take(struct view *v)
 	const struct options *o = v->options;
 	if (v->space.machine != native_machine)
 		return err_new("process %d runs a program for another CPU", (int)o->pid);
-	struct err *e = stacks_take(o->pid, (pid_t)o->thread, (size_t)o->max, (enum recipes_mode)o->unwind,
-				    &v->space, &v->stacks);
+	struct err *e = stacks_take(o->pid, (pid_t)o->thread, (size_t)o->max,
+				    (enum recipes_mode)o->unwind, &v->space, &v->stacks);
 	struct symbolize_options names = {.download = o->debuginfod, .no_inline = o->no_inline};
 	if (!e && (!o->raw || o->links))
 		e = symbolizer_open(o->pid, &v->space, &names, &v->symbolizer);
@@ -332,15 +338,18 @@ int cmd_stack(int argc, char **argv)
 	struct options o = {.max = 4096};
 	const struct arg options[] = {
 		{'t', "thread", "TID", "this thread alone", ARG_U64, &o.thread},
-		{0, "unwind", "auto|cfi|analysis", "where the recipes for walking come from", ARG_CHOICE, &o.unwind},
-		{'n', "max", "FRAMES", "at most so many frames of each thread (4096)", ARG_U64, &o.max},
+		{0, "unwind", "auto|cfi|analysis", "where the recipes for walking come from",
+		 ARG_CHOICE, &o.unwind},
+		{'n', "max", "FRAMES", "at most so many frames of each thread (4096)", ARG_U64,
+		 &o.max},
 		{0, "raw", NULL, "addresses only, no names", ARG_FLAG, &o.raw},
 		{0, "no-inline", NULL, "leave out inlined functions", ARG_FLAG, &o.no_inline},
 		{0, "links", NULL, "say how well the code bears out each step", ARG_FLAG, &o.links},
-		{0, "debuginfod", NULL, "download missing debug information ($DEBUGINFOD_URLS)", ARG_FLAG,
-		 &o.debuginfod},
+		{0, "debuginfod", NULL, "download missing debug information ($DEBUGINFOD_URLS)",
+		 ARG_FLAG, &o.debuginfod},
 		{0, "json", NULL, "print JSON", ARG_FLAG, &o.json},
-		{'v', "verbose", NULL, "how each step was made, and how long the process was stopped", ARG_FLAG,
+		{'v', "verbose", NULL,
+		 "how each step was made, and how long the process was stopped", ARG_FLAG,
 		 &o.verbose},
 		{0},
 	};
@@ -355,7 +364,8 @@ int cmd_stack(int argc, char **argv)
 	if (status >= 0)
 		return status;
 	if (args.count != 1)
-		return cmd_misused("stack", args.count ? "one process at a time" : "of which process?");
+		return cmd_misused("stack",
+				   args.count ? "one process at a time" : "of which process?");
 	o.pid = read_pid(args.operands[0]);
 	if (!o.pid)
 		return cmd_misused("stack", "'%s' is no process number", args.operands[0]);

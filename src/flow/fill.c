@@ -271,14 +271,30 @@ static void seed_guess(struct region *r, uint64_t at, const struct frame_state *
 	region_push(r, at, region_intern(r, &s), false);
 }
 
+#define PROLOGUE_INSNS 6
+
+/* Does a prologue stand here? Where calls push nothing, schedulers like to put other instructions
+   before it; where they do, pushes are as often arguments. */
+static bool opens_frame(const struct region *r, uint64_t at)
+{
+	unsigned look = r->isa->call_pushes ? 1 : PROLOGUE_INSNS;
+	struct insn insn = {.kind = INSN_OTHER};
+	for (; look && at < r->limit && insn.kind == INSN_OTHER; look--, at += insn.length) {
+		const uint8_t *code = r->bytes + (at - r->start);
+		if (r->isa->is_prologue(code, r->limit - at))
+			return true;
+		r->isa->decode(code, r->limit - at, at, &insn);
+	}
+	return false;
+}
+
 /* `at` is the first instruction of a gap, `padded`: padding stands before it. `before` is the
    state with which control would come here from the code before, 0 where it cannot. */
 static void fill_at(struct region *r, uint64_t at, bool padded, uint32_t before)
 {
 	struct frame_state inferred;
 	struct probe p;
-	size_t size = r->limit - at;
-	bool prologue = r->isa->is_prologue(r->bytes + (at - r->start), size);
+	bool prologue = opens_frame(r, at);
 	bool known = false;
 	probe(r, at, &p);
 	if (p.end == PROBE_RETURNS)
@@ -312,6 +328,7 @@ void region_take_hints(struct region *r)
 {
 	unsigned unit = r->isa->insn_min;
 	size_t i = 0, high = r->input->hint_count;
+	r->filling = true;
 	while (i < high) {
 		size_t middle = (i + high) / 2;
 		if (r->input->hints[middle] < r->start)

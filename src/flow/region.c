@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "flow/returns.h"
+#include "flow/tables.h"
+#include "image/image.h"
 #include "isa/insn.h"
 
 bool region_grow(struct region *r, void *array, size_t *capacity, size_t count, size_t element)
@@ -215,7 +217,7 @@ static uint32_t arrive_again(struct region *r, uint32_t *slot, uint32_t state, b
 	uint32_t old = *slot & SLOT_STATE;
 	struct frame_state met;
 	bool conflict;
-	if (old == state)
+	if (old == state || (r->filling && (*slot & SLOT_SURE)))
 		return 0;
 	met = r->states[old];
 	if (met.guessed && !r->states[state].guessed) {
@@ -261,14 +263,14 @@ static uint32_t apply(struct region *r, const struct insn *insn, uint32_t state)
 	return region_intern(r, &next);
 }
 
-/* A procedure that pushes the link register, or returns through it from where the last call
+/* A procedure that pushes the link register, or saves it together with FP, or returns through it from where the last call
    left the stack, has not called anything before. So that call did not return, and another
    procedure begins behind it. (A mere store proves nothing: the register may serve as any other.) */
 static bool needs_lost_link(const struct region *r, const struct insn *insn, uint32_t state, uint32_t behind)
 {
 	const struct frame_state *s = &r->states[state];
 	uint8_t link = r->isa->link;
-	bool stores = false, pushes = false;
+	bool stores = false, pushes = false, record = false;
 	if (link == INSN_NO_REG || s->link.kind != FRAME_UNKNOWN || s->sp.kind != FRAME_CFA)
 		return false;
 	if (insn->kind == INSN_RETURN)
@@ -277,8 +279,9 @@ static bool needs_lost_link(const struct region *r, const struct insn *insn, uin
 		const struct effect *e = &insn->effects[i];
 		stores |= e->op == EFFECT_STORE && e->src == link;
 		pushes |= e->op == EFFECT_MOVE && e->dst == r->isa->sp && e->imm < 0;
+		record |= e->op == EFFECT_STORE && e->src == r->isa->fp && s->fp.kind == FRAME_CFA;
 	}
-	return stores && pushes;
+	return stores && (pushes || record);
 }
 
 /* Padding belongs to nobody. */
@@ -303,10 +306,67 @@ static uint32_t after_compare(struct region *r, uint32_t state, unsigned compare
 	return region_intern(r, &s);
 }
 
+static unsigned length_at(const void *context, uint64_t at)
+{
+	const struct region *r = context;
+	if (!region_has(r, at) || at % r->isa->insn_min)
+		return 0;
+	uint32_t slot = *region_slot(r, at, r->isa->insn_min);
+	return (slot & SLOT_STATE) ? (slot >> SLOT_LENGTH_SHIFT) * r->isa->insn_min : 0;
+}
+
+static const uint8_t *data_at(const void *context, uint64_t address, size_t *size)
+{
+	return image_bytes_at(((const struct region *)context)->shared->image, address, size);
+}
+
+#define TABLE_TARGETS 4096
+
+static void follow_table(struct region *r, const struct jump_table *table, uint32_t state, uint64_t low, uint64_t high)
+{
+	uint64_t *targets = malloc(TABLE_TARGETS * sizeof *targets);
+	if (!targets) {
+		r->failed = 1;
+		return;
+	}
+	size_t count = tables_targets(table, data_at, r, low, high, r->isa->insn_min, targets, TABLE_TARGETS);
+	for (size_t i = 0; i < count; i++)
+		go(r, targets[i], state);
+	free(targets);
+}
+
+/* A jump table is followed; anything else is noted, for code that nothing else leads to. */
 static void jump_indirect(struct region *r, const struct insn *insn, uint32_t state)
 {
+	struct tables_code code = {r->isa, r->bytes, r->start, r->limit, length_at, r};
+	struct jump_table table;
 	if (!frame_is_entry(r->isa, &r->states[state]))
 		note(r, &r->switches, &r->switch_count, &r->switch_capacity, insn->address, state);
+	if (insn->target || !tables_find(&code, insn->address, &table))
+		return;
+	if (region_grow(r, &r->tables, &r->table_capacity, r->table_count, sizeof *r->tables))
+		r->tables[r->table_count++] = table.table;
+	if (table.exact)
+		follow_table(r, &table, state, r->base, r->limit);
+	else if (region_grow(r, &r->open_tables, &r->open_capacity, r->open_count, sizeof *r->open_tables))
+		r->open_tables[r->open_count++] = (struct region_table){insn->address, state, table};
+}
+
+void region_open_tables(struct region *r)
+{
+	unsigned unit = r->isa->insn_min;
+	for (size_t i = 0; i < r->open_count; i++) {
+		struct region_table *open = &r->open_tables[i];
+		uint64_t low = open->jump, high = open->jump + unit;
+		while (low > r->start && !(*region_slot(r, low, unit) & SLOT_START))
+			low -= unit;
+		while (high < r->end && !(*region_slot(r, high, unit) & SLOT_START))
+			high += unit;
+		tables_limit(&open->table, r->shared->tables, r->shared->table_count);
+		follow_table(r, &open->table, open->state, low, high);
+	}
+	r->open_count = 0;
+	region_drain(r);
 }
 
 /* One way from a place to where it ends: jump, return, or code whose state is known. */
@@ -340,6 +400,7 @@ static void follow(struct region *r, uint64_t at, uint32_t state, bool after)
 			return;
 		}
 		*slot = (*slot & (SLOT_START | SLOT_REDONE | SLOT_SOFT)) | state | (after ? SLOT_AFTER : 0) |
+			(r->filling ? 0 : SLOT_SURE) |
 			(uint32_t)(insn.length / unit) << SLOT_LENGTH_SHIFT;
 		uint32_t next = apply(r, &insn, state);
 		after = after && insn.kind == INSN_NOP;
@@ -395,7 +456,7 @@ void region_arrive(struct region *r)
 			continue;
 		uint32_t *slot = region_slot(r, e->to, r->isa->insn_min);
 		if ((*slot & SLOT_SOFT) && !e->after_call) /* nothing was known of this way when it was inferred */
-			*slot &= ~(SLOT_START | SLOT_SOFT | SLOT_STATE);
+			*slot &= ~(SLOT_START | SLOT_SOFT | SLOT_STATE | SLOT_SURE);
 		if (!(*slot & SLOT_START))
 			region_push(r, e->to, region_intern(r, &e->state), e->after_call);
 	}

@@ -8,8 +8,10 @@
  */
 #include "flow/frame.h"
 #include "flow/trace.h"
+#include "isa/insn.h"
 
-#define SLOT_STATE 0x00ffffffu /* index of the state */
+#define SLOT_STATE 0x007fffffu /* index of the state */
+#define SLOT_SURE 0x00800000u  /* reached before anything was inferred */
 #define SLOT_START 0x01000000u /* a procedure begins here: nothing flows in */
 #define SLOT_AFTER 0x02000000u /* reached by the return of a call (perhaps one that never returns) */
 #define SLOT_REDONE 0x04000000u /* a wrong state was replaced once already */
@@ -33,10 +35,24 @@ struct region_mark { /* a place and the state there */
 	uint32_t state;
 };
 
+struct region_table { /* a jump table whose end is not known yet */
+	uint64_t jump;
+	uint32_t state;
+	struct jump_table table;
+};
+
+/* What all regions share. */
+struct region_shared {
+	struct image *image;
+	const uint64_t *tables; /* where jump tables begin, ascending: one ends where the next begins */
+	size_t table_count;
+};
+
 struct region {
 	const struct isa *isa;
 	const struct trace_input *input;
 	const struct returns *returns;
+	const struct region_shared *shared;
 	const uint8_t *bytes; /* at `start`; the section's, so readable from `base` up to `limit` */
 	uint64_t start, end, base, limit;
 	bool first; /* of its section */
@@ -56,6 +72,10 @@ struct region {
 	size_t edge_count, edge_capacity;
 	uint64_t *calls; /* called addresses in other regions */
 	size_t call_count, call_capacity;
+	uint64_t *tables; /* where jump tables begin */
+	size_t table_count, table_capacity;
+	struct region_table *open_tables;
+	size_t open_count, open_capacity;
 	struct region_mark *doubts; /* after calls that look like the end of their procedure */
 	size_t doubt_count, doubt_capacity;
 	struct region_mark *switches; /* indirect jumps from within a frame */
@@ -79,6 +99,8 @@ void region_start(struct region *r, uint64_t at);
 void region_arrive(struct region *r);
 /* Follows everything that is queued. */
 void region_drain(struct region *r);
+/* Follows the jump tables whose end was not known when they were found. */
+void region_open_tables(struct region *r);
 /* Takes up the perhaps-procedures that nothing has reached. */
 void region_take_hints(struct region *r);
 /* Gives the code that nothing was seen to reach the best state that can be inferred. */

@@ -14,6 +14,8 @@
 
 #include <capstone/capstone.h>
 
+#include "isa/tables_cpu.h"
+
 /* --- data processing, immediate --- */
 
 static void decode_pc_relative(uint32_t word, struct insn *out)

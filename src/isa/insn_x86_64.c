@@ -17,6 +17,8 @@
 #include <elf.h>
 #include <string.h>
 
+#include "isa/tables_cpu.h"
+
 enum {
 	OK = 1 << 0, /* the quick layer knows it */
 	MODRM = 1 << 1,

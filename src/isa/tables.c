@@ -43,7 +43,13 @@ struct value eval_plus(struct eval *e, struct value a, int64_t n)
 	}
 }
 
-struct value eval_sum(struct eval *e, struct value a, struct value b)
+/* Does a number that is added to an unknown one make an address of it, or another index? */
+static bool may_be_address(uint64_t n)
+{
+	return n >= 4096 && n < UINT64_C(1) << 47;
+}
+
+struct value eval_sum(struct eval *e, struct value a, struct value b, unsigned width)
 {
 	if (a.kind != VALUE_CONST) {
 		struct value t = a;
@@ -54,7 +60,9 @@ struct value eval_sum(struct eval *e, struct value a, struct value b)
 		return eval_fresh(e, UINT64_MAX);
 	switch (b.kind) {
 	case VALUE_UNKNOWN:
-		if (a.constant < 4096 || a.constant > UINT64_MAX - 4096)
+		if (width < 64)
+			return eval_plus(e, b, (int32_t)a.constant);
+		if (!may_be_address(a.constant))
 			return eval_plus(e, b, (int64_t)a.constant);
 		b.kind = VALUE_SCALED;
 		b.constant = a.constant;
@@ -192,7 +200,7 @@ struct value eval_load(struct eval *e, struct value at, unsigned size, bool is_s
 	return at;
 }
 
-void eval_compare(struct eval *e, struct value left, uint64_t right, uint8_t otherwise)
+void eval_compare(struct eval *e, struct value left, uint64_t right, uint16_t otherwise)
 {
 	e->compared = true;
 	e->left = left;
@@ -202,34 +210,38 @@ void eval_compare(struct eval *e, struct value left, uint64_t right, uint8_t oth
 
 enum eval_condition eval_negated(enum eval_condition condition)
 {
-	switch (condition) {
-	case EVAL_ABOVE:
-		return EVAL_BELOW_OR_EQUAL;
-	case EVAL_ABOVE_OR_EQUAL:
-		return EVAL_BELOW;
-	case EVAL_BELOW:
-		return EVAL_ABOVE_OR_EQUAL;
-	case EVAL_BELOW_OR_EQUAL:
-		return EVAL_ABOVE;
-	case EVAL_EQUAL:
-		return EVAL_NOT_EQUAL;
-	case EVAL_NOT_EQUAL:
-		return EVAL_EQUAL;
-	default:
-		return EVAL_NEVER_BOUND;
-	}
+	static const uint8_t negated[] = {
+		[EVAL_ABOVE] = EVAL_BELOW_OR_EQUAL,
+		[EVAL_ABOVE_OR_EQUAL] = EVAL_BELOW,
+		[EVAL_BELOW] = EVAL_ABOVE_OR_EQUAL,
+		[EVAL_BELOW_OR_EQUAL] = EVAL_ABOVE,
+		[EVAL_GREATER] = EVAL_LESS_OR_EQUAL,
+		[EVAL_GREATER_OR_EQUAL] = EVAL_LESS,
+		[EVAL_LESS] = EVAL_GREATER_OR_EQUAL,
+		[EVAL_LESS_OR_EQUAL] = EVAL_GREATER,
+	};
+	return negated[condition];
+}
+
+/* A bound followed by other branches may be looser than the table: those may have taken the upmost
+   values away. */
+static void doubt_bounds(struct eval *e)
+{
+	for (unsigned i = 0; i < EVAL_BOUNDS; i++)
+		e->bounds[i].is_exact = false;
 }
 
 void eval_holds(struct eval *e, enum eval_condition condition)
 {
 	uint64_t max = e->right;
+	doubt_bounds(e);
 	if (!e->compared || e->left.kind != VALUE_UNKNOWN)
 		return;
-	if (e->otherwise != 0xff && (e->otherwise >> condition & 1))
+	if (e->otherwise >> condition & 1)
 		return; /* it also holds where nothing was compared */
-	if (condition == EVAL_BELOW && max > 0)
+	if ((condition == EVAL_BELOW || condition == EVAL_LESS) && max > 0)
 		max--;
-	else if (condition != EVAL_BELOW_OR_EQUAL)
+	else if (condition != EVAL_BELOW_OR_EQUAL && condition != EVAL_LESS_OR_EQUAL)
 		return;
 	if (max > UINT32_MAX / 2)
 		return;
@@ -237,6 +249,7 @@ void eval_holds(struct eval *e, enum eval_condition condition)
 	e->bounds[i].id = e->left.id;
 	e->bounds[i].add = e->left.add;
 	e->bounds[i].max = max;
+	e->bounds[i].is_exact = condition == EVAL_BELOW || condition == EVAL_BELOW_OR_EQUAL;
 }
 
 /* The stack keeps what was put there; other memory may change in a call. */
@@ -271,7 +284,7 @@ static void apply_effect(struct eval *e, const struct effect *f)
 		*dst = eval_plus(e, src, f->imm);
 		break;
 	case EFFECT_ADD:
-		*dst = eval_sum(e, src, reg_value(e, f->src2));
+		*dst = eval_sum(e, src, reg_value(e, f->src2), 64);
 		break;
 	case EFFECT_LOAD:
 		*dst = eval_load(e, eval_plus(e, src, f->imm), 8, false);
@@ -306,33 +319,23 @@ void eval_apply(struct eval *e, const struct insn *insn)
 		apply_call(e);
 }
 
-/*
- * How many entries there are. The compare was of `id + bound.add`, the index is `id + v.add`: with
- * d the difference, the index lies in [d, max + d]. Entries below d are not part of the table.
- */
+/* A compare of the index itself, right before, tells exactly how many entries there are. One of
+   some other sum with the same number, or one long before, tells how many there are at most. */
 static void bound_entries(const struct eval *e, struct value v, struct jump_table *out)
 {
 	unsigned kept = e->bound_count < EVAL_BOUNDS ? e->bound_count : EVAL_BOUNDS;
-	int64_t first = 0;
-	uint64_t count = 0;
+	if (v.limit < 1 << 16)
+		out->count = v.limit + 1;
 	for (unsigned i = 0; i < kept; i++) {
-		int64_t d, start, end;
+		int64_t d, end;
 		if (e->bounds[i].id != v.id || __builtin_sub_overflow(v.add, e->bounds[i].add, &d) ||
 		    d > 0xffff || d < -0xffff)
 			continue;
-		start = d > 0 ? d : 0;
 		end = (int64_t)e->bounds[i].max + d + 1;
-		if (end > start && (count == 0 || (uint64_t)(end - start) < count)) {
-			first = start;
-			count = (uint64_t)(end - start);
-		}
-	}
-	if (count && count - 1 <= v.limit) {
-		out->exact = true;
-		out->count = count;
-		out->table += (uint64_t)first * v.size;
-	} else if (v.limit < 1 << 16) {
-		out->count = v.limit + 1;
+		if (end <= 0 || (out->count && (uint64_t)end > out->count))
+			continue;
+		out->exact = d == 0 && (e->bounds[i].is_exact || (out->exact && out->count == (uint64_t)end));
+		out->count = (uint64_t)end;
 	}
 }
 

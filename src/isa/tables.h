@@ -41,8 +41,10 @@ enum eval_condition {
 	EVAL_ABOVE_OR_EQUAL,
 	EVAL_BELOW,
 	EVAL_BELOW_OR_EQUAL,
-	EVAL_EQUAL,
-	EVAL_NOT_EQUAL,
+	EVAL_GREATER, /* signed */
+	EVAL_GREATER_OR_EQUAL,
+	EVAL_LESS,
+	EVAL_LESS_OR_EQUAL,
 };
 
 struct eval {
@@ -54,6 +56,7 @@ struct eval {
 		uint32_t id;
 		int64_t add;
 		uint64_t max;
+		bool is_exact; /* unsigned, and no branch since has had a say in the value */
 	} bounds[EVAL_BOUNDS]; /* the latest replace the oldest */
 	unsigned bound_count;
 
@@ -65,28 +68,29 @@ struct eval {
 	unsigned word_count;
 
 	/* The last compare: of `left` with `right`. Where it was conditional, `otherwise` tells
-	   which condition holds when it was left out. */
+	   which conditions hold when it was left out. */
 	bool compared;
 	struct value left;
 	uint64_t right;
-	uint8_t otherwise; /* bit per eval_condition; 0xff: the compare was unconditional */
+	uint16_t otherwise; /* a bit per eval_condition; 0: the compare was unconditional */
 };
 
 void eval_init(struct eval *e, const struct isa *isa);
 struct value eval_fresh(struct eval *e, uint64_t limit);
 struct value eval_constant(uint64_t n);
-struct value eval_sum(struct eval *e, struct value a, struct value b);
+/* `width`: of the addition, in bits. */
+struct value eval_sum(struct eval *e, struct value a, struct value b, unsigned width);
 struct value eval_plus(struct eval *e, struct value a, int64_t n);
 struct value eval_shift_left(struct eval *e, struct value a, unsigned shift);
 struct value eval_shift_right(struct eval *e, struct value a, unsigned shift, unsigned width);
 struct value eval_and(struct eval *e, struct value a, uint64_t mask);
 /* `a` cut to 1, 2 or 4 bytes and extended again. */
 struct value eval_extend(struct eval *e, struct value a, unsigned size, bool is_signed);
-/* `size` bytes at address `at`; `plain`: a word that another load or store may name likewise. */
+/* `size` bytes at address `at`. */
 struct value eval_load(struct eval *e, struct value at, unsigned size, bool is_signed);
 void eval_store(struct eval *e, struct value at, struct value v);
-void eval_compare(struct eval *e, struct value left, uint64_t right, uint8_t otherwise);
-/* A branch on the last compare went this way. */
+void eval_compare(struct eval *e, struct value left, uint64_t right, uint16_t otherwise);
+/* A branch went this way. EVAL_NEVER_BOUND: one on something else than the last compare. */
 void eval_holds(struct eval *e, enum eval_condition condition);
 enum eval_condition eval_negated(enum eval_condition condition);
 /* Whatever instruction it is, by what the decoder says of it. */

@@ -14,7 +14,7 @@
 #include "isa/insn_aarch64.h"
 #include "isa/tables.h"
 
-#define ALWAYS 0xff
+#define ALWAYS 0
 
 static struct value read_sp(const struct eval *e, unsigned reg)
 {
@@ -32,7 +32,7 @@ static void set_x(struct eval *e, unsigned reg, struct value v)
 		e->regs[reg] = v;
 }
 
-static void compare(struct eval *e, uint32_t w, struct value left, uint64_t right, uint8_t otherwise)
+static void compare(struct eval *e, uint32_t w, struct value left, uint64_t right, uint16_t otherwise)
 {
 	eval_compare(e, left, bit(w, 31) ? right : right & UINT32_MAX, otherwise);
 }
@@ -79,7 +79,7 @@ static bool add_register(struct eval *e, uint32_t w)
 		compare(e, w, left, right.constant, ALWAYS);
 	if (bit(w, 30))
 		right.constant = 0 - right.constant;
-	struct value v = eval_sum(e, left, right);
+	struct value v = eval_sum(e, left, right, bit(w, 31) ? 64 : 32);
 	if (bit(w, 21) && !bit(w, 29))
 		e->regs[rd(w)] = v;
 	else
@@ -137,7 +137,7 @@ static bool memory(struct eval *e, uint32_t w)
 	if (bit(w, 24))
 		at = eval_plus(e, at, (int64_t)bits(w, 21, 10) << log);
 	else if (bit(w, 21) && bits(w, 11, 10) == 2)
-		at = eval_sum(e, at, extended(e, rm(w), bits(w, 15, 13), bit(w, 12) ? log : 0));
+		at = eval_sum(e, at, extended(e, rm(w), bits(w, 15, 13), bit(w, 12) ? log : 0), 64);
 	else if (!bit(w, 21) && bits(w, 11, 10) == 0)
 		at = eval_plus(e, at, signed_bits(w, 20, 12));
 	else
@@ -154,38 +154,41 @@ static bool memory(struct eval *e, uint32_t w)
 static enum eval_condition condition_of(unsigned code)
 {
 	switch (code) {
-	case 0x0:
-		return EVAL_EQUAL;
-	case 0x1:
-		return EVAL_NOT_EQUAL;
 	case 0x2: /* cs */
-	case 0xa: /* ge */
 		return EVAL_ABOVE_OR_EQUAL;
 	case 0x3: /* cc */
-	case 0xb: /* lt */
 		return EVAL_BELOW;
 	case 0x8: /* hi */
-	case 0xc: /* gt */
 		return EVAL_ABOVE;
 	case 0x9: /* ls */
-	case 0xd: /* le */
 		return EVAL_BELOW_OR_EQUAL;
+	case 0xa:
+		return EVAL_GREATER_OR_EQUAL;
+	case 0xb:
+		return EVAL_LESS;
+	case 0xc:
+		return EVAL_GREATER;
+	case 0xd:
+		return EVAL_LESS_OR_EQUAL;
 	default:
 		return EVAL_NEVER_BOUND;
 	}
 }
 
-/* The conditions that flags set by hand make true. Signed and unsigned ones share a name, so
-   one that either reading makes true counts. */
-static uint8_t conditions_in(unsigned nzcv)
+/* The conditions that flags set by hand make true. */
+static uint16_t conditions_in(unsigned nzcv)
 {
 	bool n = nzcv & 8, z = nzcv & 4, c = nzcv & 2, v = nzcv & 1;
-	uint8_t all = 0;
-	all |= ((c && !z) || (!z && n == v)) << EVAL_ABOVE;
-	all |= (c || n == v) << EVAL_ABOVE_OR_EQUAL;
-	all |= (!c || n != v) << EVAL_BELOW;
-	all |= (!c || z || n != v) << EVAL_BELOW_OR_EQUAL;
-	return all;
+	unsigned all = 1u << EVAL_NEVER_BOUND;
+	all |= (unsigned)(c && !z) << EVAL_ABOVE;
+	all |= (unsigned)c << EVAL_ABOVE_OR_EQUAL;
+	all |= (unsigned)!c << EVAL_BELOW;
+	all |= (unsigned)(!c || z) << EVAL_BELOW_OR_EQUAL;
+	all |= (unsigned)(!z && n == v) << EVAL_GREATER;
+	all |= (unsigned)(n == v) << EVAL_GREATER_OR_EQUAL;
+	all |= (unsigned)(n != v) << EVAL_LESS;
+	all |= (unsigned)(z || n != v) << EVAL_LESS_OR_EQUAL;
+	return (uint16_t)all;
 }
 
 static void conditional_compare(struct eval *e, uint32_t w)
@@ -279,8 +282,9 @@ static bool run_through(struct eval *e, const struct code_run *run, const struct
 			*target = e->regs[insn.reg];
 			return last && !then;
 		}
-		if ((w & 0xff000010) == 0x54000000) {
-			enum eval_condition c = condition_of(bits(w, 3, 0));
+		if (insn.kind == INSN_BRANCH) {
+			bool on_flags = (w & 0xff000010) == 0x54000000;
+			enum eval_condition c = on_flags ? condition_of(bits(w, 3, 0)) : EVAL_NEVER_BOUND;
 			bool taken = last && then && insn.target == then->address;
 			eval_holds(e, taken ? c : eval_negated(c));
 		}

@@ -55,7 +55,7 @@ static struct value memory_address(struct step *s, const ZydisDecodedOperand *op
 	if (op->mem.index != ZYDIS_REGISTER_NONE) {
 		struct value index = read_register(e, op->mem.index);
 		unsigned shift = op->mem.scale > 1 ? (unsigned)__builtin_ctz(op->mem.scale) : 0;
-		at = eval_sum(e, at, eval_shift_left(e, index, shift));
+		at = eval_sum(e, at, eval_shift_left(e, index, shift), 64);
 	}
 	return at;
 }
@@ -102,28 +102,32 @@ static void compare(struct step *s)
 	}
 	if (width < 64)
 		right.constant &= (UINT64_C(1) << width) - 1;
-	eval_compare(s->e, left, right.constant, 0xff);
+	eval_compare(s->e, left, right.constant, 0);
 }
 
 static enum eval_condition condition_of(ZydisMnemonic mnemonic)
 {
 	switch (mnemonic) {
 	case ZYDIS_MNEMONIC_JNBE:
-	case ZYDIS_MNEMONIC_JNLE:
 	case ZYDIS_MNEMONIC_CMOVNBE:
 		return EVAL_ABOVE;
 	case ZYDIS_MNEMONIC_JNB:
-	case ZYDIS_MNEMONIC_JNL:
 	case ZYDIS_MNEMONIC_CMOVNB:
 		return EVAL_ABOVE_OR_EQUAL;
 	case ZYDIS_MNEMONIC_JB:
-	case ZYDIS_MNEMONIC_JL:
 	case ZYDIS_MNEMONIC_CMOVB:
 		return EVAL_BELOW;
 	case ZYDIS_MNEMONIC_JBE:
-	case ZYDIS_MNEMONIC_JLE:
 	case ZYDIS_MNEMONIC_CMOVBE:
 		return EVAL_BELOW_OR_EQUAL;
+	case ZYDIS_MNEMONIC_JNLE:
+		return EVAL_GREATER;
+	case ZYDIS_MNEMONIC_JNL:
+		return EVAL_GREATER_OR_EQUAL;
+	case ZYDIS_MNEMONIC_JL:
+		return EVAL_LESS;
+	case ZYDIS_MNEMONIC_JLE:
+		return EVAL_LESS_OR_EQUAL;
 	default:
 		return EVAL_NEVER_BOUND;
 	}
@@ -148,7 +152,7 @@ static struct value conditional_move(struct step *s)
 		return eval_fresh(e, UINT64_MAX);
 	uint64_t max = c == EVAL_ABOVE || c == EVAL_BELOW_OR_EQUAL ? e->right : e->right - 1;
 	struct value v = eval_fresh(e, UINT64_MAX);
-	eval_compare(e, v, clamp.constant > max ? clamp.constant : max, 0xff);
+	eval_compare(e, v, clamp.constant > max ? clamp.constant : max, 0);
 	eval_holds(e, EVAL_BELOW_OR_EQUAL);
 	e->compared = false;
 	return v;
@@ -201,7 +205,7 @@ static bool apply_known(struct step *s)
 		write_operand(s, dst, memory_address(s, src));
 		return true;
 	case ZYDIS_MNEMONIC_ADD:
-		v = eval_sum(e, read_operand(s, dst, false), read_operand(s, src, false));
+		v = eval_sum(e, read_operand(s, dst, false), read_operand(s, src, false), dst->size);
 		write_operand(s, dst, v);
 		return true;
 	case ZYDIS_MNEMONIC_SUB:

@@ -48,7 +48,8 @@ static bool same_file(const struct map *a, const struct map *b)
 static const struct map *first_mapping(const struct maps *maps, size_t index)
 {
 	for (size_t i = index + 1; i; i--)
-		if (!maps->items[i - 1].offset && same_file(&maps->items[i - 1], &maps->items[index]))
+		if (!maps->items[i - 1].offset &&
+		    same_file(&maps->items[i - 1], &maps->items[index]))
 			return &maps->items[i - 1];
 	return NULL;
 }
@@ -58,7 +59,8 @@ static bool same_contents(pid_t pid, const struct map *map, int fd)
 {
 	char memory[COMPARED], file[COMPARED];
 	ssize_t got = pread(fd, file, sizeof file, (off_t)map->offset);
-	return got > 0 && read_memory(pid, map->start, memory, (size_t)got) && !memcmp(memory, file, (size_t)got);
+	return got > 0 && read_memory(pid, map->start, memory, (size_t)got) &&
+	       !memcmp(memory, file, (size_t)got);
 }
 
 /* Opens `path` where it is the mapped file. Numbers that differ prove nothing: file systems made
@@ -86,7 +88,8 @@ static int open_file(pid_t pid, const struct maps *maps, size_t index)
 	int fd = path.failed ? -1 : open_same(pid, buf_text(&path), maps, index);
 	if (fd < 0) { /* for root alone */
 		buf_clear(&path);
-		buf_printf(&path, "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)pid, map->start, map->end);
+		buf_printf(&path, "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)pid, map->start,
+			   map->end);
 		fd = open(buf_text(&path), O_RDONLY | O_CLOEXEC);
 	}
 	if (fd < 0) {
@@ -108,13 +111,15 @@ static struct err *open_vdso(pid_t pid, const struct map *map, struct image **ou
 		return err_new("out of memory");
 	struct err *e = read_memory(pid, map->start, bytes, size)
 				? image_open_memory(bytes, size, map->path, out)
-				: err_new("%s: cannot read the memory of process %d", map->path, (int)pid);
+				: err_new("%s: cannot read the memory of process %d", map->path,
+					  (int)pid);
 	free(bytes);
 	return e;
 }
 
 /* What the dynamic linker has made absolute, as it was in the file. */
-static void unrelocate(uint8_t *bytes, size_t size, const Elf64_Phdr *dynamic, uint64_t bias, uint64_t end)
+static void unrelocate(uint8_t *bytes, size_t size, const Elf64_Phdr *dynamic, uint64_t bias,
+		       uint64_t end)
 {
 	Elf64_Dyn entry;
 	if (dynamic->p_offset > size || dynamic->p_filesz > size - dynamic->p_offset || !bias)
@@ -139,12 +144,14 @@ struct rebuilt {
 static bool read_headers(pid_t pid, const struct map *first, Elf64_Ehdr *ehdr, struct rebuilt *r)
 {
 	bool placed = false;
-	if (!read_memory(pid, first->start, ehdr, sizeof *ehdr) || memcmp(ehdr->e_ident, ELFMAG, SELFMAG) ||
-	    ehdr->e_ident[EI_CLASS] != ELFCLASS64 || ehdr->e_phentsize != sizeof *r->headers ||
-	    ehdr->e_phnum > HEADERS_MAX || ehdr->e_phoff > first->end - first->start)
+	if (!read_memory(pid, first->start, ehdr, sizeof *ehdr) ||
+	    memcmp(ehdr->e_ident, ELFMAG, SELFMAG) || ehdr->e_ident[EI_CLASS] != ELFCLASS64 ||
+	    ehdr->e_phentsize != sizeof *r->headers || ehdr->e_phnum > HEADERS_MAX ||
+	    ehdr->e_phoff > first->end - first->start)
 		return false;
 	r->header_count = ehdr->e_phnum;
-	if (!read_memory(pid, first->start + ehdr->e_phoff, r->headers, r->header_count * sizeof *r->headers))
+	if (!read_memory(pid, first->start + ehdr->e_phoff, r->headers,
+			 r->header_count * sizeof *r->headers))
 		return false;
 	for (size_t i = 0; i < r->header_count; i++) {
 		const Elf64_Phdr *h = &r->headers[i];
@@ -164,21 +171,22 @@ static bool read_headers(pid_t pid, const struct map *first, Elf64_Ehdr *ehdr, s
 }
 
 /* The loaded part of a file that nobody can open any more. */
-static struct err *open_rebuilt(pid_t pid, const struct maps *maps, size_t index, struct image **out)
+static struct err *open_rebuilt(pid_t pid, const struct maps *maps, size_t index,
+				struct image **out)
 {
 	const struct map *map = &maps->items[index], *first = first_mapping(maps, index);
 	struct rebuilt r = {0};
 	Elf64_Ehdr ehdr;
 	if (!first || !read_headers(pid, first, &ehdr, &r))
-		return err_new("%s: cannot be opened%s, and its memory is no whole ELF file", map->path,
-			       map->deleted ? " (it was deleted)" : "");
+		return err_new("%s: cannot be opened%s, and its memory is no whole ELF file",
+			       map->path, map->deleted ? " (it was deleted)" : "");
 	uint8_t *bytes = calloc(1, r.size);
 	if (!bytes)
 		return err_new("out of memory");
 	for (size_t i = 0; i < r.header_count; i++) /* parts that cannot be read stay zero */
 		if (r.headers[i].p_type == PT_LOAD)
-			read_memory(pid, r.bias + r.headers[i].p_vaddr, bytes + r.headers[i].p_offset,
-				    (size_t)r.headers[i].p_filesz);
+			read_memory(pid, r.bias + r.headers[i].p_vaddr,
+				    bytes + r.headers[i].p_offset, (size_t)r.headers[i].p_filesz);
 	for (size_t i = 0; i < r.header_count; i++)
 		if (r.headers[i].p_type == PT_DYNAMIC)
 			unrelocate(bytes, r.size, &r.headers[i], r.bias, r.end);

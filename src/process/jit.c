@@ -133,7 +133,8 @@ struct err *jit_open(pid_t pid, struct jit **out)
 	char *text = malloc((size_t)size + 1);
 	ssize_t got = text ? pread(fd, text, (size_t)size, 0) : 0;
 	close(fd);
-	struct err *e = text ? jit_parse(text, got > 0 ? (size_t)got : 0, out) : err_new("out of memory");
+	struct err *e = text ? jit_parse(text, got > 0 ? (size_t)got : 0, out)
+			     : err_new("out of memory");
 	free(text);
 	return e;
 }
@@ -160,7 +161,8 @@ const struct jit_code *jit_find(const struct jit *jit, uint64_t address)
 	}
 	for (size_t i = 0; i < LOOK_BACK && low; i++) {
 		const struct jit_entry *entry = &jit->entries[--low];
-		if (address - entry->code.start < entry->code.size && (!best || entry->order > best->order))
+		if (address - entry->code.start < entry->code.size &&
+		    (!best || entry->order > best->order))
 			best = entry;
 	}
 	return best ? &best->code : NULL;

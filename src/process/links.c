@@ -78,7 +78,8 @@ static const struct survey *survey_of(struct links *l, const struct space_module
 {
 	struct beginnings *b = &l->modules[module - l->space->modules];
 	if (!b->taken && module->image)
-		err_free(survey_take(module->image, l->isa, symbolizer_symbols(l->symbolizer, module), &b->survey));
+		err_free(survey_take(module->image, l->isa,
+				     symbolizer_symbols(l->symbolizer, module), &b->survey));
 	b->taken = true;
 	return &b->survey;
 }
@@ -117,7 +118,8 @@ static bool jumps_on(struct links *l, const struct place *start)
 {
 	const struct symbols *symbols = symbolizer_symbols(l->symbolizer, start->module);
 	const struct symbol *symbol = symbols ? symbols_find(symbols, start->address) : NULL;
-	uint64_t end = symbol && symbol->size ? symbol->address + symbol->size : start->address + PROCEDURE_MAX;
+	uint64_t end = symbol && symbol->size ? symbol->address + symbol->size
+					      : start->address + PROCEDURE_MAX;
 	size_t size, done = 0;
 	const uint8_t *code = image_bytes_at(start->module->image, start->address, &size);
 	if (end - start->address < size)
@@ -145,23 +147,30 @@ static const char *stub_import(struct links *l, const struct place *at)
 		else
 			high = middle;
 	}
-	return low < survey->stub_count && survey->stubs[low].address == at->address ? survey->stubs[low].import
-										     : NULL;
+	return low < survey->stub_count && survey->stubs[low].address == at->address
+		       ? survey->stubs[low].import
+		       : NULL;
 }
 
 /* The export of this name. `symbols` keep one name per address, so aliases are looked up in the
    file. *chosen: the dynamic linker asked a function for the address. */
-static bool find_export(const struct space_module *module, const char *name, uint64_t *address, bool *chosen)
+static bool find_export(const struct space_module *module, const char *name, uint64_t *address,
+			bool *chosen)
 {
 	size_t size = 0, text_size = 0, length = strcspn(name, "@");
-	const struct image_section *table = module->image ? image_section(module->image, ".dynsym") : NULL;
+	const struct image_section *table = module->image ? image_section(module->image, ".dynsym")
+							  : NULL;
 	const struct image_section *text = table ? image_section(module->image, ".dynstr") : NULL;
 	const uint8_t *bytes = table ? image_section_bytes(module->image, table, &size) : NULL;
-	const char *names = text ? (const char *)image_section_bytes(module->image, text, &text_size) : NULL;
-	for (size_t at = 0; bytes && names && at + sizeof(Elf64_Sym) <= size; at += sizeof(Elf64_Sym)) {
+	const char *names = text ? (const char *)image_section_bytes(module->image, text,
+								     &text_size)
+				 : NULL;
+	for (size_t at = 0; bytes && names && at + sizeof(Elf64_Sym) <= size;
+	     at += sizeof(Elf64_Sym)) {
 		Elf64_Sym sym;
 		memcpy(&sym, bytes + at, sizeof sym);
-		if (!sym.st_shndx || sym.st_name >= text_size || text_size - sym.st_name <= length ||
+		if (!sym.st_shndx || sym.st_name >= text_size ||
+		    text_size - sym.st_name <= length ||
 		    memcmp(names + sym.st_name, name, length) || names[sym.st_name + length])
 			continue;
 		*address = sym.st_value;
@@ -188,8 +197,8 @@ static enum link classify_import(struct links *l, const char *import, const stru
 	return best;
 }
 
-static enum link classify_call(struct links *l, const struct insn *insn, const struct space_module *caller,
-			       const struct place *callee)
+static enum link classify_call(struct links *l, const struct insn *insn,
+			       const struct space_module *caller, const struct place *callee)
 {
 	if (insn->kind == INSN_CALL_INDIRECT)
 		return LINK_LIKELY;
@@ -216,7 +225,8 @@ static enum link classify_before(struct links *l, const struct space_module *cal
 		if (!code || size < length)
 			continue;
 		l->isa->decode(code, length, ra - length, &insn);
-		if (insn.length != length || (insn.kind != INSN_CALL && insn.kind != INSN_CALL_INDIRECT))
+		if (insn.length != length ||
+		    (insn.kind != INSN_CALL && insn.kind != INSN_CALL_INDIRECT))
 			continue;
 		enum link link = classify_call(l, &insn, caller, callee);
 		if (link < best)
@@ -229,7 +239,8 @@ enum link links_classify(struct links *l, const struct stack *stack, size_t inde
 {
 	if (index + 1 >= stack->count)
 		return LINK_NONE;
-	const struct stack_frame *callee = &stack->frames[index], *caller = &stack->frames[index + 1];
+	const struct stack_frame *callee = &stack->frames[index],
+				 *caller = &stack->frames[index + 1];
 	/* Into a signal handler leads the kernel, out of it the frame that the kernel made. */
 	if (caller->exact || callee->how == STACK_SIGNAL || caller->how == STACK_SIGNAL)
 		return LINK_VALID;

@@ -15,9 +15,9 @@ struct stack;
 struct symbolizer;
 
 enum link {
-	LINK_NONE,    /* the outermost frame has no caller */
-	LINK_VALID,   /* a call of the callee, direct or by its PLT stub; or a signal */
-	LINK_LIKELY,  /* an indirect call, or a call of a procedure that may jump on to the callee */
+	LINK_NONE,   /* the outermost frame has no caller */
+	LINK_VALID,  /* a call of the callee, direct or by its PLT stub; or a signal */
+	LINK_LIKELY, /* an indirect call, or a call of a procedure that may jump on to the callee */
 	LINK_INVALID, /* no call, or one of something else */
 	LINK_UNKNOWN, /* the caller's code cannot be read */
 };

@@ -156,7 +156,8 @@ struct err *maps_read(pid_t pid, struct maps *out)
 		if (e)
 			return e;
 		return refused ? process_forbidden(pid, pid)
-			       : err_new("process %d has ended: it has no memory any more", (int)pid);
+			       : err_new("process %d has ended: it has no memory any more",
+					 (int)pid);
 	}
 	size_t size = text.size;
 	return parse_owned(buf_take(&text), size, out);

@@ -14,7 +14,8 @@ struct map {
 	uint64_t start, end, offset;
 	uint64_t device, inode; /* as in struct stat */
 	bool readable, writable, executable;
-	const char *path; /* "" for anonymous memory; " (deleted)" is cut off and said in `deleted` */
+	const char
+		*path; /* "" for anonymous memory; " (deleted)" is cut off and said in `deleted` */
 	bool deleted;
 };
 

@@ -32,7 +32,8 @@
 #include "process/registers.h"
 #include "process/status.h"
 
-#define STOP_PATIENCE_NS 2000000000ull
+#define STOP_PATIENCE_NS 2000000000ull   /* on a busy machine a stop takes its time */
+#define SLEEPER_PATIENCE_NS 100000000ull /* others wait: not for one that cannot be interrupted */
 #define YIELDS 64
 #define PAGE 4096u
 #define PAGES_MAX 16384u /* 64 MiB */
@@ -52,20 +53,16 @@ static uint64_t now_ns(void)
 
 /* Stopping */
 
-static struct remote_thread *find_thread(const struct remote *r, pid_t tid)
-{
-	for (size_t i = r->thread_count; i; i--) /* the list comes in order: the last is likeliest */
-		if (r->threads[i - 1].tid == tid)
-			return &r->threads[i - 1];
-	return NULL;
-}
-
-static bool is_known(const struct remote *r, pid_t tid, size_t index)
+/* Among the first `count` threads, those of earlier readings. */
+static bool is_known(const struct remote *r, size_t count, pid_t tid, size_t index)
 {
 	/* A second reading mostly repeats the first, in the same order. */
-	if (index < r->thread_count && r->threads[index].tid == tid)
+	if (index < count && r->threads[index].tid == tid)
 		return true;
-	return find_thread(r, tid) != NULL;
+	for (size_t i = 0; i < count; i++)
+		if (r->threads[i].tid == tid)
+			return true;
+	return false;
 }
 
 static struct remote_thread *add_thread(struct remote *r, pid_t tid, size_t *capacity)
@@ -89,7 +86,8 @@ static struct err *seize(struct remote *r, struct remote_thread *t)
 	if (ptrace(PTRACE_SEIZE, t->tid, NULL, NULL)) {
 		struct process_status s;
 		t->gone = true;
-		if (errno == ESRCH || !process_status(t->tid, &s) || s.state == 'Z' || s.state == 'X')
+		if (errno == ESRCH || !process_status(t->tid, &s) || s.state == 'Z' ||
+		    s.state == 'X')
 			return NULL;
 		return errno == EPERM ? process_forbidden(r->pid, t->tid)
 				      : err_errno("cannot attach to thread %d", (int)t->tid);
@@ -118,14 +116,22 @@ static bool poll_thread(struct remote_thread *t)
 	return true;
 }
 
-static void wait_for(struct remote_thread *t, uint64_t deadline)
+static bool is_uninterruptible(pid_t tid)
+{
+	struct process_status s;
+	return process_status(tid, &s) && s.state == 'D';
+}
+
+static void wait_for(struct remote_thread *t, uint64_t start)
 {
 	for (unsigned turn = 0; !poll_thread(t); turn++) {
 		if (turn < YIELDS) {
 			sched_yield();
 			continue;
 		}
-		if (now_ns() > deadline) {
+		uint64_t waited = now_ns() - start;
+		if (waited > STOP_PATIENCE_NS ||
+		    (waited > SLEEPER_PATIENCE_NS && is_uninterruptible(t->tid))) {
 			t->stuck = true;
 			return;
 		}
@@ -140,16 +146,16 @@ static struct err *stop_round(struct remote *r, pid_t only, size_t *capacity, si
 	size_t count, before = r->thread_count;
 	struct err *e = process_tasks(r->pid, &tids, &count);
 	for (size_t i = 0; !e && i < count; i++) {
-		if ((only && tids[i] != only) || is_known(r, tids[i], i))
+		if ((only && tids[i] != only) || is_known(r, before, tids[i], i))
 			continue;
 		struct remote_thread *t = add_thread(r, tids[i], capacity);
 		e = t ? seize(r, t) : err_new("out of memory");
 	}
 	free(tids);
-	uint64_t deadline = now_ns() + STOP_PATIENCE_NS;
+	uint64_t start = now_ns();
 	for (size_t i = before; i < r->thread_count; i++)
 		if (r->threads[i].held)
-			wait_for(&r->threads[i], deadline);
+			wait_for(&r->threads[i], start);
 	*fresh = r->thread_count - before;
 	return e;
 }
@@ -182,6 +188,7 @@ static struct err *read_threads(struct remote *r, pid_t tid)
 		if (t->gone || t->stuck)
 			continue;
 		if (registers_read(t)) {
+			r->memory = t->tid;
 			read++;
 		} else {
 			foreign += kill(r->pid, 0) == 0;
@@ -195,14 +202,15 @@ static struct err *read_threads(struct remote *r, pid_t tid)
 	struct err *why = process_refusal(r->pid);
 	if (why)
 		return why;
-	return foreign ? err_new("process %d: its registers cannot be read: is it a 32-bit program?", (int)r->pid)
+	return foreign ? err_new("process %d: its registers cannot be read: is it a 32-bit program?",
+				 (int)r->pid)
 		       : err_new("process %d ended while it was being stopped", (int)r->pid);
 }
 
 struct err *remote_stop(pid_t pid, pid_t tid, struct remote *out)
 {
 	size_t capacity = 0, fresh;
-	*out = (struct remote){.pid = pid};
+	*out = (struct remote){.pid = pid, .memory = pid};
 	struct err *e = process_refusal(pid);
 	if (!e && pid == getpid())
 		e = err_new("process %d is this one", (int)pid);
@@ -289,7 +297,7 @@ static struct remote_page *load_page(struct remote *r, uint64_t number)
 	if (!page)
 		return NULL;
 	struct iovec here = {page->bytes, PAGE}, there = {(void *)(uintptr_t)(number * PAGE), PAGE};
-	ssize_t got = process_vm_readv(r->pid, &here, 1, &there, 1, 0);
+	ssize_t got = process_vm_readv(r->memory, &here, 1, &there, 1, 0);
 	if (got < 0 && (errno == ENOSYS || errno == EPERM)) {
 		r->peeking = true;
 		free(page);
@@ -308,7 +316,8 @@ static bool peek(const struct remote *r, uint64_t address, uint64_t *out)
 		if (!r->threads[i].held || r->threads[i].stuck)
 			continue;
 		errno = 0;
-		*out = (uint64_t)ptrace(PTRACE_PEEKDATA, r->threads[i].tid, (void *)(uintptr_t)address, NULL);
+		*out = (uint64_t)ptrace(PTRACE_PEEKDATA, r->threads[i].tid,
+					(void *)(uintptr_t)address, NULL);
 		return !errno;
 	}
 	return false;
@@ -338,7 +347,8 @@ bool remote_word(void *context, uint64_t address, uint64_t *out)
 		bool whole = first >= sizeof *out;
 		bool good = whole ? read_bytes(r, address, out, sizeof *out)
 				  : read_bytes(r, address, out, first) &&
-					    read_bytes(r, address + first, (char *)out + first, sizeof *out - first);
+					    read_bytes(r, address + first, (char *)out + first,
+						       sizeof *out - first);
 		if (good || !r->peeking)
 			return good;
 	}

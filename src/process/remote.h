@@ -15,16 +15,17 @@ struct err;
 struct remote_thread {
 	pid_t tid;
 	char name[32];
-	bool gone;                         /* ended before it could be stopped */
-	bool stuck;                        /* did not stop in time: it sleeps in the kernel, uninterruptible */
-	bool held;                         /* by us, now */
-	int signal;                        /* that was about to be delivered when it stopped, or 0 */
+	bool gone;  /* ended before it could be stopped */
+	bool stuck; /* did not stop in time: it sleeps in the kernel, uninterruptible */
+	bool held;  /* by us, now */
+	int signal; /* that was about to be delivered when it stopped, or 0 */
 	uint64_t registers[CPU_REGISTERS]; /* by DWARF number */
 	uint64_t pc;
 };
 
 struct remote {
 	pid_t pid;
+	pid_t memory; /* a thread that has the memory: the first one may have ended before others */
 	struct remote_thread *threads; /* ascending by tid */
 	size_t thread_count;
 	uint64_t stopped_ns; /* when the first thread was stopped (CLOCK_MONOTONIC) */

@@ -56,7 +56,8 @@ static bool belongs(const struct space_module *m, const struct map *map)
 static struct err *add_module(pid_t pid, struct space *space, const struct maps *maps, size_t index)
 {
 	const struct map *map = &maps->items[index];
-	struct space_module *more = reallocarray(space->modules, space->module_count + 1, sizeof *more);
+	struct space_module *more = reallocarray(space->modules, space->module_count + 1,
+						 sizeof *more);
 	char *path = strdup(map->path);
 	if (more)
 		space->modules = more;
@@ -191,7 +192,8 @@ static struct err *read_machine(pid_t pid, uint16_t *machine)
 	if (got < EI_NIDENT || memcmp(header.e_ident, ELFMAG, SELFMAG))
 		return err_new("process %d: its program is no ELF file", (int)pid);
 	if (header.e_ident[EI_CLASS] != ELFCLASS64)
-		return err_new("process %d runs a 32-bit program: only 64-bit ones are understood", (int)pid);
+		return err_new("process %d runs a 32-bit program: only 64-bit ones are understood",
+			       (int)pid);
 	*machine = header.e_machine;
 	return NULL;
 }

@@ -18,7 +18,7 @@ struct err;
 struct image;
 
 struct space_module {
-	const char *path;   /* as mapped; "[vdso]" */
+	const char *path;    /* as mapped; "[vdso]" */
 	struct image *image; /* NULL: it could not be read; `problem` says why */
 	const char *problem;
 	struct module_table table;
@@ -29,10 +29,10 @@ struct space_module {
 struct space {
 	struct space_module *modules;
 	size_t module_count;
-	struct walk_space walk;  /* over all executable mappings of these modules */
-	uint32_t *module_of;     /* for each entry of walk.modules, its index in `modules` */
-	uint16_t machine;        /* ELF machine of the process */
-	struct maps maps;        /* as last read */
+	struct walk_space walk; /* over all executable mappings of these modules */
+	uint32_t *module_of;    /* for each entry of walk.modules, its index in `modules` */
+	uint16_t machine;       /* ELF machine of the process */
+	struct maps maps;       /* as last read */
 };
 
 /* Opens every executable module of the process and builds or loads its table, before anything

@@ -25,11 +25,12 @@ static bool is_readable_module(const struct space *space, uint64_t address)
 }
 
 /* By the frame record at FP: the caller's FP, and above it the return address. */
-static bool step_by_pointer(struct walk *w, const struct space *space, const struct walk_reader *reader)
+static bool step_by_pointer(struct walk *w, const struct space *space,
+			    const struct walk_reader *reader)
 {
 	uint64_t fp, ra;
-	if (w->fp_lost || w->fp < w->sp || w->fp % sizeof fp || w->fp > UINT64_MAX - 2 * sizeof fp ||
-	    !reader->word(reader->context, w->fp, &fp) ||
+	if (w->fp_lost || w->fp < w->sp || w->fp % sizeof fp ||
+	    w->fp > UINT64_MAX - 2 * sizeof fp || !reader->word(reader->context, w->fp, &fp) ||
 	    !reader->word(reader->context, w->fp + sizeof fp, &ra))
 		return false;
 	ra &= w->cpu->address_bits;
@@ -40,7 +41,12 @@ static bool step_by_pointer(struct walk *w, const struct space *space, const str
 	   from SP have theirs at the bottom, so there SP is where their record is. */
 	if (w->cpu->link != CPU_NO_REGISTER && is_readable_module(space, ra - 1) && fp > sp)
 		sp = fp;
-	*w = (struct walk){.cpu = w->cpu, .pc = ra, .sp = sp, .fp = fp, .extra_lost = true, .fp_lost = fp < sp};
+	*w = (struct walk){.cpu = w->cpu,
+			   .pc = ra,
+			   .sp = sp,
+			   .fp = fp,
+			   .extra_lost = true,
+			   .fp_lost = fp < sp};
 	return true;
 }
 
@@ -57,7 +63,8 @@ static bool step_back(struct walk *w, const struct space *space, const struct wa
 			return false;
 	} else if (w->registers) {
 		ra = w->registers[cpu->link];
-	} else if (!reader->word(reader->context, w->signal_sp + cpu->signal_registers[cpu->link], &ra)) {
+	} else if (!reader->word(reader->context, w->signal_sp + cpu->signal_registers[cpu->link],
+				 &ra)) {
 		return false;
 	}
 	ra &= cpu->address_bits;
@@ -79,8 +86,8 @@ static enum stack_how how_of(const struct recipe *recipe)
 	return recipe->source == RECIPE_FROM_SHAPE ? STACK_SHAPE : STACK_CODE;
 }
 
-static enum walk_end step(struct walk *w, const struct space *space, const struct walk_reader *reader,
-			  bool fresh, uint8_t *how)
+static enum walk_end step(struct walk *w, const struct space *space,
+			  const struct walk_reader *reader, bool fresh, uint8_t *how)
 {
 	uint64_t at = w->pc - !w->exact;
 	enum walk_end end = walk_step(w, &space->walk, reader);
@@ -115,8 +122,8 @@ static bool add_frame(struct stack *stack, size_t *capacity, const struct walk *
 	return true;
 }
 
-static bool walk_thread(struct remote *remote, const struct remote_thread *thread, const struct space *space,
-			size_t max, bool fresh, struct stack *stack)
+static bool walk_thread(struct remote *remote, const struct remote_thread *thread,
+			const struct space *space, size_t max, bool fresh, struct stack *stack)
 {
 	struct walk w;
 	struct walk_reader reader = {remote_word, remote};
@@ -147,11 +154,12 @@ static void take_names(struct remote *remote, struct stacks *out)
 	remote_read_names(remote);
 	for (size_t i = 0; i < remote->thread_count && at < out->count; i++)
 		if (remote->threads[i].tid == out->threads[at].tid)
-			memcpy(out->threads[at++].name, remote->threads[i].name, sizeof out->threads->name);
+			memcpy(out->threads[at++].name, remote->threads[i].name,
+			       sizeof out->threads->name);
 }
 
-static struct err *take_once(pid_t pid, pid_t tid, size_t max, bool fresh, const struct space *space,
-			     struct stacks *out)
+static struct err *take_once(pid_t pid, pid_t tid, size_t max, bool fresh,
+			     const struct space *space, struct stacks *out)
 {
 	struct remote remote;
 	struct err *e = remote_stop(pid, tid, &remote);
@@ -193,14 +201,15 @@ static bool met_unknown(const struct stacks *stacks, const struct space *space)
 	for (size_t i = 0; i < stacks->count; i++) {
 		const struct stack *s = &stacks->threads[i];
 		const struct stack_frame *last = s->count ? &s->frames[s->count - 1] : NULL;
-		if (last && s->end == WALK_NO_MODULE && !is_code(space, last->address - !last->exact))
+		if (last && s->end == WALK_NO_MODULE &&
+		    !is_code(space, last->address - !last->exact))
 			return true;
 	}
 	return false;
 }
 
-struct err *stacks_take(pid_t pid, pid_t tid, size_t max, enum recipes_mode mode, struct space *space,
-			struct stacks *out)
+struct err *stacks_take(pid_t pid, pid_t tid, size_t max, enum recipes_mode mode,
+			struct space *space, struct stacks *out)
 {
 	*out = (struct stacks){0};
 	for (unsigned try = 1;; try++) {
@@ -231,8 +240,9 @@ void stacks_free(struct stacks *stacks)
 const char *stack_how_name(enum stack_how how)
 {
 	static const char *const names[] = {
-		[STACK_NOTHING] = "", [STACK_CFI] = "cfi", [STACK_CODE] = "code", [STACK_SHAPE] = "shape",
-		[STACK_SIGNAL] = "signal", [STACK_FP] = "fp", [STACK_CALL] = "call",
+		[STACK_NOTHING] = "",    [STACK_CFI] = "cfi",       [STACK_CODE] = "code",
+		[STACK_SHAPE] = "shape", [STACK_SIGNAL] = "signal", [STACK_FP] = "fp",
+		[STACK_CALL] = "call",
 	};
 	return names[how];
 }

@@ -20,20 +20,21 @@
 struct err;
 struct space;
 
-enum stack_how {  /* what led from a frame to its caller */
-	STACK_NOTHING, /* the last frame */
-	STACK_CFI,
-	STACK_CODE,   /* a recipe from the analysis of the code */
-	STACK_SHAPE,  /* code that is known by its shape */
-	STACK_SIGNAL, /* the kernel's signal frame: the caller was interrupted, it did not call */
-	STACK_FP,     /* frame pointer, without a recipe */
-	STACK_CALL,   /* no code here: the return address of the jump to it */
+enum stack_how {                /* what led from a frame to its caller */
+		 STACK_NOTHING, /* the last frame */
+		 STACK_CFI,
+		 STACK_CODE,  /* a recipe from the analysis of the code */
+		 STACK_SHAPE, /* code that is known by its shape */
+		 STACK_SIGNAL, /* the kernel's signal frame: the caller was interrupted, it did not call */
+		 STACK_FP,   /* frame pointer, without a recipe */
+		 STACK_CALL, /* no code here: the return address of the jump to it */
 };
 
 struct stack_frame {
-	uint64_t address; /* of the first frame and interrupted ones the instruction, else the return address */
-	bool exact;       /* the former */
-	uint8_t how;      /* enum stack_how */
+	uint64_t
+		address; /* of the first frame and interrupted ones the instruction, else the return address */
+	bool exact;  /* the former */
+	uint8_t how; /* enum stack_how */
 };
 
 struct stack {
@@ -54,8 +55,8 @@ struct stacks {
 
 /* Of all threads, or of `tid` where it is not 0; at most `max` frames of each. `space` is
    refreshed where a stack shows code that it does not know. */
-struct err *stacks_take(pid_t pid, pid_t tid, size_t max, enum recipes_mode mode, struct space *space,
-			struct stacks *out);
+struct err *stacks_take(pid_t pid, pid_t tid, size_t max, enum recipes_mode mode,
+			struct space *space, struct stacks *out);
 void stacks_free(struct stacks *stacks);
 
 /* One word: "cfi", "code", "shape", "signal", "fp", "call"; "" for nothing. */

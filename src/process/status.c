@@ -58,8 +58,9 @@ bool process_status(pid_t pid, struct process_status *out)
 		out->threads = (unsigned)field(t, "\nThreads:\t", 1);
 		/* Kernels before 6.4 do not say Kthread; theirs have no VmSize, and no children
 		   of init do either once they are zombies. */
-		out->kernel = field(t, "\nKthread:\t", !strstr(t, "\nVmSize:") && out->state != 'Z' &&
-						       out->state != 'X') != 0;
+		out->kernel = field(t, "\nKthread:\t",
+				    !strstr(t, "\nVmSize:") && out->state != 'Z' &&
+					    out->state != 'X') != 0;
 	}
 	bool found = !e;
 	err_free(e);
@@ -78,14 +79,15 @@ struct err *process_refusal(pid_t pid)
 	if (!process_status(pid, &s))
 		return err_new("no such process: %d", (int)pid);
 	if (s.group != pid)
-		return err_new("%d is a thread of process %d: try 'culprit stack %d -t %d'", (int)pid,
-			       (int)s.group, (int)s.group, (int)pid);
+		return err_new("%d is a thread of process %d: try 'culprit stack %d -t %d'",
+			       (int)pid, (int)s.group, (int)s.group, (int)pid);
 	if (s.kernel)
 		return err_new("process %d is a kernel thread: it has no user stack", (int)pid);
 	if (is_dead(&s) && s.threads <= 1)
-		return err_new("process %d has ended and waits for its parent to notice (a zombie): "
-			       "it has no stack any more",
-			       (int)pid);
+		return err_new(
+			"process %d has ended and waits for its parent to notice (a zombie): "
+			"it has no stack any more",
+			(int)pid);
 	return NULL;
 }
 
@@ -110,21 +112,25 @@ struct err *process_forbidden(pid_t pid, pid_t tid)
 			       "a process has one tracer at most",
 			       (int)pid, (int)s.tracer);
 	if (geteuid() != 0 && s.user != getuid())
-		return err_new("not permitted to look at process %d: it belongs to another user (%u): "
-			       "run as that user or as root",
-			       (int)pid, (unsigned)s.user);
+		return err_new(
+			"not permitted to look at process %d: it belongs to another user (%u): "
+			"run as that user or as root",
+			(int)pid, (unsigned)s.user);
 	int scope = ptrace_scope();
 	if (scope == 3)
-		return err_new("not permitted to look at process %d: kernel.yama.ptrace_scope is 3, "
-			       "which forbids it to everybody until the next boot",
-			       (int)pid);
+		return err_new(
+			"not permitted to look at process %d: kernel.yama.ptrace_scope is 3, "
+			"which forbids it to everybody until the next boot",
+			(int)pid);
 	if (scope)
-		return err_new("not permitted to look at process %d: kernel.yama.ptrace_scope is %d: run as "
-			       "root, or 'sysctl kernel.yama.ptrace_scope=0'",
-			       (int)pid, scope);
-	return err_new("not permitted to look at process %d: it guards itself (set-uid or undumpable), or "
-		       "this container lacks CAP_SYS_PTRACE: run as root",
-		       (int)pid);
+		return err_new(
+			"not permitted to look at process %d: kernel.yama.ptrace_scope is %d: run as "
+			"root, or 'sysctl kernel.yama.ptrace_scope=0'",
+			(int)pid, scope);
+	return err_new(
+		"not permitted to look at process %d: it guards itself (set-uid or undumpable), or "
+		"this container lacks CAP_SYS_PTRACE: run as root",
+		(int)pid);
 }
 
 struct err *process_tasks(pid_t pid, pid_t **tids, size_t *count)

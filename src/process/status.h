@@ -14,8 +14,8 @@ struct process_status {
 	pid_t group;  /* the process that the thread belongs to */
 	pid_t tracer; /* 0: none */
 	uid_t user;
-	char state;   /* 'R', 'S', 'D', 'T', 't', 'Z', 'X' … */
-	bool kernel;  /* a thread of the kernel: it has no user memory */
+	char state;  /* 'R', 'S', 'D', 'T', 't', 'Z', 'X' … */
+	bool kernel; /* a thread of the kernel: it has no user memory */
 	unsigned threads;
 };
 

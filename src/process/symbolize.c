@@ -109,8 +109,8 @@ static char *readable(const char *symbol)
 }
 
 /* The containing function: its symbol says where it begins. */
-static void name_outermost(struct symbolize_place *place, const struct symbol *symbol, uint64_t own_address,
-			   const char *otherwise)
+static void name_outermost(struct symbolize_place *place, const struct symbol *symbol,
+			   uint64_t own_address, const char *otherwise)
 {
 	place->symbol = symbol ? symbol->name : otherwise;
 	place->function = readable(place->symbol);
@@ -118,8 +118,8 @@ static void name_outermost(struct symbolize_place *place, const struct symbol *s
 	place->inlined = false;
 }
 
-static size_t find_in_module(struct symbolizer *s, const struct space_module *module, uint64_t address,
-			     bool exact, struct symbolize_place *out)
+static size_t find_in_module(struct symbolizer *s, const struct space_module *module,
+			     uint64_t address, bool exact, struct symbolize_place *out)
 {
 	struct names *n = open_names(s, module);
 	struct source_place places[PLACES_MAX];
@@ -143,7 +143,8 @@ static size_t find_in_module(struct symbolizer *s, const struct space_module *mo
 	return count - first;
 }
 
-static size_t find_places(struct symbolizer *s, uint64_t address, bool exact, struct symbolize_place *out)
+static size_t find_places(struct symbolizer *s, uint64_t address, bool exact,
+			  struct symbolize_place *out)
 {
 	const struct space_module *module = space_find(s->space, address - !exact);
 	if (module)
@@ -151,7 +152,8 @@ static size_t find_places(struct symbolizer *s, uint64_t address, bool exact, st
 	const struct jit_code *code = s->jit ? jit_find(s->jit, address - !exact) : NULL;
 	out[0] = (struct symbolize_place){0};
 	if (code)
-		name_outermost(out, &(struct symbol){.address = code->start, .name = code->name}, address, NULL);
+		name_outermost(out, &(struct symbol){.address = code->start, .name = code->name},
+			       address, NULL);
 	return 1;
 }
 
@@ -177,12 +179,14 @@ static bool grow_answers(struct symbolizer *s)
 	s->answer_slots = slots;
 	for (size_t i = 0; i < old.answer_slots; i++)
 		if (old.answers[i].places)
-			answers[slot_of(s, old.answers[i].address, old.answers[i].exact)] = old.answers[i];
+			answers[slot_of(s, old.answers[i].address, old.answers[i].exact)] =
+				old.answers[i];
 	free(old.answers);
 	return true;
 }
 
-size_t symbolize(struct symbolizer *s, uint64_t address, bool exact, const struct symbolize_place **out)
+size_t symbolize(struct symbolizer *s, uint64_t address, bool exact,
+		 const struct symbolize_place **out)
 {
 	static const struct symbolize_place unknown;
 	struct symbolize_place found[PLACES_MAX];

@@ -17,7 +17,7 @@ struct symbolizer;
 struct symbols;
 
 struct symbolize_options {
-	bool download; /* ask debuginfod for debug files */
+	bool download;  /* ask debuginfod for debug files */
 	bool no_inline; /* only the functions that have frames of their own */
 };
 
@@ -42,4 +42,5 @@ size_t symbolize(struct symbolizer *symbolizer, uint64_t address, bool exact,
 		 const struct symbolize_place **out);
 
 /* The symbols of a module, NULL where it has none. */
-const struct symbols *symbolizer_symbols(struct symbolizer *symbolizer, const struct space_module *module);
+const struct symbols *symbolizer_symbols(struct symbolizer *symbolizer,
+					 const struct space_module *module);

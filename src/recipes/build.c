@@ -36,9 +36,8 @@ static void take_run(void *context, enum correction why, uint64_t start, uint64_
 	struct corrector *c = context;
 	struct recipe recipe;
 	uint64_t at = start;
+	(void)why;
 	uint32_t rule = 0;
-	if (why != CORRECTION_EPILOGUE)
-		return;
 	while (at < end) {
 		const struct frame_state *state = trace_at(c->analysis->trace, at);
 		if (state) {

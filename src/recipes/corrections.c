@@ -96,7 +96,7 @@ static void differ(struct corrector *c, const struct trace_place *p, const struc
 	if (certain && c->certain_end == p->address)
 		c->certain_end = end;
 	c->certain = certain ? p->state : NULL;
-	if (leaves_procedure(c, p)) {
+	if (c->certain_end == end && leaves_procedure(c, p)) {
 		c->each(c->context, CORRECTION_EPILOGUE, c->run_start, end);
 		c->run_start = 0;
 	}

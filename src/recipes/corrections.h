@@ -9,14 +9,12 @@
 struct analysis;
 struct rows;
 
+/* In both, CFI and analysis agreed on the instruction before the run; it changed SP or FP by a
+   known amount, and the CFI did not follow. */
 enum correction {
-	/* The run ends in a return or a jump out of the procedure. There the stack must be as it
-	   was at the entry, and the analysis says it is while the CFI says it is not. (Some
-	   compilers describe no epilogues.) */
-	CORRECTION_EPILOGUE,
-	/* Both agreed on the instruction before the run; it changed SP or FP by a known amount, and
-	   the CFI did not follow. (Some describe a prologue only at its end.) */
-	CORRECTION_LATE,
+	CORRECTION_EPILOGUE, /* the run ends by leaving the procedure, the stack as at the entry:
+				some compilers describe no epilogues */
+	CORRECTION_LATE,     /* else: some describe a prologue only at its end */
 };
 
 /* Calls `each` for every such run, in ascending order. `cfi` is finished. */

@@ -23,6 +23,7 @@ int main(int argc, char **argv)
 		for (int i = 0; i < 4; i++)
 			pthread_join(threads[i], NULL);
 		clock_gettime(CLOCK_MONOTONIC, &now);
-	} while ((now.tv_sec - start.tv_sec) * 1000 + (now.tv_nsec - start.tv_nsec) / 1000000 < limit);
+	} while ((now.tv_sec - start.tv_sec) * 1000 + (now.tv_nsec - start.tv_nsec) / 1000000 <
+		 limit);
 	return 0;
 }

@@ -6,7 +6,8 @@
 
 static volatile int sink;
 
-namespace shop {
+namespace shop
+{
 
 __attribute__((noinline)) void wait_here(int value)
 {

@@ -20,9 +20,10 @@ static struct maps parse(const char *text)
 
 static void reads_every_field(void **state)
 {
-	struct maps m = parse("aaaab6b60000-aaaab6b69000 r-xp 00001000 fe:02 70412      /usr/bin/sleep\n"
-			      "aaaac0000000-aaaac0021000 rw-p 00000000 00:00 0          [heap]\n"
-			      "ffff00000000-ffff00001000 ---s 00002000 00:01 18446744073709551615\n");
+	struct maps m = parse(
+		"aaaab6b60000-aaaab6b69000 r-xp 00001000 fe:02 70412      /usr/bin/sleep\n"
+		"aaaac0000000-aaaac0021000 rw-p 00000000 00:00 0          [heap]\n"
+		"ffff00000000-ffff00001000 ---s 00002000 00:01 18446744073709551615\n");
 	(void)state;
 	assert_int_equal(m.count, 3);
 	assert_int_equal(m.items[0].start, 0xaaaab6b60000);
@@ -90,7 +91,8 @@ static void leaves_out_nonsense(void **state)
 
 static void sorts_and_drops_overlaps(void **state)
 {
-	struct maps m = parse("5000-6000 r-xp 0 1:2 3 /c\n1000-3000 r-xp 0 1:2 3 /a\n2000-4000 r-xp 0 1:2 3 /b\n");
+	struct maps m = parse(
+		"5000-6000 r-xp 0 1:2 3 /c\n1000-3000 r-xp 0 1:2 3 /a\n2000-4000 r-xp 0 1:2 3 /b\n");
 	(void)state;
 	assert_int_equal(m.count, 2);
 	assert_string_equal(m.items[0].path, "/a");
@@ -101,7 +103,8 @@ static void sorts_and_drops_overlaps(void **state)
 /* Every prefix of good text is parsed without a word too much being read. */
 static void survives_every_cut(void **state)
 {
-	static const char text[] = "1000-2000 r-xp 00000000 fe:02 7 /usr/bin/x (deleted)\n3000-4000 rw-p 0 0:0 0\n";
+	static const char text[] =
+		"1000-2000 r-xp 00000000 fe:02 7 /usr/bin/x (deleted)\n3000-4000 rw-p 0 0:0 0\n";
 	(void)state;
 	for (size_t size = 0; size < sizeof text; size++) {
 		struct maps m;
@@ -154,8 +157,9 @@ static void says_what_is_wrong(void **state)
 
 static void finds_names_of_made_code(void **state)
 {
-	static const char text[] = "1000 100 first\n1100 80 LazyCompile:*f /a b.js:1\nnonsense\n1000 0 empty\n"
-				   "1000 40 replaced\nffffffffffffff00 200 wraps\n2000 10";
+	static const char text[] =
+		"1000 100 first\n1100 80 LazyCompile:*f /a b.js:1\nnonsense\n1000 0 empty\n"
+		"1000 40 replaced\nffffffffffffff00 200 wraps\n2000 10";
 	struct jit *jit;
 	(void)state;
 	assert_null(jit_parse(text, sizeof text - 1, &jit));
@@ -173,10 +177,10 @@ static void finds_names_of_made_code(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(reads_every_field),        cmocka_unit_test(reads_odd_paths),
-		cmocka_unit_test(leaves_out_nonsense),      cmocka_unit_test(sorts_and_drops_overlaps),
-		cmocka_unit_test(survives_every_cut),       cmocka_unit_test(finds_itself),
-		cmocka_unit_test(says_what_is_wrong),       cmocka_unit_test(finds_names_of_made_code),
+		cmocka_unit_test(reads_every_field),   cmocka_unit_test(reads_odd_paths),
+		cmocka_unit_test(leaves_out_nonsense), cmocka_unit_test(sorts_and_drops_overlaps),
+		cmocka_unit_test(survives_every_cut),  cmocka_unit_test(finds_itself),
+		cmocka_unit_test(says_what_is_wrong),  cmocka_unit_test(finds_names_of_made_code),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * Where the indirect jumps of switch statements go: finds the way that leads
+ * to such a jump, has the CPU's isa recognise the table, and reads it.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct isa;
+struct jump_table;
+
+struct tables_code {
+	const struct isa *isa;
+	const uint8_t *bytes; /* of [start, end), around the jump */
+	uint64_t start, end;
+	/* The length of the instruction that is known to begin at `at` (in [start, end)); 0: none. */
+	unsigned (*length)(const void *context, uint64_t at);
+	const void *context;
+};
+
+/* The table of the indirect jump at `jump`. Where the code right before it does not tell, what is
+   known to lead there is searched, some 10 KiB around. */
+bool tables_find(const struct tables_code *code, uint64_t jump, struct jump_table *out);
+
+/* Where no compare bounded a table, it ends at the latest where the next one begins. `starts`: the
+   addresses of all tables that were found, ascending. */
+void tables_limit(struct jump_table *table, const uint64_t *starts, size_t count);
+
+/* Reads where a table leads: at most `max` addresses, in order, repetitions left out where they
+   follow each other. `data` gives the bytes of constant data at an address and how many follow, NULL
+   where there are none. Every target must lie in [low, high): for a table whose count is
+   exact anything else means 0 targets, another one ends there. So the narrower the better: those
+   of the procedure, where they are known, else of the section. 0 also where `max` is too small, or
+   where nothing says where the table ends. */
+size_t tables_targets(const struct jump_table *table,
+		      const uint8_t *(*data)(const void *context, uint64_t address, size_t *size),
+		      const void *context, uint64_t low, uint64_t high, unsigned align, uint64_t *out,
+		      size_t max);

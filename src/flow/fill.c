@@ -207,8 +207,8 @@ static bool from_join(const struct frame_state *end, const struct frame_state *k
 }
 
 /* The state of the nearest code before `at` in the same procedure from which control could have
-   come here: a jump through a table, else a call, else whatever has the deepest frame. */
-static uint32_t continued_state(const struct region *r, uint64_t at)
+   come here: a jump through a table (*by_switch), else whatever has the deepest frame. */
+static uint32_t continued_state(const struct region *r, uint64_t at, bool *by_switch)
 {
 	unsigned unit = r->isa->insn_min;
 	uint32_t best = 0;
@@ -227,8 +227,10 @@ static uint32_t continued_state(const struct region *r, uint64_t at)
 		}
 	}
 	for (size_t i = r->switch_count; i-- > 0;)
-		if (r->switches[i].at < at && r->switches[i].at >= begin)
+		if (r->switches[i].at < at && r->switches[i].at >= begin) {
+			*by_switch = true;
 			return r->switches[i].state;
+		}
 	return best;
 }
 
@@ -302,11 +304,12 @@ static void fill_at(struct region *r, uint64_t at, bool padded, uint32_t before)
 	else if (p.end == PROBE_JOINS)
 		known = from_join(&p.state, &r->states[p.joined], &inferred);
 	known = known && is_plausible(r, &inferred);
-	uint32_t continued = before ? before : continued_state(r, at);
+	bool by_switch = false;
+	uint32_t continued = before ? before : continued_state(r, at, &by_switch);
 	if (known && continued)
 		borrow_fp(&inferred, &r->states[continued]);
 	if (known && frame_is_entry(r->isa, &inferred)) {
-		if (continued && !padded && !prologue && frame_is_entry(r->isa, &r->states[continued]))
+		if (by_switch && !padded && !prologue && frame_is_entry(r->isa, &r->states[continued]))
 			seed_guess(r, at, &inferred);
 		else
 			region_start(r, at);

@@ -132,8 +132,11 @@ static void note(struct region *r, struct region_mark **marks, size_t *count, si
 		(*marks)[(*count)++] = (struct region_mark){at, state};
 }
 
+/* Control goes to `to`, inside the procedure. */
 static void go(struct region *r, uint64_t to, uint32_t state)
 {
+	if (region_has(r, to) && to % r->isa->insn_min == 0)
+		*region_slot(r, to, r->isa->insn_min) |= SLOT_BRANCHED;
 	if (!region_has(r, to))
 		leave_region(r, to, state, false);
 	else if (to % r->isa->insn_min == 0 && !(*region_slot(r, to, r->isa->insn_min) & SLOT_START))
@@ -155,6 +158,22 @@ static void go_landing(struct region *r, const struct insn *call, uint32_t state
 	}
 	if (low < r->input->landing_count && all[low].start < at && at <= all[low].end)
 		go(r, all[low].target, state);
+}
+
+/* An unconditional jump may leave the procedure. */
+static void go_jump(struct region *r, const struct insn *insn, uint32_t state)
+{
+	uint64_t to = insn->target;
+	bool here = region_has(r, to) && to % r->isa->insn_min == 0;
+	if (here && (*region_slot(r, to, r->isa->insn_min) & SLOT_START))
+		return;
+	if (frame_is_entry(r->isa, &r->states[state]) &&
+	    region_grow(r, &r->tails, &r->tail_capacity, r->tail_count, sizeof *r->tails))
+		r->tails[r->tail_count++] = (struct region_jump){insn->address, to};
+	if (here)
+		region_push(r, to, state, false);
+	else if (!region_has(r, to))
+		leave_region(r, to, state, false);
 }
 
 /* Is what follows a call the begin of something else: padding up to an aligned address, or a
@@ -340,9 +359,10 @@ static void jump_indirect(struct region *r, const struct insn *insn, uint32_t st
 {
 	struct tables_code code = {r->isa, r->bytes, r->start, r->limit, length_at, r};
 	struct jump_table table;
-	if (!frame_is_entry(r->isa, &r->states[state]))
+	bool found = !insn->target && tables_find(&code, insn->address, &table);
+	if (found || !frame_is_entry(r->isa, &r->states[state]))
 		note(r, &r->switches, &r->switch_count, &r->switch_capacity, insn->address, state);
-	if (insn->target || !tables_find(&code, insn->address, &table))
+	if (!found)
 		return;
 	if (region_grow(r, &r->tables, &r->table_capacity, r->table_count, sizeof *r->tables))
 		r->tables[r->table_count++] = table.table;
@@ -399,7 +419,7 @@ static void follow(struct region *r, uint64_t at, uint32_t state, bool after)
 			region_start(r, skip_padding(r, behind_call));
 			return;
 		}
-		*slot = (*slot & (SLOT_START | SLOT_REDONE | SLOT_SOFT)) | state | (after ? SLOT_AFTER : 0) |
+		*slot = (*slot & (SLOT_START | SLOT_REDONE | SLOT_SOFT | SLOT_BRANCHED)) | state | (after ? SLOT_AFTER : 0) |
 			(r->filling ? 0 : SLOT_SURE) |
 			(uint32_t)(insn.length / unit) << SLOT_LENGTH_SHIFT;
 		uint32_t next = apply(r, &insn, state);
@@ -416,7 +436,7 @@ static void follow(struct region *r, uint64_t at, uint32_t state, bool after)
 			behind_state = next;
 			break;
 		case INSN_JUMP:
-			go(r, insn.target, next);
+			go_jump(r, &insn, next);
 			return;
 		case INSN_JUMP_INDIRECT:
 			jump_indirect(r, &insn, state);

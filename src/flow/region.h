@@ -10,7 +10,8 @@
 #include "flow/trace.h"
 #include "isa/insn.h"
 
-#define SLOT_STATE 0x007fffffu /* index of the state */
+#define SLOT_STATE 0x003fffffu /* index of the state */
+#define SLOT_BRANCHED 0x00400000u /* target of a conditional branch or a jump table */
 #define SLOT_SURE 0x00800000u  /* reached before anything was inferred */
 #define SLOT_START 0x01000000u /* a procedure begins here: nothing flows in */
 #define SLOT_AFTER 0x02000000u /* reached by the return of a call (perhaps one that never returns) */
@@ -48,6 +49,10 @@ struct region_shared {
 	size_t table_count;
 };
 
+struct region_jump {
+	uint64_t from, to;
+};
+
 struct region {
 	const struct isa *isa;
 	const struct trace_input *input;
@@ -76,6 +81,8 @@ struct region {
 	size_t table_count, table_capacity;
 	struct region_table *open_tables;
 	size_t open_count, open_capacity;
+	struct region_jump *tails; /* jumps with the stack as at the entry: perhaps to procedures */
+	size_t tail_count, tail_capacity;
 	struct region_mark *doubts; /* after calls that look like the end of their procedure */
 	size_t doubt_count, doubt_capacity;
 	struct region_mark *switches; /* indirect jumps from within a frame */

@@ -18,10 +18,12 @@
 
 #include "isa/insn.h"
 
-#define STRAIGHT 256u    /* bytes that are looked at first */
-#define AROUND 12288u    /* where branches to the run are searched, either way */
-#define MAX_RUNS 24
-#define MAX_PATH 8192u   /* bytes */
+#define STRAIGHT 256u /* bytes that are looked at first */
+#define AROUND 12288u /* where branches are searched, either way */
+#define MAX_RUNS 64
+#define MAX_DEPTH 200
+#define MAX_PATH 8192u /* bytes */
+#define MAX_ASKED 24   /* ways that the isa is asked about */
 #define MAX_ENTRIES 4096u
 #define LONGEST_INSN 15
 
@@ -35,7 +37,11 @@ struct path {
 	size_t count, size;
 	struct branch *branches; /* by target, then source */
 	size_t branch_count;
-	bool over_calls; /* a call that others jump over may not return: come from those */
+	uint64_t low, high;      /* the code that is searched */
+	size_t next_size;        /* ask when the way is so long */
+	unsigned asked;
+	bool found;
+	uint8_t seen[2 * AROUND / 8]; /* a bit for each address from `low` on that was searched */
 };
 
 static void decode(const struct tables_code *c, uint64_t at, struct insn *insn)
@@ -51,66 +57,33 @@ static bool is_on_path(const struct path *p, uint64_t at)
 	return false;
 }
 
-/* The last branch to `to` from before it, else the first from behind; `to`: none. What is behind is
-   likely the end of a loop, or on the way already. */
-static uint64_t find_source(const struct path *p, uint64_t to)
-{
-	size_t low = 0, high = p->branch_count;
-	uint64_t best = to;
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-		if (p->branches[middle].to < to)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	for (; low < p->branch_count && p->branches[low].to == to; low++) {
-		uint64_t from = p->branches[low].from;
-		if (!is_on_path(p, from) && (from < to || best == to))
-			best = from;
-	}
-	return best;
-}
-
-static bool falls_through(const struct path *p, uint64_t at)
-{
-	struct insn insn;
-	decode(p->code, at, &insn);
-	if (p->over_calls && insn.kind == INSN_CALL &&
-	    find_source(p, at + insn.length) < at + insn.length)
-		return false;
-	return insn.kind != INSN_JUMP && insn.kind != INSN_JUMP_INDIRECT && insn.kind != INSN_RETURN &&
-	       insn.kind != INSN_TRAP && insn.kind != INSN_BAD;
-}
-
 /* The instruction that runs into `at`; `at` itself where there is none. */
-static uint64_t step_back(const struct path *p, uint64_t at)
+static uint64_t step_back(const struct path *p, uint64_t at, uint8_t *kind)
 {
 	const struct tables_code *c = p->code;
 	unsigned unit = c->isa->insn_min, most = unit > 1 ? unit : LONGEST_INSN;
-	for (unsigned back = unit; back <= most && back <= at - c->start; back += unit)
-		if (c->length(c->context, at - back) == back)
-			return falls_through(p, at - back) && !is_on_path(p, at - back) ? at - back : at;
+	struct insn insn;
+	for (unsigned back = unit; back <= most && back <= at - c->start; back += unit) {
+		if (c->length(c->context, at - back) != back)
+			continue;
+		decode(c, at - back, &insn);
+		*kind = insn.kind;
+		return insn.kind == INSN_JUMP || insn.kind == INSN_JUMP_INDIRECT ||
+		       insn.kind == INSN_RETURN || insn.kind == INSN_TRAP || insn.kind == INSN_BAD ||
+		       is_on_path(p, at - back) ? at : at - back;
+	}
 	return at;
 }
 
-/* Lengthens the first run at its begin, until it has `size` bytes. True: there was something. */
-static bool lengthen(struct path *p, size_t size)
+/* Lets the first run begin earlier. */
+static void lengthen(struct path *p, uint64_t at)
 {
 	struct code_run *run = &p->runs[MAX_RUNS - p->count];
-	uint64_t at = run->address, end = at + run->size;
-	while (end - at < size) {
-		uint64_t before = step_back(p, at);
-		if (before == at)
-			break;
-		at = before;
-	}
-	bool any = at != run->address;
-	p->size += run->address - at;
-	run->code -= run->address - at;
-	run->size += run->address - at;
+	uint64_t more = run->address - at;
+	p->size += more;
+	run->code -= more;
+	run->size += more;
 	run->address = at;
-	return any;
 }
 
 static bool begin_run(struct path *p, uint64_t at, unsigned length)
@@ -138,12 +111,11 @@ static int by_target(const void *a, const void *b)
 static bool find_branches(struct path *p, uint64_t jump)
 {
 	const struct tables_code *c = p->code;
-	uint64_t low = jump - c->start > AROUND ? jump - AROUND : c->start;
-	uint64_t high = c->end - jump > AROUND ? jump + AROUND : c->end;
 	size_t room = 0;
 	struct insn insn;
-	low -= low % c->isa->insn_min;
-	for (uint64_t at = low; at < high;) {
+	p->low = jump - c->start > AROUND ? jump - AROUND : c->start;
+	p->high = c->end - jump > AROUND ? jump + AROUND : c->end;
+	for (uint64_t at = p->low; at < p->high;) {
 		if (!c->length(c->context, at)) {
 			at += c->isa->insn_min;
 			continue;
@@ -165,69 +137,128 @@ static bool find_branches(struct path *p, uint64_t jump)
 	return true;
 }
 
-/* Puts a run before the first one that ends in a branch to it. */
-static bool prepend(struct path *p)
-{
-	uint64_t to = p->runs[MAX_RUNS - p->count].address, from = find_source(p, to);
-	return from != to && begin_run(p, from, p->code->length(p->code->context, from));
-}
-
-static bool ask(const struct path *p, struct jump_table *out)
+/* Asks the isa. A table with an exact count is better than one without. */
+static bool ask(struct path *p, struct jump_table *out)
 {
 	struct jump_table found;
+	p->asked++;
 	if (!p->code->isa->find_jump_table(p->runs + MAX_RUNS - p->count, p->count, &found))
 		return false;
-	*out = found;
-	return true;
+	if (!p->found || found.exact || !out->count)
+		*out = found;
+	p->found = true;
+	return found.exact;
 }
 
-/* Makes the way longer until the isa knows all it wants. */
-static bool search(struct path *p, struct jump_table *out)
+static bool was_seen(struct path *p, uint64_t at)
 {
-	bool found = false;
-	size_t asked = 0;
-	while (p->size < MAX_PATH) {
-		if (!lengthen(p, p->size < 1024 ? 1024 : MAX_PATH) && !prepend(p))
-			break;
-		if (p->size < asked + asked / 4)
-			continue;
-		asked = p->size;
-		if (ask(p, out)) {
-			found = true;
-			if (out->exact)
-				return true;
-		}
+	uint8_t *byte = &p->seen[(at - p->low) / 8], bit = (uint8_t)(1u << (at - p->low) % 8);
+	bool before = *byte & bit;
+	*byte |= bit;
+	return before;
+}
+
+static size_t first_branch(const struct path *p, uint64_t to)
+{
+	size_t low = 0, high = p->branch_count;
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+		if (p->branches[middle].to < to)
+			low = middle + 1;
+		else
+			high = middle;
 	}
-	return (asked != p->size && ask(p, out)) || found;
+	return low;
 }
 
-static bool restart(struct path *p, uint64_t jump)
+static bool explore(struct path *p, unsigned depth, struct jump_table *out);
+
+/* Comes to the first run by the branches to it from [low, high), the last one first. */
+static bool explore_branches(struct path *p, unsigned depth, uint64_t low, uint64_t high, struct jump_table *out)
 {
-	p->count = p->size = 0;
-	return begin_run(p, jump, p->code->length(p->code->context, jump));
+	uint64_t to = p->runs[MAX_RUNS - p->count].address;
+	size_t begin = first_branch(p, to), end = first_branch(p, to + 1), size = p->size;
+	for (size_t i = end; i-- > begin;) {
+		uint64_t from = p->branches[i].from;
+		if (from < low || from >= high || was_seen(p, from) ||
+		    !begin_run(p, from, p->code->length(p->code->context, from)))
+			continue;
+		if (explore(p, depth + 1, out))
+			return true;
+		p->count--;
+		p->size = size;
+	}
+	return false;
+}
+
+static bool explore_straight(struct path *p, unsigned depth, uint64_t before, struct jump_table *out)
+{
+	struct code_run kept = p->runs[MAX_RUNS - p->count];
+	size_t size = p->size;
+	if (before < p->low || was_seen(p, before))
+		return false;
+	lengthen(p, before);
+	if (explore(p, depth + 1, out))
+		return true;
+	p->runs[MAX_RUNS - p->count] = kept;
+	p->size = size;
+	return false;
+}
+
+/* Makes the way longer, at its begin, until the isa knows all it wants. Where several ways meet, the
+   one that runs straight comes first, unless it comes from a call that others jump over, which
+   may not return; then those from before; those from behind last, for they are likely loops. */
+static bool explore(struct path *p, unsigned depth, struct jump_table *out)
+{
+	uint64_t at = p->runs[MAX_RUNS - p->count].address, before = at;
+	uint8_t kind = INSN_OTHER;
+	for (;;) {
+		before = step_back(p, at, &kind);
+		size_t branch = first_branch(p, at);
+		bool meets = branch < p->branch_count && p->branches[branch].to == at;
+		if (before == at || before < p->low || meets || p->size >= MAX_PATH)
+			break;
+		was_seen(p, before);
+		lengthen(p, before);
+		at = before;
+	}
+	if (p->size >= p->next_size || before == at) {
+		p->next_size = p->size + p->size / 4;
+		if (ask(p, out))
+			return true;
+	}
+	if (p->size >= MAX_PATH || depth >= MAX_DEPTH || p->asked >= MAX_ASKED)
+		return false;
+	bool call = kind == INSN_CALL;
+	return (!call && before != at && explore_straight(p, depth, before, out)) ||
+	       explore_branches(p, depth, 0, at, out) ||
+	       (call && before != at && explore_straight(p, depth, before, out)) ||
+	       explore_branches(p, depth, at, UINT64_MAX, out);
 }
 
 bool tables_find(const struct tables_code *code, uint64_t jump, struct jump_table *out)
 {
-	struct path p = {.code = code};
-	struct jump_table other;
-	if (jump < code->start || jump >= code->end || !restart(&p, jump))
+	struct path p;
+	uint8_t kind;
+	memset(&p, 0, sizeof p);
+	p.code = code;
+	if (jump < code->start || jump >= code->end || jump % code->isa->insn_min ||
+	    !begin_run(&p, jump, code->length(code->context, jump)))
 		return false;
-	lengthen(&p, STRAIGHT);
-	bool found = ask(&p, out);
-	if (found && out->exact)
-		return true;
-	if (find_branches(&p, jump)) {
-		found |= search(&p, out);
-		p.over_calls = true;
-		if (!(found && out->exact) && restart(&p, jump) && search(&p, &other) &&
-		    (!found || other.exact)) {
-			*out = other;
-			found = true;
-		}
+	struct code_run last = p.runs[MAX_RUNS - 1];
+	for (uint64_t at = jump, before; p.size < STRAIGHT; at = before) {
+		before = step_back(&p, at, &kind);
+		if (before == at)
+			break;
+		lengthen(&p, before);
+	}
+	if (!ask(&p, out) && find_branches(&p, jump)) {
+		p.runs[MAX_RUNS - 1] = last;
+		p.size = last.size;
+		explore(&p, 0, out);
 	}
 	free(p.branches);
-	return found;
+	return p.found;
 }
 
 void tables_limit(struct jump_table *table, const uint64_t *starts, size_t count)

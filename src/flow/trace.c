@@ -188,10 +188,49 @@ static void add_entries(struct trace *t, const uint64_t *at, size_t count)
 	}
 }
 
+static bool start_between(const struct trace *t, uint64_t low, uint64_t high)
+{
+	size_t first = 0, end = t->start_count;
+	while (first < end) {
+		size_t middle = (first + end) / 2;
+		if (t->starts[middle] <= low)
+			first = middle + 1;
+		else
+			end = middle;
+	}
+	return first < t->start_count && t->starts[first] <= high;
+}
+
+/* Procedures that are only ever jumped to, by others that end with that: the jump leads into the
+   range of another procedure, with the stack as at an entry, to where nothing else leads. */
+static bool mark_tail_called(struct trace *t)
+{
+	unsigned unit = t->isa->insn_min;
+	bool any = false;
+	for (size_t i = 0; i < t->count; i++) {
+		for (size_t k = 0; k < t->regions[i].tail_count; k++) {
+			const struct region_jump *j = &t->regions[i].tails[k];
+			struct region *r = j->to % unit ? NULL : find_region(t, j->to);
+			uint32_t *slot = r ? region_slot(r, j->to, unit) : NULL;
+			bool away = j->from < j->to ? start_between(t, j->from, j->to) : start_between(t, j->to, j->from);
+			if (!slot || !away || !(*slot & SLOT_STATE) || (*slot & (SLOT_START | SLOT_BRANCHED)))
+				continue;
+			if (!frame_is_entry(t->isa, &r->states[*slot & SLOT_STATE]))
+				continue;
+			*slot |= SLOT_START;
+			any = true;
+		}
+	}
+	return any;
+}
+
 static bool collect_starts(struct trace *t)
 {
 	unsigned unit = t->isa->insn_min;
 	size_t capacity = 0;
+	free(t->starts);
+	t->starts = NULL;
+	t->start_count = 0;
 	for (size_t i = 0; i < t->count; i++) {
 		struct region *r = &t->regions[i];
 		for (uint64_t at = r->start; at < r->end; at += unit) {
@@ -260,6 +299,8 @@ struct err *trace_run(struct image *image, const struct isa *isa, const struct t
 		run_rounds(t, region_fill);
 		run_rounds(t, region_fill_head);
 		good = good && collect_starts(t);
+		while (good && mark_tail_called(t))
+			good = collect_starts(t);
 	}
 	for (size_t i = 0; i < t->count; i++)
 		good = good && !t->regions[i].failed;
@@ -286,6 +327,7 @@ void trace_free(struct trace *t)
 		free(r->calls);
 		free(r->tables);
 		free(r->open_tables);
+		free(r->tails);
 		free(r->doubts);
 		free(r->switches);
 		free(r->incoming);

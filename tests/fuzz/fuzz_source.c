@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Debug information. The input begins with the length of each debug section
+ * (three bytes, little endian) but the last, which takes the rest.
+ */
+#include <assert.h>
+#include <elf.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "elf_parts.h"
+#include "image/image.h"
+#include "image/source.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* tools that make seeds rely on this order */
+static const char *const names[] = {
+	".debug_info",        ".debug_abbrev", ".debug_line",   ".debug_line_str", ".debug_str",
+	".debug_str_offsets", ".debug_addr",   ".debug_ranges", ".debug_rnglists",
+};
+#define PARTS (sizeof(names) / sizeof(names[0]))
+
+static void ask(struct source *source, uint64_t address)
+{
+	struct source_place places[16];
+	size_t count = source_places(source, address, places, 16);
+	volatile size_t sum = 0;
+
+	assert(count <= 16);
+	for (size_t i = 0; i < count; i++) {
+		sum += places[i].function ? strlen(places[i].function) : 0;
+		sum += places[i].file ? strlen(places[i].file) : 0;
+		assert(places[i].line >= 0);
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct elf_part parts[PARTS];
+	struct image *image;
+	struct source *source;
+	const size_t head = 3 * (PARTS - 1);
+	size_t at = head;
+	struct err *e;
+
+	if (size < head)
+		return 0;
+	for (size_t i = 0; i < PARTS; i++) {
+		size_t length = size - at;
+
+		if (i < PARTS - 1) {
+			size_t said = data[3 * i] | (size_t)data[3 * i + 1] << 8 |
+				      (size_t)data[3 * i + 2] << 16;
+			length = said < length ? said : length;
+		}
+		parts[i] = (struct elf_part){names[i], data + at, length};
+		at += length;
+	}
+	image = elf_sections(EM_X86_64, parts, PARTS);
+	e = source_open(image, NULL, &source);
+	if (e) {
+		err_free(e);
+	} else {
+		for (uint64_t address = 0; address < 0x3000; address += 61)
+			ask(source, address);
+		for (uint64_t address = 0x400000; address < 0x403000; address += 61)
+			ask(source, address);
+		ask(source, UINT64_MAX);
+		source_close(source);
+	}
+	image_close(image);
+	return 0;
+}

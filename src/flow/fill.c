@@ -62,13 +62,17 @@ static bool seen(const uint64_t *list, size_t count, uint64_t at)
 	return false;
 }
 
-/* A jump to a procedure, after the stack was given back. */
+/* A jump to a procedure, with the stack given back. Where it is not known what the target is, only
+   giving back tells. */
 static bool is_tail_call(const struct region *r, const struct insn *jump, const struct frame_state *s)
 {
-	if (region_has(r, jump->target) && jump->target % r->isa->insn_min == 0 &&
-	    !(*region_slot(r, jump->target, r->isa->insn_min) & SLOT_START))
+	uint64_t to = jump->target;
+	bool outside = to < r->base || to >= r->limit; /* another section: stubs of imported procedures */
+	bool start = region_has(r, to) && to % r->isa->insn_min == 0 &&
+		     (*region_slot(r, to, r->isa->insn_min) & SLOT_START);
+	if (s->sp.kind != FRAME_CFA || (region_has(r, to) && !start))
 		return false;
-	return s->sp.kind == FRAME_CFA && s->sp.offset > 0;
+	return s->sp.offset > 0 || (s->sp.offset == 0 && (outside || start));
 }
 
 /* Follows one way; queues the other side of branches. Returns true when it came to an end that
@@ -273,30 +277,13 @@ static void seed_guess(struct region *r, uint64_t at, const struct frame_state *
 	region_push(r, at, region_intern(r, &s), false);
 }
 
-#define PROLOGUE_INSNS 6
-
-/* Does a prologue stand here? Where calls push nothing, schedulers like to put other instructions
-   before it; where they do, pushes are as often arguments. */
-static bool opens_frame(const struct region *r, uint64_t at)
-{
-	unsigned look = r->isa->call_pushes ? 1 : PROLOGUE_INSNS;
-	struct insn insn = {.kind = INSN_OTHER};
-	for (; look && at < r->limit && insn.kind == INSN_OTHER; look--, at += insn.length) {
-		const uint8_t *code = r->bytes + (at - r->start);
-		if (r->isa->is_prologue(code, r->limit - at))
-			return true;
-		r->isa->decode(code, r->limit - at, at, &insn);
-	}
-	return false;
-}
-
 /* `at` is the first instruction of a gap, `padded`: padding stands before it. `before` is the
    state with which control would come here from the code before, 0 where it cannot. */
 static void fill_at(struct region *r, uint64_t at, bool padded, uint32_t before)
 {
 	struct frame_state inferred;
 	struct probe p;
-	bool prologue = opens_frame(r, at);
+	bool prologue = region_opens_frame(r, at);
 	bool known = false;
 	probe(r, at, &p);
 	if (p.end == PROBE_RETURNS)

@@ -336,21 +336,67 @@ static unsigned length_at(const void *context, uint64_t at)
 
 static const uint8_t *data_at(const void *context, uint64_t address, size_t *size)
 {
-	return image_bytes_at(((const struct region *)context)->shared->image, address, size);
+	return image_bytes_at(((const struct region *)context)->image, address, size);
 }
 
 #define TABLE_TARGETS 4096
 
-static void follow_table(struct region *r, const struct jump_table *table, uint32_t state, uint64_t low, uint64_t high)
+#define PROLOGUE_INSNS 6
+
+/* Where calls push nothing, schedulers like to put other instructions
+   before it; where they do, pushes are as often arguments. */
+bool region_opens_frame(const struct region *r, uint64_t at)
+{
+	unsigned look = r->isa->call_pushes ? 1 : PROLOGUE_INSNS;
+	struct insn insn = {.kind = INSN_OTHER};
+	for (; look && at < r->limit && insn.kind == INSN_OTHER; look--, at += insn.length) {
+		const uint8_t *code = r->bytes + (int64_t)(at - r->start);
+		if (r->isa->is_prologue(code, r->limit - at))
+			return true;
+		r->isa->decode(code, r->limit - at, at, &insn);
+	}
+	return false;
+}
+
+/* Does an instruction that was reached reach over this address? */
+static bool is_inside_insn(const struct region *r, uint64_t at)
+{
+	for (uint64_t before = at; r->isa->insn_min == 1 && before > r->start && at - before < 15;)
+		if (before--, length_at(r, before) > at - before)
+			return true;
+	return false;
+}
+
+/* Can a case of a switch begin here? Compilers send the impossible ones to the end of the
+   procedure, where padding stands or the next one begins. */
+static bool is_case(const struct region *r, uint64_t at)
+{
+	struct insn insn;
+	if (region_has(r, at) && ((*region_slot(r, at, r->isa->insn_min) & SLOT_START) || is_inside_insn(r, at)))
+		return false;
+	r->isa->decode(r->bytes + (int64_t)(at - r->start), r->limit - at, at, &insn);
+	if (insn.kind == INSN_NOP || insn.kind == INSN_TRAP || insn.kind == INSN_BAD)
+		return false;
+	return at % r->isa->procedure_align != 0 || !region_opens_frame(r, at);
+}
+
+static void follow_table(struct region *r, const struct jump_table *table, uint32_t state)
 {
 	uint64_t *targets = malloc(TABLE_TARGETS * sizeof *targets);
 	if (!targets) {
 		r->failed = 1;
 		return;
 	}
-	size_t count = tables_targets(table, data_at, r, low, high, r->isa->insn_min, targets, TABLE_TARGETS);
-	for (size_t i = 0; i < count; i++)
-		go(r, targets[i], state);
+	size_t count = tables_targets(table, data_at, r, r->base, r->limit, r->isa->insn_min, targets, TABLE_TARGETS);
+	for (size_t i = 0; i < count; i++) {
+		bool good = is_case(r, targets[i]);
+		/* Where only a few addresses can begin a procedure, those wait until more are known. */
+		if (good && !r->filling && r->isa->procedure_align > r->isa->insn_min &&
+		    targets[i] % r->isa->procedure_align == 0)
+			note(r, &r->late, &r->late_count, &r->late_capacity, targets[i], state);
+		else if (good)
+			go(r, targets[i], state);
+	}
 	free(targets);
 }
 
@@ -364,28 +410,18 @@ static void jump_indirect(struct region *r, const struct insn *insn, uint32_t st
 		note(r, &r->switches, &r->switch_count, &r->switch_capacity, insn->address, state);
 	if (!found)
 		return;
-	if (region_grow(r, &r->tables, &r->table_capacity, r->table_count, sizeof *r->tables))
-		r->tables[r->table_count++] = table.table;
+	/* Where no compare bounds the index, a guess at the end of the table does more harm than good:
+	   region_fill finds most of these cases by what they do next. */
 	if (table.exact)
-		follow_table(r, &table, state, r->base, r->limit);
-	else if (region_grow(r, &r->open_tables, &r->open_capacity, r->open_count, sizeof *r->open_tables))
-		r->open_tables[r->open_count++] = (struct region_table){insn->address, state, table};
+		follow_table(r, &table, state);
 }
 
-void region_open_tables(struct region *r)
+void region_take_late(struct region *r)
 {
-	unsigned unit = r->isa->insn_min;
-	for (size_t i = 0; i < r->open_count; i++) {
-		struct region_table *open = &r->open_tables[i];
-		uint64_t low = open->jump, high = open->jump + unit;
-		while (low > r->start && !(*region_slot(r, low, unit) & SLOT_START))
-			low -= unit;
-		while (high < r->end && !(*region_slot(r, high, unit) & SLOT_START))
-			high += unit;
-		tables_limit(&open->table, r->shared->tables, r->shared->table_count);
-		follow_table(r, &open->table, open->state, low, high);
-	}
-	r->open_count = 0;
+	for (size_t i = 0; i < r->late_count; i++)
+		if (is_case(r, r->late[i].at))
+			go(r, r->late[i].at, r->late[i].state);
+	r->late_count = 0;
 	region_drain(r);
 }
 

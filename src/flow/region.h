@@ -36,19 +36,6 @@ struct region_mark { /* a place and the state there */
 	uint32_t state;
 };
 
-struct region_table { /* a jump table whose end is not known yet */
-	uint64_t jump;
-	uint32_t state;
-	struct jump_table table;
-};
-
-/* What all regions share. */
-struct region_shared {
-	struct image *image;
-	const uint64_t *tables; /* where jump tables begin, ascending: one ends where the next begins */
-	size_t table_count;
-};
-
 struct region_jump {
 	uint64_t from, to;
 };
@@ -57,7 +44,7 @@ struct region {
 	const struct isa *isa;
 	const struct trace_input *input;
 	const struct returns *returns;
-	const struct region_shared *shared;
+	struct image *image;
 	const uint8_t *bytes; /* at `start`; the section's, so readable from `base` up to `limit` */
 	uint64_t start, end, base, limit;
 	bool first; /* of its section */
@@ -77,10 +64,8 @@ struct region {
 	size_t edge_count, edge_capacity;
 	uint64_t *calls; /* called addresses in other regions */
 	size_t call_count, call_capacity;
-	uint64_t *tables; /* where jump tables begin */
-	size_t table_count, table_capacity;
-	struct region_table *open_tables;
-	size_t open_count, open_capacity;
+	struct region_mark *late; /* targets of jump tables that may be procedures instead */
+	size_t late_count, late_capacity;
 	struct region_jump *tails; /* jumps with the stack as at the entry: perhaps to procedures */
 	size_t tail_count, tail_capacity;
 	struct region_mark *doubts; /* after calls that look like the end of their procedure */
@@ -106,8 +91,8 @@ void region_start(struct region *r, uint64_t at);
 void region_arrive(struct region *r);
 /* Follows everything that is queued. */
 void region_drain(struct region *r);
-/* Follows the jump tables whose end was not known when they were found. */
-void region_open_tables(struct region *r);
+/* Takes up the targets of jump tables that might have been procedures. */
+void region_take_late(struct region *r);
 /* Takes up the perhaps-procedures that nothing has reached. */
 void region_take_hints(struct region *r);
 /* Gives the code that nothing was seen to reach the best state that can be inferred. */
@@ -115,6 +100,9 @@ void region_fill(struct region *r);
 /* The same for the code before the first procedure of the region, once the region before it is
    done. */
 void region_fill_head(struct region *r);
+
+/* Does a prologue stand here? */
+bool region_opens_frame(const struct region *r, uint64_t at);
 
 static inline bool region_has(const struct region *r, uint64_t at)
 {

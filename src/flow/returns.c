@@ -9,6 +9,7 @@
 #define LOOK_INSNS 300
 #define LOOK_HEADS 32
 #define LOOK_DEPTH 3
+#define LOOK_TOTAL 20000 /* with all that is called: 300 calls of 300 calls of ... take too long */
 
 bool returns_init(struct returns *r)
 {
@@ -39,6 +40,7 @@ struct look {
 	uint64_t heads[LOOK_HEADS]; /* where ways begin; the first `done` were followed */
 	size_t count, done;
 	unsigned budget;
+	unsigned *total; /* of all looks that one question leads to */
 };
 
 /* False where there is no room to remember it. */
@@ -53,7 +55,7 @@ static bool add_head(struct look *look, uint64_t at)
 	return true;
 }
 
-static bool look_from(const struct returns *r, uint64_t entry, unsigned depth);
+static bool look_from(const struct returns *r, uint64_t entry, unsigned depth, unsigned *total);
 
 /* Behind a last call that never returns, the next procedure begins. */
 static bool begins_another(const struct returns *r, const struct insn *call, const uint8_t *code, size_t size)
@@ -69,7 +71,8 @@ static bool look_way(const struct returns *r, struct look *look, uint64_t at, un
 	struct insn insn;
 	size_t size;
 	const uint8_t *code = r->bytes(r->context, at, &size);
-	for (; code && size && look->budget; look->budget--) {
+	for (; code && size && look->budget && *look->total; look->budget--) {
+		--*look->total;
 		r->isa->decode(code, size, at, &insn);
 		switch (insn.kind) {
 		case INSN_RETURN:
@@ -86,7 +89,7 @@ static bool look_way(const struct returns *r, struct look *look, uint64_t at, un
 				return true;
 			break;
 		case INSN_CALL:
-			if (listed(r, insn.target) || (depth && !look_from(r, insn.target, depth - 1)))
+			if (listed(r, insn.target) || (depth && !look_from(r, insn.target, depth - 1, look->total)))
 				return false;
 			if (begins_another(r, &insn, code, size))
 				return false;
@@ -105,23 +108,25 @@ static bool look_way(const struct returns *r, struct look *look, uint64_t at, un
 	return true;
 }
 
-static bool look_from(const struct returns *r, uint64_t entry, unsigned depth)
+static bool look_from(const struct returns *r, uint64_t entry, unsigned depth, unsigned *total)
 {
-	struct look look = {.budget = LOOK_INSNS};
+	struct look look = {.budget = LOOK_INSNS, .total = total};
+	uint64_t key = entry << 2 | depth; /* the answer may depend on how far we look */
+	uint64_t *slot = &r->known[(key * 0x9e3779b97f4a7c15u) >> 48];
+	uint64_t found = __atomic_load_n(slot, __ATOMIC_RELAXED);
+	bool result = false;
+	if (found >> 1 == key && entry)
+		return found & 1;
 	add_head(&look, entry);
-	while (look.done < look.count)
-		if (look_way(r, &look, look.heads[look.done++], depth))
-			return true;
-	return false;
+	while (!result && look.done < look.count)
+		result = look_way(r, &look, look.heads[look.done++], depth);
+	if (*total) /* else it is a guess */
+		__atomic_store_n(slot, key << 1 | result, __ATOMIC_RELAXED);
+	return result;
 }
 
 bool procedure_returns(const struct returns *r, uint64_t entry)
 {
-	uint64_t *slot = &r->known[(entry * 0x9e3779b97f4a7c15u) >> 48];
-	uint64_t found = __atomic_load_n(slot, __ATOMIC_RELAXED);
-	if (found >> 1 == entry && entry)
-		return found & 1;
-	bool result = !listed(r, entry) && look_from(r, entry, LOOK_DEPTH);
-	__atomic_store_n(slot, entry << 1 | result, __ATOMIC_RELAXED);
-	return result;
+	unsigned total = LOOK_TOTAL;
+	return !listed(r, entry) && look_from(r, entry, LOOK_DEPTH, &total);
 }

@@ -37,8 +37,8 @@ struct path {
 	size_t count, size;
 	struct branch *branches; /* by target, then source */
 	size_t branch_count;
-	uint64_t low, high;      /* the code that is searched */
-	size_t next_size;        /* ask when the way is so long */
+	uint64_t low, high; /* the code that is searched */
+	size_t next_size;   /* ask when the way is so long */
 	unsigned asked;
 	bool found;
 	uint8_t seen[2 * AROUND / 8]; /* a bit for each address from `low` on that was searched */
@@ -69,8 +69,10 @@ static uint64_t step_back(const struct path *p, uint64_t at, uint8_t *kind)
 		decode(c, at - back, &insn);
 		*kind = insn.kind;
 		return insn.kind == INSN_JUMP || insn.kind == INSN_JUMP_INDIRECT ||
-		       insn.kind == INSN_RETURN || insn.kind == INSN_TRAP || insn.kind == INSN_BAD ||
-		       is_on_path(p, at - back) ? at : at - back;
+				       insn.kind == INSN_RETURN || insn.kind == INSN_TRAP ||
+				       insn.kind == INSN_BAD || is_on_path(p, at - back)
+			       ? at
+			       : at - back;
 	}
 	return at;
 }
@@ -123,7 +125,8 @@ static bool find_branches(struct path *p, uint64_t jump)
 		decode(c, at, &insn);
 		if (insn.kind == INSN_BRANCH || insn.kind == INSN_JUMP) {
 			if (p->branch_count == room) {
-				struct branch *grown = realloc(p->branches, (room = room * 2 + 64) * sizeof *grown);
+				struct branch *grown = realloc(p->branches, (room = room * 2 + 64) *
+										    sizeof *grown);
 				if (!grown)
 					return false;
 				p->branches = grown;
@@ -174,7 +177,8 @@ static size_t first_branch(const struct path *p, uint64_t to)
 static bool explore(struct path *p, unsigned depth, struct jump_table *out);
 
 /* Comes to the first run by the branches to it from [low, high), the last one first. */
-static bool explore_branches(struct path *p, unsigned depth, uint64_t low, uint64_t high, struct jump_table *out)
+static bool explore_branches(struct path *p, unsigned depth, uint64_t low, uint64_t high,
+			     struct jump_table *out)
 {
 	uint64_t to = p->runs[MAX_RUNS - p->count].address;
 	size_t begin = first_branch(p, to), end = first_branch(p, to + 1), size = p->size;
@@ -191,7 +195,8 @@ static bool explore_branches(struct path *p, unsigned depth, uint64_t low, uint6
 	return false;
 }
 
-static bool explore_straight(struct path *p, unsigned depth, uint64_t before, struct jump_table *out)
+static bool explore_straight(struct path *p, unsigned depth, uint64_t before,
+			     struct jump_table *out)
 {
 	struct code_run kept = p->runs[MAX_RUNS - p->count];
 	size_t size = p->size;
@@ -271,11 +276,13 @@ void tables_limit(struct jump_table *table, const uint64_t *starts, size_t count
 		else
 			high = middle;
 	}
-	if (table->exact || low == count || table->entry_size == 0)
+	if (low == count || table->entry_size == 0)
 		return;
 	uint64_t most = (starts[low] - table->table) / table->entry_size;
-	if (table->count == 0 || table->count > most)
-		table->count = most;
+	if (table->count && table->count <= most)
+		return;
+	table->count = most;
+	table->exact = false;
 }
 
 static uint64_t read_target(const struct jump_table *t, const uint8_t *entry)
@@ -290,8 +297,8 @@ static uint64_t read_target(const struct jump_table *t, const uint8_t *entry)
 
 size_t tables_targets(const struct jump_table *t,
 		      const uint8_t *(*data)(const void *context, uint64_t address, size_t *size),
-		      const void *context, uint64_t low, uint64_t high, unsigned align, uint64_t *out,
-		      size_t max)
+		      const void *context, uint64_t low, uint64_t high, unsigned align,
+		      uint64_t *out, size_t max)
 {
 	size_t size, count = 0;
 	const uint8_t *bytes = data(context, t->table, &size);

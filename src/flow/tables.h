@@ -24,8 +24,8 @@ struct tables_code {
    known to lead there is searched, some 10 KiB around. */
 bool tables_find(const struct tables_code *code, uint64_t jump, struct jump_table *out);
 
-/* Where no compare bounded a table, it ends at the latest where the next one begins. `starts`: the
-   addresses of all tables that were found, ascending. */
+/* A table ends at the latest where the next one begins: bounds those that no compare bounded, or one
+   of something else. `starts`: the addresses of all tables that were found, ascending. */
 void tables_limit(struct jump_table *table, const uint64_t *starts, size_t count);
 
 /* Reads where a table leads: at most `max` addresses, in order, repetitions left out where they
@@ -36,5 +36,5 @@ void tables_limit(struct jump_table *table, const uint64_t *starts, size_t count
    where nothing says where the table ends. */
 size_t tables_targets(const struct jump_table *table,
 		      const uint8_t *(*data)(const void *context, uint64_t address, size_t *size),
-		      const void *context, uint64_t low, uint64_t high, unsigned align, uint64_t *out,
-		      size_t max);
+		      const void *context, uint64_t low, uint64_t high, unsigned align,
+		      uint64_t *out, size_t max);

@@ -9,7 +9,7 @@
  * anything new, the perhaps-procedures that nothing has reached are added, and
  * last each region infers the state of the code that is left (flow/fill.c).
  *
- *    entries -> rounds -> hints -> rounds -> open jump tables -> rounds -> fill -> rounds -> heads of regions -> rounds
+ *    entries -> rounds -> hints -> rounds -> late targets of jump tables -> rounds -> fill -> rounds -> heads of regions -> rounds
  */
 #include "flow/trace.h"
 
@@ -34,8 +34,6 @@ struct trace {
 	uint64_t *starts;
 	size_t start_count;
 	struct returns returns;
-	struct region_shared shared;
-	uint64_t *tables; /* where jump tables begin */
 	void (*then)(struct region *r); /* what a region does in this phase after draining */
 };
 
@@ -74,7 +72,7 @@ static bool add_span(struct trace *t, struct image *image, const struct trace_in
 		r->isa = t->isa;
 		r->input = input;
 		r->returns = &t->returns;
-		r->shared = &t->shared;
+		r->image = image;
 		r->bytes = bytes + (at - start);
 		r->start = at;
 		r->end = end;
@@ -244,34 +242,6 @@ static bool collect_starts(struct trace *t)
 	return true;
 }
 
-static int by_value(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-	return x < y ? -1 : x > y;
-}
-
-/* Where all jump tables begin that were found so far. */
-static bool list_tables(struct trace *t)
-{
-	size_t count = 0;
-	for (size_t i = 0; i < t->count; i++)
-		count += t->regions[i].table_count;
-	t->tables = malloc((count ? count : 1) * sizeof *t->tables);
-	if (!t->tables)
-		return false;
-	count = 0;
-	for (size_t i = 0; i < t->count; i++) {
-		const struct region *r = &t->regions[i];
-		if (r->table_count)
-			memcpy(t->tables + count, r->tables, r->table_count * sizeof *r->tables);
-		count += r->table_count;
-	}
-	qsort(t->tables, count, sizeof *t->tables, by_value);
-	t->shared.tables = t->tables;
-	t->shared.table_count = count;
-	return true;
-}
-
 static const uint8_t *code_at(const void *context, uint64_t address, size_t *size)
 {
 	return trace_bytes(context, address, size);
@@ -284,7 +254,6 @@ struct err *trace_run(struct image *image, const struct isa *isa, const struct t
 	if (!t)
 		return err_new("out of memory");
 	t->isa = isa;
-	t->shared.image = image;
 	t->returns = (struct returns){
 		.isa = isa, .bytes = code_at, .context = t,
 		.noreturn = input->noreturn, .noreturn_count = input->noreturn_count,
@@ -294,8 +263,7 @@ struct err *trace_run(struct image *image, const struct isa *isa, const struct t
 		add_entries(t, input->entries, input->entry_count);
 		run_rounds(t, region_drain);
 		run_rounds(t, region_take_hints);
-		good = list_tables(t);
-		run_rounds(t, region_open_tables);
+		run_rounds(t, region_take_late);
 		run_rounds(t, region_fill);
 		run_rounds(t, region_fill_head);
 		good = good && collect_starts(t);
@@ -325,9 +293,8 @@ void trace_free(struct trace *t)
 		free(r->todo);
 		free(r->edges);
 		free(r->calls);
-		free(r->tables);
-		free(r->open_tables);
 		free(r->tails);
+		free(r->late);
 		free(r->doubts);
 		free(r->switches);
 		free(r->incoming);
@@ -336,7 +303,6 @@ void trace_free(struct trace *t)
 	returns_free(&t->returns);
 	free(t->regions);
 	free(t->starts);
-	free(t->tables);
 	free(t);
 }
 

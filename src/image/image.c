@@ -33,6 +33,20 @@
 #define NOTES_TRIED 64                   /* program headers of notes looked into */
 #define CONTENTS_MAX (UINT64_C(4) << 30) /* of one section or segment */
 
+#define DAMAGE_MAX 300
+
+/* Sentences quote names from the file: none may break the line, reach the terminal as a control
+   character, or fill the screen. */
+static void tame_sentence(char *text)
+{
+	size_t i;
+
+	for (i = 0; text[i] && i < DAMAGE_MAX; i++)
+		if ((unsigned char)text[i] < 0x20 || text[i] == 0x7f)
+			text[i] = '?';
+	text[i] = 0;
+}
+
 void image_note_damage(struct image *image, const char *format, ...)
 {
 	va_list args;
@@ -42,6 +56,8 @@ void image_note_damage(struct image *image, const char *format, ...)
 	va_start(args, format);
 	if (vasprintf(&image->damage, format, args) < 0)
 		image->damage = NULL;
+	else
+		tame_sentence(image->damage);
 	va_end(args);
 }
 

@@ -9,7 +9,7 @@ void eval_init(struct eval *e, const struct isa *isa)
 	e->isa = isa;
 	for (unsigned i = 0; i < EVAL_REGS - 1; i++)
 		e->regs[i] = eval_fresh(e, UINT64_MAX);
-	e->regs[EVAL_REGS - 1] = eval_constant(0);
+	e->regs[EVAL_REGS - 1] = eval_constant(e, 0);
 }
 
 struct value eval_fresh(struct eval *e, uint64_t limit)
@@ -17,9 +17,21 @@ struct value eval_fresh(struct eval *e, uint64_t limit)
 	return (struct value){.kind = VALUE_UNKNOWN, .id = ++e->next_id, .limit = limit};
 }
 
-struct value eval_constant(uint64_t n)
+struct value eval_constant(struct eval *e, uint64_t n)
 {
-	return (struct value){.kind = VALUE_CONST, .constant = n};
+	return (struct value){.kind = VALUE_CONST, .self = ++e->next_id, .constant = n};
+}
+
+struct value eval_index(struct eval *e, struct value v)
+{
+	uint64_t limit = UINT64_MAX;
+	if (v.kind == VALUE_UNKNOWN || (v.kind == VALUE_SCALED && v.constant == 0) ||
+	    (v.kind == VALUE_CONST && v.constant >= 4096))
+		return v;
+	if (v.kind == VALUE_ENTRY && v.shift == 0 && v.size < 4 && !v.is_signed)
+		limit = (UINT64_C(1) << v.size * 8) - 1;
+	return (struct value){
+		.kind = VALUE_UNKNOWN, .id = v.self ? v.self : ++e->next_id, .limit = limit};
 }
 
 struct value eval_plus(struct eval *e, struct value a, int64_t n)
@@ -30,10 +42,14 @@ struct value eval_plus(struct eval *e, struct value a, int64_t n)
 	case VALUE_CONST:
 	case VALUE_SCALED:
 		a.constant += (uint64_t)n;
+		a.self = ++e->next_id;
 		return a;
 	case VALUE_SUM:
 		a.base += (uint64_t)n;
+		a.self = ++e->next_id;
 		return a;
+	case VALUE_ENTRY:
+		return eval_plus(e, eval_index(e, a), n);
 	case VALUE_UNKNOWN:
 		a.add = (int64_t)((uint64_t)a.add + (uint64_t)n);
 		a.limit = UINT64_MAX;
@@ -65,11 +81,15 @@ struct value eval_sum(struct eval *e, struct value a, struct value b, unsigned w
 		if (!may_be_address(a.constant))
 			return eval_plus(e, b, (int64_t)a.constant);
 		b.kind = VALUE_SCALED;
+		b.self = ++e->next_id;
 		b.constant = a.constant;
 		b.shift = 0;
 		return b;
 	case VALUE_ENTRY:
+		if (!may_be_address(a.constant))
+			return eval_plus(e, b, (int64_t)a.constant);
 		b.kind = VALUE_SUM;
+		b.self = ++e->next_id;
 		b.base = a.constant;
 		return b;
 	default:
@@ -82,15 +102,17 @@ struct value eval_shift_left(struct eval *e, struct value a, unsigned shift)
 	if (shift == 0)
 		return a;
 	if (a.kind == VALUE_CONST && shift < 64)
-		return eval_constant(a.constant << shift);
+		return eval_constant(e, a.constant << shift);
 	if (a.kind == VALUE_UNKNOWN && shift <= 3) {
 		a.kind = VALUE_SCALED;
+		a.self = ++e->next_id;
 		a.constant = 0;
 		a.shift = (uint8_t)shift;
 		return a;
 	}
 	if (a.kind == VALUE_ENTRY && a.shift + shift <= 4) {
 		a.shift = (uint8_t)(a.shift + shift);
+		a.self = ++e->next_id;
 		return a;
 	}
 	return eval_fresh(e, UINT64_MAX);
@@ -111,7 +133,7 @@ struct value eval_and(struct eval *e, struct value a, uint64_t mask)
 	if (mask == 0xff || mask == 0xffff || mask == 0xffffffff)
 		return eval_extend(e, a, mask == 0xff ? 1 : mask == 0xffff ? 2 : 4, false);
 	if (a.kind == VALUE_CONST)
-		return eval_constant(a.constant & mask);
+		return eval_constant(e, a.constant & mask);
 	if (a.kind == VALUE_UNKNOWN && a.limit < mask)
 		mask = a.limit;
 	return eval_fresh(e, mask >> 63 ? UINT64_MAX : mask);
@@ -144,7 +166,8 @@ struct value eval_extend(struct eval *e, struct value a, unsigned size, bool is_
 
 static bool same_place(const struct value *a, const struct value *b)
 {
-	return a->kind == b->kind && (a->kind == VALUE_UNKNOWN ? a->id == b->id : a->constant == b->constant);
+	return a->kind == b->kind &&
+	       (a->kind == VALUE_UNKNOWN ? a->id == b->id : a->constant == b->constant);
 }
 
 /* The word that `at` names: a number (that the id stands for), and how far from it. */
@@ -183,7 +206,8 @@ static struct value load_word(struct eval *e, struct value at, unsigned size, bo
 		return eval_fresh(e, limit);
 	for (unsigned i = 0; i < kept; i++)
 		if (same_place(&e->words[i].base, &at) && e->words[i].at == offset)
-			return size < 8 ? eval_extend(e, e->words[i].holds, size, is_signed) : e->words[i].holds;
+			return size < 8 ? eval_extend(e, e->words[i].holds, size, is_signed)
+					: e->words[i].holds;
 	struct value v = eval_fresh(e, limit);
 	eval_store(e, at, v);
 	return v;
@@ -194,6 +218,7 @@ struct value eval_load(struct eval *e, struct value at, unsigned size, bool is_s
 	if (at.kind != VALUE_SCALED || 1u << at.shift != size || at.constant == 0)
 		return load_word(e, at, size, is_signed);
 	at.kind = VALUE_ENTRY;
+	at.self = ++e->next_id;
 	at.size = (uint8_t)size;
 	at.shift = 0;
 	at.is_signed = is_signed;
@@ -203,7 +228,7 @@ struct value eval_load(struct eval *e, struct value at, unsigned size, bool is_s
 void eval_compare(struct eval *e, struct value left, uint64_t right, uint16_t otherwise)
 {
 	e->compared = true;
-	e->left = left;
+	e->left = eval_index(e, left);
 	e->right = right;
 	e->otherwise = otherwise;
 }
@@ -211,14 +236,10 @@ void eval_compare(struct eval *e, struct value left, uint64_t right, uint16_t ot
 enum eval_condition eval_negated(enum eval_condition condition)
 {
 	static const uint8_t negated[] = {
-		[EVAL_ABOVE] = EVAL_BELOW_OR_EQUAL,
-		[EVAL_ABOVE_OR_EQUAL] = EVAL_BELOW,
-		[EVAL_BELOW] = EVAL_ABOVE_OR_EQUAL,
-		[EVAL_BELOW_OR_EQUAL] = EVAL_ABOVE,
-		[EVAL_GREATER] = EVAL_LESS_OR_EQUAL,
-		[EVAL_GREATER_OR_EQUAL] = EVAL_LESS,
-		[EVAL_LESS] = EVAL_GREATER_OR_EQUAL,
-		[EVAL_LESS_OR_EQUAL] = EVAL_GREATER,
+		[EVAL_ABOVE] = EVAL_BELOW_OR_EQUAL,  [EVAL_ABOVE_OR_EQUAL] = EVAL_BELOW,
+		[EVAL_BELOW] = EVAL_ABOVE_OR_EQUAL,  [EVAL_BELOW_OR_EQUAL] = EVAL_ABOVE,
+		[EVAL_GREATER] = EVAL_LESS_OR_EQUAL, [EVAL_GREATER_OR_EQUAL] = EVAL_LESS,
+		[EVAL_LESS] = EVAL_GREATER_OR_EQUAL, [EVAL_LESS_OR_EQUAL] = EVAL_GREATER,
 	};
 	return negated[condition];
 }
@@ -278,7 +299,7 @@ static void apply_effect(struct eval *e, const struct effect *f)
 		return;
 	switch (f->op) {
 	case EFFECT_CONST:
-		*dst = eval_constant((uint64_t)f->imm);
+		*dst = eval_constant(e, (uint64_t)f->imm);
 		break;
 	case EFFECT_MOVE:
 		*dst = eval_plus(e, src, f->imm);
@@ -297,8 +318,8 @@ static void apply_effect(struct eval *e, const struct effect *f)
 		break;
 	case EFFECT_INSERT:
 		if (dst->kind == VALUE_CONST && f->src2 < 64)
-			*dst = eval_constant((dst->constant & ~(UINT64_C(0xffff) << f->src2)) |
-					     (uint64_t)(f->imm & 0xffff) << f->src2);
+			*dst = eval_constant(e, (dst->constant & ~(UINT64_C(0xffff) << f->src2)) |
+							(uint64_t)(f->imm & 0xffff) << f->src2);
 		else
 			*dst = eval_fresh(e, UINT64_MAX);
 		break;
@@ -315,7 +336,8 @@ void eval_apply(struct eval *e, const struct insn *insn)
 	for (unsigned i = 0; i < e->isa->register_count; i++)
 		if (insn->writes >> i & 1)
 			e->regs[i] = eval_fresh(e, UINT64_MAX);
-	if (insn->kind == INSN_CALL || insn->kind == INSN_CALL_INDIRECT || insn->kind == INSN_SYSCALL)
+	if (insn->kind == INSN_CALL || insn->kind == INSN_CALL_INDIRECT ||
+	    insn->kind == INSN_SYSCALL)
 		apply_call(e);
 }
 
@@ -328,13 +350,15 @@ static void bound_entries(const struct eval *e, struct value v, struct jump_tabl
 		out->count = v.limit + 1;
 	for (unsigned i = 0; i < kept; i++) {
 		int64_t d, end;
-		if (e->bounds[i].id != v.id || __builtin_sub_overflow(v.add, e->bounds[i].add, &d) ||
-		    d > 0xffff || d < -0xffff)
+		if (e->bounds[i].id != v.id ||
+		    __builtin_sub_overflow(v.add, e->bounds[i].add, &d) || d > 0xffff ||
+		    d < -0xffff)
 			continue;
 		end = (int64_t)e->bounds[i].max + d + 1;
 		if (end <= 0 || (out->count && (uint64_t)end > out->count))
 			continue;
-		out->exact = d == 0 && (e->bounds[i].is_exact || (out->exact && out->count == (uint64_t)end));
+		out->exact = d == 0 &&
+			     (e->bounds[i].is_exact || (out->exact && out->count == (uint64_t)end));
 		out->count = (uint64_t)end;
 	}
 }

@@ -21,10 +21,11 @@ enum value_kind {
 
 struct value {
 	uint8_t kind;
-	uint8_t size;  /* of an entry, in bytes */
+	uint8_t size; /* of an entry, in bytes */
 	uint8_t shift;
 	bool is_signed;
 	uint32_t id;
+	uint32_t self; /* the number of the value as a whole, where it is not an unknown one */
 	int64_t add;
 	uint64_t limit; /* id + add is not above this, for its width; UINT64_MAX: no limit */
 	uint64_t constant;
@@ -77,7 +78,9 @@ struct eval {
 
 void eval_init(struct eval *e, const struct isa *isa);
 struct value eval_fresh(struct eval *e, uint64_t limit);
-struct value eval_constant(uint64_t n);
+struct value eval_constant(struct eval *e, uint64_t n);
+/* `v` as an index, whatever is known of it. */
+struct value eval_index(struct eval *e, struct value v);
 /* `width`: of the addition, in bits. */
 struct value eval_sum(struct eval *e, struct value a, struct value b, unsigned width);
 struct value eval_plus(struct eval *e, struct value a, int64_t n);

@@ -32,7 +32,8 @@ static void set_x(struct eval *e, unsigned reg, struct value v)
 		e->regs[reg] = v;
 }
 
-static void compare(struct eval *e, uint32_t w, struct value left, uint64_t right, uint16_t otherwise)
+static void compare(struct eval *e, uint32_t w, struct value left, uint64_t right,
+		    uint16_t otherwise)
 {
 	eval_compare(e, left, bit(w, 31) ? right : right & UINT32_MAX, otherwise);
 }
@@ -129,6 +130,17 @@ static bool bitfield(struct eval *e, uint32_t w)
 	return true;
 }
 
+static struct value indexed(struct eval *e, struct value at, uint32_t w, unsigned shift)
+{
+	unsigned option = bits(w, 15, 13);
+	struct value index = read_x(e, rm(w));
+	if (at.kind != VALUE_CONST)
+		return eval_sum(e, at, extended(e, rm(w), option, shift), 64);
+	if ((option & 3) != 3)
+		index = eval_extend(e, index, 1u << (option & 3), option & 4);
+	return eval_sum(e, at, eval_shift_left(e, eval_index(e, index), shift), 64);
+}
+
 /* Loads and stores of one register that leave the address register alone. */
 static bool memory(struct eval *e, uint32_t w)
 {
@@ -137,7 +149,7 @@ static bool memory(struct eval *e, uint32_t w)
 	if (bit(w, 24))
 		at = eval_plus(e, at, (int64_t)bits(w, 21, 10) << log);
 	else if (bit(w, 21) && bits(w, 11, 10) == 2)
-		at = eval_sum(e, at, extended(e, rm(w), bits(w, 15, 13), bit(w, 12) ? log : 0), 64);
+		at = indexed(e, at, w, bit(w, 12) ? log : 0);
 	else if (!bit(w, 21) && bits(w, 11, 10) == 0)
 		at = eval_plus(e, at, signed_bits(w, 20, 12));
 	else
@@ -193,7 +205,7 @@ static uint16_t conditions_in(unsigned nzcv)
 
 static void conditional_compare(struct eval *e, uint32_t w)
 {
-	struct value right = bit(w, 11) ? eval_constant(rm(w)) : read_x(e, rm(w));
+	struct value right = bit(w, 11) ? eval_constant(e, rm(w)) : read_x(e, rm(w));
 	e->compared = false;
 	if (bit(w, 30) && right.kind == VALUE_CONST) /* ccmp, not ccmn */
 		compare(e, w, read_x(e, rn(w)), right.constant, conditions_in(bits(w, 3, 0)));
@@ -208,9 +220,10 @@ static void select_register(struct eval *e, uint32_t w)
 	struct value clamp = below ? no : yes, kept = below ? yes : no;
 	uint64_t max = c == EVAL_ABOVE || c == EVAL_BELOW_OR_EQUAL ? e->right : e->right - 1;
 	bool bounds = below || c == EVAL_ABOVE || c == EVAL_ABOVE_OR_EQUAL;
-	if (bounds && e->compared && e->otherwise == ALWAYS && e->right && clamp.kind == VALUE_CONST &&
-	    kept.kind == VALUE_UNKNOWN && e->left.kind == VALUE_UNKNOWN && kept.id == e->left.id &&
-	    kept.add == e->left.add && clamp.constant <= e->right) {
+	if (bounds && e->compared && e->otherwise == ALWAYS && e->right &&
+	    clamp.kind == VALUE_CONST && kept.kind == VALUE_UNKNOWN &&
+	    e->left.kind == VALUE_UNKNOWN && kept.id == e->left.id && kept.add == e->left.add &&
+	    clamp.constant <= e->right) {
 		struct value left = e->left;
 		uint64_t right = e->right;
 		eval_compare(e, v, clamp.constant > max ? clamp.constant : max, ALWAYS);
@@ -223,14 +236,14 @@ static void select_register(struct eval *e, uint32_t w)
 /* Instructions that set flags and are not followed further. */
 static bool loses_flags(uint32_t w)
 {
-	return (w & 0x7f800000) == 0x72000000 ||  /* ands immediate */
-	       (w & 0x7f000000) == 0x6a000000 ||  /* ands, bics */
-	       (w & 0x3fe00000) == 0x3a000000 ||  /* adcs, sbcs */
-	       (w & 0xff20fc07) == 0x1e202000 ||  /* fcmp */
-	       (w & 0xff200c00) == 0x1e200400 ||  /* fccmp */
-	       (w & 0x3f200000) == 0x2b200000 ||  /* adds, subs extended */
-	       (w & 0x3f200000) == 0x2b000000 ||  /* adds, subs shifted */
-	       (w & 0xfffff000) == 0xd51b4000;    /* msr nzcv, among others */
+	return (w & 0x7f800000) == 0x72000000 || /* ands immediate */
+	       (w & 0x7f000000) == 0x6a000000 || /* ands, bics */
+	       (w & 0x3fe00000) == 0x3a000000 || /* adcs, sbcs */
+	       (w & 0xff20fc07) == 0x1e202000 || /* fcmp */
+	       (w & 0xff200c00) == 0x1e200400 || /* fccmp */
+	       (w & 0x3f200000) == 0x2b200000 || /* adds, subs extended */
+	       (w & 0x3f200000) == 0x2b000000 || /* adds, subs shifted */
+	       (w & 0xfffff000) == 0xd51b4000;   /* msr nzcv, among others */
 }
 
 /* The instructions that matter, in more detail than struct insn has. False: not one of them. */
@@ -284,7 +297,8 @@ static bool run_through(struct eval *e, const struct code_run *run, const struct
 		}
 		if (insn.kind == INSN_BRANCH) {
 			bool on_flags = (w & 0xff000010) == 0x54000000;
-			enum eval_condition c = on_flags ? condition_of(bits(w, 3, 0)) : EVAL_NEVER_BOUND;
+			enum eval_condition c = on_flags ? condition_of(bits(w, 3, 0))
+							 : EVAL_NEVER_BOUND;
 			bool taken = last && then && insn.target == then->address;
 			eval_holds(e, taken ? c : eval_negated(c));
 		}

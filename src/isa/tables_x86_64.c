@@ -43,17 +43,19 @@ static struct value read_register(struct eval *e, ZydisRegister reg)
 static struct value memory_address(struct step *s, const ZydisDecodedOperand *op)
 {
 	struct eval *e = s->e;
-	struct value at = eval_constant(0);
+	struct value at = eval_constant(e, 0);
 	if (op->mem.segment == ZYDIS_REGISTER_FS || op->mem.segment == ZYDIS_REGISTER_GS)
 		return eval_fresh(e, UINT64_MAX);
 	if (op->mem.base == ZYDIS_REGISTER_RIP)
-		at = eval_constant(s->next);
+		at = eval_constant(e, s->next);
 	else if (op->mem.base != ZYDIS_REGISTER_NONE)
 		at = read_register(e, op->mem.base);
 	if (op->mem.disp.has_displacement)
 		at = eval_plus(e, at, op->mem.disp.value);
 	if (op->mem.index != ZYDIS_REGISTER_NONE) {
 		struct value index = read_register(e, op->mem.index);
+		if (at.kind == VALUE_CONST)
+			index = eval_index(e, index);
 		unsigned shift = op->mem.scale > 1 ? (unsigned)__builtin_ctz(op->mem.scale) : 0;
 		at = eval_sum(e, at, eval_shift_left(e, index, shift), 64);
 	}
@@ -66,7 +68,7 @@ static struct value read_operand(struct step *s, const ZydisDecodedOperand *op, 
 	case ZYDIS_OPERAND_TYPE_REGISTER:
 		return read_register(s->e, op->reg.value);
 	case ZYDIS_OPERAND_TYPE_IMMEDIATE:
-		return eval_constant(op->imm.value.u);
+		return eval_constant(s->e, op->imm.value.u);
 	case ZYDIS_OPERAND_TYPE_MEMORY:
 		if (op->size > 64 || op->size < 8)
 			break;
@@ -94,7 +96,8 @@ static void write_operand(struct step *s, const ZydisDecodedOperand *op, struct 
 /* The compare that `cmp` makes, seen from its left or, where only that is a constant, right side. */
 static void compare(struct step *s)
 {
-	struct value left = read_operand(s, &s->ops[0], false), right = read_operand(s, &s->ops[1], false);
+	struct value left = read_operand(s, &s->ops[0], false),
+		     right = read_operand(s, &s->ops[1], false);
 	unsigned width = s->ops[0].size;
 	if (right.kind != VALUE_CONST) {
 		s->e->compared = false;
@@ -142,13 +145,15 @@ static bool same_unknown(struct value a, struct value b)
 static struct value conditional_move(struct step *s)
 {
 	struct eval *e = s->e;
-	struct value dst = read_operand(s, &s->ops[0], false), src = read_operand(s, &s->ops[1], false);
+	struct value dst = read_operand(s, &s->ops[0], false),
+		     src = read_operand(s, &s->ops[1], false);
 	enum eval_condition c = condition_of(s->in.mnemonic);
 	bool above = c == EVAL_ABOVE || c == EVAL_ABOVE_OR_EQUAL;
 	bool below = c == EVAL_BELOW || c == EVAL_BELOW_OR_EQUAL;
 	struct value clamp = above ? src : dst, kept = above ? dst : src;
 	if (!e->compared || !(above || below) || clamp.kind != VALUE_CONST ||
-	    !same_unknown(kept, e->left) || e->right == 0 || e->right > UINT32_MAX / 2 || clamp.constant > e->right + 1)
+	    !same_unknown(kept, e->left) || e->right == 0 || e->right > UINT32_MAX / 2 ||
+	    clamp.constant > e->right + 1)
 		return eval_fresh(e, UINT64_MAX);
 	uint64_t max = c == EVAL_ABOVE || c == EVAL_BELOW_OR_EQUAL ? e->right : e->right - 1;
 	struct value v = eval_fresh(e, UINT64_MAX);
@@ -160,7 +165,8 @@ static struct value conditional_move(struct step *s)
 
 static bool subtract(struct step *s)
 {
-	struct value left = read_operand(s, &s->ops[0], false), right = read_operand(s, &s->ops[1], false);
+	struct value left = read_operand(s, &s->ops[0], false),
+		     right = read_operand(s, &s->ops[1], false);
 	if (right.kind != VALUE_CONST)
 		return false;
 	compare(s);
@@ -170,10 +176,11 @@ static bool subtract(struct step *s)
 
 static bool clear_or_fail(struct step *s)
 {
-	if (s->ops[0].type != ZYDIS_OPERAND_TYPE_REGISTER || s->ops[1].type != ZYDIS_OPERAND_TYPE_REGISTER ||
+	if (s->ops[0].type != ZYDIS_OPERAND_TYPE_REGISTER ||
+	    s->ops[1].type != ZYDIS_OPERAND_TYPE_REGISTER ||
 	    s->ops[0].reg.value != s->ops[1].reg.value)
 		return false;
-	write_operand(s, &s->ops[0], eval_constant(0));
+	write_operand(s, &s->ops[0], eval_constant(s->e, 0));
 	return true;
 }
 
@@ -182,11 +189,13 @@ static bool apply_known(struct step *s)
 {
 	struct eval *e = s->e;
 	const ZydisDecodedOperand *dst = &s->ops[0], *src = &s->ops[1];
-	bool is_signed = s->in.mnemonic == ZYDIS_MNEMONIC_MOVSX || s->in.mnemonic == ZYDIS_MNEMONIC_MOVSXD;
+	bool is_signed = s->in.mnemonic == ZYDIS_MNEMONIC_MOVSX ||
+			 s->in.mnemonic == ZYDIS_MNEMONIC_MOVSXD;
 	struct value v;
 	switch (s->in.mnemonic) {
 	case ZYDIS_MNEMONIC_MOV:
-		if (src->type == ZYDIS_OPERAND_TYPE_REGISTER && register_of(src->reg.value) == INSN_NO_REG)
+		if (src->type == ZYDIS_OPERAND_TYPE_REGISTER &&
+		    register_of(src->reg.value) == INSN_NO_REG)
 			return false;
 		write_operand(s, dst, read_operand(s, src, false));
 		return true;
@@ -205,7 +214,8 @@ static bool apply_known(struct step *s)
 		write_operand(s, dst, memory_address(s, src));
 		return true;
 	case ZYDIS_MNEMONIC_ADD:
-		v = eval_sum(e, read_operand(s, dst, false), read_operand(s, src, false), dst->size);
+		v = eval_sum(e, read_operand(s, dst, false), read_operand(s, src, false),
+			     dst->size);
 		write_operand(s, dst, v);
 		return true;
 	case ZYDIS_MNEMONIC_SUB:
@@ -215,7 +225,8 @@ static bool apply_known(struct step *s)
 	case ZYDIS_MNEMONIC_INC:
 	case ZYDIS_MNEMONIC_DEC:
 		v = read_operand(s, dst, false);
-		write_operand(s, dst, eval_plus(e, v, s->in.mnemonic == ZYDIS_MNEMONIC_INC ? 1 : -1));
+		write_operand(s, dst,
+			      eval_plus(e, v, s->in.mnemonic == ZYDIS_MNEMONIC_INC ? 1 : -1));
 		return true;
 	case ZYDIS_MNEMONIC_AND:
 		if (src->type != ZYDIS_OPERAND_TYPE_IMMEDIATE)
@@ -268,7 +279,8 @@ static bool run_through(struct step *s, const ZydisDecoder *decoder, const struc
 	for (size_t at = 0; at < run->size; at += insn.length) {
 		isa_x86_64.decode(run->code + at, run->size - at, run->address + at, &insn);
 		if (insn.kind == INSN_BAD || insn.length == 0 ||
-		    !ZYAN_SUCCESS(ZydisDecoderDecodeFull(decoder, run->code + at, run->size - at, &s->in, s->ops)))
+		    !ZYAN_SUCCESS(ZydisDecoderDecodeFull(decoder, run->code + at, run->size - at,
+							 &s->in, s->ops)))
 			return false;
 		s->next = run->address + at + insn.length;
 		bool last = at + insn.length >= run->size;
@@ -292,11 +304,13 @@ bool x86_find_jump_table(const struct code_run *runs, size_t count, struct jump_
 	struct step s = {.e = &e};
 	struct value target = {.kind = VALUE_UNKNOWN};
 	ZydisDecoder decoder;
-	if (!count || !ZYAN_SUCCESS(ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64)))
+	if (!count || !ZYAN_SUCCESS(ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64,
+						     ZYDIS_STACK_WIDTH_64)))
 		return false;
 	eval_init(&e, &isa_x86_64);
 	for (size_t i = 0; i < count; i++)
-		if (!run_through(&s, &decoder, &runs[i], i + 1 < count ? &runs[i + 1] : NULL, &target))
+		if (!run_through(&s, &decoder, &runs[i], i + 1 < count ? &runs[i + 1] : NULL,
+				 &target))
 			return false;
 	return eval_table(&e, target, out);
 }

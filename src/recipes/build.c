@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/parallel.h"
 #include "flow/frame.h"
 #include "image/image.h"
 #include "image/symbols.h"
@@ -55,21 +56,40 @@ static void take_run(void *context, enum correction why, uint64_t start, uint64_
 		rows_add(c->out, start, end, rule);
 }
 
+struct reader {
+	struct analysis analysis;
+	const struct rows *cfi;
+	struct rows *corrections, *rest;
+};
+
+/* The two things that are read off an analysis; each writes to rows of its own. */
+static void read_off(void *context, size_t index)
+{
+	struct reader *r = context;
+	if (index == 0) {
+		struct corrector c = {.analysis = &r->analysis, .out = r->corrections};
+		corrections_each(&r->analysis, r->cfi, take_run, &c);
+	} else {
+		analysis_rows(&r->analysis, r->rest);
+		if (r->cfi)
+			rows_finish(r->rest);
+	}
+}
+
 static struct err *add_analysis(struct image *image, const struct rows *cfi, struct rows *corrections,
 				struct rows *rest)
 {
+	struct reader reader = {.cfi = cfi, .corrections = corrections, .rest = rest};
 	struct symbols *symbols = NULL;
-	struct analysis analysis;
 	struct err *e = symbols_read(image, NULL, &symbols);
 	if (!e)
-		e = analysis_run(image, symbols, &analysis);
+		e = analysis_run(image, symbols, &reader.analysis);
 	if (!e) {
-		if (cfi) {
-			struct corrector c = {.analysis = &analysis, .out = corrections};
-			corrections_each(&analysis, cfi, take_run, &c);
-		}
-		analysis_rows(&analysis, rest);
-		analysis_free(&analysis);
+		if (cfi)
+			parallel_for(2, read_off, &reader);
+		else
+			read_off(&reader, 1);
+		analysis_free(&reader.analysis);
 	}
 	symbols_free(symbols);
 	return e;
@@ -103,7 +123,6 @@ static struct err *auto_rows(struct image *image, struct image *debug, struct ro
 	if (!e)
 		e = add_analysis(image, &cfi, rows, &rest);
 	if (!e) {
-		rows_finish(&rest);
 		append_rows(rows, &cfi);
 		append_rows(rows, &rest);
 	}
@@ -168,7 +187,7 @@ struct err *recipes_pack(const struct rows *rows, uint16_t machine, enum recipes
 {
 	uint64_t start = rows->count ? rows->rows[0].address & ~(uint64_t)(TABLE_PAGE - 1) : 0;
 	uint64_t end = rows->count ? rows->rows[rows->count - 1].address : 0;
-	uint64_t pages = (end - start + TABLE_PAGE - 1) / TABLE_PAGE;
+	uint64_t pages = (end - start) / TABLE_PAGE + !!((end - start) % TABLE_PAGE);
 	if (pages > MAX_PAGES || rows->rule_count > TABLE_RULE_MASK)
 		return err_new("its code spans %llu MiB: too much for an unwind table",
 			       (unsigned long long)(pages >> (20 - TABLE_PAGE_BITS)));

@@ -9,6 +9,30 @@
 
 typedef bool (*step_read)(void *context, uint64_t address, uint64_t *out);
 
+/* walk_begin() */
+static inline __attribute__((always_inline)) void
+step_begin(struct walk *w, const struct unwind_cpu *cpu, const uint64_t *registers, uint64_t pc)
+{
+	*w = (struct walk){
+		.cpu = cpu,
+		.pc = pc & cpu->address_bits,
+		.sp = registers[cpu->sp],
+		.fp = registers[cpu->fp],
+		.extra = registers[cpu->extra],
+		.registers = registers,
+		.exact = true,
+	};
+}
+
+/* walk_find_module(), which is quick where the frame before was in the same one (`last`; never NULL). */
+static inline __attribute__((always_inline)) const struct walk_module *
+step_find_module(const struct walk_space *space, const struct walk_module *last, uint64_t address)
+{
+	if (address - last->start < last->end - last->start)
+		return last;
+	return walk_find_module(space, address);
+}
+
 static inline __attribute__((always_inline)) bool step_register(const struct walk *w, unsigned reg, step_read read,
 								 void *context, uint64_t *out)
 {
@@ -128,15 +152,14 @@ step_frame(struct walk *w, const struct recipe *r, step_read read, void *context
 	return WALK_ON;
 }
 
+/* From a frame whose recipe is known. */
 static inline __attribute__((always_inline)) enum walk_end
-step_inline(struct walk *w, const struct walk_module *module, step_read read, void *context)
+step_recipe(struct walk *w, const struct recipe *r, step_read read, void *context)
 {
-	const struct recipe *r = table_find(&module->table, w->pc - !w->exact - module->bias);
 	w->recipe = r;
-	switch (r->cfa) {
-	case RECIPE_REG:
-	case RECIPE_DEREF:
+	if (__builtin_expect(r->cfa == RECIPE_REG || r->cfa == RECIPE_DEREF, 1))
 		return step_frame(w, r, read, context);
+	switch (r->cfa) {
 	case RECIPE_ROOT:
 		return WALK_COMPLETE;
 	case RECIPE_SIGNAL:
@@ -146,4 +169,40 @@ step_inline(struct walk *w, const struct walk_module *module, step_read read, vo
 	default:
 		return WALK_NO_RECIPE;
 	}
+}
+
+static inline __attribute__((always_inline)) enum walk_end
+step_inline(struct walk *w, const struct walk_module *module, step_read read, void *context)
+{
+	return step_recipe(w, table_find(&module->table, w->pc - !w->exact - module->bias), read,
+			   context);
+}
+
+/*
+ * The recipes of places seen before. Stacks repeat themselves: a walker that keeps one of these
+ * (zeroed at first, one per thread, zeroed again when a module goes away) rarely looks up anything.
+ */
+#define STEP_CACHE_BITS 10
+
+struct step_cache {
+	struct {
+		uint64_t address;
+		const struct recipe *recipe;
+	} slots[1 << STEP_CACHE_BITS];
+};
+
+static inline __attribute__((always_inline)) enum walk_end
+step_cached(struct walk *w, const struct walk_space *space, struct step_cache *cache, step_read read,
+	    void *context)
+{
+	uint64_t address = w->pc - !w->exact;
+	size_t i = (address * 0x9e3779b97f4a7c15u) >> (64 - STEP_CACHE_BITS);
+	if (__builtin_expect(cache->slots[i].address != address, 0)) {
+		const struct walk_module *module = walk_find_module(space, address);
+		if (!module)
+			return WALK_NO_MODULE;
+		cache->slots[i].recipe = table_find(&module->table, address - module->bias);
+		cache->slots[i].address = address;
+	}
+	return step_recipe(w, cache->slots[i].recipe, read, context);
 }

@@ -5,15 +5,7 @@
 
 void walk_begin(struct walk *w, const struct unwind_cpu *cpu, const uint64_t *registers, uint64_t pc)
 {
-	*w = (struct walk){
-		.cpu = cpu,
-		.pc = pc & cpu->address_bits,
-		.sp = registers[cpu->sp],
-		.fp = registers[cpu->fp],
-		.extra = registers[cpu->extra],
-		.registers = registers,
-		.exact = true,
-	};
+	step_begin(w, cpu, registers, pc);
 }
 
 const struct walk_module *walk_find_module(const struct walk_space *space, uint64_t address)

@@ -19,10 +19,17 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* Every byte that is handed out must be there: the sanitizer looks at the two ends. */
-static unsigned touch(const uint8_t *bytes, size_t size)
+static void touch(const uint8_t *bytes, size_t size)
 {
+	volatile uint8_t first, last;
+
 	assert(bytes || !size);
-	return size ? bytes[0] + bytes[size - 1] : 0;
+	if (!size)
+		return;
+	first = bytes[0];
+	last = bytes[size - 1];
+	(void)first;
+	(void)last;
 }
 
 static void read_contents(struct image *image)
@@ -30,21 +37,20 @@ static void read_contents(struct image *image)
 	const struct image_segment *segments;
 	const struct image_section *sections;
 	size_t count = image_segments(image, &segments), size;
-	volatile unsigned sum = 0;
 	const uint8_t *bytes;
 	char hex[2 * BUILD_ID_MAX + 1];
 
 	for (size_t i = 0; i < count; i++) {
 		assert(segments[i].address + segments[i].size >= segments[i].address);
 		bytes = image_bytes_at(image, segments[i].address, &size);
-		sum += touch(bytes, size);
+		touch(bytes, size);
 		bytes = image_bytes_at(image, segments[i].address + segments[i].size / 2, &size);
-		sum += touch(bytes, size);
+		touch(bytes, size);
 	}
 	count = image_sections(image, &sections);
 	for (size_t i = 0; i < count; i++) {
 		bytes = image_section_bytes(image, &sections[i], &size);
-		sum += touch(bytes, size);
+		touch(bytes, size);
 		image_section(image, sections[i].name);
 	}
 	assert(image_build_id(image, &bytes) <= BUILD_ID_MAX);
@@ -74,7 +80,6 @@ static void read_names(struct image *image)
 	struct symbols *symbols;
 	struct reloc *relocs;
 	size_t count;
-	volatile size_t sum = 0;
 
 	if (!symbols_read_dynamic(image, &symbols)) {
 		check_symbols(symbols);
@@ -82,7 +87,7 @@ static void read_names(struct image *image)
 	}
 	if (!relocs_read(image, &relocs, &count)) {
 		for (size_t i = 0; i < count; i++)
-			sum += relocs[i].symbol ? strlen(relocs[i].symbol) : 0;
+			assert(!relocs[i].symbol || strlen(relocs[i].symbol) < 1u << 20);
 		free(relocs);
 	}
 }

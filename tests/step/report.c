@@ -137,8 +137,8 @@ void report_text(const struct report *r, size_t shown)
 	printf("steps %" PRIu64 "  complete %" PRIu64 " (%.4f%%)  consistent %" PRIu64 " (%.4f%%)\n", r->steps,
 	       r->complete, 100 * (double)r->complete / steps, r->consistent, 100 * (double)r->consistent / steps);
 	printf("windows %" PRIu64 "  signals %" PRIu64 "  unwound %" PRIu64 "  within such %" PRIu64
-	       "  other stack %" PRIu64 "  frames/walk %.1f  deepest %" PRIu64 "  %.0f steps/s\n",
-	       r->windows, r->signals, r->unwound, r->transitions, r->lost, (double)r->frames / steps, r->deepest,
+	       "  other stack %" PRIu64 "  declared roots %" PRIu64 "  frames/walk %.1f  deepest %" PRIu64 "  %.0f steps/s\n",
+	       r->windows, r->signals, r->unwound, r->transitions, r->lost, r->declared, (double)r->frames / steps, r->deepest,
 	       steps / (r->seconds > 0 ? r->seconds : 1));
 	for (size_t i = 0; i < r->group_count && i < shown; i++) {
 		const struct miss_group *g = &r->groups[i];
@@ -193,6 +193,7 @@ void report_json(const struct report *r, struct json *j)
 	json_number(j, "unwound", r->unwound);
 	json_number(j, "transitions", r->transitions);
 	json_number(j, "other_stack", r->lost);
+	json_number(j, "declared_roots", r->declared);
 	json_number(j, "deepest", r->deepest);
 	json_number(j, "frames", r->frames);
 	json_key(j, "seconds");

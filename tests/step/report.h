@@ -28,6 +28,7 @@ struct miss {
 	uint64_t at;          /* the instruction whose recipe it was */
 	uint64_t pc;          /* where the program stood */
 	size_t frame;         /* number of the frame that was left, 0 the innermost */
+	size_t depth;         /* the same from the outermost */
 	enum miss_reason reason;
 	enum walk_end end;
 	uint64_t got, wanted; /* addresses, or SPs */
@@ -44,7 +45,7 @@ struct miss_group {
 };
 
 struct report {
-	uint64_t steps, complete, consistent, transitions, signals, unwound, lost, windows, frames;
+	uint64_t steps, complete, consistent, transitions, signals, unwound, lost, declared, windows, frames;
 	uint64_t deepest;
 	double seconds;
 	struct miss_group *groups;

@@ -27,7 +27,7 @@
 #define PAGE 4096u
 #define PAGES 64u
 #define INSNS (1u << 16)
-#define PENDING 64u
+#define PENDING 8192u
 #define FRAMES_MAX (1u << 16)
 
 struct options {
@@ -54,7 +54,7 @@ struct run {
 	struct page *pages; /* of the stack, as read in this step */
 	size_t page_count;
 	struct insn *insns; /* decoded, by address */
-	struct miss pending[PENDING]; /* since the last call or return */
+	struct miss *pending; /* whose frame still lives */
 	size_t pending_count;
 	uint64_t random;
 };
@@ -111,29 +111,40 @@ static void refresh(struct run *r)
 	err_free(e);
 }
 
-/* Differences */
+/* Differences. They wait until the frame whose recipe led astray has returned. */
 
-static void commit(struct run *r)
+static void commit(struct run *r, size_t depth)
 {
-	for (size_t i = 0; i < r->pending_count; i++)
-		report_add(&r->report, r->target.isa, &r->space, &r->pending[i]);
-	r->pending_count = 0;
+	size_t kept = 0;
+	for (size_t i = 0; i < r->pending_count; i++) {
+		if (r->pending[i].depth < depth)
+			r->pending[kept++] = r->pending[i];
+		else
+			report_add(&r->report, r->target.isa, &r->space, &r->pending[i]);
+	}
+	r->pending_count = kept;
 }
 
-/* They were seen inside longjmp or the unwinder, between two stacks: both answers are right. */
-static void forgive(struct run *r)
+/* longjmp, or the unwinder of exceptions, has left for another frame: from when it began to fill
+   in where it would go, its own frame had two callers, and both answers were right. */
+static void forgive(struct run *r, size_t depth)
 {
-	r->report.transitions += r->pending_count;
-	r->report.consistent += r->pending_count;
-	r->pending_count = 0;
+	size_t kept = 0;
+	for (size_t i = 0; i < r->pending_count; i++)
+		if (r->pending[i].depth < depth)
+			r->pending[kept++] = r->pending[i];
+	r->report.transitions += r->pending_count - kept;
+	r->report.consistent += r->pending_count - kept;
+	r->pending_count = kept;
 }
 
 static void add_miss(struct run *r, struct miss miss)
 {
 	if (r->pending_count == PENDING)
-		commit(r);
+		commit(r, 0);
 	miss.step = r->report.steps;
 	miss.pc = r->target.now.pc;
+	miss.depth = r->shadow.count - (miss.frame < r->shadow.count ? miss.frame : r->shadow.count);
 	r->pending[r->pending_count++] = miss;
 }
 
@@ -143,6 +154,15 @@ static void begin_walk(struct run *r, struct walk *w)
 {
 	r->page_count = 0;
 	walk_begin(w, r->target.cpu, r->target.now.registers, r->target.now.pc);
+}
+
+/* The file's own unwind information says that nobody wants to know who called this. */
+static bool is_declared_root(const struct run *r, const struct recipe *recipe, size_t left)
+{
+	bool root = recipe && recipe->cfa == RECIPE_ROOT && recipe->source == RECIPE_FROM_CFI;
+	for (size_t i = 0; i < left; i++)
+		root = root && !r->shadow.entries[i].signal;
+	return root;
 }
 
 /* Compares; false with the first difference in *miss. */
@@ -162,6 +182,11 @@ static bool compare(struct run *r, struct miss *miss)
 			r->report.frames += frame + 1;
 			if (frame + 1 > r->report.deepest)
 				r->report.deepest = frame + 1;
+			return true;
+		}
+		if (end == WALK_COMPLETE && is_declared_root(r, w.recipe, left)) {
+			r->report.declared++;
+			r->report.frames += frame + 1;
 			return true;
 		}
 		if (end != WALK_ON) {
@@ -244,15 +269,18 @@ static void apply(struct run *r, const struct insn *insn, const struct target_st
 	case SHADOW_SAME:
 		break;
 	case SHADOW_MOVED:
-		commit(r);
+		if (r->pending_count && r->shadow.count < had)
+			commit(r, had);
 		r->report.signals += t->delivered && r->shadow.count == had + 2;
 		break;
 	case SHADOW_UNWOUND:
-		forgive(r);
+		forgive(r, had ? had - 1 : 0);
+		commit(r, r->shadow.count + 1);
 		r->report.unwound++;
 		break;
 	case SHADOW_LOST:
-		forgive(r);
+		forgive(r, had);
+		commit(r, 0);
 		r->report.lost++;
 		r->seeded = false;
 		break;
@@ -261,7 +289,7 @@ static void apply(struct run *r, const struct insn *insn, const struct target_st
 					  .reason = MISS_RETURN,
 					  .got = t->now.pc,
 					  .wanted = had ? r->shadow.entries[had - 1].address : 0});
-		commit(r);
+		commit(r, 0);
 		r->seeded = false;
 		break;
 	}
@@ -312,7 +340,7 @@ static void run_windows(struct run *r)
 		r->report.windows++;
 		for (uint64_t i = 0; alive && i < o->steps && !out_of_time; i++)
 			alive = step_once(r);
-		commit(r);
+		commit(r, 0);
 	}
 }
 
@@ -331,10 +359,11 @@ static int run_program(const struct options *o, char **argv)
 	r.random = o->seed;
 	r.pages = calloc(PAGES, sizeof *r.pages);
 	r.insns = calloc(INSNS, sizeof *r.insns);
+	r.pending = calloc(PENDING, sizeof *r.pending);
 	r.target.ops = o->emulator ? &target_gdb : &target_ptrace;
 	r.target.emulator = o->emulator;
 	r.target.root = o->root;
-	struct err *e = r.pages && r.insns ? r.target.ops->start(&r.target, argv) : err_new("out of memory");
+	struct err *e = r.pages && r.insns && r.pending ? r.target.ops->start(&r.target, argv) : err_new("out of memory");
 	if (e) {
 		fprintf(stderr, "step: %s\n", err_text(e));
 		err_free(e);
@@ -357,6 +386,7 @@ static int run_program(const struct options *o, char **argv)
 	free(r.shadow.entries);
 	free(r.pages);
 	free(r.insns);
+	free(r.pending);
 	return 0;
 }
 

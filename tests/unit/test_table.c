@@ -156,8 +156,7 @@ static void header_says_what_it_is(void **state)
 	assert_int_equal(h.mode, RECIPES_CFI);
 	assert_int_equal(h.start, 0x1000);
 	assert_memory_equal(h.key, key, sizeof(key));
-	assert_true(h.checksum ==
-		    table_checksum((char *)p.bytes + sizeof(h), p.size - sizeof(h)));
+	assert_true(h.checksum == table_checksum((char *)p.bytes + sizeof(h), p.size - sizeof(h)));
 	free(p.bytes);
 	rows_free(&rows);
 }

@@ -179,14 +179,16 @@ static void test_finds(void **state)
 		struct jump_table t;
 		bool found = tables_find(&code, find_jump(x), &t);
 		if (found != x->found ||
-		    (found && (t.table != x->expected.table || t.base != x->expected.base ||
-			       t.count != x->expected.count || t.exact != x->expected.exact ||
-			       t.entry_size != x->expected.entry_size || t.shift != x->expected.shift ||
-			       t.is_signed != x->expected.is_signed)))
-			fail_msg("%s, %s: found %d, table %lx, base %lx, %lu entries (exact %d) of %u, shift %u, signed %d",
-				 x->isa->name, x->name, found, (unsigned long)t.table,
-				 (unsigned long)t.base, (unsigned long)t.count, t.exact, t.entry_size,
-				 t.shift, t.is_signed);
+		    (found &&
+		     (t.table != x->expected.table || t.base != x->expected.base ||
+		      t.count != x->expected.count || t.exact != x->expected.exact ||
+		      t.entry_size != x->expected.entry_size || t.shift != x->expected.shift ||
+		      t.is_signed != x->expected.is_signed)))
+			fail_msg(
+				"%s, %s: found %d, table %lx, base %lx, %lu entries (exact %d) of %u, shift %u, signed %d",
+				x->isa->name, x->name, found, (unsigned long)t.table,
+				(unsigned long)t.base, (unsigned long)t.count, t.exact,
+				t.entry_size, t.shift, t.is_signed);
 	}
 }
 
@@ -227,11 +229,19 @@ static void test_reads(void **state)
 {
 	(void)state;
 	static const uint8_t bytes[] = {0, 4, 4, 0xff, 2};
-	static const uint8_t words[] = {0x00, 0xf0, 0xff, 0xff, 0x01, 0xf0, 0xff, 0xff, 0x10, 0xf0, 0xff, 0xff};
-	static const uint8_t addresses[] = {0x10, 0x10, 0, 0, 0, 0, 0, 0, 0x20, 0x10, 0, 0, 0, 0, 0, 0};
+	static const uint8_t words[] = {0x00, 0xf0, 0xff, 0xff, 0x01, 0xf0,
+					0xff, 0xff, 0x10, 0xf0, 0xff, 0xff};
+	static const uint8_t addresses[] = {0x10, 0x10, 0, 0, 0, 0, 0, 0,
+					    0x20, 0x10, 0, 0, 0, 0, 0, 0};
 	const struct memory b = {0x2000, bytes, sizeof bytes}, w = {0x2000, words, sizeof words},
 			    a = {0x2000, addresses, sizeof addresses};
-	struct jump_table t = {.table = 0x2000, .base = 0x1020, .count = 5, .entry_size = 1, .shift = 2, .is_signed = true, .exact = true};
+	struct jump_table t = {.table = 0x2000,
+			       .base = 0x1020,
+			       .count = 5,
+			       .entry_size = 1,
+			       .shift = 2,
+			       .is_signed = true,
+			       .exact = true};
 	uint64_t out[8];
 
 	assert_int_equal(tables_targets(&t, memory_at, &b, 0x1000, 0x1400, 4, out, 8), 4);
@@ -255,7 +265,12 @@ static void test_reads(void **state)
 	t.table = 0x3000;
 	assert_int_equal(tables_targets(&t, memory_at, &b, 0x1000, 0x1800, 4, out, 8), 0);
 
-	t = (struct jump_table){.table = 0x2000, .base = 0x2000, .count = 3, .entry_size = 4, .is_signed = true, .exact = true};
+	t = (struct jump_table){.table = 0x2000,
+				.base = 0x2000,
+				.count = 3,
+				.entry_size = 4,
+				.is_signed = true,
+				.exact = true};
 	assert_int_equal(tables_targets(&t, memory_at, &w, 0x1000, 0x1400, 1, out, 8), 3);
 	assert_int_equal(out[0], 0x1000);
 	assert_int_equal(out[1], 0x1001);
@@ -289,7 +304,12 @@ static void test_limits(void **state)
 	t.count = 256;
 	t.exact = true;
 	tables_limit(&t, starts, 5);
-	assert_int_equal(t.count, 256);
+	assert_int_equal(t.count, 4);
+	assert_false(t.exact);
+	t.exact = true;
+	tables_limit(&t, starts, 5);
+	assert_int_equal(t.count, 4);
+	assert_true(t.exact);
 	t = (struct jump_table){.table = 0x3000, .entry_size = 4};
 	tables_limit(&t, starts, 5);
 	assert_int_equal(t.count, 0);

@@ -167,7 +167,12 @@ static void go_jump(struct region *r, const struct insn *insn, uint32_t state)
 	bool here = region_has(r, to) && to % r->isa->insn_min == 0;
 	if (here && (*region_slot(r, to, r->isa->insn_min) & SLOT_START))
 		return;
-	if (frame_is_entry(r->isa, &r->states[state]) &&
+	bool entry = frame_is_entry(r->isa, &r->states[state]);
+	if (!entry && here && to % r->isa->procedure_align == 0 && region_opens_frame(r, to)) {
+		region_start(r, to); /* no procedure sets up a second frame: it is the state that is wrong */
+		return;
+	}
+	if (entry &&
 	    region_grow(r, &r->tails, &r->tail_capacity, r->tail_count, sizeof *r->tails))
 		r->tails[r->tail_count++] = (struct region_jump){insn->address, to};
 	if (here)

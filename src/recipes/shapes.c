@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "image/image.h"
+#include "isa/insn.h"
 #include "recipes/rows.h"
 
 struct shape {
@@ -39,6 +40,90 @@ static void add_shape(const struct shape *shape, const uint8_t *code, size_t siz
 	}
 }
 
+/*
+ * glibc's lazy binding on aarch64. The PLT has pushed x16 and x30 before it jumps here, of which
+ * the unwind information does not know: it says that the caller's SP is 16 bytes too low.
+ */
+static const struct {
+	uint32_t first[2], last[3];
+	int32_t pushed;
+} resolver = {
+	.first = {0xa9b327e8, 0xa9011fe6},            /* stp x8,x9,[sp,#-208]!; stp x6,x7,[sp,#16] */
+	.last = {0xa8cd27e8, 0xa8c17bf1, 0xd61f0200}, /* ldp x8,x9,[sp],#208; ldp x17,x30,[sp],#16; br x16 */
+	.pushed = 208,
+};
+
+#define RESOLVER_MAX 256 /* bytes */
+
+/* `size`: bytes up to the caller's SP; 0: all is popped. */
+static void add_lazy_frame(struct rows *rows, uint64_t start, uint64_t end, int32_t size)
+{
+	const struct recipe recipe = {
+		.cfa = RECIPE_REG,
+		.cfa_reg = isa_aarch64.sp,
+		.cfa_offset = size,
+		.ra = size ? RECIPE_AT_CFA : RECIPE_SAME,
+		.ra_offset = size ? -8 : 0,
+		.source = RECIPE_FROM_SHAPE,
+	};
+	rows_add(rows, start, end, rows_rule(rows, &recipe));
+}
+
+static void add_resolver(const uint8_t *code, size_t size, uint64_t address, struct rows *rows)
+{
+	for (size_t at = 4; size >= 12 && at <= size - 12; at += 4) {
+		if (memcmp(code + at, resolver.first, sizeof resolver.first))
+			continue;
+		for (size_t end = at; end <= size - 12 && end - at < RESOLVER_MAX; end += 4) {
+			if (memcmp(code + end, resolver.last, sizeof resolver.last))
+				continue;
+			add_lazy_frame(rows, address + at - 4, address + at + 4, 16); /* with nop or bti */
+			add_lazy_frame(rows, address + at + 4, address + end + 4, resolver.pushed + 16);
+			add_lazy_frame(rows, address + end + 4, address + end + 8, 16);
+			add_lazy_frame(rows, address + end + 8, address + end + 12, 0);
+			return;
+		}
+	}
+}
+
+#define START_MAX 256 /* bytes */
+
+/* The dynamic linker's entry, to which the kernel jumps: it calls with SP as the argument, and
+   ends in a jump to the program. */
+static void add_start(struct image *image, struct rows *rows)
+{
+	const struct recipe recipe = {.cfa = RECIPE_ROOT, .source = RECIPE_FROM_SHAPE};
+	const struct isa *isa = isa_for_machine(image_machine(image));
+	uint64_t start = image_entry(image), address = start;
+	size_t size;
+	const uint8_t *code = isa && start ? image_bytes_at(image, start, &size) : NULL;
+	bool takes_sp = false, calls = false;
+	while (code && size && address - start < START_MAX) {
+		struct insn insn;
+		isa->decode(code, size, address, &insn);
+		if (insn.kind == INSN_BAD || insn.length > size)
+			return;
+		if (!calls && insn.kind != INSN_NOP) {
+			const struct effect *e = &insn.effects[0];
+			bool takes = insn.effect_count == 1 && e->op == EFFECT_MOVE && e->src == isa->sp && !e->imm &&
+				     e->dst != isa->fp && e->dst != isa->sp;
+			calls = takes_sp && insn.kind == INSN_CALL;
+			if (!calls && (takes_sp || !takes))
+				return;
+			takes_sp = takes;
+		}
+		address += insn.length;
+		code += insn.length;
+		size -= insn.length;
+		if (insn.kind == INSN_JUMP_INDIRECT) {
+			rows_add(rows, start, address, rows_rule(rows, &recipe));
+			return;
+		}
+		if (insn.kind == INSN_RETURN || insn.kind == INSN_JUMP || insn.kind == INSN_TRAP)
+			return;
+	}
+}
+
 void shapes_add(struct image *image, struct rows *rows)
 {
 	const struct image_segment *segments;
@@ -52,5 +137,8 @@ void shapes_add(struct image *image, struct rows *rows)
 		for (size_t k = 0; code && k < sizeof shapes / sizeof *shapes; k++)
 			if (shapes[k].machine == image_machine(image))
 				add_shape(&shapes[k], code, size, segments[i].address, rows);
+		if (code && image_machine(image) == EM_AARCH64)
+			add_resolver(code, size, segments[i].address, rows);
 	}
+	add_start(image, rows);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /* Recipes of code that is known by its shape: the trampolines to which signal
-   handlers return (`rt_sigreturn` with nothing else around it). */
+   handlers return (`rt_sigreturn` with nothing else around it), the dynamic
+   linker's entry and its lazy binding. */
 struct image;
 struct rows;
 

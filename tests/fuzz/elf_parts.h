@@ -12,6 +12,8 @@
 #include "image/image.h"
 
 #define ELF_CODE 0x1000u
+#define ELF_ROOM_START 0x100u /* of code that is only spoken of */
+#define ELF_ROOM 0x2000u
 #define ELF_PARTS_MAX 16
 
 static inline Elf64_Ehdr elf_header(uint16_t machine)
@@ -96,14 +98,17 @@ struct elf_part {
 	size_t size;
 };
 
-/* A file with these sections, none of them in memory. */
+/* A file with these sections, none of them in memory, and room for code at ELF_ROOM_START. */
 static inline struct image *elf_sections(uint16_t machine, const struct elf_part *parts,
 					 size_t count)
 {
 	Elf64_Ehdr header = elf_header(machine);
+	Elf64_Phdr segment = {
+		.p_type = PT_LOAD, .p_flags = PF_R | PF_X, .p_vaddr = ELF_ROOM_START, .p_memsz = ELF_ROOM};
 	Elf64_Shdr sections[ELF_PARTS_MAX + 2] = {0};
 	char names[512] = "";
-	size_t name = 1, at = sizeof(header), total = sizeof(header) + sizeof(sections);
+	size_t name = 1, at = sizeof(header) + sizeof(segment);
+	size_t total = at + sizeof(names) + sizeof(sections);
 	uint8_t *bytes;
 	struct image *image = NULL;
 	struct err *e;
@@ -111,7 +116,7 @@ static inline struct image *elf_sections(uint16_t machine, const struct elf_part
 	assert(count <= ELF_PARTS_MAX);
 	for (size_t i = 0; i < count; i++)
 		total += parts[i].size;
-	bytes = calloc(1, total + sizeof(names));
+	bytes = calloc(1, total);
 	assert(bytes);
 	for (size_t i = 0; i < count; i++) {
 		sections[i + 1] = (Elf64_Shdr){
@@ -130,12 +135,15 @@ static inline struct image *elf_sections(uint16_t machine, const struct elf_part
 		.sh_type = SHT_STRTAB, .sh_offset = at, .sh_size = sizeof(names)};
 	memcpy(bytes + at, names, sizeof(names));
 	at += sizeof(names);
+	header.e_phoff = sizeof(header);
+	header.e_phnum = 1;
 	header.e_shoff = at;
 	header.e_shnum = (Elf64_Half)(count + 2);
 	header.e_shstrndx = (Elf64_Half)(count + 1);
 	memcpy(bytes, &header, sizeof(header));
+	memcpy(bytes + sizeof(header), &segment, sizeof(segment));
 	memcpy(bytes + at, sections, (count + 2) * sizeof(sections[0]));
-	e = image_open_memory(bytes, at + (count + 2) * sizeof(sections[0]), "parts", &image);
+	e = image_open_memory(bytes, total, "parts", &image);
 	assert(!e);
 	free(bytes);
 	return image;

@@ -15,7 +15,6 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* tools that make seeds rely on this order */
 static const char *const names[] = {
 	".debug_info",        ".debug_abbrev", ".debug_line",   ".debug_line_str", ".debug_str",
 	".debug_str_offsets", ".debug_addr",   ".debug_ranges", ".debug_rnglists",
@@ -62,9 +61,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (e) {
 		err_free(e);
 	} else {
-		for (uint64_t address = 0; address < 0x3000; address += 61)
-			ask(source, address);
-		for (uint64_t address = 0x400000; address < 0x403000; address += 61)
+		for (uint64_t address = 0; address < ELF_ROOM_START + ELF_ROOM; address += 11)
 			ask(source, address);
 		ask(source, UINT64_MAX);
 		source_close(source);

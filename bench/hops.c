@@ -6,22 +6,28 @@
 #include "hops.h"
 
 /* The words are used after the calls: no tail call, and no frame like another's. */
-#define HOP(n)                                                                               \
+#define HOP(n)                                                                                \
 	static __attribute__((noinline)) void hop_##n(const struct hops *hops, unsigned left) \
-	{                                                                                    \
-		volatile unsigned words[2 * (n) + 1];                                        \
-		words[left % (2 * (n) + 1)] = left;                                          \
-		if (!left)                                                                   \
-			hops->end(hops->context);                                            \
-		else if (left % 3)                                                           \
-			hops->next(left)(hops, left - 1);                                    \
-		else                                                                         \
-			hops->next(left + 1)(hops, left - 1);                                \
-		(void)words[0];                                                              \
+	{                                                                                     \
+		volatile unsigned words[2 * (n) + 1];                                         \
+		words[left % (2 * (n) + 1)] = left;                                           \
+		if (!left)                                                                    \
+			hops->end(hops->context);                                             \
+		else if (left % 3)                                                            \
+			hops->next(left)(hops, left - 1);                                     \
+		else                                                                          \
+			hops->next(left + 1)(hops, left - 1);                                 \
+		(void)words[0];                                                               \
 	}
 
-#define HOPS_OF(H) H(1) H(2) H(3) H(4) H(5) H(6) H(7) H(8) H(9) H(10) H(11) H(12) H(13) H(14) H(15) H(16) \
-	H(17) H(18) H(19) H(20) H(21) H(22) H(23) H(24) H(25) H(26) H(27) H(28) H(29) H(30) H(31) H(32)
+#define HOPS_8(H, a, b, c, d, e, f, g, h) H(a) H(b) H(c) H(d) H(e) H(f) H(g) H(h)
+/* clang-format off */
+#define HOPS_OF(H)                             \
+	HOPS_8(H, 1, 2, 3, 4, 5, 6, 7, 8)      \
+	HOPS_8(H, 9, 10, 11, 12, 13, 14, 15, 16) \
+	HOPS_8(H, 17, 18, 19, 20, 21, 22, 23, 24) \
+	HOPS_8(H, 25, 26, 27, 28, 29, 30, 31, 32)
+/* clang-format on */
 HOPS_OF(HOP)
 
 #define NAME(n) hop_##n,

@@ -23,14 +23,11 @@
 uintptr_t stack_top;
 
 static const struct method *const all_methods[] = {
-	&method_culprit,
-	&method_culprit_tables,
+	&method_culprit,  &method_culprit_tables,
 #ifdef HAVE_LIBUNWIND
-	&method_unw_step,
-	&method_unw_backtrace,
+	&method_unw_step, &method_unw_backtrace,
 #endif
-	&method_elfutils,
-	&method_glibc,
+	&method_elfutils, &method_glibc,
 };
 #define METHODS (sizeof(all_methods) / sizeof(*all_methods))
 
@@ -95,7 +92,8 @@ static void check_same(const char *shape, const struct trial *trials, uintptr_t 
 
 		if (count && n == count && same_frames(mine, other, n))
 			continue;
-		fprintf(stderr, "%s: %s and %s differ\n", shape, methods[0]->name, methods[i]->name);
+		fprintf(stderr, "%s: %s and %s differ\n", shape, methods[0]->name,
+			methods[i]->name);
 		dump(&trials[0], methods[0]->name);
 		dump(&trials[i], methods[i]->name);
 		exit(1);
@@ -115,8 +113,8 @@ static void run_round(const char *shape, struct trial *trials, bool print)
 		if (print) {
 			double frames = (double)t->count * t->repeat;
 
-			printf("%s %s %zu %.2f %.2f\n", shape, methods[i]->name, t->count, cpu / frames,
-			       wall / frames);
+			printf("%s %s %zu %.2f %.2f\n", shape, methods[i]->name, t->count,
+			       cpu / frames, wall / frames);
 		} else {
 			double factor = ROUND_NS / (cpu > 100 ? cpu / t->repeat : 100);
 
@@ -134,7 +132,8 @@ static __attribute__((noinline)) void measure(void *context)
 	for (size_t i = 0; i < method_count; i++)
 		trials[i].repeat = 2;
 	run_round(shape, trials, false); /* warms up */
-	check_same(shape, trials, (uintptr_t)__builtin_extract_return_addr(__builtin_return_address(0)));
+	check_same(shape, trials,
+		   (uintptr_t)__builtin_extract_return_addr(__builtin_return_address(0)));
 	run_round(shape, trials, false);
 	for (int r = 0; r < rounds; r++)
 		run_round(shape, trials, true);

@@ -101,9 +101,14 @@ static bool probe_way(const struct region *r, struct way *ways, size_t *way_coun
 			out->end = PROBE_RETURNS;
 			out->state = w.state;
 			return true;
+		case INSN_JUMP_INDIRECT:
+			if (!insn.target || w.state.sp.kind != FRAME_CFA || w.state.sp.offset < 0)
+				return false;
+			out->end = PROBE_RETURNS; /* a tail call through a word of memory */
+			out->state = w.state;
+			return true;
 		case INSN_BAD:
 		case INSN_TRAP:
-		case INSN_JUMP_INDIRECT:
 			return false;
 		case INSN_BRANCH:
 			if (*way_count < PROBE_WAYS && *head_count < PROBE_WAYS &&
@@ -277,13 +282,26 @@ static void seed_guess(struct region *r, uint64_t at, const struct frame_state *
 	region_push(r, at, region_intern(r, &s), false);
 }
 
+/* Is the first thing here a push, where a procedure may begin? */
+static bool pushes(const struct region *r, uint64_t at)
+{
+	struct insn insn;
+	bool stores = false, moves = false;
+	r->isa->decode(r->bytes + (at - r->start), r->limit - at, at, &insn);
+	for (unsigned i = 0; i < insn.effect_count; i++) {
+		stores |= insn.effects[i].op == EFFECT_STORE;
+		moves |= insn.effects[i].op == EFFECT_MOVE && insn.effects[i].dst == r->isa->sp && insn.effects[i].imm < 0;
+	}
+	return at % r->isa->procedure_align == 0 && stores && moves;
+}
+
 /* `at` is the first instruction of a gap, `padded`: padding stands before it. `before` is the
    state with which control would come here from the code before, 0 where it cannot. */
 static void fill_at(struct region *r, uint64_t at, bool padded, uint32_t before)
 {
 	struct frame_state inferred;
 	struct probe p;
-	bool prologue = region_opens_frame(r, at);
+	bool prologue = region_opens_frame(r, at) || (padded && pushes(r, at));
 	bool known = false;
 	probe(r, at, &p);
 	if (p.end == PROBE_RETURNS)

@@ -168,7 +168,8 @@ static void go_jump(struct region *r, const struct insn *insn, uint32_t state)
 	if (here && (*region_slot(r, to, r->isa->insn_min) & SLOT_START))
 		return;
 	bool entry = frame_is_entry(r->isa, &r->states[state]);
-	if (!entry && here && to % r->isa->procedure_align == 0 && region_opens_frame(r, to)) {
+	bool doubtful = r->states[state].guessed || r->isa->link != INSN_NO_REG; /* pushes may be arguments */
+	if (!entry && doubtful && here && to % r->isa->procedure_align == 0 && region_opens_frame(r, to)) {
 		region_start(r, to); /* no procedure sets up a second frame: it is the state that is wrong */
 		return;
 	}
@@ -227,7 +228,8 @@ static bool after_call(struct region *r, const struct insn *insn, uint32_t state
 		go_landing(r, insn, state);
 	if (next >= r->limit)
 		return false;
-	if ((insn->kind == INSN_CALL && !procedure_returns(r->returns, insn->target)) || looks_like_end(r, next)) {
+	uint64_t callee = call_target(r->returns, insn);
+	if ((callee && !procedure_returns(r->returns, callee)) || looks_like_end(r, next)) {
 		note(r, &r->doubts, &r->doubt_count, &r->doubt_capacity, next, state);
 		return false;
 	}

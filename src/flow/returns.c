@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "flow/trace.h"
 #include "isa/insn.h"
 
 #define KNOWN_SLOTS (1u << 16)
@@ -65,6 +66,29 @@ static bool begins_another(const struct returns *r, const struct insn *call, con
 	       r->isa->is_prologue(code + call->length, size - call->length);
 }
 
+uint64_t call_target(const struct returns *r, const struct insn *call)
+{
+	size_t low = 0, high = r->slot_count;
+	if (call->kind == INSN_CALL || !call->target)
+		return call->target;
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+		if (r->slots[middle].address < call->target)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < r->slot_count && r->slots[low].address == call->target ? r->slots[low].procedure : 0;
+}
+
+static bool call_returns(const struct returns *r, const struct insn *call, unsigned depth, unsigned *total)
+{
+	uint64_t target = call_target(r, call);
+	if (!target)
+		return true;
+	return target != TRACE_NO_RETURN && !listed(r, target) && (!depth || look_from(r, target, depth - 1, total));
+}
+
 /* Follows one way to its end. True: it returns, or may. */
 static bool look_way(const struct returns *r, struct look *look, uint64_t at, unsigned depth)
 {
@@ -89,13 +113,8 @@ static bool look_way(const struct returns *r, struct look *look, uint64_t at, un
 				return true;
 			break;
 		case INSN_CALL:
-			if (listed(r, insn.target) || (depth && !look_from(r, insn.target, depth - 1, look->total)))
-				return false;
-			if (begins_another(r, &insn, code, size))
-				return false;
-			break;
 		case INSN_CALL_INDIRECT:
-			if (begins_another(r, &insn, code, size))
+			if (!call_returns(r, &insn, depth, look->total) || begins_another(r, &insn, code, size))
 				return false;
 			break;
 		default:
@@ -128,5 +147,5 @@ static bool look_from(const struct returns *r, uint64_t entry, unsigned depth, u
 bool procedure_returns(const struct returns *r, uint64_t entry)
 {
 	unsigned total = LOOK_TOTAL;
-	return !listed(r, entry) && look_from(r, entry, LOOK_DEPTH, &total);
+	return entry != TRACE_NO_RETURN && !listed(r, entry) && look_from(r, entry, LOOK_DEPTH, &total);
 }

@@ -9,7 +9,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct insn;
 struct isa;
+struct trace_slot;
 
 struct returns {
 	const struct isa *isa;
@@ -17,10 +19,16 @@ struct returns {
 	const void *context;
 	const uint64_t *noreturn; /* sorted: known not to return */
 	size_t noreturn_count;
+	const struct trace_slot *slots; /* sorted: words that hold the address of a procedure */
+	size_t slot_count;
 	uint64_t *known; /* what was found before: shared by all threads, lossy */
 };
 
 bool returns_init(struct returns *returns); /* after the other fields were set; false: no memory */
 void returns_free(struct returns *returns);
+
+/* The procedure that a call goes to: its target, or what the word holds that it goes through; 0 where
+   that is not known. */
+uint64_t call_target(const struct returns *returns, const struct insn *call);
 
 bool procedure_returns(const struct returns *returns, uint64_t entry);

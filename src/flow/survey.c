@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "flow/trace.h"
 #include "image/image.h"
 #include "image/relocs.h"
 #include "image/symbols.h"
@@ -206,6 +207,21 @@ static bool add_stubs(struct image *image, const struct isa *isa, struct reloc *
 	return true;
 }
 
+/* Relocations are sorted by offset. */
+static bool add_slots(struct image *image, const struct reloc *relocs, size_t count, struct survey *survey)
+{
+	survey->slots = calloc(count ? count : 1, sizeof *survey->slots);
+	for (size_t i = 0; survey->slots && i < count; i++) {
+		uint64_t procedure = relocs[i].value;
+		if (!procedure && relocs[i].symbol && is_noreturn_name(relocs[i].symbol))
+			procedure = TRACE_NO_RETURN;
+		else if (!procedure || !is_code(image, procedure))
+			continue;
+		survey->slots[survey->slot_count++] = (struct trace_slot){relocs[i].offset, procedure};
+	}
+	return survey->slots != NULL;
+}
+
 static int by_address(const void *a, const void *b)
 {
 	const struct survey_stub *x = a, *y = b;
@@ -235,7 +251,7 @@ struct err *survey_take(struct image *image, const struct isa *isa, const struct
 	for (size_t i = 0; i < reloc_count; i++)
 		if (relocs[i].value && is_code(image, relocs[i].value))
 			add(&hints, relocs[i].value);
-	bool good = add_stubs(image, isa, relocs, reloc_count, out);
+	bool good = add_stubs(image, isa, relocs, reloc_count, out) && add_slots(image, relocs, reloc_count, out);
 	if (out->stub_count)
 		qsort(out->stubs, out->stub_count, sizeof *out->stubs, by_address);
 	for (size_t i = 0; i < out->stub_count; i++) {
@@ -262,5 +278,6 @@ void survey_free(struct survey *survey)
 	free(survey->hints);
 	free(survey->noreturn);
 	free(survey->stubs);
+	free(survey->slots);
 	memset(survey, 0, sizeof *survey);
 }

@@ -12,6 +12,7 @@ struct err;
 struct image;
 struct isa;
 struct symbols;
+struct trace_slot;
 
 struct survey_stub { /* a PLT stub */
 	uint64_t address;
@@ -23,6 +24,8 @@ struct survey {
 	size_t entry_count, hint_count, noreturn_count;
 	struct survey_stub *stubs; /* ascending */
 	size_t stub_count;
+	struct trace_slot *slots; /* ascending; of the module's own procedures and those that never return */
+	size_t slot_count;
 };
 
 /* `symbols` may be NULL: only what the dynamic linker needs is used. */

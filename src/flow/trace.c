@@ -257,6 +257,7 @@ struct err *trace_run(struct image *image, const struct isa *isa, const struct t
 	t->returns = (struct returns){
 		.isa = isa, .bytes = code_at, .context = t,
 		.noreturn = input->noreturn, .noreturn_count = input->noreturn_count,
+		.slots = input->slots, .slot_count = input->slot_count,
 	};
 	bool good = returns_init(&t->returns) && add_code(t, image, input);
 	if (good) {

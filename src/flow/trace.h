@@ -21,6 +21,13 @@ struct trace_landing {
 	uint64_t start, end, target;
 };
 
+/* A word of memory that holds the address of a procedure when the program runs. */
+struct trace_slot {
+	uint64_t address;
+	uint64_t procedure; /* TRACE_NO_RETURN: an imported one that never returns */
+};
+#define TRACE_NO_RETURN UINT64_MAX
+
 struct trace_input {
 	const uint64_t *entries; /* procedures for certain: global symbols, the entry point */
 	size_t entry_count;
@@ -28,6 +35,8 @@ struct trace_input {
 	size_t hint_count;
 	const uint64_t *noreturn; /* sorted: procedures and PLT stubs that never return */
 	size_t noreturn_count;
+	const struct trace_slot *slots; /* sorted by address */
+	size_t slot_count;
 	const struct trace_landing *landings; /* sorted by start */
 	size_t landing_count;
 };

@@ -27,7 +27,9 @@
 #include "base/err.h"
 #include "image/internal.h"
 
-#define HEADERS_MAX (UINT64_C(1) << 20)  /* of sections, of segments */
+/* More than any linker writes; what looks at each for each stays quick. */
+#define SECTIONS_MAX (UINT64_C(1) << 16)
+#define SEGMENTS_MAX (UINT64_C(1) << 12)
 #define NAMES_MAX (UINT64_C(256) << 20)  /* bytes of section names */
 #define NOTES_MAX (UINT64_C(1) << 20)    /* bytes searched for a build-id */
 #define NOTES_TRIED 64                   /* program headers of notes looked into */
@@ -198,16 +200,22 @@ static Elf64_Shdr read_section_zero(struct image *image)
 	return zero;
 }
 
-/* How many headers of `entry` bytes at `offset` are really there, of `count` announced. */
+/* How many headers of `entry` bytes at `offset` are really there, of `count` announced; at most
+   `max` are taken. */
 static size_t clip_count(struct image *image, uint64_t offset, uint64_t count, size_t entry,
-			 const char *what)
+			 uint64_t max, const char *what)
 {
 	uint64_t room = offset < image->size ? (image->size - offset) / entry : 0;
 
-	if (room > HEADERS_MAX)
-		room = HEADERS_MAX;
-	if (count <= room)
+	if (count <= room && count <= max)
 		return count;
+	if (count <= room) {
+		image_note_damage(image, "%llu %s headers, of which only %llu are looked at",
+				  (unsigned long long)count, what, (unsigned long long)max);
+		return max;
+	}
+	if (room > max)
+		room = max;
 	image_note_damage(image,
 			  "%s headers lie past the end of the file: %llu announced, "
 			  "%llu there",
@@ -261,7 +269,8 @@ static struct err *read_sections(struct image *image, const Elf64_Shdr *zero)
 				  (unsigned int)header->e_shentsize, sizeof(Elf64_Shdr));
 		return NULL;
 	}
-	count = clip_count(image, header->e_shoff, announced, sizeof(Elf64_Shdr), "section");
+	count = clip_count(image, header->e_shoff, announced, sizeof(Elf64_Shdr),
+			   SECTIONS_MAX, "section");
 	if (count == 0)
 		return NULL;
 	headers = (Elf64_Shdr *)image_read_copy(image, header->e_shoff, count * sizeof(*headers),
@@ -287,7 +296,9 @@ static int compare_segments(const void *a, const void *b)
 {
 	const struct image_segment *x = a, *y = b;
 
-	return x->address < y->address ? -1 : x->address > y->address;
+	if (x->address != y->address)
+		return x->address < y->address ? -1 : 1;
+	return x->offset < y->offset ? -1 : x->offset > y->offset;
 }
 
 /* A debug file has the section headers of its program but not the contents, and its program
@@ -343,7 +354,8 @@ static struct err *read_program_headers(struct image *image, const Elf64_Shdr *z
 				  (unsigned int)header->e_phentsize, sizeof(Elf64_Phdr));
 		return NULL;
 	}
-	count = clip_count(image, header->e_phoff, announced, sizeof(Elf64_Phdr), "program");
+	count = clip_count(image, header->e_phoff, announced, sizeof(Elf64_Phdr),
+			   SEGMENTS_MAX, "program");
 	if (count == 0)
 		return NULL;
 	image->program_headers = (Elf64_Phdr *)image_read_copy(image, header->e_phoff,
@@ -356,15 +368,46 @@ static struct err *read_program_headers(struct image *image, const Elf64_Shdr *z
 	return NULL;
 }
 
+/* Sorted segments end where the next begins, and together take no more of the file than a few
+   times its size: else a small file could fill the memory with copies of itself. */
+static void part_segments(struct image *image)
+{
+	uint64_t left = image->size < UINT64_MAX / 4 ? image->size * 4 : UINT64_MAX;
+	size_t kept = 0;
+
+	for (size_t i = 0; i < image->segment_count; i++) {
+		struct image_segment s = image->segments[i];
+		bool last = i + 1 == image->segment_count;
+
+		if (!last && s.size > image->segments[i + 1].address - s.address) {
+			image_note_damage(image, "the segments at %#llx and %#llx overlap",
+					  (unsigned long long)s.address,
+					  (unsigned long long)image->segments[i + 1].address);
+			s.size = image->segments[i + 1].address - s.address;
+		}
+		if (s.file_size > s.size)
+			s.file_size = s.size;
+		if (s.file_size > left) {
+			image_note_damage(image, "its segments take the same bytes many times");
+			s.file_size = left;
+		}
+		left -= s.file_size;
+		if (s.size > 0)
+			image->segments[kept++] = s;
+	}
+	image->segment_count = kept;
+}
+
 static void make_segments(struct image *image)
 {
 	bool debug_file = is_debug_file(image);
 
 	for (size_t i = 0; i < image->program_header_count; i++)
 		add_segment(image, &image->program_headers[i], debug_file);
-	if (image->segment_count)
-		qsort(image->segments, image->segment_count, sizeof(*image->segments),
-		      compare_segments);
+	if (!image->segment_count)
+		return;
+	qsort(image->segments, image->segment_count, sizeof(*image->segments), compare_segments);
+	part_segments(image);
 }
 
 /* ---- build-id ---- */

@@ -39,6 +39,8 @@ static void text_append(const char *piece, size_t size, void *opaque)
 	size_t room = text->room ? text->room : 128;
 	char *moved;
 
+	if (!size) /* then `piece` may be NULL */
+		return;
 	if (size >= TEXT_MAX - text->size)
 		longjmp(text->overflow, 1);
 	while (room <= text->size + size)

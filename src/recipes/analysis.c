@@ -38,6 +38,7 @@ struct err *analysis_run(struct image *image, const struct symbols *symbols, str
 			.entries = out->survey.entries, .entry_count = out->survey.entry_count,
 			.hints = out->survey.hints, .hint_count = out->survey.hint_count,
 			.noreturn = out->survey.noreturn, .noreturn_count = out->survey.noreturn_count,
+			.slots = out->survey.slots, .slot_count = out->survey.slot_count,
 			.landings = out->landings, .landing_count = out->landing_count,
 		};
 		e = trace_run(image, out->isa, &out->input, &out->trace);

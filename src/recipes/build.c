@@ -56,43 +56,50 @@ static void take_run(void *context, enum correction why, uint64_t start, uint64_
 		rows_add(c->out, start, end, rule);
 }
 
-struct reader {
+/* What is known about a module, source by source. */
+struct sources {
+	struct image *image, *debug;
+	struct rows *shapes; /* what goes before everything else: takes the corrections, too */
+	struct rows cfi, rest;
 	struct analysis analysis;
-	const struct rows *cfi;
-	struct rows *corrections, *rest;
+	struct err *cfi_error, *analysis_error;
 };
+
+static struct err *analyse(struct image *image, struct analysis *analysis)
+{
+	struct symbols *symbols = NULL;
+	struct err *e = symbols_read(image, NULL, &symbols);
+	if (!e)
+		e = analysis_run(image, symbols, analysis);
+	symbols_free(symbols);
+	return e;
+}
+
+/* The analysis takes most of the time, and parts of it one CPU only. */
+static void read_source(void *context, size_t index)
+{
+	struct sources *s = context;
+	struct cfi_stats stats = {0};
+	if (index == 0) {
+		s->analysis_error = analyse(s->image, &s->analysis);
+		return;
+	}
+	shapes_add(s->image, s->shapes);
+	s->cfi_error = cfi_read(s->image, s->debug, &s->cfi, &stats);
+	rows_finish(&s->cfi);
+}
 
 /* The two things that are read off an analysis; each writes to rows of its own. */
 static void read_off(void *context, size_t index)
 {
-	struct reader *r = context;
+	struct sources *s = context;
 	if (index == 0) {
-		struct corrector c = {.analysis = &r->analysis, .out = r->corrections};
-		corrections_each(&r->analysis, r->cfi, take_run, &c);
+		struct corrector c = {.analysis = &s->analysis, .out = s->shapes};
+		corrections_each(&s->analysis, &s->cfi, take_run, &c);
 	} else {
-		analysis_rows(&r->analysis, r->rest);
-		if (r->cfi)
-			rows_finish(r->rest);
+		analysis_rows(&s->analysis, &s->rest);
+		rows_finish(&s->rest);
 	}
-}
-
-static struct err *add_analysis(struct image *image, const struct rows *cfi, struct rows *corrections,
-				struct rows *rest)
-{
-	struct reader reader = {.cfi = cfi, .corrections = corrections, .rest = rest};
-	struct symbols *symbols = NULL;
-	struct err *e = symbols_read(image, NULL, &symbols);
-	if (!e)
-		e = analysis_run(image, symbols, &reader.analysis);
-	if (!e) {
-		if (cfi)
-			parallel_for(2, read_off, &reader);
-		else
-			read_off(&reader, 1);
-		analysis_free(&reader.analysis);
-	}
-	symbols_free(symbols);
-	return e;
 }
 
 /* Appends finished rows as intervals. */
@@ -114,35 +121,46 @@ static void append_rows(struct rows *to, const struct rows *from)
 
 static struct err *auto_rows(struct image *image, struct image *debug, struct rows *rows)
 {
-	struct rows cfi, rest;
-	struct cfi_stats stats = {0};
-	rows_init(&cfi);
-	rows_init(&rest);
-	struct err *e = cfi_read(image, debug, &cfi, &stats);
-	rows_finish(&cfi);
-	if (!e)
-		e = add_analysis(image, &cfi, rows, &rest);
-	if (!e) {
-		append_rows(rows, &cfi);
-		append_rows(rows, &rest);
+	struct sources s = {.image = image, .debug = debug, .shapes = rows};
+	rows_init(&s.cfi);
+	rows_init(&s.rest);
+	parallel_for(2, read_source, &s);
+	if (!s.cfi_error && !s.analysis_error) {
+		parallel_for(2, read_off, &s);
+		append_rows(rows, &s.cfi);
+		append_rows(rows, &s.rest);
 	}
-	rows_free(&cfi);
-	rows_free(&rest);
+	if (!s.analysis_error)
+		analysis_free(&s.analysis);
+	rows_free(&s.cfi);
+	rows_free(&s.rest);
+	if (s.cfi_error && s.analysis_error)
+		err_free(s.analysis_error);
+	return s.cfi_error ? s.cfi_error : s.analysis_error;
+}
+
+static struct err *analysis_alone(struct image *image, struct rows *rows)
+{
+	struct analysis analysis;
+	struct err *e = analyse(image, &analysis);
+	shapes_add(image, rows);
+	if (!e) {
+		analysis_rows(&analysis, rows);
+		analysis_free(&analysis);
+	}
 	return e;
 }
 
 struct err *recipes_rows(struct image *image, struct image *debug, enum recipes_mode mode, struct rows *rows)
 {
 	struct cfi_stats stats = {0};
-	struct err *e = NULL;
-	if (mode != RECIPES_CFI)
-		shapes_add(image, rows);
+	struct err *e;
 	if (mode == RECIPES_AUTO)
 		e = auto_rows(image, debug, rows);
 	else if (mode == RECIPES_CFI)
 		e = cfi_read(image, debug, rows, &stats);
 	else
-		e = add_analysis(image, NULL, NULL, rows);
+		e = analysis_alone(image, rows);
 	if (e)
 		return e;
 	rows_finish(rows);

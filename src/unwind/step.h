@@ -10,8 +10,9 @@
 typedef bool (*step_read)(void *context, uint64_t address, uint64_t *out);
 
 /* walk_begin() */
-static inline __attribute__((always_inline)) void
-step_begin(struct walk *w, const struct unwind_cpu *cpu, const uint64_t *registers, uint64_t pc)
+static inline __attribute__((always_inline)) void step_begin(struct walk *w,
+							     const struct unwind_cpu *cpu,
+							     const uint64_t *registers, uint64_t pc)
 {
 	*w = (struct walk){
 		.cpu = cpu,
@@ -25,16 +26,17 @@ step_begin(struct walk *w, const struct unwind_cpu *cpu, const uint64_t *registe
 }
 
 /* walk_find_module(), which is quick where the frame before was in the same one (`last`; never NULL). */
-static inline __attribute__((always_inline)) const struct walk_module *
-step_find_module(const struct walk_space *space, const struct walk_module *last, uint64_t address)
+static inline __attribute__((always_inline)) const struct walk_module *step_find_module(
+	const struct walk_space *space, const struct walk_module *last, uint64_t address)
 {
 	if (address - last->start < last->end - last->start)
 		return last;
 	return walk_find_module(space, address);
 }
 
-static inline __attribute__((always_inline)) bool step_register(const struct walk *w, unsigned reg, step_read read,
-								 void *context, uint64_t *out)
+static inline __attribute__((always_inline)) bool step_register(const struct walk *w, unsigned reg,
+								step_read read, void *context,
+								uint64_t *out)
 {
 	if (reg == w->cpu->sp) {
 		*out = w->sp;
@@ -59,9 +61,10 @@ static inline __attribute__((always_inline)) bool step_register(const struct wal
 }
 
 /* A value that a recipe says where to find. */
-static inline __attribute__((always_inline)) bool step_value(const struct walk *w, uint64_t cfa, unsigned where,
-							      int32_t offset, step_read read, void *context,
-							      uint64_t *out)
+static inline __attribute__((always_inline)) bool step_value(const struct walk *w, uint64_t cfa,
+							     unsigned where, int32_t offset,
+							     step_read read, void *context,
+							     uint64_t *out)
 {
 	uint64_t base = cfa;
 	switch (where) {
@@ -83,11 +86,14 @@ static inline __attribute__((always_inline)) bool step_value(const struct walk *
 	return read(context, base + (uint64_t)(int64_t)offset, out);
 }
 
-static inline __attribute__((always_inline)) enum walk_end step_signal(struct walk *w, step_read read, void *context)
+static inline __attribute__((always_inline)) enum walk_end step_signal(struct walk *w,
+								       step_read read,
+								       void *context)
 {
 	const struct unwind_cpu *cpu = w->cpu;
 	uint64_t at = w->sp, pc, sp, fp, extra;
-	if (!read(context, at + cpu->signal_pc, &pc) || !read(context, at + cpu->signal_registers[cpu->sp], &sp) ||
+	if (!read(context, at + cpu->signal_pc, &pc) ||
+	    !read(context, at + cpu->signal_registers[cpu->sp], &sp) ||
 	    !read(context, at + cpu->signal_registers[cpu->fp], &fp) ||
 	    !read(context, at + cpu->signal_registers[cpu->extra], &extra))
 		return WALK_BAD_MEMORY;
@@ -102,8 +108,10 @@ static inline __attribute__((always_inline)) enum walk_end step_signal(struct wa
 	return WALK_ON;
 }
 
-static inline __attribute__((always_inline)) enum walk_end step_cfa(const struct walk *w, const struct recipe *r,
-								     step_read read, void *context, uint64_t *cfa)
+static inline __attribute__((always_inline)) enum walk_end step_cfa(const struct walk *w,
+								    const struct recipe *r,
+								    step_read read, void *context,
+								    uint64_t *cfa)
 {
 	if (!step_register(w, r->cfa_reg, read, context, cfa))
 		return WALK_BAD_FRAME;
@@ -118,8 +126,9 @@ static inline __attribute__((always_inline)) enum walk_end step_cfa(const struct
 	return WALK_ON;
 }
 
-static inline __attribute__((always_inline)) enum walk_end
-step_frame(struct walk *w, const struct recipe *r, step_read read, void *context)
+static inline __attribute__((always_inline)) enum walk_end step_frame(struct walk *w,
+								      const struct recipe *r,
+								      step_read read, void *context)
 {
 	uint64_t cfa, pc, fp = w->fp, extra = w->extra;
 	enum walk_end end = step_cfa(w, r, read, context, &cfa);
@@ -134,11 +143,12 @@ step_frame(struct walk *w, const struct recipe *r, step_read read, void *context
 	} else if (!step_value(w, cfa, r->ra, r->ra_offset, read, context, &pc)) {
 		return in_register ? WALK_BAD_FRAME : WALK_BAD_MEMORY;
 	}
-	bool fp_lost = r->fp == RECIPE_SAME ? w->fp_lost
-					    : !step_value(w, cfa, r->fp, r->fp_offset, read, context, &fp);
-	bool extra_lost = r->extra == RECIPE_SAME
-				  ? w->extra_lost
-				  : !step_value(w, cfa, r->extra, r->extra_offset, read, context, &extra);
+	bool fp_lost = r->fp == RECIPE_SAME
+			       ? w->fp_lost
+			       : !step_value(w, cfa, r->fp, r->fp_offset, read, context, &fp);
+	bool extra_lost = r->extra == RECIPE_SAME ? w->extra_lost
+						  : !step_value(w, cfa, r->extra, r->extra_offset,
+								read, context, &extra);
 	pc &= w->cpu->address_bits;
 	if (!pc)
 		return WALK_COMPLETE; /* a coroutine or thread that was started with no way back */
@@ -153,8 +163,10 @@ step_frame(struct walk *w, const struct recipe *r, step_read read, void *context
 }
 
 /* From a frame whose recipe is known. */
-static inline __attribute__((always_inline)) enum walk_end
-step_recipe(struct walk *w, const struct recipe *r, step_read read, void *context)
+static inline __attribute__((always_inline)) enum walk_end step_recipe(struct walk *w,
+								       const struct recipe *r,
+								       step_read read,
+								       void *context)
 {
 	w->recipe = r;
 	if (__builtin_expect(r->cfa == RECIPE_REG || r->cfa == RECIPE_DEREF, 1))
@@ -171,8 +183,8 @@ step_recipe(struct walk *w, const struct recipe *r, step_read read, void *contex
 	}
 }
 
-static inline __attribute__((always_inline)) enum walk_end
-step_inline(struct walk *w, const struct walk_module *module, step_read read, void *context)
+static inline __attribute__((always_inline)) enum walk_end step_inline(
+	struct walk *w, const struct walk_module *module, step_read read, void *context)
 {
 	return step_recipe(w, table_find(&module->table, w->pc - !w->exact - module->bias), read,
 			   context);
@@ -191,9 +203,9 @@ struct step_cache {
 	} slots[1 << STEP_CACHE_BITS];
 };
 
-static inline __attribute__((always_inline)) enum walk_end
-step_cached(struct walk *w, const struct walk_space *space, struct step_cache *cache, step_read read,
-	    void *context)
+static inline __attribute__((always_inline)) enum walk_end step_cached(
+	struct walk *w, const struct walk_space *space, struct step_cache *cache, step_read read,
+	void *context)
 {
 	uint64_t address = w->pc - !w->exact;
 	size_t i = (address * 0x9e3779b97f4a7c15u) >> (64 - STEP_CACHE_BITS);

@@ -100,8 +100,6 @@ static enum shadow_change apply_call(struct shadow *s, const struct target *t, c
 				     const struct target_state *before)
 {
 	uint64_t next = insn->address + insn->length, sp = before->registers[t->cpu->sp];
-	if (t->now.pc == before->pc)
-		return SHADOW_SAME;
 	if (insn->kind == INSN_CALL && insn->target == next) /* only asks for the PC */
 		return SHADOW_SAME;
 	if (on_other_stack(s, sp))
@@ -141,6 +139,8 @@ enum shadow_change shadow_apply(struct shadow *s, const struct target *t, const 
 {
 	if (t->delivered && t->now.pc != before->pc + insn->length && apply_signal(s, t, before))
 		return SHADOW_MOVED;
+	if (t->now.pc == before->pc) /* it was not executed: a system call before it ended late */
+		return SHADOW_SAME;
 	switch (insn->kind) {
 	case INSN_CALL:
 	case INSN_CALL_INDIRECT:
@@ -149,7 +149,7 @@ enum shadow_change shadow_apply(struct shadow *s, const struct target *t, const 
 	case INSN_JUMP_INDIRECT:
 		return apply_transfer(s, t, insn);
 	case INSN_SYSCALL:
-		if (call_number(t, before) == system_calls(t)->sigreturn && t->now.pc != before->pc)
+		if (call_number(t, before) == system_calls(t)->sigreturn)
 			return apply_sigreturn(s, t);
 		return SHADOW_SAME;
 	default:

@@ -28,6 +28,8 @@
 #define PAGES 64u
 #define INSNS (1u << 16)
 #define PENDING 8192u
+#define UNWOUND_MIN 1024u /* bytes */
+#define OVERTIME 20000u
 #define FRAMES_MAX (1u << 16)
 
 struct options {
@@ -51,6 +53,7 @@ struct run {
 	struct report report;
 	bool maps_changed;
 	bool seeded;
+	uint64_t sp_before; /* the step before the last */
 	struct page *pages; /* of the stack, as read in this step */
 	size_t page_count;
 	struct insn *insns; /* decoded, by address */
@@ -130,9 +133,12 @@ static void commit(struct run *r, size_t depth)
 static void forgive(struct run *r, size_t depth)
 {
 	size_t kept = 0;
-	for (size_t i = 0; i < r->pending_count; i++)
+	for (size_t i = 0; i < r->pending_count; i++) {
 		if (r->pending[i].depth < depth)
 			r->pending[kept++] = r->pending[i];
+		else
+			r->report.complete += r->pending[i].reason == MISS_PARTIAL;
+	}
 	r->report.transitions += r->pending_count - kept;
 	r->report.consistent += r->pending_count - kept;
 	r->pending_count = kept;
@@ -295,6 +301,17 @@ static void apply(struct run *r, const struct insn *insn, const struct target_st
 	}
 }
 
+/* A window may begin inside the unwinder of exceptions: see forgive(). It leaves by a jump that
+   comes right after SP went far up. */
+static void reseed(struct run *r, const struct insn *insn)
+{
+	uint64_t sp = r->target.now.registers[r->target.cpu->sp];
+	bool jumped = insn->kind == INSN_JUMP_INDIRECT || insn->kind == INSN_RETURN;
+	if (jumped && sp > r->sp_before && sp - r->sp_before >= UNWOUND_MIN)
+		forgive(r, 0);
+	seed(r);
+}
+
 static bool step_once(struct run *r)
 {
 	struct target *t = &r->target;
@@ -313,7 +330,8 @@ static bool step_once(struct run *r)
 	if (r->seeded)
 		judge(r);
 	else
-		seed(r);
+		reseed(r, &insn);
+	r->sp_before = before.registers[t->cpu->sp];
 	return true;
 }
 
@@ -338,7 +356,10 @@ static void run_windows(struct run *r)
 		refresh(r);
 		r->seeded = false;
 		r->report.windows++;
-		for (uint64_t i = 0; alive && i < o->steps && !out_of_time; i++)
+		/* A little longer where it is not yet known what a difference is worth. */
+		for (uint64_t i = 0; alive && !out_of_time &&
+				     (i < o->steps || (r->pending_count && i < o->steps + OVERTIME));
+		     i++)
 			alive = step_once(r);
 		commit(r, 0);
 	}

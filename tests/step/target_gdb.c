@@ -231,8 +231,8 @@ static enum target_event gdb_run(struct target *t, unsigned microseconds)
 	snprintf(command, sizeof command, t->signal ? "C%02x" : "c", (unsigned)t->signal);
 	send_packet(t, command);
 	if (!receive(t, answer, sizeof answer, (int)(microseconds / 1000) + 1)) {
-		if (kill(t->pid, 0) || send(t->connection, "\x03", 1, MSG_NOSIGNAL) != 1 ||
-		    !receive(t, answer, sizeof answer, 5000))
+		/* The emulator does not listen while the program runs, but tells of its signals. */
+		if (kill(t->pid, SIGINT) || !receive(t, answer, sizeof answer, 5000))
 			return TARGET_ENDED;
 	}
 	return read_stop(t, answer);

@@ -38,7 +38,8 @@ struct way {
 	struct frame_state state;
 };
 
-static bool touches_frame(const struct isa *isa, const struct frame_state *s, const struct insn *insn)
+static bool touches_frame(const struct isa *isa, const struct frame_state *s,
+			  const struct insn *insn)
 {
 	for (unsigned i = 0; i < insn->effect_count; i++) {
 		const struct effect *e = &insn->effects[i];
@@ -48,7 +49,8 @@ static bool touches_frame(const struct isa *isa, const struct frame_state *s, co
 		struct frame_value v = frame_register(isa, s, base);
 		if (v.kind == FRAME_ALIGNED)
 			return true;
-		if (v.kind == FRAME_CFA && v.offset + e->imm >= (e->op == EFFECT_STORE ? 0 : isa->call_pushes))
+		if (v.kind == FRAME_CFA &&
+		    v.offset + e->imm >= (e->op == EFFECT_STORE ? 0 : isa->call_pushes))
 			return true;
 	}
 	return false;
@@ -64,10 +66,12 @@ static bool seen(const uint64_t *list, size_t count, uint64_t at)
 
 /* A jump to a procedure, with the stack given back. Where it is not known what the target is, only
    giving back tells. */
-static bool is_tail_call(const struct region *r, const struct insn *jump, const struct frame_state *s)
+static bool is_tail_call(const struct region *r, const struct insn *jump,
+			 const struct frame_state *s)
 {
 	uint64_t to = jump->target;
-	bool outside = to < r->base || to >= r->limit; /* another section: stubs of imported procedures */
+	bool outside = to < r->base ||
+		       to >= r->limit; /* another section: stubs of imported procedures */
 	bool start = region_has(r, to) && to % r->isa->insn_min == 0 &&
 		     (*region_slot(r, to, r->isa->insn_min) & SLOT_START);
 	if (s->sp.kind != FRAME_CFA || (region_has(r, to) && !start))
@@ -85,7 +89,8 @@ static bool probe_way(const struct region *r, struct way *ways, size_t *way_coun
 	struct insn insn;
 	while (*budget && w.at >= r->base && w.at < r->limit) {
 		uint32_t slot = region_has(r, w.at) ? *region_slot(r, w.at, unit) : 0;
-		if ((slot & SLOT_STATE) && !r->states[slot & SLOT_STATE].guessed && !(slot & SLOT_START)) {
+		if ((slot & SLOT_STATE) && !r->states[slot & SLOT_STATE].guessed &&
+		    !(slot & SLOT_START)) {
 			out->end = PROBE_JOINS;
 			out->joined = slot & SLOT_STATE;
 			out->state = w.state;
@@ -160,7 +165,8 @@ static void add_slot(struct frame_state *s, int32_t at, uint32_t holds)
 }
 
 /* The state where the probe began, given that it returned with `end`. */
-static bool from_return(const struct region *r, const struct frame_state *end, struct frame_state *s)
+static bool from_return(const struct region *r, const struct frame_state *end,
+			struct frame_state *s)
 {
 	int32_t pushes = r->isa->call_pushes;
 	bool by_fp = end->sp.kind == FRAME_ALIGNED;
@@ -195,7 +201,8 @@ static bool from_return(const struct region *r, const struct frame_state *end, s
 }
 
 /* The state where the probe began, given that it arrived with `end` where `known` holds. */
-static bool from_join(const struct frame_state *end, const struct frame_state *known, struct frame_state *s)
+static bool from_join(const struct frame_state *end, const struct frame_state *known,
+		      struct frame_state *s)
 {
 	*s = *known;
 	s->guessed = 1;
@@ -261,8 +268,10 @@ static bool same_frame(const struct frame_state *a, const struct frame_state *b)
 /* Where the frame was saved in the same places, FP is what it is in the rest of the procedure. */
 static void borrow_fp(struct frame_state *s, const struct frame_state *continued)
 {
-	struct frame_value mine = frame_saved(s, FRAME_FP), other = frame_saved(continued, FRAME_FP);
-	if (s->fp.kind == FRAME_UNKNOWN && mine.kind == FRAME_CFA && other.kind == FRAME_CFA && mine.offset == other.offset)
+	struct frame_value mine = frame_saved(s, FRAME_FP),
+			   other = frame_saved(continued, FRAME_FP);
+	if (s->fp.kind == FRAME_UNKNOWN && mine.kind == FRAME_CFA && other.kind == FRAME_CFA &&
+	    mine.offset == other.offset)
 		s->fp = continued->fp;
 }
 
@@ -290,7 +299,8 @@ static bool pushes(const struct region *r, uint64_t at)
 	r->isa->decode(r->bytes + (at - r->start), r->limit - at, at, &insn);
 	for (unsigned i = 0; i < insn.effect_count; i++) {
 		stores |= insn.effects[i].op == EFFECT_STORE;
-		moves |= insn.effects[i].op == EFFECT_MOVE && insn.effects[i].dst == r->isa->sp && insn.effects[i].imm < 0;
+		moves |= insn.effects[i].op == EFFECT_MOVE && insn.effects[i].dst == r->isa->sp &&
+			 insn.effects[i].imm < 0;
 	}
 	return at % r->isa->procedure_align == 0 && stores && moves;
 }
@@ -314,7 +324,8 @@ static void fill_at(struct region *r, uint64_t at, bool padded, uint32_t before)
 	if (known && continued)
 		borrow_fp(&inferred, &r->states[continued]);
 	if (known && frame_is_entry(r->isa, &inferred)) {
-		if (by_switch && !padded && !prologue && frame_is_entry(r->isa, &r->states[continued]))
+		if (by_switch && !padded && !prologue &&
+		    frame_is_entry(r->isa, &r->states[continued]))
 			seed_guess(r, at, &inferred);
 		else
 			region_start(r, at);
@@ -380,7 +391,7 @@ static void fill_from(struct region *r, uint64_t at)
 			before = 0;
 			continue;
 		}
-		uint32_t doubt = doubt_state(r, at);
+		uint32_t doubt = (slot & SLOT_DOUBT) ? doubt_state(r, at) : 0;
 		before = doubt ? doubt : before;
 		r->isa->decode(r->bytes + (at - r->start), r->limit - at, at, &insn);
 		if (insn.kind == INSN_NOP || insn.kind == INSN_TRAP || insn.kind == INSN_BAD) {

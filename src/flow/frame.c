@@ -154,7 +154,8 @@ static struct frame_value new_base(struct frame_state *s)
 	return (struct frame_value){FRAME_ALIGNED, 0};
 }
 
-static bool set_register(const struct isa *isa, struct frame_state *s, unsigned reg, struct frame_value v)
+static bool set_register(const struct isa *isa, struct frame_state *s, unsigned reg,
+			 struct frame_value v)
 {
 	if (reg == isa->sp) {
 		if (v.kind == FRAME_UNKNOWN)
@@ -166,7 +167,8 @@ static bool set_register(const struct isa *isa, struct frame_state *s, unsigned 
 	}
 	if (reg == isa->fp) {
 		/* Code that zeroes FP without having saved it has no caller to return to. */
-		if (v.kind == FRAME_CONST && v.offset == 0 && s->fp.kind == FRAME_FP && !find_slot(s, FRAME_FP))
+		if (v.kind == FRAME_CONST && v.offset == 0 && s->fp.kind == FRAME_FP &&
+		    !find_slot(s, FRAME_FP))
 			s->root = 1;
 		return set_value(&s->fp, v.kind == FRAME_CONST ? unknown : v);
 	}
@@ -198,7 +200,8 @@ static bool worth_storing(const struct isa *isa, const struct frame_state *s, st
 	}
 }
 
-static bool store(const struct isa *isa, struct frame_state *s, struct frame_value at, struct frame_value v)
+static bool store(const struct isa *isa, struct frame_state *s, struct frame_value at,
+		  struct frame_value v)
 {
 	if (!is_place(at))
 		return false;
@@ -330,7 +333,8 @@ bool frame_apply(const struct isa *isa, struct frame_state *s, const struct insn
 		changed |= forget(isa, s, insn->writes);
 	if (insn->kind == INSN_CALL || insn->kind == INSN_CALL_INDIRECT) {
 		uint32_t clobbers = isa->call_clobbers;
-		if (isa->probe_size != INSN_NO_REG && frame_register(isa, s, isa->probe_size).kind == FRAME_CONST)
+		if (isa->probe_size != INSN_NO_REG &&
+		    frame_register(isa, s, isa->probe_size).kind == FRAME_CONST)
 			clobbers &= ~(1u << isa->probe_size);
 		changed |= forget(isa, s, clobbers);
 		unsigned before = s->slot_count;
@@ -372,7 +376,8 @@ static bool common_copy(const struct frame_state *s, const struct frame_state *t
 {
 	for (unsigned i = 0; i < s->other_count; i++)
 		for (unsigned k = 0; k < t->other_count; k++)
-			if (s->other[i].reg == t->other[k].reg && s->other[i].value.kind == FRAME_CFA &&
+			if (s->other[i].reg == t->other[k].reg &&
+			    s->other[i].value.kind == FRAME_CFA &&
 			    same_value(s->other[i].value, t->other[k].value))
 				return true;
 	return false;
@@ -381,7 +386,8 @@ static bool common_copy(const struct frame_state *s, const struct frame_state *t
 bool frame_meet(struct frame_state *s, const struct frame_state *t, bool *conflict)
 {
 	bool changed = false;
-	*conflict = is_place(s->sp) && is_place(t->sp) && !same_value(s->sp, t->sp) && !common_copy(s, t);
+	*conflict = is_place(s->sp) && is_place(t->sp) && !same_value(s->sp, t->sp) &&
+		    !common_copy(s, t);
 	if (*conflict)
 		return false;
 	changed |= meet_value(&s->sp, t->sp);
@@ -414,7 +420,8 @@ void frame_equal_sp(const struct isa *isa, struct frame_state *s, unsigned reg)
 
 bool frame_is_entry(const struct isa *isa, const struct frame_state *s)
 {
-	if (s->sp.kind != FRAME_CFA || s->sp.offset != -(int32_t)isa->call_pushes || s->fp.kind != FRAME_FP)
+	if (s->sp.kind != FRAME_CFA || s->sp.offset != -(int32_t)isa->call_pushes ||
+	    s->fp.kind != FRAME_FP)
 		return false;
 	if (!isa->call_pushes)
 		return s->link.kind == FRAME_RA;
@@ -470,7 +477,8 @@ static bool recipe_cfa(const struct isa *isa, const struct frame_state *s, struc
 }
 
 /* Where the value of `kind` is, given that it is not in the register it had at the entry. */
-static bool recipe_place(const struct frame_state *s, uint32_t kind, uint8_t *where, int32_t *offset)
+static bool recipe_place(const struct frame_state *s, uint32_t kind, uint8_t *where,
+			 int32_t *offset)
 {
 	const struct frame_slot *slot = find_slot(s, kind);
 	if (slot && slot->at.kind == FRAME_CFA) {
@@ -535,8 +543,8 @@ static bool slot_holds(const struct frame_state *s, struct frame_value at, uint3
 }
 
 /* Does the state have a value of `kind` where the recipe says it is? */
-static bool confirms_place(const struct isa *isa, const struct frame_state *s, uint32_t kind, struct frame_value home,
-			   uint8_t where, int32_t offset)
+static bool confirms_place(const struct isa *isa, const struct frame_state *s, uint32_t kind,
+			   struct frame_value home, uint8_t where, int32_t offset)
 {
 	switch (where) {
 	case RECIPE_SAME:
@@ -561,21 +569,26 @@ static bool confirms_cfa(const struct isa *isa, const struct frame_state *s, con
 		return v.kind == FRAME_CFA && v.offset == 0;
 	for (unsigned i = 0; i < s->slot_count; i++)
 		if (same_value(s->slots[i].at, v))
-			return s->slots[i].holds.kind == FRAME_CFA && s->slots[i].holds.offset + r->cfa_add == 0;
+			return s->slots[i].holds.kind == FRAME_CFA &&
+			       s->slots[i].holds.offset + r->cfa_add == 0;
 	return false;
 }
 
-enum frame_verdict frame_confirms(const struct isa *isa, const struct frame_state *s, const struct recipe *r)
+enum frame_verdict frame_confirms(const struct isa *isa, const struct frame_state *s,
+				  const struct recipe *r)
 {
 	struct recipe mine;
 	frame_recipe(isa, s, &mine);
 	if (r->cfa == RECIPE_ROOT || mine.cfa == RECIPE_ROOT)
-		return r->cfa == mine.cfa ? FRAME_AGREES : mine.cfa == RECIPE_NONE ? FRAME_NO_STATE : FRAME_OTHER_CFA;
+		return r->cfa == mine.cfa        ? FRAME_AGREES
+		       : mine.cfa == RECIPE_NONE ? FRAME_NO_STATE
+						 : FRAME_OTHER_CFA;
 	if (r->cfa == RECIPE_SIGNAL || r->cfa == RECIPE_COMPLEX || r->cfa_vg)
 		return FRAME_NOT_SAYABLE;
 	if (mine.cfa == RECIPE_NONE)
 		return FRAME_NO_STATE;
-	if (!memcmp(&mine.cfa_reg, &r->cfa_reg, offsetof(struct recipe, extra) - offsetof(struct recipe, cfa_reg)) &&
+	if (!memcmp(&mine.cfa_reg, &r->cfa_reg,
+		    offsetof(struct recipe, extra) - offsetof(struct recipe, cfa_reg)) &&
 	    mine.cfa == r->cfa && mine.cfa_offset == r->cfa_offset && mine.cfa_add == r->cfa_add &&
 	    mine.ra_offset == r->ra_offset && mine.fp_offset == r->fp_offset)
 		return FRAME_AGREES;

@@ -82,7 +82,8 @@ void frame_equal_sp(const struct isa *isa, struct frame_state *state, unsigned r
 bool frame_is_entry(const struct isa *isa, const struct frame_state *state);
 
 /* The value of a register. */
-struct frame_value frame_register(const struct isa *isa, const struct frame_state *state, unsigned reg);
+struct frame_value frame_register(const struct isa *isa, const struct frame_state *state,
+				  unsigned reg);
 
 /* The stack word that holds a value of this kind; FRAME_UNKNOWN where none does. */
 struct frame_value frame_saved(const struct frame_state *state, uint32_t kind);
@@ -94,10 +95,11 @@ void frame_recipe(const struct isa *isa, const struct frame_state *state, struct
    neither confirms nor refutes is not confirmed. */
 enum frame_verdict {
 	FRAME_AGREES,
-	FRAME_NO_STATE,    /* the state gives no recipe */
+	FRAME_NO_STATE, /* the state gives no recipe */
 	FRAME_OTHER_CFA,
 	FRAME_OTHER_RA,
 	FRAME_OTHER_FP,
 	FRAME_NOT_SAYABLE, /* the recipe uses what states do not follow */
 };
-enum frame_verdict frame_confirms(const struct isa *isa, const struct frame_state *state, const struct recipe *recipe);
+enum frame_verdict frame_confirms(const struct isa *isa, const struct frame_state *state,
+				  const struct recipe *recipe);

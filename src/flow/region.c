@@ -114,6 +114,8 @@ void region_start(struct region *r, uint64_t at)
 	if (*slot & SLOT_START)
 		return;
 	*slot |= SLOT_START;
+	if (region_grow(r, &r->starts, &r->start_capacity, r->start_count, sizeof *r->starts))
+		r->starts[r->start_count++] = at;
 	frame_entry(r->isa, &entry);
 	region_push(r, at, region_intern(r, &entry), false);
 }
@@ -125,8 +127,8 @@ static void leave_region(struct region *r, uint64_t to, uint32_t state, bool aft
 	r->edges[r->edge_count++] = (struct region_edge){to, after_call, r->states[state]};
 }
 
-static void note(struct region *r, struct region_mark **marks, size_t *count, size_t *capacity, uint64_t at,
-		 uint32_t state)
+static void note(struct region *r, struct region_mark **marks, size_t *count, size_t *capacity,
+		 uint64_t at, uint32_t state)
 {
 	if (region_grow(r, marks, capacity, *count, sizeof **marks))
 		(*marks)[(*count)++] = (struct region_mark){at, state};
@@ -139,7 +141,8 @@ static void go(struct region *r, uint64_t to, uint32_t state)
 		*region_slot(r, to, r->isa->insn_min) |= SLOT_BRANCHED;
 	if (!region_has(r, to))
 		leave_region(r, to, state, false);
-	else if (to % r->isa->insn_min == 0 && !(*region_slot(r, to, r->isa->insn_min) & SLOT_START))
+	else if (to % r->isa->insn_min == 0 &&
+		 !(*region_slot(r, to, r->isa->insn_min) & SLOT_START))
 		region_push(r, to, state, false);
 }
 
@@ -168,13 +171,16 @@ static void go_jump(struct region *r, const struct insn *insn, uint32_t state)
 	if (here && (*region_slot(r, to, r->isa->insn_min) & SLOT_START))
 		return;
 	bool entry = frame_is_entry(r->isa, &r->states[state]);
-	bool doubtful = r->states[state].guessed || r->isa->link != INSN_NO_REG; /* pushes may be arguments */
-	if (!entry && doubtful && here && to % r->isa->procedure_align == 0 && region_opens_frame(r, to)) {
-		region_start(r, to); /* no procedure sets up a second frame: it is the state that is wrong */
+	bool doubtful = r->states[state].guessed ||
+			r->isa->link != INSN_NO_REG; /* pushes may be arguments */
+	if (!entry && doubtful && here && to % r->isa->procedure_align == 0 &&
+	    region_opens_frame(r, to)) {
+		region_start(
+			r,
+			to); /* no procedure sets up a second frame: it is the state that is wrong */
 		return;
 	}
-	if (entry &&
-	    region_grow(r, &r->tails, &r->tail_capacity, r->tail_count, sizeof *r->tails))
+	if (entry && region_grow(r, &r->tails, &r->tail_capacity, r->tail_count, sizeof *r->tails))
 		r->tails[r->tail_count++] = (struct region_jump){insn->address, to};
 	if (here)
 		region_push(r, to, state, false);
@@ -219,6 +225,13 @@ static void call_procedure(struct region *r, const struct insn *insn)
 		r->calls[r->call_count++] = insn->target;
 }
 
+static void note_doubt(struct region *r, uint64_t at, uint32_t state)
+{
+	note(r, &r->doubts, &r->doubt_count, &r->doubt_capacity, at, state);
+	if (region_has(r, at))
+		*region_slot(r, at, r->isa->insn_min) |= SLOT_DOUBT;
+}
+
 /* Continues after a call. Returns false where this is the end of the way. */
 static bool after_call(struct region *r, const struct insn *insn, uint32_t state)
 {
@@ -230,7 +243,7 @@ static bool after_call(struct region *r, const struct insn *insn, uint32_t state
 		return false;
 	uint64_t callee = call_target(r->returns, insn);
 	if ((callee && !procedure_returns(r->returns, callee)) || looks_like_end(r, next)) {
-		note(r, &r->doubts, &r->doubt_count, &r->doubt_capacity, next, state);
+		note_doubt(r, next, state);
 		return false;
 	}
 	return true;
@@ -238,7 +251,8 @@ static bool after_call(struct region *r, const struct insn *insn, uint32_t state
 
 /* What a way that arrives at a place that was reached before does to it. Returns the state to
    go on with, 0 to stop. */
-static uint32_t arrive_again(struct region *r, uint32_t *slot, uint32_t state, bool after, bool *redo)
+static uint32_t arrive_again(struct region *r, uint32_t *slot, uint32_t state, bool after,
+			     bool *redo)
 {
 	uint32_t old = *slot & SLOT_STATE;
 	struct frame_state met;
@@ -257,7 +271,8 @@ static uint32_t arrive_again(struct region *r, uint32_t *slot, uint32_t state, b
 		bool wrong = *redo || ((*slot & SLOT_AFTER) && !after);
 		if (!wrong || (*slot & SLOT_REDONE))
 			return 0;
-		*slot |= SLOT_REDONE; /* what led here does not: the call before it never returned */
+		*slot |=
+			SLOT_REDONE; /* what led here does not: the call before it never returned */
 		*redo = true;
 		return state;
 	}
@@ -292,7 +307,8 @@ static uint32_t apply(struct region *r, const struct insn *insn, uint32_t state)
 /* A procedure that pushes the link register, or saves it together with FP, or returns through it from where the last call
    left the stack, has not called anything before. So that call did not return, and another
    procedure begins behind it. (A mere store proves nothing: the register may serve as any other.) */
-static bool needs_lost_link(const struct region *r, const struct insn *insn, uint32_t state, uint32_t behind)
+static bool needs_lost_link(const struct region *r, const struct insn *insn, uint32_t state,
+			    uint32_t behind)
 {
 	const struct frame_state *s = &r->states[state];
 	uint8_t link = r->isa->link;
@@ -300,7 +316,8 @@ static bool needs_lost_link(const struct region *r, const struct insn *insn, uin
 	if (link == INSN_NO_REG || s->link.kind != FRAME_UNKNOWN || s->sp.kind != FRAME_CFA)
 		return false;
 	if (insn->kind == INSN_RETURN)
-		return insn->reg == link && s->sp.offset != 0 && s->sp.offset == r->states[behind].sp.offset;
+		return insn->reg == link && s->sp.offset != 0 &&
+		       s->sp.offset == r->states[behind].sp.offset;
 	for (unsigned i = 0; i < insn->effect_count; i++) {
 		const struct effect *e = &insn->effects[i];
 		stores |= e->op == EFFECT_STORE && e->src == link;
@@ -379,7 +396,8 @@ static bool is_inside_insn(const struct region *r, uint64_t at)
 static bool is_case(const struct region *r, uint64_t at)
 {
 	struct insn insn;
-	if (region_has(r, at) && ((*region_slot(r, at, r->isa->insn_min) & SLOT_START) || is_inside_insn(r, at)))
+	if (region_has(r, at) &&
+	    ((*region_slot(r, at, r->isa->insn_min) & SLOT_START) || is_inside_insn(r, at)))
 		return false;
 	r->isa->decode(r->bytes + (int64_t)(at - r->start), r->limit - at, at, &insn);
 	if (insn.kind == INSN_NOP || insn.kind == INSN_TRAP || insn.kind == INSN_BAD)
@@ -394,7 +412,8 @@ static void follow_table(struct region *r, const struct jump_table *table, uint3
 		r->failed = 1;
 		return;
 	}
-	size_t count = tables_targets(table, data_at, r, r->base, r->limit, r->isa->insn_min, targets, TABLE_TARGETS);
+	size_t count = tables_targets(table, data_at, r, r->base, r->limit, r->isa->insn_min,
+				      targets, TABLE_TARGETS);
 	for (size_t i = 0; i < count; i++) {
 		bool good = is_case(r, targets[i]);
 		/* Where only a few addresses can begin a procedure, those wait until more are known. */
@@ -436,8 +455,8 @@ void region_take_late(struct region *r)
 static void follow(struct region *r, uint64_t at, uint32_t state, bool after)
 {
 	unsigned unit = r->isa->insn_min;
-	bool first = true, redo = !r->filling && region_has(r, at) &&
-				  (*region_slot(r, at, unit) & SLOT_START);
+	bool first = true,
+	     redo = !r->filling && region_has(r, at) && (*region_slot(r, at, unit) & SLOT_START);
 	uint64_t behind_call = 0;
 	uint32_t behind_state = 0;
 	unsigned compared = INSN_NO_REG; /* with SP, last */
@@ -462,8 +481,8 @@ static void follow(struct region *r, uint64_t at, uint32_t state, bool after)
 			region_start(r, skip_padding(r, behind_call));
 			return;
 		}
-		*slot = (*slot & (SLOT_START | SLOT_REDONE | SLOT_SOFT | SLOT_BRANCHED)) | state | (after ? SLOT_AFTER : 0) |
-			(r->filling ? 0 : SLOT_SURE) |
+		*slot = (*slot & (SLOT_START | SLOT_REDONE | SLOT_SOFT | SLOT_BRANCHED | SLOT_DOUBT)) | state |
+			(after ? SLOT_AFTER : 0) | (r->filling ? 0 : SLOT_SURE) |
 			(uint32_t)(insn.length / unit) << SLOT_LENGTH_SHIFT;
 		uint32_t next = apply(r, &insn, state);
 		after = after && insn.kind == INSN_NOP;
@@ -509,6 +528,7 @@ void region_drain(struct region *r)
 
 void region_arrive(struct region *r)
 {
+	r->stirred = r->incoming_count || r->arrival_count;
 	for (size_t i = 0; i < r->incoming_count; i++)
 		if (!(r->filling && is_reached(r, r->incoming[i])))
 			region_start(r, r->incoming[i]);
@@ -518,7 +538,8 @@ void region_arrive(struct region *r)
 		if (e->to % r->isa->insn_min)
 			continue;
 		uint32_t *slot = region_slot(r, e->to, r->isa->insn_min);
-		if ((*slot & SLOT_SOFT) && !e->after_call) /* nothing was known of this way when it was inferred */
+		if ((*slot & SLOT_SOFT) &&
+		    !e->after_call) /* nothing was known of this way when it was inferred */
 			*slot &= ~(SLOT_START | SLOT_SOFT | SLOT_STATE | SLOT_SURE);
 		if (!(*slot & SLOT_START))
 			region_push(r, e->to, region_intern(r, &e->state), e->after_call);

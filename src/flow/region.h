@@ -10,14 +10,17 @@
 #include "flow/trace.h"
 #include "isa/insn.h"
 
-#define SLOT_STATE 0x003fffffu /* index of the state */
+#define SLOT_STATE 0x001fffffu /* index of the state */
+#define SLOT_DOUBT 0x00200000u /* `doubts` has a state for this place */
 #define SLOT_BRANCHED 0x00400000u /* target of a conditional branch or a jump table */
-#define SLOT_SURE 0x00800000u  /* reached before anything was inferred */
-#define SLOT_START 0x01000000u /* a procedure begins here: nothing flows in */
-#define SLOT_AFTER 0x02000000u /* reached by the return of a call (perhaps one that never returns) */
+#define SLOT_SURE 0x00800000u     /* reached before anything was inferred */
+#define SLOT_START 0x01000000u    /* a procedure begins here: nothing flows in */
+#define SLOT_AFTER \
+	0x02000000u /* reached by the return of a call (perhaps one that never returns) */
 #define SLOT_REDONE 0x04000000u /* a wrong state was replaced once already */
-#define SLOT_SOFT 0x08000000u /* the start was inferred: control that is seen to arrive refutes it */
-#define SLOT_LENGTH_SHIFT 28   /* length in units of the smallest instruction */
+#define SLOT_SOFT \
+	0x08000000u          /* the start was inferred: control that is seen to arrive refutes it */
+#define SLOT_LENGTH_SHIFT 28 /* length in units of the smallest instruction */
 
 struct region_edge { /* control that leaves the region */
 	uint64_t to;
@@ -76,6 +79,9 @@ struct region {
 	size_t incoming_count, incoming_capacity;
 	struct region_edge *arrivals; /* edges handed over by other regions */
 	size_t arrival_count, arrival_capacity;
+	uint64_t *starts; /* where procedures were found to begin; some may have been refuted since */
+	size_t start_count, start_capacity;
+	bool stirred; /* something arrived since the last round */
 	bool filling; /* the certain part is over: what is found now replaces nothing */
 	int failed;   /* out of memory */
 };

@@ -59,7 +59,8 @@ static bool add_head(struct look *look, uint64_t at)
 static bool look_from(const struct returns *r, uint64_t entry, unsigned depth, unsigned *total);
 
 /* Behind a last call that never returns, the next procedure begins. */
-static bool begins_another(const struct returns *r, const struct insn *call, const uint8_t *code, size_t size)
+static bool begins_another(const struct returns *r, const struct insn *call, const uint8_t *code,
+			   size_t size)
 {
 	uint64_t next = call->address + call->length;
 	return next % r->isa->procedure_align == 0 &&
@@ -78,15 +79,19 @@ uint64_t call_target(const struct returns *r, const struct insn *call)
 		else
 			high = middle;
 	}
-	return low < r->slot_count && r->slots[low].address == call->target ? r->slots[low].procedure : 0;
+	return low < r->slot_count && r->slots[low].address == call->target
+		       ? r->slots[low].procedure
+		       : 0;
 }
 
-static bool call_returns(const struct returns *r, const struct insn *call, unsigned depth, unsigned *total)
+static bool call_returns(const struct returns *r, const struct insn *call, unsigned depth,
+			 unsigned *total)
 {
 	uint64_t target = call_target(r, call);
 	if (!target)
 		return true;
-	return target != TRACE_NO_RETURN && !listed(r, target) && (!depth || look_from(r, target, depth - 1, total));
+	return target != TRACE_NO_RETURN && !listed(r, target) &&
+	       (!depth || look_from(r, target, depth - 1, total));
 }
 
 /* Follows one way to its end. True: it returns, or may. */
@@ -114,7 +119,8 @@ static bool look_way(const struct returns *r, struct look *look, uint64_t at, un
 			break;
 		case INSN_CALL:
 		case INSN_CALL_INDIRECT:
-			if (!call_returns(r, &insn, depth, look->total) || begins_another(r, &insn, code, size))
+			if (!call_returns(r, &insn, depth, look->total) ||
+			    begins_another(r, &insn, code, size))
 				return false;
 			break;
 		default:
@@ -147,5 +153,6 @@ static bool look_from(const struct returns *r, uint64_t entry, unsigned depth, u
 bool procedure_returns(const struct returns *r, uint64_t entry)
 {
 	unsigned total = LOOK_TOTAL;
-	return entry != TRACE_NO_RETURN && !listed(r, entry) && look_from(r, entry, LOOK_DEPTH, &total);
+	return entry != TRACE_NO_RETURN && !listed(r, entry) &&
+	       look_from(r, entry, LOOK_DEPTH, &total);
 }

@@ -15,7 +15,8 @@ struct trace_slot;
 
 struct returns {
 	const struct isa *isa;
-	const uint8_t *(*bytes)(const void *context, uint64_t address, size_t *size); /* NULL: no code there */
+	const uint8_t *(*bytes)(const void *context, uint64_t address,
+				size_t *size); /* NULL: no code there */
 	const void *context;
 	const uint64_t *noreturn; /* sorted: known not to return */
 	size_t noreturn_count;

@@ -53,17 +53,58 @@ static void sort_unique(struct addresses *list)
 
 /* Functions of the usual libraries from which control does not come back. */
 static const char *const noreturn_names[] = {
-	"abort", "exit", "_exit", "_Exit", "quick_exit", "pthread_exit", "longjmp", "_longjmp", "siglongjmp",
-	"__longjmp_chk", "__stack_chk_fail", "__fortify_fail", "__chk_fail", "__assert_fail", "__assert",
-	"__assert_perror_fail", "__assert_rtn", "err", "errx", "verr", "verrx", "_Unwind_Resume", "__cxa_throw",
-	"__cxa_rethrow", "__cxa_bad_cast", "__cxa_bad_typeid", "__cxa_throw_bad_array_new_length",
-	"__cxa_pure_virtual", "__cxa_call_unexpected", "__cxa_call_terminate", "__clang_call_terminate",
-	"_ZSt9terminatev", "_ZSt10unexpectedv", "__libc_fatal", "__libc_start_main", "__libc_init_first_fail",
-	"g_assertion_message", "g_assertion_message_expr", "_gfortran_stop_string",
-	"_gfortran_error_stop_string", "_gfortran_stop_numeric", "_gfortran_runtime_error",
-	"_gfortran_runtime_error_at", "_gfortran_os_error", "_gfortran_os_error_at", 
-	"rust_begin_unwind", "rust_panic", "Perl_croak", "Perl_croak_nocontext",
-	"Perl_croak_no_modify", "Perl_my_exit", "Perl_my_failure_exit",
+	"abort",
+	"exit",
+	"_exit",
+	"_Exit",
+	"quick_exit",
+	"pthread_exit",
+	"longjmp",
+	"_longjmp",
+	"siglongjmp",
+	"__longjmp_chk",
+	"__stack_chk_fail",
+	"__fortify_fail",
+	"__chk_fail",
+	"__assert_fail",
+	"__assert",
+	"__assert_perror_fail",
+	"__assert_rtn",
+	"err",
+	"errx",
+	"verr",
+	"verrx",
+	"_Unwind_Resume",
+	"__cxa_throw",
+	"__cxa_rethrow",
+	"__cxa_bad_cast",
+	"__cxa_bad_typeid",
+	"__cxa_throw_bad_array_new_length",
+	"__cxa_pure_virtual",
+	"__cxa_call_unexpected",
+	"__cxa_call_terminate",
+	"__clang_call_terminate",
+	"_ZSt9terminatev",
+	"_ZSt10unexpectedv",
+	"__libc_fatal",
+	"__libc_start_main",
+	"__libc_init_first_fail",
+	"g_assertion_message",
+	"g_assertion_message_expr",
+	"_gfortran_stop_string",
+	"_gfortran_error_stop_string",
+	"_gfortran_stop_numeric",
+	"_gfortran_runtime_error",
+	"_gfortran_runtime_error_at",
+	"_gfortran_os_error",
+	"_gfortran_os_error_at",
+	"rust_begin_unwind",
+	"rust_panic",
+	"Perl_croak",
+	"Perl_croak_nocontext",
+	"Perl_croak_no_modify",
+	"Perl_my_exit",
+	"Perl_my_failure_exit",
 };
 
 static bool is_noreturn_name(const char *name)
@@ -94,8 +135,8 @@ static bool is_part(const char *name)
 	return dot && (dot[5] == 0 || dot[5] == '.');
 }
 
-static void add_symbols(const struct symbols *symbols, struct addresses *entries, struct addresses *hints,
-			struct addresses *noreturn)
+static void add_symbols(const struct symbols *symbols, struct addresses *entries,
+			struct addresses *hints, struct addresses *noreturn)
 {
 	const struct symbol *all;
 	size_t count = symbols_all(symbols, &all);
@@ -136,7 +177,8 @@ static const struct reloc *reloc_at(const struct reloc *relocs, size_t count, ui
 
 /* The memory word that the stub's final jump goes through: from its address on x86-64, from the
    page address plus the load's offset on aarch64. */
-static uint64_t stub_slot(const struct isa *isa, const struct insn *insn, uint64_t *page, unsigned *page_reg)
+static uint64_t stub_slot(const struct isa *isa, const struct insn *insn, uint64_t *page,
+			  unsigned *page_reg)
 {
 	if (insn->kind == INSN_JUMP_INDIRECT && insn->target)
 		return insn->target;
@@ -168,7 +210,8 @@ static bool add_stub(struct survey *survey, size_t *capacity, uint64_t address, 
 
 /* Reads the stubs of one PLT section: each begins where the last one jumped away. */
 static bool read_stubs(struct image *image, const struct isa *isa, const struct image_section *s,
-		       const struct reloc *relocs, size_t reloc_count, struct survey *survey, size_t *capacity)
+		       const struct reloc *relocs, size_t reloc_count, struct survey *survey,
+		       size_t *capacity)
 {
 	size_t size;
 	const uint8_t *bytes = image_section_bytes(image, s, &size);
@@ -192,8 +235,8 @@ static bool read_stubs(struct image *image, const struct isa *isa, const struct 
 	return true;
 }
 
-static bool add_stubs(struct image *image, const struct isa *isa, struct reloc *relocs, size_t reloc_count,
-		      struct survey *survey)
+static bool add_stubs(struct image *image, const struct isa *isa, struct reloc *relocs,
+		      size_t reloc_count, struct survey *survey)
 {
 	const struct image_section *sections;
 	size_t count = image_sections(image, &sections), capacity = 0;
@@ -208,7 +251,8 @@ static bool add_stubs(struct image *image, const struct isa *isa, struct reloc *
 }
 
 /* Relocations are sorted by offset. */
-static bool add_slots(struct image *image, const struct reloc *relocs, size_t count, struct survey *survey)
+static bool add_slots(struct image *image, const struct reloc *relocs, size_t count,
+		      struct survey *survey)
 {
 	survey->slots = calloc(count ? count : 1, sizeof *survey->slots);
 	for (size_t i = 0; survey->slots && i < count; i++) {
@@ -217,7 +261,8 @@ static bool add_slots(struct image *image, const struct reloc *relocs, size_t co
 			procedure = TRACE_NO_RETURN;
 		else if (!procedure || !is_code(image, procedure))
 			continue;
-		survey->slots[survey->slot_count++] = (struct trace_slot){relocs[i].offset, procedure};
+		survey->slots[survey->slot_count++] = (struct trace_slot){relocs[i].offset,
+									  procedure};
 	}
 	return survey->slots != NULL;
 }
@@ -228,7 +273,8 @@ static int by_address(const void *a, const void *b)
 	return x->address < y->address ? -1 : x->address > y->address;
 }
 
-struct err *survey_take(struct image *image, const struct isa *isa, const struct symbols *symbols, struct survey *out)
+struct err *survey_take(struct image *image, const struct isa *isa, const struct symbols *symbols,
+			struct survey *out)
 {
 	struct addresses entries = {0}, hints = {0}, noreturn = {0};
 	struct reloc *relocs;
@@ -241,7 +287,8 @@ struct err *survey_take(struct image *image, const struct isa *isa, const struct
 		add_symbols(symbols, &entries, &hints, &noreturn);
 	if (image_entry(image))
 		add(&entries, image_entry(image));
-	static const char *const arrays[] = {".init_array", ".fini_array", ".preinit_array", ".ctors", ".dtors"};
+	static const char *const arrays[] = {".init_array", ".fini_array", ".preinit_array",
+					     ".ctors", ".dtors"};
 	for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
 		add_array(image, arrays[i], &entries);
 	static const char *const glue[] = {".init", ".fini"};
@@ -251,7 +298,8 @@ struct err *survey_take(struct image *image, const struct isa *isa, const struct
 	for (size_t i = 0; i < reloc_count; i++)
 		if (relocs[i].value && is_code(image, relocs[i].value))
 			add(&hints, relocs[i].value);
-	bool good = add_stubs(image, isa, relocs, reloc_count, out) && add_slots(image, relocs, reloc_count, out);
+	bool good = add_stubs(image, isa, relocs, reloc_count, out) &&
+		    add_slots(image, relocs, reloc_count, out);
 	if (out->stub_count)
 		qsort(out->stubs, out->stub_count, sizeof *out->stubs, by_address);
 	for (size_t i = 0; i < out->stub_count; i++) {

@@ -24,10 +24,12 @@ struct survey {
 	size_t entry_count, hint_count, noreturn_count;
 	struct survey_stub *stubs; /* ascending */
 	size_t stub_count;
-	struct trace_slot *slots; /* ascending; of the module's own procedures and those that never return */
+	struct trace_slot
+		*slots; /* ascending; of the module's own procedures and those that never return */
 	size_t slot_count;
 };
 
 /* `symbols` may be NULL: only what the dynamic linker needs is used. */
-struct err *survey_take(struct image *image, const struct isa *isa, const struct symbols *symbols, struct survey *out);
+struct err *survey_take(struct image *image, const struct isa *isa, const struct symbols *symbols,
+			struct survey *out);
 void survey_free(struct survey *survey);

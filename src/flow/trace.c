@@ -34,6 +34,7 @@ struct trace {
 	uint64_t *starts;
 	size_t start_count;
 	struct returns returns;
+	bool first_round;               /* of the phase */
 	void (*then)(struct region *r); /* what a region does in this phase after draining */
 };
 
@@ -50,7 +51,8 @@ static struct region *find_region(const struct trace *t, uint64_t at)
 	return low < t->count && at >= t->regions[low].start ? &t->regions[low] : NULL;
 }
 
-static bool add_span(struct trace *t, struct image *image, const struct trace_input *input, uint64_t start, uint64_t size)
+static bool add_span(struct trace *t, struct image *image, const struct trace_input *input,
+		     uint64_t start, uint64_t size)
 {
 	size_t available;
 	const uint8_t *bytes = image_bytes_at(image, start, &available);
@@ -111,7 +113,8 @@ static bool add_code(struct trace *t, struct image *image, const struct trace_in
 	bool any = false;
 	for (size_t i = 0; i < section_count; i++) {
 		const struct image_section *s = &sections[i];
-		if (!(s->flags & SHF_EXECINSTR) || !(s->flags & SHF_ALLOC) || s->type != SHT_PROGBITS)
+		if (!(s->flags & SHF_EXECINSTR) || !(s->flags & SHF_ALLOC) ||
+		    s->type != SHT_PROGBITS)
 			continue;
 		if (s->address % t->isa->insn_min || s->address + s->size < s->address ||
 		    overlaps(t, s->address, s->size))
@@ -122,7 +125,8 @@ static bool add_code(struct trace *t, struct image *image, const struct trace_in
 	}
 	for (size_t i = 0; !any && i < segment_count; i++) {
 		const struct image_segment *s = &segments[i];
-		if (s->executable && s->address % t->isa->insn_min == 0 && !overlaps(t, s->address, s->file_size) &&
+		if (s->executable && s->address % t->isa->insn_min == 0 &&
+		    !overlaps(t, s->address, s->file_size) &&
 		    !add_span(t, image, input, s->address, s->file_size))
 			return false;
 	}
@@ -137,7 +141,8 @@ static void work_region(void *context, size_t index)
 	struct region *r = &t->regions[index];
 	region_arrive(r);
 	region_drain(r);
-	t->then(r);
+	if (t->first_round || r->stirred)
+		t->then(r);
 }
 
 /* Hands over what left each region. Returns whether there was anything. */
@@ -151,7 +156,8 @@ static bool exchange(struct trace *t)
 			if (!to || from->calls[k] % t->isa->insn_min ||
 			    (*region_slot(to, from->calls[k], t->isa->insn_min) & SLOT_START))
 				continue;
-			if (region_grow(to, &to->incoming, &to->incoming_capacity, to->incoming_count, sizeof(uint64_t)))
+			if (region_grow(to, &to->incoming, &to->incoming_capacity,
+					to->incoming_count, sizeof(uint64_t)))
 				to->incoming[to->incoming_count++] = from->calls[k], any = true;
 		}
 		from->call_count = 0;
@@ -159,7 +165,8 @@ static bool exchange(struct trace *t)
 			struct region *to = find_region(t, from->edges[k].to);
 			if (!to)
 				continue;
-			if (region_grow(to, &to->arrivals, &to->arrival_capacity, to->arrival_count, sizeof *to->arrivals))
+			if (region_grow(to, &to->arrivals, &to->arrival_capacity, to->arrival_count,
+					sizeof *to->arrivals))
 				to->arrivals[to->arrival_count++] = from->edges[k], any = true;
 		}
 		from->edge_count = 0;
@@ -171,6 +178,7 @@ static void run_rounds(struct trace *t, void (*then)(struct region *r))
 {
 	t->then = then;
 	for (unsigned round = 0; round < MAX_ROUNDS; round++) {
+		t->first_round = round == 0;
 		parallel_for(t->count, work_region, t);
 		if (!exchange(t))
 			break;
@@ -210,35 +218,51 @@ static bool mark_tail_called(struct trace *t)
 			const struct region_jump *j = &t->regions[i].tails[k];
 			struct region *r = j->to % unit ? NULL : find_region(t, j->to);
 			uint32_t *slot = r ? region_slot(r, j->to, unit) : NULL;
-			bool away = j->from < j->to ? start_between(t, j->from, j->to) : start_between(t, j->to, j->from);
-			if (!slot || !away || !(*slot & SLOT_STATE) || (*slot & (SLOT_START | SLOT_BRANCHED)))
+			bool away = j->from < j->to ? start_between(t, j->from, j->to)
+						    : start_between(t, j->to, j->from);
+			if (!slot || !away || !(*slot & SLOT_STATE) ||
+			    (*slot & (SLOT_START | SLOT_BRANCHED)))
 				continue;
 			if (!frame_is_entry(t->isa, &r->states[*slot & SLOT_STATE]))
 				continue;
 			*slot |= SLOT_START;
-			any = true;
+			any = region_grow(r, &r->starts, &r->start_capacity, r->start_count, sizeof *r->starts);
+			if (any)
+				r->starts[r->start_count++] = j->to;
 		}
 	}
 	return any;
 }
 
+static int by_value(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+	return x < y ? -1 : x > y;
+}
+
+/* Gathers what the regions noted, without what was refuted since. */
 static bool collect_starts(struct trace *t)
 {
 	unsigned unit = t->isa->insn_min;
-	size_t capacity = 0;
-	free(t->starts);
-	t->starts = NULL;
+	size_t count = 0, kept = 0;
+	for (size_t i = 0; i < t->count; i++)
+		count += t->regions[i].start_count;
+	uint64_t *starts = realloc(t->starts, (count ? count : 1) * sizeof *starts);
+	if (!starts)
+		return false;
+	t->starts = starts;
 	t->start_count = 0;
 	for (size_t i = 0; i < t->count; i++) {
-		struct region *r = &t->regions[i];
-		for (uint64_t at = r->start; at < r->end; at += unit) {
-			if (!(*region_slot(r, at, unit) & SLOT_START))
-				continue;
-			if (!region_grow(r, &t->starts, &capacity, t->start_count, sizeof *t->starts))
-				return false;
-			t->starts[t->start_count++] = at;
-		}
+		const struct region *r = &t->regions[i];
+		for (size_t k = 0; k < r->start_count; k++)
+			if (*region_slot(r, r->starts[k], unit) & SLOT_START)
+				starts[t->start_count++] = r->starts[k];
 	}
+	qsort(starts, t->start_count, sizeof *starts, by_value);
+	for (size_t i = 0; i < t->start_count; i++)
+		if (!kept || starts[kept - 1] != starts[i])
+			starts[kept++] = starts[i];
+	t->start_count = kept;
 	return true;
 }
 
@@ -247,7 +271,8 @@ static const uint8_t *code_at(const void *context, uint64_t address, size_t *siz
 	return trace_bytes(context, address, size);
 }
 
-struct err *trace_run(struct image *image, const struct isa *isa, const struct trace_input *input, struct trace **out)
+struct err *trace_run(struct image *image, const struct isa *isa, const struct trace_input *input,
+		      struct trace **out)
 {
 	struct trace *t = calloc(1, sizeof *t);
 	*out = NULL;
@@ -255,9 +280,13 @@ struct err *trace_run(struct image *image, const struct isa *isa, const struct t
 		return err_new("out of memory");
 	t->isa = isa;
 	t->returns = (struct returns){
-		.isa = isa, .bytes = code_at, .context = t,
-		.noreturn = input->noreturn, .noreturn_count = input->noreturn_count,
-		.slots = input->slots, .slot_count = input->slot_count,
+		.isa = isa,
+		.bytes = code_at,
+		.context = t,
+		.noreturn = input->noreturn,
+		.noreturn_count = input->noreturn_count,
+		.slots = input->slots,
+		.slot_count = input->slot_count,
 	};
 	bool good = returns_init(&t->returns) && add_code(t, image, input);
 	if (good) {
@@ -294,6 +323,7 @@ void trace_free(struct trace *t)
 		free(r->todo);
 		free(r->edges);
 		free(r->calls);
+		free(r->starts);
 		free(r->tails);
 		free(r->late);
 		free(r->doubts);
@@ -307,8 +337,8 @@ void trace_free(struct trace *t)
 	free(t);
 }
 
-void trace_each(const struct trace *t, bool gaps, void (*each)(void *context, const struct trace_place *place),
-		void *context)
+void trace_each(const struct trace *t, bool gaps,
+		void (*each)(void *context, const struct trace_place *place), void *context)
 {
 	unsigned unit = t->isa->insn_min;
 	for (size_t i = 0; i < t->count; i++) {

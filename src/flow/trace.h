@@ -42,7 +42,8 @@ struct trace_input {
 };
 
 /* `image`, `isa` and the arrays of `input` must outlive the trace. */
-struct err *trace_run(struct image *image, const struct isa *isa, const struct trace_input *input, struct trace **out);
+struct err *trace_run(struct image *image, const struct isa *isa, const struct trace_input *input,
+		      struct trace **out);
 void trace_free(struct trace *trace);
 
 struct trace_place {
@@ -56,8 +57,8 @@ struct trace_place {
 
 /* Calls `each` for all instructions that were reached, in ascending order of address; with
    `gaps` also, once per gap, with state NULL and the gap's length. */
-void trace_each(const struct trace *trace, bool gaps, void (*each)(void *context, const struct trace_place *place),
-		void *context);
+void trace_each(const struct trace *trace, bool gaps,
+		void (*each)(void *context, const struct trace_place *place), void *context);
 
 /* The state at an instruction, NULL where it was not reached or no instruction begins there. */
 const struct frame_state *trace_at(const struct trace *trace, uint64_t address);

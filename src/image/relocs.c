@@ -47,7 +47,8 @@ static bool is_relative(uint16_t machine, uint64_t type)
 static bool is_address(uint16_t machine, uint64_t type)
 {
 	if (machine == EM_X86_64)
-		return type == R_X86_64_64 || type == R_X86_64_GLOB_DAT || type == R_X86_64_JUMP_SLOT;
+		return type == R_X86_64_64 || type == R_X86_64_GLOB_DAT ||
+		       type == R_X86_64_JUMP_SLOT;
 	return type == R_AARCH64_ABS64 || type == R_AARCH64_GLOB_DAT || type == R_AARCH64_JUMP_SLOT;
 }
 
@@ -64,7 +65,8 @@ static const char *symbol_of(const struct names *names, uint64_t index, uint64_t
 	return memchr(name, 0, names->strings_size - symbol.st_name) ? name : NULL;
 }
 
-static void read_rela(struct image *image, const struct names *names, const char *section, struct list *list)
+static void read_rela(struct image *image, const struct names *names, const char *section,
+		      struct list *list)
 {
 	size_t size;
 	const struct image_section *s = image_section(image, section);
@@ -100,7 +102,8 @@ static void read_relr(struct image *image, struct list *list)
 	const struct image_section *s = image_section(image, ".relr.dyn");
 	const uint8_t *bytes = s ? image_section_bytes(image, s, &size) : NULL;
 	uint64_t where = 0, entry;
-	for (size_t at = 0; bytes && size - at >= sizeof entry && !list->failed; at += sizeof entry) {
+	for (size_t at = 0; bytes && size - at >= sizeof entry && !list->failed;
+	     at += sizeof entry) {
 		memcpy(&entry, bytes + at, sizeof entry);
 		if (!(entry & 1)) {
 			add(list, entry, word_at(image, entry), NULL);
@@ -109,7 +112,8 @@ static void read_relr(struct image *image, struct list *list)
 		}
 		for (unsigned bit = 1; bit < 64; bit++)
 			if (entry >> bit & 1)
-				add(list, where + (bit - 1) * 8, word_at(image, where + (bit - 1) * 8), NULL);
+				add(list, where + (bit - 1) * 8,
+				    word_at(image, where + (bit - 1) * 8), NULL);
 		where += 63 * 8;
 	}
 }
@@ -125,7 +129,8 @@ struct err *relocs_read(struct image *image, struct reloc **out, size_t *count)
 	if (symbols)
 		names.symbols = image_section_bytes(image, symbols, &names.symbols_size);
 	if (strings)
-		names.strings = (const char *)image_section_bytes(image, strings, &names.strings_size);
+		names.strings = (const char *)image_section_bytes(image, strings,
+								  &names.strings_size);
 	read_rela(image, &names, ".rela.dyn", &list);
 	read_rela(image, &names, ".rela.plt", &list);
 	read_relr(image, &list);

@@ -21,9 +21,9 @@ enum insn_kind {
 	INSN_JUMP_INDIRECT, /* jump through a register or memory */
 	INSN_BRANCH,        /* conditional jump to `target`, or falls through */
 	INSN_RETURN,
-	INSN_TRAP,          /* does not fall through: ud2, hlt, int3, udf, brk */
+	INSN_TRAP, /* does not fall through: ud2, hlt, int3, udf, brk */
 	INSN_SYSCALL,
-	INSN_BAD,           /* bytes that are no instruction; length is the CPU's smallest */
+	INSN_BAD, /* bytes that are no instruction; length is the CPU's smallest */
 };
 
 /* What an instruction does to the values a frame is made of, in order. */
@@ -36,8 +36,8 @@ enum effect_op {
 	EFFECT_LOAD,    /* dst = 64 bits at [src + imm] */
 	EFFECT_STORE,   /* 64 bits at [dst + imm] = src */
 	EFFECT_COMPARE, /* SP (dst) is compared with src */
-	EFFECT_SIGN,    /* dst is signed or authenticated in place (pointer authentication): value kept */
-	EFFECT_INSERT,  /* dst = dst with the 16 bits at bit `src2` replaced by imm */
+	EFFECT_SIGN, /* dst is signed or authenticated in place (pointer authentication): value kept */
+	EFFECT_INSERT, /* dst = dst with the 16 bits at bit `src2` replaced by imm */
 };
 
 struct effect {
@@ -53,15 +53,15 @@ struct effect {
 
 struct insn {
 	uint64_t address;
-	uint64_t target;     /* direct control flow; or the address of the memory slot of an
+	uint64_t target; /* direct control flow; or the address of the memory slot of an
 	                        indirect jump or call through a fixed address; else 0 */
-	uint64_t refers;     /* an address the instruction computes from the PC (lea, adr, adrp,
+	uint64_t refers; /* an address the instruction computes from the PC (lea, adr, adrp,
 	                        literal load), else 0 */
-	uint32_t writes;     /* registers written other than by `effects`: their values are lost.
+	uint32_t writes; /* registers written other than by `effects`: their values are lost.
 	                        What a call or return itself does to sp is not among them */
 	uint8_t length;
-	uint8_t kind;        /* enum insn_kind */
-	uint8_t reg;         /* register of an indirect jump or call, of a return (x30), or of a
+	uint8_t kind; /* enum insn_kind */
+	uint8_t reg;  /* register of an indirect jump or call, of a return (x30), or of a
 	                        compare-and-branch; else INSN_NO_REG */
 	uint8_t effect_count;
 	struct effect effects[INSN_MAX_EFFECTS];
@@ -76,7 +76,7 @@ struct jump_table {
 	uint8_t entry_size; /* 1, 2, 4, 8 */
 	uint8_t shift;
 	bool is_signed;
-	bool exact;         /* the index was compared with the bound. Else `count` is only what the
+	bool exact; /* the index was compared with the bound. Else `count` is only what the
 	                       width of the index allows, and the table may be shorter */
 };
 
@@ -89,18 +89,18 @@ struct code_run {
 
 /* A CPU. Nothing outside isa/ and unwind/cpu_*.c knows more about it. */
 struct isa {
-	const char *name;        /* "x86_64", "aarch64" */
-	uint16_t elf_machine;    /* EM_X86_64, EM_AARCH64 */
-	uint8_t register_count;  /* 16, 32 */
+	const char *name;       /* "x86_64", "aarch64" */
+	uint16_t elf_machine;   /* EM_X86_64, EM_AARCH64 */
+	uint8_t register_count; /* 16, 32 */
 	uint8_t sp, fp;
 	uint8_t link;            /* link register, or INSN_NO_REG */
 	uint8_t extra;           /* a callee-saved register that some frames hang on: rbx, x19 */
 	uint8_t insn_min;        /* smallest length and alignment of an instruction: 1, 4 */
 	uint8_t procedure_align; /* where compilers let procedures begin, mostly: 16, 4 */
-	uint8_t probe_size;      /* register that holds the size of the frame while a helper is called to
+	uint8_t probe_size; /* register that holds the size of the frame while a helper is called to
 	                            touch its pages, and that survives the call: rax; or INSN_NO_REG */
-	uint8_t call_pushes;     /* bytes a call puts on the stack: 8, 0 */
-	uint32_t call_clobbers;  /* registers whose value a call may change */
+	uint8_t call_pushes;    /* bytes a call puts on the stack: 8, 0 */
+	uint32_t call_clobbers; /* registers whose value a call may change */
 
 	/* Decodes the instruction at `code` (at most `size` bytes), that runs at `address`.
 	   Never reads past size, never fails: bad bytes give INSN_BAD. */
@@ -116,7 +116,8 @@ struct isa {
 	bool (*find_jump_table)(const struct code_run *runs, size_t count, struct jump_table *out);
 
 	/* Text of the instruction for people, into `out`; returns its length, 0 where it cannot. */
-	size_t (*format)(const uint8_t *code, size_t size, uint64_t address, char *out, size_t out_size);
+	size_t (*format)(const uint8_t *code, size_t size, uint64_t address, char *out,
+			 size_t out_size);
 };
 
 extern const struct isa isa_x86_64, isa_aarch64;

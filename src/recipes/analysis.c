@@ -19,7 +19,8 @@ static struct err *take_landings(struct image *image, struct analysis *a)
 		return e;
 	a->landings = calloc(a->landing_count, sizeof *a->landings);
 	for (size_t i = 0; a->landings && i < a->landing_count; i++)
-		a->landings[i] = (struct trace_landing){found[i].start, found[i].end, found[i].landing_pad};
+		a->landings[i] = (struct trace_landing){found[i].start, found[i].end,
+							found[i].landing_pad};
 	free(found);
 	return a->landings ? NULL : err_new("out of memory");
 }
@@ -35,11 +36,16 @@ struct err *analysis_run(struct image *image, const struct symbols *symbols, str
 		e = take_landings(image, out);
 	if (!e) {
 		out->input = (struct trace_input){
-			.entries = out->survey.entries, .entry_count = out->survey.entry_count,
-			.hints = out->survey.hints, .hint_count = out->survey.hint_count,
-			.noreturn = out->survey.noreturn, .noreturn_count = out->survey.noreturn_count,
-			.slots = out->survey.slots, .slot_count = out->survey.slot_count,
-			.landings = out->landings, .landing_count = out->landing_count,
+			.entries = out->survey.entries,
+			.entry_count = out->survey.entry_count,
+			.hints = out->survey.hints,
+			.hint_count = out->survey.hint_count,
+			.noreturn = out->survey.noreturn,
+			.noreturn_count = out->survey.noreturn_count,
+			.slots = out->survey.slots,
+			.slot_count = out->survey.slot_count,
+			.landings = out->landings,
+			.landing_count = out->landing_count,
 		};
 		e = trace_run(image, out->isa, &out->input, &out->trace);
 	}

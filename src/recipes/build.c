@@ -114,7 +114,8 @@ static void append_rows(struct rows *to, const struct rows *from)
 		rules[i] = rows_rule(to, &from->rules[i]);
 	for (size_t i = 0; i + 1 < from->count; i++)
 		if (from->rows[i].rule)
-			rows_add(to, from->rows[i].address, from->rows[i + 1].address, rules[from->rows[i].rule]);
+			rows_add(to, from->rows[i].address, from->rows[i + 1].address,
+				 rules[from->rows[i].rule]);
 	free(rules);
 	to->failed |= from->failed;
 }
@@ -151,7 +152,8 @@ static struct err *analysis_alone(struct image *image, struct rows *rows)
 	return e;
 }
 
-struct err *recipes_rows(struct image *image, struct image *debug, enum recipes_mode mode, struct rows *rows)
+struct err *recipes_rows(struct image *image, struct image *debug, enum recipes_mode mode,
+			 struct rows *rows)
 {
 	struct cfi_stats stats = {0};
 	struct err *e;
@@ -192,7 +194,9 @@ static void pack_rows(const struct rows *rows, uint64_t start, struct packer *p)
 		for (; next < rows->count && rows->rows[next].address < base + TABLE_PAGE; next++) {
 			rule = rows->rows[next].rule;
 			if (p->packed)
-				p->packed[p->count] = (uint32_t)(rows->rows[next].address - base) << TABLE_RULE_BITS | rule;
+				p->packed[p->count] = (uint32_t)(rows->rows[next].address - base)
+							      << TABLE_RULE_BITS |
+						      rule;
 			p->count++;
 		}
 	}
@@ -200,8 +204,8 @@ static void pack_rows(const struct rows *rows, uint64_t start, struct packer *p)
 		p->pages[p->page_count] = p->count;
 }
 
-struct err *recipes_pack(const struct rows *rows, uint16_t machine, enum recipes_mode mode, const uint8_t *key,
-			 void **bytes, size_t *size)
+struct err *recipes_pack(const struct rows *rows, uint16_t machine, enum recipes_mode mode,
+			 const uint8_t *key, void **bytes, size_t *size)
 {
 	uint64_t start = rows->count ? rows->rows[0].address & ~(uint64_t)(TABLE_PAGE - 1) : 0;
 	uint64_t end = rows->count ? rows->rows[rows->count - 1].address : 0;
@@ -223,8 +227,13 @@ struct err *recipes_pack(const struct rows *rows, uint16_t machine, enum recipes
 	memcpy(p.pages + words, rows->rules, rows->rule_count * sizeof(struct recipe));
 	struct table_header *h = (struct table_header *)out;
 	*h = (struct table_header){
-		.magic = TABLE_MAGIC, .version = TABLE_VERSION, .machine = machine, .mode = (uint16_t)mode,
-		.start = start, .page_count = p.page_count, .row_count = p.count,
+		.magic = TABLE_MAGIC,
+		.version = TABLE_VERSION,
+		.machine = machine,
+		.mode = (uint16_t)mode,
+		.start = start,
+		.page_count = p.page_count,
+		.row_count = p.count,
 		.rule_count = (uint32_t)rows->rule_count,
 		.checksum = table_checksum(out + sizeof *h, *size - sizeof *h),
 	};

@@ -17,9 +17,10 @@ enum recipes_mode {
 };
 
 /* The rows of a module (see recipes/rows.h), finished. `debug` may be NULL. */
-struct err *recipes_rows(struct image *image, struct image *debug, enum recipes_mode mode, struct rows *rows);
+struct err *recipes_rows(struct image *image, struct image *debug, enum recipes_mode mode,
+			 struct rows *rows);
 
 /* Packs finished rows into table bytes (unwind/table.h); malloc'ed, the caller's. `key` (40
    bytes) is stored in the header. */
-struct err *recipes_pack(const struct rows *rows, uint16_t machine, enum recipes_mode mode, const uint8_t *key,
-			 void **bytes, size_t *size);
+struct err *recipes_pack(const struct rows *rows, uint16_t machine, enum recipes_mode mode,
+			 const uint8_t *key, void **bytes, size_t *size);

@@ -39,7 +39,9 @@ static void make_key(struct image *image, uint8_t key[KEY_SIZE])
 	uint64_t hash = 0;
 	for (size_t i = 0; i < count; i++) {
 		size_t size;
-		const uint8_t *bytes = segments[i].writable ? NULL : image_bytes_at(image, segments[i].address, &size);
+		const uint8_t *bytes = segments[i].writable
+					       ? NULL
+					       : image_bytes_at(image, segments[i].address, &size);
 		if (bytes)
 			hash = hash * 31 + table_checksum(bytes, size) + segments[i].address;
 	}
@@ -54,7 +56,8 @@ static void key_name(const uint8_t key[KEY_SIZE], enum recipes_mode mode, struct
 	buf_puts(path, "/");
 	for (unsigned i = 0; i < length; i++)
 		buf_printf(path, "%02x", key[2 + i]);
-	buf_printf(path, "%s.%s.%u.%u", key[1] ? "" : "-code", modes[mode], TABLE_VERSION, RECIPES_VERSION);
+	buf_printf(path, "%s.%s.%u.%u", key[1] ? "" : "-code", modes[mode], TABLE_VERSION,
+		   RECIPES_VERSION);
 }
 
 static bool map_file(const char *path, const uint8_t key[KEY_SIZE], struct module_table *out)
@@ -66,7 +69,8 @@ static bool map_file(const char *path, const uint8_t key[KEY_SIZE], struct modul
 		return false;
 	void *bytes = MAP_FAILED;
 	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size >= (off_t)sizeof h)
-		bytes = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE | MAP_POPULATE, fd, 0);
+		bytes = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE | MAP_POPULATE, fd,
+			     0);
 	close(fd);
 	if (bytes == MAP_FAILED)
 		return false;
@@ -88,7 +92,9 @@ static void save_file(const char *path, const void *bytes, size_t size)
 {
 	struct buf temporary = {0};
 	buf_printf(&temporary, "%s.%d.tmp", path, (int)getpid());
-	int fd = temporary.failed ? -1 : open(buf_text(&temporary), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	int fd = temporary.failed ? -1
+				  : open(buf_text(&temporary),
+					 O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (fd >= 0) {
 		size_t done = 0;
 		while (done < size) {
@@ -105,10 +111,12 @@ static void save_file(const char *path, const void *bytes, size_t size)
 
 static bool has_frames(struct image *image)
 {
-	return image_section(image, ".eh_frame") || image_section(image, ".debug_frame") || image_section(image, ".sframe");
+	return image_section(image, ".eh_frame") || image_section(image, ".debug_frame") ||
+	       image_section(image, ".sframe");
 }
 
-static struct err *build(struct image *image, enum recipes_mode mode, const uint8_t *key, struct module_table *out)
+static struct err *build(struct image *image, enum recipes_mode mode, const uint8_t *key,
+			 struct module_table *out)
 {
 	struct image *debug = NULL;
 	struct rows rows;
@@ -124,7 +132,8 @@ static struct err *build(struct image *image, enum recipes_mode mode, const uint
 	rows_free(&rows);
 	if (!e && !table_open(&out->table, out->bytes, out->size)) {
 		free(out->bytes);
-		e = err_new("%s: internal error: a table that was just built is not sane", image_path(image));
+		e = err_new("%s: internal error: a table that was just built is not sane",
+			    image_path(image));
 	}
 	return e;
 }

@@ -22,19 +22,22 @@ static const struct shape shapes[] = {
 	{EM_AARCH64, "\x68\x11\x80\xd2\x01\x00\x00\xd4", 8, 4, 4},    /* mov x8,#139; svc #0 */
 };
 
-static void add_shape(const struct shape *shape, const uint8_t *code, size_t size, uint64_t address, struct rows *rows)
+static void add_shape(const struct shape *shape, const uint8_t *code, size_t size, uint64_t address,
+		      struct rows *rows)
 {
 	const struct recipe recipe = {.cfa = RECIPE_SIGNAL, .source = RECIPE_FROM_SHAPE};
 	if (size < shape->length)
 		return;
 	for (size_t at = 0; at <= size - shape->length; at += shape->step) {
 		if (shape->step == 1) { /* let memchr find the first byte */
-			const uint8_t *found = memchr(code + at, shape->bytes[0], size - shape->length + 1 - at);
+			const uint8_t *found = memchr(code + at, shape->bytes[0],
+						      size - shape->length + 1 - at);
 			if (!found)
 				return;
 			at = (size_t)(found - code);
 		}
-		if (address + at >= shape->before && !memcmp(code + at, shape->bytes, shape->length))
+		if (address + at >= shape->before &&
+		    !memcmp(code + at, shape->bytes, shape->length))
 			rows_add(rows, address + at - shape->before, address + at + shape->length,
 				 rows_rule(rows, &recipe));
 	}
@@ -48,8 +51,9 @@ static const struct {
 	uint32_t first[2], last[3];
 	int32_t pushed;
 } resolver = {
-	.first = {0xa9b327e8, 0xa9011fe6},            /* stp x8,x9,[sp,#-208]!; stp x6,x7,[sp,#16] */
-	.last = {0xa8cd27e8, 0xa8c17bf1, 0xd61f0200}, /* ldp x8,x9,[sp],#208; ldp x17,x30,[sp],#16; br x16 */
+	.first = {0xa9b327e8, 0xa9011fe6}, /* stp x8,x9,[sp,#-208]!; stp x6,x7,[sp,#16] */
+	.last = {0xa8cd27e8, 0xa8c17bf1,
+		 0xd61f0200}, /* ldp x8,x9,[sp],#208; ldp x17,x30,[sp],#16; br x16 */
 	.pushed = 208,
 };
 
@@ -77,8 +81,10 @@ static void add_resolver(const uint8_t *code, size_t size, uint64_t address, str
 		for (size_t end = at; end <= size - 12 && end - at < RESOLVER_MAX; end += 4) {
 			if (memcmp(code + end, resolver.last, sizeof resolver.last))
 				continue;
-			add_lazy_frame(rows, address + at - 4, address + at + 4, 16); /* with nop or bti */
-			add_lazy_frame(rows, address + at + 4, address + end + 4, resolver.pushed + 16);
+			add_lazy_frame(rows, address + at - 4, address + at + 4,
+				       16); /* with nop or bti */
+			add_lazy_frame(rows, address + at + 4, address + end + 4,
+				       resolver.pushed + 16);
 			add_lazy_frame(rows, address + end + 4, address + end + 8, 16);
 			add_lazy_frame(rows, address + end + 8, address + end + 12, 0);
 			return;
@@ -105,8 +111,9 @@ static void add_start(struct image *image, struct rows *rows)
 			return;
 		if (!calls && insn.kind != INSN_NOP) {
 			const struct effect *e = &insn.effects[0];
-			bool takes = insn.effect_count == 1 && e->op == EFFECT_MOVE && e->src == isa->sp && !e->imm &&
-				     e->dst != isa->fp && e->dst != isa->sp;
+			bool takes = insn.effect_count == 1 && e->op == EFFECT_MOVE &&
+				     e->src == isa->sp && !e->imm && e->dst != isa->fp &&
+				     e->dst != isa->sp;
 			calls = takes_sp && insn.kind == INSN_CALL;
 			if (!calls && (takes_sp || !takes))
 				return;

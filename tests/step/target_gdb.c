@@ -221,21 +221,36 @@ static enum target_event gdb_step(struct target *t)
 {
 	char command[16], answer[256];
 	t->delivered = t->signal != 0;
-	snprintf(command, sizeof command, t->signal ? "S%02x" : "s", (unsigned)t->signal);
+	snprintf(command, sizeof command, t->signal ? "vCont;S%02x" : "s", (unsigned)t->signal);
 	return ask(t, command, answer, sizeof answer) ? read_stop(t, answer) : TARGET_ENDED;
+}
+
+static int milliseconds_until(const struct timespec *end)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	long left = (end->tv_sec - now.tv_sec) * 1000 + (end->tv_nsec - now.tv_nsec) / 1000000;
+	return left > 0 ? (int)left : 0;
 }
 
 static enum target_event gdb_run(struct target *t, unsigned microseconds)
 {
 	char command[16], answer[256];
-	snprintf(command, sizeof command, t->signal ? "C%02x" : "c", (unsigned)t->signal);
-	send_packet(t, command);
-	if (!receive(t, answer, sizeof answer, (int)(microseconds / 1000) + 1)) {
+	struct timespec end;
+	enum target_event event;
+	clock_gettime(CLOCK_MONOTONIC, &end);
+	end.tv_sec += microseconds / 1000000;
+	end.tv_nsec += microseconds % 1000000 * 1000;
+	do {
+		snprintf(command, sizeof command, t->signal ? "C%02x" : "c", (unsigned)t->signal);
+		send_packet(t, command);
 		/* The emulator does not listen while the program runs, but tells of its signals. */
-		if (kill(t->pid, SIGINT) || !receive(t, answer, sizeof answer, 5000))
+		if (!receive(t, answer, sizeof answer, milliseconds_until(&end) + 1) &&
+		    (kill(t->pid, SIGINT) || !receive(t, answer, sizeof answer, 5000)))
 			return TARGET_ENDED;
-	}
-	return read_stop(t, answer);
+		event = read_stop(t, answer);
+	} while (event == TARGET_SIGNAL && milliseconds_until(&end));
+	return event;
 }
 
 /* What is mapped */

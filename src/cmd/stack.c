@@ -133,6 +133,46 @@ static void print_end(const struct view *v, const struct stack *s)
 
 /* For people */
 
+/* Where there is no name, the module's own address is what other tools take. */
+static void print_nameless(const struct view *v, uint64_t address, const char *module)
+{
+	const struct space_module *m = space_find(&v->space, address);
+	if (m)
+		printf(" %s+0x%" PRIx64, file_of(module), address - m->bias);
+	else
+		printf(" ??");
+}
+
+static bool is_nameless(const struct view *v, const struct stack_frame *frame)
+{
+	const struct symbolize_place *places;
+	return places_of(v, frame, &places) == 1 && !places[0].function;
+}
+
+/* One line about all modules whose functions could not be named. */
+static void print_missing_names(const struct view *v)
+{
+	const struct space_module *said[16];
+	size_t count = 0;
+	for (size_t i = 0; i < v->stacks.count; i++) {
+		const struct stack *s = &v->stacks.threads[i];
+		for (size_t k = 0; k < s->count && count < 16; k++) {
+			const struct space_module *m =
+				space_find(&v->space, s->frames[k].address - !s->frames[k].exact);
+			size_t seen = 0;
+			while (seen < count && said[seen] != m)
+				seen++;
+			if (m && seen == count && is_nameless(v, &s->frames[k])) {
+				printf("%s%s", count ? ", " : "\nno symbols in ", file_of(m->path));
+				said[count++] = m;
+			}
+		}
+	}
+	if (count)
+		printf(": their debug packages name these functions, or --debuginfod with "
+		       "DEBUGINFOD_URLS set\n");
+}
+
 static void print_place(const struct view *v, const struct stack_frame *frame,
 			const struct symbolize_place *place)
 {
@@ -143,7 +183,7 @@ static void print_place(const struct view *v, const struct stack_frame *frame,
 		if (!place->inlined)
 			printf("+0x%" PRIx64, place->offset);
 	} else if (!v->options->raw) {
-		printf(" ??");
+		print_nameless(v, frame->address, module);
 	}
 	if (place->file) {
 		printf("  %s", file_of(place->file));
@@ -192,6 +232,8 @@ static void print_text(const struct view *v)
 			putchar('\n');
 		print_thread(v, &v->stacks.threads[i]);
 	}
+	if (!v->options->raw)
+		print_missing_names(v);
 }
 
 /* For programs */

@@ -66,12 +66,15 @@ static bool follows(const struct corrector *c, const struct trace_place *p)
 	return !memcmp(&mine, &here, sizeof(mine));
 }
 
-/* The CFI's register is known to hold something that is not what the CFI says. */
+/* A register that the CFI relies on is known to hold something that is not what the CFI says: the
+   one the CFA hangs on, or FP where it is said to be unchanged. */
 static bool refutes(const struct corrector *c, const struct trace_place *p,
 		    const struct recipe *cfi)
 {
 	struct frame_value value;
 
+	if (cfi->fp == RECIPE_SAME && p->state->fp.kind != FRAME_FP)
+		return true;
 	if (cfi->cfa != RECIPE_REG || cfi->cfa_vg)
 		return false;
 	value = frame_register(c->analysis->isa, p->state, cfi->cfa_reg);

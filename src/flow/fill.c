@@ -31,6 +31,7 @@ struct probe {
 	struct frame_state state; /* where it ended */
 	uint32_t joined;          /* state of the code it arrived at */
 	bool uses_frame;          /* reads or writes a frame that it did not set up */
+	bool uses_fp;             /* by the frame pointer */
 };
 
 struct way {
@@ -38,22 +39,29 @@ struct way {
 	struct frame_state state;
 };
 
-static bool touches_frame(const struct isa *isa, const struct frame_state *s,
-			  const struct insn *insn)
+/* Does the instruction rely on a frame pointer that was set up before? Saving it is not that. */
+static bool relies_on_fp(const struct isa *isa, const struct frame_state *s,
+			 const struct effect *e)
+{
+	unsigned base = e->op == EFFECT_STORE ? e->dst : e->src;
+	return e->op != EFFECT_CONST && base != INSN_NO_REG &&
+	       frame_register(isa, s, base).kind == FRAME_ALIGNED;
+}
+
+static void note_uses(const struct isa *isa, const struct frame_state *s, const struct insn *insn,
+		      struct probe *out)
 {
 	for (unsigned i = 0; i < insn->effect_count; i++) {
 		const struct effect *e = &insn->effects[i];
+		out->uses_fp |= relies_on_fp(isa, s, e);
 		if (e->op != EFFECT_LOAD && e->op != EFFECT_STORE)
 			continue;
-		unsigned base = e->op == EFFECT_LOAD ? e->src : e->dst;
-		struct frame_value v = frame_register(isa, s, base);
-		if (v.kind == FRAME_ALIGNED)
-			return true;
-		if (v.kind == FRAME_CFA &&
-		    v.offset + e->imm >= (e->op == EFFECT_STORE ? 0 : isa->call_pushes))
-			return true;
+		struct frame_value v =
+			frame_register(isa, s, e->op == EFFECT_LOAD ? e->src : e->dst);
+		int32_t least = e->op == EFFECT_STORE ? 0 : isa->call_pushes;
+		out->uses_frame |= v.kind == FRAME_CFA && v.offset + e->imm >= least;
 	}
-	return false;
+	out->uses_frame |= out->uses_fp;
 }
 
 static bool seen(const uint64_t *list, size_t count, uint64_t at)
@@ -100,7 +108,7 @@ static bool probe_way(const struct region *r, struct way *ways, size_t *way_coun
 			return false;
 		--*budget;
 		r->isa->decode(r->bytes + (int64_t)(w.at - r->start), r->limit - w.at, w.at, &insn);
-		out->uses_frame |= touches_frame(r->isa, &w.state, &insn);
+		note_uses(r->isa, &w.state, &insn, out);
 		switch (insn.kind) {
 		case INSN_RETURN:
 			out->end = PROBE_RETURNS;
@@ -329,6 +337,8 @@ static void fill_at(struct region *r, uint64_t at, bool padded, uint32_t before)
 			seed_guess(r, at, &inferred);
 		else
 			region_start(r, at);
+	} else if (before && p.uses_fp && r->states[before].fp.kind == FRAME_CFA) {
+		seed_guess(r, at, &r->states[before]);
 	} else if (prologue && padded) {
 		region_start(r, at);
 	} else if (known && continued && same_frame(&inferred, &r->states[continued])) {
@@ -374,12 +384,25 @@ static uint64_t first_known(const struct region *r)
 	return at;
 }
 
+/* Hand-written procedures may begin with a nop. Whose it is cannot be told, and a recipe for padding
+   does no harm. */
+static void claim_padding(struct region *r, uint64_t padding, uint64_t at)
+{
+	struct frame_state entry;
+	if (!padding || !(*region_slot(r, at, r->isa->insn_min) & SLOT_START))
+		return;
+	frame_entry(r->isa, &entry);
+	entry.guessed = 1;
+	region_push(r, padding, region_intern(r, &entry), false);
+}
+
 /* Fills all gaps from `at` on. */
 static void fill_from(struct region *r, uint64_t at)
 {
 	unsigned unit = r->isa->insn_min;
 	struct insn insn;
 	bool padded = r->first;
+	uint64_t padding = 0; /* where the instructions that do nothing before `at` begin */
 	uint32_t before = 0;
 	r->filling = true;
 	while (at < r->end && !r->failed) {
@@ -388,6 +411,7 @@ static void fill_from(struct region *r, uint64_t at)
 		if (slot & SLOT_STATE) {
 			at += length ? length : unit;
 			padded = false;
+			padding = 0;
 			before = 0;
 			continue;
 		}
@@ -395,11 +419,13 @@ static void fill_from(struct region *r, uint64_t at)
 		before = doubt ? doubt : before;
 		r->isa->decode(r->bytes + (at - r->start), r->limit - at, at, &insn);
 		if (insn.kind == INSN_NOP || insn.kind == INSN_TRAP || insn.kind == INSN_BAD) {
+			padding = insn.kind != INSN_NOP ? 0 : padding ? padding : at;
 			padded = true;
 			at += insn.length;
 			continue;
 		}
 		fill_at(r, at, padded, before);
+		claim_padding(r, padding, at);
 		region_drain(r);
 		if (!(*region_slot(r, at, unit) & SLOT_STATE)) {
 			at += insn.length;

@@ -171,13 +171,10 @@ static void go_jump(struct region *r, const struct insn *insn, uint32_t state)
 	if (here && (*region_slot(r, to, r->isa->insn_min) & SLOT_START))
 		return;
 	bool entry = frame_is_entry(r->isa, &r->states[state]);
-	bool doubtful = r->states[state].guessed ||
-			r->isa->link != INSN_NO_REG; /* pushes may be arguments */
-	if (!entry && doubtful && here && to % r->isa->procedure_align == 0 &&
+	if (!entry && r->states[state].guessed && here && to % r->isa->procedure_align == 0 &&
 	    region_opens_frame(r, to)) {
-		region_start(
-			r,
-			to); /* no procedure sets up a second frame: it is the state that is wrong */
+		/* No procedure sets up a second frame: it is the state that is wrong. */
+		region_start(r, to);
 		return;
 	}
 	if (entry && region_grow(r, &r->tails, &r->tail_capacity, r->tail_count, sizeof *r->tails))

@@ -26,6 +26,7 @@
 
 #define REGION_SIZE (512 * 1024u)
 #define MAX_ROUNDS 200
+#define MAX_REGIONS 65536 /* then no more sections: each is compared with all */
 
 struct trace {
 	const struct isa *isa;
@@ -111,7 +112,7 @@ static bool add_code(struct trace *t, struct image *image, const struct trace_in
 	size_t section_count = image_sections(image, &sections);
 	size_t segment_count = image_segments(image, &segments);
 	bool any = false;
-	for (size_t i = 0; i < section_count; i++) {
+	for (size_t i = 0; i < section_count && t->count < MAX_REGIONS; i++) {
 		const struct image_section *s = &sections[i];
 		if (!(s->flags & SHF_EXECINSTR) || !(s->flags & SHF_ALLOC) ||
 		    s->type != SHT_PROGBITS)

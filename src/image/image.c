@@ -27,9 +27,8 @@
 #include "base/err.h"
 #include "image/internal.h"
 
-/* More than any linker writes; what looks at each for each stays quick. */
-#define SECTIONS_MAX (UINT64_C(1) << 16)
-#define SEGMENTS_MAX (UINT64_C(1) << 12)
+#define HEADERS_MAX (UINT64_C(1) << 20)  /* of sections, of segments */
+#define SEGMENTS_MAX 4096                /* that are loaded; the kernel takes 1170 */
 #define NAMES_MAX (UINT64_C(256) << 20)  /* bytes of section names */
 #define NOTES_MAX (UINT64_C(1) << 20)    /* bytes searched for a build-id */
 #define NOTES_TRIED 64                   /* program headers of notes looked into */
@@ -200,22 +199,16 @@ static Elf64_Shdr read_section_zero(struct image *image)
 	return zero;
 }
 
-/* How many headers of `entry` bytes at `offset` are really there, of `count` announced; at most
-   `max` are taken. */
+/* How many headers of `entry` bytes at `offset` are really there, of `count` announced. */
 static size_t clip_count(struct image *image, uint64_t offset, uint64_t count, size_t entry,
-			 uint64_t max, const char *what)
+			 const char *what)
 {
 	uint64_t room = offset < image->size ? (image->size - offset) / entry : 0;
 
-	if (count <= room && count <= max)
+	if (room > HEADERS_MAX)
+		room = HEADERS_MAX;
+	if (count <= room)
 		return count;
-	if (count <= room) {
-		image_note_damage(image, "%llu %s headers, of which only %llu are looked at",
-				  (unsigned long long)count, what, (unsigned long long)max);
-		return max;
-	}
-	if (room > max)
-		room = max;
 	image_note_damage(image,
 			  "%s headers lie past the end of the file: %llu announced, "
 			  "%llu there",
@@ -269,8 +262,7 @@ static struct err *read_sections(struct image *image, const Elf64_Shdr *zero)
 				  (unsigned int)header->e_shentsize, sizeof(Elf64_Shdr));
 		return NULL;
 	}
-	count = clip_count(image, header->e_shoff, announced, sizeof(Elf64_Shdr),
-			   SECTIONS_MAX, "section");
+	count = clip_count(image, header->e_shoff, announced, sizeof(Elf64_Shdr), "section");
 	if (count == 0)
 		return NULL;
 	headers = (Elf64_Shdr *)image_read_copy(image, header->e_shoff, count * sizeof(*headers),
@@ -326,6 +318,10 @@ static void add_segment(struct image *image, const Elf64_Phdr *header, bool debu
 
 	if (header->p_type != PT_LOAD || s.size == 0)
 		return;
+	if (image->segment_count == SEGMENTS_MAX) {
+		image_note_damage(image, "more than %d segments", SEGMENTS_MAX);
+		return;
+	}
 	if (s.size > UINT64_MAX - s.address) {
 		image_note_damage(image, "the segment at %#llx wraps around the address space",
 				  (unsigned long long)s.address);
@@ -354,8 +350,7 @@ static struct err *read_program_headers(struct image *image, const Elf64_Shdr *z
 				  (unsigned int)header->e_phentsize, sizeof(Elf64_Phdr));
 		return NULL;
 	}
-	count = clip_count(image, header->e_phoff, announced, sizeof(Elf64_Phdr),
-			   SEGMENTS_MAX, "program");
+	count = clip_count(image, header->e_phoff, announced, sizeof(Elf64_Phdr), "program");
 	if (count == 0)
 		return NULL;
 	image->program_headers = (Elf64_Phdr *)image_read_copy(image, header->e_phoff,

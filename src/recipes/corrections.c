@@ -21,6 +21,10 @@ struct corrector {
 	uint64_t before, next;
 	/* The disagreement under way: none where run_start is 0. What is certain in it comes first. */
 	uint64_t run_start, certain_end;
+	/* What was compared last: most instructions change neither. */
+	const struct frame_state *last_state;
+	const struct recipe *last_cfi;
+	enum frame_verdict last_verdict;
 };
 
 static void decode(const struct corrector *c, uint64_t address, struct insn *insn)
@@ -105,13 +109,22 @@ static void differ(struct corrector *c, const struct trace_place *p, const struc
 	}
 }
 
+static enum frame_verdict compare(struct corrector *c, const struct frame_state *state,
+				  const struct recipe *cfi)
+{
+	if (state != c->last_state || cfi != c->last_cfi)
+		c->last_verdict = frame_confirms(c->analysis->isa, state, cfi);
+	c->last_state = state;
+	c->last_cfi = cfi;
+	return c->last_verdict;
+}
+
 static void correct_place(void *context, const struct trace_place *p)
 {
 	struct corrector *c = context;
 	const struct recipe *cfi = &c->cfi->rules[rows_follow(c->cfi, &c->row, p->address)];
 	bool known = cfi->cfa != RECIPE_NONE && !p->state->guessed;
-	enum frame_verdict verdict = known ? frame_confirms(c->analysis->isa, p->state, cfi)
-					   : FRAME_AGREES;
+	enum frame_verdict verdict = known ? compare(c, p->state, cfi) : FRAME_AGREES;
 	bool differs = verdict == FRAME_OTHER_CFA || verdict == FRAME_OTHER_RA ||
 		       verdict == FRAME_OTHER_FP;
 

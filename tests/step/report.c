@@ -37,11 +37,12 @@ static const struct symbols *symbols_of(struct report *r, struct image *image)
 
 static bool is_same(const struct miss *a, const struct miss *b)
 {
-	return a->at == b->at && a->reason == b->reason && a->end == b->end &&
+	return a->at == b->at && a->forgiven == b->forgiven && a->reason == b->reason && a->end == b->end &&
 	       !memcmp(&a->recipe, &b->recipe, sizeof a->recipe);
 }
 
-static void name_group(struct report *r, const struct isa *isa, const struct space *space, struct miss_group *g)
+static void name_group(struct report *r, const struct isa *isa, const struct space *space,
+		       struct miss_group *g)
 {
 	const struct space_module *m = space_find(space, g->first.at);
 	const struct symbols *symbols;
@@ -63,7 +64,8 @@ static void name_group(struct report *r, const struct isa *isa, const struct spa
 		isa->format(code, size, g->address, g->text, sizeof g->text);
 }
 
-void report_add(struct report *r, const struct isa *isa, const struct space *space, const struct miss *miss)
+void report_add(struct report *r, const struct isa *isa, const struct space *space,
+		const struct miss *miss)
 {
 	for (size_t i = 0; i < r->group_count; i++) {
 		if (is_same(&r->groups[i].first, miss)) {
@@ -88,8 +90,8 @@ static const char *file_of(const char *path)
 
 static const char *reason_name(const struct miss *m)
 {
-	static const char *const names[] = {"partial", "other caller", "other SP", "too short", "too long",
-					    "returned elsewhere"};
+	static const char *const names[] = {"partial",   "other caller", "other SP",
+					    "too short", "too long",     "returned elsewhere"};
 	return m->reason == MISS_PARTIAL ? walk_end_name(m->end) : names[m->reason];
 }
 
@@ -118,7 +120,8 @@ static void recipe_text(const struct recipe *r, char *out, size_t size)
 	where_text(ra, sizeof ra, "ra", r->ra, r->ra_offset);
 	where_text(fp, sizeof fp, "fp", r->fp, r->fp_offset);
 	if (r->cfa == RECIPE_REG || r->cfa == RECIPE_DEREF)
-		snprintf(out, size, "%s%s, %s, %s (%s)", kinds[r->cfa], cfa, ra, fp, sources[r->source & 3]);
+		snprintf(out, size, "%s%s, %s, %s (%s)", kinds[r->cfa], cfa, ra, fp,
+			 sources[r->source & 3]);
 	else
 		snprintf(out, size, "%s (%s)", kinds[r->cfa % 6], sources[r->source & 3]);
 }
@@ -134,20 +137,27 @@ void report_text(const struct report *r, size_t shown)
 	char recipe[128];
 	double steps = r->steps ? (double)r->steps : 1;
 	qsort(r->groups, r->group_count, sizeof *r->groups, by_count);
-	printf("steps %" PRIu64 "  complete %" PRIu64 " (%.4f%%)  consistent %" PRIu64 " (%.4f%%)\n", r->steps,
-	       r->complete, 100 * (double)r->complete / steps, r->consistent, 100 * (double)r->consistent / steps);
+	printf("steps %" PRIu64 "  complete %" PRIu64 " (%.4f%%)  consistent %" PRIu64
+	       " (%.4f%%)\n",
+	       r->steps, r->complete, 100 * (double)r->complete / steps, r->consistent,
+	       100 * (double)r->consistent / steps);
 	printf("windows %" PRIu64 "  signals %" PRIu64 "  unwound %" PRIu64 "  within such %" PRIu64
-	       "  other stack %" PRIu64 "  declared roots %" PRIu64 "  frames/walk %.1f  deepest %" PRIu64 "  %.0f steps/s\n",
-	       r->windows, r->signals, r->unwound, r->transitions, r->lost, r->declared, (double)r->frames / steps, r->deepest,
-	       steps / (r->seconds > 0 ? r->seconds : 1));
+	       "  other stack %" PRIu64 "  declared roots %" PRIu64
+	       "  frames/walk %.1f  deepest %" PRIu64 "  %.0f steps/s\n",
+	       r->windows, r->signals, r->unwound, r->transitions, r->lost, r->declared,
+	       (double)r->frames / steps, r->deepest, steps / (r->seconds > 0 ? r->seconds : 1));
 	for (size_t i = 0; i < r->group_count && i < shown; i++) {
 		const struct miss_group *g = &r->groups[i];
 		const struct miss *m = &g->first;
 		recipe_text(&m->recipe, recipe, sizeof recipe);
-		printf("%8" PRIu64 "  %s: %s+0x%" PRIx64 " %s+0x%" PRIx64 " frame %zu: %s\n", g->count, reason_name(m),
-		       file_of(g->module), g->address, g->function ? g->function : "?", g->offset, m->frame, g->text);
-		printf("          recipe %s; step %" PRIu64 " at 0x%" PRIx64 ", got 0x%" PRIx64 ", wanted 0x%" PRIx64 "\n",
+		printf("%8" PRIu64 "  %s: %s+0x%" PRIx64 " %s+0x%" PRIx64 " frame %zu: %s\n",
+		       g->count, reason_name(m), file_of(g->module), g->address,
+		       g->function ? g->function : "?", g->offset, m->frame, g->text);
+		printf("          recipe %s; step %" PRIu64 " at 0x%" PRIx64 ", got 0x%" PRIx64
+		       ", wanted 0x%" PRIx64 "\n",
 		       recipe, m->step, m->pc, m->got, m->wanted);
+		if (m->forgiven)
+			printf("          not counted: longjmp or the unwinder was at work\n");
 	}
 	if (r->group_count > shown)
 		printf("          … and %zu other places\n", r->group_count - shown);
@@ -165,6 +175,8 @@ static void json_group(struct json *j, const struct miss_group *g)
 	recipe_text(&g->first.recipe, recipe, sizeof recipe);
 	json_begin_object(j);
 	json_number(j, "count", g->count);
+	json_key(j, "forgiven");
+	json_bool(j, g->first.forgiven);
 	json_key(j, "reason");
 	json_string(j, reason_name(&g->first));
 	json_key(j, "module");

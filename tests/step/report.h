@@ -25,10 +25,11 @@ enum miss_reason {
 
 struct miss {
 	uint64_t step;
-	uint64_t at;          /* the instruction whose recipe it was */
-	uint64_t pc;          /* where the program stood */
-	size_t frame;         /* number of the frame that was left, 0 the innermost */
-	size_t depth;         /* the same from the outermost */
+	uint64_t at;  /* the instruction whose recipe it was */
+	uint64_t pc;  /* where the program stood */
+	size_t frame; /* number of the frame that was left, 0 the innermost */
+	size_t depth; /* the same from the outermost */
+	bool forgiven;        /* seen between two stacks: not counted as a difference */
 	enum miss_reason reason;
 	enum walk_end end;
 	uint64_t got, wanted; /* addresses, or SPs */
@@ -45,7 +46,8 @@ struct miss_group {
 };
 
 struct report {
-	uint64_t steps, complete, consistent, transitions, signals, unwound, lost, declared, windows, frames;
+	uint64_t steps, complete, consistent, transitions, signals, unwound, lost, declared,
+		windows, frames;
 	uint64_t deepest;
 	double seconds;
 	struct miss_group *groups;
@@ -53,7 +55,8 @@ struct report {
 	struct report_names *names;
 };
 
-void report_add(struct report *report, const struct isa *isa, const struct space *space, const struct miss *miss);
+void report_add(struct report *report, const struct isa *isa, const struct space *space,
+		const struct miss *miss);
 void report_text(const struct report *report, size_t groups_shown);
 void report_json(const struct report *report, struct json *j);
 void report_free(struct report *report);

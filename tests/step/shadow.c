@@ -15,7 +15,8 @@ struct system_calls {
 
 static const struct system_calls *system_calls(const struct target *t)
 {
-	static const struct system_calls x86_64 = {0, 15, 9, 11, 10}, aarch64 = {8, 139, 222, 215, 226};
+	static const struct system_calls x86_64 = {0, 15, 9, 11, 10},
+					 aarch64 = {8, 139, 222, 215, 226};
 	return t->cpu->link == CPU_NO_REGISTER ? &x86_64 : &aarch64;
 }
 
@@ -28,7 +29,8 @@ bool shadow_maps(const struct target *t, const struct insn *insn, const struct t
 {
 	const struct system_calls *calls = system_calls(t);
 	uint64_t n = call_number(t, before);
-	return insn->kind == INSN_SYSCALL && (n == calls->map || n == calls->unmap || n == calls->protect);
+	return insn->kind == INSN_SYSCALL &&
+	       (n == calls->map || n == calls->unmap || n == calls->protect);
 }
 
 void shadow_push(struct shadow *s, struct shadow_entry entry)
@@ -55,7 +57,8 @@ static bool is_near(uint64_t a, uint64_t b, uint64_t distance)
 }
 
 /* A handler was entered: finds the frame that the kernel pushed. */
-static bool apply_signal(struct shadow *s, const struct target *t, const struct target_state *before)
+static bool apply_signal(struct shadow *s, const struct target *t,
+			 const struct target_state *before)
 {
 	const struct unwind_cpu *cpu = t->cpu;
 	uint64_t sp = t->now.registers[cpu->sp], back;
@@ -84,7 +87,8 @@ static enum shadow_change apply_sigreturn(struct shadow *s, const struct target 
 	if (!s->count)
 		return SHADOW_LOST;
 	const struct shadow_entry *e = &s->entries[--s->count];
-	return e->address == t->now.pc && e->cfa == t->now.registers[t->cpu->sp] ? SHADOW_MOVED : SHADOW_LOST;
+	return e->address == t->now.pc && e->cfa == t->now.registers[t->cpu->sp] ? SHADOW_MOVED
+										 : SHADOW_LOST;
 }
 
 /* The handler may go on on another stack than what it interrupted. */
@@ -96,8 +100,8 @@ static bool on_other_stack(const struct shadow *s, uint64_t sp)
 	return !top->signal && (top->cfa < sp || top->cfa - sp > STACK_MAX);
 }
 
-static enum shadow_change apply_call(struct shadow *s, const struct target *t, const struct insn *insn,
-				     const struct target_state *before)
+static enum shadow_change apply_call(struct shadow *s, const struct target *t,
+				     const struct insn *insn, const struct target_state *before)
 {
 	uint64_t next = insn->address + insn->length, sp = before->registers[t->cpu->sp];
 	if (insn->kind == INSN_CALL && insn->target == next) /* only asks for the PC */
@@ -109,13 +113,15 @@ static enum shadow_change apply_call(struct shadow *s, const struct target *t, c
 }
 
 /* A return or an indirect jump. */
-static enum shadow_change apply_transfer(struct shadow *s, const struct target *t, const struct insn *insn)
+static enum shadow_change apply_transfer(struct shadow *s, const struct target *t,
+					 const struct insn *insn)
 {
 	uint64_t pc = t->now.pc, sp = t->now.registers[t->cpu->sp];
 	bool pushes = t->cpu->call_pushes, had = s->count;
 	const struct shadow_entry *top = had ? &s->entries[s->count - 1] : NULL;
 	bool returns = insn->kind == INSN_RETURN || (!pushes && insn->reg == t->cpu->link);
-	if (top && !top->signal && pc == top->address && (sp == top->cfa || (returns && sp > top->cfa && pushes))) {
+	if (top && !top->signal && pc == top->address &&
+	    (sp == top->cfa || (returns && sp > top->cfa && pushes))) {
 		s->count--;
 		return SHADOW_MOVED;
 	}
@@ -134,6 +140,8 @@ static enum shadow_change apply_transfer(struct shadow *s, const struct target *
 	return pushes ? SHADOW_SAME : SHADOW_WRONG; /* push and ret is a jump */
 }
 
+static const struct insn after_call = {.kind = INSN_JUMP_INDIRECT, .reg = INSN_NO_REG};
+
 enum shadow_change shadow_apply(struct shadow *s, const struct target *t, const struct insn *insn,
 				const struct target_state *before)
 {
@@ -151,7 +159,8 @@ enum shadow_change shadow_apply(struct shadow *s, const struct target *t, const 
 	case INSN_SYSCALL:
 		if (call_number(t, before) == system_calls(t)->sigreturn)
 			return apply_sigreturn(s, t);
-		return SHADOW_SAME;
+		/* An emulator may step on to the instruction after it, which is often a return. */
+		return t->now.pc == before->pc + insn->length ? SHADOW_SAME : apply_transfer(s, t, &after_call);
 	default:
 		return SHADOW_SAME;
 	}

@@ -39,8 +39,9 @@ void shadow_push(struct shadow *shadow, struct shadow_entry entry);
 
 /* `insn` was executed (or, where target->delivered, perhaps was not) and led from `before` to
    target->now. */
-enum shadow_change shadow_apply(struct shadow *shadow, const struct target *target, const struct insn *insn,
-				const struct target_state *before);
+enum shadow_change shadow_apply(struct shadow *shadow, const struct target *target,
+				const struct insn *insn, const struct target_state *before);
 
 /* The system call that this instruction makes, if it changes what is mapped. */
-bool shadow_maps(const struct target *target, const struct insn *insn, const struct target_state *before);
+bool shadow_maps(const struct target *target, const struct insn *insn,
+		 const struct target_state *before);

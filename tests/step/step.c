@@ -56,7 +56,7 @@ struct run {
 	uint64_t sp_before; /* the step before the last */
 	struct page *pages; /* of the stack, as read in this step */
 	size_t page_count;
-	struct insn *insns; /* decoded, by address */
+	struct insn *insns;   /* decoded, by address */
 	struct miss *pending; /* whose frame still lives */
 	size_t pending_count;
 	uint64_t random;
@@ -86,7 +86,8 @@ static bool read_word(void *context, uint64_t address, uint64_t *out)
 			return target_word(&r->target, address, out);
 		r->page_count++;
 		r->pages[i].address = start;
-		r->pages[i].readable = target_read(&r->target, start, r->pages[i].bytes, PAGE) == PAGE;
+		r->pages[i].readable = target_read(&r->target, start, r->pages[i].bytes, PAGE) ==
+				       PAGE;
 	}
 	memcpy(out, r->pages[i].bytes + (address - start), sizeof *out);
 	return r->pages[i].readable;
@@ -106,7 +107,8 @@ static const struct insn *decode(struct run *r, uint64_t pc)
 
 static void refresh(struct run *r)
 {
-	struct err *e = r->target.ops->refresh(&r->target, (enum recipes_mode)r->options.unwind, &r->space);
+	struct err *e = r->target.ops->refresh(&r->target, (enum recipes_mode)r->options.unwind,
+					       &r->space);
 	r->maps_changed = false;
 	memset(r->insns, 0, INSNS * sizeof *r->insns);
 	if (e)
@@ -134,10 +136,14 @@ static void forgive(struct run *r, size_t depth)
 {
 	size_t kept = 0;
 	for (size_t i = 0; i < r->pending_count; i++) {
-		if (r->pending[i].depth < depth)
-			r->pending[kept++] = r->pending[i];
-		else
-			r->report.complete += r->pending[i].reason == MISS_PARTIAL;
+		struct miss *miss = &r->pending[i];
+		if (miss->depth < depth) {
+			r->pending[kept++] = *miss;
+			continue;
+		}
+		r->report.complete += miss->reason == MISS_PARTIAL;
+		miss->forgiven = true; /* but told */
+		report_add(&r->report, r->target.isa, &r->space, miss);
 	}
 	r->report.transitions += r->pending_count - kept;
 	r->report.consistent += r->pending_count - kept;
@@ -150,7 +156,8 @@ static void add_miss(struct run *r, struct miss miss)
 		commit(r, 0);
 	miss.step = r->report.steps;
 	miss.pc = r->target.now.pc;
-	miss.depth = r->shadow.count - (miss.frame < r->shadow.count ? miss.frame : r->shadow.count);
+	miss.depth = r->shadow.count -
+		     (miss.frame < r->shadow.count ? miss.frame : r->shadow.count);
 	r->pending[r->pending_count++] = miss;
 }
 
@@ -247,7 +254,8 @@ static void seed(struct run *r)
 	begin_walk(r, &w);
 	uint64_t at = w.pc;
 	size_t frame = 0;
-	while (at = w.pc - !w.exact, (end = walk_step(&w, &r->space.walk, &reader)) == WALK_ON && frame++ < FRAMES_MAX)
+	while (at = w.pc - !w.exact,
+	       (end = walk_step(&w, &r->space.walk, &reader)) == WALK_ON && frame++ < FRAMES_MAX)
 		shadow_push(&r->shadow, (struct shadow_entry){w.pc, w.sp, w.exact});
 	for (size_t i = 0, k = r->shadow.count; i + 1 < k; i++) {
 		struct shadow_entry kept = r->shadow.entries[i];
@@ -349,7 +357,8 @@ static void run_windows(struct run *r)
 		alive = r->target.ops->run(&r->target, (unsigned)o->skip) != TARGET_ENDED;
 	for (uint64_t window = 0; alive && window < o->windows && !out_of_time; window++) {
 		if (window)
-			alive = r->target.ops->run(&r->target, (unsigned)(next_random(r) % o->run_us + 1)) !=
+			alive = r->target.ops->run(&r->target,
+						   (unsigned)(next_random(r) % o->run_us + 1)) !=
 				TARGET_ENDED;
 		if (!alive)
 			break;
@@ -357,8 +366,9 @@ static void run_windows(struct run *r)
 		r->seeded = false;
 		r->report.windows++;
 		/* A little longer where it is not yet known what a difference is worth. */
-		for (uint64_t i = 0; alive && !out_of_time &&
-				     (i < o->steps || (r->pending_count && i < o->steps + OVERTIME));
+		for (uint64_t i = 0;
+		     alive && !out_of_time &&
+		     (i < o->steps || (r->pending_count && i < o->steps + OVERTIME));
 		     i++)
 			alive = step_once(r);
 		commit(r, 0);
@@ -384,7 +394,8 @@ static int run_program(const struct options *o, char **argv)
 	r.target.ops = o->emulator ? &target_gdb : &target_ptrace;
 	r.target.emulator = o->emulator;
 	r.target.root = o->root;
-	struct err *e = r.pages && r.insns && r.pending ? r.target.ops->start(&r.target, argv) : err_new("out of memory");
+	struct err *e = r.pages && r.insns && r.pending ? r.target.ops->start(&r.target, argv)
+							: err_new("out of memory");
 	if (e) {
 		fprintf(stderr, "step: %s\n", err_text(e));
 		err_free(e);
@@ -413,18 +424,23 @@ static int run_program(const struct options *o, char **argv)
 
 int main(int argc, char **argv)
 {
-	struct options o = {.steps = 100000, .windows = 1, .run_us = 30000, .limit = 600, .shown = 12};
+	struct options o = {
+		.steps = 100000, .windows = 1, .run_us = 30000, .limit = 600, .shown = 12};
 	const struct arg options[] = {
-		{0, "unwind", "auto|cfi|analysis", "where recipes come from", ARG_CHOICE, &o.unwind},
+		{0, "unwind", "auto|cfi|analysis", "where recipes come from", ARG_CHOICE,
+		 &o.unwind},
 		{0, "steps", "N", "instructions per window (100000)", ARG_U64, &o.steps},
 		{0, "windows", "N", "windows (1)", ARG_U64, &o.windows},
 		{0, "skip", "US", "run freely so long at first", ARG_U64, &o.skip},
-		{0, "run", "US", "run freely at most so long between windows (30000)", ARG_U64, &o.run_us},
+		{0, "run", "US", "run freely at most so long between windows (30000)", ARG_U64,
+		 &o.run_us},
 		{0, "seed", "N", "of the random numbers", ARG_U64, &o.seed},
 		{0, "limit", "S", "end after so many seconds (600)", ARG_U64, &o.limit},
 		{0, "show", "N", "so many groups of differences (12)", ARG_U64, &o.shown},
-		{0, "emulator", "QEMU", "the program that runs it, for another CPU", ARG_STRING, &o.emulator},
-		{0, "root", "DIR", "where the emulated program's libraries are", ARG_STRING, &o.root},
+		{0, "emulator", "QEMU", "the program that runs it, for another CPU", ARG_STRING,
+		 &o.emulator},
+		{0, "root", "DIR", "where the emulated program's libraries are", ARG_STRING,
+		 &o.root},
 		{0, "json", NULL, "print JSON", ARG_FLAG, &o.json},
 		{0},
 	};

@@ -30,16 +30,16 @@ struct target {
 	const struct target_ops *ops;
 	const struct isa *isa;
 	const struct unwind_cpu *cpu;
-	const char *emulator;  /* of the gdb backend: program, and where its libraries are */
+	const char *emulator; /* of the gdb backend: program, and where its libraries are */
 	const char *root;
 	pid_t pid;
-	uint64_t guest_base;   /* address in the process `pid` = address in the program + this */
-	int signal;            /* to be delivered when it goes on, or 0 */
-	bool delivered;        /* the last step delivered one, to a handler or to nobody */
+	uint64_t guest_base; /* address in the process `pid` = address in the program + this */
+	int signal;          /* to be delivered when it goes on, or 0 */
+	bool delivered;      /* the last step delivered one, to a handler or to nobody */
 	struct target_state now;
 	int connection;
 	char *socket_path;
-	char *input;           /* bytes that the emulator sent and nobody took yet */
+	char *input; /* bytes that the emulator sent and nobody took yet */
 	size_t input_size;
 };
 

@@ -90,7 +90,8 @@ static bool hex_word(const char *text, uint64_t *out)
 	*out = 0;
 	for (unsigned i = 0; i < 16; i++) {
 		char c = text[i];
-		uint64_t digit = c >= '0' && c <= '9' ? (uint64_t)(c - '0') : (uint64_t)(c - 'a' + 10);
+		uint64_t digit = c >= '0' && c <= '9' ? (uint64_t)(c - '0')
+						      : (uint64_t)(c - 'a' + 10);
 		if (digit > 15)
 			return false;
 		*out |= digit << (i / 2 * 8 + (i % 2 ? 0 : 4)); /* little endian */
@@ -211,7 +212,8 @@ static struct err *gdb_start(struct target *t, char **argv)
 static enum target_event read_stop(struct target *t, const char *answer)
 {
 	unsigned number;
-	if ((answer[0] != 'T' && answer[0] != 'S') || sscanf(answer + 1, "%2x", &number) != 1 || !read_state(t))
+	if ((answer[0] != 'T' && answer[0] != 'S') || sscanf(answer + 1, "%2x", &number) != 1 ||
+	    !read_state(t))
 		return TARGET_ENDED;
 	t->signal = number == SIGTRAP || number == SIGINT ? 0 : (int)number;
 	return t->signal ? TARGET_SIGNAL : TARGET_STEPPED;
@@ -255,8 +257,8 @@ static enum target_event gdb_run(struct target *t, unsigned microseconds)
 
 /* What is mapped */
 
-static struct space_module *module_for(struct space *space, const struct target *t, const struct map *map,
-				       enum recipes_mode mode)
+static struct space_module *module_for(struct space *space, const struct target *t,
+				       const struct map *map, enum recipes_mode mode)
 {
 	struct image *image;
 	for (size_t i = 0; i < space->module_count; i++)
@@ -264,7 +266,8 @@ static struct space_module *module_for(struct space *space, const struct target 
 			return &space->modules[i];
 	if (!is_image_of(map, t->isa->elf_machine, &image))
 		return NULL;
-	struct space_module *more = reallocarray(space->modules, space->module_count + 1, sizeof *more);
+	struct space_module *more = reallocarray(space->modules, space->module_count + 1,
+						 sizeof *more);
 	if (!more) {
 		image_close(image);
 		return NULL;
@@ -309,11 +312,13 @@ static struct err *gdb_refresh(struct target *t, enum recipes_mode mode, struct 
 		const struct map *map = &space->maps.items[i];
 		struct space_module *m = module_for(space, t, map, mode);
 		uint64_t bias;
-		if (!m || map->writable || !m->table.table.rules || !shows_code(m->image, map, &bias))
+		if (!m || map->writable || !m->table.table.rules ||
+		    !shows_code(m->image, map, &bias))
 			continue;
 		m->bias = bias - t->guest_base;
 		module_of[used] = (uint32_t)(m - space->modules);
-		list[used++] = (struct walk_module){map->start - t->guest_base, map->end - t->guest_base, m->bias,
+		list[used++] = (struct walk_module){map->start - t->guest_base,
+						    map->end - t->guest_base, m->bias,
 						    m->table.table};
 	}
 	free((void *)(uintptr_t)space->walk.modules);

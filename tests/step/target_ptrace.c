@@ -21,7 +21,8 @@
 
 size_t target_read(const struct target *target, uint64_t address, void *out, size_t size)
 {
-	struct iovec here = {out, size}, there = {(void *)(uintptr_t)(address + target->guest_base), size};
+	struct iovec here = {out, size},
+		     there = {(void *)(uintptr_t)(address + target->guest_base), size};
 	ssize_t got = process_vm_readv(target->pid, &here, 1, &there, 1, 0);
 	return got < 0 ? 0 : (size_t)got;
 }
@@ -180,7 +181,8 @@ static enum target_event ptrace_run(struct target *t, unsigned microseconds)
 		return TARGET_ENDED;
 	for (t->signal = 0;;) {
 		siginfo_t info = {0};
-		if (waitid(P_PID, (id_t)t->pid, &info, WSTOPPED | WEXITED | WNOWAIT | WNOHANG) && errno != EINTR)
+		if (waitid(P_PID, (id_t)t->pid, &info, WSTOPPED | WEXITED | WNOWAIT | WNOHANG) &&
+		    errno != EINTR)
 			return TARGET_ENDED;
 		if (info.si_pid) {
 			int got = wait_stop(t);
@@ -200,7 +202,8 @@ static enum target_event ptrace_run(struct target *t, unsigned microseconds)
 static struct err *ptrace_refresh(struct target *t, enum recipes_mode mode, struct space *space)
 {
 	size_t added;
-	return space->module_count ? space_refresh(t->pid, mode, space, &added) : space_open(t->pid, mode, space);
+	return space->module_count ? space_refresh(t->pid, mode, space, &added)
+				   : space_open(t->pid, mode, space);
 }
 
 static void ptrace_end(struct target *t)

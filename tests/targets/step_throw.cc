@@ -11,8 +11,13 @@ static volatile int destroyed;
 
 struct guard {
 	std::string name;
-	explicit guard(int n) : name("guard number " + std::to_string(n)) {}
-	~guard() { destroyed = destroyed + (int)name.size(); }
+	explicit guard(int n) : name("guard number " + std::to_string(n))
+	{
+	}
+	~guard()
+	{
+		destroyed = destroyed + (int)name.size();
+	}
 };
 
 __attribute__((noinline)) static int descend(int depth, int limit)

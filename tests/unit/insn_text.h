@@ -70,6 +70,9 @@ static inline void line_add_effect(struct insn_line *line, const struct isa *isa
 	case EFFECT_STORE:
 		line_add(line, "; [%s%+" PRId64 "] = %s", dst, e->imm, src);
 		break;
+	case EFFECT_COMPARE:
+		line_add(line, "; compare %s %s", dst, src);
+		break;
 	case EFFECT_SIGN:
 		line_add(line, "; sign %s", dst);
 		break;
@@ -112,7 +115,7 @@ static inline uint32_t insn_all_writes(const struct insn *insn)
 	uint32_t all = insn->writes;
 
 	for (unsigned i = 0; i < insn->effect_count; i++)
-		if (insn->effects[i].op != EFFECT_STORE)
+		if (insn->effects[i].op != EFFECT_STORE && insn->effects[i].op != EFFECT_COMPARE)
 			all |= UINT32_C(1) << insn->effects[i].dst;
 	return all;
 }

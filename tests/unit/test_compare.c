@@ -124,9 +124,19 @@ static void other_frame_pointer(void **state)
 	struct recipe other = frame;
 
 	(void)state;
+	other.fp_offset -= 64;
+	expect((struct piece){0x1008, 0x1014, other}, COMPARE_FP, 3);
+}
+
+/* The code overwrites FP, and the CFI says that it is unchanged. */
+static void clobbered_frame_pointer(void **state)
+{
+	struct recipe other = frame;
+
+	(void)state;
 	other.fp = RECIPE_SAME;
 	other.fp_offset = 0;
-	expect((struct piece){0x1008, 0x1014, other}, COMPARE_FP, 3);
+	expect((struct piece){0x1008, 0x100c, other}, COMPARE_LATE, 1);
 }
 
 static void expression(void **state)
@@ -276,6 +286,7 @@ int main(void)
 		cmocka_unit_test(other_cfa),
 		cmocka_unit_test(other_return_address),
 		cmocka_unit_test(other_frame_pointer),
+		cmocka_unit_test(clobbered_frame_pointer),
 		cmocka_unit_test(expression),
 		cmocka_unit_test(explained_is_what_is_proved),
 		cmocka_unit_test(root),

@@ -541,6 +541,84 @@ static void says_what_is_damaged(void **state)
 	free(bytes);
 }
 
+/* Segments that claim the same addresses, or the same bytes again and again. */
+static void segments_are_parted(void **state)
+{
+	enum { COUNT = 5, START = 0x1000 };
+	struct {
+		Elf64_Ehdr header;
+		Elf64_Phdr segments[COUNT];
+		uint8_t code[START];
+	} file = {0};
+	const uint64_t starts[COUNT] = {0x9000, 0x1000, 0x1800, 0x1800, 0x20000};
+	const struct image_segment *segments;
+	struct image *image;
+	uint64_t sum = 0;
+	size_t count, size;
+
+	(void)state;
+	file.header = (Elf64_Ehdr){
+		.e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB,
+			    EV_CURRENT},
+		.e_type = ET_DYN,
+		.e_machine = EM_X86_64,
+		.e_version = EV_CURRENT,
+		.e_phoff = sizeof(file.header),
+		.e_phentsize = sizeof(Elf64_Phdr),
+		.e_phnum = COUNT,
+	};
+	for (size_t i = 0; i < COUNT; i++)
+		file.segments[i] = (Elf64_Phdr){
+			.p_type = PT_LOAD,
+			.p_vaddr = starts[i],
+			.p_filesz = sizeof(file),
+			.p_memsz = i == 4 ? sizeof(file) : 0x100000,
+		};
+	assert_null(image_open_memory(&file, sizeof(file), "overlap", &image));
+	count = image_segments(image, &segments);
+	assert_int_equal(count, 4);
+	for (size_t i = 0; i < count; i++) {
+		sum += segments[i].file_size;
+		assert_true(segments[i].file_size <= segments[i].size);
+		if (i)
+			assert_true(segments[i - 1].address + segments[i - 1].size <=
+				    segments[i].address);
+	}
+	assert_int_equal(segments[0].size, 0x800);
+	assert_true(sum <= 4 * sizeof(file));
+	assert_non_null(image_bytes_at(image, 0x1001, &size));
+	assert_int_equal(size, 0x7ff);
+	assert_non_null(strstr(image_damage(image), "overlap"));
+	image_close(image);
+}
+
+static void damage_is_one_line(void **state)
+{
+	struct image *image;
+	Elf64_Shdr header;
+	size_t size, at, names, got;
+	uint8_t *bytes;
+
+	(void)state;
+	scratch_compile("line", program, "");
+	bytes = scratch_read("line", &size);
+	at = find_header(bytes, ".text", &header);
+	names = find_header(bytes, ".shstrtab", &header);
+	assert_true(at && names);
+	memcpy(&header, bytes + names, sizeof(header));
+	names = header.sh_offset;
+	memcpy(&header, bytes + at, sizeof(header));
+	memcpy(bytes + names + header.sh_name, ".\n\033[1", 5);
+	header.sh_size = size;
+	memcpy(bytes + at, &header, sizeof(header));
+	assert_null(image_open_memory(bytes, size, "line", &image));
+	assert_non_null(image_section(image, ".\n\033[1"));
+	image_section_bytes(image, image_section(image, ".\n\033[1"), &got);
+	assert_string_equal(image_damage(image), "section .??[1 lies past the end of the file");
+	image_close(image);
+	free(bytes);
+}
+
 static void survives_a_file_that_shrinks(void **state)
 {
 	const struct image_section *text;
@@ -612,6 +690,8 @@ int main(void)
 		cmocka_unit_test(flipped_anywhere),
 		cmocka_unit_test(extreme_fields),
 		cmocka_unit_test(says_what_is_damaged),
+		cmocka_unit_test(segments_are_parted),
+		cmocka_unit_test(damage_is_one_line),
 		cmocka_unit_test(survives_a_file_that_shrinks),
 		cmocka_unit_test(threads_share_contents),
 	};

@@ -290,7 +290,9 @@ static void prologues_are_known(void **state)
 	(void)state;
 	assert_true(isa_x86_64.is_prologue((const uint8_t *)"\x55", 1));
 	assert_true(isa_x86_64.is_prologue((const uint8_t *)"\xf3\x0f\x1e\xfa", 4));
-	assert_true(isa_x86_64.is_prologue((const uint8_t *)"\x48\x83\xec\x08", 4));
+	assert_true(isa_x86_64.is_prologue((const uint8_t *)"\x48\x83\xec\x18", 4));
+	assert_false(isa_x86_64.is_prologue((const uint8_t *)"\x48\x83\xec\x08", 4));
+	assert_false(isa_x86_64.is_prologue((const uint8_t *)"\x48\x83\xec\x10", 4));
 	assert_true(isa_x86_64.is_prologue((const uint8_t *)"\x48\x81\xec\x08", 4));
 	assert_true(isa_x86_64.is_prologue((const uint8_t *)"\x41\x57", 2));
 	assert_true(isa_x86_64.is_prologue((const uint8_t *)"\x53\x48\x89\xfb", 4));

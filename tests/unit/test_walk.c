@@ -589,11 +589,14 @@ static void world_randomise(struct world *w, uint32_t *seed)
 		w->file.rules[i].cfa = w->file.rules[i].cfa % 2 + RECIPE_REG;
 		w->file.rules[i].cfa_reg = random_bits(seed) % 2 ? w->cpu->sp : w->cpu->fp;
 		w->file.rules[i].cfa_vg = 0;
+		if (random_bits(seed) % 4)
+			w->file.rules[i].ra = RECIPE_AT_CFA;
 		w->file.rules[i].cfa_offset = (int32_t)(8 * (random_bits(seed) % 5));
 		w->file.rules[i].cfa_add = 8;
 		w->file.rules[i].ra_offset = w->file.rules[i].fp_offset = -8;
 		w->file.rules[i].extra_offset = 0;
 	}
+	w->registers[w->cpu->fp] = STACK + 64;
 	for (unsigned i = 0; i < WORDS; i++)
 		w->stack[i] = random_bits(seed) % 2 ? PC(random_bits(seed) % RULES) + 1
 						    : STACK + 8 * (random_bits(seed) % WORDS);
@@ -607,7 +610,7 @@ static void random_recipes_end(void **state)
 	unsigned all_steps = 0;
 
 	(void)state;
-	for (int round = 0; round < 5000; round++) {
+	for (int round = 0; round < 1000; round++) {
 		unsigned steps = 0;
 
 		world_begin(&w, round % 2 ? &unwind_cpu_x86_64 : &unwind_cpu_aarch64);
@@ -617,7 +620,7 @@ static void random_recipes_end(void **state)
 			assert_true(++steps <= WORDS + 1);
 		all_steps += steps;
 	}
-	assert_true(all_steps > 2000); /* the recipes were not all bad */
+	assert_true(all_steps > 500); /* the recipes were not all bad */
 }
 
 /* The cache changes nothing but time: one that walks of the same world have filled, too. */
@@ -628,7 +631,7 @@ static void cached_steps_are_the_same(void **state)
 	uint32_t seed = 11;
 
 	(void)state;
-	for (int round = 0; round < 3000; round++) {
+	for (int round = 0; round < 1600; round++) {
 		struct walk plain;
 		enum walk_end end, cached_end;
 

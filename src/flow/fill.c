@@ -22,7 +22,7 @@
 
 #define PROBE_INSNS 600
 #define PROBE_WAYS 24
-#define BACK_INSNS 65536
+#define BACK_INSNS 16384
 
 enum probe_end { PROBE_NOTHING, PROBE_RETURNS, PROBE_JOINS };
 

@@ -426,10 +426,19 @@ static void follow_table(struct region *r, const struct jump_table *table, uint3
 /* A jump table is followed; anything else is noted, for code that nothing else leads to. */
 static void jump_indirect(struct region *r, const struct insn *insn, uint32_t state)
 {
-	struct tables_code code = {r->isa, r->bytes, r->start, r->limit, length_at, r};
+	bool entry = frame_is_entry(r->isa, &r->states[state]); /* most of these are tail calls */
+	struct tables_code code = {
+		.isa = r->isa,
+		.bytes = r->bytes,
+		.start = r->start,
+		.end = r->limit,
+		.length = length_at,
+		.context = r,
+		.nearby = entry,
+	};
 	struct jump_table table;
 	bool found = !insn->target && tables_find(&code, insn->address, &table);
-	if (found || !frame_is_entry(r->isa, &r->states[state]))
+	if (found || !entry)
 		note(r, &r->switches, &r->switch_count, &r->switch_capacity, insn->address, state);
 	if (!found)
 		return;

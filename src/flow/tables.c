@@ -257,7 +257,7 @@ bool tables_find(const struct tables_code *code, uint64_t jump, struct jump_tabl
 			break;
 		lengthen(&p, before);
 	}
-	if (!ask(&p, out) && find_branches(&p, jump)) {
+	if (!ask(&p, out) && !code->nearby && find_branches(&p, jump)) {
 		p.runs[MAX_RUNS - 1] = last;
 		p.size = last.size;
 		explore(&p, 0, out);

@@ -18,6 +18,7 @@ struct tables_code {
 	/* The length of the instruction that is known to begin at `at` (in [start, end)); 0: none. */
 	unsigned (*length)(const void *context, uint64_t at);
 	const void *context;
+	bool nearby; /* look only at the code right before the jump */
 };
 
 /* The table of the indirect jump at `jump`. Where the code right before it does not tell, what is

@@ -37,8 +37,8 @@ static const struct symbols *symbols_of(struct report *r, struct image *image)
 
 static bool is_same(const struct miss *a, const struct miss *b)
 {
-	return a->at == b->at && a->forgiven == b->forgiven && a->reason == b->reason && a->end == b->end &&
-	       !memcmp(&a->recipe, &b->recipe, sizeof a->recipe);
+	return a->at == b->at && a->forgiven == b->forgiven && a->reason == b->reason &&
+	       a->end == b->end && !memcmp(&a->recipe, &b->recipe, sizeof a->recipe);
 }
 
 static void name_group(struct report *r, const struct isa *isa, const struct space *space,

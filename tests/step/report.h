@@ -25,11 +25,11 @@ enum miss_reason {
 
 struct miss {
 	uint64_t step;
-	uint64_t at;  /* the instruction whose recipe it was */
-	uint64_t pc;  /* where the program stood */
-	size_t frame; /* number of the frame that was left, 0 the innermost */
-	size_t depth; /* the same from the outermost */
-	bool forgiven;        /* seen between two stacks: not counted as a difference */
+	uint64_t at;   /* the instruction whose recipe it was */
+	uint64_t pc;   /* where the program stood */
+	size_t frame;  /* number of the frame that was left, 0 the innermost */
+	size_t depth;  /* the same from the outermost */
+	bool forgiven; /* seen between two stacks: not counted as a difference */
 	enum miss_reason reason;
 	enum walk_end end;
 	uint64_t got, wanted; /* addresses, or SPs */

@@ -160,7 +160,8 @@ enum shadow_change shadow_apply(struct shadow *s, const struct target *t, const 
 		if (call_number(t, before) == system_calls(t)->sigreturn)
 			return apply_sigreturn(s, t);
 		/* An emulator may step on to the instruction after it, which is often a return. */
-		return t->now.pc == before->pc + insn->length ? SHADOW_SAME : apply_transfer(s, t, &after_call);
+		return t->now.pc == before->pc + insn->length ? SHADOW_SAME
+							      : apply_transfer(s, t, &after_call);
 	default:
 		return SHADOW_SAME;
 	}

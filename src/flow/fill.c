@@ -40,8 +40,7 @@ struct way {
 };
 
 /* Does the instruction rely on a frame pointer that was set up before? Saving it is not that. */
-static bool relies_on_fp(const struct isa *isa, const struct frame_state *s,
-			 const struct effect *e)
+static bool relies_on_fp(const struct isa *isa, const struct frame_state *s, const struct effect *e)
 {
 	unsigned base = e->op == EFFECT_STORE ? e->dst : e->src;
 	return e->op != EFFECT_CONST && base != INSN_NO_REG &&
@@ -56,8 +55,8 @@ static void note_uses(const struct isa *isa, const struct frame_state *s, const 
 		out->uses_fp |= relies_on_fp(isa, s, e);
 		if (e->op != EFFECT_LOAD && e->op != EFFECT_STORE)
 			continue;
-		struct frame_value v =
-			frame_register(isa, s, e->op == EFFECT_LOAD ? e->src : e->dst);
+		struct frame_value v = frame_register(isa, s,
+						      e->op == EFFECT_LOAD ? e->src : e->dst);
 		int32_t least = e->op == EFFECT_STORE ? 0 : isa->call_pushes;
 		out->uses_frame |= v.kind == FRAME_CFA && v.offset + e->imm >= least;
 	}
@@ -314,8 +313,9 @@ static bool pushes(const struct region *r, uint64_t at)
 }
 
 /* `at` is the first instruction of a gap, `padded`: padding stands before it. `before` is the
-   state with which control would come here from the code before, 0 where it cannot. */
-static void fill_at(struct region *r, uint64_t at, bool padded, uint32_t before)
+   state with which control would come here from the code before, 0 where it cannot. `ended`: the code before
+   ends for certain. */
+static void fill_at(struct region *r, uint64_t at, bool padded, uint32_t before, bool ended)
 {
 	struct frame_state inferred;
 	struct probe p;
@@ -345,7 +345,7 @@ static void fill_at(struct region *r, uint64_t at, bool padded, uint32_t before)
 		seed_guess(r, at, &r->states[continued]);
 	} else if (known) {
 		seed_guess(r, at, &inferred);
-	} else if (continued && !prologue && (p.uses_frame || !padded)) {
+	} else if (continued && !prologue && (p.uses_frame || !(padded || ended))) {
 		seed_guess(r, at, &r->states[continued]);
 	} else {
 		region_start(r, at);
@@ -368,7 +368,7 @@ void region_take_hints(struct region *r)
 	for (; i < r->input->hint_count && r->input->hints[i] < r->end && !r->failed; i++) {
 		uint64_t at = r->input->hints[i];
 		if (at % unit == 0 && !(*region_slot(r, at, unit) & SLOT_STATE))
-			fill_at(r, at, true, 0);
+			fill_at(r, at, true, 0, false);
 		region_drain(r);
 	}
 }
@@ -404,6 +404,7 @@ static void fill_from(struct region *r, uint64_t at)
 	bool padded = r->first;
 	uint64_t padding = 0; /* where the instructions that do nothing before `at` begin */
 	uint32_t before = 0;
+	bool ended = false; /* a call that never returns, by its name, stands before */
 	r->filling = true;
 	while (at < r->end && !r->failed) {
 		uint32_t slot = *region_slot(r, at, unit);
@@ -413,10 +414,12 @@ static void fill_from(struct region *r, uint64_t at)
 			padded = false;
 			padding = 0;
 			before = 0;
+			ended = false;
 			continue;
 		}
 		uint32_t doubt = (slot & SLOT_DOUBT) ? doubt_state(r, at) : 0;
 		before = doubt ? doubt : before;
+		ended = ended || ((slot & SLOT_DOUBT) && !doubt);
 		r->isa->decode(r->bytes + (at - r->start), r->limit - at, at, &insn);
 		if (insn.kind == INSN_NOP || insn.kind == INSN_TRAP || insn.kind == INSN_BAD) {
 			padding = insn.kind != INSN_NOP ? 0 : padding ? padding : at;
@@ -424,7 +427,7 @@ static void fill_from(struct region *r, uint64_t at)
 			at += insn.length;
 			continue;
 		}
-		fill_at(r, at, padded, before);
+		fill_at(r, at, padded, before, ended);
 		claim_padding(r, padding, at);
 		region_drain(r);
 		if (!(*region_slot(r, at, unit) & SLOT_STATE)) {

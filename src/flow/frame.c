@@ -324,6 +324,34 @@ static bool forget(const struct isa *isa, struct frame_state *s, uint32_t mask)
 	return changed;
 }
 
+/* Registers that a call leaves alone although it may change them: the size of a frame whose pages a
+   helper touches, and the return address where it is nowhere else: who relies on that knows the
+   callee. */
+static uint32_t kept_over_call(const struct isa *isa, const struct frame_state *s)
+{
+	uint32_t kept = 0;
+	bool saved = find_slot(s, FRAME_RA) != NULL;
+	for (unsigned i = 0; i < s->other_count; i++) {
+		unsigned reg = s->other[i].reg, kind = s->other[i].value.kind;
+		if ((kind == FRAME_CONST && reg == isa->probe_size) || (kind == FRAME_RA && !saved))
+			kept |= 1u << reg;
+	}
+	return kept;
+}
+
+/* Who calls without having put the return address anywhere, or made a frame, has no caller. */
+static bool note_root(const struct isa *isa, struct frame_state *s)
+{
+	bool lost = s->link.kind != FRAME_RA && !find_slot(s, FRAME_RA);
+	for (unsigned i = 0; i < s->other_count; i++)
+		lost = lost && s->other[i].value.kind != FRAME_RA;
+	if (s->root || !lost || isa->call_pushes || s->guessed || s->tracing ||
+	    s->fp.kind != FRAME_FP || s->sp.kind != FRAME_CFA || s->sp.offset)
+		return false;
+	s->root = 1;
+	return true;
+}
+
 bool frame_apply(const struct isa *isa, struct frame_state *s, const struct insn *insn)
 {
 	bool changed = false;
@@ -332,11 +360,8 @@ bool frame_apply(const struct isa *isa, struct frame_state *s, const struct insn
 	if (insn->writes)
 		changed |= forget(isa, s, insn->writes);
 	if (insn->kind == INSN_CALL || insn->kind == INSN_CALL_INDIRECT) {
-		uint32_t clobbers = isa->call_clobbers;
-		if (isa->probe_size != INSN_NO_REG &&
-		    frame_register(isa, s, isa->probe_size).kind == FRAME_CONST)
-			clobbers &= ~(1u << isa->probe_size);
-		changed |= forget(isa, s, clobbers);
+		changed |= forget(isa, s, isa->call_clobbers & ~kept_over_call(isa, s));
+		changed |= note_root(isa, s);
 		unsigned before = s->slot_count;
 		drop_below(s, 0);
 		changed |= s->slot_count != before;
@@ -386,7 +411,10 @@ static bool common_copy(const struct frame_state *s, const struct frame_state *t
 bool frame_meet(struct frame_state *s, const struct frame_state *t, bool *conflict)
 {
 	bool changed = false;
-	*conflict = is_place(s->sp) && is_place(t->sp) && !same_value(s->sp, t->sp) &&
+	/* SP may differ where it is moved by an unknown amount on one way only, or in a loop, and
+	   something else leads to the frame. */
+	bool by_fp = s->fp.kind == FRAME_CFA && same_value(s->fp, t->fp) && s->sp.kind != t->sp.kind;
+	*conflict = is_place(s->sp) && is_place(t->sp) && !same_value(s->sp, t->sp) && !by_fp &&
 		    !common_copy(s, t);
 	if (*conflict)
 		return false;

@@ -239,6 +239,11 @@ static bool after_call(struct region *r, const struct insn *insn, uint32_t state
 	if (next >= r->limit)
 		return false;
 	uint64_t callee = call_target(r->returns, insn);
+	if (callee && procedure_is_noreturn(r->returns, callee)) {
+		if (region_has(r, next)) /* no state: nothing continues here for certain */
+			*region_slot(r, next, r->isa->insn_min) |= SLOT_DOUBT;
+		return false;
+	}
 	if ((callee && !procedure_returns(r->returns, callee)) || looks_like_end(r, next)) {
 		note_doubt(r, next, state);
 		return false;
@@ -487,8 +492,9 @@ static void follow(struct region *r, uint64_t at, uint32_t state, bool after)
 			region_start(r, skip_padding(r, behind_call));
 			return;
 		}
-		*slot = (*slot & (SLOT_START | SLOT_REDONE | SLOT_SOFT | SLOT_BRANCHED | SLOT_DOUBT)) | state |
-			(after ? SLOT_AFTER : 0) | (r->filling ? 0 : SLOT_SURE) |
+		*slot = (*slot &
+			 (SLOT_START | SLOT_REDONE | SLOT_SOFT | SLOT_BRANCHED | SLOT_DOUBT)) |
+			state | (after ? SLOT_AFTER : 0) | (r->filling ? 0 : SLOT_SURE) |
 			(uint32_t)(insn.length / unit) << SLOT_LENGTH_SHIFT;
 		uint32_t next = apply(r, &insn, state);
 		after = after && insn.kind == INSN_NOP;

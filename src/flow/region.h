@@ -10,8 +10,8 @@
 #include "flow/trace.h"
 #include "isa/insn.h"
 
-#define SLOT_STATE 0x001fffffu /* index of the state */
-#define SLOT_DOUBT 0x00200000u /* `doubts` has a state for this place */
+#define SLOT_STATE 0x001fffffu    /* index of the state */
+#define SLOT_DOUBT 0x00200000u    /* behind a call that may not return: see `doubts` */
 #define SLOT_BRANCHED 0x00400000u /* target of a conditional branch or a jump table */
 #define SLOT_SURE 0x00800000u     /* reached before anything was inferred */
 #define SLOT_START 0x01000000u    /* a procedure begins here: nothing flows in */
@@ -79,7 +79,8 @@ struct region {
 	size_t incoming_count, incoming_capacity;
 	struct region_edge *arrivals; /* edges handed over by other regions */
 	size_t arrival_count, arrival_capacity;
-	uint64_t *starts; /* where procedures were found to begin; some may have been refuted since */
+	uint64_t *
+		starts; /* where procedures were found to begin; some may have been refuted since */
 	size_t start_count, start_capacity;
 	bool stirred; /* something arrived since the last round */
 	bool filling; /* the certain part is over: what is found now replaces nothing */

@@ -150,6 +150,11 @@ static bool look_from(const struct returns *r, uint64_t entry, unsigned depth, u
 	return result;
 }
 
+bool procedure_is_noreturn(const struct returns *r, uint64_t entry)
+{
+	return entry == TRACE_NO_RETURN || listed(r, entry);
+}
+
 bool procedure_returns(const struct returns *r, uint64_t entry)
 {
 	unsigned total = LOOK_TOTAL;

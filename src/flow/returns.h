@@ -32,4 +32,7 @@ void returns_free(struct returns *returns);
    that is not known. */
 uint64_t call_target(const struct returns *returns, const struct insn *call);
 
+/* Is it known by name never to return? */
+bool procedure_is_noreturn(const struct returns *returns, uint64_t entry);
+
 bool procedure_returns(const struct returns *returns, uint64_t entry);

@@ -227,7 +227,8 @@ static bool mark_tail_called(struct trace *t)
 			if (!frame_is_entry(t->isa, &r->states[*slot & SLOT_STATE]))
 				continue;
 			*slot |= SLOT_START;
-			any = region_grow(r, &r->starts, &r->start_capacity, r->start_count, sizeof *r->starts);
+			any = region_grow(r, &r->starts, &r->start_capacity, r->start_count,
+					  sizeof *r->starts);
 			if (any)
 				r->starts[r->start_count++] = j->to;
 		}

@@ -13,6 +13,7 @@
 #include "image/internal.h"
 
 /* What is needed to find functions, inlining and lines; not locations, macros, indices. */
+enum { INFO, ABBREV, LINE, LINE_STR, STR };
 static const char *const needed[] = {
 	".debug_info",        ".debug_abbrev", ".debug_line",   ".debug_line_str", ".debug_str",
 	".debug_str_offsets", ".debug_addr",   ".debug_ranges", ".debug_rnglists",
@@ -25,6 +26,11 @@ struct part {
 	uint8_t *bytes;
 	size_t size;
 };
+
+static struct dwarf_part view(const struct part *part)
+{
+	return (struct dwarf_part){part->bytes, part->size};
+}
 
 static size_t align8(size_t n)
 {
@@ -87,17 +93,18 @@ static uint8_t *assemble(struct part *parts, uint16_t machine, size_t *size)
 		return NULL;
 	write_headers(out, parts, machine);
 	for (size_t i = 0; i < NEEDED; i++) {
-		if (parts[i].bytes)
+		if (parts[i].bytes) {
 			memcpy(out + at, parts[i].bytes, parts[i].size);
+			free(parts[i].bytes); /* at once: two copies of all would be gigabytes */
+			parts[i].bytes = out + at;
+		}
 		at += align8(parts[i].size);
-		free(parts[i].bytes); /* at once: both copies of all would be gigabytes */
-		parts[i].bytes = NULL;
 	}
 	return out;
 }
 
 /* The made-up ELF file with the debug sections of `image`, or NULL where it has no DWARF. */
-static uint8_t *extract(struct image *image, size_t *size)
+static uint8_t *extract(struct image *image, size_t *size, struct dwarf_line_parts *lines)
 {
 	struct part parts[NEEDED] = {0};
 	uint8_t *out = NULL;
@@ -107,22 +114,26 @@ static uint8_t *extract(struct image *image, size_t *size)
 
 		if (s)
 			parts[i].bytes = image_section_copy(image, s, &parts[i].size);
-		if (i == 0 && !parts[i].bytes)
+		if (i == INFO && !parts[i].bytes)
 			break;
 	}
-	if (parts[0].bytes)
+	if (parts[INFO].bytes && dwarf_bounds_abbrevs(view(&parts[INFO]), view(&parts[ABBREV])))
 		out = assemble(parts, image_machine(image), size);
-	for (size_t i = 0; i < NEEDED; i++)
-		free(parts[i].bytes);
+	if (out)
+		*lines = (struct dwarf_line_parts){view(&parts[LINE]), view(&parts[LINE_STR]),
+						   view(&parts[STR])};
+	else
+		for (size_t i = 0; i < NEEDED; i++)
+			free(parts[i].bytes);
 	return out;
 }
 
-static Dwarf *begin(struct image *image, Elf **elf, uint8_t **bytes)
+static Dwarf *begin(struct image *image, Elf **elf, uint8_t **bytes, struct dwarf_line_parts *lines)
 {
 	size_t size;
 
 	elf_version(EV_CURRENT);
-	*bytes = extract(image, &size);
+	*bytes = extract(image, &size, lines);
 	*elf = *bytes ? elf_memory((char *)*bytes, size) : NULL;
 	return *elf ? dwarf_begin_elf(*elf, DWARF_C_READ, NULL) : NULL;
 }
@@ -158,6 +169,7 @@ static void open_shared(struct dwarf_file *file, struct image *image)
 {
 	char path[PATH_MAX];
 	const uint8_t *wanted, *id;
+	struct dwarf_line_parts unused;
 	size_t wanted_size;
 	struct image *other;
 	struct err *e;
@@ -170,7 +182,7 @@ static void open_shared(struct dwarf_file *file, struct image *image)
 		return;
 	}
 	if (image_build_id(other, &id) == wanted_size && memcmp(id, wanted, wanted_size) == 0)
-		file->shared = begin(other, &file->shared_elf, &file->shared_bytes);
+		file->shared = begin(other, &file->shared_elf, &file->shared_bytes, &unused);
 	image_close(other);
 	if (file->shared)
 		dwarf_setalt(file->dwarf, file->shared);
@@ -179,7 +191,7 @@ static void open_shared(struct dwarf_file *file, struct image *image)
 void dwarf_file_open(struct dwarf_file *file, struct image *image)
 {
 	memset(file, 0, sizeof(*file));
-	file->dwarf = begin(image, &file->elf, &file->bytes);
+	file->dwarf = begin(image, &file->elf, &file->bytes, &file->lines);
 	if (file->dwarf)
 		open_shared(file, image);
 }

@@ -19,8 +19,9 @@
  * looked up only for scopes that are asked for, and kept.
  *
  * The DWARF is foreign. Its offsets must grow along the walk (a tree that points
- * back ends the unit), depth and the number of ranges are bounded, ranges outside
- * of the image's code (functions that the linker dropped) are ignored.
+ * back ends the unit), depth, time and the number of ranges are bounded, line
+ * tables are looked over before libdw reads them, ranges outside of the image's
+ * code (functions that the linker dropped) are ignored.
  */
 #include "image/source.h"
 
@@ -32,6 +33,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 
 #include "base/err.h"
 #include "image/dwarf_file.h"
@@ -40,6 +42,10 @@
 #define DEPTH_MAX 128                   /* of nested DIEs */
 #define CHAIN_MAX 256                   /* of nested inlined functions */
 #define INTERVALS_MAX ((size_t)1 << 24) /* of one index */
+#define ROWS_MAX ((uint64_t)16 << 20)   /* of all line tables together, each takes 100 bytes */
+#define TEXT_MAX ((uint64_t)512 << 20)  /* of all their paths */
+#define SLOW_NS 1000000000u             /* to walk a unit: this, */
+#define SLOW_NS_PER_BYTE 1000           /* and so much more, 30 times what ordinary ones take */
 #define NOTHING UINT32_MAX
 
 struct interval {
@@ -76,6 +82,7 @@ struct unit {
 	Dwarf_Die die;  /* what the lines hang on */
 	Dwarf_Die root; /* what the functions hang on: the same, or in a .dwo file */
 	bool indexed;
+	bool has_lines; /* that libdw may read */
 	struct scope *scopes;
 	size_t scope_count, scope_room;
 	struct points points;
@@ -95,6 +102,7 @@ struct source {
 	bool opened;
 	struct dwarf_file file;
 	uint64_t code_start, code_end;
+	uint64_t rows_left, text_left; /* that line tables may still take */
 	struct unit *units;
 	size_t unit_count;
 	struct points points;
@@ -282,8 +290,25 @@ struct walk {
 	struct source *source;
 	struct unit *unit;
 	struct intervals intervals;
-	Dwarf_Off last; /* offset of the last DIE seen */
+	Dwarf_Off first, last; /* offsets of the unit's DIE and of the last one seen */
+	uint64_t seen, started_ns;
 };
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+/* Attributes without contents cost time but no bytes. */
+static bool is_too_slow(struct walk *walk)
+{
+	if (walk->seen++ % 256 != 0)
+		return false;
+	return now_ns() - walk->started_ns > SLOW_NS + (walk->last - walk->first) * SLOW_NS_PER_BYTE;
+}
 
 /* DIEs below which there are no functions with code. */
 static bool is_barren(int tag)
@@ -364,7 +389,7 @@ static void walk_scopes(struct walk *walk)
 		walk->last = dwarf_dieoffset(die);
 		tag = dwarf_tag(die);
 		scopes[depth] = scopes[depth - 1];
-		if (!add_scope(walk, die, tag, depth, &scopes[depth]))
+		if (is_too_slow(walk) || !add_scope(walk, die, tag, depth, &scopes[depth]))
 			return;
 		if (depth + 1 < DEPTH_MAX && !is_barren(tag) && dwarf_haschildren(die) > 0) {
 			found = dwarf_child(die, &stack[depth + 1]);
@@ -382,6 +407,13 @@ static const char *own_string(Dwarf_Die *die, unsigned int name)
 	Dwarf_Attribute attribute;
 
 	return dwarf_formstring(dwarf_attr(die, name, &attribute));
+}
+
+static bool number_of(Dwarf_Die *die, unsigned int name, Dwarf_Word *out)
+{
+	Dwarf_Attribute attribute;
+
+	return dwarf_formudata(dwarf_attr(die, name, &attribute), out) == 0;
 }
 
 /* The functions of a unit compiled with -gsplit-dwarf are in a file of their own. libdw opens
@@ -403,14 +435,32 @@ static void find_split(struct source *source, struct unit *unit)
 		unit->root = root;
 }
 
+/* Whether libdw may read the unit's lines. */
+static bool allow_lines(struct source *source, struct unit *unit)
+{
+	struct dwarf_lines_cost cost;
+	Dwarf_Word offset;
+
+	if (!number_of(&unit->die, DW_AT_stmt_list, &offset) ||
+	    !dwarf_bounds_lines(&source->file.lines, offset,
+				unit->directory ? strlen(unit->directory) : 0, &cost) ||
+	    cost.rows > source->rows_left || cost.text > source->text_left)
+		return false;
+	source->rows_left -= cost.rows;
+	source->text_left -= cost.text;
+	return true;
+}
+
 static void index_unit(struct source *source, struct unit *unit)
 {
 	struct walk walk = {.source = source, .unit = unit};
 
 	unit->indexed = true;
 	unit->directory = own_string(&unit->die, DW_AT_comp_dir);
+	unit->has_lines = allow_lines(source, unit);
 	find_split(source, unit);
-	walk.last = dwarf_dieoffset(&unit->root);
+	walk.first = walk.last = dwarf_dieoffset(&unit->root);
+	walk.started_ns = now_ns();
 	walk_scopes(&walk);
 	points_make(&unit->points, &walk.intervals);
 	free(walk.intervals.all);
@@ -497,13 +547,6 @@ static const char *string_of(Dwarf_Die *die, unsigned int name)
 	return dwarf_formstring(dwarf_attr_integrate(die, name, &attribute));
 }
 
-static bool number_of(Dwarf_Die *die, unsigned int name, Dwarf_Word *out)
-{
-	Dwarf_Attribute attribute;
-
-	return dwarf_formudata(dwarf_attr(die, name, &attribute), out) == 0;
-}
-
 static void learn_scope(struct source *source, struct unit *unit, struct scope *scope)
 {
 	Dwarf_Files *files;
@@ -520,7 +563,7 @@ static void learn_scope(struct source *source, struct unit *unit, struct scope *
 		return;
 	if (number_of(&scope->die, DW_AT_call_line, &number) && number <= INT32_MAX)
 		scope->call_line = (int)number;
-	if (number_of(&scope->die, DW_AT_call_file, &number) &&
+	if (unit->has_lines && number_of(&scope->die, DW_AT_call_file, &number) &&
 	    dwarf_getsrcfiles(&unit->root, &files, &count) == 0 && number < count)
 		scope->call_file = file_name(source, unit,
 					     dwarf_filesrc(files, number, NULL, NULL));
@@ -530,7 +573,7 @@ static void learn_scope(struct source *source, struct unit *unit, struct scope *
 static void find_line(struct source *source, struct unit *unit, uint64_t address,
 		      struct source_place *out)
 {
-	Dwarf_Line *line = dwarf_getsrc_die(&unit->die, address);
+	Dwarf_Line *line = unit->has_lines ? dwarf_getsrc_die(&unit->die, address) : NULL;
 	int number;
 
 	if (!line)
@@ -574,6 +617,8 @@ struct err *source_open(struct image *image, struct image *debug, struct source 
 		return err_new("%s: out of memory", image_path(image));
 	source->image = image;
 	source->debug = debug;
+	source->rows_left = ROWS_MAX;
+	source->text_left = TEXT_MAX;
 	pthread_mutex_init(&source->lock, NULL);
 	return NULL;
 }

@@ -167,6 +167,8 @@ static void add_start(struct image *image, struct rows *rows)
 	uint64_t start = image_entry(image), address = start;
 	size_t size;
 	const uint8_t *code = isa && start ? image_bytes_at(image, start, &size) : NULL;
+	if (code && size) /* whatever stands there, nobody called it */
+		rows_add(rows, start, start + isa->insn_min, rows_rule(rows, &recipe));
 	bool takes_sp = false, calls = false;
 	while (code && size && address - start < START_MAX) {
 		struct insn insn;

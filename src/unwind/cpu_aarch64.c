@@ -16,10 +16,12 @@ const struct unwind_cpu unwind_cpu_aarch64 = {
 	.call_pushes = 0,
 	.address_bits = (1ull << 48) - 1, /* above: pointer authentication and tags */
 	.signal_pc = SAVED(32),
-	.signal_registers = {
-		SAVED(0), SAVED(1), SAVED(2), SAVED(3), SAVED(4), SAVED(5), SAVED(6), SAVED(7),
-		SAVED(8), SAVED(9), SAVED(10), SAVED(11), SAVED(12), SAVED(13), SAVED(14), SAVED(15),
-		SAVED(16), SAVED(17), SAVED(18), SAVED(19), SAVED(20), SAVED(21), SAVED(22), SAVED(23),
-		SAVED(24), SAVED(25), SAVED(26), SAVED(27), SAVED(28), SAVED(29), SAVED(30), SAVED(31),
-	},
+	.signal_registers =
+		{
+			SAVED(0),  SAVED(1),  SAVED(2),  SAVED(3),  SAVED(4),  SAVED(5),  SAVED(6),
+			SAVED(7),  SAVED(8),  SAVED(9),  SAVED(10), SAVED(11), SAVED(12), SAVED(13),
+			SAVED(14), SAVED(15), SAVED(16), SAVED(17), SAVED(18), SAVED(19), SAVED(20),
+			SAVED(21), SAVED(22), SAVED(23), SAVED(24), SAVED(25), SAVED(26), SAVED(27),
+			SAVED(28), SAVED(29), SAVED(30), SAVED(31),
+		},
 };

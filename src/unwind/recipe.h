@@ -15,12 +15,12 @@
 #include <stdint.h>
 
 enum recipe_cfa {
-	RECIPE_NONE,   /* nothing known about this code */
-	RECIPE_REG,    /* CFA = register + cfa_offset (+ cfa_vg * vector granules) */
-	RECIPE_DEREF,  /* CFA = word at (register + cfa_offset), + cfa_add */
-	RECIPE_ROOT,   /* outermost: nobody called this code */
-	RECIPE_SIGNAL, /* the kernel pushed a signal frame at SP: registers are in it */
-	RECIPE_COMPLEX,/* described, but by an expression that no recipe can say */
+	RECIPE_NONE,    /* nothing known about this code */
+	RECIPE_REG,     /* CFA = register + cfa_offset (+ cfa_vg * vector granules) */
+	RECIPE_DEREF,   /* CFA = word at (register + cfa_offset), + cfa_add */
+	RECIPE_ROOT,    /* outermost: nobody called this code */
+	RECIPE_SIGNAL,  /* the kernel pushed a signal frame at SP: registers are in it */
+	RECIPE_COMPLEX, /* described, but by an expression that no recipe can say */
 };
 
 enum recipe_where {
@@ -35,12 +35,12 @@ enum recipe_where {
 enum recipe_source { RECIPE_FROM_NOTHING, RECIPE_FROM_CFI, RECIPE_FROM_CODE, RECIPE_FROM_SHAPE };
 
 struct recipe {
-	uint8_t cfa;      /* enum recipe_cfa */
-	uint8_t cfa_reg;  /* DWARF number */
-	uint8_t ra;       /* enum recipe_where, as the next two */
+	uint8_t cfa;     /* enum recipe_cfa */
+	uint8_t cfa_reg; /* DWARF number */
+	uint8_t ra;      /* enum recipe_where, as the next two */
 	uint8_t fp;
 	uint8_t extra;
-	uint8_t source;   /* enum recipe_source */
+	uint8_t source; /* enum recipe_source */
 	int16_t cfa_vg;
 	int32_t cfa_offset;
 	int32_t cfa_add;

@@ -50,7 +50,7 @@ static inline __attribute__((always_inline)) bool step_register(const struct wal
 		*out = w->extra;
 		return true;
 	}
-	if (!w->exact || reg >= CPU_REGISTERS)
+	if (!(w->exact || w->near) || reg >= CPU_REGISTERS)
 		return false;
 	if (w->registers) {
 		*out = w->registers[reg];
@@ -104,6 +104,7 @@ static inline __attribute__((always_inline)) enum walk_end step_signal(struct wa
 	w->fp_lost = w->extra_lost = false;
 	w->registers = NULL;
 	w->signal_sp = at;
+	w->near = false;
 	w->exact = true;
 	return WALK_ON;
 }
@@ -135,10 +136,10 @@ static inline __attribute__((always_inline)) enum walk_end step_frame(struct wal
 	if (end != WALK_ON)
 		return end;
 	bool in_register = r->ra == RECIPE_SAME || r->ra == RECIPE_IN_REG;
-	if (cfa < w->sp || (cfa == w->sp && !(w->exact && in_register)))
+	if (cfa < w->sp || (cfa == w->sp && !((w->exact || w->near) && in_register)))
 		return WALK_BAD_FRAME;
 	if (r->ra == RECIPE_SAME) {
-		if (!step_register(w, w->cpu->link, read, context, &pc))
+		if (!w->exact || !step_register(w, w->cpu->link, read, context, &pc))
 			return WALK_BAD_FRAME;
 	} else if (!step_value(w, cfa, r->ra, r->ra_offset, read, context, &pc)) {
 		return in_register ? WALK_BAD_FRAME : WALK_BAD_MEMORY;
@@ -158,6 +159,7 @@ static inline __attribute__((always_inline)) enum walk_end step_frame(struct wal
 	w->extra = extra;
 	w->fp_lost = fp_lost;
 	w->extra_lost = extra_lost;
+	w->near = w->exact;
 	w->exact = false;
 	return WALK_ON;
 }

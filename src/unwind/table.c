@@ -46,8 +46,8 @@ bool table_open(struct table *table, const void *bytes, size_t size)
 	uint64_t words = (uint64_t)h.page_count + 1 + h.row_count;
 	words += words & 1; /* rules are aligned to 8 bytes */
 	uint64_t expected = sizeof h + words * 4 + (uint64_t)h.rule_count * sizeof(struct recipe);
-	if (h.magic != TABLE_MAGIC || h.version != TABLE_VERSION || h.start % TABLE_PAGE || !h.rule_count ||
-	    expected != size)
+	if (h.magic != TABLE_MAGIC || h.version != TABLE_VERSION || h.start % TABLE_PAGE ||
+	    !h.rule_count || expected != size)
 		return false;
 	table->start = h.start;
 	table->page_count = h.page_count;

@@ -3,7 +3,8 @@
 
 #include "unwind/step.h"
 
-void walk_begin(struct walk *w, const struct unwind_cpu *cpu, const uint64_t *registers, uint64_t pc)
+void walk_begin(struct walk *w, const struct unwind_cpu *cpu, const uint64_t *registers,
+		uint64_t pc)
 {
 	step_begin(w, cpu, registers, pc);
 }
@@ -22,7 +23,8 @@ const struct walk_module *walk_find_module(const struct walk_space *space, uint6
 	return low < space->count && address >= found->start ? found : NULL;
 }
 
-enum walk_end walk_step(struct walk *w, const struct walk_space *space, const struct walk_reader *reader)
+enum walk_end walk_step(struct walk *w, const struct walk_space *space,
+			const struct walk_reader *reader)
 {
 	const struct walk_module *module = walk_find_module(space, w->pc - !w->exact);
 	if (!module)

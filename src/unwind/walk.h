@@ -16,9 +16,11 @@
  *     whose recipe is looked up one byte before it, inside the call.
  *  2. Every step moves SP up. Two exceptions: a frame that has pushed nothing
  *     yet (aarch64) keeps it, but then its return address was in a register, and
- *     only an exact frame may have it there; a signal frame may lead to another stack.
+ *     only an exact frame or its caller may have it there; a signal frame may lead to another stack.
  *  3. Only SP, FP and one extra callee-saved register are carried from frame to
- *     frame. All others are known in exact frames only.
+ *     frame. All others are known in exact frames only, and taken to be the same
+ *     in the caller of one (walk.near): hand-written code that keeps its return
+ *     address in a register over a call knows that the callee leaves it alone.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -60,17 +62,20 @@ struct walk {
 	const struct unwind_cpu *cpu;
 	uint64_t pc, sp, fp, extra;
 	const uint64_t *registers; /* of the first frame, by DWARF number; NULL later on */
-	uint64_t signal_sp;        /* in a frame that a signal interrupted: where its registers are */
+	uint64_t signal_sp; /* in a frame that a signal interrupted: where its registers are */
 	bool exact;
-	bool fp_lost, extra_lost;  /* a callee overwrote it without a trace */
+	bool near;                   /* the frame before was exact */
+	bool fp_lost, extra_lost;    /* a callee overwrote it without a trace */
 	const struct recipe *recipe; /* that the last step used */
 };
 
 /* Stands on the first frame. `registers` (CPU_REGISTERS of them) must stay during the walk. */
-void walk_begin(struct walk *walk, const struct unwind_cpu *cpu, const uint64_t *registers, uint64_t pc);
+void walk_begin(struct walk *walk, const struct unwind_cpu *cpu, const uint64_t *registers,
+		uint64_t pc);
 
 /* Goes to the caller. Anything but WALK_ON ends the walk, and leaves it on the last frame. */
-enum walk_end walk_step(struct walk *walk, const struct walk_space *space, const struct walk_reader *reader);
+enum walk_end walk_step(struct walk *walk, const struct walk_space *space,
+			const struct walk_reader *reader);
 
 /* The module with this address, or NULL. */
 const struct walk_module *walk_find_module(const struct walk_space *space, uint64_t address);

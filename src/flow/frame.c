@@ -411,9 +411,9 @@ static bool common_copy(const struct frame_state *s, const struct frame_state *t
 bool frame_meet(struct frame_state *s, const struct frame_state *t, bool *conflict)
 {
 	bool changed = false;
-	/* SP may differ where it is moved by an unknown amount on one way only, or in a loop, and
+	/* SP may differ where memory is taken from the stack on one way only, or in a loop, and
 	   something else leads to the frame. */
-	bool by_fp = s->fp.kind == FRAME_CFA && same_value(s->fp, t->fp) && s->sp.kind != t->sp.kind;
+	bool by_fp = s->fp.kind == FRAME_CFA && same_value(s->fp, t->fp);
 	*conflict = is_place(s->sp) && is_place(t->sp) && !same_value(s->sp, t->sp) && !by_fp &&
 		    !common_copy(s, t);
 	if (*conflict)

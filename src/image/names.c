@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Demangling of names that nobody vouches for. libiberty does the work; three
+ * Demangling of names that nobody vouches for. libiberty does the work; four
  * things are bounded around it:
  *
  *   output  a name of 300 bytes can expand to gigabytes by substitutions. The
@@ -11,6 +11,10 @@
  *           demangled without that limit on a stack that is large enough for
  *           the longest name taken.
  *   input   longer names stay as they are.
+ *   time    two habits of libiberty take time exponential in the length of the
+ *           name: reading what may be a conversion to a template's parameter
+ *           twice, and searching a pattern of packs wherever substitutions lead.
+ *           Names with more of these than anybody writes stay as they are.
  */
 #include "image/names.h"
 
@@ -26,6 +30,8 @@
 #define LENGTH_MAX (64 << 10)
 #define STACK_PER_BYTE 4096
 #define TEXT_MAX (256 << 10)
+#define REREAD_MAX 10        /* each doubles the time */
+#define PARTS_MAX (1 << 20)  /* of a name, substitutions written out */
 
 struct text {
 	char *bytes;
@@ -67,11 +73,83 @@ static bool run_demangler(int (*demangle)(const char *, int, demangle_callbackre
 	return demangle(symbol, options, text_append, text) && text->size > 0;
 }
 
+/* How often the arguments of a template's parameter, "T_I…", may be read twice. */
+static unsigned int count_rereads(const char *symbol)
+{
+	unsigned int count = 0;
+
+	if (!strstr(symbol, "cv"))
+		return 0;
+	for (const char *at = symbol; (at = strstr(at, "_I")); at++) {
+		const char *before = at;
+
+		while (before > symbol && strchr("0123456789ABCDEFGHIJKLMNOPQRSUVWXYZ", before[-1]))
+			before--;
+		count += before > symbol && before[-1] == 'T';
+	}
+	return count;
+}
+
+/* Counts the parts of a name, those behind substitutions each time. False: more than *left. */
+static bool count_parts(const struct demangle_component *part, unsigned int *left)
+{
+	if (!part)
+		return true;
+	if (!*left)
+		return false;
+	--*left;
+	switch (part->type) {
+	case DEMANGLE_COMPONENT_NAME:
+	case DEMANGLE_COMPONENT_TEMPLATE_PARAM:
+	case DEMANGLE_COMPONENT_FUNCTION_PARAM:
+	case DEMANGLE_COMPONENT_SUB_STD:
+	case DEMANGLE_COMPONENT_BUILTIN_TYPE:
+	case DEMANGLE_COMPONENT_EXTENDED_BUILTIN_TYPE:
+	case DEMANGLE_COMPONENT_FIXED_TYPE:
+	case DEMANGLE_COMPONENT_OPERATOR:
+	case DEMANGLE_COMPONENT_CHARACTER:
+	case DEMANGLE_COMPONENT_NUMBER:
+	case DEMANGLE_COMPONENT_LAMBDA:
+	case DEMANGLE_COMPONENT_DEFAULT_ARG:
+	case DEMANGLE_COMPONENT_UNNAMED_TYPE:
+		return true;
+	case DEMANGLE_COMPONENT_EXTENDED_OPERATOR:
+		return count_parts(part->u.s_extended_operator.name, left);
+	case DEMANGLE_COMPONENT_CTOR:
+		return count_parts(part->u.s_ctor.name, left);
+	case DEMANGLE_COMPONENT_DTOR:
+		return count_parts(part->u.s_dtor.name, left);
+	default:
+		return count_parts(part->u.s_binary.left, left) &&
+		       count_parts(part->u.s_binary.right, left);
+	}
+}
+
+/* Whether libiberty will be done with a C++ name soon. */
+static bool is_bounded(const char *symbol, int options)
+{
+	struct demangle_component *tree;
+	unsigned int left = PARTS_MAX;
+	void *memory = NULL;
+	bool good;
+
+	if (count_rereads(symbol) > REREAD_MAX)
+		return false;
+	if (!strstr(symbol, "Dp") && !strstr(symbol, "sp")) /* no pattern of packs */
+		return true;
+	symbol = strstr(symbol, "_Z"); /* behind "_GLOBAL__I_" */
+	tree = symbol ? cplus_demangle_v3_components(symbol, options, &memory) : NULL;
+	good = tree && count_parts(tree, &left);
+	free(memory);
+	return good;
+}
+
 static bool demangle_here(const char *symbol, int options, struct text *text)
 {
 	/* Rust first: its old names are valid C++ names with a hash at the end. */
 	return run_demangler(rust_demangle_callback, symbol, options, text) ||
-	       run_demangler(cplus_demangle_v3_callback, symbol, options, text);
+	       (is_bounded(symbol, options) &&
+		run_demangler(cplus_demangle_v3_callback, symbol, options, text));
 }
 
 struct long_name {

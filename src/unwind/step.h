@@ -151,8 +151,10 @@ static inline __attribute__((always_inline)) enum walk_end step_frame(struct wal
 						  : !step_value(w, cfa, r->extra, r->extra_offset,
 								read, context, &extra);
 	pc &= w->cpu->address_bits;
+	/* A coroutine or thread that was started with no way back has zero in both; zero alone is as
+	   likely the wrong word. */
 	if (!pc)
-		return WALK_COMPLETE; /* a coroutine or thread that was started with no way back */
+		return fp_lost || fp ? WALK_BAD_FRAME : WALK_COMPLETE;
 	w->pc = pc;
 	w->sp = cfa;
 	w->fp = fp;

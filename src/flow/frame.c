@@ -551,10 +551,7 @@ void frame_recipe(const struct isa *isa, const struct frame_state *s, struct rec
 		if (s->link.kind != FRAME_RA)
 			return;
 		r.ra = RECIPE_SAME;
-	} else if (r.ra == RECIPE_IN_REG && s->link.kind == FRAME_RA) {
-		r.ra = RECIPE_SAME;
-		r.ra_offset = 0;
-	}
+	} /* a copy in another register is better than the link register, which a call changes */
 	if (s->fp.kind != FRAME_FP)
 		recipe_place(s, FRAME_FP, &r.fp, &r.fp_offset);
 	if (s->extra.kind != FRAME_EXTRA)

@@ -428,6 +428,27 @@ static void follow_table(struct region *r, const struct jump_table *table, uint3
 	free(targets);
 }
 
+/* Was the target computed, not loaded? Then it is a place in this procedure, not another one. */
+static bool is_computed(const struct region *r, const struct insn *jump)
+{
+	struct insn insn;
+	uint64_t before = jump->address;
+	unsigned limit = 15;
+	if (jump->reg == INSN_NO_REG)
+		return false;
+	do {
+		if (before == r->start || !limit--)
+			return false;
+		before -= r->isa->insn_min;
+	} while (before + length_at(r, before) != jump->address);
+	r->isa->decode(r->bytes + (before - r->start), r->limit - before, before, &insn);
+	for (unsigned i = 0; i < insn.effect_count; i++)
+		if (insn.effects[i].dst == jump->reg &&
+		    (insn.effects[i].op == EFFECT_ADD || insn.effects[i].op == EFFECT_SUB))
+			return true;
+	return insn.effect_count == 0 && insn.length > 1 && (insn.writes >> jump->reg & 1);
+}
+
 /* A jump table is followed; anything else is noted, for code that nothing else leads to. */
 static void jump_indirect(struct region *r, const struct insn *insn, uint32_t state)
 {
@@ -443,7 +464,7 @@ static void jump_indirect(struct region *r, const struct insn *insn, uint32_t st
 	};
 	struct jump_table table;
 	bool found = !insn->target && tables_find(&code, insn->address, &table);
-	if (found || !entry)
+	if (found || !entry || is_computed(r, insn))
 		note(r, &r->switches, &r->switch_count, &r->switch_capacity, insn->address, state);
 	if (!found)
 		return;

@@ -343,10 +343,11 @@ void trace_each(const struct trace *t, bool gaps,
 		void (*each)(void *context, const struct trace_place *place), void *context)
 {
 	unsigned unit = t->isa->insn_min;
+	uint64_t covered = 0; /* an instruction may reach over into the next region */
 	for (size_t i = 0; i < t->count; i++) {
 		const struct region *r = &t->regions[i];
 		struct trace_place p = {.fresh = true};
-		for (uint64_t at = r->start; at < r->end;) {
+		for (uint64_t at = covered > r->start ? covered : r->start; at < r->end;) {
 			uint32_t slot = *region_slot(r, at, unit);
 			p.address = at;
 			p.state_id = slot & SLOT_STATE;
@@ -360,8 +361,10 @@ void trace_each(const struct trace *t, bool gaps,
 				p.length = (unsigned)(end - at);
 			}
 			if (p.state || gaps)
-				each(context, &p), p.fresh = false;
+				each(context, &p);
+			p.fresh = p.fresh && !p.state;
 			at += p.length ? p.length : unit;
+			covered = at;
 		}
 	}
 }

@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ATTRIBUTES_MAX 256              /* of one abbreviation */
-#define ROWS_MAX (UINT64_C(8) << 20)    /* of one line table: libdw takes 100 bytes for each */
-#define TEXT_MAX (UINT64_C(64) << 20)   /* of the paths of one line table */
-#define FORMATS_MAX 16                  /* parts of a file's entry */
+#define ATTRIBUTES_MAX 256            /* of one abbreviation */
+#define ROWS_MAX (UINT64_C(8) << 20)  /* of one line table: libdw takes 100 bytes for each */
+#define TEXT_MAX (UINT64_C(64) << 20) /* of the paths of one line table */
+#define FORMATS_MAX 16                /* parts of a file's entry */
 
 /* Bytes still to read; reading past their end gives zeros and sets `bad`. */
 struct cursor {

@@ -30,8 +30,8 @@
 #define LENGTH_MAX (64 << 10)
 #define STACK_PER_BYTE 4096
 #define TEXT_MAX (256 << 10)
-#define REREAD_MAX 10        /* each doubles the time */
-#define PARTS_MAX (1 << 20)  /* of a name, substitutions written out */
+#define REREAD_MAX 10       /* each doubles the time */
+#define PARTS_MAX (1 << 20) /* of a name, substitutions written out */
 
 struct text {
 	char *bytes;

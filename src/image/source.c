@@ -307,7 +307,8 @@ static bool is_too_slow(struct walk *walk)
 {
 	if (walk->seen++ % 256 != 0)
 		return false;
-	return now_ns() - walk->started_ns > SLOW_NS + (walk->last - walk->first) * SLOW_NS_PER_BYTE;
+	return now_ns() - walk->started_ns >
+	       SLOW_NS + (walk->last - walk->first) * SLOW_NS_PER_BYTE;
 }
 
 /* DIEs below which there are no functions with code. */

@@ -53,12 +53,22 @@ static inline struct image *elf_code(uint16_t machine, const void *code, size_t 
 	size_t sections_at = (names_at + sizeof(names) + 7) & ~(size_t)7;
 	Elf64_Shdr sections[4] = {
 		{0},
-		{.sh_name = 1, .sh_type = SHT_PROGBITS, .sh_flags = SHF_ALLOC | SHF_EXECINSTR,
-		 .sh_addr = ELF_CODE, .sh_offset = ELF_CODE, .sh_size = size},
-		{.sh_name = 7, .sh_type = SHT_SYMTAB, .sh_offset = symbols_at,
-		 .sh_size = symbols_size, .sh_link = 3, .sh_info = 1,
+		{.sh_name = 1,
+		 .sh_type = SHT_PROGBITS,
+		 .sh_flags = SHF_ALLOC | SHF_EXECINSTR,
+		 .sh_addr = ELF_CODE,
+		 .sh_offset = ELF_CODE,
+		 .sh_size = size},
+		{.sh_name = 7,
+		 .sh_type = SHT_SYMTAB,
+		 .sh_offset = symbols_at,
+		 .sh_size = symbols_size,
+		 .sh_link = 3,
+		 .sh_info = 1,
 		 .sh_entsize = sizeof(Elf64_Sym)},
-		{.sh_name = 15, .sh_type = SHT_STRTAB, .sh_offset = names_at,
+		{.sh_name = 15,
+		 .sh_type = SHT_STRTAB,
+		 .sh_offset = names_at,
 		 .sh_size = sizeof(names)},
 	};
 	size_t total = sections_at + sizeof(sections);
@@ -103,8 +113,10 @@ static inline struct image *elf_sections(uint16_t machine, const struct elf_part
 					 size_t count)
 {
 	Elf64_Ehdr header = elf_header(machine);
-	Elf64_Phdr segment = {
-		.p_type = PT_LOAD, .p_flags = PF_R | PF_X, .p_vaddr = ELF_ROOM_START, .p_memsz = ELF_ROOM};
+	Elf64_Phdr segment = {.p_type = PT_LOAD,
+			      .p_flags = PF_R | PF_X,
+			      .p_vaddr = ELF_ROOM_START,
+			      .p_memsz = ELF_ROOM};
 	Elf64_Shdr sections[ELF_PARTS_MAX + 2] = {0};
 	char names[512] = "";
 	size_t name = 1, at = sizeof(header) + sizeof(segment);

@@ -79,8 +79,8 @@ static inline const char *state_words(const struct isa *isa, const struct frame_
 	else if (r.extra != RECIPE_SAME)
 		snprintf(extra, sizeof(extra), " extra=%s",
 			 r.extra == RECIPE_LOST ? "lost" : "elsewhere");
-	snprintf(out, WORDS_MAX, "%s%s%s", state->guessed ? "~" : "",
-		 compare_words(isa, &r, words), extra);
+	snprintf(out, WORDS_MAX, "%s%s%s", state->guessed ? "~" : "", compare_words(isa, &r, words),
+		 extra);
 	return out;
 }
 

@@ -52,7 +52,7 @@ static inline void made_add(struct made_file *f, const struct made_section *s, s
 		.sh_size = s->size,
 		.sh_link = s->link,
 		.sh_entsize = s->type == SHT_SYMTAB || s->type == SHT_DYNSYM ? sizeof(Elf64_Sym)
-			      : s->type == SHT_RELA			     ? sizeof(Elf64_Rela)
+			      : s->type == SHT_RELA                          ? sizeof(Elf64_Rela)
 									     : 0,
 	};
 	if (s->address)

@@ -236,8 +236,8 @@ static void tables_stay_apart(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(ordinary_lines_pass),    cmocka_unit_test(paths_are_bounded),
-		cmocka_unit_test(rows_are_bounded),       cmocka_unit_test(attributes_are_bounded),
+		cmocka_unit_test(ordinary_lines_pass), cmocka_unit_test(paths_are_bounded),
+		cmocka_unit_test(rows_are_bounded),    cmocka_unit_test(attributes_are_bounded),
 		cmocka_unit_test(tables_stay_apart),
 	};
 

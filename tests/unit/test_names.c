@@ -130,6 +130,43 @@ static void exploding_names_come_back(void **state)
 	expect(symbol, symbol);
 }
 
+/* f(X...), where X = A<Y, Y>, Y = A<Z, Z>, ..., each twice: no pack is in it, wherever one looks. */
+static void patterns_without_packs_come_back(void **state)
+{
+	static const char digits[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+	enum { DEPTH = 32 };
+	char symbol[1024] = "_Z1fDp", *end = symbol + strlen(symbol);
+
+	(void)state;
+	for (int i = 0; i < DEPTH - 1; i++)
+		end += sprintf(end, "1AI");
+	end += sprintf(end, "1AIiiE");
+	for (unsigned int i = DEPTH - 1; i < 2 * DEPTH - 2; i++) {
+		if (i < 36)
+			end += sprintf(end, "S%c_E", digits[i]);
+		else
+			end += sprintf(end, "S%c%c_E", digits[i / 36], digits[i % 36]);
+	}
+	expect(symbol, symbol);
+	expect("_Z1fIJidEEvDpT_", "void f<int, double>(int, double)");
+}
+
+/* Conversions to a template's parameter with arguments, which are read to their end twice. */
+static void nested_conversions_come_back(void **state)
+{
+	char symbol[1024] = "_Z";
+
+	(void)state;
+	for (int i = 0; i < 60; i++)
+		strcat(symbol, "cvT_I");
+	strcat(symbol, "i");
+	for (int i = 0; i < 60; i++)
+		strcat(symbol, "E");
+	strcat(symbol, "v");
+	expect(symbol, symbol);
+	expect("_ZN1AcvT_IiEEv", "A::operator int<int>()");
+}
+
 static void huge_names_are_left_alone(void **state)
 {
 	char *symbol = malloc(200001);
@@ -154,6 +191,8 @@ int main(void)
 		cmocka_unit_test(long_but_real_names_are_demangled),
 		cmocka_unit_test(deep_names_do_not_crash),
 		cmocka_unit_test(exploding_names_come_back),
+		cmocka_unit_test(patterns_without_packs_come_back),
+		cmocka_unit_test(nested_conversions_come_back),
 		cmocka_unit_test(huge_names_are_left_alone),
 	};
 

@@ -289,6 +289,7 @@ static const char *cause_help(enum compare_cause cause)
 	static const char *const help[COMPARE_CAUSES] = {
 		[COMPARE_EPILOGUE] = "the CFI is wrong: it does not fit the return that follows",
 		[COMPARE_LATE] = "the CFI is wrong: it does not follow a change of the stack",
+		[COMPARE_CLOBBER] = "the CFI is wrong: the code overwrites the frame pointer",
 		[COMPARE_ROOT] = "the CFI ends the stack here, the code does not (yet)",
 		[COMPARE_UNREACHED] = "code that the analysis did not come to",
 		[COMPARE_NO_STATE] = "the analysis lost the frame",

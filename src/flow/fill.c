@@ -329,6 +329,8 @@ static void fill_at(struct region *r, uint64_t at, bool padded, uint32_t before,
 	known = known && is_plausible(r, &inferred);
 	bool by_switch = false;
 	uint32_t continued = before ? before : continued_state(r, at, &by_switch);
+	if (continued && !is_plausible(r, &r->states[continued]))
+		continued = before = 0;
 	if (known && continued)
 		borrow_fp(&inferred, &r->states[continued]);
 	if (known && frame_is_entry(r->isa, &inferred)) {

@@ -162,7 +162,7 @@ static bool set_register(const struct isa *isa, struct frame_state *s, unsigned 
 			v = new_base(s);
 		bool moved = set_value(&s->sp, v);
 		if (moved)
-			drop_below(s, isa->call_pushes ? 128 : 0);
+			drop_below(s, isa->red_zone);
 		return moved;
 	}
 	if (reg == isa->fp) {
@@ -272,11 +272,10 @@ static bool is_named(const struct isa *isa, unsigned reg)
 	return reg == isa->sp || reg == isa->fp || reg == isa->extra || reg == isa->link;
 }
 
-/* A copy of SP, or the far end of a frame that is about to be touched page by page. Other
-   addresses in the frame are those of local variables. */
+/* A copy of SP, or what SP is about to become. Addresses above SP are those of local variables. */
 static bool is_worth_copying(const struct isa *isa, const struct effect *e, struct frame_value v)
 {
-	return is_entry_sp(isa, v) || (e->src == isa->sp && (e->imm == 0 || e->imm <= -4096));
+	return is_entry_sp(isa, v) || (e->src == isa->sp && e->imm <= 0);
 }
 
 static bool apply_effect(const struct isa *isa, struct frame_state *s, const struct effect *e)

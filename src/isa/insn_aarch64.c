@@ -667,6 +667,7 @@ const struct isa isa_aarch64 = {
 	.insn_min = 4,
 	.procedure_align = 4,
 	.probe_size = INSN_NO_REG,
+	.red_zone = 8,
 	.call_pushes = 0,
 	.call_clobbers = 0x7ffff | 1u << LR,
 	.decode = aarch64_decode,

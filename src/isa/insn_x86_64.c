@@ -773,6 +773,7 @@ const struct isa isa_x86_64 = {
 	.insn_min = 1,
 	.procedure_align = 16,
 	.probe_size = RAX,
+	.red_zone = 128,
 	.call_pushes = 8,
 	.call_clobbers = 1u << RAX | 1u << RCX | 1u << RDX | 1u << RSI | 1u << RDI | 0xfu << R8,
 	.decode = x86_decode,

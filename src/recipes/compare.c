@@ -109,6 +109,13 @@ static struct known *known_state(struct comparer *c, const struct trace_place *p
 	return known;
 }
 
+/* On every way here from the entry, the code put something else into FP. (Hand-written code that
+   only its own kind calls does that without a word.) */
+static bool overwrites_fp(const struct frame_state *state, const struct recipe *cfi)
+{
+	return cfi->fp == RECIPE_SAME && !state->guessed && state->fp.kind != FRAME_FP;
+}
+
 static enum compare_cause cause_of(struct comparer *c, const struct trace_place *p,
 				   struct known *known, uint32_t rule)
 {
@@ -133,6 +140,8 @@ static enum compare_cause cause_of(struct comparer *c, const struct trace_place 
 	wrong = wrong_at(c, p->address);
 	if (wrong != COMPARE_AGREE)
 		return wrong;
+	if (cause == COMPARE_FP && overwrites_fp(p->state, cfi))
+		return COMPARE_CLOBBER;
 	return cause == COMPARE_CFA && cfi->cfa == RECIPE_ROOT ? COMPARE_ROOT : cause;
 }
 
@@ -248,7 +257,7 @@ void compare_free(struct compare *compare)
 uint64_t compare_explained(const struct compare *compare)
 {
 	return compare->count[COMPARE_EPILOGUE] + compare->count[COMPARE_LATE] +
-	       compare->count[COMPARE_ROOT];
+	       compare->count[COMPARE_CLOBBER] + compare->count[COMPARE_ROOT];
 }
 
 /* ---- words ---- */
@@ -259,6 +268,7 @@ const char *compare_cause_name(enum compare_cause cause)
 		[COMPARE_AGREE] = "agree",
 		[COMPARE_EPILOGUE] = "cfi-epilogue",
 		[COMPARE_LATE] = "cfi-late",
+		[COMPARE_CLOBBER] = "cfi-clobber",
 		[COMPARE_ROOT] = "root",
 		[COMPARE_UNREACHED] = "unreached",
 		[COMPARE_NO_STATE] = "no-state",

@@ -17,6 +17,7 @@ enum compare_cause {
 	COMPARE_AGREE,
 	COMPARE_EPILOGUE,   /* the CFI is provably wrong before a return, */
 	COMPARE_LATE,       /* or after a change of the stack: see recipes/corrections.h */
+	COMPARE_CLOBBER,    /* or says that FP is unchanged where the code has overwritten it */
 	COMPARE_ROOT,       /* the CFI ends the stack here; the code, not yet or never */
 	COMPARE_UNREACHED,  /* code with CFI that the analysis never came to */
 	COMPARE_NO_STATE,   /* the analysis came to it, but lost the frame */

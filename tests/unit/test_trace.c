@@ -778,7 +778,7 @@ static void aarch64_data_between_procedures(void **state)
 {
 	static const struct line code[] = {
 		{"d65f03c0", "1000 f: ret", "start"},
-		{"00000000ffffffff", "1004 .word 0, 0xffffffff", "-"},
+		{"0000000000000001", "1004 .word 0, 1", "-"},
 		{"f81f0ffe", "100c g: str x30, [sp, #-16]!", "start"},
 		{"94001ffc", "1010 bl far", "CFA=sp+16 ra=[CFA-16] fp=same"},
 		{"f84107fe", "1014 ldr x30, [sp], #16", ""},
@@ -1145,7 +1145,7 @@ static void any_number_of_threads(void **state)
 /* ---- what a trace tells ---- */
 
 /* 1000 ret; 1004 data; 100c ret */
-static const uint32_t with_gap[] = {0xd65f03c0, 0, 0xffffffff, 0xd65f03c0};
+static const uint32_t with_gap[] = {0xd65f03c0, 0, 1, 0xd65f03c0};
 static const uint64_t gap_entries[] = {0x1000, 0x100c};
 static const struct trace_input gap_input = {.entries = gap_entries, .entry_count = 2};
 

@@ -535,6 +535,12 @@ static bool recipe_place(const struct frame_state *s, uint32_t kind, uint8_t *wh
 	return false;
 }
 
+/* Is it in a word that a signal handler may overwrite at any time? */
+static bool is_below_sp(const struct frame_state *s, uint8_t where, int32_t offset)
+{
+	return where == RECIPE_AT_CFA && s->sp.kind == FRAME_CFA && offset < s->sp.offset;
+}
+
 void frame_recipe(const struct isa *isa, const struct frame_state *s, struct recipe *out)
 {
 	struct recipe r = {.source = RECIPE_FROM_CODE};
@@ -550,6 +556,9 @@ void frame_recipe(const struct isa *isa, const struct frame_state *s, struct rec
 		if (s->link.kind != FRAME_RA)
 			return;
 		r.ra = RECIPE_SAME;
+	} else if (s->link.kind == FRAME_RA && is_below_sp(s, r.ra, r.ra_offset)) {
+		r.ra = RECIPE_SAME;
+		r.ra_offset = 0;
 	} /* a copy in another register is better than the link register, which a call changes */
 	if (s->fp.kind != FRAME_FP)
 		recipe_place(s, FRAME_FP, &r.fp, &r.fp_offset);

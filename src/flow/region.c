@@ -510,7 +510,11 @@ static void follow(struct region *r, uint64_t at, uint32_t state, bool after)
 		if (insn.kind == INSN_BAD)
 			return;
 		if (behind_call && needs_lost_link(r, &insn, state, behind_state)) {
-			region_start(r, skip_padding(r, behind_call));
+			uint64_t behind = skip_padding(r, behind_call);
+			/* Where a branch goes, this procedure continues: with what the branch brings. */
+			if (!region_has(r, behind) ||
+			    !(*region_slot(r, behind, unit) & SLOT_BRANCHED))
+				region_start(r, behind);
 			return;
 		}
 		*slot = (*slot &

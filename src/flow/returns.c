@@ -12,7 +12,7 @@
 #define LOOK_DEPTH 3
 #define LOOK_TOTAL 20000 /* with all that is called: 300 calls of 300 calls of ... take too long */
 /* Of all questions: ordinary code takes 15 instructions for each, hostile code must not take 20000. */
-#define LOOK_SHARE 100
+#define LOOK_SHARE 40
 #define LOOK_FIRST (1 << 20)
 #define BANK KNOWN_SLOTS /* the slot with what is left of these */
 
@@ -163,7 +163,7 @@ bool procedure_is_noreturn(const struct returns *r, uint64_t entry)
 
 bool procedure_returns(const struct returns *r, uint64_t entry)
 {
-	if (listed(r, entry))
+	if (procedure_is_noreturn(r, entry))
 		return false;
 	int64_t left = (int64_t)__atomic_add_fetch(&r->known[BANK], LOOK_SHARE, __ATOMIC_RELAXED);
 	unsigned allowed = left < 0 ? 0 : left < LOOK_TOTAL ? (unsigned)left : LOOK_TOTAL;

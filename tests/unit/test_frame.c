@@ -184,9 +184,10 @@ static void aarch64_link_register_kept_in_another(void **state)
 {
 	static const struct line code[] = {
 		{"aa1e03e9", "1000 mov x9, x30", "entry"},
-		{"aa0103fe", "1004 mov x30, x1", ""},
-		{"aa0903fe", "1008 mov x30, x9", "CFA=sp ra=r9 fp=same"},
-		{"d65f03c0", "100c ret", "entry"},
+		{"aa0103fe", "1004 mov x30, x1", "CFA=sp ra=r9 fp=same"},
+		{"aa0903fe", "1008 mov x30, x9", ""},
+		{"aa0003e9", "100c mov x9, x0", ""},
+		{"d65f03c0", "1010 ret", "entry"},
 	};
 
 	(void)state;

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* What is known by its shape on one CPU: internal to shapes. */
+#include <stddef.h>
+#include <stdint.h>
+
+struct image;
+struct rows;
+
+struct shape_trampoline { /* ends with an empty one */
+	const char *bytes;
+	unsigned length;
+};
+
+extern const struct shape_trampoline trampolines_aarch64[], trampolines_x86_64[];
+
+/* The dynamic linker's lazy binding, in the code of one segment. */
+void shapes_add_aarch64(struct image *image, const uint8_t *code, size_t size, uint64_t address,
+			struct rows *rows);
+void shapes_add_x86_64(struct image *image, const uint8_t *code, size_t size, uint64_t address,
+		       struct rows *rows);

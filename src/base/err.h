@@ -17,7 +17,8 @@ struct err *err_new(const char *format, ...) __attribute__((format(printf, 1, 2)
 struct err *err_errno(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* Puts "context: " before the text of `e` and returns it; NULL stays NULL. */
-struct err *err_context(struct err *e, const char *format, ...) __attribute__((format(printf, 2, 3)));
+struct err *err_context(struct err *e, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
 
 /* The whole text on one line; owned by `e`. */
 const char *err_text(const struct err *e);

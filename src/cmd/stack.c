@@ -157,8 +157,8 @@ static void print_missing_names(const struct view *v)
 	for (size_t i = 0; i < v->stacks.count; i++) {
 		const struct stack *s = &v->stacks.threads[i];
 		for (size_t k = 0; k < s->count && count < 16; k++) {
-			const struct space_module *m =
-				space_find(&v->space, s->frames[k].address - !s->frames[k].exact);
+			const struct space_module *m = space_find(
+				&v->space, s->frames[k].address - !s->frames[k].exact);
 			size_t seen = 0;
 			while (seen < count && said[seen] != m)
 				seen++;

@@ -334,8 +334,7 @@ static void fill_at(struct region *r, uint64_t at, bool padded, uint32_t before,
 	if (known && continued)
 		borrow_fp(&inferred, &r->states[continued]);
 	if (known && frame_is_entry(r->isa, &inferred)) {
-		if (by_switch && !prologue &&
-		    frame_is_entry(r->isa, &r->states[continued]))
+		if (by_switch && !prologue && frame_is_entry(r->isa, &r->states[continued]))
 			seed_guess(r, at, &inferred);
 		else
 			region_start(r, at);

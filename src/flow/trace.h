@@ -52,7 +52,7 @@ struct trace_place {
 	const struct frame_state *state; /* NULL: never reached */
 	uint32_t state_id;               /* equal ids in one region mean equal states */
 	bool start;                      /* a procedure begins here */
-	bool fresh;                      /* the first reached place of a region: state_id starts anew */
+	bool fresh; /* the first reached place of a region: state_id starts anew */
 };
 
 /* Calls `each` for all instructions that were reached, in ascending order of address; with

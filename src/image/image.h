@@ -16,7 +16,7 @@ struct image;
 
 #define BUILD_ID_MAX 64
 
-struct image_segment { /* a PT_LOAD */
+struct image_segment {              /* a PT_LOAD */
 	uint64_t address, size;     /* in memory */
 	uint64_t offset, file_size; /* in the file */
 	bool executable, writable;
@@ -40,8 +40,8 @@ struct err *image_open_memory(const void *bytes, size_t size, const char *name, 
 void image_close(struct image *image); /* NULL is fine */
 
 const char *image_path(const struct image *image);
-uint16_t image_machine(const struct image *image);  /* e_machine */
-uint16_t image_type(const struct image *image);     /* ET_EXEC, ET_DYN */
+uint16_t image_machine(const struct image *image); /* e_machine */
+uint16_t image_type(const struct image *image);    /* ET_EXEC, ET_DYN */
 uint64_t image_entry(const struct image *image);
 /* The GNU build-id as bytes; returns its length, 0 where there is none. */
 size_t image_build_id(const struct image *image, const uint8_t **bytes);
@@ -55,7 +55,8 @@ const struct image_section *image_section(const struct image *image, const char 
 
 /* The contents of a section, decompressed where it is compressed; owned by the image,
    cached. NULL with *size 0 where it has none or it cannot be read (see image_damage). */
-const uint8_t *image_section_bytes(struct image *image, const struct image_section *section, size_t *size);
+const uint8_t *image_section_bytes(struct image *image, const struct image_section *section,
+				   size_t *size);
 
 /* The bytes of the file that lie at virtual address `address`, to the end of the file-backed
    part of its segment: *size says how many. NULL where none. Owned by the image, cached. */

@@ -12,15 +12,16 @@ struct image;
 struct rows;
 
 struct cfi_stats {
-	uint64_t entries;       /* FDEs read */
-	uint64_t bad_entries;   /* FDEs that were damaged or made no sense, left out */
-	uint64_t complex_rows;  /* rows whose expression no recipe can say (RECIPE_COMPLEX) */
+	uint64_t entries;      /* FDEs read */
+	uint64_t bad_entries;  /* FDEs that were damaged or made no sense, left out */
+	uint64_t complex_rows; /* rows whose expression no recipe can say (RECIPE_COMPLEX) */
 };
 
 /* Adds the recipes of all code that `image` (or, for .debug_frame, `debug`; may be NULL) describes. Where
    several sections describe an address, .eh_frame goes before .debug_frame before .sframe.
    `rows` is not finished afterwards. Damage is counted, not fatal. */
-struct err *cfi_read(struct image *image, struct image *debug, struct rows *rows, struct cfi_stats *stats);
+struct err *cfi_read(struct image *image, struct image *debug, struct rows *rows,
+		     struct cfi_stats *stats);
 
 /* A call site of C++ (Rust, …) exception tables: a throw from a call that returns to an
    address in (start, end] goes on at `landing_pad`, in the same frame. */

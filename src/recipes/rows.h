@@ -21,7 +21,7 @@ struct rows {
 	size_t rule_count, rule_capacity;
 	uint32_t *slots; /* hash of rules */
 	size_t slot_count;
-	int failed;       /* out of memory once: results are to be thrown away */
+	int failed; /* out of memory once: results are to be thrown away */
 };
 
 void rows_init(struct rows *rows);

@@ -87,8 +87,6 @@ static const char *const noreturn_names[] = {
 	"_ZSt9terminatev",
 	"_ZSt10unexpectedv",
 	"__libc_fatal",
-	"__libc_start_main",
-	"__libc_init_first_fail",
 	"g_assertion_message",
 	"g_assertion_message_expr",
 	"_gfortran_stop_string",

@@ -501,6 +501,19 @@ static void saved_is_where_it_was_saved(void **state)
 	assert_value(frame_saved(&s, FRAME_EXTRA), FRAME_UNKNOWN, 0);
 }
 
+/* Words that SP has left behind belong to nobody. */
+static void given_back_is_forgotten(void **state)
+{
+	struct insn insn = {.kind = INSN_OTHER, .effect_count = 1};
+	struct frame_state s = framed(&isa_aarch64);
+
+	(void)state;
+	insn.effects[0] = (struct effect){EFFECT_MOVE, 31, 31, INSN_NO_REG, 32};
+	frame_apply(&isa_aarch64, &s, &insn);
+	assert_value(frame_saved(&s, FRAME_FP), FRAME_UNKNOWN, 0);
+	assert_value(frame_saved(&s, FRAME_RA), FRAME_UNKNOWN, 0);
+}
+
 static void meeting_an_equal_state_changes_nothing(void **state)
 {
 	(void)state;
@@ -782,6 +795,7 @@ int main(void)
 		cmocka_unit_test(x86_outermost),
 		cmocka_unit_test(entry_is_an_entry),
 		cmocka_unit_test(saved_is_where_it_was_saved),
+		cmocka_unit_test(given_back_is_forgotten),
 		cmocka_unit_test(meeting_an_equal_state_changes_nothing),
 		cmocka_unit_test(meeting_keeps_what_both_know),
 		cmocka_unit_test(meeting_another_depth_is_a_conflict),

@@ -458,9 +458,24 @@ static void zero_return_address_is_complete(void **state)
 	(void)state;
 	world_begin(&w, &unwind_cpu_x86_64);
 	w.file.rules[1] = x86_frame(2);
+	w.registers[RBP] = 0;
 	world_start(&w, PC(1));
 	assert_int_equal(step(&w), WALK_COMPLETE);
-	expect_at(&w, PC(1), STACK, w.registers[RBP]);
+	expect_at(&w, PC(1), STACK, 0);
+}
+
+/* Zero is what most words of a stack are: alone it proves nothing. */
+static void zero_return_address_with_a_frame_pointer(void **state)
+{
+	struct world w;
+
+	(void)state;
+	world_begin(&w, &unwind_cpu_x86_64);
+	w.file.rules[1] = x86_frame(2);
+	w.registers[RBP] = STACK + 64;
+	world_start(&w, PC(1));
+	assert_int_equal(step(&w), WALK_BAD_FRAME);
+	expect_at(&w, PC(1), STACK, STACK + 64);
 }
 
 /* SP must go up, whatever a table says. */
@@ -701,6 +716,7 @@ int main(void)
 		cmocka_unit_test(signal_frames),
 		cmocka_unit_test(signal_frame_cut_off),
 		cmocka_unit_test(zero_return_address_is_complete),
+		cmocka_unit_test(zero_return_address_with_a_frame_pointer),
 		cmocka_unit_test(no_progress),
 		cmocka_unit_test(bad_memory),
 		cmocka_unit_test(no_recipe_and_no_module),

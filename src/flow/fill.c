@@ -234,16 +234,17 @@ static bool from_join(const struct frame_state *end, const struct frame_state *k
 static uint32_t continued_state(const struct region *r, uint64_t at, bool *by_switch)
 {
 	unsigned unit = r->isa->insn_min;
-	uint32_t best = 0;
+	uint32_t best = 0, last = 0;
 	uint64_t begin = r->start;
 	unsigned budget = BACK_INSNS;
 	for (uint64_t a = at; a > r->start && budget--;) {
 		a -= unit;
 		uint32_t slot = *region_slot(r, a, unit);
 		uint32_t id = slot & SLOT_STATE;
-		if (id && r->states[id].sp.kind == FRAME_CFA &&
+		if (id && id != last && r->states[id].sp.kind == FRAME_CFA &&
 		    (!best || r->states[id].sp.offset < r->states[best].sp.offset))
 			best = id;
+		last = id ? id : last;
 		if (slot & SLOT_START) {
 			begin = a;
 			break;

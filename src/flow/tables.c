@@ -19,11 +19,11 @@
 #include "isa/insn.h"
 
 #define STRAIGHT 256u /* bytes that are looked at first */
-#define AROUND 12288u /* where branches are searched, either way */
+#define AROUND 4096u /* where branches are searched, either way */
 #define MAX_RUNS 64
 #define MAX_DEPTH 200
 #define MAX_PATH 8192u /* bytes */
-#define MAX_ASKED 24   /* ways that the isa is asked about */
+#define MAX_ASKED 8   /* ways that the isa is asked about */
 #define MAX_ENTRIES 4096u
 #define LONGEST_INSN 15
 

@@ -22,7 +22,7 @@ struct tables_code {
 };
 
 /* The table of the indirect jump at `jump`. Where the code right before it does not tell, what is
-   known to lead there is searched, some 10 KiB around. */
+   known to lead there is searched, some 4 KiB around. */
 bool tables_find(const struct tables_code *code, uint64_t jump, struct jump_table *out);
 
 /* A table ends at the latest where the next one begins: bounds those that no compare bounded, or one

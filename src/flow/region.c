@@ -1,4 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Following code.
+ *
+ * A way begins at a place with a state (flow/frame.h), applies one instruction
+ * after the other and ends at a return, a jump, or code that has that state
+ * already. Branches queue further ways. What keeps this from going wrong:
+ *
+ *  1. Nothing flows into the start of a procedure: its state is the entry's.
+ *  2. Where ways meet, the state is narrowed to what holds on both, so each place
+ *     changes only a few times and following ends.
+ *  3. Where two ways disagree about SP, one of them is not real. The usual reason is
+ *     a call that never returns, so what was reached by the return of a call gives
+ *     way to what was reached otherwise, once (SLOT_AFTER, SLOT_REDONE). Else the
+ *     first stays.
+ *  4. What follows a call that may not return (it looks like the end of the
+ *     procedure, or the callee has no return) waits until all that is certain was
+ *     followed: it is left to region_fill, with the state as a candidate.
+ *  5. From then on (`filling`), nothing changes what was certain (SLOT_SURE), and
+ *     inferred starts give way to control that is seen to arrive (SLOT_SOFT).
+ */
 #include "flow/region.h"
 
 #include <stdlib.h>
@@ -273,8 +293,7 @@ static uint32_t arrive_again(struct region *r, uint32_t *slot, uint32_t state, b
 		bool wrong = *redo || ((*slot & SLOT_AFTER) && !after);
 		if (!wrong || (*slot & SLOT_REDONE))
 			return 0;
-		*slot |=
-			SLOT_REDONE; /* what led here does not: the call before it never returned */
+		*slot |= SLOT_REDONE; /* the call before it never returned */
 		*redo = true;
 		return state;
 	}
@@ -306,9 +325,10 @@ static uint32_t apply(struct region *r, const struct insn *insn, uint32_t state)
 	return region_intern(r, &next);
 }
 
-/* A procedure that pushes the link register, or saves it together with FP, or returns through it from where the last call
-   left the stack, has not called anything before. So that call did not return, and another
-   procedure begins behind it. (A mere store proves nothing: the register may serve as any other.) */
+/* A procedure that pushes the link register, or saves it together with FP, or returns through it
+   from where the last call left the stack, has not called anything before. So that call did not
+   return, and another procedure begins behind it. (A mere store proves nothing: the register may
+   serve as any other.) */
 static bool needs_lost_link(const struct region *r, const struct insn *insn, uint32_t state,
 			    uint32_t behind)
 {

@@ -19,11 +19,11 @@
 #include "isa/insn.h"
 
 #define STRAIGHT 256u /* bytes that are looked at first */
-#define AROUND 4096u /* where branches are searched, either way */
+#define AROUND 4096u  /* where branches are searched, either way */
 #define MAX_RUNS 64
 #define MAX_DEPTH 200
 #define MAX_PATH 8192u /* bytes */
-#define MAX_ASKED 8   /* ways that the isa is asked about */
+#define MAX_ASKED 8    /* ways that the isa is asked about */
 #define MAX_ENTRIES 4096u
 #define LONGEST_INSN 15
 
@@ -264,25 +264,6 @@ bool tables_find(const struct tables_code *code, uint64_t jump, struct jump_tabl
 	}
 	free(p.branches);
 	return p.found;
-}
-
-void tables_limit(struct jump_table *table, const uint64_t *starts, size_t count)
-{
-	size_t low = 0, high = count;
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-		if (starts[middle] <= table->table)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (low == count || table->entry_size == 0)
-		return;
-	uint64_t most = (starts[low] - table->table) / table->entry_size;
-	if (table->count && table->count <= most)
-		return;
-	table->count = most;
-	table->exact = false;
 }
 
 static uint64_t read_target(const struct jump_table *t, const uint8_t *entry)

@@ -25,10 +25,6 @@ struct tables_code {
    known to lead there is searched, some 4 KiB around. */
 bool tables_find(const struct tables_code *code, uint64_t jump, struct jump_table *out);
 
-/* A table ends at the latest where the next one begins: bounds those that no compare bounded, or one
-   of something else. `starts`: the addresses of all tables that were found, ascending. */
-void tables_limit(struct jump_table *table, const uint64_t *starts, size_t count);
-
 /* Reads where a table leads: at most `max` addresses, in order, repetitions left out where they
    follow each other. `data` gives the bytes of constant data at an address and how many follow, NULL
    where there are none. Every target must lie in [low, high): for a table whose count is

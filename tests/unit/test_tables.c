@@ -288,40 +288,12 @@ static void test_reads(void **state)
 	assert_int_equal(out[1], 0x1020);
 }
 
-static void test_limits(void **state)
-{
-	(void)state;
-	const uint64_t starts[] = {0x1000, 0x2000, 0x2000, 0x2010, 0x3000};
-	struct jump_table t = {.table = 0x2000, .entry_size = 4};
-	tables_limit(&t, starts, 5);
-	assert_int_equal(t.count, 4);
-	t.count = 3;
-	tables_limit(&t, starts, 5);
-	assert_int_equal(t.count, 3);
-	t.count = 256;
-	tables_limit(&t, starts, 5);
-	assert_int_equal(t.count, 4);
-	t.count = 256;
-	t.exact = true;
-	tables_limit(&t, starts, 5);
-	assert_int_equal(t.count, 4);
-	assert_false(t.exact);
-	t.exact = true;
-	tables_limit(&t, starts, 5);
-	assert_int_equal(t.count, 4);
-	assert_true(t.exact);
-	t = (struct jump_table){.table = 0x3000, .entry_size = 4};
-	tables_limit(&t, starts, 5);
-	assert_int_equal(t.count, 0);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_finds),
 		cmocka_unit_test(test_survives),
 		cmocka_unit_test(test_reads),
-		cmocka_unit_test(test_limits),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -334,6 +334,8 @@ static void fill_at(struct region *r, uint64_t at, bool padded, uint32_t before,
 		continued = before = 0;
 	if (known && continued)
 		borrow_fp(&inferred, &r->states[continued]);
+	/* Where procedures are aligned, the lack of padding tells that one goes on. */
+	bool led = by_switch || before || r->isa->procedure_align > r->isa->insn_min;
 	if (known && frame_is_entry(r->isa, &inferred)) {
 		if (by_switch && !prologue && frame_is_entry(r->isa, &r->states[continued]))
 			seed_guess(r, at, &inferred);
@@ -347,7 +349,7 @@ static void fill_at(struct region *r, uint64_t at, bool padded, uint32_t before,
 		seed_guess(r, at, &r->states[continued]);
 	} else if (known) {
 		seed_guess(r, at, &inferred);
-	} else if (continued && !prologue && (p.uses_frame || !(padded || ended))) {
+	} else if (continued && !prologue && (p.uses_frame || (led && !(padded || ended)))) {
 		seed_guess(r, at, &r->states[continued]);
 	} else {
 		region_start(r, at);
@@ -386,16 +388,17 @@ static uint64_t first_known(const struct region *r)
 	return at;
 }
 
-/* Hand-written procedures may begin with a nop. Whose it is cannot be told, and a recipe for padding
-   does no harm. */
+/* Instructions that do nothing, before code that was given a state: they may be its own (hand-written
+   procedures begin with one, and so may what follows a call), and a recipe for padding does no harm. */
 static void claim_padding(struct region *r, uint64_t padding, uint64_t at)
 {
-	struct frame_state entry;
-	if (!padding || !(*region_slot(r, at, r->isa->insn_min) & SLOT_START))
+	uint32_t id = *region_slot(r, at, r->isa->insn_min) & SLOT_STATE;
+	if (!padding || !id)
 		return;
-	frame_entry(r->isa, &entry);
-	entry.guessed = 1;
-	region_push(r, padding, region_intern(r, &entry), false);
+	struct frame_state state = r->states[id];
+	state.guessed = 1;
+	region_push(r, padding, region_intern(r, &state), false);
+	region_drain(r);
 }
 
 /* Fills all gaps from `at` on. */
@@ -430,8 +433,8 @@ static void fill_from(struct region *r, uint64_t at)
 			continue;
 		}
 		fill_at(r, at, padded, before, ended);
-		claim_padding(r, padding, at);
 		region_drain(r);
+		claim_padding(r, padding, at);
 		if (!(*region_slot(r, at, unit) & SLOT_STATE)) {
 			at += insn.length;
 			before = 0;

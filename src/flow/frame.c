@@ -141,7 +141,7 @@ static const struct frame_slot *find_slot(const struct frame_state *s, uint32_t 
 /* SP moved by an unknown amount: what is stored from now on is known relative to where it is. */
 static struct frame_value new_base(struct frame_state *s)
 {
-	if (s->tracing)
+	if (s->tracing || s->fp.kind == FRAME_ALIGNED) /* the base that FP hangs on stays */
 		return unknown;
 	for (unsigned i = 0; i < s->slot_count;) {
 		if (s->slots[i].at.kind == FRAME_ALIGNED)
@@ -149,8 +149,6 @@ static struct frame_value new_base(struct frame_state *s)
 		else
 			i++;
 	}
-	if (s->fp.kind == FRAME_ALIGNED)
-		s->fp = unknown;
 	return (struct frame_value){FRAME_ALIGNED, 0};
 }
 
@@ -443,6 +441,16 @@ void frame_equal_sp(const struct isa *isa, struct frame_state *s, unsigned reg)
 	struct frame_value v = frame_register(isa, s, reg);
 	if (v.kind == FRAME_CFA)
 		set_register(isa, s, isa->sp, v);
+}
+
+bool frame_has_return(const struct frame_state *s)
+{
+	if (s->link.kind == FRAME_RA || s->root || find_slot(s, FRAME_RA))
+		return true;
+	for (unsigned i = 0; i < s->other_count; i++)
+		if (s->other[i].value.kind == FRAME_RA)
+			return true;
+	return false;
 }
 
 bool frame_is_entry(const struct isa *isa, const struct frame_state *s)

@@ -78,6 +78,9 @@ bool frame_meet(struct frame_state *state, const struct frame_state *other, bool
 /* SP was found equal to another register. */
 void frame_equal_sp(const struct isa *isa, struct frame_state *state, unsigned reg);
 
+/* Is the return address known to be anywhere? */
+bool frame_has_return(const struct frame_state *state);
+
 /* As at the entry: nothing on the stack, caller's values in their registers. */
 bool frame_is_entry(const struct isa *isa, const struct frame_state *state);
 

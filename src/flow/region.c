@@ -282,7 +282,11 @@ static uint32_t arrive_again(struct region *r, uint32_t *slot, uint32_t state, b
 	if (old == state || (r->filling && (*slot & SLOT_SURE)))
 		return 0;
 	met = r->states[old];
-	if (met.guessed && !r->states[state].guessed) {
+	/* Code that has lost its way back does not run: what such a way brings narrows nothing. */
+	bool had = frame_has_return(&met), has = frame_has_return(&r->states[state]);
+	if (had && !has)
+		return 0;
+	if ((met.guessed && !r->states[state].guessed) || (!had && has)) {
 		if (*slot & SLOT_REDONE)
 			return 0;
 		*slot |= SLOT_REDONE;

@@ -345,14 +345,15 @@ bool dwarf_bounds_lines(const struct dwarf_line_parts *parts, uint64_t offset,
 			size_t directory_length, struct dwarf_lines_cost *out)
 {
 	struct lines l = {.parts = parts, .directory_length = directory_length, .cost = out};
-	struct cursor all = {parts->line.bytes, parts->line.bytes + parts->line.size, false};
+	struct cursor all = {0};
 	uint64_t version, header_length, opcode_base;
 	const uint8_t *operands, *program;
 
 	*out = (struct dwarf_lines_cost){0};
 	if (!parts->line.bytes || offset >= parts->line.size)
 		return false;
-	all.at += offset;
+	all.at = parts->line.bytes + offset;
+	all.end = parts->line.bytes + parts->line.size;
 	if (!take_unit(&all, &l.c, &l.offset_size))
 		return false;
 	version = take(&l.c, 2);

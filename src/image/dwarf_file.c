@@ -32,9 +32,11 @@ static struct dwarf_part view(const struct part *part)
 	return (struct dwarf_part){part->bytes, part->size};
 }
 
-static size_t align8(size_t n)
+/* The space for a section: aligned, with a zero behind it, since libdw may hand out a string
+   that lacks its own. */
+static size_t room_for(size_t n)
 {
-	return (n + 7) & ~(size_t)7;
+	return (n + 8) & ~(size_t)7;
 }
 
 /* Lays out the file: ELF header, section headers, names, contents. */
@@ -66,7 +68,7 @@ static void write_headers(uint8_t *out, const struct part *parts, uint16_t machi
 		};
 		strcpy((char *)out + names_at + name, needed[i]);
 		name += strlen(needed[i]) + 1;
-		at += align8(parts[i].size);
+		at += room_for(parts[i].size);
 	}
 	sections[SECTIONS - 1] = (Elf64_Shdr){
 		.sh_name = (Elf64_Word)name,
@@ -87,7 +89,7 @@ static uint8_t *assemble(struct part *parts, uint16_t machine, size_t *size)
 
 	*size = at;
 	for (size_t i = 0; i < NEEDED; i++)
-		*size += align8(parts[i].size);
+		*size += room_for(parts[i].size);
 	out = calloc(1, *size);
 	if (!out)
 		return NULL;
@@ -98,7 +100,7 @@ static uint8_t *assemble(struct part *parts, uint16_t machine, size_t *size)
 			free(parts[i].bytes); /* at once: two copies of all would be gigabytes */
 			parts[i].bytes = out + at;
 		}
-		at += align8(parts[i].size);
+		at += room_for(parts[i].size);
 	}
 	return out;
 }

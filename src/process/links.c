@@ -24,6 +24,7 @@
 #include "process/stacks.h"
 #include "process/symbolize.h"
 
+#define STUB_MAX 16          /* bytes of a stub of the procedure linkage table */
 #define CALL_MAX 8           /* bytes of the longest call, with a prefix */
 #define PROCEDURE_MAX 65536u /* bytes that are searched for a jump out */
 
@@ -204,6 +205,8 @@ static enum link classify_call(struct links *l, const struct insn *insn,
 		return LINK_LIKELY;
 	struct place target = {caller, insn->target};
 	const char *import = stub_import(l, &target);
+	if (import && callee->module == caller && callee->address - insn->target < STUB_MAX)
+		return LINK_VALID; /* still in the stub itself */
 	if (import)
 		return callee->module ? classify_import(l, import, callee) : LINK_LIKELY;
 	if (calls(l, &target, callee))

@@ -26,6 +26,26 @@ static void add_trampoline(const struct shape_trampoline *shape, const struct is
 	}
 }
 
+#define START_INSNS 8
+
+/* Bytes of the entry up to where FP is zeroed, from when on the code shows that it is a root. */
+static unsigned start_length(const struct isa *isa, const uint8_t *code, size_t size,
+			     uint64_t address)
+{
+	unsigned at = 0;
+	for (unsigned i = 0; i < START_INSNS && at < size; i++) {
+		struct insn insn;
+		isa->decode(code + at, size - at, address + at, &insn);
+		if (insn.kind != INSN_OTHER && insn.kind != INSN_NOP)
+			break;
+		at += insn.length;
+		if (insn.effect_count && insn.effects[0].op == EFFECT_CONST &&
+		    insn.effects[0].dst == isa->fp && !insn.effects[0].imm)
+			return at;
+	}
+	return isa->insn_min;
+}
+
 #define START_MAX 256 /* bytes */
 
 /* The dynamic linker's entry, to which the kernel jumps: it calls with SP as the argument, and
@@ -38,7 +58,8 @@ static void add_start(struct image *image, struct rows *rows)
 	size_t size;
 	const uint8_t *code = isa && start ? image_bytes_at(image, start, &size) : NULL;
 	if (code && size) /* whatever stands there, nobody called it */
-		rows_add(rows, start, start + isa->insn_min, rows_rule(rows, &recipe));
+		rows_add(rows, start, start + start_length(isa, code, size, start),
+			 rows_rule(rows, &recipe));
 	bool takes_sp = false, calls = false;
 	while (code && size && address - start < START_MAX) {
 		struct insn insn;

@@ -151,6 +151,16 @@ static void paths_are_bounded(void **state)
 	assert_true(lines_pass(&t, 0, &cost));
 }
 
+static void no_lines_do_not_pass(void **state)
+{
+	struct dwarf_line_parts parts = {0};
+	struct dwarf_lines_cost cost;
+
+	(void)state;
+	assert_false(dwarf_bounds_lines(&parts, 0, 0, &cost));
+	assert_true(dwarf_bounds_abbrevs(parts.line, parts.line));
+}
+
 static void rows_are_bounded(void **state)
 {
 	struct table t = {.version = 5, .files = 1, .length = 1, .rows = 9 << 20};
@@ -236,9 +246,9 @@ static void tables_stay_apart(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(ordinary_lines_pass), cmocka_unit_test(paths_are_bounded),
-		cmocka_unit_test(rows_are_bounded),    cmocka_unit_test(attributes_are_bounded),
-		cmocka_unit_test(tables_stay_apart),
+		cmocka_unit_test(ordinary_lines_pass),    cmocka_unit_test(paths_are_bounded),
+		cmocka_unit_test(no_lines_do_not_pass),   cmocka_unit_test(rows_are_bounded),
+		cmocka_unit_test(attributes_are_bounded), cmocka_unit_test(tables_stay_apart),
 	};
 
 	return cmocka_run_group_tests_name("dwarf_bounds", tests, NULL, NULL);

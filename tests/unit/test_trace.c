@@ -567,7 +567,7 @@ static void aarch64_code_that_only_data_points_to(void **state)
 {
 	static const struct line code[] = {
 		{"d65f03c0", "1000 ret", "start"},
-		{"d2800020", "1004 mov x0, #1", "~entry"},
+		{"d2800020", "1004 mov x0, #1", "start"},
 		{"d2800040", "1008 second: mov x0, #2", "start"},
 		{"d65f03c0", "100c ret", "entry"},
 	};

@@ -415,6 +415,8 @@ static void fill_from(struct region *r, uint64_t at)
 		uint32_t slot = *region_slot(r, at, unit);
 		uint32_t length = (slot >> SLOT_LENGTH_SHIFT) * unit;
 		if (slot & SLOT_STATE) {
+			if (before) /* nothing but padding stood between a call and this */
+				claim_padding(r, padding, at);
 			at += length ? length : unit;
 			padded = false;
 			padding = 0;

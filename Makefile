@@ -34,6 +34,8 @@ test: test-deps ## everything: format, lint, unit tests with sanitizers, end-to-
 bench: test-deps ## measures (bench/)
 	@$(MAKE) --no-print-directory build
 	@bench/run build
+	@bench/agreement build/src/cmd/culprit
+	@bench/stepping build
 
 fuzz: test-deps ## fuzzes each target for FUZZ_SECONDS (60) and keeps what it finds in its corpus
 	@CC=clang tools/setup build-fuzz $(OPTIONS) $(SANITIZE) -Dfuzz=true

@@ -475,7 +475,8 @@ struct frame_value frame_saved(const struct frame_state *s, uint32_t kind)
 static bool recipe_cfa(const struct isa *isa, const struct frame_state *s, struct recipe *r)
 {
 	r->cfa = RECIPE_REG;
-	if (s->sp.kind == FRAME_CFA && !(s->guessed && s->fp.kind == FRAME_CFA)) {
+	if (s->sp.kind == FRAME_CFA &&
+	    !(s->guessed && s->fp.kind == FRAME_CFA && find_slot(s, FRAME_FP))) {
 		r->cfa_reg = isa->sp;
 		r->cfa_offset = -s->sp.offset;
 		return true;

@@ -5,7 +5,9 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "base/err.h"
 #include "image/image.h"
+#include "image/symbols.h"
 #include "isa/insn.h"
 #include "recipes/rows.h"
 #include "recipes/shapes_cpu.h"
@@ -88,12 +90,42 @@ static void add_start(struct image *image, struct rows *rows)
 	}
 }
 
+/* Procedures of Go's runtime that nobody returns to: they begin a stack, or leave one for good. Go's
+   unwind information says so of some; the code says it of none. */
+static void add_go_roots(struct image *image, struct rows *rows)
+{
+	static const char *const names[] = {
+		"runtime.mstart",
+		"runtime.goexit",
+		"runtime.rt0_go",
+		"runtime.mcall",
+	};
+	const struct recipe recipe = {.cfa = RECIPE_ROOT, .source = RECIPE_FROM_SHAPE};
+	struct symbols *symbols = NULL;
+	const struct symbol *all;
+	if (!image_section(image, ".gopclntab"))
+		return;
+	err_free(symbols_read(image, NULL, &symbols));
+	size_t count = symbols ? symbols_all(symbols, &all) : 0;
+	for (size_t i = 0; i < count; i++) {
+		for (size_t k = 0; all[i].size && k < sizeof names / sizeof *names; k++) {
+			size_t length = strlen(names[k]);
+			if (!strncmp(all[i].name, names[k], length) &&
+			    (!all[i].name[length] || !strcmp(all[i].name + length, ".abi0")))
+				rows_add(rows, all[i].address, all[i].address + all[i].size,
+					 rows_rule(rows, &recipe));
+		}
+	}
+	symbols_free(symbols);
+}
+
 void shapes_add(struct image *image, struct rows *rows)
 {
 	const struct isa *isa = isa_for_machine(image_machine(image));
 	bool arm = image_machine(image) == EM_AARCH64;
 	const struct image_segment *segments;
 	size_t count = image_segments(image, &segments);
+	add_go_roots(image, rows);
 	for (size_t i = 0; isa && i < count; i++) {
 		size_t size;
 		const uint8_t *code = segments[i].executable

@@ -147,6 +147,7 @@ static struct err *analysis_alone(struct image *image, struct rows *rows)
 	shapes_add(image, rows);
 	if (!e) {
 		analysis_rows(&analysis, rows);
+		shapes_add_last(image, rows);
 		analysis_free(&analysis);
 	}
 	return e;

@@ -8,3 +8,6 @@ struct image;
 struct rows;
 
 void shapes_add(struct image *image, struct rows *rows);
+
+/* What is better than nothing, for code about which nothing else is known: to be added last. */
+void shapes_add_last(struct image *image, struct rows *rows);

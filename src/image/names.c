@@ -146,8 +146,10 @@ static bool is_bounded(const char *symbol, int options)
 
 static bool demangle_here(const char *symbol, int options, struct text *text)
 {
-	/* Rust first: its old names are valid C++ names with a hash at the end. */
-	return run_demangler(rust_demangle_callback, symbol, options, text) ||
+	/* Rust first: its old names are valid C++ names with a hash at the end. Its new ones refer back
+	   to themselves, so that depth has no bound but the demangler's own. */
+	return run_demangler(rust_demangle_callback, symbol, options & ~DMGL_NO_RECURSE_LIMIT,
+			     text) ||
 	       (is_bounded(symbol, options) &&
 		run_demangler(cplus_demangle_v3_callback, symbol, options, text));
 }

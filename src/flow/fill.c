@@ -314,8 +314,8 @@ static bool pushes(const struct region *r, uint64_t at)
 }
 
 /* `at` is the first instruction of a gap, `padded`: padding stands before it. `before` is the
-   state with which control would come here from the code before, 0 where it cannot. `ended`: the code before
-   ends for certain. */
+   state with which control would come here from the code before, 0 where it cannot. `ended`:
+   the code before ends for certain. */
 static void fill_at(struct region *r, uint64_t at, bool padded, uint32_t before, bool ended)
 {
 	struct frame_state inferred;
@@ -330,8 +330,10 @@ static void fill_at(struct region *r, uint64_t at, bool padded, uint32_t before,
 	known = known && is_plausible(r, &inferred);
 	bool by_switch = false;
 	uint32_t continued = before ? before : continued_state(r, at, &by_switch);
-	if (continued && !is_plausible(r, &r->states[continued]))
+	if (continued && !is_plausible(r, &r->states[continued])) {
 		continued = before = 0;
+		by_switch = false; /* what it led to is not known */
+	}
 	if (known && continued)
 		borrow_fp(&inferred, &r->states[continued]);
 	/* Where procedures are aligned, the lack of padding tells that one goes on. */

@@ -1,10 +1,11 @@
 # The front door; Meson does the work. `make help` lists what there is.
 PREFIX ?= /usr/local
 FUZZ_SECONDS ?= 60
+STRESS_SECONDS ?= 600
 OPTIONS := --prefix=$(PREFIX) -Dwerror=$(if $(filter true,$(CI)),true,false)
 SANITIZE := -Db_sanitize=address,undefined -Db_lundef=false
 
-.PHONY: build asan install deps test-deps try test bench fuzz format lint clean help
+.PHONY: build asan install deps test-deps try test stress bench fuzz format lint clean help
 
 build: ## the release build, in build/ (the default)
 	@tools/setup build $(OPTIONS)
@@ -30,6 +31,10 @@ try: deps ## builds, and shows the stacks of a running bundled program
 test: test-deps ## everything: format, lint, unit tests with sanitizers, end-to-end tests
 	@$(MAKE) --no-print-directory build asan
 	@tests/run
+
+stress: test-deps ## STRESS_SECONDS (600) of recording programs that are easily disturbed (tests/stress/)
+	@$(MAKE) --no-print-directory build
+	@tests/stress/run build $(STRESS_SECONDS)
 
 bench: test-deps ## measures (bench/)
 	@$(MAKE) --no-print-directory build

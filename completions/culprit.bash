@@ -12,7 +12,7 @@ _culprit()
 	fi
 	if [[ $word == -* ]]; then
 		choices="$("${COMP_WORDS[0]}" "$command" -h 2>/dev/null |
-			grep -o '^ *\(-[a-z], \)\?--[a-z-]*' | grep -o -- '--[a-z-]*')"
+			grep -o '^ *\(-[a-zA-Z], \)\?--[a-z-]*' | grep -o -- '--[a-z-]*')"
 		mapfile -t COMPREPLY < <(compgen -W "$choices" -- "$word")
 		return
 	fi
@@ -20,6 +20,9 @@ _culprit()
 	help)
 		choices="$("${COMP_WORDS[0]}" help 2>/dev/null | sed -n 's/^  \([a-z]*\) .*/\1/p')"
 		mapfile -t COMPREPLY < <(compgen -W "$choices" -- "$word")
+		;;
+	record)
+		mapfile -t COMPREPLY < <(compgen -c -f -- "$word")
 		;;
 	stack)
 		mapfile -t COMPREPLY < <(compgen -W "$(cd /proc && echo [0-9]*)" -- "$word")

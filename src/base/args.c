@@ -66,6 +66,14 @@ static bool parse_choice(const char *choices, const char *text, int *out)
 	}
 }
 
+static struct err *append(struct arg_list *list, const char *option, const char *text)
+{
+	if (list->count == ARG_LIST_MAX)
+		return err_new("%s was given more than %d times", option, ARG_LIST_MAX);
+	list->values[list->count++] = text;
+	return NULL;
+}
+
 static struct err *store(const struct args *args, const struct arg *arg, const char *option,
 			 const char *text)
 {
@@ -86,6 +94,8 @@ static struct err *store(const struct args *args, const struct arg *arg, const c
 			return NULL;
 		return err_new("%s is one of %s, not '%s' (see culprit %s -h)", option, arg->value,
 			       text, args->command);
+	case ARG_LIST:
+		return append(arg->out, option, text);
 	}
 	return NULL;
 }
@@ -153,15 +163,21 @@ struct err *args_parse(struct args *args, int argc, char **argv)
 		next++;
 		if (!strcmp(text, "--"))
 			break;
-		if (text[0] != '-' || !text[1])
+		if (text[0] != '-' || !text[1]) {
 			*operand++ = text;
-		else if (text[1] == '-')
+			if (args->stop_at_operand)
+				break;
+			continue;
+		}
+		if (text[1] == '-')
 			e = parse_long(args, text, &next);
 		else
 			e = parse_letters(args, text, &next);
 	}
 	while (!e && !args->help && *next)
 		*operand++ = *next++;
+	if (argc > 0)
+		*operand = NULL; /* so that they can be given to exec */
 	args->count = (int)(operand - args->operands);
 	return e;
 }

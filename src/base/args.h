@@ -11,10 +11,12 @@
  *     };
  *
  * Accepted are --name, --name=value, --name value, -p value, -pvalue and joined
- * letters; operands may stand between options; after "--" all are operands.
+ * letters; operands may stand between options, unless the command says that the
+ * first one ends them; after "--" all are operands.
  * -h and --help are known to every command.
  */
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct buf;
@@ -25,6 +27,13 @@ enum arg_kind {
 	ARG_STRING, /* const char **: points into argv */
 	ARG_U64,    /* uint64_t *: decimal, or hexadecimal after 0x */
 	ARG_CHOICE, /* int *: the index of the value among "one|two|three" in `value` */
+	ARG_LIST,   /* struct arg_list *: every value that was given, in order */
+};
+
+#define ARG_LIST_MAX 64
+struct arg_list {
+	size_t count;
+	const char *values[ARG_LIST_MAX]; /* point into argv */
 };
 
 struct arg {
@@ -42,9 +51,10 @@ struct args {
 	const char *summary;       /* one sentence */
 	const struct arg *options; /* ends with an empty entry */
 	const char *examples;      /* lines shown last; may be NULL */
+	bool stop_at_operand;      /* options end at the first operand: what follows is a command */
 	bool help;                 /* set by args_parse: -h was given, the rest was not looked at */
 	int count;                 /* set by args_parse: operands, in order */
-	char **operands;           /* they stand in argv, whose order changes */
+	char **operands;           /* they stand in argv, whose order changes; ends with NULL */
 };
 
 /* Reads argv[1..argc): an error says what is wrong and names the command's -h. */

@@ -24,6 +24,8 @@ extern const struct command commands[];
 /* The command of this name, or NULL. */
 const struct command *command_find(const char *name);
 
+int cmd_record(int argc, char **argv);
+int cmd_report(int argc, char **argv);
 int cmd_stack(int argc, char **argv);
 int cmd_check(int argc, char **argv);
 int cmd_list(int argc, char **argv);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `culprit list`: asks the machine for each thing that a command may want. An
- * event is opened rather than looked up, because only that tells the truth in
- * containers and virtual machines. What is missing names what provides it.
+ * `culprit list`: asks the machine for each thing that a command may want.
+ * What is missing names what provides it.
  */
 #include "cmd/cmd.h"
 
@@ -12,16 +11,14 @@
 #include "base/err.h"
 #include "base/json.h"
 #include "base/term.h"
+#include "collect/events.h"
 
-#include <errno.h>
 #include <glob.h>
 #include <inttypes.h>
-#include <linux/perf_event.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -87,90 +84,23 @@ static bool may(const struct machine *m, enum capability which)
 
 /* Events */
 
-struct event {
-	const char *name;
-	uint32_t type;
-	uint64_t config;
-};
-
-static const struct event event_table[] = {
-	{"cycles", PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES},
-	{"instructions", PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS},
-	{"cpu-clock", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK},
-	{"task-clock", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK},
-	{"page-faults", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS},
-	{"context-switches", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CONTEXT_SWITCHES},
-};
-
-/* 0 where the event can be opened for this process, else the error number. */
-static int try_event(const struct event *event, bool user_only)
+static void probe_events(struct machine *m)
 {
-	struct perf_event_attr attr = {
-		.type = event->type,
-		.size = sizeof(attr),
-		.config = event->config,
-		.disabled = 1,
-		.exclude_kernel = user_only,
-		.exclude_hv = user_only,
-	};
-	long fd = syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+	static const char *const names[] = {"cycles",     "instructions", "cpu-clock",
+					    "task-clock", "page-faults",  "context-switches"};
+	struct event_answer said;
+	struct session_event event;
+	size_t i;
 
-	if (fd < 0)
-		return errno;
-	close((int)fd);
-	return 0;
-}
-
-static void explain_event(const struct machine *m, struct ability *a, int error)
-{
-	char state[160];
-
-	switch (error) {
-	case ENOENT:
-	case ENODEV:
-	case EOPNOTSUPP:
-		set(a, false, "this machine has no such counter",
-		    "in a virtual machine: expose the CPU's counters (qemu -cpu host,pmu=on; "
-		    "a bare-metal instance)");
-		return;
-	case ENOSYS:
-		set(a, false, "this kernel has no perf events",
-		    "a kernel with CONFIG_PERF_EVENTS=y");
-		return;
-	case EACCES:
-	case EPERM:
-		if (m->paranoid > 2) {
-			snprintf(state, sizeof(state), "kernel.perf_event_paranoid is %d",
-				 m->paranoid);
-			set(a, false, state, "sudo sysctl kernel.perf_event_paranoid=2");
-		} else {
-			set(a, false, "refused by a security filter, as containers have",
-			    "docker run --cap-add PERFMON --security-opt seccomp=unconfined ...");
-		}
-		return;
-	default:
-		snprintf(state, sizeof(state), "perf_event_open: %s", strerror(error));
-		set(a, false, state, "see dmesg for the reason");
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		event_known(names[i], &event);
+		event_ask(&event, &said);
+		m->events[m->event_count].name = names[i];
+		set(&m->events[m->event_count++], said.available, said.state, said.fix);
 	}
-}
-
-static void probe_event(struct machine *m, const struct event *event)
-{
-	struct ability *a = &m->events[m->event_count++];
-	int error = try_event(event, false);
-
-	a->name = event->name;
-	if (!error) {
-		set(a, true, "user and kernel code", "");
-		return;
-	}
-	if (error == EACCES || error == EPERM)
-		error = try_event(event, true);
-	if (error)
-		explain_event(m, a, error);
-	else
-		set(a, true, "user code only",
-		    "for kernel code: sudo sysctl kernel.perf_event_paranoid=1");
+	event_ask_tracepoints(&said);
+	m->events[m->event_count].name = "tracepoints";
+	set(&m->events[m->event_count++], said.available, said.state, said.fix);
 }
 
 /* Abilities */
@@ -291,14 +221,11 @@ static void probe_cache(struct machine *m)
 
 static void probe_machine(struct machine *m)
 {
-	size_t i;
-
 	uname(&m->kernel);
 	m->cpus = sysconf(_SC_NPROCESSORS_ONLN);
 	m->capabilities = read_capabilities();
 	m->has_perf = read_number("/proc/sys/kernel/perf_event_paranoid", &m->paranoid);
-	for (i = 0; i < sizeof(event_table) / sizeof(event_table[0]); i++)
-		probe_event(m, &event_table[i]);
+	probe_events(m);
 	probe_paranoid(m);
 	probe_ptrace(m);
 	probe_capability(m, "cap_sys_ptrace", SYS_PTRACE, "stacks of other users' processes");

@@ -5,6 +5,8 @@
 #include <string.h>
 
 const struct command commands[] = {
+	{"record", "samples call paths of a command into a profile", cmd_record},
+	{"report", "a profile as text: who took the time, and by which way", cmd_report},
 	{"stack", "the call stacks of a running process, now", cmd_stack},
 	{"check", "how well a binary can be unwound", cmd_check},
 	{"list", "the events and abilities of this machine, and what would enable the rest",

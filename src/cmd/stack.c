@@ -10,6 +10,7 @@
 #include "base/json.h"
 #include "base/term.h"
 #include "image/image.h"
+#include "image/places.h"
 #include "process/links.h"
 #include "process/registers.h"
 #include "process/space.h"
@@ -59,9 +60,9 @@ static const char *module_of(const struct view *v, uint64_t address)
 }
 
 static size_t places_of(const struct view *v, const struct stack_frame *frame,
-			const struct symbolize_place **places)
+			const struct place **places)
 {
-	static const struct symbolize_place unknown;
+	static const struct place unknown;
 	*places = &unknown;
 	if (!v->symbolizer || v->options->raw)
 		return 1;
@@ -145,7 +146,7 @@ static void print_nameless(const struct view *v, uint64_t address, const char *m
 
 static bool is_nameless(const struct view *v, const struct stack_frame *frame)
 {
-	const struct symbolize_place *places;
+	const struct place *places;
 	return places_of(v, frame, &places) == 1 && !places[0].function;
 }
 
@@ -174,7 +175,7 @@ static void print_missing_names(const struct view *v)
 }
 
 static void print_place(const struct view *v, const struct stack_frame *frame,
-			const struct symbolize_place *place)
+			const struct place *place)
 {
 	const char *module = module_of(v, frame->address - !frame->exact);
 	if (place->function) {
@@ -198,7 +199,7 @@ static void print_place(const struct view *v, const struct stack_frame *frame,
 static void print_frame(const struct view *v, const struct stack *s, size_t index, unsigned *number)
 {
 	const struct stack_frame *frame = &s->frames[index];
-	const struct symbolize_place *places;
+	const struct place *places;
 	size_t count = places_of(v, frame, &places);
 	for (size_t i = 0; i < count; i++) {
 		printf("#%-3u 0x%016" PRIx64, (*number)++, frame->address);
@@ -245,7 +246,7 @@ static void json_text(struct json *j, const char *key, const char *text)
 }
 
 static void json_place(const struct view *v, struct json *j, const struct stack_frame *frame,
-		       const struct symbolize_place *place)
+		       const struct place *place)
 {
 	json_key(j, "address");
 	json_address(j, frame->address);
@@ -269,7 +270,7 @@ static void json_place(const struct view *v, struct json *j, const struct stack_
 static void json_frame(const struct view *v, struct json *j, const struct stack *s, size_t index)
 {
 	const struct stack_frame *frame = &s->frames[index];
-	const struct symbolize_place *places;
+	const struct place *places;
 	size_t count = places_of(v, frame, &places);
 	for (size_t i = 0; i < count; i++) {
 		json_begin_object(j);

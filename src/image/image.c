@@ -17,6 +17,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -630,6 +631,20 @@ uint16_t image_type(const struct image *image)
 uint64_t image_entry(const struct image *image)
 {
 	return image->header.e_entry;
+}
+
+char *image_interpreter(struct image *image)
+{
+	for (size_t i = 0; i < image->program_header_count; i++) {
+		const Elf64_Phdr *p = &image->program_headers[i];
+		size_t got;
+
+		if (p->p_type == PT_INTERP)
+			return (char *)image_read_copy(
+				image, p->p_offset, p->p_filesz < PATH_MAX ? p->p_filesz : PATH_MAX,
+				&got);
+	}
+	return NULL;
 }
 
 size_t image_build_id(const struct image *image, const uint8_t **bytes)

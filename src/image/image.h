@@ -43,6 +43,9 @@ const char *image_path(const struct image *image);
 uint16_t image_machine(const struct image *image); /* e_machine */
 uint16_t image_type(const struct image *image);    /* ET_EXEC, ET_DYN */
 uint64_t image_entry(const struct image *image);
+/* The dynamic linker that it asks for, malloc'ed; NULL where it asks for none: a static program
+   or a library. */
+char *image_interpreter(struct image *image);
 /* The GNU build-id as bytes; returns its length, 0 where there is none. */
 size_t image_build_id(const struct image *image, const uint8_t **bytes);
 /* Build-id as lower-case hex into out[2 * BUILD_ID_MAX + 1]; "" where there is none. */

@@ -74,8 +74,8 @@ struct scope {
 	uint32_t outer;
 	bool inlined, known; /* known: the rest was looked up */
 	const char *name;
-	const char *call_file;
-	int call_line;
+	const char *call_file, *declared_file;
+	int call_line, declared_line;
 };
 
 struct unit {
@@ -548,11 +548,36 @@ static const char *string_of(Dwarf_Die *die, unsigned int name)
 	return dwarf_formstring(dwarf_attr_integrate(die, name, &attribute));
 }
 
-static void learn_scope(struct source *source, struct unit *unit, struct scope *scope)
+/* A file of the unit's line table by its number. */
+static const char *file_of(struct source *source, struct unit *unit, Dwarf_Word number)
 {
 	Dwarf_Files *files;
-	Dwarf_Word number;
 	size_t count;
+
+	if (!unit->has_lines || dwarf_getsrcfiles(&unit->root, &files, &count) != 0 ||
+	    number >= count)
+		return NULL;
+	return file_name(source, unit, dwarf_filesrc(files, number, NULL, NULL));
+}
+
+/* Where the function is written. Numbers of files are those of the unit that has the attribute:
+   another's line table was not looked over. */
+static void learn_declaration(struct source *source, struct unit *unit, struct scope *scope)
+{
+	Dwarf_Attribute attribute;
+	Dwarf_Word number;
+
+	if (dwarf_attr_integrate(&scope->die, DW_AT_decl_line, &attribute) &&
+	    dwarf_formudata(&attribute, &number) == 0 && number <= INT32_MAX)
+		scope->declared_line = (int)number;
+	if (dwarf_attr_integrate(&scope->die, DW_AT_decl_file, &attribute) &&
+	    attribute.cu == unit->root.cu && dwarf_formudata(&attribute, &number) == 0)
+		scope->declared_file = file_of(source, unit, number);
+}
+
+static void learn_scope(struct source *source, struct unit *unit, struct scope *scope)
+{
+	Dwarf_Word number;
 
 	scope->known = true;
 	scope->name = string_of(&scope->die, DW_AT_linkage_name);
@@ -560,14 +585,13 @@ static void learn_scope(struct source *source, struct unit *unit, struct scope *
 		scope->name = string_of(&scope->die, DW_AT_MIPS_linkage_name);
 	if (!scope->name)
 		scope->name = string_of(&scope->die, DW_AT_name);
+	learn_declaration(source, unit, scope);
 	if (!scope->inlined)
 		return;
 	if (number_of(&scope->die, DW_AT_call_line, &number) && number <= INT32_MAX)
 		scope->call_line = (int)number;
-	if (unit->has_lines && number_of(&scope->die, DW_AT_call_file, &number) &&
-	    dwarf_getsrcfiles(&unit->root, &files, &count) == 0 && number < count)
-		scope->call_file = file_name(source, unit,
-					     dwarf_filesrc(files, number, NULL, NULL));
+	if (number_of(&scope->die, DW_AT_call_file, &number))
+		scope->call_file = file_of(source, unit, number);
 }
 
 /* File and line of the instruction itself. */
@@ -598,6 +622,8 @@ static size_t places_in(struct source *source, struct unit *unit, uint64_t addre
 		if (!scope->known)
 			learn_scope(source, unit, scope);
 		place.function = scope->name;
+		place.declared_file = scope->declared_file;
+		place.declared_line = scope->declared_line;
 		out[count++] = place;
 		place = (struct source_place){.file = scope->call_file, .line = scope->call_line};
 		at = scope->outer;

@@ -15,6 +15,8 @@ struct source_place {
 	const char *function; /* linkage or plain name of the (inlined) function, NULL: not known */
 	const char *file;     /* NULL: not known */
 	int line;             /* 0: not known */
+	const char *declared_file; /* where the function itself is written, as far as known */
+	int declared_line;
 };
 
 /* `debug` may be NULL (then the image's own DWARF). Both must outlive the result. A file

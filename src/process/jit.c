@@ -104,18 +104,15 @@ static pid_t own_pid(pid_t pid)
 	return own;
 }
 
-/* Only what the process itself (or root) can have written is believed. */
-static int open_trusted(pid_t pid, off_t *size)
+/* Only what `user` (or root) can have written is believed. */
+static int open_trusted(const char *path, uid_t user, off_t *size)
 {
-	char path[96];
 	struct stat st;
-	struct process_status s;
-	snprintf(path, sizeof path, "/proc/%d/root/tmp/perf-%d.map", (int)pid, (int)own_pid(pid));
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	if (fd < 0)
 		return -1;
 	if (!fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_size <= FILE_MAX &&
-	    process_status(pid, &s) && (st.st_uid == s.user || st.st_uid == 0)) {
+	    (st.st_uid == user || st.st_uid == 0)) {
 		*size = st.st_size;
 		return fd;
 	}
@@ -123,10 +120,10 @@ static int open_trusted(pid_t pid, off_t *size)
 	return -1;
 }
 
-struct err *jit_open(pid_t pid, struct jit **out)
+struct err *jit_open_file(const char *path, uid_t user, struct jit **out)
 {
 	off_t size;
-	int fd = open_trusted(pid, &size);
+	int fd = open_trusted(path, user, &size);
 	*out = NULL;
 	if (fd < 0)
 		return NULL;
@@ -137,6 +134,17 @@ struct err *jit_open(pid_t pid, struct jit **out)
 			     : err_new("out of memory");
 	free(text);
 	return e;
+}
+
+struct err *jit_open(pid_t pid, struct jit **out)
+{
+	char path[96];
+	struct process_status s;
+	*out = NULL;
+	if (!process_status(pid, &s))
+		return NULL;
+	snprintf(path, sizeof path, "/proc/%d/root/tmp/perf-%d.map", (int)pid, (int)own_pid(pid));
+	return jit_open_file(path, s.user, out);
 }
 
 void jit_close(struct jit *jit)

@@ -18,6 +18,8 @@ struct jit_code {
 
 /* *out is NULL where the process has written no such file, or somebody else has. */
 struct err *jit_open(pid_t pid, struct jit **out);
+/* The same from a file that `user` (or root) has written: of a process that is gone. */
+struct err *jit_open_file(const char *path, uid_t user, struct jit **out);
 /* The same from text, which is copied. Lines that make no sense are left out. */
 struct err *jit_parse(const char *text, size_t size, struct jit **out);
 void jit_close(struct jit *jit); /* NULL is fine */

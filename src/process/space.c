@@ -20,12 +20,9 @@
 static const struct recipe no_recipe; /* RECIPE_NONE */
 static const struct table no_table = {.rules = &no_recipe, .rule_count = 1};
 
-/* The module's own address + the result = the address in the process. False where the mapping
-   shows no executable part of the file. */
-static bool find_bias(const struct image *image, const struct map *map, uint64_t *bias)
+bool space_bias(const struct image_segment *segments, size_t count, const struct map *map,
+		uint64_t *bias)
 {
-	const struct image_segment *segments;
-	size_t count = image_segments(image, &segments);
 	uint64_t size = map->end - map->start;
 	for (size_t i = 0; i < count; i++) {
 		const struct image_segment *s = &segments[i];
@@ -39,7 +36,26 @@ static bool find_bias(const struct image *image, const struct map *map, uint64_t
 	return false;
 }
 
-static bool is_module(const struct map *map)
+bool space_holds(const struct image_segment *segments, size_t count, uint64_t bias,
+		 const struct map *map)
+{
+	uint64_t size = map->end - map->start;
+	for (size_t i = 0; i < count; i++)
+		if (segments[i].executable && map->start >= bias + segments[i].address &&
+		    size <= segments[i].size &&
+		    map->start - bias - segments[i].address <= segments[i].size - size)
+			return true;
+	return false;
+}
+
+static bool find_bias(const struct image *image, const struct map *map, uint64_t *bias)
+{
+	const struct image_segment *segments;
+	size_t count = image_segments(image, &segments);
+	return space_bias(segments, count, map, bias);
+}
+
+bool space_is_module(const struct map *map)
 {
 	return map->executable && (map->path[0] == '/' || !strcmp(map->path, "[vdso]"));
 }
@@ -106,21 +122,17 @@ static const struct space_module *find_copied(const struct space *space, const s
 		return NULL;
 	for (size_t i = 0; i < space->module_count; i++) {
 		const struct space_module *m = &space->modules[i];
-		const struct image_segment *segments;
+		const struct image_segment *segments = NULL;
 		size_t count = m->image ? image_segments(m->image, &segments) : 0;
-		for (size_t k = 0; k < count; k++)
-			if (segments[k].executable && map->start >= m->bias + segments[k].address &&
-			    map->end - map->start <= segments[k].size &&
-			    map->start - m->bias - segments[k].address <=
-				    segments[k].size - (map->end - map->start))
-				return m;
+		if (space_holds(segments, count, m->bias, map))
+			return m;
 	}
 	return NULL;
 }
 
 static const struct space_module *find_module(const struct space *space, const struct map *map)
 {
-	if (!is_module(map))
+	if (!space_is_module(map))
 		return find_copied(space, map);
 	for (size_t i = 0; i < space->module_count; i++)
 		if (belongs(&space->modules[i], map))
@@ -146,7 +158,10 @@ static struct err *list_code(struct space *space)
 		if (!m)
 			continue;
 		module_of[used] = (uint32_t)(m - space->modules);
-		list[used++] = (struct walk_module){map->start, map->end, m->bias, m->table.table};
+		list[used++] = (struct walk_module){.start = map->start,
+						    .end = map->end,
+						    .bias = m->bias,
+						    .table = m->table.table};
 	}
 	free((void *)space->walk.modules);
 	free(space->module_of);
@@ -167,7 +182,7 @@ struct err *space_refresh(pid_t pid, enum recipes_mode mode, struct space *space
 	maps_free(&space->maps);
 	space->maps = maps;
 	for (size_t i = 0; !e && i < maps.count; i++)
-		if (is_module(&maps.items[i]) && !find_module(space, &maps.items[i]))
+		if (space_is_module(&maps.items[i]) && !find_module(space, &maps.items[i]))
 			e = add_module(task, space, &maps, i);
 	*added = space->module_count - before;
 	struct table_work work = {space->modules + before, mode};

@@ -6,6 +6,7 @@
  * through /proc/PID/root or map_files where the path is not (or no longer) the
  * file that is mapped: deleted and replaced files, containers. The vDSO is read from memory.
  */
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -16,6 +17,7 @@
 
 struct err;
 struct image;
+struct image_segment;
 
 struct space_module {
 	const char *path;    /* as mapped; "[vdso]" */
@@ -45,6 +47,18 @@ void space_close(struct space *space);
 
 /* The module at a run-time address, or NULL. */
 const struct space_module *space_find(const struct space *space, uint64_t address);
+
+/* What the above is made of, for others with modules of their own. Whether a mapping is code of a
+   file, or the vDSO. */
+bool space_is_module(const struct map *map);
+/* The module's own address + *bias = the address in the process. False where the mapping shows no
+   executable part of the file. */
+bool space_bias(const struct image_segment *segments, size_t count, const struct map *map,
+		uint64_t *bias);
+/* Text that was copied to large pages is anonymous: whether the mapping lies in the code of a
+   module that was loaded with this bias. */
+bool space_holds(const struct image_segment *segments, size_t count, uint64_t bias,
+		 const struct map *map);
 
 /* The mapping with this address as last read, of a module or not, or NULL. */
 const struct map *space_map(const struct space *space, uint64_t address);

@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "base/err.h"
+#include "process/pointer.h"
 #include "process/remote.h"
 #include "process/space.h"
 
@@ -24,57 +25,11 @@ static bool is_readable_module(const struct space *space, uint64_t address)
 	return m && m->image;
 }
 
-/* By the frame record at FP: the caller's FP, and above it the return address. */
-static bool step_by_pointer(struct walk *w, const struct space *space,
-			    const struct walk_reader *reader)
+static enum code_kind code_at(const void *space, uint64_t address)
 {
-	uint64_t fp, ra;
-	if (w->fp_lost || w->fp < w->sp || w->fp % sizeof fp ||
-	    w->fp > UINT64_MAX - 2 * sizeof fp || !reader->word(reader->context, w->fp, &fp) ||
-	    !reader->word(reader->context, w->fp + sizeof fp, &ra))
-		return false;
-	ra &= w->cpu->address_bits;
-	if (!ra || !is_code(space, ra - 1))
-		return false;
-	uint64_t sp = w->fp + 2 * sizeof fp;
-	/* Records lie at the top of a frame or at its bottom. Compiled callers whose recipes count
-	   from SP have theirs at the bottom, so there SP is where their record is. */
-	if (w->cpu->link != CPU_NO_REGISTER && is_readable_module(space, ra - 1) && fp > sp)
-		sp = fp;
-	*w = (struct walk){.cpu = w->cpu,
-			   .pc = ra,
-			   .sp = sp,
-			   .fp = fp,
-			   .extra_lost = true,
-			   .fp_lost = fp < sp};
-	return true;
-}
-
-/* After a call or jump to where no code is. Only with maps that were read after the process
-   was first seen there: else it may be code that has just been loaded. */
-static bool step_back(struct walk *w, const struct space *space, const struct walk_reader *reader)
-{
-	const struct unwind_cpu *cpu = w->cpu;
-	uint64_t ra;
-	if (!w->exact || is_code(space, w->pc))
-		return false;
-	if (cpu->link == CPU_NO_REGISTER) {
-		if (!reader->word(reader->context, w->sp, &ra))
-			return false;
-	} else if (w->registers) {
-		ra = w->registers[cpu->link];
-	} else if (!reader->word(reader->context, w->signal_sp + cpu->signal_registers[cpu->link],
-				 &ra)) {
-		return false;
-	}
-	ra &= cpu->address_bits;
-	if (!ra || !is_code(space, ra - 1))
-		return false;
-	w->pc = ra;
-	w->sp += cpu->call_pushes;
-	w->registers = NULL;
-	w->exact = false;
-	return true;
+	if (!is_code(space, address))
+		return CODE_NONE;
+	return is_readable_module(space, address) ? CODE_MODULE : CODE_OTHER;
 }
 
 static enum stack_how how_of(const struct recipe *recipe)
@@ -89,6 +44,7 @@ static enum stack_how how_of(const struct recipe *recipe)
 static enum walk_end step(struct walk *w, const struct space *space,
 			  const struct walk_reader *reader, bool fresh, uint8_t *how)
 {
+	const struct code_space code = {code_at, space};
 	uint64_t at = w->pc - !w->exact;
 	enum walk_end end = walk_step(w, &space->walk, reader);
 	if (end == WALK_ON) {
@@ -97,11 +53,11 @@ static enum walk_end step(struct walk *w, const struct space *space,
 	}
 	if ((end != WALK_NO_MODULE && end != WALK_NO_RECIPE) || is_readable_module(space, at))
 		return end;
-	if (fresh && step_back(w, space, reader)) {
+	if (fresh && pointer_step_back(w, &code, reader)) {
 		*how = STACK_CALL;
 		return WALK_ON;
 	}
-	if (is_code(space, at) && step_by_pointer(w, space, reader)) {
+	if (is_code(space, at) && pointer_step(w, &code, reader)) {
 		*how = STACK_FP;
 		return WALK_ON;
 	}

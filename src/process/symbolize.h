@@ -11,6 +11,7 @@
 #include <sys/types.h>
 
 struct err;
+struct place; /* image/places.h */
 struct space;
 struct space_module;
 struct symbolizer;
@@ -19,15 +20,6 @@ struct symbols;
 struct symbolize_options {
 	bool download;  /* ask debuginfod for debug files */
 	bool no_inline; /* only the functions that have frames of their own */
-};
-
-struct symbolize_place {
-	const char *function; /* demangled; NULL: not known */
-	const char *symbol;   /* as the file says it; NULL: not known */
-	uint64_t offset;      /* from the function's start; only where `inlined` is not set */
-	const char *file;     /* NULL: not known */
-	int line;             /* 0: not known */
-	bool inlined;         /* into the next place */
 };
 
 /* `space` must outlive the result. */
@@ -39,7 +31,7 @@ void symbolizer_close(struct symbolizer *symbolizer); /* NULL is fine */
    `exact`: the instruction itself; else a return address, whose place is that of the call.
    Owned by the symbolizer and valid until it is closed. */
 size_t symbolize(struct symbolizer *symbolizer, uint64_t address, bool exact,
-		 const struct symbolize_place **out);
+		 const struct place **out);
 
 /* The symbols of a module, NULL where it has none. */
 const struct symbols *symbolizer_symbols(struct symbolizer *symbolizer,

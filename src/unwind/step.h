@@ -60,13 +60,14 @@ static inline __attribute__((always_inline)) bool step_register(const struct wal
 	return offset && read(context, w->signal_sp + offset, out);
 }
 
-/* A value that a recipe says where to find. */
+/* A value that a recipe says where to find. *slot is its address, 0 where it is in a register. */
 static inline __attribute__((always_inline)) bool step_value(const struct walk *w, uint64_t cfa,
 							     unsigned where, int32_t offset,
 							     step_read read, void *context,
-							     uint64_t *out)
+							     uint64_t *out, uint64_t *slot)
 {
 	uint64_t base = cfa;
+	*slot = 0;
 	switch (where) {
 	case RECIPE_AT_CFA:
 		break;
@@ -83,7 +84,8 @@ static inline __attribute__((always_inline)) bool step_value(const struct walk *
 	default:
 		return false;
 	}
-	return read(context, base + (uint64_t)(int64_t)offset, out);
+	*slot = base + (uint64_t)(int64_t)offset;
+	return read(context, *slot, out);
 }
 
 static inline __attribute__((always_inline)) enum walk_end step_signal(struct walk *w,
@@ -106,6 +108,7 @@ static inline __attribute__((always_inline)) enum walk_end step_signal(struct wa
 	w->signal_sp = at;
 	w->near = false;
 	w->exact = true;
+	w->slot = at + cpu->signal_pc;
 	return WALK_ON;
 }
 
@@ -131,7 +134,7 @@ static inline __attribute__((always_inline)) enum walk_end step_frame(struct wal
 								      const struct recipe *r,
 								      step_read read, void *context)
 {
-	uint64_t cfa, pc, fp = w->fp, extra = w->extra;
+	uint64_t cfa, pc, fp = w->fp, extra = w->extra, slot = 0, other;
 	enum walk_end end = step_cfa(w, r, read, context, &cfa);
 	if (end != WALK_ON)
 		return end;
@@ -141,15 +144,15 @@ static inline __attribute__((always_inline)) enum walk_end step_frame(struct wal
 	if (r->ra == RECIPE_SAME) {
 		if (!w->exact || !step_register(w, w->cpu->link, read, context, &pc))
 			return WALK_BAD_FRAME;
-	} else if (!step_value(w, cfa, r->ra, r->ra_offset, read, context, &pc)) {
+	} else if (!step_value(w, cfa, r->ra, r->ra_offset, read, context, &pc, &slot)) {
 		return in_register ? WALK_BAD_FRAME : WALK_BAD_MEMORY;
 	}
-	bool fp_lost = r->fp == RECIPE_SAME
-			       ? w->fp_lost
-			       : !step_value(w, cfa, r->fp, r->fp_offset, read, context, &fp);
+	bool fp_lost = r->fp == RECIPE_SAME ? w->fp_lost
+					    : !step_value(w, cfa, r->fp, r->fp_offset, read,
+							  context, &fp, &other);
 	bool extra_lost = r->extra == RECIPE_SAME ? w->extra_lost
 						  : !step_value(w, cfa, r->extra, r->extra_offset,
-								read, context, &extra);
+								read, context, &extra, &other);
 	pc &= w->cpu->address_bits;
 	/* A coroutine or thread that was started with no way back has zero in both; zero alone is as
 	   likely the wrong word. */
@@ -163,6 +166,7 @@ static inline __attribute__((always_inline)) enum walk_end step_frame(struct wal
 	w->extra_lost = extra_lost;
 	w->near = w->exact;
 	w->exact = false;
+	w->slot = slot;
 	return WALK_ON;
 }
 
@@ -195,30 +199,76 @@ static inline __attribute__((always_inline)) enum walk_end step_inline(
 }
 
 /*
+ * By the frame record at FP, for code without recipes: the caller's FP, and above it the return
+ * address. False where FP leads nowhere.
+ */
+static inline __attribute__((always_inline)) bool step_pointer(struct walk *w, step_read read,
+							       void *context)
+{
+	uint64_t fp, ra;
+	if (w->fp_lost || w->fp < w->sp || w->fp % sizeof fp ||
+	    w->fp > UINT64_MAX - 2 * sizeof fp || !read(context, w->fp, &fp) ||
+	    !read(context, w->fp + sizeof fp, &ra))
+		return false;
+	ra &= w->cpu->address_bits;
+	if (!ra)
+		return false;
+	uint64_t slot = w->fp + sizeof fp, sp = slot + sizeof ra;
+	*w = (struct walk){.cpu = w->cpu,
+			   .pc = ra,
+			   .sp = sp,
+			   .fp = fp,
+			   .slot = slot,
+			   .extra_lost = true,
+			   .fp_lost = fp < sp};
+	return true;
+}
+
+/* After step_pointer into code that has recipes. Records lie at the top of a frame or at its
+   bottom: compiled callers whose recipes count from SP have theirs at the bottom, so SP is where
+   their record is. */
+static inline void step_pointer_compiled(struct walk *w)
+{
+	if (w->cpu->link != CPU_NO_REGISTER && w->fp > w->sp)
+		w->sp = w->fp;
+}
+
+/*
  * The recipes of places seen before. Stacks repeat themselves: a walker that keeps one of these
  * (zeroed at first, one per thread, zeroed again when a module goes away) rarely looks up anything.
  */
-#define STEP_CACHE_BITS 10
+#define STEP_CACHE_BITS 9
+
+struct step_place {
+	uint64_t address;
+	const struct recipe *recipe;
+	uint64_t key; /* for whoever fills it in: what else is known about the place */
+};
 
 struct step_cache {
-	struct {
-		uint64_t address;
-		const struct recipe *recipe;
-	} slots[1 << STEP_CACHE_BITS];
+	struct step_place slots[1 << STEP_CACHE_BITS];
 };
+
+/* What is known about the code at `address`, or NULL where it is of no module. */
+static inline __attribute__((always_inline)) const struct step_place *step_lookup(
+	const struct walk_space *space, struct step_cache *cache, uint64_t address)
+{
+	struct step_place *slot =
+		&cache->slots[(address * 0x9e3779b97f4a7c15u) >> (64 - STEP_CACHE_BITS)];
+	if (__builtin_expect(slot->address != address, 0)) {
+		const struct walk_module *module = walk_find_module(space, address);
+		if (!module)
+			return NULL;
+		slot->recipe = table_find(&module->table, address - module->bias);
+		slot->address = address;
+	}
+	return slot;
+}
 
 static inline __attribute__((always_inline)) enum walk_end step_cached(
 	struct walk *w, const struct walk_space *space, struct step_cache *cache, step_read read,
 	void *context)
 {
-	uint64_t address = w->pc - !w->exact;
-	size_t i = (address * 0x9e3779b97f4a7c15u) >> (64 - STEP_CACHE_BITS);
-	if (__builtin_expect(cache->slots[i].address != address, 0)) {
-		const struct walk_module *module = walk_find_module(space, address);
-		if (!module)
-			return WALK_NO_MODULE;
-		cache->slots[i].recipe = table_find(&module->table, address - module->bias);
-		cache->slots[i].address = address;
-	}
-	return step_recipe(w, cache->slots[i].recipe, read, context);
+	const struct step_place *found = step_lookup(space, cache, w->pc - !w->exact);
+	return found ? step_recipe(w, found->recipe, read, context) : WALK_NO_MODULE;
 }

@@ -36,7 +36,7 @@ static bool rows_are_sane(const struct table *t)
 	return true;
 }
 
-bool table_open(struct table *table, const void *bytes, size_t size)
+bool table_adopt(struct table *table, const void *bytes, size_t size)
 {
 	struct table_header h;
 	memset(table, 0, sizeof *table);
@@ -56,5 +56,10 @@ bool table_open(struct table *table, const void *bytes, size_t size)
 	table->pages = (const uint32_t *)((const char *)bytes + sizeof h);
 	table->rows = table->pages + h.page_count + 1;
 	table->rules = (const struct recipe *)(table->pages + words);
-	return rows_are_sane(table);
+	return true;
+}
+
+bool table_open(struct table *table, const void *bytes, size_t size)
+{
+	return table_adopt(table, bytes, size) && rows_are_sane(table);
 }

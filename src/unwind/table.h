@@ -50,6 +50,9 @@ struct table {
    afterwards no lookup leaves the bytes, whatever they are. The checksum is not looked at. */
 bool table_open(struct table *table, const void *bytes, size_t size);
 
+/* The same without looking at the rows: for bytes of somebody who has, and who is trusted. */
+bool table_adopt(struct table *table, const void *bytes, size_t size);
+
 /* Checksum of the bytes after the header. */
 uint64_t table_checksum(const void *bytes, size_t size);
 

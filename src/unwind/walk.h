@@ -32,6 +32,7 @@
 struct walk_module {
 	uint64_t start, end; /* addresses at run time */
 	uint64_t bias;       /* run-time address = the module's own address + bias */
+	uint32_t id, flags;  /* for whoever made it */
 	struct table table;
 };
 
@@ -67,6 +68,7 @@ struct walk {
 	bool near;                   /* the frame before was exact */
 	bool fp_lost, extra_lost;    /* a callee overwrote it without a trace */
 	const struct recipe *recipe; /* that the last step used */
+	uint64_t slot; /* where in memory the last step found the PC; 0: in a register */
 };
 
 /* Stands on the first frame. `registers` (CPU_REGISTERS of them) must stay during the walk. */

@@ -317,9 +317,10 @@ static struct err *gdb_refresh(struct target *t, enum recipes_mode mode, struct 
 			continue;
 		m->bias = bias - t->guest_base;
 		module_of[used] = (uint32_t)(m - space->modules);
-		list[used++] = (struct walk_module){map->start - t->guest_base,
-						    map->end - t->guest_base, m->bias,
-						    m->table.table};
+		list[used++] = (struct walk_module){.start = map->start - t->guest_base,
+						    .end = map->end - t->guest_base,
+						    .bias = m->bias,
+						    .table = m->table.table};
 	}
 	free((void *)(uintptr_t)space->walk.modules);
 	free(space->module_of);

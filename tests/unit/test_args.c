@@ -12,6 +12,7 @@ static bool json, quiet;
 static const char *output;
 static uint64_t pid;
 static int way;
+static struct arg_list events;
 
 static const struct arg options[] = {
 	{'j', "json", NULL, "print JSON", ARG_FLAG, &json},
@@ -19,16 +20,18 @@ static const struct arg options[] = {
 	{'o', "output", "FILE", "write there", ARG_STRING, &output},
 	{'p', "pid", "PID", "the process", ARG_U64, &pid},
 	{0, "unwind-with-a-long-name", "auto|cfi|fp", "where from", ARG_CHOICE, &way},
+	{'e', "event", "EVENT", "what to count", ARG_LIST, &events},
 	{0},
 };
 
 static struct args args;
+static bool stop_at_operand;
 
 /* Words separated by blanks, through args_parse. */
 static struct err *parse(const char *line)
 {
-	static char text[256];
-	static char *argv[32];
+	static char text[1024];
+	static char *argv[128];
 	int argc = 0;
 	char *word;
 
@@ -36,8 +39,12 @@ static struct err *parse(const char *line)
 	output = NULL;
 	pid = 0;
 	way = -1;
-	args = (struct args){
-		.command = "stack", .usage = "PID", .summary = "S.", .options = options};
+	events.count = 0;
+	args = (struct args){.command = "stack",
+			     .usage = "PID",
+			     .summary = "S.",
+			     .options = options,
+			     .stop_at_operand = stop_at_operand};
 	strcpy(text, line);
 	for (word = strtok(text, " "); word; word = strtok(NULL, " "))
 		argv[argc++] = word;
@@ -97,6 +104,60 @@ static void operands_anywhere(void **state)
 	assert_int_equal(args.count, 0);
 }
 
+static void the_first_operand_ends_options(void **state)
+{
+	(void)state;
+	stop_at_operand = true;
+	assert_null(parse("stack -j one -q --nonsense -- two"));
+	assert_true(json);
+	assert_false(quiet);
+	assert_int_equal(args.count, 5);
+	assert_string_equal(args.operands[0], "one");
+	assert_string_equal(args.operands[1], "-q");
+	assert_string_equal(args.operands[3], "--");
+	assert_string_equal(args.operands[4], "two");
+	assert_null(parse("stack -j -- -q -- two"));
+	assert_int_equal(args.count, 3);
+	assert_string_equal(args.operands[0], "-q");
+	assert_string_equal(args.operands[1], "--");
+	assert_null(parse("stack - -q"));
+	assert_int_equal(args.count, 2);
+	assert_string_equal(args.operands[0], "-");
+	assert_null(parse("stack -j -o out one two"));
+	assert_int_equal(args.count, 2);
+	assert_string_equal(args.operands[1], "two");
+	assert_null(args.operands[2]);
+	stop_at_operand = false;
+}
+
+static void lists(void **state)
+{
+	char line[1024] = "stack";
+	struct err *e;
+	size_t i;
+
+	(void)state;
+	assert_null(parse("stack"));
+	assert_int_equal(events.count, 0);
+	assert_null(parse("stack -e a@1 one --event=b -ec --event d"));
+	assert_int_equal(events.count, 4);
+	assert_string_equal(events.values[0], "a@1");
+	assert_string_equal(events.values[1], "b");
+	assert_string_equal(events.values[2], "c");
+	assert_string_equal(events.values[3], "d");
+	assert_refused("stack -e", "a value is missing after '-e' (see culprit stack -h)");
+	for (i = 0; i < ARG_LIST_MAX; i++)
+		strcat(line, " -ex");
+	assert_null(parse(line));
+	assert_int_equal(events.count, ARG_LIST_MAX);
+	strcat(line, " -ex");
+	e = parse(line);
+	assert_non_null(e);
+	assert_string_equal(err_text(e), "-e was given more than 64 times");
+	err_free(e);
+	assert_int_equal(events.count, ARG_LIST_MAX);
+}
+
 static void says_what_is_wrong(void **state)
 {
 	(void)state;
@@ -153,6 +214,7 @@ static void help(void **state)
 					  "  -p, --pid=PID             the process\n"
 					  "      --unwind-with-a-long-name=auto|cfi|fp\n"
 					  "                            where from\n"
+					  "  -e, --event=EVENT         what to count\n"
 					  "  -h, --help                show this text\n"
 					  "\nculprit help stack shows the manual page.\n");
 	buf_free(&b);
@@ -161,9 +223,14 @@ static void help(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(long_options),        cmocka_unit_test(short_options),
-		cmocka_unit_test(operands_anywhere),   cmocka_unit_test(says_what_is_wrong),
-		cmocka_unit_test(numbers_are_numbers), cmocka_unit_test(help),
+		cmocka_unit_test(long_options),
+		cmocka_unit_test(short_options),
+		cmocka_unit_test(operands_anywhere),
+		cmocka_unit_test(says_what_is_wrong),
+		cmocka_unit_test(the_first_operand_ends_options),
+		cmocka_unit_test(lists),
+		cmocka_unit_test(numbers_are_numbers),
+		cmocka_unit_test(help),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

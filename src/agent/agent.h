@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * The agent: a library in somebody else's program. It samples, walks and
+ * counts, and does nothing else; it must never be noticed.
+ *
+ * It keeps no descriptor, allocates nothing, creates no thread, takes no lock.
+ * All that it has is three mappings and one signal handler:
+ *
+ *    start.c     the constructor: HELLO to the collector, mappings; fork
+ *    threads.c   a record in the arena for each thread: pthread_create
+ *    sample.c    the handler: from registers to a path, from a path to a node
+ *    signals.c   keeps our signal deliverable, and the program's view of signals as it was
+ *    waits.c     keeps our signal from interrupting the program's waits
+ *    exec.c      keeps a late signal from hitting a new program
+ *
+ * Where anything fails, the program runs on without being sampled.
+ */
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "cct/cct.h"
+#include "safe/arena.h"
+#include "safe/wire.h"
+#include "unwind/step.h"
+
+#define AGENT_EXPORT __attribute__((visibility("default")))
+
+/* The libc's own function behind one of ours. */
+#define REAL(name) ((__typeof__(&name))real_function(&real_##name, #name))
+#define REAL_SLOT(name)                            \
+	static void *_Atomic real_##name;          \
+	static struct real_entry real_entry_##name \
+		__attribute__((section("culprit_real"), used)) = {&real_##name, #name}
+struct real_entry {
+	void *_Atomic *slot;
+	const char *name;
+};
+void *real_resolve(void *_Atomic *slot, const char *name);
+void real_resolve_all(void); /* so that none is looked up in a handler of the program */
+static inline void *real_function(void *_Atomic *slot, const char *name)
+{
+	void *found = atomic_load_explicit(slot, memory_order_relaxed);
+	return __builtin_expect(found != NULL, 1) ? found : real_resolve(slot, name);
+}
+
+struct agent {
+	_Atomic bool on; /* the mappings are there, the handler is installed */
+	bool interrupts; /* samples may come while the kernel works for the program */
+	bool clocks;     /* the only event is a CPU clock: samples cannot come at any time */
+	uint32_t sampler;
+	uint32_t event_count, max_depth;
+	bool collapse, frame_pointers;
+	struct wire_event events[ARENA_METRICS_MAX];
+	struct arena_header *arena;
+	const char *tables;
+	uint64_t tables_map;
+	uint64_t space; /* the first list of modules */
+	_Atomic uint32_t *bell;
+	uint64_t ticks_at_start, ns_at_start;
+	uint64_t clock_ticks;        /* what it costs to read a thread's CPU clock */
+	_Atomic uint64_t calm_ticks; /* so long after a sample no other comes; 0: not known yet */
+};
+extern struct agent agent;
+
+/* A list of frames in scratch chunks of the arena. */
+#define FRAMES_PER_CHUNK ((uint32_t)(ARENA_CHUNK / sizeof(struct agent_frame) - 1))
+#define FRAMES_CHUNKS 128u
+
+struct agent_frame {
+	uint64_t sp, pc;
+	uint64_t slot; /* where the PC was found; 0: not in memory */
+	union {
+		uint64_t key;  /* fresh: for cct_child */
+		uint32_t node; /* memo: in the tree */
+	};
+};
+
+struct agent_frames {
+	uint32_t count, chunk_count;
+	uint32_t chunks[FRAMES_CHUNKS];
+};
+
+/* A thread's record: what the collector reads, then our own. */
+struct agent_thread {
+	struct arena_thread shared;
+
+	/* from the creating thread to the new one */
+	void *(*start)(void *);
+	int (*start_c11)(void *);
+	void *argument;
+	bool masked; /* the program believes that it has blocked our signal */
+
+	struct cct tree;
+	uint64_t space; /* shared.space, as the cache and the memo know it */
+	const struct wire_space *modules;
+	uint64_t cpu_last;
+	int64_t credit;                /* CPU time that no sample stands for yet */
+	uint64_t stack_low, stack_top; /* the thread's stack as far as it is known to be mapped */
+	uint64_t low, high;            /* memory that the walk at hand may read */
+	uint64_t busy,
+		mark; /* ticks since the last sample, without waiting; up to when they are counted */
+	uint32_t unknown,
+		patience; /* samples in unknown code, and how many until the next snapshot */
+	int timer;
+	uint8_t memo_end; /* enum walk_end of the walk that the memo is of */
+	uint64_t registers[CPU_REGISTERS];
+	struct agent_frames memo; /* the walk before, outermost first */
+	struct agent_frames
+		fresh; /* the walk at hand, innermost first, up to where it meets the memo */
+	struct step_cache cache;
+};
+_Static_assert(sizeof(struct agent_thread) <= ARENA_CHUNK, "a thread's record is one chunk");
+
+extern __thread struct agent_thread *agent_self
+	__attribute__((tls_model("initial-exec"), visibility("hidden")));
+
+/* start.c */
+void agent_ring(void); /* tells the collector that the arena has something new */
+uint64_t agent_ns(int clock);
+
+/* threads.c */
+struct agent_thread *thread_take(void);
+/* Makes the record that of the calling thread, and lets it be sampled. */
+void thread_begin(struct agent_thread *thread, uint64_t stack_top);
+
+/* sample.c */
+void sample_on_signal(int signal, siginfo_t *info, void *context);
+
+/* signals.c */
+void signals_install(void);
+void signals_unblock(void);
+/* A signal of ours that is not from us. */
+void signals_forward(int signal, siginfo_t *info, void *context);

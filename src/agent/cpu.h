@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* What the handler must know about the CPU that it runs on. */
+#include <stdint.h>
+#include <ucontext.h>
+#include "unwind/cpu.h"
+
+#if defined(__aarch64__)
+#define CPU_HERE unwind_cpu_aarch64
+
+/* By DWARF number: they lie in the context as they are wanted, SP after the 31 others. */
+static inline const uint64_t *cpu_registers(const ucontext_t *context, uint64_t *room)
+{
+	(void)room;
+	return (const uint64_t *)context->uc_mcontext.regs;
+}
+static inline uint64_t cpu_pc(const ucontext_t *context)
+{
+	return context->uc_mcontext.pc;
+}
+#elif defined(__x86_64__)
+#define CPU_HERE unwind_cpu_x86_64
+
+static inline const uint64_t *cpu_registers(const ucontext_t *context, uint64_t *room)
+{
+	static const uint8_t order[16] = {REG_RAX, REG_RDX, REG_RCX, REG_RBX, REG_RSI, REG_RDI,
+					  REG_RBP, REG_RSP, REG_R8,  REG_R9,  REG_R10, REG_R11,
+					  REG_R12, REG_R13, REG_R14, REG_R15};
+	for (int i = 0; i < 16; i++)
+		room[i] = (uint64_t)context->uc_mcontext.gregs[order[i]];
+	return room;
+}
+static inline uint64_t cpu_pc(const ucontext_t *context)
+{
+	return (uint64_t)context->uc_mcontext.gregs[REG_RIP];
+}
+#else
+#error "no agent for this CPU"
+#endif

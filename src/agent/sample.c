@@ -1,0 +1,453 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A sample: from the registers that a signal brings to one more count in a node
+ * of the thread's tree. Everything here is async-signal-safe: no locks, no
+ * allocation but of chunks of the arena, no memory read that might not be there.
+ *
+ * The walk before is kept (the memo): for each frame its SP, its PC, the word of the stack that
+ * the PC was read from, and its node in the tree.
+ *
+ *      outermost                                         innermost
+ *   memo:   main    run    parse    expr    term    factor
+ *                                    |
+ *   now:    main    run    parse    expr    sum             walked: sum, expr
+ *
+ * The new walk goes outwards from the innermost frame by recipes. When it comes
+ * to a frame with the SP and PC of one in the memo, all frames beyond are the
+ * same if their words are: comparing them needs no recipe, and all loads are
+ * independent of each other. Only frames that were walked are inserted in the
+ * tree, from the node where they left the memo. So a stack of two thousand
+ * frames that changes at its end costs two thousand compares.
+ *
+ * Invariants:
+ *  1. memo.node of a frame is its node for the path that the memo is.
+ *  2. A frame of the agent itself has its caller's node.
+ *  3. Memory is read only in [low, high): the thread's own stack from SP to
+ *     its beginning, or pages that the kernel was asked about in this walk.
+ */
+#include "agent/agent.h"
+
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+
+#include "agent/cpu.h"
+#include "safe/readable.h"
+#include "safe/ticks.h"
+
+#define PAGE 4096u
+#define PROBES_MAX 256u           /* pages asked about in one sample */
+#define STACK_REACH (64ull << 20) /* farther below its beginning a stack is somebody else's */
+#define HIDDEN UINT64_MAX         /* key of frames that are left out */
+#define PATIENCE_MAX 1024u
+#define INLINE static inline __attribute__((always_inline))
+
+/* Memory */
+
+static bool read_slowly(struct agent_thread *t, uint64_t address)
+{
+	uint64_t page = address & ~(uint64_t)(PAGE - 1);
+	if (address % PAGE > PAGE - 8 || !readable_word(address))
+		return false;
+	if (page == t->high) {
+		t->high += PAGE;
+	} else {
+		t->low = page;
+		t->high = page + PAGE;
+	}
+	return true;
+}
+
+INLINE bool read_word(void *context, uint64_t address, uint64_t *out)
+{
+	struct agent_thread *t = context;
+	if (__builtin_expect(address - t->low > t->high - t->low - 8 || t->high == t->low, 0) &&
+	    !read_slowly(t, address))
+		return false;
+	memcpy(out, (const void *)address, sizeof *out);
+	return true;
+}
+
+/* The thread's stack is known from its beginning down to stack_low; a mapping that belongs to it
+   stays as long as the thread does. */
+static void know_memory(struct agent_thread *t, uint64_t sp)
+{
+	t->low = t->high = 0;
+	if (sp >= t->stack_top || t->stack_top - sp > STACK_REACH)
+		return;
+	for (unsigned i = 0; sp < t->stack_low && i < PROBES_MAX; i++) {
+		if (!readable_word(t->stack_low - 8))
+			return;
+		t->stack_low -= PAGE;
+	}
+	if (sp < t->stack_low)
+		return;
+	t->low = sp;
+	t->high = t->stack_top;
+}
+
+/* Lists of frames */
+
+INLINE struct agent_frame *frame_at(const struct agent_frames *list, uint32_t index)
+{
+	struct agent_frame *first = arena_at(agent.arena, list->chunks[index / FRAMES_PER_CHUNK]);
+	return first + 1 + index % FRAMES_PER_CHUNK;
+}
+
+static bool frames_grow(struct agent_thread *t, struct agent_frames *list)
+{
+	uint32_t chunk = list->chunk_count < FRAMES_CHUNKS ? arena_take(agent.arena) : 0;
+	if (!chunk)
+		return false;
+	struct arena_chunk *head = arena_at(agent.arena, chunk);
+	atomic_store(&head->next, atomic_load(&t->shared.scratch));
+	atomic_store(&t->shared.scratch, chunk);
+	list->chunks[list->chunk_count++] = chunk;
+	return true;
+}
+
+INLINE struct agent_frame *frames_add(struct agent_thread *t, struct agent_frames *list)
+{
+	if (__builtin_expect(list->count == list->chunk_count * FRAMES_PER_CHUNK, 0) &&
+	    !frames_grow(t, list))
+		return NULL;
+	return frame_at(list, list->count++);
+}
+
+/* Modules */
+
+static const struct recipe no_recipe; /* RECIPE_NONE */
+
+/* The process's modules may have changed since the last sample. */
+static void know_modules(struct agent_thread *t)
+{
+	uint64_t space = atomic_load_explicit(&t->shared.space, memory_order_acquire);
+	if (__builtin_expect(space == t->space, 1))
+		return;
+	memset(&t->cache, 0, sizeof t->cache);
+	t->memo.count = 0;
+	t->space = space;
+	t->modules = NULL;
+	t->patience = 1;
+	if (space && space + sizeof(struct wire_space) <= agent.tables_map)
+		t->modules = (const struct wire_space *)(agent.tables + space);
+	if (t->modules &&
+	    space + sizeof(struct wire_space) + t->modules->count * sizeof(struct wire_module) >
+		    agent.tables_map)
+		t->modules = NULL;
+}
+
+static const struct wire_module *find_module(const struct agent_thread *t, uint64_t address)
+{
+	uint32_t low = 0, high = t->modules ? t->modules->count : 0;
+	while (low < high) {
+		uint32_t middle = (low + high) / 2;
+		if (t->modules->modules[middle].end <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (!t->modules || low == t->modules->count || address < t->modules->modules[low].start)
+		return NULL;
+	return &t->modules->modules[low];
+}
+
+static const struct recipe *find_recipe(const struct wire_module *m, uint64_t address)
+{
+	struct table table;
+	if (m->flags & WIRE_MODULE_JIT || agent.frame_pointers)
+		return NULL;
+	if (!m->table_size || m->table + m->table_size > agent.tables_map ||
+	    !table_adopt(&table, agent.tables + m->table, m->table_size))
+		return &no_recipe;
+	return table_find(&table, address - m->bias);
+}
+
+/* What is known about the code at an address: step.h's cache, with the tree's key in the place of
+   a module. NULL: it is of no module. A place without a recipe is walked by frame pointers. */
+INLINE const struct step_place *know_place(struct agent_thread *t, uint64_t address)
+{
+	struct step_place *slot =
+		&t->cache.slots[(address * 0x9e3779b97f4a7c15u) >> (64 - STEP_CACHE_BITS)];
+	if (__builtin_expect(slot->address != address, 0)) {
+		const struct wire_module *m = find_module(t, address);
+		if (!m)
+			return NULL;
+		slot->recipe = find_recipe(m, address);
+		slot->key = m->flags & WIRE_MODULE_AGENT ? HIDDEN
+							 : cct_key(false, m->id, address - m->bias);
+		slot->address = address;
+	}
+	return slot;
+}
+
+/* The walk */
+
+/* Whether the word that the frame's PC was read from still holds it. */
+INLINE bool is_unchanged(struct agent_thread *t, const struct agent_frame *f)
+{
+	uint64_t word;
+	return f->slot && read_word(t, f->slot, &word) && (word & CPU_HERE.address_bits) == f->pc;
+}
+
+/* How many of the outermost `count` frames of the memo must be walked again: 0 where all their words
+   are as they were; else up to the innermost one that changed, and it. */
+static uint32_t count_changed(struct agent_thread *t, uint32_t count)
+{
+	while (count) {
+		const struct agent_frame *f = frame_at(&t->memo, count - 1);
+		uint32_t left = (count - 1) % FRAMES_PER_CHUNK + 1; /* in its chunk */
+		for (; left; left--, f--, count--)
+			if (!is_unchanged(t, f))
+				return count;
+	}
+	return 0;
+}
+
+/* Whether the frame that the walk stands on is one of the memo, with all beyond it. `*known` frames
+   of the memo are still possible; no word is compared twice. */
+INLINE bool meets(struct agent_thread *t, const struct walk *w, uint32_t *known)
+{
+	while (*known) {
+		struct agent_frame *f = frame_at(&t->memo, *known - 1);
+		if (f->sp > w->sp)
+			return false;
+		if (f->sp == w->sp && f->pc == w->pc) {
+			uint32_t changed = count_changed(t, *known - 1);
+			*known = changed ? changed : *known;
+			f->slot = w->slot; /* it may have been in a register, and be saved now */
+			return !changed;
+		}
+		--*known;
+	}
+	return false;
+}
+
+static enum walk_end step_without_recipe(struct agent_thread *t, struct walk *w)
+{
+	if (!step_pointer(w, read_word, t))
+		return WALK_BAD_FRAME;
+	const struct step_place *caller = know_place(t, w->pc - 1);
+	if (caller && caller->recipe)
+		step_pointer_compiled(w);
+	return WALK_ON;
+}
+
+/* Fills t->fresh. Where it met the memo, *known frames of that stay. */
+static enum walk_end walk_stack(struct agent_thread *t, struct walk *w, uint32_t *known)
+{
+	enum walk_end end;
+	*known = t->memo.count;
+	t->fresh.count = 0;
+	do {
+		if (meets(t, w, known))
+			return t->memo_end;
+		const struct step_place *place = know_place(t, w->pc - !w->exact);
+		if (!place) {
+			*known = 0;
+			return WALK_NO_MODULE;
+		}
+		struct agent_frame *f = t->fresh.count < agent.max_depth ? frames_add(t, &t->fresh)
+									 : NULL;
+		if (!f) {
+			*known = 0;
+			return WALK_TOO_DEEP;
+		}
+		uint64_t key = place->key;
+		if (key != HIDDEN && !w->exact)
+			key = (key + 1) | CCT_CALL; /* the place is that of the call */
+		*f = (struct agent_frame){.sp = w->sp, .pc = w->pc, .slot = w->slot, .key = key};
+		end = place->recipe ? step_recipe(w, place->recipe, read_word, t)
+				    : step_without_recipe(t, w);
+	} while (end == WALK_ON);
+	*known = 0;
+	return end;
+}
+
+/* The tree */
+
+/* With bounded recursion: the nearest frame outwards that is the same call. */
+static uint32_t find_ancestor(const struct cct *tree, uint32_t node, uint64_t key)
+{
+	while (node && cct_node(tree, node)->key != key)
+		node = cct_node(tree, node)->parent;
+	return node;
+}
+
+INLINE uint32_t insert_frame(struct agent_thread *t, uint32_t parent, uint64_t key)
+{
+	uint32_t node = 0;
+	if (key == HIDDEN)
+		return parent;
+	if (agent.collapse && key & CCT_CALL)
+		node = find_ancestor(&t->tree, parent, key);
+	return node ? node : cct_child(&t->tree, parent, key);
+}
+
+/* Puts the fresh frames on the memo and in the tree; returns the innermost one's node, 0 where
+   there is no room. */
+static uint32_t insert_path(struct agent_thread *t, uint32_t known, enum walk_end end)
+{
+	uint32_t node = known ? frame_at(&t->memo, known - 1)->node : t->tree.root;
+	if (!known && end != WALK_COMPLETE)
+		node = cct_child(&t->tree, node, cct_key(false, CCT_PARTIAL, end));
+	t->memo.count = known;
+	t->memo_end = (uint8_t)end;
+	for (uint32_t i = t->fresh.count; node && i--;) {
+		const struct agent_frame *f = frame_at(&t->fresh, i);
+		struct agent_frame *m = frames_add(t, &t->memo);
+		node = m ? insert_frame(t, node, f->key) : 0;
+		if (node)
+			*m = (struct agent_frame){f->sp, f->pc, f->slot, .node = node};
+	}
+	if (!node)
+		t->memo.count = 0;
+	return node;
+}
+
+/* A sample in code that was loaded a moment ago: the collector knows it in a moment, and walks what
+   is copied here. Where unknown code stays unknown, this is tried ever more rarely. */
+
+static uint64_t copy_stack(struct agent_thread *t, struct arena_snapshot *s)
+{
+	struct arena_chunk *chunk = &s->chunk;
+	char *to = (char *)s->bytes;
+	uint64_t from = s->address, room = ARENA_CHUNK - sizeof *s;
+	for (unsigned used = 1;;) {
+		uint64_t word;
+		if (from == t->stack_top || !read_word(t, from, &word))
+			break;
+		memcpy(to, &word, sizeof word);
+		to += sizeof word;
+		from += sizeof word;
+		room -= sizeof word;
+		if (room >= sizeof word)
+			continue;
+		uint32_t more = used++ < ARENA_SNAPSHOT_CHUNKS ? arena_take(agent.arena) : 0;
+		if (!more)
+			break;
+		atomic_store(&chunk->next, more);
+		chunk = arena_at(agent.arena, more);
+		to = (char *)(chunk + 1);
+		room = ARENA_CHUNK - sizeof *chunk;
+	}
+	return from - s->address;
+}
+
+static bool leave_snapshot(struct agent_thread *t, const uint64_t *registers, uint64_t pc,
+			   uint32_t event, uint64_t weight)
+{
+	unsigned slot = 0;
+	while (slot < ARENA_SNAPSHOTS && atomic_load(&t->shared.snapshots[slot]))
+		slot++;
+	if (slot == ARENA_SNAPSHOTS || ++t->unknown < t->patience)
+		return false;
+	uint32_t chunk = arena_take(agent.arena);
+	if (!chunk)
+		return false;
+	t->unknown = 0;
+	if (t->patience < PATIENCE_MAX && slot)
+		t->patience *= 2;
+	struct arena_snapshot *s = arena_at(agent.arena, chunk);
+	s->event = event;
+	s->weight = (uint32_t)weight;
+	memcpy(s->registers, registers, sizeof s->registers);
+	s->pc = pc;
+	s->address = registers[CPU_HERE.sp] & ~7ull;
+	s->size = copy_stack(t, s);
+	atomic_store_explicit(&t->shared.snapshots[slot], chunk, memory_order_release);
+	agent_ring();
+	return true;
+}
+
+/* Weights. Ticks of a clock that come while the kernel works are delivered as one signal, and
+   periods vary a little on purpose: the thread's CPU clock tells how many samples this one is. */
+
+static uint64_t weigh(struct agent_thread *t, uint32_t event)
+{
+	if (event)
+		return 1;
+	uint64_t now = agent_ns(CLOCK_THREAD_CPUTIME_ID), period = agent.events[0].period;
+	t->credit += (int64_t)(now - t->cpu_last);
+	t->cpu_last = now;
+	atomic_store_explicit(&t->shared.cpu_ns, now, memory_order_relaxed);
+	if (!agent.events[0].clock || !period)
+		return 1;
+	int64_t weight = (t->credit + (int64_t)(period / 2)) / (int64_t)period;
+	if (weight < 1)
+		weight = 1;
+	t->credit -= weight * (int64_t)period;
+	return (uint64_t)weight;
+}
+
+/* Three quarters of a period, in ticks, as soon as the rate of ticks is known. */
+static void know_calm(const struct agent_thread *t, uint64_t ticks)
+{
+	uint64_t samples = t->shared.samples[0];
+	if (samples > 1024 || samples & (samples - 1))
+		return;
+	uint64_t ns = agent_ns(CLOCK_MONOTONIC) - agent.ns_at_start;
+	if (ns > 1000000)
+		agent.calm_ticks = (uint64_t)((double)(ticks - agent.ticks_at_start) / (double)ns *
+					      (double)agent.events[0].period * 0.75);
+}
+
+INLINE void add(_Atomic uint64_t *counter, uint64_t count)
+{
+	/* only this thread writes */
+	atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + count,
+			      memory_order_relaxed);
+}
+
+static void take(struct agent_thread *t, uint32_t event, uint64_t weight, const ucontext_t *context)
+{
+	const uint64_t *registers = cpu_registers(context, t->registers);
+	uint64_t pc = cpu_pc(context);
+	uint32_t known;
+	struct walk w;
+	add(&t->shared.samples[event], 1);
+	add(&t->shared.weights[event], weight);
+	know_modules(t);
+	know_memory(t, registers[CPU_HERE.sp]);
+	step_begin(&w, &CPU_HERE, registers, pc);
+	enum walk_end end = walk_stack(t, &w, &known);
+	add(&t->shared.walked, t->fresh.count);
+	add(&t->shared.reused, known);
+	if (end == WALK_NO_MODULE && leave_snapshot(t, registers, pc, event, weight))
+		return;
+	uint32_t node = insert_path(t, known, end);
+	if (node)
+		add(&cct_values(cct_node(&t->tree, node))[event], weight);
+	else
+		add(&t->shared.lost, weight);
+}
+
+static int event_of(const siginfo_t *info)
+{
+	if (info->si_code == SI_TIMER)
+		return info->si_value.sival_ptr == &agent ? 0 : -1;
+	if (info->si_code < POLL_IN || info->si_code > POLL_HUP)
+		return -1;
+	return info->si_fd % ARENA_METRICS_MAX;
+}
+
+void sample_on_signal(int signal, siginfo_t *info, void *context)
+{
+	int saved = errno, event = event_of(info);
+	struct agent_thread *t = agent_self;
+	if (event < 0) {
+		signals_forward(signal, info, context);
+	} else if (t && (uint32_t)event < agent.event_count &&
+		   !atomic_load_explicit(&agent.arena->stop, memory_order_relaxed)) {
+		/* Asking for the CPU time is when the kernel likes to give the CPU to somebody
+		   else, which is no cost of ours: what asking costs was measured before. */
+		uint64_t weight = weigh(t, (uint32_t)event), start = ticks_now();
+		take(t, (uint32_t)event, weight, context);
+		uint64_t end = ticks_now();
+		know_calm(t, end);
+		t->busy = 0;
+		t->mark = end;
+		add(&t->shared.ticks, end - start + (event ? 0 : agent.clock_ticks));
+	}
+	errno = saved;
+}

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Signals, between the program and us. Our signal is handled by us and never
+ * blocked; the program is told what it would see if we were not there: what it
+ * asked for is remembered and told back. Of its other signals we only make sure
+ * that their handlers do not block ours.
+ *
+ * Functions that change the mask for a wait are in waits.c. What a program does
+ * by system calls of its own is not seen here: then the worst is that samples
+ * are missed.
+ */
+#include "agent/agent.h"
+
+#include <unistd.h>
+
+#include "safe/syscall.h"
+
+#define SIGNALS 65
+
+REAL_SLOT(sigaction);
+REAL_SLOT(signal);
+REAL_SLOT(sysv_signal);
+REAL_SLOT(ssignal);
+REAL_SLOT(sigset);
+REAL_SLOT(siginterrupt);
+REAL_SLOT(sigprocmask);
+REAL_SLOT(pthread_sigmask);
+
+/* What the program wants done with our signal. */
+static struct sigaction wanted;
+/* Whether the program wants our signal blocked in its handler of each signal. */
+static _Atomic bool handler_masks[SIGNALS];
+
+static bool is_on(void)
+{
+	return atomic_load_explicit(&agent.on, memory_order_relaxed);
+}
+
+void signals_install(void)
+{
+	struct sigaction action = {.sa_sigaction = sample_on_signal,
+				   .sa_flags = SA_SIGINFO | SA_RESTART};
+	/* no handler of the program may jump out of a half-counted sample */
+	sigfillset(&action.sa_mask);
+	REAL(sigaction)(WIRE_SIGNAL, &action, &wanted);
+	/* exec.c had it ignored so that it could not hit this program before now */
+	if (wanted.sa_handler == SIG_IGN)
+		wanted.sa_handler = SIG_DFL;
+}
+
+void signals_unblock(void)
+{
+	sigset_t ours;
+	sigemptyset(&ours);
+	sigaddset(&ours, WIRE_SIGNAL);
+	REAL(pthread_sigmask)(SIG_UNBLOCK, &ours, NULL);
+}
+
+/* The program, or another one, sends the signal that we use. */
+void signals_forward(int signal, siginfo_t *info, void *context)
+{
+	struct agent_thread *t = agent_self;
+	if (wanted.sa_handler == SIG_IGN || (t && t->masked))
+		return;
+	if (wanted.sa_handler != SIG_DFL) {
+		if (wanted.sa_flags & SA_SIGINFO)
+			wanted.sa_sigaction(signal, info, context);
+		else
+			wanted.sa_handler(signal);
+		return;
+	}
+	/* It would die of it: it does, when the handler returns. */
+	struct sigaction action = {.sa_handler = SIG_DFL};
+	REAL(sigaction)(signal, &action, NULL);
+	SAFE_SYSCALL(SYS_tgkill, getpid(), SAFE_SYSCALL(SYS_gettid, 0, 0, 0, 0), signal, 0);
+}
+
+/* Handlers */
+
+static int set_wanted(const struct sigaction *action, struct sigaction *old)
+{
+	struct sigaction before = wanted;
+	if (action)
+		wanted = *action;
+	if (old)
+		*old = before;
+	return 0;
+}
+
+AGENT_EXPORT int sigaction(int signal, const struct sigaction *action, struct sigaction *old)
+{
+	struct sigaction changed;
+	bool masks = false, masked = false;
+	if (!is_on() || signal <= 0 || signal >= SIGNALS)
+		return REAL(sigaction)(signal, action, old);
+	if (signal == WIRE_SIGNAL)
+		return set_wanted(action, old);
+	masked = handler_masks[signal];
+	if (action) {
+		changed = *action;
+		masks = sigismember(&changed.sa_mask, WIRE_SIGNAL) == 1;
+		sigdelset(&changed.sa_mask, WIRE_SIGNAL);
+		action = &changed;
+	}
+	int result = REAL(sigaction)(signal, action, old);
+	if (result == 0 && action)
+		handler_masks[signal] = masks;
+	if (result == 0 && old && masked)
+		sigaddset(&old->sa_mask, WIRE_SIGNAL);
+	return result;
+}
+
+/* The older ways to set a handler; that they are deprecated is the program's affair. */
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+
+static sighandler_t set_handler(__typeof__(&signal) real, int number, sighandler_t handler)
+{
+	if (!is_on() || number != WIRE_SIGNAL)
+		return real(number, handler);
+	struct sigaction action = {.sa_handler = handler, .sa_flags = SA_RESTART}, old;
+	set_wanted(&action, &old);
+	return old.sa_handler;
+}
+
+AGENT_EXPORT sighandler_t signal(int number, sighandler_t handler)
+{
+	return set_handler(REAL(signal), number, handler);
+}
+
+AGENT_EXPORT sighandler_t sysv_signal(int number, sighandler_t handler)
+{
+	return set_handler(REAL(sysv_signal), number, handler);
+}
+
+AGENT_EXPORT sighandler_t ssignal(int number, sighandler_t handler)
+{
+	return set_handler(REAL(ssignal), number, handler);
+}
+
+AGENT_EXPORT sighandler_t sigset(int number, sighandler_t handler)
+{
+	return set_handler(REAL(sigset), number, handler);
+}
+
+AGENT_EXPORT int siginterrupt(int number, int interrupts)
+{
+	return is_on() && number == WIRE_SIGNAL ? 0 : REAL(siginterrupt)(number, interrupts);
+}
+
+/* Masks */
+
+/* What the mask will be for the program, as far as our signal goes. */
+static bool masks_after(int how, const sigset_t *set, bool masked)
+{
+	bool in_set = sigismember(set, WIRE_SIGNAL) == 1;
+	switch (how) {
+	case SIG_BLOCK:
+		return masked || in_set;
+	case SIG_UNBLOCK:
+		return masked && !in_set;
+	default:
+		return in_set;
+	}
+}
+
+static int change_mask(__typeof__(&sigprocmask) real, int how, const sigset_t *set, sigset_t *old)
+{
+	struct agent_thread *t = agent_self;
+	sigset_t changed;
+	if (!is_on() || !t)
+		return real(how, set, old);
+	bool masked = t->masked, after = masked;
+	if (set) {
+		changed = *set;
+		after = masks_after(how, set, masked);
+		if (how == SIG_UNBLOCK)
+			sigaddset(&changed, WIRE_SIGNAL);
+		else
+			sigdelset(&changed, WIRE_SIGNAL);
+		set = &changed;
+	}
+	int result = real(how, set, old);
+	if (result == 0) {
+		t->masked = after;
+		if (old && masked)
+			sigaddset(old, WIRE_SIGNAL);
+	}
+	return result;
+}
+
+AGENT_EXPORT int sigprocmask(int how, const sigset_t *set, sigset_t *old)
+{
+	return change_mask(REAL(sigprocmask), how, set, old);
+}
+
+AGENT_EXPORT int pthread_sigmask(int how, const sigset_t *set, sigset_t *old)
+{
+	return change_mask(REAL(pthread_sigmask), how, set, old);
+}

@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How the agent comes to life. The constructor runs before those of all other
+ * libraries (it is linked with -z initfirst), even before libc has set up
+ * `environ`: it may use system calls and its arguments, and little else.
+ *
+ * One conversation with the collector, three mappings, one handler; then every
+ * descriptor is closed again. A program that cannot reach the collector (it is
+ * gone, or out of reach after chroot) runs on as if we were not there.
+ */
+#include "agent/agent.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "safe/syscall.h"
+#include "safe/ticks.h"
+
+#define DESCRIPTORS 3
+#define HELLO_SECONDS 120 /* tables of large programs are made in that time */
+#define MODULES_SECONDS 2
+
+struct agent agent;
+static char socket_path[sizeof(((struct sockaddr_un *)0)->sun_path)];
+
+extern void *__libc_stack_end; /* of ld.so: where the first thread's stack began */
+
+void *real_resolve(void *_Atomic *slot, const char *name)
+{
+	void *found = dlsym(RTLD_NEXT, name);
+	atomic_store_explicit(slot, found, memory_order_relaxed);
+	return found;
+}
+
+extern struct real_entry __start_culprit_real[],
+	__stop_culprit_real[] __attribute__((visibility("hidden")));
+
+void real_resolve_all(void)
+{
+	for (struct real_entry *e = __start_culprit_real; e < __stop_culprit_real; e++)
+		real_resolve(e->slot, e->name);
+}
+
+uint64_t agent_ns(int clock)
+{
+	struct timespec t;
+	clock_gettime(clock, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+void agent_ring(void)
+{
+	atomic_fetch_add(&agent.arena->changes, 1);
+	atomic_fetch_add(agent.bell, 1);
+	SAFE_SYSCALL(SYS_futex, agent.bell, FUTEX_WAKE, 1, 0);
+}
+
+/* A conversation */
+
+/* A collector that does not answer in time is as good as none. */
+static int converse_open(time_t patience)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	struct timeval limit = {.tv_sec = patience};
+	int fd = (int)SAFE_SYSCALL(SYS_socket, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, 0);
+	memcpy(address.sun_path, socket_path, sizeof address.sun_path);
+	for (int i = 0; fd >= 0 && i < 2; i++)
+		safe_syscall6(SYS_setsockopt, fd, SOL_SOCKET, i ? SO_RCVTIMEO : SO_SNDTIMEO,
+			      (long)&limit, sizeof limit, 0);
+	if (fd >= 0 && SAFE_SYSCALL(SYS_connect, fd, &address, sizeof address, 0) == 0)
+		return fd;
+	if (fd >= 0)
+		SAFE_SYSCALL(SYS_close, fd, 0, 0, 0);
+	return -1;
+}
+
+static bool receive(int fd, struct wire_reply *reply, int *descriptors)
+{
+	union {
+		char bytes[CMSG_SPACE(DESCRIPTORS * sizeof(int))];
+		struct cmsghdr align;
+	} control;
+	struct iovec part = {reply, sizeof *reply};
+	struct msghdr message = {.msg_iov = &part,
+				 .msg_iovlen = 1,
+				 .msg_control = control.bytes,
+				 .msg_controllen = sizeof control};
+	long size;
+	do
+		size = SAFE_SYSCALL(SYS_recvmsg, fd, &message, MSG_CMSG_CLOEXEC, 0);
+	while (size == -EINTR);
+	struct cmsghdr *head = size > 0 ? CMSG_FIRSTHDR(&message) : NULL;
+	if (head && head->cmsg_type == SCM_RIGHTS && descriptors)
+		memcpy(descriptors, CMSG_DATA(head), head->cmsg_len - CMSG_LEN(0));
+	return size == (long)sizeof *reply && reply->magic == WIRE_MAGIC;
+}
+
+static bool converse(uint32_t kind, struct wire_reply *reply, int *descriptors)
+{
+	struct wire_request request = {
+		.magic = WIRE_MAGIC,
+		.kind = kind,
+		.process = getpid(),
+		.parent = getppid(),
+		.tid = (int32_t)SAFE_SYSCALL(SYS_gettid, 0, 0, 0, 0),
+	};
+	int fd = converse_open(kind == WIRE_HELLO ? HELLO_SECONDS : MODULES_SECONDS);
+	if (fd < 0)
+		return false;
+	bool good = SAFE_SYSCALL(SYS_sendto, fd, &request, sizeof request, MSG_NOSIGNAL) ==
+			    sizeof request &&
+		    receive(fd, reply, descriptors);
+	SAFE_SYSCALL(SYS_close, fd, 0, 0, 0);
+	return good;
+}
+
+/* Libraries that went away */
+
+REAL_SLOT(dlclose);
+
+AGENT_EXPORT int dlclose(void *handle)
+{
+	struct wire_reply reply;
+	int result = REAL(dlclose)(handle);
+	if (result == 0 && atomic_load(&agent.on) && !agent.arena->stop)
+		converse(WIRE_MODULES, &reply, NULL);
+	return result;
+}
+
+/* The beginning */
+
+static void *map(int fd, uint64_t size, int protection)
+{
+	void *at = mmap(NULL, size, protection, MAP_SHARED | MAP_NORESERVE, fd, 0);
+	if (at == MAP_FAILED)
+		return NULL;
+	madvise(at, size, MADV_DONTDUMP); /* a core file is the program's own affair */
+	return at;
+}
+
+/* The arena is one for all: it is mapped whole or not at all. Of the tables a part will do. */
+static bool map_all(const struct wire_reply *reply, const int *descriptors)
+{
+	uint64_t tables = reply->tables_map;
+	agent.arena = map(descriptors[0], reply->arena_size, PROT_READ | PROT_WRITE);
+	while (agent.arena && tables >= 1 << 20 && !agent.tables) {
+		agent.tables = map(descriptors[1], tables, PROT_READ);
+		if (!agent.tables)
+			tables /= 2;
+	}
+	agent.tables_map = tables;
+	agent.bell = map(descriptors[2], 4096, PROT_READ | PROT_WRITE);
+	return agent.arena && agent.tables && agent.bell &&
+	       arena_is_sane(agent.arena, reply->arena_size);
+}
+
+static void settle(const struct wire_reply *reply)
+{
+	agent.sampler = reply->sampler;
+	agent.event_count = reply->event_count < ARENA_METRICS_MAX ? reply->event_count
+								   : ARENA_METRICS_MAX;
+	agent.max_depth = reply->max_depth;
+	if (!agent.max_depth || agent.max_depth > FRAMES_PER_CHUNK * FRAMES_CHUNKS)
+		agent.max_depth = FRAMES_PER_CHUNK * FRAMES_CHUNKS;
+	agent.collapse = reply->collapse;
+	agent.frame_pointers = reply->frame_pointers;
+	memcpy(agent.events, reply->events, sizeof agent.events);
+	agent.clocks = agent.event_count == 1 && agent.events[0].clock;
+	for (uint32_t i = 0; i < agent.event_count; i++)
+		agent.interrupts |= !agent.events[i].user_only;
+}
+
+static bool hello(void)
+{
+	int descriptors[DESCRIPTORS] = {-1, -1, -1};
+	struct wire_reply reply;
+	bool good = converse(WIRE_HELLO, &reply, descriptors) && reply.arena_size &&
+		    reply.sampler != WIRE_NONE && map_all(&reply, descriptors);
+	for (int i = 0; i < DESCRIPTORS; i++)
+		if (descriptors[i] >= 0)
+			SAFE_SYSCALL(SYS_close, descriptors[i], 0, 0, 0);
+	if (!good)
+		return false;
+	settle(&reply);
+	agent.space = reply.space;
+	return true;
+}
+
+/* The child of a fork has the parent's mappings, and so counts in the same arena; what it lacks is
+   a record for its only thread. No signal comes before the collector knows of that. */
+static void after_fork(void)
+{
+	struct agent_thread *parent = agent_self, *child;
+	agent_self = NULL;
+	if (!parent || !atomic_load(&agent.on) || agent.arena->stop)
+		return;
+	child = thread_take();
+	if (!child)
+		return;
+	child->shared.space = parent->shared.space;
+	child->stack_low = parent->stack_low;
+	child->masked = parent->masked;
+	thread_begin(child, parent->stack_top);
+}
+
+static void measure_clock(void)
+{
+	agent.clock_ticks = UINT64_MAX;
+	for (int i = 0; i < 8; i++) {
+		uint64_t start = ticks_now();
+		agent_ns(CLOCK_THREAD_CPUTIME_ID);
+		uint64_t ticks = ticks_now() - start;
+		if (ticks < agent.clock_ticks)
+			agent.clock_ticks = ticks;
+	}
+}
+
+static const char *variable(char **environment, const char *name)
+{
+	size_t length = strlen(name);
+	for (; environment && *environment; environment++)
+		if (!strncmp(*environment, name, length) && (*environment)[length] == '=')
+			return *environment + length + 1;
+	return NULL;
+}
+
+__attribute__((constructor)) static void agent_start(int argc, char **argv, char **environment)
+{
+	const char *path = variable(environment, WIRE_SOCKET);
+	int saved = errno;
+	(void)argc;
+	(void)argv;
+	if (!path || strlen(path) >= sizeof socket_path)
+		return;
+	strcpy(socket_path, path);
+	agent.ticks_at_start = ticks_now();
+	agent.ns_at_start = agent_ns(CLOCK_MONOTONIC);
+	if (hello()) {
+		struct agent_thread *first = thread_take();
+		real_resolve_all();
+		measure_clock();
+		signals_install();
+		pthread_atfork(NULL, NULL, after_fork);
+		atomic_store(&agent.on, true);
+		if (first) {
+			first->shared.space = agent.space;
+			thread_begin(first, (uint64_t)__libc_stack_end);
+		}
+	}
+	errno = saved;
+}

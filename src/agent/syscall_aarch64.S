@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* syscall(), without a frame of its own: a call that returns twice (vfork) finds its stack as it was.
+   See exec.c. */
+	.text
+	.globl syscall
+	.type syscall, %function
+syscall:
+	.cfi_startproc
+	bti c
+	cmp x0, #221 /* SYS_execve */
+	b.eq agent_syscall
+	cmp x0, #281 /* SYS_execveat */
+	b.eq agent_syscall
+	adrp x16, agent_real_syscall
+	ldr x16, [x16, :lo12:agent_real_syscall]
+	cbz x16, agent_syscall
+	br x16
+	.cfi_endproc
+	.size syscall, . - syscall
+	.section .note.GNU-stack, "", %progbits

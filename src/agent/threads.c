@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Every thread has a record in the arena. The creating thread takes it, the new
+ * one makes it its own before it calls the program's function (by a tail call,
+ * so that no frame of ours stands in its stack). At a thread's end nothing is
+ * done: the collector sees that it is gone, and its last destructors are
+ * sampled like everything else.
+ */
+#include "agent/agent.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+#include <threads.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "safe/readable.h"
+#include "safe/syscall.h"
+
+#define PAGE 4096u
+
+__thread struct agent_thread *agent_self;
+
+struct agent_thread *thread_take(void)
+{
+	struct agent_thread *t = (struct agent_thread *)arena_thread_take(agent.arena);
+	if (!t) {
+		atomic_fetch_add(&agent.arena->lost[ARENA_LOST_THREAD], 1);
+		return NULL;
+	}
+	t->shared.process = getpid();
+	t->shared.parent = getppid();
+	/* the rest of the chunk is as its last owner left it */
+	memset((char *)t + sizeof t->shared, 0, sizeof *t - sizeof t->shared);
+	return t;
+}
+
+static void thread_drop(struct agent_thread *t)
+{
+	arena_thread_free(agent.arena, &t->shared);
+}
+
+/* POSIX timers, where perf events are refused. The kernel looks at them in its own tick, so the
+   weights of samples come from the thread's CPU clock. */
+
+static void timer_start(struct agent_thread *t)
+{
+	struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = WIRE_SIGNAL};
+	uint64_t period = agent.events[0].period;
+	struct itimerspec when = {
+		.it_interval = {(time_t)(period / 1000000000u), (long)(period % 1000000000u)},
+	};
+	when.it_value = when.it_interval;
+	event.sigev_value.sival_ptr = &agent;
+	event._sigev_un._tid = t->shared.tid;
+	if (SAFE_SYSCALL(SYS_timer_create, CLOCK_THREAD_CPUTIME_ID, &event, &t->timer, 0) == 0) {
+		SAFE_SYSCALL(SYS_timer_settime, t->timer, 0, &when, 0);
+		t->shared.timer = 1;
+	}
+}
+
+/* Timers of threads that have ended stay until somebody deletes them. */
+static void timers_reap(void)
+{
+	const struct arena_header *arena = agent.arena;
+	int32_t process = getpid();
+	for (uint32_t number = arena->threads; number;) {
+		struct agent_thread *t = arena_at(arena, number);
+		number = t->shared.chunk.next;
+		if (t->shared.state != ARENA_LIVE || t->shared.process != process ||
+		    !t->shared.timer || SAFE_SYSCALL(SYS_tgkill, process, t->shared.tid, 0, 0) == 0)
+			continue;
+		if (atomic_exchange(&t->shared.timer, 0))
+			SAFE_SYSCALL(SYS_timer_delete, t->timer, 0, 0, 0);
+		atomic_store(&t->shared.state, ARENA_DONE);
+	}
+}
+
+/* Above the frame of a thread's first function lie those of libc that called it. */
+static uint64_t top_of_stack(uint64_t frame)
+{
+	uint64_t top = (frame | (PAGE - 1)) + 1;
+	for (int i = 0; i < 2 && readable_word(top); i++)
+		top += PAGE;
+	return top;
+}
+
+void thread_begin(struct agent_thread *t, uint64_t stack_top)
+{
+	int saved = errno;
+	t->shared.tid = (int32_t)SAFE_SYSCALL(SYS_gettid, 0, 0, 0, 0);
+	t->shared.start_ns = agent_ns(CLOCK_MONOTONIC);
+	t->cpu_last = agent_ns(CLOCK_THREAD_CPUTIME_ID);
+	t->shared.cpu_start_ns = t->shared.cpu_ns = t->cpu_last;
+	t->stack_top = t->stack_low ? stack_top : top_of_stack(stack_top);
+	if (!t->stack_low)
+		t->stack_low = (stack_top & ~(uint64_t)(PAGE - 1));
+	t->patience = 1;
+	if (!cct_begin(&t->tree, agent.arena, &t->shared)) {
+		atomic_fetch_add(&agent.arena->lost[ARENA_LOST_THREAD], 1);
+		thread_drop(t);
+		errno = saved;
+		return;
+	}
+	agent_self = t;
+	signals_unblock();
+	atomic_store_explicit(&t->shared.state, ARENA_LIVE, memory_order_release);
+	if (agent.sampler == WIRE_TIMERS)
+		timer_start(t);
+	agent_ring();
+	errno = saved;
+}
+
+/* New threads */
+
+REAL_SLOT(pthread_create);
+REAL_SLOT(thrd_create);
+
+static void *thread_main(void *record)
+{
+	struct agent_thread *t = record;
+	void *(*start)(void *) = t->start;
+	void *argument = t->argument;
+	thread_begin(t, (uint64_t)__builtin_frame_address(0));
+	return start(argument);
+}
+
+static int thread_main_c11(void *record)
+{
+	struct agent_thread *t = record;
+	int (*start)(void *) = t->start_c11;
+	void *argument = t->argument;
+	thread_begin(t, (uint64_t)__builtin_frame_address(0));
+	return start(argument);
+}
+
+static struct agent_thread *prepare(void *argument)
+{
+	struct agent_thread *creator = agent_self, *t;
+	if (!atomic_load(&agent.on) || agent.arena->stop)
+		return NULL;
+	if (agent.sampler == WIRE_TIMERS)
+		timers_reap();
+	t = thread_take();
+	if (!t)
+		return NULL;
+	t->argument = argument;
+	t->masked = creator && creator->masked;
+	t->shared.space = creator ? creator->shared.space : agent.space;
+	return t;
+}
+
+AGENT_EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
+				void *(*start)(void *), void *argument)
+{
+	struct agent_thread *t = prepare(argument);
+	if (!t)
+		return REAL(pthread_create)(thread, attributes, start, argument);
+	t->start = start;
+	int error = REAL(pthread_create)(thread, attributes, thread_main, t);
+	if (error)
+		thread_drop(t);
+	return error;
+}
+
+AGENT_EXPORT int thrd_create(thrd_t *thread, thrd_start_t start, void *argument)
+{
+	struct agent_thread *t = prepare(argument);
+	if (!t)
+		return REAL(thrd_create)(thread, start, argument);
+	t->start_c11 = start;
+	int result = REAL(thrd_create)(thread, thread_main_c11, t);
+	if (result != thrd_success)
+		thread_drop(t);
+	return result;
+}

@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A wait that the program makes must not end because of us. Most system calls
+ * are restarted after a handler, but those with a time limit, and those that
+ * wait for signals, return EINTR, whatever the handler's flags; programs that
+ * never get a signal are not made for that.
+ *
+ * A sample can only come while the thread is on the CPU, so the danger is a tick
+ * of the clock in the instant between the program's call and its sleep. Around
+ * such calls our signal is therefore blocked, if a tick may be near: that costs
+ * two system calls. It is not near when less than three quarters of a period
+ * have passed since the last sample, not counting the time spent in waits. That
+ * costs two reads of a counter.
+ *
+ * The signal that was held back comes at the end of the wait, where its time
+ * belongs. Waits that take a mask of signals get ours in it.
+ */
+#include "agent/agent.h"
+
+#include <mqueue.h>
+#include <poll.h>
+#include <semaphore.h>
+#include <sys/epoll.h>
+#include <sys/msg.h>
+#include <sys/select.h>
+#include <sys/sem.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "safe/syscall.h"
+#include "safe/ticks.h"
+
+static void block(int how)
+{
+	uint64_t ours = 1ull << (WIRE_SIGNAL - 1);
+	SAFE_SYSCALL(SYS_rt_sigprocmask, how, &ours, 0, sizeof ours);
+}
+
+/* Returns whether the signal was blocked, for wait_end. */
+static bool wait_begin(void)
+{
+	struct agent_thread *t = agent_self;
+	if (!t || !agent.interrupts)
+		return false;
+	uint64_t now = ticks_now();
+	t->busy += now - t->mark;
+	t->mark = now;
+	if (agent.clocks && t->busy < atomic_load_explicit(&agent.calm_ticks, memory_order_relaxed))
+		return false;
+	block(SIG_BLOCK);
+	return true;
+}
+
+static void wait_end(bool blocked)
+{
+	struct agent_thread *t = agent_self;
+	if (t)
+		t->mark = ticks_now();
+	if (blocked)
+		block(SIG_UNBLOCK);
+}
+
+#define WAIT(call)                                 \
+	({                                         \
+		bool blocked_ = wait_begin();      \
+		__typeof__(call) result_ = (call); \
+		wait_end(blocked_);                \
+		result_;                           \
+	})
+
+/* The mask with our signal in it, in `room`; NULL stays NULL. */
+static const sigset_t *with_ours(const sigset_t *mask, sigset_t *room)
+{
+	if (!mask || !atomic_load_explicit(&agent.on, memory_order_relaxed))
+		return mask;
+	*room = *mask;
+	sigaddset(room, WIRE_SIGNAL);
+	return room;
+}
+
+/* For descriptors */
+
+REAL_SLOT(poll);
+REAL_SLOT(ppoll);
+REAL_SLOT(select);
+REAL_SLOT(pselect);
+REAL_SLOT(epoll_wait);
+REAL_SLOT(epoll_pwait);
+REAL_SLOT(epoll_pwait2);
+
+AGENT_EXPORT int poll(struct pollfd *fds, nfds_t count, int timeout)
+{
+	return timeout ? WAIT(REAL(poll)(fds, count, timeout)) : REAL(poll)(fds, count, timeout);
+}
+
+AGENT_EXPORT int ppoll(struct pollfd *fds, nfds_t count, const struct timespec *timeout,
+		       const sigset_t *mask)
+{
+	sigset_t room;
+	if (mask)
+		return REAL(ppoll)(fds, count, timeout, with_ours(mask, &room));
+	return WAIT(REAL(ppoll)(fds, count, timeout, mask));
+}
+
+AGENT_EXPORT int select(int count, fd_set *in, fd_set *out, fd_set *odd, struct timeval *timeout)
+{
+	return WAIT(REAL(select)(count, in, out, odd, timeout));
+}
+
+AGENT_EXPORT int pselect(int count, fd_set *in, fd_set *out, fd_set *odd,
+			 const struct timespec *timeout, const sigset_t *mask)
+{
+	sigset_t room;
+	if (mask)
+		return REAL(pselect)(count, in, out, odd, timeout, with_ours(mask, &room));
+	return WAIT(REAL(pselect)(count, in, out, odd, timeout, mask));
+}
+
+AGENT_EXPORT int epoll_wait(int fd, struct epoll_event *events, int count, int timeout)
+{
+	return timeout ? WAIT(REAL(epoll_wait)(fd, events, count, timeout))
+		       : REAL(epoll_wait)(fd, events, count, timeout);
+}
+
+AGENT_EXPORT int epoll_pwait(int fd, struct epoll_event *events, int count, int timeout,
+			     const sigset_t *mask)
+{
+	sigset_t room;
+	if (mask)
+		return REAL(epoll_pwait)(fd, events, count, timeout, with_ours(mask, &room));
+	return WAIT(REAL(epoll_pwait)(fd, events, count, timeout, mask));
+}
+
+AGENT_EXPORT int epoll_pwait2(int fd, struct epoll_event *events, int count,
+			      const struct timespec *timeout, const sigset_t *mask)
+{
+	sigset_t room;
+	if (mask)
+		return REAL(epoll_pwait2)(fd, events, count, timeout, with_ours(mask, &room));
+	return WAIT(REAL(epoll_pwait2)(fd, events, count, timeout, mask));
+}
+
+/* For time */
+
+REAL_SLOT(nanosleep);
+REAL_SLOT(clock_nanosleep);
+REAL_SLOT(usleep);
+REAL_SLOT(sleep);
+
+AGENT_EXPORT int nanosleep(const struct timespec *time, struct timespec *left)
+{
+	return WAIT(REAL(nanosleep)(time, left));
+}
+
+AGENT_EXPORT int clock_nanosleep(clockid_t clock, int flags, const struct timespec *time,
+				 struct timespec *left)
+{
+	return WAIT(REAL(clock_nanosleep)(clock, flags, time, left));
+}
+
+AGENT_EXPORT int usleep(useconds_t time)
+{
+	return WAIT(REAL(usleep)(time));
+}
+
+AGENT_EXPORT unsigned sleep(unsigned seconds)
+{
+	return WAIT(REAL(sleep)(seconds));
+}
+
+/* For signals */
+
+REAL_SLOT(pause);
+REAL_SLOT(sigsuspend);
+REAL_SLOT(sigwaitinfo);
+REAL_SLOT(sigtimedwait);
+
+AGENT_EXPORT int pause(void)
+{
+	if (!agent_self)
+		return REAL(pause)();
+	block(SIG_BLOCK);
+	int result = REAL(pause)();
+	block(SIG_UNBLOCK);
+	return result;
+}
+
+AGENT_EXPORT int sigsuspend(const sigset_t *mask)
+{
+	sigset_t room;
+	return REAL(sigsuspend)(with_ours(mask, &room));
+}
+
+AGENT_EXPORT int sigwaitinfo(const sigset_t *set, siginfo_t *info)
+{
+	return WAIT(REAL(sigwaitinfo)(set, info));
+}
+
+AGENT_EXPORT int sigtimedwait(const sigset_t *set, siginfo_t *info, const struct timespec *timeout)
+{
+	return WAIT(REAL(sigtimedwait)(set, info, timeout));
+}
+
+/* For other threads and processes */
+
+REAL_SLOT(sem_timedwait);
+REAL_SLOT(sem_clockwait);
+REAL_SLOT(semop);
+REAL_SLOT(semtimedop);
+REAL_SLOT(msgrcv);
+REAL_SLOT(msgsnd);
+REAL_SLOT(mq_timedreceive);
+REAL_SLOT(mq_timedsend);
+
+AGENT_EXPORT int sem_timedwait(sem_t *semaphore, const struct timespec *until)
+{
+	return WAIT(REAL(sem_timedwait)(semaphore, until));
+}
+
+AGENT_EXPORT int sem_clockwait(sem_t *semaphore, clockid_t clock, const struct timespec *until)
+{
+	return WAIT(REAL(sem_clockwait)(semaphore, clock, until));
+}
+
+AGENT_EXPORT int semop(int id, struct sembuf *operations, size_t count)
+{
+	return WAIT(REAL(semop)(id, operations, count));
+}
+
+AGENT_EXPORT int semtimedop(int id, struct sembuf *operations, size_t count,
+			    const struct timespec *timeout)
+{
+	return WAIT(REAL(semtimedop)(id, operations, count, timeout));
+}
+
+AGENT_EXPORT ssize_t msgrcv(int id, void *message, size_t size, long type, int flags)
+{
+	return WAIT(REAL(msgrcv)(id, message, size, type, flags));
+}
+
+AGENT_EXPORT int msgsnd(int id, const void *message, size_t size, int flags)
+{
+	return WAIT(REAL(msgsnd)(id, message, size, flags));
+}
+
+AGENT_EXPORT ssize_t mq_timedreceive(mqd_t queue, char *restrict message, size_t size,
+				     unsigned *restrict priority,
+				     const struct timespec *restrict until)
+{
+	return WAIT(REAL(mq_timedreceive)(queue, message, size, priority, until));
+}
+
+AGENT_EXPORT int mq_timedsend(mqd_t queue, const char *message, size_t size, unsigned priority,
+			      const struct timespec *until)
+{
+	return WAIT(REAL(mq_timedsend)(queue, message, size, priority, until));
+}
+
+/* For sockets, which may have a time limit of their own (SO_RCVTIMEO, SO_SNDTIMEO) */
+
+REAL_SLOT(accept);
+REAL_SLOT(accept4);
+REAL_SLOT(connect);
+REAL_SLOT(recv);
+REAL_SLOT(recvfrom);
+REAL_SLOT(recvmsg);
+REAL_SLOT(send);
+REAL_SLOT(sendto);
+REAL_SLOT(sendmsg);
+
+AGENT_EXPORT int accept(int fd, struct sockaddr *address, socklen_t *size)
+{
+	return WAIT(REAL(accept)(fd, address, size));
+}
+
+AGENT_EXPORT int accept4(int fd, struct sockaddr *address, socklen_t *size, int flags)
+{
+	return WAIT(REAL(accept4)(fd, address, size, flags));
+}
+
+AGENT_EXPORT int connect(int fd, const struct sockaddr *address, socklen_t size)
+{
+	return WAIT(REAL(connect)(fd, address, size));
+}
+
+AGENT_EXPORT ssize_t recv(int fd, void *buffer, size_t size, int flags)
+{
+	return WAIT(REAL(recv)(fd, buffer, size, flags));
+}
+
+AGENT_EXPORT ssize_t recvfrom(int fd, void *restrict buffer, size_t size, int flags,
+			      struct sockaddr *restrict from, socklen_t *restrict from_size)
+{
+	return WAIT(REAL(recvfrom)(fd, buffer, size, flags, from, from_size));
+}
+
+AGENT_EXPORT ssize_t recvmsg(int fd, struct msghdr *message, int flags)
+{
+	return WAIT(REAL(recvmsg)(fd, message, flags));
+}
+
+AGENT_EXPORT ssize_t send(int fd, const void *buffer, size_t size, int flags)
+{
+	return WAIT(REAL(send)(fd, buffer, size, flags));
+}
+
+AGENT_EXPORT ssize_t sendto(int fd, const void *buffer, size_t size, int flags,
+			    const struct sockaddr *to, socklen_t to_size)
+{
+	return WAIT(REAL(sendto)(fd, buffer, size, flags, to, to_size));
+}
+
+AGENT_EXPORT ssize_t sendmsg(int fd, const struct msghdr *message, int flags)
+{
+	return WAIT(REAL(sendmsg)(fd, message, flags));
+}

@@ -1,0 +1,403 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analyze/attribution.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/lookup.h"
+#include "analyze/modules.h"
+#include "analyze/scopes.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "image/places.h"
+#include "profile/profile.h"
+#include "unwind/walk.h"
+
+#define FOCUS 1
+#define IGNORE 2
+#define LOOKED_AT 4
+
+struct maker {
+	struct attribution *a;
+	const struct profile *p;
+	struct modules *modules;
+	const struct attribution_options *o;
+	uint32_t *functions; /* scope of the function of each node */
+	bool *detailed;      /* scopes of functions whose places are wanted */
+	uint8_t *matches;    /* of each function's scope; 0: not looked at */
+};
+
+static const char *file_of(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	return slash && slash[1] ? slash + 1 : path;
+}
+
+static uint64_t instruction_of(const struct profile_node *n)
+{
+	return n->address - (n->kind == PROFILE_CALL);
+}
+
+/* Functions */
+
+static struct err *add_partial(struct maker *k, const struct profile_node *n, uint32_t *scope)
+{
+	char name[64];
+	bool known = n->address > WALK_COMPLETE && n->address <= WALK_TOO_DEEP;
+	snprintf(name, sizeof name, "(partial: %s)",
+		 known ? walk_end_name((enum walk_end)n->address) : "unknown");
+	return scopes_add(k->a->scopes,
+			  &(struct scope){.kind = SCOPE_PARTIAL,
+					  .address = known ? n->address : 0,
+					  .name = name},
+			  scope);
+}
+
+/* "libx.so+0x1234" where there is no name. */
+static struct err *add_named(struct maker *k, enum scope_kind kind, uint32_t module,
+			     const struct modules_function *f, uint32_t *scope)
+{
+	struct scope s = {.kind = kind, .module = module, .address = f->start, .name = f->name};
+	struct buf text = {0};
+	if (!s.name) {
+		buf_printf(&text, "%s+0x%" PRIx64, file_of(k->p->modules[module].path), f->start);
+		s.name = buf_text(&text);
+	}
+	struct err *e = scopes_add(k->a->scopes, &s, scope);
+	buf_free(&text);
+	return e;
+}
+
+static struct err *add_function(struct maker *k, const struct profile_node *n, uint32_t *scope)
+{
+	struct modules_function f;
+	uint8_t kind = k->p->modules[n->module].kind;
+	*scope = 0;
+	if (n->kind == PROFILE_ROOT)
+		return NULL;
+	if (n->kind == PROFILE_PARTIAL)
+		return add_partial(k, n, scope);
+	modules_function(k->modules, n->module, n->address, n->kind == PROFILE_EXACT, &f);
+	if (kind == PROFILE_NONE)
+		f = (struct modules_function){.name = "(code of no module)"};
+	else if (kind == PROFILE_JIT && !f.name)
+		f = (struct modules_function){.name = "(code made at run time)"};
+	return add_named(k, kind == PROFILE_KERNEL ? SCOPE_KERNEL : SCOPE_FUNCTION, n->module, &f,
+			 scope);
+}
+
+static struct err *find_functions(struct maker *k)
+{
+	struct err *e = NULL;
+	for (size_t i = 0; !e && i < k->p->node_count; i++)
+		e = add_function(k, &k->p->nodes[i], &k->functions[i]);
+	return e;
+}
+
+/* What to look at closely */
+
+/* Sums of the samples below every node. */
+static uint64_t *node_totals(const struct profile *p, uint32_t metric)
+{
+	uint64_t *totals = calloc(p->node_count + 1, sizeof *totals);
+	for (size_t i = 0; totals && i < p->value_count; i++)
+		if (p->values[i].metric == metric)
+			totals[p->values[i].node] += p->values[i].count;
+	for (size_t i = p->node_count; totals && i-- > 1;)
+		totals[p->nodes[i].parent] += totals[i];
+	return totals;
+}
+
+/* A recursive function is counted more than once here, which only lets more in. */
+static struct err *choose_detailed(struct maker *k)
+{
+	const struct profile *p = k->p;
+	size_t count = scopes_count(k->a->scopes);
+	uint64_t *nodes = node_totals(p, k->o->metric), *sums = calloc(count, sizeof *sums);
+	k->detailed = calloc(count, sizeof *k->detailed);
+	bool good = nodes && sums && k->detailed;
+	for (size_t i = 0; good && i < p->node_count; i++)
+		sums[k->functions[i]] += nodes[i];
+	for (size_t i = 0; good && i < count; i++)
+		k->detailed[i] = k->o->detail <= 0 ||
+				 (double)sums[i] >= k->o->detail * (double)nodes[0];
+	free(nodes);
+	free(sums);
+	return good ? NULL : err_new("out of memory");
+}
+
+static bool wants_places(const struct maker *k)
+{
+	return k->o->by == BY_LINE || k->o->by == BY_FILE || k->o->by == BY_INSN ||
+	       !k->o->no_inline;
+}
+
+static struct err *look_up_places(struct maker *k)
+{
+	size_t scope_count = scopes_count(k->a->scopes), count = 0;
+	struct modules_question *q = calloc(k->p->node_count + scope_count + 1, sizeof *q);
+	if (!q)
+		return err_new("out of memory");
+	for (size_t i = 1; i < k->p->node_count && wants_places(k); i++) {
+		const struct profile_node *n = &k->p->nodes[i];
+		if (k->detailed[k->functions[i]] && n->kind != PROFILE_PARTIAL)
+			q[count++] = (struct modules_question){n->module, instruction_of(n)};
+	}
+	for (uint32_t i = 0; i < scope_count; i++) { /* where functions are written */
+		const struct scope *s = scopes_get(k->a->scopes, i);
+		if (s->kind == SCOPE_FUNCTION && k->detailed[i])
+			q[count++] = (struct modules_question){s->module, s->address};
+	}
+	modules_prepare(k->modules, q, count);
+	free(q);
+	return NULL;
+}
+
+static void place_functions(struct maker *k)
+{
+	const struct place *places;
+	for (uint32_t i = 0; i < scopes_count(k->a->scopes); i++) {
+		const struct scope *s = scopes_get(k->a->scopes, i);
+		if (s->kind != SCOPE_FUNCTION)
+			continue;
+		size_t count = modules_places(k->modules, s->module, s->address, &places);
+		if (!count)
+			continue;
+		const struct place *p = &places[count - 1];
+		scopes_place(k->a->scopes, i, p->declared_file ? p->declared_file : p->file,
+			     p->declared_line ? p->declared_line : p->line);
+	}
+}
+
+/* Chains */
+
+static struct err *append(struct attribution *a, uint32_t scope)
+{
+	if (a->chain_count == a->chain_room) {
+		size_t room = a->chain_room ? a->chain_room * 2 : 1024;
+		uint32_t *moved = reallocarray(a->chain, room, sizeof *moved);
+		if (!moved || room > UINT32_MAX) {
+			a->chain = moved ? moved : a->chain;
+			return err_new("out of memory");
+		}
+		a->chain = moved;
+		a->chain_room = room;
+	}
+	a->chain[a->chain_count++] = scope;
+	return NULL;
+}
+
+static struct err *append_scope(struct maker *k, const struct scope *scope)
+{
+	uint32_t number;
+	struct err *e = scopes_add(k->a->scopes, scope, &number);
+	return e ? e : append(k->a, number);
+}
+
+/* The function, then what is inlined in it. */
+static struct err *by_function(struct maker *k, const struct profile_node *n, uint32_t function,
+			       const struct place *places, size_t count)
+{
+	struct err *e = append(k->a, function);
+	if (k->o->no_inline)
+		return e;
+	for (size_t i = count; !e && i-- > 1;) {
+		const struct place *p = &places[i - 1];
+		e = append_scope(k, &(struct scope){
+					    .kind = SCOPE_INLINE,
+					    .module = n->module,
+					    .name = p->function ? p->function : "(inlined)",
+					    .file = p->declared_file ? p->declared_file : p->file,
+					    .line = p->declared_line,
+				    });
+	}
+	return e;
+}
+
+static struct err *by_place(struct maker *k, const struct profile_node *n, uint32_t function,
+			    const struct place *places, size_t count)
+{
+	struct err *e = NULL;
+	bool line = k->o->by == BY_LINE;
+	if (!count)
+		places = &(const struct place){0};
+	for (size_t i = count ? count : 1;
+	     !e && i-- > (k->o->no_inline && count ? count - 1 : 0);) {
+		const struct place *p = &places[i];
+		bool outermost = i + 1 >= count;
+		const char *name = outermost ? scopes_get(k->a->scopes, function)->name
+					     : p->function;
+		struct scope s = {.kind = line ? SCOPE_LINE : SCOPE_FILE,
+				  .module = line ? n->module : 0,
+				  .name = line      ? name
+					  : p->file ? file_of(p->file)
+						    : "(no file known)",
+				  .file = p->file,
+				  .line = line ? p->line : 0};
+		e = append_scope(k, &s);
+	}
+	return e;
+}
+
+static struct err *by_instruction(struct maker *k, const struct profile_node *n, uint32_t function,
+				  const struct place *places, size_t count)
+{
+	const struct scope *f = scopes_get(k->a->scopes, function);
+	struct buf name = {0};
+	uint64_t at = n->address;
+	if (!f->address)
+		buf_printf(&name, "%s 0x%" PRIx64, f->name, at);
+	else if (at > f->address)
+		buf_printf(&name, "%s+0x%" PRIx64, f->name, at - f->address);
+	else
+		buf_puts(&name, f->name);
+	struct err *e = append_scope(k, &(struct scope){
+						.kind = SCOPE_INSN,
+						.module = n->module,
+						.address = at,
+						.name = buf_text(&name),
+						.file = count ? places[0].file : NULL,
+						.line = count ? places[0].line : 0,
+					});
+	buf_free(&name);
+	return e;
+}
+
+static struct err *by_module(struct maker *k, const struct profile_node *n)
+{
+	const char *path = k->p->modules[n->module].path;
+	return append_scope(k, &(struct scope){.kind = SCOPE_MODULE,
+					       .module = n->module,
+					       .name = n->module ? file_of(path) : "(no module)"});
+}
+
+static struct err *chain_node(struct maker *k, const struct profile_node *n, uint32_t function)
+{
+	const struct place *places;
+	if (n->kind == PROFILE_ROOT)
+		return NULL;
+	if (n->kind == PROFILE_PARTIAL)
+		return append(k->a, function);
+	size_t count = modules_places(k->modules, n->module, instruction_of(n), &places);
+	switch (k->o->by) {
+	case BY_LINE:
+	case BY_FILE:
+		return by_place(k, n, function, places, count);
+	case BY_INSN:
+		return by_instruction(k, n, function, places, count);
+	case BY_MODULE:
+		return by_module(k, n);
+	default:
+		return by_function(k, n, function, places, count);
+	}
+}
+
+static struct err *make_chains(struct maker *k)
+{
+	struct err *e = NULL;
+	for (size_t i = 0; !e && i < k->p->node_count; i++) {
+		k->a->first[i] = (uint32_t)k->a->chain_count;
+		e = chain_node(k, &k->p->nodes[i], k->functions[i]);
+	}
+	k->a->first[k->p->node_count] = (uint32_t)k->a->chain_count;
+	return e;
+}
+
+/* Focus and ignore */
+
+static uint8_t match_name(const struct maker *k, const char *name)
+{
+	uint8_t found = LOOKED_AT;
+	if (k->o->focus && !regexec(k->o->focus, name, 0, NULL, 0))
+		found |= FOCUS;
+	if (k->o->ignore && !regexec(k->o->ignore, name, 0, NULL, 0))
+		found |= IGNORE;
+	return found;
+}
+
+/* Functions are few: each is matched once. Inlined ones are matched where they stand. */
+static uint8_t match_node(struct maker *k, size_t i)
+{
+	const struct profile_node *n = &k->p->nodes[i];
+	uint32_t function = k->functions[i];
+	const struct place *places;
+	if (n->kind == PROFILE_ROOT)
+		return 0;
+	if (!k->matches[function])
+		k->matches[function] = match_name(k, scopes_get(k->a->scopes, function)->name);
+	uint8_t found = k->matches[function];
+	if (n->kind == PROFILE_PARTIAL)
+		return found;
+	size_t count = modules_places(k->modules, n->module, instruction_of(n), &places);
+	for (size_t p = 0; p + 1 < count && !k->o->no_inline; p++)
+		if (places[p].function)
+			found |= match_name(k, places[p].function);
+	return found;
+}
+
+static struct err *drop_nodes(struct maker *k)
+{
+	struct attribution *a = k->a;
+	uint8_t *found = calloc(k->p->node_count + 1, 1);
+	k->matches = calloc(scopes_count(a->scopes) + 1, 1);
+	bool good = found && k->matches;
+	for (size_t i = 0; good && i < k->p->node_count; i++) {
+		found[i] = match_node(k, i) | (i ? found[k->p->nodes[i].parent] : 0);
+		a->dropped[i] = (k->o->focus && !(found[i] & FOCUS)) || (found[i] & IGNORE);
+	}
+	free(found);
+	return good ? NULL : err_new("out of memory");
+}
+
+/* The face */
+
+static struct err *make(struct maker *k)
+{
+	struct attribution *a = k->a;
+	size_t count = k->p->node_count;
+	a->first = calloc(count + 1, sizeof *a->first);
+	k->functions = calloc(count + 1, sizeof *k->functions);
+	a->dropped = calloc(count + 1, sizeof *a->dropped);
+	if (!a->first || !k->functions || !a->dropped)
+		return err_new("out of memory");
+	struct err *e = scopes_new(&a->scopes);
+	if (!e)
+		e = find_functions(k);
+	if (!e)
+		e = choose_detailed(k);
+	if (!e)
+		e = look_up_places(k);
+	if (!e && (k->o->focus || k->o->ignore))
+		e = drop_nodes(k);
+	if (!e)
+		place_functions(k);
+	return e ? e : make_chains(k);
+}
+
+struct err *attribution_make(const struct profile *profile, struct modules *modules,
+			     const struct attribution_options *options, struct attribution *out)
+{
+	struct attribution_options o = *options;
+	*out = (struct attribution){.profile = profile};
+	if (o.focus || o.ignore || o.by == BY_LINE || o.by == BY_FILE)
+		o.detail = 0; /* what is not looked up would be missed, or miscounted */
+	struct maker k = {.a = out, .p = profile, .modules = modules, .o = &o};
+	struct err *e = make(&k);
+	free(k.detailed);
+	free(k.functions);
+	free(k.matches);
+	if (e)
+		attribution_free(out);
+	return e;
+}
+
+void attribution_free(struct attribution *a)
+{
+	scopes_free(a->scopes);
+	free(a->first);
+	free(a->chain);
+	free(a->dropped);
+	*a = (struct attribution){0};
+}

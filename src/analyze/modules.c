@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analyze/modules.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "analyze/lookup.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/parallel.h"
+#include "base/term.h"
+#include "image/image.h"
+#include "image/places.h"
+#include "image/symbols.h"
+#include "process/backing.h"
+#include "process/maps.h"
+#include "profile/profile.h"
+#include "recipes/cfi.h"
+#include "recipes/procedures.h"
+
+#define LISTED_MAX 4 /* modules named in one line */
+
+enum state { UNUSED, GOOD, MISSING, CHANGED };
+
+struct answer {
+	struct place *places;
+	size_t count;
+};
+
+struct module {
+	enum state state;
+	struct image *image;
+	struct places *places;
+	bool has_ranges; /* were looked for */
+	struct cfi_range *ranges;
+	size_t range_count;
+	bool nameless;          /* a function of it was asked for that has no name */
+	struct lookup answered; /* address -> answers */
+	struct answer *answers;
+	size_t answer_count, answer_room;
+};
+
+struct modules {
+	const struct profile *profile;
+	bool download;
+	struct module *all; /* as profile->modules */
+	/* while preparing */
+	struct modules_question *questions;
+	size_t question_count, done;
+	uint32_t *first; /* of each module, in questions */
+	pthread_mutex_t lock;
+	struct term_progress progress;
+};
+
+/* Opening */
+
+static struct err *open_vdso(struct image **out)
+{
+	struct maps maps;
+	struct err *e = maps_read(getpid(), &maps);
+	if (e)
+		return e;
+	size_t i = 0;
+	while (i < maps.count && strcmp(maps.items[i].path, "[vdso]") != 0)
+		i++;
+	e = i < maps.count ? backing_open(getpid(), &maps, i, out) : err_new("there is no vDSO");
+	maps_free(&maps);
+	return e;
+}
+
+/* Without a build-id, a file written after the recording is another one. */
+static bool is_newer(const struct profile *p, const char *path)
+{
+	struct stat st;
+	return p->start_time && !stat(path, &st) &&
+	       (uint64_t)st.st_mtime > p->start_time + p->duration_ns / 1000000000 + 1;
+}
+
+static void open_module(void *context, size_t index)
+{
+	struct modules *ms = context;
+	struct module *m = &ms->all[index];
+	const struct profile_module *p = &ms->profile->modules[index];
+	char id[2 * BUILD_ID_MAX + 1];
+	if (m->state == UNUSED || (p->kind != PROFILE_FILE && p->kind != PROFILE_VDSO))
+		return;
+	m->state = MISSING;
+	struct err *e = p->kind == PROFILE_VDSO ? open_vdso(&m->image)
+						: image_open(p->path, &m->image);
+	if (e) {
+		err_free(e);
+		return;
+	}
+	image_build_id_hex(m->image, id);
+	m->state = CHANGED;
+	if (strcmp(id, p->build_id) != 0 || (!id[0] && is_newer(ms->profile, p->path)))
+		return;
+	e = places_open(m->image, ms->download, &m->places);
+	if (!e) {
+		m->state = GOOD;
+		places_symbols(m->places);
+	}
+	err_free(e);
+}
+
+struct err *modules_open(const struct profile *profile, bool download, struct modules **out)
+{
+	struct modules *ms = calloc(1, sizeof *ms);
+	*out = NULL;
+	if (!ms)
+		return err_new("out of memory");
+	pthread_mutex_init(&ms->lock, NULL);
+	ms->profile = profile;
+	ms->download = download;
+	ms->all = calloc(profile->module_count + 1, sizeof *ms->all);
+	ms->first = calloc(profile->module_count + 2, sizeof *ms->first);
+	if (!ms->all || !ms->first) {
+		modules_close(ms);
+		return err_new("out of memory");
+	}
+	for (size_t i = 0; i < profile->node_count; i++)
+		if (profile->nodes[i].kind == PROFILE_CALL ||
+		    profile->nodes[i].kind == PROFILE_EXACT)
+			ms->all[profile->nodes[i].module].state = GOOD;
+	parallel_for(profile->module_count, open_module, ms);
+	*out = ms;
+	return NULL;
+}
+
+void modules_close(struct modules *ms)
+{
+	if (!ms)
+		return;
+	for (size_t i = 0; ms->all && i < ms->profile->module_count; i++) {
+		struct module *m = &ms->all[i];
+		for (size_t k = 0; k < m->answer_count; k++)
+			free(m->answers[k].places);
+		free(m->answers);
+		lookup_free(&m->answered);
+		free(m->ranges);
+		places_close(m->places);
+		image_close(m->image);
+	}
+	free(ms->all);
+	free(ms->first);
+	pthread_mutex_destroy(&ms->lock);
+	free(ms);
+}
+
+/* Functions */
+
+/* Code made at run time: the last name that begins at or before the address. */
+static void find_made(const struct profile_module *p, uint64_t at, struct modules_function *out)
+{
+	size_t low = 0, high = p->name_count;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (p->names[middle].start <= at)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (!low || at - p->names[low - 1].start >= p->names[low - 1].size)
+		return;
+	out->name = p->names[low - 1].name;
+	out->start = p->names[low - 1].start;
+}
+
+/* Where there is no symbol, unwind information still says where functions begin. */
+static uint64_t range_start(struct module *m, uint64_t at)
+{
+	size_t low = 0, high;
+	if (!m->has_ranges)
+		err_free(
+			cfi_ranges(m->image, places_debug(m->places), &m->ranges, &m->range_count));
+	m->has_ranges = true;
+	high = m->range_count;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (m->ranges[middle].start <= at)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low && at < m->ranges[low - 1].end ? m->ranges[low - 1].start : at;
+}
+
+static void find_in_file(struct module *m, uint64_t address, bool exact,
+			 struct modules_function *out)
+{
+	uint64_t at = address - !exact;
+	const struct symbol *s = places_function(m->places, at);
+	/* Nobody called from a signal trampoline: its own beginning is the "return address". */
+	if (!s && !exact && (s = places_function(m->places, address)) && s->address != address)
+		s = NULL;
+	if (s) {
+		out->name = places_name(m->places, s->name);
+		out->start = s->address;
+		return;
+	}
+	out->start = range_start(m, at);
+	if (procedures_is_stub(m->image, at))
+		out->name = "[plt]";
+	else
+		m->nameless = true;
+}
+
+void modules_function(struct modules *ms, uint32_t module, uint64_t address, bool exact,
+		      struct modules_function *out)
+{
+	struct module *m = &ms->all[module];
+	*out = (struct modules_function){.start = address - !exact};
+	if (m->places)
+		find_in_file(m, address, exact, out);
+	else
+		find_made(&ms->profile->modules[module], address - !exact, out);
+}
+
+/* Places */
+
+static int compare_questions(const void *a, const void *b)
+{
+	const struct modules_question *x = a, *y = b;
+	if (x->module != y->module)
+		return x->module < y->module ? -1 : 1;
+	return x->address < y->address ? -1 : x->address > y->address;
+}
+
+static void answer_question(struct module *m, uint64_t address)
+{
+	struct place found[PLACES_MAX];
+	if (!m->places || lookup_find(&m->answered, address) != LOOKUP_NONE)
+		return;
+	if (m->answer_count == m->answer_room) {
+		size_t room = m->answer_room ? m->answer_room * 2 : 64;
+		struct answer *moved = reallocarray(m->answers, room, sizeof *moved);
+		if (!moved)
+			return;
+		m->answers = moved;
+		m->answer_room = room;
+	}
+	size_t count = places_find(m->places, address, found);
+	struct place *kept = malloc(count * sizeof *kept);
+	if (!kept || !lookup_put(&m->answered, address, (uint32_t)m->answer_count)) {
+		free(kept);
+		return;
+	}
+	memcpy(kept, found, count * sizeof *kept);
+	m->answers[m->answer_count++] = (struct answer){kept, count};
+}
+
+static void answer_module(void *context, size_t index)
+{
+	struct modules *ms = context;
+	for (size_t i = ms->first[index]; i < ms->first[index + 1]; i++) {
+		answer_question(&ms->all[index], ms->questions[i].address);
+		pthread_mutex_lock(&ms->lock);
+		term_progress_update(&ms->progress, ++ms->done, ms->question_count);
+		pthread_mutex_unlock(&ms->lock);
+	}
+}
+
+void modules_prepare(struct modules *ms, struct modules_question *questions, size_t count)
+{
+	size_t module_count = ms->profile->module_count, at = 0;
+	qsort(questions, count, sizeof *questions, compare_questions);
+	for (size_t m = 0; m < module_count; m++) {
+		ms->first[m] = (uint32_t)at;
+		while (at < count && questions[at].module == m)
+			at++;
+	}
+	ms->first[module_count] = (uint32_t)at;
+	ms->questions = questions;
+	ms->question_count = count;
+	ms->done = 0;
+	term_progress_start(&ms->progress, "culprit: names and lines");
+	parallel_for(module_count, answer_module, ms);
+	term_progress_end(&ms->progress);
+	ms->questions = NULL;
+}
+
+size_t modules_places(const struct modules *ms, uint32_t module, uint64_t address,
+		      const struct place **out)
+{
+	const struct module *m = &ms->all[module];
+	uint32_t index = lookup_find(&m->answered, address);
+	*out = index == LOOKUP_NONE ? NULL : m->answers[index].places;
+	return index == LOOKUP_NONE ? 0 : m->answers[index].count;
+}
+
+/* What could not be read */
+
+static const char *file_of(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	return slash && slash[1] ? slash + 1 : path;
+}
+
+static bool is_nameless(const struct module *m)
+{
+	return m->state == GOOD && m->nameless;
+}
+static bool is_changed(const struct module *m)
+{
+	return m->state == CHANGED;
+}
+static bool is_missing(const struct module *m)
+{
+	return m->state == MISSING;
+}
+
+/* "app, libx.so and 3 more"; returns how many there are. */
+static size_t list(const struct modules *ms, bool (*wanted)(const struct module *m),
+		   struct buf *out)
+{
+	size_t count = 0;
+	for (size_t i = 0; i < ms->profile->module_count; i++) {
+		if (!wanted(&ms->all[i]))
+			continue;
+		if (count++ < LISTED_MAX)
+			buf_printf(out, "%s%s", count > 1 ? ", " : "",
+				   file_of(ms->profile->modules[i].path));
+	}
+	if (count > LISTED_MAX)
+		buf_printf(out, " and %zu more", count - LISTED_MAX);
+	return count;
+}
+
+unsigned modules_notes(const struct modules *ms, struct buf *out)
+{
+	static const struct {
+		bool (*wanted)(const struct module *m);
+		const char *text;
+	} kinds[] = {
+		{is_changed, "changed since the recording, so that functions are shown as "
+			     "addresses: put the recorded file back, or record again"},
+		{is_missing, "cannot be opened, so that functions are shown as addresses: put the "
+			     "file back, or record again"},
+		{is_nameless,
+		 "without symbols for some functions, shown as addresses: debug packages "
+		 "name them, or --debuginfod with DEBUGINFOD_URLS set"},
+	};
+	unsigned lines = 0;
+	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+		struct buf names = {0};
+		if (list(ms, kinds[i].wanted, &names)) {
+			buf_printf(out, "%s: %s\n", buf_text(&names), kinds[i].text);
+			lines++;
+		}
+		buf_free(&names);
+	}
+	return lines;
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * The modules of a recording, opened again to name what is in it. A file whose
+ * build-id is no longer the recorded one gives no names: wrong ones would be
+ * worse than addresses. The vDSO is our own where it is the same; code made at run time has
+ * its names in the profile.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct buf;
+struct err;
+struct modules;
+struct place;
+struct profile;
+
+/* Opens every module that has nodes and reads its symbols, several at once. `profile` must outlive
+   the result. `download`: ask debuginfod for debug files. */
+struct err *modules_open(const struct profile *profile, bool download, struct modules **out);
+void modules_close(struct modules *modules); /* NULL is fine */
+
+/* The function that an address (of the module's own) belongs to. */
+struct modules_function {
+	const char *name; /* for people; NULL: not known */
+	uint64_t start;   /* the address itself where nothing tells where the function begins */
+};
+void modules_function(struct modules *modules, uint32_t module, uint64_t address, bool exact,
+		      struct modules_function *out);
+
+struct modules_question {
+	uint32_t module;
+	uint64_t address; /* of an instruction */
+};
+/* Looks up the places of many instructions, modules beside each other, with progress on stderr.
+   The order of the questions changes. */
+void modules_prepare(struct modules *modules, struct modules_question *questions, size_t count);
+/* The places of an instruction that was prepared, innermost first; 0 where nothing is known. */
+size_t modules_places(const struct modules *modules, uint32_t module, uint64_t address,
+		      const struct place **out);
+
+/* Appends a line for each way in which modules could not be read: changed since the recording,
+   gone, without symbols. Returns how many. */
+unsigned modules_notes(const struct modules *modules, struct buf *out);

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * A view as text for people, and as JSON.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct buf;
+struct json;
+struct profile;
+struct tree;
+
+struct show_options {
+	uint32_t metric;
+	bool flat;      /* rows without a tree */
+	uint64_t limit; /* rows; 0: all */
+	unsigned width; /* columns to fit into; 0: no matter */
+	bool colour;
+};
+
+/* Appends a line of titles and one for each node that is not hidden. Returns how many more there
+   were than `limit`. */
+size_t show_text(const struct tree *tree, const struct profile *profile,
+		 const struct show_options *options, struct buf *out);
+
+/* Writes "metrics", and "tree" or "rows", into the object that is open. */
+void show_json(const struct tree *tree, const struct profile *profile,
+	       const struct show_options *options, struct json *out);

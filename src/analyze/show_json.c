@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analyze/show.h"
+
+#include "analyze/scopes.h"
+#include "analyze/tree.h"
+#include "base/json.h"
+#include "profile/profile.h"
+
+static void put_values(struct json *j, const char *key, const uint64_t *values, size_t count)
+{
+	json_key(j, key);
+	json_begin_array(j);
+	for (size_t i = 0; i < count; i++)
+		json_u64(j, values[i]);
+	json_end_array(j);
+}
+
+/* All of a node but its children; the object stays open. */
+static void begin_node(const struct tree *t, const struct profile *p, uint32_t node, struct json *j)
+{
+	const struct scope *s = scopes_get(t->scopes, t->nodes[node].scope);
+	json_begin_object(j);
+	json_key(j, "name");
+	json_string(j, s->name);
+	json_key(j, "kind");
+	json_string(j, scope_kind_name(s->kind));
+	json_key(j, "module");
+	json_string(j, s->module ? p->modules[s->module].path : NULL);
+	json_key(j, "file");
+	json_string(j, s->file);
+	json_key(j, "line");
+	if (s->line)
+		json_i64(j, s->line);
+	else
+		json_null(j);
+	if (s->kind == SCOPE_FUNCTION || s->kind == SCOPE_INSN) {
+		json_key(j, "address");
+		json_address(j, s->address);
+	}
+	put_values(j, "self", t->self + node * t->metric_count, t->metric_count);
+	put_values(j, "total", t->total + node * t->metric_count, t->metric_count);
+}
+
+static void begin_children(struct json *j)
+{
+	json_key(j, "children");
+	json_begin_array(j);
+}
+
+/* Trees may be as deep as stacks: no recursion here. */
+static void put_tree(const struct tree *t, const struct profile *p, struct json *j)
+{
+	uint32_t at = 0;
+	begin_node(t, p, at, j);
+	begin_children(j);
+	for (;;) {
+		uint32_t next = tree_first(t, at);
+		while (next == TREE_NONE) {
+			json_end_array(j);
+			json_end_object(j);
+			if (!at)
+				return;
+			next = tree_next(t, at);
+			at = t->nodes[at].parent;
+		}
+		at = next;
+		begin_node(t, p, at, j);
+		begin_children(j);
+	}
+}
+
+static void put_metrics(const struct tree *t, const struct profile *p, struct json *j)
+{
+	json_key(j, "metrics");
+	json_begin_array(j);
+	for (size_t i = 0; i < p->metric_count; i++) {
+		json_begin_object(j);
+		json_key(j, "name");
+		json_string(j, p->metrics[i].name);
+		json_key(j, "unit");
+		json_string(j, p->metrics[i].unit);
+		json_key(j, "period");
+		json_u64(j, p->metrics[i].period);
+		json_key(j, "total");
+		json_u64(j, t->whole[i]);
+		json_end_object(j);
+	}
+	json_end_array(j);
+}
+
+void show_json(const struct tree *t, const struct profile *p, const struct show_options *o,
+	       struct json *j)
+{
+	uint64_t rows = 0;
+	put_metrics(t, p, j);
+	json_key(j, o->flat ? "rows" : "tree");
+	if (!o->flat) {
+		put_tree(t, p, j);
+		return;
+	}
+	json_begin_array(j);
+	for (uint32_t i = tree_first(t, 0); i != TREE_NONE; i = tree_next(t, i)) {
+		if (o->limit && rows++ >= o->limit)
+			break;
+		begin_node(t, p, i, j);
+		json_end_object(j);
+	}
+	json_end_array(j);
+}

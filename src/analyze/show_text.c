@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A tree is drawn with guides. Only a fork takes room to the right: a child
+ * without (visible) siblings stands right below its parent.
+ *
+ *     total    self      time
+ *   100.00%   0.00%    10.0 s  (all)
+ *   100.00%   0.00%    10.0 s  main  app.c:40  (app)
+ *    60.00%  10.00%    6.00 s  ├─ solve  app.c:12  (app)
+ *    50.00%  50.00%    5.00 s  │  inner  app.c:5  (app)
+ *    40.00%  40.00%    4.00 s  └─ wait  app.c:30  (app)
+ */
+#include "analyze/show.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/scopes.h"
+#include "analyze/summary.h"
+#include "analyze/tree.h"
+#include "base/buf.h"
+#include "base/term.h"
+#include "profile/profile.h"
+
+#define NUMBERS 29    /* columns before the names */
+#define GUIDE 3       /* columns of a fork */
+#define GUIDES_MAX 16 /* forks drawn; what lies further out is told by "…" */
+#define NAME_LEAST 30 /* columns that a name is not cut below */
+
+enum fork { ALONE, BRANCH, LAST };
+
+struct entry { /* still to be drawn */
+	uint32_t node;
+	size_t guides; /* bytes of guides that its parent's line is followed by */
+	enum fork fork;
+};
+
+struct drawing {
+	const struct tree *t;
+	const struct profile *p;
+	const struct show_options *o;
+	struct buf *out;
+	struct buf guides;
+	struct entry *stack;
+	size_t count, room;
+};
+
+static const char *style(const struct drawing *d, const char *sequence)
+{
+	return d->o->colour ? sequence : "";
+}
+
+#define RED "\033[31m"
+#define YELLOW "\033[33m"
+#define BOLD "\033[1m"
+#define DIM "\033[2m"
+#define PLAIN "\033[0m"
+
+/* Numbers */
+
+static double share(const struct drawing *d, uint64_t count)
+{
+	uint64_t whole = d->t->whole[d->o->metric];
+	return whole ? 100 * (double)count / (double)whole : 0;
+}
+
+/* Samples as what they stand for: time where the metric is a clock. */
+static const char *amount(const struct drawing *d, uint64_t count, char out[SUMMARY_COUNT_MAX])
+{
+	const struct profile_metric *m = &d->p->metrics[d->o->metric];
+	if (!strcmp(m->unit, "ns")) {
+		char time[TERM_UNIT_MAX];
+		term_time(time, (double)count * (double)m->period / 1e9);
+		snprintf(out, SUMMARY_COUNT_MAX, "%s", time);
+		return out;
+	}
+	return summary_count(out, count);
+}
+
+static void put_numbers(struct drawing *d, uint32_t node)
+{
+	uint64_t self = tree_self(d->t, node, d->o->metric);
+	double own = share(d, self), all = share(d, tree_total(d->t, node, d->o->metric));
+	const char *colour = own >= 5 ? RED : own >= 1 ? YELLOW : "";
+	char text[SUMMARY_COUNT_MAX];
+	uint64_t shown = d->o->flat ? self : tree_total(d->t, node, d->o->metric);
+	if (d->o->flat)
+		buf_printf(d->out, "%s%7.2f%%%s %7.2f%%", style(d, colour), own, style(d, PLAIN),
+			   all);
+	else
+		buf_printf(d->out, "%7.2f%% %s%7.2f%%%s", all, style(d, colour), own,
+			   style(d, PLAIN));
+	buf_printf(d->out, " %10s ", amount(d, shown, text));
+}
+
+/* Names */
+
+static bool starts_character(char c)
+{
+	return ((unsigned char)c & 0xc0) != 0x80;
+}
+
+static size_t columns(const char *text)
+{
+	size_t count = 0;
+	for (; *text; text++)
+		count += starts_character(*text);
+	return count;
+}
+
+/* The byte where character number `index` begins. */
+static size_t byte_of(const char *text, size_t index)
+{
+	size_t at = 0;
+	for (; text[at]; at++)
+		if (starts_character(text[at]) && !index--)
+			break;
+	return at;
+}
+
+/* Names are foreign: what would move a terminal's cursor is not passed on. */
+static void put_clean(struct buf *out, const char *text, size_t size)
+{
+	for (size_t i = 0; i < size; i++) {
+		unsigned char c = (unsigned char)text[i];
+		buf_append(out, c < 0x20 || c == 0x7f ? "?" : &text[i], 1);
+	}
+}
+
+/* Cut in the middle to at most `max` columns (0: not cut). */
+static void put_name(struct drawing *d, const char *name, size_t max)
+{
+	size_t wide = columns(name), size = strlen(name);
+	if (!max || wide <= max) {
+		put_clean(d->out, name, size);
+		return;
+	}
+	size_t front = (max - 1) / 2, back = max - 1 - front;
+	put_clean(d->out, name, byte_of(name, front));
+	buf_puts(d->out, "…");
+	size_t from = byte_of(name, wide - back);
+	put_clean(d->out, name + from, size - from);
+}
+
+static const char *file_of(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	return slash && slash[1] ? slash + 1 : path;
+}
+
+/* File, line, module: what follows a name. */
+static void describe(const struct drawing *d, const struct scope *s, struct buf *out)
+{
+	if (s->file && s->kind == SCOPE_FILE)
+		buf_printf(out, "  %s", s->file);
+	else if (s->file)
+		buf_printf(out, s->line ? "  %s:%d" : "  %s", file_of(s->file), s->line);
+	if (s->module && s->kind != SCOPE_MODULE)
+		buf_printf(out, "  (%s)", file_of(d->p->modules[s->module].path));
+	else if (s->module)
+		buf_printf(out, "  %s", d->p->modules[s->module].path);
+	if (s->kind == SCOPE_INLINE)
+		buf_puts(out, " (inlined)");
+}
+
+static void put_scope(struct drawing *d, uint32_t node, size_t used)
+{
+	const struct scope *s = scopes_get(d->t->scopes, d->t->nodes[node].scope);
+	struct buf rest = {0};
+	describe(d, s, &rest);
+	size_t behind = columns(buf_text(&rest)), max = 0;
+	size_t left = d->o->width > used ? d->o->width - used : 0;
+	if (d->o->width && columns(s->name) + behind > left) {
+		if (left < behind + NAME_LEAST) {
+			buf_clear(&rest);
+			behind = 0;
+		}
+		max = left > behind + NAME_LEAST ? left - behind : NAME_LEAST;
+	}
+	buf_puts(d->out, style(d, s->kind == SCOPE_PARTIAL ? YELLOW : BOLD));
+	put_name(d, s->name, max);
+	buf_puts(d->out, style(d, PLAIN));
+	if (rest.size) {
+		buf_puts(d->out, style(d, DIM));
+		put_clean(d->out, rest.data, rest.size);
+		buf_puts(d->out, style(d, PLAIN));
+	}
+	buf_free(&rest);
+	buf_puts(d->out, "\n");
+}
+
+/* Guides */
+
+/* Draws the guides and returns how many columns they take. */
+static size_t put_guides(struct drawing *d, enum fork fork)
+{
+	static const char *const marks[] = {[ALONE] = "", [BRANCH] = "├─ ", [LAST] = "└─ "};
+	const char *text = buf_text(&d->guides);
+	size_t wide = columns(text), skipped = 0;
+	if (wide > GUIDES_MAX * GUIDE) {
+		skipped = byte_of(text, wide - GUIDES_MAX * GUIDE);
+		wide = GUIDES_MAX * GUIDE + 2;
+		buf_puts(d->out, "… ");
+	}
+	buf_printf(d->out, "%s%s", text + skipped, marks[fork]);
+	return wide + (fork == ALONE ? 0 : GUIDE);
+}
+
+static bool push(struct drawing *d, struct entry entry)
+{
+	if (d->count == d->room) {
+		size_t room = d->room ? d->room * 2 : 64;
+		struct entry *moved = reallocarray(d->stack, room, sizeof *moved);
+		if (!moved)
+			return false;
+		d->stack = moved;
+		d->room = room;
+	}
+	d->stack[d->count++] = entry;
+	return true;
+}
+
+/* The children in reverse order, so that the first is drawn first. */
+static bool push_children(struct drawing *d, uint32_t node)
+{
+	size_t before = d->count, guides = d->guides.size;
+	bool good = true;
+	for (uint32_t c = tree_first(d->t, node); good && c != TREE_NONE; c = tree_next(d->t, c))
+		good = push(d, (struct entry){c, guides, BRANCH});
+	size_t count = d->count - before;
+	if (count)
+		d->stack[d->count - 1].fork = count == 1 ? ALONE : LAST;
+	for (size_t i = 0; i < count / 2; i++) {
+		struct entry swapped = d->stack[before + i];
+		d->stack[before + i] = d->stack[d->count - 1 - i];
+		d->stack[d->count - 1 - i] = swapped;
+	}
+	return good;
+}
+
+static void draw_node(struct drawing *d, struct entry entry)
+{
+	d->guides.size = entry.guides;
+	if (d->guides.data)
+		d->guides.data[entry.guides] = 0;
+	put_numbers(d, entry.node);
+	size_t used = put_guides(d, entry.fork);
+	put_scope(d, entry.node, NUMBERS + used);
+	if (entry.fork != ALONE)
+		buf_puts(&d->guides, entry.fork == LAST ? "   " : "│  ");
+}
+
+static size_t draw_tree(struct drawing *d)
+{
+	uint64_t rows = 0;
+	size_t more = 0;
+	bool good = push(d, (struct entry){0, 0, ALONE});
+	while (good && d->count) {
+		struct entry entry = d->stack[--d->count];
+		if (d->o->limit && rows++ >= d->o->limit)
+			more++;
+		else
+			draw_node(d, entry);
+		good = push_children(d, entry.node);
+	}
+	d->out->failed |= !good;
+	return more;
+}
+
+static size_t draw_rows(struct drawing *d)
+{
+	uint64_t rows = 0;
+	size_t more = 0;
+	for (uint32_t i = tree_first(d->t, 0); i != TREE_NONE; i = tree_next(d->t, i)) {
+		if (d->o->limit && rows++ >= d->o->limit)
+			more++;
+		else
+			draw_node(d, (struct entry){i, 0, ALONE});
+	}
+	return more;
+}
+
+size_t show_text(const struct tree *t, const struct profile *p, const struct show_options *o,
+		 struct buf *out)
+{
+	struct drawing d = {.t = t, .p = p, .o = o, .out = out};
+	bool clock = !strcmp(p->metrics[o->metric].unit, "ns");
+	buf_printf(out, "%s%8s %8s %10s %s\n", style(&d, DIM), o->flat ? "self" : "total",
+		   o->flat ? "total" : "self", clock ? "time" : "samples", style(&d, PLAIN));
+	size_t more = o->flat ? draw_rows(&d) : draw_tree(&d);
+	free(d.stack);
+	buf_free(&d.guides);
+	return more;
+}

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analyze/summary.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/json.h"
+#include "base/term.h"
+#include "profile/profile.h"
+
+#define FEW_SAMPLES 100
+
+const char *summary_count(char out[SUMMARY_COUNT_MAX], uint64_t count)
+{
+	char digits[SUMMARY_COUNT_MAX];
+	int length = snprintf(digits, sizeof digits, "%" PRIu64, count), to = 0;
+	for (int i = 0; i < length; i++) {
+		if (i && (length - i) % 3 == 0)
+			out[to++] = ' ';
+		out[to++] = digits[i];
+	}
+	out[to] = 0;
+	return out;
+}
+
+/* For each node, why its path is partial; WALK_COMPLETE where it is not. NULL without memory. */
+static uint8_t *ends_of_nodes(const struct profile *p)
+{
+	uint8_t *ends = malloc(p->node_count + 1);
+	for (size_t i = 0; ends && i < p->node_count; i++) {
+		const struct profile_node *n = &p->nodes[i];
+		if (n->kind == PROFILE_PARTIAL)
+			ends[i] = n->address < SUMMARY_ENDS ? (uint8_t)n->address : WALK_ON;
+		else
+			ends[i] = i && n->parent < i ? ends[n->parent] : WALK_COMPLETE;
+	}
+	return ends;
+}
+
+static void count_samples(const struct profile *p, uint32_t metric, struct summary *s)
+{
+	uint8_t *ends = ends_of_nodes(p);
+	for (size_t i = 0; i < p->value_count; i++) {
+		const struct profile_value *v = &p->values[i];
+		if (v->metric != metric || v->node >= p->node_count)
+			continue;
+		s->samples += v->count;
+		s->by_reason[ends ? ends[v->node] : WALK_COMPLETE] += v->count;
+	}
+	free(ends);
+	s->complete = s->by_reason[WALK_COMPLETE];
+	s->by_reason[WALK_COMPLETE] = 0;
+	s->partial = s->samples - s->complete;
+}
+
+static void count_cost(const struct profile *p, struct summary *s)
+{
+	double handler = 0, cpu = 0, handled = 0;
+	for (size_t i = 0; i < p->thread_count; i++) {
+		handler += (double)p->threads[i].handler_ns;
+		handled += (double)p->threads[i].handled;
+		cpu += (double)p->threads[i].cpu_ns;
+	}
+	s->handler_ns = handled > 0 ? handler / handled : 0;
+	s->overhead = cpu > 0 ? (handler + handled * (double)p->delivery_ns) / cpu : -1;
+}
+
+void summary_make(const struct profile *p, uint32_t metric, struct summary *s)
+{
+	*s = (struct summary){
+		.metric = metric < p->metric_count ? p->metrics[metric].name : "",
+		.processes = p->process_count,
+		.threads = p->thread_count,
+		.seconds = (double)p->duration_ns / 1e9,
+		.hz = p->hz,
+	};
+	count_samples(p, metric, s);
+	for (size_t i = 0; i < p->lost_count; i++)
+		s->lost += p->lost[i].count;
+	count_cost(p, s);
+}
+
+static const char *reason_name(unsigned end)
+{
+	return end == WALK_ON ? "unknown" : walk_end_name((enum walk_end)end);
+}
+
+static const char *plural(uint64_t count, const char *one, const char *many)
+{
+	return count == 1 ? one : many;
+}
+
+static void print_reasons(const struct summary *s, struct buf *out)
+{
+	char n[SUMMARY_COUNT_MAX];
+	const char *before = " (";
+	for (unsigned i = 0; i < SUMMARY_ENDS; i++) {
+		if (!s->by_reason[i])
+			continue;
+		buf_printf(out, "%s%s %s", before, summary_count(n, s->by_reason[i]),
+			   reason_name(i));
+		before = ", ";
+	}
+	if (s->partial)
+		buf_puts(out, ")");
+}
+
+void summary_print(const struct summary *s, const char *name, struct buf *out)
+{
+	char a[SUMMARY_COUNT_MAX], b[SUMMARY_COUNT_MAX], time[TERM_UNIT_MAX];
+	buf_printf(out, "%s%s %s", name, summary_count(a, s->samples),
+		   plural(s->samples, "sample", "samples"));
+	if (s->metric[0])
+		buf_printf(out, " of %s", s->metric);
+	if (s->hz)
+		buf_printf(out, " at %" PRIu64 " Hz", s->hz);
+	buf_printf(out, " in %s, %s %s", term_time(time, s->seconds),
+		   summary_count(a, s->processes), plural(s->processes, "process", "processes"));
+	buf_printf(out, ", %s %s\n", summary_count(a, s->threads),
+		   plural(s->threads, "thread", "threads"));
+	buf_printf(out, "%*spaths: %s complete, %s partial", (int)strlen(name), "",
+		   summary_count(a, s->complete), summary_count(b, s->partial));
+	print_reasons(s, out);
+	buf_printf(out, "; %s lost", summary_count(a, s->lost));
+	if (s->overhead >= 0)
+		buf_printf(out, "; overhead %.2f%% of CPU time", s->overhead * 100);
+	buf_puts(out, "\n");
+}
+
+void summary_print_file(const char *name, const char *path, uint64_t size, struct buf *out)
+{
+	char text[TERM_UNIT_MAX];
+	bool usual = !strcmp(path, "culprit.prof");
+	buf_printf(out, "%*s%s (%s)   next: culprit report%s%s\n", (int)strlen(name), "", path,
+		   term_size(text, size), usual ? "" : " ", usual ? "" : path);
+}
+
+static double share(uint64_t part, uint64_t whole)
+{
+	return whole ? (double)part / (double)whole : 0;
+}
+
+static void warn_lost(const struct summary *s, const struct profile *p, struct buf *out)
+{
+	buf_printf(out, "unreliable: %.1f%% of the samples were lost",
+		   100 * share(s->lost, s->lost + s->samples));
+	for (size_t i = 0; i < p->lost_count; i++)
+		if (p->lost[i].count)
+			buf_printf(out, "%s%" PRIu64 " %s", i ? ", " : ": ", p->lost[i].count,
+				   p->lost[i].reason);
+	buf_puts(out, "\n");
+}
+
+unsigned summary_warn(const struct summary *s, const struct profile *p, struct buf *out)
+{
+	unsigned count = 0;
+	char n[SUMMARY_COUNT_MAX];
+	if (p->note && p->note[0] && ++count)
+		buf_printf(out, "%s\n", p->note);
+	if (!p->complete && ++count)
+		buf_puts(out,
+			 "cut short: the recording did not end in order, samples up to its last "
+			 "save are here\n");
+	if (share(s->lost, s->lost + s->samples) > 0.01 && ++count)
+		warn_lost(s, p, out);
+	if (share(s->partial, s->samples) > 0.01 && ++count) {
+		buf_printf(out, "unreliable: %.1f%% of the call paths are partial",
+			   100 * share(s->partial, s->samples));
+		print_reasons(s, out);
+		buf_puts(out, "\n");
+	}
+	if (!s->samples && ++count)
+		buf_puts(out,
+			 "no samples: the command took no CPU time to speak of, or nothing of it "
+			 "could be sampled; a higher rate (record -F 10000) sees shorter runs\n");
+	else if (s->samples && s->samples < FEW_SAMPLES && ++count)
+		buf_printf(out,
+			   "only %s samples: shares are rough; a longer run or a higher rate "
+			   "(record -F) gives more\n",
+			   summary_count(n, s->samples));
+	return count;
+}
+
+static void json_number(struct json *j, const char *key, uint64_t value)
+{
+	json_key(j, key);
+	json_u64(j, value);
+}
+
+static void json_lines(struct json *j, const char *text)
+{
+	json_begin_array(j);
+	while (*text) {
+		size_t length = strcspn(text, "\n");
+		struct buf line = {0};
+		buf_append(&line, text, length);
+		json_string(j, buf_text(&line));
+		buf_free(&line);
+		text += length + (text[length] == '\n');
+	}
+	json_end_array(j);
+}
+
+void summary_json(const struct summary *s, const struct profile *p, const char *notes,
+		  struct json *j)
+{
+	json_number(j, "samples", s->samples);
+	json_number(j, "lost", s->lost);
+	json_number(j, "complete", s->complete);
+	json_key(j, "partial");
+	json_begin_object(j);
+	for (unsigned i = 0; i < SUMMARY_ENDS; i++)
+		if (s->by_reason[i])
+			json_number(j, reason_name(i), s->by_reason[i]);
+	json_end_object(j);
+	json_number(j, "processes", s->processes);
+	json_number(j, "threads", s->threads);
+	json_key(j, "seconds");
+	json_double(j, s->seconds);
+	json_number(j, "hz", s->hz);
+	json_key(j, "handler_ns");
+	json_double(j, s->handler_ns);
+	json_key(j, "overhead");
+	if (s->overhead >= 0)
+		json_double(j, s->overhead);
+	else
+		json_null(j);
+	json_key(j, "command");
+	json_string(j, p->command);
+	json_key(j, "notes");
+	json_lines(j, notes);
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * The ways to look at a recording. All are trees (analyze/tree.h):
+ *
+ *    tree     from the roots of threads to where samples were taken
+ *    callers  below the root every function; below it its callers, theirs, …: a caller's values are
+ *             the function's own samples (self) and those below it (total) that came this way
+ *    flat     below the root every function, and nothing below
+ *
+ * In callers and flat the samples below a recursive function count once.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+struct attribution;
+struct err;
+struct tree;
+
+enum view { VIEW_TREE, VIEW_CALLERS, VIEW_FLAT };
+
+/* What the samples are parted by first. */
+enum view_group { GROUP_NONE, GROUP_THREAD, GROUP_PROCESS, GROUP_RANK };
+
+struct view_options {
+	enum view view;
+	enum view_group group;
+	uint32_t metric;    /* that orders siblings */
+	double min;         /* callers: smaller shares of the whole are not followed */
+	uint64_t depth;     /* callers: how far to go up; 0: as far as sensible */
+	const bool *thread; /* which threads count, by index; NULL: all */
+};
+
+/* `attribution` must outlive the result. Scopes of threads and processes are added to it. */
+struct err *view_make(struct attribution *attribution, const struct view_options *options,
+		      struct tree **out);

@@ -1,0 +1,550 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * `culprit record`: everything that can go wrong before the command starts is
+ * looked at before it does. From then on the command comes first: whatever
+ * happens to the recording, it runs to its end, and its exit status is ours.
+ */
+#include "cmd/cmd.h"
+
+#include "analyze/summary.h"
+#include "base/args.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "cmd/output.h"
+#include "collect/events.h"
+#include "collect/session.h"
+#include "collect/target.h"
+#include "profile/profile.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <math.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
+
+#define NAME "culprit: "
+#define SECOND_NS 1000000000ull
+#define TICK_MS 100
+#define FIRST_SAVE_NS (2 * SECOND_NS)
+#define SAVE_EVERY_NS (30 * SECOND_NS)
+#define DEPTH_MAX 65535u
+
+enum { UNWIND_AUTO, UNWIND_CFI, UNWIND_ANALYSIS, UNWIND_FP };
+
+struct options {
+	struct arg_list events;
+	uint64_t hz, max_depth;
+	const char *output, *duration;
+	int unwind, collector;
+	bool collapse, quiet;
+	double seconds; /* of `duration`; 0: to the command's end */
+	char **command;
+};
+
+struct recording {
+	const struct options *options;
+	struct session_options session_options;
+	struct session *session; /* NULL once sampling has ended */
+	struct target target;
+	struct output output;
+	struct profile *profile;
+	unsigned living; /* processes that go on after the command */
+	uint64_t start_ns, save_ns, interval_ns;
+	time_t start_time;
+	char why_timers[400], agent[PATH_MAX];
+	struct buf notes;    /* a line each */
+	struct err *problem; /* what ended sampling, or kept the profile from its place */
+};
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * SECOND_NS + (uint64_t)now.tv_nsec;
+}
+
+/* Keeps the first of several problems. */
+static void remember(struct recording *r, struct err *e)
+{
+	if (r->problem)
+		err_free(e);
+	else
+		r->problem = e;
+}
+
+/* Events */
+
+static struct err *choose_events(struct recording *r)
+{
+	struct session_options *s = &r->session_options;
+	const struct arg_list *names = &r->options->events;
+	size_t i, k;
+
+	if (!names->count) {
+		s->event_count = 1;
+		return event_default(r->options->hz, &s->events[0], &s->timers, r->why_timers,
+				     sizeof(r->why_timers));
+	}
+	if (names->count > ARENA_METRICS_MAX)
+		return err_new("%zu events: at most %d at once", names->count, ARENA_METRICS_MAX);
+	for (i = 0; i < names->count; i++) {
+		struct err *e = event_parse(names->values[i], r->options->hz, &s->events[i]);
+
+		if (e)
+			return e;
+		for (k = 0; k < i; k++)
+			if (event_same(&s->events[i], &s->events[k]))
+				return err_new("event '%s' is given twice", s->events[i].name);
+	}
+	s->event_count = names->count;
+	return NULL;
+}
+
+/* The agent */
+
+/* Whether every user can reach the file: the command may become another one. */
+static bool is_open_to_all(const char *path, char *closed, size_t size)
+{
+	struct stat info;
+	const char *slash;
+
+	for (slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+		snprintf(closed, size, "%.*s", (int)(slash - path), path);
+		if (!stat(closed, &info) && !(info.st_mode & S_IXOTH))
+			return false;
+	}
+	snprintf(closed, size, "%s", path);
+	return !stat(path, &info) && info.st_mode & S_IROTH;
+}
+
+static bool set_agent(struct recording *r, const char *directory, const char *place)
+{
+	char path[PATH_MAX * 2];
+
+	snprintf(path, sizeof(path), "%s%s%s/libculprit-agent.so", directory, *place ? "/" : "",
+		 place);
+	return realpath(path, r->agent) && !access(r->agent, R_OK);
+}
+
+static struct err *find_agent(struct recording *r)
+{
+	/* From the directory of the program: in the build, and installed. */
+	static const char *const places[] = {"../agent", ("../" CULPRIT_LIBDIR "/culprit")};
+	const char *given = getenv("CULPRIT_AGENT");
+	char self[PATH_MAX], *slash;
+	ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	size_t i;
+
+	if (given && *given) {
+		if (!realpath(given, r->agent) || access(r->agent, R_OK))
+			return err_errno("CULPRIT_AGENT: %s", given);
+		return NULL;
+	}
+	self[length > 0 ? length : 0] = 0;
+	slash = strrchr(self, '/');
+	if (slash)
+		*slash = 0;
+	for (i = 0; i < sizeof(places) / sizeof(places[0]); i++)
+		if (set_agent(r, self, places[i]))
+			return NULL;
+	return err_new(
+		"libculprit-agent.so is neither in %s/%s nor where the build has it: install "
+		"culprit again, or set CULPRIT_AGENT to its path",
+		self, places[1]);
+}
+
+static struct err *check_agent(struct recording *r)
+{
+	char closed[PATH_MAX];
+
+	/* The dynamic linker takes both for the end of a name in LD_PRELOAD. */
+	if (strpbrk(r->agent, " :"))
+		return err_new(
+			"%s: it cannot be preloaded from a path with a space or colon: copy it "
+			"elsewhere and set CULPRIT_AGENT to that path",
+			r->agent);
+	if (!geteuid() && !is_open_to_all(r->agent, closed, sizeof(closed)))
+		buf_printf(
+			&r->notes,
+			"other users cannot read %s: programs that are started after a change of "
+			"user are not sampled, and the dynamic linker complains; chmod o+rx "
+			"allows it\n",
+			closed);
+	return NULL;
+}
+
+/* The profile */
+
+/* What the collector cannot know of what was run. */
+static void describe(struct recording *r, struct profile *p)
+{
+	struct buf text = {0};
+	struct utsname machine;
+	char directory[PATH_MAX];
+	char **word;
+
+	for (word = r->options->command; *word; word++)
+		buf_printf(&text, "%s%s", word == r->options->command ? "" : " ", *word);
+	p->command = profile_string(p, buf_text(&text));
+	p->directory = profile_string(p, getcwd(directory, sizeof(directory)) ? directory : "");
+	p->version = profile_string(p, CULPRIT_VERSION);
+	if (!uname(&machine)) {
+		p->host = profile_string(p, machine.nodename);
+		p->kernel = profile_string(p, machine.release);
+		p->machine = profile_string(p, machine.machine);
+	}
+	p->start_time = (uint64_t)r->start_time;
+	p->hz = r->session_options.hz;
+	p->unwind = r->session_options.unwind;
+	if (r->why_timers[0]) {
+		buf_clear(&text);
+		buf_printf(&text, "%s%s%s", p->note ? p->note : "", p->note && *p->note ? "; " : "",
+			   r->why_timers);
+		p->note = profile_string(p, buf_text(&text));
+	}
+	buf_free(&text);
+}
+
+/* What there is so far, so that nothing is lost if we are killed. A full disk may have room
+   again at the end, so failing is no reason to stop. */
+static void save_meanwhile(struct recording *r)
+{
+	struct profile *profile = NULL;
+	struct err *e = session_snapshot(r->session, &profile);
+
+	if (!e) {
+		profile->complete = false;
+		describe(r, profile);
+		e = output_save(&r->output, profile);
+	}
+	err_free(e);
+	profile_free(profile);
+	r->interval_ns = r->interval_ns * 2 < SAVE_EVERY_NS ? r->interval_ns * 2 : SAVE_EVERY_NS;
+	r->save_ns = now_ns() + r->interval_ns;
+}
+
+/* The command's exit status belongs to the last program that its process ran. */
+static void set_status(struct recording *r)
+{
+	struct profile *p = r->profile;
+	size_t i;
+
+	for (i = r->target.ended ? p->process_count : 0; i > 0; i--) {
+		if (p->processes[i - 1].pid == r->target.pid) {
+			p->processes[i - 1].status = r->target.status;
+			return;
+		}
+	}
+}
+
+static void stop_sampling(struct recording *r)
+{
+	struct err *e = session_finish(r->session, &r->profile, &r->living);
+
+	session_close(r->session);
+	r->session = NULL;
+	if (!e) {
+		r->profile->complete = true;
+		describe(r, r->profile);
+		set_status(r);
+		e = output_save_last(&r->output, r->profile);
+	}
+	remember(r, e);
+}
+
+/* While the command runs */
+
+static int wait_ms(const struct recording *r, uint64_t end_ns)
+{
+	uint64_t now = now_ns();
+
+	if (!r->session)
+		return -1;
+	if (!end_ns || end_ns > now + TICK_MS * 1000000ull)
+		return TICK_MS;
+	return end_ns > now ? (int)((end_ns - now) / 1000000) + 1 : 0;
+}
+
+static void attend(struct recording *r, uint64_t end_ns)
+{
+	struct err *e = session_handle(r->session);
+
+	if (e) {
+		remember(r, err_context(e, "sampling ended early"));
+		stop_sampling(r);
+	} else if (end_ns && now_ns() >= end_ns) {
+		stop_sampling(r);
+	} else if (now_ns() >= r->save_ns) {
+		save_meanwhile(r);
+	}
+}
+
+static void run(struct recording *r)
+{
+	double seconds = r->options->seconds;
+	uint64_t end_ns = seconds > 0 ? r->start_ns + (uint64_t)(seconds * 1e9) : 0;
+
+	while (!r->target.ended) {
+		struct pollfd ready[] = {
+			{.fd = r->target.signals, .events = POLLIN},
+			{.fd = r->session ? session_fd(r->session) : -1, .events = POLLIN},
+		};
+
+		if (poll(ready, 2, wait_ms(r, end_ns)) < 0 && errno != EINTR)
+			break;
+		target_handle(&r->target);
+		if (r->session && !r->target.ended)
+			attend(r, end_ns);
+	}
+	if (r->session)
+		stop_sampling(r);
+}
+
+static void prepare_child(void *context)
+{
+	session_child_limits(context);
+}
+
+static struct err *start(struct recording *r)
+{
+	char **environment = session_environment(r->session, environ);
+	struct err *e;
+
+	if (!environment)
+		return err_new("out of memory");
+	r->start_time = time(NULL);
+	r->start_ns = now_ns();
+	r->interval_ns = FIRST_SAVE_NS;
+	r->save_ns = r->start_ns + FIRST_SAVE_NS;
+	e = target_start(&r->target, r->options->command, environment, prepare_child, r->session);
+	free(environment);
+	return e;
+}
+
+/* At the end */
+
+static void note_events(struct recording *r)
+{
+	const struct session_options *s = &r->session_options;
+	size_t i;
+
+	for (i = 0; i < s->event_count; i++) {
+		if (s->events[i].user_only && !strstr(s->events[i].name, ":u")) {
+			buf_puts(&r->notes,
+				 "only user code was counted, not what the kernel did for it: sudo "
+				 "sysctl kernel.perf_event_paranoid=1 allows both\n");
+			return;
+		}
+	}
+}
+
+static void note_processes(struct recording *r)
+{
+	if (r->living)
+		buf_printf(&r->notes, "%u process%s of it %s on, no longer sampled\n", r->living,
+			   r->living == 1 ? "" : "es", r->living == 1 ? "lives" : "live");
+	if (!r->profile->process_count)
+		buf_puts(
+			&r->notes,
+			"no process could be sampled: each one started others at once that cannot be "
+			"preloaded, or cleared its environment\n");
+}
+
+static void print_metrics(const struct recording *r, struct buf *out)
+{
+	const struct profile *p = r->profile;
+	char count[SUMMARY_COUNT_MAX], every[SUMMARY_COUNT_MAX];
+	size_t i;
+
+	for (i = 1; i < p->metric_count && i < r->session_options.event_count; i++) {
+		const struct session_event *event = &r->session_options.events[i];
+
+		buf_printf(out, "%*s%s samples of %s", (int)strlen(NAME), "",
+			   summary_count(count, profile_samples(p, (uint32_t)i)),
+			   p->metrics[i].name);
+		if (event->hz)
+			buf_printf(out, " at %" PRIu64 " Hz\n", event->hz);
+		else
+			buf_printf(out, ", one for %s %s\n", summary_count(every, event->period),
+				   event->unit);
+	}
+}
+
+static void print_notes(const char *lines, struct buf *out)
+{
+	while (*lines) {
+		size_t length = strcspn(lines, "\n");
+
+		buf_printf(out, "%*s%.*s\n", (int)strlen(NAME), "", (int)length, lines);
+		lines += length + (lines[length] == '\n');
+	}
+}
+
+static void print_summary(struct recording *r)
+{
+	struct summary summary;
+	struct buf text = {0};
+
+	summary_make(r->profile, 0, &summary);
+	note_events(r);
+	note_processes(r);
+	summary_warn(&summary, r->profile, &r->notes);
+	summary_print(&summary, NAME, &text);
+	print_metrics(r, &text);
+	print_notes(buf_text(&r->notes), &text);
+	if (!r->problem)
+		summary_print_file(NAME, r->options->output, output_size(&r->output), &text);
+	fputs(buf_text(&text), stderr);
+	buf_free(&text);
+}
+
+static int finish(struct recording *r)
+{
+	int status = CMD_OK;
+
+	fflush(stdout);
+	if (r->profile && !r->options->quiet)
+		print_summary(r);
+	if (r->problem)
+		status = cmd_fail("record", r->problem);
+	r->problem = NULL;
+	target_release(&r->target);
+	return status == CMD_OK ? target_exit(&r->target) : status;
+}
+
+/* The whole */
+
+static void fill_session(struct recording *r)
+{
+	const struct options *o = r->options;
+	struct session_options *s = &r->session_options;
+
+	s->hz = s->events[0].hz;
+	s->unwind = o->unwind == UNWIND_FP ? RECIPES_AUTO : (enum recipes_mode)o->unwind;
+	s->frame_pointers = o->unwind == UNWIND_FP;
+	s->collapse = o->collapse;
+	s->max_depth = (uint32_t)o->max_depth;
+	s->agent = r->agent;
+}
+
+static struct err *look_before(struct recording *r)
+{
+	struct err *e = target_check(r->options->command[0]);
+
+	if (!e)
+		e = choose_events(r);
+	if (!e)
+		e = output_open(&r->output, r->options->output);
+	if (!e)
+		e = find_agent(r);
+	if (!e)
+		e = check_agent(r);
+	return e;
+}
+
+static struct err *begin(struct recording *r)
+{
+	struct err *e = target_prepare(&r->target);
+
+	if (e)
+		return e;
+	fill_session(r);
+	e = session_open(&r->session_options, &r->session);
+	if (!e)
+		e = start(r);
+	if (e)
+		target_release(&r->target);
+	return e;
+}
+
+static int record(const struct options *o)
+{
+	struct recording r = {.options = o, .target.signals = -1};
+	struct err *e = look_before(&r);
+	int status;
+
+	if (!e)
+		e = begin(&r);
+	if (e) {
+		status = cmd_fail("record", e);
+	} else {
+		run(&r);
+		status = finish(&r);
+	}
+	session_close(r.session);
+	profile_free(r.profile);
+	output_close(&r.output);
+	buf_free(&r.notes);
+	return status;
+}
+
+static bool read_seconds(const char *text, double *out)
+{
+	char *end;
+
+	*out = strtod(text, &end);
+	return end != text && !*end && isfinite(*out) && *out > 0 && *out < 1e9;
+}
+
+static int check_options(struct options *o, const struct args *args)
+{
+	if (!args->count)
+		return cmd_misused("record", "which command?");
+	if (o->max_depth > DEPTH_MAX)
+		return cmd_misused("record", "--max-depth is at most %u", DEPTH_MAX);
+	if (o->duration && !read_seconds(o->duration, &o->seconds))
+		return cmd_misused("record", "-d needs a number of seconds, not '%.64s'",
+				   o->duration);
+	if (!*o->output || !strcmp(o->output, "-"))
+		return cmd_misused("record", "-o needs the name of a file");
+	o->command = args->operands;
+	return -1;
+}
+
+int cmd_record(int argc, char **argv)
+{
+	struct options o = {.hz = 1000, .output = "culprit.prof"};
+	const struct arg options[] = {
+		{'e', "event", "EVENT[@RATE]", "what to sample; may be given several times",
+		 ARG_LIST, &o.events},
+		{'F', "frequency", "HZ", "samples per second of CPU time and thread (1000)",
+		 ARG_U64, &o.hz},
+		{'o', "output", "FILE", "the profile (culprit.prof); an older one becomes FILE.old",
+		 ARG_STRING, &o.output},
+		{'d', "duration", "SECONDS", "sample so long; the command goes on", ARG_STRING,
+		 &o.duration},
+		{0, "unwind", "auto|cfi|analysis|fp", "where the recipes for walking come from",
+		 ARG_CHOICE, &o.unwind},
+		{0, "collapse-recursion", NULL, "one frame for all of a recursion", ARG_FLAG,
+		 &o.collapse},
+		{0, "max-depth", "FRAMES", "at most so many frames of a path", ARG_U64,
+		 &o.max_depth},
+		{0, "collector", "auto|agent", "who samples", ARG_CHOICE, &o.collector},
+		{'q', "quiet", NULL, "no summary", ARG_FLAG, &o.quiet},
+		{0},
+	};
+	struct args args = {
+		.command = "record",
+		.usage = "[options] [--] COMMAND [ARGUMENTS]",
+		.summary =
+			"Samples call paths of a command, with all its threads and child processes, "
+			"into a profile.",
+		.options = options,
+		.examples = "  culprit record ./app input\n"
+			    "  culprit record -F 10000 -e cpu-clock -e page-faults -- make -j8\n",
+		.stop_at_operand = true,
+	};
+	int status = cmd_parse(&args, argc, argv);
+
+	if (status < 0)
+		status = check_options(&o, &args);
+	return status >= 0 ? status : record(&o);
+}

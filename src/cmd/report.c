@@ -1,0 +1,384 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * `culprit report`: a profile as text or JSON. What makes it unreliable comes
+ * first, names are looked up only where they are shown.
+ */
+#include "cmd/cmd.h"
+
+#include "analyze/attribution.h"
+#include "analyze/modules.h"
+#include "analyze/show.h"
+#include "analyze/summary.h"
+#include "analyze/tree.h"
+#include "analyze/views.h"
+#include "base/args.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/json.h"
+#include "base/pager.h"
+#include "base/term.h"
+#include "profile/profile.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <math.h>
+#include <regex.h>
+#include <stdio.h>
+#include <stdio_ext.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define DEFAULT_FILE "culprit.prof"
+#define DEFAULT_MIN 0.5
+#define ANY 1e-15 /* a share that every sample has */
+
+struct options {
+	const char *path;
+	int view, by;
+	const char *metric, *min_text, *focus, *ignore, *thread, *process;
+	double min; /* per cent */
+	uint64_t limit, depth;
+	bool hot_path, no_inline, debuginfod, json, no_pager;
+};
+
+/* As the values of --by stand in help. */
+static const struct {
+	enum attribution_by by;
+	enum view_group group;
+} by_choices[] = {
+	{BY_FUNCTION, GROUP_NONE},    {BY_LINE, GROUP_NONE},     {BY_FILE, GROUP_NONE},
+	{BY_MODULE, GROUP_NONE},      {BY_INSN, GROUP_NONE},     {BY_FUNCTION, GROUP_THREAD},
+	{BY_FUNCTION, GROUP_PROCESS}, {BY_FUNCTION, GROUP_RANK},
+};
+
+struct report {
+	const struct options *o;
+	struct profile *profile;
+	struct summary summary;
+	struct buf notes; /* lines about reliability */
+	uint32_t metric;
+	regex_t focus, ignore;
+	bool *threads; /* which count; NULL: all */
+	struct modules *modules;
+	struct attribution attribution;
+	struct tree *tree;
+};
+
+/* What was asked for */
+
+static struct err *find_metric(struct report *r)
+{
+	const char *wanted = r->o->metric;
+	const struct profile *p = r->profile;
+	char *end;
+	if (!wanted)
+		return NULL;
+	for (uint32_t i = 0; i < p->metric_count; i++)
+		if (!strcmp(p->metrics[i].name, wanted)) {
+			r->metric = i;
+			return NULL;
+		}
+	unsigned long number = strtoul(wanted, &end, 10);
+	if (isdigit((unsigned char)wanted[0]) && !*end && number < p->metric_count) {
+		r->metric = (uint32_t)number;
+		return NULL;
+	}
+	struct buf names = {0};
+	for (size_t i = 0; i < p->metric_count; i++)
+		buf_printf(&names, "%s%s", i ? ", " : "", p->metrics[i].name);
+	struct err *e = err_new("%s has no metric '%s', only: %s", r->o->path, wanted,
+				names.size ? buf_text(&names) : "none");
+	buf_free(&names);
+	return e;
+}
+
+/* A number is compared with the id, else the text with the name. */
+static bool is_wanted(const char *wanted, int32_t id, const char *name)
+{
+	char *end;
+	long number = strtol(wanted, &end, 10);
+	return *wanted && !*end ? number == id : !strcmp(wanted, name);
+}
+
+static struct err *choose_threads(struct report *r)
+{
+	const struct profile *p = r->profile;
+	const struct options *o = r->o;
+	size_t count = 0;
+	if (!o->thread && !o->process)
+		return NULL;
+	r->threads = calloc(p->thread_count + 1, sizeof *r->threads);
+	if (!r->threads)
+		return err_new("out of memory");
+	for (size_t i = 0; i < p->thread_count; i++) {
+		const struct profile_thread *t = &p->threads[i];
+		const struct profile_process *x = &p->processes[t->process];
+		r->threads[i] = (!o->thread || is_wanted(o->thread, t->tid, t->name)) &&
+				(!o->process || is_wanted(o->process, x->pid, x->name));
+		count += r->threads[i];
+	}
+	if (count)
+		return NULL;
+	return err_new("%s has no such %s: --by=%s lists them", o->path,
+		       o->thread ? "thread" : "process", o->thread ? "thread" : "process");
+}
+
+/* The work */
+
+static struct err *load(struct report *r)
+{
+	char *damage = NULL;
+	struct err *e = profile_read(r->o->path, &r->profile, &damage);
+	if (damage)
+		buf_printf(&r->notes, "damaged: %s\n", damage);
+	free(damage);
+	if (e)
+		return e;
+	summary_make(r->profile, 0, &r->summary);
+	summary_warn(&r->summary, r->profile, &r->notes);
+	e = find_metric(r);
+	return e ? e : choose_threads(r);
+}
+
+static struct err *make_view(struct report *r)
+{
+	const struct options *o = r->o;
+	struct attribution_options a = {
+		.by = by_choices[o->by].by,
+		.no_inline = o->no_inline,
+		.metric = r->metric,
+		.detail = o->min / 100,
+		.focus = o->focus ? &r->focus : NULL,
+		.ignore = o->ignore ? &r->ignore : NULL,
+	};
+	struct view_options v = {
+		.view = (enum view)o->view,
+		.group = by_choices[o->by].group,
+		.metric = r->metric,
+		.min = o->min / 100,
+		.depth = o->depth,
+		.thread = r->threads,
+	};
+	struct err *e = modules_open(r->profile, o->debuginfod, &r->modules);
+	if (!e)
+		e = attribution_make(r->profile, r->modules, &a, &r->attribution);
+	return e ? e : view_make(&r->attribution, &v, &r->tree);
+}
+
+/* Output */
+
+static void print_json(struct report *r, const struct show_options *show)
+{
+	struct json j = json_to_file(stdout);
+	__fsetlocking(stdout, FSETLOCKING_BYCALLER); /* many small pieces, one thread */
+	modules_notes(r->modules, &r->notes);
+	json_begin_object(&j);
+	json_key(&j, "culprit");
+	json_u64(&j, 1);
+	json_key(&j, "summary");
+	json_begin_object(&j);
+	summary_json(&r->summary, r->profile, buf_text(&r->notes), &j);
+	json_end_object(&j);
+	show_json(r->tree, r->profile, show, &j);
+	json_end_object(&j);
+	json_newline(&j);
+}
+
+static void put_lines(struct buf *out, const char *text, enum term_style style)
+{
+	while (*text) {
+		size_t length = strcspn(text, "\n");
+		buf_printf(out, "%s%.*s%s\n", term_style(STDOUT_FILENO, style), (int)length, text,
+			   term_style(STDOUT_FILENO, TERM_PLAIN));
+		text += length + (text[length] == '\n');
+	}
+}
+
+/* Which part of the recording is shown, where it is not all. */
+static void put_selection(const struct report *r, struct buf *out)
+{
+	const struct options *o = r->o;
+	uint64_t whole = r->tree->whole[r->metric], part = tree_total(r->tree, 0, r->metric);
+	if (r->metric)
+		buf_printf(out, "metric: %s\n", r->profile->metrics[r->metric].name);
+	if (!o->focus && !o->ignore && !r->threads)
+		return;
+	buf_puts(out, "only paths");
+	if (o->focus)
+		buf_printf(out, " with a function like '%s'", o->focus);
+	if (o->ignore)
+		buf_printf(out, "%s without one like '%s'", o->focus ? "," : "", o->ignore);
+	if (o->thread)
+		buf_printf(out, " of thread %s", o->thread);
+	if (o->process)
+		buf_printf(out, " of process %s", o->process);
+	buf_printf(out, ": %.2f%% of the samples; shares are of the whole\n",
+		   whole ? 100 * (double)part / (double)whole : 0);
+}
+
+static void put_footer(const struct report *r, size_t hidden, size_t more, struct buf *out)
+{
+	struct buf notes = {0};
+	if (hidden && r->o->min > 0 && !r->o->hot_path)
+		buf_printf(&notes, "less than %g%%: %zu more; --min 0 shows all\n", r->o->min,
+			   hidden);
+	if (more)
+		buf_printf(&notes, "%zu more rows: --limit shows more\n", more);
+	modules_notes(r->modules, &notes);
+	if (notes.size)
+		buf_puts(out, "\n");
+	put_lines(out, buf_text(&notes), TERM_DIM);
+	buf_free(&notes);
+}
+
+static struct err *print_text(struct report *r, const struct show_options *show, size_t hidden)
+{
+	struct buf out = {0};
+	put_lines(&out, buf_text(&r->notes), TERM_YELLOW);
+	summary_print(&r->summary, "", &out);
+	if (r->profile->command && r->profile->command[0])
+		buf_printf(&out, "command: %s\n", r->profile->command);
+	if (r->metric < r->profile->metric_count && r->summary.samples) {
+		put_selection(r, &out);
+		buf_puts(&out, "\n");
+		size_t more = show_text(r->tree, r->profile, show, &out);
+		put_footer(r, hidden, more, &out);
+	}
+	struct err *e = out.failed ? err_new("out of memory")
+				   : pager_show(buf_text(&out), out.size, !r->o->no_pager);
+	buf_free(&out);
+	return e;
+}
+
+static struct err *print(struct report *r)
+{
+	const struct options *o = r->o;
+	struct show_options show = {
+		.metric = r->metric,
+		.flat = o->view == VIEW_FLAT,
+		.limit = o->limit,
+		.width = term_is_tty(STDOUT_FILENO) ? term_width(STDOUT_FILENO) : 0,
+		.colour = term_colour(STDOUT_FILENO),
+	};
+	double min = o->min > 0 || o->json ? o->min / 100 : ANY;
+	size_t hidden = tree_prune(r->tree, r->metric, min, o->depth);
+	if (o->hot_path && r->metric < r->profile->metric_count)
+		tree_hot_path(r->tree, r->metric);
+	if (!o->json)
+		return print_text(r, &show, hidden);
+	print_json(r, &show);
+	return NULL;
+}
+
+static int report(struct report *r)
+{
+	struct err *e = load(r);
+	if (!e)
+		e = make_view(r);
+	if (!e)
+		e = print(r);
+	tree_free(r->tree);
+	attribution_free(&r->attribution);
+	modules_close(r->modules);
+	profile_free(r->profile);
+	free(r->threads);
+	buf_free(&r->notes);
+	return e ? cmd_fail("report", e) : cmd_finish("report", CMD_OK);
+}
+
+/* The command */
+
+static int compile(const char *option, const char *text, regex_t *out)
+{
+	char why[128];
+	int failed = text ? regcomp(out, text, REG_EXTENDED | REG_NOSUB) : 0;
+	if (!failed)
+		return -1;
+	regerror(failed, out, why, sizeof why);
+	return cmd_misused("report", "--%s='%s' is no regular expression: %s", option, text, why);
+}
+
+/* Sets o->min; -1 to go on. */
+static int read_min(struct options *o)
+{
+	char *end;
+	o->min = o->json ? 0 : DEFAULT_MIN;
+	if (!o->min_text)
+		return -1;
+	o->min = strtod(o->min_text, &end);
+	end += *end == '%';
+	if (end == o->min_text || *end || !isfinite(o->min) || o->min < 0 || o->min > 100)
+		return cmd_misused("report", "--min takes a per cent from 0 to 100, not '%s'",
+				   o->min_text);
+	return -1;
+}
+
+static int run(struct options *o, const struct args *args)
+{
+	struct report r = {.o = o};
+	int status = read_min(o);
+	if (status >= 0)
+		return status;
+	if (args->count > 1)
+		return cmd_misused("report", "one file at a time");
+	if (o->hot_path && o->view != VIEW_TREE)
+		return cmd_misused("report", "--hot-path is for --view=tree");
+	o->path = args->count ? args->operands[0] : DEFAULT_FILE;
+	if (access(o->path, F_OK) && errno == ENOENT)
+		return cmd_fail("report",
+				err_new("there is no %s%s: make one by culprit record -- COMMAND",
+					o->path, args->count ? "" : " here"));
+	status = compile("focus", o->focus, &r.focus);
+	if (status >= 0)
+		return status;
+	status = compile("ignore", o->ignore, &r.ignore);
+	if (status < 0)
+		status = report(&r);
+	if (o->focus)
+		regfree(&r.focus);
+	if (o->ignore && status != CMD_USAGE)
+		regfree(&r.ignore);
+	return status;
+}
+
+int cmd_report(int argc, char **argv)
+{
+	struct options o = {0};
+	const struct arg options[] = {
+		{0, "view", "tree|callers|flat",
+		 "top-down; the callers of each function; or a plain list", ARG_CHOICE, &o.view},
+		{0, "by", "function|line|file|module|insn|thread|process|rank",
+		 "what rows are; the last three go above functions", ARG_CHOICE, &o.by},
+		{0, "metric", "M", "another event than the first, by name or number", ARG_STRING,
+		 &o.metric},
+		{0, "min", "PCT", "leave out what has less; 0.5 unless told, 0 with --json",
+		 ARG_STRING, &o.min_text},
+		{0, "focus", "RE", "only paths with a function that matches", ARG_STRING, &o.focus},
+		{0, "ignore", "RE", "no paths with a function that matches", ARG_STRING, &o.ignore},
+		{0, "hot-path", NULL, "only the costliest chain of calls", ARG_FLAG, &o.hot_path},
+		{0, "thread", "ID|NAME", "only samples of such threads", ARG_STRING, &o.thread},
+		{0, "process", "ID|NAME", "only samples of such processes", ARG_STRING, &o.process},
+		{0, "depth", "N", "no deeper than N levels", ARG_U64, &o.depth},
+		{0, "limit", "N", "no more than N rows", ARG_U64, &o.limit},
+		{0, "no-inline", NULL, "leave out inlined functions", ARG_FLAG, &o.no_inline},
+		{0, "debuginfod", NULL, "download missing debug information", ARG_FLAG,
+		 &o.debuginfod},
+		{0, "no-pager", NULL, "straight to the terminal", ARG_FLAG, &o.no_pager},
+		{0, "json", NULL, "print JSON", ARG_FLAG, &o.json},
+		{0},
+	};
+	struct args args = {
+		.command = "report",
+		.usage = "[options] [FILE]",
+		.summary = "Shows a profile (" DEFAULT_FILE
+			   " unless named): who took the time, and by which way.",
+		.options = options,
+		.examples = "  culprit report\n"
+			    "  culprit report --view=flat --limit 20\n"
+			    "  culprit report --hot-path\n"
+			    "  culprit report --view=callers --focus '^malloc$'\n",
+	};
+	int status = cmd_parse(&args, argc, argv);
+	return status >= 0 ? status : run(&o, &args);
+}

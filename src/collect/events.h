@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * Events by name: "cpu-clock", "page-faults@100", "cycles:u", "sched:sched_wakeup",
+ * "r1a8", or any name that libpfm4 knows for this CPU. After '@' stands a rate:
+ * samples per second for clocks and cycles, else every Nth event is sampled.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "collect/session.h"
+
+struct err;
+
+/* Fills one event; `hz` is the rate where none is given. An error says what is wrong and what the
+   machine has; where the kernel allows only user code, event->user_only is set. */
+struct err *event_parse(const char *text, uint64_t hz, struct session_event *out);
+
+/* What record uses by itself: cycles where they are counted, else cpu-clock. *timers is set where
+   perf events are refused altogether; `why` (size bytes) then gets one line: what is missing, and
+   the exact setting that provides it; else "". */
+struct err *event_default(uint64_t hz, struct session_event *out, bool *timers, char *why,
+			  size_t size);
+
+/* Whether two count the same. */
+bool event_same(const struct session_event *a, const struct session_event *b);
+
+/* One of the kernel's own events by its name or alias, not opened and without a rate; false where
+   there is none of this name. */
+bool event_known(const char *name, struct session_event *out);
+
+struct event_answer {
+	bool available, user_only;
+	int error;       /* of perf_event_open */
+	char state[160]; /* "user and kernel code", or why not */
+	char fix[200];   /* what would give (more of) it; "" where nothing is missing */
+};
+
+/* Opens the event on ourselves: only that tells the truth in containers and virtual machines. */
+void event_ask(const struct session_event *event, struct event_answer *out);
+/* The same for tracepoints in general. */
+void event_ask_tracepoints(struct event_answer *out);
+
+/* How often a POSIX timer on CPU time can fire: the kernel's tick, per second. */
+uint64_t event_tick_hz(void);

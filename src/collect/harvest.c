@@ -1,0 +1,429 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From the trees in the arenas to the tree of the profile. */
+#include "collect/internal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "cct/cct.h"
+#include "process/jit.h"
+
+#define REASONS 64u         /* why a path is partial: more than there are */
+#define THREADS_MAX 100000u /* that are told apart */
+#define IDLE_MAX 10000u     /* threads without samples that are kept */
+
+struct err *harvest_begin(struct session *s, struct harvest *h)
+{
+	*h = (struct harvest){0};
+	h->modules = calloc(WIRE_MODULE_MAX, sizeof *h->modules);
+	struct err *e = h->modules ? profile_new(&h->profile) : err_new("out of memory");
+	for (size_t i = 0; !e && i < s->options.event_count; i++) {
+		const struct session_event *event = &s->options.events[i];
+		uint32_t index;
+		e = profile_add_metric(h->profile,
+				       &(struct profile_metric){.name = event->name,
+								.unit = event->unit,
+								.period = event->period,
+								.user_only = event->user_only},
+				       &index);
+	}
+	if (e)
+		harvest_end(h);
+	return e;
+}
+
+void harvest_end(struct harvest *h)
+{
+	profile_free(h->profile);
+	free(h->modules);
+	*h = (struct harvest){0};
+}
+
+/* ---- modules ---- */
+
+static struct err *find_or_add(struct profile *p, const struct profile_module *wanted,
+			       uint32_t *index)
+{
+	for (size_t i = 1; i < p->module_count; i++) {
+		const struct profile_module *m = &p->modules[i];
+		if (m->kind == wanted->kind && m->process == wanted->process &&
+		    !strcmp(m->path, wanted->path) && !strcmp(m->build_id, wanted->build_id)) {
+			*index = (uint32_t)i;
+			return NULL;
+		}
+	}
+	return profile_add_module(p, wanted, index);
+}
+
+static struct err *file_module(struct session *s, struct harvest *h, uint32_t id, uint32_t *index)
+{
+	const struct library_module *m = library_module(s->library, id);
+	*index = 0;
+	if (!m)
+		return NULL;
+	if (!h->modules[id]) {
+		struct profile_module wanted = {
+			.kind = !strcmp(m->path, "[vdso]") ? PROFILE_VDSO : PROFILE_FILE,
+			.path = m->path,
+			.build_id = m->build_id,
+			.problem = m->problem ? m->problem : "",
+		};
+		struct err *e = find_or_add(h->profile, &wanted, index);
+		if (e)
+			return e;
+		h->modules[id] = *index + 1;
+	}
+	*index = h->modules[id] - 1;
+	return NULL;
+}
+
+static struct err *unnamed_module(struct session *s, struct harvest *h, struct process *p,
+				  uint32_t *index)
+{
+	uint32_t process;
+	struct err *e = process_keep(s, p, &process);
+	if (e)
+		return e;
+	p->unnamed_code = true;
+	if (!h->jit_module || h->jit_process != process) {
+		struct profile_module wanted = {.kind = PROFILE_JIT,
+						.path = "[code made at run time]",
+						.build_id = "",
+						.problem = "",
+						.process = process};
+		e = find_or_add(h->profile, &wanted, index);
+		if (e)
+			return e;
+		h->jit_process = process;
+		h->jit_module = *index + 1;
+	}
+	*index = h->jit_module - 1;
+	return NULL;
+}
+
+struct err *harvest_child(struct session *s, struct harvest *h, struct process *p, uint32_t parent,
+			  uint64_t key, uint32_t *node)
+{
+	uint32_t id = cct_key_module(key), module = 0;
+	uint64_t address = key & CCT_ADDRESS;
+	struct err *e = NULL;
+	if (id == CCT_PARTIAL) {
+		*node = parent;
+		if (parent || address >= REASONS) /* only memory that was written over says so */
+			return NULL;
+		return profile_child(h->profile, 0, PROFILE_PARTIAL, 0, address, node);
+	}
+	if (id)
+		e = file_module(s, h, id, &module);
+	else
+		e = unnamed_module(s, h, p, &module);
+	return e ? e
+		 : profile_child(h->profile, parent, key & CCT_CALL ? PROFILE_CALL : PROFILE_EXACT,
+				 module, address, node);
+}
+
+/* ---- code made at run time ---- */
+
+static int compare_names(const void *a, const void *b)
+{
+	const struct profile_name *x = a, *y = b;
+	return (x->start > y->start) - (x->start < y->start);
+}
+
+static struct jit *open_names(const struct process *p)
+{
+	struct jit *jit = NULL;
+	char path[64];
+	struct err *e = jit_open(p->pid, &jit);
+	if (!e && !jit) { /* the process is gone, its file is not */
+		snprintf(path, sizeof path, "/tmp/perf-%d.map", (int)p->own);
+		e = jit_open_file(path, p->user, &jit);
+	}
+	err_free(e);
+	return jit;
+}
+
+/* The names of those functions that have nodes. */
+static size_t collect_names(struct profile *profile, uint32_t module, const struct jit *jit,
+			    struct profile_name *out)
+{
+	size_t count = 0, kept = 0;
+	for (size_t i = 0; i < profile->node_count; i++) {
+		const struct profile_node *n = &profile->nodes[i];
+		const struct jit_code *code = n->module == module
+						      ? jit_find(jit, n->address - (n->kind ==
+										    PROFILE_CALL))
+						      : NULL;
+		if (code)
+			out[count++] = (struct profile_name){code->start, code->size, code->name};
+	}
+	if (count)
+		qsort(out, count, sizeof *out, compare_names);
+	for (size_t i = 0; i < count; i++)
+		if (!kept || out[kept - 1].start != out[i].start)
+			out[kept++] = out[i];
+	for (size_t i = 0; i < kept; i++)
+		out[i].name = profile_string(profile, out[i].name);
+	return kept;
+}
+
+void harvest_name_code(struct harvest *h, const struct process *p)
+{
+	struct profile *profile = h->profile;
+	uint32_t module = 0;
+	for (uint32_t i = 1; i < profile->module_count; i++)
+		if (profile->modules[i].kind == PROFILE_JIT &&
+		    profile->modules[i].process == p->profile - 1)
+			module = i;
+	struct jit *jit = module ? open_names(p) : NULL;
+	size_t nodes = 0, room = 1;
+	for (size_t i = 0; jit && i < profile->node_count; i++)
+		nodes += profile->nodes[i].module == module;
+	while (room < nodes)
+		room *= 2;
+	struct profile_name *names = nodes ? reallocarray(NULL, room, sizeof *names) : NULL;
+	if (names) {
+		free(profile->modules[module].names);
+		profile->modules[module].names = names;
+		profile->modules[module].name_count = collect_names(profile, module, jit, names);
+	}
+	jit_close(jit);
+}
+
+/* ---- threads ---- */
+
+static uint64_t since_start(const struct session *s, uint64_t ns)
+{
+	return ns > s->start_ns ? ns - s->start_ns : 0;
+}
+
+static uint64_t sum_samples(const struct session *s, const struct arena_thread *r)
+{
+	uint64_t sum = 0;
+	for (size_t i = 0; i < s->options.event_count; i++)
+		sum += atomic_load(&((struct arena_thread *)r)->samples[i]);
+	return sum;
+}
+
+/* Ticks stand for nanoseconds until the end: session.c turns them into time. */
+static struct profile_thread describe(const struct session *s, const struct thread *t,
+				      struct arena_thread *r, uint32_t process)
+{
+	uint64_t cpu = atomic_load(&r->cpu_ns), begun = atomic_load(&r->cpu_start_ns);
+	uint64_t end = atomic_load(&r->end_ns);
+	return (struct profile_thread){
+		.process = process,
+		.tid = t ? t->tid : r->tid,
+		.name = t ? t->name : "",
+		.start_ns = since_start(s, r->start_ns),
+		.end_ns = since_start(s, end ? end : session_now()),
+		.cpu_ns = cpu > begun ? cpu - begun : 0,
+		.handler_ns = atomic_load(&r->ticks),
+		.handled = sum_samples(s, r),
+	};
+}
+
+static void join_threads(struct profile_thread *all, const struct profile_thread *one)
+{
+	all->cpu_ns += one->cpu_ns;
+	all->handler_ns += one->handler_ns;
+	all->handled += one->handled;
+	if (one->end_ns > all->end_ns)
+		all->end_ns = one->end_ns;
+}
+
+/* Where there are very many threads, the rest of a process's are one. */
+static struct err *add_thread(struct session *s, struct harvest *h, struct process *p,
+			      struct profile_thread *wanted, uint32_t *index)
+{
+	bool joined = h == &s->harvest && h->profile->thread_count >= THREADS_MAX;
+	if (joined && p->more_threads) {
+		*index = p->more_threads - 1;
+		join_threads(&h->profile->threads[*index], wanted);
+		return NULL;
+	}
+	if (joined) {
+		wanted->tid = 0;
+		wanted->name = "(more threads)";
+	}
+	struct err *e = profile_add_thread(h->profile, wanted, index);
+	if (!e && joined)
+		p->more_threads = *index + 1;
+	return e;
+}
+
+struct err *harvest_thread(struct session *s, struct harvest *h, struct process *p,
+			   struct thread *t, const struct arena_thread *record, uint32_t *index)
+{
+	uint32_t process;
+	struct err *e = process_keep(s, p, &process);
+	if (e)
+		return e;
+	struct profile_thread wanted = describe(s, t, (struct arena_thread *)record, process);
+	if (t && t->profile) { /* a sample of it was walked before: it is there, without numbers */
+		*index = t->profile - 1;
+		struct profile_thread *there = &h->profile->threads[*index];
+		if (t->profile == p->more_threads) {
+			join_threads(there, &wanted);
+			return NULL;
+		}
+		wanted.name = profile_string(h->profile, wanted.name);
+		*there = wanted;
+		return NULL;
+	}
+	e = add_thread(s, h, p, &wanted, index);
+	if (!e && t && h == &s->harvest)
+		t->profile = *index + 1;
+	return e;
+}
+
+/* ---- trees ---- */
+
+struct placed {
+	uint32_t node;
+	bool partial;
+};
+
+struct reading {
+	struct session *session;
+	struct harvest *harvest;
+	struct process *process;
+	uint32_t thread;
+	size_t metrics;
+	struct placed *placed; /* by index in the tree that is read */
+	size_t room;
+	uint64_t partial;
+	struct err *error;
+};
+
+static bool make_room(struct reading *r, uint32_t index)
+{
+	if (index < r->room)
+		return true;
+	size_t room = r->room ? r->room * 2 : 1024;
+	struct placed *more = index < room ? reallocarray(r->placed, room, sizeof *more) : NULL;
+	if (!more) {
+		r->error = err_new("out of memory");
+		return false;
+	}
+	r->placed = more;
+	r->room = room;
+	return true;
+}
+
+static void visit(void *context, uint32_t index, uint32_t parent, uint64_t key,
+		  const uint64_t *values)
+{
+	struct reading *r = context;
+	if (r->error || !make_room(r, index))
+		return;
+	struct placed at = {0};
+	if (index) {
+		at = r->placed[parent];
+		at.partial |= !at.node && cct_key_module(key) == CCT_PARTIAL;
+		r->error = harvest_child(r->session, r->harvest, r->process, at.node, key,
+					 &at.node);
+	}
+	r->placed[index] = at;
+	for (uint32_t i = 0; i < r->metrics && !r->error; i++)
+		if (values[i])
+			r->error = profile_count(r->harvest->profile, at.node, r->thread, i,
+						 values[i]);
+	if (at.partial)
+		r->partial += values[0];
+}
+
+static bool is_worth_keeping(struct session *s, struct process *p, const struct thread *t,
+			     const struct arena_thread *record)
+{
+	if ((t && t->profile) || sum_samples(s, record))
+		return true;
+	return record->tid == p->own ? !p->replaced : s->idle_threads++ < IDLE_MAX;
+}
+
+static void count_up(struct session *s, struct harvest *h, struct arena_thread *r, uint64_t partial)
+{
+	uint64_t lost = atomic_load(&r->lost);
+	s->samples += atomic_load(&r->weights[0]);
+	s->partial += partial;
+	s->lost += lost;
+	if (lost)
+		err_free(profile_lose(h->profile, "no room", lost));
+}
+
+void harvest_record(struct session *s, struct harvest *h, struct process *p, struct thread *t,
+		    struct arena *a, const struct arena_thread *record, bool last)
+{
+	struct reading r = {
+		.session = s, .harvest = h, .process = p, .metrics = s->options.event_count};
+	/* The tree is laid out for as many values as the header says. */
+	bool whole = a->header->metrics == r.metrics;
+	if (!is_worth_keeping(s, p, t, record))
+		return;
+	r.error = harvest_thread(s, h, p, t, record, &r.thread);
+	if (!r.error && whole)
+		whole = cct_read(a->header, a->size, record, visit, &r);
+	if (last) {
+		count_up(s, h, (struct arena_thread *)record, r.partial);
+		s->notes.damaged_trees += !whole;
+	} else if (atomic_load(&((struct arena_thread *)record)->lost)) {
+		err_free(profile_lose(h->profile, "no room", record->lost));
+	}
+	if (r.error)
+		s->notes.unkept++;
+	err_free(r.error);
+	free(r.placed);
+}
+
+void harvest_lost(struct session *s, struct harvest *h, struct arena *a, bool last)
+{
+	static const char *const reasons[] = {
+		[ARENA_LOST_ROOM] = "no room", [ARENA_LOST_THREAD] = "thread without a record"};
+	for (int i = 0; i < ARENA_LOST_KINDS; i++) {
+		uint64_t now = atomic_load(&a->header->lost[i]), more = now - a->lost[i];
+		if (now <= a->lost[i])
+			continue;
+		err_free(profile_lose(h->profile, reasons[i], more));
+		if (last) {
+			a->lost[i] = now;
+			s->lost += more;
+		}
+	}
+}
+
+/* ---- a look at a tree that goes on ---- */
+
+struct counting {
+	bool *partial;
+	size_t room;
+	uint64_t sum;
+	bool failed;
+};
+
+static void count_visit(void *context, uint32_t index, uint32_t parent, uint64_t key,
+			const uint64_t *values)
+{
+	struct counting *c = context;
+	if (!c->failed && index >= c->room) {
+		size_t room = c->room ? c->room * 2 : 4096;
+		bool *more = index < room ? realloc(c->partial, room) : NULL;
+		c->failed = !more;
+		c->partial = more ? more : c->partial;
+		c->room = more ? room : c->room;
+	}
+	if (c->failed)
+		return;
+	c->partial[index] = index &&
+			    (parent ? c->partial[parent] : cct_key_module(key) == CCT_PARTIAL);
+	c->sum += c->partial[index] ? values[0] : 0;
+}
+
+uint64_t harvest_count_partial(const struct arena *a, const struct arena_thread *record)
+{
+	struct counting c = {0};
+	cct_read(a->header, a->size, record, count_visit, &c);
+	free(c.partial);
+	return c.sum;
+}

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * What the files of a session share.
+ *
+ *    session.c    opening, the event loop, snapshots, the end
+ *    bell.c       what targets ring when there is something to look at
+ *    talk.c       the socket: HELLO and MODULES
+ *    library.c    modules, their tables, lists of them
+ *    arenas.c     the memory that targets count in: looking for what has changed
+ *    processes.c  who they are, when they end
+ *    sampling.c   the perf events of a thread
+ *    harvest.c    from a thread's tree to the profile
+ *    unwalked.c   samples that a target left for us to walk
+ *
+ *    session --< arena --< process          a program image and the children that it forked
+ *                     \--< thread           for each record in the arena that is in use
+ *
+ * A process belongs to one arena. When it execs, the new image says HELLO and is a
+ * process of its own, in a new arena, with the same pid; the old one has ended.
+ */
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/resource.h>
+#include <sys/types.h>
+
+#include "collect/library.h"
+#include "collect/session.h"
+#include "profile/profile.h"
+#include "safe/wire.h"
+
+#define SESSION_ARENA_SIZE (128ull << 20)
+#define SESSION_DEPTH 16384u /* frames of a path, unless told */
+#define SESSION_TICK_NS 100000000ull
+#define SESSION_FIRST_SLOT 8
+#define SESSION_EVENT_SLOTS 8 /* descriptors of events: their number % 8 is the event's */
+
+/* What an entry of the epoll belongs to: each such object begins with one. */
+enum watch { WATCH_SOCKET, WATCH_CLIENT, WATCH_TIMER, WATCH_BELL, WATCH_PROCESS };
+
+struct client {
+	enum watch watch;
+	struct client *next;
+	int fd;
+	uint64_t since_ns;
+};
+
+struct process {
+	enum watch watch;
+	struct process *next; /* in the arena */
+	struct arena *arena;
+	pid_t pid; /* as we see it */
+	pid_t own; /* as it sees itself: another one in a namespace of its own */
+	pid_t parent;
+	int pidfd;     /* -1: there was no descriptor for it */
+	bool gone;     /* ended, or replaced */
+	bool replaced; /* by a new image: the process goes on as another one of ours */
+	bool foreign; /* a number that is not one of ours: in a namespace that we do not see into */
+	uid_t user;
+	char name[64];
+	char *command;
+	int32_t rank, status;
+	uint64_t start_ns, end_ns; /* CLOCK_MONOTONIC */
+	uint64_t described_ns;     /* when its name was looked at last */
+	const struct library_list *list;
+	uint64_t looked_ns;    /* when its memory was looked at for the sake of a sample */
+	uint32_t useless;      /* how often in a row nothing was new */
+	uint32_t profile;      /* its index there + 1; 0: not there yet */
+	uint32_t more_threads; /* index + 1 of what stands for the threads beyond the limit */
+	bool unnamed_code;     /* it ran code of no module */
+};
+
+struct thread {
+	struct process *process;
+	uint32_t chunk, generation;        /* of its record */
+	pid_t tid;                         /* as we see it */
+	bool open, young;                  /* young: its first sample is not there yet */
+	int slot;                          /* its events are descriptors slot * 8 + event */
+	uint32_t settled;                  /* a bit for each event that had its first sample */
+	uint64_t first[ARENA_METRICS_MAX]; /* when that was to come: of the event's unit */
+	uint64_t opened_ns, attended_ns, changed_ns;
+	uint64_t samples;
+	uint32_t profile; /* its index there + 1; 0: not there yet */
+	char name[16];
+};
+
+struct arena {
+	struct arena *next;
+	int fd;
+	struct arena_header *header;
+	uint64_t size;
+	uint32_t changes;                /* of the header, as seen last */
+	uint64_t lost[ARENA_LOST_KINDS]; /* of the header, in the profile already */
+	bool namespaced;                 /* numbers of processes in it may mean others to us */
+	struct process *processes;
+	struct thread *threads;
+	size_t thread_count, thread_room;
+	uint16_t *thread_of; /* for each chunk the index in `threads` + 1 */
+	uint64_t inode;      /* of the memory: how to tell who has it mapped */
+	uint64_t checked_ns; /* whether threads have ended, last */
+	uint64_t tried_ns;   /* to give it back, last */
+};
+
+/* Where trees are put together. */
+struct harvest {
+	struct profile *profile;
+	uint32_t *modules;                /* by module id: index in the profile + 1 */
+	uint32_t jit_process, jit_module; /* the last one asked for: index + 1 */
+};
+
+struct bell {         /* what targets ring: waited for by a small thread */
+	int fd, ring; /* ring: an eventfd */
+	_Atomic uint32_t *word;
+	pthread_t waiter;
+	bool waiting;
+	_Atomic bool stop;
+	_Atomic uint32_t pause_us; /* between two rings at least */
+};
+
+struct session {
+	struct session_options options;
+	enum watch socket_watch, timer_watch, bell_watch;
+	char *directory, *socket, *preload;
+	int epoll, listener, timer;
+	struct rlimit files;
+	bool files_raised, file_size_ignored;
+	struct sigaction file_size_action;
+	struct bell bell;
+	struct library *library;
+	struct arena *arenas;
+	size_t arena_count;
+	struct client *clients; /* oldest last */
+	size_t client_count;
+	struct harvest harvest;
+	uint64_t start_ns, start_ticks, tick_ns;
+	uint64_t random;
+	bool timer_fast;
+	uint64_t young_until_ns, attended_ns, busy_threads;
+
+	/* free slots of descriptors */
+	int *slots;
+	size_t slot_count, slot_room;
+	int next_slot;
+
+	/* for session_status and the notes */
+	uint64_t samples, partial, lost;
+	unsigned process_count, thread_count, idle_threads;
+	struct {
+		unsigned unsampled_threads, refused_processes, go_programs, damaged_trees, unkept;
+		int unsampled_error;
+		char go_name[64];
+		char *refused_why;
+	} notes;
+};
+
+uint64_t session_now(void);
+void session_set_tick(struct session *s, uint64_t ns);
+
+/* bell.c */
+struct err *bell_open(struct bell *bell);
+void bell_hear(struct bell *bell); /* so that its descriptor is quiet until it rings again */
+void bell_close(struct bell *bell);
+
+/* talk.c */
+void talk_accept(struct session *s);
+void talk_hear(struct session *s, struct client *client);
+/* Those that have been silent for too long (all: whoever is there). */
+void talk_hang_up(struct session *s, bool all);
+
+/* arenas.c */
+struct err *arena_open(struct session *s, struct arena **out);
+/* Looks at every record of an arena: new threads, ended ones, samples to walk. */
+void arena_scan(struct session *s, struct arena *a);
+/* Harvests and gives back all records of a process. */
+void arena_finish(struct session *s, struct process *p);
+/* Frees those that nobody uses any more. */
+void arena_sweep(struct session *s);
+void arena_close(struct session *s, struct arena *a);
+/* The record in a chunk, or NULL where there can be none. */
+struct arena_thread *arena_record(const struct arena *a, uint32_t chunk);
+/* Calls `each` for the records of one process (NULL: of all) that are in use. */
+void arena_each(struct session *s, struct arena *a, const struct process *process,
+		void (*each)(struct session *s, struct arena *a, uint32_t chunk,
+			     struct arena_thread *record, void *context),
+		void *context);
+struct thread *arena_thread_of(const struct arena *a, uint32_t chunk);
+
+/* processes.c */
+/* The program that said HELLO. */
+struct process *process_add(struct session *s, struct arena *a, pid_t pid, pid_t own);
+/* A child that one of the arena's processes forked, as its record names it. */
+struct process *process_add_forked(struct session *s, struct arena *a, pid_t own, pid_t parent);
+struct process *process_find(struct session *s, pid_t pid); /* alive, of any arena; or NULL */
+bool process_is_alive(const struct process *p);
+/* The number that we know a thread by. */
+pid_t process_tid(const struct process *p, pid_t own);
+/* Reads anew what the process is called, if it can still be read. */
+void process_describe(struct session *s, struct process *p, bool first);
+/* Harvests everything that it counted and forgets it. */
+void process_end(struct session *s, struct process *p);
+/* Looks at names again, of some at a time. */
+void process_tick(struct session *s, uint64_t now);
+/* Makes its list of modules the present one and tells all of its threads. */
+struct err *process_look(struct session *s, struct process *p,
+			 const struct library_module **executable);
+/* Its index in the profile. */
+struct err *process_keep(struct session *s, struct process *p, uint32_t *index);
+
+/* sampling.c */
+void sampling_open(struct session *s, struct thread *t);
+void sampling_close(struct session *s, struct thread *t);
+/* Where a first sample is there: on with the usual period. */
+void sampling_grow_up(struct session *s, struct thread *t, struct arena_thread *record);
+/* The same for all, and now and then another period. */
+void sampling_tick(struct session *s);
+/* What a signal costs apart from its handler, in nanoseconds. */
+uint64_t sampling_delivery(void);
+
+/* harvest.c */
+struct err *harvest_begin(struct session *s, struct harvest *h);
+void harvest_end(struct harvest *h);
+/* Adds a record's tree. `last`: it is complete, the numbers for the summary are added too. */
+void harvest_record(struct session *s, struct harvest *h, struct process *p, struct thread *t,
+		    struct arena *a, const struct arena_thread *record, bool last);
+void harvest_lost(struct session *s, struct harvest *h, struct arena *a, bool last);
+/* The child of `parent` for a frame (cct/cct.h key) of this process. */
+struct err *harvest_child(struct session *s, struct harvest *h, struct process *p, uint32_t parent,
+			  uint64_t key, uint32_t *node);
+struct err *harvest_thread(struct session *s, struct harvest *h, struct process *p,
+			   struct thread *t, const struct arena_thread *record, uint32_t *index);
+/* Names for code of no module that was met in the process. */
+void harvest_name_code(struct harvest *h, const struct process *p);
+/* Weights of the first event in the part of a tree that is partial. */
+uint64_t harvest_count_partial(const struct arena *a, const struct arena_thread *record);
+
+/* unwalked.c */
+/* Whether the record has such samples. */
+bool unwalked_any(const struct arena_thread *record);
+void unwalked_take(struct session *s, struct arena *a, struct process *p, struct thread *t,
+		   struct arena_thread *record);

@@ -1,0 +1,509 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "collect/library.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/parallel.h"
+#include "process/backing.h"
+#include "process/maps.h"
+#include "process/space.h"
+#include "process/status.h"
+#include "recipes/cache.h"
+
+#define ALIGNMENT 64u
+#define BUCKETS 1024u
+#define LIST_MAX 65536u /* executable mappings of a process */
+
+struct library {
+	enum recipes_mode mode;
+	bool tables;
+	char *agent;
+	uint64_t agent_device, agent_inode;
+	int file, shared; /* the same; `shared` can only be read */
+	const uint8_t *bytes;
+	uint64_t used;
+	struct library_module **modules; /* by id - 1 */
+	uint32_t module_count, module_room;
+	struct library_module *by_file[BUCKETS];
+	struct library_list *by_contents[BUCKETS];
+};
+
+static const struct recipe no_recipe; /* RECIPE_NONE */
+static const struct table no_table = {.rules = &no_recipe, .rule_count = 1};
+
+/* ---- the file ---- */
+
+static struct err *make_file(struct library *l)
+{
+	char name[32];
+	l->file = memfd_create("culprit-tables", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (l->file < 0 || ftruncate(l->file, (off_t)LIBRARY_SIZE) ||
+	    fcntl(l->file, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW))
+		return err_errno("cannot make shared memory for unwind tables");
+	fchmod(l->file, 0444);
+	snprintf(name, sizeof name, "/proc/self/fd/%d", l->file);
+	l->shared = open(name, O_RDONLY | O_CLOEXEC);
+	if (l->shared < 0)
+		return err_errno("%s: cannot open", name);
+	void *bytes = mmap(NULL, LIBRARY_SIZE, PROT_READ, MAP_SHARED, l->file, 0);
+	if (bytes == MAP_FAILED)
+		return err_errno("cannot map the memory of unwind tables");
+	l->bytes = bytes;
+	l->used = ALIGNMENT; /* 0 is nobody's place */
+	return NULL;
+}
+
+/* Appends two pieces, one behind the other; 0 where there is no room. */
+static uint64_t append(struct library *l, const void *head, size_t head_size, const void *bytes,
+		       size_t size)
+{
+	uint64_t place = (l->used + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+	if (size > LIBRARY_SIZE || head_size + size > LIBRARY_SIZE - place)
+		return 0;
+	uint64_t at = place;
+	for (int piece = 0; piece < 2; piece++) {
+		const char *from = piece ? bytes : head;
+		size_t left = piece ? size : head_size;
+		while (left) {
+			ssize_t done = pwrite(l->file, from, left, (off_t)at);
+			if (done <= 0 && errno != EINTR)
+				return 0;
+			if (done <= 0)
+				continue;
+			from += done;
+			at += (uint64_t)done;
+			left -= (size_t)done;
+		}
+	}
+	l->used = at;
+	return place;
+}
+
+/* ---- modules ---- */
+
+static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t size)
+{
+	const unsigned char *at = bytes;
+	for (; size >= 8; size -= 8, at += 8) {
+		uint64_t word;
+		memcpy(&word, at, sizeof word);
+		hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
+		hash ^= hash >> 29;
+	}
+	for (; size; size--)
+		hash = (hash ^ *at++) * 0x100000001b3u;
+	return hash ^ hash >> 32;
+}
+
+static uint64_t hash_file(const struct map *map)
+{
+	return hash_bytes(map->device * 31 + map->inode, map->path, strlen(map->path));
+}
+
+/* When the file was written last: a new file may have an old one's number and name. */
+static uint64_t file_changed(pid_t pid, const struct map *map)
+{
+	struct buf path = {0};
+	struct stat st;
+	uint64_t changed = 0;
+	if (map->path[0] != '/' || map->deleted)
+		return 0;
+	buf_printf(&path, "/proc/%d/root%s", (int)pid, map->path);
+	if (!path.failed && !stat(buf_text(&path), &st))
+		changed = (uint64_t)st.st_mtim.tv_sec * 1000000000u + (uint64_t)st.st_mtim.tv_nsec;
+	buf_free(&path);
+	return changed;
+}
+
+static struct library_module *find_module(const struct library *l, const struct map *map,
+					  uint64_t changed)
+{
+	struct library_module *m = l->by_file[hash_file(map) % BUCKETS];
+	while (m && (m->inode != map->inode || m->device != map->device || m->changed != changed ||
+		     strcmp(m->path, map->path)))
+		m = m->chain;
+	return m;
+}
+
+static void module_free(struct library_module *m)
+{
+	if (!m)
+		return;
+	free(m->path);
+	free(m->segments);
+	free(m->problem);
+	free(m);
+}
+
+static bool keep_module(struct library *l, struct library_module *m)
+{
+	if (l->module_count >= WIRE_MODULE_MAX - 1)
+		return true; /* it keeps id 0 */
+	if (l->module_count == l->module_room) {
+		uint32_t room = l->module_room ? l->module_room * 2 : 64;
+		struct library_module **more = reallocarray(l->modules, room, sizeof *more);
+		if (!more)
+			return false;
+		l->modules = more;
+		l->module_room = room;
+	}
+	l->modules[l->module_count++] = m;
+	m->id = l->module_count;
+	return true;
+}
+
+static void learn_image(struct library_module *m, struct image *image)
+{
+	const struct image_segment *segments;
+	size_t count = image_segments(image, &segments);
+	m->segments = reallocarray(NULL, count ? count : 1, sizeof *m->segments);
+	if (m->segments) {
+		memcpy(m->segments, segments, count * sizeof *segments);
+		m->segment_count = count;
+	}
+	image_build_id_hex(image, m->build_id);
+	m->go = image_section(image, ".go.buildinfo") || image_section(image, ".note.go.buildid");
+}
+
+/* What is made of one new module, in parallel with the others. */
+struct fresh {
+	struct library_module *module;
+	struct image *image;
+	struct module_table table;
+};
+struct fresh_list {
+	struct fresh *items;
+	size_t count, room;
+	enum recipes_mode mode;
+};
+
+static struct err *add_module(struct library *l, pid_t task, const struct maps *maps, size_t index,
+			      uint64_t changed, struct fresh_list *fresh)
+{
+	const struct map *map = &maps->items[index];
+	struct library_module *m = calloc(1, sizeof *m);
+	if (fresh->count == fresh->room) {
+		size_t room = fresh->room ? fresh->room * 2 : 32;
+		struct fresh *more = reallocarray(fresh->items, room, sizeof *more);
+		if (more) {
+			fresh->items = more;
+			fresh->room = room;
+		}
+	}
+	if (m)
+		m->path = strdup(map->path);
+	if (!m || !m->path || fresh->count == fresh->room || !keep_module(l, m)) {
+		module_free(m);
+		return err_new("out of memory");
+	}
+	m->device = map->device;
+	m->inode = map->inode;
+	m->changed = changed;
+	m->table = no_table;
+	m->agent = (m->inode == l->agent_inode && m->device == l->agent_device && m->inode) ||
+		   !strcmp(m->path, l->agent);
+	struct fresh *f = &fresh->items[fresh->count++];
+	*f = (struct fresh){.module = m};
+	struct err *e = backing_open(task, maps, index, &f->image);
+	if (e)
+		m->problem = strdup(err_text(e));
+	else
+		learn_image(m, f->image);
+	err_free(e);
+	struct library_module **bucket = &l->by_file[hash_file(map) % BUCKETS];
+	m->chain = *bucket;
+	*bucket = m;
+	return NULL;
+}
+
+static void build_table(void *context, size_t index)
+{
+	const struct fresh_list *list = context;
+	struct fresh *f = &list->items[index];
+	if (!f->image || !f->module->id)
+		return;
+	struct err *e = cache_table(f->image, list->mode, &f->table);
+	if (e)
+		f->module->problem = strdup(err_text(e));
+	err_free(e);
+}
+
+static void place_table(struct library *l, struct fresh *f)
+{
+	struct library_module *m = f->module;
+	if (f->table.bytes) {
+		m->place = append(l, NULL, 0, f->table.bytes, f->table.size);
+		if (m->place && table_open(&m->table, l->bytes + m->place, f->table.size))
+			m->size = f->table.size;
+		else if (!m->problem)
+			m->problem = strdup("there is no room for its unwind table");
+		module_table_free(&f->table);
+	}
+	image_close(f->image);
+}
+
+/* Opens those modules of a process that nobody had before. */
+static struct err *open_new(struct library *l, pid_t task, const struct maps *maps,
+			    struct library_module **found)
+{
+	struct fresh_list fresh = {.mode = l->mode};
+	struct err *e = NULL;
+	for (size_t i = 0; !e && i < maps->count; i++) {
+		const struct map *map = &maps->items[i];
+		found[i] = NULL;
+		if (!space_is_module(map) || !strncmp(map->path, "/dev/", 5) ||
+		    !strncmp(map->path, "/memfd:", 7) || !strncmp(map->path, "/SYSV", 5))
+			continue;
+		uint64_t changed = file_changed(task, map);
+		found[i] = find_module(l, map, changed);
+		if (!found[i]) {
+			e = add_module(l, task, maps, i, changed, &fresh);
+			found[i] = e ? NULL : fresh.items[fresh.count - 1].module;
+		}
+	}
+	if (l->tables)
+		parallel_for(fresh.count, build_table, &fresh);
+	for (size_t i = 0; i < fresh.count; i++)
+		place_table(l, &fresh.items[i]);
+	free(fresh.items);
+	return e;
+}
+
+/* ---- lists ---- */
+
+static bool same_file(const struct wire_module *a, const struct wire_module *b)
+{
+	return a->end == b->start && a->id == b->id && a->flags == b->flags && a->bias == b->bias &&
+	       a->table == b->table;
+}
+
+static struct wire_module describe(const struct library_module *m, const struct map *map)
+{
+	struct wire_module w = {.start = map->start, .end = map->end};
+	uint64_t bias;
+	w.id = m->id;
+	w.flags = m->agent ? WIRE_MODULE_AGENT : 0;
+	w.bias = map->start - map->offset;
+	if (space_bias(m->segments, m->segment_count, map, &bias)) {
+		w.bias = bias;
+		w.table = m->size ? m->place : 0;
+		w.table_size = m->size;
+	}
+	return w;
+}
+
+/* Anonymous code: of a module whose text was copied to large pages, or made at run time. */
+static struct wire_module describe_other(const struct library *l, const struct map *map,
+					 const struct wire_module *before, size_t count)
+{
+	for (size_t i = count; !map->path[0] && i; i--) {
+		const struct wire_module *w = &before[i - 1];
+		const struct library_module *m = library_module(l, w->id);
+		if (m && w->table_size &&
+		    space_holds(m->segments, m->segment_count, w->bias, map)) {
+			struct wire_module copy = *w;
+			copy.start = map->start;
+			copy.end = map->end;
+			return copy;
+		}
+	}
+	return (struct wire_module){.start = map->start, .end = map->end, .flags = WIRE_MODULE_JIT};
+}
+
+/* `found` has the module of each mapping. Copies of text may lie before what is left of the
+   module's own mappings, so these come first. */
+static size_t fill_list(const struct library *l, const struct maps *maps,
+			struct library_module *const *found, struct wire_module *out)
+{
+	size_t known = 0, used = 0;
+	struct wire_module *modules = reallocarray(NULL, maps->count + 1, sizeof *modules);
+	if (!modules)
+		return 0;
+	for (size_t i = 0; i < maps->count; i++)
+		if (found[i])
+			modules[known++] = describe(found[i], &maps->items[i]);
+	for (size_t i = 0, k = 0; i < maps->count && used < LIST_MAX; i++) {
+		const struct map *map = &maps->items[i];
+		if (!map->executable)
+			continue;
+		struct wire_module w = found[i] ? modules[k++]
+						: describe_other(l, map, modules, known);
+		if (w.start >= w.end || (used && w.start < out[used - 1].end))
+			continue;
+		if (used && same_file(&out[used - 1], &w))
+			out[used - 1].end = w.end;
+		else
+			out[used++] = w;
+	}
+	free(modules);
+	return used;
+}
+
+/* The list with these contents, in the file; takes over `modules`. NULL where there is no room. */
+static struct library_list *share_list(struct library *l, struct wire_module *modules, size_t count)
+{
+	size_t size = count * sizeof *modules;
+	uint64_t hash = hash_bytes(count, modules, size);
+	struct library_list **bucket = &l->by_contents[hash % BUCKETS], *list;
+	for (list = *bucket; list; list = list->chain)
+		if (list->hash == hash && list->count == count &&
+		    !memcmp(list->modules, modules, size)) {
+			free(modules);
+			return list;
+		}
+	const struct wire_space head = {.count = (uint32_t)count};
+	list = calloc(1, sizeof *list);
+	uint64_t place = list ? append(l, &head, sizeof head, modules, size) : 0;
+	if (!place) {
+		free(list);
+		free(modules);
+		return NULL;
+	}
+	*list = (struct library_list){*bucket, hash, place, (uint32_t)count, modules, NULL};
+	*bucket = list;
+	return list;
+}
+
+static const struct library_module *find_executable(pid_t task, const struct maps *maps,
+						    struct library_module *const *found)
+{
+	char path[64];
+	struct stat st;
+	snprintf(path, sizeof path, "/proc/%d/exe", (int)task);
+	if (stat(path, &st))
+		return NULL;
+	for (size_t i = 0; i < maps->count; i++)
+		if (found[i] && maps->items[i].inode == st.st_ino &&
+		    (maps->items[i].device == st.st_dev || maps->items[i].device >> 8 == 0))
+			return found[i];
+	return NULL;
+}
+
+struct err *library_look(struct library *l, pid_t pid, const struct library_list **out,
+			 const struct library_module **executable)
+{
+	struct maps maps;
+	pid_t task = process_task(pid);
+	struct err *e = maps_read(pid, &maps);
+	*out = NULL;
+	if (e)
+		return e;
+	struct library_module **found = calloc(maps.count + 1, sizeof(struct library_module *));
+	struct wire_module *modules = calloc(maps.count + 1, sizeof *modules);
+	if (!found || !modules)
+		e = err_new("out of memory");
+	if (!e)
+		e = open_new(l, task, &maps, found);
+	if (!e) {
+		*out = share_list(l, modules, fill_list(l, &maps, found, modules));
+		modules = NULL;
+		if (!*out)
+			e = err_new("the memory for unwind tables is full");
+	}
+	if (!e && executable)
+		*executable = find_executable(task, &maps, found);
+	free(modules);
+	free(found);
+	maps_free(&maps);
+	return e;
+}
+
+const struct library_list *library_list(const struct library *l, uint64_t place)
+{
+	for (size_t i = 0; place && i < BUCKETS; i++)
+		for (const struct library_list *at = l->by_contents[i]; at; at = at->chain)
+			if (at->place == place)
+				return at;
+	return NULL;
+}
+
+struct walk_space library_walk(struct library *l, const struct library_list *const_list)
+{
+	struct library_list *list = (struct library_list *)const_list;
+	if (!list->walk) {
+		list->walk = reallocarray(NULL, (size_t)list->count + 1, sizeof *list->walk);
+		for (uint32_t i = 0; list->walk && i < list->count; i++) {
+			const struct wire_module *w = &list->modules[i];
+			const struct library_module *m = library_module(l, w->id);
+			list->walk[i] = (struct walk_module){
+				.start = w->start,
+				.end = w->end,
+				.bias = w->bias,
+				.id = w->id,
+				.flags = w->flags,
+				.table = m && w->table_size ? m->table : no_table,
+			};
+		}
+	}
+	return (struct walk_space){list->walk, list->walk ? list->count : 0};
+}
+
+const struct library_module *library_module(const struct library *l, uint32_t id)
+{
+	return id && id <= l->module_count ? l->modules[id - 1] : NULL;
+}
+
+int library_file(const struct library *l)
+{
+	return l->shared;
+}
+
+struct err *library_open(enum recipes_mode mode, bool tables, const char *agent,
+			 struct library **out)
+{
+	struct stat st;
+	struct library *l = calloc(1, sizeof *l);
+	*out = l;
+	if (!l)
+		return err_new("out of memory");
+	l->mode = mode;
+	l->tables = tables;
+	l->file = l->shared = -1;
+	l->agent = strdup(agent ? agent : "");
+	if (agent && !stat(agent, &st)) {
+		l->agent_device = st.st_dev;
+		l->agent_inode = st.st_ino;
+	}
+	struct err *e = l->agent ? make_file(l) : err_new("out of memory");
+	if (e) {
+		library_close(l);
+		*out = NULL;
+	}
+	return e;
+}
+
+void library_close(struct library *l)
+{
+	if (!l)
+		return;
+	for (size_t i = 0; i < BUCKETS; i++) {
+		for (struct library_module *m = l->by_file[i], *next; m; m = next) {
+			next = m->chain;
+			module_free(m);
+		}
+		for (struct library_list *at = l->by_contents[i], *next; at; at = next) {
+			next = at->chain;
+			free(at->modules);
+			free(at->walk);
+			free(at);
+		}
+	}
+	if (l->bytes)
+		munmap((void *)l->bytes, LIBRARY_SIZE);
+	if (l->shared >= 0)
+		close(l->shared);
+	if (l->file >= 0)
+		close(l->file);
+	free(l->modules);
+	free(l->agent);
+	free(l);
+}

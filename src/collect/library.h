@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * All code that is met in a recording: every module once, with its number and
+ * its unwind table, and the tables file from which targets read both. The file
+ * is as large as targets map it from the start, sparse, and only ever appended
+ * to: tables, and lists of what a process has where (struct wire_space).
+ * Processes with the same list share it, so a program that loads and unloads
+ * the same libraries for ever needs room once.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "image/image.h"
+#include "recipes/build.h"
+#include "safe/wire.h"
+#include "unwind/walk.h"
+
+struct err;
+
+#define LIBRARY_SIZE (256ull << 20) /* of the tables file */
+
+struct library_module {
+	struct library_module *chain; /* in the hash */
+	uint32_t id;                  /* 1 …; 0: there were too many */
+	char *path;
+	uint64_t device, inode, changed; /* changed: when the file was last written to, ns */
+	struct image_segment *segments;
+	size_t segment_count;
+	uint64_t place, size; /* of the table in the file; size 0: none */
+	struct table table;
+	char build_id[2 * BUILD_ID_MAX + 1];
+	char *problem; /* why there is no table, or NULL */
+	bool agent;    /* our own library */
+	bool go;       /* made by Go's compiler */
+};
+
+struct library_list { /* what one or more processes have in memory */
+	struct library_list *chain;
+	uint64_t hash, place; /* place: of the struct wire_space in the file */
+	uint32_t count;
+	struct wire_module *modules;
+	struct walk_module *walk; /* the same for walking; NULL: not asked for yet */
+};
+
+struct library;
+
+/* `tables` is false where nothing shall be unwound with them. `agent`: path of our own library. */
+struct err *library_open(enum recipes_mode mode, bool tables, const char *agent,
+			 struct library **out);
+void library_close(struct library *library); /* NULL is fine */
+
+/* The read-only descriptor of the tables file, for targets. */
+int library_file(const struct library *library);
+
+/* Looks at a process's memory map and opens what is new. *executable (may be NULL) is set to the
+   module that it was started from, or NULL. */
+struct err *library_look(struct library *library, pid_t pid, const struct library_list **out,
+			 const struct library_module **executable);
+
+/* The list at this place of the file, or NULL. */
+const struct library_list *library_list(const struct library *library, uint64_t place);
+/* A list to walk with. Walking modules have the id and the flags of struct wire_module. Empty
+   where memory runs out. */
+struct walk_space library_walk(struct library *library, const struct library_list *list);
+
+const struct library_module *library_module(const struct library *library, uint32_t id);

@@ -1,0 +1,552 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "collect/session.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/timerfd.h>
+#include <sys/un.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "collect/internal.h"
+#include "safe/ticks.h"
+
+#define SOCKET_NAME "agent"
+#define BACKLOG 4096
+#define HANDLED_AT_ONCE 256
+#define CALIBRATE_NS 5000000ull
+#define UNWIND_POINTERS 3 /* after enum recipes_mode */
+
+uint64_t session_now(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+void session_set_tick(struct session *s, uint64_t ns)
+{
+	struct itimerspec when = {
+		.it_interval = {(time_t)(ns / 1000000000u), (long)(ns % 1000000000u)}};
+	when.it_value = when.it_interval;
+	timerfd_settime(s->timer, 0, &when, NULL);
+}
+
+/* ---- opening ---- */
+
+static struct err *no_memory(void)
+{
+	return err_new("out of memory");
+}
+
+static bool raise_limit(struct session *s)
+{
+	if (getrlimit(RLIMIT_NOFILE, &s->files))
+		return false;
+	struct rlimit more = {s->files.rlim_max, s->files.rlim_max};
+	return more.rlim_cur != s->files.rlim_cur && !setrlimit(RLIMIT_NOFILE, &more);
+}
+
+void session_child_limits(struct session *s)
+{
+	if (s->files_raised)
+		setrlimit(RLIMIT_NOFILE, &s->files);
+	if (s->file_size_ignored)
+		sigaction(SIGXFSZ, &s->file_size_action, NULL);
+}
+
+/* A limit on the size of files holds for shared memory too: an error is enough of a sign. */
+static void ignore_file_size(struct session *s)
+{
+	struct sigaction ignore = {.sa_handler = SIG_IGN};
+	s->file_size_ignored = !sigaction(SIGXFSZ, &ignore, &s->file_size_action);
+}
+
+/* The directory's name is the secret that lets a process join: everybody may pass through it. */
+static struct err *make_directory(struct session *s)
+{
+	struct sockaddr_un address;
+	const char *place = getenv("TMPDIR");
+	size_t rest = strlen("/culprit-XXXXXX/" SOCKET_NAME) + 1;
+	struct buf path = {0};
+	if (!place || place[0] != '/' || strlen(place) + rest > sizeof address.sun_path)
+		place = "/tmp";
+	buf_printf(&path, "%s/culprit-XXXXXX", place);
+	char *made = buf_take(&path);
+	if (!made)
+		return no_memory();
+	if (!mkdtemp(made)) {
+		struct err *e = err_errno("%s: cannot make a directory there", place);
+		free(made);
+		return e;
+	}
+	s->directory = made;
+	if (chmod(made, 0711))
+		return err_errno("%s: cannot set its permissions", made);
+	buf_printf(&path, "%s/" SOCKET_NAME, made);
+	s->socket = buf_take(&path);
+	return s->socket ? NULL : no_memory();
+}
+
+/* Everybody can read the names of sockets in /proc/net/unix: ours is told there by a way that only
+   we can go. */
+static struct err *listen_there(struct session *s)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	int directory = open(s->directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	s->listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (directory < 0 || s->listener < 0) {
+		struct err *e = err_errno("%s: cannot make a socket", s->directory);
+		if (directory >= 0)
+			close(directory);
+		return e;
+	}
+	snprintf(address.sun_path, sizeof address.sun_path, "/proc/self/fd/%d/" SOCKET_NAME,
+		 directory);
+	bool good = !bind(s->listener, (struct sockaddr *)&address, sizeof address) &&
+		    !fchmodat(directory, SOCKET_NAME, 0666, 0) && !listen(s->listener, BACKLOG);
+	struct err *e = good ? NULL : err_errno("%s: cannot listen", s->socket);
+	close(directory);
+	return e;
+}
+
+/* LD_PRELOAD has no way to quote: a path with a blank or colon gets another name. */
+static struct err *make_preload(struct session *s)
+{
+	struct buf path = {0};
+	if (!strpbrk(s->options.agent, " :")) {
+		s->preload = strdup(s->options.agent);
+		return s->preload ? NULL : no_memory();
+	}
+	buf_printf(&path, "%s/libculprit-agent.so", s->directory);
+	s->preload = buf_take(&path);
+	if (!s->preload)
+		return no_memory();
+	return symlink(s->options.agent, s->preload)
+		       ? err_errno("%s: cannot make a link", s->preload)
+		       : NULL;
+}
+
+static struct err *add_watch(struct session *s, int fd, enum watch *watch)
+{
+	struct epoll_event event = {.events = EPOLLIN, .data.ptr = watch};
+	return epoll_ctl(s->epoll, EPOLL_CTL_ADD, fd, &event)
+		       ? err_errno("cannot watch descriptors")
+		       : NULL;
+}
+
+static struct err *make_loop(struct session *s)
+{
+	s->socket_watch = WATCH_SOCKET;
+	s->timer_watch = WATCH_TIMER;
+	s->bell_watch = WATCH_BELL;
+	s->epoll = epoll_create1(EPOLL_CLOEXEC);
+	s->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	if (s->epoll < 0 || s->timer < 0)
+		return err_errno("cannot make an event loop");
+	session_set_tick(s, SESSION_TICK_NS);
+	struct err *e = add_watch(s, s->listener, &s->socket_watch);
+	if (!e)
+		e = add_watch(s, s->timer, &s->timer_watch);
+	if (!e)
+		e = add_watch(s, s->bell.ring, &s->bell_watch);
+	return e;
+}
+
+static struct err *fill_profile(struct session *s)
+{
+	struct profile *p = s->harvest.profile;
+	struct utsname system;
+	char *directory = getcwd(NULL, 0);
+	if (!uname(&system)) {
+		p->host = profile_string(p, system.nodename);
+		p->kernel = profile_string(p, system.release);
+		p->machine = profile_string(p, system.machine);
+	}
+	p->directory = profile_string(p, directory ? directory : "");
+	free(directory);
+	p->start_time = (uint64_t)time(NULL);
+	p->hz = s->options.hz;
+	p->unwind = s->options.frame_pointers ? UNWIND_POINTERS : (uint32_t)s->options.unwind;
+	p->delivery_ns = sampling_delivery();
+	return NULL;
+}
+
+static struct err *open_all(struct session *s)
+{
+	struct err *e = make_directory(s);
+	if (!e)
+		e = listen_there(s);
+	if (!e)
+		e = make_preload(s);
+	if (!e)
+		e = library_open(s->options.unwind, !s->options.frame_pointers, s->options.agent,
+				 &s->library);
+	if (!e)
+		e = bell_open(&s->bell);
+	if (!e)
+		e = make_loop(s);
+	if (!e)
+		e = harvest_begin(s, &s->harvest);
+	return e ? e : fill_profile(s);
+}
+
+struct err *session_open(const struct session_options *options, struct session **out)
+{
+	struct session *s = calloc(1, sizeof *s);
+	*out = NULL;
+	if (!s)
+		return no_memory();
+	s->options = *options;
+	s->epoll = s->listener = s->timer = -1;
+	s->bell.fd = s->bell.ring = -1;
+	s->next_slot = SESSION_FIRST_SLOT;
+	s->start_ns = session_now();
+	s->start_ticks = ticks_now();
+	if (getrandom(&s->random, sizeof s->random, GRND_NONBLOCK) != sizeof s->random)
+		s->random = s->start_ticks;
+	s->random |= 1;
+	s->options.agent = strdup(options->agent ? options->agent : "");
+	if (s->options.timers && s->options.event_count > 1)
+		s->options.event_count = 1;
+	ignore_file_size(s);
+	s->files_raised = raise_limit(s);
+	struct err *e = !s->options.agent ? no_memory() : NULL;
+	if (!e && (!s->options.event_count || s->options.event_count > ARENA_METRICS_MAX))
+		e = err_new("between 1 and %d events can be recorded at once", ARENA_METRICS_MAX);
+	if (!e)
+		e = open_all(s);
+	if (e) {
+		session_close(s);
+		return e;
+	}
+	*out = s;
+	return NULL;
+}
+
+static void remove_directory(struct session *s)
+{
+	if (s->socket)
+		unlink(s->socket);
+	if (s->preload && strcmp(s->preload, s->options.agent))
+		unlink(s->preload);
+	if (s->directory)
+		rmdir(s->directory);
+	free(s->socket);
+	free(s->directory);
+	s->socket = s->directory = NULL;
+}
+
+static void close_one(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+}
+
+void session_close(struct session *s)
+{
+	if (!s)
+		return;
+	for (struct arena *a = s->arenas; a; a = a->next)
+		atomic_store(&a->header->stop, 1);
+	while (s->harvest.profile && s->arenas)
+		arena_close(s, s->arenas);
+	talk_hang_up(s, true);
+	close_one(&s->listener);
+	remove_directory(s);
+	bell_close(&s->bell);
+	close_one(&s->epoll);
+	close_one(&s->timer);
+	library_close(s->library);
+	harvest_end(&s->harvest);
+	session_child_limits(s);
+	free(s->preload);
+	free(s->slots);
+	free(s->notes.refused_why);
+	free((char *)s->options.agent);
+	free(s);
+}
+
+/* ---- the loop ---- */
+
+int session_fd(const struct session *s)
+{
+	return s->epoll;
+}
+
+/* Looking takes longer the more there is to look at: then it is done more rarely. */
+static void on_bell(struct session *s)
+{
+	uint64_t start = session_now();
+	bell_hear(&s->bell);
+	for (struct arena *a = s->arenas; a; a = a->next)
+		if (atomic_load(&a->header->changes) != a->changes)
+			arena_scan(s, a);
+	uint64_t pause = (session_now() - start) * 2 / 1000;
+	atomic_store(&s->bell.pause_us, pause > 100 ? (uint32_t)pause : 100);
+}
+
+/* Those that we could get no descriptor of. */
+static void find_ended(struct session *s)
+{
+	for (struct arena *a = s->arenas; a; a = a->next)
+		for (struct process *p = a->processes, *next; p; p = next) {
+			next = p->next;
+			if (p->pidfd < 0 && !p->foreign && !process_is_alive(p))
+				process_end(s, p);
+		}
+}
+
+static void on_tick(struct session *s)
+{
+	uint64_t expired, now = session_now();
+	while (read(s->timer, &expired, sizeof expired) < 0 && errno == EINTR)
+		;
+	sampling_tick(s);
+	if (now - s->tick_ns < SESSION_TICK_NS * 9 / 10)
+		return;
+	s->tick_ns = now;
+	for (struct arena *a = s->arenas; a; a = a->next)
+		arena_scan(s, a);
+	find_ended(s);
+	arena_sweep(s);
+	process_tick(s, now);
+	talk_hang_up(s, false);
+}
+
+static void handle(struct session *s, enum watch *watch)
+{
+	switch (*watch) {
+	case WATCH_SOCKET:
+		talk_accept(s);
+		break;
+	case WATCH_CLIENT:
+		talk_hear(s, (struct client *)watch);
+		break;
+	case WATCH_TIMER:
+		on_tick(s);
+		break;
+	case WATCH_BELL:
+		on_bell(s);
+		break;
+	case WATCH_PROCESS:
+		process_end(s, (struct process *)watch);
+		break;
+	}
+}
+
+/* One at a time: what is done for one may free what the next one is about. */
+struct err *session_handle(struct session *s)
+{
+	struct epoll_event event;
+	for (int i = 0; i < HANDLED_AT_ONCE; i++) {
+		int count = epoll_wait(s->epoll, &event, 1, 0);
+		if (count < 0 && errno != EINTR)
+			return err_errno("cannot wait for events");
+		if (count <= 0)
+			break;
+		handle(s, event.data.ptr);
+	}
+	return NULL;
+}
+
+/* ---- for the command ---- */
+
+static bool is_variable(const char *text, const char *name)
+{
+	size_t length = strlen(name);
+	return !strncmp(text, name, length) && text[length] == '=';
+}
+
+/* Pointers first, the two new strings behind them. */
+char **session_environment(struct session *s, char **environment)
+{
+	const char *preload = NULL;
+	size_t count = 0, used = 0;
+	struct buf texts = {0};
+	for (; environment[count]; count++)
+		if (is_variable(environment[count], "LD_PRELOAD"))
+			preload = environment[count] + strlen("LD_PRELOAD=");
+	buf_printf(&texts, "LD_PRELOAD=%s%s%s", s->preload, preload && *preload ? ":" : "",
+		   preload ? preload : "");
+	size_t second = texts.size + 1;
+	buf_append(&texts, "", 1);
+	buf_printf(&texts, WIRE_SOCKET "=%s", s->socket);
+	char **out = texts.failed ? NULL : malloc((count + 3) * sizeof *out + texts.size + 1);
+	if (out) {
+		char *text = (char *)(out + count + 3);
+		memcpy(text, texts.data, texts.size + 1);
+		for (size_t i = 0; i < count; i++)
+			if (!is_variable(environment[i], "LD_PRELOAD") &&
+			    !is_variable(environment[i], WIRE_SOCKET))
+				out[used++] = environment[i];
+		out[used++] = text;
+		out[used++] = text + second;
+		out[used] = NULL;
+	}
+	buf_free(&texts);
+	return out;
+}
+
+/* ---- what there is so far ---- */
+
+static void add_state(struct session *s, struct arena *a, uint32_t chunk, struct arena_thread *r,
+		      void *context)
+{
+	struct session_state *out = context;
+	(void)s;
+	(void)chunk;
+	out->samples += atomic_load(&r->weights[0]);
+	out->lost += atomic_load(&r->lost);
+	out->partial += harvest_count_partial(a, r);
+}
+
+void session_status(struct session *s, struct session_state *out)
+{
+	*out = (struct session_state){.samples = s->samples,
+				      .partial = s->partial,
+				      .lost = s->lost,
+				      .processes = s->process_count,
+				      .threads = s->thread_count,
+				      .elapsed_ns = session_now() - s->start_ns};
+	for (struct arena *a = s->arenas; a; a = a->next) {
+		for (const struct process *p = a->processes; p; p = p->next)
+			out->live++;
+		for (int i = 0; i < ARENA_LOST_KINDS; i++)
+			out->lost += atomic_load(&a->header->lost[i]) - a->lost[i];
+		arena_each(s, a, NULL, add_state, out);
+	}
+}
+
+static void note_error(struct buf *note, unsigned count, const char *what, const char *why)
+{
+	if (count)
+		buf_printf(note, "%s%u %s%s%s", note->size ? "; " : "", count, what,
+			   why && *why ? ": " : "", why ? why : "");
+}
+
+static void write_note(struct session *s, struct profile *p)
+{
+	struct buf note = {0};
+	const char *why = s->notes.unsampled_error ? strerror(s->notes.unsampled_error)
+						   : "processes in a namespace of their own";
+	if (s->notes.unsampled_error == EMFILE)
+		why = "the limit on open files is too low (ulimit -n)";
+	note_error(&note, s->notes.unsampled_threads, "threads could not be sampled", why);
+	note_error(&note, s->notes.refused_processes, "processes could not be looked at",
+		   s->notes.refused_why);
+	if (s->notes.go_programs)
+		buf_printf(&note,
+			   "%s%s was not sampled: it is a Go program, whose runtime takes all "
+			   "signals for itself",
+			   note.size ? "; " : "", s->notes.go_name);
+	note_error(&note, s->notes.damaged_trees, "trees were damaged by the program", NULL);
+	note_error(&note, s->notes.unkept, "threads or samples could not be kept", "out of memory");
+	p->note = profile_string(p, buf_text(&note));
+	buf_free(&note);
+}
+
+/* Ticks of the handler become nanoseconds. */
+static void convert_ticks(const struct session *s, struct profile *p)
+{
+	uint64_t ns = session_now() - s->start_ns;
+	if (ns < CALIBRATE_NS) {
+		struct timespec rest = {0, (long)CALIBRATE_NS};
+		nanosleep(&rest, NULL);
+		ns = session_now() - s->start_ns;
+	}
+	double rate = (double)ns / (double)(ticks_now() - s->start_ticks);
+	for (size_t i = 0; i < p->thread_count; i++)
+		p->threads[i].handler_ns = (uint64_t)((double)p->threads[i].handler_ns * rate +
+						      0.5);
+}
+
+static void complete_profile(struct session *s, struct profile *p, bool complete)
+{
+	p->duration_ns = session_now() - s->start_ns;
+	p->complete = complete;
+	convert_ticks(s, p);
+	write_note(s, p);
+}
+
+static void copy_live(struct session *s, struct arena *a, uint32_t chunk, struct arena_thread *r,
+		      void *context)
+{
+	struct thread *t = arena_thread_of(a, chunk);
+	if (t)
+		harvest_record(s, context, t->process, t, a, r, false);
+}
+
+static struct err *copy_harvested(struct session *s, struct harvest *copy)
+{
+	const struct profile *from = s->harvest.profile;
+	uint32_t index;
+	struct err *e = NULL;
+	/* Processes keep their places in the copy, so all of them must have one. */
+	for (struct arena *a = s->arenas; a && !e; a = a->next)
+		for (struct process *p = a->processes; p && !e; p = p->next)
+			e = process_keep(s, p, &index);
+	*copy = (struct harvest){0};
+	copy->modules = calloc(WIRE_MODULE_MAX, sizeof *copy->modules);
+	if (!e)
+		e = copy->modules ? profile_new(&copy->profile) : no_memory();
+	if (!e)
+		e = profile_merge(copy->profile, from);
+	return e;
+}
+
+struct err *session_snapshot(struct session *s, struct profile **out)
+{
+	struct harvest copy;
+	struct err *e = copy_harvested(s, &copy);
+	*out = NULL;
+	for (struct arena *a = s->arenas; a && !e; a = a->next) {
+		arena_each(s, a, NULL, copy_live, &copy);
+		harvest_lost(s, &copy, a, false);
+		for (const struct process *p = a->processes; p; p = p->next)
+			if (p->unnamed_code)
+				harvest_name_code(&copy, p);
+	}
+	if (!e) {
+		complete_profile(s, copy.profile, false);
+		*out = copy.profile;
+		copy.profile = NULL;
+	}
+	harvest_end(&copy);
+	return e;
+}
+
+struct err *session_finish(struct session *s, struct profile **out, unsigned *still_running)
+{
+	unsigned running = 0;
+	struct err *e = session_handle(s);
+	for (struct arena *a = s->arenas; a; a = a->next) {
+		arena_scan(s, a);
+		atomic_store(&a->header->stop, 1);
+		for (const struct process *p = a->processes; p; p = p->next)
+			running += !p->foreign && process_is_alive(p);
+	}
+	while (s->arenas)
+		arena_close(s, s->arenas);
+	talk_hang_up(s, true);
+	close_one(&s->listener);
+	remove_directory(s);
+	complete_profile(s, s->harvest.profile, true);
+	*out = s->harvest.profile;
+	s->harvest.profile = NULL;
+	if (still_running)
+		*still_running = running;
+	return e;
+}

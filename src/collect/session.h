@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * The collector's side of a recording: the socket on which agents announce
+ * themselves, the tables that they are given, the arenas in which they count,
+ * the perf events that make them sample, and the profile that comes of it.
+ *
+ *    session_open()
+ *    start the command with session_environment()
+ *    while (it runs) { poll(session_fd(), …); session_handle(); }
+ *    session_finish() -> profile
+ *
+ * The collector holds every descriptor, the targets none: a target that closes
+ * all of its descriptors, forks, execs or dies changes nothing; a collector
+ * that dies takes the events with it, and the target runs on.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "recipes/build.h"
+#include "safe/arena.h"
+
+struct err;
+struct profile;
+struct session;
+
+/* An event to sample (collect/events.h makes them from names). */
+struct session_event {
+	char name[64], unit[24];
+	uint32_t type; /* as in struct perf_event_attr */
+	uint64_t config, config1, config2;
+	uint64_t period; /* of its unit per sample: nanoseconds for clocks */
+	uint64_t hz;     /* samples per second that were asked for; 0: every period-th event */
+	bool clock;      /* cpu-clock, task-clock: CPU time of the thread */
+	bool user_only;  /* the kernel allows no more */
+};
+
+struct session_options {
+	struct session_event events[ARENA_METRICS_MAX];
+	size_t event_count;
+	uint64_t hz;
+	bool timers; /* POSIX timers instead of perf events (for the first event, a clock) */
+	enum recipes_mode unwind;
+	bool frame_pointers; /* --unwind=fp */
+	bool collapse;       /* bound recursion in the tree */
+	uint32_t max_depth;  /* 0: the default */
+	const char *agent;   /* path of libculprit-agent.so */
+};
+
+struct session_state { /* for progress and the summary */
+	uint64_t samples, partial, lost;
+	unsigned processes, threads, live;
+	uint64_t elapsed_ns;
+};
+
+struct err *session_open(const struct session_options *options, struct session **out);
+void session_close(struct session *session); /* NULL is fine */
+
+/* One descriptor (an epoll) that is readable when session_handle has something to do. */
+int session_fd(const struct session *session);
+/* Does what there is to do and returns at once; to be called at least every 100 ms too. */
+struct err *session_handle(struct session *session);
+
+/* The environment for the command: `environ` with LD_PRELOAD and the socket's name added;
+   malloc'ed, NULL-terminated, the caller's (one free). */
+char **session_environment(struct session *session, char **environment);
+
+/* In the command's process, before exec: limits are as we found them. */
+void session_child_limits(struct session *session);
+
+void session_status(struct session *session, struct session_state *out);
+
+/* What was counted until now, as a profile that the caller frees; the recording goes on. */
+struct err *session_snapshot(struct session *session, struct profile **out);
+
+/* Ends sampling everywhere and hands over the profile. `still_running`: processes that live on,
+   without being sampled any more. */
+struct err *session_finish(struct session *session, struct profile **out, unsigned *still_running);

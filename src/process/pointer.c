@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "process/pointer.h"
+
+#include "unwind/step.h"
+
+static bool is_code(const struct code_space *code, uint64_t address)
+{
+	return code->at(code->context, address) != CODE_NONE;
+}
+
+bool pointer_step(struct walk *w, const struct code_space *code, const struct walk_reader *reader)
+{
+	struct walk caller = *w;
+	if (!step_pointer(&caller, reader->word, reader->context) || !is_code(code, caller.pc - 1))
+		return false;
+	if (code->at(code->context, caller.pc - 1) == CODE_MODULE)
+		step_pointer_compiled(&caller);
+	*w = caller;
+	return true;
+}
+
+bool pointer_step_back(struct walk *w, const struct code_space *code,
+		       const struct walk_reader *reader)
+{
+	const struct unwind_cpu *cpu = w->cpu;
+	uint64_t ra;
+	if (!w->exact || is_code(code, w->pc))
+		return false;
+	if (cpu->link == CPU_NO_REGISTER) {
+		if (!reader->word(reader->context, w->sp, &ra))
+			return false;
+	} else if (w->registers) {
+		ra = w->registers[cpu->link];
+	} else if (!reader->word(reader->context, w->signal_sp + cpu->signal_registers[cpu->link],
+				 &ra)) {
+		return false;
+	}
+	ra &= cpu->address_bits;
+	if (!ra || !is_code(code, ra - 1))
+		return false;
+	w->pc = ra;
+	w->sp += cpu->call_pushes;
+	w->registers = NULL;
+	w->exact = false;
+	return true;
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * Steps for code that no table describes: by frame pointers where a program
+ * made code for itself, and back out of calls to where no code is.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+struct walk;
+struct walk_reader;
+
+enum code_kind {
+	CODE_NONE,   /* not executable */
+	CODE_OTHER,  /* executable, of no module that could be read */
+	CODE_MODULE, /* of a module with a table */
+};
+
+struct code_space {
+	enum code_kind (*at)(const void *context, uint64_t address);
+	const void *context;
+};
+
+/* By the frame record at FP: the caller's FP, and above it the return address. */
+bool pointer_step(struct walk *walk, const struct code_space *code,
+		  const struct walk_reader *reader);
+
+/* To the caller of a first frame whose PC is in no code. Only right with maps that were read
+   after the process was seen there: else it may be code that has just been loaded. */
+bool pointer_step_back(struct walk *walk, const struct code_space *code,
+		       const struct walk_reader *reader);

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* What the files of this folder know of a profile and nobody else does. */
+#include <stddef.h>
+#include <stdint.h>
+
+#include "profile/profile.h"
+
+#define PROFILE_LOST_NAME "(lost)" /* of what stands in for what was damaged */
+
+struct string_block;
+
+struct string_slot {
+	const char *text; /* NULL: free */
+	uint64_t hash;
+};
+
+struct node_slot {
+	uint32_t tag;  /* of the hash, so that most misses need no look at the node */
+	uint32_t node; /* 0: free (the root is nobody's child) */
+};
+
+struct profile_private {
+	struct string_block *blocks; /* newest first */
+	struct string_slot *strings; /* a power of two */
+	size_t string_room, string_count;
+
+	/* Allocated elements of the public arrays. */
+	size_t module_room, metric_room, process_room, thread_room, node_room, value_room,
+		lost_room;
+
+	/* Of the first `hashed` nodes. A profile that is only looked at needs none. */
+	struct node_slot *slots; /* a power of two */
+	size_t slot_room, hashed;
+
+	size_t settled; /* the first of the values that are in order, each key once */
+};
+
+/* `items` with room for one more than `count` elements, moved if need be; NULL without memory
+   (`items` is unharmed). */
+void *own_grow(void *items, size_t *room, size_t count, size_t size);
+
+/* strings.c. The string, or NULL without memory; profile_string for the bytes [text, +size). */
+const char *own_string(struct profile *p, const char *text, size_t size);
+void own_strings_free(struct profile_private *own);
+/* Puts the profile's own copy of each into its place: false without memory. */
+bool own_keep(struct profile *p, const char **text);
+
+/* Adds a node without looking for an equal one. */
+struct err *own_append_node(struct profile *p, const struct profile_node *node);
+/* Adds a name to a module; the caller keeps them ascending. */
+struct err *own_append_name(struct profile *p, uint32_t module, const struct profile_name *name);
+
+static inline uint64_t own_mix(uint64_t x)
+{
+	x ^= x >> 32;
+	x *= 0xd6e8feb86659fd93u;
+	x ^= x >> 32;
+	x *= 0xd6e8feb86659fd93u;
+	return x ^ x >> 32;
+}
+
+static inline uint64_t own_add(uint64_t a, uint64_t b)
+{
+	uint64_t sum;
+
+	return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
+}

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * A recording: what was run and where, modules, metrics, processes and
+ * threads, one context tree, and for each node the values of each thread. The
+ * same struct is built by a collector, written to a file (doc/format.md), read
+ * back, merged. Strings and arrays belong to the profile.
+ *
+ * Invariants: node 0 is the root; a node's parent has a smaller index; indices
+ * into modules, threads, processes, metrics and nodes are in range (checked by
+ * profile_read). Module 0 is "no module".
+ *
+ * Counting appends; `values` is ordered, each key once, after profile_settle (and after
+ * profile_read, profile_parse, profile_write and profile_pack). profile_child and
+ * the others that add may move the arrays.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct buf;
+struct err;
+struct profile;
+
+/* More than this of each is refused: by what adds, and by readers. */
+#define PROFILE_METRIC_MAX 256
+#define PROFILE_LOST_MAX 1024 /* further reasons are counted as "other" */
+#define PROFILE_NODE_MAX (1u << 25)
+#define PROFILE_VALUE_MAX (1u << 26)
+#define PROFILE_TABLE_MAX (1u << 24)  /* modules, processes, threads; names of all modules */
+#define PROFILE_STRING_MAX (1u << 20) /* bytes; what is longer is cut */
+
+enum profile_module_kind {
+	PROFILE_NONE, /* code of no module; with the path "(lost)": of one that was damaged */
+	PROFILE_FILE,
+	PROFILE_VDSO,
+	PROFILE_JIT, /* made at run time; `names` tells what is known; belongs to `process` */
+	PROFILE_KERNEL,
+};
+
+struct profile_name { /* a function of a JIT module */
+	uint64_t start, size;
+	const char *name;
+};
+
+struct profile_module {
+	uint8_t kind;
+	const char *path;           /* as the process saw it */
+	const char *build_id;       /* hex; "" where there is none */
+	uint32_t process;           /* JIT: whose; else 0 */
+	const char *problem;        /* why it could not be unwound, or "" */
+	struct profile_name *names; /* ascending by start */
+	size_t name_count;
+};
+
+struct profile_metric {
+	const char *name; /* "cpu-clock" */
+	const char *unit; /* what a value times `period` counts: "ns", "faults", … */
+	uint64_t period;  /* of that unit per sample */
+	bool user_only;   /* code in the kernel was not counted */
+};
+
+struct profile_process {
+	int32_t pid, parent;
+	const char *name;          /* of its executable, without folders */
+	const char *command;       /* its arguments joined by spaces */
+	int32_t rank;              /* MPI; -1: none */
+	uint64_t start_ns, end_ns; /* since the recording began */
+	int32_t status;            /* as waitpid gives it; -1: not known */
+};
+
+struct profile_thread {
+	uint32_t process;
+	int32_t tid;
+	const char *name;
+	uint64_t start_ns, end_ns;
+	uint64_t cpu_ns;     /* while it was sampled */
+	uint64_t handler_ns; /* in our handler */
+	uint64_t handled;    /* samples */
+};
+
+enum profile_node_kind {
+	PROFILE_ROOT,
+	PROFILE_CALL,    /* `address` is a return address: the call is right before it */
+	PROFILE_EXACT,   /* `address` is the instruction that was interrupted */
+	PROFILE_PARTIAL, /* below the root: the callers of its children are not known; `address`
+			    is the reason (enum walk_end) */
+};
+
+struct profile_node {
+	uint32_t parent;
+	uint32_t module;
+	uint64_t address; /* the module's own; of module 0 and JIT modules the process's */
+	uint8_t kind;
+};
+
+/* Samples (sums of weights) of one node in one thread. Ordered by node, thread, metric. */
+struct profile_value {
+	uint32_t node, thread, metric;
+	uint64_t count;
+};
+
+/* Samples that are in no tree, by reason. */
+struct profile_lost {
+	const char *reason;
+	uint64_t count;
+};
+
+struct profile {
+	/* what was run */
+	const char *command; /* as typed, joined by spaces */
+	const char *directory, *host, *kernel, *machine /* "aarch64" */, *version;
+	uint64_t start_time; /* seconds since 1970 */
+	uint64_t duration_ns;
+	uint64_t hz;          /* as asked for */
+	uint64_t delivery_ns; /* what a sample costs outside of the handler, measured */
+	uint32_t unwind;      /* enum recipes_mode */
+	bool complete;        /* false: written while the command was still running */
+	const char *note;     /* what the reader must know about reliability, or "" */
+
+	struct profile_module *modules;
+	size_t module_count;
+	struct profile_metric *metrics;
+	size_t metric_count;
+	struct profile_process *processes;
+	size_t process_count;
+	struct profile_thread *threads;
+	size_t thread_count;
+	struct profile_node *nodes;
+	size_t node_count;
+	struct profile_value *values;
+	size_t value_count;
+	struct profile_lost *lost;
+	size_t lost_count;
+
+	struct profile_private *own; /* hash of nodes, memory of strings */
+};
+
+/* An empty profile: a root and module 0. */
+struct err *profile_new(struct profile **out);
+void profile_free(struct profile *profile); /* NULL is fine */
+
+/* A string of the profile's own, equal ones once; never NULL ("" where memory runs out). */
+const char *profile_string(struct profile *profile, const char *text);
+
+/* Each appends a copy (its strings are copied too) and sets *index. */
+struct err *profile_add_module(struct profile *p, const struct profile_module *m, uint32_t *index);
+struct err *profile_add_metric(struct profile *p, const struct profile_metric *m, uint32_t *index);
+struct err *profile_add_process(struct profile *p, const struct profile_process *x,
+				uint32_t *index);
+struct err *profile_add_thread(struct profile *p, const struct profile_thread *t, uint32_t *index);
+
+/* The child of `parent` that is this frame, made where there was none. */
+struct err *profile_child(struct profile *p, uint32_t parent, enum profile_node_kind kind,
+			  uint32_t module, uint64_t address, uint32_t *node);
+/* Adds to a value (which ends at UINT64_MAX). Nothing is added where `count` is 0. */
+struct err *profile_count(struct profile *p, uint32_t node, uint32_t thread, uint32_t metric,
+			  uint64_t count);
+/* Puts `values` in order, each (node, thread, metric) once: to be called before reading them in a
+   profile that was counted in. At once where there is nothing to do. */
+struct err *profile_settle(struct profile *p);
+struct err *profile_lose(struct profile *p, const char *reason, uint64_t count);
+
+/* Everything of `from` into `into`: equal modules, metrics and paths become one, processes and
+   threads stay apart. Into an empty profile this is a copy. After an error `into` is sane, and
+   has a part of it. */
+struct err *profile_merge(struct profile *into, const struct profile *from);
+
+/* Sums: samples of a metric in the tree; of those, with partial paths for one reason. */
+uint64_t profile_samples(const struct profile *p, uint32_t metric);
+uint64_t profile_partial(const struct profile *p, uint32_t metric, unsigned reason);
+
+/* Writes the file as a whole: first beside it, then in its place, so that a reader (and a crash)
+   sees the old one or the new one. */
+struct err *profile_write(const struct profile *p, const char *path);
+/* The same bytes appended to a buffer. */
+struct err *profile_pack(const struct profile *p, struct buf *out);
+/* Reads a file. What is damaged is left out and *damage (malloc'ed, NULL where all is well) says
+   in one line what is missing; an error where nothing can be used. */
+struct err *profile_read(const char *path, struct profile **out, char **damage);
+/* The same from bytes. */
+struct err *profile_parse(const void *bytes, size_t size, struct profile **out, char **damage);

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Nodes, and the hash that finds a node's child. */
+#include <stdlib.h>
+
+#include "base/err.h"
+#include "profile/own.h"
+
+static uint64_t hash_node(const struct profile_node *n)
+{
+	uint64_t hash = own_mix((uint64_t)n->parent << 32 | n->module);
+
+	return own_mix(hash ^ n->address ^ (uint64_t)n->kind << 62);
+}
+
+static bool same_node(const struct profile_node *a, const struct profile_node *b)
+{
+	return a->address == b->address && a->parent == b->parent && a->module == b->module &&
+	       a->kind == b->kind;
+}
+
+/* The slot that holds a node equal to `n`, or the free one where it belongs. */
+static struct node_slot *find_slot(const struct profile *p, const struct profile_node *n,
+				   uint64_t hash)
+{
+	const struct profile_private *own = p->own;
+	size_t mask = own->slot_room - 1, at = hash & mask;
+	uint32_t tag = (uint32_t)(hash >> 32);
+
+	while (own->slots[at].node &&
+	       (own->slots[at].tag != tag || !same_node(&p->nodes[own->slots[at].node], n)))
+		at = (at + 1) & mask;
+	return &own->slots[at];
+}
+
+/* Of equal nodes, which only a foreign file has, the first one stays in the hash. */
+static void hash_rest(struct profile *p)
+{
+	struct profile_private *own = p->own;
+
+	if (own->hashed == 0)
+		own->hashed = 1; /* the root */
+	for (; own->hashed < p->node_count; own->hashed++) {
+		const struct profile_node *n = &p->nodes[own->hashed];
+		uint64_t hash = hash_node(n);
+		struct node_slot *slot = find_slot(p, n, hash);
+
+		if (!slot->node)
+			*slot = (struct node_slot){(uint32_t)(hash >> 32), (uint32_t)own->hashed};
+	}
+}
+
+/* Room for all nodes and one more, at most half full. */
+static bool prepare_hash(struct profile *p)
+{
+	struct profile_private *own = p->own;
+	size_t room = own->slot_room ? own->slot_room : 1024;
+	struct node_slot *slots;
+
+	while (room < (p->node_count + 1) * 2)
+		room *= 2;
+	if (room != own->slot_room) {
+		slots = calloc(room, sizeof(*slots));
+		if (!slots)
+			return false;
+		free(own->slots);
+		own->slots = slots;
+		own->slot_room = room;
+		own->hashed = 0;
+	}
+	hash_rest(p);
+	return true;
+}
+
+struct err *own_append_node(struct profile *p, const struct profile_node *node)
+{
+	struct profile_node *moved;
+
+	if (p->node_count >= PROFILE_NODE_MAX)
+		return err_new("a profile cannot have more than %u contexts", PROFILE_NODE_MAX);
+	moved = own_grow(p->nodes, &p->own->node_room, p->node_count, sizeof(*node));
+	if (!moved)
+		return err_new("out of memory");
+	p->nodes = moved;
+	p->nodes[p->node_count++] = *node;
+	return NULL;
+}
+
+struct err *profile_child(struct profile *p, uint32_t parent, enum profile_node_kind kind,
+			  uint32_t module, uint64_t address, uint32_t *node)
+{
+	const struct profile_node wanted = {parent, module, address, (uint8_t)kind};
+	uint64_t hash = hash_node(&wanted);
+	struct node_slot *slot;
+	struct err *e;
+
+	if (parent >= p->node_count || module >= p->module_count || kind <= PROFILE_ROOT ||
+	    kind > PROFILE_PARTIAL || (kind == PROFILE_PARTIAL && parent != 0))
+		return err_new("no such context: parent %u, kind %d, module %u", parent, (int)kind,
+			       module);
+	if (!prepare_hash(p))
+		return err_new("out of memory");
+	slot = find_slot(p, &wanted, hash);
+	if (!slot->node) {
+		e = own_append_node(p, &wanted);
+		if (e)
+			return e;
+		*slot = (struct node_slot){(uint32_t)(hash >> 32), (uint32_t)p->node_count - 1};
+		p->own->hashed = p->node_count;
+	}
+	*node = slot->node;
+	return NULL;
+}
+
+uint64_t profile_samples(const struct profile *p, uint32_t metric)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < p->value_count; i++)
+		if (p->values[i].metric == metric)
+			sum = own_add(sum, p->values[i].count);
+	return sum;
+}
+
+static bool is_start(const struct profile_node *n, unsigned reason)
+{
+	return n->kind == PROFILE_PARTIAL && n->address == reason;
+}
+
+/* For when there is no memory to mark nodes in. */
+static bool is_below(const struct profile *p, uint32_t node, unsigned reason)
+{
+	while (node && p->nodes[node].parent)
+		node = p->nodes[node].parent;
+	return is_start(&p->nodes[node], reason);
+}
+
+uint64_t profile_partial(const struct profile *p, uint32_t metric, unsigned reason)
+{
+	bool *below = calloc(p->node_count, sizeof(*below));
+	uint64_t sum = 0;
+
+	for (size_t i = 1; below && i < p->node_count; i++)
+		below[i] = is_start(&p->nodes[i], reason) || below[p->nodes[i].parent];
+	for (size_t i = 0; i < p->value_count; i++) {
+		const struct profile_value *v = &p->values[i];
+
+		if (v->metric == metric && (below ? below[v->node] : is_below(p, v->node, reason)))
+			sum = own_add(sum, v->count);
+	}
+	free(below);
+	return sum;
+}

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Profiles. After a first byte that is even the rest is a file. After an odd
+ * one it is a list of sections (type, flags, two bytes of length, contents), of
+ * which a file with right checksums is made, so that what is inside is reached.
+ * What can be read is written, read again and must be the same.
+ */
+#include <assert.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "profile/format.h"
+#include "profile/profile.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void add_section(struct buf *file, uint32_t type, uint32_t flags, const uint8_t *bytes,
+			size_t size)
+{
+	struct format_section s = {type, flags, size, size, format_checksum(bytes, size)};
+	uint8_t header[FORMAT_SECTION_SIZE];
+
+	if (flags & FORMAT_ZSTD)
+		s.raw *= 8;
+	format_put_section(header, &s);
+	buf_append(file, header, sizeof(header));
+	buf_append(file, bytes, size);
+}
+
+static void make_file(const uint8_t *data, size_t size, struct buf *file)
+{
+	uint8_t header[FORMAT_HEADER_SIZE];
+
+	format_put_header(header);
+	buf_append(file, header, sizeof(header));
+	while (size >= 4) {
+		size_t length = (size_t)format_get(data + 2, 2);
+
+		if (length > size - 4)
+			length = size - 4;
+		add_section(file, data[0] & 15, data[1] & 3, data + 4, length);
+		data += 4 + length;
+		size -= 4 + length;
+	}
+}
+
+static void check(const struct profile *p)
+{
+	for (size_t i = 1; i < p->node_count; i++)
+		assert(p->nodes[i].parent < i && p->nodes[i].module < p->module_count &&
+		       p->nodes[i].kind != PROFILE_ROOT);
+	for (size_t i = 0; i < p->thread_count; i++)
+		assert(p->threads[i].process < p->process_count);
+	for (size_t i = 0; i < p->module_count; i++) {
+		const struct profile_module *m = &p->modules[i];
+
+		assert(m->kind != PROFILE_JIT || m->process < p->process_count);
+		for (size_t k = 1; k < m->name_count; k++)
+			assert(m->names[k - 1].start <= m->names[k].start);
+	}
+	for (size_t i = 0; i < p->value_count; i++) {
+		const struct profile_value *v = &p->values[i];
+
+		assert(v->node < p->node_count && v->thread < p->thread_count &&
+		       v->metric < p->metric_count && v->count);
+		assert(i == 0 || v[-1].node < v->node ||
+		       (v[-1].node == v->node &&
+			(v[-1].thread < v->thread ||
+			 (v[-1].thread == v->thread && v[-1].metric < v->metric))));
+	}
+}
+
+/* Equal profiles have equal files. */
+static void check_again(const struct profile *p)
+{
+	struct buf first = {0}, second = {0};
+	struct profile *again;
+	char *damage;
+
+	assert(!profile_pack(p, &first));
+	assert(!profile_parse(first.data, first.size, &again, &damage));
+	assert(!damage);
+	check(again);
+	assert(!profile_pack(again, &second));
+	assert(first.size == second.size && !memcmp(first.data, second.data, first.size));
+	profile_free(again);
+	buf_free(&first);
+	buf_free(&second);
+}
+
+static void check_merge(const struct profile *p)
+{
+	struct profile *into;
+
+	assert(!profile_new(&into));
+	err_free(profile_merge(into, p)); /* an error where it has too many metrics, twice */
+	err_free(profile_merge(into, p));
+	check(into);
+	for (uint32_t i = 0; i < p->metric_count && i < 4; i++)
+		assert(profile_partial(p, i, 3) <= profile_samples(p, i));
+	profile_free(into);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct buf file = {0};
+	struct profile *p;
+	struct err *e;
+	char *damage;
+
+	if (size < 1)
+		return 0;
+	if (data[0] & 1)
+		make_file(data + 1, size - 1, &file);
+	else
+		buf_append(&file, data + 1, size - 1);
+	e = profile_parse(file.data, file.size, &p, &damage);
+	assert(e ? !p && !damage : !!p);
+	if (!e) {
+		check(p);
+		check_again(p);
+		check_merge(p);
+	}
+	err_free(e);
+	free(damage);
+	profile_free(p);
+	buf_free(&file);
+	return 0;
+}

@@ -20,6 +20,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <unistd.h>
 
 #include "cct/cct.h"
 #include "safe/arena.h"
@@ -102,9 +103,13 @@ struct agent_thread {
 	uint64_t low, high;            /* memory that the walk at hand may read */
 	uint64_t busy,
 		mark; /* ticks since the last sample, without waiting; up to when they are counted */
+	uint64_t walk_end, walk_ticks;       /* of the last walk, for the brake */
+	uint32_t skipped[ARENA_METRICS_MAX]; /* samples that came too early after it */
+	bool prompt; /* the last sample came when its clock ticked, not later */
 	uint32_t unknown,
 		patience; /* samples in unknown code, and how many until the next snapshot */
 	int timer;
+	bool asked;       /* the collector about unknown code, since the modules last changed */
 	uint8_t memo_end; /* enum walk_end of the walk that the memo is of */
 	uint64_t registers[CPU_REGISTERS];
 	struct agent_frames memo; /* the walk before, outermost first */
@@ -125,6 +130,9 @@ uint64_t agent_ns(int clock);
 struct agent_thread *thread_take(void);
 /* Makes the record that of the calling thread, and lets it be sampled. */
 void thread_begin(struct agent_thread *thread, uint64_t stack_top);
+
+/* waits.c */
+long wait_futex(__typeof__(&syscall) real, long a, long b, long c, long d, long e, long f);
 
 /* sample.c */
 void sample_on_signal(int signal, siginfo_t *info, void *context);

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /* What the handler must know about the CPU that it runs on. */
+#include <stdbool.h>
 #include <stdint.h>
 #include <ucontext.h>
 #include "unwind/cpu.h"
 
 #if defined(__aarch64__)
 #define CPU_HERE unwind_cpu_aarch64
+#define CPU_HANDLER
 
 /* By DWARF number: they lie in the context as they are wanted, SP after the 31 others. */
 static inline const uint64_t *cpu_registers(const ucontext_t *context, uint64_t *room)
@@ -18,8 +20,14 @@ static inline uint64_t cpu_pc(const ucontext_t *context)
 {
 	return context->uc_mcontext.pc;
 }
+static inline bool cpu_is_after_syscall(uint64_t pc)
+{
+	return *(const uint32_t *)(pc - 4) == 0xd4000001u; /* svc #0 */
+}
 #elif defined(__x86_64__)
 #define CPU_HERE unwind_cpu_x86_64
+/* Of a signal handler: some emulators call it with a stack that is not aligned. */
+#define CPU_HANDLER __attribute__((force_align_arg_pointer))
 
 static inline const uint64_t *cpu_registers(const ucontext_t *context, uint64_t *room)
 {
@@ -33,6 +41,11 @@ static inline const uint64_t *cpu_registers(const ucontext_t *context, uint64_t 
 static inline uint64_t cpu_pc(const ucontext_t *context)
 {
 	return (uint64_t)context->uc_mcontext.gregs[REG_RIP];
+}
+static inline bool cpu_is_after_syscall(uint64_t pc)
+{
+	const uint8_t *code = (const uint8_t *)pc;
+	return code[-2] == 0x0f && code[-1] == 0x05;
 }
 #else
 #error "no agent for this CPU"

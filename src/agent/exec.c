@@ -129,7 +129,7 @@ AGENT_EXPORT int execle(const char *path, const char *argument, ...)
 }
 
 /* The raw way: syscall() itself is in syscall_CPU.S, which comes here for the two system calls that
-   replace a program, and before the libc's own is known. */
+   replace a program, for one that waits, and before the libc's own is known. */
 
 REAL_SLOT(syscall);
 void *agent_real_syscall __attribute__((visibility("hidden")));
@@ -148,6 +148,7 @@ long agent_syscall(long number, long a, long b, long c, long d, long e, long f)
 	if (number == SYS_execveat)
 		return execveat((int)a, (const char *)b, (char *const *)c, (char *const *)d,
 				(int)e);
-	return ((__typeof__(&agent_syscall))real_function(&real_syscall, "syscall"))(number, a, b,
-										     c, d, e, f);
+	if (number == SYS_futex)
+		return wait_futex(REAL(syscall), a, b, c, d, e, f);
+	return REAL(syscall)(number, a, b, c, d, e, f);
 }

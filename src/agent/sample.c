@@ -129,6 +129,7 @@ static void know_modules(struct agent_thread *t)
 	t->space = space;
 	t->modules = NULL;
 	t->patience = 1;
+	t->asked = false;
 	if (space && space + sizeof(struct wire_space) <= agent.tables_map)
 		t->modules = (const struct wire_space *)(agent.tables + space);
 	if (t->modules &&
@@ -338,16 +339,17 @@ static bool leave_snapshot(struct agent_thread *t, const uint64_t *registers, ui
 			   uint32_t event, uint64_t weight)
 {
 	unsigned slot = 0;
+	if (++t->unknown < t->patience)
+		return false;
 	while (slot < ARENA_SNAPSHOTS && atomic_load(&t->shared.snapshots[slot]))
 		slot++;
-	if (slot == ARENA_SNAPSHOTS || ++t->unknown < t->patience)
-		return false;
-	uint32_t chunk = arena_take(agent.arena);
+	uint32_t chunk = slot < ARENA_SNAPSHOTS ? arena_take(agent.arena) : 0;
 	if (!chunk)
 		return false;
 	t->unknown = 0;
-	if (t->patience < PATIENCE_MAX && slot)
+	if (!slot && t->asked && t->patience < PATIENCE_MAX) /* it has looked, in vain */
 		t->patience *= 2;
+	t->asked = true;
 	struct arena_snapshot *s = arena_at(agent.arena, chunk);
 	s->event = event;
 	s->weight = (uint32_t)weight;
@@ -360,22 +362,26 @@ static bool leave_snapshot(struct agent_thread *t, const uint64_t *registers, ui
 	return true;
 }
 
-/* Weights. Ticks of a clock that come while the kernel works are delivered as one signal, and
-   periods vary a little on purpose: the thread's CPU clock tells how many samples this one is. */
+/* Weights. Ticks of a clock that come while the kernel works are delivered as one signal, periods
+   vary a little on purpose, and the first one is shorter by chance, so that threads that live for
+   less than a period are sampled as often as they should: the thread's CPU clock tells how many
+   samples this one is. It may be none. */
 
 static uint64_t weigh(struct agent_thread *t, uint32_t event)
 {
+	uint64_t count = 1 + t->skipped[event];
+	t->skipped[event] = 0;
 	if (event)
-		return 1;
+		return count;
 	uint64_t now = agent_ns(CLOCK_THREAD_CPUTIME_ID), period = agent.events[0].period;
 	t->credit += (int64_t)(now - t->cpu_last);
 	t->cpu_last = now;
 	atomic_store_explicit(&t->shared.cpu_ns, now, memory_order_relaxed);
 	if (!agent.events[0].clock || !period)
-		return 1;
+		return count;
 	int64_t weight = (t->credit + (int64_t)(period / 2)) / (int64_t)period;
 	if (weight < 1)
-		weight = 1;
+		weight = t->shared.samples[0] == 0;
 	t->credit -= weight * (int64_t)period;
 	return (uint64_t)weight;
 }
@@ -390,6 +396,19 @@ static void know_calm(const struct agent_thread *t, uint64_t ticks)
 	if (ns > 1000000)
 		agent.calm_ticks = (uint64_t)((double)(ticks - agent.ticks_at_start) / (double)ns *
 					      (double)agent.events[0].period * 0.75);
+}
+
+/* A walk that takes longer than the period would leave the program no time at all: after each, ten
+   times as long must pass before the next. What comes earlier is counted with that. The cost is
+   taken from the number of frames; a clock would count the time of others, too. */
+
+#define TICKS_WALKED 60 /* for a frame, about, whatever a tick is */
+#define TICKS_REUSED 4
+#define BRAKE 10
+
+INLINE bool is_too_early(const struct agent_thread *t, uint64_t now)
+{
+	return now - t->walk_end < t->walk_ticks * BRAKE;
 }
 
 INLINE void add(_Atomic uint64_t *counter, uint64_t count)
@@ -413,6 +432,8 @@ static void take(struct agent_thread *t, uint32_t event, uint64_t weight, const 
 	enum walk_end end = walk_stack(t, &w, &known);
 	add(&t->shared.walked, t->fresh.count);
 	add(&t->shared.reused, known);
+	t->walk_ticks = t->fresh.count * TICKS_WALKED + known * TICKS_REUSED;
+	t->prompt = end != WALK_NO_MODULE && pc % 4096 >= 4 && !cpu_is_after_syscall(pc);
 	if (end == WALK_NO_MODULE && leave_snapshot(t, registers, pc, event, weight))
 		return;
 	uint32_t node = insert_path(t, known, end);
@@ -428,26 +449,37 @@ static int event_of(const siginfo_t *info)
 		return info->si_value.sival_ptr == &agent ? 0 : -1;
 	if (info->si_code < POLL_IN || info->si_code > POLL_HUP)
 		return -1;
-	return info->si_fd % ARENA_METRICS_MAX;
+	if (!agent.event_count) /* the collector has not answered yet */
+		return 0;
+	return info->si_fd % (int)agent.event_count;
 }
 
-void sample_on_signal(int signal, siginfo_t *info, void *context)
+static void handle(struct agent_thread *t, uint32_t event, const ucontext_t *context)
+{
+	if (is_too_early(t, ticks_now())) {
+		t->skipped[event]++;
+		return;
+	}
+	/* Asking for the CPU time is when the kernel likes to give the CPU to somebody else, which is
+	   no cost of ours: what asking costs was measured before. */
+	uint64_t weight = weigh(t, event), start = ticks_now();
+	if (weight)
+		take(t, event, weight, context);
+	uint64_t end = ticks_now();
+	know_calm(t, end);
+	t->walk_end = end;
+	t->busy = 0;
+	t->mark = end;
+	add(&t->shared.ticks, end - start + (event ? 0 : agent.clock_ticks));
+}
+
+CPU_HANDLER void sample_on_signal(int signal, siginfo_t *info, void *context)
 {
 	int saved = errno, event = event_of(info);
 	struct agent_thread *t = agent_self;
-	if (event < 0) {
+	if (event < 0)
 		signals_forward(signal, info, context);
-	} else if (t && (uint32_t)event < agent.event_count &&
-		   !atomic_load_explicit(&agent.arena->stop, memory_order_relaxed)) {
-		/* Asking for the CPU time is when the kernel likes to give the CPU to somebody
-		   else, which is no cost of ours: what asking costs was measured before. */
-		uint64_t weight = weigh(t, (uint32_t)event), start = ticks_now();
-		take(t, (uint32_t)event, weight, context);
-		uint64_t end = ticks_now();
-		know_calm(t, end);
-		t->busy = 0;
-		t->mark = end;
-		add(&t->shared.ticks, end - start + (event ? 0 : agent.clock_ticks));
-	}
+	else if (t && !atomic_load_explicit(&agent.arena->stop, memory_order_relaxed))
+		handle(t, (uint32_t)event, context);
 	errno = saved;
 }

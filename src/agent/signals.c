@@ -99,14 +99,18 @@ AGENT_EXPORT int sigaction(int signal, const struct sigaction *action, struct si
 	if (action) {
 		changed = *action;
 		masks = sigismember(&changed.sa_mask, WIRE_SIGNAL) == 1;
-		sigdelset(&changed.sa_mask, WIRE_SIGNAL);
+		/* A stack that the program made for its handlers has no room for ours on top. */
+		if (changed.sa_flags & SA_ONSTACK)
+			sigaddset(&changed.sa_mask, WIRE_SIGNAL);
+		else
+			sigdelset(&changed.sa_mask, WIRE_SIGNAL);
 		action = &changed;
 	}
 	int result = REAL(sigaction)(signal, action, old);
 	if (result == 0 && action)
 		handler_masks[signal] = masks;
-	if (result == 0 && old && masked)
-		sigaddset(&old->sa_mask, WIRE_SIGNAL);
+	if (result == 0 && old)
+		(masked ? sigaddset : sigdelset)(&old->sa_mask, WIRE_SIGNAL);
 	return result;
 }
 

@@ -22,6 +22,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "agent/cpu.h"
 #include "safe/syscall.h"
 #include "safe/ticks.h"
 
@@ -112,6 +113,7 @@ static bool converse(uint32_t kind, struct wire_reply *reply, int *descriptors)
 		.process = getpid(),
 		.parent = getppid(),
 		.tid = (int32_t)SAFE_SYSCALL(SYS_gettid, 0, 0, 0, 0),
+		.machine = CPU_HERE.elf_machine,
 	};
 	int fd = converse_open(kind == WIRE_HELLO ? HELLO_SECONDS : MODULES_SECONDS);
 	if (fd < 0)
@@ -123,17 +125,49 @@ static bool converse(uint32_t kind, struct wire_reply *reply, int *descriptors)
 	return good;
 }
 
-/* Libraries that went away */
+/* Libraries that go away: what was sampled in them and is not walked yet must be, and then they
+   must be forgotten. */
 
 REAL_SLOT(dlclose);
+
+static bool is_sampling(void)
+{
+	return atomic_load(&agent.on) && !agent.arena->stop;
+}
+
+static bool has_snapshots(void)
+{
+	int32_t process = getpid();
+	for (uint32_t number = agent.arena->threads; number;) {
+		const struct arena_thread *t = arena_at(agent.arena, number);
+		for (int i = 0; t->process == process && i < ARENA_SNAPSHOTS; i++)
+			if (t->snapshots[i])
+				return true;
+		number = t->chunk.next;
+	}
+	return false;
+}
+
+static void settle_snapshots(void)
+{
+	struct wire_reply reply;
+	if (is_sampling() && has_snapshots())
+		converse(WIRE_MODULES, &reply, NULL);
+}
 
 AGENT_EXPORT int dlclose(void *handle)
 {
 	struct wire_reply reply;
+	settle_snapshots();
 	int result = REAL(dlclose)(handle);
-	if (result == 0 && atomic_load(&agent.on) && !agent.arena->stop)
+	if (result == 0 && is_sampling())
 		converse(WIRE_MODULES, &reply, NULL);
 	return result;
+}
+
+__attribute__((destructor)) static void agent_end(void)
+{
+	settle_snapshots();
 }
 
 /* The beginning */
@@ -244,11 +278,11 @@ __attribute__((constructor)) static void agent_start(int argc, char **argv, char
 	strcpy(socket_path, path);
 	agent.ticks_at_start = ticks_now();
 	agent.ns_at_start = agent_ns(CLOCK_MONOTONIC);
+	real_resolve_all();
+	signals_install(); /* the collector sends samples as soon as it has answered */
 	if (hello()) {
 		struct agent_thread *first = thread_take();
-		real_resolve_all();
 		measure_clock();
-		signals_install();
 		pthread_atfork(NULL, NULL, after_fork);
 		atomic_store(&agent.on, true);
 		if (first) {

@@ -9,8 +9,9 @@
  * of the clock in the instant between the program's call and its sleep. Around
  * such calls our signal is therefore blocked, if a tick may be near: that costs
  * two system calls. It is not near when less than three quarters of a period
- * have passed since the last sample, not counting the time spent in waits. That
- * costs two reads of a counter.
+ * have passed since the last tick, not counting the time spent in waits; when
+ * that was is known if the sample came at once, in the program's own code, and
+ * not late, at the end of a system call. That costs two reads of a counter.
  *
  * The signal that was held back comes at the end of the wait, where its time
  * belongs. Waits that take a mask of signals get ours in it.
@@ -24,7 +25,9 @@
 #include <sys/msg.h>
 #include <sys/select.h>
 #include <sys/sem.h>
+#include <sys/signalfd.h>
 #include <sys/socket.h>
+#include <threads.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -46,7 +49,8 @@ static bool wait_begin(void)
 	uint64_t now = ticks_now();
 	t->busy += now - t->mark;
 	t->mark = now;
-	if (agent.clocks && t->busy < atomic_load_explicit(&agent.calm_ticks, memory_order_relaxed))
+	if (agent.clocks && t->prompt &&
+	    t->busy < atomic_load_explicit(&agent.calm_ticks, memory_order_relaxed))
 		return false;
 	block(SIG_BLOCK);
 	return true;
@@ -76,6 +80,16 @@ static const sigset_t *with_ours(const sigset_t *mask, sigset_t *room)
 		return mask;
 	*room = *mask;
 	sigaddset(room, WIRE_SIGNAL);
+	return room;
+}
+
+/* A set to be taken from: a sample that is held back is not for the program. */
+static const sigset_t *without_ours(const sigset_t *set, sigset_t *room)
+{
+	if (!set || !atomic_load_explicit(&agent.on, memory_order_relaxed))
+		return set;
+	*room = *set;
+	sigdelset(room, WIRE_SIGNAL);
 	return room;
 }
 
@@ -147,6 +161,7 @@ REAL_SLOT(nanosleep);
 REAL_SLOT(clock_nanosleep);
 REAL_SLOT(usleep);
 REAL_SLOT(sleep);
+REAL_SLOT(thrd_sleep);
 
 AGENT_EXPORT int nanosleep(const struct timespec *time, struct timespec *left)
 {
@@ -164,6 +179,11 @@ AGENT_EXPORT int usleep(useconds_t time)
 	return WAIT(REAL(usleep)(time));
 }
 
+AGENT_EXPORT int thrd_sleep(const struct timespec *time, struct timespec *left)
+{
+	return WAIT(REAL(thrd_sleep)(time, left));
+}
+
 AGENT_EXPORT unsigned sleep(unsigned seconds)
 {
 	return WAIT(REAL(sleep)(seconds));
@@ -173,7 +193,9 @@ AGENT_EXPORT unsigned sleep(unsigned seconds)
 
 REAL_SLOT(pause);
 REAL_SLOT(sigsuspend);
+REAL_SLOT(sigwait);
 REAL_SLOT(sigwaitinfo);
+REAL_SLOT(signalfd);
 REAL_SLOT(sigtimedwait);
 
 AGENT_EXPORT int pause(void)
@@ -192,14 +214,28 @@ AGENT_EXPORT int sigsuspend(const sigset_t *mask)
 	return REAL(sigsuspend)(with_ours(mask, &room));
 }
 
+AGENT_EXPORT int sigwait(const sigset_t *set, int *signal)
+{
+	sigset_t room;
+	return WAIT(REAL(sigwait)(without_ours(set, &room), signal));
+}
+
 AGENT_EXPORT int sigwaitinfo(const sigset_t *set, siginfo_t *info)
 {
-	return WAIT(REAL(sigwaitinfo)(set, info));
+	sigset_t room;
+	return WAIT(REAL(sigwaitinfo)(without_ours(set, &room), info));
 }
 
 AGENT_EXPORT int sigtimedwait(const sigset_t *set, siginfo_t *info, const struct timespec *timeout)
 {
-	return WAIT(REAL(sigtimedwait)(set, info, timeout));
+	sigset_t room;
+	return WAIT(REAL(sigtimedwait)(without_ours(set, &room), info, timeout));
+}
+
+AGENT_EXPORT int signalfd(int fd, const sigset_t *set, int flags)
+{
+	sigset_t room;
+	return REAL(signalfd)(fd, without_ours(set, &room), flags);
 }
 
 /* For other threads and processes */
@@ -314,4 +350,11 @@ AGENT_EXPORT ssize_t sendto(int fd, const void *buffer, size_t size, int flags,
 AGENT_EXPORT ssize_t sendmsg(int fd, const struct msghdr *message, int flags)
 {
 	return WAIT(REAL(sendmsg)(fd, message, flags));
+}
+
+/* The raw way: see syscall_CPU.S */
+
+long wait_futex(__typeof__(&syscall) real, long a, long b, long c, long d, long e, long f)
+{
+	return WAIT(real(SYS_futex, a, b, c, d, e, f));
 }

@@ -219,10 +219,11 @@ static struct err *by_function(struct maker *k, const struct profile_node *n, ui
 static struct err *by_place(struct maker *k, const struct profile_node *n, uint32_t function,
 			    const struct place *places, size_t count)
 {
+	static const struct place unknown;
 	struct err *e = NULL;
 	bool line = k->o->by == BY_LINE;
 	if (!count)
-		places = &(const struct place){0};
+		places = &unknown;
 	for (size_t i = count ? count : 1;
 	     !e && i-- > (k->o->no_inline && count ? count - 1 : 0);) {
 		const struct place *p = &places[i];

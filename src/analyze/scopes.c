@@ -148,13 +148,6 @@ struct err *scopes_add(struct scopes *s, const struct scope *scope, uint32_t *nu
 	return NULL;
 }
 
-uint32_t scopes_find(const struct scopes *s, enum scope_kind kind, uint32_t module,
-		     uint64_t address)
-{
-	struct scope scope = {.kind = kind, .module = module, .address = address};
-	return find(s, hash_of(&scope), &scope);
-}
-
 const struct scope *scopes_get(const struct scopes *s, uint32_t number)
 {
 	return &s->all[number];

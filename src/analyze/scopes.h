@@ -44,11 +44,6 @@ void scopes_free(struct scopes *scopes); /* NULL is fine */
    name, file and line; for files the file. */
 struct err *scopes_add(struct scopes *scopes, const struct scope *scope, uint32_t *number);
 
-/* The number of a scope without regard to its name, or LOOKUP_NONE: only for kinds that module and
-   address tell apart. */
-uint32_t scopes_find(const struct scopes *scopes, enum scope_kind kind, uint32_t module,
-		     uint64_t address);
-
 const struct scope *scopes_get(const struct scopes *scopes, uint32_t number);
 /* Where a function is written, learnt later. `file` must stay. */
 void scopes_place(struct scopes *scopes, uint32_t number, const char *file, int line);

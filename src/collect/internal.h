@@ -56,9 +56,10 @@ struct process {
 	pid_t pid; /* as we see it */
 	pid_t own; /* as it sees itself: another one in a namespace of its own */
 	pid_t parent;
-	int pidfd;     /* -1: there was no descriptor for it */
-	bool gone;     /* ended, or replaced */
-	bool replaced; /* by a new image: the process goes on as another one of ours */
+	int pidfd;        /* -1: there was no descriptor for it */
+	bool gone;        /* ended, or replaced */
+	bool replaced;    /* by a new image: the process goes on as another one of ours */
+	uint16_t machine; /* ELF machine of its code: another one than ours in an emulator */
 	bool foreign; /* a number that is not one of ours: in a namespace that we do not see into */
 	uid_t user;
 	char name[64];
@@ -164,6 +165,7 @@ void session_set_tick(struct session *s, uint64_t ns);
 struct err *bell_open(struct bell *bell);
 void bell_hear(struct bell *bell); /* so that its descriptor is quiet until it rings again */
 void bell_close(struct bell *bell);
+void bell_hurry(void);
 
 /* talk.c */
 void talk_accept(struct session *s);

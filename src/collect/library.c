@@ -13,8 +13,10 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/parallel.h"
+#include "collect/emulated.h"
 #include "process/backing.h"
 #include "process/maps.h"
+#include "process/registers.h"
 #include "process/space.h"
 #include "process/status.h"
 #include "recipes/cache.h"
@@ -388,13 +390,16 @@ static const struct library_module *find_executable(pid_t task, const struct map
 	return NULL;
 }
 
-struct err *library_look(struct library *l, pid_t pid, const struct library_list **out,
+struct err *library_look(struct library *l, pid_t pid, uint16_t machine,
+			 const struct library_list **out,
 			 const struct library_module **executable)
 {
 	struct maps maps;
 	pid_t task = process_task(pid);
 	struct err *e = maps_read(pid, &maps);
 	*out = NULL;
+	if (!e && machine != native_machine)
+		e = emulated_maps(task, machine, &maps);
 	if (e)
 		return e;
 	struct library_module **found = calloc(maps.count + 1, sizeof(struct library_module *));

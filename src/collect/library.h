@@ -56,8 +56,10 @@ void library_close(struct library *library); /* NULL is fine */
 int library_file(const struct library *library);
 
 /* Looks at a process's memory map and opens what is new. *executable (may be NULL) is set to the
-   module that it was started from, or NULL. */
-struct err *library_look(struct library *library, pid_t pid, const struct library_list **out,
+   module that it was started from, or NULL. `machine` is that of the code that runs there: see
+   collect/emulated.h where it is not ours. */
+struct err *library_look(struct library *library, pid_t pid, uint16_t machine,
+			 const struct library_list **out,
 			 const struct library_module **executable);
 
 /* The list at this place of the file, or NULL. */

@@ -24,6 +24,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "process/maps.h"
+#include "process/registers.h"
 #include "process/status.h"
 
 #define COMMAND_MAX 4096u
@@ -230,6 +231,7 @@ static struct process *add(struct arena *a, pid_t pid, pid_t own)
 			      .pidfd = -1,
 			      .rank = -1,
 			      .status = -1,
+			      .machine = native_machine,
 			      .start_ns = session_now()};
 	p->next = a->processes;
 	a->processes = p;
@@ -268,6 +270,7 @@ static void inherit(struct process *p, const struct process *parent)
 	p->rank = parent->rank;
 	p->user = parent->user;
 	p->list = parent->list;
+	p->machine = parent->machine;
 }
 
 struct process *process_add_forked(struct session *s, struct arena *a, pid_t own, pid_t parent)
@@ -278,6 +281,8 @@ struct process *process_add_forked(struct session *s, struct arena *a, pid_t own
 			from = x;
 	a->namespaced |= parent == 0;
 	enum answer here = a->namespaced ? UNKNOWN : has_arena(own, a);
+	if (own == getpid()) /* we have it too, but are nobody's child */
+		here = NO;
 	pid_t pid = a->namespaced ? search(a, own) : own;
 	p = add(a, pid ? pid : own, own);
 	if (!p)
@@ -335,7 +340,7 @@ struct err *process_look(struct session *s, struct process *p,
 			 const struct library_module **executable)
 {
 	const struct library_list *list;
-	struct err *e = library_look(s->library, p->pid, &list, executable);
+	struct err *e = library_look(s->library, p->pid, p->machine, &list, executable);
 	if (e)
 		return e;
 	p->list = list;

@@ -85,7 +85,7 @@ static void give_slot(struct session *s, int slot)
 static int move_to(int fd, int number)
 {
 	int moved = fcntl(fd, F_DUPFD_CLOEXEC, number);
-	int error = errno;
+	int error = errno == EINVAL ? EMFILE : errno; /* the number is beyond the limit */
 	if (moved >= 0 && moved != number) {
 		close(moved);
 		moved = -1;

@@ -221,6 +221,7 @@ struct err *session_open(const struct session_options *options, struct session *
 	if (s->options.timers && s->options.event_count > 1)
 		s->options.event_count = 1;
 	ignore_file_size(s);
+	bell_hurry();
 	s->files_raised = raise_limit(s);
 	struct err *e = !s->options.agent ? no_memory() : NULL;
 	if (!e && (!s->options.event_count || s->options.event_count > ARENA_METRICS_MAX))

@@ -162,6 +162,8 @@ static void hello(struct session *s, const struct client *client, const struct u
 		return;
 	}
 	p = process_add(s, a, peer->pid, own);
+	if (p && unwind_cpu_for((uint16_t)request->machine))
+		p->machine = (uint16_t)request->machine;
 	e = p ? process_look(s, p, &executable) : err_new("out of memory");
 	if (e || is_go(s, p, executable)) {
 		refuse(s, client, e);

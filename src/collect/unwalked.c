@@ -13,7 +13,6 @@
 #include "base/err.h"
 #include "cct/cct.h"
 #include "process/pointer.h"
-#include "process/registers.h"
 
 #define LOOK_AGAIN_NS 500000ull /* at a map in which nothing was new; doubled each time */
 #define USELESS_MAX 10u
@@ -109,13 +108,13 @@ struct path {
 
 /* The keys of the frames, innermost first. */
 static enum walk_end walk_sample(struct sample *sample, const struct walk_space *space,
-				 struct path *path)
+				 uint16_t machine, struct path *path)
 {
 	struct walk w;
 	struct walk_reader reader = {read_word, sample};
 	enum walk_end end;
 	path->count = 0;
-	walk_begin(&w, unwind_cpu_for(native_machine), sample->registers, sample->pc);
+	walk_begin(&w, unwind_cpu_for(machine), sample->registers, sample->pc);
 	do {
 		const struct walk_module *m = walk_find_module(space, w.pc - !w.exact);
 		if (path->count == path->max)
@@ -168,7 +167,7 @@ static enum walk_end walk_with(struct session *s, const struct process *p, struc
 {
 	struct walk_space space = p->list ? library_walk(s->library, p->list)
 					  : (struct walk_space){0};
-	return walk_sample(sample, &space, path);
+	return walk_sample(sample, &space, p->machine, path);
 }
 
 static void take_one(struct session *s, struct arena *a, struct process *p, struct thread *t,

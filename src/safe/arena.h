@@ -66,7 +66,7 @@ struct arena_chunk {
 /* A sample that could not be walked because it met code of no known module: its registers and
    stack, for the collector to walk. Its bytes go on in the chunks after the first (chunk.next),
    each after its struct arena_chunk. */
-#define ARENA_SNAPSHOTS 16       /* of a thread at most */
+#define ARENA_SNAPSHOTS 128      /* of a thread at most */
 #define ARENA_SNAPSHOT_CHUNKS 5u /* chunks of one at most: about 80 KiB of stack */
 
 struct arena_snapshot {

@@ -36,7 +36,8 @@ enum wire_kind { WIRE_HELLO = 1, WIRE_MODULES };
 
 struct wire_request {
 	uint32_t magic, kind;
-	int32_t process, parent, tid, reserved;
+	int32_t process, parent, tid;
+	uint32_t machine; /* ELF machine of the agent: an emulator may run it */
 };
 
 enum wire_sampler {

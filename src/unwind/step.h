@@ -164,7 +164,7 @@ static inline __attribute__((always_inline)) enum walk_end step_frame(struct wal
 	w->extra = extra;
 	w->fp_lost = fp_lost;
 	w->extra_lost = extra_lost;
-	w->near = w->exact;
+	w->near = w->exact || (w->near && in_register);
 	w->exact = false;
 	w->slot = slot;
 	return WALK_ON;

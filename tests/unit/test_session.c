@@ -596,8 +596,7 @@ static void agent_scribbles(const char *path)
 	hello(path, &f);
 	struct arena_thread *t = take_record(&f, &tree);
 	add_path(&f, &tree, 5);
-	t->process = 1;
-	t->tid = 1;
+	t->process = t->tid = getppid(); /* the collector itself */
 	for (int i = 0; i < ARENA_SNAPSHOTS; i++)
 		t->snapshots[i] = (uint32_t)i * 1000003u;
 	go_live(&f, t);
@@ -615,7 +614,7 @@ static void agent_scribbles(const char *path)
 			break;
 		case 2:
 			for (size_t i = 2; i < sizeof *r / 4; i++)
-				words[i] = random_word() % 10000;
+				words[i] = 2 + random_word() % 10000;
 			break;
 		case 3: /* a snapshot that is larger than can be */
 			r->snapshots[0] = arena_take(f.arena);

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Records a program of the other CPU, which an emulator runs, with timers: for emulators know
+ * nothing of perf events.
+ *
+ *    foreign AGENT HZ OUTPUT EMULATOR [OPTION...] -- PROGRAM [ARGUMENT...]
+ *
+ * AGENT is the library for that CPU: the emulator is told to preload it, and must not do so itself.
+ * The program's exit status is ours, 128 and the signal where one killed it; 125 if we fail.
+ */
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "collect/session.h"
+#include "profile/profile.h"
+#include "safe/wire.h"
+
+#define FAILED 125
+#define WAIT_MS 100
+#define LATE_ROUNDS 100 /* for processes that outlive the first one */
+
+static void check(struct err *e)
+{
+	if (!e)
+		return;
+	fprintf(stderr, "foreign: %s\n", err_text(e));
+	exit(FAILED);
+}
+
+/* "NAME=VALUE" of the environment that the session made. */
+static char *find_variable(char **environment, const char *name)
+{
+	size_t length = strlen(name);
+	for (; *environment; environment++)
+		if (!strncmp(*environment, name, length) && (*environment)[length] == '=')
+			return *environment;
+	check(err_new("the session has no %s", name));
+	return NULL;
+}
+
+/* Its options, the two variables, the program. */
+static char **make_command(struct session *session, char **argv)
+{
+	char *none[] = {NULL}, **environment = session_environment(session, none);
+	size_t count = 0, used = 0;
+	while (argv[count])
+		count++;
+	char **command = calloc(count + 5, sizeof *command);
+	if (!environment || !command)
+		check(err_new("out of memory"));
+	for (; *argv && strcmp(*argv, "--") != 0; argv++)
+		command[used++] = *argv;
+	if (!*argv)
+		check(err_new("no --"));
+	command[used++] = strdup("-E");
+	command[used++] = find_variable(environment, "LD_PRELOAD");
+	command[used++] = strdup("-E");
+	command[used++] = find_variable(environment, WIRE_SOCKET);
+	while (*++argv)
+		command[used++] = *argv;
+	return command;
+}
+
+static pid_t start(struct session *session, char **command)
+{
+	pid_t pid = fork();
+	if (pid < 0)
+		check(err_errno("cannot make a process"));
+	if (pid)
+		return pid;
+	unsetenv("LD_PRELOAD");
+	unsetenv(WIRE_SOCKET);
+	session_child_limits(session);
+	execvp(command[0], command);
+	perror(command[0]);
+	_exit(FAILED);
+}
+
+static void handle(struct session *session)
+{
+	struct pollfd ready = {.fd = session_fd(session), .events = POLLIN};
+	poll(&ready, 1, WAIT_MS);
+	check(session_handle(session));
+}
+
+/* Until it has ended, and what it left behind too. */
+static int follow(struct session *session, pid_t pid)
+{
+	struct session_state state;
+	siginfo_t ended = {0};
+	int status;
+	while (!ended.si_pid) {
+		handle(session);
+		if (waitid(P_PID, (id_t)pid, &ended, WEXITED | WNOHANG | WNOWAIT))
+			check(err_errno("cannot wait"));
+	}
+	for (int i = 0; i < LATE_ROUNDS; i++) {
+		session_status(session, &state);
+		if (!state.live)
+			break;
+		handle(session);
+	}
+	waitpid(pid, &status, 0);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+int main(int argc, char **argv)
+{
+	struct session_options options = {.timers = true, .event_count = 1};
+	struct session *session;
+	struct profile *profile;
+	unsigned living;
+	if (argc < 6)
+		check(err_new("usage: foreign AGENT HZ OUTPUT EMULATOR [OPTION...] -- PROGRAM..."));
+	options.agent = argv[1];
+	options.hz = strtoull(argv[2], NULL, 10);
+	options.events[0] = (struct session_event){.name = "cpu-clock",
+						   .unit = "ns",
+						   .period = 1000000000u /
+							     (options.hz ? options.hz : 1),
+						   .hz = options.hz,
+						   .clock = true};
+	check(session_open(&options, &session));
+	int status = follow(session, start(session, make_command(session, argv + 4)));
+	check(session_finish(session, &profile, &living));
+	check(profile_write(profile, argv[3]));
+	profile_free(profile);
+	session_close(session);
+	return status;
+}

@@ -97,6 +97,7 @@ struct agent_thread {
 	struct cct tree;
 	uint64_t space; /* shared.space, as the cache and the memo know it */
 	const struct wire_space *modules;
+	uint64_t jit_low, jit_high; /* where code that is not in the list was made at run time */
 	uint64_t cpu_last;
 	int64_t credit;                /* CPU time that no sample stands for yet */
 	uint64_t stack_low, stack_top; /* the thread's stack as far as it is known to be mapped */

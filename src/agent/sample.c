@@ -40,6 +40,7 @@
 #define STACK_REACH (64ull << 20) /* farther below its beginning a stack is somebody else's */
 #define HIDDEN UINT64_MAX         /* key of frames that are left out */
 #define PATIENCE_MAX 1024u
+#define JIT_REACH (64ull << 20)
 #define INLINE static inline __attribute__((always_inline))
 
 /* Memory */
@@ -118,6 +119,23 @@ INLINE struct agent_frame *frames_add(struct agent_thread *t, struct agent_frame
 
 static const struct recipe no_recipe; /* RECIPE_NONE */
 
+/* Compilers at run time make more code all the time, near to what they made before. */
+static void know_jit(struct agent_thread *t)
+{
+	t->jit_low = UINT64_MAX;
+	t->jit_high = 0;
+	for (uint32_t i = 0; t->modules && i < t->modules->count; i++) {
+		const struct wire_module *m = &t->modules->modules[i];
+		if (!(m->flags & WIRE_MODULE_JIT))
+			continue;
+		if (t->jit_low > m->start)
+			t->jit_low = m->start;
+		t->jit_high = m->end;
+	}
+	t->jit_low -= t->jit_low > JIT_REACH ? JIT_REACH : t->jit_low;
+	t->jit_high += t->jit_high ? JIT_REACH : 0;
+}
+
 /* The process's modules may have changed since the last sample. */
 static void know_modules(struct agent_thread *t)
 {
@@ -136,6 +154,7 @@ static void know_modules(struct agent_thread *t)
 	    space + sizeof(struct wire_space) + t->modules->count * sizeof(struct wire_module) >
 		    agent.tables_map)
 		t->modules = NULL;
+	know_jit(t);
 }
 
 static const struct wire_module *find_module(const struct agent_thread *t, uint64_t address)
@@ -171,7 +190,10 @@ INLINE const struct step_place *know_place(struct agent_thread *t, uint64_t addr
 	struct step_place *slot =
 		&t->cache.slots[(address * 0x9e3779b97f4a7c15u) >> (64 - STEP_CACHE_BITS)];
 	if (__builtin_expect(slot->address != address, 0)) {
+		static const struct wire_module jit = {.flags = WIRE_MODULE_JIT};
 		const struct wire_module *m = find_module(t, address);
+		if (!m && address >= t->jit_low && address < t->jit_high)
+			m = &jit;
 		if (!m)
 			return NULL;
 		slot->recipe = find_recipe(m, address);
@@ -234,8 +256,10 @@ static enum walk_end step_without_recipe(struct agent_thread *t, struct walk *w)
 	return WALK_ON;
 }
 
-/* Fills t->fresh. Where it met the memo, *known frames of that stay. */
-static enum walk_end walk_stack(struct agent_thread *t, struct walk *w, uint32_t *known)
+/* Fills t->fresh. Where it met the memo, *known frames of that stay. `pointer`: the first step is
+   made by the frame pointer, whatever the recipe. */
+static enum walk_end walk_stack(struct agent_thread *t, struct walk *w, uint32_t *known,
+				bool pointer)
 {
 	enum walk_end end;
 	*known = t->memo.count;
@@ -244,22 +268,22 @@ static enum walk_end walk_stack(struct agent_thread *t, struct walk *w, uint32_t
 		if (meets(t, w, known))
 			return t->memo_end;
 		const struct step_place *place = know_place(t, w->pc - !w->exact);
-		if (!place) {
-			*known = 0;
-			return WALK_NO_MODULE;
-		}
 		struct agent_frame *f = t->fresh.count < agent.max_depth ? frames_add(t, &t->fresh)
 									 : NULL;
 		if (!f) {
 			*known = 0;
 			return WALK_TOO_DEEP;
 		}
-		uint64_t key = place->key;
+		uint64_t key = place ? place->key : cct_key(false, 0, w->pc - !w->exact);
 		if (key != HIDDEN && !w->exact)
 			key = (key + 1) | CCT_CALL; /* the place is that of the call */
 		*f = (struct agent_frame){.sp = w->sp, .pc = w->pc, .slot = w->slot, .key = key};
-		end = place->recipe ? step_recipe(w, place->recipe, read_word, t)
-				    : step_without_recipe(t, w);
+		if (!place)
+			end = WALK_NO_MODULE;
+		else
+			end = place->recipe && !(pointer && w->exact)
+				      ? step_recipe(w, place->recipe, read_word, t)
+				      : step_without_recipe(t, w);
 	} while (end == WALK_ON);
 	*known = 0;
 	return end;
@@ -429,11 +453,19 @@ static void take(struct agent_thread *t, uint32_t event, uint64_t weight, const 
 	know_modules(t);
 	know_memory(t, registers[CPU_HERE.sp]);
 	step_begin(&w, &CPU_HERE, registers, pc);
-	enum walk_end end = walk_stack(t, &w, &known);
+	enum walk_end end = walk_stack(t, &w, &known, false);
+	/* Assembly of a compiler at run time that no analysis understood: it keeps frame pointers. */
+	if (end > WALK_COMPLETE && end != WALK_TOO_DEEP && t->jit_high && !known) {
+		step_begin(&w, &CPU_HERE, registers, pc);
+		enum walk_end other = walk_stack(t, &w, &known, true);
+		end = other <= WALK_COMPLETE || known ? other : end;
+	}
 	add(&t->shared.walked, t->fresh.count);
 	add(&t->shared.reused, known);
 	t->walk_ticks = t->fresh.count * TICKS_WALKED + known * TICKS_REUSED;
-	t->prompt = end != WALK_NO_MODULE && pc % 4096 >= 4 && !cpu_is_after_syscall(pc);
+	/* the first sample may be followed by another at any time */
+	t->prompt = t->shared.samples[0] > 1 && end != WALK_NO_MODULE && pc % 4096 >= 4 &&
+		    !cpu_is_after_syscall(pc);
 	if (end == WALK_NO_MODULE && leave_snapshot(t, registers, pc, event, weight))
 		return;
 	uint32_t node = insert_path(t, known, end);
@@ -463,6 +495,7 @@ static void handle(struct agent_thread *t, uint32_t event, const ucontext_t *con
 	/* Asking for the CPU time is when the kernel likes to give the CPU to somebody else, which is
 	   no cost of ours: what asking costs was measured before. */
 	uint64_t weight = weigh(t, event), start = ticks_now();
+	t->prompt = false;
 	if (weight)
 		take(t, event, weight, context);
 	uint64_t end = ticks_now();

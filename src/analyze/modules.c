@@ -219,6 +219,16 @@ void modules_function(struct modules *ms, uint32_t module, uint64_t address, boo
 		find_made(&ms->profile->modules[module], address - !exact, out);
 }
 
+struct image *modules_image(struct modules *ms, uint32_t module)
+{
+	return ms->all[module].state == GOOD ? ms->all[module].image : NULL;
+}
+
+const struct symbols *modules_symbols(struct modules *ms, uint32_t module)
+{
+	return ms->all[module].places ? places_symbols(ms->all[module].places) : NULL;
+}
+
 /* Places */
 
 static int compare_questions(const void *a, const void *b)

@@ -12,9 +12,11 @@
 
 struct buf;
 struct err;
+struct image;
 struct modules;
 struct place;
 struct profile;
+struct symbols;
 
 /* Opens every module that has nodes and reads its symbols, several at once. `profile` must outlive
    the result. `download`: ask debuginfod for debug files. */
@@ -28,6 +30,10 @@ struct modules_function {
 };
 void modules_function(struct modules *modules, uint32_t module, uint64_t address, bool exact,
 		      struct modules_function *out);
+
+/* Its file and the symbols of it, NULL where it could not be read or has none. */
+struct image *modules_image(struct modules *modules, uint32_t module);
+const struct symbols *modules_symbols(struct modules *modules, uint32_t module);
 
 struct modules_question {
 	uint32_t module;

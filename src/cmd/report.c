@@ -6,6 +6,7 @@
 #include "cmd/cmd.h"
 
 #include "analyze/attribution.h"
+#include "analyze/links.h"
 #include "analyze/modules.h"
 #include "analyze/show.h"
 #include "analyze/summary.h"
@@ -31,7 +32,8 @@
 
 #define DEFAULT_FILE "culprit.prof"
 #define DEFAULT_MIN 0.5
-#define ANY 1e-15 /* a share that every sample has */
+#define DEFAULT_LINKS 20 /* rows */
+#define ANY 1e-15        /* a share that every sample has */
 
 struct options {
 	const char *path;
@@ -39,7 +41,7 @@ struct options {
 	const char *metric, *min_text, *focus, *ignore, *thread, *process;
 	double min; /* per cent */
 	uint64_t limit, depth;
-	bool hot_path, no_inline, debuginfod, json, no_pager;
+	bool hot_path, links, no_inline, debuginfod, json, no_pager;
 };
 
 /* As the values of --by stand in help. */
@@ -168,18 +170,23 @@ static struct err *make_view(struct report *r)
 
 /* Output */
 
+static void begin_json(struct report *r, struct json *j)
+{
+	__fsetlocking(stdout, FSETLOCKING_BYCALLER); /* many small pieces, one thread */
+	modules_notes(r->modules, &r->notes);
+	json_begin_object(j);
+	json_key(j, "culprit");
+	json_u64(j, 1);
+	json_key(j, "summary");
+	json_begin_object(j);
+	summary_json(&r->summary, r->profile, buf_text(&r->notes), j);
+	json_end_object(j);
+}
+
 static void print_json(struct report *r, const struct show_options *show)
 {
 	struct json j = json_to_file(stdout);
-	__fsetlocking(stdout, FSETLOCKING_BYCALLER); /* many small pieces, one thread */
-	modules_notes(r->modules, &r->notes);
-	json_begin_object(&j);
-	json_key(&j, "culprit");
-	json_u64(&j, 1);
-	json_key(&j, "summary");
-	json_begin_object(&j);
-	summary_json(&r->summary, r->profile, buf_text(&r->notes), &j);
-	json_end_object(&j);
+	begin_json(r, &j);
 	show_json(r->tree, r->profile, show, &j);
 	json_end_object(&j);
 	json_newline(&j);
@@ -271,13 +278,51 @@ static struct err *print(struct report *r)
 	return NULL;
 }
 
+/* How well the code bears out the paths, in the place of a view */
+
+static struct err *print_links_text(struct report *r, const struct link_totals *links)
+{
+	struct buf out = {0};
+	put_lines(&out, buf_text(&r->notes), TERM_YELLOW);
+	summary_print(&r->summary, "", &out);
+	link_totals_print(links, r->o->limit ? r->o->limit : DEFAULT_LINKS, &out);
+	put_footer(r, 0, 0, &out);
+	struct err *e = out.failed ? err_new("out of memory")
+				   : pager_show(buf_text(&out), out.size, !r->o->no_pager);
+	buf_free(&out);
+	return e;
+}
+
+static struct err *show_links(struct report *r)
+{
+	struct link_totals links = {0};
+	struct err *e = modules_open(r->profile, r->o->debuginfod, &r->modules);
+	if (!e)
+		e = link_totals_make(r->profile, r->modules, r->metric, &links);
+	if (!e && !r->o->json)
+		e = print_links_text(r, &links);
+	else if (!e) {
+		struct json j = json_to_file(stdout);
+		begin_json(r, &j);
+		link_totals_json(&links, r->o->limit ? r->o->limit : DEFAULT_LINKS, &j);
+		json_end_object(&j);
+		json_newline(&j);
+	}
+	link_totals_free(&links);
+	return e;
+}
+
+static struct err *show_view(struct report *r)
+{
+	struct err *e = make_view(r);
+	return e ? e : print(r);
+}
+
 static int report(struct report *r)
 {
 	struct err *e = load(r);
 	if (!e)
-		e = make_view(r);
-	if (!e)
-		e = print(r);
+		e = r->o->links ? show_links(r) : show_view(r);
 	tree_free(r->tree);
 	attribution_free(&r->attribution);
 	modules_close(r->modules);
@@ -357,6 +402,8 @@ int cmd_report(int argc, char **argv)
 		{0, "focus", "RE", "only paths with a function that matches", ARG_STRING, &o.focus},
 		{0, "ignore", "RE", "no paths with a function that matches", ARG_STRING, &o.ignore},
 		{0, "hot-path", NULL, "only the costliest chain of calls", ARG_FLAG, &o.hot_path},
+		{0, "links", NULL, "instead, how well the code bears out each step of the paths",
+		 ARG_FLAG, &o.links},
 		{0, "thread", "ID|NAME", "only samples of such threads", ARG_STRING, &o.thread},
 		{0, "process", "ID|NAME", "only samples of such processes", ARG_STRING, &o.process},
 		{0, "depth", "N", "no deeper than N levels", ARG_U64, &o.depth},

@@ -102,7 +102,7 @@ static struct thread *thread_add(struct arena *a, uint32_t chunk)
 		a->thread_room = room;
 	}
 	struct thread *t = &a->threads[a->thread_count++];
-	*t = (struct thread){.chunk = chunk, .slot = -1};
+	*t = (struct thread){.chunk = chunk};
 	a->thread_of[chunk] = (uint16_t)a->thread_count;
 	return t;
 }
@@ -195,8 +195,6 @@ static void see(struct session *s, struct arena *a, uint32_t chunk, struct arena
 		thread_new(s, a, chunk, r);
 		t = arena_thread_of(a, chunk);
 	}
-	if (t)
-		sampling_grow_up(s, t, r);
 	if (t && unwalked_any(r))
 		unwalked_take(s, a, t->process, t, r);
 	if (t && state == ARENA_DONE)

@@ -36,8 +36,6 @@
 #define SESSION_ARENA_SIZE (128ull << 20)
 #define SESSION_DEPTH 16384u /* frames of a path, unless told */
 #define SESSION_TICK_NS 100000000ull
-#define SESSION_FIRST_SLOT 8
-#define SESSION_EVENT_SLOTS 8 /* descriptors of events: their number % 8 is the event's */
 
 /* What an entry of the epoll belongs to: each such object begins with one. */
 enum watch { WATCH_SOCKET, WATCH_CLIENT, WATCH_TIMER, WATCH_BELL, WATCH_PROCESS };
@@ -47,6 +45,12 @@ struct client {
 	struct client *next;
 	int fd;
 	uint64_t since_ns;
+};
+
+struct events { /* of a thread: descriptors */
+	bool open;
+	int periodic[ARENA_METRICS_MAX]; /* number % (count of events) is the event's */
+	int once;                        /* the first event's first sample; -1: none (any more) */
 };
 
 struct process {
@@ -73,19 +77,20 @@ struct process {
 	uint32_t profile;      /* its index there + 1; 0: not there yet */
 	uint32_t more_threads; /* index + 1 of what stands for the threads beyond the limit */
 	bool unnamed_code;     /* it ran code of no module */
+	struct events early;   /* of its first thread, until its record is there */
 };
 
 struct thread {
 	struct process *process;
 	uint32_t chunk, generation;        /* of its record */
 	pid_t tid;                         /* as we see it */
-	bool open, young;                  /* young: its first sample is not there yet */
-	int slot;                          /* its events are descriptors slot * 8 + event */
-	uint32_t settled;                  /* a bit for each event that had its first sample */
-	uint64_t first[ARENA_METRICS_MAX]; /* when that was to come: of the event's unit */
+	struct events events;
 	uint64_t opened_ns, attended_ns, changed_ns;
 	uint64_t samples;
-	uint32_t profile; /* its index there + 1; 0: not there yet */
+	uint64_t clock_samples, clock_count; /* when a sample was missed first */
+	bool clock_watched, clock_known;
+	unsigned clock_renewed; /* times since the last sample */
+	uint32_t profile;       /* its index there + 1; 0: not there yet */
 	char name[16];
 };
 
@@ -137,15 +142,9 @@ struct session {
 	struct client *clients; /* oldest last */
 	size_t client_count;
 	struct harvest harvest;
-	uint64_t start_ns, start_ticks, tick_ns;
+	uint64_t start_ns, start_ticks;
 	uint64_t random;
-	bool timer_fast;
-	uint64_t young_until_ns, attended_ns, busy_threads;
-
-	/* free slots of descriptors */
-	int *slots;
-	size_t slot_count, slot_room;
-	int next_slot;
+	uint64_t busy_threads;
 
 	/* for session_status and the notes */
 	uint64_t samples, partial, lost;
@@ -215,9 +214,10 @@ struct err *process_keep(struct session *s, struct process *p, uint32_t *index);
 /* sampling.c */
 void sampling_open(struct session *s, struct thread *t);
 void sampling_close(struct session *s, struct thread *t);
-/* Where a first sample is there: on with the usual period. */
-void sampling_grow_up(struct session *s, struct thread *t, struct arena_thread *record);
-/* The same for all, and now and then another period. */
+/* For the first thread of a program that waits for our answer; sampling_open adopts it. */
+void sampling_open_early(struct session *s, struct process *p);
+void sampling_close_early(struct session *s, struct process *p);
+/* Every SESSION_TICK_NS: now and then another period, and events that went silent anew. */
 void sampling_tick(struct session *s);
 /* What a signal costs apart from its handler, in nanoseconds. */
 uint64_t sampling_delivery(void);

@@ -391,8 +391,7 @@ static const struct library_module *find_executable(pid_t task, const struct map
 }
 
 struct err *library_look(struct library *l, pid_t pid, uint16_t machine,
-			 const struct library_list **out,
-			 const struct library_module **executable)
+			 const struct library_list **out, const struct library_module **executable)
 {
 	struct maps maps;
 	pid_t task = process_task(pid);

@@ -59,8 +59,7 @@ int library_file(const struct library *library);
    module that it was started from, or NULL. `machine` is that of the code that runs there: see
    collect/emulated.h where it is not ours. */
 struct err *library_look(struct library *library, pid_t pid, uint16_t machine,
-			 const struct library_list **out,
-			 const struct library_module **executable);
+			 const struct library_list **out, const struct library_module **executable);
 
 /* The list at this place of the file, or NULL. */
 const struct library_list *library_list(const struct library *library, uint64_t place);

@@ -400,6 +400,7 @@ void process_end(struct session *s, struct process *p)
 	uint32_t index;
 	read_status(p);
 	p->end_ns = session_now();
+	sampling_close_early(s, p);
 	arena_finish(s, p);
 	/* What a child was between fork and exec is of interest only where it took time. */
 	struct err *e = p->replaced ? NULL : process_keep(s, p, &index);

@@ -2,20 +2,25 @@
 /*
  * The perf events of a thread. They are ours: the target holds no descriptor.
  * Each sends its signal to the thread, and the signal's si_fd, the number of
- * our descriptor, says by its last digit (base 8) which event it is.
+ * our descriptor, says which event it is: number % (count of events).
  *
  * The signal kills a program that does not catch it. So an event is enabled
  * only when the thread is known to catch it, after it was opened with the order
  * that exec removes it: whatever program the thread is by then, it is safe.
  *
- * The first sample of a thread comes after a part of a period that chance
- * decides, so that threads shorter than a period have their fair share of
- * samples. The kernel stops the event at that sample; it goes on with its
- * period as soon as we have seen that. And now and then the period is changed a
- * little, so that it never runs in step with what the program does.
+ * The clock that samples are weighed by is opened twice:
  *
- * Targets count on that no sample comes sooner than nine tenths of a period
- * after another: see agent/waits.c.
+ *    once       |----u---->|  stops                  u: a part of a period, by chance
+ *    periodic   |--------P'-------->|--------P'-------->|--------P'-------->|
+ *
+ * So threads shorter than a period have their fair share of samples, and nothing
+ * has to be done in time for a thread to be sampled on. That the periodic one's
+ * first tick comes after less than a period then, the weights make good.
+ * Now and then the period is changed a little, so that it never runs in
+ * step with what the program does.
+ *
+ * Targets count on that, but for the first, no sample comes sooner than nine
+ * tenths of a period after another: see agent/waits.c.
  */
 #include "collect/internal.h"
 
@@ -28,7 +33,6 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
-#include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -36,14 +40,14 @@
 #include "base/err.h"
 #include "process/status.h"
 
-#define FAST_TICK_NS 2000000ull
-#define YOUNG_NS \
-	20000000ull /* for so long after a thread's start the first sample is watched for */
 #define CHANGES_PER_TICK 20u /* of periods: each disturbs a CPU */
 #define CHANGE_NS 100000000ull
 #define CHANGE_SAMPLES 64u /* since the last one at least: a change begins a period anew */
 #define NAME_NS 1000000000ull
 #define CHANGE_COUNTED_NS 2000000000ull /* a change loses half a period of what has no clock */
+#define SILENT_PERIODS 20u /* so many without a sample: the event is opened anew */
+#define SILENT_MAX 6u      /* doublings of that, where it was of no use */
+#define NUMBER_TRIES 64
 
 /* ---- chance ---- */
 
@@ -63,34 +67,26 @@ static uint64_t later_period(struct session *s, uint64_t period)
 
 /* ---- descriptors ---- */
 
-static int take_slot(struct session *s)
+/* Moves the descriptor to a number that says which event it is; -1 where that cannot be, and the
+   descriptor is closed. */
+static int renumber(struct session *s, int fd, size_t event)
 {
-	return s->slot_count ? s->slots[--s->slot_count] : s->next_slot++;
-}
-
-static void give_slot(struct session *s, int slot)
-{
-	if (s->slot_count == s->slot_room) {
-		size_t room = s->slot_room ? s->slot_room * 2 : 64;
-		int *more = reallocarray(s->slots, room, sizeof *more);
-		if (!more)
-			return; /* one is lost */
-		s->slots = more;
-		s->slot_room = room;
-	}
-	s->slots[s->slot_count++] = slot;
-}
-
-/* Moves the descriptor to one with this number; -1 where somebody else has that. */
-static int move_to(int fd, int number)
-{
-	int moved = fcntl(fd, F_DUPFD_CLOEXEC, number);
-	int error = errno == EINVAL ? EMFILE : errno; /* the number is beyond the limit */
-	if (moved >= 0 && moved != number) {
+	int count = (int)s->options.event_count, wanted = (int)event, error = EMFILE;
+	int moved = fd % count == wanted ? fd : -1;
+	for (int tries = 0, from = fd + 1; moved < 0 && tries < NUMBER_TRIES; tries++) {
+		from += (wanted - from % count + count) % count;
+		moved = fcntl(fd, F_DUPFD_CLOEXEC, from);
+		error = errno == EINVAL ? EMFILE : errno; /* beyond the limit */
+		if (moved < 0)
+			break;
+		if (moved % count == wanted)
+			continue;
+		from = moved + 1;
 		close(moved);
 		moved = -1;
-		error = EEXIST;
 	}
+	if (moved != fd)
+		close(fd);
 	errno = error;
 	return moved;
 }
@@ -121,38 +117,70 @@ static bool aim(int fd, pid_t tid)
 	       !fcntl(fd, F_SETFL, O_RDWR | O_ASYNC);
 }
 
-static void close_events(int slot, size_t count)
+/* An event that waits to be enabled, or -1: errno says why. */
+static int prepare(struct session *s, pid_t tid, size_t event, uint64_t period)
 {
-	for (size_t i = 0; i < count; i++)
-		close(slot * SESSION_EVENT_SLOTS + (int)i);
+	int fd = open_event(&s->options.events[event], tid, period);
+	if (fd >= 0)
+		fd = renumber(s, fd, event);
+	if (fd >= 0 && !aim(fd, tid)) {
+		int error = errno;
+		close(fd);
+		errno = error;
+		fd = -1;
+	}
+	return fd;
 }
 
-/* All events into the slot's numbers; errno says what failed. */
-static bool open_events(struct session *s, struct thread *t, int slot)
+static void close_one(int *fd)
 {
-	for (size_t i = 0; i < s->options.event_count; i++) {
-		t->first[i] = 1 + random_below(s, s->options.events[i].period);
-		int fd = open_event(&s->options.events[i], t->tid, t->first[i]);
-		int there = fd < 0 ? -1 : move_to(fd, slot * SESSION_EVENT_SLOTS + (int)i);
-		int error = errno;
-		if (fd >= 0)
-			close(fd);
-		if (there < 0 || !aim(there, t->tid)) {
-			error = there < 0 ? error : errno;
-			close_events(slot, there < 0 ? i : i + 1);
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+}
+
+static void close_events(struct session *s, struct events *e)
+{
+	for (size_t i = 0; e->open && i < s->options.event_count; i++)
+		close_one(&e->periodic[i]);
+	if (e->open)
+		close_one(&e->once);
+	e->open = false;
+}
+
+/* Targets weigh samples of the first event, if it is a clock that stands still for nobody. */
+static bool is_weighed(const struct session *s)
+{
+	return s->options.events[0].clock && !s->options.events[0].user_only;
+}
+
+/* All of them, not enabled; errno says what failed. */
+static bool prepare_all(struct session *s, pid_t tid, struct events *e)
+{
+	size_t count = s->options.event_count;
+	*e = (struct events){.open = true, .once = -1};
+	for (size_t i = 0; i < count; i++)
+		e->periodic[i] = -1;
+	for (size_t i = 0; i < count; i++) {
+		e->periodic[i] = prepare(s, tid, i, later_period(s, s->options.events[i].period));
+		if (e->periodic[i] < 0) {
+			int error = errno;
+			close_events(s, e);
 			errno = error;
 			return false;
 		}
 	}
+	if (is_weighed(s)) /* without it, if need be */
+		e->once = prepare(s, tid, 0, 1 + random_below(s, s->options.events[0].period));
 	return true;
 }
 
-static bool catches_signal(const struct thread *t)
+static bool catches_signal(pid_t pid, pid_t tid)
 {
 	char name[48];
 	struct buf text = {0};
-	snprintf(name, sizeof name, "task/%d/status", (int)t->tid);
-	struct err *e = process_file(t->process->pid, name, &text);
+	snprintf(name, sizeof name, "task/%d/status", (int)tid);
+	struct err *e = process_file(pid, name, &text);
 	const char *line = e ? NULL : strstr(buf_text(&text), "\nSigCgt:");
 	uint64_t caught = line ? strtoull(line + strlen("\nSigCgt:"), NULL, 16) : 0;
 	err_free(e);
@@ -184,57 +212,54 @@ static void note_failure(struct session *s, int error)
 	s->notes.unsampled_error = error;
 }
 
-static void watch_young(struct session *s, uint64_t now)
+/* Opens and enables; false where the thread is not sampled. */
+static bool open_all(struct session *s, pid_t pid, pid_t tid, struct events *e)
 {
-	s->young_until_ns = now + YOUNG_NS;
-	if (!s->timer_fast)
-		session_set_tick(s, FAST_TICK_NS);
-	s->timer_fast = true;
+	if (!prepare_all(s, tid, e)) {
+		note_failure(s, errno);
+		return false;
+	}
+	if (!catches_signal(pid, tid)) {
+		close_events(s, e);
+		return false;
+	}
+	if (e->once >= 0)
+		ioctl(e->once, PERF_EVENT_IOC_REFRESH, 1);
+	for (size_t i = 0; i < s->options.event_count; i++)
+		ioctl(e->periodic[i], PERF_EVENT_IOC_ENABLE, 0);
+	return true;
+}
+
+void sampling_open_early(struct session *s, struct process *p)
+{
+	if (!s->options.timers && !p->gone && !p->foreign)
+		open_all(s, p->pid, p->pid, &p->early);
+}
+
+void sampling_close_early(struct session *s, struct process *p)
+{
+	close_events(s, &p->early);
 }
 
 void sampling_open(struct session *s, struct thread *t)
 {
-	if (t->process->gone || t->process->foreign) {
-		s->notes.unsampled_threads += t->process->foreign;
+	struct process *p = t->process;
+	if (p->gone || p->foreign) {
+		s->notes.unsampled_threads += p->foreign;
 		return;
+	}
+	if (p->early.open && t->tid == p->pid) {
+		t->events = p->early;
+		p->early.open = false;
+	} else if (!s->options.timers) {
+		open_all(s, p->pid, t->tid, &t->events);
 	}
 	read_name(s, t);
-	if (s->options.timers)
-		return;
-	int slot = -1;
-	bool good = false;
-	for (int tries = 0; !good && tries < 1000; tries++) { /* numbers that others have */
-		slot = take_slot(s);
-		good = open_events(s, t, slot);
-		if (!good && errno != EEXIST)
-			break;
-	}
-	if (!good) {
-		int error = errno;
-		give_slot(s, slot);
-		note_failure(s, error);
-		return;
-	}
-	if (!catches_signal(t)) {
-		close_events(slot, s->options.event_count);
-		give_slot(s, slot);
-		return;
-	}
-	t->slot = slot;
-	t->open = t->young = true;
-	for (size_t i = 0; i < s->options.event_count; i++)
-		ioctl(slot * SESSION_EVENT_SLOTS + (int)i, PERF_EVENT_IOC_REFRESH, 1);
-	watch_young(s, session_now());
 }
 
 void sampling_close(struct session *s, struct thread *t)
 {
-	if (!t->open)
-		return;
-	close_events(t->slot, s->options.event_count);
-	give_slot(s, t->slot);
-	t->open = false;
-	t->slot = -1;
+	close_events(s, &t->events);
 }
 
 /* ---- periods ---- */
@@ -242,38 +267,7 @@ void sampling_close(struct session *s, struct thread *t)
 static void change_period(struct session *s, struct thread *t, size_t event)
 {
 	uint64_t period = later_period(s, s->options.events[event].period);
-	ioctl(t->slot * SESSION_EVENT_SLOTS + (int)event, PERF_EVENT_IOC_PERIOD, &period);
-}
-
-/* Whether the event has stopped at its first sample. The signal of that may have been dropped, when
-   another event's was pending. */
-static bool has_stopped(const struct thread *t, struct arena_thread *r, size_t event)
-{
-	uint64_t count;
-	if (atomic_load_explicit(&r->samples[event], memory_order_relaxed))
-		return true;
-	return read(t->slot * SESSION_EVENT_SLOTS + (int)event, &count, sizeof count) ==
-		       (ssize_t)sizeof count &&
-	       count >= t->first[event];
-}
-
-void sampling_grow_up(struct session *s, struct thread *t, struct arena_thread *r)
-{
-	bool young = false;
-	if (!t->open || !t->young)
-		return;
-	for (size_t i = 0; i < s->options.event_count; i++) {
-		if (t->settled >> i & 1)
-			continue;
-		if (!has_stopped(t, r, i)) {
-			young = true;
-			continue;
-		}
-		change_period(s, t, i);
-		ioctl(t->slot * SESSION_EVENT_SLOTS + (int)i, PERF_EVENT_IOC_ENABLE, 0);
-		t->settled |= 1u << i;
-	}
-	t->young = young;
+	ioctl(t->events.periodic[event], PERF_EVENT_IOC_PERIOD, &period);
 }
 
 static bool attend(struct session *s, struct thread *t, struct arena_thread *r, uint64_t now)
@@ -289,41 +283,69 @@ static bool attend(struct session *s, struct thread *t, struct arena_thread *r, 
 		return true;
 	t->samples = samples;
 	bool all = now - t->changed_ns >= CHANGE_COUNTED_NS;
-	for (size_t i = 0; t->open && i < s->options.event_count; i++)
-		if ((t->settled >> i & 1) && (all || s->options.events[i].clock))
+	for (size_t i = 0; t->events.open && i < s->options.event_count; i++)
+		if (all || s->options.events[i].clock)
 			change_period(s, t, i);
 	if (all)
 		t->changed_ns = now;
 	return true;
 }
 
+static void renew_clock(struct session *s, struct thread *t)
+{
+	struct events fresh;
+	close_events(s, &t->events);
+	if (open_all(s, t->process->pid, t->tid, &fresh))
+		t->events = fresh;
+	t->clock_known = false;
+	t->clock_renewed += t->clock_renewed < SILENT_MAX;
+}
+
+/* A clock that goes on while no samples come: whatever the reason, with a new one they may. */
+static void watch_clock(struct session *s, struct thread *t, const struct arena_thread *record)
+{
+	struct arena_thread *r = (struct arena_thread *)record;
+	const struct session_event *event = &s->options.events[0];
+	struct events *e = &t->events;
+	uint64_t count, samples = atomic_load_explicit(&r->samples[0], memory_order_relaxed);
+	if (!e->open || !event->clock)
+		return;
+	if (samples && e->once >= 0)
+		close_one(&e->once);
+	if (samples != t->clock_samples || !t->clock_watched) {
+		t->clock_samples = samples;
+		t->clock_watched = true;
+		t->clock_renewed = 0;
+		t->clock_known = false;
+		return;
+	}
+	if (read(e->periodic[0], &count, sizeof count) != (ssize_t)sizeof count)
+		return;
+	if (!t->clock_known || count < t->clock_count) {
+		t->clock_known = true;
+		t->clock_count = count;
+	} else if (count - t->clock_count > SILENT_PERIODS * event->period << t->clock_renewed) {
+		renew_clock(s, t);
+	}
+}
+
 void sampling_tick(struct session *s)
 {
-	uint64_t now = session_now(), busy = 0, interval;
+	uint64_t now = session_now(), busy = 0, interval = s->busy_threads *
+							  (CHANGE_NS / CHANGES_PER_TICK);
 	unsigned changes = 0;
-	bool slow = now - s->attended_ns >= SESSION_TICK_NS * 9 / 10;
-	if (slow)
-		s->attended_ns = now;
-	interval = CHANGE_NS * 9 / 10 > s->busy_threads * (CHANGE_NS / CHANGES_PER_TICK)
-			   ? CHANGE_NS * 9 / 10
-			   : s->busy_threads * (CHANGE_NS / CHANGES_PER_TICK);
+	if (interval < CHANGE_NS * 9 / 10)
+		interval = CHANGE_NS * 9 / 10;
 	for (struct arena *a = s->arenas; a; a = a->next)
 		for (size_t i = 0; i < a->thread_count; i++) {
 			struct thread *t = &a->threads[i];
 			struct arena_thread *r = arena_record(a, t->chunk);
-			sampling_grow_up(s, t, r);
-			if (!slow)
-				continue;
+			watch_clock(s, t, r);
 			busy += now - t->attended_ns < 2 * interval;
 			if (changes < CHANGES_PER_TICK && now - t->attended_ns >= interval)
 				changes += attend(s, t, r, now);
 		}
-	if (slow)
-		s->busy_threads = busy;
-	if (s->timer_fast && now > s->young_until_ns) {
-		s->timer_fast = false;
-		session_set_tick(s, SESSION_TICK_NS);
-	}
+	s->busy_threads = busy;
 }
 
 /* ---- what a signal costs ---- */

@@ -211,7 +211,6 @@ struct err *session_open(const struct session_options *options, struct session *
 	s->options = *options;
 	s->epoll = s->listener = s->timer = -1;
 	s->bell.fd = s->bell.ring = -1;
-	s->next_slot = SESSION_FIRST_SLOT;
 	s->start_ns = session_now();
 	s->start_ticks = ticks_now();
 	if (getrandom(&s->random, sizeof s->random, GRND_NONBLOCK) != sizeof s->random)
@@ -274,7 +273,6 @@ void session_close(struct session *s)
 	harvest_end(&s->harvest);
 	session_child_limits(s);
 	free(s->preload);
-	free(s->slots);
 	free(s->notes.refused_why);
 	free((char *)s->options.agent);
 	free(s);
@@ -316,9 +314,6 @@ static void on_tick(struct session *s)
 	while (read(s->timer, &expired, sizeof expired) < 0 && errno == EINTR)
 		;
 	sampling_tick(s);
-	if (now - s->tick_ns < SESSION_TICK_NS * 9 / 10)
-		return;
-	s->tick_ns = now;
 	for (struct arena *a = s->arenas; a; a = a->next)
 		arena_scan(s, a);
 	find_ended(s);

@@ -171,19 +171,23 @@ static void hello(struct session *s, const struct client *client, const struct u
 	}
 	struct wire_reply reply = settings(s);
 	reply.space = p->list->place;
+	sampling_open_early(s, p);
 	const int descriptors[] = {a->fd, library_file(s->library), s->bell.fd};
 	answer(client, &reply, descriptors, 3);
 }
 
+/* A library is about to go, or the process: what was sampled in its code is walked while it is
+   still there. */
 static void modules(struct session *s, const struct client *client, const struct ucred *peer)
 {
 	struct wire_reply reply = {.magic = WIRE_MAGIC};
 	struct process *p = process_find(s, peer->pid);
-	if (!p) { /* a child that nobody has looked at yet */
-		for (struct arena *a = s->arenas; a; a = a->next)
+	if (p)
+		p->useless = 0;
+	for (struct arena *a = s->arenas; a; a = a->next)
+		if (!p || a == p->arena) /* else a child that nobody has looked at yet */
 			arena_scan(s, a);
-		p = process_find(s, peer->pid);
-	}
+	p = process_find(s, peer->pid);
 	if (p)
 		err_free(process_look(s, p, NULL));
 	answer(client, &reply, NULL, 0);

@@ -130,6 +130,7 @@ static struct err *auto_rows(struct image *image, struct image *debug, struct ro
 		parallel_for(2, read_off, &s);
 		append_rows(rows, &s.cfi);
 		append_rows(rows, &s.rest);
+		shapes_add_last(image, rows);
 	}
 	if (!s.analysis_error)
 		analysis_free(&s.analysis);

@@ -166,6 +166,7 @@ void shapes_add_last(struct image *image, struct rows *rows)
 {
 	static const char *const names[] = {"runtime.systemstack"};
 	each_go_procedure(image, names, sizeof names / sizeof *names, add_stack_switch, rows);
+	shapes_add_v8_last(image, rows);
 }
 
 void shapes_add(struct image *image, struct rows *rows)
@@ -175,6 +176,7 @@ void shapes_add(struct image *image, struct rows *rows)
 	const struct image_segment *segments;
 	size_t count = image_segments(image, &segments);
 	add_go_roots(image, rows);
+	shapes_add_v8(image, rows);
 	for (size_t i = 0; isa && i < count; i++) {
 		size_t size;
 		const uint8_t *code = segments[i].executable

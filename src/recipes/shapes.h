@@ -2,8 +2,9 @@
 #pragma once
 /* Recipes of code that is known by its shape: the trampolines to which signal
    handlers return (`rt_sigreturn` with nothing else around it), the dynamic
-   linker's entry and its lazy binding; and, by name, where the stacks of Go's
-   threads and goroutines begin, of which the code does not tell. */
+   linker's entry and its lazy binding, where contexts of makecontext begin; and, by
+   name, where the stacks of Go's threads and goroutines begin, of which the code does not
+   tell, and V8's builtins. */
 struct image;
 struct rows;
 

@@ -40,10 +40,27 @@ static void add_lazy_frame(struct rows *rows, uint64_t start, uint64_t end, int3
 	rows_add(rows, start, end, rows_rule(rows, &recipe));
 }
 
+/* A function that was started by makecontext returns to this, which nobody calls: nop; mov x0,x19;
+   cbnz x0,setcontext; b exit. */
+static void add_context_starts(const uint8_t *code, size_t size, uint64_t address,
+			       struct rows *rows)
+{
+	const struct recipe recipe = {.cfa = RECIPE_ROOT, .source = RECIPE_FROM_SHAPE};
+	for (size_t at = 0; size >= 16 && at <= size - 16; at += 4) {
+		uint32_t word[4];
+		memcpy(word, code + at, sizeof word);
+		if (word[0] == 0xd503201f && word[1] == 0xaa1303e0 &&
+		    (word[2] & 0xff80001f) == 0xb5800000 && (word[3] & 0xfc000000) == 0x14000000)
+			rows_add(rows, address + (at ? at - 4 : at), address + at + sizeof word,
+				 rows_rule(rows, &recipe));
+	}
+}
+
 void shapes_add_aarch64(struct image *image, const uint8_t *code, size_t size, uint64_t address,
 			struct rows *rows)
 {
 	(void)image;
+	add_context_starts(code, size, address, rows);
 	for (size_t at = 4; size >= 12 && at <= size - 12; at += 4) {
 		if (memcmp(code + at, resolver.first, sizeof resolver.first))
 			continue;

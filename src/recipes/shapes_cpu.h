@@ -14,7 +14,12 @@ struct shape_trampoline { /* ends with an empty one */
 
 extern const struct shape_trampoline trampolines_aarch64[], trampolines_x86_64[];
 
-/* The dynamic linker's lazy binding, in the code of one segment. */
+/* V8's builtins: where they call; and, last, what nothing else is known about. */
+void shapes_add_v8(struct image *image, struct rows *rows);
+void shapes_add_v8_last(struct image *image, struct rows *rows);
+
+/* The dynamic linker's lazy binding, and where a context of makecontext begins, in the code of one
+   segment. */
 void shapes_add_aarch64(struct image *image, const uint8_t *code, size_t size, uint64_t address,
 			struct rows *rows);
 void shapes_add_x86_64(struct image *image, const uint8_t *code, size_t size, uint64_t address,

@@ -77,11 +77,27 @@ static void add_first_plt_x86(struct image *image, struct rows *rows)
 	add_lazy_x86(rows, plt->address + 6, plt->address + jump + 6, isa_x86_64.sp, 24, false);
 }
 
+/* A function that was started by makecontext returns to this, which nobody calls: mov %rbx,%rsp;
+   mov (%rsp),%rdi; test %rdi,%rdi; je …; call setcontext … hlt */
+static void add_context_starts(const uint8_t *code, size_t size, uint64_t address,
+			       struct rows *rows)
+{
+	static const char start[] = "\x48\x89\xdc\x48\x8b\x3c\x24\x48\x85\xff\x74\x08\xe8";
+	const struct recipe recipe = {.cfa = RECIPE_ROOT, .source = RECIPE_FROM_SHAPE};
+	const uint8_t *from = code, *found;
+	while ((found = memmem(from, size - (size_t)(from - code), start, sizeof start - 1))) {
+		uint64_t at = address + (uint64_t)(found - code);
+		rows_add(rows, at ? at - 1 : at, at + sizeof start - 1, rows_rule(rows, &recipe));
+		from = found + 1;
+	}
+}
+
 void shapes_add_x86_64(struct image *image, const uint8_t *code, size_t size, uint64_t address,
 		       struct rows *rows)
 {
 	const struct image_section *plt = image_section(image, ".plt");
 	add_resolver_x86(code, size, address, rows);
+	add_context_starts(code, size, address, rows);
 	if (plt && plt->address >= address && plt->address - address < size)
 		add_first_plt_x86(image, rows);
 }

@@ -44,22 +44,22 @@ static char *find_variable(char **environment, const char *name)
 }
 
 /* Its options, the two variables, the program. */
-static char **make_command(struct session *session, char **argv)
+static char **make_command(char **environment, char **argv)
 {
-	char *none[] = {NULL}, **environment = session_environment(session, none);
+	static char set[] = "-E";
 	size_t count = 0, used = 0;
 	while (argv[count])
 		count++;
 	char **command = calloc(count + 5, sizeof *command);
-	if (!environment || !command)
+	if (!command)
 		check(err_new("out of memory"));
 	for (; *argv && strcmp(*argv, "--") != 0; argv++)
 		command[used++] = *argv;
 	if (!*argv)
 		check(err_new("no --"));
-	command[used++] = strdup("-E");
+	command[used++] = set;
 	command[used++] = find_variable(environment, "LD_PRELOAD");
-	command[used++] = strdup("-E");
+	command[used++] = set;
 	command[used++] = find_variable(environment, WIRE_SOCKET);
 	while (*++argv)
 		command[used++] = *argv;
@@ -126,10 +126,16 @@ int main(int argc, char **argv)
 						   .hz = options.hz,
 						   .clock = true};
 	check(session_open(&options, &session));
-	int status = follow(session, start(session, make_command(session, argv + 4)));
+	char *none[] = {NULL}, **environment = session_environment(session, none);
+	if (!environment)
+		check(err_new("out of memory"));
+	char **command = make_command(environment, argv + 4);
+	int status = follow(session, start(session, command));
 	check(session_finish(session, &profile, &living));
 	check(profile_write(profile, argv[3]));
 	profile_free(profile);
 	session_close(session);
+	free(command);
+	free(environment);
 	return status;
 }

@@ -2,6 +2,7 @@
 PREFIX ?= /usr/local
 FUZZ_SECONDS ?= 60
 STRESS_SECONDS ?= 600
+BENCH_ROUNDS ?= 5
 OPTIONS := --prefix=$(PREFIX) -Dwerror=$(if $(filter true,$(CI)),true,false)
 SANITIZE := -Db_sanitize=address,undefined -Db_lundef=false
 
@@ -41,6 +42,7 @@ bench: test-deps ## measures (bench/)
 	@bench/run build
 	@bench/agreement build/src/cmd/culprit
 	@bench/stepping build
+	@bench/overhead build --rounds $(BENCH_ROUNDS)
 
 fuzz: test-deps ## fuzzes each target for FUZZ_SECONDS (60) and keeps what it finds in its corpus
 	@CC=clang tools/setup build-fuzz $(OPTIONS) $(SANITIZE) -Dfuzz=true

@@ -50,7 +50,7 @@ static inline void *real_function(void *_Atomic *slot, const char *name)
 struct agent {
 	_Atomic bool on; /* the mappings are there, the handler is installed */
 	bool interrupts; /* samples may come while the kernel works for the program */
-	bool clocks;     /* the only event is a CPU clock: samples cannot come at any time */
+	bool clocks;     /* the only event is a slow CPU clock: samples do not come at any time */
 	uint32_t sampler;
 	uint32_t event_count, max_depth;
 	bool collapse, frame_pointers;
@@ -135,8 +135,14 @@ void thread_begin(struct agent_thread *thread, uint64_t stack_top);
 /* waits.c */
 long wait_futex(__typeof__(&syscall) real, long a, long b, long c, long d, long e, long f);
 
-/* sample.c */
-void sample_on_signal(int signal, siginfo_t *info, void *context);
+/* handler_CPU.S: the handler itself */
+void handler_entry(int signal, siginfo_t *info, void *context);
+/* The calling thread's stack for the handler: the address above it; 0 where there is none. */
+extern __thread uint64_t agent_stack
+	__attribute__((tls_model("initial-exec"), visibility("hidden")));
+
+/* sample.c. True where the signal is not from us: then it is the program's. */
+bool sample_on_signal(int signal, siginfo_t *info, void *context);
 
 /* signals.c */
 void signals_install(void);

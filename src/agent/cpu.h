@@ -8,7 +8,6 @@
 
 #if defined(__aarch64__)
 #define CPU_HERE unwind_cpu_aarch64
-#define CPU_HANDLER
 
 /* By DWARF number: they lie in the context as they are wanted, SP after the 31 others. */
 static inline const uint64_t *cpu_registers(const ucontext_t *context, uint64_t *room)
@@ -26,8 +25,6 @@ static inline bool cpu_is_after_syscall(uint64_t pc)
 }
 #elif defined(__x86_64__)
 #define CPU_HERE unwind_cpu_x86_64
-/* Of a signal handler: some emulators call it with a stack that is not aligned. */
-#define CPU_HANDLER __attribute__((force_align_arg_pointer))
 
 static inline const uint64_t *cpu_registers(const ucontext_t *context, uint64_t *room)
 {

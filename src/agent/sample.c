@@ -410,7 +410,7 @@ static uint64_t weigh(struct agent_thread *t, uint32_t event)
 	return (uint64_t)weight;
 }
 
-/* Three quarters of a period, in ticks, as soon as the rate of ticks is known. */
+/* Six tenths of a period, in ticks, as soon as the rate of ticks is known. */
 static void know_calm(const struct agent_thread *t, uint64_t ticks)
 {
 	uint64_t samples = t->shared.samples[0];
@@ -419,7 +419,7 @@ static void know_calm(const struct agent_thread *t, uint64_t ticks)
 	uint64_t ns = agent_ns(CLOCK_MONOTONIC) - agent.ns_at_start;
 	if (ns > 1000000)
 		agent.calm_ticks = (uint64_t)((double)(ticks - agent.ticks_at_start) / (double)ns *
-					      (double)agent.events[0].period * 0.75);
+					      (double)agent.events[0].period * 0.6);
 }
 
 /* A walk that takes longer than the period would leave the program no time at all: after each, ten
@@ -488,7 +488,8 @@ static int event_of(const siginfo_t *info)
 
 static void handle(struct agent_thread *t, uint32_t event, const ucontext_t *context)
 {
-	if (is_too_early(t, ticks_now())) {
+	uint64_t entry = ticks_now();
+	if (is_too_early(t, entry)) {
 		t->skipped[event]++;
 		return;
 	}
@@ -502,17 +503,17 @@ static void handle(struct agent_thread *t, uint32_t event, const ucontext_t *con
 	know_calm(t, end);
 	t->walk_end = end;
 	t->busy = 0;
-	t->mark = end;
+	t->mark = entry;
 	add(&t->shared.ticks, end - start + (event ? 0 : agent.clock_ticks));
 }
 
-CPU_HANDLER void sample_on_signal(int signal, siginfo_t *info, void *context)
+bool sample_on_signal(int signal, siginfo_t *info, void *context)
 {
 	int saved = errno, event = event_of(info);
 	struct agent_thread *t = agent_self;
-	if (event < 0)
-		signals_forward(signal, info, context);
-	else if (t && !atomic_load_explicit(&agent.arena->stop, memory_order_relaxed))
+	(void)signal;
+	if (event >= 0 && t && !atomic_load_explicit(&agent.arena->stop, memory_order_relaxed))
 		handle(t, (uint32_t)event, context);
 	errno = saved;
+	return event < 0;
 }

@@ -11,6 +11,7 @@
  */
 #include "agent/agent.h"
 
+#include <setjmp.h>
 #include <unistd.h>
 
 #include "safe/syscall.h"
@@ -31,6 +32,9 @@ static struct sigaction wanted;
 /* Whether the program wants our signal blocked in its handler of each signal. */
 static _Atomic bool handler_masks[SIGNALS];
 
+/* The program has handlers on stacks of their own. */
+static _Atomic bool uses_own_stacks;
+
 static bool is_on(void)
 {
 	return atomic_load_explicit(&agent.on, memory_order_relaxed);
@@ -38,7 +42,7 @@ static bool is_on(void)
 
 void signals_install(void)
 {
-	struct sigaction action = {.sa_sigaction = sample_on_signal,
+	struct sigaction action = {.sa_sigaction = handler_entry,
 				   .sa_flags = SA_SIGINFO | SA_RESTART};
 	/* no handler of the program may jump out of a half-counted sample */
 	sigfillset(&action.sa_mask);
@@ -100,10 +104,12 @@ AGENT_EXPORT int sigaction(int signal, const struct sigaction *action, struct si
 		changed = *action;
 		masks = sigismember(&changed.sa_mask, WIRE_SIGNAL) == 1;
 		/* A stack that the program made for its handlers has no room for ours on top. */
-		if (changed.sa_flags & SA_ONSTACK)
+		if (changed.sa_flags & SA_ONSTACK) {
+			atomic_store(&uses_own_stacks, true);
 			sigaddset(&changed.sa_mask, WIRE_SIGNAL);
-		else
+		} else {
 			sigdelset(&changed.sa_mask, WIRE_SIGNAL);
+		}
 		action = &changed;
 	}
 	int result = REAL(sigaction)(signal, action, old);
@@ -200,4 +206,51 @@ AGENT_EXPORT int sigprocmask(int how, const sigset_t *set, sigset_t *old)
 AGENT_EXPORT int pthread_sigmask(int how, const sigset_t *set, sigset_t *old)
 {
 	return change_mask(REAL(pthread_sigmask), how, set, old);
+}
+
+/* Jumps out of handlers. siglongjmp restores the mask first and leaves the handler's stack then: a
+   sample that was held back would come in between, on that stack. Where that has no room for it,
+   our signal stays blocked; the next wait, or change of the mask, sets it free. */
+
+#define FRAME_ROOM 8192 /* the kernel's frame, and some */
+
+static void prepare_jump(struct __jmp_buf_tag *place)
+{
+	stack_t stack;
+	char here;
+	if (atomic_load_explicit(&uses_own_stacks, memory_order_relaxed) && is_on() &&
+	    place->__mask_was_saved && SAFE_SYSCALL(SYS_sigaltstack, 0, &stack, 0, 0) == 0 &&
+	    stack.ss_flags & SS_ONSTACK && &here - (char *)stack.ss_sp < FRAME_ROOM)
+		sigaddset((sigset_t *)&place->__saved_mask, WIRE_SIGNAL);
+}
+
+void __longjmp_chk(jmp_buf place, int value) __attribute__((noreturn));
+
+REAL_SLOT(longjmp);
+REAL_SLOT(_longjmp);
+REAL_SLOT(siglongjmp);
+REAL_SLOT(__longjmp_chk);
+
+AGENT_EXPORT void longjmp(jmp_buf place, int value)
+{
+	prepare_jump(place);
+	REAL(longjmp)(place, value);
+}
+
+AGENT_EXPORT void _longjmp(jmp_buf place, int value)
+{
+	prepare_jump(place);
+	REAL(_longjmp)(place, value);
+}
+
+AGENT_EXPORT void siglongjmp(sigjmp_buf place, int value)
+{
+	prepare_jump(place);
+	REAL(siglongjmp)(place, value);
+}
+
+AGENT_EXPORT void __longjmp_chk(jmp_buf place, int value)
+{
+	prepare_jump(place);
+	REAL(__longjmp_chk)(place, value);
 }

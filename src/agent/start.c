@@ -29,6 +29,7 @@
 #define DESCRIPTORS 3
 #define HELLO_SECONDS 120 /* tables of large programs are made in that time */
 #define MODULES_SECONDS 2
+#define CALM_PERIOD 500000 /* ns */
 
 struct agent agent;
 static char socket_path[sizeof(((struct sockaddr_un *)0)->sun_path)];
@@ -208,7 +209,9 @@ static void settle(const struct wire_reply *reply)
 	agent.collapse = reply->collapse;
 	agent.frame_pointers = reply->frame_pointers;
 	memcpy(agent.events, reply->events, sizeof agent.events);
-	agent.clocks = agent.event_count == 1 && agent.events[0].clock;
+	/* at high rates what is left of a period is less than a system call may take */
+	agent.clocks = agent.event_count == 1 && agent.events[0].clock &&
+		       agent.events[0].period >= CALM_PERIOD;
 	for (uint32_t i = 0; i < agent.event_count; i++)
 		agent.interrupts |= !agent.events[i].user_only;
 }
@@ -235,6 +238,7 @@ static void after_fork(void)
 {
 	struct agent_thread *parent = agent_self, *child;
 	agent_self = NULL;
+	agent_stack = 0;
 	if (!parent || !atomic_load(&agent.on) || agent.arena->stop)
 		return;
 	child = thread_take();

@@ -15,12 +15,15 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "safe/readable.h"
 #include "safe/syscall.h"
 
 #define PAGE 4096u
+#define SELF_REACH (64u << 10)
+
+#define HANDLER_STACK ARENA_CHUNK /* the handler takes less than a kilobyte of it */
 
 __thread struct agent_thread *agent_self;
+__thread uint64_t agent_stack;
 
 struct agent_thread *thread_take(void)
 {
@@ -77,13 +80,12 @@ static void timers_reap(void)
 	}
 }
 
-/* Above the frame of a thread's first function lie those of libc that called it. */
+/* Up to where memory is the thread's stack for sure. libc keeps what it knows about a thread at the
+   beginning of its stack; the first thread's stack began before that was. */
 static uint64_t top_of_stack(uint64_t frame)
 {
-	uint64_t top = (frame | (PAGE - 1)) + 1;
-	for (int i = 0; i < 2 && readable_word(top); i++)
-		top += PAGE;
-	return top;
+	uint64_t self = (uint64_t)__builtin_thread_pointer() & ~7ull;
+	return self - frame < SELF_REACH ? self : (frame | (PAGE - 1)) + 1;
 }
 
 void thread_begin(struct agent_thread *t, uint64_t stack_top)
@@ -103,6 +105,10 @@ void thread_begin(struct agent_thread *t, uint64_t stack_top)
 		errno = saved;
 		return;
 	}
+	uint32_t stack = arena_take(agent.arena); /* without one, the program's will have to do */
+	if (stack)
+		atomic_store(&t->shared.scratch, stack);
+	agent_stack = stack ? (uint64_t)arena_at(agent.arena, stack) + HANDLER_STACK : 0;
 	agent_self = t;
 	signals_unblock();
 	atomic_store_explicit(&t->shared.state, ARENA_LIVE, memory_order_release);

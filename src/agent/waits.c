@@ -8,7 +8,7 @@
  * A sample can only come while the thread is on the CPU, so the danger is a tick
  * of the clock in the instant between the program's call and its sleep. Around
  * such calls our signal is therefore blocked, if a tick may be near: that costs
- * two system calls. It is not near when less than three quarters of a period
+ * two system calls. It is not near when less than six tenths of a period
  * have passed since the last tick, not counting the time spent in waits; when
  * that was is known if the sample came at once, in the program's own code, and
  * not late, at the end of a system call. That costs two reads of a counter.

@@ -198,7 +198,7 @@ static void put_place(const struct link_totals *t, uint32_t node, struct buf *ou
 	struct modules_function f;
 	modules_function(t->modules, n->module, n->address, exact, &f);
 	if (f.name)
-		buf_printf(out, "%s+0x%" PRIx64, f.name, at - f.start);
+		buf_printf(out, "%s+0x%" PRIx64, f.name, at > f.start ? at - f.start : 0);
 	else
 		buf_printf(out, "0x%" PRIx64, at);
 	if (n->module)

@@ -21,6 +21,7 @@
 #include <limits.h>
 #include <math.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -61,6 +62,7 @@ struct recording {
 	char why_timers[400], agent[PATH_MAX];
 	struct buf notes;    /* a line each */
 	struct err *problem; /* what ended sampling, or kept the profile from its place */
+	struct sigaction file_size_action; /* as we found it */
 };
 
 static uint64_t now_ns(void)
@@ -310,7 +312,10 @@ static void run(struct recording *r)
 
 static void prepare_child(void *context)
 {
-	session_child_limits(context);
+	const struct recording *r = context;
+
+	session_child_limits(r->session);
+	sigaction(SIGXFSZ, &r->file_size_action, NULL);
 }
 
 static struct err *start(struct recording *r)
@@ -324,7 +329,7 @@ static struct err *start(struct recording *r)
 	r->start_ns = now_ns();
 	r->interval_ns = FIRST_SAVE_NS;
 	r->save_ns = r->start_ns + FIRST_SAVE_NS;
-	e = target_start(&r->target, r->options->command, environment, prepare_child, r->session);
+	e = target_start(&r->target, r->options->command, environment, prepare_child, r);
 	free(environment);
 	return e;
 }
@@ -468,9 +473,14 @@ static struct err *begin(struct recording *r)
 static int record(const struct options *o)
 {
 	struct recording r = {.options = o, .target.signals = -1};
-	struct err *e = look_before(&r);
+	struct sigaction ignored = {.sa_handler = SIG_IGN};
+	struct err *e;
 	int status;
 
+	/* Where files may not be as large as ours, that they cannot be written is enough of a sign:
+	   the command is not to be left alone. */
+	sigaction(SIGXFSZ, &ignored, &r.file_size_action);
+	e = look_before(&r);
 	if (!e)
 		e = begin(&r);
 	if (e) {

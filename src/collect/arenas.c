@@ -138,7 +138,8 @@ static void thread_finish(struct session *s, struct arena *a, uint32_t chunk,
 		sampling_close(s, t);
 	/* A record is taken for a thread before there is one. */
 	if (atomic_load(&r->state) != ARENA_TAKEN) {
-		unwalked_take(s, a, p, t, r);
+		unwalked_take(s, a, p, chunk, r);
+		t = arena_thread_of(a, chunk);
 		harvest_record(s, &s->harvest, p, t, a, r, true);
 	}
 	if (t)
@@ -179,6 +180,24 @@ static void thread_new(struct session *s, struct arena *a, uint32_t chunk, struc
 	sampling_open(s, t);
 }
 
+static void greet(struct session *s, struct arena *a, uint32_t chunk, struct arena_thread *r,
+		  void *context)
+{
+	(void)context;
+	if (atomic_load(&r->state) != ARENA_LIVE || arena_thread_of(a, chunk) || a->namespaced)
+		return;
+	for (size_t i = 0; i < a->thread_count; i++) /* one that has ended has the number */
+		if (a->threads[i].process->own == r->process && a->threads[i].tid == r->tid)
+			return;
+	thread_new(s, a, chunk, r);
+}
+
+void arena_greet(struct session *s, struct arena *a)
+{
+	if (a->header && atomic_load(&a->header->changes) != a->changes)
+		arena_each(s, a, NULL, greet, NULL);
+}
+
 static void see(struct session *s, struct arena *a, uint32_t chunk, struct arena_thread *r,
 		void *context)
 {
@@ -195,8 +214,10 @@ static void see(struct session *s, struct arena *a, uint32_t chunk, struct arena
 		thread_new(s, a, chunk, r);
 		t = arena_thread_of(a, chunk);
 	}
-	if (t && unwalked_any(r))
-		unwalked_take(s, a, t->process, t, r);
+	if (t && unwalked_any(r)) {
+		unwalked_take(s, a, t->process, chunk, r);
+		t = arena_thread_of(a, chunk);
+	}
 	if (t && state == ARENA_DONE)
 		thread_finish(s, a, chunk, r, t->process);
 }

@@ -52,6 +52,13 @@ void bell_hurry(void)
 	}
 }
 
+void bell_ring_again(struct bell *bell)
+{
+	uint64_t one = 1;
+	while (write(bell->ring, &one, sizeof one) < 0 && errno == EINTR)
+		;
+}
+
 static void *wait_for_ringing(void *context)
 {
 	struct bell *bell = context;
@@ -64,9 +71,7 @@ static void *wait_for_ringing(void *context)
 			continue;
 		}
 		heard = now;
-		uint64_t one = 1;
-		while (write(bell->ring, &one, sizeof one) < 0 && errno == EINTR)
-			;
+		bell_ring_again(bell);
 		/* A target that rings all the time does not keep us from all else. */
 		uint32_t pause = atomic_load(&bell->pause_us);
 		struct timespec rest = {0, (long)(pause < 100000 ? pause : 100000) * 1000};

@@ -82,8 +82,8 @@ struct process {
 
 struct thread {
 	struct process *process;
-	uint32_t chunk, generation;        /* of its record */
-	pid_t tid;                         /* as we see it */
+	uint32_t chunk, generation; /* of its record */
+	pid_t tid;                  /* as we see it */
 	struct events events;
 	uint64_t opened_ns, attended_ns, changed_ns;
 	uint64_t samples;
@@ -131,6 +131,7 @@ struct session {
 	struct session_options options;
 	enum watch socket_watch, timer_watch, bell_watch;
 	char *directory, *socket, *preload;
+	int lock; /* the directory, which nobody else may take for a dead one's */
 	int epoll, listener, timer;
 	struct rlimit files;
 	bool files_raised, file_size_ignored;
@@ -162,7 +163,8 @@ void session_set_tick(struct session *s, uint64_t ns);
 
 /* bell.c */
 struct err *bell_open(struct bell *bell);
-void bell_hear(struct bell *bell); /* so that its descriptor is quiet until it rings again */
+void bell_hear(struct bell *bell);       /* so that its descriptor is quiet until it rings again */
+void bell_ring_again(struct bell *bell); /* for what was heard and not done yet */
 void bell_close(struct bell *bell);
 void bell_hurry(void);
 
@@ -176,6 +178,8 @@ void talk_hang_up(struct session *s, bool all);
 struct err *arena_open(struct session *s, struct arena **out);
 /* Looks at every record of an arena: new threads, ended ones, samples to walk. */
 void arena_scan(struct session *s, struct arena *a);
+/* New threads alone, so that they are sampled while we are at something else. */
+void arena_greet(struct session *s, struct arena *a);
 /* Harvests and gives back all records of a process. */
 void arena_finish(struct session *s, struct process *p);
 /* Frees those that nobody uses any more. */
@@ -242,5 +246,6 @@ uint64_t harvest_count_partial(const struct arena *a, const struct arena_thread 
 /* unwalked.c */
 /* Whether the record has such samples. */
 bool unwalked_any(const struct arena_thread *record);
-void unwalked_take(struct session *s, struct arena *a, struct process *p, struct thread *t,
+/* `owner`: the record's chunk. Threads may be elsewhere in memory afterwards. */
+void unwalked_take(struct session *s, struct arena *a, struct process *p, uint32_t owner,
 		   struct arena_thread *record);

@@ -3,9 +3,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -37,6 +39,8 @@ struct library {
 	uint32_t module_count, module_room;
 	struct library_module *by_file[BUCKETS];
 	struct library_list *by_contents[BUCKETS];
+	void (*meanwhile)(void *context, int until);
+	void *context;
 };
 
 static const struct recipe no_recipe; /* RECIPE_NONE */
@@ -253,6 +257,38 @@ static void place_table(struct library *l, struct fresh *f)
 	image_close(f->image);
 }
 
+struct builder {
+	struct fresh_list *fresh;
+	int done; /* an eventfd */
+};
+
+static void *build_all(void *context)
+{
+	const struct builder *b = context;
+	uint64_t one = 1;
+	parallel_for(b->fresh->count, build_table, b->fresh);
+	while (write(b->done, &one, sizeof one) < 0 && errno == EINTR)
+		;
+	return NULL;
+}
+
+/* That may take seconds for large modules: others are not to wait for it. */
+static void build(struct library *l, struct fresh_list *fresh)
+{
+	struct builder b = {fresh, -1};
+	pthread_t thread;
+	if (l->meanwhile && fresh->count)
+		b.done = eventfd(0, EFD_CLOEXEC);
+	if (b.done < 0 || pthread_create(&thread, NULL, build_all, &b)) {
+		parallel_for(fresh->count, build_table, fresh);
+	} else {
+		l->meanwhile(l->context, b.done);
+		pthread_join(thread, NULL);
+	}
+	if (b.done >= 0)
+		close(b.done);
+}
+
 /* Opens those modules of a process that nobody had before. */
 static struct err *open_new(struct library *l, pid_t task, const struct maps *maps,
 			    struct library_module **found)
@@ -273,7 +309,7 @@ static struct err *open_new(struct library *l, pid_t task, const struct maps *ma
 		}
 	}
 	if (l->tables)
-		parallel_for(fresh.count, build_table, &fresh);
+		build(l, &fresh);
 	for (size_t i = 0; i < fresh.count; i++)
 		place_table(l, &fresh.items[i]);
 	free(fresh.items);
@@ -454,6 +490,13 @@ struct walk_space library_walk(struct library *l, const struct library_list *con
 const struct library_module *library_module(const struct library *l, uint32_t id)
 {
 	return id && id <= l->module_count ? l->modules[id - 1] : NULL;
+}
+
+void library_set_meanwhile(struct library *l, void (*meanwhile)(void *context, int until),
+			   void *context)
+{
+	l->meanwhile = meanwhile;
+	l->context = context;
 }
 
 int library_file(const struct library *l)

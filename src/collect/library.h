@@ -61,6 +61,11 @@ int library_file(const struct library *library);
 struct err *library_look(struct library *library, pid_t pid, uint16_t machine,
 			 const struct library_list **out, const struct library_module **executable);
 
+/* What to do while tables are made: called in library_look, it returns when the descriptor `until`
+   is readable. It must not come back to the library but for library_list. */
+void library_set_meanwhile(struct library *library, void (*meanwhile)(void *context, int until),
+			   void *context);
+
 /* The list at this place of the file, or NULL. */
 const struct library_list *library_list(const struct library *library, uint64_t place);
 /* A list to walk with. Walking modules have the id and the flags of struct wire_module. Empty

@@ -45,8 +45,8 @@
 #define CHANGE_SAMPLES 64u /* since the last one at least: a change begins a period anew */
 #define NAME_NS 1000000000ull
 #define CHANGE_COUNTED_NS 2000000000ull /* a change loses half a period of what has no clock */
-#define SILENT_PERIODS 20u /* so many without a sample: the event is opened anew */
-#define SILENT_MAX 6u      /* doublings of that, where it was of no use */
+#define SILENT_PERIODS 20u              /* so many without a sample: the event is opened anew */
+#define SILENT_MAX 6u                   /* doublings of that, where it was of no use */
 #define NUMBER_TRIES 64
 
 /* ---- chance ---- */
@@ -331,8 +331,8 @@ static void watch_clock(struct session *s, struct thread *t, const struct arena_
 
 void sampling_tick(struct session *s)
 {
-	uint64_t now = session_now(), busy = 0, interval = s->busy_threads *
-							  (CHANGE_NS / CHANGES_PER_TICK);
+	uint64_t now = session_now(), busy = 0,
+		 interval = s->busy_threads * (CHANGE_NS / CHANGES_PER_TICK);
 	unsigned changes = 0;
 	if (interval < CHANGE_NS * 9 / 10)
 		interval = CHANGE_NS * 9 / 10;

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "collect/session.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/file.h>
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -22,7 +25,11 @@
 #include "collect/internal.h"
 #include "safe/ticks.h"
 
+#define DIRECTORY_NAME "culprit-"
+#define DIRECTORY_MODE 0711
+#define DEAD_MAX 10000 /* entries that are looked at for those of the dead */
 #define SOCKET_NAME "agent"
+#define PRELOAD_NAME "libculprit-agent.so"
 #define BACKLOG 4096
 #define HANDLED_AT_ONCE 256
 #define CALIBRATE_NS 5000000ull
@@ -73,16 +80,60 @@ static void ignore_file_size(struct session *s)
 	s->file_size_ignored = !sigaction(SIGXFSZ, &ignore, &s->file_size_action);
 }
 
+/* ---- the directory ---- */
+
+static void empty_directory(int directory)
+{
+	unlinkat(directory, SOCKET_NAME, 0);
+	unlinkat(directory, PRELOAD_NAME, 0);
+}
+
+/* A collector that was killed leaves its directory. One that lives has a lock on it, from before it
+   is open to all. */
+static void remove_dead(int place, const char *name)
+{
+	struct stat st;
+	int directory = openat(place, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (directory < 0)
+		return;
+	if (!fstat(directory, &st) && st.st_uid == geteuid() &&
+	    (st.st_mode & 0777) == DIRECTORY_MODE && !flock(directory, LOCK_EX | LOCK_NB)) {
+		empty_directory(directory);
+		unlinkat(place, name, AT_REMOVEDIR);
+	}
+	close(directory);
+}
+
+static void remove_dead_ones(const char *place)
+{
+	struct dirent *entry;
+	DIR *there = opendir(place);
+	for (int left = DEAD_MAX; there && left && (entry = readdir(there)); left--)
+		if (!strncmp(entry->d_name, DIRECTORY_NAME, strlen(DIRECTORY_NAME)) &&
+		    strlen(entry->d_name) == strlen(DIRECTORY_NAME "XXXXXX"))
+			remove_dead(dirfd(there), entry->d_name);
+	if (there)
+		closedir(there);
+}
+
+static bool lock_directory(struct session *s)
+{
+	s->lock = open(s->directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return s->lock >= 0 && !flock(s->lock, LOCK_EX | LOCK_NB) &&
+	       !fchmod(s->lock, DIRECTORY_MODE);
+}
+
 /* The directory's name is the secret that lets a process join: everybody may pass through it. */
 static struct err *make_directory(struct session *s)
 {
 	struct sockaddr_un address;
 	const char *place = getenv("TMPDIR");
-	size_t rest = strlen("/culprit-XXXXXX/" SOCKET_NAME) + 1;
+	size_t rest = strlen("/" DIRECTORY_NAME "XXXXXX/" SOCKET_NAME) + 1;
 	struct buf path = {0};
 	if (!place || place[0] != '/' || strlen(place) + rest > sizeof address.sun_path)
 		place = "/tmp";
-	buf_printf(&path, "%s/culprit-XXXXXX", place);
+	remove_dead_ones(place);
+	buf_printf(&path, "%s/" DIRECTORY_NAME "XXXXXX", place);
 	char *made = buf_take(&path);
 	if (!made)
 		return no_memory();
@@ -92,7 +143,7 @@ static struct err *make_directory(struct session *s)
 		return e;
 	}
 	s->directory = made;
-	if (chmod(made, 0711))
+	if (!lock_directory(s))
 		return err_errno("%s: cannot set its permissions", made);
 	buf_printf(&path, "%s/" SOCKET_NAME, made);
 	s->socket = buf_take(&path);
@@ -104,21 +155,14 @@ static struct err *make_directory(struct session *s)
 static struct err *listen_there(struct session *s)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
-	int directory = open(s->directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	s->listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (directory < 0 || s->listener < 0) {
-		struct err *e = err_errno("%s: cannot make a socket", s->directory);
-		if (directory >= 0)
-			close(directory);
-		return e;
-	}
+	if (s->listener < 0)
+		return err_errno("%s: cannot make a socket", s->directory);
 	snprintf(address.sun_path, sizeof address.sun_path, "/proc/self/fd/%d/" SOCKET_NAME,
-		 directory);
+		 s->lock);
 	bool good = !bind(s->listener, (struct sockaddr *)&address, sizeof address) &&
-		    !fchmodat(directory, SOCKET_NAME, 0666, 0) && !listen(s->listener, BACKLOG);
-	struct err *e = good ? NULL : err_errno("%s: cannot listen", s->socket);
-	close(directory);
-	return e;
+		    !fchmodat(s->lock, SOCKET_NAME, 0666, 0) && !listen(s->listener, BACKLOG);
+	return good ? NULL : err_errno("%s: cannot listen", s->socket);
 }
 
 /* LD_PRELOAD has no way to quote: a path with a blank or colon gets another name. */
@@ -129,7 +173,7 @@ static struct err *make_preload(struct session *s)
 		s->preload = strdup(s->options.agent);
 		return s->preload ? NULL : no_memory();
 	}
-	buf_printf(&path, "%s/libculprit-agent.so", s->directory);
+	buf_printf(&path, "%s/" PRELOAD_NAME, s->directory);
 	s->preload = buf_take(&path);
 	if (!s->preload)
 		return no_memory();
@@ -183,6 +227,28 @@ static struct err *fill_profile(struct session *s)
 	return NULL;
 }
 
+/* While tables are made: new threads do not wait for that. The rest is done afterwards. */
+static void greet_until(void *context, int until)
+{
+	struct session *s = context;
+	bool rung = false;
+	for (;;) {
+		struct pollfd ready[] = {{until, POLLIN, 0}, {s->bell.ring, POLLIN, 0}};
+		if (poll(ready, 2, -1) < 0 && errno != EINTR)
+			break;
+		if (ready[0].revents)
+			break;
+		if (!ready[1].revents)
+			continue;
+		rung = true;
+		bell_hear(&s->bell);
+		for (struct arena *a = s->arenas; a; a = a->next)
+			arena_greet(s, a);
+	}
+	if (rung)
+		bell_ring_again(&s->bell);
+}
+
 static struct err *open_all(struct session *s)
 {
 	struct err *e = make_directory(s);
@@ -199,6 +265,8 @@ static struct err *open_all(struct session *s)
 		e = make_loop(s);
 	if (!e)
 		e = harvest_begin(s, &s->harvest);
+	if (!e)
+		library_set_meanwhile(s->library, greet_until, s);
 	return e ? e : fill_profile(s);
 }
 
@@ -209,7 +277,7 @@ struct err *session_open(const struct session_options *options, struct session *
 	if (!s)
 		return no_memory();
 	s->options = *options;
-	s->epoll = s->listener = s->timer = -1;
+	s->epoll = s->listener = s->timer = s->lock = -1;
 	s->bell.fd = s->bell.ring = -1;
 	s->start_ns = session_now();
 	s->start_ticks = ticks_now();
@@ -235,24 +303,23 @@ struct err *session_open(const struct session_options *options, struct session *
 	return NULL;
 }
 
-static void remove_directory(struct session *s)
-{
-	if (s->socket)
-		unlink(s->socket);
-	if (s->preload && strcmp(s->preload, s->options.agent))
-		unlink(s->preload);
-	if (s->directory)
-		rmdir(s->directory);
-	free(s->socket);
-	free(s->directory);
-	s->socket = s->directory = NULL;
-}
-
 static void close_one(int *fd)
 {
 	if (*fd >= 0)
 		close(*fd);
 	*fd = -1;
+}
+
+static void remove_directory(struct session *s)
+{
+	if (s->lock >= 0)
+		empty_directory(s->lock);
+	if (s->directory)
+		rmdir(s->directory);
+	close_one(&s->lock);
+	free(s->socket);
+	free(s->directory);
+	s->socket = s->directory = NULL;
 }
 
 void session_close(struct session *s)

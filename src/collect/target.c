@@ -227,7 +227,8 @@ struct err *target_check(const char *command)
 
 struct err *target_prepare(struct target *target)
 {
-	static const int held[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGCHLD};
+	static const int held[] = {SIGINT,  SIGQUIT, SIGTERM, SIGHUP,
+				   SIGUSR1, SIGUSR2, SIGALRM, SIGCHLD};
 	struct sigaction usual = {.sa_handler = SIG_DFL}, ignored = {.sa_handler = SIG_IGN};
 	sigset_t set;
 	size_t i;

@@ -170,7 +170,7 @@ static enum walk_end walk_with(struct session *s, const struct process *p, struc
 	return walk_sample(sample, &space, p->machine, path);
 }
 
-static void take_one(struct session *s, struct arena *a, struct process *p, struct thread *t,
+static void take_one(struct session *s, struct arena *a, struct process *p, uint32_t owner,
 		     struct arena_thread *record, uint32_t chunk, struct sample *sample,
 		     struct path *path)
 {
@@ -183,6 +183,9 @@ static void take_one(struct session *s, struct arena *a, struct process *p, stru
 	path->end = walk_with(s, p, sample, path);
 	if (path->end == WALK_NO_MODULE && refresh(s, p))
 		path->end = walk_with(s, p, sample, path);
+	struct thread *t = arena_thread_of(a, owner); /* after that, which may move it */
+	if (!t)
+		return;
 	if (t->profile)
 		thread = t->profile - 1;
 	else
@@ -194,11 +197,11 @@ static void take_one(struct session *s, struct arena *a, struct process *p, stru
 	err_free(e);
 }
 
-void unwalked_take(struct session *s, struct arena *a, struct process *p, struct thread *t,
+void unwalked_take(struct session *s, struct arena *a, struct process *p, uint32_t owner,
 		   struct arena_thread *record)
 {
 	struct path path = {.max = s->options.max_depth ? s->options.max_depth : SESSION_DEPTH};
-	if (!unwalked_any(record) || !t)
+	if (!unwalked_any(record) || !arena_thread_of(a, owner))
 		return;
 	struct sample *sample = malloc(sizeof *sample);
 	path.keys = reallocarray(NULL, path.max, sizeof *path.keys);
@@ -207,7 +210,7 @@ void unwalked_take(struct session *s, struct arena *a, struct process *p, struct
 		if (!chunk)
 			continue;
 		if (sample && path.keys)
-			take_one(s, a, p, t, record, chunk, sample, &path);
+			take_one(s, a, p, owner, record, chunk, sample, &path);
 		else
 			s->notes.unkept++;
 		/* Its chunks are free before the thread may leave another one. */

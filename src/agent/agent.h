@@ -110,7 +110,8 @@ struct agent_thread {
 	uint32_t unknown,
 		patience; /* samples in unknown code, and how many until the next snapshot */
 	int timer;
-	bool asked;       /* the collector about unknown code, since the modules last changed */
+	uint32_t asked;   /* the collector about unknown code, in vain, since the modules changed */
+	bool rings;       /* there is something for the collector */
 	uint8_t memo_end; /* enum walk_end of the walk that the memo is of */
 	uint64_t registers[CPU_REGISTERS];
 	struct agent_frames memo; /* the walk before, outermost first */

@@ -40,6 +40,7 @@
 #define STACK_REACH (64ull << 20) /* farther below its beginning a stack is somebody else's */
 #define HIDDEN UINT64_MAX         /* key of frames that are left out */
 #define PATIENCE_MAX 1024u
+#define ASKED_MAX 64u /* libraries come and go in the meantime */
 #define JIT_REACH (64ull << 20)
 #define INLINE static inline __attribute__((always_inline))
 
@@ -147,7 +148,7 @@ static void know_modules(struct agent_thread *t)
 	t->space = space;
 	t->modules = NULL;
 	t->patience = 1;
-	t->asked = false;
+	t->asked = 0;
 	if (space && space + sizeof(struct wire_space) <= agent.tables_map)
 		t->modules = (const struct wire_space *)(agent.tables + space);
 	if (t->modules &&
@@ -371,9 +372,9 @@ static bool leave_snapshot(struct agent_thread *t, const uint64_t *registers, ui
 	if (!chunk)
 		return false;
 	t->unknown = 0;
-	if (!slot && t->asked && t->patience < PATIENCE_MAX) /* it has looked, in vain */
+	/* where none is waiting, the collector has looked, in vain */
+	if (!slot && ++t->asked > ASKED_MAX && t->patience < PATIENCE_MAX)
 		t->patience *= 2;
-	t->asked = true;
 	struct arena_snapshot *s = arena_at(agent.arena, chunk);
 	s->event = event;
 	s->weight = (uint32_t)weight;
@@ -382,7 +383,7 @@ static bool leave_snapshot(struct agent_thread *t, const uint64_t *registers, ui
 	s->address = registers[CPU_HERE.sp] & ~7ull;
 	s->size = copy_stack(t, s);
 	atomic_store_explicit(&t->shared.snapshots[slot], chunk, memory_order_release);
-	agent_ring();
+	t->rings = true;
 	return true;
 }
 
@@ -505,6 +506,9 @@ static void handle(struct agent_thread *t, uint32_t event, const ucontext_t *con
 	t->busy = 0;
 	t->mark = entry;
 	add(&t->shared.ticks, end - start + (event ? 0 : agent.clock_ticks));
+	if (t->rings) /* the collector may well take the CPU at once */
+		agent_ring();
+	t->rings = false;
 }
 
 bool sample_on_signal(int signal, siginfo_t *info, void *context)

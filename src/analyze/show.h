@@ -18,6 +18,7 @@ struct show_options {
 	uint64_t limit; /* rows; 0: all */
 	unsigned width; /* columns to fit into; 0: no matter */
 	bool colour;
+	bool full_names; /* of C++, with parameters and template arguments */
 };
 
 /* Appends a line of titles and one for each node that is not hidden. Returns how many more there

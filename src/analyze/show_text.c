@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/shorten.h"
 #include "analyze/scopes.h"
 #include "analyze/summary.h"
 #include "analyze/tree.h"
@@ -168,11 +169,16 @@ static void describe(const struct drawing *d, const struct scope *s, struct buf 
 static void put_scope(struct drawing *d, uint32_t node, size_t used)
 {
 	const struct scope *s = scopes_get(d->t->scopes, d->t->nodes[node].scope);
-	struct buf rest = {0};
+	struct buf rest = {0}, shortened = {0};
+	const char *name = s->name;
+	if (!d->o->full_names && (s->kind == SCOPE_FUNCTION || s->kind == SCOPE_INLINE)) {
+		name_shorten(s->name, &shortened);
+		name = shortened.failed ? s->name : buf_text(&shortened);
+	}
 	describe(d, s, &rest);
 	size_t behind = columns(buf_text(&rest)), max = 0;
 	size_t left = d->o->width > used ? d->o->width - used : 0;
-	if (d->o->width && columns(s->name) + behind > left) {
+	if (d->o->width && columns(name) + behind > left) {
 		if (left < behind + NAME_LEAST) {
 			buf_clear(&rest);
 			behind = 0;
@@ -180,7 +186,7 @@ static void put_scope(struct drawing *d, uint32_t node, size_t used)
 		max = left > behind + NAME_LEAST ? left - behind : NAME_LEAST;
 	}
 	buf_puts(d->out, style(d, s->kind == SCOPE_PARTIAL ? YELLOW : BOLD));
-	put_name(d, s->name, max);
+	put_name(d, name, max);
 	buf_puts(d->out, style(d, PLAIN));
 	if (rest.size) {
 		buf_puts(d->out, style(d, DIM));
@@ -188,6 +194,7 @@ static void put_scope(struct drawing *d, uint32_t node, size_t used)
 		buf_puts(d->out, style(d, PLAIN));
 	}
 	buf_free(&rest);
+	buf_free(&shortened);
 	buf_puts(d->out, "\n");
 }
 

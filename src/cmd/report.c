@@ -41,7 +41,7 @@ struct options {
 	const char *metric, *min_text, *focus, *ignore, *thread, *process;
 	double min; /* per cent */
 	uint64_t limit, depth;
-	bool hot_path, links, no_inline, debuginfod, json, no_pager;
+	bool hot_path, links, no_inline, full_names, debuginfod, json, no_pager;
 };
 
 /* As the values of --by stand in help. */
@@ -265,6 +265,7 @@ static struct err *print(struct report *r)
 		.metric = r->metric,
 		.flat = o->view == VIEW_FLAT,
 		.limit = o->limit,
+		.full_names = r->o->full_names,
 		.width = term_is_tty(STDOUT_FILENO) ? term_width(STDOUT_FILENO) : 0,
 		.colour = term_colour(STDOUT_FILENO),
 	};
@@ -409,6 +410,8 @@ int cmd_report(int argc, char **argv)
 		{0, "depth", "N", "no deeper than N levels", ARG_U64, &o.depth},
 		{0, "limit", "N", "no more than N rows", ARG_U64, &o.limit},
 		{0, "no-inline", NULL, "leave out inlined functions", ARG_FLAG, &o.no_inline},
+		{0, "full-names", NULL, "C++ names with parameters and all template arguments",
+		 ARG_FLAG, &o.full_names},
 		{0, "debuginfod", NULL, "download missing debug information", ARG_FLAG,
 		 &o.debuginfod},
 		{0, "no-pager", NULL, "straight to the terminal", ARG_FLAG, &o.no_pager},

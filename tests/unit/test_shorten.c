@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Names as people read them. */
+#include "unit.h"
+
+#include "analyze/shorten.h"
+#include "base/buf.h"
+
+static void check(const char *name, const char *wanted)
+{
+	struct buf out = {0};
+	name_shorten(name, &out);
+	assert_string_equal(buf_text(&out), wanted);
+	buf_free(&out);
+}
+
+static void test_names(void **state)
+{
+	(void)state;
+	check("main", "main");
+	check("std::enable_if<std::__and_<A, B>::value, void>::type std::swap<unsigned int>(unsigned "
+	      "int&, unsigned int&)",
+	      "std::swap<unsigned int>");
+	check("place_queen.constprop.0", "place_queen.constprop.0");
+	check("a::b(int, char const*) const", "a::b");
+	check("void std::sort<It<A*, std::vector<A> >, bool (*)(A const&)>(It<A*>, It<A*>)",
+	      "std::sort<…>");
+	check("std::vector<int>::push_back(int&&)", "std::vector<int>::push_back");
+	check("(anonymous namespace)::f(unsigned int) [clone .constprop.0]",
+	      "(anonymous namespace)::f [clone .constprop.0]");
+	check("bool std::operator< <char, std::char_traits<char>, std::allocator<char> >(S const&)",
+	      "std::operator<<…>");
+	check("a::operator()(int) const", "a::operator()");
+	check("a::operator->() const", "a::operator->");
+	check("std::thread::_State_impl<std::thread::_Invoker<std::tuple<main::{lambda()#1}> > "
+	      ">::_M_run()",
+	      "std::thread::_State_impl<…>::_M_run");
+	check("main::{lambda(int)#1}::operator()(int) const", "main::{lambda(int)#1}::operator()");
+	check("<alloc::vec::Vec<T> as core::ops::Drop>::drop",
+	      "<alloc::vec::Vec<T> as core::ops::Drop>::drop");
+	check("JS:*fib /a b/jit.js:1:13", "JS:*fib /a b/jit.js:1:13");
+}
+
+static void test_broken(void **state)
+{
+	(void)state;
+	check("", "");
+	check("a<b", "a<b");
+	check("f(((", "f");
+	check(">>>", ">>>");
+	check("operator<", "operator<");
+	check("(", "(");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_names),
+		cmocka_unit_test(test_broken),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,49 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* What the handler must know about the CPU that it runs on. */
+/*
+ * What the handler must know about the CPU that it runs on, in cpu_NAME.h:
+ *
+ *    CPU_HERE                 its struct unwind_cpu, a constant
+ *    cpu_registers()          the interrupted ones by DWARF number; `room` may be used for them
+ *    cpu_pc()                 where it was interrupted
+ *    cpu_is_after_syscall()   whether the instruction before was a system call
+ */
 #include <stdbool.h>
 #include <stdint.h>
 #include <ucontext.h>
+
 #include "unwind/cpu.h"
 
 #if defined(__aarch64__)
-#define CPU_HERE unwind_cpu_aarch64
-
-/* By DWARF number: they lie in the context as they are wanted, SP after the 31 others. */
-static inline const uint64_t *cpu_registers(const ucontext_t *context, uint64_t *room)
-{
-	(void)room;
-	return (const uint64_t *)context->uc_mcontext.regs;
-}
-static inline uint64_t cpu_pc(const ucontext_t *context)
-{
-	return context->uc_mcontext.pc;
-}
-static inline bool cpu_is_after_syscall(uint64_t pc)
-{
-	return *(const uint32_t *)(pc - 4) == 0xd4000001u; /* svc #0 */
-}
-#elif defined(__x86_64__)
-#define CPU_HERE unwind_cpu_x86_64
-
-static inline const uint64_t *cpu_registers(const ucontext_t *context, uint64_t *room)
-{
-	static const uint8_t order[16] = {REG_RAX, REG_RDX, REG_RCX, REG_RBX, REG_RSI, REG_RDI,
-					  REG_RBP, REG_RSP, REG_R8,  REG_R9,  REG_R10, REG_R11,
-					  REG_R12, REG_R13, REG_R14, REG_R15};
-	for (int i = 0; i < 16; i++)
-		room[i] = (uint64_t)context->uc_mcontext.gregs[order[i]];
-	return room;
-}
-static inline uint64_t cpu_pc(const ucontext_t *context)
-{
-	return (uint64_t)context->uc_mcontext.gregs[REG_RIP];
-}
-static inline bool cpu_is_after_syscall(uint64_t pc)
-{
-	const uint8_t *code = (const uint8_t *)pc;
-	return code[-2] == 0x0f && code[-1] == 0x05;
-}
+#include "agent/cpu_aarch64.h"
 #else
-#error "no agent for this CPU"
+#include "agent/cpu_x86_64.h"
 #endif

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+#define CPU_HERE unwind_cpu_aarch64
+
+/* They lie in the context as they are wanted, SP after the 31 others. */
+static inline const uint64_t *cpu_registers(const ucontext_t *context, uint64_t *room)
+{
+	(void)room;
+	return (const uint64_t *)context->uc_mcontext.regs;
+}
+
+static inline uint64_t cpu_pc(const ucontext_t *context)
+{
+	return context->uc_mcontext.pc;
+}
+
+static inline bool cpu_is_after_syscall(uint64_t pc)
+{
+	return *(const uint32_t *)(pc - 4) == 0xd4000001u; /* svc #0 */
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+#define CPU_HERE unwind_cpu_x86_64
+
+static inline const uint64_t *cpu_registers(const ucontext_t *context, uint64_t *room)
+{
+	static const uint8_t order[16] = {REG_RAX, REG_RDX, REG_RCX, REG_RBX, REG_RSI, REG_RDI,
+					  REG_RBP, REG_RSP, REG_R8,  REG_R9,  REG_R10, REG_R11,
+					  REG_R12, REG_R13, REG_R14, REG_R15};
+	for (int i = 0; i < 16; i++)
+		room[i] = (uint64_t)context->uc_mcontext.gregs[order[i]];
+	return room;
+}
+
+static inline uint64_t cpu_pc(const ucontext_t *context)
+{
+	return (uint64_t)context->uc_mcontext.gregs[REG_RIP];
+}
+
+static inline bool cpu_is_after_syscall(uint64_t pc)
+{
+	const uint8_t *code = (const uint8_t *)pc;
+	return code[-2] == 0x0f && code[-1] == 0x05;
+}

@@ -12,6 +12,7 @@
 #include "agent/agent.h"
 
 #include <setjmp.h>
+#include <sys/auxv.h>
 #include <unistd.h>
 
 #include "safe/syscall.h"
@@ -212,7 +213,7 @@ AGENT_EXPORT int pthread_sigmask(int how, const sigset_t *set, sigset_t *old)
    sample that was held back would come in between, on that stack. Where that has no room for it,
    our signal stays blocked; the next wait, or change of the mask, sets it free. */
 
-#define FRAME_ROOM 8192 /* the kernel's frame, and some */
+#define FRAME_MORE 512 /* than the kernel's frame */
 
 static void prepare_jump(struct __jmp_buf_tag *place)
 {
@@ -220,7 +221,8 @@ static void prepare_jump(struct __jmp_buf_tag *place)
 	char here;
 	if (atomic_load_explicit(&uses_own_stacks, memory_order_relaxed) && is_on() &&
 	    place->__mask_was_saved && SAFE_SYSCALL(SYS_sigaltstack, 0, &stack, 0, 0) == 0 &&
-	    stack.ss_flags & SS_ONSTACK && &here - (char *)stack.ss_sp < FRAME_ROOM)
+	    stack.ss_flags & SS_ONSTACK &&
+	    (uint64_t)(&here - (char *)stack.ss_sp) < getauxval(AT_MINSIGSTKSZ) + FRAME_MORE)
 		sigaddset((sigset_t *)&place->__saved_mask, WIRE_SIGNAL);
 }
 

@@ -26,8 +26,8 @@
 #include "safe/ticks.h"
 
 #define DIRECTORY_NAME "culprit-"
-#define DIRECTORY_MODE 0711
-#define DEAD_MAX 10000 /* entries that are looked at for those of the dead */
+#define DIRECTORY_MODE 01711 /* the sticky bit: whoever made it holds a lock while it lives */
+#define DEAD_MAX 10000       /* entries that are looked at for those of the dead */
 #define SOCKET_NAME "agent"
 #define PRELOAD_NAME "libculprit-agent.so"
 #define BACKLOG 4096
@@ -97,7 +97,7 @@ static void remove_dead(int place, const char *name)
 	if (directory < 0)
 		return;
 	if (!fstat(directory, &st) && st.st_uid == geteuid() &&
-	    (st.st_mode & 0777) == DIRECTORY_MODE && !flock(directory, LOCK_EX | LOCK_NB)) {
+	    (st.st_mode & 07777) == DIRECTORY_MODE && !flock(directory, LOCK_EX | LOCK_NB)) {
 		empty_directory(directory);
 		unlinkat(place, name, AT_REMOVEDIR);
 	}

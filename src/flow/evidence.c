@@ -231,11 +231,17 @@ static const char *stub_import(struct evidence *e, const struct evidence_place *
 
 /* Calls */
 
+/* The dynamic linker, to which a stub leads until its function is bound. */
+static bool is_linker(struct evidence *e, size_t module)
+{
+	return find_export(e, module, "_dl_mcount") != NULL;
+}
+
 /* A call of an imported function: whichever module the linker took it from. */
 static enum link classify_import(struct evidence *e, const char *import,
 				 const struct evidence_place *callee)
 {
-	enum link best = LINK_UNKNOWN;
+	enum link best = is_linker(e, callee->module) ? LINK_LIKELY : LINK_UNKNOWN;
 	for (size_t i = 0; i < e->source.module_count; i++) {
 		const struct export *found = find_export(e, i, import);
 		if (!found)
@@ -276,27 +282,45 @@ static enum link better(enum link a, enum link b)
 	return rank[a] < rank[b] ? a : b;
 }
 
+/* The best that a call which ends at `ra` can mean; LINK_NONE: there is none. */
+static enum link classify_before(struct evidence *e, const struct evidence_place *ra,
+				 const struct evidence_place *callee)
+{
+	struct image *image = e->modules[ra->module].image;
+	unsigned shortest = e->isa->insn_min > 2 ? e->isa->insn_min : 2;
+	unsigned longest = e->isa->insn_min > 2 ? e->isa->insn_min : CALL_MAX;
+	enum link best = LINK_NONE;
+	for (unsigned length = shortest; length <= longest && length <= ra->address; length++) {
+		size_t size;
+		struct insn insn;
+		const uint8_t *code = image_bytes_at(image, ra->address - length, &size);
+		if (!code || size < length)
+			continue;
+		e->isa->decode(code, length, ra->address - length, &insn);
+		if (insn.length == length &&
+		    (insn.kind == INSN_CALL || insn.kind == INSN_CALL_INDIRECT))
+			best = better(best, classify_call(e, &insn, ra->module, callee));
+	}
+	return best;
+}
+
+/* V8 turns frames of optimised code into such of its interpreter while they wait, with return
+   addresses that no call left there. Its own procedures, which they are in, are named so. */
+static bool is_rewritten(struct evidence *e, const struct evidence_place *ra)
+{
+	const struct symbol *symbol = symbol_at(e, ra);
+	return symbol && !strncmp(symbol->name, "Builtins_", strlen("Builtins_"));
+}
+
 enum link evidence_classify(struct evidence *e, const struct evidence_place *caller,
 			    const struct evidence_place *callee)
 {
 	if (caller->module == EVIDENCE_NOWHERE || !e->isa || !open_module(e, caller->module)->image)
 		return LINK_UNKNOWN;
-	struct image *image = e->modules[caller->module].image;
-	unsigned shortest = e->isa->insn_min > 2 ? e->isa->insn_min : 2;
-	unsigned longest = e->isa->insn_min > 2 ? e->isa->insn_min : CALL_MAX;
-	enum link best = LINK_INVALID;
-	for (unsigned length = shortest; length <= longest && length <= caller->address; length++) {
-		size_t size;
-		struct insn insn;
-		const uint8_t *code = image_bytes_at(image, caller->address - length, &size);
-		if (!code || size < length)
-			continue;
-		e->isa->decode(code, length, caller->address - length, &insn);
-		if (insn.length == length &&
-		    (insn.kind == INSN_CALL || insn.kind == INSN_CALL_INDIRECT))
-			best = better(best, classify_call(e, &insn, caller->module, callee));
-	}
-	return best;
+	enum link link = classify_before(e, caller, callee);
+	if (link == LINK_NONE)
+		link = is_rewritten(e, caller) ? LINK_UNKNOWN : LINK_INVALID;
+	return link;
 }
 
 const char *link_name(enum link link)

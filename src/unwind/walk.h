@@ -65,7 +65,7 @@ struct walk {
 	const uint64_t *registers; /* of the first frame, by DWARF number; NULL later on */
 	uint64_t signal_sp; /* in a frame that a signal interrupted: where its registers are */
 	bool exact;
-	bool near; /* registers are as in the exact frame before */
+	bool near;                   /* registers are as in the exact frame before */
 	bool fp_lost, extra_lost;    /* a callee overwrote it without a trace */
 	const struct recipe *recipe; /* that the last step used */
 	uint64_t slot; /* where in memory the last step found the PC; 0: in a register */

@@ -12,7 +12,8 @@
 #include <thread>
 #include <vector>
 
-namespace {
+namespace
+{
 
 struct Random {
 	uint64_t state;
@@ -74,7 +75,8 @@ bool goes_first(const Shipment &a, const Shipment &b)
 	for (unsigned round = 0; round < rounds; round++) {
 		std::vector<Shipment> shipments;
 		for (int i = 0; i < 4000; i++)
-			shipments.push_back({cities[random.next() % 5], uint32_t(random.next() % 900)});
+			shipments.push_back(
+				{cities[random.next() % 5], uint32_t(random.next() % 900)});
 		std::sort(shipments.begin(), shipments.end(), goes_first);
 		sum += shipments[round % 4000].weight;
 	}

@@ -404,9 +404,14 @@ static uint64_t weigh(struct agent_thread *t, uint32_t event)
 	atomic_store_explicit(&t->shared.cpu_ns, now, memory_order_relaxed);
 	if (!agent.events[0].clock || !period)
 		return count;
+	if (!t->shared.samples[0]) { /* it comes by chance, and stands for all until now */
+		uint64_t until_now = ((uint64_t)t->credit + period - 1) / period;
+		t->credit = 0;
+		return until_now ? until_now : 1;
+	}
 	int64_t weight = (t->credit + (int64_t)(period / 2)) / (int64_t)period;
 	if (weight < 1)
-		weight = t->shared.samples[0] == 0;
+		return 0;
 	t->credit -= weight * (int64_t)period;
 	return (uint64_t)weight;
 }

@@ -466,6 +466,11 @@ bool frame_is_entry(const struct isa *isa, const struct frame_state *s)
 	return false;
 }
 
+void frame_leave(struct frame_state *s)
+{
+	drop_below(s, 0);
+}
+
 struct frame_value frame_saved(const struct frame_state *s, uint32_t kind)
 {
 	const struct frame_slot *slot = find_slot(s, kind);

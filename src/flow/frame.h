@@ -84,6 +84,9 @@ bool frame_has_return(const struct frame_state *state);
 /* As at the entry: nothing on the stack, caller's values in their registers. */
 bool frame_is_entry(const struct isa *isa, const struct frame_state *state);
 
+/* Forgets words below SP: what is left of a frame belongs to nobody in the next procedure. */
+void frame_leave(struct frame_state *state);
+
 /* The value of a register. */
 struct frame_value frame_register(const struct isa *isa, const struct frame_state *state,
 				  unsigned reg);

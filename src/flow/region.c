@@ -199,6 +199,11 @@ static void go_jump(struct region *r, const struct insn *insn, uint32_t state)
 	}
 	if (entry && region_grow(r, &r->tails, &r->tail_capacity, r->tail_count, sizeof *r->tails))
 		r->tails[r->tail_count++] = (struct region_jump){insn->address, to};
+	if (entry) {
+		struct frame_state left = r->states[state];
+		frame_leave(&left);
+		state = region_intern(r, &left);
+	}
 	if (here)
 		region_push(r, to, state, false);
 	else if (!region_has(r, to))

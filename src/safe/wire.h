@@ -42,7 +42,8 @@ struct wire_request {
 
 enum wire_sampler {
 	WIRE_NONE,   /* do not sample this program: only wait */
-	WIRE_EVENTS, /* the collector opens perf events; their signals come with si_fd % 8 = event */
+	WIRE_EVENTS, /* the collector opens perf events; si_fd % event_count of their
+			signals is the event */
 	WIRE_TIMERS, /* each thread arms a POSIX timer on its CPU clock for itself */
 };
 

@@ -490,7 +490,7 @@ static void on_sample(int signal, siginfo_t *info, void *context)
 {
 	(void)signal;
 	(void)context;
-	unsigned event = (unsigned)info->si_fd % ARENA_METRICS_MAX;
+	unsigned event = (unsigned)info->si_fd % 2;
 	if (event >= 2 || (info->si_code != POLL_IN && info->si_code != POLL_HUP)) {
 		strange++;
 		return;

@@ -2,6 +2,7 @@
 PREFIX ?= /usr/local
 FUZZ_SECONDS ?= 60
 STRESS_SECONDS ?= 600
+BENCH_SERVER_ROUNDS ?= 3
 BENCH_ROUNDS ?= 5
 OPTIONS := --prefix=$(PREFIX) -Dwerror=$(if $(filter true,$(CI)),true,false)
 SANITIZE := -Db_sanitize=address,undefined -Db_lundef=false
@@ -43,6 +44,8 @@ bench: test-deps ## measures (bench/)
 	@bench/agreement build/src/cmd/culprit
 	@bench/stepping build
 	@bench/overhead build --rounds $(BENCH_ROUNDS)
+	@bench/callgrind build
+	@bench/servers build --rounds $(BENCH_SERVER_ROUNDS)
 
 fuzz: test-deps ## fuzzes each target for FUZZ_SECONDS (60) and keeps what it finds in its corpus
 	@CC=clang tools/setup build-fuzz $(OPTIONS) $(SANITIZE) -Dfuzz=true

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "unit.h"
 
+#include <stdio.h>
+
 #include "base/err.h"
 #include "collect/events.h"
 
@@ -76,8 +78,10 @@ static void names_and_aliases(void **state)
 static void rates(void **state)
 {
 	(void)state;
-	if (!clocks_work())
+	if (!clocks_work()) {
+		printf("# the kernel allows no perf events here\n");
 		skip();
+	}
 	assert_true(parse("cpu-clock"));
 	assert_int_equal(event.hz, 1000);
 	assert_int_equal(event.period, 1000000);
@@ -140,8 +144,10 @@ static void names_that_are_none(void **state)
 static void user_code_only(void **state)
 {
 	(void)state;
-	if (!clocks_work())
+	if (!clocks_work()) {
+		printf("# the kernel allows no perf events here\n");
 		skip();
+	}
 	assert_true(parse("page-faults:u@3"));
 	assert_true(event.user_only);
 	assert_string_equal(event.name, "page-faults:u");
@@ -179,6 +185,7 @@ static void tracepoints(void **state)
 	if (!said.available) {
 		assert_true(said.fix[0]);
 		assert_refused("sched:sched_switch", said.state);
+		printf("# %s\n", said.state);
 		skip();
 	}
 	assert_true(parse("sched:sched_switch"));
@@ -195,8 +202,10 @@ static void tracepoints(void **state)
 static void names_of_libpfm(void **state)
 {
 	(void)state;
-	if (!clocks_work())
+	if (!clocks_work()) {
+		printf("# the kernel allows no perf events here\n");
 		skip();
+	}
 	assert_true(parse("perf::PERF_COUNT_SW_PAGE_FAULTS"));
 	assert_int_equal(event.type, PERF_TYPE_SOFTWARE);
 	assert_int_equal(event.config, PERF_COUNT_SW_PAGE_FAULTS);

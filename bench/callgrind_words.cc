@@ -20,7 +20,8 @@ static unsigned next_random(unsigned &state)
 
 __attribute__((noinline)) static std::string make_text(int words)
 {
-	static const char *const syllables[] = {"cul", "prit", "stack", "walk", "tree", "time", "call"};
+	static const char *const syllables[] = {"cul",  "prit", "stack", "walk",
+						"tree", "time", "call"};
 	std::string text;
 	unsigned state = 1;
 	for (int i = 0; i < words; i++) {
@@ -51,9 +52,12 @@ __attribute__((noinline)) static std::vector<std::string> sort_words(const count
 	for (const auto &entry : from)
 		words.push_back(entry.first);
 	for (int round = 0; round < 6; round++)
-		std::sort(words.begin(), words.end(), [&](const std::string &a, const std::string &b) {
-			return round % 2 ? a < b : from.at(a) > from.at(b) || (from.at(a) == from.at(b) && b < a);
-		});
+		std::sort(words.begin(), words.end(),
+			  [&](const std::string &a, const std::string &b) {
+				  return round % 2 ? a < b
+						   : from.at(a) > from.at(b) ||
+							     (from.at(a) == from.at(b) && b < a);
+			  });
 	return words;
 }
 
@@ -88,7 +92,7 @@ int main(int argc, char **argv)
 		counts found = count_words(make_text(12000 + i));
 		std::vector<std::string> words = sort_words(found);
 		matched += match_words(words);
-		product += multiply(found, 130);
+		product += multiply(found, 180);
 		all += words.size();
 	}
 	std::printf("%zu words, %d match, %g\n", all, matched, product);

@@ -154,10 +154,23 @@ static void warn_lost(const struct summary *s, const struct profile *p, struct b
 	buf_puts(out, "\n");
 }
 
+/* Less than was asked for: the kernel did not allow more. */
+static bool is_user_only(const struct profile *p)
+{
+	for (size_t i = 0; i < p->metric_count; i++)
+		if (p->metrics[i].user_only && !strstr(p->metrics[i].name, ":u"))
+			return true;
+	return false;
+}
+
 unsigned summary_warn(const struct summary *s, const struct profile *p, struct buf *out)
 {
 	unsigned count = 0;
 	char n[SUMMARY_COUNT_MAX];
+	if (is_user_only(p) && ++count)
+		buf_puts(out,
+			 "only user code was counted, not what the kernel did for it: sudo sysctl "
+			 "kernel.perf_event_paranoid=1 allows both\n");
 	if (p->note && p->note[0] && ++count)
 		buf_printf(out, "%s\n", p->note);
 	if (!p->complete && ++count)

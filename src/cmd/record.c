@@ -336,21 +336,6 @@ static struct err *start(struct recording *r)
 
 /* At the end */
 
-static void note_events(struct recording *r)
-{
-	const struct session_options *s = &r->session_options;
-	size_t i;
-
-	for (i = 0; i < s->event_count; i++) {
-		if (s->events[i].user_only && !strstr(s->events[i].name, ":u")) {
-			buf_puts(&r->notes,
-				 "only user code was counted, not what the kernel did for it: sudo "
-				 "sysctl kernel.perf_event_paranoid=1 allows both\n");
-			return;
-		}
-	}
-}
-
 static void note_processes(struct recording *r)
 {
 	if (r->living)
@@ -399,7 +384,6 @@ static void print_summary(struct recording *r)
 	struct buf text = {0};
 
 	summary_make(r->profile, 0, &summary);
-	note_events(r);
 	note_processes(r);
 	summary_warn(&summary, r->profile, &r->notes);
 	summary_print(&summary, NAME, &text);

@@ -99,6 +99,8 @@ struct agent_thread {
 	const struct wire_space *modules;
 	uint64_t jit_low, jit_high; /* where code that is not in the list was made at run time */
 	uint64_t cpu_last;
+	uint64_t tick;                 /* when the last sample of the clock came */
+	uint32_t unasked;              /* samples since the CPU clock was read */
 	int64_t credit;                /* CPU time that no sample stands for yet */
 	uint64_t stack_low, stack_top; /* the thread's stack as far as it is known to be mapped */
 	uint64_t low, high;            /* memory that the walk at hand may read */

@@ -390,19 +390,45 @@ static bool leave_snapshot(struct agent_thread *t, const uint64_t *registers, ui
 /* Weights. Ticks of a clock that come while the kernel works are delivered as one signal, periods
    vary a little on purpose, and the first one is shorter by chance, so that threads that live for
    less than a period are sampled as often as they should: the thread's CPU clock tells how many
-   samples this one is. It may be none. */
+   samples this one is. It may be none.
+   Asking for it is a system call. Where no more than one and a half periods have passed by the
+   counter, the thread cannot have had more, and this is one sample; what that is wrong by is made
+   good when the clock is asked again. Short-lived threads are weighed exactly. */
 
-static uint64_t weigh(struct agent_thread *t, uint32_t event)
+#define CLOCK_EVERY 16u /* samples */
+
+INLINE bool is_one_period(const struct agent_thread *t, uint64_t entry)
 {
-	uint64_t count = 1 + t->skipped[event];
+	uint64_t calm = atomic_load_explicit(&agent.calm_ticks, memory_order_relaxed);
+	return calm && t->unasked < CLOCK_EVERY && t->shared.samples[0] >= CLOCK_EVERY &&
+	       (entry - t->tick) * 2 < calm * 5;
+}
+
+static void ask_clock(struct agent_thread *t)
+{
+	uint64_t now = agent_ns(CLOCK_THREAD_CPUTIME_ID);
+	t->credit += (int64_t)(now - t->cpu_last);
+	t->cpu_last = now;
+	t->unasked = 0;
+	atomic_store_explicit(&t->shared.cpu_ns, now, memory_order_relaxed);
+}
+
+static uint64_t weigh(struct agent_thread *t, uint32_t event, uint64_t entry)
+{
+	uint64_t count = 1 + t->skipped[event], period = agent.events[0].period;
+	bool clock = agent.events[0].clock && period;
 	t->skipped[event] = 0;
 	if (event)
 		return count;
-	uint64_t now = agent_ns(CLOCK_THREAD_CPUTIME_ID), period = agent.events[0].period;
-	t->credit += (int64_t)(now - t->cpu_last);
-	t->cpu_last = now;
-	atomic_store_explicit(&t->shared.cpu_ns, now, memory_order_relaxed);
-	if (!agent.events[0].clock || !period)
+	bool one = clock && count == 1 && is_one_period(t, entry);
+	t->tick = entry;
+	if (one) {
+		t->unasked++;
+		t->credit -= (int64_t)period;
+		return 1;
+	}
+	ask_clock(t);
+	if (!clock)
 		return count;
 	if (!t->shared.samples[0]) { /* it comes by chance, and stands for all until now */
 		uint64_t until_now = ((uint64_t)t->credit + period - 1) / period;
@@ -501,7 +527,7 @@ static void handle(struct agent_thread *t, uint32_t event, const ucontext_t *con
 	}
 	/* Asking for the CPU time is when the kernel likes to give the CPU to somebody else, which is
 	   no cost of ours: what asking costs was measured before. */
-	uint64_t weight = weigh(t, event), start = ticks_now();
+	uint64_t weight = weigh(t, event, entry), start = ticks_now();
 	t->prompt = false;
 	if (weight)
 		take(t, event, weight, context);
@@ -510,7 +536,7 @@ static void handle(struct agent_thread *t, uint32_t event, const ucontext_t *con
 	t->walk_end = end;
 	t->busy = 0;
 	t->mark = entry;
-	add(&t->shared.ticks, end - start + (event ? 0 : agent.clock_ticks));
+	add(&t->shared.ticks, end - start + (event || t->unasked ? 0 : agent.clock_ticks));
 	if (t->rings) /* the collector may well take the CPU at once */
 		agent_ring();
 	t->rings = false;

@@ -123,7 +123,8 @@ static void correct_place(void *context, const struct trace_place *p)
 {
 	struct corrector *c = context;
 	const struct recipe *cfi = &c->cfi->rules[rows_follow(c->cfi, &c->row, p->address)];
-	bool known = cfi->cfa != RECIPE_NONE && !p->state->guessed;
+	/* A guess that the CFI confirms is none any more; what follows from it is as certain. */
+	bool known = cfi->cfa != RECIPE_NONE;
 	enum frame_verdict verdict = known ? compare(c, p->state, cfi) : FRAME_AGREES;
 	bool differs = verdict == FRAME_OTHER_CFA || verdict == FRAME_OTHER_RA ||
 		       verdict == FRAME_OTHER_FP;

@@ -23,11 +23,11 @@
 #include "isa/insn.h"
 
 #define STUB_MAX 16          /* bytes of a stub of the procedure linkage table */
+#define HEAD_MAX 32          /* bytes of its first entry */
 #define CALL_MAX 8           /* bytes of the longest call, with a prefix */
 #define PROCEDURE_MAX 65536u /* bytes that are searched for a jump out */
 
-struct export
-{
+struct exported {
 	const char *name; /* the image's */
 	uint64_t address;
 	bool chosen; /* the dynamic linker asked a function for the address */
@@ -38,7 +38,7 @@ struct module {
 	struct image *image;
 	const struct symbols *symbols;
 	struct survey survey;
-	struct export *exports; /* by name */
+	struct exported *exports; /* by name */
 	size_t export_count;
 };
 
@@ -101,7 +101,7 @@ static const struct survey *survey_of(struct evidence *e, size_t index)
 
 static int compare_exports(const void *a, const void *b)
 {
-	const struct export *x = a, *y = b;
+	const struct exported *x = a, *y = b;
 	int order = strcmp(x->name, y->name);
 	return order ? order : (x->address > y->address) - (x->address < y->address);
 }
@@ -124,7 +124,7 @@ static void list_exports(struct module *m)
 		if (!sym.st_shndx || sym.st_name >= text_size ||
 		    !memchr(names + sym.st_name, 0, text_size - sym.st_name))
 			continue;
-		m->exports[m->export_count++] = (struct export){
+		m->exports[m->export_count++] = (struct exported){
 			(const char *)names + sym.st_name, sym.st_value,
 			ELF64_ST_TYPE(sym.st_info) == STT_GNU_IFUNC};
 	}
@@ -133,7 +133,7 @@ static void list_exports(struct module *m)
 }
 
 /* The export of this name (up to its version), or NULL. */
-static const struct export *find_export(struct evidence *e, size_t index, const char *name)
+static const struct exported *find_export(struct evidence *e, size_t index, const char *name)
 {
 	struct module *m = open_module(e, index);
 	size_t low = 0, high, length = strcspn(name, "@");
@@ -237,13 +237,27 @@ static bool is_linker(struct evidence *e, size_t module)
 	return find_export(e, module, "_dl_mcount") != NULL;
 }
 
+/* Whether `callee` is still on its way from the stub at `target`: in it, or in the first entry of
+   the table, by which a stub goes to the dynamic linker. */
+static bool is_in_stub(struct evidence *e, const struct evidence_place *target,
+		       const struct evidence_place *callee)
+{
+	const struct image_section *table;
+	if (callee->module != target->module)
+		return false;
+	if (callee->address - target->address < STUB_MAX)
+		return true;
+	table = image_section(e->modules[target->module].image, ".plt");
+	return table && callee->address - table->address < HEAD_MAX;
+}
+
 /* A call of an imported function: whichever module the linker took it from. */
 static enum link classify_import(struct evidence *e, const char *import,
 				 const struct evidence_place *callee)
 {
 	enum link best = is_linker(e, callee->module) ? LINK_LIKELY : LINK_UNKNOWN;
 	for (size_t i = 0; i < e->source.module_count; i++) {
-		const struct export *found = find_export(e, i, import);
+		const struct exported *found = find_export(e, i, import);
 		if (!found)
 			continue;
 		struct evidence_place target = {i, found->address};
@@ -264,8 +278,8 @@ static enum link classify_call(struct evidence *e, const struct insn *insn, size
 		return LINK_LIKELY;
 	struct evidence_place target = {caller, insn->target};
 	const char *import = stub_import(e, &target);
-	if (import && callee->module == caller && callee->address - insn->target < STUB_MAX)
-		return LINK_VALID; /* still in the stub itself */
+	if (import && is_in_stub(e, &target, callee))
+		return LINK_VALID;
 	if (import)
 		return callee->module != EVIDENCE_NOWHERE ? classify_import(e, import, callee)
 							  : LINK_LIKELY;

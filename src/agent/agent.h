@@ -112,9 +112,9 @@ struct agent_thread {
 	uint32_t unknown,
 		patience; /* samples in unknown code, and how many until the next snapshot */
 	int timer;
-	uint32_t asked;   /* the collector about unknown code, in vain, since the modules changed */
-	bool rings;       /* there is something for the collector */
-	uint8_t memo_end; /* enum walk_end of the walk that the memo is of */
+	uint32_t vain_first, vain; /* shared.vain: when the modules changed; when we looked last */
+	bool rings;                /* there is something for the collector */
+	uint8_t memo_end;          /* enum walk_end of the walk that the memo is of */
 	uint64_t registers[CPU_REGISTERS];
 	struct agent_frames memo; /* the walk before, outermost first */
 	struct agent_frames

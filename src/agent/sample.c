@@ -40,7 +40,7 @@
 #define STACK_REACH (64ull << 20) /* farther below its beginning a stack is somebody else's */
 #define HIDDEN UINT64_MAX         /* key of frames that are left out */
 #define PATIENCE_MAX 1024u
-#define ASKED_MAX 64u /* libraries come and go in the meantime */
+#define VAIN_MAX 64u /* libraries come and go in the meantime */
 #define JIT_REACH (64ull << 20)
 #define INLINE static inline __attribute__((always_inline))
 
@@ -148,7 +148,7 @@ static void know_modules(struct agent_thread *t)
 	t->space = space;
 	t->modules = NULL;
 	t->patience = 1;
-	t->asked = 0;
+	t->vain_first = t->vain = atomic_load_explicit(&t->shared.vain, memory_order_relaxed);
 	if (space && space + sizeof(struct wire_space) <= agent.tables_map)
 		t->modules = (const struct wire_space *)(agent.tables + space);
 	if (t->modules &&
@@ -253,7 +253,7 @@ static enum walk_end step_without_recipe(struct agent_thread *t, struct walk *w)
 		return WALK_BAD_FRAME;
 	const struct step_place *caller = know_place(t, w->pc - 1);
 	if (caller && caller->recipe)
-		step_pointer_compiled(w);
+		step_pointer_compiled(w, caller->recipe);
 	return WALK_ON;
 }
 
@@ -360,6 +360,17 @@ static uint64_t copy_stack(struct agent_thread *t, struct arena_snapshot *s)
 	return from - s->address;
 }
 
+/* The collector knows no better: it is asked ever more rarely. */
+static void lose_patience(struct agent_thread *t)
+{
+	uint32_t vain = atomic_load_explicit(&t->shared.vain, memory_order_relaxed);
+	if (vain == t->vain)
+		return;
+	t->vain = vain;
+	if (vain - t->vain_first > VAIN_MAX && t->patience < PATIENCE_MAX)
+		t->patience *= 2;
+}
+
 static bool leave_snapshot(struct agent_thread *t, const uint64_t *registers, uint64_t pc,
 			   uint32_t event, uint64_t weight)
 {
@@ -372,9 +383,7 @@ static bool leave_snapshot(struct agent_thread *t, const uint64_t *registers, ui
 	if (!chunk)
 		return false;
 	t->unknown = 0;
-	/* where none is waiting, the collector has looked, in vain */
-	if (!slot && ++t->asked > ASKED_MAX && t->patience < PATIENCE_MAX)
-		t->patience *= 2;
+	lose_patience(t);
 	struct arena_snapshot *s = arena_at(agent.arena, chunk);
 	s->event = event;
 	s->weight = (uint32_t)weight;

@@ -13,8 +13,9 @@ bool pointer_step(struct walk *w, const struct code_space *code, const struct wa
 	struct walk caller = *w;
 	if (!step_pointer(&caller, reader->word, reader->context) || !is_code(code, caller.pc - 1))
 		return false;
-	if (code->at(code->context, caller.pc - 1) == CODE_MODULE)
-		step_pointer_compiled(&caller);
+	const struct walk_module *m = walk_find_module(code->modules, caller.pc - 1);
+	if (m && code->at(code->context, caller.pc - 1) == CODE_MODULE)
+		step_pointer_compiled(&caller, table_find(&m->table, caller.pc - 1 - m->bias));
 	*w = caller;
 	return true;
 }

@@ -9,6 +9,7 @@
 
 struct walk;
 struct walk_reader;
+struct walk_space;
 
 enum code_kind {
 	CODE_NONE,   /* not executable */
@@ -19,6 +20,7 @@ enum code_kind {
 struct code_space {
 	enum code_kind (*at)(const void *context, uint64_t address);
 	const void *context;
+	const struct walk_space *modules;
 };
 
 /* By the frame record at FP: the caller's FP, and above it the return address. */

@@ -326,6 +326,10 @@ static void put_place(const struct isa *isa, uint8_t where, int32_t offset, cons
 	case RECIPE_IN_REG:
 		snprintf(out, 40, "%s", register_name(isa, (unsigned)offset, name));
 		return;
+	case RECIPE_VIA_CFA:
+		snprintf(out, 40, "[[CFA%+d]+%d]", RECIPE_VIA_SLOT(offset),
+			 RECIPE_VIA_MEMBER(offset));
+		return;
 	default:
 		snprintf(out, 40, "lost");
 		return;

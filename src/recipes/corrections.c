@@ -38,6 +38,14 @@ static void decode(const struct corrector *c, uint64_t address, struct insn *ins
 		*insn = (struct insn){.kind = INSN_BAD};
 }
 
+static bool is_call(const struct corrector *c, uint64_t address)
+{
+	struct insn insn;
+
+	decode(c, address, &insn);
+	return insn.kind == INSN_CALL || insn.kind == INSN_CALL_INDIRECT;
+}
+
 /* Does the procedure end here, with the stack as it was at the entry? */
 static bool leaves_procedure(const struct corrector *c, const struct trace_place *p)
 {
@@ -71,14 +79,21 @@ static bool follows(const struct corrector *c, const struct trace_place *p)
 }
 
 /* A register that the CFI relies on is known to hold something that is not what the CFI says: the
-   one the CFA hangs on, or FP where it is said to be unchanged. */
+   one the CFA hangs on, or FP where it is said to be unchanged. Or the return address is said to be
+   in the stack, where nothing has stored it: it is still in the link register. (Not before a call,
+   which would lose it: then somebody has written over it on purpose.) */
 static bool refutes(const struct corrector *c, const struct trace_place *p,
-		    const struct recipe *cfi)
+		    const struct recipe *cfi, enum frame_verdict verdict)
 {
 	struct frame_value value;
+	struct recipe mine;
 
 	if (cfi->fp == RECIPE_SAME && p->state->fp.kind != FRAME_FP)
 		return true;
+	if (verdict == FRAME_OTHER_RA && cfi->ra == RECIPE_AT_CFA) {
+		frame_recipe(c->analysis->isa, p->state, &mine);
+		return mine.ra == RECIPE_SAME && !is_call(c, p->address);
+	}
 	if (cfi->cfa != RECIPE_REG || cfi->cfa_vg)
 		return false;
 	value = frame_register(c->analysis->isa, p->state, cfi->cfa_reg);
@@ -93,9 +108,10 @@ static void end_run(struct corrector *c)
 	c->run_start = 0;
 }
 
-static void differ(struct corrector *c, const struct trace_place *p, const struct recipe *cfi)
+static void differ(struct corrector *c, const struct trace_place *p, const struct recipe *cfi,
+		   enum frame_verdict verdict)
 {
-	bool certain = refutes(c, p, cfi) && follows(c, p);
+	bool certain = refutes(c, p, cfi, verdict) && follows(c, p);
 	uint64_t end = p->address + p->length;
 
 	if (!c->run_start)
@@ -132,7 +148,7 @@ static void correct_place(void *context, const struct trace_place *p)
 	if (p->address != c->next || !differs)
 		end_run(c);
 	if (differs)
-		differ(c, p, cfi);
+		differ(c, p, cfi, verdict);
 	else
 		c->certain = known && verdict == FRAME_AGREES ? p->state : NULL;
 	c->before = p->address;

@@ -10,7 +10,7 @@ struct analysis;
 struct rows;
 
 /* In both, CFI and analysis agreed on the instruction before the run; it changed SP or FP by a
-   known amount, and the CFI did not follow. */
+   known amount, and the CFI did not follow, or says that something is stored which is not yet. */
 enum correction {
 	CORRECTION_EPILOGUE, /* the run ends by leaving the procedure, the stack as at the entry:
 				some compilers describe no epilogues */

@@ -7,7 +7,17 @@
  * some of them.
  *
  * So wherever a builtin calls, its frame is taken by FP; elsewhere the analysis is believed, which
- * knows those that have no frame. The entries from and to C++ are left to the analysis altogether.
+ * knows those that have no frame. The entries from and to C++ are left to the analysis altogether,
+ * but for two:
+ *
+ * DirectCEntry puts the return address into a slot at the end of its caller's frame, and calls.
+ *
+ * DeoptimizationEntry_* calls C++ twice. Before the second call it copies the frame of the function
+ * that is deoptimized into an object (the Deoptimizer) and pops it. The frame's caller is in the
+ * object from then on, and nowhere else; the object's address is on top of the stack:
+ *
+ *     push the object; call Deoptimizer::ComputeOutputFrames; pop the object;
+ *     SP = object->caller_frame_top     and behind that: caller_fp, caller_pc
  */
 #include <stdbool.h>
 #include <string.h>
@@ -57,11 +67,115 @@ static uint32_t pointer_rule(const struct isa *isa, struct rows *rows)
 	return rows_rule(rows, &recipe);
 }
 
+/* What is done after a call, as far as it tells of the deoptimizer. */
+struct unwinding {
+	bool aligned;        /* SP is restored from where it points to */
+	uint8_t object, top; /* registers that hold the object and the new SP; or INSN_NO_REG */
+	int32_t popped;      /* bytes, with the object in the lowest word */
+	int32_t member;      /* of the new SP in the object */
+	uint64_t stays;      /* up to there SP is as it was at the call */
+};
+
+static void follow_effect(const struct isa *isa, const struct effect *e, struct unwinding *u)
+{
+	bool from_sp = e->op == EFFECT_LOAD && e->src == isa->sp && !e->imm;
+	if (from_sp && e->dst == isa->sp)
+		u->aligned = true;
+	else if (from_sp && u->object == INSN_NO_REG)
+		u->object = e->dst;
+	else if (e->op == EFFECT_MOVE && e->dst == isa->sp && e->src == isa->sp)
+		u->popped += (int32_t)e->imm;
+	else if (e->op == EFFECT_LOAD && u->object != INSN_NO_REG && e->src == u->object &&
+		 u->top == INSN_NO_REG && e->imm > 0 && e->imm < 4096) {
+		u->top = e->dst;
+		u->member = (int32_t)e->imm;
+	} else if (e->op == EFFECT_MOVE && e->dst == isa->sp && e->src == u->top && !e->imm) {
+		u->top = isa->sp;
+	}
+}
+
+#define UNWINDING_INSNS 8
+
+/* Whether what follows a call is the end of an unwinding; `code` is what follows. */
+static bool is_unwinding(const struct isa *isa, const uint8_t *code, size_t size, uint64_t address,
+			 struct unwinding *u)
+{
+	*u = (struct unwinding){.object = INSN_NO_REG, .top = INSN_NO_REG};
+	for (int i = 0; i < UNWINDING_INSNS && size; i++) {
+		struct insn insn;
+		isa->decode(code, size, address, &insn);
+		if (!insn.length || insn.length > size || insn.kind != INSN_OTHER)
+			return false;
+		code += insn.length;
+		size -= insn.length;
+		address += insn.length;
+		for (unsigned k = 0; k < insn.effect_count; k++)
+			follow_effect(isa, &insn.effects[k], u);
+		if (!u->stays && (u->aligned || u->popped))
+			u->stays = address;
+		if (u->top == isa->sp)
+			return u->popped >= 8 && u->popped <= 16;
+	}
+	return false;
+}
+
+static void add_unwinding(const struct isa *isa, const struct unwinding *u, uint64_t call,
+			  struct rows *rows)
+{
+	const struct recipe recipe = {
+		.cfa = u->aligned ? RECIPE_DEREF : RECIPE_REG,
+		.cfa_reg = isa->sp,
+		.cfa_offset = u->aligned ? 0 : u->popped,
+		.cfa_add = u->aligned ? u->popped : 0,
+		.ra = RECIPE_VIA_CFA,
+		.ra_offset = RECIPE_VIA(-u->popped, u->member + 16),
+		.fp = RECIPE_VIA_CFA,
+		.fp_offset = RECIPE_VIA(-u->popped, u->member + 8),
+		.extra = RECIPE_LOST,
+		.source = RECIPE_FROM_SHAPE,
+	};
+	rows_add(rows, call, u->stays, rows_rule(rows, &recipe));
+}
+
+/* str x30,[sp]; blr; ldr x30,[sp]; ret. Its callers are walked by FP, so their SP may as well be
+   above the slot. */
+static void add_direct_entry(struct image *image, const struct isa *isa, const struct symbol *s,
+			     struct rows *rows)
+{
+	const struct recipe recipe = {
+		.cfa = RECIPE_REG,
+		.cfa_reg = isa->sp,
+		.cfa_offset = 16,
+		.ra = RECIPE_AT_CFA,
+		.ra_offset = -16,
+		.extra = RECIPE_LOST,
+		.source = RECIPE_FROM_SHAPE,
+	};
+	size_t size;
+	const uint8_t *code = image_bytes_at(image, s->address, &size);
+	if (isa->link == INSN_NO_REG || !code || size < s->size || s->size < 16)
+		return;
+	struct insn store, call;
+	isa->decode(code, size, s->address, &store);
+	isa->decode(code + store.length, size - store.length, s->address + store.length, &call);
+	const struct effect *e = &store.effects[0];
+	if (store.effect_count == 1 && e->op == EFFECT_STORE && e->dst == isa->sp && !e->imm &&
+	    e->src == isa->link && call.kind == INSN_CALL_INDIRECT)
+		rows_add(rows, call.address, call.address + 2ull * call.length,
+			 rows_rule(rows, &recipe));
+}
+
+static bool is_named(const struct symbol *s, const char *name)
+{
+	return !strncmp(s->name + strlen(PREFIX), name, strlen(name));
+}
+
 static void add_calls(struct image *image, const struct isa *isa, const struct symbol *s,
 		      uint32_t rule, struct rows *rows)
 {
 	size_t size;
 	const uint8_t *code = image_bytes_at(image, s->address, &size);
+	bool deoptimizes = is_named(s, "DeoptimizationEntry");
 	if (code && size > s->size)
 		size = s->size;
 	for (size_t at = 0; code && at < size;) {
@@ -69,9 +183,16 @@ static void add_calls(struct image *image, const struct isa *isa, const struct s
 		isa->decode(code + at, size - at, s->address + at, &insn);
 		if (!insn.length)
 			break;
-		if (insn.kind == INSN_CALL || insn.kind == INSN_CALL_INDIRECT)
-			rows_add(rows, s->address + at, s->address + at + insn.length, rule);
+		uint64_t call = s->address + at;
+		struct unwinding u;
 		at += insn.length;
+		if (insn.kind != INSN_CALL && insn.kind != INSN_CALL_INDIRECT)
+			continue;
+		if (deoptimizes && at < size &&
+		    is_unwinding(isa, code + at, size - at, s->address + at, &u))
+			add_unwinding(isa, &u, call, rows);
+		else
+			rows_add(rows, call, s->address + at, rule);
 	}
 }
 
@@ -101,7 +222,11 @@ static void each_builtin(struct image *image, struct rows *rows, bool last)
 	for (size_t i = 0; i < count; i++)
 		builtins += is_builtin(&all[i]);
 	for (size_t i = 0; builtins >= BUILTINS_MIN && i < count; i++) {
-		if (!is_builtin(&all[i]) || is_entry(all[i].name))
+		if (!is_builtin(&all[i]))
+			continue;
+		if (!last && is_named(&all[i], "DirectCEntry"))
+			add_direct_entry(image, isa, &all[i], rows);
+		if (is_entry(all[i].name))
 			continue;
 		uint32_t rule = pointer_rule(isa, rows);
 		uint64_t start = all[i].address;

@@ -66,7 +66,7 @@ struct arena_chunk {
 /* A sample that could not be walked because it met code of no known module: its registers and
    stack, for the collector to walk. Its bytes go on in the chunks after the first (chunk.next),
    each after its struct arena_chunk. */
-#define ARENA_SNAPSHOTS 128      /* of a thread at most */
+#define ARENA_SNAPSHOTS 256      /* of a thread at most */
 #define ARENA_SNAPSHOT_CHUNKS 5u /* chunks of one at most: about 80 KiB of stack */
 
 struct arena_snapshot {
@@ -92,8 +92,10 @@ struct arena_thread {
 	_Atomic uint64_t space; /* where the process's list of modules is: safe/wire.h */
 	_Atomic uint32_t snapshots[ARENA_SNAPSHOTS]; /* first chunks; 0: free for the thread to
 							set, else for the collector to take */
-	uint64_t start_ns;                           /* CLOCK_MONOTONIC */
-	_Atomic uint64_t end_ns;                     /* 0: not ended */
+	_Atomic uint32_t vain;   /* raised by the collector for each of them that it could not walk
+				  either */
+	uint64_t start_ns;       /* CLOCK_MONOTONIC */
+	_Atomic uint64_t end_ns; /* 0: not ended */
 	_Atomic uint64_t cpu_start_ns,
 		cpu_ns; /* the thread's CPU time, when it began and at its last sample */
 	_Atomic uint64_t

@@ -24,13 +24,20 @@ enum recipe_cfa {
 };
 
 enum recipe_where {
-	RECIPE_SAME,   /* FP, extra: unchanged since the entry. RA: in the link register */
-	RECIPE_AT_CFA, /* in the word at CFA + offset */
-	RECIPE_AT_FP,  /* in the word at FP + offset (this frame's FP) */
-	RECIPE_AT_SP,  /* in the word at SP + offset (this frame's SP) */
-	RECIPE_IN_REG, /* in register number `offset` */
-	RECIPE_LOST,   /* overwritten: cannot be restored (only harmful where a caller needs it) */
+	RECIPE_SAME,    /* FP, extra: unchanged since the entry. RA: in the link register */
+	RECIPE_AT_CFA,  /* in the word at CFA + offset */
+	RECIPE_AT_FP,   /* in the word at FP + offset (this frame's FP) */
+	RECIPE_AT_SP,   /* in the word at SP + offset (this frame's SP) */
+	RECIPE_IN_REG,  /* in register number `offset` */
+	RECIPE_LOST,    /* overwritten: cannot be restored (only harmful where a caller needs it) */
+	RECIPE_VIA_CFA, /* in an object: see RECIPE_VIA */
 };
+
+/* The offset of RECIPE_VIA_CFA: the word at CFA + `slot` is the address of an object, in which the
+   value is at `member`. Zero there means that it is not known yet. */
+#define RECIPE_VIA(slot, member) ((int32_t)((uint32_t)(member) << 16 | ((uint32_t)(slot)&0xffff)))
+#define RECIPE_VIA_SLOT(offset) ((int16_t)((uint32_t)(offset)&0xffff))
+#define RECIPE_VIA_MEMBER(offset) ((uint16_t)((uint32_t)(offset) >> 16))
 
 enum recipe_source { RECIPE_FROM_NOTHING, RECIPE_FROM_CFI, RECIPE_FROM_CODE, RECIPE_FROM_SHAPE };
 

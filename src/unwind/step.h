@@ -81,6 +81,9 @@ static inline __attribute__((always_inline)) bool step_value(const struct walk *
 		break;
 	case RECIPE_IN_REG:
 		return step_register(w, (unsigned)offset, read, context, out);
+	case RECIPE_VIA_CFA: /* no slot: the object may be gone before the frame is */
+		return read(context, cfa + (uint64_t)(int64_t)RECIPE_VIA_SLOT(offset), &base) &&
+		       read(context, base + RECIPE_VIA_MEMBER(offset), out);
 	default:
 		return false;
 	}
@@ -157,7 +160,7 @@ static inline __attribute__((always_inline)) enum walk_end step_frame(struct wal
 	/* A coroutine or thread that was started with no way back has zero in both; zero alone is as
 	   likely the wrong word. */
 	if (!pc)
-		return fp_lost || fp ? WALK_BAD_FRAME : WALK_COMPLETE;
+		return fp_lost || fp || r->ra == RECIPE_VIA_CFA ? WALK_BAD_FRAME : WALK_COMPLETE;
 	w->pc = pc;
 	w->sp = cfa;
 	w->fp = fp;
@@ -224,13 +227,18 @@ static inline __attribute__((always_inline)) bool step_pointer(struct walk *w, s
 	return true;
 }
 
-/* After step_pointer into code that has recipes. Records lie at the top of a frame or at its
-   bottom: compiled callers whose recipes count from SP have theirs at the bottom, so SP is where
-   their record is. */
-static inline void step_pointer_compiled(struct walk *w)
+/* After step_pointer into code that has a recipe. Records lie at the top of a frame or anywhere in
+   it: what the callee has above its record is not known, but where the caller has its own below
+   its CFA is. */
+static inline void step_pointer_compiled(struct walk *w, const struct recipe *r)
 {
-	if (w->cpu->link != CPU_NO_REGISTER && w->fp > w->sp)
-		w->sp = w->fp;
+	if (w->cpu->link == CPU_NO_REGISTER || w->fp <= w->sp)
+		return;
+	uint64_t sp = w->fp;
+	if (r->cfa == RECIPE_REG && r->cfa_reg == w->cpu->sp && r->fp == RECIPE_AT_CFA &&
+	    r->ra == RECIPE_AT_CFA && r->ra_offset == r->fp_offset + 8)
+		sp -= (uint64_t)((int64_t)r->fp_offset + r->cfa_offset);
+	w->sp = sp < w->sp ? w->fp : sp;
 }
 
 /*

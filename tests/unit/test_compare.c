@@ -100,6 +100,40 @@ static void late_prologue(void **state)
 	expect((struct piece){0x1004, 0x100c, entry}, COMPARE_LATE, 2);
 }
 
+/* The code stores the return address later than the CFI says. */
+static void late_return_address(void **state)
+{
+	static const uint32_t code[] = {
+		0xd10143ff, /* sub sp,sp,#80 */
+		0xa9044ff4, /* stp x20,x19,[sp,#64] */
+		0xa9402408, /* ldp x8,x9,[x0] */
+		0xaa0003f3, /* mov x19,x0 */
+		0xa902fbf4, /* stp x20,x30,[sp,#40] */
+		0x94000004, /* bl */
+		0xf9401bfe, /* ldr x30,[sp,#48] */
+		0xa9444ff4, /* ldp x20,x19,[sp,#64] */
+		0x910143ff, /* add sp,sp,#80 */
+		0xd65f03c0, /* ret */
+	};
+	struct recipe saved = {.cfa = RECIPE_REG,
+			       .cfa_reg = 31,
+			       .cfa_offset = 80,
+			       .ra = RECIPE_AT_CFA,
+			       .ra_offset = -32};
+	const struct piece pieces[] = {
+		{0x1000, 0x1008, entry},
+		{0x1008, 0x1024, saved},
+		{0x1024, 0x1028, entry},
+	};
+	struct compare out = compare(code, sizeof(code), pieces, 3);
+
+	(void)state;
+	assert_int_equal(out.count[COMPARE_LATE], 4); /* one for the CFA, three for this */
+	assert_int_equal(out.count[COMPARE_RA], 0);
+	assert_int_equal(out.count[COMPARE_AGREE], 6);
+	compare_free(&out);
+}
+
 /* After a call there is nothing to follow the state from: no proof. */
 static void other_cfa(void **state)
 {
@@ -283,6 +317,7 @@ int main(void)
 		cmocka_unit_test(true_cfi_agrees),
 		cmocka_unit_test(missing_epilogue),
 		cmocka_unit_test(late_prologue),
+		cmocka_unit_test(late_return_address),
 		cmocka_unit_test(other_cfa),
 		cmocka_unit_test(other_return_address),
 		cmocka_unit_test(other_frame_pointer),

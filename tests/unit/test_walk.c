@@ -699,6 +699,77 @@ static void ends_have_names(void **state)
 	assert_null(unwind_cpu_for(EM_386));
 }
 
+/* V8's deoptimizer: the frame is gone from the stack, its caller is in an object. */
+static void caller_in_an_object(void **state)
+{
+	struct world w;
+
+	(void)state;
+	world_begin(&w, &unwind_cpu_x86_64);
+	w.file.rules[1] = x86_frame(3);
+	w.file.rules[2] = (struct recipe){.cfa = RECIPE_DEREF,
+					  .cfa_reg = RSP,
+					  .cfa_add = 8,
+					  .ra = RECIPE_VIA_CFA,
+					  .ra_offset = RECIPE_VIA(-8, 96),
+					  .fp = RECIPE_VIA_CFA,
+					  .fp_offset = RECIPE_VIA(-8, 88)};
+	w.stack[2] = RETURN(2);
+	w.stack[3] = STACK + 40;      /* SP before it was aligned */
+	w.stack[5] = STACK + 800;     /* the object */
+	w.stack[111] = STACK + 400;   /* its caller_fp */
+	w.stack[112] = RETURN(3) + 7; /* its caller_pc */
+	world_start(&w, PC(1));
+	assert_int_equal(step(&w), WALK_ON);
+	assert_int_equal(step(&w), WALK_ON);
+	expect_at(&w, RETURN(3) + 7, STACK + 48, STACK + 400);
+	assert_int_equal(w.walk.slot, 0); /* nothing that could be compared later */
+	/* Both are zero as long as nobody has filled them in: that is not the outermost frame. */
+	w.stack[111] = w.stack[112] = 0;
+	world_start(&w, PC(1));
+	assert_int_equal(step(&w), WALK_ON);
+	assert_int_equal(step(&w), WALK_BAD_FRAME);
+	w.stack[5] = 16;
+	assert_int_equal(step(&w), WALK_BAD_MEMORY);
+	assert_int_equal(RECIPE_VIA_SLOT(RECIPE_VIA(-32768, 65535)), -32768);
+	assert_int_equal(RECIPE_VIA_MEMBER(RECIPE_VIA(-32768, 65535)), 65535);
+}
+
+/* From code that is walked by FP to compiled code: where its SP is, its recipe says. */
+static void stack_pointer_from_the_frame_record(void **state)
+{
+	struct recipe r = {.cfa = RECIPE_REG,
+			   .cfa_reg = 31,
+			   .cfa_offset = 128,
+			   .ra = RECIPE_AT_CFA,
+			   .ra_offset = -104,
+			   .fp = RECIPE_AT_CFA,
+			   .fp_offset = -112};
+	struct walk w = {.cpu = &unwind_cpu_aarch64, .sp = STACK, .fp = STACK + 96};
+
+	(void)state;
+	step_pointer_compiled(&w, &r); /* an argument lies below its record */
+	assert_int_equal(w.sp, STACK + 80);
+	w.sp = STACK;
+	r.fp_offset = -128, r.ra_offset = -120; /* the record is at the bottom */
+	step_pointer_compiled(&w, &r);
+	assert_int_equal(w.sp, STACK + 96);
+	w.sp = STACK;
+	r.ra_offset = -8; /* that is no record */
+	step_pointer_compiled(&w, &r);
+	assert_int_equal(w.sp, STACK + 96);
+	w.sp = STACK;
+	r.ra_offset = 8, r.fp_offset = 0; /* that would be below the callee's record */
+	step_pointer_compiled(&w, &r);
+	assert_int_equal(w.sp, STACK + 96);
+	w.sp = STACK + 104; /* the caller has none */
+	step_pointer_compiled(&w, &r);
+	assert_int_equal(w.sp, STACK + 104);
+	w = (struct walk){.cpu = &unwind_cpu_x86_64, .sp = STACK, .fp = STACK + 96};
+	step_pointer_compiled(&w, &r);
+	assert_int_equal(w.sp, STACK);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -725,6 +796,8 @@ int main(void)
 		cmocka_unit_test(random_recipes_end),
 		cmocka_unit_test(cached_steps_are_the_same),
 		cmocka_unit_test(last_module_is_only_a_shortcut),
+		cmocka_unit_test(caller_in_an_object),
+		cmocka_unit_test(stack_pointer_from_the_frame_record),
 		cmocka_unit_test(ends_have_names),
 	};
 

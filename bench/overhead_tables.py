@@ -9,10 +9,12 @@ import subprocess
 import sys
 
 # The order of columns, and their titles.
-TITLES = {"again": "plain again", "culprit": "culprit", "culprit-analysis": "culprit, analysis",
+TITLES = {"again": "plain again", "culprit": "culprit (kernel)", "culprit-agent": "culprit, agent",
+          "culprit-analysis": "culprit, analysis",
           "perf": "perf -g", "perf-dwarf": "perf dwarf", "gperftools": "gperftools",
           "culprit-10k": "culprit, 10 kHz", "perf-10k": "perf -g, 10 kHz"}
 DEFAULT = ("culprit", "culprit-10k")
+AGENT = ("culprit-agent", "culprit-agent-10k")
 ANALYSIS = ("culprit-analysis", "culprit-analysis-10k")
 ENOUGH = 0.95
 LINKS = ("valid", "likely", "invalid", "unknown")
@@ -214,9 +216,10 @@ def missing_lines(rows):
 
 
 def whole_lines(table, programs):
-    modes = [("default", DEFAULT), ("analysis", ANALYSIS)]
-    lines = head("program", "samples", "of expected", "partial", "lost", "analysis: samples",
-                 "of expected", "partial", "lost", "perf -g reaches a root", "perf dwarf")
+    modes = [("kernel", DEFAULT), ("agent", AGENT), ("analysis", ANALYSIS)]
+    lines = head("program", *[f"{start}{title}" for start in ("", "agent: ", "analysis: ")
+                              for title in ("samples", "of expected", "partial", "lost")],
+                 "perf -g reaches a root", "perf dwarf")
     sums = {mode: [] for mode, _ in modes}
     for p in programs:
         cells = []

@@ -84,6 +84,8 @@ static struct err *add_function(struct maker *k, const struct profile_node *n, u
 		f = (struct modules_function){.name = "(code of no module)"};
 	else if (kind == PROFILE_JIT && !f.name)
 		f = (struct modules_function){.name = "(code made at run time)"};
+	else if (kind == PROFILE_KERNEL && !f.name)
+		f = (struct modules_function){.name = "(kernel)"};
 	return add_named(k, kind == PROFILE_KERNEL ? SCOPE_KERNEL : SCOPE_FUNCTION, n->module, &f,
 			 scope);
 }

@@ -35,6 +35,8 @@ struct cct_node {
    CCT_PARTIAL are no frames: they stand right under the root where a path does not reach its root, and the
    address is the reason (enum walk_end). */
 #define CCT_PARTIAL 0x7fffull
+/* Module CCT_KERNEL is the kernel, where no frame of the program is left. */
+#define CCT_KERNEL 0x7ffeull
 
 static inline uint64_t cct_key(bool call, uint32_t module, uint64_t address)
 {

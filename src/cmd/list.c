@@ -12,6 +12,7 @@
 #include "base/json.h"
 #include "base/term.h"
 #include "collect/events.h"
+#include "collect/kernel.h"
 
 #include <glob.h>
 #include <inttypes.h>
@@ -37,7 +38,7 @@ struct machine {
 	uint64_t capabilities; /* effective */
 	int paranoid; /* kernel.perf_event_paranoid; meaningless where the kernel has none */
 	bool has_perf;
-	struct ability events[8], abilities[8];
+	struct ability events[8], abilities[9];
 	size_t event_count, ability_count;
 };
 
@@ -187,6 +188,18 @@ static void probe_btf(struct machine *m)
 		    "a kernel with CONFIG_DEBUG_INFO_BTF=y");
 }
 
+/* Asks the kernel itself: capabilities and BTF are not all that it takes. */
+static void probe_sampler(struct machine *m)
+{
+	struct ability *a = ability_new(m, "kernel sampling");
+	char why[160];
+
+	if (kernel_can(why, sizeof(why)))
+		set(a, true, "record needs no library in the program", "");
+	else
+		set(a, false, why, "sudo culprit record ..., outside of containers");
+}
+
 static void probe_debuginfod(struct machine *m)
 {
 	struct ability *a = ability_new(m, "debuginfod");
@@ -232,6 +245,7 @@ static void probe_machine(struct machine *m)
 	probe_capability(m, "cap_perfmon", PERFMON, "events of all processes and of the kernel");
 	probe_capability(m, "cap_bpf", BPF, "walking stacks in the kernel");
 	probe_btf(m);
+	probe_sampler(m);
 	probe_debuginfod(m);
 	probe_cache(m);
 }

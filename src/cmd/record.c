@@ -12,6 +12,7 @@
 #include "base/err.h"
 #include "cmd/output.h"
 #include "collect/events.h"
+#include "collect/kernel.h"
 #include "collect/session.h"
 #include "collect/target.h"
 #include "profile/profile.h"
@@ -38,6 +39,7 @@
 #define DEPTH_MAX 65535u
 
 enum { UNWIND_AUTO, UNWIND_CFI, UNWIND_ANALYSIS, UNWIND_FP };
+enum { COLLECTOR_AUTO, COLLECTOR_AGENT, COLLECTOR_KERNEL };
 
 struct options {
 	struct arg_list events;
@@ -314,13 +316,14 @@ static void prepare_child(void *context)
 {
 	const struct recording *r = context;
 
-	session_child_limits(r->session);
+	session_child(r->session);
 	sigaction(SIGXFSZ, &r->file_size_action, NULL);
 }
 
 static struct err *start(struct recording *r)
 {
-	char **environment = session_environment(r->session, environ);
+	char **environment = r->session_options.kernel ? environ
+						       : session_environment(r->session, environ);
 	struct err *e;
 
 	if (!environment)
@@ -330,7 +333,8 @@ static struct err *start(struct recording *r)
 	r->interval_ns = FIRST_SAVE_NS;
 	r->save_ns = r->start_ns + FIRST_SAVE_NS;
 	e = target_start(&r->target, r->options->command, environment, prepare_child, r);
-	free(environment);
+	if (environment != environ)
+		free(environment);
 	return e;
 }
 
@@ -424,17 +428,30 @@ static void fill_session(struct recording *r)
 	s->agent = r->agent;
 }
 
+static struct err *choose_collector(struct recording *r)
+{
+	char why[400];
+	bool can = kernel_can(why, sizeof(why));
+
+	if (r->options->collector == COLLECTOR_KERNEL && !can)
+		return err_new("--collector=kernel: %s", why);
+	r->session_options.kernel = can && r->options->collector != COLLECTOR_AGENT;
+	return NULL;
+}
+
 static struct err *look_before(struct recording *r)
 {
-	struct err *e = target_check(r->options->command[0]);
+	struct err *e = choose_collector(r);
 
+	if (!e)
+		e = target_check(r->options->command[0], !r->session_options.kernel);
 	if (!e)
 		e = choose_events(r);
 	if (!e)
 		e = output_open(&r->output, r->options->output);
-	if (!e)
+	if (!e && !r->session_options.kernel)
 		e = find_agent(r);
-	if (!e)
+	if (!e && !r->session_options.kernel)
 		e = check_agent(r);
 	return e;
 }
@@ -488,6 +505,26 @@ static bool read_seconds(const char *text, double *out)
 	return end != text && !*end && isfinite(*out) && *out > 0 && *out < 1e9;
 }
 
+/* From the environment where no option says. */
+static int default_collector(struct options *o)
+{
+	static const char *const names[] = {"auto", "agent", "kernel"};
+	const char *given = getenv("CULPRIT_COLLECTOR");
+	int i;
+
+	for (i = 0; given && *given && o->collector == COLLECTOR_AUTO; i++) {
+		if (i == (int)(sizeof(names) / sizeof(names[0])))
+			return cmd_misused(
+				"record", "CULPRIT_COLLECTOR is auto, agent or kernel, not '%.64s'",
+				given);
+		if (!strcmp(given, names[i])) {
+			o->collector = i;
+			break;
+		}
+	}
+	return -1;
+}
+
 static int check_options(struct options *o, const struct args *args)
 {
 	if (!args->count)
@@ -521,7 +558,7 @@ int cmd_record(int argc, char **argv)
 		 &o.collapse},
 		{0, "max-depth", "FRAMES", "at most so many frames of a path", ARG_U64,
 		 &o.max_depth},
-		{0, "collector", "auto|agent", "who samples", ARG_CHOICE, &o.collector},
+		{0, "collector", "auto|agent|kernel", "who samples", ARG_CHOICE, &o.collector},
 		{'q', "quiet", NULL, "no summary", ARG_FLAG, &o.quiet},
 		{0},
 	};
@@ -540,5 +577,7 @@ int cmd_record(int argc, char **argv)
 
 	if (status < 0)
 		status = check_options(&o, &args);
+	if (status < 0)
+		status = default_collector(&o);
 	return status >= 0 ? status : record(&o);
 }

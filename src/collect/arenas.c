@@ -128,6 +128,22 @@ static struct process *process_of(struct session *s, struct arena *a, const stru
 	return own > 0 ? process_add_forked(s, a, own, parent) : NULL;
 }
 
+static struct thread *thread_known(struct session *s, struct arena *a, uint32_t chunk,
+				   const struct arena_thread *r, struct process *p)
+{
+	struct thread *t = thread_add(a, chunk);
+	if (!t)
+		return NULL;
+	t->process = p;
+	t->generation = r->generation;
+	t->tid = process_tid(p, r->tid);
+	t->opened_ns = session_now();
+	s->thread_count++;
+	if (!p->list)
+		p->list = library_list(s->library, atomic_load(&((struct arena_thread *)r)->space));
+	return t;
+}
+
 /* A record that nobody will write to any more. */
 static void thread_finish(struct session *s, struct arena *a, uint32_t chunk,
 			  struct arena_thread *r, void *context)
@@ -138,8 +154,9 @@ static void thread_finish(struct session *s, struct arena *a, uint32_t chunk,
 		sampling_close(s, t);
 	/* A record is taken for a thread before there is one. */
 	if (atomic_load(&r->state) != ARENA_TAKEN) {
-		unwalked_take(s, a, p, chunk, r);
-		t = arena_thread_of(a, chunk);
+		if (!t && unwalked_any(r))
+			t = thread_known(s, a, chunk, r, p);
+		unwalked_keep(s, a, p, chunk, r);
 		harvest_record(s, &s->harvest, p, t, a, r, true);
 	}
 	if (t)
@@ -163,33 +180,34 @@ static void thread_new(struct session *s, struct arena *a, uint32_t chunk, struc
 	struct process *p = process_of(s, a, r);
 	if (!p)
 		return;
-	pid_t tid = process_tid(p, r->tid);
-	finish_older(s, a, p, tid);
-	struct thread *t = thread_add(a, chunk);
+	finish_older(s, a, p, process_tid(p, r->tid));
+	struct thread *t = thread_known(s, a, chunk, r, p);
 	if (!t)
 		return;
-	t->process = p;
-	t->generation = r->generation;
-	t->tid = tid;
-	t->opened_ns = session_now();
-	s->thread_count++;
-	if (!p->list)
-		p->list = library_list(s->library, atomic_load(&r->space));
 	if (p->list && atomic_load(&r->space) != p->list->place)
 		atomic_store(&r->space, p->list->place);
 	sampling_open(s, t);
 }
 
+/* One that has ended may have the number of a new one: that is seen to later. */
+static bool is_number_taken(const struct arena *a, const struct arena_thread *r)
+{
+	for (size_t i = 0; i < a->thread_count; i++)
+		if (a->threads[i].process->own == r->process && a->threads[i].tid == r->tid)
+			return true;
+	return false;
+}
+
 static void greet(struct session *s, struct arena *a, uint32_t chunk, struct arena_thread *r,
 		  void *context)
 {
+	struct thread *t = arena_thread_of(a, chunk);
 	(void)context;
-	if (atomic_load(&r->state) != ARENA_LIVE || arena_thread_of(a, chunk) || a->namespaced)
-		return;
-	for (size_t i = 0; i < a->thread_count; i++) /* one that has ended has the number */
-		if (a->threads[i].process->own == r->process && a->threads[i].tid == r->tid)
-			return;
-	thread_new(s, a, chunk, r);
+	if (t && t->generation == r->generation)
+		unwalked_keep(s, a, t->process, chunk, r);
+	else if (!t && atomic_load(&r->state) == ARENA_LIVE && !a->namespaced &&
+		 !is_number_taken(a, r))
+		thread_new(s, a, chunk, r);
 }
 
 void arena_greet(struct session *s, struct arena *a)
@@ -214,10 +232,8 @@ static void see(struct session *s, struct arena *a, uint32_t chunk, struct arena
 		thread_new(s, a, chunk, r);
 		t = arena_thread_of(a, chunk);
 	}
-	if (t && unwalked_any(r)) {
-		unwalked_take(s, a, t->process, chunk, r);
-		t = arena_thread_of(a, chunk);
-	}
+	if (t)
+		unwalked_keep(s, a, t->process, chunk, r);
 	if (t && state == ARENA_DONE)
 		thread_finish(s, a, chunk, r, t->process);
 }
@@ -238,6 +254,7 @@ void arena_finish(struct session *s, struct process *p)
 	}
 	if (a->header)
 		arena_each(s, a, p, thread_finish, p);
+	unwalked_walk(s);
 }
 
 static void end_gone(struct session *s, struct arena *a)
@@ -275,6 +292,7 @@ void arena_scan(struct session *s, struct arena *a)
 		a->changes = changes;
 		arena_each(s, a, NULL, see, NULL);
 	}
+	unwalked_walk(s);
 	if (now - a->checked_ns >= CHECK_NS)
 		find_ended(s, a, now);
 	end_gone(s, a);
@@ -342,7 +360,7 @@ void arena_sweep(struct session *s)
 	uint64_t now = session_now();
 	for (struct arena *a = s->arenas, *next; a; a = next) {
 		next = a->next;
-		if (!is_idle(a) || now - a->tried_ns < RETRY_NS)
+		if (a->kernel || !is_idle(a) || now - a->tried_ns < RETRY_NS)
 			continue;
 		a->tried_ns = now;
 		arena_scan(s, a);

@@ -103,6 +103,13 @@ static struct err *unnamed_module(struct session *s, struct harvest *h, struct p
 	return NULL;
 }
 
+static struct err *kernel_module(struct harvest *h, uint32_t *index)
+{
+	struct profile_module wanted = {
+		.kind = PROFILE_KERNEL, .path = "[kernel]", .build_id = "", .problem = ""};
+	return find_or_add(h->profile, &wanted, index);
+}
+
 struct err *harvest_child(struct session *s, struct harvest *h, struct process *p, uint32_t parent,
 			  uint64_t key, uint32_t *node)
 {
@@ -115,7 +122,9 @@ struct err *harvest_child(struct session *s, struct harvest *h, struct process *
 			return NULL;
 		return profile_child(h->profile, 0, PROFILE_PARTIAL, 0, address, node);
 	}
-	if (id)
+	if (id == CCT_KERNEL)
+		e = kernel_module(h, &module);
+	else if (id)
 		e = file_module(s, h, id, &module);
 	else
 		e = unnamed_module(s, h, p, &module);
@@ -235,8 +244,8 @@ static void join_threads(struct profile_thread *all, const struct profile_thread
 }
 
 /* Where there are very many threads, the rest of a process's are one. */
-static struct err *add_thread(struct session *s, struct harvest *h, struct process *p,
-			      struct profile_thread *wanted, uint32_t *index)
+struct err *harvest_add_thread(struct session *s, struct harvest *h, struct process *p,
+			       struct profile_thread *wanted, uint32_t *index)
 {
 	bool joined = h == &s->harvest && h->profile->thread_count >= THREADS_MAX;
 	if (joined && p->more_threads) {
@@ -273,7 +282,7 @@ struct err *harvest_thread(struct session *s, struct harvest *h, struct process 
 		*there = wanted;
 		return NULL;
 	}
-	e = add_thread(s, h, p, &wanted, index);
+	e = harvest_add_thread(s, h, p, &wanted, index);
 	if (!e && t && h == &s->harvest)
 		t->profile = *index + 1;
 	return e;

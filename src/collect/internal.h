@@ -12,6 +12,7 @@
  *    sampling.c   the perf events of a thread
  *    harvest.c    from a thread's tree to the profile
  *    unwalked.c   samples that a target left for us to walk
+ *    kernel.c     the other way to sample, without an agent: collect/kernel.h
  *
  *    session --< arena --< process          a program image and the children that it forked
  *                     \--< thread           for each record in the arena that is in use
@@ -38,7 +39,14 @@
 #define SESSION_TICK_NS 100000000ull
 
 /* What an entry of the epoll belongs to: each such object begins with one. */
-enum watch { WATCH_SOCKET, WATCH_CLIENT, WATCH_TIMER, WATCH_BELL, WATCH_PROCESS };
+enum watch {
+	WATCH_SOCKET,
+	WATCH_CLIENT,
+	WATCH_TIMER,
+	WATCH_BELL,
+	WATCH_PROCESS,
+	WATCH_KERNEL,
+};
 
 struct client {
 	enum watch watch;
@@ -77,7 +85,11 @@ struct process {
 	uint32_t profile;      /* its index there + 1; 0: not there yet */
 	uint32_t more_threads; /* index + 1 of what stands for the threads beyond the limit */
 	bool unnamed_code;     /* it ran code of no module */
-	struct events early;   /* of its first thread, until its record is there */
+	/* for the kernel's side */
+	bool unlooked;       /* its code in memory is new */
+	bool executed;       /* it has become a program of its own since it was forked */
+	unsigned image;      /* times that it did */
+	struct events early; /* of its first thread, until its record is there */
 };
 
 struct thread {
@@ -101,6 +113,7 @@ struct arena {
 	uint64_t size;
 	uint32_t changes;                /* of the header, as seen last */
 	uint64_t lost[ARENA_LOST_KINDS]; /* of the header, in the profile already */
+	bool kernel;                     /* a home of processes that the kernel samples */
 	bool namespaced;                 /* numbers of processes in it may mean others to us */
 	struct process *processes;
 	struct thread *threads;
@@ -129,7 +142,7 @@ struct bell {         /* what targets ring: waited for by a small thread */
 
 struct session {
 	struct session_options options;
-	enum watch socket_watch, timer_watch, bell_watch;
+	enum watch socket_watch, timer_watch, bell_watch, kernel_watch;
 	char *directory, *socket, *preload;
 	int lock; /* the directory, which nobody else may take for a dead one's */
 	int epoll, listener, timer;
@@ -138,11 +151,14 @@ struct session {
 	struct sigaction file_size_action;
 	struct bell bell;
 	struct library *library;
+	struct kernel *kernel; /* NULL: agents sample */
 	struct arena *arenas;
 	size_t arena_count;
 	struct client *clients; /* oldest last */
 	size_t client_count;
 	struct harvest harvest;
+	struct unwalked *unwalked; /* NULL: none is waiting */
+	uint64_t walking_ns;       /* CPU time that they took */
 	uint64_t start_ns, start_ticks;
 	uint64_t random;
 	uint64_t busy_threads;
@@ -159,6 +175,7 @@ struct session {
 };
 
 uint64_t session_now(void);
+uint64_t session_cpu(void); /* of the calling thread */
 void session_set_tick(struct session *s, uint64_t ns);
 
 /* bell.c */
@@ -178,7 +195,7 @@ void talk_hang_up(struct session *s, bool all);
 struct err *arena_open(struct session *s, struct arena **out);
 /* Looks at every record of an arena: new threads, ended ones, samples to walk. */
 void arena_scan(struct session *s, struct arena *a);
-/* New threads alone, so that they are sampled while we are at something else. */
+/* While we wait for tables: new threads are sampled, samples to walk put aside. */
 void arena_greet(struct session *s, struct arena *a);
 /* Harvests and gives back all records of a process. */
 void arena_finish(struct session *s, struct process *p);
@@ -199,6 +216,9 @@ struct thread *arena_thread_of(const struct arena *a, uint32_t chunk);
 struct process *process_add(struct session *s, struct arena *a, pid_t pid, pid_t own);
 /* A child that one of the arena's processes forked, as its record names it. */
 struct process *process_add_forked(struct session *s, struct arena *a, pid_t own, pid_t parent);
+/* One that the kernel samples: how it ends is told by its records. `parent` may be NULL. */
+struct process *process_add_sampled(struct session *s, struct arena *a, pid_t pid,
+				    const struct process *parent);
 struct process *process_find(struct session *s, pid_t pid); /* alive, of any arena; or NULL */
 bool process_is_alive(const struct process *p);
 /* The number that we know a thread by. */
@@ -238,6 +258,9 @@ struct err *harvest_child(struct session *s, struct harvest *h, struct process *
 			  uint64_t key, uint32_t *node);
 struct err *harvest_thread(struct session *s, struct harvest *h, struct process *p,
 			   struct thread *t, const struct arena_thread *record, uint32_t *index);
+/* The same for a thread that is described already. */
+struct err *harvest_add_thread(struct session *s, struct harvest *h, struct process *p,
+			       struct profile_thread *wanted, uint32_t *index);
 /* Names for code of no module that was met in the process. */
 void harvest_name_code(struct harvest *h, const struct process *p);
 /* Weights of the first event in the part of a tree that is partial. */
@@ -246,6 +269,8 @@ uint64_t harvest_count_partial(const struct arena *a, const struct arena_thread 
 /* unwalked.c */
 /* Whether the record has such samples. */
 bool unwalked_any(const struct arena_thread *record);
-/* `owner`: the record's chunk. Threads may be elsewhere in memory afterwards. */
-void unwalked_take(struct session *s, struct arena *a, struct process *p, uint32_t owner,
+/* Takes them out of the arena, so that the thread can leave more. `owner`: the record's chunk. */
+void unwalked_keep(struct session *s, struct arena *a, struct process *p, uint32_t owner,
 		   struct arena_thread *record);
+/* Walks all that were taken out. Threads may be elsewhere in memory afterwards. */
+void unwalked_walk(struct session *s);

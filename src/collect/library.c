@@ -27,6 +27,18 @@
 #define BUCKETS 1024u
 #define LIST_MAX 65536u /* executable mappings of a process */
 
+/* What is made of one new module, in parallel with the others. */
+struct fresh {
+	struct library_module *module;
+	struct image *image;
+	struct module_table table;
+};
+struct fresh_list {
+	struct fresh *items;
+	size_t count, room;
+	enum recipes_mode mode;
+};
+
 struct library {
 	enum recipes_mode mode;
 	bool tables;
@@ -39,8 +51,10 @@ struct library {
 	uint32_t module_count, module_room;
 	struct library_module *by_file[BUCKETS];
 	struct library_list *by_contents[BUCKETS];
+	struct fresh_list pending; /* modules whose tables are to be made */
 	void (*meanwhile)(void *context, int until);
 	void *context;
+	bool busy;
 };
 
 static const struct recipe no_recipe; /* RECIPE_NONE */
@@ -180,22 +194,11 @@ static void learn_image(struct library_module *m, struct image *image)
 	m->go = image_section(image, ".go.buildinfo") || image_section(image, ".note.go.buildid");
 }
 
-/* What is made of one new module, in parallel with the others. */
-struct fresh {
-	struct library_module *module;
-	struct image *image;
-	struct module_table table;
-};
-struct fresh_list {
-	struct fresh *items;
-	size_t count, room;
-	enum recipes_mode mode;
-};
-
 static struct err *add_module(struct library *l, pid_t task, const struct maps *maps, size_t index,
-			      uint64_t changed, struct fresh_list *fresh)
+			      uint64_t changed, struct library_module **out)
 {
 	const struct map *map = &maps->items[index];
+	struct fresh_list *fresh = &l->pending;
 	struct library_module *m = calloc(1, sizeof *m);
 	if (fresh->count == fresh->room) {
 		size_t room = fresh->room ? fresh->room * 2 : 32;
@@ -228,6 +231,7 @@ static struct err *add_module(struct library *l, pid_t task, const struct maps *
 	struct library_module **bucket = &l->by_file[hash_file(map) % BUCKETS];
 	m->chain = *bucket;
 	*bucket = m;
+	*out = m;
 	return NULL;
 }
 
@@ -282,18 +286,32 @@ static void build(struct library *l, struct fresh_list *fresh)
 	if (b.done < 0 || pthread_create(&thread, NULL, build_all, &b)) {
 		parallel_for(fresh->count, build_table, fresh);
 	} else {
+		l->busy = true;
 		l->meanwhile(l->context, b.done);
+		l->busy = false;
 		pthread_join(thread, NULL);
 	}
 	if (b.done >= 0)
 		close(b.done);
 }
 
-/* Opens those modules of a process that nobody had before. */
+/* Makes the tables of all modules that were opened until now. */
+static void build_pending(struct library *l)
+{
+	struct fresh_list fresh = l->pending;
+	fresh.mode = l->mode;
+	l->pending = (struct fresh_list){0};
+	if (l->tables)
+		build(l, &fresh);
+	for (size_t i = 0; i < fresh.count; i++)
+		place_table(l, &fresh.items[i]);
+	free(fresh.items);
+}
+
+/* Finds the modules of a process, and opens those that nobody had before. */
 static struct err *open_new(struct library *l, pid_t task, const struct maps *maps,
 			    struct library_module **found)
 {
-	struct fresh_list fresh = {.mode = l->mode};
 	struct err *e = NULL;
 	for (size_t i = 0; !e && i < maps->count; i++) {
 		const struct map *map = &maps->items[i];
@@ -303,16 +321,9 @@ static struct err *open_new(struct library *l, pid_t task, const struct maps *ma
 			continue;
 		uint64_t changed = file_changed(task, map);
 		found[i] = find_module(l, map, changed);
-		if (!found[i]) {
-			e = add_module(l, task, maps, i, changed, &fresh);
-			found[i] = e ? NULL : fresh.items[fresh.count - 1].module;
-		}
+		if (!found[i])
+			e = add_module(l, task, maps, i, changed, &found[i]);
 	}
-	if (l->tables)
-		build(l, &fresh);
-	for (size_t i = 0; i < fresh.count; i++)
-		place_table(l, &fresh.items[i]);
-	free(fresh.items);
 	return e;
 }
 
@@ -426,35 +437,111 @@ static const struct library_module *find_executable(pid_t task, const struct map
 	return NULL;
 }
 
+/* ---- looking ---- */
+
+struct library_view {
+	pid_t task;
+	struct maps maps;
+	struct library_module **found; /* for each mapping, or NULL */
+	const struct library_list *list;
+};
+
+/* The list of a process that has these modules, with all their tables. */
+static struct err *settle(struct library *l, const struct maps *maps,
+			  struct library_module *const *found, const struct library_list **out)
+{
+	struct wire_module *modules = calloc(maps->count + 1, sizeof *modules);
+	*out = NULL;
+	if (!modules)
+		return err_new("out of memory");
+	build_pending(l);
+	*out = share_list(l, modules, fill_list(l, maps, found, modules));
+	return *out ? NULL : err_new("the memory for unwind tables is full");
+}
+
+struct err *library_look_at(struct library *l, pid_t task, const struct maps *maps,
+			    const struct library_list **out,
+			    const struct library_module **executable)
+{
+	struct library_module **found = calloc(maps->count + 1, sizeof(struct library_module *));
+	struct err *e = found ? open_new(l, task, maps, found) : err_new("out of memory");
+	*out = NULL;
+	if (!e)
+		e = settle(l, maps, found, out);
+	if (!e && executable)
+		*executable = find_executable(task, maps, found);
+	free(found);
+	return e;
+}
+
+static struct err *read_maps(pid_t pid, uint16_t machine, struct maps *out)
+{
+	struct err *e = maps_read(pid, out);
+	if (!e && machine != native_machine)
+		e = emulated_maps(process_task(pid), machine, out);
+	return e;
+}
+
 struct err *library_look(struct library *l, pid_t pid, uint16_t machine,
 			 const struct library_list **out, const struct library_module **executable)
 {
 	struct maps maps;
-	pid_t task = process_task(pid);
-	struct err *e = maps_read(pid, &maps);
+	struct err *e = read_maps(pid, machine, &maps);
 	*out = NULL;
-	if (!e && machine != native_machine)
-		e = emulated_maps(task, machine, &maps);
 	if (e)
 		return e;
-	struct library_module **found = calloc(maps.count + 1, sizeof(struct library_module *));
-	struct wire_module *modules = calloc(maps.count + 1, sizeof *modules);
-	if (!found || !modules)
-		e = err_new("out of memory");
-	if (!e)
-		e = open_new(l, task, &maps, found);
-	if (!e) {
-		*out = share_list(l, modules, fill_list(l, &maps, found, modules));
-		modules = NULL;
-		if (!*out)
-			e = err_new("the memory for unwind tables is full");
-	}
-	if (!e && executable)
-		*executable = find_executable(task, &maps, found);
-	free(modules);
-	free(found);
+	e = library_look_at(l, process_task(pid), &maps, out, executable);
 	maps_free(&maps);
 	return e;
+}
+
+struct err *library_see(struct library *l, pid_t pid, uint16_t machine, struct library_view **out)
+{
+	struct library_view *v = calloc(1, sizeof *v);
+	struct err *e = v ? read_maps(pid, machine, &v->maps) : err_new("out of memory");
+	*out = NULL;
+	if (e) {
+		free(v);
+		return e;
+	}
+	v->task = process_task(pid);
+	v->found = calloc(v->maps.count + 1, sizeof(struct library_module *));
+	e = v->found ? open_new(l, v->task, &v->maps, v->found) : err_new("out of memory");
+	if (e)
+		library_view_free(v);
+	else
+		*out = v;
+	return e;
+}
+
+const struct library_list *library_settle(struct library *l, struct library_view *v)
+{
+	if (!v->list)
+		err_free(settle(l, &v->maps, v->found, &v->list));
+	return v->list;
+}
+
+bool library_view_is_same(const struct library_view *a, const struct library_view *b)
+{
+	size_t count = a->maps.count;
+	if (count != b->maps.count || memcmp(a->found, b->found, count * sizeof *a->found))
+		return false;
+	for (size_t i = 0; i < count; i++) {
+		const struct map *x = &a->maps.items[i], *y = &b->maps.items[i];
+		if (x->executable != y->executable ||
+		    (x->executable && (x->start != y->start || x->end != y->end)))
+			return false;
+	}
+	return true;
+}
+
+void library_view_free(struct library_view *v)
+{
+	if (!v)
+		return;
+	maps_free(&v->maps);
+	free(v->found);
+	free(v);
 }
 
 const struct library_list *library_list(const struct library *l, uint64_t place)
@@ -497,6 +584,11 @@ void library_set_meanwhile(struct library *l, void (*meanwhile)(void *context, i
 {
 	l->meanwhile = meanwhile;
 	l->context = context;
+}
+
+bool library_is_busy(const struct library *l)
+{
+	return l->busy;
 }
 
 int library_file(const struct library *l)
@@ -544,6 +636,9 @@ void library_close(struct library *l)
 			free(at);
 		}
 	}
+	for (size_t i = 0; i < l->pending.count; i++)
+		image_close(l->pending.items[i].image);
+	free(l->pending.items);
 	if (l->bytes)
 		munmap((void *)l->bytes, LIBRARY_SIZE);
 	if (l->shared >= 0)

@@ -19,6 +19,7 @@
 #include "unwind/walk.h"
 
 struct err;
+struct maps;
 
 #define LIBRARY_SIZE (256ull << 20) /* of the tables file */
 
@@ -61,10 +62,27 @@ int library_file(const struct library *library);
 struct err *library_look(struct library *library, pid_t pid, uint16_t machine,
 			 const struct library_list **out, const struct library_module **executable);
 
+/* The same for a memory map that was read or noted before; files are opened as process `task` sees
+   them. */
+struct err *library_look_at(struct library *library, pid_t task, const struct maps *maps,
+			    const struct library_list **out,
+			    const struct library_module **executable);
+
+/* The same in two steps: first the modules are opened, as long as the process is there; later, when
+   there is time, what is missing is made. The list is NULL where memory ran out. */
+struct library_view;
+struct err *library_see(struct library *library, pid_t pid, uint16_t machine,
+			struct library_view **out);
+const struct library_list *library_settle(struct library *library, struct library_view *view);
+bool library_view_is_same(const struct library_view *a, const struct library_view *b);
+void library_view_free(struct library_view *view); /* NULL is fine */
+
 /* What to do while tables are made: called in library_look, it returns when the descriptor `until`
-   is readable. It must not come back to the library but for library_list. */
+   is readable. It must not come back to the library but for library_list and library_see. */
 void library_set_meanwhile(struct library *library, void (*meanwhile)(void *context, int until),
 			   void *context);
+/* Whether that is being called. */
+bool library_is_busy(const struct library *library);
 
 /* The list at this place of the file, or NULL. */
 const struct library_list *library_list(const struct library *library, uint64_t place);

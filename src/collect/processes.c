@@ -303,6 +303,20 @@ struct process *process_add_forked(struct session *s, struct arena *a, pid_t own
 	return p;
 }
 
+struct process *process_add_sampled(struct session *s, struct arena *a, pid_t pid,
+				    const struct process *parent)
+{
+	struct process *p = add(a, pid, pid);
+	if (!p)
+		return NULL;
+	if (parent) {
+		inherit(p, parent);
+		p->parent = parent->pid;
+	}
+	process_describe(s, p, !parent);
+	return p;
+}
+
 struct process *process_find(struct session *s, pid_t pid)
 {
 	for (struct arena *a = s->arenas; a; a = a->next)

@@ -23,6 +23,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "collect/internal.h"
+#include "collect/kernel.h"
 #include "safe/ticks.h"
 
 #define DIRECTORY_NAME "culprit-"
@@ -32,6 +33,7 @@
 #define PRELOAD_NAME "libculprit-agent.so"
 #define BACKLOG 4096
 #define HANDLED_AT_ONCE 256
+#define CALIBRATE_SAMPLES 500 /* of fewer the cost is of no interest */
 #define CALIBRATE_NS 5000000ull
 #define UNWIND_POINTERS 3 /* after enum recipes_mode */
 
@@ -39,6 +41,13 @@ uint64_t session_now(void)
 {
 	struct timespec t;
 	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+uint64_t session_cpu(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
@@ -65,12 +74,19 @@ static bool raise_limit(struct session *s)
 	return more.rlim_cur != s->files.rlim_cur && !setrlimit(RLIMIT_NOFILE, &more);
 }
 
-void session_child_limits(struct session *s)
+static void restore_limits(struct session *s)
 {
 	if (s->files_raised)
 		setrlimit(RLIMIT_NOFILE, &s->files);
 	if (s->file_size_ignored)
 		sigaction(SIGXFSZ, &s->file_size_action, NULL);
+}
+
+void session_child(struct session *s)
+{
+	restore_limits(s);
+	if (s->kernel)
+		kernel_join(s);
 }
 
 /* A limit on the size of files holds for shared memory too: an error is enough of a sign. */
@@ -195,12 +211,13 @@ static struct err *make_loop(struct session *s)
 	s->socket_watch = WATCH_SOCKET;
 	s->timer_watch = WATCH_TIMER;
 	s->bell_watch = WATCH_BELL;
+	s->kernel_watch = WATCH_KERNEL;
 	s->epoll = epoll_create1(EPOLL_CLOEXEC);
 	s->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
 	if (s->epoll < 0 || s->timer < 0)
 		return err_errno("cannot make an event loop");
 	session_set_tick(s, SESSION_TICK_NS);
-	struct err *e = add_watch(s, s->listener, &s->socket_watch);
+	struct err *e = s->listener >= 0 ? add_watch(s, s->listener, &s->socket_watch) : NULL;
 	if (!e)
 		e = add_watch(s, s->timer, &s->timer_watch);
 	if (!e)
@@ -223,11 +240,12 @@ static struct err *fill_profile(struct session *s)
 	p->start_time = (uint64_t)time(NULL);
 	p->hz = s->options.hz;
 	p->unwind = s->options.frame_pointers ? UNWIND_POINTERS : (uint32_t)s->options.unwind;
-	p->delivery_ns = sampling_delivery();
+	p->delivery_ns = s->kernel ? 0 : sampling_delivery();
 	return NULL;
 }
 
-/* While tables are made: new threads do not wait for that. The rest is done afterwards. */
+/* While tables are made: new threads do not wait for that, and samples to walk are put aside. The
+   rest is done afterwards. */
 static void greet_until(void *context, int until)
 {
 	struct session *s = context;
@@ -249,13 +267,25 @@ static void greet_until(void *context, int until)
 		bell_ring_again(&s->bell);
 }
 
-static struct err *open_all(struct session *s)
+static struct err *open_kernel(struct session *s)
+{
+	struct err *e = kernel_open(s);
+	if (!e)
+		e = add_watch(s, kernel_fd(s), &s->kernel_watch);
+	return e ? e : kernel_start(s);
+}
+
+static struct err *open_socket(struct session *s)
 {
 	struct err *e = make_directory(s);
 	if (!e)
 		e = listen_there(s);
-	if (!e)
-		e = make_preload(s);
+	return e ? e : make_preload(s);
+}
+
+static struct err *open_all(struct session *s)
+{
+	struct err *e = s->options.kernel ? NULL : open_socket(s);
 	if (!e)
 		e = library_open(s->options.unwind, !s->options.frame_pointers, s->options.agent,
 				 &s->library);
@@ -267,6 +297,8 @@ static struct err *open_all(struct session *s)
 		e = harvest_begin(s, &s->harvest);
 	if (!e)
 		library_set_meanwhile(s->library, greet_until, s);
+	if (!e && s->options.kernel)
+		e = open_kernel(s);
 	return e ? e : fill_profile(s);
 }
 
@@ -326,6 +358,7 @@ void session_close(struct session *s)
 {
 	if (!s)
 		return;
+	kernel_close(s);
 	for (struct arena *a = s->arenas; a; a = a->next)
 		atomic_store(&a->header->stop, 1);
 	while (s->harvest.profile && s->arenas)
@@ -338,7 +371,7 @@ void session_close(struct session *s)
 	close_one(&s->timer);
 	library_close(s->library);
 	harvest_end(&s->harvest);
-	session_child_limits(s);
+	restore_limits(s);
 	free(s->preload);
 	free(s->notes.refused_why);
 	free((char *)s->options.agent);
@@ -352,15 +385,16 @@ int session_fd(const struct session *s)
 	return s->epoll;
 }
 
-/* Looking takes longer the more there is to look at: then it is done more rarely. */
+/* Looking takes longer the more there is to look at: then it is done more rarely. Waiting for
+   tables and walking are no looking. */
 static void on_bell(struct session *s)
 {
-	uint64_t start = session_now();
+	uint64_t start = session_cpu() - s->walking_ns;
 	bell_hear(&s->bell);
 	for (struct arena *a = s->arenas; a; a = a->next)
 		if (atomic_load(&a->header->changes) != a->changes)
 			arena_scan(s, a);
-	uint64_t pause = (session_now() - start) * 2 / 1000;
+	uint64_t pause = (session_cpu() - s->walking_ns - start) * 2 / 1000;
 	atomic_store(&s->bell.pause_us, pause > 100 ? (uint32_t)pause : 100);
 }
 
@@ -370,7 +404,7 @@ static void find_ended(struct session *s)
 	for (struct arena *a = s->arenas; a; a = a->next)
 		for (struct process *p = a->processes, *next; p; p = next) {
 			next = p->next;
-			if (p->pidfd < 0 && !p->foreign && !process_is_alive(p))
+			if (!a->kernel && p->pidfd < 0 && !p->foreign && !process_is_alive(p))
 				process_end(s, p);
 		}
 }
@@ -380,7 +414,10 @@ static void on_tick(struct session *s)
 	uint64_t expired, now = session_now();
 	while (read(s->timer, &expired, sizeof expired) < 0 && errno == EINTR)
 		;
-	sampling_tick(s);
+	if (s->kernel)
+		kernel_tick(s);
+	else
+		sampling_tick(s);
 	for (struct arena *a = s->arenas; a; a = a->next)
 		arena_scan(s, a);
 	find_ended(s);
@@ -406,6 +443,9 @@ static void handle(struct session *s, enum watch *watch)
 		break;
 	case WATCH_PROCESS:
 		process_end(s, (struct process *)watch);
+		break;
+	case WATCH_KERNEL:
+		kernel_drain(s);
 		break;
 	}
 }
@@ -530,6 +570,8 @@ static void convert_ticks(const struct session *s, struct profile *p)
 		nanosleep(&rest, NULL);
 		ns = session_now() - s->start_ns;
 	}
+	if (s->options.kernel)
+		return;
 	double rate = (double)ns / (double)(ticks_now() - s->start_ticks);
 	for (size_t i = 0; i < p->thread_count; i++)
 		p->threads[i].handler_ns = (uint64_t)((double)p->threads[i].handler_ns * rate +
@@ -595,6 +637,10 @@ struct err *session_finish(struct session *s, struct profile **out, unsigned *st
 {
 	unsigned running = 0;
 	struct err *e = session_handle(s);
+	if (s->kernel)
+		kernel_stop(s);
+	if (s->kernel && s->samples >= CALIBRATE_SAMPLES)
+		s->harvest.profile->delivery_ns = kernel_delivery();
 	for (struct arena *a = s->arenas; a; a = a->next) {
 		arena_scan(s, a);
 		atomic_store(&a->header->stop, 1);

@@ -47,6 +47,7 @@ struct session_options {
 	bool collapse;       /* bound recursion in the tree */
 	uint32_t max_depth;  /* 0: the default */
 	const char *agent;   /* path of libculprit-agent.so */
+	bool kernel;         /* the kernel samples (collect/kernel.h), no agent is needed */
 };
 
 struct session_state { /* for progress and the summary */
@@ -67,8 +68,9 @@ struct err *session_handle(struct session *session);
    malloc'ed, NULL-terminated, the caller's (one free). */
 char **session_environment(struct session *session, char **environment);
 
-/* In the command's process, before exec: limits are as we found them. */
-void session_child_limits(struct session *session);
+/* In the command's process, before exec: limits are as we found them, and it is sampled from
+   then on. */
+void session_child(struct session *session);
 
 void session_status(struct session *session, struct session_state *out);
 

@@ -111,16 +111,16 @@ static struct err *judge_linker(const char *path, const char *linker)
 		return NULL; /* it is the linker, and preloads as ever */
 	if (!linker)
 		return err_new(
-			"a static program, into which nothing can be preloaded: link it "
-			"dynamically (without -static) to record it; culprit stack PID shows "
-			"its stacks while it runs");
+			"a static program, into which nothing can be preloaded: run culprit as "
+			"root, so that the kernel samples it, or link it dynamically (without "
+			"-static)");
 	if (strstr(linker, "ld-musl"))
-		return err_new("a program for the musl C library: only programs for glibc can be "
-			       "recorded; culprit stack PID shows its stacks while it runs");
+		return err_new("a program for the musl C library, and the agent is for glibc: run "
+			       "culprit as root, so that the kernel samples it");
 	if (!is_glibc_linker(linker))
 		return err_new(
-			"a program for the dynamic linker %s: only programs for glibc can be "
-			"recorded; culprit stack PID shows its stacks while it runs",
+			"a program for the dynamic linker %s, and the agent is for glibc: run "
+			"culprit as root, so that the kernel samples it",
 			linker);
 	return NULL;
 }
@@ -150,25 +150,30 @@ static struct err *judge_elf(int fd, const char *path)
 	return e;
 }
 
-static struct err *judge_program(const char *path, unsigned depth);
+/* How far we have come from script to interpreter. */
+struct judging {
+	bool preload; /* the agent is to be preloaded */
+	unsigned depth;
+};
+
+static struct err *judge_program(const char *path, struct judging j);
 
 /* "#!/bin/sh -e": the program that runs the script. */
-static struct err *judge_script(const char *line, unsigned depth)
+static struct err *judge_script(const char *line, struct judging j)
 {
 	char interpreter[FIRST_BYTES];
 	size_t start = 2 + strspn(line + 2, " \t"), length = strcspn(line + start, " \t\n");
 
 	if (!length)
 		return err_new("a script that names no interpreter after #!");
-	if (depth >= SCRIPTS_MAX)
+	if (j.depth++ >= SCRIPTS_MAX)
 		return err_new("scripts run by scripts, more than %d of them", SCRIPTS_MAX);
 	memcpy(interpreter, line + start, length);
 	interpreter[length] = 0;
-	return err_context(judge_program(interpreter, depth + 1), "its interpreter %s",
-			   interpreter);
+	return err_context(judge_program(interpreter, j), "its interpreter %s", interpreter);
 }
 
-static struct err *judge_bytes(int fd, const char *path, unsigned depth)
+static struct err *judge_bytes(int fd, const char *path, struct judging j)
 {
 	char first[FIRST_BYTES];
 	ssize_t size = pread(fd, first, sizeof(first) - 1, 0);
@@ -177,16 +182,17 @@ static struct err *judge_bytes(int fd, const char *path, unsigned depth)
 		return err_errno("cannot read it");
 	first[size] = 0;
 	if (size >= SELFMAG && !memcmp(first, ELFMAG, SELFMAG))
-		return judge_elf(fd, path);
+		return j.preload ? judge_elf(fd, path) : NULL;
 	if (size >= 2 && first[0] == '#' && first[1] == '!')
-		return judge_script(first, depth);
+		return judge_script(first, j);
 	if (memchr(first, 0, (size_t)size))
 		return err_new("not a program: neither an ELF file nor a script");
 	/* What execvp does with a text. */
-	return err_context(judge_program("/bin/sh", SCRIPTS_MAX), "run by /bin/sh");
+	j.depth = SCRIPTS_MAX;
+	return err_context(judge_program("/bin/sh", j), "run by /bin/sh");
 }
 
-static struct err *judge_program(const char *path, unsigned depth)
+static struct err *judge_program(const char *path, struct judging j)
 {
 	struct err *e = judge_file(path);
 	int fd;
@@ -199,12 +205,12 @@ static struct err *judge_program(const char *path, unsigned depth)
 			       ? err_new("it may be run but not read, and without reading it its "
 					 "stacks cannot be walked: chmod +r, or run culprit as its owner")
 			       : err_errno("cannot open it");
-	e = judge_bytes(fd, path, depth);
+	e = judge_bytes(fd, path, j);
 	close(fd);
 	return e;
 }
 
-struct err *target_check(const char *command)
+struct err *target_check(const char *command, bool preload)
 {
 	struct buf path = {0};
 	struct err *e = NULL;
@@ -218,7 +224,7 @@ struct err *target_check(const char *command)
 	if (!e && path.failed)
 		e = err_new("out of memory");
 	if (!e)
-		e = judge_program(path.data, 0);
+		e = judge_program(path.data, (struct judging){.preload = preload});
 	buf_free(&path);
 	return err_context(e, "%.200s", command);
 }

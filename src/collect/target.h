@@ -5,7 +5,7 @@
  * (can the agent come in?), started, its terminal, signals and exit status
  * passed through.
  *
- *    target_check(command)
+ *    target_check(command, …)
  *    target_prepare(&target)                     before any thread is made
  *    target_start(&target, …)
  *    while (!target.ended) { poll(target.signals, …); target_handle(&target); }
@@ -30,10 +30,10 @@ struct target {
 	struct sigaction child_action, pipe_action;
 };
 
-/* Why the agent cannot be preloaded into what `command` runs, or NULL: not found, not executable,
-   static, setuid or with capabilities, another C library, another CPU. A script is judged by its
-   interpreter. Errors say the way out. */
-struct err *target_check(const char *command);
+/* Why `command` cannot be recorded, or NULL: not found, not executable; and where the agent is to be
+   preloaded: static, setuid or with capabilities, another C library, another CPU. A script is judged
+   by its interpreter. Errors say the way out. */
+struct err *target_check(const char *command, bool preload);
 
 /* Holds signals back: threads that are made from here on do not get them either. */
 struct err *target_prepare(struct target *target);

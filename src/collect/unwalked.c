@@ -4,6 +4,19 @@
  * that it had been told of: a library that was loaded a moment ago, code made at
  * run time. It leaves registers and stack; we look at the process's memory map
  * again, tell it, and walk.
+ *
+ * That may take seconds where a new module's table has to be built, and the
+ * arena has room for few. So samples are first taken out of it (unwalked_keep),
+ * also while tables are built, and then walked (unwalked_walk), oldest first. Until then the process
+ * may have unloaded what it ran, or ended: so its memory map is looked at now and then meanwhile
+ * (struct picture), for those that the present one does not explain.
+ *
+ * A stack changes little from sample to sample but at its end. It is kept in
+ * blocks, and a block that is as it was in the thread's sample before is shared
+ * with that: a deep stack costs no more memory than a shallow one.
+ *
+ *     the thread's samples      [a][b][c][d]
+ *                            [e][f]  |  |       (the upper ends are the same)
  */
 #include "collect/internal.h"
 
@@ -12,21 +25,52 @@
 
 #include "base/err.h"
 #include "cct/cct.h"
-#include "process/pointer.h"
+#include "collect/stack.h"
 
 #define LOOK_AGAIN_NS 500000ull /* at a map in which nothing was new; doubled each time */
 #define USELESS_MAX 10u
 #define BYTES_MAX ((size_t)ARENA_SNAPSHOT_CHUNKS * ARENA_CHUNK)
+#define KEPT_MAX ((size_t)512 << 20) /* bytes; what is more stays in the arena */
+#define BLOCK 256u
+#define PICTURE_NS 1000000ull /* between two of a process */
+#define PICTURES_MAX 256u
+#define THREADS 256u  /* whose last samples are at hand */
+#define AT_A_TIME 64u /* walked before we look for more */
+
+struct block {
+	unsigned uses;
+	uint8_t bytes[BLOCK];
+};
 
 /* A sample as copied out of the arena. */
 struct sample {
+	struct sample *next;
+	struct process *process;
+	uint32_t owner;  /* the chunk of its thread's record */
+	uint32_t thread; /* in the profile */
 	uint32_t event, weight;
 	uint64_t registers[CPU_REGISTERS];
-	uint64_t pc, address;
-	size_t size;
-	uint8_t bytes[BYTES_MAX];
+	uint64_t pc, address, size; /* address, size: of the stack */
+	size_t block_count;
+	struct block *blocks[]; /* the first one has the word at `address` somewhere in it */
 };
 _Static_assert(CPU_REGISTERS == 32, "as many as in struct arena_snapshot");
+
+struct picture {
+	struct picture *next;
+	struct process *process;
+	struct library_view *view;
+	uint64_t taken_ns;
+};
+
+struct unwalked {
+	struct sample *first, *last;
+	struct picture *pictures; /* oldest first */
+	unsigned picture_count;
+	struct sample *recent[THREADS]; /* by hash of the thread; among those that wait */
+	size_t bytes;
+	bool walking;
+};
 
 bool unwalked_any(const struct arena_thread *record)
 {
@@ -37,35 +81,212 @@ bool unwalked_any(const struct arena_thread *record)
 	return false;
 }
 
-static bool copy_out(const struct arena *a, uint32_t chunk, struct sample *out)
+/* ---- keeping ---- */
+
+static void sample_free(struct unwalked *u, struct sample *sample)
 {
-	const struct arena_snapshot *from = (void *)arena_record(a, chunk);
-	if (!from)
-		return false;
+	for (size_t i = 0; i < sample->block_count; i++)
+		if (sample->blocks[i] && !--sample->blocks[i]->uses) {
+			free(sample->blocks[i]);
+			u->bytes -= sizeof(struct block);
+		}
+	u->bytes -= sizeof *sample + sample->block_count * sizeof *sample->blocks;
+	free(sample);
+}
+
+static struct sample *sample_new(struct unwalked *u, const struct arena_snapshot *from)
+{
+	uint64_t size = from->size, address = from->address;
+	if (size > BYTES_MAX || address > UINT64_MAX - BYTES_MAX - BLOCK)
+		return NULL;
+	size_t count = (size_t)((address % BLOCK + size + BLOCK - 1) / BLOCK);
+	struct sample *out = calloc(1, sizeof *out + count * sizeof *out->blocks);
+	if (!out)
+		return NULL;
 	out->event = from->event;
 	out->weight = from->weight;
 	out->pc = from->pc;
-	out->address = from->address;
+	out->address = address;
+	out->size = size;
 	memcpy(out->registers, from->registers, sizeof out->registers);
-	uint64_t size = from->size;
-	if (size > BYTES_MAX)
-		return false;
-	out->size = (size_t)size;
-	size_t done = 0, head = offsetof(struct arena_snapshot, bytes);
-	while (done < out->size) {
-		const struct arena_chunk *at = (void *)arena_record(a, chunk);
-		if (!at)
+	out->block_count = count;
+	u->bytes += sizeof *out + count * sizeof *out->blocks;
+	return out;
+}
+
+/* The block of `sample` that begins at this address, or NULL. */
+static struct block *block_at(const struct sample *sample, uint64_t address)
+{
+	uint64_t first = sample->address - sample->address % BLOCK;
+	uint64_t index = (address - first) / BLOCK;
+	return address >= first && index < sample->block_count ? sample->blocks[index] : NULL;
+}
+
+/* Takes over `fresh`, which holds what is there, unless `before` has the same. */
+static struct block *share_block(struct unwalked *u, const struct sample *before, uint64_t address,
+				 struct block **fresh)
+{
+	struct block *same = before ? block_at(before, address) : NULL;
+	if (!same || memcmp(same->bytes, (*fresh)->bytes, BLOCK)) {
+		same = *fresh;
+		*fresh = NULL;
+		u->bytes += sizeof *same;
+	}
+	same->uses++;
+	return same;
+}
+
+/* A snapshot's bytes, in the chunks that hold them. */
+struct source {
+	const struct arena *arena;
+	const struct arena_chunk *chunk;
+	size_t at;
+};
+
+static bool source_read(struct source *from, uint8_t *to, size_t size)
+{
+	while (size) {
+		if (from->at == ARENA_CHUNK) {
+			uint32_t next = atomic_load(&((struct arena_chunk *)from->chunk)->next);
+			from->chunk = (void *)arena_record(from->arena, next);
+			from->at = sizeof *from->chunk;
+		}
+		if (!from->chunk)
 			return false;
-		size_t part = ARENA_CHUNK - head;
-		if (part > out->size - done)
-			part = out->size - done;
-		memcpy(out->bytes + done, (const char *)at + head, part);
-		done += part;
-		head = sizeof *at;
-		chunk = atomic_load(&((struct arena_chunk *)at)->next);
+		size_t part = ARENA_CHUNK - from->at < size ? ARENA_CHUNK - from->at : size;
+		memcpy(to, (const char *)from->chunk + from->at, part);
+		from->at += part;
+		to += part;
+		size -= part;
 	}
 	return true;
 }
+
+static bool copy_stack(struct unwalked *u, const struct arena *a, const struct arena_snapshot *from,
+		       const struct sample *before, struct sample *out)
+{
+	struct source source = {a, &from->chunk, offsetof(struct arena_snapshot, bytes)};
+	struct block *fresh = NULL;
+	uint64_t done = 0;
+	for (size_t i = 0; i < out->block_count; i++) {
+		uint64_t at = out->address + done;
+		size_t skip = (size_t)(at % BLOCK), part = BLOCK - skip;
+		if (part > out->size - done)
+			part = (size_t)(out->size - done);
+		if (!fresh)
+			fresh = malloc(sizeof *fresh);
+		if (!fresh)
+			return false;
+		*fresh = (struct block){0};
+		if (!source_read(&source, fresh->bytes + skip, part)) {
+			free(fresh);
+			return false;
+		}
+		out->blocks[i] = share_block(u, before, at - skip, &fresh);
+		done += part;
+	}
+	free(fresh);
+	return true;
+}
+
+static struct sample **recent_of(struct unwalked *u, const struct arena *a, uint32_t owner)
+{
+	return &u->recent[(owner * 31u + (uint32_t)a->inode) % THREADS];
+}
+
+static void keep_one(struct session *s, struct arena *a, struct process *p, uint32_t owner,
+		     uint32_t thread, uint32_t chunk)
+{
+	struct unwalked *u = s->unwalked;
+	const struct arena_snapshot *from = (void *)arena_record(a, chunk);
+	struct sample **recent = recent_of(u, a, owner);
+	struct sample *sample = from ? sample_new(u, from) : NULL;
+	if (!sample) {
+		s->notes.unkept++;
+		return;
+	}
+	if (sample->event >= s->options.event_count || !copy_stack(u, a, from, *recent, sample)) {
+		s->notes.damaged_trees++;
+		sample_free(u, sample);
+		return;
+	}
+	sample->process = p;
+	sample->owner = owner;
+	sample->thread = thread;
+	*(u->last ? &u->last->next : &u->first) = sample;
+	u->last = sample;
+	*recent = sample;
+}
+
+/* Where in the profile the samples of a thread go. */
+static bool find_thread(struct session *s, struct arena *a, struct process *p, uint32_t owner,
+			const struct arena_thread *record, uint32_t *out)
+{
+	struct thread *t = arena_thread_of(a, owner);
+	struct err *e = NULL;
+	if (t && t->profile)
+		*out = t->profile - 1;
+	else if (t)
+		e = harvest_thread(s, &s->harvest, p, t, record, out);
+	if (e)
+		s->notes.unkept++;
+	err_free(e);
+	return t && !e;
+}
+
+static void take_picture(struct session *s, struct process *p)
+{
+	struct unwalked *u = s->unwalked;
+	struct picture **end = &u->pictures, *last = NULL, *new;
+	struct library_view *view;
+	uint64_t now = session_now();
+	for (; *end; end = &(*end)->next)
+		if ((*end)->process == p)
+			last = *end;
+	if (p->gone || p->foreign || (last && now - last->taken_ns < PICTURE_NS) ||
+	    u->picture_count == PICTURES_MAX || !process_is_alive(p))
+		return;
+	struct err *e = library_see(s->library, p->pid, p->machine, &view);
+	if (e) { /* it may be ending */
+		err_free(e);
+		return;
+	}
+	if (last)
+		last->taken_ns = now;
+	if (!last || !library_view_is_same(last->view, view)) {
+		new = calloc(1, sizeof *new);
+		if (new) {
+			*new = (struct picture){NULL, p, view, now};
+			*end = new;
+			u->picture_count++;
+			return;
+		}
+	}
+	library_view_free(view);
+}
+
+void unwalked_keep(struct session *s, struct arena *a, struct process *p, uint32_t owner,
+		   struct arena_thread *record)
+{
+	uint32_t thread;
+	if (!unwalked_any(record) || !find_thread(s, a, p, owner, record, &thread))
+		return;
+	if (!s->unwalked)
+		s->unwalked = calloc(1, sizeof *s->unwalked);
+	for (int i = 0; s->unwalked && i < ARENA_SNAPSHOTS; i++) {
+		uint32_t chunk = atomic_load(&record->snapshots[i]);
+		if (!chunk || s->unwalked->bytes > KEPT_MAX)
+			continue;
+		keep_one(s, a, p, owner, thread, chunk);
+		/* Its chunks are free before the thread may leave another one. */
+		arena_give(a->header, chunk);
+		atomic_store(&record->snapshots[i], 0);
+	}
+	if (s->unwalked && (s->unwalked->walking || library_is_busy(s->library)))
+		take_picture(s, p);
+}
+
+/* ---- walking ---- */
 
 static bool read_word(void *context, uint64_t address, uint64_t *out)
 {
@@ -73,74 +294,38 @@ static bool read_word(void *context, uint64_t address, uint64_t *out)
 	if (address < s->address || address - s->address > s->size ||
 	    s->size - (address - s->address) < sizeof *out)
 		return false;
-	memcpy(out, s->bytes + (address - s->address), sizeof *out);
+	for (size_t done = 0; done < sizeof *out;) {
+		uint64_t at = address + done;
+		size_t skip = (size_t)(at % BLOCK), part = BLOCK - skip;
+		if (part > sizeof *out - done)
+			part = sizeof *out - done;
+		memcpy((uint8_t *)out + done, block_at(s, at - skip)->bytes + skip, part);
+		done += part;
+	}
 	return true;
 }
 
-static enum code_kind code_at(const void *context, uint64_t address)
-{
-	const struct walk_module *m = walk_find_module(context, address);
-	if (!m)
-		return CODE_NONE;
-	return m->table.page_count ? CODE_MODULE : CODE_OTHER;
-}
-
-static enum walk_end step(struct walk *w, const struct walk_space *space,
-			  const struct walk_reader *reader)
-{
-	const struct code_space code = {code_at, space};
-	uint64_t at = w->pc - !w->exact;
-	enum walk_end end = walk_step(w, space, reader);
-	if ((end != WALK_NO_MODULE && end != WALK_NO_RECIPE) || code_at(space, at) == CODE_MODULE)
-		return end;
-	if (pointer_step_back(w, &code, reader))
-		return WALK_ON;
-	if (code_at(space, at) == CODE_OTHER && pointer_step(w, &code, reader))
-		return WALK_ON;
-	return end;
-}
-
+/* The keys of the frames, innermost first. */
 struct path {
 	uint64_t *keys;
-	size_t count, max;
+	uint32_t count, max;
 	enum walk_end end;
 };
 
-/* The keys of the frames, innermost first. */
-static enum walk_end walk_sample(struct sample *sample, const struct walk_space *space,
-				 uint16_t machine, struct path *path)
-{
-	struct walk w;
-	struct walk_reader reader = {read_word, sample};
-	enum walk_end end;
-	path->count = 0;
-	walk_begin(&w, unwind_cpu_for(machine), sample->registers, sample->pc);
-	do {
-		const struct walk_module *m = walk_find_module(space, w.pc - !w.exact);
-		if (path->count == path->max)
-			return WALK_TOO_DEEP;
-		if (!m || !(m->flags & WIRE_MODULE_AGENT))
-			path->keys[path->count++] = m && m->id ? cct_key(!w.exact, m->id,
-									 w.pc - m->bias)
-							       : cct_key(!w.exact, 0, w.pc);
-		end = step(&w, space, &reader);
-	} while (end == WALK_ON);
-	return end;
-}
-
-static struct err *keep_path(struct session *s, struct process *p, const struct sample *sample,
-			     uint32_t thread, const struct path *path)
+static struct err *keep_path(struct session *s, const struct sample *sample,
+			     const struct path *path)
 {
 	struct harvest *h = &s->harvest;
+	struct process *p = sample->process;
 	uint32_t node = 0;
 	struct err *e = NULL;
 	if (path->end != WALK_COMPLETE)
 		e = harvest_child(s, h, p, 0, cct_key(false, CCT_PARTIAL, (uint64_t)path->end),
 				  &node);
-	for (size_t i = path->count; !e && i; i--)
+	for (uint32_t i = path->count; !e && i; i--)
 		e = harvest_child(s, h, p, node, path->keys[i - 1], &node);
 	if (!e)
-		e = profile_count(h->profile, node, thread, sample->event, sample->weight);
+		e = profile_count(h->profile, node, sample->thread, sample->event, sample->weight);
 	if (!e && path->end != WALK_COMPLETE && !sample->event)
 		s->partial += sample->weight;
 	return e;
@@ -162,61 +347,86 @@ static bool refresh(struct session *s, struct process *p)
 	return p->list != before;
 }
 
-static enum walk_end walk_with(struct session *s, const struct process *p, struct sample *sample,
-			       struct path *path)
+static enum walk_end walk_with(struct session *s, struct sample *sample,
+			       const struct library_list *list, struct path *path)
 {
-	struct walk_space space = p->list ? library_walk(s->library, p->list)
-					  : (struct walk_space){0};
-	return walk_sample(sample, &space, p->machine, path);
+	const struct process *p = sample->process;
+	struct walk_space space = list ? library_walk(s->library, list) : (struct walk_space){0};
+	struct walk_reader reader = {read_word, sample};
+	return stack_walk(&space, p->machine, sample->registers, sample->pc, &reader, path->keys,
+			  path->max, &path->count);
 }
 
-static void take_one(struct session *s, struct arena *a, struct process *p, uint32_t owner,
-		     struct arena_thread *record, uint32_t chunk, struct sample *sample,
-		     struct path *path)
+/* So that the thread leaves fewer of them. */
+static void tell_in_vain(const struct sample *sample)
 {
-	struct err *e = NULL;
-	uint32_t thread;
-	if (!copy_out(a, chunk, sample) || sample->event >= s->options.event_count) {
-		s->notes.damaged_trees++;
-		return;
-	}
-	path->end = walk_with(s, p, sample, path);
+	const struct arena *a = sample->process->arena;
+	struct arena_thread *record = a->header ? arena_record(a, sample->owner) : NULL;
+	if (record)
+		atomic_fetch_add(&record->vain, 1);
+}
+
+static void walk_one(struct session *s, struct sample *sample, struct path *path)
+{
+	struct process *p = sample->process;
+	path->end = walk_with(s, sample, p->list, path);
 	if (path->end == WALK_NO_MODULE && refresh(s, p))
-		path->end = walk_with(s, p, sample, path);
-	struct thread *t = arena_thread_of(a, owner); /* after that, which may move it */
-	if (!t)
-		return;
-	if (t->profile)
-		thread = t->profile - 1;
-	else
-		e = harvest_thread(s, &s->harvest, p, t, record, &thread);
-	if (!e)
-		e = keep_path(s, p, sample, thread, path);
+		path->end = walk_with(s, sample, p->list, path);
+	for (struct picture *at = s->unwalked->pictures; path->end == WALK_NO_MODULE && at;
+	     at = at->next)
+		if (at->process == p)
+			path->end = walk_with(s, sample, library_settle(s->library, at->view),
+					      path);
+	if (path->end == WALK_NO_MODULE)
+		tell_in_vain(sample);
+	struct err *e = keep_path(s, sample, path);
 	if (e)
 		s->notes.unkept++;
 	err_free(e);
 }
 
-void unwalked_take(struct session *s, struct arena *a, struct process *p, uint32_t owner,
-		   struct arena_thread *record)
+static struct sample *take_first(struct unwalked *u)
+{
+	struct sample *sample = u->first;
+	struct sample **recent = recent_of(u, sample->process->arena, sample->owner);
+	if (*recent == sample)
+		*recent = NULL;
+	u->first = sample->next;
+	if (!u->first)
+		u->last = NULL;
+	return sample;
+}
+
+void unwalked_walk(struct session *s)
 {
 	struct path path = {.max = s->options.max_depth ? s->options.max_depth : SESSION_DEPTH};
-	if (!unwalked_any(record) || !arena_thread_of(a, owner))
+	struct unwalked *u = s->unwalked;
+	if (!u || u->walking || library_is_busy(s->library))
 		return;
-	struct sample *sample = malloc(sizeof *sample);
+	uint64_t start = session_cpu();
+	u->walking = true;
 	path.keys = reallocarray(NULL, path.max, sizeof *path.keys);
-	for (int i = 0; i < ARENA_SNAPSHOTS; i++) {
-		uint32_t chunk = atomic_load(&record->snapshots[i]);
-		if (!chunk)
-			continue;
-		if (sample && path.keys)
-			take_one(s, a, p, owner, record, chunk, sample, &path);
+	/* More may come while those that wait now are walked, and are walked then. */
+	const struct sample *end = u->last;
+	for (unsigned count = 1; u->first; count++) {
+		struct sample *sample = take_first(u);
+		if (sample == end)
+			end = NULL;
+		if (path.keys)
+			walk_one(s, sample, &path);
 		else
 			s->notes.unkept++;
-		/* Its chunks are free before the thread may leave another one. */
-		arena_give(a->header, chunk);
-		atomic_store(&record->snapshots[i], 0);
+		sample_free(u, sample);
+		for (struct arena *a = s->arenas; end && count % AT_A_TIME == 0 && a; a = a->next)
+			arena_greet(s, a);
 	}
-	free(sample);
+	for (struct picture *at = u->pictures, *next; at; at = next) {
+		next = at->next;
+		library_view_free(at->view);
+		free(at);
+	}
 	free(path.keys);
+	free(u);
+	s->unwalked = NULL;
+	s->walking_ns += session_cpu() - start;
 }

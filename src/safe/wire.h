@@ -77,8 +77,8 @@ struct wire_space {
 	uint32_t count, reserved;
 	struct wire_module modules[];
 };
-#define WIRE_MODULE_MAX 0x7fffu
-#define WIRE_MODULE_AGENT 1u /* the agent itself: its frames are left out of paths */
+#define WIRE_MODULE_MAX 0x7ffeu /* numbers beyond are the tree's own: cct/cct.h */
+#define WIRE_MODULE_AGENT 1u    /* the agent itself: its frames are left out of paths */
 #define WIRE_MODULE_JIT \
 	2u /* id 0, no table: memory that a program made executable; frame
 				pointers are followed there */

@@ -75,7 +75,7 @@ static pid_t start(struct session *session, char **command)
 		return pid;
 	unsetenv("LD_PRELOAD");
 	unsetenv(WIRE_SOCKET);
-	session_child_limits(session);
+	session_child(session);
 	execvp(command[0], command);
 	perror(command[0]);
 	_exit(FAILED);

@@ -15,7 +15,7 @@ static const char hello[] = "int main(void) { return 7; }\n";
 
 static void assert_good(const char *command)
 {
-	struct err *e = target_check(command);
+	struct err *e = target_check(command, true);
 
 	if (e)
 		fail_msg("%s", err_text(e));
@@ -23,7 +23,7 @@ static void assert_good(const char *command)
 
 static void assert_refused(const char *command, const char *part)
 {
-	struct err *e = target_check(command);
+	struct err *e = target_check(command, true);
 
 	assert_non_null(e);
 	if (!strstr(err_text(e), part) || strncmp(err_text(e), command, strlen(command)) != 0)

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
+#pragma once
+/* What the sampler stands on: settings, its own structs, and the maps. */
+#include "collect/bpf/shared.h"
+#include "collect/bpf/types.h"
+
+#define NO_RULE UINT32_MAX /* frame pointers are followed there */
+#define NO_PLACE 0xfffffffeu
+#define CALL (1ull << 63) /* as CCT_CALL */
+#define ADDRESS_BITS 48
+#define ADDRESS ((1ull << ADDRESS_BITS) - 1)
+#define IN_KERNEL (0x7ffeull << ADDRESS_BITS) /* as CCT_KERNEL */
+#define ENDING 4                              /* PF_EXITING */
+#define UINT32_MAX 0xffffffffu
+#define UINT64_MAX 0xffffffffffffffffull
+#define LARGE_FRAME 384     /* bytes */
+#define HOLES_MAX 32        /* pages of a stack that are not there, one after another */
+#define COMPARED_AT_ONCE 16 /* frames of the memo */
+#define SPAN_STEPS 17       /* of the search among KERNEL_SPANS */
+#define ROW_STEPS 11        /* among the rows of a page */
+#define PAGE_BITS 10        /* as in unwind/table.h */
+#define PAGE_SIZE_ (1u << PAGE_BITS)
+#define RULE_BITS (32 - PAGE_BITS)
+#define RULE_MASK ((1u << RULE_BITS) - 1)
+
+/* enum walk_end */
+enum { ON, COMPLETE, NO_MODULE, NO_RECIPE, COMPLEX, BAD_MEMORY, BAD_FRAME, TOO_DEEP };
+/* enum recipe_cfa, recipe_where */
+enum { CFA_NONE, CFA_REG, CFA_DEREF, CFA_ROOT, CFA_SIGNAL, CFA_COMPLEX };
+enum { SAME, AT_CFA, AT_FP, AT_SP, IN_REG, LOST, VIA_CFA };
+
+/* Set before it is loaded. Each is the only variable of its section, so the loader finds it. */
+const volatile struct kernel_settings settings SEC(".rodata.settings");
+#define CPU settings.cpu
+
+struct kernel_counts counts SEC(".data.counts");
+
+struct frame {
+	uint64_t slot, pc; /* slot: where the PC was read; 0: in a register */
+};
+
+struct memo {
+	uint32_t busy; /* threads on two CPUs may have the same one */
+	uint32_t thread, count, serial, end, reserved;
+	struct frame frames[KERNEL_FRAMES]; /* outermost first */
+	uint64_t sps[KERNEL_FRAMES];        /* of the same */
+};
+
+/* A walk under way: no pointers, so that functions which the verifier looks at once, each by itself,
+   can be given it. */
+struct walk {
+	uint64_t pc, sp, fp, extra, slot;
+	uint64_t signal_sp; /* in a frame that a signal interrupted */
+	uint8_t exact, near, fp_lost, extra_lost, in_signal, met, by_pointer;
+	uint16_t end, end_first;
+	uint32_t known; /* frames of the memo that are still possible */
+	uint32_t known_first;
+	uint32_t fresh;
+	uint64_t word;                            /* what was read last */
+	uint64_t at;                              /* of the bytes */
+	uint64_t have;                            /* bytes, a power of two */
+	uint64_t registers[KERNEL_REGISTERS + 1]; /* and the PC */
+	uint8_t bytes[KERNEL_WINDOW];             /* a piece of the stack */
+};
+
+struct workspace {
+	struct walk walk;
+	struct frame fresh[KERNEL_FRAMES]; /* innermost first */
+	uint64_t sps[KERNEL_FRAMES];
+	struct kernel_path path;
+	uint64_t keys[KERNEL_FRAMES];
+	struct kernel_snapshot snapshot;
+	uint8_t stack[KERNEL_STACK];
+};
+
+struct place { /* what is known about an address */
+	uint64_t address, key;
+	uint32_t serial, rule;
+};
+
+struct block {
+	uint32_t words[KERNEL_BLOCK];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, KERNEL_PROCESSES);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, uint32_t);
+	__type(value, struct kernel_process);
+} processes SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, KERNEL_SPANS);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__type(key, uint32_t);
+	__type(value, struct kernel_span);
+} spans SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, KERNEL_MODULES);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__type(key, uint32_t);
+	__type(value, struct kernel_module);
+} modules SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, KERNEL_RULES);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__type(key, uint32_t);
+	__type(value, struct recipe);
+} rules SEC(".maps");
+
+struct shard {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__uint(map_flags, BPF_F_MMAPABLE | BPF_F_INNER_MAP);
+	__uint(key_size, sizeof(uint32_t));
+	__uint(value_size, sizeof(struct block));
+};
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	__uint(max_entries, KERNEL_SHARDS);
+	__type(key, uint32_t);
+	__array(values, struct shard);
+} shards SEC(".maps");
+
+/* One for each CPU, made as large as there are CPUs. Values are too large for maps per CPU. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, uint32_t);
+	__type(value, struct workspace);
+} workspaces SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, uint32_t);
+	__type(value, struct memo);
+} memos SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, KERNEL_PLACES);
+	__type(key, uint32_t);
+	__type(value, struct place);
+} places SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 1 << 24);
+} ring SEC(".maps");
+
+/* Keeps the compiler from knowing more than the verifier does. */
+#define INLINE static inline __attribute__((always_inline))
+#define MASK(value, mask) asm volatile("%0 &= %1" : "+r"(value) : "i"(mask))
+
+#define CHECKED __attribute__((noinline)) /* once, by itself, by the verifier */

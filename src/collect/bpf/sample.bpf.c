@@ -1,0 +1,473 @@
+// SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only
+/*
+ * The sampler in the kernel. A perf event on each CPU runs `sample`: where the
+ * thread that it interrupts is one to be sampled, its user stack is walked with
+ * our own tables (unwind/table.h), and what is new since the walk before goes
+ * into the ring. Nothing happens in the program itself.
+ *
+ * The rules are those of unwind/step.h, in terms that the kernel's verifier
+ * can follow; tests compare the two. Loops over frames are bpf_loop's, searches
+ * are functions of their own, which the verifier looks at once.
+ */
+#include <linux/bpf.h>
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+
+#include "collect/bpf/code.h"
+#include "collect/bpf/step.h"
+
+char LICENSE[] SEC("license") = "GPL";
+
+/* ---- the walk ---- */
+
+struct walker { /* what a step needs besides */
+	struct workspace *ws;
+	struct walk *walk;
+	struct memo *memo;
+	struct kernel_process *process;
+	uint32_t places; /* of this CPU */
+};
+
+INLINE struct place *find_place(struct walker *x, uint64_t address)
+{
+	uint32_t index = (uint32_t)((address * 0x9e3779b97f4a7c15ull) >> 32) & (KERNEL_PLACES - 1);
+	index += x->places;
+	struct place *p = bpf_map_lookup_elem(&places, &index);
+	if (!p)
+		return 0;
+	if (p->address == address && p->serial == x->process->serial)
+		return p;
+	return know_place(p, x->process, address) ? p : 0;
+}
+
+struct compare {
+	struct walk *walk;
+	struct memo *memo;
+	uint32_t count; /* still to compare, from the outermost */
+};
+
+/* Whether the words that the PCs of some frames were read from still hold them. This is most of
+   the work in a deep stack, so it is done without a call for each. */
+static long compare_some(uint32_t i, struct compare *c)
+{
+	struct walk *w = c->walk;
+	uint64_t bits = CPU.address_bits, at = w->at, have = w->have;
+	uint32_t count = c->count;
+	int k;
+	for (k = 0; k < COMPARED_AT_ONCE && count; k++, count--) {
+		uint64_t index = count - 1;
+		MASK(index, KERNEL_FRAMES - 1);
+		struct frame *f = &c->memo->frames[index];
+		uint64_t slot = f->slot, offset = slot - at;
+		if (offset >= have) {
+			uint64_t next = count - 2;
+			MASK(next, KERNEL_FRAMES - 1);
+			if (!slot || read_near(w, slot, c->memo->frames[next].slot - slot))
+				break;
+			at = w->at;
+			have = w->have;
+			offset = slot - at;
+		}
+		MASK(offset, KERNEL_WINDOW - 8);
+		if ((*(uint64_t *)(w->bytes + offset) ^ f->pc) & bits)
+			break;
+	}
+	c->count = count;
+	return k < COMPARED_AT_ONCE;
+}
+
+/* How many of the outermost frames of the memo that the walk has come to must be walked again: 0
+   where all are as they were. */
+CHECKED int compare(struct walk *w, struct memo *memo)
+{
+	if (!w || !memo)
+		return 1;
+	struct compare c = {w, memo, w->known - 1};
+	bpf_loop(KERNEL_FRAMES / COMPARED_AT_ONCE + 1, compare_some, &c, 0);
+	return (int)c.count;
+}
+
+/* Goes to the frame of the memo that the walk stands on; 0: there is none. */
+CHECKED int find_frame(struct walk *w, struct memo *memo)
+{
+	if (!w || !memo)
+		return 0;
+	/* As many are looked at as one step may pass. */
+	for (int i = 0; i < 8 && w->known; i++, w->known--) {
+		uint64_t index = w->known - 1;
+		MASK(index, KERNEL_FRAMES - 1);
+		if (memo->sps[index] > w->sp)
+			return 0;
+		if (memo->sps[index] == w->sp && memo->frames[index].pc == w->pc) {
+			memo->frames[index].slot = w->slot; /* it may have been in a register */
+			return 1;
+		}
+	}
+	return 0;
+}
+
+/* Whether the frame that the walk stands on is one of the memo, with all beyond it. */
+INLINE bool meets(struct walker *x)
+{
+	if (!x->walk->known || !find_frame(x->walk, x->memo))
+		return false;
+	uint32_t changed = (uint32_t)compare(x->walk, x->memo);
+	if (changed)
+		x->walk->known = changed;
+	return !changed;
+}
+
+/* After step_pointer into code that has a recipe: step_pointer_compiled() in unwind/step.h. */
+INLINE void step_compiled(struct walker *x)
+{
+	struct walk *w = x->walk;
+	struct place *p = find_place(x, w->pc - 1);
+	uint32_t rule = p ? p->rule : NO_RULE;
+	struct recipe *r = rule == NO_RULE ? 0 : bpf_map_lookup_elem(&rules, &rule);
+	if (!r)
+		return;
+	uint64_t sp = w->fp;
+	if (r->cfa == CFA_REG && r->cfa_reg == CPU.sp && r->fp == AT_CFA && r->ra == AT_CFA &&
+	    r->ra_offset == r->fp_offset + 8)
+		sp -= (int64_t)r->fp_offset + r->cfa_offset;
+	w->sp = sp < w->sp ? w->fp : sp;
+}
+
+INLINE int step(struct walker *x, uint32_t rule)
+{
+	struct walk *w = x->walk;
+	if (rule == NO_RULE) {
+		int end = step_pointer(w);
+		if (end == ON && CPU.link != 0xff && w->fp > w->sp)
+			step_compiled(x);
+		return end;
+	}
+	struct recipe *r = bpf_map_lookup_elem(&rules, &rule);
+	if (!r)
+		return NO_RECIPE;
+	if (r->reserved == KERNEL_SIMPLE)
+		return step_simple(w, r);
+	if (r->cfa == CFA_REG || r->cfa == CFA_DEREF)
+		return step_frame(w, r);
+	if (r->cfa == CFA_ROOT)
+		return COMPLETE;
+	if (r->cfa == CFA_SIGNAL)
+		return step_signal(w);
+	return r->cfa == CFA_COMPLEX ? COMPLEX : NO_RECIPE;
+}
+
+CHECKED int begin(struct walk *w)
+{
+	if (!w)
+		return 1;
+	w->registers[KERNEL_REGISTERS] &= CPU.address_bits;
+	w->pc = w->registers[KERNEL_REGISTERS];
+	w->sp = w->registers[CPU.sp & (KERNEL_REGISTERS - 1)];
+	w->fp = w->registers[CPU.fp & (KERNEL_REGISTERS - 1)];
+	w->extra = w->registers[CPU.extra & (KERNEL_REGISTERS - 1)];
+	w->slot = w->signal_sp = 0;
+	w->exact = 1;
+	w->near = w->fp_lost = w->extra_lost = w->in_signal = w->met = w->by_pointer = 0;
+	w->end = ON;
+	w->known = w->fresh = 0;
+	w->have = 0;
+	return 0;
+}
+
+/* Whether a walk that failed may be tried again: assembly of a compiler at run time that no analysis
+   understood keeps frame pointers. */
+INLINE bool may_retry(const struct walker *x)
+{
+	const struct walk *w = x->walk;
+	return w->end > COMPLETE && w->end != TOO_DEEP && x->process->jit_high && !w->by_pointer;
+}
+
+static long step_one(uint32_t i, struct walker *x)
+{
+	struct walk *w = x->walk;
+	if (meets(x)) {
+		w->met = 1;
+		w->end = (uint16_t)x->memo->end;
+		return 1;
+	}
+	uint64_t n = w->fresh, address = w->pc - !w->exact;
+	if (n >= settings.max_depth) {
+		w->end = TOO_DEEP;
+		return 1;
+	}
+	struct place *p = find_place(x, address);
+	uint64_t key = p ? p->key : address & ADDRESS;
+	MASK(n, KERNEL_FRAMES - 1);
+	x->ws->fresh[n].slot = w->slot;
+	x->ws->fresh[n].pc = w->pc;
+	x->ws->sps[n] = w->sp;
+	x->ws->keys[n] = w->exact ? key : (key + 1) | CALL;
+	w->fresh++;
+	w->end = (uint16_t)(p ? step(x, w->by_pointer && w->exact ? NO_RULE : p->rule) : NO_MODULE);
+	if (may_retry(x)) { /* here, because the verifier looks at each call of bpf_loop anew */
+		w->end_first = w->end;
+		begin(w);
+		w->known = w->known_first;
+		w->by_pointer = 1;
+		return 0;
+	}
+	return w->end != ON;
+}
+
+/* ---- what comes out ---- */
+
+struct remember {
+	struct workspace *ws;
+	struct memo *memo;
+	uint32_t kept, fresh;
+};
+
+static long remember_one(uint32_t i, struct remember *r)
+{
+	uint64_t from = r->fresh - 1 - i, to = r->kept + i;
+	if (i >= r->fresh)
+		return 1;
+	MASK(from, KERNEL_FRAMES - 1);
+	MASK(to, KERNEL_FRAMES - 1);
+	r->memo->frames[to] = r->ws->fresh[from];
+	r->memo->sps[to] = r->ws->sps[from];
+	return 0;
+}
+
+INLINE void fill_head(struct kernel_head *head, uint16_t kind, uint32_t event)
+{
+	uint64_t id = bpf_get_current_pid_tgid();
+	head->kind = kind;
+	head->cpu = (uint16_t)bpf_get_smp_processor_id();
+	head->process = (uint32_t)(id >> 32);
+	head->thread = (uint32_t)id;
+	head->event = event;
+	head->time = bpf_ktime_get_ns();
+}
+
+/* More than half full: somebody should read it. */
+INLINE uint64_t wake(uint64_t urgent)
+{
+	return urgent || bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) > 1 << 23 ? BPF_RB_FORCE_WAKEUP
+									       : BPF_RB_NO_WAKEUP;
+}
+
+INLINE void send_path(struct walker *x, uint32_t event, uint32_t slot, uint64_t start)
+{
+	struct kernel_path *path = &x->ws->path;
+	struct walk *w = x->walk;
+	struct memo *memo = x->memo;
+	uint64_t fresh = w->fresh, size;
+	uint32_t kept = w->met ? w->known : 0;
+	struct remember r = {x->ws, memo, kept, w->fresh};
+	fill_head(&path->head, KERNEL_PATH, event);
+	path->memo = (uint16_t)slot;
+	path->end = (uint16_t)w->end;
+	path->kept = kept;
+	path->fresh = w->fresh;
+	if (slot != KERNEL_NO_MEMO) {
+		memo->thread = path->head.thread;
+		memo->serial = x->process->serial;
+		memo->count = kept + w->fresh;
+		memo->end = w->end;
+		if (memo->count > KERNEL_FRAMES)
+			memo->count = 0;
+		else
+			bpf_loop(w->fresh, remember_one, &r, 0);
+	}
+	path->ns = (uint32_t)(bpf_ktime_get_ns() - start);
+	if (fresh > KERNEL_FRAMES)
+		fresh = KERNEL_FRAMES;
+	size = sizeof *path + fresh * 8;
+	if (bpf_ringbuf_output(&ring, path, size, wake(0))) {
+		if (slot != KERNEL_NO_MEMO)
+			memo->count = 0;
+		__sync_fetch_and_add(&counts.lost_records, 1);
+	}
+}
+
+/* To the next page. A page that the program never touched is not there: it is left out, for there
+   may be more beyond. How far it came is in the map's memory: on the stack the verifier would follow
+   each round. */
+static long copy_one(uint32_t i, struct workspace **context)
+{
+	struct workspace *ws = *context;
+	uint64_t to = ws->snapshot.size, from = ws->snapshot.address + to;
+	uint64_t size = 4096 - (from & 4095), page = i;
+	if (to > KERNEL_STACK - 4096 || to >= ws->walk.word)
+		return 1;
+	MASK(to, KERNEL_STACK - 1);
+	if (to > KERNEL_STACK - 4096 || size > 4096)
+		return 1;
+	if (bpf_probe_read_user(ws->stack + to, size, (void *)from)) {
+		MASK(page, 127);
+		ws->snapshot.holes[page / 64] |= 1ull << page % 64;
+		if (++ws->walk.known > HOLES_MAX)
+			return 1;
+	} else {
+		ws->walk.known = 0;
+	}
+	ws->snapshot.size += size;
+	return 0;
+}
+
+/* How far it is to the end of the stack, as far as that can be told. */
+INLINE uint64_t stack_size(uint64_t sp)
+{
+	struct task_struct *task = (void *)bpf_get_current_task_btf();
+	struct mm_struct *mm = task->mm;
+	uint64_t size = read_thread_pointer(task) - sp;
+	uint64_t other = mm ? mm->start_stack - sp : UINT64_MAX;
+	if (other < size)
+		size = other;
+	return size < KERNEL_STACK ? size : KERNEL_STACK;
+}
+
+INLINE void send_snapshot(struct workspace *ws, uint32_t event)
+{
+	struct kernel_snapshot *s = &ws->snapshot;
+	uint64_t sp = ws->walk.registers[CPU.sp & (KERNEL_REGISTERS - 1)] & ~7ull, size;
+	fill_head(&s->head, KERNEL_SNAPSHOT, event);
+	__builtin_memcpy(s->registers, ws->walk.registers, sizeof s->registers);
+	s->pc = ws->walk.registers[KERNEL_REGISTERS];
+	s->address = sp;
+	s->size = 0;
+	__builtin_memset(s->holes, 0, sizeof s->holes);
+	ws->walk.known = 0;
+	ws->walk.word = stack_size(sp);
+	bpf_loop(KERNEL_STACK / 4096 + 1, copy_one, &ws, 0);
+	size = s->size;
+	if (size > KERNEL_STACK)
+		size = KERNEL_STACK;
+	if (bpf_ringbuf_output(&ring, s, sizeof *s + size, wake(1)))
+		__sync_fetch_and_add(&counts.lost_snapshots, 1);
+}
+
+/* The program ends, or becomes another one. Its memory may be gone: what is left is the kernel's work. */
+INLINE void end(struct walker *x)
+{
+	struct walk *w = x->walk;
+	w->end = COMPLETE;
+	w->known = 0;
+	w->fresh = 1;
+	x->ws->fresh[0].slot = x->ws->fresh[0].pc = x->ws->sps[0] = 0;
+	x->ws->keys[0] = IN_KERNEL;
+}
+
+INLINE void walk(struct walker *x, bool known)
+{
+	struct walk *w = x->walk;
+	w->known = w->known_first = known ? x->memo->count : 0;
+	bpf_loop(2 * KERNEL_FRAMES + 2, step_one, x, 0);
+	if (w->by_pointer && w->end != COMPLETE && !w->met)
+		w->end = w->end_first;
+}
+
+struct bpf_perf_event_data;
+
+SEC("perf_event") int sample(struct bpf_perf_event_data *context)
+{
+	uint64_t id = bpf_get_current_pid_tgid(), start = bpf_ktime_get_ns();
+	uint32_t tgid = (uint32_t)(id >> 32), tid = (uint32_t)id;
+	uint32_t here = bpf_get_smp_processor_id();
+	struct kernel_process *process = bpf_map_lookup_elem(&processes, &tgid);
+	if (!process || process->asleep)
+		return 0;
+	uint32_t event = (uint32_t)bpf_get_attach_cookie(context);
+	struct workspace *ws = bpf_map_lookup_elem(&workspaces, &here);
+	if (!ws || read_registers(ws->walk.registers))
+		return 0;
+	begin(&ws->walk);
+	struct task_struct *task = (void *)bpf_get_current_task_btf();
+	bool ending = task->flags & ENDING || BPF_CORE_READ_BITFIELD(task, in_execve);
+	if (!process->serial && !ending) {
+		send_snapshot(ws, event);
+		return 0;
+	}
+	uint32_t number = (tid * 0x9e3779b1u) >> (32 - settings.memo_bits);
+	struct memo *memo = bpf_map_lookup_elem(&memos, &number);
+	if (!memo)
+		return 0;
+	struct walker x = {ws, &ws->walk, memo, process, here * KERNEL_PLACES};
+	bool mine = !__sync_lock_test_and_set(&memo->busy, 1);
+	bool known = mine && memo->thread == tid && memo->serial == process->serial;
+	if (ending)
+		end(&x);
+	else
+		walk(&x, known);
+	if (ws->walk.end == NO_MODULE && !process->resigned)
+		send_snapshot(ws, event);
+	else
+		send_path(&x, event, mine ? number : KERNEL_NO_MEMO, start);
+	if (mine)
+		memo->busy = 0;
+	return 0;
+}
+
+/* ---- who they are ---- */
+
+INLINE void fill_task(struct kernel_task *t, uint16_t kind, struct task_struct *task)
+{
+	__builtin_memset(t, 0, sizeof *t);
+	fill_head(&t->head, kind, 0);
+	bpf_probe_read_kernel(t->comm, sizeof t->comm, task->comm);
+}
+
+SEC("tp_btf/sched_process_fork")
+int BPF_PROG(forked, struct task_struct *parent, struct task_struct *child)
+{
+	uint32_t from = parent->tgid, to = child->tgid;
+	struct kernel_process *process = bpf_map_lookup_elem(&processes, &from), copy;
+	struct kernel_task t;
+	if (!process)
+		return 0;
+	if (from != to) {
+		copy = *process;
+		bpf_map_update_elem(&processes, &to, &copy, BPF_ANY);
+	}
+	fill_task(&t, KERNEL_FORK, child);
+	t.head.process = from;
+	t.head.thread = parent->pid;
+	t.child_process = to;
+	t.child_thread = child->pid;
+	if (bpf_ringbuf_output(&ring, &t, sizeof t, wake(0)))
+		__sync_fetch_and_add(&counts.lost_records, 1);
+	return 0;
+}
+
+SEC("tp_btf/sched_process_exec") int BPF_PROG(executed, struct task_struct *task)
+{
+	uint32_t id = task->tgid;
+	struct kernel_process *process = bpf_map_lookup_elem(&processes, &id), none = {0};
+	struct kernel_task t;
+	if (!process)
+		return 0;
+	none.changes = process->changes + 1;
+	bpf_map_update_elem(&processes, &id, &none, BPF_ANY);
+	fill_task(&t, KERNEL_EXEC, task);
+	if (bpf_ringbuf_output(&ring, &t, sizeof t, wake(1)))
+		__sync_fetch_and_add(&counts.lost_records, 1);
+	return 0;
+}
+
+SEC("tp_btf/sched_process_exit") int BPF_PROG(exited, struct task_struct *task)
+{
+	uint32_t id = task->tgid;
+	struct kernel_process *process = bpf_map_lookup_elem(&processes, &id);
+	struct kernel_task t;
+	if (!process)
+		return 0;
+	fill_task(&t, KERNEL_EXIT, task);
+	t.head.process = id;
+	t.head.thread = task->pid;
+	t.last = !task->signal->live.counter;
+	t.status = task->signal->group_exit_code ? task->signal->group_exit_code : task->exit_code;
+	t.cpu_ns = task->se.sum_exec_runtime;
+	if (t.last)
+		bpf_map_delete_elem(&processes, &id);
+	if (bpf_ringbuf_output(&ring, &t, sizeof t, wake(0)))
+		__sync_fetch_and_add(&counts.lost_records, 1);
+	return 0;
+}

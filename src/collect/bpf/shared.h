@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
+#pragma once
+/*
+ * What the sampler in the kernel (sample.bpf.c) and its loader (collect/kernel.c)
+ * share: the contents of the maps, and the records that come out of the ring.
+ *
+ *    processes: tgid -> struct kernel_process      whom to sample, and where its code is
+ *    spans: struct kernel_span[]                   lists of code in memory, one after another
+ *    modules: id -> struct kernel_module           where a module's table is
+ *    shards: words[]                               of tables: pages and rows, as in unwind/table.h
+ *    rules: struct recipe[]                        of all modules
+ *    places, workspaces                            the sampler's own, for each CPU
+ *    memos                                         the same, for threads
+ *    ring                                          records, for the collector
+ *
+ * A sample that meets the memo (the walk before, of the same thread) says only which of that
+ * walk's outer frames stay and what is new: the collector keeps the same memo, as
+ * nodes of its tree. A record that finds no room in the ring takes its memo with it.
+ */
+#ifdef __bpf__
+#include <linux/types.h>
+typedef __u8 uint8_t;
+typedef __u16 uint16_t;
+typedef __u32 uint32_t;
+typedef __u64 uint64_t;
+typedef __s16 int16_t;
+typedef __s32 int32_t;
+typedef __s64 int64_t;
+typedef _Bool bool;
+#define true 1
+#define false 0
+struct unwind_cpu { /* as in unwind/cpu.h */
+	uint16_t elf_machine;
+	uint8_t sp, fp, link, extra;
+	uint8_t call_pushes;
+	uint64_t address_bits;
+	uint16_t signal_pc;
+	uint16_t signal_registers[32];
+};
+#else
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "unwind/cpu.h"
+#endif
+
+#define KERNEL_FRAMES 16384u  /* of a path, at most: a power of two */
+#define KERNEL_MEMOS_MAX 256u /* threads share them by their numbers */
+#define KERNEL_PLACES 4096u   /* of each CPU: a power of two */
+#define KERNEL_WINDOW 2048u   /* bytes of a stack that are read at once: a power of two */
+#define KERNEL_STACK 524288u  /* of a stack that is left for the collector to walk */
+#define KERNEL_SPANS 65536u
+#define KERNEL_RULES 262144u
+#define KERNEL_MODULES 32768u /* ids are below */
+#define KERNEL_PROCESSES 65536u
+#define KERNEL_SHARDS 4096u
+#define KERNEL_SHARD (4u << 20) /* bytes; one that is made for a larger table is larger */
+#define KERNEL_BLOCK 16u        /* words in one value of a shard */
+#define KERNEL_METRICS 8u
+#define KERNEL_COMM 16u
+#define KERNEL_REGISTERS 32u
+
+struct kernel_settings {
+	struct unwind_cpu cpu;
+	uint32_t max_depth;
+	uint32_t memo_bits; /* there are 1 << memo_bits memos */
+};
+
+struct kernel_counts {
+	uint64_t lost_records, lost_snapshots; /* there was no room in the ring */
+};
+
+#define KERNEL_SIMPLE 1 /* recipe.reserved: see step_simple in sample.bpf.c */
+
+#define KERNEL_SPAN_JIT 1u  /* frame pointers are followed there */
+#define KERNEL_SPAN_LOST 2u /* a module without a table */
+
+struct kernel_span {
+	uint64_t start, end, bias;
+	uint32_t module, flags;
+};
+
+struct kernel_module {
+	uint64_t start;       /* of the table's first page */
+	uint32_t page_count;  /* 0: there is no table */
+	uint32_t shard;       /* in which it is */
+	uint32_t pages, rows; /* where they begin there, in words */
+	uint32_t rules;       /* where its rules begin */
+	uint32_t reserved;
+};
+
+struct kernel_process {
+	uint32_t first, count; /* of its spans */
+	uint32_t serial;   /* of the list: 0: not known yet, samples are left to the collector */
+	uint32_t resigned; /* code of no module stays so: it is not worth a copy of the stack */
+	uint32_t asleep;   /* until it execs: it is still us */
+	uint32_t changes;  /* times that its code in memory changed */
+	uint64_t jit_low, jit_high;
+};
+
+enum kernel_record { KERNEL_PATH = 1, KERNEL_SNAPSHOT, KERNEL_FORK, KERNEL_EXEC, KERNEL_EXIT };
+
+struct kernel_head {
+	uint16_t kind; /* enum kernel_record */
+	uint16_t cpu;
+	uint32_t process, thread;
+	uint32_t event;
+	uint64_t time; /* CLOCK_MONOTONIC, ns */
+};
+
+#define KERNEL_NO_MEMO 0xffffu
+struct kernel_path {
+	struct kernel_head head;
+	uint16_t memo;  /* its number; KERNEL_NO_MEMO: none was free, nothing is kept */
+	uint16_t end;   /* enum walk_end: of the whole path */
+	uint32_t kept;  /* outermost frames of the memo that stay */
+	uint32_t fresh; /* frames that follow, innermost first */
+	uint32_t ns;    /* that the sampler took */
+			/* uint64_t keys[fresh], as in cct/cct.h */
+};
+
+struct kernel_snapshot {
+	struct kernel_head head;
+	uint64_t registers[KERNEL_REGISTERS]; /* by DWARF number */
+	uint64_t pc;
+	uint64_t address; /* of the stack bytes */
+	uint64_t size;
+	uint64_t holes[KERNEL_STACK / 4096 / 64 + 1]; /* a bit for each page that could not be read,
+							 from the one of `address` on */
+						      /* uint8_t bytes[size] */
+};
+
+struct kernel_task { /* FORK, EXEC, EXIT */
+	struct kernel_head head;
+	uint32_t child_process, child_thread; /* FORK */
+	uint32_t last;                        /* EXIT: the process has no other thread */
+	int32_t status;                       /* EXIT: as wait gives it */
+	uint64_t cpu_ns;                      /* EXIT: time on a CPU */
+	char comm[KERNEL_COMM];
+};

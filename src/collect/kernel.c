@@ -1,0 +1,441 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "collect/kernel_internal.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "collect/bpf/kernel_object.h" /* made by the build */
+#include "process/registers.h"
+#include "unwind/cpu.h"
+
+#define CHANGE_NS 100000000ull /* between two changes of the period */
+#define SWING 5                /* by a part of so many, at most, up or down */
+#define PID_NAMESPACE 4026531836ull
+
+/* ---- may we ---- */
+
+static void say(char *why, size_t size, const char *text)
+{
+	snprintf(why, size, "%s", text);
+}
+
+bool kernel_can(char *why, size_t size)
+{
+	LIBBPF_OPTS(bpf_prog_load_opts, opts);
+	static const struct bpf_insn nothing[] = {
+		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = 0},
+		{.code = BPF_JMP | BPF_EXIT},
+	};
+	char space[64];
+	ssize_t length = readlink("/proc/self/ns/pid", space, sizeof space - 1);
+	*why = '\0';
+	if (access("/sys/kernel/btf/vmlinux", R_OK)) {
+		say(why, size,
+		    "the kernel does not describe itself (CONFIG_DEBUG_INFO_BTF), so it cannot be "
+		    "sampled from");
+		return false;
+	}
+	if (length <= 0 || (space[length] = '\0', strtoull(space + strcspn(space, "0123456789"),
+							   NULL, 10)) != PID_NAMESPACE) {
+		say(why, size, "process numbers in this container are not the kernel's");
+		return false;
+	}
+	int fd = bpf_prog_load(BPF_PROG_TYPE_PERF_EVENT, "culprit", "GPL", nothing, 2, &opts);
+	if (fd < 0) {
+		snprintf(why, size,
+			 "the kernel lets this user load no programs (%s): run as root, or with "
+			 "CAP_BPF and CAP_PERFMON",
+			 strerror(errno));
+		return false;
+	}
+	close(fd);
+	return true;
+}
+
+/* ---- the program ---- */
+
+static int keep_quiet(enum libbpf_print_level level, const char *format, va_list arguments)
+{
+	if (getenv("CULPRIT_BPF_LOG"))
+		return vfprintf(stderr, format, arguments);
+	(void)level;
+	return 0;
+}
+
+static bool set(struct bpf_object *object, const struct kernel_settings *settings)
+{
+	size_t size = 0;
+	struct bpf_map *map = bpf_object__find_map_by_name(object, ".rodata.settings");
+	void *bytes = map ? (void *)bpf_map__initial_value(map, &size) : NULL;
+	if (!bytes || size < sizeof *settings)
+		return false;
+	memcpy(bytes, settings, sizeof *settings);
+	return true;
+}
+
+static bool set_size(struct bpf_object *object, const char *name, uint32_t entries)
+{
+	struct bpf_map *map = bpf_object__find_map_by_name(object, name);
+	return map && !bpf_map__set_max_entries(map, entries);
+}
+
+static struct err *load(struct session *s, struct kernel *k)
+{
+	LIBBPF_OPTS(bpf_object_open_opts, opts, .object_name = "culprit");
+	uint32_t depth = s->options.max_depth ? s->options.max_depth : SESSION_DEPTH;
+	libbpf_set_print(keep_quiet);
+	k->object = bpf_object__open_mem(kernel_object, sizeof kernel_object, &opts);
+	if (!k->object)
+		return err_errno("cannot open the sampler for the kernel");
+	struct kernel_settings settings = {
+		.cpu = *unwind_cpu_for(native_machine),
+		.max_depth = depth < KERNEL_FRAMES ? depth : KERNEL_FRAMES,
+		.memo_bits = k->memo_bits,
+	};
+	if (!set(k->object, &settings) || !set_size(k->object, "workspaces", k->cpus) ||
+	    !set_size(k->object, "memos", 1u << k->memo_bits) ||
+	    !set_size(k->object, "places", k->cpus * KERNEL_PLACES))
+		return err_new("the sampler for the kernel is not as it should be");
+	if (bpf_object__load(k->object))
+		return err_errno(
+			"the kernel does not take the sampler (CULPRIT_BPF_LOG=1 shows why)");
+	k->processes = bpf_object__find_map_fd_by_name(k->object, "processes");
+	k->shards = bpf_object__find_map_fd_by_name(k->object, "shards");
+	return NULL;
+}
+
+static struct err *keep_link(struct kernel *k, struct bpf_link *link, const char *what)
+{
+	if (!link)
+		return err_errno("cannot attach the sampler to %s", what);
+	struct bpf_link **more = reallocarray(k->links, k->link_count + 1, sizeof *more);
+	if (!more) {
+		bpf_link__destroy(link);
+		return err_new("out of memory");
+	}
+	k->links = more;
+	k->links[k->link_count++] = link;
+	return NULL;
+}
+
+static struct err *attach_tasks(struct kernel *k)
+{
+	static const char *const names[] = {"forked", "executed", "exited"};
+	struct err *e = NULL;
+	for (size_t i = 0; !e && i < sizeof names / sizeof *names; i++) {
+		struct bpf_program *program = bpf_object__find_program_by_name(k->object, names[i]);
+		e = keep_link(k, program ? bpf_program__attach(program) : NULL, names[i]);
+	}
+	return e;
+}
+
+/* ---- the events ---- */
+
+static int open_event(const struct session_event *event, pid_t pid, int cpu)
+{
+	struct perf_event_attr attr = {
+		.type = event->type,
+		.size = sizeof attr,
+		.config = event->config,
+		.sample_period = event->period,
+		.disabled = 1,
+		.exclude_kernel = event->user_only,
+		.exclude_hv = event->user_only,
+		.exclude_idle = 1,
+		.config1 = event->config1,
+		.config2 = event->config2,
+	};
+	return (int)syscall(SYS_perf_event_open, &attr, pid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+}
+
+static struct err *open_events(struct session *s, struct kernel *k)
+{
+	struct bpf_program *program = bpf_object__find_program_by_name(k->object, "sample");
+	size_t count = s->options.event_count;
+	struct err *e = NULL;
+	unsigned opened = 0;
+	k->events = calloc((size_t)k->cpus * count, sizeof *k->events);
+	if (!k->events)
+		return err_new("out of memory");
+	memset(k->events, -1, (size_t)k->cpus * count * sizeof *k->events);
+	for (unsigned cpu = 0; !e && cpu < k->cpus; cpu++)
+		for (size_t i = 0; !e && i < count; i++) {
+			LIBBPF_OPTS(bpf_perf_event_opts, opts, .bpf_cookie = i);
+			int fd = open_event(&s->options.events[i], -1, (int)cpu);
+			if (fd < 0 && errno == ENODEV) /* it is switched off */
+				continue;
+			if (fd < 0)
+				return err_errno("%s: cannot be sampled on CPU %u",
+						 s->options.events[i].name, cpu);
+			k->events[cpu * count + i] = fd; /* the link closes it */
+			opened++;
+			e = keep_link(k, bpf_program__attach_perf_event_opts(program, fd, &opts),
+				      s->options.events[i].name);
+		}
+	return e || opened ? e : err_new("no CPU can be sampled");
+}
+
+static void each_event(const struct session *s, unsigned long request, void *argument)
+{
+	const struct kernel *k = s->kernel;
+	for (size_t i = 0; i < k->cpus * s->options.event_count; i++)
+		if (k->events[i] >= 0)
+			ioctl(k->events[i], request, argument);
+}
+
+/* Rates are spread evenly around the one that was asked for. */
+static void change_periods(struct session *s)
+{
+	struct kernel *k = s->kernel;
+	for (size_t i = 0; i < k->cpus * s->options.event_count; i++) {
+		const struct session_event *event = &s->options.events[i % s->options.event_count];
+		uint64_t part = s->random >> 40;
+		s->random ^= s->random << 13;
+		s->random ^= s->random >> 7;
+		s->random ^= s->random << 17;
+		double rate = 1.0 + ((double)part / (1 << 24) * 2 - 1) / SWING;
+		uint64_t period = (uint64_t)((double)event->period / rate + 0.5);
+		if (k->events[i] >= 0 && event->clock && period)
+			ioctl(k->events[i], PERF_EVENT_IOC_PERIOD, &period);
+	}
+}
+
+/* ---- what it costs ---- */
+
+#define CALIBRATE_NS 20000ull /* period of the clock while its cost is measured */
+#define CALIBRATE_MEMORY (1u << 20)
+#define CALIBRATE_ROUNDS 24
+#define CALIBRATE_TRIES 9
+
+/* Some time with memory that does not stay in the nearest caches, as programs have it. */
+static uint64_t work(volatile uint8_t *memory)
+{
+	uint64_t start = session_now(), at = 1;
+	for (int round = 0; round < CALIBRATE_ROUNDS; round++)
+		for (unsigned i = 0; i < CALIBRATE_MEMORY / 64; i++) {
+			at = at * 6364136223846793005u + 1442695040888963407u;
+			memory[at >> 44]++;
+		}
+	return session_now() - start;
+}
+
+static int compare_costs(const void *a, const void *b)
+{
+	const int64_t *x = a, *y = b;
+	return (*x > *y) - (*x < *y);
+}
+
+/* The interrupt of the clock, without what the program does in it: it is not in the time that the
+   program takes for itself. */
+uint64_t kernel_delivery(void)
+{
+	const struct session_event clock = {.type = PERF_TYPE_SOFTWARE,
+					    .config = PERF_COUNT_SW_CPU_CLOCK,
+					    .period = CALIBRATE_NS};
+	int64_t costs[CALIBRATE_TRIES];
+	uint8_t *memory = calloc(1, CALIBRATE_MEMORY);
+	int fd = memory ? open_event(&clock, 0, -1) : -1;
+	if (fd < 0) {
+		free(memory);
+		return 0;
+	}
+	work(memory);
+	for (int i = 0; i < CALIBRATE_TRIES; i++) {
+		uint64_t count = 0;
+		int64_t without = (int64_t)work(memory);
+		ioctl(fd, PERF_EVENT_IOC_ENABLE, 0);
+		int64_t with = (int64_t)work(memory);
+		ioctl(fd, PERF_EVENT_IOC_DISABLE, 0);
+		count = (uint64_t)with / CALIBRATE_NS;
+		costs[i] = count ? (with - without) / (int64_t)count : 0;
+	}
+	close(fd);
+	free(memory);
+	qsort(costs, CALIBRATE_TRIES, sizeof *costs, compare_costs);
+	int64_t cost = costs[CALIBRATE_TRIES / 2];
+	return cost > 0 ? (uint64_t)cost : 0;
+}
+
+/* ---- the ring ---- */
+
+/* The kernel's own words, but a record is as long as it says. */
+static void take(struct session *s, const void *data, size_t size)
+{
+	const struct kernel_head *head = data;
+	const struct kernel_path *path = data;
+	const struct kernel_snapshot *snapshot = data;
+	switch (size >= sizeof *head ? head->kind : 0) {
+	case KERNEL_PATH:
+		if (size >= sizeof *path && path->fresh <= (size - sizeof *path) / sizeof(uint64_t))
+			paths_take(s, path, (const uint64_t *)(path + 1));
+		break;
+	case KERNEL_SNAPSHOT:
+		if (size >= sizeof *snapshot && snapshot->size <= size - sizeof *snapshot)
+			paths_take_snapshot(s, snapshot, (const uint8_t *)(snapshot + 1));
+		break;
+	case KERNEL_FORK:
+		tasks_forked(s, data);
+		break;
+	case KERNEL_EXEC:
+		tasks_executed(s, data);
+		break;
+	case KERNEL_EXIT:
+		tasks_exited(s, data);
+		break;
+	default:
+		break;
+	}
+}
+
+static void look_at_new(struct session *s)
+{
+	for (struct process *p = s->kernel->home->processes; p; p = p->next)
+		if (p->unlooked || (!p->gone && maps_changed(s->kernel, p->pid))) {
+			p->unlooked = false;
+			p->useless = 0;
+			code_look(s, p);
+		}
+}
+
+static void forget_gone(struct session *s)
+{
+	for (struct process *p = s->kernel->home->processes, *next; p; p = next) {
+		next = p->next;
+		if (p->gone)
+			process_end(s, p);
+	}
+}
+
+void kernel_drain(struct session *s)
+{
+	maps_note(s->kernel);
+	reader_take(s, take);
+	look_at_new(s);
+	paths_walk(s);
+	forget_gone(s);
+	maps_sweep(s);
+}
+
+int kernel_fd(const struct session *s)
+{
+	return s->kernel->epoll;
+}
+
+/* ---- life ---- */
+
+struct err *kernel_open(struct session *s)
+{
+	struct kernel *k = s->kernel = calloc(1, sizeof *k);
+	if (!k)
+		return err_new("out of memory");
+	k->cpus = (unsigned)libbpf_num_possible_cpus();
+	k->serial = 1;
+	k->waiting_end = &k->waiting;
+	k->reader.urgent = k->reader.wake = -1;
+	k->epoll = epoll_create1(EPOLL_CLOEXEC);
+	k->memo_bits = 4;
+	while (1u << k->memo_bits < 4 * k->cpus && 1u << k->memo_bits < KERNEL_MEMOS_MAX)
+		k->memo_bits++;
+	k->memos = calloc((1u << k->memo_bits) + 1, sizeof *k->memos);
+	struct err *e = k->memos && k->epoll >= 0 ? load(s, k) : err_errno("cannot make a sampler");
+	if (!e)
+		e = code_open(k);
+	if (!e)
+		e = maps_open(k);
+	if (!e)
+		e = reader_open(s);
+	if (!e)
+		e = arena_open(s, &k->home);
+	if (!e)
+		k->home->kernel = true;
+	if (!e)
+		e = attach_tasks(k);
+	if (!e)
+		e = open_events(s, k);
+	return e;
+}
+
+struct err *kernel_start(struct session *s)
+{
+	each_event(s, PERF_EVENT_IOC_ENABLE, NULL);
+	s->kernel->sampling = true;
+	return NULL;
+}
+
+void kernel_join(struct session *s)
+{
+	uint32_t self = (uint32_t)getpid();
+	struct kernel_process asleep = {.asleep = 1};
+	bpf_map_update_elem(s->kernel->processes, &self, &asleep, BPF_ANY);
+}
+
+void kernel_tick(struct session *s)
+{
+	uint64_t now = session_now();
+	kernel_drain(s);
+	if (s->kernel->sampling && now - s->kernel->changed_ns >= CHANGE_NS) {
+		s->kernel->changed_ns = now;
+		change_periods(s);
+	}
+}
+
+/* What the sampler could not say. */
+static void read_lost(struct session *s)
+{
+	struct kernel *k = s->kernel;
+	struct bpf_map *map = bpf_object__find_map_by_name(k->object, ".data.counts");
+	uint32_t zero = 0;
+	struct kernel_counts counts = {0};
+	if (!map || bpf_map__value_size(map) != sizeof counts ||
+	    bpf_map_lookup_elem(bpf_map__fd(map), &zero, &counts))
+		return;
+	uint64_t lost = counts.lost_records + counts.lost_snapshots + k->confused;
+	s->lost += lost;
+	if (lost)
+		err_free(profile_lose(s->harvest.profile, "no room", lost));
+}
+
+void kernel_stop(struct session *s)
+{
+	struct kernel *k = s->kernel;
+	if (!k->sampling)
+		return;
+	k->sampling = false;
+	each_event(s, PERF_EVENT_IOC_DISABLE, NULL);
+	reader_flush(s);
+	kernel_drain(s);
+	tasks_finish(s, NULL);
+	read_lost(s);
+}
+
+void kernel_close(struct session *s)
+{
+	struct kernel *k = s->kernel;
+	if (!k)
+		return;
+	for (size_t i = 0; i < k->link_count; i++)
+		bpf_link__destroy(k->links[i]);
+	reader_close(k);
+	maps_close(k);
+	code_close(k);
+	paths_close(k);
+	bpf_object__close(k->object);
+	if (k->epoll >= 0)
+		close(k->epoll);
+	free(k->links);
+	free(k->events);
+	free(k->memos);
+	free(k);
+	s->kernel = NULL;
+}

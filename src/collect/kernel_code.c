@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the sampler knows of code. A module's table is given to it once; a list
+ * of modules (collect/library.h) once for all processes that have the same.
+ * Lists are only ever added; where there is no room for more, all are forgotten
+ * and given anew as they are needed. A process whose list the sampler does not
+ * have leaves its stacks to us meanwhile.
+ */
+#include "collect/kernel_internal.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "process/maps.h"
+#include "process/registers.h"
+
+#define JIT_REACH (64ull << 20) /* compilers at run time make more code, near to the last */
+
+static void *map_memory(struct kernel *k, const char *name, size_t size)
+{
+	int fd = bpf_object__find_map_fd_by_name(k->object, name);
+	void *at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	return at == MAP_FAILED ? NULL : at;
+}
+
+/* ---- tables ---- */
+
+static void leave_shard(struct kernel *k)
+{
+	if (k->shard)
+		munmap(k->shard, k->shard_room * sizeof *k->shard);
+	k->shard = NULL;
+	k->shard_room = k->shard_used = 0;
+}
+
+/* A new one. The kernel waits for all programs that run when it gets one: so they are large. */
+static bool make_shard(struct kernel *k, size_t words)
+{
+	LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = BPF_F_MMAPABLE | BPF_F_INNER_MAP);
+	const uint32_t block = KERNEL_BLOCK * sizeof *k->shard;
+	if (words < KERNEL_SHARD / sizeof *k->shard)
+		words = KERNEL_SHARD / sizeof *k->shard;
+	uint32_t blocks = (uint32_t)((words + KERNEL_BLOCK - 1) / KERNEL_BLOCK);
+	leave_shard(k);
+	int fd = k->shard_count < KERNEL_SHARDS
+			 ? bpf_map_create(BPF_MAP_TYPE_ARRAY, "shard", sizeof(uint32_t), block,
+					  blocks, &opts)
+			 : -1;
+	if (fd < 0)
+		return false;
+	void *at = mmap(NULL, (size_t)blocks * block, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	bool made = at != MAP_FAILED &&
+		    !bpf_map_update_elem(k->shards, &k->shard_count, &fd, BPF_ANY);
+	close(fd);
+	if (made) {
+		k->shard = at;
+		k->shard_room = (size_t)blocks * KERNEL_BLOCK;
+		k->shard_count++;
+	} else if (at != MAP_FAILED) {
+		munmap(at, (size_t)blocks * block);
+	}
+	return made;
+}
+
+static bool is_simple(const struct recipe *r)
+{
+	const struct unwind_cpu *cpu = unwind_cpu_for(native_machine);
+	return r->cfa == RECIPE_REG && !r->cfa_vg &&
+	       (r->cfa_reg == cpu->sp || r->cfa_reg == cpu->fp) && r->ra == RECIPE_AT_CFA &&
+	       (r->fp == RECIPE_AT_CFA || r->fp == RECIPE_SAME) &&
+	       (r->extra == RECIPE_AT_CFA || r->extra == RECIPE_SAME);
+}
+
+/* Whether the sampler has the module's table. */
+static bool give_table(struct kernel *k, const struct library_module *m)
+{
+	const struct table *t = &m->table;
+	size_t pages = (size_t)t->page_count + 1, words = pages + t->row_count;
+	if (k->loaded[m->id / 8] & 1u << m->id % 8)
+		return k->modules[m->id].page_count;
+	k->loaded[m->id / 8] |= (uint8_t)(1u << m->id % 8);
+	if (!m->size || !t->page_count || t->rule_count > KERNEL_RULES - k->rules_used ||
+	    (words > k->shard_room - k->shard_used && !make_shard(k, words)))
+		return false;
+	uint32_t *at = k->shard + k->shard_used;
+	memcpy(at, t->pages, pages * sizeof *at);
+	memcpy(at + pages, t->rows, t->row_count * sizeof *at);
+	for (uint32_t i = 0; i < t->rule_count; i++) {
+		k->rules[k->rules_used + i] = t->rules[i];
+		k->rules[k->rules_used + i].reserved = is_simple(&t->rules[i]) ? KERNEL_SIMPLE : 0;
+	}
+	k->modules[m->id] = (struct kernel_module){.start = t->start,
+						   .page_count = t->page_count,
+						   .shard = k->shard_count - 1,
+						   .pages = (uint32_t)k->shard_used,
+						   .rows = (uint32_t)(k->shard_used + pages),
+						   .rules = k->rules_used};
+	k->shard_used += words;
+	k->rules_used += t->rule_count;
+	return true;
+}
+
+/* ---- life ---- */
+
+struct err *code_open(struct kernel *k)
+{
+	k->spans = map_memory(k, "spans", KERNEL_SPANS * sizeof *k->spans);
+	k->modules = map_memory(k, "modules", KERNEL_MODULES * sizeof *k->modules);
+	k->rules = map_memory(k, "rules", KERNEL_RULES * sizeof *k->rules);
+	if (!k->spans || !k->modules || !k->rules)
+		return err_errno("cannot map the sampler's memory");
+	k->rules_used = 1; /* rule 0: nothing is known */
+	return make_shard(k, 0) ? NULL : err_errno("cannot make memory for the sampler's tables");
+}
+
+void code_close(struct kernel *k)
+{
+	leave_shard(k);
+	if (k->spans)
+		munmap(k->spans, KERNEL_SPANS * sizeof *k->spans);
+	if (k->modules)
+		munmap(k->modules, KERNEL_MODULES * sizeof *k->modules);
+	if (k->rules)
+		munmap(k->rules, KERNEL_RULES * sizeof *k->rules);
+}
+
+/* ---- lists ---- */
+
+static void forget_lists(struct session *s)
+{
+	struct kernel *k = s->kernel;
+	struct kernel_process unknown = {0};
+	for (const struct process *p = k->home->processes; p; p = p->next) {
+		uint32_t pid = (uint32_t)p->pid;
+		bpf_map_update_elem(k->processes, &pid, &unknown, BPF_EXIST);
+	}
+	k->spans_used = 0;
+	k->list_count = 0;
+}
+
+static struct kernel_span describe(struct session *s, const struct wire_module *w)
+{
+	const struct library_module *m = library_module(s->library, w->id);
+	struct kernel_span span = {
+		.start = w->start, .end = w->end, .bias = w->bias, .module = w->id};
+	if (w->flags & WIRE_MODULE_JIT || s->options.frame_pointers)
+		span.flags = KERNEL_SPAN_JIT;
+	else if (!m || !w->table_size || !give_table(s->kernel, m))
+		span.flags = KERNEL_SPAN_LOST;
+	return span;
+}
+
+static void find_jit(struct kernel_list *l)
+{
+	l->jit_low = UINT64_MAX;
+	for (uint32_t i = 0; i < l->list->count; i++) {
+		const struct wire_module *w = &l->list->modules[i];
+		if (!(w->flags & WIRE_MODULE_JIT))
+			continue;
+		if (l->jit_low > w->start)
+			l->jit_low = w->start;
+		l->jit_high = w->end;
+	}
+	l->jit_low -= l->jit_low > JIT_REACH ? JIT_REACH : l->jit_low;
+	l->jit_high += l->jit_high ? JIT_REACH : 0;
+}
+
+static const struct kernel_list *give_list(struct session *s, const struct library_list *list)
+{
+	struct kernel *k = s->kernel;
+	for (uint32_t i = k->list_count; i; i--)
+		if (k->lists[i - 1].list == list)
+			return &k->lists[i - 1];
+	if (list->count > KERNEL_SPANS)
+		return NULL;
+	if (k->list_count == KERNEL_LISTS || list->count > KERNEL_SPANS - k->spans_used)
+		forget_lists(s);
+	struct kernel_list *l = &k->lists[k->list_count++];
+	*l = (struct kernel_list){
+		.list = list, .first = k->spans_used, .count = list->count, .serial = ++k->serial};
+	for (uint32_t i = 0; i < list->count; i++)
+		k->spans[l->first + i] = describe(s, &list->modules[i]);
+	find_jit(l);
+	k->spans_used += list->count;
+	return l;
+}
+
+/* Code that came while we looked is not in the list: then it is not given. */
+static void publish(struct session *s, const struct process *p, uint32_t changes)
+{
+	uint32_t pid = (uint32_t)p->pid;
+	struct kernel_process now;
+	const struct kernel_list *l = give_list(s, p->list);
+	if (!l || bpf_map_lookup_elem(s->kernel->processes, &pid, &now) || now.changes != changes)
+		return;
+	now.first = l->first;
+	now.count = l->count;
+	now.serial = l->serial;
+	now.jit_low = l->jit_low;
+	now.jit_high = l->jit_high;
+	now.resigned = 0;
+	bpf_map_update_elem(s->kernel->processes, &pid, &now, BPF_EXIST);
+}
+
+/* One that has ended is known by what was noted of it. */
+static struct err *look_back(struct session *s, struct process *p)
+{
+	struct maps maps;
+	const struct library_list *list;
+	if (!maps_noted(s->kernel, p->pid, &maps))
+		return NULL;
+	struct err *e = library_look_at(s->library, getpid(), &maps, &list, NULL);
+	if (!e && list->count)
+		p->list = list;
+	maps_free(&maps);
+	return e;
+}
+
+void code_look(struct session *s, struct process *p)
+{
+	uint32_t pid = (uint32_t)p->pid;
+	struct kernel_process now;
+	if (bpf_map_lookup_elem(s->kernel->processes, &pid, &now))
+		now.changes = 0;
+	struct err *e = p->gone ? look_back(s, p) : process_look(s, p, NULL);
+	if (!p->gone && (e || !p->list || !p->list->count)) {
+		err_free(e);
+		e = look_back(s, p);
+	}
+	err_free(e);
+	if (p->list && !p->gone)
+		publish(s, p, now.changes);
+}
+
+void code_resign(struct session *s, struct process *p)
+{
+	uint32_t pid = (uint32_t)p->pid;
+	struct kernel_process now;
+	if (bpf_map_lookup_elem(s->kernel->processes, &pid, &now) || !now.serial)
+		return;
+	now.resigned = 1;
+	bpf_map_update_elem(s->kernel->processes, &pid, &now, BPF_EXIST);
+}

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* What the files of the kernel's side share. */
+#include "collect/internal.h"
+#include "collect/kernel.h"
+#include "profile/profile.h"
+
+struct bpf_object;
+struct bpf_link;
+struct maps;
+struct ring_buffer;
+
+#define KERNEL_LISTS 1024u
+#define KERNEL_BUCKETS 4096u
+
+struct kernel_list { /* a list of modules as the sampler has it */
+	const struct library_list *list;
+	uint32_t first, count, serial;
+	uint64_t jit_low, jit_high;
+};
+
+struct kernel_thread {
+	struct kernel_thread *next; /* in its bucket */
+	struct process *process;
+	pid_t tid;
+	uint32_t profile; /* its index there + 1; 0: not there yet */
+	uint64_t start_ns, end_ns, cpu_ns, handler_ns, handled;
+	char name[KERNEL_COMM + 1];
+};
+
+struct kernel_memo { /* what the sampler's memo is in the profile */
+	uint32_t thread, count;
+	uint32_t nodes[KERNEL_FRAMES]; /* outermost first */
+};
+
+struct kernel_waiting { /* a stack that is walked when its code is known */
+	struct kernel_waiting *next;
+	struct process *process;
+	const struct library_list *list; /* what the process had when it came */
+	unsigned image;                  /* of the process */
+	uint32_t thread;                 /* in the profile */
+	uint32_t event;
+	uint64_t registers[KERNEL_REGISTERS], pc;
+	uint64_t address, size;
+	uint64_t holes[sizeof(((struct kernel_snapshot *)0)->holes) / sizeof(uint64_t)];
+	uint8_t bytes[];
+};
+
+struct kernel_batch { /* records, one after another, each after its length */
+	struct kernel_batch *next;
+	size_t used, room;
+	uint64_t bytes[]; /* the room */
+};
+
+/* A thread of its own empties the ring, so that it never waits for what we do with it. */
+struct kernel_reader {
+	pthread_t thread;
+	bool running;
+	_Atomic bool stop;
+	pthread_mutex_t lock;
+	struct kernel_batch *first, *last; /* oldest first */
+	size_t bytes;
+	int urgent; /* an eventfd, for others to wait on */
+	int wake;   /* an eventfd, to end its own waiting */
+};
+
+struct kernel {
+	struct bpf_object *object;
+	struct bpf_link **links;
+	size_t link_count;
+	struct ring_buffer *ring;
+	struct kernel_reader reader;
+	int processes, shards;         /* descriptors of maps */
+	uint32_t *shard;               /* memory of the one that is being filled */
+	size_t shard_used, shard_room; /* words */
+	uint32_t shard_count;
+	struct kernel_span *spans; /* the maps' memory */
+	struct kernel_module *modules;
+	struct recipe *rules;
+	unsigned cpus;
+	int epoll;   /* readable when there is something urgent to do */
+	int *events; /* cpus * event_count descriptors */
+	bool sampling;
+
+	uint32_t spans_used, rules_used, serial;
+	struct kernel_list lists[KERNEL_LISTS];
+	uint32_t list_count;
+	uint8_t loaded[KERNEL_MODULES / 8]; /* modules whose tables the sampler has */
+
+	struct kernel_notes *notes; /* of memory maps */
+	struct arena *home;         /* of the processes: nobody counts in it */
+	struct kernel_thread *threads[KERNEL_BUCKETS];
+	struct kernel_memo **memos; /* by number; made when first used */
+	unsigned memo_bits;
+	struct kernel_waiting *waiting, **waiting_end; /* oldest first */
+	uint64_t waiting_bytes;
+	uint64_t confused; /* records that made no sense */
+	uint64_t changed_ns, swept_ns;
+};
+
+/* kernel_reader.c */
+struct err *reader_open(struct session *s);
+/* Gives each record to `take`, in the order in which they came. */
+void reader_take(struct session *s, void (*take)(struct session *s, const void *data, size_t size));
+/* Waits until the ring is empty. */
+void reader_flush(struct session *s);
+void reader_close(struct kernel *k);
+
+/* kernel_maps.c */
+struct err *maps_open(struct kernel *k);
+void maps_close(struct kernel *k);
+/* Notes what has been mapped since. */
+void maps_note(struct kernel *k);
+/* The code that a process had in memory, as noted; false where nothing is. The caller frees it. */
+bool maps_noted(const struct kernel *k, pid_t pid, struct maps *out);
+/* Whether it has mapped code since this was asked last. */
+bool maps_changed(const struct kernel *k, pid_t pid);
+/* Forgets those that are long gone. */
+void maps_sweep(struct session *s);
+
+/* kernel_code.c */
+struct err *code_open(struct kernel *k);
+void code_close(struct kernel *k);
+/* Looks at the code that the process has in memory, and tells the sampler. */
+void code_look(struct session *s, struct process *p);
+/* Code of no module will stay so: samples that meet it are not worth a copy of the stack. */
+void code_resign(struct session *s, struct process *p);
+
+/* kernel_tasks.c */
+void tasks_forked(struct session *s, const struct kernel_task *t);
+void tasks_executed(struct session *s, const struct kernel_task *t);
+void tasks_exited(struct session *s, const struct kernel_task *t);
+bool tasks_known(const struct session *s, pid_t thread);
+/* The thread of a sample, made where it was not known; NULL where there is no memory. */
+struct kernel_thread *tasks_find(struct session *s, pid_t process, pid_t thread);
+/* Its index in the profile. */
+struct err *tasks_keep(struct session *s, struct kernel_thread *t, uint32_t *index);
+/* Ends all of a process's threads, or (NULL) of all. */
+void tasks_finish(struct session *s, const struct process *p);
+
+/* kernel_paths.c */
+void paths_take(struct session *s, const struct kernel_path *path, const uint64_t *keys);
+void paths_take_snapshot(struct session *s, const struct kernel_snapshot *snapshot,
+			 const uint8_t *bytes);
+/* Walks the stacks that were left to us. */
+void paths_walk(struct session *s);
+void paths_close(struct kernel *k);

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Empties the ring that the sampler writes to. Whatever else the collector is
+ * at (tables are made, a profile is saved to a slow disk), samples do not wait
+ * for it. Only when very much waits in memory does the ring fill up, and then
+ * the sampler itself counts what is lost.
+ */
+#include "collect/kernel_internal.h"
+
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "base/err.h"
+
+#define BATCH (256u << 10)
+#define HELD_MAX ((size_t)1 << 30) /* bytes in memory */
+#define LOOK_MS 50                 /* the sampler wakes us for what is urgent only */
+
+static bool is_urgent(const struct kernel_head *head)
+{
+	return head->kind == KERNEL_SNAPSHOT || head->kind == KERNEL_EXEC;
+}
+
+static void ring_bell(int fd)
+{
+	uint64_t one = 1;
+	while (write(fd, &one, sizeof one) < 0 && errno == EINTR)
+		;
+}
+
+/* Room for this many bytes in the last batch; NULL where there is no memory. */
+static uint64_t *make_room(struct kernel_reader *r, size_t size)
+{
+	struct kernel_batch *b = r->last;
+	if (!b || b->room - b->used < size) {
+		size_t room = size > BATCH ? size : BATCH;
+		b = malloc(sizeof *b + room);
+		if (!b)
+			return NULL;
+		*b = (struct kernel_batch){.room = room};
+		if (r->last)
+			r->last->next = b;
+		else
+			r->first = b;
+		r->last = b;
+		r->bytes += room;
+	}
+	uint64_t *at = b->bytes + b->used / sizeof *at;
+	b->used += size;
+	return at;
+}
+
+static int hold(void *context, void *data, size_t size)
+{
+	struct kernel_reader *r = context;
+	size_t whole = (size + 7) / 8 * 8;
+	pthread_mutex_lock(&r->lock);
+	uint64_t *at = r->bytes < HELD_MAX ? make_room(r, whole + sizeof *at) : NULL;
+	if (at) {
+		*at = size;
+		memcpy(at + 1, data, size);
+	}
+	pthread_mutex_unlock(&r->lock);
+	if (!at)
+		return -ENOMEM; /* it stays in the ring */
+	if (size >= sizeof(struct kernel_head) && is_urgent(data))
+		ring_bell(r->urgent);
+	return 0;
+}
+
+static void *read_ring(void *context)
+{
+	struct kernel *k = context;
+	struct pollfd ready[] = {{ring_buffer__epoll_fd(k->ring), POLLIN, 0},
+				 {k->reader.wake, POLLIN, 0}};
+	while (!atomic_load(&k->reader.stop)) {
+		poll(ready, 2, LOOK_MS);
+		ring_buffer__consume(k->ring);
+	}
+	return NULL;
+}
+
+struct err *reader_open(struct session *s)
+{
+	struct kernel *k = s->kernel;
+	struct kernel_reader *r = &k->reader;
+	sigset_t all, before;
+	int failed;
+	pthread_mutex_init(&r->lock, NULL);
+	r->urgent = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	r->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	k->ring = ring_buffer__new(bpf_object__find_map_fd_by_name(k->object, "ring"), hold, r,
+				   NULL);
+	if (r->urgent < 0 || r->wake < 0 || !k->ring)
+		return err_errno("cannot read from the sampler");
+	struct epoll_event event = {.events = EPOLLIN};
+	epoll_ctl(k->epoll, EPOLL_CTL_ADD, r->urgent, &event);
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	failed = pthread_create(&r->thread, NULL, read_ring, k);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	r->running = !failed;
+	return failed ? err_new("cannot make a thread: %s", strerror(failed)) : NULL;
+}
+
+static void stop(struct kernel *k)
+{
+	if (!k->reader.running)
+		return;
+	atomic_store(&k->reader.stop, true);
+	ring_bell(k->reader.wake);
+	pthread_join(k->reader.thread, NULL);
+	k->reader.running = false;
+}
+
+void reader_flush(struct session *s)
+{
+	stop(s->kernel);
+	ring_buffer__consume(s->kernel->ring);
+}
+
+void reader_take(struct session *s, void (*take)(struct session *s, const void *data, size_t size))
+{
+	struct kernel_reader *r = &s->kernel->reader;
+	uint64_t rung;
+	while (read(r->urgent, &rung, sizeof rung) < 0 && errno == EINTR)
+		;
+	pthread_mutex_lock(&r->lock);
+	struct kernel_batch *b = r->first;
+	r->first = r->last = NULL;
+	r->bytes = 0;
+	pthread_mutex_unlock(&r->lock);
+	while (b) {
+		struct kernel_batch *next = b->next;
+		for (size_t at = 0; at < b->used;) {
+			const uint64_t *record = b->bytes + at / sizeof *record;
+			take(s, record + 1, *record);
+			at += (*record + 7) / 8 * 8 + sizeof *record;
+		}
+		free(b);
+		b = next;
+	}
+}
+
+static void drop(struct session *s, const void *data, size_t size)
+{
+	(void)s;
+	(void)data;
+	(void)size;
+}
+
+void reader_close(struct kernel *k)
+{
+	stop(k);
+	ring_buffer__free(k->ring);
+	if (k->reader.urgent >= 0) {
+		struct session s = {.kernel = k};
+		reader_take(&s, drop);
+		close(k->reader.urgent);
+	}
+	if (k->reader.wake >= 0)
+		close(k->reader.wake);
+}

@@ -42,13 +42,13 @@ enum { UNWIND_AUTO, UNWIND_CFI, UNWIND_ANALYSIS, UNWIND_FP };
 enum { COLLECTOR_AUTO, COLLECTOR_AGENT, COLLECTOR_KERNEL };
 
 struct options {
-	struct arg_list events;
+	struct arg_list events, pids;
 	uint64_t hz, max_depth;
 	const char *output, *duration;
 	int unwind, collector;
 	bool collapse, quiet;
 	double seconds; /* of `duration`; 0: to the command's end */
-	char **command;
+	char **command; /* NULL: processes that are there already */
 };
 
 struct recording {
@@ -194,9 +194,12 @@ static void describe(struct recording *r, struct profile *p)
 	struct utsname machine;
 	char directory[PATH_MAX];
 	char **word;
+	size_t i;
 
-	for (word = r->options->command; *word; word++)
+	for (word = r->options->command; word && *word; word++)
 		buf_printf(&text, "%s%s", word == r->options->command ? "" : " ", *word);
+	for (i = 0; i < r->options->pids.count; i++)
+		buf_printf(&text, "%s%s", i ? ", " : "process ", r->options->pids.values[i]);
 	p->command = profile_string(p, buf_text(&text));
 	p->directory = profile_string(p, getcwd(directory, sizeof(directory)) ? directory : "");
 	p->version = profile_string(p, CULPRIT_VERSION);
@@ -312,6 +315,14 @@ static void run(struct recording *r)
 		stop_sampling(r);
 }
 
+static void start_clock(struct recording *r)
+{
+	r->start_time = time(NULL);
+	r->start_ns = now_ns();
+	r->interval_ns = FIRST_SAVE_NS;
+	r->save_ns = r->start_ns + FIRST_SAVE_NS;
+}
+
 static void prepare_child(void *context)
 {
 	const struct recording *r = context;
@@ -328,24 +339,60 @@ static struct err *start(struct recording *r)
 
 	if (!environment)
 		return err_new("out of memory");
-	r->start_time = time(NULL);
-	r->start_ns = now_ns();
-	r->interval_ns = FIRST_SAVE_NS;
-	r->save_ns = r->start_ns + FIRST_SAVE_NS;
+	start_clock(r);
 	e = target_start(&r->target, r->options->command, environment, prepare_child, r);
 	if (environment != environ)
 		free(environment);
 	return e;
 }
 
+/* Processes that are there already */
+
+static struct err *attach(struct recording *r)
+{
+	const struct arg_list *pids = &r->options->pids;
+	struct err *e = NULL;
+	size_t i;
+
+	start_clock(r);
+	for (i = 0; i < pids->count && !e; i++)
+		e = session_attach(r->session, (pid_t)strtol(pids->values[i], NULL, 10));
+	return e;
+}
+
+/* Until they have ended, the time is over, or somebody says so (Ctrl-C). */
+static void run_attached(struct recording *r)
+{
+	double seconds = r->options->seconds;
+	uint64_t end_ns = seconds > 0 ? r->start_ns + (uint64_t)(seconds * 1e9) : 0;
+
+	while (r->session) {
+		struct pollfd ready[] = {
+			{.fd = r->target.signals, .events = POLLIN},
+			{.fd = session_fd(r->session), .events = POLLIN},
+		};
+		struct session_state state;
+
+		if (poll(ready, 2, wait_ms(r, end_ns)) < 0 && errno != EINTR)
+			break;
+		attend(r, end_ns);
+		if (r->session)
+			session_status(r->session, &state);
+		if (r->session && (ready[0].revents || !state.live))
+			stop_sampling(r);
+	}
+	if (r->session)
+		stop_sampling(r);
+}
+
 /* At the end */
 
 static void note_processes(struct recording *r)
 {
-	if (r->living)
+	if (r->living && r->options->command)
 		buf_printf(&r->notes, "%u process%s of it %s on, no longer sampled\n", r->living,
 			   r->living == 1 ? "" : "es", r->living == 1 ? "lives" : "live");
-	if (!r->profile->process_count)
+	if (!r->profile->process_count && r->options->command)
 		buf_puts(
 			&r->notes,
 			"no process could be sampled: each one started others at once that cannot be "
@@ -410,7 +457,7 @@ static int finish(struct recording *r)
 		status = cmd_fail("record", r->problem);
 	r->problem = NULL;
 	target_release(&r->target);
-	return status == CMD_OK ? target_exit(&r->target) : status;
+	return status == CMD_OK && r->options->command ? target_exit(&r->target) : status;
 }
 
 /* The whole */
@@ -435,24 +482,59 @@ static struct err *choose_collector(struct recording *r)
 
 	if (r->options->collector == COLLECTOR_KERNEL && !can)
 		return err_new("--collector=kernel: %s", why);
+	if (!r->options->command && (!can || r->options->collector == COLLECTOR_AGENT))
+		return err_new("-p: a running process is sampled by the kernel alone%s%s",
+			       can ? "" : ": ", can ? ", and --collector=agent says no" : why);
 	r->session_options.kernel = can && r->options->collector != COLLECTOR_AGENT;
 	return NULL;
 }
 
+static struct err *prepare_agent(struct recording *r)
+{
+	struct err *e = find_agent(r);
+
+	return e ? e : check_agent(r);
+}
+
 static struct err *look_before(struct recording *r)
 {
+	const struct options *o = r->options;
 	struct err *e = choose_collector(r);
 
-	if (!e)
-		e = target_check(r->options->command[0], !r->session_options.kernel);
+	if (!e && o->command)
+		e = target_check(o->command[0], !r->session_options.kernel);
 	if (!e)
 		e = choose_events(r);
 	if (!e)
-		e = output_open(&r->output, r->options->output);
+		e = output_open(&r->output, o->output);
 	if (!e && !r->session_options.kernel)
-		e = find_agent(r);
-	if (!e && !r->session_options.kernel)
-		e = check_agent(r);
+		e = prepare_agent(r);
+	return e;
+}
+
+/* A kernel that seemed willing, and is not after all. */
+static struct err *open_with_agent(struct recording *r, struct err *why)
+{
+	struct err *e = target_check(r->options->command[0], true);
+
+	buf_printf(&r->notes, "a library in the program sampled, not the kernel: %s\n",
+		   err_text(why));
+	err_free(why);
+	r->session_options.kernel = false;
+	if (!e)
+		e = prepare_agent(r);
+	return e ? e : session_open(&r->session_options, &r->session);
+}
+
+static struct err *open_session(struct recording *r)
+{
+	struct err *e;
+
+	fill_session(r);
+	e = session_open(&r->session_options, &r->session);
+	if (e && r->session_options.kernel && r->options->collector == COLLECTOR_AUTO &&
+	    r->options->command)
+		e = open_with_agent(r, e);
 	return e;
 }
 
@@ -462,10 +544,9 @@ static struct err *begin(struct recording *r)
 
 	if (e)
 		return e;
-	fill_session(r);
-	e = session_open(&r->session_options, &r->session);
+	e = open_session(r);
 	if (!e)
-		e = start(r);
+		e = r->options->command ? start(r) : attach(r);
 	if (e)
 		target_release(&r->target);
 	return e;
@@ -487,7 +568,10 @@ static int record(const struct options *o)
 	if (e) {
 		status = cmd_fail("record", e);
 	} else {
-		run(&r);
+		if (o->command)
+			run(&r);
+		else
+			run_attached(&r);
 		status = finish(&r);
 	}
 	session_close(r.session);
@@ -525,10 +609,27 @@ static int default_collector(struct options *o)
 	return -1;
 }
 
+static bool is_number(const char *text)
+{
+	char *end;
+	long number = strtol(text, &end, 10);
+
+	return end != text && !*end && number > 0 && number <= INT_MAX;
+}
+
 static int check_options(struct options *o, const struct args *args)
 {
-	if (!args->count)
+	size_t i;
+
+	if (!args->count && !o->pids.count)
 		return cmd_misused("record", "which command?");
+	if (args->count && o->pids.count)
+		return cmd_misused("record", "either a command or -p, not both");
+	for (i = 0; i < o->pids.count; i++)
+		if (!is_number(o->pids.values[i]))
+			return cmd_misused("record",
+					   "-p needs the number of a process, not '%.64s'",
+					   o->pids.values[i]);
 	if (o->max_depth > DEPTH_MAX)
 		return cmd_misused("record", "--max-depth is at most %u", DEPTH_MAX);
 	if (o->duration && !read_seconds(o->duration, &o->seconds))
@@ -536,7 +637,7 @@ static int check_options(struct options *o, const struct args *args)
 				   o->duration);
 	if (!*o->output || !strcmp(o->output, "-"))
 		return cmd_misused("record", "-o needs the name of a file");
-	o->command = args->operands;
+	o->command = args->count ? args->operands : NULL;
 	return -1;
 }
 
@@ -550,6 +651,8 @@ int cmd_record(int argc, char **argv)
 		 ARG_U64, &o.hz},
 		{'o', "output", "FILE", "the profile (culprit.prof); an older one becomes FILE.old",
 		 ARG_STRING, &o.output},
+		{'p', "pid", "PID", "a process that runs already; may be given several times",
+		 ARG_LIST, &o.pids},
 		{'d', "duration", "SECONDS", "sample so long; the command goes on", ARG_STRING,
 		 &o.duration},
 		{0, "unwind", "auto|cfi|analysis|fp", "where the recipes for walking come from",
@@ -564,7 +667,7 @@ int cmd_record(int argc, char **argv)
 	};
 	struct args args = {
 		.command = "record",
-		.usage = "[options] [--] COMMAND [ARGUMENTS]",
+		.usage = "[options] [--] COMMAND [ARGUMENTS] | [options] -p PID",
 		.summary =
 			"Samples call paths of a command, with all its threads and child processes, "
 			"into a profile.",

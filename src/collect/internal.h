@@ -87,6 +87,7 @@ struct process {
 	bool unnamed_code;     /* it ran code of no module */
 	/* for the kernel's side */
 	bool unlooked;       /* its code in memory is new */
+	bool attached;       /* it was there before us */
 	bool executed;       /* it has become a program of its own since it was forked */
 	unsigned image;      /* times that it did */
 	struct events early; /* of its first thread, until its record is there */

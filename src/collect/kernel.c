@@ -17,6 +17,7 @@
 #include "base/err.h"
 #include "collect/bpf/kernel_object.h" /* made by the build */
 #include "process/registers.h"
+#include "process/status.h"
 #include "unwind/cpu.h"
 
 #define CHANGE_NS 100000000ull /* between two changes of the period */
@@ -378,6 +379,23 @@ void kernel_join(struct session *s)
 	uint32_t self = (uint32_t)getpid();
 	struct kernel_process asleep = {.asleep = 1};
 	bpf_map_update_elem(s->kernel->processes, &self, &asleep, BPF_ANY);
+}
+
+struct err *kernel_attach(struct session *s, pid_t pid)
+{
+	uint32_t number = (uint32_t)pid;
+	struct kernel_process unknown = {0};
+	struct process_status status;
+	if (!process_status(pid, &status))
+		return err_new("there is no process %d", (int)pid);
+	if (status.kernel)
+		return err_new("process %d is a thread of the kernel", (int)pid);
+	if (!tasks_attach(s, pid))
+		return err_new("out of memory");
+	if (bpf_map_update_elem(s->kernel->processes, &number, &unknown, BPF_ANY))
+		return err_errno("process %d cannot be sampled", (int)pid);
+	kernel_drain(s);
+	return NULL;
 }
 
 void kernel_tick(struct session *s)

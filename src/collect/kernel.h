@@ -42,5 +42,7 @@ void kernel_tick(struct session *s);
 int kernel_fd(const struct session *s);
 /* What a sample costs besides what the sampler measures of itself, in nanoseconds. Takes some 30 ms. */
 uint64_t kernel_delivery(void);
+/* A process that runs already. */
+struct err *kernel_attach(struct session *s, pid_t pid);
 /* In the command's process, before exec: it is to be sampled from then on. */
 void kernel_join(struct session *s);

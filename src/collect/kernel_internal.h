@@ -127,6 +127,8 @@ void code_look(struct session *s, struct process *p);
 void code_resign(struct session *s, struct process *p);
 
 /* kernel_tasks.c */
+/* A process that was there before us. */
+bool tasks_attach(struct session *s, pid_t pid);
 void tasks_forked(struct session *s, const struct kernel_task *t);
 void tasks_executed(struct session *s, const struct kernel_task *t);
 void tasks_exited(struct session *s, const struct kernel_task *t);

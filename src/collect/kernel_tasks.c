@@ -143,11 +143,22 @@ struct err *tasks_keep(struct session *s, struct kernel_thread *t, uint32_t *ind
 	return e;
 }
 
-/* Of one that goes on nobody has told the time on a CPU. */
+/* Of one that goes on, or began before us, nobody has told the time on a CPU. */
 static uint64_t guess_cpu(const struct session *s, const struct kernel_thread *t)
 {
 	const struct session_event *event = &s->options.events[0];
 	return event->clock ? t->handled * event->period : 0;
+}
+
+static void read_name(struct kernel_thread *t)
+{
+	char path[64];
+	snprintf(path, sizeof path, "/proc/%d/task/%d/comm", (int)t->process->pid, (int)t->tid);
+	FILE *file = fopen(path, "re");
+	if (file && fgets(t->name, sizeof t->name, file))
+		t->name[strcspn(t->name, "\n")] = '\0';
+	if (file)
+		fclose(file);
 }
 
 /* Numbers that are known at its end. */
@@ -155,6 +166,8 @@ static void finish(struct session *s, struct kernel_thread *t)
 {
 	uint32_t index;
 	bool first = t->tid == t->process->pid && !t->process->replaced;
+	if (!t->name[0])
+		read_name(t);
 	struct err *e = t->profile || t->handled || first ? tasks_keep(s, t, &index) : NULL;
 	if (e)
 		s->notes.unkept++;
@@ -165,7 +178,7 @@ static void finish(struct session *s, struct kernel_thread *t)
 		if (!joined && t->name[0])
 			x->name = profile_string(s->harvest.profile, t->name);
 		x->end_ns = since_start(s, t->end_ns ? t->end_ns : session_now());
-		x->cpu_ns += t->cpu_ns ? t->cpu_ns : guess_cpu(s, t);
+		x->cpu_ns += t->cpu_ns && !t->process->attached ? t->cpu_ns : guess_cpu(s, t);
 		x->handler_ns += t->handler_ns;
 		x->handled += t->handled;
 	}
@@ -187,6 +200,19 @@ void tasks_finish(struct session *s, const struct process *p)
 }
 
 /* ---- what the sampler says ---- */
+
+bool tasks_attach(struct session *s, pid_t pid)
+{
+	struct process *p = find_process(s, pid);
+	if (p)
+		return true;
+	p = process_add_sampled(s, s->kernel->home, pid, NULL);
+	if (!p)
+		return false;
+	s->process_count++;
+	p->attached = p->executed = p->unlooked = true;
+	return true;
+}
 
 void tasks_forked(struct session *s, const struct kernel_task *t)
 {

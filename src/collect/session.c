@@ -503,6 +503,11 @@ char **session_environment(struct session *s, char **environment)
 	return out;
 }
 
+struct err *session_attach(struct session *s, pid_t pid)
+{
+	return kernel_attach(s, pid);
+}
+
 /* ---- what there is so far ---- */
 
 static void add_state(struct session *s, struct arena *a, uint32_t chunk, struct arena_thread *r,

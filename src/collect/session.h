@@ -72,6 +72,10 @@ char **session_environment(struct session *session, char **environment);
    then on. */
 void session_child(struct session *session);
 
+/* Samples a process that is there already, with all its threads and the children that it makes
+   from now on. Only where the kernel samples. */
+struct err *session_attach(struct session *session, pid_t pid);
+
 void session_status(struct session *session, struct session_state *out);
 
 /* What was counted until now, as a profile that the caller frees; the recording goes on. */

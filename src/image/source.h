@@ -2,7 +2,7 @@
 #pragma once
 /*
  * Where code comes from: source file, line and inlined functions, read from
- * DWARF (of the image or its debug file) by libdw, on demand.
+ * DWARF (of the image or its debug file), on demand. Several threads may use one.
  */
 #include <stddef.h>
 #include <stdint.h>

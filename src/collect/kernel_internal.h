@@ -132,6 +132,8 @@ bool tasks_attach(struct session *s, pid_t pid);
 void tasks_forked(struct session *s, const struct kernel_task *t);
 void tasks_executed(struct session *s, const struct kernel_task *t);
 void tasks_exited(struct session *s, const struct kernel_task *t);
+/* What the process that forked this one has in memory; NULL: not known. */
+const struct library_list *tasks_parent_list(const struct session *s, const struct process *p);
 bool tasks_known(const struct session *s, pid_t thread);
 /* The thread of a sample, made where it was not known; NULL where there is no memory. */
 struct kernel_thread *tasks_find(struct session *s, pid_t process, pid_t thread);

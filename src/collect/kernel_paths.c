@@ -226,6 +226,10 @@ static enum walk_end walk_looking(struct session *s, struct kernel_waiting *w, u
 		if (p->list != before)
 			end = walk(s, w, keys, frames);
 	}
+	if (end == WALK_NO_MODULE && w->image != p->image && tasks_parent_list(s, p)) {
+		w->list = tasks_parent_list(s, p); /* of which it was a copy then */
+		end = walk(s, w, keys, frames);
+	}
 	p->useless = looked && p->list == before ? p->useless + 1 : patient ? 0 : p->useless;
 	if (p->useless == UNRESOLVED_MAX)
 		code_resign(s, p);

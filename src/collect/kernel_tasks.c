@@ -23,6 +23,12 @@ static struct process *find_process(const struct session *s, pid_t pid)
 	return NULL;
 }
 
+const struct library_list *tasks_parent_list(const struct session *s, const struct process *p)
+{
+	const struct process *parent = find_process(s, p->parent);
+	return parent ? parent->list : NULL;
+}
+
 static struct kernel_thread **bucket_of(struct kernel *k, pid_t tid)
 {
 	return &k->threads[(uint32_t)tid % KERNEL_BUCKETS];

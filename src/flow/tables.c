@@ -266,7 +266,7 @@ bool tables_find(const struct tables_code *code, uint64_t jump, struct jump_tabl
 	return p.found;
 }
 
-static uint64_t read_target(const struct jump_table *t, const uint8_t *entry)
+uint64_t tables_target(const struct jump_table *t, const uint8_t *entry)
 {
 	uint64_t n = 0;
 	unsigned unused = 64 - t->entry_size * 8u;
@@ -289,7 +289,7 @@ size_t tables_targets(const struct jump_table *t,
 		uint64_t target;
 		bool there = i < MAX_ENTRIES && size / t->entry_size > i;
 		if (there)
-			target = read_target(t, bytes + i * t->entry_size);
+			target = tables_target(t, bytes + i * t->entry_size);
 		if (!there || target < low || target >= high || target % align) {
 			if (t->exact)
 				return 0;

@@ -25,6 +25,9 @@ struct tables_code {
    known to lead there is searched, some 4 KiB around. */
 bool tables_find(const struct tables_code *code, uint64_t jump, struct jump_table *out);
 
+/* Where an entry leads, whose bytes these are. */
+uint64_t tables_target(const struct jump_table *table, const uint8_t *entry);
+
 /* Reads where a table leads: at most `max` addresses, in order, repetitions left out where they
    follow each other. `data` gives the bytes of constant data at an address and how many follow, NULL
    where there are none. Every target must lie in [low, high): for a table whose count is

@@ -85,6 +85,7 @@ struct code_run {
 	const uint8_t *code;
 	size_t size;
 	uint64_t address;
+	bool meets; /* it can be come to by other ways: small numbers may be others there */
 };
 
 /* A CPU. Nothing outside isa/ and unwind/cpu_*.c knows more about it. */
@@ -112,9 +113,15 @@ struct isa {
 	bool (*is_prologue)(const uint8_t *code, size_t size);
 
 	/* Recognises the table of the indirect jump that ends the last of `runs`, which follow each
-	   other: a run that another one follows elsewhere ends in the jump or branch that goes there.
+	   other: a run that another one follows elsewhere ends in the jump, branch or indirect jump
+	   that goes there.
 	   False where the code before the jump does not tell. */
 	bool (*find_jump_table)(const struct code_run *runs, size_t count, struct jump_table *out);
+
+	/* Calls `each` with the addresses that code computes from the PC, in one quick pass. A few may
+	   be none, and some may be missing. */
+	void (*find_references)(const uint8_t *code, size_t size, uint64_t address,
+				void (*each)(void *context, uint64_t to), void *context);
 
 	/* Text of the instruction for people, into `out`; returns its length, 0 where it cannot. */
 	size_t (*format)(const uint8_t *code, size_t size, uint64_t address, char *out,

@@ -14,6 +14,7 @@
 
 #include <capstone/capstone.h>
 
+#include "isa/references_cpu.h"
 #include "isa/tables_cpu.h"
 
 /* --- data processing, immediate --- */
@@ -673,5 +674,6 @@ const struct isa isa_aarch64 = {
 	.decode = aarch64_decode,
 	.is_prologue = aarch64_is_prologue,
 	.find_jump_table = aarch64_find_jump_table,
+	.find_references = aarch64_find_references,
 	.format = aarch64_format,
 };

@@ -17,6 +17,7 @@
 #include <elf.h>
 #include <string.h>
 
+#include "isa/references_cpu.h"
 #include "isa/tables_cpu.h"
 
 enum {
@@ -779,5 +780,6 @@ const struct isa isa_x86_64 = {
 	.decode = x86_decode,
 	.is_prologue = x86_is_prologue,
 	.find_jump_table = x86_find_jump_table,
+	.find_references = x86_find_references,
 	.format = x86_zydis_format,
 };

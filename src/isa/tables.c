@@ -34,6 +34,13 @@ struct value eval_index(struct eval *e, struct value v)
 		.kind = VALUE_UNKNOWN, .id = v.self ? v.self : ++e->next_id, .limit = limit};
 }
 
+struct value eval_number(struct eval *e, struct value v)
+{
+	if (v.kind == VALUE_SCALED && v.self)
+		return (struct value){.kind = VALUE_UNKNOWN, .id = v.self, .limit = UINT64_MAX};
+	return eval_index(e, v);
+}
+
 struct value eval_plus(struct eval *e, struct value a, int64_t n)
 {
 	if (n == 0)
@@ -166,30 +173,41 @@ struct value eval_extend(struct eval *e, struct value a, unsigned size, bool is_
 
 static bool same_place(const struct value *a, const struct value *b)
 {
-	return a->kind == b->kind &&
-	       (a->kind == VALUE_UNKNOWN ? a->id == b->id : a->constant == b->constant);
+	if (a->kind != b->kind)
+		return false;
+	if (a->kind == VALUE_SCALED)
+		return a->id == b->id && a->add == b->add && a->shift == b->shift &&
+		       a->constant == b->constant;
+	return a->kind == VALUE_UNKNOWN ? a->id == b->id : a->constant == b->constant;
 }
 
 /* The word that `at` names: a number (that the id stands for), and how far from it. */
 static bool is_word(struct value *at, int64_t *offset)
 {
-	if (at->kind != VALUE_UNKNOWN && at->kind != VALUE_CONST)
+	if (at->kind != VALUE_UNKNOWN && at->kind != VALUE_CONST && at->kind != VALUE_SCALED)
 		return false;
 	*offset = at->kind == VALUE_UNKNOWN ? at->add : 0;
 	return true;
 }
 
+static struct value *find_word(struct eval *e, const struct value *at, int64_t offset)
+{
+	unsigned kept = e->word_count < EVAL_WORDS ? e->word_count : EVAL_WORDS;
+	for (unsigned i = 0; i < kept; i++)
+		if (same_place(&e->words[i].base, at) && e->words[i].at == offset)
+			return &e->words[i].holds;
+	return NULL;
+}
+
 void eval_store(struct eval *e, struct value at, struct value v)
 {
 	int64_t offset;
-	unsigned kept = e->word_count < EVAL_WORDS ? e->word_count : EVAL_WORDS;
 	if (!is_word(&at, &offset))
 		return;
-	for (unsigned i = 0; i < kept; i++) {
-		if (same_place(&e->words[i].base, &at) && e->words[i].at == offset) {
-			e->words[i].holds = v;
-			return;
-		}
+	struct value *known = find_word(e, &at, offset);
+	if (known) {
+		*known = v;
+		return;
 	}
 	unsigned i = e->word_count++ % EVAL_WORDS;
 	e->words[i].base = at;
@@ -201,13 +219,11 @@ static struct value load_word(struct eval *e, struct value at, unsigned size, bo
 {
 	uint64_t limit = size < 4 && !is_signed ? (UINT64_C(1) << size * 8) - 1 : UINT64_MAX;
 	int64_t offset;
-	unsigned kept = e->word_count < EVAL_WORDS ? e->word_count : EVAL_WORDS;
 	if (!is_word(&at, &offset))
 		return eval_fresh(e, limit);
-	for (unsigned i = 0; i < kept; i++)
-		if (same_place(&e->words[i].base, &at) && e->words[i].at == offset)
-			return size < 8 ? eval_extend(e, e->words[i].holds, size, is_signed)
-					: e->words[i].holds;
+	struct value *known = find_word(e, &at, offset);
+	if (known)
+		return size < 8 ? eval_extend(e, *known, size, is_signed) : *known;
 	struct value v = eval_fresh(e, limit);
 	eval_store(e, at, v);
 	return v;
@@ -217,18 +233,23 @@ struct value eval_load(struct eval *e, struct value at, unsigned size, bool is_s
 {
 	if (at.kind != VALUE_SCALED || 1u << at.shift != size || at.constant == 0)
 		return load_word(e, at, size, is_signed);
-	at.kind = VALUE_ENTRY;
-	at.self = ++e->next_id;
-	at.size = (uint8_t)size;
-	at.shift = 0;
-	at.is_signed = is_signed;
-	return at;
+	struct value entry = at, *known = find_word(e, &at, 0);
+	if (known && known->kind == VALUE_ENTRY && known->size == size &&
+	    known->is_signed == is_signed)
+		return *known;
+	entry.kind = VALUE_ENTRY;
+	entry.self = ++e->next_id;
+	entry.size = (uint8_t)size;
+	entry.shift = 0;
+	entry.is_signed = is_signed;
+	eval_store(e, at, entry);
+	return entry;
 }
 
 void eval_compare(struct eval *e, struct value left, uint64_t right, uint16_t otherwise)
 {
 	e->compared = true;
-	e->left = eval_index(e, left);
+	e->left = eval_number(e, left);
 	e->right = right;
 	e->otherwise = otherwise;
 }
@@ -271,6 +292,18 @@ void eval_holds(struct eval *e, enum eval_condition condition)
 	e->bounds[i].add = e->left.add;
 	e->bounds[i].max = max;
 	e->bounds[i].is_exact = condition == EVAL_BELOW || condition == EVAL_BELOW_OR_EQUAL;
+}
+
+void eval_meet(struct eval *e)
+{
+	unsigned kept = e->word_count < EVAL_WORDS ? e->word_count : EVAL_WORDS;
+	for (unsigned i = 0; i < EVAL_REGS - 1; i++)
+		if (e->regs[i].kind == VALUE_CONST && !may_be_address(e->regs[i].constant))
+			e->regs[i] = eval_fresh(e, UINT64_MAX);
+	for (unsigned i = 0; i < kept; i++)
+		if (e->words[i].holds.kind == VALUE_CONST &&
+		    !may_be_address(e->words[i].holds.constant))
+			e->words[i].holds = eval_fresh(e, UINT64_MAX);
 }
 
 /* The stack keeps what was put there; other memory may change in a call. */
@@ -341,8 +374,9 @@ void eval_apply(struct eval *e, const struct insn *insn)
 		apply_call(e);
 }
 
-/* A compare of the index itself, right before, tells exactly how many entries there are. One of
-   some other sum with the same number, or one long before, tells how many there are at most. */
+/* A compare of the index itself, right before, tells exactly how many entries there are, even if other
+   compares say that some are never used. One of some other sum with the same number, or one long
+   before, tells how many there are at most. */
 static void bound_entries(const struct eval *e, struct value v, struct jump_table *out)
 {
 	unsigned kept = e->bound_count < EVAL_BOUNDS ? e->bound_count : EVAL_BOUNDS;
@@ -355,10 +389,11 @@ static void bound_entries(const struct eval *e, struct value v, struct jump_tabl
 		    d < -0xffff)
 			continue;
 		end = (int64_t)e->bounds[i].max + d + 1;
-		if (end <= 0 || (out->count && (uint64_t)end > out->count))
+		bool exact = d == 0 && e->bounds[i].is_exact;
+		if (end <= 0 || (!exact && out->count && (uint64_t)end > out->count) ||
+		    (!exact && out->exact))
 			continue;
-		out->exact = d == 0 &&
-			     (e->bounds[i].is_exact || (out->exact && out->count == (uint64_t)end));
+		out->exact = exact;
 		out->count = (uint64_t)end;
 	}
 }

@@ -81,6 +81,8 @@ struct value eval_fresh(struct eval *e, uint64_t limit);
 struct value eval_constant(struct eval *e, uint64_t n);
 /* `v` as an index, whatever is known of it. */
 struct value eval_index(struct eval *e, struct value v);
+/* The same where it is compared, or scaled once more. */
+struct value eval_number(struct eval *e, struct value v);
 /* `width`: of the addition, in bits. */
 struct value eval_sum(struct eval *e, struct value a, struct value b, unsigned width);
 struct value eval_plus(struct eval *e, struct value a, int64_t n);
@@ -96,6 +98,9 @@ void eval_compare(struct eval *e, struct value left, uint64_t right, uint16_t ot
 /* A branch went this way. EVAL_NEVER_BOUND: one on something else than the last compare. */
 void eval_holds(struct eval *e, enum eval_condition condition);
 enum eval_condition eval_negated(enum eval_condition condition);
+/* Other ways come here, too. What is an address has been taken before, for all of them; a small number
+   need not be the same. */
+void eval_meet(struct eval *e);
 /* Whatever instruction it is, by what the decoder says of it. */
 void eval_apply(struct eval *e, const struct insn *insn);
 /* Reads the table off the value that is jumped to. */

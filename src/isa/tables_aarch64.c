@@ -138,7 +138,8 @@ static struct value indexed(struct eval *e, struct value at, uint32_t w, unsigne
 		return eval_sum(e, at, extended(e, rm(w), option, shift), 64);
 	if ((option & 3) != 3)
 		index = eval_extend(e, index, 1u << (option & 3), option & 4);
-	return eval_sum(e, at, eval_shift_left(e, eval_index(e, index), shift), 64);
+	index = shift ? eval_number(e, index) : eval_index(e, index);
+	return eval_sum(e, at, eval_shift_left(e, index, shift), 64);
 }
 
 /* Loads and stores of one register that leave the address register alone. */
@@ -282,6 +283,8 @@ static bool run_through(struct eval *e, const struct code_run *run, const struct
 			struct value *target)
 {
 	struct insn insn;
+	if (run->meets)
+		eval_meet(e);
 	for (size_t at = 0; at + 4 <= run->size; at += 4) {
 		bool last = at + 8 > run->size;
 		uint32_t w;
@@ -293,7 +296,7 @@ static bool run_through(struct eval *e, const struct code_run *run, const struct
 			if (insn.reg >= 31)
 				return false;
 			*target = e->regs[insn.reg];
-			return last && !then;
+			return last;
 		}
 		if (insn.kind == INSN_BRANCH) {
 			bool on_flags = (w & 0xff000010) == 0x54000000;

@@ -54,9 +54,9 @@ static struct value memory_address(struct step *s, const ZydisDecodedOperand *op
 		at = eval_plus(e, at, op->mem.disp.value);
 	if (op->mem.index != ZYDIS_REGISTER_NONE) {
 		struct value index = read_register(e, op->mem.index);
-		if (at.kind == VALUE_CONST)
-			index = eval_index(e, index);
 		unsigned shift = op->mem.scale > 1 ? (unsigned)__builtin_ctz(op->mem.scale) : 0;
+		if (at.kind == VALUE_CONST)
+			index = shift ? eval_number(e, index) : eval_index(e, index);
 		at = eval_sum(e, at, eval_shift_left(e, index, shift), 64);
 	}
 	return at;
@@ -276,6 +276,8 @@ static bool run_through(struct step *s, const ZydisDecoder *decoder, const struc
 			const struct code_run *then, struct value *target)
 {
 	struct insn insn;
+	if (run->meets)
+		eval_meet(s->e);
 	for (size_t at = 0; at < run->size; at += insn.length) {
 		isa_x86_64.decode(run->code + at, run->size - at, run->address + at, &insn);
 		if (insn.kind == INSN_BAD || insn.length == 0 ||
@@ -286,7 +288,7 @@ static bool run_through(struct step *s, const ZydisDecoder *decoder, const struc
 		bool last = at + insn.length >= run->size;
 		if (insn.kind == INSN_JUMP_INDIRECT) {
 			*target = read_operand(s, &s->ops[0], false);
-			return last && !then;
+			return last;
 		}
 		if (insn.kind == INSN_BRANCH) {
 			enum eval_condition c = condition_of(s->in.mnemonic);

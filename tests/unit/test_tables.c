@@ -120,6 +120,18 @@ static const struct example {
 	 "\xb9\x09\x00\x00\x00\x83\xf8\x09\x0f\x43\xc1\x48\x8d\x15\xee\x0f\x00\x00\x48\x63"
 	 "\x04\x82\x48\x01\xd0\xff\xe0",
 	 27, true, {.table = 0x2000, .base = 0x2000, .count = 10, .entry_size = 4, .shift = 0, .is_signed = true, .exact = true}},
+	{&isa_x86_64, "the index is a multiple, compared as such",
+	 "\xc1\xe7\x03\x83\xff\x10\x77\x12\x48\x8d\x15\xf1\x0f\x00\x00\x89\xf8\x48\x63\x04"
+	 "\x82\x48\x01\xd0\xff\xe0\xc3",
+	 27, true, {.table = 0x2000, .base = 0x2000, .count = 17, .entry_size = 4, .shift = 0, .is_signed = true, .exact = true}},
+	{&isa_x86_64, "the compare is with an element of an array",
+	 "\x48\x63\xf6\x48\x8d\x0d\x06\x10\x00\x00\x83\x3c\xb1\x07\x77\x13\x8b\x04\xb1\x48"
+	 "\x8d\x15\xe6\x0f\x00\x00\x48\x63\x04\x82\x48\x01\xd0\xff\xe0\xc3",
+	 36, true, {.table = 0x2000, .base = 0x2000, .count = 8, .entry_size = 4, .shift = 0, .is_signed = true, .exact = true}},
+	{&isa_x86_64, "the table has entries that another compare keeps from being used",
+	 "\x83\xff\x08\x7f\x18\x8d\x47\x01\x83\xf8\x7f\x77\x10\x48\x8d\x15\xec\x0f\x00\x00"
+	 "\x48\x63\x04\x82\x48\x01\xd0\xff\xe0\xc3",
+	 30, true, {.table = 0x2000, .base = 0x2000, .count = 128, .entry_size = 4, .shift = 0, .is_signed = true, .exact = true}},
 	{&isa_x86_64, "nothing but the width of the index",
 	 "\x0f\xb6\x07\x48\x8d\x15\xf6\x0f\x00\x00\x48\x63\x04\x82\x48\x01\xd0\xff\xe0",
 	 19, true, {.table = 0x2000, .base = 0x2000, .count = 256, .entry_size = 4, .shift = 0, .is_signed = true, .exact = false}},
@@ -201,7 +213,7 @@ static void test_survives(void **state)
 		const struct isa *all[] = {&isa_aarch64, &isa_x86_64};
 		for (size_t cut = 0; cut <= x->size; cut++) {
 			for (size_t k = 0; k < 2; k++) {
-				struct code_run run = {(const uint8_t *)x->code, cut, CODE};
+				struct code_run run = {(const uint8_t *)x->code, cut, CODE, false};
 				struct jump_table t;
 				all[k]->find_jump_table(&run, 1, &t);
 				assert_false(all[k]->find_jump_table(&run, 0, &t));

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Line tables. The input begins with the length of each section (three bytes,
+ * little endian) but the last, which takes the rest.
+ */
+#include <assert.h>
+#include <elf.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "elf_parts.h"
+#include "image/image.h"
+#include "image/lines.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static const char *const names[] = {
+	".debug_line",   ".debug_line_str", ".debug_info",
+	".debug_abbrev", ".debug_str",      ".debug_aranges",
+};
+#define PARTS (sizeof(names) / sizeof(names[0]))
+
+static void ask(struct lines *lines, uint64_t start, uint64_t end)
+{
+	struct line_row *rows;
+	size_t count;
+	struct err *e = lines_range(lines, start, end, &rows, &count);
+
+	assert(!e);
+	for (size_t i = 0; i < count; i++) {
+		const char *file = lines_file(lines, rows[i].file);
+
+		assert(rows[i].address < rows[i].end);
+		assert(rows[i].address >= start && rows[i].end <= end);
+		assert(i == 0 || rows[i - 1].end <= rows[i].address);
+		assert(!rows[i].file == !file);
+		assert(!file || strlen(file) < 4096);
+	}
+	free(rows);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct elf_part parts[PARTS];
+	const size_t head = 3 * (PARTS - 1);
+	struct image *image;
+	struct lines *lines;
+	size_t at = head;
+	struct err *e;
+
+	if (size < head)
+		return 0;
+	for (size_t i = 0; i < PARTS; i++) {
+		size_t length = size - at;
+
+		if (i < PARTS - 1) {
+			size_t said = data[3 * i] | (size_t)data[3 * i + 1] << 8 |
+				      (size_t)data[3 * i + 2] << 16;
+			length = said < length ? said : length;
+		}
+		parts[i] = (struct elf_part){names[i], data + at, length};
+		at += length;
+	}
+	image = elf_sections(EM_X86_64, parts, PARTS);
+	e = lines_open(image, NULL, &lines);
+	assert(!e);
+	for (uint64_t address = 0; address < ELF_ROOM_START + ELF_ROOM; address += 211)
+		ask(lines, address, address + 17);
+	ask(lines, 0, UINT64_MAX);
+	assert(!lines_damage(lines) || strlen(lines_damage(lines)) < 1000);
+	lines_close(lines);
+	image_close(image);
+	return 0;
+}

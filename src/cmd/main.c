@@ -8,6 +8,7 @@ const struct command commands[] = {
 	{"record", "samples call paths of a command into a profile", cmd_record},
 	{"report", "a profile as text: who took the time, and by which way", cmd_report},
 	{"stack", "the call stacks of a running process, now", cmd_stack},
+	{"structure", "procedures, loops and inlined code of a binary", cmd_structure},
 	{"check", "how well a binary can be unwound", cmd_check},
 	{"list", "the events and abilities of this machine, and what would enable the rest",
 	 cmd_list},

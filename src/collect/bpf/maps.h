@@ -42,8 +42,10 @@ struct frame {
 struct memo {
 	uint32_t busy; /* threads on two CPUs may have the same one */
 	uint32_t thread, count, serial, end, reserved;
-	struct frame frames[KERNEL_FRAMES]; /* outermost first */
-	uint64_t sps[KERNEL_FRAMES];        /* of the same */
+	/* Innermost first; the outermost is KERNEL_FRAMES - 1, so that those that stay are where they
+	   were. The second half is for the verifier, which adds the largest start and size. */
+	struct frame frames[2 * KERNEL_FRAMES];
+	uint64_t sps[2 * KERNEL_FRAMES]; /* of the same */
 };
 
 /* A walk under way: no pointers, so that functions which the verifier looks at once, each by itself,

@@ -57,14 +57,12 @@ static long compare_some(uint32_t i, struct compare *c)
 	uint32_t count = c->count;
 	int k;
 	for (k = 0; k < COMPARED_AT_ONCE && count; k++, count--) {
-		uint64_t index = count - 1;
+		uint64_t index = KERNEL_FRAMES - count;
 		MASK(index, KERNEL_FRAMES - 1);
 		struct frame *f = &c->memo->frames[index];
 		uint64_t slot = f->slot, offset = slot - at;
 		if (offset >= have) {
-			uint64_t next = count - 2;
-			MASK(next, KERNEL_FRAMES - 1);
-			if (!slot || read_near(w, slot, c->memo->frames[next].slot - slot))
+			if (!slot || read_near(w, slot, f[1].slot - slot))
 				break;
 			at = w->at;
 			have = w->have;
@@ -96,7 +94,7 @@ CHECKED int find_frame(struct walk *w, struct memo *memo)
 		return 0;
 	/* As many are looked at as one step may pass. */
 	for (int i = 0; i < 8 && w->known; i++, w->known--) {
-		uint64_t index = w->known - 1;
+		uint64_t index = KERNEL_FRAMES - w->known;
 		MASK(index, KERNEL_FRAMES - 1);
 		if (memo->sps[index] > w->sp)
 			return 0;
@@ -218,22 +216,22 @@ static long step_one(uint32_t i, struct walker *x)
 
 /* ---- what comes out ---- */
 
-struct remember {
-	struct workspace *ws;
-	struct memo *memo;
-	uint32_t kept, fresh;
-};
-
-static long remember_one(uint32_t i, struct remember *r)
+/* The fresh frames before those that stay. */
+INLINE void remember(struct workspace *ws, struct memo *memo, uint32_t kept)
 {
-	uint64_t from = r->fresh - 1 - i, to = r->kept + i;
-	if (i >= r->fresh)
-		return 1;
-	MASK(from, KERNEL_FRAMES - 1);
-	MASK(to, KERNEL_FRAMES - 1);
-	r->memo->frames[to] = r->ws->fresh[from];
-	r->memo->sps[to] = r->ws->sps[from];
-	return 0;
+	uint64_t count = ws->walk.fresh, at = KERNEL_FRAMES - kept - count;
+	memo->count = kept + (uint32_t)count;
+	if (count > KERNEL_FRAMES || kept + count > KERNEL_FRAMES) {
+		memo->count = 0;
+		return;
+	}
+	MASK(at, KERNEL_FRAMES - 1);
+	/* A copy by a helper is quicker than a loop. */
+	if (count &&
+	    (bpf_probe_read_kernel(&memo->frames[at], (uint32_t)(count * sizeof *ws->fresh),
+				   ws->fresh) ||
+	     bpf_probe_read_kernel(&memo->sps[at], (uint32_t)(count * sizeof *ws->sps), ws->sps)))
+		memo->count = 0;
 }
 
 INLINE void fill_head(struct kernel_head *head, uint16_t kind, uint32_t event)
@@ -261,7 +259,6 @@ INLINE void send_path(struct walker *x, uint32_t event, uint32_t slot, uint64_t 
 	struct memo *memo = x->memo;
 	uint64_t fresh = w->fresh, size;
 	uint32_t kept = w->met ? w->known : 0;
-	struct remember r = {x->ws, memo, kept, w->fresh};
 	fill_head(&path->head, KERNEL_PATH, event);
 	path->memo = (uint16_t)slot;
 	path->end = (uint16_t)w->end;
@@ -270,12 +267,8 @@ INLINE void send_path(struct walker *x, uint32_t event, uint32_t slot, uint64_t 
 	if (slot != KERNEL_NO_MEMO) {
 		memo->thread = path->head.thread;
 		memo->serial = x->process->serial;
-		memo->count = kept + w->fresh;
 		memo->end = w->end;
-		if (memo->count > KERNEL_FRAMES)
-			memo->count = 0;
-		else
-			bpf_loop(w->fresh, remember_one, &r, 0);
+		remember(x->ws, memo, kept);
 	}
 	path->ns = (uint32_t)(bpf_ktime_get_ns() - start);
 	if (fresh > KERNEL_FRAMES)

@@ -66,7 +66,8 @@ bool kernel_can(char *why, size_t size)
 
 /* ---- the program ---- */
 
-static int keep_quiet(enum libbpf_print_level level, const char *format, va_list arguments)
+__attribute__((format(printf, 2, 0))) static int keep_quiet(enum libbpf_print_level level,
+							    const char *format, va_list arguments)
 {
 	if (getenv("CULPRIT_BPF_LOG"))
 		return vfprintf(stderr, format, arguments);

@@ -20,8 +20,9 @@
 #include "process/status.h"
 #include "unwind/cpu.h"
 
-#define CHANGE_NS 100000000ull /* between two changes of the period */
-#define SWING 5                /* by a part of so many, at most, up or down */
+#define CHANGE_NS 200000000ull /* between two changes of the period */
+#define SWING_LEAST 0.03       /* of the rate */
+#define SWING_MORE 0.05
 #define PID_NAMESPACE 4026531836ull
 
 /* ---- may we ---- */
@@ -196,18 +197,23 @@ static void each_event(const struct session *s, unsigned long request, void *arg
 			ioctl(k->events[i], request, argument);
 }
 
-/* Rates are spread evenly around the one that was asked for. */
+/* So that the clock never runs in step with what a program or the scheduler does, its rate is never
+   quite the one that was asked for. It is as much higher as it is lower, one after the other, so that
+   there are as many samples in all; each change begins a period anew, so there are few. */
 static void change_periods(struct session *s)
 {
 	struct kernel *k = s->kernel;
-	for (size_t i = 0; i < k->cpus * s->options.event_count; i++) {
-		const struct session_event *event = &s->options.events[i % s->options.event_count];
-		uint64_t part = s->random >> 40;
+	if (k->swing <= 0) {
 		s->random ^= s->random << 13;
 		s->random ^= s->random >> 7;
 		s->random ^= s->random << 17;
-		double rate = 1.0 + ((double)part / (1 << 24) * 2 - 1) / SWING;
-		uint64_t period = (uint64_t)((double)event->period / rate + 0.5);
+		k->swing = SWING_LEAST + (double)(s->random >> 40) / (1 << 24) * SWING_MORE;
+	} else {
+		k->swing = -k->swing;
+	}
+	for (size_t i = 0; i < k->cpus * s->options.event_count; i++) {
+		const struct session_event *event = &s->options.events[i % s->options.event_count];
+		uint64_t period = (uint64_t)((double)event->period / (1 + k->swing) + 0.5);
 		if (k->events[i] >= 0 && event->clock && period)
 			ioctl(k->events[i], PERF_EVENT_IOC_PERIOD, &period);
 	}
@@ -370,8 +376,10 @@ struct err *kernel_open(struct session *s)
 
 struct err *kernel_start(struct session *s)
 {
+	change_periods(s);
 	each_event(s, PERF_EVENT_IOC_ENABLE, NULL);
 	s->kernel->sampling = true;
+	s->kernel->changed_ns = session_now();
 	return NULL;
 }
 

@@ -81,6 +81,7 @@ struct kernel {
 	int epoll;   /* readable when there is something urgent to do */
 	int *events; /* cpus * event_count descriptors */
 	bool sampling;
+	double swing; /* of the rate now: so much of it higher, or lower */
 
 	uint32_t spans_used, rules_used, serial;
 	struct kernel_list lists[KERNEL_LISTS];

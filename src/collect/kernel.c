@@ -21,8 +21,8 @@
 #include "unwind/cpu.h"
 
 #define CHANGE_NS 200000000ull /* between two changes of the period */
-#define SWING_LEAST 0.03       /* of the rate */
-#define SWING_MORE 0.05
+#define SWING_LEAST 0.006      /* of the rate */
+#define SWING_MORE 0.012
 #define PID_NAMESPACE 4026531836ull
 
 /* ---- may we ---- */

@@ -203,11 +203,6 @@ void harvest_name_code(struct harvest *h, const struct process *p)
 
 /* ---- threads ---- */
 
-static uint64_t since_start(const struct session *s, uint64_t ns)
-{
-	return ns > s->start_ns ? ns - s->start_ns : 0;
-}
-
 static uint64_t sum_samples(const struct session *s, const struct arena_thread *r)
 {
 	uint64_t sum = 0;
@@ -226,8 +221,8 @@ static struct profile_thread describe(const struct session *s, const struct thre
 		.process = process,
 		.tid = t ? t->tid : r->tid,
 		.name = t ? t->name : "",
-		.start_ns = since_start(s, r->start_ns),
-		.end_ns = since_start(s, end ? end : session_now()),
+		.start_ns = session_since(s, r->start_ns),
+		.end_ns = session_since(s, end ? end : session_now()),
 		.cpu_ns = cpu > begun ? cpu - begun : 0,
 		.handler_ns = atomic_load(&r->ticks),
 		.handled = sum_samples(s, r),

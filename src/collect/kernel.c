@@ -374,13 +374,12 @@ struct err *kernel_open(struct session *s)
 	return e;
 }
 
-struct err *kernel_start(struct session *s)
+void kernel_start(struct session *s)
 {
 	change_periods(s);
 	each_event(s, PERF_EVENT_IOC_ENABLE, NULL);
 	s->kernel->sampling = true;
 	s->kernel->changed_ns = session_now();
-	return NULL;
 }
 
 void kernel_join(struct session *s)

@@ -31,7 +31,7 @@ bool kernel_can(char *why, size_t size);
 /* For s->kernel. Nothing is sampled before kernel_start. */
 struct err *kernel_open(struct session *s);
 void kernel_close(struct session *s); /* fine without */
-struct err *kernel_start(struct session *s);
+void kernel_start(struct session *s);
 /* No more samples; what there is is read. */
 void kernel_stop(struct session *s);
 /* Reads what has come, and looks at what it is about. */

@@ -17,6 +17,11 @@
 #define WAITING_MAX ((uint64_t)512 << 20) /* bytes */
 #define UNRESOLVED_MAX 64u /* stacks in a row that looking at the process's memory did not help */
 
+/* The sampler cannot include the tree's header. */
+_Static_assert(KERNEL_KEY_CALL == CCT_CALL && KERNEL_KEY_BITS == CCT_ADDRESS_BITS &&
+		       KERNEL_KEY_KERNEL == CCT_KERNEL << CCT_ADDRESS_BITS,
+	       "keys are as in the tree");
+
 static struct kernel_memo *find_memo(struct kernel *k, uint32_t number)
 {
 	if (number == KERNEL_NO_MEMO)
@@ -40,16 +45,15 @@ void paths_close(struct kernel *k)
 }
 
 /* With bounded recursion: the nearest frame outwards that is the same call. */
-static bool find_ancestor(const struct profile *p, uint32_t parent, uint32_t *node)
+static void find_ancestor(const struct profile *p, uint32_t parent, uint32_t *node)
 {
 	const struct profile_node *wanted = &p->nodes[*node];
 	for (uint32_t at = parent; at; at = p->nodes[at].parent)
 		if (p->nodes[at].module == wanted->module && p->nodes[at].kind == wanted->kind &&
 		    p->nodes[at].address == wanted->address) {
 			*node = at;
-			return true;
+			return;
 		}
-	return false;
 }
 
 static struct err *add_frame(struct session *s, struct process *p, uint64_t key, uint32_t *node)

@@ -124,11 +124,6 @@ struct kernel_thread *tasks_find(struct session *s, pid_t process, pid_t tid)
 	return p ? add_thread(s, p, tid, session_now()) : NULL;
 }
 
-static uint64_t since_start(const struct session *s, uint64_t ns)
-{
-	return ns > s->start_ns ? ns - s->start_ns : 0;
-}
-
 struct err *tasks_keep(struct session *s, struct kernel_thread *t, uint32_t *index)
 {
 	uint32_t process;
@@ -142,7 +137,7 @@ struct err *tasks_keep(struct session *s, struct kernel_thread *t, uint32_t *ind
 	struct profile_thread wanted = {.process = process,
 					.tid = t->tid,
 					.name = t->name[0] ? t->name : t->process->name,
-					.start_ns = since_start(s, t->start_ns)};
+					.start_ns = session_since(s, t->start_ns)};
 	e = harvest_add_thread(s, &s->harvest, t->process, &wanted, index);
 	if (!e)
 		t->profile = *index + 1;
@@ -183,7 +178,7 @@ static void finish(struct session *s, struct kernel_thread *t)
 		bool joined = t->profile == t->process->more_threads;
 		if (!joined && t->name[0])
 			x->name = profile_string(s->harvest.profile, t->name);
-		x->end_ns = since_start(s, t->end_ns ? t->end_ns : session_now());
+		x->end_ns = session_since(s, t->end_ns ? t->end_ns : session_now());
 		x->cpu_ns += t->cpu_ns && !t->process->attached ? t->cpu_ns : guess_cpu(s, t);
 		x->handler_ns += t->handler_ns;
 		x->handled += t->handled;

@@ -364,11 +364,6 @@ struct err *process_look(struct session *s, struct process *p,
 
 /* ---- its place in the profile ---- */
 
-static uint64_t since_start(const struct session *s, uint64_t ns)
-{
-	return ns > s->start_ns ? ns - s->start_ns : 0;
-}
-
 struct err *process_keep(struct session *s, struct process *p, uint32_t *index)
 {
 	if (!p->profile) {
@@ -378,8 +373,8 @@ struct err *process_keep(struct session *s, struct process *p, uint32_t *index)
 			.name = p->name,
 			.command = p->command ? p->command : "",
 			.rank = p->rank,
-			.start_ns = since_start(s, p->start_ns),
-			.end_ns = since_start(s, session_now()),
+			.start_ns = session_since(s, p->start_ns),
+			.end_ns = session_since(s, session_now()),
 			.status = p->status,
 		};
 		struct err *e = profile_add_process(s->harvest.profile, &x, index);
@@ -423,7 +418,7 @@ void process_end(struct session *s, struct process *p)
 	err_free(e);
 	if (p->profile) {
 		struct profile_process *x = &s->harvest.profile->processes[p->profile - 1];
-		x->end_ns = since_start(s, p->end_ns);
+		x->end_ns = session_since(s, p->end_ns);
 		x->status = p->status;
 		if (p->unnamed_code)
 			harvest_name_code(&s->harvest, p);

@@ -51,6 +51,11 @@ uint64_t session_cpu(void)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
+uint64_t session_since(const struct session *s, uint64_t ns)
+{
+	return ns > s->start_ns ? ns - s->start_ns : 0;
+}
+
 void session_set_tick(struct session *s, uint64_t ns)
 {
 	struct itimerspec when = {
@@ -272,7 +277,9 @@ static struct err *open_kernel(struct session *s)
 	struct err *e = kernel_open(s);
 	if (!e)
 		e = add_watch(s, kernel_fd(s), &s->kernel_watch);
-	return e ? e : kernel_start(s);
+	if (!e)
+		kernel_start(s);
+	return e;
 }
 
 static struct err *open_socket(struct session *s)

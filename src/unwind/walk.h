@@ -26,6 +26,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "unwind/cpu.h"
+#include "unwind/end.h"
 #include "unwind/table.h"
 
 /* A module's code in the address space. */
@@ -46,17 +47,6 @@ struct walk_space {
 struct walk_reader {
 	bool (*word)(void *context, uint64_t address, uint64_t *out);
 	void *context;
-};
-
-enum walk_end {
-	WALK_ON,         /* there is a caller; the walk stands on it */
-	WALK_COMPLETE,   /* this frame is a root: nobody called it */
-	WALK_NO_MODULE,  /* the PC is in no known module */
-	WALK_NO_RECIPE,  /* the module's table says nothing about it */
-	WALK_COMPLEX,    /* it is described by an expression that recipes cannot say */
-	WALK_BAD_MEMORY, /* a word of the stack cannot be read */
-	WALK_BAD_FRAME,  /* SP would not move up, or a needed register is not known */
-	WALK_TOO_DEEP,   /* the caller's own limit */
 };
 
 struct walk {

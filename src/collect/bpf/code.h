@@ -32,11 +32,11 @@ CHECKED uint32_t find_rule(uint32_t id, uint64_t address)
 	void *table = bpf_map_lookup_elem(&shards, &number);
 	if (!table)
 		return NO_PLACE;
-	uint64_t page = (address - m->start) >> PAGE_BITS;
+	uint64_t page = (address - m->start) >> TABLE_PAGE_BITS;
 	if (page >= m->page_count)
 		return m->rules;
 	uint32_t index = m->pages + (uint32_t)page, at = index / KERNEL_BLOCK, row, count, i;
-	uint32_t key = (uint32_t)(address & (PAGE_SIZE_ - 1)) << RULE_BITS | RULE_MASK;
+	uint32_t key = (uint32_t)(address & (TABLE_PAGE - 1)) << TABLE_RULE_BITS | TABLE_RULE_MASK;
 	struct block *b = bpf_map_lookup_elem(table, &at);
 	if (!b)
 		return NO_PLACE;
@@ -61,7 +61,7 @@ CHECKED uint32_t find_rule(uint32_t id, uint64_t address)
 	}
 	at = row / KERNEL_BLOCK;
 	b = bpf_map_lookup_elem(table, &at);
-	return b ? m->rules + (b->words[row % KERNEL_BLOCK] & RULE_MASK) : NO_PLACE;
+	return b ? m->rules + (b->words[row % KERNEL_BLOCK] & TABLE_RULE_MASK) : NO_PLACE;
 }
 
 /* Fills in what is known about the code at an address; 0: it is of no module. */
@@ -85,7 +85,7 @@ CHECKED int know_place(struct place *p, struct kernel_process *process, uint64_t
 			p->rule = find_rule(s->module, address - s->bias);
 		if (p->rule == NO_PLACE)
 			p->rule = 0;
-		p->key = (uint64_t)s->module << ADDRESS_BITS | ((address - s->bias) & ADDRESS);
+		p->key = (uint64_t)s->module << KERNEL_KEY_BITS | ((address - s->bias) & ADDRESS);
 	}
 	p->address = address;
 	p->serial = process->serial;

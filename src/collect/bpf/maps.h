@@ -3,31 +3,18 @@
 /* What the sampler stands on: settings, its own structs, and the maps. */
 #include "collect/bpf/shared.h"
 #include "collect/bpf/types.h"
+#include "unwind/end.h"
+#include "unwind/table.h"
 
 #define NO_RULE UINT32_MAX /* frame pointers are followed there */
 #define NO_PLACE 0xfffffffeu
-#define CALL (1ull << 63) /* as CCT_CALL */
-#define ADDRESS_BITS 48
-#define ADDRESS ((1ull << ADDRESS_BITS) - 1)
-#define IN_KERNEL (0x7ffeull << ADDRESS_BITS) /* as CCT_KERNEL */
-#define ENDING 4                              /* PF_EXITING */
-#define UINT32_MAX 0xffffffffu
-#define UINT64_MAX 0xffffffffffffffffull
+#define ADDRESS ((1ull << KERNEL_KEY_BITS) - 1)
+#define ENDING 4            /* PF_EXITING */
 #define LARGE_FRAME 384     /* bytes */
 #define HOLES_MAX 32        /* pages of a stack that are not there, one after another */
 #define COMPARED_AT_ONCE 16 /* frames of the memo */
 #define SPAN_STEPS 17       /* of the search among KERNEL_SPANS */
 #define ROW_STEPS 11        /* among the rows of a page */
-#define PAGE_BITS 10        /* as in unwind/table.h */
-#define PAGE_SIZE_ (1u << PAGE_BITS)
-#define RULE_BITS (32 - PAGE_BITS)
-#define RULE_MASK ((1u << RULE_BITS) - 1)
-
-/* enum walk_end */
-enum { ON, COMPLETE, NO_MODULE, NO_RECIPE, COMPLEX, BAD_MEMORY, BAD_FRAME, TOO_DEEP };
-/* enum recipe_cfa, recipe_where */
-enum { CFA_NONE, CFA_REG, CFA_DEREF, CFA_ROOT, CFA_SIGNAL, CFA_COMPLEX };
-enum { SAME, AT_CFA, AT_FP, AT_SP, IN_REG, LOST, VIA_CFA };
 
 /* Set before it is loaded. Each is the only variable of its section, so the loader finds it. */
 const volatile struct kernel_settings settings SEC(".rodata.settings");
@@ -41,7 +28,7 @@ struct frame {
 
 struct memo {
 	uint32_t busy; /* threads on two CPUs may have the same one */
-	uint32_t thread, count, serial, end, reserved;
+	uint32_t thread, count, serial, end;
 	/* Innermost first; the outermost is KERNEL_FRAMES - 1, so that those that stay are where they
 	   were. The second half is for the verifier, which adds the largest start and size. */
 	struct frame frames[2 * KERNEL_FRAMES];

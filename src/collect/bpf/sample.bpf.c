@@ -127,8 +127,8 @@ INLINE void step_compiled(struct walker *x)
 	if (!r)
 		return;
 	uint64_t sp = w->fp;
-	if (r->cfa == CFA_REG && r->cfa_reg == CPU.sp && r->fp == AT_CFA && r->ra == AT_CFA &&
-	    r->ra_offset == r->fp_offset + 8)
+	if (r->cfa == RECIPE_REG && r->cfa_reg == CPU.sp && r->fp == RECIPE_AT_CFA &&
+	    r->ra == RECIPE_AT_CFA && r->ra_offset == r->fp_offset + 8)
 		sp -= (int64_t)r->fp_offset + r->cfa_offset;
 	w->sp = sp < w->sp ? w->fp : sp;
 }
@@ -138,22 +138,22 @@ INLINE int step(struct walker *x, uint32_t rule)
 	struct walk *w = x->walk;
 	if (rule == NO_RULE) {
 		int end = step_pointer(w);
-		if (end == ON && CPU.link != 0xff && w->fp > w->sp)
+		if (end == WALK_ON && CPU.link != 0xff && w->fp > w->sp)
 			step_compiled(x);
 		return end;
 	}
 	struct recipe *r = bpf_map_lookup_elem(&rules, &rule);
 	if (!r)
-		return NO_RECIPE;
+		return WALK_NO_RECIPE;
 	if (r->reserved == KERNEL_SIMPLE)
 		return step_simple(w, r);
-	if (r->cfa == CFA_REG || r->cfa == CFA_DEREF)
+	if (r->cfa == RECIPE_REG || r->cfa == RECIPE_DEREF)
 		return step_frame(w, r);
-	if (r->cfa == CFA_ROOT)
-		return COMPLETE;
-	if (r->cfa == CFA_SIGNAL)
+	if (r->cfa == RECIPE_ROOT)
+		return WALK_COMPLETE;
+	if (r->cfa == RECIPE_SIGNAL)
 		return step_signal(w);
-	return r->cfa == CFA_COMPLEX ? COMPLEX : NO_RECIPE;
+	return r->cfa == RECIPE_COMPLEX ? WALK_COMPLEX : WALK_NO_RECIPE;
 }
 
 CHECKED int begin(struct walk *w)
@@ -168,7 +168,7 @@ CHECKED int begin(struct walk *w)
 	w->slot = w->signal_sp = 0;
 	w->exact = 1;
 	w->near = w->fp_lost = w->extra_lost = w->in_signal = w->met = w->by_pointer = 0;
-	w->end = ON;
+	w->end = WALK_ON;
 	w->known = w->fresh = 0;
 	w->have = 0;
 	return 0;
@@ -179,7 +179,8 @@ CHECKED int begin(struct walk *w)
 INLINE bool may_retry(const struct walker *x)
 {
 	const struct walk *w = x->walk;
-	return w->end > COMPLETE && w->end != TOO_DEEP && x->process->jit_high && !w->by_pointer;
+	return w->end > WALK_COMPLETE && w->end != WALK_TOO_DEEP && x->process->jit_high &&
+	       !w->by_pointer;
 }
 
 static long step_one(uint32_t i, struct walker *x)
@@ -192,7 +193,7 @@ static long step_one(uint32_t i, struct walker *x)
 	}
 	uint64_t n = w->fresh, address = w->pc - !w->exact;
 	if (n >= settings.max_depth) {
-		w->end = TOO_DEEP;
+		w->end = WALK_TOO_DEEP;
 		return 1;
 	}
 	struct place *p = find_place(x, address);
@@ -201,9 +202,10 @@ static long step_one(uint32_t i, struct walker *x)
 	x->ws->fresh[n].slot = w->slot;
 	x->ws->fresh[n].pc = w->pc;
 	x->ws->sps[n] = w->sp;
-	x->ws->keys[n] = w->exact ? key : (key + 1) | CALL;
+	x->ws->keys[n] = w->exact ? key : (key + 1) | KERNEL_KEY_CALL;
 	w->fresh++;
-	w->end = (uint16_t)(p ? step(x, w->by_pointer && w->exact ? NO_RULE : p->rule) : NO_MODULE);
+	w->end = (uint16_t)(p ? step(x, w->by_pointer && w->exact ? NO_RULE : p->rule)
+			      : WALK_NO_MODULE);
 	if (may_retry(x)) { /* here, because the verifier looks at each call of bpf_loop anew */
 		w->end_first = w->end;
 		begin(w);
@@ -211,7 +213,7 @@ static long step_one(uint32_t i, struct walker *x)
 		w->by_pointer = 1;
 		return 0;
 	}
-	return w->end != ON;
+	return w->end != WALK_ON;
 }
 
 /* ---- what comes out ---- */
@@ -234,11 +236,10 @@ INLINE void remember(struct workspace *ws, struct memo *memo, uint32_t kept)
 		memo->count = 0;
 }
 
-INLINE void fill_head(struct kernel_head *head, uint16_t kind, uint32_t event)
+INLINE void fill_head(struct kernel_head *head, uint32_t kind, uint32_t event)
 {
 	uint64_t id = bpf_get_current_pid_tgid();
 	head->kind = kind;
-	head->cpu = (uint16_t)bpf_get_smp_processor_id();
 	head->process = (uint32_t)(id >> 32);
 	head->thread = (uint32_t)id;
 	head->event = event;
@@ -311,7 +312,7 @@ INLINE uint64_t stack_size(uint64_t sp)
 {
 	struct task_struct *task = (void *)bpf_get_current_task_btf();
 	struct mm_struct *mm = task->mm;
-	uint64_t size = read_thread_pointer(task) - sp;
+	uint64_t size = cpu_thread_pointer(task) - sp;
 	uint64_t other = mm ? mm->start_stack - sp : UINT64_MAX;
 	if (other < size)
 		size = other;
@@ -342,11 +343,11 @@ INLINE void send_snapshot(struct workspace *ws, uint32_t event)
 INLINE void end(struct walker *x)
 {
 	struct walk *w = x->walk;
-	w->end = COMPLETE;
+	w->end = WALK_COMPLETE;
 	w->known = 0;
 	w->fresh = 1;
 	x->ws->fresh[0].slot = x->ws->fresh[0].pc = x->ws->sps[0] = 0;
-	x->ws->keys[0] = IN_KERNEL;
+	x->ws->keys[0] = KERNEL_KEY_KERNEL;
 }
 
 INLINE void walk(struct walker *x, bool known)
@@ -354,7 +355,7 @@ INLINE void walk(struct walker *x, bool known)
 	struct walk *w = x->walk;
 	w->known = w->known_first = known ? x->memo->count : 0;
 	bpf_loop(2 * KERNEL_FRAMES + 2, step_one, x, 0);
-	if (w->by_pointer && w->end != COMPLETE && !w->met)
+	if (w->by_pointer && w->end != WALK_COMPLETE && !w->met)
 		w->end = w->end_first;
 }
 
@@ -390,7 +391,7 @@ SEC("perf_event") int sample(struct bpf_perf_event_data *context)
 		end(&x);
 	else
 		walk(&x, known);
-	if (ws->walk.end == NO_MODULE && !process->resigned)
+	if (ws->walk.end == WALK_NO_MODULE && !process->resigned)
 		send_snapshot(ws, event);
 	else
 		send_path(&x, event, mine ? number : KERNEL_NO_MEMO, start);
@@ -401,7 +402,7 @@ SEC("perf_event") int sample(struct bpf_perf_event_data *context)
 
 /* ---- who they are ---- */
 
-INLINE void fill_task(struct kernel_task *t, uint16_t kind, struct task_struct *task)
+INLINE void fill_task(struct kernel_task *t, uint32_t kind, struct task_struct *task)
 {
 	__builtin_memset(t, 0, sizeof *t);
 	fill_head(&t->head, kind, 0);

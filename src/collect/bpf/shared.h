@@ -17,32 +17,10 @@
  * walk's outer frames stay and what is new: the collector keeps the same memo, as
  * nodes of its tree. A record that finds no room in the ring takes its memo with it.
  */
-#ifdef __bpf__
-#include <linux/types.h>
-typedef __u8 uint8_t;
-typedef __u16 uint16_t;
-typedef __u32 uint32_t;
-typedef __u64 uint64_t;
-typedef __s16 int16_t;
-typedef __s32 int32_t;
-typedef __s64 int64_t;
-typedef _Bool bool;
-#define true 1
-#define false 0
-struct unwind_cpu { /* as in unwind/cpu.h */
-	uint16_t elf_machine;
-	uint8_t sp, fp, link, extra;
-	uint8_t call_pushes;
-	uint64_t address_bits;
-	uint16_t signal_pc;
-	uint16_t signal_registers[32];
-};
-#else
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "unwind/cpu.h"
-#endif
 
 #define KERNEL_FRAMES 16384u  /* of a path, at most: a power of two */
 #define KERNEL_MEMOS_MAX 256u /* threads share them by their numbers */
@@ -70,6 +48,11 @@ struct kernel_counts {
 	uint64_t lost_records, lost_snapshots; /* there was no room in the ring */
 };
 
+/* Keys of frames, as in cct/cct.h. */
+#define KERNEL_KEY_CALL (1ull << 63)
+#define KERNEL_KEY_BITS 48
+#define KERNEL_KEY_KERNEL (0x7ffeull << KERNEL_KEY_BITS)
+
 #define KERNEL_SIMPLE 1 /* recipe.reserved: see step_simple in sample.bpf.c */
 
 #define KERNEL_SPAN_JIT 1u  /* frame pointers are followed there */
@@ -86,7 +69,6 @@ struct kernel_module {
 	uint32_t shard;       /* in which it is */
 	uint32_t pages, rows; /* where they begin there, in words */
 	uint32_t rules;       /* where its rules begin */
-	uint32_t reserved;
 };
 
 struct kernel_process {
@@ -101,8 +83,7 @@ struct kernel_process {
 enum kernel_record { KERNEL_PATH = 1, KERNEL_SNAPSHOT, KERNEL_FORK, KERNEL_EXEC, KERNEL_EXIT };
 
 struct kernel_head {
-	uint16_t kind; /* enum kernel_record */
-	uint16_t cpu;
+	uint32_t kind; /* enum kernel_record */
 	uint32_t process, thread;
 	uint32_t event;
 	uint64_t time; /* CLOCK_MONOTONIC, ns */

@@ -80,20 +80,21 @@ CHECKED int read_register(struct walk *w, uint32_t reg)
 /* Where it is, 0 for a register. */
 INLINE uint64_t find_slot(const struct walk *w, uint64_t cfa, uint32_t where, int32_t offset)
 {
-	uint64_t base = where == AT_CFA ? cfa : where == AT_FP ? w->fp : w->sp;
-	return where == IN_REG || where == VIA_CFA ? 0 : base + (int64_t)offset;
+	uint64_t base = where == RECIPE_AT_CFA ? cfa : where == RECIPE_AT_FP ? w->fp : w->sp;
+	return where == RECIPE_IN_REG || where == RECIPE_VIA_CFA ? 0 : base + (int64_t)offset;
 }
 
 CHECKED int read_value(struct walk *w, uint64_t cfa, uint32_t where, int32_t offset)
 {
 	if (!w)
 		return 1;
-	if (where == IN_REG)
+	if (where == RECIPE_IN_REG)
 		return read_register(w, (uint32_t)offset);
-	if (where == VIA_CFA) /* RECIPE_VIA in unwind/recipe.h */
-		return read_word(w, cfa + (int64_t)(int16_t)(offset & 0xffff)) ||
-		       read_word(w, w->word + ((uint32_t)offset >> 16));
-	if (where != AT_CFA && where != AT_SP && (where != AT_FP || w->fp_lost))
+	if (where == RECIPE_VIA_CFA)
+		return read_word(w, cfa + (int64_t)RECIPE_VIA_SLOT(offset)) ||
+		       read_word(w, w->word + RECIPE_VIA_MEMBER(offset));
+	if (where != RECIPE_AT_CFA && where != RECIPE_AT_SP &&
+	    (where != RECIPE_AT_FP || w->fp_lost))
 		return 1;
 	return read_word(w, find_slot(w, cfa, where, offset));
 }
@@ -101,19 +102,19 @@ CHECKED int read_value(struct walk *w, uint64_t cfa, uint32_t where, int32_t off
 CHECKED int step_signal(struct walk *w)
 {
 	if (!w)
-		return BAD_MEMORY;
+		return WALK_BAD_MEMORY;
 	uint64_t at = w->sp, pc, sp, fp;
 	if (read_word(w, at + CPU.signal_pc))
-		return BAD_MEMORY;
+		return WALK_BAD_MEMORY;
 	pc = w->word;
 	if (read_word(w, at + CPU.signal_registers[CPU.sp & (KERNEL_REGISTERS - 1)]))
-		return BAD_MEMORY;
+		return WALK_BAD_MEMORY;
 	sp = w->word;
 	if (read_word(w, at + CPU.signal_registers[CPU.fp & (KERNEL_REGISTERS - 1)]))
-		return BAD_MEMORY;
+		return WALK_BAD_MEMORY;
 	fp = w->word;
 	if (read_word(w, at + CPU.signal_registers[CPU.extra & (KERNEL_REGISTERS - 1)]))
-		return BAD_MEMORY;
+		return WALK_BAD_MEMORY;
 	w->extra = w->word;
 	w->pc = pc;
 	w->sp = sp;
@@ -124,58 +125,58 @@ CHECKED int step_signal(struct walk *w)
 	w->near = 0;
 	w->exact = 1;
 	w->slot = at + CPU.signal_pc;
-	return ON;
+	return WALK_ON;
 }
 
 /* The CFA into walk->word. */
 CHECKED int find_cfa(struct walk *w, const struct recipe *r)
 {
 	if (!w || !r)
-		return BAD_FRAME;
+		return WALK_BAD_FRAME;
 	if (read_register(w, r->cfa_reg))
-		return BAD_FRAME;
+		return WALK_BAD_FRAME;
 	w->word += (int64_t)r->cfa_offset;
 	if (r->cfa_vg)
-		return COMPLEX;
-	if (r->cfa == CFA_DEREF) {
+		return WALK_COMPLEX;
+	if (r->cfa == RECIPE_DEREF) {
 		if (read_word(w, w->word))
-			return BAD_MEMORY;
+			return WALK_BAD_MEMORY;
 		w->word += (int64_t)r->cfa_add;
 	}
-	return ON;
+	return WALK_ON;
 }
 
 CHECKED int step_frame(struct walk *w, const struct recipe *r)
 {
 	if (!w || !r)
-		return BAD_FRAME;
+		return WALK_BAD_FRAME;
 	int end = find_cfa(w, r);
-	if (end != ON)
+	if (end != WALK_ON)
 		return end;
 	uint64_t cfa = w->word, pc, fp = w->fp, extra = w->extra, slot = 0;
-	bool in_register = r->ra == SAME || r->ra == IN_REG;
+	bool in_register = r->ra == RECIPE_SAME || r->ra == RECIPE_IN_REG;
 	if (cfa < w->sp || (cfa == w->sp && !((w->exact || w->near) && in_register)))
-		return BAD_FRAME;
-	if (r->ra == SAME) {
+		return WALK_BAD_FRAME;
+	if (r->ra == RECIPE_SAME) {
 		if (!w->exact || read_register(w, CPU.link))
-			return BAD_FRAME;
+			return WALK_BAD_FRAME;
 	} else {
 		slot = find_slot(w, cfa, r->ra, r->ra_offset);
 		if (read_value(w, cfa, r->ra, r->ra_offset))
-			return in_register ? BAD_FRAME : BAD_MEMORY;
+			return in_register ? WALK_BAD_FRAME : WALK_BAD_MEMORY;
 	}
 	pc = w->word & CPU.address_bits;
 	uint8_t fp_lost = w->fp_lost, extra_lost = w->extra_lost;
-	if (r->fp != SAME) {
+	if (r->fp != RECIPE_SAME) {
 		fp_lost = read_value(w, cfa, r->fp, r->fp_offset) != 0;
 		fp = w->word;
 	}
-	if (r->extra != SAME) {
+	if (r->extra != RECIPE_SAME) {
 		extra_lost = read_value(w, cfa, r->extra, r->extra_offset) != 0;
 		extra = w->word;
 	}
 	if (!pc)
-		return fp_lost || fp || r->ra == VIA_CFA ? BAD_FRAME : COMPLETE;
+		return fp_lost || fp || r->ra == RECIPE_VIA_CFA ? WALK_BAD_FRAME : WALK_COMPLETE;
 	w->pc = pc;
 	w->sp = cfa;
 	w->fp = fp;
@@ -185,7 +186,7 @@ CHECKED int step_frame(struct walk *w, const struct recipe *r)
 	w->near = w->exact || (w->near && in_register);
 	w->exact = 0;
 	w->slot = slot;
-	return ON;
+	return WALK_ON;
 }
 
 INLINE int peek(struct walk *w, uint64_t address, uint64_t *out)
@@ -207,22 +208,22 @@ INLINE int peek(struct walk *w, uint64_t address, uint64_t *out)
 CHECKED int step_simple(struct walk *w, const struct recipe *r)
 {
 	if (!w || !r)
-		return BAD_FRAME;
+		return WALK_BAD_FRAME;
 	bool by_fp = r->cfa_reg == CPU.fp;
 	uint64_t cfa = (by_fp ? w->fp : w->sp) + (int64_t)r->cfa_offset;
 	uint64_t slot = cfa + (int64_t)r->ra_offset, pc, fp = w->fp, extra = w->extra;
 	uint8_t fp_lost = w->fp_lost, extra_lost = w->extra_lost;
 	if ((by_fp && fp_lost) || cfa <= w->sp)
-		return BAD_FRAME;
+		return WALK_BAD_FRAME;
 	if (peek(w, slot, &pc))
-		return BAD_MEMORY;
-	if (r->fp == AT_CFA)
+		return WALK_BAD_MEMORY;
+	if (r->fp == RECIPE_AT_CFA)
 		fp_lost = peek(w, cfa + (int64_t)r->fp_offset, &fp) != 0;
-	if (r->extra == AT_CFA)
+	if (r->extra == RECIPE_AT_CFA)
 		extra_lost = peek(w, cfa + (int64_t)r->extra_offset, &extra) != 0;
 	pc &= CPU.address_bits;
 	if (!pc)
-		return fp_lost || fp ? BAD_FRAME : COMPLETE;
+		return fp_lost || fp ? WALK_BAD_FRAME : WALK_COMPLETE;
 	w->pc = pc;
 	w->sp = cfa;
 	w->fp = fp;
@@ -232,23 +233,23 @@ CHECKED int step_simple(struct walk *w, const struct recipe *r)
 	w->near = w->exact;
 	w->exact = 0;
 	w->slot = slot;
-	return ON;
+	return WALK_ON;
 }
 
 /* By the frame record at FP, for code without recipes. */
 CHECKED int step_pointer(struct walk *w)
 {
 	if (!w)
-		return BAD_FRAME;
+		return WALK_BAD_FRAME;
 	uint64_t fp, ra;
 	if (w->fp_lost || w->fp < w->sp || w->fp & 7 || read_word(w, w->fp))
-		return BAD_FRAME;
+		return WALK_BAD_FRAME;
 	fp = w->word;
 	if (read_word(w, w->fp + 8))
-		return BAD_FRAME;
+		return WALK_BAD_FRAME;
 	ra = w->word & CPU.address_bits;
 	if (!ra)
-		return BAD_FRAME;
+		return WALK_BAD_FRAME;
 	w->slot = w->fp + 8;
 	w->sp = w->slot + 8;
 	w->pc = ra;
@@ -256,5 +257,5 @@ CHECKED int step_pointer(struct walk *w)
 	w->fp_lost = fp < w->sp;
 	w->extra_lost = 1;
 	w->exact = w->near = w->in_signal = 0;
-	return ON;
+	return WALK_ON;
 }

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
+#pragma once
+/* What the sampler must know about aarch64. CO-RE leaves out what follows ___ in a name. */
+#define CO_RE __attribute__((preserve_access_index))
+
+struct thread_struct {
+	struct {
+		unsigned long tp_value;
+	} uw;
+} CO_RE;
+
+struct pt_regs___kernel {
+	__u64 regs[31];
+	__u64 sp, pc, pstate;
+} CO_RE;
+
+/* They lie in the kernel as DWARF numbers them: x0 to x30, SP, then the PC. */
+static inline __attribute__((always_inline)) long cpu_registers(struct pt_regs___kernel *regs,
+								uint64_t *out)
+{
+	return bpf_probe_read_kernel(out, (KERNEL_REGISTERS + 1) * sizeof *out, regs);
+}
+
+/* The thread's own pointer, which lies at the end of its stack where a C library made the thread. */
+#define cpu_thread_pointer(task) ((task)->thread.uw.tp_value)

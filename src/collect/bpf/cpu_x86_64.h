@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
+#pragma once
+/* What the sampler must know about x86-64. CO-RE leaves out what follows ___ in a name. */
+#define CO_RE __attribute__((preserve_access_index))
+
+struct thread_struct {
+	unsigned long fsbase;
+} CO_RE;
+
+struct pt_regs___kernel {
+	unsigned long r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di, orig_ax, ip,
+		cs, flags, sp, ss;
+} CO_RE;
+
+/* By DWARF number; the PC last. */
+static inline __attribute__((always_inline)) long cpu_registers(struct pt_regs___kernel *regs,
+								uint64_t *out)
+{
+	out[0] = regs->ax;
+	out[1] = regs->dx;
+	out[2] = regs->cx;
+	out[3] = regs->bx;
+	out[4] = regs->si;
+	out[5] = regs->di;
+	out[6] = regs->bp;
+	out[7] = regs->sp;
+	out[8] = regs->r8;
+	out[9] = regs->r9;
+	out[10] = regs->r10;
+	out[11] = regs->r11;
+	out[12] = regs->r12;
+	out[13] = regs->r13;
+	out[14] = regs->r14;
+	out[15] = regs->r15;
+	out[KERNEL_REGISTERS] = regs->ip;
+	return 0;
+}
+
+/* The thread's own pointer, which lies at the end of its stack where a C library made the thread. */
+#define cpu_thread_pointer(task) ((task)->thread.fsbase)

@@ -20,6 +20,7 @@
 #include "profile/profile.h"
 #include "recipes/cfi.h"
 #include "recipes/procedures.h"
+#include "structure/structure.h"
 
 #define LISTED_MAX 4 /* modules named in one line */
 
@@ -34,6 +35,8 @@ struct module {
 	enum state state;
 	struct image *image;
 	struct places *places;
+	bool has_structure; /* was tried */
+	struct structure *structure;
 	bool has_ranges; /* were looked for */
 	struct cfi_range *ranges;
 	size_t range_count;
@@ -141,6 +144,7 @@ void modules_close(struct modules *ms)
 		free(m->answers);
 		lookup_free(&m->answered);
 		free(m->ranges);
+		structure_close(m->structure);
 		places_close(m->places);
 		image_close(m->image);
 	}
@@ -222,6 +226,16 @@ void modules_function(struct modules *ms, uint32_t module, uint64_t address, boo
 struct image *modules_image(struct modules *ms, uint32_t module)
 {
 	return ms->all[module].state == GOOD ? ms->all[module].image : NULL;
+}
+
+struct structure *modules_structure(struct modules *ms, uint32_t module)
+{
+	struct module *m = &ms->all[module];
+	struct structure_options options = {.download = ms->download};
+	if (m->state == GOOD && !m->has_structure)
+		err_free(structure_open(m->image, &options, &m->structure));
+	m->has_structure = true;
+	return m->structure;
 }
 
 const struct symbols *modules_symbols(struct modules *ms, uint32_t module)

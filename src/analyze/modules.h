@@ -16,6 +16,7 @@ struct image;
 struct modules;
 struct place;
 struct profile;
+struct structure;
 struct symbols;
 
 /* Opens every module that has nodes and reads its symbols, several at once. `profile` must outlive
@@ -34,6 +35,9 @@ void modules_function(struct modules *modules, uint32_t module, uint64_t address
 /* Its file and the symbols of it, NULL where it could not be read or has none. */
 struct image *modules_image(struct modules *modules, uint32_t module);
 const struct symbols *modules_symbols(struct modules *modules, uint32_t module);
+/* Its procedures with their loops and inlined code, NULL where it could not be read. One thread at
+   a time may ask for one module. */
+struct structure *modules_structure(struct modules *modules, uint32_t module);
 
 struct modules_question {
 	uint32_t module;

@@ -8,6 +8,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/uio.h>
 
 #include "base/err.h"
 #include "cct/cct.h"
@@ -132,6 +133,16 @@ void paths_take(struct session *s, const struct kernel_path *path, const uint64_
 
 /* ---- stacks that are walked here ---- */
 
+/* What the sampler could not reach in the interrupt: memory that the program had not touched for
+   long, and mostly has not since. */
+static bool read_late(const struct kernel_waiting *stack, uint64_t address, uint64_t *out)
+{
+	struct iovec to = {out, sizeof *out}, from = {(void *)address, sizeof *out};
+	const struct process *p = stack->process;
+	return !p->gone && stack->image == p->image &&
+	       process_vm_readv(p->pid, &to, 1, &from, 1, 0) == sizeof *out;
+}
+
 static bool read_word(void *context, uint64_t address, uint64_t *out)
 {
 	const struct kernel_waiting *stack = context;
@@ -140,7 +151,7 @@ static bool read_word(void *context, uint64_t address, uint64_t *out)
 		return false;
 	size_t page = address / PAGE - stack->address / PAGE;
 	if (stack->holes[page / 64] >> page % 64 & 1)
-		return false;
+		return page && read_late(stack, address, out);
 	memcpy(out, stack->bytes + offset, sizeof *out);
 	return true;
 }

@@ -22,16 +22,16 @@ CHECKED uint32_t find_span(uint32_t first, uint32_t count, uint64_t address)
 	return s && address - s->start < s->end - s->start ? first : UINT32_MAX;
 }
 
-/* The index of the rule for an address of the module, NO_PLACE where something is wrong. */
+/* The index of the rule for an address of the module, NO_RULE where something is wrong. */
 CHECKED uint32_t find_rule(uint32_t id, uint64_t address)
 {
 	struct kernel_module *m = bpf_map_lookup_elem(&modules, &id);
 	if (!m)
-		return NO_PLACE;
+		return NO_RULE;
 	uint32_t number = m->shard;
 	void *table = bpf_map_lookup_elem(&shards, &number);
 	if (!table)
-		return NO_PLACE;
+		return NO_RULE;
 	uint64_t page = (address - m->start) >> TABLE_PAGE_BITS;
 	if (page >= m->page_count)
 		return m->rules;
@@ -39,13 +39,13 @@ CHECKED uint32_t find_rule(uint32_t id, uint64_t address)
 	uint32_t key = (uint32_t)(address & (TABLE_PAGE - 1)) << TABLE_RULE_BITS | TABLE_RULE_MASK;
 	struct block *b = bpf_map_lookup_elem(table, &at);
 	if (!b)
-		return NO_PLACE;
+		return NO_RULE;
 	row = b->words[index % KERNEL_BLOCK];
 	index++;
 	at = index / KERNEL_BLOCK;
 	b = bpf_map_lookup_elem(table, &at);
 	if (!b)
-		return NO_PLACE;
+		return NO_RULE;
 	count = b->words[index % KERNEL_BLOCK] - row;
 	row += m->rows;
 	for (i = 0; i < ROW_STEPS && count > 1; i++) {
@@ -54,14 +54,14 @@ CHECKED uint32_t find_rule(uint32_t id, uint64_t address)
 		at = index / KERNEL_BLOCK;
 		b = bpf_map_lookup_elem(table, &at);
 		if (!b)
-			return NO_PLACE;
+			return NO_RULE;
 		if (b->words[index % KERNEL_BLOCK] <= key)
 			row = index;
 		count -= half;
 	}
 	at = row / KERNEL_BLOCK;
 	b = bpf_map_lookup_elem(table, &at);
-	return b ? m->rules + (b->words[row % KERNEL_BLOCK] & TABLE_RULE_MASK) : NO_PLACE;
+	return b ? m->rules + (b->words[row % KERNEL_BLOCK] & TABLE_RULE_MASK) : NO_RULE;
 }
 
 /* Fills in what is known about the code at an address; 0: it is of no module. */
@@ -69,24 +69,29 @@ CHECKED int know_place(struct place *p, struct kernel_process *process, uint64_t
 {
 	if (!p || !process)
 		return 0;
+	uint32_t at = find_span(process->first, process->count, address), rule = 0;
 	p->serial = 0;
-	uint32_t at = find_span(process->first, process->count, address);
+	p->by_pointer = 0;
 	if (at == UINT32_MAX) {
 		if (address < process->jit_low || address >= process->jit_high)
 			return 0;
-		p->rule = NO_RULE;
+		p->by_pointer = 1;
 		p->key = address & ADDRESS;
 	} else {
 		struct kernel_span *s = bpf_map_lookup_elem(&spans, &at);
 		if (!s)
 			return 0;
-		p->rule = s->flags & KERNEL_SPAN_JIT ? NO_RULE : 0;
+		p->by_pointer = s->flags & KERNEL_SPAN_JIT ? 1 : 0;
 		if (!s->flags)
-			p->rule = find_rule(s->module, address - s->bias);
-		if (p->rule == NO_PLACE)
-			p->rule = 0;
+			rule = find_rule(s->module, address - s->bias);
+		if (rule == NO_RULE)
+			rule = 0;
 		p->key = (uint64_t)s->module << KERNEL_KEY_BITS | ((address - s->bias) & ADDRESS);
 	}
+	struct recipe *r = bpf_map_lookup_elem(&rules, &rule);
+	if (!r)
+		return 0;
+	p->recipe = *r;
 	p->address = address;
 	p->serial = process->serial;
 	return 1;

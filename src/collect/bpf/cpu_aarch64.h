@@ -21,5 +21,12 @@ static inline __attribute__((always_inline)) long cpu_registers(struct pt_regs__
 	return bpf_probe_read_kernel(out, (KERNEL_REGISTERS + 1) * sizeof *out, regs);
 }
 
+/* Those that every walk begins with. */
+#define CPU_PC(regs) ((regs)->pc)
+#define CPU_SP(regs) ((regs)->sp)
+#define CPU_FP(regs) ((regs)->regs[29])
+#define CPU_LINK(regs) ((regs)->regs[30])
+#define CPU_EXTRA(regs) ((regs)->regs[19])
+
 /* The thread's own pointer, which lies at the end of its stack where a C library made the thread. */
 #define cpu_thread_pointer(task) ((task)->thread.uw.tp_value)

@@ -36,5 +36,12 @@ static inline __attribute__((always_inline)) long cpu_registers(struct pt_regs__
 	return 0;
 }
 
+/* Those that every walk begins with. */
+#define CPU_PC(regs) ((regs)->ip)
+#define CPU_SP(regs) ((regs)->sp)
+#define CPU_FP(regs) ((regs)->bp)
+#define CPU_LINK(regs) 0 /* there is none */
+#define CPU_EXTRA(regs) ((regs)->bx)
+
 /* The thread's own pointer, which lies at the end of its stack where a C library made the thread. */
 #define cpu_thread_pointer(task) ((task)->thread.fsbase)

@@ -6,15 +6,17 @@
 #include "unwind/end.h"
 #include "unwind/table.h"
 
-#define NO_RULE UINT32_MAX /* frame pointers are followed there */
-#define NO_PLACE 0xfffffffeu
+#define NO_RULE UINT32_MAX
 #define ADDRESS ((1ull << KERNEL_KEY_BITS) - 1)
 #define ENDING 4            /* PF_EXITING */
+#define LINE 64             /* bytes of memory that come together */
+#define FIRST_WINDOW 256    /* bytes of the stack */
 #define LARGE_FRAME 384     /* bytes */
 #define HOLES_MAX 32        /* pages of a stack that are not there, one after another */
 #define COMPARED_AT_ONCE 16 /* frames of the memo */
-#define SPAN_STEPS 17       /* of the search among KERNEL_SPANS */
-#define ROW_STEPS 11        /* among the rows of a page */
+#define STEPS_AT_ONCE 4
+#define SPAN_STEPS 17 /* of the search among KERNEL_SPANS */
+#define ROW_STEPS 11  /* among the rows of a page */
 
 /* Set before it is loaded. Each is the only variable of its section, so the loader finds it. */
 const volatile struct kernel_settings settings SEC(".rodata.settings");
@@ -22,40 +24,50 @@ const volatile struct kernel_settings settings SEC(".rodata.settings");
 
 struct kernel_counts counts SEC(".data.counts");
 
-struct frame {
-	uint64_t slot, pc; /* slot: where the PC was read; 0: in a register */
+/* What a sample costs is above all how many lines of memory it touches: programs leave ours in no
+   cache. So a frame has 16 bytes, and a place a line of its own. */
+
+struct frame { /* addresses of the stack are offsets from the memo's base */
+	uint64_t pc;
+	uint32_t sp, slot; /* slot: where the PC was read; 0: in a register */
 };
 
 struct memo {
 	uint32_t busy; /* threads on two CPUs may have the same one */
 	uint32_t thread, count, serial, end;
+	uint64_t base;
 	/* Innermost first; the outermost is KERNEL_FRAMES - 1, so that those that stay are where they
 	   were. The second half is for the verifier, which adds the largest start and size. */
 	struct frame frames[2 * KERNEL_FRAMES];
-	uint64_t sps[2 * KERNEL_FRAMES]; /* of the same */
 };
 
 /* A walk under way: no pointers, so that functions which the verifier looks at once, each by itself,
    can be given it. */
 struct walk {
 	uint64_t pc, sp, fp, extra, slot;
-	uint64_t signal_sp; /* in a frame that a signal interrupted */
-	uint8_t exact, near, fp_lost, extra_lost, in_signal, met, by_pointer;
-	uint16_t end, end_first;
-	uint32_t known; /* frames of the memo that are still possible */
+	uint64_t fp_at, extra_at; /* where they are, not read yet; 0: they are known, or lost */
+	uint64_t word;            /* what was read last */
+	uint64_t at;              /* of the bytes */
+	uint64_t have;            /* bytes */
+	uint64_t base;            /* of the memo */
+	uint64_t next;            /* SP of the frame of the memo that may be met next */
+	uint32_t known;           /* frames of the memo that are still possible */
 	uint32_t known_first;
 	uint32_t fresh;
-	uint64_t word;                            /* what was read last */
-	uint64_t at;                              /* of the bytes */
-	uint64_t have;                            /* bytes, a power of two */
-	uint64_t registers[KERNEL_REGISTERS + 1]; /* and the PC */
+	uint16_t end, end_first;
+	uint8_t exact, near, fp_lost, extra_lost, in_signal, met, by_pointer;
+	uint8_t far;           /* a frame is too far from the base to be remembered */
+	uint8_t all_registers; /* were read */
+	uint64_t link;         /* the link register, where there is one */
+	uint64_t window;       /* how many bytes are read at once: more, the deeper it goes */
+	uint64_t signal_sp;    /* in a frame that a signal interrupted */
 	uint8_t bytes[KERNEL_WINDOW];             /* a piece of the stack */
+	uint64_t registers[KERNEL_REGISTERS + 1]; /* and the PC */
 };
 
 struct workspace {
 	struct walk walk;
 	struct frame fresh[KERNEL_FRAMES]; /* innermost first */
-	uint64_t sps[KERNEL_FRAMES];
 	struct kernel_path path;
 	uint64_t keys[KERNEL_FRAMES];
 	struct kernel_snapshot snapshot;
@@ -64,7 +76,10 @@ struct workspace {
 
 struct place { /* what is known about an address */
 	uint64_t address, key;
-	uint32_t serial, rule;
+	uint32_t serial;
+	uint32_t by_pointer; /* there is no recipe: frame pointers are followed */
+	uint64_t reserved;
+	struct recipe recipe;
 };
 
 struct block {
@@ -117,10 +132,12 @@ struct {
 	__array(values, struct shard);
 } shards SEC(".maps");
 
-/* One for each CPU, made as large as there are CPUs. Values are too large for maps per CPU. */
+/* One for each CPU, made as large as there are CPUs. Values are too large for maps per CPU. Maps that
+   can be mapped begin on a page, so that their values begin on a line. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
+	__uint(map_flags, BPF_F_MMAPABLE);
 	__type(key, uint32_t);
 	__type(value, struct workspace);
 } workspaces SEC(".maps");
@@ -128,6 +145,7 @@ struct {
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
+	__uint(map_flags, BPF_F_MMAPABLE);
 	__type(key, uint32_t);
 	__type(value, struct memo);
 } memos SEC(".maps");
@@ -135,6 +153,7 @@ struct {
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, KERNEL_PLACES);
+	__uint(map_flags, BPF_F_MMAPABLE);
 	__type(key, uint32_t);
 	__type(value, struct place);
 } places SEC(".maps");

@@ -42,6 +42,15 @@ INLINE struct place *find_place(struct walker *x, uint64_t address)
 	return know_place(p, x->process, address) ? p : 0;
 }
 
+/* An address of the stack as the memo has it; 0: none. */
+INLINE uint32_t offset_of(struct walk *w, uint64_t address)
+{
+	uint64_t offset = address - w->base;
+	if (offset >> 32 && address)
+		w->far = 1;
+	return address ? (uint32_t)offset : 0;
+}
+
 struct compare {
 	struct walk *walk;
 	struct memo *memo;
@@ -53,16 +62,16 @@ struct compare {
 static long compare_some(uint32_t i, struct compare *c)
 {
 	struct walk *w = c->walk;
-	uint64_t bits = CPU.address_bits, at = w->at, have = w->have;
+	uint64_t bits = CPU.address_bits, at = w->at, have = w->have, base = w->base;
 	uint32_t count = c->count;
 	int k;
 	for (k = 0; k < COMPARED_AT_ONCE && count; k++, count--) {
 		uint64_t index = KERNEL_FRAMES - count;
 		MASK(index, KERNEL_FRAMES - 1);
 		struct frame *f = &c->memo->frames[index];
-		uint64_t slot = f->slot, offset = slot - at;
+		uint64_t slot = base + f->slot, offset = slot - at;
 		if (offset >= have) {
-			if (!slot || read_near(w, slot, f[1].slot - slot))
+			if (!f->slot || read_near(w, slot, f[1].slot - f->slot))
 				break;
 			at = w->at;
 			have = w->have;
@@ -96,20 +105,24 @@ CHECKED int find_frame(struct walk *w, struct memo *memo)
 	for (int i = 0; i < 8 && w->known; i++, w->known--) {
 		uint64_t index = KERNEL_FRAMES - w->known;
 		MASK(index, KERNEL_FRAMES - 1);
-		if (memo->sps[index] > w->sp)
+		struct frame *f = &memo->frames[index];
+		w->next = w->base + f->sp;
+		if (w->next > w->sp)
 			return 0;
-		if (memo->sps[index] == w->sp && memo->frames[index].pc == w->pc) {
-			memo->frames[index].slot = w->slot; /* it may have been in a register */
+		if (w->next == w->sp && f->pc == w->pc) {
+			f->slot = offset_of(w, w->slot); /* it may have been in a register */
 			return 1;
 		}
 	}
+	if (!w->known)
+		w->next = UINT64_MAX;
 	return 0;
 }
 
 /* Whether the frame that the walk stands on is one of the memo, with all beyond it. */
 INLINE bool meets(struct walker *x)
 {
-	if (!x->walk->known || !find_frame(x->walk, x->memo))
+	if (x->walk->sp < x->walk->next || !find_frame(x->walk, x->memo))
 		return false;
 	uint32_t changed = (uint32_t)compare(x->walk, x->memo);
 	if (changed)
@@ -122,10 +135,9 @@ INLINE void step_compiled(struct walker *x)
 {
 	struct walk *w = x->walk;
 	struct place *p = find_place(x, w->pc - 1);
-	uint32_t rule = p ? p->rule : NO_RULE;
-	struct recipe *r = rule == NO_RULE ? 0 : bpf_map_lookup_elem(&rules, &rule);
-	if (!r)
+	if (!p || p->by_pointer)
 		return;
+	struct recipe *r = &p->recipe;
 	uint64_t sp = w->fp;
 	if (r->cfa == RECIPE_REG && r->cfa_reg == CPU.sp && r->fp == RECIPE_AT_CFA &&
 	    r->ra == RECIPE_AT_CFA && r->ra_offset == r->fp_offset + 8)
@@ -133,18 +145,16 @@ INLINE void step_compiled(struct walker *x)
 	w->sp = sp < w->sp ? w->fp : sp;
 }
 
-INLINE int step(struct walker *x, uint32_t rule)
+INLINE int step(struct walker *x, struct place *p)
 {
 	struct walk *w = x->walk;
-	if (rule == NO_RULE) {
+	struct recipe *r = &p->recipe;
+	if (p->by_pointer || (w->by_pointer && w->exact)) {
 		int end = step_pointer(w);
 		if (end == WALK_ON && CPU.link != 0xff && w->fp > w->sp)
 			step_compiled(x);
 		return end;
 	}
-	struct recipe *r = bpf_map_lookup_elem(&rules, &rule);
-	if (!r)
-		return WALK_NO_RECIPE;
 	if (r->reserved == KERNEL_SIMPLE)
 		return step_simple(w, r);
 	if (r->cfa == RECIPE_REG || r->cfa == RECIPE_DEREF)
@@ -156,22 +166,24 @@ INLINE int step(struct walker *x, uint32_t rule)
 	return r->cfa == RECIPE_COMPLEX ? WALK_COMPLEX : WALK_NO_RECIPE;
 }
 
-CHECKED int begin(struct walk *w)
+/* Where the thread was when it was interrupted, or entered the kernel. */
+INLINE void begin(struct walk *w)
 {
-	if (!w)
-		return 1;
-	w->registers[KERNEL_REGISTERS] &= CPU.address_bits;
-	w->pc = w->registers[KERNEL_REGISTERS];
-	w->sp = w->registers[CPU.sp & (KERNEL_REGISTERS - 1)];
-	w->fp = w->registers[CPU.fp & (KERNEL_REGISTERS - 1)];
-	w->extra = w->registers[CPU.extra & (KERNEL_REGISTERS - 1)];
-	w->slot = w->signal_sp = 0;
+	struct task_struct *task = (void *)bpf_get_current_task_btf();
+	struct pt_regs___kernel *regs = (void *)bpf_task_pt_regs(task);
+	w->pc = CPU_PC(regs) & CPU.address_bits;
+	w->sp = CPU_SP(regs);
+	w->fp = CPU_FP(regs);
+	w->link = CPU_LINK(regs);
+	w->extra = CPU_EXTRA(regs);
+	w->slot = w->fp_at = w->extra_at = 0;
+	w->have = 0;
+	w->window = FIRST_WINDOW / 2;
 	w->exact = 1;
-	w->near = w->fp_lost = w->extra_lost = w->in_signal = w->met = w->by_pointer = 0;
+	w->near = w->fp_lost = w->extra_lost = w->in_signal = w->met = w->by_pointer = w->far = 0;
+	w->all_registers = 0;
 	w->end = WALK_ON;
 	w->known = w->fresh = 0;
-	w->have = 0;
-	return 0;
 }
 
 /* Whether a walk that failed may be tried again: assembly of a compiler at run time that no analysis
@@ -183,37 +195,46 @@ INLINE bool may_retry(const struct walker *x)
 	       !w->by_pointer;
 }
 
-static long step_one(uint32_t i, struct walker *x)
+/* Whether the walk has come to its end. */
+INLINE bool step_one(struct walker *x)
 {
 	struct walk *w = x->walk;
 	if (meets(x)) {
 		w->met = 1;
 		w->end = (uint16_t)x->memo->end;
-		return 1;
+		return true;
 	}
 	uint64_t n = w->fresh, address = w->pc - !w->exact;
 	if (n >= settings.max_depth) {
 		w->end = WALK_TOO_DEEP;
-		return 1;
+		return true;
 	}
 	struct place *p = find_place(x, address);
 	uint64_t key = p ? p->key : address & ADDRESS;
 	MASK(n, KERNEL_FRAMES - 1);
-	x->ws->fresh[n].slot = w->slot;
 	x->ws->fresh[n].pc = w->pc;
-	x->ws->sps[n] = w->sp;
+	x->ws->fresh[n].sp = offset_of(w, w->sp);
+	x->ws->fresh[n].slot = offset_of(w, w->slot);
 	x->ws->keys[n] = w->exact ? key : (key + 1) | KERNEL_KEY_CALL;
 	w->fresh++;
-	w->end = (uint16_t)(p ? step(x, w->by_pointer && w->exact ? NO_RULE : p->rule)
-			      : WALK_NO_MODULE);
+	w->end = (uint16_t)(p ? step(x, p) : WALK_NO_MODULE);
 	if (may_retry(x)) { /* here, because the verifier looks at each call of bpf_loop anew */
 		w->end_first = w->end;
 		begin(w);
 		w->known = w->known_first;
+		w->next = w->known ? 0 : UINT64_MAX;
 		w->by_pointer = 1;
-		return 0;
+		return false;
 	}
 	return w->end != WALK_ON;
+}
+
+static long step_some(uint32_t i, struct walker *x)
+{
+	for (int k = 0; k < STEPS_AT_ONCE; k++)
+		if (step_one(x))
+			return 1;
+	return 0;
 }
 
 /* ---- what comes out ---- */
@@ -223,27 +244,26 @@ INLINE void remember(struct workspace *ws, struct memo *memo, uint32_t kept)
 {
 	uint64_t count = ws->walk.fresh, at = KERNEL_FRAMES - kept - count;
 	memo->count = kept + (uint32_t)count;
-	if (count > KERNEL_FRAMES || kept + count > KERNEL_FRAMES) {
+	memo->base = ws->walk.base;
+	if (count > KERNEL_FRAMES || kept + count > KERNEL_FRAMES || ws->walk.far) {
 		memo->count = 0;
 		return;
 	}
 	MASK(at, KERNEL_FRAMES - 1);
 	/* A copy by a helper is quicker than a loop. */
-	if (count &&
-	    (bpf_probe_read_kernel(&memo->frames[at], (uint32_t)(count * sizeof *ws->fresh),
-				   ws->fresh) ||
-	     bpf_probe_read_kernel(&memo->sps[at], (uint32_t)(count * sizeof *ws->sps), ws->sps)))
+	if (count && bpf_probe_read_kernel(&memo->frames[at], (uint32_t)(count * sizeof *ws->fresh),
+					   ws->fresh))
 		memo->count = 0;
 }
 
-INLINE void fill_head(struct kernel_head *head, uint32_t kind, uint32_t event)
+INLINE void fill_head(struct kernel_head *head, uint32_t kind, uint32_t event, uint64_t now)
 {
 	uint64_t id = bpf_get_current_pid_tgid();
 	head->kind = kind;
 	head->process = (uint32_t)(id >> 32);
 	head->thread = (uint32_t)id;
 	head->event = event;
-	head->time = bpf_ktime_get_ns();
+	head->time = now;
 }
 
 /* More than half full: somebody should read it. */
@@ -260,7 +280,7 @@ INLINE void send_path(struct walker *x, uint32_t event, uint32_t slot, uint64_t 
 	struct memo *memo = x->memo;
 	uint64_t fresh = w->fresh, size;
 	uint32_t kept = w->met ? w->known : 0;
-	fill_head(&path->head, KERNEL_PATH, event);
+	fill_head(&path->head, KERNEL_PATH, event, start);
 	path->memo = (uint16_t)slot;
 	path->end = (uint16_t)w->end;
 	path->kept = kept;
@@ -319,13 +339,16 @@ INLINE uint64_t stack_size(uint64_t sp)
 	return size < KERNEL_STACK ? size : KERNEL_STACK;
 }
 
-INLINE void send_snapshot(struct workspace *ws, uint32_t event)
+INLINE void send_snapshot(struct workspace *ws, uint32_t event, uint64_t start)
 {
 	struct kernel_snapshot *s = &ws->snapshot;
-	uint64_t sp = ws->walk.registers[CPU.sp & (KERNEL_REGISTERS - 1)] & ~7ull, size;
-	fill_head(&s->head, KERNEL_SNAPSHOT, event);
+	uint64_t sp, size;
+	if (read_registers(ws->walk.registers))
+		return;
+	sp = ws->walk.registers[CPU.sp & (KERNEL_REGISTERS - 1)] & ~7ull;
+	fill_head(&s->head, KERNEL_SNAPSHOT, event, start);
 	__builtin_memcpy(s->registers, ws->walk.registers, sizeof s->registers);
-	s->pc = ws->walk.registers[KERNEL_REGISTERS];
+	s->pc = ws->walk.registers[KERNEL_REGISTERS] & CPU.address_bits;
 	s->address = sp;
 	s->size = 0;
 	__builtin_memset(s->holes, 0, sizeof s->holes);
@@ -346,15 +369,25 @@ INLINE void end(struct walker *x)
 	w->end = WALK_COMPLETE;
 	w->known = 0;
 	w->fresh = 1;
-	x->ws->fresh[0].slot = x->ws->fresh[0].pc = x->ws->sps[0] = 0;
+	x->ws->fresh[0] = (struct frame){0};
 	x->ws->keys[0] = KERNEL_KEY_KERNEL;
+}
+
+/* A child that has not yet run: its memory cannot be read, and its path is the kernel's. */
+INLINE bool is_unborn(const struct walker *x)
+{
+	return x->walk->end == WALK_BAD_MEMORY && x->walk->fresh == 1 &&
+	       x->walk->pc == x->process->born_pc && x->walk->sp == x->process->born_sp;
 }
 
 INLINE void walk(struct walker *x, bool known)
 {
 	struct walk *w = x->walk;
-	w->known = w->known_first = known ? x->memo->count : 0;
-	bpf_loop(2 * KERNEL_FRAMES + 2, step_one, x, 0);
+	bool near = known && w->sp - x->memo->base < 1ull << 32;
+	w->base = near ? x->memo->base : w->sp - (1ull << 31);
+	w->known = w->known_first = near ? x->memo->count : 0;
+	w->next = w->known ? 0 : UINT64_MAX;
+	bpf_loop(2 * KERNEL_FRAMES / STEPS_AT_ONCE + 2, step_some, x, 0);
 	if (w->by_pointer && w->end != WALK_COMPLETE && !w->met)
 		w->end = w->end_first;
 }
@@ -371,13 +404,13 @@ SEC("perf_event") int sample(struct bpf_perf_event_data *context)
 		return 0;
 	uint32_t event = (uint32_t)bpf_get_attach_cookie(context);
 	struct workspace *ws = bpf_map_lookup_elem(&workspaces, &here);
-	if (!ws || read_registers(ws->walk.registers))
+	if (!ws)
 		return 0;
 	begin(&ws->walk);
 	struct task_struct *task = (void *)bpf_get_current_task_btf();
 	bool ending = task->flags & ENDING || BPF_CORE_READ_BITFIELD(task, in_execve);
 	if (!process->serial && !ending) {
-		send_snapshot(ws, event);
+		send_snapshot(ws, event, start);
 		return 0;
 	}
 	uint32_t number = (tid * 0x9e3779b1u) >> (32 - settings.memo_bits);
@@ -391,8 +424,13 @@ SEC("perf_event") int sample(struct bpf_perf_event_data *context)
 		end(&x);
 	else
 		walk(&x, known);
-	if (ws->walk.end == WALK_NO_MODULE && !process->resigned)
-		send_snapshot(ws, event);
+	if (is_unborn(&x))
+		end(&x);
+	/* Memory that is there may be out of reach in an interrupt: a page that the program has not touched
+	   since fork, or since the kernel looked who uses it, on CPUs that do not mark pages themselves. */
+	if ((ws->walk.end == WALK_NO_MODULE && !process->resigned) ||
+	    (ws->walk.end == WALK_BAD_MEMORY && ws->walk.fresh))
+		send_snapshot(ws, event, start);
 	else
 		send_path(&x, event, mine ? number : KERNEL_NO_MEMO, start);
 	if (mine)
@@ -405,7 +443,7 @@ SEC("perf_event") int sample(struct bpf_perf_event_data *context)
 INLINE void fill_task(struct kernel_task *t, uint32_t kind, struct task_struct *task)
 {
 	__builtin_memset(t, 0, sizeof *t);
-	fill_head(&t->head, kind, 0);
+	fill_head(&t->head, kind, 0, bpf_ktime_get_ns());
 	bpf_probe_read_kernel(t->comm, sizeof t->comm, task->comm);
 }
 
@@ -418,7 +456,10 @@ int BPF_PROG(forked, struct task_struct *parent, struct task_struct *child)
 	if (!process)
 		return 0;
 	if (from != to) {
+		struct pt_regs___kernel *regs = (void *)bpf_task_pt_regs(parent);
 		copy = *process;
+		copy.born_pc = CPU_PC(regs);
+		copy.born_sp = CPU_SP(regs);
 		bpf_map_update_elem(&processes, &to, &copy, BPF_ANY);
 	}
 	fill_task(&t, KERNEL_FORK, child);

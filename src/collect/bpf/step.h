@@ -5,12 +5,15 @@
 
 /* ---- memory ---- */
 
-/* Reads the piece of the stack of `size` bytes that has the address; 0 where it can be read. */
-INLINE int read_window(struct walk *w, uint64_t address, uint64_t size)
+/* Reads a piece of the stack from `at` on, at most `size` bytes and no farther than to the end of the
+   page, for there may be nothing beyond; 0 where it can be read. */
+INLINE int read_window(struct walk *w, uint64_t at, uint64_t size)
 {
-	uint64_t at = address & ~(size - 1);
+	uint64_t room = 4096 - (at & 4095);
+	if (size > room)
+		size = room;
 	w->have = 0;
-	if (bpf_probe_read_user(w->bytes, (uint32_t)size, (void *)at))
+	if (size > KERNEL_WINDOW || bpf_probe_read_user(w->bytes, (uint32_t)size, (void *)at))
 		return 1;
 	w->at = at;
 	w->have = size;
@@ -26,7 +29,13 @@ CHECKED int read_word(struct walk *w, uint64_t address)
 	if (address & 7)
 		return bpf_probe_read_user(&w->word, 8, (void *)address) != 0;
 	if (offset >= w->have) {
-		if (read_window(w, address, KERNEL_WINDOW))
+		/* From some words before on: what else the frame has saved is there. */
+		uint64_t at = address & ~(uint64_t)(LINE - 1);
+		if (at & 4095)
+			at -= LINE;
+		if (w->window < KERNEL_WINDOW)
+			w->window *= 2;
+		if (read_window(w, at, w->window))
 			return 1;
 		offset = address - w->at;
 	}
@@ -41,11 +50,30 @@ CHECKED int read_near(struct walk *w, uint64_t address, uint64_t distance)
 {
 	if (!w || address & 7)
 		return 1;
-	return distance < LARGE_FRAME ? read_window(w, address, KERNEL_WINDOW)
-				      : read_window(w, address, 64);
+	if (w->window < KERNEL_WINDOW)
+		w->window *= 2;
+	return read_window(w, address, distance < LARGE_FRAME ? w->window : LINE);
 }
 
 /* ---- the step, as in unwind/step.h ---- */
+
+/* Reads what is needed seldom: most frames are found by SP alone. */
+CHECKED int settle(struct walk *w)
+{
+	if (!w)
+		return 1;
+	if (w->fp_at) {
+		w->fp_lost = read_word(w, w->fp_at) != 0;
+		w->fp = w->word;
+		w->fp_at = 0;
+	}
+	if (w->extra_at) {
+		w->extra_lost = read_word(w, w->extra_at) != 0;
+		w->extra = w->word;
+		w->extra_at = 0;
+	}
+	return 0;
+}
 
 /* Each leaves what it read in walk->word; 0: it could be read. */
 
@@ -70,6 +98,13 @@ CHECKED int read_register(struct walk *w, uint32_t reg)
 	uint64_t index = reg;
 	MASK(index, KERNEL_REGISTERS - 1);
 	if (!w->in_signal) {
+		if (reg == CPU.link) {
+			w->word = w->link;
+			return 0;
+		}
+		if (!w->all_registers && read_registers(w->registers))
+			return 1;
+		w->all_registers = 1;
 		w->word = w->registers[index];
 		return 0;
 	}
@@ -120,6 +155,7 @@ CHECKED int step_signal(struct walk *w)
 	w->sp = sp;
 	w->fp = fp;
 	w->fp_lost = w->extra_lost = 0;
+	w->fp_at = w->extra_at = 0;
 	w->in_signal = 1;
 	w->signal_sp = at;
 	w->near = 0;
@@ -150,6 +186,7 @@ CHECKED int step_frame(struct walk *w, const struct recipe *r)
 {
 	if (!w || !r)
 		return WALK_BAD_FRAME;
+	settle(w);
 	int end = find_cfa(w, r);
 	if (end != WALK_ON)
 		return end;
@@ -210,26 +247,27 @@ CHECKED int step_simple(struct walk *w, const struct recipe *r)
 	if (!w || !r)
 		return WALK_BAD_FRAME;
 	bool by_fp = r->cfa_reg == CPU.fp;
+	if (by_fp && w->fp_at) {
+		w->fp_lost = peek(w, w->fp_at, &w->fp) != 0;
+		w->fp_at = 0;
+	}
 	uint64_t cfa = (by_fp ? w->fp : w->sp) + (int64_t)r->cfa_offset;
-	uint64_t slot = cfa + (int64_t)r->ra_offset, pc, fp = w->fp, extra = w->extra;
-	uint8_t fp_lost = w->fp_lost, extra_lost = w->extra_lost;
-	if ((by_fp && fp_lost) || cfa <= w->sp)
+	uint64_t slot = cfa + (int64_t)r->ra_offset, pc;
+	if ((by_fp && w->fp_lost) || cfa <= w->sp)
 		return WALK_BAD_FRAME;
 	if (peek(w, slot, &pc))
 		return WALK_BAD_MEMORY;
-	if (r->fp == RECIPE_AT_CFA)
-		fp_lost = peek(w, cfa + (int64_t)r->fp_offset, &fp) != 0;
-	if (r->extra == RECIPE_AT_CFA)
-		extra_lost = peek(w, cfa + (int64_t)r->extra_offset, &extra) != 0;
 	pc &= CPU.address_bits;
-	if (!pc)
-		return fp_lost || fp ? WALK_BAD_FRAME : WALK_COMPLETE;
+	if (r->fp == RECIPE_AT_CFA)
+		w->fp_at = cfa + (int64_t)r->fp_offset;
+	if (r->extra == RECIPE_AT_CFA)
+		w->extra_at = cfa + (int64_t)r->extra_offset;
+	if (!pc) {
+		settle(w);
+		return w->fp_lost || w->fp ? WALK_BAD_FRAME : WALK_COMPLETE;
+	}
 	w->pc = pc;
 	w->sp = cfa;
-	w->fp = fp;
-	w->extra = extra;
-	w->fp_lost = fp_lost;
-	w->extra_lost = extra_lost;
 	w->near = w->exact;
 	w->exact = 0;
 	w->slot = slot;
@@ -242,6 +280,7 @@ CHECKED int step_pointer(struct walk *w)
 	if (!w)
 		return WALK_BAD_FRAME;
 	uint64_t fp, ra;
+	settle(w);
 	if (w->fp_lost || w->fp < w->sp || w->fp & 7 || read_word(w, w->fp))
 		return WALK_BAD_FRAME;
 	fp = w->word;

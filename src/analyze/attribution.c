@@ -6,13 +6,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/lookup.h"
+#include "analyze/answers.h"
+#include "analyze/chains.h"
 #include "analyze/modules.h"
 #include "analyze/scopes.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "image/places.h"
 #include "profile/profile.h"
+#include "structure/structure.h"
 #include "unwind/walk.h"
 
 #define FOCUS 1
@@ -59,7 +61,11 @@ static struct err *add_partial(struct maker *k, const struct profile_node *n, ui
 static struct err *add_named(struct maker *k, enum scope_kind kind, uint32_t module,
 			     const struct modules_function *f, uint32_t *scope)
 {
-	struct scope s = {.kind = kind, .module = module, .address = f->start, .name = f->name};
+	struct scope s = {.kind = kind,
+			  .module = module,
+			  .address = f->start,
+			  .name = f->name,
+			  .nameless = !f->name};
 	struct buf text = {0};
 	if (!s.name) {
 		buf_printf(&text, "%s+0x%" PRIx64, file_of(k->p->modules[module].path), f->start);
@@ -130,10 +136,17 @@ static struct err *choose_detailed(struct maker *k)
 	return good ? NULL : err_new("out of memory");
 }
 
+static bool wants_loops(const struct maker *k)
+{
+	return k->o->by == BY_LOOP || (k->o->by == BY_FUNCTION && !k->o->no_loops);
+}
+
 static bool wants_places(const struct maker *k)
 {
+	if (k->o->by == BY_MODULE)
+		return (k->o->focus || k->o->ignore) && !k->o->no_inline;
 	return k->o->by == BY_LINE || k->o->by == BY_FILE || k->o->by == BY_INSN ||
-	       !k->o->no_inline;
+	       !k->o->no_inline || wants_loops(k);
 }
 
 static struct err *look_up_places(struct maker *k)
@@ -149,163 +162,61 @@ static struct err *look_up_places(struct maker *k)
 	}
 	for (uint32_t i = 0; i < scope_count; i++) { /* where functions are written */
 		const struct scope *s = scopes_get(k->a->scopes, i);
-		if (s->kind == SCOPE_FUNCTION && k->detailed[i])
+		if (s->kind == SCOPE_FUNCTION && k->detailed[i] && k->o->by == BY_FUNCTION)
 			q[count++] = (struct modules_question){s->module, s->address};
 	}
-	modules_prepare(k->modules, q, count);
+	modules_prepare(k->modules, q, count, wants_places(k));
 	free(q);
 	return NULL;
 }
 
+/* Parts of a function that lie elsewhere are functions for symbol tables; structure knows better. */
+
+static bool may_be_part(const struct scope *s, const struct structure_procedure *p)
+{
+	return s->kind == SCOPE_FUNCTION && s->address != p->start &&
+	       (s->nameless || strstr(s->name, ".cold"));
+}
+
+static struct err *join_part(struct maker *k, size_t i)
+{
+	const struct profile_node *n = &k->p->nodes[i];
+	const struct answer *a = modules_answer(k->modules, n->module, instruction_of(n));
+	struct modules_function f;
+	if (n->kind == PROFILE_PARTIAL || !a || !a->procedure ||
+	    !may_be_part(scopes_get(k->a->scopes, k->functions[i]), a->procedure))
+		return NULL;
+	modules_function(k->modules, n->module, a->procedure->start, true, &f);
+	if (f.start != a->procedure->start)
+		return NULL;
+	struct err *e = add_named(k, SCOPE_FUNCTION, n->module, &f, &k->functions[i]);
+	const struct place *p = &a->places[a->count - 1];
+	if (!e && p->declared_file)
+		scopes_place(k->a->scopes, k->functions[i], p->declared_file, p->declared_line);
+	return e;
+}
+
+static struct err *join_parts(struct maker *k)
+{
+	struct err *e = NULL;
+	for (size_t i = 1; !e && i < k->p->node_count; i++)
+		e = join_part(k, i);
+	return e;
+}
+
 static void place_functions(struct maker *k)
 {
-	const struct place *places;
 	for (uint32_t i = 0; i < scopes_count(k->a->scopes); i++) {
 		const struct scope *s = scopes_get(k->a->scopes, i);
 		if (s->kind != SCOPE_FUNCTION)
 			continue;
-		size_t count = modules_places(k->modules, s->module, s->address, &places);
-		if (!count)
+		const struct answer *a = modules_answer(k->modules, s->module, s->address);
+		if (!a)
 			continue;
-		const struct place *p = &places[count - 1];
+		const struct place *p = &a->places[a->count - 1];
 		scopes_place(k->a->scopes, i, p->declared_file ? p->declared_file : p->file,
 			     p->declared_line ? p->declared_line : p->line);
 	}
-}
-
-/* Chains */
-
-static struct err *append(struct attribution *a, uint32_t scope)
-{
-	if (a->chain_count == a->chain_room) {
-		size_t room = a->chain_room ? a->chain_room * 2 : 1024;
-		uint32_t *moved = reallocarray(a->chain, room, sizeof *moved);
-		if (!moved || room > UINT32_MAX) {
-			a->chain = moved ? moved : a->chain;
-			return err_new("out of memory");
-		}
-		a->chain = moved;
-		a->chain_room = room;
-	}
-	a->chain[a->chain_count++] = scope;
-	return NULL;
-}
-
-static struct err *append_scope(struct maker *k, const struct scope *scope)
-{
-	uint32_t number;
-	struct err *e = scopes_add(k->a->scopes, scope, &number);
-	return e ? e : append(k->a, number);
-}
-
-/* The function, then what is inlined in it. */
-static struct err *by_function(struct maker *k, const struct profile_node *n, uint32_t function,
-			       const struct place *places, size_t count)
-{
-	struct err *e = append(k->a, function);
-	if (k->o->no_inline)
-		return e;
-	for (size_t i = count; !e && i-- > 1;) {
-		const struct place *p = &places[i - 1];
-		e = append_scope(k, &(struct scope){
-					    .kind = SCOPE_INLINE,
-					    .module = n->module,
-					    .name = p->function ? p->function : "(inlined)",
-					    .file = p->declared_file ? p->declared_file : p->file,
-					    .line = p->declared_line,
-				    });
-	}
-	return e;
-}
-
-static struct err *by_place(struct maker *k, const struct profile_node *n, uint32_t function,
-			    const struct place *places, size_t count)
-{
-	static const struct place unknown;
-	struct err *e = NULL;
-	bool line = k->o->by == BY_LINE;
-	if (!count)
-		places = &unknown;
-	for (size_t i = count ? count : 1;
-	     !e && i-- > (k->o->no_inline && count ? count - 1 : 0);) {
-		const struct place *p = &places[i];
-		bool outermost = i + 1 >= count;
-		const char *name = outermost ? scopes_get(k->a->scopes, function)->name
-					     : p->function;
-		struct scope s = {.kind = line ? SCOPE_LINE : SCOPE_FILE,
-				  .module = line ? n->module : 0,
-				  .name = line      ? name
-					  : p->file ? file_of(p->file)
-						    : "(no file known)",
-				  .file = p->file,
-				  .line = line ? p->line : 0};
-		e = append_scope(k, &s);
-	}
-	return e;
-}
-
-static struct err *by_instruction(struct maker *k, const struct profile_node *n, uint32_t function,
-				  const struct place *places, size_t count)
-{
-	const struct scope *f = scopes_get(k->a->scopes, function);
-	struct buf name = {0};
-	uint64_t at = n->address;
-	if (!f->address)
-		buf_printf(&name, "%s 0x%" PRIx64, f->name, at);
-	else if (at > f->address)
-		buf_printf(&name, "%s+0x%" PRIx64, f->name, at - f->address);
-	else
-		buf_puts(&name, f->name);
-	struct err *e = append_scope(k, &(struct scope){
-						.kind = SCOPE_INSN,
-						.module = n->module,
-						.address = at,
-						.name = buf_text(&name),
-						.file = count ? places[0].file : NULL,
-						.line = count ? places[0].line : 0,
-					});
-	buf_free(&name);
-	return e;
-}
-
-static struct err *by_module(struct maker *k, const struct profile_node *n)
-{
-	const char *path = k->p->modules[n->module].path;
-	return append_scope(k, &(struct scope){.kind = SCOPE_MODULE,
-					       .module = n->module,
-					       .name = n->module ? file_of(path) : "(no module)"});
-}
-
-static struct err *chain_node(struct maker *k, const struct profile_node *n, uint32_t function)
-{
-	const struct place *places;
-	if (n->kind == PROFILE_ROOT)
-		return NULL;
-	if (n->kind == PROFILE_PARTIAL)
-		return append(k->a, function);
-	size_t count = modules_places(k->modules, n->module, instruction_of(n), &places);
-	switch (k->o->by) {
-	case BY_LINE:
-	case BY_FILE:
-		return by_place(k, n, function, places, count);
-	case BY_INSN:
-		return by_instruction(k, n, function, places, count);
-	case BY_MODULE:
-		return by_module(k, n);
-	default:
-		return by_function(k, n, function, places, count);
-	}
-}
-
-static struct err *make_chains(struct maker *k)
-{
-	struct err *e = NULL;
-	for (size_t i = 0; !e && i < k->p->node_count; i++) {
-		k->a->first[i] = (uint32_t)k->a->chain_count;
-		e = chain_node(k, &k->p->nodes[i], k->functions[i]);
-	}
-	k->a->first[k->p->node_count] = (uint32_t)k->a->chain_count;
-	return e;
 }
 
 /* Focus and ignore */
@@ -325,7 +236,6 @@ static uint8_t match_node(struct maker *k, size_t i)
 {
 	const struct profile_node *n = &k->p->nodes[i];
 	uint32_t function = k->functions[i];
-	const struct place *places;
 	if (n->kind == PROFILE_ROOT)
 		return 0;
 	if (!k->matches[function])
@@ -333,10 +243,10 @@ static uint8_t match_node(struct maker *k, size_t i)
 	uint8_t found = k->matches[function];
 	if (n->kind == PROFILE_PARTIAL)
 		return found;
-	size_t count = modules_places(k->modules, n->module, instruction_of(n), &places);
-	for (size_t p = 0; p + 1 < count && !k->o->no_inline; p++)
-		if (places[p].function)
-			found |= match_name(k, places[p].function);
+	const struct answer *a = modules_answer(k->modules, n->module, instruction_of(n));
+	for (size_t p = 0; a && p + 1 < a->count && !k->o->no_inline; p++)
+		if (a->places[p].function)
+			found |= match_name(k, a->places[p].function);
 	return found;
 }
 
@@ -360,10 +270,9 @@ static struct err *make(struct maker *k)
 {
 	struct attribution *a = k->a;
 	size_t count = k->p->node_count;
-	a->first = calloc(count + 1, sizeof *a->first);
 	k->functions = calloc(count + 1, sizeof *k->functions);
 	a->dropped = calloc(count + 1, sizeof *a->dropped);
-	if (!a->first || !k->functions || !a->dropped)
+	if (!k->functions || !a->dropped)
 		return err_new("out of memory");
 	struct err *e = scopes_new(&a->scopes);
 	if (!e)
@@ -372,19 +281,21 @@ static struct err *make(struct maker *k)
 		e = choose_detailed(k);
 	if (!e)
 		e = look_up_places(k);
+	if (!e)
+		e = join_parts(k);
 	if (!e && (k->o->focus || k->o->ignore))
 		e = drop_nodes(k);
 	if (!e)
 		place_functions(k);
-	return e ? e : make_chains(k);
+	return e ? e : chains_make(a, k->modules, k->o, k->functions);
 }
 
 struct err *attribution_make(const struct profile *profile, struct modules *modules,
 			     const struct attribution_options *options, struct attribution *out)
 {
 	struct attribution_options o = *options;
-	*out = (struct attribution){.profile = profile};
-	if (o.focus || o.ignore || o.by == BY_LINE || o.by == BY_FILE)
+	*out = (struct attribution){.profile = profile, .by = options->by};
+	if (o.focus || o.ignore || o.by == BY_LOOP || o.by == BY_LINE || o.by == BY_FILE)
 		o.detail = 0; /* what is not looked up would be missed, or miscounted */
 	struct maker k = {.a = out, .p = profile, .modules = modules, .o = &o};
 	struct err *e = make(&k);
@@ -399,8 +310,8 @@ struct err *attribution_make(const struct profile *profile, struct modules *modu
 void attribution_free(struct attribution *a)
 {
 	scopes_free(a->scopes);
-	free(a->first);
-	free(a->chain);
+	free(a->spans);
+	free(a->steps);
 	free(a->dropped);
 	*a = (struct attribution){0};
 }

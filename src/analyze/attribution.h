@@ -3,9 +3,9 @@
 /*
  * Whose code each node of a profile is: from frames (addresses) to scopes. A
  * frame is one scope or several, outermost first: its function, then the
- * functions that were inlined there. Names by symbols are found for all; what
- * costs more (inlined functions, lines) only for functions that have at least
- * the asked-for share of the samples.
+ * functions that were inlined there and the loops around the place. Names by
+ * symbols are found for all; what costs more (inlined functions, loops, lines)
+ * only for functions that have at least the asked-for share of the samples.
  */
 #include <regex.h>
 #include <stdbool.h>
@@ -18,24 +18,35 @@ struct profile;
 struct scopes;
 
 /* What frames are told apart by. */
-enum attribution_by { BY_FUNCTION, BY_LINE, BY_FILE, BY_MODULE, BY_INSN };
+enum attribution_by { BY_FUNCTION, BY_LOOP, BY_LINE, BY_FILE, BY_MODULE, BY_INSN };
 
 struct attribution_options {
 	enum attribution_by by;
-	bool no_inline;
+	bool no_inline, no_loops;
 	uint32_t metric;
-	double detail; /* least share of a function's samples for inlined functions and lines */
+	double detail; /* least share of a function's samples for inlined functions, loops and lines */
 	const regex_t *focus;  /* only paths with a function that matches; NULL: all */
 	const regex_t *ignore; /* no paths with a function that matches; NULL: all */
 };
 
+struct attribution_step {
+	uint32_t scope;
+	const char *call_file; /* of an inlined function: where it is called; NULL: not known */
+	int call_line;
+};
+
+struct attribution_span {
+	uint32_t first, count;
+};
+
 struct attribution {
 	const struct profile *profile;
+	enum attribution_by by;
 	struct scopes *scopes;
-	uint32_t *
-		first; /* the scopes of node i are chain[first[i] … first[i + 1]); none for the root */
-	uint32_t *chain;
-	size_t chain_count, chain_room;
+	struct attribution_span *spans; /* by node: its part of the steps; none for the root */
+	struct attribution_step *steps;
+	size_t step_count, step_room;
+	uint32_t rest; /* the scope of samples in a frame without steps; 0: that of its caller */
 	bool *dropped; /* nodes whose samples focus or ignore leave out */
 };
 

@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "analyze/lookup.h"
+#include "analyze/answers.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/parallel.h"
@@ -26,11 +26,6 @@
 
 enum state { UNUSED, GOOD, MISSING, CHANGED };
 
-struct answer {
-	struct place *places;
-	size_t count;
-};
-
 struct module {
 	enum state state;
 	struct image *image;
@@ -40,10 +35,8 @@ struct module {
 	bool has_ranges; /* were looked for */
 	struct cfi_range *ranges;
 	size_t range_count;
-	bool nameless;          /* a function of it was asked for that has no name */
-	struct lookup answered; /* address -> answers */
-	struct answer *answers;
-	size_t answer_count, answer_room;
+	bool nameless; /* a function of it was asked for that has no name */
+	struct answers answers;
 };
 
 struct modules {
@@ -51,6 +44,7 @@ struct modules {
 	bool download;
 	struct module *all; /* as profile->modules */
 	/* while preparing */
+	bool with_structure;
 	struct modules_question *questions;
 	size_t question_count, done;
 	uint32_t *first; /* of each module, in questions */
@@ -139,10 +133,7 @@ void modules_close(struct modules *ms)
 		return;
 	for (size_t i = 0; ms->all && i < ms->profile->module_count; i++) {
 		struct module *m = &ms->all[i];
-		for (size_t k = 0; k < m->answer_count; k++)
-			free(m->answers[k].places);
-		free(m->answers);
-		lookup_free(&m->answered);
+		answers_free(&m->answers);
 		free(m->ranges);
 		structure_close(m->structure);
 		places_close(m->places);
@@ -232,7 +223,7 @@ struct structure *modules_structure(struct modules *ms, uint32_t module)
 {
 	struct module *m = &ms->all[module];
 	struct structure_options options = {.download = ms->download};
-	if (m->state == GOOD && !m->has_structure)
+	if (m->state == GOOD && m->image && !m->has_structure)
 		err_free(structure_open(m->image, &options, &m->structure));
 	m->has_structure = true;
 	return m->structure;
@@ -253,41 +244,24 @@ static int compare_questions(const void *a, const void *b)
 	return x->address < y->address ? -1 : x->address > y->address;
 }
 
-static void answer_question(struct module *m, uint64_t address)
-{
-	struct place found[PLACES_MAX];
-	if (!m->places || lookup_find(&m->answered, address) != LOOKUP_NONE)
-		return;
-	if (m->answer_count == m->answer_room) {
-		size_t room = m->answer_room ? m->answer_room * 2 : 64;
-		struct answer *moved = reallocarray(m->answers, room, sizeof *moved);
-		if (!moved)
-			return;
-		m->answers = moved;
-		m->answer_room = room;
-	}
-	size_t count = places_find(m->places, address, found);
-	struct place *kept = malloc(count * sizeof *kept);
-	if (!kept || !lookup_put(&m->answered, address, (uint32_t)m->answer_count)) {
-		free(kept);
-		return;
-	}
-	memcpy(kept, found, count * sizeof *kept);
-	m->answers[m->answer_count++] = (struct answer){kept, count};
-}
-
 static void answer_module(void *context, size_t index)
 {
 	struct modules *ms = context;
-	for (size_t i = ms->first[index]; i < ms->first[index + 1]; i++) {
-		answer_question(&ms->all[index], ms->questions[i].address);
+	struct module *m = &ms->all[index];
+	bool any = m->places && ms->first[index] < ms->first[index + 1];
+	struct structure *structure = any && ms->with_structure
+					      ? modules_structure(ms, (uint32_t)index)
+					      : NULL;
+	for (size_t i = ms->first[index]; any && i < ms->first[index + 1]; i++) {
+		answers_add(&m->answers, m->places, structure, ms->questions[i].address);
 		pthread_mutex_lock(&ms->lock);
 		term_progress_update(&ms->progress, ++ms->done, ms->question_count);
 		pthread_mutex_unlock(&ms->lock);
 	}
 }
 
-void modules_prepare(struct modules *ms, struct modules_question *questions, size_t count)
+void modules_prepare(struct modules *ms, struct modules_question *questions, size_t count,
+		     bool with_structure)
 {
 	size_t module_count = ms->profile->module_count, at = 0;
 	qsort(questions, count, sizeof *questions, compare_questions);
@@ -297,6 +271,7 @@ void modules_prepare(struct modules *ms, struct modules_question *questions, siz
 			at++;
 	}
 	ms->first[module_count] = (uint32_t)at;
+	ms->with_structure = with_structure;
 	ms->questions = questions;
 	ms->question_count = count;
 	ms->done = 0;
@@ -306,13 +281,9 @@ void modules_prepare(struct modules *ms, struct modules_question *questions, siz
 	ms->questions = NULL;
 }
 
-size_t modules_places(const struct modules *ms, uint32_t module, uint64_t address,
-		      const struct place **out)
+const struct answer *modules_answer(const struct modules *ms, uint32_t module, uint64_t address)
 {
-	const struct module *m = &ms->all[module];
-	uint32_t index = lookup_find(&m->answered, address);
-	*out = index == LOOKUP_NONE ? NULL : m->answers[index].places;
-	return index == LOOKUP_NONE ? 0 : m->answers[index].count;
+	return answers_find(&ms->all[module].answers, address);
 }
 
 /* What could not be read */
@@ -336,6 +307,11 @@ static bool is_missing(const struct module *m)
 	return m->state == MISSING;
 }
 
+static bool is_damaged(const struct module *m)
+{
+	return m->structure && structure_damage(m->structure);
+}
+
 /* "app, libx.so and 3 more"; returns how many there are. */
 static size_t list(const struct modules *ms, bool (*wanted)(const struct module *m),
 		   struct buf *out)
@@ -353,6 +329,14 @@ static size_t list(const struct modules *ms, bool (*wanted)(const struct module 
 	return count;
 }
 
+static const char *first_damage(const struct modules *ms)
+{
+	for (size_t i = 0; i < ms->profile->module_count; i++)
+		if (is_damaged(&ms->all[i]))
+			return structure_damage(ms->all[i].structure);
+	return NULL;
+}
+
 unsigned modules_notes(const struct modules *ms, struct buf *out)
 {
 	static const struct {
@@ -366,12 +350,16 @@ unsigned modules_notes(const struct modules *ms, struct buf *out)
 		{is_nameless,
 		 "without symbols for some functions, shown as addresses: debug packages "
 		 "name them, or --debuginfod with DEBUGINFOD_URLS set"},
+		{is_damaged, "damaged debug information, so that inlined functions, loops and "
+			     "lines may be missing"},
 	};
 	unsigned lines = 0;
 	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
 		struct buf names = {0};
 		if (list(ms, kinds[i].wanted, &names)) {
-			buf_printf(out, "%s: %s\n", buf_text(&names), kinds[i].text);
+			const char *why = kinds[i].wanted == is_damaged ? first_damage(ms) : NULL;
+			buf_printf(out, "%s: %s%s%s%s\n", buf_text(&names), kinds[i].text,
+				   why ? " (" : "", why ? why : "", why ? ")" : "");
 			lines++;
 		}
 		buf_free(&names);

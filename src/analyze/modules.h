@@ -10,11 +10,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct answer;
 struct buf;
 struct err;
 struct image;
 struct modules;
-struct place;
 struct profile;
 struct structure;
 struct symbols;
@@ -43,13 +43,14 @@ struct modules_question {
 	uint32_t module;
 	uint64_t address; /* of an instruction */
 };
-/* Looks up the places of many instructions, modules beside each other, with progress on stderr.
-   The order of the questions changes. */
-void modules_prepare(struct modules *modules, struct modules_question *questions, size_t count);
-/* The places of an instruction that was prepared, innermost first; 0 where nothing is known. */
-size_t modules_places(const struct modules *modules, uint32_t module, uint64_t address,
-		      const struct place **out);
+/* Finds out about many instructions, modules beside each other, with progress on stderr: their
+   places, and with_structure their loops. The order of the questions changes. */
+void modules_prepare(struct modules *modules, struct modules_question *questions, size_t count,
+		     bool with_structure);
+/* What is known of an instruction that was prepared (analyze/answers.h); NULL: nothing. */
+const struct answer *modules_answer(const struct modules *modules, uint32_t module,
+				    uint64_t address);
 
 /* Appends a line for each way in which modules could not be read: changed since the recording,
-   gone, without symbols. Returns how many. */
+   gone, without symbols, with damaged debug information. Returns how many. */
 unsigned modules_notes(const struct modules *modules, struct buf *out);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analyze/scopes.h"
 
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,8 +21,9 @@ const char *scope_kind_name(enum scope_kind kind)
 		[SCOPE_PROCESS] = "process",   [SCOPE_THREAD] = "thread",
 		[SCOPE_MODULE] = "module",     [SCOPE_FILE] = "file",
 		[SCOPE_FUNCTION] = "function", [SCOPE_INLINE] = "inline",
-		[SCOPE_LINE] = "line",         [SCOPE_INSN] = "insn",
-		[SCOPE_KERNEL] = "kernel",     [SCOPE_PARTIAL] = "partial",
+		[SCOPE_LOOP] = "loop",         [SCOPE_LINE] = "line",
+		[SCOPE_INSN] = "insn",         [SCOPE_KERNEL] = "kernel",
+		[SCOPE_PARTIAL] = "partial",
 	};
 	return names[kind];
 }
@@ -68,7 +68,7 @@ static bool same_text(const char *a, const char *b)
 static bool same(const struct scope *a, const struct scope *b)
 {
 	return a->kind == b->kind && a->module == b->module && a->address == b->address &&
-	       (!has_name(a->kind) || same_text(a->name, b->name)) &&
+	       a->guessed == b->guessed && (!has_name(a->kind) || same_text(a->name, b->name)) &&
 	       (!has_file(a->kind) || same_text(a->file, b->file)) &&
 	       (a->kind != SCOPE_LINE || a->line == b->line);
 }

@@ -4,6 +4,7 @@
  * What a piece of a program is, whatever its context: a function, a line, a
  * module, a thread. Equal ones are one, so that a scope is a number.
  */
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -19,6 +20,7 @@ enum scope_kind {
 	SCOPE_FILE,
 	SCOPE_FUNCTION,
 	SCOPE_INLINE, /* a function without a frame of its own */
+	SCOPE_LOOP,
 	SCOPE_LINE,
 	SCOPE_INSN,
 	SCOPE_KERNEL,
@@ -29,10 +31,14 @@ const char *scope_kind_name(enum scope_kind kind);
 struct scope {
 	enum scope_kind kind;
 	uint32_t module;  /* of the profile; 0: none */
-	uint64_t address; /* function: its start; instruction: its own; thread: its index; … */
+	uint64_t address; /* function: its start; loop: its header; thread: its index; … */
 	const char *name; /* what people call it */
 	const char *file; /* NULL: not known */
 	int line;         /* 0: not known */
+	int last_line;    /* of a loop */
+	bool nameless;    /* of a function: the name is its address */
+	bool guessed;     /* of an inlined function: told from the lines alone */
+	uint32_t function, inlined; /* of a loop: the scopes that it is in; inlined 0: in none */
 };
 
 /* Scope 0 is the root. */
@@ -40,7 +46,7 @@ struct err *scopes_new(struct scopes **out);
 void scopes_free(struct scopes *scopes); /* NULL is fine */
 
 /* The number of this scope, added where it is new. Its name is copied, its file is not. What makes
-   it the same: kind, module and address; for inlined functions also name and file; for lines
+   it the same: kind, module and address; for inlined functions also name, file and guessed; for lines
    name, file and line; for files the file. */
 struct err *scopes_add(struct scopes *scopes, const struct scope *scope, uint32_t *number);
 

@@ -40,7 +40,7 @@ static size_t operator_length(const char *at, const char *start)
 
 static bool is_kept(const char *at)
 {
-	static const char *const kept[] = {"(anonymous namespace)", "{lambda", "{default arg"};
+	static const char *const kept[] = {"(anonymous", "{lambda", "{default arg"};
 	for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
 		if (!strncmp(at, kept[i], strlen(kept[i])))
 			return true;

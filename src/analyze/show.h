@@ -19,6 +19,7 @@ struct show_options {
 	unsigned width; /* columns to fit into; 0: no matter */
 	bool colour;
 	bool full_names; /* of C++, with parameters and template arguments */
+	bool functions;  /* say which function a loop is in */
 };
 
 /* Appends a line of titles and one for each node that is not hidden. Returns how many more there

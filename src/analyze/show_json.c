@@ -15,6 +15,34 @@ static void put_values(struct json *j, const char *key, const uint64_t *values, 
 	json_end_array(j);
 }
 
+static void put_loop(const struct tree *t, const struct scope *s, struct json *j)
+{
+	if (s->line) {
+		json_key(j, "last_line");
+		json_i64(j, s->last_line);
+	}
+	json_key(j, "function");
+	json_string(j, scopes_get(t->scopes, s->function)->name);
+	if (s->inlined) {
+		json_key(j, "inlined");
+		json_string(j, scopes_get(t->scopes, s->inlined)->name);
+	}
+}
+
+static void put_inlined(const struct tree_node *n, const struct scope *s, struct json *j)
+{
+	if (n->call_line) {
+		json_key(j, "call_file");
+		json_string(j, n->call_file);
+		json_key(j, "call_line");
+		json_i64(j, n->call_line);
+	}
+	if (s->guessed) {
+		json_key(j, "guessed");
+		json_bool(j, true);
+	}
+}
+
 /* All of a node but its children; the object stays open. */
 static void begin_node(const struct tree *t, const struct profile *p, uint32_t node, struct json *j)
 {
@@ -33,10 +61,15 @@ static void begin_node(const struct tree *t, const struct profile *p, uint32_t n
 		json_i64(j, s->line);
 	else
 		json_null(j);
-	if (s->kind == SCOPE_FUNCTION || s->kind == SCOPE_INSN) {
+	if (s->kind == SCOPE_FUNCTION || s->kind == SCOPE_INSN ||
+	    (s->kind == SCOPE_LOOP && s->module)) {
 		json_key(j, "address");
 		json_address(j, s->address);
 	}
+	if (s->kind == SCOPE_LOOP && s->module)
+		put_loop(t, s, j);
+	else if (s->kind == SCOPE_INLINE)
+		put_inlined(&t->nodes[node], s, j);
 	put_values(j, "self", t->self + node * t->metric_count, t->metric_count);
 	put_values(j, "total", t->total + node * t->metric_count, t->metric_count);
 }

@@ -151,9 +151,40 @@ static const char *file_of(const char *path)
 	return slash && slash[1] ? slash + 1 : path;
 }
 
+static void put_short(const struct drawing *d, const char *name, struct buf *out)
+{
+	if (d->o->full_names)
+		buf_puts(out, name);
+	else
+		name_shorten(name, out);
+}
+
+/* "  in find (inlined) of solve  (app)", where the loop's own name does not say so. */
+static void describe_loop(const struct drawing *d, const struct scope *s, struct buf *out)
+{
+	if (!d->o->functions || !s->module)
+		return;
+	const struct scope *function = scopes_get(d->t->scopes, s->function);
+	bool said = !s->file && !function->nameless && !s->inlined;
+	if (!said)
+		buf_puts(out, "  in ");
+	if (s->inlined) {
+		const struct scope *inlined = scopes_get(d->t->scopes, s->inlined);
+		put_short(d, inlined->name, out);
+		buf_puts(out, inlined->guessed ? " (inlined?) of " : " (inlined) of ");
+	}
+	if (!said)
+		put_short(d, function->name, out);
+	buf_printf(out, "  (%s)", file_of(d->p->modules[s->module].path));
+}
+
 /* File, line, module: what follows a name. */
 static void describe(const struct drawing *d, const struct scope *s, struct buf *out)
 {
+	if (s->kind == SCOPE_LOOP) {
+		describe_loop(d, s, out);
+		return;
+	}
 	if (s->file && s->kind == SCOPE_FILE)
 		buf_printf(out, "  %s", s->file);
 	else if (s->file)
@@ -163,7 +194,7 @@ static void describe(const struct drawing *d, const struct scope *s, struct buf 
 	else if (s->module)
 		buf_printf(out, "  %s", d->p->modules[s->module].path);
 	if (s->kind == SCOPE_INLINE)
-		buf_puts(out, " (inlined)");
+		buf_puts(out, s->guessed ? " (inlined?)" : " (inlined)");
 }
 
 static void put_scope(struct drawing *d, uint32_t node, size_t used)

@@ -32,7 +32,8 @@ static struct err *add_node(struct tree *t, uint32_t parent, uint32_t scope, uin
 	if (!grow(t))
 		return err_new("out of memory");
 	*node = (uint32_t)t->count++;
-	t->nodes[*node] = (struct tree_node){scope, parent, TREE_NONE, TREE_NONE, false};
+	t->nodes[*node] = (struct tree_node){
+		.scope = scope, .parent = parent, .child = TREE_NONE, .next = TREE_NONE};
 	memset(t->self + *node * t->metric_count, 0, t->metric_count * sizeof *t->self);
 	memset(t->total + *node * t->metric_count, 0, t->metric_count * sizeof *t->total);
 	if (parent != TREE_NONE) {
@@ -83,6 +84,17 @@ struct err *tree_child(struct tree *t, uint32_t parent, uint32_t scope, uint32_t
 	if (!e && !lookup_put(&t->children, key, *node))
 		e = err_new("out of memory");
 	return e;
+}
+
+void tree_called(struct tree *t, uint32_t node, const char *file, int line)
+{
+	struct tree_node *n = &t->nodes[node];
+	bool same = n->call_line == line && n->call_file && file && !strcmp(n->call_file, file);
+	if (n->called && same)
+		return;
+	n->call_file = n->called || !line ? NULL : file;
+	n->call_line = n->call_file ? line : 0;
+	n->called = true;
 }
 
 void tree_sum(struct tree *t)

@@ -21,6 +21,9 @@ struct tree_node {
 	uint32_t parent;      /* TREE_NONE for the root */
 	uint32_t child, next; /* TREE_NONE: none */
 	bool hidden;          /* left out of what is shown, with all below it */
+	bool called;          /* of an inlined function: tree_called was told something */
+	int call_line;        /* 0: not known, or in several places */
+	const char *call_file;
 };
 
 struct tree {
@@ -39,6 +42,9 @@ void tree_free(struct tree *tree); /* NULL is fine */
 
 /* The child with this scope, made where there was none. */
 struct err *tree_child(struct tree *tree, uint32_t parent, uint32_t scope, uint32_t *node);
+
+/* Where the call was that an inlined function stands for. Calls in several places are none. */
+void tree_called(struct tree *tree, uint32_t node, const char *file, int line);
 
 static inline uint64_t tree_self(const struct tree *t, uint32_t node, uint32_t metric)
 {

@@ -79,14 +79,17 @@ struct builder {
    where they begin, not at every call inside. */
 static struct err *descend(struct builder *b, uint32_t node, uint32_t *at)
 {
+	const struct attribution_span *span = &b->a->spans[node];
 	struct err *e = NULL;
-	for (uint32_t i = b->a->first[node]; !e && i < b->a->first[node + 1]; i++) {
-		uint32_t scope = b->a->chain[i];
-		enum scope_kind kind = scopes_get(b->a->scopes, scope)->kind;
+	for (uint32_t i = span->first; !e && i < span->first + span->count; i++) {
+		const struct attribution_step *step = &b->a->steps[i];
+		enum scope_kind kind = scopes_get(b->a->scopes, step->scope)->kind;
 		if ((kind == SCOPE_FILE || kind == SCOPE_MODULE) &&
-		    b->tree->nodes[*at].scope == scope)
+		    b->tree->nodes[*at].scope == step->scope)
 			continue;
-		e = tree_child(b->tree, *at, scope, at);
+		e = tree_child(b->tree, *at, step->scope, at);
+		if (!e && kind == SCOPE_INLINE)
+			tree_called(b->tree, *at, step->call_file, step->call_line);
 	}
 	return e;
 }
@@ -130,6 +133,8 @@ static struct err *build_tree(struct builder *b, const struct view_options *o)
 		if (b->a->dropped[v->node] || (o->thread && !o->thread[v->thread]))
 			continue;
 		e = place(b, v->node, b->groups[v->thread], &node);
+		if (!e && b->a->rest && !b->a->spans[v->node].count)
+			e = tree_child(b->tree, node, b->a->rest, &node);
 		if (!e)
 			b->tree->self[node * b->tree->metric_count + v->metric] += v->count;
 	}
@@ -179,14 +184,37 @@ static void copy_total(struct tree *to, uint32_t to_node, const struct tree *fro
 	       to->metric_count * sizeof *to->total);
 }
 
+/* Loops, where functions are listed: a function's own samples are also those in its loops. Parents
+   come before their children. */
+
+static bool is_part(const struct attribution *a, const struct tree *t, uint32_t node)
+{
+	return a->by != BY_LOOP && scopes_get(t->scopes, t->nodes[node].scope)->kind == SCOPE_LOOP;
+}
+
+static void gather_loops(const struct attribution *a, struct tree *t)
+{
+	for (uint32_t i = (uint32_t)t->count; i-- > 1;) {
+		uint64_t *self = t->self + i * t->metric_count,
+			 *outer = t->self + t->nodes[i].parent * t->metric_count;
+		for (size_t m = 0; is_part(a, t, i) && m < t->metric_count; m++) {
+			outer[m] += self[m];
+			self[m] = 0;
+		}
+	}
+}
+
 /* Flat: groups where there are some, else every scope */
 
-static struct err *build_flat(const struct tree *t, const bool *outermost, struct tree *out)
+static struct err *build_flat(const struct attribution *a, const struct tree *t,
+			      const bool *outermost, struct tree *out)
 {
 	struct err *e = NULL;
 	copy_total(out, 0, t, 0);
 	for (uint32_t i = 1; !e && i < t->count; i++) {
 		uint32_t node;
+		if (is_part(a, t, i))
+			continue;
 		e = tree_child(out, 0, t->nodes[i].scope, &node);
 		if (!e)
 			add_values(out, node, t, i, outermost[i]);
@@ -226,6 +254,7 @@ struct range { /* of cursors that came the same way, at `node` of the result */
 };
 
 struct callers {
+	const struct attribution *a;
 	const struct tree *from;
 	struct tree *to;
 	const bool *outermost;
@@ -308,7 +337,7 @@ static struct err *callers_of(struct callers *c, uint32_t top, uint32_t parent)
 	size_t count = 0;
 	uint32_t at = c->from->nodes[top].child;
 	while (at != TREE_NONE) {
-		if (!adds_nothing(c, at))
+		if (!is_part(c->a, c->from, at) && !adds_nothing(c, at))
 			c->cursors[count++] = (struct cursor){at, at, c->from->nodes[at].scope};
 		uint32_t next = c->from->nodes[at].child;
 		while (next == TREE_NONE && at != top) {
@@ -324,10 +353,11 @@ static struct err *callers_of(struct callers *c, uint32_t top, uint32_t parent)
 	return e;
 }
 
-static struct err *build_callers(const struct tree *t, const bool *outermost,
-				 const struct view_options *o, struct tree *out)
+static struct err *build_callers(const struct attribution *a, const struct tree *t,
+				 const bool *outermost, const struct view_options *o,
+				 struct tree *out)
 {
-	struct callers c = {.from = t, .to = out, .outermost = outermost, .o = o};
+	struct callers c = {.a = a, .from = t, .to = out, .outermost = outermost, .o = o};
 	struct err *e = NULL;
 	c.cursors = calloc(t->count, sizeof *c.cursors);
 	if (!c.cursors)
@@ -349,20 +379,21 @@ static struct err *build_callers(const struct tree *t, const bool *outermost,
 
 /* The face */
 
-static struct err *build_upward(struct attribution *a, const struct tree *t,
-				const struct view_options *o, struct tree **out)
+static struct err *build_upward(struct attribution *a, struct tree *t, const struct view_options *o,
+				struct tree **out)
 {
 	bool *outermost = find_outermost(t, scopes_count(a->scopes));
 	struct err *e = outermost ? tree_new(a->scopes, t->metric_count, out)
 				  : err_new("out of memory");
 	if (!e) {
 		memcpy((*out)->whole, t->whole, t->metric_count * sizeof *t->whole);
+		gather_loops(a, t);
 		if (o->view == VIEW_CALLERS)
-			e = build_callers(t, outermost, o, *out);
+			e = build_callers(a, t, outermost, o, *out);
 		else if (o->group)
 			e = build_flat_groups(t, *out);
 		else
-			e = build_flat(t, outermost, *out);
+			e = build_flat(a, t, outermost, *out);
 	}
 	free(outermost);
 	return e;

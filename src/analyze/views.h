@@ -8,7 +8,10 @@
  *             the function's own samples (self) and those below it (total) that came this way
  *    flat     below the root every function, and nothing below
  *
- * In callers and flat the samples below a recursive function count once.
+ * In callers and flat the samples below a recursive function count once. Loops are nodes of the
+ * tree, and in callers they stand between a function and where it is called from; as they are part
+ * of a function, it has their samples where functions are listed. By loop (attribution.h), loops
+ * take the place of functions.
  */
 #include <stdbool.h>
 #include <stdint.h>

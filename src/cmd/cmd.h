@@ -26,6 +26,7 @@ const struct command *command_find(const char *name);
 
 int cmd_record(int argc, char **argv);
 int cmd_report(int argc, char **argv);
+int cmd_annotate(int argc, char **argv);
 int cmd_stack(int argc, char **argv);
 int cmd_structure(int argc, char **argv);
 int cmd_check(int argc, char **argv);

@@ -7,6 +7,8 @@
 const struct command commands[] = {
 	{"record", "samples call paths of a command into a profile", cmd_record},
 	{"report", "a profile as text: who took the time, and by which way", cmd_report},
+	{"annotate", "the source lines or instructions of a function, with their samples",
+	 cmd_annotate},
 	{"stack", "the call stacks of a running process, now", cmd_stack},
 	{"structure", "procedures, loops and inlined code of a binary", cmd_structure},
 	{"check", "how well a binary can be unwound", cmd_check},

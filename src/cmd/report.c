@@ -4,6 +4,7 @@
  * first, names are looked up only where they are shown.
  */
 #include "cmd/cmd.h"
+#include "cmd/choose.h"
 
 #include "analyze/attribution.h"
 #include "analyze/links.h"
@@ -20,7 +21,6 @@
 #include "base/term.h"
 #include "profile/profile.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <math.h>
 #include <regex.h>
@@ -41,7 +41,7 @@ struct options {
 	const char *metric, *min_text, *focus, *ignore, *thread, *process;
 	double min; /* per cent */
 	uint64_t limit, depth;
-	bool hot_path, links, no_inline, full_names, debuginfod, json, no_pager;
+	bool hot_path, links, no_inline, no_loops, full_names, debuginfod, json, no_pager;
 };
 
 /* As the values of --by stand in help. */
@@ -49,10 +49,12 @@ static const struct {
 	enum attribution_by by;
 	enum view_group group;
 } by_choices[] = {
-	{BY_FUNCTION, GROUP_NONE},    {BY_LINE, GROUP_NONE},     {BY_FILE, GROUP_NONE},
-	{BY_MODULE, GROUP_NONE},      {BY_INSN, GROUP_NONE},     {BY_FUNCTION, GROUP_THREAD},
-	{BY_FUNCTION, GROUP_PROCESS}, {BY_FUNCTION, GROUP_RANK},
+	{BY_FUNCTION, GROUP_NONE},   {BY_LOOP, GROUP_NONE},        {BY_LINE, GROUP_NONE},
+	{BY_FILE, GROUP_NONE},       {BY_MODULE, GROUP_NONE},      {BY_INSN, GROUP_NONE},
+	{BY_FUNCTION, GROUP_THREAD}, {BY_FUNCTION, GROUP_PROCESS}, {BY_FUNCTION, GROUP_RANK},
 };
+
+#define VIEW_UNTOLD -1
 
 struct report {
 	const struct options *o;
@@ -67,65 +69,6 @@ struct report {
 	struct tree *tree;
 };
 
-/* What was asked for */
-
-static struct err *find_metric(struct report *r)
-{
-	const char *wanted = r->o->metric;
-	const struct profile *p = r->profile;
-	char *end;
-	if (!wanted)
-		return NULL;
-	for (uint32_t i = 0; i < p->metric_count; i++)
-		if (!strcmp(p->metrics[i].name, wanted)) {
-			r->metric = i;
-			return NULL;
-		}
-	unsigned long number = strtoul(wanted, &end, 10);
-	if (isdigit((unsigned char)wanted[0]) && !*end && number < p->metric_count) {
-		r->metric = (uint32_t)number;
-		return NULL;
-	}
-	struct buf names = {0};
-	for (size_t i = 0; i < p->metric_count; i++)
-		buf_printf(&names, "%s%s", i ? ", " : "", p->metrics[i].name);
-	struct err *e = err_new("%s has no metric '%s', only: %s", r->o->path, wanted,
-				names.size ? buf_text(&names) : "none");
-	buf_free(&names);
-	return e;
-}
-
-/* A number is compared with the id, else the text with the name. */
-static bool is_wanted(const char *wanted, int32_t id, const char *name)
-{
-	char *end;
-	long number = strtol(wanted, &end, 10);
-	return *wanted && !*end ? number == id : !strcmp(wanted, name);
-}
-
-static struct err *choose_threads(struct report *r)
-{
-	const struct profile *p = r->profile;
-	const struct options *o = r->o;
-	size_t count = 0;
-	if (!o->thread && !o->process)
-		return NULL;
-	r->threads = calloc(p->thread_count + 1, sizeof *r->threads);
-	if (!r->threads)
-		return err_new("out of memory");
-	for (size_t i = 0; i < p->thread_count; i++) {
-		const struct profile_thread *t = &p->threads[i];
-		const struct profile_process *x = &p->processes[t->process];
-		r->threads[i] = (!o->thread || is_wanted(o->thread, t->tid, t->name)) &&
-				(!o->process || is_wanted(o->process, x->pid, x->name));
-		count += r->threads[i];
-	}
-	if (count)
-		return NULL;
-	return err_new("%s has no such %s: --by=%s lists them", o->path,
-		       o->thread ? "thread" : "process", o->thread ? "thread" : "process");
-}
-
 /* The work */
 
 static struct err *load(struct report *r)
@@ -139,8 +82,9 @@ static struct err *load(struct report *r)
 		return e;
 	summary_make(r->profile, 0, &r->summary);
 	summary_warn(&r->summary, r->profile, &r->notes);
-	e = find_metric(r);
-	return e ? e : choose_threads(r);
+	e = choose_metric(r->profile, r->o->path, r->o->metric, &r->metric);
+	return e ? e
+		 : choose_threads(r->profile, r->o->path, r->o->thread, r->o->process, &r->threads);
 }
 
 static struct err *make_view(struct report *r)
@@ -149,6 +93,7 @@ static struct err *make_view(struct report *r)
 	struct attribution_options a = {
 		.by = by_choices[o->by].by,
 		.no_inline = o->no_inline,
+		.no_loops = o->no_loops,
 		.metric = r->metric,
 		.detail = o->min / 100,
 		.focus = o->focus ? &r->focus : NULL,
@@ -192,12 +137,17 @@ static void print_json(struct report *r, const struct show_options *show)
 	json_newline(&j);
 }
 
+/* The lines have names of files and words of recordings in them, which may be anything. */
 static void put_lines(struct buf *out, const char *text, enum term_style style)
 {
 	while (*text) {
 		size_t length = strcspn(text, "\n");
-		buf_printf(out, "%s%.*s%s\n", term_style(STDOUT_FILENO, style), (int)length, text,
-			   term_style(STDOUT_FILENO, TERM_PLAIN));
+		buf_puts(out, term_style(STDOUT_FILENO, style));
+		for (size_t i = 0; i < length; i++) {
+			unsigned char c = (unsigned char)text[i];
+			buf_append(out, c < 0x20 || c == 0x7f ? "?" : &text[i], 1);
+		}
+		buf_printf(out, "%s\n", term_style(STDOUT_FILENO, TERM_PLAIN));
 		text += length + (text[length] == '\n');
 	}
 }
@@ -266,6 +216,7 @@ static struct err *print(struct report *r)
 		.flat = o->view == VIEW_FLAT,
 		.limit = o->limit,
 		.full_names = r->o->full_names,
+		.functions = by_choices[o->by].by == BY_LOOP,
 		.width = term_is_tty(STDOUT_FILENO) ? term_width(STDOUT_FILENO) : 0,
 		.colour = term_colour(STDOUT_FILENO),
 	};
@@ -368,6 +319,11 @@ static int run(struct options *o, const struct args *args)
 		return status;
 	if (args->count > 1)
 		return cmd_misused("report", "one file at a time");
+	bool by_loop = by_choices[o->by].by == BY_LOOP;
+	if (o->view == VIEW_UNTOLD)
+		o->view = by_loop && !o->hot_path ? VIEW_FLAT : VIEW_TREE;
+	if (by_loop && o->no_loops)
+		return cmd_misused("report", "--by=loop and --no-loops exclude each other");
 	if (o->hot_path && o->view != VIEW_TREE)
 		return cmd_misused("report", "--hot-path is for --view=tree");
 	o->path = args->count ? args->operands[0] : DEFAULT_FILE;
@@ -390,11 +346,11 @@ static int run(struct options *o, const struct args *args)
 
 int cmd_report(int argc, char **argv)
 {
-	struct options o = {0};
+	struct options o = {.view = VIEW_UNTOLD};
 	const struct arg options[] = {
 		{0, "view", "tree|callers|flat",
 		 "top-down; the callers of each function; or a plain list", ARG_CHOICE, &o.view},
-		{0, "by", "function|line|file|module|insn|thread|process|rank",
+		{0, "by", "function|loop|line|file|module|insn|thread|process|rank",
 		 "what rows are; the last three go above functions", ARG_CHOICE, &o.by},
 		{0, "metric", "M", "another event than the first, by name or number", ARG_STRING,
 		 &o.metric},
@@ -402,7 +358,8 @@ int cmd_report(int argc, char **argv)
 		 ARG_STRING, &o.min_text},
 		{0, "focus", "RE", "only paths with a function that matches", ARG_STRING, &o.focus},
 		{0, "ignore", "RE", "no paths with a function that matches", ARG_STRING, &o.ignore},
-		{0, "hot-path", NULL, "only the costliest chain of calls", ARG_FLAG, &o.hot_path},
+		{0, "hot-path", NULL, "only the costliest chain of calls and loops", ARG_FLAG,
+		 &o.hot_path},
 		{0, "links", NULL, "instead, how well the code bears out each step of the paths",
 		 ARG_FLAG, &o.links},
 		{0, "thread", "ID|NAME", "only samples of such threads", ARG_STRING, &o.thread},
@@ -410,6 +367,7 @@ int cmd_report(int argc, char **argv)
 		{0, "depth", "N", "no deeper than N levels", ARG_U64, &o.depth},
 		{0, "limit", "N", "no more than N rows", ARG_U64, &o.limit},
 		{0, "no-inline", NULL, "leave out inlined functions", ARG_FLAG, &o.no_inline},
+		{0, "no-loops", NULL, "leave out loops", ARG_FLAG, &o.no_loops},
 		{0, "full-names", NULL, "C++ names with parameters and all template arguments",
 		 ARG_FLAG, &o.full_names},
 		{0, "debuginfod", NULL, "download missing debug information", ARG_FLAG,
@@ -424,9 +382,9 @@ int cmd_report(int argc, char **argv)
 		.summary = "Shows a profile (" DEFAULT_FILE
 			   " unless named): who took the time, and by which way.",
 		.options = options,
-		.examples = "  culprit report\n"
-			    "  culprit report --view=flat --limit 20\n"
+		.examples = "  culprit report --view=flat --limit 20\n"
 			    "  culprit report --hot-path\n"
+			    "  culprit report --by=loop\n"
 			    "  culprit report --view=callers --focus '^malloc$'\n",
 	};
 	int status = cmd_parse(&args, argc, argv);

@@ -112,7 +112,6 @@ static bool look_way(const struct returns *r, struct look *look, uint64_t at, un
 		switch (insn.kind) {
 		case INSN_RETURN:
 		case INSN_JUMP_INDIRECT:
-		case INSN_SYSCALL:
 			return true;
 		case INSN_BAD:
 		case INSN_TRAP:

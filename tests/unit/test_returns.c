@@ -108,12 +108,16 @@ static void a_jump_through_a_register(void **state)
 	assert_true(X86("\xff\xe0"));     /* jmp *%rax */
 }
 
-/* The kernel may do anything, exit too. */
+/* The kernel comes back to what follows it, or not at all: so a thread ends, in a loop. */
 static void a_system_call(void **state)
 {
 	(void)state;
-	assert_true(AARCH64(0xd4000001, BRK)); /* svc #0 */
-	assert_true(X86("\x0f\x05\x0f\x0b"));  /* syscall; ud2 */
+	assert_true(AARCH64(0xd4000001, RET)); /* svc #0 */
+	assert_false(AARCH64(0xd4000001, BRK));
+	assert_false(AARCH64(0xd4000001, 0x17ffffff)); /* b . - 4 */
+	assert_true(X86("\x0f\x05\xc3"));              /* syscall; ret */
+	assert_false(X86("\x0f\x05\x0f\x0b"));         /* syscall; ud2 */
+	assert_false(X86("\x0f\x05\xeb\xfc"));         /* syscall; jmp . - 2 */
 }
 
 static void a_call_of_what_never_returns(void **state)

@@ -35,6 +35,7 @@ static void test_names(void **state)
 	      ">::_M_run()",
 	      "std::thread::_State_impl<…>::_M_run");
 	check("main::{lambda(int)#1}::operator()(int) const", "main::{lambda(int)#1}::operator()");
+	check("f::(anonymous)::operator()", "f::(anonymous)::operator()");
 	check("<alloc::vec::Vec<T> as core::ops::Drop>::drop",
 	      "<alloc::vec::Vec<T> as core::ops::Drop>::drop");
 	check("JS:*fib /a b/jit.js:1:13", "JS:*fib /a b/jit.js:1:13");

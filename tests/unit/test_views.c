@@ -397,6 +397,149 @@ static void tells_instructions_apart(void **state)
 	profile_free(p);
 }
 
+/* Frames with loops and inlined functions, made by hand: a frame is a letter of `frames` and its
+   steps are what `steps` says, for instance "a L M" for function a with two loops; small letters
+   in parentheses are inlined functions. The nodes of the profile decide by their function which
+   frame they are. */
+
+static uint32_t hand_scope(struct attribution *a, const char *word)
+{
+	bool inlined = word[0] == '(';
+	enum scope_kind kind = word[0] == '?'                     ? SCOPE_PARTIAL
+			       : inlined                          ? SCOPE_INLINE
+			       : word[0] >= 'A' && word[0] <= 'Z' ? SCOPE_LOOP
+								  : SCOPE_FUNCTION;
+	char name[2] = {word[inlined], 0};
+	uint32_t number;
+
+	good(scopes_add(a->scopes,
+			&(struct scope){.kind = kind,
+					.module = 1,
+					.address = (uint64_t)(unsigned char)name[0],
+					.name = name},
+			&number));
+	return number;
+}
+
+static void hand_steps(struct attribution *a, const char *text)
+{
+	char *copy = strdup(text), *rest = NULL;
+
+	assert_non_null(copy);
+	for (char *word = strtok_r(copy, " ", &rest); word; word = strtok_r(NULL, " ", &rest)) {
+		uint32_t scope = hand_scope(a, word);
+
+		if (a->by == BY_LOOP && scopes_get(a->scopes, scope)->kind != SCOPE_LOOP &&
+		    word[0] != '?')
+			continue;
+		assert_true(a->step_count < a->step_room);
+		a->steps[a->step_count++] = (struct attribution_step){.scope = scope};
+	}
+	free(copy);
+}
+
+/* steps[i] is for frames in function 'a' + i. */
+static struct attribution by_hand(struct profile *p, enum attribution_by by,
+				  const char *const *steps)
+{
+	struct attribution a = {.profile = p, .by = by, .step_room = 20000};
+
+	good(profile_settle(p));
+	good(scopes_new(&a.scopes));
+	a.spans = calloc(p->node_count + 1, sizeof *a.spans);
+	a.steps = calloc(a.step_room, sizeof *a.steps);
+	a.dropped = calloc(p->node_count + 1, sizeof *a.dropped);
+	assert_true(a.spans && a.steps && a.dropped);
+	if (by == BY_LOOP)
+		good(scopes_add(a.scopes,
+				&(struct scope){.kind = SCOPE_LOOP, .name = "(in no loop)"},
+				&a.rest));
+	for (size_t i = 1; i < p->node_count; i++) {
+		a.spans[i].first = (uint32_t)a.step_count;
+		if (p->nodes[i].kind == PROFILE_PARTIAL)
+			hand_steps(&a, "?");
+		else
+			hand_steps(&a, steps[(p->nodes[i].address - 0x1000) / 0x100]);
+		a.spans[i].count = (uint32_t)a.step_count - a.spans[i].first;
+	}
+	return a;
+}
+
+static void expect_by_hand(struct profile *p, enum attribution_by by, const char *const *steps,
+			   enum view view, const char *expected)
+{
+	struct attribution a = by_hand(p, by, steps);
+	struct tree *t;
+
+	good(view_make(&a, &(struct view_options){.view = view}, &t));
+	expect_tree(t, 0, expected);
+	tree_free(t);
+	attribution_free(&a);
+}
+
+/* a's loop K calls b, which has a loop L in a loop M, and in L the inlined function x with the loop
+   N; c is called from there and has no loop. */
+static const char *const nest[] = {"a K", "b M L (x N", "c"};
+
+static void loops_are_scopes_of_the_tree(void **state)
+{
+	struct profile *p = new_profile();
+
+	(void)state;
+	count(p, "abc", 0, 0, 4);
+	count(p, "ab", 0, 0, 3);
+	count(p, "a", 0, 0, 2);
+	expect_by_hand(p, BY_FUNCTION, nest, VIEW_TREE,
+		       "(all) 9/0 (a 9/0 (K 9/2 (b 7/0 (M 7/0 (L 7/0 (x 7/0 (N 7/3 (c 4/4))))))))");
+	profile_free(p);
+}
+
+static void functions_have_the_samples_of_their_loops(void **state)
+{
+	struct profile *p = new_profile();
+
+	(void)state;
+	count(p, "abc", 0, 0, 4);
+	count(p, "ab", 0, 0, 3);
+	count(p, "a", 0, 0, 2);
+	expect_by_hand(p, BY_FUNCTION, nest, VIEW_FLAT, "(all) 9/0 (c 4/4, x 7/3, a 9/2, b 7/0)");
+	/* The loop of the call stands between a function and its caller. */
+	expect_by_hand(p, BY_FUNCTION, nest, VIEW_CALLERS,
+		       "(all) 9/0 (c 4/4 (N 4/4 (x 4/4 (L 4/4 (M 4/4 (b 4/4 (K 4/4 (a 4/4))))))), "
+		       "x 7/3 (L 7/3 (M 7/3 (b 7/3 (K 7/3 (a 7/3))))), "
+		       "a 9/2, b 7/0 (K 7/0 (a 7/0)))");
+	profile_free(p);
+}
+
+static void loops_are_peers(void **state)
+{
+	struct profile *p = new_profile();
+
+	(void)state;
+	count(p, "abc", 0, 0, 4);
+	count(p, "ab", 0, 0, 3);
+	count(p, "a", 0, 0, 2);
+	count(p, "c", 0, 0, 1);
+	expect_by_hand(p, BY_LOOP, nest, VIEW_TREE,
+		       "(all) 10/0 (K 9/2 (M 7/0 (L 7/0 (N 7/3 ((in no loop) 4/4)))), "
+		       "(in no loop) 1/1)");
+	expect_by_hand(p, BY_LOOP, nest, VIEW_FLAT,
+		       "(all) 10/0 ((in no loop) 5/5, N 7/3, K 9/2, L 7/0, M 7/0)");
+	profile_free(p);
+}
+
+static void recursion_through_loops_counts_once(void **state)
+{
+	struct profile *p = new_profile();
+
+	(void)state;
+	count(p, "abab", 0, 0, 5);
+	count(p, "aba", 0, 0, 1);
+	expect_by_hand(p, BY_LOOP, nest, VIEW_FLAT, "(all) 6/0 (N 6/5, K 6/1, L 6/0, M 6/0)");
+	expect_by_hand(p, BY_FUNCTION, nest, VIEW_FLAT, "(all) 6/0 (x 6/5, a 6/1, b 6/0)");
+	profile_free(p);
+}
+
 /* Sums that must hold in any profile. */
 
 static void check_sums(struct profile *p, const struct tree *t, enum view view)
@@ -422,33 +565,62 @@ static void check_sums(struct profile *p, const struct tree *t, enum view view)
 	assert_int_equal(self, profile_samples(p, 0));
 }
 
+static struct profile *random_profile(unsigned *seed)
+{
+	struct profile *p = new_profile();
+
+	for (int i = 0; i < 200; i++) {
+		char path[16];
+		int length = 1 + rand_r(seed) % 12, k = 0;
+
+		if (rand_r(seed) % 10 == 0)
+			path[k++] = (char)('2' + rand_r(seed) % 8); /* some reasons are none */
+		for (; k < length; k++)
+			path[k] = (char)('a' + rand_r(seed) % 4);
+		path[k] = 0;
+		if (path[k - 1] >= 'a')
+			count(p, path, (unsigned)rand_r(seed) % 2, 0,
+			      1 + (unsigned)rand_r(seed) % 9);
+	}
+	return p;
+}
+
 static void sums_hold_for_random_trees(void **state)
 {
 	unsigned seed = 1;
 
 	(void)state;
 	for (int round = 0; round < 30; round++) {
-		struct profile *p = new_profile();
+		struct profile *p = random_profile(&seed);
 
-		for (int i = 0; i < 200; i++) {
-			char path[16];
-			int length = 1 + rand_r(&seed) % 12, k = 0;
-
-			if (rand_r(&seed) % 10 == 0)
-				path[k++] = (char)('2' +
-						   rand_r(&seed) % 8); /* some reasons are none */
-			for (; k < length; k++)
-				path[k] = (char)('a' + rand_r(&seed) % 4);
-			path[k] = 0;
-			if (path[k - 1] >= 'a')
-				count(p, path, (unsigned)rand_r(&seed) % 2, 0,
-				      1 + (unsigned)rand_r(&seed) % 9);
-		}
 		for (enum view view = VIEW_TREE; view <= VIEW_FLAT; view++) {
 			struct made m = make(p, view, GROUP_NONE);
 
 			check_sums(p, m.t, view);
 			unmake(&m);
+		}
+		profile_free(p);
+	}
+}
+
+static void sums_hold_with_loops(void **state)
+{
+	static const char *const steps[] = {"a K", "b M L (x N", "c", "d (x K (y"};
+	unsigned seed = 2;
+
+	(void)state;
+	for (int round = 0; round < 30; round++) {
+		struct profile *p = random_profile(&seed);
+
+		for (int i = 0; i < 6; i++) {
+			enum view view = (enum view)(i % 3);
+			struct attribution a = by_hand(p, i < 3 ? BY_FUNCTION : BY_LOOP, steps);
+			struct tree *t;
+
+			good(view_make(&a, &(struct view_options){.view = view}, &t));
+			check_sums(p, t, view);
+			tree_free(t);
+			attribution_free(&a);
 		}
 		profile_free(p);
 	}
@@ -564,7 +736,12 @@ int main(void)
 		cmocka_unit_test(hides_what_is_small),
 		cmocka_unit_test(never_hides_partial_paths),
 		cmocka_unit_test(tells_instructions_apart),
+		cmocka_unit_test(loops_are_scopes_of_the_tree),
+		cmocka_unit_test(functions_have_the_samples_of_their_loops),
+		cmocka_unit_test(loops_are_peers),
+		cmocka_unit_test(recursion_through_loops_counts_once),
 		cmocka_unit_test(sums_hold_for_random_trees),
+		cmocka_unit_test(sums_hold_with_loops),
 		cmocka_unit_test(bears_deep_stacks),
 		cmocka_unit_test(draws_forks),
 		cmocka_unit_test(summary_is_said_plainly),

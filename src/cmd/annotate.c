@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * `culprit annotate`: the source lines or the instructions of one function,
+ * with its samples.
+ */
+#include "cmd/cmd.h"
+
+#include "annotate/annotate.h"
+#include "annotate/find.h"
+#include "annotate/show.h"
+#include "analyze/modules.h"
+#include "annotate/sources.h"
+#include "analyze/summary.h"
+#include "base/args.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/json.h"
+#include "base/pager.h"
+#include "base/term.h"
+#include "cmd/choose.h"
+#include "profile/profile.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdio_ext.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define DEFAULT_FILE "culprit.prof"
+#define DEFAULT_MIN 0.5
+#define DEFAULT_CONTEXT 5
+
+struct options {
+	const char *path, *function; /* function NULL: the one with the most samples */
+	bool source, instructions, hottest, bytes, full_names, debuginfod, json, no_pager;
+	const char *metric, *min_text, *context_text, *thread, *process;
+	struct arg_list source_dirs, path_maps;
+	double min; /* per cent */
+	uint64_t context;
+};
+
+struct annotate {
+	const struct options *o;
+	struct profile *profile;
+	struct summary summary;
+	struct buf notes; /* lines about reliability */
+	uint32_t metric;
+	bool *threads; /* which count; NULL: all */
+	struct modules *modules;
+	struct annotate_function function;
+	size_t passed_over; /* functions with more samples, whose code cannot be read */
+	bool inlined;       /* what was asked for was inlined into it */
+	struct annotation annotation;
+	struct sources *sources;
+};
+
+/* The work */
+
+static struct err *load(struct annotate *x)
+{
+	char *damage = NULL;
+	struct err *e = profile_read(x->o->path, &x->profile, &damage);
+	if (damage)
+		buf_printf(&x->notes, "damaged: %s\n", damage);
+	free(damage);
+	if (e)
+		return e;
+	summary_make(x->profile, 0, &x->summary);
+	summary_warn(&x->summary, x->profile, &x->notes);
+	if (!x->profile->metric_count || !x->summary.samples)
+		return err_new("%s has no samples", x->o->path);
+	e = choose_metric(x->profile, x->o->path, x->o->metric, &x->metric);
+	if (!e)
+		e = choose_threads(x->profile, x->o->path, x->o->thread, x->o->process,
+				   &x->threads);
+	return e ? e : modules_open(x->profile, x->o->debuginfod, &x->modules);
+}
+
+/* Of those whose code can be read. */
+static struct err *find_hottest(struct annotate *x, const struct annotate_functions *all)
+{
+	size_t i = 0;
+	while (i < all->count && all->all[i].self && !modules_image(x->modules, all->all[i].module))
+		i++;
+	if (i == all->count || !all->all[i].self)
+		return err_new("%s has no samples in any function whose code can be read",
+			       x->o->path);
+	x->function = all->all[i];
+	x->passed_over = i;
+	return NULL;
+}
+
+static struct err *find(struct annotate *x)
+{
+	struct annotate_functions all;
+	struct err *e = annotate_functions_list(x->profile, x->modules, x->metric, x->threads,
+						&all);
+	if (e)
+		return e;
+	if (x->o->function)
+		e = annotate_functions_find(&all, x->o->function, x->o->hottest, &x->function,
+					    &x->inlined);
+	else
+		e = find_hottest(x, &all);
+	annotate_functions_free(&all);
+	return e;
+}
+
+static struct err *make(struct annotate *x)
+{
+	const struct options *o = x->o;
+	struct err *e = annotate_make(x->profile, x->modules, x->function.module, x->function.start,
+				      x->threads, &x->annotation);
+	if (e)
+		return e;
+	if (!annotate_total(&x->annotation, 0, x->metric))
+		return err_new("there are no samples in %s",
+			       x->function.name ? x->function.name : "this function");
+	struct sources_options wanted = {
+		.maps = o->path_maps.values,
+		.map_count = o->path_maps.count,
+		.dirs = o->source_dirs.values,
+		.dir_count = o->source_dirs.count,
+		.directory = x->profile->directory,
+		.binary = x->profile->modules[x->function.module].path,
+	};
+	return sources_open(&wanted, &x->sources);
+}
+
+/* Output */
+
+static struct err *print_json(struct annotate *x)
+{
+	const struct options *o = x->o;
+	struct json j = json_to_file(stdout);
+	__fsetlocking(stdout, FSETLOCKING_BYCALLER); /* many small pieces, one thread */
+	json_begin_object(&j);
+	json_key(&j, "culprit");
+	json_u64(&j, 1);
+	json_key(&j, "summary");
+	json_begin_object(&j);
+	summary_json(&x->summary, x->profile, buf_text(&x->notes), &j);
+	json_end_object(&j);
+	struct err *e = annotate_show_json(&x->annotation, x->sources,
+					   o->source || !o->instructions,
+					   o->instructions || !o->source, &j);
+	json_end_object(&j);
+	json_newline(&j);
+	return e;
+}
+
+static void put_lines(struct buf *out, const char *text, enum term_style style)
+{
+	while (*text) {
+		size_t length = strcspn(text, "\n");
+		buf_printf(out, "%s%.*s%s\n", term_style(STDOUT_FILENO, style), (int)length, text,
+			   term_style(STDOUT_FILENO, TERM_PLAIN));
+		text += length + (text[length] == '\n');
+	}
+}
+
+static void put_selection(const struct annotate *x, struct buf *out)
+{
+	if (x->inlined) {
+		source_put_clean(out, x->o->function, strlen(x->o->function), 0);
+		buf_puts(out, " was inlined into:\n");
+	} else if (!x->o->function) {
+		buf_printf(out, "the function with the most samples of its own%s:\n",
+			   x->passed_over ? ", of those whose code can be read" : "");
+	}
+	if (x->metric)
+		buf_printf(out, "metric: %s\n", x->profile->metrics[x->metric].name);
+	if (x->o->thread)
+		buf_printf(out, "only samples of thread %s\n", x->o->thread);
+	if (x->o->process)
+		buf_printf(out, "only samples of process %s\n", x->o->process);
+}
+
+static void put_footer(const struct annotate *x, bool by_line, struct buf *out)
+{
+	struct buf notes = {0};
+	if (!by_line && !x->o->instructions)
+		buf_puts(&notes,
+			 "no lines are known of this function: compile with -g, or install its "
+			 "debug package, to see its source\n");
+	sources_notes(x->sources, &notes);
+	if (notes.size)
+		buf_puts(out, "\n");
+	put_lines(out, buf_text(&notes), TERM_DIM);
+	buf_free(&notes);
+}
+
+static struct err *print_text(struct annotate *x)
+{
+	const struct options *o = x->o;
+	struct annotate_show show = {
+		.metric = x->metric,
+		.min = o->min / 100,
+		.context = o->context,
+		.width = term_is_tty(STDOUT_FILENO) ? term_width(STDOUT_FILENO) : 0,
+		.colour = term_colour(STDOUT_FILENO),
+		.full_names = o->full_names,
+		.bytes = o->bytes,
+		.sources = x->sources,
+	};
+	struct buf out = {0};
+	bool by_line = x->annotation.has_lines && !o->instructions;
+	put_lines(&out, buf_text(&x->notes), TERM_YELLOW);
+	put_selection(x, &out);
+	struct err *e = by_line ? annotate_show_source(&x->annotation, &show, &out)
+				: annotate_show_asm(&x->annotation, &show, &out);
+	put_footer(x, by_line, &out);
+	if (!e && out.failed)
+		e = err_new("out of memory");
+	if (!e)
+		e = pager_show(buf_text(&out), out.size, !o->no_pager);
+	buf_free(&out);
+	return e;
+}
+
+static int annotate(struct annotate *x)
+{
+	struct err *e = load(x);
+	if (!e)
+		e = find(x);
+	if (!e)
+		e = make(x);
+	if (!e)
+		e = x->o->json ? print_json(x) : print_text(x);
+	sources_close(x->sources);
+	annotate_free(&x->annotation);
+	modules_close(x->modules);
+	profile_free(x->profile);
+	free(x->threads);
+	buf_free(&x->notes);
+	return e ? cmd_fail("annotate", e) : cmd_finish("annotate", CMD_OK);
+}
+
+/* The command */
+
+/* Set o->min and o->context; -1 to go on. */
+static int read_numbers(struct options *o)
+{
+	char *end;
+	o->min = DEFAULT_MIN;
+	if (o->min_text) {
+		o->min = strtod(o->min_text, &end);
+		end += *end == '%';
+		if (end == o->min_text || *end || !isfinite(o->min) || o->min < 0 || o->min > 100)
+			return cmd_misused("annotate",
+					   "--min takes a per cent from 0 to 100, not '%s'",
+					   o->min_text);
+	}
+	o->context = DEFAULT_CONTEXT;
+	if (!o->context_text)
+		return -1;
+	if (!strcmp(o->context_text, "all")) {
+		o->context = ANNOTATE_ALL;
+		return -1;
+	}
+	errno = 0;
+	o->context = strtoul(o->context_text, &end, 10);
+	if (o->context_text[0] < '0' || o->context_text[0] > '9' || *end || errno ||
+	    o->context > UINT32_MAX)
+		return cmd_misused("annotate", "--context takes a number or 'all', not '%s'",
+				   o->context_text);
+	return -1;
+}
+
+/* One operand is a profile or a function; -1 to go on. */
+static int read_operands(struct options *o, const struct args *args)
+{
+	o->path = DEFAULT_FILE;
+	if (args->count > 2)
+		return cmd_misused("annotate", "one function of one profile at a time");
+	if (args->count == 2) {
+		o->path = args->operands[0];
+		o->function = args->operands[1];
+	} else if (args->count == 1) {
+		const char *only = args->operands[0], *dot = strrchr(only, '.');
+		bool is_file = choose_is_profile(only) || (dot && !strcmp(dot, ".prof"));
+		*(is_file ? &o->path : &o->function) = only;
+	}
+	if (o->function && !*o->function)
+		return cmd_misused("annotate", "a function without a name");
+	for (size_t i = 0; i < o->path_maps.count; i++)
+		if (!strchr(o->path_maps.values[i], '='))
+			return cmd_misused("annotate", "--path-map takes FROM=TO, not '%s'",
+					   o->path_maps.values[i]);
+	return -1;
+}
+
+static int run(struct options *o, const struct args *args)
+{
+	struct annotate x = {.o = o};
+	int status = read_numbers(o);
+	if (status < 0)
+		status = read_operands(o, args);
+	if (status >= 0)
+		return status;
+	if (o->source && o->instructions && !o->json)
+		return cmd_misused("annotate", "--source or --asm, not both");
+	if (access(o->path, F_OK) && errno == ENOENT)
+		return cmd_fail("annotate",
+				err_new("there is no %s%s: make one by culprit record -- COMMAND",
+					o->path, strchr(o->path, '/') ? "" : " here"));
+	return annotate(&x);
+}
+
+int cmd_annotate(int argc, char **argv)
+{
+	struct options o = {0};
+	const struct arg options[] = {
+		{0, "source", NULL, "by source lines, as is usual where they are known", ARG_FLAG,
+		 &o.source},
+		{0, "asm", NULL, "by instructions", ARG_FLAG, &o.instructions},
+		{0, "hottest", NULL, "where several functions fit: the one with the most samples",
+		 ARG_FLAG, &o.hottest},
+		{0, "source-dir", "DIR", "look for source files below DIR, too; may be repeated",
+		 ARG_LIST, &o.source_dirs},
+		{0, "path-map", "FROM=TO",
+		 "source paths that begin with FROM are found at TO; may be repeated", ARG_LIST,
+		 &o.path_maps},
+		{0, "context", "N|all", "lines around those with samples; 5 unless told",
+		 ARG_STRING, &o.context_text},
+		{0, "min", "PCT",
+		 "what has less of the function is not pointed out; 0.5 unless told", ARG_STRING,
+		 &o.min_text},
+		{0, "metric", "M", "another event than the first, by name or number", ARG_STRING,
+		 &o.metric},
+		{0, "thread", "ID|NAME", "only samples of such threads", ARG_STRING, &o.thread},
+		{0, "process", "ID|NAME", "only samples of such processes", ARG_STRING, &o.process},
+		{0, "bytes", NULL, "with --asm: the bytes of instructions", ARG_FLAG, &o.bytes},
+		{0, "full-names", NULL, "C++ names with parameters and all template arguments",
+		 ARG_FLAG, &o.full_names},
+		{0, "debuginfod", NULL, "download missing debug information", ARG_FLAG,
+		 &o.debuginfod},
+		{0, "no-pager", NULL, "straight to the terminal", ARG_FLAG, &o.no_pager},
+		{0, "json", NULL, "print JSON", ARG_FLAG, &o.json},
+		{0},
+	};
+	struct args args = {
+		.command = "annotate",
+		.usage = "[options] [FILE] [FUNCTION]",
+		.summary = "Shows a function (that with the most samples unless named) line by "
+			   "line, with its samples.",
+		.options = options,
+		.examples = "  culprit annotate\n"
+			    "  culprit annotate Solver::step\n"
+			    "  culprit annotate --asm run2.prof memcpy\n"
+			    "  culprit annotate --path-map /build/app=. solve\n",
+	};
+	int status = cmd_parse(&args, argc, argv);
+	return status >= 0 ? status : run(&o, &args);
+}

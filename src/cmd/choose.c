@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cmd/choose.h"
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "profile/format.h"
+#include "profile/profile.h"
+
+#include <ctype.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct err *choose_metric(const struct profile *p, const char *path, const char *wanted,
+			  uint32_t *metric)
+{
+	struct buf names = {0};
+	char *end;
+	*metric = 0;
+	if (!wanted)
+		return NULL;
+	for (uint32_t i = 0; i < p->metric_count; i++)
+		if (!strcmp(p->metrics[i].name, wanted)) {
+			*metric = i;
+			return NULL;
+		}
+	unsigned long number = strtoul(wanted, &end, 10);
+	if (isdigit((unsigned char)wanted[0]) && !*end && number < p->metric_count) {
+		*metric = (uint32_t)number;
+		return NULL;
+	}
+	for (size_t i = 0; i < p->metric_count; i++)
+		buf_printf(&names, "%s%s", i ? ", " : "", p->metrics[i].name);
+	struct err *e = err_new("%s has no metric '%s', only: %s", path, wanted,
+				names.size ? buf_text(&names) : "none");
+	buf_free(&names);
+	return e;
+}
+
+/* A number is compared with the id, else the text with the name. */
+static bool is_wanted(const char *wanted, int32_t id, const char *name)
+{
+	char *end;
+	long number = strtol(wanted, &end, 10);
+	return *wanted && !*end ? number == id : !strcmp(wanted, name);
+}
+
+struct err *choose_threads(const struct profile *p, const char *path, const char *thread,
+			   const char *process, bool **threads)
+{
+	size_t count = 0;
+	*threads = NULL;
+	if (!thread && !process)
+		return NULL;
+	bool *chosen = calloc(p->thread_count + 1, sizeof *chosen);
+	if (!chosen)
+		return err_new("out of memory");
+	for (size_t i = 0; i < p->thread_count; i++) {
+		const struct profile_thread *t = &p->threads[i];
+		const struct profile_process *x = &p->processes[t->process];
+		chosen[i] = (!thread || is_wanted(thread, t->tid, t->name)) &&
+			    (!process || is_wanted(process, x->pid, x->name));
+		count += chosen[i];
+	}
+	if (count) {
+		*threads = chosen;
+		return NULL;
+	}
+	free(chosen);
+	const char *what = thread ? "thread" : "process";
+	return err_new("%s has no such %s: culprit report --by=%s lists them", path, what, what);
+}
+
+bool choose_is_profile(const char *path)
+{
+	char start[sizeof FORMAT_MAGIC - 1];
+	struct stat st;
+	int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	bool is = fd >= 0 && !fstat(fd, &st) && S_ISREG(st.st_mode) &&
+		  read(fd, start, sizeof start) == (ssize_t)sizeof start &&
+		  !memcmp(start, FORMAT_MAGIC, sizeof start);
+	if (fd >= 0)
+		close(fd);
+	return is;
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * Which part of a profile a command looks at, by what its options say.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+struct err;
+struct profile;
+
+/* The metric of this name or number; the first where `wanted` is NULL. */
+struct err *choose_metric(const struct profile *profile, const char *path, const char *wanted,
+			  uint32_t *metric);
+
+/* *threads: which ones count (malloc'ed), those of this name or number, in processes of this name
+   or number; NULL where both are, and all count. An error where there are none. */
+struct err *choose_threads(const struct profile *profile, const char *path, const char *thread,
+			   const char *process, bool **threads);
+
+/* Does this file begin as a profile does? */
+bool choose_is_profile(const char *path);

@@ -9,10 +9,10 @@ import subprocess
 import sys
 
 # The order of columns, and their titles.
-TITLES = {"again": "plain again", "culprit": "culprit (kernel)", "culprit-agent": "culprit, agent",
+TITLES = {"again": "plain again", "clock": "the clock alone", "culprit": "culprit (kernel)", "culprit-agent": "culprit, agent",
           "culprit-analysis": "culprit, analysis",
           "perf": "perf -g", "perf-dwarf": "perf dwarf", "gperftools": "gperftools",
-          "culprit-10k": "culprit, 10 kHz", "culprit-agent-10k": "agent, 10 kHz", "perf-10k": "perf -g, 10 kHz"}
+          "clock-10k": "clock, 10 kHz", "culprit-10k": "culprit, 10 kHz", "culprit-agent-10k": "agent, 10 kHz", "perf-10k": "perf -g, 10 kHz"}
 DEFAULT = ("culprit", "culprit-10k")
 AGENT = ("culprit-agent", "culprit-agent-10k")
 ANALYSIS = ("culprit-analysis", "culprit-analysis-10k")

@@ -13,6 +13,8 @@
 #include "image/internal.h"
 
 #define COLUMNS_MAX 16
+#define PROBES_MAX 1024       /* in the index of a package, whose table is never nearly full */
+#define HEADERS_MAX (1 << 22) /* of units in .dwo files, each skeleton looked for among them */
 
 struct split_file { /* a .dwo file that was looked for */
 	struct split_file *next;
@@ -37,6 +39,7 @@ struct dwarf_split {
 	struct dwarf_file package;
 	struct split_file *files[BUCKETS];
 	struct split_unit *units[BUCKETS];
+	unsigned headers; /* that were read */
 };
 
 struct dwarf_split *dwarf_split_new(const char *program, const char *debug, struct dwarf_note *note)
@@ -160,7 +163,7 @@ static uint32_t find_row(const struct package_index *x, uint64_t id)
 	uint32_t mask = x->slots - 1, slot = (uint32_t)id & mask;
 	uint32_t step = ((uint32_t)(id >> 32) & mask) | 1;
 
-	for (uint32_t i = 0; i < x->slots; i++, slot = (slot + step) & mask) {
+	for (uint32_t i = 0; i < x->slots && i < PROBES_MAX; i++, slot = (slot + step) & mask) {
 		uint32_t row = (uint32_t)word(x, 16 + 8 * (uint64_t)x->slots + 4 * (uint64_t)slot,
 					      4);
 
@@ -213,12 +216,12 @@ static bool find_in_package(struct dwarf_split *s, struct dwarf_unit *skeleton,
 
 /* ---- .dwo files ---- */
 
-static bool find_in_file(struct dwarf_file *file, struct dwarf_unit *skeleton,
-			 struct dwarf_unit *out)
+static bool find_in_file(struct dwarf_split *s, struct dwarf_file *file,
+			 struct dwarf_unit *skeleton, struct dwarf_unit *out)
 {
 	uint64_t at = 0, next;
 
-	for (; dwarf_read_header(file, at, out, &next); at = next) {
+	for (; s->headers++ < HEADERS_MAX && dwarf_read_header(file, at, out, &next); at = next) {
 		if (out->type != DW_UT_split_type && out->type != DW_UT_type) {
 			finish_unit(out, skeleton);
 			if (out->has_root && out->split_id == skeleton->split_id)
@@ -261,7 +264,7 @@ static bool try_path(struct dwarf_split *s, const char *path, struct dwarf_unit 
 {
 	struct dwarf_file *file = file_at(s, path);
 
-	return file && find_in_file(file, skeleton, out);
+	return file && find_in_file(s, file, skeleton, out);
 }
 
 /* Where the compiler wrote it; else beside the program, as after a move of the whole folder. */

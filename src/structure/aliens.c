@@ -5,6 +5,7 @@
 
 #include "structure/descriptors.h"
 #include "structure/keys.h"
+#include "structure/unlined.h"
 
 struct marker {
 	const struct descriptors *descriptors;
@@ -41,59 +42,6 @@ static uint32_t context_of(struct marker *m, uint32_t owner, const struct weave_
 	return *at;
 }
 
-/* Of a procedure's code with lines, that much must be alien for code without to be taken for alien
-   in doubt. */
-#define MOSTLY_PER_CENT 90
-
-static bool is_mostly_alien(const struct weave_piece *pieces, size_t count)
-{
-	uint64_t all = 0, alien = 0;
-
-	for (size_t i = 0; i < count; i++)
-		if (pieces[i].known) {
-			all += pieces[i].end - pieces[i].start;
-			alien += pieces[i].context ? pieces[i].end - pieces[i].start : 0;
-		}
-	return alien * 100 > all * MOSTLY_PER_CENT;
-}
-
-/*
- * Code without a line (compilers give line 0 to what they merged, moved or made) is of the context
- * around it, where that is clear. In the middle of a block it goes on with what stands before it. At
- * the beginning of a block it is mostly made for the procedure (copies into registers, landing pads),
- * unless the same context is before and behind it.
- */
-static void carry_over(struct weave_piece *pieces, size_t count)
-{
-	bool mostly = is_mostly_alien(pieces, count);
-	uint32_t before = 0, behind = 0;
-	size_t next = 0;
-
-	for (size_t i = 0; i < count; i++) {
-		struct weave_piece *p = &pieces[i];
-		bool in_block, go_on;
-
-		if (p->known) {
-			before = p->context;
-			continue;
-		}
-		if (next <= i) {
-			for (next = i + 1; next < count && !pieces[next].known;)
-				next++;
-			behind = next < count ? pieces[next].context : 0;
-		}
-		/* Is what is behind it in the same block? */
-		in_block = next == i + 1 && next < count && !pieces[next].leads;
-		if (!p->leads)
-			go_on = before && (behind || !in_block);
-		else
-			go_on = before == behind ? p->follows || in_block
-						 : mostly && p->follows && before && behind;
-		if (go_on)
-			p->context = before;
-	}
-}
-
 bool aliens_mark(const struct descriptors *d, uint32_t file, uint32_t line,
 		 struct weave_piece *pieces, size_t count, struct weave_context **contexts,
 		 size_t *context_count)
@@ -123,8 +71,7 @@ bool aliens_mark(const struct descriptors *d, uint32_t file, uint32_t line,
 		good = p->context != WEAVE_NONE;
 	}
 	keys_free(&m.of_owner);
-	if (good)
-		carry_over(pieces, count);
+	good = good && unlined_mark(pieces, count, m.contexts, m.count, file);
 	if (!good) {
 		free(m.contexts);
 		m.contexts = NULL;

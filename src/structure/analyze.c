@@ -156,6 +156,25 @@ static bool take_scopes(struct job *j)
 	return true;
 }
 
+/* LLVM's record counts the pushes at the entry to the inlined function whose code comes first. The line
+   map knows better: it has a row for them, with the line in which the procedure opens and no column. */
+static void keep_entry(struct job *j)
+{
+	const struct inline_scope *self = &j->dwarf.scopes[0];
+	const struct line_row *row = j->rows, *end = j->rows + j->row_count;
+	uint64_t start = extents_start(&j->s->extents, j->procedure);
+
+	while (row < end && row->end <= start)
+		row++;
+	/* Where the next row has no column either, the compiler writes none. */
+	if (end - row < 2 || row->address != start || row->column || !row[1].column ||
+	    row->file != self->file || row->line < self->line)
+		return;
+	for (size_t i = 0; i < j->piece_count; i++)
+		if (j->pieces[i].start >= row->address && j->pieces[i].end <= row->end)
+			j->pieces[i].context = 0;
+}
+
 static bool cut(struct job *j)
 {
 	struct pieces_input input = {
@@ -206,6 +225,8 @@ static struct err *take_contexts(struct job *j)
 		return no_memory();
 	if (j->lines_only)
 		return guess_scopes(j);
+	if (j->described && j->row_count)
+		keep_entry(j);
 	if (!j->contexts) {
 		j->contexts = calloc(1, sizeof(*j->contexts));
 		j->context_count = 1;

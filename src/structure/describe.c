@@ -18,6 +18,7 @@ struct host { /* a procedure with code */
 
 struct reader {
 	struct structure *s;
+	uint64_t end; /* of all hosts so far */
 	struct host *hosts;
 	size_t count, capacity;
 };
@@ -25,7 +26,13 @@ struct reader {
 static struct err *add_host(struct reader *r, const struct inline_procedure *p)
 {
 	const struct inline_scope *self = &p->scopes[0];
+	uint64_t start = p->ranges[self->first].start, end = p->ranges[self->first].end;
 
+	/* Ascending by start. Code has one procedure: what else claims it is damage, and would be
+	   read again and again. */
+	if (start < r->end)
+		return NULL;
+	r->end = end;
 	if (r->count == r->capacity) {
 		size_t wanted = r->capacity ? r->capacity * 2 : 256;
 		struct host *grown = realloc(r->hosts, wanted * sizeof(*grown));
@@ -35,22 +42,22 @@ static struct err *add_host(struct reader *r, const struct inline_procedure *p)
 		r->hosts = grown;
 		r->capacity = wanted;
 	}
-	r->hosts[r->count++] = (struct host){self->file, self->line, p->ranges[self->first].start,
-					     p->ranges[self->first].end};
+	r->hosts[r->count++] = (struct host){self->file, self->line, start, end};
 	return NULL;
 }
 
 /* A local class leaves no linker name in the DWARF of its methods, but maybe a symbol. */
-static bool is_nested(const struct reader *r, const struct inline_procedure *p, size_t scope)
+static uint32_t level_of(const struct reader *r, const struct inline_procedure *p, size_t scope)
 {
 	const struct symbol *symbol = NULL;
 	uint64_t start = p->scopes[0].count ? p->ranges[p->scopes[0].first].start : 0;
+	uint32_t level = descriptor_level(p->scopes[scope].name);
 
-	if (scope == 0)
+	if (!level)
+		level = descriptor_level(p->scopes[scope].plain);
+	if (!level && scope == 0)
 		symbol = symbols_find(r->s->symbols, start);
-	return descriptor_is_nested(p->scopes[scope].name) ||
-	       descriptor_is_nested(p->scopes[scope].plain) ||
-	       (symbol && symbol->address == start && descriptor_is_nested(symbol->name));
+	return symbol && symbol->address == start ? descriptor_level(symbol->name) : level;
 }
 
 static struct err *describe(void *context, const struct inline_procedure *p)
@@ -68,7 +75,7 @@ static struct err *describe(void *context, const struct inline_procedure *p)
 						   .line = scope->line,
 						   .name = scope->name ? scope->name : scope->plain,
 						   .plain = scope->plain,
-						   .nested = is_nested(r, p, i),
+						   .level = level_of(r, p, i),
 						   .code = i == 0,
 					   });
 	}
@@ -94,34 +101,44 @@ static struct err *see(struct reader *r, void (*learn)(struct descriptors *, uin
 	return e;
 }
 
-/* The lines of its returns. */
+/* The last line of a procedure's file that it returns from; 0: not known. */
+static uint32_t last_return(const struct reader *r, const struct host *h,
+			    const struct line_row *rows, size_t count)
+{
+	size_t size, next = 0;
+	const uint8_t *bytes = image_bytes_at(r->s->image, h->start, &size);
+	uint32_t line = 0;
+	struct insn insn;
+
+	if (bytes && size > h->end - h->start)
+		size = h->end - h->start;
+	for (size_t at = 0; bytes && at < size; at += insn.length) {
+		r->s->control.isa->decode(bytes + at, size - at, h->start + at, &insn);
+		if (insn.kind != INSN_RETURN)
+			continue;
+		while (next < count && rows[next].end <= insn.address)
+			next++;
+		if (next < count && rows[next].address <= insn.address &&
+		    rows[next].file == h->file && rows[next].line > line)
+			line = rows[next].line;
+	}
+	return line;
+}
+
 static struct err *see_returns(struct reader *r)
 {
-	const struct isa *isa = r->s->control.isa;
 	struct err *e = NULL;
 
-	for (size_t i = 0; !e && isa && i < r->count; i++) {
+	for (size_t i = 0; !e && r->s->control.isa && i < r->count; i++) {
 		const struct host *h = &r->hosts[i];
-		size_t size, count = 0, next = 0;
-		const uint8_t *bytes = image_bytes_at(r->s->image, h->start, &size);
 		struct line_row *rows = NULL;
-		struct insn insn;
+		size_t count = 0;
+		uint32_t line;
 
-		if (!bytes)
-			continue;
 		e = lines_range(r->s->lines, h->start, h->end, &rows, &count);
-		if (size > h->end - h->start)
-			size = h->end - h->start;
-		for (size_t at = 0; !e && at < size; at += insn.length) {
-			isa->decode(bytes + at, size - at, h->start + at, &insn);
-			if (insn.kind != INSN_RETURN)
-				continue;
-			while (next < count && rows[next].end <= insn.address)
-				next++;
-			if (next < count && rows[next].address <= insn.address)
-				descriptors_see_return(&r->s->descriptors, h->file, h->line,
-						       &rows[next]);
-		}
+		line = e ? 0 : last_return(r, h, rows, count);
+		if (line)
+			descriptors_see_return(&r->s->descriptors, h->file, h->line, line);
 		free(rows);
 	}
 	return e;

@@ -38,6 +38,10 @@
 
 #include "image/lines.h"
 
+#define DEPTH_MAX 32    /* of procedures inside of each other; beyond, nothing is told */
+#define INSIDE_MAX 1024 /* so many are looked for inside of one */
+#define ASKED_MAX 64    /* of these, so many may be seen alone in one procedure */
+
 void descriptors_add(struct descriptors *d, struct descriptor descriptor)
 {
 	if (d->count == d->capacity) {
@@ -68,7 +72,6 @@ static int by_place(const void *a, const void *b)
 bool descriptors_finish(struct descriptors *d)
 {
 	size_t kept = 0;
-	uint32_t outer = OWNER_NONE;
 
 	if (d->count)
 		qsort(d->items, d->count, sizeof(*d->items), by_place);
@@ -76,7 +79,8 @@ bool descriptors_finish(struct descriptors *d)
 		struct descriptor *last = kept ? &d->items[kept - 1] : NULL;
 
 		if (last && last->file == d->items[i].file && last->line == d->items[i].line) {
-			last->nested |= d->items[i].nested;
+			if (d->items[i].level < last->level)
+				last->level = d->items[i].level;
 			if (last->name != last->plain && last->plain && d->items[i].name &&
 			    strcmp(last->name, d->items[i].name) != 0)
 				last->name = last->plain; /* instances of a template */
@@ -91,15 +95,13 @@ bool descriptors_finish(struct descriptors *d)
 	d->gaps = true;
 	for (size_t i = 0; i < kept; i++)
 		d->gaps &= d->items[i].code;
-	for (uint32_t i = 0; i < kept; i++) {
-		struct descriptor *x = &d->items[i];
+	for (uint32_t i = 1; i < kept; i++) {
+		uint32_t x = i - 1;
 
-		if (!x->nested || (outer != OWNER_NONE && d->items[outer].file != x->file))
-			outer = OWNER_NONE;
-		if (x->nested)
-			x->around = outer;
-		else
-			outer = i;
+		while (x != OWNER_NONE && d->items[x].level >= d->items[i].level)
+			x = d->items[x].around;
+		if (x != OWNER_NONE && d->items[x].file == d->items[i].file)
+			d->items[i].around = x;
 	}
 	return !d->failed;
 }
@@ -110,14 +112,52 @@ void descriptors_free(struct descriptors *d)
 	memset(d, 0, sizeof(*d));
 }
 
-bool descriptor_is_nested(const char *name)
+/* How many closures a name ends with, as `main::{closure#1}::{closure#0}`; closures may also be
+   arguments of a template, which says nothing about where it is written. */
+static uint32_t closures_at_end(const char *name)
 {
+	size_t end = strlen(name);
+	uint32_t count = 0, open = 0;
+
+	while (end && (name[end - 1] == '>' || open)) { /* the arguments of an instance */
+		open += name[end - 1] == '>';
+		open -= name[end - 1] == '<';
+		end--;
+	}
+	while (end && name[end - 1] == '}') {
+		while (end && name[end - 1] != '{')
+			end--;
+		if (!end || strncmp(name + end, "closure", 7) != 0)
+			break;
+		count++;
+		end--; /* the bracket, and the dots before it */
+		while (end && name[end - 1] == ':')
+			end--;
+	}
+	return count;
+}
+
+uint32_t descriptor_level(const char *name)
+{
+	uint32_t level = 0;
+
 	if (!name)
-		return false;
-	/* Local names of C++; a method without a linker name is of a lambda; Rust, both manglings. */
-	return !strncmp(name, "_ZZ", 3) || !strcmp(name, "operator()") ||
-	       strstr(name, "{closure") || strstr(name, "$u7b$$u7b$closure") ||
-	       !strncmp(name, "_RNC", 4);
+		return 0;
+	/* Local names of C++: _ZZ, and _ZZZ inside of those. */
+	if (!strncmp(name, "_ZZ", 3))
+		return (uint32_t)strspn(name + 2, "Z");
+	/* A method without a linker name is of a lambda. */
+	if (!strcmp(name, "operator()"))
+		return 1;
+	/* Rust, both manglings and as written. */
+	if (!strncmp(name, "_RNC", 4)) {
+		for (name += 2; !strncmp(name, "NC", 2); name += 2)
+			level++;
+		return level;
+	}
+	for (const char *at = name; (at = strstr(at, "$u7b$$u7b$closure")); at++)
+		level++;
+	return level ? level : closures_at_end(name);
 }
 
 /* The last one that begins at or before this line. */
@@ -142,7 +182,9 @@ uint32_t descriptors_owner(const struct descriptors *d, uint32_t file, uint32_t 
 	uint32_t x = begins_before(d, file, line);
 
 	/* What is written around stands before: this ends. */
-	while (x != OWNER_NONE && line > d->items[x].last && d->items[x].around != OWNER_NONE)
+	for (int depth = 0; x != OWNER_NONE && line > d->items[x].last &&
+			    d->items[x].around != OWNER_NONE && depth < DEPTH_MAX;
+	     depth++)
 		x = d->items[x].around;
 	if (d->gaps && x != OWNER_NONE && d->items[x].end && line > d->items[x].end)
 		return OWNER_NONE;
@@ -156,6 +198,13 @@ uint32_t descriptors_at(const struct descriptors *d, uint32_t file, uint32_t lin
 	return x != OWNER_NONE && d->items[x].line == line ? x : OWNER_NONE;
 }
 
+static bool is_within(const struct descriptors *d, uint32_t inner, uint32_t outer)
+{
+	for (int depth = 0; inner != outer && inner != OWNER_NONE && depth < DEPTH_MAX; depth++)
+		inner = d->items[inner].around;
+	return inner == outer;
+}
+
 void descriptors_see_ends(struct descriptors *d, uint32_t file, uint32_t line,
 			  const struct line_row *rows, size_t count)
 {
@@ -164,40 +213,55 @@ void descriptors_see_ends(struct descriptors *d, uint32_t file, uint32_t line,
 
 	for (size_t i = 0; x && i < count; i++)
 		if (rows[i].file == file && rows[i].line > x->last &&
-		    begins_before(d, file, rows[i].line) == self)
+		    is_within(d, begins_before(d, file, rows[i].line), self))
 			x->last = rows[i].line;
 }
 
+/* A function (no closure, which is an expression) inside of another stands before or behind the
+   statements of that. Behind, all lines are its own until the last, where the other ends. */
+static bool is_appended(const struct descriptors *d, uint32_t outer, const struct descriptor *inner,
+			uint32_t end)
+{
+	const struct descriptor *o = &d->items[outer];
+
+	return !inner->code && !inner->level && o->last > o->line &&
+	       inner->line - o->line > end - inner->line;
+}
+
 /* What begins between a procedure's beginning and its end is written inside of it. */
-void descriptors_see_return(struct descriptors *d, uint32_t file, uint32_t line,
-			    const struct line_row *row)
+void descriptors_see_return(struct descriptors *d, uint32_t file, uint32_t line, uint32_t last)
 {
 	uint32_t self = descriptors_at(d, file, line);
-	uint32_t last = self == OWNER_NONE || row->file != file || !row->line
-				? OWNER_NONE
-				: begins_before(d, file, row->line);
 
-	if (last == self && last != OWNER_NONE && row->line > d->items[self].end)
-		d->items[self].end = row->line;
-	for (uint32_t x = last; x != OWNER_NONE && x > self; x--) {
+	if (self == OWNER_NONE || last < line)
+		return;
+	if (begins_before(d, file, last) == self)
+		d->items[self].end = last;
+	for (uint32_t x = self + 1; x < d->count && x - self <= INSIDE_MAX; x++) {
 		struct descriptor *inner = &d->items[x];
 
-		if (row->line > inner->last &&
-		    (inner->around == OWNER_NONE || inner->around < self)) {
+		if (inner->file != file || inner->line > last)
+			break;
+		if (last > inner->last && (inner->around == OWNER_NONE || inner->around < self)) {
 			inner->around = self;
-			inner->nested = true;
+			if (is_appended(d, self, inner, last))
+				inner->last = last - 1;
 		}
 	}
 }
 
-/* Is there a line of this procedure, by where it begins, among the rows? */
-static bool has_lines_of(const struct descriptors *d, uint32_t x, const struct line_row *rows,
-			 size_t count)
+/* Is there a line of what is written around this procedure, by where it begins, among the rows? */
+static bool has_lines_around(const struct descriptors *d, uint32_t x, const struct line_row *rows,
+			     size_t count)
 {
-	for (size_t i = 0; i < count; i++)
-		if (rows[i].file == d->items[x].file && rows[i].line &&
-		    begins_before(d, rows[i].file, rows[i].line) == x)
+	for (size_t i = 0; i < count; i++) {
+		uint32_t owner = rows[i].file == d->items[x].file && rows[i].line
+					 ? begins_before(d, rows[i].file, rows[i].line)
+					 : OWNER_NONE;
+
+		if (owner != OWNER_NONE && owner != x && is_within(d, x, owner))
 			return true;
+	}
 	return false;
 }
 
@@ -205,7 +269,7 @@ void descriptors_see_nests(struct descriptors *d, uint32_t file, uint32_t line,
 			   const struct line_row *rows, size_t count)
 {
 	uint32_t self = descriptors_at(d, file, line);
-	uint32_t asked = OWNER_NONE;
+	uint32_t asked = OWNER_NONE, questions = 0;
 	bool alone = false;
 
 	for (size_t i = 0; self != OWNER_NONE && i < count; i++) {
@@ -220,9 +284,10 @@ void descriptors_see_nests(struct descriptors *d, uint32_t file, uint32_t line,
 			if (x > self && inner->file == file &&
 			    (inner->around == OWNER_NONE || inner->around < self))
 				inner->around = self;
-		} else if (inner->nested && inner->around != OWNER_NONE && inner->around != self) {
+		} else if (inner->around != OWNER_NONE && !is_within(d, x, self)) {
 			if (x != asked)
-				alone = !has_lines_of(d, inner->around, rows, count);
+				alone = questions++ < ASKED_MAX &&
+					!has_lines_around(d, x, rows, count);
 			asked = x;
 			if (alone)
 				inner->last = rows[i].line;

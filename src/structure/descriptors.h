@@ -20,8 +20,9 @@ struct descriptor { /* a procedure as it is written */
 	uint32_t around;   /* the procedure that it is written inside of; OWNER_NONE: none */
 	const char *name;  /* NULL: not known */
 	const char *plain; /* as written, without what makes an instance of a template */
-	bool nested;       /* is written inside of another: a lambda, a closure */
-	bool code;         /* exists as a procedure of its own, too */
+	uint32_t
+		level; /* so many others is it written inside of, by its name: a lambda, a closure */
+	bool code;     /* exists as a procedure of its own, too */
 };
 
 struct descriptors {
@@ -37,16 +38,16 @@ void descriptors_add(struct descriptors *descriptors, struct descriptor descript
 bool descriptors_finish(struct descriptors *descriptors);
 void descriptors_free(struct descriptors *descriptors);
 
-/* Does a name say that the procedure is written inside of another? */
-bool descriptor_is_nested(const char *name);
+/* Inside of how many others a procedure is written, as far as its name says. */
+uint32_t descriptor_level(const char *name);
 
 /* What the code of the procedure that begins at this line shows: first, for all procedures, how far
-   each goes; then where each returns: from its own last line; then, again for all, what is written
-   inside of what. */
+   each goes; then the last line that each returns from: its own last; then, again for all, what is
+   written inside of what. */
 void descriptors_see_ends(struct descriptors *descriptors, uint32_t file, uint32_t line,
 			  const struct line_row *rows, size_t count);
 void descriptors_see_return(struct descriptors *descriptors, uint32_t file, uint32_t line,
-			    const struct line_row *row);
+			    uint32_t last);
 void descriptors_see_nests(struct descriptors *descriptors, uint32_t file, uint32_t line,
 			   const struct line_row *rows, size_t count);
 

@@ -153,6 +153,7 @@ struct cutter {
 	struct piece_span *spans; /* flat */
 	size_t span_count;
 	size_t row, block, span; /* the first that may still matter */
+	bool columns;            /* the last row with a line has a column */
 	struct weave_piece *out;
 	size_t count, capacity;
 };
@@ -198,6 +199,21 @@ static bool put(struct cutter *c, struct weave_piece piece)
 	return true;
 }
 
+static void pass_row(struct cutter *c)
+{
+	const struct line_row *row = &c->in->rows[c->row++];
+
+	if (row->line)
+		c->columns = row->column != 0;
+}
+
+/* Code that comes from nowhere keeps the file and the column of what stands before it, only the line
+   becomes 0. Without column, the file was meant. */
+static bool is_placed(const struct cutter *c, const struct line_row *row, uint64_t at)
+{
+	return !row->line && row->file && !row->column && c->columns && row->address == at;
+}
+
 static bool cut_part(struct cutter *c, struct piece_part part)
 {
 	const struct pieces_input *in = c->in;
@@ -208,7 +224,7 @@ static bool cut_part(struct cutter *c, struct piece_part part)
 		uint64_t until = part.end;
 
 		while (c->row < in->row_count && in->rows[c->row].end <= at)
-			c->row++;
+			pass_row(c);
 		while (c->block < code->block_count && code->blocks[c->block].end <= at)
 			c->block++;
 		while (c->span < c->span_count && c->spans[c->span].end <= at)
@@ -218,6 +234,7 @@ static bool cut_part(struct cutter *c, struct piece_part part)
 			p.file = in->rows[c->row].file;
 			p.line = in->rows[c->row].file ? in->rows[c->row].line : 0;
 			p.known = p.line != 0;
+			p.placed = is_placed(c, &in->rows[c->row], at);
 		}
 		if (c->span < c->span_count &&
 		    holds(c->spans[c->span].start, c->spans[c->span].end, at, &until))

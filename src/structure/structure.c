@@ -19,7 +19,7 @@
 #include "unwind/table.h"
 
 /* To be raised when the same module would give another structure. */
-#define STRUCTURE_VERSION 2
+#define STRUCTURE_VERSION 3
 
 /* ---- the cache's key ---- */
 
@@ -98,12 +98,13 @@ static bool load(struct structure *s)
 	return good;
 }
 
+/* Damage is to be named the next time, too: what it left is not kept. */
 static void save(struct structure *s)
 {
 	uint8_t key[STORE_KEY_SIZE];
 	struct buf path = {0};
 
-	if (s->store.changed && cache_path(s, key, &path))
+	if (s->store.changed && !structure_damage(s) && cache_path(s, key, &path))
 		store_save(&s->store, buf_text(&path), key, &s->extents);
 	buf_free(&path);
 }

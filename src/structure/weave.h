@@ -22,6 +22,7 @@ struct weave_piece { /* ascending by start */
 	bool known;    /* its line is known, and its context not only carried over */
 	bool leads;    /* a block of the control flow begins with it */
 	bool follows;  /* control may come from the code before it */
+	bool placed;   /* has no line, but its file is that of the function it comes from */
 };
 
 struct weave_context { /* 0 is the procedure; parents before children */

@@ -4,6 +4,7 @@
    reached. */
 #include <assert.h>
 #include <elf.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -108,11 +109,34 @@ struct elf_part {
 	size_t size;
 };
 
-/* A file with these sections, none of them in memory, and room for code at ELF_ROOM_START. */
-static inline struct image *elf_sections(uint16_t machine, const struct elf_part *parts,
-					 size_t count)
+/* Cuts an input into sections: it begins with the length of each (three bytes, little endian) but
+   the last, which takes the rest. False: it is too short. */
+static inline bool elf_cut(const uint8_t *data, size_t size, const char *const *names,
+			   struct elf_part *parts, size_t count)
 {
-	Elf64_Ehdr header = elf_header(machine);
+	size_t at = 3 * (count - 1);
+
+	if (size < at)
+		return false;
+	for (size_t i = 0; i < count; i++) {
+		size_t length = size - at;
+
+		if (i < count - 1) {
+			size_t said = data[3 * i] | (size_t)data[3 * i + 1] << 8 |
+				      (size_t)data[3 * i + 2] << 16;
+			length = said < length ? said : length;
+		}
+		parts[i] = (struct elf_part){names[i], data + at, length};
+		at += length;
+	}
+	return true;
+}
+
+/* The bytes of a file with these sections, none of them in memory, and room for code at
+   ELF_ROOM_START; the caller frees them. */
+static inline uint8_t *elf_file(const struct elf_part *parts, size_t count, size_t *size)
+{
+	Elf64_Ehdr header = elf_header(EM_X86_64);
 	Elf64_Phdr segment = {.p_type = PT_LOAD,
 			      .p_flags = PF_R | PF_X,
 			      .p_vaddr = ELF_ROOM_START,
@@ -120,15 +144,13 @@ static inline struct image *elf_sections(uint16_t machine, const struct elf_part
 	Elf64_Shdr sections[ELF_PARTS_MAX + 2] = {0};
 	char names[512] = "";
 	size_t name = 1, at = sizeof(header) + sizeof(segment);
-	size_t total = at + sizeof(names) + sizeof(sections);
 	uint8_t *bytes;
-	struct image *image = NULL;
-	struct err *e;
 
 	assert(count <= ELF_PARTS_MAX);
+	*size = at + sizeof(names) + sizeof(sections);
 	for (size_t i = 0; i < count; i++)
-		total += parts[i].size;
-	bytes = calloc(1, total);
+		*size += parts[i].size;
+	bytes = calloc(1, *size);
 	assert(bytes);
 	for (size_t i = 0; i < count; i++) {
 		sections[i + 1] = (Elf64_Shdr){
@@ -155,7 +177,16 @@ static inline struct image *elf_sections(uint16_t machine, const struct elf_part
 	memcpy(bytes, &header, sizeof(header));
 	memcpy(bytes + sizeof(header), &segment, sizeof(segment));
 	memcpy(bytes + at, sections, (count + 2) * sizeof(sections[0]));
-	e = image_open_memory(bytes, total, "parts", &image);
+	return bytes;
+}
+
+static inline struct image *elf_open(const struct elf_part *parts, size_t count, const char *name)
+{
+	size_t size;
+	uint8_t *bytes = elf_file(parts, count, &size);
+	struct image *image = NULL;
+	struct err *e = image_open_memory(bytes, size, name, &image);
+
 	assert(!e);
 	free(bytes);
 	return image;

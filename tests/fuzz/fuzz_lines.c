@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Line tables. The input begins with the length of each section (three bytes,
- * little endian) but the last, which takes the rest.
+ * Line tables. The input is cut into sections (elf_cut).
  */
 #include <assert.h>
-#include <elf.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -43,26 +41,13 @@ static void ask(struct lines *lines, uint64_t start, uint64_t end)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct elf_part parts[PARTS];
-	const size_t head = 3 * (PARTS - 1);
 	struct image *image;
 	struct lines *lines;
-	size_t at = head;
 	struct err *e;
 
-	if (size < head)
+	if (!elf_cut(data, size, names, parts, PARTS))
 		return 0;
-	for (size_t i = 0; i < PARTS; i++) {
-		size_t length = size - at;
-
-		if (i < PARTS - 1) {
-			size_t said = data[3 * i] | (size_t)data[3 * i + 1] << 8 |
-				      (size_t)data[3 * i + 2] << 16;
-			length = said < length ? said : length;
-		}
-		parts[i] = (struct elf_part){names[i], data + at, length};
-		at += length;
-	}
-	image = elf_sections(EM_X86_64, parts, PARTS);
+	image = elf_open(parts, PARTS, "parts");
 	e = lines_open(image, NULL, &lines);
 	assert(!e);
 	for (uint64_t address = 0; address < ELF_ROOM_START + ELF_ROOM; address += 211)

@@ -84,6 +84,37 @@ static void pieces_are_cut_where_anything_changes(void **state)
 	free(pieces);
 }
 
+/* Line 0 with the column of what stands before comes from nowhere; without, its file is meant. That is
+   not told where the compiler writes no columns, nor beyond the block. */
+static void files_without_lines_are_meant(void **state)
+{
+	const struct piece_part parts[] = {{100, 140}};
+	const struct line_row rows[] = {
+		{.address = 100, .end = 104, .file = 1, .line = 0},
+		{.address = 104, .end = 108, .file = 1, .line = 7, .column = 3},
+		{.address = 108, .end = 112, .file = 1, .line = 0, .column = 3},
+		{.address = 112, .end = 116, .file = 1, .line = 8, .column = 5},
+		{.address = 116, .end = 128, .file = 2, .line = 0},
+		{.address = 128, .end = 132, .file = 1, .line = 9},
+		{.address = 132, .end = 140, .file = 1, .line = 0},
+	};
+	struct control_block blocks[] = {
+		{.start = 100, .end = 120, .last = 116, .loop = WEAVE_NONE},
+		{.start = 120, .end = 140, .last = 136, .loop = WEAVE_NONE}};
+	const struct control control = {.blocks = blocks, .block_count = 2};
+	const struct pieces_input in = {parts, 1, rows, COUNT(rows), &control, NULL, 0};
+	const bool wanted[] = {false, false, false, false, true, false, false, false};
+	struct weave_piece *pieces;
+	size_t count;
+
+	(void)state;
+	assert_true(pieces_cut(&in, &pieces, &count));
+	assert_int_equal(count, COUNT(wanted));
+	for (size_t i = 0; i < count; i++)
+		assert_int_equal(pieces[i].placed, wanted[i]);
+	free(pieces);
+}
+
 /* ---- the store ---- */
 
 static struct structure_scope sample_scopes[] = {
@@ -428,6 +459,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_innermost_span_wins),
 		cmocka_unit_test(pieces_are_cut_where_anything_changes),
+		cmocka_unit_test(files_without_lines_are_meant),
 		cmocka_unit_test(what_is_stored_comes_back),
 		cmocka_unit_test(a_damaged_file_is_noticed),
 		cmocka_unit_test(foreign_bytes_are_refused),

@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Source packages of the distribution that this machine has, in a folder of their own."""
+import glob
+import os
+import subprocess
+
+
+class Sources:
+    """Fetches source packages into a folder, with package lists of its own: the machine's are left
+    as they are. The archive is the one that the machine's packages come from."""
+
+    def __init__(self, folder):
+        self.folder = os.path.abspath(folder)
+        os.makedirs(self.folder + "/apt/lists/partial", exist_ok=True)
+        listed = subprocess.run(["apt-get", "indextargets", "--no-release-info", "--format",
+                                 "$(REPO_URI) $(RELEASE) $(COMPONENT)", "Created-By: Packages"],
+                                stdout=subprocess.PIPE, text=True, check=False).stdout
+        with open(self.folder + "/apt/sources.list", "w", encoding="ascii") as file:
+            for line in sorted(set(listed.splitlines())):
+                file.write(f"deb-src {line}\n")
+        self.apt(["update"])
+
+    def apt(self, words):
+        settings = {"Dir::Etc::sourcelist": self.folder + "/apt/sources.list",
+                    "Dir::Etc::sourceparts": "/dev/null",
+                    "Dir::State::lists": self.folder + "/apt/lists",
+                    "Dir::Cache::srcpkgcache": "", "Dir::Cache::pkgcache": ""}
+        options = [word for key, value in settings.items() for word in ("-o", f"{key}={value}")]
+        subprocess.run(["apt-get", *options, *words], cwd=self.folder, check=False,
+                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    def get(self, package):
+        """The folder with its source, None where it cannot be had."""
+        if not glob.glob(f"{self.folder}/{package}-*/"):
+            self.apt(["source", package])
+        found = glob.glob(f"{self.folder}/{package}-*/")
+        return found[0] if found else None

@@ -42,6 +42,7 @@ struct kernel_waiting { /* a stack that is walked when its code is known */
 	uint32_t event;
 	uint64_t registers[KERNEL_REGISTERS], pc;
 	uint64_t address, size;
+	bool unborn; /* it may be a child that has not run yet */
 	uint64_t holes[sizeof(((struct kernel_snapshot *)0)->holes) / sizeof(uint64_t)];
 	uint8_t bytes[];
 };
@@ -134,7 +135,7 @@ void tasks_forked(struct session *s, const struct kernel_task *t);
 void tasks_executed(struct session *s, const struct kernel_task *t);
 void tasks_exited(struct session *s, const struct kernel_task *t);
 /* What the process that forked this one has in memory; NULL: not known. */
-const struct library_list *tasks_parent_list(const struct session *s, const struct process *p);
+const struct library_list *tasks_parent_list(struct session *s, const struct process *p);
 bool tasks_known(const struct session *s, pid_t thread);
 /* The thread of a sample, made where it was not known; NULL where there is no memory. */
 struct kernel_thread *tasks_find(struct session *s, pid_t process, pid_t thread);

@@ -180,6 +180,7 @@ void paths_take_snapshot(struct session *s, const struct kernel_snapshot *from,
 				     .event = from->head.event,
 				     .pc = from->pc,
 				     .address = from->address,
+				     .unborn = from->unborn,
 				     .size = from->size};
 	memcpy(w->registers, from->registers, sizeof w->registers);
 	memcpy(w->holes, from->holes, sizeof w->holes);
@@ -190,18 +191,21 @@ void paths_take_snapshot(struct session *s, const struct kernel_snapshot *from,
 	k->waiting_end = &w->next;
 }
 
-/* By what the process has now, as far as we know; what it was before exec is as it was. */
-static struct walk_space space_of(struct session *s, const struct kernel_waiting *w)
+/* What the process has now, as far as we know; what it was before exec is as it was. */
+static const struct library_list *list_of(const struct kernel_waiting *w)
 {
-	const struct library_list *list = w->image == w->process->image ? w->process->list
-									: w->list;
+	return w->image == w->process->image ? w->process->list : w->list;
+}
+
+static struct walk_space space_of(struct session *s, const struct library_list *list)
+{
 	return list ? library_walk(s->library, list) : (struct walk_space){0};
 }
 
-static enum walk_end walk(struct session *s, struct kernel_waiting *w, uint64_t *keys,
-			  uint32_t *frames)
+static enum walk_end walk(struct session *s, struct kernel_waiting *w,
+			  const struct library_list *list, uint64_t *keys, uint32_t *frames)
 {
-	struct walk_space space = space_of(s, w);
+	struct walk_space space = space_of(s, list);
 	struct walk_reader reader = {read_word, w};
 	return stack_walk(&space, w->process->machine, w->registers, w->pc, &reader, keys,
 			  KERNEL_FRAMES, frames);
@@ -219,7 +223,7 @@ static struct err *keep(struct session *s, const struct kernel_waiting *w, const
 
 static bool is_known(struct session *s, const struct kernel_waiting *w)
 {
-	struct walk_space space = space_of(s, w);
+	struct walk_space space = space_of(s, list_of(w));
 	return walk_find_module(&space, w->pc);
 }
 
@@ -234,17 +238,19 @@ static enum walk_end walk_looking(struct session *s, struct kernel_waiting *w, u
 	bool looked = patient && !is_known(s, w);
 	if (looked)
 		code_look(s, p);
-	enum walk_end end = walk(s, w, keys, frames);
+	enum walk_end end = walk(s, w, list_of(w), keys, frames);
 	if (end == WALK_NO_MODULE && patient && !looked) {
 		code_look(s, p);
 		looked = true;
 		if (p->list != before)
-			end = walk(s, w, keys, frames);
+			end = walk(s, w, list_of(w), keys, frames);
 	}
-	if (end == WALK_NO_MODULE && w->image != p->image && tasks_parent_list(s, p)) {
-		w->list = tasks_parent_list(s, p); /* of which it was a copy then */
-		end = walk(s, w, keys, frames);
-	}
+	/* We may have looked after an exec that we have not been told of yet; then, and where nobody
+	   had looked at a child before its exec, it was what it was before, or what its parent is. */
+	const struct library_list *earlier[] = {w->list, tasks_parent_list(s, p)};
+	for (size_t i = 0; i < 2 && end == WALK_NO_MODULE; i++)
+		if (earlier[i] && earlier[i] != list_of(w))
+			end = walk(s, w, earlier[i], keys, frames);
 	p->useless = looked && p->list == before ? p->useless + 1 : patient ? 0 : p->useless;
 	if (p->useless == UNRESOLVED_MAX)
 		code_resign(s, p);
@@ -259,6 +265,11 @@ void paths_walk(struct session *s)
 	while (keys && k->waiting) {
 		struct kernel_waiting *w = k->waiting;
 		enum walk_end end = walk_looking(s, w, keys, &frames);
+		if (end == WALK_BAD_MEMORY && w->unborn) { /* as in the sampler */
+			keys[0] = KERNEL_KEY_KERNEL;
+			frames = 1;
+			end = WALK_COMPLETE;
+		}
 		struct err *e = keep(s, w, keys, frames, end);
 		if (e)
 			s->notes.unkept++;

@@ -23,9 +23,11 @@ static struct process *find_process(const struct session *s, pid_t pid)
 	return NULL;
 }
 
-const struct library_list *tasks_parent_list(const struct session *s, const struct process *p)
+const struct library_list *tasks_parent_list(struct session *s, const struct process *p)
 {
-	const struct process *parent = find_process(s, p->parent);
+	struct process *parent = find_process(s, p->parent);
+	if (parent && !parent->list && !parent->gone)
+		code_look(s, parent);
 	return parent ? parent->list : NULL;
 }
 

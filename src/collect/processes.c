@@ -156,7 +156,9 @@ void process_describe(struct session *s, struct process *p, bool first)
 		p->user = st.st_uid;
 	if (first) {
 		read_rank(p);
-		p->parent = (pid_t)stat_field(p->pid, 4);
+		long parent = stat_field(p->pid, 4);
+		if (parent >= 0) /* else it is gone, and what is known of it stays */
+			p->parent = (pid_t)parent;
 	}
 	if (p->profile) {
 		struct profile_process *x = &s->harvest.profile->processes[p->profile - 1];

@@ -339,7 +339,8 @@ INLINE uint64_t stack_size(uint64_t sp)
 	return size < KERNEL_STACK ? size : KERNEL_STACK;
 }
 
-INLINE void send_snapshot(struct workspace *ws, uint32_t event, uint64_t start)
+INLINE void send_snapshot(struct workspace *ws, const struct kernel_process *process,
+			  uint32_t event, uint64_t start)
 {
 	struct kernel_snapshot *s = &ws->snapshot;
 	uint64_t sp, size;
@@ -351,6 +352,7 @@ INLINE void send_snapshot(struct workspace *ws, uint32_t event, uint64_t start)
 	s->pc = ws->walk.registers[KERNEL_REGISTERS] & CPU.address_bits;
 	s->address = sp;
 	s->size = 0;
+	s->unborn = s->pc == process->born_pc && sp == process->born_sp;
 	__builtin_memset(s->holes, 0, sizeof s->holes);
 	ws->walk.known = 0;
 	ws->walk.word = stack_size(sp);
@@ -410,7 +412,7 @@ SEC("perf_event") int sample(struct bpf_perf_event_data *context)
 	struct task_struct *task = (void *)bpf_get_current_task_btf();
 	bool ending = task->flags & ENDING || BPF_CORE_READ_BITFIELD(task, in_execve);
 	if (!process->serial && !ending) {
-		send_snapshot(ws, event, start);
+		send_snapshot(ws, process, event, start);
 		return 0;
 	}
 	uint32_t number = (tid * 0x9e3779b1u) >> (32 - settings.memo_bits);
@@ -430,7 +432,7 @@ SEC("perf_event") int sample(struct bpf_perf_event_data *context)
 	   since fork, or since the kernel looked who uses it, on CPUs that do not mark pages themselves. */
 	if ((ws->walk.end == WALK_NO_MODULE && !process->resigned) ||
 	    (ws->walk.end == WALK_BAD_MEMORY && ws->walk.fresh))
-		send_snapshot(ws, event, start);
+		send_snapshot(ws, process, event, start);
 	else
 		send_path(&x, event, mine ? number : KERNEL_NO_MEMO, start);
 	if (mine)

@@ -40,14 +40,11 @@ static inline uint64_t mix(uint64_t x, uint64_t n)
 	}
 #define TEN(of, n) \
 	of(n##0) of(n##1) of(n##2) of(n##3) of(n##4) of(n##5) of(n##6) of(n##7) of(n##8) of(n##9)
-#define HUNDRED(of, n)                                                                      \
-	TEN(of, n##0)                                                                       \
-	TEN(of, n##1) TEN(of, n##2) TEN(of, n##3) TEN(of, n##4) TEN(of, n##5) TEN(of, n##6) \
-		TEN(of, n##7) TEN(of, n##8) TEN(of, n##9)
-#define ALL(of)                                                                                   \
-	HUNDRED(of, 1)                                                                            \
-	HUNDRED(of, 2) HUNDRED(of, 3) HUNDRED(of, 4) HUNDRED(of, 5) HUNDRED(of, 6) HUNDRED(of, 7) \
-		HUNDRED(of, 8) HUNDRED(of, 9)
+#define FIFTY(of, n, a, b, c, d, e) \
+	TEN(of, n##a) TEN(of, n##b) TEN(of, n##c) TEN(of, n##d) TEN(of, n##e)
+#define HUNDRED(of, n) FIFTY(of, n, 0, 1, 2, 3, 4) FIFTY(of, n, 5, 6, 7, 8, 9)
+#define ALL(of) HUNDRED(of, 1) HUNDRED(of, 2) HUNDRED(of, 3) HUNDRED(of, 4) HUNDRED(of, 5) MORE(of)
+#define MORE(of) HUNDRED(of, 6) HUNDRED(of, 7) HUNDRED(of, 8) HUNDRED(of, 9)
 #define NAME(n) work_##n,
 
 ALL(ONE)

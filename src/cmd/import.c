@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `culprit import`: a perf.data file becomes a profile, for all other commands. */
+#include "cmd/cmd.h"
+#include "cmd/output.h"
+
+#include "analyze/summary.h"
+#include "base/args.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "import/import.h"
+#include "profile/profile.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define NAME "culprit: "
+
+struct options {
+	const char *input, *output;
+	bool quiet;
+	struct import_options import;
+};
+
+static void print_metrics(const struct profile *p, struct buf *out)
+{
+	char count[SUMMARY_COUNT_MAX];
+	for (uint32_t i = 1; i < p->metric_count; i++)
+		buf_printf(out, "%*s%s samples of %s\n", (int)strlen(NAME), "",
+			   summary_count(count, profile_samples(p, i)), p->metrics[i].name);
+}
+
+static void print_lines(const char *lines, struct buf *out)
+{
+	while (*lines) {
+		size_t length = strcspn(lines, "\n");
+		buf_printf(out, "%*s%.*s\n", (int)strlen(NAME), "", (int)length, lines);
+		lines += length + (lines[length] == '\n');
+	}
+}
+
+static void print_summary(const struct options *o, const struct profile *p,
+			  const struct output *output, const char *notes)
+{
+	struct summary summary;
+	struct buf text = {0};
+	summary_make(p, 0, &summary);
+	summary_print(&summary, NAME, &text);
+	print_metrics(p, &text);
+	print_lines(notes, &text);
+	summary_print_file(NAME, o->output, output_size(output), &text);
+	/* names come from a file: they may not steer a terminal */
+	for (size_t i = 0; i < text.size; i++)
+		if ((unsigned char)text.data[i] < ' ' && text.data[i] != '\n')
+			text.data[i] = '?';
+	fputs(buf_text(&text), stderr);
+	buf_free(&text);
+}
+
+static struct err *convert(const struct options *o)
+{
+	struct output output;
+	struct profile *profile = NULL;
+	struct buf notes = {0};
+	struct err *e = output_open(&output, o->output);
+	if (!e)
+		e = import_perf(o->input, &o->import, &profile, &notes);
+	if (!e)
+		e = output_save(&output, profile);
+	if (!e && !o->quiet)
+		print_summary(o, profile, &output, buf_text(&notes));
+	profile_free(profile);
+	output_close(&output);
+	buf_free(&notes);
+	return e;
+}
+
+int cmd_import(int argc, char **argv)
+{
+	struct options o = {.input = "perf.data", .output = "culprit.prof"};
+	const struct arg options[] = {
+		{'o', "output", "FILE", "the profile to write (culprit.prof)", ARG_STRING,
+		 &o.output},
+		{0, "sysroot", "DIR", "look for the recorded files below DIR first", ARG_STRING,
+		 &o.import.sysroot},
+		{0, "kallsyms", "FILE", "the recorded kernel's list of symbols", ARG_STRING,
+		 &o.import.kallsyms},
+		{'q', "quiet", NULL, "no summary", ARG_FLAG, &o.quiet},
+		{0},
+	};
+	struct args args = {
+		.command = "import",
+		.usage = "[options] [PERF.DATA]",
+		.summary =
+			"Makes a profile of a perf.data file, whose copies of stacks are unwound "
+			"anew.",
+		.options = options,
+		.examples =
+			"  perf record --call-graph dwarf ./app; culprit import; culprit report\n"
+			"  perf record -g -o - ./app | culprit import -\n",
+	};
+	int status = cmd_parse(&args, argc, argv);
+	if (status >= 0)
+		return status;
+	if (args.count > 1)
+		return cmd_misused("import", "unexpected argument '%s'", args.operands[1]);
+	if (args.count)
+		o.input = args.operands[0];
+	else if (access(o.input, F_OK))
+		return cmd_fail("import", err_new("there is no perf.data here: make one by perf "
+						  "record -g -- COMMAND"));
+	struct err *e = convert(&o);
+	return e ? cmd_fail("import", e) : CMD_OK;
+}

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "import/kernel_names.h"
+
+#include <elf.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "import/bytes.h"
+
+#define LIST_MAX ((size_t)256 << 20) /* bytes */
+#define FUNCTION_MAX (1u << 20)      /* bytes: what is farther from a symbol is not of it */
+
+struct symbol {
+	uint64_t address;
+	const char *name; /* in `text` */
+	bool module;
+};
+
+struct kernel_names {
+	char *text;
+	struct symbol *symbols; /* ascending */
+	size_t count;
+	uint64_t shift;
+};
+
+static int compare(const void *a, const void *b)
+{
+	const struct symbol *x = a, *y = b;
+	if (x->address != y->address)
+		return x->address < y->address ? -1 : 1;
+	return (x->name > y->name) - (x->name < y->name);
+}
+
+/* "ffff800080010000 T _text", perhaps "\t[module]" behind it. */
+static bool take_line(char *line, struct symbol *out)
+{
+	char *end;
+	out->address = strtoull(line, &end, 16);
+	if (end == line || *end != ' ' || !end[1] || end[2] != ' ' || !strchr("tTwW", end[1]))
+		return false;
+	char *name = end + 3, *tab = name + strcspn(name, " \t");
+	out->module = *tab;
+	*tab = 0;
+	out->name = name;
+	return out->address && *name && *name != '$';
+}
+
+struct err *kernel_names_parse(const char *text, size_t size, struct kernel_names **out)
+{
+	struct kernel_names *k = calloc(1, sizeof *k);
+	size_t lines = 1;
+	*out = NULL;
+	for (size_t i = 0; i < size; i++)
+		lines += text[i] == '\n';
+	if (k)
+		k->text = strndup(text, size);
+	if (k)
+		k->symbols = reallocarray(NULL, lines, sizeof *k->symbols);
+	if (!k || !k->text || !k->symbols) {
+		kernel_names_close(k);
+		return err_new("out of memory");
+	}
+	char *rest = k->text;
+	for (char *line; (line = strsep(&rest, "\n"));)
+		k->count += k->count < lines && take_line(line, &k->symbols[k->count]);
+	if (!k->count) {
+		kernel_names_close(k);
+		return err_new("it has no addresses of functions");
+	}
+	qsort(k->symbols, k->count, sizeof *k->symbols, compare);
+	*out = k;
+	return NULL;
+}
+
+static bool read_all(const char *path, size_t max, struct buf *out)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t done = -1;
+	while (fd >= 0 && out->size < max && buf_reserve(out, 1 << 16)) {
+		done = read(fd, out->data + out->size, 1 << 16);
+		if (done <= 0)
+			break;
+		out->size += (size_t)done;
+	}
+	if (fd >= 0)
+		close(fd);
+	return !done && out->size;
+}
+
+struct err *kernel_names_open(const char *path, struct kernel_names **out)
+{
+	struct buf text = {0};
+	*out = NULL;
+	struct err *e = read_all(path, LIST_MAX, &text)
+				? kernel_names_parse(text.data, text.size, out)
+				: err_new("cannot read");
+	buf_free(&text);
+	return err_context(e, "%s", path);
+}
+
+void kernel_names_close(struct kernel_names *k)
+{
+	if (!k)
+		return;
+	free(k->symbols);
+	free(k->text);
+	free(k);
+}
+
+void kernel_names_place(struct kernel_names *k, const char *name, uint64_t address)
+{
+	for (size_t i = 0; i < k->count; i++)
+		if (!k->symbols[i].module && !strcmp(k->symbols[i].name, name)) {
+			k->shift = address - k->symbols[i].address;
+			return;
+		}
+}
+
+const char *kernel_names_find(const struct kernel_names *k, uint64_t address, uint64_t *start,
+			      uint64_t *size)
+{
+	uint64_t at = address - k->shift;
+	size_t low = 0, high = k->count;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (k->symbols[middle].address <= at)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (!low)
+		return NULL;
+	/* Of several names for one place the first of the list. */
+	uint64_t begin = k->symbols[low - 1].address;
+	uint64_t end = low < k->count ? k->symbols[low].address : begin + FUNCTION_MAX;
+	while (low > 1 && k->symbols[low - 2].address == begin)
+		low--;
+	const struct symbol *s = &k->symbols[low - 1];
+	if ((s->module && k->shift) || at - begin >= FUNCTION_MAX)
+		return NULL;
+	*start = begin + k->shift;
+	*size = end - begin;
+	return s->name;
+}
+
+void kernel_names_own_id(char out[41])
+{
+	struct buf notes = {0};
+	out[0] = 0;
+	read_all("/sys/kernel/notes", 1 << 20, &notes);
+	struct bytes b = bytes_of(notes.data, notes.size);
+	while (bytes_left(&b) >= 12) {
+		uint32_t name_size = bytes_u32(&b), size = bytes_u32(&b), type = bytes_u32(&b);
+		const uint8_t *name = bytes_take(&b, ((uint64_t)name_size + 3) & ~3ull);
+		const uint8_t *id = bytes_take(&b, ((uint64_t)size + 3) & ~3ull);
+		if (!id || type != NT_GNU_BUILD_ID || size > 20 || name_size != 4 ||
+		    memcmp(name, "GNU", 4) != 0)
+			continue;
+		for (uint32_t i = 0; i < size; i++)
+			snprintf(out + (size_t)2 * i, 3, "%02x", id[i]);
+		break;
+	}
+	buf_free(&notes);
+}

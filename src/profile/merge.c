@@ -161,7 +161,7 @@ static struct err *merge_tree(struct merge *m)
 	}
 	for (size_t i = 0; i < from->lost_count && !e; i++)
 		e = profile_lose(m->into, from->lost[i].reason, from->lost[i].count);
-	return e ? e : profile_settle(m->into);
+	return e;
 }
 
 /* What `into` does not say yet. */
@@ -215,7 +215,7 @@ static void merge_info(struct profile *into, const struct profile *from, bool fi
 	into->complete = (first || into->complete) && from->complete;
 }
 
-struct err *profile_merge(struct profile *into, const struct profile *from)
+struct err *profile_append(struct profile *into, const struct profile *from)
 {
 	struct merge m = {.into = into, .from = from};
 	bool first = is_empty(into);
@@ -241,4 +241,11 @@ struct err *profile_merge(struct profile *into, const struct profile *from)
 	free(m.nodes);
 	free(m.keys);
 	return err_context(e, "cannot merge");
+}
+
+struct err *profile_merge(struct profile *into, const struct profile *from)
+{
+	struct err *e = profile_append(into, from);
+
+	return e ? e : profile_settle(into);
 }

@@ -165,6 +165,8 @@ struct err *profile_lose(struct profile *p, const char *reason, uint64_t count);
    threads stay apart. Into an empty profile this is a copy. After an error `into` is sane, and
    has a part of it. */
 struct err *profile_merge(struct profile *into, const struct profile *from);
+/* The same without putting the values in order, for many in a row: profile_settle does it. */
+struct err *profile_append(struct profile *into, const struct profile *from);
 
 /* Sums: samples of a metric in the tree; of those, with partial paths for one reason. */
 uint64_t profile_samples(const struct profile *p, uint32_t metric);

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cmd/comparing.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "base/pager.h"
+#include "base/term.h"
+#include "cmd/cmd.h"
+
+int comparing_percent(const char *command, const char *option, const char *text, double most,
+		      double *out)
+{
+	char *end;
+	double value;
+	if (!text)
+		return -1;
+	value = strtod(text, &end);
+	end += *end == '%';
+	if (end == text || *end || !isfinite(value) || value < 0 || value > most)
+		return cmd_misused(command, "--%s takes a per cent from 0 to %g, not '%s'", option,
+				   most, text);
+	*out = value;
+	return -1;
+}
+
+static struct err *check_files(const char *const *paths, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (access(paths[i], F_OK) && errno == ENOENT)
+			return err_new(
+				"there is no %s: make one by culprit record -o %s -- COMMAND",
+				paths[i], paths[i]);
+	return NULL;
+}
+
+struct err *comparing_read(struct comparing *c, const char *const *paths, size_t count)
+{
+	struct counts_options options = {(enum counts_by)c->by, c->no_inline, c->debuginfod};
+	struct err *e = check_files(paths, count);
+	if (!e)
+		e = runs_read(paths, count, c->metric, &c->runs);
+	if (e)
+		return e;
+	runs_notes(&c->runs, &c->notes);
+	return counts_make(&c->runs, &options, &c->rows, &c->notes);
+}
+
+void comparing_free(struct comparing *c)
+{
+	counts_free(&c->rows);
+	runs_free(&c->runs);
+	buf_free(&c->notes);
+}
+
+struct text_options comparing_text(const struct comparing *c)
+{
+	return (struct text_options){
+		.limit = c->limit,
+		.width = term_is_tty(STDOUT_FILENO) ? term_width(STDOUT_FILENO) : 0,
+		.colour = term_colour(STDOUT_FILENO),
+		.full_names = c->full_names,
+	};
+}
+
+struct err *comparing_show(const struct comparing *c, const struct buf *text)
+{
+	const char *line = buf_text(&c->notes);
+	struct buf out = {0};
+	while (*line) {
+		size_t length = strcspn(line, "\n");
+		char *copy = strndup(line, length);
+		buf_puts(&out, term_style(STDOUT_FILENO, TERM_YELLOW));
+		text_harmless(copy ? copy : "", &out);
+		buf_printf(&out, "%s\n", term_style(STDOUT_FILENO, TERM_PLAIN));
+		free(copy);
+		line += length + (line[length] == '\n');
+	}
+	buf_puts(&out, buf_text(text));
+	struct err *e = out.failed || text->failed
+				? err_new("out of memory")
+				: pager_show(buf_text(&out), out.size, !c->no_pager);
+	buf_free(&out);
+	return e;
+}

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `culprit diff`: what changed between recordings, and whether it is more than chance. */
+#include "cmd/cmd.h"
+#include "cmd/comparing.h"
+
+#include "base/args.h"
+#include "base/err.h"
+#include "base/json.h"
+#include "compare/diff.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define DEFAULT_MIN 0.1   /* per cent */
+#define DEFAULT_NOISE 2.0 /* per cent */
+#define ALPHA 0.05
+
+struct options {
+	struct comparing c;
+	struct arg_list old, new;
+	const char *fail_above, *noise;
+	int fail_on;
+	bool share;
+	double fail_percent, noise_percent;
+	const char **paths; /* old ones first */
+	size_t count, old_count;
+};
+
+static struct err *print(const struct comparing *c, const struct diff *diff)
+{
+	struct text_options o = comparing_text(c);
+	struct buf text = {0};
+	if (c->json) {
+		struct json j = json_to_file(stdout);
+		json_begin_object(&j);
+		json_key(&j, "culprit");
+		json_u64(&j, 1);
+		diff_json(diff, &c->runs, c->limit, &j);
+		text_notes_json(buf_text(&c->notes), &j);
+		json_end_object(&j);
+		json_newline(&j);
+		return NULL;
+	}
+	diff_text(diff, &c->runs, &o, &text);
+	struct err *e = comparing_show(c, &text);
+	buf_free(&text);
+	return e;
+}
+
+static int compare(struct options *o)
+{
+	struct comparing *c = &o->c;
+	struct diff_options options = {
+		.old_runs = o->old_count,
+		.min = c->min / 100,
+		.alpha = ALPHA,
+		.noise = o->noise_percent / 100,
+		.shares = o->share,
+		.fail_above = o->fail_above ? o->fail_percent / 100 : -1,
+		.fail_on_total = o->fail_on == 1,
+	};
+	struct diff diff = {0};
+	struct err *e = comparing_read(c, o->paths, o->count);
+	if (!e)
+		e = diff_make(&c->runs, &c->rows, &options, &diff);
+	if (!e)
+		e = print(c, &diff);
+	int status = diff.too_slow ? CMD_FAILED : CMD_OK;
+	diff_free(&diff);
+	comparing_free(c);
+	return e ? cmd_fail("diff", e) : cmd_finish("diff", status);
+}
+
+/* The command line: OLD NEW, or OLD... -- NEW..., or --old OLD... --new NEW... */
+
+/* How many arguments stand before "--"; all are operands where there is none. */
+static int count_after_dashes(int argc, char **argv)
+{
+	for (int i = 1; i < argc; i++)
+		if (!strcmp(argv[i], "--"))
+			return argc - i - 1;
+	return 0;
+}
+
+static int gather(struct options *o, const struct args *args, int behind)
+{
+	size_t operands = (size_t)args->count, split = operands - (size_t)behind;
+	if (o->old.count + o->new.count) {
+		if (operands || !o->old.count || !o->new.count)
+			return cmd_misused("diff", "--old and --new go together, without others");
+		operands = 0;
+		split = 0;
+	} else if (!behind && operands != 2) {
+		return cmd_misused("diff", operands < 2 ? "two profiles are needed: OLD NEW"
+							: "with more than two profiles: OLD... -- "
+							  "NEW...");
+	} else if (!behind) {
+		split = 1;
+	} else if (!split) {
+		return cmd_misused("diff", "there are no profiles before --");
+	}
+	o->paths = calloc(operands + o->old.count + o->new.count + 1, sizeof *o->paths);
+	if (!o->paths)
+		return cmd_fail("diff", err_new("out of memory"));
+	for (size_t i = 0; i < operands; i++)
+		o->paths[o->count++] = args->operands[i];
+	for (size_t i = 0; i < o->old.count; i++)
+		o->paths[o->count++] = o->old.values[i];
+	for (size_t i = 0; i < o->new.count; i++)
+		o->paths[o->count++] = o->new.values[i];
+	o->old_count = split + o->old.count;
+	return -1;
+}
+
+static int run(struct options *o, const struct args *args, int behind)
+{
+	int status = comparing_percent("diff", "min", o->c.min_text, 100, &o->c.min);
+	if (status < 0)
+		status = comparing_percent("diff", "noise", o->noise, 100, &o->noise_percent);
+	if (status < 0)
+		status = comparing_percent("diff", "fail-above", o->fail_above, 1e6,
+					   &o->fail_percent);
+	if (status < 0 && o->share && o->fail_above && o->fail_on == 1)
+		status = cmd_misused("diff", "--share has no total to fail on");
+	if (status < 0)
+		status = gather(o, args, behind);
+	if (status < 0)
+		status = compare(o);
+	free(o->paths);
+	return status;
+}
+
+int cmd_diff(int argc, char **argv)
+{
+	struct options o = {.c.min = DEFAULT_MIN, .noise_percent = DEFAULT_NOISE};
+	const struct arg options[] = {
+		{0, "old", "FILE", "a recording before; may be repeated", ARG_LIST, &o.old},
+		{0, "new", "FILE", "a recording after; may be repeated", ARG_LIST, &o.new},
+		{0, "fail-above", "PCT",
+		 "exit status 1 where something is slower by more, for sure", ARG_STRING,
+		 &o.fail_above},
+		{0, "fail-on", "any|total", "what may not be slower: total and rows, or the total",
+		 ARG_CHOICE, &o.fail_on},
+		{0, "share", NULL, "compare shares of the samples, not CPU time", ARG_FLAG,
+		 &o.share},
+		{0, "noise", "PCT", "how much runs differ by themselves; 2 unless told or seen",
+		 ARG_STRING, &o.noise},
+		{0, "by", COMPARING_BY, "what rows are", ARG_CHOICE, &o.c.by},
+		{0, "metric", "M", "another event than the first, by name or number", ARG_STRING,
+		 &o.c.metric},
+		{0, "min", "PCT", "rows with less are not looked at; 0.1 unless told", ARG_STRING,
+		 &o.c.min_text},
+		{0, "limit", "N", "no more than N rows", ARG_U64, &o.c.limit},
+		{0, "no-inline", NULL, "inlined functions count for the one that they are in",
+		 ARG_FLAG, &o.c.no_inline},
+		{0, "full-names", NULL, "C++ names with parameters and all template arguments",
+		 ARG_FLAG, &o.c.full_names},
+		{0, "debuginfod", NULL, "download missing debug information", ARG_FLAG,
+		 &o.c.debuginfod},
+		{0, "no-pager", NULL, "straight to the terminal", ARG_FLAG, &o.c.no_pager},
+		{0, "json", NULL, "print JSON", ARG_FLAG, &o.c.json},
+		{0},
+	};
+	struct args args = {
+		.command = "diff",
+		.usage = "[options] OLD NEW | OLD... -- NEW...",
+		.summary = "Shows what changed between recordings, and whether that is more than "
+			   "chance.",
+		.options = options,
+		.examples = "  culprit diff old.prof new.prof\n"
+			    "  culprit diff --fail-above 5 old1.prof old2.prof -- new1.prof "
+			    "new2.prof\n",
+	};
+	int behind = count_after_dashes(argc, argv);
+	int status = cmd_parse(&args, argc, argv);
+	return status >= 0 ? status : run(&o, &args, behind);
+}

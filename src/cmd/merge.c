@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `culprit merge`: many profiles as one. */
+#include "cmd/cmd.h"
+#include "cmd/output.h"
+
+#include "analyze/summary.h"
+#include "base/args.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "compare/join.h"
+#include "compare/text.h"
+#include "profile/profile.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define NAME "culprit merge: "
+
+struct options {
+	const char *output;
+	struct join_options join;
+	bool quiet;
+};
+
+/* What was damaged or left out, line by line. */
+static void print_warnings(const char *lines)
+{
+	while (*lines) {
+		size_t length = strcspn(lines, "\n");
+		struct buf line = {0}, clean = {0};
+		buf_append(&line, lines, length);
+		text_harmless(buf_text(&line), &clean);
+		fprintf(stderr, NAME "%s\n", buf_text(&clean));
+		buf_free(&line);
+		buf_free(&clean);
+		lines += length + (lines[length] == '\n');
+	}
+}
+
+static void print_summary(const struct options *o, const struct output *output,
+			  const struct profile *profile)
+{
+	struct summary summary;
+	struct buf text = {0};
+	summary_make(profile, 0, &summary);
+	summary_print(&summary, "culprit: ", &text);
+	summary_print_file("culprit: ", o->output, output_size(output), &text);
+	if (!o->quiet)
+		fputs(buf_text(&text), stderr);
+	buf_free(&text);
+}
+
+static int merge(const struct options *o, const struct args *args)
+{
+	struct output output = {0};
+	struct profile *profile = NULL;
+	struct buf warnings = {0};
+	struct err *e = output_open(&output, o->output);
+	if (!e)
+		e = join_files((const char *const *)args->operands, (size_t)args->count, &o->join,
+			       &profile, &warnings);
+	if (!e)
+		e = output_save(&output, profile);
+	print_warnings(buf_text(&warnings));
+	if (!e)
+		print_summary(o, &output, profile);
+	profile_free(profile);
+	output_close(&output);
+	buf_free(&warnings);
+	return e ? cmd_fail("merge", e) : CMD_OK;
+}
+
+int cmd_merge(int argc, char **argv)
+{
+	struct options o = {0};
+	const struct arg options[] = {
+		{'o', "output", "FILE", "the profile to write; an older one becomes FILE.old",
+		 ARG_STRING, &o.output},
+		{0, "apart", NULL,
+		 "where periods differ: keep such metrics side by side, instead of refusing",
+		 ARG_FLAG, &o.join.apart},
+		{'k', "keep-going", NULL, "leave out files that cannot be read", ARG_FLAG,
+		 &o.join.keep_going},
+		{'q', "quiet", NULL, "no summary", ARG_FLAG, &o.quiet},
+		{0},
+	};
+	struct args args = {
+		.command = "merge",
+		.usage = "[options] FILE... -o FILE",
+		.summary = "Makes one profile of many: of several hosts, ranks or runs.",
+		.options = options,
+		.examples =
+			"  culprit merge host1.prof host2.prof -o all.prof\n"
+			"  culprit merge rank-*.prof -o job.prof && culprit report --by=rank job.prof\n",
+	};
+	int status = cmd_parse(&args, argc, argv);
+	if (status >= 0)
+		return status;
+	if (!o.output || !*o.output || !strcmp(o.output, "-"))
+		return cmd_misused("merge", "-o FILE says where the profile goes");
+	if (!args.count)
+		return cmd_misused("merge", "which profiles?");
+	return merge(&o, &args);
+}

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `culprit stats`: how much the functions of several recordings vary. */
+#include "cmd/cmd.h"
+#include "cmd/comparing.h"
+
+#include "base/args.h"
+#include "base/err.h"
+#include "base/json.h"
+#include "compare/stats.h"
+
+#define DEFAULT_MIN 0.1 /* per cent */
+
+static struct err *print(const struct comparing *c, const struct stats *stats)
+{
+	struct text_options o = comparing_text(c);
+	struct buf text = {0};
+	if (c->json) {
+		struct json j = json_to_file(stdout);
+		json_begin_object(&j);
+		json_key(&j, "culprit");
+		json_u64(&j, 1);
+		stats_json(stats, &c->runs, c->limit, &j);
+		text_notes_json(buf_text(&c->notes), &j);
+		json_end_object(&j);
+		json_newline(&j);
+		return NULL;
+	}
+	stats_text(stats, &c->runs, &o, &text);
+	struct err *e = comparing_show(c, &text);
+	buf_free(&text);
+	return e;
+}
+
+static int run(struct comparing *c, const struct args *args)
+{
+	struct stats stats = {0};
+	int status = comparing_percent("stats", "min", c->min_text, 100, &c->min);
+	if (status >= 0)
+		return status;
+	if (args->count < 2)
+		return cmd_misused("stats", "at least two profiles are needed");
+	struct err *e = comparing_read(c, (const char *const *)args->operands, (size_t)args->count);
+	if (!e)
+		e = stats_make(&c->runs, &c->rows, c->min / 100, &stats);
+	if (!e)
+		e = print(c, &stats);
+	stats_free(&stats);
+	comparing_free(c);
+	return e ? cmd_fail("stats", e) : cmd_finish("stats", CMD_OK);
+}
+
+int cmd_stats(int argc, char **argv)
+{
+	struct comparing c = {.min = DEFAULT_MIN};
+	const struct arg options[] = {
+		{0, "by", COMPARING_BY, "what rows are", ARG_CHOICE, &c.by},
+		{0, "metric", "M", "another event than the first, by name or number", ARG_STRING,
+		 &c.metric},
+		{0, "min", "PCT", "leave out rows with less of all samples; 0.1 unless told",
+		 ARG_STRING, &c.min_text},
+		{0, "limit", "N", "no more than N rows", ARG_U64, &c.limit},
+		{0, "no-inline", NULL, "inlined functions count for the one that they are in",
+		 ARG_FLAG, &c.no_inline},
+		{0, "full-names", NULL, "C++ names with parameters and all template arguments",
+		 ARG_FLAG, &c.full_names},
+		{0, "debuginfod", NULL, "download missing debug information", ARG_FLAG,
+		 &c.debuginfod},
+		{0, "no-pager", NULL, "straight to the terminal", ARG_FLAG, &c.no_pager},
+		{0, "json", NULL, "print JSON", ARG_FLAG, &c.json},
+		{0},
+	};
+	struct args args = {
+		.command = "stats",
+		.usage = "[options] FILE FILE...",
+		.summary = "Shows how much each function varies over several recordings, the most "
+			   "variable first.",
+		.options = options,
+		.examples = "  culprit stats run1.prof run2.prof run3.prof run4.prof\n"
+			    "  culprit stats --by=loop --limit 10 run*.prof\n",
+	};
+	int status = cmd_parse(&args, argc, argv);
+	return status >= 0 ? status : run(&c, &args);
+}

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "compare/runs.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "profile/profile.h"
+
+#define LOST_NOTED 0.01 /* share of the samples */
+
+/* Metrics */
+
+static struct err *no_metric(const struct profile *p, const char *path, const char *wanted)
+{
+	struct buf names = {0};
+	for (size_t i = 0; i < p->metric_count; i++)
+		buf_printf(&names, "%s%s", i ? ", " : "", p->metrics[i].name);
+	struct err *e = err_new("%s has no metric '%s', only: %s", path, wanted,
+				names.size ? buf_text(&names) : "none");
+	buf_free(&names);
+	return e;
+}
+
+/* Decides which metric is compared, by the first file. */
+static struct err *choose(const struct profile *p, const char *path, const char *wanted,
+			  uint32_t *metric)
+{
+	char *end;
+	*metric = 0;
+	if (!p->metric_count)
+		return err_new("%s has no samples", path);
+	for (uint32_t i = 0; wanted && i < p->metric_count; i++)
+		if (!strcmp(p->metrics[i].name, wanted)) {
+			*metric = i;
+			return NULL;
+		}
+	if (!wanted)
+		return NULL;
+	unsigned long number = strtoul(wanted, &end, 10);
+	if (!isdigit((unsigned char)wanted[0]) || *end || number >= p->metric_count)
+		return no_metric(p, path, wanted);
+	*metric = (uint32_t)number;
+	return NULL;
+}
+
+/* The same one in another file. */
+static struct err *find(const struct runs *r, const struct profile *p, const char *path,
+			uint32_t *metric)
+{
+	for (uint32_t i = 0; i < p->metric_count; i++) {
+		if (strcmp(p->metrics[i].name, r->metric))
+			continue;
+		if (strcmp(p->metrics[i].unit, r->unit))
+			return err_new("%s of %s counts %s, that of %s %s", r->metric, path,
+				       p->metrics[i].unit, r->all[0].path, r->unit);
+		*metric = i;
+		return NULL;
+	}
+	return no_metric(p, path, r->metric);
+}
+
+/* Where the profile of all has this metric. */
+static uint32_t find_joined(const struct profile *all, const struct profile_metric *m)
+{
+	uint32_t i = 0;
+	while (i + 1 < all->metric_count &&
+	       (all->metrics[i].period != m->period || strcmp(all->metrics[i].name, m->name) ||
+		strcmp(all->metrics[i].unit, m->unit)))
+		i++;
+	return i;
+}
+
+/* Reading */
+
+static void describe(struct run *run, const struct profile *p, uint32_t metric)
+{
+	run->period = p->metrics[metric].period;
+	run->user_only = p->metrics[metric].user_only;
+	run->complete = p->complete;
+	run->samples = profile_samples(p, metric);
+	for (size_t i = 0; i < p->lost_count; i++)
+		run->lost += p->lost[i].count;
+}
+
+static struct err *add(struct runs *r, struct run *run, const struct profile *p, const char *wanted)
+{
+	bool first = run == r->all;
+	uint32_t metric = 0;
+	struct err *e = first ? choose(p, run->path, wanted, &metric)
+			      : find(r, p, run->path, &metric);
+	if (e)
+		return e;
+	if (first) {
+		r->metric = profile_string(r->profile, p->metrics[metric].name);
+		r->unit = profile_string(r->profile, p->metrics[metric].unit);
+	}
+	describe(run, p, metric);
+	if (!run->period)
+		return err_new("%s: %s has no period", run->path, r->metric);
+	run->first_thread = (uint32_t)r->profile->thread_count;
+	e = profile_append(r->profile, p);
+	run->metric = e ? 0 : find_joined(r->profile, &p->metrics[metric]);
+	return err_context(e, "%s", run->path);
+}
+
+static struct err *read_one(struct runs *r, size_t i, const char *path, const char *wanted)
+{
+	struct run *run = &r->all[i];
+	struct profile *p = NULL;
+	run->path = path;
+	r->count = i + 1;
+	struct err *e = profile_read(path, &p, &run->damage);
+	if (!e)
+		e = add(r, run, p, wanted);
+	profile_free(p);
+	return e;
+}
+
+static struct err *map_threads(struct runs *r)
+{
+	r->of_thread = calloc(r->profile->thread_count + 1, sizeof *r->of_thread);
+	if (!r->of_thread)
+		return err_new("out of memory");
+	for (size_t i = 0; i < r->count; i++) {
+		size_t end = i + 1 < r->count ? r->all[i + 1].first_thread
+					      : r->profile->thread_count;
+		for (size_t t = r->all[i].first_thread; t < end; t++)
+			r->of_thread[t] = (uint32_t)i;
+	}
+	return NULL;
+}
+
+struct err *runs_read(const char *const *paths, size_t count, const char *metric, struct runs *out)
+{
+	*out = (struct runs){.all = calloc(count + 1, sizeof *out->all)};
+	struct err *e = out->all ? profile_new(&out->profile) : err_new("out of memory");
+	for (size_t i = 0; i < count && !e; i++)
+		e = read_one(out, i, paths[i], metric);
+	if (!e)
+		e = profile_settle(out->profile);
+	if (!e)
+		e = map_threads(out);
+	if (e)
+		runs_free(out);
+	return e;
+}
+
+void runs_free(struct runs *r)
+{
+	for (size_t i = 0; i < r->count; i++)
+		free(r->all[i].damage);
+	free(r->all);
+	free(r->of_thread);
+	profile_free(r->profile);
+	*r = (struct runs){0};
+}
+
+/* What makes them hard to compare */
+
+static void note_run(const struct run *run, struct buf *out)
+{
+	if (run->damage)
+		buf_printf(out, "%s is damaged: %s\n", run->path, run->damage);
+	if (!run->complete)
+		buf_printf(out, "%s was written while the command was still running\n", run->path);
+	if (!run->samples)
+		buf_printf(out, "%s has no samples\n", run->path);
+	if ((double)run->lost > LOST_NOTED * (double)(run->lost + run->samples))
+		buf_printf(out, "%s lost %" PRIu64 " samples\n", run->path, run->lost);
+}
+
+void runs_notes(const struct runs *r, struct buf *out)
+{
+	bool periods = false, kernel = false;
+	for (size_t i = 0; i < r->count; i++) {
+		note_run(&r->all[i], out);
+		periods |= r->all[i].period != r->all[0].period;
+		kernel |= r->all[i].user_only != r->all[0].user_only;
+	}
+	if (periods)
+		buf_puts(out, "the recordings have different periods: samples are weighted by "
+			      "them\n");
+	if (kernel)
+		buf_puts(out, "some of the recordings count code in the kernel, others do not\n");
+}

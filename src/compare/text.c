@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "compare/text.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "analyze/shorten.h"
+#include "base/buf.h"
+#include "base/json.h"
+#include "base/term.h"
+#include "compare/counts.h"
+
+#define NAME_LEAST 24 /* columns that a name is not cut below */
+
+static bool starts_character(char c)
+{
+	return ((unsigned char)c & 0xc0) != 0x80;
+}
+
+static size_t columns(const char *text)
+{
+	size_t count = 0;
+	for (; *text; text++)
+		count += starts_character(*text);
+	return count;
+}
+
+static void clean_bytes(const char *text, size_t size, struct buf *out)
+{
+	for (size_t i = 0; i < size; i++) {
+		unsigned char c = (unsigned char)text[i];
+		buf_append(out, c < 0x20 || c == 0x7f ? "?" : &text[i], 1);
+	}
+}
+
+void text_harmless(const char *text, struct buf *out)
+{
+	clean_bytes(text, strlen(text), out);
+}
+
+/* At most `max` columns (0: all), the last of which says that there was more. */
+static void put_cut(const char *text, size_t max, struct buf *out)
+{
+	size_t at = 0;
+	if (!max || columns(text) <= max) {
+		text_harmless(text, out);
+		return;
+	}
+	for (size_t column = 0; text[at]; at++)
+		if (starts_character(text[at]) && ++column == max)
+			break;
+	clean_bytes(text, at, out);
+	buf_puts(out, "…");
+}
+
+static const char *file_of(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	return slash && slash[1] ? slash + 1 : path;
+}
+
+static void shorten(const struct text_options *o, const char *name, struct buf *out)
+{
+	if (o->full_names)
+		buf_puts(out, name);
+	else
+		name_shorten(name, out);
+}
+
+void text_row(const struct row *row, const struct text_options *o, size_t left, struct buf *out)
+{
+	struct buf name = {0}, rest = {0};
+	if (row->function)
+		buf_puts(&name, row->name);
+	else
+		shorten(o, row->name, &name);
+	if (row->function) {
+		buf_puts(&rest, "  in ");
+		shorten(o, row->function, &rest);
+	} else if (row->file) {
+		buf_printf(&rest, row->line ? "  %s:%d" : "  %s", file_of(row->file), row->line);
+	}
+	if (row->module && strcmp(row->module, row->name) != 0)
+		buf_printf(&rest, "  (%s)", row->module);
+	size_t behind = columns(buf_text(&rest)), max = 0;
+	if (o->width && columns(buf_text(&name)) + behind > left) {
+		if (left < behind + NAME_LEAST) {
+			buf_clear(&rest);
+			behind = 0;
+		}
+		max = left > behind + NAME_LEAST ? left - behind : NAME_LEAST;
+	}
+	put_cut(buf_text(&name), max, out);
+	text_harmless(buf_text(&rest), out);
+	out->failed |= name.failed || rest.failed;
+	buf_free(&name);
+	buf_free(&rest);
+}
+
+const char *text_cost(char out[TEXT_COST_MAX], double cost, const char *unit)
+{
+	char time[TERM_UNIT_MAX];
+	if (!strcmp(unit, "ns"))
+		snprintf(out, TEXT_COST_MAX, "%s", term_time(time, cost / 1e9));
+	else
+		snprintf(out, TEXT_COST_MAX, fabs(cost) < 1e7 ? "%.0f" : "%.4g", cost);
+	return out;
+}
+
+static void put_member(struct json *j, const char *key, const char *text)
+{
+	json_key(j, key);
+	json_string(j, text);
+}
+
+void text_row_json(const struct row *row, struct json *j)
+{
+	put_member(j, "name", row->name);
+	put_member(j, "kind", row->kind);
+	put_member(j, "module", row->module);
+	if (row->function)
+		put_member(j, "function", row->function);
+	put_member(j, "file", row->file);
+	json_key(j, "line");
+	if (row->line)
+		json_i64(j, row->line);
+	else
+		json_null(j);
+}
+
+void text_notes_json(const char *notes, struct json *j)
+{
+	json_key(j, "notes");
+	json_begin_array(j);
+	while (*notes) {
+		size_t length = strcspn(notes, "\n");
+		struct buf line = {0};
+		buf_append(&line, notes, length);
+		json_string(j, buf_text(&line));
+		buf_free(&line);
+		notes += length + (notes[length] == '\n');
+	}
+	json_end_array(j);
+}

@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * `culprit view`: a profile as one HTML file to look at.
+ */
+#include "cmd/cmd.h"
+
+#include "analyze/attribution.h"
+#include "analyze/modules.h"
+#include "analyze/summary.h"
+#include "annotate/sources.h"
+#include "base/args.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/term.h"
+#include "profile/profile.h"
+#include "view/pack.h"
+#include "view/page.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define DEFAULT_FILE "culprit.prof"
+
+struct options {
+	const char *path, *output;
+	bool no_source, no_open, debuginfod;
+	struct arg_list source_dirs, path_maps;
+};
+
+struct viewing {
+	const struct options *o;
+	struct buf output; /* path */
+	struct profile *profile;
+	struct buf notes; /* lines about reliability */
+	struct modules *modules;
+	struct attribution attribution;
+	struct sources *sources;
+	struct buf page;
+};
+
+/* The work */
+
+static struct err *load(struct viewing *v)
+{
+	char *damage = NULL;
+	struct summary summary;
+	struct err *e = profile_read(v->o->path, &v->profile, &damage);
+	if (damage)
+		buf_printf(&v->notes, "damaged: %s\n", damage);
+	free(damage);
+	if (e)
+		return e;
+	summary_make(v->profile, 0, &summary);
+	summary_warn(&summary, v->profile, &v->notes);
+	return modules_open(v->profile, v->o->debuginfod, &v->modules);
+}
+
+/* The file with the most nodes: the program, mostly. NULL: none. */
+static const char *main_module(const struct profile *p)
+{
+	size_t *counts = calloc(p->module_count + 1, sizeof *counts), best = 0;
+	for (size_t i = 0; counts && i < p->node_count; i++)
+		counts[p->nodes[i].module]++;
+	for (size_t i = 1; counts && i < p->module_count; i++)
+		if (p->modules[i].kind == PROFILE_FILE && counts[i] > counts[best] * !!best)
+			best = i;
+	free(counts);
+	return best ? p->modules[best].path : NULL;
+}
+
+static struct err *open_sources(struct viewing *v)
+{
+	struct sources_options options = {
+		.maps = v->o->path_maps.values,
+		.map_count = v->o->path_maps.count,
+		.dirs = v->o->source_dirs.values,
+		.dir_count = v->o->source_dirs.count,
+		.directory = v->profile->directory,
+		.binary = main_module(v->profile),
+	};
+	return v->o->no_source ? NULL : sources_open(&options, &v->sources);
+}
+
+static struct err *make_page(struct viewing *v)
+{
+	struct attribution_options options = {.by = BY_FUNCTION};
+	struct pack_input input = {
+		.profile = v->profile,
+		.modules = v->modules,
+		.notes = buf_text(&v->notes),
+		.title = v->o->path,
+		.version = CULPRIT_VERSION,
+	};
+	struct err *e = attribution_make(v->profile, v->modules, &options, &v->attribution);
+	if (!e)
+		e = open_sources(v);
+	input.attribution = &v->attribution;
+	input.sources = v->sources;
+	return e ? e : page_make(&input, &v->page);
+}
+
+/* The file */
+
+static void choose_output(struct viewing *v)
+{
+	const char *path = v->o->path;
+	size_t length = strlen(path);
+	if (v->o->output) {
+		buf_puts(&v->output, v->o->output);
+		return;
+	}
+	if (length > 5 && !strcmp(path + length - 5, ".prof"))
+		length -= 5;
+	buf_append(&v->output, path, length);
+	buf_puts(&v->output, ".html");
+}
+
+static struct err *write_all(int fd, const struct buf *b)
+{
+	for (size_t done = 0; done < b->size;) {
+		ssize_t part = write(fd, b->data + done, b->size - done);
+		if (part < 0 && errno != EINTR)
+			return err_errno("cannot write");
+		done += part > 0 ? (size_t)part : 0;
+	}
+	return NULL;
+}
+
+/* First beside it, then in its place: a browser never sees half a file. What is no regular file
+   (/dev/stdout, a pipe) is written to as it is. */
+static struct err *save(const char *path, const struct buf *page)
+{
+	struct buf beside = {0};
+	struct stat st;
+	bool direct = !stat(path, &st) && !S_ISREG(st.st_mode);
+	buf_puts(&beside, path);
+	if (!direct)
+		buf_printf(&beside, ".new-%d", (int)getpid());
+	const char *name = buf_text(&beside);
+	int fd = open(name, O_WRONLY | O_CLOEXEC | (direct ? 0 : O_CREAT | O_TRUNC), 0666);
+	struct err *e = fd < 0 ? err_errno("cannot create") : write_all(fd, page);
+	if (fd >= 0 && close(fd) && !e)
+		e = err_errno("cannot write");
+	if (!e && !direct && rename(name, path))
+		e = err_errno("cannot be put in its place");
+	if (e && !direct && fd >= 0)
+		unlink(name);
+	buf_free(&beside);
+	return err_context(e, "%s", path);
+}
+
+static bool has_display(void)
+{
+	const char *x = getenv("DISPLAY"), *wayland = getenv("WAYLAND_DISPLAY");
+	return (x && *x) || (wayland && *wayland);
+}
+
+/* In the user's browser, which outlives the terminal. Whether there is one matters little: the file's
+   name was printed. */
+static void open_page(const char *path)
+{
+	extern char **environ;
+	posix_spawn_file_actions_t actions;
+	posix_spawnattr_t attributes;
+	char *resolved = realpath(path, NULL), name[] = "xdg-open";
+	char *argv[] = {name, resolved, NULL};
+	pid_t pid;
+	posix_spawn_file_actions_init(&actions);
+	posix_spawnattr_init(&attributes);
+	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSID);
+	for (int fd = 0; fd <= 2; fd++)
+		posix_spawn_file_actions_addopen(&actions, fd, "/dev/null", O_RDWR, 0);
+	if (resolved)
+		posix_spawnp(&pid, name, &actions, &attributes, argv, environ);
+	posix_spawnattr_destroy(&attributes);
+	posix_spawn_file_actions_destroy(&actions);
+	free(resolved);
+}
+
+static struct err *view(struct viewing *v)
+{
+	char size[TERM_UNIT_MAX];
+	struct err *e = load(v);
+	if (!e)
+		e = make_page(v);
+	if (!e && v->o->output && !strcmp(v->o->output, "-"))
+		return write_all(STDOUT_FILENO, &v->page);
+	choose_output(v);
+	const char *path = buf_text(&v->output);
+	if (!e)
+		e = save(path, &v->page);
+	if (e)
+		return e;
+	bool shown = !v->o->no_open && term_is_tty(STDOUT_FILENO) && has_display();
+	printf("%s (%s)%s\n", path, term_size(size, v->page.size),
+	       shown ? "" : "   open it in a browser");
+	if (shown)
+		open_page(path);
+	return NULL;
+}
+
+/* The command */
+
+static int run(struct options *o, const struct args *args)
+{
+	struct viewing v = {.o = o};
+	if (args->count > 1)
+		return cmd_misused("view", "one file at a time");
+	o->path = args->count ? args->operands[0] : DEFAULT_FILE;
+	for (size_t i = 0; i < o->path_maps.count; i++)
+		if (!strchr(o->path_maps.values[i], '='))
+			return cmd_misused("view", "--path-map takes FROM=TO, not '%s'",
+					   o->path_maps.values[i]);
+	if (access(o->path, F_OK) && errno == ENOENT)
+		return cmd_fail("view",
+				err_new("there is no %s%s: make one by culprit record -- COMMAND",
+					o->path, args->count ? "" : " here"));
+	struct err *e = view(&v);
+	sources_close(v.sources);
+	attribution_free(&v.attribution);
+	modules_close(v.modules);
+	profile_free(v.profile);
+	buf_free(&v.notes);
+	buf_free(&v.output);
+	buf_free(&v.page);
+	return e ? cmd_fail("view", e) : cmd_finish("view", CMD_OK);
+}
+
+int cmd_view(int argc, char **argv)
+{
+	struct options o = {0};
+	const struct arg options[] = {
+		{'o', "output", "FILE", "write to FILE; - is standard output", ARG_STRING,
+		 &o.output},
+		{0, "no-source", NULL, "leave out the texts of source files", ARG_FLAG,
+		 &o.no_source},
+		{0, "no-open", NULL, "do not open it in a browser", ARG_FLAG, &o.no_open},
+		{0, "source-dir", "DIR", "look for source files below DIR, too", ARG_LIST,
+		 &o.source_dirs},
+		{0, "path-map", "FROM=TO", "source paths that begin with FROM are at TO", ARG_LIST,
+		 &o.path_maps},
+		{0, "debuginfod", NULL, "download missing debug information", ARG_FLAG,
+		 &o.debuginfod},
+		{0},
+	};
+	struct args args = {
+		.command = "view",
+		.usage = "[options] [FILE]",
+		.summary = "Writes a profile (" DEFAULT_FILE
+			   " unless named) as one HTML file to look at, and opens it.",
+		.options = options,
+		.examples = "  culprit view\n"
+			    "  culprit view -o /tmp/run.html --no-source run.prof\n",
+	};
+	int status = cmd_parse(&args, argc, argv);
+	return status >= 0 ? status : run(&o, &args);
+}

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "view/contexts.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include "analyze/attribution.h"
+#include "analyze/scopes.h"
+#include "analyze/tree.h"
+#include "base/err.h"
+#include "profile/profile.h"
+#include "view/lines.h"
+
+/* The tree */
+
+/* Profile nodes with samples, and all above them. */
+static bool *find_wanted(const struct profile *p)
+{
+	bool *wanted = calloc(p->node_count + 1, sizeof *wanted);
+	for (size_t i = 0; wanted && i < p->value_count; i++)
+		wanted[p->values[i].node] |= p->values[i].count > 0;
+	for (size_t i = p->node_count; wanted && i-- > 1;)
+		wanted[p->nodes[i].parent] |= wanted[i];
+	return wanted;
+}
+
+static struct err *descend(const struct attribution *a, struct tree *t, uint32_t node, uint32_t *at)
+{
+	const struct attribution_span *span = &a->spans[node];
+	struct err *e = NULL;
+	for (uint32_t i = span->first; !e && i < span->first + span->count; i++) {
+		const struct attribution_step *step = &a->steps[i];
+		e = tree_child(t, *at, step->scope, at);
+		if (!e && scopes_get(a->scopes, step->scope)->kind == SCOPE_INLINE)
+			tree_called(t, *at, step->call_file, step->call_line);
+	}
+	return e;
+}
+
+/* places[i]: the tree node of profile node i. */
+static struct err *place_nodes(const struct attribution *a, struct tree *t, uint32_t *places)
+{
+	const struct profile *p = a->profile;
+	bool *wanted = find_wanted(p);
+	struct err *e = wanted ? NULL : err_new("out of memory");
+	for (uint32_t i = 1; !e && i < p->node_count; i++) {
+		places[i] = places[p->nodes[i].parent];
+		if (wanted[i])
+			e = descend(a, t, i, &places[i]);
+	}
+	free(wanted);
+	return e;
+}
+
+static void count_samples(const struct profile *p, struct tree *t, const uint32_t *places)
+{
+	for (size_t i = 0; i < p->value_count; i++) {
+		const struct profile_value *v = &p->values[i];
+		t->self[places[v->node] * t->metric_count + v->metric] += v->count;
+		t->whole[v->metric] += v->count;
+	}
+	tree_sum(t);
+}
+
+/* The order */
+
+static struct err *order_nodes(struct contexts *c, uint32_t **numbers)
+{
+	const struct tree *t = c->tree;
+	c->order = calloc(t->count, sizeof *c->order);
+	c->depths = calloc(t->count, sizeof *c->depths);
+	*numbers = calloc(t->count, sizeof **numbers);
+	if (!c->order || !c->depths || !*numbers)
+		return err_new("out of memory");
+	uint32_t count = 0, depth = 0, at = 0;
+	while (at != TREE_NONE) {
+		(*numbers)[at] = count;
+		c->order[count] = at;
+		c->depths[count++] = depth++;
+		uint32_t next = t->nodes[at].child;
+		while (next == TREE_NONE && at != TREE_NONE) {
+			next = t->nodes[at].next;
+			at = t->nodes[at].parent;
+			depth--;
+		}
+		at = next;
+	}
+	return NULL;
+}
+
+/* Rows */
+
+static int compare_rows(const void *a, const void *b)
+{
+	const struct context_row *x = a, *y = b;
+	if (x->node != y->node)
+		return x->node < y->node ? -1 : 1;
+	if (x->thread != y->thread)
+		return x->thread < y->thread ? -1 : 1;
+	if (x->line != y->line)
+		return x->line < y->line ? -1 : 1;
+	return x->metric < y->metric ? -1 : x->metric > y->metric;
+}
+
+static struct err *make_rows(const struct profile *p, const struct lines *lines,
+			     const uint32_t *places, const uint32_t *numbers, struct contexts *c)
+{
+	size_t count = 0;
+	c->rows = calloc(p->value_count + 1, sizeof *c->rows);
+	if (!c->rows)
+		return err_new("out of memory");
+	for (size_t i = 0; i < p->value_count; i++) {
+		const struct profile_value *v = &p->values[i];
+		c->rows[i] = (struct context_row){.node = numbers[places[v->node]],
+						  .thread = v->thread,
+						  .line = lines->of_node[v->node],
+						  .metric = v->metric,
+						  .count = v->count};
+	}
+	qsort(c->rows, p->value_count, sizeof *c->rows, compare_rows);
+	for (size_t i = 0; i < p->value_count; i++)
+		if (count && !compare_rows(&c->rows[count - 1], &c->rows[i]))
+			c->rows[count - 1].count += c->rows[i].count;
+		else if (c->rows[i].count)
+			c->rows[count++] = c->rows[i];
+	c->row_count = count;
+	return NULL;
+}
+
+struct err *contexts_make(struct attribution *a, const struct lines *lines, struct contexts *out)
+{
+	const struct profile *p = a->profile;
+	uint32_t *numbers = NULL, *places = calloc(p->node_count + 1, sizeof *places);
+	*out = (struct contexts){0};
+	struct err *e = places ? tree_new(a->scopes, p->metric_count, &out->tree)
+			       : err_new("out of memory");
+	if (!e)
+		e = place_nodes(a, out->tree, places);
+	if (!e) {
+		count_samples(p, out->tree, places);
+		e = p->metric_count ? tree_sort(out->tree, 0, false) : NULL;
+	}
+	if (!e)
+		e = order_nodes(out, &numbers);
+	if (!e)
+		e = make_rows(p, lines, places, numbers, out);
+	free(places);
+	free(numbers);
+	if (e)
+		contexts_free(out);
+	return e;
+}
+
+void contexts_free(struct contexts *c)
+{
+	tree_free(c->tree);
+	free(c->order);
+	free(c->depths);
+	free(c->rows);
+	*c = (struct contexts){0};
+}

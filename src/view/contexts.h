@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * The tree of scopes of a recording and its samples by thread and line. Nodes
+ * are in preorder, siblings with the largest total of the first metric first, so
+ * that a subtree is a range and what is read first matters most.
+ */
+#include <stddef.h>
+#include <stdint.h>
+
+struct attribution;
+struct err;
+struct lines;
+struct tree;
+
+/* Samples of one node in one thread and one line. */
+struct context_row {
+	uint32_t node; /* its place in the order */
+	uint32_t thread, line, metric;
+	uint64_t count;
+};
+
+struct contexts {
+	struct tree *tree;
+	uint32_t *order;          /* place -> node of the tree */
+	uint32_t *depths;         /* of the node at each place; the root's is 0 */
+	struct context_row *rows; /* ascending by node, thread, line, metric; each once */
+	size_t row_count;
+};
+
+/* `attribution` must outlive the result. */
+struct err *contexts_make(struct attribution *attribution, const struct lines *lines,
+			  struct contexts *out);
+void contexts_free(struct contexts *contexts);

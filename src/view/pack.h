@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * Everything that the viewer shows, as bytes:
+ *
+ *     4 bytes     size of the header, little-endian
+ *     header      JSON: what was recorded, notes, texts, sources, and "columns":
+ *                 [[name, how many numbers, how many bytes]…]
+ *     columns     in that order; numbers in LEB128: 7 bits a byte, the low ones first, the
+ *                 high bit set where more follow
+ *
+ * Columns, all unsigned. Texts are indices into "strings", where 0 is "":
+ *
+ *     scope.*     by scope: kind (enum scope_kind), name and short (texts), module, file (text),
+ *                 line, last, flags (1 nameless, 2 guessed), function and inlined (of a loop), low
+ *                 and high half of the address
+ *     node.*      by node, in preorder: up (how many levels above the node before it its parent
+ *                 is: 0 is that node itself), scope, call_file (text) and call_line of inlined
+ *                 functions
+ *     row.*       samples: node (distance from that of the row before), thread, line, and for each
+ *                 metric a column row.0, row.1, …
+ *     line.*      file (text), line, and for each metric total.0, … : samples in the line and in all
+ *                 that it called. Line 0 is not known
+ */
+#include <stdbool.h>
+
+struct attribution;
+struct buf;
+struct err;
+struct modules;
+struct profile;
+struct sources;
+
+struct pack_input {
+	const struct profile *profile;
+	struct modules *modules;
+	struct attribution *attribution; /* by function, with all details */
+	struct sources *sources;         /* NULL: none are wanted */
+	const char *notes;               /* lines about reliability */
+	const char *title, *version;
+};
+
+struct err *pack_make(const struct pack_input *input, struct buf *out);

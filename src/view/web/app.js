@@ -1,0 +1,515 @@
+// SPDX-License-Identifier: Apache-2.0
+// Puts it all together: the state, what is computed from it, and the parts that show it.
+
+import {baseName, formatAmount, formatCount, formatPercent, plural} from "./format.js";
+import {decodeBase64, inflate, parseModel, scopeName, scopeShort, threadLabel} from "./model.js";
+import {computeSelection, matchScopes} from "./select.js";
+import {BottomUp, Flat, Outline, TopDown, preparations} from "./views.js";
+import {decodeState, encodeState} from "./state.js";
+import {el, setAttribute, setText} from "./dom.js";
+import {Table} from "./table.js";
+import {Graph} from "./graph.js";
+import {Source} from "./source.js";
+import {Detail} from "./detail.js";
+import {showColumns, showFilter, showHelp, showNotes, showThreads} from "./dialogs.js";
+
+const VIEWS = [["tree", "Top-down"], ["callers", "Bottom-up"], ["flat", "Flat"], ["graph", "Graph"]];
+const METRICS_SHOWN = 2; // unless chosen
+
+class App {
+	constructor(model) {
+		this.model = model;
+		this.selectedBy = {tree: "", callers: "", flat: ""};
+		this.table = new Table(this);
+		this.graph = new Graph(this);
+		this.source = new Source(this);
+		this.detail = new Detail(this);
+		this.build();
+		this.load();
+		window.addEventListener("hashchange", () => {
+			if (location.hash.slice(1) !== this.written)
+				this.load();
+		});
+		document.addEventListener("keydown", (event) => this.key(event));
+		matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.graph.paint());
+	}
+
+	// The page
+
+	build() {
+		const {header} = this.model;
+		document.title = `${header.summary.command || header.title} – culprit`;
+		this.tabs = VIEWS.map(([name, title], i) => el("button", {type: "button", role: "tab",
+			id: "tab-" + name, "aria-controls": "main", title: `key ${i + 1}`,
+			onclick: () => this.setView(name)}, title));
+		this.metric = el("select", {"aria-label": "metric", onchange: () =>
+			this.setMetric(Number(this.metric.value))});
+		this.model.metrics.forEach((m, i) => this.metric.append(el("option", {value: i}, m.name)));
+		this.metric.hidden = this.model.metrics.length < 2;
+		this.search = el("input", {type: "search", placeholder: "search  (/)", "aria-label": "search by name",
+			spellcheck: false, oninput: () => this.setSearch(this.search.value),
+			onkeydown: (event) => this.searchKey(event)});
+		this.count = el("span", {class: "count", role: "status"});
+		this.chips = el("div", {class: "chips", role: "group", "aria-label": "filters"});
+		this.status = el("div", {class: "status", role: "status"});
+		const notes = header.summary.notes.length + header.moduleNotes.length;
+		const button = (text, label, run, cls = "") => el("button", {type: "button", title: label,
+			"aria-label": label, class: cls, onclick: run}, text);
+		this.warned = button(notes ? `⚠ ${plural(notes, "note")}` : "About", "about this recording (i)",
+			() => showNotes(this), notes ? "warned" : "");
+		this.main = el("main", {id: "main", role: "tabpanel"});
+		this.pane = el("aside", {class: "pane"}, this.detail.element, this.source.element);
+		const app = document.getElementById("app");
+		app.textContent = "";
+		app.append(el("header", {},
+			el("h1", {title: header.title}, header.summary.command || baseName(header.title)),
+			el("div", {class: "tabs", role: "tablist", "aria-label": "views"}, ...this.tabs), this.metric,
+			el("span", {class: "searchbox"}, this.search, this.count,
+				button("‹", "previous match (N)", () => this.nextMatch(-1)),
+				button("›", "next match (n)", () => this.nextMatch(1))),
+			el("span", {class: "buttons"},
+				button("Hot path", "open the costliest chain (h)", () => this.hotPath()),
+				button("Filter", "filter by a regular expression (e)", () => showFilter(this)),
+				button("Threads", "choose threads and processes (t)", () => showThreads(this)),
+				button("Columns", "choose columns (c)", () => showColumns(this)),
+				this.warned,
+				button("◐", "light or dark (d)", () => this.switchTheme()),
+				button("?", "keys (?)", showHelp))),
+		this.chips, el("div", {class: "body"}, this.main, this.pane), this.status);
+		this.flattened = el("span", {class: "flatten"},
+			button("Flatten", "take the top level away (f)", () => this.flatten(1)),
+			button("Unflatten", "bring the level above back (F)", () => this.flatten(-1)));
+	}
+
+	// The state
+
+	load() {
+		this.state = decodeState(location.hash.slice(1), this.model);
+		this.open = {};
+		for (const [name, keys] of Object.entries(this.state.open))
+			this.open[name] = new Set(keys);
+		const view = this.treeView();
+		this.selectedBy = {tree: "", callers: "", flat: "", [view]: this.state.selected};
+		this.select();
+		this.render();
+		if (this.state.view !== "graph")
+			this.table.reveal(true);
+	}
+	save(push = false) {
+		for (const name of Object.keys(this.open))
+			this.state.open[name] = [...this.open[name]];
+		this.state.selected = this.selectedKey();
+		this.written = encodeState(this.state);
+		const url = "#" + this.written;
+		clearTimeout(this.saving);
+		if (push) {
+			history.pushState(null, "", url);
+			return;
+		}
+		this.saving = setTimeout(() => history.replaceState(null, "", url), 150);
+	}
+	treeView() {
+		return this.state.view === "graph" ? "tree" : this.state.view;
+	}
+	selectedKey() {
+		return this.selectedBy[this.treeView()];
+	}
+	shownMetrics() {
+		const all = this.model.metrics.map((_, m) => m);
+		return this.state.columns && this.state.columns.length ? this.state.columns :
+			all.slice(0, METRICS_SHOWN);
+	}
+
+	// What is computed
+
+	select() {
+		const {filters, threads, zoom} = this.state;
+		this.selection = computeSelection(this.model, {filters,
+			threads: threads ? new Set(threads) : null, zoom}, this.selection);
+		this.views = {};
+		this.outlines = {};
+	}
+	view(name) {
+		const make = {
+			tree: () => new TopDown(this.model, this.selection),
+			callers: () => new BottomUp(this.model, this.selection),
+			flat: () => new Flat(this.model, this.selection, this.state.flatten),
+		};
+		this.views[name] = this.views[name] || make[name]();
+		return this.views[name];
+	}
+	get outline() {
+		const name = this.treeView();
+		if (!this.outlines[name]) {
+			const open = this.open[name];
+			if (name === "tree")
+				open.add(String(this.state.zoom));
+			this.outlines[name] = new Outline(this.model, this.view(name), this.state.sort, open);
+		}
+		return this.outlines[name];
+	}
+	selectedRow() {
+		const key = this.selectedKey();
+		if (this.state.view === "graph")
+			return key ? this.view("tree").rowOf(key) : null;
+		const place = this.outline.placeOf(key);
+		return place >= 0 ? this.outline.list[place].row : key ? this.outline.view.rowOf(key) : null;
+	}
+
+	// What is shown
+
+	render() {
+		const {state} = this;
+		document.documentElement.dataset.theme = state.theme;
+		this.tabs.forEach((tab, i) => {
+			const here = VIEWS[i][0] === state.view;
+			setAttribute(tab, "aria-selected", here);
+			tab.tabIndex = here ? 0 : -1;
+		});
+		this.metric.value = state.metric;
+		if (this.search.value !== state.search)
+			this.search.value = state.search;
+		this.pane.hidden = !state.pane;
+		const part = state.view === "graph" ? this.graph.element : this.table.element;
+		if (this.main.firstChild !== part)
+			this.main.replaceChildren(part);
+		this.main.setAttribute("aria-labelledby", "tab-" + state.view);
+		this.matched = state.search ? matchScopes(this.model, "name", state.search) : null;
+		this.table.setColumns(this.shownMetrics().flatMap((metric) =>
+			[{metric, column: "total"}, {metric, column: "self"}]));
+		if (state.view === "graph")
+			this.graph.draw();
+		else
+			this.table.draw();
+		this.renderChips();
+		this.renderCount();
+		this.showRow();
+	}
+	renderChips() {
+		const {state, model} = this;
+		const chips = [];
+		const chip = (text, remove, label) => chips.push(el("span", {class: "chip"}, text,
+			el("button", {type: "button", "aria-label": `remove ${label || text}`, onclick: remove}, "✕")));
+		state.filters.forEach((f, i) => chip(
+			`${f.how === "keep" ? "only" : "without"} ${f.what === "module" ? "module " : ""}/${f.text}/`,
+			() => this.removeFilter(i)));
+		if (state.threads)
+			chip(state.threads.length === 1 ? threadLabel(model, state.threads[0]) :
+				`${state.threads.length} of ${plural(model.header.threads.length, "thread")}`,
+			() => this.setThreads(null));
+		if (state.zoom)
+			chip(`zoom: ${scopeShort(model, model.nodes.scope[state.zoom])}`, () => this.zoomTo(0), "zoom");
+		if (chips.length) {
+			const shown = this.selection.total[state.metric][state.zoom];
+			chips.push(el("span", {class: "shown"}, `${formatPercent(shown, model.whole[state.metric]) || "0%"} ` +
+				`of all: ${formatAmount(model.metrics[state.metric], shown)}`));
+		}
+		if (state.view === "flat")
+			chips.unshift(this.flattened);
+		this.chips.replaceChildren(...chips);
+		this.chips.hidden = !chips.length;
+	}
+	renderCount() {
+		this.matches = this.state.search ? this.view(this.treeView()).search(this.state.search) : null;
+		this.showCount();
+	}
+	showCount() {
+		const {matches} = this, at = matches ? matches.indexOf(this.selectedKey()) : -1;
+		setText(this.count, !matches ? "" : !matches.length ? "no match" :
+			`${at >= 0 ? at + 1 + "/" : ""}${formatCount(matches.length)}`);
+	}
+	showRow() {
+		const row = this.selectedRow();
+		if (this.state.pane) {
+			this.detail.show(row);
+			this.source.showRow(row);
+		}
+		setText(this.status, row ? `${row.scope < 0 ? row.label : scopeName(this.model, row.scope)}: total ` +
+			`${formatPercent(row.total[this.state.metric], this.model.whole[this.state.metric])}, self ` +
+			`${formatPercent(row.self[this.state.metric], this.model.whole[this.state.metric])}` : "");
+	}
+	isMatch(row) {
+		return Boolean(this.matched && row.scope >= 0 && this.matched[row.scope]);
+	}
+
+	// What is done
+
+	selectRow(key, middle = false) {
+		this.selectedBy[this.treeView()] = key;
+		if (this.state.view === "graph")
+			this.graph.reveal();
+		else
+			this.table.reveal(middle);
+		this.showRow();
+		this.showCount();
+		this.save();
+	}
+	toggleRow(key) {
+		const {open} = this.outline;
+		if (open.has(key))
+			open.delete(key);
+		else
+			open.add(key);
+		this.outline.build();
+		this.table.draw();
+		this.save();
+	}
+	openAll(key) {
+		this.outline.openAll(key);
+		this.table.draw();
+		this.save();
+	}
+	hotPath() {
+		const start = this.selectedKey();
+		const end = this.outline.hotPath(start, this.state.metric);
+		if (this.state.view !== "graph")
+			this.table.draw();
+		if (end)
+			this.selectRow(end, true);
+	}
+	setView(view) {
+		const row = this.selectedRow();
+		const from = this.treeView();
+		this.state.view = view;
+		const to = this.treeView();
+		if (row && from !== to && !this.selectedBy[to])
+			this.carry(row, to);
+		this.render();
+		if (view !== "graph")
+			this.table.reveal(true);
+		this.save(true);
+		(view === "graph" ? this.graph.canvas : this.table.element).focus();
+	}
+	// The row of another view that stands for the same.
+	carry(row, to) {
+		const {structure} = to === "flat" ? this.view("flat") : {};
+		const key = to === "callers" && row.scope >= 0 ? String(row.scope) :
+			to === "flat" && row.node > 0 ? String(structure.of[row.node]) : "";
+		if (key && this.view(to).rowOf(key) && (to !== "flat" || this.view(to).isShown(key))) {
+			this.selectedBy[to] = key;
+			this.outline.reveal(key);
+		}
+	}
+	setMetric(metric) {
+		this.state.metric = metric;
+		this.sortBy(this.state.sort.column, metric, this.state.sort.up);
+	}
+	sortBy(column, metric, up) {
+		const {sort} = this.state;
+		const same = sort.column === column && (sort.metric === metric || column === "name");
+		const turned = up === undefined ? same ? !sort.up : column === "name" : up;
+		this.state.sort = {column, metric, up: turned};
+		if (column !== "name")
+			this.state.metric = metric;
+		this.outlines = {};
+		this.render();
+		this.table.reveal();
+		this.save();
+	}
+	// Sorts by the column to the left or right.
+	moveSort(by) {
+		const list = [{column: "name", metric: 0}, ...this.table.columns];
+		const {sort} = this.state;
+		const at = list.findIndex((c) => c.column === sort.column &&
+			(c.column === "name" || c.metric === sort.metric));
+		const next = list[(at + by + list.length) % list.length];
+		this.sortBy(next.column, next.metric, next.column === "name");
+	}
+	changed(push = true) {
+		this.select();
+		if (this.selectedKey() && !this.view(this.treeView()).rowOf(this.selectedKey()))
+			this.selectedBy[this.treeView()] = "";
+		this.render();
+		if (this.state.view !== "graph")
+			this.table.reveal();
+		this.save(push);
+	}
+	addFilter(filter) {
+		this.state.filters = [...this.state.filters, filter];
+		this.changed();
+	}
+	removeFilter(index) {
+		this.state.filters = this.state.filters.filter((_, i) => i !== index);
+		this.changed();
+		this.table.element.focus();
+	}
+	filterRow(how, what) {
+		const row = this.selectedRow();
+		if (!row || row.scope <= 0)
+			return;
+		const escape = (text) => "^" + text.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&") + "$";
+		const module = this.model.header.modules[this.model.scopes.module[row.scope]];
+		if (what === "name")
+			this.addFilter({how, what, text: escape(scopeName(this.model, row.scope))});
+		else if (module && module.path)
+			this.addFilter({how, what, text: escape(module.path)});
+	}
+	undo() {
+		const {state} = this;
+		if (state.filters.length)
+			this.removeFilter(state.filters.length - 1);
+		else if (state.threads)
+			this.setThreads(null);
+		else if (state.zoom)
+			this.zoomTo(0);
+	}
+	setThreads(threads) {
+		this.state.threads = threads;
+		this.changed();
+	}
+	setColumns(metrics) {
+		this.state.columns = metrics.length === this.model.metrics.length ? null : metrics;
+		this.render();
+		this.save();
+	}
+	zoomTo(node) {
+		if (node === this.state.zoom)
+			return;
+		this.state.zoom = node;
+		this.selectedBy.tree = this.selectedBy.tree || String(node);
+		this.changed();
+	}
+	zoomIn() {
+		const row = this.selectedRow();
+		if (row && row.node > 0)
+			this.zoomTo(row.node);
+		else if (row && row.scope > 0)
+			this.filterRow("keep", "name");
+	}
+	zoomOut() {
+		if (this.state.zoom)
+			this.zoomTo(Math.max(0, this.model.nodes.parent[this.state.zoom]));
+	}
+	flatten(by) {
+		if (this.state.view !== "flat")
+			return;
+		const next = Math.max(0, Math.min(19, this.state.flatten + by));
+		const flat = this.view("flat"), before = flat.top().join();
+		flat.setFlatten(next);
+		if (by > 0 && flat.top().join() === before) // there is nothing below
+			return flat.setFlatten(this.state.flatten);
+		this.state.flatten = next;
+		delete this.outlines.flat;
+		if (this.selectedKey() && !flat.isShown(this.selectedKey()))
+			this.selectedBy.flat = "";
+		this.render();
+		this.save();
+	}
+	flip() {
+		this.state.icicle = !this.state.icicle;
+		this.graph.draw();
+		this.save();
+	}
+	switchTheme() {
+		const dark = this.state.theme ? this.state.theme === "dark" :
+			matchMedia("(prefers-color-scheme: dark)").matches;
+		this.state.theme = dark ? "light" : "dark";
+		document.documentElement.dataset.theme = this.state.theme;
+		this.graph.paint();
+		this.save();
+	}
+	setSearch(text) {
+		this.state.search = text;
+		this.matched = text ? matchScopes(this.model, "name", text) : null;
+		this.renderCount();
+		if (this.state.view === "graph")
+			this.graph.draw();
+		else
+			this.table.list.draw(true);
+		this.save();
+	}
+	nextMatch(by) {
+		const {matches} = this;
+		if (!matches || !matches.length)
+			return;
+		const at = matches.indexOf(this.selectedKey());
+		const next = at < 0 ? by > 0 ? 0 : matches.length - 1 : (at + by + matches.length) % matches.length;
+		this.outline.reveal(matches.key(next));
+		if (this.state.view !== "graph")
+			this.table.draw();
+		this.selectRow(matches.key(next), true);
+	}
+	searchKey(event) {
+		if (event.key === "Enter") {
+			event.preventDefault();
+			this.nextMatch(event.shiftKey ? -1 : 1);
+		} else if (event.key === "Escape") {
+			this.setSearch("");
+			this.search.value = "";
+			(this.state.view === "graph" ? this.graph.canvas : this.table.element).focus();
+		}
+	}
+	togglePane() {
+		this.state.pane = !this.state.pane;
+		this.render();
+		this.save();
+	}
+	tabKey(event) {
+		const by = event.key === "ArrowRight" ? 1 : event.key === "ArrowLeft" ? -1 : 0;
+		if (!by)
+			return false;
+		const at = VIEWS.findIndex(([name]) => name === this.state.view);
+		const next = (at + by + VIEWS.length) % VIEWS.length;
+		this.setView(VIEWS[next][0]);
+		this.tabs[next].focus();
+		return true;
+	}
+	key(event) {
+		const {target} = event;
+		if (event.ctrlKey || event.metaKey || event.altKey || target.closest("input, select, dialog"))
+			return;
+		if (target.closest("[role=tab]") && this.tabKey(event)) {
+			event.preventDefault();
+			return;
+		}
+		const actions = {
+			1: () => this.setView("tree"), 2: () => this.setView("callers"),
+			3: () => this.setView("flat"), 4: () => this.setView("graph"),
+			h: () => this.hotPath(), z: () => this.zoomIn(), Z: () => this.zoomOut(),
+			f: () => this.flatten(1), F: () => this.flatten(-1),
+			"<": () => this.moveSort(-1), ">": () => this.moveSort(1),
+			r: () => this.sortBy(this.state.sort.column, this.state.sort.metric),
+			m: () => this.setMetric((this.state.metric + 1) % this.model.metrics.length),
+			"/": () => this.search.focus(), n: () => this.nextMatch(1), N: () => this.nextMatch(-1),
+			k: () => this.filterRow("keep", "name"), x: () => this.filterRow("hide", "name"),
+			K: () => this.filterRow("keep", "module"), X: () => this.filterRow("hide", "module"),
+			e: () => showFilter(this), t: () => showThreads(this), u: () => this.undo(),
+			c: () => showColumns(this), i: () => showNotes(this), s: () => this.togglePane(),
+			g: () => this.flip(), d: () => this.switchTheme(), "?": showHelp,
+		};
+		const action = actions[event.key];
+		if (!action)
+			return;
+		event.preventDefault();
+		action();
+	}
+}
+
+function prepare(steps) {
+	const later = window.requestIdleCallback || ((run) => setTimeout(run, 50));
+	if (steps.length)
+		later(() => {
+			steps[0]();
+			prepare(steps.slice(1));
+		});
+}
+
+async function start() {
+	const status = document.getElementById("loading");
+	try {
+		const data = document.getElementById("data");
+		const model = parseModel(await inflate(decodeBase64(data.textContent.trim())));
+		data.remove();
+		if (!model.metrics.length)
+			throw new Error("this recording has no samples");
+		window.culprit = new App(model);
+		window.culprit.table.element.focus();
+		document.documentElement.dataset.ready = "true";
+		prepare(preparations(model));
+	} catch (error) {
+		status.textContent = `This profile cannot be shown: ${error.message}`;
+		document.documentElement.dataset.ready = "failed";
+	}
+}
+
+start();

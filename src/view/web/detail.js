@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is known of the selected row, and how sure it is.
+
+import {baseName, formatAmount, formatError, formatPercent} from "./format.js";
+import {GUESSED, KIND, NAMELESS, modulePath, scopeAddress, scopeFile, scopeName} from "./model.js";
+import {MARKS} from "./table.js";
+import {el} from "./dom.js";
+
+const REASONS = {
+	"no recipe": "the unwinder knew no way on from this code",
+	"no module": "the code belongs to no file, such as code made at run time",
+	"bad frame": "the stack did not make sense here",
+	"bad memory": "the stack could not be read",
+	"too deep": "the stack is deeper than what is recorded",
+};
+
+function partialReason(name) {
+	const reason = Object.keys(REASONS).find((key) => name.includes(key));
+	return "The callers of these samples are not known" + (reason ? `: ${REASONS[reason]}.` : ".");
+}
+
+// Lines about the module that say why names or lines are missing.
+export function moduleNotes(model, scope) {
+	const path = modulePath(model, scope), module = model.header.modules[model.scopes.module[scope]];
+	const notes = path ? model.header.moduleNotes.filter((note) => note.includes(baseName(path))) : [];
+	if (module && module.problem)
+		notes.push(`${baseName(path)}: ${module.problem}`);
+	return notes;
+}
+
+function warnings(model, scope) {
+	const {kind, flags} = model.scopes;
+	const list = [];
+	if (kind[scope] === KIND.partial)
+		list.push(partialReason(scopeName(model, scope)));
+	if (flags[scope] & GUESSED)
+		list.push("That this was inlined is told from line numbers alone.");
+	if (flags[scope] & NAMELESS)
+		list.push("No symbol names this function: it is shown by its address.");
+	if (flags[scope] & NAMELESS || !model.scopes.file[scope])
+		list.push(...moduleNotes(model, scope));
+	return list;
+}
+
+export class Detail {
+	constructor(app) {
+		this.app = app;
+		this.element = el("section", {class: "detail", "aria-label": "details"});
+	}
+	show(row) {
+		this.element.textContent = "";
+		if (!row)
+			return;
+		const {app} = this, {model} = app;
+		const {scope} = row;
+		this.element.append(el("h2", {class: "full"}, scope < 0 ? row.label : scopeName(model, scope)));
+		const list = el("dl");
+		const put = (name, ...value) => list.append(el("dt", {}, name), el("dd", {}, ...value));
+		model.metrics.forEach((metric, m) => {
+			const before = model.metrics.length > 1 ? metric.name + " " : "";
+			for (const column of ["total", "self"])
+				put(before + column, `${formatPercent(row[column][m], model.whole[m]) || "0%"} · ` +
+					`${formatAmount(metric, row[column][m])} · ${formatError(row[column][m])}`);
+		});
+		if (scope >= 0)
+			this.putScope(row, put);
+		this.element.append(list);
+		for (const text of scope >= 0 ? warnings(model, scope) : [])
+			this.element.append(el("p", {class: "warning"}, "⚠ " + text));
+	}
+	putScope(row, put) {
+		const {app} = this, {model} = app, {scope} = row;
+		const {kind, line, last} = model.scopes;
+		const number = kind[scope];
+		put("kind", MARKS[number] ? MARKS[number][1] : "");
+		const file = scopeFile(model, scope);
+		if (file)
+			put("source", `${file}${line[scope] ? ":" + line[scope] : ""}` +
+				`${last[scope] > line[scope] ? "-" + last[scope] : ""}`);
+		if (modulePath(model, scope))
+			put("module", modulePath(model, scope));
+		if (number === KIND.function || number === KIND.loop)
+			put("address", scopeAddress(model, scope));
+		if (number === KIND.loop && model.scopes.function[scope])
+			put("in", scopeName(model, model.scopes.inlined[scope] || model.scopes.function[scope]));
+		if (row.node >= 0 && model.nodes.callLine[row.node])
+			this.putCall(row.node, put);
+	}
+	putCall(node, put) {
+		const {app} = this, {model} = app;
+		const file = model.nodes.callFile[node], line = model.nodes.callLine[node];
+		put("called at", el("button", {
+			type: "button", class: "link",
+			onclick: () => app.source.show(file, line, line),
+		}, `${baseName(model.strings[file])}:${line}`));
+	}
+}

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+// What comes in front: help, filters, threads, notes, columns. The browser keeps the keyboard inside
+// and closes them by Escape.
+
+import {formatAmount, formatPercent, plural} from "./format.js";
+import {threadLabel} from "./model.js";
+import {compilePattern, threadTotals} from "./select.js";
+import {el} from "./dom.js";
+
+export const KEYS = [
+	["↑ ↓ PgUp PgDn Home End", "move"],
+	["→ ←", "open, close a row; go to what is above it"],
+	["Enter, Space", "open or close; in the graph: zoom"],
+	["*", "open all below"],
+	["h", "hot path: open the costliest chain below"],
+	["z / Z", "zoom into the row / out again"],
+	["1 2 3 4", "top-down, bottom-up, flat, graph"],
+	["f / F", "flat view: take the top level away, so that loops stand as peers / bring it back"],
+	["< > r", "sort by the column before, after; the other way round"],
+	["m", "the next metric"],
+	["/ n N", "search; next and previous match"],
+	["k / x", "keep only paths with this function / leave them out"],
+	["K / X", "the same with its module"],
+	["e", "filter by a regular expression"],
+	["t", "choose threads and processes"],
+	["u", "take the last filter away"],
+	["c", "choose columns"],
+	["i", "notes: what is uncertain"],
+	["s", "details and source: show or hide"],
+	["g", "graph: flames or icicles"],
+	["d", "light or dark"],
+	["?", "this help"],
+];
+
+function open(title, ...content) {
+	const before = document.activeElement;
+	const dialog = el("dialog", {"aria-label": title, onclose: () => {
+		dialog.remove();
+		if (before && before.isConnected)
+			before.focus();
+	}}, el("form", {method: "dialog", class: "bar"}, el("h2", {}, title),
+		el("button", {"aria-label": "close", class: "close"}, "✕")), ...content);
+	dialog.addEventListener("keydown", (event) => event.stopPropagation());
+	dialog.addEventListener("click", (event) => {
+		if (event.target === dialog)
+			dialog.close();
+	});
+	document.body.append(dialog);
+	dialog.showModal();
+	return dialog;
+}
+
+export function showHelp() {
+	const table = el("table", {class: "keys"});
+	for (const [keys, what] of KEYS)
+		table.append(el("tr", {}, el("th", {scope: "row"}, el("kbd", {}, keys)), el("td", {}, what)));
+	open("Keys", table, el("p", {}, "total: samples in a scope and in all that it called. " +
+		"self: samples in its own code. Shares are of the whole recording, whatever is filtered. " +
+		"± is the statistical error of counting n samples, the square root of n."));
+}
+
+export function showNotes(app) {
+	const {header} = app.model, {summary} = header;
+	const about = el("dl");
+	const put = (name, value) => value && about.append(el("dt", {}, name), el("dd", {}, value));
+	put("command", summary.command);
+	put("samples", `${plural(summary.samples, "sample")} in ${summary.seconds.toFixed(2)} s, ` +
+		`${plural(summary.processes, "process", "processes")}, ${plural(summary.threads, "thread")}`);
+	const reasons = Object.entries(summary.partial).map(([name, n]) => `${n} ${name}`).join(", ");
+	const partial = summary.samples - summary.complete;
+	put("paths", `${plural(summary.complete, "complete path")}, ${partial} partial` +
+		`${reasons ? ` (${reasons})` : ""}; ${plural(summary.lost, "lost sample")}`);
+	put("host", [header.host, header.machine, header.kernel].filter(Boolean).join(", "));
+	put("recorded", header.startTime ? new Date(header.startTime * 1000).toISOString() : "");
+	put("made by", header.tool ? "culprit " + header.tool : "");
+	const notes = [...summary.notes, ...header.moduleNotes, ...(header.sourceNotes || [])];
+	const list = el("ul", {class: "notes"});
+	for (const note of notes)
+		list.append(el("li", {}, note));
+	open("About this recording", about, el("h3", {}, "What is uncertain"),
+		notes.length ? list : el("p", {}, "Nothing to note."));
+}
+
+export function showFilter(app, how = "keep", what = "name", text = "") {
+	const input = el("input", {type: "text", value: text, spellcheck: false, autofocus: true,
+		"aria-label": "regular expression"});
+	const choose = (label, options, value) => {
+		const select = el("select", {"aria-label": label});
+		for (const [key, words] of options)
+			select.append(el("option", {value: key, selected: key === value}, words));
+		return select;
+	};
+	const hows = choose("how", [["keep", "keep only paths with"], ["hide", "leave out paths with"]], how);
+	const whats = choose("what", [["name", "a function like"], ["module", "a module like"]], what);
+	const why = el("p", {class: "warning", role: "alert"});
+	const form = el("form", {class: "filter", onsubmit: (event) => {
+		event.preventDefault();
+		if (!input.value || !compilePattern(input.value)) {
+			why.textContent = input.value ? "This is no regular expression." : "";
+			return;
+		}
+		dialog.close();
+		app.addFilter({how: hows.value, what: whats.value, text: input.value});
+	}}, hows, " ", whats, " ", input, " ", el("button", {type: "submit"}, "Filter"), why,
+	el("p", {class: "note"}, "A regular expression; small letters match capitals, too."));
+	const dialog = open("Filter", form);
+	input.focus();
+}
+
+export function showThreads(app) {
+	const {model, state} = app, {threads, processes} = model.header;
+	const sums = threadTotals(model, state.filters, state.metric, state.zoom);
+	const whole = model.whole[state.metric];
+	const chosen = new Set(state.threads || threads.map((_, i) => i));
+	const boxes = [];
+	const list = el("div", {class: "threads"});
+	const byProcess = processes.map(() => []);
+	threads.forEach((thread, i) => (byProcess[thread.process] || (byProcess[thread.process] = [])).push(i));
+	byProcess.forEach((members, p) => {
+		const own = members.sort((a, b) => sums[b] - sums[a]);
+		const mine = [];
+		const all = el("input", {type: "checkbox", checked: own.some((i) => chosen.has(i)),
+			onchange: () => mine.forEach((box) => { box.checked = all.checked; })});
+		const sum = own.reduce((s, i) => s + sums[i], 0);
+		const group = el("fieldset", {}, el("legend", {}, el("label", {}, all,
+			` ${processes[p].name} (process ${processes[p].pid}) ${formatPercent(sum, whole)}`)));
+		for (const i of own) {
+			const box = el("input", {type: "checkbox", checked: chosen.has(i)});
+			box.dataset.thread = i;
+			mine.push(box);
+			boxes.push(box);
+			group.append(el("label", {class: "thread"}, box, ` ${threadLabel(model, i)} `,
+				el("span", {class: "share"}, formatPercent(sums[i], whole) || "0%"), " ",
+				el("span", {class: "amount"}, formatAmount(model.metrics[state.metric], sums[i]))));
+		}
+		list.append(group);
+	});
+	const set = (value) => document.querySelectorAll(".threads input").forEach((b) => { b.checked = value; });
+	const form = el("form", {onsubmit: (event) => {
+		event.preventDefault();
+		dialog.close();
+		const wanted = boxes.filter((b) => b.checked).map((b) => Number(b.dataset.thread));
+		app.setThreads(wanted.length === threads.length ? null : wanted.sort((a, b) => a - b));
+	}}, el("div", {class: "buttons"}, el("button", {type: "button", onclick: () => set(true)}, "all"), " ",
+		el("button", {type: "button", onclick: () => set(false)}, "none"), " ",
+		el("button", {type: "submit", class: "main"}, "Show these")), list);
+	const dialog = open("Threads and processes", form);
+}
+
+export function showColumns(app) {
+	const {model} = app, shown = new Set(app.shownMetrics());
+	const boxes = model.metrics.map((metric, m) => {
+		const box = el("input", {type: "checkbox", checked: shown.has(m)});
+		return {box, label: el("label", {class: "thread"}, box, ` ${metric.name} `,
+			el("span", {class: "amount"}, formatAmount(metric, metric.total)))};
+	});
+	const form = el("form", {onsubmit: (event) => {
+		event.preventDefault();
+		dialog.close();
+		app.setColumns(boxes.flatMap(({box}, m) => box.checked ? [m] : []));
+	}}, ...boxes.map((b) => b.label), el("p", {}, el("button", {type: "submit", class: "main"}, "Show these")));
+	const dialog = open("Columns", form);
+}

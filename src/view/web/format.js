@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// Numbers and names for people.
+
+const NARROW = "\u202f";
+
+// 41203 -> "41 203"
+export function formatCount(count) {
+	return String(Math.round(count)).replace(/\B(?=(\d{3})+(?!\d))/g, NARROW);
+}
+
+// Three digits that matter: "1.23 s", "45.6 ms"
+export function formatTime(seconds) {
+	const units = [[1, "s"], [1e-3, "ms"], [1e-6, "µs"], [1e-9, "ns"]];
+	if (!seconds)
+		return "0 s";
+	if (seconds >= 600)
+		return formatCount(seconds) + NARROW + "s";
+	const [size, name] = units.find(([size]) => seconds >= size * 0.9995) || units[3];
+	const value = seconds / size;
+	const digits = value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2;
+	return value.toFixed(digits) + NARROW + name;
+}
+
+// Samples as what they stand for: time where the metric is a clock.
+export function formatAmount(metric, count) {
+	if (metric.unit === "ns")
+		return formatTime(count * metric.period / 1e9);
+	return formatCount(count);
+}
+
+export function formatPercent(part, whole) {
+	return whole > 0 ? (100 * part / whole).toFixed(2) + "%" : "";
+}
+
+// "1 204 ± 35 samples (± 2.9%)": what a count of independent samples can be trusted for.
+export function formatError(count) {
+	if (!count)
+		return "no samples";
+	const error = Math.sqrt(count);
+	const share = 100 / error;
+	return `${formatCount(count)} ± ${formatCount(Math.ceil(error))} samples` +
+		` (± ${share < 10 ? share.toFixed(1) : Math.round(share)}%)`;
+}
+
+export function baseName(path) {
+	const slash = path.lastIndexOf("/");
+	return slash >= 0 && slash + 1 < path.length ? path.slice(slash + 1) : path;
+}
+
+export function plural(count, one, many) {
+	return `${formatCount(count)} ${count === 1 ? one : many || one + "s"}`;
+}

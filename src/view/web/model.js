@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+// The data of the page, as the program packed it: a header of JSON and columns of numbers. What
+// each column means is told in the program's source, view/pack.h. Nodes are in preorder: the subtree
+// of node i is i .. end[i] - 1, its first child i + 1, the sibling after child c is end[c].
+
+export const KIND = {
+	root: 0, rank: 1, process: 2, thread: 3, module: 4, file: 5, function: 6, inline: 7, loop: 8,
+	line: 9, insn: 10, kernel: 11, partial: 12,
+};
+
+export const NAMELESS = 1;
+export const GUESSED = 2;
+
+export function decodeBase64(text) {
+	if (Uint8Array.fromBase64)
+		return Uint8Array.fromBase64(text);
+	const binary = atob(text);
+	const bytes = new Uint8Array(binary.length);
+	for (let i = 0; i < binary.length; i++)
+		bytes[i] = binary.charCodeAt(i);
+	return bytes;
+}
+
+export async function inflate(bytes) {
+	const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+	return new Uint8Array(await new Response(stream).arrayBuffer());
+}
+
+function readColumn(bytes, start, count, out) {
+	let at = start;
+	for (let i = 0; i < count; i++) {
+		let byte = bytes[at++];
+		if (byte < 128) {
+			out[i] = byte;
+			continue;
+		}
+		let value = byte & 127, scale = 128;
+		do {
+			byte = bytes[at++];
+			value += (byte & 127) * scale;
+			scale *= 128;
+		} while (byte >= 128);
+		out[i] = value;
+	}
+	return out;
+}
+
+class Columns {
+	constructor(bytes, list, start) {
+		this.bytes = bytes;
+		this.places = new Map();
+		for (const [name, count, size] of list) {
+			this.places.set(name, {start, count});
+			start += size;
+		}
+		if (start !== bytes.length)
+			throw new Error("the data of this page is damaged");
+	}
+	count(name) {
+		return this.places.get(name).count;
+	}
+	read(name, Type) {
+		const {start, count} = this.places.get(name);
+		return readColumn(this.bytes, start, count, new Type(count));
+	}
+}
+
+function readScopes(columns) {
+	const whole = (name) => columns.read("scope." + name, Uint32Array);
+	return {
+		count: columns.count("scope.kind"),
+		kind: columns.read("scope.kind", Uint8Array),
+		name: whole("name"), short: whole("short"), module: whole("module"), file: whole("file"),
+		line: whole("line"), last: whole("last"), flags: columns.read("scope.flags", Uint8Array),
+		function: whole("function"), inlined: whole("inlined"), low: whole("low"), high: whole("high"),
+	};
+}
+
+function readNodes(columns) {
+	const up = columns.read("node.up", Uint32Array);
+	const count = up.length;
+	const parent = new Int32Array(count), end = new Int32Array(count), depth = new Int32Array(count);
+	const path = [];
+	for (let i = 0; i < count; i++) {
+		depth[i] = i ? depth[i - 1] + 1 - up[i] : 0;
+		path[depth[i]] = i;
+		parent[i] = i ? path[depth[i] - 1] : -1;
+		end[i] = i + 1;
+	}
+	for (let i = count - 1; i > 0; i--)
+		if (end[parent[i]] < end[i])
+			end[parent[i]] = end[i];
+	return {
+		count, parent, end, depth,
+		scope: columns.read("node.scope", Uint32Array),
+		callFile: columns.read("node.call_file", Uint32Array),
+		callLine: columns.read("node.call_line", Uint32Array),
+	};
+}
+
+function readRows(columns, metrics) {
+	const node = columns.read("row.node", Uint32Array);
+	for (let i = 1; i < node.length; i++)
+		node[i] += node[i - 1];
+	return {
+		count: node.length, node,
+		thread: columns.read("row.thread", Uint32Array),
+		line: columns.read("row.line", Uint32Array),
+		counts: metrics.map((_, m) => columns.read("row." + m, Float64Array)),
+	};
+}
+
+function readLines(columns, metrics) {
+	return {
+		count: columns.count("line.file"),
+		file: columns.read("line.file", Uint32Array),
+		line: columns.read("line.line", Uint32Array),
+		total: metrics.map((_, m) => columns.read("line.total." + m, Float64Array)),
+	};
+}
+
+// From bytes (inflated) to a model.
+export function parseModel(bytes) {
+	const size = bytes[0] + bytes[1] * 256 + bytes[2] * 65536 + bytes[3] * 16777216;
+	const header = JSON.parse(new TextDecoder().decode(bytes.subarray(4, 4 + size)));
+	if (header.format !== 1)
+		throw new Error("this data is of another version");
+	const columns = new Columns(bytes, header.columns, 4 + size);
+	const model = {
+		header,
+		strings: header.strings,
+		metrics: header.metrics,
+		whole: header.metrics.map((metric) => metric.total),
+		scopes: readScopes(columns),
+		nodes: readNodes(columns),
+		rows: readRows(columns, header.metrics),
+		lines: readLines(columns, header.metrics),
+		cache: new Map(),
+	};
+	return model;
+}
+
+// A value that depends on the model alone, made when first needed.
+export function cached(model, name, make) {
+	if (!model.cache.has(name))
+		model.cache.set(name, make());
+	return model.cache.get(name);
+}
+
+export function scopeName(model, scope) {
+	return model.strings[model.scopes.name[scope]];
+}
+
+export function scopeShort(model, scope) {
+	return model.strings[model.scopes.short[scope]];
+}
+
+export function modulePath(model, scope) {
+	const module = model.header.modules[model.scopes.module[scope]];
+	return module ? module.path : "";
+}
+
+export function scopeFile(model, scope) {
+	return model.strings[model.scopes.file[scope]];
+}
+
+export function scopeAddress(model, scope) {
+	const high = model.scopes.high[scope], low = model.scopes.low[scope];
+	return high ? "0x" + high.toString(16) + low.toString(16).padStart(8, "0") : "0x" + low.toString(16);
+}
+
+// For each node of the subtree of `root`, whether none above it there has the same number in `ids`
+// (below `count`): what counts recursion once.
+export function findOutermost(model, ids, count, root = 0) {
+	const {end} = model.nodes;
+	const openEnd = new Int32Array(count);
+	const outermost = new Uint8Array(ids.length);
+	for (let i = root; i < end[root]; i++)
+		if (i >= openEnd[ids[i]]) {
+			outermost[i] = 1;
+			openEnd[ids[i]] = end[i];
+		}
+	return outermost;
+}
+
+export function threadLabel(model, index) {
+	const thread = model.header.threads[index];
+	const process = model.header.processes[thread.process];
+	const of = model.header.processes.length > 1 && process ? ` of ${process.name} ${process.pid}` : "";
+	return `${thread.name} (thread ${thread.tid}${of})`;
+}

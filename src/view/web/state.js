@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is looked at, as text for the address of the page.
+
+const OPEN_MAX = 1500; // rows that are remembered as open
+
+export function newState() {
+	return {
+		view: "tree", metric: 0, sort: {metric: 0, column: "total", up: false},
+		flatten: 2, zoom: 0, selected: "", open: {tree: ["0"], callers: [], flat: []},
+		filters: [], threads: null, search: "", icicle: true, theme: "", pane: true, columns: null,
+	};
+}
+
+// Keys that are numbers become distances, others stay.
+function packKeys(keys) {
+	const list = keys.slice(0, OPEN_MAX);
+	if (!list.every((key) => /^\d+$/.test(key)))
+		return "k" + list.join("_");
+	const numbers = list.map(Number).sort((a, b) => a - b);
+	return "n" + numbers.map((n, i) => (n - (i ? numbers[i - 1] : 0)).toString(36)).join("_");
+}
+
+function unpackKeys(text) {
+	if (text.length < 2)
+		return [];
+	const parts = text.slice(1).split("_");
+	if (text[0] === "k")
+		return parts.filter((part) => /^\d+(\.\d+)*$/.test(part));
+	let sum = 0;
+	return parts.map((part) => String(sum += parseInt(part, 36) || 0));
+}
+
+export function encodeState(state) {
+	const p = new URLSearchParams();
+	const first = newState();
+	p.set("v", state.view);
+	if (state.metric)
+		p.set("m", state.metric);
+	const {sort} = state;
+	if (sort.metric || sort.column !== "total" || sort.up)
+		p.set("s", `${sort.column}.${sort.metric}${sort.up ? ".up" : ""}`);
+	if (state.flatten !== first.flatten)
+		p.set("l", state.flatten);
+	if (state.zoom)
+		p.set("z", state.zoom);
+	if (state.selected)
+		p.set("r", state.selected);
+	for (const name of Object.keys(first.open)) {
+		const keys = packKeys(state.open[name]);
+		if (keys !== packKeys(first.open[name]))
+			p.set("o" + name[0], keys);
+	}
+	for (const f of state.filters)
+		p.append("f", `${f.how}.${f.what}.${f.text}`);
+	if (state.threads)
+		p.set("t", state.threads.join("."));
+	if (state.search)
+		p.set("q", state.search);
+	if (!state.icicle)
+		p.set("flame", "1");
+	if (state.theme)
+		p.set("theme", state.theme);
+	if (!state.pane)
+		p.set("pane", "0");
+	if (state.columns)
+		p.set("c", state.columns.join("."));
+	return p.toString();
+}
+
+function numbers(text) {
+	return text.split(".").map(Number).filter((n) => Number.isInteger(n) && n >= 0);
+}
+
+// Anything may stand in an address: what makes no sense for this model is left out.
+export function decodeState(text, model) {
+	const p = new URLSearchParams(text);
+	const state = newState();
+	const whole = (name, limit, otherwise) => {
+		const n = p.has(name) ? Number(p.get(name)) : NaN;
+		return Number.isInteger(n) && n >= 0 && n < limit ? n : otherwise;
+	};
+	if (["tree", "callers", "flat", "graph"].includes(p.get("v")))
+		state.view = p.get("v");
+	const metrics = model.metrics.length;
+	state.metric = whole("m", metrics, 0);
+	const [column, metric, up] = (p.get("s") || "").split(".");
+	if (["total", "self", "name"].includes(column) && Number(metric) < metrics)
+		state.sort = {column, metric: Math.max(0, Math.trunc(Number(metric))) || 0, up: up === "up"};
+	state.flatten = whole("l", 20, state.flatten);
+	state.zoom = whole("z", model.nodes.count, 0);
+	if (/^\d+(\.\d+)*$/.test(p.get("r") || ""))
+		state.selected = p.get("r");
+	for (const name of Object.keys(state.open))
+		if (p.has("o" + name[0]))
+			state.open[name] = unpackKeys(p.get("o" + name[0]));
+	for (const f of p.getAll("f")) {
+		const [how, what, ...rest] = f.split(".");
+		if (["keep", "hide"].includes(how) && ["name", "module"].includes(what))
+			state.filters.push({how, what, text: rest.join(".")});
+	}
+	if (p.has("t"))
+		state.threads = numbers(p.get("t")).filter((n) => n < model.header.threads.length);
+	state.search = p.get("q") || "";
+	state.icicle = p.get("flame") !== "1";
+	if (["light", "dark"].includes(p.get("theme")))
+		state.theme = p.get("theme");
+	state.pane = p.get("pane") !== "0";
+	if (p.has("c"))
+		state.columns = numbers(p.get("c")).filter((n) => n < metrics);
+	return state;
+}

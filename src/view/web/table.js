@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+// The tree as a table: a treegrid of which only the rows in sight are elements.
+
+import {baseName, formatAmount, formatPercent} from "./format.js";
+import {GUESSED, KIND, NAMELESS, modulePath, scopeFile, scopeShort} from "./model.js";
+import {VirtualList, el, setAttribute, setText} from "./dom.js";
+
+const TABLE_ROW = 24;
+const INDENT = 14;
+const INDENT_MAX = 20; // levels; what is deeper says how deep
+
+export const MARKS = {
+	[KIND.loop]: ["↻", "loop"],
+	[KIND.inline]: ["⤷", "inlined function"],
+	[KIND.kernel]: ["K", "kernel"],
+	[KIND.partial]: ["⚠", "partial path"],
+	[KIND.function]: ["", "function"],
+	[KIND.root]: ["", "all samples"],
+};
+
+// What follows a name: file, line, module.
+export function rowPlace(model, row) {
+	if (row.scope < 0)
+		return row.level === 0 ? "module" : "file";
+	const {kind, line, module} = model.scopes;
+	const parts = [];
+	const file = scopeFile(model, row.scope);
+	if (file && kind[row.scope] !== KIND.loop)
+		parts.push(baseName(file) + (line[row.scope] ? ":" + line[row.scope] : ""));
+	if (module[row.scope] && kind[row.scope] !== KIND.loop && kind[row.scope] !== KIND.inline)
+		parts.push(baseName(modulePath(model, row.scope)));
+	return parts.join("  ");
+}
+
+export function rowLabel(model, row) {
+	if (row.scope < 0)
+		return row.level === 0 ? baseName(row.label) : row.label;
+	return scopeShort(model, row.scope);
+}
+
+export function rowBadge(model, row) {
+	if (row.scope < 0)
+		return "";
+	const flags = model.scopes.flags[row.scope];
+	return flags & NAMELESS ? "no symbol" : flags & GUESSED ? "guessed" : "";
+}
+
+export class Table {
+	constructor(app) {
+		this.app = app;
+		this.head = el("div", {class: "row head", role: "row"});
+		this.scroller = el("div", {class: "scroller", role: "presentation"});
+		this.element = el("div", {
+			class: "table", role: "treegrid", tabIndex: 0, "aria-label": "profile",
+			onkeydown: (event) => this.key(event),
+			onclick: (event) => this.click(event),
+			ondblclick: (event) => this.doubleClick(event),
+		}, el("div", {class: "headbox", role: "rowgroup"}, this.head), this.scroller);
+		this.list = new VirtualList(this.scroller, TABLE_ROW, () => this.makeRow(), (row, i) => this.fill(row, i));
+		this.scroller.addEventListener("scroll", () => {
+			this.head.style.transform = `translateX(${-this.scroller.scrollLeft}px)`;
+		}, {passive: true});
+		this.columns = [];
+	}
+	// columns: [{metric, column}]
+	setColumns(columns) {
+		const text = JSON.stringify(columns);
+		if (text === this.columnsText)
+			return;
+		this.columnsText = text;
+		this.columns = columns;
+		this.element.style.setProperty("--columns", columns.length);
+		this.list.rows.clear();
+		this.list.spare = [];
+		this.list.space.textContent = "";
+		this.head.textContent = "";
+		this.head.append(this.makeTitle("name", 0));
+		for (const c of columns)
+			this.head.append(this.makeTitle(c.column, c.metric));
+	}
+	makeTitle(column, metric) {
+		const {metrics} = this.app.model;
+		const name = column === "name" ? "scope" : metrics.length > 1 ?
+			`${metrics[metric].name} ${column}` : column;
+		const button = el("button", {
+			type: "button", class: "title", onclick: () => this.app.sortBy(column, metric),
+			title: column === "total" ? "with all that was called" : column === "self" ?
+				"in its own code" : "",
+		}, el("span", {class: "what"}, name), el("span", {class: "arrow", "aria-hidden": "true"}));
+		const cell = el("div", {class: column === "name" ? "cell name" : "cell number",
+			role: "columnheader"}, button);
+		cell.dataset.column = column;
+		cell.dataset.metric = metric;
+		return cell;
+	}
+	showSort() {
+		const {sort} = this.app.state;
+		for (const cell of this.head.children) {
+			const here = cell.dataset.column === sort.column &&
+				(sort.column === "name" || Number(cell.dataset.metric) === sort.metric);
+			setAttribute(cell, "aria-sort", here ? sort.up ? "ascending" : "descending" : "none");
+			setText(cell.querySelector(".arrow"), here ? sort.up ? " ▲" : " ▼" : "");
+		}
+	}
+	makeRow() {
+		const row = el("div", {class: "row", role: "row"},
+			el("div", {class: "cell name", role: "gridcell"},
+				el("span", {class: "toggle", "aria-hidden": "true"}),
+				el("span", {class: "mark"}), el("span", {class: "label"}),
+				el("span", {class: "badge"}), el("span", {class: "place"})));
+		for (const c of this.columns)
+			row.append(el("div", {class: "cell number " + c.column, role: "gridcell"},
+				el("span", {class: "share"}), el("span", {class: "amount"})));
+		return row;
+	}
+	fill(element, index) {
+		const {app} = this, {model} = app;
+		const {row, depth, indent, position, siblings} = app.outline.list[index];
+		const selected = row.key === app.selectedKey();
+		const open = app.outline.open.has(row.key) && !row.leaf;
+		element.id = "row" + index;
+		element.dataset.index = index;
+		setAttribute(element, "aria-level", depth + 1);
+		setAttribute(element, "aria-posinset", position);
+		setAttribute(element, "aria-setsize", siblings);
+		setAttribute(element, "aria-rowindex", index + 2);
+		setAttribute(element, "aria-expanded", row.leaf ? null : open);
+		setAttribute(element, "aria-selected", selected);
+		const kind = row.scope < 0 ? KIND.module : model.scopes.kind[row.scope];
+		element.className = `row kind${kind}${selected ? " selected" : ""}` +
+			`${app.isMatch(row) ? " match" : ""}`;
+		this.fillName(element.firstChild, row, indent, kind, open);
+		for (let c = 0; c < this.columns.length; c++)
+			this.fillNumber(element.children[c + 1], row, this.columns[c]);
+	}
+	fillName(cell, row, indent, kind, open) {
+		const {model} = this.app;
+		const [toggle, mark, label, badge, place] = cell.children;
+		cell.style.paddingLeft = 6 + INDENT * Math.min(indent, INDENT_MAX) + "px";
+		setText(toggle, row.leaf ? "" : open ? "▾" : "▸");
+		setText(mark, (indent > INDENT_MAX ? `${Math.round(indent)}· ` : "") + (MARKS[kind] ? MARKS[kind][0] : ""));
+		setAttribute(mark, "title", MARKS[kind] ? MARKS[kind][1] : null);
+		setText(label, rowLabel(model, row));
+		setText(badge, rowBadge(model, row));
+		setText(place, rowPlace(model, row));
+	}
+	fillNumber(cell, row, {metric, column}) {
+		const {model} = this.app;
+		const value = row[column][metric], whole = model.whole[metric];
+		const share = whole > 0 ? value / whole : 0;
+		setText(cell.firstChild, value ? formatPercent(value, whole) : "");
+		setText(cell.lastChild, value ? formatAmount(model.metrics[metric], value) : "");
+		cell.style.setProperty("--share", (100 * share).toFixed(1) + "%");
+	}
+	// Everything anew.
+	draw() {
+		const {app} = this;
+		this.showSort();
+		setAttribute(this.element, "aria-rowcount", app.outline.list.length + 1);
+		this.list.set(app.outline.list.length);
+		this.showActive();
+	}
+	showActive() {
+		const place = this.app.outline.placeOf(this.app.selectedKey());
+		setAttribute(this.element, "aria-activedescendant", place >= 0 ? "row" + place : null);
+	}
+	reveal(middle = false) {
+		const place = this.app.outline.placeOf(this.app.selectedKey());
+		if (place >= 0)
+			this.list.reveal(place, middle);
+		this.list.draw(true);
+		this.showActive();
+	}
+	click(event) {
+		const element = event.target.closest(".row");
+		if (!element || element === this.head)
+			return;
+		const {row} = this.app.outline.list[Number(element.dataset.index)];
+		this.app.selectRow(row.key);
+		if (event.target.closest(".toggle"))
+			this.app.toggleRow(row.key);
+	}
+	doubleClick(event) {
+		const element = event.target.closest(".row");
+		if (element && element !== this.head && !event.target.closest(".toggle"))
+			this.app.toggleRow(this.app.outline.list[Number(element.dataset.index)].row.key);
+	}
+	key(event) {
+		const {app} = this, {list} = app.outline;
+		if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("button"))
+			return;
+		let place = app.outline.placeOf(app.selectedKey());
+		const go = (to) => {
+			if (list.length)
+				app.selectRow(list[Math.max(0, Math.min(list.length - 1, to))].row.key);
+		};
+		const entry = list[place];
+		const actions = {
+			ArrowDown: () => go(place + 1),
+			ArrowUp: () => go(place < 0 ? 0 : place - 1),
+			PageDown: () => go(place + this.list.page()),
+			PageUp: () => go(place - this.list.page()),
+			Home: () => go(0),
+			End: () => go(list.length - 1),
+			ArrowRight: () => this.right(entry, place, go),
+			ArrowLeft: () => this.left(entry),
+			Enter: () => entry && app.toggleRow(entry.row.key),
+			" ": () => entry && app.toggleRow(entry.row.key),
+			"*": () => entry && app.openAll(entry.row.key),
+		};
+		if (!actions[event.key])
+			return;
+		event.preventDefault();
+		event.stopPropagation();
+		actions[event.key]();
+	}
+	right(entry, place, go) {
+		if (!entry)
+			go(0);
+		else if (!entry.row.leaf && !this.app.outline.open.has(entry.row.key))
+			this.app.toggleRow(entry.row.key);
+		else if (!entry.row.leaf)
+			go(place + 1);
+	}
+	left(entry) {
+		const {app} = this;
+		if (!entry)
+			return;
+		if (!entry.row.leaf && app.outline.open.has(entry.row.key)) {
+			app.toggleRow(entry.row.key);
+			return;
+		}
+		const up = app.outline.view.parentKey(entry.row.key);
+		if (up)
+			app.selectRow(up);
+	}
+}

@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: Apache-2.0
+// drive.mjs CHROMIUM PAGE HOSTILE [FOLDER]: uses the page as people do, by keyboard and mouse. HOSTILE is
+// a page with names that would like to be HTML. Screenshots go to FOLDER.
+import assert from "node:assert/strict";
+import {join} from "node:path";
+import {Browser} from "./browser.mjs";
+import {pageUrl} from "./page.mjs";
+
+const [program, page, hostile, folder] = process.argv.slice(2);
+const b = await new Browser(program).start();
+const steps = [];
+
+const text = (selector) => b.evaluate(`document.querySelector(${JSON.stringify(selector)})?.innerText ?? null`);
+const count = (selector) => b.evaluate(`document.querySelectorAll(${JSON.stringify(selector)}).length`);
+const selected = () => text(".row.selected .label");
+const chips = () => b.evaluate(`[...document.querySelectorAll(".chip")].map((c) => c.firstChild.data)`);
+const settle = () => b.evaluate("new Promise((r) => requestAnimationFrame(() => requestAnimationFrame(r)))");
+const shoot = async (name) => folder && (await settle(), await b.screenshot(join(folder, name + ".png")));
+// What stands in the rows that are seen, top to bottom.
+const rows = () => b.evaluate(`[...document.querySelectorAll(".table .space .row:not([hidden])")]
+	.sort((x, y) => x.offsetTop - y.offsetTop).map((r) => ({name: r.querySelector(".label").innerText,
+	level: Number(r.getAttribute("aria-level")), open: r.getAttribute("aria-expanded"),
+	total: parseFloat(r.querySelector(".number.total .share").innerText) || 0,
+	self: parseFloat(r.querySelector(".number.self .share").innerText) || 0}))`);
+const keys = async (...list) => { for (const key of list) await b.key(key); };
+
+async function step(name, run) {
+	try {
+		await run();
+		await settle();
+		assert.deepEqual(b.problems, [], "the console has errors");
+		steps.push(name);
+	} catch (error) {
+		await b.screenshot(join(folder || ".", "failed.png")).catch(() => {});
+		console.log(`${name}: ${error.message}`);
+		await b.close();
+		process.exit(1);
+	}
+}
+
+await b.size(1400, 900);
+await step("opens", async () => {
+	await b.open(pageUrl(page));
+	assert.equal(await b.evaluate("document.documentElement.dataset.ready"), "true");
+	assert.deepEqual([...new Set(b.requests.filter((u) => u !== "about:blank"))], [pageUrl(page)]);
+	assert.equal((await rows())[0].name, "(all)");
+	assert.equal((await rows())[0].total, 100);
+	assert.equal(await b.evaluate("document.activeElement.getAttribute('role')"), "treegrid");
+});
+await step("opens and closes rows", async () => {
+	const before = (await rows()).length;
+	await keys("ArrowDown", "ArrowDown");
+	assert.ok(await selected());
+	const active = await b.evaluate("document.querySelector('[role=treegrid]').getAttribute('aria-activedescendant')");
+	assert.equal(await b.evaluate(`document.getElementById("${active}").classList.contains("selected")`), true);
+	await keys("ArrowRight");
+	assert.ok((await rows()).length > before);
+	await keys("ArrowLeft");
+	assert.equal((await rows()).length, before);
+	await keys("ArrowRight", "ArrowRight");
+	assert.ok((await rows()).find((r) => r.level === 3));
+});
+await step("finds the hot path", async () => {
+	await keys("Home", "h");
+	const shown = await rows(), name = await selected();
+	assert.ok(shown.length > 5 && name && name !== "(all)");
+	assert.match(await text(".detail"), /total\s+[\d.]+% · .* ± \d+ samples/);
+	await shoot("tree");
+});
+await step("searches", async () => {
+	await keys("/");
+	await b.type("fib");
+	assert.match(await text(".count"), /^\d+$/);
+	await keys("Enter");
+	assert.match(await selected(), /fib/);
+	assert.match(await text(".count"), /^1\/\d+$/);
+	await keys("Enter");
+	assert.match(await text(".count"), /^2\/\d+$/);
+	assert.ok(await count(".row.match") > 0);
+	await keys("Escape", "n");
+	assert.equal(await text(".count"), "");
+	assert.equal(await b.evaluate("document.activeElement.getAttribute('role')"), "treegrid");
+});
+await step("shows the source with cost per line", async () => {
+	await keys("/");
+	await b.type("^fill");
+	await keys("Enter", "Escape");
+	assert.match(await text(".source h2"), /^threads\.cc:\d+$/);
+	const lines = await b.evaluate(`[...document.querySelectorAll(".source .lines.hot")].map((l) => l.innerText)`);
+	assert.ok(lines.length > 0 && lines.some((l) => /%/.test(l)), "no line has a cost");
+	assert.match(await text(".source .scroller"), /static unsigned long fill\(int n\)/);
+	assert.ok(await count(".source .lines.marked") > 0);
+	await shoot("source");
+});
+await step("keeps, hides and takes back", async () => {
+	const whole = (await text(".shown"));
+	assert.equal(whole, null);
+	await keys("k");
+	assert.deepEqual((await chips()).length, 1);
+	assert.match((await chips())[0], /^only \/\^fill/);
+	const kept = parseFloat(await text(".shown"));
+	assert.ok(kept > 0 && kept < 100);
+	await keys("u");
+	assert.deepEqual(await chips(), []);
+	await keys("/");
+	await b.type("^fill");
+	await keys("Enter", "Escape", "x");
+	assert.match((await chips())[0], /^without \/\^fill/);
+	assert.ok(Math.abs(parseFloat(await text(".shown")) + kept - 100) < 0.02);
+	await b.click(".chip button");
+	assert.deepEqual(await chips(), []);
+	await keys("e");
+	await b.type("libc");
+	await b.evaluate(`document.querySelectorAll("dialog select")[1].value = "module"`);
+	await keys("Enter");
+	assert.deepEqual(await chips(), ["only module /libc/"]);
+	await keys("u");
+});
+await step("chooses threads", async () => {
+	await keys("t");
+	assert.ok(await count(".threads .thread") >= 2);
+	await b.click(".threads .thread input");
+	await b.click("dialog .main");
+	assert.equal((await chips()).length, 1);
+	const part = parseFloat(await text(".shown"));
+	assert.ok(part > 0 && part < 100);
+	assert.ok(Math.abs((await rows())[0].total - part) < 0.02);
+	await keys("u");
+	assert.deepEqual(await chips(), []);
+});
+await step("zooms", async () => {
+	await keys("/");
+	await b.type("^fill");
+	await keys("Enter", "Escape", "z");
+	assert.match((await rows())[0].name, /^fill/);
+	assert.match((await chips())[0], /^zoom: fill/);
+	await keys("Z");
+	assert.doesNotMatch((await rows())[0].name, /^fill/);
+	await keys("u");
+	assert.equal((await rows())[0].name, "(all)");
+});
+await step("sorts", async () => {
+	await keys("3");
+	const sortedBy = async (pick, sign) => {
+		const list = (await rows()).filter((r) => r.level === 1).map(pick);
+		return list.every((v, i) => !i || sign * (list[i - 1] - v) >= 0) && list.length > 3;
+	};
+	assert.ok(await sortedBy((r) => r.total, 1));
+	await b.click('[data-column="self"] button');
+	assert.ok(await sortedBy((r) => r.self, 1));
+	assert.equal(await b.evaluate(`document.querySelector('[data-column="self"]').getAttribute("aria-sort")`),
+		"descending");
+	await b.click('[data-column="self"] button');
+	assert.ok(await sortedBy((r) => r.self, -1));
+	await keys("r", "<");
+	assert.ok(await sortedBy((r) => r.total, 1));
+	assert.equal(await b.evaluate(`document.querySelector('[data-column="total"]').getAttribute("aria-sort")`),
+		"descending");
+});
+await step("flattens, with loops as peers", async () => {
+	const top = async () => (await b.evaluate(`culprit.outline.list.filter((e) => !e.depth).map((e) =>
+		e.row.scope < 0 ? "group" : culprit.model.scopes.kind[e.row.scope])`));
+	assert.ok(!(await top()).includes(8));
+	await keys("f");
+	assert.ok((await top()).includes(8));
+	await shoot("flat");
+	await keys("F", "F", "F");
+	assert.ok((await top()).every((kind) => kind === "group"));
+	await keys("f", "f");
+});
+await step("shows callers", async () => {
+	await keys("2");
+	await keys("/");
+	await b.type("^fib");
+	await keys("Enter", "Escape");
+	assert.match(await selected(), /^fib/);
+	await keys("ArrowRight", "ArrowRight");
+	assert.match(await selected(), /fib|work|loop/);
+	await shoot("callers");
+});
+await step("draws the graph", async () => {
+	await keys("4");
+	const colours = await b.evaluate(`(() => { const c = document.querySelector("canvas");
+		const d = c.getContext("2d").getImageData(0, 0, c.width, Math.min(300, c.height)).data;
+		const s = new Set(); for (let i = 0; i < d.length; i += 4) s.add(d[i] << 16 | d[i + 1] << 8 | d[i + 2]);
+		return s.size; })()`);
+	assert.ok(colours > 10);
+	const frame = await b.evaluate(`(({x, y, width}) => ({x, y, width}))(
+		document.querySelector("canvas").getBoundingClientRect())`);
+	await b.move(frame.x + 20, frame.y + 50);
+	assert.match(await text(".tip"), /total [\d.]+% · .* samples/);
+	await b.click("canvas", 20, 50);
+	const name = await text(".detail h2");
+	assert.ok(name);
+	await keys("Enter");
+	assert.match((await chips())[0], /^zoom: /);
+	await keys("Backspace", "u");
+	assert.deepEqual(await chips(), []);
+	await keys("Home", "ArrowDown", "ArrowDown");
+	assert.ok(await text(".status"));
+	await shoot("graph");
+	await keys("g");
+	await shoot("flames");
+	await keys("g");
+});
+await step("keeps its state in the address", async () => {
+	await keys("1", "Home", "h", "k");
+	await b.until("location.hash.includes('f=keep')");
+	await new Promise((r) => setTimeout(r, 300));
+	const url = await b.evaluate("location.href"), before = await rows(), chosen = await selected();
+	await b.open(url);
+	assert.deepEqual(await rows(), before);
+	assert.equal(await selected(), chosen);
+	assert.equal((await chips()).length, 1);
+	await keys("u");
+	await b.evaluate("history.back()");
+	await b.until("document.querySelectorAll('.chip').length === 1");
+});
+await step("is readable in light and dark", async () => {
+	await b.open(pageUrl(page));
+	for (const dark of [false, true]) {
+		await b.dark(dark);
+		const worst = await b.evaluate(`(${contrast})()`);
+		assert.ok(worst.ratio >= 4.5, `${dark ? "dark" : "light"}: ${JSON.stringify(worst)}`);
+		await keys("Home", "h");
+		await shoot(dark ? "tree-dark" : "tree-light");
+	}
+	const back = () => b.evaluate("getComputedStyle(document.body).backgroundColor");
+	const before = await back();
+	await keys("d");
+	assert.notEqual(await back(), before);
+	await keys("d", "4");
+	await shoot("graph-dark");
+	await keys("1");
+	await b.dark(false);
+});
+await step("helps", async () => {
+	await keys("?");
+	assert.equal(await count("dialog[open]"), 1);
+	assert.match(await text("dialog"), /hot path/);
+	await shoot("help");
+	await keys("Escape");
+	assert.equal(await count("dialog"), 0);
+	assert.equal(await b.evaluate("document.activeElement.getAttribute('role')"), "treegrid");
+	await keys("i");
+	assert.match(await text("dialog"), /complete path/);
+	await keys("Escape", "c");
+	assert.equal(await count("dialog[open]"), 1);
+	await keys("Escape");
+});
+await step("is reached by the keyboard alone", async () => {
+	const reached = new Set();
+	for (let i = 0; i < 60; i++) {
+		await keys("Tab");
+		reached.add(await b.evaluate(`(() => { const e = document.activeElement;
+			return e.getAttribute("aria-label") || e.textContent.slice(0, 20); })()`));
+	}
+	for (const wanted of ["search by name", "filter by a regular expression (e)", "keys (?)", "profile", "source lines",
+		"choose threads and processes (t)", "next match (n)"])
+		assert.ok(reached.has(wanted), `${wanted} is not reached: ${[...reached]}`);
+});
+await step("has only the rows in sight as elements", async () => {
+	await b.evaluate("culprit.table.element.focus()");
+	await keys("Home", "*");
+	assert.ok(await b.evaluate("culprit.outline.list.length") > 60);
+	assert.ok(await count(".table .row") < 120);
+	await keys("End");
+	assert.ok((await rows()).length > 5 && await selected());
+});
+await step("shows names as they are, whatever they are", async () => {
+	await b.open(pageUrl(hostile));
+	await keys("Home", "*");
+	const names = (await rows()).map((r) => r.name).join("\n");
+	assert.match(names, /<script>alert\(1\)<\/script>/);
+	assert.match(names, /<img src=x onerror=/);
+	assert.match(names, /partial: no recipe/);
+	await keys("4", "2", "3", "1");
+	assert.equal(await b.evaluate("window.hacked"), undefined);
+	assert.equal(await count("main img, main script, aside img"), 0);
+});
+await step("fits a narrow window", async () => {
+	await b.size(420, 800);
+	await b.open(pageUrl(page));
+	assert.ok(await b.evaluate("document.documentElement.scrollWidth <= innerWidth"));
+	await shoot("narrow");
+});
+
+// In the page: the worst contrast of texts with what is behind them, and of the graph's.
+function contrast() {
+	const paper = document.createElement("canvas").getContext("2d", {willReadFrequently: true});
+	const rgb = (colour) => {
+		paper.fillStyle = colour;
+		paper.fillRect(0, 0, 1, 1);
+		return [...paper.getImageData(0, 0, 1, 1).data].slice(0, 3);
+	};
+	const light = (colour) => {
+		const [r, g, b] = rgb(colour).map((v) => v / 255).map((v) => v <= 0.03928 ? v / 12.92 :
+			((v + 0.055) / 1.055) ** 2.4);
+		return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+	};
+	const style = getComputedStyle(document.documentElement), get = (name) => style.getPropertyValue(name).trim();
+	const pairs = [];
+	for (const back of ["--back", "--panel", "--chosen", "--match"])
+		for (const fore of ["--text", "--dim", "--accent", "--warn"])
+			pairs.push([fore, get(fore), get(back), back]);
+	for (const back of ["--bar", "--bar-self", "--graph-match", "--graph-warn"])
+		pairs.push(["--text", get("--text"), get(back), back]);
+	pairs.push(["--warn", get("--warn"), get("--warn-back"), "--warn-back"]);
+	pairs.push(["--back", get("--back"), get("--accent"), "--accent"]);
+	for (let hue = 0; hue < 360; hue += 5)
+		for (const strength of ["35%", get("--graph-strength")])
+			pairs.push(["--graph-text", get("--graph-text"), `hsl(${hue} ${strength} ${get("--graph-light")})`, "hue " + hue]);
+	let worst = {ratio: 21};
+	for (const [fore, one, two, back] of pairs) {
+		const [a, c] = [light(one), light(two)];
+		const ratio = (Math.max(a, c) + 0.05) / (Math.min(a, c) + 0.05);
+		if (ratio < worst.ratio)
+			worst = {ratio, fore, back};
+	}
+	return worst;
+}
+
+await b.close();
+console.log(`${steps.length} steps: ${steps.join(", ")}`);

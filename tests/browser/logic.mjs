@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+// logic.mjs PAGE FOLDER: the views that the page computes are those of `culprit report --json`, whose
+// output is in FOLDER: tree, callers, flat, modules, hot, and focus, ignore, thread, each .json.
+import assert from "node:assert/strict";
+import {readFileSync} from "node:fs";
+import {join} from "node:path";
+import {loadModules, readPage} from "./page.mjs";
+
+const [page, folder] = process.argv.slice(2);
+const m = await loadModules("format", "model", "select", "views", "flame", "state");
+const model = m.parseModel(readPage(page).bytes);
+const report = (name) => JSON.parse(readFileSync(join(folder, name + ".json"), "utf8"));
+const kinds = Object.fromEntries(Object.entries(m.KIND).map(([name, number]) => [number, name]));
+const kindOf = (row) => kinds[model.scopes.kind[row.scope]];
+const text = (name, kind, self, total) => `${kind} ${name} ${self.join(",")}/${total.join(",")}`;
+const ofRow = (row) => text(m.rowName(model, row), kindOf(row), row.self, row.total);
+const ofReport = (node) => text(node.name, node.kind, node.self, node.total);
+
+// A tree as text, whatever the order of siblings.
+let checks = 0;
+function lines(node, describe, children, depth, indent = "") {
+	const below = depth ? children(node).map((c) => lines(c, describe, children, depth - 1, indent + " ")) : [];
+	checks++;
+	return indent + describe(node) + "\n" + below.sort().join("");
+}
+function compareTrees(view, rows, nodes, depth, where) {
+	const ours = (row) => {
+		const below = view.children(row);
+		assert.equal(row.leaf, below.length === 0, where);
+		return below;
+	};
+	assert.equal(rows.map((r) => lines(r, ofRow, ours, depth)).sort().join(""),
+		nodes.map((n) => lines(n, ofReport, (node) => node.children, depth)).sort().join(""), where);
+}
+
+// Zero totals of a metric are rows for the report where another filter left them out.
+function some(node) {
+	return node.total.some((v) => v > 0) || node.self.some((v) => v > 0);
+}
+function shown(node) {
+	return {...node, children: (node.children || []).filter(some).map(shown)};
+}
+
+const all = m.computeSelection(model);
+const top = new m.TopDown(model, all);
+compareTrees(top, top.roots(), [shown(report("tree").tree)], 200, "top-down");
+
+const up = new m.BottomUp(model, all);
+compareTrees(up, up.roots(), shown(report("callers").tree).children, 6, "bottom-up");
+assert.deepEqual(up.roots().map(ofRow).sort(), report("flat").rows.filter(some).map(ofReport).sort());
+
+const flat = new m.Flat(model, all, 2);
+const isFunction = (node) => node.kind === "function" || node.kind === "kernel" || node.kind === "partial";
+assert.deepEqual(flat.roots().map(ofRow).sort(),
+	report("flat").rows.filter((r) => some(r) && isFunction(r)).map(ofReport).sort(), "flat");
+flat.setFlatten(0);
+assert.deepEqual(flat.roots().filter((r) => r.module).map((r) => `${r.label} ${r.total}`).sort(),
+	report("modules").rows.filter((r) => some(r) && r.module).map((r) => `${r.module} ${r.total}`).sort(),
+	"modules");
+assert.deepEqual(sums(flat.roots()), model.whole, "modules together have all samples");
+function sums(rows) {
+	return model.whole.map((_, i) => rows.reduce((sum, row) => sum + row.self[i], 0));
+}
+flat.setFlatten(3);
+if (model.scopes.kind.includes(m.KIND.loop))
+	assert.ok(flat.roots().some((r) => r.scope >= 0 && model.scopes.kind[r.scope] === m.KIND.loop), "loops as peers");
+
+// Hot path
+const outline = new m.Outline(model, top, {metric: 0, column: "total", up: false}, new Set());
+const end = outline.hotPath("", 0);
+let hot = shown(report("hot").tree), names = [hot.name];
+while (hot.children.length === 1)
+	names.push((hot = hot.children[0]).name);
+const mine = [];
+for (let key = end; key; key = top.parentKey(key))
+	mine.unshift(m.rowName(model, top.rowOf(key)));
+assert.deepEqual(mine, names, "hot path");
+for (const key of outline.list.map((e) => e.row.key))
+	assert.equal(outline.list[outline.placeOf(key)].row.key, key);
+
+// Filters and threads
+const settings = JSON.parse(readFileSync(join(folder, "settings.json"), "utf8"));
+for (const [name, selection] of [
+	["focus", {filters: [{how: "keep", what: "name", text: settings.function}]}],
+	["ignore", {filters: [{how: "hide", what: "name", text: settings.function}]}],
+	["thread", {threads: new Set([settings.thread])}],
+]) {
+	const view = new m.TopDown(model, m.computeSelection(model, selection));
+	const wanted = shown(report(name).tree);
+	assert.ok(wanted.total[0] > 0 && wanted.total[0] < model.whole[0], `${name} leaves some out`);
+	compareTrees(view, view.roots(), [wanted], 200, name);
+}
+
+// Zoom: a subtree has its totals; flat and bottom-up count recursion once from there.
+const zoomed = Number(top.children(top.roots()[0])[0].key);
+const part = m.computeSelection(model, {zoom: zoomed});
+assert.deepEqual(part.total.map((t) => t[zoomed]), all.total.map((t) => t[zoomed]));
+const below = new m.BottomUp(model, part).roots();
+assert.deepEqual(sums(below), all.total.map((t) => t[zoomed]), "bottom-up of a subtree");
+
+// Lines: all self samples are in some line, or in none that is known.
+model.whole.forEach((whole, metric) => {
+	const lines = m.lineSelf(model, all, metric);
+	assert.equal(lines.reduce((a, b) => a + b, 0), whole);
+	lines.forEach((self, i) => i && assert.ok(self <= model.lines.total[metric][i]));
+});
+// A line's total is at most all, and what the first function of the tree calls from is that.
+assert.ok(model.lines.total[0].every((t) => t <= model.whole[0]));
+
+// Search
+const found = top.search(settings.function);
+assert.ok(found.length > 0);
+for (let i = 0; i < found.length; i++) {
+	assert.match(m.rowName(model, top.rowOf(found.key(i))), new RegExp(settings.function));
+	assert.equal(found.indexOf(found.key(i)), i);
+}
+assert.equal(top.search("no such name at all").length, 0);
+assert.equal(top.search("(").length, 0);
+
+// Flame graph: boxes are inside of their parents and beside each other.
+const layout = m.layoutFlame(model, all.total[0], 0, 1000, 0);
+const levels = m.flameLevels(layout);
+for (let b = 1; b < layout.node.length; b++) {
+	const p = layout.parent[b];
+	assert.ok(layout.x[b] >= layout.x[p] - 1e-6 && layout.x[b] + layout.w[b] <= layout.x[p] + layout.w[p] + 1e-6);
+	if (layout.w[b] > 1e-3)
+		assert.equal(m.flameHit(layout, levels, layout.depth[b], layout.x[b] + layout.w[b] / 2), b);
+}
+
+// The state comes back from the address; nonsense in it does no harm.
+const state = m.newState();
+Object.assign(state, {view: "callers", metric: model.metrics.length - 1, zoom: 1, search: "a&b=c", icicle: false,
+	selected: "3.4", threads: [0], theme: "dark", pane: false, flatten: 4,
+	sort: {column: "self", metric: 0, up: true}, open: {tree: ["0", "1", "3"], callers: ["1", "1.2"], flat: []},
+	filters: [{how: "hide", what: "module", text: "lib.c\\.so#&%"}]});
+assert.deepEqual(m.decodeState(m.encodeState(state), model), state);
+for (const bad of ["v=none&m=99&z=-1&s=x.y&l=1e9&r=<b>&ot=k__&f=keep&t=a.b.99", "%%%", "z=1.5&c=7", "ot=nzzz_%"])
+	assert.equal(typeof m.encodeState(m.decodeState(bad, model)), "string");
+
+// Numbers for people
+assert.equal(m.formatCount(1234567), "1\u202f234\u202f567");
+assert.equal(m.formatTime(0.0123), "12.3\u202fms");
+assert.equal(m.formatError(100), "100 ± 10 samples (± 10%)");
+console.log(`${checks} rows compared`);

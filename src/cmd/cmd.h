@@ -26,7 +26,13 @@ const struct command *command_find(const char *name);
 
 int cmd_record(int argc, char **argv);
 int cmd_report(int argc, char **argv);
+int cmd_view(int argc, char **argv);
 int cmd_annotate(int argc, char **argv);
+int cmd_export(int argc, char **argv);
+int cmd_import(int argc, char **argv);
+int cmd_diff(int argc, char **argv);
+int cmd_stats(int argc, char **argv);
+int cmd_merge(int argc, char **argv);
 int cmd_stack(int argc, char **argv);
 int cmd_structure(int argc, char **argv);
 int cmd_check(int argc, char **argv);

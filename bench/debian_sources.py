@@ -16,7 +16,8 @@ class Sources:
                                  "$(REPO_URI) $(RELEASE) $(COMPONENT)", "Created-By: Packages"],
                                 stdout=subprocess.PIPE, text=True, check=False).stdout
         with open(self.folder + "/apt/sources.list", "w", encoding="ascii") as file:
-            for line in sorted(set(listed.splitlines())):
+            # The same version may be in several: what is kept longest comes first.
+            for line in sorted(set(listed.splitlines()), key=lambda line: ("security" in line, line)):
                 file.write(f"deb-src {line}\n")
         self.apt(["update"])
 

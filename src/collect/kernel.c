@@ -327,8 +327,8 @@ static void forget_gone(struct session *s)
 
 void kernel_drain(struct session *s)
 {
-	maps_note(s->kernel);
 	reader_take(s, take);
+	maps_note(s->kernel); /* after them, so that the code of each sample is there */
 	look_at_new(s);
 	paths_walk(s);
 	forget_gone(s);

@@ -208,33 +208,53 @@ static void publish(struct session *s, const struct process *p, uint32_t changes
 	bpf_map_update_elem(s->kernel->processes, &pid, &now, BPF_EXIST);
 }
 
-/* One that has ended is known by what was noted of it. */
-static struct err *look_back(struct session *s, struct process *p)
+/* A process that is gone cannot be asked for its vDSO, but all have the same. */
+static void learn_vdso(struct session *s)
+{
+	struct maps maps;
+	const struct library_list *ignored;
+	struct err *e = maps_read(getpid(), &maps);
+	if (!e) {
+		size_t kept = 0;
+		for (size_t i = 0; i < maps.count; i++)
+			if (!strcmp(maps.items[i].path, "[vdso]"))
+				maps.items[kept++] = maps.items[i];
+		maps.count = kept;
+		e = library_look_at(s->library, getpid(), &maps, &ignored, NULL);
+		maps_free(&maps);
+	}
+	err_free(e);
+	s->kernel->vdso_known = true;
+}
+
+const struct library_list *code_then(struct session *s, const struct process *p, uint64_t time)
 {
 	struct maps maps;
 	const struct library_list *list;
-	if (!maps_noted(s->kernel, p->pid, &maps))
+	if (!s->kernel->vdso_known)
+		learn_vdso(s);
+	if (!maps_noted(s->kernel, p->pid, time, &maps))
 		return NULL;
 	struct err *e = library_look_at(s->library, getpid(), &maps, &list, NULL);
-	if (!e && list->count)
-		p->list = list;
 	maps_free(&maps);
-	return e;
+	bool good = !e && list->count;
+	err_free(e);
+	return good ? list : NULL;
 }
 
 void code_look(struct session *s, struct process *p)
 {
 	uint32_t pid = (uint32_t)p->pid;
 	struct kernel_process now;
+	if (p->gone)
+		return;
 	if (bpf_map_lookup_elem(s->kernel->processes, &pid, &now))
 		now.changes = 0;
-	struct err *e = p->gone ? look_back(s, p) : process_look(s, p, NULL);
-	if (!p->gone && (e || !p->list || !p->list->count)) {
-		err_free(e);
-		e = look_back(s, p);
-	}
+	struct err *e = process_look(s, p, NULL);
+	if (e || !p->list || !p->list->count)
+		p->list = code_then(s, p, UINT64_MAX);
 	err_free(e);
-	if (p->list && !p->gone)
+	if (p->list)
 		publish(s, p, now.changes);
 }
 

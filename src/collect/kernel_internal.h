@@ -40,6 +40,7 @@ struct kernel_waiting { /* a stack that is walked when its code is known */
 	unsigned image;                  /* of the process */
 	uint32_t thread;                 /* in the profile */
 	uint32_t event;
+	uint64_t time;
 	uint64_t registers[KERNEL_REGISTERS], pc;
 	uint64_t address, size;
 	bool unborn; /* it may be a child that has not run yet */
@@ -87,6 +88,7 @@ struct kernel {
 	uint32_t spans_used, rules_used, serial;
 	struct kernel_list lists[KERNEL_LISTS];
 	uint32_t list_count;
+	bool vdso_known;                    /* by the library */
 	uint8_t loaded[KERNEL_MODULES / 8]; /* modules whose tables the sampler has */
 
 	struct kernel_notes *notes; /* of memory maps */
@@ -113,8 +115,13 @@ struct err *maps_open(struct kernel *k);
 void maps_close(struct kernel *k);
 /* Notes what has been mapped since. */
 void maps_note(struct kernel *k);
-/* The code that a process had in memory, as noted; false where nothing is. The caller frees it. */
-bool maps_noted(const struct kernel *k, pid_t pid, struct maps *out);
+/* Notes that a process began with what its parent had. */
+void maps_forked(struct kernel *k, pid_t pid, pid_t parent, uint64_t time);
+/* The code that a process had in memory at that time, as noted; false where nothing is. The caller
+   frees it. */
+bool maps_noted(const struct kernel *k, pid_t pid, uint64_t time, struct maps *out);
+/* Whether it has become another program since. */
+bool maps_executed(const struct kernel *k, pid_t pid, uint64_t since);
 /* Whether it has mapped code since this was asked last. */
 bool maps_changed(const struct kernel *k, pid_t pid);
 /* Forgets those that are long gone. */
@@ -125,6 +132,8 @@ struct err *code_open(struct kernel *k);
 void code_close(struct kernel *k);
 /* Looks at the code that the process has in memory, and tells the sampler. */
 void code_look(struct session *s, struct process *p);
+/* The code that it had in memory at that time, as far as that was noted; NULL: not known. */
+const struct library_list *code_then(struct session *s, const struct process *p, uint64_t time);
 /* Code of no module will stay so: samples that meet it are not worth a copy of the stack. */
 void code_resign(struct session *s, struct process *p);
 

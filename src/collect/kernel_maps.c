@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Notes what code processes map, from the records that perf makes of it. A
- * process that lives is better asked itself (/proc): it knows what it has
- * unmapped, and what it made executable later. But of one that has ended, this
- * is all that is left. All processes are noted, since who is sampled is known
- * only later; those that are not are forgotten soon.
+ * Notes what code processes map, and when, from the records that perf makes of
+ * it. A process that lives is better asked itself (/proc): it knows what it has
+ * unmapped, and what it made executable later. But what one had that has ended,
+ * has become another program or has unloaded a library stands only here. All
+ * processes are noted, since who is sampled is known only later; those that are
+ * not are forgotten soon.
  */
 #include "collect/kernel_internal.h"
 
@@ -26,6 +27,9 @@
 #define NOTED_MAX 65536u /* processes */
 #define LINES_MAX 4096u  /* of one */
 #define KEPT_NS 3000000000ull
+#define LIVES_MAX 16u                /* of one number: programs that it has been in turn */
+#define LATE_NS (60 * 1000000000ull) /* after which no sample comes any more */
+#define FORKS_MAX 64u                /* from parent to parent */
 #define RECORD_MAX 65536u
 
 struct line {
@@ -34,14 +38,24 @@ struct line {
 	char *path;
 };
 
+struct lines {
+	struct line *all;
+	size_t count, room;
+};
+
+struct life { /* as one program */
+	uint64_t since;
+	pid_t parent; /* it began as a copy of this one; 0: with nothing, by exec */
+};
+
 struct noted {
 	struct noted *next;
 	pid_t pid;
-	uint64_t executed; /* what was mapped before is gone */
-	uint64_t seen_ns;  /* by us */
-	bool changed;      /* since it was asked last */
-	struct line *lines;
-	size_t count, room;
+	struct life lives[LIVES_MAX]; /* ascending */
+	size_t life_count;
+	uint64_t seen_ns;   /* by us */
+	bool changed;       /* since it was asked last */
+	struct lines lines; /* as they came: what is mapped over another is not cut out of it */
 };
 
 struct ring {
@@ -99,77 +113,161 @@ static struct noted *find_or_add(struct kernel_notes *n, pid_t pid)
 	return at;
 }
 
-static void forget_lines(struct noted *at, uint64_t time)
+static bool add_line(struct lines *to, const struct line *line)
 {
-	size_t kept = 0;
-	for (size_t i = 0; i < at->count; i++)
-		if (at->lines[i].time <= time)
-			free(at->lines[i].path);
-		else
-			at->lines[kept++] = at->lines[i];
-	at->count = kept;
-}
-
-static bool add_line(struct noted *at, const struct line *line)
-{
-	if (at->count == at->room && at->count < LINES_MAX) {
-		size_t more = at->room ? at->room * 2 : 8;
-		struct line *lines = reallocarray(at->lines, more, sizeof *lines);
-		if (lines) {
-			at->lines = lines;
-			at->room = more;
-		}
+	if (to->count == to->room) {
+		size_t more = to->room ? to->room * 2 : 8;
+		struct line *moved = reallocarray(to->all, more, sizeof *moved);
+		if (!moved)
+			return false;
+		to->all = moved;
+		to->room = more;
 	}
-	char *path = at->count < at->room ? strdup(line->path) : NULL;
-	if (!path)
-		return false;
-	at->lines[at->count] = *line;
-	at->lines[at->count++].path = path;
+	to->all[to->count++] = *line;
 	return true;
 }
 
 /* What was there before. A program is first mapped as a whole, and then parts of it anew. */
-static void cut_lines(struct noted *at, uint64_t start, uint64_t end, uint64_t time)
+static bool cut_lines(struct lines *in, uint64_t start, uint64_t end)
 {
-	for (size_t i = 0, count = at->count; i < count; i++) {
-		struct line *l = &at->lines[i], rest = *l;
-		if (l->time > time || l->start >= end || l->end <= start)
+	for (size_t i = 0, count = in->count; i < count; i++) {
+		struct line *l = &in->all[i], rest = *l;
+		if (l->start >= end || l->end <= start)
 			continue;
 		l->end = l->start < start ? start : l->start;
 		if (rest.end <= end)
 			continue;
 		rest.offset += end - rest.start;
 		rest.start = end;
-		add_line(at, &rest); /* `l` may be elsewhere now */
+		if (!add_line(in, &rest)) /* `l` may be elsewhere now */
+			return false;
 	}
+	return true;
+}
+
+static int compare_times(const void *a, const void *b)
+{
+	const struct line *x = a, *y = b;
+	return (x->time > y->time) - (x->time < y->time);
+}
+
+/* What it was at that time; NULL: it was there before us. */
+static const struct life *life_at(const struct noted *at, uint64_t time)
+{
+	size_t i = at->life_count;
+	while (i && at->lives[i - 1].since > time)
+		i--;
+	return i ? &at->lives[i - 1] : NULL;
+}
+
+static uint64_t began(const struct noted *at, uint64_t time)
+{
+	const struct life *life = life_at(at, time);
+	return life ? life->since : 0;
+}
+
+/* Adds to `out` what it had mapped then itself. Paths stay with `at`. */
+static bool replay(const struct noted *at, uint64_t time, struct lines *out)
+{
+	uint64_t since = began(at, time);
+	bool good = true;
+	if (at->lines.count)
+		qsort(at->lines.all, at->lines.count, sizeof *at->lines.all, compare_times);
+	for (size_t i = 0; good && i < at->lines.count; i++) {
+		const struct line *l = &at->lines.all[i];
+		if (l->time > since && l->time <= time)
+			good = cut_lines(out, l->start, l->end) && add_line(out, l);
+	}
+	return good;
+}
+
+/* The same with what it has from its parents. */
+static bool replay_all(const struct kernel_notes *n, pid_t pid, uint64_t time, struct lines *out)
+{
+	const struct noted *chain[FORKS_MAX];
+	uint64_t times[FORKS_MAX];
+	size_t count = 0;
+	while (pid && count < FORKS_MAX && (chain[count] = find(n, pid))) {
+		const struct life *life = life_at(chain[count], time);
+		times[count++] = time;
+		pid = life ? life->parent : 0;
+		time = life ? life->since : 0;
+	}
+	bool good = true;
+	while (good && count--)
+		good = replay(chain[count], times[count], out);
+	return good;
+}
+
+static void forget_lines(struct noted *at, uint64_t until)
+{
+	struct lines *l = &at->lines;
+	size_t kept = 0;
+	for (size_t i = 0; i < l->count; i++)
+		if (l->all[i].time <= until)
+			free(l->all[i].path);
+		else
+			l->all[kept++] = l->all[i];
+	l->count = kept;
+}
+
+/* Programs that map code again and again: only what they have now is kept. */
+static void compact(struct noted *at)
+{
+	struct lines now = {0};
+	if (replay(at, UINT64_MAX, &now))
+		for (size_t i = 0; i < now.count; i++)
+			now.all[i].path = now.all[i].end > now.all[i].start
+						  ? strdup(now.all[i].path)
+						  : NULL;
+	forget_lines(at, UINT64_MAX);
+	for (size_t i = 0; i < now.count; i++)
+		if (now.all[i].path &&
+		    (at->lines.count >= LINES_MAX / 2 || !add_line(&at->lines, &now.all[i])))
+			free(now.all[i].path);
+	free(now.all);
 }
 
 static void note_mapping(struct kernel_notes *n, const struct mapped *m, size_t size, uint64_t time)
 {
 	size_t room = size - sizeof *m - sizeof(struct tail);
 	struct noted *at = find_or_add(n, (pid_t)m->pid);
-	if (!at || time < at->executed || !memchr(m->path, 0, room) ||
-	    m->address + m->length < m->address)
+	if (!at || !memchr(m->path, 0, room) || m->address + m->length < m->address)
 		return;
+	if (at->lines.count >= LINES_MAX)
+		compact(at);
+	struct line line = {.start = m->address,
+			    .end = m->address + m->length,
+			    .offset = m->offset,
+			    .inode = m->inode,
+			    .time = time,
+			    .major = m->major,
+			    .minor = m->minor,
+			    .path = strdup(m->path)};
 	at->changed = true;
-	cut_lines(at, m->address, m->address + m->length, time);
-	add_line(at, &(struct line){.start = m->address,
-				    .end = m->address + m->length,
-				    .offset = m->offset,
-				    .inode = m->inode,
-				    .time = time,
-				    .major = m->major,
-				    .minor = m->minor,
-				    .path = (char *)m->path});
+	if (!line.path || !add_line(&at->lines, &line))
+		free(line.path);
 }
 
-static void note_exec(struct kernel_notes *n, pid_t pid, uint64_t time)
+/* Those of other CPUs may come later and be of earlier. */
+static void note_life(struct kernel_notes *n, pid_t pid, pid_t parent, uint64_t since)
 {
 	struct noted *at = find_or_add(n, pid);
-	if (!at || time < at->executed)
+	if (!at)
 		return;
-	at->executed = time;
-	forget_lines(at, time);
+	if (at->life_count == LIVES_MAX) {
+		memmove(at->lives, at->lives + 1, --at->life_count * sizeof *at->lives);
+		forget_lines(at, at->lives[0].since);
+	}
+	size_t i = at->life_count++;
+	for (; i && at->lives[i - 1].since > since; i--)
+		at->lives[i] = at->lives[i - 1];
+	at->lives[i] = (struct life){since, parent};
+}
+
+void maps_forked(struct kernel *k, pid_t pid, pid_t parent, uint64_t time)
+{
+	note_life(k->notes, pid, parent, time);
 }
 
 static void forget(struct kernel_notes *n, struct noted **link)
@@ -177,7 +275,7 @@ static void forget(struct kernel_notes *n, struct noted **link)
 	struct noted *at = *link;
 	*link = at->next;
 	forget_lines(at, UINT64_MAX);
-	free(at->lines);
+	free(at->lines.all);
 	free(at);
 	n->noted_count--;
 }
@@ -193,7 +291,7 @@ static void take(struct kernel_notes *n, const struct perf_event_header *header)
 	if (header->type == PERF_RECORD_MMAP2 && header->size > sizeof(struct mapped) + sizeof tail)
 		note_mapping(n, (const struct mapped *)header, header->size, tail.time);
 	else if (header->type == PERF_RECORD_COMM && header->misc & PERF_RECORD_MISC_COMM_EXEC)
-		note_exec(n, (pid_t)tail.pid, tail.time);
+		note_life(n, (pid_t)tail.pid, 0, tail.time);
 }
 
 static void copy_out(const struct kernel_notes *n, const char *bytes, uint64_t at, void *to,
@@ -303,27 +401,34 @@ static int compare_lines(const void *a, const void *b)
 }
 
 /* As /proc would have shown it. */
-bool maps_noted(const struct kernel *k, pid_t pid, struct maps *out)
+bool maps_noted(const struct kernel *k, pid_t pid, uint64_t time, struct maps *out)
 {
-	struct noted *at = find(k->notes, pid);
+	struct lines then = {0};
 	struct buf text = {0};
-	if (!at || !at->count)
-		return false;
-	qsort(at->lines, at->count, sizeof *at->lines, compare_lines);
-	for (size_t i = 0; i < at->count; i++) {
-		const struct line *l = &at->lines[i];
+	bool good = replay_all(k->notes, pid, time, &then);
+	if (then.count)
+		qsort(then.all, then.count, sizeof *then.all, compare_lines);
+	for (size_t i = 0; i < then.count; i++) {
+		const struct line *l = &then.all[i];
 		if (l->start == l->end)
 			continue;
 		buf_printf(&text,
 			   "%" PRIx64 "-%" PRIx64 " r-xp %08" PRIx64 " %02x:%02x %" PRIu64 " %s\n",
 			   l->start, l->end, l->offset, l->major, l->minor, l->inode, l->path);
 	}
-	struct err *e = text.failed ? err_new("out of memory")
-				    : maps_parse(buf_text(&text), text.size, out);
-	bool good = !e;
+	good = good && text.size && !text.failed;
+	struct err *e = good ? maps_parse(buf_text(&text), text.size, out) : NULL;
+	good = good && !e;
 	err_free(e);
+	free(then.all);
 	buf_free(&text);
 	return good;
+}
+
+bool maps_executed(const struct kernel *k, pid_t pid, uint64_t since)
+{
+	const struct noted *at = find(k->notes, pid);
+	return at && began(at, UINT64_MAX) > since;
 }
 
 bool maps_changed(const struct kernel *k, pid_t pid)
@@ -352,8 +457,10 @@ void maps_sweep(struct session *s)
 	s->kernel->swept_ns = now;
 	for (size_t i = 0; i < BUCKETS; i++)
 		for (struct noted **link = &n->noted[i]; *link;)
-			if (now - (*link)->seen_ns > KEPT_NS && !is_sampled(s, (*link)->pid))
+			if (now - (*link)->seen_ns > KEPT_NS && !is_sampled(s, (*link)->pid)) {
 				forget(n, link);
-			else
+			} else {
+				forget_lines(*link, began(*link, now - LATE_NS));
 				link = &(*link)->next;
+			}
 }

@@ -178,6 +178,7 @@ void paths_take_snapshot(struct session *s, const struct kernel_snapshot *from,
 				     .image = t->process->image,
 				     .thread = thread,
 				     .event = from->head.event,
+				     .time = from->head.time,
 				     .pc = from->pc,
 				     .address = from->address,
 				     .unborn = from->unborn,
@@ -189,12 +190,6 @@ void paths_take_snapshot(struct session *s, const struct kernel_snapshot *from,
 	k->waiting_bytes += from->size;
 	*k->waiting_end = w;
 	k->waiting_end = &w->next;
-}
-
-/* What the process has now, as far as we know; what it was before exec is as it was. */
-static const struct library_list *list_of(const struct kernel_waiting *w)
-{
-	return w->image == w->process->image ? w->process->list : w->list;
 }
 
 static struct walk_space space_of(struct session *s, const struct library_list *list)
@@ -223,8 +218,21 @@ static struct err *keep(struct session *s, const struct kernel_waiting *w, const
 
 static bool is_known(struct session *s, const struct kernel_waiting *w)
 {
-	struct walk_space space = space_of(s, list_of(w));
+	struct walk_space space = space_of(s, w->process->list);
 	return walk_find_module(&space, w->pc);
+}
+
+/* Of a process that has ended, become another program or unloaded a library since: by what was noted
+   of it, what it had when the sample came, or what its parent has. */
+static enum walk_end walk_back(struct session *s, struct kernel_waiting *w, uint64_t *keys,
+			       uint32_t *frames)
+{
+	enum walk_end end = walk(s, w, code_then(s, w->process, w->time), keys, frames);
+	if (end == WALK_NO_MODULE && w->list)
+		end = walk(s, w, w->list, keys, frames);
+	if (end == WALK_NO_MODULE)
+		end = walk(s, w, tasks_parent_list(s, w->process), keys, frames);
+	return end;
 }
 
 /* Looks at the memory of the process again where the walk met unknown code, unless that was of no
@@ -234,23 +242,22 @@ static enum walk_end walk_looking(struct session *s, struct kernel_waiting *w, u
 {
 	struct process *p = w->process;
 	const struct library_list *before = p->list;
-	bool patient = p->useless <= UNRESOLVED_MAX && w->image == p->image;
+	bool same = w->image == p->image && !maps_executed(s->kernel, p->pid, w->time);
+	bool patient = same && !p->gone && p->useless <= UNRESOLVED_MAX;
 	bool looked = patient && !is_known(s, w);
 	if (looked)
 		code_look(s, p);
-	enum walk_end end = walk(s, w, list_of(w), keys, frames);
+	enum walk_end end = same ? walk(s, w, p->list, keys, frames) : WALK_NO_MODULE;
 	if (end == WALK_NO_MODULE && patient && !looked) {
 		code_look(s, p);
 		looked = true;
 		if (p->list != before)
-			end = walk(s, w, list_of(w), keys, frames);
+			end = walk(s, w, p->list, keys, frames);
 	}
-	/* We may have looked after an exec that we have not been told of yet; then, and where nobody
-	   had looked at a child before its exec, it was what it was before, or what its parent is. */
-	const struct library_list *earlier[] = {w->list, tasks_parent_list(s, p)};
-	for (size_t i = 0; i < 2 && end == WALK_NO_MODULE; i++)
-		if (earlier[i] && earlier[i] != list_of(w))
-			end = walk(s, w, earlier[i], keys, frames);
+	if (end == WALK_NO_MODULE)
+		end = walk_back(s, w, keys, frames);
+	if (end == WALK_NO_MODULE && same) /* it gets as far as that, at least */
+		end = walk(s, w, p->list, keys, frames);
 	p->useless = looked && p->list == before ? p->useless + 1 : patient ? 0 : p->useless;
 	if (p->useless == UNRESOLVED_MAX)
 		code_resign(s, p);

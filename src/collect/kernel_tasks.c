@@ -228,6 +228,7 @@ void tasks_forked(struct session *s, const struct kernel_task *t)
 		if (p)
 			end_process(s, p);
 		p = add_child(s, pid, (pid_t)t->head.process);
+		maps_forked(s->kernel, pid, (pid_t)t->head.process, t->head.time);
 	}
 	if (p && add_thread(s, p, tid, t->head.time))
 		set_name(find_thread(s->kernel, tid)->name, KERNEL_COMM + 1, t->comm);

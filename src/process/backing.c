@@ -205,6 +205,8 @@ struct err *backing_open(pid_t pid, const struct maps *maps, size_t index, struc
 	if (map->path[0] == '[')
 		return open_vdso(pid, map, out);
 	int fd = open_file(pid, maps, index);
+	if (fd < 0 && pid == getpid()) /* asked for one that is gone: its memory is not ours */
+		return err_new("%s: cannot be opened any more", map->path);
 	if (fd < 0)
 		return open_rebuilt(pid, maps, index, out);
 	struct err *e = image_open_fd(fd, map->path, out);

@@ -27,6 +27,13 @@ _culprit()
 	stack)
 		mapfile -t COMPREPLY < <(compgen -W "$(cd /proc && echo [0-9]*)" -- "$word")
 		;;
+	top)
+		if [ "${COMP_WORDS[COMP_CWORD - 1]}" = -p ]; then
+			mapfile -t COMPREPLY < <(compgen -W "$(cd /proc && echo [0-9]*)" -- "$word")
+		else
+			mapfile -t COMPREPLY < <(compgen -f -- "$word")
+		fi
+		;;
 	*)
 		mapfile -t COMPREPLY < <(compgen -f -- "$word")
 		;;

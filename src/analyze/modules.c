@@ -17,6 +17,7 @@
 #include "image/symbols.h"
 #include "process/backing.h"
 #include "process/maps.h"
+#include "profile/between.h"
 #include "profile/profile.h"
 #include "recipes/cfi.h"
 #include "recipes/procedures.h"
@@ -28,6 +29,7 @@ enum state { UNUSED, GOOD, MISSING, CHANGED };
 
 struct module {
 	enum state state;
+	bool tried; /* to be opened */
 	struct image *image;
 	struct places *places;
 	bool has_structure; /* was tried */
@@ -43,6 +45,7 @@ struct modules {
 	const struct profile *profile;
 	bool download;
 	struct module *all; /* as profile->modules */
+	size_t count;
 	/* while preparing */
 	bool with_structure;
 	struct modules_question *questions;
@@ -82,8 +85,9 @@ static void open_module(void *context, size_t index)
 	struct module *m = &ms->all[index];
 	const struct profile_module *p = &ms->profile->modules[index];
 	char id[2 * BUILD_ID_MAX + 1];
-	if (m->state == UNUSED || (p->kind != PROFILE_FILE && p->kind != PROFILE_VDSO))
+	if (m->state == UNUSED || m->tried || (p->kind != PROFILE_FILE && p->kind != PROFILE_VDSO))
 		return;
+	m->tried = true;
 	m->state = MISSING;
 	struct err *e = p->kind == PROFILE_VDSO ? open_vdso(&m->image)
 						: image_open(p->path, &m->image);
@@ -103,6 +107,27 @@ static void open_module(void *context, size_t index)
 	err_free(e);
 }
 
+static void close_module(struct module *m)
+{
+	answers_free(&m->answers);
+	free(m->ranges);
+	structure_close(m->structure);
+	places_close(m->places);
+	image_close(m->image);
+}
+
+static void open_used(struct modules *ms)
+{
+	const struct profile *p = ms->profile;
+	for (size_t i = 0; i < p->node_count; i++) {
+		struct module *m = &ms->all[p->nodes[i].module];
+		if (m->state == UNUSED &&
+		    (p->nodes[i].kind == PROFILE_CALL || p->nodes[i].kind == PROFILE_EXACT))
+			m->state = GOOD;
+	}
+	parallel_for(p->module_count, open_module, ms);
+}
+
 struct err *modules_open(const struct profile *profile, bool download, struct modules **out)
 {
 	struct modules *ms = calloc(1, sizeof *ms);
@@ -112,17 +137,14 @@ struct err *modules_open(const struct profile *profile, bool download, struct mo
 	pthread_mutex_init(&ms->lock, NULL);
 	ms->profile = profile;
 	ms->download = download;
+	ms->count = profile->module_count;
 	ms->all = calloc(profile->module_count + 1, sizeof *ms->all);
 	ms->first = calloc(profile->module_count + 2, sizeof *ms->first);
 	if (!ms->all || !ms->first) {
 		modules_close(ms);
 		return err_new("out of memory");
 	}
-	for (size_t i = 0; i < profile->node_count; i++)
-		if (profile->nodes[i].kind == PROFILE_CALL ||
-		    profile->nodes[i].kind == PROFILE_EXACT)
-			ms->all[profile->nodes[i].module].state = GOOD;
-	parallel_for(profile->module_count, open_module, ms);
+	open_used(ms);
 	*out = ms;
 	return NULL;
 }
@@ -131,18 +153,50 @@ void modules_close(struct modules *ms)
 {
 	if (!ms)
 		return;
-	for (size_t i = 0; ms->all && i < ms->profile->module_count; i++) {
-		struct module *m = &ms->all[i];
-		answers_free(&m->answers);
-		free(m->ranges);
-		structure_close(m->structure);
-		places_close(m->places);
-		image_close(m->image);
-	}
+	for (size_t i = 0; ms->all && i < ms->count; i++)
+		close_module(&ms->all[i]);
 	free(ms->all);
 	free(ms->first);
 	pthread_mutex_destroy(&ms->lock);
 	free(ms);
+}
+
+/* Another profile */
+
+static bool move_modules(struct modules *ms, const struct profile *before,
+			 const struct profile *now)
+{
+	struct module *all = calloc(now->module_count + 1, sizeof *all);
+	uint32_t *to = all ? between_modules(before, now) : NULL;
+	for (size_t i = 0; to && i < ms->count; i++) {
+		if (to[i] == BETWEEN_NONE)
+			close_module(&ms->all[i]);
+		else
+			all[to[i]] = ms->all[i];
+	}
+	if (to) {
+		free(ms->all);
+		ms->all = all;
+		ms->count = now->module_count;
+	} else {
+		free(all);
+	}
+	free(to);
+	return to != NULL;
+}
+
+struct err *modules_update(struct modules *ms, const struct profile *now)
+{
+	uint32_t *first = calloc(now->module_count + 2, sizeof *first);
+	if (!first || !move_modules(ms, ms->profile, now)) {
+		free(first);
+		return err_new("out of memory");
+	}
+	free(ms->first);
+	ms->first = first;
+	ms->profile = now;
+	open_used(ms);
+	return NULL;
 }
 
 /* Functions */

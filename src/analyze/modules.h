@@ -23,6 +23,9 @@ struct symbols;
    the result. `download`: ask debuginfod for debug files. */
 struct err *modules_open(const struct profile *profile, bool download, struct modules **out);
 void modules_close(struct modules *modules); /* NULL is fine */
+/* Goes on with a later profile of the same recording: what was found out stays, modules that are new
+   are opened. The profile before may go. After an error only modules_close is allowed. */
+struct err *modules_update(struct modules *modules, const struct profile *profile);
 
 /* The function that an address (of the module's own) belongs to. */
 struct modules_function {

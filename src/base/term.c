@@ -112,10 +112,17 @@ static uint64_t now_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
+static bool progress_forbidden;
+
+void term_progress_forbid(void)
+{
+	progress_forbidden = true;
+}
+
 void term_progress_start(struct term_progress *p, const char *what)
 {
 	*p = (struct term_progress){.what = what, .start_ns = now_ns()};
-	p->enabled = term_is_tty(STDERR_FILENO);
+	p->enabled = !progress_forbidden && term_is_tty(STDERR_FILENO);
 }
 
 void term_progress_update(struct term_progress *p, uint64_t done, uint64_t total)

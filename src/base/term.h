@@ -31,6 +31,8 @@ struct term_progress {
 	uint64_t start_ns, shown_ns;
 	bool enabled;
 };
+/* No such lines from here on: the terminal shows something else. */
+void term_progress_forbid(void);
 void term_progress_start(struct term_progress *p, const char *what);
 void term_progress_update(struct term_progress *p, uint64_t done, uint64_t total);
 void term_progress_end(struct term_progress *p);

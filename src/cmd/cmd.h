@@ -27,6 +27,7 @@ const struct command *command_find(const char *name);
 int cmd_record(int argc, char **argv);
 int cmd_report(int argc, char **argv);
 int cmd_view(int argc, char **argv);
+int cmd_top(int argc, char **argv);
 int cmd_annotate(int argc, char **argv);
 int cmd_export(int argc, char **argv);
 int cmd_import(int argc, char **argv);

@@ -8,6 +8,7 @@ const struct command commands[] = {
 	{"record", "samples call paths of a command into a profile", cmd_record},
 	{"report", "a profile as text: who took the time, and by which way", cmd_report},
 	{"view", "a profile as one HTML file to look at", cmd_view},
+	{"top", "what a recording or a process spends its time on, live", cmd_top},
 	{"annotate", "the source lines or instructions of a function, with their samples",
 	 cmd_annotate},
 	{"export", "a profile in the format of another tool", cmd_export},

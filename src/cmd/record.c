@@ -13,6 +13,7 @@
 #include "cmd/output.h"
 #include "collect/events.h"
 #include "collect/kernel.h"
+#include "collect/live.h"
 #include "collect/session.h"
 #include "collect/target.h"
 #include "profile/profile.h"
@@ -56,6 +57,7 @@ struct recording {
 	struct session_options session_options;
 	struct session *session; /* NULL once sampling has ended */
 	struct target target;
+	struct live *live; /* who looks at it meanwhile; NULL: nobody can */
 	struct output output;
 	struct profile *profile;
 	unsigned living; /* processes that go on after the command */
@@ -72,6 +74,14 @@ static uint64_t now_ns(void)
 	struct timespec now;
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * SECOND_NS + (uint64_t)now.tv_nsec;
+}
+
+static uint64_t cpu_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
 	return (uint64_t)now.tv_sec * SECOND_NS + (uint64_t)now.tv_nsec;
 }
 
@@ -238,6 +248,19 @@ static void save_meanwhile(struct recording *r)
 	r->save_ns = now_ns() + r->interval_ns;
 }
 
+/* Somebody looks at the recording. */
+static void show_meanwhile(struct recording *r)
+{
+	struct profile *profile = NULL;
+	uint64_t start = cpu_ns();
+	struct err *e = session_snapshot(r->session, &profile);
+
+	if (!e)
+		describe(r, profile);
+	err_free(e);
+	live_send(r->live, profile, cpu_ns() - start);
+}
+
 /* The command's exit status belongs to the last program that its process ran. */
 static void set_status(struct recording *r)
 {
@@ -265,6 +288,8 @@ static void stop_sampling(struct recording *r)
 		e = output_save_last(&r->output, r->profile);
 	}
 	remember(r, e);
+	live_close(r->live);
+	r->live = NULL;
 }
 
 /* While the command runs */
@@ -291,6 +316,8 @@ static void attend(struct recording *r, uint64_t end_ns)
 		stop_sampling(r);
 	} else if (now_ns() >= r->save_ns) {
 		save_meanwhile(r);
+	} else if (live_wanted(r->live)) {
+		show_meanwhile(r);
 	}
 }
 
@@ -303,9 +330,10 @@ static void run(struct recording *r)
 		struct pollfd ready[] = {
 			{.fd = r->target.signals, .events = POLLIN},
 			{.fd = r->session ? session_fd(r->session) : -1, .events = POLLIN},
+			{.fd = live_fd(r->live), .events = POLLIN},
 		};
 
-		if (poll(ready, 2, wait_ms(r, end_ns)) < 0 && errno != EINTR)
+		if (poll(ready, 3, wait_ms(r, end_ns)) < 0 && errno != EINTR)
 			break;
 		target_handle(&r->target);
 		if (r->session && !r->target.ended)
@@ -370,10 +398,11 @@ static void run_attached(struct recording *r)
 		struct pollfd ready[] = {
 			{.fd = r->target.signals, .events = POLLIN},
 			{.fd = session_fd(r->session), .events = POLLIN},
+			{.fd = live_fd(r->live), .events = POLLIN},
 		};
 		struct session_state state;
 
-		if (poll(ready, 2, wait_ms(r, end_ns)) < 0 && errno != EINTR)
+		if (poll(ready, 3, wait_ms(r, end_ns)) < 0 && errno != EINTR)
 			break;
 		attend(r, end_ns);
 		if (r->session)
@@ -545,6 +574,8 @@ static struct err *begin(struct recording *r)
 	if (e)
 		return e;
 	e = open_session(r);
+	if (!e) /* it can be recorded without being looked at */
+		err_free(live_open(r->output.path, &r->live));
 	if (!e)
 		e = r->options->command ? start(r) : attach(r);
 	if (e)
@@ -575,6 +606,7 @@ static int record(const struct options *o)
 		status = finish(&r);
 	}
 	session_close(r.session);
+	live_close(r.live);
 	profile_free(r.profile);
 	output_close(&r.output);
 	buf_free(&r.notes);

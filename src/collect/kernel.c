@@ -406,6 +406,11 @@ struct err *kernel_attach(struct session *s, pid_t pid)
 	return NULL;
 }
 
+void kernel_name(struct session *s)
+{
+	tasks_name(s);
+}
+
 void kernel_tick(struct session *s)
 {
 	uint64_t now = session_now();
@@ -456,6 +461,7 @@ void kernel_close(struct session *s)
 	maps_close(k);
 	code_close(k);
 	paths_close(k);
+	tasks_close(k);
 	bpf_object__close(k->object);
 	if (k->epoll >= 0)
 		close(k->epoll);

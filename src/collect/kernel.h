@@ -40,6 +40,8 @@ void kernel_drain(struct session *s);
 void kernel_tick(struct session *s);
 /* A descriptor that is readable when kernel_drain has something urgent to do. */
 int kernel_fd(const struct session *s);
+/* Before a snapshot: what threads call themselves now. */
+void kernel_name(struct session *s);
 /* What a sample costs besides what the sampler measures of itself, in nanoseconds. Takes some 30 ms. */
 uint64_t kernel_delivery(void);
 /* A process that runs already. */

@@ -25,6 +25,7 @@ struct kernel_thread {
 	pid_t tid;
 	uint32_t profile; /* its index there + 1; 0: not there yet */
 	uint64_t start_ns, end_ns, cpu_ns, handler_ns, handled;
+	uint64_t named_ns; /* when its name was looked at last */
 	char name[KERNEL_COMM + 1];
 };
 
@@ -149,6 +150,9 @@ bool tasks_known(const struct session *s, pid_t thread);
 /* The thread of a sample, made where it was not known; NULL where there is no memory. */
 struct kernel_thread *tasks_find(struct session *s, pid_t process, pid_t thread);
 /* Its index in the profile. */
+void tasks_close(struct kernel *k);
+/* Looks at the names of threads again, of some at a time. */
+void tasks_name(struct session *s);
 struct err *tasks_keep(struct session *s, struct kernel_thread *t, uint32_t *index);
 /* Ends all of a process's threads, or (NULL) of all. */
 void tasks_finish(struct session *s, const struct process *p);

@@ -13,6 +13,9 @@
 
 #include "base/err.h"
 
+#define NAMED_AT_ONCE 256
+#define NAMED_FOR_NS 1000000000ull
+
 /* ---- processes ---- */
 
 static struct process *find_process(const struct session *s, pid_t pid)
@@ -164,6 +167,25 @@ static void read_name(struct kernel_thread *t)
 		fclose(file);
 }
 
+/* Threads are named when they are made, and many name themselves afterwards. */
+void tasks_name(struct session *s)
+{
+	uint64_t now = session_now();
+	unsigned left = NAMED_AT_ONCE;
+	for (size_t i = 0; i < KERNEL_BUCKETS; i++)
+		for (struct kernel_thread *t = s->kernel->threads[i]; t && left; t = t->next) {
+			if (!t->profile || t->profile == t->process->more_threads ||
+			    now - t->named_ns < NAMED_FOR_NS)
+				continue;
+			read_name(t);
+			t->named_ns = now;
+			left--;
+			if (t->name[0])
+				s->harvest.profile->threads[t->profile - 1].name = profile_string(
+					s->harvest.profile, t->name);
+		}
+}
+
 /* Numbers that are known at its end. */
 static void finish(struct session *s, struct kernel_thread *t)
 {
@@ -199,6 +221,16 @@ void tasks_finish(struct session *s, const struct process *p)
 			next = t->next;
 			if (!p || t->process == p)
 				finish(s, t);
+		}
+}
+
+/* Those that nobody finished: their numbers are of no interest any more. */
+void tasks_close(struct kernel *k)
+{
+	for (size_t i = 0; i < KERNEL_BUCKETS; i++)
+		for (struct kernel_thread *t = k->threads[i], *next; t; t = next) {
+			next = t->next;
+			free(t);
 		}
 }
 

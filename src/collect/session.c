@@ -627,6 +627,8 @@ static struct err *copy_harvested(struct session *s, struct harvest *copy)
 struct err *session_snapshot(struct session *s, struct profile **out)
 {
 	struct harvest copy;
+	if (s->kernel)
+		kernel_name(s);
 	struct err *e = copy_harvested(s, &copy);
 	*out = NULL;
 	for (struct arena *a = s->arenas; a && !e; a = a->next) {
@@ -649,8 +651,10 @@ struct err *session_finish(struct session *s, struct profile **out, unsigned *st
 {
 	unsigned running = 0;
 	struct err *e = session_handle(s);
-	if (s->kernel)
+	if (s->kernel) {
 		kernel_stop(s);
+		kernel_name(s);
+	}
 	if (s->kernel && s->samples >= CALIBRATE_SAMPLES)
 		s->harvest.profile->delivery_ns = kernel_delivery();
 	for (struct arena *a = s->arenas; a; a = a->next) {

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cmd/top.h"
+
+#include "base/args.h"
+#include "cmd/cmd.h"
+
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+
+#define DEFAULT_FILE "culprit.prof"
+
+static bool read_seconds(const char *text, double *out)
+{
+	char *end;
+	*out = strtod(text, &end);
+	return end != text && !*end && isfinite(*out) && *out >= 0.1 && *out <= 3600;
+}
+
+static bool is_number(const char *text)
+{
+	char *end;
+	long number = strtol(text, &end, 10);
+	return end != text && !*end && number > 0 && number <= INT_MAX;
+}
+
+static int check(struct top_options *o, const struct args *args)
+{
+	o->interval = 1;
+	if (o->interval_text && !read_seconds(o->interval_text, &o->interval))
+		return cmd_misused("top", "-i needs seconds from 0.1 to 3600, not '%.64s'",
+				   o->interval_text);
+	if (args->count > 1)
+		return cmd_misused("top", "one file at a time");
+	if (args->count && o->pids.count)
+		return cmd_misused("top", "either a file or -p, not both");
+	if (o->output && !o->pids.count)
+		return cmd_misused("top",
+				   "-o goes with -p: others keep their recording themselves");
+	for (size_t i = 0; i < o->pids.count; i++)
+		if (!is_number(o->pids.values[i]))
+			return cmd_misused("top", "-p needs the number of a process, not '%.64s'",
+					   o->pids.values[i]);
+	if (!o->hz)
+		return cmd_misused("top", "-F needs more than 0 samples per second");
+	o->path = args->count ? args->operands[0] : DEFAULT_FILE;
+	return -1;
+}
+
+int cmd_top(int argc, char **argv)
+{
+	struct top_options o = {.hz = 1000};
+	const struct arg options[] = {
+		{'p', "pid", "PID", "record this process ourselves; may be given several times",
+		 ARG_LIST, &o.pids},
+		{'i', "interval", "SECONDS", "bring it up to date so often (1)", ARG_STRING,
+		 &o.interval_text},
+		{'n', "count", "N", "end after N tables, where there is no terminal", ARG_U64,
+		 &o.count},
+		{0, "by", "function|loop|line|module|thread", "what rows are", ARG_CHOICE, &o.by},
+		{0, "sort", "self|total", "what orders them", ARG_CHOICE, &o.sort},
+		{0, "so-far", NULL, "order by all since the beginning, not by the last interval",
+		 ARG_FLAG, &o.so_far},
+		{0, "metric", "M", "another event than the first, by name or number", ARG_STRING,
+		 &o.metric},
+		{0, "filter", "RE", "only rows whose name matches", ARG_STRING, &o.filter},
+		{0, "limit", "N", "no more than N rows, where there is no terminal", ARG_U64,
+		 &o.limit},
+		{'F', "frequency", "HZ", "with -p: samples per second and thread (1000)", ARG_U64,
+		 &o.hz},
+		{'o', "output", "FILE", "with -p: keep the recording", ARG_STRING, &o.output},
+		{0, "json", NULL, "print a JSON object for each interval", ARG_FLAG, &o.json},
+		{0},
+	};
+	struct args args = {
+		.command = "top",
+		.usage = "[options] [FILE | -p PID]",
+		.summary = "Shows what a recording that goes on (to " DEFAULT_FILE
+			   " unless named), or a process, spends its time on now.",
+		.options = options,
+		.examples = "  culprit top\n"
+			    "  culprit top -p 4711\n"
+			    "  culprit top --json -n 3 run.prof\n",
+	};
+	int status = cmd_parse(&args, argc, argv);
+	if (status < 0)
+		status = check(&o, &args);
+	return status >= 0 ? status : top_run(&o);
+}

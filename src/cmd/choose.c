@@ -85,3 +85,15 @@ bool choose_is_profile(const char *path)
 		close(fd);
 	return is;
 }
+
+const char *choose_main_module(const struct profile *p)
+{
+	size_t *counts = calloc(p->module_count + 1, sizeof *counts), best = 0;
+	for (size_t i = 0; counts && i < p->node_count; i++)
+		counts[p->nodes[i].module]++;
+	for (size_t i = 1; counts && i < p->module_count; i++)
+		if (p->modules[i].kind == PROFILE_FILE && counts[i] > counts[best] * !!best)
+			best = i;
+	free(counts);
+	return best ? p->modules[best].path : NULL;
+}

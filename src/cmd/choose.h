@@ -20,3 +20,6 @@ struct err *choose_threads(const struct profile *profile, const char *path, cons
 
 /* Does this file begin as a profile does? */
 bool choose_is_profile(const char *path);
+
+/* The path of the file with the most nodes: the program, mostly. NULL: none. */
+const char *choose_main_module(const struct profile *profile);

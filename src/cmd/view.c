@@ -3,6 +3,9 @@
  * `culprit view`: a profile as one HTML file to look at.
  */
 #include "cmd/cmd.h"
+#include "cmd/browser.h"
+#include "cmd/choose.h"
+#include "cmd/serve.h"
 
 #include "analyze/attribution.h"
 #include "analyze/modules.h"
@@ -18,7 +21,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,7 +31,8 @@
 
 struct options {
 	const char *path, *output;
-	bool no_source, no_open, debuginfod;
+	bool no_source, no_open, debuginfod, serve;
+	uint64_t port;
 	struct arg_list source_dirs, path_maps;
 };
 
@@ -61,19 +64,6 @@ static struct err *load(struct viewing *v)
 	return modules_open(v->profile, v->o->debuginfod, &v->modules);
 }
 
-/* The file with the most nodes: the program, mostly. NULL: none. */
-static const char *main_module(const struct profile *p)
-{
-	size_t *counts = calloc(p->module_count + 1, sizeof *counts), best = 0;
-	for (size_t i = 0; counts && i < p->node_count; i++)
-		counts[p->nodes[i].module]++;
-	for (size_t i = 1; counts && i < p->module_count; i++)
-		if (p->modules[i].kind == PROFILE_FILE && counts[i] > counts[best] * !!best)
-			best = i;
-	free(counts);
-	return best ? p->modules[best].path : NULL;
-}
-
 static struct err *open_sources(struct viewing *v)
 {
 	struct sources_options options = {
@@ -82,7 +72,7 @@ static struct err *open_sources(struct viewing *v)
 		.dirs = v->o->source_dirs.values,
 		.dir_count = v->o->source_dirs.count,
 		.directory = v->profile->directory,
-		.binary = main_module(v->profile),
+		.binary = choose_main_module(v->profile),
 	};
 	return v->o->no_source ? NULL : sources_open(&options, &v->sources);
 }
@@ -155,34 +145,6 @@ static struct err *save(const char *path, const struct buf *page)
 	return err_context(e, "%s", path);
 }
 
-static bool has_display(void)
-{
-	const char *x = getenv("DISPLAY"), *wayland = getenv("WAYLAND_DISPLAY");
-	return (x && *x) || (wayland && *wayland);
-}
-
-/* In the user's browser, which outlives the terminal. Whether there is one matters little: the file's
-   name was printed. */
-static void open_page(const char *path)
-{
-	extern char **environ;
-	posix_spawn_file_actions_t actions;
-	posix_spawnattr_t attributes;
-	char *resolved = realpath(path, NULL), name[] = "xdg-open";
-	char *argv[] = {name, resolved, NULL};
-	pid_t pid;
-	posix_spawn_file_actions_init(&actions);
-	posix_spawnattr_init(&attributes);
-	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSID);
-	for (int fd = 0; fd <= 2; fd++)
-		posix_spawn_file_actions_addopen(&actions, fd, "/dev/null", O_RDWR, 0);
-	if (resolved)
-		posix_spawnp(&pid, name, &actions, &attributes, argv, environ);
-	posix_spawnattr_destroy(&attributes);
-	posix_spawn_file_actions_destroy(&actions);
-	free(resolved);
-}
-
 static struct err *view(struct viewing *v)
 {
 	char size[TERM_UNIT_MAX];
@@ -197,15 +159,35 @@ static struct err *view(struct viewing *v)
 		e = save(path, &v->page);
 	if (e)
 		return e;
-	bool shown = !v->o->no_open && term_is_tty(STDOUT_FILENO) && has_display();
+	bool shown = !v->o->no_open && browser_possible();
 	printf("%s (%s)%s\n", path, term_size(size, v->page.size),
 	       shown ? "" : "   open it in a browser");
-	if (shown)
-		open_page(path);
+	char *resolved = shown ? realpath(path, NULL) : NULL;
+	if (resolved)
+		browser_open(resolved);
+	free(resolved);
 	return NULL;
 }
 
 /* The command */
+
+static int serve(const struct options *o)
+{
+	struct serve_options s = {
+		.path = o->path,
+		.port = (uint16_t)o->port,
+		.no_open = o->no_open,
+		.no_source = o->no_source,
+		.debuginfod = o->debuginfod,
+		.source_dirs = &o->source_dirs,
+		.path_maps = &o->path_maps,
+	};
+	if (o->output)
+		return cmd_misused("view", "either -o or --serve, not both");
+	if (o->port > UINT16_MAX)
+		return cmd_misused("view", "--port is at most 65535");
+	return serve_view(&s);
+}
 
 static int run(struct options *o, const struct args *args)
 {
@@ -217,6 +199,10 @@ static int run(struct options *o, const struct args *args)
 		if (!strchr(o->path_maps.values[i], '='))
 			return cmd_misused("view", "--path-map takes FROM=TO, not '%s'",
 					   o->path_maps.values[i]);
+	if (o->port && !o->serve)
+		return cmd_misused("view", "--port is for --serve");
+	if (o->serve)
+		return serve(o);
 	if (access(o->path, F_OK) && errno == ENOENT)
 		return cmd_fail("view",
 				err_new("there is no %s%s: make one by culprit record -- COMMAND",
@@ -241,6 +227,9 @@ int cmd_view(int argc, char **argv)
 		{0, "no-source", NULL, "leave out the texts of source files", ARG_FLAG,
 		 &o.no_source},
 		{0, "no-open", NULL, "do not open it in a browser", ARG_FLAG, &o.no_open},
+		{0, "serve", NULL, "show it at 127.0.0.1 until Ctrl-C, live while it is recorded",
+		 ARG_FLAG, &o.serve},
+		{0, "port", "N", "with --serve: at this port (a free one)", ARG_U64, &o.port},
 		{0, "source-dir", "DIR", "look for source files below DIR, too", ARG_LIST,
 		 &o.source_dirs},
 		{0, "path-map", "FROM=TO", "source paths that begin with FROM are at TO", ARG_LIST,
@@ -256,6 +245,7 @@ int cmd_view(int argc, char **argv)
 			   " unless named) as one HTML file to look at, and opens it.",
 		.options = options,
 		.examples = "  culprit view\n"
+			    "  culprit view --serve\n"
 			    "  culprit view -o /tmp/run.html --no-source run.prof\n",
 	};
 	int status = cmd_parse(&args, argc, argv);

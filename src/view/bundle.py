@@ -4,7 +4,8 @@
 
 The scripts are ES modules in an order in which each imports only those before it. They become one:
 their imports and the word "export" are left out. The page allows this script and this style alone,
-by their hashes, so that nothing else in it can ever run."""
+by their hashes, so that nothing else in it can ever run. What it may connect to, and the data, are
+filled in by page.c."""
 import base64
 import hashlib
 import re
@@ -26,7 +27,7 @@ def bundle(page, style, scripts):
     style = "\n" + style
     if re.search(r"</script|<!--", script, re.I) or "</style" in style.lower():
         sys.exit("bundle.py: a text would end its element")
-    policy = f"default-src 'none'; script-src {digest(script)}; style-src {digest(style)}; img-src data:"
+    policy = f"default-src 'none'; script-src {digest(script)}; style-src {digest(style)}; img-src data:@CONNECT@"
     for mark, text in (("@POLICY@", policy), ("@STYLE@", style), ("@SCRIPT@", script)):
         if page.count(mark) != 1:
             sys.exit(f"bundle.py: {mark} must be there once")

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "view/page.h"
 
+#include <inttypes.h>
 #include <string.h>
 #include <zlib.h>
 
@@ -9,7 +10,10 @@
 #include "view/pack.h"
 #include "view/page_text.h" /* made by the build */
 
-#define MARK "@DATA@" /* where the data goes */
+/* What is filled in, in this order. */
+#define LIVE_MARK "@LIVE@"       /* the version of data that is live */
+#define CONNECT_MARK "@CONNECT@" /* what the page may connect to */
+#define DATA_MARK "@DATA@"
 #define CHUNK (1u << 20)
 
 static struct err *compress_bytes(const struct buf *in, struct buf *out)
@@ -49,22 +53,49 @@ static void put_base64(const struct buf *in, struct buf *out)
 	}
 }
 
+struct err *page_data(const struct pack_input *in, struct buf *out)
+{
+	struct buf data = {0};
+	struct err *e = pack_make(in, &data);
+	if (!e)
+		e = compress_bytes(&data, out);
+	buf_free(&data);
+	return e;
+}
+
+/* The page as far as a mark, which is left out: what follows begins at the result. */
+static const char *copy_until(const char *from, const char *mark, struct buf *out)
+{
+	const char *end = (const char *)page_text + sizeof page_text;
+	const char *at = from ? memmem(from, (size_t)(end - from), mark, strlen(mark)) : NULL;
+	if (at)
+		buf_append(out, from, (size_t)(at - from));
+	return at ? at + strlen(mark) : NULL;
+}
+
+struct err *page_wrap(const struct buf *data, uint64_t version, struct buf *out)
+{
+	const char *end = (const char *)page_text + sizeof page_text;
+	const char *rest = copy_until((const char *)page_text, LIVE_MARK, out);
+	if (version)
+		buf_printf(out, "%" PRIu64, version);
+	rest = copy_until(rest, CONNECT_MARK, out);
+	if (version)
+		buf_puts(out, "; connect-src 'self'");
+	rest = copy_until(rest, DATA_MARK, out);
+	if (!rest)
+		return err_new("the page has no place for data");
+	put_base64(data, out);
+	buf_append(out, rest, (size_t)(end - rest));
+	return out->failed ? err_new("out of memory") : NULL;
+}
+
 struct err *page_make(const struct pack_input *in, struct buf *out)
 {
-	struct buf data = {0}, packed = {0};
-	const char *text = (const char *)page_text,
-		   *mark = memmem(text, sizeof page_text, MARK, sizeof MARK - 1);
-	struct err *e = mark ? pack_make(in, &data) : err_new("the page has no place for data");
+	struct buf packed = {0};
+	struct err *e = page_data(in, &packed);
 	if (!e)
-		e = compress_bytes(&data, &packed);
-	buf_free(&data);
-	if (!e) {
-		size_t before = (size_t)(mark - text), rest = before + sizeof MARK - 1;
-		buf_append(out, text, before);
-		put_base64(&packed, out);
-		buf_append(out, text + rest, sizeof page_text - rest);
-		e = out->failed ? err_new("out of memory") : NULL;
-	}
+		e = page_wrap(&packed, 0, out);
 	buf_free(&packed);
 	return e;
 }

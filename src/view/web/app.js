@@ -11,6 +11,7 @@ import {Table} from "./table.js";
 import {Graph} from "./graph.js";
 import {Source} from "./source.js";
 import {Detail} from "./detail.js";
+import {Live} from "./live.js";
 import {showColumns, showFilter, showHelp, showNotes, showThreads} from "./dialogs.js";
 
 const VIEWS = [["tree", "Top-down"], ["callers", "Bottom-up"], ["flat", "Flat"], ["graph", "Graph"]];
@@ -503,6 +504,9 @@ async function start() {
 		if (!model.metrics.length)
 			throw new Error("this recording has no samples");
 		window.culprit = new App(model);
+		const {live} = document.documentElement.dataset;
+		if (live)
+			window.culprit.live = new Live(window.culprit, live);
 		window.culprit.table.element.focus();
 		document.documentElement.dataset.ready = "true";
 		prepare(preparations(model));

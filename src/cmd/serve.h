@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * `culprit view --serve`: the page for a browser on this machine, brought up to date
+ * while the recording goes on.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+struct arg_list;
+
+struct serve_options {
+	const char *path;
+	uint16_t port; /* 0: any */
+	bool no_open, no_source, debuginfod;
+	const struct arg_list *source_dirs, *path_maps;
+};
+
+/* The exit status. */
+int serve_view(const struct serve_options *options);

@@ -2,19 +2,21 @@
 /*
  * Callgrind's format, for KCachegrind and callgrind_annotate. It knows no paths, only
  * what each function took itself (by line) and what it took in each call. The cost of a
- * function with all that it calls is for the reader to add up: its own, and that of its calls.
+ * function with all that it calls is for the reader to add up: both do so over the calls of it.
  *
  * So that this is right for recursive functions, a sample counts for one call of each function on its
- * path: the last one, since that is no call of the function itself.
+ * path: the first one.
  *
  *     path of a sample   main -> f -> f -> g -> f -> h
- *     counts for         main -> f, g -> f, f -> h; not for f -> f, f -> g
+ *     counts for         main -> f, f -> g, f -> h; not for f -> f, g -> f
  *     own                h
  *
- * In the tree of paths: the cost of the call that leads to a row is the row's total, without the totals
- * of those nearest rows below it that are the caller's function again.
+ * In the tree of paths: the cost of the call that leads to a row is the row's total, or nothing where
+ * its function stands above it already. What has no caller is called by "(all)".
  *
- * What is one function for the readers, by name, file and module, is one here.
+ * What is one function for the readers, by name, file and module, is one here. Its name is told once,
+ * with a number that is then used instead: one of this function, not of the name, or KCachegrind would
+ * take those of other modules for the same.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -54,8 +56,10 @@ struct writer {
 	struct lookup lines;                  /* function and line -> a number */
 	struct lookup by_line;                /* that and the callee -> cost */
 	uint64_t *values;                     /* of costs, by metric */
-	struct strings files, objects, names; /* that were written already: in short from then on */
-	size_t files_told, objects_told, names_told;
+	struct strings files, objects; /* that were written already: in short from then on */
+	size_t files_told, objects_told;
+	uint32_t *numbers; /* likewise of functions, by scope; 0: not yet. The last is (all)'s */
+	uint32_t number_count;
 };
 
 static uint32_t scope_of(const struct writer *w, size_t row)
@@ -168,30 +172,21 @@ static struct err *link_rows(struct writer *w)
 
 /* Going down the rows */
 struct descent {
-	uint32_t *path;   /* rows, by depth */
-	uint32_t *before; /* by depth: what `open` was */
-	uint32_t *open;   /* by function: 1 + the depth of its nearest row; 0: none */
+	uint32_t *path; /* rows, by depth */
 	size_t depth;
+	uint32_t *open; /* by function: how many rows of the path are its */
 };
 
 static void enter(struct writer *w, struct descent *d, uint32_t row)
 {
-	uint32_t function = scope_of(w, row), open = d->open[function];
-	d->path[d->depth] = row;
-	if (open) { /* the row below that one is the call that this sample does not count for */
-		uint64_t *call = values_of(w, w->calls, d->path[open]);
-		const uint64_t *again = values_of(w, w->total, row);
-		for (size_t m = 0; m < w->j->metric_count; m++)
-			call[m] -= again[m];
-	}
-	d->before[d->depth] = open;
-	d->open[function] = (uint32_t)++d->depth;
+	if (d->open[scope_of(w, row)]++)
+		memset(values_of(w, w->calls, row), 0, w->j->metric_count * sizeof *w->calls);
+	d->path[d->depth++] = row;
 }
 
 static void leave(struct writer *w, struct descent *d)
 {
-	d->depth--;
-	d->open[scope_of(w, d->path[d->depth])] = d->before[d->depth];
+	d->open[scope_of(w, d->path[--d->depth])]--;
 }
 
 static void descend(struct writer *w, struct descent *d)
@@ -211,15 +206,12 @@ static void descend(struct writer *w, struct descent *d)
 static struct err *find_calls(struct writer *w)
 {
 	struct descent d = {0};
-	size_t rows = w->s.count + 1;
-	d.path = calloc(rows, sizeof *d.path);
-	d.before = calloc(rows, sizeof *d.before);
+	d.path = calloc(w->s.count + 1, sizeof *d.path);
 	d.open = calloc(scopes_count(w->j->a->scopes) + 1, sizeof *d.open);
-	bool good = d.path && d.before && d.open;
+	bool good = d.path && d.open;
 	if (good)
 		descend(w, &d);
 	free(d.path);
-	free(d.before);
 	free(d.open);
 	return good ? NULL : err_new("out of memory");
 }
@@ -294,12 +286,35 @@ static struct err *add_row(struct writer *w, size_t row)
 	return e || !shown ? e : add_cost(w, &call, values_of(w, w->calls, row));
 }
 
+/* Functions without any cost, which in recursion there are, have a line of their own all the same:
+   callgrind_annotate learns from it which module they are in. */
+static struct err *add_silent(struct writer *w)
+{
+	struct err *e = NULL;
+	uint64_t nothing[PROFILE_METRIC_MAX] = {0};
+	bool *told = calloc(scopes_count(w->j->a->scopes) + 1, sizeof *told);
+	if (!told)
+		return err_new("out of memory");
+	for (size_t i = 0; i < w->cost_count; i++)
+		if (w->costs[i].function != NONE)
+			told[w->costs[i].function] = true;
+	for (size_t i = 0; !e && i < w->s.count; i++) {
+		struct cost own = {.function = scope_of(w, i), .callee = NONE};
+		own.line = line_of(w, &w->s.locations.frames[w->s.frame[i]]);
+		if (!told[own.function])
+			e = add_cost(w, &own, nothing);
+		told[own.function] = true;
+	}
+	free(told);
+	return e;
+}
+
 static struct err *find_costs(struct writer *w)
 {
 	struct err *e = NULL;
 	for (size_t i = 0; !e && i < w->s.count; i++)
 		e = add_row(w, i);
-	return e;
+	return e ? e : add_silent(w);
 }
 
 static int compare_numbers(uint32_t x, uint32_t y)
@@ -321,7 +336,7 @@ static int compare_costs(const void *a, const void *b)
 
 /* Text */
 
-/* "fn=(3) name", and from then on "fn=(3)". */
+/* "ob=(3) name", and from then on "ob=(3)". */
 static void put_name(struct writer *w, const char *key, struct strings *strings, size_t *told,
 		     const char *name)
 {
@@ -333,6 +348,19 @@ static void put_name(struct writer *w, const char *key, struct strings *strings,
 	fputs("\n", w->j->out);
 }
 
+static void put_function_name(struct writer *w, const char *key, uint32_t function)
+{
+	bool all = function == NONE;
+	uint32_t *number = &w->numbers[all ? scopes_count(w->j->a->scopes) : function];
+	bool told = *number;
+	if (!told)
+		*number = ++w->number_count;
+	fprintf(w->j->out, "%s=(%" PRIu32 ")%s%s\n", key, *number, told ? "" : " ",
+		told  ? ""
+		: all ? ALL
+		      : job_name(w->j, function));
+}
+
 static void put_function(struct writer *w, uint32_t function, bool callee)
 {
 	bool all = function == NONE;
@@ -341,8 +369,7 @@ static void put_function(struct writer *w, uint32_t function, bool callee)
 		 *module ? module : NO_FILE);
 	put_name(w, callee ? "cfi" : "fl", &w->files, &w->files_told,
 		 all ? NO_FILE : file_of(w, function));
-	put_name(w, callee ? "cfn" : "fn", &w->names, &w->names_told,
-		 all ? ALL : job_name(w->j, function));
+	put_function_name(w, callee ? "cfn" : "fn", function);
 }
 
 static void put_values(struct writer *w, const uint64_t *values)
@@ -411,7 +438,7 @@ static void put_all(struct writer *w)
 		}
 		put_cost(w, &w->costs[i]);
 	}
-	w->j->no_memory |= w->files.failed || w->objects.failed || w->names.failed;
+	w->j->no_memory |= w->files.failed || w->objects.failed;
 }
 
 static void free_all(struct writer *w)
@@ -429,7 +456,7 @@ static void free_all(struct writer *w)
 	lookup_free(&w->by_line);
 	strings_free(&w->files);
 	strings_free(&w->objects);
-	strings_free(&w->names);
+	free(w->numbers);
 }
 
 struct err *callgrind_write(struct job *j)
@@ -439,6 +466,9 @@ struct err *callgrind_write(struct job *j)
 	};
 	struct writer w = {.j = j};
 	struct err *e = frame_tree_make(j, &w.s);
+	w.numbers = calloc(scopes_count(j->a->scopes) + 1, sizeof *w.numbers);
+	if (!e && !w.numbers)
+		e = err_new("out of memory");
 	for (size_t i = 0; !e && i < sizeof steps / sizeof *steps; i++)
 		e = steps[i](&w);
 	if (!e)

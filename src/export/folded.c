@@ -7,6 +7,7 @@
  */
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "analyze/scopes.h"
 #include "analyze/tree.h"
@@ -24,11 +25,23 @@ struct folder {
 	size_t *ends; /* of the line, by depth */
 };
 
+/* A number at the end of a name would be the first of two counts, as in differences of two runs. */
+static void part_number(struct buf *line, size_t from)
+{
+	size_t at = line->size;
+	while (at > from && strchr("0123456789.", line->data[at - 1]))
+		at--;
+	if (at > from && at < line->size && line->data[at - 1] == ' ')
+		line->data[at - 1] = '_';
+}
+
 static void put_frame(struct folder *f, uint32_t scope)
 {
 	if (f->line.size)
 		buf_puts(&f->line, ";");
+	size_t from = f->line.size;
 	text_clean(job_name(f->j, scope), ";", ':', &f->line);
+	part_number(&f->line, from);
 }
 
 static bool is_path(const struct folder *f, uint32_t node)

@@ -132,11 +132,11 @@ struct err *job_check_frames(uint64_t frames)
 	return frames <= FRAMES_MAX
 		       ? NULL
 		       : err_new("this format lists every path in full, which would be %llu frames: "
-				 "the paths are too deep; callgrind and firefox have room for them",
+				 "too many; callgrind and firefox have room for them",
 				 (unsigned long long)frames);
 }
 
-struct err *job_check_paths(const struct job *j, size_t *deepest)
+struct err *job_check_paths(const struct job *j, bool each_sample, size_t *deepest)
 {
 	const struct profile *p = j->p;
 	uint64_t frames = 0;
@@ -147,9 +147,14 @@ struct err *job_check_paths(const struct job *j, size_t *deepest)
 		depths[i] = depths[p->nodes[i].parent] + 1;
 		most = depths[i] > most ? depths[i] : most;
 	}
-	for (size_t i = 0; i < p->value_count; i++)
-		if (job_has(j, &p->values[i]))
-			frames += depths[p->values[i].node];
+	for (size_t i = 0; i < p->value_count; i++) {
+		uint64_t times = each_sample ? p->values[i].count : 1, written;
+		if (!job_has(j, &p->values[i]))
+			continue;
+		if (__builtin_mul_overflow(depths[p->values[i].node] + 1, times, &written) ||
+		    __builtin_add_overflow(frames, written, &frames))
+			frames = UINT64_MAX;
+	}
 	free(depths);
 	if (deepest)
 		*deepest = most;

@@ -49,8 +49,9 @@ uint64_t job_amount(const struct job *job, uint32_t metric, uint64_t count);
 /* An error where listing that many frames would never end: formats that write every path out. */
 struct err *job_check_frames(uint64_t frames);
 
-/* The same for the paths of the profile, of which the deepest has *deepest nodes (may be NULL). */
-struct err *job_check_paths(const struct job *job, size_t *deepest);
+/* The same for the paths of the profile, each written once or once for each of its samples; the
+   deepest has *deepest nodes (may be NULL). */
+struct err *job_check_paths(const struct job *job, bool each_sample, size_t *deepest);
 
 /* The formats. */
 struct err *pprof_write(struct job *job);

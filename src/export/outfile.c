@@ -98,10 +98,17 @@ struct err *outfile_open(struct outfile *o, const char *path)
 	return NULL;
 }
 
+/* Why something could not be written before: told by trying once more. */
+static int find_error(FILE *file)
+{
+	clearerr(file);
+	return fputc('\n', file) == EOF || fflush(file) ? errno : EIO;
+}
+
 /* 0, or the error. */
 static int finish(struct outfile *o)
 {
-	int error = fflush(o->file) ? errno : ferror(o->file) ? EIO : 0;
+	int error = fflush(o->file) ? errno : ferror(o->file) ? find_error(o->file) : 0;
 	if (o->file == stdout)
 		return error;
 	if (!error && o->temporary && fsync(fileno(o->file)) && errno != EINVAL && errno != EROFS)

@@ -211,7 +211,7 @@ static void put_samples(struct writer *w)
 static struct err *check_paths(struct writer *w)
 {
 	size_t deepest;
-	struct err *e = job_check_paths(w->j, &deepest);
+	struct err *e = job_check_paths(w->j, false, &deepest);
 	if (e)
 		return e;
 	w->path = calloc(deepest + 1, sizeof *w->path);

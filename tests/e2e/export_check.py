@@ -15,7 +15,8 @@ import subprocess
 import sys
 import threading
 
-CULPRIT, PROFILE, *OPTIONS = sys.argv[1:]
+CULPRIT = PROFILE = None
+OPTIONS = []
 failed = []
 
 
@@ -133,7 +134,7 @@ def one(values, metric):
 
 
 def folded_name(n):
-    return clean(n["name"]).replace(";", ":")
+    return re.sub(r" (?=[0-9.]+$)", "_", clean(n["name"]).replace(";", ":"))
 
 
 def check_folded():
@@ -290,23 +291,30 @@ def uncompress(table, text):
 
 def check_callgrind():
     tables = {"ob": {}, "fl": {}, "fn": {}}
+    numbers = {}
     own, calls = collections.defaultdict(lambda: [0] * COUNT), collections.defaultdict(lambda: [0] * COUNT)
     here, there, is_call, sums = {}, {}, False, None
     for line in export("callgrind").decode().splitlines():
         match = re.fullmatch(r"(c?)(ob|fl|fi|fn)=(.*)", line)
         if match:
             kind = {"fi": "fl"}.get(match[2], match[2])
-            (there if match[1] else here)[kind] = uncompress(tables[kind], match[3])
+            side = there if match[1] else here
+            side[kind] = uncompress(tables[kind], match[3])
+            if kind == "fn":  # KCachegrind: a number is one function's
+                which = (side["fn"], side["fl"], side["ob"])
+                check(numbers.setdefault(match[3].split(" ")[0], which) == which, "callgrind: number of", which)
         elif line.startswith("calls="):
             is_call = True
         elif line.startswith("summary: "):
             sums = [int(n) for n in line.split()[1:]]
         elif re.match(r"\d+ ", line):
-            key = (here["fn"], here["fl"], here["ob"])
+            side = there if is_call else here
+            key = (side["fn"], side["fl"], side["ob"])
             for metric, count in enumerate(line.split()[1:]):
                 (calls if is_call else own)[key][metric] += int(count)
             is_call = False
-    found = {k: (own[k], [a + b for a, b in zip(own[k], calls[k])]) for k in [*own, *calls] if k[0] != "(all)"}
+    # As KCachegrind and callgrind_annotate do it: in all is what all calls of it took.
+    found = {k: (own[k], calls[k]) for k in [*own, *calls]}
     compare("callgrind", {k: v for k, v in found.items() if any(v[1])},
             report.by(lambda n: (clean(n["name"]), clean(n["file"]) or "???", clean(n["module"]) or "???")))
     check(OPTIONS or sums == [m["total"] for m in report.metrics], "callgrind: summary", sums)
@@ -364,7 +372,8 @@ def check_csv():
 
 
 def main():
-    global report, COUNT, finished
+    global CULPRIT, PROFILE, OPTIONS, report, COUNT, finished
+    CULPRIT, PROFILE, *OPTIONS = sys.argv[1:]
     report = Report()
     COUNT = len(report.metrics)
     check_folded()
@@ -382,9 +391,17 @@ def main():
 
 
 finished = False
-sys.setrecursionlimit(100000)
-threading.stack_size(512 << 20)
-thread = threading.Thread(target=main)
-thread.start()
-thread.join()
-sys.exit(1 if failed or not finished else 0)
+
+
+def in_deep_thread(function):
+    """With room for trees of thousands of frames."""
+    sys.setrecursionlimit(100000)
+    threading.stack_size(512 << 20)
+    thread = threading.Thread(target=function)
+    thread.start()
+    thread.join()
+
+
+if __name__ == "__main__":
+    in_deep_thread(main)
+    sys.exit(1 if failed or not finished else 0)

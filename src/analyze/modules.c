@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "analyze/answers.h"
 #include "base/buf.h"
@@ -16,7 +15,6 @@
 #include "image/places.h"
 #include "image/symbols.h"
 #include "process/backing.h"
-#include "process/maps.h"
 #include "profile/between.h"
 #include "profile/profile.h"
 #include "recipes/cfi.h"
@@ -57,20 +55,6 @@ struct modules {
 
 /* Opening */
 
-static struct err *open_vdso(struct image **out)
-{
-	struct maps maps;
-	struct err *e = maps_read(getpid(), &maps);
-	if (e)
-		return e;
-	size_t i = 0;
-	while (i < maps.count && strcmp(maps.items[i].path, "[vdso]") != 0)
-		i++;
-	e = i < maps.count ? backing_open(getpid(), &maps, i, out) : err_new("there is no vDSO");
-	maps_free(&maps);
-	return e;
-}
-
 /* Without a build-id, a file written after the recording is another one. */
 static bool is_newer(const struct profile *p, const char *path)
 {
@@ -89,7 +73,7 @@ static void open_module(void *context, size_t index)
 		return;
 	m->tried = true;
 	m->state = MISSING;
-	struct err *e = p->kind == PROFILE_VDSO ? open_vdso(&m->image)
+	struct err *e = p->kind == PROFILE_VDSO ? backing_open_vdso(&m->image)
 						: image_open(p->path, &m->image);
 	if (e) {
 		err_free(e);

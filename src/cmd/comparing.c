@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/err.h"
+#include "base/json.h"
 #include "base/pager.h"
 #include "base/term.h"
 #include "cmd/cmd.h"
@@ -65,6 +66,20 @@ struct text_options comparing_text(const struct comparing *c)
 		.colour = term_colour(STDOUT_FILENO),
 		.full_names = c->full_names,
 	};
+}
+
+void comparing_json_begin(struct json *j)
+{
+	json_begin_object(j);
+	json_key(j, "culprit");
+	json_u64(j, 1);
+}
+
+void comparing_json_end(const struct comparing *c, struct json *j)
+{
+	text_notes_json(buf_text(&c->notes), j);
+	json_end_object(j);
+	json_newline(j);
 }
 
 struct err *comparing_show(const struct comparing *c, const struct buf *text)

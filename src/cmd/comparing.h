@@ -4,10 +4,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/args.h"
 #include "base/buf.h"
 #include "compare/counts.h"
 #include "compare/runs.h"
 #include "compare/text.h"
+
+struct json;
 
 struct comparing {
 	/* options */
@@ -22,7 +25,20 @@ struct comparing {
 	struct buf notes; /* lines about reliability */
 };
 
-#define COMPARING_BY "function|loop|line|module"
+/* The options that both have; `less` says what happens to rows with less than --min. */
+/* clang-format off */
+#define COMPARING_OPTIONS(c, less) \
+	{0, "by", "function|loop|line|module", "what rows are", ARG_CHOICE, &(c).by}, \
+	{0, "metric", "M", "another event than the first, by name or number", ARG_STRING, &(c).metric}, \
+	{0, "min", "PCT", less "; 0.1 unless told", ARG_STRING, &(c).min_text}, \
+	{0, "limit", "N", "no more than N rows", ARG_U64, &(c).limit}, \
+	{0, "no-inline", NULL, "inlined functions count for the one that they are in", ARG_FLAG, &(c).no_inline}, \
+	{0, "full-names", NULL, "C++ names with parameters and all template arguments", ARG_FLAG, &(c).full_names}, \
+	{0, "debuginfod", NULL, "download missing debug information", ARG_FLAG, &(c).debuginfod}, \
+	{0, "no-pager", NULL, "straight to the terminal", ARG_FLAG, &(c).no_pager}, \
+	{0, "json", NULL, "print JSON", ARG_FLAG, &(c).json}
+/* clang-format on */
+#define COMPARING_MIN 0.1 /* per cent, unless told */
 
 /* A per cent from 0 to `most`; -1 to go on. `text` NULL leaves *out as it is. */
 int comparing_percent(const char *command, const char *option, const char *text, double most,
@@ -34,5 +50,8 @@ void comparing_free(struct comparing *c);
 
 /* How text is to look on stdout. */
 struct text_options comparing_text(const struct comparing *c);
+/* What surrounds the JSON of both. */
+void comparing_json_begin(struct json *j);
+void comparing_json_end(const struct comparing *c, struct json *j);
 /* Shows the notes and after them the text. */
 struct err *comparing_show(const struct comparing *c, const struct buf *text);

@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define DEFAULT_MIN 0.1   /* per cent */
 #define DEFAULT_NOISE 2.0 /* per cent */
 #define ALPHA 0.05
 
@@ -32,13 +31,9 @@ static struct err *print(const struct comparing *c, const struct diff *diff)
 	struct buf text = {0};
 	if (c->json) {
 		struct json j = json_to_file(stdout);
-		json_begin_object(&j);
-		json_key(&j, "culprit");
-		json_u64(&j, 1);
+		comparing_json_begin(&j);
 		diff_json(diff, &c->runs, c->limit, &j);
-		text_notes_json(buf_text(&c->notes), &j);
-		json_end_object(&j);
-		json_newline(&j);
+		comparing_json_end(c, &j);
 		return NULL;
 	}
 	diff_text(diff, &c->runs, &o, &text);
@@ -132,7 +127,7 @@ static int run(struct options *o, const struct args *args, int behind)
 
 int cmd_diff(int argc, char **argv)
 {
-	struct options o = {.c.min = DEFAULT_MIN, .noise_percent = DEFAULT_NOISE};
+	struct options o = {.c.min = COMPARING_MIN, .noise_percent = DEFAULT_NOISE};
 	const struct arg options[] = {
 		{0, "old", "FILE", "a recording before; may be repeated", ARG_LIST, &o.old},
 		{0, "new", "FILE", "a recording after; may be repeated", ARG_LIST, &o.new},
@@ -145,20 +140,7 @@ int cmd_diff(int argc, char **argv)
 		 &o.share},
 		{0, "noise", "PCT", "how much runs differ by themselves; 2 unless told or seen",
 		 ARG_STRING, &o.noise},
-		{0, "by", COMPARING_BY, "what rows are", ARG_CHOICE, &o.c.by},
-		{0, "metric", "M", "another event than the first, by name or number", ARG_STRING,
-		 &o.c.metric},
-		{0, "min", "PCT", "rows with less are not looked at; 0.1 unless told", ARG_STRING,
-		 &o.c.min_text},
-		{0, "limit", "N", "no more than N rows", ARG_U64, &o.c.limit},
-		{0, "no-inline", NULL, "inlined functions count for the one that they are in",
-		 ARG_FLAG, &o.c.no_inline},
-		{0, "full-names", NULL, "C++ names with parameters and all template arguments",
-		 ARG_FLAG, &o.c.full_names},
-		{0, "debuginfod", NULL, "download missing debug information", ARG_FLAG,
-		 &o.c.debuginfod},
-		{0, "no-pager", NULL, "straight to the terminal", ARG_FLAG, &o.c.no_pager},
-		{0, "json", NULL, "print JSON", ARG_FLAG, &o.c.json},
+		COMPARING_OPTIONS(o.c, "rows with less are not looked at"),
 		{0},
 	};
 	struct args args = {

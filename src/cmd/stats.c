@@ -8,21 +8,15 @@
 #include "base/json.h"
 #include "compare/stats.h"
 
-#define DEFAULT_MIN 0.1 /* per cent */
-
 static struct err *print(const struct comparing *c, const struct stats *stats)
 {
 	struct text_options o = comparing_text(c);
 	struct buf text = {0};
 	if (c->json) {
 		struct json j = json_to_file(stdout);
-		json_begin_object(&j);
-		json_key(&j, "culprit");
-		json_u64(&j, 1);
+		comparing_json_begin(&j);
 		stats_json(stats, &c->runs, c->limit, &j);
-		text_notes_json(buf_text(&c->notes), &j);
-		json_end_object(&j);
-		json_newline(&j);
+		comparing_json_end(c, &j);
 		return NULL;
 	}
 	stats_text(stats, &c->runs, &o, &text);
@@ -51,22 +45,9 @@ static int run(struct comparing *c, const struct args *args)
 
 int cmd_stats(int argc, char **argv)
 {
-	struct comparing c = {.min = DEFAULT_MIN};
+	struct comparing c = {.min = COMPARING_MIN};
 	const struct arg options[] = {
-		{0, "by", COMPARING_BY, "what rows are", ARG_CHOICE, &c.by},
-		{0, "metric", "M", "another event than the first, by name or number", ARG_STRING,
-		 &c.metric},
-		{0, "min", "PCT", "leave out rows with less of all samples; 0.1 unless told",
-		 ARG_STRING, &c.min_text},
-		{0, "limit", "N", "no more than N rows", ARG_U64, &c.limit},
-		{0, "no-inline", NULL, "inlined functions count for the one that they are in",
-		 ARG_FLAG, &c.no_inline},
-		{0, "full-names", NULL, "C++ names with parameters and all template arguments",
-		 ARG_FLAG, &c.full_names},
-		{0, "debuginfod", NULL, "download missing debug information", ARG_FLAG,
-		 &c.debuginfod},
-		{0, "no-pager", NULL, "straight to the terminal", ARG_FLAG, &c.no_pager},
-		{0, "json", NULL, "print JSON", ARG_FLAG, &c.json},
+		COMPARING_OPTIONS(c, "leave out rows with less of all samples"),
 		{0},
 	};
 	struct args args = {

@@ -53,9 +53,9 @@ struct writer {
 	uint32_t *child, *next; /* rows */
 	struct cost *costs;
 	size_t cost_count, cost_room;
-	struct lookup lines;                  /* function and line -> a number */
-	struct lookup by_line;                /* that and the callee -> cost */
-	uint64_t *values;                     /* of costs, by metric */
+	struct lookup lines;           /* function and line -> a number */
+	struct lookup by_line;         /* that and the callee -> cost */
+	uint64_t *values;              /* of costs, by metric */
 	struct strings files, objects; /* that were written already: in short from then on */
 	size_t files_told, objects_told;
 	uint32_t *numbers; /* likewise of functions, by scope; 0: not yet. The last is (all)'s */

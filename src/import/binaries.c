@@ -5,12 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/err.h"
 #include "process/backing.h"
-#include "process/maps.h"
 #include "process/registers.h"
 #include "safe/wire.h"
 
@@ -122,20 +120,6 @@ struct binary *binaries_find(struct binaries *b, const char *path, const char *b
 
 /* ---- finding ---- */
 
-static struct err *open_own_vdso(struct image **out)
-{
-	struct maps maps;
-	struct err *e = maps_read(getpid(), &maps);
-	if (e)
-		return e;
-	size_t i = 0;
-	while (i < maps.count && strcmp(maps.items[i].path, "[vdso]") != 0)
-		i++;
-	e = i < maps.count ? backing_open(getpid(), &maps, i, out) : err_new("there is no vDSO");
-	maps_free(&maps);
-	return e;
-}
-
 static bool is_newer(const struct binaries *b, const char *path)
 {
 	struct stat st;
@@ -205,7 +189,7 @@ static struct err *find_image(struct binaries *b, struct binary *wanted, struct 
 	struct err *e = NULL;
 	*image = NULL;
 	if (wanted->is_vdso && b->machine == native_machine) {
-		e = open_own_vdso(image);
+		e = backing_open_vdso(image);
 		if (!e && (e = check(b, wanted, *image, wanted->path))) {
 			image_close(*image);
 			*image = NULL;

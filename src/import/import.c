@@ -191,7 +191,8 @@ static struct err *take_task(struct import *i, const struct perf_record *r)
 	if (b.bad)
 		return NULL;
 	if (r->type == PERF_KERNEL_FORK)
-		return perf_tasks_fork(i->tasks, pid, parent, tid, r->time);
+		return perf_tasks_fork(i->tasks, pid, parent, tid, r->misc & PERF_MISC_EXEC,
+				       r->time);
 	perf_tasks_exit(i->tasks, pid, tid, r->time);
 	return NULL;
 }

@@ -54,7 +54,7 @@ enum perf_own_record { /* beside the kernel's */
 #define PERF_MISC_MODE 7u
 #define PERF_MODE_KERNEL 1u
 #define PERF_MODE_USER 2u
-#define PERF_MISC_EXEC (1u << 13)          /* COMM: of exec */
+#define PERF_MISC_EXEC (1u << 13)          /* COMM: of exec; FORK: another program since then */
 #define PERF_MISC_DATA (1u << 13)          /* MMAP: not executable */
 #define PERF_MISC_HAS_BUILD_ID (1u << 14)  /* MMAP2 */
 #define PERF_MISC_BUILD_ID_SIZE (1u << 15) /* in the list of build-ids */

@@ -246,7 +246,7 @@ struct task_thread *perf_tasks_thread(struct perf_tasks *t, int32_t pid, int32_t
 }
 
 struct err *perf_tasks_fork(struct perf_tasks *t, int32_t pid, int32_t parent, int32_t tid,
-			    uint64_t time)
+			    bool other, uint64_t time)
 {
 	struct task_process *from = find_process(t, parent), *p;
 	p = pid == parent ? from : add_process(t, pid);
@@ -260,7 +260,7 @@ struct err *perf_tasks_fork(struct perf_tasks *t, int32_t pid, int32_t parent, i
 		return NULL;
 	p->start = time;
 	p->parent = parent;
-	if (from) {
+	if (from && !other) {
 		memcpy(p->name, from->name, sizeof p->name);
 		memcpy(new->name, from->name, sizeof new->name);
 		p->space = from->space;

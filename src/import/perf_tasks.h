@@ -45,8 +45,9 @@ void perf_tasks_free(struct perf_tasks *tasks); /* NULL is fine */
 uint64_t perf_tasks_unkept(const struct perf_tasks *tasks);
 
 /* What records say. They return an error without memory. */
+/* `other`: it runs another program than its parent by now, as those that ran before perf did. */
 struct err *perf_tasks_fork(struct perf_tasks *tasks, int32_t pid, int32_t parent, int32_t tid,
-			    uint64_t time);
+			    bool other, uint64_t time);
 void perf_tasks_exit(struct perf_tasks *tasks, int32_t pid, int32_t tid, uint64_t time);
 struct err *perf_tasks_name(struct perf_tasks *tasks, int32_t pid, int32_t tid, const char *name,
 			    bool exec, uint64_t time);

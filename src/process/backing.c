@@ -213,3 +213,17 @@ struct err *backing_open(pid_t pid, const struct maps *maps, size_t index, struc
 	close(fd);
 	return e;
 }
+
+struct err *backing_open_vdso(struct image **out)
+{
+	struct maps maps;
+	struct err *e = maps_read(getpid(), &maps);
+	if (e)
+		return e;
+	size_t i = 0;
+	while (i < maps.count && strcmp(maps.items[i].path, "[vdso]") != 0)
+		i++;
+	e = i < maps.count ? backing_open(getpid(), &maps, i, out) : err_new("there is no vDSO");
+	maps_free(&maps);
+	return e;
+}

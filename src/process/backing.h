@@ -14,3 +14,5 @@ struct maps;
 
 /* Opens the file (or vDSO) of maps->items[index]. */
 struct err *backing_open(pid_t pid, const struct maps *maps, size_t index, struct image **out);
+/* Opens this process's own vDSO. */
+struct err *backing_open_vdso(struct image **out);

@@ -65,9 +65,9 @@ class File:
         body = struct.pack("<II", pid, tid) + pad(name.encode() + b"\0")
         self.data += record(3, body + self.trailer(time), 2 | (exec_ << 13))
 
-    def fork(self, pid, parent, tid, time):
+    def fork(self, pid, parent, tid, time, other=False):
         body = struct.pack("<IIIIQ", pid, parent, tid, parent, time)
-        self.data += record(7, body + self.trailer(time))
+        self.data += record(7, body + self.trailer(time), other << 13)
 
     def lost(self, count, time=0):
         self.data += record(2, struct.pack("<QQ", 0, count) + self.trailer(time))

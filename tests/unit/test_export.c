@@ -248,8 +248,8 @@ static void test_perf_script(void **state)
 
 static void test_hostile(void **state)
 {
-	static const char *const names[] = {"a;\"b\",\n\x1b[1m", "\xff]]>",
-					    "(anonymous namespace)::f", "", "x 12.5", NULL};
+	static const char *const names[] = {
+		"a;\"b\",\n\x1b[1m", "\xff]]>", "(anonymous namespace)::f", "", "x 12.5", NULL};
 	struct profile *p = new_profile(names);
 	struct export_options o = {.format = EXPORT_FOLDED, .full_names = true};
 
@@ -261,8 +261,7 @@ static void test_hostile(void **state)
 	o.format = EXPORT_CSV;
 	expect_part(p, o, "function,\"a;\"\"b\"\",??[1m\",[made],,,0x1000,0,1\r\n");
 	o.format = EXPORT_SPEEDSCOPE;
-	expect_part(p, o,
-		    "{\"name\":\"a;\\\"b\\\",??[1m\"},{\"name\":\"\xef\xbf\xbd]]>\"}");
+	expect_part(p, o, "{\"name\":\"a;\\\"b\\\",??[1m\"},{\"name\":\"\xef\xbf\xbd]]>\"}");
 	o.format = EXPORT_PERF_SCRIPT;
 	expect_part(p, o, " {anonymous}::f+0x10 ([made])\n");
 	profile_free(p);

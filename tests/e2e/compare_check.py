@@ -64,7 +64,7 @@ def p_of(old, new):
     off = abs(statistics.mean(new) - statistics.mean(old)) - 0.5 / len(old) - 0.5 / len(new)
     common = (sum(old) + sum(new)) / (len(old) + len(new))
     if len(old) == len(new) == 1:
-        return math.erfc(max(0, off) / math.sqrt(2 * common + 2 * (NOISE * common) ** 2) / math.sqrt(2))
+        return math.erfc(max(0, off) / math.sqrt(4 * common + 2 * (NOISE * common) ** 2) / math.sqrt(2))
     parts = [max(common, statistics.variance(side)) / len(side) for side in (old, new)]
     df = sum(parts) ** 2 / sum(v * v / (len(side) - 1) for v, side in zip(parts, (old, new)))
     return min(1.0, 2 * t_above(max(0, off) / math.sqrt(sum(parts)), df))

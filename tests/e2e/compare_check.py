@@ -24,6 +24,8 @@ def check(what, found, wanted):
     global wrong
     same = math.isclose(found, wanted, rel_tol=1e-6, abs_tol=1e-12) if isinstance(wanted, float) else found == wanted
     if not same:
+        if isinstance(wanted, set):
+            found, wanted = found - wanted, wanted - found
         print(f"{what}: {found}, by hand {wanted}")
         wrong += 1
 
@@ -34,7 +36,9 @@ def output(*arguments):
 
 def plain(name):
     """Of a clone, and of the first and second lambda of a function, the same."""
-    return re.sub(r"#\d+", "#", re.sub(r" \[clone [^]]*\]", "", name))
+    name = re.sub(r" \[clone [^]]*\]", "", name)
+    name = re.sub(r"(\.(constprop|isra|part|cold|lto_priv|localalias)(\.\d+)*)+$", "", name)
+    return re.sub(r"#\d+", "#", name)
 
 
 def key(row):

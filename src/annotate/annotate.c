@@ -229,7 +229,7 @@ static struct err *make_procedure(struct annotation *a, uint64_t address,
 	return NULL;
 }
 
-static struct err *make(struct annotation *a, uint64_t address, const bool *thread)
+static struct err *read_function(struct annotation *a, uint64_t address)
 {
 	struct image *image = modules_image(a->modules, a->module);
 	if (!image)
@@ -243,12 +243,11 @@ static struct err *make(struct annotation *a, uint64_t address, const bool *thre
 		return e;
 	a->start = procedure->start;
 	a->symbol = procedure->scopes[0].name;
-	e = annotate_read_code(a, procedure);
-	return e ? e : count_samples(a, thread);
+	return annotate_read_code(a, procedure);
 }
 
-struct err *annotate_make(const struct profile *profile, struct modules *modules, uint32_t module,
-			  uint64_t address, const bool *thread, struct annotation *out)
+struct err *annotate_read(const struct profile *profile, struct modules *modules, uint32_t module,
+			  uint64_t address, struct annotation *out)
 {
 	*out = (struct annotation){
 		.profile = profile,
@@ -257,7 +256,18 @@ struct err *annotate_make(const struct profile *profile, struct modules *modules
 		.metric_count = profile->metric_count,
 		.own = calloc(1, sizeof *out->own),
 	};
-	struct err *e = out->own ? make(out, address, thread) : err_new("out of memory");
+	struct err *e = out->own ? read_function(out, address) : err_new("out of memory");
+	if (e)
+		annotate_free(out);
+	return e;
+}
+
+struct err *annotate_make(const struct profile *profile, struct modules *modules, uint32_t module,
+			  uint64_t address, const bool *thread, struct annotation *out)
+{
+	struct err *e = annotate_read(profile, modules, module, address, out);
+	if (!e)
+		e = count_samples(out, thread);
 	if (e)
 		annotate_free(out);
 	return e;

@@ -79,6 +79,9 @@ struct annotation {
    run time, code of the kernel, a file that is gone or has changed. */
 struct err *annotate_make(const struct profile *profile, struct modules *modules, uint32_t module,
 			  uint64_t address, const bool *thread, struct annotation *out);
+/* The same without samples: `self` and `total` are NULL. */
+struct err *annotate_read(const struct profile *profile, struct modules *modules, uint32_t module,
+			  uint64_t address, struct annotation *out);
 void annotate_free(struct annotation *annotation);
 
 static inline uint64_t annotate_self(const struct annotation *a, uint32_t item, uint32_t metric)

@@ -18,6 +18,7 @@
 #include "base/err.h"
 #include "base/json.h"
 #include "profile/profile.h"
+#include "view/code.h"
 #include "view/contexts.h"
 #include "view/lines.h"
 #include "view/texts.h"
@@ -28,6 +29,7 @@ struct packer {
 	struct strings strings;
 	struct lines lines;
 	struct contexts contexts;
+	struct code code;
 	struct buf columns, list; /* list: the array "columns" */
 	struct json names;
 	size_t start, count; /* of the column that is written */
@@ -230,6 +232,52 @@ static void put_lines(struct packer *k)
 	}
 }
 
+/* Instructions */
+
+static uint64_t insn_number(const struct code *c, size_t i, size_t column)
+{
+	const struct code_insn *insn = &c->insns[i];
+	bool first = !i || insn[-1].function != insn->function;
+	switch (column) {
+	case 0:
+		return insn->function;
+	case 1:
+		return insn->address - (first ? 0 : insn[-1].address);
+	case 2:
+		return insn->text;
+	case 3:
+		return insn->file;
+	default:
+		return insn->line;
+	}
+}
+
+static void put_code(struct packer *k)
+{
+	static const char *const names[] = {"insn.function", "insn.address", "insn.text", "insn.file",
+					    "insn.line"};
+	const struct code *c = &k->code;
+	for (size_t i = 0; i < c->function_count; i++)
+		put(k, c->functions[i].module);
+	end_column(k, "code.module");
+	for (size_t i = 0; i < c->function_count; i++)
+		put(k, (uint32_t)c->functions[i].start);
+	end_column(k, "code.low");
+	for (size_t i = 0; i < c->function_count; i++)
+		put(k, c->functions[i].start >> 32);
+	end_column(k, "code.high");
+	for (size_t column = 0; column < sizeof names / sizeof *names; column++) {
+		for (size_t i = 0; i < c->count; i++)
+			put(k, insn_number(c, i, column));
+		end_column(k, names[column]);
+	}
+	for (size_t m = 0; m < c->metric_count; m++) {
+		for (size_t i = 0; i < c->count; i++)
+			put(k, c->self[i * c->metric_count + m]);
+		end_metric_column(k, "insn", m);
+	}
+}
+
 /* The header */
 
 static void key_text(struct json *j, const char *key, const char *text)
@@ -397,6 +445,7 @@ static void put_columns(struct packer *k)
 	put_nodes(k);
 	put_rows(k);
 	put_lines(k);
+	put_code(k);
 	json_end_array(&k->names);
 }
 
@@ -428,6 +477,8 @@ struct err *pack_make(const struct pack_input *in, struct buf *out)
 	struct err *e = lines_make(in->profile, in->modules, &k.strings, &k.lines);
 	if (!e)
 		e = contexts_make(in->attribution, &k.lines, &k.contexts);
+	if (!e)
+		e = code_make(in->profile, in->modules, &k.strings, &k.code);
 	if (!e) {
 		put_columns(&k);
 		e = join(&k, out);
@@ -435,6 +486,7 @@ struct err *pack_make(const struct pack_input *in, struct buf *out)
 	strings_free(&k.strings);
 	lines_free(&k.lines);
 	contexts_free(&k.contexts);
+	code_free(&k.code);
 	buf_free(&k.columns);
 	buf_free(&k.list);
 	return e;

@@ -21,6 +21,9 @@
  *                 metric a column row.0, row.1, …
  *     line.*      file (text), line, and for each metric total.0, … : samples in the line and in all
  *                 that it called. Line 0 is not known
+ *     code.*      functions whose instructions are here: module, low and high half of the address
+ *     insn.*      of those, by function: function, address (distance from that of the one before in
+ *                 the same function), text, file (text), line, and for each metric insn.0, …
  */
 #include <stdbool.h>
 

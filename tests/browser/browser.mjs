@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Drives a headless Chromium over a pipe by its own protocol: nothing else is needed.
+// Drives a headless Chromium over a pipe by its own protocol: nothing else is needed. Every wait ends: with
+// what was waited for, or with an error that says what did not come. The browser ends with this process,
+// however that ends.
 import {spawn} from "node:child_process";
 import {mkdtempSync, rmSync, writeFileSync} from "node:fs";
 import {tmpdir} from "node:os";
@@ -11,23 +13,44 @@ const KEY_CODES = {
 };
 
 export class Browser {
-	constructor(program) {
+	// limit: milliseconds that an answer may take
+	constructor(program, limit = 30000) {
+		this.limit = limit;
 		this.folder = mkdtempSync(join(tmpdir(), "culprit-browser-"));
 		this.process = spawn(program, ["--headless=new", "--no-sandbox", "--disable-gpu",
 			"--disable-dev-shm-usage", "--no-first-run", "--disable-background-networking",
 			"--disable-component-update", "--disable-extensions", "--hide-scrollbars",
 			"--remote-debugging-pipe", "--user-data-dir=" + this.folder, "--window-size=1400,900",
-			"about:blank"], {stdio: ["ignore", "ignore", "ignore", "pipe", "pipe"]});
+			"about:blank"], {stdio: ["ignore", "ignore", "pipe", "pipe", "pipe"]});
 		this.next = 1;
 		this.waiting = new Map();
 		this.problems = [];
 		this.requests = [];
 		this.text = "";
-		this.process.stdio[4].on("data", (data) => this.receive(data.toString()));
-		this.process.on("exit", () => {
-			for (const {reject} of this.waiting.values())
-				reject(new Error("the browser ended"));
-		});
+		this.words = ""; // the last of what it said
+		this.process.stdio[2].on("data", (data) => { this.words = (this.words + data).slice(-2000); });
+		const decoder = new TextDecoder();
+		this.process.stdio[4].on("data", (data) => this.receive(decoder.decode(data, {stream: true})));
+		this.process.stdio[3].on("error", () => {});
+		this.process.on("error", (error) => this.end(`${program} cannot be started: ${error.message}`));
+		this.process.on("exit", (code, signal) => this.end(`${program} ended (${signal || `status ${code}`})`));
+		this.stop = () => this.clear();
+		process.on("exit", this.stop);
+		for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"])
+			process.on(signal, () => process.exit(1));
+	}
+	end(why) {
+		this.ended = why + (this.words ? `; it said: ${this.words.trim().split("\n").pop()}` : "");
+		for (const {reject, timer} of this.waiting.values()) {
+			clearTimeout(timer);
+			reject(new Error(this.ended));
+		}
+		this.waiting.clear();
+	}
+	clear() {
+		if (!this.ended)
+			this.process.kill("SIGKILL");
+		rmSync(this.folder, {recursive: true, force: true, maxRetries: 5});
 	}
 	receive(data) {
 		this.text += data;
@@ -38,6 +61,7 @@ export class Browser {
 			const waiting = this.waiting.get(message.id);
 			if (waiting) {
 				this.waiting.delete(message.id);
+				clearTimeout(waiting.timer);
 				if (message.error)
 					waiting.reject(new Error(message.error.message));
 				else
@@ -62,12 +86,26 @@ export class Browser {
 		const message = {id, method, params};
 		if (this.session)
 			message.sessionId = this.session;
+		if (this.ended)
+			return Promise.reject(new Error(this.ended));
 		this.process.stdio[3].write(JSON.stringify(message) + "\0");
-		return new Promise((resolve, reject) => this.waiting.set(id, {resolve, reject}));
+		return new Promise((resolve, reject) => {
+			const timer = setTimeout(() => {
+				this.waiting.delete(id);
+				reject(new Error(`no answer in ${this.limit / 1000} s to ${method} ` +
+					JSON.stringify(params).slice(0, 200)));
+			}, this.limit);
+			this.waiting.set(id, {resolve, reject, timer});
+		});
 	}
 	async start() {
-		const {targetInfos} = await this.call("Target.getTargets");
-		const page = targetInfos.find((t) => t.type === "page");
+		let page;
+		for (const start = performance.now(); !page;) {
+			const {targetInfos} = await this.call("Target.getTargets");
+			page = targetInfos.find((t) => t.type === "page");
+			if (!page && performance.now() - start > this.limit)
+				throw new Error(`the browser has no page after ${this.limit / 1000} s`);
+		}
 		const {sessionId} = await this.call("Target.attachToTarget", {targetId: page.targetId, flatten: true});
 		this.session = sessionId;
 		for (const domain of ["Page", "Runtime", "Log", "Network"])
@@ -86,7 +124,7 @@ export class Browser {
 		await this.call("Page.navigate", {url: "about:blank"});
 		const start = performance.now();
 		await this.call("Page.navigate", {url});
-		await this.until(`document.documentElement.dataset.ready`, 60000);
+		await this.until(`document.documentElement.dataset.ready`, this.limit);
 		await this.evaluate("new Promise((r) => requestAnimationFrame(() => requestAnimationFrame(r)))");
 		return performance.now() - start;
 	}
@@ -106,7 +144,7 @@ export class Browser {
 				return value;
 			await new Promise((r) => setTimeout(r, 10));
 		}
-		throw new Error(`did not come true: ${expression}`);
+		throw new Error(`did not come true in ${limit / 1000} s: ${expression}`);
 	}
 	// A key, as the keyboard sends it.
 	async key(key, modifiers = 0) {
@@ -144,8 +182,10 @@ export class Browser {
 		this.session = undefined;
 		this.call("Browser.close").catch(() => {});
 		const late = setTimeout(() => this.process.kill("SIGKILL"), 5000);
-		await ended;
+		if (!this.ended)
+			await ended;
 		clearTimeout(late);
-		rmSync(this.folder, {recursive: true, force: true, maxRetries: 5});
+		process.off("exit", this.stop);
+		this.clear();
 	}
 }

@@ -7,7 +7,8 @@ import {join} from "node:path";
 import {loadModules, readPage} from "./page.mjs";
 
 const [page, folder] = process.argv.slice(2);
-const m = await loadModules("format", "model", "select", "views", "flame", "state");
+const m = await loadModules("format", "model", "select", "formula", "levels", "views", "flat", "outline", "flame", "state");
+const rootsOf = (view) => view.level(null).rows();
 const model = m.parseModel(readPage(page).bytes);
 const report = (name) => JSON.parse(readFileSync(join(folder, name + ".json"), "utf8"));
 const kinds = Object.fromEntries(Object.entries(m.KIND).map(([name, number]) => [number, name]));
@@ -25,7 +26,7 @@ function lines(node, describe, children, depth, indent = "") {
 }
 function compareTrees(view, rows, nodes, depth, where) {
 	const ours = (row) => {
-		const below = view.children(row);
+		const below = view.level(row).rows();
 		assert.equal(row.leaf, below.length === 0, where);
 		return below;
 	};
@@ -43,27 +44,27 @@ function shown(node) {
 
 const all = m.computeSelection(model);
 const top = new m.TopDown(model, all);
-compareTrees(top, top.roots(), [shown(report("tree").tree)], 200, "top-down");
+compareTrees(top, rootsOf(top), [shown(report("tree").tree)], 200, "top-down");
 
 const up = new m.BottomUp(model, all);
-compareTrees(up, up.roots(), shown(report("callers").tree).children, 6, "bottom-up");
-assert.deepEqual(up.roots().map(ofRow).sort(), report("flat").rows.filter(some).map(ofReport).sort());
+compareTrees(up, rootsOf(up), shown(report("callers").tree).children, 6, "bottom-up");
+assert.deepEqual(rootsOf(up).map(ofRow).sort(), report("flat").rows.filter(some).map(ofReport).sort());
 
 const flat = new m.Flat(model, all, 2);
 const isFunction = (node) => node.kind === "function" || node.kind === "kernel" || node.kind === "partial";
-assert.deepEqual(flat.roots().map(ofRow).sort(),
+assert.deepEqual(rootsOf(flat).map(ofRow).sort(),
 	report("flat").rows.filter((r) => some(r) && isFunction(r)).map(ofReport).sort(), "flat");
 flat.setFlatten(0);
-assert.deepEqual(flat.roots().filter((r) => r.module).map((r) => `${r.label} ${r.total}`).sort(),
+assert.deepEqual(rootsOf(flat).filter((r) => r.module).map((r) => `${r.label} ${r.total}`).sort(),
 	report("modules").rows.filter((r) => some(r) && r.module).map((r) => `${r.module} ${r.total}`).sort(),
 	"modules");
-assert.deepEqual(sums(flat.roots()), model.whole, "modules together have all samples");
+assert.deepEqual(sums(rootsOf(flat)), model.whole, "modules together have all samples");
 function sums(rows) {
 	return model.whole.map((_, i) => rows.reduce((sum, row) => sum + row.self[i], 0));
 }
 flat.setFlatten(3);
 if (model.scopes.kind.includes(m.KIND.loop))
-	assert.ok(flat.roots().some((r) => r.scope >= 0 && model.scopes.kind[r.scope] === m.KIND.loop), "loops as peers");
+	assert.ok(rootsOf(flat).some((r) => r.scope >= 0 && model.scopes.kind[r.scope] === m.KIND.loop), "loops as peers");
 
 // Hot path
 const outline = new m.Outline(model, top, {metric: 0, column: "total", up: false}, new Set());
@@ -88,19 +89,19 @@ for (const [name, selection] of [
 	const view = new m.TopDown(model, m.computeSelection(model, selection));
 	const wanted = shown(report(name).tree);
 	assert.ok(wanted.total[0] > 0 && wanted.total[0] < model.whole[0], `${name} leaves some out`);
-	compareTrees(view, view.roots(), [wanted], 200, name);
+	compareTrees(view, rootsOf(view), [wanted], 200, name);
 }
 
 // Zoom: a subtree has its totals; flat and bottom-up count recursion once from there.
-const zoomed = Number(top.children(top.roots()[0])[0].key);
+const zoomed = Number(top.level(rootsOf(top)[0]).row(0).key);
 const part = m.computeSelection(model, {zoom: zoomed});
-assert.deepEqual(part.total.map((t) => t[zoomed]), all.total.map((t) => t[zoomed]));
-const below = new m.BottomUp(model, part).roots();
-assert.deepEqual(sums(below), all.total.map((t) => t[zoomed]), "bottom-up of a subtree");
+assert.deepEqual(part.values("total", zoomed), all.values("total", zoomed));
+const below = rootsOf(new m.BottomUp(model, part));
+assert.deepEqual(sums(below), all.values("total", zoomed), "bottom-up of a subtree");
 
 // Lines: all self samples are in some line, or in none that is known.
 model.whole.forEach((whole, metric) => {
-	const lines = m.lineSelf(model, all, metric);
+	const lines = model.lines.line.length ? Array.from(model.lines.line, (_, i) => m.lineSelf(model, all, metric, i)) : [];
 	assert.equal(lines.reduce((a, b) => a + b, 0), whole);
 	lines.forEach((self, i) => i && assert.ok(self <= model.lines.total[metric][i]));
 });
@@ -118,7 +119,7 @@ assert.equal(top.search("no such name at all").length, 0);
 assert.equal(top.search("(").length, 0);
 
 // Flame graph: boxes are inside of their parents and beside each other.
-const layout = m.layoutFlame(model, all.total[0], 0, 1000, 0);
+const layout = m.layoutFlame(model, all.sums[0], 0, 1000, 0);
 const levels = m.flameLevels(layout);
 for (let b = 1; b < layout.node.length; b++) {
 	const p = layout.parent[b];

@@ -3,8 +3,11 @@
 
 import {baseName, formatAmount, formatCount, formatPercent, plural} from "./format.js";
 import {decodeBase64, inflate, parseModel, scopeName, scopeShort, threadLabel} from "./model.js";
-import {computeSelection, matchScopes} from "./select.js";
-import {BottomUp, Flat, Outline, TopDown, preparations} from "./views.js";
+import {computeSelection, matchScopes, rowsByLine} from "./select.js";
+import {nameRanks} from "./levels.js";
+import {BottomUp, TopDown, prepareCallers} from "./views.js";
+import {Flat, prepareFlat} from "./flat.js";
+import {Outline} from "./outline.js";
 import {decodeState, encodeState} from "./state.js";
 import {el, setAttribute, setText} from "./dom.js";
 import {Table} from "./table.js";
@@ -96,18 +99,23 @@ class App {
 		if (this.state.view !== "graph")
 			this.table.reveal(true);
 	}
+	// Writes the state into the address, as a step that can be taken back (push) or not: a little later, so
+	// that nobody waits for it.
 	save(push = false) {
+		clearTimeout(this.saving);
+		this.pushing = push || this.pushing;
+		this.saving = setTimeout(() => this.write(), this.pushing ? 0 : 150);
+	}
+	write() {
 		for (const name of Object.keys(this.open))
 			this.state.open[name] = [...this.open[name]];
 		this.state.selected = this.selectedKey();
 		this.written = encodeState(this.state);
-		const url = "#" + this.written;
-		clearTimeout(this.saving);
-		if (push) {
-			history.pushState(null, "", url);
-			return;
-		}
-		this.saving = setTimeout(() => history.replaceState(null, "", url), 150);
+		if (this.pushing)
+			history.pushState(null, "", "#" + this.written);
+		else
+			history.replaceState(null, "", "#" + this.written);
+		this.pushing = false;
 	}
 	treeView() {
 		return this.state.view === "graph" ? "tree" : this.state.view;
@@ -154,7 +162,7 @@ class App {
 		if (this.state.view === "graph")
 			return key ? this.view("tree").rowOf(key) : null;
 		const place = this.outline.placeOf(key);
-		return place >= 0 ? this.outline.list[place].row : key ? this.outline.view.rowOf(key) : null;
+		return place >= 0 ? this.outline.entry(place).row : key ? this.outline.view.rowOf(key) : null;
 	}
 
 	// What is shown
@@ -201,7 +209,7 @@ class App {
 		if (state.zoom)
 			chip(`zoom: ${scopeShort(model, model.nodes.scope[state.zoom])}`, () => this.zoomTo(0), "zoom");
 		if (chips.length) {
-			const shown = this.selection.total[state.metric][state.zoom];
+			const shown = this.selection.sums[state.metric].total(state.zoom);
 			chips.push(el("span", {class: "shown"}, `${formatPercent(shown, model.whole[state.metric]) || "0%"} ` +
 				`of all: ${formatAmount(model.metrics[state.metric], shown)}`));
 		}
@@ -237,10 +245,12 @@ class App {
 
 	selectRow(key, middle = false) {
 		this.selectedBy[this.treeView()] = key;
-		if (this.state.view === "graph")
+		if (this.state.view === "graph") {
 			this.graph.reveal();
-		else
+		} else {
 			this.table.reveal(middle);
+			this.table.list.draw(true);
+		}
 		this.showRow();
 		this.showCount();
 		this.save();
@@ -385,9 +395,9 @@ class App {
 		if (this.state.view !== "flat")
 			return;
 		const next = Math.max(0, Math.min(19, this.state.flatten + by));
-		const flat = this.view("flat"), before = flat.top().join();
+		const flat = this.view("flat"), before = flat.level(null).ids;
 		flat.setFlatten(next);
-		if (by > 0 && flat.top().join() === before) // there is nothing below
+		if (by > 0 && flat.level(null).ids.every((id, i) => id === before[i])) // there is nothing below
 			return flat.setFlatten(this.state.flatten);
 		this.state.flatten = next;
 		delete this.outlines.flat;
@@ -486,13 +496,11 @@ class App {
 	}
 }
 
+// Takes steps while there is nothing else to do. One that returns true is not yet at its end.
 function prepare(steps) {
 	const later = window.requestIdleCallback || ((run) => setTimeout(run, 50));
 	if (steps.length)
-		later(() => {
-			steps[0]();
-			prepare(steps.slice(1));
-		});
+		later(() => prepare(steps[0]() ? steps : steps.slice(1)));
 }
 
 async function start() {
@@ -509,7 +517,7 @@ async function start() {
 			window.culprit.live = new Live(window.culprit, live);
 		window.culprit.table.element.focus();
 		document.documentElement.dataset.ready = "true";
-		prepare(preparations(model));
+		prepare([() => { nameRanks(model); }, () => { rowsByLine(model); }, ...prepareCallers(model), ...prepareFlat(model)]);
 	} catch (error) {
 		status.textContent = `This profile cannot be shown: ${error.message}`;
 		document.documentElement.dataset.ready = "failed";

@@ -35,7 +35,22 @@ export function setAttribute(element, name, value) {
 		element.setAttribute(name, value);
 }
 
-// A long list of rows of one height, of which only those in sight are elements.
+export function setClass(element, name) {
+	if (element.className !== name)
+		element.className = name;
+}
+
+// A property of the style. What was set is kept beside it: reading styles is slow.
+export function setStyle(element, name, value) {
+	const kept = element.kept || (element.kept = {});
+	if (kept[name] === value)
+		return;
+	kept[name] = value;
+	element.style.setProperty(name, value);
+}
+
+// A long list of rows of one height, of which only those in sight are elements. Where it is scrolled to and how
+// high it is are kept here: asking the browser would make it lay out the page again each time.
 export class VirtualList {
 	// make() gives an element, fill(element, index) shows a row in it.
 	constructor(scroller, height, make, fill) {
@@ -44,22 +59,40 @@ export class VirtualList {
 		this.make = make;
 		this.fill = fill;
 		this.count = 0;
+		this.top = 0;
+		this.high = 0;
 		this.rows = new Map(); // index -> element
 		this.spare = [];
 		this.space = el("div", {class: "space", role: "presentation"});
 		scroller.append(this.space);
-		scroller.addEventListener("scroll", () => this.draw(), {passive: true});
-		new ResizeObserver(() => this.draw()).observe(scroller);
+		scroller.addEventListener("scroll", () => {
+			this.top = scroller.scrollTop;
+			this.draw();
+		}, {passive: true});
+		new ResizeObserver(() => {
+			if (!scroller.clientHeight) // it is not in the page
+				return;
+			this.high = scroller.clientHeight;
+			this.scrollTo(this.top); // what comes back into the page begins at its top
+			this.draw();
+		}).observe(scroller);
+	}
+	// Takes all elements away, for others.
+	clear() {
+		this.rows.clear();
+		this.spare = [];
+		this.space.textContent = "";
 	}
 	set(count) {
 		this.count = count;
-		this.space.style.height = count * this.height + "px";
+		setStyle(this.space, "height", count * this.height + "px");
+		this.top = Math.max(0, Math.min(this.top, count * this.height - this.high));
 		this.draw(true);
 	}
 	draw(again = false) {
-		const top = this.scroller.scrollTop, high = this.scroller.clientHeight;
-		const first = Math.max(0, Math.floor(top / this.height) - 6);
-		const last = Math.min(this.count, Math.ceil((top + high) / this.height) + 6);
+		const high = this.high || 1200; // not yet known
+		const first = Math.max(0, Math.floor(this.top / this.height) - 6);
+		const last = Math.min(this.count, Math.ceil((this.top + high) / this.height) + 6);
 		for (const [index, row] of this.rows)
 			if (index < first || index >= last) {
 				this.rows.delete(index);
@@ -72,7 +105,7 @@ export class VirtualList {
 			if (!row) {
 				row = this.spare.pop() || this.make();
 				row.hidden = false;
-				row.style.top = i * this.height + "px";
+				setStyle(row, "top", i * this.height + "px");
 				this.rows.set(i, row);
 				if (!row.parentNode)
 					this.space.append(row);
@@ -82,19 +115,24 @@ export class VirtualList {
 		for (const row of this.spare)
 			row.hidden = true;
 	}
+	scrollTo(top) {
+		this.top = Math.max(0, Math.min(top, this.count * this.height - this.high));
+		this.scroller.scrollTop = this.top;
+	}
 	// Brings a row into sight, with a few around it.
 	reveal(index, middle = false) {
-		const top = index * this.height, high = this.scroller.clientHeight;
-		const at = this.scroller.scrollTop, margin = this.height;
-		if (middle && (top < at || top + this.height > at + high))
-			this.scroller.scrollTop = top - high / 2;
+		const top = index * this.height, at = this.top, margin = this.height;
+		if (middle && (top < at || top + this.height > at + this.high))
+			this.scrollTo(top - this.high / 2);
 		else if (top < at + margin)
-			this.scroller.scrollTop = Math.max(0, top - margin);
-		else if (top + this.height > at + high - margin)
-			this.scroller.scrollTop = top + this.height + margin - high;
+			this.scrollTo(top - margin);
+		else if (top + this.height > at + this.high - margin)
+			this.scrollTo(top + this.height + margin - this.high);
+		else
+			return;
 		this.draw();
 	}
 	page() {
-		return Math.max(1, Math.floor(this.scroller.clientHeight / this.height) - 2);
+		return Math.max(1, Math.floor(this.high / this.height) - 2);
 	}
 }

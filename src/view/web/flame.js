@@ -2,16 +2,17 @@
 // Where the boxes of a flame graph are, without drawing them.
 
 // Boxes at least `least` wide of the subtree of `root`, which is `width` wide: parallel arrays, parents
-// before children. Children stand beside each other from the left, in the tree's order.
-export function layoutFlame(model, totals, root, width, least = 0.6) {
+// before children. Children stand beside each other from the left, in the tree's order. sums: of one metric
+// (select.js).
+export function layoutFlame(model, sums, root, width, least = 0.6) {
 	const {end} = model.nodes;
 	const node = [root], x = [0], w = [width], depth = [0], parent = [-1];
-	const scale = totals[root] > 0 ? width / totals[root] : 0;
+	const scale = sums.total(root) > 0 ? width / sums.total(root) : 0;
 	let deepest = 0;
 	for (let b = 0; b < node.length; b++) {
 		let left = x[b];
 		for (let c = node[b] + 1; c < end[node[b]]; c = end[c]) {
-			const wide = totals[c] * scale;
+			const wide = sums.total(c) * scale;
 			if (wide >= least) {
 				node.push(c);
 				x.push(left);
@@ -52,12 +53,12 @@ export function flameHit(layout, levels, depth, x) {
 }
 
 // Samples in frames that match, recursion once.
-export function matchedTotal(model, totals, root, found) {
+export function matchedTotal(model, sums, root, found) {
 	const {scope, end} = model.nodes;
 	let sum = 0;
 	for (let i = root; i < end[root];) {
 		if (found[scope[i]]) {
-			sum += totals[i];
+			sum += sums.total(i);
 			i = end[i];
 		} else {
 			i++;

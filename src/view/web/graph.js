@@ -47,22 +47,22 @@ export class Graph {
 		const {app} = this, width = this.scroller.clientWidth;
 		if (app.state.view !== "graph" || !width)
 			return;
-		const totals = app.selection.total[app.state.metric];
-		this.layout = layoutFlame(app.model, totals, app.state.zoom, width);
+		const sums = app.selection.sums[app.state.metric];
+		this.layout = layoutFlame(app.model, sums, app.state.zoom, width);
 		this.levels = flameLevels(this.layout);
 		this.found = app.state.search ? matchScopes(app.model, "name", app.state.search) : null;
 		const high = (this.layout.deepest + 1) * BOX + 4;
 		this.space.style.height = Math.max(high, 1) + "px";
 		setText(this.flip, app.state.icicle ? "⇅ icicles" : "⇅ flames");
-		this.showMatched(totals);
+		this.showMatched(sums);
 		if (!app.state.icicle && this.flipped !== app.state.zoom)
 			this.scroller.scrollTop = high;
 		this.flipped = app.state.icicle ? -1 : app.state.zoom;
 		this.paint();
 	}
-	showMatched(totals) {
+	showMatched(sums) {
 		const {app} = this;
-		const sum = this.found ? matchedTotal(app.model, totals, app.state.zoom, this.found) : 0;
+		const sum = this.found ? matchedTotal(app.model, sums, app.state.zoom, this.found) : 0;
 		setText(this.matched, this.found ?
 			`matched: ${formatPercent(sum, app.model.whole[app.state.metric]) || "0%"}` : "");
 	}
@@ -223,7 +223,7 @@ export class Graph {
 		if (node === null)
 			return;
 		const {app} = this, {model, selection, state} = app;
-		const total = selection.total[state.metric][node], self = selection.self[state.metric][node];
+		const sums = selection.sums[state.metric], total = sums.total(node), self = sums.self(node);
 		const metric = model.metrics[state.metric], whole = model.whole[state.metric];
 		this.tip.textContent = "";
 		this.tip.append(el("b", {}, scopeName(model, model.nodes.scope[node])),

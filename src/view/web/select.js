@@ -53,53 +53,101 @@ function findDropped(model, filters) {
 	return dropped;
 }
 
-// threads: a Set of indices, or null for all. zoom: a node. The result has, for each metric, `self`
-// and `total` by node; nodes outside of the zoom have none. `any`: whether a node has a total of some
-// metric. `wanted`: whether a row counts.
-// `reuse`: a selection that is no longer needed, whose memory may be taken.
-export function computeSelection(model, {filters = [], threads = null, zoom = 0} = {}, reuse = null) {
-	const {parent, end, count} = model.nodes;
-	const {node, thread} = model.rows;
-	const dropped = findDropped(model, filters);
-	const chosen = new Uint8Array(model.header.threads.length).fill(threads ? 0 : 1);
-	for (const index of threads || [])
-		chosen[index] = 1;
-	const first = zoom, last = end[zoom];
-	const wanted = reuse ? reuse.wanted : new Uint8Array(node.length);
-	for (let r = 0; r < node.length; r++)
-		wanted[r] = chosen[thread[r]] && node[r] >= first && node[r] < last &&
-			!(dropped && dropped[node[r]]) ? 1 : 0;
-	const self = [], total = [];
-	const any = reuse ? reuse.any.fill(0) : new Uint8Array(count);
-	for (const counts of model.rows.counts) {
-		const own = reuse ? reuse.self[self.length].fill(0) : new Float64Array(count);
-		const sum = reuse ? reuse.total[self.length] : new Float64Array(count);
+// The samples of one metric. Nodes are in preorder, so sums over all before each of them give those of any
+// subtree: of node i, self is upTo[i + 1] - upTo[i] and total upTo[end[i]] - upTo[i].
+export class Sums {
+	constructor(model, counts, wanted, upTo) {
+		const {node} = model.rows, {count} = model.nodes;
+		this.end = model.nodes.end;
+		this.upTo = upTo;
+		upTo.fill(0);
 		for (let r = 0; r < node.length; r++)
 			if (wanted[r])
-				own[node[r]] += counts[r];
-		sum.set(own);
-		for (let i = last - 1; i > first; i--) {
-			const value = sum[i];
-			if (value > 0) {
-				any[i] = 1;
-				sum[parent[i]] += value;
-			}
-		}
-		any[first] |= sum[first] > 0 ? 1 : 0;
-		self.push(own);
-		total.push(sum);
+				upTo[node[r] + 1] += counts[r];
+		for (let i = 1; i <= count; i++)
+			upTo[i] += upTo[i - 1];
 	}
-	return {zoom, self, total, any, wanted, narrowed: Boolean(dropped || threads || zoom)};
+	self(node) {
+		return this.upTo[node + 1] - this.upTo[node];
+	}
+	total(node) {
+		return this.upTo[this.end[node]] - this.upTo[node];
+	}
 }
 
-// Self samples by line of the rows that count and whose node is in [from, to).
-export function lineSelf(model, selection, metric, from = 0, to = model.nodes.count) {
-	const {node, line, counts} = model.rows;
-	const sums = new Float64Array(model.lines.count);
-	for (let r = 0; r < node.length; r++)
-		if (selection.wanted[r] && node[r] >= from && node[r] < to)
-			sums[line[r]] += counts[metric][r];
-	return sums;
+// threads: a Set of indices, or null for all. zoom: a node. The result has `sums` of each metric, in
+// which nodes outside of the zoom have none; `wanted`: whether a row counts.
+// `reuse`: a selection that is no longer needed, whose memory may be taken.
+export function computeSelection(model, options = {}, reuse = null) {
+	const {filters = [], threads = null, zoom = 0} = options;
+	if (!threads && !zoom && !filters.some((f) => compilePattern(f.text)))
+		return cached(model, "whole selection", () => new Selection(model, {}, null));
+	return new Selection(model, options, reuse && reuse.narrowed ? reuse : null);
+}
+
+class Selection {
+	constructor(model, {filters = [], threads = null, zoom = 0}, reuse) {
+		const {end, count} = model.nodes, {node, thread} = model.rows;
+		const dropped = findDropped(model, filters);
+		const chosen = new Uint8Array(model.header.threads.length).fill(threads ? 0 : 1);
+		for (const index of threads || [])
+			chosen[index] = 1;
+		const last = end[zoom];
+		this.model = model;
+		this.zoom = zoom;
+		this.narrowed = Boolean(dropped || threads || zoom);
+		this.wanted = reuse ? reuse.wanted : new Uint8Array(node.length);
+		if (!this.narrowed)
+			this.wanted.fill(1);
+		for (let r = 0; this.narrowed && r < node.length; r++)
+			this.wanted[r] = chosen[thread[r]] && node[r] >= zoom && node[r] < last &&
+				!(dropped && dropped[node[r]]) ? 1 : 0;
+		this.sums = model.rows.counts.map((counts, m) => new Sums(model, counts, this.wanted,
+			reuse && reuse.sums[m] ? reuse.sums[m].upTo : new Float64Array(count + 1)));
+	}
+	// Whether a node has a total of some metric.
+	any(node) {
+		for (let m = 0; m < this.sums.length; m++)
+			if (this.sums[m].total(node) > 0)
+				return true;
+		return false;
+	}
+	// Numbers of a node, or of nodes. column: "self" or "total"
+	values(column, node) {
+		return this.sums.map((sums) => sums[column](node));
+	}
+	numbers(column, metric, nodes) {
+		const sums = this.sums[metric], numbers = new Float64Array(nodes.length);
+		for (let i = 0; i < nodes.length; i++)
+			numbers[i] = column === "self" ? sums.self(nodes[i]) : sums.total(nodes[i]);
+		return numbers;
+	}
+}
+
+// Rows by line: those of line l are order[starts[l]] .. order[starts[l + 1] - 1].
+function partByLine(model) {
+	const {line, count} = model.rows;
+	const starts = new Int32Array(model.lines.count + 1), order = new Int32Array(count);
+	for (let r = 0; r < count; r++)
+		starts[line[r] + 1]++;
+	for (let l = 0; l < model.lines.count; l++)
+		starts[l + 1] += starts[l];
+	const next = starts.slice();
+	for (let r = 0; r < count; r++)
+		order[next[line[r]]++] = r;
+	return {starts, order};
+}
+
+export const rowsByLine = (model) => cached(model, "rows by line", () => partByLine(model));
+
+// Self samples of a line, of the rows that count.
+export function lineSelf(model, selection, metric, line) {
+	const {starts, order} = rowsByLine(model), counts = model.rows.counts[metric];
+	let sum = 0;
+	for (let i = starts[line]; i < starts[line + 1]; i++)
+		if (selection.wanted[order[i]])
+			sum += counts[order[i]];
+	return sum;
 }
 
 // Samples by thread, of all filters but the threads'.

@@ -4,7 +4,7 @@
 import {baseName, formatAmount, formatError, formatPercent} from "./format.js";
 import {KIND} from "./model.js";
 import {lineSelf} from "./select.js";
-import {VirtualList, el, setText} from "./dom.js";
+import {VirtualList, el, setClass, setStyle, setText} from "./dom.js";
 
 const SOURCE_ROW = 18;
 
@@ -55,17 +55,24 @@ export class Source {
 		const {model, state, selection} = this.app;
 		const {number, text} = this.entries[index], id = this.ids.get(number);
 		const whole = model.whole[state.metric], metric = model.metrics[state.metric];
-		const self = id === undefined ? 0 : this.self[id];
+		const self = this.selfOf(id);
 		const total = id === undefined || selection.narrowed ? 0 : model.lines.total[state.metric][id];
 		const [all, own, line, code] = row.children;
 		setText(all, total ? formatPercent(total, whole) : "");
 		setText(own, self ? formatPercent(self, whole) : "");
-		own.style.setProperty("--share", whole ? Math.min(100, 100 * self / whole).toFixed(1) + "%" : "0%");
+		setStyle(own, "--share", whole ? Math.min(100, 100 * self / whole).toFixed(1) + "%" : "0%");
 		row.title = self || total ? `self ${formatAmount(metric, self)}, ${formatError(self)}` : "";
 		setText(line, number ? String(number) : "⋯");
 		setText(code, text);
 		const marked = number >= this.first && number <= this.last;
-		row.className = "lines" + (marked ? " marked" : "") + (self ? " hot" : "");
+		setClass(row, "lines" + (marked ? " marked" : "") + (self ? " hot" : ""));
+	}
+	selfOf(line) {
+		if (line === undefined)
+			return 0;
+		if (!this.known.has(line))
+			this.known.set(line, lineSelf(this.app.model, this.selection, this.metric, line));
+		return this.known.get(line);
 	}
 	// Shows what belongs to a row.
 	showRow(row) {
@@ -94,10 +101,10 @@ export class Source {
 				if (model.lines.file[i] === file)
 					this.ids.set(model.lines.line[i], i);
 		}
-		if (this.selfOf !== selection || this.selfMetric !== state.metric) {
-			this.self = lineSelf(model, selection, state.metric);
-			this.selfOf = selection;
-			this.selfMetric = state.metric;
+		if (this.selection !== selection || this.metric !== state.metric) {
+			this.known = new Map(); // line -> self
+			this.selection = selection;
+			this.metric = state.metric;
 		}
 		const path = file ? model.strings[file] : "";
 		setText(this.title, path ? baseName(path) + (first ? ":" + first : "") : "Source");
@@ -108,8 +115,8 @@ export class Source {
 		this.list.set(this.entries.length);
 		const at = this.entries.findIndex((entry) => entry.number >= first);
 		if (at >= 0)
-			this.scroller.scrollTop = Math.max(0, (at - 4) * SOURCE_ROW);
-		this.list.draw(true);
+			this.list.scrollTo((at - 4) * SOURCE_ROW);
+		this.list.draw();
 	}
 	whyNone(path) {
 		const {header} = this.app.model;

@@ -3,7 +3,7 @@
 
 import {baseName, formatAmount, formatPercent} from "./format.js";
 import {GUESSED, KIND, NAMELESS, modulePath, scopeFile, scopeShort} from "./model.js";
-import {VirtualList, el, setAttribute, setText} from "./dom.js";
+import {VirtualList, el, setAttribute, setClass, setStyle, setText} from "./dom.js";
 
 const TABLE_ROW = 24;
 const INDENT = 14;
@@ -70,9 +70,7 @@ export class Table {
 		this.columnsText = text;
 		this.columns = columns;
 		this.element.style.setProperty("--columns", columns.length);
-		this.list.rows.clear();
-		this.list.spare = [];
-		this.list.space.textContent = "";
+		this.list.clear();
 		this.head.textContent = "";
 		this.head.append(this.makeTitle("name", 0));
 		for (const c of columns)
@@ -115,11 +113,13 @@ export class Table {
 	}
 	fill(element, index) {
 		const {app} = this, {model} = app;
-		const {row, depth, indent, position, siblings} = app.outline.list[index];
+		const {row, depth, indent, position, siblings} = app.outline.entry(index);
 		const selected = row.key === app.selectedKey();
 		const open = app.outline.open.has(row.key) && !row.leaf;
-		element.id = "row" + index;
-		element.dataset.index = index;
+		if (element.index !== index) {
+			element.index = index;
+			element.id = "row" + index;
+		}
 		setAttribute(element, "aria-level", depth + 1);
 		setAttribute(element, "aria-posinset", position);
 		setAttribute(element, "aria-setsize", siblings);
@@ -127,8 +127,7 @@ export class Table {
 		setAttribute(element, "aria-expanded", row.leaf ? null : open);
 		setAttribute(element, "aria-selected", selected);
 		const kind = row.scope < 0 ? KIND.module : model.scopes.kind[row.scope];
-		element.className = `row kind${kind}${selected ? " selected" : ""}` +
-			`${app.isMatch(row) ? " match" : ""}`;
+		setClass(element, `row kind${kind}${selected ? " selected" : ""}${app.isMatch(row) ? " match" : ""}`);
 		this.fillName(element.firstChild, row, indent, kind, open);
 		for (let c = 0; c < this.columns.length; c++)
 			this.fillNumber(element.children[c + 1], row, this.columns[c]);
@@ -136,7 +135,7 @@ export class Table {
 	fillName(cell, row, indent, kind, open) {
 		const {model} = this.app;
 		const [toggle, mark, label, badge, place] = cell.children;
-		cell.style.paddingLeft = 6 + INDENT * Math.min(indent, INDENT_MAX) + "px";
+		setStyle(cell, "padding-left", 6 + INDENT * Math.min(indent, INDENT_MAX) + "px");
 		setText(toggle, row.leaf ? "" : open ? "▾" : "▸");
 		setText(mark, (indent > INDENT_MAX ? `${Math.round(indent)}· ` : "") + (MARKS[kind] ? MARKS[kind][0] : ""));
 		setAttribute(mark, "title", MARKS[kind] ? MARKS[kind][1] : null);
@@ -150,14 +149,14 @@ export class Table {
 		const share = whole > 0 ? value / whole : 0;
 		setText(cell.firstChild, value ? formatPercent(value, whole) : "");
 		setText(cell.lastChild, value ? formatAmount(model.metrics[metric], value) : "");
-		cell.style.setProperty("--share", (100 * share).toFixed(1) + "%");
+		setStyle(cell, "--share", (100 * share).toFixed(1) + "%");
 	}
 	// Everything anew.
 	draw() {
 		const {app} = this;
 		this.showSort();
-		setAttribute(this.element, "aria-rowcount", app.outline.list.length + 1);
-		this.list.set(app.outline.list.length);
+		setAttribute(this.element, "aria-rowcount", app.outline.length + 1);
+		this.list.set(app.outline.length);
 		this.showActive();
 	}
 	showActive() {
@@ -168,14 +167,13 @@ export class Table {
 		const place = this.app.outline.placeOf(this.app.selectedKey());
 		if (place >= 0)
 			this.list.reveal(place, middle);
-		this.list.draw(true);
 		this.showActive();
 	}
 	click(event) {
 		const element = event.target.closest(".row");
 		if (!element || element === this.head)
 			return;
-		const {row} = this.app.outline.list[Number(element.dataset.index)];
+		const {row} = this.app.outline.entry(element.index);
 		this.app.selectRow(row.key);
 		if (event.target.closest(".toggle"))
 			this.app.toggleRow(row.key);
@@ -183,25 +181,25 @@ export class Table {
 	doubleClick(event) {
 		const element = event.target.closest(".row");
 		if (element && element !== this.head && !event.target.closest(".toggle"))
-			this.app.toggleRow(this.app.outline.list[Number(element.dataset.index)].row.key);
+			this.app.toggleRow(this.app.outline.entry(element.index).row.key);
 	}
 	key(event) {
-		const {app} = this, {list} = app.outline;
+		const {app} = this, {outline} = app;
 		if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("button"))
 			return;
-		let place = app.outline.placeOf(app.selectedKey());
+		const place = outline.placeOf(app.selectedKey());
 		const go = (to) => {
-			if (list.length)
-				app.selectRow(list[Math.max(0, Math.min(list.length - 1, to))].row.key);
+			if (outline.length)
+				app.selectRow(outline.entry(Math.max(0, Math.min(outline.length - 1, to))).row.key);
 		};
-		const entry = list[place];
+		const entry = place >= 0 ? outline.entry(place) : null;
 		const actions = {
 			ArrowDown: () => go(place + 1),
 			ArrowUp: () => go(place < 0 ? 0 : place - 1),
 			PageDown: () => go(place + this.list.page()),
 			PageUp: () => go(place - this.list.page()),
 			Home: () => go(0),
-			End: () => go(list.length - 1),
+			End: () => go(outline.length - 1),
 			ArrowRight: () => this.right(entry, place, go),
 			ArrowLeft: () => this.left(entry),
 			Enter: () => entry && app.toggleRow(entry.row.key),

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The three views of a selection. Each gives rows lazily:
+// The views of a selection that are trees of calls; the flat one is in flat.js. Each gives:
 //
-//     roots()       the rows of the top level
-//     children(row) those below a row
+//     level(row)    the rows below a row (levels.js), those of the top for null
 //     rowOf(key)    the row of a key, or null; keys are texts that stay the same
 //     parentKey(key)  "" for the top level
+//     idOf(key)     the number that stands for it in its level
+//     search(text)  what matches (Matches)
 //
 // A row is {key, scope, node, self, total, leaf}: self and total have a number for each metric; node
 // is that of the tree, or -1; leaf: nothing is below.
@@ -12,48 +13,41 @@
 // In bottom-up and flat, samples below a recursive function count once, and a function's own samples
 // are also those in its loops, which are part of it.
 
-import {KIND, cached, findOutermost, modulePath, scopeFile, scopeName} from "./model.js";
+import {KIND, cached, findOutermost, scopeName} from "./model.js";
+import {Level, numbersOf} from "./levels.js";
 import {matchScopes} from "./select.js";
 
-function valuesAt(arrays, i) {
+export function valuesAt(arrays, i) {
 	const values = new Array(arrays.length);
 	for (let m = 0; m < arrays.length; m++)
 		values[m] = arrays[m][i];
 	return values;
 }
 
-function anyAt(arrays, i) {
-	for (let m = 0; m < arrays.length; m++)
-		if (arrays[m][i] > 0)
-			return true;
-	return false;
+export function rowName(model, row) {
+	return row.scope < 0 ? row.label : scopeName(model, row.scope);
 }
 
-// What a search found: keys in order. Nodes are many, and become keys only where needed.
-class Matches {
+// What a search found: the numbers of rows, ascending, which become keys only where needed.
+export class Matches {
 	constructor(list) {
 		this.list = list;
 		this.length = list.length;
-		this.places = null;
 	}
 	key(i) {
 		return String(this.list[i]);
 	}
 	indexOf(key) {
-		if (!key)
-			return -1;
-		if (Array.isArray(this.list))
-			return this.list.indexOf(key);
-		const node = Number(key);
+		const wanted = key ? Number(key) : NaN;
 		let low = 0, high = this.length - 1;
 		while (low < high) {
 			const middle = (low + high) >> 1;
-			if (this.list[middle] < node)
+			if (this.list[middle] < wanted)
 				low = middle + 1;
 			else
 				high = middle;
 		}
-		return this.length && this.list[low] === node ? low : -1;
+		return this.length && this.list[low] === wanted ? low : -1;
 	}
 }
 
@@ -61,121 +55,192 @@ export class TopDown {
 	constructor(model, selection) {
 		this.model = model;
 		this.selection = selection;
-		this.below = new Map(); // node -> rows below it
+		this.levels = new Map(); // by node
 	}
 	row(node) {
 		return {
 			key: String(node), node, scope: this.model.nodes.scope[node],
-			self: valuesAt(this.selection.self, node), total: valuesAt(this.selection.total, node),
+			self: this.selection.values("self", node), total: this.selection.values("total", node),
 			leaf: !this.hasChildren(node),
 		};
 	}
 	hasChildren(node) {
-		const {end} = this.model.nodes, {any} = this.selection;
+		const {end} = this.model.nodes;
 		for (let c = node + 1; c < end[node]; c = end[c])
-			if (any[c])
+			if (this.selection.any(c))
 				return true;
 		return false;
 	}
-	roots() {
-		return [this.row(this.selection.zoom)];
+	childrenOf(node) {
+		const {end} = this.model.nodes, list = [];
+		for (let c = node + 1; c < end[node]; c = end[c])
+			if (this.selection.any(c))
+				list.push(c);
+		return Int32Array.from(list);
 	}
-	children(row) {
-		const {end} = this.model.nodes, {any} = this.selection;
-		let rows = this.below.get(row.node);
-		if (rows)
-			return rows;
-		rows = [];
-		for (let c = row.node + 1; c < end[row.node]; c = end[c])
-			if (any[c])
-				rows.push(this.row(c));
-		this.below.set(row.node, rows);
-		return rows;
+	level(row) {
+		const node = row ? row.node : -1;
+		let level = this.levels.get(node);
+		if (!level) {
+			const ids = row ? this.childrenOf(node) : Int32Array.of(this.selection.zoom);
+			const {scope} = this.model.nodes;
+			level = new Level(ids, {
+				of: (id) => this.row(id),
+				numbers: (column, metric) => this.selection.numbers(column, metric, ids),
+				scopes: ids.map((id) => scope[id]),
+			});
+			this.levels.set(node, level);
+		}
+		return level;
 	}
 	rowOf(key) {
-		const node = Number(key), {zoom, any} = this.selection;
+		const node = Number(key), {zoom} = this.selection;
 		const inside = Number.isInteger(node) && node >= zoom && node < this.model.nodes.end[zoom];
-		return inside && (node === zoom || any[node]) ? this.row(node) : null;
+		return inside && (node === zoom || this.selection.any(node)) ? this.row(node) : null;
 	}
 	parentKey(key) {
-		return Number(key) === this.selection.zoom ? "" : String(this.model.nodes.parent[Number(key)]);
+		const node = Number(key), {zoom} = this.selection;
+		return node > zoom && node < this.model.nodes.end[zoom] ? String(this.model.nodes.parent[node]) : "";
+	}
+	idOf(key) {
+		return Number(key);
 	}
 	// All rows whose name matches, in the tree's order.
 	search(text) {
-		const found = matchScopes(this.model, "name", text), {zoom, any} = this.selection;
-		const {scope, end} = this.model.nodes;
-		let count = 0;
-		for (let i = zoom; i < end[zoom]; i++)
-			count += found[scope[i]] & any[i];
-		const nodes = new Int32Array(count);
-		count = 0;
-		for (let i = zoom; i < end[zoom]; i++)
-			if (found[scope[i]] & any[i])
-				nodes[count++] = i;
-		return new Matches(nodes);
+		const found = matchScopes(this.model, "name", text), {zoom} = this.selection;
+		const {scope, end} = this.model.nodes, last = end[zoom];
+		let nodes = new Int32Array(1024), count = 0;
+		for (let i = zoom; i < last; i++) {
+			if (!found[scope[i]] || !this.selection.any(i))
+				continue;
+			if (count === nodes.length) {
+				const more = new Int32Array(2 * count);
+				more.set(nodes);
+				nodes = more;
+			}
+			nodes[count++] = i;
+		}
+		return new Matches(nodes.subarray(0, count));
 	}
 }
 
-// The selection's self, with that of loops in what they are part of.
-function gatherLoops(model, selection) {
+// Bottom-up
+
+// By node: itself, or of a loop the function that it is in.
+function findHomes(model, zoom) {
 	const {scope, parent, end} = model.nodes, {kind} = model.scopes;
-	if (!kind.includes(KIND.loop))
-		return selection.self;
-	return selection.self.map((self) => {
-		const sum = self.slice();
-		for (let i = end[selection.zoom] - 1; i > selection.zoom; i--)
-			if (kind[scope[i]] === KIND.loop) {
-				sum[parent[i]] += sum[i];
-				sum[i] = 0;
-			}
-		return sum;
-	});
+	const homes = new Int32Array(model.nodes.count);
+	homes[zoom] = zoom;
+	for (let i = zoom + 1; i < end[zoom]; i++)
+		homes[i] = kind[scope[i]] === KIND.loop ? homes[parent[i]] : i;
+	return homes;
 }
 
-// Parts places 0 .. groups.length - 1 by their group (a number below `count`, or -1: none). Returns
-// where each group begins in `order`, and the places in order of their groups.
-function partByGroup(groups, count) {
-	const starts = new Int32Array(count + 1);
-	for (let i = 0; i < groups.length; i++)
-		if (groups[i] >= 0)
-			starts[groups[i] + 1]++;
-	for (let g = 0; g < count; g++)
-		starts[g + 1] += starts[g];
-	const order = new Int32Array(starts[count]), next = starts.slice();
-	for (let i = 0; i < groups.length; i++)
-		if (groups[i] >= 0)
-			order[next[groups[i]]++] = i;
+// By node: 1 where it has the outermost call of its function. Loops have none.
+function findFirst(model, zoom) {
+	const {scope, end} = model.nodes, {kind} = model.scopes;
+	const first = findOutermost(model, scope, model.scopes.count, zoom);
+	for (let i = zoom + 1; i < end[zoom]; i++)
+		if (kind[scope[i]] === KIND.loop)
+			first[i] = 0;
+	return first;
+}
+
+// Nodes by scope: those of scope s are order[starts[s]] .. order[starts[s + 1] - 1], ascending.
+function partByScope(model) {
+	const {scope, count} = model.nodes;
+	const starts = new Int32Array(model.scopes.count + 1), order = new Int32Array(count);
+	for (let i = 0; i < count; i++)
+		starts[scope[i] + 1]++;
+	for (let s = 0; s < model.scopes.count; s++)
+		starts[s + 1] += starts[s];
+	const next = starts.slice();
+	for (let i = 0; i < count; i++)
+		order[next[scope[i]]++] = i;
 	return {starts, order};
 }
 
+const homesOf = (model) => cached(model, "homes", () => findHomes(model, 0));
+const firstOf = (model) => cached(model, "outermost scopes", () => findFirst(model, 0));
+const partsOf = (model) => cached(model, "nodes by scope", () => partByScope(model));
+
 export class BottomUp {
 	constructor(model, selection) {
+		const {zoom} = selection;
 		this.model = model;
 		this.selection = selection;
-		this.self = gatherLoops(model, selection);
-		const find = () =>
-			findOutermost(model, model.nodes.scope, model.scopes.count, selection.zoom);
-		this.outermost = selection.zoom ? find() : cached(model, "outermost scopes", find);
-		this.top = null;
+		this.homes = zoom ? findHomes(model, zoom) : homesOf(model);
+		this.first = zoom ? findFirst(model, zoom) : firstOf(model);
+		this.levels = new Map(); // by key
+		this.sums = {self: [], total: []};
+		for (const sums of selection.sums)
+			this.sum(sums.upTo);
 	}
-	// A row has the nodes (origins) that it stands for, and how far up each has come (at).
-	make(key, scope, origins, at, self, total) {
-		return {key, scope, node: -1, origins, at, self, total, leaf: !this.hasCallers(at)};
-	}
-	// Sums of self and total over nodes.
-	sums(origins) {
-		const self = [], total = [];
-		for (let m = 0; m < this.self.length; m++) {
-			const own = this.self[m], all = this.selection.total[m];
-			let ownSum = 0, allSum = 0;
-			for (let i = 0; i < origins.length; i++) {
-				ownSum += own[origins[i]];
-				allSum += this.outermost[origins[i]] ? all[origins[i]] : 0;
-			}
-			self.push(ownSum);
-			total.push(allSum);
+	// Self and total of each scope, of one metric.
+	sum(upTo) {
+		const {homes, first} = this, {scope, end} = this.model.nodes, {zoom} = this.selection;
+		const self = new Float64Array(this.model.scopes.count), total = new Float64Array(self.length);
+		const last = end[zoom];
+		for (let i = zoom || 1; i < last; i++) {
+			const before = upTo[i], own = upTo[i + 1] - before;
+			if (own > 0)
+				self[scope[homes[i]]] += own;
+			if (first[i])
+				total[scope[i]] += upTo[end[i]] - before;
 		}
-		return [self, total];
+		this.sums.self.push(self);
+		this.sums.total.push(total);
+	}
+	// Whether the row of its scope stands for a node: where it is outermost or has samples of its own.
+	counts(node) {
+		const {zoom} = this.selection;
+		if (node < zoom || node >= this.model.nodes.end[zoom])
+			return false;
+		return this.first[node] ? this.selection.any(node) :
+			this.homes[node] === node && this.gathered().some((own) => own[node] > 0);
+	}
+	// The nodes that a row of the top level stands for.
+	originsOf(scope) {
+		const {starts, order} = partsOf(this.model);
+		return order.subarray(starts[scope], starts[scope + 1]).filter((node) => this.counts(node));
+	}
+	isCalled(scope) {
+		const {starts, order} = partsOf(this.model);
+		for (let i = starts[scope]; i < starts[scope + 1]; i++)
+			if (this.caller(order[i]) >= 0 && this.counts(order[i]))
+				return true;
+		return false;
+	}
+	// Own samples of a node with those of its loops, of each metric: made when first needed.
+	gathered() {
+		if (!this.own) {
+			const {homes} = this, {zoom} = this.selection, last = this.model.nodes.end[zoom];
+			this.own = this.selection.sums.map(({upTo}) => {
+				const own = new Float64Array(last);
+				for (let i = zoom; i < last; i++)
+					if (upTo[i + 1] > upTo[i])
+						own[homes[i]] += upTo[i + 1] - upTo[i];
+				return own;
+			});
+		}
+		return this.own;
+	}
+	topLevel() {
+		const {sums} = this, some = new Uint8Array(this.model.scopes.count);
+		for (const list of [...sums.self, ...sums.total])
+			for (let s = 1; s < some.length; s++)
+				some[s] |= list[s] > 0;
+		const list = [];
+		for (let s = 1; s < some.length; s++)
+			if (some[s])
+				list.push(s);
+		const ids = Int32Array.from(list);
+		return new Level(ids, {
+			of: (s) => ({key: String(s), scope: s, node: -1, self: valuesAt(sums.self, s),
+				total: valuesAt(sums.total, s), leaf: !this.isCalled(s)}),
+			numbers: (column, metric) => numbersOf(ids, sums[column][metric]),
+			scopes: ids,
+		});
 	}
 	caller(node) {
 		if (node === this.selection.zoom)
@@ -183,91 +248,84 @@ export class BottomUp {
 		const up = this.model.nodes.parent[node];
 		return up <= 0 ? -1 : up;
 	}
-	hasCallers(at) {
-		for (let i = 0; i < at.length; i++)
-			if (this.caller(at[i]) >= 0)
-				return true;
-		return false;
-	}
-	// The nodes that the rows of the top level stand for are found when first needed: their sums do
-	// not need them.
-	originsOf(scope) {
-		if (!this.parted) {
-			const groups = new Int32Array(this.counted.length).fill(-1);
-			for (let i = 0; i < groups.length; i++)
-				if (this.counted[i])
-					groups[i] = this.model.nodes.scope[i];
-			this.parted = partByGroup(groups, this.model.scopes.count);
-		}
-		const {starts, order} = this.parted;
-		return order.subarray(starts[scope], starts[scope + 1]);
-	}
-	roots() {
-		if (this.top)
-			return this.top;
-		const {scope, end, parent} = this.model.nodes, {kind, count} = this.model.scopes;
-		const {zoom, any, total} = this.selection, {outermost} = this, first = zoom || 1, last = end[zoom];
-		const counted = this.counted = new Uint8Array(last), called = new Uint8Array(count);
-		for (let i = first; i < last; i++) {
-			const s = scope[i];
-			if (any[i] && kind[s] !== KIND.loop && (outermost[i] || anyAt(this.self, i))) {
-				counted[i] = 1;
-				called[s] |= i !== zoom && parent[i] > 0 ? 3 : 1;
-			}
-		}
-		const selfSums = [], totalSums = [];
-		for (let m = 0; m < total.length; m++) {
-			const own = this.self[m], all = total[m];
-			const self = new Float64Array(count), sum = new Float64Array(count);
-			for (let i = first; i < last; i++)
-				if (counted[i]) {
-					self[scope[i]] += own[i];
-					if (outermost[i])
-						sum[scope[i]] += all[i];
-				}
-			selfSums.push(self);
-			totalSums.push(sum);
-		}
-		this.top = [];
-		for (let s = 1; s < count; s++)
-			if (called[s])
-				this.top.push({key: String(s), scope: s, node: -1, self: valuesAt(selfSums, s),
-					total: valuesAt(totalSums, s), leaf: called[s] === 1});
-		return this.top;
-	}
-	// One step up from all that a row stands for, parted by where that leads.
-	children(row) {
-		if (row.below)
-			return row.below;
+	// One step up from all that a row stands for, parted by where that leads. A row has the nodes
+	// (origins) that it stands for, and how far up each has come (at).
+	lowerLevel(row) {
 		const {scope} = this.model.nodes;
-		const origins = row.origins || this.originsOf(row.scope);
-		const at = (row.at || origins).map((node) => this.caller(node));
-		const numbers = new Map(), groups = new Int32Array(at.length);
+		const origins = row.origins || this.originsOf(row.scope), before = row.at || origins;
+		const at = new Int32Array(origins.length), group = new Int32Array(origins.length);
+		const numbers = this.numbers || (this.numbers = new Int32Array(this.model.scopes.count).fill(-1));
+		const found = [], counts = [];
 		for (let i = 0; i < at.length; i++) {
-			const s = at[i] < 0 ? -1 : scope[at[i]];
-			if (s >= 0 && !numbers.has(s))
-				numbers.set(s, numbers.size);
-			groups[i] = s < 0 ? -1 : numbers.get(s);
+			at[i] = this.caller(before[i]);
+			if (at[i] < 0) {
+				group[i] = -1;
+				continue;
+			}
+			const s = scope[at[i]];
+			if (numbers[s] < 0) {
+				numbers[s] = found.push(s) - 1;
+				counts.push(0);
+			}
+			group[i] = numbers[s];
+			counts[group[i]]++;
 		}
-		const {starts, order} = partByGroup(groups, numbers.size);
-		row.below = [];
-		for (const [s, g] of numbers) {
-			const places = order.subarray(starts[g], starts[g + 1]);
-			const from = places.map((i) => origins[i]);
-			row.below.push(this.make(`${row.key}.${s}`, s, from, places.map((i) => at[i]),
-				...this.sums(from)));
+		for (const s of found)
+			numbers[s] = -1;
+		const parts = counts.map((count) => ({origins: new Int32Array(count), at: new Int32Array(count), used: 0}));
+		for (let i = 0; i < at.length; i++)
+			if (group[i] >= 0) {
+				const part = parts[group[i]];
+				part.origins[part.used] = origins[i];
+				part.at[part.used++] = at[i];
+			}
+		return this.makeLevel(row.key, found, parts, this.sumParts(origins, group, found.length));
+	}
+	sumParts(origins, group, count) {
+		const {first} = this, sums = {self: [], total: []};
+		this.gathered().forEach((own, m) => {
+			const all = this.selection.sums[m];
+			const self = new Float64Array(count), total = new Float64Array(count);
+			for (let i = 0; i < origins.length; i++)
+				if (group[i] >= 0) {
+					self[group[i]] += own[origins[i]];
+					total[group[i]] += first[origins[i]] ? all.total(origins[i]) : 0;
+				}
+			sums.self.push(self);
+			sums.total.push(total);
+		});
+		return sums;
+	}
+	makeLevel(key, found, parts, sums) {
+		const some = (g) => sums.self.some((list) => list[g] > 0) || sums.total.some((list) => list[g] > 0);
+		const groups = Int32Array.from(found, (_, g) => g).filter(some);
+		const ids = groups.map((g) => found[g]);
+		return new Level(ids, {
+			of: (s, place) => {
+				const g = groups[place], {origins, at} = parts[g];
+				return {key: `${key}.${s}`, scope: s, node: -1, origins, at, self: valuesAt(sums.self, g),
+					total: valuesAt(sums.total, g), leaf: !at.some((node) => this.caller(node) >= 0)};
+			},
+			numbers: (column, metric) => numbersOf(groups, sums[column][metric]),
+			scopes: ids,
+		});
+	}
+	level(row) {
+		const key = row ? row.key : "";
+		let level = this.levels.get(key);
+		if (!level) {
+			level = row ? this.lowerLevel(row) : this.topLevel();
+			this.levels.set(key, level);
 		}
-		row.below = row.below.filter((r) => r.self.some((v) => v > 0) || r.total.some((v) => v > 0));
-		return row.below;
+		return level;
 	}
 	rowOf(key) {
-		let rows = this.roots(), row = null, path = "";
+		let row = null;
 		for (const part of key.split(".")) {
-			path = path ? path + "." + part : part;
-			row = rows.find((r) => r.key === path);
-			if (!row)
+			const level = this.level(row), place = level.placeOf(Number(part));
+			if (place < 0)
 				return null;
-			rows = path === key ? [] : this.children(row);
+			row = level.row(place);
 		}
 		return row;
 	}
@@ -275,363 +333,16 @@ export class BottomUp {
 		const dot = key.lastIndexOf(".");
 		return dot < 0 ? "" : key.slice(0, dot);
 	}
+	idOf(key) {
+		return Number(key.slice(key.lastIndexOf(".") + 1));
+	}
 	search(text) {
 		const found = matchScopes(this.model, "name", text);
-		return new Matches(this.roots().filter((row) => found[row.scope]).map((row) => row.key));
+		return new Matches(this.level(null).ids.filter((s) => found[s]));
 	}
 }
 
-// The static structure: modules, files, functions, and below these the loops and inlined functions in
-// them. `of` has the element of each node. Levels: 0 module, 1 file, 2 function, 3 … inside.
-class Structure {
-	constructor(model) {
-		this.model = model;
-		this.parent = [];
-		this.level = [];
-		this.scope = []; // -1 for modules and files
-		this.label = [];
-		this.module = [];
-		this.children = [];
-		this.tops = [];
-		this.groups = new Map();
-		this.functions = new Int32Array(model.scopes.count).fill(-1); // by scope
-		this.slots = new Int32Array(1024).fill(-1); // those inside, by hash of parent and scope
-		this.used = 0;
-		const {scope, parent, count} = model.nodes, {kind} = model.scopes;
-		this.of = new Int32Array(count);
-		for (let i = 1; i < count; i++) {
-			const inside = kind[scope[i]] === KIND.loop || kind[scope[i]] === KIND.inline;
-			this.of[i] = inside && parent[i] ? this.inside(this.of[parent[i]], scope[i]) :
-				this.function(scope[i]);
-		}
-		this.parentOf = Int32Array.from(this.parent);
-		this.levelOf = Int32Array.from(this.level);
-	}
-	add(parent, level, scope, label, module) {
-		const id = this.parent.length;
-		this.parent.push(parent);
-		this.level.push(level);
-		this.scope.push(scope);
-		this.label.push(label);
-		this.module.push(module);
-		this.children.push([]);
-		(parent < 0 ? this.tops : this.children[parent]).push(id);
-		return id;
-	}
-	group(parent, key, level, label, module) {
-		if (!this.groups.has(key))
-			this.groups.set(key, this.add(parent, level, -1, label, module));
-		return this.groups.get(key);
-	}
-	function(scope) {
-		if (this.functions[scope] >= 0)
-			return this.functions[scope];
-		const {model} = this, number = model.scopes.module[scope];
-		const partial = model.scopes.kind[scope] === KIND.partial;
-		const path = partial ? "(callers not known)" : modulePath(model, scope) || "(no module)";
-		const module = this.group(-1, (partial ? "p" : "m") + number, 0, path, number);
-		const file = this.group(module, `f${module} ${model.scopes.file[scope]}`, 1,
-			scopeFile(model, scope) || "(no file known)", number);
-		this.functions[scope] = this.add(file, 2, scope, "", number);
-		return this.functions[scope];
-	}
-	slot(parent, scope) {
-		const mask = this.slots.length - 1;
-		let at = (Math.imul(parent, 0x9e3779b1) ^ Math.imul(scope, 0x85ebca6b)) & mask;
-		while (this.slots[at] >= 0 &&
-		       (this.parent[this.slots[at]] !== parent || this.scope[this.slots[at]] !== scope))
-			at = (at + 1) & mask;
-		return at;
-	}
-	inside(parent, scope) {
-		const at = this.slot(parent, scope);
-		if (this.slots[at] >= 0)
-			return this.slots[at];
-		const id = this.add(parent, this.level[parent] + 1, scope, "", this.module[parent]);
-		this.slots[at] = id;
-		if (++this.used * 2 > this.slots.length) {
-			const before = this.slots;
-			this.slots = new Int32Array(before.length * 2).fill(-1);
-			for (const known of before)
-				if (known >= 0)
-					this.slots[this.slot(this.parent[known], this.scope[known])] = known;
-		}
-		return id;
-	}
-}
-
-const ELEMENT = 1, FILE = 2, MODULE = 4;
-
-// By node: of what it is the outermost, of its element, the file or the module of its function. Where a
-// zoom begins inside of a function, that counts as its beginning.
-function findBeginnings(model, structure, zoom) {
-	const {end} = model.nodes, {of, parentOf, levelOf} = structure;
-	const openEnd = new Int32Array(parentOf.length), flags = new Uint8Array(model.nodes.count);
-	for (let i = zoom || 1; i < end[zoom]; i++) {
-		const id = of[i];
-		if (i >= openEnd[id]) {
-			flags[i] |= ELEMENT;
-			openEnd[id] = end[i];
-		}
-		if (levelOf[id] !== 2 && i !== zoom)
-			continue;
-		let file = parentOf[id];
-		while (levelOf[file] > 1)
-			file = parentOf[file];
-		if (i >= openEnd[file]) {
-			flags[i] |= FILE;
-			openEnd[file] = end[i];
-		}
-		if (i >= openEnd[parentOf[file]]) {
-			flags[i] |= MODULE;
-			openEnd[parentOf[file]] = end[i];
-		}
-	}
-	return flags;
-}
-
-export class Flat {
-	constructor(model, selection, flatten = 2) {
-		this.model = model;
-		this.flatten = flatten;
-		this.structure = cached(model, "structure", () => new Structure(model));
-		const find = () => findBeginnings(model, this.structure, selection.zoom);
-		const flags = selection.zoom ? find() : cached(model, "beginnings", find);
-		this.self = selection.self.map((self) => this.sumSelf(self, selection.zoom));
-		this.total = selection.total.map((total) => this.sumTotal(total, selection.zoom, flags));
-	}
-	// Own samples; functions and inlined ones have those of their loops, files and modules all.
-	sumSelf(self, zoom) {
-		const s = this.structure, {end} = this.model.nodes, {kind} = this.model.scopes;
-		const own = new Float64Array(s.parent.length);
-		for (let i = zoom || 1; i < end[zoom]; i++)
-			own[s.of[i]] += self[i];
-		const withLoops = own.slice(), all = own.slice();
-		for (let id = own.length - 1; id >= 0; id--) {
-			if (s.parent[id] < 0)
-				continue;
-			all[s.parent[id]] += all[id];
-			if (s.scope[id] >= 0 && kind[s.scope[id]] === KIND.loop)
-				withLoops[s.parent[id]] += withLoops[id];
-		}
-		return withLoops.map((value, id) => s.scope[id] < 0 ? all[id] :
-			kind[s.scope[id]] === KIND.loop ? own[id] : value);
-	}
-	sumTotal(total, zoom, flags) {
-		const {of, parentOf, levelOf} = this.structure, {end} = this.model.nodes;
-		const sums = new Float64Array(parentOf.length);
-		for (let i = zoom || 1; i < end[zoom]; i++) {
-			const flag = flags[i];
-			if (!flag)
-				continue;
-			let id = of[i];
-			if (flag & ELEMENT)
-				sums[id] += total[i];
-			if (!(flag & (FILE | MODULE)))
-				continue;
-			while (levelOf[id] > 1)
-				id = parentOf[id];
-			if (flag & FILE)
-				sums[id] += total[i];
-			if (flag & MODULE)
-				sums[parentOf[id]] += total[i];
-		}
-		return sums;
-	}
-	row(id) {
-		const s = this.structure;
-		return {
-			key: String(id), scope: s.scope[id], node: -1, label: s.label[id], level: s.level[id],
-			module: s.module[id],
-			self: valuesAt(this.self, id), total: valuesAt(this.total, id),
-			leaf: !s.children[id].some((c) => anyAt(this.total, c)),
-		};
-	}
-	setFlatten(level) {
-		this.flatten = level;
-		this.topSet = null;
-	}
-	// The top level, as often as wanted replaced by what is below it; what has nothing below stays.
-	top() {
-		const s = this.structure;
-		const shown = (id) => anyAt(this.total, id);
-		let ids = s.tops.filter(shown);
-		for (let i = 0; i < this.flatten; i++)
-			ids = ids.flatMap((id) => {
-				const below = s.children[id].filter(shown);
-				return below.length ? below : [id];
-			});
-		return ids;
-	}
-	roots() {
-		return this.top().map((id) => this.row(id));
-	}
-	children(row) {
-		return this.structure.children[Number(row.key)].filter((c) => anyAt(this.total, c))
-			.map((c) => this.row(c));
-	}
-	rowOf(key) {
-		const id = Number(key);
-		return Number.isInteger(id) && id >= 0 && id < this.structure.parent.length &&
-			anyAt(this.total, id) ? this.row(id) : null;
-	}
-	parentKey(key) {
-		this.topSet = this.topSet || new Set(this.top());
-		const id = Number(key), up = this.structure.parent[id];
-		return this.topSet.has(id) || up < 0 ? "" : String(up);
-	}
-	// Rows above the level that is shown are no rows.
-	isShown(key) {
-		this.topSet = this.topSet || new Set(this.top());
-		for (let id = Number(key); id >= 0; id = this.structure.parent[id])
-			if (this.topSet.has(id))
-				return true;
-		return false;
-	}
-	search(text) {
-		const found = matchScopes(this.model, "name", text), s = this.structure;
-		const keys = [];
-		for (let id = 0; id < s.parent.length; id++)
-			if (s.scope[id] >= 0 && found[s.scope[id]] && anyAt(this.total, id) && this.isShown(id))
-				keys.push(String(id));
-		return new Matches(keys);
-	}
-}
-
-export function rowName(model, row) {
-	return row.scope < 0 ? row.label : scopeName(model, row.scope);
-}
-
-// What views need of the model and make once, as steps that can be taken while nothing else is to do.
-export function preparations(model) {
-	return [
-		() => nameRanks(model),
-		() => cached(model, "outermost scopes",
-			() => findOutermost(model, model.nodes.scope, model.scopes.count)),
-		() => cached(model, "structure", () => new Structure(model)),
-		() => cached(model, "beginnings", () => findBeginnings(model, cached(model, "structure"), 0)),
-	];
-}
-
-// The place of each scope's name among all names.
-function nameRanks(model) {
-	return cached(model, "name ranks", () => {
-		const names = Array.from({length: model.scopes.count}, (_, i) => scopeName(model, i));
-		const order = names.map((_, i) => i).sort((a, b) => names[a] < names[b] ? -1 : names[a] > names[b] ? 1 : 0);
-		const ranks = new Int32Array(order.length);
-		order.forEach((scope, i) => { ranks[scope] = i && names[order[i - 1]] === names[scope] ?
-			ranks[order[i - 1]] : i; });
-		return ranks;
-	});
-}
-
-// sort: {metric, column: "total" | "self" | "name", up}. Equal numbers are ordered by the other column,
-// then by name.
-export function sortRows(model, rows, {metric, column, up}) {
-	if (rows.length < 2)
-		return rows;
-	const ranks = nameRanks(model), sign = up ? 1 : -1;
-	const byName = (a, b) => a.scope >= 0 && b.scope >= 0 ? ranks[a.scope] - ranks[b.scope] :
-		rowName(model, a) < rowName(model, b) ? -1 : rowName(model, a) > rowName(model, b) ? 1 : 0;
-	if (column === "name")
-		return rows.sort((a, b) => sign * byName(a, b));
-	const other = column === "total" ? "self" : "total";
-	const first = Float64Array.from(rows, (row) => sign * row[column][metric]);
-	const second = Float64Array.from(rows, (row) => sign * row[other][metric]);
-	const order = Uint32Array.from(rows, (_, i) => i).sort((a, b) => first[a] - first[b] ||
-		second[a] - second[b] || byName(rows[a], rows[b]));
-	return Array.from(order, (i) => rows[i]);
-}
-
-const ALONE = 0.25; // how far a row without siblings is indented: only forks need room
-
-// The rows that are seen, in order: an array of {row, depth, indent, position, siblings}.
-export class Outline {
-	constructor(model, view, sort, open) {
-		this.model = model;
-		this.view = view;
-		this.sort = sort;
-		this.open = open; // keys of rows whose children are shown
-		this.sorted = new Map();
-		this.build();
-	}
-	below(row) {
-		const key = row ? row.key : "";
-		let rows = this.sorted.get(key);
-		if (!rows) {
-			rows = sortRows(this.model, (row ? this.view.children(row) : this.view.roots()).slice(), this.sort);
-			this.sorted.set(key, rows);
-		}
-		return rows;
-	}
-	build() {
-		this.list = [];
-		this.places = null;
-		const stack = [{rows: this.below(null), at: 0, indent: -1}];
-		while (stack.length) {
-			const top = stack[stack.length - 1];
-			if (top.at === top.rows.length) {
-				stack.pop();
-				continue;
-			}
-			const row = top.rows[top.at++];
-			const alone = top.rows.length === 1 && stack.length > 1;
-			const indent = top.indent + (alone ? ALONE : 1);
-			this.list.push({row, depth: stack.length - 1, indent, position: top.at, siblings: top.rows.length});
-			if (this.open.has(row.key) && !row.leaf)
-				stack.push({rows: this.below(row), at: 0, indent});
-		}
-	}
-	placeOf(key) {
-		if (!key)
-			return -1;
-		this.places = this.places || new Map(this.list.map(({row}, i) => [row.key, i]));
-		const place = this.places.get(key);
-		return place === undefined ? -1 : place;
-	}
-	// Opens all above a row.
-	reveal(key) {
-		for (let up = this.view.parentKey(key); up; up = this.view.parentKey(up))
-			this.open.add(up);
-		this.build();
-		return this.placeOf(key);
-	}
-	// From a row down to the largest child, as long as that has at least half. Opens them and returns
-	// the key of the last.
-	hotPath(key, metric) {
-		let row = key ? this.view.rowOf(key) : null;
-		for (let steps = 0; steps < 10000; steps++) {
-			const rows = this.below(row);
-			let best = null;
-			for (const child of rows)
-				if (!best || child.total[metric] > best.total[metric])
-					best = child;
-			if (!best || (row && best.total[metric] * 2 < row.total[metric]))
-				break;
-			if (row)
-				this.open.add(row.key);
-			row = best;
-			if (row.leaf)
-				break;
-		}
-		this.build();
-		return row ? row.key : "";
-	}
-	// Opens all below a row, level by level, until `limit` more rows are shown.
-	openAll(key, limit = 2000) {
-		let level = [this.view.rowOf(key)];
-		for (let added = 0; level.length && added < limit;) {
-			const next = [];
-			for (const row of level) {
-				if (!row || row.leaf || added >= limit)
-					continue;
-				this.open.add(row.key);
-				const rows = this.below(row);
-				added += rows.length;
-				next.push(...rows);
-			}
-			level = next;
-		}
-		this.build();
-	}
+// What it needs of the model and makes once, as steps that can be taken while nothing else is to do.
+export function prepareCallers(model) {
+	return [() => { homesOf(model); }, () => { firstOf(model); }, () => { partsOf(model); }];
 }

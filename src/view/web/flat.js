@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: Apache-2.0
+// The flat view: modules, files, functions, and the loops and inlined functions in these.
+
+import {KIND, cached, modulePath, scopeFile} from "./model.js";
+import {Level, numbersOf} from "./levels.js";
+import {Matches, valuesAt} from "./views.js";
+import {matchScopes} from "./select.js";
+
+// The static structure: modules, files, functions, and below these the loops and inlined functions in
+// them, taken from all nodes step by step. `of` has the element of each node. Levels: 0 module, 1 file, 2 function, 3 … inside.
+class Structure {
+	constructor(model) {
+		this.model = model;
+		this.parent = [];
+		this.level = [];
+		this.scope = []; // -1 for modules and files
+		this.label = [];
+		this.module = [];
+		this.children = [];
+		this.tops = [];
+		this.groups = new Map();
+		this.functions = new Int32Array(model.scopes.count).fill(-1); // by scope
+		this.slots = new Int32Array(1024).fill(-1); // those inside, by hash of parent and scope
+		this.used = 0;
+		this.of = new Int32Array(model.nodes.count);
+		this.next = 1;
+	}
+	// Takes in some more nodes. Returns whether there are others.
+	advance(limit) {
+		const {scope, parent, count} = this.model.nodes, {kind} = this.model.scopes, {of} = this;
+		const last = Math.min(count, this.next + limit);
+		if (this.parentOf)
+			return false;
+		for (let i = this.next; i < last; i++) {
+			const inside = kind[scope[i]] === KIND.loop || kind[scope[i]] === KIND.inline;
+			of[i] = inside && parent[i] ? this.inside(of[parent[i]], scope[i]) : this.function(scope[i]);
+		}
+		this.next = last;
+		if (last < count)
+			return true;
+		this.parentOf = Int32Array.from(this.parent);
+		this.levelOf = Int32Array.from(this.level);
+		this.scopeOf = Int32Array.from(this.scope);
+		return false;
+	}
+	add(parent, level, scope, label, module) {
+		const id = this.parent.length;
+		this.parent.push(parent);
+		this.level.push(level);
+		this.scope.push(scope);
+		this.label.push(label);
+		this.module.push(module);
+		this.children.push([]);
+		(parent < 0 ? this.tops : this.children[parent]).push(id);
+		return id;
+	}
+	group(parent, key, level, label, module) {
+		if (!this.groups.has(key))
+			this.groups.set(key, this.add(parent, level, -1, label, module));
+		return this.groups.get(key);
+	}
+	function(scope) {
+		if (this.functions[scope] >= 0)
+			return this.functions[scope];
+		const {model} = this, number = model.scopes.module[scope];
+		const partial = model.scopes.kind[scope] === KIND.partial;
+		const path = partial ? "(callers not known)" : modulePath(model, scope) || "(no module)";
+		const module = this.group(-1, (partial ? "p" : "m") + number, 0, path, number);
+		const file = this.group(module, `f${module} ${model.scopes.file[scope]}`, 1,
+			scopeFile(model, scope) || "(no file known)", number);
+		this.functions[scope] = this.add(file, 2, scope, "", number);
+		return this.functions[scope];
+	}
+	slot(parent, scope) {
+		const mask = this.slots.length - 1;
+		let at = (Math.imul(parent, 0x9e3779b1) ^ Math.imul(scope, 0x85ebca6b)) & mask;
+		while (this.slots[at] >= 0 &&
+		       (this.parent[this.slots[at]] !== parent || this.scope[this.slots[at]] !== scope))
+			at = (at + 1) & mask;
+		return at;
+	}
+	inside(parent, scope) {
+		const at = this.slot(parent, scope);
+		if (this.slots[at] >= 0)
+			return this.slots[at];
+		const id = this.add(parent, this.level[parent] + 1, scope, "", this.module[parent]);
+		this.slots[at] = id;
+		if (++this.used * 2 > this.slots.length) {
+			const before = this.slots;
+			this.slots = new Int32Array(before.length * 2).fill(-1);
+			for (const known of before)
+				if (known >= 0)
+					this.slots[this.slot(this.parent[known], this.scope[known])] = known;
+		}
+		return id;
+	}
+}
+
+const ELEMENT = 1, FILE = 2, MODULE = 4;
+
+// By node: of what it is the outermost, of its element, the file or the module of its function. Where a
+// zoom begins inside of a function, that counts as its beginning.
+function findBeginnings(model, structure, zoom) {
+	const {end} = model.nodes, {of, parentOf, levelOf} = structure;
+	const openEnd = new Int32Array(parentOf.length), flags = new Uint8Array(model.nodes.count);
+	for (let i = zoom || 1; i < end[zoom]; i++) {
+		const id = of[i];
+		if (i >= openEnd[id]) {
+			flags[i] |= ELEMENT;
+			openEnd[id] = end[i];
+		}
+		if (levelOf[id] !== 2 && i !== zoom)
+			continue;
+		let file = parentOf[id];
+		while (levelOf[file] > 1)
+			file = parentOf[file];
+		if (i >= openEnd[file]) {
+			flags[i] |= FILE;
+			openEnd[file] = end[i];
+		}
+		if (i >= openEnd[parentOf[file]]) {
+			flags[i] |= MODULE;
+			openEnd[parentOf[file]] = end[i];
+		}
+	}
+	return flags;
+}
+
+const STEP = 100000; // nodes
+
+function begunStructure(model) {
+	return cached(model, "structure", () => new Structure(model));
+}
+
+function structureOf(model) {
+	const structure = begunStructure(model);
+	structure.advance(Infinity);
+	return structure;
+}
+
+const beginningsOf = (model) => cached(model, "beginnings", () => findBeginnings(model, structureOf(model), 0));
+
+export class Flat {
+	constructor(model, selection, flatten = 2) {
+		this.model = model;
+		this.flatten = flatten;
+		this.structure = structureOf(model);
+		const {zoom} = selection;
+		const flags = zoom ? findBeginnings(model, this.structure, zoom) : beginningsOf(model);
+		this.self = selection.sums.map(({upTo}) => this.sumSelf(upTo, zoom));
+		this.total = selection.sums.map(({upTo}) => this.sumTotal(upTo, zoom, flags));
+		this.any = new Uint8Array(this.structure.parentOf.length);
+		for (const total of this.total)
+			for (let id = 0; id < total.length; id++)
+				this.any[id] |= total[id] > 0;
+		this.levels = new Map(); // by id
+	}
+	// Own samples; functions and inlined ones have those of their loops, files and modules all.
+	sumSelf(upTo, zoom) {
+		const {of, parentOf, scopeOf} = this.structure, {end} = this.model.nodes, {kind} = this.model.scopes;
+		const own = new Float64Array(parentOf.length), last = end[zoom];
+		for (let i = zoom || 1; i < last; i++)
+			if (upTo[i + 1] > upTo[i])
+				own[of[i]] += upTo[i + 1] - upTo[i];
+		const withLoops = own.slice(), all = own.slice(), result = own.slice();
+		for (let id = own.length - 1; id >= 0; id--) {
+			const up = parentOf[id], scope = scopeOf[id];
+			const loop = scope >= 0 && kind[scope] === KIND.loop;
+			if (up >= 0) {
+				all[up] += all[id];
+				if (loop)
+					withLoops[up] += withLoops[id];
+			}
+			result[id] = scope < 0 ? all[id] : loop ? own[id] : withLoops[id];
+		}
+		return result;
+	}
+	sumTotal(upTo, zoom, flags) {
+		const {of, parentOf, levelOf} = this.structure, {end} = this.model.nodes;
+		const sums = new Float64Array(parentOf.length), last = end[zoom];
+		for (let i = zoom || 1; i < last; i++) {
+			const flag = flags[i], value = flag ? upTo[end[i]] - upTo[i] : 0;
+			if (!(value > 0))
+				continue;
+			let id = of[i];
+			if (flag & ELEMENT)
+				sums[id] += value;
+			if (flag === ELEMENT)
+				continue;
+			while (levelOf[id] > 1)
+				id = parentOf[id];
+			if (flag & FILE)
+				sums[id] += value;
+			if (flag & MODULE)
+				sums[parentOf[id]] += value;
+		}
+		return sums;
+	}
+	row(id) {
+		const s = this.structure;
+		return {
+			key: String(id), scope: s.scope[id], node: -1, label: s.label[id], level: s.level[id],
+			module: s.module[id],
+			self: valuesAt(this.self, id), total: valuesAt(this.total, id),
+			leaf: !s.children[id].some((c) => this.any[c]),
+		};
+	}
+	setFlatten(level) {
+		this.flatten = level;
+		this.topFlags = null;
+		this.levels.delete(-1);
+	}
+	// The top level, as often as wanted replaced by what is below it; what has nothing below stays.
+	top() {
+		const s = this.structure, {any} = this;
+		let ids = s.tops.filter((id) => any[id]);
+		for (let i = 0; i < this.flatten; i++) {
+			const next = [];
+			for (const id of ids) {
+				const before = next.length;
+				for (const c of s.children[id])
+					if (any[c])
+						next.push(c);
+				if (next.length === before)
+					next.push(id);
+			}
+			ids = next;
+		}
+		return Int32Array.from(ids);
+	}
+	level(row) {
+		const id = row ? Number(row.key) : -1, s = this.structure;
+		let level = this.levels.get(id);
+		if (!level) {
+			const ids = row ? Int32Array.from(s.children[id].filter((c) => this.any[c])) : this.top();
+			const scopes = numbersOf(ids, s.scopeOf);
+			level = new Level(ids, {
+				of: (one) => this.row(one),
+				numbers: (column, metric) => numbersOf(ids, this[column][metric]),
+				scopes: Int32Array.from(scopes),
+				label: scopes.includes(-1) ? (place) => s.label[ids[place]] : null,
+			});
+			this.levels.set(id, level);
+		}
+		return level;
+	}
+	rowOf(key) {
+		const id = Number(key);
+		return Number.isInteger(id) && this.any[id] ? this.row(id) : null;
+	}
+	idOf(key) {
+		return Number(key);
+	}
+	// By element: 1 for those of the top level.
+	topOf() {
+		if (!this.topFlags) {
+			this.topFlags = new Uint8Array(this.structure.parentOf.length);
+			for (const id of this.level(null).ids)
+				this.topFlags[id] = 1;
+		}
+		return this.topFlags;
+	}
+	parentKey(key) {
+		const id = Number(key), up = this.structure.parentOf[id];
+		return this.topOf()[id] || !(up >= 0) ? "" : String(up);
+	}
+	// Rows above the level that is shown are no rows.
+	isShown(key) {
+		const top = this.topOf(), {parentOf} = this.structure;
+		for (let id = Number(key); id >= 0; id = parentOf[id])
+			if (top[id])
+				return true;
+		return false;
+	}
+	search(text) {
+		const found = matchScopes(this.model, "name", text), {scopeOf} = this.structure;
+		const ids = [];
+		for (let id = 0; id < scopeOf.length; id++)
+			if (scopeOf[id] >= 0 && found[scopeOf[id]] && this.any[id] && this.isShown(id))
+				ids.push(id);
+		return new Matches(Int32Array.from(ids));
+	}
+}
+
+// What it needs of the model and makes once, as steps that can be taken while nothing else is to do. A step
+// that returns true is to be taken again.
+export function prepareFlat(model) {
+	return [() => begunStructure(model).advance(STEP), () => { beginningsOf(model); }];
+}

@@ -2,7 +2,7 @@
 // Puts it all together: the state, what is computed from it, and the parts that show it.
 
 import {baseName, formatAmount, formatCount, formatPercent, plural} from "./format.js";
-import {decodeBase64, inflate, parseModel, scopeName, scopeShort, threadLabel} from "./model.js";
+import {cached, decodeBase64, inflate, parseModel, scopeName, scopeShort, threadLabel} from "./model.js";
 import {computeSelection, matchScopes, rowsByLine} from "./select.js";
 import {nameRanks} from "./levels.js";
 import {BottomUp, TopDown, prepareCallers} from "./views.js";
@@ -19,6 +19,16 @@ import {showColumns, showFilter, showHelp, showNotes, showThreads} from "./dialo
 
 const VIEWS = [["tree", "Top-down"], ["callers", "Bottom-up"], ["flat", "Flat"], ["graph", "Graph"]];
 const METRICS_SHOWN = 2; // unless chosen
+
+function makeView(name, model, selection) {
+	return name === "tree" ? new TopDown(model, selection) : name === "callers" ?
+		new BottomUp(model, selection) : new Flat(model, selection);
+}
+
+// What all looks begin with, and come back to, is kept.
+function wholeView(name, model) {
+	return cached(model, "view " + name, () => makeView(name, model, computeSelection(model)));
+}
 
 class App {
 	constructor(model) {
@@ -139,12 +149,11 @@ class App {
 		this.outlines = {};
 	}
 	view(name) {
-		const make = {
-			tree: () => new TopDown(this.model, this.selection),
-			callers: () => new BottomUp(this.model, this.selection),
-			flat: () => new Flat(this.model, this.selection, this.state.flatten),
-		};
-		this.views[name] = this.views[name] || make[name]();
+		if (!this.views[name])
+			this.views[name] = this.selection.narrowed ? makeView(name, this.model, this.selection) :
+				wholeView(name, this.model);
+		if (name === "flat" && this.views.flat.flatten !== this.state.flatten)
+			this.views.flat.setFlatten(this.state.flatten);
 		return this.views[name];
 	}
 	get outline() {
@@ -517,7 +526,8 @@ async function start() {
 			window.culprit.live = new Live(window.culprit, live);
 		window.culprit.table.element.focus();
 		document.documentElement.dataset.ready = "true";
-		prepare([() => { nameRanks(model); }, () => { rowsByLine(model); }, ...prepareCallers(model), ...prepareFlat(model)]);
+		prepare([() => { nameRanks(model); }, ...prepareCallers(model), () => { wholeView("callers", model); },
+			...prepareFlat(model), () => { wholeView("flat", model); }, () => { rowsByLine(model); }]);
 	} catch (error) {
 		status.textContent = `This profile cannot be shown: ${error.message}`;
 		document.documentElement.dataset.ready = "failed";

@@ -49,6 +49,8 @@ export function setStyle(element, name, value) {
 	element.style.setProperty(name, value);
 }
 
+const AROUND = 3; // rows before and after those in sight
+
 // A long list of rows of one height, of which only those in sight are elements. Where it is scrolled to and how
 // high it is are kept here: asking the browser would make it lay out the page again each time.
 export class VirtualList {
@@ -66,6 +68,8 @@ export class VirtualList {
 		this.space = el("div", {class: "space", role: "presentation"});
 		scroller.append(this.space);
 		scroller.addEventListener("scroll", () => {
+			if (this.moving)
+				return;
 			this.top = scroller.scrollTop;
 			this.draw();
 		}, {passive: true});
@@ -91,8 +95,8 @@ export class VirtualList {
 	}
 	draw(again = false) {
 		const high = this.high || 1200; // not yet known
-		const first = Math.max(0, Math.floor(this.top / this.height) - 6);
-		const last = Math.min(this.count, Math.ceil((this.top + high) / this.height) + 6);
+		const first = Math.max(0, Math.floor(this.top / this.height) - AROUND);
+		const last = Math.min(this.count, Math.ceil((this.top + high) / this.height) + AROUND);
 		for (const [index, row] of this.rows)
 			if (index < first || index >= last) {
 				this.rows.delete(index);
@@ -115,9 +119,16 @@ export class VirtualList {
 		for (const row of this.spare)
 			row.hidden = true;
 	}
+	// The browser moves it right before it draws: at once it would have to lay out the page, which may change
+	// further.
 	scrollTo(top) {
 		this.top = Math.max(0, Math.min(top, this.count * this.height - this.high));
-		this.scroller.scrollTop = this.top;
+		if (this.moving)
+			return;
+		this.moving = requestAnimationFrame(() => {
+			this.moving = 0;
+			this.scroller.scrollTop = this.top;
+		});
 	}
 	// Brings a row into sight, with a few around it.
 	reveal(index, middle = false) {

@@ -41,6 +41,9 @@ class Structure {
 		this.parentOf = Int32Array.from(this.parent);
 		this.levelOf = Int32Array.from(this.level);
 		this.scopeOf = Int32Array.from(this.scope);
+		this.fileOf = new Int32Array(this.parentOf.length); // of what is in one
+		for (let id = 0; id < this.fileOf.length; id++)
+			this.fileOf[id] = this.levelOf[id] <= 1 ? id : this.fileOf[this.parentOf[id]];
 		return false;
 	}
 	add(parent, level, scope, label, module) {
@@ -96,34 +99,33 @@ class Structure {
 	}
 }
 
-const ELEMENT = 1, FILE = 2, MODULE = 4;
+const ELEMENT = 1 << 29, FILE = 1 << 30, MODULE = 1 << 31, NUMBER = ELEMENT - 1;
 
-// By node: of what it is the outermost, of its element, the file or the module of its function. Where a
-// zoom begins inside of a function, that counts as its beginning.
+// By node: its element, and of what it is the outermost: of that, of the file or the module of its function.
+// Where a zoom begins inside of a function, that counts as its beginning.
 function findBeginnings(model, structure, zoom) {
-	const {end} = model.nodes, {of, parentOf, levelOf} = structure;
-	const openEnd = new Int32Array(parentOf.length), flags = new Uint8Array(model.nodes.count);
+	const {end} = model.nodes, {of, parentOf, levelOf, fileOf} = structure;
+	const openEnd = new Int32Array(parentOf.length), beginnings = new Int32Array(model.nodes.count);
 	for (let i = zoom || 1; i < end[zoom]; i++) {
 		const id = of[i];
+		beginnings[i] = id;
 		if (i >= openEnd[id]) {
-			flags[i] |= ELEMENT;
+			beginnings[i] |= ELEMENT;
 			openEnd[id] = end[i];
 		}
 		if (levelOf[id] !== 2 && i !== zoom)
 			continue;
-		let file = parentOf[id];
-		while (levelOf[file] > 1)
-			file = parentOf[file];
+		const file = fileOf[id];
 		if (i >= openEnd[file]) {
-			flags[i] |= FILE;
+			beginnings[i] |= FILE;
 			openEnd[file] = end[i];
 		}
 		if (i >= openEnd[parentOf[file]]) {
-			flags[i] |= MODULE;
+			beginnings[i] |= MODULE;
 			openEnd[parentOf[file]] = end[i];
 		}
 	}
-	return flags;
+	return beginnings;
 }
 
 const STEP = 100000; // nodes
@@ -146,22 +148,44 @@ export class Flat {
 		this.flatten = flatten;
 		this.structure = structureOf(model);
 		const {zoom} = selection;
-		const flags = zoom ? findBeginnings(model, this.structure, zoom) : beginningsOf(model);
-		this.self = selection.sums.map(({upTo}) => this.sumSelf(upTo, zoom));
-		this.total = selection.sums.map(({upTo}) => this.sumTotal(upTo, zoom, flags));
+		const beginnings = zoom ? findBeginnings(model, this.structure, zoom) : beginningsOf(model);
+		this.self = [];
+		this.total = [];
+		for (const {upTo} of selection.sums)
+			this.sum(upTo, beginnings, zoom);
 		this.any = new Uint8Array(this.structure.parentOf.length);
 		for (const total of this.total)
 			for (let id = 0; id < total.length; id++)
 				this.any[id] |= total[id] > 0;
 		this.levels = new Map(); // by id
 	}
-	// Own samples; functions and inlined ones have those of their loops, files and modules all.
-	sumSelf(upTo, zoom) {
-		const {of, parentOf, scopeOf} = this.structure, {end} = this.model.nodes, {kind} = this.model.scopes;
-		const own = new Float64Array(parentOf.length), last = end[zoom];
-		for (let i = zoom || 1; i < last; i++)
-			if (upTo[i + 1] > upTo[i])
-				own[of[i]] += upTo[i + 1] - upTo[i];
+	// Of one metric, by element.
+	sum(upTo, beginnings, zoom) {
+		const {parentOf, fileOf} = this.structure, {end} = this.model.nodes;
+		const own = new Float64Array(parentOf.length), total = new Float64Array(parentOf.length);
+		const last = end[zoom];
+		for (let i = zoom || 1, before = upTo[i]; i < last; i++) {
+			const after = upTo[i + 1], beginning = beginnings[i];
+			const id = beginning & NUMBER;
+			if (after > before)
+				own[id] += after - before;
+			if (beginning !== id) {
+				const value = upTo[end[i]] - before;
+				if (beginning & ELEMENT)
+					total[id] += value;
+				if (beginning & FILE)
+					total[fileOf[id]] += value;
+				if (beginning & MODULE)
+					total[parentOf[fileOf[id]]] += value;
+			}
+			before = after;
+		}
+		this.self.push(this.spread(own));
+		this.total.push(total);
+	}
+	// Functions and inlined ones have the own samples of their loops, too, files and modules all.
+	spread(own) {
+		const {parentOf, scopeOf} = this.structure, {kind} = this.model.scopes;
 		const withLoops = own.slice(), all = own.slice(), result = own.slice();
 		for (let id = own.length - 1; id >= 0; id--) {
 			const up = parentOf[id], scope = scopeOf[id];
@@ -174,27 +198,6 @@ export class Flat {
 			result[id] = scope < 0 ? all[id] : loop ? own[id] : withLoops[id];
 		}
 		return result;
-	}
-	sumTotal(upTo, zoom, flags) {
-		const {of, parentOf, levelOf} = this.structure, {end} = this.model.nodes;
-		const sums = new Float64Array(parentOf.length), last = end[zoom];
-		for (let i = zoom || 1; i < last; i++) {
-			const flag = flags[i], value = flag ? upTo[end[i]] - upTo[i] : 0;
-			if (!(value > 0))
-				continue;
-			let id = of[i];
-			if (flag & ELEMENT)
-				sums[id] += value;
-			if (flag === ELEMENT)
-				continue;
-			while (levelOf[id] > 1)
-				id = parentOf[id];
-			if (flag & FILE)
-				sums[id] += value;
-			if (flag & MODULE)
-				sums[parentOf[id]] += value;
-		}
-		return sums;
 	}
 	row(id) {
 		const s = this.structure;

@@ -95,8 +95,7 @@ function sortByKey(order, keys) {
 // By name, as numbers. For few there is no need to wait until all names are in order.
 function nameKeys(model, {ids, scopes, label}) {
 	if (!label && (ids.length >= FEW || model.cache.has("name ranks"))) {
-		const ranks = nameRanks(model);
-		return Float64Array.from(scopes, (scope) => ranks[scope]);
+		return numbersOf(scopes, nameRanks(model));
 	}
 	const names = Array.from(scopes, (scope, i) => scope >= 0 ? scopeName(model, scope) : label(i));
 	const order = names.map((_, i) => i).sort((a, b) => names[a] < names[b] ? -1 : names[a] > names[b] ? 1 : 0);
@@ -115,7 +114,9 @@ function numberKeys(model, level, column, metric, sign) {
 // Places of a level in order. sort: {metric, column: "total" | "self" | "name", up}. Equal numbers are
 // ordered by the other column, then by name.
 export function sortLevel(model, level, {metric, column, up}) {
-	let order = Int32Array.from(level.ids, (_, i) => i);
+	let order = new Int32Array(level.length);
+	for (let i = 0; i < order.length; i++)
+		order[i] = i;
 	if (order.length < 2)
 		return order;
 	const sign = up ? 1 : -1, names = nameKeys(model, level);

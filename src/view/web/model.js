@@ -98,6 +98,11 @@ function readNodes(columns) {
 	};
 }
 
+// What holds sums of samples: of usual recordings 32 bits do, which is less memory to go through.
+export function sumsType(metrics) {
+	return metrics.every((metric) => metric.total < 0x100000000) ? Uint32Array : Float64Array;
+}
+
 function readRows(columns, metrics) {
 	const node = columns.read("row.node", Uint32Array);
 	for (let i = 1; i < node.length; i++)
@@ -106,7 +111,7 @@ function readRows(columns, metrics) {
 		count: node.length, node,
 		thread: columns.read("row.thread", Uint32Array),
 		line: columns.read("row.line", Uint32Array),
-		counts: metrics.map((_, m) => columns.read("row." + m, Float64Array)),
+		counts: metrics.map((_, m) => columns.read("row." + m, sumsType(metrics))),
 	};
 }
 
@@ -167,20 +172,6 @@ export function scopeFile(model, scope) {
 export function scopeAddress(model, scope) {
 	const high = model.scopes.high[scope], low = model.scopes.low[scope];
 	return high ? "0x" + high.toString(16) + low.toString(16).padStart(8, "0") : "0x" + low.toString(16);
-}
-
-// For each node of the subtree of `root`, whether none above it there has the same number in `ids`
-// (below `count`): what counts recursion once.
-export function findOutermost(model, ids, count, root = 0) {
-	const {end} = model.nodes;
-	const openEnd = new Int32Array(count);
-	const outermost = new Uint8Array(ids.length);
-	for (let i = root; i < end[root]; i++)
-		if (i >= openEnd[ids[i]]) {
-			outermost[i] = 1;
-			openEnd[ids[i]] = end[i];
-		}
-	return outermost;
 }
 
 export function threadLabel(model, index) {

@@ -4,7 +4,7 @@
 // A filter is {how: "keep" | "hide", what: "name" | "module", text}: paths with a scope that
 // matches the regular expression are the only ones that count, or do not count.
 
-import {cached, modulePath, scopeName} from "./model.js";
+import {cached, modulePath, scopeName, sumsType} from "./model.js";
 
 const MATCHES_KEPT = 16;
 
@@ -64,8 +64,8 @@ export class Sums {
 		for (let r = 0; r < node.length; r++)
 			if (wanted[r])
 				upTo[node[r] + 1] += counts[r];
-		for (let i = 1; i <= count; i++)
-			upTo[i] += upTo[i - 1];
+		for (let i = 1, sum = 0; i <= count; i++)
+			upTo[i] = sum += upTo[i];
 	}
 	self(node) {
 		return this.upTo[node + 1] - this.upTo[node];
@@ -102,8 +102,9 @@ class Selection {
 		for (let r = 0; this.narrowed && r < node.length; r++)
 			this.wanted[r] = chosen[thread[r]] && node[r] >= zoom && node[r] < last &&
 				!(dropped && dropped[node[r]]) ? 1 : 0;
+		const Type = sumsType(model.metrics);
 		this.sums = model.rows.counts.map((counts, m) => new Sums(model, counts, this.wanted,
-			reuse && reuse.sums[m] ? reuse.sums[m].upTo : new Float64Array(count + 1)));
+			reuse && reuse.sums[m] ? reuse.sums[m].upTo : new Type(count + 1)));
 	}
 	// Whether a node has a total of some metric.
 	any(node) {

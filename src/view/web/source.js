@@ -60,7 +60,7 @@ export class Source {
 		const [all, own, line, code] = row.children;
 		setText(all, total ? formatPercent(total, whole) : "");
 		setText(own, self ? formatPercent(self, whole) : "");
-		setStyle(own, "--share", whole ? Math.min(100, 100 * self / whole).toFixed(1) + "%" : "0%");
+		setStyle(own, "background-size", (whole ? Math.min(100, 100 * self / whole).toFixed(1) : 0) + "% 100%");
 		row.title = self || total ? `self ${formatAmount(metric, self)}, ${formatError(self)}` : "";
 		setText(line, number ? String(number) : "⋯");
 		setText(code, text);

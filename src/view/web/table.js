@@ -149,7 +149,7 @@ export class Table {
 		const share = whole > 0 ? value / whole : 0;
 		setText(cell.firstChild, value ? formatPercent(value, whole) : "");
 		setText(cell.lastChild, value ? formatAmount(model.metrics[metric], value) : "");
-		setStyle(cell, "--share", (100 * share).toFixed(1) + "%");
+		setStyle(cell, "background-size", (100 * share).toFixed(1) + "% 100%");
 	}
 	// Everything anew.
 	draw() {

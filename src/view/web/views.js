@@ -13,7 +13,7 @@
 // In bottom-up and flat, samples below a recursive function count once, and a function's own samples
 // are also those in its loops, which are part of it.
 
-import {KIND, cached, findOutermost, scopeName} from "./model.js";
+import {KIND, cached, scopeName} from "./model.js";
 import {Level, numbersOf} from "./levels.js";
 import {matchScopes} from "./select.js";
 
@@ -136,14 +136,21 @@ function findHomes(model, zoom) {
 	return homes;
 }
 
-// By node: 1 where it has the outermost call of its function. Loops have none.
-function findFirst(model, zoom) {
-	const {scope, end} = model.nodes, {kind} = model.scopes;
-	const first = findOutermost(model, scope, model.scopes.count, zoom);
-	for (let i = zoom + 1; i < end[zoom]; i++)
-		if (kind[scope[i]] === KIND.loop)
-			first[i] = 0;
-	return first;
+const FIRST = 0x80000000 | 0;
+
+// By node: the scope to which its own samples belong, and FIRST where it is the outermost call of that.
+function findPlaces(model, homes, zoom) {
+	const {scope, end} = model.nodes, {count} = model.scopes;
+	const openEnd = new Int32Array(count), places = new Int32Array(model.nodes.count);
+	for (let i = zoom; i < end[zoom]; i++) {
+		const s = scope[homes[i]];
+		places[i] = s;
+		if (homes[i] === i && i >= openEnd[s]) {
+			places[i] |= FIRST;
+			openEnd[s] = end[i];
+		}
+	}
+	return places;
 }
 
 // Nodes by scope: those of scope s are order[starts[s]] .. order[starts[s + 1] - 1], ascending.
@@ -161,7 +168,7 @@ function partByScope(model) {
 }
 
 const homesOf = (model) => cached(model, "homes", () => findHomes(model, 0));
-const firstOf = (model) => cached(model, "outermost scopes", () => findFirst(model, 0));
+const placesOf = (model) => cached(model, "places", () => findPlaces(model, homesOf(model), 0));
 const partsOf = (model) => cached(model, "nodes by scope", () => partByScope(model));
 
 export class BottomUp {
@@ -170,7 +177,8 @@ export class BottomUp {
 		this.model = model;
 		this.selection = selection;
 		this.homes = zoom ? findHomes(model, zoom) : homesOf(model);
-		this.first = zoom ? findFirst(model, zoom) : firstOf(model);
+		this.places = zoom ? findPlaces(model, this.homes, zoom) : placesOf(model);
+		this.hasLoops = model.scopes.kind.includes(KIND.loop);
 		this.levels = new Map(); // by key
 		this.sums = {self: [], total: []};
 		for (const sums of selection.sums)
@@ -178,52 +186,52 @@ export class BottomUp {
 	}
 	// Self and total of each scope, of one metric.
 	sum(upTo) {
-		const {homes, first} = this, {scope, end} = this.model.nodes, {zoom} = this.selection;
+		const {places} = this, {end} = this.model.nodes, {zoom} = this.selection;
 		const self = new Float64Array(this.model.scopes.count), total = new Float64Array(self.length);
 		const last = end[zoom];
-		for (let i = zoom || 1; i < last; i++) {
-			const before = upTo[i], own = upTo[i + 1] - before;
-			if (own > 0)
-				self[scope[homes[i]]] += own;
-			if (first[i])
-				total[scope[i]] += upTo[end[i]] - before;
+		for (let i = zoom || 1, before = upTo[i]; i < last; i++) {
+			const after = upTo[i + 1], place = places[i];
+			if (after > before)
+				self[place & ~FIRST] += after - before;
+			if (place < 0)
+				total[place & ~FIRST] += upTo[end[i]] - before;
+			before = after;
 		}
 		this.sums.self.push(self);
 		this.sums.total.push(total);
+	}
+	isFirst(node) {
+		return this.places[node] < 0;
 	}
 	// Whether the row of its scope stands for a node: where it is outermost or has samples of its own.
 	counts(node) {
 		const {zoom} = this.selection;
 		if (node < zoom || node >= this.model.nodes.end[zoom])
 			return false;
-		return this.first[node] ? this.selection.any(node) :
-			this.homes[node] === node && this.gathered().some((own) => own[node] > 0);
+		return this.isFirst(node) ? this.selection.any(node) :
+			this.homes[node] === node && this.selection.sums.some((sums) => this.ownOf(sums, node) > 0);
 	}
 	// The nodes that a row of the top level stands for.
 	originsOf(scope) {
 		const {starts, order} = partsOf(this.model);
 		return order.subarray(starts[scope], starts[scope + 1]).filter((node) => this.counts(node));
 	}
+	// Whether one of them has a caller. Most that have, have one where they are outermost.
 	isCalled(scope) {
 		const {starts, order} = partsOf(this.model);
-		for (let i = starts[scope]; i < starts[scope + 1]; i++)
-			if (this.caller(order[i]) >= 0 && this.counts(order[i]))
-				return true;
-		return false;
+		const nodes = order.subarray(starts[scope], starts[scope + 1]);
+		const good = (node) => this.caller(node) >= 0 && this.counts(node);
+		return nodes.some((node) => this.isFirst(node) && good(node)) ||
+			nodes.some((node) => !this.isFirst(node) && good(node));
 	}
-	// Own samples of a node with those of its loops, of each metric: made when first needed.
-	gathered() {
-		if (!this.own) {
-			const {homes} = this, {zoom} = this.selection, last = this.model.nodes.end[zoom];
-			this.own = this.selection.sums.map(({upTo}) => {
-				const own = new Float64Array(last);
-				for (let i = zoom; i < last; i++)
-					if (upTo[i + 1] > upTo[i])
-						own[homes[i]] += upTo[i + 1] - upTo[i];
-				return own;
-			});
-		}
-		return this.own;
+	// Own samples of a node with those of its loops, of one metric.
+	ownOf(sums, node) {
+		const {scope, end} = this.model.nodes, {kind} = this.model.scopes;
+		let own = sums.self(node);
+		for (let c = node + 1; this.hasLoops && c < end[node]; c = end[c])
+			if (kind[scope[c]] === KIND.loop)
+				own += this.ownOf(sums, c);
+		return own;
 	}
 	topLevel() {
 		const {sums} = this, some = new Uint8Array(this.model.scopes.count);
@@ -282,14 +290,13 @@ export class BottomUp {
 		return this.makeLevel(row.key, found, parts, this.sumParts(origins, group, found.length));
 	}
 	sumParts(origins, group, count) {
-		const {first} = this, sums = {self: [], total: []};
-		this.gathered().forEach((own, m) => {
-			const all = this.selection.sums[m];
+		const sums = {self: [], total: []};
+		this.selection.sums.forEach((all) => {
 			const self = new Float64Array(count), total = new Float64Array(count);
 			for (let i = 0; i < origins.length; i++)
 				if (group[i] >= 0) {
-					self[group[i]] += own[origins[i]];
-					total[group[i]] += first[origins[i]] ? all.total(origins[i]) : 0;
+					self[group[i]] += this.ownOf(all, origins[i]);
+					total[group[i]] += this.isFirst(origins[i]) ? all.total(origins[i]) : 0;
 				}
 			sums.self.push(self);
 			sums.total.push(total);
@@ -344,5 +351,5 @@ export class BottomUp {
 
 // What it needs of the model and makes once, as steps that can be taken while nothing else is to do.
 export function prepareCallers(model) {
-	return [() => { homesOf(model); }, () => { firstOf(model); }, () => { partsOf(model); }];
+	return [() => { homesOf(model); }, () => { placesOf(model); }, () => { partsOf(model); }];
 }

@@ -226,6 +226,7 @@ static struct err *put_function(struct maker *k, uint32_t number, struct functio
 			.text = insn_text(k, f, i),
 			.file = known ? strings_add_fixed(k->strings, line->file) : 0,
 			.line = known ? line->line : 0,
+			.gap = i && !f->shown[i - 1],
 		};
 		memcpy(c->self + c->count * metrics, f->self + i * metrics,
 		       metrics * sizeof *c->self);

@@ -23,7 +23,8 @@
  *                 that it called. Line 0 is not known
  *     code.*      functions whose instructions are here: module, low and high half of the address
  *     insn.*      of those, by function: function, address (distance from that of the one before in
- *                 the same function), text, file (text), line, and for each metric insn.0, …
+ *                 the same function), text, file (text), line, gap (1: some before it are left out),
+ *                 and for each metric insn.0, …
  */
 #include <stdbool.h>
 

@@ -8,6 +8,7 @@ import {nameRanks} from "./levels.js";
 import {BottomUp, TopDown, prepareCallers} from "./views.js";
 import {Flat, prepareFlat} from "./flat.js";
 import {Outline} from "./outline.js";
+import {columnCount, setColumns} from "./columns.js";
 import {decodeState, encodeState} from "./state.js";
 import {el, setAttribute, setText} from "./dom.js";
 import {Table} from "./table.js";
@@ -33,6 +34,7 @@ function wholeView(name, model) {
 class App {
 	constructor(model) {
 		this.model = model;
+		setColumns(model, {compared: null, metric: 0, derived: []});
 		this.selectedBy = {tree: "", callers: "", flat: ""};
 		this.table = new Table(this);
 		this.graph = new Graph(this);
@@ -99,6 +101,10 @@ class App {
 
 	load() {
 		this.state = decodeState(location.hash.slice(1), this.model);
+		if (setColumns(this.model, this.state))
+			this.selection = null;
+		if (this.state.sort.metric >= columnCount(this.model))
+			this.state.sort.metric = 0;
 		this.open = {};
 		for (const [name, keys] of Object.entries(this.state.open))
 			this.open[name] = new Set(keys);
@@ -134,9 +140,9 @@ class App {
 		return this.selectedBy[this.treeView()];
 	}
 	shownMetrics() {
-		const all = this.model.metrics.map((_, m) => m);
+		const recorded = this.model.recorded.metrics.map((_, m) => m);
 		return this.state.columns && this.state.columns.length ? this.state.columns :
-			all.slice(0, METRICS_SHOWN);
+			recorded.slice(0, METRICS_SHOWN);
 	}
 
 	// What is computed
@@ -193,7 +199,9 @@ class App {
 			this.main.replaceChildren(part);
 		this.main.setAttribute("aria-labelledby", "tab-" + state.view);
 		this.matched = state.search ? matchScopes(this.model, "name", state.search) : null;
-		this.table.setColumns(this.shownMetrics().flatMap((metric) =>
+		const more = Array.from({length: columnCount(this.model)}, (_, m) => m)
+			.slice(this.model.recorded.metrics.length);
+		this.table.setColumns([...this.shownMetrics(), ...more].flatMap((metric) =>
 			[{metric, column: "total"}, {metric, column: "self"}]));
 		if (state.view === "graph")
 			this.graph.draw();
@@ -215,9 +223,12 @@ class App {
 			chip(state.threads.length === 1 ? threadLabel(model, state.threads[0]) :
 				`${state.threads.length} of ${plural(model.header.threads.length, "thread")}`,
 			() => this.setThreads(null));
+		if (state.compared)
+			chip(`compared: ${plural(model.metrics.length - model.recorded.metrics.length, state.compared.by,
+				state.compared.by === "process" ? "processes" : undefined)}`, () => this.compare(null));
 		if (state.zoom)
 			chip(`zoom: ${scopeShort(model, model.nodes.scope[state.zoom])}`, () => this.zoomTo(0), "zoom");
-		if (chips.length) {
+		if (state.filters.length || state.threads || state.zoom) {
 			const shown = this.selection.sums[state.metric].total(state.zoom);
 			chips.push(el("span", {class: "shown"}, `${formatPercent(shown, model.whole[state.metric]) || "0%"} ` +
 				`of all: ${formatAmount(model.metrics[state.metric], shown)}`));
@@ -310,8 +321,31 @@ class App {
 			this.outline.reveal(key);
 		}
 	}
+	// Makes the columns anew that are not recorded ones.
+	columnsChanged() {
+		if (setColumns(this.model, this.state)) {
+			this.selection = null;
+			this.select();
+		}
+		this.outlines = {};
+		if (this.state.sort.metric >= columnCount(this.model))
+			this.state.sort = {column: "total", metric: this.state.metric, up: false};
+		this.render();
+		this.save(true);
+	}
+	// compared: {by, threads}, or null
+	compare(compared) {
+		this.state.compared = compared;
+		this.columnsChanged();
+	}
+	setDerived(derived) {
+		this.state.derived = derived;
+		this.columnsChanged();
+	}
 	setMetric(metric) {
 		this.state.metric = metric;
+		if (this.state.compared)
+			this.columnsChanged();
 		this.sortBy(this.state.sort.column, metric, this.state.sort.up);
 	}
 	sortBy(column, metric, up) {
@@ -319,7 +353,7 @@ class App {
 		const same = sort.column === column && (sort.metric === metric || column === "name");
 		const turned = up === undefined ? same ? !sort.up : column === "name" : up;
 		this.state.sort = {column, metric, up: turned};
-		if (column !== "name")
+		if (column !== "name" && metric < this.model.recorded.metrics.length)
 			this.state.metric = metric;
 		this.outlines = {};
 		this.render();
@@ -370,6 +404,8 @@ class App {
 			this.removeFilter(state.filters.length - 1);
 		else if (state.threads)
 			this.setThreads(null);
+		else if (state.compared)
+			this.compare(null);
 		else if (state.zoom)
 			this.zoomTo(0);
 	}
@@ -378,7 +414,7 @@ class App {
 		this.changed();
 	}
 	setColumns(metrics) {
-		this.state.columns = metrics.length === this.model.metrics.length ? null : metrics;
+		this.state.columns = metrics;
 		this.render();
 		this.save();
 	}
@@ -459,6 +495,12 @@ class App {
 			(this.state.view === "graph" ? this.graph.canvas : this.table.element).focus();
 		}
 	}
+	switchInstructions() {
+		this.state.instructions = !this.state.instructions;
+		this.state.pane = true;
+		this.render();
+		this.save();
+	}
 	togglePane() {
 		this.state.pane = !this.state.pane;
 		this.render();
@@ -489,12 +531,13 @@ class App {
 			f: () => this.flatten(1), F: () => this.flatten(-1),
 			"<": () => this.moveSort(-1), ">": () => this.moveSort(1),
 			r: () => this.sortBy(this.state.sort.column, this.state.sort.metric),
-			m: () => this.setMetric((this.state.metric + 1) % this.model.metrics.length),
+			m: () => this.setMetric((this.state.metric + 1) % this.model.recorded.metrics.length),
 			"/": () => this.search.focus(), n: () => this.nextMatch(1), N: () => this.nextMatch(-1),
 			k: () => this.filterRow("keep", "name"), x: () => this.filterRow("hide", "name"),
 			K: () => this.filterRow("keep", "module"), X: () => this.filterRow("hide", "module"),
 			e: () => showFilter(this), t: () => showThreads(this), u: () => this.undo(),
 			c: () => showColumns(this), i: () => showNotes(this), s: () => this.togglePane(),
+			a: () => this.switchInstructions(),
 			g: () => this.flip(), d: () => this.switchTheme(), "?": showHelp,
 		};
 		const action = actions[event.key];

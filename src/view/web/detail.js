@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is known of the selected row, and how sure it is.
 
-import {baseName, formatAmount, formatError, formatPercent} from "./format.js";
+import {columnCount, columnName, valueOf} from "./columns.js";
+import {baseName, formatAmount, formatError, formatNumber, formatPercent} from "./format.js";
 import {GUESSED, KIND, NAMELESS, modulePath, scopeAddress, scopeFile, scopeName} from "./model.js";
 import {MARKS} from "./table.js";
 import {el} from "./dom.js";
@@ -62,6 +63,9 @@ export class Detail {
 				put(before + column, `${formatPercent(row[column][m], model.whole[m]) || "0%"} · ` +
 					`${formatAmount(metric, row[column][m])} · ${formatError(row[column][m])}`);
 		});
+		for (let m = model.metrics.length; m < columnCount(model); m++)
+			put(columnName(model, m), ["total", "self"].map((column) =>
+				`${column} ${formatNumber(valueOf(model, row, column, m)) || "none"}`).join(" · "));
 		if (scope >= 0)
 			this.putScope(row, put);
 		this.element.append(list);

@@ -2,7 +2,9 @@
 // What comes in front: help, filters, threads, notes, columns. The browser keeps the keyboard inside
 // and closes them by Escape.
 
+import {GROUPINGS, GROUPS_MAX} from "./columns.js";
 import {formatAmount, formatPercent, plural} from "./format.js";
+import {compileFormula} from "./formula.js";
 import {threadLabel} from "./model.js";
 import {compilePattern, threadTotals} from "./select.js";
 import {el} from "./dom.js";
@@ -22,11 +24,12 @@ export const KEYS = [
 	["k / x", "keep only paths with this function / leave them out"],
 	["K / X", "the same with its module"],
 	["e", "filter by a regular expression"],
-	["t", "choose threads and processes"],
+	["t", "choose threads, processes, ranks, or compare them"],
 	["u", "take the last filter away"],
-	["c", "choose columns"],
+	["c", "choose columns, derive new ones by a formula"],
 	["i", "notes: what is uncertain"],
 	["s", "details and source: show or hide"],
+	["a", "source or instructions"],
 	["g", "graph: flames or icicles"],
 	["d", "light or dark"],
 	["?", "this help"],
@@ -136,20 +139,56 @@ export function showThreads(app) {
 		list.append(group);
 	});
 	const set = (value) => document.querySelectorAll(".threads input").forEach((b) => { b.checked = value; });
+	const wanted = () => boxes.filter((b) => b.checked).map((b) => Number(b.dataset.thread)).sort((a, b) => a - b);
+	const by = el("select", {"aria-label": "what each column has"});
+	for (const name of Object.keys(GROUPINGS))
+		if (name !== "rank" || processes.some((process) => process.rank >= 0))
+			by.append(el("option", {value: name, selected: state.compared && state.compared.by === name},
+				`a column for each ${name}`));
 	const form = el("form", {onsubmit: (event) => {
 		event.preventDefault();
 		dialog.close();
-		const wanted = boxes.filter((b) => b.checked).map((b) => Number(b.dataset.thread));
-		app.setThreads(wanted.length === threads.length ? null : wanted.sort((a, b) => a - b));
+		app.setThreads(wanted().length === threads.length ? null : wanted());
 	}}, el("div", {class: "buttons"}, el("button", {type: "button", onclick: () => set(true)}, "all"), " ",
 		el("button", {type: "button", onclick: () => set(false)}, "none"), " ",
-		el("button", {type: "submit", class: "main"}, "Show these")), list);
+		el("button", {type: "submit", class: "main"}, "Show only these")),
+	el("div", {class: "buttons"}, by, " ", el("button", {type: "button", class: "compare", onclick: () => {
+		dialog.close();
+		app.compare({by: by.value, threads: wanted()});
+	}}, "Compare these"), el("span", {class: "note"}, ` at most ${GROUPS_MAX} columns`)), list);
 	const dialog = open("Threads and processes", form);
+}
+
+// A form to add a derived metric, and those that there are.
+function derivedForm(app, again) {
+	const {model, state} = app;
+	const name = el("input", {type: "text", size: 14, "aria-label": "name of the new column", spellcheck: false});
+	const formula = el("input", {type: "text", size: 28, "aria-label": "formula", placeholder: "$1 / $2", spellcheck: false});
+	const why = el("p", {class: "warning", role: "alert"});
+	const list = el("ul", {class: "notes"});
+	state.derived.forEach((one, i) => list.append(el("li", {}, `${one.name} = ${one.formula} `,
+		el("button", {type: "button", "aria-label": `remove ${one.name}`, onclick: () =>
+			again(state.derived.filter((_, at) => at !== i))}, "✕"))));
+	const words = model.recorded.metrics.map((metric, m) =>
+		`$${m + 1} is ${metric.name}${metric.unit === "ns" ? " in seconds" : ""}`).join(", ");
+	return el("form", {class: "derived", onsubmit: (event) => {
+		event.preventDefault();
+		try {
+			compileFormula(formula.value, model.recorded.metrics.length);
+		} catch (error) {
+			why.textContent = error.message;
+			formula.focus();
+			return;
+		}
+		again([...state.derived, {name: name.value.replace(/=/g, " ") || formula.value, formula: formula.value}]);
+	}}, el("h3", {}, "Derived columns"), list, name, " = ", formula, " ",
+	el("button", {type: "submit"}, "Add"), why,
+	el("p", {class: "note"}, `${words}; @1 is that of the whole recording. + - * / ^ ( ), min, max, abs, sqrt, log.`));
 }
 
 export function showColumns(app) {
 	const {model} = app, shown = new Set(app.shownMetrics());
-	const boxes = model.metrics.map((metric, m) => {
+	const boxes = model.recorded.metrics.map((metric, m) => {
 		const box = el("input", {type: "checkbox", checked: shown.has(m)});
 		return {box, label: el("label", {class: "thread"}, box, ` ${metric.name} `,
 			el("span", {class: "amount"}, formatAmount(metric, metric.total)))};
@@ -159,5 +198,8 @@ export function showColumns(app) {
 		dialog.close();
 		app.setColumns(boxes.flatMap(({box}, m) => box.checked ? [m] : []));
 	}}, ...boxes.map((b) => b.label), el("p", {}, el("button", {type: "submit", class: "main"}, "Show these")));
-	const dialog = open("Columns", form);
+	const dialog = open("Columns", form, derivedForm(app, (derived) => {
+		dialog.close();
+		app.setDerived(derived);
+	}));
 }

@@ -32,6 +32,15 @@ export function formatPercent(part, whole) {
 	return whole > 0 ? (100 * part / whole).toFixed(2) + "%" : "";
 }
 
+// Of a derived metric: four digits that matter. "" where there is no number.
+export function formatNumber(value) {
+	if (!Number.isFinite(value))
+		return "";
+	const size = Math.abs(value);
+	return size >= 10000 ? formatCount(value) : size && size < 0.001 ? value.toExponential(2) :
+		String(Number(value.toPrecision(4)));
+}
+
 // "1 204 ± 35 samples (± 2.9%)": what a count of independent samples can be trusted for.
 export function formatError(count) {
 	if (!count)

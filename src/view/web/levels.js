@@ -2,6 +2,7 @@
 // The rows of one level, as columns: there may be many thousands, of which few are ever seen, so a row
 // is made when it is looked at, and what sorts them works on numbers alone.
 
+import {levelNumbers} from "./columns.js";
 import {cached, scopeName} from "./model.js";
 
 export class Level {
@@ -105,7 +106,7 @@ function nameKeys(model, {ids, scopes, label}) {
 }
 
 function numberKeys(model, level, column, metric, sign) {
-	const keys = level.numbers(column, metric);
+	const keys = levelNumbers(model, level, column, metric);
 	for (let i = 0; i < keys.length; i++)
 		keys[i] = sign * keys[i] || 0; // no minus zero, nothing that is no number
 	return keys;

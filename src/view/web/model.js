@@ -124,6 +124,28 @@ function readLines(columns, metrics) {
 	};
 }
 
+// Instructions of function f of `functions` are first[f] .. first[f + 1] - 1; there may be none.
+function readCode(columns, metrics) {
+	const whole = (name) => columns.read(name, Uint32Array);
+	const of = whole("insn.function"), address = columns.read("insn.address", Float64Array);
+	for (let i = 1; i < address.length; i++)
+		if (of[i] === of[i - 1])
+			address[i] += address[i - 1];
+	const module = whole("code.module"), low = whole("code.low"), high = whole("code.high");
+	const functions = new Map(), first = new Int32Array(module.length + 1);
+	for (let i = 0; i < of.length; i++)
+		first[of[i] + 1]++;
+	for (let f = 0; f < module.length; f++) {
+		first[f + 1] += first[f];
+		functions.set(`${module[f]}:${high[f]}:${low[f]}`, f);
+	}
+	return {
+		functions, first, address, text: whole("insn.text"), file: whole("insn.file"), line: whole("insn.line"),
+		gap: columns.read("insn.gap", Uint8Array),
+		self: metrics.map((_, m) => columns.read("insn." + m, Float64Array)),
+	};
+}
+
 // From bytes (inflated) to a model.
 export function parseModel(bytes) {
 	const size = bytes[0] + bytes[1] * 256 + bytes[2] * 65536 + bytes[3] * 16777216;
@@ -140,6 +162,7 @@ export function parseModel(bytes) {
 		nodes: readNodes(columns),
 		rows: readRows(columns, header.metrics),
 		lines: readLines(columns, header.metrics),
+		code: readCode(columns, header.metrics),
 		cache: new Map(),
 	};
 	return model;

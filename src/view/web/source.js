@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The source pane: the file of what is selected, with the samples of each line beside it.
+// The source pane: the file of what is selected, with the samples of each line beside it; or the
+// instructions of its function.
 
 import {baseName, formatAmount, formatError, formatPercent} from "./format.js";
-import {KIND} from "./model.js";
+import {functionOf, instructionEntries} from "./instructions.js";
+import {KIND, scopeShort} from "./model.js";
 import {lineSelf} from "./select.js";
-import {VirtualList, el, setClass, setStyle, setText} from "./dom.js";
+import {VirtualList, el, setAttribute, setClass, setStyle, setText} from "./dom.js";
 
 const SOURCE_ROW = 18;
 
@@ -36,13 +38,16 @@ export class Source {
 	constructor(app) {
 		this.app = app;
 		this.title = el("h2", {class: "file"});
+		this.switch = el("button", {type: "button", class: "switch", title: "key a", onclick: () =>
+			app.switchInstructions()}, "Instructions");
 		this.note = el("p", {class: "note"});
+		this.first = el("span", {class: "share"}, "total");
+		this.what = el("span", {class: "number"}, "line");
 		this.head = el("div", {class: "lines head", "aria-hidden": "true"},
-			el("span", {class: "share"}, "total"), el("span", {class: "share"}, "self"),
-			el("span", {class: "number"}, "line"), el("span", {class: "text"}, ""));
+			this.first, el("span", {class: "share"}, "self"), this.what, el("span", {class: "text"}, ""));
 		this.scroller = el("div", {class: "scroller", tabIndex: 0, role: "list", "aria-label": "source lines"});
-		this.element = el("section", {class: "source", "aria-label": "source"}, this.title, this.note,
-			this.head, this.scroller);
+		this.element = el("section", {class: "source", "aria-label": "source"},
+			el("div", {class: "bar"}, this.title, this.switch), this.note, this.head, this.scroller);
 		this.list = new VirtualList(this.scroller, SOURCE_ROW, () => this.make(), (row, i) => this.fill(row, i));
 		this.file = -1;
 		this.entries = [];
@@ -52,20 +57,23 @@ export class Source {
 			el("span", {class: "share self"}), el("span", {class: "number"}), el("span", {class: "text"}));
 	}
 	fill(row, index) {
-		const {model, state, selection} = this.app;
-		const {number, text} = this.entries[index], id = this.ids.get(number);
-		const whole = model.whole[state.metric], metric = model.metrics[state.metric];
-		const self = this.selfOf(id);
-		const total = id === undefined || selection.narrowed ? 0 : model.lines.total[state.metric][id];
+		const entry = this.entries[index], {number, text, insn} = entry;
+		const {model, state} = this.app, whole = model.whole[state.metric], metric = model.metrics[state.metric];
+		const id = this.instructions ? undefined : this.ids.get(number);
+		const self = insn === undefined ? this.selfOf(id) : model.code.self[state.metric][insn];
+		const total = id === undefined || this.selection.narrowed ? 0 : model.lines.total[state.metric][id];
 		const [all, own, line, code] = row.children;
 		setText(all, total ? formatPercent(total, whole) : "");
 		setText(own, self ? formatPercent(self, whole) : "");
 		setStyle(own, "background-size", (whole ? Math.min(100, 100 * self / whole).toFixed(1) : 0) + "% 100%");
 		row.title = self || total ? `self ${formatAmount(metric, self)}, ${formatError(self)}` : "";
-		setText(line, number ? String(number) : "⋯");
+		setText(line, insn !== undefined ? entry.address : entry.heading ? "" : number ? String(number) : "⋯");
 		setText(code, text);
-		const marked = number >= this.first && number <= this.last;
-		setClass(row, "lines" + (marked ? " marked" : "") + (self ? " hot" : ""));
+		setClass(row, "lines" + (this.isMarked(entry) ? " marked" : "") + (self ? " hot" : "") +
+			(insn !== undefined ? " insn" : "") + (entry.heading ? " heading" : ""));
+	}
+	isMarked({number, file = this.file}) {
+		return number >= this.from && number <= this.to && file === this.markedFile;
 	}
 	selfOf(line) {
 		if (line === undefined)
@@ -76,7 +84,8 @@ export class Source {
 	}
 	// Shows what belongs to a row.
 	showRow(row) {
-		const {model} = this.app;
+		const {model, state} = this.app;
+		setAttribute(this.switch, "aria-pressed", String(state.instructions));
 		if (!row || row.scope < 0) {
 			this.show(0, 0, 0, row ? "" : "Select a row to see its source.");
 			return;
@@ -86,13 +95,38 @@ export class Source {
 			kind[scope] === KIND.kernel ? "This is code of the kernel." :
 			kind[scope] === KIND.partial ? "The callers of what is below are not known." :
 			"No source is known: its module has no debug information about lines.";
-		this.show(file[scope], line[scope], last[scope] || line[scope], file[scope] ? "" : why);
+		if (state.instructions && kind[scope] !== KIND.root && kind[scope] !== KIND.partial)
+			this.showInstructions(row, file[scope], line[scope], last[scope] || line[scope]);
+		else
+			this.show(file[scope], line[scope], last[scope] || line[scope], file[scope] ? "" : why);
+	}
+	// Of which samples, and which lines are marked.
+	begin(instructions, file, first, last) {
+		const {state, selection} = this.app;
+		if (this.selection !== selection || this.metric !== state.metric) {
+			this.known = new Map(); // line -> self
+			this.selection = selection;
+			this.metric = state.metric;
+		}
+		this.instructions = instructions;
+		this.markedFile = file;
+		this.from = first || Infinity;
+		this.to = last;
+		setText(this.first, instructions ? "" : "total");
+		setText(this.what, instructions ? "address" : "line");
+		setAttribute(this.scroller, "aria-label", instructions ? "instructions" : "source lines");
+	}
+	finish(at) {
+		this.head.hidden = !this.entries.length;
+		this.list.set(this.entries.length);
+		if (at >= 0)
+			this.list.scrollTo((at - 4) * SOURCE_ROW);
+		this.list.draw();
 	}
 	show(file, first, last, why = "") {
-		const {model, state, selection} = this.app;
-		const fresh = file !== this.file;
-		this.first = first;
-		this.last = last;
+		const {model} = this.app;
+		const fresh = file !== this.file || this.instructions;
+		this.begin(false, file, first, last);
 		if (fresh) {
 			this.file = file;
 			this.entries = file ? fileEntries(model, file) : [];
@@ -101,22 +135,38 @@ export class Source {
 				if (model.lines.file[i] === file)
 					this.ids.set(model.lines.line[i], i);
 		}
-		if (this.selection !== selection || this.metric !== state.metric) {
-			this.known = new Map(); // line -> self
-			this.selection = selection;
-			this.metric = state.metric;
-		}
 		const path = file ? model.strings[file] : "";
 		setText(this.title, path ? baseName(path) + (first ? ":" + first : "") : "Source");
 		this.title.title = path;
 		const hasText = this.entries.some((entry) => entry.text);
 		setText(this.note, why || (hasText ? path : this.whyNone(path)));
-		this.head.hidden = !this.entries.length;
-		this.list.set(this.entries.length);
-		const at = this.entries.findIndex((entry) => entry.number >= first);
-		if (at >= 0)
-			this.list.scrollTo((at - 4) * SOURCE_ROW);
-		this.list.draw();
+		this.finish(this.entries.findIndex((entry) => entry.number >= first));
+	}
+	showInstructions(row, file, first, last) {
+		const {model, selection} = this.app, scope = functionOf(model, row);
+		const isFunction = scope === row.scope;
+		this.begin(true, isFunction ? 0 : file, first, last);
+		this.entries = instructionEntries(model, scope, (of, line) => this.textOf(of, line)) || [];
+		setText(this.title, scope ? scopeShort(model, scope) : "Instructions");
+		setText(this.note, !this.entries.length ? "Its instructions are not here: they are where a function has many " +
+			"samples of its own and its file could be read. culprit annotate shows them for one function." :
+			selection.narrowed ? "Samples here are those of the whole recording, whatever is filtered." : "");
+		const marked = this.entries.findIndex((entry) => this.isMarked(entry));
+		const hottest = this.entries.reduce((best, {insn}, i) => insn !== undefined && (best < 0 ||
+			this.selfOfInsn(insn) > this.selfOfInsn(this.entries[best].insn)) ? i : best, -1);
+		this.finish(marked >= 0 ? marked : hottest);
+	}
+	selfOfInsn(insn) {
+		return this.app.model.code.self[this.metric][insn];
+	}
+	// The text of a line; "" where it is not here.
+	textOf(file, line) {
+		const source = (this.app.model.header.sources || []).find((s) => s.file === file);
+		const part = source && source.parts.findLast(([first]) => first <= line);
+		if (!part)
+			return "";
+		part.lines = part.lines || part[1].split("\n");
+		return part.lines[line - part[0]] || "";
 	}
 	whyNone(path) {
 		const {header} = this.app.model;

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is looked at, as text for the address of the page.
 
+import {GROUPS_MAX} from "./columns.js";
+
+const DERIVED_MAX = 20;
 const OPEN_MAX = 1500; // rows that are remembered as open
 
 export function newState() {
@@ -8,6 +11,7 @@ export function newState() {
 		view: "tree", metric: 0, sort: {metric: 0, column: "total", up: false},
 		flatten: 2, zoom: 0, selected: "", open: {tree: ["0"], callers: [], flat: []},
 		filters: [], threads: null, search: "", icicle: true, theme: "", pane: true, columns: null,
+		compared: null, derived: [], instructions: false,
 	};
 }
 
@@ -64,6 +68,12 @@ export function encodeState(state) {
 		p.set("pane", "0");
 	if (state.columns)
 		p.set("c", state.columns.join("."));
+	if (state.compared)
+		p.set("by", [state.compared.by, ...state.compared.threads].join("."));
+	for (const {name, formula} of state.derived)
+		p.append("d", `${name}=${formula}`);
+	if (state.instructions)
+		p.set("insn", "1");
 	return p.toString();
 }
 
@@ -81,10 +91,19 @@ export function decodeState(text, model) {
 	};
 	if (["tree", "callers", "flat", "graph"].includes(p.get("v")))
 		state.view = p.get("v");
-	const metrics = model.metrics.length;
+	const {threads} = model.header, metrics = model.header.metrics.length;
 	state.metric = whole("m", metrics, 0);
+	const [by, ...compared] = (p.get("by") || "").split(".");
+	if (["thread", "process", "rank"].includes(by))
+		state.compared = {by, threads: numbers(compared.join(".")).filter((n) => n < threads.length)};
+	for (const text of p.getAll("d").slice(0, DERIVED_MAX)) {
+		const at = text.indexOf("=");
+		if (at > 0)
+			state.derived.push({name: text.slice(0, at), formula: text.slice(at + 1)});
+	}
+	state.instructions = p.get("insn") === "1";
 	const [column, metric, up] = (p.get("s") || "").split(".");
-	if (["total", "self", "name"].includes(column) && Number(metric) < metrics)
+	if (["total", "self", "name"].includes(column) && Number(metric) < metrics + GROUPS_MAX + state.derived.length)
 		state.sort = {column, metric: Math.max(0, Math.trunc(Number(metric))) || 0, up: up === "up"};
 	state.flatten = whole("l", 20, state.flatten);
 	state.zoom = whole("z", model.nodes.count, 0);
@@ -99,7 +118,7 @@ export function decodeState(text, model) {
 			state.filters.push({how, what, text: rest.join(".")});
 	}
 	if (p.has("t"))
-		state.threads = numbers(p.get("t")).filter((n) => n < model.header.threads.length);
+		state.threads = numbers(p.get("t")).filter((n) => n < threads.length);
 	state.search = p.get("q") || "";
 	state.icicle = p.get("flame") !== "1";
 	if (["light", "dark"].includes(p.get("theme")))

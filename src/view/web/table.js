@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The tree as a table: a treegrid of which only the rows in sight are elements.
 
-import {baseName, formatAmount, formatPercent} from "./format.js";
+import {columnCount, columnName, valueOf} from "./columns.js";
+import {baseName, formatAmount, formatNumber, formatPercent} from "./format.js";
 import {GUESSED, KIND, NAMELESS, modulePath, scopeFile, scopeShort} from "./model.js";
 import {VirtualList, el, setAttribute, setClass, setStyle, setText} from "./dom.js";
 
@@ -64,7 +65,7 @@ export class Table {
 	}
 	// columns: [{metric, column}]
 	setColumns(columns) {
-		const text = JSON.stringify(columns);
+		const text = JSON.stringify(columns.map((c) => [c, columnName(this.app.model, c.metric)]));
 		if (text === this.columnsText)
 			return;
 		this.columnsText = text;
@@ -77,13 +78,13 @@ export class Table {
 			this.head.append(this.makeTitle(c.column, c.metric));
 	}
 	makeTitle(column, metric) {
-		const {metrics} = this.app.model;
-		const name = column === "name" ? "scope" : metrics.length > 1 ?
-			`${metrics[metric].name} ${column}` : column;
+		const {model} = this.app;
+		const name = column === "name" ? "scope" : columnCount(model) > 1 ?
+			`${columnName(model, metric)} ${column}` : column;
 		const button = el("button", {
 			type: "button", class: "title", onclick: () => this.app.sortBy(column, metric),
-			title: column === "total" ? "with all that was called" : column === "self" ?
-				"in its own code" : "",
+			title: name + (column === "total" ? ": with all that was called" : column === "self" ?
+				": in its own code" : ""),
 		}, el("span", {class: "what"}, name), el("span", {class: "arrow", "aria-hidden": "true"}));
 		const cell = el("div", {class: column === "name" ? "cell name" : "cell number",
 			role: "columnheader"}, button);
@@ -145,7 +146,12 @@ export class Table {
 	}
 	fillNumber(cell, row, {metric, column}) {
 		const {model} = this.app;
-		const value = row[column][metric], whole = model.whole[metric];
+		const value = valueOf(model, row, column, metric), whole = model.whole[metric];
+		if (metric >= model.metrics.length) {
+			setText(cell.firstChild, "");
+			setText(cell.lastChild, formatNumber(value));
+			return;
+		}
 		const share = whole > 0 ? value / whole : 0;
 		setText(cell.firstChild, value ? formatPercent(value, whole) : "");
 		setText(cell.lastChild, value ? formatAmount(model.metrics[metric], value) : "");

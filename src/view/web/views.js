@@ -171,6 +171,11 @@ const homesOf = (model) => cached(model, "homes", () => findHomes(model, 0));
 const placesOf = (model) => cached(model, "places", () => findPlaces(model, homesOf(model), 0));
 const partsOf = (model) => cached(model, "nodes by scope", () => partByScope(model));
 
+export function nodesOfScope(model, scope) {
+	const {starts, order} = partsOf(model);
+	return order.subarray(starts[scope], starts[scope + 1]);
+}
+
 export class BottomUp {
 	constructor(model, selection) {
 		const {zoom} = selection;
@@ -213,13 +218,11 @@ export class BottomUp {
 	}
 	// The nodes that a row of the top level stands for.
 	originsOf(scope) {
-		const {starts, order} = partsOf(this.model);
-		return order.subarray(starts[scope], starts[scope + 1]).filter((node) => this.counts(node));
+		return nodesOfScope(this.model, scope).filter((node) => this.counts(node));
 	}
 	// Whether one of them has a caller. Most that have, have one where they are outermost.
 	isCalled(scope) {
-		const {starts, order} = partsOf(this.model);
-		const nodes = order.subarray(starts[scope], starts[scope + 1]);
+		const nodes = nodesOfScope(this.model, scope);
 		const good = (node) => this.caller(node) >= 0 && this.counts(node);
 		return nodes.some((node) => this.isFirst(node) && good(node)) ||
 			nodes.some((node) => !this.isFirst(node) && good(node));

@@ -149,7 +149,8 @@ export class Browser {
 	// A key, as the keyboard sends it.
 	async key(key, modifiers = 0) {
 		const one = key.length === 1;
-		const common = {key, modifiers, windowsVirtualKeyCode: KEY_CODES[key] || key.toUpperCase().charCodeAt(0)};
+		const code = KEY_CODES[key] || (/^[a-z0-9 ]$/i.test(key) ? key.toUpperCase().charCodeAt(0) : 0);
+		const common = {key, modifiers, windowsVirtualKeyCode: code};
 		const text = one ? key : key === "Enter" ? "\r" : undefined;
 		await this.call("Input.dispatchKeyEvent", {type: text ? "keyDown" : "rawKeyDown", text, ...common});
 		await this.call("Input.dispatchKeyEvent", {type: "keyUp", ...common});

@@ -18,7 +18,7 @@ import {Detail} from "./detail.js";
 import {Live} from "./live.js";
 import {showColumns, showFilter, showHelp, showNotes, showThreads} from "./dialogs.js";
 
-const VIEWS = [["tree", "Top-down"], ["callers", "Bottom-up"], ["flat", "Flat"], ["graph", "Graph"]];
+const VIEWS = [["tree", "Top-down"], ["callers", "Bottom-up"], ["flat", "Flat"], ["graph", "Flame graph"]];
 const METRICS_SHOWN = 2; // unless chosen
 
 function makeView(name, model, selection) {
@@ -73,7 +73,7 @@ class App {
 			"aria-label": label, class: cls, onclick: run}, text);
 		this.warned = button(notes ? `⚠ ${plural(notes, "note")}` : "About", "about this recording (i)",
 			() => showNotes(this), notes ? "warned" : "");
-		this.main = el("main", {id: "main", role: "tabpanel"});
+		this.main = el("div", {id: "main", class: "view", role: "tabpanel"});
 		this.pane = el("aside", {class: "pane"}, this.detail.element, this.source.element);
 		const app = document.getElementById("app");
 		app.textContent = "";
@@ -91,7 +91,7 @@ class App {
 				this.warned,
 				button("◐", "light or dark (d)", () => this.switchTheme()),
 				button("?", "keys (?)", showHelp))),
-		this.chips, el("div", {class: "body"}, this.main, this.pane), this.status);
+		this.chips, el("main", {class: "body"}, this.main, this.pane), this.status);
 		this.flattened = el("span", {class: "flatten"},
 			button("Flatten", "take the top level away (f)", () => this.flatten(1)),
 			button("Unflatten", "bring the level above back (F)", () => this.flatten(-1)));
@@ -187,7 +187,7 @@ class App {
 		document.documentElement.dataset.theme = state.theme;
 		this.tabs.forEach((tab, i) => {
 			const here = VIEWS[i][0] === state.view;
-			setAttribute(tab, "aria-selected", here);
+			setAttribute(tab, "aria-selected", String(here));
 			tab.tabIndex = here ? 0 : -1;
 		});
 		this.metric.value = state.metric;

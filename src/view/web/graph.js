@@ -2,17 +2,31 @@
 // The flame graph, or icicles: a canvas as large as what is in sight, over a space as high as the
 // stacks are deep.
 
-import {formatAmount, formatError, formatPercent} from "./format.js";
-import {KIND, scopeName, scopeShort} from "./model.js";
+import {baseName, formatAmount, formatError, formatPercent} from "./format.js";
+import {KIND, cached, modulePath, scopeName, scopeShort} from "./model.js";
 import {flameHit, flameLevels, layoutFlame, matchedTotal} from "./flame.js";
 import {matchScopes} from "./select.js";
 import {el, setText} from "./dom.js";
 
 const BOX = 20;
+const MODULES_NAMED = 5;
 
-// A hue for each module; what is drawn on it is readable by the lightness that the theme sets.
-function hueOf(module) {
-	return (module * 137.5 + 28) % 360;
+// A hue for each module, those with the most samples first; what is drawn on it is readable by the lightness
+// that the theme sets.
+const HUES = [214, 150, 275, 52, 355, 185, 320, 95];
+
+function moduleHues(model) {
+	return cached(model, "hues", () => {
+		const sums = model.header.modules.map(() => 0), {scope} = model.nodes, {module} = model.scopes;
+		const {node, counts} = model.rows;
+		for (let r = 0; r < node.length; r++)
+			sums[module[scope[node[r]]]] += counts[0][r];
+		const hues = [];
+		sums.map((_, m) => m).sort((a, b) => sums[b] - sums[a]).forEach((m, i) => {
+			hues[m] = i < HUES.length ? HUES[i] : (i * 137.5 + 10) % 360;
+		});
+		return hues;
+	});
 }
 
 export class Graph {
@@ -32,12 +46,13 @@ export class Graph {
 		this.scroller = el("div", {class: "scroller"}, this.space, this.canvas);
 		this.flip = el("button", {type: "button", onclick: () => app.flip()}, "");
 		this.matched = el("span", {class: "matched"});
+		this.modules = el("span", {class: "modules"});
 		this.element = el("div", {class: "graph"},
 			el("div", {class: "legend"}, this.flip,
 				el("span", {class: "key function"}, "function"),
 				el("span", {class: "key loop"}, "loop"),
 				el("span", {class: "key inline"}, "inlined"),
-				el("span", {class: "key partial"}, "partial"), this.matched),
+				el("span", {class: "key partial"}, "partial"), this.modules, this.matched),
 			this.scroller, this.tip);
 		this.scroller.addEventListener("scroll", () => this.paint(), {passive: true});
 		new ResizeObserver(() => this.draw()).observe(this.scroller);
@@ -55,6 +70,7 @@ export class Graph {
 		this.space.style.height = Math.max(high, 1) + "px";
 		setText(this.flip, app.state.icicle ? "⇅ icicles" : "⇅ flames");
 		this.showMatched(sums);
+		this.showModules();
 		if (!app.state.icicle && this.flipped !== app.state.zoom)
 			this.scroller.scrollTop = high;
 		this.flipped = app.state.icicle ? -1 : app.state.zoom;
@@ -65,6 +81,21 @@ export class Graph {
 		const sum = this.found ? matchedTotal(app.model, sums, app.state.zoom, this.found) : 0;
 		setText(this.matched, this.found ?
 			`matched: ${formatPercent(sum, app.model.whole[app.state.metric]) || "0%"}` : "");
+	}
+	// The colours of those modules that take the most room.
+	showModules() {
+		const {scopes, nodes, header} = this.app.model, room = new Map();
+		this.layout.node.forEach((node, box) => {
+			const module = scopes.module[nodes.scope[node]];
+			if (module)
+				room.set(module, (room.get(module) || 0) + this.layout.w[box]);
+		});
+		const most = [...room].sort((a, b) => b[1] - a[1]).slice(0, MODULES_NAMED).map(([module]) => module);
+		this.modules.replaceChildren(...most.map((module) => {
+			const key = el("span", {class: "key module"}, baseName(header.modules[module].path));
+			key.style.setProperty("--hue", moduleHues(this.app.model)[module]);
+			return key;
+		}));
 	}
 	// The top of a level, in the space.
 	topOf(depth) {
@@ -88,6 +119,7 @@ export class Graph {
 			light: style.getPropertyValue("--graph-light").trim(),
 			strength: style.getPropertyValue("--graph-strength").trim(),
 			line: style.getPropertyValue("--graph-line").trim(),
+			edge: style.getPropertyValue("--graph-edge").trim(),
 			back: style.getPropertyValue("--back").trim(),
 			match: style.getPropertyValue("--graph-match").trim(),
 			warn: style.getPropertyValue("--graph-warn").trim(),
@@ -144,7 +176,7 @@ export class Graph {
 			return `hsl(0 0% ${theme.light})`;
 		const key = module * 2 + (kind === KIND.inline ? 1 : 0);
 		if (!theme.colours.has(key))
-			theme.colours.set(key, `hsl(${hueOf(module)} ${key % 2 ? "35%" : theme.strength} ${theme.light})`);
+			theme.colours.set(key, `hsl(${moduleHues(this.app.model)[module]} ${key % 2 ? "35%" : theme.strength} ${theme.light})`);
 		return theme.colours.get(key);
 	}
 	// Boxes are filled colour by colour, which is much quicker; what has more than a colour comes
@@ -168,7 +200,7 @@ export class Graph {
 			c.fillRect(x, y, wide, BOX - 1);
 		}
 		if (kind === KIND.inline && wide > 4) {
-			c.strokeStyle = this.theme.text;
+			c.strokeStyle = this.theme.edge;
 			c.setLineDash([2, 2]);
 			c.lineWidth = 1;
 			c.strokeRect(x + 0.5, y + 0.5, wide - 1, BOX - 2);
@@ -229,7 +261,8 @@ export class Graph {
 		this.tip.append(el("b", {}, scopeName(model, model.nodes.scope[node])),
 			el("div", {}, `total ${formatPercent(total, whole)} · ${formatAmount(metric, total)}` +
 				` · ${formatError(total)}`),
-			el("div", {}, `self ${formatPercent(self, whole)} · ${formatAmount(metric, self)}`));
+			el("div", {}, `self ${formatPercent(self, whole)} · ${formatAmount(metric, self)}`),
+			el("div", {class: "place"}, baseName(modulePath(model, model.nodes.scope[node]))));
 		const frame = this.element.getBoundingClientRect();
 		const x = event.clientX - frame.left, y = event.clientY - frame.top;
 		this.tip.style.left = Math.max(0, Math.min(x + 12, frame.width - this.tip.offsetWidth - 4)) + "px";

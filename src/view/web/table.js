@@ -125,8 +125,8 @@ export class Table {
 		setAttribute(element, "aria-posinset", position);
 		setAttribute(element, "aria-setsize", siblings);
 		setAttribute(element, "aria-rowindex", index + 2);
-		setAttribute(element, "aria-expanded", row.leaf ? null : open);
-		setAttribute(element, "aria-selected", selected);
+		setAttribute(element, "aria-expanded", row.leaf ? null : String(open));
+		setAttribute(element, "aria-selected", String(selected));
 		const kind = row.scope < 0 ? KIND.module : model.scopes.kind[row.scope];
 		setClass(element, `row kind${kind}${selected ? " selected" : ""}${app.isMatch(row) ? " match" : ""}`);
 		this.fillName(element.firstChild, row, indent, kind, open);

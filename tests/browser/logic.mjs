@@ -79,6 +79,67 @@ assert.deepEqual(mine, names, "hot path");
 for (const key of outline.list.map((e) => e.row.key))
 	assert.equal(outline.list[outline.placeOf(key)].row.key, key);
 
+// What is seen is each level in order, with the levels of open rows in between; by place and by key it is
+// the same.
+for (const [view, column] of [[top, "total"], [top, "name"], [up, "self"], [flat, "total"]]) {
+	const seen = new m.Outline(model, view, {metric: 0, column, up: column === "name"}, new Set());
+	seen.openAll(seen.entry(0).row.key, 300);
+	const keys = [...seen.open];
+	keys.filter((_, i) => i % 3 === 1).forEach((key) => seen.open.delete(key));
+	seen.open.add("999999").add("no key").add("1.2.3");
+	seen.build();
+	const wanted = [];
+	const walk = (row) => {
+		const {level, order} = seen.below(row);
+		for (const place of order) {
+			wanted.push(level.row(place).key);
+			if (seen.open.has(level.row(place).key))
+				walk(level.row(place));
+		}
+	};
+	walk(null);
+	assert.deepEqual(seen.list.map((e) => e.row.key), wanted, "outline");
+	wanted.forEach((key, i) => assert.equal(seen.placeOf(key), i));
+	assert.equal(seen.entry(seen.length), null);
+	assert.equal(seen.placeOf("999999"), -1);
+}
+
+// Many rows are sorted another way than few, with the same result.
+const many = Array.from({length: 5000}, (_, i) => ({self: [i * 7919 % 13], total: [i % 5 ? i * 31 % 97 - 9.5 : NaN], i}));
+const level = new m.Level(Int32Array.from(many, (_, i) => i), {of: (i) => many[i],
+	numbers: (column, metric) => Float64Array.from(many, (row) => row[column][metric]),
+	scopes: Int32Array.from(many, (_, i) => i % model.scopes.count)});
+const ranks = m.nameRanks(model), number = (v) => v || 0;
+for (const direction of [true, false]) {
+	const sign = direction ? 1 : -1;
+	const byHand = many.map((_, i) => i).sort((a, b) => sign * (number(many[a].total[0]) - number(many[b].total[0])) ||
+		sign * (many[a].self[0] - many[b].self[0]) || ranks[level.scopes[a]] - ranks[level.scopes[b]] || a - b);
+	assert.deepEqual([...m.sortLevel(model, level, {metric: 0, column: "total", up: direction})], byHand);
+}
+
+// Formulas
+const values = (i) => [6, 3][i], wholes = (i) => [100, 10][i];
+for (const [formula, result] of [["$1 / $2", 2], ["1 + 2 * 3 - 4", 3], ["-(2 ^ 3) ^ 2", -64], ["2 ^ -1", 0.5], ["100*$1/@1", 6],
+	["max($1, @2, 7) - min(1e1, 20)", 0], ["sqrt(16) + abs(-.5)", 4.5], ["1 - 1 - 1", -1], ["8 / 4 / 2", 1]])
+	assert.equal(m.compileFormula(formula, 2)(values, wholes), result, formula);
+for (const [formula, why] of [["", /missing at the end/], ["1 +", /missing at the end/], ["$3", /no metric \$3/], ["$0", /no metric/],
+	["(1", /"\)" is missing at the end/], ["1 2", /what is "2"/], ["constructor(1)", /what is "constructor"/],
+	["alert(1)", /what is "alert"/], ["$1 ; 2", /what is ";"/], ["(".repeat(500) + "1", /in each other/]])
+	assert.throws(() => m.compileFormula(formula, 2), why, formula);
+
+// Columns of threads have together what all have, and go away again.
+const threads = model.header.threads.map((_, i) => i);
+assert.ok(m.setColumns(model, {compared: {by: "thread", threads}, metric: 0, derived: [{name: "d", formula: "$1 * 2"},
+	{name: "bad", formula: "$1 *"}]}));
+assert.equal(m.columnCount(model), model.recorded.metrics.length + Math.min(threads.length, 8) + 1);
+const compared = new m.TopDown(model, m.computeSelection(model)).rowOf("0").total;
+assert.equal(compared.slice(model.recorded.metrics.length).reduce((x, y) => x + y, 0), compared[0]);
+const root = new m.TopDown(model, m.computeSelection(model)).rowOf("0");
+assert.ok(Math.abs(m.valueOf(model, root, "total", m.columnCount(model) - 1) -
+	2 * root.total[0] * model.metrics[0].period / 1e9) < 1e-9);
+assert.ok(m.setColumns(model, {compared: null, metric: 0, derived: []}));
+assert.equal(m.columnCount(model), model.recorded.metrics.length);
+
 // Filters and threads
 const settings = JSON.parse(readFileSync(join(folder, "settings.json"), "utf8"));
 for (const [name, selection] of [
@@ -133,9 +194,11 @@ const state = m.newState();
 Object.assign(state, {view: "callers", metric: model.metrics.length - 1, zoom: 1, search: "a&b=c", icicle: false,
 	selected: "3.4", threads: [0], theme: "dark", pane: false, flatten: 4,
 	sort: {column: "self", metric: 0, up: true}, open: {tree: ["0", "1", "3"], callers: ["1", "1.2"], flat: []},
-	filters: [{how: "hide", what: "module", text: "lib.c\\.so#&%"}]});
+	filters: [{how: "hide", what: "module", text: "lib.c\\.so#&%"}], instructions: true,
+	compared: {by: "process", threads: [0, 1]}, derived: [{name: "a b", formula: "$1 = & + #"}]});
 assert.deepEqual(m.decodeState(m.encodeState(state), model), state);
-for (const bad of ["v=none&m=99&z=-1&s=x.y&l=1e9&r=<b>&ot=k__&f=keep&t=a.b.99", "%%%", "z=1.5&c=7", "ot=nzzz_%"])
+for (const bad of ["v=none&m=99&z=-1&s=x.y&l=1e9&r=<b>&ot=k__&f=keep&t=a.b.99", "%%%", "z=1.5&c=7", "ot=nzzz_%",
+	"by=planet.1&d==&d=x&s=total.99&insn=2", "by=rank.7.-1.x"])
 	assert.equal(typeof m.encodeState(m.decodeState(bad, model)), "string");
 
 // Numbers for people

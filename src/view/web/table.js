@@ -61,7 +61,17 @@ export class Table {
 		this.scroller.addEventListener("scroll", () => {
 			this.head.style.transform = `translateX(${-this.scroller.scrollLeft}px)`;
 		}, {passive: true});
+		this.head.addEventListener("focusin", (event) => this.showTitle(event.target.closest(".cell")));
 		this.columns = [];
+	}
+	// Titles that the keyboard comes to are brought into sight with their column.
+	showTitle(cell) {
+		const {scroller} = this;
+		this.head.parentNode.scrollLeft = 0;
+		if (cell.offsetLeft + cell.offsetWidth > scroller.scrollLeft + scroller.clientWidth)
+			scroller.scrollLeft = cell.offsetLeft + cell.offsetWidth - scroller.clientWidth;
+		else if (cell.offsetLeft < scroller.scrollLeft)
+			scroller.scrollLeft = cell.offsetLeft;
 	}
 	// columns: [{metric, column}]
 	setColumns(columns) {

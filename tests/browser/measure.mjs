@@ -69,7 +69,7 @@ async function measureAll(b) {
 		for (let i = 1; i < model.nodes.count; i++)
 			sums.set(scope[i], (sums.get(scope[i]) || 0) + selection.sums[0].self(i));
 		const best = [...sums].filter(([s]) => model.scopes.kind[s] === 6).sort((x, y) => y[1] - x[1])[0][0];
-		return model.strings[model.scopes.short[best]].replace(/[^A-Za-z0-9_].*/, "");
+		return model.strings[model.scopes.name[best]].match(/[A-Za-z_]\\w{3,}/g)?.pop() || "a";
 	})();
 	window.first = (test) => { for (let i = 0; i < culprit.outline.length; i++) {
 		const entry = culprit.outline.entry(i); if (test(entry)) return entry; } };

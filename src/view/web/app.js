@@ -4,7 +4,7 @@
 import {baseName, formatAmount, formatCount, formatPercent, plural} from "./format.js";
 import {cached, decodeBase64, inflate, parseModel, scopeName, scopeShort, threadLabel} from "./model.js";
 import {computeSelection, matchScopes, rowsByLine} from "./select.js";
-import {nameRanks} from "./levels.js";
+import {nameRanks, sortLevel} from "./levels.js";
 import {BottomUp, TopDown, prepareCallers} from "./views.js";
 import {Flat, prepareFlat} from "./flat.js";
 import {Outline} from "./outline.js";
@@ -95,6 +95,14 @@ class App {
 		this.flattened = el("span", {class: "flatten"},
 			button("Flatten", "take the top level away (f)", () => this.flatten(1)),
 			button("Unflatten", "bring the level above back (F)", () => this.flatten(-1)));
+	}
+
+	// The first time that a sign or a slope is drawn, the browser looks for a font that has it, which takes long:
+	// better now than when somebody waits.
+	showMarks() {
+		const signs = "▸▾↻⤷⚠…±µ▲▼×", letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ:<>()0123456789";
+		document.body.append(el("div", {class: "status", "aria-hidden": "true"}, el("span", {}, signs),
+			el("b", {}, letters), el("i", {}, letters, signs), el("b", {}, el("i", {}, letters))));
 	}
 
 	// The state
@@ -215,7 +223,7 @@ class App {
 		const {state, model} = this;
 		const chips = [];
 		const chip = (text, remove, label) => chips.push(el("span", {class: "chip"}, text,
-			el("button", {type: "button", "aria-label": `remove ${label || text}`, onclick: remove}, "✕")));
+			el("button", {type: "button", "aria-label": `remove ${label || text}`, onclick: remove}, "×")));
 		state.filters.forEach((f, i) => chip(
 			`${f.how === "keep" ? "only" : "without"} ${f.what === "module" ? "module " : ""}/${f.text}/`,
 			() => this.removeFilter(i)));
@@ -569,8 +577,11 @@ async function start() {
 			window.culprit.live = new Live(window.culprit, live);
 		window.culprit.table.element.focus();
 		document.documentElement.dataset.ready = "true";
-		prepare([() => { nameRanks(model); }, ...prepareCallers(model), () => { wholeView("callers", model); },
-			...prepareFlat(model), () => { wholeView("flat", model); }, () => { rowsByLine(model); }]);
+		const view = (name) => [() => { wholeView(name, model); },
+			() => { sortLevel(model, wholeView(name, model).level(null), window.culprit.state.sort); }];
+		prepare([() => { nameRanks(model); }, ...prepareCallers(model), ...view("callers"),
+			...prepareFlat(model), ...view("flat"), () => { rowsByLine(model); },
+			() => { window.culprit.showMarks(); }]);
 	} catch (error) {
 		status.textContent = `This profile cannot be shown: ${error.message}`;
 		document.documentElement.dataset.ready = "failed";

@@ -42,7 +42,7 @@ function open(title, ...content) {
 		if (before && before.isConnected)
 			before.focus();
 	}}, el("form", {method: "dialog", class: "bar"}, el("h2", {}, title),
-		el("button", {"aria-label": "close", class: "close"}, "✕")), ...content);
+		el("button", {"aria-label": "close", class: "close"}, "×")), ...content);
 	dialog.addEventListener("keydown", (event) => event.stopPropagation());
 	dialog.addEventListener("click", (event) => {
 		if (event.target === dialog)
@@ -168,7 +168,7 @@ function derivedForm(app, again) {
 	const list = el("ul", {class: "notes"});
 	state.derived.forEach((one, i) => list.append(el("li", {}, `${one.name} = ${one.formula} `,
 		el("button", {type: "button", "aria-label": `remove ${one.name}`, onclick: () =>
-			again(state.derived.filter((_, at) => at !== i))}, "✕"))));
+			again(state.derived.filter((_, at) => at !== i))}, "×"))));
 	const words = model.recorded.metrics.map((metric, m) =>
 		`$${m + 1} is ${metric.name}${metric.unit === "ns" ? " in seconds" : ""}`).join(", ");
 	return el("form", {class: "derived", onsubmit: (event) => {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The flat view: modules, files, functions, and the loops and inlined functions in these.
 
-import {KIND, cached, modulePath, scopeFile} from "./model.js";
+import {KIND, cached, inBlocks, modulePath, scopeFile} from "./model.js";
 import {Level, numbersOf} from "./levels.js";
-import {Matches, valuesAt} from "./views.js";
+import {Matches, sumInPairs, valuesAt} from "./views.js";
 import {matchScopes} from "./select.js";
 
 // The static structure: modules, files, functions, and below these the loops and inlined functions in
@@ -142,6 +142,35 @@ function structureOf(model) {
 
 const beginningsOf = (model) => cached(model, "beginnings", () => findBeginnings(model, structureOf(model), 0));
 
+function sumElements(from, to, end, {parentOf, fileOf}, beginnings, a, b, [selfA, totalA, selfB, totalB]) {
+	for (let i = from; i < to; i++) {
+		const beginning = beginnings[i], id = beginning & NUMBER, a0 = a[i], b0 = b[i];
+		const ownA = a[i + 1] - a0, ownB = b[i + 1] - b0;
+		if (ownA + ownB > 0) {
+			selfA[id] += ownA;
+			selfB[id] += ownB;
+		}
+		if (beginning === id)
+			continue;
+		const next = end[i], valueA = a[next] - a0, valueB = b[next] - b0;
+		if (!(valueA + valueB > 0))
+			continue;
+		if (beginning & ELEMENT) {
+			totalA[id] += valueA;
+			totalB[id] += valueB;
+		}
+		if (beginning & FILE) {
+			totalA[fileOf[id]] += valueA;
+			totalB[fileOf[id]] += valueB;
+		}
+		if (beginning & MODULE) {
+			const module = parentOf[fileOf[id]];
+			totalA[module] += valueA;
+			totalB[module] += valueB;
+		}
+	}
+}
+
 export class Flat {
 	constructor(model, selection, flatten = 2) {
 		this.model = model;
@@ -151,37 +180,21 @@ export class Flat {
 		const beginnings = zoom ? findBeginnings(model, this.structure, zoom) : beginningsOf(model);
 		this.self = [];
 		this.total = [];
-		for (const {upTo} of selection.sums)
-			this.sum(upTo, beginnings, zoom);
+		sumInPairs(selection, (a, b) => this.sum(a, b, beginnings, zoom), this);
 		this.any = new Uint8Array(this.structure.parentOf.length);
 		for (const total of this.total)
 			for (let id = 0; id < total.length; id++)
 				this.any[id] |= total[id] > 0;
 		this.levels = new Map(); // by id
 	}
-	// Of one metric, by element.
-	sum(upTo, beginnings, zoom) {
-		const {parentOf, fileOf} = this.structure, {end} = this.model.nodes;
-		const own = new Float64Array(parentOf.length), total = new Float64Array(parentOf.length);
-		const last = end[zoom];
-		for (let i = zoom || 1, before = upTo[i]; i < last; i++) {
-			const after = upTo[i + 1], beginning = beginnings[i];
-			const id = beginning & NUMBER;
-			if (after > before)
-				own[id] += after - before;
-			if (beginning !== id) {
-				const value = upTo[end[i]] - before;
-				if (beginning & ELEMENT)
-					total[id] += value;
-				if (beginning & FILE)
-					total[fileOf[id]] += value;
-				if (beginning & MODULE)
-					total[parentOf[fileOf[id]]] += value;
-			}
-			before = after;
-		}
-		this.self.push(this.spread(own));
-		this.total.push(total);
+	// Of two metrics, by element.
+	sum(a, b, beginnings, zoom) {
+		const lists = Array.from({length: 4}, () => new Float64Array(this.structure.parentOf.length));
+		const [selfA, totalA, selfB, totalB] = lists;
+		const {end} = this.model.nodes;
+		inBlocks(zoom || 1, end[zoom], (from, to) =>
+			sumElements(from, to, end, this.structure, beginnings, a, b, lists));
+		return [this.spread(selfA), totalA, this.spread(selfB), totalB];
 	}
 	// Functions and inlined ones have the own samples of their loops, too, files and modules all.
 	spread(own) {

@@ -68,7 +68,7 @@ export class Graph {
 		this.found = app.state.search ? matchScopes(app.model, "name", app.state.search) : null;
 		const high = (this.layout.deepest + 1) * BOX + 4;
 		this.space.style.height = Math.max(high, 1) + "px";
-		setText(this.flip, app.state.icicle ? "⇅ icicles" : "⇅ flames");
+		setText(this.flip, app.state.icicle ? "turn into flames" : "turn into icicles");
 		this.showMatched(sums);
 		this.showModules();
 		if (!app.state.icicle && this.flipped !== app.state.zoom)

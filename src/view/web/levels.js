@@ -30,8 +30,12 @@ export class Level {
 	rows() {
 		return Array.from(this.ids, (_, place) => this.row(place));
 	}
-	// Where an id is, or -1.
+	// Where an id is, or -1. Most levels have them in order.
 	placeOf(id) {
+		if (this.ordered === undefined)
+			this.ordered = this.ids.every((one, i) => !i || this.ids[i - 1] < one);
+		if (this.ordered)
+			return this.search(id);
 		if (!this.places) {
 			this.places = new Map();
 			for (let i = 0; i < this.length; i++)
@@ -39,6 +43,19 @@ export class Level {
 		}
 		const place = this.places.get(id);
 		return place === undefined ? -1 : place;
+	}
+	search(id) {
+		let low = 0, high = this.length - 1;
+		while (low <= high) {
+			const middle = (low + high) >> 1;
+			if (this.ids[middle] === id)
+				return middle;
+			if (this.ids[middle] < id)
+				low = middle + 1;
+			else
+				high = middle - 1;
+		}
+		return -1;
 	}
 }
 
@@ -113,8 +130,17 @@ function numberKeys(model, level, column, metric, sign) {
 }
 
 // Places of a level in order. sort: {metric, column: "total" | "self" | "name", up}. Equal numbers are
-// ordered by the other column, then by name.
-export function sortLevel(model, level, {metric, column, up}) {
+// ordered by the other column, then by name. The last order of a level is kept with it.
+export function sortLevel(model, level, sort) {
+	const wanted = `${sort.column} ${sort.metric} ${sort.up}`;
+	if (level.sorted !== wanted || sort.metric >= model.metrics.length) {
+		level.order = makeOrder(model, level, sort);
+		level.sorted = wanted;
+	}
+	return level.order;
+}
+
+function makeOrder(model, level, {metric, column, up}) {
 	let order = new Int32Array(level.length);
 	for (let i = 0; i < order.length; i++)
 		order[i] = i;

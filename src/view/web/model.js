@@ -168,6 +168,15 @@ export function parseModel(bytes) {
 	return model;
 }
 
+const BLOCK = 4096;
+
+// Goes through from .. to - 1 in blocks. Engines make a function quick that is called often, and for good; one
+// with a single long loop they may have to make quick anew each time, while somebody waits.
+export function inBlocks(from, to, run) {
+	for (let at = from; at < to; at += BLOCK)
+		run(at, Math.min(to, at + BLOCK));
+}
+
 // A value that depends on the model alone, made when first needed.
 export function cached(model, name, make) {
 	if (!model.cache.has(name))

@@ -4,7 +4,7 @@
 // A filter is {how: "keep" | "hide", what: "name" | "module", text}: paths with a scope that
 // matches the regular expression are the only ones that count, or do not count.
 
-import {cached, modulePath, scopeName, sumsType} from "./model.js";
+import {cached, inBlocks, modulePath, scopeName, sumsType} from "./model.js";
 
 const MATCHES_KEPT = 16;
 
@@ -42,15 +42,40 @@ function findDropped(model, filters) {
 	for (const filter of active) {
 		const found = matchScopes(model, filter.what, filter.text);
 		const below = new Uint8Array(count);
-		const keep = filter.how === "keep";
-		for (let i = 1; i < count; i++) {
-			below[i] = below[parent[i]] | found[scope[i]];
-			if (keep ? !below[i] : below[i])
-				dropped[i] = 1;
-		}
-		dropped[0] |= keep ? 1 : 0;
+		const wrong = filter.how === "keep" ? 0 : 1;
+		inBlocks(1, count, (from, to) => drop(from, to, parent, scope, found, below, wrong, dropped));
+		dropped[0] |= wrong ? 0 : 1;
 	}
 	return dropped;
+}
+
+// below: whether a node or one above it is found; wrong: what that must not be.
+function drop(from, to, parent, scope, found, below, wrong, dropped) {
+	for (let i = from; i < to; i++) {
+		below[i] = below[parent[i]] | found[scope[i]];
+		if (below[i] === wrong)
+			dropped[i] = 1;
+	}
+}
+
+function scatter(from, to, node, counts, wanted, upTo) {
+	for (let r = from; r < to; r++)
+		if (wanted[r])
+			upTo[node[r] + 1] += counts[r];
+}
+
+function addUp(from, to, upTo) {
+	let sum = upTo[from - 1];
+	for (let i = from; i < to; i++)
+		upTo[i] = sum += upTo[i];
+}
+
+// Which rows count: of chosen threads, in nodes from `first` to `last` that are not dropped.
+function choose(from, to, {node, thread}, chosen, first, last, dropped, wanted) {
+	for (let r = from; r < to; r++) {
+		const at = node[r];
+		wanted[r] = at >= first && at < last && dropped[at] === 0 ? chosen[thread[r]] : 0;
+	}
 }
 
 // The samples of one metric. Nodes are in preorder, so sums over all before each of them give those of any
@@ -61,11 +86,8 @@ export class Sums {
 		this.end = model.nodes.end;
 		this.upTo = upTo;
 		upTo.fill(0);
-		for (let r = 0; r < node.length; r++)
-			if (wanted[r])
-				upTo[node[r] + 1] += counts[r];
-		for (let i = 1, sum = 0; i <= count; i++)
-			upTo[i] = sum += upTo[i];
+		inBlocks(0, node.length, (from, to) => scatter(from, to, node, counts, wanted, upTo));
+		inBlocks(1, count + 1, (from, to) => addUp(from, to, upTo));
 	}
 	self(node) {
 		return this.upTo[node + 1] - this.upTo[node];
@@ -87,21 +109,21 @@ export function computeSelection(model, options = {}, reuse = null) {
 
 class Selection {
 	constructor(model, {filters = [], threads = null, zoom = 0}, reuse) {
-		const {end, count} = model.nodes, {node, thread} = model.rows;
-		const dropped = findDropped(model, filters);
+		const {end, count} = model.nodes, {node} = model.rows;
+		const dropped = findDropped(model, filters) || cached(model, "none dropped", () => new Uint8Array(count));
 		const chosen = new Uint8Array(model.header.threads.length).fill(threads ? 0 : 1);
 		for (const index of threads || [])
 			chosen[index] = 1;
 		const last = end[zoom];
 		this.model = model;
 		this.zoom = zoom;
-		this.narrowed = Boolean(dropped || threads || zoom);
+		this.narrowed = Boolean(filters.length || threads || zoom);
 		this.wanted = reuse ? reuse.wanted : new Uint8Array(node.length);
 		if (!this.narrowed)
 			this.wanted.fill(1);
-		for (let r = 0; this.narrowed && r < node.length; r++)
-			this.wanted[r] = chosen[thread[r]] && node[r] >= zoom && node[r] < last &&
-				!(dropped && dropped[node[r]]) ? 1 : 0;
+		else
+			inBlocks(0, node.length, (from, to) => choose(from, to, model.rows, chosen, zoom, last,
+				dropped, this.wanted));
 		const Type = sumsType(model.metrics);
 		this.sums = model.rows.counts.map((counts, m) => new Sums(model, counts, this.wanted,
 			reuse && reuse.sums[m] ? reuse.sums[m].upTo : new Type(count + 1)));

@@ -67,7 +67,7 @@ export class Source {
 		setText(own, self ? formatPercent(self, whole) : "");
 		setStyle(own, "background-size", (whole ? Math.min(100, 100 * self / whole).toFixed(1) : 0) + "% 100%");
 		row.title = self || total ? `self ${formatAmount(metric, self)}, ${formatError(self)}` : "";
-		setText(line, insn !== undefined ? entry.address : entry.heading ? "" : number ? String(number) : "⋯");
+		setText(line, insn !== undefined ? entry.address : entry.heading ? "" : number ? String(number) : "…");
 		setText(code, text);
 		setClass(row, "lines" + (this.isMarked(entry) ? " marked" : "") + (self ? " hot" : "") +
 			(insn !== undefined ? " insn" : "") + (entry.heading ? " heading" : ""));

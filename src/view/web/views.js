@@ -13,7 +13,7 @@
 // In bottom-up and flat, samples below a recursive function count once, and a function's own samples
 // are also those in its loops, which are part of it.
 
-import {KIND, cached, scopeName} from "./model.js";
+import {KIND, cached, inBlocks, scopeName} from "./model.js";
 import {Level, numbersOf} from "./levels.js";
 import {matchScopes} from "./select.js";
 
@@ -22,6 +22,18 @@ export function valuesAt(arrays, i) {
 	for (let m = 0; m < arrays.length; m++)
 		values[m] = arrays[m][i];
 	return values;
+}
+
+// Sums of all metrics, two at a time: going through all nodes is what takes the time. sum(a, b) gives self
+// and total of one, then of the other.
+export function sumInPairs(selection, sum, out) {
+	const {sums} = selection;
+	for (let m = 0; m < sums.length; m += 2) {
+		const two = m + 1 < sums.length;
+		const [selfA, totalA, selfB, totalB] = sum(sums[m].upTo, sums[two ? m + 1 : m].upTo);
+		out.self.push(selfA, ...(two ? [selfB] : []));
+		out.total.push(totalA, ...(two ? [totalB] : []));
+	}
 }
 
 export function rowName(model, row) {
@@ -176,6 +188,30 @@ export function nodesOfScope(model, scope) {
 	return order.subarray(starts[scope], starts[scope + 1]);
 }
 
+function sumScopes(from, to, {model, selection, places, homes, called}, a, b, [selfA, totalA, selfB, totalB]) {
+	const {end, parent} = model.nodes, {zoom} = selection;
+	for (let i = from; i < to; i++) {
+		const place = places[i], scope = place & ~FIRST, a0 = a[i], b0 = b[i];
+		const ownA = a[i + 1] - a0, ownB = b[i + 1] - b0;
+		if (ownA + ownB > 0) {
+			const home = homes[i];
+			selfA[scope] += ownA;
+			selfB[scope] += ownB;
+			if (called[scope] === 0 && home !== zoom && parent[home] > 0)
+				called[scope] = 1;
+		}
+		if (place >= 0)
+			continue;
+		const next = end[i], valueA = a[next] - a0, valueB = b[next] - b0;
+		if (valueA + valueB > 0) {
+			totalA[scope] += valueA;
+			totalB[scope] += valueB;
+			if (called[scope] === 0 && i !== zoom && parent[i] > 0)
+				called[scope] = 1;
+		}
+	}
+}
+
 export class BottomUp {
 	constructor(model, selection) {
 		const {zoom} = selection;
@@ -185,25 +221,16 @@ export class BottomUp {
 		this.places = zoom ? findPlaces(model, this.homes, zoom) : placesOf(model);
 		this.hasLoops = model.scopes.kind.includes(KIND.loop);
 		this.levels = new Map(); // by key
+		this.called = new Uint8Array(model.scopes.count); // whether what a row stands for has a caller
 		this.sums = {self: [], total: []};
-		for (const sums of selection.sums)
-			this.sum(sums.upTo);
+		sumInPairs(selection, (a, b) => this.sum(a, b), this.sums);
 	}
-	// Self and total of each scope, of one metric.
-	sum(upTo) {
-		const {places} = this, {end} = this.model.nodes, {zoom} = this.selection;
-		const self = new Float64Array(this.model.scopes.count), total = new Float64Array(self.length);
-		const last = end[zoom];
-		for (let i = zoom || 1, before = upTo[i]; i < last; i++) {
-			const after = upTo[i + 1], place = places[i];
-			if (after > before)
-				self[place & ~FIRST] += after - before;
-			if (place < 0)
-				total[place & ~FIRST] += upTo[end[i]] - before;
-			before = after;
-		}
-		this.sums.self.push(self);
-		this.sums.total.push(total);
+	// Self and total of each scope, of two metrics.
+	sum(a, b) {
+		const lists = Array.from({length: 4}, () => new Float64Array(this.model.scopes.count));
+		const {zoom} = this.selection;
+		inBlocks(zoom || 1, this.model.nodes.end[zoom], (from, to) => sumScopes(from, to, this, a, b, lists));
+		return lists;
 	}
 	isFirst(node) {
 		return this.places[node] < 0;
@@ -213,19 +240,12 @@ export class BottomUp {
 		const {zoom} = this.selection;
 		if (node < zoom || node >= this.model.nodes.end[zoom])
 			return false;
-		return this.isFirst(node) ? this.selection.any(node) :
-			this.homes[node] === node && this.selection.sums.some((sums) => this.ownOf(sums, node) > 0);
+		return this.selection.any(node) && (this.isFirst(node) ||
+			(this.homes[node] === node && this.selection.sums.some((sums) => this.ownOf(sums, node) > 0)));
 	}
 	// The nodes that a row of the top level stands for.
 	originsOf(scope) {
 		return nodesOfScope(this.model, scope).filter((node) => this.counts(node));
-	}
-	// Whether one of them has a caller. Most that have, have one where they are outermost.
-	isCalled(scope) {
-		const nodes = nodesOfScope(this.model, scope);
-		const good = (node) => this.caller(node) >= 0 && this.counts(node);
-		return nodes.some((node) => this.isFirst(node) && good(node)) ||
-			nodes.some((node) => !this.isFirst(node) && good(node));
 	}
 	// Own samples of a node with those of its loops, of one metric.
 	ownOf(sums, node) {
@@ -248,7 +268,7 @@ export class BottomUp {
 		const ids = Int32Array.from(list);
 		return new Level(ids, {
 			of: (s) => ({key: String(s), scope: s, node: -1, self: valuesAt(sums.self, s),
-				total: valuesAt(sums.total, s), leaf: !this.isCalled(s)}),
+				total: valuesAt(sums.total, s), leaf: !this.called[s]}),
 			numbers: (column, metric) => numbersOf(ids, sums[column][metric]),
 			scopes: ids,
 		});

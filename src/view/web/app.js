@@ -190,7 +190,8 @@ class App {
 
 	// What is shown
 
-	render() {
+	// later: the table first, the pane beside it afterwards
+	render(later = false) {
 		const {state} = this;
 		document.documentElement.dataset.theme = state.theme;
 		this.tabs.forEach((tab, i) => {
@@ -217,7 +218,10 @@ class App {
 			this.table.draw();
 		this.renderChips();
 		this.renderCount();
-		this.showRow();
+		if (later)
+			setTimeout(() => this.showRow());
+		else
+			this.showRow();
 	}
 	renderChips() {
 		const {state, model} = this;
@@ -381,7 +385,7 @@ class App {
 		this.select();
 		if (this.selectedKey() && !this.view(this.treeView()).rowOf(this.selectedKey()))
 			this.selectedBy[this.treeView()] = "";
-		this.render();
+		this.render(true);
 		if (this.state.view !== "graph")
 			this.table.reveal();
 		this.save(push);

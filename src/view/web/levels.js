@@ -32,8 +32,11 @@ export class Level {
 	}
 	// Where an id is, or -1. Most levels have them in order.
 	placeOf(id) {
-		if (this.ordered === undefined)
-			this.ordered = this.ids.every((one, i) => !i || this.ids[i - 1] < one);
+		if (this.ordered === undefined) {
+			this.ordered = true;
+			for (let i = 1; i < this.length && this.ordered; i++)
+				this.ordered = this.ids[i - 1] < this.ids[i];
+		}
 		if (this.ordered)
 			return this.search(id);
 		if (!this.places) {

@@ -142,10 +142,10 @@ struct copier {
 	const struct profile *from;
 	struct modules *modules;
 	struct profile *to;
-	uint32_t *functions;      /* by node: which */
-	const char **names;       /* of functions */
+	uint32_t *functions; /* by node: which */
+	const char **names;  /* of functions */
 	uint32_t function_count;
-	uint32_t *places;         /* by node: its copy */
+	uint32_t *places; /* by node: its copy */
 };
 
 /* Functions are told apart by module and where they begin; the first `known` that matches is taken
@@ -174,7 +174,8 @@ static void find_functions(struct copier *c)
 		const struct profile_node *n = &c->from->nodes[i];
 		struct modules_function f = {.start = n->address};
 		if (n->kind == PROFILE_CALL || n->kind == PROFILE_EXACT)
-			modules_function(c->modules, n->module, n->address, n->kind == PROFILE_EXACT, &f);
+			modules_function(c->modules, n->module, n->address,
+					 n->kind == PROFILE_EXACT, &f);
 		all[i] = (struct found){n->module, i, f.start, f.name ? strdup(f.name) : NULL};
 	}
 	qsort(all, count, sizeof *all, compare_found);
@@ -231,8 +232,8 @@ static void copy(struct copier *c, uint32_t number)
 		if (!i)
 			check(profile_child(c->to, 0, PROFILE_CALL, module, phase, &c->places[i]));
 		else if (renamed)
-			check(profile_child(c->to, parent, n->kind, module, c->functions[i] * 64u + 16,
-					    &c->places[i]));
+			check(profile_child(c->to, parent, n->kind, module,
+					    c->functions[i] * 64u + 16, &c->places[i]));
 		else
 			check(profile_child(c->to, parent, n->kind, n->module, n->address,
 					    &c->places[i]));
@@ -251,7 +252,8 @@ static void make_copies(struct profile *p, size_t wanted, const char *path)
 	char *damage = NULL;
 	uint32_t index;
 	check(profile_read(path, &from, &damage));
-	struct copier c = {.from = from, .to = p, .places = get(from->node_count, sizeof *c.places)};
+	struct copier c = {
+		.from = from, .to = p, .places = get(from->node_count, sizeof *c.places)};
 	check(modules_open(from, false, &c.modules));
 	for (size_t i = 1; i < from->module_count; i++)
 		check(profile_add_module(p, &from->modules[i], &index));

@@ -256,8 +256,8 @@ static uint64_t insn_number(const struct code *c, size_t i, size_t column)
 
 static void put_code(struct packer *k)
 {
-	static const char *const names[] = {"insn.function", "insn.address", "insn.text", "insn.file",
-					    "insn.line",     "insn.gap"};
+	static const char *const names[] = {"insn.function", "insn.address", "insn.text",
+					    "insn.file",     "insn.line",    "insn.gap"};
 	const struct code *c = &k->code;
 	for (size_t i = 0; i < c->function_count; i++)
 		put(k, c->functions[i].module);

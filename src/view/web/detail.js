@@ -3,7 +3,7 @@
 
 import {columnCount, columnName, valueOf} from "./columns.js";
 import {baseName, formatAmount, formatError, formatNumber, formatPercent} from "./format.js";
-import {GUESSED, KIND, NAMELESS, modulePath, scopeAddress, scopeFile, scopeName} from "./model.js";
+import {GUESSED, KIND, NAMELESS, modulePath, scopeAddress, scopeFile, scopeName, scopeShort} from "./model.js";
 import {MARKS} from "./table.js";
 import {el} from "./dom.js";
 
@@ -86,7 +86,7 @@ export class Detail {
 		if (number === KIND.function || number === KIND.loop)
 			put("address", scopeAddress(model, scope));
 		if (number === KIND.loop && model.scopes.function[scope])
-			put("in", scopeName(model, model.scopes.inlined[scope] || model.scopes.function[scope]));
+			put("in", scopeShort(model, model.scopes.inlined[scope] || model.scopes.function[scope]));
 		if (row.node >= 0 && model.nodes.callLine[row.node])
 			this.putCall(row.node, put);
 	}

@@ -27,7 +27,7 @@ export function fileEntries(model, file) {
 			entries.push({number: 0, text: ""});
 		next = first;
 		for (const line of text.replace(/\n$/, "").split("\n"))
-			entries.push({number: next++, text: line.replace(/\t/g, "        ")});
+			entries.push({number: next++, text: line.replace(/\t/g, "    ")});
 	}
 	if (next <= source.lines)
 		entries.push({number: 0, text: ""});

@@ -9,7 +9,8 @@ import {loadModules, readPage} from "./page.mjs";
 
 // All of the page's modules but the one that starts it, in the order of the build.
 const build = readFileSync(join(dirname(fileURLToPath(import.meta.url)), "../../src/view/meson.build"), "utf8");
-const names = [...build.matchAll(/'web\/([a-z_]+)\.js'/g)].map((match) => match[1]).filter((name) => name !== "app");
+const names = [...build.matchAll(/'web\/([a-z_]+)\.js'/g)].map((match) => match[1])
+	.filter((name) => name !== "app" && name !== "start");
 const m = await loadModules(...names);
 const [before, now] = process.argv.slice(2).map((page) => m.parseModel(readPage(page).bytes));
 
@@ -19,7 +20,7 @@ function newApp(model, state) {
 		model, state: {...m.newState(), ...state}, shown: 0,
 		open: {tree: new Set(), callers: new Set(), flat: new Set()},
 		selectedBy: {tree: "", callers: "", flat: ""},
-		source: {scroller: {scrollTop: 7}},
+		source: {list: {top: 7, scrollTo() {}}},
 		selectedKey: () => app.selectedBy.tree,
 		select() {
 			const {filters, threads, zoom} = app.state;

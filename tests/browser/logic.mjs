@@ -201,6 +201,10 @@ for (const bad of ["v=none&m=99&z=-1&s=x.y&l=1e9&r=<b>&ot=k__&f=keep&t=a.b.99", 
 	"by=planet.1&d==&d=x&s=total.99&insn=2", "by=rank.7.-1.x"])
 	assert.equal(typeof m.encodeState(m.decodeState(bad, model)), "string");
 
+// Sums of many samples have room.
+assert.equal(m.sumsType([{total: 5e9}]), Float64Array);
+assert.equal(m.sumsType([{total: 4e9}, {total: 1}]), Uint32Array);
+
 // Numbers for people
 assert.equal(m.formatCount(1234567), "1\u202f234\u202f567");
 assert.equal(m.formatTime(0.0123), "12.3\u202fms");

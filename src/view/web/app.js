@@ -2,11 +2,10 @@
 // Puts it all together: the state, what is computed from it, and the parts that show it.
 
 import {baseName, formatAmount, formatCount, formatPercent, plural} from "./format.js";
-import {cached, decodeBase64, inflate, parseModel, scopeName, scopeShort, threadLabel} from "./model.js";
-import {computeSelection, matchScopes, rowsByLine} from "./select.js";
-import {nameRanks, sortLevel} from "./levels.js";
-import {BottomUp, TopDown, prepareCallers} from "./views.js";
-import {Flat, prepareFlat} from "./flat.js";
+import {cached, scopeName, scopeShort, threadLabel} from "./model.js";
+import {computeSelection, matchScopes} from "./select.js";
+import {BottomUp, TopDown} from "./views.js";
+import {Flat} from "./flat.js";
 import {Outline} from "./outline.js";
 import {columnCount, setColumns} from "./columns.js";
 import {decodeState, encodeState} from "./state.js";
@@ -15,7 +14,6 @@ import {Table} from "./table.js";
 import {Graph} from "./graph.js";
 import {Source} from "./source.js";
 import {Detail} from "./detail.js";
-import {Live} from "./live.js";
 import {showColumns, showFilter, showHelp, showNotes, showThreads} from "./dialogs.js";
 
 const VIEWS = [["tree", "Top-down"], ["callers", "Bottom-up"], ["flat", "Flat"], ["graph", "Flame graph"]];
@@ -27,11 +25,11 @@ function makeView(name, model, selection) {
 }
 
 // What all looks begin with, and come back to, is kept.
-function wholeView(name, model) {
+export function wholeView(name, model) {
 	return cached(model, "view " + name, () => makeView(name, model, computeSelection(model)));
 }
 
-class App {
+export class App {
 	constructor(model) {
 		this.model = model;
 		setColumns(model, {compared: null, metric: 0, derived: []});
@@ -559,37 +557,3 @@ class App {
 		action();
 	}
 }
-
-// Takes steps while there is nothing else to do. One that returns true is not yet at its end.
-function prepare(steps) {
-	const later = window.requestIdleCallback || ((run) => setTimeout(run, 50));
-	if (steps.length)
-		later(() => prepare(steps[0]() ? steps : steps.slice(1)));
-}
-
-async function start() {
-	const status = document.getElementById("loading");
-	try {
-		const data = document.getElementById("data");
-		const model = parseModel(await inflate(decodeBase64(data.textContent.trim())));
-		data.remove();
-		if (!model.metrics.length)
-			throw new Error("this recording has no samples");
-		window.culprit = new App(model);
-		const {live} = document.documentElement.dataset;
-		if (live)
-			window.culprit.live = new Live(window.culprit, live);
-		window.culprit.table.element.focus();
-		document.documentElement.dataset.ready = "true";
-		const view = (name) => [() => { wholeView(name, model); },
-			() => { sortLevel(model, wholeView(name, model).level(null), window.culprit.state.sort); }];
-		prepare([() => { nameRanks(model); }, ...prepareCallers(model), ...view("callers"),
-			...prepareFlat(model), ...view("flat"), () => { rowsByLine(model); },
-			() => { window.culprit.showMarks(); }]);
-	} catch (error) {
-		status.textContent = `This profile cannot be shown: ${error.message}`;
-		document.documentElement.dataset.ready = "failed";
-	}
-}
-
-start();

@@ -2,6 +2,7 @@
 // A page that is served while the recording goes on: newer data comes from where the page came from,
 // and what is looked at stays: rows have other numbers in it, so each is found again by what it is.
 
+import {setColumns} from "./columns.js";
 import {inflate, parseModel, modulePath, scopeAddress, scopeFile, scopeName} from "./model.js";
 import {el, setAttribute, setText} from "./dom.js";
 import {formatCount, plural} from "./format.js";
@@ -63,7 +64,7 @@ function findFlat(before, now, scopes, key, known) {
 		return known.get(key);
 	const row = before.rowOf(key), up = row ? before.parentKey(key) : "";
 	const above = up ? findFlat(before, now, scopes, up, known) : null;
-	const rows = !row || (up && !above) ? [] : above ? now.children(above) : now.roots();
+	const rows = !row || (up && !above) ? [] : now.level(above).rows();
 	const found = rows.find((r) => row.scope < 0 ? r.scope < 0 && r.label === row.label :
 		r.scope === scopes[row.scope]) || null;
 	known.set(key, found);
@@ -109,9 +110,12 @@ export function replaceModel(app, now) {
 	const before = app.model, {state} = app;
 	const scopes = matchScopesOf(before, now), nodes = new NodeFinder(before, now, scopes);
 	const finders = keyFinders(app, before, now, scopes, nodes);
-	const scrolled = app.source.scroller.scrollTop, shown = app.selectedKey();
+	const scrolled = app.source.list.top, shown = app.selectedKey();
 	app.model = now;
 	app.selection = undefined;
+	if (state.compared)
+		state.compared.threads = findThreads(before, now, state.compared.threads);
+	setColumns(now, state);
 	state.zoom = Math.max(0, nodes.find(state.zoom));
 	if (state.threads)
 		state.threads = findThreads(before, now, state.threads);
@@ -124,7 +128,7 @@ export function replaceModel(app, now) {
 	markNotes(app);
 	app.render();
 	if (shown && app.selectedKey())
-		app.source.scroller.scrollTop = scrolled;
+		app.source.list.scrollTo(scrolled);
 	app.save();
 }
 

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads the data of the page and begins.
+
+import {App, wholeView} from "./app.js";
+import {prepareFlat} from "./flat.js";
+import {nameRanks, sortLevel} from "./levels.js";
+import {Live} from "./live.js";
+import {decodeBase64, inflate, parseModel} from "./model.js";
+import {rowsByLine} from "./select.js";
+import {prepareCallers} from "./views.js";
+
+// Takes steps while there is nothing else to do. One that returns true is not yet at its end.
+function prepare(steps) {
+	const later = window.requestIdleCallback || ((run) => setTimeout(run, 50));
+	if (steps.length)
+		later(() => prepare(steps[0]() ? steps : steps.slice(1)));
+}
+
+async function start() {
+	try {
+		const data = document.getElementById("data");
+		const model = parseModel(await inflate(decodeBase64(data.textContent.trim())));
+		data.remove();
+		if (!model.metrics.length)
+			throw new Error("this recording has no samples");
+		window.culprit = new App(model);
+		const {live} = document.documentElement.dataset;
+		if (live)
+			window.culprit.live = new Live(window.culprit, live);
+		window.culprit.table.element.focus();
+		document.documentElement.dataset.ready = "true";
+		const view = (name) => [() => { wholeView(name, model); },
+			() => { sortLevel(model, wholeView(name, model).level(null), window.culprit.state.sort); }];
+		prepare([() => { nameRanks(model); }, ...prepareCallers(model), ...view("callers"),
+			...prepareFlat(model), ...view("flat"), () => { rowsByLine(model); },
+			() => { window.culprit.showMarks(); }]);
+	} catch (error) {
+		document.getElementById("app").textContent = `This profile cannot be shown: ${error.message}`;
+		document.documentElement.dataset.ready = "failed";
+	}
+}
+
+start();

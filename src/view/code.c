@@ -58,13 +58,15 @@ static struct err *find_hits(struct maker *k)
 	for (size_t i = 0; i < p->value_count; i++) {
 		const struct profile_value *v = &p->values[i];
 		const struct profile_node *n = &p->nodes[v->node];
+		bool call = n->kind == PROFILE_CALL;
 		struct modules_function f;
-		if (n->kind != PROFILE_EXACT || p->modules[n->module].kind != PROFILE_FILE)
+		if ((!call && n->kind != PROFILE_EXACT) ||
+		    p->modules[n->module].kind != PROFILE_FILE)
 			continue;
-		modules_function(k->modules, n->module, n->address, true, &f);
+		modules_function(k->modules, n->module, n->address, !call, &f);
 		k->hits[k->hit_count++] = (struct hit){.module = n->module,
 						       .metric = v->metric,
-						       .address = n->address,
+						       .address = n->address - call,
 						       .start = f.start,
 						       .count = v->count};
 	}

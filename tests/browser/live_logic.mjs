@@ -51,13 +51,13 @@ function path(view, model, key) {
 	return names.join(" > ");
 }
 function keysOf(view, rows, depth) {
-	return depth ? rows.flatMap((row) => [row.key, ...keysOf(view, view.children(row), depth - 1)]) : [];
+	return depth ? rows.flatMap((row) => [row.key, ...keysOf(view, view.level(row).rows(), depth - 1)]) : [];
 }
 
 let moved = 0, checks = 0;
 for (const name of ["tree", "callers", "flat"]) {
 	const probe = newApp(before, {});
-	for (const key of keysOf(probe.view(name), probe.view(name).roots(), 5)) {
+	for (const key of keysOf(probe.view(name), probe.view(name).level(null).rows(), 5)) {
 		const app = newApp(before, {});
 		app.open[name].add(key);
 		app.selectedBy[name] = key;
@@ -81,13 +81,13 @@ for (let node = 1; node < before.nodes.count; node++) {
 	m.replaceModel(app, now);
 	assert.deepEqual(way(now, app.state.zoom), wanted);
 	assert.deepEqual(app.state.threads.map((i) => now.header.threads[i].tid), [tid]);
-	assert.equal(app.source.scroller.scrollTop, 7);
+	assert.equal(app.source.list.top, 7);
 	checks++;
 }
 
 // What is not there any more is not looked at any more; the other way round, too.
 const app = newApp(now, {});
-const keys = keysOf(app.view("tree"), app.view("tree").roots(), 9);
+const keys = keysOf(app.view("tree"), app.view("tree").level(null).rows(), 9);
 app.open.tree = new Set(keys);
 app.selectedBy.tree = keys.at(-1);
 m.replaceModel(app, before);

@@ -29,6 +29,45 @@ int comparing_percent(const char *command, const char *option, const char *text,
 	return -1;
 }
 
+int comparing_behind(int argc, char **argv)
+{
+	for (int i = 1; i < argc; i++)
+		if (!strcmp(argv[i], "--"))
+			return argc - i - 1;
+	return 0;
+}
+
+int comparing_gather(const char *command, struct comparing_files *f, const struct args *args,
+		     int behind)
+{
+	size_t operands = (size_t)args->count, split = operands - (size_t)behind;
+	if (f->old.count + f->new.count) {
+		if (operands || !f->old.count || !f->new.count)
+			return cmd_misused(command, "--old and --new go together, without others");
+		operands = 0;
+		split = 0;
+	} else if (!behind && operands != 2) {
+		return cmd_misused(command, operands < 2 ? "two profiles are needed: OLD NEW"
+							 : "with more than two profiles: OLD... -- "
+							   "NEW...");
+	} else if (!behind) {
+		split = 1;
+	} else if (!split) {
+		return cmd_misused(command, "there are no profiles before --");
+	}
+	f->paths = calloc(operands + f->old.count + f->new.count + 1, sizeof *f->paths);
+	if (!f->paths)
+		return cmd_fail(command, err_new("out of memory"));
+	for (size_t i = 0; i < operands; i++)
+		f->paths[f->count++] = args->operands[i];
+	for (size_t i = 0; i < f->old.count; i++)
+		f->paths[f->count++] = f->old.values[i];
+	for (size_t i = 0; i < f->new.count; i++)
+		f->paths[f->count++] = f->new.values[i];
+	f->old_count = split + f->old.count;
+	return -1;
+}
+
 static struct err *check_files(const char *const *paths, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
@@ -37,6 +76,11 @@ static struct err *check_files(const char *const *paths, size_t count)
 				"there is no %s: make one by culprit record -o %s -- COMMAND",
 				paths[i], paths[i]);
 	return NULL;
+}
+
+struct err *comparing_check(const struct comparing_files *f)
+{
+	return check_files(f->paths, f->count);
 }
 
 struct err *comparing_read(struct comparing *c, const char *const *paths, size_t count)

@@ -25,10 +25,17 @@ struct comparing {
 	struct buf notes; /* lines about reliability */
 };
 
+/* What diff takes changes for, unless told. */
+#define COMPARING_MIN 0.1   /* per cent */
+#define COMPARING_NOISE 2.0 /* per cent */
+#define COMPARING_ALPHA 0.05
+
+#define COMPARING_BY "function|loop|line|module"
+
 /* The options that both have; `less` says what happens to rows with less than --min. */
 /* clang-format off */
 #define COMPARING_OPTIONS(c, less) \
-	{0, "by", "function|loop|line|module", "what rows are", ARG_CHOICE, &(c).by}, \
+	{0, "by", COMPARING_BY, "what rows are", ARG_CHOICE, &(c).by}, \
 	{0, "metric", "M", "another event than the first, by name or number", ARG_STRING, &(c).metric}, \
 	{0, "min", "PCT", less "; 0.1 unless told", ARG_STRING, &(c).min_text}, \
 	{0, "limit", "N", "no more than N rows", ARG_U64, &(c).limit}, \
@@ -38,7 +45,20 @@ struct comparing {
 	{0, "no-pager", NULL, "straight to the terminal", ARG_FLAG, &(c).no_pager}, \
 	{0, "json", NULL, "print JSON", ARG_FLAG, &(c).json}
 /* clang-format on */
-#define COMPARING_MIN 0.1 /* per cent, unless told */
+
+/* Files before and after: OLD NEW, or OLD... -- NEW..., or --old OLD... --new NEW... */
+struct comparing_files {
+	struct arg_list old, new; /* of the options */
+	const char **paths;       /* malloc'ed; old ones first */
+	size_t count, old_count;
+};
+/* How many arguments stand behind "--". */
+int comparing_behind(int argc, char **argv);
+/* Fills in the rest of `files`; -1 to go on. */
+int comparing_gather(const char *command, struct comparing_files *files, const struct args *args,
+		     int behind);
+/* An error where one of the files is not there. */
+struct err *comparing_check(const struct comparing_files *files);
 
 /* A per cent from 0 to `most`; -1 to go on. `text` NULL leaves *out as it is. */
 int comparing_percent(const char *command, const char *option, const char *text, double most,

@@ -9,20 +9,14 @@
 #include "compare/diff.h"
 
 #include <stdlib.h>
-#include <string.h>
-
-#define DEFAULT_NOISE 2.0 /* per cent */
-#define ALPHA 0.05
 
 struct options {
 	struct comparing c;
-	struct arg_list old, new;
 	const char *fail_above, *noise;
 	int fail_on;
 	bool share;
 	double fail_percent, noise_percent;
-	const char **paths; /* old ones first */
-	size_t count, old_count;
+	struct comparing_files files;
 };
 
 static struct err *print(const struct comparing *c, const struct diff *diff)
@@ -46,16 +40,16 @@ static int compare(struct options *o)
 {
 	struct comparing *c = &o->c;
 	struct diff_options options = {
-		.old_runs = o->old_count,
+		.old_runs = o->files.old_count,
 		.min = c->min / 100,
-		.alpha = ALPHA,
+		.alpha = COMPARING_ALPHA,
 		.noise = o->noise_percent / 100,
 		.shares = o->share,
 		.fail_above = o->fail_above ? o->fail_percent / 100 : -1,
 		.fail_on_total = o->fail_on == 1,
 	};
 	struct diff diff = {0};
-	struct err *e = comparing_read(c, o->paths, o->count);
+	struct err *e = comparing_read(c, o->files.paths, o->files.count);
 	if (!e)
 		e = diff_make(&c->runs, &c->rows, &options, &diff);
 	if (!e)
@@ -66,46 +60,7 @@ static int compare(struct options *o)
 	return e ? cmd_fail("diff", e) : cmd_finish("diff", status);
 }
 
-/* The command line: OLD NEW, or OLD... -- NEW..., or --old OLD... --new NEW... */
-
-/* How many arguments stand before "--"; all are operands where there is none. */
-static int count_after_dashes(int argc, char **argv)
-{
-	for (int i = 1; i < argc; i++)
-		if (!strcmp(argv[i], "--"))
-			return argc - i - 1;
-	return 0;
-}
-
-static int gather(struct options *o, const struct args *args, int behind)
-{
-	size_t operands = (size_t)args->count, split = operands - (size_t)behind;
-	if (o->old.count + o->new.count) {
-		if (operands || !o->old.count || !o->new.count)
-			return cmd_misused("diff", "--old and --new go together, without others");
-		operands = 0;
-		split = 0;
-	} else if (!behind && operands != 2) {
-		return cmd_misused("diff", operands < 2 ? "two profiles are needed: OLD NEW"
-							: "with more than two profiles: OLD... -- "
-							  "NEW...");
-	} else if (!behind) {
-		split = 1;
-	} else if (!split) {
-		return cmd_misused("diff", "there are no profiles before --");
-	}
-	o->paths = calloc(operands + o->old.count + o->new.count + 1, sizeof *o->paths);
-	if (!o->paths)
-		return cmd_fail("diff", err_new("out of memory"));
-	for (size_t i = 0; i < operands; i++)
-		o->paths[o->count++] = args->operands[i];
-	for (size_t i = 0; i < o->old.count; i++)
-		o->paths[o->count++] = o->old.values[i];
-	for (size_t i = 0; i < o->new.count; i++)
-		o->paths[o->count++] = o->new.values[i];
-	o->old_count = split + o->old.count;
-	return -1;
-}
+/* The command */
 
 static int run(struct options *o, const struct args *args, int behind)
 {
@@ -118,19 +73,19 @@ static int run(struct options *o, const struct args *args, int behind)
 	if (status < 0 && o->share && o->fail_above && o->fail_on == 1)
 		status = cmd_misused("diff", "--share has no total to fail on");
 	if (status < 0)
-		status = gather(o, args, behind);
+		status = comparing_gather("diff", &o->files, args, behind);
 	if (status < 0)
 		status = compare(o);
-	free(o->paths);
+	free(o->files.paths);
 	return status;
 }
 
 int cmd_diff(int argc, char **argv)
 {
-	struct options o = {.c.min = COMPARING_MIN, .noise_percent = DEFAULT_NOISE};
+	struct options o = {.c.min = COMPARING_MIN, .noise_percent = COMPARING_NOISE};
 	const struct arg options[] = {
-		{0, "old", "FILE", "a recording before; may be repeated", ARG_LIST, &o.old},
-		{0, "new", "FILE", "a recording after; may be repeated", ARG_LIST, &o.new},
+		{0, "old", "FILE", "a recording before; may be repeated", ARG_LIST, &o.files.old},
+		{0, "new", "FILE", "a recording after; may be repeated", ARG_LIST, &o.files.new},
 		{0, "fail-above", "PCT",
 		 "exit status 1 where something is slower by more, for sure", ARG_STRING,
 		 &o.fail_above},
@@ -153,7 +108,7 @@ int cmd_diff(int argc, char **argv)
 			    "  culprit diff --fail-above 5 old1.prof old2.prof -- new1.prof "
 			    "new2.prof\n",
 	};
-	int behind = count_after_dashes(argc, argv);
+	int behind = comparing_behind(argc, argv);
 	int status = cmd_parse(&args, argc, argv);
 	return status >= 0 ? status : run(&o, &args, behind);
 }

@@ -6,6 +6,7 @@
 #include "cmd/browser.h"
 #include "cmd/choose.h"
 #include "cmd/serve.h"
+#include "cmd/view_diff.h"
 
 #include "analyze/attribution.h"
 #include "analyze/modules.h"
@@ -34,10 +35,12 @@ struct options {
 	bool no_source, no_open, debuginfod, serve;
 	uint64_t port;
 	struct arg_list source_dirs, path_maps;
+	struct view_diff diff;
 };
 
 struct viewing {
 	const struct options *o;
+	struct view_diff *diff;
 	struct buf output; /* path */
 	struct profile *profile;
 	struct buf notes; /* lines about reliability */
@@ -49,14 +52,27 @@ struct viewing {
 
 /* The work */
 
-static struct err *load(struct viewing *v)
+static struct err *read_profile(struct viewing *v)
 {
 	char *damage = NULL;
-	struct summary summary;
 	struct err *e = profile_read(v->o->path, &v->profile, &damage);
 	if (damage)
 		buf_printf(&v->notes, "damaged: %s\n", damage);
 	free(damage);
+	return e;
+}
+
+static struct err *read_both(struct viewing *v)
+{
+	struct err *e = view_diff_read(v->diff, &v->notes);
+	v->profile = v->diff->runs.profile;
+	return e;
+}
+
+static struct err *load(struct viewing *v)
+{
+	struct summary summary;
+	struct err *e = v->diff->wanted ? read_both(v) : read_profile(v);
 	if (e)
 		return e;
 	summary_make(v->profile, 0, &summary);
@@ -80,16 +96,20 @@ static struct err *open_sources(struct viewing *v)
 static struct err *make_page(struct viewing *v)
 {
 	struct attribution_options options = {.by = BY_FUNCTION};
+	bool diff = v->diff->wanted;
 	struct pack_input input = {
 		.profile = v->profile,
 		.modules = v->modules,
-		.notes = buf_text(&v->notes),
-		.title = v->o->path,
+		.title = diff ? buf_text(&v->diff->title) : v->o->path,
 		.version = CULPRIT_VERSION,
+		.comparison = diff ? &v->diff->comparison : NULL,
 	};
 	struct err *e = attribution_make(v->profile, v->modules, &options, &v->attribution);
+	if (!e && diff)
+		e = view_diff_match(v->diff, v->modules, &v->attribution, &v->notes);
 	if (!e)
 		e = open_sources(v);
+	input.notes = buf_text(&v->notes);
 	input.attribution = &v->attribution;
 	input.sources = v->sources;
 	return e ? e : page_make(&input, &v->page);
@@ -108,7 +128,7 @@ static void choose_output(struct viewing *v)
 	if (length > 5 && !strcmp(path + length - 5, ".prof"))
 		length -= 5;
 	buf_append(&v->output, path, length);
-	buf_puts(&v->output, ".html");
+	buf_puts(&v->output, v->diff->wanted ? ".diff.html" : ".html");
 }
 
 static struct err *write_all(int fd, const struct buf *b)
@@ -184,17 +204,33 @@ static int serve(const struct options *o)
 	};
 	if (o->output)
 		return cmd_misused("view", "either -o or --serve, not both");
+	if (o->diff.wanted)
+		return cmd_misused("view", "either --diff or --serve, not both");
 	if (o->port > UINT16_MAX)
 		return cmd_misused("view", "--port is at most 65535");
 	return serve_view(&s);
 }
 
+/* Decides what is looked at: o->path, or with --diff several, of which it is the last; -1 to go on. */
+static int choose_files(struct options *o, const struct args *args, int behind)
+{
+	struct comparing_files *f = &o->diff.files;
+	if (!o->diff.wanted && f->old.count + f->new.count)
+		return cmd_misused("view", "--old and --new are for --diff");
+	if (!o->diff.wanted && args->count > 1)
+		return cmd_misused("view", "one file at a time; --diff OLD NEW compares two");
+	if (!o->diff.wanted) {
+		o->path = args->count ? args->operands[0] : DEFAULT_FILE;
+		return -1;
+	}
+	int status = comparing_gather("view", f, args, behind);
+	o->path = status < 0 ? f->paths[f->count - 1] : NULL;
+	return status;
+}
+
 static int run(struct options *o, const struct args *args)
 {
-	struct viewing v = {.o = o};
-	if (args->count > 1)
-		return cmd_misused("view", "one file at a time");
-	o->path = args->count ? args->operands[0] : DEFAULT_FILE;
+	struct viewing v = {.o = o, .diff = &o->diff};
 	for (size_t i = 0; i < o->path_maps.count; i++)
 		if (!strchr(o->path_maps.values[i], '='))
 			return cmd_misused("view", "--path-map takes FROM=TO, not '%s'",
@@ -203,7 +239,7 @@ static int run(struct options *o, const struct args *args)
 		return cmd_misused("view", "--port is for --serve");
 	if (o->serve)
 		return serve(o);
-	if (access(o->path, F_OK) && errno == ENOENT)
+	if (!o->diff.wanted && access(o->path, F_OK) && errno == ENOENT)
 		return cmd_fail("view",
 				err_new("there is no %s%s: make one by culprit record -- COMMAND",
 					o->path, args->count ? "" : " here"));
@@ -211,7 +247,8 @@ static int run(struct options *o, const struct args *args)
 	sources_close(v.sources);
 	attribution_free(&v.attribution);
 	modules_close(v.modules);
-	profile_free(v.profile);
+	if (!o->diff.wanted)
+		profile_free(v.profile);
 	buf_free(&v.notes);
 	buf_free(&v.output);
 	buf_free(&v.page);
@@ -224,6 +261,12 @@ int cmd_view(int argc, char **argv)
 	const struct arg options[] = {
 		{'o', "output", "FILE", "write to FILE; - is standard output", ARG_STRING,
 		 &o.output},
+		{0, "diff", NULL, "compare recordings: OLD NEW, or OLD... -- NEW...", ARG_FLAG,
+		 &o.diff.wanted},
+		{0, "old", "FILE", "with --diff: a recording before; may be repeated", ARG_LIST,
+		 &o.diff.files.old},
+		{0, "new", "FILE", "with --diff: a recording after; may be repeated", ARG_LIST,
+		 &o.diff.files.new},
 		{0, "no-source", NULL, "leave out the texts of source files", ARG_FLAG,
 		 &o.no_source},
 		{0, "no-open", NULL, "do not open it in a browser", ARG_FLAG, &o.no_open},
@@ -240,14 +283,21 @@ int cmd_view(int argc, char **argv)
 	};
 	struct args args = {
 		.command = "view",
-		.usage = "[options] [FILE]",
+		.usage = "[options] [FILE] | --diff OLD NEW | --diff OLD... -- NEW...",
 		.summary = "Writes a profile (" DEFAULT_FILE
 			   " unless named) as one HTML file to look at, and opens it.",
 		.options = options,
 		.examples = "  culprit view\n"
 			    "  culprit view --serve\n"
-			    "  culprit view -o /tmp/run.html --no-source run.prof\n",
+			    "  culprit view -o /tmp/run.html --no-source run.prof\n"
+			    "  culprit view --diff old.prof new.prof\n",
 	};
+	int behind = comparing_behind(argc, argv);
 	int status = cmd_parse(&args, argc, argv);
-	return status >= 0 ? status : run(&o, &args);
+	if (status < 0)
+		status = choose_files(&o, &args, behind);
+	if (status < 0)
+		status = run(&o, &args);
+	view_diff_free(&o.diff);
+	return status;
 }

@@ -9,6 +9,7 @@
 #include "analyze/tree.h"
 #include "base/err.h"
 #include "profile/profile.h"
+#include "view/comparison.h"
 #include "view/lines.h"
 
 /* The tree */
@@ -24,21 +25,26 @@ static bool *find_wanted(const struct profile *p)
 	return wanted;
 }
 
-static struct err *descend(const struct attribution *a, struct tree *t, uint32_t node, uint32_t *at)
+static struct err *descend(const struct attribution *a, const struct comparison *c, struct tree *t,
+			   uint32_t node, uint32_t *at)
 {
 	const struct attribution_span *span = &a->spans[node];
 	struct err *e = NULL;
 	for (uint32_t i = span->first; !e && i < span->first + span->count; i++) {
 		const struct attribution_step *step = &a->steps[i];
-		e = tree_child(t, *at, step->scope, at);
-		if (!e && scopes_get(a->scopes, step->scope)->kind == SCOPE_INLINE)
+		uint32_t scope = c ? c->same[step->scope] : step->scope;
+		if (c && c->whole[scope] && t->nodes[*at].scope == scope)
+			continue; /* calls inside of what is one */
+		e = tree_child(t, *at, scope, at);
+		if (!e && scopes_get(a->scopes, scope)->kind == SCOPE_INLINE)
 			tree_called(t, *at, step->call_file, step->call_line);
 	}
 	return e;
 }
 
 /* places[i]: the tree node of profile node i. */
-static struct err *place_nodes(const struct attribution *a, struct tree *t, uint32_t *places)
+static struct err *place_nodes(const struct attribution *a, const struct comparison *c,
+			       struct tree *t, uint32_t *places)
 {
 	const struct profile *p = a->profile;
 	bool *wanted = find_wanted(p);
@@ -46,7 +52,7 @@ static struct err *place_nodes(const struct attribution *a, struct tree *t, uint
 	for (uint32_t i = 1; !e && i < p->node_count; i++) {
 		places[i] = places[p->nodes[i].parent];
 		if (wanted[i])
-			e = descend(a, t, i, &places[i]);
+			e = descend(a, c, t, i, &places[i]);
 	}
 	free(wanted);
 	return e;
@@ -127,7 +133,8 @@ static struct err *make_rows(const struct profile *p, const struct lines *lines,
 	return NULL;
 }
 
-struct err *contexts_make(struct attribution *a, const struct lines *lines, struct contexts *out)
+struct err *contexts_make(struct attribution *a, const struct lines *lines,
+			  const struct comparison *comparison, struct contexts *out)
 {
 	const struct profile *p = a->profile;
 	uint32_t *numbers = NULL, *places = calloc(p->node_count + 1, sizeof *places);
@@ -135,7 +142,7 @@ struct err *contexts_make(struct attribution *a, const struct lines *lines, stru
 	struct err *e = places ? tree_new(a->scopes, p->metric_count, &out->tree)
 			       : err_new("out of memory");
 	if (!e)
-		e = place_nodes(a, out->tree, places);
+		e = place_nodes(a, comparison, out->tree, places);
 	if (!e) {
 		count_samples(p, out->tree, places);
 		e = p->metric_count ? tree_sort(out->tree, 0, false) : NULL;

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 struct attribution;
+struct comparison;
 struct err;
 struct lines;
 struct tree;
@@ -28,7 +29,8 @@ struct contexts {
 	size_t row_count;
 };
 
-/* `attribution` must outlive the result. */
+/* `attribution` must outlive the result. Where there is a comparison (NULL: none), scopes that are the
+   same are one. */
 struct err *contexts_make(struct attribution *attribution, const struct lines *lines,
-			  struct contexts *out);
+			  const struct comparison *comparison, struct contexts *out);
 void contexts_free(struct contexts *contexts);

@@ -19,6 +19,7 @@
 #include "base/json.h"
 #include "profile/profile.h"
 #include "view/code.h"
+#include "view/comparison.h"
 #include "view/contexts.h"
 #include "view/lines.h"
 #include "view/texts.h"
@@ -77,20 +78,25 @@ static void put_texts(struct packer *k)
 	for (size_t column = 0; column < 3; column++) {
 		for (uint32_t i = 0; i < scopes_count(scopes); i++) {
 			const struct scope *s = scopes_get(scopes, i);
+			const char *full = comparison_name(k->in->comparison, i, s->name);
 			struct buf name = {0};
 			if (column == 1 && (s->kind == SCOPE_FUNCTION || s->kind == SCOPE_INLINE))
-				name_shorten(s->name, &name);
-			put(k, strings_add(&k->strings, column == 2 ? s->file
+				name_shorten(full, &name);
+			bool placed = !comparison_whole(k->in->comparison, i);
+			put(k, strings_add(&k->strings, column == 2 ? placed ? s->file : ""
 							: name.size ? buf_text(&name)
-								    : s->name));
+								    : full));
 			buf_free(&name);
 		}
 		end_column(k, names[column]);
 	}
 }
 
-static uint64_t scope_number(const struct scope *s, size_t column)
+static uint64_t scope_number(const struct packer *k, uint32_t scope, size_t column)
 {
+	const struct scope *s = scopes_get(k->in->attribution->scopes, scope);
+	if (column >= 2 && comparison_whole(k->in->comparison, scope))
+		return 0; /* what it says is of one of its functions */
 	switch (column) {
 	case 0:
 		return s->kind;
@@ -103,9 +109,9 @@ static uint64_t scope_number(const struct scope *s, size_t column)
 	case 4:
 		return (s->nameless ? FLAG_NAMELESS : 0) | (s->guessed ? FLAG_GUESSED : 0);
 	case 5:
-		return s->function;
+		return comparison_scope(k->in->comparison, s->function);
 	case 6:
-		return s->inlined;
+		return comparison_scope(k->in->comparison, s->inlined);
 	case 7:
 		return (uint32_t)s->address;
 	default:
@@ -122,7 +128,7 @@ static void put_scopes(struct packer *k)
 	for (size_t column = 0; column < sizeof names / sizeof *names; column++) {
 		char name[32];
 		for (uint32_t i = 0; i < scopes_count(scopes); i++)
-			put(k, scope_number(scopes_get(scopes, i), column));
+			put(k, scope_number(k, i, column));
 		snprintf(name, sizeof name, "scope.%s", names[column]);
 		end_column(k, name);
 	}
@@ -422,6 +428,8 @@ static struct err *put_header(struct packer *k, struct buf *out)
 	put_metrics(k, &j);
 	put_modules(k, &j);
 	put_threads(k, &j);
+	if (k->in->comparison)
+		comparison_json(k->in->comparison, k->p->thread_count, &j);
 	modules_notes(k->in->modules, &notes);
 	put_text_lines(&j, "moduleNotes", buf_text(&notes));
 	buf_free(&notes);
@@ -478,7 +486,7 @@ struct err *pack_make(const struct pack_input *in, struct buf *out)
 	strings_add(&k.strings, ""); /* text 0 is none */
 	struct err *e = lines_make(in->profile, in->modules, &k.strings, &k.lines);
 	if (!e)
-		e = contexts_make(in->attribution, &k.lines, &k.contexts);
+		e = contexts_make(in->attribution, &k.lines, in->comparison, &k.contexts);
 	if (!e)
 		e = code_make(in->profile, in->modules, &k.strings, &k.code);
 	if (!e) {

@@ -30,6 +30,7 @@
 
 struct attribution;
 struct buf;
+struct comparison;
 struct err;
 struct modules;
 struct profile;
@@ -42,6 +43,7 @@ struct pack_input {
 	struct sources *sources;         /* NULL: none are wanted */
 	const char *notes;               /* lines about reliability */
 	const char *title, *version;
+	const struct comparison *comparison; /* NULL: nothing is compared from the start */
 };
 
 struct err *pack_make(const struct pack_input *input, struct buf *out);

@@ -7,7 +7,8 @@ import {join} from "node:path";
 import {loadModules, readPage} from "./page.mjs";
 
 const [page, folder] = process.argv.slice(2);
-const m = await loadModules("format", "model", "select", "formula", "columns", "levels", "views", "flat", "outline", "flame", "state");
+const m = await loadModules("format", "model", "select", "formula", "columns", "levels", "views", "flat", "outline", "flame",
+	"statistics", "compare", "compare_state", "state");
 const rootsOf = (view) => view.level(null).rows();
 const model = m.parseModel(readPage(page).bytes);
 const report = (name) => JSON.parse(readFileSync(join(folder, name + ".json"), "utf8"));

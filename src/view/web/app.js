@@ -14,6 +14,9 @@ import {Table} from "./table.js";
 import {Graph} from "./graph.js";
 import {Source} from "./source.js";
 import {Detail} from "./detail.js";
+import {comparedColumns, comparedSizes, comparedSort, comparedStatus, compareBar, comparisonOf, nextCompareBase,
+	nextCompareWidth} from "./compare_show.js";
+import {showCompare} from "./compare_dialog.js";
 import {showColumns, showFilter, showHelp, showNotes, showThreads} from "./dialogs.js";
 
 const VIEWS = [["tree", "Top-down"], ["callers", "Bottom-up"], ["flat", "Flat"], ["graph", "Flame graph"]];
@@ -52,7 +55,8 @@ export class App {
 
 	build() {
 		const {header} = this.model;
-		document.title = `${header.summary.command || header.title} – culprit`;
+		const title = header.comparison ? header.title : header.summary.command;
+		document.title = `${title || header.title} – culprit`;
 		this.tabs = VIEWS.map(([name, title], i) => el("button", {type: "button", role: "tab",
 			id: "tab-" + name, "aria-controls": "main", title: `key ${i + 1}`,
 			onclick: () => this.setView(name)}, title));
@@ -76,7 +80,7 @@ export class App {
 		const app = document.getElementById("app");
 		app.textContent = "";
 		app.append(el("header", {},
-			el("h1", {title: header.title}, header.summary.command || baseName(header.title)),
+			el("h1", {title: header.title}, title || baseName(header.title)),
 			el("div", {class: "tabs", role: "tablist", "aria-label": "views"}, ...this.tabs), this.metric,
 			el("span", {class: "searchbox"}, this.search, this.count,
 				button("‹", "previous match (N)", () => this.nextMatch(-1)),
@@ -85,6 +89,7 @@ export class App {
 				button("Hot path", "open the costliest chain (h)", () => this.hotPath()),
 				button("Filter", "filter by a regular expression (e)", () => showFilter(this)),
 				button("Threads", "choose threads and processes (t)", () => showThreads(this)),
+				button("Compare", "compare threads, processes or recordings (v)", () => showCompare(this)),
 				button("Columns", "choose columns (c)", () => showColumns(this)),
 				this.warned,
 				button("◐", "light or dark (d)", () => this.switchTheme()),
@@ -155,8 +160,12 @@ export class App {
 
 	select() {
 		const {filters, threads, zoom} = this.state;
-		this.selection = computeSelection(this.model, {filters,
-			threads: threads ? new Set(threads) : null, zoom}, this.selection);
+		const spare = this.comparison ? this.comparison.release() : [];
+		this.comparison = comparisonOf(this.model, this.state, this.comparison);
+		const chosen = threads ? new Set(threads) : null;
+		this.selection = this.comparison ? this.comparison.select(computeSelection(this.model, {filters, zoom,
+			threads: this.comparison.among(chosen), counted: []}), spare) :
+			computeSelection(this.model, {filters, threads: chosen, zoom}, spare.length ? null : this.selection);
 		this.views = {};
 		this.outlines = {};
 	}
@@ -174,9 +183,15 @@ export class App {
 			const open = this.open[name];
 			if (name === "tree")
 				open.add(String(this.state.zoom));
-			this.outlines[name] = new Outline(this.model, this.view(name), this.state.sort, open);
+			this.outlines[name] = new Outline(this.model, this.view(name), this.sorting(), open);
 		}
 		return this.outlines[name];
+	}
+	sorting() {
+		const {sort} = this.state;
+		if (this.comparison)
+			return comparedSort(this);
+		return ["total", "self", "name"].includes(sort.column) ? sort : {...sort, column: "total", up: false};
 	}
 	selectedRow() {
 		const key = this.selectedKey();
@@ -208,7 +223,7 @@ export class App {
 		this.matched = state.search ? matchScopes(this.model, "name", state.search) : null;
 		const more = Array.from({length: columnCount(this.model)}, (_, m) => m)
 			.slice(this.model.recorded.metrics.length);
-		this.table.setColumns([...this.shownMetrics(), ...more].flatMap((metric) =>
+		this.table.setColumns(this.comparison ? comparedColumns(this) : [...this.shownMetrics(), ...more].flatMap((metric) =>
 			[{metric, column: "total"}, {metric, column: "self"}]));
 		if (state.view === "graph")
 			this.graph.draw();
@@ -238,11 +253,13 @@ export class App {
 				state.compared.by === "process" ? "processes" : undefined)}`, () => this.compare(null));
 		if (state.zoom)
 			chip(`zoom: ${scopeShort(model, model.nodes.scope[state.zoom])}`, () => this.zoomTo(0), "zoom");
-		if (state.filters.length || state.threads || state.zoom) {
+		if (!this.comparison && (state.filters.length || state.threads || state.zoom)) {
 			const shown = this.selection.sums[state.metric].total(state.zoom);
 			chips.push(el("span", {class: "shown"}, `${formatPercent(shown, model.whole[state.metric]) || "0%"} ` +
 				`of all: ${formatAmount(model.metrics[state.metric], shown)}`));
 		}
+		if (this.comparison)
+			chips.unshift(compareBar(this));
 		if (state.view === "flat")
 			chips.unshift(this.flattened);
 		this.chips.replaceChildren(...chips);
@@ -263,7 +280,7 @@ export class App {
 			this.detail.show(row);
 			this.source.showRow(row);
 		}
-		setText(this.status, row ? `${row.scope < 0 ? row.label : scopeName(this.model, row.scope)}: total ` +
+		setText(this.status, row && this.comparison ? comparedStatus(this, row) : row ? `${row.scope < 0 ? row.label : scopeName(this.model, row.scope)}: total ` +
 			`${formatPercent(row.total[this.state.metric], this.model.whole[this.state.metric])}, self ` +
 			`${formatPercent(row.self[this.state.metric], this.model.whole[this.state.metric])}` : "");
 	}
@@ -302,7 +319,9 @@ export class App {
 	}
 	hotPath() {
 		const start = this.selectedKey();
-		const end = this.outline.hotPath(start, this.state.metric);
+		const large = this.comparison ? [(row) => Math.abs(this.comparison.rowMeasure(row, "total").by),
+			(level) => comparedSizes(this, level)] : [];
+		const end = this.outline.hotPath(start, this.state.metric, ...large);
 		if (this.state.view !== "graph")
 			this.table.draw();
 		if (end)
@@ -356,10 +375,12 @@ export class App {
 		this.state.metric = metric;
 		if (this.state.compared)
 			this.columnsChanged();
-		this.sortBy(this.state.sort.column, metric, this.state.sort.up);
+		else if (this.comparison)
+			this.select();
+		this.sortBy(this.sorting().column, metric, this.sorting().up);
 	}
 	sortBy(column, metric, up) {
-		const {sort} = this.state;
+		const sort = this.sorting();
 		const same = sort.column === column && (sort.metric === metric || column === "name");
 		const turned = up === undefined ? same ? !sort.up : column === "name" : up;
 		this.state.sort = {column, metric, up: turned};
@@ -373,7 +394,7 @@ export class App {
 	// Sorts by the column to the left or right.
 	moveSort(by) {
 		const list = [{column: "name", metric: 0}, ...this.table.columns];
-		const {sort} = this.state;
+		const sort = this.sorting();
 		const at = list.findIndex((c) => c.column === sort.column &&
 			(c.column === "name" || c.metric === sort.metric));
 		const next = list[(at + by + list.length) % list.length];
@@ -422,6 +443,40 @@ export class App {
 	setThreads(threads) {
 		this.state.threads = threads;
 		this.changed();
+	}
+	// What is compared (state.compare) and the limits of it.
+	setCompare(compare, limits = {}) {
+		Object.assign(this.state, limits, {compare});
+		this.changed();
+	}
+	nextBase() {
+		if (!this.comparison)
+			return;
+		this.state.base = nextCompareBase(this);
+		this.outlines = {};
+		this.render();
+		this.save();
+	}
+	toggleShares() {
+		if (!this.comparison)
+			return;
+		this.state.shares = !this.state.shares;
+		this.comparison.setShares(this.state.shares);
+		this.outlines = {};
+		this.render();
+		this.save(true);
+	}
+	nextWidth() {
+		if (!this.comparison)
+			return;
+		this.state.width = nextCompareWidth(this);
+		this.render();
+		this.save();
+	}
+	toggleUnsure() {
+		this.state.unsure = !this.state.unsure;
+		this.render();
+		this.save();
 	}
 	setColumns(metrics) {
 		this.state.columns = metrics;
@@ -540,12 +595,14 @@ export class App {
 			h: () => this.hotPath(), z: () => this.zoomIn(), Z: () => this.zoomOut(),
 			f: () => this.flatten(1), F: () => this.flatten(-1),
 			"<": () => this.moveSort(-1), ">": () => this.moveSort(1),
-			r: () => this.sortBy(this.state.sort.column, this.state.sort.metric),
+			r: () => this.sortBy(this.sorting().column, this.sorting().metric),
 			m: () => this.setMetric((this.state.metric + 1) % this.model.recorded.metrics.length),
 			"/": () => this.search.focus(), n: () => this.nextMatch(1), N: () => this.nextMatch(-1),
 			k: () => this.filterRow("keep", "name"), x: () => this.filterRow("hide", "name"),
 			K: () => this.filterRow("keep", "module"), X: () => this.filterRow("hide", "module"),
-			e: () => showFilter(this), t: () => showThreads(this), u: () => this.undo(),
+			e: () => showFilter(this), t: () => showThreads(this),
+			v: () => showCompare(this), b: () => this.nextBase(), "%": () => this.toggleShares(),
+			w: () => this.nextWidth(), y: () => this.toggleUnsure(), u: () => this.undo(),
 			c: () => showColumns(this), i: () => showNotes(this), s: () => this.togglePane(),
 			a: () => this.switchInstructions(),
 			g: () => this.flip(), d: () => this.switchTheme(), "?": showHelp,

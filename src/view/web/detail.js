@@ -4,6 +4,7 @@
 import {columnCount, columnName, valueOf} from "./columns.js";
 import {baseName, formatAmount, formatError, formatNumber, formatPercent} from "./format.js";
 import {GUESSED, KIND, NAMELESS, modulePath, scopeAddress, scopeFile, scopeName, scopeShort} from "./model.js";
+import {comparedLines, runLines} from "./compare_show.js";
 import {MARKS} from "./table.js";
 import {el} from "./dom.js";
 
@@ -57,13 +58,16 @@ export class Detail {
 		this.element.append(el("h2", {class: "full"}, scope < 0 ? row.label : scopeName(model, scope)));
 		const list = el("dl");
 		const put = (name, ...value) => list.append(el("dt", {}, name), el("dd", {}, ...value));
-		model.metrics.forEach((metric, m) => {
+		if (app.comparison)
+			for (const [name, text] of [...comparedLines(app, row), ...runLines(app, row)])
+				put(name, text);
+		(app.comparison ? [] : model.metrics).forEach((metric, m) => {
 			const before = model.metrics.length > 1 ? metric.name + " " : "";
 			for (const column of ["total", "self"])
 				put(before + column, `${formatPercent(row[column][m], model.whole[m]) || "0%"} · ` +
 					`${formatAmount(metric, row[column][m])} · ${formatError(row[column][m])}`);
 		});
-		for (let m = model.metrics.length; m < columnCount(model); m++)
+		for (let m = model.metrics.length; !app.comparison && m < columnCount(model); m++)
 			put(columnName(model, m), ["total", "self"].map((column) =>
 				`${column} ${formatNumber(valueOf(model, row, column, m)) || "none"}`).join(" · "));
 		if (scope >= 0)

@@ -24,7 +24,11 @@ export const KEYS = [
 	["k / x", "keep only paths with this function / leave them out"],
 	["K / X", "the same with its module"],
 	["e", "filter by a regular expression"],
-	["t", "choose threads, processes, ranks, or compare them"],
+	["t", "choose threads, processes, ranks, or have a column for each"],
+	["v", "compare threads or processes (or recordings) with others"],
+	["b", "comparing: total, self or both"],
+	["%", "comparing: what it took, or its share"],
+	["w / y", "comparing: the side that the graph is as wide as; colours for sure or all differences"],
 	["u", "take the last filter away"],
 	["c", "choose columns, derive new ones by a formula"],
 	["i", "notes: what is uncertain"],
@@ -52,6 +56,8 @@ function open(title, ...content) {
 	dialog.showModal();
 	return dialog;
 }
+
+export const openDialog = open;
 
 export function showHelp() {
 	const table = el("table", {class: "keys"});

@@ -6,6 +6,7 @@ import {baseName, formatAmount, formatError, formatPercent} from "./format.js";
 import {KIND, cached, modulePath, scopeName, scopeShort} from "./model.js";
 import {flameHit, flameLevels, layoutFlame, matchedTotal} from "./flame.js";
 import {matchScopes} from "./select.js";
+import {comparedColour, comparedLabel, comparedLegend, comparedTip, comparedWidths} from "./compare_graph.js";
 import {el, setText} from "./dom.js";
 
 const BOX = 20;
@@ -47,12 +48,14 @@ export class Graph {
 		this.flip = el("button", {type: "button", onclick: () => app.flip()}, "");
 		this.matched = el("span", {class: "matched"});
 		this.modules = el("span", {class: "modules"});
+		this.legend = el("span");
 		this.element = el("div", {class: "graph"},
 			el("div", {class: "legend"}, this.flip,
 				el("span", {class: "key function"}, "function"),
 				el("span", {class: "key loop"}, "loop"),
 				el("span", {class: "key inline"}, "inlined"),
-				el("span", {class: "key partial"}, "partial"), this.modules, this.matched),
+				this.partial = el("span", {class: "key partial"}, "partial"), this.legend, this.modules,
+				this.matched),
 			this.scroller, this.tip);
 		this.scroller.addEventListener("scroll", () => this.paint(), {passive: true});
 		new ResizeObserver(() => this.draw()).observe(this.scroller);
@@ -62,15 +65,19 @@ export class Graph {
 		const {app} = this, width = this.scroller.clientWidth;
 		if (app.state.view !== "graph" || !width)
 			return;
-		const sums = app.selection.sums[app.state.metric];
+		const sums = app.comparison ? comparedWidths(app) : app.selection.sums[app.state.metric];
 		this.layout = layoutFlame(app.model, sums, app.state.zoom, width);
 		this.levels = flameLevels(this.layout);
 		this.found = app.state.search ? matchScopes(app.model, "name", app.state.search) : null;
 		const high = (this.layout.deepest + 1) * BOX + 4;
 		this.space.style.height = Math.max(high, 1) + "px";
+		this.partial.hidden = Boolean(app.comparison);
+		this.legend.replaceChildren(...(app.comparison ? [comparedLegend(app)] : []));
 		setText(this.flip, app.state.icicle ? "turn into flames" : "turn into icicles");
 		this.showMatched(sums);
-		this.showModules();
+		this.modules.hidden = Boolean(app.comparison);
+		if (!app.comparison)
+			this.showModules();
 		if (!app.state.icicle && this.flipped !== app.state.zoom)
 			this.scroller.scrollTop = high;
 		this.flipped = app.state.icicle ? -1 : app.state.zoom;
@@ -80,7 +87,8 @@ export class Graph {
 		const {app} = this;
 		const sum = this.found ? matchedTotal(app.model, sums, app.state.zoom, this.found) : 0;
 		setText(this.matched, this.found ?
-			`matched: ${formatPercent(sum, app.model.whole[app.state.metric]) || "0%"}` : "");
+			`matched: ${formatPercent(sum, app.comparison ? sums.total(app.state.zoom) :
+				app.model.whole[app.state.metric]) || "0%"}` : "");
 	}
 	// The colours of those modules that take the most room.
 	showModules() {
@@ -124,7 +132,7 @@ export class Graph {
 			match: style.getPropertyValue("--graph-match").trim(),
 			warn: style.getPropertyValue("--graph-warn").trim(),
 			focus: style.getPropertyValue("--focus").trim(),
-			colours: new Map(),
+			colours: new Map(), style,
 		};
 		c.setTransform(scale, 0, 0, scale, 0, 0);
 		c.fillStyle = this.theme.back;
@@ -166,10 +174,12 @@ export class Graph {
 		this.hatch = c.createPattern(tile, "repeat");
 		return this.hatch;
 	}
-	colour(scope, kind) {
+	colour(scope, kind, node) {
 		const {theme} = this, module = this.app.model.scopes.module[scope];
 		if (this.found && this.found[scope])
 			return theme.match;
+		if (this.app.comparison)
+			return comparedColour(this.app, node, theme);
 		if (kind === KIND.partial)
 			return theme.warn;
 		if (kind === KIND.root)
@@ -184,7 +194,7 @@ export class Graph {
 	sortBox(box, y, batches, wide) {
 		const {layout, app} = this, {model} = app, w = layout.w[box];
 		const scope = model.nodes.scope[layout.node[box]], kind = model.scopes.kind[scope];
-		const colour = this.colour(scope, kind);
+		const colour = this.colour(scope, kind, layout.node[box]);
 		if (!batches.has(colour))
 			batches.set(colour, []);
 		batches.get(colour).push(layout.x[box], y, Math.max(0.5, w - (w > 3 ? 1 : 0)));
@@ -207,17 +217,17 @@ export class Graph {
 			c.setLineDash([]);
 		}
 		if (wide > 28)
-			this.paintText(c, scope, kind, x, y, wide);
+			this.paintText(c, layout.node[box], kind, x, y, wide);
 	}
-	paintText(c, scope, kind, x, y, wide) {
-		const left = Math.max(x, 0);
-		const name = scopeShort(this.app.model, scope);
+	paintText(c, node, kind, x, y, wide) {
+		const left = Math.max(x, 0), {app} = this, scope = app.model.nodes.scope[node];
 		const room = Math.floor((x + wide - left - 6) / 6.4);
 		if (room < 3)
 			return;
+		const name = app.comparison ? comparedLabel(app, node, room) : scopeShort(app.model, scope);
 		const text = name.length > room ? name.slice(0, room - 1) + "…" : name;
 		if (kind === KIND.loop) { // the hatch must not run through the letters
-			c.fillStyle = this.colour(scope, kind);
+			c.fillStyle = this.colour(scope, kind, node);
 			c.fillRect(left + 2, y + 2, Math.min(wide - 4, c.measureText(text).width + 4), BOX - 5);
 		}
 		c.fillStyle = this.theme.text;
@@ -254,20 +264,24 @@ export class Graph {
 		this.tip.hidden = node === null;
 		if (node === null)
 			return;
-		const {app} = this, {model, selection, state} = app;
-		const sums = selection.sums[state.metric], total = sums.total(node), self = sums.self(node);
-		const metric = model.metrics[state.metric], whole = model.whole[state.metric];
+		const {app} = this, {model} = app;
 		this.tip.textContent = "";
 		this.tip.append(el("b", {}, scopeName(model, model.nodes.scope[node])),
-			el("div", {}, `total ${formatPercent(total, whole)} · ${formatAmount(metric, total)}` +
-				` · ${formatError(total)}`),
-			el("div", {}, `self ${formatPercent(self, whole)} · ${formatAmount(metric, self)}`),
+			...(app.comparison ? comparedTip(app, node) : this.tipLines(node)),
 			el("div", {class: "place"}, baseName(modulePath(model, model.nodes.scope[node]))));
 		const frame = this.element.getBoundingClientRect();
 		const x = event.clientX - frame.left, y = event.clientY - frame.top;
 		this.tip.style.left = Math.max(0, Math.min(x + 12, frame.width - this.tip.offsetWidth - 4)) + "px";
 		const below = y + 18 + this.tip.offsetHeight < frame.height;
 		this.tip.style.top = (below ? y + 18 : Math.max(0, y - 12 - this.tip.offsetHeight)) + "px";
+	}
+	tipLines(node) {
+		const {model, selection, state} = this.app;
+		const sums = selection.sums[state.metric], total = sums.total(node), self = sums.self(node);
+		const metric = model.metrics[state.metric], whole = model.whole[state.metric];
+		return [el("div", {}, `total ${formatPercent(total, whole)} · ${formatAmount(metric, total)}` +
+			` · ${formatError(total)}`),
+		el("div", {}, `self ${formatPercent(self, whole)} · ${formatAmount(metric, self)}`)];
 	}
 	click(event) {
 		const box = this.boxAt(event);

@@ -133,17 +133,20 @@ function numberKeys(model, level, column, metric, sign) {
 }
 
 // Places of a level in order. sort: {metric, column: "total" | "self" | "name", up}. Equal numbers are
-// ordered by the other column, then by name. The last order of a level is kept with it.
+// ordered by the other column, then by name. The last order of a level is kept with it. keys(level): the numbers,
+// where they are none of a metric; prepare(level): is told of each level that is sorted.
 export function sortLevel(model, level, sort) {
 	const wanted = `${sort.column} ${sort.metric} ${sort.up}`;
-	if (level.sorted !== wanted || sort.metric >= model.metrics.length) {
+	if (sort.prepare)
+		sort.prepare(level);
+	if (level.sorted !== wanted || sort.metric >= model.metrics.length || sort.keys) {
 		level.order = makeOrder(model, level, sort);
 		level.sorted = wanted;
 	}
 	return level.order;
 }
 
-function makeOrder(model, level, {metric, column, up}) {
+function makeOrder(model, level, {metric, column, up, keys = null}) {
 	let order = new Int32Array(level.length);
 	for (let i = 0; i < order.length; i++)
 		order[i] = i;
@@ -153,6 +156,8 @@ function makeOrder(model, level, {metric, column, up}) {
 	if (column === "name")
 		return sortByKey(order, up ? names : names.map((key) => -key));
 	order = sortByKey(order, names);
+	if (keys)
+		return sortByKey(order, keys(level).map((key) => sign * key || 0));
 	order = sortByKey(order, numberKeys(model, level, column === "total" ? "self" : "total", metric, sign));
 	return sortByKey(order, numberKeys(model, level, column, metric, sign));
 }

@@ -113,12 +113,17 @@ export function replaceModel(app, now) {
 	const scrolled = app.source.list.top, shown = app.selectedKey();
 	app.model = now;
 	app.selection = undefined;
+	app.comparison = null;
 	if (state.compared)
 		state.compared.threads = findThreads(before, now, state.compared.threads);
 	setColumns(now, state);
 	state.zoom = Math.max(0, nodes.find(state.zoom));
 	if (state.threads)
 		state.threads = findThreads(before, now, state.threads);
+	if (state.compare && state.compare !== "off") {
+		const [a, b] = [state.compare.a, state.compare.b].map((list) => findThreads(before, now, list));
+		state.compare = a.length && b.length ? {...state.compare, a, b} : null;
+	}
 	app.select();
 	for (const [name, find] of Object.entries(finders)) {
 		app.open[name] = new Set([...app.open[name]].map(find).filter(Boolean));

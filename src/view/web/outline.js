@@ -154,11 +154,11 @@ export class Outline {
 		return this.placeOf(key);
 	}
 	// The largest of a level, the first of equals; null where there is none.
-	largest(row, metric) {
+	largest(row, numbers) {
 		const {level, order} = this.below(row);
 		if (!order.length)
 			return null;
-		const values = level.numbers("total", metric);
+		const values = numbers(level);
 		let best = order[0];
 		for (let i = 1; i < order.length; i++)
 			if (values[order[i]] > values[best])
@@ -166,12 +166,12 @@ export class Outline {
 		return level.row(best);
 	}
 	// From a row down to the largest child, as long as that has at least half. Opens them and returns
-	// the key of the last.
-	hotPath(key, metric) {
+	// the key of the last. value(row), numbers(level): what is large, of a row and of all of a level.
+	hotPath(key, metric, value = (row) => row.total[metric], numbers = (level) => level.numbers("total", metric)) {
 		let row = key ? this.view.rowOf(key) : null;
 		for (let steps = 0; steps < 10000; steps++) {
-			const best = this.largest(row, metric);
-			if (!best || (row && best.total[metric] * 2 < row.total[metric]))
+			const best = this.largest(row, numbers);
+			if (!best || (row && value(best) * 2 < value(row)))
 				break;
 			if (row)
 				this.open.add(row.key);

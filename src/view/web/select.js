@@ -81,12 +81,15 @@ function choose(from, to, {node, thread}, chosen, first, last, dropped, wanted) 
 // The samples of one metric. Nodes are in preorder, so sums over all before each of them give those of any
 // subtree: of node i, self is upTo[i + 1] - upTo[i] and total upTo[end[i]] - upTo[i].
 export class Sums {
+	// counts: of the rows; null where upTo has each node's own already, one place further.
 	constructor(model, counts, wanted, upTo) {
 		const {node} = model.rows, {count} = model.nodes;
 		this.end = model.nodes.end;
 		this.upTo = upTo;
-		upTo.fill(0);
-		inBlocks(0, node.length, (from, to) => scatter(from, to, node, counts, wanted, upTo));
+		if (counts) {
+			upTo.fill(0);
+			inBlocks(0, node.length, (from, to) => scatter(from, to, node, counts, wanted, upTo));
+		}
 		inBlocks(1, count + 1, (from, to) => addUp(from, to, upTo));
 	}
 	self(node) {
@@ -99,6 +102,7 @@ export class Sums {
 
 // threads: a Set of indices, or null for all. zoom: a node. The result has `sums` of each metric, in
 // which nodes outside of the zoom have none; `wanted`: whether a row counts.
+// `counted`: what is summed, if not all metrics: arrays of a number for each row.
 // `reuse`: a selection that is no longer needed, whose memory may be taken.
 export function computeSelection(model, options = {}, reuse = null) {
 	const {filters = [], threads = null, zoom = 0} = options;
@@ -108,7 +112,7 @@ export function computeSelection(model, options = {}, reuse = null) {
 }
 
 class Selection {
-	constructor(model, {filters = [], threads = null, zoom = 0}, reuse) {
+	constructor(model, {filters = [], threads = null, zoom = 0, counted = model.rows.counts}, reuse) {
 		const {end, count} = model.nodes, {node} = model.rows;
 		const dropped = findDropped(model, filters) || cached(model, "none dropped", () => new Uint8Array(count));
 		const chosen = new Uint8Array(model.header.threads.length).fill(threads ? 0 : 1);
@@ -125,8 +129,12 @@ class Selection {
 			inBlocks(0, node.length, (from, to) => choose(from, to, model.rows, chosen, zoom, last,
 				dropped, this.wanted));
 		const Type = sumsType(model.metrics);
-		this.sums = model.rows.counts.map((counts, m) => new Sums(model, counts, this.wanted,
+		this.sums = counted.map((counts, m) => new Sums(model, counts, this.wanted,
 			reuse && reuse.sums[m] ? reuse.sums[m].upTo : new Type(count + 1)));
+	}
+	// The same samples, summed otherwise.
+	withSums(sums) {
+		return Object.assign(Object.create(Selection.prototype), this, {sums});
 	}
 	// Whether a node has a total of some metric.
 	any(node) {

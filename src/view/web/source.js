@@ -58,7 +58,9 @@ export class Source {
 	}
 	fill(row, index) {
 		const entry = this.entries[index], {number, text, insn} = entry;
-		const {model, state} = this.app, whole = model.whole[state.metric], metric = model.metrics[state.metric];
+		const {model, state, comparison} = this.app, metric = model.metrics[state.metric];
+		const compared = comparison && insn === undefined;
+		const whole = compared ? comparison.sideSamples(this.sideOf()) : model.whole[state.metric];
 		const id = this.instructions ? undefined : this.ids.get(number);
 		const self = insn === undefined ? this.selfOf(id) : model.code.self[state.metric][insn];
 		const total = id === undefined || this.selection.narrowed ? 0 : model.lines.total[state.metric][id];
@@ -66,7 +68,7 @@ export class Source {
 		setText(all, total ? formatPercent(total, whole) : "");
 		setText(own, self ? formatPercent(self, whole) : "");
 		setStyle(own, "background-size", (whole ? Math.min(100, 100 * self / whole).toFixed(1) : 0) + "% 100%");
-		row.title = self || total ? `self ${formatAmount(metric, self)}, ${formatError(self)}` : "";
+		row.title = self || total ? `self ${compared ? "" : formatAmount(metric, self) + ", "}${formatError(self)}` : "";
 		setText(line, insn !== undefined ? entry.address : entry.heading ? "" : number ? String(number) : "…");
 		setText(code, text);
 		setClass(row, "lines" + (this.isMarked(entry) ? " marked" : "") + (self ? " hot" : "") +
@@ -79,7 +81,8 @@ export class Source {
 		if (line === undefined)
 			return 0;
 		if (!this.known.has(line))
-			this.known.set(line, lineSelf(this.app.model, this.selection, this.metric, line));
+			this.known.set(line, this.app.comparison ? this.app.comparison.lineSelf(line, this.sideOf()) :
+				lineSelf(this.app.model, this.selection, this.metric, line));
 		return this.known.get(line);
 	}
 	// Shows what belongs to a row.
@@ -103,16 +106,19 @@ export class Source {
 	// Of which samples, and which lines are marked.
 	begin(instructions, file, first, last) {
 		const {state, selection} = this.app;
-		if (this.selection !== selection || this.metric !== state.metric) {
+		if (this.selection !== selection || this.metric !== state.metric || this.width !== state.width) {
 			this.known = new Map(); // line -> self
 			this.selection = selection;
 			this.metric = state.metric;
+			this.width = state.width;
 		}
 		this.instructions = instructions;
 		this.markedFile = file;
 		this.from = first || Infinity;
 		this.to = last;
-		setText(this.first, instructions ? "" : "total");
+		const {comparison} = this.app;
+		setText(this.first, instructions || comparison ? "" : "total");
+		setText(this.first.nextSibling, comparison && !instructions ? `${comparison.names[this.sideOf()]} self` : "self");
 		setText(this.what, instructions ? "address" : "line");
 		setAttribute(this.scroller, "aria-label", instructions ? "instructions" : "source lines");
 	}
@@ -167,6 +173,10 @@ export class Source {
 			return "";
 		part.lines = part.lines || part[1].split("\n");
 		return part.lines[line - part[0]] || "";
+	}
+	// The side whose lines are shown: that which the graph is as wide as.
+	sideOf() {
+		return this.app.state.width === "old" ? 0 : 1;
 	}
 	whyNone(path) {
 		const {header} = this.app.model;

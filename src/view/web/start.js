@@ -29,8 +29,12 @@ async function start() {
 			window.culprit.live = new Live(window.culprit, live);
 		window.culprit.table.element.focus();
 		document.documentElement.dataset.ready = "true";
-		const view = (name) => [() => { wholeView(name, model); },
-			() => { sortLevel(model, wholeView(name, model).level(null), window.culprit.state.sort); }];
+		// Where two sides are compared, the views are others.
+		const view = (name) => [() => { window.culprit.comparison ? window.culprit.view(name) : wholeView(name, model); },
+			() => {
+				if (!window.culprit.comparison)
+					sortLevel(model, wholeView(name, model).level(null), window.culprit.sorting());
+			}];
 		prepare([() => { nameRanks(model); }, ...prepareCallers(model), ...view("callers"),
 			...prepareFlat(model), ...view("flat"), () => { rowsByLine(model); },
 			() => { window.culprit.showMarks(); }]);

@@ -2,6 +2,7 @@
 // What is looked at, as text for the address of the page.
 
 import {GROUPS_MAX} from "./columns.js";
+import {COMPARE_COLUMNS, decodeCompare, encodeCompare, newCompareState} from "./compare_state.js";
 
 const DERIVED_MAX = 20;
 const OPEN_MAX = 1500; // rows that are remembered as open
@@ -12,6 +13,7 @@ export function newState() {
 		flatten: 2, zoom: 0, selected: "", open: {tree: ["0"], callers: [], flat: []},
 		filters: [], threads: null, search: "", icicle: true, theme: "", pane: true, columns: null,
 		compared: null, derived: [], instructions: false,
+		...newCompareState(),
 	};
 }
 
@@ -74,6 +76,7 @@ export function encodeState(state) {
 		p.append("d", `${name}=${formula}`);
 	if (state.instructions)
 		p.set("insn", "1");
+	encodeCompare(p, state);
 	return p.toString();
 }
 
@@ -103,7 +106,8 @@ export function decodeState(text, model) {
 	}
 	state.instructions = p.get("insn") === "1";
 	const [column, metric, up] = (p.get("s") || "").split(".");
-	if (["total", "self", "name"].includes(column) && Number(metric) < metrics + GROUPS_MAX + state.derived.length)
+	if (["total", "self", "name", ...COMPARE_COLUMNS].includes(column) &&
+	    Number(metric) < metrics + GROUPS_MAX + state.derived.length)
 		state.sort = {column, metric: Math.max(0, Math.trunc(Number(metric))) || 0, up: up === "up"};
 	state.flatten = whole("l", 20, state.flatten);
 	state.zoom = whole("z", model.nodes.count, 0);
@@ -126,5 +130,6 @@ export function decodeState(text, model) {
 	state.pane = p.get("pane") !== "0";
 	if (p.has("c"))
 		state.columns = numbers(p.get("c")).filter((n) => n < metrics);
+	decodeCompare(p, state, model);
 	return state;
 }

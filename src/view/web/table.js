@@ -4,6 +4,7 @@
 import {columnCount, columnName, valueOf} from "./columns.js";
 import {baseName, formatAmount, formatNumber, formatPercent} from "./format.js";
 import {GUESSED, KIND, NAMELESS, modulePath, scopeFile, scopeShort} from "./model.js";
+import {comparedTitle, fillCompared} from "./compare_show.js";
 import {VirtualList, el, setAttribute, setClass, setStyle, setText} from "./dom.js";
 
 const TABLE_ROW = 24;
@@ -75,12 +76,15 @@ export class Table {
 	}
 	// columns: [{metric, column}]
 	setColumns(columns) {
-		const text = JSON.stringify(columns.map((c) => [c, columnName(this.app.model, c.metric)]));
+		const {comparison} = this.app;
+		const text = JSON.stringify(columns.map((c) => [c, comparison ? comparedTitle(this.app, c.column) :
+			columnName(this.app.model, c.metric)]));
 		if (text === this.columnsText)
 			return;
 		this.columnsText = text;
 		this.columns = columns;
 		this.element.style.setProperty("--columns", columns.length);
+		this.element.classList.toggle("comparing", Boolean(comparison));
 		this.list.clear();
 		this.head.textContent = "";
 		this.head.append(this.makeTitle("name", 0));
@@ -89,12 +93,13 @@ export class Table {
 	}
 	makeTitle(column, metric) {
 		const {model} = this.app;
-		const name = column === "name" ? "scope" : columnCount(model) > 1 ?
+		const compared = this.app.comparison && column !== "name" ? comparedTitle(this.app, column) : null;
+		const name = compared ? compared[0] : column === "name" ? "scope" : columnCount(model) > 1 ?
 			`${columnName(model, metric)} ${column}` : column;
 		const button = el("button", {
 			type: "button", class: "title", onclick: () => this.app.sortBy(column, metric),
-			title: name + (column === "total" ? ": with all that was called" : column === "self" ?
-				": in its own code" : ""),
+			title: compared ? compared[1] : name + (column === "total" ? ": with all that was called" :
+				column === "self" ? ": in its own code" : ""),
 		}, el("span", {class: "what"}, name), el("span", {class: "arrow", "aria-hidden": "true"}));
 		const cell = el("div", {class: column === "name" ? "cell name" : "cell number",
 			role: "columnheader"}, button);
@@ -103,7 +108,7 @@ export class Table {
 		return cell;
 	}
 	showSort() {
-		const {sort} = this.app.state;
+		const sort = this.app.sorting();
 		for (const cell of this.head.children) {
 			const here = cell.dataset.column === sort.column &&
 				(sort.column === "name" || Number(cell.dataset.metric) === sort.metric);
@@ -155,6 +160,8 @@ export class Table {
 		setText(place, rowPlace(model, row));
 	}
 	fillNumber(cell, row, {metric, column}) {
+		if (this.app.comparison)
+			return fillCompared(this.app, cell, row, column);
 		const {model} = this.app;
 		const value = valueOf(model, row, column, metric), whole = model.whole[metric];
 		if (metric >= model.metrics.length) {

@@ -1,0 +1,416 @@
+// SPDX-License-Identifier: Apache-2.0
+// Two sides compared: recordings before and after, or threads of one recording. A side has runs: files,
+// processes or threads; the samples of each are counted apart (`select`), as if they were metrics, so that
+// every view has them for its rows.
+//
+// What a row took is the mean of a side's runs, and whether that changed is tested as by `culprit diff`
+// (statistics.js). Many rows are looked at, so chances are corrected (Holm) among
+//
+//     functions          all of them and all together, for their own samples: what `culprit diff` has
+//     contexts           all of the tree; one with just the samples of its caller is the same test
+//     others             those beside it: callers of a function, loops in it, files, modules
+
+import {KIND, sumsType, threadLabel} from "./model.js";
+import {Sums, rowsByLine} from "./select.js";
+import {BottomUp, TopDown} from "./views.js";
+import {TEST_LEAST, holm, testChance, testInterval} from "./statistics.js";
+import {baseName, plural} from "./format.js";
+
+// Columns may have been added to those that were recorded (columns.js).
+function metricsOf(model) {
+	return model.recorded ? model.recorded.metrics : model.metrics;
+}
+
+function countsOf(model) {
+	return model.recorded ? model.recorded.counts : model.rows.counts;
+}
+
+export const PERS = ["file", "process", "thread", "group"]; // what a run is
+const CELLS_MAX = 32e6; // numbers for the runs of groups
+
+export function defaultLimits(model) {
+	const {alpha = 0.05, noise = 0.02, min = 0.001} = model.header.comparison || {};
+	return {alpha, noise, min};
+}
+
+// The sides that the page was made for, or null.
+export function fileSides(model) {
+	const {comparison} = model.header;
+	if (!comparison)
+		return null;
+	const sides = {a: [], b: [], per: "file", files: true};
+	comparison.threads.forEach((run, thread) => sides[run < comparison.old ? "a" : "b"].push(thread));
+	return sides;
+}
+
+// What is compared, or null: {a, b: threads, per, files: whether they are those of the page}.
+export function chosenSides(model, state) {
+	if (state.compare === "off")
+		return null;
+	return state.compare || fileSides(model);
+}
+
+// The runs of a side: [{label, threads}…].
+function splitRuns(model, threads, per) {
+	const {header} = model, runs = new Map();
+	for (const thread of threads) {
+		const {process} = header.threads[thread];
+		const key = per === "file" ? header.comparison.threads[thread] : per === "process" ? process :
+			per === "thread" ? thread : 0;
+		if (!runs.has(key))
+			runs.set(key, {threads: [], label: per === "file" ? baseName(header.comparison.runs[key].path) :
+				per === "process" ? processLabel(model, process) :
+				per === "thread" ? threadLabel(model, thread) : plural(threads.length, "thread")});
+		runs.get(key).threads.push(thread);
+	}
+	return [...runs.values()];
+}
+
+// "app (process 12, rank 3)", and of which file where there are several.
+export function processLabel(model, index) {
+	const {processes, threads, comparison} = model.header, process = processes[index];
+	if (!process)
+		return `process ${index}`;
+	const thread = comparison ? threads.findIndex((t) => t.process === index) : -1;
+	return `${process.name} (process ${process.pid}${process.rank >= 0 ? `, rank ${process.rank}` : ""}` +
+		`${thread >= 0 ? ` of ${comparison.runs[comparison.threads[thread]].path}` : ""})`;
+}
+
+// Files that have no threads with samples are runs all the same.
+function fileRuns(model) {
+	const {runs, old, threads} = model.header.comparison;
+	const all = runs.map(({path}, i) => ({label: baseName(path), side: i < old ? 0 : 1, threads: []}));
+	threads.forEach((run, thread) => all[run].threads.push(thread));
+	return all;
+}
+
+// How much is wanted of a side's name: "worker (thread 12)", "3 threads", "old.prof and 2 more".
+function sideText(runs, threads) {
+	return runs.length === 1 ? runs[0].label : runs.length <= threads ?
+		`${runs[0].label} and ${runs.length - 1} more` : plural(threads, "thread");
+}
+
+// For each list of numbers the index of the first one that is equal.
+function firstOfEach(lists) {
+	const known = new Map();
+	return lists.map((list, i) => {
+		const key = list.join(" ");
+		if (!known.has(key))
+			known.set(key, i);
+		return known.get(key);
+	});
+}
+
+export class Comparison {
+	// sides: of chosenSides; limits: {alpha, noise, min}; shares: whether shares are compared, not costs.
+	constructor(model, sides, {metric = 0, shares = false, limits = defaultLimits(model)} = {}) {
+		this.model = model;
+		this.shares = shares;
+		this.limits = limits;
+		this.threads = [...sides.a, ...sides.b];
+		this.names = sides.files ? ["old", "new"] : ["A", "B"];
+		this.per = sides.per;
+		this.makeRuns(sides);
+		this.setMetric(metric);
+	}
+	makeRuns(sides) {
+		const {model} = this, {per} = sides;
+		const split = (how) => [sides.a, sides.b].flatMap((threads, side) => {
+			const runs = splitRuns(model, threads, how);
+			return (runs.length ? runs : [{label: "nothing", threads: []}]).map((run) => ({...run, side}));
+		});
+		this.runs = sides.files ? fileRuns(model) : split(per);
+		if (!sides.files && this.runs.length * model.nodes.count > CELLS_MAX)
+			this.runs = split(this.per = "group");
+		this.oldCount = this.runs.filter((run) => run.side === 0).length;
+		this.counts = [this.oldCount, this.runs.length - this.oldCount];
+		this.labels = [sides.a, sides.b].map((threads, s) =>
+			sideText(this.runs.filter((run) => run.side === s), threads.length));
+		this.runOf = new Int32Array(model.header.threads.length).fill(-1);
+		this.runs.forEach((run, r) => run.threads.forEach((t) => { this.runOf[t] = r; }));
+	}
+	// The metric of a run: of those with the name and unit of `metric` the one that it has samples of
+	// (recordings with other periods have one each).
+	setMetric(metric) {
+		const {model} = this, {rows} = model, metrics = metricsOf(model), counts = countsOf(model);
+		const {name, unit} = metrics[metric];
+		const alike = metrics.map((_, m) => m).filter((m) => metrics[m].name === name && metrics[m].unit === unit);
+		const sums = alike.map(() => new Float64Array(this.runs.length));
+		alike.forEach((m, i) => {
+			for (let r = 0; r < rows.count; r++)
+				if (this.runOf[rows.thread[r]] >= 0)
+					sums[i][this.runOf[rows.thread[r]]] += counts[m][r];
+		});
+		this.unit = unit;
+		this.runs.forEach((run, r) => {
+			const own = Math.max(0, alike.findIndex((_, i) => sums[i][r] > 0));
+			run.metric = alike[own];
+			run.period = metrics[run.metric].period;
+			run.samples = sums[own][r];
+		});
+		this.whole = [0, 1].map((side) => this.costOf(this.runs.map((run) => run.samples), side));
+		this.setScales();
+	}
+	setScales() {
+		// About what a sample of a run adds to the mean of both shares.
+		this.weights = this.runs.map(({period, side}) =>
+			this.whole[side] > 0 ? period / this.counts[side] / this.whole[side] / 2 : 0);
+		this.scales = this.runs.map((run) => this.shares ? 1 / Math.max(1, run.samples) : run.period);
+		this.options = {noise: this.limits.noise, confidence: 1 - this.limits.alpha, shares: this.shares};
+		this.hasReplicates = this.counts.some((count) => count > 1);
+	}
+	// A selection (of which only what is wanted is looked at) with the samples of each run in place of those of
+	// each metric. `spare`: memory of one that is no longer needed.
+	select(selection, spare = []) {
+		const {model} = this, {thread, node, count} = model.rows, Type = sumsType(model.header.metrics);
+		const {wanted} = selection, length = model.nodes.count + 1, {runOf} = this;
+		const columns = this.runs.map((run) => countsOf(model)[run.metric]);
+		const arrays = this.runs.map(() => {
+			const memory = spare.pop();
+			return memory && memory.length === length ? memory.fill(0) : new Type(length);
+		});
+		for (let r = 0; r < count; r++)
+			if (wanted[r])
+				arrays[runOf[thread[r]]][node[r] + 1] += columns[runOf[thread[r]]][r];
+		this.selection = selection.withSums(arrays.map((upTo) => new Sums(model, null, null, upTo)));
+		this.families = new Map();
+		return this.selection;
+	}
+	setShares(shares) {
+		this.shares = shares;
+		this.setScales();
+		this.families = new Map();
+	}
+	// The threads that count: of both sides, and chosen (a set; null: all are).
+	among(chosen) {
+		return new Set(this.threads.filter((thread) => !chosen || chosen.has(thread)));
+	}
+	// Gives back the memory of `select`.
+	release() {
+		return this.selection ? this.selection.sums.map((sums) => sums.upTo) : [];
+	}
+	// Samples of all runs of a side, whatever is filtered.
+	sideSamples(side) {
+		return this.runs.reduce((sum, run) => sum + (run.side === side ? run.samples : 0), 0);
+	}
+	// Self samples of a line, of one side: lines of the other may be those of another text.
+	lineSelf(line, side) {
+		const {thread} = this.model.rows, {starts, order} = rowsByLine(this.model), counts = countsOf(this.model);
+		let sum = 0;
+		for (let i = starts[line]; i < starts[line + 1]; i++) {
+			const r = order[i], run = this.runs[this.runOf[thread[r]]];
+			if (run && run.side === side && this.selection.wanted[r])
+				sum += counts[run.metric][r];
+		}
+		return sum;
+	}
+
+	// Numbers
+
+	// The mean cost of a side's runs, from samples by run.
+	costOf(counts, side) {
+		let cost = 0;
+		for (let r = 0; r < this.runs.length; r++)
+			if (this.runs[r].side === side)
+				cost += counts[r] * this.runs[r].period / this.counts[side];
+		return cost;
+	}
+	measure(counts) {
+		const cost = [this.costOf(counts, 0), this.costOf(counts, 1)];
+		const share = cost.map((c, s) => this.whole[s] > 0 ? c / this.whole[s] : 0);
+		const samples = [0, 0];
+		for (let r = 0; r < counts.length; r++)
+			samples[this.runs[r].side] += counts[r];
+		const [old, now] = this.shares ? share : cost;
+		return {
+			cost, share, samples, difference: cost[1] - cost[0], shareDifference: share[1] - share[0],
+			by: now - old, ratio: old > 0 ? now / old : NaN,
+		};
+	}
+	// base: "total" or "self".
+	rowMeasure(row, base) {
+		return this.measure(row[base]);
+	}
+	sides(counts) {
+		const old = this.oldCount;
+		return [{counts: counts.slice(0, old), scales: this.scales.slice(0, old)},
+			{counts: counts.slice(old), scales: this.scales.slice(old)}];
+	}
+	// Whether it is large enough; all together always is, but has no share.
+	isTested(counts, all = false) {
+		let samples = 0;
+		for (let r = 0; r < counts.length; r++)
+			samples += counts[r];
+		const share = (side) => this.whole[side] > 0 ? this.costOf(counts, side) / this.whole[side] : 0;
+		return samples >= TEST_LEAST &&
+			(all ? !this.shares : (share(0) + share(1)) / 2 >= this.limits.min);
+	}
+	// The chance of such a difference by itself; -1: it is not tested.
+	chance(counts, all = false) {
+		return this.isTested(counts, all) ? testChance(...this.sides(counts), this.options) : -1;
+	}
+	interval(counts) {
+		return testInterval(...this.sides(counts), this.options);
+	}
+
+	// Corrected chances
+
+	family(name, make) {
+		if (!this.families.has(name))
+			this.families.set(name, make());
+		return this.families.get(name);
+	}
+	// Of functions, by scope, and of all together: {total, chances}. `callers`: the view of that name.
+	// Functions with the same samples are different ones, but totals with the same are mostly those of one
+	// call chain: a test each.
+	functions(base, callers) {
+		return this.family("functions " + base, () => {
+			const arrays = callers.sums[base], chances = new Float64Array(this.model.scopes.count).fill(-1);
+			const {zoom, sums} = this.selection, total = sums.map((one) => one.total(zoom));
+			const tested = this.findTested(arrays, 1, chances.length);
+			const counts = tested.map((scope) => arrays.map((array) => array[scope]));
+			const first = base === "self" ? counts.map((_, i) => i) : firstOfEach(counts);
+			const adjusted = holm([this.chance(total, true),
+				...counts.map((c, i) => first[i] === i ? this.chance(c) : -1)]);
+			tested.forEach((scope, i) => { chances[scope] = adjusted[first[i] + 1]; });
+			return {total: adjusted[0], chances, tested: tested.length};
+		});
+	}
+	// Places from `from` on that are large enough, of arrays by run.
+	findTested(arrays, from, to) {
+		const list = [], {weights} = this, least = 0.999 * this.limits.min;
+		for (let i = from; i < to; i++) {
+			let share = 0;
+			for (let r = 0; r < arrays.length; r++)
+				share += arrays[r][i] * weights[r];
+			if (share >= least && this.isTested(arrays.map((array) => array[i])))
+				list.push(i);
+		}
+		return list;
+	}
+	// Of contexts, by node: what is before `zoom` has none.
+	contexts(base) {
+		return this.family("contexts " + base, () => {
+			const {model, selection} = this, {zoom, sums} = selection, {parent, end} = model.nodes;
+			const last = end[zoom], chances = new Float64Array(last - zoom).fill(-1), {weights} = this;
+			const of = new Map(), list = [], least = 0.999 * this.limits.min; // of: node -> its test
+			const isLike = (i, up) => sums.every((one) => one.total(i) === one.total(up));
+			for (let i = zoom; i < last;) {
+				let share = 0;
+				for (let r = 0; r < sums.length; r++)
+					share += sums[r].total(i) * weights[r];
+				if (share < least) { // nor has anything below
+					i = end[i];
+					continue;
+				}
+				const counts = sums.map((one) => one[base](i));
+				if (this.isTested(counts)) {
+					const same = base === "total" && i > zoom && isLike(i, parent[i]);
+					of.set(i, same ? of.get(parent[i]) : list.length);
+					if (!same)
+						list.push(this.chance(counts, i === 0 && base === "total"));
+				}
+				i++;
+			}
+			const adjusted = holm(list);
+			for (const [node, test] of of)
+				chances[node - zoom] = adjusted[test];
+			return {zoom, chances};
+		});
+	}
+	// The corrected chances of all rows of a level; -1: not tested. callers(): the view of that name.
+	levelChances(view, level, base, callers) {
+		if (view instanceof TopDown) {
+			const {zoom, chances} = this.contexts(base);
+			return Float64Array.from(level.ids, (node) => chances[node - zoom]);
+		}
+		if (!level.chances || level.chances.families !== this.families)
+			level.chances = {families: this.families};
+		level.chances[base] = level.chances[base] || this.otherChances(view, level, base, callers);
+		return level.chances[base];
+	}
+	// Functions among functions, others among those beside them. Rows remember what they got.
+	otherChances(view, level, base, callers) {
+		const arrays = this.runs.map((_, r) => level.numbers(base, r)), result = new Float64Array(level.length).fill(-1);
+		const known = this.functionsOf(view, level), others = [];
+		const {chances} = known.includes(1) ? this.functions(base, callers()) : {};
+		for (const place of this.findTested(arrays, 0, level.length)) {
+			if (known[place])
+				result[place] = chances[level.scopes[place]];
+			else
+				others.push(place);
+		}
+		const adjusted = holm(others.map((place) => this.chance(arrays.map((array) => array[place]))));
+		others.forEach((place, i) => {
+			const row = level.row(place);
+			result[place] = adjusted[i];
+			if (!row.judged || row.judged.families !== this.families)
+				row.judged = {families: this.families};
+			row.judged[base] = adjusted[i];
+		});
+		return result;
+	}
+	// By place: 1 where a row stands for a function as a whole.
+	functionsOf(view, level) {
+		const {kind} = this.model.scopes, flags = new Uint8Array(level.length);
+		if (view instanceof BottomUp)
+			return level === view.level(null) ? flags.fill(1) : flags;
+		const {levelOf} = view.structure;
+		return flags.map((_, place) => levelOf[level.ids[place]] === 2 && kind[level.scopes[place]] !== KIND.loop ? 1 : 0);
+	}
+	// The corrected chance of a row; -1: it is not tested.
+	corrected(row, base, view, callers) {
+		if (row.node >= 0) {
+			const {zoom, chances} = this.contexts(base);
+			return chances[row.node - zoom];
+		}
+		const isFunction = view instanceof BottomUp ? !row.key.includes(".") :
+			row.level === 2 && this.model.scopes.kind[row.scope] !== KIND.loop;
+		if (isFunction)
+			return this.functions(base, callers()).chances[row.scope];
+		const {judged} = row;
+		return judged && judged.families === this.families && base in judged ? judged[base] : this.chance(row[base]);
+	}
+	verdict(measure, p) {
+		if (p < 0)
+			return "too few";
+		if (p > this.limits.alpha)
+			return "noise";
+		if (!measure.samples[0])
+			return this.names[0] === "old" ? "new" : `${this.names[1]} only`;
+		if (!measure.samples[1])
+			return this.names[0] === "old" ? "gone" : `${this.names[0]} only`;
+		const more = measure.by > 0;
+		if (this.shares || this.unit !== "ns" || this.names[0] !== "old")
+			return more ? "more" : "less";
+		return more ? "slower" : "faster";
+	}
+	// What nodes took on a side (0, 1) or, with 2, the mean of both.
+	widths(side) {
+		return this.family("widths " + side, () => {
+			const {sums} = this.selection, scales = this.runs.map((run) => side < 2 && run.side !== side ? 0 :
+				run.period / this.counts[run.side] / (this.shares ? this.whole[run.side] || 1 : 1) / (side < 2 ? 1 : 2));
+			return {total: (node) => {
+				let sum = 0;
+				for (let r = 0; r < scales.length; r++)
+					sum += sums[r].total(node) * scales[r];
+				return sum;
+			}};
+		});
+	}
+	isSure(node) {
+		const {zoom, chances} = this.contexts("total"), p = chances[node - zoom];
+		return p >= 0 && p <= this.limits.alpha;
+	}
+	// How much a node changed for certain, from -5 to 5: 0 is not told from chance. `all`: or perhaps.
+	strength(node, all = false) {
+		if (!all && !this.isSure(node))
+			return 0;
+		const old = this.widths(0).total(node), now = this.widths(1).total(node);
+		if (old === now)
+			return 0;
+		const part = Math.abs(now - old) / Math.max(now, old);
+		const level = 1 + [0.05, 0.1, 0.25, 0.5].filter((limit) => part >= limit).length;
+		return now > old ? level : -level;
+	}
+}

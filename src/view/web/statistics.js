@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+// Did it change? The same test as that of `culprit diff`, whose source (compare/test.c) has the reasons;
+// a test of the viewer holds both against each other.
+
+const TINY = 1e-300;
+const RATIO_MAX = 1e9;
+const CLUMPED = 2; // as in compare/test.c
+export const TEST_LEAST = 10; // fewer samples on both sides together decide nothing
+
+// Of x >= 0. Small ones by the series of erf, all of whose terms are positive; others by the continued
+// fraction, so that chances of any smallness come out right.
+function erfcPositive(x) {
+	if (x < 2) {
+		let term = x, sum = x;
+		for (let n = 1; n < 100 && term > 1e-17 * sum; n++) {
+			term *= 2 * x * x / (2 * n + 1);
+			sum += term;
+		}
+		return 1 - 2 / Math.sqrt(Math.PI) * Math.exp(-x * x) * sum;
+	}
+	let c = x, d = 0, f = x;
+	for (let n = 1; n < 300; n++) {
+		d = 1 / (x + n / 2 * d);
+		c = x + n / 2 / c;
+		f *= c * d;
+		if (Math.abs(c * d - 1) < 1e-16)
+			break;
+	}
+	return Math.exp(-x * x) / Math.sqrt(Math.PI) / f;
+}
+
+// The chance that a standard normal number is above z.
+export function normalAbove(z) {
+	const x = z / Math.SQRT2;
+	return 0.5 * (x < 0 ? 2 - erfcPositive(-x) : erfcPositive(x));
+}
+
+const LANCZOS = [0.99999999999980993, 676.5203681218851, -1259.1392167224028, 771.32342877765313,
+	-176.61502916214059, 12.507343278686905, -0.13857109526572012, 9.9843695780195716e-6,
+	1.5056327351493116e-7];
+
+function logGamma(x) {
+	if (x < 0.5)
+		return Math.log(Math.PI / Math.abs(Math.sin(Math.PI * x))) - logGamma(1 - x);
+	let sum = LANCZOS[0];
+	for (let i = 1; i < LANCZOS.length; i++)
+		sum += LANCZOS[i] / (x - 1 + i);
+	const t = x + 6.5;
+	return 0.5 * Math.log(2 * Math.PI) + (x - 0.5) * Math.log(t) - t + Math.log(sum);
+}
+
+function betaFraction(a, b, x) {
+	const away = (v) => Math.abs(v) < TINY ? TINY : v;
+	let c = 1, d = 1 / away(1 - (a + b) * x / (a + 1)), result = d;
+	for (let i = 1; i <= 200; i++) {
+		const even = i * (b - i) * x / ((a + 2 * i - 1) * (a + 2 * i));
+		const odd = -(a + i) * (a + b + i) * x / ((a + 2 * i) * (a + 2 * i + 1));
+		const before = result;
+		for (const term of [even, odd]) {
+			d = 1 / away(1 + term * d);
+			c = away(1 + term / c);
+			result *= c * d;
+		}
+		if (Math.abs(result - before) <= 1e-15 * Math.abs(result))
+			break;
+	}
+	return result;
+}
+
+// The regularised incomplete beta function.
+function betaPart(a, b, x) {
+	if (x <= 0 || x >= 1)
+		return x >= 1 ? 1 : 0;
+	const front = Math.exp(logGamma(a + b) - logGamma(a) - logGamma(b) + a * Math.log(x) + b * Math.log1p(-x));
+	return x < (a + 1) / (a + b + 2) ? front * betaFraction(a, b, x) / a :
+		1 - front * betaFraction(b, a, 1 - x) / b;
+}
+
+// The chance that a number of Student's distribution with `df` degrees of freedom is above t.
+export function studentAbove(t, df) {
+	if (!Number.isFinite(df) || df > 1e6)
+		return normalAbove(t);
+	if (!Number.isFinite(t))
+		return t < 0 ? 1 : 0;
+	const tail = 0.5 * betaPart(df / 2, 0.5, df / (df + t * t));
+	return t >= 0 ? tail : 1 - tail;
+}
+
+// Holm's correction of an array of chances. Those below 0 take no part.
+export function holm(list) {
+	const adjusted = Float64Array.from(list), order = [];
+	for (let i = 0; i < list.length; i++)
+		if (list[i] >= 0)
+			order.push(i);
+	order.sort((a, b) => list[a] - list[b] || a - b);
+	let highest = 0;
+	order.forEach((index, i) => {
+		highest = Math.max(highest, Math.min(1, list[index] * (order.length - i)));
+		adjusted[index] = highest;
+	});
+	return adjusted;
+}
+
+// A side is {counts, scales}: samples in each of its runs, and what a sample stands for there.
+// Options: {noise, confidence, shares}.
+class Question {
+	constructor(before, after, options) {
+		this.sides = [before, after];
+		this.options = options;
+		this.spreads = this.sides.map(({counts, scales}) => {
+			let mean = 0, samples = 0, squares = 0;
+			counts.forEach((count, i) => {
+				mean += count * scales[i] / counts.length;
+				samples += count;
+			});
+			counts.forEach((count, i) => { squares += (count * scales[i] - mean) ** 2; });
+			return {mean, samples, variance: counts.length > 1 ? squares / (counts.length - 1) : -1};
+		});
+	}
+	// The cost of a run before, if that after is r times it.
+	commonCost(r) {
+		let exposure = 0;
+		this.sides.forEach(({scales}, s) => {
+			for (const scale of scales)
+				exposure += (s ? r : 1) / scale;
+		});
+		return exposure > 0 ? (this.spreads[0].samples + this.spreads[1].samples) / exposure : 0;
+	}
+	// Of a side's mean, by sampling alone.
+	sampling(s, cost) {
+		const {scales} = this.sides[s];
+		let sum = 0;
+		for (const scale of scales)
+			sum += scale;
+		return cost * (this.options.shares ? Math.max(0, 1 - cost) : 1) * sum / scales.length ** 2;
+	}
+	// Of a side's mean, and its degrees of freedom.
+	variance(s, cost, r) {
+		const runs = this.sides[s].scales.length, least = this.sampling(s, cost);
+		const own = this.spreads[s].variance, others = this.spreads[1 - s].variance;
+		if (own < 0 && others < 0)
+			return [least * (this.options.noise * cost > 0 ? CLUMPED : 1) +
+				this.options.noise ** 2 * cost * cost / runs, Infinity];
+		const scatter = own >= 0 ? own : others * (s ? r * r : r > 0 ? 1 / (r * r) : 1);
+		return [Math.max(least, scatter / runs), this.sides[own >= 0 ? s : 1 - s].scales.length - 1];
+	}
+	// [t, degrees of freedom] of "after is r times before".
+	tOf(r) {
+		const cost = this.commonCost(r);
+		let [v0, df0] = this.variance(0, cost, r);
+		const [v1, df1] = this.variance(1, cost * r, r);
+		v0 *= r * r;
+		const v = v0 + v1, off = this.spreads[1].mean - r * this.spreads[0].mean;
+		let correction = 0, df = Infinity;
+		this.sides.forEach(({scales}, s) => { correction += 0.5 * (s ? 1 : r) * scales[0] / scales.length; });
+		if (this.spreads[0].variance >= 0 && this.spreads[1].variance >= 0 && v > 0)
+			df = v * v / (v0 * v0 / df0 + v1 * v1 / df1);
+		else if (Number.isFinite(df0))
+			df = df0;
+		const left = Math.max(0, Math.abs(off) - correction);
+		if (!(v > 0))
+			return [left > 0 ? Math.sign(off) * Infinity : 0, df];
+		return [Math.sign(off) * left / Math.sqrt(v), df];
+	}
+	isPlausible(r) {
+		const [t, df] = this.tOf(r);
+		return 2 * studentAbove(Math.abs(t), df) > 1 - this.options.confidence;
+	}
+	findEdge(inside, outside) {
+		for (let i = 0; i < 60; i++) {
+			const middle = (inside + outside) / 2;
+			if (this.isPlausible(middle))
+				inside = middle;
+			else
+				outside = middle;
+		}
+		return inside;
+	}
+}
+
+// The chance of such a difference if nothing changed, two-sided, not corrected.
+export function testChance(before, after, options) {
+	const [t, df] = new Question(before, after, options).tOf(1);
+	return Math.min(1, 2 * studentAbove(Math.abs(t), df));
+}
+
+// The interval of after / before: [low, high]; high may be Infinity.
+export function testInterval(before, after, options) {
+	const q = new Question(before, after, options);
+	const middle = q.spreads[0].mean > 0 ? q.spreads[1].mean / q.spreads[0].mean : RATIO_MAX;
+	let far = middle;
+	const low = q.isPlausible(0) ? 0 : q.findEdge(middle, 0);
+	do
+		far = far * 2 + 1e-3;
+	while (far < RATIO_MAX && q.isPlausible(far));
+	return [low, far < RATIO_MAX ? q.findEdge(middle, far) : Infinity];
+}

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+// diff_logic.mjs PAGE DIFF [SHARES]: the numbers that a page with two sides shows are those of `culprit diff
+// --json` (DIFF; SHARES with --share): samples, costs, shares, ratios, intervals, chances.
+import assert from "node:assert/strict";
+import {readFileSync} from "node:fs";
+import {loadModules, readPage} from "./page.mjs";
+
+const [page, ...diffs] = process.argv.slice(2);
+const m = await loadModules("format", "model", "select", "formula", "columns", "levels", "views", "flat", "outline", "flame",
+	"statistics", "compare", "compare_state", "state");
+const model = m.parseModel(readPage(page).bytes);
+let checks = 0;
+
+function close(got, wanted, what, tolerance = 1e-9) {
+	checks++;
+	const off = Math.abs(got - wanted) / Math.max(Math.abs(wanted), 1e-280);
+	assert.ok(got === wanted || off <= tolerance, `${what}: ${got} is not ${wanted}`);
+}
+
+function compareWith(shares) {
+	const compare = new m.Comparison(model, m.fileSides(model), {shares});
+	const selection = compare.select(m.computeSelection(model, {threads: compare.among(null)}));
+	return {compare, callers: new m.BottomUp(model, selection), flat: new m.Flat(model, selection),
+		tree: new m.TopDown(model, selection)};
+}
+
+function checkRow(compare, counts, p, wanted, all) {
+	const {name} = wanted, measure = compare.measure(counts);
+	["old", "new"].forEach((side, s) => {
+		assert.equal(measure.samples[s], wanted[side].samples, `${name}: ${side} samples`);
+		close(measure.cost[s], wanted[side].cost, `${name}: ${side} cost`);
+		close(measure.share[s], wanted[side].share, `${name}: ${side} share`);
+	});
+	close(measure.difference, wanted.difference, `${name}: difference`);
+	close(measure.shareDifference, wanted.share_difference, `${name}: difference of shares`, 1e-6);
+	if (wanted.ratio === null)
+		assert.ok(Number.isNaN(measure.ratio));
+	else
+		close(measure.ratio, wanted.ratio, `${name}: ratio`);
+	assert.equal(compare.isTested(counts, all), wanted.tested, `${name}: tested`);
+	assert.equal(p >= 0, wanted.tested, `${name}: has a chance`);
+	assert.equal(p >= 0 && p <= compare.limits.alpha, wanted.changed, `${name}: changed`);
+	if (!wanted.tested)
+		return;
+	close(compare.chance(counts, all), wanted.p, `${name}: p`, 1e-8);
+	close(p, wanted.p_corrected, `${name}: corrected p`, 1e-8);
+	const [low, high] = compare.interval(counts);
+	close(low, wanted.interval[0], `${name}: interval`, 1e-8);
+	if (wanted.interval[1] === null)
+		assert.equal(high, Infinity);
+	else
+		close(high, wanted.interval[1], `${name}: interval`, 1e-8);
+}
+
+// Functions, by what tells them apart in both.
+function rowsByName(rows) {
+	const found = new Map();
+	for (const row of rows)
+		if (row.scope >= 0)
+			found.set(`${m.scopeName(model, row.scope)} ${m.baseName(m.modulePath(model, row.scope))}`, row);
+	return found;
+}
+
+for (const [i, path] of diffs.entries()) {
+	const diff = JSON.parse(readFileSync(path, "utf8"));
+	const {compare, callers, flat, tree} = compareWith(i === 1);
+	assert.equal(diff.test.compared, compare.shares ? "share" : "cost");
+	assert.equal(diff.test.statistic, compare.hasReplicates ? "welch" : "poisson");
+	assert.deepEqual([...diff.old, ...diff.new].map((run) => [run.samples, run.period]),
+		compare.runs.map((run) => [run.samples, run.period]));
+	const family = compare.functions("self", callers), rows = callers.level(null).rows();
+	const found = rowsByName(rows), inFlat = rowsByName(flat.level(null).rows().filter((row) => row.level === 2));
+	const own = rows.filter((row) => row.self.some((count) => count > 0));
+	assert.equal(own.length, diff.rows.length, "other functions have samples");
+	for (const wanted of diff.rows) {
+		const name = `${wanted.name} ${wanted.module || ""}`, row = found.get(name);
+		assert.ok(row, `${name} is not in the page`);
+		checkRow(compare, row.self, family.chances[row.scope], wanted, false);
+		const flatRow = inFlat.get(name); // functions that are only inlined stand in others there
+		if (!flatRow)
+			continue;
+		assert.deepEqual(flatRow.self, row.self, `${name} in flat`);
+		assert.equal(compare.corrected(flatRow, "self", flat, () => callers), family.chances[row.scope]);
+	}
+	const [top] = tree.level(null).rows();
+	checkRow(compare, top.total, family.total, {name: "(all)", ...diff.total}, true);
+	// What is shown of the whole tree adds up.
+	for (const side of [0, 1]) {
+		const sum = rows.reduce((s, row) => s + compare.rowMeasure(row, "self").cost[side], 0);
+		close(sum, compare.whole[side], `side ${side} adds up`);
+	}
+	// Contexts: a chance is at least what it is alone, and a child never has more than its parent.
+	const {chances} = compare.contexts("total");
+	for (let node = 1; node < model.nodes.count; node++) {
+		const row = tree.row(node), up = tree.row(model.nodes.parent[node]);
+		const counts = row.total, above = up.total;
+		counts.forEach((count, r) => assert.ok(count <= above[r]));
+		if (chances[node] >= 0)
+			assert.ok(chances[node] >= compare.chance(counts) * (1 - 1e-12) && chances[node] <= 1);
+		assert.equal(chances[node] >= 0, compare.isTested(counts));
+		const strength = compare.strength(node), {by} = compare.measure(counts);
+		assert.ok(strength === 0 || Math.sign(strength) === Math.sign(by), "the colour is of the other way");
+		assert.equal(strength !== 0, chances[node] >= 0 && chances[node] <= compare.limits.alpha);
+	}
+}
+
+// Groups of threads: the sums are those of the threads alone; exchanging the sides exchanges the numbers.
+const threads = model.header.threads.map((_, i) => i), half = Math.ceil(threads.length / 2);
+// Recordings with other periods have a metric each, of the same name.
+const alike = model.metrics.flatMap(({name}, i) => name === model.metrics[0].name ? [i] : []);
+const groups = [threads.slice(0, half), threads.slice(half)];
+for (const per of ["thread", "process", "group"]) {
+	const make = (a, b) => {
+		const compare = new m.Comparison(model, {a, b, per});
+		const selection = compare.select(m.computeSelection(model, {threads: compare.among(null)}));
+			return {compare, tree: new m.TopDown(model, selection)};
+	};
+	const [one, other] = [make(...groups), make(groups[1], groups[0])];
+	groups.forEach((group, side) => {
+		const alone = m.computeSelection(model, {threads: new Set(group)});
+		for (let node = 0; node < model.nodes.count; node += 7) {
+			const {samples} = one.compare.measure(one.tree.row(node).total);
+			assert.equal(samples[side], alike.reduce((sum, metric) => sum + alone.sums[metric].total(node), 0));
+			const turned = other.compare.measure(other.tree.row(node).total);
+			assert.equal(turned.samples[1 - side], samples[side]);
+			checks++;
+		}
+	});
+}
+
+// The state of a comparison comes back from the address; nonsense in it does no harm.
+const state = m.newState();
+Object.assign(state, {compare: {a: [0, 1], b: [2], per: "process"}, base: "both", shares: true, width: "old", noise: 3.5,
+	min: 0, unsure: true, sort: {column: "change-self", metric: 0, up: false}});
+if (threads.length > 2)
+	assert.deepEqual(m.decodeState(m.encodeState(state), model), state);
+for (const bad of ["a=0&b=0", "a=1-999999999&b=0", "a=x&b=-1", "a=0", "per=all&a=0&b=1", "base=no&w=up&noise=-1&min=a"]) {
+	const read = m.decodeState(bad, model);
+	assert.ok(read.compare === null || (read.compare.a.length && read.compare.b.length));
+	assert.deepEqual([read.noise, read.min], [null, null]);
+}
+
+// Statistics by themselves, against tables.
+close(m.normalAbove(1.959963984540054), 0.025, "normal", 1e-12);
+close(m.normalAbove(-1), 0.8413447460685429, "normal", 1e-12);
+close(m.normalAbove(10), 7.619853024160527e-24, "normal", 1e-12);
+close(m.normalAbove(37), 5.725571222524577e-300, "normal", 1e-10);
+close(m.studentAbove(2.228138851964939, 10), 0.025, "Student", 1e-10);
+close(m.studentAbove(1, 1), 0.25, "Student", 1e-12);
+close(m.studentAbove(1.959963984540054, Infinity), 0.025, "Student", 1e-12);
+assert.deepEqual([...m.holm([0.01, -1, 0.04, 0.03])], [0.03, -1, 0.06, 0.06]);
+console.log(`${checks} numbers compared`);

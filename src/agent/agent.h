@@ -53,7 +53,7 @@ struct agent {
 	bool clocks;     /* the only event is a slow CPU clock: samples do not come at any time */
 	uint32_t sampler;
 	uint32_t event_count, max_depth;
-	bool collapse, frame_pointers;
+	bool collapse, frame_pointers, timeline;
 	struct wire_event events[ARENA_METRICS_MAX];
 	struct arena_header *arena;
 	const char *tables;
@@ -115,6 +115,7 @@ struct agent_thread {
 	uint32_t vain_first, vain; /* shared.vain: when the modules changed; when we looked last */
 	bool rings;                /* there is something for the collector */
 	uint8_t memo_end;          /* enum walk_end of the walk that the memo is of */
+	uint32_t times;            /* chunk of the time line that is written to; 0: none yet */
 	uint64_t registers[CPU_REGISTERS];
 	struct agent_frames memo; /* the walk before, outermost first */
 	struct agent_frames

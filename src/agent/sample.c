@@ -387,12 +387,45 @@ static bool leave_snapshot(struct agent_thread *t, const uint64_t *registers, ui
 	struct arena_snapshot *s = arena_at(agent.arena, chunk);
 	s->event = event;
 	s->weight = (uint32_t)weight;
+	s->ns = agent.timeline ? agent_ns(CLOCK_MONOTONIC) : 0;
 	memcpy(s->registers, registers, sizeof s->registers);
 	s->pc = pc;
 	s->address = registers[CPU_HERE.sp] & ~7ull;
 	s->size = copy_stack(t, s);
 	atomic_store_explicit(&t->shared.snapshots[slot], chunk, memory_order_release);
 	t->rings = true;
+	return true;
+}
+
+/* The time line: when, and in which node. The collector reads it now and then; where it does not
+   come in time, the line has a hole, and that is counted. */
+
+static struct arena_time *time_slot(struct agent_thread *t)
+{
+	struct arena_chunk *chunk = t->times ? arena_at(agent.arena, t->times) : NULL;
+	uint32_t used = chunk ? atomic_load_explicit(&chunk->used, memory_order_relaxed) : 0;
+	if (!chunk || used + sizeof(struct arena_time) > ARENA_CHUNK) {
+		uint32_t more = arena_take_times(agent.arena);
+		if (!more)
+			return NULL;
+		/* The collector may give the full one back as soon as it knows of another. */
+		atomic_store_explicit(chunk ? &chunk->next : &t->shared.times, more,
+				      memory_order_release);
+		t->times = more;
+		used = sizeof *chunk;
+	}
+	return (struct arena_time *)((char *)arena_at(agent.arena, t->times) + used);
+}
+
+static bool keep_time(struct agent_thread *t, uint32_t node, uint64_t weight)
+{
+	struct arena_time *slot = time_slot(t);
+	if (!slot)
+		return false;
+	*slot = (struct arena_time){agent_ns(CLOCK_MONOTONIC), node, (uint32_t)weight};
+	struct arena_chunk *chunk = arena_at(agent.arena, t->times);
+	uint32_t used = (uint32_t)((char *)(slot + 1) - (char *)chunk);
+	atomic_store_explicit(&chunk->used, used, memory_order_release);
 	return true;
 }
 
@@ -514,6 +547,8 @@ static void take(struct agent_thread *t, uint32_t event, uint64_t weight, const 
 		add(&cct_values(cct_node(&t->tree, node))[event], weight);
 	else
 		add(&t->shared.lost, weight);
+	if (__builtin_expect(agent.timeline, 0) && node && !event && !keep_time(t, node, weight))
+		add(&t->shared.untimed, weight);
 }
 
 static int event_of(const siginfo_t *info)

@@ -208,6 +208,7 @@ static void settle(const struct wire_reply *reply)
 		agent.max_depth = FRAMES_PER_CHUNK * FRAMES_CHUNKS;
 	agent.collapse = reply->collapse;
 	agent.frame_pointers = reply->frame_pointers;
+	agent.timeline = reply->timeline;
 	memcpy(agent.events, reply->events, sizeof agent.events);
 	/* at high rates what is left of a period is less than a system call may take */
 	agent.clocks = agent.event_count == 1 && agent.events[0].clock &&

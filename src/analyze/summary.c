@@ -166,7 +166,7 @@ static bool is_user_only(const struct profile *p)
 unsigned summary_warn(const struct summary *s, const struct profile *p, struct buf *out)
 {
 	unsigned count = 0;
-	char n[SUMMARY_COUNT_MAX];
+	char n[SUMMARY_COUNT_MAX], time[TERM_UNIT_MAX];
 	if (is_user_only(p) && ++count)
 		buf_puts(out,
 			 "only user code was counted, not what the kernel did for it: sudo sysctl "
@@ -185,6 +185,12 @@ unsigned summary_warn(const struct summary *s, const struct profile *p, struct b
 		print_reasons(s, out);
 		buf_puts(out, "\n");
 	}
+	if (p->coarse_us && ++count)
+		buf_printf(out, "the time line was too long: samples within %s were joined\n",
+			   term_time(time, (double)p->coarse_us / 1e6));
+	if (p->untimed && ++count)
+		buf_printf(out, "%s samples are not on the time line: there was no room\n",
+			   summary_count(n, p->untimed));
 	if (!s->samples && ++count)
 		buf_puts(out,
 			 "no samples: the command took no CPU time to speak of, or nothing of it "
@@ -217,6 +223,25 @@ static void json_lines(struct json *j, const char *text)
 	json_end_array(j);
 }
 
+/* NULL where none was recorded. */
+static void json_timeline(struct json *j, const struct profile *p)
+{
+	uint64_t samples = 0;
+	json_key(j, "timeline");
+	if (!p->timed) {
+		json_null(j);
+		return;
+	}
+	for (size_t i = 0; i < p->span_count; i++)
+		samples += p->spans[i].samples;
+	json_begin_object(j);
+	json_number(j, "spans", p->span_count);
+	json_number(j, "samples", samples);
+	json_number(j, "missing", p->untimed);
+	json_number(j, "joined_within_us", p->coarse_us);
+	json_end_object(j);
+}
+
 void summary_json(const struct summary *s, const struct profile *p, const char *notes,
 		  struct json *j)
 {
@@ -241,6 +266,7 @@ void summary_json(const struct summary *s, const struct profile *p, const char *
 		json_double(j, s->overhead);
 	else
 		json_null(j);
+	json_timeline(j, p);
 	json_key(j, "command");
 	json_string(j, p->command);
 	json_key(j, "notes");

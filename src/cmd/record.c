@@ -47,7 +47,7 @@ struct options {
 	uint64_t hz, max_depth;
 	const char *output, *duration;
 	int unwind, collector;
-	bool collapse, quiet;
+	bool collapse, quiet, timeline;
 	double seconds; /* of `duration`; 0: to the command's end */
 	char **command; /* NULL: processes that are there already */
 };
@@ -500,6 +500,7 @@ static void fill_session(struct recording *r)
 	s->unwind = o->unwind == UNWIND_FP ? RECIPES_AUTO : (enum recipes_mode)o->unwind;
 	s->frame_pointers = o->unwind == UNWIND_FP;
 	s->collapse = o->collapse;
+	s->timeline = o->timeline;
 	s->max_depth = (uint32_t)o->max_depth;
 	s->agent = r->agent;
 }
@@ -689,6 +690,8 @@ int cmd_record(int argc, char **argv)
 		 &o.duration},
 		{0, "unwind", "auto|cfi|analysis|fp", "where the recipes for walking come from",
 		 ARG_CHOICE, &o.unwind},
+		{0, "timeline", NULL, "also which context each thread was in over time", ARG_FLAG,
+		 &o.timeline},
 		{0, "collapse-recursion", NULL, "one frame for all of a recursion", ARG_FLAG,
 		 &o.collapse},
 		{0, "max-depth", "FRAMES", "at most so many frames of a path", ARG_U64,

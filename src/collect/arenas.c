@@ -42,7 +42,7 @@ struct err *arena_open(struct session *s, struct arena **out)
 	*out = NULL;
 	if (!a)
 		return err_new("there are too many programs, or no memory");
-	a->size = SESSION_ARENA_SIZE;
+	a->size = SESSION_ARENA_SIZE + (s->options.timeline ? SESSION_TIMES_SIZE : 0);
 	a->fd = memfd_create("culprit-arena", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	a->thread_of = calloc(a->size >> ARENA_CHUNK_BITS, sizeof *a->thread_of);
 	if (a->fd < 0 || !a->thread_of || ftruncate(a->fd, (off_t)a->size) ||
@@ -57,6 +57,8 @@ struct err *arena_open(struct session *s, struct arena **out)
 	}
 	a->inode = st.st_ino;
 	arena_format(a->header, a->size, (uint32_t)s->options.event_count);
+	if (s->options.timeline)
+		a->header->times_max = SESSION_TIMES_SIZE >> ARENA_CHUNK_BITS;
 	a->next = s->arenas;
 	s->arenas = a;
 	s->arena_count++;
@@ -154,9 +156,12 @@ static void thread_finish(struct session *s, struct arena *a, uint32_t chunk,
 		sampling_close(s, t);
 	/* A record is taken for a thread before there is one. */
 	if (atomic_load(&r->state) != ARENA_TAKEN) {
-		if (!t && unwalked_any(r))
+		if (!t && (unwalked_any(r) || atomic_load(&r->times)))
 			t = thread_known(s, a, chunk, r, p);
 		unwalked_keep(s, a, p, chunk, r);
+		if (t)
+			times_take(s, a, t, r);
+		s->harvest.profile->untimed += atomic_load(&r->untimed);
 		harvest_record(s, &s->harvest, p, t, a, r, true);
 	}
 	if (t)

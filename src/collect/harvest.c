@@ -19,6 +19,8 @@ struct err *harvest_begin(struct session *s, struct harvest *h)
 	*h = (struct harvest){0};
 	h->modules = calloc(WIRE_MODULE_MAX, sizeof *h->modules);
 	struct err *e = h->modules ? profile_new(&h->profile) : err_new("out of memory");
+	if (!e)
+		h->profile->timed = s->options.timeline;
 	for (size_t i = 0; !e && i < s->options.event_count; i++) {
 		const struct session_event *event = &s->options.events[i];
 		uint32_t index;
@@ -281,6 +283,20 @@ struct err *harvest_thread(struct session *s, struct harvest *h, struct process 
 	if (!e && t && h == &s->harvest)
 		t->profile = *index + 1;
 	return e;
+}
+
+bool harvest_find_thread(struct session *s, struct thread *t, const struct arena_thread *record,
+			 uint32_t *index)
+{
+	struct err *e = NULL;
+	if (t->profile)
+		*index = t->profile - 1;
+	else
+		e = harvest_thread(s, &s->harvest, t->process, t, record, index);
+	if (e)
+		s->notes.unkept++;
+	err_free(e);
+	return !e;
 }
 
 /* ---- trees ---- */

@@ -12,6 +12,7 @@
  *    sampling.c   the perf events of a thread
  *    harvest.c    from a thread's tree to the profile
  *    unwalked.c   samples that a target left for us to walk
+ *    times.c      the time lines of threads
  *    kernel.c     the other way to sample, without an agent: collect/kernel.h
  *
  *    session --< arena --< process          a program image and the children that it forked
@@ -35,6 +36,9 @@
 #include "safe/wire.h"
 
 #define SESSION_ARENA_SIZE (128ull << 20)
+/* More where there is a time line. So many chunks are more than there can be threads with samples:
+   then some can always be given back, however many are full. */
+#define SESSION_TIMES_SIZE (32ull << 20)
 #define SESSION_DEPTH 16384u /* frames of a path, unless told */
 #define SESSION_TICK_NS 100000000ull
 
@@ -104,6 +108,7 @@ struct thread {
 	bool clock_watched, clock_known;
 	unsigned clock_renewed; /* times since the last sample */
 	uint32_t profile;       /* its index there + 1; 0: not there yet */
+	uint32_t times_read;    /* bytes of the first chunk of its time line */
 	char name[16];
 };
 
@@ -159,6 +164,7 @@ struct session {
 	size_t client_count;
 	struct harvest harvest;
 	struct unwalked *unwalked; /* NULL: none is waiting */
+	struct times *times;       /* NULL: none was on a time line yet */
 	uint64_t walking_ns;       /* CPU time that they took */
 	uint64_t start_ns, start_ticks;
 	uint64_t random;
@@ -261,6 +267,9 @@ struct err *harvest_child(struct session *s, struct harvest *h, struct process *
 			  uint64_t key, uint32_t *node);
 struct err *harvest_thread(struct session *s, struct harvest *h, struct process *p,
 			   struct thread *t, const struct arena_thread *record, uint32_t *index);
+/* Where in the profile the samples of a thread that goes on go to; false where they cannot. */
+bool harvest_find_thread(struct session *s, struct thread *t, const struct arena_thread *record,
+			 uint32_t *index);
 /* The same for a thread that is described already. */
 struct err *harvest_add_thread(struct session *s, struct harvest *h, struct process *p,
 			       struct profile_thread *wanted, uint32_t *index);
@@ -268,6 +277,13 @@ struct err *harvest_add_thread(struct session *s, struct harvest *h, struct proc
 void harvest_name_code(struct harvest *h, const struct process *p);
 /* Weights of the first event in the part of a tree that is partial. */
 uint64_t harvest_count_partial(const struct arena *a, const struct arena_thread *record);
+
+/* times.c */
+/* Takes what a thread has noted since the last time. */
+void times_take(struct session *s, struct arena *a, struct thread *t, struct arena_thread *record);
+/* That of all live threads. */
+void times_take_all(struct session *s);
+void times_close(struct session *s);
 
 /* unwalked.c */
 /* Whether the record has such samples. */

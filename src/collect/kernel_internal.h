@@ -41,7 +41,7 @@ struct kernel_waiting { /* a stack that is walked when its code is known */
 	unsigned image;                  /* of the process */
 	uint32_t thread;                 /* in the profile */
 	uint32_t event;
-	uint64_t time;
+	uint64_t time; /* CLOCK_MONOTONIC */
 	uint64_t registers[KERNEL_REGISTERS], pc;
 	uint64_t address, size;
 	bool unborn; /* it may be a child that has not run yet */

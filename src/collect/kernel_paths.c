@@ -75,9 +75,11 @@ static struct err *add_root(struct session *s, struct process *p, uint32_t end, 
 }
 
 static struct err *count(struct session *s, uint32_t thread, uint32_t node, uint32_t event,
-			 uint32_t end)
+			 uint32_t end, uint64_t time)
 {
 	struct err *e = profile_count(s->harvest.profile, node, thread, event, 1);
+	if (!e && !event && s->options.timeline)
+		e = profile_time(s->harvest.profile, node, thread, 0, session_since(s, time), 1);
 	if (!e && !event) {
 		s->samples++;
 		s->partial += end != WALK_COMPLETE;
@@ -121,7 +123,7 @@ void paths_take(struct session *s, const struct kernel_path *path, const uint64_
 		memo->nodes[memo->count++] = node;
 	}
 	if (!e)
-		e = count(s, thread, node, path->head.event, path->end);
+		e = count(s, thread, node, path->head.event, path->end, path->head.time);
 	t->handler_ns += path->ns;
 	t->handled++;
 	if (e) {
@@ -213,7 +215,7 @@ static struct err *keep(struct session *s, const struct kernel_waiting *w, const
 	struct err *e = add_root(s, w->process, end, &node);
 	for (uint32_t i = frames; !e && i; i--)
 		e = add_frame(s, w->process, keys[i - 1], &node);
-	return e ? e : count(s, w->thread, node, w->event, end);
+	return e ? e : count(s, w->thread, node, w->event, end, w->time);
 }
 
 static bool is_known(struct session *s, const struct kernel_waiting *w)

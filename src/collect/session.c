@@ -377,6 +377,7 @@ void session_close(struct session *s)
 	close_one(&s->epoll);
 	close_one(&s->timer);
 	library_close(s->library);
+	times_close(s);
 	harvest_end(&s->harvest);
 	restore_limits(s);
 	free(s->preload);
@@ -427,6 +428,7 @@ static void on_tick(struct session *s)
 		sampling_tick(s);
 	for (struct arena *a = s->arenas; a; a = a->next)
 		arena_scan(s, a);
+	times_take_all(s);
 	find_ended(s);
 	arena_sweep(s);
 	process_tick(s, now);
@@ -629,6 +631,7 @@ struct err *session_snapshot(struct session *s, struct profile **out)
 	struct harvest copy;
 	if (s->kernel)
 		kernel_name(s);
+	times_take_all(s);
 	struct err *e = copy_harvested(s, &copy);
 	*out = NULL;
 	for (struct arena *a = s->arenas; a && !e; a = a->next) {

@@ -45,6 +45,7 @@ struct session_options {
 	enum recipes_mode unwind;
 	bool frame_pointers; /* --unwind=fp */
 	bool collapse;       /* bound recursion in the tree */
+	bool timeline;       /* also when the samples of the first event came */
 	uint32_t max_depth;  /* 0: the default */
 	const char *agent;   /* path of libculprit-agent.so */
 	bool kernel;         /* the kernel samples (collect/kernel.h), no agent is needed */

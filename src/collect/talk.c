@@ -115,12 +115,12 @@ static struct wire_reply settings(const struct session *s)
 	struct wire_reply reply = {
 		.magic = WIRE_MAGIC,
 		.sampler = o->timers ? WIRE_TIMERS : WIRE_EVENTS,
-		.arena_size = SESSION_ARENA_SIZE,
 		.tables_map = LIBRARY_SIZE,
 		.event_count = (uint32_t)o->event_count,
 		.max_depth = o->max_depth ? o->max_depth : SESSION_DEPTH,
 		.collapse = o->collapse,
 		.frame_pointers = o->frame_pointers,
+		.timeline = o->timeline,
 	};
 	for (size_t i = 0; i < o->event_count; i++) {
 		const struct session_event *e = &o->events[i];
@@ -171,6 +171,7 @@ static void hello(struct session *s, const struct client *client, const struct u
 	}
 	struct wire_reply reply = settings(s);
 	reply.space = p->list->place;
+	reply.arena_size = a->size;
 	sampling_open_early(s, p);
 	const int descriptors[] = {a->fd, library_file(s->library), s->bell.fd};
 	answer(client, &reply, descriptors, 3);

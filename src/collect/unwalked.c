@@ -49,6 +49,7 @@ struct sample {
 	uint32_t owner;  /* the chunk of its thread's record */
 	uint32_t thread; /* in the profile */
 	uint32_t event, weight;
+	uint64_t ns;
 	uint64_t registers[CPU_REGISTERS];
 	uint64_t pc, address, size; /* address, size: of the stack */
 	size_t block_count;
@@ -105,6 +106,7 @@ static struct sample *sample_new(struct unwalked *u, const struct arena_snapshot
 		return NULL;
 	out->event = from->event;
 	out->weight = from->weight;
+	out->ns = from->ns;
 	out->pc = from->pc;
 	out->address = address;
 	out->size = size;
@@ -218,22 +220,6 @@ static void keep_one(struct session *s, struct arena *a, struct process *p, uint
 	*recent = sample;
 }
 
-/* Where in the profile the samples of a thread go. */
-static bool find_thread(struct session *s, struct arena *a, struct process *p, uint32_t owner,
-			const struct arena_thread *record, uint32_t *out)
-{
-	struct thread *t = arena_thread_of(a, owner);
-	struct err *e = NULL;
-	if (t && t->profile)
-		*out = t->profile - 1;
-	else if (t)
-		e = harvest_thread(s, &s->harvest, p, t, record, out);
-	if (e)
-		s->notes.unkept++;
-	err_free(e);
-	return t && !e;
-}
-
 static void take_picture(struct session *s, struct process *p)
 {
 	struct unwalked *u = s->unwalked;
@@ -268,8 +254,9 @@ static void take_picture(struct session *s, struct process *p)
 void unwalked_keep(struct session *s, struct arena *a, struct process *p, uint32_t owner,
 		   struct arena_thread *record)
 {
+	struct thread *t = arena_thread_of(a, owner);
 	uint32_t thread;
-	if (!unwalked_any(record) || !find_thread(s, a, p, owner, record, &thread))
+	if (!t || !unwalked_any(record) || !harvest_find_thread(s, t, record, &thread))
 		return;
 	if (!s->unwalked)
 		s->unwalked = calloc(1, sizeof *s->unwalked);
@@ -326,6 +313,9 @@ static struct err *keep_path(struct session *s, const struct sample *sample,
 		e = harvest_child(s, h, p, node, path->keys[i - 1], &node);
 	if (!e)
 		e = profile_count(h->profile, node, sample->thread, sample->event, sample->weight);
+	if (!e && s->options.timeline && !sample->event)
+		e = profile_time(h->profile, node, sample->thread, 0, session_since(s, sample->ns),
+				 sample->weight);
 	if (!e && path->end != WALK_COMPLETE && !sample->event)
 		s->partial += sample->weight;
 	return e;

@@ -5,8 +5,7 @@
  *
  *     samples (of each thread) -> stackTable -> frameTable -> funcTable -> resourceTable -> libs
  *
- * There are no times in a profile: the samples of a thread stand one after the other, each as long
- * as its weight.
+ * When samples came is told by the time line, where one was recorded (export/moments.h).
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -19,6 +18,7 @@
 #include "base/json.h"
 #include "export/job.h"
 #include "export/locations.h"
+#include "export/moments.h"
 #include "export/text.h"
 #include "profile/profile.h"
 
@@ -438,27 +438,28 @@ static void put_meta(struct writer *w)
 
 static void put_samples(struct writer *w, uint32_t thread)
 {
-	const struct profile *p = w->j->p;
-	size_t from = w->first[thread], to = w->first[thread + 1];
-	double time = (double)p->threads[thread].start_ns / 1e6, interval = interval_of(w);
+	struct moments m;
+	struct err *e = moments_make(w->j, thread, w->order + w->first[thread],
+				     w->first[thread + 1] - w->first[thread], interval_of(w), &m);
+	w->j->no_memory |= e != NULL;
+	err_free(e);
 	begin(w, "samples");
-	key_number(w, "length", (double)(to - from));
+	key_number(w, "length", (double)m.count);
 	key_text(w, "weightType", "samples");
 	column(w, "stack");
-	for (size_t i = from; i < to; i++)
-		put_row(w, w->stacks.of_node[p->values[w->order[i]].node]);
+	for (size_t i = 0; i < m.count; i++)
+		put_row(w, w->stacks.of_node[m.all[i].node]);
 	json_end_array(&w->json);
 	column(w, "weight");
-	for (size_t i = from; i < to; i++)
-		json_u64(&w->json, p->values[w->order[i]].count);
+	for (size_t i = 0; i < m.count; i++)
+		json_u64(&w->json, m.all[i].count);
 	json_end_array(&w->json);
 	column(w, "time");
-	for (size_t i = from; i < to; i++) {
-		json_double(&w->json, time);
-		time += (double)p->values[w->order[i]].count * interval;
-	}
+	for (size_t i = 0; i < m.count; i++)
+		json_double(&w->json, m.all[i].ms);
 	json_end_array(&w->json);
 	json_end_object(&w->json);
+	moments_free(&m);
 }
 
 static void put_markers(struct writer *w)

@@ -6,6 +6,7 @@
 
 #include "base/err.h"
 #include "profile/own.h"
+#include "profile/timeline_file.h"
 
 static int compare_numbers(const void *a, const void *b)
 {
@@ -420,7 +421,7 @@ static void read_end(struct decoder *d, struct cursor *c)
 	for (size_t i = 0; i < pairs; i++) {
 		uint64_t type = cursor_number(c), total = cursor_number(c);
 
-		if (type < FORMAT_END && !c->bad)
+		if (type < FORMAT_TYPES && type != FORMAT_END && !c->bad)
 			d->tables[type].total = total;
 	}
 	if (!c->bad && sections != d->sections.count - 1)
@@ -450,6 +451,8 @@ static void read_section(struct decoder *d, struct cursor *c, unsigned type)
 		return read_rows(d, c, type, NULL, read_lost);
 	case FORMAT_END:
 		return read_end(d, c);
+	case FORMAT_SPANS:
+		return timeline_read(d, c);
 	}
 }
 

@@ -29,8 +29,9 @@ struct decoder {
 	struct sections sections;
 	struct table_state tables[FORMAT_TYPES];
 	struct index_map modules, metrics, processes, threads, nodes;
-	struct profile_value last; /* the one read last, as in the file; count 0: none yet */
-	uint64_t dropped;          /* samples of values that could not be placed */
+	struct profile_value last;     /* the one read last, as in the file; count 0: none yet */
+	uint64_t dropped;              /* samples of values that could not be placed */
+	struct profile_span last_span; /* likewise, samples 0: none yet */
 	struct err *error;
 };
 

@@ -8,6 +8,7 @@
 #include "base/err.h"
 #include "profile/format.h"
 #include "profile/own.h"
+#include "profile/timeline_file.h"
 
 #define LEVEL 7
 
@@ -20,28 +21,11 @@ struct encoder {
 	uint64_t totals[FORMAT_TYPES]; /* rows */
 };
 
-static void put_number(struct buf *b, uint64_t value)
-{
-	uint8_t bytes[10];
-	size_t n = 0;
-
-	do {
-		bytes[n++] = (uint8_t)((value & 0x7f) | (value > 0x7f ? 0x80 : 0));
-		value >>= 7;
-	} while (value);
-	buf_append(b, bytes, n);
-}
-
-static void put_signed(struct buf *b, int64_t value)
-{
-	put_number(b, (uint64_t)value << 1 ^ (uint64_t)(value >> 63));
-}
-
 static void put_text(struct buf *b, const char *text)
 {
 	size_t size = strnlen(text, PROFILE_STRING_MAX);
 
-	put_number(b, size);
+	format_put_number(b, size);
 	buf_append(b, text, size);
 }
 
@@ -75,25 +59,25 @@ static void put_section(struct encoder *e, enum format_type type)
 
 static void put_info(struct encoder *e)
 {
-	put_number(&e->raw, format_field_count);
+	format_put_number(&e->raw, format_field_count);
 	for (size_t i = 0; i < format_field_count; i++) {
 		const struct format_field *f = &format_fields[i];
 		const void *at = (const char *)e->p + f->offset;
 
 		put_text(&e->raw, f->key);
-		put_number(&e->raw, f->kind == FIELD_TEXT ? FORMAT_TEXT : FORMAT_NUMBER);
+		format_put_number(&e->raw, f->kind == FIELD_TEXT ? FORMAT_TEXT : FORMAT_NUMBER);
 		switch (f->kind) {
 		case FIELD_TEXT:
 			put_text(&e->raw, *(const char *const *)at);
 			break;
 		case FIELD_U64:
-			put_number(&e->raw, *(const uint64_t *)at);
+			format_put_number(&e->raw, *(const uint64_t *)at);
 			break;
 		case FIELD_U32:
-			put_number(&e->raw, *(const uint32_t *)at);
+			format_put_number(&e->raw, *(const uint32_t *)at);
 			break;
 		case FIELD_BOOL:
-			put_number(&e->raw, *(const bool *)at);
+			format_put_number(&e->raw, *(const bool *)at);
 			break;
 		}
 	}
@@ -105,10 +89,10 @@ static void put_module(struct buf *b, const struct profile *p, size_t i)
 {
 	const struct profile_module *m = &p->modules[i];
 
-	put_number(b, m->kind);
+	format_put_number(b, m->kind);
 	put_text(b, m->path);
 	put_text(b, m->build_id);
-	put_number(b, m->process);
+	format_put_number(b, m->process);
 	put_text(b, m->problem);
 }
 
@@ -118,42 +102,42 @@ static void put_metric(struct buf *b, const struct profile *p, size_t i)
 
 	put_text(b, m->name);
 	put_text(b, m->unit);
-	put_number(b, m->period);
-	put_number(b, m->user_only);
+	format_put_number(b, m->period);
+	format_put_number(b, m->user_only);
 }
 
 static void put_process(struct buf *b, const struct profile *p, size_t i)
 {
 	const struct profile_process *x = &p->processes[i];
 
-	put_signed(b, x->pid);
-	put_signed(b, x->parent);
+	format_put_signed(b, x->pid);
+	format_put_signed(b, x->parent);
 	put_text(b, x->name);
 	put_text(b, x->command);
-	put_signed(b, x->rank);
-	put_number(b, x->start_ns);
-	put_number(b, x->end_ns);
-	put_signed(b, x->status);
+	format_put_signed(b, x->rank);
+	format_put_number(b, x->start_ns);
+	format_put_number(b, x->end_ns);
+	format_put_signed(b, x->status);
 }
 
 static void put_thread(struct buf *b, const struct profile *p, size_t i)
 {
 	const struct profile_thread *t = &p->threads[i];
 
-	put_number(b, t->process);
-	put_signed(b, t->tid);
+	format_put_number(b, t->process);
+	format_put_signed(b, t->tid);
 	put_text(b, t->name);
-	put_number(b, t->start_ns);
-	put_number(b, t->end_ns);
-	put_number(b, t->cpu_ns);
-	put_number(b, t->handler_ns);
-	put_number(b, t->handled);
+	format_put_number(b, t->start_ns);
+	format_put_number(b, t->end_ns);
+	format_put_number(b, t->cpu_ns);
+	format_put_number(b, t->handler_ns);
+	format_put_number(b, t->handled);
 }
 
 static void put_lost(struct buf *b, const struct profile *p, size_t i)
 {
 	put_text(b, p->lost[i].reason);
-	put_number(b, p->lost[i].count);
+	format_put_number(b, p->lost[i].count);
 }
 
 /* Rows [first, end) of a table, one after another, in sections of a bearable size. */
@@ -169,8 +153,8 @@ static void put_rows(struct encoder *e, enum format_type type, size_t first, siz
 		buf_clear(&rows);
 		while (first + n < end && n < FORMAT_ROWS && rows.size < FORMAT_ROW_BYTES)
 			put(&rows, e->p, first + n++);
-		put_number(&e->raw, first);
-		put_number(&e->raw, n);
+		format_put_number(&e->raw, first);
+		format_put_number(&e->raw, n);
 		buf_append(&e->raw, buf_text(&rows), rows.size);
 		put_section(e, type);
 		first += n;
@@ -184,11 +168,11 @@ static void put_name_columns(struct buf *b, const struct profile_name *names, si
 	uint64_t last = 0;
 
 	for (size_t i = 0; i < count; i++) {
-		put_number(b, names[i].start - last);
+		format_put_number(b, names[i].start - last);
 		last = names[i].start;
 	}
 	for (size_t i = 0; i < count; i++)
-		put_number(b, names[i].size);
+		format_put_number(b, names[i].size);
 	for (size_t i = 0; i < count; i++)
 		put_text(b, names[i].name);
 }
@@ -210,8 +194,8 @@ static void put_names(struct encoder *e)
 
 		for (size_t first = 0, n; first < m->name_count; first += n) {
 			n = name_run(m->names + first, m->name_count - first);
-			put_number(&e->raw, i);
-			put_number(&e->raw, n);
+			format_put_number(&e->raw, i);
+			format_put_number(&e->raw, n);
 			put_name_columns(&e->raw, m->names + first, n);
 			put_section(e, FORMAT_NAMES);
 		}
@@ -249,14 +233,14 @@ static void put_frames(struct buf *b, const struct profile_node *frames, size_t 
 	const struct profile_node none = {0}, *last = &none;
 
 	for (size_t i = 0; i < count; i++) {
-		put_number(b, frames[i].module - last->module);
+		format_put_number(b, frames[i].module - last->module);
 		last = &frames[i];
 	}
 	for (size_t i = 0; i < count; i++)
-		put_number(b, frames[i].kind);
+		format_put_number(b, frames[i].kind);
 	last = &none;
 	for (size_t i = 0; i < count; i++) {
-		put_signed(b, (int64_t)(frames[i].address - last->address));
+		format_put_signed(b, (int64_t)(frames[i].address - last->address));
 		last = &frames[i];
 	}
 }
@@ -266,16 +250,16 @@ static void put_node_run(struct encoder *e, size_t first, size_t n, struct profi
 	const struct profile_node *nodes = e->p->nodes + first;
 	size_t frame_count = list_frames(frames, nodes, n);
 
-	put_number(&e->raw, first);
-	put_number(&e->raw, n);
-	put_number(&e->raw, frame_count);
+	format_put_number(&e->raw, first);
+	format_put_number(&e->raw, n);
+	format_put_number(&e->raw, frame_count);
 	put_frames(&e->raw, frames, frame_count);
 	for (size_t i = 0; i < n; i++)
-		put_number(&e->raw, first + i - nodes[i].parent);
+		format_put_number(&e->raw, first + i - nodes[i].parent);
 	for (size_t i = 0; i < n; i++) {
 		const struct profile_node *at = bsearch(&nodes[i], frames, frame_count,
 							sizeof(*frames), compare_frames);
-		put_number(&e->raw, (uint64_t)(at - frames));
+		format_put_number(&e->raw, (uint64_t)(at - frames));
 	}
 	put_section(e, FORMAT_NODES);
 }
@@ -302,27 +286,41 @@ static void put_values(struct encoder *e)
 
 	for (size_t left = e->p->value_count, n; left; left -= n, v += n) {
 		n = left < FORMAT_ROWS ? left : FORMAT_ROWS;
-		put_number(&e->raw, n);
+		format_put_number(&e->raw, n);
 		for (size_t i = 0; i < n; i++)
-			put_number(&e->raw, v[i].node - (i ? v[i - 1].node : 0));
+			format_put_number(&e->raw, v[i].node - (i ? v[i - 1].node : 0));
 		for (size_t i = 0; i < n; i++)
-			put_number(&e->raw, v[i].thread);
+			format_put_number(&e->raw, v[i].thread);
 		for (size_t i = 0; i < n; i++)
-			put_number(&e->raw, v[i].metric);
+			format_put_number(&e->raw, v[i].metric);
 		for (size_t i = 0; i < n; i++)
-			put_number(&e->raw, v[i].count);
+			format_put_number(&e->raw, v[i].count);
 		put_section(e, FORMAT_VALUES);
 	}
 	e->totals[FORMAT_VALUES] = e->p->value_count;
 }
 
+static void put_spans(struct encoder *e)
+{
+	const struct profile_span *spans = e->p->spans;
+
+	for (size_t left = e->p->span_count, n; left; left -= n, spans += n) {
+		n = left < FORMAT_ROWS ? left : FORMAT_ROWS;
+		timeline_put(&e->raw, spans, n, e->p->coarse_us);
+		put_section(e, FORMAT_SPANS);
+	}
+	e->totals[FORMAT_SPANS] = e->p->span_count;
+}
+
 static void put_end(struct encoder *e)
 {
-	put_number(&e->raw, e->sections);
-	put_number(&e->raw, FORMAT_END - 1);
-	for (unsigned type = 1; type < FORMAT_END; type++) {
-		put_number(&e->raw, type);
-		put_number(&e->raw, e->totals[type]);
+	format_put_number(&e->raw, e->sections);
+	format_put_number(&e->raw, FORMAT_TYPES - 2);
+	for (unsigned type = 1; type < FORMAT_TYPES; type++) {
+		if (type == FORMAT_END)
+			continue;
+		format_put_number(&e->raw, type);
+		format_put_number(&e->raw, e->totals[type]);
 	}
 	put_section(e, FORMAT_END);
 }
@@ -342,6 +340,7 @@ static void put_all(struct encoder *e)
 	put_nodes(e);
 	put_values(e);
 	put_rows(e, FORMAT_LOST, 0, e->p->lost_count, put_lost);
+	put_spans(e);
 	put_end(e);
 }
 

@@ -2,6 +2,7 @@
 /* Headers, their checksums, and the table of the fields of "info". */
 #include <string.h>
 
+#include "base/buf.h"
 #include "profile/format.h"
 
 static void put(uint8_t *out, uint64_t value, unsigned bytes)
@@ -75,6 +76,23 @@ bool format_get_section(const uint8_t in[FORMAT_SECTION_SIZE], struct format_sec
 	return true;
 }
 
+void format_put_number(struct buf *b, uint64_t value)
+{
+	uint8_t bytes[10];
+	size_t n = 0;
+
+	do {
+		bytes[n++] = (uint8_t)((value & 0x7f) | (value > 0x7f ? 0x80 : 0));
+		value >>= 7;
+	} while (value);
+	buf_append(b, bytes, n);
+}
+
+void format_put_signed(struct buf *b, int64_t value)
+{
+	format_put_number(b, (uint64_t)value << 1 ^ (uint64_t)(value >> 63));
+}
+
 #define AT(member) offsetof(struct profile, member)
 
 const struct format_field format_fields[] = {
@@ -84,6 +102,7 @@ const struct format_field format_fields[] = {
 	{"note", FIELD_TEXT, AT(note)},           {"start", FIELD_U64, AT(start_time)},
 	{"duration", FIELD_U64, AT(duration_ns)}, {"hz", FIELD_U64, AT(hz)},
 	{"delivery", FIELD_U64, AT(delivery_ns)}, {"unwind", FIELD_U32, AT(unwind)},
-	{"complete", FIELD_BOOL, AT(complete)},
+	{"complete", FIELD_BOOL, AT(complete)},   {"timeline", FIELD_BOOL, AT(timed)},
+	{"untimed", FIELD_U64, AT(untimed)},
 };
 const size_t format_field_count = sizeof(format_fields) / sizeof(format_fields[0]);

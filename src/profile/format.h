@@ -16,7 +16,7 @@
 	"\x89"       \
 	"CLP\r\n\x1a\n"
 #define FORMAT_MAJOR 1
-#define FORMAT_MINOR 0
+#define FORMAT_MINOR 1
 #define FORMAT_HEADER_SIZE 24 /* magic, major and minor (16 bits), flags (32), checksum */
 
 #define FORMAT_SYNC \
@@ -37,6 +37,7 @@ enum format_type {
 	FORMAT_VALUES,
 	FORMAT_LOST,
 	FORMAT_END,
+	FORMAT_SPANS, /* since version 1.1 */
 	FORMAT_TYPES,
 };
 
@@ -75,6 +76,10 @@ void format_put_section(uint8_t out[FORMAT_SECTION_SIZE], const struct format_se
 bool format_get_section(const uint8_t in[FORMAT_SECTION_SIZE], struct format_section *s);
 
 uint64_t format_get(const uint8_t *at, unsigned bytes); /* little-endian */
+
+/* In LEB128. */
+void format_put_number(struct buf *b, uint64_t value);
+void format_put_signed(struct buf *b, int64_t value);
 
 /* The fields of "info", for who writes and who reads them: exactly one of `text` and `number` is
    in use by each; offsets into struct profile. */

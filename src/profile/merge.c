@@ -159,6 +159,14 @@ static struct err *merge_tree(struct merge *m)
 		e = profile_count(m->into, m->nodes[v->node], v->thread + m->first_thread,
 				  m->metrics[v->metric], v->count);
 	}
+	for (size_t i = 0; i < from->span_count && !e; i++) {
+		struct profile_span r = from->spans[i];
+
+		r.node = m->nodes[r.node];
+		r.thread += m->first_thread;
+		r.metric = m->metrics[r.metric];
+		e = own_append_span(m->into, &r);
+	}
 	for (size_t i = 0; i < from->lost_count && !e; i++)
 		e = profile_lose(m->into, from->lost[i].reason, from->lost[i].count);
 	return e;
@@ -210,6 +218,8 @@ static void merge_info(struct profile *into, const struct profile *from, bool fi
 		into->delivery_ns = from->delivery_ns;
 	if (!into->hz)
 		into->hz = from->hz;
+	into->timed |= from->timed;
+	into->untimed = own_add(into->untimed, from->untimed);
 	if (first)
 		into->unwind = from->unwind;
 	into->complete = (first || into->complete) && from->complete;
@@ -221,6 +231,9 @@ struct err *profile_append(struct profile *into, const struct profile *from)
 	bool first = is_empty(into);
 	struct err *e = NULL;
 
+	/* So that what was joined is not taken for a single sample's. */
+	if (into->coarse_us < from->coarse_us)
+		into->coarse_us = from->coarse_us;
 	if (into == from)
 		return err_new("a profile cannot be merged with itself");
 	m.modules = calloc(from->module_count, sizeof(*m.modules));

@@ -27,13 +27,14 @@ struct profile_private {
 
 	/* Allocated elements of the public arrays. */
 	size_t module_room, metric_room, process_room, thread_room, node_room, value_room,
-		lost_room;
+		span_room, lost_room;
 
 	/* Of the first `hashed` nodes. A profile that is only looked at needs none. */
 	struct node_slot *slots; /* a power of two */
 	size_t slot_room, hashed;
 
 	size_t settled; /* the first of the values that are in order, each key once */
+	size_t ordered; /* the same of the spans */
 };
 
 /* `items` with room for one more than `count` elements, moved if need be; NULL without memory
@@ -48,6 +49,9 @@ bool own_keep(struct profile *p, const char **text);
 
 /* Adds a node without looking for an equal one. */
 struct err *own_append_node(struct profile *p, const struct profile_node *node);
+/* timeline.c. Adds a span as it is. */
+struct err *own_append_span(struct profile *p, const struct profile_span *span);
+struct err *own_settle_spans(struct profile *p);
 /* Adds a name to a module; the caller keeps them ascending. */
 struct err *own_append_name(struct profile *p, uint32_t module, const struct profile_name *name);
 

@@ -10,8 +10,8 @@
  * into modules, threads, processes, metrics and nodes are in range (checked by
  * profile_read). Module 0 is "no module".
  *
- * Counting appends; `values` is ordered, each key once, after profile_settle (and after
- * profile_read, profile_parse, profile_write and profile_pack). profile_child and
+ * Counting appends; `values` and `spans` are ordered, each key once, after profile_settle (and
+ * after profile_read, profile_parse, profile_write and profile_pack). profile_child and
  * the others that add may move the arrays.
  */
 #include <stdbool.h>
@@ -27,6 +27,7 @@ struct profile;
 #define PROFILE_LOST_MAX 1024 /* further reasons are counted as "other" */
 #define PROFILE_NODE_MAX (1u << 25)
 #define PROFILE_VALUE_MAX (1u << 26)
+#define PROFILE_SPAN_MAX (1u << 20)   /* more become fewer: see profile_time */
 #define PROFILE_TABLE_MAX (1u << 24)  /* modules, processes, threads; names of all modules */
 #define PROFILE_STRING_MAX (1u << 20) /* bytes; what is longer is cut */
 
@@ -100,6 +101,15 @@ struct profile_value {
 	uint64_t count;
 };
 
+/* The time line: a while in which a thread was in one context, by its samples of one metric. Ordered
+   by thread and start; those of a thread do not overlap. A thread was not seen to work where it has
+   none. */
+struct profile_span {
+	uint64_t start_us, duration_us; /* since the recording began */
+	uint32_t thread, node, metric;
+	uint32_t samples; /* by weight */
+};
+
 /* Samples that are in no tree, by reason. */
 struct profile_lost {
 	const char *reason;
@@ -117,6 +127,9 @@ struct profile {
 	uint32_t unwind;      /* enum recipes_mode */
 	bool complete;        /* false: written while the command was still running */
 	const char *note;     /* what the reader must know about reliability, or "" */
+	bool timed;           /* a time line was asked for */
+	uint64_t untimed;     /* samples that are not on it for want of room */
+	uint64_t coarse_us;   /* shorter whiles of the time line were joined; 0: none */
 
 	struct profile_module *modules;
 	size_t module_count;
@@ -130,6 +143,8 @@ struct profile {
 	size_t node_count;
 	struct profile_value *values;
 	size_t value_count;
+	struct profile_span *spans;
+	size_t span_count;
 	struct profile_lost *lost;
 	size_t lost_count;
 
@@ -156,14 +171,24 @@ struct err *profile_child(struct profile *p, uint32_t parent, enum profile_node_
 /* Adds to a value (which ends at UINT64_MAX). Nothing is added where `count` is 0. */
 struct err *profile_count(struct profile *p, uint32_t node, uint32_t thread, uint32_t metric,
 			  uint64_t count);
-/* Puts `values` in order, each (node, thread, metric) once: to be called before reading them in a
-   profile that was counted in. At once where there is nothing to do. */
+/* Puts a sample on the time line: `weight` periods that ended at `ns` since the recording began. In
+   any order. Those that follow each other in one context become one span; where no sample of the
+   thread came for more than two periods, there is a gap. Where there are more than PROFILE_SPAN_MAX
+   spans, those that lie within the same `coarse_us` become one, with all their samples and the
+   context of one of them by chance, as if there had been fewer samples; that length is doubled until
+   they are few enough. */
+struct err *profile_time(struct profile *p, uint32_t node, uint32_t thread, uint32_t metric,
+			 uint64_t ns, uint64_t weight);
+/* How long a sample of the metric stands for, about; 0: it is a moment. */
+uint64_t profile_step_us(const struct profile *p, uint32_t metric);
+/* Puts `values` in order, each (node, thread, metric) once, and `spans`: to be called before reading
+   them in a profile that was counted in. At once where there is nothing to do. */
 struct err *profile_settle(struct profile *p);
 struct err *profile_lose(struct profile *p, const char *reason, uint64_t count);
 
 /* Everything of `from` into `into`: equal modules, metrics and paths become one, processes and
-   threads stay apart. Into an empty profile this is a copy. After an error `into` is sane, and
-   has a part of it. */
+   threads stay apart; times are since each recording began. Into an empty profile this is a
+   copy. After an error `into` is sane, and has a part of it. */
 struct err *profile_merge(struct profile *into, const struct profile *from);
 /* The same without putting the values in order, for many in a row: profile_settle does it. */
 struct err *profile_append(struct profile *into, const struct profile *from);

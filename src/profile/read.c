@@ -18,11 +18,17 @@
 #define PIECE (1u << 20)
 
 static const char *const table_names[FORMAT_TYPES] = {
-	[FORMAT_INFO] = "info",           [FORMAT_MODULES] = "modules",
-	[FORMAT_NAMES] = "names",         [FORMAT_METRICS] = "metrics",
-	[FORMAT_PROCESSES] = "processes", [FORMAT_THREADS] = "threads",
-	[FORMAT_NODES] = "nodes",         [FORMAT_VALUES] = "values",
-	[FORMAT_LOST] = "lost samples",   [FORMAT_END] = "end",
+	[FORMAT_INFO] = "info",
+	[FORMAT_MODULES] = "modules",
+	[FORMAT_NAMES] = "names",
+	[FORMAT_METRICS] = "metrics",
+	[FORMAT_PROCESSES] = "processes",
+	[FORMAT_THREADS] = "threads",
+	[FORMAT_NODES] = "nodes",
+	[FORMAT_VALUES] = "values",
+	[FORMAT_LOST] = "lost samples",
+	[FORMAT_END] = "end",
+	[FORMAT_SPANS] = "parts of the time line",
 };
 
 /* Whether these can be the first bytes of a profile; one with a damaged header can still be. */

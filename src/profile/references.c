@@ -95,6 +95,8 @@ static void add_metrics(struct decoder *d)
 
 	for (size_t i = 0; i < d->p->value_count; i++)
 		refer(d, &d->metrics, d->p->values[i].metric);
+	for (size_t i = 0; i < d->p->span_count; i++)
+		refer(d, &d->metrics, d->p->spans[i].metric);
 	limit_missing(d, &d->metrics, FORMAT_METRICS, PROFILE_METRIC_MAX);
 	for (size_t i = 0; i < d->metrics.stand_in_count && !d->error; i++) {
 		snprintf(name, sizeof(name), "(lost) %u", d->metrics.stand_ins[i]);
@@ -112,6 +114,8 @@ static void add_threads(struct decoder *d)
 
 	for (size_t i = 0; i < p->value_count; i++)
 		refer(d, &d->threads, p->values[i].thread);
+	for (size_t i = 0; i < p->span_count; i++)
+		refer(d, &d->threads, p->spans[i].thread);
 	limit_missing(d, &d->threads, FORMAT_THREADS, PROFILE_TABLE_MAX);
 	for (size_t i = 0; i < d->threads.stand_in_count && !d->error; i++) {
 		struct profile_thread *moved = own_grow(p->threads, &p->own->thread_room,
@@ -173,6 +177,24 @@ static void place_values(struct decoder *d)
 	p->value_count = kept;
 }
 
+static void place_spans(struct decoder *d)
+{
+	struct profile *p = d->p;
+	size_t kept = 0;
+
+	for (size_t i = 0; i < p->span_count; i++) {
+		struct profile_span r = p->spans[i];
+
+		if (place(&d->threads, &r.thread) && place(&d->metrics, &r.metric)) {
+			p->spans[kept++] = r;
+			continue;
+		}
+		d->tables[FORMAT_SPANS].got--;
+		decode_complain(d, FORMAT_SPANS, "malformed");
+	}
+	p->span_count = kept;
+}
+
 static bool place_rest(struct decoder *d)
 {
 	struct profile *p = d->p;
@@ -197,6 +219,7 @@ bool decode_references(struct decoder *d)
 	if (d->error)
 		return false;
 	place_values(d);
+	place_spans(d);
 	if (!place_rest(d))
 		d->error = err_new("more is missing than can be made up for");
 	else

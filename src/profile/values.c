@@ -133,7 +133,7 @@ static struct profile_value *merge(const struct profile *p, size_t count, size_t
 	return out;
 }
 
-struct err *profile_settle(struct profile *p)
+static struct err *settle_values(struct profile *p)
 {
 	size_t start = p->own->settled;
 	struct profile_value *log, *merged;
@@ -154,6 +154,13 @@ struct err *profile_settle(struct profile *p)
 	return NULL;
 }
 
+struct err *profile_settle(struct profile *p)
+{
+	struct err *e = settle_values(p);
+
+	return e ? e : own_settle_spans(p);
+}
+
 /* Room for one more: by settling where that is likely to help, else by growing. */
 static struct err *make_room(struct profile *p)
 {
@@ -164,12 +171,12 @@ static struct err *make_room(struct profile *p)
 	if (p->value_count < own->value_room)
 		return NULL;
 	if (p->value_count - own->settled > own->value_room / 2) {
-		e = profile_settle(p);
+		e = settle_values(p);
 		if (e || p->value_count <= own->value_room / 2)
 			return e;
 	}
 	if (p->value_count >= PROFILE_VALUE_MAX) {
-		e = profile_settle(p);
+		e = settle_values(p);
 		if (e || p->value_count < PROFILE_VALUE_MAX)
 			return e;
 		return err_new("a profile cannot have more than %u values", PROFILE_VALUE_MAX);

@@ -81,6 +81,35 @@ void arena_give(struct arena_header *arena, uint32_t first)
 	}
 }
 
+uint32_t arena_take_times(struct arena_header *arena)
+{
+	uint32_t chunk = 0;
+	if (atomic_fetch_add(&arena->times, 1) < arena->times_max)
+		chunk = arena_take(arena);
+	if (!chunk)
+		atomic_fetch_sub(&arena->times, 1);
+	return chunk;
+}
+
+void arena_give_times(struct arena_header *arena, uint32_t chunk)
+{
+	struct arena_chunk *head = arena_at(arena, chunk);
+	atomic_store(&head->next, 0);
+	arena_give(arena, chunk);
+	atomic_fetch_sub(&arena->times, 1);
+}
+
+static void give_time_line(struct arena_header *arena, uint32_t first)
+{
+	for (uint32_t left = chunk_count(arena); first && first < chunk_count(arena) && left;
+	     left--) {
+		struct arena_chunk *chunk = arena_at(arena, first);
+		uint32_t after = atomic_load(&chunk->next);
+		arena_give_times(arena, first);
+		first = after;
+	}
+}
+
 static struct arena_thread *take_free_record(struct arena_header *arena)
 {
 	uint32_t number = atomic_load(&arena->threads);
@@ -120,11 +149,11 @@ struct arena_thread *arena_thread_take(struct arena_header *arena)
 		return NULL;
 	thread->generation++;
 	thread->process = thread->parent = thread->tid = 0;
-	thread->nodes = thread->scratch = thread->timer = 0;
+	thread->nodes = thread->scratch = thread->times = thread->timer = 0;
 	thread->space = 0;
 	thread->start_ns = 0;
 	thread->end_ns = thread->cpu_start_ns = thread->cpu_ns = 0;
-	thread->ticks = thread->walked = thread->reused = thread->lost = 0;
+	thread->ticks = thread->walked = thread->reused = thread->lost = thread->untimed = 0;
 	for (int i = 0; i < ARENA_METRICS_MAX; i++)
 		thread->samples[i] = thread->weights[i] = 0;
 	for (int i = 0; i < ARENA_SNAPSHOTS; i++)
@@ -136,6 +165,7 @@ void arena_thread_free(struct arena_header *arena, struct arena_thread *thread)
 {
 	arena_give(arena, atomic_exchange(&thread->nodes, 0));
 	arena_give(arena, atomic_exchange(&thread->scratch, 0));
+	give_time_line(arena, atomic_exchange(&thread->times, 0));
 	for (int i = 0; i < ARENA_SNAPSHOTS; i++)
 		arena_give(arena, atomic_exchange(&thread->snapshots[i], 0));
 	atomic_store(&thread->state, ARENA_FREE);

@@ -14,6 +14,8 @@
  *    thread record (one chunk): struct arena_thread | what the agent needs for itself
  *       `nodes` -> chunk -> chunk …   the thread's calling context tree (cct/cct.h)
  *       `scratch` -> chunk …          of no interest to others
+ *       `times` -> chunk …            its time line: the thread writes at the end, the collector
+ *                                     reads from the beginning and gives back what is full
  *
  * Invariants:
  *  1. A thread record is linked into header->threads once and stays there; it
@@ -31,7 +33,7 @@
 #include <stdint.h>
 
 #define ARENA_MAGIC 0x31616e6572612d63ull /* "c-arena1" */
-#define ARENA_VERSION 1u
+#define ARENA_VERSION 2u
 #define ARENA_CHUNK_BITS 14
 #define ARENA_CHUNK (1u << ARENA_CHUNK_BITS)
 #define ARENA_METRICS_MAX 8
@@ -55,6 +57,8 @@ struct arena_header {
 	_Atomic uint32_t changes;     /* raised whenever a record gets LIVE or DONE, or a snapshot
 					 is left */
 	_Atomic uint64_t lost[ARENA_LOST_KINDS];
+	uint32_t times_max;     /* chunks for time lines at most; 0: none are wanted */
+	_Atomic uint32_t times; /* of them are in use */
 };
 
 /* What every chunk but the first begins with. */
@@ -72,11 +76,19 @@ struct arena_chunk {
 struct arena_snapshot {
 	struct arena_chunk chunk;
 	uint32_t event, weight;
+	uint64_t ns;            /* CLOCK_MONOTONIC, where there is a time line */
 	uint64_t registers[32]; /* by DWARF number, as in unwind/walk.h */
 	uint64_t pc;
 	uint64_t address; /* of the stack bytes: SP rounded down to a word */
 	uint64_t size;    /* of them */
 	uint8_t bytes[];  /* to the end of this chunk */
+};
+
+/* A sample on the time line: in chunks, after their struct arena_chunk. */
+struct arena_time {
+	uint64_t ns;   /* CLOCK_MONOTONIC */
+	uint32_t node; /* of the thread's tree (cct/cct.h) */
+	uint32_t weight;
 };
 
 enum arena_state { ARENA_FREE, ARENA_TAKEN, ARENA_LIVE, ARENA_DONE };
@@ -86,6 +98,7 @@ struct arena_thread {
 	_Atomic uint32_t state;   /* enum arena_state */
 	_Atomic uint32_t nodes;   /* first chunk of the tree; nodes[0] is the root */
 	_Atomic uint32_t scratch; /* first chunk of the agent's own */
+	_Atomic uint32_t times;   /* first chunk of its time line that is not read yet */
 	uint32_t generation;      /* raised each time the record is taken */
 	int32_t process, parent, tid;
 	_Atomic uint32_t timer; /* the thread samples itself by a POSIX timer */
@@ -105,6 +118,7 @@ struct arena_thread {
 	_Atomic uint64_t walked;                     /* frames stepped over */
 	_Atomic uint64_t reused;                     /* frames that the walk before knew */
 	_Atomic uint64_t lost;                       /* samples that are in no tree: no room */
+	_Atomic uint64_t untimed;                    /* samples that are not on the time line */
 };
 
 static inline void *arena_at(const struct arena_header *arena, uint32_t chunk)
@@ -117,6 +131,10 @@ static inline void *arena_at(const struct arena_header *arena, uint32_t chunk)
 uint32_t arena_take(struct arena_header *arena);
 /* Gives back a list of chunks that begins with `first` (0 is fine). */
 void arena_give(struct arena_header *arena, uint32_t first);
+
+/* The same for a time line, of which all together have a limit; one at a time is given back. */
+uint32_t arena_take_times(struct arena_header *arena);
+void arena_give_times(struct arena_header *arena, uint32_t chunk);
 
 /* Makes a new arena in zeroed memory. */
 void arena_format(struct arena_header *arena, uint64_t size, uint32_t metrics);

@@ -63,6 +63,8 @@ struct wire_reply {
 	uint32_t max_depth;      /* frames of a path */
 	uint32_t collapse;       /* bound recursion in the tree */
 	uint32_t frame_pointers; /* walk by frame pointers alone */
+	uint32_t timeline;       /* note when each sample of the first event came */
+	uint32_t reserved;
 	struct wire_event events[ARENA_METRICS_MAX];
 };
 

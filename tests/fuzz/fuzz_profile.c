@@ -71,6 +71,16 @@ static void check(const struct profile *p)
 			(v[-1].thread < v->thread ||
 			 (v[-1].thread == v->thread && v[-1].metric < v->metric))));
 	}
+	assert(p->span_count <= PROFILE_SPAN_MAX);
+	for (size_t i = 0; i < p->span_count; i++) {
+		const struct profile_span *s = &p->spans[i];
+
+		assert(s->node < p->node_count && s->thread < p->thread_count &&
+		       s->metric < p->metric_count && s->samples);
+		assert(i == 0 || s[-1].thread < s->thread ||
+		       (s[-1].thread == s->thread &&
+			s[-1].start_us + s[-1].duration_us <= s->start_us));
+	}
 }
 
 /* Equal profiles have equal files. */

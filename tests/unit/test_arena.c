@@ -111,6 +111,43 @@ static void test_full(void **state)
 	free(arena);
 }
 
+static void test_time_lines_have_a_limit(void **state)
+{
+	struct arena_header *arena = make(1);
+	struct arena_thread *thread = arena_thread_take(arena);
+	(void)state;
+	assert_int_equal(arena_take_times(arena), 0); /* none are wanted */
+	arena->times_max = 3;
+	uint32_t chunks[4];
+	for (int i = 0; i < 3; i++) {
+		chunks[i] = arena_take_times(arena);
+		assert_int_not_equal(chunks[i], 0);
+	}
+	assert_int_equal(arena_take_times(arena), 0);
+	assert_int_equal(arena->times, 3);
+	arena_give_times(arena, chunks[1]);
+	chunks[1] = arena_take_times(arena);
+	assert_int_not_equal(chunks[1], 0);
+	assert_int_equal(arena_take_times(arena), 0);
+	for (int i = 0; i < 2; i++) /* as a thread leaves them: one after another */
+		((struct arena_chunk *)arena_at(arena, chunks[i]))->next = chunks[i + 1];
+	thread->times = chunks[0];
+	thread->untimed = 5;
+	arena_thread_free(arena, thread);
+	assert_int_equal(arena->times, 0);
+	assert_ptr_equal(arena_thread_take(arena), thread);
+	assert_int_equal(thread->times, 0);
+	assert_int_equal(thread->untimed, 0);
+	thread->times = 0x7fffffff; /* written over */
+	arena_thread_free(arena, thread);
+	assert_int_equal(arena->times, 0);
+	while (arena_take(arena))
+		;
+	assert_int_equal(arena_take_times(arena), 0); /* the arena is full */
+	assert_int_equal(arena->times, 0);
+	free(arena);
+}
+
 static void test_headers_that_are_none(void **state)
 {
 	struct arena_header *arena = make(1);
@@ -139,6 +176,7 @@ int main(void)
 		cmocka_unit_test(test_list_in_a_circle),
 		cmocka_unit_test(test_records_are_used_again),
 		cmocka_unit_test(test_full),
+		cmocka_unit_test(test_time_lines_have_a_limit),
 		cmocka_unit_test(test_headers_that_are_none),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -302,6 +302,56 @@ static void packs_a_profile_without_samples(void **state)
 	profile_free(p);
 }
 
+/* Spans lead to the rows of their contexts; one whose values are missing is left out and counted. */
+static void packs_the_time_line(void **state)
+{
+	struct profile *p = example();
+	struct attribution a;
+	struct pack_input in;
+	struct packed k = {0};
+	size_t n, rows;
+	uint64_t sums[16] = {0}, row = 0, end = 0;
+
+	(void)state;
+	p->timed = true;
+	for (size_t i = 0; i < p->value_count; i++) {
+		const struct profile_value *v = &p->values[i];
+
+		if (v->metric == 0 && v->count < 1000)
+			for (uint64_t s = 0; s < v->count; s++)
+				good(profile_time(p, v->node, v->thread, 0,
+						  (s + 1000 * i + 1) * 1000000, 1));
+	}
+	good(profile_time(p, 1, 1, 0, 1000000, 1)); /* nothing was counted there */
+	open_input(p, &in, &a);
+	good(pack_make(&in, &k.bytes));
+	read_columns(&k);
+	uint64_t *counts = column(&k, "row.0", &rows), *threads = column(&k, "row.thread", &n);
+	uint64_t *distances = column(&k, "span.row", &n), *starts = column(&k, "span.start", &n);
+	uint64_t *durations = column(&k, "span.duration", &n),
+		 *samples = column(&k, "span.samples", &n);
+	assert_int_equal(n, 4);
+	assert_in_range(rows, 4, 16);
+	for (size_t i = 0; i < n; i++) {
+		row = distances[i] % 2 ? row - (distances[i] + 1) / 2 : row + distances[i] / 2;
+		assert_in_range(row, 0, rows - 1);
+		assert_int_equal(threads[row], 0);
+		sums[row] += samples[i];
+		assert_int_equal(durations[i], samples[i] * 1000);
+		end += starts[i] + durations[i];
+	}
+	assert_int_equal(end % 1000, 0);
+	for (size_t i = 0; i < rows; i++)
+		if (threads[i] == 0)
+			assert_int_equal(sums[i], counts[i]);
+	assert_non_null(strstr(k.header, "\"timeline\":{\"recorded\":true,\"coarse\":0,"
+					 "\"untimed\":1,"));
+	free(counts), free(threads), free(distances), free(starts), free(durations), free(samples);
+	packed_free(&k);
+	close_input(&in);
+	profile_free(p);
+}
+
 /* The page */
 
 static int digit_of(char c)
@@ -372,6 +422,7 @@ int main(void)
 		cmocka_unit_test(packs_the_tree),
 		cmocka_unit_test(keeps_threads_apart),
 		cmocka_unit_test(packs_a_profile_without_samples),
+		cmocka_unit_test(packs_the_time_line),
 		cmocka_unit_test(page_holds_the_data),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

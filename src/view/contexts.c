@@ -151,7 +151,9 @@ struct err *contexts_make(struct attribution *a, const struct lines *lines,
 		e = order_nodes(out, &numbers);
 	if (!e)
 		e = make_rows(p, lines, places, numbers, out);
-	free(places);
+	for (size_t i = 0; !e && i < p->node_count; i++)
+		places[i] = numbers[places[i]];
+	out->of_node = places;
 	free(numbers);
 	if (e)
 		contexts_free(out);
@@ -164,5 +166,6 @@ void contexts_free(struct contexts *c)
 	free(c->order);
 	free(c->depths);
 	free(c->rows);
+	free(c->of_node);
 	*c = (struct contexts){0};
 }

@@ -27,6 +27,7 @@ struct contexts {
 	uint32_t *depths;         /* of the node at each place; the root's is 0 */
 	struct context_row *rows; /* ascending by node, thread, line, metric; each once */
 	size_t row_count;
+	uint32_t *of_node; /* place of each node of the profile */
 };
 
 /* `attribution` must outlive the result. Where there is a comparison (NULL: none), scopes that are the

@@ -23,6 +23,7 @@
 #include "view/contexts.h"
 #include "view/lines.h"
 #include "view/texts.h"
+#include "view/timeline.h"
 
 struct packer {
 	const struct pack_input *in;
@@ -31,6 +32,7 @@ struct packer {
 	struct lines lines;
 	struct contexts contexts;
 	struct code code;
+	struct timeline timeline;
 	struct buf columns, list; /* list: the array "columns" */
 	struct json names;
 	size_t start, count; /* of the column that is written */
@@ -286,6 +288,16 @@ static void put_code(struct packer *k)
 	}
 }
 
+static void put_timeline(struct packer *k)
+{
+	const struct timeline *t = &k->timeline;
+	for (enum timeline_column c = 0; c < TIMELINE_COLUMNS; c++) {
+		for (size_t i = 0; i < t->count; i++)
+			put(k, timeline_number(t, i, c));
+		end_column(k, timeline_columns[c]);
+	}
+}
+
 /* The header */
 
 static void key_text(struct json *j, const char *key, const char *text)
@@ -382,6 +394,32 @@ static void put_threads(const struct packer *k, struct json *j)
 	json_end_array(j);
 }
 
+/* Times are µs since the recording began. */
+static void put_timeline_header(const struct packer *k, struct json *j)
+{
+	const struct profile *p = k->p;
+	json_key(j, "timeline");
+	json_begin_object(j);
+	json_key(j, "recorded");
+	json_bool(j, p->timed);
+	json_key(j, "coarse");
+	json_u64(j, p->coarse_us);
+	json_key(j, "untimed"); /* samples */
+	json_u64(j, p->untimed + k->timeline.unplaced);
+	json_key(j, "duration");
+	json_u64(j, p->duration_ns / 1000);
+	json_key(j, "threads"); /* when each began and ended */
+	json_begin_array(j);
+	for (size_t i = 0; p->timed && i < p->thread_count; i++) {
+		json_begin_array(j);
+		json_u64(j, p->threads[i].start_ns / 1000);
+		json_u64(j, p->threads[i].end_ns / 1000);
+		json_end_array(j);
+	}
+	json_end_array(j);
+	json_end_object(j);
+}
+
 static void put_recording(const struct packer *k, struct json *j)
 {
 	const struct profile *p = k->p;
@@ -430,6 +468,7 @@ static struct err *put_header(struct packer *k, struct buf *out)
 	put_threads(k, &j);
 	if (k->in->comparison)
 		comparison_json(k->in->comparison, k->p->thread_count, &j);
+	put_timeline_header(k, &j);
 	modules_notes(k->in->modules, &notes);
 	put_text_lines(&j, "moduleNotes", buf_text(&notes));
 	buf_free(&notes);
@@ -456,6 +495,7 @@ static void put_columns(struct packer *k)
 	put_rows(k);
 	put_lines(k);
 	put_code(k);
+	put_timeline(k);
 	json_end_array(&k->names);
 }
 
@@ -489,6 +529,8 @@ struct err *pack_make(const struct pack_input *in, struct buf *out)
 		e = contexts_make(in->attribution, &k.lines, in->comparison, &k.contexts);
 	if (!e)
 		e = code_make(in->profile, in->modules, &k.strings, &k.code);
+	if (!e)
+		e = timeline_make(in->profile, &k.contexts, &k.lines, &k.timeline);
 	if (!e) {
 		put_columns(&k);
 		e = join(&k, out);
@@ -497,6 +539,7 @@ struct err *pack_make(const struct pack_input *in, struct buf *out)
 	lines_free(&k.lines);
 	contexts_free(&k.contexts);
 	code_free(&k.code);
+	timeline_free(&k.timeline);
 	buf_free(&k.columns);
 	buf_free(&k.list);
 	return e;

@@ -25,6 +25,7 @@
  *     insn.*      of those, by function: function, address (distance from that of the one before in
  *                 the same function), text, file (text), line, gap (1: some before it are left out),
  *                 and for each metric insn.0, …
+ *     span.*      the time line (view/timeline.h): row, start, duration, samples, metric
  */
 #include <stdbool.h>
 

@@ -83,7 +83,7 @@ await step("names and roles are told", async () => {
 			assert.ok(name?.value, `a ${role.value} without a name`);
 		roles.set(role.value, (roles.get(role.value) || 0) + 1);
 	}
-	assert.equal(roles.get("tab"), 4);
+	assert.equal(roles.get("tab"), 5);
 	assert.equal(roles.get("treegrid"), 1);
 	for (const role of ["tablist", "tabpanel", "row", "gridcell", "columnheader", "searchbox", "list", "listitem",
 		"banner", "main", "heading"])
@@ -102,8 +102,10 @@ await step("tabs move by arrows", async () => {
 	assert.equal((await focused()).name, "Flame graph");
 	await b.until("document.querySelector('canvas')");
 	await keys("ArrowRight");
+	assert.equal((await focused()).name, "Time line");
+	await keys("ArrowRight");
 	assert.equal((await focused()).name, "Top-down");
-	await keys("ArrowLeft", "ArrowLeft");
+	await keys("ArrowLeft", "ArrowLeft", "ArrowLeft");
 	assert.equal((await focused()).name, "Flat");
 	await keys("ArrowLeft");
 	assert.equal((await focused()).name, "Bottom-up");

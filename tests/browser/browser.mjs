@@ -174,6 +174,19 @@ export class Browser {
 	async move(x, y) {
 		await this.call("Input.dispatchMouseEvent", {type: "mouseMoved", x, y});
 	}
+	// From one place to another with the button held.
+	async drag(from, to) {
+		const send = (type, {x, y}, buttons) => this.call("Input.dispatchMouseEvent",
+			{type, x, y, button: "left", buttons, clickCount: 1});
+		await send("mouseMoved", from, 0);
+		await send("mousePressed", from, 1);
+		for (let i = 1; i <= 4; i++)
+			await send("mouseMoved", {x: from.x + (to.x - from.x) * i / 4, y: from.y + (to.y - from.y) * i / 4}, 1);
+		await send("mouseReleased", to, 0);
+	}
+	async wheel(x, y, deltaY, modifiers = 0) {
+		await this.call("Input.dispatchMouseEvent", {type: "mouseWheel", x, y, deltaX: 0, deltaY, modifiers});
+	}
 	async screenshot(path) {
 		const {data} = await this.call("Page.captureScreenshot", {format: "png"});
 		writeFileSync(path, Buffer.from(data, "base64"));

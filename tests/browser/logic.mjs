@@ -7,7 +7,7 @@ import {join} from "node:path";
 import {loadModules, readPage} from "./page.mjs";
 
 const [page, folder] = process.argv.slice(2);
-const m = await loadModules("format", "model", "select", "formula", "columns", "levels", "views", "flat", "outline", "flame",
+const m = await loadModules("format", "model", "times", "select", "formula", "columns", "levels", "views", "flat", "outline", "flame",
 	"statistics", "compare", "compare_state", "state");
 const rootsOf = (view) => view.level(null).rows();
 const model = m.parseModel(readPage(page).bytes);

@@ -13,6 +13,9 @@
  *    thread PROCESS TID NAME
  *    path THREAD METRIC COUNT FRAME…     outermost first: MODULE:ADDRESS, or !REASON (a number)
  *                                        first; all but the last are return addresses
+ *    during THREAD METRIC FROM TO FRAME…  a sample each millisecond after FROM until TO, on the time
+ *                                        line too
+ *    joined MICROSECONDS | untimed N     of the time line
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -89,10 +92,9 @@ static void add_module(char *rest)
 	};
 }
 
-static void add_path(char *rest)
+static uint32_t add_frames(char *rest)
 {
-	uint32_t thread = (uint32_t)number(&rest), metric = (uint32_t)number(&rest), node = 0;
-	uint64_t count = number(&rest);
+	uint32_t node = 0;
 
 	add_modules();
 	while (rest && *rest) {
@@ -107,7 +109,28 @@ static void add_path(char *rest)
 					    (uint32_t)strtoul(frame, NULL, 0),
 					    strtoull(colon ? colon + 1 : "0", NULL, 0), &node));
 	}
-	check(profile_count(profile, node, thread, metric, count));
+	return node;
+}
+
+static void add_path(char *rest)
+{
+	uint32_t thread = (uint32_t)number(&rest), metric = (uint32_t)number(&rest);
+	uint64_t count = number(&rest);
+
+	check(profile_count(profile, add_frames(rest), thread, metric, count));
+}
+
+static void add_time(char *rest)
+{
+	uint32_t thread = (uint32_t)number(&rest), metric = (uint32_t)number(&rest), node;
+	uint64_t from = number(&rest), to = number(&rest);
+
+	node = add_frames(rest);
+	profile->timed = true;
+	for (; from < to; from++) {
+		check(profile_count(profile, node, thread, metric, 1));
+		check(profile_time(profile, node, thread, metric, (from + 1) * 1000000, 1));
+	}
 }
 
 static void add_others(const char *kind, char *rest)
@@ -161,6 +184,12 @@ static void read_line(char *text)
 		add_name(rest);
 	else if (!strcmp(kind, "path"))
 		add_path(rest);
+	else if (!strcmp(kind, "during"))
+		add_time(rest);
+	else if (!strcmp(kind, "joined"))
+		profile->coarse_us = number(&rest);
+	else if (!strcmp(kind, "untimed"))
+		profile->untimed = number(&rest);
 	else if (!strcmp(kind, "lost")) {
 		uint64_t count = number(&rest);
 

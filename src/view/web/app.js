@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Puts it all together: the state, what is computed from it, and the parts that show it.
 
-import {baseName, formatAmount, formatCount, formatPercent, plural} from "./format.js";
+import {baseName, formatAmount, formatCount, formatPercent, formatTime, plural} from "./format.js";
 import {cached, scopeName, scopeShort, threadLabel} from "./model.js";
 import {computeSelection, matchScopes} from "./select.js";
 import {BottomUp, TopDown} from "./views.js";
@@ -12,6 +12,7 @@ import {decodeState, encodeState} from "./state.js";
 import {el, setAttribute, setText} from "./dom.js";
 import {Table} from "./table.js";
 import {Graph} from "./graph.js";
+import {Timeline} from "./timeline.js";
 import {Source} from "./source.js";
 import {Detail} from "./detail.js";
 import {comparedColumns, comparedSizes, comparedSort, comparedStatus, compareBar, comparisonOf, nextCompareBase,
@@ -19,7 +20,8 @@ import {comparedColumns, comparedSizes, comparedSort, comparedStatus, compareBar
 import {showCompare} from "./compare_dialog.js";
 import {showColumns, showFilter, showHelp, showNotes, showThreads} from "./dialogs.js";
 
-const VIEWS = [["tree", "Top-down"], ["callers", "Bottom-up"], ["flat", "Flat"], ["graph", "Flame graph"]];
+const VIEWS = [["tree", "Top-down"], ["callers", "Bottom-up"], ["flat", "Flat"], ["graph", "Flame graph"],
+	["time", "Time line"]];
 const METRICS_SHOWN = 2; // unless chosen
 
 function makeView(name, model, selection) {
@@ -39,6 +41,7 @@ export class App {
 		this.selectedBy = {tree: "", callers: "", flat: ""};
 		this.table = new Table(this);
 		this.graph = new Graph(this);
+		this.timeline = new Timeline(this);
 		this.source = new Source(this);
 		this.detail = new Detail(this);
 		this.build();
@@ -48,7 +51,7 @@ export class App {
 				this.load();
 		});
 		document.addEventListener("keydown", (event) => this.key(event));
-		matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.graph.paint());
+		matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.repaint());
 	}
 
 	// The page
@@ -123,7 +126,7 @@ export class App {
 		this.selectedBy = {tree: "", callers: "", flat: "", [view]: this.state.selected};
 		this.select();
 		this.render();
-		if (this.state.view !== "graph")
+		if (!this.picture())
 			this.table.reveal(true);
 	}
 	// Writes the state into the address, as a step that can be taken back (push) or not: a little later, so
@@ -144,8 +147,17 @@ export class App {
 			history.replaceState(null, "", "#" + this.written);
 		this.pushing = false;
 	}
+	// What is drawn instead of a table, or null; it shows the tree.
+	picture() {
+		return {graph: this.graph, time: this.timeline}[this.state.view] || null;
+	}
+	repaint() {
+		const picture = this.picture();
+		if (picture)
+			picture.paint();
+	}
 	treeView() {
-		return this.state.view === "graph" ? "tree" : this.state.view;
+		return this.picture() ? "tree" : this.state.view;
 	}
 	selectedKey() {
 		return this.selectedBy[this.treeView()];
@@ -159,13 +171,13 @@ export class App {
 	// What is computed
 
 	select() {
-		const {filters, threads, zoom} = this.state;
+		const {filters, threads, zoom, time} = this.state;
 		const spare = this.comparison ? this.comparison.release() : [];
 		this.comparison = comparisonOf(this.model, this.state, this.comparison);
 		const chosen = threads ? new Set(threads) : null;
 		this.selection = this.comparison ? this.comparison.select(computeSelection(this.model, {filters, zoom,
 			threads: this.comparison.among(chosen), counted: []}), spare) :
-			computeSelection(this.model, {filters, threads: chosen, zoom}, spare.length ? null : this.selection);
+			computeSelection(this.model, {filters, threads: chosen, zoom, time}, spare.length ? null : this.selection);
 		this.views = {};
 		this.outlines = {};
 	}
@@ -195,7 +207,7 @@ export class App {
 	}
 	selectedRow() {
 		const key = this.selectedKey();
-		if (this.state.view === "graph")
+		if (this.picture())
 			return key ? this.view("tree").rowOf(key) : null;
 		const place = this.outline.placeOf(key);
 		return place >= 0 ? this.outline.entry(place).row : key ? this.outline.view.rowOf(key) : null;
@@ -216,7 +228,7 @@ export class App {
 		if (this.search.value !== state.search)
 			this.search.value = state.search;
 		this.pane.hidden = !state.pane;
-		const part = state.view === "graph" ? this.graph.element : this.table.element;
+		const part = (this.picture() || this.table).element;
 		if (this.main.firstChild !== part)
 			this.main.replaceChildren(part);
 		this.main.setAttribute("aria-labelledby", "tab-" + state.view);
@@ -225,10 +237,7 @@ export class App {
 			.slice(this.model.recorded.metrics.length);
 		this.table.setColumns(this.comparison ? comparedColumns(this) : [...this.shownMetrics(), ...more].flatMap((metric) =>
 			[{metric, column: "total"}, {metric, column: "self"}]));
-		if (state.view === "graph")
-			this.graph.draw();
-		else
-			this.table.draw();
+		(this.picture() || this.table).draw();
 		this.renderChips();
 		this.renderCount();
 		if (later)
@@ -251,9 +260,12 @@ export class App {
 		if (state.compared)
 			chip(`compared: ${plural(model.metrics.length - model.recorded.metrics.length, state.compared.by,
 				state.compared.by === "process" ? "processes" : undefined)}`, () => this.compare(null));
+		if (state.time && !this.comparison)
+			chip(`time ${(state.time[0] / 1e6).toFixed(3)} s to ${(state.time[1] / 1e6).toFixed(3)} s` +
+				this.timeRemark(), () => this.setTime(null), "time");
 		if (state.zoom)
 			chip(`zoom: ${scopeShort(model, model.nodes.scope[state.zoom])}`, () => this.zoomTo(0), "zoom");
-		if (!this.comparison && (state.filters.length || state.threads || state.zoom)) {
+		if (!this.comparison && (state.filters.length || state.threads || state.time || state.zoom)) {
 			const shown = this.selection.sums[state.metric].total(state.zoom);
 			chips.push(el("span", {class: "shown"}, `${formatPercent(shown, model.whole[state.metric]) || "0%"} ` +
 				`of all: ${formatAmount(model.metrics[state.metric], shown)}`));
@@ -264,6 +276,12 @@ export class App {
 			chips.unshift(this.flattened);
 		this.chips.replaceChildren(...chips);
 		this.chips.hidden = !chips.length;
+	}
+	// What is not exact about a part of the time.
+	timeRemark() {
+		const {model} = this, {coarse} = model.header.timeline;
+		return (coarse ? `, by samples within ${formatTime(coarse / 1e6)}` : "") +
+			(model.metrics.length > 1 ? `, ${model.metrics[model.spans.metric[0] || 0].name} alone` : "");
 	}
 	renderCount() {
 		this.matches = this.state.search ? this.view(this.treeView()).search(this.state.search) : null;
@@ -292,7 +310,9 @@ export class App {
 
 	selectRow(key, middle = false) {
 		this.selectedBy[this.treeView()] = key;
-		if (this.state.view === "graph") {
+		if (this.state.view === "time") {
+			this.timeline.paint();
+		} else if (this.state.view === "graph") {
 			this.graph.reveal();
 		} else {
 			this.table.reveal(middle);
@@ -322,7 +342,7 @@ export class App {
 		const large = this.comparison ? [(row) => Math.abs(this.comparison.rowMeasure(row, "total").by),
 			(level) => comparedSizes(this, level)] : [];
 		const end = this.outline.hotPath(start, this.state.metric, ...large);
-		if (this.state.view !== "graph")
+		if (!this.picture())
 			this.table.draw();
 		if (end)
 			this.selectRow(end, true);
@@ -335,10 +355,21 @@ export class App {
 		if (row && from !== to && !this.selectedBy[to])
 			this.carry(row, to);
 		this.render();
-		if (view !== "graph")
+		if (!this.picture())
 			this.table.reveal(true);
 		this.save(true);
-		(view === "graph" ? this.graph.canvas : this.table.element).focus();
+		this.focus();
+	}
+	focus() {
+		if (this.state.view === "time")
+			this.timeline.focus();
+		else
+			(this.state.view === "graph" ? this.graph.canvas : this.table.element).focus();
+	}
+	// Selects a node of the tree, and opens the way to it.
+	openTo(node) {
+		this.outline.reveal(String(node));
+		this.selectRow(String(node));
 	}
 	// The row of another view that stands for the same.
 	carry(row, to) {
@@ -405,7 +436,7 @@ export class App {
 		if (this.selectedKey() && !this.view(this.treeView()).rowOf(this.selectedKey()))
 			this.selectedBy[this.treeView()] = "";
 		this.render(true);
-		if (this.state.view !== "graph")
+		if (!this.picture())
 			this.table.reveal();
 		this.save(push);
 	}
@@ -437,6 +468,8 @@ export class App {
 			this.setThreads(null);
 		else if (state.compared)
 			this.compare(null);
+		else if (state.time)
+			this.setTime(null);
 		else if (state.zoom)
 			this.zoomTo(0);
 	}
@@ -477,6 +510,13 @@ export class App {
 		this.state.unsure = !this.state.unsure;
 		this.render();
 		this.save();
+	}
+	// Counts only a part of the time, by the time line.
+	setTime(time) {
+		if (!time && !this.state.time)
+			return;
+		this.state.time = time;
+		this.changed();
 	}
 	setColumns(metrics) {
 		this.state.columns = metrics;
@@ -526,15 +566,15 @@ export class App {
 			matchMedia("(prefers-color-scheme: dark)").matches;
 		this.state.theme = dark ? "light" : "dark";
 		document.documentElement.dataset.theme = this.state.theme;
-		this.graph.paint();
+		this.repaint();
 		this.save();
 	}
 	setSearch(text) {
 		this.state.search = text;
 		this.matched = text ? matchScopes(this.model, "name", text) : null;
 		this.renderCount();
-		if (this.state.view === "graph")
-			this.graph.draw();
+		if (this.picture())
+			this.picture().draw();
 		else
 			this.table.list.draw(true);
 		this.save();
@@ -546,7 +586,7 @@ export class App {
 		const at = matches.indexOf(this.selectedKey());
 		const next = at < 0 ? by > 0 ? 0 : matches.length - 1 : (at + by + matches.length) % matches.length;
 		this.outline.reveal(matches.key(next));
-		if (this.state.view !== "graph")
+		if (!this.picture())
 			this.table.draw();
 		this.selectRow(matches.key(next), true);
 	}
@@ -557,7 +597,7 @@ export class App {
 		} else if (event.key === "Escape") {
 			this.setSearch("");
 			this.search.value = "";
-			(this.state.view === "graph" ? this.graph.canvas : this.table.element).focus();
+			this.focus();
 		}
 	}
 	switchInstructions() {
@@ -591,7 +631,7 @@ export class App {
 		}
 		const actions = {
 			1: () => this.setView("tree"), 2: () => this.setView("callers"),
-			3: () => this.setView("flat"), 4: () => this.setView("graph"),
+			3: () => this.setView("flat"), 4: () => this.setView("graph"), 5: () => this.setView("time"),
 			h: () => this.hotPath(), z: () => this.zoomIn(), Z: () => this.zoomOut(),
 			f: () => this.flatten(1), F: () => this.flatten(-1),
 			"<": () => this.moveSort(-1), ">": () => this.moveSort(1),

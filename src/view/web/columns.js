@@ -46,7 +46,8 @@ function setGroups(model, groups, metric) {
 		for (let r = 0; r < all.length; r++)
 			if (chosen[thread[r]])
 				total += counts[r] = all[r];
-		model.metrics.push({...base.metrics[metric], name: group.name, total, group: true});
+		model.metrics.push({...base.metrics[metric], name: group.name, total, group: true,
+			of: metric, chosen});
 		model.rows.counts.push(counts);
 	}
 	model.whole = model.metrics.map((one) => one.total);

@@ -16,7 +16,7 @@ export const KEYS = [
 	["*", "open all below"],
 	["h", "hot path: open the costliest chain below"],
 	["z / Z", "zoom into the row / out again"],
-	["1 2 3 4", "top-down, bottom-up, flat, graph"],
+	["1 2 3 4 5", "top-down, bottom-up, flat, graph, time line"],
 	["f / F", "flat view: take the top level away, so that loops stand as peers / bring it back"],
 	["< > r", "sort by the column before, after; the other way round"],
 	["m", "the next metric"],
@@ -35,6 +35,9 @@ export const KEYS = [
 	["s", "details and source: show or hide"],
 	["a", "source or instructions"],
 	["g", "graph: flames or icicles"],
+	["+ - 0", "time line: zoom in, out, the whole; Shift with ← → moves it"],
+	[", .", "time line: colour by the level above, below"],
+	["Enter [ ] w Esc", "time line: count only the time of the span, from here, to here, what is in sight; all"],
 	["d", "light or dark"],
 	["?", "this help"],
 ];
@@ -118,7 +121,7 @@ export function showFilter(app, how = "keep", what = "name", text = "") {
 
 export function showThreads(app) {
 	const {model, state} = app, {threads, processes} = model.header;
-	const sums = threadTotals(model, state.filters, state.metric, state.zoom);
+	const sums = threadTotals(model, state.filters, state.metric, state.zoom, state.time);
 	const whole = model.whole[state.metric];
 	const chosen = new Set(state.threads || threads.map((_, i) => i));
 	const boxes = [];

@@ -16,7 +16,7 @@ const MODULES_NAMED = 5;
 // that the theme sets.
 const HUES = [214, 150, 275, 52, 355, 185, 320, 95];
 
-function moduleHues(model) {
+export function moduleHues(model) {
 	return cached(model, "hues", () => {
 		const sums = model.header.modules.map(() => 0), {scope} = model.nodes, {module} = model.scopes;
 		const {node, counts} = model.rows;

@@ -124,6 +124,10 @@ export function replaceModel(app, now) {
 		const [a, b] = [state.compare.a, state.compare.b].map((list) => findThreads(before, now, list));
 		state.compare = a.length && b.length ? {...state.compare, a, b} : null;
 	}
+	if (state.moment) {
+		const [thread] = findThreads(before, now, [state.moment[0]]);
+		state.moment = thread === undefined ? null : [thread, state.moment[1]];
+	}
 	app.select();
 	for (const [name, find] of Object.entries(finders)) {
 		app.open[name] = new Set([...app.open[name]].map(find).filter(Boolean));

@@ -146,6 +146,28 @@ function readCode(columns, metrics) {
 	};
 }
 
+// The time line, by thread and start: those of thread t are first[t] .. first[t + 1] - 1.
+function readSpans(columns, rows, threads) {
+	const row = columns.read("span.row", Float64Array), start = columns.read("span.start", Float64Array);
+	const count = row.length, end = columns.read("span.duration", Float64Array);
+	const first = new Uint32Array(threads + 1), place = new Uint32Array(count);
+	for (let i = 0; i < count; i++) {
+		const distance = row[i] % 2 ? -(row[i] + 1) / 2 : row[i] / 2;
+		place[i] = (i ? place[i - 1] : 0) + distance;
+		const same = i > 0 && rows.thread[place[i]] === rows.thread[place[i - 1]];
+		start[i] += same ? end[i - 1] : 0;
+		end[i] += start[i];
+		first[rows.thread[place[i]] + 1]++;
+	}
+	for (let t = 0; t < threads; t++)
+		first[t + 1] += first[t];
+	return {
+		count, row: place, start, end, first,
+		samples: columns.read("span.samples", Float64Array),
+		metric: columns.read("span.metric", Uint8Array),
+	};
+}
+
 // From bytes (inflated) to a model.
 export function parseModel(bytes) {
 	const size = bytes[0] + bytes[1] * 256 + bytes[2] * 65536 + bytes[3] * 16777216;
@@ -165,6 +187,7 @@ export function parseModel(bytes) {
 		code: readCode(columns, header.metrics),
 		cache: new Map(),
 	};
+	model.spans = readSpans(columns, model.rows, header.threads.length);
 	return model;
 }
 

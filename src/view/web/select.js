@@ -5,6 +5,7 @@
 // matches the regular expression are the only ones that count, or do not count.
 
 import {cached, inBlocks, modulePath, scopeName, sumsType} from "./model.js";
+import {timeCounts} from "./times.js";
 
 const MATCHES_KEPT = 16;
 
@@ -100,19 +101,21 @@ export class Sums {
 	}
 }
 
-// threads: a Set of indices, or null for all. zoom: a node. The result has `sums` of each metric, in
-// which nodes outside of the zoom have none; `wanted`: whether a row counts.
+// threads: a Set of indices, or null for all. zoom: a node. time: [from, to), or null for all; then samples
+// are those of the time line. The result has `sums` of each metric, in which nodes outside of the zoom have
+// none; `wanted`: whether a row counts; `counts`: of each metric, the samples of the rows.
 // `counted`: what is summed, if not all metrics: arrays of a number for each row.
 // `reuse`: a selection that is no longer needed, whose memory may be taken.
 export function computeSelection(model, options = {}, reuse = null) {
-	const {filters = [], threads = null, zoom = 0} = options;
-	if (!threads && !zoom && !filters.some((f) => compilePattern(f.text)))
+	const {filters = [], threads = null, zoom = 0, time = null} = options;
+	if (!threads && !zoom && !time && !filters.some((f) => compilePattern(f.text)))
 		return cached(model, "whole selection", () => new Selection(model, {}, null));
 	return new Selection(model, options, reuse && reuse.narrowed ? reuse : null);
 }
 
 class Selection {
-	constructor(model, {filters = [], threads = null, zoom = 0, counted = model.rows.counts}, reuse) {
+	constructor(model, {filters = [], threads = null, zoom = 0, time = null,
+		counted = time ? timeCounts(model, time) : model.rows.counts}, reuse) {
 		const {end, count} = model.nodes, {node} = model.rows;
 		const dropped = findDropped(model, filters) || cached(model, "none dropped", () => new Uint8Array(count));
 		const chosen = new Uint8Array(model.header.threads.length).fill(threads ? 0 : 1);
@@ -121,16 +124,18 @@ class Selection {
 		const last = end[zoom];
 		this.model = model;
 		this.zoom = zoom;
-		this.narrowed = Boolean(filters.length || threads || zoom);
+		this.counts = counted;
+		this.narrowed = Boolean(filters.length || threads || zoom || time);
 		this.wanted = reuse ? reuse.wanted : new Uint8Array(node.length);
 		if (!this.narrowed)
 			this.wanted.fill(1);
 		else
 			inBlocks(0, node.length, (from, to) => choose(from, to, model.rows, chosen, zoom, last,
 				dropped, this.wanted));
-		const Type = sumsType(model.metrics);
+		const Type = time ? Float64Array : sumsType(model.metrics); // a span may lie inside of it in part
+		const again = (m) => reuse && reuse.sums[m] && reuse.sums[m].upTo instanceof Type;
 		this.sums = counted.map((counts, m) => new Sums(model, counts, this.wanted,
-			reuse && reuse.sums[m] ? reuse.sums[m].upTo : new Type(count + 1)));
+			again(m) ? reuse.sums[m].upTo : new Type(count + 1)));
 	}
 	// The same samples, summed otherwise.
 	withSums(sums) {
@@ -173,7 +178,7 @@ export const rowsByLine = (model) => cached(model, "rows by line", () => partByL
 
 // Self samples of a line, of the rows that count.
 export function lineSelf(model, selection, metric, line) {
-	const {starts, order} = rowsByLine(model), counts = model.rows.counts[metric];
+	const {starts, order} = rowsByLine(model), counts = selection.counts[metric] || model.rows.counts[metric];
 	let sum = 0;
 	for (let i = starts[line]; i < starts[line + 1]; i++)
 		if (selection.wanted[order[i]])
@@ -182,10 +187,10 @@ export function lineSelf(model, selection, metric, line) {
 }
 
 // Samples by thread, of all filters but the threads'.
-export function threadTotals(model, filters, metric, zoom = 0) {
-	const {wanted} = computeSelection(model, {filters, zoom});
+export function threadTotals(model, filters, metric, zoom = 0, time = null) {
+	const {wanted, counts} = computeSelection(model, {filters, zoom, time});
 	const sums = new Float64Array(model.header.threads.length);
-	const {thread, counts} = model.rows;
+	const {thread} = model.rows;
 	for (let r = 0; r < thread.length; r++)
 		if (wanted[r])
 			sums[thread[r]] += counts[metric][r];

@@ -11,8 +11,8 @@ export function newState() {
 	return {
 		view: "tree", metric: 0, sort: {metric: 0, column: "total", up: false},
 		flatten: 2, zoom: 0, selected: "", open: {tree: ["0"], callers: [], flat: []},
-		filters: [], threads: null, search: "", icicle: true, theme: "", pane: true, columns: null,
-		compared: null, derived: [], instructions: false,
+		filters: [], threads: null, time: null, window: null, moment: null, level: 0, search: "", icicle: true,
+		theme: "", pane: true, columns: null, compared: null, derived: [], instructions: false,
 		...newCompareState(),
 	};
 }
@@ -60,6 +60,11 @@ export function encodeState(state) {
 		p.append("f", `${f.how}.${f.what}.${f.text}`);
 	if (state.threads)
 		p.set("t", state.threads.join("."));
+	for (const name of ["time", "window", "moment"])
+		if (state[name])
+			p.set(name, state[name].join("-"));
+	if (state.level)
+		p.set("level", state.level);
 	if (state.search)
 		p.set("q", state.search);
 	if (!state.icicle)
@@ -84,6 +89,16 @@ function numbers(text) {
 	return text.split(".").map(Number).filter((n) => Number.isInteger(n) && n >= 0);
 }
 
+// Two whole numbers: from and to, or a thread and a time.
+function decodeTimes(p, model, state) {
+	for (const name of ["time", "window", "moment"]) {
+		const match = /^(\d{1,15})-(\d{1,15})$/.exec(p.get(name) || "");
+		const [a, b] = match ? [Number(match[1]), Number(match[2])] : [1, 0];
+		if (match && model.spans.count && (name === "moment" ? a < model.header.threads.length : a < b))
+			state[name] = [a, b];
+	}
+}
+
 // Anything may stand in an address: what makes no sense for this model is left out.
 export function decodeState(text, model) {
 	const p = new URLSearchParams(text);
@@ -92,7 +107,7 @@ export function decodeState(text, model) {
 		const n = p.has(name) ? Number(p.get(name)) : NaN;
 		return Number.isInteger(n) && n >= 0 && n < limit ? n : otherwise;
 	};
-	if (["tree", "callers", "flat", "graph"].includes(p.get("v")))
+	if (["tree", "callers", "flat", "graph", "time"].includes(p.get("v")))
 		state.view = p.get("v");
 	const {threads} = model.header, metrics = model.header.metrics.length;
 	state.metric = whole("m", metrics, 0);
@@ -123,6 +138,8 @@ export function decodeState(text, model) {
 	}
 	if (p.has("t"))
 		state.threads = numbers(p.get("t")).filter((n) => n < threads.length);
+	decodeTimes(p, model, state);
+	state.level = whole("level", 13, 0);
 	state.search = p.get("q") || "";
 	state.icicle = p.get("flame") !== "1";
 	if (["light", "dark"].includes(p.get("theme")))

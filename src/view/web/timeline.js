@@ -1,0 +1,484 @@
+// SPDX-License-Identifier: Apache-2.0
+// The time line: one row for each thread, coloured by the function that it was in. A canvas as large
+// as what is in sight, as the flame graph is.
+
+import {formatTime, plural} from "./format.js";
+import {scopeName, scopeShort, threadLabel} from "./model.js";
+import {matchScopes} from "./select.js";
+import {el, setText} from "./dom.js";
+import {moduleHues} from "./graph.js";
+import {hasTimeline, shownNodes, spanAt, stepOf, timeBoxes, timeRows, timeTicks, wholeTime} from "./times.js";
+
+const TIME_ROW = 24, AXIS = 22, LEVELS = 12, NEAR = 4 /* pixels */, SHORTEST = 20 /* µs in sight */;
+
+function seconds(us) {
+	return formatTime(us / 1e6);
+}
+
+// The same hue as in the flame graph, a little different for each function of a module.
+function functionColour(model, scope, theme) {
+	const spread = Math.imul(scope + 1, 0x9e3779b1) >>> 0;
+	const hue = moduleHues(model)[model.scopes.module[scope]] + (spread % 11 - 5) * 12;
+	const light = parseFloat(theme.light) + ((spread >>> 8) % 5 - 2) * 2;
+	return `hsl(${hue} ${theme.strength} ${light}%)`;
+}
+
+export class Timeline {
+	constructor(app) {
+		this.app = app;
+		this.canvas = el("canvas", {
+			tabIndex: 0, role: "application", "aria-roledescription": "time line",
+			"aria-label": "time line: arrow keys move, + and - zoom, Enter keeps the time of the span, " +
+				"[ and ] a part of the time, w what is in sight, Escape all",
+			onkeydown: (event) => this.key(event),
+			onpointerdown: (event) => this.press(event),
+			onpointermove: (event) => this.move(event),
+			onpointerup: (event) => this.release(event),
+			onpointercancel: () => { this.drag = null; },
+			ondblclick: (event) => this.zoomToSpan(this.spanUnder(event)),
+			onmouseleave: () => { this.tip.hidden = true; },
+		});
+		this.canvas.addEventListener("wheel", (event) => this.wheel(event), {passive: false});
+		this.tip = el("div", {class: "tip", role: "tooltip", hidden: true});
+		this.space = el("div", {class: "space"});
+		this.scroller = el("div", {class: "scroller"}, this.space, this.canvas);
+		this.level = el("select", {"aria-label": "colour by", onchange: () =>
+			this.setLevel(Number(this.level.value))});
+		this.level.append(el("option", {value: 0}, "innermost function"));
+		for (let i = 1; i <= LEVELS; i++)
+			this.level.append(el("option", {value: i}, `level ${i}`));
+		const button = (text, label, run) => el("button", {type: "button", title: label,
+			"aria-label": label, onclick: run}, text);
+		this.about = el("span", {class: "matched"});
+		this.bar = el("div", {class: "legend"}, el("label", {}, "colour by ", this.level),
+			button("+", "zoom in (+)", () => this.zoom(0.5)), button("−", "zoom out (-)", () => this.zoom(2)),
+			button("Whole", "the whole time (0)", () => this.setWindow(null)),
+			button("Keep", "count only what is in sight (w)", () => this.app.setTime(this.window())),
+			this.about);
+		this.none = el("div", {class: "none"});
+		this.element = el("div", {class: "graph timeline"}, this.bar, this.scroller, this.none, this.tip);
+		this.scroller.addEventListener("scroll", () => this.paint(), {passive: true});
+		new ResizeObserver(() => this.draw()).observe(this.scroller);
+		this.rows = [];
+		this.mark = null; // where a part of the time begins
+		this.drag = null;
+	}
+	focus() {
+		(hasTimeline(this.app.model) ? this.canvas : this.none.querySelector("p")).focus();
+	}
+
+	// What is in sight
+
+	window() {
+		return this.app.state.window || wholeTime(this.app.model);
+	}
+	setWindow(window) {
+		const {app} = this, [first, last] = wholeTime(app.model);
+		if (window) {
+			const length = Math.min(last - first, Math.max(SHORTEST, window[1] - window[0]));
+			const from = Math.max(first, Math.min(window[0], last - length));
+			window = [Math.round(from), Math.round(from + length)];
+		}
+		app.state.window = window && (window[0] > first || window[1] < last) ? window : null;
+		this.paint();
+		app.save();
+	}
+	zoom(by, at = null) {
+		const [from, to] = this.window();
+		const here = at === null ? this.cursorTime() : at;
+		const middle = here >= from && here <= to ? here : (from + to) / 2;
+		this.setWindow([middle - (middle - from) * by, middle + (to - middle) * by]);
+	}
+	pan(part) {
+		const [from, to] = this.window(), by = (to - from) * part;
+		this.setWindow([from + by, to + by]);
+	}
+	zoomToSpan(span) {
+		const {start, end} = this.app.model.spans;
+		if (span < 0)
+			return;
+		const more = Math.max(SHORTEST, (end[span] - start[span]) * 0.2);
+		this.setWindow([start[span] - more, end[span] + more]);
+	}
+	cursorTime() {
+		const {moment} = this.app.state;
+		return moment ? moment[1] : -1;
+	}
+
+	// Drawing
+
+	draw() {
+		const {app} = this;
+		if (app.state.view !== "time")
+			return;
+		const there = hasTimeline(app.model);
+		this.bar.hidden = this.scroller.hidden = !there;
+		this.none.hidden = there;
+		if (!there) {
+			this.explain();
+			return;
+		}
+		this.level.value = app.state.level;
+		this.rows = timeRows(app.model, app.state.threads);
+		this.space.style.height = AXIS + this.rows.length * TIME_ROW + 2 + "px";
+		this.found = app.state.search ? matchScopes(app.model, "name", app.state.search) : null;
+		setText(this.about, this.remark());
+		this.paint();
+	}
+	explain() {
+		const {recorded} = this.app.model.header.timeline;
+		this.none.replaceChildren(el("p", {tabIndex: -1}, recorded ?
+			"A time line was asked for, but no sample is on it." :
+			"No time line was recorded. It needs an option when recording:"),
+		recorded ? null : el("p", {}, el("code", {}, "culprit record --timeline COMMAND")));
+	}
+	// What is not exact.
+	remark() {
+		const {model} = this.app, {coarse, untimed} = model.header.timeline, texts = [];
+		if (model.metrics.length > 1)
+			texts.push(`of ${model.metrics[model.spans.metric[0] || 0].name}`);
+		if (coarse)
+			texts.push(`samples within ${seconds(coarse)} were joined: shorter spans and gaps are not seen`);
+		if (untimed)
+			texts.push(`${plural(untimed, "sample")} not on it`);
+		return texts.join(" · ");
+	}
+	get left() {
+		return Math.round(Math.min(200, this.scroller.clientWidth * 0.25));
+	}
+	scale() {
+		const [from, to] = this.window();
+		return (this.scroller.clientWidth - this.left) / (to - from);
+	}
+	xOf(time) {
+		return this.left + (time - this.window()[0]) * this.scale();
+	}
+	timeOf(x) {
+		return this.window()[0] + (x - this.left) / this.scale();
+	}
+	readTheme() {
+		const style = getComputedStyle(document.documentElement);
+		const get = (name) => style.getPropertyValue(name).trim();
+		this.theme = {
+			text: get("--graph-text"), light: get("--graph-light"), strength: get("--graph-strength"),
+			back: get("--back"), panel: get("--panel"), page: get("--text"), dim: get("--dim"),
+			line: get("--line"), match: get("--graph-match"), focus: get("--focus"), chosen: get("--chosen"),
+			colours: new Map(),
+		};
+	}
+	colour(scope) {
+		const {theme} = this;
+		if (this.found && this.found[scope])
+			return theme.match;
+		if (!theme.colours.has(scope))
+			theme.colours.set(scope, functionColour(this.app.model, scope, theme));
+		return theme.colours.get(scope);
+	}
+	paint() {
+		const width = this.scroller.clientWidth, height = this.scroller.clientHeight;
+		if (this.app.state.view !== "time" || !width || !hasTimeline(this.app.model))
+			return;
+		const scale = window.devicePixelRatio || 1, c = this.canvas.getContext("2d");
+		if (this.canvas.width !== width * scale || this.canvas.height !== height * scale) {
+			this.canvas.width = width * scale;
+			this.canvas.height = height * scale;
+			this.canvas.style.width = width + "px";
+			this.canvas.style.height = height + "px";
+		}
+		this.readTheme();
+		c.setTransform(scale, 0, 0, scale, 0, 0);
+		c.fillStyle = this.theme.back;
+		c.fillRect(0, 0, width, height);
+		c.font = "12px system-ui, sans-serif";
+		c.textBaseline = "middle";
+		this.shown = shownNodes(this.app.model, this.app.state.level);
+		const top = this.scroller.scrollTop;
+		const first = Math.max(0, Math.floor(top / TIME_ROW));
+		const last = Math.min(this.rows.length, Math.ceil((top + height - AXIS) / TIME_ROW));
+		this.paintKept(c, height);
+		for (let i = first; i < last; i++)
+			this.paintRow(c, this.rows[i], AXIS + i * TIME_ROW - top, width);
+		this.paintAxis(c, width, height);
+		this.paintCursor(c, top);
+	}
+	paintRow(c, row, y, width) {
+		const {model} = this.app, {theme} = this;
+		c.save();
+		c.beginPath();
+		c.rect(this.left, y, width - this.left, TIME_ROW);
+		c.clip();
+		if (row.thread >= 0) {
+			const [begun, ended] = model.header.timeline.threads[row.thread];
+			c.fillStyle = theme.line;
+			c.fillRect(this.xOf(begun), y + TIME_ROW - 2, (ended - begun) * this.scale(), 1);
+			this.paintBoxes(c, row.thread, y, width - this.left);
+		}
+		c.restore();
+		c.fillStyle = row.thread < 0 ? theme.page : theme.dim;
+		const process = model.header.processes[row.process];
+		const name = row.thread < 0 ? `${process.name} ${process.pid}` :
+			`${model.header.threads[row.thread].name} ${model.header.threads[row.thread].tid}`;
+		c.save();
+		c.beginPath();
+		c.rect(0, y, this.left - 4, TIME_ROW);
+		c.clip();
+		c.fillText(name, row.thread < 0 || this.rows[0].thread >= 0 ? 6 : 18, y + TIME_ROW / 2);
+		c.restore();
+	}
+	boxesOf(thread, width) {
+		const {model} = this.app, [from, to] = this.window(), key = `${from} ${to} ${width}`;
+		if (this.boxesFor !== key || this.boxesModel !== model) {
+			this.boxes = new Map();
+			this.boxesFor = key;
+			this.boxesModel = model; // newer data comes while it is recorded
+		}
+		if (!this.boxes.has(thread))
+			this.boxes.set(thread, timeBoxes(model, thread, from, to, width));
+		return this.boxes.get(thread);
+	}
+	paintBoxes(c, thread, y, width) {
+		const {model, selection} = this.app, {scope, end} = model.nodes, {row} = model.spans, {theme} = this;
+		const chosen = Number(this.app.selectedBy.tree) || 0, marked = [], named = [];
+		let before = "";
+		for (const box of this.boxesOf(thread, width)) {
+			const place = row[box.span], node = model.rows.node[place], shown = this.shown[node];
+			const counts = selection.wanted[place], high = Math.max(3, (TIME_ROW - 6) * box.busy);
+			const x = this.left + box.x, w = Math.max(1, box.w - (box.w > 3 ? 0.5 : 0));
+			const colour = counts ? this.colour(scope[shown]) : theme.line;
+			if (colour !== before)
+				c.fillStyle = before = colour; // which takes a while
+			c.fillRect(x, y + TIME_ROW - 3 - high, w, high);
+			if (chosen && node >= chosen && node < end[chosen])
+				marked.push(x, w);
+			if (counts && w > 24 && high > 12)
+				named.push([scope[shown], x, x + w]);
+		}
+		c.fillStyle = theme.focus;
+		for (let i = 0; i < marked.length; i += 2)
+			c.fillRect(marked[i], y + TIME_ROW - 3, marked[i + 1], 3);
+		for (const [name, from, to] of named)
+			this.paintName(c, scopeShort(model, name), from, to, y);
+	}
+	paintName(c, name, from, to, y) {
+		const left = Math.max(from, this.left), room = Math.floor((Math.min(to, this.scroller.clientWidth) -
+			left - 6) / 6.4);
+		if (room < 3)
+			return;
+		c.fillStyle = this.theme.text;
+		c.fillText(name.length > room ? name.slice(0, room - 1) + "…" : name, left + 4, y + TIME_ROW / 2);
+	}
+	paintAxis(c, width, height) {
+		const {theme} = this, [from, to] = this.window();
+		c.fillStyle = theme.panel;
+		c.fillRect(0, 0, width, AXIS);
+		c.fillStyle = theme.line;
+		c.fillRect(0, AXIS - 1, width, 1);
+		c.fillRect(this.left - 1, 0, 1, height);
+		const {ticks} = timeTicks(from, to, (width - this.left) / 110);
+		for (const tick of ticks) {
+			const x = this.xOf(tick);
+			c.fillStyle = theme.line;
+			c.fillRect(x, AXIS - 6, 1, 6);
+			c.fillStyle = theme.dim;
+			c.fillText(this.tickText(tick), x + 3, AXIS / 2);
+		}
+	}
+	tickText(us) {
+		const [from, to] = this.window(), digits = Math.max(0, 6 - Math.floor(Math.log10((to - from) / 8)));
+		return (us / 1e6).toFixed(Math.min(6, digits)) + " s";
+	}
+	// The part of the time that counts.
+	paintKept(c, height) {
+		const kept = this.drag && this.drag.moved ? [this.drag.from, this.drag.to].sort((a, b) => a - b) :
+			this.app.state.time;
+		if (!kept)
+			return;
+		const x = Math.max(this.left, this.xOf(kept[0]));
+		c.fillStyle = this.theme.chosen;
+		c.fillRect(x, AXIS, Math.max(1, this.xOf(kept[1]) - x), height);
+	}
+	paintCursor(c, top) {
+		const {moment} = this.app.state, {start, end} = this.app.model.spans;
+		const at = moment ? this.rows.findIndex((row) => row.thread === moment[0]) : -1;
+		const span = at < 0 ? -1 : spanAt(this.app.model, moment[0], moment[1], Infinity);
+		if (span < 0)
+			return;
+		const x = Math.max(this.left, this.xOf(start[span])), y = AXIS + at * TIME_ROW - top;
+		if (y < AXIS - TIME_ROW || this.xOf(end[span]) < this.left)
+			return;
+		c.strokeStyle = this.theme.focus;
+		c.lineWidth = 2;
+		c.strokeRect(x - 1, y + 2, Math.max(3, this.xOf(end[span]) - x + 2), TIME_ROW - 3);
+	}
+
+	// The mouse
+
+	place(event) {
+		const frame = this.canvas.getBoundingClientRect();
+		return {x: event.clientX - frame.left, y: event.clientY - frame.top};
+	}
+	rowUnder(y) {
+		const row = y < AXIS ? null : this.rows[Math.floor((y - AXIS + this.scroller.scrollTop) / TIME_ROW)];
+		return row && row.thread >= 0 ? row : null;
+	}
+	spanUnder(event) {
+		const {x, y} = this.place(event), row = x < this.left ? null : this.rowUnder(y);
+		return row ? spanAt(this.app.model, row.thread, this.timeOf(x), NEAR / this.scale()) : -1;
+	}
+	press(event) {
+		const {x} = this.place(event);
+		if (event.button || x < this.left)
+			return;
+		this.canvas.setPointerCapture(event.pointerId);
+		this.drag = {x, from: this.timeOf(x), to: this.timeOf(x), moved: false, pan: event.shiftKey,
+			window: this.window()};
+	}
+	move(event) {
+		const {drag} = this, {x} = this.place(event);
+		if (!drag) {
+			this.showTip(this.spanUnder(event), event);
+			return;
+		}
+		drag.moved = drag.moved || Math.abs(x - drag.x) > 3;
+		this.tip.hidden = true;
+		if (drag.pan) {
+			const by = (drag.x - x) / this.scale();
+			this.setWindow([drag.window[0] + by, drag.window[1] + by]);
+			return;
+		}
+		drag.to = this.timeOf(Math.max(this.left, x));
+		this.paint();
+	}
+	release(event) {
+		const {drag} = this;
+		this.drag = null;
+		if (!drag)
+			return;
+		if (!drag.moved)
+			this.pick(this.spanUnder(event));
+		else if (!drag.pan)
+			this.keep(drag.from, drag.to);
+	}
+	wheel(event) {
+		const {x} = this.place(event);
+		if (x < this.left || event.altKey)
+			return; // then the threads are scrolled
+		event.preventDefault();
+		if (event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY))
+			this.pan((event.deltaX || event.deltaY) / 1000);
+		else
+			this.zoom(1.2 ** (Math.sign(event.deltaY) * Math.min(3, Math.abs(event.deltaY) / 50)), this.timeOf(x));
+	}
+	showTip(span, event) {
+		this.tip.hidden = span < 0;
+		if (span < 0)
+			return;
+		const {model} = this.app, {x, y} = this.place(event);
+		const [name, ...lines] = this.describe(span);
+		this.tip.replaceChildren(el("b", {}, name), ...lines.map((line) => el("div", {}, line)));
+		const frame = this.element.getBoundingClientRect(), top = y + this.bar.offsetHeight;
+		this.tip.style.left = Math.max(0, Math.min(x + 12, frame.width - this.tip.offsetWidth - 4)) + "px";
+		const below = top + 18 + this.tip.offsetHeight < frame.height;
+		this.tip.style.top = (below ? top + 18 : Math.max(0, top - 12 - this.tip.offsetHeight)) + "px";
+		this.canvas.style.cursor = model.spans.count ? "pointer" : "default";
+	}
+	// Where, in what, when, how much.
+	describe(span) {
+		const {model} = this.app, {spans, nodes, rows} = model;
+		const node = rows.node[spans.row[span]], shown = this.shown ? this.shown[node] : node;
+		const inner = shownNodes(model, 0)[node], length = spans.end[span] - spans.start[span];
+		const step = stepOf(model, spans.metric[span]);
+		const busy = step && length ? Math.min(1, spans.samples[span] * step / length) : 1;
+		return [scopeName(model, nodes.scope[shown]),
+			...inner === shown ? [] : [`in ${scopeName(model, nodes.scope[inner])}`],
+			`from ${(spans.start[span] / 1e6).toFixed(6)} s, for ${seconds(length)}`,
+			`${plural(spans.samples[span], "sample")}${busy < 0.95 ? `, ${Math.round(100 * busy)}% busy` : ""}`,
+			threadLabel(model, rows.thread[spans.row[span]])];
+	}
+
+	// What is done
+
+	pick(span) {
+		const {app} = this, {spans, rows} = app.model;
+		if (span < 0)
+			return;
+		const from = Math.floor((spans.start[span] + spans.end[span]) / 2);
+		app.state.moment = [rows.thread[spans.row[span]], from];
+		this.reveal(span);
+		app.openTo(rows.node[spans.row[span]]);
+		setText(app.status, this.describe(span).join(", "));
+		this.paint();
+	}
+	reveal(span) {
+		const {start, end, row} = this.app.model.spans, [from, to] = this.window();
+		const at = this.rows.findIndex((r) => r.thread === this.app.model.rows.thread[row[span]]);
+		const y = at * TIME_ROW, top = this.scroller.scrollTop, high = this.scroller.clientHeight - AXIS;
+		if (y < top)
+			this.scroller.scrollTop = y;
+		else if (y + TIME_ROW > top + high)
+			this.scroller.scrollTop = y + TIME_ROW - high;
+		if (end[span] < from || start[span] > to)
+			this.setWindow([start[span] - (to - from) / 4, start[span] + 3 * (to - from) / 4]);
+	}
+	keep(a, b) {
+		const [first, last] = wholeTime(this.app.model);
+		const from = Math.max(first, Math.round(Math.min(a, b))), to = Math.min(last, Math.round(Math.max(a, b)));
+		if (to > from)
+			this.app.setTime([from, to]);
+	}
+	setLevel(level) {
+		this.app.state.level = Math.max(0, Math.min(LEVELS, level));
+		this.level.value = this.app.state.level;
+		this.paint();
+		this.app.save();
+	}
+	cursor() {
+		const {moment} = this.app.state, {model} = this.app;
+		const row = moment ? this.rows.findIndex((r) => r.thread === moment[0]) : -1;
+		return {row, span: row < 0 ? -1 : spanAt(model, moment[0], moment[1], Infinity)};
+	}
+	// To the span before or after, or (by 0) to the first one in sight.
+	step(by) {
+		const {first} = this.app.model.spans, {row, span} = this.cursor();
+		if (row < 0)
+			return this.stepRow(1);
+		const {thread} = this.rows[row];
+		this.pick(Math.max(first[thread], Math.min(first[thread + 1] - 1, span + by)));
+	}
+	// To the thread above or below, at the same time.
+	stepRow(by) {
+		const {model, state} = this.app, {row} = this.cursor();
+		const time = state.moment && row >= 0 ? state.moment[1] : this.window()[0];
+		for (let at = row + by; at >= 0 && at < this.rows.length; at += by)
+			if (this.rows[at].thread >= 0) {
+				this.pick(spanAt(model, this.rows[at].thread, time, Infinity));
+				return;
+			}
+	}
+	key(event) {
+		if (event.ctrlKey || event.metaKey || event.altKey || !this.rows.length)
+			return;
+		const {spans} = this.app.model, {span} = this.cursor();
+		const actions = {
+			ArrowLeft: () => event.shiftKey ? this.pan(-0.1) : this.step(-1),
+			ArrowRight: () => event.shiftKey ? this.pan(0.1) : this.step(1),
+			ArrowUp: () => this.stepRow(-1), ArrowDown: () => this.stepRow(1),
+			PageUp: () => this.pan(-0.8), PageDown: () => this.pan(0.8),
+			Home: () => this.step(-spans.count), End: () => this.step(spans.count),
+			"+": () => this.zoom(0.5), "=": () => this.zoom(0.5), "-": () => this.zoom(2),
+			0: () => this.setWindow(null),
+			",": () => this.setLevel(this.app.state.level - 1), ".": () => this.setLevel(this.app.state.level + 1),
+			Enter: () => span >= 0 && this.keep(spans.start[span], spans.end[span]),
+			"[": () => { this.mark = span >= 0 ? spans.start[span] : null; },
+			"]": () => span >= 0 && this.keep(this.mark === null ? wholeTime(this.app.model)[0] : this.mark,
+				spans.end[span]),
+			w: () => this.app.setTime(this.window()),
+			Escape: () => this.app.setTime(null),
+		};
+		if (!actions[event.key])
+			return;
+		event.preventDefault();
+		event.stopPropagation();
+		actions[event.key]();
+	}
+}

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+// timeline.mjs CHROMIUM PAGE WITHOUT JOINED [FOLDER]: the time line by mouse and keyboard. PAGE is what
+// tests/e2e/103-view-timeline describes, WITHOUT has no time line, JOINED one that is not exact.
+import assert from "node:assert/strict";
+import {join} from "node:path";
+import {Browser} from "./browser.mjs";
+import {pageUrl} from "./page.mjs";
+
+const [program, page, without, joined, folder] = process.argv.slice(2);
+const b = await new Browser(program).start();
+const steps = [];
+const text = (selector) => b.evaluate(`document.querySelector(${JSON.stringify(selector)})?.innerText ?? null`);
+const chips = () => b.evaluate(`[...document.querySelectorAll(".chip")].map((c) => c.firstChild.data)`);
+const settle = () => b.evaluate("new Promise((r) => requestAnimationFrame(() => requestAnimationFrame(r)))");
+const shoot = async (name) => folder && (await settle(), await b.screenshot(join(folder, name + ".png")));
+const keys = async (...list) => { for (const key of list) await b.key(key); };
+const LEFT = 200;
+// Where a time (ms) of a row is on the screen, and what colour is there.
+const place = (row, ms) => b.evaluate(`(() => { const t = culprit.timeline;
+	const frame = t.canvas.getBoundingClientRect();
+	return {x: frame.x + t.xOf(${ms} * 1000), y: frame.y + 22 + ${row} * 24 + 17 - t.scroller.scrollTop}; })()`);
+const colour = (row, ms) => b.evaluate(`(() => { const t = culprit.timeline;
+	const d = t.canvas.getContext("2d").getImageData(Math.floor(t.xOf(${ms} * 1000)), 22 + ${row} * 24 + 17, 1, 1).data;
+	return d[0] << 16 | d[1] << 8 | d[2]; })()`);
+const inSight = () => b.evaluate("culprit.timeline.window()");
+const total = () => b.evaluate("culprit.selection.sums[0].total(0)");
+
+async function step(name, run) {
+	try {
+		await run();
+		await settle();
+		assert.deepEqual(b.problems, [], "the console has errors");
+		steps.push(name);
+	} catch (error) {
+		await b.screenshot(join(folder || ".", "failed.png")).catch(() => {});
+		console.log(`${name}: ${error.stack}`);
+		await b.close();
+		process.exit(1);
+	}
+}
+
+await b.size(1400, 700);
+await step("is a tab", async () => {
+	await b.open(pageUrl(page));
+	await b.click("#tab-time");
+	assert.equal(await b.evaluate("document.activeElement.getAttribute('aria-roledescription')"), "time line");
+	await keys("1", "5");
+	assert.equal(await b.evaluate("culprit.state.view"), "time");
+	await shoot("timeline");
+});
+// Rows: 0 the heading of app, 1 app, 2 worker, 3 the heading of other, 4 other.
+await step("draws what threads did, and gaps", async () => {
+	const back = await colour(1, 850);
+	const solve = await colour(1, 200), inner = await colour(1, 550);
+	assert.notEqual(solve, back);
+	assert.notEqual(inner, back);
+	assert.notEqual(solve, inner);
+	assert.equal(await colour(1, 1200), solve);
+	assert.equal(await colour(1, 1600), back);
+	assert.equal(await colour(2, 100), back);
+	assert.notEqual(await colour(2, 1000), back);
+	assert.equal(await colour(4, 500), back);
+	assert.equal(await colour(4, 1000), inner);
+});
+await step("tells what is under the mouse", async () => {
+	const at = await place(1, 550);
+	await b.move(at.x, at.y);
+	assert.match(await text(".timeline .tip"), /^inner\s+from 0\.400000 s, for 300\s*ms\s+300 samples\s+app \(thread 10/);
+	const gap = await place(1, 850);
+	await b.move(gap.x, gap.y);
+	assert.equal(await b.evaluate("document.querySelector('.timeline .tip').hidden"), true);
+});
+await step("selects a context by a click", async () => {
+	const at = await place(1, 550);
+	await b.move(at.x, at.y);
+	await b.drag(at, at);
+	assert.equal(await text(".detail h2"), "inner");
+	assert.match(await text(".status"), /^inner, from 0\.400000 s/);
+	await keys("1");
+	assert.equal(await text(".row.selected .label"), "inner");
+	await keys("5");
+});
+await step("zooms by wheel, drag with Shift and keys", async () => {
+	const before = await inSight(), at = await place(1, 550);
+	for (let i = 0; i < 5; i++)
+		await b.wheel(at.x, at.y, -100);
+	const near = await inSight();
+	assert.ok(near[1] - near[0] < (before[1] - before[0]) / 4, `${near}`);
+	assert.ok(near[0] < 550000 && near[1] > 550000);
+	const still = await place(1, 550);
+	assert.ok(Math.abs(still.x - at.x) < 3, "what is under the mouse stays there");
+	await b.wheel(at.x, at.y, 300, 8);
+	assert.ok((await inSight())[0] > near[0]);
+	await keys("0");
+	assert.deepEqual(await inSight(), before);
+	await keys("+", "+");
+	assert.ok((await inSight())[1] - (await inSight())[0] < (before[1] - before[0]) / 3);
+	await keys("-", "-", "-");
+	assert.deepEqual(await inSight(), before);
+	await b.drag(await place(1, 550), await place(1, 551));
+	await b.click(".legend button", undefined, undefined);
+	assert.notDeepEqual(await inSight(), before);
+	await keys("0");
+	await b.evaluate("culprit.timeline.focus()");
+});
+await step("goes from entry to entry by keys", async () => {
+	await keys("Home");
+	assert.match(await text(".status"), /^solve\(int\), from 0\.000000 s, for 400/);
+	await keys("ArrowRight");
+	assert.match(await text(".status"), /^inner, from 0\.400000 s/);
+	await keys("ArrowRight");
+	assert.match(await text(".status"), /^solve\(int\), from 1\.000000 s/);
+	await keys("ArrowDown");
+	assert.match(await text(".status"), /^wait, .*worker \(thread 11/);
+	await keys("ArrowDown");
+	assert.match(await text(".status"), /^inner, from 0\.900000 s.*thread 20/);
+	await keys("ArrowUp", "ArrowUp", "Home");
+	assert.match(await text(".status"), /^solve\(int\), from 0\.000000 s/);
+});
+await step("counts the time of an entry alone", async () => {
+	assert.equal(await total(), 3300);
+	await keys("Enter");
+	assert.match((await chips())[0], /^time 0\.000 s to 0\.400 s, cpu-clock alone$/);
+	assert.equal(await total(), 600);
+	assert.match(await text(".shown"), /^18\.18% of all: 600\s*ms$/);
+	await keys("1");
+	const rows = await b.evaluate(`[...document.querySelectorAll(".table .space .row:not([hidden])")]
+		.sort((x, y) => x.offsetTop - y.offsetTop).map((r) => r.innerText)`);
+	assert.match(rows[0], /18\.18%/);
+	await keys("3");
+	assert.equal(await b.evaluate(`culprit.view("flat").level(null).rows().filter((r) => r.total[0] > 0).map((r) =>
+		culprit.model.strings[culprit.model.scopes.name[r.scope]] + " " + r.total[0]).sort().join()`),
+	"main 600,solve(int) 400,wait 200");
+	await shoot("timeline-flat");
+	await keys("5", "Escape");
+	assert.deepEqual(await chips(), []);
+	assert.equal(await total(), 3300);
+});
+await step("counts a part by [ and ], what is in sight, and a drag", async () => {
+	await keys("Home", "ArrowRight", "[", "ArrowRight", "]");
+	assert.match((await chips())[0], /^time 0\.400 s to 1\.500 s/);
+	// 300 of inner, 500 of solve, 1100 of wait, 500 of the other process
+	assert.equal(await total(), 2400);
+	await keys("u");
+	assert.equal(await total(), 3300);
+	await b.evaluate("culprit.timeline.setWindow([900000, 1100000])");
+	await keys("w");
+	assert.equal(await total(), 500);
+	await b.click(".chip button");
+	await b.evaluate("culprit.timeline.setWindow(null)");
+	await b.drag(await place(1, 200), await place(2, 1000));
+	const [from, to] = await b.evaluate("culprit.state.time");
+	assert.ok(Math.abs(from - 200000) < 4000 && Math.abs(to - 1000000) < 4000, `${from} ${to}`);
+	// 200 of solve, 300 of inner, 800 of wait, 100 of the other
+	assert.ok(Math.abs(await total() - 1400) < 30, await total());
+	await shoot("timeline-part");
+	await b.drag(await place(1, 1000), await place(1, 300));
+	assert.ok(Math.abs(await b.evaluate("culprit.state.time[0]") - 300000) < 4000, "from right to left");
+	await b.evaluate("culprit.timeline.focus()");
+	await keys("Escape");
+});
+await step("colours by level", async () => {
+	const leaf = [await colour(1, 200), await colour(1, 550)];
+	await keys(".");
+	assert.equal(await b.evaluate("document.querySelector('.timeline select').value"), "1");
+	assert.equal(await colour(1, 200), await colour(1, 550));
+	await keys(",");
+	assert.deepEqual([await colour(1, 200), await colour(1, 550)], leaf);
+});
+await step("follows filters, search and threads", async () => {
+	const solve = await colour(1, 200), inner = await colour(1, 550);
+	await b.evaluate(`culprit.addFilter({how: "hide", what: "name", text: "^solve"})`);
+	assert.notEqual(await colour(1, 200), solve);
+	assert.equal(await colour(1, 550), inner);
+	await keys("u");
+	await b.evaluate(`culprit.setSearch("^inner")`);
+	assert.notEqual(await colour(1, 550), inner);
+	await b.evaluate(`culprit.setSearch("")`);
+	await b.evaluate("culprit.setThreads([1])");
+	assert.equal(await b.evaluate("culprit.timeline.rows.length"), 1);
+	await keys("u");
+});
+await step("keeps its state in the address", async () => {
+	await keys("Home", "ArrowRight", "Enter", "+", ".");
+	await b.until("location.hash.includes('level=1')");
+	await new Promise((r) => setTimeout(r, 300));
+	const url = await b.evaluate("location.href");
+	const seen = () => b.evaluate(`JSON.stringify([culprit.state.time, culprit.state.window, culprit.state.moment,
+		culprit.state.level, culprit.state.view, culprit.selectedKey(), culprit.selection.sums[0].total(0)])`);
+	const before = await seen();
+	await b.open(url);
+	assert.equal(await seen(), before);
+	assert.match((await chips())[0], /^time 0\.400 s to 0\.700 s/);
+});
+await step("is readable in the dark", async () => {
+	await b.open(pageUrl(page) + "#v=time&theme=dark");
+	await shoot("timeline-dark");
+	const worst = await b.evaluate(`(() => { const paper = document.createElement("canvas").getContext("2d");
+		const light = (colour) => { paper.fillStyle = colour; paper.fillRect(0, 0, 1, 1);
+			const [r, g, b] = [...paper.getImageData(0, 0, 1, 1).data].map((v) => v / 255).map((v) =>
+				v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
+			return 0.2126 * r + 0.7152 * g + 0.0722 * b; };
+		let worst = 21;
+		for (const theme of ["light", "dark"]) {
+			culprit.state.theme = theme; culprit.render();
+			const t = culprit.timeline, text = light(t.theme.text);
+			for (let hue = 0; hue < 360; hue += 5)
+				for (const more of [-4, -2, 0, 2, 4]) {
+					const back = light("hsl(" + hue + " " + t.theme.strength + " " + (parseFloat(t.theme.light) + more) + "%)");
+					worst = Math.min(worst, (Math.max(text, back) + 0.05) / (Math.min(text, back) + 0.05));
+				}
+		}
+		return worst; })()`);
+	assert.ok(worst >= 4.5, worst);
+});
+await step("says what is not exact", async () => {
+	await b.open(pageUrl(joined) + "#v=time&time=0-400000");
+	assert.match(await text(".timeline .legend"), /samples within 8\.00\s*ms were joined.* · 7 samples not on it/);
+	assert.match((await chips())[0], /, by samples within 8\.00\s*ms/);
+});
+await step("says how to get one", async () => {
+	await b.open(pageUrl(without) + "#time=5-10&moment=0-5");
+	await keys("5");
+	assert.match(await text(".timeline .none"), /culprit record --timeline/);
+	await keys("ArrowRight", "+", "Enter", "1");
+	assert.equal(await b.evaluate("culprit.state.view"), "tree");
+});
+await b.close();
+console.log(`${steps.length} steps: ${steps.join(", ")}`);

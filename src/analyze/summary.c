@@ -227,13 +227,11 @@ static void json_lines(struct json *j, const char *text)
 static void json_timeline(struct json *j, const struct profile *p)
 {
 	uint64_t samples = 0;
-	json_key(j, "timeline");
-	if (!p->timed) {
-		json_null(j);
+	if (!p->timed)
 		return;
-	}
 	for (size_t i = 0; i < p->span_count; i++)
 		samples += p->spans[i].samples;
+	json_key(j, "timeline");
 	json_begin_object(j);
 	json_number(j, "spans", p->span_count);
 	json_number(j, "samples", samples);

@@ -60,15 +60,9 @@ struct annotate {
 
 static struct err *load(struct annotate *x)
 {
-	char *damage = NULL;
-	struct err *e = profile_read(x->o->path, &x->profile, &damage);
-	if (damage)
-		buf_printf(&x->notes, "damaged: %s\n", damage);
-	free(damage);
+	struct err *e = choose_profile(x->o->path, &x->profile, &x->summary, &x->notes);
 	if (e)
 		return e;
-	summary_make(x->profile, 0, &x->summary);
-	summary_warn(&x->summary, x->profile, &x->notes);
 	if (!x->profile->metric_count || !x->summary.samples)
 		return err_new("%s has no samples", x->o->path);
 	e = choose_metric(x->profile, x->o->path, x->o->metric, &x->metric);
@@ -151,16 +145,6 @@ static struct err *print_json(struct annotate *x)
 	return e;
 }
 
-static void put_lines(struct buf *out, const char *text, enum term_style style)
-{
-	while (*text) {
-		size_t length = strcspn(text, "\n");
-		buf_printf(out, "%s%.*s%s\n", term_style(STDOUT_FILENO, style), (int)length, text,
-			   term_style(STDOUT_FILENO, TERM_PLAIN));
-		text += length + (text[length] == '\n');
-	}
-}
-
 static void put_selection(const struct annotate *x, struct buf *out)
 {
 	if (x->inlined) {
@@ -188,7 +172,7 @@ static void put_footer(const struct annotate *x, bool by_line, struct buf *out)
 	sources_notes(x->sources, &notes);
 	if (notes.size)
 		buf_puts(out, "\n");
-	put_lines(out, buf_text(&notes), TERM_DIM);
+	cmd_put_lines(out, buf_text(&notes), TERM_DIM);
 	buf_free(&notes);
 }
 
@@ -207,7 +191,7 @@ static struct err *print_text(struct annotate *x)
 	};
 	struct buf out = {0};
 	bool by_line = x->annotation.has_lines && !o->instructions;
-	put_lines(&out, buf_text(&x->notes), TERM_YELLOW);
+	cmd_put_lines(&out, buf_text(&x->notes), TERM_YELLOW);
 	put_selection(x, &out);
 	struct err *e = by_line ? annotate_show_source(&x->annotation, &show, &out)
 				: annotate_show_asm(&x->annotation, &show, &out);

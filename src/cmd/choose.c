@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cmd/choose.h"
 
+#include "analyze/summary.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "profile/format.h"
@@ -12,6 +13,21 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+struct err *choose_profile(const char *path, struct profile **profile, struct summary *summary,
+			   struct buf *notes)
+{
+	char *damage = NULL;
+	struct err *e = profile_read(path, profile, &damage);
+	if (damage)
+		buf_printf(notes, "damaged: %s\n", damage);
+	free(damage);
+	if (e)
+		return e;
+	summary_make(*profile, 0, summary);
+	summary_warn(summary, *profile, notes);
+	return NULL;
+}
 
 struct err *choose_metric(const struct profile *p, const char *path, const char *wanted,
 			  uint32_t *metric)

@@ -6,8 +6,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct buf;
 struct err;
 struct profile;
+struct summary;
+
+/* Reads it. What makes it unreliable is appended to `notes`, a line each. */
+struct err *choose_profile(const char *path, struct profile **profile, struct summary *summary,
+			   struct buf *notes);
 
 /* The metric of this name or number; the first where `wanted` is NULL. */
 struct err *choose_metric(const struct profile *profile, const char *path, const char *wanted,

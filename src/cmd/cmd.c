@@ -9,6 +9,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 static void say(const char *command, const char *text)
 {
@@ -66,4 +67,18 @@ int cmd_finish(const char *command, int status)
 	if (!fflush(stdout) && !ferror(stdout))
 		return status;
 	return cmd_fail(command, err_errno("cannot write the output"));
+}
+
+void cmd_put_lines(struct buf *out, const char *text, enum term_style style)
+{
+	while (*text) {
+		size_t length = strcspn(text, "\n");
+		buf_puts(out, term_style(STDOUT_FILENO, style));
+		for (size_t i = 0; i < length; i++) {
+			unsigned char c = (unsigned char)text[i];
+			buf_append(out, c < 0x20 || c == 0x7f ? "?" : &text[i], 1);
+		}
+		buf_printf(out, "%s\n", term_style(STDOUT_FILENO, TERM_PLAIN));
+		text += length + (text[length] == '\n');
+	}
 }

@@ -4,7 +4,10 @@
  * A command is a function that gets its own name in argv[0] and returns the
  * exit status. Here, and only here, errors are printed.
  */
+#include "base/term.h"
+
 struct args;
+struct buf;
 struct err;
 
 enum {
@@ -49,6 +52,10 @@ int cmd_fail(const char *command, struct err *e);
 
 /* Prints "culprit stack: text (see culprit stack -h)" on stderr, returns CMD_USAGE. */
 int cmd_misused(const char *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Lines for standard output. They have names of files and words of recordings in them, which may be
+   anything: what would steer a terminal is not passed on. */
+void cmd_put_lines(struct buf *out, const char *text, enum term_style style);
 
 /* Ends output on stdout: CMD_FAILED, with a line on stderr, where it could not all be written. */
 int cmd_finish(const char *command, int status);

@@ -128,17 +128,8 @@ void comparing_json_end(const struct comparing *c, struct json *j)
 
 struct err *comparing_show(const struct comparing *c, const struct buf *text)
 {
-	const char *line = buf_text(&c->notes);
 	struct buf out = {0};
-	while (*line) {
-		size_t length = strcspn(line, "\n");
-		char *copy = strndup(line, length);
-		buf_puts(&out, term_style(STDOUT_FILENO, TERM_YELLOW));
-		text_harmless(copy ? copy : "", &out);
-		buf_printf(&out, "%s\n", term_style(STDOUT_FILENO, TERM_PLAIN));
-		free(copy);
-		line += length + (line[length] == '\n');
-	}
+	cmd_put_lines(&out, buf_text(&c->notes), TERM_YELLOW);
 	buf_puts(&out, buf_text(text));
 	struct err *e = out.failed || text->failed
 				? err_new("out of memory")

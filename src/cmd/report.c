@@ -73,16 +73,9 @@ struct report {
 
 static struct err *load(struct report *r)
 {
-	char *damage = NULL;
-	struct err *e = profile_read(r->o->path, &r->profile, &damage);
-	if (damage)
-		buf_printf(&r->notes, "damaged: %s\n", damage);
-	free(damage);
-	if (e)
-		return e;
-	summary_make(r->profile, 0, &r->summary);
-	summary_warn(&r->summary, r->profile, &r->notes);
-	e = choose_metric(r->profile, r->o->path, r->o->metric, &r->metric);
+	struct err *e = choose_profile(r->o->path, &r->profile, &r->summary, &r->notes);
+	if (!e)
+		e = choose_metric(r->profile, r->o->path, r->o->metric, &r->metric);
 	return e ? e
 		 : choose_threads(r->profile, r->o->path, r->o->thread, r->o->process, &r->threads);
 }
@@ -137,21 +130,6 @@ static void print_json(struct report *r, const struct show_options *show)
 	json_newline(&j);
 }
 
-/* The lines have names of files and words of recordings in them, which may be anything. */
-static void put_lines(struct buf *out, const char *text, enum term_style style)
-{
-	while (*text) {
-		size_t length = strcspn(text, "\n");
-		buf_puts(out, term_style(STDOUT_FILENO, style));
-		for (size_t i = 0; i < length; i++) {
-			unsigned char c = (unsigned char)text[i];
-			buf_append(out, c < 0x20 || c == 0x7f ? "?" : &text[i], 1);
-		}
-		buf_printf(out, "%s\n", term_style(STDOUT_FILENO, TERM_PLAIN));
-		text += length + (text[length] == '\n');
-	}
-}
-
 /* Which part of the recording is shown, where it is not all. */
 static void put_selection(const struct report *r, struct buf *out)
 {
@@ -185,14 +163,14 @@ static void put_footer(const struct report *r, size_t hidden, size_t more, struc
 	modules_notes(r->modules, &notes);
 	if (notes.size)
 		buf_puts(out, "\n");
-	put_lines(out, buf_text(&notes), TERM_DIM);
+	cmd_put_lines(out, buf_text(&notes), TERM_DIM);
 	buf_free(&notes);
 }
 
 static struct err *print_text(struct report *r, const struct show_options *show, size_t hidden)
 {
 	struct buf out = {0};
-	put_lines(&out, buf_text(&r->notes), TERM_YELLOW);
+	cmd_put_lines(&out, buf_text(&r->notes), TERM_YELLOW);
 	summary_print(&r->summary, "", &out);
 	if (r->profile->command && r->profile->command[0])
 		buf_printf(&out, "command: %s\n", r->profile->command);
@@ -235,7 +213,7 @@ static struct err *print(struct report *r)
 static struct err *print_links_text(struct report *r, const struct link_totals *links)
 {
 	struct buf out = {0};
-	put_lines(&out, buf_text(&r->notes), TERM_YELLOW);
+	cmd_put_lines(&out, buf_text(&r->notes), TERM_YELLOW);
 	summary_print(&r->summary, "", &out);
 	link_totals_print(links, r->o->limit ? r->o->limit : DEFAULT_LINKS, &out);
 	put_footer(r, 0, 0, &out);

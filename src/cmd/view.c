@@ -52,32 +52,24 @@ struct viewing {
 
 /* The work */
 
-static struct err *read_profile(struct viewing *v)
-{
-	char *damage = NULL;
-	struct err *e = profile_read(v->o->path, &v->profile, &damage);
-	if (damage)
-		buf_printf(&v->notes, "damaged: %s\n", damage);
-	free(damage);
-	return e;
-}
-
-static struct err *read_both(struct viewing *v)
+static struct err *read_both(struct viewing *v, struct summary *summary)
 {
 	struct err *e = view_diff_read(v->diff, &v->notes);
+	if (e)
+		return e;
 	v->profile = v->diff->runs.profile;
-	return e;
+	summary_make(v->profile, 0, summary);
+	summary_warn(summary, v->profile, &v->notes);
+	return NULL;
 }
 
 static struct err *load(struct viewing *v)
 {
 	struct summary summary;
-	struct err *e = v->diff->wanted ? read_both(v) : read_profile(v);
-	if (e)
-		return e;
-	summary_make(v->profile, 0, &summary);
-	summary_warn(&summary, v->profile, &v->notes);
-	return modules_open(v->profile, v->o->debuginfod, &v->modules);
+	struct err *e = v->diff->wanted
+				? read_both(v, &summary)
+				: choose_profile(v->o->path, &v->profile, &summary, &v->notes);
+	return e ? e : modules_open(v->profile, v->o->debuginfod, &v->modules);
 }
 
 static struct err *open_sources(struct viewing *v)

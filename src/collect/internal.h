@@ -91,6 +91,7 @@ struct process {
 	bool unnamed_code;     /* it ran code of no module */
 	/* for the kernel's side */
 	bool unlooked;       /* its code in memory is new */
+	uint64_t given_ns;   /* when the sampler was given its modules */
 	bool attached;       /* it was there before us */
 	bool executed;       /* it has become a program of its own since it was forked */
 	unsigned image;      /* times that it did */

@@ -22,7 +22,7 @@
 
 #define CHANGE_NS 200000000ull /* between two changes of the period */
 #define SWING_LEAST 0.006      /* of the rate */
-#define SWING_MORE 0.012
+#define SWING_MOST 0.018
 #define PID_NAMESPACE 4026531836ull
 
 /* ---- may we ---- */
@@ -199,18 +199,25 @@ static void each_event(const struct session *s, unsigned long request, void *arg
 
 /* So that the clock never runs in step with what a program or the scheduler does, its rate is never
    quite the one that was asked for. It is as much higher as it is lower, one after the other, so that
-   there are as many samples in all; each change begins a period anew, so there are few. */
+   there are as many samples in all: where a change comes late, the next ones make up for it. Each
+   change begins a period anew, so there are few. */
 static void change_periods(struct session *s)
 {
 	struct kernel *k = s->kernel;
-	if (k->swing <= 0) {
-		s->random ^= s->random << 13;
-		s->random ^= s->random >> 7;
-		s->random ^= s->random << 17;
-		k->swing = SWING_LEAST + (double)(s->random >> 40) / (1 << 24) * SWING_MORE;
-	} else {
-		k->swing = -k->swing;
-	}
+	uint64_t now = session_now();
+	if (k->sampling)
+		k->ahead += k->swing * (double)(now - k->changed_ns) / (double)CHANGE_NS;
+	k->changed_ns = now;
+	s->random ^= s->random << 13;
+	s->random ^= s->random >> 7;
+	s->random ^= s->random << 17;
+	if (k->ahead >= SWING_LEAST || k->ahead <= -SWING_LEAST)
+		k->swing = k->ahead > SWING_MOST    ? -SWING_MOST
+			   : k->ahead < -SWING_MOST ? SWING_MOST
+						    : -k->ahead;
+	else
+		k->swing = SWING_LEAST +
+			   (double)(s->random >> 40) / (1 << 24) * (SWING_MOST - SWING_LEAST);
 	for (size_t i = 0; i < k->cpus * s->options.event_count; i++) {
 		const struct session_event *event = &s->options.events[i % s->options.event_count];
 		uint64_t period = (uint64_t)((double)event->period / (1 + k->swing) + 0.5);
@@ -379,7 +386,6 @@ void kernel_start(struct session *s)
 	change_periods(s);
 	each_event(s, PERF_EVENT_IOC_ENABLE, NULL);
 	s->kernel->sampling = true;
-	s->kernel->changed_ns = session_now();
 }
 
 void kernel_join(struct session *s)
@@ -413,12 +419,9 @@ void kernel_name(struct session *s)
 
 void kernel_tick(struct session *s)
 {
-	uint64_t now = session_now();
 	kernel_drain(s);
-	if (s->kernel->sampling && now - s->kernel->changed_ns >= CHANGE_NS) {
-		s->kernel->changed_ns = now;
+	if (s->kernel->sampling && session_now() - s->kernel->changed_ns >= CHANGE_NS)
 		change_periods(s);
-	}
 }
 
 /* What the sampler could not say. */

@@ -256,6 +256,7 @@ void code_look(struct session *s, struct process *p)
 	err_free(e);
 	if (p->list)
 		publish(s, p, now.changes);
+	p->given_ns = session_now();
 }
 
 void code_resign(struct session *s, struct process *p)

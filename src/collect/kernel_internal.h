@@ -44,7 +44,8 @@ struct kernel_waiting { /* a stack that is walked when its code is known */
 	uint64_t time; /* CLOCK_MONOTONIC */
 	uint64_t registers[KERNEL_REGISTERS], pc;
 	uint64_t address, size;
-	bool unborn; /* it may be a child that has not run yet */
+	bool unborn;   /* it may be a child that has not run yet */
+	bool unlisted; /* the sampler did not know its modules */
 	uint64_t holes[sizeof(((struct kernel_snapshot *)0)->holes) / sizeof(uint64_t)];
 	uint8_t bytes[];
 };
@@ -85,6 +86,7 @@ struct kernel {
 	int *events; /* cpus * event_count descriptors */
 	bool sampling;
 	double swing; /* of the rate now: so much of it higher, or lower */
+	double ahead; /* of all until now: so much of a usual time between two changes */
 
 	uint32_t spans_used, rules_used, serial;
 	struct kernel_list lists[KERNEL_LISTS];

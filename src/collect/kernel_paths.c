@@ -184,6 +184,7 @@ void paths_take_snapshot(struct session *s, const struct kernel_snapshot *from,
 				     .pc = from->pc,
 				     .address = from->address,
 				     .unborn = from->unborn,
+				     .unlisted = from->unlisted,
 				     .size = from->size};
 	memcpy(w->registers, from->registers, sizeof w->registers);
 	memcpy(w->holes, from->holes, sizeof w->holes);
@@ -256,6 +257,9 @@ static enum walk_end walk_looking(struct session *s, struct kernel_waiting *w, u
 		if (p->list != before)
 			end = walk(s, w, p->list, keys, frames);
 	}
+	/* A child may have been forked before the sampler had its parent's list. */
+	if (w->unlisted && patient && !looked && w->time > p->given_ns)
+		code_look(s, p);
 	if (end == WALK_NO_MODULE)
 		end = walk_back(s, w, keys, frames);
 	if (end == WALK_NO_MODULE && same) /* it gets as far as that, at least */

@@ -353,6 +353,7 @@ INLINE void send_snapshot(struct workspace *ws, const struct kernel_process *pro
 	s->address = sp;
 	s->size = 0;
 	s->unborn = s->pc == process->born_pc && sp == process->born_sp;
+	s->unlisted = !process->serial;
 	__builtin_memset(s->holes, 0, sizeof s->holes);
 	ws->walk.known = 0;
 	ws->walk.word = stack_size(sp);

@@ -108,6 +108,7 @@ struct kernel_snapshot {
 	uint64_t address; /* of the stack bytes */
 	uint64_t size;
 	uint64_t unborn;                              /* it is where a child begins */
+	uint64_t unlisted;                            /* the sampler has no list of its modules */
 	uint64_t holes[KERNEL_STACK / 4096 / 64 + 1]; /* a bit for each page that could not be read,
 							 from the one of `address` on */
 						      /* uint8_t bytes[size] */

@@ -28,7 +28,7 @@ def start(*arguments, **settings):
 
 def restored(terminal, before):
     check(not terminal.alternate and terminal.cursor_shown, "the screen is not as it was", terminal)
-    check(before == terminal.mode()[:4], "the terminal's mode is not as it was", terminal)
+    check(before == terminal.mode()[:4], f"the terminal has mode {terminal.mode()[:4]}, not {before} as it was (step {steps})", terminal)
 
 
 def plain_mode(columns=100, rows=30):
@@ -140,14 +140,14 @@ shell = t.mode()[:4]
 t.type(f"{culprit} top -i 0.5 {file}\r")
 t.shows(r"\bheavy\b")
 t.type("\x1a")
-t.wait(lambda: b"Stopped" in t.bytes, what="it stops")
+t.wait(lambda: b"Stopped" in t.bytes and t.mode()[:4] == shell, what="it stops, and the shell asks again")
 restored(t, shell)
 t.type("fg\r")
 t.wait(lambda: t.alternate and t.is_raw() and t.has(r"\bheavy\b"), what="it goes on after fg")
 t.type("q")
 t.wait(lambda: not t.alternate, what="it ends")
 t.type("echo status $?\r")
-t.wait(lambda: b"status 0" in t.bytes, what="status 0")
+t.wait(lambda: b"status 0" in t.bytes and t.mode()[:4] == shell, what="status 0, and the shell asks again")
 restored(t, shell)
 t.type("exit\r")
 t.end()

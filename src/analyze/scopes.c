@@ -6,6 +6,7 @@
 
 #include "analyze/lookup.h"
 #include "base/err.h"
+#include "base/hash.h"
 
 struct scopes {
 	struct scope *all;
@@ -37,27 +38,14 @@ static bool has_file(enum scope_kind kind)
 	return kind == SCOPE_INLINE || kind == SCOPE_LINE || kind == SCOPE_FILE;
 }
 
-static uint64_t mix(uint64_t hash, uint64_t value)
-{
-	hash = (hash ^ value) * 0x9e3779b97f4a7c15ull;
-	return hash ^ hash >> 29;
-}
-
-static uint64_t mix_text(uint64_t hash, const char *text)
-{
-	for (; text && *text; text++)
-		hash = (hash ^ (unsigned char)*text) * 0x100000001b3ull;
-	return mix(hash, text ? 1 : 0);
-}
-
 static uint64_t hash_of(const struct scope *s)
 {
-	uint64_t hash = mix(mix(mix(0, s->kind), s->module), s->address);
+	uint64_t hash = hash_number(hash_number(hash_number(0, s->kind), s->module), s->address);
 	if (has_name(s->kind))
-		hash = mix_text(hash, s->name);
+		hash = hash_text(hash, s->name);
 	if (has_file(s->kind))
-		hash = mix_text(hash, s->file);
-	return s->kind == SCOPE_LINE ? mix(hash, (uint64_t)s->line) : hash;
+		hash = hash_text(hash, s->file);
+	return s->kind == SCOPE_LINE ? hash_number(hash, (uint64_t)s->line) : hash;
 }
 
 static bool same_text(const char *a, const char *b)

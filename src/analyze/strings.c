@@ -4,18 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
+
 struct string_entry {
 	char *text;
 	uint32_t next; /* with the same hash; LOOKUP_NONE: none */
 };
-
-static uint64_t hash_text(const char *text)
-{
-	uint64_t hash = 0xcbf29ce484222325ull;
-	for (; *text; text++)
-		hash = (hash ^ (uint8_t)*text) * 0x100000001b3ull;
-	return hash;
-}
 
 static bool grow(struct strings *s)
 {
@@ -49,7 +43,7 @@ static uint32_t append(struct strings *s, const char *text, uint64_t hash)
 uint32_t strings_add(struct strings *s, const char *text)
 {
 	text = text ? text : "";
-	uint64_t hash = hash_text(text);
+	uint64_t hash = hash_text(HASH_START, text);
 	uint32_t at = lookup_find(&s->by_hash, hash);
 	while (at != LOOKUP_NONE && strcmp(s->all[at].text, text) != 0)
 		at = s->all[at].next;

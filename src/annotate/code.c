@@ -12,6 +12,7 @@
 #include "analyze/lookup.h"
 #include "analyze/modules.h"
 #include "base/err.h"
+#include "base/hash.h"
 #include "image/image.h"
 #include "image/names.h"
 #include "isa/insn.h"
@@ -30,23 +31,11 @@ struct maker {
 
 /* Items */
 
-static uint64_t mix(uint64_t hash, uint64_t value)
-{
-	hash = (hash ^ value) * 0x9e3779b97f4a7c15ull;
-	return hash ^ hash >> 29;
-}
-
-static uint64_t mix_text(uint64_t hash, const char *text)
-{
-	for (; text && *text; text++)
-		hash = (hash ^ (unsigned char)*text) * 0x100000001b3ull;
-	return mix(hash, text ? 1 : 0);
-}
-
 static uint64_t hash_of(const struct annotate_item *i)
 {
-	uint64_t hash = mix(mix(mix(mix(0, i->kind), i->parent), i->context), i->line);
-	return mix(mix_text(mix_text(hash, i->file), i->name), i->last_line);
+	uint64_t hash = hash_number(
+		hash_number(hash_number(hash_number(0, i->kind), i->parent), i->context), i->line);
+	return hash_number(hash_text(hash_text(hash, i->file), i->name), i->last_line);
 }
 
 static bool same_text(const char *a, const char *b)

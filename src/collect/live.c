@@ -18,6 +18,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/hash.h"
 #include "collect/live_wire.h"
 #include "profile/profile.h"
 
@@ -51,14 +52,6 @@ static uint64_t clock_ns(clockid_t id)
 
 /* The name */
 
-static uint64_t mix(uint64_t hash, const void *bytes, size_t size)
-{
-	const unsigned char *b = bytes;
-	for (size_t i = 0; i < size; i++)
-		hash = (hash ^ b[i]) * 0x100000001b3u;
-	return hash;
-}
-
 bool live_address(const char *path, struct sockaddr_un *address, socklen_t *size)
 {
 	char *real = realpath(path, NULL), *copy = real ? real : strdup(path);
@@ -70,9 +63,9 @@ bool live_address(const char *path, struct sockaddr_un *address, socklen_t *size
 		*slash = 0;
 	good = good && !stat(!slash ? "." : *copy ? copy : "/", &st);
 	if (good) {
-		uint64_t hash = mix(0xcbf29ce484222325u, &st.st_dev, sizeof st.st_dev);
-		hash = mix(hash, &st.st_ino, sizeof st.st_ino);
-		hash = mix(hash, name, strlen(name));
+		uint64_t hash = hash_bytes(HASH_START, &st.st_dev, sizeof st.st_dev);
+		hash = hash_bytes(hash, &st.st_ino, sizeof st.st_ino);
+		hash = hash_text(hash, name);
 		*address = (struct sockaddr_un){.sun_family = AF_UNIX};
 		/* The first byte stays 0: an abstract name. */
 		int length = snprintf(address->sun_path + 1, sizeof address->sun_path - 1,

@@ -8,20 +8,13 @@
 #include "analyze/modules.h"
 #include "analyze/scopes.h"
 #include "base/err.h"
+#include "base/hash.h"
 #include "compare/names.h"
 #include "image/places.h"
 #include "profile/profile.h"
 #include "structure/structure.h"
 
 #define LOOPS_RANKED 20000 /* scopes of a procedure; in larger ones loops are known by line */
-
-static uint64_t hash(const char *bytes, size_t size)
-{
-	uint64_t h = 0xcbf29ce484222325u;
-	for (size_t i = 0; i < size; i++)
-		h = (h ^ (unsigned char)bytes[i]) * 0x100000001b3u;
-	return h ^ h >> 32;
-}
 
 static const char *file_of(const char *path)
 {
@@ -48,7 +41,7 @@ const char *keys_module_name(struct keys *k, uint32_t module)
 static uint64_t module_key(struct keys *k, uint32_t module)
 {
 	const char *name = keys_module_name(k, module);
-	return hash(name, strlen(name));
+	return hash_bytes(HASH_START, name, strlen(name));
 }
 
 static uint32_t first_of(struct keys *k, uint32_t module)
@@ -223,7 +216,7 @@ uint64_t keys_of(struct keys *k, const struct scope *s, const struct answer *ans
 		key_of_line(k, s, answer);
 	else
 		add_part(k, s->kind == SCOPE_MODULE ? "" : keys_function_name(k, s));
-	return k->key.size ? hash(k->key.data, k->key.size) : 0;
+	return k->key.size ? hash_bytes(HASH_START, k->key.data, k->key.size) : 0;
 }
 
 /* The face */

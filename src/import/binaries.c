@@ -8,6 +8,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/hash.h"
 #include "process/backing.h"
 #include "process/registers.h"
 #include "safe/wire.h"
@@ -69,14 +70,6 @@ struct binary *binaries_get(const struct binaries *b, uint32_t id)
 	return id && id <= b->count ? b->all[id - 1] : NULL;
 }
 
-static uint32_t hash(const char *text)
-{
-	uint32_t out = 2166136261u;
-	for (; *text; text++)
-		out = (out ^ (unsigned char)*text) * 16777619u;
-	return out;
-}
-
 static bool number(struct binaries *b, struct binary *new)
 {
 	if (b->count == b->room) {
@@ -94,7 +87,7 @@ static bool number(struct binaries *b, struct binary *new)
 
 struct binary *binaries_find(struct binaries *b, const char *path, const char *build_id)
 {
-	struct binary **bucket = &b->buckets[hash(path) % BUCKETS], *at;
+	struct binary **bucket = &b->buckets[hash_text(HASH_START, path) % BUCKETS], *at;
 	unsigned versions = 0;
 	for (at = *bucket; at; at = at->chain)
 		if (!strcmp(at->path, path) &&

@@ -16,6 +16,7 @@
 #include "analyze/views.h"
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/hash.h"
 #include "live/text.h"
 #include "profile/between.h"
 #include "profile/profile.h"
@@ -202,22 +203,14 @@ static struct err *attribute(struct board_maker *k, const struct board_wish *wis
 
 /* Rows */
 
-static uint64_t mix(uint64_t hash, const char *text)
-{
-	for (; text && *text; text++)
-		hash = (hash ^ (unsigned char)*text) * 0x100000001b3u;
-	return hash * 0x100000001b3u;
-}
-
 uint64_t scope_identity(const struct profile *p, const struct scope *s)
 {
-	uint64_t hash = mix(0xcbf29ce484222325u ^ s->kind, p->modules[s->module].path);
-	hash = mix(hash, s->name);
-	hash = mix(hash, s->file);
+	uint64_t hash = hash_text(HASH_START ^ s->kind, p->modules[s->module].path);
+	hash = hash_text(hash, s->name);
+	hash = hash_text(hash, s->file);
 	/* The address of a thread or process is its place in one profile. */
 	uint64_t address = s->kind >= SCOPE_FUNCTION ? s->address : 0;
-	hash = (hash ^ address) * 0x9e3779b97f4a7c15u;
-	return (hash ^ (uint64_t)(unsigned)s->line) * 0x100000001b3u;
+	return hash_number(hash_number(hash, address), (uint64_t)s->line);
 }
 
 /* "in solve" of a loop, whose name mostly is its place. */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/hash.h"
 #include "profile/own.h"
 
 /* Finds an index by a hash; who asks compares. Made when first needed. */
@@ -35,18 +36,10 @@ static bool finder_make(struct finder *f, const struct profile *p, size_t count,
 
 /* Modules and threads: equal by what they are called */
 
-static uint64_t hash_text(const char *text)
-{
-	uint64_t hash = 0xcbf29ce484222325u;
-	for (; text && *text; text++)
-		hash = (hash ^ (unsigned char)*text) * 0x100000001b3u;
-	return own_mix(hash);
-}
-
 static uint64_t hash_module(const struct profile *p, size_t index)
 {
 	const struct profile_module *m = &p->modules[index];
-	return own_mix(hash_text(m->path) ^ hash_text(m->build_id) * 3 ^ m->kind);
+	return hash_number(hash_text(hash_text(HASH_START, m->path), m->build_id), m->kind);
 }
 
 /* Code made at run time belongs to a process. */

@@ -5,16 +5,13 @@
 import assert from "node:assert/strict";
 import {Browser} from "./browser.mjs";
 import {pageUrl} from "./page.mjs";
+import {stepper} from "./steps.mjs";
 
 const [program, page, hostile] = process.argv.slice(2);
 const b = await new Browser(program).start();
-const steps = [];
+const {count, keys, settle, step, steps, text} = stepper(b);
 const SHIFT = 8;
 
-const settle = () => b.evaluate("new Promise((r) => requestAnimationFrame(() => requestAnimationFrame(r)))");
-const keys = async (...list) => { for (const key of list) await b.key(key); };
-const count = (selector) => b.evaluate(`document.querySelectorAll(${JSON.stringify(selector)}).length`);
-const text = (selector) => b.evaluate(`document.querySelector(${JSON.stringify(selector)})?.innerText ?? null`);
 // The element that has the keyboard: its name, and how that is seen.
 const focused = () => b.evaluate(`(() => { const e = document.activeElement, s = getComputedStyle(e);
 	const row = e.matches(".table") && e.querySelector(".row.selected");
@@ -35,19 +32,6 @@ async function tabTo(name, limit = 80) {
 }
 const dialogOpens = () => b.until("document.querySelector('dialog[open]')?.contains(document.activeElement)");
 const dialogCloses = () => b.until("!document.querySelector('dialog')");
-
-async function step(name, run) {
-	try {
-		await run();
-		await settle();
-		assert.deepEqual(b.problems, [], "the console has errors");
-		steps.push(name);
-	} catch (error) {
-		console.log(`${name}: ${error.message}`);
-		await b.close();
-		process.exit(1);
-	}
-}
 
 await b.size(1400, 900);
 await step("Tab reaches every control, and focus is seen", async () => {

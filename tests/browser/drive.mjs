@@ -2,41 +2,21 @@
 // drive.mjs CHROMIUM PAGE HOSTILE [FOLDER]: uses the page as people do, by keyboard and mouse. HOSTILE is
 // a page with names that would like to be HTML. Screenshots go to FOLDER.
 import assert from "node:assert/strict";
-import {join} from "node:path";
 import {Browser} from "./browser.mjs";
 import {pageUrl} from "./page.mjs";
+import {stepper} from "./steps.mjs";
 
 const [program, page, hostile, folder] = process.argv.slice(2);
 const b = await new Browser(program).start();
-const steps = [];
+const {chips, count, keys, settle, shoot, step, steps, text} = stepper(b, folder);
 
-const text = (selector) => b.evaluate(`document.querySelector(${JSON.stringify(selector)})?.innerText ?? null`);
-const count = (selector) => b.evaluate(`document.querySelectorAll(${JSON.stringify(selector)}).length`);
 const selected = () => text(".row.selected .label");
-const chips = () => b.evaluate(`[...document.querySelectorAll(".chip")].map((c) => c.firstChild.data)`);
-const settle = () => b.evaluate("new Promise((r) => requestAnimationFrame(() => requestAnimationFrame(r)))");
-const shoot = async (name) => folder && (await settle(), await b.screenshot(join(folder, name + ".png")));
 // What stands in the rows that are seen, top to bottom.
 const rows = () => b.evaluate(`[...document.querySelectorAll(".table .space .row:not([hidden])")]
 	.sort((x, y) => x.offsetTop - y.offsetTop).map((r) => ({name: r.querySelector(".label").innerText,
 	level: Number(r.getAttribute("aria-level")), open: r.getAttribute("aria-expanded"),
 	total: parseFloat(r.querySelector(".number.total .share").innerText) || 0,
 	self: parseFloat(r.querySelector(".number.self .share").innerText) || 0}))`);
-const keys = async (...list) => { for (const key of list) await b.key(key); };
-
-async function step(name, run) {
-	try {
-		await run();
-		await settle();
-		assert.deepEqual(b.problems, [], "the console has errors");
-		steps.push(name);
-	} catch (error) {
-		await b.screenshot(join(folder || ".", "failed.png")).catch(() => {});
-		console.log(`${name}: ${error.message}`);
-		await b.close();
-		process.exit(1);
-	}
-}
 
 await b.size(1400, 900);
 await step("opens", async () => {

@@ -4,22 +4,17 @@
 // names that would like to be HTML. Screenshots go to FOLDER.
 import assert from "node:assert/strict";
 import {readFileSync} from "node:fs";
-import {join} from "node:path";
 import {Browser} from "./browser.mjs";
 import {pageUrl} from "./page.mjs";
+import {stepper} from "./steps.mjs";
 
 const [program, page, diffPath, threadsPage, hostile, folder] = process.argv.slice(2);
 const diff = JSON.parse(readFileSync(diffPath, "utf8"));
 const b = await new Browser(program).start();
-const steps = [];
+const {count, keys, shoot, step, steps, text} = stepper(b, folder);
 
-const text = (selector) => b.evaluate(`document.querySelector(${JSON.stringify(selector)})?.innerText ?? null`);
-const count = (selector) => b.evaluate(`document.querySelectorAll(${JSON.stringify(selector)}).length`);
 const selected = () => text(".row.selected .label");
 const titles = () => b.evaluate(`[...document.querySelectorAll(".head .what")].map((t) => t.innerText)`);
-const settle = () => b.evaluate("new Promise((r) => requestAnimationFrame(() => requestAnimationFrame(r)))");
-const shoot = async (name) => folder && (await settle(), await b.screenshot(join(folder, name + ".png")));
-const keys = async (...list) => { for (const key of list) await b.key(key); };
 // What stands in the rows that are seen, top to bottom: the name and the texts of the cells.
 const rows = () => b.evaluate(`[...document.querySelectorAll(".table .space .row:not([hidden])")]
 	.sort((x, y) => x.offsetTop - y.offsetTop).map((r) => ({name: r.querySelector(".label").innerText,
@@ -27,20 +22,6 @@ const rows = () => b.evaluate(`[...document.querySelectorAll(".table .space .row
 	full: culprit.outline.list[Number(r.id.slice(3))].row.scope >= 0 ?
 		culprit.model.strings[culprit.model.scopes.name[culprit.outline.list[Number(r.id.slice(3))].row.scope]] : "",
 	cells: [...r.querySelectorAll(".number")].map((c) => [c.firstChild.innerText, c.lastChild.innerText])}))`);
-
-async function step(name, run) {
-	try {
-		await run();
-		await settle();
-		assert.deepEqual(b.problems, [], "the console has errors");
-		steps.push(name);
-	} catch (error) {
-		await b.screenshot(join(folder || ".", "failed.png")).catch(() => {});
-		console.log(`${name}: ${error.message}`);
-		await b.close();
-		process.exit(1);
-	}
-}
 
 // As the page writes numbers.
 const MINUS = "\u2212", THIN = "\u202f";

@@ -4,34 +4,21 @@
 import assert from "node:assert/strict";
 import {join} from "node:path";
 import {Browser} from "./browser.mjs";
+import {stepper} from "./steps.mjs";
 
 const [program, url, recorder, folder] = process.argv.slice(2);
 const b = await new Browser(program).start();
-const steps = [];
+const {keys, step, steps} = stepper(b, folder);
 
 const mark = () => b.evaluate(`document.querySelector(".live")?.innerText ?? ""`);
 const samples = async () => Number((await mark()).replace(/^.*·|[^0-9]/g, ""));
 const selected = () => b.evaluate(`document.querySelector(".row.selected .label")?.innerText ?? ""`);
 const rows = () => b.evaluate(`[...document.querySelectorAll(".table .space .row:not([hidden])")]
 	.sort((x, y) => x.offsetTop - y.offsetTop).map((r) => r.querySelector(".label").innerText)`);
-const keys = async (...list) => { for (const key of list) await b.key(key); };
 // Until there are more samples than before.
 async function newer() {
 	const before = await samples();
 	await b.until(`Number(document.querySelector(".live").innerText.replace(/^.*·|[^0-9]/g, "")) > ${before}`, 20000);
-}
-
-async function step(name, run) {
-	try {
-		await run();
-		assert.deepEqual(b.problems, [], "the console has errors");
-		steps.push(name);
-	} catch (error) {
-		await b.screenshot(join(folder || ".", "failed.png")).catch(() => {});
-		console.log(`${name}: ${error.message}`);
-		await b.close();
-		process.exit(1);
-	}
 }
 
 await b.size(1400, 900);

@@ -2,18 +2,13 @@
 // timeline.mjs CHROMIUM PAGE WITHOUT JOINED [FOLDER]: the time line by mouse and keyboard. PAGE is what
 // tests/e2e/103-view-timeline describes, WITHOUT has no time line, JOINED one that is not exact.
 import assert from "node:assert/strict";
-import {join} from "node:path";
 import {Browser} from "./browser.mjs";
 import {pageUrl} from "./page.mjs";
+import {stepper} from "./steps.mjs";
 
 const [program, page, without, joined, folder] = process.argv.slice(2);
 const b = await new Browser(program).start();
-const steps = [];
-const text = (selector) => b.evaluate(`document.querySelector(${JSON.stringify(selector)})?.innerText ?? null`);
-const chips = () => b.evaluate(`[...document.querySelectorAll(".chip")].map((c) => c.firstChild.data)`);
-const settle = () => b.evaluate("new Promise((r) => requestAnimationFrame(() => requestAnimationFrame(r)))");
-const shoot = async (name) => folder && (await settle(), await b.screenshot(join(folder, name + ".png")));
-const keys = async (...list) => { for (const key of list) await b.key(key); };
+const {chips, keys, shoot, step, steps, text} = stepper(b, folder);
 const LEFT = 200;
 // Where a time (ms) of a row is on the screen, and what colour is there.
 const place = (row, ms) => b.evaluate(`(() => { const t = culprit.timeline;
@@ -24,20 +19,6 @@ const colour = (row, ms) => b.evaluate(`(() => { const t = culprit.timeline;
 	return d[0] << 16 | d[1] << 8 | d[2]; })()`);
 const inSight = () => b.evaluate("culprit.timeline.window()");
 const total = () => b.evaluate("culprit.selection.sums[0].total(0)");
-
-async function step(name, run) {
-	try {
-		await run();
-		await settle();
-		assert.deepEqual(b.problems, [], "the console has errors");
-		steps.push(name);
-	} catch (error) {
-		await b.screenshot(join(folder || ".", "failed.png")).catch(() => {});
-		console.log(`${name}: ${error.stack}`);
-		await b.close();
-		process.exit(1);
-	}
-}
 
 await b.size(1400, 700);
 await step("is a tab", async () => {

@@ -12,6 +12,7 @@
 #include "agent/agent.h"
 
 #include <setjmp.h>
+#include <string.h>
 #include <sys/auxv.h>
 #include <unistd.h>
 
@@ -45,8 +46,9 @@ void signals_install(void)
 {
 	struct sigaction action = {.sa_sigaction = handler_entry,
 				   .sa_flags = SA_SIGINFO | SA_RESTART};
-	/* no handler of the program may jump out of a half-counted sample */
-	sigfillset(&action.sa_mask);
+	/* No handler may jump out of a half-counted sample, the program's or libc's: cancelling a
+	   thread at any instruction is such a jump, and sigfillset leaves its signal out. */
+	memset(&action.sa_mask, 0xff, sizeof action.sa_mask);
 	REAL(sigaction)(WIRE_SIGNAL, &action, &wanted);
 	/* exec.c had it ignored so that it could not hit this program before now */
 	if (wanted.sa_handler == SIG_IGN)

@@ -48,6 +48,7 @@ def all_hazards():
         Hazard("throw_loop"),
         Hazard("longjmp_loop"),
         Hazard("cancel", share=0.2),
+        Hazard("cancel_anywhere", share=0.05),
         Hazard("coroutines"),
         Hazard("altstack", share=0.3),
         Hazard("altstack_8", "altstack", "%s", "8", share=0.2),

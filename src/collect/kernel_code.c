@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/err.h"
+#include "process/backing.h"
 #include "process/maps.h"
 #include "process/registers.h"
 
@@ -235,7 +236,7 @@ const struct library_list *code_then(struct session *s, const struct process *p,
 		learn_vdso(s);
 	if (!maps_noted(s->kernel, p->pid, time, &maps))
 		return NULL;
-	struct err *e = library_look_at(s->library, getpid(), &maps, &list, NULL);
+	struct err *e = library_look_at(s->library, PROCESS_GONE, &maps, &list, NULL);
 	maps_free(&maps);
 	bool good = !e && list->count;
 	err_free(e);

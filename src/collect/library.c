@@ -129,27 +129,15 @@ static uint64_t hash_file(const struct map *map)
 	return hash_bytes(map->device * 31 + map->inode, map->path, strlen(map->path));
 }
 
-/* When the file was written last: a new file may have an old one's number and name. */
-static uint64_t file_changed(pid_t pid, const struct map *map)
-{
-	struct buf path = {0};
-	struct stat st;
-	uint64_t changed = 0;
-	if (map->path[0] != '/' || map->deleted)
-		return 0;
-	buf_printf(&path, "/proc/%d/root%s", (int)pid, map->path);
-	if (!path.failed && !stat(buf_text(&path), &st))
-		changed = (uint64_t)st.st_mtim.tv_sec * 1000000000u + (uint64_t)st.st_mtim.tv_nsec;
-	buf_free(&path);
-	return changed;
-}
-
+/* The newest one first. Where nobody can tell any more when the file was written, it is that one; but
+   a deleted one's number and name may have been given to others. */
 static struct library_module *find_module(const struct library *l, const struct map *map,
 					  uint64_t changed)
 {
 	struct library_module *m = l->by_file[hash_file(map) % BUCKETS];
-	while (m && (m->inode != map->inode || m->device != map->device || m->changed != changed ||
-		     strcmp(m->path, map->path)))
+	while (m &&
+	       (m->inode != map->inode || m->device != map->device ||
+		((changed || map->deleted) && m->changed != changed) || strcmp(m->path, map->path)))
 		m = m->chain;
 	return m;
 }
@@ -319,7 +307,7 @@ static struct err *open_new(struct library *l, pid_t task, const struct maps *ma
 		if (!space_is_module(map) || !strncmp(map->path, "/dev/", 5) ||
 		    !strncmp(map->path, "/memfd:", 7) || !strncmp(map->path, "/SYSV", 5))
 			continue;
-		uint64_t changed = file_changed(task, map);
+		uint64_t changed = backing_changed(task, map);
 		found[i] = find_module(l, map, changed);
 		if (!found[i])
 			e = add_module(l, task, maps, i, changed, &found[i]);

@@ -63,7 +63,7 @@ struct err *library_look(struct library *library, pid_t pid, uint16_t machine,
 			 const struct library_list **out, const struct library_module **executable);
 
 /* The same for a memory map that was read or noted before; files are opened as process `task` sees
-   them. */
+   them, or as we do where that is PROCESS_GONE. */
 struct err *library_look_at(struct library *library, pid_t task, const struct maps *maps,
 			    const struct library_list **out,
 			    const struct library_module **executable);

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -63,8 +64,14 @@ static bool same_contents(pid_t pid, const struct map *map, int fd)
 	       !memcmp(memory, file, (size_t)got);
 }
 
-/* Opens `path` where it is the mapped file. Numbers that differ prove nothing: file systems made
-   of layers tell the map and stat different ones. */
+/* File systems made of layers tell the map another device than stat: that proves nothing. */
+static bool same_numbers(const struct stat *st, const struct map *map)
+{
+	return S_ISREG(st->st_mode) && st->st_ino == map->inode &&
+	       (st->st_dev == map->device || !major(map->device));
+}
+
+/* Opens `path` where it is the mapped file. Such file systems may tell other numbers altogether. */
 static int open_same(pid_t pid, const char *path, const struct maps *maps, size_t index)
 {
 	const struct map *map = &maps->items[index], *first = first_mapping(maps, index);
@@ -73,7 +80,7 @@ static int open_same(pid_t pid, const char *path, const struct maps *maps, size_
 	if (fd < 0)
 		return -1;
 	if (!fstat(fd, &st) && S_ISREG(st.st_mode) &&
-	    ((st.st_ino == map->inode && st.st_dev == map->device) ||
+	    (same_numbers(&st, map) ||
 	     (!map->deleted && same_contents(pid, first ? first : map, fd))))
 		return fd;
 	close(fd);
@@ -84,21 +91,49 @@ static int open_file(pid_t pid, const struct maps *maps, size_t index)
 {
 	const struct map *map = &maps->items[index];
 	struct buf path = {0};
-	buf_printf(&path, "/proc/%d/root%s", (int)pid, map->path);
-	int fd = path.failed ? -1 : open_same(pid, buf_text(&path), maps, index);
-	if (fd < 0) { /* for root alone */
+	int fd = -1;
+	if (pid != PROCESS_GONE) {
+		buf_printf(&path, "/proc/%d/root%s", (int)pid, map->path);
+		fd = path.failed ? -1 : open_same(pid, buf_text(&path), maps, index);
+	}
+	if (fd < 0 && pid != PROCESS_GONE) { /* for root alone */
 		buf_clear(&path);
 		buf_printf(&path, "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)pid, map->start,
 			   map->end);
 		fd = open(buf_text(&path), O_RDONLY | O_CLOEXEC);
 	}
-	if (fd < 0) {
+	if (fd < 0 && pid != PROCESS_GONE) {
 		buf_clear(&path);
 		buf_printf(&path, "/proc/%d/exe", (int)pid);
 		fd = open_same(pid, buf_text(&path), maps, index);
 	}
+	if (fd < 0) /* it may be gone since it was asked for its mappings */
+		fd = open_same(PROCESS_GONE, map->path, maps, index);
 	buf_free(&path);
 	return fd;
+}
+
+uint64_t backing_changed(pid_t pid, const struct map *map)
+{
+	struct buf path = {0};
+	struct stat st;
+	bool found = false;
+	if (map->path[0] != '/')
+		return 0;
+	for (int by_number = map->deleted; !found && by_number < 2 && pid != PROCESS_GONE;
+	     by_number++) {
+		buf_clear(&path);
+		if (by_number)
+			buf_printf(&path, "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)pid,
+				   map->start, map->end);
+		else
+			buf_printf(&path, "/proc/%d/root%s", (int)pid, map->path);
+		found = !path.failed && !stat(buf_text(&path), &st);
+	}
+	buf_free(&path);
+	if (!found)
+		found = !map->deleted && !stat(map->path, &st) && same_numbers(&st, map);
+	return found ? (uint64_t)st.st_mtim.tv_sec * 1000000000u + (uint64_t)st.st_mtim.tv_nsec : 0;
 }
 
 static struct err *open_vdso(pid_t pid, const struct map *map, struct image **out)
@@ -205,7 +240,7 @@ struct err *backing_open(pid_t pid, const struct maps *maps, size_t index, struc
 	if (map->path[0] == '[')
 		return open_vdso(pid, map, out);
 	int fd = open_file(pid, maps, index);
-	if (fd < 0 && pid == getpid()) /* asked for one that is gone: its memory is not ours */
+	if (fd < 0 && pid == PROCESS_GONE)
 		return err_new("%s: cannot be opened any more", map->path);
 	if (fd < 0)
 		return open_rebuilt(pid, maps, index, out);

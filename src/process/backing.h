@@ -2,17 +2,24 @@
 #pragma once
 /*
  * The file behind a mapping, whatever happened to its name since: by its path
- * as the process sees it, by /proc/PID/map_files, or put together again from
- * the process's memory.
+ * as the process sees it, by /proc/PID/map_files, by its path as we see it (the
+ * process may have ended meanwhile), or put together again from its memory.
  */
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 struct err;
 struct image;
+struct map;
 struct maps;
+
+#define PROCESS_GONE 0 /* in the place of a process that has ended */
 
 /* Opens the file (or vDSO) of maps->items[index]. */
 struct err *backing_open(pid_t pid, const struct maps *maps, size_t index, struct image **out);
+/* When the file was written last, in ns: a new file may have an old one's number and name. 0 where
+   nobody can tell. */
+uint64_t backing_changed(pid_t pid, const struct map *map);
 /* Opens this process's own vDSO. */
 struct err *backing_open_vdso(struct image **out);

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Files behind the mappings of processes that live, that end meanwhile, and that are gone. */
+#include "scratch.h"
+
+#include "base/err.h"
+#include "image/image.h"
+#include "process/backing.h"
+#include "process/maps.h"
+
+#include <signal.h>
+#include <sys/wait.h>
+
+static pid_t child;
+static struct maps maps;
+
+/* Starts a copy of sleep and reads its mappings. */
+static size_t start(void)
+{
+	const char *program = scratch("sleeper");
+	size_t found = 0;
+
+	assert_true(scratch_run("cp $(command -v sleep) sleeper"));
+	child = fork();
+	if (!child) {
+		execl(program, "sleeper", "60", (char *)NULL);
+		_exit(127);
+	}
+	do {
+		assert_null(maps_read(child, &maps));
+		for (found = 0; found < maps.count; found++)
+			if (maps.items[found].executable &&
+			    strstr(maps.items[found].path, "/sleeper"))
+				return found;
+		maps_free(&maps);
+	} while (!waitpid(child, NULL, WNOHANG));
+	fail_msg("sleep does not run");
+	return 0;
+}
+
+static void end(void)
+{
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+}
+
+static bool opens(pid_t pid, size_t index)
+{
+	struct image *image = NULL;
+	struct err *e = backing_open(pid, &maps, index, &image);
+	bool good = !e && image_section(image, ".text");
+
+	err_free(e);
+	image_close(image);
+	return good;
+}
+
+static void finds_files_of_the_living(void **state)
+{
+	size_t index = start();
+	uint64_t changed = backing_changed(child, &maps.items[index]);
+
+	(void)state;
+	assert_true(opens(child, index));
+	assert_true(changed);
+	assert_true(scratch_run("rm sleeper"));
+	maps.items[index].deleted = true;
+	assert_true(opens(child, index) || geteuid());
+	if (!geteuid()) /* map_files is for root alone */
+		assert_int_equal(backing_changed(child, &maps.items[index]), changed);
+	end();
+	assert_false(opens(child, index));
+	assert_int_equal(backing_changed(child, &maps.items[index]), 0);
+	maps_free(&maps);
+}
+
+static void finds_files_of_the_dead(void **state)
+{
+	size_t index = start();
+	uint64_t changed = backing_changed(child, &maps.items[index]);
+
+	(void)state;
+	end();
+	assert_true(opens(child, index));
+	assert_true(opens(PROCESS_GONE, index));
+	assert_int_equal(backing_changed(child, &maps.items[index]), changed);
+	assert_int_equal(backing_changed(PROCESS_GONE, &maps.items[index]), changed);
+	maps_free(&maps);
+}
+
+/* Another file has its name now. */
+static void takes_no_other_file(void **state)
+{
+	size_t index = start();
+
+	(void)state;
+	assert_true(scratch_run("cp sleeper other && mv other sleeper"));
+	end();
+	assert_false(opens(child, index));
+	assert_false(opens(PROCESS_GONE, index));
+	assert_int_equal(backing_changed(child, &maps.items[index]), 0);
+	maps_free(&maps);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(finds_files_of_the_living),
+		cmocka_unit_test(finds_files_of_the_dead),
+		cmocka_unit_test(takes_no_other_file),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

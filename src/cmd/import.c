@@ -85,6 +85,8 @@ int cmd_import(int argc, char **argv)
 		 &o.import.sysroot},
 		{0, "kallsyms", "FILE", "the recorded kernel's list of symbols", ARG_STRING,
 		 &o.import.kallsyms},
+		{0, "timeline", NULL, "also which context each thread was in over time", ARG_FLAG,
+		 &o.import.timeline},
 		{'q', "quiet", NULL, "no summary", ARG_FLAG, &o.quiet},
 		{0},
 	};

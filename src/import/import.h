@@ -8,6 +8,7 @@
  * A path is complete only where it ends in code that nobody calls; else it is
  * partial, with a reason as in any other profile.
  */
+#include <stdbool.h>
 #include <stddef.h>
 
 struct buf;
@@ -17,6 +18,7 @@ struct profile;
 struct import_options {
 	const char *sysroot;  /* where the recorded machine's files are; NULL: here */
 	const char *kallsyms; /* a list of its kernel's symbols; NULL: ours, where it is the same */
+	bool timeline;        /* when each sample came is kept, too */
 };
 
 /* Reads the file ("-": standard input). `notes` gets a line for everything that the user should

@@ -275,6 +275,20 @@ static struct err *add_kernel(struct import *i, const struct frames *f, uint32_t
 
 /* ---- a sample ---- */
 
+/* Of the first metric alone, as with `record`. */
+static void keep_time(struct import *i, const struct perf_record *r, uint32_t node, uint32_t thread,
+		      uint32_t metric)
+{
+	struct err *e = NULL;
+	if (!i->options->timeline || metric)
+		return;
+	if (r->time)
+		e = profile_time(i->profile, node, thread, metric, r->time - i->first_time, 1);
+	if (e || !r->time)
+		i->profile->untimed++;
+	err_free(e);
+}
+
 struct err *import_sample(struct import *i, const struct perf_record *r)
 {
 	struct perf_sample s;
@@ -313,6 +327,7 @@ struct err *import_sample(struct import *i, const struct perf_record *r)
 		err_free(e);
 		return profile_lose(i->profile, "no room", 1);
 	}
+	keep_time(i, r, node, thread, metric - 1);
 	i->periods[metric - 1] += s.period;
 	i->profile->threads[thread].handled++;
 	return NULL;

@@ -339,7 +339,7 @@ def check_perf_script():
         period, event = re.fullmatch(r"\S+\s+-?\d+/-?\d+\s+\d+\.\d{6}:\s+(\d+) (\S+): ", head).groups()
         path = []
         for frame in frames:
-            name, module = re.fullmatch(r"\t +[0-9a-f]+ (.+) \((.*)\)", frame).groups()
+            name, module = re.fullmatch(r"\t *[0-9a-f]+ (.+) \((.*)\)", frame).groups()
             path.append(name if module == "inlined" else re.sub(r"\+0x[0-9a-f]+$", "", name))
         metric = names.index(event)
         check(int(period) % report.period(metric) == 0, "perf-script: period", period)

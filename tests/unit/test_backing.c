@@ -13,28 +13,34 @@
 static pid_t child;
 static struct maps maps;
 
-/* Starts a copy of sleep and reads its mappings. */
+/* Starts a copy of cat and reads its mappings, once it answers. */
 static size_t start(void)
 {
-	const char *program = scratch("sleeper");
+	const char *program = scratch("copycat");
+	int to[2], from[2];
 	size_t found = 0;
+	char byte = 'x';
 
-	assert_true(scratch_run("cp $(command -v sleep) sleeper"));
+	assert_true(scratch_run("cp $(command -v cat) copycat"));
+	assert_true(!pipe(to) && !pipe(from));
 	child = fork();
 	if (!child) {
-		execl(program, "sleeper", "60", (char *)NULL);
+		dup2(to[0], STDIN_FILENO);
+		dup2(from[1], STDOUT_FILENO);
+		execl(program, "copycat", (char *)NULL);
 		_exit(127);
 	}
-	do {
-		assert_null(maps_read(child, &maps));
-		for (found = 0; found < maps.count; found++)
-			if (maps.items[found].executable &&
-			    strstr(maps.items[found].path, "/sleeper"))
-				return found;
-		maps_free(&maps);
-	} while (!waitpid(child, NULL, WNOHANG));
-	fail_msg("sleep does not run");
-	return 0;
+	close(to[0]);
+	close(from[1]);
+	assert_int_equal(write(to[1], &byte, 1), 1);
+	assert_int_equal(read(from[0], &byte, 1), 1);
+	close(from[0]);
+	assert_null(maps_read(child, &maps));
+	while (found < maps.count &&
+	       (!maps.items[found].executable || !strstr(maps.items[found].path, "/copycat")))
+		found++;
+	assert_true(found < maps.count);
+	return found;
 }
 
 static void end(void)
@@ -62,7 +68,7 @@ static void finds_files_of_the_living(void **state)
 	(void)state;
 	assert_true(opens(child, index));
 	assert_true(changed);
-	assert_true(scratch_run("rm sleeper"));
+	assert_true(scratch_run("rm copycat"));
 	maps.items[index].deleted = true;
 	assert_true(opens(child, index) || geteuid());
 	if (!geteuid()) /* map_files is for root alone */
@@ -93,7 +99,7 @@ static void takes_no_other_file(void **state)
 	size_t index = start();
 
 	(void)state;
-	assert_true(scratch_run("cp sleeper other && mv other sleeper"));
+	assert_true(scratch_run("cp copycat other && mv other copycat"));
 	end();
 	assert_false(opens(child, index));
 	assert_false(opens(PROCESS_GONE, index));

@@ -87,53 +87,64 @@ static int open_same(pid_t pid, const char *path, const struct maps *maps, size_
 	return -1;
 }
 
-static int open_file(pid_t pid, const struct maps *maps, size_t index)
+/* Where the kernel shows the file itself, whatever its name is now: to root alone. */
+static const char *map_file(struct buf *path, pid_t pid, const struct map *map)
+{
+	buf_clear(path);
+	buf_printf(path, "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)pid, map->start, map->end);
+	return buf_text(path);
+}
+
+static const char *path_there(struct buf *path, pid_t pid, const struct map *map)
+{
+	buf_clear(path);
+	buf_printf(path, "/proc/%d/root%s", (int)pid, map->path);
+	return path->failed ? "" : buf_text(path);
+}
+
+static int open_there(pid_t pid, const struct maps *maps, size_t index)
 {
 	const struct map *map = &maps->items[index];
 	struct buf path = {0};
-	int fd = -1;
-	if (pid != PROCESS_GONE) {
-		buf_printf(&path, "/proc/%d/root%s", (int)pid, map->path);
-		fd = path.failed ? -1 : open_same(pid, buf_text(&path), maps, index);
-	}
-	if (fd < 0 && pid != PROCESS_GONE) { /* for root alone */
-		buf_clear(&path);
-		buf_printf(&path, "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)pid, map->start,
-			   map->end);
-		fd = open(buf_text(&path), O_RDONLY | O_CLOEXEC);
-	}
-	if (fd < 0 && pid != PROCESS_GONE) {
+	int fd = open_same(pid, path_there(&path, pid, map), maps, index);
+	if (fd < 0)
+		fd = open(map_file(&path, pid, map), O_RDONLY | O_CLOEXEC);
+	if (fd < 0) {
 		buf_clear(&path);
 		buf_printf(&path, "/proc/%d/exe", (int)pid);
 		fd = open_same(pid, buf_text(&path), maps, index);
 	}
-	if (fd < 0) /* it may be gone since it was asked for its mappings */
-		fd = open_same(PROCESS_GONE, map->path, maps, index);
 	buf_free(&path);
 	return fd;
 }
 
-uint64_t backing_changed(pid_t pid, const struct map *map)
+static int open_file(pid_t pid, const struct maps *maps, size_t index)
+{
+	int fd = pid == PROCESS_GONE ? -1 : open_there(pid, maps, index);
+	if (fd < 0) /* it may be gone since it was asked for its mappings */
+		fd = open_same(PROCESS_GONE, maps->items[index].path, maps, index);
+	return fd;
+}
+
+static bool stat_there(pid_t pid, const struct map *map, struct stat *st)
 {
 	struct buf path = {0};
+	bool found = !map->deleted && !stat(path_there(&path, pid, map), st);
+	if (!found)
+		found = !stat(map_file(&path, pid, map), st);
+	buf_free(&path);
+	return found;
+}
+
+uint64_t backing_changed(pid_t pid, const struct map *map)
+{
 	struct stat st;
-	bool found = false;
 	if (map->path[0] != '/')
 		return 0;
-	for (int by_number = map->deleted; !found && by_number < 2 && pid != PROCESS_GONE;
-	     by_number++) {
-		buf_clear(&path);
-		if (by_number)
-			buf_printf(&path, "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)pid,
-				   map->start, map->end);
-		else
-			buf_printf(&path, "/proc/%d/root%s", (int)pid, map->path);
-		found = !path.failed && !stat(buf_text(&path), &st);
-	}
-	buf_free(&path);
-	if (!found)
-		found = !map->deleted && !stat(map->path, &st) && same_numbers(&st, map);
-	return found ? (uint64_t)st.st_mtim.tv_sec * 1000000000u + (uint64_t)st.st_mtim.tv_nsec : 0;
+	if ((pid == PROCESS_GONE || !stat_there(pid, map, &st)) &&
+	    (map->deleted || stat(map->path, &st) || !same_numbers(&st, map)))
+		return 0;
+	return (uint64_t)st.st_mtim.tv_sec * 1000000000u + (uint64_t)st.st_mtim.tv_nsec;
 }
 
 static struct err *open_vdso(pid_t pid, const struct map *map, struct image **out)

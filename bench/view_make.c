@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * view_make OUT NODES [IN]: a large profile, to see what looking at one costs.
+ * view_make [--run N] [--changed] [--spans N] OUT NODES [IN]: a large profile, to see what looking at one
+ * costs.
  *
  * With IN, a recording, copies of its tree until there are NODES nodes. Each stands below a
  * function of its own (phase_0, phase_1, …) in a process and thread of its own, has other counts, and
@@ -9,6 +10,9 @@
  *
  * Without IN, a tree by chance of 40 000 functions in 20 modules: a fifth of it a chain of 2000
  * calls with what hangs on that, the rest wide.
+ *
+ * Runs of different numbers have the same tree with other counts, and lack some. With --changed, some
+ * functions take half as much again, others a third less. With --spans, as many are on a time line.
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -24,14 +28,39 @@
 #define THREADS 16
 #define DEEP 2000
 
-static uint64_t state = 88172645463325252;
+static struct {
+	uint32_t run;
+	bool changed;
+	size_t spans;
+} options;
 
+static uint64_t tree_state = 88172645463325252, count_state;
+
+static uint32_t draw(uint64_t *state, uint32_t below)
+{
+	*state ^= *state << 13;
+	*state ^= *state >> 7;
+	*state ^= *state << 17;
+	return (uint32_t)(*state >> 32) % below;
+}
+
+/* For the tree, which is the same in all runs. */
 static uint32_t chance(uint32_t below)
 {
-	state ^= state << 13;
-	state ^= state >> 7;
-	state ^= state << 17;
-	return (uint32_t)(state >> 32) % below;
+	return draw(&tree_state, below);
+}
+
+/* What a run counts where the first one counted `wanted`. */
+static uint64_t vary(uint64_t wanted, uint64_t function)
+{
+	if (!options.run && !options.changed)
+		return wanted;
+	if (!draw(&count_state, 50))
+		return 0;
+	wanted = wanted * (90 + draw(&count_state, 21)) / 100 + draw(&count_state, 2);
+	if (options.changed && function % 40 < 2)
+		wanted = function % 40 ? wanted * 2 / 3 : wanted * 3 / 2;
+	return wanted;
 }
 
 static void check(struct err *e)
@@ -95,9 +124,10 @@ static void add_functions(struct profile *p)
 
 static void count(struct profile *p, uint32_t node, uint32_t thread)
 {
-	check(profile_count(p, node, thread, 0, 1 + chance(20)));
+	uint64_t function = p->nodes[node].address / 256;
+	check(profile_count(p, node, thread, 0, vary(1 + chance(20), function)));
 	if (!chance(4))
-		check(profile_count(p, node, thread, 1, 1 + chance(5)));
+		check(profile_count(p, node, thread, 1, vary(1 + chance(5), function)));
 }
 
 /* A call from a node to a function by chance, of few that are likely and many that are not. */
@@ -240,9 +270,12 @@ static void copy(struct copier *c, uint32_t number)
 	}
 	for (size_t i = 0; i < from->value_count; i++) {
 		const struct profile_value *v = &from->values[i];
-		if (c->places[v->node] != UINT32_MAX)
-			check(profile_count(c->to, c->places[v->node], thread, v->metric,
-					    v->count * (1 + chance(5)) + chance(3)));
+		if (c->places[v->node] == UINT32_MAX)
+			continue;
+		uint64_t wanted = v->count * (1 + chance(5));
+		wanted += chance(3);
+		check(profile_count(c->to, c->places[v->node], thread, v->metric,
+				    vary(wanted, c->functions[v->node])));
 	}
 }
 
@@ -266,11 +299,67 @@ static void make_copies(struct profile *p, size_t wanted, const char *path)
 		copy(&c, i);
 }
 
+/* The time line */
+
+static int compare_thread(const void *a, const void *b)
+{
+	const struct profile_value *x = a, *y = b;
+	return (x->thread > y->thread) - (x->thread < y->thread);
+}
+
+/* Each thread was in contexts that it has samples in, for some periods each, mostly in ones near to
+   the one before; now and then it waited. */
+static void add_spans(struct profile *p)
+{
+	check(profile_settle(p));
+	size_t count = p->value_count, used = 0;
+	struct profile_value *all = get(count, sizeof *all);
+	for (size_t i = 0; i < count; i++)
+		if (p->values[i].metric == 0)
+			all[used++] = p->values[i];
+	qsort(all, used, sizeof *all, compare_thread);
+	for (size_t i = 0, end; i < used; i = end) {
+		for (end = i; end < used && all[end].thread == all[i].thread; end++)
+			;
+		uint32_t own = (uint32_t)(end - i), at = chance(own);
+		uint64_t ns = 0, period = p->metrics[0].period;
+		for (size_t n = options.spans * own / used; n; n--) {
+			uint64_t weight = 1 + chance(5);
+			at = chance(20) ? (at + 1 + chance(8)) % own : chance(own);
+			ns += (weight + (chance(30) ? 0 : chance(200))) * period;
+			check(profile_time(p, all[i + at].node, all[i].thread, 0, ns, weight));
+		}
+		if (p->duration_ns < ns)
+			p->duration_ns = ns;
+	}
+	p->timed = true;
+	free(all);
+}
+
+/* Leaves what is no option. */
+static int parse(int argc, char **argv)
+{
+	int left = 1;
+	for (int i = 1; i < argc; i++) {
+		if (!strcmp(argv[i], "--changed"))
+			options.changed = true;
+		else if (!strcmp(argv[i], "--run") && i + 1 < argc)
+			options.run = (uint32_t)strtoul(argv[++i], NULL, 10);
+		else if (!strcmp(argv[i], "--spans") && i + 1 < argc)
+			options.spans = strtoul(argv[++i], NULL, 10);
+		else
+			argv[left++] = argv[i];
+	}
+	return left;
+}
+
 int main(int argc, char **argv)
 {
 	struct profile *p;
+	argc = parse(argc, argv);
 	if (argc < 3 || argc > 4)
-		check(err_new("usage: view_make OUT NODES [IN]"));
+		check(err_new("usage: view_make [--run N] [--changed] [--spans N] OUT NODES [IN]"));
+	count_state = 0x9e3779b97f4a7c15 * (options.run + 1);
 	size_t wanted = strtoul(argv[2], NULL, 10);
 	check(profile_new(&p));
 	p->complete = true;
@@ -280,6 +369,8 @@ int main(int argc, char **argv)
 		make_copies(p, wanted, argv[3]);
 	else
 		make_by_chance(p, wanted);
+	if (options.spans)
+		add_spans(p);
 	check(profile_write(p, argv[1]));
 	return 0;
 }

@@ -19,7 +19,7 @@ function close(got, wanted, what, tolerance = 1e-9) {
 
 function compareWith(shares) {
 	const compare = new m.Comparison(model, m.fileSides(model), {shares});
-	const selection = compare.select(m.computeSelection(model, {threads: compare.among(null)}));
+	const selection = compare.select();
 	return {compare, callers: new m.BottomUp(model, selection), flat: new m.Flat(model, selection),
 		tree: new m.TopDown(model, selection)};
 }
@@ -112,7 +112,7 @@ const groups = [threads.slice(0, half), threads.slice(half)];
 for (const per of ["thread", "process", "group"]) {
 	const make = (a, b) => {
 		const compare = new m.Comparison(model, {a, b, per});
-		const selection = compare.select(m.computeSelection(model, {threads: compare.among(null)}));
+		const selection = compare.select();
 			return {compare, tree: new m.TopDown(model, selection)};
 	};
 	const [one, other] = [make(...groups), make(groups[1], groups[0])];

@@ -2,7 +2,7 @@
 // Puts it all together: the state, what is computed from it, and the parts that show it.
 
 import {baseName, formatAmount, formatCount, formatPercent, formatTime, plural} from "./format.js";
-import {cached, scopeName, scopeShort, threadLabel} from "./model.js";
+import {scopeName, scopeShort, threadLabel} from "./model.js";
 import {computeSelection, matchScopes} from "./select.js";
 import {BottomUp, TopDown} from "./views.js";
 import {Flat} from "./flat.js";
@@ -24,14 +24,17 @@ const VIEWS = [["tree", "Top-down"], ["callers", "Bottom-up"], ["flat", "Flat"],
 	["time", "Time line"]];
 const METRICS_SHOWN = 2; // unless chosen
 
-function makeView(name, model, selection) {
-	return name === "tree" ? new TopDown(model, selection) : name === "callers" ?
-		new BottomUp(model, selection) : new Flat(model, selection);
+// What was made of a selection is kept with it; that of all samples stays.
+function viewOf(name, model, selection) {
+	const {views} = selection;
+	if (!views[name])
+		views[name] = name === "tree" ? new TopDown(model, selection) : name === "callers" ?
+			new BottomUp(model, selection) : new Flat(model, selection);
+	return views[name];
 }
 
-// What all looks begin with, and come back to, is kept.
 export function wholeView(name, model) {
-	return cached(model, "view " + name, () => makeView(name, model, computeSelection(model)));
+	return viewOf(name, model, computeSelection(model));
 }
 
 export class App {
@@ -171,23 +174,17 @@ export class App {
 	// What is computed
 
 	select() {
-		const {filters, threads, zoom, time} = this.state;
-		const spare = this.comparison ? this.comparison.release() : [];
-		this.comparison = comparisonOf(this.model, this.state, this.comparison);
-		const chosen = threads ? new Set(threads) : null;
-		this.selection = this.comparison ? this.comparison.select(computeSelection(this.model, {filters, zoom,
-			threads: this.comparison.among(chosen), counted: []}), spare) :
-			computeSelection(this.model, {filters, threads: chosen, zoom, time}, spare.length ? null : this.selection);
-		this.views = {};
+		const {filters, threads, zoom, time} = this.state, chosen = threads ? new Set(threads) : null;
+		this.comparison = comparisonOf(this.model, this.state);
+		this.selection = this.comparison ? this.comparison.select({filters, zoom, threads: chosen}, this.selection) :
+			computeSelection(this.model, {filters, threads: chosen, zoom, time}, this.selection);
 		this.outlines = {};
 	}
 	view(name) {
-		if (!this.views[name])
-			this.views[name] = this.selection.narrowed ? makeView(name, this.model, this.selection) :
-				wholeView(name, this.model);
-		if (name === "flat" && this.views.flat.flatten !== this.state.flatten)
-			this.views.flat.setFlatten(this.state.flatten);
-		return this.views[name];
+		const view = viewOf(name, this.model, this.selection);
+		if (name === "flat" && view.flatten !== this.state.flatten)
+			view.setFlatten(this.state.flatten);
+		return view;
 	}
 	get outline() {
 		const name = this.treeView();

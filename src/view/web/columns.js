@@ -51,7 +51,7 @@ function setGroups(model, groups, metric) {
 		model.rows.counts.push(counts);
 	}
 	model.whole = model.metrics.map((one) => one.total);
-	for (const name of ["whole selection", "view tree", "view callers", "view flat"])
+	for (const name of ["base", "whole selection"])
 		model.cache.delete(name);
 }
 

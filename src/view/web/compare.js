@@ -10,8 +10,8 @@
 //     contexts           all of the tree; one with just the samples of its caller is the same test
 //     others             those beside it: callers of a function, loops in it, files, modules
 
-import {KIND, sumsType, threadLabel} from "./model.js";
-import {Sums, rowsByLine} from "./select.js";
+import {KIND, cached, sumsType, threadLabel} from "./model.js";
+import {Base, Selection, compilePattern, rowsByLine, threadTotals} from "./select.js";
 import {BottomUp, TopDown} from "./views.js";
 import {TEST_LEAST, holm, testChance, testInterval} from "./statistics.js";
 import {baseName, plural} from "./format.js";
@@ -101,6 +101,11 @@ function firstOfEach(lists) {
 	});
 }
 
+// Of a recorded metric, whatever is filtered.
+function samplesByThread(model, metric) {
+	return cached(model, "samples by thread " + metric, () => threadTotals(model, [], metric));
+}
+
 export class Comparison {
 	// sides: of chosenSides; limits: {alpha, noise, min}; shares: whether shares are compared, not costs.
 	constructor(model, sides, {metric = 0, shares = false, limits = defaultLimits(model)} = {}) {
@@ -132,15 +137,10 @@ export class Comparison {
 	// The metric of a run: of those with the name and unit of `metric` the one that it has samples of
 	// (recordings with other periods have one each).
 	setMetric(metric) {
-		const {model} = this, {rows} = model, metrics = metricsOf(model), counts = countsOf(model);
-		const {name, unit} = metrics[metric];
+		const {model} = this, metrics = metricsOf(model), {name, unit} = metrics[metric];
 		const alike = metrics.map((_, m) => m).filter((m) => metrics[m].name === name && metrics[m].unit === unit);
-		const sums = alike.map(() => new Float64Array(this.runs.length));
-		alike.forEach((m, i) => {
-			for (let r = 0; r < rows.count; r++)
-				if (this.runOf[rows.thread[r]] >= 0)
-					sums[i][this.runOf[rows.thread[r]]] += counts[m][r];
-		});
+		const sums = alike.map((m) => this.runs.map(({threads}) =>
+			threads.reduce((sum, thread) => sum + samplesByThread(model, m)[thread], 0)));
 		this.unit = unit;
 		this.runs.forEach((run, r) => {
 			const own = Math.max(0, alike.findIndex((_, i) => sums[i][r] > 0));
@@ -159,35 +159,41 @@ export class Comparison {
 		this.options = {noise: this.limits.noise, confidence: 1 - this.limits.alpha, shares: this.shares};
 		this.hasReplicates = this.counts.some((count) => count > 1);
 	}
-	// A selection (of which only what is wanted is looked at) with the samples of each run in place of those of
-	// each metric. `spare`: memory of one that is no longer needed.
-	select(selection, spare = []) {
-		const {model} = this, {thread, node, count} = model.rows, Type = sumsType(model.header.metrics);
-		const {wanted} = selection, length = model.nodes.count + 1, {runOf} = this;
-		const columns = this.runs.map((run) => countsOf(model)[run.metric]);
-		const arrays = this.runs.map(() => {
-			const memory = spare.pop();
-			return memory && memory.length === length ? memory.fill(0) : new Type(length);
-		});
-		for (let r = 0; r < count; r++)
-			if (wanted[r])
-				arrays[runOf[thread[r]]][node[r] + 1] += columns[runOf[thread[r]]][r];
-		this.selection = selection.withSums(arrays.map((upTo) => new Sums(model, null, null, upTo)));
-		this.families = new Map();
+	// What is summed in place of metrics: the samples of each run.
+	get base() {
+		const {model} = this, of = (threads) => {
+			const chosen = new Uint8Array(model.header.threads.length);
+			threads.forEach((thread) => { chosen[thread] = 1; });
+			return chosen;
+		};
+		if (!this.columns)
+			this.columns = new Base(model, this.runs.map(({metric, threads}) =>
+				({counts: countsOf(model)[metric], threads: of(threads)})), sumsType(model.header.metrics), of(this.threads));
+		return this.columns;
+	}
+	// threads: a set of those that count, or null. What is not narrowed is kept. `reuse`: as in select.js.
+	select({filters = [], zoom = 0, threads = null} = {}, reuse = null) {
+		const all = !zoom && !threads && !filters.some((f) => compilePattern(f.text));
+		this.selection = all && this.all || new Selection(this.model, this.base, {filters, zoom,
+			threads: threads ? this.among(threads) : null}, reuse);
+		this.selection.narrowed = true; // it is another thing than what was recorded
+		if (all)
+			this.all = this.selection;
 		return this.selection;
 	}
 	setShares(shares) {
 		this.shares = shares;
 		this.setScales();
-		this.families = new Map();
+	}
+	// What was computed of a selection, by name.
+	get families() {
+		const {selection} = this;
+		selection.families = selection.families || [new Map(), new Map()];
+		return selection.families[this.shares ? 1 : 0];
 	}
 	// The threads that count: of both sides, and chosen (a set; null: all are).
 	among(chosen) {
 		return new Set(this.threads.filter((thread) => !chosen || chosen.has(thread)));
-	}
-	// Gives back the memory of `select`.
-	release() {
-		return this.selection ? this.selection.sums.map((sums) => sums.upTo) : [];
 	}
 	// Samples of all runs of a side, whatever is filtered.
 	sideSamples(side) {
@@ -230,6 +236,21 @@ export class Comparison {
 	// base: "total" or "self".
 	rowMeasure(row, base) {
 		return this.measure(row[base]);
+	}
+	// Of all rows of a level: what they took on each side, as costs or as shares of the whole.
+	levelCosts(level, base) {
+		const sides = [0, 1].map(() => new Float64Array(level.length));
+		this.runs.forEach(({side, period}, r) => {
+			const numbers = level.numbers(base, r), sum = sides[side], count = this.counts[side];
+			for (let i = 0; i < sum.length; i++)
+				sum[i] += numbers[i] * period / count;
+		});
+		if (this.shares)
+			sides.forEach((sum, side) => {
+				for (let i = 0; i < sum.length; i++)
+					sum[i] = this.whole[side] > 0 ? sum[i] / this.whole[side] : 0;
+			});
+		return sides;
 	}
 	sides(counts) {
 		const old = this.oldCount;
@@ -278,14 +299,15 @@ export class Comparison {
 	}
 	// Places from `from` on that are large enough, of arrays by run.
 	findTested(arrays, from, to) {
-		const list = [], {weights} = this, least = 0.999 * this.limits.min;
-		for (let i = from; i < to; i++) {
-			let share = 0;
-			for (let r = 0; r < arrays.length; r++)
-				share += arrays[r][i] * weights[r];
-			if (share >= least && this.isTested(arrays.map((array) => array[i])))
+		const list = [], shares = new Float64Array(to), least = 0.999 * this.limits.min;
+		arrays.forEach((array, r) => {
+			const weight = this.weights[r];
+			for (let i = from; i < to; i++)
+				shares[i] += array[i] * weight;
+		});
+		for (let i = from; i < to; i++)
+			if (shares[i] >= least && this.isTested(arrays.map((array) => array[i])))
 				list.push(i);
-		}
 		return list;
 	}
 	// Of contexts, by node: what is before `zoom` has none.
@@ -324,10 +346,9 @@ export class Comparison {
 			const {zoom, chances} = this.contexts(base);
 			return Float64Array.from(level.ids, (node) => chances[node - zoom]);
 		}
-		if (!level.chances || level.chances.families !== this.families)
-			level.chances = {families: this.families};
-		level.chances[base] = level.chances[base] || this.otherChances(view, level, base, callers);
-		return level.chances[base];
+		const known = this.family(level, () => ({}));
+		known[base] = known[base] || this.otherChances(view, level, base, callers);
+		return known[base];
 	}
 	// Functions among functions, others among those beside them. Rows remember what they got.
 	otherChances(view, level, base, callers) {
@@ -344,9 +365,7 @@ export class Comparison {
 		others.forEach((place, i) => {
 			const row = level.row(place);
 			result[place] = adjusted[i];
-			if (!row.judged || row.judged.families !== this.families)
-				row.judged = {families: this.families};
-			row.judged[base] = adjusted[i];
+			this.family(row, () => ({}))[base] = adjusted[i];
 		});
 		return result;
 	}
@@ -368,8 +387,8 @@ export class Comparison {
 			row.level === 2 && this.model.scopes.kind[row.scope] !== KIND.loop;
 		if (isFunction)
 			return this.functions(base, callers()).chances[row.scope];
-		const {judged} = row;
-		return judged && judged.families === this.families && base in judged ? judged[base] : this.chance(row[base]);
+		const judged = this.families.get(row);
+		return judged && base in judged ? judged[base] : this.chance(row[base]);
 	}
 	verdict(measure, p) {
 		if (p < 0)

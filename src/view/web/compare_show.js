@@ -2,26 +2,36 @@
 // How a comparison looks: columns, details, what the pointer shows, the bar above the table.
 
 import {formatCount, formatError, formatTime, plural} from "./format.js";
+import {cached} from "./model.js";
 import {rowName} from "./views.js";
 import {Comparison, chosenSides, defaultLimits} from "./compare.js";
 import {BASES, COMPARED, COMPARE_COLUMNS, WIDTHS} from "./compare_state.js";
 import {el, setClass, setStyle, setText} from "./dom.js";
 
-// The comparison that a state asks for, or null. `before`: one that may be it already.
-export function comparisonOf(model, state, before) {
-	const sides = chosenSides(model, state);
+const KEPT_MAX = 12e6; // numbers for the runs of comparisons that are not looked at any more
+
+// The comparison that a state asks for, or null. The last few are kept.
+export function comparisonOf(model, state) {
+	const sides = chosenSides(model, state), kept = cached(model, "comparisons", () => new Map());
 	if (!sides)
 		return null;
 	const key = JSON.stringify([state.compare, state.metric, state.noise, state.min]);
-	if (before && before.model === model && before.key === key) {
-		before.setShares(state.shares);
-		return before;
-	}
+	const comparison = kept.get(key) || makeComparison(model, sides, state);
+	comparison.setShares(state.shares);
+	kept.delete(key);
+	kept.set(key, comparison);
+	const cells = () => [...kept.values()].reduce((sum, {runs}) => sum + runs.length, 0) * model.nodes.count;
+	for (const other of [...kept.keys()].slice(0, -1))
+		if (cells() > KEPT_MAX)
+			kept.delete(other);
+	return comparison;
+}
+
+function makeComparison(model, sides, state) {
 	const {alpha, noise, min} = defaultLimits(model);
 	const limits = {alpha, noise: state.noise === null ? noise : state.noise / 100,
 		min: state.min === null ? min : state.min / 100};
-	const comparison = new Comparison(model, sides, {metric: state.metric, shares: state.shares, limits});
-	return Object.assign(comparison, {key});
+	return new Comparison(model, sides, {metric: state.metric, limits});
 }
 
 function usualBase(app) {
@@ -147,24 +157,23 @@ function levelChances(app, level, base) {
 // it.
 function orderKeys(app, level, column) {
 	const {what, base} = parseColumn(app, column), {comparison} = app;
-	const arrays = comparison.runs.map((_, r) => level.numbers(base, r));
-	const chances = levelChances(app, level, base);
+	const [old, now] = comparison.levelCosts(level, base);
+	if (what === "old" || what === "new")
+		return what === "new" ? now : old;
+	if (what === "difference")
+		return now.map((cost, place) => cost - old[place]);
+	const chances = levelChances(app, level, base), {alpha} = comparison.limits;
 	const most = comparison.shares ? 1 : Math.max(...comparison.whole) || 1;
-	return Float64Array.from(level.ids, (_, place) => {
-		const {cost, share, by} = comparison.measure(arrays.map((array) => array[place]));
-		if (what === "old" || what === "new")
-			return (comparison.shares ? share : cost)[what === "new" ? 1 : 0];
-		if (what === "difference")
-			return by;
-		const p = chances[place], rank = p < 0 ? 0 : p > comparison.limits.alpha ? 1 : 2;
-		return rank * 4 + Math.min(2, Math.abs(by) / most);
+	return now.map((cost, place) => {
+		const p = chances[place], rank = p < 0 ? 0 : p > alpha ? 1 : 2;
+		return rank * 4 + Math.min(2, Math.abs(cost - old[place]) / most);
 	});
 }
 
 // How much the rows of a level differ.
 export function comparedSizes(app, level) {
-	const {comparison} = app, arrays = comparison.runs.map((_, r) => level.numbers("total", r));
-	return Float64Array.from(level.ids, (_, place) => Math.abs(comparison.measure(arrays.map((array) => array[place])).by));
+	const [old, now] = app.comparison.levelCosts(level, "total");
+	return now.map((cost, place) => Math.abs(cost - old[place]));
 }
 
 // The order of the state, for rows with two sides.
@@ -174,7 +183,7 @@ export function comparedSort(app) {
 		sort.column : "change";
 	return {
 		column, metric, up: column === sort.column && sort.up,
-		keys: (level) => orderKeys(app, level, column),
+		keys: (level) => orderKeys(app, level, column), stamp: app.comparison.family("order " + comparedBases(app), () => ({})),
 		prepare: app.treeView() === "tree" ? null : (level) => {
 			levelChances(app, level, "total");
 			levelChances(app, level, "self");

@@ -142,19 +142,19 @@ function structureOf(model) {
 
 const beginningsOf = (model) => cached(model, "beginnings", () => findBeginnings(model, structureOf(model), 0));
 
+// What has no samples is left out with all below it.
 function sumElements(from, to, end, {parentOf, fileOf}, beginnings, a, b, [selfA, totalA, selfB, totalB]) {
 	for (let i = from; i < to; i++) {
-		const beginning = beginnings[i], id = beginning & NUMBER, a0 = a[i], b0 = b[i];
-		const ownA = a[i + 1] - a0, ownB = b[i + 1] - b0;
+		const next = end[i], a0 = a[i], b0 = b[i], valueA = a[next] - a0, valueB = b[next] - b0;
+		if (valueA + valueB === 0) {
+			i = next - 1;
+			continue;
+		}
+		const beginning = beginnings[i], id = beginning & NUMBER, ownA = a[i + 1] - a0, ownB = b[i + 1] - b0;
 		if (ownA + ownB > 0) {
 			selfA[id] += ownA;
 			selfB[id] += ownB;
 		}
-		if (beginning === id)
-			continue;
-		const next = end[i], valueA = a[next] - a0, valueB = b[next] - b0;
-		if (!(valueA + valueB > 0))
-			continue;
 		if (beginning & ELEMENT) {
 			totalA[id] += valueA;
 			totalB[id] += valueB;
@@ -189,7 +189,7 @@ export class Flat {
 	}
 	// Of two metrics, by element.
 	sum(a, b, beginnings, zoom) {
-		const lists = Array.from({length: 4}, () => new Float64Array(this.structure.parentOf.length));
+		const lists = Array.from({length: 4}, () => new a.constructor(this.structure.parentOf.length));
 		const [selfA, totalA, selfB, totalB] = lists;
 		const {end} = this.model.nodes;
 		inBlocks(zoom || 1, end[zoom], (from, to) =>

@@ -134,14 +134,16 @@ function numberKeys(model, level, column, metric, sign) {
 
 // Places of a level in order. sort: {metric, column: "total" | "self" | "name", up}. Equal numbers are
 // ordered by the other column, then by name. The last order of a level is kept with it. keys(level): the numbers,
-// where they are none of a metric; prepare(level): is told of each level that is sorted.
+// where they are none of a metric, and stamp: as long as that is the same, they are; prepare(level): is told of each
+// level that is sorted.
 export function sortLevel(model, level, sort) {
 	const wanted = `${sort.column} ${sort.metric} ${sort.up}`;
 	if (sort.prepare)
 		sort.prepare(level);
-	if (level.sorted !== wanted || sort.metric >= model.metrics.length || sort.keys) {
+	if (level.sorted !== wanted || level.stamp !== sort.stamp || sort.metric >= model.metrics.length) {
 		level.order = makeOrder(model, level, sort);
 		level.sorted = wanted;
+		level.stamp = sort.stamp;
 	}
 	return level.order;
 }

@@ -200,6 +200,27 @@ export function inBlocks(from, to, run) {
 		run(at, Math.min(to, at + BLOCK));
 }
 
+// Places by what they belong to: those of group g are order[starts[g]] .. order[starts[g + 1] - 1], ascending.
+export function partBy(groups, count) {
+	const starts = new Int32Array(count + 1), order = new Int32Array(groups.length);
+	inBlocks(0, groups.length, (from, to) => countGroups(from, to, groups, starts));
+	for (let g = 0; g < count; g++)
+		starts[g + 1] += starts[g];
+	const next = starts.slice();
+	inBlocks(0, groups.length, (from, to) => putInGroups(from, to, groups, next, order));
+	return {starts, order};
+}
+
+function countGroups(from, to, groups, starts) {
+	for (let i = from; i < to; i++)
+		starts[groups[i] + 1]++;
+}
+
+function putInGroups(from, to, groups, next, order) {
+	for (let i = from; i < to; i++)
+		order[next[groups[i]]++] = i;
+}
+
 // A value that depends on the model alone, made when first needed.
 export function cached(model, name, make) {
 	if (!model.cache.has(name))

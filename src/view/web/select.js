@@ -4,8 +4,8 @@
 // A filter is {how: "keep" | "hide", what: "name" | "module", text}: paths with a scope that
 // matches the regular expression are the only ones that count, or do not count.
 
-import {cached, inBlocks, modulePath, scopeName, sumsType} from "./model.js";
-import {timeCounts} from "./times.js";
+import {cached, inBlocks, modulePath, partBy, scopeName, sumsType} from "./model.js";
+import {noCounts, timeCounts} from "./times.js";
 
 const MATCHES_KEPT = 16;
 
@@ -59,16 +59,57 @@ function drop(from, to, parent, scope, found, below, wrong, dropped) {
 	}
 }
 
-function scatter(from, to, node, counts, wanted, upTo) {
+// Rows that are parted, of their own thread or of those that are chosen.
+function scatterOrder(from, to, order, node, counts, upTo) {
+	for (let i = from; i < to; i++) {
+		const r = order[i];
+		upTo[node[r] + 1] += counts[r];
+	}
+}
+
+function scatterChosen(from, to, node, thread, chosen, counts, upTo) {
 	for (let r = from; r < to; r++)
-		if (wanted[r])
+		if (chosen[thread[r]])
 			upTo[node[r] + 1] += counts[r];
+}
+
+function scatterAll(from, to, node, counts, upTo) {
+	for (let r = from; r < to; r++)
+		upTo[node[r] + 1] += counts[r];
+}
+
+const FEW_ROWS = 1 / 4; // of all, so that it pays to look at those alone
+
+// Adds the samples of rows to `upTo`, each one place after its node. chosen: by thread, or null for all.
+function scatter(model, counts, chosen, upTo) {
+	const {node, thread, count} = model.rows;
+	if (!chosen)
+		return inBlocks(0, count, (from, to) => scatterAll(from, to, node, counts, upTo));
+	const {starts, order} = rowsByThread(model), list = [];
+	chosen.forEach((yes, t) => yes && list.push(t));
+	if (list.reduce((sum, t) => sum + starts[t + 1] - starts[t], 0) > FEW_ROWS * count)
+		return inBlocks(0, count, (from, to) => scatterChosen(from, to, node, thread, chosen, counts, upTo));
+	for (const t of list)
+		inBlocks(starts[t], starts[t + 1], (from, to) => scatterOrder(from, to, order, node, counts, upTo));
 }
 
 function addUp(from, to, upTo) {
 	let sum = upTo[from - 1];
 	for (let i = from; i < to; i++)
 		upTo[i] = sum += upTo[i];
+}
+
+function addUpWithout(from, to, upTo, dropped) {
+	let sum = upTo[from - 1];
+	for (let i = from; i < to; i++)
+		upTo[i] = dropped[i - 1] ? sum : sum += upTo[i];
+}
+
+// From sums of all to those without what is dropped.
+function leaveOut(from, to, all, dropped, upTo) {
+	let sum = upTo[from - 1];
+	for (let i = from; i < to; i++)
+		upTo[i] = dropped[i - 1] ? sum : sum += all[i] - all[i - 1];
 }
 
 // Which rows count: of chosen threads, in nodes from `first` to `last` that are not dropped.
@@ -79,19 +120,12 @@ function choose(from, to, {node, thread}, chosen, first, last, dropped, wanted) 
 	}
 }
 
-// The samples of one metric. Nodes are in preorder, so sums over all before each of them give those of any
+// Samples of one kind. Nodes are in preorder, so sums over all before each of them give those of any
 // subtree: of node i, self is upTo[i + 1] - upTo[i] and total upTo[end[i]] - upTo[i].
-export class Sums {
-	// counts: of the rows; null where upTo has each node's own already, one place further.
-	constructor(model, counts, wanted, upTo) {
-		const {node} = model.rows, {count} = model.nodes;
+class Sums {
+	constructor(model, upTo) {
 		this.end = model.nodes.end;
 		this.upTo = upTo;
-		if (counts) {
-			upTo.fill(0);
-			inBlocks(0, node.length, (from, to) => scatter(from, to, node, counts, wanted, upTo));
-		}
-		inBlocks(1, count + 1, (from, to) => addUp(from, to, upTo));
 	}
 	self(node) {
 		return this.upTo[node + 1] - this.upTo[node];
@@ -101,50 +135,125 @@ export class Sums {
 	}
 }
 
+// What is summed: columns of {counts: by row, threads: by thread, 1 where it is counted; null: all are}, or
+// {counts, empty} where there is nothing. Sums of all that is in a column are made once.
+export class Base {
+	// threads: by thread, 1 where some column counts it; null: all are.
+	constructor(model, columns, Type, threads = null) {
+		this.model = model;
+		this.columns = columns;
+		this.Type = Type;
+		this.threads = threads;
+		this.whole = [];
+	}
+	none() {
+		const {model, Type} = this;
+		return new Sums(model, cached(model, "no sums " + Type.name, () => new Type(model.nodes.count + 1)));
+	}
+	make(spare) {
+		const at = spare.findIndex((array) => array instanceof this.Type);
+		return at < 0 ? new this.Type(this.model.nodes.count + 1) : spare.splice(at, 1)[0];
+	}
+	// Of all samples of a column.
+	all(k) {
+		if (this.columns[k].empty)
+			return this.none();
+		if (!this.whole[k]) {
+			const {counts, threads} = this.columns[k], upTo = new this.Type(this.model.nodes.count + 1);
+			scatter(this.model, counts, threads, upTo);
+			inBlocks(1, upTo.length, (from, to) => addUp(from, to, upTo));
+			this.whole[k] = new Sums(this.model, upTo);
+		}
+		return this.whole[k];
+	}
+	// Of those of chosen threads (null: all) in nodes that are not dropped (null: none are). Memory is taken from
+	// `spare`, and noted in `taken`.
+	some(k, chosen, dropped, spare, taken) {
+		const {model} = this, {counts, threads, empty = false} = this.columns[k];
+		if (!chosen && !dropped)
+			return this.all(k);
+		const both = chosen && threads ? chosen.map((yes, t) => yes & threads[t]) : chosen;
+		if (empty || (both && !both.includes(1)))
+			return this.none();
+		const upTo = this.make(spare);
+		taken.push(upTo);
+		upTo[0] = 0;
+		if (!both) {
+			const all = this.all(k).upTo;
+			inBlocks(1, upTo.length, (from, to) => leaveOut(from, to, all, dropped, upTo));
+			return new Sums(model, upTo);
+		}
+		upTo.fill(0);
+		scatter(model, counts, both, upTo);
+		inBlocks(1, upTo.length, (from, to) => dropped ? addUpWithout(from, to, upTo, dropped) : addUp(from, to, upTo));
+		return new Sums(model, upTo);
+	}
+}
+
+// All metrics; with `time` ([from, to)), the samples of that part of the time line. The last one is kept.
+function baseOf(model, time) {
+	const columns = (list) => list.map((counts) => ({counts, threads: null, empty: Boolean(time) && counts === noCounts(model)}));
+	if (!time)
+		return cached(model, "base", () => new Base(model, columns(model.rows.counts), sumsType(model.metrics)));
+	const kept = cached(model, "base of a time", () => ({})), key = time.join();
+	if (kept.key !== key || kept.counts !== model.rows.counts) {
+		const base = new Base(model, columns(timeCounts(model, time)), Float64Array); // a span may lie in it in part
+		Object.assign(kept, {key, counts: model.rows.counts, base});
+	}
+	return kept.base;
+}
+
 // threads: a Set of indices, or null for all. zoom: a node. time: [from, to), or null for all; then samples
-// are those of the time line. The result has `sums` of each metric, in which nodes outside of the zoom have
-// none; `wanted`: whether a row counts; `counts`: of each metric, the samples of the rows.
-// `counted`: what is summed, if not all metrics: arrays of a number for each row.
+// are those of the time line.
 // `reuse`: a selection that is no longer needed, whose memory may be taken.
 export function computeSelection(model, options = {}, reuse = null) {
 	const {filters = [], threads = null, zoom = 0, time = null} = options;
 	if (!threads && !zoom && !time && !filters.some((f) => compilePattern(f.text)))
-		return cached(model, "whole selection", () => new Selection(model, {}, null));
-	return new Selection(model, options, reuse && reuse.narrowed ? reuse : null);
+		return cached(model, "whole selection", () => new Selection(model, baseOf(model, null), {}));
+	return new Selection(model, baseOf(model, time), options, reuse);
 }
 
-class Selection {
-	constructor(model, {filters = [], threads = null, zoom = 0, time = null,
-		counted = time ? timeCounts(model, time) : model.rows.counts}, reuse) {
-		const {end, count} = model.nodes, {node} = model.rows;
-		const dropped = findDropped(model, filters) || cached(model, "none dropped", () => new Uint8Array(count));
-		const chosen = new Uint8Array(model.header.threads.length).fill(threads ? 0 : 1);
-		for (const index of threads || [])
-			chosen[index] = 1;
-		const last = end[zoom];
+// The samples that count: `sums` of each column, in which only nodes inside of the zoom are to be looked at;
+// `counts`: of each column, the samples of the rows; `wanted`: whether a row counts. What nobody asks for is not
+// computed.
+export class Selection {
+	constructor(model, base, {filters = [], threads = null, zoom = 0, time = null}, reuse = null) {
 		this.model = model;
+		this.base = base;
 		this.zoom = zoom;
-		this.counts = counted;
 		this.narrowed = Boolean(filters.length || threads || zoom || time);
-		this.wanted = reuse ? reuse.wanted : new Uint8Array(node.length);
-		if (!this.narrowed)
-			this.wanted.fill(1);
-		else
-			inBlocks(0, node.length, (from, to) => choose(from, to, model.rows, chosen, zoom, last,
-				dropped, this.wanted));
-		const Type = time ? Float64Array : sumsType(model.metrics); // a span may lie inside of it in part
-		const again = (m) => reuse && reuse.sums[m] && reuse.sums[m].upTo instanceof Type;
-		this.sums = counted.map((counts, m) => new Sums(model, counts, this.wanted,
-			again(m) ? reuse.sums[m].upTo : new Type(count + 1)));
+		this.counts = base.columns.map((column) => column.counts);
+		this.dropped = findDropped(model, filters);
+		this.chosen = threads ? new Uint8Array(model.header.threads.length) : null;
+		for (const index of threads || [])
+			this.chosen[index] = 1;
+		this.spare = reuse ? [...reuse.taken, ...reuse.spare] : [];
+		this.taken = [];
+		this.views = {}; // that were made of it, by name
 	}
-	// The same samples, summed otherwise.
-	withSums(sums) {
-		return Object.assign(Object.create(Selection.prototype), this, {sums});
+	get sums() {
+		if (!this.made) {
+			this.made = this.base.columns.map((_, k) => this.base.some(k, this.chosen, this.dropped, this.spare, this.taken));
+			this.spare = [];
+		}
+		return this.made;
 	}
-	// Whether a node has a total of some metric.
+	get wanted() {
+		if (!this.flags) {
+			const {model, zoom} = this, flags = new Uint8Array(model.rows.count);
+			const dropped = this.dropped || cached(model, "none dropped", () => new Uint8Array(model.nodes.count));
+			const chosen = this.chosen || this.base.threads || new Uint8Array(model.header.threads.length).fill(1);
+			inBlocks(0, flags.length, (from, to) => choose(from, to, model.rows, chosen, zoom, model.nodes.end[zoom],
+				dropped, flags));
+			this.flags = flags;
+		}
+		return this.flags;
+	}
+	// Whether a node has a total in some column.
 	any(node) {
-		for (let m = 0; m < this.sums.length; m++)
-			if (this.sums[m].total(node) > 0)
+		const {sums} = this;
+		for (let m = 0; m < sums.length; m++)
+			if (sums[m].total(node) > 0)
 				return true;
 		return false;
 	}
@@ -160,21 +269,10 @@ class Selection {
 	}
 }
 
-// Rows by line: those of line l are order[starts[l]] .. order[starts[l + 1] - 1].
-function partByLine(model) {
-	const {line, count} = model.rows;
-	const starts = new Int32Array(model.lines.count + 1), order = new Int32Array(count);
-	for (let r = 0; r < count; r++)
-		starts[line[r] + 1]++;
-	for (let l = 0; l < model.lines.count; l++)
-		starts[l + 1] += starts[l];
-	const next = starts.slice();
-	for (let r = 0; r < count; r++)
-		order[next[line[r]]++] = r;
-	return {starts, order};
-}
-
-export const rowsByLine = (model) => cached(model, "rows by line", () => partByLine(model));
+// Rows of each line, and of each thread (model.js: partBy).
+export const rowsByLine = (model) => cached(model, "rows by line", () => partBy(model.rows.line, model.lines.count));
+export const rowsByThread = (model) => cached(model, "rows by thread", () =>
+	partBy(model.rows.thread, model.header.threads.length));
 
 // Self samples of a line, of the rows that count.
 export function lineSelf(model, selection, metric, line) {
@@ -186,13 +284,16 @@ export function lineSelf(model, selection, metric, line) {
 	return sum;
 }
 
+function sumThreads(from, to, thread, wanted, counts, sums) {
+	for (let r = from; r < to; r++)
+		if (wanted[r])
+			sums[thread[r]] += counts[r];
+}
+
 // Samples by thread, of all filters but the threads'.
 export function threadTotals(model, filters, metric, zoom = 0, time = null) {
 	const {wanted, counts} = computeSelection(model, {filters, zoom, time});
-	const sums = new Float64Array(model.header.threads.length);
-	const {thread} = model.rows;
-	for (let r = 0; r < thread.length; r++)
-		if (wanted[r])
-			sums[thread[r]] += counts[metric][r];
+	const sums = new Float64Array(model.header.threads.length), {thread} = model.rows;
+	inBlocks(0, thread.length, (from, to) => sumThreads(from, to, thread, wanted, counts[metric], sums));
 	return sums;
 }

@@ -6,7 +6,8 @@ import {prepareFlat} from "./flat.js";
 import {nameRanks, sortLevel} from "./levels.js";
 import {Live} from "./live.js";
 import {decodeBase64, inflate, parseModel} from "./model.js";
-import {rowsByLine} from "./select.js";
+import {rowsByLine, rowsByThread} from "./select.js";
+import {prepareTimes} from "./times.js";
 import {prepareCallers} from "./views.js";
 
 // Takes steps while there is nothing else to do. One that returns true is not yet at its end.
@@ -35,7 +36,7 @@ async function start() {
 				if (!window.culprit.comparison)
 					sortLevel(model, wholeView(name, model).level(null), window.culprit.sorting());
 			}];
-		prepare([() => { nameRanks(model); }, ...prepareCallers(model), ...view("callers"),
+		prepare([() => { nameRanks(model); }, () => { rowsByThread(model); }, ...prepareTimes(model), ...prepareCallers(model), ...view("callers"),
 			...prepareFlat(model), ...view("flat"), () => { rowsByLine(model); },
 			() => { window.culprit.showMarks(); }]);
 	} catch (error) {

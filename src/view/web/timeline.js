@@ -6,6 +6,7 @@ import {formatTime, plural} from "./format.js";
 import {scopeName, scopeShort, threadLabel} from "./model.js";
 import {matchScopes} from "./select.js";
 import {el, setText} from "./dom.js";
+import {Pixels, hslColour, readColours} from "./pixels.js";
 import {moduleHues} from "./graph.js";
 import {hasTimeline, shownNodes, spanAt, stepOf, timeBoxes, timeRows, timeTicks, wholeTime} from "./times.js";
 
@@ -20,7 +21,7 @@ function functionColour(model, scope, theme) {
 	const spread = Math.imul(scope + 1, 0x9e3779b1) >>> 0;
 	const hue = moduleHues(model)[model.scopes.module[scope]] + (spread % 11 - 5) * 12;
 	const light = parseFloat(theme.light) + ((spread >>> 8) % 5 - 2) * 2;
-	return `hsl(${hue} ${theme.strength} ${light}%)`;
+	return hslColour((hue + 720) % 360, parseFloat(theme.strength) / 100, light / 100);
 }
 
 export class Timeline {
@@ -60,6 +61,7 @@ export class Timeline {
 		this.scroller.addEventListener("scroll", () => this.paint(), {passive: true});
 		new ResizeObserver(() => this.draw()).observe(this.scroller);
 		this.rows = [];
+		this.pixelColours = {};
 		this.mark = null; // where a part of the time begins
 		this.drag = null;
 	}
@@ -163,16 +165,19 @@ export class Timeline {
 			text: get("--graph-text"), light: get("--graph-light"), strength: get("--graph-strength"),
 			back: get("--back"), panel: get("--panel"), page: get("--text"), dim: get("--dim"),
 			line: get("--line"), match: get("--graph-match"), focus: get("--focus"), chosen: get("--chosen"),
-			colours: new Map(),
 		};
+		const {back, line, match, focus, chosen} = this.theme, key = JSON.stringify(this.theme), {model} = this.app;
+		if (this.coloursFor !== key || this.coloursModel !== model) {
+			this.coloursFor = key;
+			this.coloursModel = model;
+			this.pixelColours = readColours({back, line, match, focus, chosen});
+			this.colours = new Uint32Array(model.scopes.count); // by function, where it is known
+		}
 	}
 	colour(scope) {
-		const {theme} = this;
 		if (this.found && this.found[scope])
-			return theme.match;
-		if (!theme.colours.has(scope))
-			theme.colours.set(scope, functionColour(this.app.model, scope, theme));
-		return theme.colours.get(scope);
+			return this.pixelColours.match;
+		return this.colours[scope] || (this.colours[scope] = functionColour(this.app.model, scope, this.theme));
 	}
 	paint() {
 		const width = this.scroller.clientWidth, height = this.scroller.clientHeight;
@@ -186,41 +191,44 @@ export class Timeline {
 			this.canvas.style.height = height + "px";
 		}
 		this.readTheme();
+		this.look(width, height, scale);
 		c.setTransform(scale, 0, 0, scale, 0, 0);
-		c.fillStyle = this.theme.back;
-		c.fillRect(0, 0, width, height);
 		c.font = "12px system-ui, sans-serif";
 		c.textBaseline = "middle";
-		this.shown = shownNodes(this.app.model, this.app.state.level);
-		const top = this.scroller.scrollTop;
+		const top = this.scroller.scrollTop, {left} = this.sight, names = [];
 		const first = Math.max(0, Math.floor(top / TIME_ROW));
 		const last = Math.min(this.rows.length, Math.ceil((top + height - AXIS) / TIME_ROW));
-		this.paintKept(c, height);
+		this.paintKept(height);
 		for (let i = first; i < last; i++)
-			this.paintRow(c, this.rows[i], AXIS + i * TIME_ROW - top, width);
+			this.paintBoxes(this.rows[i].thread, AXIS + i * TIME_ROW - top, width - left, names);
+		c.fillStyle = this.theme.back;
+		c.fillRect(0, 0, left, height);
+		c.putImageData(this.pixels.image, Math.round(left * scale), 0);
+		for (let i = first; i < last; i++)
+			this.paintLabel(c, this.rows[i], AXIS + i * TIME_ROW - top);
+		for (const [scope, from, to, y] of names)
+			this.paintName(c, scopeShort(this.app.model, scope), from, to, y);
 		this.paintAxis(c, width, height);
 		this.paintCursor(c, top);
 	}
-	paintRow(c, row, y, width) {
-		const {model} = this.app, {theme} = this;
-		c.save();
-		c.beginPath();
-		c.rect(this.left, y, width - this.left, TIME_ROW);
-		c.clip();
-		if (row.thread >= 0) {
-			const [begun, ended] = model.header.timeline.threads[row.thread];
-			c.fillStyle = theme.line;
-			c.fillRect(this.xOf(begun), y + TIME_ROW - 2, (ended - begun) * this.scale(), 1);
-			this.paintBoxes(c, row.thread, y, width - this.left);
-		}
-		c.restore();
+	// What is in sight, asked for once: the browser may have to lay out the page for it.
+	look(width, height, scale) {
+		const [from, to] = this.window(), {left} = this, {pixels} = this;
+		this.sight = {left, width, from, to, scale: (width - left) / (to - from)};
+		this.shown = shownNodes(this.app.model, this.app.state.level);
+		if (!pixels || !pixels.isLike(width - left, height, scale))
+			this.pixels = new Pixels(width - left, height, scale);
+		this.pixels.all.fill(this.pixelColours.back);
+	}
+	paintLabel(c, row, y) {
+		const {model} = this.app, {theme} = this, {left} = this.sight;
 		c.fillStyle = row.thread < 0 ? theme.page : theme.dim;
 		const process = model.header.processes[row.process];
 		const name = row.thread < 0 ? `${process.name} ${process.pid}` :
 			`${model.header.threads[row.thread].name} ${model.header.threads[row.thread].tid}`;
 		c.save();
 		c.beginPath();
-		c.rect(0, y, this.left - 4, TIME_ROW);
+		c.rect(0, y, left - 4, TIME_ROW);
 		c.clip();
 		c.fillText(name, row.thread < 0 || this.rows[0].thread >= 0 ? 6 : 18, y + TIME_ROW / 2);
 		c.restore();
@@ -236,31 +244,29 @@ export class Timeline {
 			this.boxes.set(thread, timeBoxes(model, thread, from, to, width));
 		return this.boxes.get(thread);
 	}
-	paintBoxes(c, thread, y, width) {
-		const {model, selection} = this.app, {scope, end} = model.nodes, {row} = model.spans, {theme} = this;
-		const chosen = Number(this.app.selectedBy.tree) || 0, marked = [], named = [];
-		let before = "";
+	// The boxes of a thread; those with room for it get a name, [scope, from, to, y].
+	paintBoxes(thread, y, width, names) {
+		if (thread < 0)
+			return;
+		const {model, selection} = this.app, {scope, end} = model.nodes, {row} = model.spans, {wanted} = selection;
+		const {pixels, pixelColours, sight} = this, [begun, ended] = model.header.timeline.threads[thread];
+		const chosen = Number(this.app.selectedBy.tree) || 0, bottom = y + TIME_ROW - 3;
+		const x = (begun - sight.from) * sight.scale, until = (ended - sight.from) * sight.scale;
+		if (until > 0 && x < width)
+			pixels.fill(Math.max(0, x), y + TIME_ROW - 2, Math.min(until, width) - Math.max(0, x), 1, pixelColours.line);
 		for (const box of this.boxesOf(thread, width)) {
 			const place = row[box.span], node = model.rows.node[place], shown = this.shown[node];
-			const counts = selection.wanted[place], high = Math.max(3, (TIME_ROW - 6) * box.busy);
-			const x = this.left + box.x, w = Math.max(1, box.w - (box.w > 3 ? 0.5 : 0));
-			const colour = counts ? this.colour(scope[shown]) : theme.line;
-			if (colour !== before)
-				c.fillStyle = before = colour; // which takes a while
-			c.fillRect(x, y + TIME_ROW - 3 - high, w, high);
+			const counts = wanted[place], high = Math.max(3, (TIME_ROW - 6) * box.busy);
+			const w = Math.max(1, box.w - (box.w > 3 ? 0.5 : 0));
+			pixels.fill(box.x, bottom - high, w, high, counts ? this.colour(scope[shown]) : pixelColours.line);
 			if (chosen && node >= chosen && node < end[chosen])
-				marked.push(x, w);
+				pixels.fill(box.x, bottom, w, 3, pixelColours.focus);
 			if (counts && w > 24 && high > 12)
-				named.push([scope[shown], x, x + w]);
+				names.push([scope[shown], sight.left + box.x, sight.left + box.x + w, y]);
 		}
-		c.fillStyle = theme.focus;
-		for (let i = 0; i < marked.length; i += 2)
-			c.fillRect(marked[i], y + TIME_ROW - 3, marked[i + 1], 3);
-		for (const [name, from, to] of named)
-			this.paintName(c, scopeShort(model, name), from, to, y);
 	}
 	paintName(c, name, from, to, y) {
-		const left = Math.max(from, this.left), room = Math.floor((Math.min(to, this.scroller.clientWidth) -
+		const left = Math.max(from, this.sight.left), room = Math.floor((Math.min(to, this.sight.width) -
 			left - 6) / 6.4);
 		if (room < 3)
 			return;
@@ -268,15 +274,15 @@ export class Timeline {
 		c.fillText(name.length > room ? name.slice(0, room - 1) + "…" : name, left + 4, y + TIME_ROW / 2);
 	}
 	paintAxis(c, width, height) {
-		const {theme} = this, [from, to] = this.window();
+		const {theme} = this, {left, from, to, scale} = this.sight;
 		c.fillStyle = theme.panel;
 		c.fillRect(0, 0, width, AXIS);
 		c.fillStyle = theme.line;
 		c.fillRect(0, AXIS - 1, width, 1);
-		c.fillRect(this.left - 1, 0, 1, height);
-		const {ticks} = timeTicks(from, to, (width - this.left) / 110);
+		c.fillRect(left - 1, 0, 1, height);
+		const {ticks} = timeTicks(from, to, (width - left) / 110);
 		for (const tick of ticks) {
-			const x = this.xOf(tick);
+			const x = left + (tick - from) * scale;
 			c.fillStyle = theme.line;
 			c.fillRect(x, AXIS - 6, 1, 6);
 			c.fillStyle = theme.dim;
@@ -288,14 +294,15 @@ export class Timeline {
 		return (us / 1e6).toFixed(Math.min(6, digits)) + " s";
 	}
 	// The part of the time that counts.
-	paintKept(c, height) {
+	paintKept(height) {
 		const kept = this.drag && this.drag.moved ? [this.drag.from, this.drag.to].sort((a, b) => a - b) :
 			this.app.state.time;
 		if (!kept)
 			return;
-		const x = Math.max(this.left, this.xOf(kept[0]));
-		c.fillStyle = this.theme.chosen;
-		c.fillRect(x, AXIS, Math.max(1, this.xOf(kept[1]) - x), height);
+		const {from, scale, left, width} = this.sight, [begin, end] = kept.map((time) => (time - from) * scale);
+		if (end > 0 && begin < width - left)
+			this.pixels.fill(Math.max(0, begin), AXIS, Math.max(1, Math.min(end, width) - Math.max(0, begin)), height,
+				this.pixelColours.chosen);
 	}
 	paintCursor(c, top) {
 		const {moment} = this.app.state, {start, end} = this.app.model.spans;
@@ -407,7 +414,6 @@ export class Timeline {
 		this.reveal(span);
 		app.openTo(rows.node[spans.row[span]]);
 		setText(app.status, this.describe(span).join(", "));
-		this.paint();
 	}
 	reveal(span) {
 		const {start, end, row} = this.app.model.spans, [from, to] = this.window();

@@ -2,7 +2,7 @@
 // The time line without drawing it: spans by thread, what is in a part of the time, and what to
 // paint in how many pixels. Times are microseconds since the recording began.
 
-import {KIND, cached} from "./model.js";
+import {KIND, cached, inBlocks} from "./model.js";
 
 export function hasTimeline(model) {
 	return model.spans.count > 0;
@@ -59,18 +59,73 @@ function share(spans, i, from, to) {
 	return inside > 0 ? inside / (end - start) : 0;
 }
 
-// For each metric the samples of each row in [from, to), from the time line alone.
+// By row: nothing, of a metric that the time line does not have.
+export function noCounts(model) {
+	return cached(model, "no counts", () => new Float64Array(model.rows.count));
+}
+
+function addSpans(from, to, {row, samples, metric}, wanted, counts, sign) {
+	for (let i = from; i < to; i++)
+		if (metric[i] === wanted)
+			counts[row[i]] += sign * samples[i];
+}
+
+// For each metric the samples of each row on the time line, or null.
+function allTimeCounts(model) {
+	return cached(model, "all time counts", () => model.header.metrics.map((_, m) => {
+		if (!model.spans.metric.includes(m))
+			return null;
+		const counts = new Float64Array(model.rows.count);
+		inBlocks(0, model.spans.count, (a, b) => addSpans(a, b, model.spans, m, counts, 1));
+		return counts;
+	}));
+}
+
+// Of a thread: the spans low .. high - 1 lie in [from, to), those of `cut` in part.
+function spansIn(model, thread, from, to) {
+	const {spans} = model, {first, start, end} = spans, last = first[thread + 1], cut = [];
+	let low = spanAfter(model, first[thread], last, from);
+	while (low > first[thread] && start[low - 1] >= from) // moments have no length
+		low--;
+	let high = spanAfter(model, low, last, to);
+	while (high > low && start[high - 1] >= to)
+		high--;
+	if (high < last && start[high] < to)
+		high++;
+	const isCut = (i) => end[i] > start[i] && (start[i] < from || end[i] > to);
+	if (low < high && isCut(low))
+		cut.push(low++);
+	if (low < high && isCut(high - 1))
+		cut.push(--high);
+	return {low, high, cut};
+}
+
+// For each metric the samples of each row in [from, to), from the time line alone. What lies outside is taken
+// away where that is less.
 export function timeCounts(model, [from, to]) {
-	const {spans, rows} = model;
-	const counts = model.header.metrics.map(() => new Float64Array(rows.count));
-	for (let t = 0; t + 1 < spans.first.length; t++) {
-		const last = spans.first[t + 1];
-		let i = spanAfter(model, spans.first[t], last, from);
-		while (i > spans.first[t] && spans.start[i - 1] >= from) // moments have no length
-			i--;
-		for (; i < last && spans.start[i] < to; i++)
-			counts[spans.metric[i]][spans.row[i]] += spans.samples[i] * share(spans, i, from, to);
+	const {spans, rows} = model, {first} = spans, parts = [];
+	let inside = 0;
+	for (let t = 0; t + 1 < first.length; t++) {
+		parts.push(spansIn(model, t, from, to));
+		inside += parts[t].high - parts[t].low;
 	}
+	const less = inside > spans.count / 2;
+	const counts = allTimeCounts(model).map((all, m) => {
+		if (!all)
+			return noCounts(model);
+		const result = less ? all.slice() : new Float64Array(rows.count);
+		const add = (low, high, sign) => inBlocks(low, high, (a, b) => addSpans(a, b, spans, m, result, sign));
+		parts.forEach(({low, high}, t) => {
+			if (!less)
+				return add(low, high, 1);
+			add(first[t], low, -1);
+			add(high, first[t + 1], -1);
+		});
+		for (const i of parts.flatMap((part) => part.cut))
+			if (spans.metric[i] === m)
+				result[spans.row[i]] += spans.samples[i] * share(spans, i, from, to);
+		return result;
+	});
 	for (const {of, chosen} of model.metrics.slice(counts.length)) // groups of threads
 		counts.push(counts[of].map((count, r) => chosen[rows.thread[r]] ? count : 0));
 	return counts;
@@ -106,41 +161,113 @@ export function timeRows(model, threads) {
 	return [...groups].flatMap(([process, list]) => headed ? [{process, thread: -1}, ...list] : list);
 }
 
+// Spans in blocks of 8, of 64 and so on, so that there is little to do for many of them in one pixel: of each block
+// the longest, the time that their samples stand for (moments: any), and the first of those with most samples.
+const BLOCK_BITS = 3, BLOCK_LEVELS = 5;
+
+function joinSpans(from, to, {start, end, samples, metric}, steps, level) {
+	for (let i = from; i < to; i++) {
+		const block = i >> BLOCK_BITS, length = end[i] - start[i], step = steps[metric[i]];
+		if (length > level.longest[block])
+			level.longest[block] = length;
+		level.work[block] += step ? samples[i] * step : Infinity;
+		if (level.best[block] < 0 || samples[i] > samples[level.best[block]])
+			level.best[block] = i;
+	}
+}
+
+function joinBlocks(below, level, samples) {
+	for (let i = 0; i < below.best.length; i++) {
+		const block = i >> BLOCK_BITS;
+		level.longest[block] = Math.max(level.longest[block], below.longest[i]);
+		level.work[block] += below.work[i];
+		if (level.best[block] < 0 || samples[below.best[i]] > samples[level.best[block]])
+			level.best[block] = below.best[i];
+	}
+}
+
+function spanBlocks(model) {
+	return cached(model, "span blocks", () => {
+		const {spans} = model, steps = model.header.metrics.map((_, m) => stepOf(model, m)), levels = [];
+		for (let k = 0, count = spans.count; k < BLOCK_LEVELS; k++) {
+			count = (count + (1 << BLOCK_BITS) - 1) >> BLOCK_BITS;
+			const level = {longest: new Float64Array(count), work: new Float64Array(count), best: new Int32Array(count).fill(-1)};
+			if (k)
+				joinBlocks(levels[k - 1], level, spans.samples);
+			else
+				inBlocks(0, spans.count, (from, to) => joinSpans(from, to, spans, steps, level));
+			levels.push(level);
+		}
+		return levels;
+	});
+}
+
+// Spans that begin in one pixel and are shorter than that become one box: {work: µs, best}.
+class Pixel {
+	constructor(model, scale, last, end) {
+		this.levels = spanBlocks(model);
+		this.spans = model.spans;
+		this.steps = model.header.metrics.map((_, m) => stepOf(model, m));
+		this.longest = 1 / scale; // what is as long or longer is a box of its own
+		this.last = last;
+		this.end = end;
+	}
+	begin(until) {
+		this.until = until; // the time at which it ends
+		this.work = this.most = 0;
+		this.best = -1;
+	}
+	fits(i, level, size) {
+		const {start} = this.spans, last = i + size - 1;
+		return (i & (size - 1)) === 0 && last < this.last && start[last] < this.until && start[last] < this.end &&
+			this.levels[level].longest[i / size] < this.longest;
+	}
+	// Takes span i, or the largest block that begins with it and fits; returns what comes after it.
+	take(i) {
+		const {samples, metric} = this.spans, {levels} = this;
+		let level = -1, size = 1;
+		while (level + 1 < levels.length && this.fits(i, level + 1, size << BLOCK_BITS)) {
+			level++;
+			size <<= BLOCK_BITS;
+		}
+		if (level >= 0)
+			return this.add(levels[level].best[i / size], levels[level].work[i / size], i + size);
+		const step = this.steps[metric[i]];
+		return this.add(i, step ? samples[i] * step : Infinity, i + 1);
+	}
+	add(best, work, next) {
+		const {samples} = this.spans;
+		this.work += work;
+		if (samples[best] > this.most) {
+			this.most = samples[best];
+			this.best = best;
+		}
+		return next;
+	}
+}
+
 // A thread's spans in [from, to) as boxes on `width` pixels, from the left: {x, w, span, busy}, where
 // busy is the share of the time that samples stand for. Short ones in a pixel are one box, with the
-// span that has most samples; so there are no more than about two for each pixel. There may be a
-// million spans: the loop does little for each.
+// span that has most samples; so there are no more than about two for each pixel.
 export function timeBoxes(model, thread, from, to, width) {
 	const {first, start, end, samples, metric} = model.spans, last = first[thread + 1];
-	const scale = width / (to - from), steps = model.metrics.map((_, m) => stepOf(model, m));
-	const out = [];
-	let pixel = -1, best = -1, most = 0, work = 0; // work: in pixels
-	const flush = () => {
-		if (best >= 0)
-			out.push({x: pixel, w: 1, span: best, busy: Math.min(1, work)});
-		best = -1;
-		most = work = 0;
-	};
-	for (let i = spanAfter(model, first[thread], last, from); i < last && start[i] < to; i++) {
+	const scale = width / (to - from), pixel = new Pixel(model, scale, last, to), out = [];
+	for (let i = spanAfter(model, first[thread], last, from); i < last && start[i] < to;) {
 		const x = (start[i] - from) * scale, w = (end[i] - start[i]) * scale;
-		const step = steps[metric[i]], done = step ? samples[i] * step * scale : 1;
 		if (w >= 1) {
-			flush();
+			const step = pixel.steps[metric[i]], done = step ? samples[i] * step * scale : 1;
 			out.push({x, w, span: i, busy: Math.min(1, done / w)});
+			i++;
 			continue;
 		}
 		const at = x > 0 ? Math.floor(x) : 0;
-		if (at !== pixel) {
-			flush();
-			pixel = at;
-		}
-		work += done;
-		if (samples[i] > most) {
-			most = samples[i];
-			best = i;
-		}
+		pixel.begin(from + (at + 1) / scale);
+		do
+			i = pixel.take(i);
+		while (i < last && start[i] < to && start[i] < pixel.until && end[i] - start[i] < pixel.longest);
+		if (pixel.best >= 0)
+			out.push({x: at, w: 1, span: pixel.best, busy: Math.min(1, pixel.work * scale)});
 	}
-	flush();
 	return out;
 }
 
@@ -152,4 +279,10 @@ export function timeTicks(from, to, wanted) {
 	for (let k = Math.ceil(from / step); k * step <= to; k++)
 		ticks.push(k * step);
 	return {step, ticks};
+}
+
+// What it needs of the model and makes once, as steps that can be taken while nothing else is to do.
+export function prepareTimes(model) {
+	return hasTimeline(model) ? [() => { wholeTime(model); }, () => { spanBlocks(model); }, () => { shownNodes(model, 0); },
+		() => { allTimeCounts(model); }] : [];
 }

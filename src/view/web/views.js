@@ -13,7 +13,7 @@
 // In bottom-up and flat, samples below a recursive function count once, and a function's own samples
 // are also those in its loops, which are part of it.
 
-import {KIND, cached, inBlocks, scopeName} from "./model.js";
+import {KIND, cached, inBlocks, partBy, scopeName} from "./model.js";
 import {Level, numbersOf} from "./levels.js";
 import {matchScopes} from "./select.js";
 
@@ -165,49 +165,51 @@ function findPlaces(model, homes, zoom) {
 	return places;
 }
 
-// Nodes by scope: those of scope s are order[starts[s]] .. order[starts[s + 1] - 1], ascending.
-function partByScope(model) {
-	const {scope, count} = model.nodes;
-	const starts = new Int32Array(model.scopes.count + 1), order = new Int32Array(count);
-	for (let i = 0; i < count; i++)
-		starts[scope[i] + 1]++;
-	for (let s = 0; s < model.scopes.count; s++)
-		starts[s + 1] += starts[s];
-	const next = starts.slice();
-	for (let i = 0; i < count; i++)
-		order[next[scope[i]]++] = i;
-	return {starts, order};
-}
-
 const homesOf = (model) => cached(model, "homes", () => findHomes(model, 0));
 const placesOf = (model) => cached(model, "places", () => findPlaces(model, homesOf(model), 0));
-const partsOf = (model) => cached(model, "nodes by scope", () => partByScope(model));
+const partsOf = (model) => cached(model, "nodes by scope", () => partBy(model.nodes.scope, model.scopes.count));
 
 export function nodesOfScope(model, scope) {
 	const {starts, order} = partsOf(model);
 	return order.subarray(starts[scope], starts[scope + 1]);
 }
 
-function sumScopes(from, to, {model, selection, places, homes, called}, a, b, [selfA, totalA, selfB, totalB]) {
-	const {end, parent} = model.nodes, {zoom} = selection;
+// What has no samples is left out with all below it.
+function sumScopes(from, to, end, places, a, b, [selfA, totalA, selfB, totalB]) {
 	for (let i = from; i < to; i++) {
-		const place = places[i], scope = place & ~FIRST, a0 = a[i], b0 = b[i];
-		const ownA = a[i + 1] - a0, ownB = b[i + 1] - b0;
+		const next = end[i], a0 = a[i], b0 = b[i], valueA = a[next] - a0, valueB = b[next] - b0;
+		if (valueA + valueB === 0) {
+			i = next - 1;
+			continue;
+		}
+		const place = places[i], scope = place & ~FIRST, ownA = a[i + 1] - a0, ownB = b[i + 1] - b0;
 		if (ownA + ownB > 0) {
-			const home = homes[i];
 			selfA[scope] += ownA;
 			selfB[scope] += ownB;
-			if (called[scope] === 0 && home !== zoom && parent[home] > 0)
-				called[scope] = 1;
 		}
-		if (place >= 0)
-			continue;
-		const next = end[i], valueA = a[next] - a0, valueB = b[next] - b0;
-		if (valueA + valueB > 0) {
+		if (place < 0) {
 			totalA[scope] += valueA;
 			totalB[scope] += valueB;
-			if (called[scope] === 0 && i !== zoom && parent[i] > 0)
-				called[scope] = 1;
+		}
+	}
+}
+
+// The same of whole numbers of 32 bits, with which engines do without any other.
+function sumScopesWhole(from, to, end, places, a, b, [selfA, totalA, selfB, totalB]) {
+	for (let i = from; i < to; i++) {
+		const next = end[i], a0 = a[i], b0 = b[i], valueA = (a[next] - a0) | 0, valueB = (b[next] - b0) | 0;
+		if ((valueA | valueB) === 0) {
+			i = next - 1;
+			continue;
+		}
+		const place = places[i], scope = place & ~FIRST, ownA = (a[i + 1] - a0) | 0, ownB = (b[i + 1] - b0) | 0;
+		if ((ownA | ownB) !== 0) {
+			selfA[scope] += ownA;
+			selfB[scope] += ownB;
+		}
+		if (place < 0) {
+			totalA[scope] += valueA;
+			totalB[scope] += valueB;
 		}
 	}
 }
@@ -221,16 +223,20 @@ export class BottomUp {
 		this.places = zoom ? findPlaces(model, this.homes, zoom) : placesOf(model);
 		this.hasLoops = model.scopes.kind.includes(KIND.loop);
 		this.levels = new Map(); // by key
-		this.called = new Uint8Array(model.scopes.count); // whether what a row stands for has a caller
 		this.sums = {self: [], total: []};
 		sumInPairs(selection, (a, b) => this.sum(a, b), this.sums);
 	}
 	// Self and total of each scope, of two metrics.
 	sum(a, b) {
-		const lists = Array.from({length: 4}, () => new Float64Array(this.model.scopes.count));
-		const {zoom} = this.selection;
-		inBlocks(zoom || 1, this.model.nodes.end[zoom], (from, to) => sumScopes(from, to, this, a, b, lists));
+		const {model, places} = this, {end} = model.nodes, {zoom} = this.selection;
+		const lists = Array.from({length: 4}, () => new a.constructor(model.scopes.count));
+		const sum = a instanceof Uint32Array ? sumScopesWhole : sumScopes;
+		inBlocks(zoom || 1, end[zoom], (from, to) => sum(from, to, end, places, a, b, lists));
 		return lists;
+	}
+	// Whether what a row of the top level stands for has a caller.
+	isCalled(scope) {
+		return nodesOfScope(this.model, scope).some((node) => this.caller(node) >= 0 && this.counts(node));
 	}
 	isFirst(node) {
 		return this.places[node] < 0;
@@ -268,7 +274,7 @@ export class BottomUp {
 		const ids = Int32Array.from(list);
 		return new Level(ids, {
 			of: (s) => ({key: String(s), scope: s, node: -1, self: valuesAt(sums.self, s),
-				total: valuesAt(sums.total, s), leaf: !this.called[s]}),
+				total: valuesAt(sums.total, s), leaf: !this.isCalled(s)}),
 			numbers: (column, metric) => numbersOf(ids, sums[column][metric]),
 			scopes: ids,
 		});

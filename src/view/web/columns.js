@@ -4,7 +4,7 @@
 // in model.metrics; the second (model.derived) are computed from a row's numbers, and come last.
 
 import {compileFormula} from "./formula.js";
-import {sumsType} from "./model.js";
+import {samplesByThread} from "./select.js";
 
 export const GROUPS_MAX = 8;
 
@@ -31,27 +31,22 @@ export function groupThreads(header, by, threads, limit = GROUPS_MAX) {
 	return [...groups.values()];
 }
 
-// Samples of `metric` of each group become a metric. What was computed for others is forgotten.
+// Samples of `metric` of each group become a metric: {of: that metric, chosen: by thread}. What was computed for
+// others is forgotten.
 function setGroups(model, groups, metric) {
-	const base = model.recorded, Type = sumsType(base.metrics);
-	const {thread} = model.rows, all = base.counts[metric];
-	model.metrics = base.metrics.slice();
-	model.rows.counts = base.counts.slice();
+	const recorded = model.recorded.metrics;
+	model.metrics = recorded.slice();
 	for (const group of groups) {
 		const chosen = new Uint8Array(model.header.threads.length);
-		for (const index of group.threads)
-			chosen[index] = 1;
-		const counts = new Type(all.length);
 		let total = 0;
-		for (let r = 0; r < all.length; r++)
-			if (chosen[thread[r]])
-				total += counts[r] = all[r];
-		model.metrics.push({...base.metrics[metric], name: group.name, total, group: true,
-			of: metric, chosen});
-		model.rows.counts.push(counts);
+		for (const thread of group.threads) {
+			chosen[thread] = 1;
+			total += samplesByThread(model, metric)[thread];
+		}
+		model.metrics.push({...recorded[metric], name: group.name, total, group: true, of: metric, chosen});
 	}
 	model.whole = model.metrics.map((one) => one.total);
-	for (const name of ["base", "whole selection"])
+	for (const name of ["base", "base of a time", "whole selection"])
 		model.cache.delete(name);
 }
 
@@ -73,7 +68,7 @@ function setDerived(model, formulas) {
 // Makes the columns that a state wants. Returns whether samples must be summed again.
 export function setColumns(model, {compared, metric, derived}) {
 	if (!model.recorded)
-		model.recorded = {metrics: model.metrics, counts: model.rows.counts};
+		model.recorded = {metrics: model.metrics};
 	setDerived(model, derived);
 	const text = JSON.stringify(compared && [compared, metric]);
 	if ((model.comparedText || "null") === text)

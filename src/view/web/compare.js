@@ -10,8 +10,8 @@
 //     contexts           all of the tree; one with just the samples of its caller is the same test
 //     others             those beside it: callers of a function, loops in it, files, modules
 
-import {KIND, cached, sumsType, threadLabel} from "./model.js";
-import {Base, Selection, compilePattern, rowsByLine, threadTotals} from "./select.js";
+import {KIND, sumsType, threadLabel} from "./model.js";
+import {Base, Selection, compilePattern, rowsByLine, samplesByThread} from "./select.js";
 import {BottomUp, TopDown} from "./views.js";
 import {TEST_LEAST, holm, testChance, testInterval} from "./statistics.js";
 import {baseName, plural} from "./format.js";
@@ -19,10 +19,6 @@ import {baseName, plural} from "./format.js";
 // Columns may have been added to those that were recorded (columns.js).
 function metricsOf(model) {
 	return model.recorded ? model.recorded.metrics : model.metrics;
-}
-
-function countsOf(model) {
-	return model.recorded ? model.recorded.counts : model.rows.counts;
 }
 
 export const PERS = ["file", "process", "thread", "group"]; // what a run is
@@ -101,9 +97,16 @@ function firstOfEach(lists) {
 	});
 }
 
-// Of a recorded metric, whatever is filtered.
-function samplesByThread(model, metric) {
-	return cached(model, "samples by thread " + metric, () => threadTotals(model, [], metric));
+function walkLarge(end, zoom, arrays, weights, least, list) {
+	for (let i = zoom; i < end[zoom];) {
+		const next = end[i];
+		let share = 0;
+		for (let r = 0; r < arrays.length; r++)
+			share += (arrays[r][next] - arrays[r][i]) * weights[r];
+		if (share >= least)
+			list.push(i);
+		i = share >= least ? i + 1 : next;
+	}
 }
 
 export class Comparison {
@@ -168,7 +171,7 @@ export class Comparison {
 		};
 		if (!this.columns)
 			this.columns = new Base(model, this.runs.map(({metric, threads}) =>
-				({counts: countsOf(model)[metric], threads: of(threads)})), sumsType(model.header.metrics), of(this.threads));
+				({counts: model.rows.counts[metric], threads: of(threads)})), sumsType(model.header.metrics), of(this.threads));
 		return this.columns;
 	}
 	// threads: a set of those that count, or null. What is not narrowed is kept. `reuse`: as in select.js.
@@ -201,7 +204,7 @@ export class Comparison {
 	}
 	// Self samples of a line, of one side: lines of the other may be those of another text.
 	lineSelf(line, side) {
-		const {thread} = this.model.rows, {starts, order} = rowsByLine(this.model), counts = countsOf(this.model);
+		const {thread} = this.model.rows, {starts, order} = rowsByLine(this.model), {counts} = this.model.rows;
 		let sum = 0;
 		for (let i = starts[line]; i < starts[line + 1]; i++) {
 			const r = order[i], run = this.runs[this.runOf[thread[r]]];
@@ -310,29 +313,31 @@ export class Comparison {
 				list.push(i);
 		return list;
 	}
+	// Nodes of the tree that may be large enough, in its order. Where one is too small, so is all below it.
+	findLarge() {
+		const {selection, weights} = this, least = 0.999 * this.limits.min;
+		if (!selection.large) {
+			const arrays = selection.sums.map((sums) => sums.upTo), list = [];
+			walkLarge(this.model.nodes.end, selection.zoom, arrays, weights, least, list);
+			selection.large = list;
+		}
+		return selection.large;
+	}
 	// Of contexts, by node: what is before `zoom` has none.
 	contexts(base) {
 		return this.family("contexts " + base, () => {
 			const {model, selection} = this, {zoom, sums} = selection, {parent, end} = model.nodes;
-			const last = end[zoom], chances = new Float64Array(last - zoom).fill(-1), {weights} = this;
-			const of = new Map(), list = [], least = 0.999 * this.limits.min; // of: node -> its test
+			const chances = new Float64Array(end[zoom] - zoom).fill(-1);
+			const of = new Map(), list = []; // of: node -> its test
 			const isLike = (i, up) => sums.every((one) => one.total(i) === one.total(up));
-			for (let i = zoom; i < last;) {
-				let share = 0;
-				for (let r = 0; r < sums.length; r++)
-					share += sums[r].total(i) * weights[r];
-				if (share < least) { // nor has anything below
-					i = end[i];
+			for (const i of this.findLarge()) {
+				const counts = selection.values(base, i);
+				if (!this.isTested(counts))
 					continue;
-				}
-				const counts = sums.map((one) => one[base](i));
-				if (this.isTested(counts)) {
-					const same = base === "total" && i > zoom && isLike(i, parent[i]);
-					of.set(i, same ? of.get(parent[i]) : list.length);
-					if (!same)
-						list.push(this.chance(counts, i === 0 && base === "total"));
-				}
-				i++;
+				const same = base === "total" && i > zoom && isLike(i, parent[i]);
+				of.set(i, same ? of.get(parent[i]) : list.length);
+				if (!same)
+					list.push(this.chance(counts, i === 0 && base === "total"));
 			}
 			const adjusted = holm(list);
 			for (const [node, test] of of)

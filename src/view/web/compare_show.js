@@ -21,10 +21,27 @@ export function comparisonOf(model, state) {
 	kept.delete(key);
 	kept.set(key, comparison);
 	const cells = () => [...kept.values()].reduce((sum, {runs}) => sum + runs.length, 0) * model.nodes.count;
-	for (const other of [...kept.keys()].slice(0, -1))
-		if (cells() > KEPT_MAX)
+	for (const [other, {base}] of [...kept].slice(0, -1))
+		if (cells() > KEPT_MAX) {
 			kept.delete(other);
+			comparison.base.spare.push(...base.release());
+		}
 	return comparison;
+}
+
+// What takes a while of comparisons by other metrics, as far as they are kept: steps that can be taken while
+// nothing else is to do.
+export function prepareComparisons(app) {
+	const {model, comparison} = app, metrics = model.header.metrics.map((_, metric) => metric);
+	if (!comparison || metrics.length * comparison.runs.length * model.nodes.count > KEPT_MAX)
+		return [];
+	const step = (metric, run) => () => {
+		const other = comparisonOf(model, {...app.state, metric});
+		if (other && other !== app.comparison)
+			run(other);
+	};
+	return metrics.flatMap((metric) => [step(metric, (other) => { other.select().sums; }),
+		step(metric, (other) => { other.contexts("total"); })]);
 }
 
 function makeComparison(model, sides, state) {

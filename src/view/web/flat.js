@@ -143,7 +143,7 @@ function structureOf(model) {
 const beginningsOf = (model) => cached(model, "beginnings", () => findBeginnings(model, structureOf(model), 0));
 
 // What has no samples is left out with all below it.
-function sumElements(from, to, end, {parentOf, fileOf}, beginnings, a, b, [selfA, totalA, selfB, totalB]) {
+function sumElements(from, to, end, beginnings, a, b, [selfA, totalA, selfB, totalB]) {
 	for (let i = from; i < to; i++) {
 		const next = end[i], a0 = a[i], b0 = b[i], valueA = a[next] - a0, valueB = b[next] - b0;
 		if (valueA + valueB === 0) {
@@ -159,15 +159,21 @@ function sumElements(from, to, end, {parentOf, fileOf}, beginnings, a, b, [selfA
 			totalA[id] += valueA;
 			totalB[id] += valueB;
 		}
-		if (beginning & FILE) {
-			totalA[fileOf[id]] += valueA;
-			totalB[fileOf[id]] += valueB;
+	}
+}
+
+function sumFiles(from, to, end, {parentOf, fileOf}, beginnings, sums, total) {
+	for (let i = from; i < to; i++) {
+		const beginning = beginnings[i], value = sums[end[i]] - sums[i];
+		if (value === 0) {
+			i = end[i] - 1;
+			continue;
 		}
-		if (beginning & MODULE) {
-			const module = parentOf[fileOf[id]];
-			totalA[module] += valueA;
-			totalB[module] += valueB;
-		}
+		const file = fileOf[beginning & NUMBER];
+		if (beginning & FILE)
+			total[file] += value;
+		if (beginning & MODULE)
+			total[parentOf[file]] += value;
 	}
 }
 
@@ -176,25 +182,36 @@ export class Flat {
 		this.model = model;
 		this.flatten = flatten;
 		this.structure = structureOf(model);
-		const {zoom} = selection;
-		const beginnings = zoom ? findBeginnings(model, this.structure, zoom) : beginningsOf(model);
+		const {zoom} = selection, {parentOf} = this.structure;
+		this.selection = selection;
+		this.beginnings = zoom ? findBeginnings(model, this.structure, zoom) : beginningsOf(model);
 		this.self = [];
 		this.total = [];
-		sumInPairs(selection, (a, b) => this.sum(a, b, beginnings, zoom), this);
-		this.any = new Uint8Array(this.structure.parentOf.length);
+		sumInPairs(selection, parentOf.length, (a, b) => this.sum(a, b), this);
+		this.any = new Uint8Array(parentOf.length);
 		for (const total of this.total)
 			for (let id = 0; id < total.length; id++)
 				this.any[id] |= total[id] > 0;
+		for (let id = this.any.length - 1; id >= 0; id--) // files and modules: those of what is in them
+			if (this.any[id] && parentOf[id] >= 0)
+				this.any[parentOf[id]] = 1;
 		this.levels = new Map(); // by id
 	}
 	// Of two metrics, by element.
-	sum(a, b, beginnings, zoom) {
+	sum(a, b) {
 		const lists = Array.from({length: 4}, () => new a.constructor(this.structure.parentOf.length));
-		const [selfA, totalA, selfB, totalB] = lists;
-		const {end} = this.model.nodes;
-		inBlocks(zoom || 1, end[zoom], (from, to) =>
-			sumElements(from, to, end, this.structure, beginnings, a, b, lists));
+		const [selfA, totalA, selfB, totalB] = lists, {end} = this.model.nodes, {beginnings} = this, {zoom} = this.selection;
+		inBlocks(zoom || 1, end[zoom], (from, to) => sumElements(from, to, end, beginnings, a, b, lists));
 		return [this.spread(selfA), totalA, this.spread(selfB), totalB];
+	}
+	// Totals of files and modules, which are seldom looked at.
+	sumUpper() {
+		const {end} = this.model.nodes, {structure, beginnings} = this, {zoom, sums, base} = this.selection;
+		if (this.hasUpper)
+			return;
+		this.hasUpper = true;
+		this.total.forEach((total, m) => base.columns[m].empty || inBlocks(zoom || 1, end[zoom], (from, to) =>
+			sumFiles(from, to, end, structure, beginnings, sums[m].upTo, total)));
 	}
 	// Functions and inlined ones have the own samples of their loops, too, files and modules all.
 	spread(own) {
@@ -214,6 +231,8 @@ export class Flat {
 	}
 	row(id) {
 		const s = this.structure;
+		if (s.level[id] < 2)
+			this.sumUpper();
 		return {
 			key: String(id), scope: s.scope[id], node: -1, label: s.label[id], level: s.level[id],
 			module: s.module[id],
@@ -252,7 +271,11 @@ export class Flat {
 			const scopes = numbersOf(ids, s.scopeOf);
 			level = new Level(ids, {
 				of: (one) => this.row(one),
-				numbers: (column, metric) => numbersOf(ids, this[column][metric]),
+				numbers: (column, metric) => {
+					if (ids.some((one) => s.levelOf[one] < 2))
+						this.sumUpper();
+					return numbersOf(ids, this[column][metric]);
+				},
 				scopes: Int32Array.from(scopes),
 				label: scopes.includes(-1) ? (place) => s.label[ids[place]] : null,
 			});

@@ -145,6 +145,11 @@ export class Base {
 		this.Type = Type;
 		this.threads = threads;
 		this.whole = [];
+		this.spare = []; // memory of others that may be taken
+	}
+	// Its memory, when it is not needed any more.
+	release() {
+		return [...this.spare, ...this.whole.filter(Boolean).map((sums) => sums.upTo)];
 	}
 	none() {
 		const {model, Type} = this;
@@ -154,16 +159,24 @@ export class Base {
 		const at = spare.findIndex((array) => array instanceof this.Type);
 		return at < 0 ? new this.Type(this.model.nodes.count + 1) : spare.splice(at, 1)[0];
 	}
-	// Of all samples of a column.
+	// Of all samples of a column. Those of all threads are kept with what was counted.
 	all(k) {
-		if (this.columns[k].empty)
+		const {model} = this, {counts, threads, empty} = this.columns[k];
+		if (empty)
 			return this.none();
-		if (!this.whole[k]) {
-			const {counts, threads} = this.columns[k], upTo = new this.Type(this.model.nodes.count + 1);
-			scatter(this.model, counts, threads, upTo);
-			inBlocks(1, upTo.length, (from, to) => addUp(from, to, upTo));
-			this.whole[k] = new Sums(this.model, upTo);
-		}
+		const kept = cached(model, "sums of columns", () => new WeakMap());
+		const known = this.whole[k] || (threads ? null : kept.get(counts));
+		if (known)
+			return known;
+		const upTo = this.make(this.spare);
+		upTo.fill(0);
+		scatter(model, counts, threads, upTo);
+		inBlocks(1, upTo.length, (from, to) => addUp(from, to, upTo));
+		this.whole[k] = new Sums(model, upTo);
+		if (!threads)
+			kept.set(counts, this.whole[k]);
+		if (this.columns.every((_, i) => this.whole[i]))
+			this.spare = [];
 		return this.whole[k];
 	}
 	// Of those of chosen threads (null: all) in nodes that are not dropped (null: none are). Memory is taken from
@@ -192,13 +205,17 @@ export class Base {
 
 // All metrics; with `time` ([from, to)), the samples of that part of the time line. The last one is kept.
 function baseOf(model, time) {
-	const columns = (list) => list.map((counts) => ({counts, threads: null, empty: Boolean(time) && counts === noCounts(model)}));
+	const columns = (list) => model.metrics.map(({of, chosen = null}, m) => {
+		const counts = list[of ?? m];
+		return {counts, threads: chosen, empty: Boolean(time) && counts === noCounts(model)};
+	});
 	if (!time)
 		return cached(model, "base", () => new Base(model, columns(model.rows.counts), sumsType(model.metrics)));
 	const kept = cached(model, "base of a time", () => ({})), key = time.join();
-	if (kept.key !== key || kept.counts !== model.rows.counts) {
+	if (kept.key !== key) {
 		const base = new Base(model, columns(timeCounts(model, time)), Float64Array); // a span may lie in it in part
-		Object.assign(kept, {key, counts: model.rows.counts, base});
+		base.spare = kept.base ? kept.base.release() : [];
+		Object.assign(kept, {key, base});
 	}
 	return kept.base;
 }
@@ -213,16 +230,14 @@ export function computeSelection(model, options = {}, reuse = null) {
 	return new Selection(model, baseOf(model, time), options, reuse);
 }
 
-// The samples that count: `sums` of each column, in which only nodes inside of the zoom are to be looked at;
-// `counts`: of each column, the samples of the rows; `wanted`: whether a row counts. What nobody asks for is not
-// computed.
+// The samples that count: `sums` of each column of `base`, in which only nodes inside of the zoom are to be looked
+// at; `wanted`: whether a row counts. What nobody asks for is not computed.
 export class Selection {
 	constructor(model, base, {filters = [], threads = null, zoom = 0, time = null}, reuse = null) {
 		this.model = model;
 		this.base = base;
 		this.zoom = zoom;
 		this.narrowed = Boolean(filters.length || threads || zoom || time);
-		this.counts = base.columns.map((column) => column.counts);
 		this.dropped = findDropped(model, filters);
 		this.chosen = threads ? new Uint8Array(model.header.threads.length) : null;
 		for (const index of threads || [])
@@ -276,10 +291,10 @@ export const rowsByThread = (model) => cached(model, "rows by thread", () =>
 
 // Self samples of a line, of the rows that count.
 export function lineSelf(model, selection, metric, line) {
-	const {starts, order} = rowsByLine(model), counts = selection.counts[metric] || model.rows.counts[metric];
+	const {starts, order} = rowsByLine(model), {wanted} = selection, {counts, threads} = selection.base.columns[metric];
 	let sum = 0;
 	for (let i = starts[line]; i < starts[line + 1]; i++)
-		if (selection.wanted[order[i]])
+		if (wanted[order[i]] && (!threads || threads[model.rows.thread[order[i]]]))
 			sum += counts[order[i]];
 	return sum;
 }
@@ -292,8 +307,13 @@ function sumThreads(from, to, thread, wanted, counts, sums) {
 
 // Samples by thread, of all filters but the threads'.
 export function threadTotals(model, filters, metric, zoom = 0, time = null) {
-	const {wanted, counts} = computeSelection(model, {filters, zoom, time});
+	const {wanted, base} = computeSelection(model, {filters, zoom, time}), {counts} = base.columns[metric];
 	const sums = new Float64Array(model.header.threads.length), {thread} = model.rows;
-	inBlocks(0, thread.length, (from, to) => sumThreads(from, to, thread, wanted, counts[metric], sums));
+	inBlocks(0, thread.length, (from, to) => sumThreads(from, to, thread, wanted, counts, sums));
 	return sums;
+}
+
+// Of a recorded metric, whatever is filtered.
+export function samplesByThread(model, metric) {
+	return cached(model, "samples by thread " + metric, () => threadTotals(model, [], metric));
 }

@@ -2,11 +2,12 @@
 // Reads the data of the page and begins.
 
 import {App, wholeView} from "./app.js";
+import {prepareComparisons} from "./compare_show.js";
 import {prepareFlat} from "./flat.js";
 import {nameRanks, sortLevel} from "./levels.js";
 import {Live} from "./live.js";
 import {decodeBase64, inflate, parseModel} from "./model.js";
-import {rowsByLine, rowsByThread} from "./select.js";
+import {computeSelection, rowsByLine, rowsByThread} from "./select.js";
 import {prepareTimes} from "./times.js";
 import {prepareCallers} from "./views.js";
 
@@ -36,7 +37,8 @@ async function start() {
 				if (!window.culprit.comparison)
 					sortLevel(model, wholeView(name, model).level(null), window.culprit.sorting());
 			}];
-		prepare([() => { nameRanks(model); }, () => { rowsByThread(model); }, ...prepareTimes(model), ...prepareCallers(model), ...view("callers"),
+		prepare([() => { nameRanks(model); }, () => { rowsByThread(model); }, () => { computeSelection(model).sums; },
+			...prepareComparisons(window.culprit), ...prepareTimes(model), ...prepareCallers(model), ...view("callers"),
 			...prepareFlat(model), ...view("flat"), () => { rowsByLine(model); },
 			() => { window.culprit.showMarks(); }]);
 	} catch (error) {

@@ -100,7 +100,7 @@ function spansIn(model, thread, from, to) {
 	return {low, high, cut};
 }
 
-// For each metric the samples of each row in [from, to), from the time line alone. What lies outside is taken
+// For each recorded metric the samples of each row in [from, to), from the time line alone. What lies outside is taken
 // away where that is less.
 export function timeCounts(model, [from, to]) {
 	const {spans, rows} = model, {first} = spans, parts = [];
@@ -110,7 +110,7 @@ export function timeCounts(model, [from, to]) {
 		inside += parts[t].high - parts[t].low;
 	}
 	const less = inside > spans.count / 2;
-	const counts = allTimeCounts(model).map((all, m) => {
+	return allTimeCounts(model).map((all, m) => {
 		if (!all)
 			return noCounts(model);
 		const result = less ? all.slice() : new Float64Array(rows.count);
@@ -126,9 +126,6 @@ export function timeCounts(model, [from, to]) {
 				result[spans.row[i]] += spans.samples[i] * share(spans, i, from, to);
 		return result;
 	});
-	for (const {of, chosen} of model.metrics.slice(counts.length)) // groups of threads
-		counts.push(counts[of].map((count, r) => chosen[rows.thread[r]] ? count : 0));
-	return counts;
 }
 
 // By node: the function that stands for it, which is the innermost one (level 0) or that of a level

@@ -24,15 +24,14 @@ export function valuesAt(arrays, i) {
 	return values;
 }
 
-// Sums of all metrics, two at a time: going through all nodes is what takes the time. sum(a, b) gives self
+// Sums of all columns, two at a time: going through all nodes is what takes the time. sum(a, b) gives self
 // and total of one, then of the other.
-export function sumInPairs(selection, sum, out) {
-	const {sums} = selection;
-	for (let m = 0; m < sums.length; m += 2) {
-		const two = m + 1 < sums.length;
-		const [selfA, totalA, selfB, totalB] = sum(sums[m].upTo, sums[two ? m + 1 : m].upTo);
-		out.self.push(selfA, ...(two ? [selfB] : []));
-		out.total.push(totalA, ...(two ? [totalB] : []));
+export function sumInPairs({sums, base}, length, sum, out) {
+	const columns = sums.map((_, m) => m).filter((m) => !base.columns[m].empty);
+	sums.forEach((_, m) => { out.self[m] = out.total[m] = new Float64Array(base.columns[m].empty ? length : 0); });
+	for (let i = 0; i < columns.length; i += 2) {
+		const a = columns[i], b = columns[i + 1] ?? a;
+		[out.self[a], out.total[a], out.self[b], out.total[b]] = sum(sums[a].upTo, sums[b].upTo);
 	}
 }
 
@@ -224,7 +223,7 @@ export class BottomUp {
 		this.hasLoops = model.scopes.kind.includes(KIND.loop);
 		this.levels = new Map(); // by key
 		this.sums = {self: [], total: []};
-		sumInPairs(selection, (a, b) => this.sum(a, b), this.sums);
+		sumInPairs(selection, model.scopes.count, (a, b) => this.sum(a, b), this.sums);
 	}
 	// Self and total of each scope, of two metrics.
 	sum(a, b) {

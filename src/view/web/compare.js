@@ -10,7 +10,7 @@
 //     contexts           all of the tree; one with just the samples of its caller is the same test
 //     others             those beside it: callers of a function, loops in it, files, modules
 
-import {KIND, sumsType, threadLabel} from "./model.js";
+import {KIND, inBlocks, sumsType, threadLabel} from "./model.js";
 import {Base, Selection, compilePattern, rowsByLine, samplesByThread} from "./select.js";
 import {BottomUp, TopDown} from "./views.js";
 import {TEST_LEAST, holm, testChance, testInterval} from "./statistics.js";
@@ -95,6 +95,11 @@ function firstOfEach(lists) {
 			known.set(key, i);
 		return known.get(key);
 	});
+}
+
+function addScaled(from, to, numbers, factor, part, sums) {
+	for (let i = from; i < to; i++)
+		sums[i] += numbers[i] * factor / part;
 }
 
 function walkLarge(end, zoom, arrays, weights, least, list) {
@@ -244,9 +249,8 @@ export class Comparison {
 	levelCosts(level, base) {
 		const sides = [0, 1].map(() => new Float64Array(level.length));
 		this.runs.forEach(({side, period}, r) => {
-			const numbers = level.numbers(base, r), sum = sides[side], count = this.counts[side];
-			for (let i = 0; i < sum.length; i++)
-				sum[i] += numbers[i] * period / count;
+			const numbers = level.numbers(base, r);
+			inBlocks(0, level.length, (from, to) => addScaled(from, to, numbers, period, this.counts[side], sides[side]));
 		});
 		if (this.shares)
 			sides.forEach((sum, side) => {
@@ -262,12 +266,18 @@ export class Comparison {
 	}
 	// Whether it is large enough; all together always is, but has no share.
 	isTested(counts, all = false) {
-		let samples = 0;
-		for (let r = 0; r < counts.length; r++)
+		const {runs, whole} = this;
+		let samples = 0, old = 0, now = 0;
+		for (let r = 0; r < counts.length; r++) {
+			const {side, period} = runs[r], cost = counts[r] * period / this.counts[side];
 			samples += counts[r];
-		const share = (side) => this.whole[side] > 0 ? this.costOf(counts, side) / this.whole[side] : 0;
-		return samples >= TEST_LEAST &&
-			(all ? !this.shares : (share(0) + share(1)) / 2 >= this.limits.min);
+			if (side)
+				now += cost;
+			else
+				old += cost;
+		}
+		return samples >= TEST_LEAST && (all ? !this.shares :
+			((whole[0] > 0 ? old / whole[0] : 0) + (whole[1] > 0 ? now / whole[1] : 0)) / 2 >= this.limits.min);
 	}
 	// The chance of such a difference by itself; -1: it is not tested.
 	chance(counts, all = false) {
@@ -303,11 +313,7 @@ export class Comparison {
 	// Places from `from` on that are large enough, of arrays by run.
 	findTested(arrays, from, to) {
 		const list = [], shares = new Float64Array(to), least = 0.999 * this.limits.min;
-		arrays.forEach((array, r) => {
-			const weight = this.weights[r];
-			for (let i = from; i < to; i++)
-				shares[i] += array[i] * weight;
-		});
+		arrays.forEach((array, r) => inBlocks(from, to, (a, b) => addScaled(a, b, array, this.weights[r], 1, shares)));
 		for (let i = from; i < to; i++)
 			if (shares[i] >= least && this.isTested(arrays.map((array) => array[i])))
 				list.push(i);

@@ -170,6 +170,13 @@ function levelChances(app, level, base) {
 	return app.comparison.levelChances(app.view(app.treeView()), level, base, () => app.view("callers"));
 }
 
+// What the top level of a view needs when it is looked at.
+export function prepareChances(app, name) {
+	const view = app.view(name), level = view.level(null);
+	for (const base of ["total", "self"])
+		app.comparison.levelChances(view, level, base, () => app.view("callers"));
+}
+
 // What rows of a level are ordered by: what changed comes first, then what differs more, as `culprit diff` has
 // it.
 function orderKeys(app, level, column) {

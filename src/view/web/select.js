@@ -59,50 +59,69 @@ function drop(from, to, parent, scope, found, below, wrong, dropped) {
 	}
 }
 
-// Rows that are parted, of their own thread or of those that are chosen.
-function scatterOrder(from, to, order, node, counts, upTo) {
-	for (let i = from; i < to; i++) {
-		const r = order[i];
-		upTo[node[r] + 1] += counts[r];
+// Rows are in the order of their nodes: what comes between two of them has the sum of all before it.
+// state: {at: the next place of upTo, sum: what was before it}
+
+function sumRows(from, to, node, counts, dropped, upTo, state) {
+	let {at, sum} = state;
+	for (let r = from; r < to; r++) {
+		const place = node[r];
+		while (at <= place)
+			upTo[at++] = sum;
+		if (dropped[place] === 0)
+			sum += counts[r];
 	}
+	state.at = at;
+	state.sum = sum;
 }
 
-function scatterChosen(from, to, node, thread, chosen, counts, upTo) {
-	for (let r = from; r < to; r++)
-		if (chosen[thread[r]])
-			upTo[node[r] + 1] += counts[r];
+function sumChosen(from, to, node, thread, chosen, counts, dropped, upTo, state) {
+	let {at, sum} = state;
+	for (let r = from; r < to; r++) {
+		if (chosen[thread[r]] === 0)
+			continue;
+		const place = node[r];
+		while (at <= place)
+			upTo[at++] = sum;
+		if (dropped[place] === 0)
+			sum += counts[r];
+	}
+	state.at = at;
+	state.sum = sum;
 }
 
-function scatterAll(from, to, node, counts, upTo) {
-	for (let r = from; r < to; r++)
-		upTo[node[r] + 1] += counts[r];
+function sumOrder(from, to, order, node, counts, dropped, upTo, state) {
+	let {at, sum} = state;
+	for (let i = from; i < to; i++) {
+		const r = order[i], place = node[r];
+		while (at <= place)
+			upTo[at++] = sum;
+		if (dropped[place] === 0)
+			sum += counts[r];
+	}
+	state.at = at;
+	state.sum = sum;
 }
 
-const FEW_ROWS = 1 / 4; // of all, so that it pays to look at those alone
+// By node: 0.
+const noneDropped = (model) => cached(model, "none dropped", () => new Uint8Array(model.nodes.count));
 
-// Adds the samples of rows to `upTo`, each one place after its node. chosen: by thread, or null for all.
-function scatter(model, counts, chosen, upTo) {
-	const {node, thread, count} = model.rows;
-	if (!chosen)
-		return inBlocks(0, count, (from, to) => scatterAll(from, to, node, counts, upTo));
-	const {starts, order} = rowsByThread(model), list = [];
-	chosen.forEach((yes, t) => yes && list.push(t));
-	if (list.reduce((sum, t) => sum + starts[t + 1] - starts[t], 0) > FEW_ROWS * count)
-		return inBlocks(0, count, (from, to) => scatterChosen(from, to, node, thread, chosen, counts, upTo));
-	for (const t of list)
-		inBlocks(starts[t], starts[t + 1], (from, to) => scatterOrder(from, to, order, node, counts, upTo));
-}
-
-function addUp(from, to, upTo) {
-	let sum = upTo[from - 1];
-	for (let i = from; i < to; i++)
-		upTo[i] = sum += upTo[i];
-}
-
-function addUpWithout(from, to, upTo, dropped) {
-	let sum = upTo[from - 1];
-	for (let i = from; i < to; i++)
-		upTo[i] = dropped[i - 1] ? sum : sum += upTo[i];
+// Sums of the samples of rows, up to each node, into `upTo`. chosen: by thread, or null for all; dropped: by node,
+// or null.
+function addUp(model, counts, chosen, dropped, upTo) {
+	const {node, thread, count} = model.rows, state = {at: 0, sum: 0};
+	const none = dropped || noneDropped(model), alone = chosen ? chosen.indexOf(1) : -1;
+	if (!chosen) {
+		inBlocks(0, count, (from, to) => sumRows(from, to, node, counts, none, upTo, state));
+	} else if (alone >= 0 && alone === chosen.lastIndexOf(1)) {
+		const {starts, order} = rowsByThread(model);
+		inBlocks(starts[alone], starts[alone + 1], (from, to) =>
+			sumOrder(from, to, order, node, counts, none, upTo, state));
+	} else {
+		inBlocks(0, count, (from, to) => sumChosen(from, to, node, thread, chosen, counts, none, upTo, state));
+	}
+	upTo.fill(state.sum, state.at);
+	return upTo;
 }
 
 // From sums of all to those without what is dropped.
@@ -168,11 +187,7 @@ export class Base {
 		const known = this.whole[k] || (threads ? null : kept.get(counts));
 		if (known)
 			return known;
-		const upTo = this.make(this.spare);
-		upTo.fill(0);
-		scatter(model, counts, threads, upTo);
-		inBlocks(1, upTo.length, (from, to) => addUp(from, to, upTo));
-		this.whole[k] = new Sums(model, upTo);
+		this.whole[k] = new Sums(model, addUp(model, counts, threads, null, this.make(this.spare)));
 		if (!threads)
 			kept.set(counts, this.whole[k]);
 		if (this.columns.every((_, i) => this.whole[i]))
@@ -190,15 +205,11 @@ export class Base {
 			return this.none();
 		const upTo = this.make(spare);
 		taken.push(upTo);
+		if (both)
+			return new Sums(model, addUp(model, counts, both, dropped, upTo));
+		const all = this.all(k).upTo;
 		upTo[0] = 0;
-		if (!both) {
-			const all = this.all(k).upTo;
-			inBlocks(1, upTo.length, (from, to) => leaveOut(from, to, all, dropped, upTo));
-			return new Sums(model, upTo);
-		}
-		upTo.fill(0);
-		scatter(model, counts, both, upTo);
-		inBlocks(1, upTo.length, (from, to) => dropped ? addUpWithout(from, to, upTo, dropped) : addUp(from, to, upTo));
+		inBlocks(1, upTo.length, (from, to) => leaveOut(from, to, all, dropped, upTo));
 		return new Sums(model, upTo);
 	}
 }
@@ -256,7 +267,7 @@ export class Selection {
 	get wanted() {
 		if (!this.flags) {
 			const {model, zoom} = this, flags = new Uint8Array(model.rows.count);
-			const dropped = this.dropped || cached(model, "none dropped", () => new Uint8Array(model.nodes.count));
+			const dropped = this.dropped || noneDropped(model);
 			const chosen = this.chosen || this.base.threads || new Uint8Array(model.header.threads.length).fill(1);
 			inBlocks(0, flags.length, (from, to) => choose(from, to, model.rows, chosen, zoom, model.nodes.end[zoom],
 				dropped, flags));

@@ -2,7 +2,7 @@
 // Reads the data of the page and begins.
 
 import {App, wholeView} from "./app.js";
-import {prepareComparisons} from "./compare_show.js";
+import {prepareChances, prepareComparisons} from "./compare_show.js";
 import {prepareFlat} from "./flat.js";
 import {nameRanks, sortLevel} from "./levels.js";
 import {Live} from "./live.js";
@@ -34,7 +34,9 @@ async function start() {
 		// Where two sides are compared, the views are others.
 		const view = (name) => [() => { window.culprit.comparison ? window.culprit.view(name) : wholeView(name, model); },
 			() => {
-				if (!window.culprit.comparison)
+				if (window.culprit.comparison)
+					prepareChances(window.culprit, name);
+				else
 					sortLevel(model, wholeView(name, model).level(null), window.culprit.sorting());
 			}];
 		prepare([() => { nameRanks(model); }, () => { rowsByThread(model); }, () => { computeSelection(model).sums; },

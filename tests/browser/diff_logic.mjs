@@ -90,7 +90,7 @@ for (const [i, path] of diffs.entries()) {
 		close(sum, compare.whole[side], `side ${side} adds up`);
 	}
 	// Contexts: a chance is at least what it is alone, and a child never has more than its parent.
-	const {chances} = compare.contexts("total");
+	const contexts = compare.contexts("total"), chances = [...model.nodes.parent].map((_, node) => contexts.get(node) ?? -1);
 	for (let node = 1; node < model.nodes.count; node++) {
 		const row = tree.row(node), up = tree.row(model.nodes.parent[node]);
 		const counts = row.total, above = up.total;

@@ -329,11 +329,10 @@ export class Comparison {
 		}
 		return selection.large;
 	}
-	// Of contexts, by node: what is before `zoom` has none.
+	// Of contexts, by node: those that are tested.
 	contexts(base) {
 		return this.family("contexts " + base, () => {
-			const {model, selection} = this, {zoom, sums} = selection, {parent, end} = model.nodes;
-			const chances = new Float64Array(end[zoom] - zoom).fill(-1);
+			const {model, selection} = this, {zoom, sums} = selection, {parent} = model.nodes;
 			const of = new Map(), list = []; // of: node -> its test
 			const isLike = (i, up) => sums.every((one) => one.total(i) === one.total(up));
 			for (const i of this.findLarge()) {
@@ -346,16 +345,19 @@ export class Comparison {
 					list.push(this.chance(counts, i === 0 && base === "total"));
 			}
 			const adjusted = holm(list);
-			for (const [node, test] of of)
-				chances[node - zoom] = adjusted[test];
-			return {zoom, chances};
+			return new Map([...of].map(([node, test]) => [node, adjusted[test]]));
 		});
 	}
 	// The corrected chances of all rows of a level; -1: not tested. callers(): the view of that name.
 	levelChances(view, level, base, callers) {
 		if (view instanceof TopDown) {
-			const {zoom, chances} = this.contexts(base);
-			return Float64Array.from(level.ids, (node) => chances[node - zoom]);
+			const chances = new Float64Array(level.length).fill(-1);
+			for (const [node, p] of this.contexts(base)) {
+				const place = level.placeOf(node);
+				if (place >= 0)
+					chances[place] = p;
+			}
+			return chances;
 		}
 		const known = this.family(level, () => ({}));
 		known[base] = known[base] || this.otherChances(view, level, base, callers);
@@ -390,10 +392,8 @@ export class Comparison {
 	}
 	// The corrected chance of a row; -1: it is not tested.
 	corrected(row, base, view, callers) {
-		if (row.node >= 0) {
-			const {zoom, chances} = this.contexts(base);
-			return chances[row.node - zoom];
-		}
+		if (row.node >= 0)
+			return this.contexts(base).get(row.node) ?? -1;
 		const isFunction = view instanceof BottomUp ? !row.key.includes(".") :
 			row.level === 2 && this.model.scopes.kind[row.scope] !== KIND.loop;
 		if (isFunction)
@@ -429,7 +429,7 @@ export class Comparison {
 		});
 	}
 	isSure(node) {
-		const {zoom, chances} = this.contexts("total"), p = chances[node - zoom];
+		const p = this.contexts("total").get(node) ?? -1;
 		return p >= 0 && p <= this.limits.alpha;
 	}
 	// How much a node changed for certain, from -5 to 5: 0 is not told from chance. `all`: or perhaps.

@@ -81,11 +81,9 @@ export class VirtualList {
 			this.draw();
 		}).observe(scroller);
 	}
-	// Takes all elements away, for others.
-	clear() {
-		this.rows.clear();
-		this.spare = [];
-		this.space.textContent = "";
+	// All that there are, also those out of sight.
+	elements() {
+		return [...this.rows.values(), ...this.spare];
 	}
 	set(count) {
 		this.count = count;

@@ -143,15 +143,30 @@ function structureOf(model) {
 const beginningsOf = (model) => cached(model, "beginnings", () => findBeginnings(model, structureOf(model), 0));
 
 // What has no samples is left out with all below it.
-function sumElements(from, to, end, beginnings, a, b, [selfA, totalA, selfB, totalB]) {
+function sumElements(from, to, end, beginnings, a, b, [self, total]) {
 	for (let i = from; i < to; i++) {
-		const next = end[i], a0 = a[i], b0 = b[i], valueA = a[next] - a0, valueB = b[next] - b0;
-		if (valueA + valueB === 0) {
+		const next = end[i], before = a[i], value = a[next] - before;
+		if (value === 0) {
 			i = next - 1;
 			continue;
 		}
-		const beginning = beginnings[i], id = beginning & NUMBER, ownA = a[i + 1] - a0, ownB = b[i + 1] - b0;
-		if (ownA + ownB > 0) {
+		const beginning = beginnings[i], id = beginning & NUMBER, own = a[i + 1] - before;
+		if (own > 0)
+			self[id] += own;
+		if (beginning & ELEMENT)
+			total[id] += value;
+	}
+}
+
+function sumElementsPair(from, to, end, beginnings, a, b, [selfA, totalA, selfB, totalB]) {
+	for (let i = from; i < to; i++) {
+		const next = end[i], a0 = a[i], b0 = b[i], valueA = (a[next] - a0) | 0, valueB = (b[next] - b0) | 0;
+		if ((valueA | valueB) === 0) {
+			i = next - 1;
+			continue;
+		}
+		const beginning = beginnings[i], id = beginning & NUMBER, ownA = (a[i + 1] - a0) | 0, ownB = (b[i + 1] - b0) | 0;
+		if ((ownA | ownB) !== 0) {
 			selfA[id] += ownA;
 			selfB[id] += ownB;
 		}
@@ -197,12 +212,12 @@ export class Flat {
 				this.any[parentOf[id]] = 1;
 		this.levels = new Map(); // by id
 	}
-	// Of two metrics, by element.
+	// Of two columns or one, by element.
 	sum(a, b) {
-		const lists = Array.from({length: 4}, () => new a.constructor(this.structure.parentOf.length));
-		const [selfA, totalA, selfB, totalB] = lists, {end} = this.model.nodes, {beginnings} = this, {zoom} = this.selection;
-		inBlocks(zoom || 1, end[zoom], (from, to) => sumElements(from, to, end, beginnings, a, b, lists));
-		return [this.spread(selfA), totalA, this.spread(selfB), totalB];
+		const lists = Array.from({length: b ? 4 : 2}, () => new a.constructor(this.structure.parentOf.length));
+		const {end} = this.model.nodes, {beginnings} = this, {zoom} = this.selection, sum = b ? sumElementsPair : sumElements;
+		inBlocks(zoom || 1, end[zoom], (from, to) => sum(from, to, end, beginnings, a, b, lists));
+		return lists.map((list, i) => i % 2 ? list : this.spread(list));
 	}
 	// Totals of files and modules, which are seldom looked at.
 	sumUpper() {

@@ -59,38 +59,27 @@ function drop(from, to, parent, scope, found, below, wrong, dropped) {
 	}
 }
 
-// Rows are in the order of their nodes: what comes between two of them has the sum of all before it.
-// state: {at: the next place of upTo, sum: what was before it}
-
-function sumRows(from, to, node, counts, dropped, upTo, state) {
-	let {at, sum} = state;
-	for (let r = from; r < to; r++) {
-		const place = node[r];
-		while (at <= place)
-			upTo[at++] = sum;
-		if (dropped[place] === 0)
-			sum += counts[r];
-	}
-	state.at = at;
-	state.sum = sum;
+// Samples of rows, each one place after its node.
+function scatterAll(from, to, node, counts, upTo) {
+	for (let r = from; r < to; r++)
+		upTo[node[r] + 1] += counts[r];
 }
 
-function sumChosen(from, to, node, thread, chosen, counts, dropped, upTo, state) {
-	let {at, sum} = state;
-	for (let r = from; r < to; r++) {
-		if (chosen[thread[r]] === 0)
-			continue;
-		const place = node[r];
-		while (at <= place)
-			upTo[at++] = sum;
-		if (dropped[place] === 0)
-			sum += counts[r];
-	}
-	state.at = at;
-	state.sum = sum;
+function scatterChosen(from, to, node, thread, chosen, counts, upTo) {
+	for (let r = from; r < to; r++)
+		if (chosen[thread[r]])
+			upTo[node[r] + 1] += counts[r];
 }
 
-function sumOrder(from, to, order, node, counts, dropped, upTo, state) {
+function accumulate(from, to, dropped, upTo) {
+	let sum = upTo[from - 1];
+	for (let i = from; i < to; i++)
+		upTo[i] = dropped[i - 1] ? sum : sum += upTo[i];
+}
+
+// Both in one go, for rows that are few: these are in the order of their nodes, and what comes between two of them
+// has the sum of all before it. state: {at: the next place of upTo, sum: what was before it}
+function accumulateFew(from, to, order, node, counts, dropped, upTo, state) {
 	let {at, sum} = state;
 	for (let i = from; i < to; i++) {
 		const r = order[i], place = node[r];
@@ -106,21 +95,19 @@ function sumOrder(from, to, order, node, counts, dropped, upTo, state) {
 // By node: 0.
 const noneDropped = (model) => cached(model, "none dropped", () => new Uint8Array(model.nodes.count));
 
-// Sums of the samples of rows, up to each node, into `upTo`. chosen: by thread, or null for all; dropped: by node,
-// or null.
+// Sums of the samples of rows, up to each node, into `upTo`. chosen: by thread, or null for all; dropped: by node.
 function addUp(model, counts, chosen, dropped, upTo) {
-	const {node, thread, count} = model.rows, state = {at: 0, sum: 0};
-	const none = dropped || noneDropped(model), alone = chosen ? chosen.indexOf(1) : -1;
-	if (!chosen) {
-		inBlocks(0, count, (from, to) => sumRows(from, to, node, counts, none, upTo, state));
-	} else if (alone >= 0 && alone === chosen.lastIndexOf(1)) {
-		const {starts, order} = rowsByThread(model);
+	const {node, thread, count} = model.rows, alone = chosen ? chosen.indexOf(1) : -1;
+	if (alone >= 0 && alone === chosen.lastIndexOf(1)) {
+		const {starts, order} = rowsByThread(model), state = {at: 0, sum: 0};
 		inBlocks(starts[alone], starts[alone + 1], (from, to) =>
-			sumOrder(from, to, order, node, counts, none, upTo, state));
-	} else {
-		inBlocks(0, count, (from, to) => sumChosen(from, to, node, thread, chosen, counts, none, upTo, state));
+			accumulateFew(from, to, order, node, counts, dropped, upTo, state));
+		return upTo.fill(state.sum, state.at);
 	}
-	upTo.fill(state.sum, state.at);
+	upTo.fill(0);
+	inBlocks(0, count, (from, to) => chosen ? scatterChosen(from, to, node, thread, chosen, counts, upTo) :
+		scatterAll(from, to, node, counts, upTo));
+	inBlocks(1, upTo.length, (from, to) => accumulate(from, to, dropped, upTo));
 	return upTo;
 }
 
@@ -187,7 +174,7 @@ export class Base {
 		const known = this.whole[k] || (threads ? null : kept.get(counts));
 		if (known)
 			return known;
-		this.whole[k] = new Sums(model, addUp(model, counts, threads, null, this.make(this.spare)));
+		this.whole[k] = new Sums(model, addUp(model, counts, threads, noneDropped(model), this.make(this.spare)));
 		if (!threads)
 			kept.set(counts, this.whole[k]);
 		if (this.columns.every((_, i) => this.whole[i]))
@@ -206,7 +193,7 @@ export class Base {
 		const upTo = this.make(spare);
 		taken.push(upTo);
 		if (both)
-			return new Sums(model, addUp(model, counts, both, dropped, upTo));
+			return new Sums(model, addUp(model, counts, both, dropped || noneDropped(model), upTo));
 		const all = this.all(k).upTo;
 		upTo[0] = 0;
 		inBlocks(1, upTo.length, (from, to) => leaveOut(from, to, all, dropped, upTo));

@@ -85,7 +85,8 @@ export class Table {
 		this.columns = columns;
 		this.element.style.setProperty("--columns", columns.length);
 		this.element.classList.toggle("comparing", Boolean(comparison));
-		this.list.clear();
+		for (const row of this.list.elements())
+			this.fitRow(row);
 		this.head.textContent = "";
 		this.head.append(this.makeTitle("name", 0));
 		for (const c of columns)
@@ -122,9 +123,19 @@ export class Table {
 				el("span", {class: "toggle", "aria-hidden": "true"}),
 				el("span", {class: "mark"}), el("span", {class: "label"}),
 				el("span", {class: "badge"}), el("span", {class: "place"})));
-		for (const c of this.columns)
-			row.append(el("div", {class: "cell number " + c.column, role: "gridcell"},
-				el("span", {class: "share"}), el("span", {class: "amount"})));
+		return this.fitRow(row);
+	}
+	// As many cells as there are columns, each of its kind.
+	fitRow(row) {
+		while (row.children.length > this.columns.length + 1)
+			row.lastChild.remove();
+		this.columns.forEach(({column}, c) => {
+			if (row.children[c + 1])
+				setClass(row.children[c + 1], "cell number " + column);
+			else
+				row.append(el("div", {class: "cell number " + column, role: "gridcell"},
+					el("span", {class: "share"}), el("span", {class: "amount"})));
+		});
 		return row;
 	}
 	fill(element, index) {
@@ -167,6 +178,7 @@ export class Table {
 		if (metric >= model.metrics.length) {
 			setText(cell.firstChild, "");
 			setText(cell.lastChild, formatNumber(value));
+			setStyle(cell, "background-size", "0 100%");
 			return;
 		}
 		const share = whole > 0 ? value / whole : 0;

@@ -24,14 +24,15 @@ export function valuesAt(arrays, i) {
 	return values;
 }
 
-// Sums of all columns, two at a time: going through all nodes is what takes the time. sum(a, b) gives self
-// and total of one, then of the other.
+// Sums of all columns, two at a time where they are whole numbers of 32 bits: going through all nodes is what takes
+// the time. sum(a, b) gives self and total of one, then of the other; b may be null.
 export function sumInPairs({sums, base}, length, sum, out) {
 	const columns = sums.map((_, m) => m).filter((m) => !base.columns[m].empty);
 	sums.forEach((_, m) => { out.self[m] = out.total[m] = new Float64Array(base.columns[m].empty ? length : 0); });
-	for (let i = 0; i < columns.length; i += 2) {
-		const a = columns[i], b = columns[i + 1] ?? a;
-		[out.self[a], out.total[a], out.self[b], out.total[b]] = sum(sums[a].upTo, sums[b].upTo);
+	while (columns.length) {
+		const a = columns.shift(), b = sums[a].upTo instanceof Uint32Array ? columns.shift() ?? a : a;
+		const [selfA, totalA, selfB = selfA, totalB = totalA] = sum(sums[a].upTo, b === a ? null : sums[b].upTo);
+		[out.self[a], out.total[a], out.self[b], out.total[b]] = [selfA, totalA, selfB, totalB];
 	}
 }
 
@@ -174,27 +175,23 @@ export function nodesOfScope(model, scope) {
 }
 
 // What has no samples is left out with all below it.
-function sumScopes(from, to, end, places, a, b, [selfA, totalA, selfB, totalB]) {
+function sumScopes(from, to, end, places, a, b, [self, total]) {
 	for (let i = from; i < to; i++) {
-		const next = end[i], a0 = a[i], b0 = b[i], valueA = a[next] - a0, valueB = b[next] - b0;
-		if (valueA + valueB === 0) {
+		const next = end[i], before = a[i], value = a[next] - before;
+		if (value === 0) {
 			i = next - 1;
 			continue;
 		}
-		const place = places[i], scope = place & ~FIRST, ownA = a[i + 1] - a0, ownB = b[i + 1] - b0;
-		if (ownA + ownB > 0) {
-			selfA[scope] += ownA;
-			selfB[scope] += ownB;
-		}
-		if (place < 0) {
-			totalA[scope] += valueA;
-			totalB[scope] += valueB;
-		}
+		const place = places[i], scope = place & ~FIRST, own = a[i + 1] - before;
+		if (own > 0)
+			self[scope] += own;
+		if (place < 0)
+			total[scope] += value;
 	}
 }
 
-// The same of whole numbers of 32 bits, with which engines do without any other.
-function sumScopesWhole(from, to, end, places, a, b, [selfA, totalA, selfB, totalB]) {
+// The same of two, which are whole numbers of 32 bits: engines do without any other, then.
+function sumScopesPair(from, to, end, places, a, b, [selfA, totalA, selfB, totalB]) {
 	for (let i = from; i < to; i++) {
 		const next = end[i], a0 = a[i], b0 = b[i], valueA = (a[next] - a0) | 0, valueB = (b[next] - b0) | 0;
 		if ((valueA | valueB) === 0) {
@@ -225,11 +222,11 @@ export class BottomUp {
 		this.sums = {self: [], total: []};
 		sumInPairs(selection, model.scopes.count, (a, b) => this.sum(a, b), this.sums);
 	}
-	// Self and total of each scope, of two metrics.
+	// Self and total of each scope, of two columns or one.
 	sum(a, b) {
 		const {model, places} = this, {end} = model.nodes, {zoom} = this.selection;
-		const lists = Array.from({length: 4}, () => new a.constructor(model.scopes.count));
-		const sum = a instanceof Uint32Array ? sumScopesWhole : sumScopes;
+		const lists = Array.from({length: b ? 4 : 2}, () => new a.constructor(model.scopes.count));
+		const sum = b ? sumScopesPair : sumScopes;
 		inBlocks(zoom || 1, end[zoom], (from, to) => sum(from, to, end, places, a, b, lists));
 		return lists;
 	}

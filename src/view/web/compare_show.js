@@ -8,7 +8,7 @@ import {Comparison, chosenSides, defaultLimits} from "./compare.js";
 import {BASES, COMPARED, COMPARE_COLUMNS, WIDTHS} from "./compare_state.js";
 import {el, setClass, setStyle, setText} from "./dom.js";
 
-const KEPT_MAX = 12e6; // numbers for the runs of comparisons that are not looked at any more
+const KEPT_MAX = 16e6; // numbers for the runs of comparisons that are not looked at any more
 
 // The comparison that a state asks for, or null. The last few are kept.
 export function comparisonOf(model, state) {

@@ -10,7 +10,7 @@ const [program, page, hostile, folder] = process.argv.slice(2);
 const b = await new Browser(program).start();
 const {chips, count, keys, settle, shoot, step, steps, text} = stepper(b, folder);
 
-const selected = () => text(".row.selected .label");
+const selected = () => text(".row.selected:not([hidden]) .label");
 // What stands in the rows that are seen, top to bottom.
 const rows = () => b.evaluate(`[...document.querySelectorAll(".table .space .row:not([hidden])")]
 	.sort((x, y) => x.offsetTop - y.offsetTop).map((r) => ({name: r.querySelector(".label").innerText,
@@ -343,7 +343,7 @@ await step("says why names are missing, and what would give them", async () => {
 		return;
 	await b.evaluate(`culprit.outline.reveal("${key}"); culprit.table.draw(); culprit.selectRow("${key}", true)`);
 	await settle();
-	assert.equal(await text(".row.selected .badge"), "no symbol");
+	assert.equal(await text(".row.selected:not([hidden]) .badge"), "no symbol");
 	assert.match(await text(".detail"), /No symbol names this function/);
 	assert.match(await text(".detail"), /without symbols .*: debug packages name them, or --debuginfod/);
 });

@@ -13,7 +13,7 @@ const diff = JSON.parse(readFileSync(diffPath, "utf8"));
 const b = await new Browser(program).start();
 const {count, keys, shoot, step, steps, text} = stepper(b, folder);
 
-const selected = () => text(".row.selected .label");
+const selected = () => text(".row.selected:not([hidden]) .label");
 const titles = () => b.evaluate(`[...document.querySelectorAll(".head .what")].map((t) => t.innerText)`);
 // What stands in the rows that are seen, top to bottom: the name and the texts of the cells.
 const rows = () => b.evaluate(`[...document.querySelectorAll(".table .space .row:not([hidden])")]

@@ -12,7 +12,7 @@ const {keys, step, steps} = stepper(b, folder);
 
 const mark = () => b.evaluate(`document.querySelector(".live")?.innerText ?? ""`);
 const samples = async () => Number((await mark()).replace(/^.*·|[^0-9]/g, ""));
-const selected = () => b.evaluate(`document.querySelector(".row.selected .label")?.innerText ?? ""`);
+const selected = () => b.evaluate(`document.querySelector(".row.selected:not([hidden]) .label")?.innerText ?? ""`);
 const rows = () => b.evaluate(`[...document.querySelectorAll(".table .space .row:not([hidden])")]
 	.sort((x, y) => x.offsetTop - y.offsetTop).map((r) => r.querySelector(".label").innerText)`);
 // Until there are more samples than before.

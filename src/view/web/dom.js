@@ -68,8 +68,10 @@ export class VirtualList {
 		this.space = el("div", {class: "space", role: "presentation"});
 		scroller.append(this.space);
 		scroller.addEventListener("scroll", () => {
-			if (this.moving)
+			if (this.moving && !this.keeping)
 				return;
+			cancelAnimationFrame(this.moving); // the user has moved it meanwhile
+			this.moving = 0;
 			this.top = scroller.scrollTop;
 			this.draw();
 		}, {passive: true});
@@ -77,7 +79,7 @@ export class VirtualList {
 			if (!scroller.clientHeight) // it is not in the page
 				return;
 			this.high = scroller.clientHeight;
-			this.scrollTo(this.top); // what comes back into the page begins at its top
+			this.scrollTo(this.top, true); // what comes back into the page begins at its top
 			this.draw();
 		}).observe(scroller);
 	}
@@ -118,9 +120,10 @@ export class VirtualList {
 			row.hidden = true;
 	}
 	// The browser moves it right before it draws: at once it would have to lay out the page, which may change
-	// further.
-	scrollTo(top) {
+	// further. keep: it only stays where it is, unless the user moves it before that.
+	scrollTo(top, keep = false) {
 		this.top = Math.max(0, Math.min(top, this.count * this.height - this.high));
+		this.keeping = keep && (!this.moving || this.keeping);
 		if (this.moving)
 			return;
 		this.moving = requestAnimationFrame(() => {

@@ -63,16 +63,10 @@ static bool is_newer(const struct profile *p, const char *path)
 	       (uint64_t)st.st_mtime > p->start_time + p->duration_ns / 1000000000 + 1;
 }
 
-static void open_module(void *context, size_t index)
+static void open_recorded(const struct modules *ms, struct module *m,
+			  const struct profile_module *p)
 {
-	struct modules *ms = context;
-	struct module *m = &ms->all[index];
-	const struct profile_module *p = &ms->profile->modules[index];
 	char id[2 * BUILD_ID_MAX + 1];
-	if (m->state == UNUSED || m->tried || (p->kind != PROFILE_FILE && p->kind != PROFILE_VDSO))
-		return;
-	m->tried = true;
-	m->state = MISSING;
 	struct err *e = p->kind == PROFILE_VDSO ? backing_open_vdso(&m->image)
 						: image_open(p->path, &m->image);
 	if (e) {
@@ -89,6 +83,23 @@ static void open_module(void *context, size_t index)
 		places_symbols(m->places);
 	}
 	err_free(e);
+}
+
+static void open_module(void *context, size_t index)
+{
+	struct modules *ms = context;
+	struct module *m = &ms->all[index];
+	const struct profile_module *p = &ms->profile->modules[index];
+	if (m->state == UNUSED || m->tried || (p->kind != PROFILE_FILE && p->kind != PROFILE_VDSO))
+		return;
+	m->tried = true;
+	m->state = MISSING;
+	open_recorded(ms, m, p);
+	if (m->state != GOOD && p->name_count) { /* the recording itself has its names */
+		image_close(m->image);
+		m->image = NULL;
+		m->state = GOOD;
+	}
 }
 
 static void close_module(struct module *m)

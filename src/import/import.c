@@ -12,7 +12,7 @@
 #include "import/binaries.h"
 #include "import/bytes.h"
 #include "import/internal.h"
-#include "import/kernel_names.h"
+#include "process/kernel_names.h"
 #include "import/perf_format.h"
 #include "import/perf_info.h"
 #include "import/registers.h"

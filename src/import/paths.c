@@ -18,7 +18,7 @@
 #include "collect/stack.h"
 #include "import/binaries.h"
 #include "import/internal.h"
-#include "import/kernel_names.h"
+#include "process/kernel_names.h"
 #include "import/perf_format.h"
 #include "import/perf_sample.h"
 #include "import/registers.h"
@@ -335,48 +335,6 @@ struct err *import_sample(struct import *i, const struct perf_record *r)
 
 /* ---- names ---- */
 
-typedef const char *(*name_of)(const void *context, uint64_t address, uint64_t *start,
-			       uint64_t *size);
-
-static int compare_names(const void *a, const void *b)
-{
-	const struct profile_name *x = a, *y = b;
-	return (x->start > y->start) - (x->start < y->start);
-}
-
-/* The names of those functions that have nodes. */
-static void name_module(struct profile *p, uint32_t module, name_of find, const void *context)
-{
-	size_t nodes = 0, room = 1, count = 0, kept = 0;
-	for (size_t i = 0; i < p->node_count; i++)
-		nodes += p->nodes[i].module == module;
-	while (room < nodes)
-		room *= 2;
-	struct profile_name *names = nodes ? reallocarray(NULL, room, sizeof *names) : NULL;
-	for (size_t i = 0; names && i < p->node_count; i++) {
-		const struct profile_node *n = &p->nodes[i];
-		uint64_t start, size;
-		const char *name = n->module == module
-					   ? find(context, n->address - (n->kind == PROFILE_CALL),
-						  &start, &size)
-					   : NULL;
-		if (name)
-			names[count++] = (struct profile_name){start, size, name};
-	}
-	if (count)
-		qsort(names, count, sizeof *names, compare_names);
-	for (size_t i = 0; i < count; i++)
-		if (!kept || names[kept - 1].start != names[i].start)
-			names[kept++] = names[i];
-	for (size_t i = 0; i < kept; i++)
-		names[i].name = profile_string(p, names[i].name);
-	if (!names)
-		return;
-	free(p->modules[module].names);
-	p->modules[module].names = names;
-	p->modules[module].name_count = kept;
-}
-
 static const char *kernel_name(const void *context, uint64_t address, uint64_t *start,
 			       uint64_t *size)
 {
@@ -408,7 +366,7 @@ static void name_made_code(void *context, struct task_process *process)
 		return;
 	err_free(jit_open_file(path, geteuid(), &jit));
 	if (jit)
-		name_module(i->profile, process->made_code - 1, made_name, jit);
+		profile_name_module(i->profile, process->made_code - 1, made_name, jit);
 	jit_close(jit);
 }
 
@@ -416,7 +374,7 @@ void import_names(struct import *i)
 {
 	struct utsname name;
 	if (i->kernel && i->kernel_module)
-		name_module(i->profile, i->kernel_module - 1, kernel_name, i->kernel);
+		profile_name_module(i->profile, i->kernel_module - 1, kernel_name, i->kernel);
 	if (i->recorded && i->info->host && !uname(&name) && !strcmp(name.nodename, i->info->host))
 		perf_tasks_each(i->tasks, name_made_code, i);
 }

@@ -93,6 +93,7 @@ static struct err *merge_modules(struct merge *m)
 		m->modules[i] = (uint32_t)(equal - into->modules);
 		if (!*equal->problem)
 			equal->problem = profile_string(into, copy.problem);
+		e = own_merge_names(into, equal, &copy);
 	}
 	return e;
 }

@@ -54,6 +54,9 @@ struct err *own_append_span(struct profile *p, const struct profile_span *span);
 struct err *own_settle_spans(struct profile *p);
 /* Adds a name to a module; the caller keeps them ascending. */
 struct err *own_append_name(struct profile *p, uint32_t module, const struct profile_name *name);
+/* Adds those of an equal module of another profile. */
+struct err *own_merge_names(struct profile *p, struct profile_module *into,
+			    const struct profile_module *from);
 
 static inline uint64_t own_mix(uint64_t x)
 {

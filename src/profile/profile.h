@@ -168,6 +168,12 @@ struct err *profile_add_thread(struct profile *p, const struct profile_thread *t
 /* The child of `parent` that is this frame, made where there was none. */
 struct err *profile_child(struct profile *p, uint32_t parent, enum profile_node_kind kind,
 			  uint32_t module, uint64_t address, uint32_t *node);
+/* Names for those functions of a module that have nodes: `find` tells the one at an address, NULL
+   where there is none. Names that it had before go. */
+typedef const char *profile_find_name(const void *context, uint64_t address, uint64_t *start,
+				      uint64_t *size);
+void profile_name_module(struct profile *p, uint32_t module, profile_find_name *find,
+			 const void *context);
 /* Adds to a value (which ends at UINT64_MAX). Nothing is added where `count` is 0. */
 struct err *profile_count(struct profile *p, uint32_t node, uint32_t thread, uint32_t metric,
 			  uint64_t count);

@@ -5,7 +5,7 @@
 #include "base/err.h"
 #include "import/import.h"
 #include "import/input.h"
-#include "import/kernel_names.h"
+#include "process/kernel_names.h"
 #include "import/perf_file.h"
 #include "import/perf_format.h"
 #include "import/perf_sample.h"

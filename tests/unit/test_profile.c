@@ -1009,6 +1009,8 @@ static void sums(void **state)
 	profile_free(p);
 }
 
+static const void *const names_context = &names_context;
+
 static void merges_equal_parts(void **state)
 {
 	struct profile *a = small_profile(), *b = small_profile(), *into = fresh();
@@ -1049,6 +1051,54 @@ static void merges_equal_parts(void **state)
 	profile_free(a);
 	profile_free(b);
 	profile_free(into);
+}
+
+static const char *name_of_page(const void *context, uint64_t address, uint64_t *start,
+				uint64_t *size)
+{
+	static const char *const names[] = {NULL, "one", "two", "three"};
+
+	assert_ptr_equal(context, names_context);
+	*start = address & ~0xfffull;
+	*size = 0x1000;
+	return names[address >> 12 & 3];
+}
+
+/* Of the kernel and of files that are gone, the profile itself has the names. */
+static struct profile *named_profile(uint64_t first, uint64_t second)
+{
+	struct profile *p = fresh();
+	uint32_t module, node;
+
+	ok(profile_add_module(
+		p, &(struct profile_module){.kind = PROFILE_KERNEL, .path = "[kernel]"}, &module));
+	ok(profile_child(p, 0, PROFILE_CALL, module, first, &node));
+	ok(profile_child(p, node, PROFILE_EXACT, module, second, &node));
+	profile_name_module(p, module, name_of_page, names_context);
+	return p;
+}
+
+static void names_are_merged(void **state)
+{
+	/* The first is a return address: the call is in the page before. */
+	struct profile *a = named_profile(0x2000, 0x3010), *b = named_profile(0x2abc, 0x1004);
+	const struct profile_module *m = &a->modules[1];
+
+	(void)state;
+	assert_int_equal(m->name_count, 2);
+	assert_string_equal(m->names[0].name, "one");
+	assert_string_equal(m->names[1].name, "three");
+	ok(profile_merge(a, b));
+	assert_int_equal(a->module_count, 2);
+	m = &a->modules[1];
+	assert_int_equal(m->name_count, 3); /* "one" once */
+	for (size_t i = 0; i < 3; i++)
+		assert_int_equal(m->names[i].start, (i + 1) << 12);
+	assert_string_equal(m->names[1].name, "two");
+	profile_name_module(a, 1, name_of_page, names_context); /* the same again */
+	assert_int_equal(a->modules[1].name_count, 3);
+	profile_free(a);
+	profile_free(b);
 }
 
 static void merging_keeps_all_samples(void **state)
@@ -1121,6 +1171,7 @@ int main(void)
 		cmocka_unit_test(children_are_found_again),
 		cmocka_unit_test(sums),
 		cmocka_unit_test(merges_equal_parts),
+		cmocka_unit_test(names_are_merged),
 		cmocka_unit_test(merging_keeps_all_samples),
 		cmocka_unit_test(reasons_are_bounded),
 	};

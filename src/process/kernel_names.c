@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "import/kernel_names.h"
+#include "process/kernel_names.h"
 
 #include <elf.h>
 #include <fcntl.h>
@@ -11,7 +11,6 @@
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "import/bytes.h"
 
 #define LIST_MAX ((size_t)256 << 20) /* bytes */
 #define FUNCTION_MAX (1u << 20)      /* bytes: what is farther from a symbol is not of it */
@@ -154,16 +153,20 @@ void kernel_names_own_id(char out[41])
 	struct buf notes = {0};
 	out[0] = 0;
 	read_all("/sys/kernel/notes", 1 << 20, &notes);
-	struct bytes b = bytes_of(notes.data, notes.size);
-	while (bytes_left(&b) >= 12) {
-		uint32_t name_size = bytes_u32(&b), size = bytes_u32(&b), type = bytes_u32(&b);
-		const uint8_t *name = bytes_take(&b, ((uint64_t)name_size + 3) & ~3ull);
-		const uint8_t *id = bytes_take(&b, ((uint64_t)size + 3) & ~3ull);
-		if (!id || type != NT_GNU_BUILD_ID || size > 20 || name_size != 4 ||
-		    memcmp(name, "GNU", 4) != 0)
+	Elf64_Nhdr head;
+	for (size_t at = 0; notes.size - at >= sizeof head;) {
+		memcpy(&head, notes.data + at, sizeof head);
+		uint64_t name = at + sizeof head,
+			 id = name + (((uint64_t)head.n_namesz + 3) & ~3ull);
+		uint64_t next = id + (((uint64_t)head.n_descsz + 3) & ~3ull);
+		if (next > notes.size)
+			break;
+		at = (size_t)next;
+		if (head.n_type != NT_GNU_BUILD_ID || head.n_descsz > 20 || head.n_namesz != 4 ||
+		    memcmp(notes.data + name, "GNU", 4) != 0)
 			continue;
-		for (uint32_t i = 0; i < size; i++)
-			snprintf(out + (size_t)2 * i, 3, "%02x", id[i]);
+		for (uint32_t i = 0; i < head.n_descsz; i++)
+			snprintf(out + (size_t)2 * i, 3, "%02x", (uint8_t)notes.data[id + i]);
 		break;
 	}
 	buf_free(&notes);

@@ -47,7 +47,7 @@ struct options {
 	uint64_t hz, max_depth;
 	const char *output, *duration;
 	int unwind, collector;
-	bool collapse, quiet, timeline;
+	bool collapse, quiet, timeline, all;
 	double seconds; /* of `duration`; 0: to the command's end */
 	char **command; /* NULL: processes that are there already */
 };
@@ -208,6 +208,8 @@ static void describe(struct recording *r, struct profile *p)
 
 	for (word = r->options->command; word && *word; word++)
 		buf_printf(&text, "%s%s", word == r->options->command ? "" : " ", *word);
+	if (r->options->all && !r->options->command)
+		buf_puts(&text, "(the whole machine)");
 	for (i = 0; i < r->options->pids.count; i++)
 		buf_printf(&text, "%s%s", i ? ", " : "process ", r->options->pids.values[i]);
 	p->command = profile_string(p, buf_text(&text));
@@ -275,8 +277,23 @@ static void set_status(struct recording *r)
 	}
 }
 
+/* For those who measure what a recording costs. */
+static void print_traffic(const struct recording *r)
+{
+	struct session_state state;
+
+	if (!getenv("CULPRIT_TRAFFIC"))
+		return;
+	session_status(r->session, &state);
+	fprintf(stderr,
+		"%s%" PRIu64 " records of %" PRIu64 " bytes in all, %" PRIu64
+		" of them copies of stacks\n",
+		NAME, state.records, state.record_bytes, state.copies);
+}
+
 static void stop_sampling(struct recording *r)
 {
+	print_traffic(r);
 	struct err *e = session_finish(r->session, &r->profile, &r->living);
 
 	session_close(r->session);
@@ -407,7 +424,7 @@ static void run_attached(struct recording *r)
 		attend(r, end_ns);
 		if (r->session)
 			session_status(r->session, &state);
-		if (r->session && (ready[0].revents || !state.live))
+		if (r->session && (ready[0].revents || (!state.live && !r->options->all)))
 			stop_sampling(r);
 	}
 	if (r->session)
@@ -418,6 +435,8 @@ static void run_attached(struct recording *r)
 
 static void note_processes(struct recording *r)
 {
+	if (r->options->all)
+		return;
 	if (r->living && r->options->command)
 		buf_printf(&r->notes, "%u process%s of it %s on, no longer sampled\n", r->living,
 			   r->living == 1 ? "" : "es", r->living == 1 ? "lives" : "live");
@@ -503,6 +522,7 @@ static void fill_session(struct recording *r)
 	s->timeline = o->timeline;
 	s->max_depth = (uint32_t)o->max_depth;
 	s->agent = r->agent;
+	s->whole = o->all;
 }
 
 static struct err *choose_collector(struct recording *r)
@@ -510,6 +530,11 @@ static struct err *choose_collector(struct recording *r)
 	char why[400];
 	bool can = kernel_can(why, sizeof(why));
 
+	if (r->options->all && (!can || r->options->collector == COLLECTOR_AGENT))
+		return err_new("-a: %s",
+			       can ? "the whole machine is sampled by the kernel alone, and "
+				     "--collector=agent says no"
+				   : why);
 	if (r->options->collector == COLLECTOR_KERNEL && !can)
 		return err_new("--collector=kernel: %s", why);
 	if (!r->options->command && (!can || r->options->collector == COLLECTOR_AGENT))
@@ -563,7 +588,7 @@ static struct err *open_session(struct recording *r)
 	fill_session(r);
 	e = session_open(&r->session_options, &r->session);
 	if (e && r->session_options.kernel && r->options->collector == COLLECTOR_AUTO &&
-	    r->options->command)
+	    r->options->command && !r->options->all)
 		e = open_with_agent(r, e);
 	return e;
 }
@@ -654,8 +679,10 @@ static int check_options(struct options *o, const struct args *args)
 {
 	size_t i;
 
-	if (!args->count && !o->pids.count)
+	if (!args->count && !o->pids.count && !o->all)
 		return cmd_misused("record", "which command?");
+	if (o->all && o->pids.count)
+		return cmd_misused("record", "either -a or -p, not both");
 	if (args->count && o->pids.count)
 		return cmd_misused("record", "either a command or -p, not both");
 	for (i = 0; i < o->pids.count; i++)
@@ -686,6 +713,8 @@ int cmd_record(int argc, char **argv)
 		 ARG_STRING, &o.output},
 		{'p', "pid", "PID", "a process that runs already; may be given several times",
 		 ARG_LIST, &o.pids},
+		{'a', "all", NULL, "the whole machine: every process, and the kernel", ARG_FLAG,
+		 &o.all},
 		{'d', "duration", "SECONDS", "sample so long; the command goes on", ARG_STRING,
 		 &o.duration},
 		{0, "unwind", "auto|cfi|analysis|fp", "where the recipes for walking come from",
@@ -702,13 +731,15 @@ int cmd_record(int argc, char **argv)
 	};
 	struct args args = {
 		.command = "record",
-		.usage = "[options] [--] COMMAND [ARGUMENTS] | [options] -p PID",
+		.usage =
+			"[options] [--] COMMAND [ARGUMENTS] | [options] -p PID | [options] -a [COMMAND]",
 		.summary =
 			"Samples call paths of a command, with all its threads and child processes, "
 			"into a profile.",
 		.options = options,
 		.examples = "  culprit record ./app input\n"
-			    "  culprit record -F 10000 -e cpu-clock -e page-faults -- make -j8\n",
+			    "  culprit record -F 10000 -e cpu-clock -e page-faults -- make -j8\n"
+			    "  culprit record -a -d 10\n",
 		.stop_at_operand = true,
 	};
 	int status = cmd_parse(&args, argc, argv);

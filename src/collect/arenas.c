@@ -293,6 +293,8 @@ void arena_scan(struct session *s, struct arena *a)
 {
 	uint32_t changes = atomic_load(&a->header->changes);
 	uint64_t now = session_now();
+	if (a->kernel) /* what ends there is told otherwise: collect/kernel_tasks.c */
+		return;
 	if (changes != a->changes) {
 		a->changes = changes;
 		arena_each(s, a, NULL, see, NULL);

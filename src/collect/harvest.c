@@ -8,7 +8,10 @@
 
 #include "base/err.h"
 #include "cct/cct.h"
+#include "image/names.h"
+#include "image/symbols.h"
 #include "process/jit.h"
+#include "process/kernel_names.h"
 
 #define REASONS 64u         /* why a path is partial: more than there are */
 #define THREADS_MAX 100000u /* that are told apart */
@@ -68,7 +71,7 @@ static struct err *file_module(struct session *s, struct harvest *h, uint32_t id
 	if (!h->modules[id]) {
 		struct profile_module wanted = {
 			.kind = !strcmp(m->path, "[vdso]") ? PROFILE_VDSO : PROFILE_FILE,
-			.path = m->path,
+			.path = m->here ? m->here : m->path,
 			.build_id = m->build_id,
 			.problem = m->problem ? m->problem : "",
 		};
@@ -107,9 +110,12 @@ static struct err *unnamed_module(struct session *s, struct harvest *h, struct p
 
 static struct err *kernel_module(struct harvest *h, uint32_t *index)
 {
-	struct profile_module wanted = {
+	static const struct profile_module wanted = {
 		.kind = PROFILE_KERNEL, .path = "[kernel]", .build_id = "", .problem = ""};
-	return find_or_add(h->profile, &wanted, index);
+	struct err *e = h->kernel ? NULL : find_or_add(h->profile, &wanted, &h->kernel_module);
+	h->kernel = !e;
+	*index = h->kernel_module;
+	return e;
 }
 
 struct err *harvest_child(struct session *s, struct harvest *h, struct process *p, uint32_t parent,
@@ -124,23 +130,71 @@ struct err *harvest_child(struct session *s, struct harvest *h, struct process *
 			return NULL;
 		return profile_child(h->profile, 0, PROFILE_PARTIAL, 0, address, node);
 	}
-	if (id == CCT_KERNEL)
+	if (id == CCT_KERNEL) {
 		e = kernel_module(h, &module);
-	else if (id)
+		address |= address ? ~CCT_ADDRESS
+				   : 0; /* the kernel is at the upper end of memory */
+	} else if (id) {
 		e = file_module(s, h, id, &module);
-	else
+	} else {
 		e = unnamed_module(s, h, p, &module);
+	}
 	return e ? e
 		 : profile_child(h->profile, parent, key & CCT_CALL ? PROFILE_CALL : PROFILE_EXACT,
 				 module, address, node);
 }
 
-/* ---- code made at run time ---- */
+/* ---- names that no file will have ---- */
 
-static int compare_names(const void *a, const void *b)
+static const char *kernel_name(const void *context, uint64_t address, uint64_t *start,
+			       uint64_t *size)
 {
-	const struct profile_name *x = a, *y = b;
-	return (x->start > y->start) - (x->start < y->start);
+	return kernel_names_find(context, address, start, size);
+}
+
+void harvest_name_kernel(struct harvest *h, const struct kernel_names *names)
+{
+	if (h->kernel && names)
+		profile_name_module(h->profile, h->kernel_module, kernel_name, names);
+}
+
+static const char *symbol_name(const void *context, uint64_t address, uint64_t *start,
+			       uint64_t *size)
+{
+	const struct symbol *s = symbols_find(context, address);
+	if (!s)
+		return NULL;
+	*start = s->address;
+	*size = s->size ? s->size : address + 1 - s->address;
+	return s->name;
+}
+
+static void name_file(struct profile *p, uint32_t module, const struct library_module *m)
+{
+	struct image *image = NULL;
+	struct symbols *symbols = NULL;
+	struct err *e = image_open_fd(m->kept, m->path, &image);
+	if (!e)
+		e = symbols_read(image, NULL, &symbols);
+	if (!e)
+		profile_name_module(p, module, symbol_name, symbols);
+	for (size_t i = 0; !e && i < p->modules[module].name_count; i++) {
+		struct profile_name *n = &p->modules[module].names[i];
+		char *name = name_demangle(n->name);
+		n->name = profile_string(p, name ? name : n->name);
+		free(name);
+	}
+	err_free(e);
+	symbols_free(symbols);
+	image_close(image);
+}
+
+void harvest_name_files(struct session *s, struct harvest *h)
+{
+	const struct library_module *m;
+	for (uint32_t id = 1; (m = library_module(s->library, id)); id++)
+		if (m->kept >= 0 && h->modules[id])
+			name_file(h->profile, h->modules[id] - 1, m);
 }
 
 static struct jit *open_names(const struct process *p)
@@ -156,28 +210,14 @@ static struct jit *open_names(const struct process *p)
 	return jit;
 }
 
-/* The names of those functions that have nodes. */
-static size_t collect_names(struct profile *profile, uint32_t module, const struct jit *jit,
-			    struct profile_name *out)
+static const char *made_name(const void *context, uint64_t address, uint64_t *start, uint64_t *size)
 {
-	size_t count = 0, kept = 0;
-	for (size_t i = 0; i < profile->node_count; i++) {
-		const struct profile_node *n = &profile->nodes[i];
-		const struct jit_code *code = n->module == module
-						      ? jit_find(jit, n->address - (n->kind ==
-										    PROFILE_CALL))
-						      : NULL;
-		if (code)
-			out[count++] = (struct profile_name){code->start, code->size, code->name};
-	}
-	if (count)
-		qsort(out, count, sizeof *out, compare_names);
-	for (size_t i = 0; i < count; i++)
-		if (!kept || out[kept - 1].start != out[i].start)
-			out[kept++] = out[i];
-	for (size_t i = 0; i < kept; i++)
-		out[i].name = profile_string(profile, out[i].name);
-	return kept;
+	const struct jit_code *code = jit_find(context, address);
+	if (!code)
+		return NULL;
+	*start = code->start;
+	*size = code->size;
+	return code->name;
 }
 
 void harvest_name_code(struct harvest *h, const struct process *p)
@@ -189,17 +229,8 @@ void harvest_name_code(struct harvest *h, const struct process *p)
 		    profile->modules[i].process == p->profile - 1)
 			module = i;
 	struct jit *jit = module ? open_names(p) : NULL;
-	size_t nodes = 0, room = 1;
-	for (size_t i = 0; jit && i < profile->node_count; i++)
-		nodes += profile->nodes[i].module == module;
-	while (room < nodes)
-		room *= 2;
-	struct profile_name *names = nodes ? reallocarray(NULL, room, sizeof *names) : NULL;
-	if (names) {
-		free(profile->modules[module].names);
-		profile->modules[module].names = names;
-		profile->modules[module].name_count = collect_names(profile, module, jit, names);
-	}
+	if (jit)
+		profile_name_module(profile, module, made_name, jit);
 	jit_close(jit);
 }
 

@@ -90,11 +90,18 @@ struct process {
 	uint32_t more_threads; /* index + 1 of what stands for the threads beyond the limit */
 	bool unnamed_code;     /* it ran code of no module */
 	/* for the kernel's side */
-	bool unlooked;       /* its code in memory is new */
-	uint64_t given_ns;   /* when the sampler was given its modules */
-	bool attached;       /* it was there before us */
-	bool executed;       /* it has become a program of its own since it was forked */
-	unsigned image;      /* times that it did */
+	bool unlooked;               /* its code in memory is new */
+	uint64_t given_ns;           /* when the sampler was given its modules */
+	bool attached;               /* it was there before us */
+	struct process *same_bucket; /* the next older one */
+	bool undescribed;            /* nobody has asked yet what it is called */
+	unsigned waiting;            /* stacks of it that are not walked yet */
+	uint64_t waiting_bytes;
+	bool makeshift; /* the sampler has a list without all tables, and so has `list` */
+	unsigned
+		waits_for; /* library_builds: nothing is new to walk them with before that changes */
+	bool executed;     /* it has become a program of its own since it was forked */
+	unsigned image;    /* times that it did */
 	struct events early; /* of its first thread, until its record is there */
 };
 
@@ -136,6 +143,8 @@ struct harvest {
 	struct profile *profile;
 	uint32_t *modules;                /* by module id: index in the profile + 1 */
 	uint32_t jit_process, jit_module; /* the last one asked for: index + 1 */
+	uint32_t kernel_module;           /* index */
+	bool kernel;                      /* there is one */
 };
 
 struct bell {         /* what targets ring: waited for by a small thread */
@@ -176,6 +185,7 @@ struct session {
 	unsigned process_count, thread_count, idle_threads;
 	struct {
 		unsigned unsampled_threads, refused_processes, go_programs, damaged_trees, unkept;
+		const char *nameless_kernel; /* why its functions have no names */
 		int unsampled_error;
 		char go_name[64];
 		char *refused_why;
@@ -233,6 +243,8 @@ struct process *process_find(struct session *s, pid_t pid); /* alive, of any are
 bool process_is_alive(const struct process *p);
 /* The number that we know a thread by. */
 pid_t process_tid(const struct process *p, pid_t own);
+/* Its name as the kernel has it. */
+void process_read_comm(struct process *p);
 /* Reads anew what the process is called, if it can still be read. */
 void process_describe(struct session *s, struct process *p, bool first);
 /* Harvests everything that it counted and forgets it. */
@@ -274,6 +286,11 @@ bool harvest_find_thread(struct session *s, struct thread *t, const struct arena
 /* The same for a thread that is described already. */
 struct err *harvest_add_thread(struct session *s, struct harvest *h, struct process *p,
 			       struct profile_thread *wanted, uint32_t *index);
+/* Names for functions of the kernel. */
+struct kernel_names;
+void harvest_name_kernel(struct harvest *h, const struct kernel_names *names);
+/* Names for functions of files that nobody can open later. */
+void harvest_name_files(struct session *s, struct harvest *h);
 /* Names for code of no module that was met in the process. */
 void harvest_name_code(struct harvest *h, const struct process *p);
 /* Weights of the first event in the part of a tree that is partial. */

@@ -16,6 +16,7 @@
 
 #include "base/err.h"
 #include "collect/bpf/kernel_object.h" /* made by the build */
+#include "process/kernel_names.h"
 #include "process/registers.h"
 #include "process/status.h"
 #include "unwind/cpu.h"
@@ -23,6 +24,8 @@
 #define CHANGE_NS 200000000ull /* between two changes of the period */
 #define SWING_LEAST 0.006      /* of the rate */
 #define SWING_MOST 0.018
+#define LAST_TABLES_NS 5000000000ull /* at the end, for tables that are being made */
+#define NAME_NS 20000000000ull
 #define PID_NAMESPACE 4026531836ull
 
 /* ---- may we ---- */
@@ -30,6 +33,16 @@
 static void say(char *why, size_t size, const char *text)
 {
 	snprintf(why, size, "%s", text);
+}
+
+static bool is_locked_down(void)
+{
+	char text[128];
+	FILE *file = fopen("/sys/kernel/security/lockdown", "re");
+	bool locked = file && fgets(text, sizeof text, file) && strstr(text, "[confidentiality]");
+	if (file)
+		fclose(file);
+	return locked;
 }
 
 bool kernel_can(char *why, size_t size)
@@ -51,6 +64,12 @@ bool kernel_can(char *why, size_t size)
 	if (length <= 0 || (space[length] = '\0', strtoull(space + strcspn(space, "0123456789"),
 							   NULL, 10)) != PID_NAMESPACE) {
 		say(why, size, "process numbers in this container are not the kernel's");
+		return false;
+	}
+	if (is_locked_down()) {
+		say(why, size,
+		    "the kernel keeps its memory to itself (lockdown=confidentiality), so it cannot "
+		    "be sampled from: boot it with lockdown=integrity or without");
 		return false;
 	}
 	int fd = bpf_prog_load(BPF_PROG_TYPE_PERF_EVENT, "culprit", "GPL", nothing, 2, &opts);
@@ -105,6 +124,7 @@ static struct err *load(struct session *s, struct kernel *k)
 		.cpu = *unwind_cpu_for(native_machine),
 		.max_depth = depth < KERNEL_FRAMES ? depth : KERNEL_FRAMES,
 		.memo_bits = k->memo_bits,
+		.whole = k->whole,
 	};
 	if (!set(k->object, &settings) || !set_size(k->object, "workspaces", k->cpus) ||
 	    !set_size(k->object, "memos", 1u << k->memo_bits) ||
@@ -287,12 +307,15 @@ uint64_t kernel_delivery(void)
 /* The kernel's own words, but a record is as long as it says. */
 static void take(struct session *s, const void *data, size_t size)
 {
+	s->kernel->records++;
+	s->kernel->record_bytes += size;
 	const struct kernel_head *head = data;
 	const struct kernel_path *path = data;
 	const struct kernel_snapshot *snapshot = data;
 	switch (size >= sizeof *head ? head->kind : 0) {
 	case KERNEL_PATH:
-		if (size >= sizeof *path && path->fresh <= (size - sizeof *path) / sizeof(uint64_t))
+		if (size >= sizeof *path &&
+		    (uint64_t)path->fresh + path->inner <= (size - sizeof *path) / sizeof(uint64_t))
 			paths_take(s, path, (const uint64_t *)(path + 1));
 		break;
 	case KERNEL_SNAPSHOT:
@@ -313,23 +336,37 @@ static void take(struct session *s, const void *data, size_t size)
 	}
 }
 
-static void look_at_new(struct session *s)
+/* At those that wait for tables, when there are new ones. */
+static void look_again(struct session *s)
 {
+	unsigned builds = library_builds(s->library);
+	if (builds == s->kernel->builds)
+		return;
+	s->kernel->builds = builds;
 	for (struct process *p = s->kernel->home->processes; p; p = p->next)
-		if (p->unlooked || (!p->gone && maps_changed(s->kernel, p->pid))) {
-			p->unlooked = false;
-			p->useless = 0;
+		if (p->makeshift && p->gone)
+			p->makeshift = false; /* what was noted of it will do */
+		else if (p->makeshift)
 			code_look(s, p);
-		}
 }
 
-static void forget_gone(struct session *s)
+/* Of the whole machine's processes only those that were looked at before, for the sake of a sample. */
+static void look_at_new(struct session *s)
 {
-	for (struct process *p = s->kernel->home->processes, *next; p; p = next) {
-		next = p->next;
-		if (p->gone)
-			process_end(s, p);
-	}
+	bool whole = s->kernel->whole;
+	uint64_t now = session_now();
+	if (whole)
+		look_again(s);
+	if (whole && now - s->kernel->looked_ns < SESSION_TICK_NS)
+		return;
+	s->kernel->looked_ns = now;
+	for (struct process *p = s->kernel->home->processes; p; p = p->next)
+		if (p->unlooked ||
+		    (!p->gone && (!whole || p->list) && maps_changed(s->kernel, p->pid))) {
+			p->unlooked = false;
+			paths_hope(s, p);
+			code_look(s, p);
+		}
 }
 
 void kernel_drain(struct session *s)
@@ -338,8 +375,16 @@ void kernel_drain(struct session *s)
 	maps_note(s->kernel); /* after them, so that the code of each sample is there */
 	look_at_new(s);
 	paths_walk(s);
-	forget_gone(s);
+	tasks_reap(s);
 	maps_sweep(s);
+	code_sweep(s);
+}
+
+void kernel_status(const struct session *s, struct session_state *out)
+{
+	out->records = s->kernel->records;
+	out->record_bytes = s->kernel->record_bytes;
+	out->copies = s->kernel->copies;
 }
 
 int kernel_fd(const struct session *s)
@@ -349,11 +394,33 @@ int kernel_fd(const struct session *s)
 
 /* ---- life ---- */
 
+/* Of the kernel's functions. Without, its work is one line for each path. */
+static void read_names(struct session *s)
+{
+	struct err *e = kernel_names_open("/proc/kallsyms", &s->kernel->names);
+	if (e)
+		s->notes.nameless_kernel =
+			"functions of the kernel have no names: /proc/kallsyms shows no addresses "
+			"(sysctl kernel.kptr_restrict=1 shows them to root)";
+	err_free(e);
+}
+
+/* They are made in the background: when some are ready, there are stacks to walk. */
+static struct err *watch_tables(struct session *s)
+{
+	struct epoll_event event = {.events = EPOLLIN};
+	struct err *e = library_set_background(s->library);
+	if (!e && epoll_ctl(s->kernel->epoll, EPOLL_CTL_ADD, library_built_fd(s->library), &event))
+		e = err_errno("cannot watch descriptors");
+	return e;
+}
+
 struct err *kernel_open(struct session *s)
 {
 	struct kernel *k = s->kernel = calloc(1, sizeof *k);
 	if (!k)
 		return err_new("out of memory");
+	k->whole = s->options.whole;
 	k->cpus = (unsigned)libbpf_num_possible_cpus();
 	k->serial = 1;
 	k->waiting_end = &k->waiting;
@@ -368,6 +435,8 @@ struct err *kernel_open(struct session *s)
 		e = code_open(k);
 	if (!e)
 		e = maps_open(k);
+	if (!e && k->whole)
+		e = watch_tables(s);
 	if (!e)
 		e = reader_open(s);
 	if (!e)
@@ -376,9 +445,11 @@ struct err *kernel_open(struct session *s)
 		k->home->kernel = true;
 	if (!e)
 		e = attach_tasks(k);
-	if (!e)
-		e = open_events(s, k);
-	return e;
+	if (!e && k->whole) { /* samples come as soon as there are events */
+		read_names(s);
+		tasks_scan(s);
+	}
+	return e ? e : open_events(s, k);
 }
 
 void kernel_start(struct session *s)
@@ -392,6 +463,8 @@ void kernel_join(struct session *s)
 {
 	uint32_t self = (uint32_t)getpid();
 	struct kernel_process asleep = {.asleep = 1};
+	if (s->kernel->whole)
+		return;
 	bpf_map_update_elem(s->kernel->processes, &self, &asleep, BPF_ANY);
 }
 
@@ -415,6 +488,12 @@ struct err *kernel_attach(struct session *s, pid_t pid)
 void kernel_name(struct session *s)
 {
 	tasks_name(s);
+	harvest_name_kernel(&s->harvest, s->kernel->names);
+	/* That may take a while, and is of use for few. */
+	if (s->kernel->sampling && session_now() - s->kernel->named_ns < NAME_NS)
+		return;
+	s->kernel->named_ns = session_now();
+	harvest_name_files(s, &s->harvest);
 }
 
 void kernel_tick(struct session *s)
@@ -449,6 +528,11 @@ void kernel_stop(struct session *s)
 	each_event(s, PERF_EVENT_IOC_DISABLE, NULL);
 	reader_flush(s);
 	kernel_drain(s);
+	uint64_t until = session_now() + LAST_TABLES_NS;
+	while (k->waiting && library_is_building(s->library)) {
+		library_wait(s->library, until);
+		kernel_drain(s);
+	}
 	tasks_finish(s, NULL);
 	read_lost(s);
 }
@@ -465,6 +549,7 @@ void kernel_close(struct session *s)
 	code_close(k);
 	paths_close(k);
 	tasks_close(k);
+	kernel_names_close(k->names);
 	bpf_object__close(k->object);
 	if (k->epoll >= 0)
 		close(k->epoll);

@@ -36,6 +36,9 @@ void kernel_start(struct session *s);
 void kernel_stop(struct session *s);
 /* Reads what has come, and looks at what it is about. */
 void kernel_drain(struct session *s);
+/* What came out of the kernel so far. */
+struct session_state;
+void kernel_status(const struct session *s, struct session_state *out);
 /* Every SESSION_TICK_NS. */
 void kernel_tick(struct session *s);
 /* A descriptor that is readable when kernel_drain has something urgent to do. */

@@ -21,6 +21,8 @@
 #include "process/maps.h"
 #include "process/registers.h"
 
+#define TABLES_WHOLE (64ull << 20) /* bytes, of what may go on for weeks */
+#define TABLES_NS 60000000000ull
 #define JIT_REACH (64ull << 20) /* compilers at run time make more code, near to the last */
 
 static void *map_memory(struct kernel *k, const char *name, size_t size)
@@ -49,6 +51,8 @@ static bool make_shard(struct kernel *k, size_t words)
 		words = KERNEL_SHARD / sizeof *k->shard;
 	uint32_t blocks = (uint32_t)((words + KERNEL_BLOCK - 1) / KERNEL_BLOCK);
 	leave_shard(k);
+	if (k->whole && k->shard_bytes + (uint64_t)blocks * block > TABLES_WHOLE)
+		return false;
 	int fd = k->shard_count < KERNEL_SHARDS
 			 ? bpf_map_create(BPF_MAP_TYPE_ARRAY, "shard", sizeof(uint32_t), block,
 					  blocks, &opts)
@@ -62,6 +66,7 @@ static bool make_shard(struct kernel *k, size_t words)
 	if (made) {
 		k->shard = at;
 		k->shard_room = (size_t)blocks * KERNEL_BLOCK;
+		k->shard_bytes += (uint64_t)blocks * block;
 		k->shard_count++;
 	} else if (at != MAP_FAILED) {
 		munmap(at, (size_t)blocks * block);
@@ -86,9 +91,13 @@ static bool give_table(struct kernel *k, const struct library_module *m)
 	if (k->loaded[m->id / 8] & 1u << m->id % 8)
 		return k->modules[m->id].page_count;
 	k->loaded[m->id / 8] |= (uint8_t)(1u << m->id % 8);
-	if (!m->size || !t->page_count || t->rule_count > KERNEL_RULES - k->rules_used ||
-	    (words > k->shard_room - k->shard_used && !make_shard(k, words)))
+	if (!m->size || !t->page_count)
 		return false;
+	if (t->rule_count > KERNEL_RULES - k->rules_used ||
+	    (words > k->shard_room - k->shard_used && !make_shard(k, words))) {
+		k->tables_full = true;
+		return false;
+	}
 	uint32_t *at = k->shard + k->shard_used;
 	memcpy(at, t->pages, pages * sizeof *at);
 	memcpy(at + pages, t->rows, t->row_count * sizeof *at);
@@ -145,6 +154,42 @@ static void forget_lists(struct session *s)
 	k->list_count = 0;
 }
 
+/* All tables, to begin anew with those that are needed now. */
+static void forget_tables(struct session *s)
+{
+	struct kernel *k = s->kernel;
+	forget_lists(s);
+	leave_shard(k);
+	for (uint32_t i = 0; i < k->shard_count; i++) /* no program has them after that */
+		bpf_map_delete_elem(k->shards, &i);
+	memset(k->modules, 0, KERNEL_MODULES * sizeof *k->modules);
+	memset(k->loaded, 0, sizeof k->loaded);
+	k->rules_used = 1;
+	k->shard_count = 0;
+	k->shard_bytes = 0;
+	k->tables_full = false;
+	make_shard(k, 0);
+}
+
+void code_sweep(struct session *s)
+{
+	struct kernel *k = s->kernel;
+	if (k->tables_full && session_now() - k->tables_ns > TABLES_NS) {
+		forget_tables(s);
+		k->tables_ns = session_now();
+	}
+	if (!library_has_many(s->library))
+		return;
+	for (const struct process *p = k->home->processes; p; p = p->next)
+		library_use(p->list);
+	paths_use(k);
+	for (uint32_t i = 0; i < k->list_count; i++)
+		if (k->lists[i].list && !k->lists[i].list->used)
+			k->lists[i].list = NULL;
+	library_forget_unused(s->library);
+	k->vdso_known = false;
+}
+
 static struct kernel_span describe(struct session *s, const struct wire_module *w)
 {
 	const struct library_module *m = library_module(s->library, w->id);
@@ -175,14 +220,14 @@ static void find_jit(struct kernel_list *l)
 static const struct kernel_list *give_list(struct session *s, const struct library_list *list)
 {
 	struct kernel *k = s->kernel;
-	for (uint32_t i = k->list_count; i; i--)
-		if (k->lists[i - 1].list == list)
-			return &k->lists[i - 1];
+	if (list->given && list->given <= k->list_count && k->lists[list->given - 1].list == list)
+		return &k->lists[list->given - 1];
 	if (list->count > KERNEL_SPANS)
 		return NULL;
 	if (k->list_count == KERNEL_LISTS || list->count > KERNEL_SPANS - k->spans_used)
 		forget_lists(s);
 	struct kernel_list *l = &k->lists[k->list_count++];
+	((struct library_list *)list)->given = k->list_count;
 	*l = (struct kernel_list){
 		.list = list, .first = k->spans_used, .count = list->count, .serial = ++k->serial};
 	for (uint32_t i = 0; i < list->count; i++)
@@ -198,7 +243,14 @@ static void publish(struct session *s, const struct process *p, uint32_t changes
 	uint32_t pid = (uint32_t)p->pid;
 	struct kernel_process now;
 	const struct kernel_list *l = give_list(s, p->list);
-	if (!l || bpf_map_lookup_elem(s->kernel->processes, &pid, &now) || now.changes != changes)
+	if (!l)
+		return;
+	if (bpf_map_lookup_elem(s->kernel->processes, &pid, &now)) {
+		if (!s->kernel->whole)
+			return;
+		now = (struct kernel_process){0}; /* it was there before us */
+	}
+	if (now.changes != changes)
 		return;
 	now.first = l->first;
 	now.count = l->count;
@@ -206,7 +258,8 @@ static void publish(struct session *s, const struct process *p, uint32_t changes
 	now.jit_low = l->jit_low;
 	now.jit_high = l->jit_high;
 	now.resigned = 0;
-	bpf_map_update_elem(s->kernel->processes, &pid, &now, BPF_EXIST);
+	bpf_map_update_elem(s->kernel->processes, &pid, &now,
+			    s->kernel->whole ? BPF_ANY : BPF_EXIST);
 }
 
 /* A process that is gone cannot be asked for its vDSO, but all have the same. */
@@ -236,9 +289,11 @@ const struct library_list *code_then(struct session *s, const struct process *p,
 		learn_vdso(s);
 	if (!maps_noted(s->kernel, p->pid, time, &maps))
 		return NULL;
-	struct err *e = library_look_at(s->library, PROCESS_GONE, &maps, &list, NULL);
+	pid_t relative = tasks_relative(s, p);
+	struct err *e = library_look_at(
+		s->library, relative ? PROCESS_BELOW(relative) : PROCESS_GONE, &maps, &list, NULL);
 	maps_free(&maps);
-	bool good = !e && list->count;
+	bool good = !e && list && list->count;
 	err_free(e);
 	return good ? list : NULL;
 }
@@ -252,20 +307,34 @@ void code_look(struct session *s, struct process *p)
 	if (bpf_map_lookup_elem(s->kernel->processes, &pid, &now))
 		now.changes = 0;
 	struct err *e = process_look(s, p, NULL);
+	if (!e && library_is_unready(s->library))
+		return;
 	if (e || !p->list || !p->list->count)
 		p->list = code_then(s, p, UINT64_MAX);
 	err_free(e);
 	if (p->list)
 		publish(s, p, now.changes);
 	p->given_ns = session_now();
+	p->makeshift = false;
+}
+
+void code_make_do(struct session *s, struct process *p)
+{
+	bool before = library_hurry(s->library, true);
+	code_look(s, p);
+	library_hurry(s->library, before);
+	p->makeshift = true;
 }
 
 void code_resign(struct session *s, struct process *p)
 {
 	uint32_t pid = (uint32_t)p->pid;
 	struct kernel_process now;
-	if (bpf_map_lookup_elem(s->kernel->processes, &pid, &now) || !now.serial)
+	bool known = !bpf_map_lookup_elem(s->kernel->processes, &pid, &now) && now.serial;
+	if (!known && !s->kernel->whole)
 		return;
+	if (!known) /* nobody can tell what it has in memory */
+		now = (struct kernel_process){.serial = ++s->kernel->serial};
 	now.resigned = 1;
-	bpf_map_update_elem(s->kernel->processes, &pid, &now, BPF_EXIST);
+	bpf_map_update_elem(s->kernel->processes, &pid, &now, known ? BPF_EXIST : BPF_ANY);
 }

@@ -8,9 +8,10 @@
 struct bpf_object;
 struct bpf_link;
 struct maps;
+struct kernel_names;
 struct ring_buffer;
 
-#define KERNEL_LISTS 1024u
+#define KERNEL_LISTS 4096u
 #define KERNEL_BUCKETS 4096u
 
 struct kernel_list { /* a list of modules as the sampler has it */
@@ -44,8 +45,11 @@ struct kernel_waiting { /* a stack that is walked when its code is known */
 	uint64_t time; /* CLOCK_MONOTONIC */
 	uint64_t registers[KERNEL_REGISTERS], pc;
 	uint64_t address, size;
+	const uint64_t *inner; /* frames of the kernel, behind the bytes */
+	uint32_t inner_count;
 	bool unborn;   /* it may be a child that has not run yet */
 	bool unlisted; /* the sampler did not know its modules */
+	bool cut;      /* its stack was not kept */
 	uint64_t holes[sizeof(((struct kernel_snapshot *)0)->holes) / sizeof(uint64_t)];
 	uint8_t bytes[];
 };
@@ -63,12 +67,14 @@ struct kernel_reader {
 	_Atomic bool stop;
 	pthread_mutex_t lock;
 	struct kernel_batch *first, *last; /* oldest first */
-	size_t bytes;
-	int urgent; /* an eventfd, for others to wait on */
-	int wake;   /* an eventfd, to end its own waiting */
+	size_t bytes, bytes_max;
+	bool relaxed; /* only stacks to walk are urgent */
+	int urgent;   /* an eventfd, for others to wait on */
+	int wake;     /* an eventfd, to end its own waiting */
 };
 
 struct kernel {
+	bool whole; /* the whole machine is sampled */
 	struct bpf_object *object;
 	struct bpf_link **links;
 	size_t link_count;
@@ -78,6 +84,8 @@ struct kernel {
 	uint32_t *shard;               /* memory of the one that is being filled */
 	size_t shard_used, shard_room; /* words */
 	uint32_t shard_count;
+	uint64_t shard_bytes, tables_ns; /* of all; when they were begun */
+	bool tables_full;
 	struct kernel_span *spans; /* the maps' memory */
 	struct kernel_module *modules;
 	struct recipe *rules;
@@ -94,15 +102,19 @@ struct kernel {
 	bool vdso_known;                    /* by the library */
 	uint8_t loaded[KERNEL_MODULES / 8]; /* modules whose tables the sampler has */
 
-	struct kernel_notes *notes; /* of memory maps */
-	struct arena *home;         /* of the processes: nobody counts in it */
+	struct kernel_notes *notes;             /* of memory maps */
+	struct arena *home;                     /* of the processes: nobody counts in it */
+	struct process *by_pid[KERNEL_BUCKETS]; /* newest first */
 	struct kernel_thread *threads[KERNEL_BUCKETS];
+	struct kernel_names *names; /* of the kernel's functions; NULL: not known */
 	struct kernel_memo **memos; /* by number; made when first used */
 	unsigned memo_bits;
 	struct kernel_waiting *waiting, **waiting_end; /* oldest first */
 	uint64_t waiting_bytes;
 	uint64_t confused; /* records that made no sense */
-	uint64_t changed_ns, swept_ns;
+	uint64_t records, record_bytes, copies;
+	unsigned builds; /* library_builds, as it was last */
+	uint64_t changed_ns, swept_ns, reaped_ns, checked_ns, named_ns, looked_ns;
 };
 
 /* kernel_reader.c */
@@ -118,6 +130,8 @@ struct err *maps_open(struct kernel *k);
 void maps_close(struct kernel *k);
 /* Notes what has been mapped since. */
 void maps_note(struct kernel *k);
+/* Notes what a process has now that was there before us. */
+void maps_scan(struct kernel *k, pid_t pid);
 /* Notes that a process began with what its parent had. */
 void maps_forked(struct kernel *k, pid_t pid, pid_t parent, uint64_t time);
 /* The code that a process had in memory at that time, as noted; false where nothing is. The caller
@@ -135,20 +149,33 @@ struct err *code_open(struct kernel *k);
 void code_close(struct kernel *k);
 /* Looks at the code that the process has in memory, and tells the sampler. */
 void code_look(struct session *s, struct process *p);
+/* The same without waiting for tables: until they are there, samples are not whole, but cost little. */
+void code_make_do(struct session *s, struct process *p);
 /* The code that it had in memory at that time, as far as that was noted; NULL: not known. */
 const struct library_list *code_then(struct session *s, const struct process *p, uint64_t time);
+/* Gives back what is of no use any more, where much has come together. */
+void code_sweep(struct session *s);
 /* Code of no module will stay so: samples that meet it are not worth a copy of the stack. */
 void code_resign(struct session *s, struct process *p);
 
 /* kernel_tasks.c */
 /* A process that was there before us. */
 bool tasks_attach(struct session *s, pid_t pid);
+/* All of them. */
+void tasks_scan(struct session *s);
 void tasks_forked(struct session *s, const struct kernel_task *t);
 void tasks_executed(struct session *s, const struct kernel_task *t);
 void tasks_exited(struct session *s, const struct kernel_task *t);
 /* What the process that forked this one has in memory; NULL: not known. */
 const struct library_list *tasks_parent_list(struct session *s, const struct process *p);
+/* The nearest one that it comes from and that lives: it sees the same files, most probably. 0: none. */
+pid_t tasks_relative(const struct session *s, const struct process *p);
 bool tasks_known(const struct session *s, pid_t thread);
+/* Whether there is such a process, or was a moment ago. */
+bool tasks_has(const struct session *s, pid_t process);
+/* Forgets what has ended; in a recording of the whole machine a while after that, since the kernel
+   goes on working for it. */
+void tasks_reap(struct session *s);
 /* The thread of a sample, made where it was not known; NULL where there is no memory. */
 struct kernel_thread *tasks_find(struct session *s, pid_t process, pid_t thread);
 /* Its index in the profile. */
@@ -163,6 +190,10 @@ void tasks_finish(struct session *s, const struct process *p);
 void paths_take(struct session *s, const struct kernel_path *path, const uint64_t *keys);
 void paths_take_snapshot(struct session *s, const struct kernel_snapshot *snapshot,
 			 const uint8_t *bytes);
+/* The process has new code in memory: to look for what is not known may be of use again. */
+void paths_hope(const struct session *s, struct process *p);
 /* Walks the stacks that were left to us. */
 void paths_walk(struct session *s);
+/* Tells the library which lists they need. */
+void paths_use(const struct kernel *k);
 void paths_close(struct kernel *k);

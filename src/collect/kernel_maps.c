@@ -16,6 +16,7 @@
 #include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -265,6 +266,29 @@ static void note_life(struct kernel_notes *n, pid_t pid, pid_t parent, uint64_t 
 	at->lives[i] = (struct life){since, parent};
 }
 
+void maps_scan(struct kernel *k, pid_t pid)
+{
+	struct maps maps;
+	struct err *e = maps_read(pid, &maps);
+	struct noted *at = e || !maps.count ? NULL : find_or_add(k->notes, pid);
+	for (size_t i = 0; at && i < maps.count && at->lines.count < LINES_MAX / 2; i++) {
+		const struct map *m = &maps.items[i];
+		struct line line = {.start = m->start,
+				    .end = m->end,
+				    .offset = m->offset,
+				    .inode = m->inode,
+				    .time = session_now(),
+				    .major = major(m->device),
+				    .minor = minor(m->device),
+				    .path = m->executable ? strdup(m->path) : NULL};
+		if (line.path && !add_line(&at->lines, &line))
+			free(line.path);
+	}
+	if (!e)
+		maps_free(&maps);
+	err_free(e);
+}
+
 void maps_forked(struct kernel *k, pid_t pid, pid_t parent, uint64_t time)
 {
 	note_life(k->notes, pid, parent, time);
@@ -343,7 +367,7 @@ static bool open_ring(struct kernel *k, unsigned cpu)
 		.use_clockid = 1,
 		.clockid = CLOCK_MONOTONIC,
 		.watermark = 1,
-		.wakeup_watermark = 1,
+		.wakeup_watermark = k->whole ? (uint32_t)n->ring_size / 2 : 1,
 	};
 	int fd = (int)syscall(SYS_perf_event_open, &attr, -1, (int)cpu, -1, PERF_FLAG_FD_CLOEXEC);
 	if (fd < 0)
@@ -440,14 +464,6 @@ bool maps_changed(const struct kernel *k, pid_t pid)
 	return changed;
 }
 
-static bool is_sampled(const struct session *s, pid_t pid)
-{
-	for (const struct process *p = s->kernel->home->processes; p; p = p->next)
-		if (p->pid == pid)
-			return true;
-	return false;
-}
-
 void maps_sweep(struct session *s)
 {
 	struct kernel_notes *n = s->kernel->notes;
@@ -457,7 +473,7 @@ void maps_sweep(struct session *s)
 	s->kernel->swept_ns = now;
 	for (size_t i = 0; i < BUCKETS; i++)
 		for (struct noted **link = &n->noted[i]; *link;)
-			if (now - (*link)->seen_ns > KEPT_NS && !is_sampled(s, (*link)->pid)) {
+			if (now - (*link)->seen_ns > KEPT_NS && !tasks_has(s, (*link)->pid)) {
 				forget(n, link);
 			} else {
 				forget_lines(*link, began(*link, now - LATE_NS));

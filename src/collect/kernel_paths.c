@@ -13,9 +13,15 @@
 #include "base/err.h"
 #include "cct/cct.h"
 #include "collect/stack.h"
+#include "process/kernel_names.h"
 
 #define PAGE 4096u
-#define WAITING_MAX ((uint64_t)512 << 20) /* bytes */
+#define HOPES 4u
+#define WAITING_MAX ((uint64_t)512 << 20)  /* bytes */
+#define WAITING_WHOLE ((uint64_t)32 << 20) /* the same for what may go on for weeks */
+#define WAITING_ONE ((uint64_t)2 << 20)    /* and of one process, so that others have a part */
+#define WAITING_SMALL \
+	8192u /* bytes: most stacks are not larger, and are kept while there is any room */
 #define UNRESOLVED_MAX 64u /* stacks in a row that looking at the process's memory did not help */
 
 /* The sampler cannot include the tree's header. */
@@ -66,6 +72,19 @@ static struct err *add_frame(struct session *s, struct process *p, uint64_t key,
 	return e;
 }
 
+/* What the kernel did for it. Without names one frame stands for all. */
+static struct err *add_inner(struct session *s, struct process *p, const uint64_t *addresses,
+			     uint32_t count, uint32_t *node)
+{
+	struct err *e = NULL;
+	if (!s->kernel->names || !count)
+		return harvest_child(s, &s->harvest, p, *node, KERNEL_KEY_KERNEL, node);
+	for (uint32_t i = count; !e && i; i--)
+		e = harvest_child(s, &s->harvest, p, *node,
+				  cct_key(i > 1, CCT_KERNEL, addresses[i - 1]), node);
+	return e;
+}
+
 static struct err *add_root(struct session *s, struct process *p, uint32_t end, uint32_t *node)
 {
 	*node = 0;
@@ -91,7 +110,7 @@ static struct err *count(struct session *s, uint32_t thread, uint32_t node, uint
 static pid_t whose(const struct session *s, const struct kernel_path *path, const uint64_t *keys)
 {
 	bool after = path->fresh == 1 && cct_key_module(keys[0]) == CCT_KERNEL;
-	if (!after || tasks_known(s, (pid_t)path->head.thread))
+	if (!after || s->kernel->whole || tasks_known(s, (pid_t)path->head.thread))
 		return (pid_t)path->head.thread;
 	return tasks_known(s, (pid_t)path->head.process) ? (pid_t)path->head.process : 0;
 }
@@ -122,6 +141,8 @@ void paths_take(struct session *s, const struct kernel_path *path, const uint64_
 		e = add_frame(s, t->process, keys[i - 1], &node);
 		memo->nodes[memo->count++] = node;
 	}
+	if (!e && (path->inner || !node))
+		e = add_inner(s, t->process, keys + path->fresh, path->inner, &node);
 	if (!e)
 		e = count(s, thread, node, path->head.event, path->end, path->head.time);
 	t->handler_ns += path->ns;
@@ -165,11 +186,17 @@ void paths_take_snapshot(struct session *s, const struct kernel_snapshot *from,
 	struct kernel_thread *t = tasks_find(s, (pid_t)from->head.process,
 					     (pid_t)from->head.thread);
 	struct kernel_waiting *w = NULL;
+	uint64_t size = from->size;
 	uint32_t thread;
+	if (k->whole && t &&
+	    (t->process->waiting_bytes > 2 * WAITING_ONE ||
+	     (size > WAITING_SMALL && k->waiting_bytes > WAITING_WHOLE / 2)))
+		size = 0;
 	struct err *e = t ? tasks_keep(s, t, &thread) : NULL;
-	if (t && !e && from->head.event < s->options.event_count && from->size <= KERNEL_STACK &&
-	    k->waiting_bytes < WAITING_MAX)
-		w = malloc(sizeof *w + from->size);
+	if (t && !e && from->head.event < s->options.event_count && size <= KERNEL_STACK &&
+	    from->inner_count <= KERNEL_INNER &&
+	    k->waiting_bytes < (k->whole ? WAITING_WHOLE : WAITING_MAX))
+		w = malloc(sizeof *w + size + from->inner_count * sizeof *from->inner);
 	err_free(e);
 	if (!w) {
 		k->confused++;
@@ -185,12 +212,21 @@ void paths_take_snapshot(struct session *s, const struct kernel_snapshot *from,
 				     .address = from->address,
 				     .unborn = from->unborn,
 				     .unlisted = from->unlisted,
-				     .size = from->size};
+				     .cut = !size,
+				     .size = size};
 	memcpy(w->registers, from->registers, sizeof w->registers);
 	memcpy(w->holes, from->holes, sizeof w->holes);
-	memcpy(w->bytes, bytes, from->size);
+	memcpy(w->bytes, bytes, size);
+	if (from->inner_count) { /* stacks are whole words */
+		w->inner = (uint64_t *)(w->bytes + size);
+		w->inner_count = (uint32_t)from->inner_count;
+		memcpy(w->bytes + size, from->inner, from->inner_count * sizeof *from->inner);
+	}
 	t->handled++;
-	k->waiting_bytes += from->size;
+	k->copies++;
+	t->process->waiting++;
+	t->process->waiting_bytes += size;
+	k->waiting_bytes += sizeof *w + size;
 	*k->waiting_end = w;
 	k->waiting_end = &w->next;
 }
@@ -216,6 +252,8 @@ static struct err *keep(struct session *s, const struct kernel_waiting *w, const
 	struct err *e = add_root(s, w->process, end, &node);
 	for (uint32_t i = frames; !e && i; i--)
 		e = add_frame(s, w->process, keys[i - 1], &node);
+	if (!e && w->inner_count)
+		e = add_inner(s, w->process, w->inner, w->inner_count, &node);
 	return e ? e : count(s, w->thread, node, w->event, end, w->time);
 }
 
@@ -250,6 +288,8 @@ static enum walk_end walk_looking(struct session *s, struct kernel_waiting *w, u
 	bool looked = patient && !is_known(s, w);
 	if (looked)
 		code_look(s, p);
+	if (library_is_unready(s->library))
+		return WALK_NO_MODULE;
 	enum walk_end end = same ? walk(s, w, p->list, keys, frames) : WALK_NO_MODULE;
 	if (end == WALK_NO_MODULE && patient && !looked) {
 		code_look(s, p);
@@ -260,8 +300,10 @@ static enum walk_end walk_looking(struct session *s, struct kernel_waiting *w, u
 	/* A child may have been forked before the sampler had its parent's list. */
 	if (w->unlisted && patient && !looked && w->time > p->given_ns)
 		code_look(s, p);
-	if (end == WALK_NO_MODULE)
+	if (end == WALK_NO_MODULE && (!s->kernel->whole || patient || !same || p->gone))
 		end = walk_back(s, w, keys, frames);
+	if (library_is_unready(s->library))
+		return end;
 	if (end == WALK_NO_MODULE && same) /* it gets as far as that, at least */
 		end = walk(s, w, p->list, keys, frames);
 	p->useless = looked && p->list == before ? p->useless + 1 : patient ? 0 : p->useless;
@@ -270,28 +312,88 @@ static enum walk_end walk_looking(struct session *s, struct kernel_waiting *w, u
 	return end;
 }
 
+/* A thread that has not run yet either, and has touched no stack. */
+static bool is_new(const struct session *s, const struct kernel_waiting *w)
+{
+	uint64_t start, size;
+	const char *name = s->kernel->names && w->inner_count
+				   ? kernel_names_find(s->kernel->names,
+						       w->inner[w->inner_count - 1] - 1, &start,
+						       &size)
+				   : NULL;
+	return name && !strncmp(name, "ret_from_fork", strlen("ret_from_fork"));
+}
+
+static void walk_one(struct session *s, struct kernel_waiting *w, uint64_t *keys, uint32_t frames,
+		     enum walk_end end)
+{
+	if (end == WALK_BAD_MEMORY && (w->unborn || is_new(s, w))) { /* as in the sampler */
+		keys[0] = KERNEL_KEY_KERNEL;
+		frames = w->inner_count ? 0 : 1;
+		end = WALK_COMPLETE;
+	}
+	if (end == WALK_BAD_MEMORY && w->cut)
+		end = WALK_NO_STACK;
+	struct err *e = keep(s, w, keys, frames, end);
+	if (e)
+		s->notes.unkept++;
+	err_free(e);
+}
+
+/* Compilers at run time have new code again and again: what was of no use is not tried as often then. */
+void paths_hope(const struct session *s, struct process *p)
+{
+	if (!s->kernel->whole)
+		p->useless = 0;
+	else if (p->useless > UNRESOLVED_MAX - HOPES)
+		p->useless = UNRESOLVED_MAX - HOPES;
+}
+
+/* Whether its code is not known yet, but will be. */
+static bool must_wait(struct session *s, struct kernel_waiting *w, enum walk_end end)
+{
+	struct process *p = w->process;
+	bool wait = library_was_unready(s->library) && end == WALK_NO_MODULE;
+	if (wait)
+		p->waits_for = library_builds(s->library);
+	return wait;
+}
+
 void paths_walk(struct session *s)
 {
 	struct kernel *k = s->kernel;
 	uint64_t *keys = k->waiting ? reallocarray(NULL, KERNEL_FRAMES, sizeof *keys) : NULL;
-	uint32_t frames;
-	while (keys && k->waiting) {
-		struct kernel_waiting *w = k->waiting;
-		enum walk_end end = walk_looking(s, w, keys, &frames);
-		if (end == WALK_BAD_MEMORY && w->unborn) { /* as in the sampler */
-			keys[0] = KERNEL_KEY_KERNEL;
-			frames = 1;
-			end = WALK_COMPLETE;
+	uint32_t frames = 0;
+	unsigned builds = k->whole ? library_builds(s->library) : 0;
+	for (struct kernel_waiting **link = &k->waiting, *w; keys && (w = *link);) {
+		enum walk_end end = WALK_NO_MODULE;
+		bool wait = builds && (w->process->makeshift || w->process->waits_for == builds);
+		if (!wait) {
+			library_was_unready(s->library); /* for others */
+			end = walk_looking(s, w, keys, &frames);
+			wait = must_wait(s, w, end);
 		}
-		struct err *e = keep(s, w, keys, frames, end);
-		if (e)
-			s->notes.unkept++;
-		err_free(e);
-		k->waiting = w->next;
-		if (!k->waiting)
-			k->waiting_end = &k->waiting;
-		k->waiting_bytes -= w->size;
+		if (wait) {
+			if (w->process->waiting_bytes > WAITING_ONE && !w->process->makeshift &&
+			    !w->process->gone)
+				code_make_do(s, w->process);
+			link = &w->next;
+			continue;
+		}
+		walk_one(s, w, keys, frames, end);
+		*link = w->next;
+		if (!w->next)
+			k->waiting_end = link;
+		k->waiting_bytes -= sizeof *w + w->size;
+		w->process->waiting--;
+		w->process->waiting_bytes -= w->size;
 		free(w);
 	}
 	free(keys);
+}
+
+void paths_use(const struct kernel *k)
+{
+	for (const struct kernel_waiting *w = k->waiting; w; w = w->next)
+		library_use(w->list);
 }

@@ -20,12 +20,13 @@
 #include "base/err.h"
 
 #define BATCH (256u << 10)
-#define HELD_MAX ((size_t)1 << 30) /* bytes in memory */
-#define LOOK_MS 50                 /* the sampler wakes us for what is urgent only */
+#define HELD_MAX ((size_t)1 << 30)    /* bytes in memory */
+#define HELD_WHOLE ((size_t)64 << 20) /* the same for what may go on for weeks */
+#define LOOK_MS 50                    /* the sampler wakes us for what is urgent only */
 
-static bool is_urgent(const struct kernel_head *head)
+static bool is_urgent(const struct kernel_reader *r, const struct kernel_head *head)
 {
-	return head->kind == KERNEL_SNAPSHOT || head->kind == KERNEL_EXEC;
+	return head->kind == KERNEL_SNAPSHOT || (head->kind == KERNEL_EXEC && !r->relaxed);
 }
 
 static void ring_bell(int fd)
@@ -62,7 +63,7 @@ static int hold(void *context, void *data, size_t size)
 	struct kernel_reader *r = context;
 	size_t whole = (size + 7) / 8 * 8;
 	pthread_mutex_lock(&r->lock);
-	uint64_t *at = r->bytes < HELD_MAX ? make_room(r, whole + sizeof *at) : NULL;
+	uint64_t *at = r->bytes < r->bytes_max ? make_room(r, whole + sizeof *at) : NULL;
 	if (at) {
 		*at = size;
 		memcpy(at + 1, data, size);
@@ -70,7 +71,7 @@ static int hold(void *context, void *data, size_t size)
 	pthread_mutex_unlock(&r->lock);
 	if (!at)
 		return -ENOMEM; /* it stays in the ring */
-	if (size >= sizeof(struct kernel_head) && is_urgent(data))
+	if (size >= sizeof(struct kernel_head) && is_urgent(r, data))
 		ring_bell(r->urgent);
 	return 0;
 }
@@ -94,6 +95,8 @@ struct err *reader_open(struct session *s)
 	sigset_t all, before;
 	int failed;
 	pthread_mutex_init(&r->lock, NULL);
+	r->bytes_max = k->whole ? HELD_WHOLE : HELD_MAX;
+	r->relaxed = k->whole;
 	r->urgent = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	r->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	k->ring = ring_buffer__new(bpf_object__find_map_fd_by_name(k->object, "ring"), hold, r,

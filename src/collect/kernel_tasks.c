@@ -4,9 +4,18 @@
  * with each thread that comes and goes. A process is described from /proc while
  * it lives; one that was too short for that is what its parent was, under the
  * name that the kernel gives it.
+ *
+ * In a recording of the whole machine most processes are never sampled, and
+ * nothing is asked about those. One that is sampled without having been told of
+ * was there before us. What has ended is kept for a moment: the kernel still
+ * works for it, and is sampled doing so.
  */
 #include "collect/kernel_internal.h"
 
+#include <bpf/bpf.h>
+#include <dirent.h>
+#include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,15 +24,59 @@
 
 #define NAMED_AT_ONCE 256
 #define NAMED_FOR_NS 1000000000ull
+#define AFTERLIFE_NS 1000000000ull
+#define CHECK_NS 10000000000ull
+#define RELATIVES_MAX 8 /* from parent to parent */
+
+static void finish(struct session *s, struct kernel_thread *t);
 
 /* ---- processes ---- */
 
+static struct process **process_bucket(struct kernel *k, pid_t pid)
+{
+	return &k->by_pid[(uint32_t)pid % KERNEL_BUCKETS];
+}
+
 static struct process *find_process(const struct session *s, pid_t pid)
 {
-	for (struct process *p = s->kernel->home->processes; p; p = p->next)
-		if (p->pid == pid && !p->gone)
-			return p;
-	return NULL;
+	struct process *p = *process_bucket(s->kernel, pid);
+	while (p && (p->pid != pid || p->gone))
+		p = p->same_bucket;
+	return p;
+}
+
+/* The same, or the last one that has ended. */
+static struct process *find_any(const struct session *s, pid_t pid)
+{
+	struct process *p = find_process(s, pid);
+	for (struct process *at = *process_bucket(s->kernel, pid); at && !p; at = at->same_bucket)
+		p = at->pid == pid ? at : NULL;
+	return p;
+}
+
+bool tasks_has(const struct session *s, pid_t pid)
+{
+	return find_any(s, pid);
+}
+
+static struct process *add_process(struct session *s, pid_t pid, const struct process *parent)
+{
+	struct process *p = process_add_sampled(s, s->kernel->home, pid, parent);
+	struct process **bucket = process_bucket(s->kernel, pid);
+	if (!p)
+		return NULL;
+	p->same_bucket = *bucket;
+	*bucket = p;
+	return p;
+}
+
+static void forget_process(struct session *s, struct process *p)
+{
+	struct process **link = process_bucket(s->kernel, p->pid);
+	while (*link != p)
+		link = &(*link)->same_bucket;
+	*link = p->same_bucket;
+	process_end(s, p);
 }
 
 const struct library_list *tasks_parent_list(struct session *s, const struct process *p)
@@ -32,6 +85,17 @@ const struct library_list *tasks_parent_list(struct session *s, const struct pro
 	if (parent && !parent->list && !parent->gone)
 		code_look(s, parent);
 	return parent ? parent->list : NULL;
+}
+
+pid_t tasks_relative(const struct session *s, const struct process *p)
+{
+	for (int i = 0; p && i < RELATIVES_MAX; i++) {
+		const struct process *parent = p->parent > 1 ? find_any(s, p->parent) : NULL;
+		if (parent && !parent->gone)
+			return parent->pid;
+		p = parent;
+	}
+	return 0;
 }
 
 static struct kernel_thread **bucket_of(struct kernel *k, pid_t tid)
@@ -55,9 +119,17 @@ static void set_name(char *to, size_t size, const char *comm)
 /* Its stacks may still wait to be walked: it is forgotten after that. */
 static void end_process(struct session *s, struct process *p)
 {
-	tasks_finish(s, p);
+	if (!s->kernel->whole)
+		tasks_finish(s, p);
 	p->gone = true;
 	p->end_ns = session_now();
+}
+
+/* Where the sampler was given its code after it had ended, nobody else takes that back. */
+static void take_back(struct session *s, const struct process *p)
+{
+	uint32_t pid = (uint32_t)p->pid;
+	bpf_map_delete_elem(s->kernel->processes, &pid);
 }
 
 /* Between fork and exec a child is nobody yet: what it took then counts for what it became. */
@@ -66,31 +138,44 @@ void tasks_executed(struct session *s, const struct kernel_task *t)
 	pid_t pid = (pid_t)t->head.process;
 	struct process *p = find_process(s, pid);
 	s->process_count += !p;
+	struct kernel_thread *first = find_thread(s->kernel, pid);
 	if (p && p->executed) {
 		p->replaced = true;
+		if (s->kernel->whole && first) { /* what it becomes has the same number */
+			finish(s, first);
+			first = NULL;
+		}
 		end_process(s, p);
 		p = NULL;
 	}
 	if (!p)
-		p = process_add_sampled(s, s->kernel->home, pid, NULL);
+		p = add_process(s, pid, NULL);
 	if (!p)
 		return;
-	struct kernel_thread *first = find_thread(s->kernel, pid);
+	first = find_thread(s->kernel, pid);
 	if (first)
 		set_name(first->name, sizeof first->name, t->comm);
 	set_name(p->name, sizeof p->name, t->comm);
-	process_describe(s, p, true); /* which may know a longer one */
+	if (s->kernel->whole) {
+		free(p->command);
+		p->command = NULL;
+		p->undescribed = !p->profile;
+	}
+	if (!p->undescribed)
+		process_describe(s, p, true); /* which may know a longer one */
 	p->executed = true;
 	p->image++;
 	p->list = NULL;
-	p->unlooked = true;
+	p->unlooked = !s->kernel->whole;
 }
 
 static struct process *add_child(struct session *s, pid_t pid, pid_t parent)
 {
 	struct process *from = find_process(s, parent);
+	if (!from && parent && s->kernel->whole && tasks_attach(s, parent))
+		from = find_process(s, parent);
 	s->process_count++;
-	return process_add_sampled(s, s->kernel->home, pid, from);
+	return add_process(s, pid, from);
 }
 
 /* ---- threads ---- */
@@ -118,9 +203,13 @@ bool tasks_known(const struct session *s, pid_t tid)
 struct kernel_thread *tasks_find(struct session *s, pid_t process, pid_t tid)
 {
 	struct kernel_thread *t = find_thread(s->kernel, tid);
-	if (t)
+	if (t && (t->process->pid == process || !s->kernel->whole))
 		return t;
-	struct process *p = find_process(s, process);
+	if (t) /* the number is another one's now */
+		finish(s, t);
+	struct process *p = s->kernel->whole ? find_any(s, process) : find_process(s, process);
+	if (!p && s->kernel->whole && tasks_attach(s, process))
+		p = find_process(s, process);
 	if (!p) { /* what came before was lost */
 		p = add_child(s, process, 0);
 		if (p)
@@ -135,6 +224,10 @@ struct err *tasks_keep(struct session *s, struct kernel_thread *t, uint32_t *ind
 	if (t->profile) {
 		*index = t->profile - 1;
 		return NULL;
+	}
+	if (t->process->undescribed) {
+		t->process->undescribed = false;
+		process_describe(s, t->process, true);
 	}
 	struct err *e = process_keep(s, t->process, &process);
 	if (e)
@@ -190,8 +283,8 @@ void tasks_name(struct session *s)
 static void finish(struct session *s, struct kernel_thread *t)
 {
 	uint32_t index;
-	bool first = t->tid == t->process->pid && !t->process->replaced;
-	if (!t->name[0])
+	bool first = t->tid == t->process->pid && !t->process->replaced && !s->kernel->whole;
+	if (!t->name[0] && !s->kernel->whole)
 		read_name(t);
 	struct err *e = t->profile || t->handled || first ? tasks_keep(s, t, &index) : NULL;
 	if (e)
@@ -241,12 +334,31 @@ bool tasks_attach(struct session *s, pid_t pid)
 	struct process *p = find_process(s, pid);
 	if (p)
 		return true;
-	p = process_add_sampled(s, s->kernel->home, pid, NULL);
+	p = add_process(s, pid, NULL);
 	if (!p)
 		return false;
 	s->process_count++;
-	p->attached = p->executed = p->unlooked = true;
+	p->attached = p->executed = true;
+	p->unlooked = !s->kernel->whole;
 	return true;
+}
+
+/* What is asked now is of use for those that are gone by the time of their first sample, and for the
+   children of all. */
+void tasks_scan(struct session *s)
+{
+	struct dirent *entry;
+	DIR *directory = opendir("/proc");
+	while (directory && (entry = readdir(directory))) {
+		pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
+		struct process *p = pid > 0 && tasks_attach(s, pid) ? find_process(s, pid) : NULL;
+		if (!p)
+			continue;
+		process_read_comm(p);
+		maps_scan(s->kernel, pid);
+	}
+	if (directory)
+		closedir(directory);
 }
 
 void tasks_forked(struct session *s, const struct kernel_task *t)
@@ -274,10 +386,54 @@ void tasks_exited(struct session *s, const struct kernel_task *t)
 		set_name(thread->name, sizeof thread->name, t->comm);
 		thread->end_ns = t->head.time;
 		thread->cpu_ns = t->cpu_ns;
-		finish(s, thread);
+		if (!s->kernel->whole)
+			finish(s, thread);
 	}
 	if (!t->last || !p)
 		return;
 	p->status = t->status;
+	if (s->kernel->whole)
+		take_back(s, p);
 	end_process(s, p);
+}
+
+/* ---- what has ended ---- */
+
+/* Those of whose end nobody told us, because there was no room in the ring. */
+static void find_ended(struct session *s, uint64_t now)
+{
+	s->kernel->checked_ns = now;
+	for (struct process *p = s->kernel->home->processes; p; p = p->next)
+		if (!p->gone && kill(p->pid, 0) && errno == ESRCH) {
+			take_back(s, p);
+			end_process(s, p);
+		}
+}
+
+static bool is_over(const struct kernel_thread *t, uint64_t now)
+{
+	return (t->end_ns && now > t->end_ns + AFTERLIFE_NS) ||
+	       (t->process->gone && now > t->process->end_ns + AFTERLIFE_NS);
+}
+
+void tasks_reap(struct session *s)
+{
+	struct kernel *k = s->kernel;
+	uint64_t now = session_now();
+	if (k->whole && now - k->reaped_ns < AFTERLIFE_NS)
+		return;
+	k->reaped_ns = now;
+	if (k->whole && now - k->checked_ns > CHECK_NS)
+		find_ended(s, now);
+	for (size_t i = 0; k->whole && i < KERNEL_BUCKETS; i++)
+		for (struct kernel_thread *t = k->threads[i], *next; t; t = next) {
+			next = t->next;
+			if (is_over(t, now))
+				finish(s, t);
+		}
+	for (struct process *p = k->home->processes, *next; p; p = next) {
+		next = p->next;
+		if (p->gone && !p->waiting && (!k->whole || now > p->end_ns + AFTERLIFE_NS))
+			forget_process(s, p);
+	}
 }

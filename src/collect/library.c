@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "collect/library.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -10,55 +11,25 @@
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/parallel.h"
 #include "collect/emulated.h"
+#include "collect/library_internal.h"
 #include "process/backing.h"
 #include "process/maps.h"
 #include "process/registers.h"
 #include "process/space.h"
 #include "process/status.h"
-#include "recipes/cache.h"
 
 #define ALIGNMENT 64u
-#define BUCKETS 1024u
 #define LIST_MAX 65536u /* executable mappings of a process */
 
-/* What is made of one new module, in parallel with the others. */
-struct fresh {
-	struct library_module *module;
-	struct image *image;
-	struct module_table table;
-};
-struct fresh_list {
-	struct fresh *items;
-	size_t count, room;
-	enum recipes_mode mode;
-};
-
-struct library {
-	enum recipes_mode mode;
-	bool tables;
-	char *agent;
-	uint64_t agent_device, agent_inode;
-	int file, shared; /* the same; `shared` can only be read */
-	const uint8_t *bytes;
-	uint64_t used;
-	struct library_module **modules; /* by id - 1 */
-	uint32_t module_count, module_room;
-	struct library_module *by_file[BUCKETS];
-	struct library_list *by_contents[BUCKETS];
-	struct fresh_list pending; /* modules whose tables are to be made */
-	void (*meanwhile)(void *context, int until);
-	void *context;
-	bool busy;
-};
-
 static const struct recipe no_recipe; /* RECIPE_NONE */
-static const struct table no_table = {.rules = &no_recipe, .rule_count = 1};
+const struct table library_no_table = {.rules = &no_recipe, .rule_count = 1};
 
 /* ---- the file ---- */
 
@@ -83,8 +54,8 @@ static struct err *make_file(struct library *l)
 }
 
 /* Appends two pieces, one behind the other; 0 where there is no room. */
-static uint64_t append(struct library *l, const void *head, size_t head_size, const void *bytes,
-		       size_t size)
+uint64_t library_append(struct library *l, const void *head, size_t head_size, const void *bytes,
+			size_t size)
 {
 	uint64_t place = (l->used + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 	if (size > LIBRARY_SIZE || head_size + size > LIBRARY_SIZE - place)
@@ -149,6 +120,10 @@ static void module_free(struct library_module *m)
 	free(m->path);
 	free(m->segments);
 	free(m->problem);
+	free(m->here);
+	if (m->kept >= 0)
+		close(m->kept);
+	module_table_free(&m->own);
 	free(m);
 }
 
@@ -182,39 +157,67 @@ static void learn_image(struct library_module *m, struct image *image)
 	m->go = image_section(image, ".go.buildinfo") || image_section(image, ".note.go.buildid");
 }
 
+/* How it can be found later, when its functions are to be named: the process may be in a namespace or
+   below a root of its own, and its file may be deleted. */
+static void learn_path(struct library_module *m, pid_t task, const struct maps *maps, size_t index)
+{
+	char *path = backing_path(task, &maps->items[index]);
+	if (path && strcmp(path, m->path) != 0) {
+		m->here = path;
+		return;
+	}
+	if (!path)
+		m->kept = backing_file(task, maps, index);
+	free(path);
+}
+
+/* One more whose table is to be made; NULL where there is no memory. */
+static struct fresh *add_fresh(struct library *l, struct library_module *m)
+{
+	struct fresh_list *fresh = &l->pending;
+	if (fresh->count == fresh->room) {
+		size_t room = fresh->room ? fresh->room * 2 : 32;
+		struct fresh *more = reallocarray(fresh->items, room, sizeof *more);
+		if (!more)
+			return NULL;
+		fresh->items = more;
+		fresh->room = room;
+	}
+	struct fresh *f = &fresh->items[fresh->count++];
+	*f = (struct fresh){.module = m};
+	m->state = LIBRARY_PENDING;
+	return f;
+}
+
 static struct err *add_module(struct library *l, pid_t task, const struct maps *maps, size_t index,
 			      uint64_t changed, struct library_module **out)
 {
 	const struct map *map = &maps->items[index];
-	struct fresh_list *fresh = &l->pending;
 	struct library_module *m = calloc(1, sizeof *m);
-	if (fresh->count == fresh->room) {
-		size_t room = fresh->room ? fresh->room * 2 : 32;
-		struct fresh *more = reallocarray(fresh->items, room, sizeof *more);
-		if (more) {
-			fresh->items = more;
-			fresh->room = room;
-		}
-	}
-	if (m)
+	if (m) {
 		m->path = strdup(map->path);
-	if (!m || !m->path || fresh->count == fresh->room || !keep_module(l, m)) {
+		m->kept = -1;
+	}
+	struct fresh *f = m && m->path ? add_fresh(l, m) : NULL;
+	if (!f || !keep_module(l, m)) {
+		if (f)
+			l->pending.count--;
 		module_free(m);
 		return err_new("out of memory");
 	}
 	m->device = map->device;
 	m->inode = map->inode;
 	m->changed = changed;
-	m->table = no_table;
+	m->table = library_no_table;
 	m->agent = (m->inode == l->agent_inode && m->device == l->agent_device && m->inode) ||
 		   !strcmp(m->path, l->agent);
-	struct fresh *f = &fresh->items[fresh->count++];
-	*f = (struct fresh){.module = m};
 	struct err *e = backing_open(task, maps, index, &f->image);
 	if (e)
 		m->problem = strdup(err_text(e));
 	else
 		learn_image(m, f->image);
+	if (!e && l->background && map->path[0] == '/')
+		learn_path(m, task, maps, index);
 	err_free(e);
 	struct library_module **bucket = &l->by_file[hash_file(map) % BUCKETS];
 	m->chain = *bucket;
@@ -223,77 +226,33 @@ static struct err *add_module(struct library *l, pid_t task, const struct maps *
 	return NULL;
 }
 
-static void build_table(void *context, size_t index)
+/* Its table was given back when nobody had it any more. */
+static void renew(struct library *l, pid_t task, const struct maps *maps, size_t index,
+		  struct library_module *m)
 {
-	const struct fresh_list *list = context;
-	struct fresh *f = &list->items[index];
-	if (!f->image || !f->module->id)
-		return;
-	struct err *e = cache_table(f->image, list->mode, &f->table);
-	if (e)
-		f->module->problem = strdup(err_text(e));
+	struct image *image;
+	struct err *e = backing_open(task, maps, index, &image);
+	struct fresh *f = e ? NULL : add_fresh(l, m);
+	if (f)
+		f->image = image;
+	else if (!e)
+		image_close(image);
 	err_free(e);
 }
 
-static void place_table(struct library *l, struct fresh *f)
+/* Memory without a file is where compilers at run time put their code; but programs are started from
+   it, too. */
+static bool is_program(pid_t task, const struct maps *maps, size_t index)
 {
-	struct library_module *m = f->module;
-	if (f->table.bytes) {
-		m->place = append(l, NULL, 0, f->table.bytes, f->table.size);
-		if (m->place && table_open(&m->table, l->bytes + m->place, f->table.size))
-			m->size = f->table.size;
-		else if (!m->problem)
-			m->problem = strdup("there is no room for its unwind table");
-		module_table_free(&f->table);
-	}
-	image_close(f->image);
-}
-
-struct builder {
-	struct fresh_list *fresh;
-	int done; /* an eventfd */
-};
-
-static void *build_all(void *context)
-{
-	const struct builder *b = context;
-	uint64_t one = 1;
-	parallel_for(b->fresh->count, build_table, b->fresh);
-	while (write(b->done, &one, sizeof one) < 0 && errno == EINTR)
-		;
-	return NULL;
-}
-
-/* That may take seconds for large modules: others are not to wait for it. */
-static void build(struct library *l, struct fresh_list *fresh)
-{
-	struct builder b = {fresh, -1};
-	pthread_t thread;
-	if (l->meanwhile && fresh->count)
-		b.done = eventfd(0, EFD_CLOEXEC);
-	if (b.done < 0 || pthread_create(&thread, NULL, build_all, &b)) {
-		parallel_for(fresh->count, build_table, fresh);
-	} else {
-		l->busy = true;
-		l->meanwhile(l->context, b.done);
-		l->busy = false;
-		pthread_join(thread, NULL);
-	}
-	if (b.done >= 0)
-		close(b.done);
-}
-
-/* Makes the tables of all modules that were opened until now. */
-static void build_pending(struct library *l)
-{
-	struct fresh_list fresh = l->pending;
-	fresh.mode = l->mode;
-	l->pending = (struct fresh_list){0};
-	if (l->tables)
-		build(l, &fresh);
-	for (size_t i = 0; i < fresh.count; i++)
-		place_table(l, &fresh.items[i]);
-	free(fresh.items);
+	const struct map *map = &maps->items[index];
+	char magic[SELFMAG];
+	struct iovec to = {magic, sizeof magic}, from = {NULL, sizeof magic};
+	for (size_t i = index + 1; i && !from.iov_base; i--)
+		if (!maps->items[i - 1].offset && maps->items[i - 1].inode == map->inode)
+			from.iov_base = (void *)(uintptr_t)maps->items[i - 1].start;
+	return task > 0 && from.iov_base &&
+	       process_vm_readv(task, &to, 1, &from, 1, 0) == (ssize_t)sizeof magic &&
+	       !memcmp(magic, ELFMAG, SELFMAG);
 }
 
 /* Finds the modules of a process, and opens those that nobody had before. */
@@ -305,12 +264,15 @@ static struct err *open_new(struct library *l, pid_t task, const struct maps *ma
 		const struct map *map = &maps->items[i];
 		found[i] = NULL;
 		if (!space_is_module(map) || !strncmp(map->path, "/dev/", 5) ||
-		    !strncmp(map->path, "/memfd:", 7) || !strncmp(map->path, "/SYSV", 5))
+		    (!strncmp(map->path, "/memfd:", 7) && !is_program(task, maps, i)) ||
+		    !strncmp(map->path, "/SYSV", 5))
 			continue;
 		uint64_t changed = backing_changed(task, map);
 		found[i] = find_module(l, map, changed);
 		if (!found[i])
 			e = add_module(l, task, maps, i, changed, &found[i]);
+		else if (found[i]->state == LIBRARY_DROPPED)
+			renew(l, task, maps, i, found[i]);
 	}
 	return e;
 }
@@ -399,14 +361,18 @@ static struct library_list *share_list(struct library *l, struct wire_module *mo
 		}
 	const struct wire_space head = {.count = (uint32_t)count};
 	list = calloc(1, sizeof *list);
-	uint64_t place = list ? append(l, &head, sizeof head, modules, size) : 0;
+	uint64_t place = !list           ? 0
+			 : l->background ? 1
+					 : library_append(l, &head, sizeof head, modules, size);
 	if (!place) {
 		free(list);
 		free(modules);
 		return NULL;
 	}
-	*list = (struct library_list){*bucket, hash, place, (uint32_t)count, modules, NULL};
+	*list = (struct library_list){*bucket, hash, place, (uint32_t)count,
+				      modules, NULL, false, 0};
 	*bucket = list;
+	l->list_count++;
 	return list;
 }
 
@@ -438,11 +404,12 @@ struct library_view {
 static struct err *settle(struct library *l, const struct maps *maps,
 			  struct library_module *const *found, const struct library_list **out)
 {
-	struct wire_module *modules = calloc(maps->count + 1, sizeof *modules);
 	*out = NULL;
+	if (!later_build(l, found, maps->count))
+		return NULL;
+	struct wire_module *modules = calloc(maps->count + 1, sizeof *modules);
 	if (!modules)
 		return err_new("out of memory");
-	build_pending(l);
 	*out = share_list(l, modules, fill_list(l, maps, found, modules));
 	return *out ? NULL : err_new("the memory for unwind tables is full");
 }
@@ -555,7 +522,7 @@ struct walk_space library_walk(struct library *l, const struct library_list *con
 				.bias = w->bias,
 				.id = w->id,
 				.flags = w->flags,
-				.table = m && w->table_size ? m->table : no_table,
+				.table = m && w->table_size ? m->table : library_no_table,
 			};
 		}
 	}
@@ -594,7 +561,7 @@ struct err *library_open(enum recipes_mode mode, bool tables, const char *agent,
 		return err_new("out of memory");
 	l->mode = mode;
 	l->tables = tables;
-	l->file = l->shared = -1;
+	l->file = l->shared = l->built = -1;
 	l->agent = strdup(agent ? agent : "");
 	if (agent && !stat(agent, &st)) {
 		l->agent_device = st.st_dev;
@@ -610,7 +577,7 @@ struct err *library_open(enum recipes_mode mode, bool tables, const char *agent,
 
 void library_close(struct library *l)
 {
-	if (!l)
+	if (!l || !later_close(l))
 		return;
 	for (size_t i = 0; i < BUCKETS; i++) {
 		for (struct library_module *m = l->by_file[i], *next; m; m = next) {

@@ -15,6 +15,7 @@
 
 #include "image/image.h"
 #include "recipes/build.h"
+#include "recipes/cache.h"
 #include "safe/wire.h"
 #include "unwind/walk.h"
 
@@ -34,8 +35,16 @@ struct library_module {
 	struct table table;
 	char build_id[2 * BUILD_ID_MAX + 1];
 	char *problem; /* why there is no table, or NULL */
-	bool agent;    /* our own library */
-	bool go;       /* made by Go's compiler */
+	enum library_state {
+		LIBRARY_PENDING,
+		LIBRARY_READY,  /* its table is made, or there is none */
+		LIBRARY_DROPPED /* its table was given back */
+	} state;
+	struct module_table own; /* the table, where it is not in the file */
+	char *here; /* its path as we see it, where that is another one; NULL: the same, or none */
+	int kept;   /* the file, where it has no name for us; else -1 */
+	bool agent; /* our own library */
+	bool go;    /* made by Go's compiler */
 };
 
 struct library_list { /* what one or more processes have in memory */
@@ -44,6 +53,8 @@ struct library_list { /* what one or more processes have in memory */
 	uint32_t count;
 	struct wire_module *modules;
 	struct walk_module *walk; /* the same for walking; NULL: not asked for yet */
+	bool used;                /* see library_use */
+	uint32_t given;           /* where collect/kernel_code.c has it, + 1 */
 };
 
 struct library;
@@ -63,7 +74,7 @@ struct err *library_look(struct library *library, pid_t pid, uint16_t machine,
 			 const struct library_list **out, const struct library_module **executable);
 
 /* The same for a memory map that was read or noted before; files are opened as process `task` sees
-   them, or as we do where that is PROCESS_GONE. */
+   them, or as process/backing.h says for one that is gone. */
 struct err *library_look_at(struct library *library, pid_t task, const struct maps *maps,
 			    const struct library_list **out,
 			    const struct library_module **executable);
@@ -83,6 +94,29 @@ void library_set_meanwhile(struct library *library, void (*meanwhile)(void *cont
 			   void *context);
 /* Whether that is being called. */
 bool library_is_busy(const struct library *library);
+
+/* From now on tables are made in the background, and nothing is put into the file. To look gives no
+   list (NULL, without an error) where tables of it are not ready: it is worth another look when
+   library_builds has changed. What is not in use any more can be forgotten. */
+struct err *library_set_background(struct library *library);
+/* Readable when library_builds has changed. */
+int library_built_fd(const struct library *library);
+unsigned library_builds(struct library *library);
+/* Whether there was such a look since this was asked last. */
+bool library_was_unready(struct library *library);
+bool library_is_unready(const struct library *library);
+bool library_is_building(const struct library *library);
+/* From now on, or no longer: looks give lists whose tables are not all there. Returns how it was. */
+bool library_hurry(struct library *library, bool hurried);
+/* Until something of what is being made now is ready, or the time (CLOCK_MONOTONIC) has come. From
+   then on what is not ready has no table. */
+void library_wait(struct library *library, uint64_t until_ns);
+
+/* Whether there are so many lists that it is worth to forget those that nobody uses: all that
+   library_use was not called for. */
+bool library_has_many(const struct library *library);
+void library_use(const struct library_list *list); /* NULL is fine */
+void library_forget_unused(struct library *library);
 
 /* The list at this place of the file, or NULL. */
 const struct library_list *library_list(const struct library *library, uint64_t place);

@@ -29,6 +29,7 @@
 
 #define COMMAND_MAX 4096u
 #define DESCRIBE_NS 1000000000ull
+#define DESCRIBE_WHOLE_NS (10 * DESCRIBE_NS)
 #define DESCRIBE_AT_ONCE 20
 
 /* ---- what /proc says ---- */
@@ -72,13 +73,30 @@ pid_t process_tid(const struct process *p, pid_t own)
 	return found;
 }
 
+/* Threads of the kernel have no executable. What a worker of it is at stands behind its name. */
+void process_read_comm(struct process *p)
+{
+	struct buf text = {0};
+	struct err *e = process_file(p->pid, "comm", &text);
+	if (!e)
+		snprintf(p->name, sizeof p->name, "%.*s", (int)strcspn(buf_text(&text), "\n"),
+			 buf_text(&text));
+	if (!strncmp(p->name, "kworker/", 8))
+		p->name[strcspn(p->name, "+-")] = '\0';
+	err_free(e);
+	buf_free(&text);
+}
+
 static void read_name(struct process *p)
 {
 	char path[64], target[4096];
 	snprintf(path, sizeof path, "/proc/%d/exe", (int)p->pid);
 	ssize_t length = readlink(path, target, sizeof target - 1);
-	if (length <= 0)
+	if (length <= 0) {
+		if (!p->name[0])
+			process_read_comm(p);
 		return;
+	}
 	target[length] = '\0';
 	char *deleted = strstr(target, " (deleted)"), *slash = strrchr(target, '/');
 	if (deleted)
@@ -157,7 +175,9 @@ void process_describe(struct session *s, struct process *p, bool first)
 	if (first) {
 		read_rank(p);
 		long parent = stat_field(p->pid, 4);
-		if (parent >= 0) /* else it is gone, and what is known of it stays */
+		/* Else it is gone, and what is known of it stays; of the whole machine's the one that
+		   forked it, which may have ended since. */
+		if (parent >= 0 && !(s->options.whole && p->parent))
 			p->parent = (pid_t)parent;
 	}
 	if (p->profile) {
@@ -167,14 +187,22 @@ void process_describe(struct session *s, struct process *p, bool first)
 	}
 }
 
+/* Of the whole machine's processes exec is told, and most are of no interest. */
+static bool is_due(const struct session *s, const struct process *p, uint64_t now)
+{
+	if (s->options.whole)
+		return p->profile && now - p->described_ns >= DESCRIBE_WHOLE_NS;
+	return now - p->described_ns >= DESCRIBE_NS ||
+	       (p->described_ns - p->start_ns < SESSION_TICK_NS / 2 &&
+		now - p->start_ns >= SESSION_TICK_NS);
+}
+
 void process_tick(struct session *s, uint64_t now)
 {
 	unsigned left = DESCRIBE_AT_ONCE;
 	for (struct arena *a = s->arenas; a && left; a = a->next)
 		for (struct process *p = a->processes; p && left; p = p->next)
-			if (now - p->described_ns >= DESCRIBE_NS ||
-			    (p->described_ns - p->start_ns < SESSION_TICK_NS / 2 &&
-			     now - p->start_ns >= SESSION_TICK_NS)) {
+			if (is_due(s, p, now)) {
 				process_describe(s, p, false);
 				left--;
 			}
@@ -315,7 +343,9 @@ struct process *process_add_sampled(struct session *s, struct arena *a, pid_t pi
 		inherit(p, parent);
 		p->parent = parent->pid;
 	}
-	process_describe(s, p, !parent);
+	p->undescribed = s->options.whole;
+	if (!p->undescribed)
+		process_describe(s, p, !parent);
 	return p;
 }
 
@@ -357,7 +387,7 @@ struct err *process_look(struct session *s, struct process *p,
 {
 	const struct library_list *list;
 	struct err *e = library_look(s->library, p->pid, p->machine, &list, executable);
-	if (e)
+	if (e || !list) /* not yet */
 		return e;
 	p->list = list;
 	arena_each(s, p->arena, p, publish, (void *)list);
@@ -413,8 +443,9 @@ void process_end(struct session *s, struct process *p)
 	p->end_ns = session_now();
 	sampling_close_early(s, p);
 	arena_finish(s, p);
-	/* What a child was between fork and exec is of interest only where it took time. */
-	struct err *e = p->replaced ? NULL : process_keep(s, p, &index);
+	/* What a child was between fork and exec is of interest only where it took time, and so is any
+	   process of the whole machine's. */
+	struct err *e = p->replaced || s->options.whole ? NULL : process_keep(s, p, &index);
 	if (e)
 		s->notes.unkept++;
 	err_free(e);

@@ -538,6 +538,8 @@ void session_status(struct session *s, struct session_state *out)
 				      .processes = s->process_count,
 				      .threads = s->thread_count,
 				      .elapsed_ns = session_now() - s->start_ns};
+	if (s->kernel)
+		kernel_status(s, out);
 	for (struct arena *a = s->arenas; a; a = a->next) {
 		for (const struct process *p = a->processes; p; p = p->next)
 			out->live++;
@@ -569,6 +571,8 @@ static void write_note(struct session *s, struct profile *p)
 			   "%s%s was not sampled: it is a Go program, whose runtime takes all "
 			   "signals for itself",
 			   note.size ? "; " : "", s->notes.go_name);
+	if (s->notes.nameless_kernel)
+		buf_printf(&note, "%s%s", note.size ? "; " : "", s->notes.nameless_kernel);
 	note_error(&note, s->notes.damaged_trees, "trees were damaged by the program", NULL);
 	note_error(&note, s->notes.unkept, "threads or samples could not be kept", "out of memory");
 	p->note = profile_string(p, buf_text(&note));
@@ -616,7 +620,8 @@ static struct err *copy_harvested(struct session *s, struct harvest *copy)
 	/* Processes keep their places in the copy, so all of them must have one. */
 	for (struct arena *a = s->arenas; a && !e; a = a->next)
 		for (struct process *p = a->processes; p && !e; p = p->next)
-			e = process_keep(s, p, &index);
+			if (p->profile || !s->options.whole)
+				e = process_keep(s, p, &index);
 	*copy = (struct harvest){0};
 	copy->modules = calloc(WIRE_MODULE_MAX, sizeof *copy->modules);
 	if (!e)

@@ -49,12 +49,15 @@ struct session_options {
 	uint32_t max_depth;  /* 0: the default */
 	const char *agent;   /* path of libculprit-agent.so */
 	bool kernel;         /* the kernel samples (collect/kernel.h), no agent is needed */
+	bool whole;          /* the whole machine, which only the kernel can */
 };
 
 struct session_state { /* for progress and the summary */
 	uint64_t samples, partial, lost;
 	unsigned processes, threads, live;
 	uint64_t elapsed_ns;
+	/* where the kernel samples: what came out of it, and how many of those are copies of stacks */
+	uint64_t records, record_bytes, copies;
 };
 
 struct err *session_open(const struct session_options *options, struct session **out);

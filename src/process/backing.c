@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -95,21 +96,23 @@ static const char *map_file(struct buf *path, pid_t pid, const struct map *map)
 	return buf_text(path);
 }
 
+/* By way of a process's root, which may be another process than the one that has it mapped. */
 static const char *path_there(struct buf *path, pid_t pid, const struct map *map)
 {
 	buf_clear(path);
-	buf_printf(path, "/proc/%d/root%s", (int)pid, map->path);
+	buf_printf(path, "/proc/%d/root%s", (int)(pid < 0 ? -pid : pid), map->path);
 	return path->failed ? "" : buf_text(path);
 }
 
 static int open_there(pid_t pid, const struct maps *maps, size_t index)
 {
 	const struct map *map = &maps->items[index];
+	pid_t alive = pid > 0 ? pid : PROCESS_GONE;
 	struct buf path = {0};
-	int fd = open_same(pid, path_there(&path, pid, map), maps, index);
-	if (fd < 0)
+	int fd = open_same(alive, path_there(&path, pid, map), maps, index);
+	if (fd < 0 && alive)
 		fd = open(map_file(&path, pid, map), O_RDONLY | O_CLOEXEC);
-	if (fd < 0) {
+	if (fd < 0 && alive) {
 		buf_clear(&path);
 		buf_printf(&path, "/proc/%d/exe", (int)pid);
 		fd = open_same(pid, buf_text(&path), maps, index);
@@ -129,8 +132,9 @@ static int open_file(pid_t pid, const struct maps *maps, size_t index)
 static bool stat_there(pid_t pid, const struct map *map, struct stat *st)
 {
 	struct buf path = {0};
-	bool found = !map->deleted && !stat(path_there(&path, pid, map), st);
-	if (!found)
+	bool found = !map->deleted && !stat(path_there(&path, pid, map), st) &&
+		     (pid > 0 || same_numbers(st, map));
+	if (!found && pid > 0)
 		found = !stat(map_file(&path, pid, map), st);
 	buf_free(&path);
 	return found;
@@ -145,6 +149,41 @@ uint64_t backing_changed(pid_t pid, const struct map *map)
 	    (map->deleted || stat(map->path, &st) || !same_numbers(&st, map)))
 		return 0;
 	return (uint64_t)st.st_mtim.tv_sec * 1000000000u + (uint64_t)st.st_mtim.tv_nsec;
+}
+
+int backing_file(pid_t pid, const struct maps *maps, size_t index)
+{
+	return maps->items[index].path[0] == '/' ? open_file(pid, maps, index) : -1;
+}
+
+static bool is_file(const char *path, const struct stat *wanted)
+{
+	struct stat st;
+	return !stat(path, &st) && st.st_ino == wanted->st_ino && st.st_dev == wanted->st_dev;
+}
+
+char *backing_path(pid_t pid, const struct map *map)
+{
+	char link[64], root[PATH_MAX];
+	struct buf path = {0};
+	struct stat st;
+	bool good = false;
+	if (pid != PROCESS_GONE && !map->deleted && !stat(path_there(&path, pid, map), &st) &&
+	    same_numbers(&st, map)) {
+		snprintf(link, sizeof link, "/proc/%d/root", (int)(pid < 0 ? -pid : pid));
+		ssize_t length = readlink(link, root, sizeof root - 1);
+		root[length > 0 ? length : 0] = '\0';
+		buf_clear(&path);
+		buf_printf(&path, "%s%s", strcmp(root, "/") != 0 ? root : "", map->path);
+		good = !path.failed && is_file(buf_text(&path), &st);
+	} else if (!map->deleted && !stat(map->path, &st) && same_numbers(&st, map)) {
+		buf_clear(&path); /* the process is gone */
+		buf_puts(&path, map->path);
+		good = !path.failed;
+	}
+	char *out = good ? buf_take(&path) : NULL;
+	buf_free(&path);
+	return out;
 }
 
 static struct err *open_vdso(pid_t pid, const struct map *map, struct image **out)
@@ -251,7 +290,7 @@ struct err *backing_open(pid_t pid, const struct maps *maps, size_t index, struc
 	if (map->path[0] == '[')
 		return open_vdso(pid, map, out);
 	int fd = open_file(pid, maps, index);
-	if (fd < 0 && pid == PROCESS_GONE)
+	if (fd < 0 && pid <= 0)
 		return err_new("%s: cannot be opened any more", map->path);
 	if (fd < 0)
 		return open_rebuilt(pid, maps, index, out);

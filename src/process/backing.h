@@ -14,10 +14,18 @@ struct image;
 struct map;
 struct maps;
 
-#define PROCESS_GONE 0 /* in the place of a process that has ended */
+/* In the place of a process that has ended, where nothing else is known or another one is, which has the
+   same root. */
+#define PROCESS_GONE 0
+#define PROCESS_BELOW(other) (-(other))
 
 /* Opens the file (or vDSO) of maps->items[index]. */
 struct err *backing_open(pid_t pid, const struct maps *maps, size_t index, struct image **out);
+/* A descriptor of the file, -1 where it cannot be opened. */
+int backing_file(pid_t pid, const struct maps *maps, size_t index);
+/* Where we find the same file: its path as the process sees it, or below the process's root. The
+   caller's; NULL where it has no name for us: it was deleted, or lies in another mount namespace. */
+char *backing_path(pid_t pid, const struct map *map);
 /* When the file was written last, in ns: a new file may have an old one's number and name. 0 where
    nobody can tell. */
 uint64_t backing_changed(pid_t pid, const struct map *map);

@@ -11,4 +11,5 @@ enum walk_end {
 	WALK_BAD_MEMORY, /* a word of the stack cannot be read */
 	WALK_BAD_FRAME,  /* SP would not move up, or a needed register is not known */
 	WALK_TOO_DEEP,   /* the caller's own limit */
+	WALK_NO_STACK,   /* the code was not known yet, and there was no room to keep the stack */
 };

@@ -19,8 +19,8 @@ const struct walk_module *walk_find_module(const struct walk_space *space, uint6
 		else
 			high = middle;
 	}
-	const struct walk_module *found = &space->modules[low];
-	return low < space->count && address >= found->start ? found : NULL;
+	const struct walk_module *found = low < space->count ? &space->modules[low] : NULL;
+	return found && address >= found->start ? found : NULL;
 }
 
 enum walk_end walk_step(struct walk *w, const struct walk_space *space,
@@ -43,6 +43,7 @@ const char *walk_end_name(enum walk_end end)
 		[WALK_BAD_MEMORY] = "bad memory",
 		[WALK_BAD_FRAME] = "bad frame",
 		[WALK_TOO_DEEP] = "too deep",
+		[WALK_NO_STACK] = "stack not kept",
 	};
 	return (unsigned)end < sizeof names / sizeof *names ? names[end] : "unknown";
 }

@@ -107,12 +107,38 @@ static void takes_no_other_file(void **state)
 	maps_free(&maps);
 }
 
+/* Where the file can be found later, or that it cannot. */
+static void tells_where_files_are(void **state)
+{
+	size_t index = start();
+	char *path = backing_path(child, &maps.items[index]);
+	int fd;
+
+	(void)state;
+	assert_non_null(path);
+	assert_string_equal(path, maps.items[index].path);
+	free(path);
+	assert_true(scratch_run("cp copycat other && mv other copycat"));
+	assert_null(backing_path(child, &maps.items[index])); /* another one has its name */
+	maps.items[index].deleted = true;
+	assert_null(backing_path(child, &maps.items[index]));
+	fd = backing_file(child, &maps, index);
+	assert_true(fd >= 0 || geteuid());
+	if (fd >= 0)
+		close(fd);
+	end();
+	assert_null(backing_path(child, &maps.items[index]));
+	assert_int_equal(backing_file(PROCESS_GONE, &maps, index), -1);
+	maps_free(&maps);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(finds_files_of_the_living),
 		cmocka_unit_test(finds_files_of_the_dead),
 		cmocka_unit_test(takes_no_other_file),
+		cmocka_unit_test(tells_where_files_are),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -21,6 +21,8 @@ static inline __attribute__((always_inline)) long cpu_registers(struct pt_regs__
 	return bpf_probe_read_kernel(out, (KERNEL_REGISTERS + 1) * sizeof *out, regs);
 }
 
+#define CPU_IN_KERNEL(regs) ((regs)->pstate & 15) /* not at EL0 */
+
 /* Those that every walk begins with. */
 #define CPU_PC(regs) ((regs)->pc)
 #define CPU_SP(regs) ((regs)->sp)

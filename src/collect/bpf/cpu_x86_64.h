@@ -36,6 +36,8 @@ static inline __attribute__((always_inline)) long cpu_registers(struct pt_regs__
 	return 0;
 }
 
+#define CPU_IN_KERNEL(regs) (!((regs)->cs & 3))
+
 /* Those that every walk begins with. */
 #define CPU_PC(regs) ((regs)->ip)
 #define CPU_SP(regs) ((regs)->sp)

@@ -8,7 +8,9 @@
 
 #define NO_RULE UINT32_MAX
 #define ADDRESS ((1ull << KERNEL_KEY_BITS) - 1)
-#define ENDING 4            /* PF_EXITING */
+#define ENDING 4           /* PF_EXITING */
+#define OF_KERNEL 0x204010 /* PF_KTHREAD, PF_USER_WORKER, PF_IO_WORKER: no code of a program */
+#define RING_SIZE (1u << 24)
 #define LINE 64             /* bytes of memory that come together */
 #define FIRST_WINDOW 256    /* bytes of the stack */
 #define LARGE_FRAME 384     /* bytes */
@@ -69,7 +71,7 @@ struct workspace {
 	struct walk walk;
 	struct frame fresh[KERNEL_FRAMES]; /* innermost first */
 	struct kernel_path path;
-	uint64_t keys[KERNEL_FRAMES];
+	uint64_t keys[KERNEL_FRAMES + KERNEL_INNER];
 	struct kernel_snapshot snapshot;
 	uint8_t stack[KERNEL_STACK];
 };
@@ -160,7 +162,7 @@ struct {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
-	__uint(max_entries, 1 << 24);
+	__uint(max_entries, RING_SIZE);
 } ring SEC(".maps");
 
 /* Keeps the compiler from knowing more than the verifier does. */

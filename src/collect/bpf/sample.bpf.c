@@ -10,6 +10,7 @@
  * are functions of their own, which the verifier looks at once.
  */
 #include <linux/bpf.h>
+#include <linux/bpf_perf_event.h>
 
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
@@ -273,16 +274,28 @@ INLINE uint64_t wake(uint64_t urgent)
 									       : BPF_RB_NO_WAKEUP;
 }
 
-INLINE void send_path(struct walker *x, uint32_t event, uint32_t slot, uint64_t start)
+/* The kernel's own frames behind those of the program; how many there are. */
+INLINE uint64_t add_inner(struct bpf_perf_event_data *context, struct workspace *ws)
+{
+	uint64_t at = ws->walk.fresh;
+	if (!CPU_IN_KERNEL(&context->regs) || at > KERNEL_FRAMES)
+		return 0;
+	long size = bpf_get_stack(context, &ws->keys[at], KERNEL_INNER * sizeof *ws->keys, 0);
+	return size > 0 ? (uint64_t)size / sizeof *ws->keys : 0;
+}
+
+INLINE void send_path(struct bpf_perf_event_data *context, struct walker *x, uint32_t event,
+		      uint32_t slot, uint64_t start)
 {
 	struct kernel_path *path = &x->ws->path;
 	struct walk *w = x->walk;
 	struct memo *memo = x->memo;
-	uint64_t fresh = w->fresh, size;
+	uint64_t fresh = w->fresh, inner = settings.whole ? add_inner(context, x->ws) : 0, size;
 	uint32_t kept = w->met ? w->known : 0;
 	fill_head(&path->head, KERNEL_PATH, event, start);
 	path->memo = (uint16_t)slot;
-	path->end = (uint16_t)w->end;
+	path->end = (uint8_t)w->end;
+	path->inner = (uint8_t)inner;
 	path->kept = kept;
 	path->fresh = w->fresh;
 	if (slot != KERNEL_NO_MEMO) {
@@ -294,7 +307,9 @@ INLINE void send_path(struct walker *x, uint32_t event, uint32_t slot, uint64_t 
 	path->ns = (uint32_t)(bpf_ktime_get_ns() - start);
 	if (fresh > KERNEL_FRAMES)
 		fresh = KERNEL_FRAMES;
-	size = sizeof *path + fresh * 8;
+	if (inner > KERNEL_INNER)
+		inner = KERNEL_INNER;
+	size = sizeof *path + (fresh + inner) * 8;
 	if (bpf_ringbuf_output(&ring, path, size, wake(0))) {
 		if (slot != KERNEL_NO_MEMO)
 			memo->count = 0;
@@ -339,8 +354,15 @@ INLINE uint64_t stack_size(uint64_t sp)
 	return size < KERNEL_STACK ? size : KERNEL_STACK;
 }
 
-INLINE void send_snapshot(struct workspace *ws, const struct kernel_process *process,
-			  uint32_t event, uint64_t start)
+/* Copies are large: what is small is not to be lost for their sake. */
+INLINE uint64_t room_for_stack(void)
+{
+	uint64_t used = bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA);
+	return used < RING_SIZE / 8 ? 1 << 17 : used < RING_SIZE / 4 ? 1 << 14 : 0;
+}
+
+INLINE void send_snapshot(struct bpf_perf_event_data *context, struct workspace *ws,
+			  const struct kernel_process *process, uint32_t event, uint64_t start)
 {
 	struct kernel_snapshot *s = &ws->snapshot;
 	uint64_t sp, size;
@@ -352,11 +374,18 @@ INLINE void send_snapshot(struct workspace *ws, const struct kernel_process *pro
 	s->pc = ws->walk.registers[KERNEL_REGISTERS] & CPU.address_bits;
 	s->address = sp;
 	s->size = 0;
-	s->unborn = s->pc == process->born_pc && sp == process->born_sp;
-	s->unlisted = !process->serial;
+	s->unborn = process && s->pc == process->born_pc && sp == process->born_sp;
+	s->unlisted = !process || !process->serial;
+	s->inner_count = 0;
+	if (settings.whole && CPU_IN_KERNEL(&context->regs)) {
+		long inner = bpf_get_stack(context, s->inner, sizeof s->inner, 0);
+		s->inner_count = inner > 0 ? (uint64_t)inner / sizeof *s->inner : 0;
+	}
 	__builtin_memset(s->holes, 0, sizeof s->holes);
 	ws->walk.known = 0;
 	ws->walk.word = stack_size(sp);
+	if (settings.whole && ws->walk.word > room_for_stack())
+		ws->walk.word = room_for_stack();
 	bpf_loop(KERNEL_STACK / 4096 + 1, copy_one, &ws, 0);
 	size = s->size;
 	if (size > KERNEL_STACK)
@@ -371,7 +400,7 @@ INLINE void end(struct walker *x)
 	struct walk *w = x->walk;
 	w->end = WALK_COMPLETE;
 	w->known = 0;
-	w->fresh = 1;
+	w->fresh = settings.whole ? 0 : 1; /* its own frames stand for it */
 	x->ws->fresh[0] = (struct frame){0};
 	x->ws->keys[0] = KERNEL_KEY_KERNEL;
 }
@@ -395,7 +424,25 @@ INLINE void walk(struct walker *x, bool known)
 		w->end = w->end_first;
 }
 
-struct bpf_perf_event_data;
+/* The work of the kernel alone: its threads have no other, and of a program that ends, or becomes
+   another one, none is left. */
+INLINE void send_inner(struct bpf_perf_event_data *context, struct workspace *ws, uint32_t event,
+		       uint64_t start)
+{
+	struct kernel_path *path = &ws->path;
+	ws->walk.fresh = 0;
+	uint64_t inner = add_inner(context, ws);
+	if (inner > KERNEL_INNER)
+		inner = KERNEL_INNER;
+	fill_head(&path->head, KERNEL_PATH, event, start);
+	path->memo = KERNEL_NO_MEMO;
+	path->end = WALK_COMPLETE;
+	path->inner = (uint8_t)inner;
+	path->kept = path->fresh = 0;
+	path->ns = (uint32_t)(bpf_ktime_get_ns() - start);
+	if (bpf_ringbuf_output(&ring, path, sizeof *path + inner * 8, wake(0)))
+		__sync_fetch_and_add(&counts.lost_records, 1);
+}
 
 SEC("perf_event") int sample(struct bpf_perf_event_data *context)
 {
@@ -403,7 +450,7 @@ SEC("perf_event") int sample(struct bpf_perf_event_data *context)
 	uint32_t tgid = (uint32_t)(id >> 32), tid = (uint32_t)id;
 	uint32_t here = bpf_get_smp_processor_id();
 	struct kernel_process *process = bpf_map_lookup_elem(&processes, &tgid);
-	if (!process || process->asleep)
+	if (process ? process->asleep : !settings.whole || !tid)
 		return 0;
 	uint32_t event = (uint32_t)bpf_get_attach_cookie(context);
 	struct workspace *ws = bpf_map_lookup_elem(&workspaces, &here);
@@ -412,8 +459,12 @@ SEC("perf_event") int sample(struct bpf_perf_event_data *context)
 	begin(&ws->walk);
 	struct task_struct *task = (void *)bpf_get_current_task_btf();
 	bool ending = task->flags & ENDING || BPF_CORE_READ_BITFIELD(task, in_execve);
-	if (!process->serial && !ending) {
-		send_snapshot(ws, process, event, start);
+	if (settings.whole && (ending || task->flags & OF_KERNEL)) {
+		send_inner(context, ws, event, start);
+		return 0;
+	}
+	if (!process || (!process->serial && !ending)) {
+		send_snapshot(context, ws, process, event, start);
 		return 0;
 	}
 	uint32_t number = (tid * 0x9e3779b1u) >> (32 - settings.memo_bits);
@@ -433,9 +484,9 @@ SEC("perf_event") int sample(struct bpf_perf_event_data *context)
 	   since fork, or since the kernel looked who uses it, on CPUs that do not mark pages themselves. */
 	if ((ws->walk.end == WALK_NO_MODULE && !process->resigned) ||
 	    (ws->walk.end == WALK_BAD_MEMORY && ws->walk.fresh))
-		send_snapshot(ws, process, event, start);
+		send_snapshot(context, ws, process, event, start);
 	else
-		send_path(&x, event, mine ? number : KERNEL_NO_MEMO, start);
+		send_path(context, &x, event, mine ? number : KERNEL_NO_MEMO, start);
 	if (mine)
 		memo->busy = 0;
 	return 0;
@@ -454,13 +505,14 @@ SEC("tp_btf/sched_process_fork")
 int BPF_PROG(forked, struct task_struct *parent, struct task_struct *child)
 {
 	uint32_t from = parent->tgid, to = child->tgid;
-	struct kernel_process *process = bpf_map_lookup_elem(&processes, &from), copy;
+	struct kernel_process *process = bpf_map_lookup_elem(&processes, &from), copy = {0};
 	struct kernel_task t;
-	if (!process)
+	if (settings.whole ? from == to || child->flags & OF_KERNEL : !process)
 		return 0;
 	if (from != to) {
 		struct pt_regs___kernel *regs = (void *)bpf_task_pt_regs(parent);
-		copy = *process;
+		if (process)
+			copy = *process;
 		copy.born_pc = CPU_PC(regs);
 		copy.born_sp = CPU_SP(regs);
 		bpf_map_update_elem(&processes, &to, &copy, BPF_ANY);
@@ -480,12 +532,13 @@ SEC("tp_btf/sched_process_exec") int BPF_PROG(executed, struct task_struct *task
 	uint32_t id = task->tgid;
 	struct kernel_process *process = bpf_map_lookup_elem(&processes, &id), none = {0};
 	struct kernel_task t;
-	if (!process)
+	if (!process && !settings.whole)
 		return 0;
-	none.changes = process->changes + 1;
+	none.changes = (process ? process->changes : 0) + 1;
 	bpf_map_update_elem(&processes, &id, &none, BPF_ANY);
 	fill_task(&t, KERNEL_EXEC, task);
-	if (bpf_ringbuf_output(&ring, &t, sizeof t, wake(1)))
+	/* Of the whole machine's programs most are never sampled: what they are can wait. */
+	if (bpf_ringbuf_output(&ring, &t, sizeof t, wake(!settings.whole)))
 		__sync_fetch_and_add(&counts.lost_records, 1);
 	return 0;
 }
@@ -495,7 +548,7 @@ SEC("tp_btf/sched_process_exit") int BPF_PROG(exited, struct task_struct *task)
 	uint32_t id = task->tgid;
 	struct kernel_process *process = bpf_map_lookup_elem(&processes, &id);
 	struct kernel_task t;
-	if (!process)
+	if (!process && !settings.whole)
 		return 0;
 	fill_task(&t, KERNEL_EXIT, task);
 	t.head.process = id;

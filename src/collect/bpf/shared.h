@@ -37,11 +37,13 @@
 #define KERNEL_METRICS 8u
 #define KERNEL_COMM 16u
 #define KERNEL_REGISTERS 32u
+#define KERNEL_INNER 127u /* frames of the kernel's own */
 
 struct kernel_settings {
 	struct unwind_cpu cpu;
 	uint32_t max_depth;
 	uint32_t memo_bits; /* there are 1 << memo_bits memos */
+	uint32_t whole; /* all processes are sampled, and what the kernel does for them or itself */
 };
 
 struct kernel_counts {
@@ -94,11 +96,12 @@ struct kernel_head {
 struct kernel_path {
 	struct kernel_head head;
 	uint16_t memo;  /* its number; KERNEL_NO_MEMO: none was free, nothing is kept */
-	uint16_t end;   /* enum walk_end: of the whole path */
+	uint8_t end;    /* enum walk_end: of the whole path */
+	uint8_t inner;  /* frames of the kernel, which it was in */
 	uint32_t kept;  /* outermost frames of the memo that stay */
 	uint32_t fresh; /* frames that follow, innermost first */
 	uint32_t ns;    /* that the sampler took */
-			/* uint64_t keys[fresh], as in cct/cct.h */
+	/* uint64_t keys[fresh], as in cct/cct.h; addresses[inner], innermost first */
 };
 
 struct kernel_snapshot {
@@ -107,8 +110,10 @@ struct kernel_snapshot {
 	uint64_t pc;
 	uint64_t address; /* of the stack bytes */
 	uint64_t size;
-	uint64_t unborn;                              /* it is where a child begins */
-	uint64_t unlisted;                            /* the sampler has no list of its modules */
+	uint64_t unborn;   /* it is where a child begins */
+	uint64_t unlisted; /* the sampler has no list of its modules */
+	uint64_t inner_count;
+	uint64_t inner[KERNEL_INNER];                 /* as in struct kernel_path */
 	uint64_t holes[KERNEL_STACK / 4096 / 64 + 1]; /* a bit for each page that could not be read,
 							 from the one of `address` on */
 						      /* uint8_t bytes[size] */

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* What library.c and library_later.c share. */
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "collect/library.h"
+
+#define BUCKETS 1024u
+
+/* What is made of one new module, in parallel with the others. */
+struct fresh {
+	struct library_module *module;
+	struct image *image;
+	struct module_table table;
+	char *problem; /* why there is none */
+};
+struct fresh_list {
+	struct fresh *items;
+	size_t count, room;
+	enum recipes_mode mode;
+};
+
+/* Large modules, of which one may take many seconds, do not keep the others waiting. */
+enum { LIBRARY_SMALL, LIBRARY_LARGE, LIBRARY_LANES };
+
+struct library {
+	enum recipes_mode mode;
+	bool tables;
+	char *agent;
+	uint64_t agent_device, agent_inode;
+	int file, shared; /* the same; `shared` can only be read */
+	const uint8_t *bytes;
+	uint64_t used;
+	struct library_module **modules; /* by id - 1 */
+	uint32_t module_count, module_room;
+	struct library_module *by_file[BUCKETS];
+	struct library_list *by_contents[BUCKETS];
+	size_t list_count, list_limit; /* beyond the limit it is worth forgetting some */
+	struct fresh_list pending;     /* modules whose tables are to be made */
+	void (*meanwhile)(void *context, int until);
+	void *context;
+	bool busy;
+	/* in the background */
+	bool background, unready, hurried;
+	struct library_lane { /* a thread of its own */
+		struct library *library;
+		struct fresh_list work;
+		bool running;
+		_Atomic bool done;
+		pthread_t thread;
+	} lanes[LIBRARY_LANES];
+	int built; /* an eventfd: one of them has finished */
+	unsigned builds;
+};
+
+extern const struct table library_no_table;
+
+/* Appends two pieces to the file, one behind the other; 0 where there is no room. */
+uint64_t library_append(struct library *l, const void *head, size_t head_size, const void *bytes,
+			size_t size);
+
+/* Makes the tables of all modules that were opened until now. In the background: begins to, and
+   false where one of `found` is not ready. */
+bool later_build(struct library *l, struct library_module *const *found, size_t count);
+/* Ends that; false where the library must stay, because something cannot be ended. */
+bool later_close(struct library *l);

@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How tables are made while everything else goes on: by a thread that those who
+ * need them wait for, doing only what cannot wait; or, in a recording that may go on
+ * for weeks, in the background, with nobody waiting. There what nobody has in
+ * memory any more is given back, too.
+ */
+#include "collect/library_internal.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "base/parallel.h"
+
+#define LISTS_KEPT 1024u
+#define SMALL (4u << 20) /* bytes of code */
+#define SMALL_AT_ONCE 16u
+#define WAIT_MS 1000
+
+/* ---- now ---- */
+
+static void build_table(void *context, size_t index)
+{
+	const struct fresh_list *list = context;
+	struct fresh *f = &list->items[index];
+	if (!f->image || !f->module->id)
+		return;
+	struct err *e = cache_table(f->image, list->mode, &f->table);
+	if (e)
+		f->problem = strdup(err_text(e));
+	err_free(e);
+}
+
+static void place_table(struct library *l, struct fresh *f)
+{
+	struct library_module *m = f->module;
+	m->state = LIBRARY_READY;
+	if (!m->problem)
+		m->problem = f->problem;
+	else
+		free(f->problem);
+	if (f->table.bytes && l->background) { /* targets do not read it: it stays as it is */
+		m->own = f->table;
+		m->table = f->table.table;
+		m->place = 1;
+		m->size = f->table.size;
+	} else if (f->table.bytes) {
+		m->place = library_append(l, NULL, 0, f->table.bytes, f->table.size);
+		if (m->place && table_open(&m->table, l->bytes + m->place, f->table.size))
+			m->size = f->table.size;
+		else if (!m->problem)
+			m->problem = strdup("there is no room for its unwind table");
+		module_table_free(&f->table);
+	}
+	image_close(f->image);
+}
+
+struct builder {
+	struct fresh_list *fresh;
+	int done; /* an eventfd */
+};
+
+static void *build_all(void *context)
+{
+	const struct builder *b = context;
+	uint64_t one = 1;
+	parallel_for(b->fresh->count, build_table, b->fresh);
+	while (write(b->done, &one, sizeof one) < 0 && errno == EINTR)
+		;
+	return NULL;
+}
+
+/* That may take seconds for large modules: others are not to wait for it. */
+static void build(struct library *l, struct fresh_list *fresh)
+{
+	struct builder b = {fresh, -1};
+	pthread_t thread;
+	if (l->meanwhile && fresh->count)
+		b.done = eventfd(0, EFD_CLOEXEC);
+	if (b.done < 0 || pthread_create(&thread, NULL, build_all, &b)) {
+		parallel_for(fresh->count, build_table, fresh);
+	} else {
+		l->busy = true;
+		l->meanwhile(l->context, b.done);
+		l->busy = false;
+		pthread_join(thread, NULL);
+	}
+	if (b.done >= 0)
+		close(b.done);
+}
+
+static void place_all(struct library *l, struct fresh_list *fresh)
+{
+	for (size_t i = 0; i < fresh->count; i++)
+		place_table(l, &fresh->items[i]);
+	free(fresh->items);
+	*fresh = (struct fresh_list){0};
+}
+
+static void build_now(struct library *l)
+{
+	struct fresh_list fresh = l->pending;
+	fresh.mode = l->mode;
+	l->pending = (struct fresh_list){0};
+	if (l->tables)
+		build(l, &fresh);
+	place_all(l, &fresh);
+}
+
+/* ---- in the background ---- */
+
+struct err *library_set_background(struct library *l)
+{
+	l->built = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	l->background = l->built >= 0;
+	l->builds = 1;
+	l->list_limit = LISTS_KEPT;
+	return l->background ? NULL : err_errno("cannot make an eventfd");
+}
+
+int library_built_fd(const struct library *l)
+{
+	return l->built;
+}
+
+/* Code of the module, in bytes. */
+static uint64_t size_of(const struct library_module *m)
+{
+	uint64_t size = 0;
+	for (size_t i = 0; i < m->segment_count; i++)
+		size += m->segments[i].executable ? m->segments[i].size : 0;
+	return size;
+}
+
+static int compare_sizes(const void *a, const void *b)
+{
+	const struct fresh *x = a, *y = b;
+	uint64_t p = size_of(x->module), q = size_of(y->module);
+	return (p > q) - (p < q);
+}
+
+/* What a lane is to do next: some small modules, or one large one. */
+static void choose(struct library *l, struct library_lane *lane)
+{
+	bool large = lane == &l->lanes[LIBRARY_LARGE];
+	size_t max = large ? 1 : SMALL_AT_ONCE, kept = 0;
+	lane->work = (struct fresh_list){
+		.items = calloc(max, sizeof *lane->work.items), .room = max, .mode = l->mode};
+	if (!lane->work.items)
+		return;
+	qsort(l->pending.items, l->pending.count, sizeof *l->pending.items, compare_sizes);
+	for (size_t i = 0; i < l->pending.count; i++) {
+		struct fresh *f = &l->pending.items[i];
+		if (lane->work.count < max && (size_of(f->module) > SMALL) == large)
+			lane->work.items[lane->work.count++] = *f;
+		else
+			l->pending.items[kept++] = *f;
+	}
+	l->pending.count = kept;
+}
+
+static void *run_lane(void *context)
+{
+	struct library_lane *lane = context;
+	uint64_t one = 1;
+	if (lane->library->tables)
+		parallel_for(lane->work.count, build_table, &lane->work);
+	atomic_store(&lane->done, true);
+	while (write(lane->library->built, &one, sizeof one) < 0 && errno == EINTR)
+		;
+	return NULL;
+}
+
+static void start_lane(struct library *l, struct library_lane *lane)
+{
+	sigset_t all, before;
+	if (lane->running || !l->pending.count)
+		return;
+	choose(l, lane);
+	if (!lane->work.count) {
+		free(lane->work.items);
+		lane->work = (struct fresh_list){0};
+		return;
+	}
+	lane->library = l;
+	atomic_store(&lane->done, false);
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	lane->running = !pthread_create(&lane->thread, NULL, run_lane, lane);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (!lane->running) { /* they have no tables then */
+		place_all(l, &lane->work);
+		l->builds++;
+	}
+}
+
+static void start(struct library *l)
+{
+	for (size_t i = 0; i < LIBRARY_LANES; i++)
+		start_lane(l, &l->lanes[i]);
+}
+
+static void finish(struct library *l, struct library_lane *lane)
+{
+	pthread_join(lane->thread, NULL);
+	lane->running = false;
+	place_all(l, &lane->work);
+	l->builds++;
+}
+
+unsigned library_builds(struct library *l)
+{
+	uint64_t rung;
+	bool any = false;
+	while (read(l->built, &rung, sizeof rung) < 0 && errno == EINTR)
+		;
+	for (size_t i = 0; i < LIBRARY_LANES; i++)
+		if (l->lanes[i].running && atomic_load(&l->lanes[i].done)) {
+			finish(l, &l->lanes[i]);
+			any = true;
+		}
+	if (any)
+		start(l);
+	return l->builds;
+}
+
+bool library_is_building(const struct library *l)
+{
+	return l->lanes[LIBRARY_SMALL].running || l->lanes[LIBRARY_LARGE].running;
+}
+
+void library_wait(struct library *l, uint64_t until_ns)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	uint64_t ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+	struct pollfd ready = {l->built, POLLIN, 0};
+	if (ns >= until_ns) {
+		l->hurried = true;
+		l->builds++; /* it is worth another look */
+	} else {
+		uint64_t ms = (until_ns - ns) / 1000000 + 1;
+		poll(&ready, 1, ms < WAIT_MS ? (int)ms : WAIT_MS);
+	}
+}
+
+bool library_was_unready(struct library *l)
+{
+	bool unready = l->unready;
+	l->unready = false;
+	return unready;
+}
+
+bool library_is_unready(const struct library *l)
+{
+	return l->unready;
+}
+
+bool library_hurry(struct library *l, bool hurried)
+{
+	bool before = l->hurried;
+	l->hurried = hurried;
+	return before;
+}
+
+bool later_build(struct library *l, struct library_module *const *found, size_t count)
+{
+	if (!l->background) {
+		build_now(l);
+		return true;
+	}
+	start(l);
+	for (size_t i = 0; i < count && !l->hurried; i++)
+		if (found[i] && found[i]->state == LIBRARY_PENDING) {
+			l->unready = true;
+			return false;
+		}
+	return true;
+}
+
+/* A large table may take long, and cannot be stopped: what it needs is left to it then. */
+bool later_close(struct library *l)
+{
+	bool all = true;
+	for (size_t i = 0; i < LIBRARY_LANES; i++) {
+		struct library_lane *lane = &l->lanes[i];
+		if (!lane->running)
+			continue;
+		if (l->hurried && !atomic_load(&lane->done)) {
+			pthread_detach(lane->thread);
+			all = false;
+		} else {
+			finish(l, lane);
+		}
+	}
+	if (all && l->built >= 0)
+		close(l->built);
+	return all;
+}
+
+/* ---- what nobody has any more ---- */
+
+bool library_has_many(const struct library *l)
+{
+	return l->background && l->list_count > l->list_limit;
+}
+
+void library_use(const struct library_list *list)
+{
+	if (list)
+		((struct library_list *)list)->used = true;
+}
+
+static void mark_modules(const struct library *l, const struct library_list *list, bool *used)
+{
+	for (uint32_t i = 0; i < list->count; i++)
+		if (list->modules[i].id <= l->module_count)
+			used[list->modules[i].id] = true;
+}
+
+static void drop_tables(struct library *l, const bool *used)
+{
+	for (uint32_t i = 0; i < l->module_count; i++) {
+		struct library_module *m = l->modules[i];
+		if (used[m->id] || !m->own.bytes || m->state != LIBRARY_READY)
+			continue;
+		module_table_free(&m->own);
+		m->own = (struct module_table){0};
+		m->table = library_no_table;
+		m->size = m->place = 0;
+		m->state = LIBRARY_DROPPED;
+	}
+}
+
+void library_forget_unused(struct library *l)
+{
+	bool *used = calloc((size_t)l->module_count + 1, sizeof *used);
+	for (size_t i = 0; i < BUCKETS; i++)
+		for (struct library_list **link = &l->by_contents[i], *at; (at = *link);) {
+			if (at->used) {
+				at->used = false;
+				if (used)
+					mark_modules(l, at, used);
+				link = &at->chain;
+				continue;
+			}
+			*link = at->chain;
+			free(at->modules);
+			free(at->walk);
+			free(at);
+			l->list_count--;
+		}
+	l->list_limit = 2 * l->list_count > LISTS_KEPT ? 2 * l->list_count : LISTS_KEPT;
+	if (used)
+		drop_tables(l, used);
+	free(used);
+}

@@ -115,3 +115,21 @@ struct err *read_profile(struct store *store, const struct read_choice *choice,
 
 /* The process that `choice` asks for? */
 bool read_wants_process(const struct read_choice *choice, const struct read_process *process);
+
+/* SQL */
+
+enum read_cell_kind { READ_NULL, READ_INTEGER, READ_REAL, READ_TEXT };
+struct read_cell {
+	enum read_cell_kind kind;
+	int64_t integer;
+	double real;
+	const char *text; /* of each kind, as people read it; "" of READ_NULL */
+};
+
+/* Gets each row, and once, before the first, the names of the columns alone (`cells` NULL). */
+typedef struct err *read_row(void *context, int columns, const char *const *names,
+			     const struct read_cell *cells);
+
+/* Runs one SELECT on the views that doc/culprit-db.1.md describes. The store must have been opened to be
+   read; nothing but reading is allowed. */
+struct err *read_sql(struct store *store, const char *sql, read_row *row, void *context);

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* What the files of this folder know of a store and nobody else does. */
+#include <sqlite3.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "store/pack.h"
+#include "store/store.h"
+#include "store/tree.h"
+
+struct buf;
+
+/* The file's marks: "CLPD", and which version of the schema it has. */
+#define STORE_APPLICATION 0x434c5044
+#define STORE_VERSION 1
+
+/* zstd levels: of an interval, which must cost little, and of what stays. */
+#define LEVEL_QUICK 3
+#define LEVEL_SMALL 15
+
+/* The functions that the file has, so that nobody asks it for each in each interval. */
+struct known {
+	struct known_slot *slots; /* a power of two */
+	size_t room, count;
+};
+
+struct store {
+	sqlite3 *db;
+	char *path;
+	bool writes;
+	enum store_trouble trouble;
+	int64_t seen_version; /* PRAGMA data_version: others have changed the file where it differs */
+	/* What is known of the file, for who adds. */
+	struct known symbols;
+	struct tree tree; /* of tree_epoch */
+	int64_t tree_epoch;
+	struct epoch_events {
+		int64_t epoch, ids[STORE_EVENT_MAX];
+		uint64_t every[STORE_EVENT_MAX];
+		size_t count;
+	} events;
+};
+
+/* sql.c. Statements: errors name the file. */
+
+/* What SQLite says about the last call that failed, and notes the kind of trouble. */
+struct err *sql_error(struct store *store, const char *doing);
+struct err *sql_run(struct store *store, const char *sql); /* without results */
+/* Prepares it and binds the values: d int64_t, u uint64_t, s const char *, b const struct buf * (it
+   must stay), as `types` says. sqlite3_finalize by the caller, NULL is fine. */
+struct err *sql_prepare(struct store *store, sqlite3_stmt **out, const char *sql, const char *types,
+			...);
+/* The next row; *row false at the end. */
+struct err *sql_step(struct store *store, sqlite3_stmt *statement, bool *row);
+/* Runs it to its end and finalizes it. */
+struct err *sql_do(struct store *store, const char *sql, const char *types, ...);
+/* The first column of the first row; `otherwise` where there is none. */
+struct err *sql_number(struct store *store, int64_t *out, int64_t otherwise, const char *sql,
+		       const char *types, ...);
+/* A column as text, never NULL. */
+const char *sql_text(sqlite3_stmt *statement, int column);
+
+/* Begins to write, or ends it: undone where `e` is an error, which is returned. */
+struct err *sql_begin(struct store *store);
+struct err *sql_end(struct store *store, struct err *e);
+
+/* schema.c */
+
+struct schema_step { /* from the version before to the next */
+	const char *sql;
+};
+/* Makes or migrates the tables: steps[i] leads from version i to i + 1. */
+struct err *schema_make(struct store *store, const struct schema_step *steps, int64_t count);
+extern const struct schema_step schema_steps[STORE_VERSION];
+
+/* intern.c: the numbers in the database, made where it does not know them yet. */
+
+struct numbers {
+	int64_t *images, *processes; /* by number in the interval; malloc'ed */
+};
+struct err *intern_all(struct store *store, const struct store_interval *interval,
+		       struct numbers *out);
+/* The group that a process belongs to. */
+struct err *intern_group(struct store *store, int64_t process, int64_t *group);
+struct err *intern_event(struct store *store, const struct store_event *event, int64_t *id);
+/* Forgets what was kept in memory; intern_refresh where another process has changed the file. */
+void intern_forget(struct store *store);
+struct err *intern_refresh(struct store *store);
+
+/* trees.c: the tree of an epoch in the file. */
+
+/* Reads it into store->tree. */
+struct err *trees_load(struct store *store, int64_t epoch);
+struct err *trees_read(struct store *store, int64_t epoch, struct tree *out);
+/* Writes the nodes from `first` on. */
+struct err *trees_append(struct store *store, int64_t epoch, const struct tree *tree,
+			 uint32_t first);
+/* An epoch whose tree is in more pieces than it should be, 0: none; and their joining. */
+struct err *trees_find(struct store *store, int64_t *epoch);
+struct err *trees_tidy(struct store *store, int64_t epoch);
+
+/* segments.c: the spans of time. */
+
+struct segment {
+	int64_t id, epoch, start_ms, end_ms, level, intervals;
+	struct store_cost cost;
+	struct pack_count *counts;
+	size_t count_count;
+	struct pack_path *paths;
+	size_t path_count;
+};
+/* Reads one; its rows too where `rows` is set. segment_free in any case. */
+struct err *segment_read(struct store *store, int64_t id, bool rows, struct segment *out);
+void segment_free(struct segment *segment);
+/* Writes it as a new one and sets its id: rows are settled; totals are made of them. */
+struct err *segment_write(struct store *store, struct segment *segment, int level);
+struct err *segment_add_loss(struct store *store, int64_t segment, int kind, const char *reason,
+			     uint64_t samples);
+/* Its losses become another's. */
+struct err *segment_move_losses(struct store *store, int64_t from, int64_t to);
+struct err *segment_remove(struct store *store, int64_t id);
+
+/* packed.c: what is packed as tables for SQL: packed_counts(segment), packed_paths(segment) and
+   packed_nodes(epoch). */
+struct err *packed_register(struct store *store);

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "store/internal.h"
+
+#define BUSY_MS 5000
+#define DEFAULT_PATH "/var/lib/culprit/culprit.db"
+
+const char *store_default_path(void)
+{
+	const char *path = getenv("CULPRIT_DB");
+	return path && *path ? path : DEFAULT_PATH;
+}
+
+enum store_trouble store_trouble(const struct store *s)
+{
+	return s->trouble;
+}
+
+/* Others must not read what ran on a machine; and who reads as root must not write into somebody
+   else's file. SQLite gives the files beside it the same permissions. */
+static struct err *check_owner(const char *path, int fd)
+{
+	struct stat st;
+	if (fstat(fd, &st))
+		return err_errno("%s", path);
+	if (!S_ISREG(st.st_mode))
+		return err_new("%s: not a regular file", path);
+	if (st.st_uid != geteuid())
+		return err_new("%s: it belongs to another user: run as that one", path);
+	if (st.st_mode & 077 && fchmod(fd, 0600))
+		return err_errno("%s: cannot keep others from reading it", path);
+	return NULL;
+}
+
+static struct err *prepare_file(const char *path, enum store_mode mode)
+{
+	struct stat st;
+	if (mode == STORE_READ) {
+		if (stat(path, &st))
+			return errno == ENOENT ? err_new("there is no %s: culprit daemon makes it",
+							 path)
+					       : err_errno("%s", path);
+		return S_ISREG(st.st_mode) ? NULL : err_new("%s: not a regular file", path);
+	}
+	int create = mode == STORE_CREATE ? O_CREAT : 0;
+	int fd = open(path, O_RDWR | create | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0600);
+	if (fd < 0 && errno == ENOENT && !create)
+		return err_new("there is no %s: culprit daemon makes it", path);
+	if (fd < 0)
+		return err_errno("%s: cannot open", path);
+	struct err *e = check_owner(path, fd);
+	close(fd);
+	return e;
+}
+
+/* Nothing that a file says is to be run, and no page of it believed. */
+static void distrust(sqlite3 *db)
+{
+	sqlite3_db_config(db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+	sqlite3_db_config(db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+	sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
+	sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_VIEW, 1, NULL);
+	sqlite3_limit(db, SQLITE_LIMIT_ATTACHED, 0);
+	sqlite3_busy_timeout(db, BUSY_MS);
+}
+
+/* A log that is moved into the file in small portions; room that comes back in small portions. The
+   log is not forced to the disk with each transaction: a power failure may take the last ones, as
+   a crash of ours may not, and neither damages the file. */
+static struct err *configure(struct store *s)
+{
+	struct err *e = sql_run(s, "PRAGMA cell_size_check = ON");
+	if (!e && s->writes)
+		e = sql_run(s, "PRAGMA auto_vacuum = INCREMENTAL;"
+			       "PRAGMA journal_mode = WAL;"
+			       "PRAGMA synchronous = NORMAL;"
+			       "PRAGMA wal_autocheckpoint = 256;"
+			       "PRAGMA journal_size_limit = 2097152;"
+			       "PRAGMA cache_size = -2048");
+	return e;
+}
+
+static struct err *open_database(struct store *s)
+{
+	int flags = s->writes ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY;
+	if (sqlite3_open_v2(s->path, &s->db, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE,
+			    NULL) != SQLITE_OK)
+		return s->db ? sql_error(s, "open") : err_new("out of memory");
+	distrust(s->db);
+	struct err *e = configure(s);
+	if (!e)
+		e = schema_make(s, schema_steps, STORE_VERSION);
+	return e;
+}
+
+struct err *store_open(const char *path, enum store_mode mode, struct store **out)
+{
+	struct store *s = calloc(1, sizeof *s);
+	*out = NULL;
+	if (!s)
+		return err_new("out of memory");
+	s->writes = mode != STORE_READ;
+	s->path = strdup(path);
+	struct err *e = s->path ? prepare_file(path, mode) : err_new("out of memory");
+	if (!e)
+		e = open_database(s);
+	if (e) {
+		store_close(s);
+		return e;
+	}
+	*out = s;
+	return NULL;
+}
+
+void store_close(struct store *s)
+{
+	if (!s)
+		return;
+	intern_forget(s);
+	tree_free(&s->tree);
+	sqlite3_close(s->db);
+	free(s->path);
+	free(s);
+}

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Samples of a while, by place. */
+#include <stdlib.h>
+
+#include "base/err.h"
+#include "profile/profile.h"
+#include "store/reading.h"
+
+#define UNSETTLED_MAX 65536 /* rows that are added before equal ones are joined */
+
+/* Spans */
+
+struct err *spans_list(struct store *s, const struct read_choice *c, struct span_list *out)
+{
+	sqlite3_stmt *r;
+	bool row = true;
+	*out = (struct span_list){0};
+	struct err *e = sql_prepare(s, &r,
+				    "SELECT id, epoch, start, end FROM segment"
+				    " WHERE start / 2 + end / 2 >= ?1 AND start / 2 + end / 2 < ?2"
+				    " AND start < ?2 AND (?3 = 0 OR epoch = ?3)"
+				    " ORDER BY epoch, start",
+				    "ddd", c->from_ms, c->to_ms, c->epoch);
+	while (!e) {
+		e = sql_step(s, r, &row);
+		if (e || !row)
+			break;
+		struct span_item x = {sqlite3_column_int64(r, 0), sqlite3_column_int64(r, 1),
+				      sqlite3_column_int64(r, 2), sqlite3_column_int64(r, 3)};
+		if (!(out->count & (out->count - 1))) {
+			struct span_item *moved = reallocarray(
+				out->items, out->count ? out->count * 2 : 1, sizeof *moved);
+			if (!moved) {
+				e = err_new("out of memory");
+				break;
+			}
+			out->items = moved;
+		}
+		if (!out->count || x.start_ms < out->from_ms)
+			out->from_ms = x.start_ms;
+		if (!out->count || x.end_ms > out->to_ms)
+			out->to_ms = x.end_ms;
+		if (x.end_ms - x.start_ms > out->longest_ms)
+			out->longest_ms = x.end_ms - x.start_ms;
+		out->sum_ms += x.end_ms - x.start_ms;
+		out->items[out->count++] = x;
+	}
+	sqlite3_finalize(r);
+	return e;
+}
+
+/* Counts */
+
+struct gather {
+	struct pack_count *rows;
+	size_t count, settled;
+};
+
+static struct err *gather_add(struct gather *g, const struct segment *x)
+{
+	struct pack_count *moved = reallocarray(g->rows, g->count + x->count_count + 1,
+						sizeof *moved);
+	if (!moved)
+		return err_new("out of memory");
+	g->rows = moved;
+	for (size_t i = 0; i < x->count_count; i++)
+		g->rows[g->count++] = x->counts[i];
+	if (g->count - g->settled > UNSETTLED_MAX + g->settled)
+		g->settled = g->count = pack_settle_counts(g->rows, g->count);
+	return NULL;
+}
+
+static struct err *gather_spans(struct store *s, const struct span_list *list, struct gather *g)
+{
+	struct err *e = NULL;
+	for (size_t i = 0; !e && i < list->count; i++) {
+		struct segment x;
+		e = segment_read(s, list->items[i].id, true, &x);
+		if (!e)
+			e = gather_add(g, &x);
+		segment_free(&x);
+	}
+	if (!e && g->count)
+		g->count = pack_settle_counts(g->rows, g->count);
+	return e;
+}
+
+static int compare(const void *a, const void *b)
+{
+	const struct read_count *x = a, *y = b;
+	if (x->image != y->image)
+		return x->image < y->image ? -1 : 1;
+	if (x->address != y->address)
+		return x->address < y->address ? -1 : 1;
+	if (x->process != y->process)
+		return x->process < y->process ? -1 : 1;
+	return x->event < y->event ? -1 : x->event > y->event;
+}
+
+static struct err *place_rows(struct names *n, const struct read_choice *choice,
+			      const struct gather *g, struct read_samples *out)
+{
+	struct wanted w = {.choice = choice};
+	struct err *e = NULL;
+	out->counts = calloc(g->count + 1, sizeof *out->counts);
+	if (!out->counts)
+		return err_new("out of memory");
+	for (size_t i = 0; !e && i < g->count; i++) {
+		const struct pack_count *x = &g->rows[i];
+		struct read_count y = {.address = x->address, .count = x->count};
+		e = names_image(n, x->image, &y.image);
+		if (!e)
+			e = names_process(n, x->process, &y.process);
+		if (!e)
+			e = names_event(n, x->event, &y.event);
+		if (!e && wanted_sample(&w, n, y.process, y.image, y.address))
+			out->counts[out->count_count++] = y;
+	}
+	wanted_free(&w);
+	qsort(out->counts, out->count_count, sizeof *out->counts, compare);
+	return e;
+}
+
+/* Losses */
+
+static struct err *add_losses(struct store *s, const struct read_choice *c, struct profile *strings,
+			      struct read_samples *out)
+{
+	sqlite3_stmt *r;
+	struct err *e = sql_prepare(
+		s, &r,
+		"SELECT l.kind, l.reason, sum(l.samples) FROM loss l JOIN segment s"
+		" ON s.id = l.segment WHERE s.start / 2 + s.end / 2 >= ?1"
+		" AND s.start / 2 + s.end / 2 < ?2 AND (?3 = 0 OR s.epoch = ?3)"
+		" GROUP BY l.kind, l.reason ORDER BY 1, 3 DESC",
+		"ddd", c->from_ms, c->to_ms, c->epoch);
+	if (!e)
+		e = losses_read(s, strings, r, &out->losses, &out->loss_count);
+	sqlite3_finalize(r);
+	return e;
+}
+
+static void hand_over(struct names *n, struct read_samples *out)
+{
+	out->strings = n->strings;
+	out->images = n->images;
+	out->image_count = n->image_count;
+	out->processes = n->processes;
+	out->process_count = n->process_count;
+	out->events = n->events;
+	out->event_count = n->event_count;
+	n->strings = NULL;
+	n->images = NULL;
+	n->image_count = 0;
+	n->processes = NULL;
+	n->events = NULL;
+	names_close(n);
+}
+
+struct err *read_samples(struct store *s, const struct read_choice *choice,
+			 struct read_samples *out)
+{
+	struct span_list list = {0};
+	struct gather g = {0};
+	struct names n = {0};
+	*out = (struct read_samples){0};
+	struct err *e = sql_run(s, "BEGIN"); /* all of it as it was at one moment */
+	if (!e)
+		e = names_open(&n, s);
+	if (!e)
+		e = spans_list(s, choice, &list);
+	if (!e)
+		e = gather_spans(s, &list, &g);
+	if (!e)
+		e = place_rows(&n, choice, &g, out);
+	if (!e)
+		e = add_losses(s, choice, n.strings, out);
+	sqlite3_exec(s->db, "ROLLBACK", NULL, NULL, NULL);
+	out->from_ms = list.from_ms;
+	out->to_ms = list.to_ms;
+	out->longest_ms = list.longest_ms;
+	out->spans = list.count;
+	hand_over(&n, out);
+	free(g.rows);
+	free(list.items);
+	if (e)
+		read_samples_free(out);
+	return e;
+}
+
+void read_samples_free(struct read_samples *x)
+{
+	for (size_t i = 0; i < x->image_count; i++)
+		free(x->images[i].symbols);
+	free(x->images);
+	free(x->processes);
+	free(x->events);
+	free(x->counts);
+	free(x->losses);
+	profile_free(x->strings);
+	*x = (struct read_samples){0};
+}

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "store/tree.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+
+#define ROOM_FIRST 1024
+
+static size_t slot_of(const struct tree *t, const struct pack_node *n)
+{
+	uint64_t hash = hash_number(HASH_START, n->parent);
+	hash = hash_number(hash, n->image << 2 ^ n->kind);
+	return (size_t)hash_number(hash, n->address) & (t->slot_room - 1);
+}
+
+static bool same(const struct pack_node *a, const struct pack_node *b)
+{
+	return a->address == b->address && a->parent == b->parent && a->image == b->image &&
+	       a->kind == b->kind;
+}
+
+static void place(struct tree *t, uint32_t number)
+{
+	size_t at = slot_of(t, &t->nodes[number]);
+	while (t->slots[at])
+		at = (at + 1) & (t->slot_room - 1);
+	t->slots[at] = number;
+}
+
+static bool grow(struct tree *t)
+{
+	uint32_t room = t->room ? t->room * 2 : ROOM_FIRST;
+	struct pack_node *nodes = reallocarray(t->nodes, room, sizeof *nodes);
+	uint32_t *slots = nodes ? calloc((size_t)room * 2, sizeof *slots) : NULL;
+	if (nodes)
+		t->nodes = nodes;
+	if (!slots)
+		return false;
+	free(t->slots);
+	t->slots = slots;
+	t->slot_room = (size_t)room * 2;
+	t->room = room;
+	for (uint32_t i = 1; i < t->count; i++)
+		place(t, i);
+	return true;
+}
+
+bool tree_clear(struct tree *t)
+{
+	t->count = 0;
+	if (!t->room && !grow(t))
+		return false;
+	memset(t->slots, 0, t->slot_room * sizeof *t->slots);
+	t->nodes[0] = (struct pack_node){0};
+	t->count = 1;
+	return true;
+}
+
+void tree_free(struct tree *t)
+{
+	free(t->nodes);
+	free(t->slots);
+	*t = (struct tree){0};
+}
+
+uint32_t tree_child(struct tree *t, const struct pack_node *node)
+{
+	size_t at = slot_of(t, node);
+	for (; t->slots[at]; at = (at + 1) & (t->slot_room - 1))
+		if (same(&t->nodes[t->slots[at]], node))
+			return t->slots[at];
+	if (t->count == t->room && !grow(t))
+		return UINT32_MAX;
+	t->nodes[t->count] = *node;
+	place(t, t->count);
+	return t->count++;
+}
+
+void tree_cut(struct tree *t, uint32_t count)
+{
+	if (count >= t->count)
+		return;
+	t->count = count;
+	memset(t->slots, 0, t->slot_room * sizeof *t->slots);
+	for (uint32_t i = 1; i < count; i++)
+		place(t, i);
+}

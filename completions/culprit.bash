@@ -11,7 +11,9 @@ _culprit()
 		return
 	fi
 	if [[ $word == -* ]]; then
-		choices="$("${COMP_WORDS[0]}" "$command" -h 2>/dev/null |
+		local part=
+		[ "$command" = db ] && part=${COMP_WORDS[2]}
+		choices="$("${COMP_WORDS[0]}" "$command" $part -h 2>/dev/null |
 			grep -o '^ *\(-[a-zA-Z], \)\?--[a-z-]*' | grep -o -- '--[a-z-]*')"
 		mapfile -t COMPREPLY < <(compgen -W "$choices" -- "$word")
 		return
@@ -20,6 +22,16 @@ _culprit()
 	help)
 		choices="$("${COMP_WORDS[0]}" help 2>/dev/null | sed -n 's/^  \([a-z]*\) .*/\1/p')"
 		mapfile -t COMPREPLY < <(compgen -W "$choices" -- "$word")
+		;;
+	db)
+		if [ "$COMP_CWORD" -eq 2 ]; then
+			choices="$("${COMP_WORDS[0]}" db -h 2>/dev/null | sed -n 's/^  \([a-z]*\) .*/\1/p')"
+			mapfile -t COMPREPLY < <(compgen -W "$choices" -- "$word")
+		elif [ "${COMP_WORDS[COMP_CWORD - 1]}" = --db ]; then
+			mapfile -t COMPREPLY < <(compgen -f -- "$word")
+		else
+			mapfile -t COMPREPLY < <(compgen -W "all today yesterday" -- "$word")
+		fi
 		;;
 	record)
 		mapfile -t COMPREPLY < <(compgen -c -f -- "$word")

@@ -286,7 +286,7 @@ static int run(struct options *o, const struct args *args)
 		return status;
 	if (o->source && o->instructions && !o->json)
 		return cmd_misused("annotate", "--source or --asm, not both");
-	if (access(o->path, F_OK) && errno == ENOENT)
+	if (choose_is_missing(o->path))
 		return cmd_fail("annotate",
 				err_new("there is no %s%s: make one by culprit record -- COMMAND",
 					o->path, strchr(o->path, '/') ? "" : " here"));

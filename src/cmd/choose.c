@@ -8,6 +8,7 @@
 #include "profile/profile.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -89,10 +90,17 @@ struct err *choose_threads(const struct profile *p, const char *path, const char
 	return err_new("%s has no such %s: culprit report --by=%s lists them", path, what, what);
 }
 
+bool choose_is_missing(const char *path)
+{
+	return !profile_has_source(path) && access(path, F_OK) && errno == ENOENT;
+}
+
 bool choose_is_profile(const char *path)
 {
 	char start[sizeof FORMAT_MAGIC - 1];
 	struct stat st;
+	if (profile_has_source(path))
+		return true;
 	int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	bool is = fd >= 0 && !fstat(fd, &st) && S_ISREG(st.st_mode) &&
 		  read(fd, start, sizeof start) == (ssize_t)sizeof start &&

@@ -24,7 +24,10 @@ struct err *choose_metric(const struct profile *profile, const char *path, const
 struct err *choose_threads(const struct profile *profile, const char *path, const char *thread,
 			   const char *process, bool **threads);
 
-/* Does this file begin as a profile does? */
+/* Is there no such file? What is not in a file (profile_source) is not missing. */
+bool choose_is_missing(const char *path);
+
+/* Does this file begin as a profile does, or is it one that is in no file? */
 bool choose_is_profile(const char *path);
 
 /* The path of the file with the most nodes: the program, mostly. NULL: none. */

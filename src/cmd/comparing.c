@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cmd/comparing.h"
 
-#include <errno.h>
+#include "cmd/choose.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -71,7 +72,7 @@ int comparing_gather(const char *command, struct comparing_files *f, const struc
 static struct err *check_files(const char *const *paths, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
-		if (access(paths[i], F_OK) && errno == ENOENT)
+		if (choose_is_missing(paths[i]))
 			return err_new(
 				"there is no %s: make one by culprit record -o %s -- COMMAND",
 				paths[i], paths[i]);

@@ -14,7 +14,6 @@
 #include "export/outfile.h"
 #include "profile/profile.h"
 
-#include <errno.h>
 #include <regex.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -130,7 +129,7 @@ static int check(const struct options *o, const struct args *args)
 	if (!o->output && export_is_binary((enum export_format)o->to) && term_is_tty(STDOUT_FILENO))
 		return cmd_fail("export", err_new("this format is not for a terminal: name a file "
 						  "with -o, or send it to a pipe"));
-	if (access(o->path, F_OK) && errno == ENOENT)
+	if (choose_is_missing(o->path))
 		return cmd_fail("export",
 				err_new("there is no %s%s: make one by culprit record -- COMMAND",
 					o->path, args->count ? "" : " here"));

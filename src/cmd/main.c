@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cmd/cmd.h"
+#include "cmd/db_profile.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -16,6 +17,7 @@ const struct command commands[] = {
 	{"diff", "what changed between recordings, and whether it is more than chance", cmd_diff},
 	{"stats", "how much functions vary over several recordings", cmd_stats},
 	{"merge", "many profiles as one", cmd_merge},
+	{"db", "the database of continuous profiling", cmd_db},
 	{"stack", "the call stacks of a running process, now", cmd_stack},
 	{"structure", "procedures, loops and inlined code of a binary", cmd_structure},
 	{"check", "how well a binary can be unwound", cmd_check},
@@ -87,6 +89,7 @@ int main(int argc, char **argv)
 	char *help[] = {help_name, NULL};
 	const struct command *command;
 
+	db_profiles();
 	if (argc < 2)
 		return cmd_misused(NULL, "which command?");
 	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))

@@ -21,7 +21,6 @@
 #include "base/term.h"
 #include "profile/profile.h"
 
-#include <errno.h>
 #include <math.h>
 #include <regex.h>
 #include <stdio.h>
@@ -305,7 +304,7 @@ static int run(struct options *o, const struct args *args)
 	if (o->hot_path && o->view != VIEW_TREE)
 		return cmd_misused("report", "--hot-path is for --view=tree");
 	o->path = args->count ? args->operands[0] : DEFAULT_FILE;
-	if (access(o->path, F_OK) && errno == ENOENT)
+	if (choose_is_missing(o->path))
 		return cmd_fail("report",
 				err_new("there is no %s%s: make one by culprit record -- COMMAND",
 					o->path, args->count ? "" : " here"));

@@ -231,7 +231,7 @@ static int run(struct options *o, const struct args *args)
 		return cmd_misused("view", "--port is for --serve");
 	if (o->serve)
 		return serve(o);
-	if (!o->diff.wanted && access(o->path, F_OK) && errno == ENOENT)
+	if (!o->diff.wanted && choose_is_missing(o->path))
 		return cmd_fail("view",
 				err_new("there is no %s%s: make one by culprit record -- COMMAND",
 					o->path, args->count ? "" : " here"));

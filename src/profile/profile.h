@@ -39,7 +39,7 @@ enum profile_module_kind {
 	PROFILE_KERNEL,
 };
 
-struct profile_name { /* a function of a JIT module */
+struct profile_name { /* a function of a JIT module; of others for when their file is gone */
 	uint64_t start, size;
 	const char *name;
 };
@@ -211,5 +211,10 @@ struct err *profile_pack(const struct profile *p, struct buf *out);
 /* Reads a file. What is damaged is left out and *damage (malloc'ed, NULL where all is well) says
    in one line what is missing; an error where nothing can be used. */
 struct err *profile_read(const char *path, struct profile **out, char **damage);
+/* Names that begin with `prefix` are no files: profile_read asks `read` for them. For one place, which
+   is known when the program starts. */
+typedef struct err *profile_reader(const char *name, struct profile **out);
+void profile_source(const char *prefix, profile_reader *read);
+bool profile_has_source(const char *name);
 /* The same from bytes. */
 struct err *profile_parse(const void *bytes, size_t size, struct profile **out, char **damage);

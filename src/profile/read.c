@@ -204,7 +204,7 @@ static struct err *read_all(int fd, struct buf *bytes)
 	}
 }
 
-struct err *profile_read(const char *path, struct profile **out, char **damage)
+static struct err *read_file(const char *path, struct profile **out, char **damage)
 {
 	struct buf bytes = {0};
 	struct err *e = NULL;
@@ -226,4 +226,26 @@ struct err *profile_read(const char *path, struct profile **out, char **damage)
 		e = profile_parse(bytes.data ? bytes.data : "", bytes.size, out, damage);
 	buf_free(&bytes);
 	return err_context(e, "%s", path);
+}
+
+static struct {
+	const char *prefix; /* NULL: none */
+	profile_reader *read;
+} source;
+
+void profile_source(const char *prefix, profile_reader *read)
+{
+	source.prefix = prefix;
+	source.read = read;
+}
+
+bool profile_has_source(const char *name)
+{
+	return source.prefix && !strncmp(name, source.prefix, strlen(source.prefix));
+}
+
+struct err *profile_read(const char *path, struct profile **out, char **damage)
+{
+	*damage = NULL;
+	return profile_has_source(path) ? source.read(path, out) : read_file(path, out, damage);
 }

@@ -126,9 +126,9 @@ static struct err *add_nodes(struct store *s, const struct store_interval *v,
 	nodes[0] = 0;
 	for (size_t i = 0; i < v->node_count; i++) {
 		const struct store_node *x = &v->nodes[i];
-		struct pack_node node = {nodes[x->parent], (uint64_t)n->images[x->image],
+		struct pack_node node = {nodes[x->parent], (uint32_t)n->images[x->image],
 					 x->address, x->kind};
-		nodes[i + 1] = tree_child(&s->tree, &node);
+		nodes[i + 1] = calltree_child(&s->tree, &node);
 		if (nodes[i + 1] == UINT32_MAX)
 			return err_new("out of memory");
 		if (s->tree.count > STORE_EPOCH_NODES_MAX + 1) {

@@ -23,7 +23,7 @@ struct maker {
 	uint32_t *modules, *threads; /* of the profile, by place of names; NOT_YET */
 	size_t module_room, thread_room;
 	uint32_t walked[STORE_EVENT_MAX], all[STORE_EVENT_MAX]; /* metrics by place of the event */
-	struct tree tree;
+	struct calltree tree;
 	int64_t tree_epoch;
 	uint32_t *nodes; /* of the profile, by node of the tree */
 };
@@ -336,7 +336,7 @@ struct err *read_profile(struct store *s, const struct read_choice *choice, stru
 	sqlite3_exec(s->db, "ROLLBACK", NULL, NULL, NULL);
 	names_close(&m.names);
 	wanted_free(&m.wanted);
-	tree_free(&m.tree);
+	calltree_free(&m.tree);
 	free(m.modules);
 	free(m.threads);
 	free(m.nodes);

@@ -9,7 +9,6 @@
 
 #define COMMAND_MAX 200 /* bytes of a command line that are kept */
 #define NAME_MAX_KEPT 1000
-#define DAY_MS INT64_C(86400000)
 
 /* Functions that are known to be in the file */
 
@@ -74,17 +73,17 @@ struct err *intern_refresh(struct store *s)
 	return e;
 }
 
-/* Rows by what they are: found, or made. `used` is set forward once a day. */
+/* Rows by what they are: found, or made. `used` is set forward once an hour. */
 
 struct finder {
 	sqlite3_stmt *find, *insert, *touch;
-	int64_t today;
+	int64_t hour;
 };
 
 static struct err *finder_open(struct store *s, struct finder *f, const char *find,
 			       const char *insert, const char *touch, int64_t now_ms)
 {
-	f->today = now_ms / DAY_MS * DAY_MS;
+	f->hour = now_ms / STORE_USED_MS * STORE_USED_MS;
 	struct err *e = sql_prepare(s, &f->find, find, "");
 	if (!e)
 		e = sql_prepare(s, &f->insert, insert, "");
@@ -122,8 +121,8 @@ static struct err *finder_get(struct store *s, struct finder *f, int64_t *id)
 	if (!row) {
 		e = run_once(s, f->insert);
 		*id = sqlite3_last_insert_rowid(s->db);
-	} else if (used < f->today) {
-		sqlite3_bind_int64(f->touch, 1, f->today);
+	} else if (used < f->hour) {
+		sqlite3_bind_int64(f->touch, 1, f->hour);
 		sqlite3_bind_int64(f->touch, 2, *id);
 		e = run_once(s, f->touch);
 	}
@@ -162,7 +161,7 @@ static struct err *get_process(struct store *s, struct finder *f, const struct s
 		bind_text(both[i], 5, p->container, NAME_MAX_KEPT);
 	}
 	bind_text(f->insert, 6, p->pid ? p->command : "", COMMAND_MAX);
-	sqlite3_bind_int64(f->insert, 7, f->today);
+	sqlite3_bind_int64(f->insert, 7, f->hour);
 	return finder_get(s, f, id);
 }
 
@@ -225,7 +224,7 @@ static struct err *intern_images(struct store *s, const struct store_interval *v
 			sqlite3_bind_int64(both[k], 4,
 					   m->kind == PROFILE_JIT ? processes[m->process] : 0);
 		}
-		sqlite3_bind_int64(f.insert, 5, f.today);
+		sqlite3_bind_int64(f.insert, 5, f.hour);
 		e = finder_get(s, &f, &ids[i + 1]);
 	}
 	finder_close(&f);

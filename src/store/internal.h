@@ -8,13 +8,16 @@
 
 #include "store/pack.h"
 #include "store/store.h"
-#include "store/tree.h"
+#include "store/calltree.h"
 
 struct buf;
 
 /* The file's marks: "CLPD", and which version of the schema it has. */
 #define STORE_APPLICATION 0x434c5044
 #define STORE_VERSION 1
+
+/* When something was last sampled is noted to the hour, so that not each interval writes it. */
+#define STORE_USED_MS INT64_C(3600000)
 
 /* zstd levels: of an interval, which must cost little, and of what stays. */
 #define LEVEL_QUICK 3
@@ -34,7 +37,7 @@ struct store {
 	int64_t seen_version; /* PRAGMA data_version: others have changed the file where it differs */
 	/* What is known of the file, for who adds. */
 	struct known symbols;
-	struct tree tree; /* of tree_epoch */
+	struct calltree tree; /* of tree_epoch */
 	int64_t tree_epoch;
 	struct epoch_events {
 		int64_t epoch, ids[STORE_EVENT_MAX];
@@ -93,9 +96,9 @@ struct err *intern_refresh(struct store *store);
 
 /* Reads it into store->tree. */
 struct err *trees_load(struct store *store, int64_t epoch);
-struct err *trees_read(struct store *store, int64_t epoch, struct tree *out);
+struct err *trees_read(struct store *store, int64_t epoch, struct calltree *out);
 /* Writes the nodes from `first` on. */
-struct err *trees_append(struct store *store, int64_t epoch, const struct tree *tree,
+struct err *trees_append(struct store *store, int64_t epoch, const struct calltree *tree,
 			 uint32_t first);
 /* An epoch whose tree is in more pieces than it should be, 0: none; and their joining. */
 struct err *trees_find(struct store *store, int64_t *epoch);
@@ -116,11 +119,20 @@ struct err *segment_read(struct store *store, int64_t id, bool rows, struct segm
 void segment_free(struct segment *segment);
 /* Writes it as a new one and sets its id: rows are settled; totals are made of them. */
 struct err *segment_write(struct store *store, struct segment *segment, int level);
+/* Packs its paths again, in the place of those that it had. */
+struct err *segment_replace_paths(struct store *store, struct segment *segment);
 struct err *segment_add_loss(struct store *store, int64_t segment, int kind, const char *reason,
 			     uint64_t samples);
 /* Its losses become another's. */
 struct err *segment_move_losses(struct store *store, int64_t from, int64_t to);
 struct err *segment_remove(struct store *store, int64_t id);
+
+/* fold.c: what is rare in long spans, and what trees have too much. */
+
+/* Folds the rows of a span that is to be written. */
+struct err *fold_segment(struct store *store, struct segment *segment);
+/* Takes nodes out of an epoch's tree that none of its spans refers to. */
+struct err *fold_compact(struct store *store, int64_t epoch);
 
 /* packed.c: what is packed as tables for SQL: packed_counts(segment), packed_paths(segment) and
    packed_nodes(epoch). */

@@ -124,7 +124,7 @@ void store_close(struct store *s)
 	if (!s)
 		return;
 	intern_forget(s);
-	tree_free(&s->tree);
+	calltree_free(&s->tree);
 	sqlite3_close(s->db);
 	free(s->path);
 	free(s);

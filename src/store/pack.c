@@ -440,9 +440,10 @@ static struct pack_node *get_frames(struct cursor *c, size_t *count)
 {
 	size_t n = *count = cursor_rows(c, 3);
 	struct pack_node *frames = calloc(n + 1, sizeof *frames);
-	uint64_t image = 0, address = 0;
+	uint64_t address = 0;
+	uint32_t image = 0;
 	for (size_t i = 0; frames && i < n; i++) {
-		c->bad |= __builtin_add_overflow(image, cursor_number(c), &image);
+		c->bad |= __builtin_add_overflow(image, cursor_limited(c, UINT32_MAX), &image);
 		frames[i].image = image;
 	}
 	for (size_t i = 0; frames && i < n; i++) {

@@ -22,8 +22,8 @@ struct pack_path {
 	uint64_t node, process, event, count;
 };
 struct pack_node { /* of an epoch's tree; nodes count from 1, 0 is the root */
-	uint32_t parent;
-	uint64_t image, address;
+	uint32_t parent, image;
+	uint64_t address;
 	uint8_t kind;
 };
 

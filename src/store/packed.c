@@ -40,7 +40,7 @@ struct cursor_of {
 	int64_t argument;
 	size_t at, count;
 	struct segment segment;
-	struct tree tree;
+	struct calltree tree;
 };
 
 static int connect(sqlite3 *db, void *aux, int argc, const char *const *argv, sqlite3_vtab **out,
@@ -99,7 +99,7 @@ static int open_cursor(sqlite3_vtab *base, sqlite3_vtab_cursor **out)
 static void empty(struct cursor_of *c)
 {
 	segment_free(&c->segment);
-	tree_free(&c->tree);
+	calltree_free(&c->tree);
 	c->count = c->at = 0;
 }
 

@@ -6,7 +6,7 @@
  * Narrow rows stand for what is few (epochs, events, images, processes, symbols,
  * sums); what is many is packed (store/pack.h): the counts and paths of a
  * segment, which is a span of time of one epoch, and the nodes of an epoch's
- * tree. `used` is when something was last sampled, to the day: what nobody
+ * tree. `used` is when something was last sampled, to the hour: what nobody
  * refers to any more is older than all segments. Numbers are never given again
  * (AUTOINCREMENT): trees may refer to images that are gone.
  */
@@ -19,7 +19,8 @@ static const char first[] =
 	"CREATE TABLE epoch (id INTEGER PRIMARY KEY AUTOINCREMENT, start INTEGER NOT NULL, host TEXT NOT NULL,"
 	" kernel TEXT NOT NULL, machine TEXT NOT NULL, cpu TEXT NOT NULL, version TEXT NOT NULL,"
 	" note TEXT NOT NULL, cpus INTEGER NOT NULL, hz INTEGER NOT NULL,"
-	" interval INTEGER NOT NULL, joined INTEGER NOT NULL, nodes INTEGER NOT NULL);"
+	" interval INTEGER NOT NULL, joined INTEGER NOT NULL, nodes INTEGER NOT NULL,"
+	" compact INTEGER NOT NULL DEFAULT 0);"
 
 	"CREATE TABLE event (id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL, unit TEXT NOT NULL,"
 	" period INTEGER NOT NULL, every INTEGER NOT NULL, user_only INTEGER NOT NULL,"
@@ -37,8 +38,8 @@ static const char first[] =
 
 	"CREATE TABLE process (id INTEGER PRIMARY KEY AUTOINCREMENT, pid INTEGER NOT NULL,"
 	" start INTEGER NOT NULL, name TEXT NOT NULL, user INTEGER NOT NULL,"
-	" container TEXT NOT NULL, command TEXT NOT NULL, used INTEGER NOT NULL,"
-	" UNIQUE (pid, start, name, user, container));"
+	" container TEXT NOT NULL, command TEXT NOT NULL, used INTEGER NOT NULL);"
+	"CREATE INDEX process_pid ON process (pid, start, name);"
 
 	"CREATE TABLE segment (id INTEGER PRIMARY KEY AUTOINCREMENT, epoch INTEGER NOT NULL,"
 	" start INTEGER NOT NULL, end INTEGER NOT NULL, level INTEGER NOT NULL,"

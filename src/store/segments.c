@@ -116,6 +116,18 @@ struct err *segment_write(struct store *s, struct segment *x, int level)
 	return write_totals(s, x);
 }
 
+struct err *segment_replace_paths(struct store *s, struct segment *x)
+{
+	struct buf paths = {0};
+	x->path_count = pack_settle_paths(x->paths, x->path_count);
+	struct err *e = pack_paths(x->paths, x->path_count, LEVEL_SMALL, &paths);
+	if (!e)
+		e = sql_do(s, "UPDATE segment SET paths = ?, rows = ? WHERE id = ?", "bud", &paths,
+			   (uint64_t)(x->count_count + x->path_count), x->id);
+	buf_free(&paths);
+	return e;
+}
+
 struct err *segment_add_loss(struct store *s, int64_t segment, int kind, const char *reason,
 			     uint64_t samples)
 {

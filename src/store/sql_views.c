@@ -53,6 +53,11 @@ static const char views[] =
 	" ORDER BY y.start DESC LIMIT 1) AS procedure, c.samples FROM counts c"
 	" JOIN main.event v ON v.id = c.event LEFT JOIN main.image i ON i.id = c.image;";
 
+/* So that they are there before only reading is allowed. */
+static const char touch[] = "SELECT 1 FROM packed_counts(0) WHERE 0;"
+			    "SELECT 1 FROM packed_paths(0) WHERE 0;"
+			    "SELECT 1 FROM packed_nodes(0) WHERE 0;";
+
 /* Reading, and nothing else. */
 static int allow(void *context, int action, const char *a, const char *b, const char *database,
 		 const char *trigger)
@@ -140,6 +145,8 @@ struct err *read_sql(struct store *s, const char *sql, read_row *row, void *cont
 	struct err *e = packed_register(s);
 	if (!e)
 		e = sql_run(s, views);
+	if (!e)
+		e = sql_run(s, touch);
 	if (!e)
 		e = prepare(s, sql, &rows);
 	if (!e)

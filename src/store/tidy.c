@@ -27,7 +27,7 @@
 #define SPANS_AT_ONCE 4096     /* in one merge */
 
 const struct store_policy store_policy = {
-	.levels = {{600, 600}, {7200, 3600}, {15 * 86400, 86400}},
+	.levels = {{600, 600}, {7200, 3600}, {8 * 86400, 86400}},
 	.join_epochs_after_s = 15 * 86400,
 	.keep_s = 400 * UINT64_C(86400),
 	.max_bytes = UINT64_C(200) << 20,
@@ -271,8 +271,11 @@ static struct err *merge_spans(struct job *j, const struct bucket *b, const int6
 	}
 	if (!e) {
 		settle(&sum);
-		e = segment_write(j->s, &sum, LEVEL_SMALL);
+		if (b->groups)
+			e = fold_segment(j->s, &sum);
 	}
+	if (!e)
+		e = segment_write(j->s, &sum, LEVEL_SMALL);
 	for (size_t i = 0; !e && i < count; i++) {
 		e = segment_move_losses(j->s, spans[i], sum.id);
 		if (!e)
@@ -322,7 +325,7 @@ static const char alike[] =
 	" AND a.id < (SELECT max(id) FROM epoch) ORDER BY a.first LIMIT 1";
 
 /* The paths of the other tree in this one. */
-static struct err *move_paths(struct tree *into, const struct tree *from, struct segment *x)
+static struct err *move_paths(struct calltree *into, const struct calltree *from, struct segment *x)
 {
 	uint32_t *to = calloc(from->count, sizeof *to);
 	bool *wanted = calloc(from->count, sizeof *wanted);
@@ -337,7 +340,7 @@ static struct err *move_paths(struct tree *into, const struct tree *from, struct
 		if (!wanted[i])
 			continue;
 		node.parent = to[node.parent];
-		to[i] = tree_child(into, &node);
+		to[i] = calltree_child(into, &node);
 		good = to[i] != UINT32_MAX;
 	}
 	for (size_t i = 0; good && i < x->path_count; i++) {
@@ -349,8 +352,8 @@ static struct err *move_paths(struct tree *into, const struct tree *from, struct
 	return good ? NULL : err_new("out of memory");
 }
 
-static struct err *move_span(struct job *j, int64_t id, int64_t epoch, struct tree *into,
-			     const struct tree *from)
+static struct err *move_span(struct job *j, int64_t id, int64_t epoch, struct calltree *into,
+			     const struct calltree *from)
 {
 	struct segment x;
 	uint32_t before = into->count;
@@ -383,8 +386,9 @@ static struct err *remove_epoch(struct store *s, int64_t epoch)
 
 static struct err *join_two(struct job *j, int64_t first, int64_t second)
 {
-	struct tree into = {0}, from = {0};
+	struct calltree into = {0}, from = {0};
 	int64_t id = 1;
+	j->s->tree_epoch = 0; /* trees change */
 	struct err *e = trees_read(j->s, first, &into);
 	if (!e)
 		e = trees_read(j->s, second, &from);
@@ -395,8 +399,8 @@ static struct err *join_two(struct job *j, int64_t first, int64_t second)
 		if (!e && id)
 			e = move_span(j, id, first, &into, &from);
 	}
-	tree_free(&into);
-	tree_free(&from);
+	calltree_free(&into);
+	calltree_free(&from);
 	if (e || id)
 		return e;
 	e = sql_do(j->s,
@@ -441,26 +445,47 @@ static struct err *remove_empty_epochs(struct job *j)
 	return j->done ? remove_epoch(j->s, id) : e;
 }
 
+/* The first level whose spans know groups only, and nothing that is rare. */
+static int64_t group_level(const struct store_policy *policy)
+{
+	int64_t level = 1;
+	while (level <= STORE_LEVELS && policy->levels[level - 1].width_s < GROUP_WIDTH_S)
+		level++;
+	return level;
+}
+
 /* Processes that only coarse spans could refer to: those know groups. */
 static struct err *remove_processes(struct job *j)
 {
-	int64_t oldest, fine, group_level = 1;
-	while (group_level <= STORE_LEVELS &&
-	       j->policy->levels[group_level - 1].width_s < GROUP_WIDTH_S)
-		group_level++;
+	int64_t oldest, fine;
 	struct err *e = sql_number(j->s, &oldest, j->now_ms, "SELECT min(start) FROM segment", "");
 	if (!e)
 		e = sql_number(j->s, &fine, j->now_ms,
-			       "SELECT min(start) FROM segment WHERE level < ?", "d", group_level);
+			       "SELECT min(start) FROM segment WHERE level < ?", "d",
+			       group_level(j->policy));
 	if (!e)
 		e = sql_do(j->s,
 			   "DELETE FROM process WHERE id IN (SELECT id FROM process"
-			   " WHERE used + ?1 < CASE WHEN pid THEN min(?2, ?3) ELSE ?2 END"
+			   " WHERE used + ?1 < CASE WHEN pid THEN max(?2, ?3) ELSE ?2 END"
 			   " AND NOT EXISTS (SELECT 1 FROM image WHERE process = process.id)"
 			   " LIMIT ?4)",
-			   "dddd", DAY_MS, oldest, fine, (int64_t)UNUSED_AT_ONCE);
+			   "dddd", STORE_USED_MS, oldest, fine, (int64_t)UNUSED_AT_ONCE);
 	j->done = !e && sqlite3_changes(j->s->db) > 0;
 	return e;
+}
+
+/* Trees of epochs that are over, after their spans became coarse: folding left nodes behind. */
+static struct err *compact_trees(struct job *j)
+{
+	int64_t id = 0;
+	struct err *e = sql_number(
+		j->s, &id, 0,
+		"SELECT id FROM epoch e WHERE NOT compact AND id < (SELECT max(id) FROM epoch)"
+		" AND (SELECT count(*) FROM segment WHERE epoch = e.id) BETWEEN 1 AND 400"
+		" AND NOT EXISTS (SELECT 1 FROM segment WHERE epoch = e.id AND level < ?) LIMIT 1",
+		"d", group_level(j->policy));
+	j->done = !e && id;
+	return j->done ? fold_compact(j->s, id) : e;
 }
 
 static struct err *remove_images(struct job *j)
@@ -471,12 +496,12 @@ static struct err *remove_images(struct job *j)
 		e = sql_do(j->s,
 			   "DELETE FROM symbol WHERE image IN (SELECT id FROM image"
 			   " WHERE used + ? < ? LIMIT 8)",
-			   "dd", DAY_MS, oldest);
+			   "dd", STORE_USED_MS, oldest);
 	if (!e)
 		e = sql_do(j->s,
 			   "DELETE FROM image WHERE id IN (SELECT id FROM image"
 			   " WHERE used + ? < ? LIMIT 8)",
-			   "dd", DAY_MS, oldest);
+			   "dd", STORE_USED_MS, oldest);
 	j->done = !e && sqlite3_changes(j->s->db) > 0;
 	return e;
 }
@@ -503,8 +528,8 @@ static struct err *give_back(struct job *j)
 
 /* The steps, in the order in which they are tried. */
 static struct err *(*const steps[])(struct job *) = {
-	remove_old,    remove_surplus, merge_bucket, join_epochs, remove_empty_epochs,
-	remove_images, remove_processes, join_trees, give_back,
+	remove_old,    remove_surplus,   merge_bucket,  join_epochs, remove_empty_epochs,
+	remove_images, remove_processes, compact_trees, join_trees,  give_back,
 };
 
 static struct err *do_step(struct job *j)
@@ -526,8 +551,10 @@ struct err *store_tidy(struct store *s, const struct store_policy *policy, int64
 	tidied->more = true;
 	for (uint64_t i = 0; i < most; i++) {
 		struct err *e = do_step(&j);
-		if (e)
+		if (e) {
+			intern_forget(s); /* what was noted may have been undone */
 			return e;
+		}
 		if (!j.done) {
 			tidied->more = false;
 			break;

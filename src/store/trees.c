@@ -17,7 +17,7 @@ static struct err *damaged(struct store *s, int64_t epoch)
 	return err_new("%s: the call paths of epoch %lld are damaged", s->path, (long long)epoch);
 }
 
-static struct err *read_piece(struct store *s, sqlite3_stmt *row, int64_t epoch, struct tree *out)
+static struct err *read_piece(struct store *s, sqlite3_stmt *row, int64_t epoch, struct calltree *out)
 {
 	struct pack_node *nodes;
 	size_t count;
@@ -32,16 +32,16 @@ static struct err *read_piece(struct store *s, sqlite3_stmt *row, int64_t epoch,
 	bool good = first == out->count && (int64_t)count == sqlite3_column_int64(row, 1) &&
 		    out->count + count <= STORE_EPOCH_NODES_MAX + 1;
 	for (size_t i = 0; good && i < count; i++)
-		good = tree_child(out, &nodes[i]) == (uint64_t)first + i;
+		good = calltree_child(out, &nodes[i]) == (uint64_t)first + i;
 	free(nodes);
 	return good ? NULL : damaged(s, epoch);
 }
 
-struct err *trees_read(struct store *s, int64_t epoch, struct tree *out)
+struct err *trees_read(struct store *s, int64_t epoch, struct calltree *out)
 {
 	sqlite3_stmt *rows;
 	bool row = true;
-	if (!tree_clear(out))
+	if (!calltree_clear(out))
 		return err_new("out of memory");
 	struct err *e = sql_prepare(
 		s, &rows, "SELECT first, count, data FROM node WHERE epoch = ? ORDER BY first", "d",
@@ -77,7 +77,7 @@ static struct err *write_piece(struct store *s, int64_t epoch, const struct pack
 	return e;
 }
 
-static struct err *write_pieces(struct store *s, int64_t epoch, const struct tree *tree,
+static struct err *write_pieces(struct store *s, int64_t epoch, const struct calltree *tree,
 				uint32_t first, int level)
 {
 	struct err *e = NULL;
@@ -88,7 +88,7 @@ static struct err *write_pieces(struct store *s, int64_t epoch, const struct tre
 	return e;
 }
 
-struct err *trees_append(struct store *s, int64_t epoch, const struct tree *tree, uint32_t first)
+struct err *trees_append(struct store *s, int64_t epoch, const struct calltree *tree, uint32_t first)
 {
 	struct err *e = write_pieces(s, epoch, tree, first, LEVEL_QUICK);
 	if (e || first == tree->count)
@@ -112,7 +112,7 @@ struct err *trees_find(struct store *s, int64_t *epoch)
 
 struct err *trees_tidy(struct store *s, int64_t epoch)
 {
-	struct tree tree = {0};
+	struct calltree tree = {0};
 	int64_t first;
 	struct err *e = sql_number(s, &first, 1,
 				   "SELECT min(first) FROM node WHERE epoch = ? AND count < ?",
@@ -126,6 +126,6 @@ struct err *trees_tidy(struct store *s, int64_t epoch)
 			   first);
 	if (!e)
 		e = write_pieces(s, epoch, &tree, (uint32_t)first, LEVEL_SMALL);
-	tree_free(&tree);
+	calltree_free(&tree);
 	return e;
 }

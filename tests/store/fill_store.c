@@ -11,7 +11,8 @@
  *    --epoch-every N    a new epoch after so many intervals (none)
  *    --every N          one of so many samples has a call path (1)
  *    --samples N        about so many samples in each interval, by chance (as in the profiles)
- *    --programs N       of so many of the processes (all)
+ *    --programs N       of so many of the programs, some often and most seldom (all); then the samples
+ *                       are those of a full load, of which the time of the day has its part
  *    --seed N           of chance
  *    --steps N          of tidying after each interval (0)
  *    --user N, --container TEXT   of all processes
@@ -45,6 +46,11 @@ static struct store_process *processes;
 static struct store_node *nodes;
 static struct store_count *counts;
 static struct store_path *paths;
+static uint32_t *places;       /* of the profile's nodes in the interval; 0: not in it */
+static uint32_t *functions;    /* of each node, its symbol + 1; 0: none */
+static struct store_symbol *all_symbols;
+static bool *given; /* symbols that the interval has */
+static uint32_t *image_places, *process_places; /* in the interval; 0: not in it */
 
 static void check(struct err *e)
 {
@@ -91,31 +97,31 @@ static uint64_t poisson(double mean)
 	return count;
 }
 
-/* What does not change from interval to interval */
+/* An interval has what has samples, and nothing else */
 
-static void make_images(void)
+static uint32_t place_process(uint32_t process)
 {
-	images = need(all->module_count, sizeof *images);
-	for (size_t i = 1; i < all->module_count; i++) {
-		const struct profile_module *m = &all->modules[i];
-		images[i - 1] = (struct store_image){m->kind, m->path, m->build_id,
-						     m->kind == PROFILE_JIT ? m->process + 1 : 0};
+	const struct profile_process *p = &all->processes[process];
+	if (!process_places[process]) {
+		processes[interval.process_count++] = (struct store_process){
+			p->pid,           o.programs ? interval.start_ms : (int64_t)o.start * 1000,
+			p->name,          p->command,
+			(uint32_t)o.user, o.container};
+		process_places[process] = (uint32_t)interval.process_count;
 	}
-	interval.images = images;
-	interval.image_count = all->module_count - 1;
+	return process_places[process];
 }
 
-static void make_processes(void)
+static uint32_t place_image(uint32_t module)
 {
-	processes = need(all->process_count, sizeof *processes);
-	for (size_t i = 0; i < all->process_count; i++) {
-		const struct profile_process *p = &all->processes[i];
-		processes[i] = (struct store_process){
-			p->pid,         (int64_t)o.start * 1000, p->name, p->command,
-			(uint32_t)o.user, o.container};
+	const struct profile_module *m = &all->modules[module];
+	if (module && !image_places[module]) {
+		uint32_t process = m->kind == PROFILE_JIT ? place_process(m->process) : 0;
+		images[interval.image_count++] =
+			(struct store_image){m->kind, m->path, m->build_id, process};
+		image_places[module] = (uint32_t)interval.image_count;
 	}
-	interval.processes = processes;
-	interval.process_count = all->process_count;
+	return image_places[module];
 }
 
 /* A name of the profile's own says how large its function is; of others the symbols do. */
@@ -130,38 +136,132 @@ static uint64_t size_of(struct modules *ms, uint32_t module, uint64_t start)
 	return s ? s->address + s->size - start : 0;
 }
 
-static void make_nodes(void)
+static int compare_symbols(const void *a, const void *b)
+{
+	const struct store_symbol *x = &all_symbols[*(const uint32_t *)a];
+	const struct store_symbol *y = &all_symbols[*(const uint32_t *)b];
+	if (x->image != y->image)
+		return x->image < y->image ? -1 : 1;
+	return x->start < y->start ? -1 : x->start > y->start;
+}
+
+/* all_symbols by node, then of equal ones the first for each. */
+static void make_functions(void)
 {
 	struct modules *ms;
+	uint32_t *order = need(all->node_count, sizeof *order), count = 0;
 	check(modules_open(all, false, &ms));
-	nodes = need(all->node_count, sizeof *nodes);
-	symbols = need(all->node_count, sizeof *symbols);
-	for (size_t i = 1; i < all->node_count; i++) {
+	functions = need(all->node_count, sizeof *functions);
+	all_symbols = need(all->node_count, sizeof *all_symbols);
+	for (uint32_t i = 1; i < all->node_count; i++) {
 		const struct profile_node *n = &all->nodes[i];
 		struct modules_function f = {0};
-		nodes[i - 1] = (struct store_node){n->parent, n->module, n->kind, n->address};
 		if (n->kind != PROFILE_PARTIAL && n->module)
 			modules_function(ms, n->module, n->address, n->kind == PROFILE_EXACT, &f);
-		if (f.name)
-			symbols[interval.symbol_count++] =
-				(struct store_symbol){n->module, f.start,
-						      size_of(ms, n->module, f.start),
-						      profile_string(all, f.name)};
+		if (!f.name)
+			continue;
+		all_symbols[i] = (struct store_symbol){n->module, f.start,
+						       size_of(ms, n->module, f.start),
+						       profile_string(all, f.name)};
+		order[count++] = i;
 	}
+	qsort(order, count, sizeof *order, compare_symbols);
+	for (uint32_t i = 0; i < count; i++)
+		functions[order[i]] = i && !compare_symbols(&order[i - 1], &order[i])
+					      ? functions[order[i - 1]]
+					      : order[i];
 	modules_close(ms);
-	interval.nodes = nodes;
-	interval.node_count = all->node_count - 1;
-	interval.symbols = symbols;
+	free(order);
+}
+
+static void place_function(uint32_t node)
+{
+	uint32_t function = functions[node];
+	if (function && !given[function]) {
+		struct store_symbol *made = &symbols[interval.symbol_count++];
+		*made = all_symbols[function];
+		made->image = place_image(made->image);
+	}
+	given[function] = true;
+}
+
+/* The node and its callers in the interval, with their functions. */
+static uint32_t place_node(uint32_t node)
+{
+	const struct profile_node *n = &all->nodes[node];
+	if (!node || places[node])
+		return places[node];
+	uint32_t parent = place_node(n->parent);
+	nodes[interval.node_count++] =
+		(struct store_node){parent, place_image(n->module), n->kind, n->address};
+	place_function(node);
+	return places[node] = (uint32_t)interval.node_count;
 }
 
 /* The samples of an interval */
 
+/* Programs by their samples: processes of one name are one program. */
+static struct program {
+	const char *name;
+	uint32_t *processes;
+	size_t count;
+	uint64_t samples;
+} *programs;
+static size_t program_count;
+
+static int compare_programs(const void *a, const void *b)
+{
+	const struct program *x = a, *y = b;
+	return x->samples > y->samples ? -1 : x->samples < y->samples;
+}
+
+static struct program *find_program(const char *name)
+{
+	for (size_t i = 0; i < program_count; i++)
+		if (!strcmp(programs[i].name, name))
+			return &programs[i];
+	programs[program_count] = (struct program){.name = name};
+	return &programs[program_count++];
+}
+
+static void make_programs(void)
+{
+	uint64_t *samples = need(all->process_count, sizeof *samples);
+	programs = need(all->process_count, sizeof *programs);
+	for (size_t i = 0; i < all->value_count; i++)
+		samples[all->threads[all->values[i].thread].process] += all->values[i].count;
+	for (uint32_t i = 0; i < all->process_count; i++) {
+		struct program *p = find_program(all->processes[i].name);
+		p->samples += samples[i];
+		p->processes = reallocarray(p->processes, p->count + 1, sizeof *p->processes);
+		if (!p->processes)
+			check(err_new("out of memory"));
+		p->processes[p->count++] = i;
+	}
+	qsort(programs, program_count, sizeof *programs, compare_programs);
+	free(samples);
+}
+
+/* As people and machines do: few programs often, most seldom (the chance of the one at rank n is
+   1/n), each for a while that is by chance. */
 static void choose_programs(double *share)
 {
+	if (!programs)
+		make_programs();
 	for (size_t i = 0; i < all->process_count; i++)
 		share[i] = o.programs ? 0 : 1;
-	for (uint64_t i = 0; i < o.programs; i++)
-		share[random_number() % all->process_count] += -log(uniform());
+	for (uint64_t i = 0; i < o.programs; i++) {
+		size_t rank = (size_t)exp(uniform() * log((double)program_count));
+		const struct program *p = &programs[rank < program_count ? rank : 0];
+		share[p->processes[random_number() % p->count]] += -log(uniform());
+	}
+}
+
+/* The load of a day: least at four in the morning, most at four in the afternoon. */
+static double load_at(int64_t ms)
+{
+	double hour = (double)(ms / 1000 % 86400) / 3600;
+	return 0.4 - 0.35 * cos((hour - 4) / 24 * 6.283185307179586);
 }
 
 static uint64_t draw(const struct profile_value *v, const double *share, double scale)
@@ -180,7 +280,8 @@ static double scale_of(const double *share)
 	for (size_t i = 0; i < all->value_count; i++)
 		sum += share[all->threads[all->values[i].thread].process] *
 		       (double)all->values[i].count;
-	return sum > 0 ? (double)o.samples / sum : 1;
+	double load = o.programs ? load_at(interval.start_ms) : 1;
+	return sum > 0 ? (double)o.samples * load / sum : 1;
 }
 
 static void make_counts(void)
@@ -189,23 +290,35 @@ static void make_counts(void)
 	double *share = need(all->process_count, sizeof *share);
 	choose_programs(share);
 	double scale = scale_of(share);
-	interval.count_count = interval.path_count = 0;
+	interval.count_count = interval.path_count = interval.node_count = 0;
+	interval.symbol_count = interval.image_count = interval.process_count = 0;
+	memset(image_places, 0, all->module_count * sizeof *image_places);
+	memset(process_places, 0, all->process_count * sizeof *process_places);
+	memset(places, 0, all->node_count * sizeof *places);
+	memset(given, 0, all->node_count * sizeof *given);
 	for (size_t i = 0; i < all->value_count; i++) {
 		const struct profile_value *v = &all->values[i];
 		const struct profile_node *n = &all->nodes[v->node];
-		uint32_t process = all->threads[v->thread].process + 1;
-		uint64_t count = draw(v, share, scale), walked = (seen + count) / o.every - seen / o.every;
+		uint64_t count = draw(v, share, scale);
+		uint64_t walked = (seen + count) / o.every - seen / o.every;
 		seen += count;
-		if (count)
-			counts[interval.count_count++] = (struct store_count){
-				process, n->module, v->metric, n->address, count};
+		if (!count)
+			continue;
+		uint32_t process = place_process(all->threads[v->thread].process);
+		place_function(v->node);
+		counts[interval.count_count++] = (struct store_count){
+			process, place_image(n->module), v->metric, n->address, count};
 		if (walked)
-			paths[interval.path_count++] =
-				(struct store_path){v->node, process, v->metric, walked};
+			paths[interval.path_count++] = (struct store_path){
+				place_node(v->node), process, v->metric, walked};
 	}
 	free(share);
 	interval.counts = counts;
 	interval.paths = paths;
+	interval.nodes = nodes;
+	interval.symbols = symbols;
+	interval.images = images;
+	interval.processes = processes;
 }
 
 /* Writing */
@@ -252,7 +365,13 @@ static void write_all(struct store *s, int64_t epoch)
 		interval.start_ms = start_ms;
 		interval.end_ms = start_ms + (int64_t)o.length * 1000;
 		make_counts();
-		check(store_add(s, epoch, &interval, &added));
+		struct err *e = store_add(s, epoch, &interval, &added);
+		if (e && store_trouble(s) == STORE_EPOCH_FULL) {
+			err_free(e);
+			epoch = begin_epoch(s, start_ms);
+			e = store_add(s, epoch, &interval, &added);
+		}
+		check(e);
 		printf("%lld %llu%s\n", (long long)epoch, (unsigned long long)interval.number,
 		       added ? "" : " again");
 		fflush(stdout);
@@ -305,9 +424,15 @@ int main(int argc, char **argv)
 	if (at + 1 >= argc)
 		check(err_new("DATABASE PROFILE..."));
 	read_profiles(argv + at + 1);
-	make_images();
-	make_processes();
-	make_nodes();
+	make_functions();
+	images = need(all->module_count, sizeof *images);
+	processes = need(all->process_count, sizeof *processes);
+	image_places = need(all->module_count, sizeof *image_places);
+	process_places = need(all->process_count, sizeof *process_places);
+	nodes = need(all->node_count, sizeof *nodes);
+	symbols = need(all->node_count, sizeof *symbols);
+	places = need(all->node_count, sizeof *places);
+	given = need(all->node_count, sizeof *given);
 	counts = need(all->value_count, sizeof *counts);
 	paths = need(all->value_count, sizeof *paths);
 	check(store_open(argv[at], STORE_CREATE, &s));
@@ -319,6 +444,12 @@ int main(int argc, char **argv)
 	free(processes);
 	free(nodes);
 	free(symbols);
+	free(all_symbols);
+	free(functions);
+	free(places);
+	free(image_places);
+	free(process_places);
+	free(given);
 	free(counts);
 	free(paths);
 	profile_free(all);

@@ -7,7 +7,7 @@
 
 #include "store/pack.h"
 
-struct tree {
+struct calltree {
 	struct pack_node *nodes; /* [0] is the root */
 	uint32_t count, room;
 	uint32_t *slots; /* numbers by hash; 0: free */
@@ -15,9 +15,9 @@ struct tree {
 };
 
 /* Empties it, but for the root; false without memory. */
-bool tree_clear(struct tree *tree);
-void tree_free(struct tree *tree);
+bool calltree_clear(struct calltree *tree);
+void calltree_free(struct calltree *tree);
 /* The node that is this frame, made where there is none; UINT32_MAX without memory. */
-uint32_t tree_child(struct tree *tree, const struct pack_node *node);
+uint32_t calltree_child(struct calltree *tree, const struct pack_node *node);
 /* Forgets nodes from `count` on. */
-void tree_cut(struct tree *tree, uint32_t count);
+void calltree_cut(struct calltree *tree, uint32_t count);

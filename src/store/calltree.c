@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "store/tree.h"
+#include "store/calltree.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -8,10 +8,10 @@
 
 #define ROOM_FIRST 1024
 
-static size_t slot_of(const struct tree *t, const struct pack_node *n)
+static size_t slot_of(const struct calltree *t, const struct pack_node *n)
 {
 	uint64_t hash = hash_number(HASH_START, n->parent);
-	hash = hash_number(hash, n->image << 2 ^ n->kind);
+	hash = hash_number(hash, (uint64_t)n->image << 2 ^ n->kind);
 	return (size_t)hash_number(hash, n->address) & (t->slot_room - 1);
 }
 
@@ -21,7 +21,7 @@ static bool same(const struct pack_node *a, const struct pack_node *b)
 	       a->kind == b->kind;
 }
 
-static void place(struct tree *t, uint32_t number)
+static void place(struct calltree *t, uint32_t number)
 {
 	size_t at = slot_of(t, &t->nodes[number]);
 	while (t->slots[at])
@@ -29,7 +29,7 @@ static void place(struct tree *t, uint32_t number)
 	t->slots[at] = number;
 }
 
-static bool grow(struct tree *t)
+static bool grow(struct calltree *t)
 {
 	uint32_t room = t->room ? t->room * 2 : ROOM_FIRST;
 	struct pack_node *nodes = reallocarray(t->nodes, room, sizeof *nodes);
@@ -47,7 +47,7 @@ static bool grow(struct tree *t)
 	return true;
 }
 
-bool tree_clear(struct tree *t)
+bool calltree_clear(struct calltree *t)
 {
 	t->count = 0;
 	if (!t->room && !grow(t))
@@ -58,14 +58,14 @@ bool tree_clear(struct tree *t)
 	return true;
 }
 
-void tree_free(struct tree *t)
+void calltree_free(struct calltree *t)
 {
 	free(t->nodes);
 	free(t->slots);
-	*t = (struct tree){0};
+	*t = (struct calltree){0};
 }
 
-uint32_t tree_child(struct tree *t, const struct pack_node *node)
+uint32_t calltree_child(struct calltree *t, const struct pack_node *node)
 {
 	size_t at = slot_of(t, node);
 	for (; t->slots[at]; at = (at + 1) & (t->slot_room - 1))
@@ -78,7 +78,7 @@ uint32_t tree_child(struct tree *t, const struct pack_node *node)
 	return t->count++;
 }
 
-void tree_cut(struct tree *t, uint32_t count)
+void calltree_cut(struct calltree *t, uint32_t count)
 {
 	if (count >= t->count)
 		return;

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `culprit db epoch`: asks the daemon for a new epoch over its control socket. One line is sent,
+   "epoch", and one comes back: "ok N" with the number of the epoch, or "error WHY". */
+#include "cmd/db.h"
+
+#include "base/err.h"
+#include "cmd/cmd.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define CONTROL_PATH "/run/culprit/control"
+#define PATIENCE_S 10
+
+static struct err *dial(const char *path, int *out)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	struct timeval patience = {.tv_sec = PATIENCE_S};
+	if (strlen(path) >= sizeof address.sun_path)
+		return err_new("%s: the path is too long for a socket", path);
+	strcpy(address.sun_path, path);
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return err_errno("cannot make a socket");
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
+	if (connect(fd, (struct sockaddr *)&address, sizeof address)) {
+		struct err *e = errno == EACCES || errno == EPERM
+					? err_errno("%s: only its owner may talk to the daemon: run "
+						    "as that one",
+						    path)
+					: err_errno("no daemon answers at %s: start culprit daemon, "
+						    "or name its socket with --socket",
+						    path);
+		close(fd);
+		return e;
+	}
+	*out = fd;
+	return NULL;
+}
+
+static struct err *ask(int fd, char *answer, size_t room)
+{
+	static const char question[] = "epoch\n";
+	size_t got = 0;
+	ssize_t n = send(fd, question, sizeof question - 1, MSG_NOSIGNAL);
+	if (n != (ssize_t)sizeof question - 1)
+		return err_errno("the daemon does not listen");
+	while (got < room - 1 && (n = read(fd, answer + got, room - 1 - got)) > 0) {
+		got += (size_t)n;
+		if (memchr(answer, '\n', got))
+			break;
+	}
+	answer[got] = 0;
+	answer[strcspn(answer, "\n")] = 0;
+	return got ? NULL : err_new("the daemon did not answer");
+}
+
+static int run(const char *path)
+{
+	char answer[512];
+	int fd = -1;
+	struct err *e = dial(path, &fd);
+	if (!e)
+		e = ask(fd, answer, sizeof answer);
+	if (fd >= 0)
+		close(fd);
+	if (!e && !strncmp(answer, "error ", 6))
+		e = err_new("the daemon refused: %s", answer + 6);
+	else if (!e && strncmp(answer, "ok ", 3) != 0)
+		e = err_new("what answers at %s is no daemon of this version", path);
+	if (e)
+		return cmd_fail("db epoch", e);
+	printf("epoch %lld begins\n", strtoll(answer + 3, NULL, 10));
+	return cmd_finish("db epoch", CMD_OK);
+}
+
+int db_epoch(int argc, char **argv)
+{
+	const char *path = CONTROL_PATH;
+	const struct arg options[] = {
+		{0, "socket", "PATH", "the daemon's control socket; " CONTROL_PATH " unless told",
+		 ARG_STRING, &path},
+		{0},
+	};
+	struct args args = {
+		.command = "db epoch",
+		.usage = "[options]",
+		.summary = "Asks the daemon to begin another epoch: what comes is kept apart from "
+			   "what was.",
+		.options = options,
+	};
+	int status = cmd_parse(&args, argc, argv);
+	if (status >= 0)
+		return status;
+	return args.count ? cmd_misused("db epoch", "what is '%s'?", args.operands[0]) : run(path);
+}

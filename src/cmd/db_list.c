@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `culprit db list`: the epochs of a database. */
+#include "cmd/db.h"
+
+#include "analyze/summary.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/json.h"
+#include "base/pager.h"
+#include "base/term.h"
+#include "cmd/cmd.h"
+
+struct options {
+	const char *file;
+	bool json, no_pager;
+};
+
+static double share(uint64_t part, uint64_t whole)
+{
+	return whole ? 100.0 * (double)part / (double)whole : 0;
+}
+
+static uint64_t samples_of(const struct read_epoch *x)
+{
+	uint64_t sum = 0;
+	for (size_t i = 0; i < x->total_count; i++)
+		sum += x->totals[i].samples;
+	return sum;
+}
+
+/* Of all CPUs' time. */
+static double cost_percent(const struct read_epoch *x)
+{
+	double capacity = (double)x->busy_ms * 1e6 * x->cpus;
+	return capacity > 0 ? 100 * (double)(x->cost.cpu_ns + x->cost.kernel_ns) / capacity : 0;
+}
+
+static double kernel_ns(const struct read_epoch *x)
+{
+	return x->cost.kernel_runs ? (double)x->cost.kernel_ns / (double)x->cost.kernel_runs : 0;
+}
+
+/* Text */
+
+static void put_events(const struct read_epoch *x, struct buf *out)
+{
+	char count[SUMMARY_COUNT_MAX], paths[SUMMARY_COUNT_MAX];
+	for (size_t i = 0; i < x->total_count; i++) {
+		const struct read_total *t = &x->totals[i];
+		buf_printf(out, "      %s samples of %s", summary_count(count, t->samples),
+			   t->event.name);
+		if (i == 0)
+			buf_printf(out, " at %llu Hz on %u CPUs", (unsigned long long)x->hz,
+				   x->cpus);
+		buf_printf(out, ", %s with their call path\n", summary_count(paths, t->walked));
+	}
+}
+
+static void put_losses(const struct read_epoch *x, struct buf *out)
+{
+	char count[SUMMARY_COUNT_MAX];
+	uint64_t samples = samples_of(x);
+	uint64_t lost = db_losses(x->losses, x->loss_count, STORE_LOST);
+	uint64_t unknown = db_losses(x->losses, x->loss_count, STORE_UNKNOWN);
+	buf_printf(out, "      %s lost", summary_count(count, lost));
+	for (size_t i = 0, n = 0; i < x->loss_count; i++)
+		if (x->losses[i].kind == STORE_LOST)
+			buf_printf(out, "%s%s %s", n++ ? ", " : " (",
+				   summary_count(count, x->losses[i].samples), x->losses[i].reason);
+	buf_printf(out, "%s; %s unknown, %.3f%%", lost ? ")" : "", summary_count(count, unknown),
+		   share(unknown, samples));
+	for (size_t i = 0, n = 0; i < x->loss_count; i++)
+		if (x->losses[i].kind == STORE_UNKNOWN)
+			buf_printf(out, "%s%s %s", n++ ? ", " : " (",
+				   summary_count(count, x->losses[i].samples), x->losses[i].reason);
+	buf_puts(out, unknown ? ")\n" : "\n");
+}
+
+static void put_cost(const struct read_epoch *x, struct buf *out)
+{
+	char cpu[TERM_UNIT_MAX], size[TERM_UNIT_MAX];
+	buf_printf(out,
+		   "      daemon: %s of CPU time, with the kernel's part %.2f%% of the machine; %s of "
+		   "memory",
+		   term_time(cpu, (double)x->cost.cpu_ns / 1e9), cost_percent(x),
+		   term_size(size, x->cost.memory));
+	if (x->cost.kernel_runs)
+		buf_printf(out, "; %.0f ns in the kernel per sample", kernel_ns(x));
+	buf_puts(out, "\n");
+}
+
+static void put_epoch(const struct read_epoch *x, struct buf *out)
+{
+	char from[DB_TIME_MAX], to[DB_TIME_MAX], length[DB_TIME_MAX];
+	buf_printf(out, "epoch %lld  %s to %s (%s)  %s, %s", (long long)x->id,
+		   db_time(from, x->start_ms), db_time(to, x->end_ms),
+		   db_length(length, x->end_ms - x->start_ms), x->host, x->kernel);
+	if (x->joined > 1)
+		buf_printf(out, ", %llu epochs joined", (unsigned long long)x->joined);
+	buf_puts(out, "\n");
+	put_events(x, out);
+	if (x->spans) {
+		buf_printf(out, "      %llu spans of ", (unsigned long long)x->spans);
+		if (x->finest_ms != x->coarsest_ms)
+			buf_printf(out, "%s to ", db_length(from, x->finest_ms));
+		buf_printf(out, "%s\n", db_length(to, x->coarsest_ms));
+	} else {
+		buf_puts(out, "      nothing yet\n");
+	}
+	put_losses(x, out);
+	put_cost(x, out);
+	if (*x->note)
+		buf_printf(out, "      %s\n", x->note);
+}
+
+static struct err *show_text(const struct options *o, const struct read_epochs *epochs)
+{
+	struct buf text = {0}, out = {0};
+	char size[TERM_UNIT_MAX];
+	buf_printf(&text, "%s: %s, %zu epoch%s\n", o->file, term_size(size, epochs->bytes),
+		   epochs->count, epochs->count == 1 ? "" : "s");
+	for (size_t i = 0; i < epochs->count; i++)
+		put_epoch(&epochs->items[i], &text);
+	cmd_put_lines(&out, buf_text(&text), TERM_PLAIN);
+	struct err *e = text.failed || out.failed
+				? err_new("out of memory")
+				: pager_show(buf_text(&out), out.size, !o->no_pager);
+	buf_free(&text);
+	buf_free(&out);
+	return e;
+}
+
+/* JSON */
+
+static void put_number(struct json *j, const char *key, uint64_t value)
+{
+	json_key(j, key);
+	json_u64(j, value);
+}
+
+static void put_text(struct json *j, const char *key, const char *text)
+{
+	json_key(j, key);
+	json_string(j, text);
+}
+
+static void put_real(struct json *j, const char *key, double value)
+{
+	json_key(j, key);
+	json_double(j, value);
+}
+
+static void put_event_json(const struct read_total *t, struct json *j)
+{
+	json_begin_object(j);
+	put_text(j, "name", t->event.name);
+	put_text(j, "unit", t->event.unit);
+	put_number(j, "period", t->event.period);
+	put_number(j, "every", t->event.every);
+	put_number(j, "samples", t->samples);
+	put_number(j, "walked", t->walked);
+	json_end_object(j);
+}
+
+static void put_epoch_json(const struct read_epoch *x, struct json *j)
+{
+	json_begin_object(j);
+	put_number(j, "epoch", (uint64_t)x->id);
+	put_real(j, "start", (double)x->start_ms / 1000);
+	put_real(j, "end", (double)x->end_ms / 1000);
+	put_text(j, "host", x->host);
+	put_text(j, "kernel", x->kernel);
+	put_text(j, "machine", x->machine);
+	put_text(j, "cpu", x->cpu);
+	put_number(j, "cpus", x->cpus);
+	put_number(j, "hz", x->hz);
+	put_text(j, "version", x->version);
+	put_text(j, "note", x->note);
+	put_number(j, "joined", x->joined);
+	put_number(j, "spans", x->spans);
+	put_real(j, "finest", (double)x->finest_ms / 1000);
+	put_real(j, "coarsest", (double)x->coarsest_ms / 1000);
+	json_key(j, "events");
+	json_begin_array(j);
+	for (size_t i = 0; i < x->total_count; i++)
+		put_event_json(&x->totals[i], j);
+	json_end_array(j);
+	put_number(j, "samples", samples_of(x));
+	db_losses_json(x->losses, x->loss_count, j);
+	put_real(j, "unknown_share",
+		 share(db_losses(x->losses, x->loss_count, STORE_UNKNOWN), samples_of(x)) / 100);
+	json_key(j, "daemon");
+	json_begin_object(j);
+	put_real(j, "cpu_seconds", (double)x->cost.cpu_ns / 1e9);
+	put_real(j, "share", cost_percent(x) / 100);
+	put_number(j, "memory", x->cost.memory);
+	put_number(j, "kernel_ns", x->cost.kernel_ns);
+	put_number(j, "kernel_runs", x->cost.kernel_runs);
+	json_end_object(j);
+	json_end_object(j);
+}
+
+static void show_json(const struct options *o, const struct read_epochs *epochs)
+{
+	struct json j = json_to_file(stdout);
+	json_begin_object(&j);
+	put_number(&j, "culprit", 1);
+	put_text(&j, "database", o->file);
+	put_number(&j, "bytes", epochs->bytes);
+	json_key(&j, "epochs");
+	json_begin_array(&j);
+	for (size_t i = 0; i < epochs->count; i++)
+		put_epoch_json(&epochs->items[i], &j);
+	json_end_array(&j);
+	json_end_object(&j);
+	json_newline(&j);
+}
+
+static int run(const struct options *o)
+{
+	struct store *store;
+	struct read_epochs epochs = {0};
+	struct err *e = store_open(o->file, STORE_READ, &store);
+	if (!e)
+		e = read_epochs(store, &epochs);
+	if (!e && o->json)
+		show_json(o, &epochs);
+	else if (!e)
+		e = show_text(o, &epochs);
+	read_epochs_free(&epochs);
+	store_close(store);
+	return e ? cmd_fail("db list", e) : cmd_finish("db list", CMD_OK);
+}
+
+int db_list(int argc, char **argv)
+{
+	struct options o = {0};
+	const struct arg options[] = {
+		DB_FILE_OPTION(o.file),
+		{0, "no-pager", NULL, "straight to the terminal", ARG_FLAG, &o.no_pager},
+		{0, "json", NULL, "print JSON", ARG_FLAG, &o.json},
+		{0},
+	};
+	struct args args = {
+		.command = "db list",
+		.usage = "[options]",
+		.summary = "Shows the epochs of the database: when, how many samples and losses, "
+			   "what collecting cost.",
+		.options = options,
+		.examples = "  culprit db list\n",
+	};
+	int status = cmd_parse(&args, argc, argv);
+	if (status >= 0)
+		return status;
+	if (args.count)
+		return cmd_misused("db list", "what is '%s'?", args.operands[0]);
+	if (!o.file)
+		o.file = store_default_path();
+	return run(&o);
+}

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What is rare is folded where spans become long. Samples are without end, and so
+ * are the different places and paths that they meet: most paths are met once.
+ * In a span with n samples, what has less than n / FOLD_PART of them
+ *
+ *  - at an instruction counts at the beginning of its function;
+ *  - in a call path is counted below the innermost caller that is not rare, as if
+ *    that had called the function where the sample is; callers between are left out.
+ *
+ * So sums stay exact: of the span, of each event, process, image and function,
+ * and of each caller that is not rare. What is lost is detail of what nobody
+ * could tell from chance.
+ */
+#include <stdlib.h>
+
+#include "base/err.h"
+#include "profile/profile.h"
+#include "store/reading.h"
+
+#define FOLD_PART 32768
+
+/* Where the function with this address begins; the address itself where that is not known. */
+static struct err *function_start(struct names *n, uint64_t image, uint64_t address, uint64_t *start)
+{
+	uint32_t place = 0;
+	struct err *e = names_image(n, image, &place);
+	const struct store_symbol *y = e ? NULL : read_symbol(&n->images[place], address);
+	*start = y ? y->start : address;
+	return e;
+}
+
+static struct err *fold_counts(struct names *n, struct segment *x)
+{
+	uint64_t sum = 0;
+	struct err *e = NULL;
+	for (size_t i = 0; i < x->count_count; i++)
+		sum += x->counts[i].count;
+	for (size_t i = 0; !e && i < x->count_count; i++) {
+		struct pack_count *c = &x->counts[i];
+		if (c->count < sum / FOLD_PART)
+			e = function_start(n, c->image, c->address, &c->address);
+	}
+	x->count_count = pack_settle_counts(x->counts, x->count_count);
+	return e;
+}
+
+/* Samples in each node and below it; malloc'ed. */
+static uint64_t *inclusive(const struct calltree *tree, const struct segment *x)
+{
+	uint64_t *sums = calloc(tree->count, sizeof *sums);
+	for (size_t i = 0; sums && i < x->path_count; i++)
+		if (x->paths[i].node < tree->count)
+			sums[x->paths[i].node] += x->paths[i].count;
+	for (uint32_t i = tree->count; sums && i-- > 1;)
+		sums[tree->nodes[i].parent] += sums[i];
+	return sums;
+}
+
+/* The node that stands for a rare one; UINT32_MAX without memory. */
+static struct err *fold_node(struct names *n, struct calltree *tree, const uint64_t *sums,
+			     uint64_t least, uint64_t *node)
+{
+	struct pack_node leaf = tree->nodes[*node];
+	uint32_t caller = leaf.parent;
+	while (caller && sums[caller] < least)
+		caller = tree->nodes[caller].parent;
+	/* Below the root, what is not known of the callers stays that way. */
+	for (uint32_t at = leaf.parent; !caller && at; at = tree->nodes[at].parent)
+		if (tree->nodes[at].kind == PROFILE_PARTIAL)
+			caller = at;
+	if (leaf.kind == PROFILE_PARTIAL)
+		return NULL;
+	uint64_t address = leaf.address;
+	struct err *e = leaf.image ? function_start(n, leaf.image,
+						    address - (leaf.kind == PROFILE_CALL), &address)
+				   : NULL;
+	leaf = (struct pack_node){caller, leaf.image, address, PROFILE_EXACT};
+	uint32_t made = e ? 0 : calltree_child(tree, &leaf);
+	if (made == UINT32_MAX)
+		return err_new("out of memory");
+	*node = made;
+	return e;
+}
+
+static struct err *fold_paths(struct names *n, struct calltree *tree, struct segment *x)
+{
+	uint64_t *sums = inclusive(tree, x);
+	uint32_t known = tree->count;
+	struct err *e = sums ? NULL : err_new("out of memory");
+	uint64_t least = e ? 0 : sums[0] / FOLD_PART;
+	for (size_t i = 0; !e && i < x->path_count; i++) {
+		struct pack_path *p = &x->paths[i];
+		if (p->node && p->node < known && sums[p->node] < least)
+			e = fold_node(n, tree, sums, least, &p->node);
+	}
+	free(sums);
+	x->path_count = pack_settle_paths(x->paths, x->path_count);
+	return e;
+}
+
+struct err *fold_segment(struct store *s, struct segment *x)
+{
+	struct names n = {0};
+	struct err *e = s->tree_epoch == x->epoch ? NULL : trees_load(s, x->epoch);
+	uint32_t before = s->tree.count;
+	if (!e)
+		e = names_open(&n, s);
+	if (!e)
+		e = fold_counts(&n, x);
+	if (!e && s->tree.count < STORE_EPOCH_NODES_MAX)
+		e = fold_paths(&n, &s->tree, x);
+	if (!e)
+		e = trees_append(s, x->epoch, &s->tree, before);
+	if (!e)
+		e = sql_do(s, "UPDATE epoch SET compact = 0 WHERE id = ?", "d", x->epoch);
+	names_close(&n);
+	return e;
+}
+
+/* Nodes that nobody refers to any more */
+
+#define COMPACT_SPANS_MAX 400
+
+struct compaction {
+	struct store *s;
+	int64_t epoch;
+	int64_t ids[COMPACT_SPANS_MAX];
+	size_t count;
+	bool *used;   /* by old number */
+	uint32_t *to; /* new numbers */
+};
+
+static struct err *list_spans(struct compaction *c)
+{
+	sqlite3_stmt *r;
+	bool row = true;
+	struct err *e = sql_prepare(c->s, &r, "SELECT id FROM segment WHERE epoch = ?", "d",
+				    c->epoch);
+	while (!e && row) {
+		e = sql_step(c->s, r, &row);
+		if (!e && row && c->count < COMPACT_SPANS_MAX)
+			c->ids[c->count++] = sqlite3_column_int64(r, 0);
+		else if (!e && row)
+			e = err_new("too many spans in epoch %lld", (long long)c->epoch);
+	}
+	sqlite3_finalize(r);
+	return e;
+}
+
+static struct err *mark(struct compaction *c)
+{
+	struct calltree *tree = &c->s->tree;
+	struct err *e = NULL;
+	for (size_t i = 0; !e && i < c->count; i++) {
+		struct segment x;
+		e = segment_read(c->s, c->ids[i], true, &x);
+		for (size_t k = 0; !e && k < x.path_count; k++)
+			if (x.paths[k].node < tree->count)
+				c->used[x.paths[k].node] = true;
+		segment_free(&x);
+	}
+	for (uint32_t i = tree->count; i-- > 1;)
+		c->used[tree->nodes[i].parent] |= c->used[i];
+	return e;
+}
+
+static struct err *renumber(struct compaction *c)
+{
+	const struct calltree *old = &c->s->tree;
+	struct calltree tree = {0};
+	struct err *e = calltree_clear(&tree) ? NULL : err_new("out of memory");
+	for (uint32_t i = 1; !e && i < old->count; i++) {
+		struct pack_node node = old->nodes[i];
+		if (!c->used[i])
+			continue;
+		node.parent = c->to[node.parent];
+		c->to[i] = calltree_child(&tree, &node);
+		if (c->to[i] == UINT32_MAX)
+			e = err_new("out of memory");
+	}
+	if (!e)
+		e = sql_do(c->s, "DELETE FROM node WHERE epoch = ?", "d", c->epoch);
+	if (!e)
+		e = sql_do(c->s, "UPDATE epoch SET nodes = 0 WHERE id = ?", "d", c->epoch);
+	if (!e)
+		e = trees_append(c->s, c->epoch, &tree, 1);
+	calltree_free(&tree);
+	return e;
+}
+
+static struct err *rewrite(struct compaction *c)
+{
+	struct err *e = NULL;
+	for (size_t i = 0; !e && i < c->count; i++) {
+		struct segment x;
+		e = segment_read(c->s, c->ids[i], true, &x);
+		for (size_t k = 0; !e && k < x.path_count; k++)
+			x.paths[k].node = x.paths[k].node < c->s->tree.count
+						  ? c->to[x.paths[k].node]
+						  : 0;
+		if (!e)
+			e = segment_replace_paths(c->s, &x);
+		segment_free(&x);
+	}
+	return e;
+}
+
+struct err *fold_compact(struct store *s, int64_t epoch)
+{
+	struct compaction c = {.s = s, .epoch = epoch};
+	struct err *e = list_spans(&c);
+	if (!e)
+		e = trees_load(s, epoch);
+	if (!e) {
+		c.used = calloc(s->tree.count, sizeof *c.used);
+		c.to = calloc(s->tree.count, sizeof *c.to);
+		if (!c.used || !c.to)
+			e = err_new("out of memory");
+	}
+	if (!e)
+		e = mark(&c);
+	if (!e)
+		e = renumber(&c);
+	if (!e)
+		e = rewrite(&c);
+	if (!e)
+		e = sql_do(s, "UPDATE epoch SET compact = 1 WHERE id = ?", "d", epoch);
+	s->tree_epoch = 0; /* its numbers are the old ones */
+	free(c.used);
+	free(c.to);
+	return e;
+}

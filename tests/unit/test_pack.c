@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "unit.h"
+
+#include "store/pack.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "profile/profile.h"
+
+static void good(struct err *e)
+{
+	if (e)
+		fail_msg("%s", err_text(e));
+}
+
+static void counts_come_back(void **state)
+{
+	struct pack_count rows[] = {
+		{7, 2, 1, UINT64_MAX, 3}, {7, 2, 1, 0x1000, 5},  {900000, 2, 1, 0x1000, 1},
+		{7, 1, 2, 0x10, 9},       {7, 2, 1, 0x1000, 10}, {0, 0, 1, 0, UINT64_MAX},
+		{7, 3, 1, 0x10, 0},
+	};
+	struct pack_count *got;
+	struct buf b = {0};
+	size_t count = pack_settle_counts(rows, sizeof rows / sizeof *rows), got_count;
+	(void)state;
+	assert_int_equal(count, 5);
+	good(pack_counts(rows, count, 3, &b));
+	good(unpack_counts(b.data, b.size, &got, &got_count));
+	assert_int_equal(got_count, count);
+	assert_memory_equal(got, rows, count * sizeof *rows);
+	assert_true(rows[2].process == 7 && rows[2].address == 0x1000 && rows[2].count == 15);
+	free(got);
+	buf_free(&b);
+}
+
+static void sums_end_at_the_most(void **state)
+{
+	struct pack_path rows[] = {{1, 1, 1, UINT64_MAX}, {1, 1, 1, 2}};
+	(void)state;
+	assert_int_equal(pack_settle_paths(rows, 2), 1);
+	assert_true(rows[0].count == UINT64_MAX);
+}
+
+static void many_rows_are_small(void **state)
+{
+	enum { ROWS = 20000 };
+	struct pack_path *rows = calloc(ROWS, sizeof *rows), *got;
+	struct buf b = {0};
+	size_t got_count;
+	(void)state;
+	for (size_t i = 0; i < ROWS; i++)
+		rows[i] = (struct pack_path){i * 3, 1 + i % 5, 1, 1 + i % 7};
+	assert_int_equal(pack_settle_paths(rows, ROWS), ROWS);
+	good(pack_paths(rows, ROWS, 3, &b));
+	assert_true(b.size < ROWS);
+	good(unpack_paths(b.data, b.size, &got, &got_count));
+	assert_int_equal(got_count, ROWS);
+	assert_memory_equal(got, rows, ROWS * sizeof *rows);
+	free(got);
+	free(rows);
+	buf_free(&b);
+}
+
+static void nodes_come_back(void **state)
+{
+	const struct pack_node rows[] = {
+		{0, 1, 0x1000, PROFILE_CALL},     {100, 2, 0xffffffff80001000u, PROFILE_CALL},
+		{101, 2, 0x20, PROFILE_EXACT},    {3, 1, 0x1000, PROFILE_CALL},
+		{0, 0, 4, PROFILE_PARTIAL},
+	};
+	struct pack_node *got;
+	struct buf b = {0};
+	size_t got_count;
+	(void)state;
+	good(pack_nodes(rows, 5, 100, 3, &b));
+	good(unpack_nodes(b.data, b.size, 100, &got, &got_count));
+	assert_int_equal(got_count, 5);
+	for (size_t i = 0; i < 5; i++)
+		assert_true(got[i].parent == rows[i].parent && got[i].image == rows[i].image &&
+			    got[i].address == rows[i].address && got[i].kind == rows[i].kind);
+	free(got);
+	/* The same bytes for a smaller first number have parents that are not there. */
+	struct err *e = unpack_nodes(b.data, b.size, 1, &got, &got_count);
+	assert_non_null(e);
+	err_free(e);
+	buf_free(&b);
+}
+
+static void nothing_is_nothing(void **state)
+{
+	struct pack_count *counts;
+	struct pack_path *paths;
+	struct pack_node *nodes;
+	struct buf b = {0};
+	size_t count;
+	(void)state;
+	good(pack_counts(NULL, 0, 3, &b));
+	good(pack_paths(NULL, 0, 3, &b));
+	good(pack_nodes(NULL, 0, 1, 3, &b));
+	assert_int_equal(b.size, 0);
+	good(unpack_counts(NULL, 0, &counts, &count));
+	good(unpack_paths(NULL, 0, &paths, &count));
+	good(unpack_nodes(NULL, 0, 1, &nodes, &count));
+	assert_true(!counts && !paths && !nodes);
+}
+
+/* Each byte changed, and each length: an error, or rows that are sound; never worse. */
+static void damage_is_noticed(void **state)
+{
+	struct pack_count rows[200], *got;
+	struct buf b = {0};
+	size_t got_count, unnoticed = 0;
+	(void)state;
+	for (size_t i = 0; i < 200; i++)
+		rows[i] = (struct pack_count){1 + i % 3, 1 + i / 50, 1, i * i * 4, 1 + i % 11};
+	size_t count = pack_settle_counts(rows, 200);
+	good(pack_counts(rows, count, 3, &b));
+	assert_int_equal(b.data[0], 2); /* compressed, with a checksum */
+	for (size_t i = 0; i < b.size; i++) {
+		b.data[i] ^= 0x15;
+		struct err *e = unpack_counts(b.data, b.size, &got, &got_count);
+		unnoticed += !e;
+		err_free(e);
+		free(e ? NULL : got);
+		b.data[i] ^= 0x15;
+	}
+	assert_int_equal(unnoticed, 0);
+	for (size_t size = 1; size < b.size; size++) {
+		struct err *e = unpack_counts(b.data, size, &got, &got_count);
+		assert_non_null(e);
+		err_free(e);
+	}
+	buf_free(&b);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(counts_come_back),    cmocka_unit_test(sums_end_at_the_most),
+		cmocka_unit_test(many_rows_are_small), cmocka_unit_test(nodes_come_back),
+		cmocka_unit_test(nothing_is_nothing),  cmocka_unit_test(damage_is_noticed),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

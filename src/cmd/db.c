@@ -169,8 +169,8 @@ const char *db_length(char out[DB_TIME_MAX], int64_t ms)
 		seconds /= 60;
 		unit = "min";
 	}
-	snprintf(out, DB_TIME_MAX, seconds - (double)(int64_t)seconds < 0.05 ? "%.0f %s" : "%.1f %s",
-		 seconds, unit);
+	snprintf(out, DB_TIME_MAX,
+		 seconds - (double)(int64_t)seconds < 0.05 ? "%.0f %s" : "%.1f %s", seconds, unit);
 	return out;
 }
 

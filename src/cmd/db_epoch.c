@@ -31,13 +31,14 @@ static struct err *dial(const char *path, int *out)
 	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
 	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
 	if (connect(fd, (struct sockaddr *)&address, sizeof address)) {
-		struct err *e = errno == EACCES || errno == EPERM
-					? err_errno("%s: only its owner may talk to the daemon: run "
-						    "as that one",
-						    path)
-					: err_errno("no daemon answers at %s: start culprit daemon, "
-						    "or name its socket with --socket",
-						    path);
+		struct err *e =
+			errno == EACCES || errno == EPERM
+				? err_errno("%s: only its owner may talk to the daemon: run "
+					    "as that one",
+					    path)
+				: err_errno("no daemon answers at %s: start culprit daemon, "
+					    "or name its socket with --socket",
+					    path);
 		close(fd);
 		return e;
 	}

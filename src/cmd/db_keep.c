@@ -41,11 +41,11 @@ static int read_amount(const char *option, const char *text, const struct unit *
 			   option, example, text);
 }
 
-static const struct unit times[] = {{"s", 1},     {"m", 60},       {"h", 3600},
-				    {"d", 86400}, {"w", 7 * 86400}, {"y", 365 * 86400}, {0}};
-static const struct unit sizes[] = {{"", 1},           {"k", 1000},        {"kB", 1000},
-				    {"M", 1000000},    {"MB", 1000000},    {"G", 1000000000},
-				    {"GB", 1000000000}, {0}};
+static const struct unit times[] = {{"s", 1},         {"m", 60},          {"h", 3600}, {"d", 86400},
+				    {"w", 7 * 86400}, {"y", 365 * 86400}, {0}};
+static const struct unit sizes[] = {
+	{"", 1},         {"k", 1000},       {"kB", 1000},       {"M", 1000000},
+	{"MB", 1000000}, {"G", 1000000000}, {"GB", 1000000000}, {0}};
 
 struct options {
 	const char *file, *keep, *size;
@@ -95,8 +95,9 @@ int db_prune(int argc, char **argv)
 		DB_FILE_OPTION(o.file),
 		{0, "keep", "TIME", "remove what is older, such as 30d or 52w; 400d unless told",
 		 ARG_STRING, &o.keep},
-		{0, "max-size", "SIZE", "remove the oldest until the file is smaller; 200M unless told",
-		 ARG_STRING, &o.size},
+		{0, "max-size", "SIZE",
+		 "remove the oldest until the file is smaller; 200M unless told", ARG_STRING,
+		 &o.size},
 		{'q', "quiet", NULL, "say nothing", ARG_FLAG, &o.quiet},
 		{0},
 	};

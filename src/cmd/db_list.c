@@ -79,11 +79,12 @@ static void put_losses(const struct read_epoch *x, struct buf *out)
 static void put_cost(const struct read_epoch *x, struct buf *out)
 {
 	char cpu[TERM_UNIT_MAX], size[TERM_UNIT_MAX];
-	buf_printf(out,
-		   "      daemon: %s of CPU time, with the kernel's part %.2f%% of the machine; %s of "
-		   "memory",
-		   term_time(cpu, (double)x->cost.cpu_ns / 1e9), cost_percent(x),
-		   term_size(size, x->cost.memory));
+	buf_printf(
+		out,
+		"      daemon: %s of CPU time, with the kernel's part %.2f%% of the machine; %s of "
+		"memory",
+		term_time(cpu, (double)x->cost.cpu_ns / 1e9), cost_percent(x),
+		term_size(size, x->cost.memory));
 	if (x->cost.kernel_runs)
 		buf_printf(out, "; %.0f ns in the kernel per sample", kernel_ns(x));
 	buf_puts(out, "\n");

@@ -103,8 +103,8 @@ static size_t slot_of(const struct builder *b, const uint64_t key[3])
 {
 	uint64_t hash = hash_number(hash_number(hash_number(HASH_START, key[0]), key[1]), key[2]);
 	size_t at = (size_t)hash & (b->slot_room - 1);
-	while (b->slots[at] && memcmp(b->out->items[b->slots[at] - 1].key, key,
-				      sizeof b->out->items->key) != 0)
+	while (b->slots[at] &&
+	       memcmp(b->out->items[b->slots[at] - 1].key, key, sizeof b->out->items->key) != 0)
 		at = (at + 1) & (b->slot_room - 1);
 	return at;
 }

@@ -10,12 +10,13 @@
 
 static struct err *insert_epoch(struct store *s, const struct store_epoch *x, int64_t *id)
 {
-	struct err *e = sql_do(s,
-			       "INSERT INTO epoch (start, host, kernel, machine, cpu, version, note,"
-			       " cpus, hz, interval, joined, nodes)"
-			       " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 1, 0)",
-			       "dssssssdu", x->start_ms, x->host, x->kernel, x->machine, x->cpu,
-			       x->version, x->note, (int64_t)x->cpus, x->hz);
+	struct err *e = sql_do(
+		s,
+		"INSERT INTO epoch (start, host, kernel, machine, cpu, version, note,"
+		" cpus, hz, interval, joined, nodes)"
+		" VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 1, 0)",
+		"dssssssdu", x->start_ms, x->host, x->kernel, x->machine, x->cpu, x->version,
+		x->note, (int64_t)x->cpus, x->hz);
 	*id = sqlite3_last_insert_rowid(s->db);
 	for (size_t i = 0; !e && i < x->event_count; i++) {
 		int64_t event;
@@ -145,10 +146,9 @@ static void translate_counts(const struct store *s, const struct store_interval 
 {
 	for (size_t i = 0; i < v->count_count; i++) {
 		const struct store_count *x = &v->counts[i];
-		out->counts[i] = (struct pack_count){(uint64_t)n->processes[x->process],
-						     (uint64_t)n->images[x->image],
-						     (uint64_t)s->events.ids[x->event], x->address,
-						     x->count};
+		out->counts[i] = (struct pack_count){
+			(uint64_t)n->processes[x->process], (uint64_t)n->images[x->image],
+			(uint64_t)s->events.ids[x->event], x->address, x->count};
 	}
 	out->count_count = pack_settle_counts(out->counts, v->count_count);
 }

@@ -98,11 +98,11 @@ static struct err *check_totals(struct store *s, const struct segment *x)
 		counted += x->counts[i].count;
 	for (size_t i = 0; i < x->path_count; i++)
 		paths += x->paths[i].count;
-	struct err *e = sql_number(s, &samples, 0, "SELECT sum(samples) FROM total WHERE segment = ?",
-				   "d", x->id);
+	struct err *e = sql_number(s, &samples, 0,
+				   "SELECT sum(samples) FROM total WHERE segment = ?", "d", x->id);
 	if (!e)
-		e = sql_number(s, &walked, 0, "SELECT sum(walked) FROM total WHERE segment = ?", "d",
-			       x->id);
+		e = sql_number(s, &walked, 0, "SELECT sum(walked) FROM total WHERE segment = ?",
+			       "d", x->id);
 	if (!e && ((uint64_t)samples != counted || (uint64_t)walked != paths))
 		e = bad(s, "a span whose sums are wrong", x->id);
 	return e;

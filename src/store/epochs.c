@@ -120,10 +120,10 @@ struct err *losses_read(struct store *s, struct profile *strings, sqlite3_stmt *
 		if (!moved)
 			return err_new("out of memory");
 		*list = moved;
-		(*list)[(*count)++] = (struct store_loss){
-			sqlite3_column_int64(r, 0) ? STORE_UNKNOWN : STORE_LOST,
-			profile_string(strings, sql_text(r, 1)),
-			(uint64_t)sqlite3_column_int64(r, 2)};
+		(*list)[(*count)++] = (struct store_loss){sqlite3_column_int64(r, 0) ? STORE_UNKNOWN
+										     : STORE_LOST,
+							  profile_string(strings, sql_text(r, 1)),
+							  (uint64_t)sqlite3_column_int64(r, 2)};
 	}
 	return e;
 }

@@ -8,6 +8,8 @@
  *  - in a call path is counted below the innermost caller that is not rare, as if
  *    that had called the function where the sample is; callers between are left out.
  *
+ * Code that was made at run time is told in fold_jit.c.
+ *
  * So sums stay exact: of the span, of each event, process, image and function,
  * and of each caller that is not rare. What is lost is detail of what nobody
  * could tell from chance.
@@ -16,12 +18,13 @@
 
 #include "base/err.h"
 #include "profile/profile.h"
-#include "store/reading.h"
+#include "store/fold.h"
 
 #define FOLD_PART 32768
 
 /* Where the function with this address begins; the address itself where that is not known. */
-static struct err *function_start(struct names *n, uint64_t image, uint64_t address, uint64_t *start)
+static struct err *function_start(struct names *n, uint64_t image, uint64_t address,
+				  uint64_t *start)
 {
 	uint32_t place = 0;
 	struct err *e = names_image(n, image, &place);
@@ -99,22 +102,47 @@ static struct err *fold_paths(struct names *n, struct calltree *tree, struct seg
 	return e;
 }
 
+static struct err *fold_made_counts(struct folding *f, struct segment *x)
+{
+	struct err *e = NULL;
+	for (size_t i = 0; !e && i < x->count_count; i++)
+		e = fold_made(f, &x->counts[i].image, &x->counts[i].address);
+	x->count_count = pack_settle_counts(x->counts, x->count_count);
+	return e;
+}
+
+/* The tree gets the nodes that stand for others. */
+static struct err *fold_tree(struct folding *f, struct segment *x)
+{
+	struct store *s = f->store;
+	uint32_t before = s->tree.count;
+	struct err *e = fold_made_paths(f, x);
+	if (!e)
+		e = fold_paths(&f->names, &s->tree, x);
+	if (!e && s->tree.count > TREE_NODES_MAX) {
+		s->trouble = STORE_OTHER;
+		e = err_new("%s: epoch %lld has too many call paths", s->path,
+			    (long long)x->epoch);
+	}
+	return e ? e : trees_append(s, x->epoch, &s->tree, before);
+}
+
 struct err *fold_segment(struct store *s, struct segment *x)
 {
-	struct names n = {0};
+	struct folding f = {.store = s};
 	struct err *e = s->tree_epoch == x->epoch ? NULL : trees_load(s, x->epoch);
-	uint32_t before = s->tree.count;
 	if (!e)
-		e = names_open(&n, s);
+		e = names_open(&f.names, s);
 	if (!e)
-		e = fold_counts(&n, x);
-	if (!e && s->tree.count < STORE_EPOCH_NODES_MAX)
-		e = fold_paths(&n, &s->tree, x);
+		e = fold_made_counts(&f, x);
 	if (!e)
-		e = trees_append(s, x->epoch, &s->tree, before);
+		e = fold_counts(&f.names, x);
+	if (!e)
+		e = fold_tree(&f, x);
 	if (!e)
 		e = sql_do(s, "UPDATE epoch SET compact = 0 WHERE id = ?", "d", x->epoch);
-	names_close(&n);
+	free(f.made.slots);
+	names_close(&f.names);
 	return e;
 }
 

@@ -16,6 +16,9 @@ struct buf;
 #define STORE_APPLICATION 0x434c5044
 #define STORE_VERSION 1
 
+/* Nodes that a tree in the file may have: folding adds to those that intervals may. */
+#define TREE_NODES_MAX (4 * STORE_EPOCH_NODES_MAX)
+
 /* When something was last sampled is noted to the hour, so that not each interval writes it. */
 #define STORE_USED_MS INT64_C(3600000)
 

@@ -38,7 +38,8 @@ static bool grow(struct number_map *m)
 }
 
 /* The slot of a number, with *is_new where it is to be filled; NULL without memory. */
-static struct number_slot *slot_of(struct number_map *m, uint64_t number, size_t place, bool *is_new)
+static struct number_slot *slot_of(struct number_map *m, uint64_t number, size_t place,
+				   bool *is_new)
 {
 	if (m->count * 2 >= m->room && !grow(m))
 		return NULL;
@@ -94,9 +95,8 @@ static struct err *read_symbols(struct names *n, struct read_image *m)
 {
 	sqlite3_stmt *r;
 	bool row = true;
-	struct err *e = sql_prepare(n->store, &r,
-				    "SELECT start, size, name FROM symbol WHERE image = ?", "d",
-				    m->id);
+	struct err *e = sql_prepare(
+		n->store, &r, "SELECT start, size, name FROM symbol WHERE image = ?", "d", m->id);
 	while (!e) {
 		e = sql_step(n->store, r, &row);
 		if (e || !row)
@@ -188,9 +188,9 @@ struct err *names_process(struct names *n, uint64_t id, uint32_t *place)
 {
 	bool is_new = false;
 	struct number_slot *slot = slot_of(&n->process_map, id, n->process_count, &is_new);
-	struct read_process *moved =
-		slot && is_new ? room_for(n->processes, n->process_count, sizeof *moved)
-			       : n->processes;
+	struct read_process *moved = slot && is_new ? room_for(n->processes, n->process_count,
+							       sizeof *moved)
+						    : n->processes;
 	if (!slot || !moved)
 		return err_new("out of memory");
 	*place = slot->place;

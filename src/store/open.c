@@ -44,9 +44,9 @@ static struct err *prepare_file(const char *path, enum store_mode mode)
 	struct stat st;
 	if (mode == STORE_READ) {
 		if (stat(path, &st))
-			return errno == ENOENT ? err_new("there is no %s: culprit daemon makes it",
-							 path)
-					       : err_errno("%s", path);
+			return errno == ENOENT
+				       ? err_new("there is no %s: culprit daemon makes it", path)
+				       : err_errno("%s", path);
 		return S_ISREG(st.st_mode) ? NULL : err_new("%s: not a regular file", path);
 	}
 	int create = mode == STORE_CREATE ? O_CREAT : 0;

@@ -39,9 +39,9 @@ static struct err *no_memory(void)
 
 /* Order */
 
-#define ORDER(x, y)                        \
-	do {                               \
-		if ((x) != (y))            \
+#define ORDER(x, y)                                \
+	do {                                       \
+		if ((x) != (y))                    \
 			return (x) < (y) ? -1 : 1; \
 	} while (0)
 
@@ -400,8 +400,8 @@ static void put_frames(const struct pack_node *frames, size_t count, struct buf 
 	for (size_t i = 0; i < count; i++)
 		format_put_number(raw, frames[i].kind);
 	for (size_t i = 0; i < count; i++)
-		format_put_signed(raw, (int64_t)(frames[i].address -
-						 (i ? frames[i - 1].address : 0)));
+		format_put_signed(raw,
+				  (int64_t)(frames[i].address - (i ? frames[i - 1].address : 0)));
 }
 
 struct err *pack_nodes(const struct pack_node *rows, size_t count, uint32_t first, int level,

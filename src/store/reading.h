@@ -12,7 +12,7 @@ struct err *losses_read(struct store *store, struct profile *strings, sqlite3_st
 struct span_list {
 	struct span_item {
 		int64_t id, epoch, start_ms, end_ms;
-	} *items;
+	} * items;
 	size_t count;
 	int64_t from_ms, to_ms, longest_ms, sum_ms;
 };

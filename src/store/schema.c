@@ -33,6 +33,8 @@ static const char first[] =
 	" build_id TEXT NOT NULL, process INTEGER NOT NULL, used INTEGER NOT NULL,"
 	" UNIQUE (path, build_id, kind, process));"
 
+	"CREATE INDEX image_process ON image (process) WHERE process <> 0;"
+
 	"CREATE TABLE symbol (image INTEGER NOT NULL, start INTEGER NOT NULL,"
 	" size INTEGER NOT NULL, name TEXT NOT NULL, PRIMARY KEY (image, start)) WITHOUT ROWID;"
 

@@ -85,9 +85,8 @@ static bool read_date(struct reader *r, struct side *out)
 	if (number(r, 4, 4, &year) && *r->at == '-' && (r->at++, number(r, 1, 2, &month)) &&
 	    *r->at == '-' && (r->at++, number(r, 1, 2, &day)) && month >= 1 && month <= 12 &&
 	    day >= 1 && day <= 31) {
-		out->day = (struct tm){.tm_year = (int)year - 1900,
-				       .tm_mon = (int)month - 1,
-				       .tm_mday = (int)day};
+		out->day = (struct tm){
+			.tm_year = (int)year - 1900, .tm_mon = (int)month - 1, .tm_mday = (int)day};
 		struct tm normal = out->day;
 		normal.tm_isdst = -1;
 		mktime(&normal);

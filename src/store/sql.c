@@ -61,8 +61,7 @@ static int bind(sqlite3_stmt *statement, const char *types, va_list args)
 			failed = sqlite3_bind_int64(statement, i, va_arg(args, int64_t));
 			break;
 		case 'u':
-			failed = sqlite3_bind_int64(statement, i,
-						    (int64_t)va_arg(args, uint64_t));
+			failed = sqlite3_bind_int64(statement, i, (int64_t)va_arg(args, uint64_t));
 			break;
 		case 's':
 			failed = sqlite3_bind_text(statement, i, va_arg(args, const char *), -1,

@@ -173,7 +173,7 @@ struct store_interval {
 /* More rows than this in an array of an interval are refused, so that a transaction stays small:
    drain earlier. */
 #define STORE_INTERVAL_ROWS_MAX (1u << 18)
-#define STORE_EPOCH_NODES_MAX (1u << 19)
+#define STORE_EPOCH_NODES_MAX (1u << 18)
 
 /* Adds it, all of it or nothing. *added: false where its number was there already. */
 struct err *store_add(struct store *store, int64_t epoch, const struct store_interval *interval,

@@ -13,6 +13,7 @@
 
 #include "base/err.h"
 #include "base/hash.h"
+#include "profile/profile.h"
 #include "store/internal.h"
 
 #define MERGE_ROWS_MAX (1u << 20) /* spans stay apart where they would have more together */
@@ -20,8 +21,8 @@
 #define MOVED_AT_ONCE 8
 #define UNUSED_AT_ONCE 500
 #define PAGES_AT_ONCE 64
-#define PAGES_LEFT 64           /* free pages that are not worth giving back */
-#define GROUP_WIDTH_S 3600      /* spans of this length know groups of processes only */
+#define PAGES_LEFT 64      /* free pages that are not worth giving back */
+#define GROUP_WIDTH_S 3600 /* spans of this length know groups of processes only */
 #define DAY_MS INT64_C(86400000)
 #define JOINED_MS (7 * DAY_MS) /* an epoch becomes no longer by joining */
 #define SPANS_AT_ONCE 4096     /* in one merge */
@@ -128,8 +129,7 @@ static struct err *find_bucket(struct job *j, struct bucket *b)
 }
 
 /* The spans to merge: at least one that is finer than the level, so that each step gets on. */
-static struct err *list_bucket(struct job *j, const struct bucket *b, int64_t *spans,
-			       size_t *count)
+static struct err *list_bucket(struct job *j, const struct bucket *b, int64_t *spans, size_t *count)
 {
 	sqlite3_stmt *rows;
 	int64_t sum = 0;
@@ -197,7 +197,7 @@ static void settle(struct segment *x)
 struct groups {
 	struct group {
 		uint64_t process, group; /* process 0: free; it is its own group */
-	} *slots;                        /* a power of two */
+	} * slots;                       /* a power of two */
 	size_t count, room;
 };
 
@@ -454,20 +454,28 @@ static int64_t group_level(const struct store_policy *policy)
 	return level;
 }
 
+/* When the oldest span begins, and the oldest that knows processes. */
+static struct err *find_oldest(struct job *j, int64_t *oldest, int64_t *fine)
+{
+	struct err *e = sql_number(j->s, oldest, j->now_ms, "SELECT min(start) FROM segment", "");
+	if (!e)
+		e = sql_number(j->s, fine, j->now_ms,
+			       "SELECT min(start) FROM segment WHERE level < ?", "d",
+			       group_level(j->policy));
+	return e;
+}
+
 /* Processes that only coarse spans could refer to: those know groups. */
 static struct err *remove_processes(struct job *j)
 {
 	int64_t oldest, fine;
-	struct err *e = sql_number(j->s, &oldest, j->now_ms, "SELECT min(start) FROM segment", "");
-	if (!e)
-		e = sql_number(j->s, &fine, j->now_ms,
-			       "SELECT min(start) FROM segment WHERE level < ?", "d",
-			       group_level(j->policy));
+	struct err *e = find_oldest(j, &oldest, &fine);
 	if (!e)
 		e = sql_do(j->s,
 			   "DELETE FROM process WHERE id IN (SELECT id FROM process"
 			   " WHERE used + ?1 < CASE WHEN pid THEN max(?2, ?3) ELSE ?2 END"
-			   " AND NOT EXISTS (SELECT 1 FROM image WHERE process = process.id)"
+			   " AND NOT EXISTS (SELECT 1 FROM image WHERE image.process = process.id"
+			   " AND image.process <> 0)"
 			   " LIMIT ?4)",
 			   "dddd", STORE_USED_MS, oldest, fine, (int64_t)UNUSED_AT_ONCE);
 	j->done = !e && sqlite3_changes(j->s->db) > 0;
@@ -488,20 +496,22 @@ static struct err *compact_trees(struct job *j)
 	return j->done ? fold_compact(j->s, id) : e;
 }
 
+/* Code that was made at run time and belongs to one process goes as processes do. */
 static struct err *remove_images(struct job *j)
 {
-	int64_t oldest;
-	struct err *e = sql_number(j->s, &oldest, j->now_ms, "SELECT min(start) FROM segment", "");
-	if (!e)
-		e = sql_do(j->s,
-			   "DELETE FROM symbol WHERE image IN (SELECT id FROM image"
-			   " WHERE used + ? < ? LIMIT 8)",
-			   "dd", STORE_USED_MS, oldest);
-	if (!e)
-		e = sql_do(j->s,
-			   "DELETE FROM image WHERE id IN (SELECT id FROM image"
-			   " WHERE used + ? < ? LIMIT 8)",
-			   "dd", STORE_USED_MS, oldest);
+	static const char unused[] =
+		"WITH unused AS (SELECT id FROM image WHERE used + ?1 <"
+		" CASE WHEN kind = ?4 AND (SELECT pid FROM process WHERE id = image.process)"
+		" THEN max(?2, ?3) ELSE ?2 END LIMIT 8) ";
+	static const char *const from[] = {"DELETE FROM symbol WHERE image IN unused",
+					   "DELETE FROM image WHERE id IN unused"};
+	int64_t oldest, fine;
+	char sql[400];
+	struct err *e = find_oldest(j, &oldest, &fine);
+	for (size_t i = 0; !e && i < 2; i++) {
+		snprintf(sql, sizeof sql, "%s%s", unused, from[i]);
+		e = sql_do(j->s, sql, "dddd", STORE_USED_MS, oldest, fine, (int64_t)PROFILE_JIT);
+	}
 	j->done = !e && sqlite3_changes(j->s->db) > 0;
 	return e;
 }

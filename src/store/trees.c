@@ -17,7 +17,8 @@ static struct err *damaged(struct store *s, int64_t epoch)
 	return err_new("%s: the call paths of epoch %lld are damaged", s->path, (long long)epoch);
 }
 
-static struct err *read_piece(struct store *s, sqlite3_stmt *row, int64_t epoch, struct calltree *out)
+static struct err *read_piece(struct store *s, sqlite3_stmt *row, int64_t epoch,
+			      struct calltree *out)
 {
 	struct pack_node *nodes;
 	size_t count;
@@ -30,7 +31,7 @@ static struct err *read_piece(struct store *s, sqlite3_stmt *row, int64_t epoch,
 		return damaged(s, epoch);
 	}
 	bool good = first == out->count && (int64_t)count == sqlite3_column_int64(row, 1) &&
-		    out->count + count <= STORE_EPOCH_NODES_MAX + 1;
+		    out->count + count <= TREE_NODES_MAX;
 	for (size_t i = 0; good && i < count; i++)
 		good = calltree_child(out, &nodes[i]) == (uint64_t)first + i;
 	free(nodes);
@@ -88,13 +89,14 @@ static struct err *write_pieces(struct store *s, int64_t epoch, const struct cal
 	return e;
 }
 
-struct err *trees_append(struct store *s, int64_t epoch, const struct calltree *tree, uint32_t first)
+struct err *trees_append(struct store *s, int64_t epoch, const struct calltree *tree,
+			 uint32_t first)
 {
 	struct err *e = write_pieces(s, epoch, tree, first, LEVEL_QUICK);
 	if (e || first == tree->count)
 		return e;
-	return sql_do(s, "UPDATE epoch SET nodes = ? WHERE id = ?", "dd",
-		      (int64_t)tree->count - 1, epoch);
+	return sql_do(s, "UPDATE epoch SET nodes = ? WHERE id = ?", "dd", (int64_t)tree->count - 1,
+		      epoch);
 }
 
 /* Joining */

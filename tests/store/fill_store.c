@@ -35,8 +35,14 @@ static struct options {
 	uint64_t start, length, intervals, first, epoch_every, every, samples, programs, seed,
 		steps, user, lost;
 	const char *container;
-} o = {.start = 1800000000, .length = 60, .intervals = 1, .first = 1, .every = 1, .seed = 1,
-       .user = 1000, .container = ""};
+} o = {.start = 1800000000,
+       .length = 60,
+       .intervals = 1,
+       .first = 1,
+       .every = 1,
+       .seed = 1,
+       .user = 1000,
+       .container = ""};
 
 static struct profile *all; /* the profiles together */
 static struct store_interval interval;
@@ -46,10 +52,10 @@ static struct store_process *processes;
 static struct store_node *nodes;
 static struct store_count *counts;
 static struct store_path *paths;
-static uint32_t *places;       /* of the profile's nodes in the interval; 0: not in it */
-static uint32_t *functions;    /* of each node, its symbol + 1; 0: none */
+static uint32_t *places;    /* of the profile's nodes in the interval; 0: not in it */
+static uint32_t *functions; /* of each node, its symbol + 1; 0: none */
 static struct store_symbol *all_symbols;
-static bool *given; /* symbols that the interval has */
+static bool *given;                             /* symbols that the interval has */
 static uint32_t *image_places, *process_places; /* in the interval; 0: not in it */
 
 static void check(struct err *e)
@@ -117,8 +123,8 @@ static uint32_t place_image(uint32_t module)
 	const struct profile_module *m = &all->modules[module];
 	if (module && !image_places[module]) {
 		uint32_t process = m->kind == PROFILE_JIT ? place_process(m->process) : 0;
-		images[interval.image_count++] =
-			(struct store_image){m->kind, m->path, m->build_id, process};
+		images[interval.image_count++] = (struct store_image){m->kind, m->path, m->build_id,
+								      process};
 		image_places[module] = (uint32_t)interval.image_count;
 	}
 	return image_places[module];
@@ -192,8 +198,8 @@ static uint32_t place_node(uint32_t node)
 	if (!node || places[node])
 		return places[node];
 	uint32_t parent = place_node(n->parent);
-	nodes[interval.node_count++] =
-		(struct store_node){parent, place_image(n->module), n->kind, n->address};
+	nodes[interval.node_count++] = (struct store_node){parent, place_image(n->module), n->kind,
+							   n->address};
 	place_function(node);
 	return places[node] = (uint32_t)interval.node_count;
 }
@@ -206,7 +212,7 @@ static struct program {
 	uint32_t *processes;
 	size_t count;
 	uint64_t samples;
-} *programs;
+} * programs;
 static size_t program_count;
 
 static int compare_programs(const void *a, const void *b)
@@ -385,12 +391,18 @@ static void read_option(const char *name, const char *value)
 	const struct {
 		const char *name;
 		uint64_t *out;
-	} numbers[] = {{"--start", &o.start},       {"--length", &o.length},
-		       {"--intervals", &o.intervals}, {"--first", &o.first},
-		       {"--epoch-every", &o.epoch_every}, {"--every", &o.every},
-		       {"--samples", &o.samples},   {"--programs", &o.programs},
-		       {"--seed", &o.seed},         {"--steps", &o.steps},
-		       {"--user", &o.user},         {"--lost", &o.lost}};
+	} numbers[] = {{"--start", &o.start},
+		       {"--length", &o.length},
+		       {"--intervals", &o.intervals},
+		       {"--first", &o.first},
+		       {"--epoch-every", &o.epoch_every},
+		       {"--every", &o.every},
+		       {"--samples", &o.samples},
+		       {"--programs", &o.programs},
+		       {"--seed", &o.seed},
+		       {"--steps", &o.steps},
+		       {"--user", &o.user},
+		       {"--lost", &o.lost}};
 	for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
 		if (!strcmp(name, numbers[i].name)) {
 			*numbers[i].out = strtoull(value, NULL, 10);

@@ -68,8 +68,8 @@ static void many_rows_are_small(void **state)
 static void nodes_come_back(void **state)
 {
 	const struct pack_node rows[] = {
-		{0, 1, 0x1000, PROFILE_CALL},     {100, 2, 0xffffffff80001000u, PROFILE_CALL},
-		{101, 2, 0x20, PROFILE_EXACT},    {3, 1, 0x1000, PROFILE_CALL},
+		{0, 1, 0x1000, PROFILE_CALL},  {100, 2, 0xffffffff80001000u, PROFILE_CALL},
+		{101, 2, 0x20, PROFILE_EXACT}, {3, 1, 0x1000, PROFILE_CALL},
 		{0, 0, 4, PROFILE_PARTIAL},
 	};
 	struct pack_node *got;

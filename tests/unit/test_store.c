@@ -88,7 +88,7 @@ static int64_t begin(struct store *s, int64_t start_ms)
 {
 	static const struct store_event events[] = {{"cycles", "cycles", 1000, 5, false},
 						    {"imiss", "misses", 100, 0, true}};
-	const struct store_epoch epoch = {"host", "6.1", "aarch64", "cpu", "1", "",
+	const struct store_epoch epoch = {"host", "6.1", "aarch64", "cpu",  "1", "",
 					  2,      5000,  start_ms,  events, 2};
 	int64_t id;
 	good(store_begin_epoch(s, &epoch, &id));
@@ -192,14 +192,14 @@ static void choices(void **state)
 	add(s, begin(s, START), 1, true);
 	assert_int_equal(regcomp(&libc, "libc", REG_NOSUB), 0);
 	assert_int_equal(regcomp(&solve, "^solve$", REG_NOSUB), 0);
-	assert_int_equal(
-		samples_of(s, &(struct read_choice){ALL_TIME, .image = &libc}, "cycles"), 25);
+	assert_int_equal(samples_of(s, &(struct read_choice){ALL_TIME, .image = &libc}, "cycles"),
+			 25);
 	assert_int_equal(
 		samples_of(s, &(struct read_choice){ALL_TIME, .procedure = &solve}, "cycles"), 50);
 	assert_int_equal(
 		samples_of(s, &(struct read_choice){ALL_TIME, .container = "c0f"}, "cycles"), 25);
-	assert_int_equal(
-		samples_of(s, &(struct read_choice){ALL_TIME, .process = "app"}, "cycles"), 75);
+	assert_int_equal(samples_of(s, &(struct read_choice){ALL_TIME, .process = "app"}, "cycles"),
+			 75);
 	struct read_choice user = {ALL_TIME};
 	user.user = 1000;
 	assert_int_equal(samples_of(s, &user, "cycles"), 75);
@@ -406,6 +406,67 @@ static void folding(void **state)
 	free(many);
 	free(rows);
 	free(places);
+}
+
+/* Code made at run time: groups know it by the names of its functions. */
+static void made_code(void **state)
+{
+	const struct store_policy policy = {.levels = {{0, 600}, {0, 3600}}};
+	const struct store_image made[] = {{PROFILE_JIT, "[made]", "", 1},
+					   {PROFILE_JIT, "[made]", "", 2}};
+	const struct store_symbol names[] = {
+		{1, 0x7000, 0x100, "loop"}, {1, 0x8000, 0x100, "sort"}, {2, 0x9000, 0x100, "loop"}};
+	const struct store_process both[] = {{10, START, "node", "node a", 1, ""},
+					     {11, START, "node", "node b", 1, ""}};
+	const struct store_node calls[] = {
+		{0, 1, PROFILE_CALL, 0x8010},  {1, 1, PROFILE_EXACT, 0x7010},
+		{0, 2, PROFILE_EXACT, 0x9020}, {0, 2, PROFILE_EXACT, 0xffff0000}};
+	const struct store_count rows[] = {
+		{1, 1, 0, 0x7010, 30}, {2, 2, 0, 0x9020, 20}, {2, 2, 0, 0xffff0000, 5}};
+	const struct store_path ends[] = {{2, 1, 0, 6}, {3, 2, 0, 4}, {4, 2, 0, 1}};
+	struct store_tidied tidied;
+	struct read_samples x;
+	struct profile *p;
+	struct store *s = fresh("made.db");
+	int64_t number, epoch = begin(s, START);
+	uint64_t loop = 0;
+	bool added;
+	(void)state;
+	struct store_interval v = make_interval(1);
+	v.images = made;
+	v.symbols = names;
+	v.processes = both;
+	v.nodes = calls;
+	v.node_count = 4;
+	v.counts = rows;
+	v.count_count = 3;
+	v.paths = ends;
+	v.path_count = 3;
+	good(store_add(s, epoch, &v, &added));
+	begin(s, START + DAY);
+	tidy_all(s, &policy, START + 2 * DAY, &tidied);
+	good(store_check(s));
+	good(read_samples(s, &(struct read_choice){ALL_TIME}, &x));
+	assert_int_equal(x.count_count, 2);
+	for (size_t i = 0; i < x.count_count; i++) {
+		const struct read_image *m = &x.images[x.counts[i].image];
+		const struct store_symbol *y = read_symbol(m, x.counts[i].address);
+		assert_int_equal(x.processes[x.counts[i].process].pid, 0);
+		assert_string_equal(m->path, "[made]");
+		loop += y && !strcmp(y->name, "loop") ? x.counts[i].count : 0;
+	}
+	assert_int_equal(loop, 50);
+	read_samples_free(&x);
+	good(read_profile(s, &(struct read_choice){ALL_TIME}, &p));
+	assert_int_equal(profile_samples(p, 0), 11);
+	assert_int_equal(p->process_count, 1);
+	profile_free(p);
+	/* Those of single processes are gone, and so are the processes. */
+	good(sql_number(s, &number, 0, "SELECT count(*) FROM image", ""));
+	assert_int_equal(number, 1);
+	good(sql_number(s, &number, 0, "SELECT count(*) FROM process", ""));
+	assert_int_equal(number, 1);
+	store_close(s);
 }
 
 static void as_a_profile(void **state)
@@ -643,6 +704,7 @@ int main(void)
 		cmocka_unit_test(retention),
 		cmocka_unit_test(joining_epochs),
 		cmocka_unit_test(folding),
+		cmocka_unit_test(made_code),
 		cmocka_unit_test(as_a_profile),
 		cmocka_unit_test(full_epochs),
 		cmocka_unit_test(no_room),

@@ -13,10 +13,10 @@ static struct err *insert_epoch(struct store *s, const struct store_epoch *x, in
 	struct err *e = sql_do(
 		s,
 		"INSERT INTO epoch (start, host, kernel, machine, cpu, version, note,"
-		" cpus, hz, interval, joined, nodes)"
-		" VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 1, 0)",
-		"dssssssdu", x->start_ms, x->host, x->kernel, x->machine, x->cpu, x->version,
-		x->note, (int64_t)x->cpus, x->hz);
+		" cpus, hz, continues, interval, joined, nodes, compact)"
+		" VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 1, 0, 0)",
+		"dssssssdud", x->start_ms, x->host, x->kernel, x->machine, x->cpu, x->version,
+		x->note, (int64_t)x->cpus, x->hz, (int64_t)x->continues);
 	*id = sqlite3_last_insert_rowid(s->db);
 	for (size_t i = 0; !e && i < x->event_count; i++) {
 		int64_t event;

@@ -2,11 +2,13 @@
 /*
  * What is rare is folded where spans become long. Samples are without end, and so
  * are the different places and paths that they meet: most paths are met once.
- * In a span with n samples, what has less than n / FOLD_PART of them
+ * In a span with n samples,
  *
- *  - at an instruction counts at the beginning of its function;
- *  - in a call path is counted below the innermost caller that is not rare, as if
- *    that had called the function where the sample is; callers between are left out.
+ *  - an instruction with less than n / FOLD_COUNTS counts at the beginning of its function, or at
+ *    0, for all that is rare in an image, where no function is known there;
+ *  - a call path with less than n / FOLD_PATHS is counted below the innermost caller that has
+ *    at least FOLD_CALLERS times that, as if that had called the function where the sample
+ *    is; callers between are left out.
  *
  * Code that was made at run time is told in fold_jit.c.
  *
@@ -20,16 +22,18 @@
 #include "profile/profile.h"
 #include "store/fold.h"
 
-#define FOLD_PART 32768
+#define FOLD_COUNTS 32768
+#define FOLD_PATHS 8192
+#define FOLD_CALLERS 32 /* a caller that stays has so many times more than a path that does */
 
-/* Where the function with this address begins; the address itself where that is not known. */
+/* Where the function with this address begins; 0 where that is not known. */
 static struct err *function_start(struct names *n, uint64_t image, uint64_t address,
 				  uint64_t *start)
 {
 	uint32_t place = 0;
 	struct err *e = names_image(n, image, &place);
 	const struct store_symbol *y = e ? NULL : read_symbol(&n->images[place], address);
-	*start = y ? y->start : address;
+	*start = y ? y->start : 0;
 	return e;
 }
 
@@ -41,7 +45,7 @@ static struct err *fold_counts(struct names *n, struct segment *x)
 		sum += x->counts[i].count;
 	for (size_t i = 0; !e && i < x->count_count; i++) {
 		struct pack_count *c = &x->counts[i];
-		if (c->count < sum / FOLD_PART)
+		if (c->count < sum / FOLD_COUNTS)
 			e = function_start(n, c->image, c->address, &c->address);
 	}
 	x->count_count = pack_settle_counts(x->counts, x->count_count);
@@ -66,7 +70,7 @@ static struct err *fold_node(struct names *n, struct calltree *tree, const uint6
 {
 	struct pack_node leaf = tree->nodes[*node];
 	uint32_t caller = leaf.parent;
-	while (caller && sums[caller] < least)
+	while (caller && sums[caller] < least * FOLD_CALLERS)
 		caller = tree->nodes[caller].parent;
 	/* Below the root, what is not known of the callers stays that way. */
 	for (uint32_t at = leaf.parent; !caller && at; at = tree->nodes[at].parent)
@@ -91,7 +95,7 @@ static struct err *fold_paths(struct names *n, struct calltree *tree, struct seg
 	uint64_t *sums = inclusive(tree, x);
 	uint32_t known = tree->count;
 	struct err *e = sums ? NULL : err_new("out of memory");
-	uint64_t least = e ? 0 : sums[0] / FOLD_PART;
+	uint64_t least = e ? 0 : sums[0] / FOLD_PATHS;
 	for (size_t i = 0; !e && i < x->path_count; i++) {
 		struct pack_path *p = &x->paths[i];
 		if (p->node && p->node < known && sums[p->node] < least)
@@ -121,8 +125,7 @@ static struct err *fold_tree(struct folding *f, struct segment *x)
 		e = fold_paths(&f->names, &s->tree, x);
 	if (!e && s->tree.count > TREE_NODES_MAX) {
 		s->trouble = STORE_OTHER;
-		e = err_new("%s: epoch %lld has too many call paths", s->path,
-			    (long long)x->epoch);
+		e = err_new("%s: epoch %lld has too many call paths", s->path, (long long)x->epoch);
 	}
 	return e ? e : trees_append(s, x->epoch, &s->tree, before);
 }

@@ -13,7 +13,7 @@
 #include "profile/profile.h"
 #include "store/fold.h"
 
-#define TRIES 64           /* addresses for names whose hashes are equal */
+#define TRIES 64 /* addresses for names whose hashes are equal */
 #define PLACE_MASK 0xfffffff0u
 
 /* What was found out: from an image, or an image and a name, to a number. */

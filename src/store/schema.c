@@ -20,7 +20,7 @@ static const char first[] =
 	" kernel TEXT NOT NULL, machine TEXT NOT NULL, cpu TEXT NOT NULL, version TEXT NOT NULL,"
 	" note TEXT NOT NULL, cpus INTEGER NOT NULL, hz INTEGER NOT NULL,"
 	" interval INTEGER NOT NULL, joined INTEGER NOT NULL, nodes INTEGER NOT NULL,"
-	" compact INTEGER NOT NULL DEFAULT 0);"
+	" compact INTEGER NOT NULL, continues INTEGER NOT NULL);"
 
 	"CREATE TABLE event (id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL, unit TEXT NOT NULL,"
 	" period INTEGER NOT NULL, every INTEGER NOT NULL, user_only INTEGER NOT NULL,"

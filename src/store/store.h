@@ -77,6 +77,7 @@ struct store_epoch {
 	int64_t start_ms;
 	const struct store_event *events;
 	size_t event_count;
+	bool continues; /* the one before was full (STORE_EPOCH_FULL): both become one later */
 };
 
 struct err *store_begin_epoch(struct store *store, const struct store_epoch *epoch, int64_t *id);

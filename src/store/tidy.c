@@ -307,8 +307,8 @@ static struct err *merge_bucket(struct job *j)
 
 /* Joining epochs */
 
-/* Two neighbours that are alike, both of which ended long ago. The newest is left alone: somebody
-   may add to it. */
+/* Two neighbours that are alike, both of which ended long ago, or the second of which only began
+   because the first one was full. The newest is left alone: somebody may add to it. */
 static const char alike[] =
 	"WITH span AS (SELECT epoch, min(start) AS start, max(end) AS end FROM segment"
 	"  GROUP BY epoch),"
@@ -321,7 +321,8 @@ static const char alike[] =
 	" WHERE a.host = b.host AND a.kernel = b.kernel AND a.machine = b.machine"
 	" AND a.cpu = b.cpu AND a.cpus = b.cpus AND a.hz = b.hz AND a.note = b.note"
 	" AND a.events IS b.events AND a.nodes + b.nodes <= ?1 AND b.last - a.first <= ?2"
-	" AND a.last <= ?3 AND b.last <= ?3 AND b.id < (SELECT max(id) FROM epoch)"
+	" AND ((b.continues AND a.compact AND b.compact) OR (a.last <= ?3 AND b.last <= ?3))"
+	" AND b.id < (SELECT max(id) FROM epoch)"
 	" AND a.id < (SELECT max(id) FROM epoch) ORDER BY a.first LIMIT 1";
 
 /* The paths of the other tree in this one. */
@@ -366,6 +367,7 @@ static struct err *move_span(struct job *j, int64_t id, int64_t epoch, struct ca
 	if (!e) {
 		settle(&x);
 		x.epoch = epoch;
+		x.level -= x.level > 0; /* so that it is merged with those that are there */
 		e = segment_write(j->s, &x, LEVEL_SMALL);
 	}
 	if (!e)
@@ -416,11 +418,9 @@ static struct err *join_epochs(struct job *j)
 	sqlite3_stmt *rows;
 	bool row = false;
 	int64_t first = 0, second = 0;
-	if (!j->policy->join_epochs_after_s)
-		return NULL;
+	int64_t after_ms = (int64_t)j->policy->join_epochs_after_s * 1000;
 	struct err *e = sql_prepare(j->s, &rows, alike, "ddd", (int64_t)STORE_EPOCH_NODES_MAX,
-				    JOINED_MS,
-				    j->now_ms - (int64_t)j->policy->join_epochs_after_s * 1000);
+				    JOINED_MS, after_ms ? j->now_ms - after_ms : 0);
 	if (!e)
 		e = sql_step(j->s, rows, &row);
 	if (!e && row) {

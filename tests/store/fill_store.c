@@ -329,7 +329,7 @@ static void make_counts(void)
 
 /* Writing */
 
-static int64_t begin_epoch(struct store *s, int64_t start_ms)
+static int64_t begin_epoch(struct store *s, int64_t start_ms, bool continues)
 {
 	struct store_event *events = need(all->metric_count, sizeof *events);
 	int64_t id;
@@ -348,7 +348,8 @@ static int64_t begin_epoch(struct store *s, int64_t start_ms)
 				    .hz = all->hz,
 				    .start_ms = start_ms,
 				    .events = events,
-				    .event_count = all->metric_count};
+				    .event_count = all->metric_count,
+				    .continues = continues};
 	check(store_begin_epoch(s, &epoch, &id));
 	free(events);
 	return id;
@@ -366,7 +367,7 @@ static void write_all(struct store *s, int64_t epoch)
 		bool added;
 		int64_t start_ms = (int64_t)(o.start + (o.first - 1 + i) * o.length) * 1000;
 		if (o.epoch_every && i && i % o.epoch_every == 0)
-			epoch = begin_epoch(s, start_ms);
+			epoch = begin_epoch(s, start_ms, false);
 		interval.number = o.first + i;
 		interval.start_ms = start_ms;
 		interval.end_ms = start_ms + (int64_t)o.length * 1000;
@@ -374,7 +375,7 @@ static void write_all(struct store *s, int64_t epoch)
 		struct err *e = store_add(s, epoch, &interval, &added);
 		if (e && store_trouble(s) == STORE_EPOCH_FULL) {
 			err_free(e);
-			epoch = begin_epoch(s, start_ms);
+			epoch = begin_epoch(s, start_ms, true);
 			e = store_add(s, epoch, &interval, &added);
 		}
 		check(e);
@@ -449,7 +450,7 @@ int main(int argc, char **argv)
 	paths = need(all->value_count, sizeof *paths);
 	check(store_open(argv[at], STORE_CREATE, &s));
 	if (o.first == 1)
-		epoch = begin_epoch(s, (int64_t)o.start * 1000);
+		epoch = begin_epoch(s, (int64_t)o.start * 1000, false);
 	write_all(s, epoch);
 	store_close(s);
 	free(images);

@@ -89,7 +89,7 @@ static int64_t begin(struct store *s, int64_t start_ms)
 	static const struct store_event events[] = {{"cycles", "cycles", 1000, 5, false},
 						    {"imiss", "misses", 100, 0, true}};
 	const struct store_epoch epoch = {"host", "6.1", "aarch64", "cpu",  "1", "",
-					  2,      5000,  start_ms,  events, 2};
+					  2,      5000,  start_ms,  events, 2,   false};
 	int64_t id;
 	good(store_begin_epoch(s, &epoch, &id));
 	return id;
@@ -418,9 +418,10 @@ static void made_code(void **state)
 		{1, 0x7000, 0x100, "loop"}, {1, 0x8000, 0x100, "sort"}, {2, 0x9000, 0x100, "loop"}};
 	const struct store_process both[] = {{10, START, "node", "node a", 1, ""},
 					     {11, START, "node", "node b", 1, ""}};
-	const struct store_node calls[] = {
-		{0, 1, PROFILE_CALL, 0x8010},  {1, 1, PROFILE_EXACT, 0x7010},
-		{0, 2, PROFILE_EXACT, 0x9020}, {0, 2, PROFILE_EXACT, 0xffff0000}};
+	const struct store_node calls[] = {{0, 1, PROFILE_CALL, 0x8010},
+					   {1, 1, PROFILE_EXACT, 0x7010},
+					   {0, 2, PROFILE_EXACT, 0x9020},
+					   {0, 2, PROFILE_EXACT, 0xffff0000}};
 	const struct store_count rows[] = {
 		{1, 1, 0, 0x7010, 30}, {2, 2, 0, 0x9020, 20}, {2, 2, 0, 0xffff0000, 5}};
 	const struct store_path ends[] = {{2, 1, 0, 6}, {3, 2, 0, 4}, {4, 2, 0, 1}};

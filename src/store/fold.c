@@ -22,8 +22,8 @@
 #include "profile/profile.h"
 #include "store/fold.h"
 
-#define FOLD_COUNTS 32768
-#define FOLD_PATHS 8192
+#define FOLD_COUNTS 16384
+#define FOLD_PATHS 4096
 #define FOLD_CALLERS 32 /* a caller that stays has so many times more than a path that does */
 
 /* Where the function with this address begins; 0 where that is not known. */

@@ -28,7 +28,7 @@
 #define SPANS_AT_ONCE 4096     /* in one merge */
 
 const struct store_policy store_policy = {
-	.levels = {{600, 600}, {7200, 3600}, {8 * 86400, 86400}},
+	.levels = {{600, 600}, {3600, 3600}, {8 * 86400, 86400}},
 	.join_epochs_after_s = 15 * 86400,
 	.keep_s = 400 * UINT64_C(86400),
 	.max_bytes = UINT64_C(200) << 20,

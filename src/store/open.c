@@ -47,7 +47,12 @@ static struct err *prepare_file(const char *path, enum store_mode mode)
 			return errno == ENOENT
 				       ? err_new("there is no %s: culprit daemon makes it", path)
 				       : err_errno("%s", path);
-		return S_ISREG(st.st_mode) ? NULL : err_new("%s: not a regular file", path);
+		if (!S_ISREG(st.st_mode))
+			return err_new("%s: not a regular file", path);
+		return access(path, R_OK) ? err_errno("%s: only its owner may read it: run as that "
+						      "one",
+						      path)
+					  : NULL;
 	}
 	int create = mode == STORE_CREATE ? O_CREAT : 0;
 	int fd = open(path, O_RDWR | create | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0600);

@@ -84,15 +84,20 @@ static struct store_interval make_interval(uint64_t number)
 	};
 }
 
-static int64_t begin(struct store *s, int64_t start_ms)
+static int64_t begin_as(struct store *s, int64_t start_ms, bool continues)
 {
 	static const struct store_event events[] = {{"cycles", "cycles", 1000, 5, false},
 						    {"imiss", "misses", 100, 0, true}};
 	const struct store_epoch epoch = {"host", "6.1", "aarch64", "cpu",  "1", "",
-					  2,      5000,  start_ms,  events, 2,   false};
+					  2,      5000,  start_ms,  events, 2,   continues};
 	int64_t id;
 	good(store_begin_epoch(s, &epoch, &id));
 	return id;
+}
+
+static int64_t begin(struct store *s, int64_t start_ms)
+{
+	return begin_as(s, start_ms, false);
 }
 
 static void add(struct store *s, int64_t epoch, uint64_t number, bool wanted)
@@ -355,6 +360,35 @@ static void joining_epochs(void **state)
 	good(read_profile(s, &(struct read_choice){ALL_TIME}, &p));
 	assert_int_equal(profile_samples(p, 0), 40 * 15);
 	profile_free(p);
+	store_close(s);
+}
+
+/* An epoch that only began because the one before was full becomes part of it, as soon as the spans
+   of both are coarse; those of the same hour become one. */
+static void continuing_epochs(void **state)
+{
+	const struct store_policy policy = {.levels = {{0, 600}, {0, 3600}}};
+	struct store_tidied tidied;
+	struct read_epochs epochs;
+	struct store *s = fresh("continue.db");
+	int64_t first = begin(s, START), second;
+	(void)state;
+	for (uint64_t i = 1; i <= 30; i++)
+		add(s, first, i, true);
+	second = begin_as(s, START + 30 * MINUTE, true);
+	for (uint64_t i = 31; i <= 60; i++)
+		add(s, second, i, true);
+	add(s, begin(s, START + HOUR), 61, true);
+	tidy_all(s, &policy, START + HOUR + MINUTE, &tidied);
+	assert_int_equal(tidied.joined, 1);
+	good(store_check(s));
+	good(read_epochs(s, &epochs));
+	assert_int_equal(epochs.count, 2);
+	assert_true(epochs.items[0].spans == 1 && epochs.items[0].joined == 2);
+	assert_true(epochs.items[0].totals[0].samples == 60 * 80);
+	assert_true(epochs.items[0].losses[0].samples == 60 * 7);
+	read_epochs_free(&epochs);
+	assert_int_equal(all_samples(s), 61 * 80);
 	store_close(s);
 }
 
@@ -704,6 +738,7 @@ int main(void)
 		cmocka_unit_test(merging),
 		cmocka_unit_test(retention),
 		cmocka_unit_test(joining_epochs),
+		cmocka_unit_test(continuing_epochs),
 		cmocka_unit_test(folding),
 		cmocka_unit_test(made_code),
 		cmocka_unit_test(as_a_profile),

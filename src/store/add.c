@@ -198,7 +198,7 @@ static struct err *add_rows(struct store *s, int64_t epoch, const struct store_i
 	if (!e)
 		e = add_nodes(s, v, &n, nodes);
 	if (!e)
-		e = trees_append(s, epoch, &s->tree, before);
+		e = trees_append(s, epoch, &s->tree, before, LEVEL_QUICK);
 	if (!e) {
 		translate_counts(s, v, &n, &x);
 		translate_paths(s, v, &n, nodes, &x);

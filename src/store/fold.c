@@ -127,7 +127,7 @@ static struct err *fold_tree(struct folding *f, struct segment *x)
 		s->trouble = STORE_OTHER;
 		e = err_new("%s: epoch %lld has too many call paths", s->path, (long long)x->epoch);
 	}
-	return e ? e : trees_append(s, x->epoch, &s->tree, before);
+	return e ? e : trees_append(s, x->epoch, &s->tree, before, LEVEL_QUICK);
 }
 
 struct err *fold_segment(struct store *s, struct segment *x)
@@ -215,7 +215,7 @@ static struct err *renumber(struct compaction *c)
 	if (!e)
 		e = sql_do(c->s, "UPDATE epoch SET nodes = 0 WHERE id = ?", "d", c->epoch);
 	if (!e)
-		e = trees_append(c->s, c->epoch, &tree, 1);
+		e = trees_append(c->s, c->epoch, &tree, 1, LEVEL_SMALL);
 	calltree_free(&tree);
 	return e;
 }

@@ -102,7 +102,7 @@ struct err *trees_load(struct store *store, int64_t epoch);
 struct err *trees_read(struct store *store, int64_t epoch, struct calltree *out);
 /* Writes the nodes from `first` on. */
 struct err *trees_append(struct store *store, int64_t epoch, const struct calltree *tree,
-			 uint32_t first);
+			 uint32_t first, int level);
 /* An epoch whose tree is in more pieces than it should be, 0: none; and their joining. */
 struct err *trees_find(struct store *store, int64_t *epoch);
 struct err *trees_tidy(struct store *store, int64_t epoch);

@@ -275,7 +275,7 @@ static struct err *merge_spans(struct job *j, const struct bucket *b, const int6
 			e = fold_segment(j->s, &sum);
 	}
 	if (!e)
-		e = segment_write(j->s, &sum, LEVEL_SMALL);
+		e = segment_write(j->s, &sum, b->groups ? LEVEL_SMALL : LEVEL_QUICK);
 	for (size_t i = 0; !e && i < count; i++) {
 		e = segment_move_losses(j->s, spans[i], sum.id);
 		if (!e)
@@ -363,7 +363,7 @@ static struct err *move_span(struct job *j, int64_t id, int64_t epoch, struct ca
 	if (!e)
 		e = move_paths(into, from, &x);
 	if (!e)
-		e = trees_append(j->s, epoch, into, before);
+		e = trees_append(j->s, epoch, into, before, LEVEL_QUICK);
 	if (!e) {
 		settle(&x);
 		x.epoch = epoch;

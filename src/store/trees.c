@@ -90,9 +90,9 @@ static struct err *write_pieces(struct store *s, int64_t epoch, const struct cal
 }
 
 struct err *trees_append(struct store *s, int64_t epoch, const struct calltree *tree,
-			 uint32_t first)
+			 uint32_t first, int level)
 {
-	struct err *e = write_pieces(s, epoch, tree, first, LEVEL_QUICK);
+	struct err *e = write_pieces(s, epoch, tree, first, level);
 	if (e || first == tree->count)
 		return e;
 	return sql_do(s, "UPDATE epoch SET nodes = ? WHERE id = ?", "dd", (int64_t)tree->count - 1,

@@ -17,6 +17,7 @@
  *    --steps N          of tidying after each interval (0)
  *    --user N, --container TEXT   of all processes
  *    --lost N           samples lost in each interval (0)
+ *    --times 1          at the end, the longest times of adding and of a step of tidying, on stderr
  *
  * Prints the epoch and the number of each interval when it is in the file.
  */
@@ -24,6 +25,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "analyze/modules.h"
 #include "base/err.h"
@@ -33,7 +35,7 @@
 
 static struct options {
 	uint64_t start, length, intervals, first, epoch_every, every, samples, programs, seed,
-		steps, user, lost;
+		steps, user, lost, times;
 	const char *container;
 } o = {.start = 1800000000,
        .length = 60,
@@ -355,6 +357,25 @@ static int64_t begin_epoch(struct store *s, int64_t start_ms, bool continues)
 	return id;
 }
 
+static double longest_add, longest_step; /* ms */
+
+static double now_ms(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
+}
+
+static void tidy(struct store *s, struct store_tidied *tidied)
+{
+	tidied->more = true;
+	for (uint64_t i = 0; i < o.steps && tidied->more; i++) {
+		double start = now_ms();
+		check(store_tidy(s, &store_policy, interval.end_ms, 1, tidied));
+		longest_step = fmax(longest_step, now_ms() - start);
+	}
+}
+
 static void write_all(struct store *s, int64_t epoch)
 {
 	struct store_loss losses[] = {{STORE_LOST, "ring full", o.lost},
@@ -372,7 +393,9 @@ static void write_all(struct store *s, int64_t epoch)
 		interval.start_ms = start_ms;
 		interval.end_ms = start_ms + (int64_t)o.length * 1000;
 		make_counts();
+		double start = now_ms();
 		struct err *e = store_add(s, epoch, &interval, &added);
+		longest_add = fmax(longest_add, now_ms() - start);
 		if (e && store_trouble(s) == STORE_EPOCH_FULL) {
 			err_free(e);
 			epoch = begin_epoch(s, start_ms, true);
@@ -383,7 +406,7 @@ static void write_all(struct store *s, int64_t epoch)
 		       added ? "" : " again");
 		fflush(stdout);
 		if (o.steps)
-			check(store_tidy(s, &store_policy, interval.end_ms, o.steps, &tidied));
+			tidy(s, &tidied);
 	}
 }
 
@@ -403,7 +426,8 @@ static void read_option(const char *name, const char *value)
 		       {"--seed", &o.seed},
 		       {"--steps", &o.steps},
 		       {"--user", &o.user},
-		       {"--lost", &o.lost}};
+		       {"--lost", &o.lost},
+		       {"--times", &o.times}};
 	for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
 		if (!strcmp(name, numbers[i].name)) {
 			*numbers[i].out = strtoull(value, NULL, 10);
@@ -453,6 +477,8 @@ int main(int argc, char **argv)
 		epoch = begin_epoch(s, (int64_t)o.start * 1000, false);
 	write_all(s, epoch);
 	store_close(s);
+	if (o.times)
+		fprintf(stderr, "longest: add %.0f ms, step %.0f ms\n", longest_add, longest_step);
 	free(images);
 	free(processes);
 	free(nodes);

@@ -43,6 +43,7 @@ void harvest_end(struct harvest *h)
 {
 	profile_free(h->profile);
 	free(h->modules);
+	free(h->owners);
 	*h = (struct harvest){0};
 }
 

@@ -13,6 +13,7 @@
  *    harvest.c    from a thread's tree to the profile
  *    unwalked.c   samples that a target left for us to walk
  *    times.c      the time lines of threads
+ *    drain.c      what came until now as a profile of its own
  *    kernel.c     the other way to sample, without an agent: collect/kernel.h
  *
  *    session --< arena --< process          a program image and the children that it forked
@@ -82,6 +83,8 @@ struct process {
 	char *command;
 	int32_t rank, status;
 	uint64_t start_ns, end_ns; /* CLOCK_MONOTONIC */
+	int64_t start_ms;          /* since 1970; 0: nobody has asked yet */
+	char *container;           /* the same; NULL: none */
 	uint64_t described_ns;     /* when its name was looked at last */
 	const struct library_list *list;
 	uint64_t looked_ns;    /* when its memory was looked at for the sake of a sample */
@@ -145,6 +148,8 @@ struct harvest {
 	uint32_t jit_process, jit_module; /* the last one asked for: index + 1 */
 	uint32_t kernel_module;           /* index */
 	bool kernel;                      /* there is one */
+	struct session_process *owners; /* of the profile's processes, where there will be drains */
+	size_t owner_room;
 };
 
 struct bell {         /* what targets ring: waited for by a small thread */
@@ -173,10 +178,11 @@ struct session {
 	struct client *clients; /* oldest last */
 	size_t client_count;
 	struct harvest harvest;
-	struct unwalked *unwalked; /* NULL: none is waiting */
-	struct times *times;       /* NULL: none was on a time line yet */
-	uint64_t walking_ns;       /* CPU time that they took */
-	uint64_t start_ns, start_ticks;
+	struct unwalked *unwalked;      /* NULL: none is waiting */
+	struct times *times;            /* NULL: none was on a time line yet */
+	uint64_t walking_ns;            /* CPU time that they took */
+	uint64_t start_ns, start_ticks; /* of the recording, or what comes after the last drain */
+	int64_t boot_ms;                /* since 1970 */
 	uint64_t random;
 	uint64_t busy_threads;
 
@@ -197,6 +203,15 @@ uint64_t session_now(void);
 uint64_t session_since(const struct session *s, uint64_t ns);
 uint64_t session_cpu(void); /* of the calling thread */
 void session_set_tick(struct session *s, uint64_t ns);
+/* What a profile says of itself, at its beginning and its end. */
+void session_describe(struct session *s);
+void session_complete(struct session *s, struct profile *p, bool complete);
+
+/* drain.c */
+/* Whose the process is. */
+void drain_describe(struct session *s, struct process *p);
+/* Notes that, for the process's place in the profile. */
+struct err *drain_note(struct session *s, const struct process *p);
 
 /* bell.c */
 struct err *bell_open(struct bell *bell);
@@ -243,6 +258,8 @@ struct process *process_find(struct session *s, pid_t pid); /* alive, of any are
 bool process_is_alive(const struct process *p);
 /* The number that we know a thread by. */
 pid_t process_tid(const struct process *p, pid_t own);
+/* Field `number` (from 1) of /proc/PID/stat, or -1. The name before may hold anything. */
+long process_stat_field(pid_t pid, unsigned number);
 /* Its name as the kernel has it. */
 void process_read_comm(struct process *p);
 /* Reads anew what the process is called, if it can still be read. */

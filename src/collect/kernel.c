@@ -503,8 +503,8 @@ void kernel_tick(struct session *s)
 		change_periods(s);
 }
 
-/* What the sampler could not say. */
-static void read_lost(struct session *s)
+/* What the sampler could not say, as far as that is new. */
+void kernel_lost(struct session *s)
 {
 	struct kernel *k = s->kernel;
 	struct bpf_map *map = bpf_object__find_map_by_name(k->object, ".data.counts");
@@ -513,7 +513,9 @@ static void read_lost(struct session *s)
 	if (!map || bpf_map__value_size(map) != sizeof counts ||
 	    bpf_map_lookup_elem(bpf_map__fd(map), &zero, &counts))
 		return;
-	uint64_t lost = counts.lost_records + counts.lost_snapshots + k->confused;
+	uint64_t all = counts.lost_records + counts.lost_snapshots + k->confused;
+	uint64_t lost = all > k->lost ? all - k->lost : 0;
+	k->lost += lost;
 	s->lost += lost;
 	if (lost)
 		err_free(profile_lose(s->harvest.profile, "no room", lost));
@@ -533,8 +535,9 @@ void kernel_stop(struct session *s)
 		library_wait(s->library, until);
 		kernel_drain(s);
 	}
+	paths_give_up(s);
 	tasks_finish(s, NULL);
-	read_lost(s);
+	kernel_lost(s);
 }
 
 void kernel_close(struct session *s)

@@ -41,6 +41,8 @@ struct session_state;
 void kernel_status(const struct session *s, struct session_state *out);
 /* Every SESSION_TICK_NS. */
 void kernel_tick(struct session *s);
+/* Samples that were lost since this was called last go into the profile as such. */
+void kernel_lost(struct session *s);
 /* A descriptor that is readable when kernel_drain has something urgent to do. */
 int kernel_fd(const struct session *s);
 /* Before a snapshot: what threads call themselves now. */

@@ -27,20 +27,27 @@ struct kernel_thread {
 	uint32_t profile; /* its index there + 1; 0: not there yet */
 	uint64_t start_ns, end_ns, cpu_ns, handler_ns, handled;
 	uint64_t named_ns; /* when its name was looked at last */
+	bool drained;      /* a part of its time is in another profile */
 	char name[KERNEL_COMM + 1];
 };
 
 struct kernel_memo { /* what the sampler's memo is in the profile */
 	uint32_t thread, count;
+	uint32_t placed;               /* frames that have a node: a drain takes those of all */
+	uint32_t end;                  /* of the walk that its outermost frame is of */
 	uint32_t nodes[KERNEL_FRAMES]; /* outermost first */
+	uint64_t keys[KERNEL_FRAMES];
 };
+
+#define KERNEL_THREAD_NONE UINT32_MAX
 
 struct kernel_waiting { /* a stack that is walked when its code is known */
 	struct kernel_waiting *next;
 	struct process *process;
 	const struct library_list *list; /* what the process had when it came */
 	unsigned image;                  /* of the process */
-	uint32_t thread;                 /* in the profile */
+	uint32_t thread;                 /* in the profile; KERNEL_THREAD_NONE: drained */
+	pid_t tid;
 	uint32_t event;
 	uint64_t time; /* CLOCK_MONOTONIC */
 	uint64_t registers[KERNEL_REGISTERS], pc;
@@ -112,6 +119,7 @@ struct kernel {
 	struct kernel_waiting *waiting, **waiting_end; /* oldest first */
 	uint64_t waiting_bytes;
 	uint64_t confused; /* records that made no sense */
+	uint64_t lost;     /* samples that are in the profile as such already */
 	uint64_t records, record_bytes, copies;
 	unsigned builds; /* library_builds, as it was last */
 	uint64_t changed_ns, swept_ns, reaped_ns, checked_ns, named_ns, looked_ns;
@@ -183,8 +191,14 @@ void tasks_close(struct kernel *k);
 /* Looks at the names of threads again, of some at a time. */
 void tasks_name(struct session *s);
 struct err *tasks_keep(struct session *s, struct kernel_thread *t, uint32_t *index);
+/* The same for a thread that may have ended since. */
+struct err *tasks_keep_again(struct session *s, struct process *p, pid_t tid, uint32_t *index);
 /* Ends all of a process's threads, or (NULL) of all. */
 void tasks_finish(struct session *s, const struct process *p);
+/* What threads that go on took until now goes into the profile. */
+void tasks_settle(struct session *s);
+/* The profile is another one from now on. */
+void tasks_restart(struct session *s);
 
 /* kernel_paths.c */
 void paths_take(struct session *s, const struct kernel_path *path, const uint64_t *keys);
@@ -194,6 +208,10 @@ void paths_take_snapshot(struct session *s, const struct kernel_snapshot *snapsh
 void paths_hope(const struct session *s, struct process *p);
 /* Walks the stacks that were left to us. */
 void paths_walk(struct session *s);
+/* At the end: those that still wait count without their callers. */
+void paths_give_up(struct session *s);
+/* The profile is another one from now on. */
+void paths_restart(struct kernel *k);
 /* Tells the library which lists they need. */
 void paths_use(const struct kernel *k);
 void paths_close(struct kernel *k);

@@ -115,6 +115,36 @@ static pid_t whose(const struct session *s, const struct kernel_path *path, cons
 	return tasks_known(s, (pid_t)path->head.process) ? (pid_t)path->head.process : 0;
 }
 
+static void note_frames(struct kernel_memo *memo, const struct kernel_path *path,
+			const uint64_t *keys)
+{
+	memo->thread = path->head.thread;
+	memo->count = path->kept;
+	if (!path->kept)
+		memo->end = path->end;
+	if (memo->placed > path->kept)
+		memo->placed = path->kept;
+	for (uint32_t i = path->fresh; i; i--)
+		memo->keys[memo->count++] = keys[i - 1];
+}
+
+/* Nodes for the frames that have none: those that are new, and after a drain all. */
+static struct err *place_frames(struct session *s, struct process *p, struct kernel_memo *memo,
+				uint32_t *node)
+{
+	struct err *e = NULL;
+	if (memo->placed)
+		*node = memo->nodes[memo->placed - 1];
+	else
+		e = add_root(s, p, memo->end, node);
+	while (!e && memo->placed < memo->count) {
+		e = add_frame(s, p, memo->keys[memo->placed], node);
+		if (!e)
+			memo->nodes[memo->placed++] = *node;
+	}
+	return e;
+}
+
 void paths_take(struct session *s, const struct kernel_path *path, const uint64_t *keys)
 {
 	struct kernel *k = s->kernel;
@@ -129,28 +159,19 @@ void paths_take(struct session *s, const struct kernel_path *path, const uint64_
 		k->confused++;
 		return;
 	}
-	uint32_t node, thread;
+	uint32_t node = 0, thread;
 	struct err *e = tasks_keep(s, t, &thread);
-	memo->thread = path->head.thread;
-	memo->count = path->kept;
-	if (path->kept)
-		node = memo->nodes[path->kept - 1];
-	else if (!e)
-		e = add_root(s, t->process, path->end, &node);
-	for (uint32_t i = path->fresh; !e && i; i--) {
-		e = add_frame(s, t->process, keys[i - 1], &node);
-		memo->nodes[memo->count++] = node;
-	}
+	note_frames(memo, path, keys);
+	if (!e)
+		e = place_frames(s, t->process, memo, &node);
 	if (!e && (path->inner || !node))
 		e = add_inner(s, t->process, keys + path->fresh, path->inner, &node);
 	if (!e)
 		e = count(s, thread, node, path->head.event, path->end, path->head.time);
 	t->handler_ns += path->ns;
 	t->handled++;
-	if (e) {
-		memo->count = 0;
+	if (e)
 		s->notes.unkept++;
-	}
 	err_free(e);
 }
 
@@ -206,6 +227,7 @@ void paths_take_snapshot(struct session *s, const struct kernel_snapshot *from,
 				     .list = t->process->list,
 				     .image = t->process->image,
 				     .thread = thread,
+				     .tid = t->tid,
 				     .event = from->head.event,
 				     .time = from->head.time,
 				     .pc = from->pc,
@@ -248,13 +270,17 @@ static enum walk_end walk(struct session *s, struct kernel_waiting *w,
 static struct err *keep(struct session *s, const struct kernel_waiting *w, const uint64_t *keys,
 			uint32_t frames, enum walk_end end)
 {
-	uint32_t node;
-	struct err *e = add_root(s, w->process, end, &node);
+	uint32_t node, thread = w->thread;
+	struct err *e = thread == KERNEL_THREAD_NONE
+				? tasks_keep_again(s, w->process, w->tid, &thread)
+				: NULL;
+	if (!e)
+		e = add_root(s, w->process, end, &node);
 	for (uint32_t i = frames; !e && i; i--)
 		e = add_frame(s, w->process, keys[i - 1], &node);
 	if (!e && w->inner_count)
 		e = add_inner(s, w->process, w->inner, w->inner_count, &node);
-	return e ? e : count(s, w->thread, node, w->event, end, w->time);
+	return e ? e : count(s, thread, node, w->event, end, w->time);
 }
 
 static bool is_known(struct session *s, const struct kernel_waiting *w)
@@ -359,6 +385,18 @@ static bool must_wait(struct session *s, struct kernel_waiting *w, enum walk_end
 	return wait;
 }
 
+static void remove_waiting(struct kernel *k, struct kernel_waiting **link)
+{
+	struct kernel_waiting *w = *link;
+	*link = w->next;
+	if (!w->next)
+		k->waiting_end = link;
+	k->waiting_bytes -= sizeof *w + w->size;
+	w->process->waiting--;
+	w->process->waiting_bytes -= w->size;
+	free(w);
+}
+
 void paths_walk(struct session *s)
 {
 	struct kernel *k = s->kernel;
@@ -381,13 +419,20 @@ void paths_walk(struct session *s)
 			continue;
 		}
 		walk_one(s, w, keys, frames, end);
-		*link = w->next;
-		if (!w->next)
-			k->waiting_end = link;
-		k->waiting_bytes -= sizeof *w + w->size;
-		w->process->waiting--;
-		w->process->waiting_bytes -= w->size;
-		free(w);
+		remove_waiting(k, link);
+	}
+	free(keys);
+}
+
+void paths_give_up(struct session *s)
+{
+	uint64_t *keys = s->kernel->waiting ? reallocarray(NULL, KERNEL_FRAMES, sizeof *keys)
+					    : NULL;
+	uint32_t frames = 0;
+	for (struct kernel_waiting *w; keys && (w = s->kernel->waiting);) {
+		enum walk_end end = walk(s, w, w->process->list, keys, &frames);
+		walk_one(s, w, keys, frames, end);
+		remove_waiting(s->kernel, &s->kernel->waiting);
 	}
 	free(keys);
 }
@@ -396,4 +441,13 @@ void paths_use(const struct kernel *k)
 {
 	for (const struct kernel_waiting *w = k->waiting; w; w = w->next)
 		library_use(w->list);
+}
+
+void paths_restart(struct kernel *k)
+{
+	for (size_t i = 0; i <= 1u << k->memo_bits; i++)
+		if (k->memos[i])
+			k->memos[i]->placed = 0;
+	for (struct kernel_waiting *w = k->waiting; w; w = w->next)
+		w->thread = KERNEL_THREAD_NONE;
 }

@@ -242,6 +242,18 @@ struct err *tasks_keep(struct session *s, struct kernel_thread *t, uint32_t *ind
 	return e;
 }
 
+struct err *tasks_keep_again(struct session *s, struct process *p, pid_t tid, uint32_t *index)
+{
+	struct kernel_thread *t = find_thread(s->kernel, tid);
+	uint32_t process;
+	if (t && t->process == p)
+		return tasks_keep(s, t, index);
+	struct err *e = process_keep(s, p, &process);
+	struct profile_thread wanted = {
+		.process = process, .tid = tid, .name = p->name, .start_ns = 0};
+	return e ? e : harvest_add_thread(s, &s->harvest, p, &wanted, index);
+}
+
 /* Of one that goes on, or began before us, nobody has told the time on a CPU. */
 static uint64_t guess_cpu(const struct session *s, const struct kernel_thread *t)
 {
@@ -295,8 +307,9 @@ static void finish(struct session *s, struct kernel_thread *t)
 		bool joined = t->profile == t->process->more_threads;
 		if (!joined && t->name[0])
 			x->name = profile_string(s->harvest.profile, t->name);
+		bool told = t->cpu_ns && !t->process->attached && !t->drained;
 		x->end_ns = session_since(s, t->end_ns ? t->end_ns : session_now());
-		x->cpu_ns += t->cpu_ns && !t->process->attached ? t->cpu_ns : guess_cpu(s, t);
+		x->cpu_ns += told ? t->cpu_ns : guess_cpu(s, t);
 		x->handler_ns += t->handler_ns;
 		x->handled += t->handled;
 	}
@@ -315,6 +328,33 @@ void tasks_finish(struct session *s, const struct process *p)
 			if (!p || t->process == p)
 				finish(s, t);
 		}
+}
+
+void tasks_settle(struct session *s)
+{
+	for (size_t i = 0; i < KERNEL_BUCKETS; i++)
+		for (struct kernel_thread *t = s->kernel->threads[i]; t; t = t->next) {
+			if (!t->profile)
+				continue;
+			struct profile_thread *x = &s->harvest.profile->threads[t->profile - 1];
+			x->end_ns = session_since(s, session_now());
+			x->cpu_ns += guess_cpu(s, t);
+			x->handler_ns += t->handler_ns;
+			x->handled += t->handled;
+			t->handler_ns = t->handled = 0;
+			t->drained = true;
+		}
+}
+
+void tasks_restart(struct session *s)
+{
+	for (size_t i = 0; i < KERNEL_BUCKETS; i++)
+		for (struct kernel_thread *t = s->kernel->threads[i]; t; t = t->next)
+			t->profile = 0;
+	for (struct process *p = s->kernel->home->processes; p; p = p->next) {
+		p->profile = p->more_threads = 0;
+		p->unnamed_code = false;
+	}
 }
 
 /* Those that nobody finished: their numbers are of no interest any more. */

@@ -144,8 +144,7 @@ static void read_rank(struct process *p)
 	buf_free(&text);
 }
 
-/* Field `number` (from 1) of /proc/PID/stat, or -1. The name before may hold anything. */
-static long stat_field(pid_t pid, unsigned number)
+long process_stat_field(pid_t pid, unsigned number)
 {
 	struct buf text = {0};
 	struct err *e = process_file(pid, "stat", &text);
@@ -172,9 +171,11 @@ void process_describe(struct session *s, struct process *p, bool first)
 	snprintf(path, sizeof path, "/proc/%d", (int)p->pid);
 	if (!stat(path, &st))
 		p->user = st.st_uid;
+	if (s->options.drained)
+		drain_describe(s, p);
 	if (first) {
 		read_rank(p);
-		long parent = stat_field(p->pid, 4);
+		long parent = process_stat_field(p->pid, 4);
 		/* Else it is gone, and what is known of it stays; of the whole machine's the one that
 		   forked it, which may have ended since. */
 		if (parent >= 0 && !(s->options.whole && p->parent))
@@ -297,6 +298,7 @@ static void inherit(struct process *p, const struct process *parent)
 {
 	memcpy(p->name, parent->name, sizeof p->name);
 	p->command = parent->command ? strdup(parent->command) : NULL;
+	p->container = parent->container ? strdup(parent->container) : NULL;
 	p->rank = parent->rank;
 	p->user = parent->user;
 	p->list = parent->list;
@@ -415,13 +417,13 @@ struct err *process_keep(struct session *s, struct process *p, uint32_t *index)
 		p->profile = *index + 1;
 	}
 	*index = p->profile - 1;
-	return NULL;
+	return s->options.drained ? drain_note(s, p) : NULL;
 }
 
 static void read_status(struct process *p)
 {
-	if (!p->foreign && p->pidfd >= 0 && stat_field(p->pid, 3) == 'Z')
-		p->status = (int32_t)stat_field(p->pid, 52);
+	if (!p->foreign && p->pidfd >= 0 && process_stat_field(p->pid, 3) == 'Z')
+		p->status = (int32_t)process_stat_field(p->pid, 52);
 }
 
 static void forget(struct process *p)
@@ -433,6 +435,7 @@ static void forget(struct process *p)
 	if (p->pidfd >= 0)
 		close(p->pidfd);
 	free(p->command);
+	free(p->container);
 	free(p);
 }
 

@@ -51,6 +51,13 @@ uint64_t session_cpu(void)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
+static int64_t clock_ms(clockid_t clock)
+{
+	struct timespec t;
+	clock_gettime(clock, &t);
+	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
 uint64_t session_since(const struct session *s, uint64_t ns)
 {
 	return ns > s->start_ns ? ns - s->start_ns : 0;
@@ -230,7 +237,7 @@ static struct err *make_loop(struct session *s)
 	return e;
 }
 
-static struct err *fill_profile(struct session *s)
+void session_describe(struct session *s)
 {
 	struct profile *p = s->harvest.profile;
 	struct utsname system;
@@ -246,7 +253,6 @@ static struct err *fill_profile(struct session *s)
 	p->hz = s->options.hz;
 	p->unwind = s->options.frame_pointers ? UNWIND_POINTERS : (uint32_t)s->options.unwind;
 	p->delivery_ns = s->kernel ? 0 : sampling_delivery();
-	return NULL;
 }
 
 /* While tables are made: new threads do not wait for that, and samples to walk are put aside. The
@@ -306,7 +312,9 @@ static struct err *open_all(struct session *s)
 		library_set_meanwhile(s->library, greet_until, s);
 	if (!e && s->options.kernel)
 		e = open_kernel(s);
-	return e ? e : fill_profile(s);
+	if (!e)
+		session_describe(s);
+	return e;
 }
 
 struct err *session_open(const struct session_options *options, struct session **out)
@@ -320,6 +328,7 @@ struct err *session_open(const struct session_options *options, struct session *
 	s->bell.fd = s->bell.ring = -1;
 	s->start_ns = session_now();
 	s->start_ticks = ticks_now();
+	s->boot_ms = clock_ms(CLOCK_REALTIME) - clock_ms(CLOCK_BOOTTIME);
 	if (getrandom(&s->random, sizeof s->random, GRND_NONBLOCK) != sizeof s->random)
 		s->random = s->start_ticks;
 	s->random |= 1;
@@ -596,7 +605,7 @@ static void convert_ticks(const struct session *s, struct profile *p)
 						      0.5);
 }
 
-static void complete_profile(struct session *s, struct profile *p, bool complete)
+void session_complete(struct session *s, struct profile *p, bool complete)
 {
 	p->duration_ns = session_now() - s->start_ns;
 	p->complete = complete;
@@ -647,7 +656,7 @@ struct err *session_snapshot(struct session *s, struct profile **out)
 				harvest_name_code(&copy, p);
 	}
 	if (!e) {
-		complete_profile(s, copy.profile, false);
+		session_complete(s, copy.profile, false);
 		*out = copy.profile;
 		copy.profile = NULL;
 	}
@@ -676,7 +685,7 @@ struct err *session_finish(struct session *s, struct profile **out, unsigned *st
 	talk_hang_up(s, true);
 	close_one(&s->listener);
 	remove_directory(s);
-	complete_profile(s, s->harvest.profile, true);
+	session_complete(s, s->harvest.profile, true);
 	*out = s->harvest.profile;
 	s->harvest.profile = NULL;
 	if (still_running)

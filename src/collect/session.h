@@ -50,6 +50,7 @@ struct session_options {
 	const char *agent;   /* path of libculprit-agent.so */
 	bool kernel;         /* the kernel samples (collect/kernel.h), no agent is needed */
 	bool whole;          /* the whole machine, which only the kernel can */
+	bool drained;        /* there will be drains, of the whole machine */
 };
 
 struct session_state { /* for progress and the summary */
@@ -84,6 +85,24 @@ void session_status(struct session *session, struct session_state *out);
 
 /* What was counted until now, as a profile that the caller frees; the recording goes on. */
 struct err *session_snapshot(struct session *session, struct profile **out);
+
+/* A part of a recording of the whole machine, for those that go on for weeks. */
+struct session_process {
+	int64_t start_ms;      /* since 1970; the same in all drains */
+	const char *container; /* its id or control group; "": in none */
+	uint32_t user;
+};
+struct session_drained {
+	struct profile *profile; /* the caller's */
+	struct session_process
+		*processes; /* of the profile's; likewise (free); texts are the profile's */
+};
+/* What was counted since the last drain, each sample in one of them; what the session remembers of it
+   is given up. `last`: sampling has ended before, everywhere. */
+struct err *session_drain(struct session *session, bool last, struct session_drained *out);
+void session_drained_free(struct session_drained *drained);
+/* How large the profile is that the next drain will give: nodes, or values, whatever is more. */
+size_t session_held(struct session *session);
 
 /* Ends sampling everywhere and hands over the profile. `still_running`: processes that live on,
    without being sampled any more. */

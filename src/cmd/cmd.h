@@ -37,6 +37,7 @@ int cmd_import(int argc, char **argv);
 int cmd_diff(int argc, char **argv);
 int cmd_stats(int argc, char **argv);
 int cmd_merge(int argc, char **argv);
+int cmd_daemon(int argc, char **argv);
 int cmd_db(int argc, char **argv);
 int cmd_stack(int argc, char **argv);
 int cmd_structure(int argc, char **argv);

@@ -17,6 +17,7 @@ const struct command commands[] = {
 	{"diff", "what changed between recordings, and whether it is more than chance", cmd_diff},
 	{"stats", "how much functions vary over several recordings", cmd_stats},
 	{"merge", "many profiles as one", cmd_merge},
+	{"daemon", "samples the whole machine all the time, into a database", cmd_daemon},
 	{"db", "the database of continuous profiling", cmd_db},
 	{"stack", "the call stacks of a running process, now", cmd_stack},
 	{"structure", "procedures, loops and inlined code of a binary", cmd_structure},

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* What the files of `culprit daemon` share: daemon.c has its options, daemon_run.c its life. */
+#include "base/args.h"
+#include "collect/session.h"
+#include "daemon/config.h"
+
+struct daemon_options {
+	const char *config, *database, *socket, *interval;
+	uint64_t hz;
+	struct arg_list events;
+	int log;
+};
+
+/* The file, where there is one, and what the command line says instead. */
+struct err *daemon_settings(const struct daemon_options *options, struct config *config);
+/* What the session shall sample. */
+struct err *daemon_events(const struct config *config, struct session_options *out);
+/* Until it is told to stop; returns the exit status. */
+int daemon_run(const struct daemon_options *options);

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Modules, processes and nodes keep their numbers: both count from 1 what the
+ * other does. Threads of a process become one.
+ */
+#include "daemon/interval.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "daemon/namer.h"
+#include "profile/profile.h"
+
+static struct err *no_memory(void)
+{
+	return err_new("out of memory");
+}
+
+void interval_lose(struct interval *v, enum store_loss_kind kind, const char *reason,
+		   uint64_t samples)
+{
+	for (size_t i = 0; i < v->rows.loss_count; i++)
+		if (v->losses[i].kind == kind && !strcmp(v->losses[i].reason, reason)) {
+			v->losses[i].samples += samples;
+			return;
+		}
+	if (!samples)
+		return;
+	if (v->rows.loss_count == INTERVAL_LOSSES)
+		v->losses[INTERVAL_LOSSES - 1].samples += samples;
+	else
+		v->losses[v->rows.loss_count++] = (struct store_loss){kind, reason, samples};
+	v->rows.losses = v->losses;
+}
+
+/* The kernel lies elsewhere in each boot, and so do its modules: its addresses mean something for
+   that boot alone. */
+static struct err *make_images(struct interval *v, const char *boot)
+{
+	const struct profile *p = v->from.profile;
+	v->images = calloc(p->module_count, sizeof *v->images);
+	if (!v->images)
+		return no_memory();
+	for (size_t i = 1; i < p->module_count; i++) {
+		const struct profile_module *m = &p->modules[i];
+		v->images[i - 1] = (struct store_image){
+			m->kind, m->path, m->kind == PROFILE_KERNEL ? boot : m->build_id,
+			m->kind == PROFILE_JIT ? m->process + 1 : 0};
+	}
+	v->rows.images = v->images;
+	v->rows.image_count = p->module_count - 1;
+	return NULL;
+}
+
+static struct err *make_processes(struct interval *v)
+{
+	const struct profile *p = v->from.profile;
+	v->processes = calloc(p->process_count + 1, sizeof *v->processes);
+	if (!v->processes)
+		return no_memory();
+	for (size_t i = 0; i < p->process_count; i++) {
+		const struct profile_process *x = &p->processes[i];
+		const struct session_process *owner = &v->from.processes[i];
+		v->processes[i] = (struct store_process){x->pid,      owner->start_ms,
+							 x->name,     x->command,
+							 owner->user, owner->container};
+	}
+	v->rows.processes = v->processes;
+	v->rows.process_count = p->process_count;
+	return NULL;
+}
+
+/* Where there are too many, the last ones are left out, and the paths that end in them: parents come
+   first. */
+static struct err *make_nodes(struct interval *v)
+{
+	const struct profile *p = v->from.profile;
+	size_t count = p->node_count - 1;
+	if (count > STORE_INTERVAL_ROWS_MAX)
+		count = STORE_INTERVAL_ROWS_MAX;
+	v->nodes = calloc(count + 1, sizeof *v->nodes);
+	if (!v->nodes)
+		return no_memory();
+	for (size_t i = 0; i < count; i++) {
+		const struct profile_node *n = &p->nodes[i + 1];
+		v->nodes[i] = (struct store_node){n->parent, n->module, n->kind, n->address};
+	}
+	v->rows.nodes = v->nodes;
+	v->rows.node_count = count;
+	return NULL;
+}
+
+/* Code of no file, for which no name was found either. */
+static bool is_unknown(const struct profile *p, const struct profile_node *n)
+{
+	const struct profile_module *m = &p->modules[n->module];
+	uint64_t address = n->address - (n->kind == PROFILE_CALL);
+	if (m->kind != PROFILE_JIT)
+		return m->kind == PROFILE_NONE;
+	size_t low = 0, high = m->name_count;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (m->names[middle].start <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return !low || address - m->names[low - 1].start >= m->names[low - 1].size;
+}
+
+static int compare_counts(const void *a, const void *b)
+{
+	const struct store_count *x = a, *y = b;
+	if (x->process != y->process)
+		return x->process < y->process ? -1 : 1;
+	if (x->image != y->image)
+		return x->image < y->image ? -1 : 1;
+	if (x->event != y->event)
+		return x->event < y->event ? -1 : 1;
+	return (x->address > y->address) - (x->address < y->address);
+}
+
+/* Equal ones become one; what is too much even then is lost. */
+static void settle_counts(struct interval *v)
+{
+	size_t kept = 0, count = v->rows.count_count;
+	qsort(v->counts, count, sizeof *v->counts, compare_counts);
+	for (size_t i = 0; i < count; i++) {
+		if (kept && !compare_counts(&v->counts[kept - 1], &v->counts[i]))
+			v->counts[kept - 1].count += v->counts[i].count;
+		else
+			v->counts[kept++] = v->counts[i];
+	}
+	for (; kept > STORE_INTERVAL_ROWS_MAX; kept--)
+		interval_lose(v, STORE_LOST, "too many places at once", v->counts[kept - 1].count);
+	v->rows.count_count = kept;
+}
+
+static struct err *make_counts(struct interval *v)
+{
+	const struct profile *p = v->from.profile;
+	v->counts = calloc(p->value_count + 1, sizeof *v->counts);
+	v->paths = calloc(p->value_count + 1, sizeof *v->paths);
+	if (!v->counts || !v->paths)
+		return no_memory();
+	for (size_t i = 0; i < p->value_count; i++) {
+		const struct profile_value *x = &p->values[i];
+		const struct profile_node *n = &p->nodes[x->node];
+		uint32_t process = p->threads[x->thread].process + 1;
+		bool nowhere = n->kind == PROFILE_PARTIAL || n->kind == PROFILE_ROOT;
+		v->counts[i] = (struct store_count){process, nowhere ? 0 : n->module, x->metric,
+						    nowhere ? 0 : n->address, x->count};
+		v->samples += x->count;
+		if (x->node <= v->rows.node_count && v->rows.path_count < STORE_INTERVAL_ROWS_MAX)
+			v->paths[v->rows.path_count++] = (struct store_path){x->node, process,
+									     x->metric, x->count};
+		if (nowhere || is_unknown(p, n))
+			interval_lose(v, STORE_UNKNOWN, nowhere ? "no frame" : "code of no file",
+				      x->count);
+	}
+	v->rows.counts = v->counts;
+	v->rows.count_count = p->value_count;
+	v->rows.paths = v->paths;
+	if (p->value_count > STORE_INTERVAL_ROWS_MAX)
+		settle_counts(v);
+	return NULL;
+}
+
+static void add_losses_and_cost(struct interval *v)
+{
+	const struct profile *p = v->from.profile;
+	for (size_t i = 0; i < p->lost_count; i++)
+		interval_lose(v, STORE_LOST, p->lost[i].reason, p->lost[i].count);
+	for (size_t i = 0; i < p->thread_count; i++) {
+		v->rows.cost.kernel_ns += p->threads[i].handler_ns;
+		v->rows.cost.kernel_runs += p->threads[i].handled;
+	}
+}
+
+struct err *interval_make(struct session_drained *from, struct namer *namer, const char *boot,
+			  struct interval *v)
+{
+	*v = (struct interval){.from = *from};
+	*from = (struct session_drained){0};
+	struct err *e = make_images(v, boot);
+	if (!e)
+		e = make_processes(v);
+	if (!e)
+		e = make_nodes(v);
+	if (!e)
+		e = make_counts(v);
+	if (!e)
+		e = namer_find(namer, v->from.profile, &v->symbols, &v->rows.symbol_count);
+	if (v->rows.symbol_count > STORE_INTERVAL_ROWS_MAX)
+		v->rows.symbol_count = STORE_INTERVAL_ROWS_MAX;
+	v->rows.symbols = v->symbols;
+	if (!e)
+		add_losses_and_cost(v);
+	return e;
+}
+
+void interval_free(struct interval *v)
+{
+	free(v->images);
+	free(v->symbols);
+	free(v->processes);
+	free(v->nodes);
+	free(v->counts);
+	free(v->paths);
+	session_drained_free(&v->from);
+	*v = (struct interval){0};
+}

@@ -69,7 +69,7 @@ int cmd_daemon(int argc, char **argv)
 		{0, "db", "FILE",
 		 "the database; $CULPRIT_DB or /var/lib/culprit/culprit.db unless told", ARG_STRING,
 		 &o.database},
-		{'F', "frequency", "HZ", "samples per second and CPU (1000)", ARG_U64, &o.hz},
+		{'F', "frequency", "HZ", "samples per second and CPU (199)", ARG_U64, &o.hz},
 		{'e', "event", "EVENT[@RATE]", "what to sample; may be given several times",
 		 ARG_LIST, &o.events},
 		{0, "interval", "SECONDS", "between two writes into the database (60)", ARG_STRING,

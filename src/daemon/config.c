@@ -15,7 +15,7 @@
 
 void config_default(struct config *c)
 {
-	*c = (struct config){.hz = 1000,
+	*c = (struct config){.hz = 199,
 			     .interval_s = 60,
 			     .keep_s = store_policy.keep_s,
 			     .max_bytes = store_policy.max_bytes,

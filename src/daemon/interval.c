@@ -156,7 +156,8 @@ static struct err *make_counts(struct interval *v)
 			v->paths[v->rows.path_count++] = (struct store_path){x->node, process,
 									     x->metric, x->count};
 		if (nowhere || is_unknown(p, n))
-			interval_lose(v, STORE_UNKNOWN, nowhere ? "no frame" : "code of no file",
+			interval_lose(v, STORE_UNKNOWN,
+				      nowhere ? "no frame" : "made at run time, without a name",
 				      x->count);
 	}
 	v->rows.counts = v->counts;

@@ -118,21 +118,24 @@ void writer_close(struct writer *w)
 	free(w);
 }
 
-static bool copy(const char **text)
+static void copy(const char **text, bool *good)
 {
 	*text = strdup(*text);
-	return *text;
+	*good = *good && *text;
 }
 
 static struct err *keep_attributes(struct writer *w, const struct store_epoch *from)
 {
 	struct store_epoch a = *from;
+	const char **texts[] = {&a.host, &a.kernel, &a.machine, &a.cpu, &a.version, &a.note};
+	bool good = true;
 	free_attributes(w);
-	bool good = copy(&a.host) & copy(&a.kernel) & copy(&a.machine) & copy(&a.cpu) &
-		    copy(&a.version) & copy(&a.note);
+	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+		copy(texts[i], &good); /* all of them, so that all can be freed */
 	for (size_t i = 0; i < a.event_count; i++) {
 		w->events[i] = from->events[i];
-		good &= copy(&w->events[i].name) & copy(&w->events[i].unit);
+		copy(&w->events[i].name, &good);
+		copy(&w->events[i].unit, &good);
 	}
 	a.events = w->events;
 	w->attributes = a;

@@ -203,12 +203,6 @@ unsigned summary_warn(const struct summary *s, const struct profile *p, struct b
 	return count;
 }
 
-static void json_number(struct json *j, const char *key, uint64_t value)
-{
-	json_key(j, key);
-	json_u64(j, value);
-}
-
 static void json_lines(struct json *j, const char *text)
 {
 	json_begin_array(j);
@@ -233,30 +227,30 @@ static void json_timeline(struct json *j, const struct profile *p)
 		samples += p->spans[i].samples;
 	json_key(j, "timeline");
 	json_begin_object(j);
-	json_number(j, "spans", p->span_count);
-	json_number(j, "samples", samples);
-	json_number(j, "missing", p->untimed);
-	json_number(j, "joined_within_us", p->coarse_us);
+	json_put_u64(j, "spans", p->span_count);
+	json_put_u64(j, "samples", samples);
+	json_put_u64(j, "missing", p->untimed);
+	json_put_u64(j, "joined_within_us", p->coarse_us);
 	json_end_object(j);
 }
 
 void summary_json(const struct summary *s, const struct profile *p, const char *notes,
 		  struct json *j)
 {
-	json_number(j, "samples", s->samples);
-	json_number(j, "lost", s->lost);
-	json_number(j, "complete", s->complete);
+	json_put_u64(j, "samples", s->samples);
+	json_put_u64(j, "lost", s->lost);
+	json_put_u64(j, "complete", s->complete);
 	json_key(j, "partial");
 	json_begin_object(j);
 	for (unsigned i = 0; i < SUMMARY_ENDS; i++)
 		if (s->by_reason[i])
-			json_number(j, reason_name(i), s->by_reason[i]);
+			json_put_u64(j, reason_name(i), s->by_reason[i]);
 	json_end_object(j);
-	json_number(j, "processes", s->processes);
-	json_number(j, "threads", s->threads);
+	json_put_u64(j, "processes", s->processes);
+	json_put_u64(j, "threads", s->threads);
 	json_key(j, "seconds");
 	json_double(j, s->seconds);
-	json_number(j, "hz", s->hz);
+	json_put_u64(j, "hz", s->hz);
 	json_key(j, "handler_ns");
 	json_double(j, s->handler_ns);
 	json_key(j, "overhead");

@@ -16,12 +16,6 @@
 #include "isa/text.h"
 #include "profile/profile.h"
 
-static void put_text(struct json *j, const char *key, const char *text)
-{
-	json_key(j, key);
-	json_string(j, text);
-}
-
 static void put_number(struct json *j, const char *key, uint64_t value)
 {
 	json_key(j, key);
@@ -47,7 +41,7 @@ static void put_values(struct json *j, const struct annotation *a, size_t index)
 
 static void put_place(struct json *j, const struct annotate_item *i)
 {
-	put_text(j, "file", i->file);
+	json_put_string(j, "file", i->file);
 	put_number(j, "line", i->line);
 }
 
@@ -61,9 +55,9 @@ static void put_inlined(struct json *j, const struct annotation *a, uint32_t con
 		if (c->kind != ANNOTATE_CONTEXT)
 			continue;
 		json_begin_object(j);
-		put_text(j, "name", c->name);
+		json_put_string(j, "name", c->name);
 		put_place(j, c);
-		put_text(j, "call_file", c->call_file);
+		json_put_string(j, "call_file", c->call_file);
 		put_number(j, "call_line", c->call_line);
 		json_end_object(j);
 	}
@@ -82,8 +76,8 @@ static void put_metrics(struct json *j, const struct annotation *a)
 	for (size_t i = 0; i < a->metric_count; i++) {
 		const struct profile_metric *m = &a->profile->metrics[i];
 		json_begin_object(j);
-		put_text(j, "name", m->name);
-		put_text(j, "unit", m->unit);
+		json_put_string(j, "name", m->name);
+		json_put_string(j, "unit", m->unit);
 		json_key(j, "period");
 		json_u64(j, m->period);
 		json_key(j, "total");
@@ -98,9 +92,9 @@ static void put_function(struct json *j, const struct annotation *a)
 	const struct annotate_item *f = &a->items[0];
 	json_key(j, "function");
 	json_begin_object(j);
-	put_text(j, "name", f->name);
-	put_text(j, "symbol", a->symbol);
-	put_text(j, "module", a->profile->modules[a->module].path);
+	json_put_string(j, "name", f->name);
+	json_put_string(j, "symbol", a->symbol);
+	json_put_string(j, "module", a->profile->modules[a->module].path);
 	put_place(j, f);
 	put_number(j, "last_line", f->last_line);
 	json_key(j, "start");
@@ -141,7 +135,7 @@ static void put_source(struct json *j, struct sources *sources, const struct ann
 	if (!line)
 		return;
 	buf_append(&copy, line, size);
-	put_text(j, "text", buf_text(&copy));
+	json_put_string(j, "text", buf_text(&copy));
 	buf_free(&copy);
 }
 
@@ -175,18 +169,18 @@ static void put_insn(struct json *j, const struct annotation *a, struct text *te
 	json_address(j, i->address);
 	if (code) {
 		a->isa->decode(code, size, i->address, &insn);
-		put_text(j, "text", text_insn(text, code, size, &insn, NULL));
+		json_put_string(j, "text", text_insn(text, code, size, &insn, NULL));
 	}
 	if (i->target) {
 		json_key(j, "target");
 		json_address(j, i->target);
 		const char *name = targets_name(targets, i->target);
 		if (name && name[0] != '.')
-			put_text(j, "target_name", name);
+			json_put_string(j, "target_name", name);
 	}
 	put_values(j, a, a->item_count + index);
 	put_place(j, &a->items[i->line]);
-	put_text(j, "function", a->items[a->items[i->line].context].name);
+	json_put_string(j, "function", a->items[a->items[i->line].context].name);
 	json_key(j, "loop_depth");
 	json_u64(j, loop_depth(a, i->loop));
 	json_end_object(j);

@@ -44,5 +44,11 @@ void json_double(struct json *j, double value);
 void json_bool(struct json *j, bool value);
 void json_null(struct json *j);
 
+/* A key and its value. */
+void json_put_string(struct json *j, const char *key, const char *text);
+void json_put_u64(struct json *j, const char *key, uint64_t value);
+void json_put_double(struct json *j, const char *key, double value);
+void json_put_bool(struct json *j, const char *key, bool value);
+
 /* Ends a document: a line end, and the next document starts without a comma. */
 void json_newline(struct json *j);

@@ -5,6 +5,8 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/json.h"
+#include "base/pager.h"
+#include "base/term.h"
 #include "cmd/cmd.h"
 #include "store/span.h"
 
@@ -137,6 +139,18 @@ void db_choice_free(struct db_choice *c)
 }
 
 /* Words */
+
+struct err *db_page(struct buf *text, bool no_pager)
+{
+	struct buf out = {0};
+	cmd_put_lines(&out, buf_text(text), TERM_PLAIN);
+	struct err *e = text->failed || out.failed
+				? err_new("out of memory")
+				: pager_show(buf_text(&out), out.size, !no_pager);
+	buf_free(text);
+	buf_free(&out);
+	return e;
+}
 
 int64_t db_now_ms(void)
 {

@@ -9,6 +9,7 @@
 #include "store/read.h"
 
 struct buf;
+struct err;
 struct json;
 
 int db_list(int argc, char **argv);
@@ -48,6 +49,9 @@ void db_keep_spans(int argc, char **argv);
 /* Fills in the rest; -1 to go on. db_choice_free in any case. */
 int db_choose(const char *command, struct db_choice *choice, const struct args *args);
 void db_choice_free(struct db_choice *choice);
+
+/* Shows a text, through the pager unless told; names in it cannot steer the terminal. Frees it. */
+struct err *db_page(struct buf *text, bool no_pager);
 
 int64_t db_now_ms(void);
 /* "2026-11-14 14:00:00" in local time, without seconds where these are 0; returns out. */

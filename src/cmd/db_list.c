@@ -6,7 +6,6 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/json.h"
-#include "base/pager.h"
 #include "base/term.h"
 #include "cmd/cmd.h"
 
@@ -116,87 +115,64 @@ static void put_epoch(const struct read_epoch *x, struct buf *out)
 
 static struct err *show_text(const struct options *o, const struct read_epochs *epochs)
 {
-	struct buf text = {0}, out = {0};
+	struct buf text = {0};
 	char size[TERM_UNIT_MAX];
 	buf_printf(&text, "%s: %s, %zu epoch%s\n", o->file, term_size(size, epochs->bytes),
 		   epochs->count, epochs->count == 1 ? "" : "s");
 	for (size_t i = 0; i < epochs->count; i++)
 		put_epoch(&epochs->items[i], &text);
-	cmd_put_lines(&out, buf_text(&text), TERM_PLAIN);
-	struct err *e = text.failed || out.failed
-				? err_new("out of memory")
-				: pager_show(buf_text(&out), out.size, !o->no_pager);
-	buf_free(&text);
-	buf_free(&out);
-	return e;
+	return db_page(&text, o->no_pager);
 }
 
 /* JSON */
 
-static void put_number(struct json *j, const char *key, uint64_t value)
-{
-	json_key(j, key);
-	json_u64(j, value);
-}
-
-static void put_text(struct json *j, const char *key, const char *text)
-{
-	json_key(j, key);
-	json_string(j, text);
-}
-
-static void put_real(struct json *j, const char *key, double value)
-{
-	json_key(j, key);
-	json_double(j, value);
-}
-
 static void put_event_json(const struct read_total *t, struct json *j)
 {
 	json_begin_object(j);
-	put_text(j, "name", t->event.name);
-	put_text(j, "unit", t->event.unit);
-	put_number(j, "period", t->event.period);
-	put_number(j, "every", t->event.every);
-	put_number(j, "samples", t->samples);
-	put_number(j, "walked", t->walked);
+	json_put_string(j, "name", t->event.name);
+	json_put_string(j, "unit", t->event.unit);
+	json_put_u64(j, "period", t->event.period);
+	json_put_u64(j, "every", t->event.every);
+	json_put_u64(j, "samples", t->samples);
+	json_put_u64(j, "walked", t->walked);
 	json_end_object(j);
 }
 
 static void put_epoch_json(const struct read_epoch *x, struct json *j)
 {
 	json_begin_object(j);
-	put_number(j, "epoch", (uint64_t)x->id);
-	put_real(j, "start", (double)x->start_ms / 1000);
-	put_real(j, "end", (double)x->end_ms / 1000);
-	put_text(j, "host", x->host);
-	put_text(j, "kernel", x->kernel);
-	put_text(j, "machine", x->machine);
-	put_text(j, "cpu", x->cpu);
-	put_number(j, "cpus", x->cpus);
-	put_number(j, "hz", x->hz);
-	put_text(j, "version", x->version);
-	put_text(j, "note", x->note);
-	put_number(j, "joined", x->joined);
-	put_number(j, "spans", x->spans);
-	put_real(j, "finest", (double)x->finest_ms / 1000);
-	put_real(j, "coarsest", (double)x->coarsest_ms / 1000);
+	json_put_u64(j, "epoch", (uint64_t)x->id);
+	json_put_double(j, "start", (double)x->start_ms / 1000);
+	json_put_double(j, "end", (double)x->end_ms / 1000);
+	json_put_string(j, "host", x->host);
+	json_put_string(j, "kernel", x->kernel);
+	json_put_string(j, "machine", x->machine);
+	json_put_string(j, "cpu", x->cpu);
+	json_put_u64(j, "cpus", x->cpus);
+	json_put_u64(j, "hz", x->hz);
+	json_put_string(j, "version", x->version);
+	json_put_string(j, "note", x->note);
+	json_put_u64(j, "joined", x->joined);
+	json_put_u64(j, "spans", x->spans);
+	json_put_double(j, "finest", (double)x->finest_ms / 1000);
+	json_put_double(j, "coarsest", (double)x->coarsest_ms / 1000);
 	json_key(j, "events");
 	json_begin_array(j);
 	for (size_t i = 0; i < x->total_count; i++)
 		put_event_json(&x->totals[i], j);
 	json_end_array(j);
-	put_number(j, "samples", samples_of(x));
+	json_put_u64(j, "samples", samples_of(x));
 	db_losses_json(x->losses, x->loss_count, j);
-	put_real(j, "unknown_share",
-		 share(db_losses(x->losses, x->loss_count, STORE_UNKNOWN), samples_of(x)) / 100);
+	json_put_double(j, "unknown_share",
+			share(db_losses(x->losses, x->loss_count, STORE_UNKNOWN), samples_of(x)) /
+				100);
 	json_key(j, "daemon");
 	json_begin_object(j);
-	put_real(j, "cpu_seconds", (double)x->cost.cpu_ns / 1e9);
-	put_real(j, "share", cost_percent(x) / 100);
-	put_number(j, "memory", x->cost.memory);
-	put_number(j, "kernel_ns", x->cost.kernel_ns);
-	put_number(j, "kernel_runs", x->cost.kernel_runs);
+	json_put_double(j, "cpu_seconds", (double)x->cost.cpu_ns / 1e9);
+	json_put_double(j, "share", cost_percent(x) / 100);
+	json_put_u64(j, "memory", x->cost.memory);
+	json_put_u64(j, "kernel_ns", x->cost.kernel_ns);
+	json_put_u64(j, "kernel_runs", x->cost.kernel_runs);
 	json_end_object(j);
 	json_end_object(j);
 }
@@ -205,9 +181,9 @@ static void show_json(const struct options *o, const struct read_epochs *epochs)
 {
 	struct json j = json_to_file(stdout);
 	json_begin_object(&j);
-	put_number(&j, "culprit", 1);
-	put_text(&j, "database", o->file);
-	put_number(&j, "bytes", epochs->bytes);
+	json_put_u64(&j, "culprit", 1);
+	json_put_string(&j, "database", o->file);
+	json_put_u64(&j, "bytes", epochs->bytes);
 	json_key(&j, "epochs");
 	json_begin_array(&j);
 	for (size_t i = 0; i < epochs->count; i++)

@@ -142,23 +142,14 @@ static void put_rows_json(const struct options *o, const struct read_samples *x,
 		const struct db_row *row = &rows->items[i];
 		const struct read_process *p = &x->processes[row->process];
 		json_begin_object(&j);
-		json_key(&j, "process");
-		json_string(&j, p->name);
+		json_put_string(&j, "process", p->name);
 		json_key(&j, "pid");
 		json_i64(&j, p->pid);
-		json_key(&j, "user");
-		json_u64(&j, p->user);
-		json_key(&j, "container");
-		json_string(&j, p->container);
-		json_key(&j, "image");
-		json_string(&j, row->detail);
-		json_key(&j, "procedure");
-		json_string(&j, row->name);
-		json_key(&j, "samples");
-		json_begin_array(&j);
-		for (size_t k = 0; k < x->event_count; k++)
-			json_u64(&j, row->counts[k]);
-		json_end_array(&j);
+		json_put_u64(&j, "user", p->user);
+		json_put_string(&j, "container", p->container);
+		json_put_string(&j, "image", row->detail);
+		json_put_string(&j, "procedure", row->name);
+		db_samples_json(x, row, &j);
 		json_end_object(&j);
 	}
 	json_end_array(&j);

@@ -219,30 +219,30 @@ void db_head_json(const char *file, const struct read_samples *x, const struct d
 		  struct json *j)
 {
 	json_begin_object(j);
-	json_key(j, "culprit");
-	json_u64(j, 1);
-	json_key(j, "database");
-	json_string(j, file);
-	json_key(j, "start");
-	json_double(j, (double)x->from_ms / 1000);
-	json_key(j, "end");
-	json_double(j, (double)x->to_ms / 1000);
-	json_key(j, "spans");
-	json_u64(j, x->spans);
+	json_put_u64(j, "culprit", 1);
+	json_put_string(j, "database", file);
+	json_put_double(j, "start", (double)x->from_ms / 1000);
+	json_put_double(j, "end", (double)x->to_ms / 1000);
+	json_put_u64(j, "spans", x->spans);
 	json_key(j, "events");
 	json_begin_array(j);
 	for (size_t i = 0; i < x->event_count; i++) {
 		json_begin_object(j);
-		json_key(j, "name");
-		json_string(j, x->events[i].name);
-		json_key(j, "unit");
-		json_string(j, x->events[i].unit);
-		json_key(j, "period");
-		json_u64(j, x->events[i].period);
-		json_key(j, "samples");
-		json_u64(j, rows->totals[i]);
+		json_put_string(j, "name", x->events[i].name);
+		json_put_string(j, "unit", x->events[i].unit);
+		json_put_u64(j, "period", x->events[i].period);
+		json_put_u64(j, "samples", rows->totals[i]);
 		json_end_object(j);
 	}
 	json_end_array(j);
 	db_losses_json(x->losses, x->loss_count, j);
+}
+
+void db_samples_json(const struct read_samples *x, const struct db_row *row, struct json *j)
+{
+	json_key(j, "samples");
+	json_begin_array(j);
+	for (size_t i = 0; i < x->event_count; i++)
+		json_u64(j, row->counts[i]);
+	json_end_array(j);
 }

@@ -30,3 +30,5 @@ struct err *db_nothing(const char *file, const struct read_samples *samples);
 /* Begins the JSON object: when, events with their sums, losses. */
 void db_head_json(const char *file, const struct read_samples *samples, const struct db_rows *rows,
 		  struct json *j);
+/* The member "samples" of a row: an array, by event. */
+void db_samples_json(const struct read_samples *samples, const struct db_row *row, struct json *j);

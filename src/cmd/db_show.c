@@ -7,7 +7,6 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/json.h"
-#include "base/pager.h"
 #include "base/term.h"
 #include "cmd/cmd.h"
 
@@ -79,7 +78,7 @@ static struct err *show_text(const struct options *o, const struct read_samples 
 {
 	static const char *const heads[] = {"procedure                     image", "image",
 					    "process", "user", "container"};
-	struct buf text = {0}, out = {0};
+	struct buf text = {0};
 	uint64_t sum = 0, limit = o->limit ? o->limit : DEFAULT_LIMIT;
 	put_head(o, x, rows, &text);
 	put_columns(x, heads[o->by], &text);
@@ -88,13 +87,7 @@ static struct err *show_text(const struct options *o, const struct read_samples 
 	if (rows->count > limit)
 		buf_printf(&text, "... and %llu more: --limit\n",
 			   (unsigned long long)(rows->count - limit));
-	cmd_put_lines(&out, buf_text(&text), TERM_PLAIN);
-	struct err *e = text.failed || out.failed
-				? err_new("out of memory")
-				: pager_show(buf_text(&out), out.size, !o->no_pager);
-	buf_free(&text);
-	buf_free(&out);
-	return e;
+	return db_page(&text, o->no_pager);
 }
 
 /* JSON */
@@ -110,17 +103,11 @@ static void show_json(const struct options *o, const struct read_samples *x,
 	for (size_t i = 0; i < rows->count && (!o->limit || i < o->limit); i++) {
 		const struct db_row *row = &rows->items[i];
 		json_begin_object(&j);
-		json_key(&j, names[o->by]);
-		json_string(&j, row->name);
+		json_put_string(&j, names[o->by], row->name);
 		if (o->by == DB_BY_PROCEDURE) {
-			json_key(&j, "image");
-			json_string(&j, row->detail);
+			json_put_string(&j, "image", row->detail);
 		}
-		json_key(&j, "samples");
-		json_begin_array(&j);
-		for (size_t k = 0; k < x->event_count; k++)
-			json_u64(&j, row->counts[k]);
-		json_end_array(&j);
+		db_samples_json(x, row, &j);
 		json_end_object(&j);
 	}
 	json_end_array(&j);

@@ -6,30 +6,6 @@
 #include "compare/runs.h"
 #include "compare/text.h"
 
-static void put_number(struct json *j, const char *key, double value)
-{
-	json_key(j, key);
-	json_double(j, value);
-}
-
-static void put_u64(struct json *j, const char *key, uint64_t value)
-{
-	json_key(j, key);
-	json_u64(j, value);
-}
-
-static void put_string(struct json *j, const char *key, const char *value)
-{
-	json_key(j, key);
-	json_string(j, value);
-}
-
-static void put_bool(struct json *j, const char *key, bool value)
-{
-	json_key(j, key);
-	json_bool(j, value);
-}
-
 static void put_runs(struct json *j, const char *key, const struct runs *runs, size_t from,
 		     size_t to)
 {
@@ -37,9 +13,9 @@ static void put_runs(struct json *j, const char *key, const struct runs *runs, s
 	json_begin_array(j);
 	for (size_t i = from; i < to; i++) {
 		json_begin_object(j);
-		put_string(j, "path", runs->all[i].path);
-		put_u64(j, "samples", runs->all[i].samples);
-		put_u64(j, "period", runs->all[i].period);
+		json_put_string(j, "path", runs->all[i].path);
+		json_put_u64(j, "samples", runs->all[i].samples);
+		json_put_u64(j, "period", runs->all[i].period);
 		json_end_object(j);
 	}
 	json_end_array(j);
@@ -49,13 +25,13 @@ static void put_test(struct json *j, const struct diff *d)
 {
 	json_key(j, "test");
 	json_begin_object(j);
-	put_string(j, "compared", d->options.shares ? "share" : "cost");
-	put_string(j, "statistic", d->has_replicates ? "welch" : "poisson");
-	put_string(j, "correction", "holm");
-	put_number(j, "alpha", d->options.alpha);
-	put_number(j, "noise", d->has_replicates ? NAN : d->options.noise);
-	put_number(j, "min", d->options.min);
-	put_u64(j, "tests", d->tests);
+	json_put_string(j, "compared", d->options.shares ? "share" : "cost");
+	json_put_string(j, "statistic", d->has_replicates ? "welch" : "poisson");
+	json_put_string(j, "correction", "holm");
+	json_put_double(j, "alpha", d->options.alpha);
+	json_put_double(j, "noise", d->has_replicates ? NAN : d->options.noise);
+	json_put_double(j, "min", d->options.min);
+	json_put_u64(j, "tests", d->tests);
 	json_end_object(j);
 }
 
@@ -63,9 +39,9 @@ static void put_side(struct json *j, const char *key, uint64_t samples, double c
 {
 	json_key(j, key);
 	json_begin_object(j);
-	put_u64(j, "samples", samples);
-	put_number(j, "cost", cost);
-	put_number(j, "share", share);
+	json_put_u64(j, "samples", samples);
+	json_put_double(j, "cost", cost);
+	json_put_double(j, "share", share);
 	json_end_object(j);
 }
 
@@ -73,21 +49,21 @@ static void put_change(struct json *j, const struct diff *d, const struct diff_r
 {
 	double old = d->options.shares ? r->old_share : r->old_cost,
 	       new = d->options.shares ? r->new_share : r->new_cost;
-	put_number(j, "difference", r->new_cost - r->old_cost);
-	put_number(j, "share_difference", r->new_share - r->old_share);
-	put_number(j, "ratio", old > 0 ? new / old : NAN);
+	json_put_double(j, "difference", r->new_cost - r->old_cost);
+	json_put_double(j, "share_difference", r->new_share - r->old_share);
+	json_put_double(j, "ratio", old > 0 ? new / old : NAN);
 	json_key(j, "interval");
 	json_begin_array(j);
 	json_double(j, r->tested ? r->test.low : NAN);
 	json_double(j, r->tested ? r->test.high : NAN);
 	json_end_array(j);
-	put_number(j, "error", r->tested ? r->test.error : NAN);
-	put_number(j, "p", r->tested ? r->test.p : NAN);
-	put_number(j, "p_corrected", r->p >= 0 ? r->p : NAN);
-	put_bool(j, "tested", r->tested);
-	put_bool(j, "changed", r->changed);
+	json_put_double(j, "error", r->tested ? r->test.error : NAN);
+	json_put_double(j, "p", r->tested ? r->test.p : NAN);
+	json_put_double(j, "p_corrected", r->p >= 0 ? r->p : NAN);
+	json_put_bool(j, "tested", r->tested);
+	json_put_bool(j, "changed", r->changed);
 	if (d->options.fail_above >= 0)
-		put_bool(j, "too_slow", r->too_slow);
+		json_put_bool(j, "too_slow", r->too_slow);
 }
 
 static void put_row(struct json *j, const struct diff *d, const struct diff_row *r)
@@ -103,16 +79,16 @@ static void put_row(struct json *j, const struct diff *d, const struct diff_row 
 
 void diff_json(const struct diff *d, const struct runs *runs, uint64_t limit, struct json *j)
 {
-	put_string(j, "metric", d->metric);
-	put_string(j, "unit", d->unit);
+	json_put_string(j, "metric", d->metric);
+	json_put_string(j, "unit", d->unit);
 	put_runs(j, "old", runs, 0, d->options.old_runs);
 	put_runs(j, "new", runs, d->options.old_runs, runs->count);
 	put_test(j, d);
 	if (d->options.fail_above >= 0) {
-		put_number(j, "fail_above", 100 * d->options.fail_above);
-		put_bool(j, "too_slow", d->too_slow);
+		json_put_double(j, "fail_above", 100 * d->options.fail_above);
+		json_put_bool(j, "too_slow", d->too_slow);
 	}
-	put_u64(j, "changed", d->changed);
+	json_put_u64(j, "changed", d->changed);
 	json_key(j, "total");
 	put_row(j, d, &d->total);
 	json_key(j, "rows");

@@ -77,25 +77,19 @@ void stats_text(const struct stats *s, const struct runs *runs, const struct tex
 	buf_puts(out, style(&d, TEXT_PLAIN));
 }
 
-static void put_number(struct json *j, const char *key, double value)
-{
-	json_key(j, key);
-	json_double(j, value);
-}
-
 static void put_json_row(struct json *j, const struct stats_row *r, size_t runs)
 {
 	json_begin_object(j);
 	if (r->row)
 		text_row_json(r->row, j);
-	put_number(j, "range", r->range);
-	put_number(j, "sum", r->moments.sum);
-	put_number(j, "share", r->share);
-	put_number(j, "mean", r->moments.mean);
-	put_number(j, "deviation", r->moments.deviation);
-	put_number(j, "sampling_deviation", r->expected);
-	put_number(j, "min", r->moments.min);
-	put_number(j, "max", r->moments.max);
+	json_put_double(j, "range", r->range);
+	json_put_double(j, "sum", r->moments.sum);
+	json_put_double(j, "share", r->share);
+	json_put_double(j, "mean", r->moments.mean);
+	json_put_double(j, "deviation", r->moments.deviation);
+	json_put_double(j, "sampling_deviation", r->expected);
+	json_put_double(j, "min", r->moments.min);
+	json_put_double(j, "max", r->moments.max);
 	json_key(j, "samples");
 	json_begin_array(j);
 	for (size_t i = 0; i < runs; i++)

@@ -118,9 +118,9 @@ static struct err *finish(const struct buf *raw, int level, struct buf *out)
 {
 	char kind = PACKED_ZSTD;
 	size_t bound = ZSTD_compressBound(raw->size);
-	ZSTD_CCtx *z = raw->size > RAW_SMALL ? ZSTD_createCCtx() : NULL;
 	if (raw->failed)
 		return no_memory();
+	ZSTD_CCtx *z = raw->size > RAW_SMALL ? ZSTD_createCCtx() : NULL;
 	if (z && buf_reserve(out, bound + 1)) {
 		ZSTD_CCtx_setParameter(z, ZSTD_c_compressionLevel, level);
 		ZSTD_CCtx_setParameter(z, ZSTD_c_checksumFlag, 1);
@@ -167,12 +167,30 @@ static struct err *start(const void *bytes, size_t size, struct cursor *c)
 	return at[0] == PACKED_RAW ? NULL : err_new("packed rows are damaged");
 }
 
-/* What was read must have been all. */
-static struct err *stop(struct cursor *c, struct err *e)
+/* Begins to read rows of so many columns, of which each takes a byte at least. *rows: room for them,
+   all zero. */
+static struct err *unpack_begin(const void *bytes, size_t size, unsigned columns, size_t row_size,
+				struct cursor *c, void **rows, size_t *count)
+{
+	struct err *e = start(bytes, size, c);
+	*count = e ? 0 : cursor_rows(c, columns);
+	if (!e && *count > PACK_ROWS_MAX)
+		e = err_new("packed rows are too many");
+	*rows = e ? NULL : calloc(*count + 1, row_size);
+	return e || *rows ? e : no_memory();
+}
+
+/* What was read must have been all; else there are no rows. */
+static struct err *unpack_end(struct cursor *c, struct err *e, void **rows, size_t *count)
 {
 	if (!e && (c->bad || c->at != c->end))
 		e = err_new("packed rows are damaged");
 	cursor_close(c);
+	if (e) {
+		free(*rows);
+		*rows = NULL;
+		*count = 0;
+	}
 	return e;
 }
 
@@ -299,25 +317,17 @@ static bool get_count_columns(struct cursor *c, struct pack_count *rows, size_t 
 struct err *unpack_counts(const void *bytes, size_t size, struct pack_count **rows, size_t *count)
 {
 	struct cursor c;
+	void *made;
 	*rows = NULL;
 	*count = 0;
 	if (!size)
 		return NULL;
-	struct err *e = start(bytes, size, &c);
-	size_t n = e ? 0 : cursor_rows(&c, 5);
-	if (!e && n > PACK_ROWS_MAX)
-		e = err_new("packed rows are too many");
-	struct pack_count *made = e ? NULL : calloc(n + 1, sizeof *made);
-	if (!e && (!made || !get_count_columns(&c, made, n)))
+	struct err *e = unpack_begin(bytes, size, 5, sizeof **rows, &c, &made, count);
+	if (!e && !get_count_columns(&c, made, *count))
 		e = no_memory();
-	e = stop(&c, e);
-	if (e) {
-		free(made);
-		return e;
-	}
+	e = unpack_end(&c, e, &made, count);
 	*rows = made;
-	*count = n;
-	return NULL;
+	return e;
 }
 
 /* Paths */
@@ -369,25 +379,17 @@ static bool get_path_columns(struct cursor *c, struct pack_path *rows, size_t co
 struct err *unpack_paths(const void *bytes, size_t size, struct pack_path **rows, size_t *count)
 {
 	struct cursor c;
+	void *made;
 	*rows = NULL;
 	*count = 0;
 	if (!size)
 		return NULL;
-	struct err *e = start(bytes, size, &c);
-	size_t n = e ? 0 : cursor_rows(&c, 4);
-	if (!e && n > PACK_ROWS_MAX)
-		e = err_new("packed rows are too many");
-	struct pack_path *made = e ? NULL : calloc(n + 1, sizeof *made);
-	if (!e && (!made || !get_path_columns(&c, made, n)))
+	struct err *e = unpack_begin(bytes, size, 4, sizeof **rows, &c, &made, count);
+	if (!e && !get_path_columns(&c, made, *count))
 		e = no_memory();
-	e = stop(&c, e);
-	if (e) {
-		free(made);
-		return e;
-	}
+	e = unpack_end(&c, e, &made, count);
 	*rows = made;
-	*count = n;
-	return NULL;
+	return e;
 }
 
 /* Nodes */
@@ -483,23 +485,15 @@ struct err *unpack_nodes(const void *bytes, size_t size, uint32_t first, struct 
 			 size_t *count)
 {
 	struct cursor c;
+	void *made;
 	*rows = NULL;
 	*count = 0;
 	if (!size)
 		return NULL;
-	struct err *e = start(bytes, size, &c);
-	size_t n = e ? 0 : cursor_rows(&c, 2);
-	if (!e && n > PACK_ROWS_MAX)
-		e = err_new("packed rows are too many");
-	struct pack_node *made = e ? NULL : calloc(n + 1, sizeof *made);
-	if (!e && (!made || !get_nodes(&c, first, made, n)))
+	struct err *e = unpack_begin(bytes, size, 2, sizeof **rows, &c, &made, count);
+	if (!e && !get_nodes(&c, first, made, *count))
 		e = no_memory();
-	e = stop(&c, e);
-	if (e) {
-		free(made);
-		return e;
-	}
+	e = unpack_end(&c, e, &made, count);
 	*rows = made;
-	*count = n;
-	return NULL;
+	return e;
 }

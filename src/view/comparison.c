@@ -18,12 +18,6 @@ const char *comparison_name(const struct comparison *c, uint32_t scope, const ch
 	return c && c->names[scope] ? c->names[scope] : own;
 }
 
-static void put_number(struct json *j, const char *key, double value)
-{
-	json_key(j, key);
-	json_double(j, value);
-}
-
 void comparison_json(const struct comparison *c, size_t thread_count, struct json *j)
 {
 	json_key(j, "comparison");
@@ -46,8 +40,8 @@ void comparison_json(const struct comparison *c, size_t thread_count, struct jso
 	for (size_t i = 0; i < thread_count; i++)
 		json_u64(j, c->of_thread[i]);
 	json_end_array(j);
-	put_number(j, "alpha", c->alpha);
-	put_number(j, "noise", c->noise);
-	put_number(j, "min", c->min);
+	json_put_double(j, "alpha", c->alpha);
+	json_put_double(j, "noise", c->noise);
+	json_put_double(j, "min", c->min);
 	json_end_object(j);
 }

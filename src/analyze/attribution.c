@@ -47,7 +47,7 @@ static uint64_t instruction_of(const struct profile_node *n)
 static struct err *add_partial(struct maker *k, const struct profile_node *n, uint32_t *scope)
 {
 	char name[64];
-	bool known = n->address > WALK_COMPLETE && n->address <= WALK_NO_STACK;
+	bool known = n->address > WALK_COMPLETE && n->address <= WALK_COUNTED;
 	snprintf(name, sizeof name, "(partial: %s)",
 		 known ? walk_end_name((enum walk_end)n->address) : "unknown");
 	return scopes_add(k->a->scopes,

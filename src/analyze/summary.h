@@ -14,7 +14,7 @@ struct buf;
 struct json;
 struct profile;
 
-#define SUMMARY_ENDS (WALK_NO_STACK + 1)
+#define SUMMARY_ENDS (WALK_COUNTED + 1)
 
 struct summary {
 	const char *metric; /* what was sampled; the profile's; "" where there is none */

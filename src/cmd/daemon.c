@@ -18,19 +18,18 @@ struct err *daemon_settings(const struct daemon_options *o, struct config *c)
 {
 	static const char *const levels[] = {NULL, "error", "warning", "info", "debug"};
 	const char *file = o->config ? o->config : CONFIG_FILE;
-	char hz[32];
+	char hz[32], every[32];
 	struct err *e = NULL;
 	config_default(c);
 	if (o->config || !access(file, F_OK))
 		e = config_read(c, file);
 	snprintf(hz, sizeof hz, "%" PRIu64, o->hz);
+	snprintf(every, sizeof every, "%" PRIu64, o->every);
 	const struct {
 		const char *name, *value;
-	} given[] = {{"database", o->database},
-		     {"socket", o->socket},
-		     {"interval", o->interval},
-		     {"frequency", o->hz ? hz : NULL},
-		     {"log", levels[o->log]}};
+	} given[] = {{"database", o->database},           {"socket", o->socket},
+		     {"interval", o->interval},           {"frequency", o->hz ? hz : NULL},
+		     {"stacks", o->every ? every : NULL}, {"log", levels[o->log]}};
 	for (size_t i = 0; !e && i < sizeof given / sizeof *given; i++)
 		if (given[i].value)
 			e = config_set(c, given[i].name, given[i].value);
@@ -49,6 +48,7 @@ struct err *daemon_events(const struct config *c, struct session_options *s)
 				      .kernel = true,
 				      .whole = true,
 				      .drained = true,
+				      .every = (uint32_t)c->every,
 				      .event_count = c->event_count};
 	for (size_t i = 0; !e && i < c->event_count; i++)
 		e = event_parse(c->events[i], c->hz, &s->events[i]);
@@ -70,6 +70,7 @@ int cmd_daemon(int argc, char **argv)
 		 "the database; $CULPRIT_DB or /var/lib/culprit/culprit.db unless told", ARG_STRING,
 		 &o.database},
 		{'F', "frequency", "HZ", "samples per second and CPU (199)", ARG_U64, &o.hz},
+		{0, "stacks", "N", "one of N samples has its call path (1)", ARG_U64, &o.every},
 		{'e', "event", "EVENT[@RATE]", "what to sample; may be given several times",
 		 ARG_LIST, &o.events},
 		{0, "interval", "SECONDS", "between two writes into the database (60)", ARG_STRING,

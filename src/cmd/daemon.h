@@ -7,7 +7,7 @@
 
 struct daemon_options {
 	const char *config, *database, *socket, *interval;
-	uint64_t hz;
+	uint64_t hz, every;
 	struct arg_list events;
 	int log;
 };

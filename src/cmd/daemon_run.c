@@ -102,7 +102,8 @@ static struct err *begin_epoch(struct daemon *d)
 	struct store_event events[ARENA_METRICS_MAX];
 	for (size_t i = 0; i < d->session_options.event_count; i++) {
 		const struct session_event *x = &d->session_options.events[i];
-		events[i] = (struct store_event){x->name, x->unit, x->period, 1, x->user_only};
+		events[i] = (struct store_event){x->name, x->unit, x->period,
+						 d->session_options.every, x->user_only};
 	}
 	struct store_epoch epoch = {.host = d->here.host,
 				    .kernel = d->here.kernel,
@@ -316,7 +317,7 @@ static void answer(struct daemon *d)
 
 static bool same_sampling(const struct config *a, const struct config *b)
 {
-	bool same = a->hz == b->hz && a->event_count == b->event_count;
+	bool same = a->hz == b->hz && a->every == b->every && a->event_count == b->event_count;
 	for (size_t i = 0; same && i < a->event_count; i++)
 		same = !strcmp(a->events[i], b->events[i]);
 	return same;

@@ -147,7 +147,7 @@ struct err *session_drain(struct session *s, bool last, struct session_drained *
 	if (last)
 		kernel_stop(s);
 	else
-		kernel_drain(s);
+		kernel_drain(s, true);
 	struct err *e = harvest_begin(s, &fresh);
 	if (!e)
 		e = owners_of(&s->harvest, &out->processes);

@@ -125,10 +125,13 @@ static struct err *load(struct session *s, struct kernel *k)
 		.max_depth = depth < KERNEL_FRAMES ? depth : KERNEL_FRAMES,
 		.memo_bits = k->memo_bits,
 		.whole = k->whole,
+		.every = k->every,
 	};
 	if (!set(k->object, &settings) || !set_size(k->object, "workspaces", k->cpus) ||
 	    !set_size(k->object, "memos", 1u << k->memo_bits) ||
-	    !set_size(k->object, "places", k->cpus * KERNEL_PLACES))
+	    !set_size(k->object, "places", k->cpus * KERNEL_PLACES) ||
+	    !set_size(k->object, "turns", k->cpus) ||
+	    (k->every > 1 && !set_size(k->object, "counters", k->cpus * 2 * KERNEL_COUNTERS)))
 		return err_new("the sampler for the kernel is not as it should be");
 	if (bpf_object__load(k->object))
 		return err_errno(
@@ -322,6 +325,12 @@ static void take(struct session *s, const void *data, size_t size)
 		if (size >= sizeof *snapshot && snapshot->size <= size - sizeof *snapshot)
 			paths_take_snapshot(s, snapshot, (const uint8_t *)(snapshot + 1));
 		break;
+	case KERNEL_COUNTED:
+		counters_take_one(s, data);
+		break;
+	case KERNEL_PLACE:
+		paths_take_place(s, data);
+		break;
 	case KERNEL_FORK:
 		tasks_forked(s, data);
 		break;
@@ -369,9 +378,14 @@ static void look_at_new(struct session *s)
 		}
 }
 
-void kernel_drain(struct session *s)
+void kernel_drain(struct session *s, bool all)
 {
+	bool counted = counters_flip(s->kernel, all);
+	if (counted)
+		reader_sync(s->kernel);
 	reader_take(s, take);
+	if (counted)
+		counters_take(s);
 	maps_note(s->kernel); /* after them, so that the code of each sample is there */
 	look_at_new(s);
 	paths_walk(s);
@@ -421,6 +435,7 @@ struct err *kernel_open(struct session *s)
 	if (!k)
 		return err_new("out of memory");
 	k->whole = s->options.whole;
+	k->every = s->options.every > 1 ? s->options.every : 1;
 	k->cpus = (unsigned)libbpf_num_possible_cpus();
 	k->serial = 1;
 	k->waiting_end = &k->waiting;
@@ -433,6 +448,8 @@ struct err *kernel_open(struct session *s)
 	struct err *e = k->memos && k->epoll >= 0 ? load(s, k) : err_errno("cannot make a sampler");
 	if (!e)
 		e = code_open(k);
+	if (!e)
+		e = counters_open(k);
 	if (!e)
 		e = maps_open(k);
 	if (!e && k->whole)
@@ -481,7 +498,7 @@ struct err *kernel_attach(struct session *s, pid_t pid)
 		return err_new("out of memory");
 	if (bpf_map_update_elem(s->kernel->processes, &number, &unknown, BPF_ANY))
 		return err_errno("process %d cannot be sampled", (int)pid);
-	kernel_drain(s);
+	kernel_drain(s, false);
 	return NULL;
 }
 
@@ -498,7 +515,7 @@ void kernel_name(struct session *s)
 
 void kernel_tick(struct session *s)
 {
-	kernel_drain(s);
+	kernel_drain(s, false);
 	if (s->kernel->sampling && session_now() - s->kernel->changed_ns >= CHANGE_NS)
 		change_periods(s);
 }
@@ -529,11 +546,11 @@ void kernel_stop(struct session *s)
 	k->sampling = false;
 	each_event(s, PERF_EVENT_IOC_DISABLE, NULL);
 	reader_flush(s);
-	kernel_drain(s);
+	kernel_drain(s, true);
 	uint64_t until = session_now() + LAST_TABLES_NS;
 	while (k->waiting && library_is_building(s->library)) {
 		library_wait(s->library, until);
-		kernel_drain(s);
+		kernel_drain(s, false);
 	}
 	paths_give_up(s);
 	tasks_finish(s, NULL);
@@ -549,6 +566,7 @@ void kernel_close(struct session *s)
 		bpf_link__destroy(k->links[i]);
 	reader_close(k);
 	maps_close(k);
+	counters_close(k);
 	code_close(k);
 	paths_close(k);
 	tasks_close(k);

@@ -35,7 +35,7 @@ void kernel_start(struct session *s);
 /* No more samples; what there is is read. */
 void kernel_stop(struct session *s);
 /* Reads what has come, and looks at what it is about. */
-void kernel_drain(struct session *s);
+void kernel_drain(struct session *s, bool all);
 /* What came out of the kernel so far. */
 struct session_state;
 void kernel_status(const struct session *s, struct session_state *out);

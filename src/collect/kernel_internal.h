@@ -57,6 +57,7 @@ struct kernel_waiting { /* a stack that is walked when its code is known */
 	bool unborn;   /* it may be a child that has not run yet */
 	bool unlisted; /* the sampler did not know its modules */
 	bool cut;      /* its stack was not kept */
+	bool bare;     /* nobody wants its stack: it is only counted */
 	uint64_t holes[sizeof(((struct kernel_snapshot *)0)->holes) / sizeof(uint64_t)];
 	uint8_t bytes[];
 };
@@ -72,6 +73,7 @@ struct kernel_reader {
 	pthread_t thread;
 	bool running;
 	_Atomic bool stop;
+	pthread_mutex_t reading; /* the ring has one reader at a time */
 	pthread_mutex_t lock;
 	struct kernel_batch *first, *last; /* oldest first */
 	size_t bytes, bytes_max;
@@ -103,6 +105,15 @@ struct kernel {
 	double swing; /* of the rate now: so much of it higher, or lower */
 	double ahead; /* of all until now: so much of a usual time between two changes */
 
+	uint32_t every;                   /* one of so many samples is walked */
+	struct kernel_counters *counters; /* the map's memory: two tables for each CPU */
+	struct kernel_turn *turns;
+	uint32_t *side;                /* which of the two the sampler counts in */
+	bool flipped;                  /* the other one is to be emptied */
+	uint64_t flipped_ns;           /* when that was last */
+	uint64_t count_runs, count_ns; /* of all turns, until then */
+	uint64_t count_mean_ns;        /* what counting a sample took lately */
+
 	uint32_t spans_used, rules_used, serial;
 	struct kernel_list lists[KERNEL_LISTS];
 	uint32_t list_count;
@@ -129,6 +140,8 @@ struct kernel {
 struct err *reader_open(struct session *s);
 /* Gives each record to `take`, in the order in which they came. */
 void reader_take(struct session *s, void (*take)(struct session *s, const void *data, size_t size));
+/* Reads what is in the ring now. */
+void reader_sync(struct kernel *k);
 /* Waits until the ring is empty. */
 void reader_flush(struct session *s);
 void reader_close(struct kernel *k);
@@ -166,6 +179,15 @@ void code_sweep(struct session *s);
 /* Code of no module will stay so: samples that meet it are not worth a copy of the stack. */
 void code_resign(struct session *s, struct process *p);
 
+/* kernel_counters.c */
+struct err *counters_open(struct kernel *k);
+void counters_close(struct kernel *k);
+/* Every now and then, or now, lets the sampler count elsewhere; whether there is something to take. */
+bool counters_flip(struct kernel *k, bool now);
+void counters_take(struct session *s);
+/* What had to make room. */
+void counters_take_one(struct session *s, const struct kernel_counted *counted);
+
 /* kernel_tasks.c */
 /* A process that was there before us. */
 bool tasks_attach(struct session *s, pid_t pid);
@@ -193,6 +215,12 @@ void tasks_name(struct session *s);
 struct err *tasks_keep(struct session *s, struct kernel_thread *t, uint32_t *index);
 /* The same for a thread that may have ended since. */
 struct err *tasks_keep_again(struct session *s, struct process *p, pid_t tid, uint32_t *index);
+/* What stands for a process whose threads are not told apart; NULL: no memory. `changes` tells which of
+   the programs that it has been. */
+struct process *tasks_process(struct session *s, pid_t process, uint16_t changes);
+struct err *tasks_keep_process(struct session *s, struct process *p, uint32_t *index);
+/* Samples of it that were handled elsewhere. */
+void tasks_add_cost(struct session *s, const struct process *p, uint64_t samples, uint64_t ns);
 /* Ends all of a process's threads, or (NULL) of all. */
 void tasks_finish(struct session *s, const struct process *p);
 /* What threads that go on took until now goes into the profile. */
@@ -204,6 +232,11 @@ void tasks_restart(struct session *s);
 void paths_take(struct session *s, const struct kernel_path *path, const uint64_t *keys);
 void paths_take_snapshot(struct session *s, const struct kernel_snapshot *snapshot,
 			 const uint8_t *bytes);
+/* The same for one that is only counted. */
+void paths_take_place(struct session *s, const struct kernel_place *place);
+/* Samples of a place whose callers nobody knows. */
+struct err *paths_count_place(struct session *s, struct process *p, uint32_t thread, uint64_t key,
+			      uint32_t event, uint64_t count);
 /* The process has new code in memory: to look for what is not known may be of use again. */
 void paths_hope(const struct session *s, struct process *p);
 /* Walks the stacks that were left to us. */

@@ -200,6 +200,15 @@ static bool read_word(void *context, uint64_t address, uint64_t *out)
 	return true;
 }
 
+static void add_waiting(struct kernel *k, struct kernel_waiting *w)
+{
+	w->process->waiting++;
+	w->process->waiting_bytes += w->size;
+	k->waiting_bytes += sizeof *w + w->size;
+	*k->waiting_end = w;
+	k->waiting_end = &w->next;
+}
+
 void paths_take_snapshot(struct session *s, const struct kernel_snapshot *from,
 			 const uint8_t *bytes)
 {
@@ -246,11 +255,32 @@ void paths_take_snapshot(struct session *s, const struct kernel_snapshot *from,
 	}
 	t->handled++;
 	k->copies++;
-	t->process->waiting++;
-	t->process->waiting_bytes += size;
-	k->waiting_bytes += sizeof *w + size;
-	*k->waiting_end = w;
-	k->waiting_end = &w->next;
+	add_waiting(k, w);
+}
+
+void paths_take_place(struct session *s, const struct kernel_place *from)
+{
+	struct kernel *k = s->kernel;
+	struct process *p = tasks_process(s, (pid_t)from->head.process, (uint16_t)from->changes);
+	struct kernel_waiting *w = p && from->head.event < s->options.event_count &&
+						   k->waiting_bytes < WAITING_WHOLE
+					   ? calloc(1, sizeof *w)
+					   : NULL;
+	if (!w) {
+		k->confused++;
+		return;
+	}
+	w->process = p;
+	w->list = p->list;
+	w->image = p->image;
+	w->thread = KERNEL_THREAD_NONE;
+	w->tid = p->pid;
+	w->event = from->head.event;
+	w->time = from->head.time;
+	w->pc = from->pc;
+	w->unlisted = from->unlisted;
+	w->bare = true;
+	add_waiting(k, w);
 }
 
 static struct walk_space space_of(struct session *s, const struct library_list *list)
@@ -265,6 +295,28 @@ static enum walk_end walk(struct session *s, struct kernel_waiting *w,
 	struct walk_reader reader = {read_word, w};
 	return stack_walk(&space, w->process->machine, w->registers, w->pc, &reader, keys,
 			  KERNEL_FRAMES, frames);
+}
+
+struct err *paths_count_place(struct session *s, struct process *p, uint32_t thread, uint64_t key,
+			      uint32_t event, uint64_t count)
+{
+	uint32_t node;
+	struct err *e = add_root(s, p, WALK_COUNTED, &node);
+	if (!e)
+		e = harvest_child(s, &s->harvest, p, node, key, &node);
+	if (!e)
+		e = profile_count(s->harvest.profile, node, thread, event, count);
+	if (!e && !event)
+		s->samples += count;
+	return e;
+}
+
+static struct err *keep_bare(struct session *s, const struct kernel_waiting *w, uint64_t key)
+{
+	uint32_t thread;
+	struct err *e = tasks_keep_process(s, w->process, &thread);
+	tasks_add_cost(s, w->process, 1, 0);
+	return e ? e : paths_count_place(s, w->process, thread, key, w->event, 1);
 }
 
 static struct err *keep(struct session *s, const struct kernel_waiting *w, const uint64_t *keys,
@@ -353,6 +405,12 @@ static bool is_new(const struct session *s, const struct kernel_waiting *w)
 static void walk_one(struct session *s, struct kernel_waiting *w, uint64_t *keys, uint32_t frames,
 		     enum walk_end end)
 {
+	if (w->bare) {
+		struct err *e = keep_bare(s, w, frames ? keys[0] : w->pc & CCT_ADDRESS);
+		s->notes.unkept += e != NULL;
+		err_free(e);
+		return;
+	}
 	if (end == WALK_BAD_MEMORY && (w->unborn || is_new(s, w))) { /* as in the sampler */
 		keys[0] = KERNEL_KEY_KERNEL;
 		frames = w->inner_count ? 0 : 1;

@@ -76,6 +76,13 @@ static int hold(void *context, void *data, size_t size)
 	return 0;
 }
 
+void reader_sync(struct kernel *k)
+{
+	pthread_mutex_lock(&k->reader.reading);
+	ring_buffer__consume(k->ring);
+	pthread_mutex_unlock(&k->reader.reading);
+}
+
 static void *read_ring(void *context)
 {
 	struct kernel *k = context;
@@ -83,7 +90,7 @@ static void *read_ring(void *context)
 				 {k->reader.wake, POLLIN, 0}};
 	while (!atomic_load(&k->reader.stop)) {
 		poll(ready, 2, LOOK_MS);
-		ring_buffer__consume(k->ring);
+		reader_sync(k);
 	}
 	return NULL;
 }
@@ -95,6 +102,7 @@ struct err *reader_open(struct session *s)
 	sigset_t all, before;
 	int failed;
 	pthread_mutex_init(&r->lock, NULL);
+	pthread_mutex_init(&r->reading, NULL);
 	r->bytes_max = k->whole ? HELD_WHOLE : HELD_MAX;
 	r->relaxed = k->whole;
 	r->urgent = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);

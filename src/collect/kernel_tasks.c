@@ -24,7 +24,7 @@
 
 #define NAMED_AT_ONCE 256
 #define NAMED_FOR_NS 1000000000ull
-#define AFTERLIFE_NS 1000000000ull
+#define AFTERLIFE_NS 3000000000ull /* what was counted comes later than what was walked */
 #define CHECK_NS 10000000000ull
 #define RELATIVES_MAX 8 /* from parent to parent */
 
@@ -164,6 +164,7 @@ void tasks_executed(struct session *s, const struct kernel_task *t)
 	if (!p->undescribed)
 		process_describe(s, p, true); /* which may know a longer one */
 	p->executed = true;
+	p->changes = (uint16_t)t->changes;
 	p->image++;
 	p->list = NULL;
 	p->unlooked = !s->kernel->whole;
@@ -252,6 +253,47 @@ struct err *tasks_keep_again(struct session *s, struct process *p, pid_t tid, ui
 	struct profile_thread wanted = {
 		.process = process, .tid = tid, .name = p->name, .start_ns = 0};
 	return e ? e : harvest_add_thread(s, &s->harvest, p, &wanted, index);
+}
+
+/* ---- processes whose threads are not told apart ---- */
+
+struct process *tasks_process(struct session *s, pid_t pid, uint16_t changes)
+{
+	struct process *found = NULL;
+	for (struct process *p = *process_bucket(s->kernel, pid); p; p = p->same_bucket) {
+		if (p->pid != pid)
+			continue;
+		found = p; /* the oldest, if none is as old */
+		if ((int16_t)(changes - p->changes) >= 0)
+			return p;
+	}
+	if (found)
+		return found;
+	struct kernel_thread *t = tasks_find(s, pid, pid);
+	return t ? t->process : NULL;
+}
+
+struct err *tasks_keep_process(struct session *s, struct process *p, uint32_t *index)
+{
+	struct err *e = p->counted ? NULL : tasks_keep_again(s, p, p->pid, index);
+	if (e)
+		return e;
+	if (!p->counted)
+		p->counted = *index + 1;
+	*index = p->counted - 1;
+	return NULL;
+}
+
+void tasks_add_cost(struct session *s, const struct process *p, uint64_t samples, uint64_t ns)
+{
+	struct kernel_thread *t = find_thread(s->kernel, p->pid);
+	if (t && t->process == p) {
+		t->handled += samples;
+		t->handler_ns += ns;
+	} else if (p->counted) {
+		s->harvest.profile->threads[p->counted - 1].handled += samples;
+		s->harvest.profile->threads[p->counted - 1].handler_ns += ns;
+	}
 }
 
 /* Of one that goes on, or began before us, nobody has told the time on a CPU. */
@@ -352,7 +394,7 @@ void tasks_restart(struct session *s)
 		for (struct kernel_thread *t = s->kernel->threads[i]; t; t = t->next)
 			t->profile = 0;
 	for (struct process *p = s->kernel->home->processes; p; p = p->next) {
-		p->profile = p->more_threads = 0;
+		p->profile = p->more_threads = p->counted = 0;
 		p->unnamed_code = false;
 	}
 }
@@ -412,6 +454,8 @@ void tasks_forked(struct session *s, const struct kernel_task *t)
 		if (p)
 			end_process(s, p);
 		p = add_child(s, pid, (pid_t)t->head.process);
+		if (p)
+			p->changes = (uint16_t)t->changes;
 		maps_forked(s->kernel, pid, (pid_t)t->head.process, t->head.time);
 	}
 	if (p && add_thread(s, p, tid, t->head.time))

@@ -463,7 +463,7 @@ static void handle(struct session *s, enum watch *watch)
 		process_end(s, (struct process *)watch);
 		break;
 	case WATCH_KERNEL:
-		kernel_drain(s);
+		kernel_drain(s, false);
 		break;
 	}
 }

@@ -51,6 +51,7 @@ struct session_options {
 	bool kernel;         /* the kernel samples (collect/kernel.h), no agent is needed */
 	bool whole;          /* the whole machine, which only the kernel can */
 	bool drained;        /* there will be drains, of the whole machine */
+	uint32_t every; /* of the whole machine, one of so many samples has its path; 0: each */
 };
 
 struct session_state { /* for progress and the summary */

@@ -16,6 +16,7 @@
 void config_default(struct config *c)
 {
 	*c = (struct config){.hz = 199,
+			     .every = 1,
 			     .interval_s = 60,
 			     .keep_s = store_policy.keep_s,
 			     .max_bytes = store_policy.max_bytes,
@@ -129,6 +130,8 @@ struct err *config_set(struct config *c, const char *name, const char *value)
 		e = set_path(c->socket, value);
 	else if (!strcmp(name, "frequency"))
 		e = set_number(&c->hz, value, CONFIG_HZ_MAX, "a rate");
+	else if (!strcmp(name, "stacks"))
+		e = set_number(&c->every, value, CONFIG_EVERY_MAX, "a number");
 	else if (!strcmp(name, "interval"))
 		e = set_interval(c, value);
 	else if (!strcmp(name, "keep"))

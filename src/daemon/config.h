@@ -14,6 +14,7 @@ struct err;
 #define CONFIG_EVENT_SIZE 64
 #define CONFIG_PATH_SIZE 4096
 #define CONFIG_HZ_MAX 20000u
+#define CONFIG_EVERY_MAX 1000u
 #define CONFIG_INTERVAL_MAX 3600u
 
 enum config_log { CONFIG_ERROR, CONFIG_WARNING, CONFIG_INFO, CONFIG_DEBUG };
@@ -21,6 +22,7 @@ enum config_log { CONFIG_ERROR, CONFIG_WARNING, CONFIG_INFO, CONFIG_DEBUG };
 struct config {
 	char database[CONFIG_PATH_SIZE], socket[CONFIG_PATH_SIZE];
 	uint64_t hz;         /* samples per second and CPU */
+	uint64_t every;      /* one of so many samples has its call path */
 	uint64_t interval_s; /* between two drains */
 	uint64_t keep_s, max_bytes;
 	char events[CONFIG_EVENTS_MAX][CONFIG_EVENT_SIZE]; /* none: what record uses */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Modules, processes and nodes keep their numbers: both count from 1 what the
- * other does. Threads of a process become one.
+ * Modules and processes keep their numbers: both count from 1 what the other
+ * does. Threads of a process become one.
  */
 #include "daemon/interval.h"
 
@@ -11,6 +11,7 @@
 #include "base/err.h"
 #include "daemon/namer.h"
 #include "profile/profile.h"
+#include "unwind/end.h"
 
 static struct err *no_memory(void)
 {
@@ -71,20 +72,29 @@ static struct err *make_processes(struct interval *v)
 	return NULL;
 }
 
-/* Where there are too many, the last ones are left out, and the paths that end in them: parents come
-   first. */
+/* Stands for samples without a path. */
+static bool is_counted(const struct profile_node *n)
+{
+	return n->kind == PROFILE_PARTIAL && n->address == WALK_COUNTED;
+}
+
+/* Of those, only the places are of interest. Where there are too many nodes, the last ones are left out,
+   and the paths that end in them: parents come first. */
 static struct err *make_nodes(struct interval *v)
 {
 	const struct profile *p = v->from.profile;
-	size_t count = p->node_count - 1;
-	if (count > STORE_INTERVAL_ROWS_MAX)
-		count = STORE_INTERVAL_ROWS_MAX;
-	v->nodes = calloc(count + 1, sizeof *v->nodes);
-	if (!v->nodes)
+	size_t count = 0;
+	v->node_ids = calloc(p->node_count, sizeof *v->node_ids);
+	v->nodes = calloc(p->node_count, sizeof *v->nodes);
+	if (!v->node_ids || !v->nodes)
 		return no_memory();
-	for (size_t i = 0; i < count; i++) {
-		const struct profile_node *n = &p->nodes[i + 1];
-		v->nodes[i] = (struct store_node){n->parent, n->module, n->kind, n->address};
+	for (size_t i = 1; i < p->node_count && count < STORE_INTERVAL_ROWS_MAX; i++) {
+		const struct profile_node *n = &p->nodes[i];
+		if (is_counted(n) || is_counted(&p->nodes[n->parent]))
+			continue;
+		v->nodes[count++] = (struct store_node){v->node_ids[n->parent], n->module, n->kind,
+							n->address};
+		v->node_ids[i] = (uint32_t)count;
 	}
 	v->rows.nodes = v->nodes;
 	v->rows.node_count = count;
@@ -152,9 +162,9 @@ static struct err *make_counts(struct interval *v)
 		v->counts[i] = (struct store_count){process, nowhere ? 0 : n->module, x->metric,
 						    nowhere ? 0 : n->address, x->count};
 		v->samples += x->count;
-		if (x->node <= v->rows.node_count && v->rows.path_count < STORE_INTERVAL_ROWS_MAX)
-			v->paths[v->rows.path_count++] = (struct store_path){x->node, process,
-									     x->metric, x->count};
+		if (v->node_ids[x->node] && v->rows.path_count < STORE_INTERVAL_ROWS_MAX)
+			v->paths[v->rows.path_count++] = (struct store_path){
+				v->node_ids[x->node], process, x->metric, x->count};
 		if (nowhere || is_unknown(p, n))
 			interval_lose(v, STORE_UNKNOWN,
 				      nowhere ? "no frame" : "made at run time, without a name",
@@ -163,8 +173,7 @@ static struct err *make_counts(struct interval *v)
 	v->rows.counts = v->counts;
 	v->rows.count_count = p->value_count;
 	v->rows.paths = v->paths;
-	if (p->value_count > STORE_INTERVAL_ROWS_MAX)
-		settle_counts(v);
+	settle_counts(v);
 	return NULL;
 }
 
@@ -207,6 +216,7 @@ void interval_free(struct interval *v)
 	free(v->symbols);
 	free(v->processes);
 	free(v->nodes);
+	free(v->node_ids);
 	free(v->counts);
 	free(v->paths);
 	session_drained_free(&v->from);

@@ -19,6 +19,7 @@ struct interval {
 	struct store_symbol *symbols;
 	struct store_process *processes;
 	struct store_node *nodes;
+	uint32_t *node_ids; /* of the profile's nodes: index + 1; 0: it is not among them */
 	struct store_count *counts;
 	struct store_path *paths;
 	struct store_loss losses[INTERVAL_LOSSES];

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A file is known by its path and build-id. Of each the functions that were met
- * are kept, in order:
+ * A file is known by its path and build-id. Of each the pieces that were met are
+ * kept, in order, with the function that they are of. A function in which another
+ * one lies has several, and so has what lies between functions.
  *
- *    file: path, build-id, functions: [start, size, name]…    name NULL: nothing is known there
+ *    file: path, build-id, pieces: [from, to, start, size, name]…    name NULL: nothing is known there
  *
  * Where an address is in none of them, the file's symbols are read, all that are
- * new are looked up, and the symbols are given back. When many functions have
+ * new are looked up, and the symbols are given back. When many have
  * come together, files that were not met for longest are forgotten.
  */
 #include "daemon/namer.h"
@@ -26,8 +27,9 @@
 
 #define BYTES_MAX ((size_t)6 << 20) /* of all that is kept */
 
-struct function {
-	uint64_t start, size;
+struct piece {
+	uint64_t from, to;
+	uint64_t start, size; /* of the function */
 	char *name;
 };
 
@@ -35,7 +37,7 @@ struct file {
 	struct file *next;
 	char *path, *build_id;
 	time_t changed; /* where no build-id tells it apart */
-	struct function *functions;
+	struct piece *pieces;
 	size_t count, room, bytes;
 	uint64_t used; /* the call that met it last */
 };
@@ -65,8 +67,8 @@ struct err *namer_open(struct namer **out)
 static void free_file(struct file *f)
 {
 	for (size_t i = 0; i < f->count; i++)
-		free(f->functions[i].name);
-	free(f->functions);
+		free(f->pieces[i].name);
+	free(f->pieces);
 	free(f->path);
 	free(f->build_id);
 	free(f);
@@ -129,45 +131,42 @@ static void forget_old(struct namer *n)
 	}
 }
 
-static int compare_functions(const void *a, const void *b)
+static int compare_pieces(const void *a, const void *b)
 {
-	const struct function *x = a, *y = b;
-	return (x->start > y->start) - (x->start < y->start);
+	const struct piece *x = a, *y = b;
+	return (x->from > y->from) - (x->from < y->from);
 }
 
 /* Among the first `count`, which are in order. */
-static const struct function *find_function(const struct file *f, size_t count, uint64_t address)
+static const struct piece *find_piece(const struct file *f, size_t count, uint64_t address)
 {
 	size_t low = 0, high = count;
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
-		if (f->functions[middle].start <= address)
+		if (f->pieces[middle].from <= address)
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	const struct function *x = low ? &f->functions[low - 1] : NULL;
-	return x && address - x->start < x->size ? x : NULL;
+	const struct piece *x = low ? &f->pieces[low - 1] : NULL;
+	return x && address < x->to ? x : NULL;
 }
 
-static struct err *add_function(struct namer *n, struct file *f, uint64_t start, uint64_t size,
-				const char *name)
+/* Takes the name. */
+static struct err *add_piece(struct namer *n, struct file *f, const struct piece *piece)
 {
-	char *copy = name ? strdup(name) : NULL;
-	if (name && !copy)
-		return err_new("out of memory");
 	if (f->count == f->room) {
 		size_t room = f->room ? f->room * 2 : 16;
-		struct function *more = reallocarray(f->functions, room, sizeof *more);
+		struct piece *more = reallocarray(f->pieces, room, sizeof *more);
 		if (!more) {
-			free(copy);
+			free(piece->name);
 			return err_new("out of memory");
 		}
-		f->functions = more;
+		f->pieces = more;
 		f->room = room;
 	}
-	size_t bytes = sizeof *f->functions + (name ? strlen(name) + 1 : 0);
-	f->functions[f->count++] = (struct function){start, size, copy};
+	size_t bytes = sizeof *piece + (piece->name ? strlen(piece->name) + 1 : 0);
+	f->pieces[f->count++] = *piece;
 	f->bytes += bytes;
 	n->bytes += bytes;
 	return NULL;
@@ -190,37 +189,21 @@ static struct err *open_file(const struct profile_module *m, struct image **imag
 
 static struct err *look_up(struct namer *n, struct file *f, struct places *places, uint64_t address)
 {
-	const struct symbol *s = places ? places_function(places, address) : NULL;
-	/* Of one without a size, as far as it is known. */
-	if (!s || address < s->address)
-		return add_function(n, f, address, 1, NULL);
-	uint64_t size = s->size > address - s->address ? s->size : address - s->address + 1;
-	return add_function(n, f, s->address, size, places_name(places, s->name));
-}
-
-static void settle(struct namer *n, struct file *f)
-{
-	size_t kept = 0;
-	if (f->count)
-		qsort(f->functions, f->count, sizeof *f->functions, compare_functions);
-	for (size_t i = 0; i < f->count; i++) {
-		struct function *x = &f->functions[i];
-		struct function *last = kept ? &f->functions[kept - 1] : NULL;
-		if (!last || last->start != x->start) {
-			f->functions[kept++] = *x;
-			continue;
-		}
-		if (x->size > last->size)
-			last->size = x->size;
-		size_t bytes = sizeof *x + (x->name ? strlen(x->name) + 1 : 0);
-		f->bytes -= bytes;
-		n->bytes -= bytes;
-		free(x->name);
+	const struct symbols *symbols = places ? places_symbols(places) : NULL;
+	struct piece piece = {.from = 0, .to = UINT64_MAX}; /* there are no symbols */
+	const struct symbol *s = symbols ? symbols_around(symbols, address, &piece.from, &piece.to)
+					 : NULL;
+	if (s) {
+		piece.start = s->address;
+		piece.size = s->size ? s->size : piece.to - s->address;
+		piece.name = strdup(places_name(places, s->name));
+		if (!piece.name)
+			return err_new("out of memory");
 	}
-	f->count = kept;
+	return add_piece(n, f, &piece);
 }
 
-/* What is new among a module's addresses. */
+/* What is new among a module's addresses. One that cannot be read now may be the next time. */
 static struct err *read_file(struct namer *n, struct file *f, const struct profile_module *m,
 			     const struct need *needs, size_t count)
 {
@@ -228,24 +211,24 @@ static struct err *read_file(struct namer *n, struct file *f, const struct profi
 	struct places *places = NULL;
 	size_t known = f->count;
 	struct err *e = NULL;
-	bool tried = false;
 	for (size_t i = 0; !e && i < count; i++) {
-		const struct function *last = f->count > known ? &f->functions[f->count - 1] : NULL;
+		const struct piece *last = f->count > known ? &f->pieces[f->count - 1] : NULL;
 		uint64_t address = needs[i].address;
-		if (find_function(f, known, address) ||
-		    (last && address >= last->start && address - last->start < last->size))
+		if (find_piece(f, known, address) ||
+		    (last && address >= last->from && address < last->to))
 			continue;
-		if (!tried)
+		if (!places)
 			err_free(open_file(m, &image, &places));
-		tried = true;
+		if (!places)
+			break;
 		e = look_up(n, f, places, address);
+	}
+	if (places) {
+		qsort(f->pieces, f->count, sizeof *f->pieces, compare_pieces);
+		malloc_trim(0);
 	}
 	places_close(places);
 	image_close(image);
-	if (tried) {
-		settle(n, f);
-		malloc_trim(0);
-	}
 	return e;
 }
 
@@ -287,12 +270,12 @@ static struct err *find_of_module(struct namer *n, const struct profile_module *
 		return err_new("out of memory");
 	f->used = n->calls;
 	struct err *e = read_file(n, f, m, needs, count);
-	const struct function *last = NULL;
+	const struct piece *last = NULL;
 	for (size_t i = 0; !e && i < count; i++) {
-		const struct function *x = find_function(f, f->count, needs[i].address);
-		if (x && x != last && x->name)
+		const struct piece *x = find_piece(f, f->count, needs[i].address);
+		if (x && x->name && (!last || x->start != last->start))
 			e = add_found(out, module, x->start, x->size, x->name);
-		last = x;
+		last = x && x->name ? x : last;
 	}
 	return e;
 }

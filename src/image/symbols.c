@@ -400,7 +400,8 @@ size_t symbols_all(const struct symbols *symbols, const struct symbol **out)
 	return symbols->count;
 }
 
-const struct symbol *symbols_find(const struct symbols *symbols, uint64_t address)
+const struct symbol *symbols_around(const struct symbols *symbols, uint64_t address,
+				    uint64_t *start, uint64_t *end)
 {
 	size_t low = 0, high = symbols->count;
 	uint32_t i;
@@ -414,10 +415,23 @@ const struct symbol *symbols_find(const struct symbols *symbols, uint64_t addres
 			high = middle;
 	}
 	i = low ? (uint32_t)(low - 1) : NO_OUTER;
+	*start = low ? symbols->all[low - 1].address : 0;
+	*end = low < symbols->count ? symbols->all[low].address : UINT64_MAX;
 	for (int depth = 0; i != NO_OUTER && depth < NESTING_MAX; depth++) {
-		if (address < symbol_end(symbols, i))
+		uint64_t last = symbol_end(symbols, i);
+
+		if (address < last) {
+			*end = *end < last ? *end : last;
 			return &symbols->all[i];
+		}
+		*start = *start > last ? *start : last;
 		i = symbols->outer[i];
 	}
 	return NULL;
+}
+
+const struct symbol *symbols_find(const struct symbols *symbols, uint64_t address)
+{
+	uint64_t start, end;
+	return symbols_around(symbols, address, &start, &end);
 }

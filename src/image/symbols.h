@@ -30,3 +30,6 @@ void symbols_free(struct symbols *symbols);
 size_t symbols_all(const struct symbols *symbols, const struct symbol **out);
 /* The symbol that covers `address` (by its size, or up to the next symbol), or NULL. */
 const struct symbol *symbols_find(const struct symbols *symbols, uint64_t address);
+/* The same, and around the address where it holds: from `start` on, before `end`. */
+const struct symbol *symbols_around(const struct symbols *symbols, uint64_t address,
+				    uint64_t *start, uint64_t *end);

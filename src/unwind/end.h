@@ -12,4 +12,5 @@ enum walk_end {
 	WALK_BAD_FRAME,  /* SP would not move up, or a needed register is not known */
 	WALK_TOO_DEEP,   /* the caller's own limit */
 	WALK_NO_STACK,   /* the code was not known yet, and there was no room to keep the stack */
+	WALK_COUNTED,    /* nobody walked: of a sample only its place was counted */
 };

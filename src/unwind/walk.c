@@ -44,6 +44,7 @@ const char *walk_end_name(enum walk_end end)
 		[WALK_BAD_FRAME] = "bad frame",
 		[WALK_TOO_DEEP] = "too deep",
 		[WALK_NO_STACK] = "stack not kept",
+		[WALK_COUNTED] = "only counted",
 	};
 	return (unsigned)end < sizeof names / sizeof *names ? names[end] : "unknown";
 }

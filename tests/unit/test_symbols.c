@@ -204,6 +204,19 @@ static const struct symbol *find_slowly(const struct symbol *all, size_t count, 
 	return NULL;
 }
 
+/* What is said to hold around an address holds at both ends, and is no wider than up to the next symbol. */
+static void holds_around(const struct symbols *symbols, const struct symbol *all, size_t count,
+			 uint64_t address)
+{
+	uint64_t start, end;
+	const struct symbol *s = symbols_around(symbols, address, &start, &end);
+	assert_true(start <= address && address < end);
+	assert_ptr_equal(symbols_find(symbols, start), s);
+	assert_ptr_equal(symbols_find(symbols, end - 1), s);
+	for (size_t i = 0; i < count; i += 17)
+		assert_false(all[i].address > start && all[i].address < end);
+}
+
 static void finds_what_a_slow_search_finds(void **state)
 {
 	FILE *maps = fopen("/proc/self/maps", "r");
@@ -232,6 +245,7 @@ static void finds_what_a_slow_search_finds(void **state)
 			continue; /* where it ends is the section's business */
 		assert_ptr_equal(symbols_find(symbols, address), wanted);
 		compared++;
+		holds_around(symbols, all, count, address);
 	}
 	assert_true(compared > 300);
 	symbols_free(symbols);

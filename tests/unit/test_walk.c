@@ -690,7 +690,7 @@ static void last_module_is_only_a_shortcut(void **state)
 static void ends_have_names(void **state)
 {
 	(void)state;
-	for (int end = WALK_ON; end <= WALK_NO_STACK; end++)
+	for (int end = WALK_ON; end <= WALK_COUNTED; end++)
 		assert_true(strlen(walk_end_name((enum walk_end)end)) > 1);
 	assert_string_equal(walk_end_name(WALK_COMPLETE), "complete");
 	assert_string_equal(walk_end_name((enum walk_end)99), "unknown");

@@ -96,3 +96,16 @@ CHECKED int know_place(struct place *p, struct kernel_process *process, uint64_t
 	p->serial = process->serial;
 	return 1;
 }
+
+/* The same, where it is known already mostly; NULL: of no module. `first`: of this CPU's places. */
+INLINE struct place *find_place(uint32_t first, struct kernel_process *process, uint64_t address)
+{
+	uint32_t index = (uint32_t)((address * 0x9e3779b97f4a7c15ull) >> 32) & (KERNEL_PLACES - 1);
+	index += first;
+	struct place *p = bpf_map_lookup_elem(&places, &index);
+	if (!p)
+		return 0;
+	if (p->address == address && p->serial == process->serial)
+		return p;
+	return know_place(p, process, address) ? p : 0;
+}

@@ -25,6 +25,8 @@ const volatile struct kernel_settings settings SEC(".rodata.settings");
 #define CPU settings.cpu
 
 struct kernel_counts counts SEC(".data.counts");
+/* The collector's: which of its two tables a CPU counts in. */
+volatile uint32_t side SEC(".data.side");
 
 /* What a sample costs is above all how many lines of memory it touches: programs leave ours in no
    cache. So a frame has 16 bytes, and a place a line of its own. */
@@ -159,6 +161,23 @@ struct {
 	__type(key, uint32_t);
 	__type(value, struct place);
 } places SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__type(key, uint32_t);
+	__type(value, struct kernel_turn);
+} turns SEC(".maps");
+
+/* Two tables for each CPU, one after the other; one line where nothing is only counted. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__type(key, uint32_t);
+	__type(value, struct kernel_counters);
+} counters SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);

@@ -17,6 +17,8 @@
 #include <bpf/bpf_tracing.h>
 
 #include "collect/bpf/code.h"
+#include "collect/bpf/count.h"
+#include "collect/bpf/record.h"
 #include "collect/bpf/step.h"
 
 char LICENSE[] SEC("license") = "GPL";
@@ -30,18 +32,6 @@ struct walker { /* what a step needs besides */
 	struct kernel_process *process;
 	uint32_t places; /* of this CPU */
 };
-
-INLINE struct place *find_place(struct walker *x, uint64_t address)
-{
-	uint32_t index = (uint32_t)((address * 0x9e3779b97f4a7c15ull) >> 32) & (KERNEL_PLACES - 1);
-	index += x->places;
-	struct place *p = bpf_map_lookup_elem(&places, &index);
-	if (!p)
-		return 0;
-	if (p->address == address && p->serial == x->process->serial)
-		return p;
-	return know_place(p, x->process, address) ? p : 0;
-}
 
 /* An address of the stack as the memo has it; 0: none. */
 INLINE uint32_t offset_of(struct walk *w, uint64_t address)
@@ -135,7 +125,7 @@ INLINE bool meets(struct walker *x)
 INLINE void step_compiled(struct walker *x)
 {
 	struct walk *w = x->walk;
-	struct place *p = find_place(x, w->pc - 1);
+	struct place *p = find_place(x->places, x->process, w->pc - 1);
 	if (!p || p->by_pointer)
 		return;
 	struct recipe *r = &p->recipe;
@@ -210,7 +200,7 @@ INLINE bool step_one(struct walker *x)
 		w->end = WALK_TOO_DEEP;
 		return true;
 	}
-	struct place *p = find_place(x, address);
+	struct place *p = find_place(x->places, x->process, address);
 	uint64_t key = p ? p->key : address & ADDRESS;
 	MASK(n, KERNEL_FRAMES - 1);
 	x->ws->fresh[n].pc = w->pc;
@@ -255,23 +245,6 @@ INLINE void remember(struct workspace *ws, struct memo *memo, uint32_t kept)
 	if (count && bpf_probe_read_kernel(&memo->frames[at], (uint32_t)(count * sizeof *ws->fresh),
 					   ws->fresh))
 		memo->count = 0;
-}
-
-INLINE void fill_head(struct kernel_head *head, uint32_t kind, uint32_t event, uint64_t now)
-{
-	uint64_t id = bpf_get_current_pid_tgid();
-	head->kind = kind;
-	head->process = (uint32_t)(id >> 32);
-	head->thread = (uint32_t)id;
-	head->event = event;
-	head->time = now;
-}
-
-/* More than half full: somebody should read it. */
-INLINE uint64_t wake(uint64_t urgent)
-{
-	return urgent || bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) > 1 << 23 ? BPF_RB_FORCE_WAKEUP
-									       : BPF_RB_NO_WAKEUP;
 }
 
 /* The kernel's own frames behind those of the program; how many there are. */
@@ -453,6 +426,10 @@ SEC("perf_event") int sample(struct bpf_perf_event_data *context)
 	if (process ? process->asleep : !settings.whole || !tid)
 		return 0;
 	uint32_t event = (uint32_t)bpf_get_attach_cookie(context);
+	if (settings.every > 1 && !is_turn(here, event)) {
+		count(context, process, here, event, start);
+		return 0;
+	}
 	struct workspace *ws = bpf_map_lookup_elem(&workspaces, &here);
 	if (!ws)
 		return 0;
@@ -518,6 +495,7 @@ int BPF_PROG(forked, struct task_struct *parent, struct task_struct *child)
 		bpf_map_update_elem(&processes, &to, &copy, BPF_ANY);
 	}
 	fill_task(&t, KERNEL_FORK, child);
+	t.changes = copy.changes;
 	t.head.process = from;
 	t.head.thread = parent->pid;
 	t.child_process = to;
@@ -537,6 +515,7 @@ SEC("tp_btf/sched_process_exec") int BPF_PROG(executed, struct task_struct *task
 	none.changes = (process ? process->changes : 0) + 1;
 	bpf_map_update_elem(&processes, &id, &none, BPF_ANY);
 	fill_task(&t, KERNEL_EXEC, task);
+	t.changes = none.changes;
 	/* Of the whole machine's programs most are never sampled: what they are can wait. */
 	if (bpf_ringbuf_output(&ring, &t, sizeof t, wake(!settings.whole)))
 		__sync_fetch_and_add(&counts.lost_records, 1);

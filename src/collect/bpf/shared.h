@@ -11,11 +11,18 @@
  *    rules: struct recipe[]                        of all modules
  *    places, workspaces                            the sampler's own, for each CPU
  *    memos                                         the same, for threads
+ *    turns                                         whether the next sample is walked, for each CPU
+ *    counters: struct kernel_counters[]            samples that are only counted, for each CPU
  *    ring                                          records, for the collector
  *
  * A sample that meets the memo (the walk before, of the same thread) says only which of that
  * walk's outer frames stay and what is new: the collector keeps the same memo, as
  * nodes of its tree. A record that finds no room in the ring takes its memo with it.
+ *
+ * Where not all samples are walked, the others are counted by where they are, in tables as the first
+ * caches have them: three places to a line. A place that finds its line full takes the room of another
+ * one, which goes into the ring. Each CPU has two tables: while the collector empties one, the sampler
+ * counts in the other.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -37,13 +44,16 @@
 #define KERNEL_METRICS 8u
 #define KERNEL_COMM 16u
 #define KERNEL_REGISTERS 32u
-#define KERNEL_INNER 127u /* frames of the kernel's own */
+#define KERNEL_INNER 127u     /* frames of the kernel's own */
+#define KERNEL_COUNTERS 2048u /* lines of a table: a power of two */
+#define KERNEL_WAYS 3u
 
 struct kernel_settings {
 	struct unwind_cpu cpu;
 	uint32_t max_depth;
 	uint32_t memo_bits; /* there are 1 << memo_bits memos */
 	uint32_t whole; /* all processes are sampled, and what the kernel does for them or itself */
+	uint32_t every; /* one of so many samples is walked, at least 1; the others are counted */
 };
 
 struct kernel_counts {
@@ -78,12 +88,40 @@ struct kernel_process {
 	uint32_t serial;   /* of the list: 0: not known yet, samples are left to the collector */
 	uint32_t resigned; /* code of no module stays so: it is not worth a copy of the stack */
 	uint32_t asleep;   /* until it execs: it is still us */
-	uint32_t changes;  /* times that its code in memory changed */
+	uint32_t changes;  /* times that it became another program, with its parents' */
 	uint64_t born_pc, born_sp; /* where a child begins, which has touched no memory yet */
 	uint64_t jit_low, jit_high;
 };
 
-enum kernel_record { KERNEL_PATH = 1, KERNEL_SNAPSHOT, KERNEL_FORK, KERNEL_EXEC, KERNEL_EXIT };
+/* Three places and how often they were sampled. `changes` is that of the process: exec gives it other
+   code, and another name. A count of 0 is free. */
+struct kernel_counters {
+	uint64_t keys[KERNEL_WAYS]; /* as of a path's innermost frame */
+	uint32_t processes[KERNEL_WAYS];
+	uint32_t counts[KERNEL_WAYS];
+	uint16_t changes[KERNEL_WAYS];
+	uint8_t events[KERNEL_WAYS];
+	uint8_t next; /* which is to go if there is no room */
+	uint8_t reserved[6];
+};
+
+struct kernel_turn {
+	uint32_t left[KERNEL_METRICS]; /* samples until the next one that is walked */
+	uint32_t counting;             /* just now, in either table */
+	uint32_t evicted;
+	uint64_t runs, ns; /* samples that were counted, and what that took */
+	uint64_t reserved;
+};
+
+enum kernel_record {
+	KERNEL_PATH = 1,
+	KERNEL_SNAPSHOT,
+	KERNEL_FORK,
+	KERNEL_EXEC,
+	KERNEL_EXIT,
+	KERNEL_COUNTED, /* made room for another one */
+	KERNEL_PLACE,   /* to be counted where its code is known */
+};
 
 struct kernel_head {
 	uint32_t kind; /* enum kernel_record */
@@ -119,11 +157,26 @@ struct kernel_snapshot {
 						      /* uint8_t bytes[size] */
 };
 
+struct kernel_counted { /* COUNTED */
+	struct kernel_head head;
+	uint64_t key;
+	uint32_t count;
+	uint32_t changes; /* of the process */
+};
+
+struct kernel_place { /* PLACE: as a snapshot without a stack */
+	struct kernel_head head;
+	uint64_t pc;
+	uint32_t changes; /* of the process */
+	uint32_t unlisted;
+};
+
 struct kernel_task { /* FORK, EXEC, EXIT */
 	struct kernel_head head;
 	uint32_t child_process, child_thread; /* FORK */
 	uint32_t last;                        /* EXIT: the process has no other thread */
 	int32_t status;                       /* EXIT: as wait gives it */
 	uint64_t cpu_ns;                      /* EXIT: time on a CPU */
+	uint64_t changes;                     /* FORK, EXEC: of the process, or the child */
 	char comm[KERNEL_COMM];
 };

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
+#pragma once
+/* Samples that are not walked: they are counted by process, place and event. */
+#include "collect/bpf/code.h"
+#include "collect/bpf/record.h"
+
+/* Whether this sample is one that is walked. */
+INLINE bool is_turn(uint32_t cpu, uint32_t event)
+{
+	struct kernel_turn *t = bpf_map_lookup_elem(&turns, &cpu);
+	if (!t)
+		return true;
+	uint64_t index = event;
+	MASK(index, KERNEL_METRICS - 1);
+	uint32_t left = t->left[index];
+	t->left[index] = left ? left - 1 : settings.every - 1;
+	return !left;
+}
+
+/* Its code is not known yet: the collector will count it. */
+INLINE void send_place(uint32_t event, uint64_t pc, const struct kernel_process *process,
+		       uint64_t start)
+{
+	struct kernel_place place = {.pc = pc,
+				     .changes = process ? process->changes : 0,
+				     .unlisted = !process || !process->serial};
+	fill_head(&place.head, KERNEL_PLACE, event, start);
+	if (bpf_ringbuf_output(&ring, &place, sizeof place, wake(0)))
+		__sync_fetch_and_add(&counts.lost_records, 1);
+}
+
+INLINE void send_counted(const struct kernel_counters *line, uint64_t way, uint64_t start)
+{
+	struct kernel_counted out = {
+		.key = line->keys[way], .count = line->counts[way], .changes = line->changes[way]};
+	out.head.kind = KERNEL_COUNTED;
+	out.head.process = out.head.thread = line->processes[way];
+	out.head.event = line->events[way];
+	out.head.time = start;
+	if (bpf_ringbuf_output(&ring, &out, sizeof out, wake(0)))
+		__sync_fetch_and_add(&counts.lost_records, out.count);
+}
+
+/* One more of this place, which may take the room of another one. */
+CHECKED int count_place(struct kernel_turn *turn, uint64_t key, uint32_t changes, uint32_t cpu,
+			uint32_t event)
+{
+	if (!turn)
+		return 0;
+	uint32_t process = (uint32_t)(bpf_get_current_pid_tgid() >> 32);
+	uint64_t hash = (key ^ (uint64_t)process << 20 ^ event) * 0x9e3779b97f4a7c15ull, way;
+	/* Before it is asked which table, and seen by others then: see counters_flip(). */
+	__sync_lock_test_and_set(&turn->counting, 1);
+	uint32_t index = (cpu * 2 + (side & 1)) * KERNEL_COUNTERS +
+			 ((uint32_t)(hash >> 32) & (KERNEL_COUNTERS - 1));
+	struct kernel_counters *line = bpf_map_lookup_elem(&counters, &index);
+	if (!line)
+		return 0;
+	for (way = 0; way < KERNEL_WAYS; way++)
+		if (!line->counts[way] ||
+		    (line->keys[way] == key && line->processes[way] == process &&
+		     line->changes[way] == (uint16_t)changes && line->events[way] == event))
+			break;
+	if (way < KERNEL_WAYS && line->counts[way]) {
+		line->counts[way]++;
+	} else {
+		if (way == KERNEL_WAYS) {
+			way = line->next < KERNEL_WAYS ? line->next : 0;
+			line->next = way + 1 < KERNEL_WAYS ? (uint8_t)(way + 1) : 0;
+			turn->evicted++;
+			send_counted(line, way, bpf_ktime_get_ns());
+		}
+		line->keys[way] = key;
+		line->processes[way] = process;
+		line->changes[way] = (uint16_t)changes;
+		line->events[way] = (uint8_t)event;
+		line->counts[way] = 1;
+	}
+	__sync_lock_test_and_set(&turn->counting, 0);
+	return 1;
+}
+
+/* Where the CPU was, as the innermost frame of a path would have it. `process` may be NULL. */
+INLINE void count(struct bpf_perf_event_data *context, struct kernel_process *process, uint32_t cpu,
+		  uint32_t event, uint64_t start)
+{
+	struct kernel_turn *turn = bpf_map_lookup_elem(&turns, &cpu);
+	uint64_t pc = CPU_PC(&context->regs), key;
+	if (!turn)
+		return;
+	if (CPU_IN_KERNEL(&context->regs)) {
+		key = KERNEL_KEY_KERNEL | (pc & ADDRESS);
+	} else {
+		bool listed = process && process->serial;
+		struct place *p = listed ? find_place(cpu * KERNEL_PLACES, process, pc) : 0;
+		if (!p && !(listed && process->resigned)) {
+			send_place(event, pc, process, start);
+			return;
+		}
+		key = p ? p->key : pc & ADDRESS;
+	}
+	count_place(turn, key, process ? process->changes : 0, cpu, event);
+	turn->runs++;
+	turn->ns += bpf_ktime_get_ns() - start;
+}

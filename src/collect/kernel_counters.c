@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Samples that the sampler only counts. It has two tables for each CPU: it is
+ * told to count in the other ones, and when none is at work in the first any
+ * more, those are emptied. That is done each second, while what is known of
+ * processes that have ended is still there; and after all that the ring has, so
+ * that it is known who began.
+ */
+#include "collect/kernel_internal.h"
+
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/err.h"
+
+#define FLIP_NS 1000000000ull
+#define PATIENCE_NS 10000000ull
+
+static size_t counters_size(const struct kernel *k)
+{
+	return (size_t)k->cpus * 2 * KERNEL_COUNTERS * sizeof *k->counters;
+}
+
+static size_t page_up(size_t size)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	return (size + page - 1) / page * page;
+}
+
+static void *map_memory(struct kernel *k, const char *name, size_t size)
+{
+	int fd = bpf_object__find_map_fd_by_name(k->object, name);
+	void *at = mmap(NULL, page_up(size), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	return at == MAP_FAILED ? NULL : at;
+}
+
+struct err *counters_open(struct kernel *k)
+{
+	if (k->every == 1)
+		return NULL;
+	k->counters = map_memory(k, "counters", counters_size(k));
+	k->turns = map_memory(k, "turns", k->cpus * sizeof *k->turns);
+	k->side = map_memory(k, ".data.side", sizeof *k->side);
+	return k->counters && k->turns && k->side ? NULL
+						  : err_errno("cannot map the sampler's memory");
+}
+
+void counters_close(struct kernel *k)
+{
+	if (k->counters)
+		munmap(k->counters, page_up(counters_size(k)));
+	if (k->turns)
+		munmap(k->turns, page_up(k->cpus * sizeof *k->turns));
+	if (k->side)
+		munmap(k->side, page_up(sizeof *k->side));
+}
+
+static void add(struct session *s, uint32_t pid, uint16_t changes, uint64_t key, uint32_t event,
+		uint64_t count)
+{
+	struct process *p = event < s->options.event_count ? tasks_process(s, (pid_t)pid, changes)
+							   : NULL;
+	uint32_t thread;
+	struct err *e = p ? tasks_keep_process(s, p, &thread) : err_new("no process");
+	if (!e) {
+		tasks_add_cost(s, p, count, count * s->kernel->count_mean_ns);
+		e = paths_count_place(s, p, thread, key, event, count);
+	}
+	if (e)
+		s->kernel->confused += count;
+	err_free(e);
+}
+
+void counters_take_one(struct session *s, const struct kernel_counted *c)
+{
+	add(s, c->head.process, (uint16_t)c->changes, c->key, c->head.event, c->count);
+}
+
+static void take_line(struct session *s, struct kernel_counters *line)
+{
+	for (unsigned i = 0; i < KERNEL_WAYS; i++)
+		if (line->counts[i])
+			add(s, line->processes[i], line->changes[i], line->keys[i], line->events[i],
+			    line->counts[i]);
+	if (line->counts[0]) /* free ones are the last */
+		memset(line, 0, sizeof *line);
+}
+
+static void take_side(struct session *s, uint32_t side)
+{
+	struct kernel *k = s->kernel;
+	for (unsigned cpu = 0; cpu < k->cpus; cpu++)
+		for (uint32_t i = 0; i < KERNEL_COUNTERS; i++)
+			take_line(s, &k->counters[(cpu * 2 + side) * KERNEL_COUNTERS + i]);
+}
+
+static void read_cost(struct kernel *k)
+{
+	uint64_t runs = 0, ns = 0;
+	for (unsigned i = 0; i < k->cpus; i++) {
+		runs += k->turns[i].runs;
+		ns += k->turns[i].ns;
+	}
+	if (runs > k->count_runs)
+		k->count_mean_ns = (ns - k->count_ns) / (runs - k->count_runs);
+	k->count_runs = runs;
+	k->count_ns = ns;
+}
+
+/* Whether a CPU may still be at work in the table that it was told to leave. */
+static bool is_counting(const struct kernel *k)
+{
+	for (unsigned i = 0; i < k->cpus; i++)
+		if (__atomic_load_n(&k->turns[i].counting, __ATOMIC_SEQ_CST))
+			return true;
+	return false;
+}
+
+bool counters_flip(struct kernel *k, bool now)
+{
+	uint64_t time = session_now();
+	if (k->every == 1)
+		return false;
+	if (!k->flipped && (now || time - k->flipped_ns >= FLIP_NS)) {
+		__atomic_store_n(k->side, !*k->side, __ATOMIC_SEQ_CST);
+		k->flipped_ns = time;
+		k->flipped = true;
+	}
+	/* That takes less than a microsecond, unless the CPU itself was taken away. */
+	while (k->flipped && is_counting(k))
+		if (session_now() - time > PATIENCE_NS)
+			return false;
+	return k->flipped;
+}
+
+void counters_take(struct session *s)
+{
+	struct kernel *k = s->kernel;
+	k->flipped = false;
+	read_cost(k);
+	take_side(s, !*k->side);
+}

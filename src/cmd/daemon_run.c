@@ -182,6 +182,15 @@ static void report_interval(const struct daemon *d, const struct interval *v)
 	    v->samples, v->rows.process_count, v->rows.end_ms - v->rows.start_ms,
 	    v->rows.count_count, v->rows.path_count, v->rows.symbol_count,
 	    (double)v->rows.cost.cpu_ns / 1e6, v->rows.cost.memory / 1024);
+	const struct session_counted *c = &v->from.counted;
+	uint64_t walked = v->samples > c->samples ? v->samples - c->samples : 0;
+	if (c->samples && walked)
+		say(d, CONFIG_DEBUG,
+		    "%" PRIu64 " of them counted in the kernel, %" PRIu64 " ns each, as %" PRIu64
+		    " places, %" PRIu64 " for want of room; %" PRIu64
+		    " with their call path, %" PRIu64 " ns each",
+		    c->samples, c->ns / c->samples, c->places, c->evicted, walked,
+		    (v->rows.cost.kernel_ns - c->ns) / walked);
 }
 
 /* Whether there is an epoch for what comes. */

@@ -162,6 +162,8 @@ struct err *session_drain(struct session *s, bool last, struct session_drained *
 	tasks_settle(s);
 	name_all(s);
 	session_complete(s, s->harvest.profile, true);
+	out->counted = s->kernel->counted;
+	s->kernel->counted = (struct session_counted){0};
 	out->profile = s->harvest.profile;
 	s->harvest.profile = NULL;
 	harvest_end(&s->harvest);
@@ -170,6 +172,7 @@ struct err *session_drain(struct session *s, bool last, struct session_drained *
 	session_describe(s);
 	tasks_restart(s);
 	paths_restart(s->kernel);
+	library_rest(s->library);
 	return NULL;
 }
 

@@ -21,7 +21,7 @@
 #include "process/maps.h"
 #include "process/registers.h"
 
-#define TABLES_WHOLE (64ull << 20) /* bytes, of what may go on for weeks */
+#define TABLES_WHOLE (48ull << 20) /* bytes, of what may go on for weeks */
 #define TABLES_NS 60000000000ull
 #define JIT_REACH (64ull << 20) /* compilers at run time make more code, near to the last */
 

@@ -64,6 +64,10 @@ static void add(struct session *s, uint32_t pid, uint16_t changes, uint64_t key,
 	struct process *p = event < s->options.event_count ? tasks_process(s, (pid_t)pid, changes)
 							   : NULL;
 	uint32_t thread;
+	struct session_counted *sum = &s->kernel->counted;
+	sum->samples += count;
+	sum->ns += count * s->kernel->count_mean_ns;
+	sum->places++;
 	struct err *e = p ? tasks_keep_process(s, p, &thread) : err_new("no process");
 	if (!e) {
 		tasks_add_cost(s, p, count, count * s->kernel->count_mean_ns);
@@ -76,6 +80,7 @@ static void add(struct session *s, uint32_t pid, uint16_t changes, uint64_t key,
 
 void counters_take_one(struct session *s, const struct kernel_counted *c)
 {
+	s->kernel->counted.evicted++;
 	add(s, c->head.process, (uint16_t)c->changes, c->key, c->head.event, c->count);
 }
 

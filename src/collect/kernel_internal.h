@@ -108,11 +108,12 @@ struct kernel {
 	uint32_t every;                   /* one of so many samples is walked */
 	struct kernel_counters *counters; /* the map's memory: two tables for each CPU */
 	struct kernel_turn *turns;
-	uint32_t *side;                /* which of the two the sampler counts in */
-	bool flipped;                  /* the other one is to be emptied */
-	uint64_t flipped_ns;           /* when that was last */
-	uint64_t count_runs, count_ns; /* of all turns, until then */
-	uint64_t count_mean_ns;        /* what counting a sample took lately */
+	uint32_t *side;                 /* which of the two the sampler counts in */
+	bool flipped;                   /* the other one is to be emptied */
+	uint64_t flipped_ns;            /* when that was last */
+	uint64_t count_runs, count_ns;  /* of all turns, until then */
+	uint64_t count_mean_ns;         /* what counting a sample took lately */
+	struct session_counted counted; /* since the last drain */
 
 	uint32_t spans_used, rules_used, serial;
 	struct kernel_list lists[KERNEL_LISTS];

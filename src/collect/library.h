@@ -97,8 +97,8 @@ bool library_is_busy(const struct library *library);
 
 /* From now on tables are made in the background, and nothing is put into the file. To look gives no
    list (NULL, without an error) where tables of it are not ready: it is worth another look when
-   library_builds has changed. What is not in use any more can be forgotten. */
-struct err *library_set_background(struct library *library);
+   library_builds has changed. What is not in use any more can be forgotten. `patient`: others go first. */
+struct err *library_set_background(struct library *library, bool patient);
 /* Readable when library_builds has changed. */
 int library_built_fd(const struct library *library);
 unsigned library_builds(struct library *library);
@@ -117,6 +117,8 @@ void library_wait(struct library *library, uint64_t until_ns);
 bool library_has_many(const struct library *library);
 void library_use(const struct library_list *list); /* NULL is fine */
 void library_forget_unused(struct library *library);
+/* In the background: gives the memory of tables back until they are needed again. */
+void library_rest(const struct library *library);
 
 /* The list at this place of the file, or NULL. */
 const struct library_list *library_list(const struct library *library, uint64_t place);

@@ -42,7 +42,7 @@ struct library {
 	void *context;
 	bool busy;
 	/* in the background */
-	bool background, unready, hurried;
+	bool background, patient, unready, hurried;
 	struct library_lane { /* a thread of its own */
 		struct library *library;
 		struct fresh_list work;

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -23,6 +24,7 @@
 #define SMALL (4u << 20) /* bytes of code */
 #define SMALL_AT_ONCE 16u
 #define WAIT_MS 1000
+#define PATIENCE 10 /* nice: a tenth of what others get */
 
 /* ---- now ---- */
 
@@ -116,8 +118,9 @@ static void build_now(struct library *l)
 
 /* ---- in the background ---- */
 
-struct err *library_set_background(struct library *l)
+struct err *library_set_background(struct library *l, bool patient)
 {
+	l->patient = patient;
 	l->built = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	l->background = l->built >= 0;
 	l->builds = 1;
@@ -170,6 +173,8 @@ static void *run_lane(void *context)
 {
 	struct library_lane *lane = context;
 	uint64_t one = 1;
+	if (lane->library->patient)
+		setpriority(PRIO_PROCESS, (id_t)gettid(), PATIENCE);
 	if (lane->library->tables)
 		parallel_for(lane->work.count, build_table, &lane->work);
 	atomic_store(&lane->done, true);
@@ -361,4 +366,11 @@ void library_forget_unused(struct library *l)
 	if (used)
 		drop_tables(l, used);
 	free(used);
+}
+
+void library_rest(const struct library *l)
+{
+	for (uint32_t i = 0; i < l->module_count; i++)
+		if (l->modules[i])
+			module_table_rest(&l->modules[i]->own);
 }

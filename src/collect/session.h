@@ -93,10 +93,16 @@ struct session_process {
 	const char *container; /* its id or control group; "": in none */
 	uint32_t user;
 };
+struct session_counted {      /* samples that the kernel counted by place */
+	uint64_t samples, ns; /* ns: that it took for all */
+	uint64_t places;      /* that came out of its tables for them */
+	uint64_t evicted;     /* of these, for want of room */
+};
 struct session_drained {
 	struct profile *profile; /* the caller's */
 	struct session_process
 		*processes; /* of the profile's; likewise (free); texts are the profile's */
+	struct session_counted counted;
 };
 /* What was counted since the last drain, each sample in one of them; what the session remembers of it
    is given up. `last`: sampling has ended before, everywhere. */

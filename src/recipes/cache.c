@@ -153,11 +153,23 @@ struct err *cache_table(struct image *image, enum recipes_mode mode, struct modu
 		}
 	}
 	struct err *e = build(image, mode, key, out);
-	if (!e && !no_cache && !path.failed)
+	if (!e && !no_cache && !path.failed) {
+		struct module_table saved = {0};
 		save_file(buf_text(&path), out->bytes, out->size);
+		if (map_file(buf_text(&path), key, &saved)) { /* memory that can be given back */
+			module_table_free(out);
+			*out = saved;
+		}
+	}
 	err_free(no_cache);
 	buf_free(&path);
 	return err_context(e, "unwind table of '%s'", image_path(image));
+}
+
+void module_table_rest(const struct module_table *t)
+{
+	if (t->mapped)
+		madvise(t->bytes, t->size, MADV_DONTNEED);
 }
 
 void module_table_free(struct module_table *t)

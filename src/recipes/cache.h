@@ -19,4 +19,6 @@ struct module_table {
 /* The table of `image`: from the cache, or built (with its debug file's .debug_frame where it
    has no other unwind information) and put there. A cache that cannot be written is no error. */
 struct err *cache_table(struct image *image, enum recipes_mode mode, struct module_table *out);
+/* It is not needed for now: its memory, where it is a file's, comes again when it is. */
+void module_table_rest(const struct module_table *table);
 void module_table_free(struct module_table *table);

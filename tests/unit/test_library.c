@@ -23,7 +23,7 @@ static struct library *open_library(void)
 
 	setenv("XDG_CACHE_HOME", scratch("cache"), 1);
 	assert_null(library_open(RECIPES_AUTO, true, NULL, &l));
-	assert_null(library_set_background(l));
+	assert_null(library_set_background(l, false));
 	return l;
 }
 

@@ -187,8 +187,8 @@ static void report_interval(const struct daemon *d, const struct interval *v)
 	if (c->samples && walked)
 		say(d, CONFIG_DEBUG,
 		    "%" PRIu64 " of them counted in the kernel, %" PRIu64 " ns each, as %" PRIu64
-		    " places, %" PRIu64 " for want of room; %" PRIu64
-		    " with their call path, %" PRIu64 " ns each",
+		    " places, %" PRIu64 " for want of room; %" PRIu64 " others, %" PRIu64
+		    " ns each",
 		    c->samples, c->ns / c->samples, c->places, c->evicted, walked,
 		    (v->rows.cost.kernel_ns - c->ns) / walked);
 }

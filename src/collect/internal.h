@@ -104,7 +104,7 @@ struct process {
 	unsigned
 		waits_for; /* library_builds: nothing is new to walk them with before that changes */
 	bool executed;     /* it has become a program of its own since it was forked */
-	uint16_t changes;  /* how often it and its parents had, when it became this one */
+	uint32_t changes;  /* how often it and its parents had, when it became this one */
 	uint32_t counted;  /* index + 1 of the thread that counted samples are of */
 	unsigned image;    /* times that it did */
 	struct events early; /* of its first thread, until its record is there */

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/err.h"
+#include "cct/cct.h"
 #include "process/backing.h"
 #include "process/maps.h"
 #include "process/registers.h"
@@ -142,10 +143,13 @@ void code_close(struct kernel *k)
 
 /* ---- lists ---- */
 
+/* What was counted needs them. */
 static void forget_lists(struct session *s)
 {
 	struct kernel *k = s->kernel;
 	struct kernel_process unknown = {0};
+	if (counters_flip(k, true))
+		counters_take(s);
 	for (const struct process *p = k->home->processes; p; p = p->next) {
 		uint32_t pid = (uint32_t)p->pid;
 		bpf_map_update_elem(k->processes, &pid, &unknown, BPF_EXIST);
@@ -180,6 +184,8 @@ void code_sweep(struct session *s)
 	}
 	if (!library_has_many(s->library))
 		return;
+	if (counters_flip(k, true))
+		counters_take(s);
 	for (const struct process *p = k->home->processes; p; p = p->next)
 		library_use(p->list);
 	paths_use(k);
@@ -260,6 +266,41 @@ static void publish(struct session *s, const struct process *p, uint32_t changes
 	now.resigned = 0;
 	bpf_map_update_elem(s->kernel->processes, &pid, &now,
 			    s->kernel->whole ? BPF_ANY : BPF_EXIST);
+}
+
+static const struct kernel_list *find_list(const struct kernel *k, uint32_t serial)
+{
+	uint32_t low = 0, high = k->list_count;
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+		if (k->lists[middle].serial < serial)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < k->list_count && k->lists[low].serial == serial ? &k->lists[low] : NULL;
+}
+
+/* As know_place() in bpf/code.h. */
+bool code_key(const struct kernel *k, uint32_t serial, uint64_t address, uint64_t *key)
+{
+	const struct kernel_list *l = find_list(k, serial);
+	uint32_t low = l ? l->first : 0, high = l ? l->first + l->count : 0, first = low;
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+		if (k->spans[middle].start <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	const struct kernel_span *span = low > first ? &k->spans[low - 1] : NULL;
+	if (span && address < span->end)
+		*key = cct_key(false, span->module, address - span->bias);
+	else if (l && address >= l->jit_low && address < l->jit_high)
+		*key = address & CCT_ADDRESS;
+	else
+		return false;
+	return true;
 }
 
 /* A process that is gone cannot be asked for its vDSO, but all have the same. */

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/err.h"
+#include "cct/cct.h"
 
 #define FLIP_NS 1000000000ull
 #define PATIENCE_NS 10000000ull
@@ -58,38 +59,46 @@ void counters_close(struct kernel *k)
 		munmap(k->side, page_up(sizeof *k->side));
 }
 
-static void add(struct session *s, uint32_t pid, uint16_t changes, uint64_t key, uint32_t event,
-		uint64_t count)
+static struct err *add(struct session *s, struct process *p, uint64_t place, uint32_t serial,
+		       uint64_t count)
 {
-	struct process *p = event < s->options.event_count ? tasks_process(s, (pid_t)pid, changes)
-							   : NULL;
-	uint32_t thread;
+	uint32_t event = KERNEL_COUNTER_EVENT(place), thread;
+	uint64_t address = place & CCT_ADDRESS, key = cct_key(false, CCT_KERNEL, address);
+	if (serial != KERNEL_INSIDE && !code_key(s->kernel, serial, address, &key))
+		return paths_wait(s, p, address, event, count);
+	struct err *e = tasks_keep_process(s, p, &thread);
+	return e ? e : paths_count_place(s, p, thread, key, event, count);
+}
+
+static void take(struct session *s, uint32_t pid, uint64_t place, uint32_t serial, uint64_t count)
+{
 	struct session_counted *sum = &s->kernel->counted;
-	sum->samples += count;
-	sum->ns += count * s->kernel->count_mean_ns;
-	sum->places++;
-	struct err *e = p ? tasks_keep_process(s, p, &thread) : err_new("no process");
-	if (!e) {
-		tasks_add_cost(s, p, count, count * s->kernel->count_mean_ns);
-		e = paths_count_place(s, p, thread, key, event, count);
-	}
+	uint64_t ns = count * s->kernel->count_mean_ns;
+	struct process *p = tasks_process(s, (pid_t)pid, KERNEL_COUNTER_CHANGES(place));
+	bool good = p && KERNEL_COUNTER_EVENT(place) < s->options.event_count;
+	struct err *e = good ? add(s, p, place, serial, count) : err_new("of nobody");
 	if (e)
 		s->kernel->confused += count;
+	else
+		tasks_add_cost(s, p, count, ns);
 	err_free(e);
+	sum->samples += count;
+	sum->ns += ns;
+	sum->places++;
 }
 
 void counters_take_one(struct session *s, const struct kernel_counted *c)
 {
 	s->kernel->counted.evicted++;
-	add(s, c->head.process, (uint16_t)c->changes, c->key, c->head.event, c->count);
+	take(s, c->head.process, c->place, c->serial, c->count);
 }
 
 static void take_line(struct session *s, struct kernel_counters *line)
 {
 	for (unsigned i = 0; i < KERNEL_WAYS; i++)
 		if (line->counts[i])
-			add(s, line->processes[i], line->changes[i], line->keys[i], line->events[i],
-			    line->counts[i]);
+			take(s, line->processes[i], line->places[i], line->serials[i],
+			     line->counts[i]);
 	if (line->counts[0]) /* free ones are the last */
 		memset(line, 0, sizeof *line);
 }

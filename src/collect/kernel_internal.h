@@ -57,7 +57,7 @@ struct kernel_waiting { /* a stack that is walked when its code is known */
 	bool unborn;   /* it may be a child that has not run yet */
 	bool unlisted; /* the sampler did not know its modules */
 	bool cut;      /* its stack was not kept */
-	bool bare;     /* nobody wants its stack: it is only counted */
+	uint64_t bare; /* nobody wants its stack: it is only counted, so often */
 	uint64_t holes[sizeof(((struct kernel_snapshot *)0)->holes) / sizeof(uint64_t)];
 	uint8_t bytes[];
 };
@@ -175,6 +175,8 @@ void code_look(struct session *s, struct process *p);
 void code_make_do(struct session *s, struct process *p);
 /* The code that it had in memory at that time, as far as that was noted; NULL: not known. */
 const struct library_list *code_then(struct session *s, const struct process *p, uint64_t time);
+/* The key of a place in the code of a list; false where it has none there. */
+bool code_key(const struct kernel *k, uint32_t serial, uint64_t address, uint64_t *key);
 /* Gives back what is of no use any more, where much has come together. */
 void code_sweep(struct session *s);
 /* Code of no module will stay so: samples that meet it are not worth a copy of the stack. */
@@ -218,10 +220,10 @@ struct err *tasks_keep(struct session *s, struct kernel_thread *t, uint32_t *ind
 struct err *tasks_keep_again(struct session *s, struct process *p, pid_t tid, uint32_t *index);
 /* What stands for a process whose threads are not told apart; NULL: no memory. `changes` tells which of
    the programs that it has been. */
-struct process *tasks_process(struct session *s, pid_t process, uint16_t changes);
+struct process *tasks_process(struct session *s, pid_t process, uint32_t changes);
 struct err *tasks_keep_process(struct session *s, struct process *p, uint32_t *index);
 /* Samples of it that were handled elsewhere. */
-void tasks_add_cost(struct session *s, const struct process *p, uint64_t samples, uint64_t ns);
+void tasks_add_cost(struct session *s, struct process *p, uint64_t samples, uint64_t ns);
 /* Ends all of a process's threads, or (NULL) of all. */
 void tasks_finish(struct session *s, const struct process *p);
 /* What threads that go on took until now goes into the profile. */
@@ -235,6 +237,9 @@ void paths_take_snapshot(struct session *s, const struct kernel_snapshot *snapsh
 			 const uint8_t *bytes);
 /* The same for one that is only counted. */
 void paths_take_place(struct session *s, const struct kernel_place *place);
+/* Counts of a place whose code is not known yet. */
+struct err *paths_wait(struct session *s, struct process *p, uint64_t pc, uint32_t event,
+		       uint64_t count);
 /* Samples of a place whose callers nobody knows. */
 struct err *paths_count_place(struct session *s, struct process *p, uint32_t thread, uint64_t key,
 			      uint32_t event, uint64_t count);

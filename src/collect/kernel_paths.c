@@ -258,29 +258,43 @@ void paths_take_snapshot(struct session *s, const struct kernel_snapshot *from,
 	add_waiting(k, w);
 }
 
-void paths_take_place(struct session *s, const struct kernel_place *from)
+static struct err *wait(struct session *s, struct process *p, uint64_t pc, uint32_t event,
+			uint64_t count, uint64_t time)
 {
 	struct kernel *k = s->kernel;
-	struct process *p = tasks_process(s, (pid_t)from->head.process, (uint16_t)from->changes);
-	struct kernel_waiting *w = p && from->head.event < s->options.event_count &&
-						   k->waiting_bytes < WAITING_WHOLE
-					   ? calloc(1, sizeof *w)
-					   : NULL;
-	if (!w) {
-		k->confused++;
-		return;
-	}
+	struct kernel_waiting *w = k->waiting_bytes < WAITING_WHOLE ? calloc(1, sizeof *w) : NULL;
+	if (!w)
+		return err_new("no room");
 	w->process = p;
 	w->list = p->list;
 	w->image = p->image;
 	w->thread = KERNEL_THREAD_NONE;
 	w->tid = p->pid;
-	w->event = from->head.event;
-	w->time = from->head.time;
-	w->pc = from->pc;
-	w->unlisted = from->unlisted;
-	w->bare = true;
+	w->event = event;
+	w->time = time;
+	w->pc = pc;
+	w->bare = count;
 	add_waiting(k, w);
+	return NULL;
+}
+
+struct err *paths_wait(struct session *s, struct process *p, uint64_t pc, uint32_t event,
+		       uint64_t count)
+{
+	return wait(s, p, pc, event, count, session_now());
+}
+
+void paths_take_place(struct session *s, const struct kernel_place *from)
+{
+	struct process *p = tasks_process(s, (pid_t)from->head.process, (uint32_t)from->changes);
+	struct err *e = p && from->head.event < s->options.event_count
+				? wait(s, p, from->pc, from->head.event, 1, from->head.time)
+				: err_new("of nobody");
+	if (e)
+		s->kernel->confused++;
+	else
+		tasks_add_cost(s, p, 1, 0);
+	err_free(e);
 }
 
 static struct walk_space space_of(struct session *s, const struct library_list *list)
@@ -315,8 +329,7 @@ static struct err *keep_bare(struct session *s, const struct kernel_waiting *w, 
 {
 	uint32_t thread;
 	struct err *e = tasks_keep_process(s, w->process, &thread);
-	tasks_add_cost(s, w->process, 1, 0);
-	return e ? e : paths_count_place(s, w->process, thread, key, w->event, 1);
+	return e ? e : paths_count_place(s, w->process, thread, key, w->event, w->bare);
 }
 
 static struct err *keep(struct session *s, const struct kernel_waiting *w, const uint64_t *keys,
@@ -407,7 +420,7 @@ static void walk_one(struct session *s, struct kernel_waiting *w, uint64_t *keys
 {
 	if (w->bare) {
 		struct err *e = keep_bare(s, w, frames ? keys[0] : w->pc & CCT_ADDRESS);
-		s->notes.unkept += e != NULL;
+		s->notes.unkept += e ? w->bare : 0;
 		err_free(e);
 		return;
 	}

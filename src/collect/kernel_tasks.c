@@ -164,7 +164,7 @@ void tasks_executed(struct session *s, const struct kernel_task *t)
 	if (!p->undescribed)
 		process_describe(s, p, true); /* which may know a longer one */
 	p->executed = true;
-	p->changes = (uint16_t)t->changes;
+	p->changes = (uint32_t)t->changes;
 	p->image++;
 	p->list = NULL;
 	p->unlooked = !s->kernel->whole;
@@ -257,14 +257,15 @@ struct err *tasks_keep_again(struct session *s, struct process *p, pid_t tid, ui
 
 /* ---- processes whose threads are not told apart ---- */
 
-struct process *tasks_process(struct session *s, pid_t pid, uint16_t changes)
+struct process *tasks_process(struct session *s, pid_t pid, uint32_t changes)
 {
+	const uint32_t most = 1u << KERNEL_CHANGES_BITS;
 	struct process *found = NULL;
 	for (struct process *p = *process_bucket(s->kernel, pid); p; p = p->same_bucket) {
 		if (p->pid != pid)
 			continue;
 		found = p; /* the oldest, if none is as old */
-		if ((int16_t)(changes - p->changes) >= 0)
+		if ((changes - p->changes) % most < most / 2)
 			return p;
 	}
 	if (found)
@@ -284,16 +285,21 @@ struct err *tasks_keep_process(struct session *s, struct process *p, uint32_t *i
 	return NULL;
 }
 
-void tasks_add_cost(struct session *s, const struct process *p, uint64_t samples, uint64_t ns)
+void tasks_add_cost(struct session *s, struct process *p, uint64_t samples, uint64_t ns)
 {
 	struct kernel_thread *t = find_thread(s->kernel, p->pid);
+	uint32_t index;
 	if (t && t->process == p) {
 		t->handled += samples;
 		t->handler_ns += ns;
-	} else if (p->counted) {
-		s->harvest.profile->threads[p->counted - 1].handled += samples;
-		s->harvest.profile->threads[p->counted - 1].handler_ns += ns;
+		return;
 	}
+	struct err *e = tasks_keep_process(s, p, &index);
+	if (!e) {
+		s->harvest.profile->threads[index].handled += samples;
+		s->harvest.profile->threads[index].handler_ns += ns;
+	}
+	err_free(e);
 }
 
 /* Of one that goes on, or began before us, nobody has told the time on a CPU. */
@@ -455,7 +461,7 @@ void tasks_forked(struct session *s, const struct kernel_task *t)
 			end_process(s, p);
 		p = add_child(s, pid, (pid_t)t->head.process);
 		if (p)
-			p->changes = (uint16_t)t->changes;
+			p->changes = (uint32_t)t->changes;
 		maps_forked(s->kernel, pid, (pid_t)t->head.process, t->head.time);
 	}
 	if (p && add_thread(s, p, tid, t->head.time))

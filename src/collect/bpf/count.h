@@ -21,34 +21,31 @@ INLINE bool is_turn(uint32_t cpu, uint32_t event)
 INLINE void send_place(uint32_t event, uint64_t pc, const struct kernel_process *process,
 		       uint64_t start)
 {
-	struct kernel_place place = {.pc = pc,
-				     .changes = process ? process->changes : 0,
-				     .unlisted = !process || !process->serial};
+	struct kernel_place place = {.pc = pc, .changes = process ? process->changes : 0};
 	fill_head(&place.head, KERNEL_PLACE, event, start);
 	if (bpf_ringbuf_output(&ring, &place, sizeof place, wake(0)))
 		__sync_fetch_and_add(&counts.lost_records, 1);
 }
 
-INLINE void send_counted(const struct kernel_counters *line, uint64_t way, uint64_t start)
+INLINE void send_counted(const struct kernel_counters *line, uint64_t way)
 {
-	struct kernel_counted out = {
-		.key = line->keys[way], .count = line->counts[way], .changes = line->changes[way]};
+	struct kernel_counted out = {.place = line->places[way],
+				     .serial = line->serials[way],
+				     .count = line->counts[way]};
 	out.head.kind = KERNEL_COUNTED;
 	out.head.process = out.head.thread = line->processes[way];
-	out.head.event = line->events[way];
-	out.head.time = start;
+	out.head.time = bpf_ktime_get_ns();
 	if (bpf_ringbuf_output(&ring, &out, sizeof out, wake(0)))
 		__sync_fetch_and_add(&counts.lost_records, out.count);
 }
 
 /* One more of this place, which may take the room of another one. */
-CHECKED int count_place(struct kernel_turn *turn, uint64_t key, uint32_t changes, uint32_t cpu,
-			uint32_t event)
+CHECKED int count_place(struct kernel_turn *turn, uint64_t place, uint32_t process, uint32_t serial,
+			uint32_t cpu)
 {
 	if (!turn)
 		return 0;
-	uint32_t process = (uint32_t)(bpf_get_current_pid_tgid() >> 32);
-	uint64_t hash = (key ^ (uint64_t)process << 20 ^ event) * 0x9e3779b97f4a7c15ull, way;
+	uint64_t hash = (place ^ (uint64_t)process << 20) * 0x9e3779b97f4a7c15ull, way;
 	/* Before it is asked which table, and seen by others then: see counters_flip(). */
 	__sync_lock_test_and_set(&turn->counting, 1);
 	uint32_t index = (cpu * 2 + (side & 1)) * KERNEL_COUNTERS +
@@ -58,48 +55,43 @@ CHECKED int count_place(struct kernel_turn *turn, uint64_t key, uint32_t changes
 		return 0;
 	for (way = 0; way < KERNEL_WAYS; way++)
 		if (!line->counts[way] ||
-		    (line->keys[way] == key && line->processes[way] == process &&
-		     line->changes[way] == (uint16_t)changes && line->events[way] == event))
+		    (line->places[way] == place && line->processes[way] == process &&
+		     line->serials[way] == serial))
 			break;
 	if (way < KERNEL_WAYS && line->counts[way]) {
 		line->counts[way]++;
 	} else {
 		if (way == KERNEL_WAYS) {
 			way = line->next < KERNEL_WAYS ? line->next : 0;
-			line->next = way + 1 < KERNEL_WAYS ? (uint8_t)(way + 1) : 0;
-			turn->evicted++;
-			send_counted(line, way, bpf_ktime_get_ns());
+			line->next = (uint32_t)way + 1;
+			send_counted(line, way);
 		}
-		line->keys[way] = key;
+		line->places[way] = place;
 		line->processes[way] = process;
-		line->changes[way] = (uint16_t)changes;
-		line->events[way] = (uint8_t)event;
+		line->serials[way] = serial;
 		line->counts[way] = 1;
 	}
 	__sync_lock_test_and_set(&turn->counting, 0);
 	return 1;
 }
 
-/* Where the CPU was, as the innermost frame of a path would have it. `process` may be NULL. */
+/* Where the CPU was. `process` may be NULL. */
 INLINE void count(struct bpf_perf_event_data *context, struct kernel_process *process, uint32_t cpu,
-		  uint32_t event, uint64_t start)
+		  uint32_t tgid, uint32_t event, uint64_t start)
 {
 	struct kernel_turn *turn = bpf_map_lookup_elem(&turns, &cpu);
-	uint64_t pc = CPU_PC(&context->regs), key;
+	uint64_t pc = CPU_PC(&context->regs);
+	uint32_t serial = CPU_IN_KERNEL(&context->regs) ? KERNEL_INSIDE
+			  : process                     ? process->serial
+							: 0;
 	if (!turn)
 		return;
-	if (CPU_IN_KERNEL(&context->regs)) {
-		key = KERNEL_KEY_KERNEL | (pc & ADDRESS);
-	} else {
-		bool listed = process && process->serial;
-		struct place *p = listed ? find_place(cpu * KERNEL_PLACES, process, pc) : 0;
-		if (!p && !(listed && process->resigned)) {
-			send_place(event, pc, process, start);
-			return;
-		}
-		key = p ? p->key : pc & ADDRESS;
+	if (!serial) {
+		send_place(event, pc, process, start);
+		return;
 	}
-	count_place(turn, key, process ? process->changes : 0, cpu, event);
+	count_place(turn, KERNEL_COUNTER_PLACE(pc, event, process ? process->changes : 0), tgid,
+		    serial, cpu);
 	turn->runs++;
 	turn->ns += bpf_ktime_get_ns() - start;
 }

@@ -427,7 +427,7 @@ SEC("perf_event") int sample(struct bpf_perf_event_data *context)
 		return 0;
 	uint32_t event = (uint32_t)bpf_get_attach_cookie(context);
 	if (settings.every > 1 && !is_turn(here, event)) {
-		count(context, process, here, event, start);
+		count(context, process, here, tgid, event, start);
 		return 0;
 	}
 	struct workspace *ws = bpf_map_lookup_elem(&workspaces, &here);

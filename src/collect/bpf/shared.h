@@ -93,23 +93,28 @@ struct kernel_process {
 	uint64_t jit_low, jit_high;
 };
 
-/* Three places and how often they were sampled. `changes` is that of the process: exec gives it other
-   code, and another name. A count of 0 is free. */
+/* Three places and how often they were sampled. Code is found by the serial of the process's list, which
+   the collector has; `changes` is that of the process: exec gives it another name. A count of 0 is
+   free. */
 struct kernel_counters {
-	uint64_t keys[KERNEL_WAYS]; /* as of a path's innermost frame */
+	uint64_t places[KERNEL_WAYS]; /* KERNEL_COUNTER_PLACE */
 	uint32_t processes[KERNEL_WAYS];
+	uint32_t serials[KERNEL_WAYS]; /* KERNEL_INSIDE: the place is the kernel's */
 	uint32_t counts[KERNEL_WAYS];
-	uint16_t changes[KERNEL_WAYS];
-	uint8_t events[KERNEL_WAYS];
-	uint8_t next; /* which is to go if there is no room */
-	uint8_t reserved[6];
+	uint32_t next; /* which is to go if there is no room */
 };
+#define KERNEL_INSIDE UINT32_MAX
+#define KERNEL_COUNTER_PLACE(address, event, changes)                                           \
+	(((address) & ((1ull << KERNEL_KEY_BITS) - 1)) | (uint64_t)(event) << KERNEL_KEY_BITS | \
+	 (uint64_t)(changes) << (KERNEL_KEY_BITS + 3))
+#define KERNEL_COUNTER_EVENT(place) ((uint32_t)((place) >> KERNEL_KEY_BITS) & (KERNEL_METRICS - 1))
+#define KERNEL_COUNTER_CHANGES(place) ((uint32_t)((place) >> (KERNEL_KEY_BITS + 3)))
+#define KERNEL_CHANGES_BITS 13
 
 struct kernel_turn {
 	uint32_t left[KERNEL_METRICS]; /* samples until the next one that is walked */
-	uint32_t counting;             /* just now, in either table */
-	uint32_t evicted;
-	uint64_t runs, ns; /* samples that were counted, and what that took */
+	uint64_t counting;             /* just now, in either table */
+	uint64_t runs, ns;             /* samples that were counted, and what that took */
 	uint64_t reserved;
 };
 
@@ -157,18 +162,16 @@ struct kernel_snapshot {
 						      /* uint8_t bytes[size] */
 };
 
-struct kernel_counted { /* COUNTED */
+struct kernel_counted { /* COUNTED: as in struct kernel_counters */
 	struct kernel_head head;
-	uint64_t key;
-	uint32_t count;
-	uint32_t changes; /* of the process */
+	uint64_t place;
+	uint32_t serial, count;
 };
 
 struct kernel_place { /* PLACE: as a snapshot without a stack */
 	struct kernel_head head;
 	uint64_t pc;
-	uint32_t changes; /* of the process */
-	uint32_t unlisted;
+	uint64_t changes; /* of the process */
 };
 
 struct kernel_task { /* FORK, EXEC, EXIT */

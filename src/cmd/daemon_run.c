@@ -35,7 +35,7 @@
 
 #define SECOND_NS 1000000000ull
 #define TICK_MS 100
-#define HELD_MAX 100000u /* nodes or values: then it is time to drain */
+#define HELD_MAX 50000u /* nodes or values: then it is time to drain */
 #define RETRY_NS (2 * SECOND_NS)
 #define TIDY_NS SECOND_NS
 #define LAST_TRIES 5 /* at the end, a second apart */

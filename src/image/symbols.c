@@ -24,7 +24,10 @@
 #include "image/internal.h"
 
 #define NAME_COMPARED 4096 /* bytes looked at to choose among aliases */
-#define NESTING_MAX 256    /* outer functions looked at */
+#define MANY 1000          /* symbols that are worth another way to sort */
+#define DIGIT_BITS 11
+#define DIGITS (1u << DIGIT_BITS)
+#define NESTING_MAX 256 /* outer functions looked at */
 #define NO_OUTER UINT32_MAX
 #define TABLES_MAX 8 /* two images, three tables each */
 
@@ -268,6 +271,37 @@ static int compare_addresses(const void *a, const void *b)
 	return x->address < y->address ? -1 : x->address > y->address;
 }
 
+/* By so many bits of the address at a time, from the lowest on: for large tables that takes a tenth of
+   the time that comparing them does. False where there is no memory. */
+static bool sort_by_digits(struct symbols *symbols)
+{
+	struct symbol *from = symbols->all, *to = reallocarray(NULL, symbols->room, sizeof(*to));
+	uint64_t differ = 0;
+
+	if (!to)
+		return false;
+	for (size_t i = 1; i < symbols->count; i++)
+		differ |= from[i].address ^ from[0].address;
+	for (unsigned shift = 0; shift < 64; shift += DIGIT_BITS) {
+		size_t starts[DIGITS + 1] = {0};
+		struct symbol *other = from;
+
+		if (!(differ >> shift & (DIGITS - 1)))
+			continue;
+		for (size_t i = 0; i < symbols->count; i++)
+			starts[(from[i].address >> shift & (DIGITS - 1)) + 1]++;
+		for (size_t i = 1; i < DIGITS; i++)
+			starts[i] += starts[i - 1];
+		for (size_t i = 0; i < symbols->count; i++)
+			to[starts[from[i].address >> shift & (DIGITS - 1)]++] = from[i];
+		from = to;
+		to = other;
+	}
+	symbols->all = from;
+	free(to);
+	return true;
+}
+
 static bool is_sorted(const struct symbols *symbols)
 {
 	for (size_t i = 1; i < symbols->count; i++)
@@ -278,13 +312,14 @@ static bool is_sorted(const struct symbols *symbols)
 
 static void sort_unique(struct symbols *symbols)
 {
-	struct symbol *all = symbols->all;
+	struct symbol *all;
 	size_t kept = 0;
 
 	if (symbols->count == 0)
 		return;
-	if (!is_sorted(symbols))
-		qsort(all, symbols->count, sizeof(*all), compare_addresses);
+	if (!is_sorted(symbols) && (symbols->count < MANY || !sort_by_digits(symbols)))
+		qsort(symbols->all, symbols->count, sizeof(*all), compare_addresses);
+	all = symbols->all;
 	for (size_t i = 1; i < symbols->count; i++) {
 		if (all[i].address != all[kept].address)
 			all[++kept] = all[i];

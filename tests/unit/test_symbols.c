@@ -237,6 +237,8 @@ static void finds_what_a_slow_search_finds(void **state)
 	symbols = read_all(image, NULL);
 	count = symbols_all(symbols, &all);
 	assert_true(count > 1000);
+	for (size_t i = 1; i < count; i++)
+		assert_true(all[i - 1].address < all[i].address);
 	for (size_t i = 0; i < count; i += 3) {
 		uint64_t address = all[i].address + (i * 37) % 300;
 

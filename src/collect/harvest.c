@@ -119,6 +119,15 @@ static struct err *kernel_module(struct harvest *h, uint32_t *index)
 	return e;
 }
 
+/* Whether the process has memory with code that is of no file. Without, nobody knows what it ran there. */
+static bool makes_code(const struct process *p)
+{
+	for (uint32_t i = 0; p->list && i < p->list->count; i++)
+		if (p->list->modules[i].flags & WIRE_MODULE_JIT)
+			return true;
+	return false;
+}
+
 struct err *harvest_child(struct session *s, struct harvest *h, struct process *p, uint32_t parent,
 			  uint64_t key, uint32_t *node)
 {
@@ -137,7 +146,7 @@ struct err *harvest_child(struct session *s, struct harvest *h, struct process *
 				   : 0; /* the kernel is at the upper end of memory */
 	} else if (id) {
 		e = file_module(s, h, id, &module);
-	} else {
+	} else if (!s->options.drained || makes_code(p)) {
 		e = unnamed_module(s, h, p, &module);
 	}
 	return e ? e

@@ -101,24 +101,6 @@ static struct err *make_nodes(struct interval *v)
 	return NULL;
 }
 
-/* Code of no file, for which no name was found either. */
-static bool is_unknown(const struct profile *p, const struct profile_node *n)
-{
-	const struct profile_module *m = &p->modules[n->module];
-	uint64_t address = n->address - (n->kind == PROFILE_CALL);
-	if (m->kind != PROFILE_JIT)
-		return m->kind == PROFILE_NONE;
-	size_t low = 0, high = m->name_count;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (m->names[middle].start <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return !low || address - m->names[low - 1].start >= m->names[low - 1].size;
-}
-
 static int compare_counts(const void *a, const void *b)
 {
 	const struct store_count *x = a, *y = b;
@@ -159,15 +141,15 @@ static struct err *make_counts(struct interval *v)
 		const struct profile_node *n = &p->nodes[x->node];
 		uint32_t process = p->threads[x->thread].process + 1;
 		bool nowhere = n->kind == PROFILE_PARTIAL || n->kind == PROFILE_ROOT;
-		v->counts[i] = (struct store_count){process, nowhere ? 0 : n->module, x->metric,
-						    nowhere ? 0 : n->address, x->count};
+		bool unknown = nowhere || p->modules[n->module].kind == PROFILE_NONE;
+		v->counts[i] = (struct store_count){process, unknown ? 0 : n->module, x->metric,
+						    unknown ? 0 : n->address, x->count};
 		v->samples += x->count;
 		if (v->node_ids[x->node] && v->rows.path_count < STORE_INTERVAL_ROWS_MAX)
 			v->paths[v->rows.path_count++] = (struct store_path){
 				v->node_ids[x->node], process, x->metric, x->count};
-		if (nowhere || is_unknown(p, n))
-			interval_lose(v, STORE_UNKNOWN,
-				      nowhere ? "no frame" : "made at run time, without a name",
+		if (unknown)
+			interval_lose(v, STORE_UNKNOWN, nowhere ? "no frame" : "code of nobody",
 				      x->count);
 	}
 	v->rows.counts = v->counts;

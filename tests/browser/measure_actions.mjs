@@ -114,6 +114,10 @@ const PLAIN = [
 	...FILTERS_THERE,
 	["source of the row", "culprit.selectRow(first((e) => e.row.scope > 0 && culprit.model.scopes.file[e.row.scope])?.row.key || culprit.outline.entry(0).row.key)"],
 	["top-down", "culprit.setView('tree')"],
+	["dialog of sides", "press('v')"],
+	["end of dialog", "shut()"],
+	["compare threads", "culprit.setCompare({a: threads.slice(0, 8), b: threads.slice(8, 16), per: 'thread'})"],
+	["compare nothing", "culprit.setCompare(null)"],
 	["dark, or light", "culprit.switchTheme()"],
 ];
 

@@ -25,7 +25,7 @@ const VIEWS = [["tree", "Top-down"], ["callers", "Bottom-up"], ["flat", "Flat"],
 const METRICS_SHOWN = 2; // unless chosen
 
 // What was made of a selection is kept with it; that of all samples stays.
-function viewOf(name, model, selection) {
+export function viewOf(name, model, selection) {
 	const {views} = selection;
 	if (!views[name])
 		views[name] = name === "tree" ? new TopDown(model, selection) : name === "callers" ?

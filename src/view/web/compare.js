@@ -10,8 +10,8 @@
 //     contexts           all of the tree; one with just the samples of its caller is the same test
 //     others             those beside it: callers of a function, loops in it, files, modules
 
-import {KIND, inBlocks, sumsType, threadLabel} from "./model.js";
-import {Base, Selection, compilePattern, rowsByLine, samplesByThread} from "./select.js";
+import {KIND, cached, inBlocks, sumsType, threadLabel} from "./model.js";
+import {Base, Selection, compilePattern, computeSelection, rowsByLine, samplesByThread} from "./select.js";
 import {BottomUp, TopDown} from "./views.js";
 import {TEST_LEAST, holm, testChance, testInterval} from "./statistics.js";
 import {baseName, plural} from "./format.js";
@@ -102,6 +102,29 @@ function addScaled(from, to, numbers, factor, part, sums) {
 		sums[i] += numbers[i] * factor / part;
 }
 
+function addWeighted(from, to, numbers, weight, sums) {
+	for (let i = from; i < to; i++)
+		sums[i] += numbers[i] * weight;
+}
+
+function takeChances(from, to, scopes, chances, result) {
+	for (let i = from; i < to; i++)
+		result[i] = chances[scopes[i]];
+}
+
+function listLeast(from, to, shares, least, list) {
+	for (let i = from; i < to; i++)
+		if (shares[i] >= least)
+			list.push(i);
+}
+
+function shareOf(node, sums, weights) {
+	let share = 0;
+	for (let r = 0; r < sums.length; r++)
+		share += sums[r].total(node) * weights[r];
+	return share;
+}
+
 function walkLarge(end, zoom, arrays, weights, least, list) {
 	for (let i = zoom; i < end[zoom];) {
 		const next = end[i];
@@ -111,6 +134,21 @@ function walkLarge(end, zoom, arrays, weights, least, list) {
 		if (share >= least)
 			list.push(i);
 		i = share >= least ? i + 1 : next;
+	}
+}
+
+// The same where sums are looked up (select.js): most nodes are too small even if all samples were of the run whose
+// samples count most. all: arrays that have all samples up to each node.
+function walkLargeFew(end, zoom, all, sums, weights, least, list) {
+	const most = all.map(() => Math.max(...weights));
+	for (let i = zoom; i < end[zoom];) {
+		let bound = 0;
+		for (let k = 0; k < all.length; k++)
+			bound += (all[k][end[i]] - all[k][i]) * most[k];
+		const large = bound >= least && shareOf(i, sums, weights) >= least;
+		if (large)
+			list.push(i);
+		i = large ? i + 1 : end[i];
 	}
 }
 
@@ -301,7 +339,7 @@ export class Comparison {
 		return this.family("functions " + base, () => {
 			const arrays = callers.sums[base], chances = new Float64Array(this.model.scopes.count).fill(-1);
 			const {zoom, sums} = this.selection, total = sums.map((one) => one.total(zoom));
-			const tested = this.findTested(arrays, 1, chances.length);
+			const tested = this.largeScopes(callers).filter((s) => this.isTested(arrays.map((array) => array[s])));
 			const counts = tested.map((scope) => arrays.map((array) => array[scope]));
 			const first = base === "self" ? counts.map((_, i) => i) : firstOfEach(counts);
 			const adjusted = holm([this.chance(total, true),
@@ -310,24 +348,52 @@ export class Comparison {
 			return {total: adjusted[0], chances, tested: tested.length};
 		});
 	}
-	// Places from `from` on that are large enough, of arrays by run.
-	findTested(arrays, from, to) {
+	// Scopes that may be large enough: those with such totals.
+	largeScopes(callers) {
+		const {selection} = this;
+		if (!selection.largeScopes)
+			selection.largeScopes = this.findShares(callers.sums.total, 1, this.model.scopes.count);
+		return selection.largeScopes;
+	}
+	// Places that may be large enough, of arrays by run.
+	findShares(arrays, from, to) {
 		const list = [], shares = new Float64Array(to), least = 0.999 * this.limits.min;
-		arrays.forEach((array, r) => inBlocks(from, to, (a, b) => addScaled(a, b, array, this.weights[r], 1, shares)));
-		for (let i = from; i < to; i++)
-			if (shares[i] >= least && this.isTested(arrays.map((array) => array[i])))
-				list.push(i);
+		arrays.forEach((array, r) => inBlocks(from, to, (a, b) => addWeighted(a, b, array, this.weights[r], shares)));
+		inBlocks(from, to, (a, b) => listLeast(a, b, shares, least, list));
 		return list;
+	}
+	// Those that are.
+	findTested(arrays, length) {
+		return this.findShares(arrays, 0, length).filter((i) => this.isTested(arrays.map((array) => array[i])));
 	}
 	// Nodes of the tree that may be large enough, in its order. Where one is too small, so is all below it.
 	findLarge() {
 		const {selection, weights} = this, least = 0.999 * this.limits.min;
 		if (!selection.large) {
-			const arrays = selection.sums.map((sums) => sums.upTo), list = [];
-			walkLarge(this.model.nodes.end, selection.zoom, arrays, weights, least, list);
-			selection.large = list;
+			const {sums, zoom} = selection, {end} = this.model.nodes, among = this.all && this.all.large;
+			if (among) // what is narrowed has no others
+				selection.large = among.filter((i) => i >= zoom && i < end[zoom] && shareOf(i, sums, weights) >= least);
+			else
+				selection.large = this.walk(selection, least);
 		}
 		return selection.large;
+	}
+	walk({sums, zoom}, least) {
+		const {model, weights, runs} = this, {end} = model.nodes, list = [], [{metric}] = runs;
+		if (sums.some((one) => !one.made) && runs.every((run) => run.metric === metric))
+			walkLargeFew(end, zoom, this.around(metric), sums, weights, least, list);
+		else
+			walkLarge(end, zoom, sums.map((one) => one.upTo), weights, least, list);
+		return list;
+	}
+	// Sums that have all samples of a metric that are compared, and few others: those of the files, where these were
+	// compared just before, or of all.
+	around(metric) {
+		const {model, threads} = this, {comparison} = model.header, fits = ({per, all, runs}) =>
+			per === "file" && all && runs.length === comparison.runs.length && runs.every((run) => run.metric === metric);
+		const files = comparison && [...cached(model, "comparisons", () => new Map()).values()].find(fits);
+		return files ? [...new Set(threads.map((thread) => files.runOf[thread]))].map((run) => files.all.sums[run].upTo) :
+			[computeSelection(model).sums[metric].upTo];
 	}
 	// Of contexts, by node: those that are tested.
 	contexts(base) {
@@ -365,10 +431,15 @@ export class Comparison {
 	}
 	// Functions among functions, others among those beside them. Rows remember what they got.
 	otherChances(view, level, base, callers) {
-		const arrays = this.runs.map((_, r) => level.numbers(base, r)), result = new Float64Array(level.length).fill(-1);
+		const result = new Float64Array(level.length).fill(-1);
 		const known = this.functionsOf(view, level), others = [];
 		const {chances} = known.includes(1) ? this.functions(base, callers()) : {};
-		for (const place of this.findTested(arrays, 0, level.length)) {
+		if (!known.includes(0)) { // their numbers are those of the functions
+			inBlocks(0, level.length, (from, to) => takeChances(from, to, level.scopes, chances, result));
+			return result;
+		}
+		const arrays = this.runs.map((_, r) => level.numbers(base, r));
+		for (const place of this.findTested(arrays, level.length)) {
 			if (known[place])
 				result[place] = chances[level.scopes[place]];
 			else
@@ -382,13 +453,27 @@ export class Comparison {
 		});
 		return result;
 	}
+	// Makes rows remember what they got; functions need not.
+	remember(view, level, callers) {
+		if (!this.functionsOf(view, level).includes(0))
+			return;
+		this.levelChances(view, level, "total", callers);
+		this.levelChances(view, level, "self", callers);
+	}
 	// By place: 1 where a row stands for a function as a whole.
 	functionsOf(view, level) {
+		const known = this.family(level, () => ({}));
+		known.functions = known.functions || this.findFunctions(view, level);
+		return known.functions;
+	}
+	findFunctions(view, level) {
 		const {kind} = this.model.scopes, flags = new Uint8Array(level.length);
 		if (view instanceof BottomUp)
 			return level === view.level(null) ? flags.fill(1) : flags;
 		const {levelOf} = view.structure;
-		return flags.map((_, place) => levelOf[level.ids[place]] === 2 && kind[level.scopes[place]] !== KIND.loop ? 1 : 0);
+		for (let place = 0; place < flags.length; place++)
+			flags[place] = levelOf[level.ids[place]] === 2 && kind[level.scopes[place]] !== KIND.loop ? 1 : 0;
+		return flags;
 	}
 	// The corrected chance of a row; -1: it is not tested.
 	corrected(row, base, view, callers) {

@@ -3,15 +3,17 @@
 
 import {formatPercent} from "./format.js";
 import {threadLabel} from "./model.js";
-import {compilePattern, threadTotals} from "./select.js";
+import {compilePattern, samplesByThread, threadTotals} from "./select.js";
 import {PERS, chosenSides, defaultLimits, fileSides, processLabel} from "./compare.js";
-import {el} from "./dom.js";
+import {el, whenIdle} from "./dom.js";
 import {openDialog} from "./dialogs.js";
 
 const PER_TEXTS = {
 	file: "each file is a run", process: "each process is a run", thread: "each thread is a run",
 	group: "each side is one run",
 };
+
+const LINES = 6; // threads that are shown at once
 
 // What is proposed where nothing is compared yet: the two largest processes, or threads.
 function propose(model, sums) {
@@ -40,7 +42,8 @@ class Chooser {
 	constructor(app) {
 		this.app = app;
 		const {model, state} = app;
-		this.sums = threadTotals(model, state.filters, state.metric, state.zoom);
+		this.sums = state.filters.length || state.zoom ? threadTotals(model, state.filters, state.metric, state.zoom) :
+			samplesByThread(model, state.metric);
 		const now = chosenSides(model, state) || propose(model, this.sums);
 		this.sides = model.header.threads.map(() => "");
 		now.a.forEach((i) => { this.sides[i] = "a"; });
@@ -48,6 +51,7 @@ class Chooser {
 		this.per = now.per;
 		this.selects = [];
 		this.groups = [];
+		this.waiting = []; // lines that are not yet there
 	}
 	list() {
 		const {model, state} = this.app, {threads, processes} = model.header, whole = model.whole[state.metric];
@@ -62,21 +66,32 @@ class Chooser {
 			this.groups.push({all, members});
 			const sum = members.reduce((s, i) => s + this.sums[i], 0);
 			const group = el("fieldset", {}, el("legend", {}, el("label", {}, all, ` ${label} ${formatPercent(sum, whole)}`)));
-			for (const i of members.sort((x, y) => this.sums[y] - this.sums[x])) {
-				this.selects[i] = sideChooser(threadLabel(model, i), this.sides[i]);
-				this.selects[i].addEventListener("change", () => this.set([i], this.selects[i].value));
-				group.append(el("label", {class: "thread"}, this.selects[i], ` ${threadLabel(model, i)} `,
-					el("span", {class: "share"}, formatPercent(this.sums[i], whole) || "0%")));
-			}
+			for (const i of members.sort((x, y) => this.sums[y] - this.sums[x]))
+				this.waiting.push(() => group.append(this.line(i, whole)));
 			list.append(group);
 		});
+		this.addLines();
 		this.set([], "");
 		return list;
+	}
+	line(i, whole) {
+		const {model} = this.app, label = threadLabel(model, i), select = sideChooser(label, this.sides[i]);
+		select.addEventListener("change", () => this.set([i], select.value));
+		this.selects[i] = select;
+		return el("label", {class: "thread"}, select, ` ${label} `,
+			el("span", {class: "share"}, formatPercent(this.sums[i], whole) || "0%"));
+	}
+	// Some lines at once, others after the dialog is shown: choosers take a browser long to make.
+	addLines() {
+		this.waiting.splice(0, LINES).forEach((add) => add());
+		if (this.waiting.length)
+			whenIdle(() => this.addLines());
 	}
 	set(members, value) {
 		for (const i of members) {
 			this.sides[i] = value;
-			this.selects[i].value = value;
+			if (this.selects[i])
+				this.selects[i].value = value;
 		}
 		for (const group of this.groups) {
 			const sides = new Set(group.members.map((i) => this.sides[i]));
@@ -115,7 +130,7 @@ function sameList(a, b) {
 
 export function showCompare(app) {
 	const {model, state} = app, chooser = new Chooser(app), files = fileSides(model);
-	const per = el("select", {"aria-label": "what a run is"});
+	const per = el("select", {"aria-label": "what a run is", autofocus: true});
 	for (const name of PERS)
 		if (name !== "file" || files)
 			per.append(el("option", {value: name}, PER_TEXTS[name]));
@@ -149,5 +164,4 @@ export function showCompare(app) {
 	el("p", {class: "note"}, "With several runs on a side the mean of a run is shown, and their scatter tells how " +
 		"much runs differ by themselves."), chooser.pattern(), chooser.list());
 	const dialog = openDialog("Compare", form);
-	per.focus();
 }

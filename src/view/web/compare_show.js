@@ -6,7 +6,7 @@ import {cached} from "./model.js";
 import {rowName} from "./views.js";
 import {Comparison, chosenSides, defaultLimits} from "./compare.js";
 import {BASES, COMPARED, COMPARE_COLUMNS, WIDTHS} from "./compare_state.js";
-import {el, setClass, setStyle, setText} from "./dom.js";
+import {el, setClass, setStyle, setText, whenIdle} from "./dom.js";
 
 const KEPT_MAX = 16e6; // numbers for the runs of comparisons that are not looked at any more
 
@@ -41,7 +41,25 @@ export function prepareComparisons(app) {
 			run(other);
 	};
 	return metrics.flatMap((metric) => [step(metric, (other) => { other.select().sums; }),
-		step(metric, (other) => { other.contexts("total"); })]);
+		step(metric, (other) => {
+			other.select(); // it may be another one meanwhile
+			other.contexts("total");
+		})]);
+}
+
+// Their views, which have sums of all functions. viewOf: of app.js.
+export function prepareOthers(app, viewOf) {
+	const {model, comparison} = app, metrics = model.header.metrics.map((_, metric) => metric);
+	if (!comparison || metrics.length * comparison.runs.length * model.nodes.count > KEPT_MAX)
+		return [];
+	const other = (metric) => {
+		const found = comparisonOf(model, {...app.state, metric});
+		return found && found !== app.comparison ? found.select() : null;
+	};
+	return metrics.flatMap((metric) => [
+		() => other(metric) && viewOf("callers", model, other(metric)).advance(),
+		() => { other(metric) && viewOf("flat", model, other(metric)); },
+	]);
 }
 
 function makeComparison(model, sides, state) {
@@ -208,10 +226,8 @@ export function comparedSort(app) {
 	return {
 		column, metric, up: column === sort.column && sort.up,
 		keys: (level) => orderKeys(app, level, column), stamp: app.comparison.family("order " + comparedBases(app), () => ({})),
-		prepare: app.treeView() === "tree" ? null : (level) => {
-			levelChances(app, level, "total");
-			levelChances(app, level, "self");
-		},
+		prepare: app.treeView() === "tree" ? null : (level) =>
+			app.comparison.remember(app.view(app.treeView()), level, () => app.view("callers")),
 	};
 }
 
@@ -262,11 +278,15 @@ export function comparedStatus(app, row) {
 // "1.2 s → 1.9 s, +58% slower; 2 of 31 functions changed". It takes a look at all functions, which has time.
 function summary(app) {
 	const element = el("span", {class: "shown"}), {comparison} = app;
-	const later = window.requestIdleCallback || ((run) => setTimeout(run, 50));
-	later(() => {
-		if (app.comparison === comparison && element.isConnected)
+	const step = () => {
+		if (app.comparison !== comparison || !element.isConnected)
+			return;
+		if (app.view("callers").advance())
+			whenIdle(step);
+		else
 			setText(element, summaryText(app));
-	});
+	};
+	whenIdle(step);
 	return element;
 }
 

@@ -18,6 +18,9 @@ export function el(tag, properties = {}, ...children) {
 	return element;
 }
 
+// When what is to be seen is drawn.
+export const whenIdle = globalThis.requestIdleCallback || ((run) => setTimeout(run, 50));
+
 // Sets a text only where it is another.
 export function setText(element, text) {
 	if (element.firstChild && element.firstChild.nodeType === 3 && !element.firstChild.nextSibling) {
@@ -63,6 +66,7 @@ export class VirtualList {
 		this.count = 0;
 		this.top = 0;
 		this.high = 0;
+		this.wide = 0;
 		this.rows = new Map(); // index -> element
 		this.spare = [];
 		this.space = el("div", {class: "space", role: "presentation"});
@@ -79,6 +83,7 @@ export class VirtualList {
 			if (!scroller.clientHeight) // it is not in the page
 				return;
 			this.high = scroller.clientHeight;
+			this.wide = scroller.clientWidth;
 			this.scrollTo(this.top, true); // what comes back into the page begins at its top
 			this.draw();
 		}).observe(scroller);

@@ -3,7 +3,7 @@
 
 import {KIND, cached, inBlocks, modulePath, scopeFile} from "./model.js";
 import {Level, numbersOf} from "./levels.js";
-import {Matches, sumInPairs, valuesAt} from "./views.js";
+import {Matches, markSome, pairSteps, valuesAt} from "./views.js";
 import {matchScopes} from "./select.js";
 
 // The static structure: modules, files, functions, and below these the loops and inlined functions in
@@ -192,6 +192,29 @@ function sumFiles(from, to, end, {parentOf, fileOf}, beginnings, sums, total) {
 	}
 }
 
+// Of two, which are whole numbers of 32 bits.
+function sumFilesPair(from, to, end, {parentOf, fileOf}, beginnings, a, b, totalA, totalB) {
+	for (let i = from; i < to; i++) {
+		const next = end[i], valueA = (a[next] - a[i]) | 0, valueB = (b[next] - b[i]) | 0;
+		if ((valueA | valueB) === 0) {
+			i = next - 1;
+			continue;
+		}
+		const beginning = beginnings[i];
+		if ((beginning & (FILE | MODULE)) === 0)
+			continue;
+		const file = fileOf[beginning & NUMBER];
+		if (beginning & FILE) {
+			totalA[file] += valueA;
+			totalB[file] += valueB;
+		}
+		if (beginning & MODULE) {
+			totalA[parentOf[file]] += valueA;
+			totalB[parentOf[file]] += valueB;
+		}
+	}
+}
+
 export class Flat {
 	constructor(model, selection, flatten = 2) {
 		this.model = model;
@@ -202,11 +225,10 @@ export class Flat {
 		this.beginnings = zoom ? findBeginnings(model, this.structure, zoom) : beginningsOf(model);
 		this.self = [];
 		this.total = [];
-		sumInPairs(selection, parentOf.length, (a, b) => this.sum(a, b), this);
+		pairSteps(selection, parentOf.length, (a, b) => this.sum(a, b), this).forEach((step) => step());
 		this.any = new Uint8Array(parentOf.length);
 		for (const total of this.total)
-			for (let id = 0; id < total.length; id++)
-				this.any[id] |= total[id] > 0;
+			inBlocks(0, total.length, (from, to) => markSome(from, to, total, this.any));
 		for (let id = this.any.length - 1; id >= 0; id--) // files and modules: those of what is in them
 			if (this.any[id] && parentOf[id] >= 0)
 				this.any[parentOf[id]] = 1;
@@ -225,8 +247,13 @@ export class Flat {
 		if (this.hasUpper)
 			return;
 		this.hasUpper = true;
-		this.total.forEach((total, m) => base.columns[m].empty || inBlocks(zoom || 1, end[zoom], (from, to) =>
-			sumFiles(from, to, end, structure, beginnings, sums[m].upTo, total)));
+		const {total} = this, list = total.map((_, m) => m).filter((m) => !base.columns[m].empty);
+		while (list.length) {
+			const a = list.shift(), b = base.Type === Uint32Array ? list.shift() ?? a : a;
+			inBlocks(zoom || 1, end[zoom], (from, to) => a === b ?
+				sumFiles(from, to, end, structure, beginnings, sums[a].upTo, total[a]) :
+				sumFilesPair(from, to, end, structure, beginnings, sums[a].upTo, sums[b].upTo, total[a], total[b]));
+		}
 	}
 	// Functions and inlined ones have the own samples of their loops, too, files and modules all.
 	spread(own) {

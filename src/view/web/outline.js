@@ -7,6 +7,12 @@ import {sortLevel} from "./levels.js";
 
 const ALONE = 0.25; // how far a row without siblings is indented: only forks need room
 
+const FEW_RANKS = 8;
+
+function rankAmong({order}, place) {
+	return place < 0 ? -1 : order.indexOf(place);
+}
+
 export class Outline {
 	constructor(model, view, sort, open) {
 		this.model = model;
@@ -27,10 +33,15 @@ export class Outline {
 		}
 		return found;
 	}
+	// For few keys there is no need of all ranks.
 	rankOf(part, key) {
+		part.asked = (part.asked || 0) + 1;
+		if (!part.rank && part.asked <= FEW_RANKS)
+			return rankAmong(part, part.level.placeOf(this.view.idOf(key)));
 		if (!part.rank) {
 			part.rank = new Int32Array(part.order.length);
-			part.order.forEach((place, i) => { part.rank[place] = i; });
+			for (let i = 0; i < part.order.length; i++)
+				part.rank[part.order[i]] = i;
 		}
 		const place = part.level.placeOf(this.view.idOf(key));
 		return place < 0 ? -1 : part.rank[place];

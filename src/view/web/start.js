@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads the data of the page and begins.
 
-import {App, wholeView} from "./app.js";
-import {prepareChances, prepareComparisons} from "./compare_show.js";
+import {App, viewOf, wholeView} from "./app.js";
+import {prepareChances, prepareComparisons, prepareOthers} from "./compare_show.js";
+import {whenIdle} from "./dom.js";
 import {prepareFlat} from "./flat.js";
 import {nameRanks, sortLevel} from "./levels.js";
 import {Live} from "./live.js";
 import {decodeBase64, inflate, parseModel} from "./model.js";
-import {computeSelection, rowsByLine, rowsByThread} from "./select.js";
+import {computeSelection, prepareThreads, rowsByLine, rowsByThread} from "./select.js";
 import {prepareTimes} from "./times.js";
 import {prepareCallers} from "./views.js";
 
 // Takes steps while there is nothing else to do. One that returns true is not yet at its end.
 function prepare(steps) {
-	const later = window.requestIdleCallback || ((run) => setTimeout(run, 50));
 	if (steps.length)
-		later(() => prepare(steps[0]() ? steps : steps.slice(1)));
+		whenIdle(() => prepare(steps[0]() ? steps : steps.slice(1)));
 }
 
 async function start() {
@@ -41,7 +41,8 @@ async function start() {
 			}];
 		prepare([() => { nameRanks(model); }, () => { rowsByThread(model); }, () => { computeSelection(model).sums; },
 			...prepareComparisons(window.culprit), ...prepareTimes(model), ...prepareCallers(model), ...view("callers"),
-			...prepareFlat(model), ...view("flat"), () => { rowsByLine(model); },
+			...prepareFlat(model), ...view("flat"), ...prepareOthers(window.culprit, viewOf), () => { rowsByLine(model); },
+			...prepareThreads(model),
 			() => { window.culprit.showMarks(); }]);
 	} catch (error) {
 		document.getElementById("app").textContent = `This profile cannot be shown: ${error.message}`;

@@ -8,6 +8,8 @@ import {comparedTitle, fillCompared} from "./compare_show.js";
 import {VirtualList, el, setAttribute, setClass, setStyle, setText} from "./dom.js";
 
 const TABLE_ROW = 24;
+const WIDTHS_USUAL = [320, 140], COMPARED_WIDTHS = [250, 152]; // of the name and of a column, as style.css has them
+const ROWS_FEW = 30; // as many are quickly filled
 const INDENT = 14;
 const INDENT_MAX = 20; // levels; what is deeper says how deep
 
@@ -60,10 +62,13 @@ export class Table {
 		}, el("div", {class: "headbox", role: "rowgroup"}, this.head), this.scroller);
 		this.list = new VirtualList(this.scroller, TABLE_ROW, () => this.makeRow(), (row, i) => this.fill(row, i));
 		this.scroller.addEventListener("scroll", () => {
-			this.head.style.transform = `translateX(${-this.scroller.scrollLeft}px)`;
+			this.moved = this.scroller.scrollLeft;
+			this.head.style.transform = `translateX(${-this.moved}px)`;
 		}, {passive: true});
 		this.head.addEventListener("focusin", (event) => this.showTitle(event.target.closest(".cell")));
 		this.columns = [];
+		this.moved = 0; // how far it is scrolled
+		this.late = null; // set as long as columns out of sight are not yet there
 	}
 	// Titles that the keyboard comes to are brought into sight with their column.
 	showTitle(cell) {
@@ -83,6 +88,7 @@ export class Table {
 			return;
 		this.columnsText = text;
 		this.columns = columns;
+		this.fillLater();
 		this.element.style.setProperty("--columns", columns.length);
 		this.element.classList.toggle("comparing", Boolean(comparison));
 		for (const row of this.list.elements())
@@ -91,6 +97,24 @@ export class Table {
 		this.head.append(this.makeTitle("name", 0));
 		for (const c of columns)
 			this.head.append(this.makeTitle(c.column, c.metric));
+	}
+	// With other columns all is filled anew, which takes the longer the more there are: first those in sight.
+	fillLater() {
+		const late = this.late = this.list.rows.size > ROWS_FEW ? {} : null;
+		const fill = () => {
+			if (!late || this.late !== late)
+				return;
+			this.late = null;
+			this.list.elements().forEach((row) => this.fitRow(row));
+			if (!this.app.picture())
+				this.list.draw(true);
+		};
+		requestAnimationFrame(() => setTimeout(fill, 50));
+	}
+	// How many columns rows have now.
+	filled() {
+		const [name, column] = this.app.comparison ? COMPARED_WIDTHS : WIDTHS_USUAL, {length} = this.columns;
+		return this.late && this.list.wide ? Math.min(length, Math.ceil((this.moved + this.list.wide - name) / column)) : length;
 	}
 	makeTitle(column, metric) {
 		const {model} = this.app;
@@ -127,9 +151,10 @@ export class Table {
 	}
 	// As many cells as there are columns, each of its kind.
 	fitRow(row) {
-		while (row.children.length > this.columns.length + 1)
+		const columns = this.columns.slice(0, this.filled());
+		while (row.children.length > columns.length + 1)
 			row.lastChild.remove();
-		this.columns.forEach(({column}, c) => {
+		columns.forEach(({column}, c) => {
 			if (row.children[c + 1])
 				setClass(row.children[c + 1], "cell number " + column);
 			else
@@ -156,7 +181,7 @@ export class Table {
 		const kind = row.scope < 0 ? KIND.module : model.scopes.kind[row.scope];
 		setClass(element, `row kind${kind}${selected ? " selected" : ""}${app.isMatch(row) ? " match" : ""}`);
 		this.fillName(element.firstChild, row, indent, kind, open);
-		for (let c = 0; c < this.columns.length; c++)
+		for (let c = 0; c + 1 < element.children.length; c++)
 			this.fillNumber(element.children[c + 1], row, this.columns[c]);
 	}
 	fillName(cell, row, indent, kind, open) {

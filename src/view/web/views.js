@@ -26,14 +26,18 @@ export function valuesAt(arrays, i) {
 
 // Sums of all columns, two at a time where they are whole numbers of 32 bits: going through all nodes is what takes
 // the time. sum(a, b) gives self and total of one, then of the other; b may be null.
-export function sumInPairs({sums, base}, length, sum, out) {
-	const columns = sums.map((_, m) => m).filter((m) => !base.columns[m].empty);
+// As steps, which may be taken one by one.
+export function pairSteps({sums, base}, length, sum, out) {
+	const columns = sums.map((_, m) => m).filter((m) => !base.columns[m].empty), steps = [];
 	sums.forEach((_, m) => { out.self[m] = out.total[m] = new Float64Array(base.columns[m].empty ? length : 0); });
 	while (columns.length) {
-		const a = columns.shift(), b = sums[a].upTo instanceof Uint32Array ? columns.shift() ?? a : a;
-		const [selfA, totalA, selfB = selfA, totalB = totalA] = sum(sums[a].upTo, b === a ? null : sums[b].upTo);
-		[out.self[a], out.total[a], out.self[b], out.total[b]] = [selfA, totalA, selfB, totalB];
+		const a = columns.shift(), b = base.Type === Uint32Array ? columns.shift() ?? a : a;
+		steps.push(...[...new Set([a, b])].filter((m) => !sums[m].made).map((m) => () => { sums[m].upTo; }), () => {
+			const [selfA, totalA, selfB = selfA, totalB = totalA] = sum(sums[a].upTo, b === a ? null : sums[b].upTo);
+			[out.self[a], out.total[a], out.self[b], out.total[b]] = [selfA, totalA, selfB, totalB];
+		});
 	}
+	return steps;
 }
 
 export function rowName(model, row) {
@@ -210,6 +214,13 @@ function sumScopesPair(from, to, end, places, a, b, [selfA, totalA, selfB, total
 	}
 }
 
+// By place: 1 where a list has something.
+export function markSome(from, to, list, some) {
+	for (let s = from; s < to; s++)
+		if (list[s] !== 0)
+			some[s] = 1;
+}
+
 export class BottomUp {
 	constructor(model, selection) {
 		const {zoom} = selection;
@@ -219,8 +230,20 @@ export class BottomUp {
 		this.places = zoom ? findPlaces(model, this.homes, zoom) : placesOf(model);
 		this.hasLoops = model.scopes.kind.includes(KIND.loop);
 		this.levels = new Map(); // by key
-		this.sums = {self: [], total: []};
-		sumInPairs(selection, model.scopes.count, (a, b) => this.sum(a, b), this.sums);
+		this.made = {self: [], total: []};
+		this.steps = pairSteps(selection, model.scopes.count, (a, b) => this.sum(a, b), this.made);
+	}
+	// Takes a step of what is summed before it is needed. Returns whether there are others.
+	advance() {
+		if (this.steps.length)
+			this.steps.shift()();
+		return this.steps.length > 0;
+	}
+	// Of all columns, by scope: {self, total}.
+	get sums() {
+		while (this.advance())
+			;
+		return this.made;
 	}
 	// Self and total of each scope, of two columns or one.
 	sum(a, b) {
@@ -259,10 +282,9 @@ export class BottomUp {
 		return own;
 	}
 	topLevel() {
-		const {sums} = this, some = new Uint8Array(this.model.scopes.count);
-		for (const list of [...sums.self, ...sums.total])
-			for (let s = 1; s < some.length; s++)
-				some[s] |= list[s] > 0;
+		const {sums} = this, some = new Uint8Array(this.model.scopes.count); // what has own samples has a total, too
+		for (const list of sums.total)
+			inBlocks(1, some.length, (from, to) => markSome(from, to, list, some));
 		const list = [];
 		for (let s = 1; s < some.length; s++)
 			if (some[s])

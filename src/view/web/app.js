@@ -42,6 +42,7 @@ export class App {
 		this.model = model;
 		setColumns(model, {compared: null, metric: 0, derived: []});
 		this.selectedBy = {tree: "", callers: "", flat: ""};
+		this.spent = null;
 		this.table = new Table(this);
 		this.graph = new Graph(this);
 		this.timeline = new Timeline(this);
@@ -175,9 +176,11 @@ export class App {
 
 	select() {
 		const {filters, threads, zoom, time} = this.state, chosen = threads ? new Set(threads) : null;
+		const reuse = this.selection?.hasMemory ? this.selection : this.spent;
 		this.comparison = comparisonOf(this.model, this.state);
-		this.selection = this.comparison ? this.comparison.select({filters, zoom, threads: chosen}, this.selection) :
-			computeSelection(this.model, {filters, threads: chosen, zoom, time}, this.selection);
+		this.selection = this.comparison ? this.comparison.select({filters, zoom, threads: chosen}, reuse) :
+			computeSelection(this.model, {filters, threads: chosen, zoom, time}, reuse);
+		this.spent = reuse?.hasMemory ? reuse : null; // what is shown now did not need its memory
 		this.outlines = {};
 	}
 	view(name) {

@@ -10,146 +10,25 @@
 //     contexts           all of the tree; one with just the samples of its caller is the same test
 //     others             those beside it: callers of a function, loops in it, files, modules
 
-import {KIND, cached, inBlocks, sumsType, threadLabel} from "./model.js";
-import {Base, Selection, compilePattern, computeSelection, rowsByLine, samplesByThread} from "./select.js";
-import {BottomUp, TopDown} from "./views.js";
-import {TEST_LEAST, holm, testChance, testInterval} from "./statistics.js";
-import {baseName, plural} from "./format.js";
+import {KIND, inBlocks, sumsType} from "./model.js";
+import {rowsByThread} from "./lists.js";
+import {Base} from "./sums.js";
+import {Selection, compilePattern, rowsByLine, samplesByThread} from "./select.js";
+import {numbersOf} from "./levels.js";
+import {BottomUp, TopDown, valuesAt} from "./views.js";
+import {keepsOwn, nodesOfScopes, ownOfNodes, ownOfThreads} from "./own.js";
+import {Side, TEST_LEAST, holm, testChance, testInterval} from "./statistics.js";
+import {addScaled, addWeighted, chancesOf, findLeast, findLeastLate, findOwn, firstFrom, firstOfEach, listLeast,
+	sumGroups, takeChances} from "./compare_find.js";
+import {defaultLimits, fileRuns, sideText, splitRuns} from "./compare_sides.js";
+
+const CELLS_MAX = 32e6; // numbers for the runs of groups
+const ROWS_FEW_ENOUGH = 1e6; // to be gone through at once
+const LEAST = 0.999; // of what is large enough: weights are not exact
 
 // Columns may have been added to those that were recorded (columns.js).
 function metricsOf(model) {
 	return model.recorded ? model.recorded.metrics : model.metrics;
-}
-
-export const PERS = ["file", "process", "thread", "group"]; // what a run is
-const CELLS_MAX = 32e6; // numbers for the runs of groups
-
-export function defaultLimits(model) {
-	const {alpha = 0.05, noise = 0.02, min = 0.001} = model.header.comparison || {};
-	return {alpha, noise, min};
-}
-
-// The sides that the page was made for, or null.
-export function fileSides(model) {
-	const {comparison} = model.header;
-	if (!comparison)
-		return null;
-	const sides = {a: [], b: [], per: "file", files: true};
-	comparison.threads.forEach((run, thread) => sides[run < comparison.old ? "a" : "b"].push(thread));
-	return sides;
-}
-
-// What is compared, or null: {a, b: threads, per, files: whether they are those of the page}.
-export function chosenSides(model, state) {
-	if (state.compare === "off")
-		return null;
-	return state.compare || fileSides(model);
-}
-
-// The runs of a side: [{label, threads}…].
-function splitRuns(model, threads, per) {
-	const {header} = model, runs = new Map();
-	for (const thread of threads) {
-		const {process} = header.threads[thread];
-		const key = per === "file" ? header.comparison.threads[thread] : per === "process" ? process :
-			per === "thread" ? thread : 0;
-		if (!runs.has(key))
-			runs.set(key, {threads: [], label: per === "file" ? baseName(header.comparison.runs[key].path) :
-				per === "process" ? processLabel(model, process) :
-				per === "thread" ? threadLabel(model, thread) : plural(threads.length, "thread")});
-		runs.get(key).threads.push(thread);
-	}
-	return [...runs.values()];
-}
-
-// "app (process 12, rank 3)", and of which file where there are several.
-export function processLabel(model, index) {
-	const {processes, threads, comparison} = model.header, process = processes[index];
-	if (!process)
-		return `process ${index}`;
-	const thread = comparison ? threads.findIndex((t) => t.process === index) : -1;
-	return `${process.name} (process ${process.pid}${process.rank >= 0 ? `, rank ${process.rank}` : ""}` +
-		`${thread >= 0 ? ` of ${comparison.runs[comparison.threads[thread]].path}` : ""})`;
-}
-
-// Files that have no threads with samples are runs all the same.
-function fileRuns(model) {
-	const {runs, old, threads} = model.header.comparison;
-	const all = runs.map(({path}, i) => ({label: baseName(path), side: i < old ? 0 : 1, threads: []}));
-	threads.forEach((run, thread) => all[run].threads.push(thread));
-	return all;
-}
-
-// How much is wanted of a side's name: "worker (thread 12)", "3 threads", "old.prof and 2 more".
-function sideText(runs, threads) {
-	return runs.length === 1 ? runs[0].label : runs.length <= threads ?
-		`${runs[0].label} and ${runs.length - 1} more` : plural(threads, "thread");
-}
-
-// For each list of numbers the index of the first one that is equal.
-function firstOfEach(lists) {
-	const known = new Map();
-	return lists.map((list, i) => {
-		const key = list.join(" ");
-		if (!known.has(key))
-			known.set(key, i);
-		return known.get(key);
-	});
-}
-
-function addScaled(from, to, numbers, factor, part, sums) {
-	for (let i = from; i < to; i++)
-		sums[i] += numbers[i] * factor / part;
-}
-
-function addWeighted(from, to, numbers, weight, sums) {
-	for (let i = from; i < to; i++)
-		sums[i] += numbers[i] * weight;
-}
-
-function takeChances(from, to, scopes, chances, result) {
-	for (let i = from; i < to; i++)
-		result[i] = chances[scopes[i]];
-}
-
-function listLeast(from, to, shares, least, list) {
-	for (let i = from; i < to; i++)
-		if (shares[i] >= least)
-			list.push(i);
-}
-
-function shareOf(node, sums, weights) {
-	let share = 0;
-	for (let r = 0; r < sums.length; r++)
-		share += sums[r].total(node) * weights[r];
-	return share;
-}
-
-function walkLarge(end, zoom, arrays, weights, least, list) {
-	for (let i = zoom; i < end[zoom];) {
-		const next = end[i];
-		let share = 0;
-		for (let r = 0; r < arrays.length; r++)
-			share += (arrays[r][next] - arrays[r][i]) * weights[r];
-		if (share >= least)
-			list.push(i);
-		i = share >= least ? i + 1 : next;
-	}
-}
-
-// The same where sums are looked up (select.js): most nodes are too small even if all samples were of the run whose
-// samples count most. all: arrays that have all samples up to each node.
-function walkLargeFew(end, zoom, all, sums, weights, least, list) {
-	const most = all.map(() => Math.max(...weights));
-	for (let i = zoom; i < end[zoom];) {
-		let bound = 0;
-		for (let k = 0; k < all.length; k++)
-			bound += (all[k][end[i]] - all[k][i]) * most[k];
-		const large = bound >= least && shareOf(i, sums, weights) >= least;
-		if (large)
-			list.push(i);
-		i = large ? i + 1 : end[i];
-	}
 }
 
 export class Comparison {
@@ -161,6 +40,12 @@ export class Comparison {
 		this.threads = [...sides.a, ...sides.b];
 		this.names = sides.files ? ["old", "new"] : ["A", "B"];
 		this.per = sides.per;
+		this.columns = null;
+		this.large = null;
+		this.known = null;
+		this.measured = {};
+		this.selection = null;
+		this.all = null; // the selection of all
 		this.makeRuns(sides);
 		this.setMetric(metric);
 	}
@@ -201,7 +86,8 @@ export class Comparison {
 		// About what a sample of a run adds to the mean of both shares.
 		this.weights = this.runs.map(({period, side}) =>
 			this.whole[side] > 0 ? period / this.counts[side] / this.whole[side] / 2 : 0);
-		this.scales = this.runs.map((run) => this.shares ? 1 / Math.max(1, run.samples) : run.period);
+		const scales = this.runs.map((run) => this.shares ? 1 / Math.max(1, run.samples) : run.period);
+		this.sides = [new Side(0, scales.slice(0, this.oldCount)), new Side(this.oldCount, scales.slice(this.oldCount))];
 		this.options = {noise: this.limits.noise, confidence: 1 - this.limits.alpha, shares: this.shares};
 		this.hasReplicates = this.counts.some((count) => count > 1);
 	}
@@ -281,7 +167,10 @@ export class Comparison {
 	}
 	// base: "total" or "self".
 	rowMeasure(row, base) {
-		return this.measure(row[base]);
+		const last = this.measured; // cells of a row come one after the other
+		if (last.row !== row || last.base !== base || last.shares !== this.shares)
+			this.measured = {row, base, shares: this.shares, measure: this.measure(row[base])};
+		return this.measured.measure;
 	}
 	// Of all rows of a level: what they took on each side, as costs or as shares of the whole.
 	levelCosts(level, base) {
@@ -296,11 +185,6 @@ export class Comparison {
 					sum[i] = this.whole[side] > 0 ? sum[i] / this.whole[side] : 0;
 			});
 		return sides;
-	}
-	sides(counts) {
-		const old = this.oldCount;
-		return [{counts: counts.slice(0, old), scales: this.scales.slice(0, old)},
-			{counts: counts.slice(old), scales: this.scales.slice(old)}];
 	}
 	// Whether it is large enough; all together always is, but has no share.
 	isTested(counts, all = false) {
@@ -319,10 +203,10 @@ export class Comparison {
 	}
 	// The chance of such a difference by itself; -1: it is not tested.
 	chance(counts, all = false) {
-		return this.isTested(counts, all) ? testChance(...this.sides(counts), this.options) : -1;
+		return this.isTested(counts, all) ? testChance(counts, this.sides, this.options) : -1;
 	}
 	interval(counts) {
-		return testInterval(...this.sides(counts), this.options);
+		return testInterval(counts, this.sides, this.options);
 	}
 
 	// Corrected chances
@@ -332,83 +216,112 @@ export class Comparison {
 			this.families.set(name, make());
 		return this.families.get(name);
 	}
-	// Of functions, by scope, and of all together: {total, chances}. `callers`: the view of that name.
-	// Functions with the same samples are different ones, but totals with the same are mostly those of one
-	// call chain: a test each.
+	// Of functions, by scope, and of all together: {total, chances}, and how many are tested and changed. `callers`: the
+	// view of that name. Functions with the same samples are different ones, but totals with the same are mostly those
+	// of one call chain: a test each.
 	functions(base, callers) {
 		return this.family("functions " + base, () => {
-			const arrays = callers.sums[base], chances = new Float64Array(this.model.scopes.count).fill(-1);
+			const chances = new Float64Array(this.model.scopes.count).fill(-1);
 			const {zoom, sums} = this.selection, total = sums.map((one) => one.total(zoom));
-			const tested = this.largeScopes(callers).filter((s) => this.isTested(arrays.map((array) => array[s])));
-			const counts = tested.map((scope) => arrays.map((array) => array[scope]));
+			const {scopes, arrays} = base === "self" ? this.ownOfLarge(callers) : {scopes: null, arrays: callers.sums.total};
+			const places = this.findTested(arrays, scopes ? 0 : 1, arrays[0].length);
+			const tested = scopes ? places.map((place) => scopes[place]) : places;
+			const counts = places.map((place) => arrays.map((array) => array[place]));
 			const first = base === "self" ? counts.map((_, i) => i) : firstOfEach(counts);
 			const adjusted = holm([this.chance(total, true),
 				...counts.map((c, i) => first[i] === i ? this.chance(c) : -1)]);
 			tested.forEach((scope, i) => { chances[scope] = adjusted[first[i] + 1]; });
-			return {total: adjusted[0], chances, tested: tested.length};
+			const changed = tested.filter((scope) => chances[scope] <= this.limits.alpha).length;
+			return {total: adjusted[0], chances, tested: tested.length, changed};
 		});
 	}
-	// Scopes that may be large enough: those with such totals.
-	largeScopes(callers) {
-		const {selection} = this;
-		if (!selection.largeScopes)
-			selection.largeScopes = this.findShares(callers.sums.total, 1, this.model.scopes.count);
-		return selection.largeScopes;
+	// Functions that may be large enough by their own samples: {scopes, arrays: of these, by run}. They are among those
+	// that are if all samples count. Where a zoom begins in a loop, that is a function, too: then all are looked at
+	// (scopes: null).
+	ownOfLarge(callers) {
+		const {model, selection} = this, {zoom, sums} = selection, {scopes, arrays} = this.largeFunctions;
+		if (selection === this.all)
+			return {scopes, arrays};
+		if (model.scopes.kind[model.nodes.scope[zoom]] === KIND.loop)
+			return {scopes: null, arrays: callers.sums.self};
+		const {nodes, groups} = this.nodesOfLarge, from = firstFrom(nodes, zoom), to = firstFrom(nodes, model.nodes.end[zoom]);
+		const [inside, groupsInside] = [nodes.subarray(from, to), groups.subarray(from, to)];
+		return {scopes, arrays: sums.map((one) => sumGroups(one.numbers("self", inside), groupsInside, scopes.length))};
+	}
+	ownOf(arrays) {
+		const scopes = this.findShares(arrays, 1, this.model.scopes.count);
+		return {scopes, arrays: arrays.map((array) => numbersOf(scopes, array))};
+	}
+	get nodesOfLarge() {
+		const known = this.largeFunctions;
+		known.places = known.places || nodesOfScopes(this.model, known.scopes);
+		return known.places;
+	}
+	// Whether it is known without a look at all nodes which functions are large.
+	get knowsFunctions() {
+		const {starts} = rowsByThread(this.model), few = (sum, t) => sum + starts[t + 1] - starts[t];
+		return Boolean(this.known) || this.model.cache.has("own of threads") ||
+			(this.model.cache.has("places") && (this.per === "group" || this.threads.reduce(few, 0) < ROWS_FEW_ENOUGH));
+	}
+	get largeFunctions() {
+		if (!this.known) {
+			const {model, base, weights, limits} = this, {columns} = base, all = columns.map((_, r) => base.all(r));
+			const found = keepsOwn(model) ? this.ownOf(columns.map((column) => ownOfThreads(model, column))) :
+				all.every((sums) => sums.made) ? this.ownOf(all.map((sums) => ownOfNodes(model, sums.made))) :
+				findOwn(model, columns, weights, LEAST * limits.min);
+			this.known = {...found, places: null};
+		}
+		return this.known;
 	}
 	// Places that may be large enough, of arrays by run.
 	findShares(arrays, from, to) {
-		const list = [], shares = new Float64Array(to), least = 0.999 * this.limits.min;
+		const list = [], shares = new Float64Array(to), least = LEAST * this.limits.min;
 		arrays.forEach((array, r) => inBlocks(from, to, (a, b) => addWeighted(a, b, array, this.weights[r], shares)));
 		inBlocks(from, to, (a, b) => listLeast(a, b, shares, least, list));
 		return list;
 	}
 	// Those that are.
-	findTested(arrays, length) {
-		return this.findShares(arrays, 0, length).filter((i) => this.isTested(arrays.map((array) => array[i])));
+	findTested(arrays, from, to) {
+		return this.findShares(arrays, from, to).filter((i) => this.isTested(arrays.map((array) => array[i])));
 	}
-	// Nodes of the tree that may be large enough, in its order. Where one is too small, so is all below it.
+	// Nodes that may be large enough if all samples count.
+	get largeNodes() {
+		if (!this.large) {
+			const {model, base, weights} = this, least = LEAST * this.limits.min, all = base.columns.map((_, r) => base.all(r));
+			this.large = all.every((sums) => sums.made) ?
+				findLeast(model.nodes.end, all.map((sums) => sums.made), weights, least) :
+				findLeastLate(model, this.runs.map((run) => run.metric), all, weights, least);
+		}
+		return this.large;
+	}
+	// Those that may be with the samples that do, in the order of the tree, and what they have: {nodes, totals}.
 	findLarge() {
-		const {selection, weights} = this, least = 0.999 * this.limits.min;
+		const {selection, model} = this, {zoom, sums} = selection;
 		if (!selection.large) {
-			const {sums, zoom} = selection, {end} = this.model.nodes, among = this.all && this.all.large;
-			if (among) // what is narrowed has no others
-				selection.large = among.filter((i) => i >= zoom && i < end[zoom] && shareOf(i, sums, weights) >= least);
-			else
-				selection.large = this.walk(selection, least);
+			const inside = this.largeNodes.filter((i) => i >= zoom && i < model.nodes.end[zoom]);
+			const totals = sums.map((one) => one.numbers("total", inside));
+			const places = this.findShares(totals, 0, inside.length);
+			selection.large = {nodes: Int32Array.from(places, (place) => inside[place]),
+				totals: totals.map((one) => numbersOf(places, one))};
 		}
 		return selection.large;
-	}
-	walk({sums, zoom}, least) {
-		const {model, weights, runs} = this, {end} = model.nodes, list = [], [{metric}] = runs;
-		if (sums.some((one) => !one.made) && runs.every((run) => run.metric === metric))
-			walkLargeFew(end, zoom, this.around(metric), sums, weights, least, list);
-		else
-			walkLarge(end, zoom, sums.map((one) => one.upTo), weights, least, list);
-		return list;
-	}
-	// Sums that have all samples of a metric that are compared, and few others: those of the files, where these were
-	// compared just before, or of all.
-	around(metric) {
-		const {model, threads} = this, {comparison} = model.header, fits = ({per, all, runs}) =>
-			per === "file" && all && runs.length === comparison.runs.length && runs.every((run) => run.metric === metric);
-		const files = comparison && [...cached(model, "comparisons", () => new Map()).values()].find(fits);
-		return files ? [...new Set(threads.map((thread) => files.runOf[thread]))].map((run) => files.all.sums[run].upTo) :
-			[computeSelection(model).sums[metric].upTo];
 	}
 	// Of contexts, by node: those that are tested.
 	contexts(base) {
 		return this.family("contexts " + base, () => {
-			const {model, selection} = this, {zoom, sums} = selection, {parent} = model.nodes;
-			const of = new Map(), list = []; // of: node -> its test
-			const isLike = (i, up) => sums.every((one) => one.total(i) === one.total(up));
-			for (const i of this.findLarge()) {
-				const counts = selection.values(base, i);
+			const {nodes, totals} = this.findLarge(), {parent} = this.model.nodes, {sums} = this.selection;
+			const numbers = base === "total" ? totals : sums.map((one) => one.numbers(base, nodes));
+			const places = new Map(), of = new Map(), list = []; // of: node -> its test
+			const isLike = (place, up) => totals.every((one) => one[place] === one[up]);
+			for (let place = 0; place < nodes.length; place++) {
+				const node = nodes[place], counts = valuesAt(numbers, place), up = places.get(parent[node]);
+				places.set(node, place);
 				if (!this.isTested(counts))
 					continue;
-				const same = base === "total" && i > zoom && isLike(i, parent[i]);
-				of.set(i, same ? of.get(parent[i]) : list.length);
+				const same = base === "total" && up !== undefined && isLike(place, up);
+				of.set(node, same ? of.get(parent[node]) : list.length);
 				if (!same)
-					list.push(this.chance(counts, i === 0 && base === "total"));
+					list.push(node ? testChance(counts, this.sides, this.options) : this.chance(counts, base === "total"));
 			}
 			const adjusted = holm(list);
 			return new Map([...of].map(([node, test]) => [node, adjusted[test]]));
@@ -417,13 +330,7 @@ export class Comparison {
 	// The corrected chances of all rows of a level; -1: not tested. callers(): the view of that name.
 	levelChances(view, level, base, callers) {
 		if (view instanceof TopDown) {
-			const chances = new Float64Array(level.length).fill(-1);
-			for (const [node, p] of this.contexts(base)) {
-				const place = level.placeOf(node);
-				if (place >= 0)
-					chances[place] = p;
-			}
-			return chances;
+			return chancesOf(level, this.contexts(base));
 		}
 		const known = this.family(level, () => ({}));
 		known[base] = known[base] || this.otherChances(view, level, base, callers);
@@ -439,7 +346,7 @@ export class Comparison {
 			return result;
 		}
 		const arrays = this.runs.map((_, r) => level.numbers(base, r));
-		for (const place of this.findTested(arrays, level.length)) {
+		for (const place of this.findTested(arrays, 0, level.length)) {
 			if (known[place])
 				result[place] = chances[level.scopes[place]];
 			else

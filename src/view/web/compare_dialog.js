@@ -4,7 +4,7 @@
 import {formatPercent} from "./format.js";
 import {threadLabel} from "./model.js";
 import {compilePattern, samplesByThread, threadTotals} from "./select.js";
-import {PERS, chosenSides, defaultLimits, fileSides, processLabel} from "./compare.js";
+import {PERS, chosenSides, defaultLimits, fileSides, processLabel} from "./compare_sides.js";
 import {el, whenIdle} from "./dom.js";
 import {openDialog} from "./dialogs.js";
 
@@ -13,7 +13,8 @@ const PER_TEXTS = {
 	group: "each side is one run",
 };
 
-const LINES = 6; // threads that are shown at once
+const LINE = 22; // pixels: none is less high
+const LINES = 20; // that are added at a time
 
 // What is proposed where nothing is compared yet: the two largest processes, or threads.
 function propose(model, sums) {
@@ -51,7 +52,7 @@ class Chooser {
 		this.per = now.per;
 		this.selects = [];
 		this.groups = [];
-		this.waiting = []; // lines that are not yet there
+		this.waiting = []; // what adds lines that are not yet there
 	}
 	list() {
 		const {model, state} = this.app, {threads, processes} = model.header, whole = model.whole[state.metric];
@@ -61,18 +62,22 @@ class Chooser {
 		byProcess.forEach((members, p) => {
 			if (!members.length)
 				return;
-			const label = processLabel(model, p);
-			const all = sideChooser(label, "", (value) => this.set(members, value));
-			this.groups.push({all, members});
-			const sum = members.reduce((s, i) => s + this.sums[i], 0);
-			const group = el("fieldset", {}, el("legend", {}, el("label", {}, all, ` ${label} ${formatPercent(sum, whole)}`)));
+			const group = el("fieldset");
+			this.waiting.push(() => {
+				group.append(this.heading(p, members, whole));
+				list.append(group);
+			});
 			for (const i of members.sort((x, y) => this.sums[y] - this.sums[x]))
 				this.waiting.push(() => group.append(this.line(i, whole)));
-			list.append(group);
 		});
-		this.addLines();
-		this.set([], "");
+		this.addLines(Math.ceil(window.innerHeight / LINE));
 		return list;
+	}
+	heading(process, members, whole) {
+		const label = processLabel(this.app.model, process), sum = members.reduce((s, i) => s + this.sums[i], 0);
+		const all = sideChooser(label, "", (value) => this.set(members, value));
+		this.groups.push({all, members});
+		return el("legend", {}, el("label", {}, all, ` ${label} ${formatPercent(sum, whole)}`));
 	}
 	line(i, whole) {
 		const {model} = this.app, label = threadLabel(model, i), select = sideChooser(label, this.sides[i]);
@@ -81,11 +86,12 @@ class Chooser {
 		return el("label", {class: "thread"}, select, ` ${label} `,
 			el("span", {class: "share"}, formatPercent(this.sums[i], whole) || "0%"));
 	}
-	// Some lines at once, others after the dialog is shown: choosers take a browser long to make.
-	addLines() {
-		this.waiting.splice(0, LINES).forEach((add) => add());
+	// As many as can be seen at once, others after the dialog is shown: choosers take a browser long to make.
+	addLines(count) {
+		this.waiting.splice(0, count).forEach((add) => add());
+		this.set([], "");
 		if (this.waiting.length)
-			whenIdle(() => this.addLines());
+			whenIdle(() => this.addLines(LINES));
 	}
 	set(members, value) {
 		for (const i of members) {

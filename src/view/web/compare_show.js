@@ -2,12 +2,15 @@
 // How a comparison looks: columns, details, what the pointer shows, the bar above the table.
 
 import {formatCount, formatError, formatTime, plural} from "./format.js";
-import {cached} from "./model.js";
-import {rowName} from "./views.js";
-import {Comparison, chosenSides, defaultLimits} from "./compare.js";
+import {sortLevel} from "./levels.js";
+import {cached, inBlocks} from "./model.js";
+import {BottomUp, TopDown, rowName} from "./views.js";
+import {Comparison} from "./compare.js";
+import {chosenSides, defaultLimits} from "./compare_sides.js";
 import {BASES, COMPARED, COMPARE_COLUMNS, WIDTHS} from "./compare_state.js";
 import {el, setClass, setStyle, setText, whenIdle} from "./dom.js";
 
+const SIDE_MOST = 2; // threads of a side
 const KEPT_MAX = 16e6; // numbers for the runs of comparisons that are not looked at any more
 
 // The comparison that a state asks for, or null. The last few are kept.
@@ -20,7 +23,7 @@ export function comparisonOf(model, state) {
 	comparison.setShares(state.shares);
 	kept.delete(key);
 	kept.set(key, comparison);
-	const cells = () => [...kept.values()].reduce((sum, {runs}) => sum + runs.length, 0) * model.nodes.count;
+	const cells = () => [...kept.values()].reduce((sum, {base}) => sum + base.madeCount, 0) * model.nodes.count;
 	for (const [other, {base}] of [...kept].slice(0, -1))
 		if (cells() > KEPT_MAX) {
 			kept.delete(other);
@@ -32,33 +35,58 @@ export function comparisonOf(model, state) {
 // What takes a while of comparisons by other metrics, as far as they are kept: steps that can be taken while
 // nothing else is to do.
 export function prepareComparisons(app) {
-	const {model, comparison} = app, metrics = model.header.metrics.map((_, metric) => metric);
-	if (!comparison || metrics.length * comparison.runs.length * model.nodes.count > KEPT_MAX)
-		return [];
-	const step = (metric, run) => () => {
-		const other = comparisonOf(model, {...app.state, metric});
-		if (other && other !== app.comparison)
+	const {model} = app, step = (metric, run) => () => {
+		const other = otherComparison(app, metric);
+		if (other)
 			run(other);
 	};
-	return metrics.flatMap((metric) => [step(metric, (other) => { other.select().sums; }),
+	return model.header.metrics.flatMap((_, metric) => [step(metric, (other) => { other.select().sums; }),
 		step(metric, (other) => {
 			other.select(); // it may be another one meanwhile
 			other.contexts("total");
 		})]);
 }
 
+// The one by another metric than that which is shown, or null where that cannot be kept beside it.
+function otherComparison(app, metric) {
+	const {model, comparison} = app;
+	if (!comparison || model.header.metrics.length * comparison.runs.length * model.nodes.count > KEPT_MAX)
+		return null;
+	const other = comparisonOf(model, {...app.state, metric});
+	return other === comparison ? null : other;
+}
+
+// Browsers make code quick that is used often. That for comparisons of threads would be slow when somebody waits for
+// the first one, so some are compared while nothing else is to do.
+export function prepareSides(model) {
+	const threads = model.header.threads.map((_, t) => t), half = Math.min(SIDE_MOST, threads.length >> 1);
+	const step = () => {
+		const sides = {a: threads.slice(0, half), b: threads.slice(half, 2 * half), per: "thread"};
+		const comparison = new Comparison(model, sides), view = new TopDown(model, comparison.select());
+		const level = view.level(view.level(null).row(0));
+		const keys = () => orderKeys(comparison, level, {what: "change", base: "total"}, () =>
+			comparison.levelChances(view, level, "total", null));
+		sortLevel(model, level, {column: "change", metric: 0, up: false, keys});
+		comparison.functions("self", new BottomUp(model, comparison.selection));
+	};
+	return half ? [step, step, step] : [];
+}
+
 // Their views, which have sums of all functions. viewOf: of app.js.
 export function prepareOthers(app, viewOf) {
-	const {model, comparison} = app, metrics = model.header.metrics.map((_, metric) => metric);
-	if (!comparison || metrics.length * comparison.runs.length * model.nodes.count > KEPT_MAX)
-		return [];
-	const other = (metric) => {
-		const found = comparisonOf(model, {...app.state, metric});
-		return found && found !== app.comparison ? found.select() : null;
+	const {model} = app, step = (metric, run) => () => {
+		const other = otherComparison(app, metric);
+		return other ? run(other, other.select()) : false;
 	};
-	return metrics.flatMap((metric) => [
-		() => other(metric) && viewOf("callers", model, other(metric)).advance(),
-		() => { other(metric) && viewOf("flat", model, other(metric)); },
+	return model.header.metrics.flatMap((_, metric) => [
+		step(metric, (other, selection) => viewOf("callers", model, selection).advance()),
+		step(metric, (other, selection) => { viewOf("flat", model, selection); }),
+		step(metric, (other, selection) => {
+			const callers = viewOf("callers", model, selection);
+			callers.level(null);
+			["self", "total"].forEach((base) => other.functions(base, callers));
+			other.nodesOfLarge; // for filters
+		}),
 	]);
 }
 
@@ -193,23 +221,34 @@ export function prepareChances(app, name) {
 	const view = app.view(name), level = view.level(null);
 	for (const base of ["total", "self"])
 		app.comparison.levelChances(view, level, base, () => app.view("callers"));
+	app.comparison.nodesOfLarge; // for filters
 }
 
-// What rows of a level are ordered by: what changed comes first, then what differs more, as `culprit diff` has
-// it.
-function orderKeys(app, level, column) {
-	const {what, base} = parseColumn(app, column), {comparison} = app;
-	const [old, now] = comparison.levelCosts(level, base);
+function differenceKeys(from, to, [old, now], keys) {
+	for (let i = from; i < to; i++)
+		keys[i] = now[i] - old[i];
+}
+
+// What changed comes first, then what differs more, as `culprit diff` has it.
+function changeKeys(from, to, [old, now], chances, alpha, most, keys) {
+	for (let i = from; i < to; i++) {
+		const p = chances[i], rank = p < 0 ? 0 : p > alpha ? 1 : 2;
+		keys[i] = rank * 4 + Math.min(2, Math.abs(now[i] - old[i]) / most);
+	}
+}
+
+// What rows of a level are ordered by. chances(): of its rows.
+function orderKeys(comparison, level, {what, base}, chances) {
+	const costs = comparison.levelCosts(level, base), keys = new Float64Array(level.length);
 	if (what === "old" || what === "new")
-		return what === "new" ? now : old;
-	if (what === "difference")
-		return now.map((cost, place) => cost - old[place]);
-	const chances = levelChances(app, level, base), {alpha} = comparison.limits;
-	const most = comparison.shares ? 1 : Math.max(...comparison.whole) || 1;
-	return now.map((cost, place) => {
-		const p = chances[place], rank = p < 0 ? 0 : p > alpha ? 1 : 2;
-		return rank * 4 + Math.min(2, Math.abs(cost - old[place]) / most);
-	});
+		return costs[what === "new" ? 1 : 0];
+	if (what === "difference") {
+		inBlocks(0, keys.length, (from, to) => differenceKeys(from, to, costs, keys));
+		return keys;
+	}
+	const known = chances(), {alpha} = comparison.limits, most = comparison.shares ? 1 : Math.max(...comparison.whole) || 1;
+	inBlocks(0, keys.length, (from, to) => changeKeys(from, to, costs, known, alpha, most, keys));
+	return keys;
 }
 
 // How much the rows of a level differ.
@@ -225,7 +264,9 @@ export function comparedSort(app) {
 		sort.column : "change";
 	return {
 		column, metric, up: column === sort.column && sort.up,
-		keys: (level) => orderKeys(app, level, column), stamp: app.comparison.family("order " + comparedBases(app), () => ({})),
+		keys: (level) => orderKeys(app.comparison, level, parseColumn(app, column), () =>
+			levelChances(app, level, parseColumn(app, column).base)),
+		stamp: app.comparison.family("order " + comparedBases(app), () => ({})),
 		prepare: app.treeView() === "tree" ? null : (level) =>
 			app.comparison.remember(app.view(app.treeView()), level, () => app.view("callers")),
 	};
@@ -275,26 +316,22 @@ export function comparedStatus(app, row) {
 
 // The bar
 
-// "1.2 s → 1.9 s, +58% slower; 2 of 31 functions changed". It takes a look at all functions, which has time.
+// "1.2 s → 1.9 s, +58% slower; 2 of 31 functions changed". The first time it takes a look at all functions, which has
+// time.
 function summary(app) {
 	const element = el("span", {class: "shown"}), {comparison} = app;
-	const step = () => {
-		if (app.comparison !== comparison || !element.isConnected)
-			return;
-		if (app.view("callers").advance())
-			whenIdle(step);
-		else
-			setText(element, summaryText(app));
-	};
-	whenIdle(step);
+	const show = () => setText(element, summaryText(app));
+	if (comparison.knowsFunctions)
+		show();
+	else
+		whenIdle(() => app.comparison === comparison && element.isConnected && show());
 	return element;
 }
 
 function summaryText(app) {
 	const {comparison} = app, {selection} = comparison;
 	const measure = comparison.measure(selection.values("total", selection.zoom));
-	const {total, chances, tested} = comparison.functions("self", app.view("callers"));
-	const changed = chances.reduce((sum, p) => sum + (p >= 0 && p <= comparison.limits.alpha ? 1 : 0), 0);
+	const {total, tested, changed} = comparison.functions("self", app.view("callers"));
 	const amounts = measure.cost.map((cost, side) => comparison.shares ? formatShare(measure.share[side]) :
 		formatCost(comparison.unit, cost)).join(" → ");
 	const verdict = total < 0 ? "" : ` ${comparison.verdict(measure, total)}`;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is compared, as part of the address of the page.
 
-import {PERS} from "./compare.js";
+import {PERS} from "./compare_sides.js";
 
 // Columns of the first base that is shown, and of the second.
 export const COMPARED = ["old", "new", "difference", "change"];

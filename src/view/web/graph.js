@@ -60,14 +60,14 @@ export class Graph {
 		this.scroller.addEventListener("scroll", () => this.paint(), {passive: true});
 		new ResizeObserver(() => this.draw()).observe(this.scroller);
 		this.hovered = -1;
+		this.laid = {};
 	}
 	draw() {
 		const {app} = this, width = this.scroller.clientWidth;
 		if (app.state.view !== "graph" || !width)
 			return;
 		const sums = app.comparison ? comparedWidths(app) : app.selection.sums[app.state.metric];
-		this.layout = layoutFlame(app.model, sums, app.state.zoom, width);
-		this.levels = flameLevels(this.layout);
+		this.lay(sums, app.state.zoom, width);
 		this.found = app.state.search ? matchScopes(app.model, "name", app.state.search) : null;
 		const high = (this.layout.deepest + 1) * BOX + 4;
 		this.space.style.height = Math.max(high, 1) + "px";
@@ -82,6 +82,15 @@ export class Graph {
 			this.scroller.scrollTop = high;
 		this.flipped = app.state.icicle ? -1 : app.state.zoom;
 		this.paint();
+	}
+	// Boxes stay where they are when a search or the direction changes.
+	lay(sums, root, width) {
+		const {laid} = this;
+		if (laid.sums === sums && laid.root === root && laid.width === width)
+			return;
+		this.laid = {sums, root, width};
+		this.layout = layoutFlame(this.app.model, sums, root, width);
+		this.levels = flameLevels(this.layout);
 	}
 	showMatched(sums) {
 		const {app} = this;

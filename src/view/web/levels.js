@@ -3,11 +3,18 @@
 // is made when it is looked at, and what sorts them works on numbers alone.
 
 import {levelNumbers} from "./columns.js";
-import {cached, scopeName} from "./model.js";
+import {cached, inBlocks, scopeName} from "./model.js";
+
+function isOrdered(ids) {
+	for (let i = 1; i < ids.length; i++)
+		if (ids[i - 1] >= ids[i])
+			return false;
+	return true;
+}
 
 export class Level {
 	// ids: an Int32Array of numbers that stand for the rows. of(id, place): the row. numbers(column, metric):
-	// a Float64Array of those of all rows. scopes: of the rows (-1: none). label(place): the name of a row
+	// a Float64Array of those of all rows, which stays as it is. scopes: of the rows (-1: none). label(place): the name of a row
 	// that has no scope.
 	constructor(ids, {of, numbers, scopes, label = null}) {
 		this.ids = ids;
@@ -32,11 +39,8 @@ export class Level {
 	}
 	// Where an id is, or -1. Most levels have them in order.
 	placeOf(id) {
-		if (this.ordered === undefined) {
-			this.ordered = true;
-			for (let i = 1; i < this.length && this.ordered; i++)
-				this.ordered = this.ids[i - 1] < this.ids[i];
-		}
+		if (this.ordered === undefined)
+			this.ordered = isOrdered(this.ids);
 		if (this.ordered)
 			return this.search(id);
 		if (!this.places) {
@@ -126,10 +130,18 @@ function nameKeys(model, {ids, scopes, label}) {
 }
 
 function numberKeys(model, level, column, metric, sign) {
-	const keys = levelNumbers(model, level, column, metric);
-	for (let i = 0; i < keys.length; i++)
-		keys[i] = sign * keys[i] || 0; // no minus zero, nothing that is no number
+	return turnKeys(levelNumbers(model, level, column, metric), sign);
+}
+
+function turnKeys(numbers, sign) {
+	const keys = new Float64Array(numbers.length);
+	inBlocks(0, keys.length, (from, to) => turnSome(from, to, numbers, sign, keys));
 	return keys;
+}
+
+function turnSome(from, to, numbers, sign, keys) {
+	for (let i = from; i < to; i++)
+		keys[i] = sign * numbers[i] || 0; // no minus zero, nothing that is no number
 }
 
 // Places of a level in order. sort: {metric, column: "total" | "self" | "name", up}. Equal numbers are
@@ -156,10 +168,10 @@ function makeOrder(model, level, {metric, column, up, keys = null}) {
 		return order;
 	const sign = up ? 1 : -1, names = nameKeys(model, level);
 	if (column === "name")
-		return sortByKey(order, up ? names : names.map((key) => -key));
+		return sortByKey(order, turnKeys(names, sign));
 	order = sortByKey(order, names);
 	if (keys)
-		return sortByKey(order, keys(level).map((key) => sign * key || 0));
+		return sortByKey(order, turnKeys(keys(level), sign));
 	order = sortByKey(order, numberKeys(model, level, column === "total" ? "self" : "total", metric, sign));
 	return sortByKey(order, numberKeys(model, level, column, metric, sign));
 }

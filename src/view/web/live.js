@@ -113,6 +113,7 @@ export function replaceModel(app, now) {
 	const scrolled = app.source.list.top, shown = app.selectedKey();
 	app.model = now;
 	app.selection = undefined;
+	app.spent = null;
 	app.comparison = null;
 	if (state.compared)
 		state.compared.threads = findThreads(before, now, state.compared.threads);

@@ -2,13 +2,15 @@
 // Reads the data of the page and begins.
 
 import {App, viewOf, wholeView} from "./app.js";
-import {prepareChances, prepareComparisons, prepareOthers} from "./compare_show.js";
+import {prepareChances, prepareComparisons, prepareOthers, prepareSides} from "./compare_show.js";
 import {whenIdle} from "./dom.js";
 import {prepareFlat} from "./flat.js";
 import {nameRanks, sortLevel} from "./levels.js";
 import {Live} from "./live.js";
 import {decodeBase64, inflate, parseModel} from "./model.js";
-import {computeSelection, prepareThreads, rowsByLine, rowsByThread} from "./select.js";
+import {computeSelection, rowsByLine, samplesByThread} from "./select.js";
+import {prepareThreads, rowsByThread} from "./lists.js";
+import {prepareOwn} from "./own.js";
 import {prepareTimes} from "./times.js";
 import {prepareCallers} from "./views.js";
 
@@ -32,7 +34,8 @@ async function start() {
 		window.culprit.table.element.focus();
 		document.documentElement.dataset.ready = "true";
 		// Where two sides are compared, the views are others.
-		const view = (name) => [() => { window.culprit.comparison ? window.culprit.view(name) : wholeView(name, model); },
+		const current = (name) => window.culprit.comparison ? window.culprit.view(name) : wholeView(name, model);
+		const view = (name) => [() => { current(name); },
 			() => {
 				if (window.culprit.comparison)
 					prepareChances(window.culprit, name);
@@ -41,8 +44,10 @@ async function start() {
 			}];
 		prepare([() => { nameRanks(model); }, () => { rowsByThread(model); }, () => { computeSelection(model).sums; },
 			...prepareComparisons(window.culprit), ...prepareTimes(model), ...prepareCallers(model), ...view("callers"),
-			...prepareFlat(model), ...view("flat"), ...prepareOthers(window.culprit, viewOf), () => { rowsByLine(model); },
-			...prepareThreads(model),
+			...prepareFlat(model), ...view("flat"), () => { current("flat").sumUpper(); },
+			...prepareOthers(window.culprit, viewOf), () => { rowsByLine(model); },
+			...prepareThreads(model), ...prepareOwn(model),
+			...model.header.metrics.map((_, m) => () => { samplesByThread(model, m); }), ...prepareSides(model),
 			() => { window.culprit.showMarks(); }]);
 	} catch (error) {
 		document.getElementById("app").textContent = `This profile cannot be shown: ${error.message}`;

@@ -40,6 +40,8 @@ const LANCZOS = [0.99999999999980993, 676.5203681218851, -1259.1392167224028, 77
 	1.5056327351493116e-7];
 
 function logGamma(x) {
+	if (x === 0.5)
+		return 0.5 * Math.log(Math.PI);
 	if (x < 0.5)
 		return Math.log(Math.PI / Math.abs(Math.sin(Math.PI * x))) - logGamma(1 - x);
 	let sum = LANCZOS[0];
@@ -49,18 +51,22 @@ function logGamma(x) {
 	return 0.5 * Math.log(2 * Math.PI) + (x - 0.5) * Math.log(t) - t + Math.log(sum);
 }
 
+function away(value) {
+	return Math.abs(value) < TINY ? TINY : value;
+}
+
 function betaFraction(a, b, x) {
-	const away = (v) => Math.abs(v) < TINY ? TINY : v;
 	let c = 1, d = 1 / away(1 - (a + b) * x / (a + 1)), result = d;
 	for (let i = 1; i <= 200; i++) {
 		const even = i * (b - i) * x / ((a + 2 * i - 1) * (a + 2 * i));
 		const odd = -(a + i) * (a + b + i) * x / ((a + 2 * i) * (a + 2 * i + 1));
 		const before = result;
-		for (const term of [even, odd]) {
-			d = 1 / away(1 + term * d);
-			c = away(1 + term / c);
-			result *= c * d;
-		}
+		d = 1 / away(1 + even * d);
+		c = away(1 + even / c);
+		result *= c * d;
+		d = 1 / away(1 + odd * d);
+		c = away(1 + odd / c);
+		result *= c * d;
 		if (Math.abs(result - before) <= 1e-15 * Math.abs(result))
 			break;
 	}
@@ -101,58 +107,67 @@ export function holm(list) {
 	return adjusted;
 }
 
-// A side is {counts, scales}: samples in each of its runs, and what a sample stands for there.
-// Options: {noise, confidence, shares}.
+// The runs of a side: those from `first` on, and what a sample stands for in each.
+export class Side {
+	constructor(first, scales) {
+		this.first = first;
+		this.scales = scales;
+		this.sum = scales.reduce((sum, scale) => sum + scale, 0);
+		this.exposure = scales.reduce((sum, scale) => sum + 1 / scale, 0);
+		this.half = 0.5 * scales[0] / scales.length; // a sample, in the mean
+	}
+	spread(counts) {
+		const {first, scales} = this, {length} = scales;
+		let mean = 0, samples = 0, squares = 0;
+		for (let i = 0; i < length; i++) {
+			mean += counts[first + i] * scales[i] / length;
+			samples += counts[first + i];
+		}
+		for (let i = 0; i < length; i++)
+			squares += (counts[first + i] * scales[i] - mean) ** 2;
+		return {mean, samples, variance: length > 1 ? squares / (length - 1) : -1};
+	}
+}
+
+// counts: samples in each run of both sides. Options: {noise, confidence, shares}.
 class Question {
-	constructor(before, after, options) {
+	constructor(counts, [before, after], options) {
 		this.sides = [before, after];
 		this.options = options;
-		this.spreads = this.sides.map(({counts, scales}) => {
-			let mean = 0, samples = 0, squares = 0;
-			counts.forEach((count, i) => {
-				mean += count * scales[i] / counts.length;
-				samples += count;
-			});
-			counts.forEach((count, i) => { squares += (count * scales[i] - mean) ** 2; });
-			return {mean, samples, variance: counts.length > 1 ? squares / (counts.length - 1) : -1};
-		});
+		this.spreads = [before.spread(counts), after.spread(counts)];
 	}
 	// The cost of a run before, if that after is r times it.
 	commonCost(r) {
-		let exposure = 0;
-		this.sides.forEach(({scales}, s) => {
-			for (const scale of scales)
-				exposure += (s ? r : 1) / scale;
-		});
+		const exposure = this.sides[0].exposure + r * this.sides[1].exposure;
 		return exposure > 0 ? (this.spreads[0].samples + this.spreads[1].samples) / exposure : 0;
 	}
 	// Of a side's mean, by sampling alone.
 	sampling(s, cost) {
-		const {scales} = this.sides[s];
-		let sum = 0;
-		for (const scale of scales)
-			sum += scale;
+		const {scales, sum} = this.sides[s];
 		return cost * (this.options.shares ? Math.max(0, 1 - cost) : 1) * sum / scales.length ** 2;
 	}
-	// Of a side's mean, and its degrees of freedom.
+	// Of a side's mean.
 	variance(s, cost, r) {
 		const runs = this.sides[s].scales.length, least = this.sampling(s, cost);
 		const own = this.spreads[s].variance, others = this.spreads[1 - s].variance;
 		if (own < 0 && others < 0)
-			return [least * (this.options.noise * cost > 0 ? CLUMPED : 1) +
-				this.options.noise ** 2 * cost * cost / runs, Infinity];
+			return least * (this.options.noise * cost > 0 ? CLUMPED : 1) + this.options.noise ** 2 * cost * cost / runs;
 		const scatter = own >= 0 ? own : others * (s ? r * r : r > 0 ? 1 / (r * r) : 1);
-		return [Math.max(least, scatter / runs), this.sides[own >= 0 ? s : 1 - s].scales.length - 1];
+		return Math.max(least, scatter / runs);
+	}
+	// The degrees of freedom of that.
+	freedom(s) {
+		const own = this.spreads[s].variance, others = this.spreads[1 - s].variance;
+		return own < 0 && others < 0 ? Infinity : this.sides[own >= 0 ? s : 1 - s].scales.length - 1;
 	}
 	// [t, degrees of freedom] of "after is r times before".
 	tOf(r) {
 		const cost = this.commonCost(r);
-		let [v0, df0] = this.variance(0, cost, r);
-		const [v1, df1] = this.variance(1, cost * r, r);
-		v0 *= r * r;
+		const v0 = this.variance(0, cost, r) * r * r, v1 = this.variance(1, cost * r, r);
+		const df0 = this.freedom(0), df1 = this.freedom(1);
 		const v = v0 + v1, off = this.spreads[1].mean - r * this.spreads[0].mean;
-		let correction = 0, df = Infinity;
-		this.sides.forEach(({scales}, s) => { correction += 0.5 * (s ? 1 : r) * scales[0] / scales.length; });
+		const correction = r * this.sides[0].half + this.sides[1].half;
+		let df = Infinity;
 		if (this.spreads[0].variance >= 0 && this.spreads[1].variance >= 0 && v > 0)
 			df = v * v / (v0 * v0 / df0 + v1 * v1 / df1);
 		else if (Number.isFinite(df0))
@@ -179,14 +194,14 @@ class Question {
 }
 
 // The chance of such a difference if nothing changed, two-sided, not corrected.
-export function testChance(before, after, options) {
-	const [t, df] = new Question(before, after, options).tOf(1);
+export function testChance(counts, sides, options) {
+	const [t, df] = new Question(counts, sides, options).tOf(1);
 	return Math.min(1, 2 * studentAbove(Math.abs(t), df));
 }
 
 // The interval of after / before: [low, high]; high may be Infinity.
-export function testInterval(before, after, options) {
-	const q = new Question(before, after, options);
+export function testInterval(counts, sides, options) {
+	const q = new Question(counts, sides, options);
 	const middle = q.spreads[0].mean > 0 ? q.spreads[1].mean / q.spreads[0].mean : RATIO_MAX;
 	let far = middle;
 	const low = q.isPlausible(0) ? 0 : q.findEdge(middle, 0);

@@ -8,8 +8,9 @@ import {comparedTitle, fillCompared} from "./compare_show.js";
 import {VirtualList, el, setAttribute, setClass, setStyle, setText} from "./dom.js";
 
 const TABLE_ROW = 24;
-const WIDTHS_USUAL = [320, 140], COMPARED_WIDTHS = [250, 152]; // of the name and of a column, as style.css has them
+const WIDTHS_USUAL = [320, 140], COMPARED_WIDTHS = [250, 152]; // of the name and of a column: pixels
 const ROWS_FEW = 30; // as many are quickly filled
+const LATE = 50; // ms after what is in sight
 const INDENT = 14;
 const INDENT_MAX = 20; // levels; what is deeper says how deep
 
@@ -63,6 +64,7 @@ export class Table {
 		this.list = new VirtualList(this.scroller, TABLE_ROW, () => this.makeRow(), (row, i) => this.fill(row, i));
 		this.scroller.addEventListener("scroll", () => {
 			this.moved = this.scroller.scrollLeft;
+			this.fillLate();
 			this.head.style.transform = `translateX(${-this.moved}px)`;
 		}, {passive: true});
 		this.head.addEventListener("focusin", (event) => this.showTitle(event.target.closest(".cell")));
@@ -89,8 +91,7 @@ export class Table {
 		this.columnsText = text;
 		this.columns = columns;
 		this.fillLater();
-		this.element.style.setProperty("--columns", columns.length);
-		this.element.classList.toggle("comparing", Boolean(comparison));
+		this.setWidth(this.head);
 		for (const row of this.list.elements())
 			this.fitRow(row);
 		this.head.textContent = "";
@@ -101,20 +102,31 @@ export class Table {
 	// With other columns all is filled anew, which takes the longer the more there are: first those in sight.
 	fillLater() {
 		const late = this.late = this.list.rows.size > ROWS_FEW ? {} : null;
-		const fill = () => {
-			if (!late || this.late !== late)
-				return;
-			this.late = null;
-			this.list.elements().forEach((row) => this.fitRow(row));
-			if (!this.app.picture())
-				this.list.draw(true);
-		};
-		requestAnimationFrame(() => setTimeout(fill, 50));
+		requestAnimationFrame(() => setTimeout(() => this.late === late && this.fillLate(), LATE));
+	}
+	fillLate() {
+		if (!this.late)
+			return;
+		this.late = null;
+		for (const row of this.list.elements())
+			this.addCells(row, this.columns);
+		if (!this.app.picture())
+			this.list.draw(true);
+	}
+	widths() {
+		return this.app.comparison ? COMPARED_WIDTHS : WIDTHS_USUAL;
+	}
+	// Each row has its own, so that the browser need not look at all that is in them.
+	setWidth(row) {
+		const [name, column] = this.widths(), {length} = this.columns, least = `var(--name, ${name}px)`;
+		setStyle(row, "grid-template-columns", `minmax(${least}, 1fr) repeat(${length}, ${column}px)`);
+		setStyle(row, "width", `max(100%, ${least} + ${length * column}px)`);
 	}
 	// How many columns rows have now.
 	filled() {
-		const [name, column] = this.app.comparison ? COMPARED_WIDTHS : WIDTHS_USUAL, {length} = this.columns;
-		return this.late && this.list.wide ? Math.min(length, Math.ceil((this.moved + this.list.wide - name) / column)) : length;
+		const [name, column] = this.widths(), {length} = this.columns;
+		const right = this.moved + this.list.wide;
+		return this.late && this.list.wide ? Math.min(length, Math.ceil((right - name) / column)) : length;
 	}
 	makeTitle(column, metric) {
 		const {model} = this.app;
@@ -152,15 +164,17 @@ export class Table {
 	// As many cells as there are columns, each of its kind.
 	fitRow(row) {
 		const columns = this.columns.slice(0, this.filled());
+		this.setWidth(row);
 		while (row.children.length > columns.length + 1)
 			row.lastChild.remove();
-		columns.forEach(({column}, c) => {
-			if (row.children[c + 1])
-				setClass(row.children[c + 1], "cell number " + column);
-			else
-				row.append(el("div", {class: "cell number " + column, role: "gridcell"},
-					el("span", {class: "share"}), el("span", {class: "amount"})));
-		});
+		for (let c = 0; c + 1 < row.children.length; c++)
+			setClass(row.children[c + 1], "cell number " + columns[c].column);
+		return this.addCells(row, columns);
+	}
+	addCells(row, columns) {
+		for (const {column} of columns.slice(row.children.length - 1))
+			row.append(el("div", {class: "cell number " + column, role: "gridcell"},
+				el("span", {class: "share"}), el("span", {class: "amount"})));
 		return row;
 	}
 	fill(element, index) {

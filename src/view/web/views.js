@@ -15,6 +15,7 @@
 
 import {KIND, cached, inBlocks, partBy, scopeName} from "./model.js";
 import {Level, numbersOf} from "./levels.js";
+import {childrenOf} from "./lists.js";
 import {matchScopes} from "./select.js";
 
 export function valuesAt(arrays, i) {
@@ -44,6 +45,39 @@ export function rowName(model, row) {
 	return row.scope < 0 ? row.label : scopeName(model, row.scope);
 }
 
+// Keeps of places those where a list has nothing; returns how many that are.
+function keepEmpty(list, places, count) {
+	let used = 0;
+	for (let i = 0; i < count; i++) {
+		const place = places[i];
+		places[used] = place;
+		used += list[place] === 0 ? 1 : 0;
+	}
+	return used;
+}
+
+// Places from .. to - 1 where some of the lists have something.
+export function placesWith(lists, from, to) {
+	const empty = new Int32Array(to - from), places = new Int32Array(to - from);
+	for (let i = 0; i < empty.length; i++)
+		empty[i] = from + i;
+	let left = empty.length;
+	for (const list of lists)
+		left = keepEmpty(list, empty, left);
+	return places.subarray(0, listOthers(from, to, empty, left, places));
+}
+
+// Lists what is not among `left` of those that are; returns how many that are.
+function listOthers(from, to, those, left, others) {
+	let used = 0, next = 0;
+	for (let place = from; place < to; place++)
+		if (next < left && those[next] === place)
+			next++;
+		else
+			others[used++] = place;
+	return used;
+}
+
 // What a search found: the numbers of rows, ascending, which become keys only where needed.
 export class Matches {
 	constructor(list) {
@@ -67,6 +101,8 @@ export class Matches {
 	}
 }
 
+const MANY = 64; // rows, whose numbers are better found together
+
 export class TopDown {
 	constructor(model, selection) {
 		this.model = model;
@@ -87,22 +123,26 @@ export class TopDown {
 				return true;
 		return false;
 	}
+	// Those with samples below a node, and where there are many their totals by metric, or else null.
 	childrenOf(node) {
-		const {end} = this.model.nodes, list = [];
-		for (let c = node + 1; c < end[node]; c = end[c])
-			if (this.selection.any(c))
-				list.push(c);
-		return Int32Array.from(list);
+		const {selection} = this, ids = childrenOf(this.model, node);
+		if (ids.length < MANY)
+			return {ids: ids.filter((c) => selection.any(c)), totals: null};
+		const totals = selection.totals(ids), places = placesWith(totals, 0, ids.length);
+		if (places.length === ids.length)
+			return {ids, totals};
+		return {ids: places.map((place) => ids[place]), totals: totals.map((numbers) => numbersOf(places, numbers))};
 	}
 	level(row) {
 		const node = row ? row.node : -1;
 		let level = this.levels.get(node);
 		if (!level) {
-			const ids = row ? this.childrenOf(node) : Int32Array.of(this.selection.zoom);
+			const {ids, totals} = row ? this.childrenOf(node) : {ids: Int32Array.of(this.selection.zoom), totals: null};
 			const {scope} = this.model.nodes;
 			level = new Level(ids, {
 				of: (id) => this.row(id),
-				numbers: (column, metric) => this.selection.numbers(column, metric, ids),
+				numbers: (column, metric) => totals && column === "total" ? totals[metric] :
+					this.selection.numbers(column, metric, ids),
 				scopes: ids.map((id) => scope[id]),
 			});
 			this.levels.set(node, level);
@@ -152,7 +192,7 @@ function findHomes(model, zoom) {
 	return homes;
 }
 
-const FIRST = 0x80000000 | 0;
+export const FIRST = 0x80000000 | 0;
 
 // By node: the scope to which its own samples belong, and FIRST where it is the outermost call of that.
 function findPlaces(model, homes, zoom) {
@@ -170,7 +210,7 @@ function findPlaces(model, homes, zoom) {
 }
 
 const homesOf = (model) => cached(model, "homes", () => findHomes(model, 0));
-const placesOf = (model) => cached(model, "places", () => findPlaces(model, homesOf(model), 0));
+export const placesOf = (model) => cached(model, "places", () => findPlaces(model, homesOf(model), 0));
 const partsOf = (model) => cached(model, "nodes by scope", () => partBy(model.nodes.scope, model.scopes.count));
 
 export function nodesOfScope(model, scope) {
@@ -217,21 +257,28 @@ function sumScopesPair(from, to, end, places, a, b, [selfA, totalA, selfB, total
 // By place: 1 where a list has something.
 export function markSome(from, to, list, some) {
 	for (let s = from; s < to; s++)
-		if (list[s] !== 0)
-			some[s] = 1;
+		some[s] |= list[s] !== 0 ? 1 : 0;
 }
 
 export class BottomUp {
 	constructor(model, selection) {
-		const {zoom} = selection;
 		this.model = model;
 		this.selection = selection;
-		this.homes = zoom ? findHomes(model, zoom) : homesOf(model);
-		this.places = zoom ? findPlaces(model, this.homes, zoom) : placesOf(model);
+		this.found = {homes: null, places: null};
 		this.hasLoops = model.scopes.kind.includes(KIND.loop);
 		this.levels = new Map(); // by key
 		this.made = {self: [], total: []};
 		this.steps = pairSteps(selection, model.scopes.count, (a, b) => this.sum(a, b), this.made);
+	}
+	get homes() {
+		const {model} = this, {zoom} = this.selection;
+		this.found.homes = this.found.homes || (zoom ? findHomes(model, zoom) : homesOf(model));
+		return this.found.homes;
+	}
+	get places() {
+		const {model} = this, {zoom} = this.selection;
+		this.found.places = this.found.places || (zoom ? findPlaces(model, this.homes, zoom) : placesOf(model));
+		return this.found.places;
 	}
 	// Takes a step of what is summed before it is needed. Returns whether there are others.
 	advance() {
@@ -282,14 +329,7 @@ export class BottomUp {
 		return own;
 	}
 	topLevel() {
-		const {sums} = this, some = new Uint8Array(this.model.scopes.count); // what has own samples has a total, too
-		for (const list of sums.total)
-			inBlocks(1, some.length, (from, to) => markSome(from, to, list, some));
-		const list = [];
-		for (let s = 1; s < some.length; s++)
-			if (some[s])
-				list.push(s);
-		const ids = Int32Array.from(list);
+		const {sums} = this, ids = placesWith(sums.total, 1, this.model.scopes.count); // own samples are in totals, too
 		return new Level(ids, {
 			of: (s) => ({key: String(s), scope: s, node: -1, self: valuesAt(sums.self, s),
 				total: valuesAt(sums.total, s), leaf: !this.isCalled(s)}),

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+// Finds among many nodes or functions those that are large enough to be compared, and adds up what they have.
+
+import {cached} from "./model.js";
+import {computeSelection} from "./select.js";
+import {addGrouped} from "./own.js";
+
+// For each list of numbers the index of the first one that is equal.
+export function firstOfEach(lists) {
+	const known = new Map();
+	return lists.map((list, i) => {
+		const key = list.join(" ");
+		if (!known.has(key))
+			known.set(key, i);
+		return known.get(key);
+	});
+}
+
+export function addScaled(from, to, numbers, factor, part, sums) {
+	for (let i = from; i < to; i++)
+		sums[i] += numbers[i] * factor / part;
+}
+
+export function addWeighted(from, to, numbers, weight, sums) {
+	for (let i = from; i < to; i++)
+		sums[i] += numbers[i] * weight;
+}
+
+export function takeChances(from, to, scopes, chances, result) {
+	for (let i = from; i < to; i++)
+		result[i] = chances[scopes[i]];
+}
+
+// Of the rows of a level, from those of some nodes; -1: not tested. Whichever are fewer are gone through.
+export function chancesOf(level, contexts) {
+	const chances = new Float64Array(level.length).fill(-1);
+	if (level.length < contexts.size) {
+		for (let place = 0; place < level.length; place++)
+			chances[place] = contexts.get(level.ids[place]) ?? -1;
+		return chances;
+	}
+	for (const [node, p] of contexts) {
+		const place = level.placeOf(node);
+		if (place >= 0)
+			chances[place] = p;
+	}
+	return chances;
+}
+
+export function listLeast(from, to, shares, least, list) {
+	for (let i = from; i < to; i++)
+		if (shares[i] >= least)
+			list.push(i);
+}
+
+// Nodes that have at least so much, in the order of the tree. Where one has less, so has all below it. upTo: sums of
+// each run, weights: what a sample of it adds.
+export function findLeast(end, upTo, weights, least) {
+	const list = [];
+	for (let i = 0; i < end.length;) {
+		const next = end[i];
+		let share = 0;
+		for (let r = 0; r < upTo.length; r++)
+			share += (upTo[r][next] - upTo[r][i]) * weights[r];
+		if (share >= least)
+			list.push(i);
+		i = share >= least ? i + 1 : next;
+	}
+	return Int32Array.from(list);
+}
+
+// The first of ascending places that is not before one.
+export function firstFrom(places, place) {
+	let low = 0, high = places.length;
+	while (low < high) {
+		const middle = (low + high) >> 1;
+		if (places[middle] < place)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+export function sumGroups(numbers, groups, count) {
+	const sums = new Float64Array(count);
+	for (let i = 0; i < numbers.length; i++)
+		sums[groups[i]] += numbers[i];
+	return sums;
+}
+
+// Functions that have at least so much by their own samples, and what they have: {scopes, arrays: of these, by column}.
+export function findOwn(model, columns, weights, least) {
+	const groups = new Int32Array(model.scopes.count), shares = new Float64Array(groups.length), scopes = [];
+	for (let scope = 0; scope < groups.length; scope++)
+		groups[scope] = scope;
+	columns.forEach((column, k) => addGrouped(model, column, groups, weights[k], shares));
+	listLeast(1, shares.length, shares, least, scopes);
+	groups.fill(-1);
+	scopes.forEach((scope, i) => { groups[scope] = i; });
+	return {scopes, arrays: columns.map((column) => addGrouped(model, column, groups, 1, new Float64Array(scopes.length)))};
+}
+
+const COMMON = 1 / 16000; // of all samples
+
+// Nodes that have as much of all samples of a metric: what is large for a few threads of many is among them, too.
+function commonNodes(model, metric) {
+	return cached(model, "common nodes " + metric, () => {
+		const {upTo} = computeSelection(model).sums[metric], {end} = model.nodes, least = upTo[end[0]] * COMMON;
+		return {least, nodes: findLeast(end, [upTo], [1], least)};
+	});
+}
+
+// Whether a node has at least so much. samples: how many it has at most; sums: of runs, those first whose samples add
+// most. No more of them are looked up than must be.
+function hasLeast(node, samples, sums, adds, least) {
+	let share = 0;
+	for (let k = 0; k < sums.length && share < least && share + samples * adds[k] >= least; k++)
+		share += sums[k].total(node) * adds[k];
+	return share >= least;
+}
+
+// The same as findLeast has where sums are looked up (sums.js). metrics: of each run.
+export function findLeastLate(model, metrics, sums, weights, least) {
+	const {end} = model.nodes, recorded = [...new Set(metrics)], most = Math.max(...weights);
+	const all = recorded.map((metric) => computeSelection(model).sums[metric].upTo);
+	const common = commonNodes(model, recorded[0]), isCommon = recorded.length === 1 && common.least * most <= least;
+	const among = isCommon ? common.nodes : findLeast(end, all, all.map(() => most), least);
+	const order = weights.map((_, r) => r).sort((x, y) => weights[y] - weights[x]);
+	const ordered = order.map((r) => sums[r]), adds = order.map((r) => weights[r]);
+	const samples = (node) => all.reduce((sum, upTo) => sum + upTo[end[node]] - upTo[node], 0);
+	return among.filter((node) => hasLeast(node, samples(node), ordered, adds, least));
+}

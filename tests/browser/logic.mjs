@@ -7,8 +7,8 @@ import {join} from "node:path";
 import {loadModules, readPage} from "./page.mjs";
 
 const [page, folder] = process.argv.slice(2);
-const m = await loadModules("format", "model", "times", "select", "formula", "columns", "levels", "views", "flat", "outline", "flame",
-	"statistics", "compare", "compare_state", "state");
+const m = await loadModules("format", "model", "times", "lists", "sums", "select", "formula", "columns", "levels", "views", "own", "flat", "outline", "flame",
+	"statistics", "compare_sides", "compare_find", "compare", "compare_state", "state");
 const rootsOf = (view) => view.level(null).rows();
 const model = m.parseModel(readPage(page).bytes);
 const report = (name) => JSON.parse(readFileSync(join(folder, name + ".json"), "utf8"));

@@ -26,6 +26,7 @@ export const HELPERS = `
 	window.part = (from, to) => { const [a, b] = culprit.timeline.window();
 		return [Math.round(a + from * (b - a)), Math.round(a + to * (b - a))]; };
 	window.threads = culprit.model.header.threads.map((_, i) => i);
+	window.half = Math.min(8, threads.length >> 1);
 `;
 
 const SEARCH = [
@@ -83,6 +84,9 @@ const FLATTEN = [
 	["unflatten", "culprit.flatten(-1)"],
 ];
 
+// All threads, on two sides.
+const GROUPS = "culprit.setCompare({a: threads.filter((t) => t % 2), b: threads.filter((t) => t % 2 === 0), per: 'group'})";
+
 const PLAIN = [
 	...OPEN,
 	["sort by self", "culprit.sortBy('self', 0)"],
@@ -116,8 +120,9 @@ const PLAIN = [
 	["top-down", "culprit.setView('tree')"],
 	["dialog of sides", "press('v')"],
 	["end of dialog", "shut()"],
-	["compare threads", "culprit.setCompare({a: threads.slice(0, 8), b: threads.slice(8, 16), per: 'thread'})"],
-	["compare nothing", "culprit.setCompare(null)"],
+	["compare threads", "culprit.setCompare({a: threads.slice(0, half), b: threads.slice(half, 2 * half), per: 'thread'})"],
+	["compare groups", GROUPS],
+	["compare nothing", "culprit.setCompare('off')"],
 	["dark, or light", "culprit.switchTheme()"],
 ];
 
@@ -215,6 +220,7 @@ const DIFF = [
 	["dialog of sides", "press('v')"],
 	["end of dialog", "shut()"],
 	["compare threads", "culprit.setCompare({a: threads.slice(0, 4), b: threads.slice(4, 8), per: 'thread'})"],
+	["compare groups", GROUPS],
 	["compare nothing", "culprit.setCompare('off')"],
 	["old with new", "culprit.setCompare(null)"],
 ];

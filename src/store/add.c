@@ -52,6 +52,11 @@ struct err *store_last_interval(struct store *s, int64_t epoch, uint64_t *number
 	return e;
 }
 
+struct err *store_newest(struct store *s, int64_t *end_ms)
+{
+	return sql_number(s, end_ms, INT64_MIN, "SELECT max(end) FROM segment", "");
+}
+
 static struct err *load_events(struct store *s, int64_t epoch)
 {
 	sqlite3_stmt *rows;

@@ -32,12 +32,25 @@ struct known {
 	size_t room, count;
 };
 
+struct watched_file {
+	bool there;
+	uint64_t device, inode, size;
+	int64_t written_ns; /* when it was last written to */
+};
+
+struct watched { /* how the files looked after our last change: watch.c */
+	bool noted;
+	int64_t version; /* PRAGMA data_version */
+	struct watched_file file, log;
+};
+
 struct store {
 	sqlite3 *db;
 	char *path;
 	bool writes;
 	enum store_trouble trouble;
 	int64_t seen_version; /* PRAGMA data_version: others have changed the file where it differs */
+	struct watched watched;
 	/* What is known of the file, for who adds. */
 	struct known symbols;
 	struct calltree tree; /* of tree_epoch */
@@ -71,6 +84,9 @@ const char *sql_text(sqlite3_stmt *statement, int column);
 /* Begins to write, or ends it: undone where `e` is an error, which is returned. */
 struct err *sql_begin(struct store *store);
 struct err *sql_end(struct store *store, struct err *e);
+
+/* watch.c: notes how the files look now. */
+void watch_note(struct store *store);
 
 /* schema.c */
 

@@ -102,6 +102,8 @@ static struct err *open_database(struct store *s)
 	struct err *e = configure(s);
 	if (!e)
 		e = schema_make(s, schema_steps, STORE_VERSION);
+	if (!e && s->writes)
+		watch_note(s);
 	return e;
 }
 
@@ -122,6 +124,13 @@ struct err *store_open(const char *path, enum store_mode mode, struct store **ou
 	}
 	*out = s;
 	return NULL;
+}
+
+void store_abandon(struct store *s)
+{
+	if (s)
+		sqlite3_db_config(s->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
+	store_close(s);
 }
 
 void store_close(struct store *s)

@@ -7,6 +7,8 @@
 
 static enum store_trouble trouble_of(int code)
 {
+	if (code == SQLITE_IOERR_SHORT_READ || code == SQLITE_IOERR_CORRUPTFS)
+		return STORE_DAMAGED; /* a file was cut off */
 	switch (code & 0xff) {
 	case SQLITE_FULL:
 	case SQLITE_IOERR: /* also quotas and limits */
@@ -158,5 +160,6 @@ struct err *sql_end(struct store *s, struct err *e)
 		e = sql_run(s, "COMMIT");
 	if (e)
 		sqlite3_exec(s->db, "ROLLBACK", NULL, NULL, NULL);
+	watch_note(s); /* what was undone may have been written, too */
 	return e;
 }

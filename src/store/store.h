@@ -42,6 +42,14 @@ enum store_mode {
    be written, and refused otherwise. */
 struct err *store_open(const char *path, enum store_mode mode, struct store **out);
 void store_close(struct store *store); /* NULL is fine */
+/* The same without touching the files again: they are damaged. */
+void store_abandon(struct store *store);
+/* The same where another file has taken its place (store_look): it is completed wherever it is now. */
+void store_leave(struct store *store);
+/* Whether what was opened is still what stands there: the file, and what is not merged into it yet. False
+   where either was removed, moved or replaced. An error where somebody wrote over the file: it is
+   damaged then, even if not everywhere. */
+struct err *store_look(struct store *store, bool *same);
 
 /* The file that is meant where none is named: $CULPRIT_DB, else /var/lib/culprit/culprit.db. */
 const char *store_default_path(void);
@@ -82,6 +90,8 @@ struct store_epoch {
 
 struct err *store_begin_epoch(struct store *store, const struct store_epoch *epoch, int64_t *id);
 
+/* When the newest span ends; INT64_MIN: there is none. */
+struct err *store_newest(struct store *store, int64_t *end_ms);
 /* The number of the last interval that an epoch has; 0: none. */
 struct err *store_last_interval(struct store *store, int64_t epoch, uint64_t *number);
 

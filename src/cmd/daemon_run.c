@@ -1,294 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * One loop. The kernel samples; every so often what came is taken away and put
- * into the database as an interval. Where that takes nothing (the disk is full),
- * the interval waits, and what comes meanwhile stays in the session, as far as
- * there is room for it; the rest is counted as lost.
- */
-#include "cmd/daemon.h"
+/* One loop, from the first sample to the last; and what it is told meanwhile. */
+#include "cmd/daemon_state.h"
 
-#include "base/buf.h"
 #include "base/err.h"
 #include "cmd/cmd.h"
 #include "collect/kernel.h"
-#include "collect/session.h"
-#include "daemon/steering.h"
-#include "daemon/here.h"
-#include "daemon/interval.h"
 #include "daemon/namer.h"
 #include "daemon/notify.h"
+#include "daemon/privileges.h"
+#include "daemon/steering.h"
 #include "daemon/writer.h"
-#include "profile/profile.h"
 
 #include <errno.h>
 #include <inttypes.h>
-#include <malloc.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
-#include <time.h>
 #include <unistd.h>
 
-#define SECOND_NS 1000000000ull
 #define TICK_MS 100
-#define HELD_MAX 50000u /* nodes or values: then it is time to drain */
-#define RETRY_NS (2 * SECOND_NS)
-#define TIDY_NS SECOND_NS
 #define LAST_TRIES 5 /* at the end, a second apart */
-
-struct daemon {
-	const struct daemon_options *options;
-	struct config config;
-	struct session_options session_options;
-	struct session *session;
-	struct writer *writer;
-	struct steering *steering;
-	struct namer *namer;
-	int signals;
-	bool stop, tidy_more, broken;
-	bool epoch_due; /* what comes is of another one, which could not begin yet */
-	struct here here;
-	uint64_t drained_ns, retry_ns, tidy_ns, fed_ns; /* when that was last */
-	uint64_t cpu_ns;                                /* of ours, at the last drain */
-	uint64_t waiting_since_ns, given_up;            /* while the database takes nothing */
-};
-
-static uint64_t clock_ns(clockid_t clock)
-{
-	struct timespec now;
-	clock_gettime(clock, &now);
-	return (uint64_t)now.tv_sec * SECOND_NS + (uint64_t)now.tv_nsec;
-}
-
-/* Time goes on while the machine sleeps. */
-static uint64_t now_ns(void)
-{
-	return clock_ns(CLOCK_BOOTTIME);
-}
-
-static int64_t now_ms(void)
-{
-	return (int64_t)(clock_ns(CLOCK_REALTIME) / 1000000);
-}
-
-/* The journal knows how bad a line is by what stands before it (sd-daemon(3)). */
-__attribute__((format(printf, 3, 4))) static void say(const struct daemon *d, enum config_log level,
-						      const char *format, ...)
-{
-	static const int priorities[] = {3, 4, 6, 7};
-	struct buf line = {0};
-	char text[2048];
-	va_list arguments;
-	if (level > d->config.log)
-		return;
-	va_start(arguments, format);
-	vsnprintf(text, sizeof text, format, arguments);
-	va_end(arguments);
-	if (getenv("JOURNAL_STREAM"))
-		buf_printf(&line, "<%d>", priorities[level]);
-	buf_printf(&line, "culprit daemon: %s\n", text);
-	fputs(buf_text(&line), stderr);
-	buf_free(&line);
-}
-
-/* Epochs */
-
-static struct err *begin_epoch(struct daemon *d)
-{
-	struct store_event events[ARENA_METRICS_MAX];
-	for (size_t i = 0; i < d->session_options.event_count; i++) {
-		const struct session_event *x = &d->session_options.events[i];
-		events[i] = (struct store_event){x->name, x->unit, x->period,
-						 d->session_options.every, x->user_only};
-	}
-	struct store_epoch epoch = {.host = d->here.host,
-				    .kernel = d->here.kernel,
-				    .machine = d->here.machine,
-				    .cpu = d->here.cpu,
-				    .version = CULPRIT_VERSION,
-				    .note = "",
-				    .cpus = d->here.cpus,
-				    .hz = d->session_options.hz,
-				    .start_ms = now_ms(),
-				    .events = events,
-				    .event_count = d->session_options.event_count};
-	struct err *e = writer_begin(d->writer, &epoch);
-	if (!e)
-		say(d, CONFIG_INFO,
-		    "epoch %" PRId64 ": %" PRIu64 " samples a second of %s on each of %u CPUs",
-		    writer_epoch(d->writer), epoch.hz, events[0].name, epoch.cpus);
-	return e;
-}
-
-/* Intervals */
-
-static uint64_t resident(void)
-{
-	unsigned long long size, pages = 0;
-	FILE *file = fopen("/proc/self/statm", "re");
-	if (file && fscanf(file, "%llu %llu", &size, &pages) != 2)
-		pages = 0;
-	if (file)
-		fclose(file);
-	return pages * (uint64_t)sysconf(_SC_PAGESIZE);
-}
-
-/* The clock may have been set meanwhile: how long it was is told by another one. */
-static void set_times(struct daemon *d, struct interval *v)
-{
-	uint64_t now = now_ns(), cpu = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
-	v->rows.end_ms = now_ms();
-	v->rows.start_ms = v->rows.end_ms - (int64_t)((now - d->drained_ns) / 1000000);
-	v->rows.cost.cpu_ns = cpu - d->cpu_ns;
-	v->rows.cost.memory = resident();
-	d->cpu_ns = cpu;
-	d->drained_ns = now;
-}
-
-/* Said once, until it takes them again. */
-static void say_it_waits(struct daemon *d, const char *why)
-{
-	if (d->waiting_since_ns)
-		return;
-	d->waiting_since_ns = now_ns();
-	say(d, CONFIG_ERROR, "%s: samples are kept in memory until it can be written", why);
-}
-
-/* Says what has become of an interval, when that changes. */
-static void settle(struct daemon *d, enum writer_result result)
-{
-	if (result == WRITER_STORED && d->waiting_since_ns) {
-		say(d, CONFIG_WARNING,
-		    "the database takes samples again, after %.0f s; %" PRIu64 " samples are lost",
-		    (double)(now_ns() - d->waiting_since_ns) / 1e9, d->given_up);
-		d->waiting_since_ns = d->given_up = 0;
-	} else if (result == WRITER_WAITS) {
-		say_it_waits(d, writer_problem(d->writer));
-	} else if (result == WRITER_BROKEN) {
-		d->broken = d->stop = true;
-	}
-	d->tidy_more |= result == WRITER_STORED;
-}
-
-static void report_interval(const struct daemon *d, const struct interval *v)
-{
-	say(d, CONFIG_DEBUG,
-	    "%" PRIu64 " samples of %zu processes in %" PRId64 " ms: %zu places, %zu paths, %zu "
-	    "functions; %.1f ms of our CPU time, %" PRIu64 " kB",
-	    v->samples, v->rows.process_count, v->rows.end_ms - v->rows.start_ms,
-	    v->rows.count_count, v->rows.path_count, v->rows.symbol_count,
-	    (double)v->rows.cost.cpu_ns / 1e6, v->rows.cost.memory / 1024);
-	const struct session_counted *c = &v->from.counted;
-	uint64_t walked = v->samples > c->samples ? v->samples - c->samples : 0;
-	if (c->samples && walked)
-		say(d, CONFIG_DEBUG,
-		    "%" PRIu64 " of them counted in the kernel, %" PRIu64 " ns each, as %" PRIu64
-		    " places, %" PRIu64 " for want of room; %" PRIu64 " others, %" PRIu64
-		    " ns each",
-		    c->samples, c->ns / c->samples, c->places, c->evicted, walked,
-		    (v->rows.cost.kernel_ns - c->ns) / walked);
-}
-
-/* Whether there is an epoch for what comes. */
-static bool begin_if_due(struct daemon *d)
-{
-	struct err *e = d->epoch_due && !writer_waits(d->writer) ? begin_epoch(d) : NULL;
-	if (e)
-		say_it_waits(d, err_text(e));
-	else if (!writer_waits(d->writer))
-		d->epoch_due = false;
-	err_free(e);
-	return !d->epoch_due;
-}
-
-/* While one waits there is no place for another. */
-static void give_up(struct daemon *d, struct session_drained *drained)
-{
-	uint64_t samples = 0;
-	for (uint32_t i = 0; i < drained->profile->metric_count; i++)
-		samples += profile_samples(drained->profile, i);
-	d->given_up += samples;
-	writer_lose(d->writer, samples);
-	session_drained_free(drained);
-}
-
-static struct err *drain(struct daemon *d, bool last)
-{
-	struct session_drained drained;
-	struct interval v;
-	struct err *e = session_drain(d->session, last, &drained);
-	if (e)
-		return e;
-	if (writer_waits(d->writer) || d->epoch_due) {
-		give_up(d, &drained);
-		return NULL;
-	}
-	e = interval_make(&drained, d->namer, d->here.boot, &v);
-	if (e) {
-		interval_free(&v);
-		return e;
-	}
-	malloc_trim(0); /* of tables that were made meanwhile */
-	set_times(d, &v);
-	report_interval(d, &v);
-	settle(d, writer_add(d->writer, &v));
-	return NULL;
-}
-
-/* What is due */
-
-static bool is_due(uint64_t *last_ns, uint64_t every_ns)
-{
-	uint64_t now = now_ns();
-	if (now - *last_ns < every_ns)
-		return false;
-	*last_ns = now;
-	return true;
-}
-
-static void try_again(struct daemon *d)
-{
-	if (writer_waits(d->writer))
-		settle(d, writer_retry(d->writer));
-	begin_if_due(d);
-}
-
-static struct err *drain_in_time(struct daemon *d)
-{
-	bool many = session_held(d->session) > HELD_MAX;
-	bool late = now_ns() - d->drained_ns >= d->config.interval_s * SECOND_NS;
-	if (writer_waits(d->writer) || d->epoch_due) {
-		if (is_due(&d->retry_ns, RETRY_NS))
-			try_again(d);
-		bool waits = writer_waits(d->writer) || d->epoch_due;
-		return many && waits ? drain(d, false) : NULL;
-	}
-	return many || late ? drain(d, false) : NULL;
-}
-
-static void tidy(struct daemon *d)
-{
-	struct store_policy policy = store_policy;
-	if (!d->tidy_more || writer_waits(d->writer) || !is_due(&d->tidy_ns, TIDY_NS))
-		return;
-	policy.keep_s = d->config.keep_s;
-	policy.max_bytes = d->config.max_bytes;
-	struct err *e = writer_tidy(d->writer, &policy, now_ms(), &d->tidy_more);
-	if (e)
-		say(d, CONFIG_WARNING, "%s", err_text(e));
-	err_free(e);
-}
-
-static void feed_watchdog(struct daemon *d)
-{
-	uint64_t every = notify_watchdog_ns();
-	if (every && is_due(&d->fed_ns, every))
-		notify("WATCHDOG=1");
-}
 
 /* Questions and signals */
 
@@ -304,10 +37,10 @@ static struct err *next_epoch(struct daemon *d)
 {
 	struct err *e = check_writer(d);
 	if (!e)
-		e = drain(d, false);
+		e = daemon_drain(d, false);
 	if (!e)
 		e = check_writer(d);
-	return e ? e : begin_epoch(d);
+	return e ? e : daemon_begin_epoch(d);
 }
 
 static void answer(struct daemon *d)
@@ -345,12 +78,12 @@ static struct err *resample(struct daemon *d, const struct config *config)
 		e = session_open(&options, &session);
 	if (e)
 		return e;
-	e = drain(d, true);
+	e = daemon_drain(d, true);
 	session_close(d->session);
 	d->session = session;
 	d->session_options = options;
 	d->epoch_due = true;
-	begin_if_due(d);
+	daemon_begin_if_due(d);
 	return e;
 }
 
@@ -362,7 +95,7 @@ static struct err *reload(struct daemon *d)
 		return e;
 	if (strcmp(config.database, d->config.database) != 0 ||
 	    strcmp(config.socket, d->config.socket) != 0)
-		say(d, CONFIG_WARNING, "another database or socket needs a restart");
+		daemon_say(d, CONFIG_WARNING, "another database or socket needs a restart");
 	strcpy(config.database, d->config.database);
 	strcpy(config.socket, d->config.socket);
 	if (!same_sampling(&config, &d->config))
@@ -370,7 +103,7 @@ static struct err *reload(struct daemon *d)
 	if (e)
 		return e;
 	d->config = config;
-	say(d, CONFIG_INFO, "settings are read anew");
+	daemon_say(d, CONFIG_INFO, "settings are read anew");
 	return NULL;
 }
 
@@ -378,11 +111,11 @@ static void on_reload(struct daemon *d)
 {
 	char text[96];
 	snprintf(text, sizeof text, "RELOADING=1\nMONOTONIC_USEC=%" PRIu64,
-		 clock_ns(CLOCK_MONOTONIC) / 1000);
+		 daemon_clock_ns(CLOCK_MONOTONIC) / 1000);
 	notify(text);
 	struct err *e = reload(d);
 	if (e)
-		say(d, CONFIG_ERROR, "settings stay as they were: %s", err_text(e));
+		daemon_say(d, CONFIG_ERROR, "settings stay as they were: %s", err_text(e));
 	err_free(e);
 	notify("READY=1");
 }
@@ -416,6 +149,7 @@ static struct err *catch_signals(struct daemon *d)
 static struct err *open_all(struct daemon *d)
 {
 	char why[400];
+	int64_t newest_ms = INT64_MIN;
 	struct err *e = daemon_settings(d->options, &d->config);
 	if (e)
 		return e;
@@ -430,12 +164,17 @@ static struct err *open_all(struct daemon *d)
 	if (!e)
 		e = steering_open(d->config.socket, &d->steering);
 	if (!e)
+		e = privileges_drop();
+	if (!e)
 		e = namer_open(&d->namer);
 	if (!e)
 		e = session_open(&d->session_options, &d->session);
-	d->drained_ns = now_ns();
+	d->drained_ns = daemon_now_ns();
+	if (!e)
+		e = writer_newest(d->writer, &newest_ms);
+	wall_start(&d->wall, wall_now(), newest_ms);
 	d->cpu_ns = 0; /* with what it took to begin */
-	return e ? e : begin_epoch(d);
+	return e ? e : daemon_begin_epoch(d);
 }
 
 static struct err *run(struct daemon *d)
@@ -449,14 +188,15 @@ static struct err *run(struct daemon *d)
 		if (poll(ready, 3, TICK_MS) < 0 && errno != EINTR)
 			return err_errno("cannot wait");
 		e = session_handle(d->session);
+		daemon_mind_clock(d);
 		if (!e)
-			e = drain_in_time(d);
+			e = daemon_drain_in_time(d);
 		if (ready[1].revents)
 			hear_signals(d);
 		if (ready[2].revents && !d->stop)
 			answer(d);
-		tidy(d);
-		feed_watchdog(d);
+		daemon_tidy(d);
+		daemon_feed_watchdog(d);
 	}
 	return e;
 }
@@ -471,17 +211,14 @@ static struct err *finish(struct daemon *d)
 			break;
 		if (i)
 			sleep(1);
-		try_again(d);
+		daemon_try_again(d);
 	}
-	if (!d->broken)
-		e = drain(d, true);
-	if (!e && d->broken)
-		return err_new("%s", writer_problem(d->writer));
+	e = daemon_drain(d, true);
 	if (!e && writer_unsaved(d->writer))
 		e = err_new("%" PRIu64 " samples could not be written and are lost: %s",
 			    writer_unsaved(d->writer), writer_problem(d->writer));
 	if (!e)
-		say(d, CONFIG_INFO, "stopped");
+		daemon_say(d, CONFIG_INFO, "stopped");
 	return e;
 }
 

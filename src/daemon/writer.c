@@ -3,20 +3,27 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "daemon/aside.h"
 #include "daemon/interval.h"
 
+#define ASIDE_MAX 3 /* damaged ones in a row, within … */
+#define ASIDE_S 3600
+
 struct writer {
+	char *path;
 	int lock;
-	struct store *store;
+	struct store *store;           /* NULL: it cannot be opened at the moment */
 	struct store_epoch attributes; /* with texts of our own */
 	struct store_event events[STORE_EVENT_MAX];
 	int64_t epoch;
@@ -24,7 +31,9 @@ struct writer {
 	bool waits;
 	struct interval waiting;
 	uint64_t lost; /* samples that were given up */
-	char *problem;
+	char *problem, *news;
+	bool broken;
+	time_t aside_s[ASIDE_MAX]; /* when one was last put aside */
 };
 
 /* One at a time */
@@ -78,8 +87,12 @@ struct err *writer_open(const char *path, struct writer **out)
 	if (!w)
 		return err_new("out of memory");
 	w->lock = -1;
-	make_folder(path);
-	struct err *e = lock_it(w, path);
+	w->path = strdup(path);
+	struct err *e = w->path ? NULL : err_new("out of memory");
+	if (!e) {
+		make_folder(path);
+		e = lock_it(w, path);
+	}
 	if (!e)
 		e = store_open(path, STORE_CREATE, &w->store);
 	if (e) {
@@ -113,6 +126,8 @@ void writer_close(struct writer *w)
 	interval_free(&w->waiting);
 	free_attributes(w);
 	free(w->problem);
+	free(w->news);
+	free(w->path);
 	if (w->lock >= 0)
 		close(w->lock);
 	free(w);
@@ -142,7 +157,7 @@ static struct err *keep_attributes(struct writer *w, const struct store_epoch *f
 	return good ? NULL : err_new("out of memory");
 }
 
-struct err *writer_begin(struct writer *w, const struct store_epoch *epoch)
+static struct err *begin(struct writer *w, const struct store_epoch *epoch)
 {
 	int64_t id;
 	struct err *e = store_begin_epoch(w->store, epoch, &id);
@@ -150,7 +165,144 @@ struct err *writer_begin(struct writer *w, const struct store_epoch *epoch)
 		w->epoch = id;
 		w->number = 0;
 	}
-	return e || epoch == &w->attributes ? e : keep_attributes(w, epoch);
+	return e;
+}
+
+/* The database itself */
+
+const char *writer_problem(const struct writer *w)
+{
+	return w->problem ? w->problem : "";
+}
+
+bool writer_is_broken(const struct writer *w)
+{
+	return w->broken;
+}
+
+__attribute__((format(printf, 2, 3))) static void tell(struct writer *w, const char *format, ...)
+{
+	va_list arguments;
+	free(w->news);
+	va_start(arguments, format);
+	if (vasprintf(&w->news, format, arguments) < 0)
+		w->news = NULL;
+	va_end(arguments);
+}
+
+char *writer_news(struct writer *w)
+{
+	char *news = w->news;
+	w->news = NULL;
+	return news;
+}
+
+/* What takes the place of a database that is gone. Who removed that may have removed the lock, too. */
+static struct err *open_again(struct writer *w)
+{
+	struct stat held, there;
+	struct buf name = {0};
+	buf_printf(&name, "%s.lock", w->path);
+	make_folder(w->path);
+	bool locked = !fstat(w->lock, &held) && !stat(buf_text(&name), &there) &&
+		      held.st_dev == there.st_dev && held.st_ino == there.st_ino;
+	buf_free(&name);
+	struct err *e = NULL;
+	if (!locked) {
+		if (w->lock >= 0)
+			close(w->lock);
+		w->lock = -1;
+		e = lock_it(w, w->path);
+	}
+	if (!e)
+		e = store_open(w->path, STORE_CREATE, &w->store);
+	return e || !w->attributes.event_count ? e : begin(w, &w->attributes);
+}
+
+/* A disk that damages each file that it is given is not worth the names. */
+static bool may_put_aside(struct writer *w)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_BOOTTIME, &now);
+	time_t oldest = w->aside_s[ASIDE_MAX - 1];
+	if (oldest && now.tv_sec - oldest < ASIDE_S)
+		return false;
+	memmove(w->aside_s + 1, w->aside_s, (ASIDE_MAX - 1) * sizeof *w->aside_s);
+	w->aside_s[0] = now.tv_sec + 1;
+	return true;
+}
+
+/* Takes the error that says why; returns NULL where another one has taken its place. */
+static void keep_problem(struct writer *w, const struct err *e)
+{
+	free(w->problem);
+	w->problem = e ? strdup(err_text(e)) : NULL;
+}
+
+static struct err *put_aside(struct writer *w, struct err *why)
+{
+	char name[4096];
+	bool may = may_put_aside(w);
+	struct err *e = may ? NULL : err_context(why, "damaged again and again");
+	if (!e) {
+		store_abandon(w->store);
+		w->store = NULL;
+		e = aside_put(w->path, name, sizeof name);
+	}
+	if (e) {
+		w->broken = true;
+		keep_problem(w, e);
+	} else {
+		tell(w, "%s; it is now %s, and a new one begins", err_text(why), name);
+		e = open_again(w);
+	}
+	if (may)
+		err_free(why);
+	return e;
+}
+
+/* That there is a database, and that it is the one that we had. */
+static struct err *look(struct writer *w)
+{
+	bool same = true;
+	if (w->broken)
+		return err_new("%s", writer_problem(w));
+	if (!w->store)
+		return open_again(w);
+	struct err *e = store_look(w->store, &same);
+	if (e)
+		return store_trouble(w->store) == STORE_DAMAGED ? put_aside(w, e) : e;
+	if (same)
+		return NULL;
+	store_leave(w->store);
+	w->store = NULL;
+	tell(w, "%s was removed, moved or replaced: what comes goes into the one that is there now",
+	     w->path);
+	return open_again(w);
+}
+
+/* After an error: whether there is another database now, in which it can be tried again. */
+static bool recovered(struct writer *w, struct err **e)
+{
+	if (!*e || !w->store || store_trouble(w->store) != STORE_DAMAGED)
+		return false;
+	*e = put_aside(w, *e);
+	return !*e;
+}
+
+struct err *writer_begin(struct writer *w, const struct store_epoch *epoch)
+{
+	struct err *e = look(w);
+	if (!e)
+		e = begin(w, epoch);
+	if (recovered(w, &e))
+		e = begin(w, epoch);
+	return e ? e : keep_attributes(w, epoch);
+}
+
+struct err *writer_newest(struct writer *w, int64_t *end_ms)
+{
+	return store_newest(w->store, end_ms);
 }
 
 int64_t writer_epoch(const struct writer *w)
@@ -160,7 +312,7 @@ int64_t writer_epoch(const struct writer *w)
 
 /* Intervals */
 
-static struct err *try(struct writer *w)
+static struct err *add(struct writer *w)
 {
 	bool added;
 	w->waiting.rows.number = w->number + 1;
@@ -168,7 +320,7 @@ static struct err *try(struct writer *w)
 	if (e && store_trouble(w->store) == STORE_EPOCH_FULL) {
 		err_free(e);
 		w->attributes.start_ms = w->waiting.rows.start_ms;
-		e = writer_begin(w, &w->attributes);
+		e = begin(w, &w->attributes);
 		w->waiting.rows.number = 1;
 		if (!e)
 			e = store_add(w->store, w->epoch, &w->waiting.rows, &added);
@@ -176,20 +328,30 @@ static struct err *try(struct writer *w)
 	return e;
 }
 
+static struct err *try(struct writer *w)
+{
+	w->attributes.start_ms = w->waiting.rows.start_ms; /* of an epoch that must begin */
+	struct err *e = look(w);
+	if (!e)
+		e = add(w);
+	if (recovered(w, &e))
+		e = add(w);
+	return e;
+}
+
 enum writer_result writer_retry(struct writer *w)
 {
 	struct err *e = try(w);
-	free(w->problem);
-	w->problem = NULL;
+	if (!w->broken)
+		keep_problem(w, e);
 	if (!e) {
 		w->number = w->waiting.rows.number;
 		w->waits = false;
 		interval_free(&w->waiting);
 		return WRITER_STORED;
 	}
-	w->problem = strdup(err_text(e));
 	err_free(e);
-	return store_trouble(w->store) == STORE_DAMAGED ? WRITER_BROKEN : WRITER_WAITS;
+	return w->broken ? WRITER_BROKEN : WRITER_WAITS;
 }
 
 enum writer_result writer_add(struct writer *w, struct interval *v)
@@ -209,11 +371,6 @@ bool writer_waits(const struct writer *w)
 	return w->waits;
 }
 
-const char *writer_problem(const struct writer *w)
-{
-	return w->problem ? w->problem : "";
-}
-
 void writer_lose(struct writer *w, uint64_t samples)
 {
 	w->lost += samples;
@@ -228,7 +385,11 @@ struct err *writer_tidy(struct writer *w, const struct store_policy *policy, int
 			bool *more)
 {
 	struct store_tidied tidied = {0};
-	struct err *e = store_tidy(w->store, policy, now_ms, 1, &tidied);
+	*more = false;
+	struct err *e = look(w);
+	if (!e)
+		e = store_tidy(w->store, policy, now_ms, 1, &tidied);
+	recovered(w, &e);
 	*more = !e && tidied.more;
 	return e;
 }

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * A daemon that runs: daemon_run.c has its life and what it is told, daemon_work.c
+ * what it does again and again.
+ */
+#include "cmd/daemon.h"
+#include "daemon/here.h"
+#include "daemon/wall.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <time.h>
+
+struct err;
+struct namer;
+struct steering;
+struct writer;
+
+struct daemon {
+	const struct daemon_options *options;
+	struct config config;
+	struct session_options session_options;
+	struct session *session;
+	struct writer *writer;
+	struct steering *steering;
+	struct namer *namer;
+	int signals;
+	bool stop, tidy_more, broken;
+	bool epoch_due; /* what comes is of another one, which could not begin yet */
+	char note[96];  /* about the epoch that begins next */
+	struct here here;
+	struct wall wall;
+	uint64_t drained_ns, retry_ns, tidy_ns, fed_ns; /* when that was last */
+	uint64_t cpu_ns;                                /* of ours, at the last drain */
+	uint64_t waiting_since_ns, given_up;            /* while the database takes nothing */
+};
+
+uint64_t daemon_clock_ns(clockid_t clock);
+/* Of a clock that nobody sets, and that goes on while the machine sleeps. */
+uint64_t daemon_now_ns(void);
+__attribute__((format(printf, 3, 4))) void daemon_say(const struct daemon *d, enum config_log level,
+						      const char *format, ...);
+
+/* From now on what comes is of another epoch. */
+struct err *daemon_begin_epoch(struct daemon *d);
+/* The same where one is due, as soon as that can be. */
+void daemon_begin_if_due(struct daemon *d);
+/* Takes away what was counted and writes it, or keeps it until it can be. */
+struct err *daemon_drain(struct daemon *d, bool last);
+/* What waits is tried again. */
+void daemon_try_again(struct daemon *d);
+/* Where the clock was set, another epoch is due. */
+void daemon_mind_clock(struct daemon *d);
+/* What is due now. */
+struct err *daemon_drain_in_time(struct daemon *d);
+void daemon_tidy(struct daemon *d);
+void daemon_feed_watchdog(struct daemon *d);

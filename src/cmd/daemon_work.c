@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The kernel samples; every so often what came is taken away and put into the
+ * database as an interval. Where that takes nothing (the disk is full), the
+ * interval waits, and what comes meanwhile stays in the session, as far as there is
+ * room for it; the rest is counted as lost.
+ */
+#include "cmd/daemon_state.h"
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "daemon/interval.h"
+#include "daemon/namer.h"
+#include "daemon/notify.h"
+#include "daemon/writer.h"
+#include "profile/profile.h"
+
+#include <inttypes.h>
+#include <malloc.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define SECOND_NS 1000000000ull
+#define HELD_MAX 50000u /* nodes or values: then it is time to drain */
+#define RETRY_NS (2 * SECOND_NS)
+#define TIDY_NS SECOND_NS
+
+uint64_t daemon_clock_ns(clockid_t clock)
+{
+	struct timespec now;
+	clock_gettime(clock, &now);
+	return (uint64_t)now.tv_sec * SECOND_NS + (uint64_t)now.tv_nsec;
+}
+
+uint64_t daemon_now_ns(void)
+{
+	return daemon_clock_ns(CLOCK_BOOTTIME);
+}
+
+/* The journal knows how bad a line is by what stands before it (sd-daemon(3)). */
+void daemon_say(const struct daemon *d, enum config_log level, const char *format, ...)
+{
+	static const int priorities[] = {3, 4, 6, 7};
+	struct buf line = {0};
+	char text[2048];
+	va_list arguments;
+	if (level > d->config.log)
+		return;
+	va_start(arguments, format);
+	vsnprintf(text, sizeof text, format, arguments);
+	va_end(arguments);
+	if (getenv("JOURNAL_STREAM"))
+		buf_printf(&line, "<%d>", priorities[level]);
+	buf_printf(&line, "culprit daemon: %s\n", text);
+	fputs(buf_text(&line), stderr);
+	buf_free(&line);
+}
+
+/* Epochs */
+
+static void tell_news(struct daemon *d)
+{
+	char *news = writer_news(d->writer);
+	if (news)
+		daemon_say(d, CONFIG_ERROR, "%s", news);
+	free(news);
+	if (writer_is_broken(d->writer))
+		d->broken = d->stop = true;
+}
+
+struct err *daemon_begin_epoch(struct daemon *d)
+{
+	struct store_event events[ARENA_METRICS_MAX];
+	struct wall_time now = wall_now();
+	for (size_t i = 0; i < d->session_options.event_count; i++) {
+		const struct session_event *x = &d->session_options.events[i];
+		events[i] = (struct store_event){x->name, x->unit, x->period,
+						 d->session_options.every, x->user_only};
+	}
+	struct store_epoch epoch = {
+		.host = d->here.host,
+		.kernel = d->here.kernel,
+		.machine = d->here.machine,
+		.cpu = d->here.cpu,
+		.version = CULPRIT_VERSION,
+		.note = d->note,
+		.cpus = d->here.cpus,
+		.hz = d->session_options.hz,
+		.start_ms = now.wall_ms - (int64_t)((now.steady_ns - d->drained_ns) / 1000000),
+		.events = events,
+		.event_count = d->session_options.event_count};
+	struct err *e = writer_begin(d->writer, &epoch);
+	tell_news(d);
+	if (e)
+		return e;
+	d->note[0] = 0;
+	daemon_say(d, CONFIG_INFO,
+		   "epoch %" PRId64 ": %" PRIu64 " samples a second of %s on each of %u CPUs",
+		   writer_epoch(d->writer), epoch.hz, events[0].name, epoch.cpus);
+	return e;
+}
+
+/* Intervals */
+
+static uint64_t resident(void)
+{
+	unsigned long long size, pages = 0;
+	FILE *file = fopen("/proc/self/statm", "re");
+	if (file && fscanf(file, "%llu %llu", &size, &pages) != 2)
+		pages = 0;
+	if (file)
+		fclose(file);
+	return pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+static void set_times(struct daemon *d, struct interval *v, struct wall_time now)
+{
+	uint64_t cpu = daemon_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+	wall_span(&d->wall, now, now.steady_ns - d->drained_ns, &v->rows.start_ms, &v->rows.end_ms);
+	v->rows.cost.cpu_ns = cpu - d->cpu_ns;
+	v->rows.cost.memory = resident();
+	d->cpu_ns = cpu;
+	d->drained_ns = now.steady_ns;
+}
+
+/* Said once, until it takes them again. */
+static void say_it_waits(struct daemon *d, const char *why)
+{
+	if (d->waiting_since_ns)
+		return;
+	d->waiting_since_ns = daemon_now_ns();
+	daemon_say(d, CONFIG_ERROR, "%s: samples are kept in memory until it can be written", why);
+}
+
+/* Says what has become of an interval, when that changes. */
+static void settle(struct daemon *d, enum writer_result result)
+{
+	tell_news(d);
+	if (result == WRITER_STORED && d->waiting_since_ns) {
+		daemon_say(d, CONFIG_WARNING,
+			   "the database takes samples again, after %.0f s; %" PRIu64
+			   " samples are lost",
+			   (double)(daemon_now_ns() - d->waiting_since_ns) / 1e9, d->given_up);
+		d->waiting_since_ns = d->given_up = 0;
+	} else if (result == WRITER_WAITS) {
+		say_it_waits(d, writer_problem(d->writer));
+	}
+	d->tidy_more |= result == WRITER_STORED;
+}
+
+static void report_interval(const struct daemon *d, const struct interval *v)
+{
+	daemon_say(d, CONFIG_DEBUG,
+		   "%" PRIu64 " samples of %zu processes in %" PRId64
+		   " ms: %zu places, %zu paths, %zu "
+		   "functions; %.1f ms of our CPU time, %" PRIu64 " kB",
+		   v->samples, v->rows.process_count, v->rows.end_ms - v->rows.start_ms,
+		   v->rows.count_count, v->rows.path_count, v->rows.symbol_count,
+		   (double)v->rows.cost.cpu_ns / 1e6, v->rows.cost.memory / 1024);
+	const struct session_counted *c = &v->from.counted;
+	uint64_t walked = v->samples > c->samples ? v->samples - c->samples : 0;
+	if (c->samples && walked)
+		daemon_say(d, CONFIG_DEBUG,
+			   "%" PRIu64 " of them counted in the kernel, %" PRIu64 " ns each, as %" PRIu64
+			   " places, %" PRIu64 " for want of room; %" PRIu64 " others, %" PRIu64
+			   " ns each",
+			   c->samples, c->ns / c->samples, c->places, c->evicted, walked,
+			   (v->rows.cost.kernel_ns - c->ns) / walked);
+}
+
+void daemon_begin_if_due(struct daemon *d)
+{
+	struct err *e = d->epoch_due && !writer_waits(d->writer) ? daemon_begin_epoch(d) : NULL;
+	if (e)
+		say_it_waits(d, err_text(e));
+	else if (!writer_waits(d->writer))
+		d->epoch_due = false;
+	err_free(e);
+}
+
+/* What was counted since the last drain goes into the new epoch, on the clock that holds now: that is
+   mostly the right one. */
+static void mind_clock(struct daemon *d, struct wall_time now)
+{
+	int64_t by = wall_set(&d->wall, now);
+	if (!by)
+		return;
+	double seconds = (double)(by < 0 ? -by : by) / 1e3;
+	const char *way = by < 0 ? "back" : "forward";
+	daemon_say(d, CONFIG_WARNING, "the clock was set %s by %.1f s: another epoch begins%s", way,
+		   seconds, by > 0 ? "; for an hour nothing counts as older for that" : "");
+	snprintf(d->note, sizeof d->note, "the clock was set %s by %.1f s before this", way,
+		 seconds);
+	d->epoch_due = true;
+}
+
+void daemon_mind_clock(struct daemon *d)
+{
+	mind_clock(d, wall_now());
+}
+
+/* While one waits there is no place for another. */
+static void give_up(struct daemon *d, struct session_drained *drained)
+{
+	uint64_t samples = 0;
+	for (uint32_t i = 0; i < drained->profile->metric_count; i++)
+		samples += profile_samples(drained->profile, i);
+	d->given_up += samples;
+	writer_lose(d->writer, samples);
+	session_drained_free(drained);
+}
+
+struct err *daemon_drain(struct daemon *d, bool last)
+{
+	struct session_drained drained;
+	struct interval v;
+	struct err *e = session_drain(d->session, last, &drained);
+	if (e)
+		return e;
+	if (writer_waits(d->writer) || d->epoch_due) {
+		give_up(d, &drained);
+		return NULL;
+	}
+	e = interval_make(&drained, d->namer, d->here.boot, &v);
+	if (e) {
+		interval_free(&v);
+		return e;
+	}
+	malloc_trim(0); /* of tables that were made meanwhile */
+	struct wall_time now = wall_now();
+	mind_clock(d, now);
+	daemon_begin_if_due(d);
+	set_times(d, &v, now);
+	report_interval(d, &v);
+	settle(d, writer_add(d->writer, &v));
+	return NULL;
+}
+
+/* What is due */
+
+static bool is_due(uint64_t *last_ns, uint64_t every_ns)
+{
+	uint64_t now = daemon_now_ns();
+	if (now - *last_ns < every_ns)
+		return false;
+	*last_ns = now;
+	return true;
+}
+
+void daemon_try_again(struct daemon *d)
+{
+	if (writer_waits(d->writer))
+		settle(d, writer_retry(d->writer));
+	daemon_begin_if_due(d);
+}
+
+struct err *daemon_drain_in_time(struct daemon *d)
+{
+	bool many = session_held(d->session) > HELD_MAX;
+	bool late = daemon_now_ns() - d->drained_ns >= d->config.interval_s * SECOND_NS;
+	if (writer_waits(d->writer) || d->epoch_due) {
+		if (is_due(&d->retry_ns, RETRY_NS))
+			daemon_try_again(d);
+		bool waits = writer_waits(d->writer) || d->epoch_due;
+		return many && waits ? daemon_drain(d, false) : NULL;
+	}
+	return many || late ? daemon_drain(d, false) : NULL;
+}
+
+void daemon_tidy(struct daemon *d)
+{
+	struct store_policy policy = store_policy;
+	if (!d->tidy_more || writer_waits(d->writer) || !is_due(&d->tidy_ns, TIDY_NS))
+		return;
+	policy.keep_s = d->config.keep_s;
+	policy.max_bytes = d->config.max_bytes;
+	struct err *e = writer_tidy(d->writer, &policy, wall_age_ms(&d->wall, wall_now()),
+				    &d->tidy_more);
+	tell_news(d);
+	if (e && !d->broken)
+		daemon_say(d, CONFIG_WARNING, "%s", err_text(e));
+	err_free(e);
+}
+
+void daemon_feed_watchdog(struct daemon *d)
+{
+	uint64_t every = notify_watchdog_ns();
+	if (every && is_due(&d->fed_ns, every))
+		notify("WATCHDOG=1");
+}

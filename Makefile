@@ -37,6 +37,7 @@ test: test-deps ## everything: format, lint, unit tests with sanitizers, end-to-
 stress: test-deps ## STRESS_SECONDS (600) of recording programs that are easily disturbed (tests/stress/)
 	@$(MAKE) --no-print-directory build
 	@tests/stress/run build $(STRESS_SECONDS)
+	@KILLS=100 STRESS=1 tests/e2e/run build db-killed daemon-killed daemon-damaged
 
 bench: test-deps ## measures (bench/)
 	@$(MAKE) --no-print-directory build

@@ -188,7 +188,7 @@ static struct err *run(struct daemon *d)
 		if (poll(ready, 3, TICK_MS) < 0 && errno != EINTR)
 			return err_errno("cannot wait");
 		e = session_handle(d->session);
-		daemon_mind_clock(d);
+		daemon_mind(d);
 		if (!e)
 			e = daemon_drain_in_time(d);
 		if (ready[1].revents)

@@ -31,9 +31,9 @@ struct daemon {
 	char note[96];  /* about the epoch that begins next */
 	struct here here;
 	struct wall wall;
-	uint64_t drained_ns, retry_ns, tidy_ns, fed_ns; /* when that was last */
-	uint64_t cpu_ns;                                /* of ours, at the last drain */
-	uint64_t waiting_since_ns, given_up;            /* while the database takes nothing */
+	uint64_t drained_ns, retry_ns, tidy_ns, fed_ns, minded_ns; /* when that was last */
+	uint64_t cpu_ns;                                           /* of ours, at the last drain */
+	uint64_t waiting_since_ns, given_up; /* while the database takes nothing */
 };
 
 uint64_t daemon_clock_ns(clockid_t clock);
@@ -50,8 +50,8 @@ void daemon_begin_if_due(struct daemon *d);
 struct err *daemon_drain(struct daemon *d, bool last);
 /* What waits is tried again. */
 void daemon_try_again(struct daemon *d);
-/* Where the clock was set, another epoch is due. */
-void daemon_mind_clock(struct daemon *d);
+/* Where the clock was set, or CPUs were switched on or off, another epoch is due. */
+void daemon_mind(struct daemon *d);
 /* What is due now. */
 struct err *daemon_drain_in_time(struct daemon *d);
 void daemon_tidy(struct daemon *d);

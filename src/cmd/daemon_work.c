@@ -26,6 +26,7 @@
 #define HELD_MAX 50000u /* nodes or values: then it is time to drain */
 #define RETRY_NS (2 * SECOND_NS)
 #define TIDY_NS SECOND_NS
+#define MIND_NS SECOND_NS
 
 uint64_t daemon_clock_ns(clockid_t clock)
 {
@@ -163,9 +164,9 @@ static void report_interval(const struct daemon *d, const struct interval *v)
 	uint64_t walked = v->samples > c->samples ? v->samples - c->samples : 0;
 	if (c->samples && walked)
 		daemon_say(d, CONFIG_DEBUG,
-			   "%" PRIu64 " of them counted in the kernel, %" PRIu64 " ns each, as %" PRIu64
-			   " places, %" PRIu64 " for want of room; %" PRIu64 " others, %" PRIu64
-			   " ns each",
+			   "%" PRIu64 " of them counted in the kernel, %" PRIu64
+			   " ns each, as %" PRIu64 " places, %" PRIu64 " for want of room; %" PRIu64
+			   " others, %" PRIu64 " ns each",
 			   c->samples, c->ns / c->samples, c->places, c->evicted, walked,
 			   (v->rows.cost.kernel_ns - c->ns) / walked);
 }
@@ -194,11 +195,6 @@ static void mind_clock(struct daemon *d, struct wall_time now)
 	snprintf(d->note, sizeof d->note, "the clock was set %s by %.1f s before this", way,
 		 seconds);
 	d->epoch_due = true;
-}
-
-void daemon_mind_clock(struct daemon *d)
-{
-	mind_clock(d, wall_now());
 }
 
 /* While one waits there is no place for another. */
@@ -267,6 +263,29 @@ struct err *daemon_drain_in_time(struct daemon *d)
 		return many && waits ? daemon_drain(d, false) : NULL;
 	}
 	return many || late ? daemon_drain(d, false) : NULL;
+}
+
+/* Rates are of a number of CPUs. */
+static void mind_cpus(struct daemon *d)
+{
+	uint32_t cpus = (uint32_t)sysconf(_SC_NPROCESSORS_ONLN);
+	if (cpus == d->here.cpus || writer_waits(d->writer) || d->epoch_due)
+		return;
+	daemon_say(d, CONFIG_INFO, "%u CPUs run now, not %u: another epoch begins", cpus,
+		   d->here.cpus);
+	struct err *e = daemon_drain(d, false);
+	if (e)
+		daemon_say(d, CONFIG_WARNING, "%s", err_text(e));
+	err_free(e);
+	d->here.cpus = cpus;
+	d->epoch_due = true;
+}
+
+void daemon_mind(struct daemon *d)
+{
+	mind_clock(d, wall_now());
+	if (is_due(&d->minded_ns, MIND_NS))
+		mind_cpus(d);
 }
 
 void daemon_tidy(struct daemon *d)

@@ -116,6 +116,7 @@ size_t session_held(struct session *s)
 static void name_all(struct session *s)
 {
 	tasks_name(s);
+	kernel_renew_names(s);
 	harvest_name_kernel(&s->harvest, s->kernel->names);
 	harvest_name_files(s, &s->harvest);
 	for (const struct process *p = s->kernel->home->processes; p; p = p->next)

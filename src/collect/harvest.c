@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/err.h"
 #include "cct/cct.h"
@@ -199,12 +200,22 @@ static void name_file(struct profile *p, uint32_t module, const struct library_m
 	image_close(image);
 }
 
+/* Whether whoever names it later finds it by its path. */
+static bool has_name(const struct library_module *m)
+{
+	struct stat kept, there;
+	return !fstat(m->kept, &kept) && !stat(m->here ? m->here : m->path, &there) &&
+	       kept.st_dev == there.st_dev && kept.st_ino == there.st_ino;
+}
+
 void harvest_name_files(struct session *s, struct harvest *h)
 {
-	const struct library_module *m;
-	for (uint32_t id = 1; (m = library_module(s->library, id)); id++)
-		if (m->kept >= 0 && h->modules[id])
+	for (uint32_t id = 1; id < WIRE_MODULE_MAX; id++) {
+		const struct library_module *m = h->modules[id] ? library_module(s->library, id)
+								: NULL;
+		if (m && m->kept >= 0 && !has_name(m))
 			name_file(h->profile, h->modules[id] - 1, m);
+	}
 }
 
 static struct jit *open_names(const struct process *p)

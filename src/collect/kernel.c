@@ -185,31 +185,62 @@ static int open_event(const struct session_event *event, pid_t pid, int cpu)
 	return (int)syscall(SYS_perf_event_open, &attr, pid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
 }
 
-static struct err *open_events(struct session *s, struct kernel *k)
+static void close_event(struct kernel *k, size_t index)
 {
+	struct bpf_link *link = k->event_links[index];
+	for (size_t i = 0; link && i < k->link_count; i++)
+		if (k->links[i] == link)
+			k->links[i--] = k->links[--k->link_count];
+	bpf_link__destroy(link); /* with its descriptor */
+	k->event_links[index] = NULL;
+	k->events[index] = -1;
+}
+
+static struct err *open_cpu(struct session *s, unsigned cpu)
+{
+	struct kernel *k = s->kernel;
 	struct bpf_program *program = bpf_object__find_program_by_name(k->object, "sample");
 	size_t count = s->options.event_count;
+	for (size_t i = 0; i < count; i++) {
+		LIBBPF_OPTS(bpf_perf_event_opts, opts, .bpf_cookie = i);
+		int fd = open_event(&s->options.events[i], -1, (int)cpu);
+		if (fd < 0 && errno == ENODEV) /* it is switched off */
+			return NULL;
+		if (fd < 0)
+			return err_errno("%s: cannot be sampled on CPU %u",
+					 s->options.events[i].name, cpu);
+		struct bpf_link *link = bpf_program__attach_perf_event_opts(program, fd, &opts);
+		struct err *e = keep_link(k, link, s->options.events[i].name);
+		if (e)
+			return e;
+		k->events[cpu * count + i] = fd; /* the link closes it */
+		k->event_links[cpu * count + i] = link;
+	}
+	k->online[cpu] = true;
+	return NULL;
+}
+
+static struct err *open_events(struct session *s, struct kernel *k)
+{
+	size_t count = (size_t)k->cpus * s->options.event_count;
 	struct err *e = NULL;
-	unsigned opened = 0;
-	k->events = calloc((size_t)k->cpus * count, sizeof *k->events);
-	if (!k->events)
+	bool *online = calloc(k->cpus, sizeof *online), any = false;
+	k->events = calloc(count, sizeof *k->events);
+	k->event_links = calloc(count, sizeof *k->event_links);
+	k->online = calloc(k->cpus, sizeof *k->online);
+	if (!online || !k->events || !k->event_links || !k->online) {
+		free(online);
 		return err_new("out of memory");
-	memset(k->events, -1, (size_t)k->cpus * count * sizeof *k->events);
+	}
+	memset(k->events, -1, count * sizeof *k->events);
+	cpus_read(k, online);
 	for (unsigned cpu = 0; !e && cpu < k->cpus; cpu++)
-		for (size_t i = 0; !e && i < count; i++) {
-			LIBBPF_OPTS(bpf_perf_event_opts, opts, .bpf_cookie = i);
-			int fd = open_event(&s->options.events[i], -1, (int)cpu);
-			if (fd < 0 && errno == ENODEV) /* it is switched off */
-				continue;
-			if (fd < 0)
-				return err_errno("%s: cannot be sampled on CPU %u",
-						 s->options.events[i].name, cpu);
-			k->events[cpu * count + i] = fd; /* the link closes it */
-			opened++;
-			e = keep_link(k, bpf_program__attach_perf_event_opts(program, fd, &opts),
-				      s->options.events[i].name);
+		if (online[cpu]) {
+			e = open_cpu(s, cpu);
+			any |= k->online[cpu];
 		}
-	return e || opened ? e : err_new("no CPU can be sampled");
+	free(online);
+	return e || any ? e : err_new("no CPU can be sampled");
 }
 
 static void each_event(const struct session *s, unsigned long request, void *argument)
@@ -386,6 +417,8 @@ void kernel_drain(struct session *s, bool all)
 	reader_take(s, take);
 	if (counted)
 		counters_take(s);
+	if (counted || s->kernel->every == 1)
+		library_end_turn(s->library, session_now());
 	maps_note(s->kernel); /* after them, so that the code of each sample is there */
 	look_at_new(s);
 	paths_walk(s);
@@ -417,6 +450,13 @@ static void read_names(struct session *s)
 			"functions of the kernel have no names: /proc/kallsyms shows no addresses "
 			"(sysctl kernel.kptr_restrict=1 shows them to root)";
 	err_free(e);
+	kernel_renew_names(s);
+}
+
+void kernel_renew_names(struct session *s)
+{
+	kernel_names_renew(&s->kernel->names, &s->kernel->names_stamp, "/proc/kallsyms",
+			   "/proc/modules");
 }
 
 /* They are made in the background: when some are ready, there are stacks to walk. */
@@ -505,6 +545,7 @@ struct err *kernel_attach(struct session *s, pid_t pid)
 void kernel_name(struct session *s)
 {
 	tasks_name(s);
+	kernel_renew_names(s);
 	harvest_name_kernel(&s->harvest, s->kernel->names);
 	/* That may take a while, and is of use for few. */
 	if (s->kernel->sampling && session_now() - s->kernel->named_ns < NAME_NS)
@@ -513,9 +554,36 @@ void kernel_name(struct session *s)
 	harvest_name_files(s, &s->harvest);
 }
 
+/* CPUs that were switched on or off. What was opened for one that was off meanwhile is dead. */
+static void follow_cpus(struct session *s)
+{
+	struct kernel *k = s->kernel;
+	size_t count = s->options.event_count;
+	bool *online = k->sampling && cpus_due(k) ? calloc(k->cpus, sizeof *online) : NULL;
+	if (!online)
+		return;
+	cpus_read(k, online);
+	for (unsigned cpu = 0; cpu < k->cpus; cpu++) {
+		if (online[cpu] == k->online[cpu])
+			continue;
+		for (size_t i = 0; i < count; i++)
+			close_event(k, cpu * count + i);
+		k->online[cpu] = false;
+		if (!online[cpu])
+			continue;
+		err_free(open_cpu(s, cpu)); /* it is tried again */
+		for (size_t i = 0; i < count; i++)
+			if (k->events[cpu * count + i] >= 0)
+				ioctl(k->events[cpu * count + i], PERF_EVENT_IOC_ENABLE, 0);
+		maps_watch(k, cpu);
+	}
+	free(online);
+}
+
 void kernel_tick(struct session *s)
 {
 	kernel_drain(s, false);
+	follow_cpus(s);
 	if (s->kernel->sampling && session_now() - s->kernel->changed_ns >= CHANGE_NS)
 		change_periods(s);
 }
@@ -576,6 +644,8 @@ void kernel_close(struct session *s)
 		close(k->epoll);
 	free(k->links);
 	free(k->events);
+	free(k->event_links);
+	free(k->online);
 	free(k->memos);
 	free(k);
 	s->kernel = NULL;

@@ -6,6 +6,7 @@
  * program, so any can be sampled: static ones, running ones, ones of other users.
  *
  *    kernel.c         loads the program, opens the events
+ *    kernel_cpus.c    which CPUs there are to sample
  *    kernel_reader.c  empties the ring, whatever else there is to do
  *    kernel_maps.c    notes what processes map, for those that end before we look
  *    kernel_code.c    tells the program what code is where: modules, tables, lists
@@ -47,6 +48,8 @@ void kernel_lost(struct session *s);
 int kernel_fd(const struct session *s);
 /* Before a snapshot: what threads call themselves now. */
 void kernel_name(struct session *s);
+/* Names of the kernel's functions, with those of modules that were loaded since. */
+void kernel_renew_names(struct session *s);
 /* What a sample costs besides what the sampler measures of itself, in nanoseconds. Takes some 30 ms. */
 uint64_t kernel_delivery(void);
 /* A process that runs already. */

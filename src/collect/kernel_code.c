@@ -147,12 +147,17 @@ void code_close(struct kernel *k)
 static void forget_lists(struct session *s)
 {
 	struct kernel *k = s->kernel;
-	struct kernel_process unknown = {0};
+	struct kernel_process now;
+	uint32_t pid, *before = NULL;
 	if (counters_flip(k, true))
 		counters_take(s);
-	for (const struct process *p = k->home->processes; p; p = p->next) {
-		uint32_t pid = (uint32_t)p->pid;
-		bpf_map_update_elem(k->processes, &pid, &unknown, BPF_EXIST);
+	while (!bpf_map_get_next_key(k->processes, before,
+				     &pid)) { /* also children that we do not know yet */
+		if (!bpf_map_lookup_elem(k->processes, &pid, &now)) {
+			now.serial = now.first = now.count = 0;
+			bpf_map_update_elem(k->processes, &pid, &now, BPF_EXIST);
+		}
+		before = &pid;
 	}
 	k->spans_used = 0;
 	k->list_count = 0;
@@ -175,6 +180,29 @@ static void forget_tables(struct session *s)
 	make_shard(k, 0);
 }
 
+/* Those that the sampler may name: children of processes have lists that we were not asked for; and those
+   of the profile, whose functions are named at its end. */
+static void use_modules(struct session *s)
+{
+	const struct kernel *k = s->kernel;
+	for (uint32_t i = 0; i < k->spans_used; i++)
+		library_use_module(s->library, k->spans[i].module);
+	for (uint32_t id = 1; id < WIRE_MODULE_MAX; id++)
+		if (s->harvest.modules[id])
+			library_use_module(s->library, id);
+}
+
+/* Of ids that nobody has any more, so that the next one with such an id is given its own table. */
+static void take_back_modules(struct session *s)
+{
+	struct kernel *k = s->kernel;
+	for (uint32_t id = 1; id < KERNEL_MODULES; id++)
+		if (k->loaded[id / 8] & 1u << id % 8 && !library_module(s->library, id)) {
+			k->loaded[id / 8] &= (uint8_t) ~(1u << id % 8);
+			k->modules[id] = (struct kernel_module){0};
+		}
+}
+
 void code_sweep(struct session *s)
 {
 	struct kernel *k = s->kernel;
@@ -188,11 +216,16 @@ void code_sweep(struct session *s)
 		counters_take(s);
 	for (const struct process *p = k->home->processes; p; p = p->next)
 		library_use(p->list);
-	paths_use(k);
+	paths_use(s);
+	if (library_is_short(
+		    s->library)) /* lists that the sampler was given are of long ago, too */
+		forget_lists(s);
+	use_modules(s);
 	for (uint32_t i = 0; i < k->list_count; i++)
 		if (k->lists[i].list && !k->lists[i].list->used)
 			k->lists[i].list = NULL;
 	library_forget_unused(s->library);
+	take_back_modules(s);
 	k->vdso_known = false;
 }
 

@@ -99,8 +99,11 @@ struct kernel {
 	struct kernel_module *modules;
 	struct recipe *rules;
 	unsigned cpus;
-	int epoll;   /* readable when there is something urgent to do */
-	int *events; /* cpus * event_count descriptors */
+	int epoll;                     /* readable when there is something urgent to do */
+	int *events;                   /* cpus * event_count descriptors */
+	struct bpf_link **event_links; /* the same */
+	bool *online;                  /* CPUs that are sampled */
+	uint64_t cpus_ns;              /* when that was last looked at */
 	bool sampling;
 	double swing; /* of the rate now: so much of it higher, or lower */
 	double ahead; /* of all until now: so much of a usual time between two changes */
@@ -126,6 +129,7 @@ struct kernel {
 	struct process *by_pid[KERNEL_BUCKETS]; /* newest first */
 	struct kernel_thread *threads[KERNEL_BUCKETS];
 	struct kernel_names *names; /* of the kernel's functions; NULL: not known */
+	uint64_t names_stamp;
 	struct kernel_memo **memos; /* by number; made when first used */
 	unsigned memo_bits;
 	struct kernel_waiting *waiting, **waiting_end; /* oldest first */
@@ -147,8 +151,16 @@ void reader_sync(struct kernel *k);
 void reader_flush(struct session *s);
 void reader_close(struct kernel *k);
 
+/* kernel_cpus.c */
+/* Which CPUs run now: `online` has k->cpus places. */
+void cpus_read(const struct kernel *k, bool *online);
+/* Whether it is time to look again. */
+bool cpus_due(struct kernel *k);
+
 /* kernel_maps.c */
 struct err *maps_open(struct kernel *k);
+/* From now on what is mapped on this CPU is noted; also anew, where it was switched off meanwhile. */
+void maps_watch(struct kernel *k, unsigned cpu);
 void maps_close(struct kernel *k);
 /* Notes what has been mapped since. */
 void maps_note(struct kernel *k);
@@ -251,6 +263,6 @@ void paths_walk(struct session *s);
 void paths_give_up(struct session *s);
 /* The profile is another one from now on. */
 void paths_restart(struct kernel *k);
-/* Tells the library which lists they need. */
-void paths_use(const struct kernel *k);
+/* Tells the library which lists and modules they need. */
+void paths_use(struct session *s);
 void paths_close(struct kernel *k);

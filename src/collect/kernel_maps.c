@@ -59,7 +59,7 @@ struct noted {
 	struct lines lines; /* as they came: what is mapped over another is not cut out of it */
 };
 
-struct ring {
+struct ring { /* of a CPU; without a page: there is none */
 	int fd;
 	struct perf_event_mmap_page *page;
 };
@@ -348,12 +348,26 @@ static void note_ring(struct kernel_notes *n, struct ring *r)
 void maps_note(struct kernel *k)
 {
 	for (unsigned i = 0; i < k->notes->ring_count; i++)
-		note_ring(k->notes, &k->notes->rings[i]);
+		if (k->notes->rings[i].page)
+			note_ring(k->notes, &k->notes->rings[i]);
 }
 
-static bool open_ring(struct kernel *k, unsigned cpu)
+static void close_ring(const struct kernel_notes *n, struct ring *r)
+{
+	if (!r->page)
+		return;
+	munmap(r->page, n->page_size + n->ring_size);
+	close(r->fd);
+	*r = (struct ring){0};
+}
+
+void maps_watch(struct kernel *k, unsigned cpu)
 {
 	struct kernel_notes *n = k->notes;
+	if (n->rings[cpu].page) {
+		note_ring(n, &n->rings[cpu]);
+		close_ring(n, &n->rings[cpu]);
+	}
 	struct perf_event_attr attr = {
 		.type = PERF_TYPE_SOFTWARE,
 		.size = sizeof attr,
@@ -371,17 +385,16 @@ static bool open_ring(struct kernel *k, unsigned cpu)
 	};
 	int fd = (int)syscall(SYS_perf_event_open, &attr, -1, (int)cpu, -1, PERF_FLAG_FD_CLOEXEC);
 	if (fd < 0)
-		return false;
+		return;
 	void *page = mmap(NULL, n->page_size + n->ring_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
 			  0);
 	if (page == MAP_FAILED) {
 		close(fd);
-		return false;
+		return;
 	}
 	struct epoll_event event = {.events = EPOLLIN};
 	epoll_ctl(k->epoll, EPOLL_CTL_ADD, fd, &event);
-	n->rings[n->ring_count++] = (struct ring){fd, page};
-	return true;
+	n->rings[cpu] = (struct ring){fd, page};
 }
 
 struct err *maps_open(struct kernel *k)
@@ -391,11 +404,12 @@ struct err *maps_open(struct kernel *k)
 		n->page_size = (size_t)sysconf(_SC_PAGESIZE);
 		n->ring_size = RING_PAGES * n->page_size;
 		n->rings = calloc(k->cpus, sizeof *n->rings);
+		n->ring_count = k->cpus;
 	}
 	if (!n || !n->rings)
 		return err_new("out of memory");
 	for (unsigned cpu = 0; cpu < k->cpus; cpu++)
-		open_ring(k, cpu); /* without, short processes have no names */
+		maps_watch(k, cpu); /* without, short processes have no names */
 	return NULL;
 }
 
@@ -404,10 +418,8 @@ void maps_close(struct kernel *k)
 	struct kernel_notes *n = k->notes;
 	if (!n)
 		return;
-	for (unsigned i = 0; i < n->ring_count; i++) {
-		munmap(n->rings[i].page, n->page_size + n->ring_size);
-		close(n->rings[i].fd);
-	}
+	for (unsigned i = 0; n->rings && i < n->ring_count; i++)
+		close_ring(n, &n->rings[i]);
 	for (size_t i = 0; i < BUCKETS; i++)
 		while (n->noted[i])
 			forget(n, &n->noted[i]);

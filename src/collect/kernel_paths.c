@@ -508,10 +508,14 @@ void paths_give_up(struct session *s)
 	free(keys);
 }
 
-void paths_use(const struct kernel *k)
+void paths_use(struct session *s)
 {
+	const struct kernel *k = s->kernel;
 	for (const struct kernel_waiting *w = k->waiting; w; w = w->next)
 		library_use(w->list);
+	for (size_t i = 0; i <= 1u << k->memo_bits; i++)
+		for (uint32_t at = 0; k->memos[i] && at < k->memos[i]->count; at++)
+			library_use_module(s->library, cct_key_module(k->memos[i]->keys[at]));
 }
 
 void paths_restart(struct kernel *k)

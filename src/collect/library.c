@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -27,6 +28,8 @@
 
 #define ALIGNMENT 64u
 #define LIST_MAX 65536u /* executable mappings of a process */
+#define KEPT_MAX 512u   /* files that are kept open though they have a name */
+#define YOUNG_NS (3600 * 1000000000ull)
 
 static const struct recipe no_recipe; /* RECIPE_NONE */
 const struct table library_no_table = {.rules = &no_recipe, .rule_count = 1};
@@ -113,7 +116,7 @@ static struct library_module *find_module(const struct library *l, const struct 
 	return m;
 }
 
-static void module_free(struct library_module *m)
+void library_free_module(struct library_module *m)
 {
 	if (!m)
 		return;
@@ -127,11 +130,22 @@ static void module_free(struct library_module *m)
 	free(m);
 }
 
+/* In turn, so that an id that was given back is not given again soon. */
+static uint32_t find_freed(struct library *l)
+{
+	do
+		l->cursor = l->cursor + 1 < l->module_count ? l->cursor + 1 : 0;
+	while (l->modules[l->cursor]);
+	l->freed--;
+	return l->cursor;
+}
+
+/* Gives it an id, or none where there are too many. */
 static bool keep_module(struct library *l, struct library_module *m)
 {
-	if (l->module_count >= WIRE_MODULE_MAX - 1)
+	if (l->module_count >= l->module_limit && !l->freed)
 		return true; /* it keeps id 0 */
-	if (l->module_count == l->module_room) {
+	if (l->module_count < l->module_limit && l->module_count == l->module_room) {
 		uint32_t room = l->module_room ? l->module_room * 2 : 64;
 		struct library_module **more = reallocarray(l->modules, room, sizeof *more);
 		if (!more)
@@ -139,8 +153,10 @@ static bool keep_module(struct library *l, struct library_module *m)
 		l->modules = more;
 		l->module_room = room;
 	}
-	l->modules[l->module_count++] = m;
-	m->id = l->module_count;
+	uint32_t at = l->module_count < l->module_limit ? l->module_count++ : find_freed(l);
+	l->modules[at] = m;
+	m->id = at + 1;
+	l->unswept++;
 	return true;
 }
 
@@ -157,18 +173,28 @@ static void learn_image(struct library_module *m, struct image *image)
 	m->go = image_section(image, ".go.buildinfo") || image_section(image, ".note.go.buildid");
 }
 
+/* A file that was written a moment ago may be gone a moment later: it is being built, or tried. */
+static bool is_young(uint64_t changed)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_REALTIME, &now);
+	uint64_t ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+	return changed && ns - changed < YOUNG_NS;
+}
+
 /* How it can be found later, when its functions are to be named: the process may be in a namespace or
    below a root of its own, and its file may be deleted. */
-static void learn_path(struct library_module *m, pid_t task, const struct maps *maps, size_t index)
+static void learn_path(struct library *l, struct library_module *m, pid_t task,
+		       const struct maps *maps, size_t index)
 {
 	char *path = backing_path(task, &maps->items[index]);
-	if (path && strcmp(path, m->path) != 0) {
-		m->here = path;
-		return;
-	}
-	if (!path)
+	if (!path || (is_young(m->changed) && l->kept_count < KEPT_MAX))
 		m->kept = backing_file(task, maps, index);
-	free(path);
+	l->kept_count += m->kept >= 0;
+	if (path && strcmp(path, m->path) != 0)
+		m->here = path;
+	else
+		free(path);
 }
 
 /* One more whose table is to be made; NULL where there is no memory. */
@@ -202,7 +228,7 @@ static struct err *add_module(struct library *l, pid_t task, const struct maps *
 	if (!f || !keep_module(l, m)) {
 		if (f)
 			l->pending.count--;
-		module_free(m);
+		library_free_module(m);
 		return err_new("out of memory");
 	}
 	m->device = map->device;
@@ -217,7 +243,7 @@ static struct err *add_module(struct library *l, pid_t task, const struct maps *
 	else
 		learn_image(m, f->image);
 	if (!e && l->background && map->path[0] == '/')
-		learn_path(m, task, maps, index);
+		learn_path(l, m, task, maps, index);
 	err_free(e);
 	struct library_module **bucket = &l->by_file[hash_file(map) % BUCKETS];
 	m->chain = *bucket;
@@ -232,7 +258,9 @@ static void renew(struct library *l, pid_t task, const struct maps *maps, size_t
 {
 	struct image *image;
 	struct err *e = backing_open(task, maps, index, &image);
-	struct fresh *f = e ? NULL : add_fresh(l, m);
+	if (!e && !m->id && m->state != LIBRARY_PENDING)
+		keep_module(l, m); /* there were too many when it came */
+	struct fresh *f = e || m->state == LIBRARY_PENDING ? NULL : add_fresh(l, m);
 	if (f)
 		f->image = image;
 	else if (!e)
@@ -271,7 +299,7 @@ static struct err *open_new(struct library *l, pid_t task, const struct maps *ma
 		found[i] = find_module(l, map, changed);
 		if (!found[i])
 			e = add_module(l, task, maps, i, changed, &found[i]);
-		else if (found[i]->state == LIBRARY_DROPPED)
+		else if (found[i]->state == LIBRARY_DROPPED || (!found[i]->id && l->freed))
 			renew(l, task, maps, i, found[i]);
 	}
 	return e;
@@ -561,6 +589,7 @@ struct err *library_open(enum recipes_mode mode, bool tables, const char *agent,
 		return err_new("out of memory");
 	l->mode = mode;
 	l->tables = tables;
+	l->module_limit = WIRE_MODULE_MAX - 1;
 	l->file = l->shared = l->built = -1;
 	l->agent = strdup(agent ? agent : "");
 	if (agent && !stat(agent, &st)) {
@@ -582,7 +611,7 @@ void library_close(struct library *l)
 	for (size_t i = 0; i < BUCKETS; i++) {
 		for (struct library_module *m = l->by_file[i], *next; m; m = next) {
 			next = m->chain;
-			module_free(m);
+			library_free_module(m);
 		}
 		for (struct library_list *at = l->by_contents[i], *next; at; at = next) {
 			next = at->chain;

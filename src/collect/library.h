@@ -42,9 +42,11 @@ struct library_module {
 	} state;
 	struct module_table own; /* the table, where it is not in the file */
 	char *here; /* its path as we see it, where that is another one; NULL: the same, or none */
-	int kept;   /* the file, where it has no name for us; else -1 */
-	bool agent; /* our own library */
-	bool go;    /* made by Go's compiler */
+	int kept;   /* the file, where it has no name for us, or may soon have none; else -1 */
+	bool used;  /* see library_use_module */
+	unsigned idle; /* the turn since which nobody uses it; 0: somebody does */
+	bool agent;    /* our own library */
+	bool go;       /* made by Go's compiler */
 };
 
 struct library_list { /* what one or more processes have in memory */
@@ -113,12 +115,19 @@ bool library_hurry(struct library *library, bool hurried);
 void library_wait(struct library *library, uint64_t until_ns);
 
 /* Whether there are so many lists that it is worth to forget those that nobody uses: all that
-   library_use was not called for. */
+   library_use was not called for. Modules that are in no list, and that library_use_module was not
+   called for, lose their tables, and a few turns later they are forgotten, too: their ids will be others'. */
 bool library_has_many(const struct library *library);
+/* Whether there are few ids left. */
+bool library_is_short(const struct library *library);
 void library_use(const struct library_list *list); /* NULL is fine */
+void library_use_module(struct library *library, uint32_t id);
 void library_forget_unused(struct library *library);
 /* In the background: gives the memory of tables back until they are needed again. */
 void library_rest(const struct library *library);
+/* A turn is over: whatever named a module by its id when the one before ended has been heard. Without,
+   ids are never given again. */
+void library_end_turn(struct library *library, uint64_t now_ns);
 
 /* The list at this place of the file, or NULL. */
 const struct library_list *library_list(const struct library *library, uint64_t place);
@@ -126,4 +135,5 @@ const struct library_list *library_list(const struct library *library, uint64_t 
    where memory runs out. */
 struct walk_space library_walk(struct library *library, const struct library_list *list);
 
+/* NULL: nobody has this id. */
 const struct library_module *library_module(const struct library *library, uint32_t id);

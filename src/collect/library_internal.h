@@ -32,8 +32,13 @@ struct library {
 	int file, shared; /* the same; `shared` can only be read */
 	const uint8_t *bytes;
 	uint64_t used;
-	struct library_module **modules; /* by id - 1 */
-	uint32_t module_count, module_room;
+	struct library_module **modules; /* by id - 1; NULL: it was given back */
+	uint32_t module_count, module_room, module_limit;
+	uint32_t freed, cursor; /* ids that were given back; the last that was given again */
+	uint32_t unswept;       /* modules that came since the last sweep */
+	uint32_t kept_count;    /* files that are open */
+	unsigned turn;
+	uint64_t turned_ns;
 	struct library_module *by_file[BUCKETS];
 	struct library_list *by_contents[BUCKETS];
 	size_t list_count, list_limit; /* beyond the limit it is worth forgetting some */
@@ -59,6 +64,8 @@ extern const struct table library_no_table;
 /* Appends two pieces to the file, one behind the other; 0 where there is no room. */
 uint64_t library_append(struct library *l, const void *head, size_t head_size, const void *bytes,
 			size_t size);
+
+void library_free_module(struct library_module *m); /* NULL is fine */
 
 /* Makes the tables of all modules that were opened until now. In the background: begins to, and
    false where one of `found` is not ready. */

@@ -24,7 +24,9 @@
 #define SMALL (4u << 20) /* bytes of code */
 #define SMALL_AT_ONCE 16u
 #define WAIT_MS 1000
-#define PATIENCE 10 /* nice: a tenth of what others get */
+#define PATIENCE 10           /* nice: a tenth of what others get */
+#define TURNS_MAX 2u          /* after which nobody names a module that nobody has */
+#define TURN_NS 1000000000ull /* at least: records are on their way for less */
 
 /* ---- now ---- */
 
@@ -312,9 +314,15 @@ bool later_close(struct library *l)
 
 /* ---- what nobody has any more ---- */
 
+bool library_is_short(const struct library *l)
+{
+	return l->module_count - l->freed > l->module_limit / 4 * 3;
+}
+
 bool library_has_many(const struct library *l)
 {
-	return l->background && l->list_count > l->list_limit;
+	return l->background && (l->list_count > l->list_limit ||
+				 (library_is_short(l) && l->unswept > l->module_limit / 16));
 }
 
 void library_use(const struct library_list *list)
@@ -323,36 +331,25 @@ void library_use(const struct library_list *list)
 		((struct library_list *)list)->used = true;
 }
 
-static void mark_modules(const struct library *l, const struct library_list *list, bool *used)
+void library_use_module(struct library *l, uint32_t id)
+{
+	if (id && id <= l->module_count && l->modules[id - 1])
+		l->modules[id - 1]->used = true;
+}
+
+static void mark_modules(struct library *l, const struct library_list *list)
 {
 	for (uint32_t i = 0; i < list->count; i++)
-		if (list->modules[i].id <= l->module_count)
-			used[list->modules[i].id] = true;
+		library_use_module(l, list->modules[i].id);
 }
 
-static void drop_tables(struct library *l, const bool *used)
+static void forget_lists(struct library *l)
 {
-	for (uint32_t i = 0; i < l->module_count; i++) {
-		struct library_module *m = l->modules[i];
-		if (used[m->id] || !m->own.bytes || m->state != LIBRARY_READY)
-			continue;
-		module_table_free(&m->own);
-		m->own = (struct module_table){0};
-		m->table = library_no_table;
-		m->size = m->place = 0;
-		m->state = LIBRARY_DROPPED;
-	}
-}
-
-void library_forget_unused(struct library *l)
-{
-	bool *used = calloc((size_t)l->module_count + 1, sizeof *used);
 	for (size_t i = 0; i < BUCKETS; i++)
 		for (struct library_list **link = &l->by_contents[i], *at; (at = *link);) {
 			if (at->used) {
 				at->used = false;
-				if (used)
-					mark_modules(l, at, used);
+				mark_modules(l, at);
 				link = &at->chain;
 				continue;
 			}
@@ -363,9 +360,65 @@ void library_forget_unused(struct library *l)
 			l->list_count--;
 		}
 	l->list_limit = 2 * l->list_count > LISTS_KEPT ? 2 * l->list_count : LISTS_KEPT;
-	if (used)
-		drop_tables(l, used);
-	free(used);
+}
+
+static void drop_table(struct library_module *m)
+{
+	module_table_free(&m->own);
+	m->own = (struct module_table){0};
+	m->table = library_no_table;
+	m->size = m->place = 0;
+	m->state = LIBRARY_DROPPED;
+}
+
+/* Whether nobody has named it by its id for so long that nobody will. */
+static bool is_over(const struct library *l, const struct library_module *m)
+{
+	return m->state != LIBRARY_PENDING &&
+	       (!m->id || (m->idle && l->turn >= m->idle + TURNS_MAX));
+}
+
+static void sweep_module(const struct library *l, struct library_module *m)
+{
+	bool used = m->used || m->state == LIBRARY_PENDING;
+	m->used = false;
+	m->idle = used || !l->turn ? 0 : m->idle ? m->idle : l->turn;
+	if (!used && m->own.bytes && m->state == LIBRARY_READY)
+		drop_table(m);
+}
+
+static void forget_modules(struct library *l)
+{
+	for (size_t i = 0; i < BUCKETS; i++)
+		for (struct library_module **link = &l->by_file[i], *m; (m = *link);) {
+			sweep_module(l, m);
+			if (!is_over(l, m)) {
+				link = &m->chain;
+				continue;
+			}
+			*link = m->chain;
+			if (m->id) {
+				l->modules[m->id - 1] = NULL;
+				l->freed++;
+			}
+			l->kept_count -= m->kept >= 0;
+			library_free_module(m);
+		}
+	l->unswept = 0;
+}
+
+void library_forget_unused(struct library *l)
+{
+	forget_lists(l);
+	forget_modules(l);
+}
+
+void library_end_turn(struct library *l, uint64_t now_ns)
+{
+	if (now_ns - l->turned_ns < TURN_NS)
+		return;
+	l->turned_ns = now_ns;
+	l->turn++;
 }
 
 void library_rest(const struct library *l)

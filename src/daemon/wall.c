@@ -65,7 +65,7 @@ void wall_span(struct wall *w, struct wall_time now, uint64_t length_ns, int64_t
 {
 	*end_ms = now.wall_ms;
 	*start_ms = now.wall_ms - (int64_t)(length_ns / 1000000);
-	if (*start_ms < w->end_ms)
+	if (*start_ms - 1 <= w->end_ms) /* it is rounded */
 		*start_ms = w->end_ms;
 	if (*end_ms < *start_ms)
 		*end_ms = *start_ms;

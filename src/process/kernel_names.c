@@ -11,6 +11,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/hash.h"
 
 #define LIST_MAX ((size_t)256 << 20) /* bytes */
 #define FUNCTION_MAX (1u << 20)      /* bytes: what is farther from a symbol is not of it */
@@ -146,6 +147,42 @@ const char *kernel_names_find(const struct kernel_names *k, uint64_t address, ui
 	*start = begin + k->shift;
 	*size = end - begin;
 	return s->name;
+}
+
+/* Which modules there are, and where, as one number. Lines are "NAME SIZE USERS …, STATE ADDRESS": what is
+   between changes all the time. */
+static uint64_t stamp_of(const char *modules)
+{
+	struct buf text = {0};
+	uint64_t hash = HASH_START;
+	if (!read_all(modules, LIST_MAX, &text))
+		buf_clear(&text);
+	buf_append(&text, "", 1);
+	char *rest = text.failed ? NULL : text.data;
+	for (char *line; (line = strsep(&rest, "\n"));) {
+		const char *address = strstr(line, " 0x");
+		size_t length = strcspn(line, " ");
+		hash = hash_bytes(hash, line, length);
+		hash = hash_bytes(hash, address, address ? strcspn(address + 1, " ") + 1 : 0);
+	}
+	buf_free(&text);
+	return hash ? hash : 1;
+}
+
+void kernel_names_renew(struct kernel_names **names, uint64_t *stamp, const char *path,
+			const char *modules)
+{
+	struct kernel_names *fresh;
+	uint64_t now = stamp_of(modules), before = *stamp;
+	*stamp = now;
+	if (!*names || !before || before == now)
+		return;
+	struct err *e = kernel_names_open(path, &fresh);
+	if (!e) {
+		kernel_names_close(*names);
+		*names = fresh;
+	}
+	err_free(e);
 }
 
 void kernel_names_own_id(char out[41])

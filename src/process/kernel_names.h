@@ -24,5 +24,11 @@ void kernel_names_place(struct kernel_names *names, const char *name, uint64_t a
 const char *kernel_names_find(const struct kernel_names *names, uint64_t address, uint64_t *start,
 			      uint64_t *size);
 
+/* Reads the list again where the kernel has loaded or removed modules since: `path` and `modules` are lists
+   as /proc/kallsyms and /proc/modules. *stamp tells one time from another, 0 at first. Where it cannot be
+   read, what was known stays. */
+void kernel_names_renew(struct kernel_names **names, uint64_t *stamp, const char *path,
+			const char *modules);
+
 /* The build-id of the kernel that runs, as hex into out[41]; "" where it does not say. */
 void kernel_names_own_id(char out[41]);

@@ -3,10 +3,13 @@
 #include "scratch.h"
 
 #include "base/err.h"
-#include "collect/library.h"
+#include "collect/library_internal.h"
+#include "process/backing.h"
 #include "process/maps.h"
 #include "process/registers.h"
 
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <time.h>
 
 static uint64_t now_ns(void)
@@ -134,6 +137,135 @@ static void lists_are_bounded(void **state)
 	library_close(l);
 }
 
+/* A file of its own, as a program that was just built. */
+static const char *build_program(unsigned number)
+{
+	char name[32];
+	snprintf(name, sizeof(name), "program-%u", number);
+	const char *path = scratch(name);
+	char command[1024];
+	snprintf(command, sizeof(command), "cp /bin/true '%s'", path);
+	assert_int_equal(system(command), 0);
+	return path;
+}
+
+/* What a process has that runs this file alone; NULL as long as its table is being made. */
+static const struct library_list *run_program(struct library *l, const char *path)
+{
+	const struct library_list *list = NULL;
+	struct stat st;
+	char line[1024];
+
+	assert_int_equal(stat(path, &st), 0);
+	int length = snprintf(line, sizeof(line), "400000-40c000 r-xp 00000000 %02x:%02x %lu %s\n",
+			      major(st.st_dev), minor(st.st_dev), (unsigned long)st.st_ino, path);
+	for (int i = 0; i < 100 && !list; i++) {
+		struct maps maps;
+		unsigned builds = library_builds(l);
+
+		assert_null(maps_parse(line, (size_t)length, &maps));
+		assert_null(library_look_at(l, PROCESS_GONE, &maps, &list, NULL));
+		maps_free(&maps);
+		library_was_unready(l);
+		while (!list && library_builds(l) == builds)
+			library_wait(l, UINT64_MAX / 2);
+	}
+	assert_non_null(list);
+	assert_int_equal(list->count, 1);
+	return list;
+}
+
+/* A machine on which programs are built, run and removed for months. Only so many ids are there. */
+static void ids_are_given_back(void **state)
+{
+	struct library *l = open_library();
+	uint64_t now = 5000000000u;
+	const char *stays = build_program(0);
+	const struct library_list *kept = run_program(l, stays);
+	uint32_t kept_id = kept->modules[0].id, last = 0;
+
+	(void)state;
+	l->module_limit = 20;
+	for (unsigned i = 1; i <= 50; i++) {
+		const char *path = build_program(i);
+		const struct library_list *list = run_program(l, path);
+		uint32_t id = list->modules[0].id;
+
+		assert_true(id && id <= 20 && id != kept_id && id != last);
+		assert_string_equal(library_module(l, id)->path, path);
+		assert_true(library_module(l, id)->table.page_count);
+		unlink(path);
+		last = id;
+		/* It ends at once, but what it did is still on its way for two turns. */
+		library_use(kept);
+		library_forget_unused(l);
+		assert_non_null(library_module(l, id));
+		library_end_turn(l, now += 1000000000u);
+		library_end_turn(l, now + 1000000u); /* that is no turn */
+		library_use(kept);
+		library_forget_unused(l);
+		assert_non_null(library_module(l, id));
+		assert_string_equal(library_module(l, id)->path, path);
+	}
+	assert_string_equal(library_module(l, kept_id)->path, stays);
+	assert_ptr_equal(run_program(l, stays), kept);
+	assert_true(l->module_count <= 20);
+	library_close(l);
+}
+
+/* Who is named elsewhere keeps its id, though it is in no list. */
+static void ids_in_use_are_kept(void **state)
+{
+	struct library *l = open_library();
+	uint64_t now = 5000000000u;
+	const char *path = build_program(100);
+	uint32_t id = run_program(l, path)->modules[0].id;
+
+	(void)state;
+	for (int i = 0; i < 10; i++) {
+		library_use_module(l, id);
+		library_use_module(l, 0);
+		library_use_module(l, 30000);
+		library_forget_unused(l);
+		library_end_turn(l, now += 1000000000u);
+	}
+	assert_string_equal(library_module(l, id)->path, path);
+	for (int i = 0; i < 3; i++) {
+		assert_non_null(library_module(l, id));
+		library_forget_unused(l);
+		library_end_turn(l, now += 1000000000u);
+	}
+	assert_null(library_module(l, id));
+	library_close(l);
+}
+
+/* Where there are too many at once some have no id; they get one when there are some again. */
+static void too_many_at_once(void **state)
+{
+	struct library *l = open_library();
+	uint64_t now = 5000000000u;
+	const struct library_list *lists[6];
+	const char *paths[6];
+
+	(void)state;
+	l->module_limit = 4;
+	for (unsigned i = 0; i < 6; i++) {
+		paths[i] = build_program(200 + i);
+		lists[i] = run_program(l, paths[i]);
+		assert_int_equal(lists[i]->modules[0].id, i < 4 ? i + 1 : 0);
+	}
+	assert_true(l->module_count == 4 && !l->freed);
+	for (int turn = 0; turn < 4; turn++) {
+		library_use(lists[0]);
+		library_forget_unused(l);
+		library_end_turn(l, now += 1000000000u);
+	}
+	assert_int_equal(l->freed, 3);
+	assert_int_not_equal(run_program(l, paths[5])->modules[0].id, 0);
+	assert_int_equal(run_program(l, paths[0])->modules[0].id, 1);
+	library_close(l);
+}
+
 /* At the end nobody waits for what is not ready: it has no table then. */
 static void can_be_hurried(void **state)
 {
@@ -159,6 +291,9 @@ int main(void)
 		cmocka_unit_test(makes_tables_in_the_background),
 		cmocka_unit_test(forgets_what_is_not_used),
 		cmocka_unit_test(lists_are_bounded),
+		cmocka_unit_test(ids_are_given_back),
+		cmocka_unit_test(ids_in_use_are_kept),
+		cmocka_unit_test(too_many_at_once),
 		cmocka_unit_test(can_be_hurried),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

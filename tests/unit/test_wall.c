@@ -37,6 +37,12 @@ static void spans_follow_each_other(void **state)
 	expect_span(&w, at(120 * SECOND, -400), 60 * SECOND, 60 * SECOND, 120 * SECOND - 400);
 	assert_int_equal(wall_set(&w, at(150 * SECOND, 300)), 0);
 	expect_span(&w, at(180 * SECOND, 300), 60 * SECOND, 120 * SECOND + 300, 180 * SECOND + 300);
+	/* To the millisecond, whatever is rounded. */
+	int64_t from, to;
+	wall_span(&w, at(181 * SECOND, 300), UINT64_C(999400000), &from, &to);
+	assert_int_equal(from - START, 180 * SECOND + 300);
+	assert_int_equal(wall_set(&w, at(180 * SECOND, 300)), 0);
+	w.end_ms = START + 180 * SECOND + 300;
 	/* Not even where the span is as short as the correction. */
 	assert_int_equal(wall_set(&w, at(180 * SECOND + 100, -300)), 0);
 	expect_span(&w, at(180 * SECOND + 100, -300), 100, 180 * SECOND + 300, 180 * SECOND + 300);

@@ -55,6 +55,16 @@ static void put_columns(const struct read_samples *x, const char *what, struct b
 	buf_printf(out, "  %s\n", what);
 }
 
+/* A file may have any name: it is one row all the same. */
+static void put_text(struct buf *out, int width, const char *text)
+{
+	size_t start = out->size;
+	buf_printf(out, "  %-*s", width, text);
+	for (size_t i = start; i < out->size; i++)
+		if (out->data[i] == '\n')
+			out->data[i] = '?';
+}
+
 static void put_row(const struct read_samples *x, const struct db_rows *rows,
 		    const struct db_row *row, uint64_t *sum, struct buf *out)
 {
@@ -67,9 +77,9 @@ static void put_row(const struct read_samples *x, const struct db_rows *rows,
 		*sum += count;
 		buf_printf(out, " %6.2f%%", percent(*sum, rows->totals[0]));
 	}
-	buf_printf(out, "  %-28s", row->name);
+	put_text(out, 28, row->name);
 	if (*row->detail)
-		buf_printf(out, "  %s", row->detail);
+		put_text(out, 0, row->detail);
 	buf_puts(out, "\n");
 }
 

@@ -16,11 +16,13 @@
 
 #define REASONS 64u         /* why a path is partial: more than there are */
 #define THREADS_MAX 100000u /* that are told apart */
-#define IDLE_MAX 10000u     /* threads without samples that are kept */
+#define LISTS_MAX \
+	((size_t)32 << 20) /* bytes of lists of names that one user's processes have, in a drain */
+#define IDLE_MAX 10000u    /* threads without samples that are kept */
 
 struct err *harvest_begin(struct session *s, struct harvest *h)
 {
-	*h = (struct harvest){0};
+	*h = (struct harvest){.bounded = s->options.drained};
 	h->modules = calloc(WIRE_MODULE_MAX, sizeof *h->modules);
 	struct err *e = h->modules ? profile_new(&h->profile) : err_new("out of memory");
 	if (!e)
@@ -218,16 +220,53 @@ void harvest_name_files(struct session *s, struct harvest *h)
 	}
 }
 
-static struct jit *open_names(const struct process *p)
+/* Of what goes on for months: who writes large lists has names for a part of them, and nobody else loses any. */
+static size_t *budget_of(struct harvest *h, uint32_t user)
+{
+	for (size_t i = 0; i < h->budget_count; i++)
+		if (h->budgets[i].user == user || i == HARVEST_USERS - 1)
+			return &h->budgets[i].left;
+	h->budgets[h->budget_count] = (struct harvest_budget){user, LISTS_MAX};
+	return &h->budgets[h->budget_count++].left;
+}
+
+static int compare_addresses(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+	return (*x > *y) - (*x < *y);
+}
+
+/* Those of a module that have samples, ascending; NULL where there are none. */
+static uint64_t *find_addresses(const struct profile *p, uint32_t module, size_t *count)
+{
+	size_t nodes = 0;
+	for (size_t i = 0; i < p->node_count; i++)
+		nodes += p->nodes[i].module == module;
+	uint64_t *out = nodes ? reallocarray(NULL, nodes, sizeof *out) : NULL;
+	*count = 0;
+	for (size_t i = 0; out && i < p->node_count; i++)
+		if (p->nodes[i].module == module)
+			out[(*count)++] = p->nodes[i].address - (p->nodes[i].kind == PROFILE_CALL);
+	if (out)
+		qsort(out, *count, sizeof *out, compare_addresses);
+	return out;
+}
+
+static struct jit *open_names(struct harvest *h, const struct process *p, uint32_t module)
 {
 	struct jit *jit = NULL;
 	char path[64];
-	struct err *e = jit_open(p->pid, &jit);
-	if (!e && !jit) { /* the process is gone, its file is not */
+	size_t unlimited = SIZE_MAX;
+	struct jit_wanted wanted = {.budget = h->bounded ? budget_of(h, p->user) : &unlimited};
+	uint64_t *addresses = find_addresses(h->profile, module, &wanted.count);
+	wanted.addresses = addresses;
+	struct err *e = addresses ? jit_open_wanted(p->pid, &wanted, &jit) : NULL;
+	if (addresses && !e && !jit) { /* the process is gone, its file is not */
 		snprintf(path, sizeof path, "/tmp/perf-%d.map", (int)p->own);
-		e = jit_open_file(path, p->user, &jit);
+		e = jit_open_file_wanted(path, p->user, &wanted, &jit);
 	}
 	err_free(e);
+	free(addresses);
 	return jit;
 }
 
@@ -249,7 +288,7 @@ void harvest_name_code(struct harvest *h, const struct process *p)
 		if (profile->modules[i].kind == PROFILE_JIT &&
 		    profile->modules[i].process == p->profile - 1)
 			module = i;
-	struct jit *jit = module ? open_names(p) : NULL;
+	struct jit *jit = module ? open_names(h, p, module) : NULL;
 	if (jit)
 		profile_name_module(profile, module, made_name, jit);
 	jit_close(jit);

@@ -144,6 +144,7 @@ struct arena {
 };
 
 /* Where trees are put together. */
+#define HARVEST_USERS 64
 struct harvest {
 	struct profile *profile;
 	uint32_t *modules;                /* by module id: index in the profile + 1 */
@@ -152,6 +153,12 @@ struct harvest {
 	bool kernel;                      /* there is one */
 	struct session_process *owners; /* of the profile's processes, where there will be drains */
 	size_t owner_room;
+	bool bounded; /* there will be drains: what processes write of themselves is not all read */
+	struct harvest_budget {
+		uint32_t user;
+		size_t left;      /* bytes */
+	} budgets[HARVEST_USERS]; /* the last one is for all others */
+	size_t budget_count;
 };
 
 struct bell {         /* what targets ring: waited for by a small thread */

@@ -15,6 +15,9 @@
 #include "process/status.h"
 
 #define FILE_MAX ((off_t)256 << 20)
+#define KEPT_MAX 65536u
+#define LINE_BYTES 4096
+#define NAME_MAX_BYTES 1024
 #define LOOK_BACK 32 /* replaced code that may begin between the newest's start and an address */
 
 struct jit_entry {
@@ -24,8 +27,9 @@ struct jit_entry {
 
 struct jit {
 	struct jit_entry *entries; /* by start, then order */
-	size_t count;
+	size_t count, room;
 	char *text;
+	bool own_names; /* each name was allocated by itself */
 };
 
 static int compare_entries(const void *a, const void *b)
@@ -136,21 +140,137 @@ struct err *jit_open_file(const char *path, uid_t user, struct jit **out)
 	return e;
 }
 
+static bool find_path(pid_t pid, char *path, size_t size, uid_t *user)
+{
+	struct process_status s;
+	if (!process_status(pid, &s))
+		return false;
+	snprintf(path, size, "/proc/%d/root/tmp/perf-%d.map", (int)pid, (int)own_pid(pid));
+	*user = s.user;
+	return true;
+}
+
 struct err *jit_open(pid_t pid, struct jit **out)
 {
 	char path[96];
-	struct process_status s;
+	uid_t user;
 	*out = NULL;
-	if (!process_status(pid, &s))
+	return find_path(pid, path, sizeof path, &user) ? jit_open_file(path, user, out) : NULL;
+}
+
+/* For some addresses */
+
+static bool is_wanted(const struct jit_wanted *w, const struct jit_code *code)
+{
+	size_t low = 0, high = w->count;
+	while (low < high) { /* the first that is not below it */
+		size_t middle = low + (high - low) / 2;
+		if (w->addresses[middle] < code->start)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < w->count && w->addresses[low] - code->start < code->size;
+}
+
+/* Code that is replaced again and again is in the list each time: the last ones will do. */
+static bool keep_code(struct jit *jit, const struct jit_code *code, size_t order)
+{
+	if (jit->count == KEPT_MAX) {
+		for (size_t i = 0; i < KEPT_MAX / 2; i++)
+			free((char *)jit->entries[i].code.name);
+		memmove(jit->entries, jit->entries + KEPT_MAX / 2,
+			KEPT_MAX / 2 * sizeof *jit->entries);
+		jit->count = KEPT_MAX / 2;
+	}
+	if (jit->count == jit->room) {
+		size_t room = jit->room ? jit->room * 2 : 64;
+		struct jit_entry *more = reallocarray(jit->entries, room, sizeof *more);
+		if (!more)
+			return false;
+		jit->entries = more;
+		jit->room = room;
+	}
+	struct jit_entry *entry = &jit->entries[jit->count];
+	*entry = (struct jit_entry){*code, order};
+	entry->code.name = strndup(code->name, NAME_MAX_BYTES);
+	jit->count += entry->code.name != NULL;
+	return entry->code.name;
+}
+
+/* One line, cut where it is too long; false at the end. */
+static bool read_line(FILE *file, char line[LINE_BYTES], size_t *left)
+{
+	size_t used = 0, took = 0;
+	int c = EOF;
+	while (took < *left && (c = getc_unlocked(file)) != EOF) {
+		took++;
+		if (c == '\n')
+			break;
+		if (used < LINE_BYTES - 1)
+			line[used++] = c ? (char)c : '?';
+	}
+	line[used] = 0;
+	*left -= took;
+	return took;
+}
+
+static bool take_lines(FILE *file, size_t left, const struct jit_wanted *w, struct jit *jit)
+{
+	char line[LINE_BYTES];
+	for (size_t order = 0; read_line(file, line, &left); order++) {
+		struct jit_code code;
+		if (take_line(line, &code) && is_wanted(w, &code) && !keep_code(jit, &code, order))
+			return false;
+	}
+	return true;
+}
+
+struct err *jit_open_file_wanted(const char *path, uid_t user, const struct jit_wanted *w,
+				 struct jit **out)
+{
+	off_t size;
+	int fd = open_trusted(path, user, &size);
+	FILE *file = fd >= 0 ? fdopen(fd, "re") : NULL;
+	struct jit *jit = file ? calloc(1, sizeof *jit) : NULL;
+	*out = NULL;
+	if (fd >= 0 && !file)
+		close(fd);
+	if (!jit) {
+		if (file)
+			fclose(file);
 		return NULL;
-	snprintf(path, sizeof path, "/proc/%d/root/tmp/perf-%d.map", (int)pid, (int)own_pid(pid));
-	return jit_open_file(path, s.user, out);
+	}
+	jit->own_names = true;
+	size_t part = (size_t)size < *w->budget ? (size_t)size : *w->budget;
+	*w->budget -= part;
+	bool good = !fseeko(file, size - (off_t)part, SEEK_SET) && take_lines(file, part, w, jit);
+	fclose(file);
+	if (!good) {
+		jit_close(jit);
+		return err_new("%s: out of memory", path);
+	}
+	if (jit->count)
+		qsort(jit->entries, jit->count, sizeof *jit->entries, compare_entries);
+	*out = jit;
+	return NULL;
+}
+
+struct err *jit_open_wanted(pid_t pid, const struct jit_wanted *w, struct jit **out)
+{
+	char path[96];
+	uid_t user;
+	*out = NULL;
+	return find_path(pid, path, sizeof path, &user) ? jit_open_file_wanted(path, user, w, out)
+							: NULL;
 }
 
 void jit_close(struct jit *jit)
 {
 	if (!jit)
 		return;
+	for (size_t i = 0; jit->own_names && i < jit->count; i++)
+		free((char *)jit->entries[i].code.name);
 	free(jit->entries);
 	free(jit->text);
 	free(jit);

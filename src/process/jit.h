@@ -20,6 +20,17 @@ struct jit_code {
 struct err *jit_open(pid_t pid, struct jit **out);
 /* The same from a file that `user` (or root) has written: of a process that is gone. */
 struct err *jit_open_file(const char *path, uid_t user, struct jit **out);
+/* The same for some addresses alone, ascending: nothing else is kept, so memory does not depend on the file.
+   Of one that is larger than *budget the end is read, where the newest code is; what was read is taken
+   off. */
+struct jit_wanted {
+	const uint64_t *addresses;
+	size_t count;
+	size_t *budget; /* bytes */
+};
+struct err *jit_open_wanted(pid_t pid, const struct jit_wanted *wanted, struct jit **out);
+struct err *jit_open_file_wanted(const char *path, uid_t user, const struct jit_wanted *wanted,
+				 struct jit **out);
 /* The same from text, which is copied. Lines that make no sense are left out. */
 struct err *jit_parse(const char *text, size_t size, struct jit **out);
 void jit_close(struct jit *jit); /* NULL is fine */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "unit.h"
+#include "scratch.h"
 
 #include "base/err.h"
 #include "process/jit.h"
@@ -174,13 +174,63 @@ static void finds_names_of_made_code(void **state)
 	jit_close(jit);
 }
 
+/* Of a list that may be as large as somebody likes only what is asked for is kept, and only its end read. */
+static void reads_what_is_wanted(void **state)
+{
+	const char *path = scratch("perf-1.map");
+	const uint64_t addresses[] = {0x1000, 0x1050, 0x900000};
+	size_t budget = 100000000;
+	struct jit_wanted wanted = {addresses, 3, &budget};
+	struct jit *jit;
+	FILE *file = fopen(path, "w");
+
+	(void)state;
+	fputs("1000 100 first\n2000 10 other\nnonsense\n1000 40 replaced\n", file);
+	for (int i = 0; i < 200000; i++)
+		fprintf(file, "900000 10 turn %d\n", i);
+	for (int i = 0; i < 100000; i++)
+		fputs("x", file); /* no end of the line */
+	fwrite("\0\0\n", 1, 3, file);
+	fputs("900000 8 last\n1050 1", file);
+	fclose(file);
+	assert_null(jit_open_file_wanted(path, geteuid(), &wanted, &jit));
+	assert_string_equal(jit_find(jit, 0x900000)->name, "last");
+	assert_null(jit_find(jit, 0x2000));
+	assert_true(budget < 100000000 - 3000000);
+	jit_close(jit);
+
+	/* All that there is room for is of the end. */
+	budget = 100;
+	assert_null(jit_open_file_wanted(path, geteuid(), &wanted, &jit));
+	assert_string_equal(jit_find(jit, 0x900000)->name, "last");
+	assert_null(jit_find(jit, 0x1000));
+	assert_int_equal(budget, 0);
+	jit_close(jit);
+	assert_null(jit_open_file_wanted(path, geteuid(), &wanted, &jit));
+	assert_null(jit_find(jit, 0x900000));
+	jit_close(jit);
+
+	/* Where it is small all of it is there. */
+	file = fopen(path, "w");
+	fputs("1000 100 first\n1000 40 replaced\n", file);
+	fclose(file);
+	budget = 1000;
+	assert_null(jit_open_file_wanted(path, geteuid(), &wanted, &jit));
+	assert_string_equal(jit_find(jit, 0x1000)->name, "replaced");
+	assert_string_equal(jit_find(jit, 0x1050)->name, "first");
+	jit_close(jit);
+	assert_null(jit_open_file_wanted(scratch("nowhere"), geteuid(), &wanted, &jit));
+	assert_null(jit);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(reads_every_field),   cmocka_unit_test(reads_odd_paths),
-		cmocka_unit_test(leaves_out_nonsense), cmocka_unit_test(sorts_and_drops_overlaps),
-		cmocka_unit_test(survives_every_cut),  cmocka_unit_test(finds_itself),
-		cmocka_unit_test(says_what_is_wrong),  cmocka_unit_test(finds_names_of_made_code),
+		cmocka_unit_test(reads_every_field),    cmocka_unit_test(reads_odd_paths),
+		cmocka_unit_test(leaves_out_nonsense),  cmocka_unit_test(sorts_and_drops_overlaps),
+		cmocka_unit_test(survives_every_cut),   cmocka_unit_test(finds_itself),
+		cmocka_unit_test(says_what_is_wrong),   cmocka_unit_test(finds_names_of_made_code),
+		cmocka_unit_test(reads_what_is_wanted),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

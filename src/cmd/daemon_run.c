@@ -148,7 +148,7 @@ static struct err *catch_signals(struct daemon *d)
 
 static struct err *open_all(struct daemon *d)
 {
-	char why[400];
+	char why[400], missing[400];
 	int64_t newest_ms = INT64_MIN;
 	struct err *e = daemon_settings(d->options, &d->config);
 	if (e)
@@ -164,7 +164,11 @@ static struct err *open_all(struct daemon *d)
 	if (!e)
 		e = steering_open(d->config.socket, &d->steering);
 	if (!e)
-		e = privileges_drop();
+		e = privileges_drop(missing, sizeof missing);
+	if (!e && *missing)
+		daemon_say(d, CONFIG_WARNING,
+			   "without privileges that are missing it cannot know %s: run as root",
+			   missing);
 	if (!e)
 		e = namer_open(&d->namer);
 	if (!e)

@@ -26,63 +26,6 @@
 #define SWING_MOST 0.018
 #define LAST_TABLES_NS 5000000000ull /* at the end, for tables that are being made */
 #define NAME_NS 20000000000ull
-#define PID_NAMESPACE 4026531836ull
-
-/* ---- may we ---- */
-
-static void say(char *why, size_t size, const char *text)
-{
-	snprintf(why, size, "%s", text);
-}
-
-static bool is_locked_down(void)
-{
-	char text[128];
-	FILE *file = fopen("/sys/kernel/security/lockdown", "re");
-	bool locked = file && fgets(text, sizeof text, file) && strstr(text, "[confidentiality]");
-	if (file)
-		fclose(file);
-	return locked;
-}
-
-bool kernel_can(char *why, size_t size)
-{
-	LIBBPF_OPTS(bpf_prog_load_opts, opts);
-	static const struct bpf_insn nothing[] = {
-		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = 0},
-		{.code = BPF_JMP | BPF_EXIT},
-	};
-	char space[64];
-	ssize_t length = readlink("/proc/self/ns/pid", space, sizeof space - 1);
-	*why = '\0';
-	if (access("/sys/kernel/btf/vmlinux", R_OK)) {
-		say(why, size,
-		    "the kernel does not describe itself (CONFIG_DEBUG_INFO_BTF), so it cannot be "
-		    "sampled from");
-		return false;
-	}
-	if (length <= 0 || (space[length] = '\0', strtoull(space + strcspn(space, "0123456789"),
-							   NULL, 10)) != PID_NAMESPACE) {
-		say(why, size, "process numbers in this container are not the kernel's");
-		return false;
-	}
-	if (is_locked_down()) {
-		say(why, size,
-		    "the kernel keeps its memory to itself (lockdown=confidentiality), so it cannot "
-		    "be sampled from: boot it with lockdown=integrity or without");
-		return false;
-	}
-	int fd = bpf_prog_load(BPF_PROG_TYPE_PERF_EVENT, "culprit", "GPL", nothing, 2, &opts);
-	if (fd < 0) {
-		snprintf(why, size,
-			 "the kernel lets this user load no programs (%s): run as root, or with "
-			 "CAP_BPF and CAP_PERFMON",
-			 strerror(errno));
-		return false;
-	}
-	close(fd);
-	return true;
-}
 
 /* ---- the program ---- */
 
@@ -569,6 +512,7 @@ static void follow_cpus(struct session *s)
 		for (size_t i = 0; i < count; i++)
 			close_event(k, cpu * count + i);
 		k->online[cpu] = false;
+		maps_leave(k, cpu);
 		if (!online[cpu])
 			continue;
 		err_free(open_cpu(s, cpu)); /* it is tried again */

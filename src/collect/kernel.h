@@ -6,6 +6,7 @@
  * program, so any can be sampled: static ones, running ones, ones of other users.
  *
  *    kernel.c         loads the program, opens the events
+ *    kernel_can.c     what is missing where it cannot
  *    kernel_cpus.c    which CPUs there are to sample
  *    kernel_reader.c  empties the ring, whatever else there is to do
  *    kernel_maps.c    notes what processes map, for those that end before we look

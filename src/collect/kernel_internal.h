@@ -161,6 +161,7 @@ bool cpus_due(struct kernel *k);
 struct err *maps_open(struct kernel *k);
 /* From now on what is mapped on this CPU is noted; also anew, where it was switched off meanwhile. */
 void maps_watch(struct kernel *k, unsigned cpu);
+void maps_leave(struct kernel *k, unsigned cpu);
 void maps_close(struct kernel *k);
 /* Notes what has been mapped since. */
 void maps_note(struct kernel *k);

@@ -352,22 +352,25 @@ void maps_note(struct kernel *k)
 			note_ring(k->notes, &k->notes->rings[i]);
 }
 
-static void close_ring(const struct kernel_notes *n, struct ring *r)
+static void close_ring(struct kernel_notes *n, struct ring *r)
 {
 	if (!r->page)
 		return;
+	note_ring(n, r);
 	munmap(r->page, n->page_size + n->ring_size);
 	close(r->fd);
 	*r = (struct ring){0};
 }
 
+void maps_leave(struct kernel *k, unsigned cpu)
+{
+	close_ring(k->notes, &k->notes->rings[cpu]);
+}
+
 void maps_watch(struct kernel *k, unsigned cpu)
 {
 	struct kernel_notes *n = k->notes;
-	if (n->rings[cpu].page) {
-		note_ring(n, &n->rings[cpu]);
-		close_ring(n, &n->rings[cpu]);
-	}
+	maps_leave(k, cpu);
 	struct perf_event_attr attr = {
 		.type = PERF_TYPE_SOFTWARE,
 		.size = sizeof attr,

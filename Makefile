@@ -37,7 +37,7 @@ test: test-deps ## everything: format, lint, unit tests with sanitizers, end-to-
 stress: test-deps ## STRESS_SECONDS (600) of recording programs that are easily disturbed (tests/stress/)
 	@$(MAKE) --no-print-directory build
 	@tests/stress/run build $(STRESS_SECONDS)
-	@KILLS=100 STRESS=1 CROWD=5000 BOMB=2000 SECONDS_EACH=10 tests/e2e/run build db-killed daemon-killed \
+	@KILLS=100 STRESS=1 CROWD=5000 BOMB=2000 SECONDS_EACH=10 HUGE=250M tests/e2e/run build db-killed daemon-killed \
 		daemon-damaged daemon-crowd daemon-hostile
 
 bench: test-deps ## measures (bench/)

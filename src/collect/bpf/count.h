@@ -80,7 +80,7 @@ INLINE void count(struct bpf_perf_event_data *context, struct kernel_process *pr
 		  uint32_t tgid, uint32_t event, uint64_t start)
 {
 	struct kernel_turn *turn = bpf_map_lookup_elem(&turns, &cpu);
-	uint64_t pc = CPU_PC(&context->regs);
+	uint64_t pc = CPU_EVENT_PC(&context->regs);
 	uint32_t serial = CPU_IN_KERNEL(&context->regs) ? KERNEL_INSIDE
 			  : process                     ? process->serial
 							: 0;

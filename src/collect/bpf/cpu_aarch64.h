@@ -21,7 +21,9 @@ static inline __attribute__((always_inline)) long cpu_registers(struct pt_regs__
 	return bpf_probe_read_kernel(out, (KERNEL_REGISTERS + 1) * sizeof *out, regs);
 }
 
+/* Of what an event interrupted. */
 #define CPU_IN_KERNEL(regs) ((regs)->pstate & 15) /* not at EL0 */
+#define CPU_EVENT_PC(regs) ((regs)->pc)
 
 /* Those that every walk begins with. */
 #define CPU_PC(regs) ((regs)->pc)

@@ -36,7 +36,9 @@ static inline __attribute__((always_inline)) long cpu_registers(struct pt_regs__
 	return 0;
 }
 
+/* Of what an event interrupted, in which registers have their public names. */
 #define CPU_IN_KERNEL(regs) (!((regs)->cs & 3))
+#define CPU_EVENT_PC(regs) ((regs)->rip)
 
 /* Those that every walk begins with. */
 #define CPU_PC(regs) ((regs)->ip)

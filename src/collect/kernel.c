@@ -121,7 +121,8 @@ static int open_event(const struct session_event *event, pid_t pid, int cpu)
 		.disabled = 1,
 		.exclude_kernel = event->user_only,
 		.exclude_hv = event->user_only,
-		.exclude_idle = 1,
+		/* Counters of aarch64 refuse to. They stand still then anyway, nearly. */
+		.exclude_idle = event->type == PERF_TYPE_SOFTWARE,
 		.config1 = event->config1,
 		.config2 = event->config2,
 	};

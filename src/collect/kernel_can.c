@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Whether this kernel and user may sample; where not, what exactly is missing and what provides it. */
-#include "collect/kernel.h"
+#include "collect/kernel_internal.h"
 
 #include <bpf/bpf.h>
 #include <errno.h>
@@ -9,12 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
-#include <sys/utsname.h>
 #include <unistd.h>
 
 #define PID_NAMESPACE 4026531836ull
-#define OLDEST_MAJOR 5
-#define OLDEST_MINOR 15
 
 struct answer {
 	char *why;
@@ -24,19 +21,6 @@ struct answer {
 static bool refuse(const struct answer *a, const char *text)
 {
 	snprintf(a->why, a->size, "%s", text);
-	return false;
-}
-
-static bool is_new_enough(const struct answer *a)
-{
-	struct utsname system;
-	unsigned major = 0, minor = 0;
-	if (uname(&system) || sscanf(system.release, "%u.%u", &major, &minor) != 2 ||
-	    major > OLDEST_MAJOR || (major == OLDEST_MAJOR && minor >= OLDEST_MINOR))
-		return true;
-	snprintf(a->why, a->size,
-		 "Linux %.32s is too old to be sampled from: boot %d.%d or a later one",
-		 system.release, OLDEST_MAJOR, OLDEST_MINOR);
 	return false;
 }
 
@@ -108,8 +92,6 @@ bool kernel_can(char *why, size_t size)
 {
 	const struct answer a = {why, size};
 	*why = '\0';
-	if (!is_new_enough(&a))
-		return false;
 	if (access("/sys/kernel/btf/vmlinux", R_OK))
 		return refuse(
 			&a,
@@ -123,5 +105,5 @@ bool kernel_can(char *why, size_t size)
 			&a,
 			"the kernel keeps its memory to itself (lockdown=confidentiality), so it "
 			"cannot be sampled from: boot it with lockdown=integrity or without");
-	return is_privileged(&a) && takes_programs(&a);
+	return is_privileged(&a) && takes_programs(&a) && kernel_is_new_enough(why, size);
 }

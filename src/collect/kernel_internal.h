@@ -141,6 +141,9 @@ struct kernel {
 	uint64_t changed_ns, swept_ns, reaped_ns, checked_ns, named_ns, looked_ns;
 };
 
+/* kernel_age.c. Whether it has what the sampler needs, for whoever may load programs; where not, `why`. */
+bool kernel_is_new_enough(char *why, size_t size);
+
 /* kernel_reader.c */
 struct err *reader_open(struct session *s);
 /* Gives each record to `take`, in the order in which they came. */

@@ -17,6 +17,7 @@
 #include "daemon/interval.h"
 #include "daemon/namer.h"
 #include "daemon/notify.h"
+#include "daemon/shipper.h"
 #include "daemon/writer.h"
 #include "profile/profile.h"
 
@@ -46,6 +47,7 @@ struct daemon {
 	struct session_options session_options;
 	struct session *session;
 	struct writer *writer;
+	struct shipper *shipper; /* NULL: nothing is sent on */
 	struct steering *steering;
 	struct namer *namer;
 	int signals;
@@ -93,6 +95,11 @@ __attribute__((format(printf, 3, 4))) static void say(const struct daemon *d, en
 	buf_printf(&line, "culprit daemon: %s\n", text);
 	fputs(buf_text(&line), stderr);
 	buf_free(&line);
+}
+
+static void say_of_shipper(void *daemon, enum config_log level, const char *text)
+{
+	say(daemon, level, "%s", text);
 }
 
 /* Epochs */
@@ -361,10 +368,12 @@ static struct err *reload(struct daemon *d)
 	if (e)
 		return e;
 	if (strcmp(config.database, d->config.database) != 0 ||
-	    strcmp(config.socket, d->config.socket) != 0)
-		say(d, CONFIG_WARNING, "another database or socket needs a restart");
+	    strcmp(config.socket, d->config.socket) != 0 ||
+	    strcmp(config.fleet, d->config.fleet) != 0)
+		say(d, CONFIG_WARNING, "another database, socket or fleet needs a restart");
 	strcpy(config.database, d->config.database);
 	strcpy(config.socket, d->config.socket);
+	strcpy(config.fleet, d->config.fleet);
 	if (!same_sampling(&config, &d->config))
 		e = resample(d, &config);
 	if (e)
@@ -428,6 +437,8 @@ static struct err *open_all(struct daemon *d)
 	if (!e)
 		e = writer_open(d->config.database, &d->writer);
 	if (!e)
+		e = shipper_open(&d->config, d->writer, &d->shipper);
+	if (!e)
 		e = steering_open(d->config.socket, &d->steering);
 	if (!e)
 		e = namer_open(&d->namer);
@@ -456,6 +467,7 @@ static struct err *run(struct daemon *d)
 		if (ready[2].revents && !d->stop)
 			answer(d);
 		tidy(d);
+		shipper_tick(d->shipper, say_of_shipper, d);
 		feed_watchdog(d);
 	}
 	return e;
@@ -475,6 +487,7 @@ static struct err *finish(struct daemon *d)
 	}
 	if (!d->broken)
 		e = drain(d, true);
+	shipper_finish(d->shipper, say_of_shipper, d);
 	if (!e && d->broken)
 		return err_new("%s", writer_problem(d->writer));
 	if (!e && writer_unsaved(d->writer))
@@ -489,6 +502,7 @@ static void close_all(struct daemon *d)
 {
 	session_close(d->session);
 	steering_close(d->steering);
+	shipper_close(d->shipper);
 	writer_close(d->writer);
 	namer_close(d->namer);
 	if (d->signals >= 0)

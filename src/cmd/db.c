@@ -115,6 +115,7 @@ int db_choose(const char *command, struct db_choice *c, const struct args *args)
 {
 	if (!c->file)
 		c->file = store_default_path();
+	c->read.host = c->host;
 	c->read.process = c->process;
 	c->read.container = c->container;
 	c->read.epoch = (int64_t)c->epoch;

@@ -57,7 +57,9 @@ static struct err *prune(const struct options *o, struct store_tidied *tidied)
 {
 	struct term_progress progress;
 	struct store *store;
-	struct err *e = store_open(o->file, STORE_WRITE, &store);
+	struct err *e = db_only_file(o->file, "prune");
+	if (!e)
+		e = store_open(o->file, STORE_WRITE, &store);
 	if (e)
 		return e;
 	tidied->more = true;
@@ -129,7 +131,7 @@ int db_prune(int argc, char **argv)
 int db_check(int argc, char **argv)
 {
 	const char *file = NULL;
-	struct store *store;
+	struct store *store = NULL;
 	const struct arg options[] = {DB_FILE_OPTION(file), {0}};
 	struct args args = {
 		.command = "db check",
@@ -145,7 +147,9 @@ int db_check(int argc, char **argv)
 		return cmd_misused("db check", "what is '%s'?", args.operands[0]);
 	if (!file)
 		file = store_default_path();
-	struct err *e = store_open(file, STORE_READ, &store);
+	struct err *e = db_only_file(file, "check");
+	if (!e)
+		e = store_open(file, STORE_READ, &store);
 	if (!e)
 		e = store_check(store);
 	store_close(store);

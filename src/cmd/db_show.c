@@ -135,7 +135,7 @@ static int show(const struct options *o)
 	struct db_rows rows = {0};
 	size_t event;
 	int status = -1;
-	struct err *e = store_open(o->c.file, STORE_READ, &store);
+	struct err *e = db_open(o->c.file, &o->c.read, false, &store);
 	if (!e)
 		e = read_samples(store, &o->c.read, &x);
 	if (!e)

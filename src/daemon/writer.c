@@ -13,6 +13,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "daemon/interval.h"
+#include "store/unsent.h"
 
 struct writer {
 	int lock;
@@ -231,4 +232,19 @@ struct err *writer_tidy(struct writer *w, const struct store_policy *policy, int
 	struct err *e = store_tidy(w->store, policy, now_ms, 1, &tidied);
 	*more = !e && tidied.more;
 	return e;
+}
+
+struct err *writer_send_begin(struct writer *w, struct unsent_state *out)
+{
+	return unsent_begin(w->store, out);
+}
+
+struct err *writer_send_note(struct writer *w, const struct unsent_state *state)
+{
+	return unsent_note(w->store, state);
+}
+
+struct err *writer_send_end(struct writer *w)
+{
+	return unsent_end(w->store);
 }

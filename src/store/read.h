@@ -52,6 +52,7 @@ void read_epochs_free(struct read_epochs *epochs);
 struct read_choice {
 	int64_t from_ms, to_ms;
 	int64_t epoch;        /* 0: any */
+	const char *host;     /* NULL: any */
 	const regex_t *image; /* its path; NULL: any */
 	const regex_t *procedure;
 	const char *process;   /* name or number; NULL: any */

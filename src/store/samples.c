@@ -8,6 +8,9 @@
 
 #define UNSETTLED_MAX 65536 /* rows that are added before equal ones are joined */
 
+/* ?4 is a host, or "" for any. */
+#define OF_HOST " AND (?4 = '' OR epoch IN (SELECT id FROM epoch WHERE host = ?4))"
+
 /* Spans */
 
 struct err *spans_list(struct store *s, const struct read_choice *c, struct span_list *out)
@@ -18,9 +21,9 @@ struct err *spans_list(struct store *s, const struct read_choice *c, struct span
 	struct err *e = sql_prepare(s, &r,
 				    "SELECT id, epoch, start, end FROM segment"
 				    " WHERE start / 2 + end / 2 >= ?1 AND start / 2 + end / 2 < ?2"
-				    " AND start < ?2 AND (?3 = 0 OR epoch = ?3)"
+				    " AND start < ?2 AND (?3 = 0 OR epoch = ?3)" OF_HOST
 				    " ORDER BY epoch, start",
-				    "ddd", c->from_ms, c->to_ms, c->epoch);
+				    "ddds", c->from_ms, c->to_ms, c->epoch, c->host ? c->host : "");
 	while (!e) {
 		e = sql_step(s, r, &row);
 		if (e || !row)
@@ -131,16 +134,16 @@ static struct err *add_losses(struct store *s, const struct read_choice *c, stru
 		s, &r,
 		"SELECT l.kind, l.reason, sum(l.samples) FROM loss l JOIN segment s"
 		" ON s.id = l.segment WHERE s.start / 2 + s.end / 2 >= ?1"
-		" AND s.start / 2 + s.end / 2 < ?2 AND (?3 = 0 OR s.epoch = ?3)"
+		" AND s.start / 2 + s.end / 2 < ?2 AND (?3 = 0 OR s.epoch = ?3)" OF_HOST
 		" GROUP BY l.kind, l.reason ORDER BY 1, 3 DESC",
-		"ddd", c->from_ms, c->to_ms, c->epoch);
+		"ddds", c->from_ms, c->to_ms, c->epoch, c->host ? c->host : "");
 	if (!e)
 		e = losses_read(s, strings, r, &out->losses, &out->loss_count);
 	sqlite3_finalize(r);
 	return e;
 }
 
-static void hand_over(struct names *n, struct read_samples *out)
+void names_hand_over(struct names *n, struct read_samples *out)
 {
 	out->strings = n->strings;
 	out->images = n->images;
@@ -180,7 +183,7 @@ struct err *read_samples(struct store *s, const struct read_choice *choice,
 	out->to_ms = list.to_ms;
 	out->longest_ms = list.longest_ms;
 	out->spans = list.count;
-	hand_over(&n, out);
+	names_hand_over(&n, out);
 	free(g.rows);
 	free(list.items);
 	if (e)

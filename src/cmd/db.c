@@ -153,6 +153,12 @@ struct err *db_page(struct buf *text, bool no_pager)
 	return e;
 }
 
+void db_name(struct buf *out, const char *name)
+{
+	for (; *name; name++)
+		buf_append(out, (unsigned char)*name < 0x20 || *name == 0x7f ? "?" : name, 1);
+}
+
 int64_t db_now_ms(void)
 {
 	struct timespec now;

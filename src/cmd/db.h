@@ -63,6 +63,9 @@ struct err *db_only_file(const char *file, const char *part);
 /* Shows a text, through the pager unless told; names in it cannot steer the terminal. Frees it. */
 struct err *db_page(struct buf *text, bool no_pager);
 
+/* Appends a name as one line has it: what is no letter becomes a question mark. */
+void db_name(struct buf *out, const char *name);
+
 int64_t db_now_ms(void);
 /* "2026-11-14 14:00:00" in local time, without seconds where these are 0; returns out. */
 #define DB_TIME_MAX 32

@@ -92,9 +92,11 @@ static void put_cost(const struct read_epoch *x, struct buf *out)
 static void put_epoch(const struct read_epoch *x, struct buf *out)
 {
 	char from[DB_TIME_MAX], to[DB_TIME_MAX], length[DB_TIME_MAX];
-	buf_printf(out, "epoch %lld  %s to %s (%s)  %s, %s", (long long)x->id,
-		   db_time(from, x->start_ms), db_time(to, x->end_ms),
-		   db_length(length, x->end_ms - x->start_ms), x->host, x->kernel);
+	buf_printf(out, "epoch %lld  %s to %s (%s)  ", (long long)x->id, db_time(from, x->start_ms),
+		   db_time(to, x->end_ms), db_length(length, x->end_ms - x->start_ms));
+	db_name(out, x->host);
+	buf_puts(out, ", ");
+	db_name(out, x->kernel);
 	if (x->joined > 1)
 		buf_printf(out, ", %llu epochs joined", (unsigned long long)x->joined);
 	buf_puts(out, "\n");

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #define DEFAULT_LIMIT 50
+#define NAME_WIDTH 28
 
 struct options {
 	struct db_choice c;
@@ -67,9 +68,13 @@ static void put_row(const struct read_samples *x, const struct db_rows *rows,
 		*sum += count;
 		buf_printf(out, " %6.2f%%", percent(*sum, rows->totals[0]));
 	}
-	buf_printf(out, "  %-28s", row->name);
-	if (*row->detail)
-		buf_printf(out, "  %s", row->detail);
+	buf_puts(out, "  ");
+	db_name(out, row->name);
+	if (*row->detail) {
+		size_t width = strlen(row->name);
+		buf_printf(out, "%*s  ", width < NAME_WIDTH ? NAME_WIDTH - (int)width : 0, "");
+		db_name(out, row->detail);
+	}
 	buf_puts(out, "\n");
 }
 

@@ -24,7 +24,7 @@ void config_default(struct config *c)
 			     .log = CONFIG_INFO,
 			     .fleet_every_s = 60,
 			     .fleet_spool = UINT64_C(64) << 20,
-			     .fleet_patience_s = 60};
+			     .fleet_patience_ms = 60000};
 	snprintf(c->database, sizeof c->database, "%s", store_default_path());
 	snprintf(c->socket, sizeof c->socket, "%s", SOCKET);
 }
@@ -125,6 +125,17 @@ static struct err *set_interval(struct config *c, const char *value)
 	return e;
 }
 
+static struct err *set_patience(struct config *c, const char *value)
+{
+	uint64_t seconds = 0;
+	struct err *e = set_time(&seconds, value, 3600);
+	if (!e && !seconds)
+		e = err_new("a server needs at least one second");
+	if (!e)
+		c->fleet_patience_ms = seconds * 1000;
+	return e;
+}
+
 /* A server for many hosts. */
 static struct err *set_fleet(struct config *c, const char *name, const char *value, bool *known)
 {
@@ -139,7 +150,7 @@ static struct err *set_fleet(struct config *c, const char *name, const char *val
 	if (!strcmp(name, "fleet-spool"))
 		return set_size(&c->fleet_spool, value);
 	if (!strcmp(name, "fleet-patience"))
-		return set_time(&c->fleet_patience_s, value, 3600);
+		return set_patience(c, value);
 	*known = false;
 	return NULL;
 }

@@ -32,7 +32,7 @@ struct config {
 	char fleet_credentials[CONFIG_PATH_SIZE]; /* "": as fleet/server.h says */
 	uint64_t fleet_every_s;                   /* between two sendings */
 	uint64_t fleet_spool;                     /* bytes that may wait */
-	uint64_t fleet_patience_s;                /* with a server that says nothing */
+	uint64_t fleet_patience_ms;               /* with a server that says nothing */
 };
 
 void config_default(struct config *config);

@@ -29,7 +29,6 @@
 #define BYTES_AT_ONCE (1u << 20) /* of the file */
 #define LOOK_MS 1000             /* how often it looks for what is new */
 #define PAUSE_FIRST_MS 1000
-#define PAUSE_MAX_MS 60000
 #define NOTE_MS 1000 /* not more often is written how far it is */
 #define FINISH_MS 5000
 #define NEWS_MAX 8
@@ -41,7 +40,7 @@ struct news {
 
 struct shipper {
 	char *path;
-	uint64_t every_ms, spool, keep_ms;
+	uint64_t every_ms, spool, keep_ms, patience_ms;
 	struct writer *writer;
 	struct server *server;
 	struct sender *sender;
@@ -160,7 +159,7 @@ static void went_well(struct shipper *s, const struct unsent_span *spans, size_t
 	publish(s, false);
 }
 
-/* Said once, until it goes well again. A pause is by chance a little longer or shorter, so that many
+/* Said once, until it goes well again. Pauses grow to as long as an answer may take; each is by chance a little longer or shorter, so that many
    hosts do not come back together. */
 static void went_wrong(struct shipper *s, struct err *e)
 {
@@ -173,8 +172,8 @@ static void went_wrong(struct shipper *s, struct err *e)
 	err_free(e);
 	publish(s, false);
 	s->pause_ms = s->pause_ms ? s->pause_ms * 2 : PAUSE_FIRST_MS;
-	if (s->pause_ms > PAUSE_MAX_MS)
-		s->pause_ms = PAUSE_MAX_MS;
+	if (s->pause_ms > s->patience_ms)
+		s->pause_ms = s->patience_ms;
 	if (getrandom(&chance, sizeof chance, GRND_NONBLOCK) < 0)
 		chance = 0;
 	s->pause_ms += s->pause_ms * chance / (4 * 65536u);
@@ -263,8 +262,8 @@ static struct err *open_all(struct shipper *s, const struct config *c)
 		e = sender_open(s->server, s->state.source, &s->sender);
 	if (e)
 		return e;
-	server_set_patience(s->server, s->stop,
-			    (int)(c->fleet_patience_s ? c->fleet_patience_s * 1000 : 1000));
+	s->patience_ms = c->fleet_patience_ms;
+	server_set_patience(s->server, s->stop, (int)s->patience_ms);
 	s->shared = s->noted = s->state;
 	return start(s);
 }

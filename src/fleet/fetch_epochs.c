@@ -46,7 +46,7 @@ struct err *fetch_end(struct server *s, struct err *e, struct buf *answer,
 /* Sums */
 
 static const char sums[] =
-	"SELECT source, epoch, min(epoch_start_ms) AS began, any(host), any(kernel), any(machine),"
+	"SELECT source, epoch, min(epoch_start_ms) AS began, any(host) AS its_host, any(kernel), any(machine),"
 	" any(cpu), any(version), any(note), any(cpus), any(hz), count(), min(start_ms),"
 	" max(end_ms), min(end_ms - start_ms), max(end_ms - start_ms), sum(end_ms - start_ms),"
 	" sum(cpu_ns), max(memory), sum(kernel_ns), sum(kernel_runs), any(event), any(unit),"
@@ -88,8 +88,8 @@ static struct err *read_events(struct rowbinary *r, struct profile *strings, str
 	return NULL;
 }
 
-static struct err *read_epoch(struct rowbinary *r, struct profile *strings, struct read_epoch *x,
-			      struct fetched_key *key)
+struct err *fetch_read_epoch(struct rowbinary *r, struct profile *strings, struct read_epoch *x,
+			     struct fetched_key *key)
 {
 	*x = (struct read_epoch){.joined = 1};
 	key->source = rowbinary_get(r, 8);
@@ -122,7 +122,7 @@ static struct err *read_sums(struct server *s, struct read_epochs *out, struct f
 	struct rowbinary rows;
 	buf_printf(&sql, sums, server_database(s));
 	fetch_put_named(&sql, s, "");
-	buf_puts(&sql, " GROUP BY source, epoch ORDER BY began, source, epoch");
+	buf_puts(&sql, " GROUP BY source, epoch ORDER BY began, its_host, source, epoch");
 	struct err *e = fetch_rows(s, &sql, &answer, &rows);
 	while (!e && rowbinary_more(&rows)) {
 		struct read_epoch *items = fetch_room(out->items, out->count, sizeof *items);
@@ -135,7 +135,7 @@ static struct err *read_sums(struct server *s, struct read_epochs *out, struct f
 			e = err_new("out of memory");
 			break;
 		}
-		e = read_epoch(&rows, out->strings, &items[out->count], &more[out->count]);
+		e = fetch_read_epoch(&rows, out->strings, &items[out->count], &more[out->count]);
 		items[out->count].id = (int64_t)out->count + 1;
 		out->count++;
 	}

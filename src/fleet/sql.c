@@ -4,9 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/buf.h"
 #include "base/err.h"
-#include "fleet/fetch.h"
+#include "fleet/fetching.h"
 #include "fleet/server.h"
 
 #define COLUMNS_MAX 1024
@@ -108,6 +107,21 @@ static struct err *each_row(struct table *t, char **cells, read_row *row, void *
 	return e;
 }
 
+struct err *fetch_table(struct buf *answer, read_row *row, void *context)
+{
+	struct table *t = calloc(1, sizeof *t);
+	char **cells = calloc(COLUMNS_MAX, sizeof *cells);
+	struct err *e = t && cells ? NULL : err_new("out of memory");
+	if (!e) {
+		t->at = answer->data;
+		t->end = answer->data ? answer->data + answer->size : NULL;
+		e = each_row(t, cells, row, context);
+	}
+	free(t);
+	free(cells);
+	return e;
+}
+
 /* One statement, to which the format is added. */
 static struct err *prepare(const char *sql, struct buf *out)
 {
@@ -125,21 +139,14 @@ static struct err *prepare(const char *sql, struct buf *out)
 struct err *fetch_sql(struct server *s, const char *sql, read_row *row, void *context)
 {
 	struct buf question = {0}, answer = {0};
-	struct table *t = calloc(1, sizeof *t);
-	char **cells = calloc(COLUMNS_MAX, sizeof *cells);
-	struct err *e = t && cells ? server_check(s) : err_new("out of memory");
+	struct err *e = prepare(sql, &question);
 	if (!e)
-		e = prepare(sql, &question);
+		e = server_check(s);
 	if (!e)
 		e = server_ask_reading(s, buf_text(&question), &answer);
-	if (!e) {
-		t->at = answer.data;
-		t->end = answer.data ? answer.data + answer.size : NULL;
-		e = err_context(each_row(t, cells, row, context), "%s", server_name(s));
-	}
+	if (!e)
+		e = err_context(fetch_table(&answer, row, context), "%s", server_name(s));
 	buf_free(&question);
 	buf_free(&answer);
-	free(t);
-	free(cells);
 	return e;
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * send_store [--patience S] [--every S] [--spool BYTES] [--seconds S] [--from-start 1] DATABASE ADDRESS:
- * sends the spans of a database to a server, as a daemon does beside its sampling, until all are
+ * send_store [--patience MS] [--every S] [--spool BYTES] [--seconds S] [--from-start 1] [--until PID]
+ * DATABASE ADDRESS: sends the spans of a database to a server, as a daemon does beside its sampling, until all are
  * there or the time (60 s) is over; what the daemon would say is on stderr. With --from-start spans that
- * the database has already are sent, too. Exit status 0: all are sent.
+ * the database has already are sent, too; with --until it goes on while that process runs. Exit status 0: all are sent.
  */
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,7 +53,7 @@ int main(int argc, char **argv)
 	struct writer *writer;
 	struct shipper *shipper;
 	struct unsent_state state;
-	long seconds = 60;
+	long seconds = 60, until = 0;
 	bool from_start = false;
 	int i = 1;
 	config_default(&config);
@@ -60,10 +61,12 @@ int main(int argc, char **argv)
 	for (; i + 1 < argc && !strncmp(argv[i], "--", 2); i += 2) {
 		if (!strcmp(argv[i], "--seconds"))
 			seconds = strtol(argv[i + 1], NULL, 10);
+		else if (!strcmp(argv[i], "--until"))
+			until = strtol(argv[i + 1], NULL, 10);
 		else if (!strcmp(argv[i], "--from-start"))
 			from_start = true;
 		else if (!strcmp(argv[i], "--patience"))
-			check(config_set(&config, "fleet-patience", argv[i + 1]));
+			config.fleet_patience_ms = strtoull(argv[i + 1], NULL, 10);
 		else if (!strcmp(argv[i], "--every"))
 			check(config_set(&config, "fleet-every", argv[i + 1]));
 		else if (!strcmp(argv[i], "--spool"))
@@ -83,7 +86,9 @@ int main(int argc, char **argv)
 		check(writer_send_note(writer, &state));
 	}
 	check(shipper_open(&config, writer, &shipper));
-	for (time_t end = time(NULL) + seconds; time(NULL) < end && waiting(argv[i], writer);) {
+	for (time_t end = time(NULL) + seconds;
+	     time(NULL) < end &&
+	     ((until && !kill((pid_t)until, 0)) || waiting(argv[i], writer));) {
 		shipper_tick(shipper, say, NULL);
 		usleep(50000);
 	}

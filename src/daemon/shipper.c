@@ -154,7 +154,8 @@ static void went_well(struct shipper *s, const struct unsent_span *spans, size_t
 		tell(s, CONFIG_WARNING, "%s: takes samples again, after %.0f s",
 		     server_name(s->server), (double)(now_ms(CLOCK_BOOTTIME) - s->away_ms) / 1e3);
 	else
-		tell(s, CONFIG_DEBUG, "%s: %zu intervals sent", server_name(s->server), count);
+		tell(s, CONFIG_DEBUG, "%s: %zu interval%s sent", server_name(s->server), count,
+		     count == 1 ? "" : "s");
 	s->away_ms = s->pause_ms = 0;
 	publish(s, false);
 }

@@ -21,8 +21,8 @@ struct fetched_key {
 /* All epochs, with what they are called. */
 struct err *fetch_all_epochs(struct server *server, struct read_epochs *out,
 			     struct fetched_key **keys);
-struct err *fetch_read_epoch(struct rowbinary *rows, struct profile *strings, struct read_epoch *out,
-			     struct fetched_key *key);
+struct err *fetch_read_epoch(struct rowbinary *rows, struct profile *strings,
+			     struct read_epoch *out, struct fetched_key *key);
 /* Each row of an answer in TabSeparatedWithNamesAndTypes, which it changes. */
 struct err *fetch_table(struct buf *answer, read_row *row, void *context);
 /* Room for one more. */

@@ -87,8 +87,7 @@ int main(int argc, char **argv)
 	}
 	check(shipper_open(&config, writer, &shipper));
 	for (time_t end = time(NULL) + seconds;
-	     time(NULL) < end &&
-	     ((until && !kill((pid_t)until, 0)) || waiting(argv[i], writer));) {
+	     time(NULL) < end && ((until && !kill((pid_t)until, 0)) || waiting(argv[i], writer));) {
 		shipper_tick(shipper, say, NULL);
 		usleep(50000);
 	}

@@ -78,7 +78,8 @@ static void bad_answers(void **state)
 		{"", "without an answer"},
 		{"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhell", "cut short"},
 		{"HTTP/1.1 200 OK\r\nContent-Le", "cut short"},
-		{"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n", "cut short"},
+		{"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n",
+		 "cut short"},
 		{"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello", "cut short"},
 		{"SSH-2.0-OpenSSH_9.2\r\n", "no HTTP server"},
 		{"HTTP/2 200\r\n", "no HTTP server"},
@@ -107,10 +108,9 @@ static void bad_answers(void **state)
 
 static void endless_answers(void **state)
 {
-	static const char *const heads[] = {"HTTP/1.1 200 OK\r\n\r\n",
-					    "HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n",
-					    "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
-					    "186a0\r\n"};
+	static const char *const heads[] = {
+		"HTTP/1.1 200 OK\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n",
+		"HTTP/1.1 200\r\nTransfer-Encoding: chunked\r\n\r\n186a0\r\n"};
 	char zeroes[4096] = {0}, letters[4096];
 	(void)state;
 	memset(letters, 'x', sizeof letters);
@@ -362,10 +362,10 @@ static void addresses(void **state)
 		{"http://[::1]", "http://[::1]:8123/culprit"},
 	};
 	static const char *const bad_ones[] = {
-		"http://",        "http:///x",         "http://a:0",        "http://a:65536",
-		"http://a:1x",    "http://a:",         "http://a/b/c",      "http://a/b?c",
-		"http://a b",     "http://a\r\nX: y/", "http://[::1",       "http://[::1]x/",
-		"http://a/`x`.y", "ftp://a",           "http://a:-1",       "http://\xc3\xa4",
+		"http://",        "http:///x",         "http://a:0",   "http://a:65536",
+		"http://a:1x",    "http://a:",         "http://a/b/c", "http://a/b?c",
+		"http://a b",     "http://a\r\nX: y/", "http://[::1",  "http://[::1]x/",
+		"http://a/`x`.y", "ftp://a",           "http://a:-1",  "http://\xc3\xa4",
 	};
 	struct server *s;
 	(void)state;
@@ -409,11 +409,16 @@ static void credentials(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(whole_answers), cmocka_unit_test(bad_answers),
-		cmocka_unit_test(endless_answers), cmocka_unit_test(talking),
-		cmocka_unit_test(told_to_stop), cmocka_unit_test(escapes),
-		cmocka_unit_test(rows), cmocka_unit_test(lengths),
-		cmocka_unit_test(numbers), cmocka_unit_test(addresses),
+		cmocka_unit_test(whole_answers),
+		cmocka_unit_test(bad_answers),
+		cmocka_unit_test(endless_answers),
+		cmocka_unit_test(talking),
+		cmocka_unit_test(told_to_stop),
+		cmocka_unit_test(escapes),
+		cmocka_unit_test(rows),
+		cmocka_unit_test(lengths),
+		cmocka_unit_test(numbers),
+		cmocka_unit_test(addresses),
 		cmocka_unit_test(credentials),
 	};
 	signal(SIGPIPE, SIG_IGN);

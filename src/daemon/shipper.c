@@ -240,8 +240,20 @@ static struct err *start(struct shipper *s)
 	return failed ? err_errno("cannot start a thread") : NULL;
 }
 
+/* What tells this machine from others, also from copies of it; "" where nothing does. */
+static void read_machine(char out[64])
+{
+	FILE *file = fopen("/etc/machine-id", "re");
+	if (!file || !fgets(out, 64, file))
+		*out = 0;
+	out[strcspn(out, "\n")] = 0;
+	if (file)
+		fclose(file);
+}
+
 static struct err *open_all(struct shipper *s, const struct config *c)
 {
+	char machine[64];
 	const char *credentials = *c->fleet_credentials ? c->fleet_credentials : NULL;
 	s->every_ms = c->fleet_every_s * 1000;
 	s->spool = c->fleet_spool;
@@ -249,6 +261,7 @@ static struct err *open_all(struct shipper *s, const struct config *c)
 		s->spool = c->max_bytes / 2;
 	s->keep_ms = c->keep_s * 1000;
 	s->path = strdup(c->database);
+	read_machine(machine);
 	s->stop = eventfd(0, EFD_CLOEXEC);
 	if (!s->path)
 		return err_new("out of memory");
@@ -256,7 +269,7 @@ static struct err *open_all(struct shipper *s, const struct config *c)
 		return err_errno("cannot make an eventfd");
 	struct err *e = err_context(server_open(c->fleet, credentials, &s->server), "fleet");
 	if (!e)
-		e = writer_send_begin(s->writer, &s->state);
+		e = writer_send_begin(s->writer, machine, &s->state);
 	if (!e)
 		e = store_open(s->path, STORE_READ, &s->store);
 	if (!e)

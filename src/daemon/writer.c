@@ -234,9 +234,9 @@ struct err *writer_tidy(struct writer *w, const struct store_policy *policy, int
 	return e;
 }
 
-struct err *writer_send_begin(struct writer *w, struct unsent_state *out)
+struct err *writer_send_begin(struct writer *w, const char *machine, struct unsent_state *out)
 {
-	return unsent_begin(w->store, out);
+	return unsent_begin(w->store, machine, out);
 }
 
 struct err *writer_send_note(struct writer *w, const struct unsent_state *state)

@@ -43,7 +43,7 @@ uint64_t writer_unsaved(const struct writer *writer);
 
 /* Spans wait to be sent to a server from now on, or they do not any more (store/unsent.h). */
 struct unsent_state;
-struct err *writer_send_begin(struct writer *writer, struct unsent_state *out);
+struct err *writer_send_begin(struct writer *writer, const char *machine, struct unsent_state *out);
 struct err *writer_send_note(struct writer *writer, const struct unsent_state *state);
 struct err *writer_send_end(struct writer *writer);
 

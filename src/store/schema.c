@@ -65,8 +65,8 @@ static const char first[] =
 	" WITHOUT ROWID;";
 
 /* Where it is sent on: how far that is (store/unsent.h). One row, or none. */
-static const char second[] = "CREATE TABLE fleet (source INTEGER NOT NULL, sent INTEGER NOT NULL,"
-			     " given_up INTEGER NOT NULL);";
+static const char second[] = "CREATE TABLE fleet (source INTEGER NOT NULL, machine TEXT NOT NULL,"
+			     " sent INTEGER NOT NULL, given_up INTEGER NOT NULL);";
 
 const struct schema_step schema_steps[STORE_VERSION] = {{first}, {second}};
 

@@ -10,42 +10,48 @@
 
 /* How far it is */
 
-static struct err *read_state(struct store *s, struct unsent_state *out, bool *found)
+static struct err *read_state(struct store *s, const char *machine, struct unsent_state *out,
+			      bool *found, bool *ours)
 {
 	sqlite3_stmt *r;
-	struct err *e = sql_prepare(s, &r, "SELECT source, sent, given_up FROM fleet", "");
-	*found = false;
+	struct err *e = sql_prepare(s, &r, "SELECT source, sent, given_up, machine = ? FROM fleet",
+				    "s", machine);
+	*found = *ours = false;
 	if (!e)
 		e = sql_step(s, r, found);
-	if (!e && *found)
+	if (!e && *found) {
 		*out = (struct unsent_state){(uint64_t)sqlite3_column_int64(r, 0),
 					     sqlite3_column_int64(r, 1),
 					     (uint64_t)sqlite3_column_int64(r, 2)};
+		*ours = sqlite3_column_int64(r, 3) != 0;
+	}
 	sqlite3_finalize(r);
 	return e;
 }
 
-static struct err *make_state(struct store *s, struct unsent_state *out)
+static struct err *begin(struct store *s, const char *machine, struct unsent_state *out)
 {
-	*out = (struct unsent_state){0};
+	bool found, ours;
+	struct err *e = read_state(s, machine, out, &found, &ours);
+	if (e || ours)
+		return e;
 	if (getrandom(&out->source, sizeof out->source, 0) != sizeof out->source)
 		return err_errno("no random numbers");
-	struct err *e = sql_number(s, &out->sent, 0, "SELECT max(id) FROM segment", "");
+	if (found)
+		return sql_do(s, "UPDATE fleet SET source = ?, machine = ?", "us", out->source,
+			      machine);
+	out->given_up = 0;
+	e = sql_number(s, &out->sent, 0, "SELECT max(id) FROM segment", "");
 	return e ? e
-		 : sql_do(s, "INSERT INTO fleet (source, sent, given_up) VALUES (?, ?, 0)", "ud",
-			  out->source, out->sent);
+		 : sql_do(s,
+			  "INSERT INTO fleet (source, machine, sent, given_up) VALUES (?, ?, ?, 0)",
+			  "usd", out->source, machine, out->sent);
 }
 
-struct err *unsent_begin(struct store *s, struct unsent_state *out)
+struct err *unsent_begin(struct store *s, const char *machine, struct unsent_state *out)
 {
-	bool found;
 	struct err *e = sql_begin(s);
-	if (e)
-		return e;
-	e = read_state(s, out, &found);
-	if (!e && !found)
-		e = make_state(s, out);
-	return sql_end(s, e);
+	return e ? e : sql_end(s, begin(s, machine, out));
 }
 
 struct err *unsent_note(struct store *s, const struct unsent_state *state)

@@ -20,8 +20,9 @@ struct unsent_state {
 	uint64_t given_up; /* samples that no span says yet: the next after `sent` will, as lost */
 };
 
-/* From now on spans wait to be sent: those that are new, or that waited already. */
-struct err *unsent_begin(struct store *store, struct unsent_state *out);
+/* From now on spans wait to be sent: those that are new, or that waited already. A file that came to another
+   machine as a copy becomes another source, so that a server does not take one for the other. */
+struct err *unsent_begin(struct store *store, const char *machine, struct unsent_state *out);
 struct err *unsent_note(struct store *store, const struct unsent_state *state);
 /* Nothing is sent on any more. */
 struct err *unsent_end(struct store *store);

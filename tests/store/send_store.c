@@ -32,6 +32,8 @@ static void say(void *context, enum config_log level, const char *text)
 	fprintf(stderr, "%s: %s\n", names[level], text);
 }
 
+static char machine[64]; /* as the daemon has it */
+
 /* How many wait; how far it is noted. */
 static size_t waiting(const char *path, struct writer *writer)
 {
@@ -40,7 +42,7 @@ static size_t waiting(const char *path, struct writer *writer)
 	struct store *store;
 	uint64_t bytes;
 	size_t count;
-	check(writer_send_begin(writer, &state));
+	check(writer_send_begin(writer, machine, &state));
 	check(store_open(path, STORE_READ, &store));
 	check(unsent_list(store, state.sent, spans, 1, &count, &bytes));
 	store_close(store);
@@ -56,6 +58,9 @@ int main(int argc, char **argv)
 	long seconds = 60, until = 0;
 	bool from_start = false;
 	int i = 1;
+	FILE *id = fopen("/etc/machine-id", "re");
+	if (id && fgets(machine, sizeof machine, id))
+		machine[strcspn(machine, "\n")] = 0;
 	config_default(&config);
 	config.fleet_every_s = 0;
 	for (; i + 1 < argc && !strncmp(argv[i], "--", 2); i += 2) {
@@ -81,7 +86,7 @@ int main(int argc, char **argv)
 	check(config_set(&config, "fleet", argv[i + 1]));
 	check(writer_open(argv[i], &writer));
 	if (from_start) {
-		check(writer_send_begin(writer, &state));
+		check(writer_send_begin(writer, machine, &state));
 		state.sent = 0;
 		check(writer_send_note(writer, &state));
 	}

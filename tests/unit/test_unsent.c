@@ -107,7 +107,7 @@ static void states(void **state)
 	(void)state;
 	s = fresh("states.db", &epoch);
 	add(s, epoch, 1);
-	good(unsent_begin(s, &x));
+	good(unsent_begin(s, "m", &x));
 	assert_true(x.source != 0 && x.sent == 1 && !x.given_up);
 	assert_int_equal(waiting(s, x.sent, &bytes), 0);
 	assert_int_equal(bytes, 0);
@@ -119,12 +119,18 @@ static void states(void **state)
 	good(unsent_note(s, &x));
 	store_close(s);
 	good(store_open(scratch("states.db"), STORE_WRITE, &s));
-	good(unsent_begin(s, &y));
+	good(unsent_begin(s, "m", &y));
 	assert_memory_equal(&x, &y, sizeof x);
 	assert_int_equal(waiting(s, y.sent, &bytes), 2);
+	/* A copy on another machine is another source, which goes on where this one is. */
+	good(unsent_begin(s, "n", &y));
+	assert_true(y.source != x.source && y.sent == 2 && y.given_up == 77);
+	x = y;
+	good(unsent_begin(s, "n", &y));
+	assert_memory_equal(&x, &y, sizeof x);
 	good(unsent_end(s));
 	good(unsent_end(s));
-	good(unsent_begin(s, &y));
+	good(unsent_begin(s, "m", &y));
 	assert_true(y.source != x.source && y.sent == 4);
 	store_close(s);
 }
@@ -137,7 +143,7 @@ static void left_alone(void **state)
 	int64_t epoch;
 	(void)state;
 	struct store *s = fresh("alone.db", &epoch);
-	good(unsent_begin(s, &x));
+	good(unsent_begin(s, "m", &x));
 	for (uint64_t i = 1; i <= 30; i++)
 		add(s, epoch, i);
 	tidy(s, START + 1000 * 24 * HOUR);
@@ -171,7 +177,7 @@ static void one_span(void **state)
 	int64_t epoch;
 	(void)state;
 	struct store *s = fresh("one.db", &epoch);
-	good(unsent_begin(s, &none));
+	good(unsent_begin(s, "m", &none));
 	add(s, epoch, 1);
 	good(unsent_read(s, 1, &x));
 	assert_true(x.start_ms == START && x.end_ms == START + MINUTE && x.intervals == 1);

@@ -22,7 +22,8 @@ static const struct {
 	int (*run)(int argc, char **argv);
 } parts[] = {
 	{"list", "its epochs: when, how many samples and losses, what collecting cost", db_list},
-	{"show", "samples of a time by procedure, image, process, user or container", db_show},
+	{"show", "samples of a time by procedure, image, process, user, container or host",
+	 db_show},
 	{"query", "samples as plain rows; SQL", db_query},
 	{"export", "a time as a profile for report, view, annotate, diff", db_export},
 	{"epoch", "asks the daemon to begin another epoch", db_epoch},

@@ -57,8 +57,6 @@ struct err *db_open(const char *file, const struct read_choice *choice, bool pat
 		    struct store **out);
 struct err *db_epochs(const char *file, const char *host, struct read_epochs *out);
 struct err *db_sql(const char *file, const char *sql, read_row *row, void *context);
-/* An error where it is a server. */
-struct err *db_only_file(const char *file, const char *part);
 
 /* Shows a text, through the pager unless told; names in it cannot steer the terminal. Frees it. */
 struct err *db_page(struct buf *text, bool no_pager);

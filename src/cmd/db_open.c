@@ -76,10 +76,3 @@ struct err *db_sql(const char *file, const char *sql, read_row *row, void *conte
 	store_close(store);
 	return e;
 }
-
-struct err *db_only_file(const char *file, const char *part)
-{
-	return server_is_address(file)
-		       ? err_new("%s is for database files, not for servers: --db=FILE", part)
-		       : NULL;
-}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `culprit db show`: samples of a time by procedure, image, process, user or container, all events
+/* `culprit db show`: samples of a time by procedure, image, process, user, container or host, all events
    beside each other; and `culprit db query`: the same as plain rows, and SQL. */
 #include "cmd/db_rows.h"
 
@@ -81,8 +81,12 @@ static void put_row(const struct read_samples *x, const struct db_rows *rows,
 static struct err *show_text(const struct options *o, const struct read_samples *x,
 			     const struct db_rows *rows)
 {
-	static const char *const heads[] = {"procedure                     image", "image",
-					    "process", "user", "container"};
+	static const char *const heads[] = {"procedure                     image",
+					    "image",
+					    "process",
+					    "user",
+					    "container",
+					    "host"};
 	struct buf text = {0};
 	uint64_t sum = 0, limit = o->limit ? o->limit : DEFAULT_LIMIT;
 	put_head(o, x, rows, &text);
@@ -100,7 +104,8 @@ static struct err *show_text(const struct options *o, const struct read_samples 
 static void show_json(const struct options *o, const struct read_samples *x,
 		      const struct db_rows *rows)
 {
-	static const char *const names[] = {"procedure", "image", "process", "user", "container"};
+	static const char *const names[] = {"procedure", "image",     "process",
+					    "user",      "container", "host"};
 	struct json j = json_to_file(stdout);
 	db_head_json(o->c.file, x, rows, &j);
 	json_key(&j, "rows");
@@ -166,8 +171,8 @@ int db_show(int argc, char **argv)
 	struct options o = {0};
 	const struct arg options[] = {
 		DB_CHOICE_OPTIONS(o.c),
-		{0, "by", "procedure|image|process|user|container", "what rows are", ARG_CHOICE,
-		 &o.by},
+		{0, "by", "procedure|image|process|user|container|host", "what rows are",
+		 ARG_CHOICE, &o.by},
 		{0, "sort", "EVENT", "the event that orders them; the first unless told",
 		 ARG_STRING, &o.sort},
 		{0, "limit", "N", "no more than N rows; 50 unless told, all with --json", ARG_U64,

@@ -20,3 +20,6 @@ struct err *fetch_store(struct server *server, const struct read_choice *choice,
 
 /* Lets the server run a SELECT on its views. */
 struct err *fetch_sql(struct server *server, const char *sql, read_row *row, void *context);
+
+/* Removes all days that were over before this time, for good; *days says how many. */
+struct err *fetch_prune(struct server *server, int64_t before_ms, uint64_t *days);

@@ -29,7 +29,7 @@
 #define BYTES_AT_ONCE (1u << 20) /* of the file */
 #define LOOK_MS 1000             /* how often it looks for what is new */
 #define PAUSE_FIRST_MS 1000
-#define NOTE_MS 1000 /* not more often is written how far it is */
+#define NOTE_MS 100 /* not more often is written how far it is */
 #define FINISH_MS 5000
 #define NEWS_MAX 8
 
@@ -48,6 +48,7 @@ struct shipper {
 	pthread_t thread;
 	bool running;
 	int stop; /* readable when it is to end at once */
+	int wake; /* readable when it is to look at once */
 	/* Of the thread alone */
 	struct unsent_state state;
 	uint64_t pause_ms, since_ms; /* since when spans wait */
@@ -55,7 +56,8 @@ struct shipper {
 	/* Of both */
 	pthread_mutex_t lock;
 	struct unsent_state shared;
-	bool finishing, idle, away;
+	bool finishing, idle;
+	uint64_t failures;
 	struct news news[NEWS_MAX];
 	size_t news_count;
 	/* Of who writes */
@@ -91,7 +93,6 @@ static void publish(struct shipper *s, bool idle)
 	pthread_mutex_lock(&s->lock);
 	s->shared = s->state;
 	s->idle = idle;
-	s->away = s->away_ms != 0;
 	pthread_mutex_unlock(&s->lock);
 }
 
@@ -106,8 +107,13 @@ static bool is_finishing(struct shipper *s)
 /* True where it is to end. */
 static bool rest(const struct shipper *s, uint64_t ms)
 {
-	struct pollfd stop = {.fd = s->stop, .events = POLLIN};
-	return poll(&stop, 1, (int)ms) > 0;
+	struct pollfd both[] = {{.fd = s->stop, .events = POLLIN},
+				{.fd = s->wake, .events = POLLIN}};
+	uint64_t count;
+	poll(both, 2, (int)ms);
+	if (both[1].revents && read(s->wake, &count, sizeof count) < 0)
+		return true; /* cannot be */
+	return both[0].revents != 0;
 }
 
 /* Sending */
@@ -160,8 +166,8 @@ static void went_well(struct shipper *s, const struct unsent_span *spans, size_t
 	publish(s, false);
 }
 
-/* Said once, until it goes well again. Pauses grow to as long as an answer may take; each is by chance a little longer or shorter, so that many
-   hosts do not come back together. */
+/* Said once, until it goes well again. Pauses grow to as long as an answer may take; each is by chance
+   a little longer, so that many hosts do not come back together. */
 static void went_wrong(struct shipper *s, struct err *e)
 {
 	uint16_t chance = 0;
@@ -171,7 +177,9 @@ static void went_wrong(struct shipper *s, struct err *e)
 		     err_text(e));
 	}
 	err_free(e);
-	publish(s, false);
+	pthread_mutex_lock(&s->lock);
+	s->failures++;
+	pthread_mutex_unlock(&s->lock);
 	s->pause_ms = s->pause_ms ? s->pause_ms * 2 : PAUSE_FIRST_MS;
 	if (s->pause_ms > s->patience_ms)
 		s->pause_ms = s->patience_ms;
@@ -263,9 +271,10 @@ static struct err *open_all(struct shipper *s, const struct config *c)
 	s->path = strdup(c->database);
 	read_machine(machine);
 	s->stop = eventfd(0, EFD_CLOEXEC);
+	s->wake = eventfd(0, EFD_CLOEXEC);
 	if (!s->path)
 		return err_new("out of memory");
-	if (s->stop < 0)
+	if (s->stop < 0 || s->wake < 0)
 		return err_errno("cannot make an eventfd");
 	struct err *e = err_context(server_open(c->fleet, credentials, &s->server), "fleet");
 	if (!e)
@@ -291,7 +300,7 @@ struct err *shipper_open(const struct config *c, struct writer *writer, struct s
 	if (!s)
 		return err_new("out of memory");
 	pthread_mutex_init(&s->lock, NULL);
-	s->stop = -1;
+	s->stop = s->wake = -1;
 	s->writer = writer;
 	struct err *e = open_all(s, c);
 	if (e)
@@ -331,16 +340,31 @@ void shipper_tick(struct shipper *s, shipper_say *say, void *context)
 	note(s, &state);
 }
 
+/* Makes it readable: there is room for one in an eventfd. */
+static void ring(int fd)
+{
+	uint64_t one = 1;
+	while (write(fd, &one, sizeof one) < 0 && errno == EINTR)
+		;
+}
+
 /* Ends the thread, whatever it is at. */
 static void end(struct shipper *s)
 {
-	uint64_t one = 1;
 	if (!s->running)
 		return;
-	if (write(s->stop, &one, sizeof one) != sizeof one)
-		return; /* cannot be */
+	ring(s->stop);
 	pthread_join(s->thread, NULL);
 	s->running = false;
+}
+
+/* All is sent, or it goes wrong once more. */
+static bool is_over(struct shipper *s, uint64_t failures)
+{
+	pthread_mutex_lock(&s->lock);
+	bool over = s->idle || s->failures != failures;
+	pthread_mutex_unlock(&s->lock);
+	return over;
 }
 
 void shipper_finish(struct shipper *s, shipper_say *say, void *context)
@@ -348,18 +372,14 @@ void shipper_finish(struct shipper *s, shipper_say *say, void *context)
 	if (!s)
 		return;
 	uint64_t until = now_ms(CLOCK_MONOTONIC) + FINISH_MS;
-	bool idle = false;
 	pthread_mutex_lock(&s->lock);
+	uint64_t failures = s->failures;
 	s->finishing = true;
 	s->idle = false;
-	idle = s->away; /* it would not help to wait */
 	pthread_mutex_unlock(&s->lock);
-	while (!idle && now_ms(CLOCK_MONOTONIC) < until) {
+	ring(s->wake);
+	while (!is_over(s, failures) && now_ms(CLOCK_MONOTONIC) < until)
 		usleep(20000);
-		pthread_mutex_lock(&s->lock);
-		idle = s->idle || s->away;
-		pthread_mutex_unlock(&s->lock);
-	}
 	end(s);
 	s->noted_ms = 0;
 	shipper_tick(s, say, context);
@@ -375,6 +395,8 @@ void shipper_close(struct shipper *s)
 	server_close(s->server);
 	if (s->stop >= 0)
 		close(s->stop);
+	if (s->wake >= 0)
+		close(s->wake);
 	pthread_mutex_destroy(&s->lock);
 	free(s->path);
 	free(s);

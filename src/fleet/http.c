@@ -22,20 +22,30 @@ static struct err *stopped(void)
 	return err_new("told to stop");
 }
 
-/* Until `fd` is ready for `events`; *ready is what it is. */
-static struct err *await(int fd, short events, int ms, int stop, short *ready)
+static int64_t now_ms(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* Until `fd` is ready for `events`, but not longer than `ms` or beyond `until_ms`. */
+static struct err *await(int fd, short events, int ms, int64_t until_ms, int stop)
 {
 	struct pollfd both[] = {{.fd = fd, .events = events}, {.fd = stop, .events = POLLIN}};
+	int64_t left = until_ms - now_ms();
+	bool last = left < ms;
 	int n;
 	do {
-		n = poll(both, 2, ms);
+		n = poll(both, 2, !last ? ms : left > 0 ? (int)left : 0);
 	} while (n < 0 && errno == EINTR);
-	*ready = both[0].revents;
 	if (n < 0)
 		return err_errno("cannot wait");
 	if (both[1].revents)
 		return stopped();
-	return n ? NULL : err_new("no answer in %.3g s", ms / 1e3);
+	if (n && left > 0)
+		return NULL;
+	return last ? err_new("it takes too long") : err_new("no answer in %.3g s", ms / 1e3);
 }
 
 /* Connecting */
@@ -44,7 +54,6 @@ static struct err *connect_to(const struct addrinfo *to, const struct http_reque
 {
 	int problem = 0;
 	socklen_t size = sizeof problem;
-	short ready;
 	int fd = socket(to->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return err_errno("cannot make a socket");
@@ -52,7 +61,7 @@ static struct err *connect_to(const struct addrinfo *to, const struct http_reque
 	if (connect(fd, to->ai_addr, to->ai_addrlen) && errno != EINPROGRESS)
 		e = err_errno("cannot connect");
 	if (!e)
-		e = await(fd, POLLOUT, r->connect_ms, r->stop, &ready);
+		e = await(fd, POLLOUT, r->connect_ms, INT64_MAX, r->stop);
 	if (!e && getsockopt(fd, SOL_SOCKET, SO_ERROR, &problem, &size))
 		e = err_errno("cannot connect");
 	if (!e && problem) {
@@ -86,9 +95,9 @@ static struct err *dial(const struct http_request *r, int *out)
 
 /* Talking */
 
-static struct err *send_all(int fd, const struct http_request *r, const char *bytes, size_t size)
+static struct err *send_all(int fd, const struct http_request *r, int64_t until_ms,
+			    const char *bytes, size_t size)
 {
-	short ready;
 	while (size) {
 		ssize_t n = send(fd, bytes, size, MSG_NOSIGNAL | MSG_DONTWAIT);
 		if (n < 0 && errno == EINTR)
@@ -96,7 +105,7 @@ static struct err *send_all(int fd, const struct http_request *r, const char *by
 		if (n < 0 && errno != EAGAIN)
 			return err_errno("cannot send");
 		if (n < 0) {
-			struct err *e = await(fd, POLLOUT, r->silent_ms, r->stop, &ready);
+			struct err *e = await(fd, POLLOUT, r->silent_ms, until_ms, r->stop);
 			if (e)
 				return e;
 			continue;
@@ -107,12 +116,12 @@ static struct err *send_all(int fd, const struct http_request *r, const char *by
 	return NULL;
 }
 
-static struct err *receive(int fd, const struct http_request *r, struct http_answer *a)
+static struct err *receive(int fd, const struct http_request *r, int silent_ms, int64_t until_ms,
+			   struct http_answer *a)
 {
 	char bytes[PORTION];
-	short ready;
 	while (a->state != HTTP_WHOLE) {
-		struct err *e = await(fd, POLLIN, r->silent_ms, r->stop, &ready);
+		struct err *e = await(fd, POLLIN, silent_ms, until_ms, r->stop);
 		if (e)
 			return e;
 		ssize_t n = recv(fd, bytes, sizeof bytes, MSG_DONTWAIT);
@@ -130,6 +139,7 @@ static struct err *receive(int fd, const struct http_request *r, struct http_ans
 struct err *http_talk(int fd, const struct http_request *r, struct http_answer *a)
 {
 	struct buf head = {0};
+	int64_t until = now_ms() + r->total_ms;
 	bool numbers = strchr(r->host, ':') != NULL; /* of IPv6 */
 	buf_printf(&head,
 		   "%s %s HTTP/1.1\r\nHost: %s%s%s:%s\r\nConnection: close\r\n"
@@ -137,19 +147,17 @@ struct err *http_talk(int fd, const struct http_request *r, struct http_answer *
 		   r->method, r->target, numbers ? "[" : "", r->host, numbers ? "]" : "", r->port,
 		   r->body_size, r->headers);
 	struct err *e = head.failed ? err_new("out of memory")
-				    : send_all(fd, r, head.data, head.size);
+				    : send_all(fd, r, until, head.data, head.size);
 	if (head.data) /* there may be a password in it */
 		explicit_bzero(head.data, head.size);
 	buf_free(&head);
 	if (e)
 		return e;
-	struct err *sent = send_all(fd, r, r->body, r->body_size);
+	struct err *sent = send_all(fd, r, until, r->body, r->body_size);
 	if (!sent)
-		return receive(fd, r, a);
+		return receive(fd, r, r->silent_ms, until, a);
 	/* A server that refuses need not read all, and its answer says more than a broken pipe. */
-	struct http_request soon = *r;
-	soon.silent_ms = 0;
-	e = receive(fd, &soon, a);
+	e = receive(fd, r, 0, INT64_MAX, a);
 	bool answered = !e && a->status >= 400;
 	err_free(answered ? sent : e);
 	return answered ? NULL : sent;

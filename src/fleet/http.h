@@ -52,6 +52,7 @@ struct http_request {
 	const void *body;
 	size_t body_size;
 	int connect_ms, silent_ms; /* how long it may take; how long nothing may come or go */
+	int64_t total_ms;          /* how long all of it may take, however busy it looks */
 	int stop;                  /* a descriptor that gets readable to give up; -1: none */
 };
 

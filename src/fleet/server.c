@@ -20,6 +20,7 @@
 #define DEFAULT_DATABASE "culprit"
 #define CONNECT_MS 10000
 #define SILENT_MS 300000
+#define PATIENT_TIMES 10 /* as long may all of an answer take */
 #define ANSWER_MAX ((size_t)1 << 30)
 #define SAID_MAX 300         /* bytes of what a server says that people are shown */
 #define CREDENTIALS_MAX 4096 /* bytes of the file */
@@ -303,6 +304,7 @@ static struct err *ask(struct server *s, const char *method, const char *target,
 				 .connect_ms = s->silent_ms < CONNECT_MS ? s->silent_ms
 									 : CONNECT_MS,
 				 .silent_ms = s->silent_ms,
+				 .total_ms = (int64_t)s->silent_ms * PATIENT_TIMES,
 				 .stop = s->stop};
 	struct err *e = headers.failed ? err_new("out of memory") : http_ask(&r, &a);
 	if (!e && a.status != 200)

@@ -143,6 +143,7 @@ struct other_end {
 	int fd;
 	size_t reads; /* bytes of the request that it reads before it answers */
 	const char *answer;
+	bool slow; /* a byte now and then */
 	char got[4096];
 };
 
@@ -158,8 +159,12 @@ static void *answer_it(void *context)
 			if (at < sizeof o->got - 1)
 				o->got[at] = bytes[i];
 	}
-	if (o->answer && write(o->fd, o->answer, strlen(o->answer)) < 0)
-		perror("write");
+	for (const char *c = o->answer; c && *c; c += o->slow ? 1 : strlen(c)) {
+		if (o->slow)
+			usleep(20000);
+		if (send(o->fd, c, o->slow ? 1 : strlen(c), MSG_NOSIGNAL) < 0)
+			break;
+	}
 	if (o->answer)
 		shutdown(o->fd, SHUT_RDWR);
 	return NULL;
@@ -189,6 +194,7 @@ static void talking(void **state)
 				 .body = "rows",
 				 .body_size = 4,
 				 .silent_ms = 5000,
+				 .total_ms = 50000,
 				 .stop = -1};
 	static const char wanted[] = "POST /?query=x HTTP/1.1\r\nHost: [::1]:8123\r\n"
 				     "Connection: close\r\nContent-Length: 4\r\nX-Who: me\r\n"
@@ -229,6 +235,16 @@ static void talking(void **state)
 		bad(talk(&o, &r, &a), "no answer in 0.05 s");
 		http_answer_free(&a);
 	}
+	/* It never comes to an end. */
+	r.body_size = 4;
+	r.silent_ms = 5000;
+	r.total_ms = 200;
+	o = (struct other_end){.reads = 10,
+			       .slow = true,
+			       .answer = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"};
+	a = (struct http_answer){.body_max = 100};
+	bad(talk(&o, &r, &a), "it takes too long");
+	http_answer_free(&a);
 	free(body);
 }
 
@@ -239,7 +255,8 @@ static void told_to_stop(void **state)
 				 .port = "1",
 				 .target = "/",
 				 .headers = "",
-				 .silent_ms = 100000};
+				 .silent_ms = 100000,
+				 .total_ms = 100000};
 	struct other_end o = {.reads = 10};
 	struct http_answer a = {.body_max = 100};
 	int stop[2];

@@ -100,7 +100,7 @@ ledger_holds()
 	"$CULPRIT" db list --db "$url" --host "$2" --json >of_server
 	"$CULPRIT" db show --db "$url" --host "$2" --json >shown
 	"$CULPRIT" db export --db "$url" --host "$2" -q -o fetched.prof
-	"$CULPRIT" report --json fetched.prof >reported
+	"$CULPRIT" report --json --by=module --view=flat fetched.prof >reported
 	python3 - <<-'END' || fail "the server has not what the file has"
 		import json
 		def load(name):

@@ -212,8 +212,10 @@ static uint64_t step(struct shipper *s)
 	if (count && spans[0].id <= s->state.sent)
 		return 0;
 	publish(s, !count);
-	if (!count)
+	if (!count) {
 		s->since_ms = 0;
+		unsent_forget(s->store);
+	}
 	if (!count || !is_due(s, bytes))
 		return LOOK_MS;
 	count = choose(spans, count);

@@ -236,30 +236,36 @@ static struct err *take_paths(struct taker *t, const struct segment *x)
 	return e;
 }
 
+/* The tree of the epoch is kept from one span to the next, as long as nobody has changed the file. */
+static struct err *load_tree(struct store *s, int64_t epoch)
+{
+	struct err *e = intern_refresh(s);
+	return e || s->tree_epoch == epoch ? e : trees_load(s, epoch);
+}
+
 /* Images that only callers are in must have their names, too: so those of the nodes that paths
    lead to. */
 static struct err *take_nodes(struct taker *t, const struct segment *x)
 {
-	struct calltree tree = {0};
+	const struct calltree *tree = &t->store->tree;
 	struct unsent *out = t->out;
-	struct err *e = trees_read(t->store, out->epoch.id, &tree);
-	bool *used = e ? NULL : calloc(tree.count, sizeof *used);
-	out->nodes = e ? NULL : calloc(tree.count, sizeof *out->nodes);
+	struct err *e = load_tree(t->store, out->epoch.id);
+	bool *used = e ? NULL : calloc(tree->count, sizeof *used);
+	out->nodes = e ? NULL : calloc(tree->count, sizeof *out->nodes);
 	if (!e && (!used || !out->nodes))
 		e = err_new("out of memory");
 	for (size_t i = 0; !e && i < x->path_count; i++)
-		if (x->paths[i].node < tree.count)
+		if (x->paths[i].node < tree->count)
 			used[x->paths[i].node] = true;
-	for (uint32_t i = tree.count; !e && i-- > 1;) {
-		const struct pack_node *from = &tree.nodes[i];
+	for (uint32_t i = e ? 0 : tree->count; !e && i-- > 1;) {
+		const struct pack_node *from = &tree->nodes[i];
 		out->nodes[i] = (struct unsent_node){from->parent, 0, from->address, from->kind};
 		if (!used[i])
 			continue;
 		used[from->parent] = true;
 		e = names_image(&t->names, from->image, &out->nodes[i].image);
 	}
-	out->node_count = e ? 0 : tree.count;
-	calltree_free(&tree);
+	out->node_count = e ? 0 : tree->count;
 	free(used);
 	return e;
 }
@@ -318,4 +324,10 @@ void unsent_free(struct unsent *x)
 	free(x->nodes);
 	read_samples_free(&x->names);
 	*x = (struct unsent){0};
+}
+
+void unsent_forget(struct store *s)
+{
+	intern_forget(s);
+	calltree_free(&s->tree);
 }

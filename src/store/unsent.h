@@ -61,3 +61,5 @@ struct unsent {
 };
 struct err *unsent_read(struct store *store, int64_t id, struct unsent *out);
 void unsent_free(struct unsent *unsent);
+/* Gives the memory back that reading one after the other takes. */
+void unsent_forget(struct store *store);

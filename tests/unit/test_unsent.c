@@ -64,6 +64,30 @@ static void add(struct store *s, int64_t epoch, uint64_t number)
 	assert_true(added);
 }
 
+/* With a frame that was not there before. */
+static void add_deeper(struct store *s, int64_t epoch, uint64_t number)
+{
+	static const struct store_node deeper[] = {{0, 3, PROFILE_CALL, 0x20},
+						   {1, 1, PROFILE_EXACT, 0x1010},
+						   {1, 1, PROFILE_EXACT, 0x1020}};
+	static const struct store_path path[] = {{3, 1, 0, 2}};
+	const struct store_interval v = {
+		.number = number,
+		.start_ms = START + (int64_t)(number - 1) * MINUTE,
+		.end_ms = START + (int64_t)number * MINUTE,
+		.images = images,
+		.image_count = 3,
+		.processes = processes,
+		.process_count = 2,
+		.nodes = deeper,
+		.node_count = 3,
+		.paths = path,
+		.path_count = 1,
+	};
+	bool added;
+	good(store_add(s, epoch, &v, &added));
+}
+
 static struct store *fresh(const char *name, int64_t *epoch)
 {
 	static const struct store_event events[] = {{"cycles", "cycles", 1000, 1, false},
@@ -209,6 +233,22 @@ static void one_span(void **state)
 	assert_int_equal(leaf->address, 0x1010);
 	assert_string_equal(x.names.images[x.nodes[leaf->parent].image].path, "/lib/caller.so");
 	unsent_free(&x);
+	/* What is kept for the next one is not kept for too long. */
+	struct store *other;
+	good(store_open(scratch("one.db"), STORE_READ, &other));
+	good(unsent_read(other, 1, &x));
+	assert_int_equal(x.node_count, 4);
+	unsent_free(&x);
+	add_deeper(s, epoch, 2);
+	good(unsent_read(other, 2, &x));
+	assert_true(x.node_count == 5 && x.path_count == 1);
+	assert_int_equal(x.nodes[x.paths[0].node].address, 0x1020);
+	unsent_free(&x);
+	unsent_forget(other);
+	good(unsent_read(other, 1, &x));
+	assert_int_equal(x.node_count, 5);
+	unsent_free(&x);
+	store_close(other);
 	struct err *e = unsent_read(s, 99, &x);
 	assert_non_null(strstr(err_text(e), "span 99 is gone"));
 	err_free(e);

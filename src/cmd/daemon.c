@@ -5,6 +5,7 @@
 #include "base/err.h"
 #include "cmd/cmd.h"
 #include "collect/events.h"
+#include "fleet/server.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -37,6 +38,8 @@ struct err *daemon_settings(const struct daemon_options *o, struct config *c)
 		c->event_count = 0;
 	for (size_t i = 0; !e && i < o->events.count; i++)
 		e = config_set(c, "event", o->events.values[i]);
+	if (!e && server_is_address(c->database)) /* as $CULPRIT_DB may be */
+		e = config_set(c, "database", c->database);
 	return e;
 }
 

@@ -8,6 +8,7 @@
 #include "daemon/namer.h"
 #include "daemon/notify.h"
 #include "daemon/privileges.h"
+#include "daemon/shipper.h"
 #include "daemon/steering.h"
 #include "daemon/writer.h"
 
@@ -94,10 +95,12 @@ static struct err *reload(struct daemon *d)
 	if (e)
 		return e;
 	if (strcmp(config.database, d->config.database) != 0 ||
-	    strcmp(config.socket, d->config.socket) != 0)
-		daemon_say(d, CONFIG_WARNING, "another database or socket needs a restart");
+	    strcmp(config.socket, d->config.socket) != 0 ||
+	    strcmp(config.fleet, d->config.fleet) != 0)
+		daemon_say(d, CONFIG_WARNING, "another database, socket or fleet needs a restart");
 	strcpy(config.database, d->config.database);
 	strcpy(config.socket, d->config.socket);
+	strcpy(config.fleet, d->config.fleet);
 	if (!same_sampling(&config, &d->config))
 		e = resample(d, &config);
 	if (e)
@@ -132,6 +135,25 @@ static void hear_signals(struct daemon *d)
 }
 
 /* Its life */
+
+/* What waits to be sent is in the database. */
+static void follow_database(struct daemon *d)
+{
+	if (!d->moved)
+		return;
+	d->moved = false;
+	shipper_close(d->shipper);
+	d->shipper = NULL;
+	struct err *e = shipper_open(&d->config, d->writer, &d->shipper);
+	if (e)
+		daemon_say(d, CONFIG_ERROR, "%s: nothing is sent on until a restart", err_text(e));
+	err_free(e);
+}
+
+static void say_of_shipper(void *daemon, enum config_log level, const char *text)
+{
+	daemon_say(daemon, level, "%s", text);
+}
 
 static struct err *catch_signals(struct daemon *d)
 {
@@ -170,6 +192,8 @@ static struct err *open_all(struct daemon *d)
 			   "without privileges that are missing it cannot know %s: run as root",
 			   missing);
 	if (!e)
+		e = shipper_open(&d->config, d->writer, &d->shipper);
+	if (!e)
 		e = namer_open(&d->namer);
 	if (!e)
 		e = session_open(&d->session_options, &d->session);
@@ -200,6 +224,8 @@ static struct err *run(struct daemon *d)
 		if (ready[2].revents && !d->stop)
 			answer(d);
 		daemon_tidy(d);
+		follow_database(d);
+		shipper_tick(d->shipper, say_of_shipper, d);
 		daemon_feed_watchdog(d);
 	}
 	return e;
@@ -218,6 +244,7 @@ static struct err *finish(struct daemon *d)
 		daemon_try_again(d);
 	}
 	e = daemon_drain(d, true);
+	shipper_finish(d->shipper, say_of_shipper, d);
 	if (!e && writer_unsaved(d->writer))
 		e = err_new("%" PRIu64 " samples could not be written and are lost: %s",
 			    writer_unsaved(d->writer), writer_problem(d->writer));
@@ -230,6 +257,7 @@ static void close_all(struct daemon *d)
 {
 	session_close(d->session);
 	steering_close(d->steering);
+	shipper_close(d->shipper);
 	writer_close(d->writer);
 	namer_close(d->namer);
 	if (d->signals >= 0)

@@ -14,6 +14,7 @@
 
 struct err;
 struct namer;
+struct shipper;
 struct steering;
 struct writer;
 
@@ -23,10 +24,12 @@ struct daemon {
 	struct session_options session_options;
 	struct session *session;
 	struct writer *writer;
+	struct shipper *shipper; /* NULL: nothing is sent on */
 	struct steering *steering;
 	struct namer *namer;
 	int signals;
 	bool stop, tidy_more, broken;
+	bool moved; /* the database is another file since */
 	bool epoch_due; /* what comes is of another one, which could not begin yet */
 	char note[96];  /* about the epoch that begins next */
 	struct here here;

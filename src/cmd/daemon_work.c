@@ -66,6 +66,7 @@ static void tell_news(struct daemon *d)
 	char *news = writer_news(d->writer);
 	if (news)
 		daemon_say(d, CONFIG_ERROR, "%s", news);
+	d->moved |= news != NULL;
 	free(news);
 	if (writer_is_broken(d->writer))
 		d->broken = d->stop = true;

@@ -22,7 +22,8 @@ static const struct {
 	int (*run)(int argc, char **argv);
 } parts[] = {
 	{"list", "its epochs: when, how many samples and losses, what collecting cost", db_list},
-	{"show", "samples of a time by procedure, image, process, user or container", db_show},
+	{"show", "samples of a time by procedure, image, process, user, container or host",
+	 db_show},
 	{"query", "samples as plain rows; SQL", db_query},
 	{"export", "a time as a profile for report, view, annotate, diff", db_export},
 	{"epoch", "asks the daemon to begin another epoch", db_epoch},
@@ -115,6 +116,7 @@ int db_choose(const char *command, struct db_choice *c, const struct args *args)
 {
 	if (!c->file)
 		c->file = store_default_path();
+	c->read.host = c->host;
 	c->read.process = c->process;
 	c->read.container = c->container;
 	c->read.epoch = (int64_t)c->epoch;
@@ -150,6 +152,12 @@ struct err *db_page(struct buf *text, bool no_pager)
 	buf_free(text);
 	buf_free(&out);
 	return e;
+}
+
+void db_name(struct buf *out, const char *name)
+{
+	for (; *name; name++)
+		buf_append(out, (unsigned char)*name < 0x20 || *name == 0x7f ? "?" : name, 1);
 }
 
 int64_t db_now_ms(void)

@@ -23,7 +23,7 @@ int db_check(int argc, char **argv);
 /* Which samples: the options that show, query and export share, and the span that their operands
    say. */
 struct db_choice {
-	const char *file, *image_text, *procedure_text, *process, *container, *user_text;
+	const char *file, *host, *image_text, *procedure_text, *process, *container, *user_text;
 	uint64_t epoch;
 	char *span; /* the operands, joined */
 	regex_t image, procedure;
@@ -33,9 +33,10 @@ struct db_choice {
 
 /* clang-format off */
 #define DB_FILE_OPTION(where) \
-	{0, "db", "FILE", "the database; $CULPRIT_DB or /var/lib/culprit/culprit.db unless told", ARG_STRING, &(where)}
+	{0, "db", "FILE|URL", "the database; $CULPRIT_DB or /var/lib/culprit/culprit.db unless told", ARG_STRING, &(where)}
 #define DB_CHOICE_OPTIONS(c) \
 	DB_FILE_OPTION((c).file), \
+	{0, "host", "NAME", "only of this host", ARG_STRING, &(c).host}, \
 	{0, "epoch", "N", "only of this epoch", ARG_U64, &(c).epoch}, \
 	{0, "image", "RE", "only code of images whose path matches", ARG_STRING, &(c).image_text}, \
 	{0, "procedure", "RE", "only code of procedures whose name matches", ARG_STRING, &(c).procedure_text}, \
@@ -50,8 +51,18 @@ void db_keep_spans(int argc, char **argv);
 int db_choose(const char *command, struct db_choice *choice, const struct args *args);
 void db_choice_free(struct db_choice *choice);
 
+/* Opens what is to be read for a choice: a file, or what a server says to it, with call paths where they are
+   wanted. */
+struct err *db_open(const char *file, const struct read_choice *choice, bool paths,
+		    struct store **out);
+struct err *db_epochs(const char *file, const char *host, struct read_epochs *out);
+struct err *db_sql(const char *file, const char *sql, read_row *row, void *context);
+
 /* Shows a text, through the pager unless told; names in it cannot steer the terminal. Frees it. */
 struct err *db_page(struct buf *text, bool no_pager);
+
+/* Appends a name as one line has it: what is no letter becomes a question mark. */
+void db_name(struct buf *out, const char *name);
 
 int64_t db_now_ms(void);
 /* "2026-11-14 14:00:00" in local time, without seconds where these are 0; returns out. */

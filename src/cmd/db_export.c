@@ -8,6 +8,7 @@
 #include "base/err.h"
 #include "cmd/cmd.h"
 #include "cmd/output.h"
+#include "fleet/server.h"
 #include "profile/profile.h"
 #include "store/span.h"
 
@@ -24,7 +25,7 @@
 static struct err *take_apart(const char *name, char **file, const char **span)
 {
 	const char *rest = name + strlen(PREFIX), *at = strrchr(rest, '@');
-	bool is_file = !at && *rest && !access(rest, F_OK);
+	bool is_file = !at && *rest && (server_is_address(rest) || !access(rest, F_OK));
 	*span = at ? at + 1 : is_file ? "all" : rest;
 	*file = at        ? strndup(rest, (size_t)(at - rest))
 		: is_file ? strdup(rest)
@@ -47,12 +48,13 @@ static struct err *read_db(const char *name, struct profile **out)
 	if (!e)
 		e = span_parse(span, db_now_ms(), &choice.from_ms, &choice.to_ms);
 	if (!e)
-		e = store_open(file, STORE_READ, &store);
+		e = db_open(file, &choice, true, &store);
 	if (!e)
 		e = read_profile(store, &choice, out);
 	store_close(store);
 	free(file);
-	return err_context(e, "%s", name);
+	/* There might be a password in the address of a server, though it should not. */
+	return err_context(e, "%s", server_is_address(name + strlen(PREFIX)) ? "db:" : name);
 }
 
 void db_profiles(void)
@@ -91,7 +93,7 @@ static int export(const struct options *o)
 {
 	struct profile *p = NULL;
 	struct store *store;
-	struct err *e = store_open(o->c.file, STORE_READ, &store);
+	struct err *e = db_open(o->c.file, &o->c.read, true, &store);
 	if (!e)
 		e = read_profile(store, &o->c.read, &p);
 	if (!e)

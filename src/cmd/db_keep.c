@@ -5,6 +5,8 @@
 #include "base/err.h"
 #include "base/term.h"
 #include "cmd/cmd.h"
+#include "fleet/fetch.h"
+#include "fleet/server.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -88,6 +90,25 @@ static int run_prune(const struct options *o)
 	return cmd_finish("db prune", CMD_OK);
 }
 
+/* Of a server only days can be removed; how large that may be is its own matter. */
+static int prune_server(const struct options *o)
+{
+	struct server *server;
+	uint64_t days = 0;
+	if (o->size)
+		return cmd_misused("db prune", "--max-size is for database files; --keep=TIME says "
+					       "what a server keeps");
+	struct err *e = server_open(o->file, NULL, &server);
+	if (!e)
+		e = fetch_prune(server, db_now_ms() - (int64_t)o->policy.keep_s * 1000, &days);
+	server_close(server);
+	if (e)
+		return cmd_fail("db prune", e);
+	if (!o->quiet)
+		printf("%llu days removed\n", (unsigned long long)days);
+	return cmd_finish("db prune", CMD_OK);
+}
+
 int db_prune(int argc, char **argv)
 {
 	struct options o = {.policy = store_policy};
@@ -121,7 +142,7 @@ int db_prune(int argc, char **argv)
 		return status;
 	if (!o.file)
 		o.file = store_default_path();
-	return run_prune(&o);
+	return server_is_address(o.file) ? prune_server(&o) : run_prune(&o);
 }
 
 /* Checking */
@@ -129,7 +150,7 @@ int db_prune(int argc, char **argv)
 int db_check(int argc, char **argv)
 {
 	const char *file = NULL;
-	struct store *store;
+	struct store *store = NULL;
 	const struct arg options[] = {DB_FILE_OPTION(file), {0}};
 	struct args args = {
 		.command = "db check",
@@ -145,7 +166,11 @@ int db_check(int argc, char **argv)
 		return cmd_misused("db check", "what is '%s'?", args.operands[0]);
 	if (!file)
 		file = store_default_path();
-	struct err *e = store_open(file, STORE_READ, &store);
+	struct err *e = server_is_address(file)
+				? err_new("check is for database files, not for servers: --db=FILE")
+				: NULL;
+	if (!e)
+		e = store_open(file, STORE_READ, &store);
 	if (!e)
 		e = store_check(store);
 	store_close(store);

@@ -10,7 +10,7 @@
 #include "cmd/cmd.h"
 
 struct options {
-	const char *file;
+	const char *file, *host;
 	bool json, no_pager;
 };
 
@@ -92,9 +92,11 @@ static void put_cost(const struct read_epoch *x, struct buf *out)
 static void put_epoch(const struct read_epoch *x, struct buf *out)
 {
 	char from[DB_TIME_MAX], to[DB_TIME_MAX], length[DB_TIME_MAX];
-	buf_printf(out, "epoch %lld  %s to %s (%s)  %s, %s", (long long)x->id,
-		   db_time(from, x->start_ms), db_time(to, x->end_ms),
-		   db_length(length, x->end_ms - x->start_ms), x->host, x->kernel);
+	buf_printf(out, "epoch %lld  %s to %s (%s)  ", (long long)x->id, db_time(from, x->start_ms),
+		   db_time(to, x->end_ms), db_length(length, x->end_ms - x->start_ms));
+	db_name(out, x->host);
+	buf_puts(out, ", ");
+	db_name(out, x->kernel);
 	if (x->joined > 1)
 		buf_printf(out, ", %llu epochs joined", (unsigned long long)x->joined);
 	buf_puts(out, "\n");
@@ -195,17 +197,13 @@ static void show_json(const struct options *o, const struct read_epochs *epochs)
 
 static int run(const struct options *o)
 {
-	struct store *store;
 	struct read_epochs epochs = {0};
-	struct err *e = store_open(o->file, STORE_READ, &store);
-	if (!e)
-		e = read_epochs(store, &epochs);
+	struct err *e = db_epochs(o->file, o->host, &epochs);
 	if (!e && o->json)
 		show_json(o, &epochs);
 	else if (!e)
 		e = show_text(o, &epochs);
 	read_epochs_free(&epochs);
-	store_close(store);
 	return e ? cmd_fail("db list", e) : cmd_finish("db list", CMD_OK);
 }
 
@@ -214,6 +212,7 @@ int db_list(int argc, char **argv)
 	struct options o = {0};
 	const struct arg options[] = {
 		DB_FILE_OPTION(o.file),
+		{0, "host", "NAME", "only of this host", ARG_STRING, &o.host},
 		{0, "no-pager", NULL, "straight to the terminal", ARG_FLAG, &o.no_pager},
 		{0, "json", NULL, "print JSON", ARG_FLAG, &o.json},
 		{0},

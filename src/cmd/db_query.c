@@ -92,10 +92,10 @@ static struct err *put_sql_row(void *context, int columns, const char *const *na
 	return NULL;
 }
 
-static struct err *run_sql(const struct options *o, struct store *store)
+static struct err *run_sql(const struct options *o)
 {
 	struct printer p = {.json = o->json, .j = json_to_file(stdout)};
-	struct err *e = read_sql(store, o->sql, put_sql_row, &p);
+	struct err *e = db_sql(o->c.file, o->sql, put_sql_row, &p);
 	if (p.begun) {
 		json_end_array(&p.j);
 		json_end_object(&p.j);
@@ -157,11 +157,14 @@ static void put_rows_json(const struct options *o, const struct read_samples *x,
 	json_newline(&j);
 }
 
-static struct err *run_rows(const struct options *o, struct store *store)
+static struct err *run_rows(const struct options *o)
 {
+	struct store *store;
 	struct read_samples x = {0};
 	struct db_rows rows = {0};
-	struct err *e = read_samples(store, &o->c.read, &x);
+	struct err *e = db_open(o->c.file, &o->c.read, false, &store);
+	if (!e)
+		e = read_samples(store, &o->c.read, &x);
 	if (!e)
 		e = db_nothing(o->c.file, &x);
 	if (!e)
@@ -172,16 +175,13 @@ static struct err *run_rows(const struct options *o, struct store *store)
 		put_rows(&x, &rows);
 	db_rows_free(&rows);
 	read_samples_free(&x);
+	store_close(store);
 	return e;
 }
 
 static int query(const struct options *o)
 {
-	struct store *store;
-	struct err *e = store_open(o->c.file, STORE_READ, &store);
-	if (!e)
-		e = o->sql ? run_sql(o, store) : run_rows(o, store);
-	store_close(store);
+	struct err *e = o->sql ? run_sql(o) : run_rows(o);
 	return e ? cmd_fail("db query", e) : cmd_finish("db query", CMD_OK);
 }
 
@@ -209,7 +209,7 @@ int db_query(int argc, char **argv)
 	int status = cmd_parse(&args, argc, argv);
 	if (status >= 0)
 		return status;
-	if (o.sql && (args.count || o.c.epoch || o.c.image_text || o.c.procedure_text ||
+	if (o.sql && (args.count || o.c.host || o.c.epoch || o.c.image_text || o.c.procedure_text ||
 		      o.c.process || o.c.user_text || o.c.container))
 		return cmd_misused("db query", "--sql says all: neither spans nor other choices "
 					       "go with it");

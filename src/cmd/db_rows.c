@@ -81,6 +81,9 @@ static void make_key(const struct builder *b, const struct read_count *c, struct
 	case DB_BY_CONTAINER:
 		row->key[0] = (uintptr_t)p->container;
 		break;
+	case DB_BY_HOST:
+		row->key[0] = c->host;
+		break;
 	}
 }
 
@@ -95,6 +98,8 @@ static void make_name(struct builder *b, const struct read_count *c, struct db_r
 		row->name = user_name(b->out, p);
 	else if (b->by == DB_BY_CONTAINER)
 		row->name = *p->container ? p->container : "(none)";
+	else if (b->by == DB_BY_HOST)
+		row->name = b->x->hosts[c->host];
 }
 
 /* Rows */

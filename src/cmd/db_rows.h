@@ -3,7 +3,15 @@
 /* Samples of a database added up into rows for people. */
 #include "cmd/db.h"
 
-enum db_by { DB_BY_PROCEDURE, DB_BY_IMAGE, DB_BY_PROCESS, DB_BY_USER, DB_BY_CONTAINER, DB_BY_ALL };
+enum db_by {
+	DB_BY_PROCEDURE,
+	DB_BY_IMAGE,
+	DB_BY_PROCESS,
+	DB_BY_USER,
+	DB_BY_CONTAINER,
+	DB_BY_HOST,
+	DB_BY_ALL
+};
 
 struct db_row {
 	const char *name, *detail; /* `detail`: of a procedure its image; else "" */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `culprit db show`: samples of a time by procedure, image, process, user or container, all events
+/* `culprit db show`: samples of a time by procedure, image, process, user, container or host, all events
    beside each other; and `culprit db query`: the same as plain rows, and SQL. */
 #include "cmd/db_rows.h"
 
@@ -14,6 +14,7 @@
 #include <string.h>
 
 #define DEFAULT_LIMIT 50
+#define NAME_WIDTH 28
 
 struct options {
 	struct db_choice c;
@@ -55,16 +56,6 @@ static void put_columns(const struct read_samples *x, const char *what, struct b
 	buf_printf(out, "  %s\n", what);
 }
 
-/* A file may have any name: it is one row all the same. */
-static void put_text(struct buf *out, int width, const char *text)
-{
-	size_t start = out->size;
-	buf_printf(out, "  %-*s", width, text);
-	for (size_t i = start; i < out->size; i++)
-		if (out->data[i] == '\n')
-			out->data[i] = '?';
-}
-
 static void put_row(const struct read_samples *x, const struct db_rows *rows,
 		    const struct db_row *row, uint64_t *sum, struct buf *out)
 {
@@ -77,17 +68,25 @@ static void put_row(const struct read_samples *x, const struct db_rows *rows,
 		*sum += count;
 		buf_printf(out, " %6.2f%%", percent(*sum, rows->totals[0]));
 	}
-	put_text(out, 28, row->name);
-	if (*row->detail)
-		put_text(out, 0, row->detail);
+	buf_puts(out, "  ");
+	db_name(out, row->name);
+	if (*row->detail) {
+		size_t width = strlen(row->name);
+		buf_printf(out, "%*s  ", width < NAME_WIDTH ? NAME_WIDTH - (int)width : 0, "");
+		db_name(out, row->detail);
+	}
 	buf_puts(out, "\n");
 }
 
 static struct err *show_text(const struct options *o, const struct read_samples *x,
 			     const struct db_rows *rows)
 {
-	static const char *const heads[] = {"procedure                     image", "image",
-					    "process", "user", "container"};
+	static const char *const heads[] = {"procedure                     image",
+					    "image",
+					    "process",
+					    "user",
+					    "container",
+					    "host"};
 	struct buf text = {0};
 	uint64_t sum = 0, limit = o->limit ? o->limit : DEFAULT_LIMIT;
 	put_head(o, x, rows, &text);
@@ -105,7 +104,8 @@ static struct err *show_text(const struct options *o, const struct read_samples 
 static void show_json(const struct options *o, const struct read_samples *x,
 		      const struct db_rows *rows)
 {
-	static const char *const names[] = {"procedure", "image", "process", "user", "container"};
+	static const char *const names[] = {"procedure", "image",     "process",
+					    "user",      "container", "host"};
 	struct json j = json_to_file(stdout);
 	db_head_json(o->c.file, x, rows, &j);
 	json_key(&j, "rows");
@@ -145,7 +145,7 @@ static int show(const struct options *o)
 	struct db_rows rows = {0};
 	size_t event;
 	int status = -1;
-	struct err *e = store_open(o->c.file, STORE_READ, &store);
+	struct err *e = db_open(o->c.file, &o->c.read, false, &store);
 	if (!e)
 		e = read_samples(store, &o->c.read, &x);
 	if (!e)
@@ -171,8 +171,8 @@ int db_show(int argc, char **argv)
 	struct options o = {0};
 	const struct arg options[] = {
 		DB_CHOICE_OPTIONS(o.c),
-		{0, "by", "procedure|image|process|user|container", "what rows are", ARG_CHOICE,
-		 &o.by},
+		{0, "by", "procedure|image|process|user|container|host", "what rows are",
+		 ARG_CHOICE, &o.by},
 		{0, "sort", "EVENT", "the event that orders them; the first unless told",
 		 ARG_STRING, &o.sort},
 		{0, "limit", "N", "no more than N rows; 50 unless told, all with --json", ARG_U64,

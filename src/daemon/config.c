@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "fleet/server.h"
 #include "store/store.h"
 
 #define LINE_MAX_BYTES 8192
@@ -20,7 +21,10 @@ void config_default(struct config *c)
 			     .interval_s = 60,
 			     .keep_s = store_policy.keep_s,
 			     .max_bytes = store_policy.max_bytes,
-			     .log = CONFIG_INFO};
+			     .log = CONFIG_INFO,
+			     .fleet_every_s = 60,
+			     .fleet_spool = UINT64_C(64) << 20,
+			     .fleet_patience_ms = 60000};
 	snprintf(c->database, sizeof c->database, "%s", store_default_path());
 	snprintf(c->socket, sizeof c->socket, "%s", SOCKET);
 }
@@ -121,11 +125,46 @@ static struct err *set_interval(struct config *c, const char *value)
 	return e;
 }
 
+static struct err *set_patience(struct config *c, const char *value)
+{
+	uint64_t seconds = 0;
+	struct err *e = set_time(&seconds, value, 3600);
+	if (!e && !seconds)
+		e = err_new("a server needs at least one second");
+	if (!e)
+		c->fleet_patience_ms = seconds * 1000;
+	return e;
+}
+
+/* A server for many hosts. */
+static struct err *set_fleet(struct config *c, const char *name, const char *value, bool *known)
+{
+	*known = true;
+	if (!strcmp(name, "fleet"))
+		return server_is_address(value) ? set_path(c->fleet, value)
+						: err_new("it is http://HOST:PORT/DATABASE");
+	if (!strcmp(name, "fleet-credentials"))
+		return set_path(c->fleet_credentials, value);
+	if (!strcmp(name, "fleet-every"))
+		return set_time(&c->fleet_every_s, value, 86400);
+	if (!strcmp(name, "fleet-spool"))
+		return set_size(&c->fleet_spool, value);
+	if (!strcmp(name, "fleet-patience"))
+		return set_patience(c, value);
+	*known = false;
+	return NULL;
+}
+
 struct err *config_set(struct config *c, const char *name, const char *value)
 {
-	struct err *e;
+	bool known;
+	struct err *e = set_fleet(c, name, value, &known);
+	if (known)
+		return err_context(e, "%s", name);
 	if (!strcmp(name, "database"))
-		e = set_path(c->database, value);
+		e = server_is_address(value) ? err_new("the daemon writes a file; 'fleet' names a "
+						       "server that it sends to")
+					     : set_path(c->database, value);
 	else if (!strcmp(name, "socket"))
 		e = set_path(c->socket, value);
 	else if (!strcmp(name, "frequency"))

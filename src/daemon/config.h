@@ -28,6 +28,11 @@ struct config {
 	char events[CONFIG_EVENTS_MAX][CONFIG_EVENT_SIZE]; /* none: what record uses */
 	size_t event_count;
 	enum config_log log;
+	char fleet[CONFIG_PATH_SIZE];             /* address of a server; "": none */
+	char fleet_credentials[CONFIG_PATH_SIZE]; /* "": as fleet/server.h says */
+	uint64_t fleet_every_s;                   /* between two sendings */
+	uint64_t fleet_spool;                     /* bytes that may wait */
+	uint64_t fleet_patience_ms;               /* with a server that says nothing */
 };
 
 void config_default(struct config *config);

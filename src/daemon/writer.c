@@ -16,6 +16,7 @@
 #include "base/err.h"
 #include "daemon/aside.h"
 #include "daemon/interval.h"
+#include "store/unsent.h"
 
 #define ASIDE_MAX 3 /* damaged ones in a row, within … */
 #define ASIDE_S 3600
@@ -392,4 +393,19 @@ struct err *writer_tidy(struct writer *w, const struct store_policy *policy, int
 	recovered(w, &e);
 	*more = !e && tidied.more;
 	return e;
+}
+
+struct err *writer_send_begin(struct writer *w, const char *machine, struct unsent_state *out)
+{
+	return unsent_begin(w->store, machine, out);
+}
+
+struct err *writer_send_note(struct writer *w, const struct unsent_state *state)
+{
+	return unsent_note(w->store, state);
+}
+
+struct err *writer_send_end(struct writer *w)
+{
+	return unsent_end(w->store);
 }

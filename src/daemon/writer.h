@@ -49,6 +49,12 @@ void writer_lose(struct writer *writer, uint64_t samples);
 /* Of those, and the one that waits: what nobody will hear of when the writer is closed now. */
 uint64_t writer_unsaved(const struct writer *writer);
 
+/* Spans wait to be sent to a server from now on, or they do not any more (store/unsent.h). */
+struct unsent_state;
+struct err *writer_send_begin(struct writer *writer, const char *machine, struct unsent_state *out);
+struct err *writer_send_note(struct writer *writer, const struct unsent_state *state);
+struct err *writer_send_end(struct writer *writer);
+
 /* One small step of what is due. *more: there may be another. */
 struct err *writer_tidy(struct writer *writer, const struct store_policy *policy, int64_t now_ms,
 			bool *more);

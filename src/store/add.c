@@ -112,10 +112,10 @@ static struct err *check(struct store *s, const struct store_interval *v)
 	const size_t sizes[] = {v->image_count, v->symbol_count, v->process_count,
 				v->node_count,  v->count_count,  v->path_count};
 	for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
-		if (sizes[i] > STORE_INTERVAL_ROWS_MAX) {
+		if (sizes[i] > s->rows_max) {
 			s->trouble = STORE_OTHER;
 			return err_new("interval %llu has more than %u rows",
-				       (unsigned long long)v->number, STORE_INTERVAL_ROWS_MAX);
+				       (unsigned long long)v->number, s->rows_max);
 		}
 	if (good_images(v) && good_rows(v, s->events.count))
 		return NULL;
@@ -137,10 +137,10 @@ static struct err *add_nodes(struct store *s, const struct store_interval *v,
 		nodes[i + 1] = calltree_child(&s->tree, &node);
 		if (nodes[i + 1] == UINT32_MAX)
 			return err_new("out of memory");
-		if (s->tree.count > STORE_EPOCH_NODES_MAX + 1) {
+		if (s->tree.count > s->nodes_max + 1) {
 			s->trouble = STORE_EPOCH_FULL;
 			return err_new("the epoch has %u call paths, which is all that it can have",
-				       STORE_EPOCH_NODES_MAX);
+				       s->nodes_max);
 		}
 	}
 	return NULL;

@@ -14,7 +14,7 @@ struct buf;
 
 /* The file's marks: "CLPD", and which version of the schema it has. */
 #define STORE_APPLICATION 0x434c5044
-#define STORE_VERSION 1
+#define STORE_VERSION 2
 
 /* Nodes that a tree in the file may have: folding adds to those that intervals may. */
 #define TREE_NODES_MAX (4 * STORE_EPOCH_NODES_MAX)
@@ -48,6 +48,7 @@ struct store {
 	sqlite3 *db;
 	char *path;
 	bool writes;
+	uint32_t rows_max, nodes_max; /* of an interval; that adding may make of an epoch */
 	enum store_trouble trouble;
 	int64_t seen_version; /* PRAGMA data_version: others have changed the file where it differs */
 	struct watched watched;

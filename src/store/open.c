@@ -92,10 +92,10 @@ static struct err *configure(struct store *s)
 	return e;
 }
 
-static struct err *open_database(struct store *s)
+static struct err *open_database(struct store *s, const char *file)
 {
 	int flags = s->writes ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY;
-	if (sqlite3_open_v2(s->path, &s->db, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE,
+	if (sqlite3_open_v2(file, &s->db, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE,
 			    NULL) != SQLITE_OK)
 		return s->db ? sql_error(s, "open") : err_new("out of memory");
 	distrust(s->db);
@@ -107,23 +107,44 @@ static struct err *open_database(struct store *s)
 	return e;
 }
 
-struct err *store_open(const char *path, enum store_mode mode, struct store **out)
+static struct err *open_store(const char *path, const char *file, enum store_mode mode,
+			      struct store **out)
 {
 	struct store *s = calloc(1, sizeof *s);
 	*out = NULL;
 	if (!s)
 		return err_new("out of memory");
 	s->writes = mode != STORE_READ;
+	s->rows_max = STORE_INTERVAL_ROWS_MAX;
+	s->nodes_max = STORE_EPOCH_NODES_MAX;
 	s->path = strdup(path);
-	struct err *e = s->path ? prepare_file(path, mode) : err_new("out of memory");
+	struct err *e = s->path ? NULL : err_new("out of memory");
+	if (!e && file == path)
+		e = prepare_file(path, mode);
 	if (!e)
-		e = open_database(s);
+		e = open_database(s, file);
 	if (e) {
 		store_close(s);
 		return e;
 	}
 	*out = s;
 	return NULL;
+}
+
+struct err *store_open(const char *path, enum store_mode mode, struct store **out)
+{
+	return open_store(path, path, mode, out);
+}
+
+/* What comes together there may be more than a daemon would put into one epoch. */
+struct err *store_open_memory(const char *name, struct store **out)
+{
+	struct err *e = open_store(name, ":memory:", STORE_CREATE, out);
+	if (!e) {
+		(*out)->rows_max = STORE_MEMORY_ROWS_MAX;
+		(*out)->nodes_max = TREE_NODES_MAX - 1;
+	}
+	return e;
 }
 
 void store_abandon(struct store *s)

@@ -52,6 +52,7 @@ void read_epochs_free(struct read_epochs *epochs);
 struct read_choice {
 	int64_t from_ms, to_ms;
 	int64_t epoch;        /* 0: any */
+	const char *host;     /* NULL: any */
 	const regex_t *image; /* its path; NULL: any */
 	const regex_t *procedure;
 	const char *process;   /* name or number; NULL: any */
@@ -77,7 +78,7 @@ struct read_process {
 };
 
 struct read_count {
-	uint32_t process, image, event; /* places in the arrays below */
+	uint32_t process, image, event, host; /* places in the arrays below */
 	uint64_t address, count;
 };
 
@@ -92,7 +93,9 @@ struct read_samples {
 	size_t image_count;
 	struct read_process *processes;
 	size_t process_count;
-	struct read_count *counts; /* ordered by image, address, process, event */
+	const char **hosts;
+	size_t host_count;
+	struct read_count *counts; /* ordered by image, address, process, event, host */
 	size_t count_count;
 	struct store_loss *losses; /* of all processes, whatever was chosen */
 	size_t loss_count;

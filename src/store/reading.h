@@ -36,6 +36,8 @@ struct names {
 };
 struct err *names_open(struct names *names, struct store *store);
 void names_close(struct names *names);
+/* Gives them to `out`, and closes the rest. */
+void names_hand_over(struct names *names, struct read_samples *out);
 /* Places of numbers of the database; what it does not have any more gets a row that says so. */
 struct err *names_image(struct names *names, uint64_t id, uint32_t *place);
 struct err *names_process(struct names *names, uint64_t id, uint32_t *place);

@@ -8,6 +8,9 @@
 
 #define UNSETTLED_MAX 65536 /* rows that are added before equal ones are joined */
 
+/* ?4 is a host, or "" for any. */
+#define OF_HOST " AND (?4 = '' OR epoch IN (SELECT id FROM epoch WHERE host = ?4))"
+
 /* Spans */
 
 struct err *spans_list(struct store *s, const struct read_choice *c, struct span_list *out)
@@ -18,9 +21,9 @@ struct err *spans_list(struct store *s, const struct read_choice *c, struct span
 	struct err *e = sql_prepare(s, &r,
 				    "SELECT id, epoch, start, end FROM segment"
 				    " WHERE start / 2 + end / 2 >= ?1 AND start / 2 + end / 2 < ?2"
-				    " AND start < ?2 AND (?3 = 0 OR epoch = ?3)"
+				    " AND start < ?2 AND (?3 = 0 OR epoch = ?3)" OF_HOST
 				    " ORDER BY epoch, start",
-				    "ddd", c->from_ms, c->to_ms, c->epoch);
+				    "ddds", c->from_ms, c->to_ms, c->epoch, c->host ? c->host : "");
 	while (!e) {
 		e = sql_step(s, r, &row);
 		if (e || !row)
@@ -70,11 +73,16 @@ static struct err *gather_add(struct gather *g, const struct segment *x)
 	return NULL;
 }
 
-static struct err *gather_spans(struct store *s, const struct span_list *list, struct gather *g)
+/* Those of one host. */
+static struct err *gather_spans(struct store *s, const struct span_list *list,
+				const uint32_t *hosts, uint32_t host, struct gather *g)
 {
 	struct err *e = NULL;
+	g->count = g->settled = 0;
 	for (size_t i = 0; !e && i < list->count; i++) {
 		struct segment x;
+		if (hosts[i] != host)
+			continue;
 		e = segment_read(s, list->items[i].id, true, &x);
 		if (!e)
 			e = gather_add(g, &x);
@@ -94,20 +102,24 @@ static int compare(const void *a, const void *b)
 		return x->address < y->address ? -1 : 1;
 	if (x->process != y->process)
 		return x->process < y->process ? -1 : 1;
-	return x->event < y->event ? -1 : x->event > y->event;
+	if (x->event != y->event)
+		return x->event < y->event ? -1 : 1;
+	return x->host < y->host ? -1 : x->host > y->host;
 }
 
 static struct err *place_rows(struct names *n, const struct read_choice *choice,
-			      const struct gather *g, struct read_samples *out)
+			      const struct gather *g, uint32_t host, struct read_samples *out)
 {
 	struct wanted w = {.choice = choice};
 	struct err *e = NULL;
-	out->counts = calloc(g->count + 1, sizeof *out->counts);
-	if (!out->counts)
+	struct read_count *moved = reallocarray(out->counts, out->count_count + g->count + 1,
+						sizeof *moved);
+	if (!moved)
 		return err_new("out of memory");
+	out->counts = moved;
 	for (size_t i = 0; !e && i < g->count; i++) {
 		const struct pack_count *x = &g->rows[i];
-		struct read_count y = {.address = x->address, .count = x->count};
+		struct read_count y = {.host = host, .address = x->address, .count = x->count};
 		e = names_image(n, x->image, &y.image);
 		if (!e)
 			e = names_process(n, x->process, &y.process);
@@ -117,7 +129,65 @@ static struct err *place_rows(struct names *n, const struct read_choice *choice,
 			out->counts[out->count_count++] = y;
 	}
 	wanted_free(&w);
-	qsort(out->counts, out->count_count, sizeof *out->counts, compare);
+	return e;
+}
+
+/* Hosts */
+
+static struct err *find_host(struct store *s, struct profile *strings, int64_t epoch,
+			     struct read_samples *out, uint32_t *place)
+{
+	sqlite3_stmt *r;
+	bool row = false;
+	struct err *e = sql_prepare(s, &r, "SELECT host FROM epoch WHERE id = ?", "d", epoch);
+	if (!e)
+		e = sql_step(s, r, &row);
+	const char *host = profile_string(strings, !e && row ? sql_text(r, 0) : "");
+	sqlite3_finalize(r);
+	for (*place = 0; *place < out->host_count; ++*place)
+		if (out->hosts[*place] == host)
+			return e;
+	const char **moved = e ? NULL
+			       : reallocarray(out->hosts, out->host_count + 1, sizeof *moved);
+	if (!moved)
+		return e ? e : err_new("out of memory");
+	out->hosts = moved;
+	out->hosts[out->host_count++] = host;
+	return NULL;
+}
+
+/* The place of each span's; spans are ordered by epoch. */
+static struct err *find_hosts(struct store *s, struct profile *strings,
+			      const struct span_list *list, struct read_samples *out,
+			      uint32_t *places)
+{
+	struct err *e = NULL;
+	for (size_t i = 0; !e && i < list->count; i++) {
+		if (i && list->items[i].epoch == list->items[i - 1].epoch)
+			places[i] = places[i - 1];
+		else
+			e = find_host(s, strings, list->items[i].epoch, out, &places[i]);
+	}
+	return e;
+}
+
+static struct err *read_counts(struct store *s, const struct read_choice *choice,
+			       const struct span_list *list, struct names *n,
+			       struct read_samples *out)
+{
+	struct gather g = {0};
+	uint32_t *hosts = calloc(list->count + 1, sizeof *hosts);
+	struct err *e = hosts ? find_hosts(s, n->strings, list, out, hosts)
+			      : err_new("out of memory");
+	for (uint32_t host = 0; !e && host < out->host_count; host++) {
+		e = gather_spans(s, list, hosts, host, &g);
+		if (!e)
+			e = place_rows(n, choice, &g, host, out);
+	}
+	if (!e && out->count_count)
+		qsort(out->counts, out->count_count, sizeof *out->counts, compare);
+	free(hosts);
+	free(g.rows);
 	return e;
 }
 
@@ -131,16 +201,16 @@ static struct err *add_losses(struct store *s, const struct read_choice *c, stru
 		s, &r,
 		"SELECT l.kind, l.reason, sum(l.samples) FROM loss l JOIN segment s"
 		" ON s.id = l.segment WHERE s.start / 2 + s.end / 2 >= ?1"
-		" AND s.start / 2 + s.end / 2 < ?2 AND (?3 = 0 OR s.epoch = ?3)"
+		" AND s.start / 2 + s.end / 2 < ?2 AND (?3 = 0 OR s.epoch = ?3)" OF_HOST
 		" GROUP BY l.kind, l.reason ORDER BY 1, 3 DESC",
-		"ddd", c->from_ms, c->to_ms, c->epoch);
+		"ddds", c->from_ms, c->to_ms, c->epoch, c->host ? c->host : "");
 	if (!e)
 		e = losses_read(s, strings, r, &out->losses, &out->loss_count);
 	sqlite3_finalize(r);
 	return e;
 }
 
-static void hand_over(struct names *n, struct read_samples *out)
+void names_hand_over(struct names *n, struct read_samples *out)
 {
 	out->strings = n->strings;
 	out->images = n->images;
@@ -161,7 +231,6 @@ struct err *read_samples(struct store *s, const struct read_choice *choice,
 			 struct read_samples *out)
 {
 	struct span_list list = {0};
-	struct gather g = {0};
 	struct names n = {0};
 	*out = (struct read_samples){0};
 	struct err *e = sql_run(s, "BEGIN"); /* all of it as it was at one moment */
@@ -170,9 +239,7 @@ struct err *read_samples(struct store *s, const struct read_choice *choice,
 	if (!e)
 		e = spans_list(s, choice, &list);
 	if (!e)
-		e = gather_spans(s, &list, &g);
-	if (!e)
-		e = place_rows(&n, choice, &g, out);
+		e = read_counts(s, choice, &list, &n, out);
 	if (!e)
 		e = add_losses(s, choice, n.strings, out);
 	sqlite3_exec(s->db, "ROLLBACK", NULL, NULL, NULL);
@@ -180,8 +247,7 @@ struct err *read_samples(struct store *s, const struct read_choice *choice,
 	out->to_ms = list.to_ms;
 	out->longest_ms = list.longest_ms;
 	out->spans = list.count;
-	hand_over(&n, out);
-	free(g.rows);
+	names_hand_over(&n, out);
 	free(list.items);
 	if (e)
 		read_samples_free(out);
@@ -196,6 +262,7 @@ void read_samples_free(struct read_samples *x)
 	free(x->processes);
 	free(x->events);
 	free(x->counts);
+	free(x->hosts);
 	free(x->losses);
 	profile_free(x->strings);
 	*x = (struct read_samples){0};

@@ -64,7 +64,11 @@ static const char first[] =
 	" count INTEGER NOT NULL, data BLOB NOT NULL, PRIMARY KEY (epoch, first))"
 	" WITHOUT ROWID;";
 
-const struct schema_step schema_steps[STORE_VERSION] = {{first}};
+/* Where it is sent on: how far that is (store/unsent.h). One row, or none. */
+static const char second[] = "CREATE TABLE fleet (source INTEGER NOT NULL, machine TEXT NOT NULL,"
+			     " sent INTEGER NOT NULL, given_up INTEGER NOT NULL);";
+
+const struct schema_step schema_steps[STORE_VERSION] = {{first}, {second}};
 
 /* A file that is somebody else's is left alone. */
 static struct err *check_application(struct store *s, int64_t version)

@@ -41,6 +41,9 @@ enum store_mode {
 /* A file of a newer version is refused; one of an older version is migrated when it is opened to
    be written, and refused otherwise. */
 struct err *store_open(const char *path, enum store_mode mode, struct store **out);
+/* One in memory, of which errors speak by this name. Its intervals may have more rows. */
+struct err *store_open_memory(const char *name, struct store **out);
+#define STORE_MEMORY_ROWS_MAX (1u << 22)
 void store_close(struct store *store); /* NULL is fine */
 /* The same without touching the files again: they are damaged. */
 void store_abandon(struct store *store);

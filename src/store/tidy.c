@@ -34,6 +34,9 @@ const struct store_policy store_policy = {
 	.max_bytes = UINT64_C(200) << 20,
 };
 
+/* Spans that a server is still to get stay as they are (store/unsent.h). */
+#define FREE "(level > 0 OR id <= ifnull((SELECT sent FROM fleet), id))"
+
 struct job {
 	struct store *s;
 	const struct store_policy *policy;
@@ -51,7 +54,8 @@ static struct err *remove_some(struct job *j, int64_t before_ms, int64_t limit)
 	size_t count = 0;
 	bool row = true;
 	struct err *e = sql_prepare(j->s, &rows,
-				    "SELECT id FROM segment WHERE end <= ? ORDER BY start LIMIT ?",
+				    "SELECT id FROM segment WHERE end <= ? AND " FREE
+				    " ORDER BY start LIMIT ?",
 				    "dd", before_ms, limit);
 	while (!e && row) {
 		e = sql_step(j->s, rows, &row);
@@ -110,7 +114,7 @@ static struct err *find_bucket(struct job *j, struct bucket *b)
 			break;
 		struct err *e = sql_prepare(
 			j->s, &rows,
-			"SELECT epoch, start / ?1 FROM segment WHERE level <= ?2"
+			"SELECT epoch, start / ?1 FROM segment WHERE level <= ?2 AND " FREE
 			" AND (start / ?1 + 1) * ?1 + ?3 <= ?4 ORDER BY start LIMIT 1",
 			"dddd", width, level, (int64_t)x->after_s * 1000, j->now_ms);
 		if (!e)
@@ -137,7 +141,8 @@ static struct err *list_bucket(struct job *j, const struct bucket *b, int64_t *s
 	*count = 0;
 	struct err *e = sql_prepare(j->s, &rows,
 				    "SELECT id, rows FROM segment WHERE epoch = ? AND start >= ?"
-				    " AND start < ? AND level <= ? ORDER BY level, start",
+				    " AND start < ? AND level <= ? AND " FREE
+				    " ORDER BY level, start",
 				    "dddd", b->epoch, b->start_ms, b->end_ms, b->level);
 	while (!e && *count < SPANS_AT_ONCE) {
 		e = sql_step(j->s, rows, &row);
@@ -367,7 +372,8 @@ static struct err *move_span(struct job *j, int64_t id, int64_t epoch, struct ca
 	if (!e) {
 		settle(&x);
 		x.epoch = epoch;
-		x.level -= x.level > 0; /* so that it is merged with those that are there */
+		x.level -= x.level > 1; /* so that it is merged with those that are there, and
+					   never looks as if it had just been added */
 		e = segment_write(j->s, &x, LEVEL_SMALL);
 	}
 	if (!e)

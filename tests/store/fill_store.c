@@ -16,6 +16,8 @@
  *    --seed N           of chance
  *    --steps N          of tidying after each interval (0)
  *    --user N, --container TEXT   of all processes
+ *    --host TEXT        of the epoch (here)
+ *    --pause MS         after each interval (0)
  *    --lost N           samples lost in each interval (0)
  *    --times 1          at the end, the longest times of adding and of a step of tidying, on stderr
  *
@@ -26,6 +28,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "analyze/modules.h"
 #include "base/err.h"
@@ -35,8 +38,8 @@
 
 static struct options {
 	uint64_t start, length, intervals, first, epoch_every, every, samples, programs, seed,
-		steps, user, lost, times;
-	const char *container;
+		steps, user, lost, times, pause;
+	const char *container, *host;
 } o = {.start = 1800000000,
        .length = 60,
        .intervals = 1,
@@ -44,7 +47,8 @@ static struct options {
        .every = 1,
        .seed = 1,
        .user = 1000,
-       .container = ""};
+       .container = "",
+       .host = "here"};
 
 static struct profile *all; /* the profiles together */
 static struct store_interval interval;
@@ -340,7 +344,7 @@ static int64_t begin_epoch(struct store *s, int64_t start_ms, bool continues)
 		events[i] = (struct store_event){m->name, m->unit, m->period, o.every,
 						 m->user_only};
 	}
-	struct store_epoch epoch = {.host = "here",
+	struct store_epoch epoch = {.host = o.host,
 				    .kernel = all->kernel,
 				    .machine = all->machine,
 				    .cpu = "cpu",
@@ -407,6 +411,7 @@ static void write_all(struct store *s, int64_t epoch)
 		fflush(stdout);
 		if (o.steps)
 			tidy(s, &tidied);
+		usleep((useconds_t)o.pause * 1000);
 	}
 }
 
@@ -427,15 +432,19 @@ static void read_option(const char *name, const char *value)
 		       {"--steps", &o.steps},
 		       {"--user", &o.user},
 		       {"--lost", &o.lost},
-		       {"--times", &o.times}};
+		       {"--times", &o.times},
+		       {"--pause", &o.pause}};
 	for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
 		if (!strcmp(name, numbers[i].name)) {
 			*numbers[i].out = strtoull(value, NULL, 10);
 			return;
 		}
-	if (strcmp(name, "--container") != 0)
+	if (!strcmp(name, "--container"))
+		o.container = value;
+	else if (!strcmp(name, "--host"))
+		o.host = value;
+	else
 		check(err_new("what is %s?", name));
-	o.container = value;
 }
 
 static void read_profiles(char **names)

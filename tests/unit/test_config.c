@@ -36,6 +36,17 @@ static void reads_values(void **state)
 	assert_int_equal(c.hz, 97);
 	assert_null(config_set(&c, "log", "debug"));
 	assert_int_equal(c.log, CONFIG_DEBUG);
+	assert_true(!*c.fleet && c.fleet_every_s == 60 && c.fleet_patience_ms == 60000);
+	assert_null(config_set(&c, "fleet", "http://profiles:8123/culprit"));
+	assert_string_equal(c.fleet, "http://profiles:8123/culprit");
+	assert_null(config_set(&c, "fleet-credentials", "/etc/culprit/fleet"));
+	assert_string_equal(c.fleet_credentials, "/etc/culprit/fleet");
+	assert_null(config_set(&c, "fleet-every", "0"));
+	assert_int_equal(c.fleet_every_s, 0);
+	assert_null(config_set(&c, "fleet-spool", "1G"));
+	assert_int_equal(c.fleet_spool, 1u << 30);
+	assert_null(config_set(&c, "fleet-patience", "5s"));
+	assert_int_equal(c.fleet_patience_ms, 5000);
 }
 
 static void refuses_nonsense(void **state)
@@ -57,6 +68,15 @@ static void refuses_nonsense(void **state)
 		{"database", ""},
 		{"event", ""},
 		{"colour", "blue"},
+		{"database", "http://profiles:8123/culprit"},
+		{"fleet", "profiles:8123"},
+		{"fleet", ""},
+		{"fleet-credentials", ""},
+		{"fleet-every", "2d"},
+		{"fleet-spool", "much"},
+		{"fleet-patience", "0"},
+		{"fleet-patience", "2h"},
+		{"fleet-colour", "blue"},
 	};
 	struct config c;
 

@@ -29,7 +29,7 @@ struct daemon {
 	struct namer *namer;
 	int signals;
 	bool stop, tidy_more, broken;
-	bool moved; /* the database is another file since */
+	bool moved;     /* the database is another file since */
 	bool epoch_due; /* what comes is of another one, which could not begin yet */
 	char note[96];  /* about the epoch that begins next */
 	struct here here;

@@ -48,6 +48,14 @@ bench: test-deps ## measures (bench/)
 	@bench/overhead build --rounds $(BENCH_ROUNDS)
 	@bench/callgrind build
 	@bench/servers build --rounds $(BENCH_SERVER_ROUNDS)
+	@bench/exports build
+	@bench/import build
+	@bench/diff build
+	@bench/view build
+	@bench/continuous build
+	@bench/continuous build --long 3600
+	@bench/week build
+	@bench/fleet build
 
 fuzz: test-deps ## fuzzes each target for FUZZ_SECONDS (60) and keeps what it finds in its corpus
 	@CC=clang tools/setup build-fuzz $(OPTIONS) $(SANITIZE) -Dfuzz=true

@@ -324,12 +324,12 @@ def make_tables(rows, suite):
     return {name: lines for name, lines in result.items() if lines}
 
 
-def write_tables(path, tables_made):
+def write_tables(path, tables_made, bench="overhead"):
     """Each between its markers in the file."""
     with open(path, encoding="utf-8") as file:
         text = file.read()
     for name, lines in tables_made.items():
-        begin, end = f"<!-- bench/overhead: {name} -->", f"<!-- {name}: end -->"
+        begin, end = f"<!-- bench/{bench}: {name} -->", f"<!-- {name}: end -->"
         pattern = re.compile(re.escape(begin) + r"\n.*?" + re.escape(end), re.DOTALL)
         if not pattern.search(text):
             print(f"{path}: no place for the table '{name}'", file=sys.stderr)

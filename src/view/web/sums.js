@@ -282,8 +282,11 @@ export class Base {
 	// The sums of a column that has just what this one lacks, if they are made.
 	others(k) {
 		const {counts, threads} = this.columns[k];
-		return this.whole.find((sums, j) => sums?.made && j !== k && this.columns[j].counts === counts &&
-			threads.every((yes, t) => yes !== this.columns[j].threads[t])) || null;
+		return this.whole.find((sums, j) => {
+			const other = this.columns[j];
+			return sums?.made && j !== k && other.counts === counts && other.threads && // null: it has all
+				threads.every((yes, t) => yes !== other.threads[t]);
+		}) || null;
 	}
 	// Of those of chosen threads (null: all) in nodes that are not dropped (null: none are). Memory is taken from
 	// `spare`, and noted in `taken`.

@@ -136,14 +136,17 @@ static void hear_signals(struct daemon *d)
 
 /* Its life */
 
-/* What waits to be sent is in the database. */
+/* What waits to be sent is in the database: with another one it begins anew, as soon as that can be
+   written. */
 static void follow_database(struct daemon *d)
 {
 	if (!d->moved)
 		return;
-	d->moved = false;
 	shipper_close(d->shipper);
 	d->shipper = NULL;
+	if (writer_waits(d->writer))
+		return;
+	d->moved = false;
 	struct err *e = shipper_open(&d->config, d->writer, &d->shipper);
 	if (e)
 		daemon_say(d, CONFIG_ERROR, "%s: nothing is sent on until a restart", err_text(e));

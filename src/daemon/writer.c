@@ -395,17 +395,22 @@ struct err *writer_tidy(struct writer *w, const struct store_policy *policy, int
 	return e;
 }
 
+static struct err *no_database(void)
+{
+	return err_new("there is no database now");
+}
+
 struct err *writer_send_begin(struct writer *w, const char *machine, struct unsent_state *out)
 {
-	return unsent_begin(w->store, machine, out);
+	return w->store ? unsent_begin(w->store, machine, out) : no_database();
 }
 
 struct err *writer_send_note(struct writer *w, const struct unsent_state *state)
 {
-	return unsent_note(w->store, state);
+	return w->store ? unsent_note(w->store, state) : no_database();
 }
 
 struct err *writer_send_end(struct writer *w)
 {
-	return unsent_end(w->store);
+	return w->store ? unsent_end(w->store) : no_database();
 }

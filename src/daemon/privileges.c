@@ -2,6 +2,7 @@
 #include "daemon/privileges.h"
 
 #include <linux/capability.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <sys/prctl.h>
@@ -27,9 +28,21 @@ static const struct {
 };
 #define NEEDED (sizeof needed / sizeof *needed)
 
+/* Kernels of some distributors (Debian's) want this instead of CAP_PERFMON where events are for no user. */
+static bool wants_admin(void)
+{
+	int paranoid = 0;
+	FILE *file = fopen("/proc/sys/kernel/perf_event_paranoid", "re");
+	if (file && fscanf(file, "%d", &paranoid) != 1)
+		paranoid = 0;
+	if (file)
+		fclose(file);
+	return paranoid > 2;
+}
+
 static uint64_t needed_bits(void)
 {
-	uint64_t bits = 0;
+	uint64_t bits = wants_admin() ? BIT(CAP_SYS_ADMIN) : 0;
 	for (size_t i = 0; i < NEEDED; i++)
 		bits |= BIT(needed[i].capability);
 	return bits;
@@ -37,10 +50,10 @@ static uint64_t needed_bits(void)
 
 /* What programs that it would start could get. Where that may not be changed, it stays: they could not
    use it either, since they get no new privileges. */
-static void bound(void)
+static void bound(uint64_t bits)
 {
 	for (int i = 0; prctl(PR_CAPBSET_READ, i, 0, 0, 0) >= 0; i++)
-		if (!(needed_bits() >> i & 1))
+		if (!(bits >> i & 1))
 			prctl(PR_CAPBSET_DROP, i, 0, 0, 0);
 }
 
@@ -59,12 +72,13 @@ struct err *privileges_drop(char *missing, size_t size)
 {
 	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
 	struct __user_cap_data_struct data[2];
-	bound();
+	uint64_t bits = needed_bits();
+	bound(bits);
 	prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || syscall(SYS_capget, &head, data))
 		return err_errno("cannot give up privileges");
 	for (int i = 0; i < 2; i++) {
-		data[i].permitted &= (uint32_t)(needed_bits() >> 32 * i);
+		data[i].permitted &= (uint32_t)(bits >> 32 * i);
 		data[i].effective = data[i].permitted;
 		data[i].inheritable = 0;
 	}

@@ -7,7 +7,7 @@ BENCH_ROUNDS ?= 5
 OPTIONS := --prefix=$(PREFIX) -Dwerror=$(if $(filter true,$(CI)),true,false)
 SANITIZE := -Db_sanitize=address,undefined -Db_lundef=false
 
-.PHONY: build asan install deps test-deps try test stress bench fuzz format lint clean help
+.PHONY: build asan install deps test-deps try test stress boot bench fuzz format lint clean help
 
 build: ## the release build, in build/ (the default)
 	@tools/setup build $(OPTIONS)
@@ -40,6 +40,11 @@ stress: test-deps ## STRESS_SECONDS (600) of recording programs that are easily 
 	@KILLS=100 STRESS=1 CROWD=5000 BOMB=2000 SECONDS_EACH=10 HUGE=250M tests/e2e/run build db-killed daemon-killed \
 		daemon-damaged daemon-crowd daemon-hostile
 
+boot: ## boots Debian's kernels for both CPUs in an emulator, with the sampler in them (tests/boot/)
+	@tools/install-deps build boot
+	@tests/boot/run x86_64 build-boot-x86_64
+	@tests/boot/run aarch64 build-boot-aarch64
+
 bench: test-deps ## measures (bench/)
 	@$(MAKE) --no-print-directory build
 	@bench/run build
@@ -71,7 +76,7 @@ lint: ## checks format, includes and notes left behind
 	@tools/check-includes
 
 clean: ## removes the build directories
-	rm -rf build build-asan build-fuzz build-cross-*
+	rm -rf build build-asan build-fuzz build-cross-* build-boot-*
 
 help: ## this text
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 18

@@ -23,6 +23,9 @@
 #ifndef PERTURB
 #define PERTURB 0 /* for the test's own test: a context that has more than it should */
 #endif
+#ifndef PIECE
+#define PIECE 4000000ull /* rounds of the loop: about 5 ms */
+#endif
 /* What stands after a call keeps it from being the last thing of its caller: no tail calls. */
 #define CALL(call) ((call), ({ __asm__ volatile(""); }))
 #define NOINLINE __attribute__((noinline))
@@ -45,12 +48,11 @@ typedef void plugin_function(void (*)(unsigned), unsigned);
 static plugin_function *plugin;
 static int rounds;
 
-/* About 5 ms per piece. */
 static NOINLINE void work(unsigned pieces)
 {
 	uint64_t x = 88172645463325252ull;
 
-	for (uint64_t i = 0; i < pieces * 4000000ull; i++) {
+	for (uint64_t i = 0; i < pieces * PIECE; i++) {
 		x ^= x << 13;
 		x ^= x >> 7;
 		x ^= x << 17;

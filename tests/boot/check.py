@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: Apache-2.0
+"""check.py RESULTS: is what culprit said in the booted machine (init) right?"""
+import json
+import math
+import os
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../e2e"))
+import known_tree  # noqa: E402
+
+STEPS = """list load known tree.json usual usual.json agent agent.json itself attach machine machine.json machine_flat.json
+    daemon db_check db_list.json db_show.json db_process.json db_report.json""".split()
+COUNTERS = ["events", "events.json"]
+HZ, SECONDS, EVERY = 250, 4, 5  # of the whole machine
+
+
+class Results:
+    def __init__(self, folder):
+        self.folder = folder
+        self.counters = "aarch64" in self.text("uname")  # QEMU has none for x86-64
+        self.cpus = int(self.text("cpus"))
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def text(self, name):
+        with open(self.path(name), encoding="utf-8", errors="replace") as file:
+            return file.read()
+
+    def load(self, name):
+        return json.loads(self.text(name))
+
+
+def statuses(results):
+    for name in STEPS + (COUNTERS if results.counters else []):
+        if not os.path.exists(results.path(f"{name}.status")):
+            yield "it was not done"
+            return
+        status = results.text(f"{name}.status").strip()
+        if status != "0":
+            said = results.text(f"{name}.err" if name != "daemon" else name)
+            yield f"{name}: status {status}: {said[-600:].strip()}"
+
+
+def paths(document):
+    """All contexts of known_tree and no others, with complete paths. Their shares of the time are not looked at: where the
+    code is not known yet a sample wakes culprit, which takes long on so slow a CPU, in the time of the thread."""
+    summary, found = document["summary"], {}
+    for path, samples in known_tree.contexts(document["tree"]):
+        found[path] = found.get(path, 0) + samples
+    for path in set(known_tree.PIECES) - set(found):
+        yield f"no sample in {' > '.join(path)}"
+    for path in set(found) - set(known_tree.PIECES):
+        if found[path] > 2 + summary["samples"] / 5000:
+            yield f"{found[path]} samples in a context that there is not: {' > '.join(path)}"
+    partial = sum(summary["partial"].values())
+    print(f"      {summary['samples']} samples, {partial} partial, {summary['lost']} lost")
+    if summary["samples"] < 3000 or partial > summary["samples"] / 1000 or summary["lost"]:
+        yield f"{summary['samples']} samples, partial: {summary['partial']}, lost: {summary['lost']}"
+    if (summary["processes"], summary["threads"]) != (known_tree.PROCESSES, known_tree.THREADS):
+        yield f"{summary['processes']} processes, {summary['threads']} threads"
+
+
+def known(results):
+    """By the kernel's clock."""
+    yield from paths(results.load("tree.json"))
+
+
+def usual(results):
+    """By what is the usual event there."""
+    document, wanted = results.load("usual.json"), "cycles" if results.counters else "cpu-clock"
+    if document["metrics"][0]["name"] != wanted:
+        yield f"{document['metrics'][0]['name']} is sampled, not {wanted}"
+    yield from paths(document)
+
+
+def agent(results):
+    """Who needs none of the kernel: contexts, shares, and as many samples as CPU time."""
+    seconds = sum(int(line.split()[1]) for line in results.text("agent").splitlines()) / 1e6
+    yield from known_tree.problems(results.load("agent.json"), seconds, 400)
+
+
+def events(results):
+    """Two counters at once. There an instruction takes eight cycles, but the counters are not exact."""
+    if not results.counters:
+        return
+    document = results.load("events.json")
+    totals = {metric["name"]: metric["total"] * metric["period"] for metric in document["metrics"]}
+    rate = totals["cycles"] / totals["instructions"]
+    print(f"      {document['summary']['samples']} samples: {rate:.2f} cycles per instruction")
+    if not 7 < rate < 10:
+        yield f"{rate:.2f} cycles per instruction, not 8"
+
+
+def thrice(rows, column):
+    """In program one, often takes three times what seldom takes."""
+    often, seldom = (sum(row["total"][column] for row in rows if row["name"] == name)
+                     for name in ("often", "seldom"))
+    print(f"      {often} samples in often, {seldom} in seldom")
+    if often + seldom < 100 or abs(often - 3 * seldom) > 3 * math.sqrt(3 * (often + seldom)):
+        yield f"often has not three times the samples of seldom"
+
+
+def all_nodes(node):
+    yield node
+    for child in node.get("children", ()):
+        yield from all_nodes(child)
+
+
+def machine(results):
+    document = results.load("machine.json")
+    summary = document["summary"]
+    samples, partial = summary["samples"], sum(summary["partial"].values())
+    print(f"      {samples} samples, {partial} partial, {summary['lost']} lost")
+    if abs(samples / (HZ * SECONDS * results.cpus) - 1) > 0.1:
+        yield f"{samples} samples of {results.cpus} CPUs in {SECONDS} seconds"
+    if partial > samples / 200 or summary["lost"]:
+        yield f"{partial} partial, {summary['lost']} lost of {samples}"
+    # What two does in the kernel stands below all its calls, with its name.
+    reading = [node for node in all_nodes(document["tree"]) if node["name"] == "reading"]
+    names = {node["name"] for node in all_nodes({"name": "", "children": reading})}
+    if not names & {"read_zero", "read_iter_zero", "__arch_clear_user"}:
+        yield f"below reading are only {', '.join(sorted(names))}"
+    yield from thrice(results.load("machine_flat.json")["rows"], 0)
+
+
+def daemon(results):
+    epochs = results.load("db_list.json")["epochs"]
+    samples, walked = (sum(numbers) for numbers in zip(
+        *((epoch["samples"], epoch["events"][0]["walked"]) for epoch in epochs)))
+    print(f"      {samples} samples, {walked} with their path")
+    if samples < HZ * SECONDS or any(epoch["lost"] for epoch in epochs):
+        yield f"{samples} samples, lost: {[epoch['lost'] for epoch in epochs]}"
+    if abs(samples - EVERY * walked) > EVERY * results.cpus:
+        yield f"{walked} of {samples} samples have a path, not one of {EVERY}"
+    runs = sum(epoch["daemon"]["kernel_runs"] for epoch in epochs)
+    if runs != samples:
+        yield f"the sampler ran {runs} times for {samples} samples"
+    rows = results.load("db_process.json")["rows"]
+    for name in ("one", "two"):
+        part = sum(row["samples"][0] for row in rows if row["process"].startswith(f"{name} ("))
+        if part < 0.25 * samples:
+            yield f"{name} has {part} of {samples} samples, and should have nearly half"
+    report = results.load("db_report.json")
+    for column, metric in enumerate(report["metrics"]):
+        if not metric["name"].endswith(":all"):
+            yield from thrice(report["rows"], column)
+
+
+def main():
+    results, failed = Results(sys.argv[1]), 0
+    print(results.text("uname").strip())
+    for check in (statuses, known, usual, events, agent, machine, daemon):
+        try:
+            found = list(check(results))
+        except (OSError, KeyError, ValueError, ZeroDivisionError) as why:
+            found = [f"{type(why).__name__}: {why}"]
+        failed += bool(found)
+        print("FAIL " if found else "ok   ", check.__name__)
+        for problem in found:
+            print("     ", problem)
+    return 1 if failed else 0
+
+
+sys.exit(main())

@@ -6,13 +6,14 @@
  * program, so any can be sampled: static ones, running ones, ones of other users.
  *
  *    kernel.c         loads the program, opens the events
- *    kernel_can.c     what is missing where it cannot
+ *    kernel_can.c     what is missing where it cannot;  kernel_age.c: a newer kernel
  *    kernel_cpus.c    which CPUs there are to sample
  *    kernel_reader.c  empties the ring, whatever else there is to do
  *    kernel_maps.c    notes what processes map, for those that end before we look
  *    kernel_code.c    tells the program what code is where: modules, tables, lists
  *    kernel_tasks.c   who is sampled: processes and threads come and go
  *    kernel_paths.c   from what the program sends to the tree of the profile
+ *    kernel_counters.c  the same of samples that it only counts
  */
 #include <stdbool.h>
 #include <stddef.h>

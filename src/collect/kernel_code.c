@@ -26,7 +26,7 @@
 #define TABLES_NS 60000000000ull
 #define JIT_REACH (64ull << 20) /* compilers at run time make more code, near to the last */
 
-static void *map_memory(struct kernel *k, const char *name, size_t size)
+void *kernel_map(struct kernel *k, const char *name, size_t size)
 {
 	int fd = bpf_object__find_map_fd_by_name(k->object, name);
 	void *at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -121,9 +121,9 @@ static bool give_table(struct kernel *k, const struct library_module *m)
 
 struct err *code_open(struct kernel *k)
 {
-	k->spans = map_memory(k, "spans", KERNEL_SPANS * sizeof *k->spans);
-	k->modules = map_memory(k, "modules", KERNEL_MODULES * sizeof *k->modules);
-	k->rules = map_memory(k, "rules", KERNEL_RULES * sizeof *k->rules);
+	k->spans = kernel_map(k, "spans", KERNEL_SPANS * sizeof *k->spans);
+	k->modules = kernel_map(k, "modules", KERNEL_MODULES * sizeof *k->modules);
+	k->rules = kernel_map(k, "rules", KERNEL_RULES * sizeof *k->rules);
 	if (!k->spans || !k->modules || !k->rules)
 		return err_errno("cannot map the sampler's memory");
 	k->rules_used = 1; /* rule 0: nothing is known */

@@ -8,11 +8,8 @@
  */
 #include "collect/kernel_internal.h"
 
-#include <bpf/libbpf.h>
-#include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include "base/err.h"
 #include "cct/cct.h"
@@ -25,26 +22,13 @@ static size_t counters_size(const struct kernel *k)
 	return (size_t)k->cpus * 2 * KERNEL_COUNTERS * sizeof *k->counters;
 }
 
-static size_t page_up(size_t size)
-{
-	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	return (size + page - 1) / page * page;
-}
-
-static void *map_memory(struct kernel *k, const char *name, size_t size)
-{
-	int fd = bpf_object__find_map_fd_by_name(k->object, name);
-	void *at = mmap(NULL, page_up(size), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	return at == MAP_FAILED ? NULL : at;
-}
-
 struct err *counters_open(struct kernel *k)
 {
 	if (k->every == 1)
 		return NULL;
-	k->counters = map_memory(k, "counters", counters_size(k));
-	k->turns = map_memory(k, "turns", k->cpus * sizeof *k->turns);
-	k->side = map_memory(k, ".data.side", sizeof *k->side);
+	k->counters = kernel_map(k, "counters", counters_size(k));
+	k->turns = kernel_map(k, "turns", k->cpus * sizeof *k->turns);
+	k->side = kernel_map(k, ".data.side", sizeof *k->side);
 	return k->counters && k->turns && k->side ? NULL
 						  : err_errno("cannot map the sampler's memory");
 }
@@ -52,11 +36,11 @@ struct err *counters_open(struct kernel *k)
 void counters_close(struct kernel *k)
 {
 	if (k->counters)
-		munmap(k->counters, page_up(counters_size(k)));
+		munmap(k->counters, counters_size(k));
 	if (k->turns)
-		munmap(k->turns, page_up(k->cpus * sizeof *k->turns));
+		munmap(k->turns, k->cpus * sizeof *k->turns);
 	if (k->side)
-		munmap(k->side, page_up(sizeof *k->side));
+		munmap(k->side, sizeof *k->side);
 }
 
 static struct err *add(struct session *s, struct process *p, uint64_t place, uint32_t serial,

@@ -183,6 +183,8 @@ bool maps_changed(const struct kernel *k, pid_t pid);
 void maps_sweep(struct session *s);
 
 /* kernel_code.c */
+/* The memory of a map; NULL: it cannot be had (errno). */
+void *kernel_map(struct kernel *k, const char *name, size_t size);
 struct err *code_open(struct kernel *k);
 void code_close(struct kernel *k);
 /* Looks at the code that the process has in memory, and tells the sampler. */

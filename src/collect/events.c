@@ -278,14 +278,20 @@ static void answer(struct event_answer *out, bool available, const char *state, 
 	snprintf(out->fix, sizeof(out->fix), "%s", fix);
 }
 
-static void answer_refused(struct event_answer *out)
+int event_paranoid(void)
 {
 	int64_t paranoid = 0;
+	read_number("/proc/sys/kernel/perf_event_paranoid", &paranoid);
+	return (int)paranoid;
+}
+
+static void answer_refused(struct event_answer *out)
+{
+	int paranoid = event_paranoid();
 	char state[160];
 
-	read_number("/proc/sys/kernel/perf_event_paranoid", &paranoid);
 	if (paranoid > 2) {
-		snprintf(state, sizeof(state), "kernel.perf_event_paranoid is %" PRId64, paranoid);
+		snprintf(state, sizeof(state), "kernel.perf_event_paranoid is %d", paranoid);
 		answer(out, false, state, "sudo sysctl kernel.perf_event_paranoid=2");
 	} else {
 		answer(out, false, "refused by a security filter, as containers have",

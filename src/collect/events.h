@@ -41,5 +41,8 @@ void event_ask(const struct session_event *event, struct event_answer *out);
 /* The same for tracepoints in general. */
 void event_ask_tracepoints(struct event_answer *out);
 
+/* kernel.perf_event_paranoid; 0 where the kernel has none. */
+int event_paranoid(void);
+
 /* How often a POSIX timer on CPU time can fire: the kernel's tick, per second. */
 uint64_t event_tick_hz(void);

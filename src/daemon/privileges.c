@@ -2,7 +2,6 @@
 #include "daemon/privileges.h"
 
 #include <linux/capability.h>
-#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <sys/prctl.h>
@@ -11,6 +10,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "collect/events.h"
 
 #define BIT(capability) (UINT64_C(1) << (capability))
 
@@ -28,21 +28,10 @@ static const struct {
 };
 #define NEEDED (sizeof needed / sizeof *needed)
 
-/* Kernels of some distributors (Debian's) want this instead of CAP_PERFMON where events are for no user. */
-static bool wants_admin(void)
-{
-	int paranoid = 0;
-	FILE *file = fopen("/proc/sys/kernel/perf_event_paranoid", "re");
-	if (file && fscanf(file, "%d", &paranoid) != 1)
-		paranoid = 0;
-	if (file)
-		fclose(file);
-	return paranoid > 2;
-}
-
 static uint64_t needed_bits(void)
 {
-	uint64_t bits = wants_admin() ? BIT(CAP_SYS_ADMIN) : 0;
+	/* Kernels of some distributors (Debian's) want it for events then, instead of CAP_PERFMON. */
+	uint64_t bits = event_paranoid() > 2 ? BIT(CAP_SYS_ADMIN) : 0;
 	for (size_t i = 0; i < NEEDED; i++)
 		bits |= BIT(needed[i].capability);
 	return bits;

@@ -167,17 +167,9 @@ static struct err *put_symbol(struct sender *s, const struct unsent *x, uint32_t
 			      uint64_t address)
 {
 	const struct read_image *m = &x->names.images[image];
-	size_t low = 0, high = m->symbol_count;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (m->symbols[middle].start <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (!low)
+	const struct store_symbol *y = read_symbol_before(m, address);
+	if (!y)
 		return NULL;
-	const struct store_symbol *y = &m->symbols[low - 1];
 	uint64_t image_id = (uint64_t)m->id;
 	if (m->kind == PROFILE_JIT)
 		image_id = hash_number(hash_text(HASH_START, y->name), image_id);

@@ -305,7 +305,7 @@ void wanted_free(struct wanted *w)
 	free(w->processes);
 }
 
-const struct store_symbol *read_symbol(const struct read_image *m, uint64_t address)
+const struct store_symbol *read_symbol_before(const struct read_image *m, uint64_t address)
 {
 	size_t low = 0, high = m->symbol_count;
 	while (low < high) {
@@ -315,8 +315,12 @@ const struct store_symbol *read_symbol(const struct read_image *m, uint64_t addr
 		else
 			high = middle;
 	}
-	if (!low)
-		return NULL;
-	const struct store_symbol *y = &m->symbols[low - 1];
-	return address - y->start < y->size || (!y->size && address == y->start) ? y : NULL;
+	return low ? &m->symbols[low - 1] : NULL;
+}
+
+const struct store_symbol *read_symbol(const struct read_image *m, uint64_t address)
+{
+	const struct store_symbol *y = read_symbol_before(m, address);
+	bool has = y && (address - y->start < y->size || (!y->size && address == y->start));
+	return has ? y : NULL;
 }

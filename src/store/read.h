@@ -108,6 +108,8 @@ void read_samples_free(struct read_samples *samples);
 
 /* The function with this address, or NULL. */
 const struct store_symbol *read_symbol(const struct read_image *image, uint64_t address);
+/* The one that begins last at or before it, whether it reaches that far or not; NULL: none. */
+const struct store_symbol *read_symbol_before(const struct read_image *image, uint64_t address);
 
 /* A while as an ordinary recording: its first metrics are the samples that have call paths, with the
    period that stands for those without, too; then, where there are such, all samples by

@@ -51,8 +51,11 @@ CHECKED int count_place(struct kernel_turn *turn, uint64_t place, uint32_t proce
 	uint32_t index = (cpu * 2 + (side & 1)) * KERNEL_COUNTERS +
 			 ((uint32_t)(hash >> 32) & (KERNEL_COUNTERS - 1));
 	struct kernel_counters *line = bpf_map_lookup_elem(&counters, &index);
-	if (!line)
+	if (!line) {
+		__sync_lock_test_and_set(&turn->counting, 0);
+		__sync_fetch_and_add(&counts.lost_records, 1);
 		return 0;
+	}
 	for (way = 0; way < KERNEL_WAYS; way++)
 		if (!line->counts[way] ||
 		    (line->places[way] == place && line->processes[way] == process &&

@@ -113,7 +113,8 @@ static void put_metrics(const struct tree *t, const struct profile *p, struct js
 		json_key(j, "unit");
 		json_string(j, p->metrics[i].unit);
 		json_key(j, "period");
-		json_u64(j, p->metrics[i].period);
+		json_u64(j, profile_period(p, (uint32_t)i));
+		json_put_double(j, "counted", coverage_share(p->metrics[i].coverage));
 		json_key(j, "total");
 		json_u64(j, t->whole[i]);
 		json_end_object(j);

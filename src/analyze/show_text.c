@@ -73,7 +73,7 @@ static const char *amount(const struct drawing *d, uint64_t count, char out[SUMM
 	const struct profile_metric *m = &d->p->metrics[d->o->metric];
 	if (!strcmp(m->unit, "ns")) {
 		char time[TERM_UNIT_MAX];
-		term_time(time, (double)count * (double)m->period / 1e9);
+		term_time(time, (double)count * (double)profile_period(d->p, d->o->metric) / 1e9);
 		snprintf(out, SUMMARY_COUNT_MAX, "%s", time);
 		return out;
 	}

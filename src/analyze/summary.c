@@ -171,6 +171,9 @@ unsigned summary_warn(const struct summary *s, const struct profile *p, struct b
 		buf_puts(out,
 			 "only user code was counted, not what the kernel did for it: sudo sysctl "
 			 "kernel.perf_event_paranoid=1 allows both\n");
+	for (size_t i = 0; i < p->metric_count; i++)
+		count += coverage_note(p->metrics[i].coverage, p->metrics[i].name,
+				       p->metrics[i].unit, p->metrics[i].period, out);
 	if (p->note && p->note[0] && ++count)
 		buf_printf(out, "%s\n", p->note);
 	if (!p->complete && ++count)

@@ -47,7 +47,7 @@ void summary_print(const struct summary *summary, const char *name, struct buf *
 void summary_print_file(const char *name, const char *path, uint64_t size, struct buf *out);
 
 /* Appends a line for each reason not to trust the profile: no samples at all, more than 1 % partial
-   or lost, cut short, a time line that is not as fine as the samples, the profile's own note. Returns how
+   or lost, an event that was not counted all of the time, cut short, a time line that is not as fine as the samples, the profile's own note. Returns how
    many. */
 unsigned summary_warn(const struct summary *summary, const struct profile *profile,
 		      struct buf *out);

@@ -79,7 +79,8 @@ static void put_metrics(struct json *j, const struct annotation *a)
 		json_put_string(j, "name", m->name);
 		json_put_string(j, "unit", m->unit);
 		json_key(j, "period");
-		json_u64(j, m->period);
+		json_u64(j, profile_period(a->profile, (uint32_t)i));
+		json_put_double(j, "counted", coverage_share(m->coverage));
 		json_key(j, "total");
 		json_u64(j, a->whole[i]);
 		json_end_object(j);

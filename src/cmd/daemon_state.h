@@ -37,6 +37,11 @@ struct daemon {
 	uint64_t drained_ns, retry_ns, tidy_ns, fed_ns, minded_ns; /* when that was last */
 	uint64_t cpu_ns;                                           /* of ours, at the last drain */
 	uint64_t waiting_since_ns, given_up; /* while the database takes nothing */
+	enum daemon_counted {
+		DAEMON_COUNTED, /* all of the time */
+		DAEMON_COUNTED_IN_TURNS,
+		DAEMON_COUNTED_NEVER,
+	} counted[ARENA_METRICS_MAX]; /* as was said of each event */
 };
 
 uint64_t daemon_clock_ns(clockid_t clock);

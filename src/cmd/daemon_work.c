@@ -20,6 +20,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #define SECOND_NS 1000000000ull
@@ -172,6 +173,27 @@ static void report_interval(const struct daemon *d, const struct interval *v)
 			   (v->rows.cost.kernel_ns - c->ns) / walked);
 }
 
+/* Events that are not counted all of the time: when that begins and ends. */
+static void say_coverage(struct daemon *d, const struct profile *p)
+{
+	for (size_t i = 0; i < p->metric_count && i < ARENA_METRICS_MAX; i++) {
+		const struct profile_metric *m = &p->metrics[i];
+		struct buf line = {0};
+		bool some = coverage_note(m->coverage, m->name, m->unit, m->period, &line);
+		enum daemon_counted now = coverage_never(m->coverage) ? DAEMON_COUNTED_NEVER
+					  : some                      ? DAEMON_COUNTED_IN_TURNS
+								      : DAEMON_COUNTED;
+		if (some && now != d->counted[i])
+			daemon_say(d, CONFIG_WARNING, "%.*s", (int)strcspn(buf_text(&line), "\n"),
+				   buf_text(&line));
+		else if (now != d->counted[i])
+			daemon_say(d, CONFIG_WARNING, "%s is counted all of the time again",
+				   m->name);
+		d->counted[i] = now;
+		buf_free(&line);
+	}
+}
+
 void daemon_begin_if_due(struct daemon *d)
 {
 	struct err *e = d->epoch_due && !writer_waits(d->writer) ? daemon_begin_epoch(d) : NULL;
@@ -225,6 +247,7 @@ struct err *daemon_drain(struct daemon *d, bool last)
 		interval_free(&v);
 		return e;
 	}
+	say_coverage(d, v.from.profile);
 	malloc_trim(0); /* of tables that were made meanwhile */
 	struct wall_time now = wall_now();
 	mind_clock(d, now);

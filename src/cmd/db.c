@@ -206,6 +206,15 @@ const char *db_user(char out[DB_USER_MAX], uint32_t user)
 	return out;
 }
 
+void db_coverage(const struct store_event *event, struct coverage c, const char *indent,
+		 struct buf *out)
+{
+	struct buf line = {0};
+	if (coverage_note(c, event->name, event->unit, event->period, &line))
+		buf_printf(out, "%s%s", indent, buf_text(&line));
+	buf_free(&line);
+}
+
 uint64_t db_losses(const struct store_loss *losses, size_t count, enum store_loss_kind kind)
 {
 	uint64_t sum = 0;

@@ -74,6 +74,10 @@ const char *db_length(char out[DB_TIME_MAX], int64_t ms);
 #define DB_USER_MAX 64
 const char *db_user(char out[DB_USER_MAX], uint32_t user);
 
+/* A line after `indent` where the event was not counted all of the time. */
+void db_coverage(const struct store_event *event, struct coverage c, const char *indent,
+		 struct buf *out);
+
 /* "lost" and "unknown" as members of an open object, by reason. */
 void db_losses_json(const struct store_loss *losses, size_t count, struct json *j);
 uint64_t db_losses(const struct store_loss *losses, size_t count, enum store_loss_kind kind);

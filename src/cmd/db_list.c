@@ -52,6 +52,7 @@ static void put_events(const struct read_epoch *x, struct buf *out)
 			buf_printf(out, " at %llu Hz on %u CPUs", (unsigned long long)x->hz,
 				   x->cpus);
 		buf_printf(out, ", %s with their call path\n", summary_count(paths, t->walked));
+		db_coverage(&t->event, t->coverage, "        ", out);
 	}
 }
 
@@ -133,7 +134,8 @@ static void put_event_json(const struct read_total *t, struct json *j)
 	json_begin_object(j);
 	json_put_string(j, "name", t->event.name);
 	json_put_string(j, "unit", t->event.unit);
-	json_put_u64(j, "period", t->event.period);
+	json_put_u64(j, "period", coverage_period(t->coverage, t->event.period));
+	json_put_double(j, "counted", coverage_share(t->coverage));
 	json_put_u64(j, "every", t->event.every);
 	json_put_u64(j, "samples", t->samples);
 	json_put_u64(j, "walked", t->walked);

@@ -235,7 +235,8 @@ void db_head_json(const char *file, const struct read_samples *x, const struct d
 		json_begin_object(j);
 		json_put_string(j, "name", x->events[i].name);
 		json_put_string(j, "unit", x->events[i].unit);
-		json_put_u64(j, "period", x->events[i].period);
+		json_put_u64(j, "period", coverage_period(x->coverage[i], x->events[i].period));
+		json_put_double(j, "counted", coverage_share(x->coverage[i]));
 		json_put_u64(j, "samples", rows->totals[i]);
 		json_end_object(j);
 	}

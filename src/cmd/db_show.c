@@ -45,7 +45,10 @@ static void put_head(const struct options *o, const struct read_samples *x,
 			   x->events[i].name);
 	if (lost)
 		buf_printf(out, "; %s lost", summary_count(count, lost));
-	buf_puts(out, "\n\n");
+	buf_puts(out, "\n");
+	for (size_t i = 0; i < x->event_count; i++)
+		db_coverage(&x->events[i], x->coverage[i], "", out);
+	buf_puts(out, "\n");
 }
 
 static void put_columns(const struct read_samples *x, const char *what, struct buf *out)

@@ -34,7 +34,9 @@ struct err *view_diff_match(struct view_diff *d, struct modules *modules,
 	if (!d->list)
 		return err_new("out of memory");
 	for (size_t i = 0; i < d->runs.count; i++)
-		d->list[i] = (struct comparison_run){d->runs.all[i].path, d->runs.all[i].samples};
+		d->list[i] = (struct comparison_run){d->runs.all[i].path, d->runs.all[i].samples,
+						     d->runs.all[i].periods,
+						     d->runs.all[i].period_count};
 	struct err *e = matches_make(&d->runs, modules, attribution, &d->matches, notes);
 	d->comparison = (struct comparison){
 		.runs = d->list,

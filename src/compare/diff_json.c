@@ -16,6 +16,7 @@ static void put_runs(struct json *j, const char *key, const struct runs *runs, s
 		json_put_string(j, "path", runs->all[i].path);
 		json_put_u64(j, "samples", runs->all[i].samples);
 		json_put_u64(j, "period", runs->all[i].period);
+		json_put_double(j, "counted", coverage_share(runs->all[i].coverage));
 		json_end_object(j);
 	}
 	json_end_array(j);

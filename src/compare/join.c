@@ -13,6 +13,7 @@
 #include "profile/profile.h"
 
 #define NOTES_KEPT 8 /* of damaged files, in the profile */
+#define ALIKE 1.1    /* shares of the time that differ by less than this factor */
 
 struct joiner {
 	struct profile *all;
@@ -116,6 +117,28 @@ static void warn(struct joiner *j, const char *path, const char *what, const cha
 		buf_printf(&j->notes, "%s%s %s: %s", j->notes.size ? "; " : "", path, what, why);
 }
 
+/* The sum of all stays right, whatever the shares; who is in it with how much does not quite. */
+static void warn_coverage(struct joiner *j, const struct profile *p, const char *path)
+{
+	for (size_t i = 0; i < p->metric_count; i++)
+		for (size_t k = 0; k < j->all->metric_count; k++) {
+			const struct profile_metric *a = &j->all->metrics[k], *b = &p->metrics[i];
+			double before = coverage_share(a->coverage),
+			       now = coverage_share(b->coverage);
+			struct buf what = {0};
+			if (strcmp(a->name, b->name) != 0 || a->period != b->period ||
+			    (before < ALIKE * now && now < ALIKE * before))
+				continue;
+			buf_printf(&what,
+				   "counted %s %.1f%% of the time, the files before it %.1f%%",
+				   b->name, 100 * now, 100 * before);
+			warn(j, path, buf_text(&what),
+			     "what ran where it was counted longer has "
+			     "too large a share");
+			buf_free(&what);
+		}
+}
+
 static struct err *join_one(struct joiner *j, const char *path, size_t number, bool labelled)
 {
 	struct profile *p = NULL;
@@ -132,6 +155,8 @@ static struct err *join_one(struct joiner *j, const char *path, size_t number, b
 	free(damage);
 	if (!e)
 		e = check_periods(j, p, path);
+	if (!e)
+		warn_coverage(j, p, path);
 	if (!e)
 		e = err_context(profile_append(j->all, p), "%s", path);
 	if (!e && labelled)

@@ -78,12 +78,25 @@ static uint32_t find_joined(const struct profile *all, const struct profile_metr
 
 static void describe(struct run *run, const struct profile *p, uint32_t metric)
 {
-	run->period = p->metrics[metric].period;
+	run->period = profile_period(p, metric);
+	run->coverage = p->metrics[metric].coverage;
 	run->user_only = p->metrics[metric].user_only;
 	run->complete = p->complete;
 	run->samples = profile_samples(p, metric);
 	for (size_t i = 0; i < p->lost_count; i++)
 		run->lost += p->lost[i].count;
+}
+
+/* Each run has its own, whatever became of its metrics in the profile of all. */
+static struct err *keep_periods(const struct profile *all, const struct profile *p, struct run *run)
+{
+	run->periods = calloc(all->metric_count + 1, sizeof *run->periods);
+	if (!run->periods)
+		return err_new("out of memory");
+	run->period_count = all->metric_count;
+	for (uint32_t i = 0; i < p->metric_count; i++)
+		run->periods[find_joined(all, &p->metrics[i])] = profile_period(p, i);
+	return NULL;
 }
 
 static struct err *add(struct runs *r, struct run *run, const struct profile *p, const char *wanted)
@@ -103,6 +116,8 @@ static struct err *add(struct runs *r, struct run *run, const struct profile *p,
 		return err_new("%s: %s has no period", run->path, r->metric);
 	run->first_thread = (uint32_t)r->profile->thread_count;
 	e = profile_append(r->profile, p);
+	if (!e)
+		e = keep_periods(r->profile, p, run);
 	run->metric = e ? 0 : find_joined(r->profile, &p->metrics[metric]);
 	return err_context(e, "%s", run->path);
 }
@@ -151,8 +166,10 @@ struct err *runs_read(const char *const *paths, size_t count, const char *metric
 
 void runs_free(struct runs *r)
 {
-	for (size_t i = 0; i < r->count; i++)
+	for (size_t i = 0; i < r->count; i++) {
 		free(r->all[i].damage);
+		free(r->all[i].periods);
+	}
 	free(r->all);
 	free(r->of_thread);
 	profile_free(r->profile);
@@ -161,8 +178,12 @@ void runs_free(struct runs *r)
 
 /* What makes them hard to compare */
 
-static void note_run(const struct run *run, struct buf *out)
+static void note_run(const struct run *run, const char *metric, struct buf *out)
 {
+	double counted = coverage_share(run->coverage);
+	if (counted < 1)
+		buf_printf(out, "%s counted %s %.1f%% of the time: scaled\n", run->path, metric,
+			   100 * counted);
 	if (run->damage)
 		buf_printf(out, "%s is damaged: %s\n", run->path, run->damage);
 	if (!run->complete)
@@ -177,7 +198,7 @@ void runs_notes(const struct runs *r, struct buf *out)
 {
 	bool periods = false, kernel = false;
 	for (size_t i = 0; i < r->count; i++) {
-		note_run(&r->all[i], out);
+		note_run(&r->all[i], r->metric, out);
 		periods |= r->all[i].period != r->all[0].period;
 		kernel |= r->all[i].user_only != r->all[0].user_only;
 	}

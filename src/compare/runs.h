@@ -8,14 +8,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "profile/coverage.h"
+
 struct buf;
 struct err;
 struct profile;
 
 struct run {
-	const char *path;      /* the caller's */
-	uint32_t metric;       /* in the profile of all */
-	uint64_t period;       /* of it */
+	const char *path;         /* the caller's */
+	uint32_t metric;          /* in the profile of all */
+	uint64_t period;          /* of it: what a sample stands for */
+	struct coverage coverage; /* of it */
+	uint64_t *periods;        /* the same by metric of the profile of all; 0: it has none */
+	size_t period_count;
 	uint64_t samples;      /* of it, in the tree */
 	uint64_t lost;         /* of all metrics */
 	uint32_t first_thread; /* in the profile of all; they end where the next run's begin */

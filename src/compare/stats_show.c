@@ -114,6 +114,7 @@ void stats_json(const struct stats *s, const struct runs *runs, uint64_t limit, 
 		json_u64(j, runs->all[i].samples);
 		json_key(j, "period");
 		json_u64(j, runs->all[i].period);
+		json_put_double(j, "counted", coverage_share(runs->all[i].coverage));
 		json_end_object(j);
 	}
 	json_end_array(j);

@@ -10,7 +10,7 @@
 
 struct err;
 
-#define CONFIG_EVENTS_MAX 4
+#define CONFIG_EVENTS_MAX 8
 #define CONFIG_EVENT_SIZE 64
 #define CONFIG_PATH_SIZE 4096
 #define CONFIG_HZ_MAX 20000u

@@ -159,6 +159,19 @@ static struct err *make_counts(struct interval *v)
 	return NULL;
 }
 
+static struct err *make_coverage(struct interval *v)
+{
+	const struct profile *p = v->from.profile;
+	v->coverage = calloc(p->metric_count + 1, sizeof *v->coverage);
+	if (!v->coverage)
+		return no_memory();
+	for (size_t i = 0; i < p->metric_count; i++)
+		v->coverage[i] = p->metrics[i].coverage;
+	v->rows.coverage = v->coverage;
+	v->rows.coverage_count = p->metric_count;
+	return NULL;
+}
+
 static void add_losses_and_cost(struct interval *v)
 {
 	const struct profile *p = v->from.profile;
@@ -183,6 +196,8 @@ struct err *interval_make(struct session_drained *from, struct namer *namer, con
 	if (!e)
 		e = make_counts(v);
 	if (!e)
+		e = make_coverage(v);
+	if (!e)
 		e = namer_find(namer, v->from.profile, &v->symbols, &v->rows.symbol_count);
 	if (v->rows.symbol_count > STORE_INTERVAL_ROWS_MAX)
 		v->rows.symbol_count = STORE_INTERVAL_ROWS_MAX;
@@ -201,6 +216,7 @@ void interval_free(struct interval *v)
 	free(v->node_ids);
 	free(v->counts);
 	free(v->paths);
+	free(v->coverage);
 	session_drained_free(&v->from);
 	*v = (struct interval){0};
 }

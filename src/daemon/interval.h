@@ -22,6 +22,7 @@ struct interval {
 	uint32_t *node_ids; /* of the profile's nodes: index + 1; 0: it is not among them */
 	struct store_count *counts;
 	struct store_path *paths;
+	struct coverage *coverage;
 	struct store_loss losses[INTERVAL_LOSSES];
 	uint64_t samples; /* of all events */
 };

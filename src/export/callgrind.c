@@ -400,7 +400,8 @@ static void put_events(struct writer *w)
 			buf_append(&name, strchr(WORD, *c) ? c : "_", 1);
 		text_clean(m->unit, "", 0, &unit);
 		fprintf(w->j->out, "event: %s : samples of %s, %" PRIu64 " %s each\n",
-			buf_text(&name), buf_text(&name), m->period, buf_text(&unit));
+			buf_text(&name), buf_text(&name), profile_period(w->j->p, w->j->metrics[i]),
+			buf_text(&unit));
 		buf_printf(&list, " %s", buf_text(&name));
 		w->j->no_memory |= name.failed;
 		buf_free(&name);

@@ -402,7 +402,9 @@ static const struct profile_metric *metric_of(const struct writer *w)
 static double interval_of(const struct writer *w)
 {
 	const struct profile_metric *m = metric_of(w);
-	return m && m->period && !strcmp(m->unit, "ns") ? (double)m->period / 1e6 : 1;
+	return m && m->period && !strcmp(m->unit, "ns")
+		       ? (double)profile_period(w->j->p, w->j->metrics[0]) / 1e6
+		       : 1;
 }
 
 static void put_meta(struct writer *w)

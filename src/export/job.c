@@ -121,7 +121,7 @@ const char *job_module(const struct job *j, uint32_t scope)
 
 uint64_t job_amount(const struct job *j, uint32_t metric, uint64_t count)
 {
-	uint64_t period = j->p->metrics[metric].period, amount;
+	uint64_t period = profile_period(j->p, metric), amount;
 	if (__builtin_mul_overflow(count, period ? period : 1, &amount) || amount > INT64_MAX)
 		return INT64_MAX;
 	return amount;

@@ -131,7 +131,7 @@ static void put_samples(struct script *s, const struct profile_value *v, const c
 {
 	const struct profile_metric *m = &s->j->p->metrics[v->metric];
 	uint64_t period = job_amount(s->j, v->metric, 1), *time = &s->time[v->thread];
-	uint64_t step = m->period && !strcmp(m->unit, "ns") ? m->period : NO_CLOCK_STEP;
+	uint64_t step = m->period && !strcmp(m->unit, "ns") ? period : NO_CLOCK_STEP;
 	put_head(s, &s->j->p->threads[v->thread]);
 	put_path(s, v->node);
 	s->j->no_memory |= s->head.failed || s->path.failed;

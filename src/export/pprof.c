@@ -127,7 +127,7 @@ static void put_types(struct writer *w)
 		return;
 	const struct profile_metric *first = &j->p->metrics[j->metrics[0]];
 	put_type(w, FIELD_PERIOD_TYPE, first->name, unit_of(first));
-	proto_number(&w->all, FIELD_PERIOD, first->period);
+	proto_number(&w->all, FIELD_PERIOD, profile_period(j->p, j->metrics[0]));
 	proto_number(&w->all, FIELD_DEFAULT_TYPE, text(w, first->name));
 }
 

@@ -284,10 +284,12 @@ static struct err *fetch_spans(struct fetch *f)
 {
 	struct buf answer;
 	struct rowbinary r;
+	struct read_epoch *now = NULL;
+	uint64_t before[STORE_EVENT_MAX] = {0};
 	struct err *e = ask(
 		f,
 		"source, epoch, start_ms, end_ms, cpu_ns, memory, kernel_ns, kernel_runs,"
-		" loss_kind, loss_reason, loss_samples",
+		" loss_kind, loss_reason, loss_samples, samples, enabled, running",
 		"sent_spans", buf_text(&f->picked), "ORDER BY source, epoch, span", &answer, &r);
 	while (!e && rowbinary_more(&r)) {
 		if (f->all.span_count >= ROWS_MAX)
@@ -308,7 +310,13 @@ static struct err *fetch_spans(struct fetch *f)
 		x->row.cost.kernel_runs = rowbinary_get(&r, 8);
 		e = fetch_losses(&r, f->all.strings, &losses, &x->row.loss_count);
 		x->row.losses = losses;
-		if (find_epoch(f, source, epoch, &x->epoch))
+		bool known = find_epoch(f, source, epoch, &x->epoch);
+		struct read_epoch *its = known ? &f->all.epochs.items[x->epoch] : NULL;
+		if (its != now)
+			memset(before, 0, sizeof before);
+		now = its;
+		fetch_coverage(&r, its, before);
+		if (known)
 			f->all.span_count++;
 		else
 			free(losses);

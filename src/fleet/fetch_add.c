@@ -148,8 +148,14 @@ static void begin(struct chosen *c)
 static struct err *add_spans(struct chosen *c, struct store *store, uint32_t epoch, int64_t id)
 {
 	const struct fetched *f = c->from;
+	const struct read_epoch *its = &f->epochs.items[epoch];
+	struct coverage coverage[STORE_EVENT_MAX];
 	struct err *e = NULL;
 	bool added;
+	for (size_t i = 0; i < its->total_count; i++)
+		coverage[i] = its->totals[i].coverage;
+	c->rows.coverage = coverage; /* of all spans: so are the rows */
+	c->rows.coverage_count = its->total_count;
 	for (; !e && c->span_at < f->span_count && f->spans[c->span_at].epoch == epoch;
 	     c->span_at++) {
 		const struct store_interval *x = &f->spans[c->span_at].row;

@@ -198,6 +198,69 @@ static struct err *read_losses(struct server *s, struct read_epochs *out,
 	return fetch_end(s, e, &answer, &rows);
 }
 
+void fetch_coverage(struct rowbinary *r, struct read_epoch *x, uint64_t *before)
+{
+	uint64_t samples[STORE_EVENT_MAX] = {0}, times[2][STORE_EVENT_MAX] = {{0}};
+	uint64_t *const lists[] = {samples, times[0], times[1]};
+	for (int list = 0; list < 3; list++) {
+		uint64_t n = rowbinary_length(r, 8);
+		r->damaged = r->damaged || n > STORE_EVENT_MAX;
+		for (uint64_t i = 0; !r->damaged && i < n; i++)
+			lists[list][i] = rowbinary_get(r, 8);
+	}
+	for (size_t i = 0; !r->damaged && x && i < x->total_count && i < STORE_EVENT_MAX; i++) {
+		coverage_add(&x->totals[i].coverage, before[i],
+			     (struct coverage){times[0][i], times[1][i]}, samples[i]);
+		before[i] += samples[i];
+	}
+}
+
+static struct read_epoch *find_epoch(struct read_epochs *all, const struct fetched_key *keys,
+				     uint64_t source, uint64_t epoch)
+{
+	for (size_t i = 0; i < all->count; i++)
+		if (keys[i].source == source && keys[i].epoch == epoch)
+			return &all->items[i];
+	return NULL;
+}
+
+/* The rest of the samples, which were counted all of the time. */
+static void cover_rest(struct read_epoch *x, const uint64_t *before)
+{
+	for (size_t i = 0; x && i < x->total_count && i < STORE_EVENT_MAX; i++)
+		if (x->totals[i].samples > before[i])
+			coverage_add(&x->totals[i].coverage, before[i], (struct coverage){0, 0},
+				     x->totals[i].samples - before[i]);
+}
+
+static struct err *read_coverage(struct server *s, struct read_epochs *out,
+				 const struct fetched_key *keys)
+{
+	struct buf sql = {0}, answer = {0};
+	struct rowbinary rows;
+	struct read_epoch *now = NULL;
+	uint64_t before[STORE_EVENT_MAX] = {0};
+	buf_printf(&sql,
+		   "SELECT source, epoch, samples, enabled, running FROM %s.sent_spans WHERE"
+		   " notEmpty(enabled) AND",
+		   server_database(s));
+	fetch_put_named(&sql, s, "");
+	buf_puts(&sql, " ORDER BY source, epoch");
+	struct err *e = fetch_rows(s, &sql, &answer, &rows);
+	while (!e && rowbinary_more(&rows)) {
+		uint64_t source = rowbinary_get(&rows, 8), epoch = rowbinary_get(&rows, 8);
+		struct read_epoch *x = find_epoch(out, keys, source, epoch);
+		if (x != now) {
+			cover_rest(now, before);
+			memset(before, 0, sizeof before);
+			now = x;
+		}
+		fetch_coverage(&rows, x, before);
+	}
+	cover_rest(now, before);
+	return fetch_end(s, e, &answer, &rows);
+}
+
 static struct err *read_size(struct server *s, struct read_epochs *out)
 {
 	struct buf sql = {0}, answer = {0};
@@ -231,6 +294,8 @@ struct err *fetch_epochs(struct server *s, struct read_epochs *out)
 	struct err *e = fetch_all_epochs(s, out, &keys);
 	if (!e)
 		e = read_losses(s, out, keys);
+	if (!e)
+		e = read_coverage(s, out, keys);
 	if (!e)
 		e = read_size(s, out);
 	free(keys);

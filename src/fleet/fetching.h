@@ -31,6 +31,10 @@ void *fetch_room(void *items, size_t count, size_t size);
 struct err *fetch_losses(struct rowbinary *rows, struct profile *strings, struct store_loss **list,
 			 size_t *count);
 
+/* Three lists of a span: samples, and how much of the time they were counted. Added to those of its
+   epoch (NULL: nobody's), of which there were `before` samples of each event. */
+void fetch_coverage(struct rowbinary *rows, struct read_epoch *epoch, uint64_t *before);
+
 struct fetched_count {
 	uint32_t epoch;         /* place */
 	struct store_count row; /* numbers are places + 1 in the arrays of all; 0: none */

@@ -25,7 +25,7 @@
 #include "fleet/rowbinary.h"
 #include "fleet/server.h"
 
-#define VERSION 1
+#define VERSION 2
 
 /* In each, @ is the database. */
 static const char *const tables[] = {
@@ -66,6 +66,12 @@ static const char *const tables[] = {
 	" ENGINE = ReplacingMergeTree PARTITION BY day ORDER BY (source, process)",
 };
 
+/* What version 2 added. The lists are empty where all events of a span were counted all of the time. */
+static const char *const second[] = {
+	"DROP TABLE IF EXISTS @.totals",
+	"ALTER TABLE @.sent_spans ADD COLUMN enabled Array(UInt64), ADD COLUMN running Array(UInt64)",
+};
+
 #define NAMED \
 	" WHERE (batch, span) IN (SELECT min(batch), span FROM @.sent_spans GROUP BY source, span)"
 #define SPAN "source, host, span, start_ms / 1000 AS start, end_ms / 1000 AS `end`"
@@ -80,9 +86,11 @@ static const char *const views[] = {
 	"spans AS SELECT " SPAN ", epoch, intervals, cpu_ns, memory, kernel_ns, kernel_runs"
 	" FROM @.sent_spans" NAMED,
 
-	"totals AS SELECT " SPAN ", name, unit, period, every, samples, walked FROM (SELECT source,"
-	" host, span, start_ms, end_ms, name, unit, period, every, samples, walked"
-	" FROM @.sent_spans ARRAY JOIN event AS name, unit, period, every, samples, walked" NAMED
+	"totals AS SELECT " SPAN ", name, unit, period, every, samples, walked,"
+	" if(due > 0, had / due, 1) AS counted FROM (SELECT source,"
+	" host, span, start_ms, end_ms, name, unit, period, every, samples, walked, due, had"
+	" FROM @.sent_spans ARRAY JOIN event AS name, unit, period, every, samples, walked,"
+	" arrayResize(enabled, length(event)) AS due, arrayResize(running, length(event)) AS had" NAMED
 	")",
 
 	"losses AS SELECT " SPAN ", " KIND(
@@ -147,22 +155,41 @@ static struct err *make_views(struct server *s)
 	return e;
 }
 
-/* The version of what is there; 0: nothing. */
-static struct err *find_version(struct server *s, uint64_t *version)
+/* A number from one of the server's own tables: what `before` asks for, of the database, where `after`. */
+static struct err *ask_number(struct server *s, const char *before, const char *after,
+			      uint64_t *out)
 {
 	struct buf sql = {0}, answer = {0};
-	*version = 0;
-	buf_puts(&sql, "SELECT toUInt64(max(toUInt64(substring(name, 14)))) FROM system.tables"
-		       " WHERE database = '");
+	*out = 0;
+	buf_printf(&sql, "%s WHERE database = '", before);
 	buf_append(&sql, server_database(s) + 1, strlen(server_database(s)) - 2);
-	buf_puts(&sql, "' AND name LIKE 'sent_version_%' FORMAT RowBinary");
+	buf_printf(&sql, "' AND %s FORMAT RowBinary", after);
 	struct err *e = sql.failed ? err_new("out of memory")
 				   : server_ask(s, buf_text(&sql), &answer);
 	struct rowbinary rows = rowbinary_read(&answer);
 	if (!e && rowbinary_more(&rows))
-		*version = rowbinary_get(&rows, 8);
+		*out = rowbinary_get(&rows, 8);
 	buf_free(&sql);
 	buf_free(&answer);
+	return e;
+}
+
+/* The version of what is there; 0: nothing. */
+static struct err *find_version(struct server *s, uint64_t *version)
+{
+	return ask_number(s,
+			  "SELECT toUInt64(max(toUInt64(substring(name, 14)))) FROM system.tables",
+			  "name LIKE 'sent_version_%'", version);
+}
+
+/* Also where somebody began that and did not come to its end. */
+static struct err *make_second(struct server *s)
+{
+	uint64_t there;
+	struct err *e = ask_number(s, "SELECT toUInt64(count()) FROM system.columns",
+				   "table = 'sent_spans' AND name = 'running'", &there);
+	for (size_t i = 0; !e && !there && i < sizeof second / sizeof *second; i++)
+		e = run(s, "", second[i]);
 	return e;
 }
 
@@ -179,8 +206,13 @@ struct err *server_check(struct server *s)
 	struct err *e = find_version(s, &version);
 	if (e || version == VERSION)
 		return e;
-	if (version)
+	if (version > VERSION)
 		return newer(s, version);
+	if (version)
+		return err_new(
+			"%s: made by an older culprit (version %llu of the tables): a daemon "
+			"with the setting 'fleet' brings it up to date",
+			server_name(s), (unsigned long long)version);
 	return err_new("%s: there is no database of culprit: a daemon with the setting 'fleet' "
 		       "makes it",
 		       server_name(s));
@@ -195,11 +227,13 @@ struct err *server_prepare(struct server *s)
 	struct err *e = find_version(s, &version);
 	if (e || version == VERSION)
 		return e;
-	if (version)
+	if (version > VERSION)
 		return newer(s, version);
 	e = run(s, "CREATE DATABASE IF NOT EXISTS ", "@");
 	for (size_t i = 0; !e && i < sizeof tables / sizeof *tables; i++)
 		e = run(s, "", tables[i]);
+	if (!e)
+		e = make_second(s);
 	if (!e)
 		e = make_views(s);
 	snprintf(mark, sizeof mark,

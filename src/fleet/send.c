@@ -327,6 +327,21 @@ static void put_losses(struct buf *b, const struct read_samples *x, uint64_t giv
 		rowbinary_put(b, given_up, 8);
 }
 
+/* Nothing where all were counted all of the time, as mostly. */
+static void put_coverage(struct buf *b, const struct read_epoch *x)
+{
+	size_t n = 0;
+	for (size_t i = 0; i < x->total_count; i++)
+		if (coverage_share(x->totals[i].coverage) < 1)
+			n = x->total_count;
+	rowbinary_put_length(b, n);
+	for (size_t i = 0; i < n; i++)
+		rowbinary_put(b, x->totals[i].coverage.enabled_ns, 8);
+	rowbinary_put_length(b, n);
+	for (size_t i = 0; i < n; i++)
+		rowbinary_put(b, x->totals[i].coverage.running_ns, 8);
+}
+
 static void put_span(struct sender *s, const struct unsent *x, uint64_t given_up)
 {
 	struct buf *b = span_row_begins(s, SPANS, x);
@@ -346,6 +361,7 @@ static void put_span(struct sender *s, const struct unsent *x, uint64_t given_up
 	rowbinary_put(b, v->hz, 8);
 	put_events(b, v);
 	put_losses(b, &x->names, given_up);
+	put_coverage(b, v);
 }
 
 static struct err *put_all(struct sender *s, struct store *store, int64_t id, uint64_t given_up)

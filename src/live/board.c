@@ -315,7 +315,8 @@ static void describe_recording(const struct board_maker *k, struct board *t)
 	t->command = text_keep(t, p->command ? p->command : "");
 	t->metric = text_keep(t, m->name);
 	t->unit = text_keep(t, m->unit);
-	t->period = m->period;
+	t->period = profile_period(p, t->wish.metric);
+	t->counted = coverage_share(m->coverage);
 	t->metric_count = p->metric_count;
 	t->seconds = s.seconds;
 	t->interval = k->interval;

@@ -50,7 +50,8 @@ struct board {
 	size_t step_count;
 	/* the recording */
 	const char *command, *metric, *unit;
-	uint64_t period;
+	uint64_t period; /* what a sample stands for */
+	double counted;  /* in what share of the time the event was; 1: always */
 	size_t metric_count;
 	double seconds, interval; /* interval 0: there is no profile before */
 	uint64_t now_samples, all_samples, all_partial, lost;

@@ -174,6 +174,11 @@ static void put_sums(struct line *l)
 		return;
 	}
 	put(l, t->metric);
+	if (t->counted > 0 && t->counted < 1) {
+		char share[48];
+		snprintf(share, sizeof share, " (counted %.0f%% of the time)", 100 * t->counted);
+		put(l, share);
+	}
 	if (t->interval > 0) {
 		snprintf(text, sizeof text, "  now %.0f samples/s, ",
 			 (double)t->now_samples / t->interval);

@@ -80,6 +80,8 @@ void print_board(const struct board *t, const struct order *o, const char *state
 	const struct board_row **all = order_rows(t, o, &rows);
 	buf_printf(out, "%s %s: %s samples of %s so far", state, term_time(time, t->seconds),
 		   summary_count(count, t->all_samples), t->metric);
+	if (t->counted > 0 && t->counted < 1)
+		buf_printf(out, " (counted %.0f%% of the time)", 100 * t->counted);
 	if (t->interval > 0)
 		buf_printf(out, "; last %s: %s samples, %s%s", term_time(time, t->interval),
 			   summary_count(count, t->now_samples),
@@ -168,6 +170,8 @@ void print_json(const struct board *t, const struct order *o, const char *state,
 	key_text(j, "name", t->metric);
 	key_text(j, "unit", t->unit);
 	key_number(j, "period", t->period);
+	json_key(j, "counted");
+	json_double(j, t->counted);
 	json_end_object(j);
 	json_key(j, "samples");
 	json_begin_object(j);

@@ -146,6 +146,18 @@ static void read_metric(struct decoder *d, struct cursor *c)
 		d->error = profile_add_metric(d->p, &m, &index);
 }
 
+/* Those of the metrics from `first` on, which files before version 1.2 have not. */
+static void read_coverage(struct decoder *d, struct cursor *c, size_t first)
+{
+	for (size_t i = first; c->at < c->end && i < d->p->metric_count && !c->bad; i++) {
+		struct coverage x = {cursor_number(c), 0};
+
+		x.running_ns = cursor_number(c);
+		if (!c->bad)
+			d->p->metrics[i].coverage = x;
+	}
+}
+
 static void read_process(struct decoder *d, struct cursor *c)
 {
 	struct profile_process x = {0};
@@ -228,6 +240,15 @@ static void read_rows(struct decoder *d, struct cursor *c, unsigned type, struct
 			return;
 		d->tables[type].got++;
 	}
+}
+
+static void read_metrics(struct decoder *d, struct cursor *c)
+{
+	size_t first = d->p->metric_count;
+
+	read_rows(d, c, FORMAT_METRICS, &d->metrics, read_metric);
+	if (!c->bad && !d->error)
+		read_coverage(d, c, first);
 }
 
 static void read_names(struct decoder *d, struct cursor *c)
@@ -438,7 +459,7 @@ static void read_section(struct decoder *d, struct cursor *c, unsigned type)
 	case FORMAT_NAMES:
 		return read_names(d, c);
 	case FORMAT_METRICS:
-		return read_rows(d, c, type, &d->metrics, read_metric);
+		return read_metrics(d, c);
 	case FORMAT_PROCESSES:
 		return read_rows(d, c, type, &d->processes, read_process);
 	case FORMAT_THREADS:

@@ -106,6 +106,13 @@ static void put_metric(struct buf *b, const struct profile *p, size_t i)
 	format_put_number(b, m->user_only);
 }
 
+/* Behind all rows of a section: since version 1.2. */
+static void put_coverage(struct buf *b, const struct profile *p, size_t i)
+{
+	format_put_number(b, p->metrics[i].coverage.enabled_ns);
+	format_put_number(b, p->metrics[i].coverage.running_ns);
+}
+
 static void put_process(struct buf *b, const struct profile *p, size_t i)
 {
 	const struct profile_process *x = &p->processes[i];
@@ -140,9 +147,12 @@ static void put_lost(struct buf *b, const struct profile *p, size_t i)
 	format_put_number(b, p->lost[i].count);
 }
 
-/* Rows [first, end) of a table, one after another, in sections of a bearable size. */
+typedef void put_row(struct buf *b, const struct profile *p, size_t i);
+
+/* Rows [first, end) of a table, one after another, in sections of a bearable size. What `more` puts
+   (NULL: nothing) comes behind them. */
 static void put_rows(struct encoder *e, enum format_type type, size_t first, size_t end,
-		     void (*put)(struct buf *b, const struct profile *p, size_t i))
+		     put_row *put, put_row *more)
 {
 	struct buf rows = {0};
 
@@ -153,6 +163,8 @@ static void put_rows(struct encoder *e, enum format_type type, size_t first, siz
 		buf_clear(&rows);
 		while (first + n < end && n < FORMAT_ROWS && rows.size < FORMAT_ROW_BYTES)
 			put(&rows, e->p, first + n++);
+		for (size_t i = 0; more && i < n; i++)
+			more(&rows, e->p, first + i);
 		format_put_number(&e->raw, first);
 		format_put_number(&e->raw, n);
 		buf_append(&e->raw, buf_text(&rows), rows.size);
@@ -332,14 +344,14 @@ static void put_all(struct encoder *e)
 	format_put_header(header);
 	buf_append(e->out, header, sizeof(header));
 	put_info(e);
-	put_rows(e, FORMAT_MODULES, 1, e->p->module_count, put_module);
+	put_rows(e, FORMAT_MODULES, 1, e->p->module_count, put_module, NULL);
 	put_names(e);
-	put_rows(e, FORMAT_METRICS, 0, e->p->metric_count, put_metric);
-	put_rows(e, FORMAT_PROCESSES, 0, e->p->process_count, put_process);
-	put_rows(e, FORMAT_THREADS, 0, e->p->thread_count, put_thread);
+	put_rows(e, FORMAT_METRICS, 0, e->p->metric_count, put_metric, put_coverage);
+	put_rows(e, FORMAT_PROCESSES, 0, e->p->process_count, put_process, NULL);
+	put_rows(e, FORMAT_THREADS, 0, e->p->thread_count, put_thread, NULL);
 	put_nodes(e);
 	put_values(e);
-	put_rows(e, FORMAT_LOST, 0, e->p->lost_count, put_lost);
+	put_rows(e, FORMAT_LOST, 0, e->p->lost_count, put_lost, NULL);
 	put_spans(e);
 	put_end(e);
 }

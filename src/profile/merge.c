@@ -103,6 +103,16 @@ static bool same_metric(const struct profile_metric *a, const struct profile_met
 	return a->period == b->period && !strcmp(a->name, b->name) && !strcmp(a->unit, b->unit);
 }
 
+/* Before the values are. They need to be looked at only where somebody was short of counters. */
+static void merge_coverage(struct merge *m, size_t into, size_t from)
+{
+	struct coverage *a = &m->into->metrics[into].coverage, b = m->from->metrics[from].coverage;
+	bool weigh = coverage_share(*a) < 1 || coverage_share(b) < 1;
+
+	coverage_add(a, weigh ? profile_samples(m->into, (uint32_t)into) : 0, b,
+		     weigh ? profile_samples(m->from, (uint32_t)from) : 0);
+}
+
 static struct err *merge_metrics(struct merge *m)
 {
 	struct profile *into = m->into;
@@ -121,6 +131,7 @@ static struct err *merge_metrics(struct merge *m)
 		}
 		m->metrics[i] = (uint32_t)k;
 		into->metrics[k].user_only |= x->user_only; /* of a part at least */
+		merge_coverage(m, k, i);
 	}
 	return e;
 }

@@ -18,6 +18,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "profile/coverage.h"
+
 struct buf;
 struct err;
 struct profile;
@@ -55,10 +57,11 @@ struct profile_module {
 };
 
 struct profile_metric {
-	const char *name; /* "cpu-clock" */
-	const char *unit; /* what a value times `period` counts: "ns", "faults", … */
-	uint64_t period;  /* of that unit per sample */
-	bool user_only;   /* code in the kernel was not counted */
+	const char *name;         /* "cpu-clock" */
+	const char *unit;         /* what is counted: "ns", "faults", … */
+	uint64_t period;          /* of that unit per sample; what one stands for: profile_period */
+	bool user_only;           /* code in the kernel was not counted */
+	struct coverage coverage; /* what share of the time it was counted */
 };
 
 struct profile_process {
@@ -193,11 +196,16 @@ struct err *profile_settle(struct profile *p);
 struct err *profile_lose(struct profile *p, const char *reason, uint64_t count);
 
 /* Everything of `from` into `into`: equal modules, metrics and paths become one, processes and
-   threads stay apart; times are since each recording began. Into an empty profile this is a
+   threads stay apart; a metric that was not counted all of the time in one of them keeps its sum, and its
+   parts about; times are since each recording began. Into an empty profile this is a
    copy. After an error `into` is sane, and has a part of it. */
 struct err *profile_merge(struct profile *into, const struct profile *from);
 /* The same without putting the values in order, for many in a row: profile_settle does it. */
 struct err *profile_append(struct profile *into, const struct profile *from);
+
+/* What a sample of the metric stands for, of its unit: its period, or more where it was not counted all
+   of the time. */
+uint64_t profile_period(const struct profile *p, uint32_t metric);
 
 /* Sums: samples of a metric in the tree; of those, with partial paths for one reason. */
 uint64_t profile_samples(const struct profile *p, uint32_t metric);

@@ -38,7 +38,7 @@ uint64_t profile_step_us(const struct profile *p, uint32_t metric)
 	const struct profile_metric *m = &p->metrics[metric];
 
 	if (m->period && m->unit[0] == 'n' && m->unit[1] == 's' && !m->unit[2])
-		return m->period / 1000;
+		return profile_period(p, metric) / 1000;
 	return p->hz && p->hz <= 1000000 ? 1000000 / p->hz : 0;
 }
 

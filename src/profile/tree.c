@@ -111,6 +111,11 @@ struct err *profile_child(struct profile *p, uint32_t parent, enum profile_node_
 	return NULL;
 }
 
+uint64_t profile_period(const struct profile *p, uint32_t metric)
+{
+	return coverage_period(p->metrics[metric].coverage, p->metrics[metric].period);
+}
+
 uint64_t profile_samples(const struct profile *p, uint32_t metric)
 {
 	uint64_t sum = 0;

@@ -4,7 +4,7 @@
 
 #include "base/err.h"
 #include "profile/profile.h"
-#include "store/internal.h"
+#include "store/covered.h"
 
 /* Epochs */
 
@@ -170,10 +170,21 @@ static void translate_paths(const struct store *s, const struct store_interval *
 	out->path_count = pack_settle_paths(out->paths, v->path_count);
 }
 
+static struct err *cover(struct store *s, const struct store_interval *v, int64_t segment)
+{
+	struct covered covered = {0};
+	for (size_t i = 0; i < s->events.count && i < v->coverage_count; i++)
+		covered.items[covered.count++] = (struct covered_event){.event = s->events.ids[i],
+									.coverage = v->coverage[i]};
+	return covered_write(s, segment, &covered);
+}
+
 static struct err *write_interval(struct store *s, const struct store_interval *v,
 				  struct segment *x)
 {
 	struct err *e = segment_write(s, x, LEVEL_QUICK);
+	if (!e)
+		e = cover(s, v, x->id);
 	for (size_t i = 0; !e && i < v->loss_count; i++)
 		e = segment_add_loss(s, x->id, (int)v->losses[i].kind, v->losses[i].reason,
 				     v->losses[i].samples);

@@ -5,6 +5,7 @@
 
 #include "base/err.h"
 #include "profile/profile.h"
+#include "store/covered.h"
 #include "store/reading.h"
 
 static const char all_epochs[] =
@@ -73,14 +74,27 @@ static struct err *list_epochs(struct store *s, struct read_epochs *out)
 	return e;
 }
 
-static struct err *add_totals(struct store *s, struct profile *strings, struct read_epoch *x)
+/* Over all spans of an epoch. */
+static struct err *read_covered(struct store *s, int64_t epoch, struct covered *out)
+{
+	struct read_choice all = {.from_ms = INT64_MIN, .to_ms = INT64_MAX, .epoch = epoch};
+	struct span_list list = {0};
+	struct err *e = spans_list(s, &all, &list);
+	if (!e)
+		e = covered_spans(s, &list, out);
+	free(list.items);
+	return e;
+}
+
+static struct err *add_totals(struct store *s, struct profile *strings,
+			      const struct covered *covered, struct read_epoch *x)
 {
 	sqlite3_stmt *r;
 	bool row = true;
 	struct err *e = sql_prepare(
 		s, &r,
 		"SELECT v.name, v.unit, v.period, v.every, v.user_only, sum(t.samples),"
-		" sum(t.walked) FROM epoch_event p JOIN event v ON v.id = p.event"
+		" sum(t.walked), v.id FROM epoch_event p JOIN event v ON v.id = p.event"
 		" LEFT JOIN (SELECT event, samples, walked FROM total JOIN segment ON"
 		" segment.id = total.segment WHERE segment.epoch = ?1) t ON t.event = v.id"
 		" WHERE p.epoch = ?1 GROUP BY p.position ORDER BY p.position",
@@ -101,7 +115,8 @@ static struct err *add_totals(struct store *s, struct profile *strings, struct r
 			 (uint64_t)sqlite3_column_int64(r, 2), (uint64_t)sqlite3_column_int64(r, 3),
 			 sqlite3_column_int64(r, 4) != 0},
 			(uint64_t)sqlite3_column_int64(r, 5),
-			(uint64_t)sqlite3_column_int64(r, 6)};
+			(uint64_t)sqlite3_column_int64(r, 6),
+			covered_find(covered, (uint64_t)sqlite3_column_int64(r, 7))};
 	}
 	sqlite3_finalize(r);
 	return e;
@@ -155,14 +170,21 @@ static struct err *add_size(struct store *s, struct read_epochs *out)
 
 struct err *read_epochs(struct store *s, struct read_epochs *out)
 {
+	bool any = false;
 	*out = (struct read_epochs){0};
 	struct err *e = profile_new(&out->strings);
 	if (!e)
 		e = sql_run(s, "BEGIN"); /* all of it as it was at one moment */
 	if (!e)
 		e = list_epochs(s, out);
+	if (!e)
+		e = covered_any(s, &any);
 	for (size_t i = 0; !e && i < out->count; i++) {
-		e = add_totals(s, out->strings, &out->items[i]);
+		struct covered covered = {0};
+		if (any)
+			e = read_covered(s, out->items[i].id, &covered);
+		if (!e)
+			e = add_totals(s, out->strings, &covered, &out->items[i]);
 		if (!e)
 			e = add_losses(s, out->strings, &out->items[i]);
 	}

@@ -12,6 +12,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "profile/profile.h"
+#include "store/covered.h"
 #include "store/reading.h"
 
 #define NOT_YET UINT32_MAX
@@ -23,6 +24,7 @@ struct maker {
 	uint32_t *modules, *threads; /* of the profile, by place of names; NOT_YET */
 	size_t module_room, thread_room;
 	uint32_t walked[STORE_EVENT_MAX], all[STORE_EVENT_MAX]; /* metrics by place of the event */
+	struct covered covered;
 	struct calltree tree;
 	int64_t tree_epoch;
 	uint32_t *nodes; /* of the profile, by node of the tree */
@@ -132,9 +134,13 @@ static struct err *find_metric(struct maker *m, uint64_t id, bool walked, uint32
 		const struct store_event *v = &m->names.events[place];
 		struct buf name = {0};
 		buf_printf(&name, "%s%s", v->name, walked || !v->every ? "" : ":all");
-		struct profile_metric x = {buf_text(&name), v->unit,
-					   walked && v->every ? v->period * v->every : v->period,
-					   v->user_only};
+		struct profile_metric x = {
+			.name = buf_text(&name),
+			.unit = v->unit,
+			.period = walked && v->every ? v->period * v->every : v->period,
+			.user_only = v->user_only,
+			.coverage = covered_find(&m->covered, id),
+		};
 		e = profile_add_metric(m->p, &x, known);
 		buf_free(&name);
 	}
@@ -308,6 +314,8 @@ static struct err *make(struct maker *m, const struct read_choice *choice, struc
 		e = err_new("%s: there is nothing in that time: culprit db list shows what there "
 			    "is",
 			    m->names.store->path);
+	if (!e)
+		e = covered_spans(m->names.store, list, &m->covered);
 	if (!e)
 		e = add_info(m, list);
 	if (!e)

@@ -14,7 +14,7 @@ struct buf;
 
 /* The file's marks: "CLPD", and which version of the schema it has. */
 #define STORE_APPLICATION 0x434c5044
-#define STORE_VERSION 2
+#define STORE_VERSION 3
 
 /* Nodes that a tree in the file may have: folding adds to those that intervals may. */
 #define TREE_NODES_MAX (4 * STORE_EPOCH_NODES_MAX)

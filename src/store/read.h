@@ -19,6 +19,7 @@ struct profile;
 struct read_total {
 	struct store_event event; /* strings belong to the epochs */
 	uint64_t samples, walked; /* all; those with a call path */
+	struct coverage coverage; /* what share of the time it was counted */
 };
 
 struct read_epoch {
@@ -88,6 +89,7 @@ struct read_samples {
 	int64_t longest_ms;     /* of them */
 	uint64_t spans;
 	struct store_event *events;
+	struct coverage *coverage; /* of them, of all processes, whatever was chosen */
 	size_t event_count;
 	struct read_image *images;
 	size_t image_count;

@@ -19,6 +19,10 @@ struct span_list {
 struct err *spans_list(struct store *store, const struct read_choice *choice,
 		       struct span_list *out);
 
+/* How much of the time events were counted in all of them. */
+struct covered;
+struct err *covered_spans(struct store *store, const struct span_list *list, struct covered *out);
+
 /* Tables of what rows refer to, filled as it is asked for. */
 struct names {
 	struct store *store;

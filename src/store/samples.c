@@ -4,6 +4,7 @@
 
 #include "base/err.h"
 #include "profile/profile.h"
+#include "store/covered.h"
 #include "store/reading.h"
 
 #define UNSETTLED_MAX 65536 /* rows that are added before equal ones are joined */
@@ -49,6 +50,38 @@ struct err *spans_list(struct store *s, const struct read_choice *c, struct span
 		out->items[out->count++] = x;
 	}
 	sqlite3_finalize(r);
+	return e;
+}
+
+/* Mostly no span says anything of it, and so need not be asked. */
+struct err *covered_spans(struct store *s, const struct span_list *list, struct covered *out)
+{
+	bool any;
+	struct err *e = covered_any(s, &any);
+	for (size_t i = 0; !e && any && i < list->count; i++)
+		e = covered_add(s, list->items[i].id, out);
+	return e;
+}
+
+/* By place of the events that were met; those that were never counted become known here. */
+static struct err *add_coverage(struct store *s, const struct span_list *list, struct names *n,
+				struct read_samples *out)
+{
+	struct covered covered = {0};
+	uint32_t place;
+	struct err *e = covered_spans(s, list, &covered);
+	for (size_t i = 0; !e && i < covered.count; i++)
+		if (coverage_share(covered.items[i].coverage) < 1)
+			e = names_event(n, (uint64_t)covered.items[i].event, &place);
+	out->coverage = e ? NULL : calloc(n->event_count + 1, sizeof *out->coverage);
+	if (!e && !out->coverage)
+		e = err_new("out of memory");
+	for (size_t i = 0; !e && i < covered.count; i++)
+		if (coverage_share(covered.items[i].coverage) < 1) {
+			e = names_event(n, (uint64_t)covered.items[i].event, &place);
+			if (!e)
+				out->coverage[place] = covered.items[i].coverage;
+		}
 	return e;
 }
 
@@ -241,6 +274,8 @@ struct err *read_samples(struct store *s, const struct read_choice *choice,
 	if (!e)
 		e = read_counts(s, choice, &list, &n, out);
 	if (!e)
+		e = add_coverage(s, &list, &n, out);
+	if (!e)
 		e = add_losses(s, choice, n.strings, out);
 	sqlite3_exec(s->db, "ROLLBACK", NULL, NULL, NULL);
 	out->from_ms = list.from_ms;
@@ -261,6 +296,7 @@ void read_samples_free(struct read_samples *x)
 	free(x->images);
 	free(x->processes);
 	free(x->events);
+	free(x->coverage);
 	free(x->counts);
 	free(x->hosts);
 	free(x->losses);

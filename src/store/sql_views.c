@@ -28,7 +28,8 @@ static const char views[] =
 	" end / 1000.0 AS end, intervals, cpu_ns, memory, kernel_ns, kernel_runs"
 	" FROM main.segment;"
 
-	"CREATE TEMP VIEW totals AS SELECT segment AS span, event, samples, walked"
+	"CREATE TEMP VIEW totals AS SELECT segment AS span, event, samples, walked,"
+	" CASE WHEN enabled > 0 THEN 1.0 * running / enabled ELSE 1.0 END AS counted"
 	" FROM main.total;"
 
 	"CREATE TEMP VIEW losses AS SELECT segment AS span,"

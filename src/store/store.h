@@ -29,6 +29,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "profile/coverage.h"
+
 struct err;
 struct store;
 
@@ -179,6 +181,8 @@ struct store_interval {
 	size_t count_count;
 	const struct store_path *paths; /* likewise */
 	size_t path_count;
+	const struct coverage *coverage; /* by event; further ones were counted all of the time */
+	size_t coverage_count;
 	const struct store_loss *losses;
 	size_t loss_count;
 	struct store_cost cost;

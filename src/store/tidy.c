@@ -14,7 +14,7 @@
 #include "base/err.h"
 #include "base/hash.h"
 #include "profile/profile.h"
-#include "store/internal.h"
+#include "store/covered.h"
 
 #define MERGE_ROWS_MAX (1u << 20) /* spans stay apart where they would have more together */
 #define REMOVED_AT_ONCE 16
@@ -263,9 +263,12 @@ static struct err *merge_spans(struct job *j, const struct bucket *b, const int6
 {
 	struct segment sum = {.epoch = b->epoch, .level = b->level}, one;
 	struct groups groups = {0};
+	struct covered covered = {0};
 	struct err *e = NULL;
 	for (size_t i = 0; !e && i < count; i++) {
 		e = segment_read(j->s, spans[i], true, &one);
+		if (!e)
+			e = covered_add(j->s, spans[i], &covered);
 		if (!e && b->groups)
 			e = group_rows(j->s, &groups, &one);
 		if (!e)
@@ -281,6 +284,8 @@ static struct err *merge_spans(struct job *j, const struct bucket *b, const int6
 	}
 	if (!e)
 		e = segment_write(j->s, &sum, b->groups ? LEVEL_SMALL : LEVEL_QUICK);
+	if (!e)
+		e = covered_write(j->s, sum.id, &covered);
 	for (size_t i = 0; !e && i < count; i++) {
 		e = segment_move_losses(j->s, spans[i], sum.id);
 		if (!e)

@@ -147,7 +147,8 @@ static struct err *take_totals(struct taker *t)
 		return err_new("out of memory");
 	struct err *e = sql_prepare(
 		t->store, &r,
-		"SELECT v.id, v.name, v.unit, v.period, v.every, v.user_only, t.samples, t.walked"
+		"SELECT v.id, v.name, v.unit, v.period, v.every, v.user_only, t.samples, t.walked,"
+		" t.enabled, t.running"
 		" FROM epoch_event p JOIN event v ON v.id = p.event"
 		" LEFT JOIN total t ON t.segment = ?1 AND t.event = v.id"
 		" WHERE p.epoch = ?2 ORDER BY p.position",
@@ -163,7 +164,9 @@ static struct err *take_totals(struct taker *t)
 			 (uint64_t)sqlite3_column_int64(r, 3), (uint64_t)sqlite3_column_int64(r, 4),
 			 sqlite3_column_int64(r, 5) != 0},
 			(uint64_t)sqlite3_column_int64(r, 6),
-			(uint64_t)sqlite3_column_int64(r, 7)};
+			(uint64_t)sqlite3_column_int64(r, 7),
+			{(uint64_t)sqlite3_column_int64(r, 8),
+			 (uint64_t)sqlite3_column_int64(r, 9)}};
 	}
 	sqlite3_finalize(r);
 	return e;

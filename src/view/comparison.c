@@ -30,6 +30,11 @@ void comparison_json(const struct comparison *c, size_t thread_count, struct jso
 		json_string(j, c->runs[i].path);
 		json_key(j, "samples");
 		json_u64(j, c->runs[i].samples);
+		json_key(j, "periods");
+		json_begin_array(j);
+		for (size_t m = 0; m < c->runs[i].period_count; m++)
+			json_u64(j, c->runs[i].periods[m]);
+		json_end_array(j);
 		json_end_object(j);
 	}
 	json_end_array(j);

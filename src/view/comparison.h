@@ -12,7 +12,9 @@ struct json;
 
 struct comparison_run {
 	const char *path;
-	uint64_t samples; /* of the metric that all have */
+	uint64_t samples;        /* of the metric that all have */
+	const uint64_t *periods; /* what a sample of it stands for, by metric of the profile */
+	size_t period_count;
 };
 
 struct comparison {
@@ -34,6 +36,6 @@ bool comparison_whole(const struct comparison *comparison, uint32_t scope);
 /* What a scope is called. */
 const char *comparison_name(const struct comparison *comparison, uint32_t scope, const char *own);
 
-/* Writes "comparison": {"runs": [{"path", "samples"}], "old": how many of them, "threads": [run of each
+/* Writes "comparison": {"runs": [{"path", "samples", "periods"}], "old": how many of them, "threads": [run of each
    thread], "alpha", "noise", "min"} into the JSON object that is open. */
 void comparison_json(const struct comparison *comparison, size_t thread_count, struct json *out);

@@ -337,7 +337,7 @@ static void put_metrics(const struct packer *k, struct json *j)
 		key_text(j, "name", m->name);
 		key_text(j, "unit", m->unit);
 		json_key(j, "period");
-		json_u64(j, m->period);
+		json_u64(j, profile_period(k->p, (uint32_t)i));
 		json_key(j, "userOnly");
 		json_bool(j, m->user_only);
 		json_key(j, "total");

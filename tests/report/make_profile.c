@@ -6,7 +6,7 @@
  *
  *    command TEXT | note TEXT | hz N | seconds N | incomplete
  *    lost N REASON
- *    metric NAME UNIT PERIOD
+ *    metric NAME UNIT PERIOD [ENABLED RUNNING]   the last two: nanoseconds that it was to be counted, and was
  *    module file|vdso|jit BUILD_ID|- PATH
  *    name MODULE START SIZE NAME         of a jit module; before any path
  *    process PID RANK NAME
@@ -138,11 +138,15 @@ static void add_others(const char *kind, char *rest)
 	uint32_t index;
 
 	if (!strcmp(kind, "metric")) {
-		char *name = word(&rest), *unit = word(&rest);
+		struct profile_metric m = {.name = word(&rest)};
 
-		check(profile_add_metric(profile,
-					 &(struct profile_metric){name, unit, number(&rest), false},
-					 &index));
+		m.unit = word(&rest);
+		m.period = number(&rest);
+		if (rest) {
+			m.coverage.enabled_ns = number(&rest);
+			m.coverage.running_ns = number(&rest);
+		}
+		check(profile_add_metric(profile, &m, &index));
 	} else if (!strcmp(kind, "process")) {
 		struct profile_process p = {.pid = (int32_t)number(&rest),
 					    .rank = (int32_t)strtol(word(&rest), NULL, 0),

@@ -384,6 +384,11 @@ static void write_all(struct store *s, int64_t epoch)
 {
 	struct store_loss losses[] = {{STORE_LOST, "ring full", o.lost},
 				      {STORE_UNKNOWN, "process gone", o.lost / 2}};
+	struct coverage *coverage = need(all->metric_count, sizeof *coverage);
+	for (size_t i = 0; i < all->metric_count; i++)
+		coverage[i] = all->metrics[i].coverage;
+	interval.coverage = coverage;
+	interval.coverage_count = all->metric_count;
 	interval.losses = losses;
 	interval.loss_count = 2;
 	interval.cost = (struct store_cost){30000000, 20000000, 15000000, 10000};
@@ -413,6 +418,7 @@ static void write_all(struct store *s, int64_t epoch)
 			tidy(s, &tidied);
 		usleep((useconds_t)o.pause * 1000);
 	}
+	free(coverage);
 }
 
 static void read_option(const char *name, const char *value)

@@ -79,10 +79,10 @@ static void add_names(struct profile *p)
 	for (int i = 0; i < 2; i++)
 		good(profile_add_thread(p, &(struct profile_thread){.tid = 1 + i, .name = "app"},
 					&index));
-	good(profile_add_metric(p, &(struct profile_metric){"cpu-clock", "ns", 1000000, false},
-				&index));
-	good(profile_add_metric(p, &(struct profile_metric){"page-faults", "faults", 1, false},
-				&index));
+	good(profile_add_metric(
+		p, &(struct profile_metric){"cpu-clock", "ns", 1000000, false, {0, 0}}, &index));
+	good(profile_add_metric(
+		p, &(struct profile_metric){"page-faults", "faults", 1, false, {0, 0}}, &index));
 }
 
 /* A profile without samples, of a program compiled by `compiler`; false where there is none. */

@@ -47,10 +47,10 @@ static struct profile *new_profile(const char *const *names)
 							 .names = functions,
 							 .name_count = FUNCTIONS},
 				&index));
-	good(profile_add_metric(p, &(struct profile_metric){"cpu-clock", "ns", 1000000, false},
-				&index));
-	good(profile_add_metric(p, &(struct profile_metric){"page-faults", "faults", 1, false},
-				&index));
+	good(profile_add_metric(
+		p, &(struct profile_metric){"cpu-clock", "ns", 1000000, false, {0, 0}}, &index));
+	good(profile_add_metric(
+		p, &(struct profile_metric){"page-faults", "faults", 1, false, {0, 0}}, &index));
 	for (int t = 0; t < 2; t++)
 		good(profile_add_thread(
 			p,

@@ -41,8 +41,8 @@ static struct profile *new_profile(const struct side sides[2])
 	uint32_t index;
 
 	good(profile_new(&p));
-	good(profile_add_metric(p, &(struct profile_metric){"cpu-clock", "ns", 1000000, false},
-				&index));
+	good(profile_add_metric(
+		p, &(struct profile_metric){"cpu-clock", "ns", 1000000, false, {0, 0}}, &index));
 	for (uint32_t i = 0; i < 2; i++) {
 		struct side s = sides[i];
 

@@ -97,9 +97,13 @@ static void add_random_tables(struct profile *p, unsigned most)
 						 any_number(), any_number(), any_number()},
 			&index));
 	for (unsigned i = below(4); i; i--)
-		ok(profile_add_metric(
-			p, &(struct profile_metric){any_text(), "ns", any_number(), roll() & 1},
-			&index));
+		ok(profile_add_metric(p,
+				      &(struct profile_metric){any_text(),
+							       "ns",
+							       any_number(),
+							       roll() & 1,
+							       {any_number(), any_number()}},
+				      &index));
 	for (unsigned i = below(most); i; i--) {
 		struct profile_name names[] = {{any_number(), any_number(), "f(int)"},
 					       {any_number(), any_number(), ""},
@@ -262,6 +266,8 @@ static const char *differ(const struct profile *a, const struct profile *b)
 		SAME_TEXT(metrics[i].unit);
 		SAME(metrics[i].period);
 		SAME(metrics[i].user_only);
+		SAME(metrics[i].coverage.enabled_ns);
+		SAME(metrics[i].coverage.running_ns);
 	}
 	return where ? where : differ_tree(a, b);
 }
@@ -375,8 +381,10 @@ static struct profile *small_profile(void)
 	ok(profile_add_thread(p, &(struct profile_thread){.tid = 7, .name = "main"}, &i));
 	ok(profile_add_thread(p, &(struct profile_thread){.process = 1, .tid = 9, .name = "worker"},
 			      &i));
-	ok(profile_add_metric(p, &(struct profile_metric){"cpu-clock", "ns", 1000000, false}, &i));
-	ok(profile_add_metric(p, &(struct profile_metric){"page-faults", "faults", 1, true}, &i));
+	ok(profile_add_metric(
+		p, &(struct profile_metric){"cpu-clock", "ns", 1000000, false, {0, 0}}, &i));
+	ok(profile_add_metric(p, &(struct profile_metric){"page-faults", "faults", 1, true, {0, 0}},
+			      &i));
 	ok(profile_add_module(p, &file, &i));
 	jit.names = names;
 	jit.name_count = 2;
@@ -589,7 +597,8 @@ static struct profile *large_profile(size_t nodes, size_t threads)
 	ok(profile_add_process(p, &(struct profile_process){.pid = 1, .name = "big"}, &index));
 	for (size_t i = 0; i < threads; i++)
 		ok(profile_add_thread(p, &(struct profile_thread){.name = "t"}, &index));
-	ok(profile_add_metric(p, &(struct profile_metric){"cpu-clock", "ns", 1, 0}, &index));
+	ok(profile_add_metric(p, &(struct profile_metric){"cpu-clock", "ns", 1, 0, {0, 0}},
+			      &index));
 	for (int i = 0; i < 20; i++)
 		ok(profile_add_module(p, &(struct profile_module){.kind = PROFILE_FILE}, &index));
 	while (p->node_count < nodes) {

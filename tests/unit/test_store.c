@@ -535,6 +535,69 @@ static void as_a_profile(void **state)
 	store_close(s);
 }
 
+static struct coverage coverage_of(struct store *s, const char *event)
+{
+	struct read_samples x;
+	struct coverage c = {1, 1};
+	good(read_samples(s, &(struct read_choice){ALL_TIME}, &x));
+	for (size_t i = 0; i < x.event_count; i++)
+		if (!strcmp(x.events[i].name, event))
+			c = x.coverage[i];
+	read_samples_free(&x);
+	return c;
+}
+
+/* Of `imiss` 3 samples: with a tenth of the time, none of it, and all of it. */
+static void events_in_turns(void **state)
+{
+	const struct store_policy policy = {.levels = {{0, 600}, {0, 3600}}};
+	const struct coverage tenth[] = {{0, 0}, {5000, 500}}, never[] = {{9, 9}, {5000, 0}};
+	struct store_tidied tidied;
+	struct read_epochs epochs;
+	struct profile *p;
+	struct store *s = fresh("turns.db");
+	int64_t epoch = begin(s, START);
+	bool added;
+	(void)state;
+	for (uint64_t i = 1; i <= 3; i++) {
+		struct store_interval v = make_interval(i);
+		v.coverage = i == 1 ? tenth : i == 2 ? never : NULL;
+		v.coverage_count = i < 3 ? 2 : 0;
+		v.count_count = i == 2 ? 4 : 5;
+		good(store_add(s, epoch, &v, &added));
+	}
+	for (int merged = 0; merged < 2; merged++) {
+		good(store_check(s));
+		/* 30 of the first, 3 of the last; half of the time that is known of has none of it, so
+		   that the first stand for twice as many: 60 and 3. */
+		double share = coverage_share(coverage_of(s, "imiss"));
+		assert_true(share > 6.0 / 63 - 1e-3 && share < 6.0 / 63 + 1e-3);
+		assert_true(coverage_share(coverage_of(s, "cycles")) == 1);
+		good(read_epochs(s, &epochs));
+		assert_true(coverage_share(epochs.items[0].totals[1].coverage) == share);
+		assert_true(coverage_share(epochs.items[0].totals[0].coverage) == 1);
+		read_epochs_free(&epochs);
+		good(read_profile(s, &(struct read_choice){ALL_TIME}, &p));
+		assert_int_equal(profile_period(p, 0), 5000);
+		assert_string_equal(p->metrics[2].name, "imiss");
+		assert_int_equal(profile_period(p, 2), (uint64_t)(100 / share + 0.5));
+		profile_free(p);
+		tidy_all(s, &policy, START + 2 * HOUR, &tidied);
+		assert_int_equal(tidied.merged, merged ? 0 : 2);
+	}
+	store_close(s);
+	/* One that is never counted is told of, although it has no samples. */
+	s = fresh("never.db");
+	struct store_interval v = make_interval(1);
+	v.coverage = never;
+	v.coverage_count = 2;
+	v.count_count = 4;
+	good(store_add(s, begin(s, START), &v, &added));
+	assert_true(coverage_never(coverage_of(s, "imiss")));
+	good(store_check(s));
+	store_close(s);
+}
+
 static void full_epochs(void **state)
 {
 	enum { NODES = STORE_INTERVAL_ROWS_MAX };
@@ -742,6 +805,7 @@ int main(void)
 		cmocka_unit_test(folding),
 		cmocka_unit_test(made_code),
 		cmocka_unit_test(as_a_profile),
+		cmocka_unit_test(events_in_turns),
 		cmocka_unit_test(full_epochs),
 		cmocka_unit_test(no_room),
 		cmocka_unit_test(migration),

@@ -37,7 +37,8 @@ static struct profile *fresh(uint32_t threads, uint32_t nodes)
 	random_state = 0x2545f4914f6cdd1du;
 	ok(profile_new(&p));
 	ok(profile_add_process(p, &(struct profile_process){.pid = 7, .name = "p"}, &index));
-	ok(profile_add_metric(p, &(struct profile_metric){"cpu-clock", "ns", MS, false}, &index));
+	ok(profile_add_metric(p, &(struct profile_metric){"cpu-clock", "ns", MS, false, {0, 0}},
+			      &index));
 	ok(profile_add_module(p, &(struct profile_module){.kind = PROFILE_FILE, .path = "/x"},
 			      &index));
 	for (uint32_t i = 0; i < threads; i++)
@@ -152,8 +153,8 @@ static void samples_of_no_length(void **state)
 	uint32_t faults;
 
 	(void)state;
-	ok(profile_add_metric(p, &(struct profile_metric){"page-faults", "faults", 1, false},
-			      &faults));
+	ok(profile_add_metric(
+		p, &(struct profile_metric){"page-faults", "faults", 1, false, {0, 0}}, &faults));
 	assert_int_equal(profile_step_us(p, faults), 0);
 	ok(profile_time(p, 1, 0, faults, 5 * MS, 1));
 	ok(profile_time(p, 1, 0, faults, 5 * MS + 300000, 1));

@@ -56,9 +56,10 @@ static struct profile *new_profile(void)
 							 .names = names,
 							 .name_count = NAMES},
 				&index));
-	good(profile_add_metric(p, &(struct profile_metric){"cpu-clock", "ns", 1000000, false},
+	good(profile_add_metric(
+		p, &(struct profile_metric){"cpu-clock", "ns", 1000000, false, {0, 0}}, &index));
+	good(profile_add_metric(p, &(struct profile_metric){"faults", "faults", 1, false, {0, 0}},
 				&index));
-	good(profile_add_metric(p, &(struct profile_metric){"faults", "faults", 1, false}, &index));
 	for (int t = 0; t < 2; t++)
 		good(profile_add_thread(
 			p, &(struct profile_thread){.tid = 10 + t, .name = t ? "worker" : "app"},

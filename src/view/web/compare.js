@@ -76,7 +76,8 @@ export class Comparison {
 		this.runs.forEach((run, r) => {
 			const own = Math.max(0, alike.findIndex((_, i) => sums[i][r] > 0));
 			run.metric = alike[own];
-			run.period = metrics[run.metric].period;
+			// What was not counted all of the time stands for more, in each recording for as much as it does there.
+			run.period = run.periods?.[run.metric] || metrics[run.metric].period;
 			run.samples = sums[own][r];
 		});
 		this.whole = [0, 1].map((side) => this.costOf(this.runs.map((run) => run.samples), side));

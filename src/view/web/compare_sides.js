@@ -57,7 +57,7 @@ export function processLabel(model, index) {
 // Files that have no threads with samples are runs all the same.
 export function fileRuns(model) {
 	const {runs, old, threads} = model.header.comparison;
-	const all = runs.map(({path}, i) => ({label: baseName(path), side: i < old ? 0 : 1, threads: []}));
+	const all = runs.map(({path, periods}, i) => ({label: baseName(path), side: i < old ? 0 : 1, threads: [], periods}));
 	threads.forEach((run, thread) => all[run].threads.push(thread));
 	return all;
 }

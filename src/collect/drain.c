@@ -162,6 +162,7 @@ struct err *session_drain(struct session *s, bool last, struct session_drained *
 	kernel_lost(s);
 	tasks_settle(s);
 	name_all(s);
+	session_cover(s, s->harvest.profile, true);
 	session_complete(s, s->harvest.profile, true);
 	out->counted = s->kernel->counted;
 	s->kernel->counted = (struct session_counted){0};

@@ -333,6 +333,28 @@ static void answer_error(const struct session_event *event, struct event_answer 
 	}
 }
 
+const char *event_refused(int error)
+{
+	switch (error) {
+	case ENOSPC:
+		return "other events have all counters of its kind: record fewer at once, or end "
+		       "who else profiles";
+	case EBUSY:
+		return "another profiler has it for itself: end that one";
+	case EINVAL:
+		return "the kernel does not take it beside the others, or not of a whole CPU: "
+		       "record it by itself";
+	case ENOENT:
+	case EOPNOTSUPP:
+		return "this CPU has no such counter: record other events";
+	case EMFILE:
+	case ENFILE:
+		return "the limit on open files is too low (ulimit -n)";
+	default:
+		return strerror(error);
+	}
+}
+
 void event_ask(const struct session_event *event, struct event_answer *out)
 {
 	*out = (struct event_answer){.error = try_event(event, event->user_only),

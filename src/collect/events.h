@@ -41,6 +41,10 @@ void event_ask(const struct session_event *event, struct event_answer *out);
 /* The same for tracepoints in general. */
 void event_ask_tracepoints(struct event_answer *out);
 
+/* Why an event that can be sampled by itself (event_ask) is refused nevertheless, by the error of
+   perf_event_open, and what helps. */
+const char *event_refused(int error);
+
 /* kernel.perf_event_paranoid; 0 where the kernel has none. */
 int event_paranoid(void);
 

@@ -33,6 +33,7 @@
 
 #include "collect/library.h"
 #include "collect/session.h"
+#include "collect/tally.h"
 #include "profile/profile.h"
 #include "safe/wire.h"
 
@@ -195,6 +196,8 @@ struct session {
 	uint64_t random;
 	uint64_t busy_threads;
 
+	struct tally tallies[ARENA_METRICS_MAX]; /* of events that are closed */
+
 	/* for session_status and the notes */
 	uint64_t samples, partial, lost;
 	unsigned process_count, thread_count, idle_threads;
@@ -215,6 +218,8 @@ void session_set_tick(struct session *s, uint64_t ns);
 /* What a profile says of itself, at its beginning and its end. */
 void session_describe(struct session *s);
 void session_complete(struct session *s, struct profile *p, bool complete);
+/* How much of the time its events were counted; `anew`: what comes now is for the next profile. */
+void session_cover(struct session *s, struct profile *p, bool anew);
 
 /* drain.c */
 /* Whose the process is. */
@@ -291,6 +296,8 @@ void sampling_open_early(struct session *s, struct process *p);
 void sampling_close_early(struct session *s, struct process *p);
 /* Every SESSION_TICK_NS: now and then another period, and events that went silent anew. */
 void sampling_tick(struct session *s);
+/* Adds what the events that are open have counted until now, to one for each event. */
+void sampling_tally(const struct session *s, struct tally *tallies);
 /* What a signal costs apart from its handler, in nanoseconds. */
 uint64_t sampling_delivery(void);
 

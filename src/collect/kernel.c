@@ -16,14 +16,12 @@
 
 #include "base/err.h"
 #include "collect/bpf/kernel_object.h" /* made by the build */
+#include "collect/events.h"
 #include "process/kernel_names.h"
 #include "process/registers.h"
 #include "process/status.h"
 #include "unwind/cpu.h"
 
-#define CHANGE_NS 200000000ull /* between two changes of the period */
-#define SWING_LEAST 0.006      /* of the rate */
-#define SWING_MOST 0.018
 #define LAST_TABLES_NS 5000000000ull /* at the end, for tables that are being made */
 #define NAME_NS 20000000000ull
 
@@ -118,6 +116,7 @@ static int open_event(const struct session_event *event, pid_t pid, int cpu)
 		.size = sizeof attr,
 		.config = event->config,
 		.sample_period = event->period,
+		.read_format = TALLY_FORMAT,
 		.disabled = 1,
 		.exclude_kernel = event->user_only,
 		.exclude_hv = event->user_only,
@@ -129,9 +128,22 @@ static int open_event(const struct session_event *event, pid_t pid, int cpu)
 	return (int)syscall(SYS_perf_event_open, &attr, pid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
 }
 
-static void close_event(struct kernel *k, size_t index)
+static void tally_one(struct session *s, size_t index, struct tally *tallies, bool anew)
 {
+	struct tally_reading now, *before = &s->kernel->readings[index];
+	if (!tally_read(s->kernel->events[index], &now))
+		return;
+	tally_add(&tallies[index % s->options.event_count], before, &now);
+	if (anew)
+		*before = now;
+}
+
+static void close_event(struct session *s, size_t index)
+{
+	struct kernel *k = s->kernel;
 	struct bpf_link *link = k->event_links[index];
+	tally_one(s, index, s->tallies, false);
+	k->readings[index] = (struct tally_reading){0};
 	for (size_t i = 0; link && i < k->link_count; i++)
 		if (k->links[i] == link)
 			k->links[i--] = k->links[--k->link_count];
@@ -151,13 +163,14 @@ static struct err *open_cpu(struct session *s, unsigned cpu)
 		if (fd < 0 && errno == ENODEV) /* it is switched off */
 			return NULL;
 		if (fd < 0)
-			return err_errno("%s: cannot be sampled on CPU %u",
-					 s->options.events[i].name, cpu);
+			return err_new("%s: cannot be sampled on CPU %u: %s",
+				       s->options.events[i].name, cpu, event_refused(errno));
 		struct bpf_link *link = bpf_program__attach_perf_event_opts(program, fd, &opts);
 		struct err *e = keep_link(k, link, s->options.events[i].name);
 		if (e)
 			return e;
 		k->events[cpu * count + i] = fd; /* the link closes it */
+		k->paces[cpu * count + i] = (struct kernel_pace){s->options.events[i].period, 0, 0};
 		k->event_links[cpu * count + i] = link;
 	}
 	k->online[cpu] = true;
@@ -170,9 +183,11 @@ static struct err *open_events(struct session *s, struct kernel *k)
 	struct err *e = NULL;
 	bool *online = calloc(k->cpus, sizeof *online), any = false;
 	k->events = calloc(count, sizeof *k->events);
+	k->readings = calloc(count, sizeof *k->readings);
+	k->paces = calloc(count, sizeof *k->paces);
 	k->event_links = calloc(count, sizeof *k->event_links);
 	k->online = calloc(k->cpus, sizeof *k->online);
-	if (!online || !k->events || !k->event_links || !k->online) {
+	if (!online || !k->events || !k->readings || !k->paces || !k->event_links || !k->online) {
 		free(online);
 		return err_new("out of memory");
 	}
@@ -195,33 +210,10 @@ static void each_event(const struct session *s, unsigned long request, void *arg
 			ioctl(k->events[i], request, argument);
 }
 
-/* So that the clock never runs in step with what a program or the scheduler does, its rate is never
-   quite the one that was asked for. It is as much higher as it is lower, one after the other, so that
-   there are as many samples in all: where a change comes late, the next ones make up for it. Each
-   change begins a period anew, so there are few. */
-static void change_periods(struct session *s)
+void kernel_tally(struct session *s, struct tally *tallies, bool anew)
 {
-	struct kernel *k = s->kernel;
-	uint64_t now = session_now();
-	if (k->sampling)
-		k->ahead += k->swing * (double)(now - k->changed_ns) / (double)CHANGE_NS;
-	k->changed_ns = now;
-	s->random ^= s->random << 13;
-	s->random ^= s->random >> 7;
-	s->random ^= s->random << 17;
-	if (k->ahead >= SWING_LEAST || k->ahead <= -SWING_LEAST)
-		k->swing = k->ahead > SWING_MOST    ? -SWING_MOST
-			   : k->ahead < -SWING_MOST ? SWING_MOST
-						    : -k->ahead;
-	else
-		k->swing = SWING_LEAST +
-			   (double)(s->random >> 40) / (1 << 24) * (SWING_MOST - SWING_LEAST);
-	for (size_t i = 0; i < k->cpus * s->options.event_count; i++) {
-		const struct session_event *event = &s->options.events[i % s->options.event_count];
-		uint64_t period = (uint64_t)((double)event->period / (1 + k->swing) + 0.5);
-		if (k->events[i] >= 0 && event->clock && period)
-			ioctl(k->events[i], PERF_EVENT_IOC_PERIOD, &period);
-	}
+	for (size_t i = 0; i < s->kernel->cpus * s->options.event_count; i++)
+		tally_one(s, i, tallies, anew);
 }
 
 /* ---- what it costs ---- */
@@ -455,7 +447,7 @@ struct err *kernel_open(struct session *s)
 
 void kernel_start(struct session *s)
 {
-	change_periods(s);
+	periods_change(s);
 	each_event(s, PERF_EVENT_IOC_ENABLE, NULL);
 	s->kernel->sampling = true;
 }
@@ -511,7 +503,7 @@ static void follow_cpus(struct session *s)
 		if (online[cpu] == k->online[cpu])
 			continue;
 		for (size_t i = 0; i < count; i++)
-			close_event(k, cpu * count + i);
+			close_event(s, cpu * count + i);
 		k->online[cpu] = false;
 		maps_leave(k, cpu);
 		if (!online[cpu])
@@ -529,8 +521,8 @@ void kernel_tick(struct session *s)
 {
 	kernel_drain(s, false);
 	follow_cpus(s);
-	if (s->kernel->sampling && session_now() - s->kernel->changed_ns >= CHANGE_NS)
-		change_periods(s);
+	if (periods_due(s))
+		periods_change(s);
 }
 
 /* What the sampler could not say, as far as that is new. */
@@ -589,6 +581,8 @@ void kernel_close(struct session *s)
 		close(k->epoll);
 	free(k->links);
 	free(k->events);
+	free(k->readings);
+	free(k->paces);
 	free(k->event_links);
 	free(k->online);
 	free(k->memos);

@@ -42,6 +42,10 @@ void kernel_drain(struct session *s, bool all);
 /* What came out of the kernel so far. */
 struct session_state;
 void kernel_status(const struct session *s, struct session_state *out);
+/* Adds what events have counted since their tallies began, to one for each event; `anew`: they begin
+   again. */
+struct tally;
+void kernel_tally(struct session *s, struct tally *tallies, bool anew);
 /* Every SESSION_TICK_NS. */
 void kernel_tick(struct session *s);
 /* Samples that were lost since this was called last go into the profile as such. */

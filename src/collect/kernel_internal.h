@@ -99,8 +99,13 @@ struct kernel {
 	struct kernel_module *modules;
 	struct recipe *rules;
 	unsigned cpus;
-	int epoll;                     /* readable when there is something urgent to do */
-	int *events;                   /* cpus * event_count descriptors */
+	int epoll;                      /* readable when there is something urgent to do */
+	int *events;                    /* cpus * event_count descriptors */
+	struct tally_reading *readings; /* the same: when tallies began */
+	struct kernel_pace {
+		uint64_t period, count; /* now; events before that */
+		double owed;           /* samples that there should have been besides, until then */
+	} * paces;                     /* the same */
 	struct bpf_link **event_links; /* the same */
 	bool *online;                  /* CPUs that are sampled */
 	uint64_t cpus_ns;              /* when that was last looked at */
@@ -138,7 +143,7 @@ struct kernel {
 	uint64_t lost;     /* samples that are in the profile as such already */
 	uint64_t records, record_bytes, copies;
 	unsigned builds; /* library_builds, as it was last */
-	uint64_t changed_ns, swept_ns, reaped_ns, checked_ns, named_ns, looked_ns;
+	uint64_t changed_ns, paced_ns, swept_ns, reaped_ns, checked_ns, named_ns, looked_ns;
 };
 
 /* kernel_age.c. Whether it has what the sampler needs, for whoever may load programs; where not, `why`. */
@@ -159,6 +164,15 @@ void reader_close(struct kernel *k);
 void cpus_read(const struct kernel *k, bool *online);
 /* Whether it is time to look again. */
 bool cpus_due(struct kernel *k);
+
+/* kernel_periods.c */
+/* Whether it is time for other periods. */
+bool periods_due(const struct session *s);
+/* The first time before anything is sampled. */
+void periods_change(struct session *s);
+/* Notes that the period changes after so many events, of which each `period`th should have been a sample:
+   so much of the rate higher it makes good for those that there were not, where that can be. */
+double periods_repay(struct kernel_pace *pace, uint64_t count, uint64_t period);
 
 /* kernel_maps.c */
 struct err *maps_open(struct kernel *k);

@@ -100,6 +100,7 @@ static int open_event(const struct session_event *event, pid_t tid, uint64_t fir
 		.size = sizeof attr,
 		.config = event->config,
 		.sample_period = first,
+		.read_format = TALLY_FORMAT,
 		.disabled = 1,
 		.exclude_kernel = event->user_only,
 		.exclude_hv = event->user_only,
@@ -139,8 +140,18 @@ static void close_one(int *fd)
 	*fd = -1;
 }
 
+static void tally_events(const struct session *s, const struct events *e, struct tally *tallies)
+{
+	const struct tally_reading none = {0};
+	struct tally_reading now;
+	for (size_t i = 0; e->open && i < s->options.event_count; i++)
+		if (tally_read(e->periodic[i], &now))
+			tally_add(&tallies[i], &none, &now);
+}
+
 static void close_events(struct session *s, struct events *e)
 {
+	tally_events(s, e, s->tallies);
 	for (size_t i = 0; e->open && i < s->options.event_count; i++)
 		close_one(&e->periodic[i]);
 	if (e->open)
@@ -262,6 +273,16 @@ void sampling_close(struct session *s, struct thread *t)
 	close_events(s, &t->events);
 }
 
+void sampling_tally(const struct session *s, struct tally *tallies)
+{
+	for (const struct arena *a = s->arenas; a; a = a->next) {
+		for (size_t i = 0; i < a->thread_count; i++)
+			tally_events(s, &a->threads[i].events, tallies);
+		for (const struct process *p = a->processes; p; p = p->next)
+			tally_events(s, &p->early, tallies);
+	}
+}
+
 /* ---- periods ---- */
 
 static void change_period(struct session *s, struct thread *t, size_t event)
@@ -307,7 +328,8 @@ static void watch_clock(struct session *s, struct thread *t, const struct arena_
 	struct arena_thread *r = (struct arena_thread *)record;
 	const struct session_event *event = &s->options.events[0];
 	struct events *e = &t->events;
-	uint64_t count, samples = atomic_load_explicit(&r->samples[0], memory_order_relaxed);
+	struct tally_reading now;
+	uint64_t samples = atomic_load_explicit(&r->samples[0], memory_order_relaxed);
 	if (!e->open || !event->clock)
 		return;
 	if (samples && e->once >= 0)
@@ -319,12 +341,13 @@ static void watch_clock(struct session *s, struct thread *t, const struct arena_
 		t->clock_known = false;
 		return;
 	}
-	if (read(e->periodic[0], &count, sizeof count) != (ssize_t)sizeof count)
+	if (!tally_read(e->periodic[0], &now))
 		return;
-	if (!t->clock_known || count < t->clock_count) {
+	if (!t->clock_known || now.count < t->clock_count) {
 		t->clock_known = true;
-		t->clock_count = count;
-	} else if (count - t->clock_count > SILENT_PERIODS * event->period << t->clock_renewed) {
+		t->clock_count = now.count;
+	} else if (now.count - t->clock_count > SILENT_PERIODS * event->period
+							<< t->clock_renewed) {
 		renew_clock(s, t);
 	}
 }

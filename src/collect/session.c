@@ -22,6 +22,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "collect/events.h"
 #include "collect/internal.h"
 #include "collect/kernel.h"
 #include "safe/ticks.h"
@@ -568,10 +569,8 @@ static void note_error(struct buf *note, unsigned count, const char *what, const
 static void write_note(struct session *s, struct profile *p)
 {
 	struct buf note = {0};
-	const char *why = s->notes.unsampled_error ? strerror(s->notes.unsampled_error)
+	const char *why = s->notes.unsampled_error ? event_refused(s->notes.unsampled_error)
 						   : "processes in a namespace of their own";
-	if (s->notes.unsampled_error == EMFILE)
-		why = "the limit on open files is too low (ulimit -n)";
 	note_error(&note, s->notes.unsampled_threads, "threads could not be sampled", why);
 	note_error(&note, s->notes.refused_processes, "processes could not be looked at",
 		   s->notes.refused_why);
@@ -611,6 +610,20 @@ void session_complete(struct session *s, struct profile *p, bool complete)
 	p->complete = complete;
 	convert_ticks(s, p);
 	write_note(s, p);
+}
+
+void session_cover(struct session *s, struct profile *p, bool anew)
+{
+	struct tally tallies[ARENA_METRICS_MAX];
+	memcpy(tallies, s->tallies, sizeof tallies);
+	if (s->kernel)
+		kernel_tally(s, tallies, anew);
+	else
+		sampling_tally(s, tallies);
+	for (size_t i = 0; i < s->options.event_count && i < p->metric_count; i++)
+		p->metrics[i].coverage = tallies[i].coverage;
+	if (anew)
+		memset(s->tallies, 0, sizeof s->tallies);
 }
 
 static void copy_live(struct session *s, struct arena *a, uint32_t chunk, struct arena_thread *r,
@@ -656,6 +669,7 @@ struct err *session_snapshot(struct session *s, struct profile **out)
 				harvest_name_code(&copy, p);
 	}
 	if (!e) {
+		session_cover(s, copy.profile, false);
 		session_complete(s, copy.profile, false);
 		*out = copy.profile;
 		copy.profile = NULL;
@@ -685,6 +699,7 @@ struct err *session_finish(struct session *s, struct profile **out, unsigned *st
 	talk_hang_up(s, true);
 	close_one(&s->listener);
 	remove_directory(s);
+	session_cover(s, s->harvest.profile, false);
 	session_complete(s, s->harvest.profile, true);
 	*out = s->harvest.profile;
 	s->harvest.profile = NULL;

@@ -197,6 +197,7 @@ struct session {
 	uint64_t busy_threads;
 
 	struct tally tallies[ARENA_METRICS_MAX]; /* of events that are closed */
+	uint64_t due[ARENA_METRICS_MAX];         /* samples, by what was counted */
 
 	/* for session_status and the notes */
 	uint64_t samples, partial, lost;

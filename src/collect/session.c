@@ -36,7 +36,9 @@
 #define HANDLED_AT_ONCE 256
 #define CALIBRATE_SAMPLES 500 /* of fewer the cost is of no interest */
 #define CALIBRATE_NS 5000000ull
-#define UNWIND_POINTERS 3 /* after enum recipes_mode */
+#define MISSING_NOTED 0.05 /* of the samples of an event */
+#define MISSING_OF 200     /* where there should be so many */
+#define UNWIND_POINTERS 3  /* after enum recipes_mode */
 
 uint64_t session_now(void)
 {
@@ -566,6 +568,25 @@ static void note_error(struct buf *note, unsigned count, const char *what, const
 			   why && *why ? ": " : "", why ? why : "");
 }
 
+/* A signal is one, however many samples it stands for: those of the clock have a weight, others are gone. */
+static void note_missing(struct session *s, const struct profile *p, struct buf *note)
+{
+	for (uint32_t i = 0; !s->kernel && i < s->options.event_count; i++) {
+		const struct session_event *event = &s->options.events[i];
+		uint64_t samples = profile_samples(p, i);
+		double missing = 1 - (double)samples / (double)(s->due[i] ? s->due[i] : 1);
+		/* A clock of user code goes on within the kernel, and nobody samples it there. */
+		if ((event->clock && (i == 0 || event->user_only)) || s->due[i] < MISSING_OF ||
+		    missing < MISSING_NOTED)
+			continue;
+		buf_printf(
+			note,
+			"%sabout %.0f%% of the samples of %s are missing: they came while another "
+			"was on its way to the thread; --collector=kernel has all",
+			note->size ? "; " : "", 100 * missing, event->name);
+	}
+}
+
 static void write_note(struct session *s, struct profile *p)
 {
 	struct buf note = {0};
@@ -581,6 +602,7 @@ static void write_note(struct session *s, struct profile *p)
 			   note.size ? "; " : "", s->notes.go_name);
 	if (s->notes.nameless_kernel)
 		buf_printf(&note, "%s%s", note.size ? "; " : "", s->notes.nameless_kernel);
+	note_missing(s, p, &note);
 	note_error(&note, s->notes.damaged_trees, "trees were damaged by the program", NULL);
 	note_error(&note, s->notes.unkept, "threads or samples could not be kept", "out of memory");
 	p->note = profile_string(p, buf_text(&note));
@@ -620,8 +642,10 @@ void session_cover(struct session *s, struct profile *p, bool anew)
 		kernel_tally(s, tallies, anew);
 	else
 		sampling_tally(s, tallies);
-	for (size_t i = 0; i < s->options.event_count && i < p->metric_count; i++)
+	for (size_t i = 0; i < s->options.event_count && i < p->metric_count; i++) {
 		p->metrics[i].coverage = tallies[i].coverage;
+		s->due[i] = tallies[i].count / (p->metrics[i].period ? p->metrics[i].period : 1);
+	}
 	if (anew)
 		memset(s->tallies, 0, sizeof s->tallies);
 }

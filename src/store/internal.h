@@ -14,7 +14,7 @@ struct buf;
 
 /* The file's marks: "CLPD", and which version of the schema it has. */
 #define STORE_APPLICATION 0x434c5044
-#define STORE_VERSION 2
+#define STORE_VERSION 3
 
 /* Nodes that a tree in the file may have: folding adds to those that intervals may. */
 #define TREE_NODES_MAX (4 * STORE_EPOCH_NODES_MAX)
@@ -24,7 +24,7 @@ struct buf;
 
 /* zstd levels: of an interval, which must cost little, and of what stays. */
 #define LEVEL_QUICK 3
-#define LEVEL_SMALL 15
+#define LEVEL_SMALL 19
 
 /* The functions that the file has, so that nobody asks it for each in each interval. */
 struct known {

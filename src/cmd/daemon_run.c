@@ -14,6 +14,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <malloc.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -175,6 +176,7 @@ static struct err *open_all(struct daemon *d)
 {
 	char why[400], missing[400];
 	int64_t newest_ms = INT64_MIN;
+	mallopt(M_ARENA_MAX, 2); /* threads that come and go shall not leave memory behind */
 	struct err *e = daemon_settings(d->options, &d->config);
 	if (e)
 		return e;

@@ -122,8 +122,9 @@ static void set_times(struct daemon *d, struct interval *v, struct wall_time now
 {
 	uint64_t cpu = daemon_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 	wall_span(&d->wall, now, now.steady_ns - d->drained_ns, &v->rows.start_ms, &v->rows.end_ms);
-	v->rows.cost.cpu_ns = cpu - d->cpu_ns;
-	v->rows.cost.memory = resident();
+	/* Who makes tables for it is a part of it. */
+	v->rows.cost.cpu_ns = cpu - d->cpu_ns + v->from.making.cpu_ns;
+	v->rows.cost.memory = resident() + v->from.making.memory;
 	d->cpu_ns = cpu;
 	d->drained_ns = now.steady_ns;
 }
@@ -162,6 +163,13 @@ static void report_interval(const struct daemon *d, const struct interval *v)
 		   v->samples, v->rows.process_count, v->rows.end_ms - v->rows.start_ms,
 		   v->rows.count_count, v->rows.path_count, v->rows.symbol_count,
 		   (double)v->rows.cost.cpu_ns / 1e6, v->rows.cost.memory / 1024);
+	const struct session_making *m = &v->from.making;
+	if (m->made || m->failed)
+		daemon_say(d, m->failed ? CONFIG_WARNING : CONFIG_DEBUG,
+			   "%u unwind tables made apart: %.1f ms of CPU time, %" PRIu64
+			   " kB at most; %u could not be made%s%s",
+			   m->made, (double)m->cpu_ns / 1e6, m->memory / 1024, m->failed,
+			   m->failed ? ", the last for: " : "", m->reason);
 	const struct session_counted *c = &v->from.counted;
 	uint64_t walked = v->samples > c->samples ? v->samples - c->samples : 0;
 	if (c->samples && walked)

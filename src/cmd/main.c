@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cmd/cmd.h"
 #include "cmd/db_profile.h"
+#include "collect/maker.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -99,6 +100,9 @@ int main(int argc, char **argv)
 		puts("culprit " CULPRIT_VERSION);
 		return cmd_finish(NULL, CMD_OK);
 	}
+	if (argc == 5 &&
+	    !strcmp(argv[1], MAKER_COMMAND)) /* for ourselves: nobody else asks for it */
+		return maker_main(argc - 1, argv + 1);
 	if (argv[1][0] == '-')
 		return cmd_misused(NULL, "unknown option '%s'", argv[1]);
 	command = command_find(argv[1]);

@@ -166,6 +166,7 @@ struct err *session_drain(struct session *s, bool last, struct session_drained *
 	session_complete(s, s->harvest.profile, true);
 	out->counted = s->kernel->counted;
 	s->kernel->counted = (struct session_counted){0};
+	out->making = library_take_account(s->library);
 	out->profile = s->harvest.profile;
 	s->harvest.profile = NULL;
 	harvest_end(&s->harvest);

@@ -399,7 +399,7 @@ void kernel_renew_names(struct session *s)
 static struct err *watch_tables(struct session *s)
 {
 	struct epoll_event event = {.events = EPOLLIN};
-	struct err *e = library_set_background(s->library, s->options.drained);
+	struct err *e = library_set_background(s->library, s->options.drained, s->options.maker);
 	if (!e && epoll_ctl(s->kernel->epoll, EPOLL_CTL_ADD, library_built_fd(s->library), &event))
 		e = err_errno("cannot watch descriptors");
 	return e;

@@ -299,7 +299,8 @@ static struct err *open_new(struct library *l, pid_t task, const struct maps *ma
 		found[i] = find_module(l, map, changed);
 		if (!found[i])
 			e = add_module(l, task, maps, i, changed, &found[i]);
-		else if (found[i]->state == LIBRARY_DROPPED || (!found[i]->id && l->freed))
+		else if (found[i]->state == LIBRARY_DROPPED || (!found[i]->id && l->freed) ||
+			 later_is_worth(found[i]))
 			renew(l, task, maps, i, found[i]);
 	}
 	return e;
@@ -590,7 +591,7 @@ struct err *library_open(enum recipes_mode mode, bool tables, const char *agent,
 	l->mode = mode;
 	l->tables = tables;
 	l->module_limit = WIRE_MODULE_MAX - 1;
-	l->file = l->shared = l->built = -1;
+	l->file = l->shared = l->built = l->maker.stop = -1;
 	l->agent = strdup(agent ? agent : "");
 	if (agent && !stat(agent, &st)) {
 		l->agent_device = st.st_dev;

@@ -16,6 +16,7 @@
 #include "image/image.h"
 #include "recipes/build.h"
 #include "recipes/cache.h"
+#include "collect/session.h"
 #include "safe/wire.h"
 #include "unwind/walk.h"
 
@@ -44,9 +45,11 @@ struct library_module {
 	char *here; /* its path as we see it, where that is another one; NULL: the same, or none */
 	int kept;   /* the file, where it has no name for us, or may soon have none; else -1 */
 	bool used;  /* see library_use_module */
-	unsigned idle; /* the turn since which nobody uses it; 0: somebody does */
-	bool agent;    /* our own library */
-	bool go;       /* made by Go's compiler */
+	unsigned idle;     /* the turn since which nobody uses it; 0: somebody does */
+	unsigned tries;    /* to make its table, that failed in a way that may not fail again */
+	uint64_t again_ns; /* when it is worth another one; 0: it is not */
+	bool agent;        /* our own library */
+	bool go;           /* made by Go's compiler */
 };
 
 struct library_list { /* what one or more processes have in memory */
@@ -99,8 +102,11 @@ bool library_is_busy(const struct library *library);
 
 /* From now on tables are made in the background, and nothing is put into the file. To look gives no
    list (NULL, without an error) where tables of it are not ready: it is worth another look when
-   library_builds has changed. What is not in use any more can be forgotten. `patient`: others go first. */
-struct err *library_set_background(struct library *library, bool patient);
+   library_builds has changed. What is not in use any more can be forgotten. `patient`: others go first.
+   `maker`: path of the program that makes them in a process of its own (collect/maker.h); NULL: this one. */
+struct err *library_set_background(struct library *library, bool patient, const char *maker);
+/* What other processes took for tables since this was asked last. */
+struct session_making library_take_account(struct library *library);
 /* Readable when library_builds has changed. */
 int library_built_fd(const struct library *library);
 unsigned library_builds(struct library *library);

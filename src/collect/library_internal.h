@@ -5,6 +5,7 @@
 #include <stdatomic.h>
 
 #include "collect/library.h"
+#include "collect/maker.h"
 
 #define BUCKETS 1024u
 
@@ -13,12 +14,13 @@ struct fresh {
 	struct library_module *module;
 	struct image *image;
 	struct module_table table;
-	char *problem; /* why there is none */
+	struct maker_report report;
 };
 struct fresh_list {
 	struct fresh *items;
 	size_t count, room;
 	enum recipes_mode mode;
+	const struct maker *maker; /* NULL: they are made here */
 };
 
 /* Large modules, of which one may take many seconds, do not keep the others waiting. */
@@ -57,6 +59,8 @@ struct library {
 	} lanes[LIBRARY_LANES];
 	int built; /* an eventfd: one of them has finished */
 	unsigned builds;
+	struct maker maker; /* its program is NULL: tables are made in this process */
+	struct session_making account;
 };
 
 extern const struct table library_no_table;
@@ -70,5 +74,7 @@ void library_free_module(struct library_module *m); /* NULL is fine */
 /* Makes the tables of all modules that were opened until now. In the background: begins to, and
    false where one of `found` is not ready. */
 bool later_build(struct library *l, struct library_module *const *found, size_t count);
+/* Whether it is time to try once more to make its table. */
+bool later_is_worth(const struct library_module *m);
 /* Ends that; false where the library must stay, because something cannot be ended. */
 bool later_close(struct library *l);

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -23,10 +24,20 @@
 #define LISTS_KEPT 1024u
 #define SMALL (4u << 20) /* bytes of code */
 #define SMALL_AT_ONCE 16u
+#define APART_AT_ONCE 4u
 #define WAIT_MS 1000
-#define PATIENCE 10           /* nice: a tenth of what others get */
-#define TURNS_MAX 2u          /* after which nobody names a module that nobody has */
-#define TURN_NS 1000000000ull /* at least: records are on their way for less */
+#define PATIENCE 10                   /* nice: a tenth of what others get */
+#define TRIES_MAX 3u                  /* where the process that makes a table dies */
+#define AGAIN_NS (60 * 1000000000ull) /* later; each time four times that */
+#define TURNS_MAX 2u                  /* after which nobody names a module that nobody has */
+#define TURN_NS 1000000000ull         /* at least: records are on their way for less */
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
 
 /* ---- now ---- */
 
@@ -36,20 +47,51 @@ static void build_table(void *context, size_t index)
 	struct fresh *f = &list->items[index];
 	if (!f->image || !f->module->id)
 		return;
+	if (list->maker) {
+		maker_table(list->maker, f->image, list->mode, &f->table, &f->report);
+		return;
+	}
 	struct err *e = cache_table(f->image, list->mode, &f->table);
 	if (e)
-		f->problem = strdup(err_text(e));
+		f->report.reason = strdup(err_text(e));
 	err_free(e);
+}
+
+static void add_to_account(struct library *l, const struct maker_report *report)
+{
+	struct session_making *a = &l->account;
+	a->cpu_ns += report->cpu_ns;
+	a->memory = report->memory > a->memory ? report->memory : a->memory;
+	a->made += report->cpu_ns && !report->reason;
+	a->failed += report->reason != NULL;
+	if (report->reason)
+		snprintf(a->reason, sizeof a->reason, "%s", report->reason);
+}
+
+/* Whoever made it may have been ended by others. It is tried again when somebody looks at it then, but
+   not for ever. */
+static void allow_another(struct library_module *m)
+{
+	uint64_t pause = AGAIN_NS << 2 * m->tries;
+	m->again_ns = ++m->tries < TRIES_MAX ? now_ns() + pause : 0;
 }
 
 static void place_table(struct library *l, struct fresh *f)
 {
 	struct library_module *m = f->module;
 	m->state = LIBRARY_READY;
-	if (!m->problem)
-		m->problem = f->problem;
+	m->again_ns = 0;
+	add_to_account(l, &f->report);
+	if (f->report.died && !f->table.bytes)
+		allow_another(m);
+	if (f->table.bytes) {
+		free(m->problem); /* of an attempt before */
+		m->problem = NULL;
+	}
+	if (!m->problem && !f->table.bytes)
+		m->problem = f->report.reason;
 	else
-		free(f->problem);
+		free(f->report.reason);
 	if (f->table.bytes && l->background) { /* targets do not read it: it stays as it is */
 		m->own = f->table;
 		m->table = f->table.table;
@@ -120,11 +162,12 @@ static void build_now(struct library *l)
 
 /* ---- in the background ---- */
 
-struct err *library_set_background(struct library *l, bool patient)
+struct err *library_set_background(struct library *l, bool patient, const char *maker)
 {
 	l->patient = patient;
 	l->built = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	l->background = l->built >= 0;
+	l->maker = (struct maker){maker, maker ? eventfd(0, EFD_CLOEXEC) : -1};
+	l->background = l->built >= 0 && (!maker || l->maker.stop >= 0);
 	l->builds = 1;
 	l->list_limit = LISTS_KEPT;
 	return l->background ? NULL : err_errno("cannot make an eventfd");
@@ -156,8 +199,10 @@ static void choose(struct library *l, struct library_lane *lane)
 {
 	bool large = lane == &l->lanes[LIBRARY_LARGE];
 	size_t max = large ? 1 : SMALL_AT_ONCE, kept = 0;
-	lane->work = (struct fresh_list){
-		.items = calloc(max, sizeof *lane->work.items), .room = max, .mode = l->mode};
+	lane->work = (struct fresh_list){.items = calloc(max, sizeof *lane->work.items),
+					 .room = max,
+					 .mode = l->mode,
+					 .maker = l->maker.program ? &l->maker : NULL};
 	if (!lane->work.items)
 		return;
 	qsort(l->pending.items, l->pending.count, sizeof *l->pending.items, compare_sizes);
@@ -171,13 +216,23 @@ static void choose(struct library *l, struct library_lane *lane)
 	l->pending.count = kept;
 }
 
+/* However many CPUs there are, so many processes make tables at once. */
+static void build_some(void *context, size_t index)
+{
+	const struct fresh_list *list = context;
+	for (size_t i = index; i < list->count; i += APART_AT_ONCE)
+		build_table(context, i);
+}
+
 static void *run_lane(void *context)
 {
 	struct library_lane *lane = context;
 	uint64_t one = 1;
 	if (lane->library->patient)
 		setpriority(PRIO_PROCESS, (id_t)gettid(), PATIENCE);
-	if (lane->library->tables)
+	if (lane->library->tables && lane->work.maker)
+		parallel_for(APART_AT_ONCE, build_some, &lane->work);
+	else if (lane->library->tables)
 		parallel_for(lane->work.count, build_table, &lane->work);
 	atomic_store(&lane->done, true);
 	while (write(lane->library->built, &one, sizeof one) < 0 && errno == EINTR)
@@ -245,9 +300,7 @@ bool library_is_building(const struct library *l)
 
 void library_wait(struct library *l, uint64_t until_ns)
 {
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	uint64_t ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+	uint64_t ns = now_ns();
 	struct pollfd ready = {l->built, POLLIN, 0};
 	if (ns >= until_ns) {
 		l->hurried = true;
@@ -292,15 +345,19 @@ bool later_build(struct library *l, struct library_module *const *found, size_t 
 	return true;
 }
 
-/* A large table may take long, and cannot be stopped: what it needs is left to it then. */
+/* A large table may take long. Where it is made here it cannot be stopped: what it needs is left to it
+   then. */
 bool later_close(struct library *l)
 {
 	bool all = true;
+	uint64_t one = 1;
+	while (l->maker.program && write(l->maker.stop, &one, sizeof one) < 0 && errno == EINTR)
+		;
 	for (size_t i = 0; i < LIBRARY_LANES; i++) {
 		struct library_lane *lane = &l->lanes[i];
 		if (!lane->running)
 			continue;
-		if (l->hurried && !atomic_load(&lane->done)) {
+		if (l->hurried && !l->maker.program && !atomic_load(&lane->done)) {
 			pthread_detach(lane->thread);
 			all = false;
 		} else {
@@ -309,7 +366,21 @@ bool later_close(struct library *l)
 	}
 	if (all && l->built >= 0)
 		close(l->built);
+	if (l->maker.stop >= 0)
+		close(l->maker.stop);
 	return all;
+}
+
+struct session_making library_take_account(struct library *l)
+{
+	struct session_making account = l->account;
+	l->account = (struct session_making){0};
+	return account;
+}
+
+bool later_is_worth(const struct library_module *m)
+{
+	return m->again_ns && m->state == LIBRARY_READY && now_ns() >= m->again_ns;
 }
 
 /* ---- what nobody has any more ---- */

@@ -52,6 +52,8 @@ struct session_options {
 	bool whole;          /* the whole machine, which only the kernel can */
 	bool drained;        /* there will be drains, of the whole machine */
 	uint32_t every; /* of the whole machine, one of so many samples has its path; 0: each */
+	const char
+		*maker; /* program that makes unwind tables apart (collect/maker.h); NULL: we do */
 };
 
 struct session_state { /* for progress and the summary */
@@ -98,11 +100,17 @@ struct session_counted {      /* samples that the kernel counted by place */
 	uint64_t places;      /* that came out of its tables for them */
 	uint64_t evicted;     /* of these, for want of room */
 };
+struct session_making {          /* unwind tables that other processes made */
+	uint64_t cpu_ns, memory; /* memory: that one of them had at most */
+	unsigned made, failed;
+	char reason[256]; /* of the last one that failed */
+};
 struct session_drained {
 	struct profile *profile; /* the caller's */
 	struct session_process
 		*processes; /* of the profile's; likewise (free); texts are the profile's */
 	struct session_counted counted;
+	struct session_making making;
 };
 /* What was counted since the last drain, each sample in one of them; what the session remembers of it
    is given up. `last`: sampling has ended before, everywhere. */

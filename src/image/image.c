@@ -618,6 +618,11 @@ const char *image_path(const struct image *image)
 	return image->path;
 }
 
+int image_descriptor(const struct image *image)
+{
+	return image->fd;
+}
+
 uint16_t image_machine(const struct image *image)
 {
 	return image->header.e_machine;

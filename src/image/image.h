@@ -40,6 +40,8 @@ struct err *image_open_memory(const void *bytes, size_t size, const char *name, 
 void image_close(struct image *image); /* NULL is fine */
 
 const char *image_path(const struct image *image);
+/* The open file, which stays the image's; -1 where it is in memory. */
+int image_descriptor(const struct image *image);
 uint16_t image_machine(const struct image *image); /* e_machine */
 uint16_t image_type(const struct image *image);    /* ET_EXEC, ET_DYN */
 uint64_t image_entry(const struct image *image);

@@ -22,18 +22,25 @@
 /* Part of every key: to be raised when the same module would give another table. */
 #define RECIPES_VERSION 21
 
-/* What the table depends on: kind of key, length, then build-id or hash of the code. */
-static void make_key(struct image *image, uint8_t key[KEY_SIZE])
+/* The part of the key that costs nothing: false where there is no build-id to go by. */
+static bool begin_key(struct image *image, uint8_t key[KEY_SIZE])
 {
 	const uint8_t *id;
 	size_t length = image_build_id(image, &id);
+	bool named = length >= 8 && length <= KEY_SIZE - 2;
 	memset(key, 0, KEY_SIZE);
 	key[0] = RECIPES_VERSION;
-	key[1] = (uint8_t)length;
-	if (length >= 8 && length <= KEY_SIZE - 2) {
+	key[1] = named ? (uint8_t)length : 0;
+	if (named)
 		memcpy(key + 2, id, length);
+	return named;
+}
+
+/* What the table depends on: kind of key, length, then build-id or hash of the code. */
+static void make_key(struct image *image, uint8_t key[KEY_SIZE])
+{
+	if (begin_key(image, key))
 		return;
-	}
 	const struct image_segment *segments;
 	size_t count = image_segments(image, &segments);
 	uint64_t hash = 0;
@@ -45,7 +52,6 @@ static void make_key(struct image *image, uint8_t key[KEY_SIZE])
 		if (bytes)
 			hash = hash * 31 + table_checksum(bytes, size) + segments[i].address;
 	}
-	key[1] = 0;
 	memcpy(key + 2, &hash, sizeof hash);
 }
 
@@ -60,23 +66,20 @@ static void key_name(const uint8_t key[KEY_SIZE], enum recipes_mode mode, struct
 		   RECIPES_VERSION);
 }
 
-static bool map_file(const char *path, const uint8_t key[KEY_SIZE], struct module_table *out)
+/* `key_size`: how much of the key is known. */
+static bool map_table(int fd, const uint8_t *key, size_t key_size, struct module_table *out)
 {
 	struct stat st;
 	struct table_header h;
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return false;
 	void *bytes = MAP_FAILED;
 	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size >= (off_t)sizeof h)
 		bytes = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE | MAP_POPULATE, fd,
 			     0);
-	close(fd);
 	if (bytes == MAP_FAILED)
 		return false;
 	size_t size = (size_t)st.st_size;
 	memcpy(&h, bytes, sizeof h);
-	if (memcmp(h.key, key, KEY_SIZE) || !table_open(&out->table, bytes, size) ||
+	if (memcmp(h.key, key, key_size) || !table_open(&out->table, bytes, size) ||
 	    h.checksum != table_checksum((char *)bytes + sizeof h, size - sizeof h)) {
 		munmap(bytes, size);
 		return false;
@@ -85,6 +88,28 @@ static bool map_file(const char *path, const uint8_t key[KEY_SIZE], struct modul
 	out->size = size;
 	out->mapped = true;
 	return true;
+}
+
+static bool map_file(const char *path, const uint8_t key[KEY_SIZE], struct module_table *out)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	bool mapped = map_table(fd, key, KEY_SIZE, out);
+	close(fd);
+	return mapped;
+}
+
+static bool write_all(int fd, const char *bytes, size_t size)
+{
+	size_t done = 0;
+	while (done < size) {
+		ssize_t n = write(fd, bytes + done, size - done);
+		if (n <= 0 && errno != EINTR)
+			break;
+		done += n > 0 ? (size_t)n : 0;
+	}
+	return done == size;
 }
 
 /* Written under another name and then renamed: no reader ever sees half a file. */
@@ -96,14 +121,8 @@ static void save_file(const char *path, const void *bytes, size_t size)
 				  : open(buf_text(&temporary),
 					 O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (fd >= 0) {
-		size_t done = 0;
-		while (done < size) {
-			ssize_t n = write(fd, (const char *)bytes + done, size - done);
-			if (n <= 0 && errno != EINTR)
-				break;
-			done += n > 0 ? (size_t)n : 0;
-		}
-		if (close(fd) != 0 || done < size || rename(buf_text(&temporary), path) != 0)
+		bool written = write_all(fd, bytes, size);
+		if (close(fd) != 0 || !written || rename(buf_text(&temporary), path) != 0)
 			unlink(buf_text(&temporary));
 	}
 	buf_free(&temporary);
@@ -138,22 +157,36 @@ static struct err *build(struct image *image, enum recipes_mode mode, const uint
 	return e;
 }
 
+/* Where the table of this image is, or would be, in the cache; "" where there is none. */
+static void find_place(struct image *image, enum recipes_mode mode, uint8_t key[KEY_SIZE],
+		       struct buf *path)
+{
+	make_key(image, key);
+	struct err *no_cache = cachedir_create("tables", path);
+	if (no_cache)
+		buf_clear(path);
+	else
+		key_name(key, mode, path);
+	err_free(no_cache);
+}
+
+static bool has_place(const struct buf *path)
+{
+	return path->size && !path->failed;
+}
+
 struct err *cache_table(struct image *image, enum recipes_mode mode, struct module_table *out)
 {
 	uint8_t key[KEY_SIZE];
 	struct buf path = {0};
 	memset(out, 0, sizeof *out);
-	make_key(image, key);
-	struct err *no_cache = cachedir_create("tables", &path);
-	if (!no_cache) {
-		key_name(key, mode, &path);
-		if (!path.failed && map_file(buf_text(&path), key, out)) {
-			buf_free(&path);
-			return NULL;
-		}
+	find_place(image, mode, key, &path);
+	if (has_place(&path) && map_file(buf_text(&path), key, out)) {
+		buf_free(&path);
+		return NULL;
 	}
 	struct err *e = build(image, mode, key, out);
-	if (!e && !no_cache && !path.failed) {
+	if (!e && has_place(&path)) {
 		struct module_table saved = {0};
 		save_file(buf_text(&path), out->bytes, out->size);
 		if (map_file(buf_text(&path), key, &saved)) { /* memory that can be given back */
@@ -161,9 +194,60 @@ struct err *cache_table(struct image *image, enum recipes_mode mode, struct modu
 			*out = saved;
 		}
 	}
-	err_free(no_cache);
 	buf_free(&path);
 	return err_context(e, "unwind table of '%s'", image_path(image));
+}
+
+bool cache_find(struct image *image, enum recipes_mode mode, struct module_table *out)
+{
+	uint8_t key[KEY_SIZE];
+	struct buf path = {0};
+	memset(out, 0, sizeof *out);
+	find_place(image, mode, key, &path);
+	bool found = has_place(&path) && map_file(buf_text(&path), key, out);
+	buf_free(&path);
+	return found;
+}
+
+static struct err *file_in_memory(const struct module_table *t, int *out)
+{
+	int fd = memfd_create("culprit-table", MFD_CLOEXEC);
+	if (fd < 0 || !write_all(fd, t->bytes, t->size)) {
+		struct err *e = err_errno("no memory for an unwind table");
+		if (fd >= 0)
+			close(fd);
+		return e;
+	}
+	*out = fd;
+	return NULL;
+}
+
+struct err *cache_file(struct image *image, enum recipes_mode mode, int *out)
+{
+	struct module_table t;
+	uint8_t key[KEY_SIZE];
+	struct buf path = {0};
+	struct err *e = cache_table(image, mode, &t);
+	*out = -1;
+	if (e)
+		return e;
+	if (t.mapped) {
+		find_place(image, mode, key, &path);
+		*out = has_place(&path) ? open(buf_text(&path), O_RDONLY | O_CLOEXEC) : -1;
+		buf_free(&path);
+	}
+	if (*out < 0)
+		e = file_in_memory(&t, out);
+	module_table_free(&t);
+	return e;
+}
+
+bool cache_map(int fd, struct image *image, struct module_table *out)
+{
+	uint8_t key[KEY_SIZE];
+	memset(out, 0, sizeof *out);
+	bool named = begin_key(image, key);
+	return map_table(fd, key, named ? KEY_SIZE : 2, out);
 }
 
 void module_table_rest(const struct module_table *t)

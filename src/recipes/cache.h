@@ -19,6 +19,12 @@ struct module_table {
 /* The table of `image`: from the cache, or built (with its debug file's .debug_frame where it
    has no other unwind information) and put there. A cache that cannot be written is no error. */
 struct err *cache_table(struct image *image, enum recipes_mode mode, struct module_table *out);
+/* The same only where the cache has it. */
+bool cache_find(struct image *image, enum recipes_mode mode, struct module_table *out);
+/* The same as an open file, for another process: the cache's, or one in memory. The caller closes it. */
+struct err *cache_file(struct image *image, enum recipes_mode mode, int *out);
+/* Maps such a file; false where it is not a table of this image. */
+bool cache_map(int fd, struct image *image, struct module_table *out);
 /* It is not needed for now: its memory, where it is a file's, comes again when it is. */
 void module_table_rest(const struct module_table *table);
 void module_table_free(struct module_table *table);

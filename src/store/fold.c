@@ -8,13 +8,15 @@
  *    0, for all that is rare in an image, where no function is known there;
  *  - a call path with less than n / FOLD_PATHS is counted below the innermost caller that has
  *    at least FOLD_CALLERS times that, as if that had called the function where the sample
- *    is; callers between are left out.
+ *    is; callers between are left out;
+ *  - where a function below such a caller has less than a FOLD_REST-th of that in a process, it is counted
+ *    at 0 there, for all that is so rare in its image.
  *
  * Code that was made at run time is told in fold_jit.c.
  *
- * So sums stay exact: of the span, of each event, process, image and function,
- * and of each caller that is not rare. What is lost is detail of what nobody
- * could tell from chance.
+ * So sums stay exact: of the span, of each event, process and image, and of each caller
+ * that is not rare; of each function by the counts. What is lost is detail of
+ * what nobody could tell from chance.
  */
 #include <stdlib.h>
 
@@ -25,6 +27,7 @@
 #define FOLD_COUNTS 16384
 #define FOLD_PATHS 4096
 #define FOLD_CALLERS 32 /* a caller that stays has so many times more than a path that does */
+#define FOLD_REST 32
 
 /* Where the function with this address begins; 0 where that is not known. */
 static struct err *function_start(struct names *n, uint64_t image, uint64_t address,
@@ -90,6 +93,26 @@ static struct err *fold_node(struct names *n, struct calltree *tree, const uint6
 	return e;
 }
 
+/* What is left of functions that hardly ever ran; `known`: nodes from here on are of rare ones. */
+static struct err *fold_rest(struct calltree *tree, const uint64_t *sums, uint32_t known,
+			     uint64_t least, struct segment *x)
+{
+	for (size_t i = 0; i < x->path_count; i++) {
+		struct pack_path *p = &x->paths[i];
+		if (!p->node || p->node >= tree->count || p->count >= least / FOLD_REST ||
+		    (p->node < known && sums[p->node] >= least))
+			continue;
+		struct pack_node leaf = tree->nodes[p->node];
+		if (leaf.kind != PROFILE_EXACT || !leaf.image)
+			continue;
+		leaf.address = 0;
+		p->node = calltree_child(tree, &leaf);
+		if (p->node == UINT32_MAX)
+			return err_new("out of memory");
+	}
+	return NULL;
+}
+
 static struct err *fold_paths(struct names *n, struct calltree *tree, struct segment *x)
 {
 	uint64_t *sums = inclusive(tree, x);
@@ -101,6 +124,9 @@ static struct err *fold_paths(struct names *n, struct calltree *tree, struct seg
 		if (p->node && p->node < known && sums[p->node] < least)
 			e = fold_node(n, tree, sums, least, &p->node);
 	}
+	x->path_count = pack_settle_paths(x->paths, x->path_count);
+	if (!e)
+		e = fold_rest(tree, sums, known, least, x);
 	free(sums);
 	x->path_count = pack_settle_paths(x->paths, x->path_count);
 	return e;
@@ -196,20 +222,80 @@ static struct err *mark(struct compaction *c)
 	return e;
 }
 
-static struct err *renumber(struct compaction *c)
+/* Nodes that are in use, each after its parent and before the parent's next child, children by their
+   frames: what is alike lies together then, which packs to half. */
+struct orderly {
+	const struct pack_node *node;
+	uint32_t number;
+};
+
+static int compare_siblings(const void *a, const void *b)
+{
+	const struct pack_node *x = ((const struct orderly *)a)->node;
+	const struct pack_node *y = ((const struct orderly *)b)->node;
+	if (x->parent != y->parent)
+		return x->parent < y->parent ? -1 : 1;
+	if (x->image != y->image)
+		return x->image < y->image ? -1 : 1;
+	if (x->address != y->address)
+		return x->address < y->address ? -1 : 1;
+	return (x->kind > y->kind) - (x->kind < y->kind);
+}
+
+/* By parent; *count says how many. first[n]: where the children of node n begin. malloc'ed. */
+static struct orderly *list_children(const struct compaction *c, uint32_t *first, size_t *count)
 {
 	const struct calltree *old = &c->s->tree;
-	struct calltree tree = {0};
-	struct err *e = calltree_clear(&tree) ? NULL : err_new("out of memory");
-	for (uint32_t i = 1; !e && i < old->count; i++) {
-		struct pack_node node = old->nodes[i];
-		if (!c->used[i])
-			continue;
-		node.parent = c->to[node.parent];
-		c->to[i] = calltree_child(&tree, &node);
-		if (c->to[i] == UINT32_MAX)
-			e = err_new("out of memory");
+	struct orderly *list = calloc(old->count, sizeof *list);
+	size_t used = 0, at = 0;
+	for (uint32_t i = 1; list && i < old->count; i++)
+		if (c->used[i])
+			list[used++] = (struct orderly){&old->nodes[i], i};
+	if (used)
+		qsort(list, used, sizeof *list, compare_siblings);
+	for (uint32_t parent = 0; list && parent < old->count; parent++) {
+		first[parent] = (uint32_t)at;
+		while (at < used && list[at].node->parent == parent)
+			at++;
 	}
+	*count = used;
+	return list;
+}
+
+/* first[n] goes on as the children of n are taken. */
+static bool take_in_order(struct compaction *c, const struct orderly *list, size_t count,
+			  uint32_t *first, struct calltree *tree)
+{
+	const struct calltree *old = &c->s->tree;
+	uint32_t at = 0;
+	for (size_t taken = 0; taken < count;) {
+		uint32_t next = first[at];
+		if (next >= count || list[next].node->parent != at) {
+			at = old->nodes[at].parent; /* it has no more */
+			continue;
+		}
+		struct pack_node node = *list[next].node;
+		first[at]++;
+		at = list[next].number;
+		node.parent = c->to[node.parent];
+		c->to[at] = calltree_child(tree, &node);
+		if (c->to[at] == UINT32_MAX)
+			return false;
+		taken++;
+	}
+	return true;
+}
+
+static struct err *renumber(struct compaction *c)
+{
+	struct calltree tree = {0};
+	size_t count = 0;
+	uint32_t *first = calloc(c->s->tree.count, sizeof *first);
+	struct orderly *list = first ? list_children(c, first, &count) : NULL;
+	bool good = list && calltree_clear(&tree) && take_in_order(c, list, count, first, &tree);
+	struct err *e = good ? NULL : err_new("out of memory");
+	free(list);
+	free(first);
 	if (!e)
 		e = sql_do(c->s, "DELETE FROM node WHERE epoch = ?", "d", c->epoch);
 	if (!e)

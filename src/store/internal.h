@@ -24,7 +24,7 @@ struct buf;
 
 /* zstd levels: of an interval, which must cost little, and of what stays. */
 #define LEVEL_QUICK 3
-#define LEVEL_SMALL 15
+#define LEVEL_SMALL 19
 
 /* The functions that the file has, so that nobody asks it for each in each interval. */
 struct known {

@@ -4,46 +4,39 @@
  *
  *    number of rows, number of different processes,
  *    processes: each less the one before
+ *    how many low bits of addresses are left out, because all of them are 0
  *    by row: image less that of the row before
- *            address less that of the row before where the image is the same
+ *            address less that of the row before where the image is the same    (*)
  *            place among the processes
  *            event
- *            count less 1
+ *            count less 1                                                       (*)
  *
- * Rows of paths: the same with node, less the one before, for image and address.
+ * Rows of paths: the same with one column for image and address:
  *
- * Nodes: contexts are many, the frames in them few, so these are listed first:
+ *            node less that of the row before where the process is the same     (*)
+ *            place among the processes less that of the row before
+ *            event
+ *            count less 1                                                       (*)
  *
- *    number of nodes, number of different frames,
- *    by frame (ordered): image less that of the frame before; kind; address less that before (signed)
- *    by node: its number less its parent's; place among the frames
+ * Columns with (*) have numbers of any size, of whose low bits nothing can be said: these stand apart,
+ * so that they do not spoil what can be compressed. By row a byte, which is the number where that is below
+ * 16, else 16 + 4 * (length - 5) + the two bits below the highest, for its length in bits; then,
+ * one after the other, the length - 3 bits that are left of each, lowest first, in bytes from the lowest bit up.
+ *
+ * Files of version 2 have no such columns, no low bits that are left out, and paths in the order of nodes:
+ * node less the one before, place as it is.
  */
-#include "store/pack.h"
+#include "store/pack_internal.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <zstd.h>
 
 #include "base/buf.h"
 #include "base/err.h"
 #include "profile/format.h"
 #include "profile/sections.h"
 
-enum { PACKED_RAW = 1, PACKED_ZSTD = 2 };
-#define RAW_SMALL 48 /* less does not become smaller */
-
-static struct err *no_memory(void)
-{
-	return err_new("out of memory");
-}
-
 /* Order */
-
-#define ORDER(x, y)                                \
-	do {                                       \
-		if ((x) != (y))                    \
-			return (x) < (y) ? -1 : 1; \
-	} while (0)
 
 static int compare_counts(const void *a, const void *b)
 {
@@ -58,18 +51,9 @@ static int compare_counts(const void *a, const void *b)
 static int compare_paths(const void *a, const void *b)
 {
 	const struct pack_path *x = a, *y = b;
-	ORDER(x->node, y->node);
 	ORDER(x->process, y->process);
+	ORDER(x->node, y->node);
 	ORDER(x->event, y->event);
-	return 0;
-}
-
-static int compare_frames(const void *a, const void *b)
-{
-	const struct pack_node *x = a, *y = b;
-	ORDER(x->image, y->image);
-	ORDER(x->address, y->address);
-	ORDER(x->kind, y->kind);
 	return 0;
 }
 
@@ -110,88 +94,6 @@ size_t pack_settle_paths(struct pack_path *rows, size_t count)
 			rows[kept++] = rows[i];
 	}
 	return kept;
-}
-
-/* The bytes around the columns */
-
-static struct err *finish(const struct buf *raw, int level, struct buf *out)
-{
-	char kind = PACKED_ZSTD;
-	size_t bound = ZSTD_compressBound(raw->size);
-	if (raw->failed)
-		return no_memory();
-	ZSTD_CCtx *z = raw->size > RAW_SMALL ? ZSTD_createCCtx() : NULL;
-	if (z && buf_reserve(out, bound + 1)) {
-		ZSTD_CCtx_setParameter(z, ZSTD_c_compressionLevel, level);
-		ZSTD_CCtx_setParameter(z, ZSTD_c_checksumFlag, 1);
-		size_t size = ZSTD_compress2(z, out->data + out->size + 1, bound, raw->data,
-					     raw->size);
-		ZSTD_freeCCtx(z);
-		if (!ZSTD_isError(size) && size < raw->size) {
-			out->data[out->size] = kind;
-			out->size += size + 1;
-			return NULL;
-		}
-	} else {
-		ZSTD_freeCCtx(z);
-	}
-	kind = PACKED_RAW;
-	buf_append(out, &kind, 1);
-	buf_append(out, raw->data, raw->size);
-	return out->failed ? no_memory() : NULL;
-}
-
-static struct err *inflate(const uint8_t *bytes, size_t size, struct cursor *c)
-{
-	unsigned long long raw = ZSTD_getFrameContentSize(bytes, size);
-	if (raw == ZSTD_CONTENTSIZE_UNKNOWN || raw == ZSTD_CONTENTSIZE_ERROR ||
-	    raw > FORMAT_RAW_MAX)
-		return err_new("packed rows are damaged");
-	c->own = malloc(raw + 1);
-	if (!c->own)
-		return no_memory();
-	size_t got = ZSTD_decompress(c->own, raw, bytes, size);
-	c->at = c->own;
-	c->end = c->own + raw;
-	return ZSTD_isError(got) || got != raw ? err_new("packed rows are damaged") : NULL;
-}
-
-static struct err *start(const void *bytes, size_t size, struct cursor *c)
-{
-	const uint8_t *at = bytes;
-	*c = (struct cursor){0};
-	if (at[0] == PACKED_ZSTD)
-		return inflate(at + 1, size - 1, c);
-	c->at = at + 1;
-	c->end = at + size;
-	return at[0] == PACKED_RAW ? NULL : err_new("packed rows are damaged");
-}
-
-/* Begins to read rows of so many columns, of which each takes a byte at least. *rows: room for them,
-   all zero. */
-static struct err *unpack_begin(const void *bytes, size_t size, unsigned columns, size_t row_size,
-				struct cursor *c, void **rows, size_t *count)
-{
-	struct err *e = start(bytes, size, c);
-	*count = e ? 0 : cursor_rows(c, columns);
-	if (!e && *count > PACK_ROWS_MAX)
-		e = err_new("packed rows are too many");
-	*rows = e ? NULL : calloc(*count + 1, row_size);
-	return e || *rows ? e : no_memory();
-}
-
-/* What was read must have been all; else there are no rows. */
-static struct err *unpack_end(struct cursor *c, struct err *e, void **rows, size_t *count)
-{
-	if (!e && (c->bad || c->at != c->end))
-		e = err_new("packed rows are damaged");
-	cursor_close(c);
-	if (e) {
-		free(*rows);
-		*rows = NULL;
-		*count = 0;
-	}
-	return e;
 }
 
 /* Processes: few, and their numbers may be large */
@@ -243,257 +145,317 @@ static bool list_get(struct list *l, struct cursor *c)
 	return l->items != NULL;
 }
 
-static uint64_t list_item(const struct list *l, struct cursor *c)
+/* Columns */
+
+#define CLASS_PLAIN 16u  /* numbers below that are their own class */
+#define CLASS_BITS 5u    /* in the smallest of the others */
+#define CLASS_LEADING 3u /* bits that the class tells */
+
+static unsigned length_of(uint64_t n)
 {
-	uint64_t place = cursor_number(c);
-	c->bad |= place >= l->count;
-	return place < l->count ? l->items[place] : 0;
+	return 64 - (unsigned)__builtin_clzll(n);
 }
 
-/* Counts */
-
-struct err *pack_counts(const struct pack_count *rows, size_t count, int level, struct buf *out)
+/* Bits of a number that its class does not tell. */
+static unsigned class_rest(uint8_t class)
 {
-	struct list processes = {0};
-	struct buf raw = {0};
-	if (!count)
-		return NULL;
-	if (!list_make(&processes, &rows->process, sizeof *rows, count))
-		return no_memory();
-	format_put_number(&raw, count);
-	list_put(&processes, &raw);
-	for (size_t i = 0; i < count; i++)
-		format_put_number(&raw, rows[i].image - (i ? rows[i - 1].image : 0));
+	return class < CLASS_PLAIN ? 0 : (class - CLASS_PLAIN) / 4 + CLASS_BITS - CLASS_LEADING;
+}
+
+static uint8_t class_of(uint64_t n)
+{
+	if (n < CLASS_PLAIN)
+		return (uint8_t)n;
+	unsigned length = length_of(n);
+	return (uint8_t)(CLASS_PLAIN + 4 * (length - CLASS_BITS) +
+			 (n >> (length - CLASS_LEADING) & 3));
+}
+
+static void put_apart(const uint64_t *column, size_t count, struct buf *raw)
+{
+	uint8_t byte = 0;
+	unsigned used = 0;
 	for (size_t i = 0; i < count; i++) {
-		bool same = i && rows[i].image == rows[i - 1].image;
-		format_put_number(&raw, rows[i].address - (same ? rows[i - 1].address : 0));
+		uint8_t class = class_of(column[i]);
+		buf_append(raw, &class, 1);
 	}
 	for (size_t i = 0; i < count; i++)
-		format_put_number(&raw, list_place(&processes, rows[i].process));
-	for (size_t i = 0; i < count; i++)
-		format_put_number(&raw, rows[i].event);
-	for (size_t i = 0; i < count; i++)
-		format_put_number(&raw, rows[i].count - 1);
-	free(processes.items);
-	struct err *e = finish(&raw, level, out);
+		for (unsigned bit = 0, rest = class_rest(class_of(column[i])); bit < rest; bit++) {
+			byte |= (uint8_t)((column[i] >> bit & 1) << used);
+			if (++used == 8) {
+				buf_append(raw, &byte, 1);
+				byte = used = 0;
+			}
+		}
+	if (used)
+		buf_append(raw, &byte, 1);
+}
+
+static void get_apart(struct cursor *c, uint64_t *column, size_t count)
+{
+	if (c->bad || (size_t)(c->end - c->at) < count) {
+		c->bad = true;
+		return;
+	}
+	const uint8_t *classes = c->at;
+	unsigned used = 8;
+	c->at += count;
+	for (size_t i = 0; i < count; i++) {
+		uint8_t class = classes[i];
+		unsigned rest = class_rest(class);
+		column[i] = class < CLASS_PLAIN ? class
+						: (uint64_t)(4 + (class - CLASS_PLAIN) % 4) << rest;
+		for (unsigned bit = 0; bit < rest; bit++) {
+			if (used == 8 && c->at == c->end) {
+				c->bad = true;
+				return;
+			}
+			c->at += used == 8;
+			used = used == 8 ? 0 : used;
+			column[i] |= (uint64_t)(c->at[-1] >> used++ & 1) << bit;
+		}
+	}
+}
+
+/* What rows have in common: each column of numbers after the other, and to whom they belong. */
+struct columns {
+	struct list processes;
+	uint64_t shift;
+	uint64_t *values;
+	size_t count;
+	bool apart;
+};
+#define APART 'a' /* in the kinds of columns; others are plain */
+
+static uint64_t *column(const struct columns *x, unsigned number)
+{
+	return x->values + number * x->count;
+}
+
+static void columns_free(struct columns *x)
+{
+	free(x->processes.items);
+	free(x->values);
+}
+
+/* Room for columns of these kinds. */
+static bool columns_make(struct columns *x, const char *kinds, size_t count)
+{
+	x->count = count;
+	x->values = calloc(strlen(kinds) * count + 1, sizeof *x->values);
+	return x->values != NULL;
+}
+
+static struct err *columns_pack(const struct columns *x, const char *kinds, int level,
+				struct buf *out)
+{
+	struct buf raw = {0};
+	format_put_number(&raw, x->count);
+	list_put(&x->processes, &raw);
+	format_put_number(&raw, x->shift);
+	for (unsigned k = 0; kinds[k]; k++) {
+		if (kinds[k] == APART)
+			put_apart(column(x, k), x->count, &raw);
+		for (size_t i = 0; kinds[k] != APART && i < x->count; i++)
+			format_put_number(&raw, column(x, k)[i]);
+	}
+	struct err *e = pack_frame(&raw, true, level, out);
 	buf_free(&raw);
 	return e;
 }
 
-/* The count of a row, which is never 0. */
-static uint64_t get_count(struct cursor *c)
+static bool columns_get(struct cursor *c, const char *kinds, struct columns *x)
 {
-	uint64_t less = cursor_number(c);
-	c->bad |= less == UINT64_MAX;
-	return less + 1;
+	if (!list_get(&x->processes, c))
+		return false;
+	x->shift = x->apart ? cursor_limited(c, 63) : 0;
+	for (unsigned k = 0; kinds[k] && !c->bad; k++) {
+		if (x->apart && kinds[k] == APART)
+			get_apart(c, column(x, k), x->count);
+		for (size_t i = 0; !(x->apart && kinds[k] == APART) && i < x->count; i++)
+			column(x, k)[i] = cursor_number(c);
+	}
+	return true;
 }
 
-static bool get_count_columns(struct cursor *c, struct pack_count *rows, size_t count)
+/* Reads them; columns_free in any case. All were there, and nothing else. */
+static struct err *columns_unpack(const void *bytes, size_t size, const char *kinds,
+				  struct columns *x)
 {
-	struct list processes = {0};
-	uint64_t image = 0, address = 0;
-	if (!list_get(&processes, c))
+	struct cursor c;
+	struct err *e = unpack_frame(bytes, size, &c, &x->apart);
+	size_t count = e ? 0 : cursor_rows(&c, strlen(kinds)); /* a byte each at least */
+	if (!e && count > PACK_ROWS_MAX)
+		e = err_new("packed rows are too many");
+	if (!e && (!columns_make(x, kinds, count) || !columns_get(&c, kinds, x)))
+		e = err_new("out of memory");
+	if (!e && (c.bad || c.at != c.end))
+		e = err_new("packed rows are damaged");
+	cursor_close(&c);
+	return e;
+}
+
+/* The last three columns of counts and paths are the same: process, event, count. `less`: the place of a
+   process is that of the row before less. */
+static bool get_owner(const struct columns *x, unsigned first, size_t row, uint64_t *place,
+		      bool less, uint64_t *process, uint64_t *event, uint64_t *count)
+{
+	uint64_t at = column(x, first)[row], samples = column(x, first + 2)[row];
+	if (less && __builtin_add_overflow(at, *place, &at))
 		return false;
-	for (size_t i = 0; i < count; i++) {
-		c->bad |= __builtin_add_overflow(image, cursor_number(c), &image);
-		rows[i].image = image;
+	if (at >= x->processes.count || samples == UINT64_MAX)
+		return false;
+	*place = at;
+	*process = x->processes.items[at];
+	*event = column(x, first + 1)[row];
+	*count = samples + 1;
+	return true;
+}
+
+/* Counts */
+
+static const char count_kinds[] = {'-', APART, '-', '-', APART, 0};
+enum { COUNT_IMAGE, COUNT_ADDRESS, COUNT_OWNER };
+
+/* How many low bits are 0 in all of them. */
+static uint64_t common_shift(const uint64_t *values, size_t count)
+{
+	uint64_t any = 0;
+	for (size_t i = 0; i < count; i++)
+		any |= values[i];
+	return any ? (uint64_t)__builtin_ctzll(any) : 0;
+}
+
+struct err *pack_counts(const struct pack_count *rows, size_t count, int level, struct buf *out)
+{
+	struct columns x = {0};
+	if (!count)
+		return NULL;
+	if (!columns_make(&x, count_kinds, count) ||
+	    !list_make(&x.processes, &rows->process, sizeof *rows, count)) {
+		columns_free(&x);
+		return err_new("out of memory");
 	}
 	for (size_t i = 0; i < count; i++) {
-		if (!i || rows[i].image != rows[i - 1].image)
+		bool same = i && rows[i].image == rows[i - 1].image;
+		column(&x, COUNT_IMAGE)[i] = rows[i].image - (i ? rows[i - 1].image : 0);
+		column(&x, COUNT_ADDRESS)[i] = rows[i].address - (same ? rows[i - 1].address : 0);
+		column(&x, COUNT_OWNER)[i] = list_place(&x.processes, rows[i].process);
+		column(&x, COUNT_OWNER + 1)[i] = rows[i].event;
+		column(&x, COUNT_OWNER + 2)[i] = rows[i].count - 1;
+	}
+	x.shift = common_shift(column(&x, COUNT_ADDRESS), count);
+	for (size_t i = 0; i < count; i++)
+		column(&x, COUNT_ADDRESS)[i] >>= x.shift;
+	struct err *e = columns_pack(&x, count_kinds, level, out);
+	columns_free(&x);
+	return e;
+}
+
+static bool get_counts(const struct columns *x, struct pack_count *rows)
+{
+	uint64_t image = 0, address = 0, place = 0;
+	for (size_t i = 0; i < x->count; i++) {
+		uint64_t less = column(x, COUNT_ADDRESS)[i];
+		struct pack_count *r = &rows[i];
+		if (less << x->shift >> x->shift != less ||
+		    __builtin_add_overflow(image, column(x, COUNT_IMAGE)[i], &image))
+			return false;
+		if (column(x, COUNT_IMAGE)[i])
 			address = 0;
-		c->bad |= __builtin_add_overflow(address, cursor_number(c), &address);
-		rows[i].address = address;
+		if (__builtin_add_overflow(address, less << x->shift, &address) ||
+		    !get_owner(x, COUNT_OWNER, i, &place, false, &r->process, &r->event, &r->count))
+			return false;
+		r->image = image;
+		r->address = address;
 	}
-	for (size_t i = 0; i < count; i++)
-		rows[i].process = list_item(&processes, c);
-	for (size_t i = 0; i < count; i++)
-		rows[i].event = cursor_number(c);
-	for (size_t i = 0; i < count; i++)
-		rows[i].count = get_count(c);
-	free(processes.items);
 	return true;
 }
 
 struct err *unpack_counts(const void *bytes, size_t size, struct pack_count **rows, size_t *count)
 {
-	struct cursor c;
-	void *made;
+	struct columns x = {0};
 	*rows = NULL;
 	*count = 0;
 	if (!size)
 		return NULL;
-	struct err *e = unpack_begin(bytes, size, 5, sizeof **rows, &c, &made, count);
-	if (!e && !get_count_columns(&c, made, *count))
-		e = no_memory();
-	e = unpack_end(&c, e, &made, count);
-	*rows = made;
+	struct err *e = columns_unpack(bytes, size, count_kinds, &x);
+	struct pack_count *made = e ? NULL : calloc(x.count + 1, sizeof *made);
+	if (!e && !made)
+		e = err_new("out of memory");
+	else if (!e && !get_counts(&x, made))
+		e = err_new("packed rows are damaged");
+	if (e)
+		free(made);
+	*rows = e ? NULL : made;
+	*count = e ? 0 : x.count;
+	columns_free(&x);
 	return e;
 }
 
 /* Paths */
 
+static const char path_kinds[] = {APART, '-', '-', APART, 0};
+enum { PATH_NODE, PATH_OWNER };
+
 struct err *pack_paths(const struct pack_path *rows, size_t count, int level, struct buf *out)
 {
-	struct list processes = {0};
-	struct buf raw = {0};
+	struct columns x = {0};
+	uint64_t before = 0;
 	if (!count)
 		return NULL;
-	if (!list_make(&processes, &rows->process, sizeof *rows, count))
-		return no_memory();
-	format_put_number(&raw, count);
-	list_put(&processes, &raw);
-	for (size_t i = 0; i < count; i++)
-		format_put_number(&raw, rows[i].node - (i ? rows[i - 1].node : 0));
-	for (size_t i = 0; i < count; i++)
-		format_put_number(&raw, list_place(&processes, rows[i].process));
-	for (size_t i = 0; i < count; i++)
-		format_put_number(&raw, rows[i].event);
-	for (size_t i = 0; i < count; i++)
-		format_put_number(&raw, rows[i].count - 1);
-	free(processes.items);
-	struct err *e = finish(&raw, level, out);
-	buf_free(&raw);
+	if (!columns_make(&x, path_kinds, count) ||
+	    !list_make(&x.processes, &rows->process, sizeof *rows, count)) {
+		columns_free(&x);
+		return err_new("out of memory");
+	}
+	for (size_t i = 0; i < count; i++) {
+		bool same = i && rows[i].process == rows[i - 1].process;
+		uint64_t place = list_place(&x.processes, rows[i].process);
+		column(&x, PATH_NODE)[i] = rows[i].node - (same ? rows[i - 1].node : 0);
+		column(&x, PATH_OWNER)[i] = place - before;
+		column(&x, PATH_OWNER + 1)[i] = rows[i].event;
+		column(&x, PATH_OWNER + 2)[i] = rows[i].count - 1;
+		before = place;
+	}
+	struct err *e = columns_pack(&x, path_kinds, level, out);
+	columns_free(&x);
 	return e;
 }
 
-static bool get_path_columns(struct cursor *c, struct pack_path *rows, size_t count)
+static bool get_paths(const struct columns *x, struct pack_path *rows)
 {
-	struct list processes = {0};
-	uint64_t node = 0;
-	if (!list_get(&processes, c))
-		return false;
-	for (size_t i = 0; i < count; i++) {
-		c->bad |= __builtin_add_overflow(node, cursor_number(c), &node);
-		rows[i].node = node;
+	uint64_t node = 0, place = 0;
+	for (size_t i = 0; i < x->count; i++) {
+		struct pack_path *r = &rows[i];
+		if (x->apart && column(x, PATH_OWNER)[i])
+			node = 0;
+		if (__builtin_add_overflow(node, column(x, PATH_NODE)[i], &node) ||
+		    !get_owner(x, PATH_OWNER, i, &place, x->apart, &r->process, &r->event,
+			       &r->count))
+			return false;
+		r->node = node;
 	}
-	for (size_t i = 0; i < count; i++)
-		rows[i].process = list_item(&processes, c);
-	for (size_t i = 0; i < count; i++)
-		rows[i].event = cursor_number(c);
-	for (size_t i = 0; i < count; i++)
-		rows[i].count = get_count(c);
-	free(processes.items);
 	return true;
 }
 
 struct err *unpack_paths(const void *bytes, size_t size, struct pack_path **rows, size_t *count)
 {
-	struct cursor c;
-	void *made;
+	struct columns x = {0};
 	*rows = NULL;
 	*count = 0;
 	if (!size)
 		return NULL;
-	struct err *e = unpack_begin(bytes, size, 4, sizeof **rows, &c, &made, count);
-	if (!e && !get_path_columns(&c, made, *count))
-		e = no_memory();
-	e = unpack_end(&c, e, &made, count);
-	*rows = made;
-	return e;
-}
-
-/* Nodes */
-
-static void put_frames(const struct pack_node *frames, size_t count, struct buf *raw)
-{
-	format_put_number(raw, count);
-	for (size_t i = 0; i < count; i++)
-		format_put_number(raw, frames[i].image - (i ? frames[i - 1].image : 0));
-	for (size_t i = 0; i < count; i++)
-		format_put_number(raw, frames[i].kind);
-	for (size_t i = 0; i < count; i++)
-		format_put_signed(raw,
-				  (int64_t)(frames[i].address - (i ? frames[i - 1].address : 0)));
-}
-
-struct err *pack_nodes(const struct pack_node *rows, size_t count, uint32_t first, int level,
-		       struct buf *out)
-{
-	struct pack_node *frames = malloc((count + 1) * sizeof *frames);
-	struct buf raw = {0};
-	size_t kept = 0;
-	if (!frames)
-		return no_memory();
-	if (!count) {
-		free(frames);
-		return NULL;
-	}
-	memcpy(frames, rows, count * sizeof *frames);
-	qsort(frames, count, sizeof *frames, compare_frames);
-	for (size_t i = 0; i < count; i++)
-		if (!kept || compare_frames(&frames[kept - 1], &frames[i]))
-			frames[kept++] = frames[i];
-	format_put_number(&raw, count);
-	put_frames(frames, kept, &raw);
-	for (size_t i = 0; i < count; i++)
-		format_put_number(&raw, first + i - rows[i].parent);
-	for (size_t i = 0; i < count; i++) {
-		const struct pack_node *f = bsearch(&rows[i], frames, kept, sizeof *frames,
-						    compare_frames);
-		format_put_number(&raw, (uint64_t)(f - frames));
-	}
-	free(frames);
-	struct err *e = finish(&raw, level, out);
-	buf_free(&raw);
-	return e;
-}
-
-static struct pack_node *get_frames(struct cursor *c, size_t *count)
-{
-	size_t n = *count = cursor_rows(c, 3);
-	struct pack_node *frames = calloc(n + 1, sizeof *frames);
-	uint64_t address = 0;
-	uint32_t image = 0;
-	for (size_t i = 0; frames && i < n; i++) {
-		c->bad |= __builtin_add_overflow(image, cursor_limited(c, UINT32_MAX), &image);
-		frames[i].image = image;
-	}
-	for (size_t i = 0; frames && i < n; i++) {
-		frames[i].kind = (uint8_t)cursor_limited(c, PROFILE_PARTIAL);
-		c->bad |= frames[i].kind == PROFILE_ROOT;
-	}
-	for (size_t i = 0; frames && i < n; i++) {
-		address += (uint64_t)cursor_signed(c);
-		frames[i].address = address;
-	}
-	return frames;
-}
-
-static bool get_nodes(struct cursor *c, uint32_t first, struct pack_node *rows, size_t count)
-{
-	size_t frame_count;
-	struct pack_node *frames = get_frames(c, &frame_count);
-	if (!frames)
-		return false;
-	for (size_t i = 0; i < count; i++) {
-		uint64_t back = cursor_number(c), number = first + i;
-		c->bad |= !back || back > number;
-		rows[i].parent = c->bad ? 0 : (uint32_t)(number - back);
-	}
-	for (size_t i = 0; i < count; i++) {
-		uint64_t place = cursor_number(c);
-		uint32_t parent = rows[i].parent;
-		c->bad |= place >= frame_count;
-		rows[i] = frames[c->bad ? 0 : place];
-		rows[i].parent = parent;
-	}
-	free(frames);
-	return true;
-}
-
-struct err *unpack_nodes(const void *bytes, size_t size, uint32_t first, struct pack_node **rows,
-			 size_t *count)
-{
-	struct cursor c;
-	void *made;
-	*rows = NULL;
-	*count = 0;
-	if (!size)
-		return NULL;
-	struct err *e = unpack_begin(bytes, size, 2, sizeof **rows, &c, &made, count);
-	if (!e && !get_nodes(&c, first, made, *count))
-		e = no_memory();
-	e = unpack_end(&c, e, &made, count);
-	*rows = made;
+	struct err *e = columns_unpack(bytes, size, path_kinds, &x);
+	struct pack_path *made = e ? NULL : calloc(x.count + 1, sizeof *made);
+	if (!e && !made)
+		e = err_new("out of memory");
+	else if (!e && !get_paths(&x, made))
+		e = err_new("packed rows are damaged");
+	if (e)
+		free(made);
+	*rows = e ? NULL : made;
+	*count = e ? 0 : x.count;
+	columns_free(&x);
 	return e;
 }

@@ -5,7 +5,8 @@
  * so, where a row of a table takes twenty. All of it is foreign when read:
  * every number is checked.
  *
- *    packed: one byte (1: as it is, 2: a zstd frame with a checksum), then the raw bytes
+ *    packed: one byte (1: as it is, 2: a zstd frame with a checksum; 3 and 4: the same with columns whose
+ *            low bits stand apart), then the raw bytes
  *    raw:    numbers as in doc/format.md (LEB128), column after column
  */
 #include <stddef.h>
@@ -29,7 +30,7 @@ struct pack_node { /* of an epoch's tree; nodes count from 1, 0 is the root */
 
 #define PACK_ROWS_MAX (1u << 22)
 
-/* Puts rows in order (image, address, process, event; node, process, event) and adds up what is
+/* Puts rows in order (image, address, process, event; process, node, event) and adds up what is
    equal. Return how many are left; none has the count 0. */
 size_t pack_settle_counts(struct pack_count *rows, size_t count);
 size_t pack_settle_paths(struct pack_path *rows, size_t count);

@@ -68,7 +68,9 @@ static const char first[] =
 static const char second[] = "CREATE TABLE fleet (source INTEGER NOT NULL, machine TEXT NOT NULL,"
 			     " sent INTEGER NOT NULL, given_up INTEGER NOT NULL);";
 
-/* Of events that were not counted all of the time (store/covered.h), in nanoseconds; NULL: it was. */
+/* Columns of counts and paths are packed in another way from here on; what is there stays as it is, and can be
+   read. And of events that were not counted all of the time (store/covered.h), in nanoseconds; NULL: it
+   was. */
 static const char third[] = "ALTER TABLE total ADD COLUMN enabled INTEGER;"
 			    "ALTER TABLE total ADD COLUMN running INTEGER;";
 

@@ -85,7 +85,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (size < 1)
 		return 0;
 	if (data[0] & 1)
-		buf_append(&in, "\1", 1); /* as it is */
+		buf_append(&in, data[0] & 8 ? "\3" : "\1",
+			   1); /* as it is, with bits apart or without */
 	buf_append(&in, data + 1, size - 1);
 	if (in.size) {
 		if ((data[0] >> 1) % 3 == 0)

@@ -26,7 +26,7 @@ static struct library *open_library(void)
 
 	setenv("XDG_CACHE_HOME", scratch("cache"), 1);
 	assert_null(library_open(RECIPES_AUTO, true, NULL, &l));
-	assert_null(library_set_background(l, false));
+	assert_null(library_set_background(l, false, NULL));
 	return l;
 }
 

@@ -65,6 +65,58 @@ static void many_rows_are_small(void **state)
 	buf_free(&b);
 }
 
+/* Around each power of two, in each column whose low bits stand apart. */
+static void numbers_of_all_sizes(void **state)
+{
+	struct pack_count rows[192], *got;
+	struct pack_path paths[192], *got_paths;
+	struct buf b = {0}, c = {0};
+	size_t count, got_count;
+	(void)state;
+	for (unsigned i = 0; i < 192; i++) {
+		uint64_t n = (UINT64_C(1) << i / 3) - 1 + i % 3 * (i / 3 < 63);
+		rows[i] = (struct pack_count){1 + i % 5, 1 + i, 1, n, n ? n : 1};
+		paths[i] = (struct pack_path){n, 1 + i, 1, n ? n : 1};
+	}
+	count = pack_settle_counts(rows, 192);
+	good(pack_counts(rows, count, 3, &b));
+	good(unpack_counts(b.data, b.size, &got, &got_count));
+	assert_int_equal(got_count, count);
+	assert_memory_equal(got, rows, count * sizeof *rows);
+	count = pack_settle_paths(paths, 192);
+	good(pack_paths(paths, count, 3, &c));
+	good(unpack_paths(c.data, c.size, &got_paths, &got_count));
+	assert_int_equal(got_count, count);
+	assert_memory_equal(got_paths, paths, count * sizeof *paths);
+	free(got);
+	free(got_paths);
+	buf_free(&b);
+	buf_free(&c);
+}
+
+/* As version 2 had them. */
+static void older_rows_can_be_read(void **state)
+{
+	static const uint8_t counts[] = {1,    3, 2, 5, 7, 1, 0, 1, 0x80, 0x20, 0x10,
+					 0x20, 0, 1, 1, 1, 1, 1, 0, 4,    0xac, 0x02};
+	static const uint8_t paths[] = {1, 3, 2, 5, 4, 3, 1, 0, 0, 1, 0, 1, 1, 1, 9, 0, 0x83, 1};
+	const struct pack_count rows[] = {
+		{5, 1, 1, 0x1000, 1}, {12, 1, 1, 0x1010, 5}, {12, 2, 1, 0x20, 301}};
+	const struct pack_path others[] = {{3, 5, 1, 10}, {4, 9, 1, 1}, {4, 5, 1, 132}};
+	struct pack_count *got;
+	struct pack_path *got_paths;
+	size_t count;
+	(void)state;
+	good(unpack_counts(counts, sizeof counts, &got, &count));
+	assert_int_equal(count, 3);
+	assert_memory_equal(got, rows, sizeof rows);
+	good(unpack_paths(paths, sizeof paths, &got_paths, &count));
+	assert_int_equal(count, 3);
+	assert_memory_equal(got_paths, others, sizeof others);
+	free(got);
+	free(got_paths);
+}
+
 static void nodes_come_back(void **state)
 {
 	const struct pack_node rows[] = {
@@ -119,7 +171,7 @@ static void damage_is_noticed(void **state)
 		rows[i] = (struct pack_count){1 + i % 3, 1 + i / 50, 1, i * i * 4, 1 + i % 11};
 	size_t count = pack_settle_counts(rows, 200);
 	good(pack_counts(rows, count, 3, &b));
-	assert_int_equal(b.data[0], 2); /* compressed, with a checksum */
+	assert_int_equal(b.data[0], 4); /* compressed, with a checksum */
 	for (size_t i = 0; i < b.size; i++) {
 		b.data[i] ^= 0x15;
 		struct err *e = unpack_counts(b.data, b.size, &got, &got_count);
@@ -140,9 +192,10 @@ static void damage_is_noticed(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(counts_come_back),    cmocka_unit_test(sums_end_at_the_most),
-		cmocka_unit_test(many_rows_are_small), cmocka_unit_test(nodes_come_back),
-		cmocka_unit_test(nothing_is_nothing),  cmocka_unit_test(damage_is_noticed),
+		cmocka_unit_test(counts_come_back),     cmocka_unit_test(sums_end_at_the_most),
+		cmocka_unit_test(many_rows_are_small),  cmocka_unit_test(nodes_come_back),
+		cmocka_unit_test(nothing_is_nothing),   cmocka_unit_test(damage_is_noticed),
+		cmocka_unit_test(numbers_of_all_sizes), cmocka_unit_test(older_rows_can_be_read),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -395,7 +395,7 @@ static void continuing_epochs(void **state)
 /* What is rare in an hour loses detail, and no sample. */
 static void folding(void **state)
 {
-	enum { RARE = 200 };
+	enum { RARE = 200, RARER = 30 /* of another process */ };
 	const struct store_policy policy = {.levels = {{0, 3600}}};
 	struct store_node *many = calloc(RARE * 2 + 2, sizeof *many);
 	struct store_path *rows = calloc(RARE + 1, sizeof *rows);
@@ -404,6 +404,7 @@ static void folding(void **state)
 	struct profile *p;
 	struct store *s = fresh("fold.db");
 	int64_t number, epoch = begin(s, START);
+	uint64_t rest = 0, functions = 0;
 	bool added;
 	(void)state;
 	many[0] = (struct store_node){0, 1, PROFILE_CALL, 0x1010};
@@ -413,7 +414,7 @@ static void folding(void **state)
 	for (uint32_t i = 0; i < RARE; i++) {
 		many[2 + 2 * i] = (struct store_node){1, 2, PROFILE_CALL, 0x10000 + i};
 		many[3 + 2 * i] = (struct store_node){3 + 2 * i, 2, PROFILE_EXACT, 0x500 + i % 128};
-		rows[1 + i] = (struct store_path){4 + 2 * i, 1, 0, 1};
+		rows[1 + i] = (struct store_path){4 + 2 * i, i < RARER ? 2 : 1, 0, 1};
 		places[1 + i] = (struct store_count){1, 2, 0, 0x500 + i % 128, 5};
 	}
 	struct store_interval v = make_interval(1);
@@ -427,14 +428,24 @@ static void folding(void **state)
 	begin(s, START + HOUR);
 	tidy_all(s, &policy, START + 2 * HOUR, &tidied);
 	good(store_check(s));
-	/* main, solve, and memcpy below main: three nodes; two places. */
+	/* main, solve, and memcpy and the rest of its library below main: four nodes; two places. */
 	good(sql_number(s, &number, 0, "SELECT nodes FROM epoch WHERE id = 1", ""));
-	assert_int_equal(number, 3);
+	assert_int_equal(number, 4);
 	good(sql_number(s, &number, 0, "SELECT rows FROM segment", ""));
-	assert_int_equal(number, 2 + 2);
+	assert_int_equal(number, 3 + 2);
 	assert_int_equal(all_samples(s), 50000000 + RARE * 5);
 	good(read_profile(s, &(struct read_choice){ALL_TIME}, &p));
 	assert_int_equal(profile_samples(p, 0), 10000000 + RARE);
+	for (size_t i = 0; i < p->value_count; i++) {
+		const struct profile_node *x = &p->nodes[p->values[i].node];
+		if (p->values[i].metric) /* all samples, without their paths */
+			continue;
+		rest += x->address ? 0 : p->values[i].count;
+		functions += x->address == 0x500 ? p->values[i].count : 0;
+		assert_int_equal(p->nodes[x->parent].address, 0x1010);
+	}
+	assert_int_equal(rest, RARER);
+	assert_int_equal(functions, RARE - RARER);
 	profile_free(p);
 	store_close(s);
 	free(many);

@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "collect/maker.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "image/image.h"
+
+/* The descriptors of the other process. */
+#define MAKER_FILE 3
+#define MAKER_ANSWER 4
+#define MAKER_FREE 5 /* from here on */
+
+#define SMALL_FILE (256 << 10)         /* bytes: takes a megabyte or two here */
+#define MEMORY_MAX (UINT64_C(2) << 30) /* the largest programs known take 1.5 */
+#define CPU_SECONDS_MAX 300
+#define WALL_MS_MAX (15 * 60 * 1000) /* others go first */
+#define FIRST_TO_GO "500"            /* where the machine's memory runs out; 0: as others */
+
+struct answer {
+	uint64_t memory; /* that it had at most */
+	char text[1000]; /* why there is no table */
+};
+
+/* ---- who asks ---- */
+
+struct child {
+	pid_t pid;
+	int answer;
+};
+
+static void argument(char *out, size_t size, int value)
+{
+	snprintf(out, size, "%d", value);
+}
+
+/* Numbers that do not get into each other's way when they become MAKER_FILE and MAKER_ANSWER. */
+static int move_up(int fd)
+{
+	int moved = fcntl(fd, F_DUPFD_CLOEXEC, MAKER_FREE);
+	close(fd);
+	return moved;
+}
+
+static struct err *start(const struct maker *maker, int file, int answer, enum recipes_mode mode,
+			 const char *name, pid_t *pid)
+{
+	extern char **environ;
+	posix_spawn_file_actions_t actions;
+	posix_spawnattr_t attributes;
+	sigset_t none, all;
+	char mode_text[16], parent[16];
+	argument(mode_text, sizeof mode_text, (int)mode);
+	argument(parent, sizeof parent, (int)getpid());
+	char program[] = "culprit", command[] = MAKER_COMMAND;
+	char *argv[] = {program, command, mode_text, (char *)name, parent, NULL};
+	sigemptyset(&none);
+	sigfillset(&all);
+	posix_spawn_file_actions_init(&actions);
+	posix_spawnattr_init(&attributes);
+	posix_spawnattr_setsigmask(&attributes, &none);
+	posix_spawnattr_setsigdefault(&attributes, &all);
+	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+	int problem = posix_spawn_file_actions_adddup2(&actions, file, MAKER_FILE);
+	if (!problem)
+		problem = posix_spawn_file_actions_adddup2(&actions, answer, MAKER_ANSWER);
+	if (!problem)
+		problem = posix_spawn(pid, maker->program, &actions, &attributes, argv, environ);
+	posix_spawnattr_destroy(&attributes);
+	posix_spawn_file_actions_destroy(&actions);
+	errno = problem;
+	return problem ? err_errno("cannot start '%s'", maker->program) : NULL;
+}
+
+static struct err *start_child(const struct maker *maker, const struct image *image,
+			       enum recipes_mode mode, struct child *out)
+{
+	int ends[2];
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends))
+		return err_errno("cannot make a socket");
+	int answer = move_up(ends[1]),
+	    file = fcntl(image_descriptor(image), F_DUPFD_CLOEXEC, MAKER_FREE);
+	struct err *e = answer < 0 || file < 0
+				? err_errno("cannot hand over a file")
+				: start(maker, file, answer, mode, image_path(image), &out->pid);
+	if (answer >= 0)
+		close(answer);
+	if (file >= 0)
+		close(file);
+	out->answer = ends[0];
+	if (e)
+		close(ends[0]);
+	return e;
+}
+
+static uint64_t now_ms(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+/* Until it answers or is gone; else why nobody waits any longer. */
+static struct err *wait_for(const struct maker *maker, const struct child *c)
+{
+	uint64_t until = now_ms() + WALL_MS_MAX;
+	for (;;) {
+		struct pollfd ready[] = {{c->answer, POLLIN, 0}, {maker->stop, POLLIN, 0}};
+		uint64_t now = now_ms();
+		if (now >= until)
+			return err_new("making it took more than %d minutes", WALL_MS_MAX / 60000);
+		if (poll(ready, 2, (int)(until - now)) < 0 && errno != EINTR)
+			return err_errno("cannot wait");
+		if (ready[0].revents)
+			return NULL;
+		if (ready[1].revents)
+			return err_new("there is no time to make it");
+	}
+}
+
+static int take_descriptor(struct msghdr *message)
+{
+	int fd = -1;
+	struct cmsghdr *c = CMSG_FIRSTHDR(message);
+	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS &&
+	    c->cmsg_len == CMSG_LEN(sizeof fd))
+		memcpy(&fd, CMSG_DATA(c), sizeof fd);
+	return fd;
+}
+
+/* *answered is false where it is gone without a word. */
+static struct err *hear(const struct child *c, struct maker_report *report, int *table,
+			bool *answered)
+{
+	struct answer a;
+	struct iovec part = {&a, sizeof a};
+	union {
+		struct cmsghdr header;
+		char room[CMSG_SPACE(sizeof(int))];
+	} control = {0};
+	struct msghdr message = {.msg_iov = &part,
+				 .msg_iovlen = 1,
+				 .msg_control = &control,
+				 .msg_controllen = sizeof control.room};
+	ssize_t got;
+	do
+		got = recvmsg(c->answer, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+	while (got < 0 && errno == EINTR);
+	*answered = got == (ssize_t)sizeof a;
+	if (!*answered)
+		return got > 0 ? err_new("the process that made it answers nonsense") : NULL;
+	a.text[sizeof a.text - 1] = '\0';
+	report->memory = a.memory > report->memory ? a.memory : report->memory;
+	*table = take_descriptor(&message);
+	return *table < 0 ? err_new("%s", a.text) : NULL;
+}
+
+static struct err *say_death(int status)
+{
+	if (WIFSIGNALED(status) && WTERMSIG(status) == SIGXCPU)
+		return err_new("making it took more than %d seconds of CPU time", CPU_SECONDS_MAX);
+	if (WIFSIGNALED(status))
+		return err_new("the process that made it ended by signal %d (%s)", WTERMSIG(status),
+			       strsignal(WTERMSIG(status)));
+	return err_new("the process that made it ended with status %d", WEXITSTATUS(status));
+}
+
+/* Whatever it does now, nobody needs it: the answer was the last thing. */
+static int end(const struct child *c, struct maker_report *report)
+{
+	struct rusage usage = {0};
+	int status = 0;
+	kill(c->pid, SIGKILL);
+	while (wait4(c->pid, &status, 0, &usage) < 0 && errno == EINTR)
+		;
+	close(c->answer);
+	const struct timeval user = usage.ru_utime, system = usage.ru_stime;
+	report->cpu_ns += (uint64_t)(user.tv_sec + system.tv_sec) * 1000000000u +
+			  (uint64_t)(user.tv_usec + system.tv_usec) * 1000u;
+	return status;
+}
+
+static struct err *have_made(const struct maker *maker, struct image *image, enum recipes_mode mode,
+			     struct module_table *out, struct maker_report *report)
+{
+	struct child c;
+	bool answered = false;
+	int table = -1;
+	struct err *e = start_child(maker, image, mode, &c);
+	if (!e) {
+		e = wait_for(maker, &c);
+		if (!e)
+			e = hear(&c, report, &table, &answered);
+		int status = end(&c, report);
+		if (!e && !answered)
+			e = say_death(status);
+	}
+	report->died = !answered;
+	if (!answered)
+		e = err_context(e, "unwind table of '%s'", image_path(image));
+	else if (!e && !cache_map(table, image, out))
+		e = err_new("unwind table of '%s': what was made is another's", image_path(image));
+	if (table >= 0)
+		close(table);
+	return e;
+}
+
+static bool is_stopped(const struct maker *maker)
+{
+	struct pollfd ready = {maker->stop, POLLIN, 0};
+	return poll(&ready, 1, 0) > 0;
+}
+
+static bool is_small(const struct image *image)
+{
+	struct stat st;
+	int fd = image_descriptor(image);
+	return fd < 0 || fstat(fd, &st) || st.st_size <= SMALL_FILE;
+}
+
+static struct err *find_or_make(const struct maker *maker, struct image *image,
+				enum recipes_mode mode, struct module_table *out,
+				struct maker_report *report)
+{
+	const uint8_t *id;
+	if (is_small(image))
+		return cache_table(image, mode, out);
+	/* Without a build-id one would have to read all its code to know. */
+	if (image_build_id(image, &id) && cache_find(image, mode, out))
+		return NULL;
+	struct err *e = have_made(maker, image, mode, out, report);
+	if (e && mode == RECIPES_AUTO && !is_stopped(maker))
+		err_free(have_made(maker, image, RECIPES_CFI, out, report));
+	return e;
+}
+
+void maker_table(const struct maker *maker, struct image *image, enum recipes_mode mode,
+		 struct module_table *out, struct maker_report *report)
+{
+	*report = (struct maker_report){0};
+	memset(out, 0, sizeof *out);
+	struct err *e = find_or_make(maker, image, mode, out, report);
+	if (e)
+		report->reason = strdup(err_text(e));
+	err_free(e);
+}
+
+/* ---- who makes it ---- */
+
+/* A line of /proc/self/status, in bytes; 0: it cannot be read. */
+static uint64_t own_status(const char *name)
+{
+	char line[128];
+	size_t length = strlen(name);
+	uint64_t kilobytes = 0;
+	FILE *file = fopen("/proc/self/status", "re");
+	while (file && fgets(line, sizeof line, file))
+		if (!strncmp(line, name, length) && line[length] == ':')
+			kilobytes = strtoull(line + length + 1, NULL, 10);
+	if (file)
+		fclose(file);
+	return kilobytes * 1024;
+}
+
+static void limit(int what, uint64_t most)
+{
+	struct rlimit limit;
+	if (getrlimit((__rlimit_resource_t)what, &limit) || limit.rlim_cur <= most)
+		return;
+	limit.rlim_cur = most;
+	setrlimit((__rlimit_resource_t)what, &limit);
+}
+
+/* Half of the machine's at most. */
+static uint64_t memory_bound(void)
+{
+	uint64_t pages = (uint64_t)sysconf(_SC_PHYS_PAGES);
+	uint64_t half = pages / 2 * (uint64_t)sysconf(_SC_PAGESIZE);
+	return half && half < MEMORY_MAX ? half : MEMORY_MAX;
+}
+
+static void set_bounds(void)
+{
+	int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+	if (fd >= 0) {
+		if (write(fd, FIRST_TO_GO, strlen(FIRST_TO_GO)) < 0)
+			errno = 0; /* as others, then */
+		close(fd);
+	}
+	limit(RLIMIT_CORE, 0);
+	limit(RLIMIT_CPU, CPU_SECONDS_MAX);
+	limit(RLIMIT_DATA, own_status("VmData") + memory_bound());
+}
+
+/* It needs none: its file is open, and the cache its user's own. */
+static void give_up_privileges(void)
+{
+	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct none[2] = {{0}};
+	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+	syscall(SYS_capset, &head, none);
+}
+
+static void answer(int table, const char *text)
+{
+	/* What wait4 says has a part that was the daemon's, before exec. */
+	struct answer a = {.memory = own_status("VmHWM")};
+	struct iovec part = {&a, sizeof a};
+	union {
+		struct cmsghdr header;
+		char room[CMSG_SPACE(sizeof(int))];
+	} control = {0};
+	struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
+	snprintf(a.text, sizeof a.text, "%s", text);
+	if (table >= 0) {
+		message.msg_control = &control;
+		message.msg_controllen = sizeof control.room;
+		struct cmsghdr *c = CMSG_FIRSTHDR(&message);
+		c->cmsg_level = SOL_SOCKET;
+		c->cmsg_type = SCM_RIGHTS;
+		c->cmsg_len = CMSG_LEN(sizeof(int));
+		memcpy(CMSG_DATA(c), &table, sizeof(int));
+	}
+	while (sendmsg(MAKER_ANSWER, &message, MSG_NOSIGNAL) < 0 && errno == EINTR)
+		;
+}
+
+static struct err *make(int file, enum recipes_mode mode, const char *name, int *table)
+{
+	struct image *image;
+	struct err *e = image_open_fd(file, name, &image);
+	if (e)
+		return e;
+	e = cache_file(image, mode, table);
+	image_close(image);
+	return e;
+}
+
+int maker_main(int argc, char **argv)
+{
+	int table = -1;
+	if (argc != 4)
+		return EXIT_FAILURE;
+	prctl(PR_SET_NAME, "culprit");
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != (pid_t)atoi(argv[3])) /* it is gone already */
+		return EXIT_FAILURE;
+	syscall(SYS_close_range, MAKER_FREE, ~0u, 0);
+	set_bounds();
+	give_up_privileges();
+	struct err *e = make(MAKER_FILE, (enum recipes_mode)atoi(argv[1]), argv[2], &table);
+	answer(table, e ? err_text(e) : "");
+	_exit(EXIT_SUCCESS); /* what it has is the kernel's to tidy up */
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * Unwind tables that another process makes. What that takes goes with the size
+ * of the code: more than a gigabyte for the largest programs, too much for a daemon
+ * that is to stay small, and the files are foreign. So there is a process for each
+ * table, of the same program, without privileges and with bounds in memory and time:
+ *
+ *      daemon                                      PROGRAM make-table MODE NAME PARENT
+ *      maker_table --- the open file ------------> MAKER_FILE
+ *                                                  maker_main: makes it, puts it into the cache
+ *                  <-- an open file, or why not -- MAKER_ANSWER
+ *      maps it
+ *
+ * Where it dies, the daemon has no table, and lives.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "recipes/cache.h"
+
+struct err;
+struct image;
+
+#define MAKER_COMMAND "make-table"
+
+struct maker {
+	const char *program; /* the path of culprit itself */
+	int stop;            /* readable when it is to end at once */
+};
+
+/* What became of it. */
+struct maker_report {
+	uint64_t cpu_ns; /* of other processes */
+	uint64_t memory; /* that one of them had at most, as far as it could tell */
+	char *reason;    /* why there is no table, or not the one that was wanted; the caller's */
+	bool died;       /* and that it did not answer: another attempt may go better */
+};
+
+/* The table of `image`, from the cache or made, as cache_table gives it; none where out->bytes is NULL.
+   Small ones are made here: to start a process takes longer. Where the whole work fails, the table is
+   made of what the file says of itself. Waits for all that, and the process ends with the thread. */
+void maker_table(const struct maker *maker, struct image *image, enum recipes_mode mode,
+		 struct module_table *out, struct maker_report *report);
+
+/* The life of the other process, with its arguments; returns its exit status. */
+int maker_main(int argc, char **argv);

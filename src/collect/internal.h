@@ -95,6 +95,7 @@ struct process {
 	/* for the kernel's side */
 	bool unlooked;               /* its code in memory is new */
 	uint64_t given_ns;           /* when the sampler was given its modules */
+	uint64_t noted_ns; /* when its code was last taken from what was noted; 0: it was asked since */
 	bool attached;               /* it was there before us */
 	struct process *same_bucket; /* the next older one */
 	bool undescribed;            /* nobody has asked yet what it is called */
@@ -217,6 +218,8 @@ void session_describe(struct session *s);
 void session_complete(struct session *s, struct profile *p, bool complete);
 
 /* drain.c */
+/* When it began, as the kernel tells it at a fork. */
+void drain_born(const struct session *s, struct process *p, uint64_t boot_ns);
 /* Whose the process is. */
 void drain_describe(struct session *s, struct process *p);
 /* Notes that, for the process's place in the profile. */

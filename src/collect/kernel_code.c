@@ -24,6 +24,7 @@
 
 #define TABLES_WHOLE (48ull << 20) /* bytes, of what may go on for weeks */
 #define TABLES_NS 60000000000ull
+#define CONFIRM_NS 1000000000ull
 #define JIT_REACH (64ull << 20) /* compilers at run time make more code, near to the last */
 
 void *kernel_map(struct kernel *k, const char *name, size_t size)
@@ -372,15 +373,36 @@ const struct library_list *code_then(struct session *s, const struct process *p,
 	return good ? list : NULL;
 }
 
-void code_look(struct session *s, struct process *p)
+/* Most programs are started again and again, from files that are known: to read what one of them has
+   in memory would take longer than many of them live. */
+static bool look_at_noted(struct session *s, struct process *p, struct err **e)
+{
+	struct maps maps;
+	const struct library_list *list;
+	if (!s->kernel->whole || !p->executed || p->machine != native_machine ||
+	    !maps_young(s->kernel, p->pid, &maps))
+		return false;
+	bool known = library_knows(s->library, &maps);
+	if (known)
+		*e = library_look_at(s->library, p->pid, &maps, &list, NULL);
+	if (known && !*e && list)
+		p->list = list;
+	maps_free(&maps);
+	return known;
+}
+
+static void look(struct session *s, struct process *p, bool ask)
 {
 	uint32_t pid = (uint32_t)p->pid;
 	struct kernel_process now;
+	struct err *e = NULL;
 	if (p->gone)
 		return;
 	if (bpf_map_lookup_elem(s->kernel->processes, &pid, &now))
 		now.changes = 0;
-	struct err *e = process_look(s, p, NULL);
+	bool noted = !ask && look_at_noted(s, p, &e);
+	if (!noted)
+		e = process_look(s, p, NULL);
 	if (!e && library_is_unready(s->library))
 		return;
 	if (e || !p->list || !p->list->count)
@@ -389,7 +411,24 @@ void code_look(struct session *s, struct process *p)
 	if (p->list)
 		publish(s, p, now.changes);
 	p->given_ns = session_now();
+	p->noted_ns = noted ? p->given_ns : 0;
 	p->makeshift = false;
+}
+
+void code_look(struct session *s, struct process *p)
+{
+	look(s, p, false);
+}
+
+void code_ask(struct session *s, struct process *p)
+{
+	look(s, p, true);
+}
+
+void code_confirm(struct session *s, struct process *p)
+{
+	if (p->noted_ns && session_now() - p->noted_ns > CONFIRM_NS)
+		look(s, p, true);
 }
 
 void code_make_do(struct session *s, struct process *p)

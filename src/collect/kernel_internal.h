@@ -175,6 +175,9 @@ void maps_forked(struct kernel *k, pid_t pid, pid_t parent, uint64_t time);
 /* The code that a process had in memory at that time, as noted; false where nothing is. The caller
    frees it. */
 bool maps_noted(const struct kernel *k, pid_t pid, uint64_t time, struct maps *out);
+/* What a process has now, where that follows from the records alone: it became this program a moment ago,
+   nothing was lost since, and all its code is of files. False: it must be asked itself. */
+bool maps_young(const struct kernel *k, pid_t pid, struct maps *out);
 /* Whether it has become another program since. */
 bool maps_executed(const struct kernel *k, pid_t pid, uint64_t since);
 /* Whether it has mapped code since this was asked last. */
@@ -187,8 +190,13 @@ void maps_sweep(struct session *s);
 void *kernel_map(struct kernel *k, const char *name, size_t size);
 struct err *code_open(struct kernel *k);
 void code_close(struct kernel *k);
-/* Looks at the code that the process has in memory, and tells the sampler. */
+/* Looks at the code that the process has in memory, and tells the sampler. What was noted of a young one
+   will do, which it is not to be relied on for long: code_confirm. */
 void code_look(struct session *s, struct process *p);
+/* The same by asking the process. */
+void code_ask(struct session *s, struct process *p);
+/* Asks a process that goes on, where that was put off. */
+void code_confirm(struct session *s, struct process *p);
 /* The same without waiting for tables: until they are there, samples are not whole, but cost little. */
 void code_make_do(struct session *s, struct process *p);
 /* The code that it had in memory at that time, as far as that was noted; NULL: not known. */

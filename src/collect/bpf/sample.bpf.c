@@ -500,6 +500,7 @@ int BPF_PROG(forked, struct task_struct *parent, struct task_struct *child)
 	t.head.thread = parent->pid;
 	t.child_process = to;
 	t.child_thread = child->pid;
+	t.start_ns = child->start_boottime;
 	if (bpf_ringbuf_output(&ring, &t, sizeof t, wake(0)))
 		__sync_fetch_and_add(&counts.lost_records, 1);
 	return 0;

@@ -125,8 +125,10 @@ struct err *code_open(struct kernel *k)
 	k->spans = kernel_map(k, "spans", KERNEL_SPANS * sizeof *k->spans);
 	k->modules = kernel_map(k, "modules", KERNEL_MODULES * sizeof *k->modules);
 	k->rules = kernel_map(k, "rules", KERNEL_RULES * sizeof *k->rules);
-	if (!k->spans || !k->modules || !k->rules)
+	k->generation = kernel_map(k, ".data.generation", sizeof *k->generation);
+	if (!k->spans || !k->modules || !k->rules || !k->generation)
 		return err_errno("cannot map the sampler's memory");
+	*k->generation = 1;
 	k->rules_used = 1; /* rule 0: nothing is known */
 	return make_shard(k, 0) ? NULL : err_errno("cannot make memory for the sampler's tables");
 }
@@ -140,6 +142,8 @@ void code_close(struct kernel *k)
 		munmap(k->modules, KERNEL_MODULES * sizeof *k->modules);
 	if (k->rules)
 		munmap(k->rules, KERNEL_RULES * sizeof *k->rules);
+	if (k->generation)
+		munmap(k->generation, sizeof *k->generation);
 }
 
 /* ---- lists ---- */
@@ -164,6 +168,13 @@ static void forget_lists(struct session *s)
 	k->list_count = 0;
 }
 
+/* Ids of modules will be others': what the sampler knows by them is of no use any more. */
+static void begin_generation(struct kernel *k)
+{
+	uint32_t next = *k->generation + 1;
+	__atomic_store_n(k->generation, next ? next : 1, __ATOMIC_RELEASE);
+}
+
 /* All tables, to begin anew with those that are needed now. */
 static void forget_tables(struct session *s)
 {
@@ -178,6 +189,7 @@ static void forget_tables(struct session *s)
 	k->shard_count = 0;
 	k->shard_bytes = 0;
 	k->tables_full = false;
+	begin_generation(k);
 	make_shard(k, 0);
 }
 
@@ -202,6 +214,7 @@ static void take_back_modules(struct session *s)
 			k->loaded[id / 8] &= (uint8_t) ~(1u << id % 8);
 			k->modules[id] = (struct kernel_module){0};
 		}
+	begin_generation(k);
 }
 
 void code_sweep(struct session *s)
@@ -315,7 +328,7 @@ static const struct kernel_list *find_list(const struct kernel *k, uint32_t seri
 	return low < k->list_count && k->lists[low].serial == serial ? &k->lists[low] : NULL;
 }
 
-/* As know_place() in bpf/code.h. */
+/* As find_place() in bpf/code.h. */
 bool code_key(const struct kernel *k, uint32_t serial, uint64_t address, uint64_t *key)
 {
 	const struct kernel_list *l = find_list(k, serial);

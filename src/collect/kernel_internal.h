@@ -9,6 +9,7 @@ struct bpf_object;
 struct bpf_link;
 struct maps;
 struct kernel_names;
+struct perf_event_header;
 struct ring_buffer;
 
 #define KERNEL_LISTS 4096u
@@ -98,6 +99,7 @@ struct kernel {
 	struct kernel_span *spans; /* the maps' memory */
 	struct kernel_module *modules;
 	struct recipe *rules;
+	uint32_t *generation; /* of what it knows by ids of modules */
 	unsigned cpus;
 	int epoll;                     /* readable when there is something urgent to do */
 	int *events;                   /* cpus * event_count descriptors */
@@ -166,6 +168,8 @@ struct err *maps_open(struct kernel *k);
 void maps_watch(struct kernel *k, unsigned cpu);
 void maps_leave(struct kernel *k, unsigned cpu);
 void maps_close(struct kernel *k);
+/* Notes what a record says: one of a mapping, of a new program, or that some were lost. */
+void maps_take(struct kernel *k, const struct perf_event_header *header);
 /* Notes what has been mapped since. */
 void maps_note(struct kernel *k);
 /* Notes what a process has now that was there before us. */

@@ -317,8 +317,9 @@ static void forget(struct kernel_notes *n, struct noted **link)
 
 /* ---- the rings ---- */
 
-static void take(struct kernel_notes *n, const struct perf_event_header *header)
+void maps_take(struct kernel *k, const struct perf_event_header *header)
 {
+	struct kernel_notes *n = k->notes;
 	struct tail tail;
 	if (header->size < sizeof *header + sizeof tail)
 		return;
@@ -341,8 +342,9 @@ static void copy_out(const struct kernel_notes *n, const char *bytes, uint64_t a
 	memcpy((char *)to + part, bytes, size - part);
 }
 
-static void note_ring(struct kernel_notes *n, struct ring *r)
+static void note_ring(struct kernel *k, struct ring *r)
 {
+	struct kernel_notes *n = k->notes;
 	const char *bytes = (const char *)r->page + n->page_size;
 	uint64_t head = __atomic_load_n(&r->page->data_head, __ATOMIC_ACQUIRE);
 	uint64_t tail = r->page->data_tail;
@@ -352,7 +354,7 @@ static void note_ring(struct kernel_notes *n, struct ring *r)
 		if (header->size < sizeof *header || header->size > head - tail)
 			break;
 		copy_out(n, bytes, tail, header, header->size);
-		take(n, header);
+		maps_take(k, header);
 		tail += header->size;
 	}
 	__atomic_store_n(&r->page->data_tail, head, __ATOMIC_RELEASE);
@@ -362,14 +364,15 @@ void maps_note(struct kernel *k)
 {
 	for (unsigned i = 0; i < k->notes->ring_count; i++)
 		if (k->notes->rings[i].page)
-			note_ring(k->notes, &k->notes->rings[i]);
+			note_ring(k, &k->notes->rings[i]);
 }
 
-static void close_ring(struct kernel_notes *n, struct ring *r)
+static void close_ring(struct kernel *k, struct ring *r)
 {
+	const struct kernel_notes *n = k->notes;
 	if (!r->page)
 		return;
-	note_ring(n, r);
+	note_ring(k, r);
 	munmap(r->page, n->page_size + n->ring_size);
 	close(r->fd);
 	*r = (struct ring){0};
@@ -377,7 +380,7 @@ static void close_ring(struct kernel_notes *n, struct ring *r)
 
 void maps_leave(struct kernel *k, unsigned cpu)
 {
-	close_ring(k->notes, &k->notes->rings[cpu]);
+	close_ring(k, &k->notes->rings[cpu]);
 }
 
 void maps_watch(struct kernel *k, unsigned cpu)
@@ -439,7 +442,7 @@ void maps_close(struct kernel *k)
 	if (!n)
 		return;
 	for (unsigned i = 0; n->rings && i < n->ring_count; i++)
-		close_ring(n, &n->rings[i]);
+		close_ring(k, &n->rings[i]);
 	for (size_t i = 0; i < BUCKETS; i++)
 		while (n->noted[i])
 			forget(n, &n->noted[i]);
@@ -510,7 +513,8 @@ static bool is_plain(const char *path)
 		if (!strncmp(path, others[i], strlen(others[i])))
 			return false;
 	return !strcmp(path, "[vdso]") ||
-	       (path[0] == '/' && (length <= suffix || strcmp(path + length - suffix, DELETED) != 0));
+	       (path[0] == '/' &&
+		(length <= suffix || strcmp(path + length - suffix, DELETED) != 0));
 }
 
 bool maps_young(const struct kernel *k, pid_t pid, struct maps *out)
@@ -523,7 +527,7 @@ bool maps_young(const struct kernel *k, pid_t pid, struct maps *out)
 		return false;
 	bool good = replay(at, UINT64_MAX, &now);
 	for (size_t i = 0; good && i < now.count; i++)
-		good = is_plain(now.all[i].path);
+		good = now.all[i].start == now.all[i].end || is_plain(now.all[i].path);
 	good = good && give_maps(&now, out);
 	free(now.all);
 	return good;

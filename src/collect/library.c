@@ -202,12 +202,40 @@ static struct library_module *find_checked(const struct library *l, const struct
 		       : NULL;
 }
 
-bool library_knows(const struct library *l, const struct maps *maps)
+/* A file is first mapped as a whole, and what is not code of it is mapped anew or unmapped: of that
+   there are no records. */
+static void cut_to_code(const struct library_module *m, struct map *map)
+{
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), size = map->end - map->start;
+	uint64_t from = UINT64_MAX, to = 0; /* in the file */
+	for (size_t i = 0; i < m->segment_count; i++) {
+		const struct image_segment *s = &m->segments[i];
+		uint64_t begin = s->offset / page * page;
+		uint64_t end = (s->offset + s->file_size + page - 1) / page * page;
+		if (!s->executable || begin >= map->offset + size || end <= map->offset)
+			continue;
+		from = begin < from ? begin : from;
+		to = end > to ? end : to;
+	}
+	if (from >= to)
+		return;
+	if (to < map->offset + size)
+		map->end = map->start + (to - map->offset);
+	if (from > map->offset) {
+		map->start += from - map->offset;
+		map->offset = from;
+	}
+}
+
+bool library_knows(const struct library *l, struct maps *maps)
 {
 	for (size_t i = 0; i < maps->count; i++) {
-		const struct library_module *m = find_module(l, &maps->items[i], 0);
+		struct map *map = &maps->items[i];
+		const struct library_module *m = find_module(l, map, 0);
 		if (!m || !is_ready(m))
 			return false;
+		if (map->path[0] == '/')
+			cut_to_code(m, map);
 	}
 	return true;
 }

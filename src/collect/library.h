@@ -82,8 +82,9 @@ struct err *library_look_at(struct library *library, pid_t task, const struct ma
 			    const struct library_list **out,
 			    const struct library_module **executable);
 
-/* Whether all mappings are of files that were looked at before, by their numbers and names. */
-bool library_knows(const struct library *library, const struct maps *maps);
+/* Whether all mappings, which were noted, are of files that were looked at before, by their numbers and
+   names; then what is not code of theirs is cut off. */
+bool library_knows(const struct library *library, struct maps *maps);
 
 /* The same in two steps: first the modules are opened, as long as the process is there; later, when
    there is time, what is missing is made. The list is NULL where memory ran out. */

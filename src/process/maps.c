@@ -149,7 +149,8 @@ struct err *maps_read(pid_t pid, struct maps *out)
 	pid_t task = pid, other;
 	*out = (struct maps){0};
 	e = process_file(pid, "maps", &text);
-	if ((e || !text.size) && (other = process_task(pid)) != pid) { /* its first thread has ended */
+	if ((e || !text.size) &&
+	    (other = process_task(pid)) != pid) { /* its first thread has ended */
 		err_free(e);
 		e = process_file(task = other, "maps", &text);
 	}

@@ -77,6 +77,7 @@ struct kernel_reader {
 	pthread_mutex_t reading; /* the ring has one reader at a time */
 	pthread_mutex_t lock;
 	struct kernel_batch *first, *last; /* oldest first */
+	struct kernel_batch *spare;        /* for the next one; or NULL */
 	size_t bytes, bytes_max;
 	bool relaxed; /* only stacks to walk are urgent */
 	int urgent;   /* an eventfd, for others to wait on */

@@ -209,12 +209,15 @@ static void use_modules(struct session *s)
 static void take_back_modules(struct session *s)
 {
 	struct kernel *k = s->kernel;
+	bool any = false;
 	for (uint32_t id = 1; id < KERNEL_MODULES; id++)
 		if (k->loaded[id / 8] & 1u << id % 8 && !library_module(s->library, id)) {
 			k->loaded[id / 8] &= (uint8_t) ~(1u << id % 8);
 			k->modules[id] = (struct kernel_module){0};
+			any = true;
 		}
-	begin_generation(k);
+	if (any)
+		begin_generation(k);
 }
 
 void code_sweep(struct session *s)

@@ -2,8 +2,9 @@
 /*
  * Notes what code processes map, and when, from the records that perf makes of
  * it. A process that lives is better asked itself (/proc): it knows what it has
- * unmapped, and what it made executable later. But what one had that has ended,
- * has become another program or has unloaded a library stands only here. All
+ * unmapped or moved, of which there are no records. But what one had that has
+ * ended, has become another program or has unloaded a library stands only here;
+ * and of one that has just begun it is all there is to know, and costs less. All
  * processes are noted, since who is sampled is known only later; those that are
  * not are forgotten soon.
  */

@@ -67,13 +67,24 @@ static char *read_container(pid_t pid)
 	return out;
 }
 
+/* As everybody sees it: in ticks. */
+static int64_t start_of(const struct session *s, uint64_t ticks)
+{
+	return s->boot_ms + (int64_t)(ticks * 1000 / (uint64_t)sysconf(_SC_CLK_TCK));
+}
+
+void drain_born(const struct session *s, struct process *p, uint64_t boot_ns)
+{
+	p->start_ms = start_of(s, boot_ns / (1000000000u / (uint64_t)sysconf(_SC_CLK_TCK)));
+}
+
 /* One that is gone keeps what it had from its parent. */
 void drain_describe(struct session *s, struct process *p)
 {
 	struct process_status status;
-	long ticks = process_stat_field(p->pid, START_FIELD);
+	long ticks = p->start_ms ? -1 : process_stat_field(p->pid, START_FIELD);
 	if (ticks >= 0)
-		p->start_ms = s->boot_ms + (int64_t)ticks * 1000 / sysconf(_SC_CLK_TCK);
+		p->start_ms = start_of(s, (uint64_t)ticks);
 	if (!process_status(p->pid, &status))
 		return;
 	p->user = status.user; /* the folder in /proc may be root's, whoever it is */

@@ -94,9 +94,11 @@ struct process {
 	uint32_t more_threads; /* index + 1 of what stands for the threads beyond the limit */
 	bool unnamed_code;     /* it ran code of no module */
 	/* for the kernel's side */
-	bool unlooked;               /* its code in memory is new */
-	uint64_t given_ns;           /* when the sampler was given its modules */
-	bool attached;               /* it was there before us */
+	bool unlooked;     /* its code in memory is new */
+	uint64_t given_ns; /* when the sampler was given its modules */
+	uint64_t
+		noted_ns; /* when its code was last taken from what was noted; 0: it was asked since */
+	bool attached;    /* it was there before us */
 	struct process *same_bucket; /* the next older one */
 	bool undescribed;            /* nobody has asked yet what it is called */
 	unsigned waiting;            /* stacks of it that are not walked yet */
@@ -223,6 +225,8 @@ void session_complete(struct session *s, struct profile *p, bool complete);
 void session_cover(struct session *s, struct profile *p, bool anew);
 
 /* drain.c */
+/* When it began, as the kernel tells it at a fork. */
+void drain_born(const struct session *s, struct process *p, uint64_t boot_ns);
 /* Whose the process is. */
 void drain_describe(struct session *s, struct process *p);
 /* Notes that, for the process's place in the profile. */

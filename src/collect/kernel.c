@@ -336,13 +336,16 @@ static void look_at_new(struct session *s)
 	if (whole && now - s->kernel->looked_ns < SESSION_TICK_NS)
 		return;
 	s->kernel->looked_ns = now;
-	for (struct process *p = s->kernel->home->processes; p; p = p->next)
+	for (struct process *p = s->kernel->home->processes; p; p = p->next) {
+		if (p->noted_ns && !p->gone)
+			code_confirm(s, p);
 		if (p->unlooked ||
 		    (!p->gone && (!whole || p->list) && maps_changed(s->kernel, p->pid))) {
 			p->unlooked = false;
 			paths_hope(s, p);
 			code_look(s, p);
 		}
+	}
 }
 
 void kernel_drain(struct session *s, bool all)

@@ -24,6 +24,7 @@
 
 #define TABLES_WHOLE (48ull << 20) /* bytes, of what may go on for weeks */
 #define TABLES_NS 60000000000ull
+#define CONFIRM_NS 1000000000ull
 #define JIT_REACH (64ull << 20) /* compilers at run time make more code, near to the last */
 
 void *kernel_map(struct kernel *k, const char *name, size_t size)
@@ -124,8 +125,10 @@ struct err *code_open(struct kernel *k)
 	k->spans = kernel_map(k, "spans", KERNEL_SPANS * sizeof *k->spans);
 	k->modules = kernel_map(k, "modules", KERNEL_MODULES * sizeof *k->modules);
 	k->rules = kernel_map(k, "rules", KERNEL_RULES * sizeof *k->rules);
-	if (!k->spans || !k->modules || !k->rules)
+	k->generation = kernel_map(k, ".data.generation", sizeof *k->generation);
+	if (!k->spans || !k->modules || !k->rules || !k->generation)
 		return err_errno("cannot map the sampler's memory");
+	*k->generation = 1;
 	k->rules_used = 1; /* rule 0: nothing is known */
 	return make_shard(k, 0) ? NULL : err_errno("cannot make memory for the sampler's tables");
 }
@@ -139,6 +142,8 @@ void code_close(struct kernel *k)
 		munmap(k->modules, KERNEL_MODULES * sizeof *k->modules);
 	if (k->rules)
 		munmap(k->rules, KERNEL_RULES * sizeof *k->rules);
+	if (k->generation)
+		munmap(k->generation, sizeof *k->generation);
 }
 
 /* ---- lists ---- */
@@ -163,6 +168,13 @@ static void forget_lists(struct session *s)
 	k->list_count = 0;
 }
 
+/* Ids of modules will be others': what the sampler knows by them is of no use any more. */
+static void begin_generation(struct kernel *k)
+{
+	uint32_t next = *k->generation + 1;
+	__atomic_store_n(k->generation, next ? next : 1, __ATOMIC_RELEASE);
+}
+
 /* All tables, to begin anew with those that are needed now. */
 static void forget_tables(struct session *s)
 {
@@ -177,6 +189,7 @@ static void forget_tables(struct session *s)
 	k->shard_count = 0;
 	k->shard_bytes = 0;
 	k->tables_full = false;
+	begin_generation(k);
 	make_shard(k, 0);
 }
 
@@ -196,11 +209,15 @@ static void use_modules(struct session *s)
 static void take_back_modules(struct session *s)
 {
 	struct kernel *k = s->kernel;
+	bool any = false;
 	for (uint32_t id = 1; id < KERNEL_MODULES; id++)
 		if (k->loaded[id / 8] & 1u << id % 8 && !library_module(s->library, id)) {
 			k->loaded[id / 8] &= (uint8_t) ~(1u << id % 8);
 			k->modules[id] = (struct kernel_module){0};
+			any = true;
 		}
+	if (any)
+		begin_generation(k);
 }
 
 void code_sweep(struct session *s)
@@ -314,7 +331,7 @@ static const struct kernel_list *find_list(const struct kernel *k, uint32_t seri
 	return low < k->list_count && k->lists[low].serial == serial ? &k->lists[low] : NULL;
 }
 
-/* As know_place() in bpf/code.h. */
+/* As find_place() in bpf/code.h. */
 bool code_key(const struct kernel *k, uint32_t serial, uint64_t address, uint64_t *key)
 {
 	const struct kernel_list *l = find_list(k, serial);
@@ -372,15 +389,36 @@ const struct library_list *code_then(struct session *s, const struct process *p,
 	return good ? list : NULL;
 }
 
-void code_look(struct session *s, struct process *p)
+/* Most programs are started again and again, from files that are known: to read what one of them has
+   in memory would take longer than many of them live. */
+static bool look_at_noted(struct session *s, struct process *p, struct err **e)
+{
+	struct maps maps;
+	const struct library_list *list;
+	if (!s->kernel->whole || !p->executed || p->machine != native_machine ||
+	    !maps_young(s->kernel, p->pid, &maps))
+		return false;
+	bool known = library_knows(s->library, &maps);
+	if (known)
+		*e = library_look_at(s->library, p->pid, &maps, &list, NULL);
+	if (known && !*e && list)
+		p->list = list;
+	maps_free(&maps);
+	return known;
+}
+
+static void look(struct session *s, struct process *p, bool ask)
 {
 	uint32_t pid = (uint32_t)p->pid;
 	struct kernel_process now;
+	struct err *e = NULL;
 	if (p->gone)
 		return;
 	if (bpf_map_lookup_elem(s->kernel->processes, &pid, &now))
 		now.changes = 0;
-	struct err *e = process_look(s, p, NULL);
+	bool noted = !ask && look_at_noted(s, p, &e);
+	if (!noted)
+		e = process_look(s, p, NULL);
 	if (!e && library_is_unready(s->library))
 		return;
 	if (e || !p->list || !p->list->count)
@@ -389,7 +427,24 @@ void code_look(struct session *s, struct process *p)
 	if (p->list)
 		publish(s, p, now.changes);
 	p->given_ns = session_now();
+	p->noted_ns = noted ? p->given_ns : 0;
 	p->makeshift = false;
+}
+
+void code_look(struct session *s, struct process *p)
+{
+	look(s, p, false);
+}
+
+void code_ask(struct session *s, struct process *p)
+{
+	look(s, p, true);
+}
+
+void code_confirm(struct session *s, struct process *p)
+{
+	if (p->noted_ns && session_now() - p->noted_ns > CONFIRM_NS)
+		look(s, p, true);
 }
 
 void code_make_do(struct session *s, struct process *p)

@@ -9,6 +9,7 @@ struct bpf_object;
 struct bpf_link;
 struct maps;
 struct kernel_names;
+struct perf_event_header;
 struct ring_buffer;
 
 #define KERNEL_LISTS 4096u
@@ -76,6 +77,7 @@ struct kernel_reader {
 	pthread_mutex_t reading; /* the ring has one reader at a time */
 	pthread_mutex_t lock;
 	struct kernel_batch *first, *last; /* oldest first */
+	struct kernel_batch *spare;        /* for the next one; or NULL */
 	size_t bytes, bytes_max;
 	bool relaxed; /* only stacks to walk are urgent */
 	int urgent;   /* an eventfd, for others to wait on */
@@ -98,6 +100,7 @@ struct kernel {
 	struct kernel_span *spans; /* the maps' memory */
 	struct kernel_module *modules;
 	struct recipe *rules;
+	uint32_t *generation; /* of what it knows by ids of modules */
 	unsigned cpus;
 	int epoll;                      /* readable when there is something urgent to do */
 	int *events;                    /* cpus * event_count descriptors */
@@ -180,6 +183,8 @@ struct err *maps_open(struct kernel *k);
 void maps_watch(struct kernel *k, unsigned cpu);
 void maps_leave(struct kernel *k, unsigned cpu);
 void maps_close(struct kernel *k);
+/* Notes what a record says: one of a mapping, of a new program, or that some were lost. */
+void maps_take(struct kernel *k, const struct perf_event_header *header);
 /* Notes what has been mapped since. */
 void maps_note(struct kernel *k);
 /* Notes what a process has now that was there before us. */
@@ -189,6 +194,9 @@ void maps_forked(struct kernel *k, pid_t pid, pid_t parent, uint64_t time);
 /* The code that a process had in memory at that time, as noted; false where nothing is. The caller
    frees it. */
 bool maps_noted(const struct kernel *k, pid_t pid, uint64_t time, struct maps *out);
+/* What a process has now, where that follows from the records alone: it became this program a moment ago,
+   nothing was lost since, and all its code is of files. False: it must be asked itself. */
+bool maps_young(const struct kernel *k, pid_t pid, struct maps *out);
 /* Whether it has become another program since. */
 bool maps_executed(const struct kernel *k, pid_t pid, uint64_t since);
 /* Whether it has mapped code since this was asked last. */
@@ -201,8 +209,13 @@ void maps_sweep(struct session *s);
 void *kernel_map(struct kernel *k, const char *name, size_t size);
 struct err *code_open(struct kernel *k);
 void code_close(struct kernel *k);
-/* Looks at the code that the process has in memory, and tells the sampler. */
+/* Looks at the code that the process has in memory, and tells the sampler. What was noted of a young one
+   will do, which it is not to be relied on for long: code_confirm. */
 void code_look(struct session *s, struct process *p);
+/* The same by asking the process. */
+void code_ask(struct session *s, struct process *p);
+/* Asks a process that goes on, where that was put off. */
+void code_confirm(struct session *s, struct process *p);
 /* The same without waiting for tables: until they are there, samples are not whole, but cost little. */
 void code_make_do(struct session *s, struct process *p);
 /* The code that it had in memory at that time, as far as that was noted; NULL: not known. */

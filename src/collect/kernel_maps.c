@@ -2,14 +2,15 @@
 /*
  * Notes what code processes map, and when, from the records that perf makes of
  * it. A process that lives is better asked itself (/proc): it knows what it has
- * unmapped, and what it made executable later. But what one had that has ended,
- * has become another program or has unloaded a library stands only here. All
+ * unmapped or moved, of which there are no records. But what one had that has
+ * ended, has become another program or has unloaded a library stands only here;
+ * and of one that has just begun it is all there is to know, and costs less. All
  * processes are noted, since who is sampled is known only later; those that are
  * not are forgotten soon.
  */
 #include "collect/kernel_internal.h"
 
-#include <inttypes.h>
+#include <errno.h>
 #include <linux/perf_event.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +20,6 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#include "base/buf.h"
 #include "base/err.h"
 #include "process/maps.h"
 
@@ -32,6 +32,8 @@
 #define LATE_NS (60 * 1000000000ull) /* after which no sample comes any more */
 #define FORKS_MAX 64u                /* from parent to parent */
 #define RECORD_MAX 65536u
+#define YOUNG_NS 1000000000ull
+#define DELETED " (deleted)"
 
 struct line {
 	uint64_t start, end, offset, inode, time;
@@ -70,6 +72,7 @@ struct kernel_notes {
 	size_t page_size, ring_size;
 	struct noted *noted[BUCKETS];
 	size_t noted_count;
+	uint64_t lost_time; /* before which something may be missing */
 	char record[RECORD_MAX];
 };
 
@@ -167,13 +170,22 @@ static uint64_t began(const struct noted *at, uint64_t time)
 	return life ? life->since : 0;
 }
 
+/* They come from several CPUs, but nearly always in order. */
+static void put_in_order(const struct lines *lines)
+{
+	for (size_t i = 1; i < lines->count; i++)
+		if (lines->all[i - 1].time > lines->all[i].time) {
+			qsort(lines->all, lines->count, sizeof *lines->all, compare_times);
+			return;
+		}
+}
+
 /* Adds to `out` what it had mapped then itself. Paths stay with `at`. */
 static bool replay(const struct noted *at, uint64_t time, struct lines *out)
 {
 	uint64_t since = began(at, time);
 	bool good = true;
-	if (at->lines.count)
-		qsort(at->lines.all, at->lines.count, sizeof *at->lines.all, compare_times);
+	put_in_order(&at->lines);
 	for (size_t i = 0; good && i < at->lines.count; i++) {
 		const struct line *l = &at->lines.all[i];
 		if (l->time > since && l->time <= time)
@@ -306,8 +318,9 @@ static void forget(struct kernel_notes *n, struct noted **link)
 
 /* ---- the rings ---- */
 
-static void take(struct kernel_notes *n, const struct perf_event_header *header)
+void maps_take(struct kernel *k, const struct perf_event_header *header)
 {
+	struct kernel_notes *n = k->notes;
 	struct tail tail;
 	if (header->size < sizeof *header + sizeof tail)
 		return;
@@ -316,6 +329,8 @@ static void take(struct kernel_notes *n, const struct perf_event_header *header)
 		note_mapping(n, (const struct mapped *)header, header->size, tail.time);
 	else if (header->type == PERF_RECORD_COMM && header->misc & PERF_RECORD_MISC_COMM_EXEC)
 		note_life(n, (pid_t)tail.pid, 0, tail.time);
+	else if (header->type == PERF_RECORD_LOST)
+		n->lost_time = tail.time;
 }
 
 static void copy_out(const struct kernel_notes *n, const char *bytes, uint64_t at, void *to,
@@ -328,8 +343,9 @@ static void copy_out(const struct kernel_notes *n, const char *bytes, uint64_t a
 	memcpy((char *)to + part, bytes, size - part);
 }
 
-static void note_ring(struct kernel_notes *n, struct ring *r)
+static void note_ring(struct kernel *k, struct ring *r)
 {
+	struct kernel_notes *n = k->notes;
 	const char *bytes = (const char *)r->page + n->page_size;
 	uint64_t head = __atomic_load_n(&r->page->data_head, __ATOMIC_ACQUIRE);
 	uint64_t tail = r->page->data_tail;
@@ -339,7 +355,7 @@ static void note_ring(struct kernel_notes *n, struct ring *r)
 		if (header->size < sizeof *header || header->size > head - tail)
 			break;
 		copy_out(n, bytes, tail, header, header->size);
-		take(n, header);
+		maps_take(k, header);
 		tail += header->size;
 	}
 	__atomic_store_n(&r->page->data_tail, head, __ATOMIC_RELEASE);
@@ -349,14 +365,15 @@ void maps_note(struct kernel *k)
 {
 	for (unsigned i = 0; i < k->notes->ring_count; i++)
 		if (k->notes->rings[i].page)
-			note_ring(k->notes, &k->notes->rings[i]);
+			note_ring(k, &k->notes->rings[i]);
 }
 
-static void close_ring(struct kernel_notes *n, struct ring *r)
+static void close_ring(struct kernel *k, struct ring *r)
 {
+	const struct kernel_notes *n = k->notes;
 	if (!r->page)
 		return;
-	note_ring(n, r);
+	note_ring(k, r);
 	munmap(r->page, n->page_size + n->ring_size);
 	close(r->fd);
 	*r = (struct ring){0};
@@ -364,7 +381,7 @@ static void close_ring(struct kernel_notes *n, struct ring *r)
 
 void maps_leave(struct kernel *k, unsigned cpu)
 {
-	close_ring(k->notes, &k->notes->rings[cpu]);
+	close_ring(k, &k->notes->rings[cpu]);
 }
 
 void maps_watch(struct kernel *k, unsigned cpu)
@@ -387,12 +404,16 @@ void maps_watch(struct kernel *k, unsigned cpu)
 		.wakeup_watermark = k->whole ? (uint32_t)n->ring_size / 2 : 1,
 	};
 	int fd = (int)syscall(SYS_perf_event_open, &attr, -1, (int)cpu, -1, PERF_FLAG_FD_CLOEXEC);
-	if (fd < 0)
+	if (fd < 0 && errno == ENODEV) /* it is off */
 		return;
-	void *page = mmap(NULL, n->page_size + n->ring_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
-			  0);
+	void *page = fd < 0 ? MAP_FAILED
+			    : mmap(NULL, n->page_size + n->ring_size, PROT_READ | PROT_WRITE,
+				   MAP_SHARED, fd, 0);
+	n->lost_time = page == MAP_FAILED || n->lost_time == UINT64_MAX ? UINT64_MAX
+									: session_now();
 	if (page == MAP_FAILED) {
-		close(fd);
+		if (fd >= 0)
+			close(fd);
 		return;
 	}
 	struct epoll_event event = {.events = EPOLLIN};
@@ -422,7 +443,7 @@ void maps_close(struct kernel *k)
 	if (!n)
 		return;
 	for (unsigned i = 0; n->rings && i < n->ring_count; i++)
-		close_ring(n, &n->rings[i]);
+		close_ring(k, &n->rings[i]);
 	for (size_t i = 0; i < BUCKETS; i++)
 		while (n->noted[i])
 			forget(n, &n->noted[i]);
@@ -439,28 +460,77 @@ static int compare_lines(const void *a, const void *b)
 	return (x->start > y->start) - (x->start < y->start);
 }
 
-/* As /proc would have shown it. */
+/* As /proc would have shown it. Paths are copied. */
+static bool give_maps(struct lines *from, struct maps *out)
+{
+	size_t room = 1;
+	if (from->count)
+		qsort(from->all, from->count, sizeof *from->all, compare_lines);
+	for (size_t i = 0; i < from->count; i++)
+		room += strlen(from->all[i].path) + 1;
+	*out = (struct maps){.items = reallocarray(NULL, from->count + 1, sizeof *out->items),
+			     .text = malloc(room)};
+	char *text = out->text;
+	for (size_t i = 0; out->items && text && i < from->count; i++) {
+		const struct line *l = &from->all[i];
+		size_t length = strlen(l->path), suffix = strlen(DELETED);
+		bool deleted = length > suffix && !strcmp(l->path + length - suffix, DELETED);
+		if (l->start >= l->end)
+			continue;
+		length -= deleted ? suffix : 0;
+		memcpy(text, l->path, length);
+		text[length] = '\0';
+		out->items[out->count++] = (struct map){.start = l->start,
+							.end = l->end,
+							.offset = l->offset,
+							.device = makedev(l->major, l->minor),
+							.inode = l->inode,
+							.readable = true,
+							.executable = true,
+							.path = text,
+							.deleted = deleted};
+		text += length + 1;
+	}
+	if (!out->count)
+		maps_free(out);
+	return out->count;
+}
+
 bool maps_noted(const struct kernel *k, pid_t pid, uint64_t time, struct maps *out)
 {
 	struct lines then = {0};
-	struct buf text = {0};
-	bool good = replay_all(k->notes, pid, time, &then);
-	if (then.count)
-		qsort(then.all, then.count, sizeof *then.all, compare_lines);
-	for (size_t i = 0; i < then.count; i++) {
-		const struct line *l = &then.all[i];
-		if (l->start == l->end)
-			continue;
-		buf_printf(&text,
-			   "%" PRIx64 "-%" PRIx64 " r-xp %08" PRIx64 " %02x:%02x %" PRIu64 " %s\n",
-			   l->start, l->end, l->offset, l->major, l->minor, l->inode, l->path);
-	}
-	good = good && text.size && !text.failed;
-	struct err *e = good ? maps_parse(buf_text(&text), text.size, out) : NULL;
-	good = good && !e;
-	err_free(e);
+	bool good = replay_all(k->notes, pid, time, &then) && give_maps(&then, out);
 	free(then.all);
-	buf_free(&text);
+	return good;
+}
+
+/* What is known of a file from its record alone: memory without one, or whose file is gone, must be
+   looked at. */
+static bool is_plain(const char *path)
+{
+	static const char *const others[] = {"//", "/dev/", "/memfd:", "/SYSV"};
+	size_t length = strlen(path), suffix = strlen(DELETED);
+	for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+		if (!strncmp(path, others[i], strlen(others[i])))
+			return false;
+	return !strcmp(path, "[vdso]") ||
+	       (path[0] == '/' &&
+		(length <= suffix || strcmp(path + length - suffix, DELETED) != 0));
+}
+
+bool maps_young(const struct kernel *k, pid_t pid, struct maps *out)
+{
+	const struct noted *at = find(k->notes, pid);
+	const struct life *life = at ? life_at(at, UINT64_MAX) : NULL;
+	struct lines now = {0};
+	if (!life || life->parent || life->since <= k->notes->lost_time ||
+	    session_now() - life->since > YOUNG_NS)
+		return false;
+	bool good = replay(at, UINT64_MAX, &now);
+	for (size_t i = 0; good && i < now.count; i++)
+		good = now.all[i].start == now.all[i].end || is_plain(now.all[i].path);
+	good = good && give_maps(&now, out);
+	free(now.all);
 	return good;
 }
 

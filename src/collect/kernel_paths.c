@@ -379,11 +379,13 @@ static enum walk_end walk_looking(struct session *s, struct kernel_waiting *w, u
 	bool looked = patient && !is_known(s, w);
 	if (looked)
 		code_look(s, p);
+	if (looked && p->noted_ns && !library_is_unready(s->library) && !is_known(s, w))
+		code_ask(s, p);
 	if (library_is_unready(s->library))
 		return WALK_NO_MODULE;
 	enum walk_end end = same ? walk(s, w, p->list, keys, frames) : WALK_NO_MODULE;
-	if (end == WALK_NO_MODULE && patient && !looked) {
-		code_look(s, p);
+	if (end == WALK_NO_MODULE && patient && (!looked || p->noted_ns)) {
+		code_ask(s, p);
 		looked = true;
 		if (p->list != before)
 			end = walk(s, w, p->list, keys, frames);

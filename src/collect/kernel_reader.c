@@ -36,22 +36,34 @@ static void ring_bell(int fd)
 		;
 }
 
+/* The one that was read last will do, as a rule. */
+static struct kernel_batch *make_batch(struct kernel_reader *r, size_t size)
+{
+	size_t room = size > BATCH ? size : BATCH;
+	struct kernel_batch *b = room == BATCH ? r->spare : NULL;
+	if (b)
+		r->spare = NULL;
+	else
+		b = malloc(sizeof *b + room);
+	if (b)
+		*b = (struct kernel_batch){.room = room};
+	return b;
+}
+
 /* Room for this many bytes in the last batch; NULL where there is no memory. */
 static uint64_t *make_room(struct kernel_reader *r, size_t size)
 {
 	struct kernel_batch *b = r->last;
 	if (!b || b->room - b->used < size) {
-		size_t room = size > BATCH ? size : BATCH;
-		b = malloc(sizeof *b + room);
+		b = make_batch(r, size);
 		if (!b)
 			return NULL;
-		*b = (struct kernel_batch){.room = room};
 		if (r->last)
 			r->last->next = b;
 		else
 			r->first = b;
 		r->last = b;
-		r->bytes += room;
+		r->bytes += b->room;
 	}
 	uint64_t *at = b->bytes + b->used / sizeof *at;
 	b->used += size;
@@ -137,6 +149,17 @@ void reader_flush(struct session *s)
 	ring_buffer__consume(s->kernel->ring);
 }
 
+static void leave_batch(struct kernel_reader *r, struct kernel_batch *b)
+{
+	pthread_mutex_lock(&r->lock);
+	if (b->room == BATCH && !r->spare) {
+		r->spare = b;
+		b = NULL;
+	}
+	pthread_mutex_unlock(&r->lock);
+	free(b);
+}
+
 void reader_take(struct session *s, void (*take)(struct session *s, const void *data, size_t size))
 {
 	struct kernel_reader *r = &s->kernel->reader;
@@ -155,7 +178,7 @@ void reader_take(struct session *s, void (*take)(struct session *s, const void *
 			take(s, record + 1, *record);
 			at += (*record + 7) / 8 * 8 + sizeof *record;
 		}
-		free(b);
+		leave_batch(r, b);
 		b = next;
 	}
 }
@@ -176,6 +199,7 @@ void reader_close(struct kernel *k)
 		reader_take(&s, drop);
 		close(k->reader.urgent);
 	}
+	free(k->reader.spare);
 	if (k->reader.wake >= 0)
 		close(k->reader.wake);
 }

@@ -139,7 +139,8 @@ void tasks_executed(struct session *s, const struct kernel_task *t)
 	struct process *p = find_process(s, pid);
 	s->process_count += !p;
 	struct kernel_thread *first = find_thread(s->kernel, pid);
-	if (p && p->executed) {
+	const struct process *before = p && p->executed ? p : NULL;
+	if (before) {
 		p->replaced = true;
 		if (s->kernel->whole && first) { /* what it becomes has the same number */
 			finish(s, first);
@@ -152,6 +153,10 @@ void tasks_executed(struct session *s, const struct kernel_task *t)
 		p = add_process(s, pid, NULL);
 	if (!p)
 		return;
+	if (before && s->kernel->whole) { /* which is kept for a while */
+		p->parent = before->parent;
+		p->start_ms = before->start_ms;
+	}
 	first = find_thread(s->kernel, pid);
 	if (first)
 		set_name(first->name, sizeof first->name, t->comm);
@@ -167,6 +172,7 @@ void tasks_executed(struct session *s, const struct kernel_task *t)
 	p->changes = (uint32_t)t->changes;
 	p->image++;
 	p->list = NULL;
+	p->noted_ns = 0;
 	p->unlooked = !s->kernel->whole;
 }
 
@@ -460,8 +466,10 @@ void tasks_forked(struct session *s, const struct kernel_task *t)
 		if (p)
 			end_process(s, p);
 		p = add_child(s, pid, (pid_t)t->head.process);
-		if (p)
+		if (p) {
 			p->changes = (uint32_t)t->changes;
+			drain_born(s, p, t->start_ns);
+		}
 		maps_forked(s->kernel, pid, (pid_t)t->head.process, t->head.time);
 	}
 	if (p && add_thread(s, p, tid, t->head.time))

@@ -24,12 +24,12 @@
 #include "process/maps.h"
 #include "process/registers.h"
 #include "process/space.h"
-#include "process/status.h"
 
 #define ALIGNMENT 64u
 #define LIST_MAX 65536u /* executable mappings of a process */
 #define KEPT_MAX 512u   /* files that are kept open though they have a name */
 #define YOUNG_NS (3600 * 1000000000ull)
+#define CHECKED_NS 1000000000ull
 
 static const struct recipe no_recipe; /* RECIPE_NONE */
 const struct table library_no_table = {.rules = &no_recipe, .rule_count = 1};
@@ -173,13 +173,71 @@ static void learn_image(struct library_module *m, struct image *image)
 	m->go = image_section(image, ".go.buildinfo") || image_section(image, ".note.go.buildid");
 }
 
+static uint64_t clock_ns(clockid_t clock)
+{
+	struct timespec now;
+	clock_gettime(clock, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
 /* A file that was written a moment ago may be gone a moment later: it is being built, or tried. */
 static bool is_young(uint64_t changed)
 {
-	struct timespec now;
-	clock_gettime(CLOCK_REALTIME, &now);
-	uint64_t ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-	return changed && ns - changed < YOUNG_NS;
+	return changed && changed + YOUNG_NS > clock_ns(CLOCK_REALTIME);
+}
+
+static bool is_ready(const struct library_module *m)
+{
+	return m->id && m->state != LIBRARY_DROPPED;
+}
+
+/* One of a file that has been as it is for long, and was a moment ago: then it is not asked again. */
+static struct library_module *find_checked(const struct library *l, const struct map *map,
+					   uint64_t now)
+{
+	struct library_module *m = l->background && !map->deleted ? find_module(l, map, 0) : NULL;
+	return m && m->changed && is_ready(m) && m->checked_ns &&
+			       now - m->checked_ns < CHECKED_NS && !is_young(m->changed)
+		       ? m
+		       : NULL;
+}
+
+/* A file is first mapped as a whole, and what is not code of it is mapped anew or unmapped: of that
+   there are no records. */
+static void cut_to_code(const struct library_module *m, struct map *map)
+{
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), size = map->end - map->start;
+	uint64_t from = UINT64_MAX, to = 0; /* in the file */
+	for (size_t i = 0; i < m->segment_count; i++) {
+		const struct image_segment *s = &m->segments[i];
+		uint64_t begin = s->offset / page * page;
+		uint64_t end = (s->offset + s->file_size + page - 1) / page * page;
+		if (!s->executable || begin >= map->offset + size || end <= map->offset)
+			continue;
+		from = begin < from ? begin : from;
+		to = end > to ? end : to;
+	}
+	if (from >= to)
+		return;
+	if (to < map->offset + size)
+		map->end = map->start + (to - map->offset);
+	if (from > map->offset) {
+		map->start += from - map->offset;
+		map->offset = from;
+	}
+}
+
+bool library_knows(const struct library *l, struct maps *maps)
+{
+	for (size_t i = 0; i < maps->count; i++) {
+		struct map *map = &maps->items[i];
+		const struct library_module *m = find_module(l, map, 0);
+		if (!m || !is_ready(m))
+			return false;
+		if (map->path[0] == '/')
+			cut_to_code(m, map);
+	}
+	return true;
 }
 
 /* How it can be found later, when its functions are to be named: the process may be in a namespace or
@@ -288,12 +346,15 @@ static struct err *open_new(struct library *l, pid_t task, const struct maps *ma
 			    struct library_module **found)
 {
 	struct err *e = NULL;
+	uint64_t now = clock_ns(CLOCK_MONOTONIC);
 	for (size_t i = 0; !e && i < maps->count; i++) {
 		const struct map *map = &maps->items[i];
 		found[i] = NULL;
 		if (!space_is_module(map) || !strncmp(map->path, "/dev/", 5) ||
 		    (!strncmp(map->path, "/memfd:", 7) && !is_program(task, maps, i)) ||
 		    !strncmp(map->path, "/SYSV", 5))
+			continue;
+		if ((found[i] = find_checked(l, map, now)))
 			continue;
 		uint64_t changed = backing_changed(task, map);
 		found[i] = find_module(l, map, changed);
@@ -302,6 +363,8 @@ static struct err *open_new(struct library *l, pid_t task, const struct maps *ma
 		else if (found[i]->state == LIBRARY_DROPPED || (!found[i]->id && l->freed) ||
 			 later_is_worth(found[i]))
 			renew(l, task, maps, i, found[i]);
+		if (!e)
+			found[i]->checked_ns = now;
 	}
 	return e;
 }
@@ -462,7 +525,7 @@ static struct err *read_maps(pid_t pid, uint16_t machine, struct maps *out)
 {
 	struct err *e = maps_read(pid, out);
 	if (!e && machine != native_machine)
-		e = emulated_maps(process_task(pid), machine, out);
+		e = emulated_maps(out->task, machine, out);
 	return e;
 }
 
@@ -474,7 +537,7 @@ struct err *library_look(struct library *l, pid_t pid, uint16_t machine,
 	*out = NULL;
 	if (e)
 		return e;
-	e = library_look_at(l, process_task(pid), &maps, out, executable);
+	e = library_look_at(l, maps.task, &maps, out, executable);
 	maps_free(&maps);
 	return e;
 }
@@ -488,7 +551,7 @@ struct err *library_see(struct library *l, pid_t pid, uint16_t machine, struct l
 		free(v);
 		return e;
 	}
-	v->task = process_task(pid);
+	v->task = v->maps.task;
 	v->found = calloc(v->maps.count + 1, sizeof(struct library_module *));
 	e = v->found ? open_new(l, v->task, &v->maps, v->found) : err_new("out of memory");
 	if (e)

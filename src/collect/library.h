@@ -30,6 +30,7 @@ struct library_module {
 	uint32_t id;                  /* 1 …; 0: there were too many */
 	char *path;
 	uint64_t device, inode, changed; /* changed: when the file was last written to, ns */
+	uint64_t checked_ns;             /* when that was last asked, CLOCK_MONOTONIC */
 	struct image_segment *segments;
 	size_t segment_count;
 	uint64_t place, size; /* of the table in the file; size 0: none */
@@ -83,6 +84,10 @@ struct err *library_look(struct library *library, pid_t pid, uint16_t machine,
 struct err *library_look_at(struct library *library, pid_t task, const struct maps *maps,
 			    const struct library_list **out,
 			    const struct library_module **executable);
+
+/* Whether all mappings, which were noted, are of files that were looked at before, by their numbers and
+   names; then what is not code of theirs is cut off. */
+bool library_knows(const struct library *library, struct maps *maps);
 
 /* The same in two steps: first the modules are opened, as long as the process is there; later, when
    there is time, what is missing is made. The list is NULL where memory ran out. */

@@ -169,16 +169,16 @@ void process_describe(struct session *s, struct process *p, bool first)
 	read_name(p);
 	read_command(p);
 	snprintf(path, sizeof path, "/proc/%d", (int)p->pid);
-	if (!stat(path, &st))
-		p->user = st.st_uid;
 	if (s->options.drained)
 		drain_describe(s, p);
-	if (first) {
+	else if (!stat(path, &st))
+		p->user = st.st_uid;
+	if (first && !s->options.drained) /* nobody keeps it there */
 		read_rank(p);
+	/* Of the whole machine's the one that forked it, which may have ended since. */
+	if (first && !(s->options.whole && p->parent)) {
 		long parent = process_stat_field(p->pid, 4);
-		/* Else it is gone, and what is known of it stays; of the whole machine's the one that
-		   forked it, which may have ended since. */
-		if (parent >= 0 && !(s->options.whole && p->parent))
+		if (parent >= 0) /* else it is gone, and what is known of it stays */
 			p->parent = (pid_t)parent;
 	}
 	if (p->profile) {

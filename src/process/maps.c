@@ -146,8 +146,14 @@ struct err *maps_read(pid_t pid, struct maps *out)
 {
 	struct buf text = {0};
 	struct err *e;
+	pid_t task = pid, other;
 	*out = (struct maps){0};
-	e = process_file(process_task(pid), "maps", &text);
+	e = process_file(pid, "maps", &text);
+	if ((e || !text.size) &&
+	    (other = process_task(pid)) != pid) { /* its first thread has ended */
+		err_free(e);
+		e = process_file(task = other, "maps", &text);
+	}
 	if (e || !text.size) { /* refused; or the process has no memory (any more) */
 		bool refused = e != NULL;
 		buf_free(&text);
@@ -160,7 +166,9 @@ struct err *maps_read(pid_t pid, struct maps *out)
 					 (int)pid);
 	}
 	size_t size = text.size;
-	return parse_owned(buf_take(&text), size, out);
+	e = parse_owned(buf_take(&text), size, out);
+	out->task = task;
+	return e;
 }
 
 void maps_free(struct maps *maps)

@@ -23,6 +23,7 @@ struct maps {
 	struct map *items; /* ascending */
 	size_t count;
 	char *text; /* what the paths point into */
+	pid_t task; /* a thread that has this memory; 0: it was not read from a process */
 };
 
 struct err *maps_read(pid_t pid, struct maps *out);

@@ -12,6 +12,8 @@
 #include "base/buf.h"
 #include "base/err.h"
 
+#define PIECE 4096u
+
 struct err *process_file(pid_t pid, const char *name, struct buf *out)
 {
 	char path[64];
@@ -20,12 +22,12 @@ struct err *process_file(pid_t pid, const char *name, struct buf *out)
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return err_errno("%s: cannot open", path);
-	do {
-		if (!buf_reserve(out, 65536)) {
+	do { /* most give a page at a time, and have no more than one */
+		if (!buf_reserve(out, PIECE)) {
 			close(fd);
 			return err_new("%s: out of memory", path);
 		}
-		got = read(fd, out->data + out->size, 65536);
+		got = read(fd, out->data + out->size, out->capacity - out->size - 1);
 		if (got > 0)
 			out->size += (size_t)got;
 	} while (got > 0 || (got < 0 && errno == EINTR));

@@ -8,6 +8,7 @@
 #include "process/maps.h"
 #include "process/registers.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <time.h>
@@ -285,6 +286,82 @@ static void can_be_hurried(void **state)
 	library_close(l);
 }
 
+static void write_file(const char *path, time_t written)
+{
+	char command[1024];
+	struct timespec times[2] = {{.tv_sec = written}, {.tv_sec = written}};
+
+	snprintf(command, sizeof(command), "cat /bin/true >'%s'",
+		 path); /* it stays the same file */
+	assert_int_equal(system(command), 0);
+	assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
+}
+
+/* A file that is being worked on is asked each time whether it is the same; one that has been as it is for
+   long, once a second. */
+static void files_are_asked_anew(void **state)
+{
+	struct library *l = open_library();
+	const char *path = build_program(300);
+	time_t now = time(NULL);
+	const struct library_list *first, *list;
+
+	(void)state;
+	write_file(path, now - 10);
+	first = run_program(l, path);
+	assert_ptr_equal(run_program(l, path), first);
+	write_file(path, now - 5);
+	list = run_program(l, path);
+	assert_int_not_equal(list->modules[0].id, first->modules[0].id);
+
+	write_file(path, now - 80000);
+	first = run_program(l, path);
+	assert_int_not_equal(list->modules[0].id, first->modules[0].id);
+	write_file(path, now - 70000);
+	assert_ptr_equal(run_program(l, path), first);
+	usleep(1100000);
+	assert_int_not_equal(run_program(l, path)->modules[0].id, first->modules[0].id);
+	library_close(l);
+}
+
+/* By name and numbers: nothing is opened for that. */
+static void knows_what_it_looked_at(void **state)
+{
+	struct library *l = open_library();
+	struct maps maps, own = {0};
+
+	(void)state;
+	assert_null(maps_read(getpid(), &maps));
+	own.items = calloc(maps.count, sizeof *own.items);
+	for (size_t i = 0; i < maps.count; i++)
+		if (maps.items[i].executable && strcmp(maps.items[i].path, "[vsyscall]") != 0)
+			own.items[own.count++] = maps.items[i];
+	assert_true(own.count >= 2);
+	assert_false(library_knows(l, &own));
+	look(l);
+	assert_true(library_knows(l, &own));
+	own.items[1].inode++;
+	assert_false(library_knows(l, &own));
+	own.items[1].inode--;
+	/* As it was mapped at first: as a whole, and with what comes behind. */
+	struct map first = own.items[0];
+	own.items[0].end += 1 << 20;
+	assert_true(library_knows(l, &own));
+	assert_int_equal(own.items[0].start, first.start);
+	assert_int_equal(own.items[0].end, first.end);
+	own.items[0].start -= first.offset;
+	own.items[0].offset = 0;
+	assert_true(library_knows(l, &own));
+	assert_int_equal(own.items[0].start, first.start);
+	assert_int_equal(own.items[0].offset, first.offset);
+	assert_int_equal(own.items[0].end, first.end);
+	library_forget_unused(l); /* their tables must be made again */
+	assert_false(library_knows(l, &own));
+	free(own.items);
+	maps_free(&maps);
+	library_close(l);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -295,6 +372,8 @@ int main(void)
 		cmocka_unit_test(ids_in_use_are_kept),
 		cmocka_unit_test(too_many_at_once),
 		cmocka_unit_test(can_be_hurried),
+		cmocka_unit_test(files_are_asked_anew),
+		cmocka_unit_test(knows_what_it_looked_at),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

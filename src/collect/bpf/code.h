@@ -64,48 +64,67 @@ CHECKED uint32_t find_rule(uint32_t id, uint64_t address)
 	return b ? m->rules + (b->words[row % KERNEL_BLOCK] & TABLE_RULE_MASK) : NO_RULE;
 }
 
-/* Fills in what is known about the code at an address; 0: it is of no module. */
-CHECKED int know_place(struct place *p, struct kernel_process *process, uint64_t address)
+/* Goes to the span that has the address; 0: none has. Beyond them code may be made at run time. */
+CHECKED int know_span(struct walk *w, struct kernel_process *process, uint64_t address)
 {
-	if (!p || !process)
+	if (!w || !process)
 		return 0;
-	uint32_t at = find_span(process->first, process->count, address), rule = 0;
-	p->serial = 0;
-	p->by_pointer = 0;
-	if (at == UINT32_MAX) {
-		if (address < process->jit_low || address >= process->jit_high)
-			return 0;
-		p->by_pointer = 1;
-		p->key = address & ADDRESS;
-	} else {
-		struct kernel_span *s = bpf_map_lookup_elem(&spans, &at);
-		if (!s)
-			return 0;
-		p->by_pointer = s->flags & KERNEL_SPAN_JIT ? 1 : 0;
-		if (!s->flags)
-			rule = find_rule(s->module, address - s->bias);
-		if (rule == NO_RULE)
-			rule = 0;
-		p->key = (uint64_t)s->module << KERNEL_KEY_BITS | ((address - s->bias) & ADDRESS);
+	uint32_t at = find_span(process->first, process->count, address);
+	struct kernel_span *s = at == UINT32_MAX ? 0 : bpf_map_lookup_elem(&spans, &at);
+	w->span_serial = 0;
+	if (s) {
+		w->span_serial = process->serial;
+		w->span_start = s->start;
+		w->span_size = s->end - s->start;
+		w->span_bias = s->bias;
+		w->span_module = s->module;
+		w->span_flags = s->flags;
+		return 1;
 	}
+	w->span_bias = w->span_module = 0;
+	w->span_flags = KERNEL_SPAN_JIT;
+	return address >= process->jit_low && address < process->jit_high;
+}
+
+/* Fills in what is known about an address of the span that the walk is at; 0: nothing can be. What
+   a module's table says is the same for all that have the module, and for as long as it is called so. */
+CHECKED int know_place(struct place *p, struct walk *w, uint64_t key)
+{
+	uint32_t now = generation, rule = 0;
+	if (!p || !w)
+		return 0;
+	p->generation = 0;
+	p->key = key;
+	p->by_pointer = w->span_flags & KERNEL_SPAN_JIT ? 1 : 0;
+	if (!w->span_flags)
+		rule = find_rule(w->span_module, key & ADDRESS);
+	if (rule == NO_RULE)
+		rule = 0;
 	struct recipe *r = bpf_map_lookup_elem(&rules, &rule);
 	if (!r)
 		return 0;
 	p->recipe = *r;
-	p->address = address;
-	p->serial = process->serial;
+	if (!w->span_flags)
+		p->generation = now;
 	return 1;
 }
 
-/* The same, where it is known already mostly; NULL: of no module. `first`: of this CPU's places. */
-INLINE struct place *find_place(uint32_t first, struct kernel_process *process, uint64_t address)
+/* What is known about an address, mostly since it was met before, in this or another process that has
+   the same module; NULL: it is of none. `first`: of this CPU's places. */
+INLINE struct place *find_place(uint32_t first, struct walk *w, struct kernel_process *process,
+				uint64_t address)
 {
-	uint32_t index = (uint32_t)((address * 0x9e3779b97f4a7c15ull) >> 32) & (KERNEL_PLACES - 1);
+	if ((w->span_serial != process->serial || address - w->span_start >= w->span_size) &&
+	    !know_span(w, process, address))
+		return 0;
+	uint64_t key = (uint64_t)w->span_module << KERNEL_KEY_BITS |
+		       ((address - w->span_bias) & ADDRESS);
+	uint32_t index = (uint32_t)((key * 0x9e3779b97f4a7c15ull) >> 32) & (KERNEL_PLACES - 1);
 	index += first;
 	struct place *p = bpf_map_lookup_elem(&places, &index);
 	if (!p)
 		return 0;
-	if (p->address == address && p->serial == process->serial)
+	if (p->key == key && p->generation == generation)
 		return p;
-	return know_place(p, process, address) ? p : 0;
+	return know_place(p, w, key) ? p : 0;
 }

@@ -27,6 +27,8 @@ const volatile struct kernel_settings settings SEC(".rodata.settings");
 struct kernel_counts counts SEC(".data.counts");
 /* The collector's: which of its two tables a CPU counts in. */
 volatile uint32_t side SEC(".data.side");
+/* The same: what is known of modules by their ids is only good for as long as this stays, from 1 on. */
+volatile uint32_t generation SEC(".data.generation");
 
 /* What a sample costs is above all how many lines of memory it touches: programs leave ours in no
    cache. So a frame has 16 bytes, and a place a line of its own. */
@@ -50,12 +52,15 @@ struct memo {
 struct walk {
 	uint64_t pc, sp, fp, extra, slot;
 	uint64_t fp_at, extra_at; /* where they are, not read yet; 0: they are known, or lost */
-	uint64_t word;            /* what was read last */
-	uint64_t at;              /* of the bytes */
-	uint64_t have;            /* bytes */
-	uint64_t base;            /* of the memo */
-	uint64_t next;            /* SP of the frame of the memo that may be met next */
-	uint32_t known;           /* frames of the memo that are still possible */
+	uint64_t span_start, span_size, span_bias; /* of the span that was met last */
+	uint32_t span_module, span_flags;
+	uint32_t span_serial; /* of the list that it is of; 0: none */
+	uint64_t word;        /* what was read last */
+	uint64_t at;          /* of the bytes */
+	uint64_t have;        /* bytes */
+	uint64_t base;        /* of the memo */
+	uint64_t next;        /* SP of the frame of the memo that may be met next */
+	uint32_t known;       /* frames of the memo that are still possible */
 	uint32_t known_first;
 	uint32_t fresh;
 	uint16_t end, end_first;
@@ -78,11 +83,11 @@ struct workspace {
 	uint8_t stack[KERNEL_STACK];
 };
 
-struct place { /* what is known about an address */
-	uint64_t address, key;
-	uint32_t serial;
+struct place {               /* what is known about an address */
+	uint64_t key;        /* the module and the address in it */
+	uint32_t generation; /* 0: not to be relied on */
 	uint32_t by_pointer; /* there is no recipe: frame pointers are followed */
-	uint64_t reserved;
+	uint64_t reserved[2];
 	struct recipe recipe;
 };
 

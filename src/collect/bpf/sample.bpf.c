@@ -125,7 +125,7 @@ INLINE bool meets(struct walker *x)
 INLINE void step_compiled(struct walker *x)
 {
 	struct walk *w = x->walk;
-	struct place *p = find_place(x->places, x->process, w->pc - 1);
+	struct place *p = find_place(x->places, w, x->process, w->pc - 1);
 	if (!p || p->by_pointer)
 		return;
 	struct recipe *r = &p->recipe;
@@ -200,7 +200,7 @@ INLINE bool step_one(struct walker *x)
 		w->end = WALK_TOO_DEEP;
 		return true;
 	}
-	struct place *p = find_place(x->places, x->process, address);
+	struct place *p = find_place(x->places, w, x->process, address);
 	uint64_t key = p ? p->key : address & ADDRESS;
 	MASK(n, KERNEL_FRAMES - 1);
 	x->ws->fresh[n].pc = w->pc;
@@ -500,6 +500,7 @@ int BPF_PROG(forked, struct task_struct *parent, struct task_struct *child)
 	t.head.thread = parent->pid;
 	t.child_process = to;
 	t.child_thread = child->pid;
+	t.start_ns = child->start_boottime;
 	if (bpf_ringbuf_output(&ring, &t, sizeof t, wake(0)))
 		__sync_fetch_and_add(&counts.lost_records, 1);
 	return 0;

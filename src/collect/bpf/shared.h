@@ -180,6 +180,7 @@ struct kernel_task { /* FORK, EXEC, EXIT */
 	uint32_t last;                        /* EXIT: the process has no other thread */
 	int32_t status;                       /* EXIT: as wait gives it */
 	uint64_t cpu_ns;                      /* EXIT: time on a CPU */
+	uint64_t start_ns;                    /* FORK: of the child, CLOCK_BOOTTIME */
 	uint64_t changes;                     /* FORK, EXEC: of the process, or the child */
 	char comm[KERNEL_COMM];
 };

@@ -38,6 +38,7 @@ struct task_struct {
 	unsigned int in_execve : 1;
 	struct signal_struct *signal;
 	struct sched_entity se;
+	__u64 start_boottime;
 	char comm[16];
 };
 

@@ -12,7 +12,6 @@
  */
 #include "daemon/namer.h"
 
-#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -223,10 +222,8 @@ static struct err *read_file(struct namer *n, struct file *f, const struct profi
 			break;
 		e = look_up(n, f, places, address);
 	}
-	if (places) {
+	if (places)
 		qsort(f->pieces, f->count, sizeof *f->pieces, compare_pieces);
-		malloc_trim(0);
-	}
 	places_close(places);
 	image_close(image);
 	return e;

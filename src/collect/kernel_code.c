@@ -22,8 +22,6 @@
 #include "process/maps.h"
 #include "process/registers.h"
 
-#define TABLES_WHOLE (48ull << 20) /* bytes, of what may go on for weeks */
-#define TABLES_NS 60000000000ull
 #define CONFIRM_NS 1000000000ull
 #define JIT_REACH (64ull << 20) /* compilers at run time make more code, near to the last */
 
@@ -32,90 +30,6 @@ void *kernel_map(struct kernel *k, const char *name, size_t size)
 	int fd = bpf_object__find_map_fd_by_name(k->object, name);
 	void *at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	return at == MAP_FAILED ? NULL : at;
-}
-
-/* ---- tables ---- */
-
-static void leave_shard(struct kernel *k)
-{
-	if (k->shard)
-		munmap(k->shard, k->shard_room * sizeof *k->shard);
-	k->shard = NULL;
-	k->shard_room = k->shard_used = 0;
-}
-
-/* A new one. The kernel waits for all programs that run when it gets one: so they are large. */
-static bool make_shard(struct kernel *k, size_t words)
-{
-	LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = BPF_F_MMAPABLE | BPF_F_INNER_MAP);
-	const uint32_t block = KERNEL_BLOCK * sizeof *k->shard;
-	if (words < KERNEL_SHARD / sizeof *k->shard)
-		words = KERNEL_SHARD / sizeof *k->shard;
-	uint32_t blocks = (uint32_t)((words + KERNEL_BLOCK - 1) / KERNEL_BLOCK);
-	leave_shard(k);
-	if (k->whole && k->shard_bytes + (uint64_t)blocks * block > TABLES_WHOLE)
-		return false;
-	int fd = k->shard_count < KERNEL_SHARDS
-			 ? bpf_map_create(BPF_MAP_TYPE_ARRAY, "shard", sizeof(uint32_t), block,
-					  blocks, &opts)
-			 : -1;
-	if (fd < 0)
-		return false;
-	void *at = mmap(NULL, (size_t)blocks * block, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	bool made = at != MAP_FAILED &&
-		    !bpf_map_update_elem(k->shards, &k->shard_count, &fd, BPF_ANY);
-	close(fd);
-	if (made) {
-		k->shard = at;
-		k->shard_room = (size_t)blocks * KERNEL_BLOCK;
-		k->shard_bytes += (uint64_t)blocks * block;
-		k->shard_count++;
-	} else if (at != MAP_FAILED) {
-		munmap(at, (size_t)blocks * block);
-	}
-	return made;
-}
-
-static bool is_simple(const struct recipe *r)
-{
-	const struct unwind_cpu *cpu = unwind_cpu_for(native_machine);
-	return r->cfa == RECIPE_REG && !r->cfa_vg &&
-	       (r->cfa_reg == cpu->sp || r->cfa_reg == cpu->fp) && r->ra == RECIPE_AT_CFA &&
-	       (r->fp == RECIPE_AT_CFA || r->fp == RECIPE_SAME) &&
-	       (r->extra == RECIPE_AT_CFA || r->extra == RECIPE_SAME);
-}
-
-/* Whether the sampler has the module's table. */
-static bool give_table(struct kernel *k, const struct library_module *m)
-{
-	const struct table *t = &m->table;
-	size_t pages = (size_t)t->page_count + 1, words = pages + t->row_count;
-	if (k->loaded[m->id / 8] & 1u << m->id % 8)
-		return k->modules[m->id].page_count;
-	k->loaded[m->id / 8] |= (uint8_t)(1u << m->id % 8);
-	if (!m->size || !t->page_count)
-		return false;
-	if (t->rule_count > KERNEL_RULES - k->rules_used ||
-	    (words > k->shard_room - k->shard_used && !make_shard(k, words))) {
-		k->tables_full = true;
-		return false;
-	}
-	uint32_t *at = k->shard + k->shard_used;
-	memcpy(at, t->pages, pages * sizeof *at);
-	memcpy(at + pages, t->rows, t->row_count * sizeof *at);
-	for (uint32_t i = 0; i < t->rule_count; i++) {
-		k->rules[k->rules_used + i] = t->rules[i];
-		k->rules[k->rules_used + i].reserved = is_simple(&t->rules[i]) ? KERNEL_SIMPLE : 0;
-	}
-	k->modules[m->id] = (struct kernel_module){.start = t->start,
-						   .page_count = t->page_count,
-						   .shard = k->shard_count - 1,
-						   .pages = (uint32_t)k->shard_used,
-						   .rows = (uint32_t)(k->shard_used + pages),
-						   .rules = k->rules_used};
-	k->shard_used += words;
-	k->rules_used += t->rule_count;
-	return true;
 }
 
 /* ---- life ---- */
@@ -129,13 +43,12 @@ struct err *code_open(struct kernel *k)
 	if (!k->spans || !k->modules || !k->rules || !k->generation)
 		return err_errno("cannot map the sampler's memory");
 	*k->generation = 1;
-	k->rules_used = 1; /* rule 0: nothing is known */
-	return make_shard(k, 0) ? NULL : err_errno("cannot make memory for the sampler's tables");
+	return tables_begin(k) ? NULL : err_errno("cannot make memory for the sampler's tables");
 }
 
 void code_close(struct kernel *k)
 {
-	leave_shard(k);
+	tables_close(k);
 	if (k->spans)
 		munmap(k->spans, KERNEL_SPANS * sizeof *k->spans);
 	if (k->modules)
@@ -178,19 +91,9 @@ static void begin_generation(struct kernel *k)
 /* All tables, to begin anew with those that are needed now. */
 static void forget_tables(struct session *s)
 {
-	struct kernel *k = s->kernel;
 	forget_lists(s);
-	leave_shard(k);
-	for (uint32_t i = 0; i < k->shard_count; i++) /* no program has them after that */
-		bpf_map_delete_elem(k->shards, &i);
-	memset(k->modules, 0, KERNEL_MODULES * sizeof *k->modules);
-	memset(k->loaded, 0, sizeof k->loaded);
-	k->rules_used = 1;
-	k->shard_count = 0;
-	k->shard_bytes = 0;
-	k->tables_full = false;
-	begin_generation(k);
-	make_shard(k, 0);
+	tables_begin(s->kernel);
+	begin_generation(s->kernel); /* what is looked up from here on is of the new ones */
 }
 
 /* Those that the sampler may name: children of processes have lists that we were not asked for; and those
@@ -212,8 +115,7 @@ static void take_back_modules(struct session *s)
 	bool any = false;
 	for (uint32_t id = 1; id < KERNEL_MODULES; id++)
 		if (k->loaded[id / 8] & 1u << id % 8 && !library_module(s->library, id)) {
-			k->loaded[id / 8] &= (uint8_t) ~(1u << id % 8);
-			k->modules[id] = (struct kernel_module){0};
+			tables_take_back(k, id);
 			any = true;
 		}
 	if (any)
@@ -223,10 +125,8 @@ static void take_back_modules(struct session *s)
 void code_sweep(struct session *s)
 {
 	struct kernel *k = s->kernel;
-	if (k->tables_full && session_now() - k->tables_ns > TABLES_NS) {
+	if (tables_are_full(k))
 		forget_tables(s);
-		k->tables_ns = session_now();
-	}
 	if (!library_has_many(s->library))
 		return;
 	if (counters_flip(k, true))
@@ -249,12 +149,16 @@ void code_sweep(struct session *s)
 static struct kernel_span describe(struct session *s, const struct wire_module *w)
 {
 	const struct library_module *m = library_module(s->library, w->id);
+	static const uint32_t flags[] = {
+		[KERNEL_NO_TABLE] = KERNEL_SPAN_LOST, [KERNEL_NO_ROOM] = KERNEL_SPAN_ELSEWHERE};
 	struct kernel_span span = {
 		.start = w->start, .end = w->end, .bias = w->bias, .module = w->id};
 	if (w->flags & WIRE_MODULE_JIT || s->options.frame_pointers)
 		span.flags = KERNEL_SPAN_JIT;
-	else if (!m || !w->table_size || !give_table(s->kernel, m))
+	else if (!m || !w->table_size)
 		span.flags = KERNEL_SPAN_LOST;
+	else
+		span.flags = flags[tables_give(s->kernel, m)];
 	return span;
 }
 

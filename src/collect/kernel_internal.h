@@ -84,6 +84,11 @@ struct kernel_reader {
 	int wake;     /* an eventfd, to end its own waiting */
 };
 
+struct kernel_shard {
+	uint32_t *words;
+	size_t room, used; /* words */
+};
+
 struct kernel {
 	bool whole; /* the whole machine is sampled */
 	struct bpf_object *object;
@@ -91,9 +96,8 @@ struct kernel {
 	size_t link_count;
 	struct ring_buffer *ring;
 	struct kernel_reader reader;
-	int processes, shards;         /* descriptors of maps */
-	uint32_t *shard;               /* memory of the one that is being filled */
-	size_t shard_used, shard_room; /* words */
+	int processes, shards;           /* descriptors of maps */
+	struct kernel_shard *shard_list; /* the last one is being filled */
 	uint32_t shard_count;
 	uint64_t shard_bytes, tables_ns; /* of all; when they were begun */
 	bool tables_full;
@@ -203,6 +207,18 @@ bool maps_executed(const struct kernel *k, pid_t pid, uint64_t since);
 bool maps_changed(const struct kernel *k, pid_t pid);
 /* Forgets those that are long gone. */
 void maps_sweep(struct session *s);
+
+/* kernel_tables.c */
+enum kernel_given { KERNEL_GIVEN, KERNEL_NO_TABLE, KERNEL_NO_ROOM };
+bool tables_begin(struct kernel *k); /* with none, at first or anew */
+void tables_close(struct kernel *k);
+/* A module's table to the sampler, or its beginning, unless it has it. */
+enum kernel_given tables_give(struct kernel *k, const struct library_module *m);
+/* What it took to walk these frames, where the sampler has tables only in part. */
+void tables_need(struct session *s, const uint64_t *keys, uint32_t count);
+void tables_take_back(struct kernel *k, uint32_t id);
+/* Whether it is time to begin anew. */
+bool tables_are_full(const struct kernel *k);
 
 /* kernel_code.c */
 /* The memory of a map; NULL: it cannot be had (errno). */

@@ -433,6 +433,7 @@ static void walk_one(struct session *s, struct kernel_waiting *w, uint64_t *keys
 	}
 	if (end == WALK_BAD_MEMORY && w->cut)
 		end = WALK_NO_STACK;
+	tables_need(s, keys, frames);
 	struct err *e = keep(s, w, keys, frames, end);
 	if (e)
 		s->notes.unkept++;

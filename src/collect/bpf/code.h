@@ -22,32 +22,43 @@ CHECKED uint32_t find_span(uint32_t first, uint32_t count, uint64_t address)
 	return s && address - s->start < s->end - s->start ? first : UINT32_MAX;
 }
 
-/* The index of the rule for an address of the module, NO_RULE where something is wrong. */
+/* A word of a shard; 0 where there is none. */
+CHECKED uint32_t read_shard(uint32_t number, uint32_t index)
+{
+	void *table = bpf_map_lookup_elem(&shards, &number);
+	uint32_t at = index / KERNEL_BLOCK;
+	struct block *b = table ? bpf_map_lookup_elem(table, &at) : 0;
+	return b ? b->words[index % KERNEL_BLOCK] : 0;
+}
+
+/* The index of the rule for an address of the module; NO_RULE where this part of its table is not
+   here. */
 CHECKED uint32_t find_rule(uint32_t id, uint64_t address)
 {
 	struct kernel_module *m = bpf_map_lookup_elem(&modules, &id);
-	if (!m)
+	if (!m || !m->page_count)
 		return NO_RULE;
 	uint32_t number = m->shard;
-	void *table = bpf_map_lookup_elem(&shards, &number);
-	if (!table)
-		return NO_RULE;
 	uint64_t page = (address - m->start) >> TABLE_PAGE_BITS;
 	if (page >= m->page_count)
 		return m->rules;
-	uint32_t index = m->pages + (uint32_t)page, at = index / KERNEL_BLOCK, row, count, i;
+	uint32_t index = m->pages + (uint32_t)page, row = read_shard(number, index), count, at, i;
 	uint32_t key = (uint32_t)(address & (TABLE_PAGE - 1)) << TABLE_RULE_BITS | TABLE_RULE_MASK;
-	struct block *b = bpf_map_lookup_elem(table, &at);
-	if (!b)
+	if (m->parts) {
+		if (!row)
+			return NO_RULE;
+		number = KERNEL_PART_SHARD(row);
+		row = KERNEL_PART_ROW(row);
+		count = read_shard(number, row);
+		row++;
+	} else {
+		count = read_shard(number, index + 1) - row;
+		row += m->rows;
+	}
+	void *table = bpf_map_lookup_elem(&shards, &number);
+	struct block *b;
+	if (!table)
 		return NO_RULE;
-	row = b->words[index % KERNEL_BLOCK];
-	index++;
-	at = index / KERNEL_BLOCK;
-	b = bpf_map_lookup_elem(table, &at);
-	if (!b)
-		return NO_RULE;
-	count = b->words[index % KERNEL_BLOCK] - row;
-	row += m->rows;
 	for (i = 0; i < ROW_STEPS && count > 1; i++) {
 		uint32_t half = count / 2;
 		index = row + half;
@@ -98,8 +109,10 @@ CHECKED int know_place(struct place *p, struct walk *w, uint64_t key)
 	p->by_pointer = w->span_flags & KERNEL_SPAN_JIT ? 1 : 0;
 	if (!w->span_flags)
 		rule = find_rule(w->span_module, key & ADDRESS);
-	if (rule == NO_RULE)
-		rule = 0;
+	if (rule == NO_RULE || w->span_flags & KERNEL_SPAN_ELSEWHERE) {
+		w->elsewhere = 1;
+		return 0;
+	}
 	struct recipe *r = bpf_map_lookup_elem(&rules, &rule);
 	if (!r)
 		return 0;

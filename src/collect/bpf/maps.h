@@ -67,6 +67,7 @@ struct walk {
 	uint8_t exact, near, fp_lost, extra_lost, in_signal, met, by_pointer;
 	uint8_t far;           /* a frame is too far from the base to be remembered */
 	uint8_t all_registers; /* were read */
+	uint8_t elsewhere;     /* the table that is needed is not here, but the collector has it */
 	uint64_t link;         /* the link register, where there is one */
 	uint64_t window;       /* how many bytes are read at once: more, the deeper it goes */
 	uint64_t signal_sp;    /* in a frame that a signal interrupted */

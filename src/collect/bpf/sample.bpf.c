@@ -172,7 +172,7 @@ INLINE void begin(struct walk *w)
 	w->window = FIRST_WINDOW / 2;
 	w->exact = 1;
 	w->near = w->fp_lost = w->extra_lost = w->in_signal = w->met = w->by_pointer = w->far = 0;
-	w->all_registers = 0;
+	w->all_registers = w->elsewhere = 0;
 	w->end = WALK_ON;
 	w->known = w->fresh = 0;
 }
@@ -182,8 +182,8 @@ INLINE void begin(struct walk *w)
 INLINE bool may_retry(const struct walker *x)
 {
 	const struct walk *w = x->walk;
-	return w->end > WALK_COMPLETE && w->end != WALK_TOO_DEEP && x->process->jit_high &&
-	       !w->by_pointer;
+	return w->end > WALK_COMPLETE && w->end != WALK_TOO_DEEP && !w->elsewhere &&
+	       x->process->jit_high && !w->by_pointer;
 }
 
 /* Whether the walk has come to its end. */
@@ -459,7 +459,7 @@ SEC("perf_event") int sample(struct bpf_perf_event_data *context)
 		end(&x);
 	/* Memory that is there may be out of reach in an interrupt: a page that the program has not touched
 	   since fork, or since the kernel looked who uses it, on CPUs that do not mark pages themselves. */
-	if ((ws->walk.end == WALK_NO_MODULE && !process->resigned) ||
+	if ((ws->walk.end == WALK_NO_MODULE && (!process->resigned || ws->walk.elsewhere)) ||
 	    (ws->walk.end == WALK_BAD_MEMORY && ws->walk.fresh))
 		send_snapshot(context, ws, process, event, start);
 	else

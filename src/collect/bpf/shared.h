@@ -7,7 +7,8 @@
  *    processes: tgid -> struct kernel_process      whom to sample, and where its code is
  *    spans: struct kernel_span[]                   lists of code in memory, one after another
  *    modules: id -> struct kernel_module           where a module's table is
- *    shards: words[]                               of tables: pages and rows, as in unwind/table.h
+ *    shards: words[]                               of tables: pages and rows, as in unwind/table.h;
+ *                                                  of large ones only what was needed so far
  *    rules: struct recipe[]                        of all modules
  *    places, workspaces                            the sampler's own, for each CPU
  *    memos                                         the same, for threads
@@ -67,8 +68,9 @@ struct kernel_counts {
 
 #define KERNEL_SIMPLE 1 /* recipe.reserved: see step_simple in sample.bpf.c */
 
-#define KERNEL_SPAN_JIT 1u  /* frame pointers are followed there */
-#define KERNEL_SPAN_LOST 2u /* a module without a table */
+#define KERNEL_SPAN_JIT 1u       /* frame pointers are followed there */
+#define KERNEL_SPAN_LOST 2u      /* a module without a table */
+#define KERNEL_SPAN_ELSEWHERE 4u /* there is no room for its table: the collector walks there */
 
 struct kernel_span {
 	uint64_t start, end, bias;
@@ -81,7 +83,15 @@ struct kernel_module {
 	uint32_t shard;       /* in which it is */
 	uint32_t pages, rows; /* where they begin there, in words */
 	uint32_t rules;       /* where its rules begin */
+	uint32_t parts;       /* not 0: only pages that were needed are here, as KERNEL_PART says */
 };
+
+/* A page of a table that is given in parts: where its rows are, which their number precedes; 0: not
+   here yet. */
+#define KERNEL_PART_BITS 20
+#define KERNEL_PART(shard, row) ((uint32_t)(shard) << KERNEL_PART_BITS | (uint32_t)(row))
+#define KERNEL_PART_SHARD(part) ((part) >> KERNEL_PART_BITS)
+#define KERNEL_PART_ROW(part) ((part) & ((1u << KERNEL_PART_BITS) - 1))
 
 struct kernel_process {
 	uint32_t first, count; /* of its spans */

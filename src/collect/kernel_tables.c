@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Unwind tables in the sampler's memory: shards, which are filled one after
+ * another. A small table is given as a whole when a process with its module is. Of a large one, in
+ * what may go on for weeks, only the pages that were needed so far: a stack that
+ * comes to another one is left to us, and when we have walked it the
+ * sampler has the pages that it took. Where there is no room for more, all
+ * are forgotten and given anew as they are needed.
+ */
+#include "collect/kernel_internal.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "cct/cct.h"
+#include "process/registers.h"
+
+#define TABLES_WHOLE (48ull << 20) /* bytes, of what may go on for weeks */
+#define TABLES_NS 60000000000ull   /* at least, from one time that all are forgotten to the next */
+#define LARGE 65536u               /* words */
+#define PART_PAGES 16u             /* are given at once: a power of two */
+
+/* ---- shards ---- */
+
+/* A new one. The kernel waits for all programs that run when it gets one: so they are large. */
+static bool make_shard(struct kernel *k, size_t words)
+{
+	LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = BPF_F_MMAPABLE | BPF_F_INNER_MAP);
+	const uint32_t block = KERNEL_BLOCK * sizeof(uint32_t);
+	struct kernel_shard *more;
+	if (words < KERNEL_SHARD / sizeof(uint32_t))
+		words = KERNEL_SHARD / sizeof(uint32_t);
+	uint32_t blocks = (uint32_t)((words + KERNEL_BLOCK - 1) / KERNEL_BLOCK);
+	if ((k->whole && k->shard_bytes + (uint64_t)blocks * block > TABLES_WHOLE) ||
+	    k->shard_count == KERNEL_SHARDS ||
+	    !(more = reallocarray(k->shard_list, k->shard_count + 1, sizeof *more)))
+		return false;
+	k->shard_list = more;
+	int fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "shard", sizeof(uint32_t), block, blocks,
+				&opts);
+	if (fd < 0)
+		return false;
+	void *at = mmap(NULL, (size_t)blocks * block, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	bool made = at != MAP_FAILED &&
+		    !bpf_map_update_elem(k->shards, &k->shard_count, &fd, BPF_ANY);
+	close(fd);
+	if (made) {
+		k->shard_list[k->shard_count++] = (struct kernel_shard){
+			at, (size_t)blocks * KERNEL_BLOCK, 0};
+		k->shard_bytes += (uint64_t)blocks * block;
+	} else if (at != MAP_FAILED) {
+		munmap(at, (size_t)blocks * block);
+	}
+	return made;
+}
+
+/* Memory for so many words, and where the sampler finds it; NULL: there is no more. */
+static uint32_t *take_words(struct kernel *k, size_t words, uint32_t *shard, uint32_t *at)
+{
+	struct kernel_shard *s = k->shard_count ? &k->shard_list[k->shard_count - 1] : NULL;
+	if (!s || words > s->room - s->used) {
+		if (!make_shard(k, words))
+			return NULL;
+		s = &k->shard_list[k->shard_count - 1];
+	}
+	*shard = k->shard_count - 1;
+	*at = (uint32_t)s->used;
+	s->used += words;
+	return s->words + *at;
+}
+
+static void leave_shards(struct kernel *k)
+{
+	for (uint32_t i = 0; i < k->shard_count; i++)
+		munmap(k->shard_list[i].words, k->shard_list[i].room * sizeof(uint32_t));
+	free(k->shard_list);
+	k->shard_list = NULL;
+	k->shard_count = 0;
+	k->shard_bytes = 0;
+}
+
+/* ---- tables ---- */
+
+static bool is_simple(const struct recipe *r)
+{
+	const struct unwind_cpu *cpu = unwind_cpu_for(native_machine);
+	return r->cfa == RECIPE_REG && !r->cfa_vg &&
+	       (r->cfa_reg == cpu->sp || r->cfa_reg == cpu->fp) && r->ra == RECIPE_AT_CFA &&
+	       (r->fp == RECIPE_AT_CFA || r->fp == RECIPE_SAME) &&
+	       (r->extra == RECIPE_AT_CFA || r->extra == RECIPE_SAME);
+}
+
+/* The rules, and pages and rows: all, or none yet. */
+static bool place_table(struct kernel *k, const struct library_module *m)
+{
+	const struct table *t = &m->table;
+	size_t pages = (size_t)t->page_count + 1, words = pages + t->row_count;
+	bool parts = k->whole && words > LARGE;
+	uint32_t shard, at, *to = NULL;
+	if (t->rule_count <= KERNEL_RULES - k->rules_used)
+		to = take_words(k, parts ? pages : words, &shard, &at);
+	if (!to)
+		return false;
+	if (!parts) {
+		memcpy(to, t->pages, pages * sizeof *to);
+		memcpy(to + pages, t->rows, t->row_count * sizeof *to);
+	}
+	for (uint32_t i = 0; i < t->rule_count; i++) {
+		k->rules[k->rules_used + i] = t->rules[i];
+		k->rules[k->rules_used + i].reserved = is_simple(&t->rules[i]) ? KERNEL_SIMPLE : 0;
+	}
+	k->modules[m->id] = (struct kernel_module){.start = t->start,
+						   .page_count = t->page_count,
+						   .shard = shard,
+						   .pages = at,
+						   .rows = (uint32_t)(at + pages),
+						   .rules = k->rules_used,
+						   .parts = parts};
+	k->rules_used += t->rule_count;
+	return true;
+}
+
+enum kernel_given tables_give(struct kernel *k, const struct library_module *m)
+{
+	uint8_t *loaded = &k->loaded[m->id / 8], bit = (uint8_t)(1u << m->id % 8);
+	if (!m->size || !m->table.page_count)
+		return KERNEL_NO_TABLE;
+	if (!(*loaded & bit)) {
+		*loaded |= bit;
+		k->tables_full |= !place_table(k, m);
+	}
+	return k->modules[m->id].page_count ? KERNEL_GIVEN : KERNEL_NO_ROOM;
+}
+
+/* Some pages around one that the sampler does not have. */
+static void give_pages(struct kernel *k, const struct library_module *m, uint32_t page)
+{
+	const struct table *t = &m->table;
+	const struct kernel_module *x = &k->modules[m->id];
+	uint32_t first = page & ~(PART_PAGES - 1), shard, at;
+	for (page = first; page < first + PART_PAGES && page < t->page_count; page++) {
+		uint32_t count = t->pages[page + 1] - t->pages[page];
+		uint32_t *to = take_words(k, count + 1, &shard, &at);
+		if (!to || at >> KERNEL_PART_BITS) {
+			k->tables_full = true;
+			return;
+		}
+		*to = count;
+		memcpy(to + 1, t->rows + t->pages[page], count * sizeof *to);
+		/* The sampler may look there at any time. */
+		__atomic_store_n(&k->shard_list[x->shard].words[x->pages + page],
+				 KERNEL_PART(shard, at), __ATOMIC_RELEASE);
+	}
+}
+
+void tables_need(struct session *s, const uint64_t *keys, uint32_t count)
+{
+	struct kernel *k = s->kernel;
+	for (uint32_t i = 0; i < count; i++) {
+		uint32_t id = cct_key_module(keys[i]);
+		const struct kernel_module *x = &k->modules[id];
+		const struct library_module *m = x->parts ? library_module(s->library, id) : NULL;
+		uint64_t address = (keys[i] & CCT_ADDRESS) - (keys[i] & CCT_CALL ? 1 : 0);
+		uint64_t page = (address - x->start) >> TABLE_PAGE_BITS;
+		/* its table may have been given back meanwhile */
+		if (m && page < x->page_count && m->table.page_count == x->page_count &&
+		    !k->shard_list[x->shard].words[x->pages + page])
+			give_pages(k, m, (uint32_t)page);
+	}
+}
+
+bool tables_are_full(const struct kernel *k)
+{
+	return k->tables_full && session_now() - k->tables_ns > TABLES_NS;
+}
+
+bool tables_begin(struct kernel *k)
+{
+	for (uint32_t i = 0; i < k->shard_count; i++) /* no program has them after that */
+		bpf_map_delete_elem(k->shards, &i);
+	leave_shards(k);
+	memset(k->modules, 0, KERNEL_MODULES * sizeof *k->modules);
+	memset(k->loaded, 0, sizeof k->loaded);
+	k->rules_used = 1; /* rule 0: nothing is known */
+	k->tables_full = false;
+	k->tables_ns = session_now();
+	return make_shard(k, 0);
+}
+
+void tables_take_back(struct kernel *k, uint32_t id)
+{
+	k->loaded[id / 8] &= (uint8_t) ~(1u << id % 8);
+	k->modules[id] = (struct kernel_module){0};
+}
+
+void tables_close(struct kernel *k)
+{
+	leave_shards(k);
+}

@@ -120,14 +120,47 @@ function hasLeast(node, samples, sums, adds, least) {
 	return share >= least;
 }
 
+function samplesOf(all, node, next) {
+	let samples = 0;
+	for (let m = 0; m < all.length; m++)
+		samples += all[m][next] - all[m][node];
+	return samples;
+}
+
+// Goes down the tree as findLeast does. all: sums of the metrics, which no run has more of.
+function searchTree(end, all, sums, adds, least) {
+	const list = [];
+	for (let i = 0; i < end.length;) {
+		const next = end[i], isLarge = hasLeast(i, samplesOf(all, i, next), sums, adds, least);
+		if (isLarge)
+			list.push(i);
+		i = isLarge ? i + 1 : next;
+	}
+	return list;
+}
+
+// The same where it is among some nodes, which are in the order of the tree.
+function searchAmong(nodes, end, all, sums, adds, least) {
+	const list = [];
+	for (let k = 0, from = 0; k < nodes.length; k++) {
+		const node = nodes[k], next = end[node];
+		if (node < from) // in one that has less
+			continue;
+		if (hasLeast(node, samplesOf(all, node, next), sums, adds, least))
+			list.push(node);
+		else
+			from = next;
+	}
+	return list;
+}
+
 // The same as findLeast has where sums are looked up (sums.js). metrics: of each run.
 export function findLeastLate(model, metrics, sums, weights, least) {
 	const {end} = model.nodes, recorded = [...new Set(metrics)], most = Math.max(...weights);
 	const all = recorded.map((metric) => computeSelection(model).sums[metric].upTo);
 	const common = commonNodes(model, recorded[0]), isCommon = recorded.length === 1 && common.least * most <= least;
-	const among = isCommon ? common.nodes : findLeast(end, all, all.map(() => most), least);
 	const order = weights.map((_, r) => r).sort((x, y) => weights[y] - weights[x]);
 	const ordered = order.map((r) => sums[r]), adds = order.map((r) => weights[r]);
-	const samples = (node) => all.reduce((sum, upTo) => sum + upTo[end[node]] - upTo[node], 0);
-	return among.filter((node) => hasLeast(node, samples(node), ordered, adds, least));
+	return Int32Array.from(isCommon ? searchAmong(common.nodes, end, all, ordered, adds, least) :
+		searchTree(end, all, ordered, adds, least));
 }

@@ -16,7 +16,7 @@ import {Base} from "./sums.js";
 import {Selection, compilePattern, rowsByLine, samplesByThread} from "./select.js";
 import {numbersOf} from "./levels.js";
 import {BottomUp, TopDown, valuesAt} from "./views.js";
-import {keepsOwn, nodesOfScopes, ownOfNodes, ownOfThreads} from "./own.js";
+import {hasOwn, keepsOwn, nodesOfScopes, ownOfSums, ownOfThreads} from "./own.js";
 import {Side, TEST_LEAST, holm, testChance, testInterval} from "./statistics.js";
 import {addScaled, addWeighted, chancesOf, findLeast, findLeastLate, findOwn, firstFrom, firstOfEach, listLeast,
 	sumGroups, takeChances} from "./compare_find.js";
@@ -29,6 +29,14 @@ const LEAST = 0.999; // of what is large enough: weights are not exact
 // Columns may have been added to those that were recorded (columns.js).
 function metricsOf(model) {
 	return model.recorded ? model.recorded.metrics : model.metrics;
+}
+
+// Whether two places have the same in all arrays.
+function isLike(arrays, place, other) {
+	for (let r = 0; r < arrays.length; r++)
+		if (arrays[r][place] !== arrays[r][other])
+			return false;
+	return true;
 }
 
 export class Comparison {
@@ -267,7 +275,7 @@ export class Comparison {
 		if (!this.known) {
 			const {model, base, weights, limits} = this, {columns} = base, all = columns.map((_, r) => base.all(r));
 			const found = keepsOwn(model) ? this.ownOf(columns.map((column) => ownOfThreads(model, column))) :
-				all.every((sums) => sums.made) ? this.ownOf(all.map((sums) => ownOfNodes(model, sums.made))) :
+				all.every(hasOwn) ? this.ownOf(all.map((sums) => ownOfSums(model, sums))) :
 				findOwn(model, columns, weights, LEAST * limits.min);
 			this.known = {...found, places: null};
 		}
@@ -312,13 +320,12 @@ export class Comparison {
 			const {nodes, totals} = this.findLarge(), {parent} = this.model.nodes, {sums} = this.selection;
 			const numbers = base === "total" ? totals : sums.map((one) => one.numbers(base, nodes));
 			const places = new Map(), of = new Map(), list = []; // of: node -> its test
-			const isLike = (place, up) => totals.every((one) => one[place] === one[up]);
 			for (let place = 0; place < nodes.length; place++) {
 				const node = nodes[place], counts = valuesAt(numbers, place), up = places.get(parent[node]);
 				places.set(node, place);
 				if (!this.isTested(counts))
 					continue;
-				const same = base === "total" && up !== undefined && isLike(place, up);
+				const same = base === "total" && up !== undefined && isLike(totals, place, up);
 				of.set(node, same ? of.get(parent[node]) : list.length);
 				if (!same)
 					list.push(node ? testChance(counts, this.sides, this.options) : this.chance(counts, base === "total"));

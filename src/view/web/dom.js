@@ -99,10 +99,10 @@ export class VirtualList {
 		this.top = Math.max(0, Math.min(this.top, count * this.height - this.high));
 		if (index >= 0)
 			this.aim(index, middle);
-		this.draw(true);
+		this.draw(true, true);
 	}
-	// Fills rows that are new, or all of them again: then those around what is in sight come afterwards.
-	draw(again = false) {
+	// Fills rows that are new, or all of them again; later: those around what is in sight come afterwards.
+	draw(again = false, later = false) {
 		const high = this.high || 1200; // not yet known
 		const begin = Math.floor(this.top / this.height), end = Math.ceil((this.top + high) / this.height);
 		const first = Math.max(0, begin - AROUND), last = Math.min(this.count, end + AROUND);
@@ -112,31 +112,29 @@ export class VirtualList {
 				this.spare.push(row);
 			}
 		for (let i = first; i < last; i++) {
-			const row = this.rows.get(i);
-			if (again && (i < begin || i >= end))
-				this.putOff(row);
-			else if (again || !row || row.stale)
-				this.fill(this.place(row, i), i);
+			if (later && (i < begin || i >= end))
+				this.putOff(i);
+			else if (again || !this.rows.has(i))
+				this.fill(this.rows.get(i) || this.place(i), i);
 		}
 		for (const row of this.spare)
 			row.hidden = true;
 	}
-	// An element for a row that may have none yet.
-	place(row, index) {
-		const element = row || this.spare.pop() || this.make();
-		element.stale = false;
-		if (row)
-			return row;
-		element.hidden = false;
-		setStyle(element, "top", index * this.height + "px");
-		this.rows.set(index, element);
-		if (!element.parentNode)
-			this.space.append(element);
-		return element;
+	// Gives a row an element.
+	place(index) {
+		const row = this.spare.pop() || this.make();
+		row.hidden = false;
+		setStyle(row, "top", index * this.height + "px");
+		this.rows.set(index, row);
+		if (!row.parentNode)
+			this.space.append(row);
+		return row;
 	}
-	putOff(row) {
-		if (row)
-			row.stale = true;
+	// Takes it away until there is nothing else to do.
+	putOff(index) {
+		if (this.rows.has(index))
+			this.spare.push(this.rows.get(index));
+		this.rows.delete(index);
 		if (!this.late)
 			whenIdle(() => {
 				this.late = false;

@@ -2,7 +2,7 @@
 // Reads the data of the page and begins.
 
 import {App, viewOf, wholeView} from "./app.js";
-import {prepareChances, prepareComparisons, prepareOthers, prepareSides} from "./compare_show.js";
+import {prepareChances, prepareComparisons, prepareOthers} from "./compare_show.js";
 import {whenIdle} from "./dom.js";
 import {prepareFlat} from "./flat.js";
 import {nameRanks, sortLevel} from "./levels.js";
@@ -11,6 +11,7 @@ import {decodeBase64, inflate, parseModel} from "./model.js";
 import {computeSelection, rowsByLine, samplesByThread} from "./select.js";
 import {prepareThreads, rowsByThread} from "./lists.js";
 import {prepareOwn} from "./own.js";
+import {prepareSides} from "./rehearse.js";
 import {prepareTimes} from "./times.js";
 import {prepareCallers} from "./views.js";
 
@@ -47,7 +48,7 @@ async function start() {
 			...prepareFlat(model), ...view("flat"), () => { current("flat").sumUpper(); },
 			...prepareOthers(window.culprit, viewOf), () => { rowsByLine(model); },
 			...prepareThreads(model), ...prepareOwn(model),
-			...model.header.metrics.map((_, m) => () => { samplesByThread(model, m); }), ...prepareSides(model),
+			...model.header.metrics.map((_, m) => () => { samplesByThread(model, m); }), ...prepareSides(window.culprit),
 			() => { window.culprit.showMarks(); }]);
 	} catch (error) {
 		document.getElementById("app").textContent = `This profile cannot be shown: ${error.message}`;

@@ -7,22 +7,13 @@
 // what filters leave out by where these begin and end to do so. Where all are needed, all are made.
 
 import {cached, inBlocks} from "./model.js";
-import {Kept, Listed, findInThread, hasLists, listOf, topTotals} from "./lists.js";
+import {Kept, Listed, findInThread, hasLists, listOf, rowsByThread, topTotals} from "./lists.js";
+
+const FEW_ROWS = 1 / 8; // of all
 
 // All sums
 
-// Samples of rows, each one place after its node.
-function scatterAll(from, to, node, counts, upTo) {
-	for (let r = from; r < to; r++)
-		upTo[node[r] + 1] += counts[r];
-}
-
-function scatterChosen(from, to, node, thread, chosen, counts, upTo) {
-	for (let r = from; r < to; r++)
-		if (chosen[thread[r]])
-			upTo[node[r] + 1] += counts[r];
-}
-
+// Samples of rows in a list, each one place after its node.
 function scatterList(from, to, places, sums, upTo) {
 	for (let i = from; i < to; i++)
 		upTo[places[i] + 1] += sums[i + 1] - sums[i];
@@ -44,8 +35,34 @@ function accumulate(from, to, dropped, upTo) {
 		upTo[i] = dropped[i - 1] ? sum : sum += upTo[i];
 }
 
-// Both in one go, for a list: what comes between two places of it has the sum of all before. state: {at: the next
-// place of upTo, sum: what was before it}
+// All in one go, for rows, which are in the order of their nodes: what comes between two of them has the sum of all
+// before. state: {at: the next place of upTo, sum: what was before it}
+function accumulateRows(from, to, {node, thread}, chosen, counts, dropped, upTo, state) {
+	let {at, sum} = state;
+	for (let r = from; r < to; r++) {
+		const place = node[r];
+		while (at <= place)
+			upTo[at++] = sum;
+		if (chosen[thread[r]] !== 0 && dropped[place] === 0)
+			sum += counts[r];
+	}
+	state.at = at;
+	state.sum = sum;
+}
+
+function accumulateRowsWhole(from, to, {node, thread}, chosen, counts, dropped, upTo, state) {
+	let at = state.at | 0, sum = state.sum | 0;
+	for (let r = from; r < to; r++) {
+		const place = node[r] | 0;
+		for (; at <= place; at++)
+			upTo[at] = sum;
+		sum = (sum + (counts[r] & -(chosen[thread[r]] & (dropped[place] - 1)))) | 0;
+	}
+	state.at = at;
+	state.sum = sum;
+}
+
+// The same for a list.
 function accumulateList(from, to, places, sums, dropped, upTo, state) {
 	let {at, sum} = state;
 	for (let i = from; i < to; i++) {
@@ -81,33 +98,39 @@ function aloneOf(chosen) {
 	return first >= 0 && first === chosen.lastIndexOf(1) ? first : -1;
 }
 
-// Puts the samples of rows where they belong. chosen: by thread, or null for all.
-function scatter(model, counts, chosen, upTo) {
-	const {node, thread, count} = model.rows;
-	if (!chosen)
-		return inBlocks(0, count, (from, to) => scatterAll(from, to, node, counts, upTo));
+// Whether the rows of chosen threads are so few that it is better to fetch them from their lists.
+function areFew(model, counts, chosen) {
 	if (!hasLists(model, counts))
-		return inBlocks(0, count, (from, to) => scatterChosen(from, to, node, thread, chosen, counts, upTo));
+		return false;
+	const {starts} = rowsByThread(model);
+	return chosen.reduce((sum, yes, t) => sum + (yes ? starts[t + 1] - starts[t] : 0), 0) < model.rows.count * FEW_ROWS;
+}
+
+function addLists(model, counts, chosen, dropped, upTo) {
+	upTo.fill(0);
 	chosen.forEach((yes, t) => {
 		const {places, sums} = yes ? listOf(model, counts, t) : {places: []};
 		inBlocks(0, places.length, (from, to) => scatterList(from, to, places, sums, upTo));
 	});
+	const add = upTo instanceof Uint32Array ? accumulateWhole : accumulate;
+	inBlocks(1, upTo.length, (from, to) => add(from, to, dropped, upTo));
+	return upTo;
 }
 
 // Sums of the samples of rows, up to each node, into `upTo`. chosen: by thread, or null for all; dropped: by node.
 function addUp(model, counts, chosen, dropped, upTo) {
-	const alone = aloneOf(chosen), whole = upTo instanceof Uint32Array;
+	const {rows} = model, alone = aloneOf(chosen), whole = upTo instanceof Uint32Array, state = {at: 0, sum: 0};
 	if (alone >= 0) {
-		const state = {at: 0, sum: 0}, {places, sums} = listOf(model, counts, alone);
-		const add = whole ? accumulateListWhole : accumulateList;
+		const {places, sums} = listOf(model, counts, alone), add = whole ? accumulateListWhole : accumulateList;
 		inBlocks(0, places.length, (from, to) => add(from, to, places, sums, dropped, upTo, state));
-		return upTo.fill(state.sum, state.at);
+	} else if (chosen && areFew(model, counts, chosen)) {
+		return addLists(model, counts, chosen, dropped, upTo);
+	} else {
+		const those = chosen || new Uint8Array(model.header.threads.length).fill(1);
+		const add = whole ? accumulateRowsWhole : accumulateRows;
+		inBlocks(0, rows.count, (from, to) => add(from, to, rows, those, counts, dropped, upTo, state));
 	}
-	upTo.fill(0);
-	scatter(model, counts, chosen, upTo);
-	const add = whole ? accumulateWhole : accumulate;
-	inBlocks(1, upTo.length, (from, to) => add(from, to, dropped, upTo));
-	return upTo;
+	return upTo.fill(state.sum, state.at);
 }
 
 // From sums of all to those without what is dropped.
@@ -142,6 +165,24 @@ function subtract(from, to, all, some, upTo) {
 function subtractAll(all, some, upTo) {
 	inBlocks(0, upTo.length, (from, to) => subtract(from, to, all, some, upTo));
 	return upTo;
+}
+
+// Finds what is left of `all` without `some`.
+class Left {
+	constructor(all, some) {
+		this.all = all;
+		this.some = some;
+	}
+	before(place) {
+		return this.all[place] - this.some[place];
+	}
+	numbers(from, to, nodes, ends, numbers) {
+		const {all, some} = this;
+		for (let i = from; i < to; i++) {
+			const node = nodes[i], next = ends ? ends[node] : node + 1;
+			numbers[i] = all[next] - some[next] - (all[node] - some[node]);
+		}
+	}
 }
 
 // ends: by node where it ends, or null for the node alone.
@@ -188,6 +229,7 @@ class LateSums {
 		this.found = null;
 		this.make = make;
 		this.made = null;
+		this.without = null; // the sums of all others, where it is what these leave
 	}
 	get upTo() {
 		if (!this.made)
@@ -224,6 +266,9 @@ class LateSums {
 		return numbers;
 	}
 }
+
+// Of all threads, by what was counted.
+export const keptSums = (model) => cached(model, "sums of columns", () => new WeakMap());
 
 // What is summed: columns of {counts: by row, threads: by thread, 1 where it is counted; null: all are}, or
 // {counts, empty} where there is nothing. Sums of all that is in a column are made once.
@@ -266,18 +311,22 @@ export class Base {
 		const {model} = this, {counts, threads, empty} = this.columns[k];
 		if (empty || (threads && !threads.includes(1)))
 			return this.none();
-		const kept = cached(model, "sums of columns", () => new WeakMap());
-		const known = this.whole[k] || (threads ? null : kept.get(counts));
+		const kept = keptSums(model), known = this.whole[k] || (threads ? null : kept.get(counts));
 		if (known)
 			return known;
-		const rest = kept.has(counts) ? this.others(k) : null;
-		this.whole[k] = rest ? new Sums(model, subtractAll(kept.get(counts).upTo, rest.upTo, this.make(this.spare))) :
-			this.rows(counts, threads, null, () => this.make(this.spare));
+		const others = kept.has(counts) ? this.others(k) : null, memory = () => this.make(this.spare);
+		this.whole[k] = others ? this.leftOf(counts, kept.get(counts).upTo, others) : this.rows(counts, threads, null, memory);
 		if (!threads)
 			kept.set(counts, this.whole[k]);
 		if (this.columns.every((_, i) => this.whole[i]?.made))
 			this.spare = [];
 		return this.whole[k];
+	}
+	leftOf(counts, all, others) {
+		const left = new LateSums(this.model, counts, -1, () => new Left(all, others.upTo), () =>
+			subtractAll(all, others.upTo, this.make(this.spare)));
+		left.without = others;
+		return left;
 	}
 	// The sums of a column that has just what this one lacks, if they are made.
 	others(k) {

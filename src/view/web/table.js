@@ -240,7 +240,10 @@ export class Table {
 	}
 	// The rows, of which another one is selected.
 	showSelected(reveal) {
-		this.list.set(this.list.count, this.showActive(), reveal === "middle");
+		const place = this.showActive();
+		if (place >= 0)
+			this.list.aim(place, reveal === "middle");
+		this.list.draw(true);
 	}
 	click(event) {
 		const element = event.target.closest(".row");

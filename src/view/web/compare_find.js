@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Finds among many nodes or functions those that are large enough to be compared, and adds up what they have.
 
-import {cached} from "./model.js";
+import {cached, inBlocks} from "./model.js";
+import {addAll, findInThread, fitsThreads, keptOfThread} from "./lists.js";
 import {computeSelection} from "./select.js";
-import {addGrouped} from "./own.js";
+import {addGrouped, ownOfNodes} from "./own.js";
+
+const COMMON_AT_ONCE = 8; // threads
 
 // For each list of numbers the index of the first one that is equal.
 export function firstOfEach(lists) {
@@ -109,6 +112,79 @@ function commonNodes(model, metric) {
 		const {upTo} = computeSelection(model).sums[metric], {end} = model.nodes, least = upTo[end[0]] * COMMON;
 		return {least, nodes: findLeast(end, [upTo], [1], least)};
 	});
+}
+
+// Functions that have as much by their own samples, and by scope which of them it is, or -1.
+function commonFunctions(model, metric) {
+	return cached(model, "common functions " + metric, () => {
+		const {upTo} = computeSelection(model).sums[metric], {least} = commonNodes(model, metric), scopes = [];
+		listLeast(1, model.scopes.count, ownOfNodes(model, upTo), least, scopes);
+		const groups = new Int32Array(model.scopes.count).fill(-1);
+		scopes.forEach((scope, i) => { groups[scope] = i; });
+		return {scopes, groups};
+	});
+}
+
+// What a thread has of these: of nodes {total, self}, of functions their own samples.
+function commonNumbers(model, metric, thread) {
+	const counts = model.rows.counts[metric], {nodes} = commonNodes(model, metric);
+	return keptOfThread(model, "common numbers", counts, thread, () => {
+		const finder = findInThread(model, counts, thread, null), find = (ends) => {
+			const numbers = new Float64Array(nodes.length);
+			inBlocks(0, nodes.length, (from, to) => finder.numbers(from, to, nodes, ends, numbers));
+			return numbers;
+		};
+		return {total: find(model.nodes.end), self: find(null)};
+	});
+}
+
+function commonOwn(model, metric, thread) {
+	const counts = model.rows.counts[metric], {scopes, groups} = commonFunctions(model, metric);
+	return keptOfThread(model, "common own", counts, thread, () => {
+		const threads = new Uint8Array(model.header.threads.length);
+		threads[thread] = 1;
+		return addGrouped(model, {counts, threads}, groups, 1, new Float64Array(scopes.length));
+	});
+}
+
+// As steps that can be taken while nothing else is to do.
+export function prepareCommon(model) {
+	const {length} = model.header.threads;
+	const some = (first, run) => () => {
+		for (let t = first; t < Math.min(length, first + COMMON_AT_ONCE); t++)
+			run(t);
+	};
+	const steps = [];
+	for (let m = 0; m < model.header.metrics.length; m++) {
+		steps.push(() => { commonFunctions(model, m); });
+		for (let first = 0; first < length; first += COMMON_AT_ONCE)
+			steps.push(some(first, (t) => { if (keepsCommon(model, m)) commonNumbers(model, m, t); }),
+				some(first, (t) => { if (keepsCommon(model, m)) commonOwn(model, m, t); }));
+	}
+	return steps;
+}
+
+function keepsCommon(model, metric) {
+	return fitsThreads(model, Math.max(commonNodes(model, metric).nodes.length, commonFunctions(model, metric).scopes.length));
+}
+
+// Whether all that has at least so much in runs of a metric is common, where no sample adds more than `most`, and what
+// threads have of that is known.
+export function areCommon(model, metric, most, least) {
+	const known = model.cache.get("common own of threads")?.get(model.rows.counts[metric]);
+	return Boolean(known) && model.header.threads.every((_, t) => known[t]) && commonNodes(model, metric).least * most <= least;
+}
+
+// What runs have of it: {nodes, total, self: by run}, {scopes, arrays: by run}.
+export function commonOfRuns(model, metric, runs) {
+	const {nodes} = commonNodes(model, metric), of = (column) => runs.map(({threads}) =>
+		addAll(nodes.length, threads, (t) => commonNumbers(model, metric, t)[column]));
+	return {nodes, total: of("total"), self: of("self")};
+}
+
+export function commonOwnOfRuns(model, metric, runs) {
+	const {scopes} = commonFunctions(model, metric);
+	return {scopes, arrays: runs.map(({threads}) => addAll(scopes.length, threads, (t) => commonOwn(model, metric, t)))};
 }
 
 // Whether a node has at least so much. samples: how many it has at most; sums: of runs, those first whose samples add

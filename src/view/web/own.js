@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Own samples of functions, with those of their loops, without totals: these take far longer to add up.
 
-import {cached, inBlocks} from "./model.js";
+import {inBlocks} from "./model.js";
 import {findInThread, fitsThreads, forThreads, keptOfThread, listOf} from "./lists.js";
-import {keptSums} from "./sums.js";
 import {FIRST, placesOf} from "./views.js";
 
 function ownOfThread(model, counts, thread) {
@@ -30,7 +29,7 @@ export function ownOfThreads(model, {counts, threads}) {
 }
 
 // The same from sums up to each node.
-function ownOfNodes(model, upTo) {
+export function ownOfNodes(model, upTo) {
 	const own = new upTo.constructor(model.scopes.count), places = placesOf(model);
 	inBlocks(0, places.length, (from, to) => addNodes(from, to, upTo, places, own));
 	return own;
@@ -39,26 +38,6 @@ function ownOfNodes(model, upTo) {
 function addNodes(from, to, upTo, places, own) {
 	for (let i = from; i < to; i++)
 		own[places[i] & ~FIRST] += upTo[i + 1] - upTo[i];
-}
-
-// The same of all threads, when their sums are made.
-function ownOfAll(model, counts) {
-	const kept = cached(model, "own of all", () => new WeakMap());
-	if (!kept.has(counts))
-		kept.set(counts, ownOfNodes(model, keptSums(model).get(counts).upTo));
-	return kept.get(counts);
-}
-
-// Whether that of sums (sums.js) is known without a look at all rows.
-export const hasOwn = (sums) => Boolean(sums.made || sums.without);
-
-export function ownOfSums(model, sums) {
-	if (!sums.own && sums.without) {
-		const others = ownOfSums(model, sums.without);
-		sums.own = ownOfAll(model, sums.counts).map((own, scope) => own - others[scope]);
-	}
-	sums.own = sums.own || ownOfNodes(model, sums.made);
-	return sums.own;
 }
 
 // The same of those in groups alone (by scope its number, or -1), times a weight.
@@ -99,7 +78,6 @@ function listNodes(from, to, places, group, nodes, groups) {
 
 // What is kept of threads, as steps that can be taken while nothing else is to do.
 export function prepareOwn(model) {
-	return model.rows.counts.flatMap((counts) => keepsOwn(model) ?
-		forThreads(model, model.scopes.count, (t) => ownOfThread(model, counts, t)) :
-		[() => { ownOfAll(model, counts); }]);
+	return model.rows.counts.flatMap((counts) =>
+		forThreads(model, model.scopes.count, (t) => ownOfThread(model, counts, t)));
 }

@@ -3,6 +3,7 @@
 
 import {App, viewOf, wholeView} from "./app.js";
 import {prepareChances, prepareComparisons, prepareOthers} from "./compare_show.js";
+import {prepareCommon} from "./compare_find.js";
 import {whenIdle} from "./dom.js";
 import {prepareFlat} from "./flat.js";
 import {nameRanks, sortLevel} from "./levels.js";
@@ -47,7 +48,7 @@ async function start() {
 			...prepareComparisons(window.culprit), ...prepareTimes(model), ...prepareCallers(model), ...view("callers"),
 			...prepareFlat(model), ...view("flat"), () => { current("flat").sumUpper(); },
 			...prepareOthers(window.culprit, viewOf), () => { rowsByLine(model); },
-			...prepareThreads(model), ...prepareOwn(model),
+			...prepareThreads(model), ...prepareOwn(model), ...prepareCommon(model),
 			...model.header.metrics.map((_, m) => () => { samplesByThread(model, m); }), ...prepareSides(window.culprit),
 			() => { window.culprit.showMarks(); }]);
 	} catch (error) {

@@ -7,13 +7,24 @@
 // what filters leave out by where these begin and end to do so. Where all are needed, all are made.
 
 import {cached, inBlocks} from "./model.js";
-import {Kept, Listed, findInThread, hasLists, listOf, rowsByThread, topTotals} from "./lists.js";
+import {Grouped, Kept, Listed, findInThread, findsThreads, hasLists, listOf, topTotals} from "./lists.js";
 
-const FEW_ROWS = 1 / 8; // of all
+const LOOKUPS_MAX = 200000; // in lists of threads: then it is better to have all sums
 
 // All sums
 
-// Samples of rows in a list, each one place after its node.
+// Samples of rows, each one place after its node.
+function scatterAll(from, to, node, counts, upTo) {
+	for (let r = from; r < to; r++)
+		upTo[node[r] + 1] += counts[r];
+}
+
+function scatterChosen(from, to, node, thread, chosen, counts, upTo) {
+	for (let r = from; r < to; r++)
+		if (chosen[thread[r]])
+			upTo[node[r] + 1] += counts[r];
+}
+
 function scatterList(from, to, places, sums, upTo) {
 	for (let i = from; i < to; i++)
 		upTo[places[i] + 1] += sums[i + 1] - sums[i];
@@ -35,34 +46,8 @@ function accumulate(from, to, dropped, upTo) {
 		upTo[i] = dropped[i - 1] ? sum : sum += upTo[i];
 }
 
-// All in one go, for rows, which are in the order of their nodes: what comes between two of them has the sum of all
-// before. state: {at: the next place of upTo, sum: what was before it}
-function accumulateRows(from, to, {node, thread}, chosen, counts, dropped, upTo, state) {
-	let {at, sum} = state;
-	for (let r = from; r < to; r++) {
-		const place = node[r];
-		while (at <= place)
-			upTo[at++] = sum;
-		if (chosen[thread[r]] !== 0 && dropped[place] === 0)
-			sum += counts[r];
-	}
-	state.at = at;
-	state.sum = sum;
-}
-
-function accumulateRowsWhole(from, to, {node, thread}, chosen, counts, dropped, upTo, state) {
-	let at = state.at | 0, sum = state.sum | 0;
-	for (let r = from; r < to; r++) {
-		const place = node[r] | 0;
-		for (; at <= place; at++)
-			upTo[at] = sum;
-		sum = (sum + (counts[r] & -(chosen[thread[r]] & (dropped[place] - 1)))) | 0;
-	}
-	state.at = at;
-	state.sum = sum;
-}
-
-// The same for a list.
+// Both in one go, for a list: what comes between two places of it has the sum of all before. state: {at: the next
+// place of upTo, sum: what was before it}
 function accumulateList(from, to, places, sums, dropped, upTo, state) {
 	let {at, sum} = state;
 	for (let i = from; i < to; i++) {
@@ -98,39 +83,33 @@ function aloneOf(chosen) {
 	return first >= 0 && first === chosen.lastIndexOf(1) ? first : -1;
 }
 
-// Whether the rows of chosen threads are so few that it is better to fetch them from their lists.
-function areFew(model, counts, chosen) {
+// Puts the samples of rows where they belong. chosen: by thread, or null for all.
+function scatter(model, counts, chosen, upTo) {
+	const {node, thread, count} = model.rows;
+	if (!chosen)
+		return inBlocks(0, count, (from, to) => scatterAll(from, to, node, counts, upTo));
 	if (!hasLists(model, counts))
-		return false;
-	const {starts} = rowsByThread(model);
-	return chosen.reduce((sum, yes, t) => sum + (yes ? starts[t + 1] - starts[t] : 0), 0) < model.rows.count * FEW_ROWS;
-}
-
-function addLists(model, counts, chosen, dropped, upTo) {
-	upTo.fill(0);
+		return inBlocks(0, count, (from, to) => scatterChosen(from, to, node, thread, chosen, counts, upTo));
 	chosen.forEach((yes, t) => {
 		const {places, sums} = yes ? listOf(model, counts, t) : {places: []};
 		inBlocks(0, places.length, (from, to) => scatterList(from, to, places, sums, upTo));
 	});
-	const add = upTo instanceof Uint32Array ? accumulateWhole : accumulate;
-	inBlocks(1, upTo.length, (from, to) => add(from, to, dropped, upTo));
-	return upTo;
 }
 
 // Sums of the samples of rows, up to each node, into `upTo`. chosen: by thread, or null for all; dropped: by node.
 function addUp(model, counts, chosen, dropped, upTo) {
-	const {rows} = model, alone = aloneOf(chosen), whole = upTo instanceof Uint32Array, state = {at: 0, sum: 0};
+	const alone = aloneOf(chosen), whole = upTo instanceof Uint32Array;
 	if (alone >= 0) {
-		const {places, sums} = listOf(model, counts, alone), add = whole ? accumulateListWhole : accumulateList;
+		const state = {at: 0, sum: 0}, {places, sums} = listOf(model, counts, alone);
+		const add = whole ? accumulateListWhole : accumulateList;
 		inBlocks(0, places.length, (from, to) => add(from, to, places, sums, dropped, upTo, state));
-	} else if (chosen && areFew(model, counts, chosen)) {
-		return addLists(model, counts, chosen, dropped, upTo);
-	} else {
-		const those = chosen || new Uint8Array(model.header.threads.length).fill(1);
-		const add = whole ? accumulateRowsWhole : accumulateRows;
-		inBlocks(0, rows.count, (from, to) => add(from, to, rows, those, counts, dropped, upTo, state));
+		return upTo.fill(state.sum, state.at);
 	}
-	return upTo.fill(state.sum, state.at);
+	upTo.fill(0);
+	scatter(model, counts, chosen, upTo);
+	const add = whole ? accumulateWhole : accumulate;
+	inBlocks(1, upTo.length, (from, to) => add(from, to, dropped, upTo));
+	return upTo;
 }
 
 // From sums of all to those without what is dropped.
@@ -167,21 +146,22 @@ function subtractAll(all, some, upTo) {
 	return upTo;
 }
 
-// Finds what is left of `all` without `some`.
+// Finds what is left of `all` (sums up to each node) without those of others (LateSums).
 class Left {
-	constructor(all, some) {
+	constructor(all, others) {
 		this.all = all;
-		this.some = some;
+		this.others = others;
 	}
 	before(place) {
-		return this.all[place] - this.some[place];
+		return this.all[place] - this.others.before(place);
 	}
-	numbers(from, to, nodes, ends, numbers) {
-		const {all, some} = this;
-		for (let i = from; i < to; i++) {
-			const node = nodes[i], next = ends ? ends[node] : node + 1;
-			numbers[i] = all[next] - some[next] - (all[node] - some[node]);
-		}
+	numbersOf(nodes, ends, less) {
+		const numbers = new Float64Array(nodes.length);
+		inBlocks(0, nodes.length, (from, to) => {
+			takeNumbers(from, to, nodes, ends, this.all, numbers);
+			subtract(from, to, numbers, less, numbers);
+		});
+		return numbers;
 	}
 }
 
@@ -198,6 +178,9 @@ class Sums {
 		this.end = model.nodes.end;
 		this.upTo = upTo;
 		this.made = upTo;
+	}
+	before(place) {
+		return this.upTo[place];
 	}
 	self(node) {
 		return this.upTo[node + 1] - this.upTo[node];
@@ -218,9 +201,9 @@ class Sums {
 }
 
 // Sums of which few are asked for: prepare() gives what finds them, make() an array of all. thread: whose samples they
-// are, where these are all of it, or else -1.
+// are, where these are all of it, or else -1. cost: how many lists are looked into for each.
 class LateSums {
-	constructor(model, counts, thread, prepare, make) {
+	constructor(model, counts, thread, prepare, make, cost = 0) {
 		this.model = model;
 		this.end = model.nodes.end;
 		this.counts = counts;
@@ -229,7 +212,8 @@ class LateSums {
 		this.found = null;
 		this.make = make;
 		this.made = null;
-		this.without = null; // the sums of all others, where it is what these leave
+		this.cost = cost;
+		this.spent = 0;
 	}
 	get upTo() {
 		if (!this.made)
@@ -241,8 +225,13 @@ class LateSums {
 			this.found = this.prepare();
 		return this.found;
 	}
+	// Whether all sums are there, also because so many more are asked for that it is better to make them.
+	isMade(more) {
+		this.spent += more * this.cost;
+		return Boolean(this.made || (this.spent > LOOKUPS_MAX && this.upTo));
+	}
 	before(place) {
-		return this.made ? this.made[place] : this.finder.before(place);
+		return this.isMade(1) ? this.made[place] : this.finder.before(place);
 	}
 	self(node) {
 		return this.before(node + 1) - this.before(node);
@@ -254,21 +243,23 @@ class LateSums {
 	siblings(nodes, ends) {
 		if (this.thread >= 0 && nodes[0] === 1)
 			return topTotals(this.model, this.counts, this.thread);
-		if (this.made || !(this.finder instanceof Listed))
+		if (this.made)
 			return this.numbers("total", nodes);
-		return this.finder.siblings(nodes, ends, new Float64Array(nodes.length));
+		const {finder} = this;
+		return finder instanceof Left ? finder.numbersOf(nodes, this.end, finder.others.siblings(nodes, ends)) :
+			finder instanceof Listed || finder instanceof Grouped ? finder.siblings(nodes, ends, new Float64Array(nodes.length)) :
+			this.numbers("total", nodes);
 	}
 	numbers(column, nodes) {
-		if (this.made)
+		if (this.isMade(2 * nodes.length))
 			return Sums.prototype.numbers.call(this, column, nodes);
 		const {finder} = this, numbers = new Float64Array(nodes.length), ends = column === "total" ? this.end : null;
+		if (finder instanceof Left)
+			return finder.numbersOf(nodes, ends, finder.others.numbers(column, nodes));
 		inBlocks(0, nodes.length, (from, to) => finder.numbers(from, to, nodes, ends, numbers));
 		return numbers;
 	}
 }
-
-// Of all threads, by what was counted.
-export const keptSums = (model) => cached(model, "sums of columns", () => new WeakMap());
 
 // What is summed: columns of {counts: by row, threads: by thread, 1 where it is counted; null: all are}, or
 // {counts, empty} where there is nothing. Sums of all that is in a column are made once.
@@ -302,6 +293,10 @@ export class Base {
 	rows(counts, chosen, dropped, memory) {
 		const {model} = this, alone = aloneOf(chosen);
 		const make = () => addUp(model, counts, chosen, dropped || noneDropped(model), memory());
+		if (alone < 0 && chosen && !dropped && findsThreads(model, counts)) {
+			const threads = [...chosen.keys()].filter((thread) => chosen[thread]);
+			return new LateSums(model, counts, -1, () => new Grouped(model, counts, threads), make, threads.length);
+		}
 		if (alone < 0)
 			return new Sums(model, make());
 		return new LateSums(model, counts, dropped ? -1 : alone, () => findInThread(model, counts, alone, dropped), make);
@@ -311,7 +306,8 @@ export class Base {
 		const {model} = this, {counts, threads, empty} = this.columns[k];
 		if (empty || (threads && !threads.includes(1)))
 			return this.none();
-		const kept = keptSums(model), known = this.whole[k] || (threads ? null : kept.get(counts));
+		const kept = cached(model, "sums of columns", () => new WeakMap());
+		const known = this.whole[k] || (threads ? null : kept.get(counts));
 		if (known)
 			return known;
 		const others = kept.has(counts) ? this.others(k) : null, memory = () => this.make(this.spare);
@@ -323,17 +319,15 @@ export class Base {
 		return this.whole[k];
 	}
 	leftOf(counts, all, others) {
-		const left = new LateSums(this.model, counts, -1, () => new Left(all, others.upTo), () =>
+		return new LateSums(this.model, counts, -1, () => new Left(all, others), () =>
 			subtractAll(all, others.upTo, this.make(this.spare)));
-		left.without = others;
-		return left;
 	}
-	// The sums of a column that has just what this one lacks, if they are made.
+	// The sums of a column that has just what this one lacks, if they are found more easily.
 	others(k) {
 		const {counts, threads} = this.columns[k];
 		return this.whole.find((sums, j) => {
 			const other = this.columns[j];
-			return sums?.made && j !== k && other.counts === counts && other.threads && // null: it has all
+			return sums && (sums.made || sums.cost) && j !== k && other.counts === counts && other.threads && // null: it has all
 				threads.every((yes, t) => yes !== other.threads[t]);
 		}) || null;
 	}

@@ -115,7 +115,7 @@ function listChanges(from, to, dropped, places, used) {
 const changes = new WeakMap();
 
 // The nodes from which on nodes are left out, and those from which on they count again, in turn.
-function changesOf(dropped) {
+export function changesOf(dropped) {
 	if (!changes.has(dropped)) {
 		let count = 0, used = 0;
 		inBlocks(0, dropped.length, (from, to) => { count += countChanges(from, to, dropped); });

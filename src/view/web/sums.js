@@ -7,8 +7,9 @@
 // what filters leave out by where these begin and end to do so. Where all are needed, all are made.
 
 import {cached, inBlocks} from "./model.js";
-import {Grouped, Kept, Listed, findInThread, findsThreads, hasLists, listOf, topTotals} from "./lists.js";
+import {Grouped, Kept, Listed, changesOf, findInThread, findsThreads, hasLists, listOf, topTotals} from "./lists.js";
 
+const LONG_ENOUGH = 32; // nodes, to be gone through by themselves
 const LOOKUPS_MAX = 200000; // in lists of threads: then it is better to have all sums
 
 // All sums
@@ -129,9 +130,32 @@ function leaveOutWhole(from, to, all, dropped, upTo) {
 	}
 }
 
+function takeLess(from, to, all, less, upTo) {
+	for (let i = from; i < to; i++)
+		upTo[i] = all[i] - less;
+}
+
+// From one place where that changes to the next: `places`, as changesOf gives them.
+function leaveOutParts(all, places, upTo) {
+	let at = 0, gone = 0;
+	for (let k = 0; k <= places.length; k++) {
+		const next = k < places.length ? places[k] : upTo.length - 1;
+		if (k % 2) {
+			upTo.fill(upTo[at], at + 1, next + 1);
+			gone += all[next] - all[at];
+		} else {
+			inBlocks(at + 1, next + 1, (from, to) => takeLess(from, to, all, gone, upTo));
+		}
+		at = next;
+	}
+	return upTo;
+}
+
 function leaveOutAll(all, dropped, upTo) {
-	const leave = upTo instanceof Uint32Array ? leaveOutWhole : leaveOut;
+	const leave = upTo instanceof Uint32Array ? leaveOutWhole : leaveOut, {places} = changesOf(dropped);
 	upTo[0] = 0;
+	if (places.length * LONG_ENOUGH < upTo.length)
+		return leaveOutParts(all, places, upTo);
 	inBlocks(1, upTo.length, (from, to) => leave(from, to, all, dropped, upTo));
 	return upTo;
 }

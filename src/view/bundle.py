@@ -3,18 +3,26 @@
 """bundle.py PAGE STYLE SCRIPT...: prints the viewer's page as an array of C.
 
 The scripts are ES modules in an order in which each imports only those before it. They become one:
-their imports and the word "export" are left out. The page allows this script and this style alone,
-by their hashes, so that nothing else in it can ever run. What it may connect to, and the data, are
-filled in by page.c."""
+their imports and the word "export" are left out, as are comments and indentation, since every page
+has it all. The page allows this script and this style alone, by their hashes, so that nothing else
+in it can ever run. What it may connect to, and the data, are filled in by page.c."""
 import base64
 import hashlib
 import re
 import sys
 
+LICENCE = "SPDX-License-Identifier: Apache-2.0"
+
 
 def strip(text):
     text = re.sub(r"^import\s[^;]*;\n", "", text, flags=re.M)
-    return re.sub(r"^export\s+(?!default)", "", text, flags=re.M)
+    text = re.sub(r"^export\s+(?!default)", "", text, flags=re.M)
+    return strip_lines(re.sub(r"^[ \t]*//.*\n", "", text, flags=re.M))
+
+
+def strip_lines(text):
+    """Texts over several lines would change by this: there are none."""
+    return re.sub(r"^[ \t]+|^\n", "", text, flags=re.M)
 
 
 def digest(text):
@@ -23,8 +31,8 @@ def digest(text):
 
 def bundle(page, style, scripts):
     """The page with style and script in it."""
-    script = "\n" + "".join(strip(s) for s in scripts)
-    style = "\n" + style
+    script = f"\n// {LICENCE}\n" + "".join(strip(s) for s in scripts)
+    style = f"\n/* {LICENCE} */\n" + strip_lines(re.sub(r"/\*.*?\*/\n?", "", style, flags=re.S))
     if re.search(r"</script|<!--", script, re.I) or "</style" in style.lower():
         sys.exit("bundle.py: a text would end its element")
     policy = f"default-src 'none'; script-src {digest(script)}; style-src {digest(style)}; img-src data:@CONNECT@"

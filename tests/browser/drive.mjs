@@ -4,7 +4,7 @@
 import assert from "node:assert/strict";
 import {Browser} from "./browser.mjs";
 import {pageUrl} from "./page.mjs";
-import {stepper} from "./steps.mjs";
+import {ROWS_SEEN, stepper} from "./steps.mjs";
 
 const [program, page, hostile, folder] = process.argv.slice(2);
 const b = await new Browser(program).start();
@@ -12,8 +12,8 @@ const {chips, count, keys, settle, shoot, step, steps, text} = stepper(b, folder
 
 const selected = () => text(".row.selected:not([hidden]) .label");
 // What stands in the rows that are seen, top to bottom.
-const rows = () => b.evaluate(`[...document.querySelectorAll(".table .space .row:not([hidden])")]
-	.sort((x, y) => x.offsetTop - y.offsetTop).map((r) => ({name: r.querySelector(".label").innerText,
+const rows = () => b.evaluate(`${ROWS_SEEN}
+	.map((r) => ({name: r.querySelector(".label").innerText,
 	level: Number(r.getAttribute("aria-level")), open: r.getAttribute("aria-expanded"),
 	total: parseFloat(r.querySelector(".number.total .share").innerText) || 0,
 	self: parseFloat(r.querySelector(".number.self .share").innerText) || 0}))`);

@@ -6,7 +6,7 @@ import assert from "node:assert/strict";
 import {readFileSync} from "node:fs";
 import {Browser} from "./browser.mjs";
 import {pageUrl} from "./page.mjs";
-import {stepper} from "./steps.mjs";
+import {ROWS_SEEN, stepper} from "./steps.mjs";
 
 const [program, page, diffPath, threadsPage, hostile, folder] = process.argv.slice(2);
 const diff = JSON.parse(readFileSync(diffPath, "utf8"));
@@ -16,8 +16,8 @@ const {count, keys, shoot, step, steps, text} = stepper(b, folder);
 const selected = () => text(".row.selected:not([hidden]) .label");
 const titles = () => b.evaluate(`[...document.querySelectorAll(".head .what")].map((t) => t.innerText)`);
 // What stands in the rows that are seen, top to bottom: the name and the texts of the cells.
-const rows = () => b.evaluate(`[...document.querySelectorAll(".table .space .row:not([hidden])")]
-	.sort((x, y) => x.offsetTop - y.offsetTop).map((r) => ({name: r.querySelector(".label").innerText,
+const rows = () => b.evaluate(`${ROWS_SEEN}
+	.map((r) => ({name: r.querySelector(".label").innerText,
 	level: Number(r.getAttribute("aria-level")),
 	full: culprit.outline.list[Number(r.id.slice(3))].row.scope >= 0 ?
 		culprit.model.strings[culprit.model.scopes.name[culprit.outline.list[Number(r.id.slice(3))].row.scope]] : "",

@@ -4,7 +4,7 @@
 import assert from "node:assert/strict";
 import {join} from "node:path";
 import {Browser} from "./browser.mjs";
-import {stepper} from "./steps.mjs";
+import {ROWS_SEEN, stepper} from "./steps.mjs";
 
 const [program, url, recorder, folder] = process.argv.slice(2);
 const b = await new Browser(program).start();
@@ -13,8 +13,8 @@ const {keys, step, steps} = stepper(b, folder);
 const mark = () => b.evaluate(`document.querySelector(".live")?.innerText ?? ""`);
 const samples = async () => Number((await mark()).replace(/^.*·|[^0-9]/g, ""));
 const selected = () => b.evaluate(`document.querySelector(".row.selected:not([hidden]) .label")?.innerText ?? ""`);
-const rows = () => b.evaluate(`[...document.querySelectorAll(".table .space .row:not([hidden])")]
-	.sort((x, y) => x.offsetTop - y.offsetTop).map((r) => r.querySelector(".label").innerText)`);
+const rows = () => b.evaluate(`${ROWS_SEEN}
+	.map((r) => r.querySelector(".label").innerText)`);
 // Until there are more samples than before.
 async function newer() {
 	const before = await samples();

@@ -83,7 +83,7 @@ for (const key of outline.list.map((e) => e.row.key))
 // What is seen is each level in order, with the levels of open rows in between; by place and by key it is
 // the same.
 for (const [view, column] of [[top, "total"], [top, "name"], [up, "self"], [flat, "total"]]) {
-	const seen = new m.Outline(model, view, {metric: 0, column, up: column === "name"}, new Set());
+	const sort = {metric: 0, column, up: column === "name"}, seen = new m.Outline(model, view, sort, new Set());
 	seen.openAll(seen.entry(0).row.key, 300);
 	const keys = [...seen.open];
 	keys.filter((_, i) => i % 3 === 1).forEach((key) => seen.open.delete(key));
@@ -91,8 +91,8 @@ for (const [view, column] of [[top, "total"], [top, "name"], [up, "self"], [flat
 	seen.build();
 	const wanted = [];
 	const walk = (row) => {
-		const {level, order} = seen.below(row);
-		for (const place of order) {
+		const level = view.level(row);
+		for (const place of m.sortLevel(model, level, sort)) {
 			wanted.push(level.row(place).key);
 			if (seen.open.has(level.row(place).key))
 				walk(level.row(place));
@@ -103,6 +103,13 @@ for (const [view, column] of [[top, "total"], [top, "name"], [up, "self"], [flat
 	wanted.forEach((key, i) => assert.equal(seen.placeOf(key), i));
 	assert.equal(seen.entry(seen.length), null);
 	assert.equal(seen.placeOf("999999"), -1);
+	// Levels are put in order when they are looked at, wherever that begins.
+	for (let i = 0; i < wanted.length; i += 9) {
+		const at = i * 37 % wanted.length, fresh = new m.Outline(model, view, sort, seen.open);
+		assert.equal(i % 2 ? fresh.placeOf(wanted[at]) : fresh.entry(at).row.key, i % 2 ? at : wanted[at]);
+		assert.equal(fresh.entry(wanted.length - 1 - at).row.key, wanted[wanted.length - 1 - at]);
+		assert.equal(fresh.placeOf(wanted[i]), i);
+	}
 }
 
 // Many rows are sorted another way than few, with the same result.

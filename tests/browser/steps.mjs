@@ -3,6 +3,10 @@
 import assert from "node:assert/strict";
 import {join} from "node:path";
 
+// Code: the elements of the table's rows that are in sight, top to bottom.
+export const ROWS_SEEN = `[...culprit.table.list.rows].filter(([i]) => { const {top, high, height} = culprit.table.list;
+	return (i + 1) * height > top && i * height < top + high; }).sort(([i], [j]) => i - j).map(([, row]) => row)`;
+
 // b: a Browser. folder: where screenshots go, if anywhere.
 export function stepper(b, folder) {
 	const steps = [];

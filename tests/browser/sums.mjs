@@ -206,13 +206,31 @@ const describe = ({filters = [], zoom = 0, threads = null, time = null}) => [
 	threads ? `threads ${threads}` : "", time ? `time ${time}` : "",
 ].filter(Boolean).join(", ") || "all";
 
+// The threads of a column that are chosen, too (a set, or null for all).
+function both(chosen, threads) {
+	return new Set([...chosen.keys()].filter((t) => chosen[t] && (!threads || threads.has(t))));
+}
+
+// Columns of some threads beside those of all.
+function checkColumns(model, states) {
+	const threads = model.header.threads.map((_, t) => t), {length: metrics} = model.metrics;
+	for (const [by, some, metric] of [["thread", threads.slice(0, 3), 0], ["process", threads, metrics - 1]]) {
+		m.setColumns(model, {compared: {by, threads: some}, metric, derived: []});
+		assert.ok(model.metrics.length > metrics);
+		checkSelections(model, states);
+	}
+	m.setColumns(model, {compared: null, metric: 0, derived: []});
+	assert.equal(model.metrics.length, metrics);
+}
+
 function checkSelections(model, states) {
 	let reuse = null;
 	for (const state of states) {
 		const {filters = [], zoom = 0, time = null} = state, threads = state.threads ? new Set(state.threads) : null;
-		where = describe(state);
+		where = `${describe(state)}; columns: ${model.metrics.map(({name}) => name)}`;
 		const counts = time ? m.timeCounts(model, time) : model.rows.counts, kept = keptNodes(model, filters, zoom);
-		const simple = counts.map((one) => simpleSums(model, one, threads, kept, zoom));
+		const simple = model.metrics.map(({of, chosen}, k) =>
+			simpleSums(model, counts[of ?? k], chosen ? both(chosen, threads) : threads, kept, zoom));
 		checkViews(model, m.computeSelection(model, {filters, zoom, threads, time}), simple);
 		reuse = m.computeSelection(model, {filters, zoom, threads, time}, reuse); // with the memory of the one before
 		checkSums(model, reuse, simple);
@@ -248,12 +266,13 @@ function checkModel(model, brief = false) {
 		{a: first, b: last, per: "process"}, {a: first, b: last, per: "group"}, {a: last, b: [0], per: "group"}];
 	const check = (sides) => {
 		checkSelections(model, [...states, ...times]);
+		checkColumns(model, [...few, ...times.slice(0, 2)]);
 		for (const one of [...sides, ...(m.fileSides(model) ? [m.fileSides(model)] : [])])
 			if (threads.length > 1)
 				checkComparisons(model, one, few);
 	};
 	check(brief ? [] : all.slice(0, 1));
-	for (const step of [...m.prepareThreads(model), ...m.prepareCallers(model), ...m.prepareOwn(model)])
+	for (const step of [...m.prepareThreads(model), ...m.prepareCallers(model), ...m.prepareOwn(model), ...m.prepareCommon(model)])
 		while (step())
 			;
 	check(brief ? all.slice(0, 1) : all);

@@ -4,7 +4,7 @@
 import assert from "node:assert/strict";
 import {Browser} from "./browser.mjs";
 import {pageUrl} from "./page.mjs";
-import {stepper} from "./steps.mjs";
+import {ROWS_SEEN, stepper} from "./steps.mjs";
 
 const [program, page, without, joined, folder] = process.argv.slice(2);
 const b = await new Browser(program).start();
@@ -105,8 +105,8 @@ await step("counts the time of an entry alone", async () => {
 	assert.equal(await total(), 600);
 	assert.match(await text(".shown"), /^18\.18% of all: 600\s*ms$/);
 	await keys("1");
-	const rows = await b.evaluate(`[...document.querySelectorAll(".table .space .row:not([hidden])")]
-		.sort((x, y) => x.offsetTop - y.offsetTop).map((r) => r.innerText)`);
+	const rows = await b.evaluate(`${ROWS_SEEN}
+		.map((r) => r.innerText)`);
 	assert.match(rows[0], /18\.18%/);
 	await keys("3");
 	assert.equal(await b.evaluate(`culprit.view("flat").level(null).rows().filter((r) => r.total[0] > 0).map((r) =>

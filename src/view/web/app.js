@@ -129,9 +129,7 @@ export class App {
 		const view = this.treeView();
 		this.selectedBy = {tree: "", callers: "", flat: "", [view]: this.state.selected};
 		this.select();
-		this.render();
-		if (!this.picture())
-			this.table.reveal(true);
+		this.render({reveal: "middle"});
 	}
 	// Writes the state into the address, as a step that can be taken back (push) or not: a little later, so
 	// that nobody waits for it.
@@ -215,8 +213,8 @@ export class App {
 
 	// What is shown
 
-	// later: the table first, the pane beside it afterwards
-	render(later = false) {
+	// later: the table first, the pane beside it afterwards; reveal: as of the table's draw
+	render({later = false, reveal = false} = {}) {
 		const {state} = this;
 		document.documentElement.dataset.theme = state.theme;
 		this.tabs.forEach((tab, i) => {
@@ -237,7 +235,7 @@ export class App {
 			.slice(this.model.recorded.metrics.length);
 		this.table.setColumns(this.comparison ? comparedColumns(this) : [...this.shownMetrics(), ...more].flatMap((metric) =>
 			[{metric, column: "total"}, {metric, column: "self"}]));
-		(this.picture() || this.table).draw();
+		(this.picture() || this.table).draw(reveal);
 		this.renderChips();
 		this.renderCount();
 		if (later)
@@ -308,16 +306,17 @@ export class App {
 
 	// What is done
 
-	selectRow(key, middle = false) {
+	// reveal: as of the table's draw; anew: whether its rows are others
+	selectRow(key, reveal = true, anew = false) {
 		this.selectedBy[this.treeView()] = key;
-		if (this.state.view === "time") {
+		if (this.state.view === "time")
 			this.timeline.paint();
-		} else if (this.state.view === "graph") {
+		else if (this.state.view === "graph")
 			this.graph.reveal();
-		} else {
-			this.table.reveal(middle);
-			this.table.list.draw(true);
-		}
+		else if (anew)
+			this.table.draw(reveal);
+		else
+			this.table.showSelected(reveal);
 		this.showRow();
 		this.showCount();
 		this.save();
@@ -342,10 +341,10 @@ export class App {
 		const large = this.comparison ? [(row) => Math.abs(this.comparison.rowMeasure(row, "total").by),
 			(level) => comparedSizes(this, level)] : [];
 		const end = this.outline.hotPath(start, this.state.metric, ...large);
-		if (!this.picture())
-			this.table.draw();
 		if (end)
-			this.selectRow(end, true);
+			this.selectRow(end, "middle", true);
+		else if (!this.picture())
+			this.table.draw();
 	}
 	setView(view) {
 		const row = this.selectedRow();
@@ -354,9 +353,7 @@ export class App {
 		const to = this.treeView();
 		if (row && from !== to && !this.selectedBy[to])
 			this.carry(row, to);
-		this.render();
-		if (!this.picture())
-			this.table.reveal(true);
+		this.render({reveal: "middle"});
 		this.save(true);
 		this.focus();
 	}
@@ -418,8 +415,7 @@ export class App {
 		if (column !== "name" && metric < this.model.recorded.metrics.length)
 			this.state.metric = metric;
 		this.outlines = {};
-		this.render();
-		this.table.reveal();
+		this.render({reveal: true});
 		this.save();
 	}
 	// Sorts by the column to the left or right.
@@ -435,9 +431,7 @@ export class App {
 		this.select();
 		if (this.selectedKey() && !this.view(this.treeView()).rowOf(this.selectedKey()))
 			this.selectedBy[this.treeView()] = "";
-		this.render(true);
-		if (!this.picture())
-			this.table.reveal();
+		this.render({later: true, reveal: true});
 		this.save(push);
 	}
 	addFilter(filter) {
@@ -586,9 +580,7 @@ export class App {
 		const at = matches.indexOf(this.selectedKey());
 		const next = at < 0 ? by > 0 ? 0 : matches.length - 1 : (at + by + matches.length) % matches.length;
 		this.outline.reveal(matches.key(next));
-		if (!this.picture())
-			this.table.draw();
-		this.selectRow(matches.key(next), true);
+		this.selectRow(matches.key(next), "middle", true);
 	}
 	searchKey(event) {
 		if (event.key === "Enter") {

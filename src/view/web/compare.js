@@ -18,8 +18,8 @@ import {numbersOf} from "./levels.js";
 import {BottomUp, TopDown, valuesAt} from "./views.js";
 import {keepsOwn, nodesOfScopes, ownOfNodes, ownOfThreads} from "./own.js";
 import {Side, TEST_LEAST, holm, testChance, testInterval} from "./statistics.js";
-import {addScaled, addWeighted, chancesOf, findLeast, findLeastLate, findOwn, firstFrom, firstOfEach, listLeast,
-	sumGroups, takeChances} from "./compare_find.js";
+import {addScaled, addWeighted, areCommon, chancesOf, commonOfRuns, commonOwnOfRuns, findLeast, findLeastLate, findOwn,
+	firstFrom, firstOfEach, listLeast, sumGroups, takeChances} from "./compare_find.js";
 import {defaultLimits, fileRuns, sideText, splitRuns} from "./compare_sides.js";
 
 const CELLS_MAX = 32e6; // numbers for the runs of groups
@@ -29,6 +29,14 @@ const LEAST = 0.999; // of what is large enough: weights are not exact
 // Columns may have been added to those that were recorded (columns.js).
 function metricsOf(model) {
 	return model.recorded ? model.recorded.metrics : model.metrics;
+}
+
+// Whether two places have the same in all arrays.
+function isLike(arrays, place, other) {
+	for (let r = 0; r < arrays.length; r++)
+		if (arrays[r][place] !== arrays[r][other])
+			return false;
+	return true;
 }
 
 export class Comparison {
@@ -261,18 +269,35 @@ export class Comparison {
 	// Whether it is known without a look at all nodes which functions are large.
 	get knowsFunctions() {
 		const {starts} = rowsByThread(this.model), few = (sum, t) => sum + starts[t + 1] - starts[t];
-		return Boolean(this.known) || this.model.cache.has("own of threads") ||
+		return Boolean(this.known) || this.isCommon || this.model.cache.has("own of threads") ||
 			(this.model.cache.has("places") && (this.per === "group" || this.threads.reduce(few, 0) < ROWS_FEW_ENOUGH));
 	}
 	get largeFunctions() {
 		if (!this.known) {
 			const {model, base, weights, limits} = this, {columns} = base, all = columns.map((_, r) => base.all(r));
-			const found = keepsOwn(model) ? this.ownOf(columns.map((column) => ownOfThreads(model, column))) :
+			const found = this.isCommon ? this.commonFunctions() :
+				keepsOwn(model) ? this.ownOf(columns.map((column) => ownOfThreads(model, column))) :
 				all.every((sums) => sums.made) ? this.ownOf(all.map((sums) => ownOfNodes(model, sums.made))) :
 				findOwn(model, columns, weights, LEAST * limits.min);
 			this.known = {...found, places: null};
 		}
 		return this.known;
+	}
+	// Whether all that may be large enough is among what is common of all samples, and known of each thread.
+	get isCommon() {
+		const [{metric}] = this.runs;
+		return this.runs.every((run) => run.metric === metric) &&
+			areCommon(this.model, metric, Math.max(...this.weights), LEAST * this.limits.min);
+	}
+	commonFunctions() {
+		const {scopes, arrays} = commonOwnOfRuns(this.model, this.runs[0].metric, this.runs);
+		const places = this.findShares(arrays, 0, scopes.length);
+		return {scopes: places.map((place) => scopes[place]), arrays: arrays.map((array) => numbersOf(places, array))};
+	}
+	// Of nodes those that may be large enough by what they have: {nodes, total, self}. self: null where it is not known.
+	amongNodes({nodes, total, self}) {
+		const places = this.findShares(total, 0, nodes.length), take = (one) => numbersOf(places, one);
+		return {nodes: Int32Array.from(places, (place) => nodes[place]), total: total.map(take), self: self && self.map(take)};
 	}
 	// Places that may be large enough, of arrays by run.
 	findShares(arrays, from, to) {
@@ -285,41 +310,42 @@ export class Comparison {
 	findTested(arrays, from, to) {
 		return this.findShares(arrays, from, to).filter((i) => this.isTested(arrays.map((array) => array[i])));
 	}
-	// Nodes that may be large enough if all samples count.
+	// Nodes that may be large enough if all samples count, and what they have, if that is known (else null): {nodes, total,
+	// self: by run}.
 	get largeNodes() {
+		if (!this.large && this.isCommon)
+			this.large = this.amongNodes(commonOfRuns(this.model, this.runs[0].metric, this.runs));
 		if (!this.large) {
 			const {model, base, weights} = this, least = LEAST * this.limits.min, all = base.columns.map((_, r) => base.all(r));
-			this.large = all.every((sums) => sums.made) ?
+			this.large = {total: null, self: null, nodes: all.every((sums) => sums.made) ?
 				findLeast(model.nodes.end, all.map((sums) => sums.made), weights, least) :
-				findLeastLate(model, this.runs.map((run) => run.metric), all, weights, least);
+				findLeastLate(model, this.runs.map((run) => run.metric), all, weights, least)};
 		}
 		return this.large;
 	}
-	// Those that may be with the samples that do, in the order of the tree, and what they have: {nodes, totals}.
+	// Those that may be with the samples that do, in the order of the tree, and what they have: {nodes, total, self}.
 	findLarge() {
-		const {selection, model} = this, {zoom, sums} = selection;
+		const {selection, model} = this, {zoom, sums} = selection, {nodes, total} = this.largeNodes;
+		if (selection === this.all && total)
+			return this.largeNodes;
 		if (!selection.large) {
-			const inside = this.largeNodes.filter((i) => i >= zoom && i < model.nodes.end[zoom]);
-			const totals = sums.map((one) => one.numbers("total", inside));
-			const places = this.findShares(totals, 0, inside.length);
-			selection.large = {nodes: Int32Array.from(places, (place) => inside[place]),
-				totals: totals.map((one) => numbersOf(places, one))};
+			const inside = nodes.filter((i) => i >= zoom && i < model.nodes.end[zoom]);
+			selection.large = this.amongNodes({nodes: inside, total: sums.map((one) => one.numbers("total", inside)), self: null});
 		}
 		return selection.large;
 	}
 	// Of contexts, by node: those that are tested.
 	contexts(base) {
 		return this.family("contexts " + base, () => {
-			const {nodes, totals} = this.findLarge(), {parent} = this.model.nodes, {sums} = this.selection;
-			const numbers = base === "total" ? totals : sums.map((one) => one.numbers(base, nodes));
+			const {nodes, total, ...known} = this.findLarge(), {parent} = this.model.nodes, {sums} = this.selection;
+			const numbers = base === "total" ? total : known.self || sums.map((one) => one.numbers(base, nodes));
 			const places = new Map(), of = new Map(), list = []; // of: node -> its test
-			const isLike = (place, up) => totals.every((one) => one[place] === one[up]);
 			for (let place = 0; place < nodes.length; place++) {
 				const node = nodes[place], counts = valuesAt(numbers, place), up = places.get(parent[node]);
 				places.set(node, place);
 				if (!this.isTested(counts))
 					continue;
-				const same = base === "total" && up !== undefined && isLike(place, up);
+				const same = base === "total" && up !== undefined && isLike(total, place, up);
 				of.set(node, same ? of.get(parent[node]) : list.length);
 				if (!same)
 					list.push(node ? testChance(counts, this.sides, this.options) : this.chance(counts, base === "total"));

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Finds among many nodes or functions those that are large enough to be compared, and adds up what they have.
 
-import {cached} from "./model.js";
+import {cached, inBlocks} from "./model.js";
+import {addAll, findInThread, fitsThreads, keptOfThread} from "./lists.js";
 import {computeSelection} from "./select.js";
-import {addGrouped} from "./own.js";
+import {addGrouped, ownOfNodes} from "./own.js";
+
+const COMMON_AT_ONCE = 8; // threads
 
 // For each list of numbers the index of the first one that is equal.
 export function firstOfEach(lists) {
@@ -111,6 +114,79 @@ function commonNodes(model, metric) {
 	});
 }
 
+// Functions that have as much by their own samples, and by scope which of them it is, or -1.
+function commonFunctions(model, metric) {
+	return cached(model, "common functions " + metric, () => {
+		const {upTo} = computeSelection(model).sums[metric], {least} = commonNodes(model, metric), scopes = [];
+		listLeast(1, model.scopes.count, ownOfNodes(model, upTo), least, scopes);
+		const groups = new Int32Array(model.scopes.count).fill(-1);
+		scopes.forEach((scope, i) => { groups[scope] = i; });
+		return {scopes, groups};
+	});
+}
+
+// What a thread has of these: of nodes {total, self}, of functions their own samples.
+function commonNumbers(model, metric, thread) {
+	const counts = model.rows.counts[metric], {nodes} = commonNodes(model, metric);
+	return keptOfThread(model, "common numbers", counts, thread, () => {
+		const finder = findInThread(model, counts, thread, null), find = (ends) => {
+			const numbers = new Float64Array(nodes.length);
+			inBlocks(0, nodes.length, (from, to) => finder.numbers(from, to, nodes, ends, numbers));
+			return numbers;
+		};
+		return {total: find(model.nodes.end), self: find(null)};
+	});
+}
+
+function commonOwn(model, metric, thread) {
+	const counts = model.rows.counts[metric], {scopes, groups} = commonFunctions(model, metric);
+	return keptOfThread(model, "common own", counts, thread, () => {
+		const threads = new Uint8Array(model.header.threads.length);
+		threads[thread] = 1;
+		return addGrouped(model, {counts, threads}, groups, 1, new Float64Array(scopes.length));
+	});
+}
+
+// As steps that can be taken while nothing else is to do.
+export function prepareCommon(model) {
+	const {length} = model.header.threads;
+	const some = (first, run) => () => {
+		for (let t = first; t < Math.min(length, first + COMMON_AT_ONCE); t++)
+			run(t);
+	};
+	const steps = [];
+	for (let m = 0; m < model.header.metrics.length; m++) {
+		steps.push(() => { commonFunctions(model, m); });
+		for (let first = 0; first < length; first += COMMON_AT_ONCE)
+			steps.push(some(first, (t) => { if (keepsCommon(model, m)) commonNumbers(model, m, t); }),
+				some(first, (t) => { if (keepsCommon(model, m)) commonOwn(model, m, t); }));
+	}
+	return steps;
+}
+
+function keepsCommon(model, metric) {
+	return fitsThreads(model, Math.max(commonNodes(model, metric).nodes.length, commonFunctions(model, metric).scopes.length));
+}
+
+// Whether all that has at least so much in runs of a metric is common, where no sample adds more than `most`, and what
+// threads have of that is known.
+export function areCommon(model, metric, most, least) {
+	const known = model.cache.get("common own of threads")?.get(model.rows.counts[metric]);
+	return Boolean(known) && model.header.threads.every((_, t) => known[t]) && commonNodes(model, metric).least * most <= least;
+}
+
+// What runs have of it: {nodes, total, self: by run}, {scopes, arrays: by run}.
+export function commonOfRuns(model, metric, runs) {
+	const {nodes} = commonNodes(model, metric), of = (column) => runs.map(({threads}) =>
+		addAll(nodes.length, threads, (t) => commonNumbers(model, metric, t)[column]));
+	return {nodes, total: of("total"), self: of("self")};
+}
+
+export function commonOwnOfRuns(model, metric, runs) {
+	const {scopes} = commonFunctions(model, metric);
+	return {scopes, arrays: runs.map(({threads}) => addAll(scopes.length, threads, (t) => commonOwn(model, metric, t)))};
+}
+
 // Whether a node has at least so much. samples: how many it has at most; sums: of runs, those first whose samples add
 // most. No more of them are looked up than must be.
 function hasLeast(node, samples, sums, adds, least) {
@@ -120,14 +196,47 @@ function hasLeast(node, samples, sums, adds, least) {
 	return share >= least;
 }
 
+function samplesOf(all, node, next) {
+	let samples = 0;
+	for (let m = 0; m < all.length; m++)
+		samples += all[m][next] - all[m][node];
+	return samples;
+}
+
+// Goes down the tree as findLeast does. all: sums of the metrics, which no run has more of.
+function searchTree(end, all, sums, adds, least) {
+	const list = [];
+	for (let i = 0; i < end.length;) {
+		const next = end[i], isLarge = hasLeast(i, samplesOf(all, i, next), sums, adds, least);
+		if (isLarge)
+			list.push(i);
+		i = isLarge ? i + 1 : next;
+	}
+	return list;
+}
+
+// The same where it is among some nodes, which are in the order of the tree.
+function searchAmong(nodes, end, all, sums, adds, least) {
+	const list = [];
+	for (let k = 0, from = 0; k < nodes.length; k++) {
+		const node = nodes[k], next = end[node];
+		if (node < from) // in one that has less
+			continue;
+		if (hasLeast(node, samplesOf(all, node, next), sums, adds, least))
+			list.push(node);
+		else
+			from = next;
+	}
+	return list;
+}
+
 // The same as findLeast has where sums are looked up (sums.js). metrics: of each run.
 export function findLeastLate(model, metrics, sums, weights, least) {
 	const {end} = model.nodes, recorded = [...new Set(metrics)], most = Math.max(...weights);
 	const all = recorded.map((metric) => computeSelection(model).sums[metric].upTo);
 	const common = commonNodes(model, recorded[0]), isCommon = recorded.length === 1 && common.least * most <= least;
-	const among = isCommon ? common.nodes : findLeast(end, all, all.map(() => most), least);
 	const order = weights.map((_, r) => r).sort((x, y) => weights[y] - weights[x]);
 	const ordered = order.map((r) => sums[r]), adds = order.map((r) => weights[r]);
-	const samples = (node) => all.reduce((sum, upTo) => sum + upTo[end[node]] - upTo[node], 0);
-	return among.filter((node) => hasLeast(node, samples(node), ordered, adds, least));
+	return Int32Array.from(isCommon ? searchAmong(common.nodes, end, all, ordered, adds, least) :
+		searchTree(end, all, ordered, adds, least));
 }

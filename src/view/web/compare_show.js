@@ -2,15 +2,13 @@
 // How a comparison looks: columns, details, what the pointer shows, the bar above the table.
 
 import {formatCount, formatError, formatTime, plural} from "./format.js";
-import {sortLevel} from "./levels.js";
 import {cached, inBlocks} from "./model.js";
-import {BottomUp, TopDown, rowName} from "./views.js";
+import {rowName} from "./views.js";
 import {Comparison} from "./compare.js";
 import {chosenSides, defaultLimits} from "./compare_sides.js";
 import {BASES, COMPARED, COMPARE_COLUMNS, WIDTHS} from "./compare_state.js";
 import {el, setClass, setStyle, setText, whenIdle} from "./dom.js";
 
-const SIDE_MOST = 2; // threads of a side
 const KEPT_MAX = 16e6; // numbers for the runs of comparisons that are not looked at any more
 
 // The comparison that a state asks for, or null. The last few are kept.
@@ -54,22 +52,6 @@ function otherComparison(app, metric) {
 		return null;
 	const other = comparisonOf(model, {...app.state, metric});
 	return other === comparison ? null : other;
-}
-
-// Browsers make code quick that is used often. That for comparisons of threads would be slow when somebody waits for
-// the first one, so some are compared while nothing else is to do.
-export function prepareSides(model) {
-	const threads = model.header.threads.map((_, t) => t), half = Math.min(SIDE_MOST, threads.length >> 1);
-	const step = () => {
-		const sides = {a: threads.slice(0, half), b: threads.slice(half, 2 * half), per: "thread"};
-		const comparison = new Comparison(model, sides), view = new TopDown(model, comparison.select());
-		const level = view.level(view.level(null).row(0));
-		const keys = () => orderKeys(comparison, level, {what: "change", base: "total"}, () =>
-			comparison.levelChances(view, level, "total", null));
-		sortLevel(model, level, {column: "change", metric: 0, up: false, keys});
-		comparison.functions("self", new BottomUp(model, comparison.selection));
-	};
-	return half ? [step, step, step] : [];
 }
 
 // Their views, which have sums of all functions. viewOf: of app.js.

@@ -92,37 +92,55 @@ export class VirtualList {
 	elements() {
 		return [...this.rows.values(), ...this.spare];
 	}
-	set(count) {
+	// How many there are now. index: one that is to be in sight, maybe in the middle.
+	set(count, index = -1, middle = false) {
 		this.count = count;
 		setStyle(this.space, "height", count * this.height + "px");
 		this.top = Math.max(0, Math.min(this.top, count * this.height - this.high));
-		this.draw(true);
+		if (index >= 0)
+			this.aim(index, middle);
+		this.draw(true, true);
 	}
-	draw(again = false) {
+	// Fills rows that are new, or all of them again; later: those around what is in sight come afterwards.
+	draw(again = false, later = false) {
 		const high = this.high || 1200; // not yet known
-		const first = Math.max(0, Math.floor(this.top / this.height) - AROUND);
-		const last = Math.min(this.count, Math.ceil((this.top + high) / this.height) + AROUND);
+		const begin = Math.floor(this.top / this.height), end = Math.ceil((this.top + high) / this.height);
+		const first = Math.max(0, begin - AROUND), last = Math.min(this.count, end + AROUND);
 		for (const [index, row] of this.rows)
 			if (index < first || index >= last) {
 				this.rows.delete(index);
 				this.spare.push(row);
 			}
 		for (let i = first; i < last; i++) {
-			let row = this.rows.get(i);
-			if (row && !again)
-				continue;
-			if (!row) {
-				row = this.spare.pop() || this.make();
-				row.hidden = false;
-				setStyle(row, "top", i * this.height + "px");
-				this.rows.set(i, row);
-				if (!row.parentNode)
-					this.space.append(row);
-			}
-			this.fill(row, i);
+			if (later && (i < begin || i >= end))
+				this.putOff(i);
+			else if (again || !this.rows.has(i))
+				this.fill(this.rows.get(i) || this.place(i), i);
 		}
 		for (const row of this.spare)
 			row.hidden = true;
+	}
+	// Gives a row an element.
+	place(index) {
+		const row = this.spare.pop() || this.make();
+		row.hidden = false;
+		setStyle(row, "top", index * this.height + "px");
+		this.rows.set(index, row);
+		if (!row.parentNode)
+			this.space.append(row);
+		return row;
+	}
+	// Takes it away until there is nothing else to do.
+	putOff(index) {
+		if (this.rows.has(index))
+			this.spare.push(this.rows.get(index));
+		this.rows.delete(index);
+		if (!this.late)
+			whenIdle(() => {
+				this.late = false;
+				this.draw();
+			});
+		this.late = true;
 	}
 	// The browser moves it right before it draws: at once it would have to lay out the page, which may change
 	// further. keep: it only stays where it is, unless the user moves it before that.
@@ -136,8 +154,8 @@ export class VirtualList {
 			this.scroller.scrollTop = this.top;
 		});
 	}
-	// Brings a row into sight, with a few around it.
-	reveal(index, middle = false) {
+	// Brings a row into sight, with a few around it, when it is drawn.
+	aim(index, middle) {
 		const top = index * this.height, at = this.top, margin = this.height;
 		if (middle && (top < at || top + this.height > at + this.high))
 			this.scrollTo(top - this.high / 2);
@@ -145,9 +163,6 @@ export class VirtualList {
 			this.scrollTo(top - margin);
 		else if (top + this.height > at + this.high - margin)
 			this.scrollTo(top + this.height + margin - this.high);
-		else
-			return;
-		this.draw();
 	}
 	page() {
 		return Math.max(1, Math.floor(this.high / this.height) - 2);

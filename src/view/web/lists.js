@@ -115,7 +115,7 @@ function listChanges(from, to, dropped, places, used) {
 const changes = new WeakMap();
 
 // The nodes from which on nodes are left out, and those from which on they count again, in turn.
-function changesOf(dropped) {
+export function changesOf(dropped) {
 	if (!changes.has(dropped)) {
 		let count = 0, used = 0;
 		inBlocks(0, dropped.length, (from, to) => { count += countChanges(from, to, dropped); });
@@ -151,6 +151,52 @@ export class Kept {
 			numbers[i] = this.after(countFrom(places, marks, next, count), next) - this.after(count, node);
 		}
 	}
+}
+
+// Finds sums of several threads, each in its own list.
+export class Grouped {
+	constructor(model, counts, threads) {
+		this.model = model;
+		this.counts = counts;
+		this.threads = threads;
+		this.lists = threads.map((thread) => findInThread(model, counts, thread, null));
+		this.top = null; // totals of the root's children
+		this.one = null; // memory for what one thread has
+	}
+	before(place) {
+		let sum = 0;
+		for (let k = 0; k < this.lists.length; k++)
+			sum += this.lists[k].before(place);
+		return sum;
+	}
+	numbers(from, to, nodes, ends, numbers) {
+		const one = this.one?.length === numbers.length ? this.one : this.one = new Float64Array(numbers.length);
+		for (const list of this.lists) {
+			list.numbers(from, to, nodes, ends, one);
+			addNumbers(from, to, one, numbers);
+		}
+	}
+	siblings(nodes, ends) {
+		if (nodes[0] !== 1)
+			return addAll(nodes.length, this.lists, (list) => list.siblings(nodes, ends, new Float64Array(nodes.length)));
+		this.top = this.top || addAll(nodes.length, this.threads, (thread) => topTotals(this.model, this.counts, thread));
+		return this.top;
+	}
+}
+
+function addNumbers(from, to, numbers, sums) {
+	for (let i = from; i < to; i++)
+		sums[i] += numbers[i];
+}
+
+// The sums of as many numbers that each of a list has.
+export function addAll(length, list, numbersOfOne) {
+	const sums = new Float64Array(length);
+	for (const one of list) {
+		const numbers = numbersOfOne(one);
+		inBlocks(0, length, (from, to) => addNumbers(from, to, numbers, sums));
+	}
+	return sums;
 }
 
 // The nodes below one.
@@ -250,6 +296,12 @@ function marksOf(model, thread) {
 	const {counts: [counts]} = model.rows;
 	return keptOfThread(model, "marks", counts, thread, () =>
 		markPlaces(listOf(model, counts, thread).places, model.nodes.count));
+}
+
+// Whether sums of any thread are found at once.
+export function findsThreads(model, counts) {
+	const known = model.cache.get("marks of threads")?.get(model.rows.counts[0]);
+	return Boolean(known) && hasLists(model, counts) && model.header.threads.every((_, t) => known[t]);
 }
 
 // Whether the rows of threads are beside each other: to fetch them from among the others takes far longer.

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The rows that are seen, in order. A level (levels.js) stands in it as a whole, its rows in sorted order,
-// with the levels of those that are open in between. What is kept of each level is where it begins, which of
-// its rows are open, and how many rows stand below them.
+// with the levels of those that are open in between: a part for each of these. How many rows a part has with all
+// that is open below it does not depend on the order, so levels are sorted only when somebody looks at their rows, or
+// at those of a level below.
 
 import {sortLevel} from "./levels.js";
 
@@ -9,8 +10,17 @@ const ALONE = 0.25; // how far a row without siblings is indented: only forks ne
 
 const FEW_RANKS = 8;
 
-function rankAmong({order}, place) {
-	return place < 0 ? -1 : order.indexOf(place);
+// The last of ascending parts whose number (start or rank) is below a limit, or null.
+function lastBelow(parts, number, limit) {
+	let low = 0, high = parts.length;
+	while (low < high) {
+		const middle = (low + high) >> 1;
+		if (parts[middle][number] < limit)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low ? parts[low - 1] : null;
 }
 
 export class Outline {
@@ -22,29 +32,27 @@ export class Outline {
 		this.sorted = new Map();
 		this.build();
 	}
-	// A level in order: {level, order, rank: where each row is in the order}.
-	below(row) {
-		const key = row ? row.key : "";
-		let found = this.sorted.get(key);
+	// A level in order: {order, rank: where each row is in the order}.
+	sortedOf(level) {
+		let found = this.sorted.get(level);
 		if (!found) {
-			const level = this.view.level(row);
-			found = {level, order: sortLevel(this.model, level, this.sort), rank: null};
-			this.sorted.set(key, found);
+			found = {order: sortLevel(this.model, level, this.sort), rank: null, asked: 0};
+			this.sorted.set(level, found);
 		}
 		return found;
 	}
-	// For few keys there is no need of all ranks.
-	rankOf(part, key) {
-		part.asked = (part.asked || 0) + 1;
+	// For few places there is no need of all ranks.
+	rankOf(level, place) {
+		const part = this.sortedOf(level), {order} = part;
+		part.asked++;
 		if (!part.rank && part.asked <= FEW_RANKS)
-			return rankAmong(part, part.level.placeOf(this.view.idOf(key)));
+			return order.indexOf(place);
 		if (!part.rank) {
-			part.rank = new Int32Array(part.order.length);
-			for (let i = 0; i < part.order.length; i++)
-				part.rank[part.order[i]] = i;
+			part.rank = new Int32Array(order.length);
+			for (let i = 0; i < order.length; i++)
+				part.rank[order[i]] = i;
 		}
-		const place = part.level.placeOf(this.view.idOf(key));
-		return place < 0 ? -1 : part.rank[place];
+		return part.rank[place];
 	}
 	// Open keys by that of the row above them.
 	groupOpen() {
@@ -59,97 +67,90 @@ export class Outline {
 		return groups;
 	}
 	build() {
-		const groups = this.groupOpen();
-		this.parts = []; // levels, in the order in which they begin
+		const groups = this.groupOpen(), parts = [this.makePart(null, null, -1)];
 		this.byKey = new Map();
-		this.length = this.place(null, "", groups, 0, -1, 0);
+		for (let i = 0; i < parts.length; i++) { // those below are added meanwhile
+			const part = parts[i];
+			this.byKey.set(part.key, part);
+			part.below = this.partsBelow(part, groups.get(part.key) || []);
+			for (const one of part.below)
+				parts.push(one);
+		}
+		for (let i = parts.length - 1; i > 0; i--)
+			parts[i].parent.size += parts[i].size;
+		[this.root] = parts;
+		this.root.start = 0;
+		this.length = this.root.size;
+		this.last = this.root; // where somebody looked
 		this.made = null;
 	}
-	// Puts a level and all that is open below it at `start`; returns how many rows that is. What is
-	// deep is not recursive: stacks may be.
-	place(row, key, groups, start, indent, depth) {
-		const stack = [this.begin(row, key, groups, start, indent, depth)];
-		let size = 0;
-		for (;;) {
-			const part = stack[stack.length - 1];
-			if (part.at < part.opened.length) {
-				const rank = part.opened[part.at];
-				const child = part.level.row(part.order[rank]);
-				stack.push(this.begin(child, child.key, groups,
-					part.start + rank + 1 + part.before[part.at], part.indent, part.depth + 1));
-				continue;
-			}
-			stack.pop();
-			size = part.order.length + part.before[part.at];
-			if (!stack.length)
-				return size;
-			const above = stack[stack.length - 1];
-			above.before[above.at + 1] = above.before[above.at] + size;
-			above.at++;
+	partsBelow(part, keys) {
+		const below = [];
+		for (const key of keys) {
+			const place = part.level.placeOf(this.view.idOf(key)), row = place < 0 ? null : part.level.row(place);
+			if (row && !row.leaf)
+				below.push(this.makePart(row, part, place));
+		}
+		return below;
+	}
+	// The level below a row, which is at that place of its own level. start: where it begins, when that is known; rank: of
+	// the row; below: parts of it that are open, in order when it is arranged; size: with all in them.
+	makePart(row, parent, place) {
+		const level = this.view.level(row), depth = parent ? parent.depth + 1 : 0;
+		const indent = parent ? parent.indent + (level.length === 1 ? ALONE : 1) : 0;
+		return {key: row ? row.key : "", level, parent, place, depth, indent, rank: -1, start: -1, size: level.length,
+			order: null, below: []};
+	}
+	// Sorts the rows of a part that has a start, which gives one to those below.
+	arrange(part) {
+		if (part.order)
+			return;
+		part.order = this.sortedOf(part.level).order;
+		for (const one of part.below)
+			one.rank = this.rankOf(part.level, one.place);
+		part.below.sort((a, b) => a.rank - b.rank);
+		let before = 0;
+		for (const one of part.below) {
+			one.start = part.start + one.rank + 1 + before;
+			before += one.size;
 		}
 	}
-	begin(row, key, groups, start, indent, depth) {
-		const sorted = this.below(row);
-		const opened = (groups.get(key) || []).map((one) => this.rankOf(sorted, one))
-			.filter((rank) => rank >= 0 && !sorted.level.row(sorted.order[rank]).leaf).sort((a, b) => a - b);
-		const alone = sorted.order.length === 1 && depth > 0;
-		const part = {key, level: sorted.level, order: sorted.order, sorted, start, depth,
-			indent: indent + (alone ? ALONE : 1), opened, before: [0], at: 0};
-		this.parts.push(part);
-		this.byKey.set(key, part);
-		return part;
+	// The same of any part, after those above it.
+	settle(part) {
+		const waiting = [];
+		for (let up = part; up && !up.order; up = up.parent)
+			waiting.push(up);
+		while (waiting.length)
+			this.arrange(waiting.pop());
 	}
 	// The row at a place: {row, depth, indent, position, siblings}; null where there is none.
 	entry(place) {
 		if (!(place >= 0 && place < this.length))
 			return null;
-		let low = 0, high = this.parts.length - 1;
-		while (low < high) {
-			const middle = (low + high + 1) >> 1;
-			if (this.parts[middle].start <= place)
-				low = middle;
-			else
-				high = middle - 1;
+		let part = this.last;
+		while (place < part.start || place >= part.start + part.size)
+			part = part.parent;
+		for (;;) {
+			this.arrange(part);
+			const one = lastBelow(part.below, "start", place + 1);
+			if (one && place < one.start + one.size) {
+				part = one;
+				continue;
+			}
+			this.last = part;
+			const rank = one ? one.rank + 1 + place - one.start - one.size : place - part.start;
+			return {row: part.level.row(part.order[rank]), depth: part.depth, indent: part.indent,
+				position: rank + 1, siblings: part.order.length};
 		}
-		// The last level that begins before it may have ended: then it is in one further up.
-		let part = this.parts[low], rank = this.rankAt(part, place);
-		while (rank < 0) {
-			part = this.byKey.get(this.view.parentKey(part.key));
-			rank = this.rankAt(part, place);
-		}
-		return {row: part.level.row(part.order[rank]), depth: part.depth, indent: part.indent,
-			position: rank + 1, siblings: part.order.length};
-	}
-	// Which of a level's own rows is at a place that no level below it has; -1: the place is after it.
-	rankAt(part, place) {
-		const {opened, before, start} = part;
-		let low = 0, high = opened.length; // how many open rows are before the place
-		while (low < high) {
-			const middle = (low + high) >> 1;
-			if (start + opened[middle] + before[middle] < place)
-				low = middle + 1;
-			else
-				high = middle;
-		}
-		const rank = place - start - before[low];
-		return rank < part.order.length ? rank : -1;
 	}
 	placeOf(key) {
-		if (!key)
+		const part = key ? this.byKey.get(this.view.parentKey(key)) : null;
+		const place = part ? part.level.placeOf(this.view.idOf(key)) : -1;
+		if (place < 0)
 			return -1;
-		const part = this.byKey.get(this.view.parentKey(key));
-		const rank = part ? this.rankOf(part.sorted, key) : -1;
-		if (rank < 0)
-			return -1;
-		let low = 0;
-		for (let high = part.opened.length; low < high;) {
-			const middle = (low + high) >> 1;
-			if (part.opened[middle] < rank)
-				low = middle + 1;
-			else
-				high = middle;
-		}
-		return part.start + rank + part.before[low];
+		this.settle(part);
+		const rank = this.rankOf(part.level, place), one = lastBelow(part.below, "rank", rank);
+		return one ? one.start + one.size + rank - one.rank - 1 : part.start + rank;
 	}
 	// All entries, for those who want few.
 	get list() {
@@ -166,15 +167,15 @@ export class Outline {
 	}
 	// The largest of a level, the first of equals; null where there is none.
 	largest(row, numbers) {
-		const {level, order} = this.below(row);
-		if (!order.length)
-			return null;
-		const values = numbers(level);
-		let best = order[0];
-		for (let i = 1; i < order.length; i++)
-			if (values[order[i]] > values[best])
-				best = order[i];
-		return level.row(best);
+		const level = this.view.level(row), values = numbers(level);
+		let best = 0, equals = 0;
+		for (let i = 1; i < level.length; i++) {
+			equals = values[i] > values[best] ? 0 : equals + (values[i] === values[best] ? 1 : 0);
+			best = values[i] > values[best] ? i : best;
+		}
+		if (equals)
+			best = this.sortedOf(level).order.find((place) => values[place] === values[best]);
+		return level.length ? level.row(best) : null;
 	}
 	// From a row down to the largest child, as long as that has at least half. Opens them and returns
 	// the key of the last. value(row), numbers(level): what is large, of a row and of all of a level.
@@ -203,7 +204,7 @@ export class Outline {
 				if (!row || row.leaf || added >= limit)
 					continue;
 				this.open.add(row.key);
-				const {level: below} = this.below(row);
+				const below = this.view.level(row);
 				added += below.length;
 				for (let i = 0; i < below.length && next.length < limit; i++)
 					next.push(below.row(i));

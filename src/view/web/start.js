@@ -2,7 +2,8 @@
 // Reads the data of the page and begins.
 
 import {App, viewOf, wholeView} from "./app.js";
-import {prepareChances, prepareComparisons, prepareOthers, prepareSides} from "./compare_show.js";
+import {prepareChances, prepareComparisons, prepareOthers} from "./compare_show.js";
+import {prepareCommon} from "./compare_find.js";
 import {whenIdle} from "./dom.js";
 import {prepareFlat} from "./flat.js";
 import {nameRanks, sortLevel} from "./levels.js";
@@ -11,6 +12,7 @@ import {decodeBase64, inflate, parseModel} from "./model.js";
 import {computeSelection, rowsByLine, samplesByThread} from "./select.js";
 import {prepareThreads, rowsByThread} from "./lists.js";
 import {prepareOwn} from "./own.js";
+import {prepareSides} from "./rehearse.js";
 import {prepareTimes} from "./times.js";
 import {prepareCallers} from "./views.js";
 
@@ -46,8 +48,8 @@ async function start() {
 			...prepareComparisons(window.culprit), ...prepareTimes(model), ...prepareCallers(model), ...view("callers"),
 			...prepareFlat(model), ...view("flat"), () => { current("flat").sumUpper(); },
 			...prepareOthers(window.culprit, viewOf), () => { rowsByLine(model); },
-			...prepareThreads(model), ...prepareOwn(model),
-			...model.header.metrics.map((_, m) => () => { samplesByThread(model, m); }), ...prepareSides(model),
+			...prepareThreads(model), ...prepareOwn(model), ...prepareCommon(model),
+			...model.header.metrics.map((_, m) => () => { samplesByThread(model, m); }), ...prepareSides(window.culprit),
 			() => { window.culprit.showMarks(); }]);
 	} catch (error) {
 		document.getElementById("app").textContent = `This profile cannot be shown: ${error.message}`;

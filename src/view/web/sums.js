@@ -7,7 +7,10 @@
 // what filters leave out by where these begin and end to do so. Where all are needed, all are made.
 
 import {cached, inBlocks} from "./model.js";
-import {Kept, Listed, findInThread, hasLists, listOf, topTotals} from "./lists.js";
+import {Grouped, Kept, Listed, changesOf, findInThread, findsThreads, hasLists, listOf, topTotals} from "./lists.js";
+
+const LONG_ENOUGH = 32; // nodes, to be gone through by themselves
+const LOOKUPS_MAX = 200000; // in lists of threads: then it is better to have all sums
 
 // All sums
 
@@ -127,9 +130,32 @@ function leaveOutWhole(from, to, all, dropped, upTo) {
 	}
 }
 
+function takeLess(from, to, all, less, upTo) {
+	for (let i = from; i < to; i++)
+		upTo[i] = all[i] - less;
+}
+
+// From one place where that changes to the next: `places`, as changesOf gives them.
+function leaveOutParts(all, places, upTo) {
+	let at = 0, gone = 0;
+	for (let k = 0; k <= places.length; k++) {
+		const next = k < places.length ? places[k] : upTo.length - 1;
+		if (k % 2) {
+			upTo.fill(upTo[at], at + 1, next + 1);
+			gone += all[next] - all[at];
+		} else {
+			inBlocks(at + 1, next + 1, (from, to) => takeLess(from, to, all, gone, upTo));
+		}
+		at = next;
+	}
+	return upTo;
+}
+
 function leaveOutAll(all, dropped, upTo) {
-	const leave = upTo instanceof Uint32Array ? leaveOutWhole : leaveOut;
+	const leave = upTo instanceof Uint32Array ? leaveOutWhole : leaveOut, {places} = changesOf(dropped);
 	upTo[0] = 0;
+	if (places.length * LONG_ENOUGH < upTo.length)
+		return leaveOutParts(all, places, upTo);
 	inBlocks(1, upTo.length, (from, to) => leave(from, to, all, dropped, upTo));
 	return upTo;
 }
@@ -142,6 +168,25 @@ function subtract(from, to, all, some, upTo) {
 function subtractAll(all, some, upTo) {
 	inBlocks(0, upTo.length, (from, to) => subtract(from, to, all, some, upTo));
 	return upTo;
+}
+
+// Finds what is left of `all` (sums up to each node) without those of others (LateSums).
+class Left {
+	constructor(all, others) {
+		this.all = all;
+		this.others = others;
+	}
+	before(place) {
+		return this.all[place] - this.others.before(place);
+	}
+	numbersOf(nodes, ends, less) {
+		const numbers = new Float64Array(nodes.length);
+		inBlocks(0, nodes.length, (from, to) => {
+			takeNumbers(from, to, nodes, ends, this.all, numbers);
+			subtract(from, to, numbers, less, numbers);
+		});
+		return numbers;
+	}
 }
 
 // ends: by node where it ends, or null for the node alone.
@@ -157,6 +202,9 @@ class Sums {
 		this.end = model.nodes.end;
 		this.upTo = upTo;
 		this.made = upTo;
+	}
+	before(place) {
+		return this.upTo[place];
 	}
 	self(node) {
 		return this.upTo[node + 1] - this.upTo[node];
@@ -177,9 +225,9 @@ class Sums {
 }
 
 // Sums of which few are asked for: prepare() gives what finds them, make() an array of all. thread: whose samples they
-// are, where these are all of it, or else -1.
+// are, where these are all of it, or else -1. cost: how many lists are looked into for each.
 class LateSums {
-	constructor(model, counts, thread, prepare, make) {
+	constructor(model, counts, thread, prepare, make, cost = 0) {
 		this.model = model;
 		this.end = model.nodes.end;
 		this.counts = counts;
@@ -188,6 +236,8 @@ class LateSums {
 		this.found = null;
 		this.make = make;
 		this.made = null;
+		this.cost = cost;
+		this.spent = 0;
 	}
 	get upTo() {
 		if (!this.made)
@@ -199,8 +249,13 @@ class LateSums {
 			this.found = this.prepare();
 		return this.found;
 	}
+	// Whether all sums are there, also because so many more are asked for that it is better to make them.
+	isMade(more) {
+		this.spent += more * this.cost;
+		return Boolean(this.made || (this.spent > LOOKUPS_MAX && this.upTo));
+	}
 	before(place) {
-		return this.made ? this.made[place] : this.finder.before(place);
+		return this.isMade(1) ? this.made[place] : this.finder.before(place);
 	}
 	self(node) {
 		return this.before(node + 1) - this.before(node);
@@ -212,14 +267,19 @@ class LateSums {
 	siblings(nodes, ends) {
 		if (this.thread >= 0 && nodes[0] === 1)
 			return topTotals(this.model, this.counts, this.thread);
-		if (this.made || !(this.finder instanceof Listed))
+		if (this.made)
 			return this.numbers("total", nodes);
-		return this.finder.siblings(nodes, ends, new Float64Array(nodes.length));
+		const {finder} = this;
+		return finder instanceof Left ? finder.numbersOf(nodes, this.end, finder.others.siblings(nodes, ends)) :
+			finder instanceof Listed || finder instanceof Grouped ? finder.siblings(nodes, ends, new Float64Array(nodes.length)) :
+			this.numbers("total", nodes);
 	}
 	numbers(column, nodes) {
-		if (this.made)
+		if (this.isMade(2 * nodes.length))
 			return Sums.prototype.numbers.call(this, column, nodes);
 		const {finder} = this, numbers = new Float64Array(nodes.length), ends = column === "total" ? this.end : null;
+		if (finder instanceof Left)
+			return finder.numbersOf(nodes, ends, finder.others.numbers(column, nodes));
 		inBlocks(0, nodes.length, (from, to) => finder.numbers(from, to, nodes, ends, numbers));
 		return numbers;
 	}
@@ -257,6 +317,10 @@ export class Base {
 	rows(counts, chosen, dropped, memory) {
 		const {model} = this, alone = aloneOf(chosen);
 		const make = () => addUp(model, counts, chosen, dropped || noneDropped(model), memory());
+		if (alone < 0 && chosen && !dropped && findsThreads(model, counts)) {
+			const threads = [...chosen.keys()].filter((thread) => chosen[thread]);
+			return new LateSums(model, counts, -1, () => new Grouped(model, counts, threads), make, threads.length);
+		}
 		if (alone < 0)
 			return new Sums(model, make());
 		return new LateSums(model, counts, dropped ? -1 : alone, () => findInThread(model, counts, alone, dropped), make);
@@ -270,21 +334,24 @@ export class Base {
 		const known = this.whole[k] || (threads ? null : kept.get(counts));
 		if (known)
 			return known;
-		const rest = kept.has(counts) ? this.others(k) : null;
-		this.whole[k] = rest ? new Sums(model, subtractAll(kept.get(counts).upTo, rest.upTo, this.make(this.spare))) :
-			this.rows(counts, threads, null, () => this.make(this.spare));
+		const others = kept.has(counts) ? this.others(k) : null, memory = () => this.make(this.spare);
+		this.whole[k] = others ? this.leftOf(counts, kept.get(counts).upTo, others) : this.rows(counts, threads, null, memory);
 		if (!threads)
 			kept.set(counts, this.whole[k]);
 		if (this.columns.every((_, i) => this.whole[i]?.made))
 			this.spare = [];
 		return this.whole[k];
 	}
-	// The sums of a column that has just what this one lacks, if they are made.
+	leftOf(counts, all, others) {
+		return new LateSums(this.model, counts, -1, () => new Left(all, others), () =>
+			subtractAll(all, others.upTo, this.make(this.spare)));
+	}
+	// The sums of a column that has just what this one lacks, if they are found more easily.
 	others(k) {
 		const {counts, threads} = this.columns[k];
 		return this.whole.find((sums, j) => {
 			const other = this.columns[j];
-			return sums?.made && j !== k && other.counts === counts && other.threads && // null: it has all
+			return sums && (sums.made || sums.cost) && j !== k && other.counts === counts && other.threads && // null: it has all
 				threads.every((yes, t) => yes !== other.threads[t]);
 		}) || null;
 	}

@@ -91,7 +91,7 @@ export class Table {
 		this.columnsText = text;
 		this.columns = columns;
 		this.fillLater();
-		this.setWidth(this.head);
+		this.setWidths();
 		for (const row of this.list.elements())
 			this.fitRow(row);
 		this.head.textContent = "";
@@ -116,11 +116,12 @@ export class Table {
 	widths() {
 		return this.app.comparison ? COMPARED_WIDTHS : WIDTHS_USUAL;
 	}
-	// Each row has its own, so that the browser need not look at all that is in them.
-	setWidth(row) {
-		const [name, column] = this.widths(), {length} = this.columns, least = `var(--name, ${name}px)`;
-		setStyle(row, "grid-template-columns", `minmax(${least}, 1fr) repeat(${length}, ${column}px)`);
-		setStyle(row, "width", `max(100%, ${least} + ${length * column}px)`);
+	// Said once for all rows, so that the browser need not look at all that is in them.
+	setWidths() {
+		const [name, column] = this.widths();
+		setStyle(this.element, "--least", name + "px");
+		setStyle(this.element, "--number", column + "px");
+		setStyle(this.element, "--numbers", this.columns.length * column + "px");
 	}
 	// How many columns rows have now.
 	filled() {
@@ -164,7 +165,6 @@ export class Table {
 	// As many cells as there are columns, each of its kind.
 	fitRow(row) {
 		const columns = this.columns.slice(0, this.filled());
-		this.setWidth(row);
 		while (row.children.length > columns.length + 1)
 			row.lastChild.remove();
 		for (let c = 0; c + 1 < row.children.length; c++)
@@ -225,23 +225,25 @@ export class Table {
 		setText(cell.lastChild, value ? formatAmount(model.metrics[metric], value) : "");
 		setStyle(cell, "background-size", (100 * share).toFixed(1) + "% 100%");
 	}
-	// Everything anew.
-	draw() {
-		const {app} = this;
+	// Everything anew. reveal: whether the selected row is brought into sight, and whether into the middle ("middle").
+	draw(reveal = false) {
+		const {app} = this, place = this.showActive();
 		this.showSort();
 		setAttribute(this.element, "aria-rowcount", app.outline.length + 1);
-		this.list.set(app.outline.length);
-		this.showActive();
+		this.list.set(app.outline.length, reveal ? place : -1, reveal === "middle");
 	}
+	// Tells which row is selected; returns its place, or -1.
 	showActive() {
 		const place = this.app.outline.placeOf(this.app.selectedKey());
 		setAttribute(this.element, "aria-activedescendant", place >= 0 ? "row" + place : null);
+		return place;
 	}
-	reveal(middle = false) {
-		const place = this.app.outline.placeOf(this.app.selectedKey());
+	// The rows, of which another one is selected.
+	showSelected(reveal) {
+		const place = this.showActive();
 		if (place >= 0)
-			this.list.reveal(place, middle);
-		this.showActive();
+			this.list.aim(place, reveal === "middle");
+		this.list.draw(true);
 	}
 	click(event) {
 		const element = event.target.closest(".row");

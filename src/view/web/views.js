@@ -103,6 +103,34 @@ export class Matches {
 
 const MANY = 64; // rows, whose numbers are better found together
 
+// What is open but out of sight needs no numbers: these are looked up when they are asked for.
+class TreeRow {
+	constructor(view, node) {
+		this.view = view;
+		this.key = String(node);
+		this.node = node;
+		this.scope = view.model.nodes.scope[node];
+		this.found = {};
+	}
+	values(column) {
+		const {found} = this;
+		found[column] = found[column] || this.view.selection.values(column, this.node);
+		return found[column];
+	}
+	get self() {
+		return this.values("self");
+	}
+	get total() {
+		return this.values("total");
+	}
+	get leaf() {
+		const {found} = this;
+		if (found.leaf === undefined)
+			found.leaf = !this.view.hasChildren(this.node);
+		return found.leaf;
+	}
+}
+
 export class TopDown {
 	constructor(model, selection) {
 		this.model = model;
@@ -110,11 +138,7 @@ export class TopDown {
 		this.levels = new Map(); // by node
 	}
 	row(node) {
-		return {
-			key: String(node), node, scope: this.model.nodes.scope[node],
-			self: this.selection.values("self", node), total: this.selection.values("total", node),
-			leaf: !this.hasChildren(node),
-		};
+		return new TreeRow(this, node);
 	}
 	hasChildren(node) {
 		const {end} = this.model.nodes;

@@ -98,7 +98,9 @@ struct made {
 
 static void make(struct made *m, struct profile *p)
 {
-	*m = (struct made){.p = p, .of_thread = {0, 1}, .runs = {{"old", 1}, {"new", 2}}};
+	*m = (struct made){.p = p,
+			   .of_thread = {0, 1},
+			   .runs = {{.path = "old", .samples = 1}, {.path = "new", .samples = 2}}};
 	struct runs runs = {.profile = p, .count = 2, .of_thread = m->of_thread};
 
 	good(profile_settle(p));

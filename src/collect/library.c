@@ -196,10 +196,9 @@ static struct library_module *find_checked(const struct library *l, const struct
 					   uint64_t now)
 {
 	struct library_module *m = l->background && !map->deleted ? find_module(l, map, 0) : NULL;
-	return m && m->changed && is_ready(m) && m->checked_ns &&
-			       now - m->checked_ns < CHECKED_NS && !is_young(m->changed)
-		       ? m
-		       : NULL;
+	bool same = m && m->changed && m->checked_ns && now - m->checked_ns < CHECKED_NS &&
+		    !is_young(m->changed);
+	return same && is_ready(m) && !later_is_worth(m) ? m : NULL;
 }
 
 /* A file is first mapped as a whole, and what is not code of it is mapped anew or unmapped: of that

@@ -98,9 +98,12 @@ struct made {
 
 static void make(struct made *m, struct profile *p)
 {
-	*m = (struct made){.p = p,
-			   .of_thread = {0, 1},
-			   .runs = {{.path = "old", .samples = 1}, {.path = "new", .samples = 2}}};
+	static const uint64_t periods[] = {1000000, 1250000};
+	*m = (struct made){
+		.p = p,
+		.of_thread = {0, 1},
+		.runs = {{.path = "old", .samples = 1, .periods = periods, .period_count = 1},
+			 {.path = "new", .samples = 2, .periods = periods + 1, .period_count = 1}}};
 	struct runs runs = {.profile = p, .count = 2, .of_thread = m->of_thread};
 
 	good(profile_settle(p));
@@ -284,11 +287,11 @@ static void packs_what_is_compared(void **state)
 					    .comparison = &m.comparison},
 		       &bytes));
 	char *header = strndup(bytes.data + 4, bytes.size - 4);
-	assert_non_null(
-		strstr(header,
-		       "\"comparison\":{\"runs\":[{\"path\":\"a\\\"</script>.prof\",\"samples\":1},"
-		       "{\"path\":\"new\",\"samples\":2}],\"old\":1,\"threads\":[0,1],"
-		       "\"alpha\":0.05,\"noise\":0.02,\"min\":0.001}"));
+	assert_non_null(strstr(
+		header,
+		"\"comparison\":{\"runs\":[{\"path\":\"a\\\"</script>.prof\",\"samples\":1,\"periods\":[1000000]},"
+		"{\"path\":\"new\",\"samples\":2,\"periods\":[1250000]}],\"old\":1,\"threads\":[0,1],"
+		"\"alpha\":0.05,\"noise\":0.02,\"min\":0.001}"));
 	assert_null(strstr(header, "constprop"));
 	free(header);
 	buf_free(&bytes);

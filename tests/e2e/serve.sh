@@ -63,6 +63,7 @@ start_recording()
 # start_server ARGUMENTS: `culprit view --serve` with them; its address in $url, its process in $server.
 start_server()
 {
+	: >serve.out # not that of another one, which is there until the new one has begun
 	"$CULPRIT" view --serve --no-open "$@" >serve.out 2>serve.err &
 	server=$!
 	for _ in $(seq 200); do

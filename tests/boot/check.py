@@ -108,8 +108,9 @@ def scaled(events, key, counted, least):
             continue
         rate = amounts[name] * each / clock
         print(f"      {name}: counted {shares[name]:.1%}, {rate:.2f} of what it should be")
-        if abs(shares[name] - counted) > 0.05:
-            yield f"{name} was counted {shares[name]:.1%} of the time, not {counted:.1%}"
+        # How the kernel deals turns out is its own affair: one may have fewer than the others.
+        if not counted / 2 < shares[name] < 1.2 * counted:
+            yield f"{name} was counted {shares[name]:.1%} of the time, where turns would give it {counted:.1%}"
         if not least < rate < 1.1:
             yield f"{name}: {rate:.2f} of what it should be"
 

@@ -143,10 +143,10 @@ static uint32_t call(struct profile *p, uint32_t parent)
 static void make_by_chance(struct profile *p, size_t wanted)
 {
 	uint32_t index, threads[THREADS];
-	check(profile_add_metric(p, &(struct profile_metric){"cpu-clock", "ns", 1000000, false},
-				 &index));
-	check(profile_add_metric(p, &(struct profile_metric){"page-faults", "faults", 1, false},
-				 &index));
+	check(profile_add_metric(
+		p, &(struct profile_metric){"cpu-clock", "ns", 1000000, false, {0, 0}}, &index));
+	check(profile_add_metric(
+		p, &(struct profile_metric){"page-faults", "faults", 1, false, {0, 0}}, &index));
 	for (uint32_t i = 0; i < THREADS; i++)
 		threads[i] = add_thread(p, i);
 	add_functions(p);

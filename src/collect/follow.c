@@ -8,6 +8,7 @@
 #include "base/err.h"
 #include "collect/live.h"
 #include "collect/live_wire.h"
+#include "collect/packet.h"
 #include "profile/profile.h"
 
 #define PROFILE_BYTES_MAX (4ull << 30)
@@ -90,30 +91,6 @@ void follow_ask(struct follow *f)
 		f->asked = send(f->fd, &m, sizeof m, MSG_NOSIGNAL) == (ssize_t)sizeof m;
 }
 
-/* The size of the packet, with the descriptor that came in it or -1. */
-static ssize_t receive(int socket, struct live_message *m, int *fd)
-{
-	struct iovec part = {m, sizeof *m};
-	union {
-		struct cmsghdr header;
-		char room[CMSG_SPACE(sizeof(int))];
-	} control;
-	struct msghdr message = {.msg_iov = &part,
-				 .msg_iovlen = 1,
-				 .msg_control = &control,
-				 .msg_controllen = sizeof control};
-	ssize_t size;
-	*fd = -1;
-	do
-		size = recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
-	while (size < 0 && errno == EINTR);
-	const struct cmsghdr *c = size > 0 ? CMSG_FIRSTHDR(&message) : NULL;
-	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS &&
-	    c->cmsg_len == CMSG_LEN(sizeof(int)))
-		memcpy(fd, CMSG_DATA(c), sizeof(int));
-	return size;
-}
-
 static struct profile *read_profile(int fd, uint64_t size)
 {
 	struct profile *p = NULL;
@@ -139,7 +116,7 @@ enum follow_news follow_take(struct follow *f, struct profile **profile)
 	struct live_message m = {0};
 	int fd;
 	*profile = NULL;
-	ssize_t size = receive(f->fd, &m, &fd);
+	ssize_t size = packet_receive(f->fd, &m, sizeof m, &fd, 0);
 	if (size < 0 && errno == EAGAIN)
 		return FOLLOW_NOTHING;
 	bool good = size == (ssize_t)sizeof m && m.magic == LIVE_ANSWER &&

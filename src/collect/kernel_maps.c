@@ -33,7 +33,6 @@
 #define FORKS_MAX 64u                /* from parent to parent */
 #define RECORD_MAX 65536u
 #define YOUNG_NS 1000000000ull
-#define DELETED " (deleted)"
 
 struct line {
 	uint64_t start, end, offset, inode, time;
@@ -473,11 +472,10 @@ static bool give_maps(struct lines *from, struct maps *out)
 	char *text = out->text;
 	for (size_t i = 0; out->items && text && i < from->count; i++) {
 		const struct line *l = &from->all[i];
-		size_t length = strlen(l->path), suffix = strlen(DELETED);
-		bool deleted = length > suffix && !strcmp(l->path + length - suffix, DELETED);
+		size_t length;
+		bool deleted = maps_is_deleted(l->path, &length);
 		if (l->start >= l->end)
 			continue;
-		length -= deleted ? suffix : 0;
 		memcpy(text, l->path, length);
 		text[length] = '\0';
 		out->items[out->count++] = (struct map){.start = l->start,
@@ -509,13 +507,11 @@ bool maps_noted(const struct kernel *k, pid_t pid, uint64_t time, struct maps *o
 static bool is_plain(const char *path)
 {
 	static const char *const others[] = {"//", "/dev/", "/memfd:", "/SYSV"};
-	size_t length = strlen(path), suffix = strlen(DELETED);
+	size_t length;
 	for (size_t i = 0; i < sizeof others / sizeof *others; i++)
 		if (!strncmp(path, others[i], strlen(others[i])))
 			return false;
-	return !strcmp(path, "[vdso]") ||
-	       (path[0] == '/' &&
-		(length <= suffix || strcmp(path + length - suffix, DELETED) != 0));
+	return !strcmp(path, "[vdso]") || (path[0] == '/' && !maps_is_deleted(path, &length));
 }
 
 bool maps_young(const struct kernel *k, pid_t pid, struct maps *out)

@@ -173,7 +173,7 @@ static void learn_image(struct library_module *m, struct image *image)
 	m->go = image_section(image, ".go.buildinfo") || image_section(image, ".note.go.buildid");
 }
 
-static uint64_t clock_ns(clockid_t clock)
+uint64_t library_ns(clockid_t clock)
 {
 	struct timespec now;
 	clock_gettime(clock, &now);
@@ -183,7 +183,7 @@ static uint64_t clock_ns(clockid_t clock)
 /* A file that was written a moment ago may be gone a moment later: it is being built, or tried. */
 static bool is_young(uint64_t changed)
 {
-	return changed && changed + YOUNG_NS > clock_ns(CLOCK_REALTIME);
+	return changed && changed + YOUNG_NS > library_ns(CLOCK_REALTIME);
 }
 
 static bool is_ready(const struct library_module *m)
@@ -345,7 +345,7 @@ static struct err *open_new(struct library *l, pid_t task, const struct maps *ma
 			    struct library_module **found)
 {
 	struct err *e = NULL;
-	uint64_t now = clock_ns(CLOCK_MONOTONIC);
+	uint64_t now = library_ns(CLOCK_MONOTONIC);
 	for (size_t i = 0; !e && i < maps->count; i++) {
 		const struct map *map = &maps->items[i];
 		found[i] = NULL;

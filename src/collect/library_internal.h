@@ -3,6 +3,7 @@
 /* What library.c and library_later.c share. */
 #include <pthread.h>
 #include <stdatomic.h>
+#include <time.h>
 
 #include "collect/library.h"
 #include "collect/maker.h"
@@ -75,6 +76,7 @@ void library_free_module(struct library_module *m); /* NULL is fine */
    false where one of `found` is not ready. */
 bool later_build(struct library *l, struct library_module *const *found, size_t count);
 /* Whether it is time to try once more to make its table. */
+uint64_t library_ns(clockid_t clock);
 bool later_is_worth(const struct library_module *m);
 /* Ends that; false where the library must stay, because something cannot be ended. */
 bool later_close(struct library *l);

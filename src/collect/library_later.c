@@ -32,13 +32,6 @@
 #define TURNS_MAX 2u                  /* after which nobody names a module that nobody has */
 #define TURN_NS 1000000000ull         /* at least: records are on their way for less */
 
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 /* ---- now ---- */
 
 static void build_table(void *context, size_t index)
@@ -73,7 +66,7 @@ static void add_to_account(struct library *l, const struct maker_report *report)
 static void allow_another(struct library_module *m)
 {
 	uint64_t pause = AGAIN_NS << 2 * m->tries;
-	m->again_ns = ++m->tries < TRIES_MAX ? now_ns() + pause : 0;
+	m->again_ns = ++m->tries < TRIES_MAX ? library_ns(CLOCK_MONOTONIC) + pause : 0;
 }
 
 static void place_table(struct library *l, struct fresh *f)
@@ -300,7 +293,7 @@ bool library_is_building(const struct library *l)
 
 void library_wait(struct library *l, uint64_t until_ns)
 {
-	uint64_t ns = now_ns();
+	uint64_t ns = library_ns(CLOCK_MONOTONIC);
 	struct pollfd ready = {l->built, POLLIN, 0};
 	if (ns >= until_ns) {
 		l->hurried = true;
@@ -380,7 +373,8 @@ struct session_making library_take_account(struct library *l)
 
 bool later_is_worth(const struct library_module *m)
 {
-	return m->again_ns && m->state == LIBRARY_READY && now_ns() >= m->again_ns;
+	return m->again_ns && m->state == LIBRARY_READY &&
+	       library_ns(CLOCK_MONOTONIC) >= m->again_ns;
 }
 
 /* ---- what nobody has any more ---- */

@@ -20,6 +20,7 @@
 #include "base/err.h"
 #include "base/hash.h"
 #include "collect/live_wire.h"
+#include "collect/packet.h"
 #include "profile/profile.h"
 
 #define READERS_MAX 8
@@ -186,23 +187,9 @@ static void hear(struct reader *r)
 static void answer(struct live *l, struct reader *r)
 {
 	struct live_message m = {LIVE_ANSWER, LIVE_VERSION, l->packed_size};
-	struct iovec part = {&m, sizeof m};
-	union {
-		struct cmsghdr header;
-		char room[CMSG_SPACE(sizeof(int))];
-	} control = {0};
-	struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
-	if (l->packed >= 0) {
-		message.msg_control = &control;
-		message.msg_controllen = sizeof control.room;
-		struct cmsghdr *c = CMSG_FIRSTHDR(&message);
-		c->cmsg_level = SOL_SOCKET;
-		c->cmsg_type = SCM_RIGHTS;
-		c->cmsg_len = CMSG_LEN(sizeof(int));
-		memcpy(CMSG_DATA(c), &l->packed, sizeof(int));
-	}
 	r->waits = false;
-	if (sendmsg(r->fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT) != (ssize_t)sizeof m)
+	if (packet_send(r->fd, &m, sizeof m, &l->packed, l->packed >= 0, MSG_DONTWAIT) !=
+	    (ssize_t)sizeof m)
 		hang_up(r); /* somebody who asks and does not listen */
 }
 

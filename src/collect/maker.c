@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "base/err.h"
+#include "collect/packet.h"
 #include "image/image.h"
 
 /* The descriptors of the other process. */
@@ -134,40 +135,17 @@ static struct err *wait_for(const struct maker *maker, const struct child *c)
 	}
 }
 
-static int take_descriptor(struct msghdr *message)
-{
-	int fd = -1;
-	struct cmsghdr *c = CMSG_FIRSTHDR(message);
-	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS &&
-	    c->cmsg_len == CMSG_LEN(sizeof fd))
-		memcpy(&fd, CMSG_DATA(c), sizeof fd);
-	return fd;
-}
-
 /* *answered is false where it is gone without a word. */
 static struct err *hear(const struct child *c, struct maker_report *report, int *table,
 			bool *answered)
 {
 	struct answer a;
-	struct iovec part = {&a, sizeof a};
-	union {
-		struct cmsghdr header;
-		char room[CMSG_SPACE(sizeof(int))];
-	} control = {0};
-	struct msghdr message = {.msg_iov = &part,
-				 .msg_iovlen = 1,
-				 .msg_control = &control,
-				 .msg_controllen = sizeof control.room};
-	ssize_t got;
-	do
-		got = recvmsg(c->answer, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
-	while (got < 0 && errno == EINTR);
+	ssize_t got = packet_receive(c->answer, &a, sizeof a, table, MSG_DONTWAIT);
 	*answered = got == (ssize_t)sizeof a;
 	if (!*answered)
 		return got > 0 ? err_new("the process that made it answers nonsense") : NULL;
 	a.text[sizeof a.text - 1] = '\0';
 	report->memory = a.memory > report->memory ? a.memory : report->memory;
-	*table = take_descriptor(&message);
 	return *table < 0 ? err_new("%s", a.text) : NULL;
 }
 
@@ -322,24 +300,8 @@ static void answer(int table, const char *text)
 {
 	/* What wait4 says has a part that was the daemon's, before exec. */
 	struct answer a = {.memory = own_status("VmHWM")};
-	struct iovec part = {&a, sizeof a};
-	union {
-		struct cmsghdr header;
-		char room[CMSG_SPACE(sizeof(int))];
-	} control = {0};
-	struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
 	snprintf(a.text, sizeof a.text, "%s", text);
-	if (table >= 0) {
-		message.msg_control = &control;
-		message.msg_controllen = sizeof control.room;
-		struct cmsghdr *c = CMSG_FIRSTHDR(&message);
-		c->cmsg_level = SOL_SOCKET;
-		c->cmsg_type = SCM_RIGHTS;
-		c->cmsg_len = CMSG_LEN(sizeof(int));
-		memcpy(CMSG_DATA(c), &table, sizeof(int));
-	}
-	while (sendmsg(MAKER_ANSWER, &message, MSG_NOSIGNAL) < 0 && errno == EINTR)
-		;
+	packet_send(MAKER_ANSWER, &a, sizeof a, &table, table >= 0, 0);
 }
 
 static struct err *make(int file, enum recipes_mode mode, const char *name, int *table)

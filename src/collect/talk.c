@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/err.h"
+#include "collect/packet.h"
 
 #define CLIENTS_MAX 256u
 #define ACCEPTED_AT_ONCE 64
@@ -78,23 +79,7 @@ void talk_accept(struct session *s)
 static void answer(const struct client *client, const struct wire_reply *reply,
 		   const int *descriptors, size_t count)
 {
-	union {
-		char bytes[CMSG_SPACE(3 * sizeof(int))];
-		struct cmsghdr align;
-	} control = {0};
-	struct iovec part = {(void *)reply, sizeof *reply};
-	struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
-	if (count) {
-		message.msg_control = control.bytes;
-		message.msg_controllen = CMSG_SPACE(count * sizeof(int));
-		struct cmsghdr *head = CMSG_FIRSTHDR(&message);
-		head->cmsg_level = SOL_SOCKET;
-		head->cmsg_type = SCM_RIGHTS;
-		head->cmsg_len = CMSG_LEN(count * sizeof(int));
-		memcpy(CMSG_DATA(head), descriptors, count * sizeof(int));
-	}
-	while (sendmsg(client->fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 && errno == EINTR)
-		;
+	packet_send(client->fd, reply, sizeof *reply, descriptors, count, MSG_DONTWAIT);
 }
 
 static void refuse(struct session *s, const struct client *client, struct err *why)

@@ -54,14 +54,22 @@ static void unescape(char *path)
 	*to = '\0';
 }
 
+bool maps_is_deleted(const char *path, size_t *length)
+{
+	size_t suffix = sizeof(DELETED) - 1;
+	*length = strlen(path);
+	if (*length <= suffix || strcmp(path + *length - suffix, DELETED) != 0)
+		return false;
+	*length -= suffix;
+	return true;
+}
+
 static void take_path(char *path, struct map *map)
 {
-	size_t length, suffix = sizeof(DELETED) - 1;
+	size_t length;
 	path += strspn(path, " ");
-	length = strlen(path);
-	map->deleted = length > suffix && !strcmp(path + length - suffix, DELETED);
-	if (map->deleted)
-		path[length - suffix] = '\0';
+	map->deleted = maps_is_deleted(path, &length);
+	path[length] = '\0';
 	unescape(path);
 	map->path = path;
 }

@@ -29,4 +29,6 @@ struct maps {
 struct err *maps_read(pid_t pid, struct maps *out);
 /* The same from text, which is copied: foreign bytes, lines that make no sense are left out. */
 struct err *maps_parse(const char *text, size_t size, struct maps *out);
+/* Whether the kernel says of this file that it is deleted; *length is that of its name without that. */
+bool maps_is_deleted(const char *path, size_t *length);
 void maps_free(struct maps *maps);

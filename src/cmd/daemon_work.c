@@ -28,6 +28,7 @@
 #define RETRY_NS (2 * SECOND_NS)
 #define TIDY_NS SECOND_NS
 #define MIND_NS SECOND_NS
+#define TRIM_NS (30 * SECOND_NS)
 
 uint64_t daemon_clock_ns(clockid_t clock)
 {
@@ -239,6 +240,15 @@ static void give_up(struct daemon *d, struct session_drained *drained)
 	session_drained_free(drained);
 }
 
+static bool is_due(uint64_t *last_ns, uint64_t every_ns)
+{
+	uint64_t now = daemon_now_ns();
+	if (now - *last_ns < every_ns)
+		return false;
+	*last_ns = now;
+	return true;
+}
+
 struct err *daemon_drain(struct daemon *d, bool last)
 {
 	struct session_drained drained;
@@ -256,7 +266,8 @@ struct err *daemon_drain(struct daemon *d, bool last)
 		return e;
 	}
 	say_coverage(d, v.from.profile);
-	malloc_trim(0); /* of tables that were made meanwhile */
+	if (is_due(&d->trimmed_ns, TRIM_NS))
+		malloc_trim(0); /* of tables that were made meanwhile */
 	struct wall_time now = wall_now();
 	mind_clock(d, now);
 	daemon_begin_if_due(d);
@@ -267,15 +278,6 @@ struct err *daemon_drain(struct daemon *d, bool last)
 }
 
 /* What is due */
-
-static bool is_due(uint64_t *last_ns, uint64_t every_ns)
-{
-	uint64_t now = daemon_now_ns();
-	if (now - *last_ns < every_ns)
-		return false;
-	*last_ns = now;
-	return true;
-}
 
 void daemon_try_again(struct daemon *d)
 {

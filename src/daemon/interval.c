@@ -113,10 +113,12 @@ static int compare_counts(const void *a, const void *b)
 	return (x->address > y->address) - (x->address < y->address);
 }
 
-/* Equal ones become one; what is too much even then is lost. */
+/* Where there are too many, equal ones become one; what is too much even then is lost. */
 static void settle_counts(struct interval *v)
 {
 	size_t kept = 0, count = v->rows.count_count;
+	if (count <= STORE_INTERVAL_ROWS_MAX)
+		return;
 	qsort(v->counts, count, sizeof *v->counts, compare_counts);
 	for (size_t i = 0; i < count; i++) {
 		if (kept && !compare_counts(&v->counts[kept - 1], &v->counts[i]))

@@ -17,6 +17,7 @@
 #include <sys/stat.h>
 
 #include "base/err.h"
+#include "base/hash.h"
 #include "image/image.h"
 #include "image/places.h"
 #include "image/symbols.h"
@@ -25,6 +26,7 @@
 #include "store/store.h"
 
 #define BYTES_MAX ((size_t)6 << 20) /* of all that is kept */
+#define RECENT 8192u                /* addresses that are known to be wanted */
 
 struct piece {
 	uint64_t from, to;
@@ -285,22 +287,32 @@ static int compare_needs(const void *a, const void *b)
 	return (x->address > y->address) - (x->address < y->address);
 }
 
+/* Most addresses are in many contexts: what came lately is left out, so that less is to be sorted. */
+static size_t list_needs(const struct profile *p, struct need *needs, struct need *recent)
+{
+	size_t used = 0;
+	for (size_t i = 1; i < p->node_count; i++) {
+		const struct profile_node *x = &p->nodes[i];
+		struct need need = {x->module, x->address - (x->kind == PROFILE_CALL)};
+		struct need *last =
+			&recent[hash_number(HASH_START + need.module, need.address) % RECENT];
+		if (!need.module || !compare_needs(last, &need))
+			continue;
+		*last = needs[used++] = need;
+	}
+	qsort(needs, used, sizeof *needs, compare_needs);
+	return used;
+}
+
 struct err *namer_find(struct namer *n, const struct profile *p, struct store_symbol **symbols,
 		       size_t *count)
 {
 	struct need *needs = calloc(p->node_count + 1, sizeof *needs);
+	struct need *recent = calloc(RECENT, sizeof *recent); /* no module is 0 */
 	struct found out = {0};
-	struct err *e = needs ? NULL : err_new("out of memory");
-	size_t used = 0;
+	struct err *e = needs && recent ? NULL : err_new("out of memory");
+	size_t used = e ? 0 : list_needs(p, needs, recent);
 	n->calls++;
-	for (size_t i = 1; !e && i < p->node_count; i++) {
-		const struct profile_node *x = &p->nodes[i];
-		if (x->module)
-			needs[used++] = (struct need){x->module,
-						      x->address - (x->kind == PROFILE_CALL)};
-	}
-	if (used)
-		qsort(needs, used, sizeof *needs, compare_needs);
 	for (size_t i = 0, end; !e && i < used; i = end) {
 		for (end = i; end < used && needs[end].module == needs[i].module;)
 			end++;
@@ -308,6 +320,7 @@ struct err *namer_find(struct namer *n, const struct profile *p, struct store_sy
 	}
 	forget_old(n);
 	free(needs);
+	free(recent);
 	if (e) {
 		free(out.items);
 		out = (struct found){0};

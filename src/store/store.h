@@ -191,7 +191,8 @@ struct store_interval {
 /* More rows than this in an array of an interval are refused, so that a transaction stays small:
    drain earlier. */
 #define STORE_INTERVAL_ROWS_MAX (1u << 18)
-#define STORE_EPOCH_NODES_MAX (1u << 18)
+/* With the root and one that is too many there are 2^18, which is what the tree has room for. */
+#define STORE_EPOCH_NODES_MAX ((1u << 18) - 2)
 
 /* Adds it, all of it or nothing. *added: false where its number was there already. */
 struct err *store_add(struct store *store, int64_t epoch, const struct store_interval *interval,

@@ -190,7 +190,7 @@ struct store_interval {
 
 /* More rows than this in an array of an interval are refused, so that a transaction stays small:
    drain earlier. */
-#define STORE_INTERVAL_ROWS_MAX (1u << 18)
+#define STORE_INTERVAL_ROWS_MAX STORE_EPOCH_NODES_MAX
 /* With the root and one that is too many there are 2^18, which is what the tree has room for. */
 #define STORE_EPOCH_NODES_MAX ((1u << 18) - 2)
 

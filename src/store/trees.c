@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The tree of an epoch in the file: pieces of consecutive nodes, as they came. What is new takes the pieces
- * at the end along that are less than twice as large: so each is at least twice as large as the next, they are
- * few, and a node is written again only a few times, from memory, until its piece is full. That one stays.
+ * The tree of an epoch in the file: pieces of consecutive nodes, as they came. What is new takes small pieces
+ * at the end along when it, and those after them, have three times as many nodes. So a node is written again only a
+ * few times, from memory, each time in a piece four times as large, until that is full and stays; and pieces
+ * are few. The more nodes in one, the fewer bytes each takes: of 65536, four fifths of what it takes in
+ * pieces of a few thousand, which is more than stronger compression gains.
  */
 #include <stdlib.h>
 
@@ -10,7 +12,8 @@
 #include "base/err.h"
 #include "store/internal.h"
 
-#define PIECE_NODES 16384 /* a piece becomes no larger */
+#define PIECE_NODES 65536 /* a piece becomes no larger */
+#define TAKEN_ALONG 3
 
 static struct err *damaged(struct store *s, int64_t epoch)
 {
@@ -96,6 +99,7 @@ static struct err *take_along(struct store *s, int64_t epoch, uint32_t end, uint
 	sqlite3_stmt *rows;
 	bool row = true;
 	uint32_t from = *first;
+	int64_t next = from;
 	struct err *e = sql_prepare(
 		s, &rows, "SELECT first, count FROM node WHERE epoch = ? ORDER BY first DESC", "d",
 		epoch);
@@ -104,10 +108,11 @@ static struct err *take_along(struct store *s, int64_t epoch, uint32_t end, uint
 		if (e || !row)
 			break;
 		int64_t at = sqlite3_column_int64(rows, 0), count = sqlite3_column_int64(rows, 1);
-		if (at < 1 || at + count != from || count >= PIECE_NODES ||
-		    count >= 2 * (int64_t)(end - from))
+		if (at < 1 || at + count != next || count >= PIECE_NODES)
 			break;
-		from = (uint32_t)at;
+		if (count * TAKEN_ALONG <= (int64_t)end - next)
+			from = (uint32_t)at;
+		next = at;
 	}
 	sql_done(s, rows);
 	if (!e && from < *first)

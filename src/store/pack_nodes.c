@@ -96,8 +96,7 @@ static void put_frames(const struct frames *f, struct buf *raw)
 		format_put_number(raw, f->items[f->order[i]].kind);
 	before.address = 0;
 	for (size_t i = 0; i < f->count; i++) {
-		format_put_signed(raw,
-				  (int64_t)(f->items[f->order[i]].address - before.address));
+		format_put_signed(raw, (int64_t)(f->items[f->order[i]].address - before.address));
 		before = f->items[f->order[i]];
 	}
 }

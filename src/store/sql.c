@@ -112,8 +112,8 @@ void sql_done(struct store *s, sqlite3_stmt *statement)
 		k->count--;
 		memmove(&k->items[0], &k->items[1], k->count * sizeof *k->items);
 	}
-	k->items[k->count++] =
-		(struct kept_item){hash_text(HASH_START, sqlite3_sql(statement)), statement};
+	k->items[k->count++] = (struct kept_item){hash_text(HASH_START, sqlite3_sql(statement)),
+						  statement};
 }
 
 void sql_forget(struct store *s)

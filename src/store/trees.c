@@ -3,8 +3,8 @@
  * The tree of an epoch in the file: pieces of consecutive nodes, as they came. What is new takes small pieces
  * at the end along when it, and those after them, have three times as many nodes. So a node is written again only a
  * few times, from memory, each time in a piece four times as large, until that is full and stays; and pieces
- * are few. The more nodes in one, the fewer bytes each takes: of 65536, four fifths of what it takes in
- * pieces of a few thousand, which is more than stronger compression gains.
+ * are few. The more nodes in one, the fewer bytes each takes: packed quickly, 65536 in one are as small as
+ * 16384 with the best compression.
  */
 #include <stdlib.h>
 
@@ -108,7 +108,7 @@ static struct err *take_along(struct store *s, int64_t epoch, uint32_t end, uint
 		if (e || !row)
 			break;
 		int64_t at = sqlite3_column_int64(rows, 0), count = sqlite3_column_int64(rows, 1);
-		if (at < 1 || at + count != next || count >= PIECE_NODES)
+		if (count < 1 || count >= PIECE_NODES || at < 1 || at != next - count)
 			break;
 		if (count * TAKEN_ALONG <= (int64_t)end - next)
 			from = (uint32_t)at;

@@ -28,10 +28,11 @@ struct daemon {
 	struct steering *steering;
 	struct namer *namer;
 	int signals;
-	bool stop, tidy_more, broken;
-	bool moved;     /* the database is another file since */
-	bool epoch_due; /* what comes is of another one, which could not begin yet */
-	char note[96];  /* about the epoch that begins next */
+	bool stop, broken;
+	bool tidy_more, tidy_look; /* there is something to tidy; there may be */
+	bool moved;                /* the database is another file since */
+	bool epoch_due;            /* what comes is of another one, which could not begin yet */
+	char note[96];             /* about the epoch that begins next */
 	struct here here;
 	struct wall wall;
 	uint64_t drained_ns, retry_ns, tidy_ns, trimmed_ns, fed_ns,

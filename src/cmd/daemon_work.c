@@ -26,7 +26,8 @@
 #define SECOND_NS 1000000000ull
 #define HELD_MAX 50000u /* nodes or values: then it is time to drain */
 #define RETRY_NS (2 * SECOND_NS)
-#define TIDY_NS SECOND_NS
+#define TIDY_NS SECOND_NS             /* while there is something to do */
+#define TIDY_LOOK_NS (10 * SECOND_NS) /* whether there is, where drains follow each other soon */
 #define MIND_NS SECOND_NS
 #define TRIM_NS (30 * SECOND_NS)
 
@@ -152,7 +153,7 @@ static void settle(struct daemon *d, enum writer_result result)
 	} else if (result == WRITER_WAITS) {
 		say_it_waits(d, writer_problem(d->writer));
 	}
-	d->tidy_more |= result == WRITER_STORED;
+	d->tidy_look |= result == WRITER_STORED;
 }
 
 static void report_interval(const struct daemon *d, const struct interval *v)
@@ -325,8 +326,10 @@ void daemon_mind(struct daemon *d)
 void daemon_tidy(struct daemon *d)
 {
 	struct store_policy policy = store_policy;
-	if (!d->tidy_more || writer_waits(d->writer) || !is_due(&d->tidy_ns, TIDY_NS))
+	if ((!d->tidy_more && !d->tidy_look) || writer_waits(d->writer) ||
+	    !is_due(&d->tidy_ns, d->tidy_more ? TIDY_NS : TIDY_LOOK_NS))
 		return;
+	d->tidy_look = false;
 	policy.keep_s = d->config.keep_s;
 	policy.max_bytes = d->config.max_bytes;
 	struct err *e = writer_tidy(d->writer, &policy, wall_age_ms(&d->wall, wall_now()),

@@ -71,7 +71,7 @@ static struct err *load_events(struct store *s, int64_t epoch)
 		if (!e && row && s->events.count < STORE_EVENT_MAX)
 			s->events.ids[s->events.count++] = sqlite3_column_int64(rows, 0);
 	}
-	sqlite3_finalize(rows);
+	sql_done(s, rows);
 	if (!e)
 		s->events.epoch = epoch;
 	return e;
@@ -214,7 +214,7 @@ static struct err *add_rows(struct store *s, int64_t epoch, const struct store_i
 	if (!e)
 		e = add_nodes(s, v, &n, nodes);
 	if (!e)
-		e = trees_append(s, epoch, &s->tree, before, LEVEL_QUICK);
+		e = trees_append(s, epoch, &s->tree, before);
 	if (!e) {
 		translate_counts(s, v, &n, &x);
 		translate_paths(s, v, &n, nodes, &x);

@@ -65,16 +65,25 @@ void calltree_free(struct calltree *t)
 	*t = (struct calltree){0};
 }
 
+/* A path that came at once has its nodes one after the other, so most are found without a look elsewhere
+   into memory. */
 uint32_t calltree_child(struct calltree *t, const struct pack_node *node)
 {
+	uint32_t next = node->parent + 1;
+	if (next < t->count && same(&t->nodes[next], node))
+		return next;
 	size_t at = slot_of(t, node);
 	for (; t->slots[at]; at = (at + 1) & (t->slot_room - 1))
 		if (same(&t->nodes[t->slots[at]], node))
 			return t->slots[at];
-	if (t->count == t->room && !grow(t))
+	bool full = t->count == t->room;
+	if (full && !grow(t))
 		return UINT32_MAX;
 	t->nodes[t->count] = *node;
-	place(t, t->count);
+	if (full)
+		place(t, t->count);
+	else
+		t->slots[at] = t->count;
 	return t->count++;
 }
 

@@ -23,7 +23,7 @@ static struct err *check_pages(struct store *s)
 		s->trouble = STORE_DAMAGED;
 		e = err_new("%s: damaged: %s", s->path, sql_text(r, 0));
 	}
-	sqlite3_finalize(r);
+	sql_done(s, r);
 	return e;
 }
 
@@ -134,9 +134,9 @@ static struct err *check_spans(struct store *s)
 			e = check_totals(s, &x);
 		segment_free(&x);
 	}
-	sqlite3_finalize(ids);
-	sqlite3_finalize(image);
-	sqlite3_finalize(process);
+	sql_done(s, ids);
+	sql_done(s, image);
+	sql_done(s, process);
 	return e;
 }
 

@@ -39,7 +39,7 @@ struct err *covered_add(struct store *s, int64_t segment, struct covered *sum)
 		    (struct coverage){(uint64_t)sqlite3_column_int64(r, 2),
 				      (uint64_t)sqlite3_column_int64(r, 3)});
 	}
-	sqlite3_finalize(r);
+	sql_done(s, r);
 	return e;
 }
 

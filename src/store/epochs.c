@@ -70,7 +70,7 @@ static struct err *list_epochs(struct store *s, struct read_epochs *out)
 		out->items = moved;
 		fill(out->strings, rows, &out->items[out->count++]);
 	}
-	sqlite3_finalize(rows);
+	sql_done(s, rows);
 	return e;
 }
 
@@ -118,7 +118,7 @@ static struct err *add_totals(struct store *s, struct profile *strings,
 			(uint64_t)sqlite3_column_int64(r, 6),
 			covered_find(covered, (uint64_t)sqlite3_column_int64(r, 7))};
 	}
-	sqlite3_finalize(r);
+	sql_done(s, r);
 	return e;
 }
 
@@ -153,7 +153,7 @@ static struct err *add_losses(struct store *s, struct profile *strings, struct r
 				    "d", x->id);
 	if (!e)
 		e = losses_read(s, strings, r, &x->losses, &x->loss_count);
-	sqlite3_finalize(r);
+	sql_done(s, r);
 	return e;
 }
 

@@ -278,7 +278,7 @@ static struct err *add_info(struct maker *m, const struct span_list *list)
 		p->note = profile_string(p, sql_text(r, 4));
 		p->hz = (uint64_t)sqlite3_column_int64(r, 5);
 	}
-	sqlite3_finalize(r);
+	sql_done(m->names.store, r);
 	p->command = profile_string(p, m->names.store->path);
 	p->start_time = (uint64_t)(list->from_ms / 1000);
 	p->duration_ns = (uint64_t)(list->to_ms - list->from_ms) * 1000000;
@@ -302,7 +302,7 @@ static struct err *add_losses(struct maker *m, const struct span_list *list)
 			e = profile_lose(m->p, sql_text(r, 0),
 					 (uint64_t)sqlite3_column_int64(r, 1));
 		}
-		sqlite3_finalize(r);
+		sql_done(m->names.store, r);
 	}
 	return e;
 }

@@ -153,7 +153,7 @@ static struct err *fold_tree(struct folding *f, struct segment *x)
 		s->trouble = STORE_OTHER;
 		e = err_new("%s: epoch %lld has too many call paths", s->path, (long long)x->epoch);
 	}
-	return e ? e : trees_append(s, x->epoch, &s->tree, before, LEVEL_QUICK);
+	return e ? e : trees_append(s, x->epoch, &s->tree, before);
 }
 
 struct err *fold_segment(struct store *s, struct segment *x)
@@ -201,7 +201,7 @@ static struct err *list_spans(struct compaction *c)
 		else if (!e && row)
 			e = err_new("too many spans in epoch %lld", (long long)c->epoch);
 	}
-	sqlite3_finalize(r);
+	sql_done(c->s, r);
 	return e;
 }
 
@@ -301,7 +301,7 @@ static struct err *renumber(struct compaction *c)
 	if (!e)
 		e = sql_do(c->s, "UPDATE epoch SET nodes = 0 WHERE id = ?", "d", c->epoch);
 	if (!e)
-		e = trees_append(c->s, c->epoch, &tree, 1, LEVEL_SMALL);
+		e = trees_finish(c->s, c->epoch, &tree, 1);
 	calltree_free(&tree);
 	return e;
 }

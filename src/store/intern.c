@@ -90,11 +90,11 @@ static struct err *finder_open(struct store *s, struct finder *f, const char *fi
 	return e ? e : sql_prepare(s, &f->touch, touch, "");
 }
 
-static void finder_close(struct finder *f)
+static void finder_close(struct store *s, struct finder *f)
 {
-	sqlite3_finalize(f->find);
-	sqlite3_finalize(f->insert);
-	sqlite3_finalize(f->touch);
+	sql_done(s, f->find);
+	sql_done(s, f->insert);
+	sql_done(s, f->touch);
 }
 
 static struct err *run_once(struct store *s, sqlite3_stmt *statement)
@@ -171,7 +171,7 @@ static struct err *intern_processes(struct store *s, const struct store_interval
 	struct err *e = open_processes(s, &f, v->end_ms);
 	for (size_t i = 0; !e && i < v->process_count; i++)
 		e = get_process(s, &f, &v->processes[i], &ids[i + 1]);
-	finder_close(&f);
+	finder_close(s, &f);
 	return e;
 }
 
@@ -197,8 +197,8 @@ struct err *intern_group(struct store *s, int64_t process, int64_t *group)
 		if (!e)
 			e = get_process(s, &f, &p, group);
 	}
-	finder_close(&f);
-	sqlite3_finalize(row);
+	finder_close(s, &f);
+	sql_done(s, row);
 	return e;
 }
 
@@ -227,7 +227,7 @@ static struct err *intern_images(struct store *s, const struct store_interval *v
 		sqlite3_bind_int64(f.insert, 5, f.hour);
 		e = finder_get(s, &f, &ids[i + 1]);
 	}
-	finder_close(&f);
+	finder_close(s, &f);
 	return e;
 }
 
@@ -253,7 +253,7 @@ static struct err *intern_symbols(struct store *s, const struct store_interval *
 		bind_text(insert, 4, y->name, NAME_MAX_KEPT);
 		e = run_once(s, insert);
 	}
-	sqlite3_finalize(insert);
+	sql_done(s, insert);
 	return e;
 }
 

@@ -44,8 +44,18 @@ struct watched { /* how the files looked after our last change: watch.c */
 	struct watched_file file, log;
 };
 
+#define KEPT_MAX 48
+struct kept { /* statements for the next one who asks the same: sql.c */
+	struct kept_item {
+		uint64_t hash;
+		sqlite3_stmt *statement;
+	} items[KEPT_MAX];
+	size_t count;
+};
+
 struct store {
 	sqlite3 *db;
+	struct kept kept;
 	char *path;
 	bool writes;
 	uint32_t rows_max, nodes_max; /* of an interval; that adding may make of an epoch */
@@ -69,12 +79,15 @@ struct store {
 struct err *sql_error(struct store *store, const char *doing);
 struct err *sql_run(struct store *store, const char *sql); /* without results */
 /* Prepares it and binds the values: d int64_t, u uint64_t, s const char *, b const struct buf * (it
-   must stay), as `types` says. sqlite3_finalize by the caller, NULL is fine. */
+   must stay), as `types` says. sql_done by the caller: it is kept for the next one who asks the
+   same; NULL is fine. */
 struct err *sql_prepare(struct store *store, sqlite3_stmt **out, const char *sql, const char *types,
 			...);
+void sql_done(struct store *store, sqlite3_stmt *statement);
+void sql_forget(struct store *store); /* what is kept */
 /* The next row; *row false at the end. */
 struct err *sql_step(struct store *store, sqlite3_stmt *statement, bool *row);
-/* Runs it to its end and finalizes it. */
+/* Runs it to its end. */
 struct err *sql_do(struct store *store, const char *sql, const char *types, ...);
 /* The first column of the first row; `otherwise` where there is none. */
 struct err *sql_number(struct store *store, int64_t *out, int64_t otherwise, const char *sql,
@@ -117,12 +130,12 @@ struct err *intern_refresh(struct store *store);
 /* Reads it into store->tree. */
 struct err *trees_load(struct store *store, int64_t epoch);
 struct err *trees_read(struct store *store, int64_t epoch, struct calltree *out);
-/* Writes the nodes from `first` on. */
+/* Writes the nodes from `first` on; those before are in the file. The first at little cost, for a tree to which
+   more is added soon; the second as small as can be. */
 struct err *trees_append(struct store *store, int64_t epoch, const struct calltree *tree,
-			 uint32_t first, int level);
-/* An epoch whose tree is in more pieces than it should be, 0: none; and their joining. */
-struct err *trees_find(struct store *store, int64_t *epoch);
-struct err *trees_tidy(struct store *store, int64_t epoch);
+			 uint32_t first);
+struct err *trees_finish(struct store *store, int64_t epoch, const struct calltree *tree,
+			 uint32_t first);
 
 /* segments.c: the spans of time. */
 

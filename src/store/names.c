@@ -112,7 +112,7 @@ static struct err *read_symbols(struct names *n, struct read_image *m)
 			.size = (uint64_t)sqlite3_column_int64(r, 1),
 			.name = profile_string(n->strings, sql_text(r, 2))};
 	}
-	sqlite3_finalize(r);
+	sql_done(n->store, r);
 	if (m->symbol_count)
 		qsort(m->symbols, m->symbol_count, sizeof *m->symbols, compare_symbols);
 	return e;
@@ -136,7 +136,7 @@ static struct err *read_image(struct names *n, struct read_image *m)
 		m->build_id = profile_string(n->strings, sql_text(r, 2));
 		m->process = sqlite3_column_int64(r, 3);
 	}
-	sqlite3_finalize(r);
+	sql_done(n->store, r);
 	return e || !row ? e : read_symbols(n, m);
 }
 
@@ -180,7 +180,7 @@ static struct err *read_process(struct names *n, struct read_process *p)
 		p->container = profile_string(n->strings, sql_text(r, 4));
 		p->command = profile_string(n->strings, sql_text(r, 5));
 	}
-	sqlite3_finalize(r);
+	sql_done(n->store, r);
 	return e;
 }
 
@@ -221,7 +221,7 @@ static struct err *read_event(struct names *n, int64_t id, struct store_event *v
 					  (uint64_t)sqlite3_column_int64(r, 2),
 					  (uint64_t)sqlite3_column_int64(r, 3),
 					  sqlite3_column_int64(r, 4) != 0};
-	sqlite3_finalize(r);
+	sql_done(n->store, r);
 	return e;
 }
 

@@ -160,6 +160,7 @@ void store_close(struct store *s)
 		return;
 	intern_forget(s);
 	calltree_free(&s->tree);
+	sql_forget(s);
 	sqlite3_close(s->db);
 	free(s->path);
 	free(s);

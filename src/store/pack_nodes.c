@@ -9,60 +9,116 @@
 #include "store/pack_internal.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/hash.h"
 #include "profile/format.h"
 
-static int compare_frames(const void *a, const void *b)
+/* The different frames of some nodes, with the place of each node's among them. */
+struct frames {
+	struct pack_node *items;
+	uint32_t *order;  /* of items: by image, address, kind */
+	uint32_t *of;     /* by node: among items */
+	uint32_t *places; /* by item: in the order */
+	uint32_t *slots;  /* items + 1 by hash; 0: free */
+	size_t count;
+};
+
+static bool same_frame(const struct pack_node *x, const struct pack_node *y)
 {
-	const struct pack_node *x = a, *y = b;
+	return x->address == y->address && x->image == y->image && x->kind == y->kind;
+}
+
+static int compare_frames(const void *a, const void *b, void *items)
+{
+	const struct pack_node *x = (const struct pack_node *)items + *(const uint32_t *)a;
+	const struct pack_node *y = (const struct pack_node *)items + *(const uint32_t *)b;
 	ORDER(x->image, y->image);
 	ORDER(x->address, y->address);
 	ORDER(x->kind, y->kind);
 	return 0;
 }
 
-static void put_frames(const struct pack_node *frames, size_t count, struct buf *raw)
+static uint32_t frames_find(struct frames *f, size_t room, const struct pack_node *node)
 {
-	format_put_number(raw, count);
+	uint64_t hash = hash_number(HASH_START, (uint64_t)node->image << 8 ^ node->kind);
+	size_t at = (size_t)hash_number(hash, node->address) & (room - 1);
+	for (; f->slots[at]; at = (at + 1) & (room - 1))
+		if (same_frame(&f->items[f->slots[at] - 1], node))
+			return f->slots[at] - 1;
+	f->items[f->count] = *node;
+	f->slots[at] = (uint32_t)++f->count;
+	return f->slots[at] - 1;
+}
+
+static void frames_free(struct frames *f)
+{
+	free(f->items);
+	free(f->order);
+	free(f->of);
+	free(f->places);
+	free(f->slots);
+}
+
+/* frames_free in any case. */
+static bool frames_make(struct frames *f, const struct pack_node *rows, size_t count)
+{
+	size_t room = 64;
+	while (room < count * 2)
+		room *= 2;
+	*f = (struct frames){.items = malloc(count * sizeof *f->items),
+			     .order = malloc(count * sizeof *f->order),
+			     .of = malloc(count * sizeof *f->of),
+			     .places = malloc(count * sizeof *f->places),
+			     .slots = calloc(room, sizeof *f->slots)};
+	if (!f->items || !f->order || !f->of || !f->places || !f->slots)
+		return false;
 	for (size_t i = 0; i < count; i++)
-		format_put_number(raw, frames[i].image - (i ? frames[i - 1].image : 0));
-	for (size_t i = 0; i < count; i++)
-		format_put_number(raw, frames[i].kind);
-	for (size_t i = 0; i < count; i++)
-		format_put_signed(raw,
-				  (int64_t)(frames[i].address - (i ? frames[i - 1].address : 0)));
+		f->of[i] = frames_find(f, room, &rows[i]);
+	for (uint32_t i = 0; i < f->count; i++)
+		f->order[i] = i;
+	qsort_r(f->order, f->count, sizeof *f->order, compare_frames, f->items);
+	for (uint32_t i = 0; i < f->count; i++)
+		f->places[f->order[i]] = i;
+	return true;
+}
+
+static void put_frames(const struct frames *f, struct buf *raw)
+{
+	struct pack_node before = {0};
+	format_put_number(raw, f->count);
+	for (size_t i = 0; i < f->count; i++) {
+		format_put_number(raw, f->items[f->order[i]].image - before.image);
+		before = f->items[f->order[i]];
+	}
+	for (size_t i = 0; i < f->count; i++)
+		format_put_number(raw, f->items[f->order[i]].kind);
+	before.address = 0;
+	for (size_t i = 0; i < f->count; i++) {
+		format_put_signed(raw, (int64_t)(f->items[f->order[i]].address - before.address));
+		before = f->items[f->order[i]];
+	}
 }
 
 struct err *pack_nodes(const struct pack_node *rows, size_t count, uint32_t first, int level,
 		       struct buf *out)
 {
-	struct pack_node *frames = malloc((count + 1) * sizeof *frames);
+	struct frames frames;
 	struct buf raw = {0};
-	size_t kept = 0;
-	if (!frames)
-		return err_new("out of memory");
-	if (!count) {
-		free(frames);
+	if (!count)
 		return NULL;
+	if (!frames_make(&frames, rows, count)) {
+		frames_free(&frames);
+		return err_new("out of memory");
 	}
-	memcpy(frames, rows, count * sizeof *frames);
-	qsort(frames, count, sizeof *frames, compare_frames);
-	for (size_t i = 0; i < count; i++)
-		if (!kept || compare_frames(&frames[kept - 1], &frames[i]))
-			frames[kept++] = frames[i];
 	format_put_number(&raw, count);
-	put_frames(frames, kept, &raw);
+	put_frames(&frames, &raw);
 	for (size_t i = 0; i < count; i++)
 		format_put_number(&raw, first + i - rows[i].parent);
-	for (size_t i = 0; i < count; i++) {
-		const struct pack_node *f = bsearch(&rows[i], frames, kept, sizeof *frames,
-						    compare_frames);
-		format_put_number(&raw, (uint64_t)(f - frames));
-	}
-	free(frames);
+	for (size_t i = 0; i < count; i++)
+		format_put_number(&raw, frames.places[frames.of[i]]);
+	frames_free(&frames);
 	struct err *e = pack_frame(&raw, false, level, out);
 	buf_free(&raw);
 	return e;

@@ -49,7 +49,7 @@ struct err *spans_list(struct store *s, const struct read_choice *c, struct span
 		out->sum_ms += x.end_ms - x.start_ms;
 		out->items[out->count++] = x;
 	}
-	sqlite3_finalize(r);
+	sql_done(s, r);
 	return e;
 }
 
@@ -176,7 +176,7 @@ static struct err *find_host(struct store *s, struct profile *strings, int64_t e
 	if (!e)
 		e = sql_step(s, r, &row);
 	const char *host = profile_string(strings, !e && row ? sql_text(r, 0) : "");
-	sqlite3_finalize(r);
+	sql_done(s, r);
 	for (*place = 0; *place < out->host_count; ++*place)
 		if (out->hosts[*place] == host)
 			return e;
@@ -239,7 +239,7 @@ static struct err *add_losses(struct store *s, const struct read_choice *c, stru
 		"ddds", c->from_ms, c->to_ms, c->epoch, c->host ? c->host : "");
 	if (!e)
 		e = losses_read(s, strings, r, &out->losses, &out->loss_count);
-	sqlite3_finalize(r);
+	sql_done(s, r);
 	return e;
 }
 

@@ -47,7 +47,7 @@ struct err *segment_read(struct store *s, int64_t id, bool rows, struct segment 
 	}
 	if (!e && rows)
 		e = unpack(s, row, out);
-	sqlite3_finalize(row);
+	sql_done(s, row);
 	return e;
 }
 

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdarg.h>
+#include <string.h>
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/hash.h"
 #include "store/internal.h"
 
 static enum store_trouble trouble_of(int code)
@@ -80,11 +82,52 @@ static int bind(sqlite3_stmt *statement, const char *types, va_list args)
 	return failed;
 }
 
+/* Statements that were needed before: to read and plan one takes longer than to run it. In the order of
+   their last use, the newest at the end; those in use are not among them. SQLite itself plans one
+   anew where tables have changed. */
+
+static sqlite3_stmt *kept_take(struct kept *k, const char *sql)
+{
+	uint64_t hash = hash_text(HASH_START, sql);
+	for (size_t i = k->count; i-- > 0;) {
+		sqlite3_stmt *found = k->items[i].statement;
+		if (k->items[i].hash != hash || strcmp(sqlite3_sql(found), sql) != 0)
+			continue;
+		k->count--;
+		memmove(&k->items[i], &k->items[i + 1], (k->count - i) * sizeof *k->items);
+		return found;
+	}
+	return NULL;
+}
+
+void sql_done(struct store *s, sqlite3_stmt *statement)
+{
+	struct kept *k = &s->kept;
+	if (!statement)
+		return;
+	sqlite3_reset(statement); /* its failure was told by sql_step */
+	sqlite3_clear_bindings(statement);
+	if (k->count == KEPT_MAX) {
+		sqlite3_finalize(k->items[0].statement);
+		k->count--;
+		memmove(&k->items[0], &k->items[1], k->count * sizeof *k->items);
+	}
+	k->items[k->count++] = (struct kept_item){hash_text(HASH_START, sqlite3_sql(statement)),
+						  statement};
+}
+
+void sql_forget(struct store *s)
+{
+	for (size_t i = 0; i < s->kept.count; i++)
+		sqlite3_finalize(s->kept.items[i].statement);
+	s->kept.count = 0;
+}
+
 static struct err *prepare(struct store *s, sqlite3_stmt **out, const char *sql, const char *types,
 			   va_list args)
 {
-	*out = NULL;
-	if (sqlite3_prepare_v2(s->db, sql, -1, out, NULL) != SQLITE_OK ||
+	*out = kept_take(&s->kept, sql);
+	if ((!*out && sqlite3_prepare_v2(s->db, sql, -1, out, NULL) != SQLITE_OK) ||
 	    bind(*out, types, args) != SQLITE_OK) {
 		struct err *e = sql_error(s, doing(s));
 		sqlite3_finalize(*out);
@@ -121,7 +164,7 @@ struct err *sql_do(struct store *s, const char *sql, const char *types, ...)
 	va_end(args);
 	while (!e && row)
 		e = sql_step(s, statement, &row);
-	sqlite3_finalize(statement);
+	sql_done(s, statement);
 	return e;
 }
 
@@ -139,7 +182,7 @@ struct err *sql_number(struct store *s, int64_t *out, int64_t otherwise, const c
 	*out = otherwise;
 	if (row && sqlite3_column_type(statement, 0) != SQLITE_NULL)
 		*out = sqlite3_column_int64(statement, 0);
-	sqlite3_finalize(statement);
+	sql_done(s, statement);
 	return e;
 }
 
@@ -151,13 +194,13 @@ const char *sql_text(sqlite3_stmt *statement, int column)
 
 struct err *sql_begin(struct store *s)
 {
-	return sql_run(s, "BEGIN IMMEDIATE");
+	return sql_do(s, "BEGIN IMMEDIATE", "");
 }
 
 struct err *sql_end(struct store *s, struct err *e)
 {
 	if (!e)
-		e = sql_run(s, "COMMIT");
+		e = sql_do(s, "COMMIT", "");
 	if (e)
 		sqlite3_exec(s->db, "ROLLBACK", NULL, NULL, NULL);
 	watch_note(s); /* what was undone may have been written, too */

@@ -62,7 +62,7 @@ static struct err *remove_some(struct job *j, int64_t before_ms, int64_t limit)
 		if (!e && row && count < REMOVED_AT_ONCE)
 			ids[count++] = sqlite3_column_int64(rows, 0);
 	}
-	sqlite3_finalize(rows);
+	sql_done(j->s, rows);
 	for (size_t i = 0; !e && i < count; i++)
 		e = segment_remove(j->s, ids[i]);
 	j->out->removed += e ? 0 : count;
@@ -125,7 +125,7 @@ static struct err *find_bucket(struct job *j, struct bucket *b)
 					     (bucket + 1) * width, level + 1,
 					     x->width_s >= GROUP_WIDTH_S};
 		}
-		sqlite3_finalize(rows);
+		sql_done(j->s, rows);
 		if (e || row)
 			return e;
 	}
@@ -153,7 +153,7 @@ static struct err *list_bucket(struct job *j, const struct bucket *b, int64_t *s
 			break;
 		spans[(*count)++] = sqlite3_column_int64(rows, 0);
 	}
-	sqlite3_finalize(rows);
+	sql_done(j->s, rows);
 	return e;
 }
 
@@ -367,13 +367,10 @@ static struct err *move_span(struct job *j, int64_t id, int64_t epoch, struct ca
 			     const struct calltree *from)
 {
 	struct segment x;
-	uint32_t before = into->count;
 	int64_t old = id;
 	struct err *e = segment_read(j->s, id, true, &x);
 	if (!e)
 		e = move_paths(into, from, &x);
-	if (!e)
-		e = trees_append(j->s, epoch, into, before, LEVEL_QUICK);
 	if (!e) {
 		settle(&x);
 		x.epoch = epoch;
@@ -403,6 +400,7 @@ static struct err *join_two(struct job *j, int64_t first, int64_t second)
 	int64_t id = 1;
 	j->s->tree_epoch = 0; /* trees change */
 	struct err *e = trees_read(j->s, first, &into);
+	uint32_t before = into.count;
 	if (!e)
 		e = trees_read(j->s, second, &from);
 	for (int i = 0; !e && id && i < MOVED_AT_ONCE; i++) {
@@ -412,6 +410,8 @@ static struct err *join_two(struct job *j, int64_t first, int64_t second)
 		if (!e && id)
 			e = move_span(j, id, first, &into, &from);
 	}
+	if (!e)
+		e = trees_finish(j->s, first, &into, before);
 	calltree_free(&into);
 	calltree_free(&from);
 	if (e || id)
@@ -438,7 +438,7 @@ static struct err *join_epochs(struct job *j)
 		first = sqlite3_column_int64(rows, 0);
 		second = sqlite3_column_int64(rows, 1);
 	}
-	sqlite3_finalize(rows);
+	sql_done(j->s, rows);
 	j->done = !e && row;
 	return j->done ? join_two(j, first, second) : e;
 }
@@ -527,14 +527,6 @@ static struct err *remove_images(struct job *j)
 	return e;
 }
 
-static struct err *join_trees(struct job *j)
-{
-	int64_t id = 0;
-	struct err *e = trees_find(j->s, &id);
-	j->done = !e && id;
-	return j->done ? trees_tidy(j->s, id) : e;
-}
-
 static struct err *give_back(struct job *j)
 {
 	int64_t pages;
@@ -550,7 +542,7 @@ static struct err *give_back(struct job *j)
 /* The steps, in the order in which they are tried. */
 static struct err *(*const steps[])(struct job *) = {
 	remove_old,    remove_surplus,   merge_bucket,  join_epochs, remove_empty_epochs,
-	remove_images, remove_processes, compact_trees, join_trees,  give_back,
+	remove_images, remove_processes, compact_trees, give_back,
 };
 
 static struct err *do_step(struct job *j)
@@ -559,6 +551,7 @@ static struct err *do_step(struct job *j)
 	if (e)
 		return e;
 	j->done = false;
+	e = intern_refresh(j->s);
 	for (size_t i = 0; !e && !j->done && i < sizeof steps / sizeof *steps; i++)
 		e = steps[i](j);
 	return sql_end(j->s, e);

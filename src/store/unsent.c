@@ -25,7 +25,7 @@ static struct err *read_state(struct store *s, const char *machine, struct unsen
 					     (uint64_t)sqlite3_column_int64(r, 2)};
 		*ours = sqlite3_column_int64(r, 3) != 0;
 	}
-	sqlite3_finalize(r);
+	sql_done(s, r);
 	return e;
 }
 
@@ -93,7 +93,7 @@ struct err *unsent_list(struct store *s, int64_t after, struct unsent_span *out,
 		if (*count < room)
 			out[(*count)++] = x;
 	}
-	sqlite3_finalize(r);
+	sql_done(s, r);
 	return e;
 }
 
@@ -133,7 +133,7 @@ static struct err *take_epoch(struct taker *t, int64_t epoch)
 			.cpus = (uint32_t)sqlite3_column_int64(r, 7),
 			.hz = (uint64_t)sqlite3_column_int64(r, 8),
 		};
-	sqlite3_finalize(r);
+	sql_done(t->store, r);
 	return e;
 }
 
@@ -168,7 +168,7 @@ static struct err *take_totals(struct taker *t)
 			{(uint64_t)sqlite3_column_int64(r, 8),
 			 (uint64_t)sqlite3_column_int64(r, 9)}};
 	}
-	sqlite3_finalize(r);
+	sql_done(t->store, r);
 	return e;
 }
 
@@ -182,7 +182,7 @@ static struct err *take_losses(struct taker *t)
 				    "d", t->out->id);
 	if (!e)
 		e = losses_read(t->store, t->names.strings, r, &n->losses, &n->loss_count);
-	sqlite3_finalize(r);
+	sql_done(t->store, r);
 	return e;
 }
 

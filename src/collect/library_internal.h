@@ -28,8 +28,9 @@ struct fresh_list {
 	const struct maker *maker; /* NULL: they are made here */
 };
 
-/* Large modules, of which one may take many seconds, do not keep the others waiting. */
-enum { LIBRARY_SMALL, LIBRARY_LARGE, LIBRARY_LANES };
+/* Large modules, of which one may take many seconds, do not keep the others waiting; and files that may soon
+   be gone, or whose file system, do not wait for those that stay. */
+enum { LIBRARY_FLEETING, LIBRARY_SMALL, LIBRARY_LARGE, LIBRARY_LANES };
 
 struct library {
 	enum recipes_mode mode;

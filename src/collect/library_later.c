@@ -187,14 +187,18 @@ static uint64_t size_of(const struct library_module *m)
 	return size;
 }
 
-/* Files that may soon be gone, or whose file system, first: they are open as long as they wait. */
-static int compare_urgency(const void *a, const void *b)
+static int compare_sizes(const void *a, const void *b)
 {
 	const struct fresh *x = a, *y = b;
 	uint64_t p = size_of(x->module), q = size_of(y->module);
-	if (x->module->fleeting != y->module->fleeting)
-		return x->module->fleeting ? -1 : 1;
 	return (p > q) - (p < q);
+}
+
+static size_t lane_of(const struct library_module *m)
+{
+	if (size_of(m) > SMALL)
+		return LIBRARY_LARGE;
+	return m->fleeting ? LIBRARY_FLEETING : LIBRARY_SMALL;
 }
 
 /* What a lane is to do next: some small modules, or one large one. */
@@ -209,11 +213,11 @@ static void choose(struct library *l, struct library_lane *lane)
 					 .maker = l->maker.program ? &l->maker : NULL};
 	if (!lane->work.items)
 		return;
-	qsort(l->pending.items, l->pending.count, sizeof *l->pending.items, compare_urgency);
+	qsort(l->pending.items, l->pending.count, sizeof *l->pending.items, compare_sizes);
 	for (size_t i = 0; i < l->pending.count; i++) {
 		struct fresh *f = &l->pending.items[i];
 		f->fleeting = f->module->fleeting && f->module->names < 0;
-		if (lane->work.count < max && (size_of(f->module) > SMALL) == large)
+		if (lane->work.count < max && &l->lanes[lane_of(f->module)] == lane)
 			lane->work.items[lane->work.count++] = *f;
 		else
 			l->pending.items[kept++] = *f;
@@ -300,7 +304,10 @@ unsigned library_builds(struct library *l)
 
 bool library_is_building(const struct library *l)
 {
-	return l->lanes[LIBRARY_SMALL].running || l->lanes[LIBRARY_LARGE].running;
+	for (size_t i = 0; i < LIBRARY_LANES; i++)
+		if (l->lanes[i].running)
+			return true;
+	return false;
 }
 
 void library_wait(struct library *l, uint64_t until_ns)

@@ -100,7 +100,7 @@ int main(int argc, char **argv)
 		puts("culprit " CULPRIT_VERSION);
 		return cmd_finish(NULL, CMD_OK);
 	}
-	if (argc == 5 &&
+	if (argc == MAKER_ARGUMENTS + 1 &&
 	    !strcmp(argv[1], MAKER_COMMAND)) /* for ourselves: nobody else asks for it */
 		return maker_main(argc - 1, argv + 1);
 	if (argv[1][0] == '-')

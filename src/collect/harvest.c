@@ -9,6 +9,8 @@
 
 #include "base/err.h"
 #include "cct/cct.h"
+#include "image/image.h"
+#include "image/name_table.h"
 #include "image/names.h"
 #include "image/symbols.h"
 #include "process/jit.h"
@@ -182,41 +184,63 @@ static const char *symbol_name(const void *context, uint64_t address, uint64_t *
 	return s->name;
 }
 
-static void name_file(struct profile *p, uint32_t module, const struct library_module *m)
+static const char *kept_name(const void *context, uint64_t address, uint64_t *start, uint64_t *size)
 {
-	struct image *image = NULL;
-	struct symbols *symbols = NULL;
-	struct err *e = image_open_fd(m->kept, m->path, &image);
-	if (!e)
-		e = symbols_read(image, NULL, &symbols);
-	if (!e)
-		profile_name_module(p, module, symbol_name, symbols);
-	for (size_t i = 0; !e && i < p->modules[module].name_count; i++) {
-		struct profile_name *n = &p->modules[module].names[i];
-		char *name = name_demangle(n->name);
-		n->name = profile_string(p, name ? name : n->name);
+	return name_table_find(context, address, start, size);
+}
+
+static void name_module(struct profile *p, uint32_t module, profile_find_name *find,
+			const void *context)
+{
+	const struct profile_module *m = &p->modules[module];
+	profile_name_module(p, module, find, context);
+	for (size_t i = 0; i < m->name_count; i++) {
+		char *name = name_demangle(m->names[i].name);
+		if (name)
+			m->names[i].name = profile_string(p, name);
 		free(name);
 	}
-	err_free(e);
+}
+
+static void name_by_table(struct profile *p, uint32_t module, int names)
+{
+	struct name_table table;
+	if (!name_table_open(names, &table))
+		return;
+	name_module(p, module, kept_name, &table);
+	name_table_close(&table);
+}
+
+static void name_by_file(struct profile *p, uint32_t module, struct image *image)
+{
+	struct symbols *symbols = NULL;
+	err_free(symbols_read(image, NULL, &symbols));
+	if (symbols)
+		name_module(p, module, symbol_name, symbols);
 	symbols_free(symbols);
-	image_close(image);
 }
 
 /* Whether whoever names it later finds it by its path. */
-static bool has_name(const struct library_module *m)
+static bool has_name(const struct library_module *m, const struct image *image)
 {
-	struct stat kept, there;
-	return !fstat(m->kept, &kept) && !stat(m->here ? m->here : m->path, &there) &&
-	       kept.st_dev == there.st_dev && kept.st_ino == there.st_ino;
+	struct stat open, there;
+	return !fstat(image_descriptor(image), &open) &&
+	       !stat(m->here ? m->here : m->path, &there) && open.st_dev == there.st_dev &&
+	       open.st_ino == there.st_ino;
 }
 
 void harvest_name_files(struct session *s, struct harvest *h)
 {
 	for (uint32_t id = 1; id < WIRE_MODULE_MAX; id++) {
-		const struct library_module *m = h->modules[id] ? library_module(s->library, id)
-								: NULL;
-		if (m && m->kept >= 0 && !has_name(m))
-			name_file(h->profile, h->modules[id] - 1, m);
+		uint32_t module = h->modules[id];
+		struct image *image;
+		if (!module)
+			continue;
+		int names = library_names(s->library, id, &image);
+		if (names >= 0)
+			name_by_table(h->profile, module - 1, names);
+		else if (image && !has_name(library_module(s->library, id), image))
+			name_by_file(h->profile, module - 1, image);
 	}
 }
 

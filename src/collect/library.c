@@ -27,7 +27,6 @@
 
 #define ALIGNMENT 64u
 #define LIST_MAX 65536u /* executable mappings of a process */
-#define KEPT_MAX 512u   /* files that are kept open though they have a name */
 #define YOUNG_NS (3600 * 1000000000ull)
 #define CHECKED_NS 1000000000ull
 
@@ -124,8 +123,8 @@ void library_free_module(struct library_module *m)
 	free(m->segments);
 	free(m->problem);
 	free(m->here);
-	if (m->kept >= 0)
-		close(m->kept);
+	if (m->names >= 0)
+		close(m->names);
 	module_table_free(&m->own);
 	free(m);
 }
@@ -241,13 +240,10 @@ bool library_knows(const struct library *l, struct maps *maps)
 
 /* How it can be found later, when its functions are to be named: the process may be in a namespace or
    below a root of its own, and its file may be deleted. */
-static void learn_path(struct library *l, struct library_module *m, pid_t task,
-		       const struct maps *maps, size_t index)
+static void learn_path(struct library_module *m, pid_t task, const struct map *map)
 {
-	char *path = backing_path(task, &maps->items[index]);
-	if (!path || (is_young(m->changed) && l->kept_count < KEPT_MAX))
-		m->kept = backing_file(task, maps, index);
-	l->kept_count += m->kept >= 0;
+	char *path = backing_path(task, map);
+	m->fleeting = !path || is_young(m->changed);
 	if (path && strcmp(path, m->path) != 0)
 		m->here = path;
 	else
@@ -267,7 +263,7 @@ static struct fresh *add_fresh(struct library *l, struct library_module *m)
 		fresh->room = room;
 	}
 	struct fresh *f = &fresh->items[fresh->count++];
-	*f = (struct fresh){.module = m};
+	*f = (struct fresh){.module = m, .names = -1};
 	m->state = LIBRARY_PENDING;
 	return f;
 }
@@ -279,7 +275,7 @@ static struct err *add_module(struct library *l, pid_t task, const struct maps *
 	struct library_module *m = calloc(1, sizeof *m);
 	if (m) {
 		m->path = strdup(map->path);
-		m->kept = -1;
+		m->names = -1;
 	}
 	struct fresh *f = m && m->path ? add_fresh(l, m) : NULL;
 	if (!f || !keep_module(l, m)) {
@@ -300,7 +296,7 @@ static struct err *add_module(struct library *l, pid_t task, const struct maps *
 	else
 		learn_image(m, f->image);
 	if (!e && l->background && map->path[0] == '/')
-		learn_path(l, m, task, maps, index);
+		learn_path(m, task, map);
 	err_free(e);
 	struct library_module **bucket = &l->by_file[hash_file(map) % BUCKETS];
 	m->chain = *bucket;

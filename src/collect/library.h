@@ -44,9 +44,12 @@ struct library_module {
 	} state;
 	struct module_table own; /* the table, where it is not in the file */
 	char *here; /* its path as we see it, where that is another one; NULL: the same, or none */
-	int kept;   /* the file, where it has no name for us, or may soon have none; else -1 */
-	bool used;  /* see library_use_module */
-	unsigned idle;     /* the turn since which nobody uses it; 0: somebody does */
+	bool fleeting; /* the file has no name for us, or may soon have none: its functions are learned at once */
+	int names; /* they are there (image/name_table.h); -1: not kept, or there are none */
+	bool names_in_memory;
+	uint64_t names_size, named; /* named: when somebody asked for them last */
+	bool used;                  /* see library_use_module */
+	unsigned idle;              /* the turn since which nobody uses it; 0: somebody does */
 	unsigned tries;    /* to make its table, that failed in a way that may not fail again */
 	uint64_t again_ns; /* when it is worth another one; 0: it is not */
 	bool agent;        /* our own library */
@@ -148,3 +151,8 @@ struct walk_space library_walk(struct library *library, const struct library_lis
 
 /* NULL: nobody has this id. */
 const struct library_module *library_module(const struct library *library, uint32_t id);
+
+/* Names of the functions of a file that may be gone when they are asked for: a file of them, which stays
+   the library's, or -1. No file of a program is kept open for that, but *image is set where the file is being
+   read: NULL where not. */
+int library_names(struct library *library, uint32_t id, struct image **image);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* What library.c and library_later.c share. */
+/* What library.c, library_later.c and library_names.c share. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <time.h>
@@ -16,16 +16,21 @@ struct fresh {
 	struct image *image;
 	struct module_table table;
 	struct maker_report report;
+	bool fleeting; /* names of its functions are wanted */
+	int names;     /* they are there; -1: none */
+	bool names_in_memory;
 };
 struct fresh_list {
 	struct fresh *items;
 	size_t count, room;
 	enum recipes_mode mode;
+	bool tables;               /* are to be made */
 	const struct maker *maker; /* NULL: they are made here */
 };
 
-/* Large modules, of which one may take many seconds, do not keep the others waiting. */
-enum { LIBRARY_SMALL, LIBRARY_LARGE, LIBRARY_LANES };
+/* Large modules, of which one may take many seconds, do not keep the others waiting; and files that may soon
+   be gone, or whose file system, do not wait for those that stay. */
+enum { LIBRARY_FLEETING, LIBRARY_SMALL, LIBRARY_LARGE, LIBRARY_LANES };
 
 struct library {
 	enum recipes_mode mode;
@@ -39,7 +44,9 @@ struct library {
 	uint32_t module_count, module_room, module_limit;
 	uint32_t freed, cursor; /* ids that were given back; the last that was given again */
 	uint32_t unswept;       /* modules that came since the last sweep */
-	uint32_t kept_count;    /* files that are open */
+	uint32_t names_count;   /* modules whose functions' names are kept */
+	uint64_t names_size, memory_size; /* bytes of them on disk, in memory */
+	uint64_t asked;                   /* how often names were asked for */
 	unsigned turn;
 	uint64_t turned_ns;
 	struct library_module *by_file[BUCKETS];
@@ -80,3 +87,7 @@ uint64_t library_ns(clockid_t clock);
 bool later_is_worth(const struct library_module *m);
 /* Ends that; false where the library must stay, because something cannot be ended. */
 bool later_close(struct library *l);
+
+/* library_names.c: takes over the names that came with a table, if there are any; gives them up. */
+void names_keep(struct library *l, const struct fresh *f);
+void names_forget(struct library *l, struct library_module *m);

@@ -20,6 +20,7 @@
 
 #include "base/err.h"
 #include "base/parallel.h"
+#include "image/name_table.h"
 
 #define LISTS_KEPT 1024u
 #define SMALL (4u << 20) /* bytes of code */
@@ -40,11 +41,15 @@ static void build_table(void *context, size_t index)
 	struct fresh *f = &list->items[index];
 	if (!f->image || !f->module->id)
 		return;
-	if (list->maker) {
-		maker_table(list->maker, f->image, list->mode, &f->table, &f->report);
+	if (f->fleeting)
+		f->names = name_table_file(&f->names_in_memory);
+	if (list->maker && list->tables) {
+		maker_table(list->maker, f->image, list->mode, f->names, &f->table, &f->report);
 		return;
 	}
-	struct err *e = cache_table(f->image, list->mode, &f->table);
+	if (f->names >= 0)
+		err_free(name_table_write(f->image, f->names));
+	struct err *e = list->tables ? cache_table(f->image, list->mode, &f->table) : NULL;
 	if (e)
 		f->report.reason = strdup(err_text(e));
 	err_free(e);
@@ -72,6 +77,7 @@ static void allow_another(struct library_module *m)
 static void place_table(struct library *l, struct fresh *f)
 {
 	struct library_module *m = f->module;
+	names_keep(l, f);
 	m->state = LIBRARY_READY;
 	m->again_ns = 0;
 	add_to_account(l, &f->report);
@@ -147,6 +153,7 @@ static void build_now(struct library *l)
 {
 	struct fresh_list fresh = l->pending;
 	fresh.mode = l->mode;
+	fresh.tables = l->tables;
 	l->pending = (struct fresh_list){0};
 	if (l->tables)
 		build(l, &fresh);
@@ -187,6 +194,13 @@ static int compare_sizes(const void *a, const void *b)
 	return (p > q) - (p < q);
 }
 
+static size_t lane_of(const struct library_module *m)
+{
+	if (size_of(m) > SMALL)
+		return LIBRARY_LARGE;
+	return m->fleeting ? LIBRARY_FLEETING : LIBRARY_SMALL;
+}
+
 /* What a lane is to do next: some small modules, or one large one. */
 static void choose(struct library *l, struct library_lane *lane)
 {
@@ -195,13 +209,15 @@ static void choose(struct library *l, struct library_lane *lane)
 	lane->work = (struct fresh_list){.items = calloc(max, sizeof *lane->work.items),
 					 .room = max,
 					 .mode = l->mode,
+					 .tables = l->tables,
 					 .maker = l->maker.program ? &l->maker : NULL};
 	if (!lane->work.items)
 		return;
 	qsort(l->pending.items, l->pending.count, sizeof *l->pending.items, compare_sizes);
 	for (size_t i = 0; i < l->pending.count; i++) {
 		struct fresh *f = &l->pending.items[i];
-		if (lane->work.count < max && (size_of(f->module) > SMALL) == large)
+		f->fleeting = f->module->fleeting && f->module->names < 0;
+		if (lane->work.count < max && &l->lanes[lane_of(f->module)] == lane)
 			lane->work.items[lane->work.count++] = *f;
 		else
 			l->pending.items[kept++] = *f;
@@ -223,9 +239,9 @@ static void *run_lane(void *context)
 	uint64_t one = 1;
 	if (lane->library->patient)
 		setpriority(PRIO_PROCESS, (id_t)gettid(), PATIENCE);
-	if (lane->library->tables && lane->work.maker)
+	if (lane->work.maker)
 		parallel_for(APART_AT_ONCE, build_some, &lane->work);
-	else if (lane->library->tables)
+	else
 		parallel_for(lane->work.count, build_table, &lane->work);
 	atomic_store(&lane->done, true);
 	while (write(lane->library->built, &one, sizeof one) < 0 && errno == EINTR)
@@ -288,7 +304,10 @@ unsigned library_builds(struct library *l)
 
 bool library_is_building(const struct library *l)
 {
-	return l->lanes[LIBRARY_SMALL].running || l->lanes[LIBRARY_LARGE].running;
+	for (size_t i = 0; i < LIBRARY_LANES; i++)
+		if (l->lanes[i].running)
+			return true;
+	return false;
 }
 
 void library_wait(struct library *l, uint64_t until_ns)
@@ -466,7 +485,7 @@ static void forget_modules(struct library *l)
 				l->modules[m->id - 1] = NULL;
 				l->freed++;
 			}
-			l->kept_count -= m->kept >= 0;
+			names_forget(l, m);
 			library_free_module(m);
 		}
 	l->unswept = 0;

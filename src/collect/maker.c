@@ -22,11 +22,13 @@
 #include "base/err.h"
 #include "collect/packet.h"
 #include "image/image.h"
+#include "image/name_table.h"
 
 /* The descriptors of the other process. */
 #define MAKER_FILE 3
 #define MAKER_ANSWER 4
-#define MAKER_FREE 5 /* from here on */
+#define MAKER_NAMES 5
+#define MAKER_FREE 6 /* from here on */
 
 #define SMALL_FILE (256 << 10)         /* bytes: takes a megabyte or two here */
 #define MEMORY_MAX (UINT64_C(2) << 30) /* the largest programs known take 1.5 */
@@ -41,6 +43,8 @@ struct answer {
 
 /* ---- who asks ---- */
 
+#define HANDED 3 /* files: those that MAKER_FILE and the next ones are */
+
 struct child {
 	pid_t pid;
 	int answer;
@@ -51,15 +55,13 @@ static void argument(char *out, size_t size, int value)
 	snprintf(out, size, "%d", value);
 }
 
-/* Numbers that do not get into each other's way when they become MAKER_FILE and MAKER_ANSWER. */
-static int move_up(int fd)
+/* A number that does not get into the way of MAKER_FILE and the others. */
+static int copy_up(int fd)
 {
-	int moved = fcntl(fd, F_DUPFD_CLOEXEC, MAKER_FREE);
-	close(fd);
-	return moved;
+	return fcntl(fd, F_DUPFD_CLOEXEC, MAKER_FREE);
 }
 
-static struct err *start(const struct maker *maker, int file, int answer, enum recipes_mode mode,
+static struct err *start(const struct maker *maker, const int files[HANDED], enum recipes_mode mode,
 			 const char *name, pid_t *pid)
 {
 	extern char **environ;
@@ -69,8 +71,9 @@ static struct err *start(const struct maker *maker, int file, int answer, enum r
 	char mode_text[16], parent[16];
 	argument(mode_text, sizeof mode_text, (int)mode);
 	argument(parent, sizeof parent, (int)getpid());
-	char program[] = "culprit", command[] = MAKER_COMMAND;
-	char *argv[] = {program, command, mode_text, (char *)name, parent, NULL};
+	char program[] = "culprit", command[] = MAKER_COMMAND, yes[] = "1", no[] = "0";
+	char *names = files[MAKER_NAMES - MAKER_FILE] >= 0 ? yes : no;
+	char *argv[] = {program, command, mode_text, (char *)name, parent, names, NULL};
 	sigemptyset(&none);
 	sigfillset(&all);
 	posix_spawn_file_actions_init(&actions);
@@ -78,9 +81,11 @@ static struct err *start(const struct maker *maker, int file, int answer, enum r
 	posix_spawnattr_setsigmask(&attributes, &none);
 	posix_spawnattr_setsigdefault(&attributes, &all);
 	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-	int problem = posix_spawn_file_actions_adddup2(&actions, file, MAKER_FILE);
-	if (!problem)
-		problem = posix_spawn_file_actions_adddup2(&actions, answer, MAKER_ANSWER);
+	int problem = 0;
+	for (int i = 0; i < HANDED && !problem; i++)
+		if (files[i] >= 0)
+			problem = posix_spawn_file_actions_adddup2(&actions, files[i],
+								   MAKER_FILE + i);
 	if (!problem)
 		problem = posix_spawn(pid, maker->program, &actions, &attributes, argv, environ);
 	posix_spawnattr_destroy(&attributes);
@@ -90,20 +95,20 @@ static struct err *start(const struct maker *maker, int file, int answer, enum r
 }
 
 static struct err *start_child(const struct maker *maker, const struct image *image,
-			       enum recipes_mode mode, struct child *out)
+			       enum recipes_mode mode, int names, struct child *out)
 {
 	int ends[2];
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends))
 		return err_errno("cannot make a socket");
-	int answer = move_up(ends[1]),
-	    file = fcntl(image_descriptor(image), F_DUPFD_CLOEXEC, MAKER_FREE);
-	struct err *e = answer < 0 || file < 0
+	const int files[HANDED] = {copy_up(image_descriptor(image)), copy_up(ends[1]),
+				   names >= 0 ? copy_up(names) : -1};
+	struct err *e = files[0] < 0 || files[1] < 0
 				? err_errno("cannot hand over a file")
-				: start(maker, file, answer, mode, image_path(image), &out->pid);
-	if (answer >= 0)
-		close(answer);
-	if (file >= 0)
-		close(file);
+				: start(maker, files, mode, image_path(image), &out->pid);
+	for (int i = 0; i < HANDED; i++)
+		if (files[i] >= 0)
+			close(files[i]);
+	close(ends[1]);
 	out->answer = ends[0];
 	if (e)
 		close(ends[0]);
@@ -175,12 +180,12 @@ static int end(const struct child *c, struct maker_report *report)
 }
 
 static struct err *have_made(const struct maker *maker, struct image *image, enum recipes_mode mode,
-			     struct module_table *out, struct maker_report *report)
+			     int names, struct module_table *out, struct maker_report *report)
 {
 	struct child c;
 	bool answered = false;
 	int table = -1;
-	struct err *e = start_child(maker, image, mode, &c);
+	struct err *e = start_child(maker, image, mode, names, &c);
 	if (!e) {
 		e = wait_for(maker, &c);
 		if (!e)
@@ -213,27 +218,30 @@ static bool is_small(const struct image *image)
 }
 
 static struct err *find_or_make(const struct maker *maker, struct image *image,
-				enum recipes_mode mode, struct module_table *out,
+				enum recipes_mode mode, int names, struct module_table *out,
 				struct maker_report *report)
 {
 	const uint8_t *id;
-	if (is_small(image))
+	if (is_small(image)) {
+		if (names >= 0)
+			err_free(name_table_write(image, names));
 		return cache_table(image, mode, out);
+	}
 	/* Without a build-id one would have to read all its code to know. */
-	if (image_build_id(image, &id) && cache_find(image, mode, out))
+	if (names < 0 && image_build_id(image, &id) && cache_find(image, mode, out))
 		return NULL;
-	struct err *e = have_made(maker, image, mode, out, report);
+	struct err *e = have_made(maker, image, mode, names, out, report);
 	if (e && mode == RECIPES_AUTO && !is_stopped(maker))
-		err_free(have_made(maker, image, RECIPES_CFI, out, report));
+		err_free(have_made(maker, image, RECIPES_CFI, names, out, report));
 	return e;
 }
 
-void maker_table(const struct maker *maker, struct image *image, enum recipes_mode mode,
+void maker_table(const struct maker *maker, struct image *image, enum recipes_mode mode, int names,
 		 struct module_table *out, struct maker_report *report)
 {
 	*report = (struct maker_report){0};
 	memset(out, 0, sizeof *out);
-	struct err *e = find_or_make(maker, image, mode, out, report);
+	struct err *e = find_or_make(maker, image, mode, names, out, report);
 	if (e)
 		report->reason = strdup(err_text(e));
 	err_free(e);
@@ -304,13 +312,15 @@ static void answer(int table, const char *text)
 	packet_send(MAKER_ANSWER, &a, sizeof a, &table, table >= 0, 0);
 }
 
-static struct err *make(int file, enum recipes_mode mode, const char *name, int *table)
+static struct err *make(enum recipes_mode mode, const char *name, bool names, int *table)
 {
 	struct image *image;
-	struct err *e = image_open_fd(file, name, &image);
+	struct err *e = image_open_fd(MAKER_FILE, name, &image);
 	if (e)
 		return e;
 	e = cache_file(image, mode, table);
+	if (names)
+		err_free(name_table_write(image, MAKER_NAMES));
 	image_close(image);
 	return e;
 }
@@ -318,16 +328,17 @@ static struct err *make(int file, enum recipes_mode mode, const char *name, int 
 int maker_main(int argc, char **argv)
 {
 	int table = -1;
-	if (argc != 4)
+	if (argc != MAKER_ARGUMENTS)
 		return EXIT_FAILURE;
 	prctl(PR_SET_NAME, "culprit");
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != (pid_t)atoi(argv[3])) /* it is gone already */
 		return EXIT_FAILURE;
-	syscall(SYS_close_range, MAKER_FREE, ~0u, 0);
+	bool names = !strcmp(argv[4], "1");
+	syscall(SYS_close_range, names ? MAKER_FREE : MAKER_NAMES, ~0u, 0);
 	set_bounds();
 	give_up_privileges();
-	struct err *e = make(MAKER_FILE, (enum recipes_mode)atoi(argv[1]), argv[2], &table);
+	struct err *e = make((enum recipes_mode)atoi(argv[1]), argv[2], names, &table);
 	answer(table, e ? err_text(e) : "");
 	_exit(EXIT_SUCCESS); /* what it has is the kernel's to tidy up */
 }

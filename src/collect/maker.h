@@ -6,8 +6,9 @@
  * that is to stay small, and the files are foreign. So there is a process for each
  * table, of the same program, without privileges and with bounds in memory and time:
  *
- *      daemon                                      PROGRAM make-table MODE NAME PARENT
+ *      daemon                                      PROGRAM make-table MODE NAME PARENT NAMES
  *      maker_table --- the open file ------------> MAKER_FILE
+ *                  --- one for names of functions: MAKER_NAMES, where NAMES is 1
  *                                                  maker_main: makes it, puts it into the cache
  *                  <-- an open file, or why not -- MAKER_ANSWER
  *      maps it
@@ -23,6 +24,7 @@ struct err;
 struct image;
 
 #define MAKER_COMMAND "make-table"
+#define MAKER_ARGUMENTS 5 /* the command is one of them */
 
 struct maker {
 	const char *program; /* the path of culprit itself */
@@ -39,8 +41,9 @@ struct maker_report {
 
 /* The table of `image`, from the cache or made, as cache_table gives it; none where out->bytes is NULL.
    Small ones are made here: to start a process takes longer. Where the whole work fails, the table is
-   made of what the file says of itself. Waits for all that, and the process ends with the thread. */
-void maker_table(const struct maker *maker, struct image *image, enum recipes_mode mode,
+   made of what the file says of itself. Waits for all that, and the process ends with the thread.
+   `names`: a file that is given the names of its functions, too (image/name_table.h); -1: none. */
+void maker_table(const struct maker *maker, struct image *image, enum recipes_mode mode, int names,
 		 struct module_table *out, struct maker_report *report);
 
 /* The life of the other process, with its arguments; returns its exit status. */

@@ -151,11 +151,6 @@ uint64_t backing_changed(pid_t pid, const struct map *map)
 	return (uint64_t)st.st_mtim.tv_sec * 1000000000u + (uint64_t)st.st_mtim.tv_nsec;
 }
 
-int backing_file(pid_t pid, const struct maps *maps, size_t index)
-{
-	return maps->items[index].path[0] == '/' ? open_file(pid, maps, index) : -1;
-}
-
 static bool is_file(const char *path, const struct stat *wanted)
 {
 	struct stat st;

@@ -21,8 +21,6 @@ struct maps;
 
 /* Opens the file (or vDSO) of maps->items[index]. */
 struct err *backing_open(pid_t pid, const struct maps *maps, size_t index, struct image **out);
-/* A descriptor of the file, -1 where it cannot be opened. */
-int backing_file(pid_t pid, const struct maps *maps, size_t index);
 /* Where we find the same file: its path as the process sees it, or below the process's root. The
    caller's; NULL where it has no name for us: it was deleted, or lies in another mount namespace. */
 char *backing_path(pid_t pid, const struct map *map);

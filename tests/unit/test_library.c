@@ -4,10 +4,12 @@
 
 #include "base/err.h"
 #include "collect/library_internal.h"
+#include "image/name_table.h"
 #include "process/backing.h"
 #include "process/maps.h"
 #include "process/registers.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -362,6 +364,143 @@ static void knows_what_it_looked_at(void **state)
 	library_close(l);
 }
 
+/* One whose functions have names, as those of Debian's programs have not. */
+static const char *build_named(unsigned number)
+{
+	if (access(scratch("named"), F_OK))
+		assert_true(scratch_run(
+			"echo 'int it(void) { return 1; } int main(void) { return it(); }' |"
+			" ${CC:-cc} -O0 -x c - -o named"));
+	assert_true(scratch_run(scratch_format("cp named program-%u", number)));
+	return scratch(scratch_format("program-%u", number));
+}
+
+static size_t count_open(const char *what)
+{
+	DIR *folder = opendir("/proc/self/fd");
+	size_t count = 0;
+
+	assert_non_null(folder);
+	for (struct dirent *entry; (entry = readdir(folder));) {
+		char target[PATH_MAX] = "";
+
+		count += readlinkat(dirfd(folder), entry->d_name, target, sizeof(target) - 1) > 0 &&
+			 strstr(target, what);
+	}
+	closedir(folder);
+	return count;
+}
+
+/* Of programs that may be gone soon the functions are learned, and their files are not kept open. */
+static void files_are_not_held(void **state)
+{
+	struct library *l = open_library();
+	const char *path = build_named(399);
+
+	(void)state;
+	uint32_t id = run_program(l, path)->modules[0].id;
+	struct image *image;
+	struct name_table names;
+	bool found = false;
+
+	assert_int_equal(count_open("program-399"), 0);
+	unlink(path);
+	assert_true(name_table_open(library_names(l, id, &image), &names));
+	assert_null(image);
+	for (uint64_t address = 0, start, size; address < 0x500000 && !found; address++) {
+		const char *name = name_table_find(&names, address, &start, &size);
+
+		found = name && !strcmp(name, "it") && start == address;
+	}
+	assert_true(found);
+	name_table_close(&names);
+	assert_int_equal(library_names(l, id + 1, &image), -1);
+	/* One that has been there for long is left alone. */
+	const char *old = build_named(400);
+	assert_true(scratch_run("touch -d '2 hours ago' program-400"));
+	id = run_program(l, old)->modules[0].id;
+	assert_int_equal(library_names(l, id, &image), -1);
+	library_close(l);
+	assert_int_equal(count_open("/tables/"), 0);
+}
+
+/* While its table is made the file is open: that one is used then. */
+static void files_that_are_read(void **state)
+{
+	struct library *l = open_library();
+	const char *path = build_named(401);
+	struct image *image;
+	struct stat st;
+
+	(void)state;
+	assert_int_equal(stat(path, &st), 0);
+	l->tables = false; /* the lanes have little to do, but nobody looks after them */
+	const char *line = scratch_format("400000-40c000 r-xp 00000000 %02x:%02x %lu %s\n",
+					  major(st.st_dev), minor(st.st_dev),
+					  (unsigned long)st.st_ino, path);
+	const struct library_list *list;
+	struct maps maps;
+
+	assert_null(maps_parse(line, strlen(line), &maps));
+	assert_null(library_look_at(l, PROCESS_GONE, &maps, &list, NULL));
+	maps_free(&maps);
+	assert_null(list);
+	assert_int_equal(library_names(l, 1, &image), -1);
+	assert_non_null(image);
+	assert_int_equal(count_open("program-401"), 1);
+	while (library_is_building(l)) {
+		library_wait(l, UINT64_MAX / 2);
+		library_builds(l);
+	}
+	assert_true(library_names(l, 1, &image) >= 0); /* also where no tables are made */
+	assert_null(image);
+	assert_int_equal(count_open("program-401"), 0);
+	library_close(l);
+}
+
+/* So many at once; those that are asked for stay. */
+static void names_are_bounded(void **state)
+{
+	struct library *l = open_library();
+	struct image *image;
+
+	(void)state;
+	l->tables = false;
+	for (unsigned i = 0; i < 520; i++) {
+		const char *path = build_named(1000 + i);
+
+		assert_int_equal(run_program(l, path)->modules[0].id, i + 1);
+		unlink(path);
+		assert_true(library_names(l, 1, &image) >= 0);
+	}
+	assert_int_equal(l->names_count, 512);
+	assert_int_equal(count_open("/tables/"), 512);
+	assert_int_equal(library_names(l, 2, &image), -1);
+	assert_true(library_names(l, 520, &image) >= 0);
+	uint64_t bytes = 0;
+	for (uint32_t id = 1; id <= 520; id++)
+		bytes += library_module(l, id)->names >= 0 ? library_module(l, id)->names_size : 0;
+	assert_int_equal(bytes, l->names_size);
+	library_close(l);
+}
+
+/* Without a cache directory they are in memory, and fewer. */
+static void names_without_a_cache(void **state)
+{
+	struct library *l = open_library();
+	struct image *image;
+
+	(void)state;
+	setenv("XDG_CACHE_HOME", "/proc/none", 1);
+	uint32_t id = run_program(l, build_named(402))->modules[0].id;
+	assert_true(library_names(l, id, &image) >= 0);
+	assert_int_equal(count_open("memfd:culprit-names"), 1);
+	assert_true(l->memory_size && !l->names_size);
+	names_forget(l, (struct library_module *)library_module(l, id));
+	assert_true(!l->memory_size && !l->names_count);
+	library_close(l);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -374,6 +513,10 @@ int main(void)
 		cmocka_unit_test(can_be_hurried),
 		cmocka_unit_test(files_are_asked_anew),
 		cmocka_unit_test(knows_what_it_looked_at),
+		cmocka_unit_test(files_are_not_held),
+		cmocka_unit_test(files_that_are_read),
+		cmocka_unit_test(names_are_bounded),
+		cmocka_unit_test(names_without_a_cache),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

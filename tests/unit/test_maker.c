@@ -5,6 +5,8 @@
 #include "base/err.h"
 #include "collect/library_internal.h"
 #include "image/image.h"
+#include "image/name_table.h"
+#include "image/symbols.h"
 #include "process/maps.h"
 #include "process/registers.h"
 
@@ -71,12 +73,18 @@ static const char *calls(void)
 	return out;
 }
 
-static void make(const char *program, struct module_table *table, struct maker_report *report)
+static void make_with(const char *program, int names, struct module_table *table,
+		      struct maker_report *report)
 {
 	struct maker maker = {program, eventfd(0, EFD_CLOEXEC)};
 
-	maker_table(&maker, image, RECIPES_AUTO, table, report);
+	maker_table(&maker, image, RECIPES_AUTO, names, table, report);
 	close(maker.stop);
+}
+
+static void make(const char *program, struct module_table *table, struct maker_report *report)
+{
+	make_with(program, -1, table, report);
 }
 
 static void assert_same_as_here(const struct module_table *table)
@@ -109,6 +117,38 @@ static void makes_them_apart(void **state)
 	module_table_free(&again);
 	assert_same_as_here(&table);
 	module_table_free(&table);
+}
+
+/* The functions of the file come with it, also where the table is in the cache. */
+static void names_come_with_it(void **state)
+{
+	const struct symbol *all;
+	struct symbols *symbols;
+	uint64_t start, size;
+
+	(void)state;
+	new_cache();
+	assert_null(symbols_read(image, NULL, &symbols));
+	assert_true(symbols_all(symbols, &all) > 1000);
+	for (int i = 0; i < 2; i++) {
+		struct module_table table;
+		struct maker_report report;
+		struct name_table names;
+		bool in_memory;
+		int file = name_table_file(&in_memory);
+
+		assert_true(file >= 0 && !in_memory);
+		make_with("/proc/self/exe", file, &table, &report);
+		assert_null(report.reason);
+		assert_true(table.mapped && report.cpu_ns);
+		assert_true(name_table_open(file, &names));
+		assert_non_null(name_table_find(&names, all[500].address, &start, &size));
+		assert_int_equal(start, all[500].address);
+		name_table_close(&names);
+		close(file);
+		module_table_free(&table);
+	}
+	symbols_free(symbols);
 }
 
 static void needs_no_cache(void **state)
@@ -291,16 +331,13 @@ static void ends_with_the_library(void **state)
 
 int main(int argc, char **argv)
 {
-	if (argc == 5 && !strcmp(argv[1], MAKER_COMMAND))
+	if (argc == MAKER_ARGUMENTS + 1 && !strcmp(argv[1], MAKER_COMMAND))
 		return maker_main(argc - 1, argv + 1);
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(makes_them_apart),
-		cmocka_unit_test(needs_no_cache),
-		cmocka_unit_test(survives_its_death),
-		cmocka_unit_test(cannot_be_started),
-		cmocka_unit_test(falls_back),
-		cmocka_unit_test(tries_again),
-		cmocka_unit_test(ends_with_the_library),
+		cmocka_unit_test(makes_them_apart),  cmocka_unit_test(names_come_with_it),
+		cmocka_unit_test(needs_no_cache),    cmocka_unit_test(survives_its_death),
+		cmocka_unit_test(cannot_be_started), cmocka_unit_test(falls_back),
+		cmocka_unit_test(tries_again),       cmocka_unit_test(ends_with_the_library),
 	};
 	return cmocka_run_group_tests(tests, open_image, close_image);
 }

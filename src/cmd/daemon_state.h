@@ -35,9 +35,8 @@ struct daemon {
 	char note[96];             /* about the epoch that begins next */
 	struct here here;
 	struct wall wall;
-	uint64_t drained_ns, retry_ns, tidy_ns, trimmed_ns, fed_ns,
-		minded_ns;                   /* when that was last */
-	uint64_t cpu_ns;                     /* of ours, at the last drain */
+	uint64_t drained_ns, retry_ns, tidy_ns, fed_ns, minded_ns; /* when that was last */
+	uint64_t cpu_ns;                                           /* of ours, at the last drain */
 	uint64_t waiting_since_ns, given_up; /* while the database takes nothing */
 	enum daemon_counted {
 		DAEMON_COUNTED, /* all of the time */

@@ -29,7 +29,7 @@
 #define TIDY_NS SECOND_NS             /* while there is something to do */
 #define TIDY_LOOK_NS (10 * SECOND_NS) /* whether there is, where drains follow each other soon */
 #define MIND_NS SECOND_NS
-#define TRIM_NS (30 * SECOND_NS)
+#define FREE_MAX ((size_t)4 << 20) /* bytes of ours that may lie idle */
 
 uint64_t daemon_clock_ns(clockid_t clock)
 {
@@ -241,13 +241,11 @@ static void give_up(struct daemon *d, struct session_drained *drained)
 	session_drained_free(drained);
 }
 
-static bool is_due(uint64_t *last_ns, uint64_t every_ns)
+/* Of symbols that were read. A little is kept: the next interval needs it again. */
+static void give_back_memory(void)
 {
-	uint64_t now = daemon_now_ns();
-	if (now - *last_ns < every_ns)
-		return false;
-	*last_ns = now;
-	return true;
+	if (mallinfo2().fordblks > FREE_MAX)
+		malloc_trim(0);
 }
 
 struct err *daemon_drain(struct daemon *d, bool last)
@@ -267,8 +265,7 @@ struct err *daemon_drain(struct daemon *d, bool last)
 		return e;
 	}
 	say_coverage(d, v.from.profile);
-	if (is_due(&d->trimmed_ns, TRIM_NS))
-		malloc_trim(0); /* of tables that were made meanwhile */
+	give_back_memory();
 	struct wall_time now = wall_now();
 	mind_clock(d, now);
 	daemon_begin_if_due(d);
@@ -279,6 +276,15 @@ struct err *daemon_drain(struct daemon *d, bool last)
 }
 
 /* What is due */
+
+static bool is_due(uint64_t *last_ns, uint64_t every_ns)
+{
+	uint64_t now = daemon_now_ns();
+	if (now - *last_ns < every_ns)
+		return false;
+	*last_ns = now;
+	return true;
+}
 
 void daemon_try_again(struct daemon *d)
 {

@@ -78,12 +78,12 @@ uint64_t library_append(struct library *l, const void *head, size_t head_size, c
 			size_t size);
 
 void library_free_module(struct library_module *m); /* NULL is fine */
+uint64_t library_ns(clockid_t clock);
 
 /* Makes the tables of all modules that were opened until now. In the background: begins to, and
    false where one of `found` is not ready. */
 bool later_build(struct library *l, struct library_module *const *found, size_t count);
 /* Whether it is time to try once more to make its table. */
-uint64_t library_ns(clockid_t clock);
 bool later_is_worth(const struct library_module *m);
 /* Ends that; false where the library must stay, because something cannot be ended. */
 bool later_close(struct library *l);

@@ -426,7 +426,8 @@ static void walk_one(struct session *s, struct kernel_waiting *w, uint64_t *keys
 		err_free(e);
 		return;
 	}
-	if (end == WALK_BAD_MEMORY && (w->unborn || is_new(s, w))) { /* as in the sampler */
+	bool thread = w->tid != w->process->pid;
+	if (frames <= 2 && (thread || end == WALK_BAD_MEMORY) && (w->unborn || is_new(s, w))) {
 		keys[0] = KERNEL_KEY_KERNEL;
 		frames = w->inner_count ? 0 : 1;
 		end = WALK_COMPLETE;

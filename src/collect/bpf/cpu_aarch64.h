@@ -32,5 +32,16 @@ static inline __attribute__((always_inline)) long cpu_registers(struct pt_regs__
 #define CPU_LINK(regs) ((regs)->regs[30])
 #define CPU_EXTRA(regs) ((regs)->regs[19])
 
+/* Whether clone or clone3 has just said 0, as to a child. */
+static inline __attribute__((always_inline)) bool cpu_at_birth(struct pt_regs___kernel *regs)
+{
+	const uint32_t call = 0xd4000001u; /* svc #0 */
+	uint32_t code[2] = {0};
+	if (regs->regs[0] || (regs->regs[8] != 220 && regs->regs[8] != 435))
+		return false;
+	return !bpf_probe_read_user(code, sizeof code, (void *)(regs->pc - sizeof code)) &&
+	       (code[0] == call || code[1] == call);
+}
+
 /* The thread's own pointer, which lies at the end of its stack where a C library made the thread. */
 #define cpu_thread_pointer(task) ((task)->thread.uw.tp_value)

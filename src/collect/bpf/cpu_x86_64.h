@@ -47,5 +47,17 @@ static inline __attribute__((always_inline)) long cpu_registers(struct pt_regs__
 #define CPU_LINK(regs) 0 /* there is none */
 #define CPU_EXTRA(regs) ((regs)->bx)
 
+/* Whether a system call has just said 0, as to a child: which one it was is forgotten, but it leaves behind where
+   it came back to. */
+static inline __attribute__((always_inline)) bool cpu_at_birth(struct pt_regs___kernel *regs)
+{
+	const uint16_t call = 0x050f; /* syscall */
+	uint16_t code = 0;
+	if (regs->ax || regs->ip - regs->cx >= 8)
+		return false;
+	return !bpf_probe_read_user(&code, sizeof code, (void *)(regs->cx - sizeof code)) &&
+	       code == call;
+}
+
 /* The thread's own pointer, which lies at the end of its stack where a C library made the thread. */
 #define cpu_thread_pointer(task) ((task)->thread.fsbase)

@@ -10,6 +10,7 @@
 #define ADDRESS ((1ull << KERNEL_KEY_BITS) - 1)
 #define ENDING 4           /* PF_EXITING */
 #define OF_KERNEL 0x204010 /* PF_KTHREAD, PF_USER_WORKER, PF_IO_WORKER: no code of a program */
+#define UNBORN_NS 1000000u /* of CPU time: who had more has run */
 #define RING_SIZE (1u << 24)
 #define LINE 64             /* bytes of memory that come together */
 #define FIRST_WINDOW 256    /* bytes of the stack */

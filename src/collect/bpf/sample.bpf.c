@@ -334,6 +334,25 @@ INLINE uint64_t room_for_stack(void)
 	return used < RING_SIZE / 8 ? 1 << 17 : used < RING_SIZE / 4 ? 1 << 14 : 0;
 }
 
+/* A process or thread that has not yet run, and is where it begins: its path is the kernel's. A thread begins
+   after the system call that made it, which says 0 to it. There is nothing on its stack, but a walk takes it for
+   who made it. */
+INLINE bool is_unborn(const struct kernel_process *process)
+{
+	struct task_struct *task = (void *)bpf_get_current_task_btf();
+	struct pt_regs___kernel *regs = (void *)bpf_task_pt_regs(task);
+	if (task->pid == task->tgid)
+		return process && CPU_PC(regs) == process->born_pc &&
+		       CPU_SP(regs) == process->born_sp;
+	return task->se.sum_exec_runtime < UNBORN_NS && cpu_at_birth(regs);
+}
+
+/* Of a process that has not yet run the memory cannot be read. */
+INLINE bool is_end_of_unborn(const struct walk *w, bool thread)
+{
+	return w->fresh <= 2 && (thread || w->end == WALK_BAD_MEMORY);
+}
+
 INLINE void send_snapshot(struct bpf_perf_event_data *context, struct workspace *ws,
 			  const struct kernel_process *process, uint32_t event, uint64_t start)
 {
@@ -347,7 +366,7 @@ INLINE void send_snapshot(struct bpf_perf_event_data *context, struct workspace 
 	s->pc = ws->walk.registers[KERNEL_REGISTERS] & CPU.address_bits;
 	s->address = sp;
 	s->size = 0;
-	s->unborn = process && s->pc == process->born_pc && sp == process->born_sp;
+	s->unborn = is_unborn(process);
 	s->unlisted = !process || !process->serial;
 	s->inner_count = 0;
 	if (settings.whole && CPU_IN_KERNEL(&context->regs)) {
@@ -376,13 +395,6 @@ INLINE void end(struct walker *x)
 	w->fresh = settings.whole ? 0 : 1; /* its own frames stand for it */
 	x->ws->fresh[0] = (struct frame){0};
 	x->ws->keys[0] = KERNEL_KEY_KERNEL;
-}
-
-/* A child that has not yet run: its memory cannot be read, and its path is the kernel's. */
-INLINE bool is_unborn(const struct walker *x)
-{
-	return x->walk->end == WALK_BAD_MEMORY && x->walk->fresh == 1 &&
-	       x->walk->pc == x->process->born_pc && x->walk->sp == x->process->born_sp;
 }
 
 INLINE void walk(struct walker *x, bool known)
@@ -455,7 +467,7 @@ SEC("perf_event") int sample(struct bpf_perf_event_data *context)
 		end(&x);
 	else
 		walk(&x, known);
-	if (is_unborn(&x))
+	if (is_end_of_unborn(&ws->walk, tid != tgid) && is_unborn(process))
 		end(&x);
 	/* Memory that is there may be out of reach in an interrupt: a page that the program has not touched
 	   since fork, or since the kernel looked who uses it, on CPUs that do not mark pages themselves. */

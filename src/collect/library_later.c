@@ -27,7 +27,6 @@
 #define SMALL_AT_ONCE 16u
 #define APART_AT_ONCE 4u
 #define WAIT_MS 1000
-#define PATIENCE 10                   /* nice: a tenth of what others get */
 #define TRIES_MAX 3u                  /* where the process that makes a table dies */
 #define AGAIN_NS (60 * 1000000000ull) /* later; each time four times that */
 #define TURNS_MAX 2u                  /* after which nobody names a module that nobody has */
@@ -237,8 +236,9 @@ static void *run_lane(void *context)
 {
 	struct library_lane *lane = context;
 	uint64_t one = 1;
-	if (lane->library->patient)
-		setpriority(PRIO_PROCESS, (id_t)gettid(), PATIENCE);
+	/* Another process has less of the CPU; to look for what was made before is not to wait for that. */
+	if (lane->library->patient && !lane->work.maker)
+		setpriority(PRIO_PROCESS, (id_t)gettid(), MAKER_NICE);
 	if (lane->work.maker)
 		parallel_for(APART_AT_ONCE, build_some, &lane->work);
 	else

@@ -289,6 +289,7 @@ static void set_bounds(void)
 			errno = 0; /* as others, then */
 		close(fd);
 	}
+	setpriority(PRIO_PROCESS, 0, MAKER_NICE);
 	limit(RLIMIT_CORE, 0);
 	limit(RLIMIT_CPU, CPU_SECONDS_MAX);
 	limit(RLIMIT_DATA, own_status("VmData") + memory_bound());

@@ -24,6 +24,7 @@ struct err;
 struct image;
 
 #define MAKER_COMMAND "make-table"
+#define MAKER_NICE 10     /* a tenth of what others get */
 #define MAKER_ARGUMENTS 5 /* the command is one of them */
 
 struct maker {

@@ -55,7 +55,7 @@ struct kernel_waiting { /* a stack that is walked when its code is known */
 	uint64_t address, size;
 	const uint64_t *inner; /* frames of the kernel, behind the bytes */
 	uint32_t inner_count;
-	bool unborn;   /* it may be a child that has not run yet */
+	enum kernel_unborn unborn;
 	bool unlisted; /* the sampler did not know its modules */
 	bool cut;      /* its stack was not kept */
 	uint64_t bare; /* nobody wants its stack: it is only counted, so often */

@@ -241,7 +241,7 @@ void paths_take_snapshot(struct session *s, const struct kernel_snapshot *from,
 				     .time = from->head.time,
 				     .pc = from->pc,
 				     .address = from->address,
-				     .unborn = from->unborn,
+				     .unborn = (enum kernel_unborn)from->unborn,
 				     .unlisted = from->unlisted,
 				     .cut = !size,
 				     .size = size};
@@ -417,6 +417,12 @@ static bool is_new(const struct session *s, const struct kernel_waiting *w)
 	return name && !strncmp(name, "ret_from_fork", strlen("ret_from_fork"));
 }
 
+static bool is_unborn(const struct session *s, const struct kernel_waiting *w, enum walk_end end)
+{
+	return w->unborn == KERNEL_UNBORN ||
+	       (end == WALK_BAD_MEMORY && (w->unborn == KERNEL_UNBORN_COPY || is_new(s, w)));
+}
+
 static void walk_one(struct session *s, struct kernel_waiting *w, uint64_t *keys, uint32_t frames,
 		     enum walk_end end)
 {
@@ -426,8 +432,7 @@ static void walk_one(struct session *s, struct kernel_waiting *w, uint64_t *keys
 		err_free(e);
 		return;
 	}
-	bool thread = w->tid != w->process->pid;
-	if (frames <= 2 && (thread || end == WALK_BAD_MEMORY) && (w->unborn || is_new(s, w))) {
+	if (is_unborn(s, w, end)) { /* as in the sampler */
 		keys[0] = KERNEL_KEY_KERNEL;
 		frames = w->inner_count ? 0 : 1;
 		end = WALK_COMPLETE;

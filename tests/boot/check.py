@@ -8,7 +8,7 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../e2e"))
 import known_tree  # noqa: E402
 
-STEPS = """list load known tree.json usual usual.json agent agent.json itself attach machine machine.json machine_flat.json
+STEPS = """list load known tree.json usual usual.json born born.json agent agent.json itself attach machine machine.json machine_flat.json
     daemon db_check db_list.json db_show.json db_process.json db_report.json""".split()
 COUNTERS = """events events.json turns turns.json turns_attach turns_attach.json turns_agent turns_agent.json never
     turns_list.json turns_show.json""".split()
@@ -73,6 +73,16 @@ def usual(results):
     if document["metrics"][0]["name"] != wanted:
         yield f"{document['metrics'][0]['name']} is sampled, not {wanted}"
     yield from paths(document)
+
+
+def born(results):
+    """Threads and processes that have not yet run: nobody takes them for the one that made them."""
+    document = results.load("born.json")
+    summary, tops = document["summary"], {child["name"]: child["total"][0] for child in document["tree"]["children"]}
+    print(f"      {summary['samples']} samples of {summary['threads']} threads: {tops}")
+    if summary["samples"] < 1000 or summary["partial"] or summary["lost"]:
+        yield f"{summary['samples']} samples, partial: {summary['partial']}, lost: {summary['lost']}"
+    yield from (f"{count} samples begin in {name}" for name, count in tops.items() if "create" in name or "spawn" in name)
 
 
 def agent(results):
@@ -193,7 +203,7 @@ def daemon(results):
 def main():
     results, failed = Results(sys.argv[1]), 0
     print(results.text("uname").strip())
-    for check in (statuses, known, usual, events, agent, machine, turns, daemon):
+    for check in (statuses, known, usual, events, born, agent, machine, turns, daemon):
         try:
             found = list(check(results))
         except (OSError, KeyError, ValueError, ZeroDivisionError) as why:

@@ -47,16 +47,17 @@ static inline __attribute__((always_inline)) long cpu_registers(struct pt_regs__
 #define CPU_LINK(regs) 0 /* there is none */
 #define CPU_EXTRA(regs) ((regs)->bx)
 
-/* Whether a system call has just said 0, as to a child: which one it was is forgotten, but it leaves behind where
-   it came back to. */
+/* Whether clone or clone3 has just said 0, as to a child. Which call it was is forgotten, but it leaves behind where it
+   came back to, and the instruction before it says which. */
 static inline __attribute__((always_inline)) bool cpu_at_birth(struct pt_regs___kernel *regs)
 {
-	const uint16_t call = 0x050f; /* syscall */
-	uint16_t code = 0;
-	if (regs->ax || regs->ip - regs->cx >= 8)
+	uint8_t code[7] = {0}; /* mov $NUMBER, %eax; syscall */
+	if (regs->ax || regs->ip - regs->cx >= 8 ||
+	    bpf_probe_read_user(code, sizeof code, (void *)(regs->cx - sizeof code)))
 		return false;
-	return !bpf_probe_read_user(&code, sizeof code, (void *)(regs->cx - sizeof code)) &&
-	       code == call;
+	uint32_t number = code[1] | (uint32_t)code[2] << 8;
+	return code[0] == 0xb8 && (number == 56 || number == 435) && !code[3] && !code[4] &&
+	       code[5] == 0x0f && code[6] == 0x05;
 }
 
 /* The thread's own pointer, which lies at the end of its stack where a C library made the thread. */

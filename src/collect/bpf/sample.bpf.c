@@ -334,23 +334,20 @@ INLINE uint64_t room_for_stack(void)
 	return used < RING_SIZE / 8 ? 1 << 17 : used < RING_SIZE / 4 ? 1 << 14 : 0;
 }
 
-/* A process or thread that has not yet run, and is where it begins: its path is the kernel's. A thread begins
-   after the system call that made it, which says 0 to it. There is nothing on its stack, but a walk takes it for
-   who made it. */
-INLINE bool is_unborn(const struct kernel_process *process)
+INLINE enum kernel_unborn find_unborn(const struct kernel_process *process)
 {
 	struct task_struct *task = (void *)bpf_get_current_task_btf();
 	struct pt_regs___kernel *regs = (void *)bpf_task_pt_regs(task);
-	if (task->pid == task->tgid)
-		return process && CPU_PC(regs) == process->born_pc &&
-		       CPU_SP(regs) == process->born_sp;
-	return task->se.sum_exec_runtime < UNBORN_NS && cpu_at_birth(regs);
+	if (task->pid == task->tgid && process && CPU_SP(regs) == process->born_sp)
+		return CPU_PC(regs) == process->born_pc ? KERNEL_UNBORN_COPY : KERNEL_BORN;
+	return task->se.sum_exec_runtime < UNBORN_NS && cpu_at_birth(regs) ? KERNEL_UNBORN
+									   : KERNEL_BORN;
 }
 
-/* Of a process that has not yet run the memory cannot be read. */
-INLINE bool is_end_of_unborn(const struct walk *w, bool thread)
+INLINE bool is_unborn(const struct walk *w, const struct kernel_process *process)
 {
-	return w->fresh <= 2 && (thread || w->end == WALK_BAD_MEMORY);
+	enum kernel_unborn found = find_unborn(process);
+	return found == KERNEL_UNBORN || (found == KERNEL_UNBORN_COPY && w->end == WALK_BAD_MEMORY);
 }
 
 INLINE void send_snapshot(struct bpf_perf_event_data *context, struct workspace *ws,
@@ -366,7 +363,7 @@ INLINE void send_snapshot(struct bpf_perf_event_data *context, struct workspace 
 	s->pc = ws->walk.registers[KERNEL_REGISTERS] & CPU.address_bits;
 	s->address = sp;
 	s->size = 0;
-	s->unborn = is_unborn(process);
+	s->unborn = find_unborn(process);
 	s->unlisted = !process || !process->serial;
 	s->inner_count = 0;
 	if (settings.whole && CPU_IN_KERNEL(&context->regs)) {
@@ -467,7 +464,7 @@ SEC("perf_event") int sample(struct bpf_perf_event_data *context)
 		end(&x);
 	else
 		walk(&x, known);
-	if (is_end_of_unborn(&ws->walk, tid != tgid) && is_unborn(process))
+	if (is_unborn(&ws->walk, process))
 		end(&x);
 	/* Memory that is there may be out of reach in an interrupt: a page that the program has not touched
 	   since fork, or since the kernel looked who uses it, on CPUs that do not mark pages themselves. */

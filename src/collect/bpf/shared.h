@@ -157,13 +157,19 @@ struct kernel_path {
 	/* uint64_t keys[fresh], as in cct/cct.h; addresses[inner], innermost first */
 };
 
+/* A process or thread that has not yet run, and is where it begins: its path is the kernel's. A copy of its parent
+   is where that was, and its memory may be out of reach. One with a stack of its own is after the system call that
+   made it, which says 0 to it: there is nothing on that stack, but a walk takes it for who made it, and for what
+   lies there. */
+enum kernel_unborn { KERNEL_BORN, KERNEL_UNBORN_COPY, KERNEL_UNBORN };
+
 struct kernel_snapshot {
 	struct kernel_head head;
 	uint64_t registers[KERNEL_REGISTERS]; /* by DWARF number */
 	uint64_t pc;
 	uint64_t address; /* of the stack bytes */
 	uint64_t size;
-	uint64_t unborn;   /* it is where a child begins */
+	uint64_t unborn;   /* enum kernel_unborn */
 	uint64_t unlisted; /* the sampler has no list of its modules */
 	uint64_t inner_count;
 	uint64_t inner[KERNEL_INNER];                 /* as in struct kernel_path */

@@ -76,13 +76,15 @@ def usual(results):
 
 
 def born(results):
-    """Threads and processes that have not yet run: nobody takes them for the one that made them."""
+    """Threads and processes that have not yet run: nobody takes them for the one that made them, whose path would then begin where it does
+    not. Paths begin in the loader, the program, a thread and the kernel."""
     document = results.load("born.json")
-    summary, tops = document["summary"], {child["name"]: child["total"][0] for child in document["tree"]["children"]}
-    print(f"      {summary['samples']} samples of {summary['threads']} threads: {tops}")
+    summary, begin = document["summary"], [(child["name"], child["total"][0]) for child in document["tree"]["children"]]
+    print(f"      {summary['samples']} samples of {summary['threads']} threads: {begin}")
     if summary["samples"] < 1000 or summary["partial"] or summary["lost"]:
         yield f"{summary['samples']} samples, partial: {summary['partial']}, lost: {summary['lost']}"
-    yield from (f"{count} samples begin in {name}" for name, count in tops.items() if "create" in name or "spawn" in name)
+    if len(begin) > 4:
+        yield f"paths begin in {begin}"
 
 
 def agent(results):

@@ -52,7 +52,7 @@ static inline __attribute__((always_inline)) long cpu_registers(struct pt_regs__
 static inline __attribute__((always_inline)) bool cpu_at_birth(struct pt_regs___kernel *regs)
 {
 	uint8_t code[7] = {0}; /* mov $NUMBER, %eax; syscall */
-	if (regs->ax || regs->ip - regs->cx >= 8 ||
+	if (regs->ax || regs->ip - regs->cx >= 16 ||
 	    bpf_probe_read_user(code, sizeof code, (void *)(regs->cx - sizeof code)))
 		return false;
 	uint32_t number = code[1] | (uint32_t)code[2] << 8;

@@ -241,7 +241,7 @@ static void give_up(struct daemon *d, struct session_drained *drained)
 	session_drained_free(drained);
 }
 
-/* Of symbols that were read. A little is kept: the next interval needs it again. */
+/* Of symbols that were read, and of what was written. A little is kept: the next interval needs it again. */
 static void give_back_memory(void)
 {
 	if (mallinfo2().fordblks > FREE_MAX)
@@ -272,6 +272,7 @@ struct err *daemon_drain(struct daemon *d, bool last)
 	set_times(d, &v, now);
 	report_interval(d, &v);
 	settle(d, writer_add(d->writer, &v));
+	give_back_memory();
 	return NULL;
 }
 
@@ -344,6 +345,7 @@ void daemon_tidy(struct daemon *d)
 	if (e && !d->broken)
 		daemon_say(d, CONFIG_WARNING, "%s", err_text(e));
 	err_free(e);
+	give_back_memory();
 }
 
 void daemon_feed_watchdog(struct daemon *d)

@@ -30,7 +30,8 @@
 #define MAKER_NAMES 5
 #define MAKER_FREE 6 /* from here on */
 
-#define SMALL_FILE (256 << 10)         /* bytes: takes a megabyte or two here */
+#define SMALL_FILE (256 << 10) /* bytes: takes a megabyte or two here */
+#define NAMED_FILE (16 << 20)  /* bytes: its names are written here, where there is a table */
 #define MEMORY_MAX (UINT64_C(2) << 30) /* the largest programs known take 1.5 */
 #define CPU_SECONDS_MAX 300
 #define WALL_MS_MAX (15 * 60 * 1000) /* others go first */
@@ -210,11 +211,11 @@ static bool is_stopped(const struct maker *maker)
 	return poll(&ready, 1, 0) > 0;
 }
 
-static bool is_small(const struct image *image)
+static off_t size_of(const struct image *image)
 {
 	struct stat st;
 	int fd = image_descriptor(image);
-	return fd < 0 || fstat(fd, &st) || st.st_size <= SMALL_FILE;
+	return fd < 0 || fstat(fd, &st) ? 0 : st.st_size;
 }
 
 static struct err *find_or_make(const struct maker *maker, struct image *image,
@@ -222,15 +223,19 @@ static struct err *find_or_make(const struct maker *maker, struct image *image,
 				struct maker_report *report)
 {
 	const uint8_t *id;
-	if (is_small(image)) {
-		if (names >= 0)
-			err_free(name_table_write(image, names));
-		return cache_table(image, mode, out);
+	bool nameable = names < 0 || size_of(image) <= NAMED_FILE;
+	struct err *e;
+	if (size_of(image) <= SMALL_FILE) {
+		e = cache_table(image, mode, out);
+		err_free(names < 0 ? NULL : name_table_write(image, names));
+		return e;
 	}
 	/* Without a build-id one would have to read all its code to know. */
-	if (names < 0 && image_build_id(image, &id) && cache_find(image, mode, out))
+	if (nameable && image_build_id(image, &id) && cache_find(image, mode, out)) {
+		err_free(names < 0 ? NULL : name_table_write(image, names));
 		return NULL;
-	struct err *e = have_made(maker, image, mode, names, out, report);
+	}
+	e = have_made(maker, image, mode, names, out, report);
 	if (e && mode == RECIPES_AUTO && !is_stopped(maker))
 		err_free(have_made(maker, image, RECIPES_CFI, names, out, report));
 	return e;

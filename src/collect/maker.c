@@ -218,26 +218,35 @@ static off_t size_of(const struct image *image)
 	return fd < 0 || fstat(fd, &st) ? 0 : st.st_size;
 }
 
+/* Without a build-id one would have to read all its code to know. */
+static bool is_in_cache(struct image *image, enum recipes_mode mode, struct module_table *out)
+{
+	const uint8_t *id;
+	return image_build_id(image, &id) && cache_find(image, mode, out);
+}
+
+static struct err *make_apart(const struct maker *maker, struct image *image,
+			      enum recipes_mode mode, int names, struct module_table *out,
+			      struct maker_report *report)
+{
+	struct err *e = have_made(maker, image, mode, names, out, report);
+	if (e && mode == RECIPES_AUTO && !is_stopped(maker))
+		err_free(have_made(maker, image, RECIPES_CFI, names, out, report));
+	return e;
+}
+
 static struct err *find_or_make(const struct maker *maker, struct image *image,
 				enum recipes_mode mode, int names, struct module_table *out,
 				struct maker_report *report)
 {
-	const uint8_t *id;
-	bool nameable = names < 0 || size_of(image) <= NAMED_FILE;
-	struct err *e;
-	if (size_of(image) <= SMALL_FILE) {
+	off_t size = size_of(image);
+	struct err *e = NULL;
+	if (size <= SMALL_FILE)
 		e = cache_table(image, mode, out);
-		err_free(names < 0 ? NULL : name_table_write(image, names));
-		return e;
-	}
-	/* Without a build-id one would have to read all its code to know. */
-	if (nameable && image_build_id(image, &id) && cache_find(image, mode, out)) {
-		err_free(names < 0 ? NULL : name_table_write(image, names));
-		return NULL;
-	}
-	e = have_made(maker, image, mode, names, out, report);
-	if (e && mode == RECIPES_AUTO && !is_stopped(maker))
-		err_free(have_made(maker, image, RECIPES_CFI, names, out, report));
+	else if ((names >= 0 && size > NAMED_FILE) || !is_in_cache(image, mode, out))
+		return make_apart(maker, image, mode, names, out, report);
+	if (names >= 0)
+		err_free(name_table_write(image, names));
 	return e;
 }
 

@@ -122,10 +122,6 @@ struct isa {
 	   be none, and some may be missing. */
 	void (*find_references)(const uint8_t *code, size_t size, uint64_t address,
 				void (*each)(void *context, uint64_t to), void *context);
-
-	/* Text of the instruction for people, into `out`; returns its length, 0 where it cannot. */
-	size_t (*format)(const uint8_t *code, size_t size, uint64_t address, char *out,
-			 size_t out_size);
 };
 
 extern const struct isa isa_x86_64, isa_aarch64;

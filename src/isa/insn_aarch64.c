@@ -12,8 +12,6 @@
 #include <elf.h>
 #include <string.h>
 
-#include <capstone/capstone.h>
-
 #include "isa/references_cpu.h"
 #include "isa/tables_cpu.h"
 
@@ -627,36 +625,6 @@ static bool aarch64_is_prologue(const uint8_t *code, size_t size)
 	return false;
 }
 
-static size_t aarch64_format(const uint8_t *code, size_t size, uint64_t address, char *out,
-			     size_t out_size)
-{
-	cs_insn *insn = NULL;
-	size_t length = 0, mnemonic;
-	csh handle;
-
-	if (!out_size)
-		return 0;
-	out[0] = '\0';
-	if (size < 4 || cs_open(CS_ARCH_ARM64, CS_MODE_LITTLE_ENDIAN, &handle) != CS_ERR_OK)
-		return 0;
-	if (cs_disasm(handle, code, 4, address, 1, &insn) == 1) {
-		mnemonic = strlen(insn->mnemonic);
-		length = mnemonic + (insn->op_str[0] ? 1 + strlen(insn->op_str) : 0);
-		if (length < out_size) {
-			memcpy(out, insn->mnemonic, mnemonic + 1);
-			if (insn->op_str[0]) {
-				out[mnemonic] = ' ';
-				memcpy(out + mnemonic + 1, insn->op_str, length - mnemonic);
-			}
-		} else {
-			length = 0;
-		}
-		cs_free(insn, 1);
-	}
-	cs_close(&handle);
-	return length;
-}
-
 const struct isa isa_aarch64 = {
 	.name = "aarch64",
 	.elf_machine = EM_AARCH64,
@@ -675,5 +643,4 @@ const struct isa isa_aarch64 = {
 	.is_prologue = aarch64_is_prologue,
 	.find_jump_table = aarch64_find_jump_table,
 	.find_references = aarch64_find_references,
-	.format = aarch64_format,
 };

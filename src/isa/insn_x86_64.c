@@ -781,5 +781,4 @@ const struct isa isa_x86_64 = {
 	.is_prologue = x86_is_prologue,
 	.find_jump_table = x86_find_jump_table,
 	.find_references = x86_find_references,
-	.format = x86_zydis_format,
 };

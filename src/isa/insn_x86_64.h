@@ -21,8 +21,5 @@ static inline void add_effect(struct insn *out, uint8_t op, uint8_t dst, uint8_t
 	};
 }
 
-/* The layer that knows everything: as decode() and format() of struct isa, but `out` has address
-   set and all else but length cleared. */
+/* The layer that knows everything: as decode() of struct isa, but `out` has address set and all else but length cleared. */
 void x86_zydis_decode(const uint8_t *code, size_t size, struct insn *out);
-size_t x86_zydis_format(const uint8_t *code, size_t size, uint64_t address, char *out,
-			size_t out_size);

@@ -149,26 +149,3 @@ void x86_zydis_decode(const uint8_t *code, size_t size, struct insn *out)
 	out->writes |= string_pointers(&in);
 	zydis_flow(&in, operands, out);
 }
-
-size_t x86_zydis_format(const uint8_t *code, size_t size, uint64_t address, char *out,
-			size_t out_size)
-{
-	ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
-	ZydisDecodedInstruction in;
-	ZydisFormatter formatter;
-	ZydisDecoder decoder;
-
-	if (!out_size)
-		return 0;
-	out[0] = '\0';
-	ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
-	if (!ZYAN_SUCCESS(ZydisFormatterInit(&formatter, ZYDIS_FORMATTER_STYLE_ATT)) ||
-	    !ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder, code, size, &in, operands)) ||
-	    !ZYAN_SUCCESS(ZydisFormatterFormatInstruction(&formatter, &in, operands,
-							  in.operand_count_visible, out, out_size,
-							  address, NULL))) {
-		out[0] = '\0';
-		return 0;
-	}
-	return strlen(out);
-}

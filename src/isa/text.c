@@ -26,13 +26,12 @@ struct err *text_open(const struct isa *isa, struct text **out)
 		return err_new("out of memory");
 	t->isa = isa;
 	t->cpu = isa->elf_machine == EM_AARCH64 ? &text_aarch64 : &text_x86_64;
-	t->state = t->cpu->open();
-	if (!t->state) {
+	struct err *e = t->cpu->open(&t->state);
+	if (e)
 		free(t);
-		return err_new("out of memory");
-	}
-	*out = t;
-	return NULL;
+	else
+		*out = t;
+	return e;
 }
 
 void text_close(struct text *t)

@@ -5,6 +5,7 @@
  */
 #include "isa/text_cpu.h"
 
+#include <dlfcn.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,34 +13,69 @@
 
 #include <capstone/capstone.h>
 
+#include "base/err.h"
 #include "isa/insn_aarch64.h"
 
+/* Loaded where instructions are shown and not before: its tables of all CPUs take 3 MB in each process. */
+struct library {
+	void *handle;
+	__typeof__(cs_open) *open;
+	__typeof__(cs_close) *close;
+	__typeof__(cs_malloc) *malloc;
+	__typeof__(cs_free) *free;
+	__typeof__(cs_disasm_iter) *disassemble;
+};
+
 struct state {
+	struct library capstone;
 	csh handle;
 	cs_insn *insn;
 };
 
+static struct err *load(struct library *l)
+{
+	char name[32];
+	snprintf(name, sizeof name, "libcapstone.so.%d", CS_API_MAJOR);
+	l->handle = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+	if (!l->handle)
+		return err_new("instructions of aarch64 need capstone: %s", dlerror());
+	*(void **)&l->open = dlsym(l->handle, "cs_open");
+	*(void **)&l->close = dlsym(l->handle, "cs_close");
+	*(void **)&l->malloc = dlsym(l->handle, "cs_malloc");
+	*(void **)&l->free = dlsym(l->handle, "cs_free");
+	*(void **)&l->disassemble = dlsym(l->handle, "cs_disasm_iter");
+	if (l->open && l->close && l->malloc && l->free && l->disassemble)
+		return NULL;
+	return err_new("instructions of aarch64 need capstone: %s is another library", name);
+}
+
 static void close_state(void *context)
 {
 	struct state *s = context;
-	cs_free(s->insn, 1);
-	cs_close(&s->handle);
+	if (s->insn)
+		s->capstone.free(s->insn, 1);
+	if (s->handle)
+		s->capstone.close(&s->handle);
+	if (s->capstone.handle)
+		dlclose(s->capstone.handle);
 	free(s);
 }
 
-static void *open_state(void)
+static struct err *open_state(void **out)
 {
-	struct state *s = calloc(1, sizeof *s);
-	if (!s || cs_open(CS_ARCH_ARM64, CS_MODE_LITTLE_ENDIAN, &s->handle) != CS_ERR_OK) {
-		free(s);
-		return NULL;
-	}
-	s->insn = cs_malloc(s->handle);
+	struct state *s = *out = calloc(1, sizeof *s);
+	struct err *e = s ? load(&s->capstone) : err_new("out of memory");
+	if (e)
+		goto failed;
+	if (s->capstone.open(CS_ARCH_ARM64, CS_MODE_LITTLE_ENDIAN, &s->handle) == CS_ERR_OK)
+		s->insn = s->capstone.malloc(s->handle);
 	if (s->insn)
-		return s;
-	cs_close(&s->handle);
-	free(s);
-	return NULL;
+		return NULL;
+	e = err_new("out of memory");
+failed:
+	if (s)
+		close_state(s);
+	return e;
 }
 
 /* Words of the hint space whose names came with later versions of the architecture. */
@@ -151,7 +187,7 @@ static bool format(void *context, const uint8_t *code, size_t size, uint64_t add
 	if (format_move(word, out, out_size) || format_atomic(word, out, out_size))
 		return true;
 	size = sizeof word;
-	if (!cs_disasm_iter(s->handle, &code, &size, &address, s->insn))
+	if (!s->capstone.disassemble(s->handle, &code, &size, &address, s->insn))
 		return false;
 	if (!strcmp(s->insn->mnemonic, "orr") && bits(word, 28, 23) == 0x24 && rn(word) == ZR &&
 	    drop_zero(s->insn->op_str, out, out_size))

@@ -5,10 +5,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct err;
+
 struct text_cpu {
-	void *(*open)(void); /* NULL without memory */
+	struct err *(*open)(void **state);
 	void (*close)(void *state);
-	/* As struct isa's format; the target of a direct jump or call ends the text, as 0x… */
+	/* False where it is no instruction. The target of a direct jump or call ends the text, as 0x… */
 	bool (*format)(void *state, const uint8_t *code, size_t size, uint64_t address, char *out,
 		       size_t out_size);
 };

@@ -11,6 +11,7 @@
 
 #include <Zydis/Zydis.h>
 
+#include "base/err.h"
 #include "isa/text.h"
 
 struct state {
@@ -18,7 +19,7 @@ struct state {
 	ZydisFormatter formatter;
 };
 
-static void *open_state(void)
+static struct err *open_state(void **out)
 {
 	static const struct {
 		ZydisFormatterProperty property;
@@ -31,14 +32,15 @@ static void *open_state(void)
 		{ZYDIS_FORMATTER_PROP_IMM_PADDING, ZYDIS_PADDING_DISABLED},
 	};
 	struct state *s = calloc(1, sizeof *s);
+	*out = s;
 	if (!s)
-		return NULL;
+		return err_new("out of memory");
 	ZydisDecoderInit(&s->decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
 	ZydisFormatterInit(&s->formatter, ZYDIS_FORMATTER_STYLE_ATT);
 	for (size_t i = 0; i < sizeof properties / sizeof *properties; i++)
 		ZydisFormatterSetProperty(&s->formatter, properties[i].property,
 					  properties[i].value);
-	return s;
+	return NULL;
 }
 
 static void close_state(void *state)

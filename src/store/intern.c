@@ -226,6 +226,10 @@ static struct err *intern_images(struct store *s, const struct store_interval *v
 		}
 		sqlite3_bind_int64(f.insert, 5, f.hour);
 		e = finder_get(s, &f, &ids[i + 1]);
+		if (!e && (ids[i + 1] < 1 || ids[i + 1] > PACK_IMAGE_MAX)) {
+			s->trouble = STORE_DAMAGED;
+			e = err_new("%s: the numbers of images are damaged", s->path);
+		}
 	}
 	finder_close(s, &f);
 	return e;

@@ -23,12 +23,13 @@ struct pack_path {
 	uint64_t node, process, event, count;
 };
 struct pack_node { /* of an epoch's tree; nodes count from 1, 0 is the root */
-	uint32_t parent, image;
+	uint32_t parent;
+	uint32_t image : 30, kind : 2;
 	uint64_t address;
-	uint8_t kind;
 };
 
 #define PACK_ROWS_MAX (1u << 22)
+#define PACK_IMAGE_MAX ((1u << 30) - 1)
 
 /* Puts rows in order (image, address, process, event; process, node, event) and adds up what is
    equal. Return how many are left; none has the count 0. */

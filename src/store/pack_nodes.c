@@ -131,11 +131,11 @@ static struct pack_node *get_frames(struct cursor *c, size_t *count)
 	uint64_t address = 0;
 	uint32_t image = 0;
 	for (size_t i = 0; frames && i < n; i++) {
-		c->bad |= __builtin_add_overflow(image, cursor_limited(c, UINT32_MAX), &image);
+		image += (uint32_t)cursor_limited(c, PACK_IMAGE_MAX - image);
 		frames[i].image = image;
 	}
 	for (size_t i = 0; frames && i < n; i++) {
-		frames[i].kind = (uint8_t)cursor_limited(c, PROFILE_PARTIAL);
+		frames[i].kind = cursor_limited(c, PROFILE_PARTIAL) & 3;
 		c->bad |= frames[i].kind == PROFILE_ROOT;
 	}
 	for (size_t i = 0; frames && i < n; i++) {

@@ -11,6 +11,7 @@
 #include "image/image.h"
 #include "image/symbols.h"
 #include "isa/insn.h"
+#include "isa/text.h"
 
 /* Symbols of the images that were asked for. */
 struct report_names {
@@ -41,6 +42,19 @@ static bool is_same(const struct miss *a, const struct miss *b)
 	       a->end == b->end && !memcmp(&a->recipe, &b->recipe, sizeof a->recipe);
 }
 
+static void put_text(const struct isa *isa, const uint8_t *code, size_t size, struct miss_group *g)
+{
+	struct text *text;
+	struct insn insn;
+	struct err *e = text_open(isa, &text);
+	if (!e) {
+		isa->decode(code, size, g->address, &insn);
+		snprintf(g->text, sizeof g->text, "%s", text_insn(text, code, size, &insn, NULL));
+		text_close(text);
+	}
+	err_free(e);
+}
+
 static void name_group(struct report *r, const struct isa *isa, const struct space *space,
 		       struct miss_group *g)
 {
@@ -61,7 +75,7 @@ static void name_group(struct report *r, const struct isa *isa, const struct spa
 	}
 	code = image_bytes_at(m->image, g->address, &size);
 	if (code && g->first.frame == 0)
-		isa->format(code, size, g->address, g->text, sizeof g->text);
+		put_text(isa, code, size, g);
 }
 
 void report_add(struct report *r, const struct isa *isa, const struct space *space,

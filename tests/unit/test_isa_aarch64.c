@@ -265,7 +265,6 @@ static void cut_short_is_bad(void **state)
 {
 	static const uint8_t ret[4] = {0xc0, 0x03, 0x5f, 0xd6};
 	struct insn insn;
-	char text[32];
 
 	(void)state;
 	for (size_t size = 0; size < 4; size++) {
@@ -274,7 +273,6 @@ static void cut_short_is_bad(void **state)
 		assert_int_equal(insn.length, size);
 		assert_int_equal(insn.effect_count, 0);
 		assert_false(isa_aarch64.is_prologue(ret, size));
-		assert_int_equal(isa_aarch64.format(ret, size, address, text, sizeof(text)), 0);
 	}
 }
 
@@ -310,24 +308,6 @@ static void prologues_are_known(void **state)
 		put_word(code, no[i]);
 		assert_false(isa_aarch64.is_prologue(code, sizeof(code)));
 	}
-}
-
-static void formats_for_people(void **state)
-{
-	uint8_t code[4];
-	char text[64];
-
-	(void)state;
-	put_word(code, 0xa9be7bfd);
-	assert_int_equal(isa_aarch64.format(code, 4, address, text, sizeof(text)), 27);
-	assert_string_equal(text, "stp x29, x30, [sp, #-0x20]!");
-	put_word(code, 0xd65f03c0);
-	assert_int_equal(isa_aarch64.format(code, 4, address, text, sizeof(text)), 3);
-	assert_string_equal(text, "ret");
-	assert_int_equal(isa_aarch64.format(code, 4, address, text, 3), 0);
-	assert_int_equal(isa_aarch64.format(code, 4, address, text, 0), 0);
-	put_word(code, 0x00010000);
-	assert_int_equal(isa_aarch64.format(code, 4, address, text, sizeof(text)), 0);
 }
 
 static void describes_the_cpu(void **state)
@@ -523,7 +503,6 @@ int main(void)
 		cmocka_unit_test(decodes_as_the_manual_says),
 		cmocka_unit_test(cut_short_is_bad),
 		cmocka_unit_test(prologues_are_known),
-		cmocka_unit_test(formats_for_people),
 		cmocka_unit_test(describes_the_cpu),
 		cmocka_unit_test(survives_random_words),
 #ifdef __aarch64__

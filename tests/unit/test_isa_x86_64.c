@@ -304,22 +304,6 @@ static void prologues_are_known(void **state)
 	assert_false(isa_x86_64.is_prologue((const uint8_t *)"", 0));
 }
 
-static void formats_for_people(void **state)
-{
-	char text[64];
-
-	(void)state;
-	assert_int_equal(isa_x86_64.format((const uint8_t *)"\x55", 1, address, text, sizeof(text)),
-			 9);
-	assert_string_equal(text, "push %rbp");
-	assert_true(isa_x86_64.format((const uint8_t *)"\xe8\x00\x01\x00\x00", 5, address, text,
-				      sizeof(text)) > 0);
-	assert_non_null(strstr(text, "400105"));
-	assert_int_equal(isa_x86_64.format((const uint8_t *)"\x55", 1, address, text, 4), 0);
-	assert_int_equal(isa_x86_64.format((const uint8_t *)"\x55", 1, address, text, 0), 0);
-	assert_int_equal(isa_x86_64.format((const uint8_t *)"\x06", 1, address, text, 64), 0);
-}
-
 static void describes_the_cpu(void **state)
 {
 	(void)state;
@@ -458,8 +442,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(decodes_as_the_manual_says), cmocka_unit_test(cut_short_is_bad),
-		cmocka_unit_test(prologues_are_known),        cmocka_unit_test(formats_for_people),
-		cmocka_unit_test(describes_the_cpu),          cmocka_unit_test(agrees_with_zydis),
+		cmocka_unit_test(prologues_are_known),        cmocka_unit_test(describes_the_cpu),
+		cmocka_unit_test(agrees_with_zydis),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -120,9 +120,11 @@ static void older_rows_can_be_read(void **state)
 static void nodes_come_back(void **state)
 {
 	const struct pack_node rows[] = {
-		{0, 1, 0x1000, PROFILE_CALL},  {100, 2, 0xffffffff80001000u, PROFILE_CALL},
-		{101, 2, 0x20, PROFILE_EXACT}, {3, 1, 0x1000, PROFILE_CALL},
-		{0, 0, 4, PROFILE_PARTIAL},
+		{0, 1, PROFILE_CALL, 0x1000},
+		{100, 2, PROFILE_CALL, 0xffffffff80001000u},
+		{101, PACK_IMAGE_MAX, PROFILE_EXACT, 0x20},
+		{3, 1, PROFILE_CALL, 0x1000},
+		{0, 0, PROFILE_PARTIAL, 4},
 	};
 	struct pack_node *got;
 	struct buf b = {0};

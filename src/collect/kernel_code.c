@@ -318,6 +318,7 @@ static void look(struct session *s, struct process *p, bool ask)
 	struct err *e = NULL;
 	if (p->gone)
 		return;
+	library_was_unready(s->library); /* for others */
 	if (bpf_map_lookup_elem(s->kernel->processes, &pid, &now))
 		now.changes = 0;
 	bool noted = !ask && look_at_noted(s, p, &e);

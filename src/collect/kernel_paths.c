@@ -458,10 +458,10 @@ void paths_hope(const struct session *s, struct process *p)
 /* Whether its code is not known yet, but will be. */
 static bool must_wait(struct session *s, struct kernel_waiting *w, enum walk_end end)
 {
-	struct process *p = w->process;
-	bool wait = library_was_unready(s->library) && end == WALK_NO_MODULE;
+	unsigned unready = library_was_unready(s->library);
+	bool wait = unready && end == WALK_NO_MODULE;
 	if (wait)
-		p->waits_for = library_builds(s->library);
+		w->process->waits_for = unready;
 	return wait;
 }
 

@@ -118,8 +118,8 @@ struct session_making library_take_account(struct library *library);
 /* Readable when library_builds has changed. */
 int library_built_fd(const struct library *library);
 unsigned library_builds(struct library *library);
-/* Whether there was such a look since this was asked last. */
-bool library_was_unready(struct library *library);
+/* What library_builds was at the last such look since this was asked last; 0: there was none. */
+unsigned library_was_unready(struct library *library);
 bool library_is_unready(const struct library *library);
 bool library_is_building(const struct library *library);
 /* From now on, or no longer: looks give lists whose tables are not all there. Returns how it was. */

@@ -57,7 +57,7 @@ struct library {
 	void *context;
 	bool busy;
 	/* in the background */
-	bool background, patient, unready, hurried;
+	bool background, patient, hurried;
 	struct library_lane { /* a thread of its own */
 		struct library *library;
 		struct fresh_list work;
@@ -67,6 +67,7 @@ struct library {
 	} lanes[LIBRARY_LANES];
 	int built; /* an eventfd: one of them has finished */
 	unsigned builds;
+	unsigned unready;   /* builds, when a table was not there */
 	struct maker maker; /* its program is NULL: tables are made in this process */
 	struct session_making account;
 };

@@ -323,10 +323,10 @@ void library_wait(struct library *l, uint64_t until_ns)
 	}
 }
 
-bool library_was_unready(struct library *l)
+unsigned library_was_unready(struct library *l)
 {
-	bool unready = l->unready;
-	l->unready = false;
+	unsigned unready = l->unready;
+	l->unready = 0;
 	return unready;
 }
 
@@ -351,7 +351,7 @@ bool later_build(struct library *l, struct library_module *const *found, size_t 
 	start(l);
 	for (size_t i = 0; i < count && !l->hurried; i++)
 		if (found[i] && found[i]->state == LIBRARY_PENDING) {
-			l->unready = true;
+			l->unready = l->builds;
 			return false;
 		}
 	return true;

@@ -130,7 +130,7 @@ struct kernel {
 	uint64_t count_mean_ns;         /* what counting a sample took lately */
 	struct session_counted counted; /* since the last drain */
 
-	uint32_t spans_used, rules_used, serial;
+	uint32_t spans_used, rules_used, rule_room, serial;
 	struct kernel_list lists[KERNEL_LISTS];
 	uint32_t list_count;
 	bool vdso_known;                    /* by the library */

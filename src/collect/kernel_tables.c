@@ -19,7 +19,7 @@
 #include "cct/cct.h"
 #include "process/registers.h"
 
-#define TABLES_WHOLE (48ull << 20) /* bytes, of what may go on for weeks */
+#define TABLES_WHOLE (24ull << 20) /* bytes, of what may go on for weeks */
 #define TABLES_NS 60000000000ull   /* at least, from one time that all are forgotten to the next */
 #define LARGE 65536u               /* words */
 #define PART_PAGES 16u             /* are given at once: a power of two */
@@ -101,7 +101,7 @@ static bool place_table(struct kernel *k, const struct library_module *m)
 	size_t pages = (size_t)t->page_count + 1, words = pages + t->row_count;
 	bool parts = k->whole && words > LARGE;
 	uint32_t shard, at, *to = NULL;
-	if (t->rule_count <= KERNEL_RULES - k->rules_used)
+	if (t->rule_count <= k->rule_room - k->rules_used)
 		to = take_words(k, parts ? pages : words, &shard, &at);
 	if (!to)
 		return false;

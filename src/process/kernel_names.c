@@ -18,12 +18,11 @@
 
 struct symbol {
 	uint64_t address;
-	const char *name; /* in `text` */
-	bool module;
+	uint32_t name : 31, module : 1; /* its place in `text` */
 };
 
 struct kernel_names {
-	char *text;
+	char *text;             /* names, one after the other */
 	struct symbol *symbols; /* ascending */
 	size_t count;
 	uint64_t shift;
@@ -38,17 +37,34 @@ static int compare(const void *a, const void *b)
 }
 
 /* "ffff800080010000 T _text", perhaps "\t[module]" behind it. */
-static bool take_line(char *line, struct symbol *out)
+static bool take_line(char *line, struct symbol *out, char **name)
 {
 	char *end;
 	out->address = strtoull(line, &end, 16);
 	if (end == line || *end != ' ' || !end[1] || end[2] != ' ' || !strchr("tTwW", end[1]))
 		return false;
-	char *name = end + 3, *tab = name + strcspn(name, " \t");
-	out->module = *tab;
+	char *tab = end + 3 + strcspn(end + 3, " \t");
+	out->module = *tab != 0;
 	*tab = 0;
-	out->name = name;
-	return out->address && *name && *name != '$';
+	*name = end + 3;
+	return out->address && **name && **name != '$';
+}
+
+/* Of the list only names stay, which are moved to its beginning. */
+static void take_list(struct kernel_names *k, size_t lines)
+{
+	char *rest = k->text, *to = k->text, *name;
+	for (char *line; k->count < lines && (line = strsep(&rest, "\n"));)
+		if (take_line(line, &k->symbols[k->count], &name)) {
+			size_t size = strlen(name) + 1;
+			k->symbols[k->count++].name = (uint32_t)(to - k->text) & INT32_MAX;
+			memmove(to, name, size);
+			to += size;
+		}
+	char *text = realloc(k->text, (size_t)(to - k->text) + 1);
+	struct symbol *symbols = reallocarray(k->symbols, k->count + 1, sizeof *symbols);
+	k->text = text ? text : k->text;
+	k->symbols = symbols ? symbols : k->symbols;
 }
 
 struct err *kernel_names_parse(const char *text, size_t size, struct kernel_names **out)
@@ -66,9 +82,7 @@ struct err *kernel_names_parse(const char *text, size_t size, struct kernel_name
 		kernel_names_close(k);
 		return err_new("out of memory");
 	}
-	char *rest = k->text;
-	for (char *line; (line = strsep(&rest, "\n"));)
-		k->count += k->count < lines && take_line(line, &k->symbols[k->count]);
+	take_list(k, lines);
 	if (!k->count) {
 		kernel_names_close(k);
 		return err_new("it has no addresses of functions");
@@ -116,7 +130,7 @@ void kernel_names_close(struct kernel_names *k)
 void kernel_names_place(struct kernel_names *k, const char *name, uint64_t address)
 {
 	for (size_t i = 0; i < k->count; i++)
-		if (!k->symbols[i].module && !strcmp(k->symbols[i].name, name)) {
+		if (!k->symbols[i].module && !strcmp(k->text + k->symbols[i].name, name)) {
 			k->shift = address - k->symbols[i].address;
 			return;
 		}
@@ -146,7 +160,7 @@ const char *kernel_names_find(const struct kernel_names *k, uint64_t address, ui
 		return NULL;
 	*start = begin + k->shift;
 	*size = end - begin;
-	return s->name;
+	return k->text + s->name;
 }
 
 /* Which modules there are, and where, as one number. Lines are "NAME SIZE USERS …, STATE ADDRESS": what is

@@ -37,7 +37,8 @@
 #define KERNEL_STACK 524288u  /* of a stack that is left for the collector to walk */
 #define KERNEL_SPANS 65536u
 #define KERNEL_RULES 262144u
-#define KERNEL_MODULES 32768u /* ids are below */
+#define KERNEL_RULES_WHOLE 65536u /* of what may go on for weeks */
+#define KERNEL_MODULES 32768u     /* ids are below */
 #define KERNEL_PROCESSES 65536u
 #define KERNEL_SHARDS 4096u
 #define KERNEL_SHARD (4u << 20) /* bytes; one that is made for a larger table is larger */

@@ -275,7 +275,7 @@ static int compare_addresses(const void *a, const void *b)
    the time that comparing them does. False where there is no memory. */
 static bool sort_by_digits(struct symbols *symbols)
 {
-	struct symbol *from = symbols->all, *to = reallocarray(NULL, symbols->room, sizeof(*to));
+	struct symbol *from = symbols->all, *to = reallocarray(NULL, symbols->count, sizeof(*to));
 	uint64_t differ = 0;
 
 	if (!to)
@@ -298,6 +298,7 @@ static bool sort_by_digits(struct symbols *symbols)
 		to = other;
 	}
 	symbols->all = from;
+	symbols->room = symbols->count;
 	free(to);
 	return true;
 }

@@ -250,8 +250,7 @@ static void learn_path(struct library_module *m, pid_t task, const struct map *m
 		free(path);
 }
 
-/* One more whose table is to be made; NULL where there is no memory. */
-static struct fresh *add_fresh(struct library *l, struct library_module *m)
+struct fresh *library_add_fresh(struct library *l, struct library_module *m)
 {
 	struct fresh_list *fresh = &l->pending;
 	if (fresh->count == fresh->room) {
@@ -277,7 +276,7 @@ static struct err *add_module(struct library *l, pid_t task, const struct maps *
 		m->path = strdup(map->path);
 		m->names = -1;
 	}
-	struct fresh *f = m && m->path ? add_fresh(l, m) : NULL;
+	struct fresh *f = m && m->path ? library_add_fresh(l, m) : NULL;
 	if (!f || !keep_module(l, m)) {
 		if (f)
 			l->pending.count--;
@@ -313,7 +312,7 @@ static void renew(struct library *l, pid_t task, const struct maps *maps, size_t
 	struct err *e = backing_open(task, maps, index, &image);
 	if (!e && !m->id && m->state != LIBRARY_PENDING)
 		keep_module(l, m); /* there were too many when it came */
-	struct fresh *f = e || m->state == LIBRARY_PENDING ? NULL : add_fresh(l, m);
+	struct fresh *f = e || m->state == LIBRARY_PENDING ? NULL : library_add_fresh(l, m);
 	if (f)
 		f->image = image;
 	else if (!e)

@@ -16,6 +16,7 @@ struct fresh {
 	struct image *image;
 	struct module_table table;
 	struct maker_report report;
+	bool sought;   /* the cache does not have it */
 	bool fleeting; /* names of its functions are wanted */
 	int names;     /* they are there; -1: none */
 	bool names_in_memory;
@@ -28,9 +29,10 @@ struct fresh_list {
 	const struct maker *maker; /* NULL: they are made here */
 };
 
-/* Large modules, of which one may take many seconds, do not keep the others waiting; and files that may soon
-   be gone, or whose file system, do not wait for those that stay. */
-enum { LIBRARY_FLEETING, LIBRARY_SMALL, LIBRARY_LARGE, LIBRARY_LANES };
+/* Tables that were made before do not wait for those that are made now. Large modules, of which one may take
+   many seconds, do not keep the others waiting; and files that may soon be gone, or whose file system, do not
+   wait for those that stay. */
+enum { LIBRARY_SEEKING, LIBRARY_FLEETING, LIBRARY_SMALL, LIBRARY_LARGE, LIBRARY_LANES };
 
 struct library {
 	enum recipes_mode mode;
@@ -79,6 +81,8 @@ uint64_t library_append(struct library *l, const void *head, size_t head_size, c
 			size_t size);
 
 void library_free_module(struct library_module *m); /* NULL is fine */
+/* One more whose table is to be made; NULL where there is no memory. */
+struct fresh *library_add_fresh(struct library *l, struct library_module *m);
 uint64_t library_ns(clockid_t clock);
 
 /* Makes the tables of all modules that were opened until now. In the background: begins to, and

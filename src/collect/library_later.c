@@ -20,6 +20,7 @@
 
 #include "base/err.h"
 #include "base/parallel.h"
+#include "image/image.h"
 #include "image/name_table.h"
 
 #define LISTS_KEPT 1024u
@@ -193,14 +194,16 @@ static int compare_sizes(const void *a, const void *b)
 	return (p > q) - (p < q);
 }
 
-static size_t lane_of(const struct library_module *m)
+static size_t lane_of(const struct fresh *f)
 {
-	if (size_of(m) > SMALL)
+	if (!f->sought && !f->module->fleeting)
+		return LIBRARY_SEEKING;
+	if (size_of(f->module) > SMALL)
 		return LIBRARY_LARGE;
-	return m->fleeting ? LIBRARY_FLEETING : LIBRARY_SMALL;
+	return f->module->fleeting ? LIBRARY_FLEETING : LIBRARY_SMALL;
 }
 
-/* What a lane is to do next: some small modules, or one large one. */
+/* What a lane is to do next: some modules, but of large ones that are to be made only one. */
 static void choose(struct library *l, struct library_lane *lane)
 {
 	bool large = lane == &l->lanes[LIBRARY_LARGE];
@@ -216,12 +219,23 @@ static void choose(struct library *l, struct library_lane *lane)
 	for (size_t i = 0; i < l->pending.count; i++) {
 		struct fresh *f = &l->pending.items[i];
 		f->fleeting = f->module->fleeting && f->module->names < 0;
-		if (lane->work.count < max && &l->lanes[lane_of(f->module)] == lane)
+		if (lane->work.count < max && &l->lanes[lane_of(f)] == lane)
 			lane->work.items[lane->work.count++] = *f;
 		else
 			l->pending.items[kept++] = *f;
 	}
 	l->pending.count = kept;
+}
+
+/* Without a build-id one would have to read all its code to know. */
+static void seek_table(void *context, size_t index)
+{
+	const struct fresh_list *list = context;
+	struct fresh *f = &list->items[index];
+	const uint8_t *id;
+	if (f->image && f->module->id && list->tables)
+		f->sought = !image_build_id(f->image, &id) ||
+			    !cache_find(f->image, list->mode, &f->table);
 }
 
 /* However many CPUs there are, so many processes make tables at once. */
@@ -236,10 +250,13 @@ static void *run_lane(void *context)
 {
 	struct library_lane *lane = context;
 	uint64_t one = 1;
+	bool seeks = lane == &lane->library->lanes[LIBRARY_SEEKING];
 	/* Another process has less of the CPU; to look for what was made before is not to wait for that. */
-	if (lane->library->patient && !lane->work.maker)
+	if (lane->library->patient && !lane->work.maker && !seeks)
 		setpriority(PRIO_PROCESS, (id_t)gettid(), MAKER_NICE);
-	if (lane->work.maker)
+	if (seeks)
+		parallel_for(lane->work.count, seek_table, &lane->work);
+	else if (lane->work.maker)
 		parallel_for(APART_AT_ONCE, build_some, &lane->work);
 	else
 		parallel_for(lane->work.count, build_table, &lane->work);
@@ -278,12 +295,29 @@ static void start(struct library *l)
 		start_lane(l, &l->lanes[i]);
 }
 
+/* Those that the cache does not have are to be made. */
+static void put_back(struct library *l, struct fresh_list *work)
+{
+	size_t kept = 0;
+	for (size_t i = 0; i < work->count; i++) {
+		struct fresh *x = &work->items[i];
+		struct fresh *f = x->sought ? library_add_fresh(l, x->module) : NULL;
+		if (f)
+			*f = *x;
+		else
+			work->items[kept++] = *x;
+	}
+	work->count = kept;
+}
+
 static void finish(struct library *l, struct library_lane *lane)
 {
 	pthread_join(lane->thread, NULL);
 	lane->running = false;
+	if (lane == &l->lanes[LIBRARY_SEEKING])
+		put_back(l, &lane->work);
+	l->builds += lane->work.count != 0;
 	place_all(l, &lane->work);
-	l->builds++;
 }
 
 unsigned library_builds(struct library *l)

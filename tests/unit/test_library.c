@@ -75,10 +75,14 @@ static void makes_tables_in_the_background(void **state)
 	assert_null(list);
 	assert_true(now_ns() - start < 10000000000u);
 	assert_true(library_is_unready(l) && library_is_building(l));
-	struct pollfd built = {library_built_fd(l), POLLIN, 0};
-	assert_int_equal(poll(&built, 1, 60000), 1);
+	unsigned builds = 1;
+	for (int i = 0; i < 3 && builds == 1; i++) { /* the cache has nothing, at first */
+		struct pollfd built = {library_built_fd(l), POLLIN, 0};
+		assert_int_equal(poll(&built, 1, 60000), 1);
+		builds = library_builds(l);
+	}
 	/* What was made between the look and this is worth another look. */
-	assert_int_not_equal(library_builds(l), library_was_unready(l));
+	assert_int_not_equal(builds, library_was_unready(l));
 	assert_false(library_is_unready(l));
 	list = look(l);
 	assert_true(count_tables(l, list) >= 2); /* of the program and the C library */
@@ -86,6 +90,21 @@ static void makes_tables_in_the_background(void **state)
 	assert_true(
 		walk_find_module(&(struct walk_space){library_walk(l, list).modules, list->count},
 				 (uint64_t)(uintptr_t)look) != NULL);
+	library_close(l);
+}
+
+/* However long others take to be made. */
+static void finds_tables_that_were_made_before(void **state)
+{
+	struct library *l = open_library();
+
+	(void)state;
+	look(l);
+	library_close(l);
+	l = open_library();
+	l->lanes[LIBRARY_SMALL].running = l->lanes[LIBRARY_LARGE].running = true;
+	assert_true(count_tables(l, look(l)) >= 2);
+	l->lanes[LIBRARY_SMALL].running = l->lanes[LIBRARY_LARGE].running = false;
 	library_close(l);
 }
 
@@ -509,6 +528,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(makes_tables_in_the_background),
+		cmocka_unit_test(finds_tables_that_were_made_before),
 		cmocka_unit_test(forgets_what_is_not_used),
 		cmocka_unit_test(lists_are_bounded),
 		cmocka_unit_test(ids_are_given_back),

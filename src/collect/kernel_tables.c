@@ -19,10 +19,11 @@
 #include "cct/cct.h"
 #include "process/registers.h"
 
-#define TABLES_WHOLE (24ull << 20) /* bytes, of what may go on for weeks */
-#define TABLES_NS 60000000000ull   /* at least, from one time that all are forgotten to the next */
-#define LARGE 65536u               /* words */
-#define PART_PAGES 16u             /* are given at once: a power of two */
+#define TABLES_WHOLE \
+	(24ull << 20) /* bytes, of what may go on for weeks: with the other maps below 60 MB */
+#define TABLES_NS 60000000000ull /* at least, from one time that all are forgotten to the next */
+#define LARGE 65536u             /* words */
+#define PART_PAGES 16u           /* are given at once: a power of two */
 
 /* ---- shards ---- */
 

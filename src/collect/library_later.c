@@ -25,6 +25,7 @@
 
 #define LISTS_KEPT 1024u
 #define SMALL (4u << 20) /* bytes of code */
+#define SOUGHT_AT_ONCE 64u
 #define SMALL_AT_ONCE 16u
 #define APART_AT_ONCE 4u
 #define WAIT_MS 1000
@@ -206,8 +207,11 @@ static size_t lane_of(const struct fresh *f)
 /* What a lane is to do next: some modules, but of large ones that are to be made only one. */
 static void choose(struct library *l, struct library_lane *lane)
 {
-	bool large = lane == &l->lanes[LIBRARY_LARGE];
-	size_t max = large ? 1 : SMALL_AT_ONCE, kept = 0;
+	static const size_t most[LIBRARY_LANES] = {[LIBRARY_SEEKING] = SOUGHT_AT_ONCE,
+						   [LIBRARY_FLEETING] = SMALL_AT_ONCE,
+						   [LIBRARY_SMALL] = SMALL_AT_ONCE,
+						   [LIBRARY_LARGE] = 1};
+	size_t max = most[lane - l->lanes], kept = 0;
 	lane->work = (struct fresh_list){.items = calloc(max, sizeof *lane->work.items),
 					 .room = max,
 					 .mode = l->mode,

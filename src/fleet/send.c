@@ -217,8 +217,8 @@ static struct err *put_node(struct sender *s, const struct unsent *x, const stru
 			    uint32_t parent, uint32_t *number)
 {
 	uint32_t known = s->tree.count;
-	struct pack_node node = {parent, x->names.images[n->image].id & PACK_IMAGE_MAX, n->kind & 3,
-				 n->address};
+	struct pack_node node = pack_node(parent, (uint64_t)x->names.images[n->image].id, n->kind,
+					  n->address);
 	*number = calltree_child(&s->tree, &node);
 	if (*number == UINT32_MAX)
 		return err_new("out of memory");

@@ -132,8 +132,8 @@ static struct err *add_nodes(struct store *s, const struct store_interval *v,
 	nodes[0] = 0;
 	for (size_t i = 0; i < v->node_count; i++) {
 		const struct store_node *x = &v->nodes[i];
-		struct pack_node node = {nodes[x->parent], n->images[x->image] & PACK_IMAGE_MAX,
-					 x->kind & 3, x->address};
+		struct pack_node node = pack_node(nodes[x->parent], (uint64_t)n->images[x->image],
+						  x->kind, x->address);
 		nodes[i + 1] = calltree_child(&s->tree, &node);
 		if (nodes[i + 1] == UINT32_MAX)
 			return err_new("out of memory");

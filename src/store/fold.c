@@ -85,7 +85,7 @@ static struct err *fold_node(struct names *n, struct calltree *tree, const uint6
 	struct err *e = leaf.image ? function_start(n, leaf.image,
 						    address - (leaf.kind == PROFILE_CALL), &address)
 				   : NULL;
-	leaf = (struct pack_node){caller, leaf.image, PROFILE_EXACT, address};
+	leaf = pack_node(caller, leaf.image, PROFILE_EXACT, address);
 	uint32_t made = e ? 0 : calltree_child(tree, &leaf);
 	if (made == UINT32_MAX)
 		return err_new("out of memory");

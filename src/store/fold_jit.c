@@ -173,7 +173,7 @@ static struct err *move_node(struct folding *f, uint32_t *to, uint32_t node)
 	struct err *e = NULL;
 	if (x.kind != PROFILE_PARTIAL && x.image)
 		e = fold_made(f, &image, &address);
-	struct pack_node moved = {to[x.parent], image & PACK_IMAGE_MAX, x.kind, address};
+	struct pack_node moved = pack_node(to[x.parent], image, x.kind, address);
 	to[node] = node;
 	if (!e && (moved.parent != x.parent || moved.image != x.image))
 		to[node] = calltree_child(tree, &moved);

@@ -31,6 +31,13 @@ struct pack_node { /* of an epoch's tree; nodes count from 1, 0 is the root */
 #define PACK_ROWS_MAX (1u << 22)
 #define PACK_IMAGE_MAX ((1u << 30) - 1)
 
+/* Numbers of images are not larger than that (store/intern.c). */
+static inline struct pack_node pack_node(uint32_t parent, uint64_t image, unsigned kind,
+					 uint64_t address)
+{
+	return (struct pack_node){parent, image & PACK_IMAGE_MAX, kind & 3, address};
+}
+
 /* Puts rows in order (image, address, process, event; process, node, event) and adds up what is
    equal. Return how many are left; none has the count 0. */
 size_t pack_settle_counts(struct pack_count *rows, size_t count);

@@ -15,6 +15,8 @@
 #include "base/hash.h"
 #include "profile/format.h"
 
+_Static_assert(PROFILE_PARTIAL == 3, "kinds of nodes have two bits");
+
 /* The different frames of some nodes, with the place of each node's among them. */
 struct frames {
 	struct pack_node *items;

@@ -29,7 +29,7 @@
 #define TIDY_NS SECOND_NS             /* while there is something to do */
 #define TIDY_LOOK_NS (10 * SECOND_NS) /* whether there is, where drains follow each other soon */
 #define MIND_NS SECOND_NS
-#define FREE_MAX ((size_t)4 << 20) /* bytes of ours that may lie idle */
+#define FREE_MAX ((size_t)1 << 20) /* bytes of ours that may lie idle */
 
 uint64_t daemon_clock_ns(clockid_t clock)
 {

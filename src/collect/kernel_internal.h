@@ -33,11 +33,13 @@ struct kernel_thread {
 };
 
 struct kernel_memo { /* what the sampler's memo is in the profile */
-	uint32_t thread, count;
-	uint32_t placed;               /* frames that have a node: a drain takes those of all */
-	uint32_t end;                  /* of the walk that its outermost frame is of */
-	uint32_t nodes[KERNEL_FRAMES]; /* outermost first */
-	uint64_t keys[KERNEL_FRAMES];
+	uint32_t thread, count, room;
+	uint32_t placed; /* frames that have a node: a drain takes those of all */
+	uint32_t end;    /* of the walk that its outermost frame is of */
+	struct {
+		uint64_t key;
+		uint32_t node;
+	} * frames; /* outermost first */
 };
 
 #define KERNEL_THREAD_NONE UINT32_MAX
@@ -53,6 +55,7 @@ struct kernel_waiting { /* a stack that is walked when its code is known */
 	uint64_t time; /* CLOCK_MONOTONIC */
 	uint64_t registers[KERNEL_REGISTERS], pc;
 	uint64_t address, size;
+	uint64_t edge; /* while it is walked: the outermost word that was taken of its bytes */
 	const uint64_t *inner; /* frames of the kernel, behind the bytes */
 	uint32_t inner_count;
 	enum kernel_unborn unborn;

@@ -16,7 +16,9 @@
 #include "process/kernel_names.h"
 
 #define PAGE 4096u
+#define BEYOND_MAX ((uint64_t)64 << 20) /* bytes of a stack */
 #define HOPES 4u
+#define MEMO_ROOM 128u                     /* frames, at first */
 #define WAITING_MAX ((uint64_t)512 << 20)  /* bytes */
 #define WAITING_WHOLE ((uint64_t)32 << 20) /* the same for what may go on for weeks */
 #define WAITING_ONE ((uint64_t)2 << 20)    /* and of one process, so that others have a part */
@@ -43,8 +45,11 @@ static struct kernel_memo *find_memo(struct kernel *k, uint32_t number)
 
 void paths_close(struct kernel *k)
 {
-	for (size_t i = 0; k->memos && i <= 1u << k->memo_bits; i++)
+	for (size_t i = 0; k->memos && i <= 1u << k->memo_bits; i++) {
+		if (k->memos[i])
+			free(k->memos[i]->frames);
 		free(k->memos[i]);
+	}
 	for (struct kernel_waiting *w = k->waiting, *next; w; w = next) {
 		next = w->next;
 		free(w);
@@ -115,6 +120,21 @@ static pid_t whose(const struct session *s, const struct kernel_path *path, cons
 	return tasks_known(s, (pid_t)path->head.process) ? (pid_t)path->head.process : 0;
 }
 
+static bool make_room(struct kernel_memo *memo, uint32_t count)
+{
+	uint32_t room = memo->room ? memo->room : MEMO_ROOM;
+	if (count <= memo->room)
+		return true;
+	while (room < count)
+		room *= 2;
+	void *frames = reallocarray(memo->frames, room, sizeof *memo->frames);
+	if (!frames)
+		return false;
+	memo->frames = frames;
+	memo->room = room;
+	return true;
+}
+
 static void note_frames(struct kernel_memo *memo, const struct kernel_path *path,
 			const uint64_t *keys)
 {
@@ -125,7 +145,7 @@ static void note_frames(struct kernel_memo *memo, const struct kernel_path *path
 	if (memo->placed > path->kept)
 		memo->placed = path->kept;
 	for (uint32_t i = path->fresh; i; i--)
-		memo->keys[memo->count++] = keys[i - 1];
+		memo->frames[memo->count++].key = keys[i - 1];
 }
 
 /* Nodes for the frames that have none: those that are new, and after a drain all. */
@@ -134,13 +154,13 @@ static struct err *place_frames(struct session *s, struct process *p, struct ker
 {
 	struct err *e = NULL;
 	if (memo->placed)
-		*node = memo->nodes[memo->placed - 1];
+		*node = memo->frames[memo->placed - 1].node;
 	else
 		e = add_root(s, p, memo->end, node);
 	while (!e && memo->placed < memo->count) {
-		e = add_frame(s, p, memo->keys[memo->placed], node);
+		e = add_frame(s, p, memo->frames[memo->placed].key, node);
 		if (!e)
-			memo->nodes[memo->placed++] = *node;
+			memo->frames[memo->placed++].node = *node;
 	}
 	return e;
 }
@@ -155,7 +175,8 @@ void paths_take(struct session *s, const struct kernel_path *path, const uint64_
 	struct kernel_memo *memo = find_memo(k, path->memo);
 	if (!t || !memo || path->head.event >= s->options.event_count ||
 	    (path->kept && (memo->thread != path->head.thread || path->kept > memo->count)) ||
-	    path->kept + path->fresh > KERNEL_FRAMES) {
+	    path->kept + path->fresh > KERNEL_FRAMES ||
+	    !make_room(memo, path->kept + path->fresh)) {
 		k->confused++;
 		return;
 	}
@@ -187,16 +208,31 @@ static bool read_late(const struct kernel_waiting *stack, uint64_t address, uint
 	       process_vm_readv(p->pid, &to, 1, &from, 1, 0) == sizeof *out;
 }
 
+/* What lies beyond the part that was copied: as long as the outermost word of that is what it was, so are
+   the callers. */
+static bool read_beyond(const struct kernel_waiting *stack, uint64_t address, uint64_t *out)
+{
+	uint64_t then, now;
+	if (!stack->edge || address - stack->edge > BEYOND_MAX || !read_late(stack, address, out))
+		return false;
+	memcpy(&then, stack->bytes + (stack->edge - stack->address), sizeof then);
+	return read_late(stack, stack->edge, &now) && now == then;
+}
+
 static bool read_word(void *context, uint64_t address, uint64_t *out)
 {
-	const struct kernel_waiting *stack = context;
+	struct kernel_waiting *stack = context;
 	uint64_t offset = address - stack->address;
-	if (offset > stack->size || stack->size - offset < sizeof *out || address % sizeof *out)
+	if (address % sizeof *out)
 		return false;
+	if (offset > stack->size || stack->size - offset < sizeof *out)
+		return read_beyond(stack, address, out);
 	size_t page = address / PAGE - stack->address / PAGE;
 	if (stack->holes[page / 64] >> page % 64 & 1)
 		return page && read_late(stack, address, out);
 	memcpy(out, stack->bytes + offset, sizeof *out);
+	if (address > stack->edge)
+		stack->edge = address;
 	return true;
 }
 
@@ -307,6 +343,7 @@ static enum walk_end walk(struct session *s, struct kernel_waiting *w,
 {
 	struct walk_space space = space_of(s, list);
 	struct walk_reader reader = {read_word, w};
+	w->edge = 0;
 	return stack_walk(&space, w->process->machine, w->registers, w->pc, &reader, keys,
 			  KERNEL_FRAMES, frames);
 }
@@ -524,7 +561,7 @@ void paths_use(struct session *s)
 		library_use(w->list);
 	for (size_t i = 0; i <= 1u << k->memo_bits; i++)
 		for (uint32_t at = 0; k->memos[i] && at < k->memos[i]->count; at++)
-			library_use_module(s->library, cct_key_module(k->memos[i]->keys[at]));
+			library_use_module(s->library, cct_key_module(k->memos[i]->frames[at].key));
 }
 
 void paths_restart(struct kernel *k)

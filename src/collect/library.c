@@ -455,8 +455,12 @@ static struct library_list *share_list(struct library *l, struct wire_module *mo
 		free(modules);
 		return NULL;
 	}
-	*list = (struct library_list){*bucket, hash, place, (uint32_t)count,
-				      modules, NULL, false, 0};
+	struct wire_module *fitting = reallocarray(modules, count + 1, sizeof *modules);
+	*list = (struct library_list){.chain = *bucket,
+				      .hash = hash,
+				      .place = place,
+				      .count = (uint32_t)count,
+				      .modules = fitting ? fitting : modules};
 	*bucket = list;
 	l->list_count++;
 	return list;

@@ -23,7 +23,7 @@
 #include "image/image.h"
 #include "image/name_table.h"
 
-#define LISTS_KEPT 1024u
+#define LISTS_KEPT 256u
 #define SMALL (4u << 20) /* bytes of code */
 #define SOUGHT_AT_ONCE 64u
 #define SMALL_AT_ONCE 16u

@@ -557,23 +557,29 @@ static struct err *do_step(struct job *j)
 	return sql_end(j->s, e);
 }
 
+/* Epochs that were put together or folded may take more than those that are written ever will. */
+static void give_back_tree(struct store *s)
+{
+	if (s->tree.room <= STORE_EPOCH_NODES_MAX + 2)
+		return;
+	calltree_free(&s->tree);
+	s->tree_epoch = 0;
+}
+
 struct err *store_tidy(struct store *s, const struct store_policy *policy, int64_t now_ms,
 		       uint64_t most, struct store_tidied *tidied)
 {
 	struct job j = {s, policy, now_ms, tidied, true};
 	s->trouble = STORE_FINE;
 	tidied->more = true;
-	for (uint64_t i = 0; i < most; i++) {
-		struct err *e = do_step(&j);
-		if (e) {
-			intern_forget(s); /* what was noted may have been undone */
-			return e;
-		}
-		if (!j.done) {
-			tidied->more = false;
-			break;
-		}
-		tidied->steps++;
+	struct err *e = NULL;
+	for (uint64_t i = 0; !e && tidied->more && i < most; i++) {
+		e = do_step(&j);
+		tidied->more = e || j.done;
+		tidied->steps += !e && j.done;
 	}
-	return NULL;
+	if (e)
+		intern_forget(s); /* what was noted may have been undone */
+	give_back_tree(s);
+	return e;
 }

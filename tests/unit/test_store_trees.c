@@ -114,6 +114,26 @@ static void pieces_grow(void **state)
 	store_close(s);
 }
 
+/* What a large epoch took is not kept for those that are written; and these go on. */
+static void memory_is_given_back(void **state)
+{
+	struct store *s = open_as("back.db", STORE_CREATE);
+	int64_t epoch = begin(s);
+	struct store_tidied tidied = {0};
+	(void)state;
+	good(add_nodes(s, epoch, 1, 1000));
+	for (uint32_t i = 0; i <= STORE_EPOCH_NODES_MAX + 2; i++) {
+		struct pack_node node = pack_node(0, 1, PROFILE_CALL, i);
+		assert_int_not_equal(calltree_child(&s->tree, &node), UINT32_MAX);
+	}
+	s->tree_epoch = 0;
+	good(store_tidy(s, &store_policy, 1000, 1, &tidied));
+	assert_int_equal(s->tree.room, 0);
+	good(add_nodes(s, epoch, 2, 1000));
+	compare(s, "back.db", epoch);
+	store_close(s);
+}
+
 /* Pieces that were taken along are there again. */
 static void an_undone_interval(void **state)
 {
@@ -229,9 +249,8 @@ static void kept_statements(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(pieces_grow),
-		cmocka_unit_test(an_undone_interval),
-		cmocka_unit_test(two_who_tidy),
+		cmocka_unit_test(pieces_grow),        cmocka_unit_test(memory_is_given_back),
+		cmocka_unit_test(an_undone_interval), cmocka_unit_test(two_who_tidy),
 		cmocka_unit_test(kept_statements),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -20,7 +20,6 @@
 
 #include "base/err.h"
 #include "base/parallel.h"
-#include "image/image.h"
 #include "image/name_table.h"
 
 #define LISTS_KEPT 256u
@@ -231,15 +230,12 @@ static void choose(struct library *l, struct library_lane *lane)
 	l->pending.count = kept;
 }
 
-/* Without a build-id one would have to read all its code to know. */
 static void seek_table(void *context, size_t index)
 {
 	const struct fresh_list *list = context;
 	struct fresh *f = &list->items[index];
-	const uint8_t *id;
 	if (f->image && f->module->id && list->tables)
-		f->sought = !image_build_id(f->image, &id) ||
-			    !cache_find(f->image, list->mode, &f->table);
+		f->sought = !maker_find(f->image, list->mode, &f->table);
 }
 
 /* However many CPUs there are, so many processes make tables at once. */

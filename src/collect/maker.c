@@ -218,8 +218,7 @@ static off_t size_of(const struct image *image)
 	return fd < 0 || fstat(fd, &st) ? 0 : st.st_size;
 }
 
-/* Without a build-id one would have to read all its code to know. */
-static bool is_in_cache(struct image *image, enum recipes_mode mode, struct module_table *out)
+bool maker_find(struct image *image, enum recipes_mode mode, struct module_table *out)
 {
 	const uint8_t *id;
 	return image_build_id(image, &id) && cache_find(image, mode, out);
@@ -243,7 +242,7 @@ static struct err *find_or_make(const struct maker *maker, struct image *image,
 	struct err *e = NULL;
 	if (size <= SMALL_FILE)
 		e = cache_table(image, mode, out);
-	else if ((names >= 0 && size > NAMED_FILE) || !is_in_cache(image, mode, out))
+	else if ((names >= 0 && size > NAMED_FILE) || !maker_find(image, mode, out))
 		return make_apart(maker, image, mode, names, out, report);
 	if (names >= 0)
 		err_free(name_table_write(image, names));

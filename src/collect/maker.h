@@ -47,5 +47,8 @@ struct maker_report {
 void maker_table(const struct maker *maker, struct image *image, enum recipes_mode mode, int names,
 		 struct module_table *out, struct maker_report *report);
 
+/* The same only where the cache has it, and that is known at once: without a build-id one would have to read all its code. */
+bool maker_find(struct image *image, enum recipes_mode mode, struct module_table *out);
+
 /* The life of the other process, with its arguments; returns its exit status. */
 int maker_main(int argc, char **argv);

@@ -10,7 +10,6 @@
 #include "isa/insn_aarch64.h"
 
 #include <elf.h>
-#include <string.h>
 
 #include "isa/references_cpu.h"
 #include "isa/tables_cpu.h"

@@ -2,8 +2,6 @@
 /* x86-64 through Zydis: whatever insn_x86_64.c does not know, and text for people. */
 #include "isa/insn_x86_64.h"
 
-#include <string.h>
-
 #include <Zydis/Zydis.h>
 
 /* DWARF number of a general register or a part of one, else INSN_NO_REG. */

@@ -50,6 +50,13 @@ static void print_dispositions(const char *when)
 	printf("\n");
 }
 
+/* Those that an instruction can cause go to the thread: QEMU leaves just these open in a thread of
+   its own, and dies if one sent to the whole process arrives there. */
+static bool for_the_thread(int signal)
+{
+	return signal == SIGSEGV || signal == SIGILL || signal == SIGFPE;
+}
+
 /* Two of a usual signal that wait at the same time are one, whoever sent them. The sampler sends
    SIGSTKFLT, so one of the program's may be lost: once in a thousand at 10 kHz. */
 static void send(int signal, bool by_raise)
@@ -57,7 +64,7 @@ static void send(int signal, bool by_raise)
 	int before = counts[signal];
 
 	for (int tries = signal == SIGSTKFLT ? 3 : 1; tries && counts[signal] == before; tries--)
-		if (by_raise)
+		if (by_raise || for_the_thread(signal))
 			raise(signal);
 		else
 			kill(getpid(), signal);

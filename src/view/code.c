@@ -237,6 +237,17 @@ static struct err *put_function(struct maker *k, uint32_t number, struct functio
 	return e;
 }
 
+/* Whether they can be written out. Without a disassembler all else is still worth a page. */
+static bool has_text(struct maker *k, struct function *f)
+{
+	struct err *e = text_open(f->a->isa, &f->text);
+	if (e && !k->out->no_text)
+		k->out->no_text = e;
+	else
+		err_free(e);
+	return f->text != NULL;
+}
+
 /* What cannot be read (a stub, a file that is gone) or has no room has none; that is no error. */
 static struct err *add_function(struct maker *k, uint32_t number)
 {
@@ -249,13 +260,11 @@ static struct err *add_function(struct maker *k, uint32_t number)
 	}
 	struct function f = {.a = &a, .image = modules_image(k->modules, wanted->module)};
 	e = count_samples(k, wanted, &f);
-	bool fits = k->out->count + f.shown_count <= INSNS_MAX;
-	if (!e && fits)
-		e = text_open(a.isa, &f.text);
-	if (!e && fits)
+	if (!e && k->out->count + f.shown_count <= INSNS_MAX && has_text(k, &f)) {
 		e = targets_open(&a, &f.targets);
-	if (!e && fits)
-		e = put_function(k, number, &f);
+		if (!e)
+			e = put_function(k, number, &f);
+	}
 	targets_close(f.targets);
 	text_close(f.text);
 	free(f.self);
@@ -285,5 +294,6 @@ void code_free(struct code *c)
 	free(c->functions);
 	free(c->insns);
 	free(c->self);
+	err_free(c->no_text);
 	*c = (struct code){0};
 }

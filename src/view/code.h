@@ -31,7 +31,8 @@ struct code {
 	struct code_insn *insns; /* ascending by function, address */
 	size_t count, room;
 	size_t metric_count;
-	uint64_t *self; /* [insn * metric_count + metric] */
+	uint64_t *self;      /* [insn * metric_count + metric] */
+	struct err *no_text; /* why instructions of a CPU are left out; NULL: none are */
 };
 
 struct err *code_make(const struct profile *profile, struct modules *modules,

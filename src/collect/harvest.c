@@ -211,13 +211,39 @@ static void name_by_table(struct profile *p, uint32_t module, int names)
 	name_table_close(&table);
 }
 
+static int compare_addresses(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+	return (*x > *y) - (*x < *y);
+}
+
+/* Those of a module that have samples, ascending; NULL where there are none. */
+static uint64_t *find_addresses(const struct profile *p, uint32_t module, size_t *count)
+{
+	size_t nodes = 0;
+	for (size_t i = 0; i < p->node_count; i++)
+		nodes += p->nodes[i].module == module;
+	uint64_t *out = nodes ? reallocarray(NULL, nodes, sizeof *out) : NULL;
+	*count = 0;
+	for (size_t i = 0; out && i < p->node_count; i++)
+		if (p->nodes[i].module == module)
+			out[(*count)++] = p->nodes[i].address - (p->nodes[i].kind == PROFILE_CALL);
+	if (out)
+		qsort(out, *count, sizeof *out, compare_addresses);
+	return out;
+}
+
 static void name_by_file(struct profile *p, uint32_t module, struct image *image)
 {
 	struct symbols *symbols = NULL;
-	err_free(symbols_read(image, NULL, &symbols));
+	size_t count;
+	uint64_t *addresses = find_addresses(p, module, &count);
+	if (addresses)
+		err_free(symbols_read_near(image, NULL, addresses, count, &symbols));
 	if (symbols)
 		name_module(p, module, symbol_name, symbols);
 	symbols_free(symbols);
+	free(addresses);
 }
 
 /* Whether whoever names it later finds it by its path. */
@@ -252,28 +278,6 @@ static size_t *budget_of(struct harvest *h, uint32_t user)
 			return &h->budgets[i].left;
 	h->budgets[h->budget_count] = (struct harvest_budget){user, LISTS_MAX};
 	return &h->budgets[h->budget_count++].left;
-}
-
-static int compare_addresses(const void *a, const void *b)
-{
-	const uint64_t *x = a, *y = b;
-	return (*x > *y) - (*x < *y);
-}
-
-/* Those of a module that have samples, ascending; NULL where there are none. */
-static uint64_t *find_addresses(const struct profile *p, uint32_t module, size_t *count)
-{
-	size_t nodes = 0;
-	for (size_t i = 0; i < p->node_count; i++)
-		nodes += p->nodes[i].module == module;
-	uint64_t *out = nodes ? reallocarray(NULL, nodes, sizeof *out) : NULL;
-	*count = 0;
-	for (size_t i = 0; out && i < p->node_count; i++)
-		if (p->nodes[i].module == module)
-			out[(*count)++] = p->nodes[i].address - (p->nodes[i].kind == PROFILE_CALL);
-	if (out)
-		qsort(out, *count, sizeof *out, compare_addresses);
-	return out;
 }
 
 static struct jit *open_names(struct harvest *h, const struct process *p, uint32_t module)

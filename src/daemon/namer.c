@@ -204,30 +204,42 @@ static struct err *look_up(struct namer *n, struct file *f, struct places *place
 	return add_piece(n, f, &piece);
 }
 
-/* What is new among a module's addresses. One that cannot be read now may be the next time. */
+/* Addresses that ascend, in none of the pieces. One that cannot be read now may be the next time. */
 static struct err *read_file(struct namer *n, struct file *f, const struct profile_module *m,
-			     const struct need *needs, size_t count)
+			     const uint64_t *addresses, size_t count)
 {
 	struct image *image = NULL;
 	struct places *places = NULL;
 	size_t known = f->count;
+	err_free(open_file(m, &image, &places));
 	struct err *e = NULL;
-	for (size_t i = 0; !e && i < count; i++) {
+	if (places)
+		places_near(places, addresses, count);
+	for (size_t i = 0; places && !e && i < count; i++) {
 		const struct piece *last = f->count > known ? &f->pieces[f->count - 1] : NULL;
-		uint64_t address = needs[i].address;
-		if (find_piece(f, known, address) ||
-		    (last && address >= last->from && address < last->to))
-			continue;
-		if (!places)
-			err_free(open_file(m, &image, &places));
-		if (!places)
-			break;
-		e = look_up(n, f, places, address);
+		if (!last || addresses[i] < last->from || addresses[i] >= last->to)
+			e = look_up(n, f, places, addresses[i]);
 	}
 	if (places)
 		qsort(f->pieces, f->count, sizeof *f->pieces, compare_pieces);
 	places_close(places);
 	image_close(image);
+	return e;
+}
+
+/* What is new among a module's addresses. */
+static struct err *read_new(struct namer *n, struct file *f, const struct profile_module *m,
+			    const struct need *needs, size_t count)
+{
+	uint64_t *addresses = reallocarray(NULL, count, sizeof *addresses);
+	size_t used = 0;
+	if (!addresses)
+		return err_new("out of memory");
+	for (size_t i = 0; i < count; i++)
+		if (!find_piece(f, f->count, needs[i].address))
+			addresses[used++] = needs[i].address;
+	struct err *e = used ? read_file(n, f, m, addresses, used) : NULL;
+	free(addresses);
 	return e;
 }
 
@@ -268,7 +280,7 @@ static struct err *find_of_module(struct namer *n, const struct profile_module *
 	if (!f)
 		return err_new("out of memory");
 	f->used = n->calls;
-	struct err *e = read_file(n, f, m, needs, count);
+	struct err *e = read_new(n, f, m, needs, count);
 	const struct piece *last = NULL;
 	for (size_t i = 0; !e && i < count; i++) {
 		const struct piece *x = find_piece(f, f->count, needs[i].address);

@@ -68,6 +68,14 @@ const struct symbols *places_symbols(struct places *p)
 	return p->symbols;
 }
 
+void places_near(struct places *p, const uint64_t *addresses, size_t count)
+{
+	symbols_free(p->symbols);
+	p->symbols = NULL;
+	p->has_symbols = true;
+	err_free(symbols_read_near(p->image, places_debug(p), addresses, count, &p->symbols));
+}
+
 static struct source *places_source(struct places *p)
 {
 	if (!p->has_source)

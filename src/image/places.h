@@ -38,6 +38,9 @@ void places_close(struct places *places); /* NULL is fine */
 struct image *places_image(struct places *places);
 struct image *places_debug(struct places *places);
 const struct symbols *places_symbols(struct places *places);
+/* From now on the symbols are those that matter to these addresses, which ascend: where few are asked
+   for, others need not be read. */
+void places_near(struct places *places, const uint64_t *addresses, size_t count);
 
 /* The places of the instruction at `address`, innermost first, at most PLACES_MAX: at least one,
    whose fields may all be unknown. Strings are owned by `places`. */

@@ -22,6 +22,7 @@
 #include "image/image.h"
 #include "image/inflate.h"
 #include "image/internal.h"
+#include "image/near.h"
 
 #define NAME_COMPARED 4096 /* bytes looked at to choose among aliases */
 #define MANY 1000          /* symbols that are worth another way to sort */
@@ -29,7 +30,10 @@
 #define DIGITS (1u << DIGIT_BITS)
 #define NESTING_MAX 256 /* outer functions looked at */
 #define NO_OUTER UINT32_MAX
-#define TABLES_MAX 8 /* two images, three tables each */
+#define TABLE_MAX (UINT64_C(4) << 30) /* bytes */
+#define PIECE 4096u                   /* symbols that are read at a time */
+#define NAME_USUAL 256u               /* bytes of a name that are read at first */
+#define NAME_MOST (1u << 20)
 
 struct range {
 	uint64_t start, end;
@@ -41,8 +45,17 @@ struct symbols {
 	size_t count, room;
 	struct range *code; /* executable parts, sorted, not overlapping */
 	size_t code_count;
-	char *names[TABLES_MAX]; /* string tables that names point into */
-	size_t names_count;
+	char **names; /* that symbols point into: string tables, or single ones */
+	size_t names_count, names_room;
+	struct near *near; /* NULL: all are wanted */
+};
+
+/* A symbol table of an image. */
+struct table {
+	struct image *image;
+	const struct image_section *entries, *strings;
+	const char *names; /* NULL: each is read when it is wanted */
+	size_t names_size;
 };
 
 /* ---- where code is ---- */
@@ -120,16 +133,68 @@ static const struct range *code_at(const struct symbols *symbols, uint64_t addre
 
 /* ---- one table ---- */
 
-static bool wanted(const Elf64_Sym *sym, const char *name)
+static bool is_function(const Elf64_Sym *sym)
 {
 	unsigned int type = ELF64_ST_TYPE(sym->st_info);
 
-	if (sym->st_shndx == SHN_UNDEF || name[0] == 0)
-		return false;
-	if (type == STT_FUNC || type == STT_GNU_IFUNC)
+	return sym->st_shndx != SHN_UNDEF && (type == STT_FUNC || type == STT_GNU_IFUNC);
+}
+
+/* Assembly labels; "$x" and the like only map code and data. */
+static bool is_label(const Elf64_Sym *sym)
+{
+	return ELF64_ST_TYPE(sym->st_info) == STT_NOTYPE && sym->st_shndx != SHN_UNDEF &&
+	       sym->st_shndx != SHN_ABS;
+}
+
+static bool own_name(struct symbols *symbols, char *name)
+{
+	if (symbols->names_count == symbols->names_room) {
+		size_t room = symbols->names_room ? symbols->names_room * 2 : 8;
+		char **moved = reallocarray(symbols->names, room, sizeof(*moved));
+
+		if (!moved) {
+			free(name);
+			return false;
+		}
+		symbols->names = moved;
+		symbols->names_room = room;
+	}
+	symbols->names[symbols->names_count++] = name;
+	return true;
+}
+
+/* Longer and longer pieces, until its end is in one. */
+static bool read_name(struct symbols *symbols, const struct table *table, uint32_t at,
+		      const char **out)
+{
+	uint64_t most = table->strings->size - at;
+	size_t size = NAME_USUAL, got;
+	char *text = NULL;
+
+	for (;; size *= 4) {
+		free(text);
+		text = (char *)image_read_copy(table->image, table->strings->offset + at,
+					       size < most ? size : most, &got);
+		if (!text || got < size || size >= NAME_MOST || memchr(text, 0, got))
+			break;
+	}
+	char *fits = text ? realloc(text, strlen(text) + 1) : NULL;
+	*out = text = fits ? fits : text;
+	return !text || own_name(symbols, text);
+}
+
+/* NULL: it has none. False: no memory. */
+static bool find_name(struct symbols *symbols, const struct table *table, uint32_t at,
+		      const char **out)
+{
+	*out = NULL;
+	if (at >= table->names_size)
 		return true;
-	/* Assembly labels; "$x" and the like only map code and data. */
-	return type == STT_NOTYPE && sym->st_shndx != SHN_ABS && name[0] != '$';
+	if (!table->names)
+		return read_name(symbols, table, at, out);
+	*out = table->names + at;
+	return true;
 }
 
 static bool append(struct symbols *symbols, struct symbol symbol)
@@ -147,19 +212,26 @@ static bool append(struct symbols *symbols, struct symbol symbol)
 	return true;
 }
 
-static bool add_symbol(struct symbols *symbols, const Elf64_Sym *sym, const char *name)
+static bool add_symbol(struct symbols *symbols, const struct table *table, const Elf64_Sym *sym)
 {
 	unsigned int binding = ELF64_ST_BIND(sym->st_info);
 	const struct range *code;
+	const char *name;
 	uint64_t size = sym->st_size;
 
-	if (!wanted(sym, name))
+	if (!is_function(sym) && !is_label(sym))
 		return true;
 	code = code_at(symbols, sym->st_value);
 	if (!code)
 		return true;
 	if (size > code->end - sym->st_value)
 		size = 0;
+	if (symbols->near && !near_keeps(symbols->near, sym->st_value, size))
+		return true;
+	if (!find_name(symbols, table, sym->st_name, &name))
+		return false;
+	if (!name || !name[0] || (is_label(sym) && name[0] == '$'))
+		return true;
 	return append(symbols, (struct symbol){
 				       .address = sym->st_value,
 				       .size = size,
@@ -168,33 +240,89 @@ static bool add_symbol(struct symbols *symbols, const Elf64_Sym *sym, const char
 			       });
 }
 
-/* Reads one symbol table; one that is absent or unreadable adds nothing. False: no memory. */
-static bool add_table(struct symbols *symbols, struct image *image, const char *table_name)
+/* Those that are certain to be kept in the end: with a name, and a size. */
+static bool see_symbol(struct symbols *symbols, const struct table *table, const Elf64_Sym *sym)
 {
-	const struct image_section *table = image_section(image, table_name), *sections;
-	size_t section_count = image_sections(image, &sections);
-	size_t size, names_size;
-	uint8_t *entries;
-	char *names;
-	bool good = true;
+	const struct range *code = is_function(sym) ? code_at(symbols, sym->st_value) : NULL;
 
-	if (!table || table->type == SHT_NOBITS || table->link >= section_count ||
-	    symbols->names_count == TABLES_MAX)
-		return true;
-	entries = image_section_copy(image, table, &size);
-	names = (char *)image_section_copy(image, &sections[table->link], &names_size);
-	if (names)
-		symbols->names[symbols->names_count++] = names;
-	for (size_t at = 0; entries && names && good && size - at >= sizeof(Elf64_Sym);
-	     at += sizeof(Elf64_Sym)) {
-		Elf64_Sym sym;
+	if (code && sym->st_name && sym->st_name < table->names_size && sym->st_size &&
+	    sym->st_size <= code->end - sym->st_value)
+		near_see(symbols->near, sym->st_value);
+	return true;
+}
 
-		memcpy(&sym, entries + at, sizeof(sym));
-		if (sym.st_name < names_size)
-			good = add_symbol(symbols, &sym, names + sym.st_name);
+/* A piece at a time, for there may be very many. False: no memory. */
+static bool read_entries(struct symbols *symbols, const struct table *table,
+			 bool (*take)(struct symbols *, const struct table *, const Elf64_Sym *))
+{
+	uint64_t size = table->entries->size < TABLE_MAX ? table->entries->size : TABLE_MAX;
+	uint64_t left = size / sizeof(Elf64_Sym), offset = table->entries->offset;
+	Elf64_Sym *piece = reallocarray(NULL, PIECE, sizeof(*piece));
+	bool good = piece;
+
+	while (good && left) {
+		size_t got = image_read(table->image, offset, piece,
+					(left < PIECE ? left : PIECE) * sizeof(*piece)) /
+			     sizeof(*piece);
+
+		for (size_t i = 0; good && i < got; i++)
+			good = take(symbols, table, &piece[i]);
+		if (!got) {
+			pthread_mutex_lock(&table->image->lock);
+			image_note_damage(table->image, "section %s lies past the end of the file",
+					  table->entries->name);
+			pthread_mutex_unlock(&table->image->lock);
+			break;
+		}
+		offset += got * sizeof(*piece);
+		left -= got;
 	}
-	free(entries);
+	free(piece);
 	return good;
+}
+
+/* Its bytes in the file are its contents. */
+static bool is_plain(const struct image_section *s)
+{
+	return s->type != SHT_NOBITS && !(s->flags & SHF_COMPRESSED);
+}
+
+static bool find_table(struct image *image, const char *name, struct table *out)
+{
+	const struct image_section *entries = image_section(image, name), *sections;
+	size_t section_count = image_sections(image, &sections);
+
+	if (!entries || entries->link >= section_count)
+		return false;
+	*out = (struct table){
+		.image = image,
+		.entries = entries,
+		.strings = &sections[entries->link],
+		.names_size = sections[entries->link].size,
+	};
+	return is_plain(entries) && is_plain(out->strings);
+}
+
+/* Reads one symbol table; one that is absent or unreadable adds nothing. False: no memory. */
+static bool add_table(struct symbols *symbols, struct image *image, const char *name)
+{
+	struct table table;
+	char *names;
+
+	if (!find_table(image, name, &table))
+		return true;
+	if (symbols->near)
+		return read_entries(symbols, &table, add_symbol);
+	names = (char *)image_section_copy(image, table.strings, &table.names_size);
+	table.names = names;
+	return !names || (own_name(symbols, names) && read_entries(symbols, &table, add_symbol));
+}
+
+static bool see_table(struct symbols *symbols, struct image *image, const char *name)
+{
+	struct table table;
+
+	return !find_table(image, name, &table) || read_entries(symbols, &table, see_symbol);
 }
 
 /* The small ELF file inside .gnu_debugdata, whose .symtab has what .dynsym lacks. */
@@ -396,16 +524,40 @@ static struct err *finish(struct symbols *symbols, bool good, struct image *imag
 	return NULL;
 }
 
+static bool add_tables(struct symbols *symbols, struct image *image, struct image *debug)
+{
+	return add_table(symbols, image, ".symtab") &&
+	       (!debug || add_table(symbols, debug, ".symtab")) && add_mini_debug(symbols, image) &&
+	       add_table(symbols, image, ".dynsym");
+}
+
 struct err *symbols_read(struct image *image, struct image *debug, struct symbols **out)
+{
+	struct symbols *symbols = calloc(1, sizeof(*symbols));
+	bool good = symbols && find_code(symbols, image) && add_tables(symbols, image, debug);
+
+	*out = NULL;
+	return finish(symbols, good, image, out);
+}
+
+struct err *symbols_read_near(struct image *image, struct image *debug, const uint64_t *addresses,
+			      size_t count, struct symbols **out)
 {
 	struct symbols *symbols = calloc(1, sizeof(*symbols));
 	bool good = symbols && find_code(symbols, image);
 
 	*out = NULL;
-	good = good && add_table(symbols, image, ".symtab");
-	good = good && (!debug || add_table(symbols, debug, ".symtab"));
-	good = good && add_mini_debug(symbols, image);
-	good = good && add_table(symbols, image, ".dynsym");
+	if (good)
+		symbols->near = near_open(addresses, count);
+	good = good && symbols->near && see_table(symbols, image, ".symtab") &&
+	       (!debug || see_table(symbols, debug, ".symtab")) &&
+	       see_table(symbols, image, ".dynsym");
+	if (good)
+		near_settle(symbols->near);
+	good = good && add_tables(symbols, image, debug);
+	if (good && near_aliases(symbols->near))
+		good = add_tables(symbols, image, debug);
+	good = good && !near_failed(symbols->near);
 	return finish(symbols, good, image, out);
 }
 
@@ -424,6 +576,8 @@ void symbols_free(struct symbols *symbols)
 		return;
 	for (size_t i = 0; i < symbols->names_count; i++)
 		free(symbols->names[i]);
+	free(symbols->names);
+	near_close(symbols->near);
 	free(symbols->all);
 	free(symbols->outer);
 	free(symbols->code);

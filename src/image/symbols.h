@@ -23,6 +23,10 @@ struct symbol {
    sections of hand-written assembly too, but no mapping symbols such as $x and $d) of
    `image` and, where not NULL, of its separate debug file. Damaged tables give what is intact. */
 struct err *symbols_read(struct image *image, struct image *debug, struct symbols **out);
+/* The same, but only what a search for one of these addresses, which ascend, can come to: of large tables little
+   is in memory then, and hardly a name is read. */
+struct err *symbols_read_near(struct image *image, struct image *debug, const uint64_t *addresses,
+			      size_t count, struct symbols **out);
 /* Only .dynsym: what remains after `strip`. */
 struct err *symbols_read_dynamic(struct image *image, struct symbols **out);
 void symbols_free(struct symbols *symbols);

@@ -75,6 +75,23 @@ static void check_symbols(struct symbols *symbols)
 	symbols_find(symbols, UINT64_MAX);
 }
 
+/* Near every third one, and between them. */
+static void read_near(struct image *image, const struct symbols *symbols)
+{
+	enum { SOME = 64 };
+	uint64_t addresses[SOME] = {0};
+	const struct symbol *all;
+	size_t count = symbols_all(symbols, &all), used = 0;
+	struct symbols *few;
+
+	for (size_t i = 0; i < count && used < SOME; i += 3)
+		addresses[used++] = all[i].address + i % 2;
+	if (!symbols_read_near(image, image, addresses, used, &few)) {
+		check_symbols(few);
+		symbols_free(few);
+	}
+}
+
 static void read_names(struct image *image)
 {
 	struct symbols *symbols;
@@ -126,6 +143,7 @@ static void take_survey(struct image *image)
 	if (symbols_read(image, image, &symbols))
 		return;
 	check_symbols(symbols);
+	read_near(image, symbols);
 	if (!survey_take(image, isa, symbols, &survey)) {
 		for (size_t i = 1; i < survey.entry_count; i++)
 			assert(survey.entries[i - 1] < survey.entries[i]);

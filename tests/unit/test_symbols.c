@@ -314,15 +314,21 @@ static struct made make_image(size_t count, size_t names_size, uint64_t code)
 	return made;
 }
 
-static struct symbols *read_made(const struct made *made)
+static struct image *open_made(const struct made *made)
 {
-	struct symbols *symbols;
 	struct image *image;
 
 	assert_null(image_open_memory(made->bytes, made->size, "made", &image));
-	symbols = read_all(image, NULL);
-	image_close(image);
 	free(made->bytes);
+	return image;
+}
+
+static struct symbols *read_made(const struct made *made)
+{
+	struct image *image = open_made(made);
+	struct symbols *symbols = read_all(image, NULL);
+
+	image_close(image);
 	return symbols;
 }
 
@@ -412,6 +418,111 @@ static void lying_entries(void **state)
 	symbols_free(symbols);
 }
 
+/* ---- some addresses alone ---- */
+
+static uint32_t random_state = 1;
+
+static uint32_t below(uint32_t limit)
+{
+	random_state = random_state * 1664525u + 1013904223u;
+	return (uint32_t)((uint64_t)random_state * limit >> 32);
+}
+
+#define CODE_SIZE 0x4000u
+
+/* Functions beside and within each other, some without a size, labels, what maps code, and lies. */
+static struct made make_random(size_t count)
+{
+	static const uint8_t kinds[] = {STT_FUNC,   STT_FUNC,   STT_FUNC,  STT_FUNC,
+					STT_NOTYPE, STT_NOTYPE, STT_OBJECT};
+	static const char names[] = "\0$x\0f\0_g\0__h\0_ZN1kE\0";
+	struct made made = make_image(count, 1024, CODE_SIZE);
+
+	memcpy(made.names, names, sizeof(names));
+	memset(made.names + 64, 'n', 900); /* names that are long, each the end of the one before */
+	for (size_t i = 0; i < count; i++)
+		made.entries[i] = (Elf64_Sym){
+			.st_name = below(4) ? below(sizeof(names)) : below(1100),
+			.st_shndx = below(20)  ? 1
+				    : below(2) ? SHN_UNDEF
+					       : SHN_ABS,
+			.st_info = ELF64_ST_INFO(below(3), kinds[below(sizeof(kinds))]),
+			.st_value = 0x10000 + below(CODE_SIZE / 4 + 20) * 4,
+			.st_size = below(3)    ? below(40) * 4
+				   : below(50) ? 0
+					       : below(CODE_SIZE),
+		};
+	/* a function has a name, or its table is broken */
+	for (size_t i = 0; i < count; i++)
+		if (made.entries[i].st_name < 1024 && !made.names[made.entries[i].st_name])
+			made.entries[i].st_name = 0;
+	return made;
+}
+
+static int compare_numbers(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+	return (*x > *y) - (*x < *y);
+}
+
+static void assert_same_around(const struct symbols *few, const struct symbols *all,
+			       uint64_t address)
+{
+	uint64_t start, end, wanted_start, wanted_end;
+	const struct symbol *s = symbols_around(few, address, &start, &end);
+	const struct symbol *wanted = symbols_around(all, address, &wanted_start, &wanted_end);
+
+	assert_int_equal(start, wanted_start);
+	assert_int_equal(end, wanted_end);
+	assert_int_equal(s != NULL, wanted != NULL);
+	if (!s)
+		return;
+	assert_string_equal(s->name, wanted->name);
+	assert_int_equal(s->address, wanted->address);
+	assert_int_equal(s->size, wanted->size);
+}
+
+static size_t compare_near(struct image *image, uint64_t low, uint32_t size, size_t count)
+{
+	struct symbols *all = read_all(image, NULL), *few;
+	uint64_t *addresses = calloc(count + 1, sizeof(*addresses));
+	const struct symbol *kept;
+
+	assert_non_null(addresses);
+	for (size_t i = 0; i < count; i++)
+		addresses[i] = low + below(size);
+	qsort(addresses, count, sizeof(*addresses), compare_numbers);
+	assert_null(symbols_read_near(image, NULL, addresses, count, &few));
+	for (size_t i = 0; i < count; i++)
+		assert_same_around(few, all, addresses[i]);
+	count = symbols_all(few, &kept);
+	symbols_free(all);
+	symbols_free(few);
+	free(addresses);
+	return count;
+}
+
+static void near_some_addresses_as_among_all(void **state)
+{
+	struct image *image;
+	size_t kept = 0;
+
+	(void)state;
+	for (int i = 0; i < 2000; i++) {
+		struct made made = make_random(below(300));
+
+		image = open_made(&made);
+		kept += compare_near(image, 0xfff0, CODE_SIZE + 32, below(30));
+		image_close(image);
+	}
+	assert_true(kept > 2000);
+	image = open_image("/proc/self/exe");
+	const struct image_section *text = image_section(image, ".text");
+	kept = compare_near(image, text->address, (uint32_t)text->size, 5);
+	assert_in_range(kept, 1, 100);
+	image_close(image);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -423,6 +534,7 @@ int main(void)
 		cmocka_unit_test(a_million_in_any_order),
 		cmocka_unit_test(many_aliases_with_long_names),
 		cmocka_unit_test(lying_entries),
+		cmocka_unit_test(near_some_addresses_as_among_all),
 	};
 
 	return cmocka_run_group_tests_name("symbols", tests, NULL, NULL);

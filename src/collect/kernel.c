@@ -71,7 +71,7 @@ static struct err *load(struct session *s, struct kernel *k)
 	if (!set(k->object, &settings) || !set_size(k->object, "workspaces", k->cpus) ||
 	    !set_size(k->object, "memos", 1u << k->memo_bits) ||
 	    !set_size(k->object, "places", k->cpus * KERNEL_PLACES) ||
-	    !set_size(k->object, "turns", k->cpus) || !set_size(k->object, "rules", k->rule_room) ||
+	    !set_size(k->object, "turns", k->cpus) || !set_size(k->object, "rules", KERNEL_RULES) ||
 	    (k->every > 1 && !set_size(k->object, "counters", k->cpus * 2 * KERNEL_COUNTERS)))
 		return err_new("the sampler for the kernel is not as it should be");
 	if (bpf_object__load(k->object))
@@ -420,7 +420,6 @@ struct err *kernel_open(struct session *s)
 	k->waiting_end = &k->waiting;
 	k->reader.urgent = k->reader.wake = -1;
 	k->epoll = epoll_create1(EPOLL_CLOEXEC);
-	k->rule_room = k->whole ? KERNEL_RULES_WHOLE : KERNEL_RULES;
 	k->memo_bits = 4;
 	while (1u << k->memo_bits < 4 * k->cpus && 1u << k->memo_bits < KERNEL_MEMOS_MAX)
 		k->memo_bits++;

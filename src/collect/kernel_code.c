@@ -38,7 +38,7 @@ struct err *code_open(struct kernel *k)
 {
 	k->spans = kernel_map(k, "spans", KERNEL_SPANS * sizeof *k->spans);
 	k->modules = kernel_map(k, "modules", KERNEL_MODULES * sizeof *k->modules);
-	k->rules = kernel_map(k, "rules", k->rule_room * sizeof *k->rules);
+	k->rules = kernel_map(k, "rules", KERNEL_RULES * sizeof *k->rules);
 	k->generation = kernel_map(k, ".data.generation", sizeof *k->generation);
 	if (!k->spans || !k->modules || !k->rules || !k->generation)
 		return err_errno("cannot map the sampler's memory");
@@ -54,7 +54,7 @@ void code_close(struct kernel *k)
 	if (k->modules)
 		munmap(k->modules, KERNEL_MODULES * sizeof *k->modules);
 	if (k->rules)
-		munmap(k->rules, k->rule_room * sizeof *k->rules);
+		munmap(k->rules, KERNEL_RULES * sizeof *k->rules);
 	if (k->generation)
 		munmap(k->generation, sizeof *k->generation);
 }

@@ -133,7 +133,8 @@ struct kernel {
 	uint64_t count_mean_ns;         /* what counting a sample took lately */
 	struct session_counted counted; /* since the last drain */
 
-	uint32_t spans_used, rules_used, rule_room, serial;
+	uint32_t spans_used, rules_used, serial;
+	uint32_t *rule_slots; /* hash of the rules: their numbers */
 	struct kernel_list lists[KERNEL_LISTS];
 	uint32_t list_count;
 	bool vdso_known;                    /* by the library */

@@ -16,6 +16,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/hash.h"
 #include "cct/cct.h"
 #include "process/registers.h"
 
@@ -24,6 +25,7 @@
 #define TABLES_NS 60000000000ull /* at least, from one time that all are forgotten to the next */
 #define LARGE 65536u             /* words */
 #define PART_PAGES 16u           /* are given at once: a power of two */
+#define RULE_SLOTS (2 * KERNEL_RULES)
 
 /* ---- shards ---- */
 
@@ -95,33 +97,63 @@ static bool is_simple(const struct recipe *r)
 	       (r->extra == RECIPE_AT_CFA || r->extra == RECIPE_SAME);
 }
 
-/* The rules, and pages and rows: all, or none yet. */
+/* Tables have most rules in common: each is in the sampler's memory once. Its number there; 0: there is no
+   room. */
+static uint32_t share_rule(struct kernel *k, const struct recipe *rule)
+{
+	struct recipe shared = *rule;
+	uint64_t words[sizeof shared / sizeof(uint64_t)], slot = HASH_START;
+	shared.source = 0;
+	shared.reserved = is_simple(rule) ? KERNEL_SIMPLE : 0;
+	memcpy(words, &shared, sizeof words);
+	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+		slot = hash_number(slot, words[i]);
+	for (;; slot++) {
+		uint32_t *number = &k->rule_slots[slot % RULE_SLOTS];
+		if (*number && !memcmp(&k->rules[*number], &shared, sizeof shared))
+			return *number;
+		if (*number)
+			continue;
+		if (k->rules_used == KERNEL_RULES)
+			return 0;
+		k->rules[k->rules_used] = shared;
+		return *number = k->rules_used++;
+	}
+}
+
+/* With the numbers of shared rules. */
+static bool copy_rows(struct kernel *k, const struct table *t, uint32_t first, uint32_t count,
+		      uint32_t *to)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		uint32_t row = t->rows[first + i];
+		uint32_t rule = share_rule(k, &t->rules[row & TABLE_RULE_MASK]);
+		if (!rule)
+			return false;
+		to[i] = (row & ~TABLE_RULE_MASK) | rule;
+	}
+	return true;
+}
+
+/* Pages and rows: all, or none yet. */
 static bool place_table(struct kernel *k, const struct library_module *m)
 {
 	const struct table *t = &m->table;
 	size_t pages = (size_t)t->page_count + 1, words = pages + t->row_count;
 	bool parts = k->whole && words > LARGE;
-	uint32_t shard, at, *to = NULL;
-	if (t->rule_count <= k->rule_room - k->rules_used)
-		to = take_words(k, parts ? pages : words, &shard, &at);
+	uint32_t shard, at, *to = take_words(k, parts ? pages : words, &shard, &at);
 	if (!to)
 		return false;
-	if (!parts) {
+	if (!parts)
 		memcpy(to, t->pages, pages * sizeof *to);
-		memcpy(to + pages, t->rows, t->row_count * sizeof *to);
-	}
-	for (uint32_t i = 0; i < t->rule_count; i++) {
-		k->rules[k->rules_used + i] = t->rules[i];
-		k->rules[k->rules_used + i].reserved = is_simple(&t->rules[i]) ? KERNEL_SIMPLE : 0;
-	}
+	if (!parts && !copy_rows(k, t, 0, t->row_count, to + pages))
+		return false;
 	k->modules[m->id] = (struct kernel_module){.start = t->start,
 						   .page_count = t->page_count,
 						   .shard = shard,
 						   .pages = at,
 						   .rows = (uint32_t)(at + pages),
-						   .rules = k->rules_used,
 						   .parts = parts};
-	k->rules_used += t->rule_count;
 	return true;
 }
 
@@ -146,12 +178,12 @@ static void give_pages(struct kernel *k, const struct library_module *m, uint32_
 	for (page = first; page < first + PART_PAGES && page < t->page_count; page++) {
 		uint32_t count = t->pages[page + 1] - t->pages[page];
 		uint32_t *to = take_words(k, count + 1, &shard, &at);
-		if (!to || at >> KERNEL_PART_BITS) {
+		if (!to || at >> KERNEL_PART_BITS ||
+		    !copy_rows(k, t, t->pages[page], count, to + 1)) {
 			k->tables_full = true;
 			return;
 		}
 		*to = count;
-		memcpy(to + 1, t->rows + t->pages[page], count * sizeof *to);
 		/* The sampler may look there at any time. */
 		__atomic_store_n(&k->shard_list[x->shard].words[x->pages + page],
 				 KERNEL_PART(shard, at), __ATOMIC_RELEASE);
@@ -181,11 +213,16 @@ bool tables_are_full(const struct kernel *k)
 
 bool tables_begin(struct kernel *k)
 {
+	if (!k->rule_slots)
+		k->rule_slots = reallocarray(NULL, RULE_SLOTS, sizeof *k->rule_slots);
+	if (!k->rule_slots)
+		return false;
 	for (uint32_t i = 0; i < k->shard_count; i++) /* no program has them after that */
 		bpf_map_delete_elem(k->shards, &i);
 	leave_shards(k);
 	memset(k->modules, 0, KERNEL_MODULES * sizeof *k->modules);
 	memset(k->loaded, 0, sizeof k->loaded);
+	memset(k->rule_slots, 0, RULE_SLOTS * sizeof *k->rule_slots);
 	k->rules_used = 1; /* rule 0: nothing is known */
 	k->tables_full = false;
 	k->tables_ns = session_now();
@@ -201,4 +238,5 @@ void tables_take_back(struct kernel *k, uint32_t id)
 void tables_close(struct kernel *k)
 {
 	leave_shards(k);
+	free(k->rule_slots);
 }

@@ -41,7 +41,7 @@ CHECKED uint32_t find_rule(uint32_t id, uint64_t address)
 	uint32_t number = m->shard;
 	uint64_t page = (address - m->start) >> TABLE_PAGE_BITS;
 	if (page >= m->page_count)
-		return m->rules;
+		return 0;
 	uint32_t index = m->pages + (uint32_t)page, row = read_shard(number, index), count, at, i;
 	uint32_t key = (uint32_t)(address & (TABLE_PAGE - 1)) << TABLE_RULE_BITS | TABLE_RULE_MASK;
 	if (m->parts) {
@@ -72,7 +72,7 @@ CHECKED uint32_t find_rule(uint32_t id, uint64_t address)
 	}
 	at = row / KERNEL_BLOCK;
 	b = bpf_map_lookup_elem(table, &at);
-	return b ? m->rules + (b->words[row % KERNEL_BLOCK] & TABLE_RULE_MASK) : NO_RULE;
+	return b ? b->words[row % KERNEL_BLOCK] & TABLE_RULE_MASK : NO_RULE;
 }
 
 /* Goes to the span that has the address; 0: none has. Beyond them code may be made at run time. */

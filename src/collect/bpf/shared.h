@@ -9,7 +9,7 @@
  *    modules: id -> struct kernel_module           where a module's table is
  *    shards: words[]                               of tables: pages and rows, as in unwind/table.h;
  *                                                  of large ones only what was needed so far
- *    rules: struct recipe[]                        of all modules
+ *    rules: struct recipe[]                        of all modules, each of them once
  *    places, workspaces                            the sampler's own, for each CPU
  *    memos                                         the same, for threads
  *    turns                                         whether the next sample is walked, for each CPU
@@ -36,9 +36,8 @@
 #define KERNEL_WINDOW 2048u   /* bytes of a stack that are read at once: a power of two */
 #define KERNEL_STACK 524288u  /* of a stack that is left for the collector to walk */
 #define KERNEL_SPANS 65536u
-#define KERNEL_RULES 262144u
-#define KERNEL_RULES_WHOLE 65536u /* of what may go on for weeks */
-#define KERNEL_MODULES 32768u     /* ids are below */
+#define KERNEL_RULES 65536u   /* 3600 tables of Debian's programs have 24 000 different ones */
+#define KERNEL_MODULES 32768u /* ids are below */
 #define KERNEL_PROCESSES 65536u
 #define KERNEL_SHARDS 4096u
 #define KERNEL_SHARD (4u << 20) /* bytes; one that is made for a larger table is larger */
@@ -83,7 +82,6 @@ struct kernel_module {
 	uint32_t page_count;  /* 0: there is no table */
 	uint32_t shard;       /* in which it is */
 	uint32_t pages, rows; /* where they begin there, in words */
-	uint32_t rules;       /* where its rules begin */
 	uint32_t parts;       /* not 0: only pages that were needed are here, as KERNEL_PART says */
 };
 

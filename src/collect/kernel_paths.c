@@ -17,6 +17,7 @@
 
 #define PAGE 4096u
 #define BEYOND_MAX ((uint64_t)64 << 20) /* bytes of a stack */
+#define BEYOND_NS 100000000u
 #define HOPES 4u
 #define MEMO_ROOM 128u                     /* frames, at first */
 #define WAITING_MAX ((uint64_t)512 << 20)  /* bytes */
@@ -209,11 +210,12 @@ static bool read_late(const struct kernel_waiting *stack, uint64_t address, uint
 }
 
 /* What lies beyond the part that was copied: as long as the outermost word of that is what it was, so are
-   the callers. */
+   the callers, unless they have returned and nothing has come to that word since. So it must be soon. */
 static bool read_beyond(const struct kernel_waiting *stack, uint64_t address, uint64_t *out)
 {
 	uint64_t then, now;
-	if (!stack->edge || address - stack->edge > BEYOND_MAX || !read_late(stack, address, out))
+	if (!stack->edge || address - stack->edge > BEYOND_MAX ||
+	    session_now() - stack->time > BEYOND_NS || !read_late(stack, address, out))
 		return false;
 	memcpy(&then, stack->bytes + (stack->edge - stack->address), sizeof then);
 	return read_late(stack, stack->edge, &now) && now == then;

@@ -23,7 +23,9 @@
 #include <unistd.h>
 
 #define TICK_MS 100
-#define LAST_TRIES 5 /* at the end, a second apart */
+#define LAST_TRIES 5            /* at the end, a second apart */
+#define LARGE_BLOCK (128 << 10) /* bytes */
+#define IDLE_MAX (4 << 20)      /* at the end of the heap */
 
 /* Questions and signals */
 
@@ -172,11 +174,20 @@ static struct err *catch_signals(struct daemon *d)
 	return d->signals < 0 ? err_errno("cannot wait for signals") : NULL;
 }
 
+/* Memory that was used once shall not stay: the end of what malloc has for other threads is never given back,
+   and what is large has its own pages. */
+static void keep_small(void)
+{
+	mallopt(M_ARENA_MAX, 1);
+	mallopt(M_MMAP_THRESHOLD, LARGE_BLOCK);
+	mallopt(M_TRIM_THRESHOLD, IDLE_MAX);
+}
+
 static struct err *open_all(struct daemon *d)
 {
 	char why[400], missing[400];
 	int64_t newest_ms = INT64_MIN;
-	mallopt(M_ARENA_MAX, 2); /* threads that come and go shall not leave memory behind */
+	keep_small();
 	struct err *e = daemon_settings(d->options, &d->config);
 	if (e)
 		return e;

@@ -18,6 +18,9 @@
 #define PAGE 4096u
 #define BEYOND_MAX ((uint64_t)64 << 20) /* bytes of a stack */
 #define BEYOND_NS 100000000u
+#define MORE_MAX \
+	262144u /* bytes that are read of it at once: with the largest copy at most KERNEL_STACK */
+#define AGAIN 64u /* bytes that must be as they were */
 #define HOPES 4u
 #define MEMO_ROOM 128u                     /* frames, at first */
 #define WAITING_MAX ((uint64_t)512 << 20)  /* bytes */
@@ -199,6 +202,11 @@ void paths_take(struct session *s, const struct kernel_path *path, const uint64_
 
 /* ---- stacks that are walked here ---- */
 
+static bool is_hole(const uint64_t *holes, size_t page)
+{
+	return holes[page / 64] >> page % 64 & 1;
+}
+
 /* What the sampler could not reach in the interrupt: memory that the program had not touched for
    long, and mostly has not since. */
 static bool read_late(const struct kernel_waiting *stack, uint64_t address, uint64_t *out)
@@ -230,12 +238,33 @@ static bool read_word(void *context, uint64_t address, uint64_t *out)
 	if (offset > stack->size || stack->size - offset < sizeof *out)
 		return read_beyond(stack, address, out);
 	size_t page = address / PAGE - stack->address / PAGE;
-	if (stack->holes[page / 64] >> page % 64 & 1)
+	if (is_hole(stack->holes, page))
 		return page && read_late(stack, address, out);
 	memcpy(out, stack->bytes + offset, sizeof *out);
 	if (address > stack->edge)
 		stack->edge = address;
 	return true;
+}
+
+/* What lies beyond a copy that the sampler had to cut: at once, for it may wait long until it is walked. The
+   outermost words that could be copied must be as they were. How many bytes there are. */
+static uint64_t read_more(const struct process *p, const struct kernel_snapshot *from,
+			  const uint8_t *bytes, uint8_t *out)
+{
+	uint64_t end = from->address + from->size, edge = end, first = from->address / PAGE;
+	uint64_t most = from->beyond < MORE_MAX ? from->beyond : MORE_MAX;
+	uint8_t again[AGAIN];
+	while (edge > from->address && is_hole(from->holes, (edge - 1) / PAGE - first))
+		edge = (edge - 1) / PAGE * PAGE;
+	if (edge < from->address + AGAIN || session_now() - from->head.time > BEYOND_NS)
+		return 0;
+	struct iovec to[] = {{again, AGAIN}, {out, most}};
+	struct iovec at[] = {{(void *)(edge - AGAIN), AGAIN}, {(void *)end, most}};
+	ssize_t got = process_vm_readv(p->pid, to, 2, at, 2, 0);
+	if (got <= (ssize_t)AGAIN ||
+	    memcmp(again, bytes + (edge - from->address) - AGAIN, AGAIN) != 0)
+		return 0;
+	return ((uint64_t)got - AGAIN) / sizeof(uint64_t) * sizeof(uint64_t);
 }
 
 static void add_waiting(struct kernel *k, struct kernel_waiting *w)
@@ -247,6 +276,18 @@ static void add_waiting(struct kernel *k, struct kernel_waiting *w)
 	k->waiting_end = &w->next;
 }
 
+/* Without what was not needed of its room. */
+static struct kernel_waiting *shrink(struct kernel_waiting *w)
+{
+	size_t inner = w->inner_count * sizeof *w->inner;
+	struct kernel_waiting *less = realloc(w, sizeof *w + w->size + inner);
+	if (!less)
+		return w;
+	if (inner)
+		less->inner = (uint64_t *)(less->bytes + less->size);
+	return less;
+}
+
 void paths_take_snapshot(struct session *s, const struct kernel_snapshot *from,
 			 const uint8_t *bytes)
 {
@@ -254,17 +295,17 @@ void paths_take_snapshot(struct session *s, const struct kernel_snapshot *from,
 	struct kernel_thread *t = tasks_find(s, (pid_t)from->head.process,
 					     (pid_t)from->head.thread);
 	struct kernel_waiting *w = NULL;
-	uint64_t size = from->size;
+	uint64_t size = from->size, room = from->beyond ? MORE_MAX : 0;
 	uint32_t thread;
 	if (k->whole && t &&
 	    (t->process->waiting_bytes > 2 * WAITING_ONE ||
 	     (size > WAITING_SMALL && k->waiting_bytes > WAITING_WHOLE / 2)))
-		size = 0;
+		size = room = 0;
 	struct err *e = t ? tasks_keep(s, t, &thread) : NULL;
 	if (t && !e && from->head.event < s->options.event_count && size <= KERNEL_STACK &&
 	    from->inner_count <= KERNEL_INNER &&
 	    k->waiting_bytes < (k->whole ? WAITING_WHOLE : WAITING_MAX))
-		w = malloc(sizeof *w + size + from->inner_count * sizeof *from->inner);
+		w = malloc(sizeof *w + size + room + from->inner_count * sizeof *from->inner);
 	err_free(e);
 	if (!w) {
 		k->confused++;
@@ -286,14 +327,16 @@ void paths_take_snapshot(struct session *s, const struct kernel_snapshot *from,
 	memcpy(w->registers, from->registers, sizeof w->registers);
 	memcpy(w->holes, from->holes, sizeof w->holes);
 	memcpy(w->bytes, bytes, size);
+	if (room)
+		w->size += read_more(t->process, from, bytes, w->bytes + size);
 	if (from->inner_count) { /* stacks are whole words */
-		w->inner = (uint64_t *)(w->bytes + size);
+		w->inner = (uint64_t *)(w->bytes + w->size);
 		w->inner_count = (uint32_t)from->inner_count;
-		memcpy(w->bytes + size, from->inner, from->inner_count * sizeof *from->inner);
+		memcpy(w->bytes + w->size, from->inner, from->inner_count * sizeof *from->inner);
 	}
 	t->handled++;
 	k->copies++;
-	add_waiting(k, w);
+	add_waiting(k, shrink(w));
 }
 
 static struct err *wait(struct session *s, struct process *p, uint64_t pc, uint32_t event,

@@ -70,8 +70,8 @@ const struct symbols *places_symbols(struct places *p)
 
 void places_near(struct places *p, const uint64_t *addresses, size_t count)
 {
-	symbols_free(p->symbols);
-	p->symbols = NULL;
+	if (p->has_symbols)
+		return;
 	p->has_symbols = true;
 	err_free(symbols_read_near(p->image, places_debug(p), addresses, count, &p->symbols));
 }

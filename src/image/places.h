@@ -38,8 +38,8 @@ void places_close(struct places *places); /* NULL is fine */
 struct image *places_image(struct places *places);
 struct image *places_debug(struct places *places);
 const struct symbols *places_symbols(struct places *places);
-/* From now on the symbols are those that matter to these addresses, which ascend: where few are asked
-   for, others need not be read. */
+/* To be called first, where only these addresses, which ascend, will be asked for: the symbols are those
+   that matter to them, and others need not be read. */
 void places_near(struct places *places, const uint64_t *addresses, size_t count);
 
 /* The places of the instruction at `address`, innermost first, at most PLACES_MAX: at least one,

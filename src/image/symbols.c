@@ -8,6 +8,9 @@
  * loses the symbol. Labels without size inside a sized function are dropped:
  * they are places in it, not functions.
  *
+ * Where only some addresses matter (near.h), what is far from them is passed over, and names are read one by
+ * one.
+ *
  * Functions may nest (several entries of one assembly routine) or overlap, so a
  * search cannot just look at the last start before the address. `outer` links
  * each symbol to the nearest earlier one that reaches beyond its start.
@@ -51,7 +54,7 @@ struct symbols {
 };
 
 /* A symbol table of an image. */
-struct table {
+struct symtab {
 	struct image *image;
 	const struct image_section *entries, *strings;
 	const char *names; /* NULL: each is read when it is wanted */
@@ -165,7 +168,7 @@ static bool own_name(struct symbols *symbols, char *name)
 }
 
 /* Longer and longer pieces, until its end is in one. */
-static bool read_name(struct symbols *symbols, const struct table *table, uint32_t at,
+static bool read_name(struct symbols *symbols, const struct symtab *table, uint32_t at,
 		      const char **out)
 {
 	uint64_t most = table->strings->size - at;
@@ -185,7 +188,7 @@ static bool read_name(struct symbols *symbols, const struct table *table, uint32
 }
 
 /* NULL: it has none. False: no memory. */
-static bool find_name(struct symbols *symbols, const struct table *table, uint32_t at,
+static bool find_name(struct symbols *symbols, const struct symtab *table, uint32_t at,
 		      const char **out)
 {
 	*out = NULL;
@@ -212,7 +215,7 @@ static bool append(struct symbols *symbols, struct symbol symbol)
 	return true;
 }
 
-static bool add_symbol(struct symbols *symbols, const struct table *table, const Elf64_Sym *sym)
+static bool add_symbol(struct symbols *symbols, const struct symtab *table, const Elf64_Sym *sym)
 {
 	unsigned int binding = ELF64_ST_BIND(sym->st_info);
 	const struct range *code;
@@ -241,7 +244,7 @@ static bool add_symbol(struct symbols *symbols, const struct table *table, const
 }
 
 /* Those that are certain to be kept in the end: with a name, and a size. */
-static bool see_symbol(struct symbols *symbols, const struct table *table, const Elf64_Sym *sym)
+static bool see_symbol(struct symbols *symbols, const struct symtab *table, const Elf64_Sym *sym)
 {
 	const struct range *code = is_function(sym) ? code_at(symbols, sym->st_value) : NULL;
 
@@ -252,8 +255,8 @@ static bool see_symbol(struct symbols *symbols, const struct table *table, const
 }
 
 /* A piece at a time, for there may be very many. False: no memory. */
-static bool read_entries(struct symbols *symbols, const struct table *table,
-			 bool (*take)(struct symbols *, const struct table *, const Elf64_Sym *))
+static bool read_entries(struct symbols *symbols, const struct symtab *table,
+			 bool (*take)(struct symbols *, const struct symtab *, const Elf64_Sym *))
 {
 	uint64_t size = table->entries->size < TABLE_MAX ? table->entries->size : TABLE_MAX;
 	uint64_t left = size / sizeof(Elf64_Sym), offset = table->entries->offset;
@@ -287,14 +290,14 @@ static bool is_plain(const struct image_section *s)
 	return s->type != SHT_NOBITS && !(s->flags & SHF_COMPRESSED);
 }
 
-static bool find_table(struct image *image, const char *name, struct table *out)
+static bool find_table(struct image *image, const char *name, struct symtab *out)
 {
 	const struct image_section *entries = image_section(image, name), *sections;
 	size_t section_count = image_sections(image, &sections);
 
 	if (!entries || entries->link >= section_count)
 		return false;
-	*out = (struct table){
+	*out = (struct symtab){
 		.image = image,
 		.entries = entries,
 		.strings = &sections[entries->link],
@@ -306,7 +309,7 @@ static bool find_table(struct image *image, const char *name, struct table *out)
 /* Reads one symbol table; one that is absent or unreadable adds nothing. False: no memory. */
 static bool add_table(struct symbols *symbols, struct image *image, const char *name)
 {
-	struct table table;
+	struct symtab table;
 	char *names;
 
 	if (!find_table(image, name, &table))
@@ -320,7 +323,7 @@ static bool add_table(struct symbols *symbols, struct image *image, const char *
 
 static bool see_table(struct symbols *symbols, struct image *image, const char *name)
 {
-	struct table table;
+	struct symtab table;
 
 	return !find_table(image, name, &table) || read_entries(symbols, &table, see_symbol);
 }

@@ -366,7 +366,7 @@ INLINE void send_snapshot(struct bpf_perf_event_data *context, struct workspace 
 			  const struct kernel_process *process, uint32_t event, uint64_t start)
 {
 	struct kernel_snapshot *s = &ws->snapshot;
-	uint64_t sp, size;
+	uint64_t sp, size, whole;
 	if (read_registers(ws->walk.registers))
 		return;
 	sp = ws->walk.registers[CPU.sp & (KERNEL_REGISTERS - 1)] & ~7ull;
@@ -384,13 +384,14 @@ INLINE void send_snapshot(struct bpf_perf_event_data *context, struct workspace 
 	}
 	__builtin_memset(s->holes, 0, sizeof s->holes);
 	ws->walk.known = 0;
-	ws->walk.word = stack_size(sp);
+	whole = ws->walk.word = stack_size(sp);
 	if (settings.whole && ws->walk.word > room_for_stack())
 		ws->walk.word = room_for_stack();
 	bpf_loop(KERNEL_STACK / 4096 + 1, copy_one, &ws, 0);
 	size = s->size;
 	if (size > KERNEL_STACK)
 		size = KERNEL_STACK;
+	s->beyond = whole > size ? whole - size : 0;
 	if (bpf_ringbuf_output(&ring, s, sizeof *s + size, wake(1)))
 		__sync_fetch_and_add(&counts.lost_snapshots, 1);
 }

@@ -179,7 +179,10 @@ export class Table {
 	}
 	fill(element, index) {
 		const {app} = this, {model} = app;
-		const {row, depth, indent, position, siblings} = app.outline.entry(index);
+		const entry = app.outline.entry(index);
+		if (!entry) // the rows are others by now: those will be drawn
+			return;
+		const {row, depth, indent, position, siblings} = entry;
 		const selected = row.key === app.selectedKey();
 		const open = app.outline.open.has(row.key) && !row.leaf;
 		if (element.index !== index) {

@@ -23,6 +23,8 @@
 #include "process/registers.h"
 
 #define CONFIRM_NS 1000000000ull
+#define AT_ONCE 256
+#define GENERATIONS 16
 #define JIT_REACH (64ull << 20) /* compilers at run time make more code, near to the last */
 
 void *kernel_map(struct kernel *k, const char *name, size_t size)
@@ -61,22 +63,38 @@ void code_close(struct kernel *k)
 
 /* ---- lists ---- */
 
+/* An entry that is changed goes to the front of its bucket, and whoever went from one to the next would come to it
+   again, for ever where two are in one: so it goes from bucket to bucket. */
+bool code_take_lists(int processes)
+{
+	uint32_t keys[AT_ONCE], next, *from = NULL;
+	struct kernel_process values[AT_ONCE];
+	bool any = false;
+	for (int more = 0; !more; from = &next) {
+		uint32_t count = AT_ONCE;
+		more = bpf_map_lookup_batch(processes, from, &next, keys, values, &count, NULL);
+		if (more && errno != ENOENT) /* which says that these are the last */
+			break;
+		for (uint32_t i = 0; i < count; i++) {
+			if (!values[i].serial)
+				continue;
+			values[i].serial = values[i].first = values[i].count = 0;
+			bpf_map_update_elem(processes, &keys[i], &values[i], BPF_EXIST);
+			any = true;
+		}
+	}
+	return any;
+}
+
 /* What was counted needs them. */
 static void forget_lists(struct session *s)
 {
 	struct kernel *k = s->kernel;
-	struct kernel_process now;
-	uint32_t pid, *before = NULL;
 	if (counters_flip(k, true))
 		counters_take(s);
-	while (!bpf_map_get_next_key(k->processes, before,
-				     &pid)) { /* also children that we do not know yet */
-		if (!bpf_map_lookup_elem(k->processes, &pid, &now)) {
-			now.serial = now.first = now.count = 0;
-			bpf_map_update_elem(k->processes, &pid, &now, BPF_EXIST);
-		}
-		before = &pid;
-	}
+	/* A child that is made meanwhile has its parent's. */
+	for (int i = 0; i < GENERATIONS && code_take_lists(k->processes); i++)
+		;
 	k->spans_used = 0;
 	k->list_count = 0;
 }

@@ -229,6 +229,8 @@ bool tables_are_full(const struct kernel *k);
 void *kernel_map(struct kernel *k, const char *name, size_t size);
 struct err *code_open(struct kernel *k);
 void code_close(struct kernel *k);
+/* Takes away the lists that processes have in this map; false: none had any. */
+bool code_take_lists(int processes);
 /* Looks at the code that the process has in memory, and tells the sampler. What was noted of a young one
    will do, which it is not to be relied on for long: code_confirm. */
 void code_look(struct session *s, struct process *p);

@@ -23,9 +23,9 @@
 #include "image/name_table.h"
 
 #define LISTS_KEPT 256u
-#define SMALL (4u << 20) /* bytes of code */
+#define SMALL (4u << 20)  /* bytes of code */
+#define TINY (512u << 10) /* that is soon done: what may be gone soon does not wait for others */
 #define SOUGHT_AT_ONCE 64u
-#define SMALL_AT_ONCE 16u
 #define APART_AT_ONCE 4u
 #define WAIT_MS 1000
 #define TRIES_MAX 3u                  /* where the process that makes a table dies */
@@ -200,15 +200,16 @@ static size_t lane_of(const struct fresh *f)
 		return LIBRARY_SEEKING;
 	if (size_of(f->module) > SMALL)
 		return LIBRARY_LARGE;
-	return f->module->fleeting ? LIBRARY_FLEETING : LIBRARY_SMALL;
+	return f->module->fleeting && size_of(f->module) <= TINY ? LIBRARY_FLEETING : LIBRARY_SMALL;
 }
 
-/* What a lane is to do next: some modules, but of large ones that are to be made only one. */
+/* What a lane is to do next: some modules, the smallest first, but of large ones that are to be made only one. All
+   of them are there when the last one is: more at once would keep small ones waiting. */
 static void choose(struct library *l, struct library_lane *lane)
 {
 	static const size_t most[LIBRARY_LANES] = {[LIBRARY_SEEKING] = SOUGHT_AT_ONCE,
-						   [LIBRARY_FLEETING] = SMALL_AT_ONCE,
-						   [LIBRARY_SMALL] = SMALL_AT_ONCE,
+						   [LIBRARY_FLEETING] = APART_AT_ONCE,
+						   [LIBRARY_SMALL] = APART_AT_ONCE,
 						   [LIBRARY_LARGE] = 1};
 	size_t max = most[lane - l->lanes], kept = 0;
 	lane->work = (struct fresh_list){.items = calloc(max, sizeof *lane->work.items),

@@ -17,7 +17,7 @@
 
 #define PAGE 4096u
 #define BEYOND_MAX ((uint64_t)64 << 20) /* bytes of a stack */
-#define BEYOND_NS 100000000u
+#define BEYOND_NS 1000000000u
 #define MORE_MAX \
 	262144u /* bytes that are read of it at once: with the largest copy at most KERNEL_STACK */
 #define AGAIN 64u /* bytes that must be as they were */

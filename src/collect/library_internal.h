@@ -31,8 +31,15 @@ struct fresh_list {
 
 /* Tables that were made before do not wait for those that are made now. Large modules, of which one may take
    many seconds, do not keep the others waiting; and files that may soon be gone, or whose file system, do not
-   wait for those that stay. */
-enum { LIBRARY_SEEKING, LIBRARY_FLEETING, LIBRARY_SMALL, LIBRARY_LARGE, LIBRARY_LANES };
+   wait for those that stay, nor the smallest of them for larger ones. */
+enum {
+	LIBRARY_SEEKING,
+	LIBRARY_TINY,
+	LIBRARY_FLEETING,
+	LIBRARY_SMALL,
+	LIBRARY_LARGE,
+	LIBRARY_LANES
+};
 
 struct library {
 	enum recipes_mode mode;

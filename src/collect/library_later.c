@@ -200,7 +200,9 @@ static size_t lane_of(const struct fresh *f)
 		return LIBRARY_SEEKING;
 	if (size_of(f->module) > SMALL)
 		return LIBRARY_LARGE;
-	return f->module->fleeting && size_of(f->module) <= TINY ? LIBRARY_FLEETING : LIBRARY_SMALL;
+	if (!f->module->fleeting)
+		return LIBRARY_SMALL;
+	return size_of(f->module) <= TINY ? LIBRARY_TINY : LIBRARY_FLEETING;
 }
 
 /* What a lane is to do next: some modules, the smallest first, but of large ones that are to be made only one. All
@@ -208,6 +210,7 @@ static size_t lane_of(const struct fresh *f)
 static void choose(struct library *l, struct library_lane *lane)
 {
 	static const size_t most[LIBRARY_LANES] = {[LIBRARY_SEEKING] = SOUGHT_AT_ONCE,
+						   [LIBRARY_TINY] = APART_AT_ONCE,
 						   [LIBRARY_FLEETING] = APART_AT_ONCE,
 						   [LIBRARY_SMALL] = APART_AT_ONCE,
 						   [LIBRARY_LARGE] = 1};

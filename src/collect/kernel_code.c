@@ -23,8 +23,8 @@
 #include "process/registers.h"
 
 #define CONFIRM_NS 1000000000ull
-#define AT_ONCE 256
-#define GENERATIONS 16
+#define AT_ONCE 256             /* processes: more than a bucket has */
+#define GENERATIONS 16          /* of children that are made while lists are taken away */
 #define JIT_REACH (64ull << 20) /* compilers at run time make more code, near to the last */
 
 void *kernel_map(struct kernel *k, const char *name, size_t size)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cold SECONDS LEVELS THREADS [WARM]: so many threads spend their time below so many frames of 8 KiB, whose memory the kernel is told is not
- * used, but not for the first WARM seconds. Where a CPU does not mark pages itself it cannot be read in an interrupt then.
+ * cold SECONDS LEVELS THREADS: so many threads spend their time below so many frames of 8 KiB, whose memory the kernel is told is not
+ * used. Where a CPU does not mark pages itself it cannot be read in an interrupt then.
  */
 #include <pthread.h>
 #include <stdint.h>
@@ -11,7 +11,7 @@
 
 #define PAGE 4096u
 
-static double seconds = 1, warm;
+static double seconds = 1;
 static int levels = 100;
 static volatile unsigned long sink;
 
@@ -26,9 +26,8 @@ __attribute__((noinline)) void cold_work(const char *outermost)
 {
 	char here;
 	uintptr_t from = ((uintptr_t)&here / PAGE + 8) * PAGE;
-	for (double start = now(); now() < start + seconds;) {
-		if (now() >= start + warm)
-			madvise((void *)from, (uintptr_t)outermost / PAGE * PAGE - from, MADV_COLD);
+	for (double end = now() + seconds; now() < end;) {
+		madvise((void *)from, (uintptr_t)outermost / PAGE * PAGE - from, MADV_COLD);
 		for (unsigned long n = 200000; n--;)
 			sink += n;
 	}
@@ -58,7 +57,6 @@ int main(int argc, char **argv)
 	pthread_t *threads = calloc((size_t)count, sizeof *threads);
 	seconds = argc > 1 ? atof(argv[1]) : seconds;
 	levels = argc > 2 ? atoi(argv[2]) : levels;
-	warm = argc > 4 ? atof(argv[4]) : 0;
 	for (int i = 0; threads && i < count; i++)
 		if (pthread_create(&threads[i], NULL, cold_thread, NULL))
 			return 1;

@@ -12,12 +12,10 @@
 #define OF_KERNEL 0x204010 /* PF_KTHREAD, PF_USER_WORKER, PF_IO_WORKER: no code of a program */
 #define UNBORN_NS 1000000u /* of CPU time: who had more has run */
 #define RING_SIZE (1u << 24)
-#define LINE 64          /* bytes of memory that come together */
-#define FIRST_WINDOW 256 /* bytes of the stack */
-#define LARGE_FRAME 384  /* bytes */
-#define HOLES_MAX 32     /* pages of a stack that are not there, one after another */
-#define DEEP 32          /* frames that are worth a memo */
-#define MEMO_KEPT_NS 20000000u
+#define LINE 64             /* bytes of memory that come together */
+#define FIRST_WINDOW 256    /* bytes of the stack */
+#define LARGE_FRAME 384     /* bytes */
+#define HOLES_MAX 32        /* pages of a stack that are not there, one after another */
 #define COMPARED_AT_ONCE 16 /* frames of the memo */
 #define STEPS_AT_ONCE 4
 #define SPAN_STEPS 17 /* of the search among KERNEL_SPANS */
@@ -45,7 +43,6 @@ struct memo {
 	uint32_t busy; /* threads on two CPUs may have the same one */
 	uint32_t thread, count, serial, end;
 	uint64_t base;
-	uint64_t used; /* when */
 	/* Innermost first; the outermost is KERNEL_FRAMES - 1, so that those that stay are where they
 	   were. The second half is for the verifier, which adds the largest start and size. */
 	struct frame frames[2 * KERNEL_FRAMES];
@@ -60,7 +57,6 @@ struct walk {
 	uint32_t span_module, span_flags;
 	uint32_t span_serial; /* of the list that it is of; 0: none */
 	uint64_t word;        /* what was read last */
-	uint64_t cold;        /* a page of the memo's frames that cannot be read; 1: none yet */
 	uint64_t at;          /* of the bytes */
 	uint64_t have;        /* bytes */
 	uint64_t base;        /* of the memo */

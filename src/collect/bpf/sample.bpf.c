@@ -49,14 +49,11 @@ struct compare {
 };
 
 /* Whether the words that the PCs of some frames were read from still hold them. This is most of
-   the work in a deep stack, so it is done without a call for each.
-   A page that could be read before, and no longer can, is one that the program has not touched since the
-   kernel looked who uses it (see sample()): what was there is there. */
+   the work in a deep stack, so it is done without a call for each. */
 static long compare_some(uint32_t i, struct compare *c)
 {
 	struct walk *w = c->walk;
 	uint64_t bits = CPU.address_bits, at = w->at, have = w->have, base = w->base;
-	uint64_t cold = w->cold;
 	uint32_t count = c->count;
 	int k;
 	for (k = 0; k < COMPARED_AT_ONCE && count; k++, count--) {
@@ -65,15 +62,8 @@ static long compare_some(uint32_t i, struct compare *c)
 		struct frame *f = &c->memo->frames[index];
 		uint64_t slot = base + f->slot, offset = slot - at;
 		if (offset >= have) {
-			if (!f->slot)
+			if (!f->slot || read_near(w, slot, f[1].slot - f->slot))
 				break;
-			if (slot - cold < 4096)
-				continue;
-			if (read_near(w, slot, f[1].slot - f->slot)) {
-				have = 0;
-				cold = w->cold = slot & ~4095ull;
-				continue;
-			}
 			at = w->at;
 			have = w->have;
 			offset = slot - at;
@@ -180,7 +170,6 @@ INLINE void begin(struct walk *w)
 	w->slot = w->fp_at = w->extra_at = 0;
 	w->have = 0;
 	w->window = FIRST_WINDOW / 2;
-	w->cold = 1;
 	w->exact = 1;
 	w->near = w->fp_lost = w->extra_lost = w->in_signal = w->met = w->by_pointer = w->far = 0;
 	w->all_registers = w->elsewhere = 0;
@@ -285,7 +274,6 @@ INLINE void send_path(struct bpf_perf_event_data *context, struct walker *x, uin
 	if (slot != KERNEL_NO_MEMO) {
 		memo->thread = path->head.thread;
 		memo->serial = x->process->serial;
-		memo->used = start;
 		memo->end = w->end;
 		remember(x->ws, memo, kept);
 	}
@@ -419,18 +407,6 @@ INLINE void walk(struct walker *x, bool known)
 		w->end = w->end_first;
 }
 
-/* Not from a thread that goes on: without its memo a deep stack costs much, and what is out of reach by
-   now is lost. */
-INLINE bool take_memo(struct memo *memo, uint32_t tid, uint64_t now)
-{
-	if (__sync_lock_test_and_set(&memo->busy, 1))
-		return false;
-	if (memo->thread == tid || memo->count < DEEP || now - memo->used > MEMO_KEPT_NS)
-		return true;
-	memo->busy = 0;
-	return false;
-}
-
 /* The work of the kernel alone: its threads have no other, and of a program that ends, or becomes
    another one, none is left. */
 INLINE void send_inner(struct bpf_perf_event_data *context, struct workspace *ws, uint32_t event,
@@ -483,7 +459,7 @@ SEC("perf_event") int sample(struct bpf_perf_event_data *context)
 	if (!memo)
 		return 0;
 	struct walker x = {ws, &ws->walk, memo, process, here * KERNEL_PLACES};
-	bool mine = take_memo(memo, tid, start);
+	bool mine = !__sync_lock_test_and_set(&memo->busy, 1);
 	bool known = mine && memo->thread == tid && memo->serial == process->serial;
 	if (ending)
 		end(&x);

@@ -298,6 +298,13 @@ void tasks_settle(struct session *s);
 /* The profile is another one from now on. */
 void tasks_restart(struct session *s);
 
+/* kernel_copy.c */
+/* Reads what is missing of it, if that is not too late; beyond its end as much as there is room for
+   behind its bytes. */
+void copy_complete(struct kernel_waiting *w, uint64_t room);
+/* For a walk (struct walk_reader). */
+bool copy_read(void *waiting, uint64_t address, uint64_t *out);
+
 /* kernel_paths.c */
 void paths_take(struct session *s, const struct kernel_path *path, const uint64_t *keys);
 void paths_take_snapshot(struct session *s, const struct kernel_snapshot *snapshot,

@@ -8,21 +8,15 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/uio.h>
 
 #include "base/err.h"
 #include "cct/cct.h"
 #include "collect/stack.h"
 #include "process/kernel_names.h"
 
-#define PAGE 4096u
-#define BEYOND_MAX ((uint64_t)64 << 20) /* bytes of a stack */
-#define BEYOND_NS 1000000000u
-#define MORE_MAX \
-	262144u /* bytes that are read of it at once: with the largest copy at most KERNEL_STACK */
-#define AGAIN 64u /* bytes that must be as they were */
 #define HOPES 4u
-#define MEMO_ROOM 128u                     /* frames, at first */
+#define MORE_MAX 262144u /* bytes that are read beyond a copy; both at most KERNEL_STACK */
+#define MEMO_ROOM 128u   /* frames, at first */
 #define WAITING_MAX ((uint64_t)512 << 20)  /* bytes */
 #define WAITING_WHOLE ((uint64_t)32 << 20) /* the same for what may go on for weeks */
 #define WAITING_ONE ((uint64_t)2 << 20)    /* and of one process, so that others have a part */
@@ -202,71 +196,6 @@ void paths_take(struct session *s, const struct kernel_path *path, const uint64_
 
 /* ---- stacks that are walked here ---- */
 
-static bool is_hole(const uint64_t *holes, size_t page)
-{
-	return holes[page / 64] >> page % 64 & 1;
-}
-
-/* What the sampler could not reach in the interrupt: memory that the program had not touched for
-   long, and mostly has not since. */
-static bool read_late(const struct kernel_waiting *stack, uint64_t address, uint64_t *out)
-{
-	struct iovec to = {out, sizeof *out}, from = {(void *)address, sizeof *out};
-	const struct process *p = stack->process;
-	return !p->gone && stack->image == p->image &&
-	       process_vm_readv(p->pid, &to, 1, &from, 1, 0) == sizeof *out;
-}
-
-/* What lies beyond the part that was copied: as long as the outermost word of that is what it was, so are
-   the callers, unless they have returned and nothing has come to that word since. So it must be soon. */
-static bool read_beyond(const struct kernel_waiting *stack, uint64_t address, uint64_t *out)
-{
-	uint64_t then, now;
-	if (!stack->edge || address - stack->edge > BEYOND_MAX ||
-	    session_now() - stack->time > BEYOND_NS || !read_late(stack, address, out))
-		return false;
-	memcpy(&then, stack->bytes + (stack->edge - stack->address), sizeof then);
-	return read_late(stack, stack->edge, &now) && now == then;
-}
-
-static bool read_word(void *context, uint64_t address, uint64_t *out)
-{
-	struct kernel_waiting *stack = context;
-	uint64_t offset = address - stack->address;
-	if (address % sizeof *out)
-		return false;
-	if (offset > stack->size || stack->size - offset < sizeof *out)
-		return read_beyond(stack, address, out);
-	size_t page = address / PAGE - stack->address / PAGE;
-	if (is_hole(stack->holes, page))
-		return page && read_late(stack, address, out);
-	memcpy(out, stack->bytes + offset, sizeof *out);
-	if (address > stack->edge)
-		stack->edge = address;
-	return true;
-}
-
-/* What lies beyond a copy that the sampler had to cut: at once, for it may wait long until it is walked. The
-   outermost words that could be copied must be as they were. How many bytes there are. */
-static uint64_t read_more(const struct process *p, const struct kernel_snapshot *from,
-			  const uint8_t *bytes, uint8_t *out)
-{
-	uint64_t end = from->address + from->size, edge = end, first = from->address / PAGE;
-	uint64_t most = from->beyond < MORE_MAX ? from->beyond : MORE_MAX;
-	uint8_t again[AGAIN];
-	while (edge > from->address && is_hole(from->holes, (edge - 1) / PAGE - first))
-		edge = (edge - 1) / PAGE * PAGE;
-	if (edge < from->address + AGAIN || session_now() - from->head.time > BEYOND_NS)
-		return 0;
-	struct iovec to[] = {{again, AGAIN}, {out, most}};
-	struct iovec at[] = {{(void *)(edge - AGAIN), AGAIN}, {(void *)end, most}};
-	ssize_t got = process_vm_readv(p->pid, to, 2, at, 2, 0);
-	if (got <= (ssize_t)AGAIN ||
-	    memcmp(again, bytes + (edge - from->address) - AGAIN, AGAIN) != 0)
-		return 0;
-	return ((uint64_t)got - AGAIN) / sizeof(uint64_t) * sizeof(uint64_t);
-}
-
 static void add_waiting(struct kernel *k, struct kernel_waiting *w)
 {
 	w->process->waiting++;
@@ -295,7 +224,7 @@ void paths_take_snapshot(struct session *s, const struct kernel_snapshot *from,
 	struct kernel_thread *t = tasks_find(s, (pid_t)from->head.process,
 					     (pid_t)from->head.thread);
 	struct kernel_waiting *w = NULL;
-	uint64_t size = from->size, room = from->beyond ? MORE_MAX : 0;
+	uint64_t size = from->size, room = from->beyond < MORE_MAX ? from->beyond : MORE_MAX;
 	uint32_t thread;
 	if (k->whole && t &&
 	    (t->process->waiting_bytes > 2 * WAITING_ONE ||
@@ -327,8 +256,7 @@ void paths_take_snapshot(struct session *s, const struct kernel_snapshot *from,
 	memcpy(w->registers, from->registers, sizeof w->registers);
 	memcpy(w->holes, from->holes, sizeof w->holes);
 	memcpy(w->bytes, bytes, size);
-	if (room)
-		w->size += read_more(t->process, from, bytes, w->bytes + size);
+	copy_complete(w, room);
 	if (from->inner_count) { /* stacks are whole words */
 		w->inner = (uint64_t *)(w->bytes + w->size);
 		w->inner_count = (uint32_t)from->inner_count;
@@ -387,7 +315,7 @@ static enum walk_end walk(struct session *s, struct kernel_waiting *w,
 			  const struct library_list *list, uint64_t *keys, uint32_t *frames)
 {
 	struct walk_space space = space_of(s, list);
-	struct walk_reader reader = {read_word, w};
+	struct walk_reader reader = {copy_read, w};
 	w->edge = 0;
 	return stack_walk(&space, w->process->machine, w->registers, w->pc, &reader, keys,
 			  KERNEL_FRAMES, frames);

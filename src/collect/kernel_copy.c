@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Stacks that the sampler copied: what is missing of them, and their words.
+ *
+ * What an interrupt could not reach, or was more than it copies, is read from
+ * the process as soon as the copy is here, since that may wait long until it
+ * is walked. The stack may be another one by then, so the words that were
+ * copied next to it must be what they were, and it must be soon: a stack that
+ * has returned and grown again since may have the same words there.
+ */
+#include "collect/kernel_internal.h"
+
+#include <string.h>
+#include <sys/uio.h>
+
+#define PAGE 4096u
+#define SOON_NS 1000000000u
+#define BEYOND_MAX ((uint64_t)64 << 20) /* bytes of a stack */
+#define AGAIN 64u                       /* bytes that must be as they were */
+
+static bool is_hole(const struct kernel_waiting *w, size_t page)
+{
+	return w->holes[page / 64] >> page % 64 & 1;
+}
+
+static bool is_soon(const struct kernel_waiting *w)
+{
+	return session_now() - w->time <= SOON_NS;
+}
+
+/* The memory from `address` on, if the copied words before `edge` are as they were. How many bytes. */
+static uint64_t read_behind(const struct kernel_waiting *w, uint64_t edge, uint64_t address,
+			    uint8_t *out, uint64_t size)
+{
+	uint64_t copied = edge - w->address, check = copied < AGAIN ? copied : AGAIN;
+	uint8_t again[AGAIN];
+	struct iovec to[] = {{again, check}, {out, size}};
+	struct iovec from[] = {{(void *)(edge - check), check}, {(void *)address, size}};
+	ssize_t got = check ? process_vm_readv(w->process->pid, to, 2, from, 2, 0) : 0;
+	if (got <= (ssize_t)check || memcmp(again, w->bytes + copied - check, check) != 0)
+		return 0;
+	return (uint64_t)got - check;
+}
+
+/* All but the innermost page, which changes all the time. */
+static void fill_holes(struct kernel_waiting *w)
+{
+	uint64_t first = w->address / PAGE, end = (w->address + w->size) / PAGE - first;
+	for (uint64_t page = 1, next; page < end; page = next) {
+		next = page + 1;
+		if (!is_hole(w, page) || is_hole(w, page - 1))
+			continue;
+		while (next < end && is_hole(w, next))
+			next++;
+		uint64_t from = (first + page) * PAGE;
+		uint64_t got = read_behind(w, from, from, w->bytes + (from - w->address),
+					   (next - page) * PAGE);
+		for (; got >= PAGE; got -= PAGE, page++)
+			w->holes[page / 64] &= ~(1ull << page % 64);
+	}
+}
+
+void copy_complete(struct kernel_waiting *w, uint64_t room)
+{
+	if (!is_soon(w))
+		return;
+	fill_holes(w);
+	uint64_t end = w->address + w->size, edge = end;
+	while (edge > w->address && is_hole(w, (edge - 1) / PAGE - w->address / PAGE))
+		edge = (edge - 1) / PAGE * PAGE;
+	if (room && edge > w->address)
+		w->size += read_behind(w, edge, end, w->bytes + w->size, room) / sizeof(uint64_t) *
+			   sizeof(uint64_t);
+}
+
+static bool read_now(const struct kernel_waiting *w, uint64_t address, uint64_t *out)
+{
+	struct iovec to = {out, sizeof *out}, from = {(void *)address, sizeof *out};
+	const struct process *p = w->process;
+	return !p->gone && w->image == p->image &&
+	       process_vm_readv(p->pid, &to, 1, &from, 1, 0) == sizeof *out;
+}
+
+/* Of a stack that is larger still. */
+static bool read_beyond(const struct kernel_waiting *w, uint64_t address, uint64_t *out)
+{
+	uint64_t then, now;
+	if (!w->edge || address - w->edge > BEYOND_MAX || !is_soon(w) || !read_now(w, address, out))
+		return false;
+	memcpy(&then, w->bytes + (w->edge - w->address), sizeof then);
+	return read_now(w, w->edge, &now) && now == then;
+}
+
+bool copy_read(void *waiting, uint64_t address, uint64_t *out)
+{
+	struct kernel_waiting *w = waiting;
+	uint64_t offset = address - w->address;
+	if (address % sizeof *out)
+		return false;
+	if (offset > w->size || w->size - offset < sizeof *out)
+		return read_beyond(w, address, out);
+	if (is_hole(w, address / PAGE - w->address / PAGE))
+		return false;
+	memcpy(out, w->bytes + offset, sizeof *out);
+	if (address > w->edge)
+		w->edge = address;
+	return true;
+}

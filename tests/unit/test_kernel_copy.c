@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copied stacks of which something is missing. The stack is this program's own memory. */
+#include "unit.h"
+
+#include "collect/kernel_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define PAGE 4096u
+#define PAGES 8u
+#define SECOND 1000000000ull
+#define WORDS (PAGE / sizeof(uint64_t))
+
+struct stack {
+	uint64_t *memory; /* of PAGES, aligned */
+	struct process process;
+	struct kernel_waiting *copy;
+};
+
+/* A copy of so many pages, from `skip` bytes on, without those of `holes`. */
+static struct stack make(uint64_t skip, uint64_t pages, uint64_t holes)
+{
+	struct stack s = {.memory = aligned_alloc(PAGE, PAGES * PAGE),
+			  .process = {.pid = getpid()},
+			  .copy = calloc(1, sizeof *s.copy + PAGES * PAGE)};
+
+	assert_true(s.memory && s.copy);
+	for (uint64_t i = 0; i < PAGES * WORDS; i++)
+		s.memory[i] = 1000 + i;
+	s.copy->address = (uint64_t)s.memory + skip;
+	s.copy->size = pages * PAGE - skip;
+	s.copy->time = session_now();
+	s.copy->holes[0] = holes;
+	for (uint64_t page = 0; page < pages; page++) {
+		uint64_t from = page ? page * PAGE : skip, to = (page + 1) * PAGE;
+
+		if (!(holes >> page & 1))
+			memcpy(s.copy->bytes + (from - skip), (uint8_t *)s.memory + from,
+			       to - from);
+	}
+	return s;
+}
+
+static void complete(struct stack *s, uint64_t room)
+{
+	s->copy->process = &s->process;
+	copy_complete(s->copy, room);
+	s->process.gone = true; /* nothing more is to be read from it */
+}
+
+static void drop(struct stack *s)
+{
+	free(s->copy);
+	free(s->memory);
+}
+
+/* Whether each word of a page is there, and right. */
+static bool has_page(struct stack *s, uint64_t page)
+{
+	uint64_t at = (uint64_t)(s->memory + page * WORDS), word;
+
+	if (at < s->copy->address)
+		at = s->copy->address;
+	for (; at < (uint64_t)(s->memory + (page + 1) * WORDS); at += sizeof word)
+		if (!copy_read(s->copy, at, &word) || word != *(uint64_t *)at)
+			return false;
+	return true;
+}
+
+static void holes_are_filled(void **state)
+{
+	struct stack s = make(16, 7, 0x5a); /* 1, 3 and 4, and the last */
+
+	(void)state;
+	assert_false(has_page(&s, 1));
+	complete(&s, 0);
+	for (uint64_t page = 0; page < 7; page++)
+		assert_true(has_page(&s, page));
+	assert_false(has_page(&s, 7));
+	drop(&s);
+}
+
+static void what_has_changed_is_not_read(void **state)
+{
+	struct stack s = make(0, 6, 0x12);
+
+	(void)state;
+	s.memory[4 * WORDS - 1] = 7; /* before the hole in page 4 */
+	complete(&s, 0);
+	assert_true(has_page(&s, 1));
+	assert_true(has_page(&s, 2));
+	uint64_t word;
+	assert_false(copy_read(s.copy, (uint64_t)(s.memory + 4 * WORDS), &word));
+	assert_true(has_page(&s, 5));
+	drop(&s);
+}
+
+static void it_is_not_read_late(void **state)
+{
+	struct stack s = make(0, 3, 0x2);
+
+	(void)state;
+	s.copy->time -= 3 * SECOND;
+	complete(&s, PAGE);
+	assert_true(has_page(&s, 0));
+	assert_false(has_page(&s, 1));
+	assert_true(has_page(&s, 2));
+	assert_false(has_page(&s, 3));
+	drop(&s);
+}
+
+static void the_innermost_page_is_not_read(void **state)
+{
+	struct stack s = make(PAGE - 8, 4, 0x3);
+
+	(void)state;
+	complete(&s, 0);
+	assert_false(has_page(&s, 0));
+	assert_false(has_page(&s, 1)); /* nothing tells whether it is the same */
+	assert_true(has_page(&s, 2));
+	drop(&s);
+}
+
+static void few_words_before_a_hole_are_enough(void **state)
+{
+	struct stack s = make(PAGE - 8, 4, 0x2);
+
+	(void)state;
+	complete(&s, 0);
+	assert_true(has_page(&s, 0));
+	assert_true(has_page(&s, 1));
+	drop(&s);
+}
+
+static void more_is_read_beyond_the_end(void **state)
+{
+	struct stack s = make(0, 2, 0), other = make(0, 2, 0), cold = make(0, 3, 0x4);
+
+	(void)state;
+	complete(&s, 3 * PAGE);
+	for (uint64_t page = 0; page < 5; page++)
+		assert_true(has_page(&s, page));
+	assert_false(has_page(&s, 5));
+	other.memory[2 * WORDS - 2] = 7;
+	complete(&other, 3 * PAGE);
+	assert_int_equal(other.copy->size, 2 * PAGE);
+	complete(&cold, PAGE); /* whose end is a hole */
+	assert_true(has_page(&cold, 2) && has_page(&cold, 3));
+	drop(&s);
+	drop(&other);
+	drop(&cold);
+}
+
+static void of_nobody_nothing_is_read(void **state)
+{
+	struct stack s = make(0, 3, 0x2);
+
+	(void)state;
+	s.process.pid = 0x7ffffff;
+	complete(&s, PAGE);
+	assert_false(has_page(&s, 1));
+	assert_int_equal(s.copy->size, 3 * PAGE);
+	drop(&s);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(holes_are_filled),
+		cmocka_unit_test(what_has_changed_is_not_read),
+		cmocka_unit_test(it_is_not_read_late),
+		cmocka_unit_test(the_innermost_page_is_not_read),
+		cmocka_unit_test(few_words_before_a_hole_are_enough),
+		cmocka_unit_test(more_is_read_beyond_the_end),
+		cmocka_unit_test(of_nobody_nothing_is_read),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -4,6 +4,7 @@
 #include "cmd/db.h"
 
 #include "base/err.h"
+#include "base/json.h"
 #include "cmd/cmd.h"
 
 #include <errno.h>
@@ -63,7 +64,21 @@ static struct err *ask(int fd, char *answer, size_t room)
 	return got ? NULL : err_new("the daemon did not answer");
 }
 
-static int run(const char *path)
+static void show(uint64_t epoch, bool json)
+{
+	struct json j = json_to_file(stdout);
+	if (!json) {
+		printf("epoch %llu begins\n", (unsigned long long)epoch);
+		return;
+	}
+	json_begin_object(&j);
+	json_put_u64(&j, "culprit", 1);
+	json_put_u64(&j, "epoch", epoch);
+	json_end_object(&j);
+	json_newline(&j);
+}
+
+static int run(const char *path, bool json)
 {
 	char answer[512];
 	int fd = -1;
@@ -78,16 +93,18 @@ static int run(const char *path)
 		e = err_new("what answers at %s is no daemon of this version", path);
 	if (e)
 		return cmd_fail("db epoch", e);
-	printf("epoch %lld begins\n", strtoll(answer + 3, NULL, 10));
+	show(strtoull(answer + 3, NULL, 10), json);
 	return cmd_finish("db epoch", CMD_OK);
 }
 
 int db_epoch(int argc, char **argv)
 {
 	const char *path = CONTROL_PATH;
+	bool json = false;
 	const struct arg options[] = {
 		{0, "socket", "PATH", "the daemon's control socket; " CONTROL_PATH " unless told",
 		 ARG_STRING, &path},
+		{0, "json", NULL, "print JSON", ARG_FLAG, &json},
 		{0},
 	};
 	struct args args = {
@@ -100,5 +117,6 @@ int db_epoch(int argc, char **argv)
 	int status = cmd_parse(&args, argc, argv);
 	if (status >= 0)
 		return status;
-	return args.count ? cmd_misused("db epoch", "what is '%s'?", args.operands[0]) : run(path);
+	return args.count ? cmd_misused("db epoch", "what is '%s'?", args.operands[0])
+			  : run(path, json);
 }

@@ -2,7 +2,9 @@
 /* `culprit db prune` and `culprit db check`: looking after the file. */
 #include "cmd/db.h"
 
+#include "base/amount.h"
 #include "base/err.h"
+#include "base/json.h"
 #include "base/term.h"
 #include "cmd/cmd.h"
 #include "fleet/fetch.h"
@@ -10,7 +12,6 @@
 
 #include <ctype.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -22,36 +23,48 @@ static uint64_t file_size(const char *path)
 	return stat(path, &st) ? 0 : (uint64_t)st.st_size;
 }
 
-/* Numbers with a unit; -1 to go on. */
-struct unit {
-	const char *name;
-	uint64_t factor;
-};
-
-static int read_amount(const char *option, const char *text, const struct unit *units,
-		       const char *example, uint64_t *out)
+static struct json begin_json(const char *file)
 {
-	char *end;
-	if (!text)
-		return -1;
-	uint64_t number = strtoull(text, &end, 10);
-	for (; units->name; units++)
-		if (isdigit((unsigned char)*text) && !strcasecmp(end, units->name) &&
-		    !__builtin_mul_overflow(number, units->factor, out))
-			return -1;
-	return cmd_misused("db prune", "--%s takes a number with its unit, such as %s, not '%s'",
-			   option, example, text);
+	struct json j = json_to_file(stdout);
+	json_begin_object(&j);
+	json_put_u64(&j, "culprit", 1);
+	json_put_string(&j, "database", file);
+	return j;
 }
 
-static const struct unit times[] = {{"s", 1},         {"m", 60},          {"h", 3600}, {"d", 86400},
-				    {"w", 7 * 86400}, {"y", 365 * 86400}, {0}};
-static const struct unit sizes[] = {
-	{"", 1},         {"k", 1000},       {"kB", 1000},       {"M", 1000000},
-	{"MB", 1000000}, {"G", 1000000000}, {"GB", 1000000000}, {0}};
+static void end_json(struct json *j)
+{
+	json_end_object(j);
+	json_newline(j);
+}
+
+/* -1 to go on. */
+static int read_keep(const char *text, uint64_t *seconds)
+{
+	if (!text)
+		return -1;
+	bool right = amount_read(text, amount_times, seconds) && *seconds <= STORE_KEEP_MAX;
+	if (right && !*seconds)
+		return cmd_misused("db prune",
+				   "--keep=%s would remove everything: remove the "
+				   "database instead",
+				   text);
+	if (right && !isdigit((unsigned char)text[strlen(text) - 1]))
+		return -1;
+	return cmd_misused("db prune", "--keep takes a number with its unit, such as 30d, not '%s'",
+			   text);
+}
+
+static int read_size(const char *text, uint64_t *bytes)
+{
+	if (!text || (amount_read(text, amount_sizes, bytes) && *bytes))
+		return -1;
+	return cmd_misused("db prune", "--max-size takes a size such as 50M, not '%s'", text);
+}
 
 struct options {
 	const char *file, *keep, *size;
-	bool quiet;
+	bool quiet, json;
 	struct store_policy policy;
 };
 
@@ -73,21 +86,47 @@ static struct err *prune(const struct options *o, struct store_tidied *tidied)
 	return e;
 }
 
+static void show_pruned(const struct options *o, const struct store_tidied *tidied, uint64_t before)
+{
+	char text[2][TERM_UNIT_MAX];
+	uint64_t after = file_size(o->file);
+	if (o->json) {
+		struct json j = begin_json(o->file);
+		json_put_u64(&j, "merged", tidied->merged);
+		json_put_u64(&j, "removed", tidied->removed);
+		json_put_u64(&j, "joined", tidied->joined);
+		json_put_u64(&j, "bytes", after);
+		json_put_u64(&j, "bytes_before", before);
+		end_json(&j);
+	} else if (!o->quiet) {
+		printf("%llu spans merged into others, %llu removed, %llu epochs joined; "
+		       "%s, before %s\n",
+		       (unsigned long long)tidied->merged, (unsigned long long)tidied->removed,
+		       (unsigned long long)tidied->joined, term_size(text[0], after),
+		       term_size(text[1], before));
+	}
+}
+
 static int run_prune(const struct options *o)
 {
-	char before[TERM_UNIT_MAX], after[TERM_UNIT_MAX];
 	struct store_tidied tidied = {0};
-	uint64_t size = file_size(o->file);
+	uint64_t before = file_size(o->file);
 	struct err *e = prune(o, &tidied);
 	if (e)
 		return cmd_fail("db prune", e);
-	if (!o->quiet)
-		printf("%llu spans merged into others, %llu removed, %llu epochs joined; "
-		       "%s, before %s\n",
-		       (unsigned long long)tidied.merged, (unsigned long long)tidied.removed,
-		       (unsigned long long)tidied.joined, term_size(after, file_size(o->file)),
-		       term_size(before, size));
+	show_pruned(o, &tidied, before);
 	return cmd_finish("db prune", CMD_OK);
+}
+
+static void show_days(const struct options *o, uint64_t days)
+{
+	if (o->json) {
+		struct json j = begin_json(o->file);
+		json_put_u64(&j, "days", days);
+		end_json(&j);
+	} else if (!o->quiet) {
+		printf("%llu days removed\n", (unsigned long long)days);
+	}
 }
 
 /* Of a server only days can be removed; how large that may be is its own matter. */
@@ -95,38 +134,39 @@ static int prune_server(const struct options *o)
 {
 	struct server *server;
 	uint64_t days = 0;
-	if (o->size)
-		return cmd_misused("db prune", "--max-size is for database files; --keep=TIME says "
-					       "what a server keeps");
+	if (o->size || !o->keep)
+		return cmd_misused("db prune", "a server keeps what --keep=TIME says, whatever its "
+					       "size");
 	struct err *e = server_open(o->file, NULL, &server);
 	if (!e)
 		e = fetch_prune(server, db_now_ms() - (int64_t)o->policy.keep_s * 1000, &days);
 	server_close(server);
 	if (e)
 		return cmd_fail("db prune", e);
-	if (!o->quiet)
-		printf("%llu days removed\n", (unsigned long long)days);
+	show_days(o, days);
 	return cmd_finish("db prune", CMD_OK);
 }
 
 int db_prune(int argc, char **argv)
 {
 	struct options o = {.policy = store_policy};
+	o.policy.keep_s = o.policy.max_bytes = 0;
 	const struct arg options[] = {
 		DB_FILE_OPTION(o.file),
-		{0, "keep", "TIME", "remove what is older, such as 30d or 52w; 400d unless told",
-		 ARG_STRING, &o.keep},
-		{0, "max-size", "SIZE",
-		 "remove the oldest until the file is smaller; 200M unless told", ARG_STRING,
-		 &o.size},
+		{0, "keep", "TIME", "remove what is older, such as 30d or 52w", ARG_STRING,
+		 &o.keep},
+		{0, "max-size", "SIZE", "remove the oldest until the file is smaller, such as 50M",
+		 ARG_STRING, &o.size},
+		{0, "json", NULL, "print JSON", ARG_FLAG, &o.json},
 		{'q', "quiet", NULL, "say nothing", ARG_FLAG, &o.quiet},
 		{0},
 	};
 	struct args args = {
 		.command = "db prune",
 		.usage = "[options]",
-		.summary = "Merges old spans of time into coarser ones and removes what is too old "
-			   "or too much, as the daemon does by itself.",
+		.summary =
+			"Merges old spans of time into coarser ones, as the daemon does by itself, "
+			"and removes what is told.",
 		.options = options,
 		.examples = "  culprit db prune --keep=90d --max-size=50M\n",
 	};
@@ -135,9 +175,9 @@ int db_prune(int argc, char **argv)
 		return status;
 	if (args.count)
 		return cmd_misused("db prune", "what is '%s'?", args.operands[0]);
-	status = read_amount("keep", o.keep, times, "30d", &o.policy.keep_s);
+	status = read_keep(o.keep, &o.policy.keep_s);
 	if (status < 0)
-		status = read_amount("max-size", o.size, sizes, "50M", &o.policy.max_bytes);
+		status = read_size(o.size, &o.policy.max_bytes);
 	if (status >= 0)
 		return status;
 	if (!o.file)
@@ -147,11 +187,27 @@ int db_prune(int argc, char **argv)
 
 /* Checking */
 
+static void show_sound(const char *file, bool json)
+{
+	if (json) {
+		struct json j = begin_json(file);
+		json_put_bool(&j, "sound", true);
+		end_json(&j);
+	} else {
+		printf("%s is sound\n", file);
+	}
+}
+
 int db_check(int argc, char **argv)
 {
 	const char *file = NULL;
+	bool json = false;
 	struct store *store = NULL;
-	const struct arg options[] = {DB_FILE_OPTION(file), {0}};
+	const struct arg options[] = {
+		DB_FILE_OPTION(file),
+		{0, "json", NULL, "print JSON", ARG_FLAG, &json},
+		{0},
+	};
 	struct args args = {
 		.command = "db check",
 		.usage = "[options]",
@@ -176,6 +232,6 @@ int db_check(int argc, char **argv)
 	store_close(store);
 	if (e)
 		return cmd_fail("db check", e);
-	printf("%s is sound\n", file);
+	show_sound(file, json);
 	return cmd_finish("db check", CMD_OK);
 }

@@ -2,11 +2,11 @@
 #include "daemon/config.h"
 
 #include <ctype.h>
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/amount.h"
 #include "base/err.h"
 #include "fleet/server.h"
 #include "store/store.h"
@@ -31,26 +31,6 @@ void config_default(struct config *c)
 
 /* Values */
 
-struct unit {
-	const char *name;
-	uint64_t factor;
-};
-
-/* A whole number with one of these units, or with none. */
-static bool read_amount(const char *text, const struct unit *units, uint64_t *out)
-{
-	char *end;
-	if (!isdigit((unsigned char)*text))
-		return false;
-	errno = 0;
-	uint64_t number = strtoull(text, &end, 10);
-	while (*end == ' ')
-		end++;
-	while (units->name && strcmp(units->name, end) != 0)
-		units++;
-	return !errno && units->name && !__builtin_mul_overflow(number, units->factor, out);
-}
-
 static struct err *set_path(char *to, const char *value)
 {
 	if (!*value || strlen(value) >= CONFIG_PATH_SIZE)
@@ -61,9 +41,9 @@ static struct err *set_path(char *to, const char *value)
 
 static struct err *set_number(uint64_t *to, const char *value, uint64_t most, const char *what)
 {
-	static const struct unit units[] = {{"", 1}, {"Hz", 1}, {0}};
+	static const struct amount_unit units[] = {{"", 1}, {"Hz", 1}, {0}};
 	uint64_t number;
-	if (!read_amount(value, units, &number) || !number || number > most)
+	if (!amount_read(value, units, &number) || !number || number > most)
 		return err_new("'%.64s' is not %s between 1 and %llu", value, what,
 			       (unsigned long long)most);
 	*to = number;
@@ -72,11 +52,8 @@ static struct err *set_number(uint64_t *to, const char *value, uint64_t most, co
 
 static struct err *set_time(uint64_t *to, const char *value, uint64_t most)
 {
-	static const struct unit units[] = {
-		{"", 1},         {"s", 1},      {"min", 60},          {"h", 3600}, {"d", 86400},
-		{"days", 86400}, {"w", 604800}, {"weeks", 7 * 86400}, {0}};
 	uint64_t seconds;
-	if (!read_amount(value, units, &seconds) || seconds > most)
+	if (!amount_read(value, amount_times, &seconds) || seconds > most)
 		return err_new("'%.64s' is not a time as 90s, 5min, 12h or 30d", value);
 	*to = seconds;
 	return NULL;
@@ -84,10 +61,8 @@ static struct err *set_time(uint64_t *to, const char *value, uint64_t most)
 
 static struct err *set_size(uint64_t *to, const char *value)
 {
-	static const struct unit units[] = {
-		{"", 1}, {"K", 1u << 10}, {"M", 1u << 20}, {"G", 1u << 30}, {0}};
 	uint64_t bytes;
-	if (!read_amount(value, units, &bytes))
+	if (!amount_read(value, amount_sizes, &bytes))
 		return err_new("'%.64s' is not a size as 200M or 2G", value);
 	*to = bytes;
 	return NULL;
@@ -174,7 +149,7 @@ struct err *config_set(struct config *c, const char *name, const char *value)
 	else if (!strcmp(name, "interval"))
 		e = set_interval(c, value);
 	else if (!strcmp(name, "keep"))
-		e = set_time(&c->keep_s, value, UINT64_MAX);
+		e = set_time(&c->keep_s, value, STORE_KEEP_MAX);
 	else if (!strcmp(name, "max-size"))
 		e = set_size(&c->max_bytes, value);
 	else if (!strcmp(name, "event"))

@@ -206,6 +206,7 @@ struct store_level {
 };
 
 #define STORE_LEVELS 4
+#define STORE_KEEP_MAX (UINT64_C(10000) * 365 * 86400) /* seconds */
 struct store_policy {
 	struct store_level levels[STORE_LEVELS]; /* ascending; width 0 ends them */
 	uint64_t join_epochs_after_s; /* epochs that ended so long ago become one; 0: never */

@@ -59,6 +59,7 @@ static void refuses_nonsense(void **state)
 		{"interval", ""},
 		{"keep", "3 moons"},
 		{"keep", "99999999999999999999d"},
+		{"keep", "9999999999999w"}, /* more milliseconds than there is room for */
 		{"max-size", "20 elephants"},
 		{"max-size", "18446744073709551615G"},
 		{"frequency", "0"},

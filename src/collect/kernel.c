@@ -53,17 +53,16 @@ static bool set_size(struct bpf_object *object, const char *name, uint32_t entri
 	return map && !bpf_map__set_max_entries(map, entries);
 }
 
-static struct err *load(struct session *s, struct kernel *k)
+static struct err *load(struct kernel *k)
 {
 	LIBBPF_OPTS(bpf_object_open_opts, opts, .object_name = "culprit");
-	uint32_t depth = s->options.max_depth ? s->options.max_depth : SESSION_DEPTH;
 	libbpf_set_print(keep_quiet);
 	k->object = bpf_object__open_mem(kernel_object, sizeof kernel_object, &opts);
 	if (!k->object)
 		return err_errno("cannot open the sampler for the kernel");
 	struct kernel_settings settings = {
 		.cpu = *unwind_cpu_for(native_machine),
-		.max_depth = depth < KERNEL_FRAMES ? depth : KERNEL_FRAMES,
+		.max_depth = k->max_depth,
 		.memo_bits = k->memo_bits,
 		.whole = k->whole,
 		.every = k->every,
@@ -414,6 +413,9 @@ struct err *kernel_open(struct session *s)
 	if (!k)
 		return err_new("out of memory");
 	k->whole = s->options.whole;
+	k->max_depth = s->options.max_depth ? s->options.max_depth : SESSION_DEPTH;
+	if (k->max_depth > KERNEL_FRAMES)
+		k->max_depth = KERNEL_FRAMES;
 	k->every = s->options.every > 1 ? s->options.every : 1;
 	k->cpus = (unsigned)libbpf_num_possible_cpus();
 	k->serial = 1;
@@ -424,7 +426,7 @@ struct err *kernel_open(struct session *s)
 	while (1u << k->memo_bits < 4 * k->cpus && 1u << k->memo_bits < KERNEL_MEMOS_MAX)
 		k->memo_bits++;
 	k->memos = calloc((1u << k->memo_bits) + 1, sizeof *k->memos);
-	struct err *e = k->memos && k->epoll >= 0 ? load(s, k) : err_errno("cannot make a sampler");
+	struct err *e = k->memos && k->epoll >= 0 ? load(k) : err_errno("cannot make a sampler");
 	if (!e)
 		e = code_open(k);
 	if (!e)

@@ -93,7 +93,8 @@ struct kernel_shard {
 };
 
 struct kernel {
-	bool whole; /* the whole machine is sampled */
+	bool whole;         /* the whole machine is sampled */
+	uint32_t max_depth; /* frames of a path */
 	struct bpf_object *object;
 	struct bpf_link **links;
 	size_t link_count;

@@ -318,7 +318,7 @@ static enum walk_end walk(struct session *s, struct kernel_waiting *w,
 	struct walk_reader reader = {copy_read, w};
 	w->edge = 0;
 	return stack_walk(&space, w->process->machine, w->registers, w->pc, &reader, keys,
-			  KERNEL_FRAMES, frames);
+			  s->kernel->max_depth, frames);
 }
 
 struct err *paths_count_place(struct session *s, struct process *p, uint32_t thread, uint64_t key,

@@ -26,7 +26,7 @@ deps: ## installs what the build needs
 test-deps:
 	@tools/install-deps build test
 
-try: deps ## builds, and shows the stacks of a running bundled program
+try: deps ## builds, profiles a bundled program, prints the report and writes its page
 	@$(MAKE) --no-print-directory build
 	@tools/try build
 

@@ -91,6 +91,15 @@ static struct err *resample(struct daemon *d, const struct config *config)
 	return e;
 }
 
+static bool same_fleet(const struct config *a, const struct config *b)
+{
+	return !strcmp(a->fleet, b->fleet) &&
+	       (!*a->fleet ||
+		(!strcmp(a->fleet_credentials, b->fleet_credentials) &&
+		 a->fleet_every_s == b->fleet_every_s && a->fleet_spool == b->fleet_spool &&
+		 a->fleet_patience_ms == b->fleet_patience_ms));
+}
+
 static struct err *reload(struct daemon *d)
 {
 	struct config config;
@@ -98,8 +107,7 @@ static struct err *reload(struct daemon *d)
 	if (e)
 		return e;
 	if (strcmp(config.database, d->config.database) != 0 ||
-	    strcmp(config.socket, d->config.socket) != 0 ||
-	    strcmp(config.fleet, d->config.fleet) != 0)
+	    strcmp(config.socket, d->config.socket) != 0 || !same_fleet(&config, &d->config))
 		daemon_say(d, CONFIG_WARNING, "another database, socket or fleet needs a restart");
 	strcpy(config.database, d->config.database);
 	strcpy(config.socket, d->config.socket);

@@ -10,10 +10,13 @@
  *    kernel_cpus.c    which CPUs there are to sample
  *    kernel_reader.c  empties the ring, whatever else there is to do
  *    kernel_maps.c    notes what processes map, for those that end before we look
- *    kernel_code.c    tells the program what code is where: modules, tables, lists
+ *    kernel_code.c    tells the program what code is where: modules, lists
+ *    kernel_tables.c  and how to unwind it
  *    kernel_tasks.c   who is sampled: processes and threads come and go
  *    kernel_paths.c   from what the program sends to the tree of the profile
+ *    kernel_copy.c    stacks that it could only copy
  *    kernel_counters.c  the same of samples that it only counts
+ *    kernel_periods.c   how often: never quite in step with anything
  */
 #include <stdbool.h>
 #include <stddef.h>

@@ -10,7 +10,7 @@
  *
  * 32 bytes, plain integers, no pointers: the same struct lies in the table
  * file, in the target's memory and in BPF maps. Equal recipes are stored once
- * per table.
+ * per table, in BPF maps once for all.
  */
 #include <stdint.h>
 

@@ -11,8 +11,9 @@
  * Every page has a row at offset 0, so a lookup touches one word of `pages`,
  * one or two cache lines of `rows`, and a rule (of which there are few).
  *
- * The bytes are the same in the cache file, in memory shared with a target and
- * in BPF maps. Addresses are the module's own virtual addresses.
+ * The bytes are the same in the cache file and in memory shared with a target.
+ * BPF maps have the rows with other numbers of rules, which all tables share
+ * there (collect/kernel_tables.c). Addresses are the module's own virtual addresses.
  */
 #include <stdbool.h>
 #include <stddef.h>

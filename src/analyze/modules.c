@@ -21,7 +21,8 @@
 #include "recipes/procedures.h"
 #include "structure/structure.h"
 
-#define LISTED_MAX 4 /* modules named in one line */
+#define LISTED_MAX 4   /* modules named in one line */
+#define NESTING_MAX 64 /* functions before an address that are looked at */
 
 enum state { UNUSED, GOOD, MISSING, CHANGED };
 
@@ -196,7 +197,8 @@ struct err *modules_update(struct modules *ms, const struct profile *now)
 
 /* Functions */
 
-/* Code made at run time: the last name that begins at or before the address. */
+/* Of names that the recording has: the last that begins at or before the address. A function may lie in another
+   one; code that is made at run time may lie where another one was. */
 static void find_made(const struct profile_module *p, uint64_t at, struct modules_function *out)
 {
 	size_t low = 0, high = p->name_count;
@@ -207,7 +209,10 @@ static void find_made(const struct profile_module *p, uint64_t at, struct module
 		else
 			high = middle;
 	}
-	if (!low || at - p->names[low - 1].start >= p->names[low - 1].size)
+	size_t more = p->kind == PROFILE_JIT ? 0 : NESTING_MAX;
+	while (low && at - p->names[low - 1].start >= p->names[low - 1].size)
+		low = more-- ? low - 1 : 0;
+	if (!low)
 		return;
 	out->name = p->names[low - 1].name;
 	out->start = p->names[low - 1].start;

@@ -109,6 +109,8 @@ static struct file *find_file(struct namer *n, const struct profile_module *m)
 		free_file(f);
 		return NULL;
 	}
+	f->bytes = sizeof *f + strlen(f->path) + strlen(f->build_id);
+	n->bytes += f->bytes;
 	f->next = n->files;
 	n->files = f;
 	return f;

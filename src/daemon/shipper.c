@@ -56,6 +56,7 @@ struct shipper {
 	/* Of both */
 	pthread_mutex_t lock;
 	struct unsent_state shared;
+	uint64_t noted_source; /* what the database says that it is */
 	bool finishing, idle;
 	uint64_t failures;
 	struct news news[NEWS_MAX];
@@ -197,12 +198,45 @@ static bool is_due(struct shipper *s, uint64_t bytes)
 	return bytes >= BYTES_AT_ONCE || now - s->since_ms >= s->every_ms || is_finishing(s);
 }
 
+/* The server has other spans of these numbers: the database is as it once was, after a crash of the machine or as a
+   copy that was put back, and gives numbers a second time. */
+static struct err *become_another(struct shipper *s)
+{
+	uint64_t source;
+	struct sender *sender;
+	if (getrandom(&source, sizeof source, 0) != sizeof source)
+		return err_errno("no random numbers");
+	struct err *e = sender_open(s->server, source, &sender);
+	if (e)
+		return e;
+	sender_close(s->sender);
+	s->sender = sender;
+	s->state.source = source;
+	publish(s, false);
+	tell(s, CONFIG_WARNING,
+	     "%s: has other intervals of these numbers, since the database is older than what was "
+	     "sent: it becomes another source",
+	     server_name(s->server));
+	return NULL;
+}
+
+/* As long as the database does not say who it is, nothing may be sent in that name: it would be sent again. */
+static bool is_noted(struct shipper *s)
+{
+	pthread_mutex_lock(&s->lock);
+	bool noted = s->noted_source == s->state.source;
+	pthread_mutex_unlock(&s->lock);
+	return noted;
+}
+
 /* One portion of what waits. Returns how long to rest then. */
 static uint64_t step(struct shipper *s)
 {
 	struct unsent_span spans[SPANS_AT_ONCE];
 	size_t count;
 	uint64_t bytes;
+	if (!is_noted(s))
+		return NOTE_MS;
 	struct err *e = unsent_list(s->store, s->state.sent, spans, SPANS_AT_ONCE, &count, &bytes);
 	if (e) {
 		went_wrong(s, e);
@@ -219,12 +253,15 @@ static uint64_t step(struct shipper *s)
 	if (!count || !is_due(s, bytes))
 		return LOOK_MS;
 	count = choose(spans, count);
-	e = sender_send(s->sender, s->store, spans, count, s->state.given_up);
+	e = sender_send(s->sender, s->store, spans, &count, s->state.given_up);
+	if (!e && !count)
+		e = become_another(s);
 	if (e) {
 		went_wrong(s, e);
 		return is_finishing(s) ? PAUSE_FIRST_MS : s->pause_ms;
 	}
-	went_well(s, spans, count);
+	if (count)
+		went_well(s, spans, count);
 	return 0;
 }
 
@@ -290,6 +327,7 @@ static struct err *open_all(struct shipper *s, const struct config *c)
 	s->patience_ms = c->fleet_patience_ms;
 	server_set_patience(s->server, s->stop, (int)s->patience_ms);
 	s->shared = s->noted = s->state;
+	s->noted_source = s->state.source;
 	return start(s);
 }
 
@@ -314,11 +352,16 @@ struct err *shipper_open(const struct config *c, struct writer *writer, struct s
 
 static void note(struct shipper *s, const struct unsent_state *state)
 {
-	if (state->sent == s->noted.sent && state->given_up == s->noted.given_up)
+	if (state->source == s->noted.source && state->sent == s->noted.sent &&
+	    state->given_up == s->noted.given_up)
 		return;
 	struct err *e = writer_send_note(s->writer, state);
-	if (!e)
+	if (!e) {
 		s->noted = *state;
+		pthread_mutex_lock(&s->lock);
+		s->noted_source = state->source;
+		pthread_mutex_unlock(&s->lock);
+	}
 	err_free(e); /* the disk is full, which is told by who writes more; next time then */
 }
 

@@ -33,6 +33,7 @@ struct writer {
 	struct interval waiting;
 	uint64_t lost; /* samples that were given up */
 	char *problem, *news;
+	char *machine; /* what is written is sent on from here; NULL: not */
 	bool broken;
 	time_t aside_s[ASIDE_MAX]; /* when one was last put aside */
 };
@@ -128,6 +129,7 @@ void writer_close(struct writer *w)
 	free_attributes(w);
 	free(w->problem);
 	free(w->news);
+	free(w->machine);
 	free(w->path);
 	if (w->lock >= 0)
 		close(w->lock);
@@ -203,6 +205,7 @@ static struct err *open_again(struct writer *w)
 {
 	struct stat held, there;
 	struct buf name = {0};
+	struct unsent_state state;
 	buf_printf(&name, "%s.lock", w->path);
 	make_folder(w->path);
 	bool locked = !fstat(w->lock, &held) && !stat(buf_text(&name), &there) &&
@@ -217,7 +220,17 @@ static struct err *open_again(struct writer *w)
 	}
 	if (!e)
 		e = store_open(w->path, STORE_CREATE, &w->store);
-	return e || !w->attributes.event_count ? e : begin(w, &w->attributes);
+	if (e)
+		return e;
+	if (w->machine)
+		e = unsent_begin(w->store, w->machine, &state);
+	if (!e && w->attributes.event_count)
+		e = begin(w, &w->attributes);
+	if (e) { /* the next look tries both again: its epochs are not the ones that we know */
+		store_close(w->store);
+		w->store = NULL;
+	}
+	return e;
 }
 
 /* A disk that damages each file that it is given is not worth the names. */
@@ -321,7 +334,9 @@ static struct err *add(struct writer *w)
 	if (e && store_trouble(w->store) == STORE_EPOCH_FULL) {
 		err_free(e);
 		w->attributes.start_ms = w->waiting.rows.start_ms;
+		w->attributes.continues = true;
 		e = begin(w, &w->attributes);
+		w->attributes.continues = false;
 		w->waiting.rows.number = 1;
 		if (!e)
 			e = store_add(w->store, w->epoch, &w->waiting.rows, &added);
@@ -402,6 +417,8 @@ static struct err *no_database(void)
 
 struct err *writer_send_begin(struct writer *w, const char *machine, struct unsent_state *out)
 {
+	free(w->machine);
+	w->machine = strdup(machine); /* for databases that come after this one */
 	return w->store ? unsent_begin(w->store, machine, out) : no_database();
 }
 
@@ -412,5 +429,7 @@ struct err *writer_send_note(struct writer *w, const struct unsent_state *state)
 
 struct err *writer_send_end(struct writer *w)
 {
+	free(w->machine);
+	w->machine = NULL;
 	return w->store ? unsent_end(w->store) : no_database();
 }

@@ -161,13 +161,15 @@ static struct err *put_image(struct sender *s, const struct unsent *x, uint32_t 
 	return row_ends(s, IMAGES);
 }
 
-/* The function that begins last before an address, whether it reaches that far or not: so what is
+/* The function with an address. Where it has none, the one that begins last before it: so what is
    found there is what is found here. Code made at run time may change its name. */
 static struct err *put_symbol(struct sender *s, const struct unsent *x, uint32_t image,
 			      uint64_t address)
 {
 	const struct read_image *m = &x->names.images[image];
-	const struct store_symbol *y = read_symbol_before(m, address);
+	const struct store_symbol *y = read_symbol(m, address);
+	if (!y)
+		y = read_symbol_before(m, address);
 	if (!y)
 		return NULL;
 	uint64_t image_id = (uint64_t)m->id;
@@ -382,14 +384,16 @@ static struct err *put_all(struct sender *s, struct store *store, int64_t id, ui
 
 /* An attempt */
 
-/* has[i]: the server has span i already. */
-static struct err *ask_which(struct sender *s, const struct unsent_span *spans, size_t count,
+/* has[i]: the server has span i already. *count becomes the place of the first of which it has another one of
+   the same number. */
+static struct err *ask_which(struct sender *s, const struct unsent_span *spans, size_t *count,
 			     bool *has)
 {
 	struct buf sql = {0}, answer = {0};
-	buf_printf(&sql, "SELECT span FROM %s.sent_spans WHERE source = %llu AND span IN (",
+	buf_printf(&sql,
+		   "SELECT span, start_ms FROM %s.sent_spans WHERE source = %llu AND span IN (",
 		   server_database(s->server), (unsigned long long)s->source);
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; i < *count; i++)
 		buf_printf(&sql, "%s%lld", i ? ", " : "", (long long)spans[i].id);
 	buf_puts(&sql, ") FORMAT RowBinary");
 	struct err *e = sql.failed ? err_new("out of memory")
@@ -397,8 +401,12 @@ static struct err *ask_which(struct sender *s, const struct unsent_span *spans, 
 	struct rowbinary rows = rowbinary_read(&answer);
 	while (!e && rowbinary_more(&rows)) {
 		uint64_t span = rowbinary_get(&rows, 8);
-		for (size_t i = 0; i < count; i++)
-			has[i] = has[i] || (uint64_t)spans[i].id == span;
+		int64_t start_ms = (int64_t)rowbinary_get(&rows, 8);
+		for (size_t i = 0; i < *count; i++)
+			if ((uint64_t)spans[i].id == span && spans[i].start_ms == start_ms)
+				has[i] = true;
+			else if ((uint64_t)spans[i].id == span)
+				*count = i;
 	}
 	if (!e && rows.damaged)
 		e = err_new("%s: the answer makes no sense", server_name(s->server));
@@ -409,12 +417,15 @@ static struct err *ask_which(struct sender *s, const struct unsent_span *spans, 
 
 /* A server that is away is asked something small first, so that no rows are left in its queue. */
 static struct err *attempt(struct sender *s, struct store *store, const struct unsent_span *spans,
-			   size_t count, uint64_t given_up, bool *has)
+			   size_t *asked, uint64_t given_up, bool *has)
 {
 	struct err *e = s->prepared ? NULL : server_prepare(s->server);
 	if (!e)
-		e = ask_which(s, spans, count, has);
+		e = ask_which(s, spans, asked, has);
 	s->prepared = !e;
+	size_t count = *asked;
+	if (!e && !count)
+		return NULL;
 	if (!e)
 		e = random_number(&s->batch);
 	uint16_t day = count ? sender_day(spans[0].start_ms) : s->day;
@@ -432,9 +443,9 @@ static struct err *attempt(struct sender *s, struct store *store, const struct u
 }
 
 struct err *sender_send(struct sender *s, struct store *store, const struct unsent_span *spans,
-			size_t count, uint64_t given_up)
+			size_t *count, uint64_t given_up)
 {
-	bool *has = calloc(count + 1, sizeof *has);
+	bool *has = calloc(*count + 1, sizeof *has);
 	if (!has)
 		return err_new("out of memory");
 	struct err *e = attempt(s, store, spans, count, given_up, has);

@@ -21,6 +21,7 @@ void sender_close(struct sender *sender); /* NULL is fine */
 uint16_t sender_day(int64_t start_ms);
 
 /* Sends those that the server has not got yet; after an error, send the same again. The first of them says that
-   so many samples before it were given up. */
+   so many samples before it were given up. *count becomes less where the server has another span of the same source
+   and number as the next one: the file has gone back in time, and must become another source. */
 struct err *sender_send(struct sender *sender, struct store *store, const struct unsent_span *spans,
-			size_t count, uint64_t given_up);
+			size_t *count, uint64_t given_up);

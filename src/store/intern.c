@@ -9,6 +9,7 @@
 
 #define COMMAND_MAX 200 /* bytes of a command line that are kept */
 #define NAME_MAX_KEPT 1000
+#define KNOWN_MAX 131072 /* functions: those that are met again are looked for in the file */
 
 /* Functions that are known to be in the file */
 
@@ -45,6 +46,10 @@ static bool known_grow(struct known *k)
 /* Was it there before? */
 static bool known_note(struct known *k, int64_t image, uint64_t start)
 {
+	if (k->count == KNOWN_MAX) {
+		free(k->slots);
+		*k = (struct known){0};
+	}
 	if (k->count * 2 >= k->room && !known_grow(k))
 		return false;
 	struct known_slot *slot = known_find(k, image, start);

@@ -318,9 +318,18 @@ const struct store_symbol *read_symbol_before(const struct read_image *m, uint64
 	return low ? &m->symbols[low - 1] : NULL;
 }
 
+static bool reaches(const struct store_symbol *y, uint64_t address)
+{
+	return address - y->start < y->size || (!y->size && address == y->start);
+}
+
+/* A function may lie in another one. Code that is made at run time may lie where another function was. */
 const struct store_symbol *read_symbol(const struct read_image *m, uint64_t address)
 {
 	const struct store_symbol *y = read_symbol_before(m, address);
-	bool has = y && (address - y->start < y->size || (!y->size && address == y->start));
-	return has ? y : NULL;
+	size_t more = m->kind == PROFILE_JIT ? 0 : READ_NESTING;
+	for (; y && !reaches(y, address); y--)
+		if (!more-- || y == m->symbols)
+			return NULL;
+	return y;
 }

@@ -108,6 +108,7 @@ struct err *read_samples(struct store *store, const struct read_choice *choice,
 			 struct read_samples *out);
 void read_samples_free(struct read_samples *samples);
 
+#define READ_NESTING 64 /* functions before an address that are looked at */
 /* The function with this address, or NULL. */
 const struct store_symbol *read_symbol(const struct read_image *image, uint64_t address);
 /* The one that begins last at or before it, whether it reaches that far or not; NULL: none. */

@@ -7,6 +7,10 @@
 #include "base/err.h"
 #include "store/reading.h"
 
+#define TEXT_OF(x) #x
+#define TEXT(x) TEXT_OF(x)
+
+/* Which procedure an address is of is as in read_symbol. */
 static const char views[] =
 	"CREATE TEMP VIEW epochs AS SELECT id AS epoch, start / 1000.0 AS start,"
 	" (SELECT max(end) FROM main.segment s WHERE s.epoch = e.id) / 1000.0 AS end, host,"
@@ -49,10 +53,16 @@ static const char views[] =
 	" n.address FROM main.epoch e, packed_nodes(e.id) n;"
 
 	"CREATE TEMP VIEW procedures AS SELECT c.span, c.start, c.end, c.process, v.name AS event,"
-	" i.path AS image, (SELECT CASE WHEN c.address < y.start + y.size THEN y.name END"
+	" i.path AS image, coalesce("
+	"(SELECT CASE WHEN c.address < y.start + y.size THEN y.name END"
 	" FROM main.symbol y WHERE y.image = c.image AND y.start <= c.address"
-	" ORDER BY y.start DESC LIMIT 1) AS procedure, c.samples FROM counts c"
-	" JOIN main.event v ON v.id = c.event LEFT JOIN main.image i ON i.id = c.image;";
+	" ORDER BY y.start DESC LIMIT 1), "
+	"CASE WHEN i.kind <> 3 THEN (SELECT y.name FROM (SELECT start, size, name"
+	" FROM main.symbol WHERE image = c.image AND start <= c.address ORDER BY start DESC"
+	" LIMIT " TEXT(
+		READ_NESTING) ") y WHERE c.address < y.start + y.size"
+			      " ORDER BY y.start DESC LIMIT 1) END) AS procedure, c.samples FROM counts c"
+			      " JOIN main.event v ON v.id = c.event LEFT JOIN main.image i ON i.id = c.image;";
 
 /* So that they are there before only reading is allowed. */
 static const char touch[] = "SELECT 1 FROM packed_counts(0) WHERE 0;"

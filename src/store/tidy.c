@@ -77,24 +77,6 @@ static struct err *remove_old(struct job *j)
 	return remove_some(j, j->now_ms - (int64_t)j->policy->keep_s * 1000, REMOVED_AT_ONCE);
 }
 
-/* The newest span stays, whatever its size. */
-static struct err *remove_surplus(struct job *j)
-{
-	int64_t pages, free_pages, size, spans;
-	if (!j->policy->max_bytes)
-		return NULL;
-	struct err *e = sql_number(j->s, &pages, 0, "PRAGMA page_count", "");
-	if (!e)
-		e = sql_number(j->s, &free_pages, 0, "PRAGMA freelist_count", "");
-	if (!e)
-		e = sql_number(j->s, &size, 0, "PRAGMA page_size", "");
-	if (!e)
-		e = sql_number(j->s, &spans, 0, "SELECT count(*) FROM segment", "");
-	if (e || spans < 2 || (uint64_t)((pages - free_pages) * size) <= j->policy->max_bytes)
-		return e;
-	return remove_some(j, INT64_MAX, 1);
-}
-
 /* Merging spans */
 
 struct bucket {
@@ -367,10 +349,13 @@ static struct err *move_span(struct job *j, int64_t id, int64_t epoch, struct ca
 			     const struct calltree *from)
 {
 	struct segment x;
+	struct covered covered = {0};
 	int64_t old = id;
 	struct err *e = segment_read(j->s, id, true, &x);
 	if (!e)
 		e = move_paths(into, from, &x);
+	if (!e)
+		e = covered_add(j->s, old, &covered);
 	if (!e) {
 		settle(&x);
 		x.epoch = epoch;
@@ -378,6 +363,8 @@ static struct err *move_span(struct job *j, int64_t id, int64_t epoch, struct ca
 					   never looks as if it had just been added */
 		e = segment_write(j->s, &x, LEVEL_SMALL);
 	}
+	if (!e)
+		e = covered_write(j->s, x.id, &covered);
 	if (!e)
 		e = segment_move_losses(j->s, old, x.id);
 	if (!e)
@@ -525,6 +512,28 @@ static struct err *remove_images(struct job *j)
 	}
 	j->done = !e && sqlite3_changes(j->s->db) > 0;
 	return e;
+}
+
+/* What nobody refers to goes first: trees and names may be most of the file. The newest span stays, whatever its size. */
+static struct err *remove_surplus(struct job *j)
+{
+	int64_t pages, free_pages, size, spans;
+	if (!j->policy->max_bytes)
+		return NULL;
+	struct err *e = sql_number(j->s, &pages, 0, "PRAGMA page_count", "");
+	if (!e)
+		e = sql_number(j->s, &free_pages, 0, "PRAGMA freelist_count", "");
+	if (!e)
+		e = sql_number(j->s, &size, 0, "PRAGMA page_size", "");
+	if (!e)
+		e = sql_number(j->s, &spans, 0, "SELECT count(*) FROM segment", "");
+	if (e || spans < 2 || (uint64_t)((pages - free_pages) * size) <= j->policy->max_bytes)
+		return e;
+	static struct err *(*const unused[])(struct job *) = {remove_empty_epochs, remove_images,
+							      remove_processes};
+	for (size_t i = 0; !e && !j->done && i < sizeof unused / sizeof *unused; i++)
+		e = unused[i](j);
+	return e || j->done ? e : remove_some(j, INT64_MAX, 1);
 }
 
 static struct err *give_back(struct job *j)

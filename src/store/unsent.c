@@ -56,15 +56,19 @@ struct err *unsent_begin(struct store *s, const char *machine, struct unsent_sta
 
 struct err *unsent_note(struct store *s, const struct unsent_state *state)
 {
-	return sql_do(s, "UPDATE fleet SET sent = ?, given_up = ?", "du", state->sent,
-		      state->given_up);
+	struct err *e = sql_begin(s);
+	return e ? e
+		 : sql_end(s, sql_do(s, "UPDATE fleet SET source = ?, sent = ?, given_up = ?",
+				     "udu", state->source, state->sent, state->given_up));
 }
 
 struct err *unsent_end(struct store *s)
 {
 	int64_t rows;
 	struct err *e = sql_number(s, &rows, 0, "SELECT count(*) FROM fleet", "");
-	return e || !rows ? e : sql_do(s, "DELETE FROM fleet", "");
+	if (!e && rows)
+		e = sql_begin(s);
+	return e || !rows ? e : sql_end(s, sql_do(s, "DELETE FROM fleet", ""));
 }
 
 /* What waits */

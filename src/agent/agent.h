@@ -70,8 +70,12 @@ extern struct agent agent;
 #define FRAMES_PER_CHUNK ((uint32_t)(ARENA_CHUNK / sizeof(struct agent_frame) - 1))
 #define FRAMES_CHUNKS 128u
 
+#define FRAME_EXACT (UINT64_C(1) << 63)
+
 struct agent_frame {
-	uint64_t sp, pc;
+	uint64_t sp;
+	uint64_t
+		pc; /* with FRAME_EXACT where it was interrupted there, and not called from there */
 	uint64_t slot; /* where the PC was found; 0: not in memory */
 	union {
 		uint64_t key;  /* fresh: for cct_child */

@@ -211,7 +211,7 @@ INLINE const struct step_place *know_place(struct agent_thread *t, uint64_t addr
 INLINE bool is_unchanged(struct agent_thread *t, const struct agent_frame *f)
 {
 	uint64_t word;
-	return f->slot && read_word(t, f->slot, &word) && (word & CPU_HERE.address_bits) == f->pc;
+	return f->slot && read_word(t, f->slot, &word) && !((word ^ f->pc) & CPU_HERE.address_bits);
 }
 
 /* How many of the outermost `count` frames of the memo must be walked again: 0 where all their words
@@ -228,6 +228,13 @@ static uint32_t count_changed(struct agent_thread *t, uint32_t count)
 	return 0;
 }
 
+/* As the memo has it: a thread that is interrupted where a call will return to, or has returned to, stands
+   elsewhere than the caller does. */
+INLINE uint64_t marked_pc(const struct walk *w)
+{
+	return w->exact ? w->pc | FRAME_EXACT : w->pc;
+}
+
 /* Whether the frame that the walk stands on is one of the memo, with all beyond it. `*known` frames
    of the memo are still possible; no word is compared twice. */
 INLINE bool meets(struct agent_thread *t, const struct walk *w, uint32_t *known)
@@ -236,7 +243,7 @@ INLINE bool meets(struct agent_thread *t, const struct walk *w, uint32_t *known)
 		struct agent_frame *f = frame_at(&t->memo, *known - 1);
 		if (f->sp > w->sp)
 			return false;
-		if (f->sp == w->sp && f->pc == w->pc) {
+		if (f->sp == w->sp && f->pc == marked_pc(w)) {
 			uint32_t changed = count_changed(t, *known - 1);
 			*known = changed ? changed : *known;
 			f->slot = w->slot; /* it may have been in a register, and be saved now */
@@ -278,7 +285,8 @@ static enum walk_end walk_stack(struct agent_thread *t, struct walk *w, uint32_t
 		uint64_t key = place ? place->key : cct_key(false, 0, w->pc - !w->exact);
 		if (key != HIDDEN && !w->exact)
 			key = (key + 1) | CCT_CALL; /* the place is that of the call */
-		*f = (struct agent_frame){.sp = w->sp, .pc = w->pc, .slot = w->slot, .key = key};
+		*f = (struct agent_frame){
+			.sp = w->sp, .pc = marked_pc(w), .slot = w->slot, .key = key};
 		if (!place)
 			end = WALK_NO_MODULE;
 		else

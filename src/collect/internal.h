@@ -69,7 +69,7 @@ struct events { /* of a thread: descriptors */
 
 struct process {
 	enum watch watch;
-	struct process *next; /* in the arena */
+	struct process *next, *previous; /* in the arena */
 	struct arena *arena;
 	pid_t pid; /* as we see it */
 	pid_t own; /* as it sees itself: another one in a namespace of its own */

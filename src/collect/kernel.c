@@ -186,7 +186,9 @@ static struct err *open_events(struct session *s, struct kernel *k)
 	k->paces = calloc(count, sizeof *k->paces);
 	k->event_links = calloc(count, sizeof *k->event_links);
 	k->online = calloc(k->cpus, sizeof *k->online);
-	if (!online || !k->events || !k->readings || !k->paces || !k->event_links || !k->online) {
+	k->enabled_ns = calloc(k->cpus, sizeof *k->enabled_ns);
+	if (!online || !k->events || !k->readings || !k->paces || !k->event_links || !k->online ||
+	    !k->enabled_ns) {
 		free(online);
 		return err_new("out of memory");
 	}
@@ -495,7 +497,21 @@ void kernel_name(struct session *s)
 	harvest_name_files(s, &s->harvest);
 }
 
-/* CPUs that were switched on or off. What was opened for one that was off meanwhile is dead. */
+/* Whether the CPU was off since we looked last: its events are no longer counted then. */
+static bool is_dead(struct session *s, unsigned cpu)
+{
+	struct kernel *k = s->kernel;
+	struct tally_reading now = {0};
+	uint64_t before = k->enabled_ns[cpu];
+	k->enabled_ns[cpu] = 0;
+	if (!tally_read(k->events[cpu * s->options.event_count], &now))
+		return false;
+	k->enabled_ns[cpu] = now.enabled_ns;
+	return before && now.enabled_ns == before;
+}
+
+/* CPUs that were switched on or off: also when the machine slept. What was opened for one that was off meanwhile is
+   dead. */
 static void follow_cpus(struct session *s)
 {
 	struct kernel *k = s->kernel;
@@ -505,11 +521,12 @@ static void follow_cpus(struct session *s)
 		return;
 	cpus_read(k, online);
 	for (unsigned cpu = 0; cpu < k->cpus; cpu++) {
-		if (online[cpu] == k->online[cpu])
+		if (online[cpu] == k->online[cpu] && !(online[cpu] && is_dead(s, cpu)))
 			continue;
 		for (size_t i = 0; i < count; i++)
 			close_event(s, cpu * count + i);
 		k->online[cpu] = false;
+		k->enabled_ns[cpu] = 0;
 		maps_leave(k, cpu);
 		if (!online[cpu])
 			continue;
@@ -590,6 +607,7 @@ void kernel_close(struct session *s)
 	free(k->paces);
 	free(k->event_links);
 	free(k->online);
+	free(k->enabled_ns);
 	free(k->memos);
 	free(k);
 	s->kernel = NULL;

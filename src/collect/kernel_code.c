@@ -87,7 +87,7 @@ bool code_take_lists(int processes)
 }
 
 /* What was counted needs them. */
-static void forget_lists(struct session *s)
+void code_forget_lists(struct session *s)
 {
 	struct kernel *k = s->kernel;
 	if (counters_flip(k, true))
@@ -109,7 +109,7 @@ static void begin_generation(struct kernel *k)
 /* All tables, to begin anew with those that are needed now. */
 static void forget_tables(struct session *s)
 {
-	forget_lists(s);
+	code_forget_lists(s);
 	tables_begin(s->kernel);
 	begin_generation(s->kernel); /* what is looked up from here on is of the new ones */
 }
@@ -154,7 +154,7 @@ void code_sweep(struct session *s)
 	paths_use(s);
 	if (library_is_short(
 		    s->library)) /* lists that the sampler was given are of long ago, too */
-		forget_lists(s);
+		code_forget_lists(s);
 	use_modules(s);
 	for (uint32_t i = 0; i < k->list_count; i++)
 		if (k->lists[i].list && !k->lists[i].list->used)
@@ -203,7 +203,7 @@ static const struct kernel_list *give_list(struct session *s, const struct libra
 	if (list->count > KERNEL_SPANS)
 		return NULL;
 	if (k->list_count == KERNEL_LISTS || list->count > KERNEL_SPANS - k->spans_used)
-		forget_lists(s);
+		code_forget_lists(s);
 	struct kernel_list *l = &k->lists[k->list_count++];
 	((struct library_list *)list)->given = k->list_count;
 	*l = (struct kernel_list){
@@ -386,7 +386,7 @@ void code_resign(struct session *s, struct process *p)
 	if (!known && !s->kernel->whole)
 		return;
 	if (!known) /* nobody can tell what it has in memory */
-		now = (struct kernel_process){.serial = ++s->kernel->serial};
+		now = (struct kernel_process){.serial = ++s->kernel->serial, .changes = p->changes};
 	now.resigned = 1;
 	bpf_map_update_elem(s->kernel->processes, &pid, &now, known ? BPF_EXIST : BPF_ANY);
 }

@@ -28,6 +28,18 @@ static bool is_soon(const struct kernel_waiting *w)
 	return session_now() - w->time <= SOON_NS;
 }
 
+/* Whether what is beyond these bytes was copied, and is another by now: the thread has returned from what lies
+   before them, and left it as it was. */
+static bool is_other(const struct kernel_waiting *w, uint64_t end)
+{
+	uint64_t offset = end - w->address;
+	uint8_t again[AGAIN];
+	struct iovec to = {again, AGAIN}, from = {(void *)end, AGAIN};
+	return offset + AGAIN <= w->size &&
+	       (process_vm_readv(w->process->pid, &to, 1, &from, 1, 0) != AGAIN ||
+		memcmp(again, w->bytes + offset, AGAIN) != 0);
+}
+
 /* The memory from `address` on, if the copied words before `edge` are as they were. How many bytes. */
 static uint64_t read_behind(const struct kernel_waiting *w, uint64_t edge, uint64_t address,
 			    uint8_t *out, uint64_t size)
@@ -55,6 +67,8 @@ static void fill_holes(struct kernel_waiting *w)
 		uint64_t from = (first + page) * PAGE;
 		uint64_t got = read_behind(w, from, from, w->bytes + (from - w->address),
 					   (next - page) * PAGE);
+		if (got && is_other(w, from + (next - page) * PAGE))
+			continue;
 		for (; got >= PAGE; got -= PAGE, page++)
 			w->holes[page / 64] &= ~(1ull << page % 64);
 	}

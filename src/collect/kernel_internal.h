@@ -82,9 +82,10 @@ struct kernel_reader {
 	struct kernel_batch *first, *last; /* oldest first */
 	struct kernel_batch *spare;        /* for the next one; or NULL */
 	size_t bytes, bytes_max;
-	bool relaxed; /* only stacks to walk are urgent */
-	int urgent;   /* an eventfd, for others to wait on */
-	int wake;     /* an eventfd, to end its own waiting */
+	uint64_t missed; /* records for which there was no memory */
+	bool relaxed;    /* only stacks to walk are urgent */
+	int urgent;      /* an eventfd, for others to wait on */
+	int wake;        /* an eventfd, to end its own waiting */
 };
 
 struct kernel_shard {
@@ -119,6 +120,7 @@ struct kernel {
 	} * paces;                     /* the same */
 	struct bpf_link **event_links; /* the same */
 	bool *online;                  /* CPUs that are sampled */
+	uint64_t *enabled_ns;          /* for each: how long its first event was when we looked */
 	uint64_t cpus_ns;              /* when that was last looked at */
 	bool sampling;
 	double swing; /* of the rate now: so much of it higher, or lower */
@@ -165,7 +167,9 @@ bool kernel_is_new_enough(char *why, size_t size);
 struct err *reader_open(struct session *s);
 /* Gives each record to `take`, in the order in which they came. */
 void reader_take(struct session *s, void (*take)(struct session *s, const void *data, size_t size));
-/* Reads what is in the ring now. */
+/* What the ring gives us: it is kept. Less than 0: there is no room for more. */
+int reader_hold(void *reader, void *data, size_t size);
+/* Reads what is in the ring now, as far as there is room. */
 void reader_sync(struct kernel *k);
 /* Waits until the ring is empty. */
 void reader_flush(struct session *s);
@@ -232,6 +236,8 @@ struct err *code_open(struct kernel *k);
 void code_close(struct kernel *k);
 /* Takes away the lists that processes have in this map; false: none had any. */
 bool code_take_lists(int processes);
+/* The same for all, and what is known of them here. */
+void code_forget_lists(struct session *s);
 /* Looks at the code that the process has in memory, and tells the sampler. What was noted of a young one
    will do, which it is not to be relied on for long: code_confirm. */
 void code_look(struct session *s, struct process *p);
@@ -326,6 +332,8 @@ void paths_walk(struct session *s);
 void paths_give_up(struct session *s);
 /* The profile is another one from now on. */
 void paths_restart(struct kernel *k);
+/* Records were lost: no frame of a path before is known any more. */
+void paths_forget(struct kernel *k);
 /* Tells the library which lists and modules they need. */
 void paths_use(struct session *s);
 void paths_close(struct kernel *k);

@@ -537,6 +537,13 @@ void paths_use(struct session *s)
 			library_use_module(s->library, cct_key_module(k->memos[i]->frames[at].key));
 }
 
+void paths_forget(struct kernel *k)
+{
+	for (size_t i = 0; i <= 1u << k->memo_bits; i++)
+		if (k->memos[i])
+			k->memos[i]->count = k->memos[i]->placed = 0;
+}
+
 void paths_restart(struct kernel *k)
 {
 	for (size_t i = 0; i <= 1u << k->memo_bits; i++)

@@ -70,38 +70,48 @@ static uint64_t *make_room(struct kernel_reader *r, size_t size)
 	return at;
 }
 
-static int hold(void *context, void *data, size_t size)
+int reader_hold(void *reader, void *data, size_t size)
 {
-	struct kernel_reader *r = context;
+	struct kernel_reader *r = reader;
 	size_t whole = (size + 7) / 8 * 8;
 	pthread_mutex_lock(&r->lock);
-	uint64_t *at = r->bytes < r->bytes_max ? make_room(r, whole + sizeof *at) : NULL;
+	uint64_t *at = make_room(r, whole + sizeof *at);
 	if (at) {
 		*at = size;
 		memcpy(at + 1, data, size);
 	}
+	r->missed += !at;
+	bool full = !at || r->bytes >= r->bytes_max;
 	pthread_mutex_unlock(&r->lock);
-	if (!at)
-		return -ENOMEM; /* it stays in the ring */
-	if (size >= sizeof(struct kernel_head) && is_urgent(r, data))
+	if (at && size >= sizeof(struct kernel_head) && is_urgent(r, data))
 		ring_bell(r->urgent);
-	return 0;
+	return full ? -ENOMEM : 0;
 }
 
+static bool is_full(struct kernel_reader *r)
+{
+	pthread_mutex_lock(&r->lock);
+	bool full = r->bytes >= r->bytes_max;
+	pthread_mutex_unlock(&r->lock);
+	return full;
+}
+
+/* What the ring gives is out of it, whatever we answer: so it is not asked where there is no room. */
 void reader_sync(struct kernel *k)
 {
 	pthread_mutex_lock(&k->reader.reading);
-	ring_buffer__consume(k->ring);
+	if (!is_full(&k->reader))
+		ring_buffer__consume(k->ring);
 	pthread_mutex_unlock(&k->reader.reading);
 }
 
 static void *read_ring(void *context)
 {
 	struct kernel *k = context;
-	struct pollfd ready[] = {{ring_buffer__epoll_fd(k->ring), POLLIN, 0},
-				 {k->reader.wake, POLLIN, 0}};
+	struct pollfd ready[] = {{k->reader.wake, POLLIN, 0},
+				 {ring_buffer__epoll_fd(k->ring), POLLIN, 0}};
 	while (!atomic_load(&k->reader.stop)) {
-		poll(ready, 2, LOOK_MS);
+		poll(ready, is_full(&k->reader) ? 1 : 2, LOOK_MS);
 		reader_sync(k);
 	}
 	return NULL;
@@ -119,8 +129,8 @@ struct err *reader_open(struct session *s)
 	r->relaxed = k->whole;
 	r->urgent = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	r->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	k->ring = ring_buffer__new(bpf_object__find_map_fd_by_name(k->object, "ring"), hold, r,
-				   NULL);
+	k->ring = ring_buffer__new(bpf_object__find_map_fd_by_name(k->object, "ring"), reader_hold,
+				   r, NULL);
 	if (r->urgent < 0 || r->wake < 0 || !k->ring)
 		return err_errno("cannot read from the sampler");
 	struct epoll_event event = {.events = EPOLLIN};
@@ -146,6 +156,7 @@ static void stop(struct kernel *k)
 void reader_flush(struct session *s)
 {
 	stop(s->kernel);
+	s->kernel->reader.bytes_max = SIZE_MAX;
 	ring_buffer__consume(s->kernel->ring);
 }
 
@@ -168,8 +179,9 @@ void reader_take(struct session *s, void (*take)(struct session *s, const void *
 		;
 	pthread_mutex_lock(&r->lock);
 	struct kernel_batch *b = r->first;
+	uint64_t missed = r->missed;
 	r->first = r->last = NULL;
-	r->bytes = 0;
+	r->bytes = r->missed = 0;
 	pthread_mutex_unlock(&r->lock);
 	while (b) {
 		struct kernel_batch *next = b->next;
@@ -180,6 +192,12 @@ void reader_take(struct session *s, void (*take)(struct session *s, const void *
 		}
 		leave_batch(r, b);
 		b = next;
+	}
+	s->kernel->confused += missed;
+	if (missed &&
+	    s->kernel->sampling) { /* what the sampler believes that we know may be among it */
+		paths_forget(s->kernel);
+		code_forget_lists(s);
 	}
 }
 

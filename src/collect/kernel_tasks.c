@@ -225,6 +225,23 @@ struct kernel_thread *tasks_find(struct session *s, pid_t process, pid_t tid)
 	return p ? add_thread(s, p, tid, session_now()) : NULL;
 }
 
+/* One that has become another program since, of which we will hear, keeps the name that it had. */
+static void describe(struct session *s, struct process *p)
+{
+	char name[sizeof p->name];
+	uint32_t pid = (uint32_t)p->pid;
+	struct kernel_process now;
+	memcpy(name, p->name, sizeof name);
+	p->undescribed = false;
+	process_describe(s, p, true);
+	if (!p->executed || bpf_map_lookup_elem(s->kernel->processes, &pid, &now) ||
+	    now.changes == p->changes)
+		return;
+	memcpy(p->name, name, sizeof name);
+	free(p->command);
+	p->command = NULL;
+}
+
 struct err *tasks_keep(struct session *s, struct kernel_thread *t, uint32_t *index)
 {
 	uint32_t process;
@@ -232,10 +249,8 @@ struct err *tasks_keep(struct session *s, struct kernel_thread *t, uint32_t *ind
 		*index = t->profile - 1;
 		return NULL;
 	}
-	if (t->process->undescribed) {
-		t->process->undescribed = false;
-		process_describe(s, t->process, true);
-	}
+	if (t->process->undescribed)
+		describe(s, t->process);
 	struct err *e = process_keep(s, t->process, &process);
 	if (e)
 		return e;

@@ -265,6 +265,8 @@ static struct process *add(struct arena *a, pid_t pid, pid_t own)
 			      .machine = native_machine,
 			      .start_ns = session_now()};
 	p->next = a->processes;
+	if (p->next)
+		p->next->previous = p;
 	a->processes = p;
 	return p;
 }
@@ -428,10 +430,9 @@ static void read_status(struct process *p)
 
 static void forget(struct process *p)
 {
-	struct process **link = &p->arena->processes;
-	while (*link != p)
-		link = &(*link)->next;
-	*link = p->next;
+	*(p->previous ? &p->previous->next : &p->arena->processes) = p->next;
+	if (p->next)
+		p->next->previous = p->previous;
 	if (p->pidfd >= 0)
 		close(p->pidfd);
 	free(p->command);

@@ -97,6 +97,19 @@ static void what_has_changed_is_not_read(void **state)
 	drop(&s);
 }
 
+/* Who has returned leaves what is inside as it was. */
+static void who_has_returned_is_seen(void **state)
+{
+	struct stack s = make(0, 6, 0x2);
+
+	(void)state;
+	s.memory[2 * WORDS] = 7; /* the first word beyond the hole */
+	complete(&s, 0);
+	uint64_t word;
+	assert_false(copy_read(s.copy, (uint64_t)(s.memory + WORDS), &word));
+	drop(&s);
+}
+
 static void it_is_not_read_late(void **state)
 {
 	struct stack s = make(0, 3, 0x2);
@@ -170,6 +183,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(holes_are_filled),
 		cmocka_unit_test(what_has_changed_is_not_read),
+		cmocka_unit_test(who_has_returned_is_seen),
 		cmocka_unit_test(it_is_not_read_late),
 		cmocka_unit_test(the_innermost_page_is_not_read),
 		cmocka_unit_test(few_words_before_a_hole_are_enough),

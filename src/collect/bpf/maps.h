@@ -17,6 +17,7 @@
 #define LARGE_FRAME 384     /* bytes */
 #define HOLES_MAX 32        /* pages of a stack that are not there, one after another */
 #define COMPARED_AT_ONCE 16 /* frames of the memo */
+#define FRAME_EXACT (1ull << 63)
 #define STEPS_AT_ONCE 4
 #define SPAN_STEPS 17 /* of the search among KERNEL_SPANS */
 #define ROW_STEPS 11  /* among the rows of a page */
@@ -35,7 +36,8 @@ volatile uint32_t generation SEC(".data.generation");
    cache. So a frame has 16 bytes, and a place a line of its own. */
 
 struct frame { /* addresses of the stack are offsets from the memo's base */
-	uint64_t pc;
+	uint64_t
+		pc; /* with FRAME_EXACT where it was interrupted there, and not called from there */
 	uint32_t sp, slot; /* slot: where the PC was read; 0: in a register */
 };
 

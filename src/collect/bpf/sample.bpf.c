@@ -42,6 +42,13 @@ INLINE uint32_t offset_of(struct walk *w, uint64_t address)
 	return address ? (uint32_t)offset : 0;
 }
 
+/* As the memo has it: a thread that is interrupted where a call will return to, or has returned to, stands
+   elsewhere than the caller does. */
+INLINE uint64_t marked_pc(const struct walk *w)
+{
+	return w->exact ? w->pc | FRAME_EXACT : w->pc;
+}
+
 struct compare {
 	struct walk *walk;
 	struct memo *memo;
@@ -100,7 +107,7 @@ CHECKED int find_frame(struct walk *w, struct memo *memo)
 		w->next = w->base + f->sp;
 		if (w->next > w->sp)
 			return 0;
-		if (w->next == w->sp && f->pc == w->pc) {
+		if (w->next == w->sp && f->pc == marked_pc(w)) {
 			f->slot = offset_of(w, w->slot); /* it may have been in a register */
 			return 1;
 		}
@@ -203,7 +210,7 @@ INLINE bool step_one(struct walker *x)
 	struct place *p = find_place(x->places, w, x->process, address);
 	uint64_t key = p ? p->key : address & ADDRESS;
 	MASK(n, KERNEL_FRAMES - 1);
-	x->ws->fresh[n].pc = w->pc;
+	x->ws->fresh[n].pc = marked_pc(w);
 	x->ws->fresh[n].sp = offset_of(w, w->sp);
 	x->ws->fresh[n].slot = offset_of(w, w->slot);
 	x->ws->keys[n] = w->exact ? key : (key + 1) | KERNEL_KEY_CALL;

@@ -122,27 +122,19 @@ static size_t byte_of(const char *text, size_t index)
 }
 
 /* Names are foreign: what would move a terminal's cursor is not passed on. */
-static void put_clean(struct buf *out, const char *text, size_t size)
-{
-	for (size_t i = 0; i < size; i++) {
-		unsigned char c = (unsigned char)text[i];
-		buf_append(out, c < 0x20 || c == 0x7f ? "?" : &text[i], 1);
-	}
-}
-
 /* Cut in the middle to at most `max` columns (0: not cut). */
 static void put_name(struct drawing *d, const char *name, size_t max)
 {
 	size_t wide = columns(name), size = strlen(name);
 	if (!max || wide <= max) {
-		put_clean(d->out, name, size);
+		buf_put_clean(d->out, name, size);
 		return;
 	}
 	size_t front = (max - 1) / 2, back = max - 1 - front;
-	put_clean(d->out, name, byte_of(name, front));
+	buf_put_clean(d->out, name, byte_of(name, front));
 	buf_puts(d->out, "…");
 	size_t from = byte_of(name, wide - back);
-	put_clean(d->out, name + from, size - from);
+	buf_put_clean(d->out, name + from, size - from);
 }
 
 static const char *file_of(const char *path)
@@ -221,7 +213,7 @@ static void put_scope(struct drawing *d, uint32_t node, size_t used)
 	buf_puts(d->out, style(d, PLAIN));
 	if (rest.size) {
 		buf_puts(d->out, style(d, DIM));
-		put_clean(d->out, rest.data, rest.size);
+		buf_put_clean(d->out, rest.data, rest.size);
 		buf_puts(d->out, style(d, PLAIN));
 	}
 	buf_free(&rest);

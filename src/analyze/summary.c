@@ -113,8 +113,10 @@ void summary_print(const struct summary *s, const char *name, struct buf *out)
 	char a[SUMMARY_COUNT_MAX], b[SUMMARY_COUNT_MAX], time[TERM_UNIT_MAX];
 	buf_printf(out, "%s%s %s", name, summary_count(a, s->samples),
 		   plural(s->samples, "sample", "samples"));
-	if (s->metric[0])
-		buf_printf(out, " of %s", s->metric);
+	if (s->metric[0]) {
+		buf_puts(out, " of ");
+		buf_put_clean(out, s->metric, strlen(s->metric));
+	}
 	if (s->hz)
 		buf_printf(out, " at %" PRIu64 " Hz", s->hz);
 	buf_printf(out, " in %s, %s %s", term_time(time, s->seconds),

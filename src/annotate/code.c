@@ -35,7 +35,8 @@ static uint64_t hash_of(const struct annotate_item *i)
 {
 	uint64_t hash = hash_number(
 		hash_number(hash_number(hash_number(0, i->kind), i->parent), i->context), i->line);
-	return hash_number(hash_text(hash_text(hash, i->file), i->name), i->last_line);
+	return hash_number(hash_text(hash_text(hash, i->file), i->name),
+			   i->line ? i->last_line : i->header);
 }
 
 static bool same_text(const char *a, const char *b)
@@ -46,7 +47,8 @@ static bool same_text(const char *a, const char *b)
 static bool same_item(const struct annotate_item *a, const struct annotate_item *b)
 {
 	return a->kind == b->kind && a->parent == b->parent && a->context == b->context &&
-	       a->line == b->line && a->last_line == b->last_line && same_text(a->file, b->file) &&
+	       a->line == b->line && a->last_line == b->last_line &&
+	       (a->line || a->header == b->header) && same_text(a->file, b->file) &&
 	       same_text(a->name, b->name);
 }
 
@@ -146,6 +148,7 @@ static bool make_inlined(struct maker *k, uint32_t scope)
 	return true;
 }
 
+/* Copies of a loop are one, where lines tell. */
 static bool make_loop(struct maker *k, uint32_t scope)
 {
 	const struct structure_scope *s = &k->p->scopes[scope];
@@ -157,6 +160,7 @@ static bool make_loop(struct maker *k, uint32_t scope)
 					    .file = s->file,
 					    .line = s->line,
 					    .last_line = s->last_line,
+					    .header = s->line ? 0 : s->header,
 				    });
 	if (item == ANNOTATE_NONE)
 		return false;

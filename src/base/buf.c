@@ -45,6 +45,15 @@ void buf_puts(struct buf *b, const char *text)
 	buf_append(b, text, strlen(text));
 }
 
+void buf_put_clean(struct buf *b, const char *text, size_t size)
+{
+	for (size_t i = 0; i < size; i++) {
+		unsigned char c = (unsigned char)text[i];
+
+		buf_append(b, c < 0x20 || c == 0x7f ? "?" : &text[i], 1);
+	}
+}
+
 void buf_printf(struct buf *b, const char *format, ...)
 {
 	va_list ap;

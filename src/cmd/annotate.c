@@ -60,15 +60,13 @@ struct annotate {
 
 static struct err *load(struct annotate *x)
 {
-	struct err *e = choose_profile(x->o->path, &x->profile, &x->summary, &x->notes);
+	struct err *e = choose_profile(x->o->path, x->o->metric, &x->profile, &x->metric,
+				       &x->summary, &x->notes);
 	if (e)
 		return e;
 	if (!x->profile->metric_count || !x->summary.samples)
 		return err_new("%s has no samples", x->o->path);
-	e = choose_metric(x->profile, x->o->path, x->o->metric, &x->metric);
-	if (!e)
-		e = choose_threads(x->profile, x->o->path, x->o->thread, x->o->process,
-				   &x->threads);
+	e = choose_threads(x->profile, x->o->path, x->o->thread, x->o->process, &x->threads);
 	return e ? e : modules_open(x->profile, x->o->debuginfod, &x->modules);
 }
 
@@ -155,7 +153,7 @@ static void put_selection(const struct annotate *x, struct buf *out)
 			   x->passed_over ? ", of those whose code can be read" : "");
 	}
 	if (x->metric)
-		buf_printf(out, "metric: %s\n", x->profile->metrics[x->metric].name);
+		cmd_put_labelled(out, "metric", x->profile->metrics[x->metric].name);
 	if (x->o->thread)
 		buf_printf(out, "only samples of thread %s\n", x->o->thread);
 	if (x->o->process)

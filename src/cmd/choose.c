@@ -15,21 +15,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-struct err *choose_profile(const char *path, struct profile **profile, struct summary *summary,
-			   struct buf *notes)
-{
-	char *damage = NULL;
-	struct err *e = profile_read(path, profile, &damage);
-	if (damage)
-		buf_printf(notes, "damaged: %s\n", damage);
-	free(damage);
-	if (e)
-		return e;
-	summary_make(*profile, 0, summary);
-	summary_warn(summary, *profile, notes);
-	return NULL;
-}
-
 struct err *choose_metric(const struct profile *p, const char *path, const char *wanted,
 			  uint32_t *metric)
 {
@@ -54,6 +39,23 @@ struct err *choose_metric(const struct profile *p, const char *path, const char 
 				names.size ? buf_text(&names) : "none");
 	buf_free(&names);
 	return e;
+}
+
+struct err *choose_profile(const char *path, const char *wanted, struct profile **profile,
+			   uint32_t *metric, struct summary *summary, struct buf *notes)
+{
+	char *damage = NULL;
+	struct err *e = profile_read(path, profile, &damage);
+	if (damage)
+		buf_printf(notes, "damaged: %s\n", damage);
+	free(damage);
+	if (!e)
+		e = choose_metric(*profile, path, wanted, metric);
+	if (e)
+		return e;
+	summary_make(*profile, *metric, summary);
+	summary_warn(summary, *profile, notes);
+	return NULL;
 }
 
 /* A number is compared with the id, else the text with the name. */

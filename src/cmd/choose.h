@@ -11,13 +11,13 @@ struct err;
 struct profile;
 struct summary;
 
-/* Reads it. What makes it unreliable is appended to `notes`, a line each. */
-struct err *choose_profile(const char *path, struct profile **profile, struct summary *summary,
-			   struct buf *notes);
-
 /* The metric of this name or number; the first where `wanted` is NULL. */
 struct err *choose_metric(const struct profile *profile, const char *path, const char *wanted,
 			  uint32_t *metric);
+
+/* Reads it, chooses the metric, and sums that up. What makes it unreliable is appended to `notes`, a line each. */
+struct err *choose_profile(const char *path, const char *wanted, struct profile **profile,
+			   uint32_t *metric, struct summary *summary, struct buf *notes);
 
 /* *threads: which ones count (malloc'ed), those of this name or number, in processes of this name
    or number; NULL where both are, and all count. An error where there are none. */

@@ -69,15 +69,19 @@ int cmd_finish(const char *command, int status)
 	return cmd_fail(command, err_errno("cannot write the output"));
 }
 
+void cmd_put_labelled(struct buf *out, const char *label, const char *text)
+{
+	buf_printf(out, "%s: ", label);
+	buf_put_clean(out, text, strlen(text));
+	buf_puts(out, "\n");
+}
+
 void cmd_put_lines(struct buf *out, const char *text, enum term_style style)
 {
 	while (*text) {
 		size_t length = strcspn(text, "\n");
 		buf_puts(out, term_style(STDOUT_FILENO, style));
-		for (size_t i = 0; i < length; i++) {
-			unsigned char c = (unsigned char)text[i];
-			buf_append(out, c < 0x20 || c == 0x7f ? "?" : &text[i], 1);
-		}
+		buf_put_clean(out, text, length);
 		buf_printf(out, "%s\n", term_style(STDOUT_FILENO, TERM_PLAIN));
 		text += length + (text[length] == '\n');
 	}

@@ -58,6 +58,8 @@ int cmd_misused(const char *command, const char *format, ...) __attribute__((for
 /* Lines for standard output. They have names of files and words of recordings in them, which may be
    anything: what would steer a terminal is not passed on. */
 void cmd_put_lines(struct buf *out, const char *text, enum term_style style);
+/* "LABEL: TEXT", the same. */
+void cmd_put_labelled(struct buf *out, const char *label, const char *text);
 
 /* Ends output on stdout: CMD_FAILED, with a line on stderr, where it could not all be written. */
 int cmd_finish(const char *command, int status);

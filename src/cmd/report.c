@@ -72,9 +72,8 @@ struct report {
 
 static struct err *load(struct report *r)
 {
-	struct err *e = choose_profile(r->o->path, &r->profile, &r->summary, &r->notes);
-	if (!e)
-		e = choose_metric(r->profile, r->o->path, r->o->metric, &r->metric);
+	struct err *e = choose_profile(r->o->path, r->o->metric, &r->profile, &r->metric,
+				       &r->summary, &r->notes);
 	return e ? e
 		 : choose_threads(r->profile, r->o->path, r->o->thread, r->o->process, &r->threads);
 }
@@ -135,7 +134,7 @@ static void put_selection(const struct report *r, struct buf *out)
 	const struct options *o = r->o;
 	uint64_t whole = r->tree->whole[r->metric], part = tree_total(r->tree, 0, r->metric);
 	if (r->metric)
-		buf_printf(out, "metric: %s\n", r->profile->metrics[r->metric].name);
+		cmd_put_labelled(out, "metric", r->profile->metrics[r->metric].name);
 	if (!o->focus && !o->ignore && !r->threads)
 		return;
 	buf_puts(out, "only paths");
@@ -172,7 +171,7 @@ static struct err *print_text(struct report *r, const struct show_options *show,
 	cmd_put_lines(&out, buf_text(&r->notes), TERM_YELLOW);
 	summary_print(&r->summary, "", &out);
 	if (r->profile->command && r->profile->command[0])
-		buf_printf(&out, "command: %s\n", r->profile->command);
+		cmd_put_labelled(&out, "command", r->profile->command);
 	if (r->metric < r->profile->metric_count && r->summary.samples) {
 		put_selection(r, &out);
 		buf_puts(&out, "\n");

@@ -66,9 +66,10 @@ static struct err *read_both(struct viewing *v, struct summary *summary)
 static struct err *load(struct viewing *v)
 {
 	struct summary summary;
-	struct err *e = v->diff->wanted
-				? read_both(v, &summary)
-				: choose_profile(v->o->path, &v->profile, &summary, &v->notes);
+	uint32_t metric;
+	struct err *e = v->diff->wanted ? read_both(v, &summary)
+					: choose_profile(v->o->path, NULL, &v->profile, &metric,
+							 &summary, &v->notes);
 	return e ? e : modules_open(v->profile, v->o->debuginfod, &v->modules);
 }
 

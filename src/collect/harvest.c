@@ -114,11 +114,18 @@ static struct err *unnamed_module(struct session *s, struct harvest *h, struct p
 	return NULL;
 }
 
-static struct err *kernel_module(struct harvest *h, uint32_t *index)
+/* Its addresses hold for one boot; without them it is the same everywhere. */
+static struct err *kernel_module(const struct session *s, struct harvest *h, uint32_t *index)
 {
-	static const struct profile_module wanted = {
-		.kind = PROFILE_KERNEL, .path = "[kernel]", .build_id = "", .problem = ""};
-	struct err *e = h->kernel ? NULL : find_or_add(h->profile, &wanted, &h->kernel_module);
+	char boot[KERNEL_BOOT_SIZE] = "";
+	*index = h->kernel_module;
+	if (h->kernel)
+		return NULL;
+	if (s->options.whole)
+		kernel_names_boot(boot);
+	const struct profile_module wanted = {
+		.kind = PROFILE_KERNEL, .path = "[kernel]", .build_id = boot, .problem = ""};
+	struct err *e = find_or_add(h->profile, &wanted, &h->kernel_module);
 	h->kernel = !e;
 	*index = h->kernel_module;
 	return e;
@@ -146,7 +153,7 @@ struct err *harvest_child(struct session *s, struct harvest *h, struct process *
 		return profile_child(h->profile, 0, PROFILE_PARTIAL, 0, address, node);
 	}
 	if (id == CCT_KERNEL) {
-		e = kernel_module(h, &module);
+		e = kernel_module(s, h, &module);
 		address |= address ? ~CCT_ADDRESS
 				   : 0; /* the kernel is at the upper end of memory */
 	} else if (id) {

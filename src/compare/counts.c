@@ -176,7 +176,7 @@ static struct err *make(struct maker *k, struct buf *notes)
 	if (!e)
 		e = attribution_make(k->p, k->modules, &a, &k->a);
 	if (!e)
-		e = keys_open(k->p, k->modules, k->a.scopes, &k->keys);
+		e = keys_open(k->p, k->modules, k->a.scopes, k->o->no_inline, &k->keys);
 	if (!e)
 		e = count_values(k);
 	if (!e)

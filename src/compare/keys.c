@@ -196,7 +196,8 @@ static void key_of_loop(struct keys *k, const struct scope *s, const struct answ
 
 static void key_of_line(struct keys *k, const struct scope *s, const struct answer *answer)
 {
-	const struct place *p = answer && answer->count ? &answer->places[0] : NULL;
+	size_t at = answer && k->no_inline ? answer->count - 1 : 0;
+	const struct place *p = answer && answer->count ? &answer->places[at] : NULL;
 	bool known = p && p->declared_line > 0 && p->declared_line <= s->line &&
 		     equal(p->declared_file, s->file);
 	add_part(k, keys_function_name(k, s));
@@ -227,9 +228,10 @@ struct scope keys_whole_scope(uint32_t module)
 }
 
 struct err *keys_open(const struct profile *profile, struct modules *modules,
-		      const struct scopes *scopes, struct keys *out)
+		      const struct scopes *scopes, bool no_inline, struct keys *out)
 {
-	*out = (struct keys){.profile = profile, .modules = modules, .scopes = scopes};
+	*out = (struct keys){
+		.profile = profile, .modules = modules, .scopes = scopes, .no_inline = no_inline};
 	return find_rebuilt(out);
 }
 

@@ -32,6 +32,7 @@ struct keys {
 	const struct profile *profile;
 	struct modules *modules;
 	const struct scopes *scopes;
+	bool no_inline;       /* lines are of the function that others are inlined into */
 	struct lookup files;  /* hash of a module's file name -> a module */
 	bool *rebuilt;        /* by that module: others of the name have another build-id */
 	bool *unreadable;     /* by that module: and the file of one of them is gone */
@@ -40,7 +41,7 @@ struct keys {
 
 /* All three must outlive the keys. */
 struct err *keys_open(const struct profile *profile, struct modules *modules,
-		      const struct scopes *scopes, struct keys *out);
+		      const struct scopes *scopes, bool no_inline, struct keys *out);
 void keys_close(struct keys *keys);
 
 /* The key of a scope that is met at an instruction of which `answer` (may be NULL) tells. */

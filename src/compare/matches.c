@@ -141,7 +141,7 @@ struct err *matches_make(const struct runs *runs, struct modules *modules,
 {
 	struct matcher k = {.runs = runs, .a = a, .modules = modules, .out = out};
 	*out = (struct matches){0};
-	struct err *e = keys_open(a->profile, modules, a->scopes, &k.keys);
+	struct err *e = keys_open(a->profile, modules, a->scopes, false, &k.keys);
 	if (!e)
 		e = allocate(&k);
 	if (!e) {

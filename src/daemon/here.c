@@ -1,24 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/here.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
-static void read_boot(struct here *h)
-{
-	char text[64] = "";
-	size_t used = 0;
-	FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
-	if (file && fgets(text, sizeof text, file))
-		for (const char *at = text; *at; at++)
-			if (isxdigit((unsigned char)*at))
-				h->boot[used++] = *at;
-	if (file)
-		fclose(file);
-}
+#include "process/kernel_names.h"
 
 static void read_cpu(struct here *h)
 {
@@ -42,6 +30,6 @@ void here_read(struct here *h)
 	snprintf(h->host, sizeof h->host, "%.64s", system.nodename);
 	snprintf(h->kernel, sizeof h->kernel, "%.64s", system.release);
 	snprintf(h->machine, sizeof h->machine, "%.64s", system.machine);
-	read_boot(h);
+	kernel_names_boot(h->boot);
 	read_cpu(h);
 }

@@ -253,14 +253,24 @@ static void ask_kernel(struct import *i)
 		kernel_names_place(i->kernel, i->kernel_symbol, i->kernel_address);
 }
 
+/* One kernel from another, and from where it is after another boot. */
+static void tell_kernel(const struct import *i, char *out, size_t size)
+{
+	const char *id = perf_info_build_id(i->info, "[kernel.kallsyms]");
+	snprintf(out, size, "%.40s%llx", id ? id : "", (unsigned long long)i->kernel_address);
+}
+
 static struct err *add_kernel(struct import *i, const struct frames *f, uint32_t *node)
 {
-	static const struct profile_module kernel = {
-		.kind = PROFILE_KERNEL, .path = "[kernel]", .build_id = "", .problem = ""};
+	char where[64] = "";
 	if (!f->kernel_count)
 		return NULL;
 	if (!i->kernel_asked)
 		ask_kernel(i);
+	if (i->kernel && !i->kernel_module)
+		tell_kernel(i, where, sizeof where);
+	const struct profile_module kernel = {
+		.kind = PROFILE_KERNEL, .path = "[kernel]", .build_id = where, .problem = ""};
 	struct err *e = add_module(i, &kernel, &i->kernel_module);
 	if (e)
 		return e;

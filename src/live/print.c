@@ -45,14 +45,6 @@ const struct board_row **order_rows(const struct board *t, const struct order *o
 
 /* Text */
 
-static void put_clean(struct buf *out, const char *text)
-{
-	for (; *text; text++) {
-		unsigned char c = (unsigned char)*text;
-		buf_append(out, c < 0x20 || c == 0x7f ? "?" : text, 1);
-	}
-}
-
 static void print_row(const struct board *t, const struct board_row *r, struct buf *out)
 {
 	char rate[64];
@@ -64,10 +56,10 @@ static void print_row(const struct board *t, const struct board_row *r, struct b
 		buf_printf(out, "%8s %8s %9s", "-", "-", "-");
 	buf_printf(out, " %7.2f%% %7.2f%%  ", share_of(r->all_self, t->all_samples),
 		   share_of(r->all_total, t->all_samples));
-	put_clean(out, r->label);
+	buf_put_clean(out, r->label, strlen(r->label));
 	if (*r->where) {
 		buf_puts(out, "  ");
-		put_clean(out, r->where);
+		buf_put_clean(out, r->where, strlen(r->where));
 	}
 	buf_puts(out, "\n");
 }

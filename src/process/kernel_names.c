@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "process/kernel_names.h"
 
+#include <ctype.h>
 #include <elf.h>
 #include <fcntl.h>
 #include <stdbool.h>
@@ -221,4 +222,18 @@ void kernel_names_own_id(char out[41])
 		break;
 	}
 	buf_free(&notes);
+}
+
+void kernel_names_boot(char out[KERNEL_BOOT_SIZE])
+{
+	char text[KERNEL_BOOT_SIZE] = "";
+	size_t used = 0;
+	FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
+	if (file && fgets(text, sizeof text, file))
+		for (const char *at = text; *at; at++)
+			if (isxdigit((unsigned char)*at))
+				out[used++] = *at;
+	out[used] = 0;
+	if (file)
+		fclose(file);
 }

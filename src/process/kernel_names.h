@@ -30,5 +30,8 @@ const char *kernel_names_find(const struct kernel_names *names, uint64_t address
 void kernel_names_renew(struct kernel_names **names, uint64_t *stamp, const char *path,
 			const char *modules);
 
+/* Which boot of the machine this is, in hex digits: the kernel's addresses hold for that alone. */
+#define KERNEL_BOOT_SIZE 64
+void kernel_names_boot(char out[KERNEL_BOOT_SIZE]);
 /* The build-id of the kernel that runs, as hex into out[41]; "" where it does not say. */
 void kernel_names_own_id(char out[41]);

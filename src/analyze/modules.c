@@ -57,11 +57,11 @@ struct modules {
 /* Opening */
 
 /* Without a build-id, a file written after the recording is another one. */
-static bool is_newer(const struct profile *p, const char *path)
+static bool is_newer(const struct profile *p, const struct profile_module *m)
 {
 	struct stat st;
-	return p->start_time && !stat(path, &st) &&
-	       (uint64_t)st.st_mtime > p->start_time + p->duration_ns / 1000000000 + 1;
+	uint64_t until = m->until ? m->until : profile_end(p);
+	return until && !stat(m->path, &st) && (uint64_t)st.st_mtime > until + 1;
 }
 
 static void open_recorded(const struct modules *ms, struct module *m,
@@ -76,7 +76,7 @@ static void open_recorded(const struct modules *ms, struct module *m,
 	}
 	image_build_id_hex(m->image, id);
 	m->state = CHANGED;
-	if (strcmp(id, p->build_id) != 0 || (!id[0] && is_newer(ms->profile, p->path)))
+	if (strcmp(id, p->build_id) != 0 || (!id[0] && is_newer(ms->profile, p)))
 		return;
 	e = places_open(m->image, ms->download, &m->places);
 	if (!e) {

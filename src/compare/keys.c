@@ -74,9 +74,12 @@ static struct err *find_rebuilt(struct keys *k)
 	}
 	for (uint32_t i = 1; i < k->profile->module_count && good; i++) {
 		uint32_t first = used[i] ? first_of(k, i) : LOOKUP_NONE;
-		if (first != LOOKUP_NONE && k->profile->modules[i].kind == PROFILE_FILE &&
-		    !modules_image(k->modules, i))
-			k->unreadable[first] = true;
+		const struct profile_module *m = &k->profile->modules[i];
+		if (first == LOOKUP_NONE || m->kind != PROFILE_FILE || modules_image(k->modules, i))
+			continue;
+		k->unreadable[first] = true;
+		if (!*m->build_id && !m->name_count) /* nothing says that it is the same */
+			k->rebuilt[first] = true;
 	}
 	free(used);
 	return good ? NULL : err_new("out of memory");

@@ -75,15 +75,28 @@ static struct profile_module *find_module(struct merge *m, const struct profile_
 	return found ? &m->into->modules[found->module] : NULL;
 }
 
+uint64_t profile_end(const struct profile *p)
+{
+	return p->start_time ? p->start_time + p->duration_ns / 1000000000 : 0;
+}
+
+static uint64_t end_of(const struct profile *p, const struct profile_module *m)
+{
+	return m->until ? m->until : profile_end(p);
+}
+
 static struct err *merge_modules(struct merge *m)
 {
 	struct profile *into = m->into;
 	struct err *e = make_keys(m);
 
+	for (size_t i = 1; i < into->module_count; i++)
+		into->modules[i].until = end_of(into, &into->modules[i]);
 	for (size_t i = 1; i < m->from->module_count && !e; i++) { /* 0 is 0 */
 		struct profile_module copy = m->from->modules[i];
 		struct profile_module *equal = find_module(m, &copy);
 
+		copy.until = end_of(m->from, &copy);
 		if (copy.kind == PROFILE_JIT)
 			copy.process += m->first_process;
 		if (!equal) {
@@ -91,6 +104,8 @@ static struct err *merge_modules(struct merge *m)
 			continue;
 		}
 		m->modules[i] = (uint32_t)(equal - into->modules);
+		if (copy.until && copy.until < equal->until)
+			equal->until = copy.until;
 		if (!*equal->problem)
 			equal->problem = profile_string(into, copy.problem);
 		e = own_merge_names(into, equal, &copy);

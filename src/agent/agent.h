@@ -101,7 +101,7 @@ struct agent_thread {
 	struct cct tree;
 	uint64_t space; /* shared.space, as the cache and the memo know it */
 	const struct wire_space *modules;
-	uint64_t jit_low, jit_high; /* where code that is not in the list was made at run time */
+	bool has_jit; /* some of them were made at run time */
 	uint64_t cpu_last;
 	uint64_t tick;                 /* when the last sample of the clock came */
 	uint32_t unasked;              /* samples since the CPU clock was read */
@@ -154,6 +154,7 @@ bool sample_on_signal(int signal, siginfo_t *info, void *context);
 
 /* signals.c */
 void signals_install(void);
+void signals_leave(bool come); /* nothing is sampled; signals may come all the same */
 void signals_unblock(void);
 /* A signal of ours that is not from us. */
 void signals_forward(int signal, siginfo_t *info, void *context);

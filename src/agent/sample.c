@@ -41,7 +41,6 @@
 #define HIDDEN UINT64_MAX         /* key of frames that are left out */
 #define PATIENCE_MAX 1024u
 #define VAIN_MAX 64u /* libraries come and go in the meantime */
-#define JIT_REACH (64ull << 20)
 #define INLINE static inline __attribute__((always_inline))
 
 /* Memory */
@@ -120,21 +119,12 @@ INLINE struct agent_frame *frames_add(struct agent_thread *t, struct agent_frame
 
 static const struct recipe no_recipe; /* RECIPE_NONE */
 
-/* Compilers at run time make more code all the time, near to what they made before. */
+/* Whether it has code that was made at run time. What lies near to that may as well be a library that was loaded since. */
 static void know_jit(struct agent_thread *t)
 {
-	t->jit_low = UINT64_MAX;
-	t->jit_high = 0;
-	for (uint32_t i = 0; t->modules && i < t->modules->count; i++) {
-		const struct wire_module *m = &t->modules->modules[i];
-		if (!(m->flags & WIRE_MODULE_JIT))
-			continue;
-		if (t->jit_low > m->start)
-			t->jit_low = m->start;
-		t->jit_high = m->end;
-	}
-	t->jit_low -= t->jit_low > JIT_REACH ? JIT_REACH : t->jit_low;
-	t->jit_high += t->jit_high ? JIT_REACH : 0;
+	t->has_jit = false;
+	for (uint32_t i = 0; t->modules && i < t->modules->count; i++)
+		t->has_jit |= t->modules->modules[i].flags & WIRE_MODULE_JIT;
 }
 
 /* The process's modules may have changed since the last sample. */
@@ -191,10 +181,7 @@ INLINE const struct step_place *know_place(struct agent_thread *t, uint64_t addr
 	struct step_place *slot =
 		&t->cache.slots[(address * 0x9e3779b97f4a7c15u) >> (64 - STEP_CACHE_BITS)];
 	if (__builtin_expect(slot->address != address, 0)) {
-		static const struct wire_module jit = {.flags = WIRE_MODULE_JIT};
 		const struct wire_module *m = find_module(t, address);
-		if (!m && address >= t->jit_low && address < t->jit_high)
-			m = &jit;
 		if (!m)
 			return NULL;
 		slot->recipe = find_recipe(m, address);
@@ -537,10 +524,13 @@ static void take(struct agent_thread *t, uint32_t event, uint64_t weight, const 
 	step_begin(&w, &CPU_HERE, registers, pc);
 	enum walk_end end = walk_stack(t, &w, &known, false);
 	/* Assembly of a compiler at run time that no analysis understood: it keeps frame pointers. */
-	if (end > WALK_COMPLETE && end != WALK_TOO_DEEP && t->jit_high && !known) {
+	if (end > WALK_COMPLETE && end != WALK_TOO_DEEP && t->has_jit && !known) {
 		step_begin(&w, &CPU_HERE, registers, pc);
 		enum walk_end other = walk_stack(t, &w, &known, true);
-		end = other <= WALK_COMPLETE || known ? other : end;
+		bool better = other <= WALK_COMPLETE || known;
+		if (!better) /* what was found at first is what there is */
+			step_begin(&w, &CPU_HERE, registers, pc);
+		end = better ? other : walk_stack(t, &w, &known, false);
 	}
 	add(&t->shared.walked, t->fresh.count);
 	add(&t->shared.reused, known);

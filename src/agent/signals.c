@@ -55,6 +55,12 @@ void signals_install(void)
 		wanted.sa_handler = SIG_DFL;
 }
 
+void signals_leave(bool come)
+{
+	static const struct sigaction ignore = {.sa_handler = SIG_IGN};
+	REAL(sigaction)(WIRE_SIGNAL, come ? &ignore : &wanted, NULL);
+}
+
 void signals_unblock(void)
 {
 	sigset_t ours;

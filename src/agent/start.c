@@ -217,12 +217,15 @@ static void settle(const struct wire_reply *reply)
 		agent.interrupts |= !agent.events[i].user_only;
 }
 
-static bool hello(void)
+/* *asked: there is somebody who may believe that we sample. */
+static bool hello(bool *asked)
 {
 	int descriptors[DESCRIPTORS] = {-1, -1, -1};
-	struct wire_reply reply;
-	bool good = converse(WIRE_HELLO, &reply, descriptors) && reply.arena_size &&
-		    reply.sampler != WIRE_NONE && map_all(&reply, descriptors);
+	struct wire_reply reply = {0};
+	bool answered = converse(WIRE_HELLO, &reply, descriptors);
+	bool good = answered && reply.arena_size && reply.sampler != WIRE_NONE &&
+		    map_all(&reply, descriptors);
+	*asked = !answered || reply.sampler != WIRE_NONE;
 	for (int i = 0; i < DESCRIPTORS; i++)
 		if (descriptors[i] >= 0)
 			SAFE_SYSCALL(SYS_close, descriptors[i], 0, 0, 0);
@@ -285,7 +288,8 @@ __attribute__((constructor)) static void agent_start(int argc, char **argv, char
 	agent.ns_at_start = agent_ns(CLOCK_MONOTONIC);
 	real_resolve_all();
 	signals_install(); /* the collector sends samples as soon as it has answered */
-	if (hello()) {
+	bool asked;
+	if (hello(&asked)) {
 		struct agent_thread *first = thread_take();
 		measure_clock();
 		pthread_atfork(NULL, NULL, after_fork);
@@ -294,6 +298,8 @@ __attribute__((constructor)) static void agent_start(int argc, char **argv, char
 			first->shared.space = agent.space;
 			thread_begin(first, (uint64_t)__libc_stack_end);
 		}
+	} else {
+		signals_leave(asked); /* the collector may send them all the same */
 	}
 	errno = saved;
 }

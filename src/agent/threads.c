@@ -60,10 +60,13 @@ static void timer_start(struct agent_thread *t)
 	if (SAFE_SYSCALL(SYS_timer_create, CLOCK_THREAD_CPUTIME_ID, &event, &t->timer, 0) == 0) {
 		SAFE_SYSCALL(SYS_timer_settime, t->timer, 0, &when, 0);
 		t->shared.timer = 1;
+	} else {
+		atomic_fetch_add(&agent.arena->lost[ARENA_LOST_THREAD], 1);
 	}
 }
 
-/* Timers of threads that have ended stay until somebody deletes them. */
+/* Timers of threads that have ended stay until somebody deletes them. The collector may have seen the end before us:
+   such a record is nobody's until we have been here. */
 static void timers_reap(void)
 {
 	const struct arena_header *arena = agent.arena;
@@ -71,12 +74,16 @@ static void timers_reap(void)
 	for (uint32_t number = arena->threads; number;) {
 		struct agent_thread *t = arena_at(arena, number);
 		number = t->shared.chunk.next;
-		if (t->shared.state != ARENA_LIVE || t->shared.process != process ||
+		uint32_t state = t->shared.state;
+		if ((state != ARENA_LIVE && state != ARENA_FREE) || t->shared.process != process ||
 		    !t->shared.timer || SAFE_SYSCALL(SYS_tgkill, process, t->shared.tid, 0, 0) == 0)
 			continue;
+		int timer =
+			t->timer; /* the record may be another thread's as soon as it has none */
 		if (atomic_exchange(&t->shared.timer, 0))
-			SAFE_SYSCALL(SYS_timer_delete, t->timer, 0, 0, 0);
-		atomic_store(&t->shared.state, ARENA_DONE);
+			SAFE_SYSCALL(SYS_timer_delete, timer, 0, 0, 0);
+		if (state == ARENA_LIVE)
+			atomic_store(&t->shared.state, ARENA_DONE);
 	}
 }
 

@@ -244,6 +244,18 @@ static void see(struct session *s, struct arena *a, uint32_t chunk, struct arena
 }
 
 /* First those that we know of, whatever their records say by now. */
+/* They end with the process: nobody has to delete them (agent/threads.c). */
+static void free_timers(struct arena *a, const struct process *p)
+{
+	uint64_t left = a->size >> ARENA_CHUNK_BITS;
+	uint32_t chunk = atomic_load(&a->header->threads);
+	for (struct arena_thread *r; left && (r = arena_record(a, chunk)); left--) {
+		if (atomic_load(&r->state) == ARENA_FREE && r->process == p->own)
+			atomic_store(&r->timer, 0);
+		chunk = atomic_load(&r->chunk.next);
+	}
+}
+
 void arena_finish(struct session *s, struct process *p)
 {
 	struct arena *a = p->arena;
@@ -257,8 +269,10 @@ void arena_finish(struct session *s, struct process *p)
 		else
 			thread_remove(s, a, t);
 	}
-	if (a->header)
+	if (a->header) {
 		arena_each(s, a, p, thread_finish, p);
+		free_timers(a, p);
+	}
 	unwalked_walk(s);
 }
 

@@ -118,6 +118,7 @@ static struct arena_thread *take_free_record(struct arena_header *arena)
 		struct arena_thread *thread = arena_at(arena, number);
 		uint32_t state = ARENA_FREE;
 		if (atomic_load_explicit(&thread->state, memory_order_relaxed) == ARENA_FREE &&
+		    !atomic_load_explicit(&thread->timer, memory_order_relaxed) &&
 		    atomic_compare_exchange_strong(&thread->state, &state, ARENA_TAKEN))
 			return thread;
 		number = atomic_load(&thread->chunk.next);

@@ -524,6 +524,27 @@ static void names_without_a_cache(void **state)
 	library_close(l);
 }
 
+/* What the kernel shows at the end of each list on x86-64 is no code that was made at run time. */
+static void the_kernels_page(void **state)
+{
+	static const char text[] =
+		"7f0000000000-7f0000001000 r-xp 00000000 00:00 0 \n"
+		"ffffffffff600000-ffffffffff601000 --xp 00000000 00:00 0                  [vsyscall]\n";
+	struct library *l = open_library();
+	const struct library_list *list = NULL;
+	struct maps maps;
+
+	(void)state;
+	assert_null(maps_parse(text, sizeof text - 1, &maps));
+	assert_null(library_look_at(l, PROCESS_GONE, &maps, &list, NULL));
+	assert_non_null(list);
+	assert_int_equal(list->count, 1);
+	assert_true(list->modules[0].flags & WIRE_MODULE_JIT);
+	assert_int_equal(list->modules[0].start, 0x7f0000000000);
+	maps_free(&maps);
+	library_close(l);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -541,6 +562,7 @@ int main(void)
 		cmocka_unit_test(files_that_are_read),
 		cmocka_unit_test(names_are_bounded),
 		cmocka_unit_test(names_without_a_cache),
+		cmocka_unit_test(the_kernels_page),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -66,8 +66,9 @@ struct walk {
 	uint32_t known;       /* frames of the memo that are still possible */
 	uint32_t known_first;
 	uint32_t fresh;
-	uint16_t end, end_first;
+	uint16_t end;
 	uint8_t exact, near, fp_lost, extra_lost, in_signal, met, by_pointer;
+	uint8_t retries;
 	uint8_t far;           /* a frame is too far from the base to be remembered */
 	uint8_t all_registers; /* were read */
 	uint8_t elsewhere;     /* the table that is needed is not here, but the collector has it */

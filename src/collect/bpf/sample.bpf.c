@@ -184,13 +184,13 @@ INLINE void begin(struct walk *w)
 	w->known = w->fresh = 0;
 }
 
-/* Whether a walk that failed may be tried again: assembly of a compiler at run time that no analysis
-   understood keeps frame pointers. */
+/* Whether a walk that failed may be tried again, by frame pointers: assembly of a compiler at run time that no analysis
+   understood keeps those. Where that fails, too, what was found at first is what there is: once more. */
 INLINE bool may_retry(const struct walker *x)
 {
 	const struct walk *w = x->walk;
 	return w->end > WALK_COMPLETE && w->end != WALK_TOO_DEEP && !w->elsewhere &&
-	       x->process->jit_high && !w->by_pointer;
+	       x->process->jit_high && w->retries < 2;
 }
 
 /* Whether the walk has come to its end. */
@@ -217,11 +217,10 @@ INLINE bool step_one(struct walker *x)
 	w->fresh++;
 	w->end = (uint16_t)(p ? step(x, p) : WALK_NO_MODULE);
 	if (may_retry(x)) { /* here, because the verifier looks at each call of bpf_loop anew */
-		w->end_first = w->end;
 		begin(w);
 		w->known = w->known_first;
 		w->next = w->known ? 0 : UINT64_MAX;
-		w->by_pointer = 1;
+		w->by_pointer = !w->retries++;
 		return false;
 	}
 	return w->end != WALK_ON;
@@ -409,9 +408,8 @@ INLINE void walk(struct walker *x, bool known)
 	w->base = near ? x->memo->base : w->sp - (1ull << 31);
 	w->known = w->known_first = near ? x->memo->count : 0;
 	w->next = w->known ? 0 : UINT64_MAX;
-	bpf_loop(2 * KERNEL_FRAMES / STEPS_AT_ONCE + 2, step_some, x, 0);
-	if (w->by_pointer && w->end != WALK_COMPLETE && !w->met)
-		w->end = w->end_first;
+	w->retries = 0;
+	bpf_loop(3 * KERNEL_FRAMES / STEPS_AT_ONCE + 3, step_some, x, 0);
 }
 
 /* The work of the kernel alone: its threads have no other, and of a program that ends, or becomes

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#define DEPTH 100
+#define DEPTH 250
 #define WHILE 30e-6 /* seconds */
 
 static double now(void)

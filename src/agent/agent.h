@@ -155,6 +155,11 @@ bool sample_on_signal(int signal, siginfo_t *info, void *context);
 /* signals.c */
 void signals_install(void);
 void signals_leave(bool come); /* nothing is sampled; signals may come all the same */
+
+/* sandbox.c: the program is about to restrict its system calls, by a struct sock_fprog or to next to none */
+void sandbox_filter(const void *program);
+void sandbox_strict(void);
+
 void signals_unblock(void);
 /* A signal of ours that is not from us. */
 void signals_forward(int signal, siginfo_t *info, void *context);

@@ -4,6 +4,7 @@
  * What the handler must know about the CPU that it runs on, in cpu_NAME.h:
  *
  *    CPU_HERE                 its struct unwind_cpu, a constant
+ *    CPU_AUDIT                what filters of system calls call it
  *    cpu_registers()          the interrupted ones by DWARF number; `room` may be used for them
  *    cpu_pc()                 where it was interrupted
  *    cpu_is_after_syscall()   whether the instruction before was a system call

@@ -2,6 +2,7 @@
 #pragma once
 
 #define CPU_HERE unwind_cpu_x86_64
+#define CPU_AUDIT AUDIT_ARCH_X86_64
 
 static inline const uint64_t *cpu_registers(const ucontext_t *context, uint64_t *room)
 {

@@ -11,6 +11,7 @@
 #include "agent/agent.h"
 
 #include <errno.h>
+#include <linux/seccomp.h>
 #include <stdarg.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -129,7 +130,7 @@ AGENT_EXPORT int execle(const char *path, const char *argument, ...)
 }
 
 /* The raw way: syscall() itself is in syscall_CPU.S, which comes here for the two system calls that
-   replace a program, for one that waits, and before the libc's own is known. */
+   replace a program, for one that waits, one that restricts others, and before the libc's own is known. */
 
 REAL_SLOT(syscall);
 void *agent_real_syscall __attribute__((visibility("hidden")));
@@ -150,5 +151,9 @@ long agent_syscall(long number, long a, long b, long c, long d, long e, long f)
 				(int)e);
 	if (number == SYS_futex)
 		return wait_futex(REAL(syscall), a, b, c, d, e, f);
+	if (number == SYS_seccomp && a == SECCOMP_SET_MODE_FILTER)
+		sandbox_filter((const void *)c);
+	else if (number == SYS_seccomp && a == SECCOMP_SET_MODE_STRICT && !b)
+		sandbox_strict();
 	return REAL(syscall)(number, a, b, c, d, e, f);
 }

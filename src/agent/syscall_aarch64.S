@@ -13,6 +13,8 @@ syscall:
 	b.eq agent_syscall
 	cmp x0, #98 /* SYS_futex */
 	b.eq agent_syscall
+	cmp x0, #277 /* SYS_seccomp */
+	b.eq agent_syscall
 	adrp x16, agent_real_syscall
 	ldr x16, [x16, :lo12:agent_real_syscall]
 	cbz x16, agent_syscall

@@ -13,6 +13,8 @@ syscall:
 	je slow
 	cmpq $202, %rdi /* SYS_futex */
 	je slow
+	cmpq $317, %rdi /* SYS_seccomp */
+	je slow
 	movq agent_real_syscall(%rip), %rax
 	testq %rax, %rax
 	jz slow

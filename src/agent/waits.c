@@ -200,7 +200,7 @@ REAL_SLOT(sigtimedwait);
 
 AGENT_EXPORT int pause(void)
 {
-	if (!agent_self)
+	if (!agent_self || !atomic_load(&agent.on))
 		return REAL(pause)();
 	block(SIG_BLOCK);
 	int result = REAL(pause)();

@@ -525,6 +525,8 @@ void harvest_record(struct session *s, struct harvest *h, struct process *p, str
 
 void harvest_lost(struct session *s, struct harvest *h, struct arena *a, bool last)
 {
+	if (last)
+		s->notes.restricted_programs += atomic_exchange(&a->header->restricted, 0);
 	static const char *const reasons[] = {
 		[ARENA_LOST_ROOM] = "no room", [ARENA_LOST_THREAD] = "thread without a record"};
 	for (int i = 0; i < ARENA_LOST_KINDS; i++) {

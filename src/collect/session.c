@@ -600,6 +600,9 @@ static void write_note(struct session *s, struct profile *p)
 			   "%s%s was not sampled: it is a Go program, whose runtime takes all "
 			   "signals for itself",
 			   note.size ? "; " : "", s->notes.go_name);
+	note_error(&note, s->notes.restricted_programs,
+		   "programs were sampled only until they restricted their system calls (seccomp)",
+		   "--collector=kernel samples all");
 	if (s->notes.nameless_kernel)
 		buf_printf(&note, "%s%s", note.size ? "; " : "", s->notes.nameless_kernel);
 	note_missing(s, p, &note);

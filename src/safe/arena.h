@@ -33,7 +33,7 @@
 #include <stdint.h>
 
 #define ARENA_MAGIC 0x31616e6572612d63ull /* "c-arena1" */
-#define ARENA_VERSION 2u
+#define ARENA_VERSION 3u
 #define ARENA_CHUNK_BITS 14
 #define ARENA_CHUNK (1u << ARENA_CHUNK_BITS)
 #define ARENA_METRICS_MAX 8
@@ -59,6 +59,8 @@ struct arena_header {
 	_Atomic uint64_t lost[ARENA_LOST_KINDS];
 	uint32_t times_max;     /* chunks for time lines at most; 0: none are wanted */
 	_Atomic uint32_t times; /* of them are in use */
+	_Atomic uint32_t
+		restricted; /* programs that let us ask the kernel for nothing (agent/sandbox.c) */
 };
 
 /* What every chunk but the first begins with. */

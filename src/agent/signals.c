@@ -90,6 +90,17 @@ void signals_forward(int signal, siginfo_t *info, void *context)
 
 /* Handlers */
 
+#define FRAME_MORE 512 /* than the kernel's frame */
+
+bool signals_stack_is_tight(void)
+{
+	stack_t stack;
+	char here;
+	return atomic_load_explicit(&uses_own_stacks, memory_order_relaxed) && is_on() &&
+	       SAFE_SYSCALL(SYS_sigaltstack, 0, &stack, 0, 0) == 0 && stack.ss_flags & SS_ONSTACK &&
+	       (uint64_t)(&here - (char *)stack.ss_sp) < getauxval(AT_MINSIGSTKSZ) + FRAME_MORE;
+}
+
 static int set_wanted(const struct sigaction *action, struct sigaction *old)
 {
 	struct sigaction before = wanted;
@@ -192,7 +203,8 @@ static int change_mask(__typeof__(&sigprocmask) real, int how, const sigset_t *s
 	if (set) {
 		changed = *set;
 		after = masks_after(how, set, masked);
-		if (how == SIG_UNBLOCK)
+		/* Ours is set free, but not where there is no room for it, and it is blocked. */
+		if ((how == SIG_UNBLOCK) != (how != SIG_BLOCK && signals_stack_is_tight()))
 			sigaddset(&changed, WIRE_SIGNAL);
 		else
 			sigdelset(&changed, WIRE_SIGNAL);
@@ -221,16 +233,9 @@ AGENT_EXPORT int pthread_sigmask(int how, const sigset_t *set, sigset_t *old)
    sample that was held back would come in between, on that stack. Where that has no room for it,
    our signal stays blocked; the next wait, or change of the mask, sets it free. */
 
-#define FRAME_MORE 512 /* than the kernel's frame */
-
 static void prepare_jump(struct __jmp_buf_tag *place)
 {
-	stack_t stack;
-	char here;
-	if (atomic_load_explicit(&uses_own_stacks, memory_order_relaxed) && is_on() &&
-	    place->__mask_was_saved && SAFE_SYSCALL(SYS_sigaltstack, 0, &stack, 0, 0) == 0 &&
-	    stack.ss_flags & SS_ONSTACK &&
-	    (uint64_t)(&here - (char *)stack.ss_sp) < getauxval(AT_MINSIGSTKSZ) + FRAME_MORE)
+	if (place->__mask_was_saved && signals_stack_is_tight())
 		sigaddset((sigset_t *)&place->__saved_mask, WIRE_SIGNAL);
 }
 

@@ -52,6 +52,8 @@ static bool wait_begin(void)
 	if (agent.clocks && t->prompt &&
 	    t->busy < atomic_load_explicit(&agent.calm_ticks, memory_order_relaxed))
 		return false;
+	if (signals_stack_is_tight())
+		return false;
 	block(SIG_BLOCK);
 	return true;
 }
@@ -200,7 +202,7 @@ REAL_SLOT(sigtimedwait);
 
 AGENT_EXPORT int pause(void)
 {
-	if (!agent_self || !atomic_load(&agent.on))
+	if (!agent_self || !atomic_load(&agent.on) || signals_stack_is_tight())
 		return REAL(pause)();
 	block(SIG_BLOCK);
 	int result = REAL(pause)();

@@ -155,8 +155,9 @@ bool sample_on_signal(int signal, siginfo_t *info, void *context);
 /* signals.c */
 void signals_install(void);
 void signals_leave(bool come); /* nothing is sampled; signals may come all the same */
-/* A handler of the program runs on a stack that it made for it, which has no room for ours: our signal is blocked. */
-bool signals_stack_is_tight(void);
+/* A handler of the program runs on a stack that it made for that, which may have no room for ours: our signal is
+   blocked, and stays so. */
+bool signals_on_own_stack(void);
 
 /* sandbox.c: the program is about to restrict its system calls, by a struct sock_fprog or to next to none */
 void sandbox_filter(const void *program);

@@ -170,6 +170,9 @@ static bool lets_us(const struct sock_fprog *program)
 
 static void leave(void)
 {
+	/* The child of a vfork, in the memory of its parent, is not sampled. */
+	if (agent_self && agent_self->shared.process != getpid())
+		return;
 	if (!atomic_exchange(&agent.on, false))
 		return;
 	agent.interrupts = false;

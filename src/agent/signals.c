@@ -90,15 +90,16 @@ void signals_forward(int signal, siginfo_t *info, void *context)
 
 /* Handlers */
 
-#define FRAME_MORE 512 /* than the kernel's frame */
+static bool find_own_stack(stack_t *stack)
+{
+	return atomic_load_explicit(&uses_own_stacks, memory_order_relaxed) && is_on() &&
+	       SAFE_SYSCALL(SYS_sigaltstack, 0, stack, 0, 0) == 0 && stack->ss_flags & SS_ONSTACK;
+}
 
-bool signals_stack_is_tight(void)
+bool signals_on_own_stack(void)
 {
 	stack_t stack;
-	char here;
-	return atomic_load_explicit(&uses_own_stacks, memory_order_relaxed) && is_on() &&
-	       SAFE_SYSCALL(SYS_sigaltstack, 0, &stack, 0, 0) == 0 && stack.ss_flags & SS_ONSTACK &&
-	       (uint64_t)(&here - (char *)stack.ss_sp) < getauxval(AT_MINSIGSTKSZ) + FRAME_MORE;
+	return find_own_stack(&stack);
 }
 
 static int set_wanted(const struct sigaction *action, struct sigaction *old)
@@ -203,8 +204,8 @@ static int change_mask(__typeof__(&sigprocmask) real, int how, const sigset_t *s
 	if (set) {
 		changed = *set;
 		after = masks_after(how, set, masked);
-		/* Ours is set free, but not where there is no room for it, and it is blocked. */
-		if ((how == SIG_UNBLOCK) != (how != SIG_BLOCK && signals_stack_is_tight()))
+		/* Ours is set free, but not on a stack that is not for it, where it is blocked. */
+		if ((how == SIG_UNBLOCK) != (how != SIG_BLOCK && signals_on_own_stack()))
 			sigaddset(&changed, WIRE_SIGNAL);
 		else
 			sigdelset(&changed, WIRE_SIGNAL);
@@ -233,9 +234,14 @@ AGENT_EXPORT int pthread_sigmask(int how, const sigset_t *set, sigset_t *old)
    sample that was held back would come in between, on that stack. Where that has no room for it,
    our signal stays blocked; the next wait, or change of the mask, sets it free. */
 
+#define FRAME_MORE 512 /* than the kernel's frame */
+
 static void prepare_jump(struct __jmp_buf_tag *place)
 {
-	if (place->__mask_was_saved && signals_stack_is_tight())
+	stack_t stack;
+	char here;
+	if (place->__mask_was_saved && find_own_stack(&stack) &&
+	    (uint64_t)(&here - (char *)stack.ss_sp) < getauxval(AT_MINSIGSTKSZ) + FRAME_MORE)
 		sigaddset((sigset_t *)&place->__saved_mask, WIRE_SIGNAL);
 }
 

@@ -52,7 +52,7 @@ static bool wait_begin(void)
 	if (agent.clocks && t->prompt &&
 	    t->busy < atomic_load_explicit(&agent.calm_ticks, memory_order_relaxed))
 		return false;
-	if (signals_stack_is_tight())
+	if (signals_on_own_stack())
 		return false;
 	block(SIG_BLOCK);
 	return true;
@@ -202,7 +202,7 @@ REAL_SLOT(sigtimedwait);
 
 AGENT_EXPORT int pause(void)
 {
-	if (!agent_self || !atomic_load(&agent.on) || signals_stack_is_tight())
+	if (!agent_self || !atomic_load(&agent.on) || signals_on_own_stack())
 		return REAL(pause)();
 	block(SIG_BLOCK);
 	int result = REAL(pause)();

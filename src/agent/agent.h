@@ -74,8 +74,7 @@ extern struct agent agent;
 
 struct agent_frame {
 	uint64_t sp;
-	uint64_t
-		pc; /* with FRAME_EXACT where it was interrupted there, and not called from there */
+	uint64_t pc;   /* FRAME_EXACT: it was interrupted there, and did not call from there */
 	uint64_t slot; /* where the PC was found; 0: not in memory */
 	union {
 		uint64_t key;  /* fresh: for cct_child */
@@ -158,11 +157,9 @@ void signals_leave(bool come); /* nothing is sampled; signals may come all the s
 /* A handler of the program runs on a stack that it made for that, which may have no room for ours: our signal is
    blocked, and stays so. */
 bool signals_on_own_stack(void);
-
-/* sandbox.c: the program is about to restrict its system calls, by a struct sock_fprog or to next to none */
-void sandbox_filter(const void *program);
-void sandbox_strict(void);
-
 void signals_unblock(void);
 /* A signal of ours that is not from us. */
 void signals_forward(int signal, siginfo_t *info, void *context);
+
+/* sandbox.c. Before the program restricts its system calls: what seccomp(2) gets. */
+void sandbox_begin(unsigned mode, unsigned flags, const void *arguments);

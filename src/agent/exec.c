@@ -11,7 +11,6 @@
 #include "agent/agent.h"
 
 #include <errno.h>
-#include <linux/seccomp.h>
 #include <stdarg.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -151,9 +150,7 @@ long agent_syscall(long number, long a, long b, long c, long d, long e, long f)
 				(int)e);
 	if (number == SYS_futex)
 		return wait_futex(REAL(syscall), a, b, c, d, e, f);
-	if (number == SYS_seccomp && a == SECCOMP_SET_MODE_FILTER)
-		sandbox_filter((const void *)c);
-	else if (number == SYS_seccomp && a == SECCOMP_SET_MODE_STRICT && !b)
-		sandbox_strict();
+	if (number == SYS_seccomp)
+		sandbox_begin((unsigned)a, (unsigned)b, (const void *)c);
 	return REAL(syscall)(number, a, b, c, d, e, f);
 }

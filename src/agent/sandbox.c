@@ -24,7 +24,8 @@
 
 REAL_SLOT(prctl);
 
-/* What we may ask for, with the arguments that a filter may look at. */
+/* What we may ask for, with the arguments that a filter may look at; the last ones where timers sample. */
+#define OF_TIMERS 4
 static const struct {
 	int number;
 	uint64_t first, second;
@@ -42,6 +43,10 @@ static const struct {
 	{SYS_sendto, 3, 0},
 	{SYS_recvmsg, 3, 0},
 	{SYS_close, 3, 0},
+	{SYS_tgkill, 0, 0},
+	{SYS_timer_create, CLOCK_THREAD_CPUTIME_ID, 0},
+	{SYS_timer_settime, 0, 0},
+	{SYS_timer_delete, 0, 0},
 };
 
 static uint32_t calculate(uint16_t operation, uint32_t a, uint32_t by)
@@ -157,7 +162,8 @@ static bool lets_us(const struct sock_fprog *program)
 	if (!can_read(program, sizeof *program) ||
 	    !can_read(program->filter, program->len * sizeof *program->filter))
 		return true; /* it is refused by the kernel */
-	for (size_t i = 0; i < sizeof ours / sizeof *ours; i++) {
+	size_t count = sizeof ours / sizeof *ours - (agent.sampler == WIRE_TIMERS ? 0 : OF_TIMERS);
+	for (size_t i = 0; i < count; i++) {
 		struct seccomp_data call = {.nr = ours[i].number,
 					    .arch = CPU_AUDIT,
 					    .args = {ours[i].first, ours[i].second}};
@@ -181,15 +187,12 @@ static void leave(void)
 	atomic_fetch_add(&agent.arena->restricted, 1);
 }
 
-void sandbox_filter(const void *program)
+void sandbox_begin(unsigned mode, unsigned flags, const void *arguments)
 {
-	if (program && atomic_load(&agent.on) && !lets_us(program))
+	bool strict = mode == SECCOMP_SET_MODE_STRICT && !flags;
+	bool filter = mode == SECCOMP_SET_MODE_FILTER && arguments && atomic_load(&agent.on);
+	if (strict || (filter && !lets_us(arguments)))
 		leave();
-}
-
-void sandbox_strict(void)
-{
-	leave();
 }
 
 AGENT_EXPORT int prctl(int option, ...)
@@ -201,8 +204,8 @@ AGENT_EXPORT int prctl(int option, ...)
 		a[i] = va_arg(list, unsigned long);
 	va_end(list);
 	if (option == PR_SET_SECCOMP && a[0] == SECCOMP_MODE_FILTER)
-		sandbox_filter((const void *)a[1]);
+		sandbox_begin(SECCOMP_SET_MODE_FILTER, 0, (const void *)a[1]);
 	else if (option == PR_SET_SECCOMP && a[0] == SECCOMP_MODE_STRICT)
-		sandbox_strict();
+		sandbox_begin(SECCOMP_SET_MODE_STRICT, 0, NULL);
 	return REAL(prctl)(option, a[0], a[1], a[2], a[3]);
 }

@@ -243,7 +243,6 @@ static void see(struct session *s, struct arena *a, uint32_t chunk, struct arena
 		thread_finish(s, a, chunk, r, t->process);
 }
 
-/* First those that we know of, whatever their records say by now. */
 /* They end with the process: nobody has to delete them (agent/threads.c). */
 static void free_timers(struct arena *a, const struct process *p)
 {
@@ -256,6 +255,7 @@ static void free_timers(struct arena *a, const struct process *p)
 	}
 }
 
+/* First those that we know of, whatever their records say by now. */
 void arena_finish(struct session *s, struct process *p)
 {
 	struct arena *a = p->arena;

@@ -525,10 +525,10 @@ void harvest_record(struct session *s, struct harvest *h, struct process *p, str
 
 void harvest_lost(struct session *s, struct harvest *h, struct arena *a, bool last)
 {
-	if (last)
-		s->notes.restricted_programs += atomic_exchange(&a->header->restricted, 0);
 	static const char *const reasons[] = {
 		[ARENA_LOST_ROOM] = "no room", [ARENA_LOST_THREAD] = "thread without a record"};
+	if (last)
+		s->notes.restricted_programs += atomic_exchange(&a->header->restricted, 0);
 	for (int i = 0; i < ARENA_LOST_KINDS; i++) {
 		uint64_t now = atomic_load(&a->header->lost[i]), more = now - a->lost[i];
 		if (now <= a->lost[i])

@@ -194,8 +194,8 @@ void reader_take(struct session *s, void (*take)(struct session *s, const void *
 		b = next;
 	}
 	s->kernel->confused += missed;
-	if (missed &&
-	    s->kernel->sampling) { /* what the sampler believes that we know may be among it */
+	/* What the sampler believes that we know may be among it. */
+	if (missed && s->kernel->sampling) {
 		paths_forget(s->kernel);
 		code_forget_lists(s);
 	}

@@ -418,7 +418,8 @@ static size_t fill_list(const struct library *l, const struct maps *maps,
 			modules[known++] = describe(found[i], &maps->items[i]);
 	for (size_t i = 0, k = 0; i < maps->count && used < LIST_MAX; i++) {
 		const struct map *map = &maps->items[i];
-		if (!map->executable || map->start >> 63) /* [vsyscall] is the kernel's */
+		bool kernels = map->start >> 63; /* [vsyscall] */
+		if (!map->executable || (kernels && !found[i]))
 			continue;
 		struct wire_module w = found[i] ? modules[k++]
 						: describe_other(l, map, modules, known);

@@ -75,11 +75,6 @@ static struct profile_module *find_module(struct merge *m, const struct profile_
 	return found ? &m->into->modules[found->module] : NULL;
 }
 
-uint64_t profile_end(const struct profile *p)
-{
-	return p->start_time ? p->start_time + p->duration_ns / 1000000000 : 0;
-}
-
 static uint64_t end_of(const struct profile *p, const struct profile_module *m)
 {
 	return m->until ? m->until : profile_end(p);

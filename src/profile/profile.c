@@ -233,3 +233,8 @@ struct err *profile_lose(struct profile *p, const char *reason, uint64_t count)
 	found->count = own_add(found->count, count);
 	return NULL;
 }
+
+uint64_t profile_end(const struct profile *p)
+{
+	return p->start_time ? p->start_time + p->duration_ns / 1000000000 : 0;
+}

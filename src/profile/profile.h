@@ -48,13 +48,11 @@ struct profile_name { /* a function of a JIT module; of others for when their fi
 
 struct profile_module {
 	uint8_t kind;
-	const char *path;     /* as the process saw it */
-	const char *build_id; /* hex; "" where there is none */
-	uint32_t process;     /* JIT: whose; else 0 */
-	const char *problem;  /* why it could not be unwound, or "" */
-	uint64_t
-		until; /* in memory only: when its recording ended (seconds since 1970), where several are one;
-				       0: as profile_end says */
+	const char *path;           /* as the process saw it */
+	const char *build_id;       /* hex; "" where there is none */
+	uint32_t process;           /* JIT: whose; else 0 */
+	const char *problem;        /* why it could not be unwound, or "" */
+	uint64_t until;             /* in memory only, where several are one: its own profile_end */
 	struct profile_name *names; /* ascending by start */
 	size_t name_count;
 };
@@ -160,6 +158,8 @@ struct profile {
 /* An empty profile: a root and module 0. */
 struct err *profile_new(struct profile **out);
 void profile_free(struct profile *profile); /* NULL is fine */
+/* When the recording ended, in seconds since 1970; 0: not known. */
+uint64_t profile_end(const struct profile *profile);
 
 /* A string of the profile's own, equal ones once; never NULL ("" where memory runs out). */
 const char *profile_string(struct profile *profile, const char *text);
@@ -205,8 +205,6 @@ struct err *profile_lose(struct profile *p, const char *reason, uint64_t count);
 struct err *profile_merge(struct profile *into, const struct profile *from);
 /* The same without putting the values in order, for many in a row: profile_settle does it. */
 struct err *profile_append(struct profile *into, const struct profile *from);
-/* When the recording ended, in seconds since 1970; 0: not known. */
-uint64_t profile_end(const struct profile *profile);
 
 /* What a sample of the metric stands for, of its unit: its period, or more where it was not counted all
    of the time. */

@@ -80,13 +80,28 @@ static inline struct store_interval make_interval(uint64_t number)
 	};
 }
 
-static inline int64_t begin_as(struct store *s, int64_t start_ms, bool continues)
+static inline struct store_epoch make_epoch(int64_t start_ms)
 {
 	static const struct store_event events[] = {{"cycles", "cycles", 1000, 5, false},
 						    {"imiss", "misses", 100, 0, true}};
-	const struct store_epoch epoch = {"host", "6.1", "aarch64", "cpu",  "1", "",
-					  2,      5000,  start_ms,  events, 2,   continues};
+	return (struct store_epoch){.host = "host",
+				    .kernel = "6.1",
+				    .machine = "aarch64",
+				    .cpu = "cpu",
+				    .version = "1",
+				    .note = "",
+				    .cpus = 2,
+				    .hz = 5000,
+				    .start_ms = start_ms,
+				    .events = events,
+				    .event_count = 2};
+}
+
+static inline int64_t begin_as(struct store *s, int64_t start_ms, bool continues)
+{
+	struct store_epoch epoch = make_epoch(start_ms);
 	int64_t id;
+	epoch.continues = continues;
 	good(store_begin_epoch(s, &epoch, &id));
 	return id;
 }

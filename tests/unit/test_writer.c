@@ -10,19 +10,7 @@
 
 static struct writer *open_writer(const char *name)
 {
-	static const struct store_event events[] = {{"cycles", "cycles", 1000, 5, false},
-						    {"imiss", "misses", 100, 0, true}};
-	const struct store_epoch epoch = {.host = "host",
-					  .kernel = "6.1",
-					  .machine = "aarch64",
-					  .cpu = "cpu",
-					  .version = "1",
-					  .note = "",
-					  .cpus = 2,
-					  .hz = 5000,
-					  .start_ms = START,
-					  .events = events,
-					  .event_count = 2};
+	const struct store_epoch epoch = make_epoch(START);
 	struct writer *w;
 	unlink(scratch(name));
 	good(writer_open(scratch(name), &w));

@@ -35,9 +35,8 @@ volatile uint32_t generation SEC(".data.generation");
 /* What a sample costs is above all how many lines of memory it touches: programs leave ours in no
    cache. So a frame has 16 bytes, and a place a line of its own. */
 
-struct frame { /* addresses of the stack are offsets from the memo's base */
-	uint64_t
-		pc; /* with FRAME_EXACT where it was interrupted there, and not called from there */
+struct frame {             /* addresses of the stack are offsets from the memo's base */
+	uint64_t pc;       /* FRAME_EXACT: it was interrupted there, and did not call from there */
 	uint32_t sp, slot; /* slot: where the PC was read; 0: in a register */
 };
 

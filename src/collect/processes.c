@@ -127,7 +127,8 @@ static void read_command(struct process *p)
 static void read_rank(struct process *p)
 {
 	static const char *const names[] = {
-		"OMPI_COMM_WORLD_RANK=", "PMIX_RANK=", "PMI_RANK=", "SLURM_PROCID="};
+		"OMPI_COMM_WORLD_RANK=", "MV2_COMM_WORLD_RANK=", "PMIX_RANK=",   "PMI_RANK=",
+		"PALS_RANKID=",          "FLUX_TASK_RANK=",      "SLURM_PROCID="};
 	struct buf text = {0};
 	struct err *e = process_file(p->pid, "environ", &text);
 	size_t best = sizeof names / sizeof *names;
@@ -185,6 +186,7 @@ void process_describe(struct session *s, struct process *p, bool first)
 		struct profile_process *x = &s->harvest.profile->processes[p->profile - 1];
 		x->command = profile_string(s->harvest.profile, p->command ? p->command : "");
 		x->name = profile_string(s->harvest.profile, p->name);
+		x->rank = p->rank; /* a sample may have come between fork and exec */
 	}
 }
 

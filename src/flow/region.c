@@ -489,6 +489,7 @@ static void jump_indirect(struct region *r, const struct insn *insn, uint32_t st
 		.end = r->limit,
 		.length = length_at,
 		.context = r,
+		.branches = &r->branches,
 		.nearby = entry,
 	};
 	struct jump_table table;
@@ -510,6 +511,13 @@ void region_take_late(struct region *r)
 			go(r, r->late[i].at, r->late[i].state);
 	r->late_count = 0;
 	region_drain(r);
+}
+
+static void note_branch(struct region *r, const struct insn *insn, bool known)
+{
+	if (!known && region_has(r, insn->target) &&
+	    !branches_add(&r->branches, insn->address, insn->target))
+		r->failed = 1;
 }
 
 /* One way from a place to where it ends: jump, return, or code whose state is known. */
@@ -546,6 +554,7 @@ static void follow(struct region *r, uint64_t at, uint32_t state, bool after)
 				region_start(r, behind);
 			return;
 		}
+		bool known = *slot & SLOT_STATE;
 		*slot = (*slot &
 			 (SLOT_START | SLOT_REDONE | SLOT_SOFT | SLOT_BRANCHED | SLOT_DOUBT)) |
 			state | (after ? SLOT_AFTER : 0) | (r->filling ? 0 : SLOT_SURE) |
@@ -564,12 +573,14 @@ static void follow(struct region *r, uint64_t at, uint32_t state, bool after)
 			behind_state = next;
 			break;
 		case INSN_JUMP:
+			note_branch(r, &insn, known);
 			go_jump(r, &insn, next);
 			return;
 		case INSN_JUMP_INDIRECT:
 			jump_indirect(r, &insn, state);
 			return;
 		case INSN_BRANCH:
+			note_branch(r, &insn, known);
 			go(r, insn.target, next);
 			next = after_compare(r, next, compared);
 			break;

@@ -6,6 +6,7 @@
  * Slots: one word per possible instruction address. States are stored once
  * per region and named by their index; 0 is "not reached".
  */
+#include "flow/branches.h"
 #include "flow/frame.h"
 #include "flow/trace.h"
 #include "isa/insn.h"
@@ -63,6 +64,7 @@ struct region {
 
 	struct region_todo *todo;
 	size_t todo_count, todo_capacity;
+	struct branches branches;  /* that were followed, within the region */
 	struct region_edge *edges; /* to other regions */
 	size_t edge_count, edge_capacity;
 	uint64_t *calls; /* called addresses in other regions */

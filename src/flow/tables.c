@@ -13,9 +13,9 @@
  */
 #include "flow/tables.h"
 
-#include <stdlib.h>
 #include <string.h>
 
+#include "flow/branches.h"
 #include "isa/insn.h"
 
 #define STRAIGHT 256u /* bytes that are looked at first */
@@ -24,19 +24,15 @@
 #define MAX_DEPTH 200
 #define MAX_PATH 8192u /* bytes */
 #define MAX_ASKED 8    /* ways that the isa is asked about */
+#define MAX_SOURCES 32 /* branches to one place that are tried */
 #define MAX_ENTRIES 4096u
 #define LONGEST_INSN 15
-
-struct branch {
-	uint64_t from, to;
-};
 
 struct path {
 	const struct tables_code *code;
 	struct code_run runs[MAX_RUNS]; /* the last `count` are in use */
 	size_t count, size;
-	struct branch *branches; /* by target, then source */
-	size_t branch_count;
+	const struct branches *branches;
 	uint64_t low, high; /* the code that is searched */
 	size_t next_size;   /* ask when the way is so long */
 	unsigned asked;
@@ -102,41 +98,22 @@ static bool begin_run(struct path *p, uint64_t at, unsigned length)
 	return true;
 }
 
-static int by_target(const void *a, const void *b)
-{
-	const struct branch *x = a, *y = b;
-	if (x->to != y->to)
-		return x->to < y->to ? -1 : 1;
-	return x->from < y->from ? -1 : x->from > y->from;
-}
-
-static bool find_branches(struct path *p, uint64_t jump)
+/* The branches of the code that is searched. */
+static bool find_branches(const struct path *p, struct branches *out)
 {
 	const struct tables_code *c = p->code;
-	size_t room = 0;
 	struct insn insn;
-	p->low = jump - c->start > AROUND ? jump - AROUND : c->start;
-	p->high = c->end - jump > AROUND ? jump + AROUND : c->end;
 	for (uint64_t at = p->low; at < p->high;) {
 		if (!c->length(c->context, at)) {
 			at += c->isa->insn_min;
 			continue;
 		}
 		decode(c, at, &insn);
-		if (insn.kind == INSN_BRANCH || insn.kind == INSN_JUMP) {
-			if (p->branch_count == room) {
-				struct branch *grown = realloc(p->branches, (room = room * 2 + 64) *
-										    sizeof *grown);
-				if (!grown)
-					return false;
-				p->branches = grown;
-			}
-			p->branches[p->branch_count++] = (struct branch){at, insn.target};
-		}
+		if ((insn.kind == INSN_BRANCH || insn.kind == INSN_JUMP) &&
+		    !branches_add(out, at, insn.target))
+			return false;
 		at += insn.length;
 	}
-	if (p->branch_count)
-		qsort(p->branches, p->branch_count, sizeof *p->branches, by_target);
 	return true;
 }
 
@@ -161,29 +138,16 @@ static bool was_seen(struct path *p, uint64_t at)
 	return before;
 }
 
-static size_t first_branch(const struct path *p, uint64_t to)
-{
-	size_t low = 0, high = p->branch_count;
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-		if (p->branches[middle].to < to)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
-
 static bool explore(struct path *p, unsigned depth, struct jump_table *out);
 
 /* Comes to the first run by the branches to it from [low, high), the last one first. */
 static bool explore_branches(struct path *p, unsigned depth, uint64_t low, uint64_t high,
 			     struct jump_table *out)
 {
-	uint64_t to = p->runs[MAX_RUNS - p->count].address;
-	size_t begin = first_branch(p, to), end = first_branch(p, to + 1), size = p->size;
-	for (size_t i = end; i-- > begin;) {
-		uint64_t from = p->branches[i].from;
+	uint64_t sources[MAX_SOURCES], to = p->runs[MAX_RUNS - p->count].address;
+	size_t count = branches_to(p->branches, to, sources, MAX_SOURCES), size = p->size;
+	for (size_t i = count; i-- > 0;) {
+		uint64_t from = sources[i];
 		if (from < low || from >= high || was_seen(p, from) ||
 		    !begin_run(p, from, p->code->length(p->code->context, from)))
 			continue;
@@ -219,9 +183,8 @@ static bool explore(struct path *p, unsigned depth, struct jump_table *out)
 	uint8_t kind = INSN_OTHER;
 	for (;;) {
 		before = step_back(p, at, &kind);
-		size_t branch = first_branch(p, at);
-		bool meets = branch < p->branch_count && p->branches[branch].to == at;
-		if (before == at || before < p->low || meets || p->size >= MAX_PATH)
+		if (before == at || before < p->low || branches_any(p->branches, at) ||
+		    p->size >= MAX_PATH)
 			break;
 		was_seen(p, before);
 		lengthen(p, before);
@@ -236,9 +199,22 @@ static bool explore(struct path *p, unsigned depth, struct jump_table *out)
 		return false;
 	bool call = kind == INSN_CALL;
 	return (!call && before != at && explore_straight(p, depth, before, out)) ||
-	       explore_branches(p, depth, 0, at, out) ||
+	       explore_branches(p, depth, p->low, at, out) ||
 	       (call && before != at && explore_straight(p, depth, before, out)) ||
-	       explore_branches(p, depth, at, UINT64_MAX, out);
+	       explore_branches(p, depth, at, p->high, out);
+}
+
+/* Where the code right before the jump does not tell. */
+static void search(struct path *p, uint64_t jump, struct jump_table *out)
+{
+	const struct tables_code *c = p->code;
+	p->low = jump - c->start > AROUND ? jump - AROUND : c->start;
+	p->high = c->end - jump > AROUND ? jump + AROUND : c->end;
+	struct branches found = {.base = p->low};
+	p->branches = c->branches ? c->branches : &found;
+	if (c->branches || find_branches(p, &found))
+		explore(p, 0, out);
+	branches_free(&found);
 }
 
 bool tables_find(const struct tables_code *code, uint64_t jump, struct jump_table *out)
@@ -257,12 +233,11 @@ bool tables_find(const struct tables_code *code, uint64_t jump, struct jump_tabl
 			break;
 		lengthen(&p, before);
 	}
-	if (!ask(&p, out) && !code->nearby && find_branches(&p, jump)) {
+	if (!ask(&p, out) && !code->nearby) {
 		p.runs[MAX_RUNS - 1] = last;
 		p.size = last.size;
-		explore(&p, 0, out);
+		search(&p, jump, out);
 	}
-	free(p.branches);
 	return p.found;
 }
 

@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct branches;
 struct isa;
 struct jump_table;
 
@@ -18,7 +19,9 @@ struct tables_code {
 	/* The length of the instruction that is known to begin at `at` (in [start, end)); 0: none. */
 	unsigned (*length)(const void *context, uint64_t at);
 	const void *context;
-	bool nearby; /* look only at the code right before the jump */
+	const struct branches
+		*branches; /* all that are known; NULL: they are searched around the jump */
+	bool nearby;       /* look only at the code right before the jump */
 };
 
 /* The table of the indirect jump at `jump`. Where the code right before it does not tell, what is

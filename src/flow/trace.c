@@ -77,7 +77,7 @@ static bool add_span(struct trace *t, struct image *image, const struct trace_in
 		r->returns = &t->returns;
 		r->image = image;
 		r->bytes = bytes + (at - start);
-		r->start = at;
+		r->start = r->branches.base = at;
 		r->end = end;
 		r->base = start;
 		r->limit = limit;
@@ -319,6 +319,7 @@ void trace_free(struct trace *t)
 	for (size_t i = 0; i < t->count; i++) {
 		struct region *r = &t->regions[i];
 		free(r->slots);
+		branches_free(&r->branches);
 		free(r->states);
 		free(r->live);
 		free(r->hash);

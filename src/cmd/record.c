@@ -37,6 +37,7 @@
 #define TICK_MS 100
 #define FIRST_SAVE_NS (2 * SECOND_NS)
 #define SAVE_EVERY_NS (30 * SECOND_NS)
+#define SAY_NS (SECOND_NS / 2) /* after which people want to know what we wait for */
 #define DEPTH_MAX 65535u
 
 enum { UNWIND_AUTO, UNWIND_CFI, UNWIND_ANALYSIS, UNWIND_FP };
@@ -62,6 +63,9 @@ struct recording {
 	struct profile *profile;
 	unsigned living; /* processes that go on after the command */
 	uint64_t start_ns, save_ns, interval_ns;
+	uint64_t over_ns; /* when only unwind tables were left to wait for */
+	bool said;        /* that we do */
+	bool stopped;     /* somebody has asked us to */
 	time_t start_time;
 	char why_timers[400], agent[PATH_MAX];
 	struct buf notes;    /* a line each */
@@ -338,10 +342,51 @@ static void attend(struct recording *r, uint64_t end_ns)
 	}
 }
 
-static void run(struct recording *r)
+/* When -d is over; 0: never. */
+static uint64_t end_of(const struct recording *r)
 {
 	double seconds = r->options->seconds;
-	uint64_t end_ns = seconds > 0 ? r->start_ns + (uint64_t)(seconds * 1e9) : 0;
+
+	return seconds > 0 ? r->start_ns + (uint64_t)(seconds * 1e9) : 0;
+}
+
+static void say_what_waits(struct recording *r, const char *what)
+{
+	const char *slash = strrchr(what, '/');
+
+	r->said = true;
+	if (!r->options->quiet)
+		fprintf(stderr,
+			NAME "sampling is over; the unwind table of %s is being made, once. Ctrl-C "
+			     "ends the wait: paths through it are partial then\n",
+			slash ? slash + 1 : what);
+}
+
+/* While unwind tables are made: the command's terminal and end are looked after, and when there is nothing else
+   to wait for, people are told, and may have it otherwise. */
+static bool wait_on(void *context, const char *what)
+{
+	struct recording *r = context;
+	uint64_t end_ns = end_of(r);
+
+	target_handle(&r->target);
+	if (target_interrupted(&r->target)) {
+		if (r->stopped || r->target.ended)
+			return false;
+		r->stopped = true;
+	}
+	if (!r->stopped && !r->target.ended && !(end_ns && now_ns() >= end_ns))
+		return true;
+	if (!r->over_ns)
+		r->over_ns = now_ns();
+	if (!r->said && now_ns() - r->over_ns >= SAY_NS)
+		say_what_waits(r, what);
+	return true;
+}
+
+static void run(struct recording *r)
+{
+	uint64_t end_ns = end_of(r);
 
 	while (!r->target.ended) {
 		struct pollfd ready[] = {
@@ -408,8 +453,7 @@ static struct err *attach(struct recording *r)
 /* Until they have ended, the time is over, or somebody says so (Ctrl-C). */
 static void run_attached(struct recording *r)
 {
-	double seconds = r->options->seconds;
-	uint64_t end_ns = seconds > 0 ? r->start_ns + (uint64_t)(seconds * 1e9) : 0;
+	uint64_t end_ns = end_of(r);
 
 	while (r->session) {
 		struct pollfd ready[] = {
@@ -424,7 +468,8 @@ static void run_attached(struct recording *r)
 		attend(r, end_ns);
 		if (r->session)
 			session_status(r->session, &state);
-		if (r->session && (ready[0].revents || (!state.live && !r->options->all)))
+		if (r->session &&
+		    (ready[0].revents || r->stopped || (!state.live && !r->options->all)))
 			stop_sampling(r);
 	}
 	if (r->session)
@@ -523,6 +568,8 @@ static void fill_session(struct recording *r)
 	s->max_depth = (uint32_t)o->max_depth;
 	s->agent = r->agent;
 	s->whole = o->all;
+	s->wait_on = wait_on;
+	s->wait_context = r;
 }
 
 static struct err *choose_collector(struct recording *r)

@@ -625,8 +625,7 @@ const struct library_module *library_module(const struct library *l, uint32_t id
 	return id && id <= l->module_count ? l->modules[id - 1] : NULL;
 }
 
-void library_set_meanwhile(struct library *l, void (*meanwhile)(void *context, int until),
-			   void *context)
+void library_set_meanwhile(struct library *l, library_meanwhile *meanwhile, void *context)
 {
 	l->meanwhile = meanwhile;
 	l->context = context;

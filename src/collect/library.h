@@ -101,10 +101,12 @@ const struct library_list *library_settle(struct library *library, struct librar
 bool library_view_is_same(const struct library_view *a, const struct library_view *b);
 void library_view_free(struct library_view *view); /* NULL is fine */
 
-/* What to do while tables are made: called in library_look, it returns when the descriptor `until`
-   is readable. It must not come back to the library but for library_list and library_see. */
-void library_set_meanwhile(struct library *library, void (*meanwhile)(void *context, int until),
-			   void *context);
+/* What to do while tables are made, that of module `what` last: called in library_look, it returns when the
+   descriptor `until` is readable; or false, when nobody wants to wait any longer: from then on what is
+   not ready has no table, and none are made. It must not come back to the library but for library_list and
+   library_see. */
+typedef bool library_meanwhile(void *context, int until, const char *what);
+void library_set_meanwhile(struct library *library, library_meanwhile *meanwhile, void *context);
 /* Whether that is being called. */
 bool library_is_busy(const struct library *library);
 

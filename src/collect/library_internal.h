@@ -62,9 +62,10 @@ struct library {
 	struct library_list *by_contents[BUCKETS];
 	size_t list_count, list_limit; /* beyond the limit it is worth forgetting some */
 	struct fresh_list pending;     /* modules whose tables are to be made */
-	void (*meanwhile)(void *context, int until);
+	library_meanwhile *meanwhile;
 	void *context;
 	bool busy;
+	bool given_up; /* nobody waits for tables any more */
 	/* in the background */
 	bool background, patient, hurried;
 	struct library_lane { /* a thread of its own */

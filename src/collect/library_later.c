@@ -107,38 +107,67 @@ static void place_table(struct library *l, struct fresh *f)
 	image_close(f->image);
 }
 
+/* Code of the module, in bytes. */
+static uint64_t size_of(const struct library_module *m)
+{
+	uint64_t size = 0;
+	for (size_t i = 0; i < m->segment_count; i++)
+		size += m->segments[i].executable ? m->segments[i].size : 0;
+	return size;
+}
+
 struct builder {
-	struct fresh_list *fresh;
+	struct fresh_list fresh;
 	int done; /* an eventfd */
+	pthread_t thread;
 };
 
 static void *build_all(void *context)
 {
-	const struct builder *b = context;
+	struct builder *b = context;
 	uint64_t one = 1;
-	parallel_for(b->fresh->count, build_table, b->fresh);
+	parallel_for(b->fresh.count, build_table, &b->fresh);
 	while (write(b->done, &one, sizeof one) < 0 && errno == EINTR)
 		;
 	return NULL;
 }
 
-/* That may take seconds for large modules: others are not to wait for it. */
-static void build(struct library *l, struct fresh_list *fresh)
+/* A thread that makes them; NULL where there is none. */
+static struct builder *start_builder(const struct fresh_list *fresh)
 {
-	struct builder b = {fresh, -1};
-	pthread_t thread;
-	if (l->meanwhile && fresh->count)
-		b.done = eventfd(0, EFD_CLOEXEC);
-	if (b.done < 0 || pthread_create(&thread, NULL, build_all, &b)) {
-		parallel_for(fresh->count, build_table, fresh);
-	} else {
-		l->busy = true;
-		l->meanwhile(l->context, b.done);
-		l->busy = false;
-		pthread_join(thread, NULL);
+	struct builder *b = malloc(sizeof *b);
+	if (!b)
+		return NULL;
+	*b = (struct builder){.fresh = *fresh, .done = eventfd(0, EFD_CLOEXEC)};
+	if (b->done >= 0 && !pthread_create(&b->thread, NULL, build_all, b))
+		return b;
+	if (b->done >= 0)
+		close(b->done);
+	free(b);
+	return NULL;
+}
+
+/* What takes longest, most probably. */
+static const char *largest_of(const struct fresh_list *list)
+{
+	const struct library_module *largest = list->items[0].module;
+	for (size_t i = 1; i < list->count; i++)
+		if (size_of(list->items[i].module) > size_of(largest))
+			largest = list->items[i].module;
+	return largest->path;
+}
+
+/* Nobody waits for these any more. What makes them cannot be stopped: what it needs is left to it. */
+static void give_up(struct library *l, const struct builder *b)
+{
+	l->given_up = true;
+	pthread_detach(b->thread);
+	for (size_t i = 0; i < b->fresh.count; i++) {
+		struct library_module *m = b->fresh.items[i].module;
+		m->state = LIBRARY_READY;
+		if (!m->problem)
+			m->problem = strdup("nobody waited for its unwind table");
 	}
-	if (b.done >= 0)
-		close(b.done);
 }
 
 static void place_all(struct library *l, struct fresh_list *fresh)
@@ -149,14 +178,29 @@ static void place_all(struct library *l, struct fresh_list *fresh)
 	*fresh = (struct fresh_list){0};
 }
 
+/* That may take seconds for large modules, or minutes: others are not to wait for it. */
 static void build_now(struct library *l)
 {
 	struct fresh_list fresh = l->pending;
 	fresh.mode = l->mode;
-	fresh.tables = l->tables;
+	fresh.tables = l->tables && !l->given_up;
 	l->pending = (struct fresh_list){0};
-	if (l->tables)
-		build(l, &fresh);
+	bool any = fresh.tables && fresh.count;
+	struct builder *b = any && l->meanwhile ? start_builder(&fresh) : NULL;
+	if (any && !b)
+		parallel_for(fresh.count, build_table, &fresh);
+	if (b) {
+		l->busy = true;
+		bool done = l->meanwhile(l->context, b->done, largest_of(&fresh));
+		l->busy = false;
+		if (!done) {
+			give_up(l, b);
+			return;
+		}
+		pthread_join(b->thread, NULL);
+		close(b->done);
+		free(b);
+	}
 	place_all(l, &fresh);
 }
 
@@ -176,15 +220,6 @@ struct err *library_set_background(struct library *l, bool patient, const char *
 int library_built_fd(const struct library *l)
 {
 	return l->built;
-}
-
-/* Code of the module, in bytes. */
-static uint64_t size_of(const struct library_module *m)
-{
-	uint64_t size = 0;
-	for (size_t i = 0; i < m->segment_count; i++)
-		size += m->segments[i].executable ? m->segments[i].size : 0;
-	return size;
 }
 
 static int compare_sizes(const void *a, const void *b)
@@ -399,7 +434,7 @@ bool later_build(struct library *l, struct library_module *const *found, size_t 
    then. */
 bool later_close(struct library *l)
 {
-	bool all = true;
+	bool all = !l->given_up;
 	uint64_t one = 1;
 	while (l->maker.program && write(l->maker.stop, &one, sizeof one) < 0 && errno == EINTR)
 		;

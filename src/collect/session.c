@@ -35,6 +35,7 @@
 #define BACKLOG 4096
 #define HANDLED_AT_ONCE 256
 #define CALIBRATE_SAMPLES 500 /* of fewer the cost is of no interest */
+#define WAIT_MS 100           /* between two questions whether tables are waited for */
 #define CALIBRATE_NS 5000000ull
 #define MISSING_NOTED 0.05 /* of the samples of an event */
 #define MISSING_OF 200     /* where there should be so many */
@@ -260,16 +261,21 @@ void session_describe(struct session *s)
 
 /* While tables are made: new threads do not wait for that, and samples to walk are put aside. The
    rest is done afterwards. */
-static void greet_until(void *context, int until)
+static bool greet_until(void *context, int until, const char *what)
 {
 	struct session *s = context;
-	bool rung = false;
+	const struct session_options *o = &s->options;
+	bool rung = false, done = true;
 	for (;;) {
 		struct pollfd ready[] = {{until, POLLIN, 0}, {s->bell.ring, POLLIN, 0}};
-		if (poll(ready, 2, -1) < 0 && errno != EINTR)
+		if (poll(ready, 2, o->wait_on ? WAIT_MS : -1) < 0 && errno != EINTR)
 			break;
 		if (ready[0].revents)
 			break;
+		if (o->wait_on && !o->wait_on(o->wait_context, what)) {
+			done = false;
+			break;
+		}
 		if (!ready[1].revents)
 			continue;
 		rung = true;
@@ -279,6 +285,7 @@ static void greet_until(void *context, int until)
 	}
 	if (rung)
 		bell_ring_again(&s->bell);
+	return done;
 }
 
 static struct err *open_kernel(struct session *s)

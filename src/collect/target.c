@@ -344,6 +344,19 @@ void target_handle(struct target *target)
 			pass_on(target, &info);
 }
 
+bool target_interrupted(const struct target *target)
+{
+	struct signalfd_siginfo info;
+	bool asked = false;
+
+	if (target->pid && !target->ended)
+		return false;
+	while (read(target->signals, &info, sizeof(info)) == sizeof(info))
+		asked |= info.ssi_signo == SIGINT || info.ssi_signo == SIGQUIT ||
+			 info.ssi_signo == SIGTERM || info.ssi_signo == SIGHUP;
+	return asked;
+}
+
 void target_release(struct target *target)
 {
 	struct signalfd_siginfo info;

@@ -47,6 +47,10 @@ struct err *target_start(struct target *target, char **arguments, char **environ
 /* Hands on signals, notices the end; returns at once. */
 void target_handle(struct target *target);
 
+/* Whether somebody has asked us to end (SIGINT, SIGQUIT, SIGTERM, SIGHUP) since the command ended, or, without
+   one, since this was asked last. */
+bool target_interrupted(const struct target *target);
+
 /* Signals are as they were; what came meanwhile is dropped. */
 void target_release(struct target *target);
 

@@ -21,8 +21,9 @@
 #include "recipes/procedures.h"
 #include "structure/structure.h"
 
-#define LISTED_MAX 4   /* modules named in one line */
-#define NESTING_MAX 64 /* functions before an address that are looked at */
+#define GAP_BYTES_MAX (16u << 20) /* of code that is followed while people wait */
+#define LISTED_MAX 4              /* modules named in one line */
+#define NESTING_MAX 64            /* functions before an address that are looked at */
 
 enum state { UNUSED, GOOD, MISSING, CHANGED };
 
@@ -276,7 +277,8 @@ struct image *modules_image(struct modules *ms, uint32_t module)
 struct structure *modules_structure(struct modules *ms, uint32_t module)
 {
 	struct module *m = &ms->all[module];
-	struct structure_options options = {.download = ms->download};
+	struct structure_options options = {.download = ms->download,
+					    .gap_bytes_max = GAP_BYTES_MAX};
 	if (m->state == GOOD && m->image && !m->has_structure)
 		err_free(structure_open(m->image, &options, &m->structure));
 	m->has_structure = true;
@@ -366,6 +368,11 @@ static bool is_damaged(const struct module *m)
 	return m->structure && structure_damage(m->structure);
 }
 
+static bool has_gaps(const struct module *m)
+{
+	return m->structure && structure_has_gaps(m->structure);
+}
+
 /* "app, libx.so and 3 more"; returns how many there are. */
 static size_t list(const struct modules *ms, bool (*wanted)(const struct module *m),
 		   struct buf *out)
@@ -404,6 +411,9 @@ unsigned modules_notes(const struct modules *ms, struct buf *out)
 		{is_nameless,
 		 "without symbols for some functions, shown as addresses: debug packages "
 		 "name them, or --debuginfod with DEBUGINFOD_URLS set"},
+		{has_gaps,
+		 "so much code without symbols and unwind information that loops in it were "
+		 "not looked for: 'culprit structure FILE' finds them, and keeps them"},
 		{is_damaged, "damaged debug information, so that inlined functions, loops and "
 			     "lines may be missing"},
 	};

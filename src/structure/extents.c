@@ -301,7 +301,8 @@ static void find_gaps(struct spans *s, struct gaps *g)
 /* Small gaps are taken as they are; where much is unknown the code is followed. */
 #define GAP_BYTES_MAX (64u << 10)
 
-static struct err *fill_gaps(struct spans *s, const struct symbols *symbols)
+static struct err *fill_gaps(struct spans *s, const struct symbols *symbols, uint64_t gap_bytes_max,
+			     bool *gaps)
 {
 	struct gaps g;
 	struct analysis analysis;
@@ -310,6 +311,11 @@ static struct err *fill_gaps(struct spans *s, const struct symbols *symbols)
 	struct err *e;
 
 	find_gaps(s, &g);
+	*gaps = gap_bytes_max && g.bytes > gap_bytes_max;
+	if (*gaps) {
+		free(g.found.items);
+		return NULL;
+	}
 	if (g.bytes > GAP_BYTES_MAX && s->isa) {
 		e = analysis_run(s->image, symbols, &analysis);
 		if (e) {
@@ -567,7 +573,7 @@ static struct err *finish(struct spans *s, struct extents *out)
 }
 
 struct err *extents_find(struct image *image, struct image *debug, const struct symbols *symbols,
-			 struct inlines *inlines, struct extents *out)
+			 struct inlines *inlines, uint64_t gap_bytes_max, struct extents *out)
 {
 	struct spans s = {.image = image, .isa = isa_for_machine(image_machine(image))};
 	struct err *e = NULL;
@@ -579,7 +585,7 @@ struct err *extents_find(struct image *image, struct image *debug, const struct 
 		e = inlines_each(inlines, add_described, &s);
 	settle(&s);
 	if (!e)
-		e = fill_gaps(&s, symbols);
+		e = fill_gaps(&s, symbols, gap_bytes_max, &out->gaps);
 	if (!e && s.failed)
 		e = err_new("out of memory");
 	if (!e)

@@ -33,11 +33,13 @@ struct extents {
 	uint32_t *by_procedure;               /* indices of parts */
 	struct extents_procedure *procedures; /* ascending by entry */
 	size_t procedure_count;
+	bool gaps; /* code that nothing describes was not looked at */
 };
 
-/* `debug`, `symbols` and `inlines` may be NULL. Names are owned by the symbols. */
+/* `debug`, `symbols` and `inlines` may be NULL. Names are owned by the symbols. More than `gap_bytes_max` of code that
+   nothing describes is not looked at, which may take minutes; 0: it is. */
 struct err *extents_find(struct image *image, struct image *debug, const struct symbols *symbols,
-			 struct inlines *inlines, struct extents *out);
+			 struct inlines *inlines, uint64_t gap_bytes_max, struct extents *out);
 void extents_free(struct extents *extents);
 
 /* The procedure with this address, or EXTENT_NONE. */

@@ -98,13 +98,14 @@ static bool load(struct structure *s)
 	return good;
 }
 
-/* Damage is to be named the next time, too: what it left is not kept. */
+/* Damage and gaps are to be named the next time, too: what they left is not kept. */
 static void save(struct structure *s)
 {
 	uint8_t key[STORE_KEY_SIZE];
 	struct buf path = {0};
 
-	if (s->store.changed && !structure_damage(s) && cache_path(s, key, &path))
+	if (s->store.changed && !structure_damage(s) && !s->extents.gaps &&
+	    cache_path(s, key, &path))
 		store_save(&s->store, buf_text(&path), key, &s->extents);
 	buf_free(&path);
 }
@@ -142,7 +143,7 @@ static struct err *find_extents(struct structure *s)
 
 	if (!e)
 		e = extents_find(s->image, s->debug, s->symbols, named ? NULL : s->inlines,
-				 &s->extents);
+				 s->options.gap_bytes_max, &s->extents);
 	if (!e && !store_start(&s->store, s->extents.procedure_count))
 		e = err_new("out of memory");
 	return e;
@@ -253,6 +254,11 @@ uint64_t structure_entry(const struct structure *s, size_t index, const char **n
 {
 	*name = s->extents.procedures[index].name;
 	return extents_start(&s->extents, (uint32_t)index);
+}
+
+bool structure_has_gaps(const struct structure *s)
+{
+	return s->extents.gaps;
 }
 
 uint32_t structure_scope_at(const struct structure_procedure *p, uint64_t address)

@@ -54,6 +54,9 @@ struct structure_options {
 	enum structure_source source;
 	bool download;      /* ask debuginfod for debug files */
 	uint64_t budget_ns; /* per procedure; 0: the default */
+	/* More code than this that neither symbols nor unwind information describe is left out, unless the cache
+	   knows it: to follow it takes seconds, or minutes. 0: none is. */
+	uint64_t gap_bytes_max;
 };
 
 /* `image` must outlive the result. */
@@ -84,6 +87,9 @@ struct err *structure_each(struct structure *structure, unsigned threads,
 			   struct err *(*each)(void *context,
 					       const struct structure_procedure *procedure),
 			   void *context);
+
+/* Whether code was left out, for gap_bytes_max. */
+bool structure_has_gaps(const struct structure *structure);
 
 /* What was found broken in the debug information, one sentence, or NULL. */
 const char *structure_damage(const struct structure *structure);

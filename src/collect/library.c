@@ -28,7 +28,7 @@
 #define ALIGNMENT 64u
 #define LIST_MAX 65536u /* executable mappings of a process */
 #define YOUNG_NS (3600 * 1000000000ull)
-#define CHECKED_NS 1000000000ull
+#define UNASKED_NS 1000000000ull
 
 static const struct recipe no_recipe; /* RECIPE_NONE */
 const struct table library_no_table = {.rules = &no_recipe, .rule_count = 1};
@@ -195,7 +195,7 @@ static struct library_module *find_checked(const struct library *l, const struct
 					   uint64_t now)
 {
 	struct library_module *m = l->background && !map->deleted ? find_module(l, map, 0) : NULL;
-	bool same = m && m->changed && m->checked_ns && now - m->checked_ns < CHECKED_NS &&
+	bool same = m && m->changed && m->checked_ns && now - m->checked_ns < l->unasked_ns &&
 		    !is_young(m->changed);
 	return same && is_ready(m) && !later_is_worth(m) ? m : NULL;
 }
@@ -677,6 +677,7 @@ struct err *library_open(enum recipes_mode mode, bool tables, const char *agent,
 	l->mode = mode;
 	l->tables = tables;
 	l->module_limit = WIRE_MODULE_MAX - 1;
+	l->unasked_ns = UNASKED_NS;
 	l->file = l->shared = l->built = l->maker.stop = -1;
 	l->agent = strdup(agent ? agent : "");
 	if (agent && !stat(agent, &st)) {

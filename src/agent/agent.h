@@ -127,8 +127,11 @@ struct agent_thread {
 };
 _Static_assert(sizeof(struct agent_thread) <= ARENA_CHUNK, "a thread's record is one chunk");
 
-extern __thread struct agent_thread *agent_self
-	__attribute__((tls_model("initial-exec"), visibility("hidden")));
+/* A thread's own. The handler must find it without a call of libc: the library is there from the start, so that its place is
+   fixed then. Definitions say so too: gcc goes by the last declaration that it saw. */
+#define AGENT_OWN __thread __attribute__((tls_model("initial-exec"), visibility("hidden")))
+
+extern AGENT_OWN struct agent_thread *agent_self;
 
 /* start.c */
 void agent_ring(void); /* tells the collector that the arena has something new */
@@ -145,8 +148,7 @@ long wait_futex(__typeof__(&syscall) real, long a, long b, long c, long d, long 
 /* handler_CPU.S: the handler itself */
 void handler_entry(int signal, siginfo_t *info, void *context);
 /* The calling thread's stack for the handler: the address above it; 0 where there is none. */
-extern __thread uint64_t agent_stack
-	__attribute__((tls_model("initial-exec"), visibility("hidden")));
+extern AGENT_OWN uint64_t agent_stack;
 
 /* sample.c. True where the signal is not from us: then it is the program's. */
 bool sample_on_signal(int signal, siginfo_t *info, void *context);

@@ -22,8 +22,8 @@
 
 #define HANDLER_STACK ARENA_CHUNK /* the handler takes less than a kilobyte of it */
 
-__thread struct agent_thread *agent_self;
-__thread uint64_t agent_stack;
+AGENT_OWN struct agent_thread *agent_self;
+AGENT_OWN uint64_t agent_stack;
 
 struct agent_thread *thread_take(void)
 {

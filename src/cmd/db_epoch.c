@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #define CONTROL_PATH "/run/culprit/control"
-#define PATIENCE_S 10
+#define PATIENCE_S 60 /* an interval is written first, on a machine that may be busy */
 
 static struct err *dial(const char *path, int *out)
 {

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "collect/emulated.h"
 
-#include <stdbool.h>
+#include <elf.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/uio.h>
 
 #include "base/err.h"
 #include "image/image.h"
+#include "isa/insn.h"
 #include "process/backing.h"
 #include "process/maps.h"
+#include "recipes/shapes.h"
 
 #define PAGE 4096u
 #define CUTS_MAX 64 /* segments of code that are looked at in a file */
@@ -88,6 +91,91 @@ static size_t cut(const struct map *map, const struct cuts *cuts, struct map *ou
 	return count;
 }
 
+/* The trampoline's page */
+
+#define SIGRETURN "[sigreturn]"
+#define PAGES_MAX 16 /* that are looked at in memory without a file */
+
+static bool read_memory(pid_t pid, uint64_t address, void *bytes, size_t size)
+{
+	struct iovec to = {bytes, size}, from = {(void *)(uintptr_t)address, size};
+	return pid > 0 && process_vm_readv(pid, &to, 1, &from, 1, 0) == (ssize_t)size;
+}
+
+bool emulated_is_sigreturn(const struct map *map)
+{
+	return map->executable && !strcmp(map->path, SIGRETURN);
+}
+
+/* Where it is in memory without a file that cannot be written to: a page with the trampoline, and
+   zeroes after it. 0: nowhere. */
+static uint64_t find_sigreturn(pid_t pid, uint16_t machine, const struct map *map)
+{
+	static const uint8_t zeroes[PAGE];
+	uint8_t page[PAGE];
+	if (map->path[0] || map->inode || !map->readable || map->writable)
+		return 0;
+	for (uint64_t at = map->start; at < map->end && at < map->start + PAGES_MAX * PAGE;
+	     at += PAGE) {
+		if (!read_memory(pid, at, page, sizeof page))
+			return 0;
+		unsigned length = shapes_trampoline(machine, page, sizeof page);
+		if (length && !memcmp(page + length, zeroes, sizeof page - length))
+			return at;
+	}
+	return 0;
+}
+
+/* Handlers "return" to the first instruction of the page, and what is looked up is the one before: the module
+   begins there, unless that is code of somebody else. */
+static struct map sigreturn_page(uint64_t page, uint16_t machine, const struct map *before)
+{
+	unsigned unit = isa_for_machine(machine)->insn_min;
+	bool taken = before && before->executable && before->end == page;
+	return (struct map){
+		.start = taken ? page : page - unit,
+		.end = page + PAGE,
+		.offset = taken ? PAGE + unit : PAGE, /* as in the file below */
+		.inode = machine,                     /* one module for each */
+		.readable = true,
+		.executable = true,
+		.path = SIGRETURN,
+	};
+}
+
+struct err *emulated_open_sigreturn(pid_t pid, const struct map *map, struct image **out)
+{
+	struct {
+		Elf64_Ehdr header;
+		Elf64_Phdr segment;
+		uint8_t rest[PAGE - sizeof(Elf64_Ehdr) - sizeof(Elf64_Phdr)];
+		uint8_t code[2 * PAGE]; /* an instruction that nobody executes, then the page */
+	} file = {0};
+	const struct isa *isa = isa_for_machine((uint16_t)map->inode);
+	*out = NULL;
+	if (!isa || !read_memory(pid, map->end - PAGE, file.code + isa->insn_min, PAGE))
+		return err_new("%s: cannot read the memory of process %d", map->path, (int)pid);
+	memcpy(file.header.e_ident, ELFMAG, SELFMAG);
+	file.header.e_ident[EI_CLASS] = ELFCLASS64;
+	file.header.e_ident[EI_DATA] = ELFDATA2LSB;
+	file.header.e_ident[EI_VERSION] = EV_CURRENT;
+	file.header.e_type = ET_DYN;
+	file.header.e_machine = (uint16_t)map->inode;
+	file.header.e_version = EV_CURRENT;
+	file.header.e_ehsize = sizeof file.header;
+	file.header.e_phoff = sizeof file.header;
+	file.header.e_phentsize = sizeof file.segment;
+	file.header.e_phnum = 1;
+	file.segment = (Elf64_Phdr){.p_type = PT_LOAD,
+				    .p_flags = PF_R | PF_X,
+				    .p_offset = PAGE,
+				    .p_vaddr = PAGE,
+				    .p_filesz = PAGE + isa->insn_min,
+				    .p_memsz = PAGE + isa->insn_min,
+				    .p_align = PAGE};
+	return image_open_memory(&file, sizeof file, map->path, out);
+}
+
 struct err *emulated_maps(pid_t pid, uint16_t machine, struct maps *maps)
 {
 	struct cuts cuts = {.count = 0};
@@ -104,8 +192,10 @@ struct err *emulated_maps(pid_t pid, uint16_t machine, struct maps *maps)
 		}
 		items = more;
 		if (!may_be_code(map)) {
-			items[used] = *map;
-			items[used++].executable = false;
+			uint64_t page = find_sigreturn(pid, machine, map);
+			const struct map *before = used ? &items[used - 1] : NULL;
+			items[used] = page ? sigreturn_page(page, machine, before) : *map;
+			items[used++].executable = page != 0;
 			continue;
 		}
 		if (!known || !is_same_file(known, map))

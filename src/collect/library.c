@@ -28,7 +28,7 @@
 #define ALIGNMENT 64u
 #define LIST_MAX 65536u /* executable mappings of a process */
 #define YOUNG_NS (3600 * 1000000000ull)
-#define CHECKED_NS 1000000000ull
+#define UNASKED_NS 1000000000ull
 
 static const struct recipe no_recipe; /* RECIPE_NONE */
 const struct table library_no_table = {.rules = &no_recipe, .rule_count = 1};
@@ -195,7 +195,7 @@ static struct library_module *find_checked(const struct library *l, const struct
 					   uint64_t now)
 {
 	struct library_module *m = l->background && !map->deleted ? find_module(l, map, 0) : NULL;
-	bool same = m && m->changed && m->checked_ns && now - m->checked_ns < CHECKED_NS &&
+	bool same = m && m->changed && m->checked_ns && now - m->checked_ns < l->unasked_ns &&
 		    !is_young(m->changed);
 	return same && is_ready(m) && !later_is_worth(m) ? m : NULL;
 }
@@ -267,6 +267,13 @@ struct fresh *library_add_fresh(struct library *l, struct library_module *m)
 	return f;
 }
 
+static struct err *open_image(pid_t task, const struct maps *maps, size_t index, struct image **out)
+{
+	return emulated_is_sigreturn(&maps->items[index])
+		       ? emulated_open_sigreturn(task, &maps->items[index], out)
+		       : backing_open(task, maps, index, out);
+}
+
 static struct err *add_module(struct library *l, pid_t task, const struct maps *maps, size_t index,
 			      uint64_t changed, struct library_module **out)
 {
@@ -289,7 +296,7 @@ static struct err *add_module(struct library *l, pid_t task, const struct maps *
 	m->table = library_no_table;
 	m->agent = (m->inode == l->agent_inode && m->device == l->agent_device && m->inode) ||
 		   !strcmp(m->path, l->agent);
-	struct err *e = backing_open(task, maps, index, &f->image);
+	struct err *e = open_image(task, maps, index, &f->image);
 	if (e)
 		m->problem = strdup(err_text(e));
 	else
@@ -309,7 +316,7 @@ static void renew(struct library *l, pid_t task, const struct maps *maps, size_t
 		  struct library_module *m)
 {
 	struct image *image;
-	struct err *e = backing_open(task, maps, index, &image);
+	struct err *e = open_image(task, maps, index, &image);
 	if (!e && !m->id && m->state != LIBRARY_PENDING)
 		keep_module(l, m); /* there were too many when it came */
 	struct fresh *f = e || m->state == LIBRARY_PENDING ? NULL : library_add_fresh(l, m);
@@ -344,7 +351,8 @@ static struct err *open_new(struct library *l, pid_t task, const struct maps *ma
 	for (size_t i = 0; !e && i < maps->count; i++) {
 		const struct map *map = &maps->items[i];
 		found[i] = NULL;
-		if (!space_is_module(map) || !strncmp(map->path, "/dev/", 5) ||
+		if (!(space_is_module(map) || emulated_is_sigreturn(map)) ||
+		    !strncmp(map->path, "/dev/", 5) ||
 		    (!strncmp(map->path, "/memfd:", 7) && !is_program(task, maps, i)) ||
 		    !strncmp(map->path, "/SYSV", 5))
 			continue;
@@ -520,10 +528,26 @@ struct err *library_look_at(struct library *l, pid_t task, const struct maps *ma
 	return e;
 }
 
-static struct err *read_maps(pid_t pid, uint16_t machine, struct maps *out)
+/* An emulator may run programs of its own CPU, too: then our library is there, but not executable. */
+static bool is_emulated(const struct library *l, const struct maps *maps)
+{
+	bool there = false;
+	for (size_t i = 0; i < maps->count; i++) {
+		const struct map *map = &maps->items[i];
+		if (!l->agent_inode || map->inode != l->agent_inode ||
+		    map->device != l->agent_device)
+			continue;
+		if (map->executable)
+			return false;
+		there = true;
+	}
+	return there;
+}
+
+static struct err *read_maps(const struct library *l, pid_t pid, uint16_t machine, struct maps *out)
 {
 	struct err *e = maps_read(pid, out);
-	if (!e && machine != native_machine)
+	if (!e && (machine != native_machine || is_emulated(l, out)))
 		e = emulated_maps(out->task, machine, out);
 	return e;
 }
@@ -532,7 +556,7 @@ struct err *library_look(struct library *l, pid_t pid, uint16_t machine,
 			 const struct library_list **out, const struct library_module **executable)
 {
 	struct maps maps;
-	struct err *e = read_maps(pid, machine, &maps);
+	struct err *e = read_maps(l, pid, machine, &maps);
 	*out = NULL;
 	if (e)
 		return e;
@@ -544,7 +568,7 @@ struct err *library_look(struct library *l, pid_t pid, uint16_t machine,
 struct err *library_see(struct library *l, pid_t pid, uint16_t machine, struct library_view **out)
 {
 	struct library_view *v = calloc(1, sizeof *v);
-	struct err *e = v ? read_maps(pid, machine, &v->maps) : err_new("out of memory");
+	struct err *e = v ? read_maps(l, pid, machine, &v->maps) : err_new("out of memory");
 	*out = NULL;
 	if (e) {
 		free(v);
@@ -652,6 +676,7 @@ struct err *library_open(enum recipes_mode mode, bool tables, const char *agent,
 	l->mode = mode;
 	l->tables = tables;
 	l->module_limit = WIRE_MODULE_MAX - 1;
+	l->unasked_ns = UNASKED_NS;
 	l->file = l->shared = l->built = l->maker.stop = -1;
 	l->agent = strdup(agent ? agent : "");
 	if (agent && !stat(agent, &st)) {

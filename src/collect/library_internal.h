@@ -46,6 +46,7 @@ struct library {
 	bool tables;
 	char *agent;
 	uint64_t agent_device, agent_inode;
+	uint64_t unasked_ns; /* so long an old file is not asked again whether it is the same */
 	int file, shared; /* the same; `shared` can only be read */
 	const uint8_t *bytes;
 	uint64_t used;

@@ -161,6 +161,21 @@ static void add_array(struct image *image, const char *section, struct addresses
 	}
 }
 
+/* Where a stub goes as long as its import is not bound: the word says so before anything is written
+   there. On x86-64 that is the rest of the stub, from which the table's first entry is reached after
+   a push: it is no procedure. */
+static void add_unbound(struct image *image, uint64_t slot, struct addresses *hints)
+{
+	size_t size;
+	uint64_t word;
+	const uint8_t *bytes = image_bytes_at(image, slot, &size);
+	if (!bytes || size < sizeof word)
+		return;
+	memcpy(&word, bytes, sizeof word);
+	if (word && is_code(image, word))
+		add(hints, word);
+}
+
 static int by_offset(const void *a, const void *b)
 {
 	const struct reloc *x = a, *y = b;
@@ -296,6 +311,8 @@ struct err *survey_take(struct image *image, const struct isa *isa, const struct
 	for (size_t i = 0; i < reloc_count; i++)
 		if (relocs[i].value && is_code(image, relocs[i].value))
 			add(&hints, relocs[i].value);
+		else if (!relocs[i].value && relocs[i].symbol)
+			add_unbound(image, relocs[i].offset, &hints);
 	bool good = add_stubs(image, isa, relocs, reloc_count, out) &&
 		    add_slots(image, relocs, reloc_count, out);
 	if (out->stub_count)

@@ -3,7 +3,8 @@
 /*
  * What a module tells about where its procedures begin, before any code is
  * followed: symbols, the entry point, initialisers, pointers to code in its
- * data, the stubs of imported functions; and which of these never return.
+ * data, the stubs of imported functions and where these go before they are
+ * bound; and which of these never return.
  */
 #include <stddef.h>
 #include <stdint.h>

@@ -12,6 +12,22 @@
 #include "recipes/rows.h"
 #include "recipes/shapes_cpu.h"
 
+static const struct shape_trampoline *trampolines(uint16_t machine)
+{
+	static const struct shape_trampoline none = {0};
+	return machine == EM_AARCH64  ? trampolines_aarch64
+	       : machine == EM_X86_64 ? trampolines_x86_64
+				      : &none;
+}
+
+unsigned shapes_trampoline(uint16_t machine, const uint8_t *code, size_t size)
+{
+	for (const struct shape_trampoline *shape = trampolines(machine); shape->bytes; shape++)
+		if (size >= shape->length && !memcmp(code, shape->bytes, shape->length))
+			return shape->length;
+	return 0;
+}
+
 /* A handler "returns" to the first instruction of its trampoline, so what stands before it (a nop,
    put there for that) must have the recipe too. */
 static void add_trampoline(const struct shape_trampoline *shape, const struct isa *isa,
@@ -182,8 +198,7 @@ void shapes_add(struct image *image, struct rows *rows)
 		const uint8_t *code = segments[i].executable
 					      ? image_bytes_at(image, segments[i].address, &size)
 					      : NULL;
-		const struct shape_trampoline *shape = arm ? trampolines_aarch64
-							   : trampolines_x86_64;
+		const struct shape_trampoline *shape = trampolines(image_machine(image));
 		for (; code && shape->bytes; shape++)
 			add_trampoline(shape, isa, code, size, segments[i].address, rows);
 		if (code)

@@ -5,8 +5,14 @@
    linker's entry and its lazy binding, where contexts of makecontext begin; and, by
    name, where the stacks of Go's threads and goroutines begin, of which the code does not
    tell, and V8's builtins. */
+#include <stddef.h>
+#include <stdint.h>
+
 struct image;
 struct rows;
+
+/* Bytes of the signal trampoline that stands at the beginning of `code`; 0: there is none. */
+unsigned shapes_trampoline(uint16_t machine, const uint8_t *code, size_t size);
 
 void shapes_add(struct image *image, struct rows *rows);
 

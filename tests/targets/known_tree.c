@@ -2,26 +2,29 @@
 /*
  * A program whose profile is known beforehand: three processes, six threads, a
  * library that is loaded late, and in each context a fixed number of equal
- * pieces of work. All of them are done by one loop, so that a piece costs the
- * same everywhere, and in turn, so that a machine that slows down does so for
- * all. tests/e2e/known_tree.py has the shares.
+ * pieces of work, done by one loop. What a piece costs is not the same
+ * everywhere: CPUs differ, and so does what else they do. So the program
+ * measures the CPU time of each context by itself. tests/e2e/known_tree.py
+ * compares.
  *
  *    known_tree ROUNDS PLUGIN
  *
- * Compiled with -DPLUGIN it is that library. It ends by saying how much CPU
- * time each process used.
+ * Compiled with -DPLUGIN it is that library. Each process ends by saying how
+ * much CPU time it used, and how much of it in which context.
  */
 #include <dlfcn.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #ifndef PERTURB
-#define PERTURB 0 /* for the test's own test: a context that has more than it should */
+#define PERTURB 0 /* for the test's own test: a context has more than the program says */
 #endif
 #ifndef PIECE
 #define PIECE 4000000ull /* rounds of the loop: about 5 ms */
@@ -48,9 +51,68 @@ typedef void plugin_function(void (*)(unsigned), unsigned);
 static plugin_function *plugin;
 static int rounds;
 
+/* Where a thread is: the functions that it is in, four bits each. */
+enum place {
+	MAIN = 1,
+	MAIN_PART,
+	PHASE_A,
+	PHASE_B,
+	LEAF_ONE,
+	LEAF_TWO,
+	RECURSE,
+	PLUGIN_ENTRY,
+	THREAD_ALPHA,
+	THREAD_BETA,
+	CHILD_MAIN,
+	GRANDCHILD_MAIN,
+};
+static const char *const names[] = {
+	[MAIN] = "main",
+	[MAIN_PART] = "main_part",
+	[PHASE_A] = "phase_a",
+	[PHASE_B] = "phase_b",
+	[LEAF_ONE] = "leaf_one",
+	[LEAF_TWO] = "leaf_two",
+	[RECURSE] = "recurse",
+	[PLUGIN_ENTRY] = "plugin_entry plugin_inner",
+	[THREAD_ALPHA] = "thread_alpha",
+	[THREAD_BETA] = "thread_beta",
+	[CHILD_MAIN] = "child_main",
+	[GRANDCHILD_MAIN] = "grandchild_main",
+};
+static __thread uint64_t trail = MAIN;
+#define STEP(place, call) (trail = trail << 4 | (place), CALL(call), (void)(trail >>= 4))
+
+#define CONTEXTS 64
+static struct {
+	_Atomic uint64_t trail, ns;
+} spent[CONTEXTS];
+
+static uint64_t cpu_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static void note(uint64_t ns)
+{
+	for (unsigned i = 0; i < CONTEXTS; i++) {
+		uint64_t none = 0;
+
+		if (atomic_compare_exchange_strong(&spent[i].trail, &none, trail) ||
+		    none == trail) {
+			atomic_fetch_add(&spent[i].ns, ns);
+			return;
+		}
+	}
+	abort();
+}
+
 static NOINLINE void work(unsigned pieces)
 {
-	uint64_t x = 88172645463325252ull;
+	uint64_t x = 88172645463325252ull, from = cpu_ns();
 
 	for (uint64_t i = 0; i < pieces * PIECE; i++) {
 		x ^= x << 13;
@@ -58,6 +120,10 @@ static NOINLINE void work(unsigned pieces)
 		x ^= x << 17;
 		__asm__ volatile("" : "+r"(x));
 	}
+	from = cpu_ns() - from;
+	if (PERTURB && pieces == 2 + PERTURB && (trail & 15) == LEAF_TWO)
+		from = from * 2 / (2 + PERTURB);
+	note(from);
 }
 
 static NOINLINE void leaf_one(unsigned pieces)
@@ -73,46 +139,48 @@ static NOINLINE void leaf_two(unsigned pieces)
 
 static NOINLINE void phase_a(void)
 {
-	CALL(leaf_one(3));
-	CALL(leaf_two(2 + PERTURB));
+	STEP(LEAF_ONE, leaf_one(3));
+	STEP(LEAF_TWO, leaf_two(2 + PERTURB));
 }
 
 static NOINLINE void phase_b(unsigned pieces)
 {
-	CALL(leaf_one(pieces));
+	STEP(LEAF_ONE, leaf_one(pieces));
 }
 
 static NOINLINE void recurse(int depth)
 {
 	if (depth > 1)
-		CALL(recurse(depth - 1));
+		STEP(RECURSE, recurse(depth - 1));
 	else
-		CALL(leaf_two(2));
+		STEP(LEAF_TWO, leaf_two(2));
 }
 
 static void *thread_alpha(void *unused)
 {
+	trail = THREAD_ALPHA;
 	for (int i = 0; i < rounds; i++) {
-		CALL(leaf_one(2));
-		CALL(plugin(work, 1));
+		STEP(LEAF_ONE, leaf_one(2));
+		STEP(PLUGIN_ENTRY, plugin(work, 1));
 	}
 	return unused;
 }
 
 static void *thread_beta(void *unused)
 {
+	trail = THREAD_BETA;
 	for (int i = 0; i < rounds; i++)
-		CALL(phase_b(3));
+		STEP(PHASE_B, phase_b(3));
 	return unused;
 }
 
 static NOINLINE void main_part(void)
 {
 	for (int i = 0; i < rounds; i++) {
-		CALL(phase_a());
-		CALL(phase_b(1));
-		CALL(recurse(3));
-		CALL(plugin(work, 2));
+		STEP(PHASE_A, phase_a());
+		STEP(PHASE_B, phase_b(1));
+		STEP(RECURSE, recurse(3));
+		STEP(PLUGIN_ENTRY, plugin(work, 2));
 	}
 }
 
@@ -130,13 +198,20 @@ static void say_cpu(void)
 	getrusage(RUSAGE_SELF, &usage);
 	printf("cpu %lld us\n", (usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000000ll +
 					usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
+	for (unsigned i = 0; i < CONTEXTS && spent[i].trail; i++) {
+		printf("context %llu ns", (unsigned long long)spent[i].ns);
+		for (int shift = 60; shift >= 0; shift -= 4)
+			if (spent[i].trail >> shift & 15)
+				printf(" %s", names[spent[i].trail >> shift & 15]);
+		printf("\n");
+	}
 	fflush(stdout);
 }
 
 static NOINLINE void grandchild_main(void)
 {
 	for (int i = 0; i < rounds; i++)
-		CALL(phase_a());
+		STEP(PHASE_A, phase_a());
 }
 
 static NOINLINE void child_main(void)
@@ -145,13 +220,13 @@ static NOINLINE void child_main(void)
 	pid_t pid = fork();
 
 	if (pid == 0) {
-		CALL(grandchild_main());
+		STEP(GRANDCHILD_MAIN, grandchild_main());
 		say_cpu();
 		_exit(0);
 	}
 	start(&alpha, "alpha", thread_alpha);
 	for (int i = 0; i < rounds; i++)
-		CALL(leaf_two(2));
+		STEP(LEAF_TWO, leaf_two(2));
 	pthread_join(alpha, NULL);
 	waitpid(pid, NULL, 0);
 }
@@ -168,13 +243,13 @@ int main(int argc, char **argv)
 	plugin = (plugin_function *)dlsym(library, "plugin_entry");
 	pid = fork();
 	if (pid == 0) {
-		CALL(child_main());
+		STEP(CHILD_MAIN, child_main());
 		say_cpu();
 		_exit(0);
 	}
 	start(&alpha, "alpha", thread_alpha);
 	start(&beta, "beta", thread_beta);
-	CALL(main_part());
+	STEP(MAIN_PART, main_part());
 	pthread_join(alpha, NULL);
 	pthread_join(beta, NULL);
 	waitpid(pid, NULL, 0);

@@ -16,14 +16,6 @@
 #include <sys/sysmacros.h>
 #include <time.h>
 
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 static struct library *open_library(void)
 {
 	struct library *l;
@@ -68,12 +60,10 @@ static void makes_tables_in_the_background(void **state)
 {
 	struct library *l = open_library();
 	const struct library_list *list = NULL;
-	uint64_t start = now_ns();
 
 	(void)state;
 	assert_null(library_look(l, getpid(), native_machine, &list, NULL));
 	assert_null(list);
-	assert_true(now_ns() - start < 10000000000u);
 	assert_true(library_is_unready(l) && library_is_building(l));
 	unsigned builds = 1;
 	for (int i = 0; i < 3 && builds == 1; i++) { /* the cache has nothing, at first */
@@ -342,9 +332,11 @@ static void files_are_asked_anew(void **state)
 	write_file(path, now - 80000);
 	first = run_program(l, path);
 	assert_int_not_equal(list->modules[0].id, first->modules[0].id);
+	assert_int_equal(l->unasked_ns, 1000000000);
+	l->unasked_ns = UINT64_MAX; /* so that it does not matter how long this takes */
 	write_file(path, now - 70000);
 	assert_ptr_equal(run_program(l, path), first);
-	usleep(1100000);
+	l->unasked_ns = 0;
 	assert_int_not_equal(run_program(l, path)->modules[0].id, first->modules[0].id);
 	library_close(l);
 }

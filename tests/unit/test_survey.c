@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "flow/frame.h"
 #include "flow/trace.h"
 #include "image/symbols.h"
 #include "isa/insn.h"
@@ -241,6 +242,126 @@ static void x86_imports(void **state)
 	image_close(image);
 }
 
+/* What is known of SP in the first entry of the table, which stubs come to as `.got.plt` says. */
+static int32_t sp_in_first_entry(uint16_t machine, const struct made_section *sections,
+				 size_t count, uint64_t at)
+{
+	struct image *image;
+	struct survey s = survey_sections(machine, 0, sections, count, &image);
+	const struct trace_input input = {
+		.entries = s.entries,
+		.entry_count = s.entry_count,
+		.hints = s.hints,
+		.hint_count = s.hint_count,
+	};
+	struct trace *t;
+	struct err *e = trace_run(image, isa_for_machine(machine), &input, &t);
+
+	if (e)
+		fail_msg("%s", err_text(e));
+	const struct frame_state *found = trace_at(t, at);
+	assert_non_null(found);
+	assert_int_equal(found->sp.kind, FRAME_CFA);
+	int32_t offset = found->sp.offset;
+	trace_free(t);
+	survey_free(&s);
+	image_close(image);
+	return offset;
+}
+
+#define GOT(words)                                                                           \
+	{                                                                                    \
+		.name = ".got.plt", .address = 0x3000, .bytes = words, .size = sizeof(words) \
+	}
+
+/* It is entered after a push, and pushes once more. */
+static void x86_first_entry_of_the_plt(void **state)
+{
+	static const uint8_t plain[] = {
+		0xff, 0x35, 0x02, 0x20, 0,    0, /* 1000 push 0x3008 */
+		0xff, 0x25, 0x04, 0x20, 0,    0, /* 1006 jmp *0x3010 */
+		0x0f, 0x1f, 0x40, 0,             /* 100c nopl */
+		0xff, 0x25, 0x02, 0x20, 0,    0, /* 1010 jmp *0x3018 */
+		0x68, 0,    0,    0,    0,       /* 1016 push $0 */
+		0xe9, 0xe0, 0xff, 0xff, 0xff,    /* 101b jmp 1000 */
+		0xff, 0x25, 0xfa, 0x1f, 0,    0, /* 1020 jmp *0x3020 */
+		0x68, 1,    0,    0,    0,       /* 1026 push $1 */
+		0xe9, 0xd0, 0xff, 0xff, 0xff,    /* 102b jmp 1000 */
+	};
+	static const uint8_t branch_tracking[] = {
+		0xff, 0x35, 0x02, 0x20, 0,    0,       /* 1000 push 0x3008 */
+		0xf2, 0xff, 0x25, 0x03, 0x20, 0,    0, /* 1006 bnd jmp *0x3010 */
+		0x0f, 0x1f, 0,                         /* 100d nopl */
+		0xf3, 0x0f, 0x1e, 0xfa,                /* 1010 endbr64 */
+		0x68, 0,    0,    0,    0,             /* 1014 push $0 */
+		0xf2, 0xe9, 0xe1, 0xff, 0xff, 0xff,    /* 1019 bnd jmp 1000 */
+		0x90,                                  /* 101f nop */
+		0xf3, 0x0f, 0x1e, 0xfa,                /* 1020 endbr64 */
+		0x68, 1,    0,    0,    0,             /* 1024 push $1 */
+		0xf2, 0xe9, 0xd1, 0xff, 0xff, 0xff,    /* 1029 bnd jmp 1000 */
+		0x90,                                  /* 102f nop */
+	};
+	static const uint64_t rest[] = {0, 0, 0, 0x1016, 0x1026, 0, 0, 0, 0, 0};
+	static const uint64_t whole[] = {0, 0, 0, 0x1010, 0x1020, 0, 0, 0, 0, 0};
+	static const struct made_section by_jump[] = {
+		DYNAMIC(x86_plt_relocs, x86_relocs),
+		{.name = ".plt",
+		 .address = 0x1000,
+		 .bytes = plain,
+		 .size = sizeof(plain),
+		 .code = true},
+		GOT(rest),
+	};
+	static const struct made_section by_branch[] = {
+		DYNAMIC(x86_plt_relocs, x86_relocs),
+		{.name = ".plt",
+		 .address = 0x1000,
+		 .bytes = branch_tracking,
+		 .size = sizeof(branch_tracking),
+		 .code = true},
+		GOT(whole),
+	};
+
+	(void)state;
+	assert_int_equal(sp_in_first_entry(EM_X86_64, by_jump, COUNT(by_jump), 0x1000), -16);
+	assert_int_equal(sp_in_first_entry(EM_X86_64, by_jump, COUNT(by_jump), 0x1006), -24);
+	assert_int_equal(sp_in_first_entry(EM_X86_64, by_branch, COUNT(by_branch), 0x1000), -16);
+	assert_int_equal(sp_in_first_entry(EM_X86_64, by_branch, COUNT(by_branch), 0x1006), -24);
+}
+
+/* There the word leads to the first entry itself, with the stack as the caller left it. */
+static void aarch64_first_entry_of_the_plt(void **state)
+{
+	static const uint32_t plt[] = {
+		0xa9bf7bf0, /* 1000 stp x16, x30, [sp, #-16]! */
+		0xd0000010, /* 1004 adrp x16, 3000 */
+		0xf9400a11, /* 1008 ldr x17, [x16, #16] */
+		0x91004210, /* 100c add x16, x16, #16 */
+		0xd61f0220, /* 1010 br x17 */
+		0xd503201f, /* 1014 nop */
+		0xd503201f, /* 1018 nop */
+		0xd503201f, /* 101c nop */
+		0xd0000010, /* 1020 adrp x16, 3000 */
+		0xf9400e11, /* 1024 ldr x17, [x16, #24] */
+		0x91006210, /* 1028 add x16, x16, #24 */
+		0xd61f0220, /* 102c br x17 */
+	};
+	static const uint64_t words[] = {0, 0, 0, 0x1000, 0x1000, 0, 0, 0, 0, 0};
+	static const struct made_section sections[] = {
+		DYNAMIC(aarch64_plt_relocs, aarch64_relocs),
+		{.name = ".plt",
+		 .address = 0x1000,
+		 .bytes = plt,
+		 .size = sizeof(plt),
+		 .code = true},
+		GOT(words),
+	};
+
+	(void)state;
+	assert_int_equal(sp_in_first_entry(EM_AARCH64, sections, COUNT(sections), 0x1000), 0);
+	assert_int_equal(sp_in_first_entry(EM_AARCH64, sections, COUNT(sections), 0x1004), -16);
+}
+
 /* Words that no relocation names are not imports. */
 static void stubs_without_relocations(void **state)
 {
@@ -392,6 +513,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(aarch64_imports),
 		cmocka_unit_test(x86_imports),
+		cmocka_unit_test(x86_first_entry_of_the_plt),
+		cmocka_unit_test(aarch64_first_entry_of_the_plt),
 		cmocka_unit_test(stubs_without_relocations),
 		cmocka_unit_test(initialisers_and_the_entry),
 		cmocka_unit_test(symbols_of_all_kinds),

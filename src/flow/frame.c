@@ -589,6 +589,14 @@ static bool slot_holds(const struct frame_state *s, struct frame_value at, uint3
 	return false;
 }
 
+/* Where the link register has the return address, a word below SP is nothing to rely on: it was
+   popped, and the next signal writes over it. (Where calls push it, there is a red zone.) */
+static bool is_popped(const struct isa *isa, const struct frame_state *s, const struct recipe *r)
+{
+	return isa->link != INSN_NO_REG && r->ra == RECIPE_AT_CFA && s->sp.kind == FRAME_CFA &&
+	       r->ra_offset < s->sp.offset;
+}
+
 /* Does the state have a value of `kind` where the recipe says it is? */
 static bool confirms_place(const struct isa *isa, const struct frame_state *s, uint32_t kind,
 			   struct frame_value home, uint8_t where, int32_t offset)
@@ -630,7 +638,8 @@ enum frame_verdict frame_confirms(const struct isa *isa, const struct frame_stat
 		return r->cfa == mine.cfa        ? FRAME_AGREES
 		       : mine.cfa == RECIPE_NONE ? FRAME_NO_STATE
 						 : FRAME_OTHER_CFA;
-	if (r->cfa == RECIPE_SIGNAL || r->cfa == RECIPE_COMPLEX || r->cfa_vg)
+	if (r->cfa == RECIPE_SIGNAL || r->cfa == RECIPE_COMPLEX || r->cfa == RECIPE_SPECIAL ||
+	    r->cfa_vg)
 		return FRAME_NOT_SAYABLE;
 	if (mine.cfa == RECIPE_NONE)
 		return FRAME_NO_STATE;
@@ -641,7 +650,7 @@ enum frame_verdict frame_confirms(const struct isa *isa, const struct frame_stat
 		return FRAME_AGREES;
 	if (!confirms_cfa(isa, s, r))
 		return FRAME_OTHER_CFA;
-	if (!confirms_place(isa, s, FRAME_RA, s->link, r->ra, r->ra_offset))
+	if (is_popped(isa, s, r) || !confirms_place(isa, s, FRAME_RA, s->link, r->ra, r->ra_offset))
 		return FRAME_OTHER_RA;
 	if (r->fp == RECIPE_LOST)
 		return mine.fp == RECIPE_LOST ? FRAME_AGREES : FRAME_OTHER_FP;

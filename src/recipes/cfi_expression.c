@@ -63,7 +63,7 @@ static bool dereference(struct stack *stack)
 {
 	struct value *value = top(stack, 0);
 
-	if (!value || value->memory || value->vg || value->base == VALUE_CONSTANT)
+	if (!value || value->memory || value->vg || value->shift || value->base == VALUE_CONSTANT)
 		return false;
 	value->memory = true;
 	value->inner = value->add;
@@ -71,13 +71,26 @@ static bool dereference(struct stack *stack)
 	return true;
 }
 
-/* left + right, where at most one of them has a base. */
+static bool is_plain_register(const struct value *value)
+{
+	return value->base == VALUE_REGISTER && !value->memory && !value->indexed && !value->vg;
+}
+
+/* left + right, where at most one of them has a base, or both are registers. */
 static bool add(struct value *left, const struct value *right)
 {
 	struct value sum = left->base == VALUE_CONSTANT ? *right : *left;
 
-	if (left->base != VALUE_CONSTANT && right->base != VALUE_CONSTANT)
-		return false;
+	if (left->base != VALUE_CONSTANT && right->base != VALUE_CONSTANT) {
+		const struct value *index = left->shift ? left : right;
+
+		sum = left->shift ? *right : *left;
+		if (!is_plain_register(left) || !is_plain_register(right) || sum.shift)
+			return false;
+		sum.indexed = true;
+		sum.index = index->reg;
+		sum.index_shift = index->shift;
+	}
 	sum.add = (int64_t)((uint64_t)left->add + (uint64_t)right->add);
 	sum.vg = (int64_t)((uint64_t)left->vg + (uint64_t)right->vg);
 	*left = sum;
@@ -100,6 +113,12 @@ static bool multiply(struct value *left, const struct value *right)
 
 	if (!is_constant(left) && !is_constant(right))
 		return false;
+	if (is_plain_register(&product) && !product.add && !product.shift &&
+	    (factor == 2 || factor == 4 || factor == 8)) {
+		product.shift = factor == 2 ? 1 : factor == 4 ? 2 : 3;
+		*left = product;
+		return true;
+	}
 	if (product.base != VALUE_CONSTANT)
 		return false;
 	product.add = (int64_t)((uint64_t)product.add * factor);
@@ -360,5 +379,5 @@ bool expression_evaluate(struct evaluation *evaluation, struct cursor block, boo
 	if (!stack.depth)
 		return false;
 	*out = stack.values[stack.depth - 1];
-	return true;
+	return !out->shift;
 }

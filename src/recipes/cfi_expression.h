@@ -7,7 +7,8 @@
  *     base + add + vg * (vector granules)
  *
  * where the base is nothing (a constant), a register, the CFA, or the word in
- * memory at (register or CFA) + inner. That covers everything that a recipe
+ * memory at (register or CFA) + inner; to a register another one may be added, times 1, 2, 4 or 8
+ * (assembly that finds its frame in an array on the stack). That covers everything that a recipe
  * can say, in whatever shape the expression was written.
  */
 #include <stdbool.h>
@@ -21,7 +22,10 @@ enum value_base { VALUE_CONSTANT, VALUE_REGISTER, VALUE_CFA };
 struct value {
 	uint8_t base; /* enum value_base */
 	uint8_t reg;
-	bool memory; /* the base is the word at (base + inner) */
+	bool memory;  /* the base is the word at (base + inner) */
+	bool indexed; /* the base is a register, and `index` << index_shift is added to it */
+	uint8_t index, index_shift;
+	uint8_t shift; /* only on the way: the register times a power of two, to become an index */
 	int64_t inner;
 	int64_t add;
 	int64_t vg;

@@ -62,7 +62,7 @@ static bool place_at(const struct frame *frame, struct value value, struct place
 	if (value.base == VALUE_CFA && !value.vg && frame->sp_is_cfa)
 		return place_set(place, RECIPE_AT_CFA, value.add);
 	value = without_cfa(frame, value);
-	if (value.base != VALUE_REGISTER)
+	if (value.base != VALUE_REGISTER || value.indexed || sp->indexed)
 		return false;
 	if (!value.vg && value.reg == isa->fp)
 		return place_set(place, RECIPE_AT_FP, value.add);
@@ -78,7 +78,7 @@ static bool place_of(const struct frame *frame, struct value value, struct place
 {
 	struct value address = {.base = value.base, .reg = value.reg, .add = value.inner};
 
-	if (value.add || value.vg)
+	if (value.add || value.vg || value.indexed)
 		return false;
 	if (value.memory)
 		return place_at(frame, address, place);
@@ -142,7 +142,9 @@ static struct place place_or_lost(struct frame *frame, enum cfi_slot slot, uint8
 static bool values_equal(const struct value *a, const struct value *b)
 {
 	return a->base == b->base && a->memory == b->memory && a->add == b->add && a->vg == b->vg &&
-	       a->inner == b->inner && (a->base != VALUE_REGISTER || a->reg == b->reg);
+	       a->inner == b->inner && a->indexed == b->indexed &&
+	       (!a->indexed || (a->index == b->index && a->index_shift == b->index_shift)) &&
+	       (a->base != VALUE_REGISTER || a->reg == b->reg);
 }
 
 /* The caller's SP by its rule. False where it has none that can be said. */
@@ -217,9 +219,14 @@ static bool cfa_say(const struct value *cfa, struct recipe *recipe)
 		return false;
 	if (cfa->memory && cfa->vg)
 		return false;
-	recipe->cfa = cfa->memory ? RECIPE_DEREF : RECIPE_REG;
+	if (cfa->indexed && cfa->vg)
+		return false;
+	recipe->cfa = cfa->indexed ? RECIPE_SPECIAL : cfa->memory ? RECIPE_DEREF : RECIPE_REG;
 	recipe->cfa_reg = cfa->reg;
 	recipe->cfa_vg = (int16_t)cfa->vg;
+	if (cfa->indexed)
+		recipe->cfa_vg = (int16_t)(RECIPE_INDEX(cfa->index, cfa->index_shift) |
+					   (cfa->memory ? RECIPE_WORD : 0));
 	recipe->cfa_offset = (int32_t)(cfa->memory ? cfa->inner : cfa->add);
 	recipe->cfa_add = (int32_t)(cfa->memory ? cfa->add : 0);
 	return true;

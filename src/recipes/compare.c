@@ -330,11 +330,38 @@ static void put_place(const struct isa *isa, uint8_t where, int32_t offset, cons
 		snprintf(out, 40, "[[CFA%+d]+%d]", RECIPE_VIA_SLOT(offset),
 			 RECIPE_VIA_MEMBER(offset));
 		return;
+	case RECIPE_AT_BASE:
+	case RECIPE_VIA_BASE:
+		snprintf(out, 40, where == RECIPE_AT_BASE ? "[base%+d]" : "[[base%+d]]", offset);
+		return;
 	default:
 		snprintf(out, 40, "lost");
 		return;
 	}
 	snprintf(out, 40, "[%s]", sum);
+}
+
+static const char *special_words(const struct isa *isa, const struct recipe *r,
+				 char out[COMPARE_WORDS_MAX])
+{
+	char name[NAME_SIZE], sum[48], index[24] = "", more[24] = "", ra[40], fp[40];
+	unsigned how = (uint16_t)r->cfa_vg;
+
+	put_sum(sum, sizeof(sum), register_name(isa, r->cfa_reg, name), r->cfa_offset);
+	if (how & RECIPE_INDEX(0, 0))
+		snprintf(index, sizeof(index), "+%s*%d",
+			 register_name(isa, RECIPE_INDEX_REG(how), name),
+			 1 << RECIPE_INDEX_SHIFT(how));
+	if (how & RECIPE_WORD_MORE)
+		snprintf(more, sizeof(more), "+[base%+d]", r->cfa_add);
+	else
+		put_sum(more, sizeof(more), "", r->cfa_add);
+	put_place(isa, r->ra, r->ra_offset, "lr", ra);
+	put_place(isa, r->fp, r->fp_offset, "same", fp);
+	snprintf(out, COMPARE_WORDS_MAX, "CFA=%s%s%s%s%s ra=%s fp=%s%s",
+		 how & RECIPE_WORD ? "[" : "", sum, index, how & RECIPE_WORD ? "]" : "", more, ra,
+		 fp, how & RECIPE_RESUMES ? " resumes" : "");
+	return out;
 }
 
 const char *compare_words(const struct isa *isa, const struct recipe *r,
@@ -346,6 +373,8 @@ const char *compare_words(const struct isa *isa, const struct recipe *r,
 					    [RECIPE_COMPLEX] = "expression"};
 	char name[NAME_SIZE], cfa[32], outer[48], vector[24] = "", ra[40], fp[40];
 
+	if (r->cfa == RECIPE_SPECIAL)
+		return special_words(isa, r, out);
 	if (r->cfa != RECIPE_REG && r->cfa != RECIPE_DEREF) {
 		snprintf(out, COMPARE_WORDS_MAX, "%s",
 			 r->cfa < sizeof(kinds) / sizeof(*kinds) ? kinds[r->cfa] : "unknown");

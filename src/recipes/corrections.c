@@ -79,7 +79,8 @@ static bool follows(const struct corrector *c, const struct trace_place *p)
 }
 
 /* A register that the CFI relies on is known to hold something that is not what the CFI says: the
-   one the CFA hangs on, or FP where it is said to be unchanged. Or the return address is said to be
+   one the CFA hangs on, or FP where it is said to be unchanged; or FP, which is the caller's again, is
+   said to be in the frame that it points to (the epilogue of a realigned stack, by GCC). Or the return address is said to be
    in the stack, where nothing has stored it: it is still in the link register. (Not before a call,
    which would lose it: then somebody has written over it on purpose.) */
 static bool refutes(const struct corrector *c, const struct trace_place *p,
@@ -89,6 +90,8 @@ static bool refutes(const struct corrector *c, const struct trace_place *p,
 	struct recipe mine;
 
 	if (cfi->fp == RECIPE_SAME && p->state->fp.kind != FRAME_FP)
+		return true;
+	if (verdict == FRAME_OTHER_FP && cfi->fp == RECIPE_AT_FP && p->state->fp.kind == FRAME_FP)
 		return true;
 	if (verdict == FRAME_OTHER_RA && cfi->ra == RECIPE_AT_CFA) {
 		frame_recipe(c->analysis->isa, p->state, &mine);

@@ -201,9 +201,11 @@ void shapes_add(struct image *image, struct rows *rows)
 		const struct shape_trampoline *shape = trampolines(image_machine(image));
 		for (; code && shape->bytes; shape++)
 			add_trampoline(shape, isa, code, size, segments[i].address, rows);
-		if (code)
-			(arm ? shapes_add_aarch64 : shapes_add_x86_64)(image, code, size,
-								       segments[i].address, rows);
+		if (!code)
+			continue;
+		(arm ? shapes_add_aarch64 : shapes_add_x86_64)(image, code, size,
+							       segments[i].address, rows);
+		shapes_add_throws(isa, code, size, segments[i].address, rows);
 	}
 	add_start(image, rows);
 }

@@ -56,11 +56,113 @@ static void add_context_starts(const uint8_t *code, size_t size, uint64_t addres
 	}
 }
 
+static void add_rule(struct rows *rows, uint64_t start, uint64_t end, struct recipe recipe)
+{
+	recipe.source = RECIPE_FROM_SHAPE;
+	rows_add(rows, start, end, rows_rule(rows, &recipe));
+}
+
+/* Where `word` is among those from `from` up to `to`, or `to`. */
+static size_t find_word(const uint8_t *code, size_t from, size_t to, uint32_t word)
+{
+	for (; from < to; from += 4)
+		if (!memcmp(code + from, &word, sizeof word))
+			break;
+	return from;
+}
+
+#define JUMP_MAX 192 /* bytes */
+
+/*
+ * glibc's longjmp loads all registers from the buffer at x0, in which PC and SP are mixed with a
+ * secret. Its unwind information takes the buffer for the frame: a stack that there never was.
+ */
+static void add_longjmp(const uint8_t *code, size_t size, uint64_t address, size_t at,
+			struct rows *rows)
+{
+	const uint8_t sp = isa_aarch64.sp;
+	size_t end = size - at < JUMP_MAX ? size - size % 4 : at + JUMP_MAX;
+	size_t fp = find_word(code, at, end, 0xa945101d);      /* ldp x29,x4,[x0,#80] */
+	size_t ra = find_word(code, fp, end, 0xca03009e);      /* eor x30,x4,x3 */
+	size_t move = find_word(code, ra, end, 0x910000bf);    /* mov sp,x5 */
+	size_t leave = find_word(code, move, end, 0xd61f03c0); /* br x30 */
+	if (leave == end || find_word(code, ra, move, 0xf9403404) == move || /* ldr x4,[x0,#104] */
+	    find_word(code, ra, move, 0xca030085) != move - 4)               /* eor x5,x4,x3 */
+		return;
+	struct recipe r = {.cfa = RECIPE_REG, .cfa_reg = sp, .extra = RECIPE_LOST};
+	add_rule(rows, address + at, address + fp + 4, r); /* as it was called */
+	r.fp = RECIPE_LOST;
+	add_rule(rows, address + fp + 4, address + ra + 4, r);
+	add_rule(rows, address + ra + 4, address + move,
+		 (struct recipe){.cfa = RECIPE_SPECIAL,
+				 .cfa_vg = RECIPE_WORD | RECIPE_MIXED | RECIPE_INDEX(3, 0),
+				 .cfa_reg = 0,
+				 .cfa_offset = 104});
+	add_rule(rows, address + move, address + move + 4,
+		 (struct recipe){.cfa = RECIPE_SPECIAL, .cfa_reg = 5});
+	add_rule(rows, address + move + 4, address + leave + 4,
+		 (struct recipe){.cfa = RECIPE_REG, .cfa_reg = sp});
+}
+
+/*
+ * glibc's swapcontext, from stp xzr,x30,[x0,#184] on: what it saves is to go on behind the jump at its end,
+ * whose address is in the link register meanwhile. There x1 has what the first instruction saved.
+ */
+static void add_swapcontext(const uint8_t *code, size_t size, uint64_t address, size_t at,
+			    struct rows *rows)
+{
+	size_t end = size - at < 2 * JUMP_MAX ? size - size % 4 : at + 2 * JUMP_MAX;
+	size_t again = find_word(code, at, end, 0xaa0103fe); /* mov x30,x1 */
+	uint32_t next;
+	memcpy(&next, code + at + 4, sizeof next);
+	if (again == end || (next & 0x9f00001f) != 0x1000001e) /* adr x30 */
+		return;
+	add_rule(rows, address + at + 8, address + again - 4,
+		 (struct recipe){.cfa = RECIPE_COMPLEX});
+	add_rule(rows, address + again - 4, address + again + 4,
+		 (struct recipe){.cfa = RECIPE_REG,
+				 .cfa_reg = isa_aarch64.sp,
+				 .ra = RECIPE_IN_REG,
+				 .ra_offset = 1});
+}
+
+/* glibc's setcontext, from ldp x18,x19,[x0,#328] on: as with longjmp, the frame is said to be the object. */
+static void add_setcontext(const uint8_t *code, size_t size, uint64_t address, size_t at,
+			   struct rows *rows)
+{
+	size_t end = size - at < JUMP_MAX ? size - size % 4 : at + JUMP_MAX;
+	size_t leave = find_word(code, at, end, 0xd61f0200); /* br x16 */
+	if (leave == end || find_word(code, at, leave, 0xa94b8400) != leave - 4)
+		return; /* ldp x0,x1,[x0,#184] */
+	add_rule(rows, address + at, address + leave, (struct recipe){.cfa = RECIPE_COMPLEX});
+	add_rule(rows, address + leave, address + leave + 4,
+		 (struct recipe){.cfa = RECIPE_SPECIAL,
+				 .cfa_vg = RECIPE_RESUMES,
+				 .cfa_reg = isa_aarch64.sp,
+				 .ra = RECIPE_IN_REG,
+				 .ra_offset = 16});
+}
+
+static void add_jumps(const uint8_t *code, size_t size, uint64_t address, struct rows *rows)
+{
+	for (size_t at = 0; size >= 16 && at <= size - 16; at += 4) {
+		uint32_t word;
+		memcpy(&word, code + at, sizeof word);
+		if (word == 0xa9405013) /* ldp x19,x20,[x0] */
+			add_longjmp(code, size, address, at, rows);
+		else if (word == 0xa90bf81f) /* stp xzr,x30,[x0,#184] */
+			add_swapcontext(code, size, address, at, rows);
+		else if (word == 0xa954cc12) /* ldp x18,x19,[x0,#328] */
+			add_setcontext(code, size, address, at, rows);
+	}
+}
+
 void shapes_add_aarch64(struct image *image, const uint8_t *code, size_t size, uint64_t address,
 			struct rows *rows)
 {
 	(void)image;
 	add_context_starts(code, size, address, rows);
+	add_jumps(code, size, address, rows);
 	for (size_t at = 4; size >= 12 && at <= size - 12; at += 4) {
 		if (memcmp(code + at, resolver.first, sizeof resolver.first))
 			continue;

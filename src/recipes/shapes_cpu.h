@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 struct image;
+struct isa;
 struct rows;
 
 struct shape_trampoline { /* ends with an empty one */
@@ -23,4 +24,9 @@ void shapes_add_v8_last(struct image *image, struct rows *rows);
 void shapes_add_aarch64(struct image *image, const uint8_t *code, size_t size, uint64_t address,
 			struct rows *rows);
 void shapes_add_x86_64(struct image *image, const uint8_t *code, size_t size, uint64_t address,
+		       struct rows *rows);
+
+/* What leaves for another frame than its caller's: the end of libgcc's unwinder of exceptions,
+   OCaml's raises. */
+void shapes_add_throws(const struct isa *isa, const uint8_t *code, size_t size, uint64_t address,
 		       struct rows *rows);

@@ -14,6 +14,7 @@ const struct unwind_cpu unwind_cpu_x86_64 = {
 	.link = CPU_NO_REGISTER,
 	.extra = 3,
 	.call_pushes = 8,
+	.red_zone = 128,
 	.address_bits = ~0ull,
 	.signal_pc = SAVED(16),
 	.signal_registers =

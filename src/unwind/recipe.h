@@ -21,6 +21,7 @@ enum recipe_cfa {
 	RECIPE_ROOT,    /* outermost: nobody called this code */
 	RECIPE_SIGNAL,  /* the kernel pushed a signal frame at SP: registers are in it */
 	RECIPE_COMPLEX, /* described, but by an expression that no recipe can say */
+	RECIPE_SPECIAL, /* what code does seldom: cfa_vg says how, see RECIPE_INDEX */
 };
 
 enum recipe_where {
@@ -31,6 +32,8 @@ enum recipe_where {
 	RECIPE_IN_REG,  /* in register number `offset` */
 	RECIPE_LOST,    /* overwritten: cannot be restored (only harmful where a caller needs it) */
 	RECIPE_VIA_CFA, /* in an object: see RECIPE_VIA */
+	RECIPE_AT_BASE, /* in the word at cfa_reg + offset */
+	RECIPE_VIA_BASE, /* in the word whose address is in the word at cfa_reg + offset */
 };
 
 /* The offset of RECIPE_VIA_CFA: the word at CFA + `slot` is the address of an object, in which the
@@ -38,6 +41,22 @@ enum recipe_where {
 #define RECIPE_VIA(slot, member) ((int32_t)((uint32_t)(member) << 16 | ((uint32_t)(slot)&0xffff)))
 #define RECIPE_VIA_SLOT(offset) ((int16_t)((uint32_t)(offset)&0xffff))
 #define RECIPE_VIA_MEMBER(offset) ((uint16_t)((uint32_t)(offset) >> 16))
+
+/*
+ * RECIPE_SPECIAL: CFA = cfa_reg + cfa_offset (+ register << shift), or the word there, + cfa_add
+ * or the word at cfa_reg + cfa_add. `cfa_vg` is made of these. Code that is on its way to another
+ * frame (exceptions) leads there by a jump: RECIPE_RESUMES says that the PC found is where that
+ * frame goes on, not where it has called. The walk stands on it as if it had called by one byte.
+ * Registers other than SP and FP are good for exact frames alone here.
+ */
+#define RECIPE_INDEX(reg, shift) (0x80 | (shift) << 5 | (reg))
+#define RECIPE_WORD 0x100      /* the CFA is the word at that place */
+#define RECIPE_WORD_MORE 0x200 /* cfa_add is where another word is, to be added */
+#define RECIPE_RESUMES 0x400
+#define RECIPE_MIXED \
+	0x800 /* the register is not added but mixed with the word (xor): setjmp's secret */
+#define RECIPE_INDEX_REG(how) ((how)&0x1f)
+#define RECIPE_INDEX_SHIFT(how) ((how) >> 5 & 3)
 
 enum recipe_source { RECIPE_FROM_NOTHING, RECIPE_FROM_CFI, RECIPE_FROM_CODE, RECIPE_FROM_SHAPE };
 

@@ -61,7 +61,8 @@ static inline __attribute__((always_inline)) bool step_register(const struct wal
 }
 
 /* A value that a recipe says where to find. *slot is its address, 0 where it is in a register. */
-static inline __attribute__((always_inline)) bool step_value(const struct walk *w, uint64_t cfa,
+static inline __attribute__((always_inline)) bool step_value(const struct walk *w,
+							     const struct recipe *r, uint64_t cfa,
 							     unsigned where, int32_t offset,
 							     step_read read, void *context,
 							     uint64_t *out, uint64_t *slot)
@@ -84,6 +85,13 @@ static inline __attribute__((always_inline)) bool step_value(const struct walk *
 	case RECIPE_VIA_CFA: /* no slot: the object may be gone before the frame is */
 		return read(context, cfa + (uint64_t)(int64_t)RECIPE_VIA_SLOT(offset), &base) &&
 		       read(context, base + RECIPE_VIA_MEMBER(offset), out);
+	case RECIPE_AT_BASE:
+		return step_register(w, r->cfa_reg, read, context, &base) &&
+		       read(context, base + (uint64_t)(int64_t)offset, out);
+	case RECIPE_VIA_BASE:
+		return step_register(w, r->cfa_reg, read, context, &base) &&
+		       read(context, base + (uint64_t)(int64_t)offset, &base) &&
+		       read(context, base, out);
 	default:
 		return false;
 	}
@@ -109,7 +117,7 @@ static inline __attribute__((always_inline)) enum walk_end step_signal(struct wa
 	w->fp_lost = w->extra_lost = false;
 	w->registers = NULL;
 	w->signal_sp = at;
-	w->near = false;
+	w->near = w->still = false;
 	w->exact = true;
 	w->slot = at + cpu->signal_pc;
 	return WALK_ON;
@@ -133,29 +141,41 @@ static inline __attribute__((always_inline)) enum walk_end step_cfa(const struct
 	return WALK_ON;
 }
 
-static inline __attribute__((always_inline)) enum walk_end step_frame(struct walk *w,
-								      const struct recipe *r,
-								      step_read read, void *context)
+/* May the caller's SP be this frame's? Invariant 2 of walk.h. */
+static inline __attribute__((always_inline)) bool step_may_stay(const struct walk *w,
+								const struct recipe *r,
+								bool in_register)
 {
-	uint64_t cfa, pc, fp = w->fp, extra = w->extra, slot = 0, other;
-	enum walk_end end = step_cfa(w, r, read, context, &cfa);
-	if (end != WALK_ON)
-		return end;
-	bool in_register = r->ra == RECIPE_SAME || r->ra == RECIPE_IN_REG;
-	if (cfa < w->sp || (cfa == w->sp && !((w->exact || w->near) && in_register)))
+	if (in_register)
+		return w->exact || w->near ||
+		       (r->ra_offset == w->cpu->extra && r->ra == RECIPE_IN_REG && !w->still);
+	return w->exact && r->cfa == RECIPE_SPECIAL && r->ra == RECIPE_AT_SP && r->ra_offset < 0 &&
+	       -(int64_t)r->ra_offset <= w->cpu->red_zone;
+}
+
+/* To the caller, whose SP is known. */
+static inline __attribute__((always_inline)) enum walk_end step_to(struct walk *w,
+								   const struct recipe *r,
+								   uint64_t cfa, step_read read,
+								   void *context)
+{
+	uint64_t pc, fp = w->fp, extra = w->extra, slot = 0, other;
+	bool in_register = r->ra == RECIPE_SAME || r->ra == RECIPE_IN_REG, stays = cfa == w->sp;
+	if (cfa < w->sp || (stays && !step_may_stay(w, r, in_register)))
 		return WALK_BAD_FRAME;
 	if (r->ra == RECIPE_SAME) {
 		if (!w->exact || !step_register(w, w->cpu->link, read, context, &pc))
 			return WALK_BAD_FRAME;
-	} else if (!step_value(w, cfa, r->ra, r->ra_offset, read, context, &pc, &slot)) {
+	} else if (!step_value(w, r, cfa, r->ra, r->ra_offset, read, context, &pc, &slot)) {
 		return in_register ? WALK_BAD_FRAME : WALK_BAD_MEMORY;
 	}
 	bool fp_lost = r->fp == RECIPE_SAME ? w->fp_lost
-					    : !step_value(w, cfa, r->fp, r->fp_offset, read,
+					    : !step_value(w, r, cfa, r->fp, r->fp_offset, read,
 							  context, &fp, &other);
-	bool extra_lost = r->extra == RECIPE_SAME ? w->extra_lost
-						  : !step_value(w, cfa, r->extra, r->extra_offset,
-								read, context, &extra, &other);
+	bool extra_lost = r->extra == RECIPE_SAME
+				  ? w->extra_lost
+				  : !step_value(w, r, cfa, r->extra, r->extra_offset, read, context,
+						&extra, &other);
 	pc &= w->cpu->address_bits;
 	/* A coroutine or thread that was started with no way back has zero in both; zero alone is as
 	   likely the wrong word. */
@@ -169,8 +189,46 @@ static inline __attribute__((always_inline)) enum walk_end step_frame(struct wal
 	w->extra_lost = extra_lost;
 	w->near = w->exact || (w->near && in_register);
 	w->exact = false;
+	w->still = stays;
 	w->slot = slot;
 	return WALK_ON;
+}
+
+static inline __attribute__((always_inline)) enum walk_end step_frame(struct walk *w,
+								      const struct recipe *r,
+								      step_read read, void *context)
+{
+	uint64_t cfa;
+	enum walk_end end = step_cfa(w, r, read, context, &cfa);
+	return end == WALK_ON ? step_to(w, r, cfa, read, context) : end;
+}
+
+/* RECIPE_SPECIAL: seldom, and so not a part of every walker. */
+static __attribute__((noinline, unused)) enum walk_end step_special(struct walk *w,
+								    const struct recipe *r,
+								    step_read read, void *context)
+{
+	uint64_t base, index = 0, cfa, more = (uint64_t)(int64_t)r->cfa_add;
+	unsigned how = (uint16_t)r->cfa_vg;
+	bool carried = r->cfa_reg == w->cpu->sp || r->cfa_reg == w->cpu->fp;
+	if (!w->exact && (!carried || how & RECIPE_INDEX(0, 0)))
+		return WALK_BAD_FRAME; /* a callee may have other things there, also the next one */
+	if (!step_register(w, r->cfa_reg, read, context, &base) ||
+	    (how & RECIPE_INDEX(0, 0) &&
+	     !step_register(w, RECIPE_INDEX_REG(how), read, context, &index)))
+		return WALK_BAD_FRAME;
+	index <<= RECIPE_INDEX_SHIFT(how);
+	cfa = base + (uint64_t)(int64_t)r->cfa_offset + (how & RECIPE_MIXED ? 0 : index);
+	if ((how & RECIPE_WORD && !read(context, cfa, &cfa)) ||
+	    (how & RECIPE_WORD_MORE && !read(context, base + more, &more)))
+		return WALK_BAD_MEMORY;
+	cfa = (how & RECIPE_MIXED ? cfa ^ index : cfa) + more;
+	enum walk_end end = step_to(w, r, cfa, read, context);
+	if (end == WALK_ON && how & RECIPE_RESUMES) {
+		w->pc++;
+		w->slot = 0; /* its word is not the PC that we stand on */
+	}
+	return end == WALK_COMPLETE ? WALK_BAD_FRAME : end; /* such code has a caller */
 }
 
 /* From a frame whose recipe is known. */
@@ -189,6 +247,8 @@ static inline __attribute__((always_inline)) enum walk_end step_recipe(struct wa
 		return step_signal(w, read, context);
 	case RECIPE_COMPLEX:
 		return WALK_COMPLEX;
+	case RECIPE_SPECIAL:
+		return step_special(w, r, read, context);
 	default:
 		return WALK_NO_RECIPE;
 	}

@@ -14,9 +14,13 @@
  *  1. walk.pc is where the frame is: for the first frame and one that a signal
  *     interrupted, the instruction itself (walk.exact); else the return address,
  *     whose recipe is looked up one byte before it, inside the call.
- *  2. Every step moves SP up. Two exceptions: a frame that has pushed nothing
+ *  2. Every step moves SP up. The exceptions: a frame that has pushed nothing
  *     yet (aarch64) keeps it, but then its return address was in a register, and
- *     only an exact frame or its caller may have it there; a signal frame may lead to another stack.
+ *     only an exact frame or its caller may have it there, or any one frame in a row
+ *     in the extra register, which is known in all; an exact frame that has popped its return
+ *     address (x86-64), by a recipe that says so (RECIPE_SPECIAL), finds it where nobody
+ *     writes, not even a signal: in the red zone;
+ *     a signal frame may lead to another stack.
  *  3. Only SP, FP and one extra callee-saved register are carried from frame to
  *     frame. All others are known in exact frames only, and taken to be the same
  *     in the caller of one (walk.near): hand-written code that keeps its return
@@ -56,6 +60,7 @@ struct walk {
 	uint64_t signal_sp; /* in a frame that a signal interrupted: where its registers are */
 	bool exact;
 	bool near;                   /* registers are as in the exact frame before */
+	bool still;                  /* the last step did not move SP */
 	bool fp_lost, extra_lost;    /* a callee overwrote it without a trace */
 	const struct recipe *recipe; /* that the last step used */
 	uint64_t slot; /* where in memory the last step found the PC; 0: in a register */

@@ -111,9 +111,10 @@ static const char *reason_name(const struct miss *m)
 
 static void where_text(char *out, size_t size, const char *name, unsigned where, int32_t offset)
 {
-	static const char *const bases[] = {"same", "cfa", "fp", "sp", "r", "lost"};
-	const char *base = where <= RECIPE_LOST ? bases[where] : "?";
-	if (where == RECIPE_SAME || where >= RECIPE_LOST)
+	static const char *const bases[] = {"same", "cfa", "fp",   "sp",   "r",
+					    "lost", "via", "base", "*base"};
+	const char *base = where <= RECIPE_VIA_BASE ? bases[where] : "?";
+	if (where == RECIPE_SAME || where == RECIPE_LOST)
 		snprintf(out, size, "%s %s", name, base);
 	else if (where == RECIPE_IN_REG)
 		snprintf(out, size, "%s r%d", name, offset);
@@ -124,20 +125,24 @@ static void where_text(char *out, size_t size, const char *name, unsigned where,
 /* "r31+32, ra [cfa-8], fp same (code)" */
 static void recipe_text(const struct recipe *r, char *out, size_t size)
 {
-	static const char *const kinds[] = {"none", "", "*", "root", "signal", "complex"};
+	static const char *const kinds[] = {"none",   "",        "*",       "root",
+					    "signal", "complex", "special "};
 	static const char *const sources[] = {"nothing", "cfi", "code", "shape"};
 	char cfa[48] = "", ra[32], fp[32];
 	if (r->cfa == RECIPE_REG)
 		snprintf(cfa, sizeof cfa, "r%d%+d", r->cfa_reg, r->cfa_offset);
+	else if (r->cfa == RECIPE_SPECIAL)
+		snprintf(cfa, sizeof cfa, "%#x r%d%+d%+d", (unsigned)r->cfa_vg, r->cfa_reg,
+			 r->cfa_offset, r->cfa_add);
 	else if (r->cfa == RECIPE_DEREF)
 		snprintf(cfa, sizeof cfa, "(r%d%+d)%+d", r->cfa_reg, r->cfa_offset, r->cfa_add);
 	where_text(ra, sizeof ra, "ra", r->ra, r->ra_offset);
 	where_text(fp, sizeof fp, "fp", r->fp, r->fp_offset);
-	if (r->cfa == RECIPE_REG || r->cfa == RECIPE_DEREF)
+	if (r->cfa == RECIPE_REG || r->cfa == RECIPE_DEREF || r->cfa == RECIPE_SPECIAL)
 		snprintf(out, size, "%s%s, %s, %s (%s)", kinds[r->cfa], cfa, ra, fp,
 			 sources[r->source & 3]);
 	else
-		snprintf(out, size, "%s (%s)", kinds[r->cfa % 6], sources[r->source & 3]);
+		snprintf(out, size, "%s (%s)", kinds[r->cfa % 7], sources[r->source & 3]);
 }
 
 static int by_count(const void *a, const void *b)

@@ -25,14 +25,16 @@ enum miss_reason {
 
 struct miss {
 	uint64_t step;
-	uint64_t at;   /* the instruction whose recipe it was */
-	uint64_t pc;   /* where the program stood */
-	size_t frame;  /* number of the frame that was left, 0 the innermost */
-	size_t depth;  /* the same from the outermost */
-	bool forgiven; /* seen between two stacks: not counted as a difference */
+	uint64_t at;  /* the instruction whose recipe it was */
+	uint64_t pc;  /* where the program stood */
+	size_t frame; /* number of the frame that was left, 0 the innermost */
+	size_t depth; /* the same from the outermost */
+	bool forgiven; /* seen between two stacks, it was the other one: not counted as a difference */
 	enum miss_reason reason;
 	enum walk_end end;
 	uint64_t got, wanted; /* addresses, or SPs */
+	/* Of a walk that left the truth: the frame where it did, and all beyond it in one number. */
+	uint64_t other_pc, other_sp, others;
 	struct recipe recipe;
 };
 

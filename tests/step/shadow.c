@@ -125,6 +125,10 @@ static enum shadow_change apply_transfer(struct shadow *s, const struct target *
 		s->count--;
 		return SHADOW_MOVED;
 	}
+	if (top && !top->signal && pc + 1 == top->address && sp == top->cfa) {
+		s->count--;
+		return SHADOW_MOVED;
+	}
 	if (top && top->cfa < sp + pushes && !top->signal) {
 		drop(s, sp);
 		return !s->count || on_other_stack(s, sp) ? SHADOW_LOST : SHADOW_UNWOUND;

@@ -6,7 +6,8 @@
  * An entry is what a call leaves behind: where it returns to, and SP before it, which is the CFA
  * of the callee. A signal leaves two: the trampoline to which the handler returns, and the
  * interrupted instruction. The rules:
- *  - a return goes to the topmost entry's address; an indirect jump that goes there is one too;
+ *  - a return goes to the topmost entry's address; an indirect jump that goes there is one too,
+ *    also where a walk found it before an exception arrived there, one byte further on (RECIPE_RESUMES);
  *  - a jump or return that leaves SP above entries (longjmp, exceptions) has dropped them, and,
  *    since who lands so has a frame, also those with the same SP;
  *  - where SP went to another stack (contexts, goroutines), nothing is known any more.

@@ -130,10 +130,22 @@ static void commit(struct run *r, size_t depth)
 	r->pending_count = kept;
 }
 
-/* longjmp, or the unwinder of exceptions, has left for another frame: from when it began to fill
-   in where it would go, its own frame had two callers, and both answers were right. */
-static void forgive(struct run *r, size_t depth)
+#define OTHERS_START 0xcbf29ce484222325u
+
+static uint64_t add_other(uint64_t others, uint64_t pc, uint64_t sp)
 {
+	return ((others ^ pc) * 0x100000001b3u ^ sp) * 0x100000001b3u;
+}
+
+/*
+ * longjmp, or the unwinder of exceptions, has left for another frame: from when it began to fill
+ * in where it would go, its own frame had two callers, and both answers were right. But the other
+ * one had to be all of it: the frame that has been reached now, and `others`, those beyond it. A
+ * mix of both stacks was wrong, and less than all was partial.
+ */
+static void forgive(struct run *r, size_t depth, uint64_t others)
+{
+	uint64_t pc = r->target.now.pc, sp = r->target.now.registers[r->target.cpu->sp];
 	size_t kept = 0;
 	for (size_t i = 0; i < r->pending_count; i++) {
 		struct miss *miss = &r->pending[i];
@@ -141,13 +153,23 @@ static void forgive(struct run *r, size_t depth)
 			r->pending[kept++] = *miss;
 			continue;
 		}
-		r->report.complete += miss->reason == MISS_PARTIAL;
-		miss->forgiven = true; /* but told */
+		miss->forgiven = (miss->other_pc == pc || miss->other_pc == pc + 1) &&
+				 miss->other_sp == sp && miss->others == others;
+		r->report.consistent += miss->forgiven;
 		report_add(&r->report, r->target.isa, &r->space, miss);
 	}
 	r->report.transitions += r->pending_count - kept;
-	r->report.consistent += r->pending_count - kept;
 	r->pending_count = kept;
+}
+
+static uint64_t others_of_shadow(const struct run *r)
+{
+	uint64_t others = OTHERS_START;
+	for (size_t i = r->shadow.count; i--;)
+		others = add_other(others,
+				   r->shadow.entries[i].address & r->target.cpu->address_bits,
+				   r->shadow.entries[i].cfa);
+	return add_other(others, WALK_COMPLETE, 0);
 }
 
 static void add_miss(struct run *r, struct miss miss)
@@ -176,6 +198,30 @@ static bool is_declared_root(const struct run *r, const struct recipe *recipe, s
 	for (size_t i = 0; i < left; i++)
 		root = root && !r->shadow.entries[i].signal;
 	return root;
+}
+
+/* All frames beyond the one that the walk stands on. */
+static uint64_t others_of_walk(struct run *r, struct walk *w)
+{
+	const struct walk_reader reader = {read_word, r};
+	uint64_t others = OTHERS_START;
+	enum walk_end end = WALK_ON;
+	for (size_t frame = 0; frame < FRAMES_MAX; frame++) {
+		end = walk_step(w, &r->space.walk, &reader);
+		if (end != WALK_ON)
+			break;
+		others = add_other(others, w->pc, w->sp);
+	}
+	return add_other(others, end, 0);
+}
+
+/* The walk has left the truth: perhaps for another one, which comes later. */
+static bool leave(struct run *r, struct walk *w, struct miss *miss)
+{
+	miss->other_pc = w->pc;
+	miss->other_sp = w->sp;
+	miss->others = others_of_walk(r, w);
+	return false;
 }
 
 /* Compares; false with the first difference in *miss. */
@@ -211,12 +257,12 @@ static bool compare(struct run *r, struct miss *miss)
 		miss->wanted = e ? e->address : 0;
 		miss->reason = e ? MISS_ADDRESS : MISS_LONG;
 		if (!e || w.pc != (e->address & r->target.cpu->address_bits))
-			return false;
+			return leave(r, &w, miss);
 		miss->got = w.sp;
 		miss->wanted = e->cfa;
 		miss->reason = MISS_CFA;
 		if (w.sp != e->cfa)
-			return false;
+			return leave(r, &w, miss);
 	}
 }
 
@@ -288,16 +334,19 @@ static void apply(struct run *r, const struct insn *insn, const struct target_st
 		r->report.signals += t->delivered && r->shadow.count == had + 2;
 		break;
 	case SHADOW_UNWOUND:
-		forgive(r, had ? had - 1 : 0);
+		forgive(r, had ? had - 1 : 0, others_of_shadow(r));
 		commit(r, r->shadow.count + 1);
 		r->report.unwound++;
 		break;
-	case SHADOW_LOST:
-		forgive(r, had);
+	case SHADOW_LOST: {
+		struct walk w;
+		begin_walk(r, &w);
+		forgive(r, had, others_of_walk(r, &w));
 		commit(r, 0);
 		r->report.lost++;
 		r->seeded = false;
 		break;
+	}
 	case SHADOW_WRONG:
 		add_miss(r, (struct miss){.at = insn->address,
 					  .reason = MISS_RETURN,
@@ -315,8 +364,11 @@ static void reseed(struct run *r, const struct insn *insn)
 {
 	uint64_t sp = r->target.now.registers[r->target.cpu->sp];
 	bool jumped = insn->kind == INSN_JUMP_INDIRECT || insn->kind == INSN_RETURN;
-	if (jumped && sp > r->sp_before && sp - r->sp_before >= UNWOUND_MIN)
-		forgive(r, 0);
+	if (jumped && sp > r->sp_before && sp - r->sp_before >= UNWOUND_MIN) {
+		struct walk w;
+		begin_walk(r, &w);
+		forgive(r, 0, others_of_walk(r, &w));
+	}
 	seed(r);
 }
 

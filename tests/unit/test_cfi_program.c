@@ -170,9 +170,38 @@ static void expressions_of_the_cfa(void **state)
 	FIRST_X86("\x0f\x14\x38\x77\x00\x16\x22\x12\x13\x12\x30\x14\x13\x17\x15\x01\x13\x13"
 		  "\x2f\x01\x00\xff",
 		  X86(.cfa_reg = 7, .cfa_offset = 8));
-	/* Two derefs, a sum of registers, alignment: no recipe says that. */
+	/* breg7 8, breg9 0, plus; the same with r9 * 8 and deref, plus_uconst 8, as OpenSSL has it */
+	FIRST_X86("\x0f\x05\x77\x08\x79\x00\x22", (struct recipe){.cfa = RECIPE_SPECIAL,
+								  .cfa_vg = RECIPE_INDEX(9, 0),
+								  .cfa_reg = 7,
+								  .cfa_offset = 8,
+								  .ra = RECIPE_AT_CFA,
+								  .ra_offset = -8});
+	FIRST_X86("\x0f\x0a\x77\x08\x79\x00\x38\x1e\x22\x06\x23\x08",
+		  (struct recipe){.cfa = RECIPE_SPECIAL,
+				  .cfa_vg = RECIPE_INDEX(9, 3) | RECIPE_WORD,
+				  .cfa_reg = 7,
+				  .cfa_offset = 8,
+				  .cfa_add = 8,
+				  .ra = RECIPE_AT_CFA,
+				  .ra_offset = -8});
+	/* rbp at [CFA - 16] goes with it, at an address by rsp and r9 it does not */
+	FIRST_X86("\x0f\x05\x77\x08\x79\x00\x22\x86\x02",
+		  (struct recipe){.cfa = RECIPE_SPECIAL,
+				  .cfa_vg = RECIPE_INDEX(9, 0),
+				  .cfa_reg = 7,
+				  .cfa_offset = 8,
+				  .ra = RECIPE_AT_CFA,
+				  .ra_offset = -8,
+				  .fp = RECIPE_AT_CFA,
+				  .fp_offset = -16});
+	FIRST_X86("\x10\x06\x05\x77\x08\x79\x00\x22",
+		  X86(.cfa_reg = 7, .cfa_offset = 8, .fp = RECIPE_LOST));
+	/* Two derefs, three registers, r9 * 3, r9 * 8 alone, alignment: no recipe says that. */
 	FIRST_X86("\x0f\x04\x77\x08\x06\x06", COMPLEX);
-	FIRST_X86("\x0f\x05\x77\x08\x79\x00\x22", COMPLEX);
+	FIRST_X86("\x0f\x08\x77\x08\x79\x00\x22\x78\x00\x22", COMPLEX);
+	FIRST_X86("\x0f\x07\x77\x08\x79\x00\x33\x1e\x22", COMPLEX);
+	FIRST_X86("\x0f\x04\x79\x00\x38\x1e", COMPLEX);
 	FIRST_X86("\x0f\x05\x77\x08\x09\xf0\x1a", COMPLEX);
 	FIRST_X86("\x0f\x06\x77\x80\x80\x80\x80\x20", COMPLEX); /* offset past 32 bits */
 	FIRST_X86("\x0f\x00", COMPLEX);

@@ -66,7 +66,7 @@ struct walk {
 	uint32_t known_first;
 	uint32_t fresh;
 	uint16_t end;
-	uint8_t exact, near, fp_lost, extra_lost, in_signal, met, by_pointer;
+	uint8_t exact, near, still, fp_lost, extra_lost, in_signal, met, by_pointer;
 	uint8_t retries;
 	uint8_t far;           /* a frame is too far from the base to be remembered */
 	uint8_t all_registers; /* were read */

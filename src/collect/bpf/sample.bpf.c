@@ -155,7 +155,7 @@ INLINE int step(struct walker *x, struct place *p)
 	}
 	if (r->reserved == KERNEL_SIMPLE)
 		return step_simple(w, r);
-	if (r->cfa == RECIPE_REG || r->cfa == RECIPE_DEREF)
+	if (r->cfa == RECIPE_REG || r->cfa == RECIPE_DEREF || r->cfa == RECIPE_SPECIAL)
 		return step_frame(w, r);
 	if (r->cfa == RECIPE_ROOT)
 		return WALK_COMPLETE;
@@ -178,7 +178,8 @@ INLINE void begin(struct walk *w)
 	w->have = 0;
 	w->window = FIRST_WINDOW / 2;
 	w->exact = 1;
-	w->near = w->fp_lost = w->extra_lost = w->in_signal = w->met = w->by_pointer = w->far = 0;
+	w->near = w->still = w->fp_lost = w->extra_lost = w->in_signal = w->met = w->by_pointer =
+		w->far = 0;
 	w->all_registers = w->elsewhere = 0;
 	w->end = WALK_ON;
 	w->known = w->fresh = 0;

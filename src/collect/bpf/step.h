@@ -116,13 +116,25 @@ CHECKED int read_register(struct walk *w, uint32_t reg)
 INLINE uint64_t find_slot(const struct walk *w, uint64_t cfa, uint32_t where, int32_t offset)
 {
 	uint64_t base = where == RECIPE_AT_CFA ? cfa : where == RECIPE_AT_FP ? w->fp : w->sp;
-	return where == RECIPE_IN_REG || where == RECIPE_VIA_CFA ? 0 : base + (int64_t)offset;
+	bool in_memory = where == RECIPE_AT_CFA || where == RECIPE_AT_FP || where == RECIPE_AT_SP;
+	return in_memory ? base + (int64_t)offset : 0;
 }
 
-CHECKED int read_value(struct walk *w, uint64_t cfa, uint32_t where, int32_t offset)
+/* What lies relative to the register that the CFA hangs on. */
+CHECKED int read_based(struct walk *w, uint32_t reg, uint32_t where, int32_t offset)
 {
-	if (!w)
+	if (!w || read_register(w, reg) || read_word(w, w->word + (int64_t)offset))
 		return 1;
+	return where == RECIPE_VIA_BASE && read_word(w, w->word);
+}
+
+CHECKED int read_value(struct walk *w, const struct recipe *r, uint64_t cfa, uint32_t where,
+		       int32_t offset)
+{
+	if (!w || !r)
+		return 1;
+	if (where == RECIPE_AT_BASE || where == RECIPE_VIA_BASE)
+		return read_based(w, r->cfa_reg, where, offset);
 	if (where == RECIPE_IN_REG)
 		return read_register(w, (uint32_t)offset);
 	if (where == RECIPE_VIA_CFA)
@@ -158,9 +170,45 @@ CHECKED int step_signal(struct walk *w)
 	w->fp_at = w->extra_at = 0;
 	w->in_signal = 1;
 	w->signal_sp = at;
-	w->near = 0;
+	w->near = w->still = 0;
 	w->exact = 1;
 	w->slot = at + CPU.signal_pc;
+	return WALK_ON;
+}
+
+/* step_special() of unwind/step.h: the CFA into walk->word. */
+CHECKED int find_special(struct walk *w, const struct recipe *r)
+{
+	if (!w || !r)
+		return WALK_BAD_FRAME;
+	uint32_t how = (uint16_t)r->cfa_vg;
+	bool carried = r->cfa_reg == CPU.sp || r->cfa_reg == CPU.fp;
+	if (!w->exact && (!carried || how & RECIPE_INDEX(0, 0)))
+		return WALK_BAD_FRAME;
+	if (read_register(w, r->cfa_reg))
+		return WALK_BAD_FRAME;
+	uint64_t base = w->word, cfa = base + (int64_t)r->cfa_offset, more = (int64_t)r->cfa_add;
+	uint64_t mixed = 0;
+	if (how & RECIPE_INDEX(0, 0)) {
+		if (read_register(w, RECIPE_INDEX_REG(how)))
+			return WALK_BAD_FRAME;
+		uint64_t index = w->word << RECIPE_INDEX_SHIFT(how);
+		if (how & RECIPE_MIXED)
+			mixed = index;
+		else
+			cfa += index;
+	}
+	if (how & RECIPE_WORD) {
+		if (read_word(w, cfa))
+			return WALK_BAD_MEMORY;
+		cfa = w->word;
+	}
+	if (how & RECIPE_WORD_MORE) {
+		if (read_word(w, base + more))
+			return WALK_BAD_MEMORY;
+		more = w->word;
+	}
+	w->word = (cfa ^ mixed) + more;
 	return WALK_ON;
 }
 
@@ -169,6 +217,8 @@ CHECKED int find_cfa(struct walk *w, const struct recipe *r)
 {
 	if (!w || !r)
 		return WALK_BAD_FRAME;
+	if (r->cfa == RECIPE_SPECIAL)
+		return find_special(w, r);
 	if (read_register(w, r->cfa_reg))
 		return WALK_BAD_FRAME;
 	w->word += (int64_t)r->cfa_offset;
@@ -182,6 +232,16 @@ CHECKED int find_cfa(struct walk *w, const struct recipe *r)
 	return WALK_ON;
 }
 
+/* step_may_stay() of unwind/step.h */
+INLINE bool may_stay(const struct walk *w, const struct recipe *r, bool in_register)
+{
+	if (in_register)
+		return w->exact || w->near ||
+		       (r->ra_offset == CPU.extra && r->ra == RECIPE_IN_REG && !w->still);
+	return w->exact && r->cfa == RECIPE_SPECIAL && r->ra == RECIPE_AT_SP && r->ra_offset < 0 &&
+	       -(int64_t)r->ra_offset <= CPU.red_zone;
+}
+
 CHECKED int step_frame(struct walk *w, const struct recipe *r)
 {
 	if (!w || !r)
@@ -191,29 +251,31 @@ CHECKED int step_frame(struct walk *w, const struct recipe *r)
 	if (end != WALK_ON)
 		return end;
 	uint64_t cfa = w->word, pc, fp = w->fp, extra = w->extra, slot = 0;
-	bool in_register = r->ra == RECIPE_SAME || r->ra == RECIPE_IN_REG;
-	if (cfa < w->sp || (cfa == w->sp && !((w->exact || w->near) && in_register)))
+	bool in_register = r->ra == RECIPE_SAME || r->ra == RECIPE_IN_REG, stays = cfa == w->sp;
+	if (cfa < w->sp || (stays && !may_stay(w, r, in_register)))
 		return WALK_BAD_FRAME;
 	if (r->ra == RECIPE_SAME) {
 		if (!w->exact || read_register(w, CPU.link))
 			return WALK_BAD_FRAME;
 	} else {
 		slot = find_slot(w, cfa, r->ra, r->ra_offset);
-		if (read_value(w, cfa, r->ra, r->ra_offset))
+		if (read_value(w, r, cfa, r->ra, r->ra_offset))
 			return in_register ? WALK_BAD_FRAME : WALK_BAD_MEMORY;
 	}
 	pc = w->word & CPU.address_bits;
 	uint8_t fp_lost = w->fp_lost, extra_lost = w->extra_lost;
 	if (r->fp != RECIPE_SAME) {
-		fp_lost = read_value(w, cfa, r->fp, r->fp_offset) != 0;
+		fp_lost = read_value(w, r, cfa, r->fp, r->fp_offset) != 0;
 		fp = w->word;
 	}
 	if (r->extra != RECIPE_SAME) {
-		extra_lost = read_value(w, cfa, r->extra, r->extra_offset) != 0;
+		extra_lost = read_value(w, r, cfa, r->extra, r->extra_offset) != 0;
 		extra = w->word;
 	}
 	if (!pc)
-		return fp_lost || fp || r->ra == RECIPE_VIA_CFA ? WALK_BAD_FRAME : WALK_COMPLETE;
+		return fp_lost || fp || r->ra == RECIPE_VIA_CFA || r->cfa == RECIPE_SPECIAL
+			       ? WALK_BAD_FRAME
+			       : WALK_COMPLETE;
 	w->pc = pc;
 	w->sp = cfa;
 	w->fp = fp;
@@ -222,7 +284,12 @@ CHECKED int step_frame(struct walk *w, const struct recipe *r)
 	w->extra_lost = extra_lost;
 	w->near = w->exact || (w->near && in_register);
 	w->exact = 0;
+	w->still = stays;
 	w->slot = slot;
+	if (r->cfa == RECIPE_SPECIAL && r->cfa_vg & RECIPE_RESUMES) {
+		w->pc++;
+		w->slot = 0;
+	}
 	return WALK_ON;
 }
 
@@ -269,7 +336,7 @@ CHECKED int step_simple(struct walk *w, const struct recipe *r)
 	w->pc = pc;
 	w->sp = cfa;
 	w->near = w->exact;
-	w->exact = 0;
+	w->exact = w->still = 0;
 	w->slot = slot;
 	return WALK_ON;
 }
@@ -295,6 +362,6 @@ CHECKED int step_pointer(struct walk *w)
 	w->fp = fp;
 	w->fp_lost = fp < w->sp;
 	w->extra_lost = 1;
-	w->exact = w->near = w->in_signal = 0;
+	w->exact = w->near = w->still = w->in_signal = 0;
 	return WALK_ON;
 }

@@ -191,4 +191,5 @@ void shapes_add(struct image *image, struct rows *rows)
 								       segments[i].address, rows);
 	}
 	add_start(image, rows);
+	shapes_add_haskell(image, rows);
 }

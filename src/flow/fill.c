@@ -403,6 +403,21 @@ static void claim_padding(struct region *r, uint64_t padding, uint64_t at)
 	region_drain(r);
 }
 
+/* Where instructions have any length, the last bytes of a gap can look like one that reaches into the
+   next procedure: the last zero of padding, or data. */
+static bool is_rest(const struct region *r, const struct insn *insn, bool padded)
+{
+	const uint8_t *byte = r->bytes + (insn->address - r->start);
+	if (r->isa->insn_min > 1)
+		return false;
+	if (padded && insn->address > r->start && !byte[0] && !byte[-1])
+		return true;
+	for (uint64_t at = insn->address + 1; at < insn->address + insn->length; at++)
+		if (region_has(r, at) && (*region_slot(r, at, 1) & SLOT_START))
+			return true;
+	return false;
+}
+
 /* Fills all gaps from `at` on. */
 static void fill_from(struct region *r, uint64_t at)
 {
@@ -434,6 +449,12 @@ static void fill_from(struct region *r, uint64_t at)
 			padding = insn.kind != INSN_NOP ? 0 : padding ? padding : at;
 			padded = true;
 			at += insn.length;
+			continue;
+		}
+		if (is_rest(r, &insn, padded)) {
+			padding = 0;
+			padded = true;
+			at++;
 			continue;
 		}
 		fill_at(r, at, padded, before, ended);

@@ -729,6 +729,11 @@ static void x86_decode(const uint8_t *code, size_t size, uint64_t address, struc
 			memcpy(copy, code, size);
 		x.at = copy;
 	}
+	if (size >= 2 && !code[0] && !code[1]) { /* nobody adds al to what rax points to: padding */
+		out->length = 2;
+		out->kind = INSN_TRAP;
+		return;
+	}
 	flags = quick_read(&x);
 	if (flags && x.position <= LONGEST && x.position <= size) {
 		out->length = x.position;

@@ -74,6 +74,8 @@ static bool uses_kept(const struct isa *isa, struct way *w, const struct insn *i
 		const struct effect *e = &insn->effects[i];
 		if ((e->op == EFFECT_ADD || e->op == EFFECT_SUB) && e->src < 32 && e->src2 < 32)
 			used |= 1u << e->src | 1u << e->src2;
+		if (e->op == EFFECT_MOVE && e->src == e->dst && e->imm && e->src < 32)
+			used |= 1u << e->src;
 	}
 	bool found = used & isa->kept & ~w->set;
 	for (unsigned i = 0; i < insn->effect_count; i++)

@@ -29,6 +29,7 @@
 #include "isa/insn.h"
 #include "recipes/analysis.h"
 #include "recipes/rows.h"
+#include "recipes/shapes.h"
 
 #define REACHED_MAX 8192u /* instructions */
 #define REACHED_SLOTS (4 * REACHED_MAX)
@@ -55,14 +56,10 @@ static struct reached *find_slot(const struct follower *f, uint64_t at)
 	return &f->slots[i];
 }
 
-/* The system call that ends the program, or the thread. */
-static bool is_exit(const struct isa *isa, int64_t number)
+static bool goes_on(const struct follower *f, const struct insn *insn, int64_t *number)
 {
-	return isa->call_pushes ? number == 60 || number == 231 : number == 93 || number == 94;
-}
-
-static bool goes_on(const struct follower *f, const struct insn *insn, int64_t number)
-{
+	if (syscall_ends(f->analysis->isa, insn, number))
+		return false;
 	switch (insn->kind) {
 	case INSN_CALL:
 	case INSN_CALL_INDIRECT: {
@@ -70,7 +67,6 @@ static bool goes_on(const struct follower *f, const struct insn *insn, int64_t n
 		return !callee || procedure_returns(&f->returns, callee);
 	}
 	case INSN_SYSCALL:
-		return !is_exit(f->analysis->isa, number);
 	case INSN_OTHER:
 	case INSN_NOP:
 	case INSN_BRANCH:
@@ -78,17 +74,6 @@ static bool goes_on(const struct follower *f, const struct insn *insn, int64_t n
 	default:
 		return false;
 	}
-}
-
-/* Where the number of a system call is: rax, x8. */
-static void note_number(const struct isa *isa, const struct insn *insn, int64_t *number)
-{
-	unsigned reg = isa->call_pushes ? 0 : 8;
-	for (unsigned i = 0; i < insn->effect_count; i++)
-		if (insn->effects[i].op != EFFECT_STORE && insn->effects[i].dst == reg)
-			*number = insn->effects[i].op == EFFECT_CONST ? insn->effects[i].imm : -1;
-	if (insn->writes >> reg & 1)
-		*number = -1;
 }
 
 static void push(struct follower *f, uint64_t at)
@@ -121,11 +106,10 @@ static void follow_way(struct follower *f, uint64_t at, struct rows *rows)
 			*slot = (struct reached){.address = at, .length = insn.length};
 			f->count++;
 		}
-		note_number(isa, &insn, &number);
 		if (insn.kind == INSN_JUMP || insn.kind == INSN_BRANCH)
 			push(f, insn.target);
 		at += insn.length;
-	} while (goes_on(f, &insn, number));
+	} while (goes_on(f, &insn, &number));
 }
 
 static void follow(struct follower *f, uint64_t entry, struct rows *rows)
@@ -243,7 +227,7 @@ void roots_add(struct image *image, const struct analysis *analysis, struct rows
 	bool good = returns_init(&f.returns) && f.slots && f.todo;
 	if (!good) {
 		rows->failed = 1;
-	} else if (entry && is_program(image)) {
+	} else if (entry && (is_program(image) || shapes_zeroes_pointer(image))) {
 		follow(&f, entry, NULL);
 		trace_each(analysis->trace, false, note_call, &f);
 		bar_referenced(&f, image, entry);

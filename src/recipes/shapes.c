@@ -57,6 +57,15 @@ static unsigned start_length(const struct isa *isa, const uint8_t *code, size_t 
 	return 0;
 }
 
+bool shapes_zeroes_pointer(struct image *image)
+{
+	const struct isa *isa = isa_for_machine(image_machine(image));
+	uint64_t start = image_entry(image);
+	size_t size;
+	const uint8_t *code = isa && start ? image_bytes_at(image, start, &size) : NULL;
+	return code && start_length(isa, code, size, start);
+}
+
 #define START_MAX 256 /* bytes */
 
 /* The dynamic linker's entry, to which the kernel jumps: it calls with SP as the argument, and

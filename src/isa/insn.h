@@ -104,7 +104,8 @@ struct isa {
 	uint8_t red_zone;   /* bytes below SP that code may use: 128; 8, where Go keeps FP */
 	uint8_t call_pushes;    /* bytes a call puts on the stack: 8, 0 */
 	uint32_t call_clobbers; /* registers whose value a call may change */
-	uint32_t kept; /* registers that are the caller's at the entry of a procedure: it saves them, or leaves
+	uint32_t
+		kept; /* registers that are the caller's at the entry of a procedure: it saves them, or leaves
 	                      them alone; without FP */
 
 	/* Decodes the instruction at `code` (at most `size` bytes), that runs at `address`.

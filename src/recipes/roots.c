@@ -9,7 +9,8 @@
  *
  *   1. at what is called directly, from anywhere: it has callers. (If that is the entry itself,
  *      nothing is known.)
- *   2. at a start to which something else refers: it may be called through a pointer.
+ *   2. at what is jumped to, or begins a procedure, and something else refers to: it may be called
+ *      through a pointer.
  *   3. behind a call that never returns, and behind the system call that ends the program.
  *
  * The first two are not known before all code has been looked at, but few places matter: so it is
@@ -93,8 +94,8 @@ static void follow_way(struct follower *f, uint64_t at, struct rows *rows)
 		size_t size;
 		const uint8_t *code = trace_bytes(f->analysis->trace, at, &size);
 		struct reached *slot = find_slot(f, at);
-		if (!code || slot->barred || (rows ? !slot->address || !slot->length
-						   : slot->address != 0))
+		if (!code || slot->barred ||
+		    (rows ? !slot->address || !slot->length : slot->address != 0))
 			return;
 		isa->decode(code, size, at, &insn);
 		if (insn.kind == INSN_BAD || f->count == REACHED_MAX)
@@ -127,8 +128,8 @@ static void note_call(void *context, const struct trace_place *place)
 	size_t size;
 	const uint8_t *code = trace_bytes(f->analysis->trace, place->address, &size);
 	struct insn insn;
-	if (!code || (isa->call_pushes &&
-		      !memchr(code, 0xe8, place->length < size ? place->length : size)))
+	if (!code ||
+	    (isa->call_pushes && !memchr(code, 0xe8, place->length < size ? place->length : size)))
 		return;
 	isa->decode(code, size, place->address, &insn);
 	if (insn.kind != INSN_CALL)
@@ -166,17 +167,39 @@ static bool is_start(const struct analysis *a, uint64_t at)
 	return low < count && starts[low] == at;
 }
 
+#define LOOKS_MAX 64u /* at addresses in all of the module */
+
+/* Who else knows the address of `at`, which control comes to? */
+static void bar_known(const struct follower *f, struct image *image, struct references *references,
+		      uint64_t at, unsigned *looks)
+{
+	struct reached *slot = find_slot(f, at);
+	if (!slot->address || slot->barred)
+		return;
+	slot->barred = references_next(references, at - 1) == at || !*looks ||
+		       is_named(image, at, f->analysis->isa->call_pushes);
+	*looks -= *looks > 0;
+}
+
+/* Only what is jumped to, or begins a procedure elsewhere, can be one of its own. */
 static void bar_referenced(struct follower *f, struct image *image, uint64_t entry)
 {
 	const struct isa *isa = f->analysis->isa;
 	struct references *references = NULL;
+	unsigned looks = LOOKS_MAX;
 	err_free(references_open(image, isa, &references));
 	for (size_t i = 0; references && i < REACHED_SLOTS; i++) {
-		struct reached *slot = &f->slots[i];
-		uint64_t at = slot->address;
-		if (at && at != entry && is_start(f->analysis, at))
-			slot->barred |= references_next(references, at - 1) == at ||
-					is_named(image, at, isa->call_pushes);
+		uint64_t at = f->slots[i].address;
+		size_t size;
+		const uint8_t *code = at ? trace_bytes(f->analysis->trace, at, &size) : NULL;
+		struct insn insn;
+		if (!code)
+			continue;
+		isa->decode(code, size, at, &insn);
+		if (at != entry && is_start(f->analysis, at))
+			bar_known(f, image, references, at, &looks);
+		if (insn.kind == INSN_JUMP && insn.target != entry)
+			bar_known(f, image, references, insn.target, &looks);
 	}
 	references_close(references);
 }

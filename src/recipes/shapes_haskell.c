@@ -67,8 +67,17 @@ static int64_t moves_sp(const struct isa *isa, const struct insn *insn)
 
 static void add_row(const struct haskell *h, const struct insn *insn, const struct recipe *recipe)
 {
-	rows_add(h->rows, insn->address, insn->address + insn->length,
-		 rows_rule(h->rows, recipe));
+	rows_add(h->rows, insn->address, insn->address + insn->length, rows_rule(h->rows, recipe));
+}
+
+/* From here on registers are Haskell's: what the caller had in them is where it was saved. */
+static struct recipe leave_registers(const struct isa *isa, struct frame_state *state)
+{
+	struct recipe recipe;
+	state->fp = state->extra = state->link = (struct frame_value){FRAME_UNKNOWN, 0};
+	frame_recipe(isa, state, &recipe);
+	recipe.source = RECIPE_FROM_SHAPE;
+	return recipe;
 }
 
 /*
@@ -99,7 +108,7 @@ static bool follow_run(struct haskell *h, const struct cfi_range *range, bool wr
 			return back && frame_is_entry(h->isa, &state);
 		if (insn.kind == INSN_JUMP_INDIRECT && !jumped) {
 			jumped = true;
-			h->recipe = recipe;
+			h->recipe = leave_registers(h->isa, &state);
 		} else if (insn.kind != INSN_OTHER && insn.kind != INSN_NOP) {
 			return false;
 		}

@@ -179,7 +179,8 @@ static bool find_guest_base(struct target *t)
 		const struct image_segment *segments;
 		bool fixed = image_type(image) == ET_EXEC && image_segments(image, &segments);
 		uint64_t host = map->start + image_entry(image) - (fixed ? segments[0].address : 0);
-		found = !((host ^ t->now.pc) & 0xfff) && (!fixed || image_entry(image) == t->now.pc) &&
+		found = !((host ^ t->now.pc) & 0xfff) &&
+			(!fixed || image_entry(image) == t->now.pc) &&
 			(host == t->now.pc || host - t->now.pc < UINT64_C(1) << 46);
 		if (found)
 			t->guest_base = host - t->now.pc;

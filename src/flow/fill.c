@@ -22,7 +22,7 @@
 
 #define PROBE_INSNS 600
 #define PROBE_WAYS 24
-#define BACK_INSNS 16384
+#define BACK_INSNS 131072
 
 enum probe_end { PROBE_NOTHING, PROBE_RETURNS, PROBE_JOINS };
 
@@ -32,11 +32,13 @@ struct probe {
 	uint32_t joined;          /* state of the code it arrived at */
 	bool uses_frame;          /* reads or writes a frame that it did not set up */
 	bool uses_fp;             /* by the frame pointer */
+	bool inside; /* works with registers that are the caller's at an entry: no procedure begins here */
 };
 
 struct way {
 	uint64_t at;
 	struct frame_state state;
+	uint32_t set; /* registers that were set on the way */
 };
 
 /* Does the instruction rely on a frame pointer that was set up before? Saving it is not that. */
@@ -61,6 +63,26 @@ static void note_uses(const struct isa *isa, const struct frame_state *s, const 
 		out->uses_frame |= v.kind == FRAME_CFA && v.offset + e->imm >= least;
 	}
 	out->uses_frame |= out->uses_fp;
+}
+
+/* Does it use a register as an address or a number that it should have found nothing in? To save or
+   copy it is not that. */
+static bool uses_kept(const struct isa *isa, struct way *w, const struct insn *insn)
+{
+	uint32_t used = insn->base < 32 ? 1u << insn->base : 0;
+	for (unsigned i = 0; i < insn->effect_count; i++) {
+		const struct effect *e = &insn->effects[i];
+		if ((e->op == EFFECT_ADD || e->op == EFFECT_SUB) && e->src < 32 && e->src2 < 32)
+			used |= 1u << e->src | 1u << e->src2;
+		if (e->op == EFFECT_MOVE && e->src == e->dst && e->imm && e->src < 32)
+			used |= 1u << e->src;
+	}
+	bool found = used & isa->kept & ~w->set;
+	for (unsigned i = 0; i < insn->effect_count; i++)
+		if (insn->effects[i].op != EFFECT_STORE && insn->effects[i].dst < 32)
+			w->set |= 1u << insn->effects[i].dst;
+	w->set |= insn->writes;
+	return found;
 }
 
 static bool seen(const uint64_t *list, size_t count, uint64_t at)
@@ -108,6 +130,7 @@ static bool probe_way(const struct region *r, struct way *ways, size_t *way_coun
 		--*budget;
 		r->isa->decode(r->bytes + (int64_t)(w.at - r->start), r->limit - w.at, w.at, &insn);
 		note_uses(r->isa, &w.state, &insn, out);
+		out->inside |= uses_kept(r->isa, &w, &insn);
 		switch (insn.kind) {
 		case INSN_RETURN:
 			out->end = PROBE_RETURNS;
@@ -126,7 +149,7 @@ static bool probe_way(const struct region *r, struct way *ways, size_t *way_coun
 			if (*way_count < PROBE_WAYS && *head_count < PROBE_WAYS &&
 			    !seen(heads, *head_count, insn.target)) {
 				heads[(*head_count)++] = insn.target;
-				ways[(*way_count)++] = (struct way){insn.target, w.state};
+				ways[(*way_count)++] = (struct way){insn.target, w.state, w.set};
 			}
 			break;
 		default:
@@ -158,6 +181,7 @@ static void probe(const struct region *r, uint64_t at, struct probe *out)
 	unsigned budget = PROBE_INSNS;
 	memset(out, 0, sizeof *out);
 	ways[0].at = at;
+	ways[0].set = 0;
 	frame_blank(&ways[0].state);
 	heads[0] = at;
 	while (way_count && budget)
@@ -250,10 +274,11 @@ static uint32_t continued_state(const struct region *r, uint64_t at, bool *by_sw
 			break;
 		}
 	}
-	for (size_t i = r->switch_count; i-- > 0;)
-		if (r->switches[i].at < at && r->switches[i].at >= begin) {
+	for (size_t i = 0; i < r->switch_count; i++)
+		if (r->switches[i].at <= at && r->switches[i].at >= begin) {
+			begin = r->switches[i].at; /* the nearest */
 			*by_switch = true;
-			return r->switches[i].state;
+			best = r->switches[i].state;
 		}
 	return best;
 }
@@ -343,6 +368,8 @@ static void fill_at(struct region *r, uint64_t at, bool padded, uint32_t before,
 			seed_guess(r, at, &inferred);
 		else
 			region_start(r, at);
+	} else if (by_switch && p.inside && !prologue) {
+		seed_guess(r, at, &r->states[continued]);
 	} else if (before && p.uses_fp && r->states[before].fp.kind == FRAME_CFA) {
 		seed_guess(r, at, &r->states[before]);
 	} else if (prologue && padded) {
@@ -403,6 +430,21 @@ static void claim_padding(struct region *r, uint64_t padding, uint64_t at)
 	region_drain(r);
 }
 
+/* Where instructions have any length, the last bytes of a gap can look like one that reaches into the
+   next procedure: the last zero of padding, or data. */
+static bool is_rest(const struct region *r, const struct insn *insn, bool padded)
+{
+	const uint8_t *byte = r->bytes + (insn->address - r->start);
+	if (r->isa->insn_min > 1)
+		return false;
+	if (padded && insn->address > r->start && !byte[0] && !byte[-1])
+		return true;
+	for (uint64_t at = insn->address + 1; at < insn->address + insn->length; at++)
+		if (region_has(r, at) && (*region_slot(r, at, 1) & SLOT_START))
+			return true;
+	return false;
+}
+
 /* Fills all gaps from `at` on. */
 static void fill_from(struct region *r, uint64_t at)
 {
@@ -434,6 +476,12 @@ static void fill_from(struct region *r, uint64_t at)
 			padding = insn.kind != INSN_NOP ? 0 : padding ? padding : at;
 			padded = true;
 			at += insn.length;
+			continue;
+		}
+		if (is_rest(r, &insn, padded)) {
+			padding = 0;
+			padded = true;
+			at++;
 			continue;
 		}
 		fill_at(r, at, padded, before, ended);

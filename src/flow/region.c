@@ -331,6 +331,10 @@ static uint32_t apply(struct region *r, const struct insn *insn, uint32_t state)
 	struct frame_state next = r->states[state];
 	if (!frame_apply(r->isa, &next, insn))
 		return state;
+	/* Who returns has a caller, and uses the register as any other. */
+	if (next.root && !r->states[state].root &&
+	    procedure_returns(r->returns, insn->address + insn->length))
+		next.root = 0;
 	return region_intern(r, &next);
 }
 

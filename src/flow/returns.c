@@ -100,15 +100,32 @@ static bool call_returns(const struct returns *r, const struct insn *call, unsig
 	       (!depth || look_from(r, target, depth - 1, total));
 }
 
+bool syscall_ends(const struct isa *isa, const struct insn *insn, int64_t *number)
+{
+	unsigned reg = isa->call_pushes ? 0 : 8; /* rax, x8 */
+	int64_t exit = isa->call_pushes ? 60 : 93, exit_group = isa->call_pushes ? 231 : 94;
+	if (insn->kind == INSN_SYSCALL)
+		return *number == exit || *number == exit_group;
+	for (unsigned i = 0; i < insn->effect_count; i++)
+		if (insn->effects[i].op != EFFECT_STORE && insn->effects[i].dst == reg)
+			*number = insn->effects[i].op == EFFECT_CONST ? insn->effects[i].imm : -1;
+	if (insn->writes >> reg & 1)
+		*number = -1;
+	return false;
+}
+
 /* Follows one way to its end. True: it returns, or may. */
 static bool look_way(const struct returns *r, struct look *look, uint64_t at, unsigned depth)
 {
 	struct insn insn;
 	size_t size;
+	int64_t number = -1;
 	const uint8_t *code = r->bytes(r->context, at, &size);
 	for (; code && size && look->budget && *look->total; look->budget--) {
 		--*look->total;
 		r->isa->decode(code, size, at, &insn);
+		if (syscall_ends(r->isa, &insn, &number))
+			return false;
 		switch (insn.kind) {
 		case INSN_RETURN:
 		case INSN_JUMP_INDIRECT:

@@ -36,3 +36,7 @@ uint64_t call_target(const struct returns *returns, const struct insn *call);
 bool procedure_is_noreturn(const struct returns *returns, uint64_t entry);
 
 bool procedure_returns(const struct returns *returns, uint64_t entry);
+
+/* Whether a system call ends the program or the thread: follows its number, *number, -1 at first, from
+   instruction to instruction. */
+bool syscall_ends(const struct isa *isa, const struct insn *insn, int64_t *number);

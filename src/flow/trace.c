@@ -186,6 +186,34 @@ static void run_rounds(struct trace *t, void (*then)(struct region *r))
 	}
 }
 
+/* The last jump of a region from within a frame that no procedure's start follows; NULL: none. */
+static const struct region_mark *last_switch(const struct region *r)
+{
+	const struct region_mark *last = NULL;
+	for (size_t i = 0; i < r->switch_count; i++)
+		if (!last || r->switches[i].at > last->at)
+			last = &r->switches[i];
+	for (size_t i = 0; last && i < r->start_count; i++)
+		if (r->starts[i] > last->at)
+			return NULL;
+	return last;
+}
+
+/* A procedure with computed jumps may go on in the next region, where only they lead. */
+static void carry_switches(struct trace *t)
+{
+	for (size_t i = 1; i < t->count; i++) {
+		struct region *before = &t->regions[i - 1], *r = &t->regions[i];
+		const struct region_mark *last = last_switch(before);
+		if (r->first || !last ||
+		    !region_grow(r, &r->switches, &r->switch_capacity, r->switch_count,
+				 sizeof *r->switches))
+			continue;
+		uint32_t state = region_intern(r, &before->states[last->state]);
+		r->switches[r->switch_count++] = (struct region_mark){r->start, state};
+	}
+}
+
 static void add_entries(struct trace *t, const uint64_t *at, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
@@ -294,6 +322,7 @@ struct err *trace_run(struct image *image, const struct isa *isa, const struct t
 	if (good) {
 		add_entries(t, input->entries, input->entry_count);
 		run_rounds(t, region_drain);
+		carry_switches(t);
 		run_rounds(t, region_take_hints);
 		run_rounds(t, region_take_late);
 		run_rounds(t, region_fill);

@@ -63,6 +63,7 @@ struct insn {
 	uint8_t kind; /* enum insn_kind */
 	uint8_t reg;  /* register of an indirect jump or call, of a return (x30), or of a
 	                        compare-and-branch; else INSN_NO_REG */
+	uint8_t base; /* register that the address of its memory operand hangs on, else INSN_NO_REG */
 	uint8_t effect_count;
 	struct effect effects[INSN_MAX_EFFECTS];
 };
@@ -103,6 +104,9 @@ struct isa {
 	uint8_t red_zone;   /* bytes below SP that code may use: 128; 8, where Go keeps FP */
 	uint8_t call_pushes;    /* bytes a call puts on the stack: 8, 0 */
 	uint32_t call_clobbers; /* registers whose value a call may change */
+	uint32_t
+		kept; /* registers that are the caller's at the entry of a procedure: it saves them, or leaves
+	                      them alone; without FP */
 
 	/* Decodes the instruction at `code` (at most `size` bytes), that runs at `address`.
 	   Never reads past size, never fails: bad bytes give INSN_BAD. */

@@ -566,7 +566,7 @@ static void aarch64_decode(const uint8_t *code, size_t size, uint64_t address, s
 	out->target = out->refers = 0;
 	out->writes = 0;
 	out->kind = INSN_OTHER;
-	out->reg = INSN_NO_REG;
+	out->reg = out->base = INSN_NO_REG;
 	out->effect_count = 0;
 	out->length = 4;
 	if (size < 4) {
@@ -638,6 +638,7 @@ const struct isa isa_aarch64 = {
 	.red_zone = 8,
 	.call_pushes = 0,
 	.call_clobbers = 0x7ffff | 1u << LR,
+	.kept = 0x3ffu << 19, /* x19 to x28 */
 	.decode = aarch64_decode,
 	.is_prologue = aarch64_is_prologue,
 	.find_jump_table = aarch64_find_jump_table,

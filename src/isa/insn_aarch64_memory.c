@@ -354,9 +354,11 @@ void aarch64_decode_memory(uint32_t word, struct insn *out)
 			decode_ordered(word, out);
 		break;
 	case 2:
+		out->base = rn(word);
 		decode_pair(word, out);
 		break;
 	default:
+		out->base = rn(word);
 		decode_load_register(word, out);
 	}
 }

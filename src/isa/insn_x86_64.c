@@ -690,6 +690,8 @@ static void quick_decode(const struct x86 *x, unsigned flags, struct insn *out)
 {
 	bool done;
 
+	if ((flags & MODRM) && x->mod != 3 && x->base != INSN_NO_REG)
+		out->base = dwarf_reg[x->base];
 	if (x->rip)
 		out->refers = out->address + x->position + (uint64_t)(int64_t)x->disp;
 	if (x->map)
@@ -722,12 +724,17 @@ static void x86_decode(const uint8_t *code, size_t size, uint64_t address, struc
 	out->target = out->refers = 0;
 	out->writes = 0;
 	out->kind = INSN_OTHER;
-	out->reg = INSN_NO_REG;
+	out->reg = out->base = INSN_NO_REG;
 	out->effect_count = 0;
 	if (size < QUICK_BYTES) {
 		if (size)
 			memcpy(copy, code, size);
 		x.at = copy;
+	}
+	if (size >= 2 && !code[0] && !code[1]) { /* nobody adds al to what rax points to: padding */
+		out->length = 2;
+		out->kind = INSN_TRAP;
+		return;
 	}
 	flags = quick_read(&x);
 	if (flags && x.position <= LONGEST && x.position <= size) {
@@ -777,6 +784,7 @@ const struct isa isa_x86_64 = {
 	.red_zone = 128,
 	.call_pushes = 8,
 	.call_clobbers = 1u << RAX | 1u << RCX | 1u << RDX | 1u << RSI | 1u << RDI | 0xfu << R8,
+	.kept = 1u << RBX | 0xfu << 12, /* and r12 to r15 */
 	.decode = x86_decode,
 	.is_prologue = x86_is_prologue,
 	.find_jump_table = x86_find_jump_table,

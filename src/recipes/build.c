@@ -2,7 +2,7 @@
 /*
  * Which source is believed where (RECIPES_AUTO), first to last:
  *
- *   1. known shapes: signal trampolines;
+ *   1. known shapes: signal trampolines; the entry of a program (recipes/roots.h);
  *   2. the analysis, where CFI is provably wrong (recipes/corrections.h);
  *   3. CFI;
  *   4. the analysis.
@@ -22,6 +22,7 @@
 #include "recipes/analysis.h"
 #include "recipes/cfi.h"
 #include "recipes/corrections.h"
+#include "recipes/roots.h"
 #include "recipes/rows.h"
 #include "recipes/shapes.h"
 #include "unwind/table.h"
@@ -127,6 +128,7 @@ static struct err *auto_rows(struct image *image, struct image *debug, struct ro
 	rows_init(&s.rest);
 	parallel_for(2, read_source, &s);
 	if (!s.cfi_error && !s.analysis_error) {
+		roots_add(image, &s.analysis, rows);
 		parallel_for(2, read_off, &s);
 		append_rows(rows, &s.cfi);
 		append_rows(rows, &s.rest);
@@ -147,6 +149,7 @@ static struct err *analysis_alone(struct image *image, struct rows *rows)
 	struct err *e = analyse(image, &analysis);
 	shapes_add(image, rows);
 	if (!e) {
+		roots_add(image, &analysis, rows);
 		analysis_rows(&analysis, rows);
 		shapes_add_last(image, rows);
 		analysis_free(&analysis);

@@ -46,7 +46,16 @@ static void add_trampoline(const struct shape_trampoline *shape, const struct is
 
 #define START_INSNS 8
 
-/* Bytes of the entry up to where FP is zeroed, from when on the code shows that it is a root. */
+static bool moves_sp(const struct isa *isa, const struct insn *insn)
+{
+	for (unsigned i = 0; i < insn->effect_count; i++)
+		if (insn->effects[i].dst == isa->sp && insn->effects[i].op != EFFECT_STORE)
+			return true;
+	return false;
+}
+
+/* Bytes of the entry up to where FP is zeroed, from when on the code shows that it is a root. 0: it does
+   not do that, and may be a library's, whose header can name any address. */
 static unsigned start_length(const struct isa *isa, const uint8_t *code, size_t size,
 			     uint64_t address)
 {
@@ -54,14 +63,23 @@ static unsigned start_length(const struct isa *isa, const uint8_t *code, size_t 
 	for (unsigned i = 0; i < START_INSNS && at < size; i++) {
 		struct insn insn;
 		isa->decode(code + at, size - at, address + at, &insn);
-		if (insn.kind != INSN_OTHER && insn.kind != INSN_NOP)
+		if ((insn.kind != INSN_OTHER && insn.kind != INSN_NOP) || moves_sp(isa, &insn))
 			break;
 		at += insn.length;
 		if (insn.effect_count && insn.effects[0].op == EFFECT_CONST &&
 		    insn.effects[0].dst == isa->fp && !insn.effects[0].imm)
 			return at;
 	}
-	return isa->insn_min;
+	return 0;
+}
+
+bool shapes_zeroes_pointer(struct image *image)
+{
+	const struct isa *isa = isa_for_machine(image_machine(image));
+	uint64_t start = image_entry(image);
+	size_t size;
+	const uint8_t *code = isa && start ? image_bytes_at(image, start, &size) : NULL;
+	return code && start_length(isa, code, size, start);
 }
 
 #define START_MAX 256 /* bytes */
@@ -75,9 +93,9 @@ static void add_start(struct image *image, struct rows *rows)
 	uint64_t start = image_entry(image), address = start;
 	size_t size;
 	const uint8_t *code = isa && start ? image_bytes_at(image, start, &size) : NULL;
-	if (code && size) /* whatever stands there, nobody called it */
-		rows_add(rows, start, start + start_length(isa, code, size, start),
-			 rows_rule(rows, &recipe));
+	unsigned zeroed = code ? start_length(isa, code, size, start) : 0;
+	if (zeroed)
+		rows_add(rows, start, start + zeroed, rows_rule(rows, &recipe));
 	bool takes_sp = false, calls = false;
 	while (code && size && address - start < START_MAX) {
 		struct insn insn;
@@ -208,4 +226,5 @@ void shapes_add(struct image *image, struct rows *rows)
 		shapes_add_throws(isa, code, size, segments[i].address, rows);
 	}
 	add_start(image, rows);
+	shapes_add_haskell(image, rows);
 }

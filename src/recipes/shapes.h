@@ -7,6 +7,7 @@
    tell, and V8's builtins. */
 #include <stddef.h>
 #include <stdint.h>
+#include <stdbool.h>
 
 struct image;
 struct rows;
@@ -18,3 +19,6 @@ void shapes_add(struct image *image, struct rows *rows);
 
 /* What is better than nothing, for code about which nothing else is known: to be added last. */
 void shapes_add_last(struct image *image, struct rows *rows);
+
+/* Does the entry begin with zeroing FP, as that of a program does? */
+bool shapes_zeroes_pointer(struct image *image);

@@ -19,6 +19,9 @@ extern const struct shape_trampoline trampolines_aarch64[], trampolines_x86_64[]
 void shapes_add_v8(struct image *image, struct rows *rows);
 void shapes_add_v8_last(struct image *image, struct rows *rows);
 
+/* Code that GHC made of Haskell. */
+void shapes_add_haskell(struct image *image, struct rows *rows);
+
 /* The dynamic linker's lazy binding, and where a context of makecontext begins, in the code of one
    segment. */
 void shapes_add_aarch64(struct image *image, const uint8_t *code, size_t size, uint64_t address,

@@ -176,8 +176,11 @@ static bool find_guest_base(struct target *t)
 		if (map->offset || !is_image_of(map, t->isa->elf_machine, &image))
 			continue;
 		/* Of program and interpreter, it starts in the one whose entry agrees page by page. */
-		uint64_t host = map->start + image_entry(image);
-		found = image_type(image) == ET_DYN && !((host ^ t->now.pc) & 0xfff) &&
+		const struct image_segment *segments;
+		bool fixed = image_type(image) == ET_EXEC && image_segments(image, &segments);
+		uint64_t host = map->start + image_entry(image) - (fixed ? segments[0].address : 0);
+		found = !((host ^ t->now.pc) & 0xfff) &&
+			(!fixed || image_entry(image) == t->now.pc) &&
 			(host == t->now.pc || host - t->now.pc < UINT64_C(1) << 46);
 		if (found)
 			t->guest_base = host - t->now.pc;

@@ -558,6 +558,50 @@ static void x86_call_of_the_next_instruction_calls_nothing(void **state)
 	trace(&isa_x86_64, code, COUNT(code), NULL);
 }
 
+/* Where FP is set to zero the stack ends, unless the code returns: then the register is one as any
+   other. */
+static void x86_zeroed_frame_pointer(void **state)
+{
+	static const struct line start[] = {
+		{"31ed", "1000 xor %ebp, %ebp", "start"},
+		{"ffd0", "1002 call *%rax", "outermost"},
+		{"b83c000000", "1004 mov $60, %eax", ""},
+		{"0f05", "1009 syscall", ""},
+		{"c3", "100b ret", "?"},
+	};
+	static const struct line other[] = {
+		{"31ed", "1000 xor %ebp, %ebp", "start"},
+		{"ffd0", "1002 call *%rax", "CFA=sp+8 ra=[CFA-8] fp=lost"},
+		{"c3", "1004 ret", ""},
+	};
+
+	(void)state;
+	trace(&isa_x86_64, start, COUNT(start), NULL);
+	trace(&isa_x86_64, other, COUNT(other), NULL);
+}
+
+/* Haskell, as LLVM compiles it: calls that never come back, by code that has not saved where it
+   would have to. */
+static void aarch64_calls_without_having_saved(void **state)
+{
+	static const struct line start[] = {
+		{"d2800013", "1000 mov x19, #0", "start"},
+		{"d63f0000", "1004 blr x0", "?"},
+		{"d2800ba8", "1008 mov x8, #93", "outermost"},
+		{"d4000001", "100c svc #0", ""},
+		{"d65f03c0", "1010 ret", "?"},
+	};
+	static const struct line other[] = {
+		{"f8408e88", "1000 ldr x8, [x20, #8]!", "start"},
+		{"d63f0100", "1004 blr x8", "entry"},
+		{"d65f03c0", "1008 ret", "nothing"},
+	};
+
+	(void)state;
+	trace(&isa_aarch64, start, COUNT(start), NULL);
+	trace(&isa_aarch64, other, COUNT(other), NULL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -594,6 +638,8 @@ int main(void)
 		cmocka_unit_test(x86_loop_that_touches_pages),
 		cmocka_unit_test(aarch64_loop),
 		cmocka_unit_test(x86_call_of_the_next_instruction_calls_nothing),
+		cmocka_unit_test(x86_zeroed_frame_pointer),
+		cmocka_unit_test(aarch64_calls_without_having_saved),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

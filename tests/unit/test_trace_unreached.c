@@ -278,6 +278,86 @@ static void x86_certain_state_stays(void **state)
 	trace(&isa_x86_64, code, COUNT(code), NULL);
 }
 
+/* Some compilers pad with zeros, an odd number of which looks like an instruction that reaches into
+   the next procedure. */
+static void x86_zeros_between_procedures(void **state)
+{
+	static const struct line code[] = {
+		{"c3", "1000 ret", "start"},
+		{"000000", "1001 .zero 15", "?"},
+		{"000000", "1004", "?"},
+		{"000000", "1007", "?"},
+		{"000000", "100a", "?"},
+		{"000000", "100d", "?"},
+		{"53", "1010 push %rbx", "start"},
+		{"4889fb", "1011 mov %rdi, %rbx", "CFA=sp+16 ra=[CFA-8] fp=same"},
+		{"5b", "1014 pop %rbx", "CFA=sp+16 ra=[CFA-8] fp=same extra=[CFA-16]"},
+		{"c3", "1015 ret", "entry"},
+	};
+
+	(void)state;
+	trace(&isa_x86_64, code, COUNT(code), NULL);
+	trace(&isa_x86_64, code, COUNT(code), &(struct given){.entries = {0x1000, 0x1010}});
+}
+
+/* Labels of an interpreter, to which it jumps through a table that nothing bounds. They work with
+   registers in which a procedure would find nothing of its own. */
+static void x86_labels_of_an_interpreter(void **state)
+{
+	static const struct line code[] = {
+		{"4157", "1000 push %r15", "start"},
+		{"4989ff", "1002 mov %rdi, %r15", "CFA=sp+16 ra=[CFA-8] fp=same"},
+		{"41ff27", "1005 jmp *(%r15)", ""},
+		{"e8f30f0000", "1008 first: call far", "~CFA=sp+16 ra=[CFA-8] fp=same"},
+		{"41ff27", "100d jmp *(%r15)", ""},
+		{"49634708", "1010 second: movslq 8(%r15), %rax", "~CFA=sp+16 ra=[CFA-8] fp=same"},
+		{"4983c720", "1014 add $32, %r15", ""},
+		{"41ff27", "1018 jmp *(%r15)", ""},
+	};
+
+	(void)state;
+	trace(&isa_x86_64, code, COUNT(code),
+	      &(struct given){.entries = {0x1000}, .hints = {0x1008, 0x1010}});
+}
+
+static void aarch64_labels_of_an_interpreter(void **state)
+{
+	static const struct line code[] = {
+		{"a9be7bfd", "1000 stp x29, x30, [sp, #-32]!", "start"},
+		{"a90173fb", "1004 stp x27, x28, [sp, #16]", "CFA=sp+32 ra=[CFA-24] fp=same"},
+		{"f940001c", "1008 ldr x28, [x0]", ""},
+		{"f9400380", "100c ldr x0, [x28]", ""},
+		{"d61f0000", "1010 br x0", ""},
+		{"940003fb", "1014 first: bl far", "~CFA=sp+32 ra=[CFA-24] fp=same"},
+		{"f9400380", "1018 ldr x0, [x28]", ""},
+		{"d61f0000", "101c br x0", ""},
+		{"aa1c03e0", "1020 second: mov x0, x28", "~CFA=sp+32 ra=[CFA-24] fp=same"},
+		{"9100839c", "1024 add x28, x28, #32", ""},
+		{"f9401000", "1028 ldr x0, [x0, #32]", ""},
+		{"d61f0000", "102c br x0", ""},
+	};
+
+	(void)state;
+	trace(&isa_aarch64, code, COUNT(code),
+	      &(struct given){.entries = {0x1000}, .hints = {0x1014, 0x1020}});
+}
+
+/* The same place, but what stands there could be a procedure of its own. */
+static void x86_procedure_behind_an_interpreter(void **state)
+{
+	static const struct line code[] = {
+		{"4157", "1000 push %r15", "start"},
+		{"4989ff", "1002 mov %rdi, %r15", "CFA=sp+16 ra=[CFA-8] fp=same"},
+		{"41ff27", "1005 jmp *(%r15)", ""},
+		{"488b07", "1008 thunk: mov (%rdi), %rax", "start"},
+		{"ff6010", "100b jmp *16(%rax)", "entry"},
+	};
+
+	(void)state;
+	trace(&isa_x86_64, code, COUNT(code),
+	      &(struct given){.entries = {0x1000}, .hints = {0x1008}});
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -300,6 +380,10 @@ int main(void)
 		cmocka_unit_test(x86_data_between_procedures),
 		cmocka_unit_test(aarch64_certain_state_stays),
 		cmocka_unit_test(x86_certain_state_stays),
+		cmocka_unit_test(x86_zeros_between_procedures),
+		cmocka_unit_test(x86_labels_of_an_interpreter),
+		cmocka_unit_test(aarch64_labels_of_an_interpreter),
+		cmocka_unit_test(x86_procedure_behind_an_interpreter),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

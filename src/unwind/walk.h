@@ -16,7 +16,9 @@
  *     whose recipe is looked up one byte before it, inside the call.
  *  2. Every step moves SP up. Two exceptions: a frame that has pushed nothing
  *     yet (aarch64) keeps it, but then its return address was in a register, and
- *     only an exact frame or its caller may have it there; a signal frame may lead to another stack.
+ *     only an exact frame or its caller may have it there; a signal frame may lead to another stack,
+ *     and so do recipes that say it (RECIPE_AWAY and those after it), whose callers have no slot:
+ *     the same words may be on another stack by the next walk.
  *  3. Only SP, FP and one extra callee-saved register are carried from frame to
  *     frame. All others are known in exact frames only, and taken to be the same
  *     in the caller of one (walk.near): hand-written code that keeps its return
@@ -59,6 +61,8 @@ struct walk {
 	bool fp_lost, extra_lost;    /* a callee overwrote it without a trace */
 	const struct recipe *recipe; /* that the last step used */
 	uint64_t slot; /* where in memory the last step found the PC; 0: in a register */
+	uint64_t g;    /* of Go, where code that has none in its register is called by it; else 0 */
+	uint64_t left; /* SP on the stack of m.g0 where the walk left that */
 };
 
 /* Stands on the first frame. `registers` (CPU_REGISTERS of them) must stay during the walk. */

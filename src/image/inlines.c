@@ -13,6 +13,8 @@
 
 #include "base/err.h"
 #include "base/parallel.h"
+#include "image/gotab.h"
+#include "image/gotab_lines.h"
 #include "image/image.h"
 #include "image/inlines_unit.h"
 #include "image/lines_files.h"
@@ -120,24 +122,42 @@ static struct inline_unit *need_unit(struct inlines *x, size_t index)
 
 /* ---- one procedure ---- */
 
+#define OF_GO (UINT64_C(1) << 63) /* a number of Go's own table */
+
+/* What DWARF does not know: of programs without it. */
+static bool find_go(struct inlines *x, uint64_t address, uint64_t *which)
+{
+	const struct gotab *go = lines_go(x->tools.lines);
+	size_t index;
+
+	if (!go || !gotab_find(go, address, &index))
+		return false;
+	*which = OF_GO | index;
+	return true;
+}
+
 bool inlines_function(struct inlines *x, uint64_t address, uint64_t *which)
 {
 	uint32_t index = dwarf_points_find(dwarf_module_points(x->module), address), function;
 	struct inline_unit *unit = index == POINT_NOTHING ? NULL : need_unit(x, index);
 
-	if (!unit)
-		return false;
-	function = dwarf_points_find(&unit->points, address);
+	function = unit ? dwarf_points_find(&unit->points, address) : POINT_NOTHING;
+	if (function == POINT_NOTHING)
+		return find_go(x, address, which);
 	*which = (uint64_t)index << 32 | function;
-	return function != POINT_NOTHING;
+	return true;
 }
 
 bool inlines_build(struct inlines *x, uint64_t which, struct inline_procedure *out)
 {
 	struct inline_names kept[MEMORY_SMALL] = {0};
 	struct inline_memory memory = {kept, MEMORY_SMALL - 1};
-	struct inline_unit *unit = need_unit(x, which >> 32);
+	struct inline_unit *unit;
 
+	if (which & OF_GO)
+		return gotab_tree(lines_go(x->tools.lines), (size_t)(which & ~OF_GO),
+				  lines_paths(x->tools.lines), out);
+	unit = need_unit(x, which >> 32);
 	return unit &&
 	       inline_unit_build(unit, &x->tools, &memory, &unit->functions[(uint32_t)which], out);
 }

@@ -15,6 +15,8 @@
 
 #include "base/err.h"
 #include "image/dwarf_module.h"
+#include "image/gotab.h"
+#include "image/gotab_lines.h"
 #include "image/image.h"
 #include "image/lines_files.h"
 #include "image/lines_table.h"
@@ -27,6 +29,7 @@ struct lines {
 	struct image *image;
 	struct dwarf_module *module;
 	struct lines_files files;
+	struct gotab *go;
 
 	pthread_mutex_t lock;
 	struct line_table *slots[TABLE_SLOTS]; /* by offset */
@@ -49,6 +52,7 @@ struct err *lines_open(struct image *image, struct image *debug, struct lines **
 		return err_new("%s: out of memory", image_path(image));
 	l->image = image;
 	l->module = dwarf_module_open(image, debug);
+	l->go = gotab_open(image);
 	lines_files_init(&l->files);
 	pthread_mutex_init(&l->lock, NULL);
 	pthread_mutex_init(&l->scan_lock, NULL);
@@ -68,6 +72,7 @@ void lines_close(struct lines *l)
 	free(l->tables);
 	free(l->points.all);
 	lines_files_free(&l->files);
+	gotab_close(l->go);
 	dwarf_module_close(l->module);
 	pthread_mutex_destroy(&l->lock);
 	pthread_mutex_destroy(&l->scan_lock);
@@ -77,6 +82,16 @@ void lines_close(struct lines *l)
 struct dwarf_module *lines_module(struct lines *l)
 {
 	return l->module;
+}
+
+struct lines_files *lines_paths(struct lines *l)
+{
+	return &l->files;
+}
+
+const struct gotab *lines_go(const struct lines *l)
+{
+	return l->go;
 }
 
 const char *lines_damage(const struct lines *l)
@@ -428,6 +443,8 @@ struct err *lines_range(struct lines *l, uint64_t start, uint64_t end, struct li
 		collect(&f, t, from, to);
 		pthread_mutex_unlock(&t->lock);
 	}
+	if (!f.count && !f.failed && l->go)
+		f.failed = !gotab_rows(l->go, &l->files, start, end, &f.rows, &f.count);
 	*rows = f.rows;
 	*count = f.count;
 	if (!f.failed)

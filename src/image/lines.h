@@ -4,7 +4,8 @@
  * The line map of an image: which source line each instruction comes from, as
  * DWARF (2 to 5) says in .debug_line. Read by our own code: the bytes are
  * foreign, a program of a few bytes may ask for billions of rows, and whole
- * modules are read, so it is bounded and quick. Units are read when first asked for.
+ * modules are read, so it is bounded and quick. Units are read when first asked for. Code of Go
+ * that DWARF does not describe has what Go's own table says (gotab.h).
  */
 #include <stdbool.h>
 #include <stddef.h>

@@ -76,5 +76,8 @@ uint32_t lines_intern(struct line_table *table, uint64_t directory, const char *
 /* ---- for inlines.c ---- */
 
 struct dwarf_module *lines_module(struct lines *lines);
+struct lines_files *lines_paths(struct lines *lines);
+/* Go's own table, for code that DWARF does not describe; NULL where there is none. */
+const struct gotab *lines_go(const struct lines *lines);
 /* lines_file() for a file by its number in the unit's own table. */
 uint32_t lines_unit_file(struct lines *lines, struct dwarf_unit *unit, uint64_t number);

@@ -22,6 +22,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "image/gotab.h"
 #include "image/image.h"
 #include "image/inflate.h"
 #include "image/internal.h"
@@ -527,11 +528,52 @@ static struct err *finish(struct symbols *symbols, bool good, struct image *imag
 	return NULL;
 }
 
+/* Go's own table is what remains after `strip`. */
+static bool has_own_table(struct image *image, struct image *debug)
+{
+	return image_section(image, ".symtab") || (debug && image_section(debug, ".symtab"));
+}
+
+static bool add_go_function(struct symbols *symbols, const struct gotab_function *f)
+{
+	const struct range *code = code_at(symbols, f->start);
+	char *name;
+
+	if (!f->name[0] || f->start >= f->end || !code || f->end > code->end ||
+	    (symbols->near && !near_keeps(symbols->near, f->start, f->end - f->start)))
+		return true;
+	name = strdup(f->name);
+	return name && own_name(symbols, name) &&
+	       append(symbols, (struct symbol){.address = f->start,
+					       .size = f->end - f->start,
+					       .name = name,
+					       .global = true});
+}
+
+/* False: no memory. */
+static bool add_go(struct symbols *symbols, struct image *image, struct image *debug, bool see)
+{
+	struct gotab *table = has_own_table(image, debug) ? NULL : gotab_open(image);
+	struct gotab_function f;
+	bool good = true;
+
+	for (size_t i = 0; table && good && i < gotab_count(table); i++) {
+		if (!gotab_function(table, i, &f))
+			continue;
+		if (see && f.name[0])
+			near_see(symbols->near, f.start);
+		else if (!see)
+			good = add_go_function(symbols, &f);
+	}
+	gotab_close(table);
+	return good;
+}
+
 static bool add_tables(struct symbols *symbols, struct image *image, struct image *debug)
 {
 	return add_table(symbols, image, ".symtab") &&
 	       (!debug || add_table(symbols, debug, ".symtab")) && add_mini_debug(symbols, image) &&
-	       add_table(symbols, image, ".dynsym");
+	       add_table(symbols, image, ".dynsym") && add_go(symbols, image, debug, false);
 }
 
 struct err *symbols_read(struct image *image, struct image *debug, struct symbols **out)
@@ -554,7 +596,7 @@ struct err *symbols_read_near(struct image *image, struct image *debug, const ui
 		symbols->near = near_open(addresses, count);
 	good = good && symbols->near && see_table(symbols, image, ".symtab") &&
 	       (!debug || see_table(symbols, debug, ".symtab")) &&
-	       see_table(symbols, image, ".dynsym");
+	       see_table(symbols, image, ".dynsym") && add_go(symbols, image, debug, true);
 	if (good)
 		near_settle(symbols->near);
 	good = good && add_tables(symbols, image, debug);

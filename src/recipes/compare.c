@@ -370,7 +370,11 @@ const char *compare_words(const struct isa *isa, const struct recipe *r,
 	static const char *const kinds[] = {[RECIPE_NONE] = "nothing",
 					    [RECIPE_ROOT] = "outermost",
 					    [RECIPE_SIGNAL] = "signal frame",
-					    [RECIPE_COMPLEX] = "expression"};
+					    [RECIPE_COMPLEX] = "expression",
+					    [RECIPE_AWAY] = "another stack",
+					    [RECIPE_DEPTH] = "who called C",
+					    [RECIPE_PARKED] = "the goroutine's stack",
+					    [RECIPE_CALLBACK] = "the thread's stack"};
 	char name[NAME_SIZE], cfa[32], outer[48], vector[24] = "", ra[40], fp[40];
 
 	if (r->cfa == RECIPE_SPECIAL)

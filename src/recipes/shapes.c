@@ -5,10 +5,9 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "base/err.h"
 #include "image/image.h"
-#include "image/symbols.h"
 #include "isa/insn.h"
+#include "recipes/go.h"
 #include "recipes/rows.h"
 #include "recipes/shapes_cpu.h"
 
@@ -124,82 +123,8 @@ static void add_start(struct image *image, struct rows *rows)
 	}
 }
 
-/* Calls `each` for the procedures of Go's runtime with one of these names. */
-static void each_go_procedure(struct image *image, const char *const *names, size_t name_count,
-			      void (*each)(struct image *image, const struct symbol *symbol,
-					   struct rows *rows),
-			      struct rows *rows)
-{
-	struct symbols *symbols = NULL;
-	const struct symbol *all;
-	if (!image_section(image, ".gopclntab"))
-		return;
-	err_free(symbols_read(image, NULL, &symbols));
-	size_t count = symbols ? symbols_all(symbols, &all) : 0;
-	for (size_t i = 0; i < count; i++) {
-		for (size_t k = 0; all[i].size && k < name_count; k++) {
-			size_t length = strlen(names[k]);
-			if (!strncmp(all[i].name, names[k], length) &&
-			    (!all[i].name[length] || !strcmp(all[i].name + length, ".abi0")))
-				each(image, &all[i], rows);
-		}
-	}
-	symbols_free(symbols);
-}
-
-static void add_root(struct image *image, const struct symbol *symbol, struct rows *rows)
-{
-	const struct recipe recipe = {.cfa = RECIPE_ROOT, .source = RECIPE_FROM_SHAPE};
-	(void)image;
-	rows_add(rows, symbol->address, symbol->address + symbol->size, rows_rule(rows, &recipe));
-}
-
-/* It goes on on another stack, at whose end the runtime has put a frame of the same shape. */
-static void add_stack_switch(struct image *image, const struct symbol *symbol, struct rows *rows)
-{
-	const struct isa *isa = isa_for_machine(image_machine(image));
-	size_t size;
-	const uint8_t *code = isa ? image_bytes_at(image, symbol->address, &size) : NULL;
-	struct insn insn;
-	if (!code)
-		return;
-	isa->decode(code, size, symbol->address, &insn);
-	for (unsigned i = 0; i < insn.effect_count; i++) {
-		const struct effect *e = &insn.effects[i];
-		if (e->op != EFFECT_MOVE || e->dst != isa->sp || e->imm >= 0)
-			continue;
-		int32_t frame = (int32_t)-e->imm + isa->call_pushes;
-		const struct recipe recipe = {
-			.cfa = RECIPE_REG,
-			.cfa_reg = isa->sp,
-			.cfa_offset = frame,
-			.ra = RECIPE_AT_CFA,
-			.ra_offset = isa->call_pushes ? -(int32_t)isa->call_pushes : -frame,
-			.fp = RECIPE_LOST,
-			.source = RECIPE_FROM_SHAPE,
-		};
-		rows_add(rows, symbol->address + insn.length, symbol->address + symbol->size,
-			 rows_rule(rows, &recipe));
-	}
-}
-
-/* Procedures that begin a stack, or leave one for good. Go's unwind information says so of some;
-   the code says it of none. */
-static void add_go_roots(struct image *image, struct rows *rows)
-{
-	static const char *const names[] = {
-		"runtime.mstart",
-		"runtime.goexit",
-		"runtime.rt0_go",
-		"runtime.mcall",
-	};
-	each_go_procedure(image, names, sizeof names / sizeof *names, add_root, rows);
-}
-
 void shapes_add_last(struct image *image, struct rows *rows)
 {
-	static const char *const names[] = {"runtime.systemstack"};
-	each_go_procedure(image, names, sizeof names / sizeof *names, add_stack_switch, rows);
 	shapes_add_v8_last(image, rows);
 }
 
@@ -209,7 +134,6 @@ void shapes_add(struct image *image, struct rows *rows)
 	bool arm = image_machine(image) == EM_AARCH64;
 	const struct image_segment *segments;
 	size_t count = image_segments(image, &segments);
-	add_go_roots(image, rows);
 	shapes_add_v8(image, rows);
 	for (size_t i = 0; isa && i < count; i++) {
 		size_t size;
@@ -227,4 +151,5 @@ void shapes_add(struct image *image, struct rows *rows)
 	}
 	add_start(image, rows);
 	shapes_add_haskell(image, rows);
+	go_add(image, rows);
 }

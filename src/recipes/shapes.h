@@ -2,12 +2,11 @@
 #pragma once
 /* Recipes of code that is known by its shape: the trampolines to which signal
    handlers return (`rt_sigreturn` with nothing else around it), the dynamic
-   linker's entry and its lazy binding, where contexts of makecontext begin; and, by
-   name, where the stacks of Go's threads and goroutines begin, of which the code does not
-   tell, and V8's builtins. */
+   linker's entry and its lazy binding, where contexts of makecontext begin; V8's builtins, by
+   name; and all of Go's code (recipes/go.h). */
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdbool.h>
 
 struct image;
 struct rows;

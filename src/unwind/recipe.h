@@ -22,7 +22,35 @@ enum recipe_cfa {
 	RECIPE_SIGNAL,  /* the kernel pushed a signal frame at SP: registers are in it */
 	RECIPE_COMPLEX, /* described, but by an expression that no recipe can say */
 	RECIPE_SPECIAL, /* what code does seldom: cfa_vg says how, see RECIPE_INDEX */
+	/* The caller may be on another stack, wherever that lies: */
+	RECIPE_AWAY,     /* CFA = register + cfa_offset; cfa_add is 1: see RECIPE_PUSHED_LINK */
+	RECIPE_DEPTH,    /* Go's runtime calls C: see RECIPE_PAIR */
+	RECIPE_PARKED,   /* it works for a goroutine, which waits */
+	RECIPE_CALLBACK, /* C has called it, while a goroutine waited for that */
 };
+
+/*
+ * How Go's runtime keeps its stacks. Each thread has a g for the goroutine that it runs (m.curg), and
+ * one for its own stack (m.g0); in Go's code a register holds the one whose stack it is on. A stack that is
+ * left has its SP and PC in its g. cfa_reg is that register, cfa_offset where a g has its
+ * thread (m), cfa_vg where that has its curg; g0 comes first in it. A pair in cfa_add is where a g has
+ * its SP, and how far the CFA is beyond that.
+ *    PARKED    the stack of m.curg. Where there is none it has been given up: nobody waits.
+ *    CALLBACK  the stack of m.g0. Of nested ones each has the SP of the next outer one, extra_offset
+ *              bytes beyond its own.
+ *    DEPTH     the word at SP + cfa_offset is a g, and that at SP + the first of the pair how deep in its
+ *              stack, which may have moved, the caller is; the CFA is the second one beyond that.
+ */
+#define RECIPE_PAIR(first, second) \
+	((int32_t)((uint32_t)(second) << 16 | ((uint32_t)(first)&0xffff)))
+#define RECIPE_FIRST(pair) ((uint16_t)((uint32_t)(pair)&0xffff))
+#define RECIPE_SECOND(pair) ((uint16_t)((uint32_t)(pair) >> 16))
+/* Go's signal handlers make a thread call a procedure between two instructions, whichever they are: so
+   the caller is where a signal interrupted it. Where there is a link register they push what was in
+   that, so far below the CFA. Register number extra_offset has the g. */
+#define RECIPE_PUSHED_LINK 16
+#define RECIPE_STACK_END 8 /* where a g has the end of its stack */
+#define RECIPE_NESTED 16   /* callbacks in each other that are followed */
 
 enum recipe_where {
 	RECIPE_SAME,    /* FP, extra: unchanged since the entry. RA: in the link register */
@@ -34,6 +62,7 @@ enum recipe_where {
 	RECIPE_VIA_CFA, /* in an object: see RECIPE_VIA */
 	RECIPE_AT_BASE, /* in the word at cfa_reg + offset */
 	RECIPE_VIA_BASE, /* in the word whose address is in the word at cfa_reg + offset */
+	RECIPE_IN_G,     /* in the word at offset of the g that RECIPE_PARKED came to */
 };
 
 /* The offset of RECIPE_VIA_CFA: the word at CFA + `slot` is the address of an object, in which the

@@ -120,6 +120,7 @@ static inline __attribute__((always_inline)) enum walk_end step_signal(struct wa
 	w->near = w->still = false;
 	w->exact = true;
 	w->slot = at + cpu->signal_pc;
+	w->g = 0;
 	return WALK_ON;
 }
 
@@ -231,6 +232,116 @@ static __attribute__((noinline, unused)) enum walk_end step_special(struct walk 
 	return end == WALK_COMPLETE ? WALK_BAD_FRAME : end; /* such code has a caller */
 }
 
+/* Go's g: where the code before this was C, the one that had called it; else it is in a register, which
+   all Go code between the exact frame and this one leaves alone. */
+static inline bool step_g(const struct walk *w, unsigned reg, step_read read, void *context,
+			  uint64_t *out)
+{
+	*out = w->g;
+	if (*out)
+		return true;
+	if (w->registers) {
+		*out = w->registers[reg % CPU_REGISTERS];
+		return true;
+	}
+	unsigned offset = w->cpu->signal_registers[reg % CPU_REGISTERS];
+	return offset && read(context, w->signal_sp + offset, out);
+}
+
+/* The g whose stack comes next, and its SP there. What the register holds is a g if its thread says so. */
+static inline enum walk_end step_other_g(const struct walk *w, const struct recipe *r,
+					 step_read read, void *context, uint64_t *g, uint64_t *sp)
+{
+	uint64_t here, m, system, current;
+	if (!step_g(w, r->cfa_reg, read, context, &here) || here % 8)
+		return WALK_BAD_FRAME;
+	if (!read(context, here + (uint64_t)(int64_t)r->cfa_offset, &m) ||
+	    !read(context, m, &system) ||
+	    !read(context, m + (uint64_t)(int64_t)r->cfa_vg, &current))
+		return WALK_BAD_MEMORY;
+	if (here != system && here != current)
+		return WALK_BAD_FRAME;
+	bool parked = r->cfa == RECIPE_PARKED, given_up = r->ra == RECIPE_IN_G && w->extra_lost;
+	if (parked && (!current || given_up))
+		return r->ra == RECIPE_IN_G ? WALK_COMPLETE : WALK_BAD_FRAME;
+	*g = parked ? current : system;
+	if (!read(context, *g + RECIPE_FIRST(r->cfa_add), sp))
+		return WALK_BAD_MEMORY;
+	for (int i = 0; !parked && *sp < w->left; i++)
+		if (i == RECIPE_NESTED ||
+		    !read(context, *sp + (uint64_t)(int64_t)r->extra_offset, sp))
+			return WALK_BAD_MEMORY;
+	return *sp ? WALK_ON : WALK_BAD_FRAME;
+}
+
+static inline enum walk_end step_away_cfa(struct walk *w, const struct recipe *r, step_read read,
+					  void *context, uint64_t *g, uint64_t *cfa)
+{
+	uint64_t depth;
+	if (r->cfa == RECIPE_AWAY) {
+		if (!step_register(w, r->cfa_reg, read, context, cfa))
+			return WALK_BAD_FRAME;
+		*cfa += (uint64_t)(int64_t)r->cfa_offset;
+		return WALK_ON;
+	}
+	if (r->cfa == RECIPE_DEPTH) {
+		if (!read(context, w->sp + (uint64_t)(int64_t)r->cfa_offset, g) ||
+		    !read(context, w->sp + RECIPE_FIRST(r->cfa_add), &depth) ||
+		    !read(context, *g + RECIPE_STACK_END, cfa))
+			return WALK_BAD_MEMORY;
+		*cfa -= depth;
+		w->g = *g;
+		w->left = w->sp;
+	} else {
+		enum walk_end end = step_other_g(w, r, read, context, g, cfa);
+		if (end != WALK_ON)
+			return end;
+	}
+	*cfa += RECIPE_SECOND(r->cfa_add);
+	return WALK_ON;
+}
+
+/* To a caller that may be on another stack. */
+static inline enum walk_end step_away(struct walk *w, const struct recipe *r, step_read read,
+				      void *context)
+{
+	uint64_t g = 0, cfa, pc, fp = w->fp, slot;
+	enum walk_end end = step_away_cfa(w, r, read, context, &g, &cfa);
+	if (end != WALK_ON)
+		return end;
+	bool in_g = r->ra == RECIPE_IN_G;
+	if (in_g ? !read(context, g + (uint64_t)(int64_t)r->ra_offset, &pc)
+		 : !step_value(w, r, cfa, r->ra, r->ra_offset, read, context, &pc, &slot))
+		return WALK_BAD_MEMORY;
+	pc &= w->cpu->address_bits;
+	if (!pc || cfa % 8)
+		return WALK_BAD_FRAME;
+	if (r->fp != RECIPE_SAME)
+		w->fp_lost = !step_value(w, r, cfa, r->fp, r->fp_offset, read, context, &fp, &slot);
+	/* A procedure that needs a larger stack has its own return address nowhere else. */
+	if (r->extra == RECIPE_IN_G)
+		w->extra_lost = !read(context, g + (uint64_t)(int64_t)r->extra_offset, &w->extra);
+	else if (r->extra == RECIPE_LOST)
+		w->extra_lost = true;
+	w->pc = pc;
+	w->sp = cfa;
+	w->fp = fp;
+	w->near = in_g;
+	w->still = false;
+	w->exact = r->cfa == RECIPE_AWAY && r->cfa_add;
+	w->slot = 0;
+	if (w->exact) { /* of its registers only these are known */
+		if (!step_g(w, (unsigned)r->extra_offset, read, context, &w->g))
+			w->g = 0;
+		w->registers = NULL;
+		w->signal_sp = 0;
+		if (w->cpu->link != CPU_NO_REGISTER)
+			w->signal_sp = cfa - RECIPE_PUSHED_LINK -
+				       w->cpu->signal_registers[w->cpu->link];
+	}
+	return WALK_ON;
+}
+
 /* From a frame whose recipe is known. */
 static inline __attribute__((always_inline)) enum walk_end step_recipe(struct walk *w,
 								       const struct recipe *r,
@@ -249,6 +360,11 @@ static inline __attribute__((always_inline)) enum walk_end step_recipe(struct wa
 		return WALK_COMPLEX;
 	case RECIPE_SPECIAL:
 		return step_special(w, r, read, context);
+	case RECIPE_AWAY:
+	case RECIPE_DEPTH:
+	case RECIPE_PARKED:
+	case RECIPE_CALLBACK:
+		return step_away(w, r, read, context);
 	default:
 		return WALK_NO_RECIPE;
 	}

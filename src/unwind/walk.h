@@ -20,7 +20,9 @@
  *     in the extra register, which is known in all; an exact frame that has popped its return
  *     address (x86-64), by a recipe that says so (RECIPE_SPECIAL), finds it where nobody
  *     writes, not even a signal: in the red zone;
- *     a signal frame may lead to another stack.
+ *     a signal frame may lead to another stack, and so do recipes that say it (RECIPE_AWAY and
+ *     those after it), whose callers have no slot: the same words may be on another stack by
+ *     the next walk.
  *  3. Only SP, FP and one extra callee-saved register are carried from frame to
  *     frame. All others are known in exact frames only, and taken to be the same
  *     in the caller of one (walk.near): hand-written code that keeps its return
@@ -64,6 +66,8 @@ struct walk {
 	bool fp_lost, extra_lost;    /* a callee overwrote it without a trace */
 	const struct recipe *recipe; /* that the last step used */
 	uint64_t slot; /* where in memory the last step found the PC; 0: in a register */
+	uint64_t g;    /* of Go, where code that has none in its register is called by it; else 0 */
+	uint64_t left; /* SP on the stack of m.g0 where the walk left that */
 };
 
 /* Stands on the first frame. `registers` (CPU_REGISTERS of them) must stay during the walk. */

@@ -120,8 +120,9 @@ static enum shadow_change apply_transfer(struct shadow *s, const struct target *
 	bool pushes = t->cpu->call_pushes, had = s->count;
 	const struct shadow_entry *top = had ? &s->entries[s->count - 1] : NULL;
 	bool returns = insn->kind == INSN_RETURN || (!pushes && insn->reg == t->cpu->link);
-	if (top && !top->signal && pc == top->address &&
-	    (sp == top->cfa || (returns && sp > top->cfa && pushes))) {
+	/* Go's handlers make who was interrupted call something, which goes back there by itself. */
+	if (top && pc == top->address &&
+	    (sp == top->cfa || (returns && sp > top->cfa && pushes && !top->signal))) {
 		s->count--;
 		return SHADOW_MOVED;
 	}

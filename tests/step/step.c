@@ -191,10 +191,12 @@ static void begin_walk(struct run *r, struct walk *w)
 	walk_begin(w, r->target.cpu, r->target.now.registers, r->target.now.pc);
 }
 
-/* The file's own unwind information says that nobody wants to know who called this. */
+/* The file's own unwind information says that nobody wants to know who called this; or a thread of Go's
+   has given up the goroutine for which it began this. */
 static bool is_declared_root(const struct run *r, const struct recipe *recipe, size_t left)
 {
-	bool root = recipe && recipe->cfa == RECIPE_ROOT && recipe->source == RECIPE_FROM_CFI;
+	bool root = recipe && (recipe->cfa == RECIPE_PARKED ||
+			       (recipe->cfa == RECIPE_ROOT && recipe->source == RECIPE_FROM_CFI));
 	for (size_t i = 0; i < left; i++)
 		root = root && !r->shadow.entries[i].signal;
 	return root;

@@ -164,6 +164,17 @@ static bool is_image_of(const struct map *map, uint16_t machine, struct image **
 	return false;
 }
 
+/* The address that the file's first bytes ask for: 0 where it can be anywhere. */
+static uint64_t first_address(const struct image *image)
+{
+	const struct image_segment *s;
+	size_t count = image_segments(image, &s);
+	for (size_t i = 0; i < count; i++)
+		if (!s[i].offset)
+			return s[i].address;
+	return 0;
+}
+
 static bool find_guest_base(struct target *t)
 {
 	struct maps maps;
@@ -176,11 +187,9 @@ static bool find_guest_base(struct target *t)
 		if (map->offset || !is_image_of(map, t->isa->elf_machine, &image))
 			continue;
 		/* Of program and interpreter, it starts in the one whose entry agrees page by page. */
-		const struct image_segment *segments;
-		bool fixed = image_type(image) == ET_EXEC && image_segments(image, &segments);
-		uint64_t host = map->start + image_entry(image) - (fixed ? segments[0].address : 0);
-		found = !((host ^ t->now.pc) & 0xfff) &&
-			(!fixed || image_entry(image) == t->now.pc) &&
+		uint64_t host = map->start - first_address(image) + image_entry(image);
+		found = (image_type(image) == ET_DYN || image_entry(image) == t->now.pc) &&
+			!((host ^ t->now.pc) & 0xfff) &&
 			(host == t->now.pc || host - t->now.pc < UINT64_C(1) << 46);
 		if (found)
 			t->guest_base = host - t->now.pc;

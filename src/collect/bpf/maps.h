@@ -74,6 +74,7 @@ struct walk {
 	uint64_t link;         /* the link register, where there is one */
 	uint64_t window;       /* how many bytes are read at once: more, the deeper it goes */
 	uint64_t signal_sp;    /* in a frame that a signal interrupted */
+	uint64_t g, left, cfa; /* of Go: as in unwind/walk.h; where the caller's stack is */
 	uint8_t bytes[KERNEL_WINDOW];             /* a piece of the stack */
 	uint64_t registers[KERNEL_REGISTERS + 1]; /* and the PC */
 };

@@ -161,6 +161,8 @@ INLINE int step(struct walker *x, struct place *p)
 		return WALK_COMPLETE;
 	if (r->cfa == RECIPE_SIGNAL)
 		return step_signal(w);
+	if (r->cfa >= RECIPE_AWAY)
+		return step_away(w, r);
 	return r->cfa == RECIPE_COMPLEX ? WALK_COMPLEX : WALK_NO_RECIPE;
 }
 
@@ -181,6 +183,7 @@ INLINE void begin(struct walk *w)
 	w->near = w->still = w->fp_lost = w->extra_lost = w->in_signal = w->met = w->by_pointer =
 		w->far = 0;
 	w->all_registers = w->elsewhere = 0;
+	w->g = w->left = 0;
 	w->end = WALK_ON;
 	w->known = w->fresh = 0;
 }

@@ -173,6 +173,7 @@ CHECKED int step_signal(struct walk *w)
 	w->near = w->still = 0;
 	w->exact = 1;
 	w->slot = at + CPU.signal_pc;
+	w->g = 0;
 	return WALK_ON;
 }
 
@@ -338,6 +339,138 @@ CHECKED int step_simple(struct walk *w, const struct recipe *r)
 	w->near = w->exact;
 	w->exact = w->still = 0;
 	w->slot = slot;
+	return WALK_ON;
+}
+
+/* Go's g, into walk->word: where the code before this was C, the one that had called it; else it is in a
+   register, which all Go code between the exact frame and this one leaves alone. */
+CHECKED int read_g(struct walk *w, uint32_t reg)
+{
+	if (!w)
+		return 1;
+	uint64_t index = reg;
+	MASK(index, KERNEL_REGISTERS - 1);
+	if (w->g) {
+		w->word = w->g;
+		return 0;
+	}
+	if (!w->in_signal) {
+		if (!w->all_registers && read_registers(w->registers))
+			return 1;
+		w->all_registers = 1;
+		w->word = w->registers[index];
+		return 0;
+	}
+	uint64_t offset = CPU.signal_registers[index];
+	return !offset || read_word(w, w->signal_sp + offset);
+}
+
+/* The g whose stack comes next into walk->cfa, its SP there into walk->word. What the register holds is a g
+   if its thread says so. */
+CHECKED int find_other_g(struct walk *w, const struct recipe *r)
+{
+	if (!w || !r || read_g(w, r->cfa_reg))
+		return WALK_BAD_FRAME;
+	uint64_t here = w->word, m, system, current;
+	if (here & 7)
+		return WALK_BAD_FRAME;
+	if (read_word(w, here + (int64_t)r->cfa_offset))
+		return WALK_BAD_MEMORY;
+	m = w->word;
+	if (read_word(w, m))
+		return WALK_BAD_MEMORY;
+	system = w->word;
+	if (read_word(w, m + (int64_t)r->cfa_vg))
+		return WALK_BAD_MEMORY;
+	current = w->word;
+	if (here != system && here != current)
+		return WALK_BAD_FRAME;
+	bool parked = r->cfa == RECIPE_PARKED, given_up = r->ra == RECIPE_IN_G && w->extra_lost;
+	if (parked && (!current || given_up))
+		return r->ra == RECIPE_IN_G ? WALK_COMPLETE : WALK_BAD_FRAME;
+	w->cfa = parked ? current : system;
+	if (read_word(w, w->cfa + RECIPE_FIRST(r->cfa_add)))
+		return WALK_BAD_MEMORY;
+	for (int i = 0; !parked && w->word < w->left; i++)
+		if (i == RECIPE_NESTED || read_word(w, w->word + (int64_t)r->extra_offset))
+			return WALK_BAD_MEMORY;
+	return w->word ? WALK_ON : WALK_BAD_FRAME;
+}
+
+/* The CFA into walk->word, the g, if there is one, into walk->cfa. */
+CHECKED int find_away(struct walk *w, const struct recipe *r)
+{
+	if (!w || !r)
+		return WALK_BAD_FRAME;
+	if (r->cfa == RECIPE_AWAY) {
+		if (read_register(w, r->cfa_reg))
+			return WALK_BAD_FRAME;
+		w->word += (int64_t)r->cfa_offset;
+		return WALK_ON;
+	}
+	if (r->cfa == RECIPE_DEPTH) {
+		uint64_t g, depth;
+		if (read_word(w, w->sp + (int64_t)r->cfa_offset))
+			return WALK_BAD_MEMORY;
+		g = w->word;
+		if (read_word(w, w->sp + RECIPE_FIRST(r->cfa_add)))
+			return WALK_BAD_MEMORY;
+		depth = w->word;
+		if (read_word(w, g + RECIPE_STACK_END))
+			return WALK_BAD_MEMORY;
+		w->word -= depth;
+		w->g = g;
+		w->left = w->sp;
+	} else {
+		int end = find_other_g(w, r);
+		if (end != WALK_ON)
+			return end;
+	}
+	w->word += RECIPE_SECOND(r->cfa_add);
+	return WALK_ON;
+}
+
+/* To a caller that may be on another stack. */
+CHECKED int step_away(struct walk *w, const struct recipe *r)
+{
+	if (!w || !r)
+		return WALK_BAD_FRAME;
+	settle(w);
+	int end = find_away(w, r);
+	if (end != WALK_ON)
+		return end;
+	uint64_t g = w->cfa, cfa = w->word, pc;
+	bool in_g = r->ra == RECIPE_IN_G;
+	if (in_g ? read_word(w, g + (int64_t)r->ra_offset)
+		 : read_value(w, r, cfa, r->ra, r->ra_offset))
+		return WALK_BAD_MEMORY;
+	pc = w->word & CPU.address_bits;
+	if (!pc || cfa & 7)
+		return WALK_BAD_FRAME;
+	if (r->fp != RECIPE_SAME) {
+		w->fp_lost = read_value(w, r, cfa, r->fp, r->fp_offset) != 0;
+		w->fp = w->word;
+	}
+	if (r->extra == RECIPE_IN_G) {
+		w->extra_lost = read_word(w, g + (int64_t)r->extra_offset) != 0;
+		w->extra = w->word;
+	} else if (r->extra == RECIPE_LOST) {
+		w->extra_lost = 1;
+	}
+	w->pc = pc;
+	w->sp = cfa;
+	w->near = in_g;
+	w->still = 0;
+	w->exact = r->cfa == RECIPE_AWAY && r->cfa_add;
+	w->slot = 0;
+	if (w->exact) { /* of its registers only these are known */
+		w->g = read_g(w, (uint32_t)r->extra_offset) ? 0 : w->word;
+		w->in_signal = 1;
+		w->signal_sp = 0;
+		if (CPU.link != 0xff)
+			w->signal_sp = cfa - RECIPE_PUSHED_LINK -
+				       CPU.signal_registers[CPU.link & (KERNEL_REGISTERS - 1)];
+	}
 	return WALK_ON;
 }
 

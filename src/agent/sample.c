@@ -122,9 +122,11 @@ static const struct recipe no_recipe; /* RECIPE_NONE */
 /* Whether it has code that was made at run time. What lies near to that may as well be a library that was loaded since. */
 static void know_jit(struct agent_thread *t)
 {
-	t->has_jit = false;
-	for (uint32_t i = 0; t->modules && i < t->modules->count; i++)
+	t->has_jit = t->jit_top = false;
+	for (uint32_t i = 0; t->modules && i < t->modules->count; i++) {
 		t->has_jit |= t->modules->modules[i].flags & WIRE_MODULE_JIT;
+		t->jit_top |= t->modules->modules[i].flags & WIRE_MODULE_TOP;
+	}
 }
 
 /* The process's modules may have changed since the last sample. */
@@ -246,8 +248,8 @@ static enum walk_end step_without_recipe(struct agent_thread *t, struct walk *w)
 	if (!step_pointer(w, read_word, t))
 		return WALK_BAD_FRAME;
 	const struct step_place *caller = know_place(t, w->pc - 1);
-	if (caller && caller->recipe)
-		step_pointer_compiled(w, caller->recipe);
+	if (caller && caller->recipe && !step_pointer_compiled(w, caller->recipe, t->jit_top))
+		return WALK_BAD_FRAME;
 	return WALK_ON;
 }
 

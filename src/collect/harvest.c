@@ -135,7 +135,7 @@ static struct err *kernel_module(const struct session *s, struct harvest *h, uin
 static bool makes_code(const struct process *p)
 {
 	for (uint32_t i = 0; p->list && i < p->list->count; i++)
-		if (p->list->modules[i].flags & WIRE_MODULE_JIT)
+		if (p->list->modules[i].flags & (WIRE_MODULE_JIT | WIRE_MODULE_BARE))
 			return true;
 	return false;
 }

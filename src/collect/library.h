@@ -22,6 +22,7 @@
 
 struct err;
 struct maps;
+struct runtime;
 
 #define LIBRARY_SIZE (256ull << 20) /* of the tables file */
 
@@ -62,6 +63,7 @@ struct library_list { /* what one or more processes have in memory */
 	uint32_t count;
 	struct wire_module *modules;
 	struct walk_module *walk; /* the same for walking; NULL: not asked for yet */
+	const struct runtime *runtime; /* who makes code there */
 	bool used;                /* see library_use */
 	uint32_t given;           /* where collect/kernel_code.c has it, + 1 */
 };

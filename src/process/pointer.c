@@ -14,8 +14,10 @@ bool pointer_step(struct walk *w, const struct code_space *code, const struct wa
 	if (!step_pointer(&caller, reader->word, reader->context) || !is_code(code, caller.pc - 1))
 		return false;
 	const struct walk_module *m = walk_find_module(code->modules, caller.pc - 1);
-	if (m && code->at(code->context, caller.pc - 1) == CODE_MODULE)
-		step_pointer_compiled(&caller, table_find(&m->table, caller.pc - 1 - m->bias));
+	if (m && code->at(code->context, caller.pc - 1) == CODE_MODULE &&
+	    !step_pointer_compiled(&caller, table_find(&m->table, caller.pc - 1 - m->bias),
+				   code->top))
+		return false;
 	*w = caller;
 	return true;
 }

@@ -14,6 +14,7 @@ struct walk_space;
 enum code_kind {
 	CODE_NONE,   /* not executable */
 	CODE_OTHER,  /* executable, of no module that could be read */
+	CODE_BARE,   /* the same, and frame pointers are not kept there */
 	CODE_MODULE, /* of a module with a table */
 };
 
@@ -21,6 +22,8 @@ struct code_space {
 	enum code_kind (*at)(const void *context, uint64_t address);
 	const void *context;
 	const struct walk_space *modules;
+	bool top;   /* as struct runtime has it */
+	bool fresh; /* it was looked at after the process was seen where it is */
 };
 
 /* By the frame record at FP: the caller's FP, and above it the return address. */
@@ -28,6 +31,6 @@ bool pointer_step(struct walk *walk, const struct code_space *code,
 		  const struct walk_reader *reader);
 
 /* To the caller of a first frame whose PC is in no code. Only right with maps that were read
-   after the process was seen there: else it may be code that has just been loaded. */
+   after the process was seen there (`fresh`): else it may be code that has just been loaded. */
 bool pointer_step_back(struct walk *walk, const struct code_space *code,
 		       const struct walk_reader *reader);

@@ -18,6 +18,7 @@
 struct err;
 struct image;
 struct image_segment;
+struct runtime;
 
 struct space_module {
 	const char *path;    /* as mapped; "[vdso]" */
@@ -35,6 +36,7 @@ struct space {
 	uint32_t *module_of;    /* for each entry of walk.modules, its index in `modules` */
 	uint16_t machine;       /* ELF machine of the process */
 	struct maps maps;       /* as last read */
+	const struct runtime *runtime; /* who makes code there */
 };
 
 /* Opens every executable module of the process and builds or loads its table, before anything

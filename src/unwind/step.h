@@ -227,18 +227,27 @@ static inline __attribute__((always_inline)) bool step_pointer(struct walk *w, s
 	return true;
 }
 
-/* After step_pointer into code that has a recipe. Records lie at the top of a frame or anywhere in
-   it: what the callee has above its record is not known, but where the caller has its own below
-   its CFA is. */
-static inline void step_pointer_compiled(struct walk *w, const struct recipe *r)
+/* After step_pointer into code that has a recipe. `top`: the callee is known to have its record at the
+   upper end of its frame (on x86-64 everybody has). Else what it has above that is not known, but where
+   the caller has its own record below its CFA is. False where SP cannot be told and the recipe needs it. */
+static inline bool step_pointer_compiled(struct walk *w, const struct recipe *r, bool top)
 {
-	if (w->cpu->link == CPU_NO_REGISTER || w->fp <= w->sp)
-		return;
-	uint64_t sp = w->fp;
-	if (r->cfa == RECIPE_REG && r->cfa_reg == w->cpu->sp && r->fp == RECIPE_AT_CFA &&
-	    r->ra == RECIPE_AT_CFA && r->ra_offset == r->fp_offset + 8)
-		sp -= (uint64_t)((int64_t)r->fp_offset + r->cfa_offset);
-	w->sp = sp < w->sp ? w->fp : sp;
+	if (w->cpu->link == CPU_NO_REGISTER || top || r->cfa == RECIPE_ROOT)
+		return true;
+	if (r->cfa == RECIPE_SIGNAL || w->fp_lost || w->fp < w->sp)
+		return false;
+	if (r->cfa_reg != w->cpu->sp) {
+		w->sp = w->fp;
+		return true;
+	}
+	if (r->cfa != RECIPE_REG || r->fp != RECIPE_AT_CFA || r->ra != RECIPE_AT_CFA ||
+	    r->ra_offset != r->fp_offset + 8)
+		return false;
+	uint64_t sp = w->fp - (uint64_t)((int64_t)r->fp_offset + r->cfa_offset);
+	if (sp < w->sp)
+		return false;
+	w->sp = sp;
+	return true;
 }
 
 /*

@@ -748,25 +748,44 @@ static void stack_pointer_from_the_frame_record(void **state)
 	struct walk w = {.cpu = &unwind_cpu_aarch64, .sp = STACK, .fp = STACK + 96};
 
 	(void)state;
-	step_pointer_compiled(&w, &r); /* an argument lies below its record */
+	assert_true(step_pointer_compiled(&w, &r, false)); /* an argument lies below its record */
 	assert_int_equal(w.sp, STACK + 80);
 	w.sp = STACK;
 	r.fp_offset = -128, r.ra_offset = -120; /* the record is at the bottom */
-	step_pointer_compiled(&w, &r);
+	assert_true(step_pointer_compiled(&w, &r, false));
 	assert_int_equal(w.sp, STACK + 96);
 	w.sp = STACK;
-	r.ra_offset = -8; /* that is no record */
-	step_pointer_compiled(&w, &r);
-	assert_int_equal(w.sp, STACK + 96);
-	w.sp = STACK;
+	r.ra_offset = -8; /* that is no record: FP is that of somebody farther out */
+	assert_false(step_pointer_compiled(&w, &r, false));
 	r.ra_offset = 8, r.fp_offset = 0; /* that would be below the callee's record */
-	step_pointer_compiled(&w, &r);
-	assert_int_equal(w.sp, STACK + 96);
+	assert_false(step_pointer_compiled(&w, &r, false));
 	w.sp = STACK + 104; /* the caller has none */
-	step_pointer_compiled(&w, &r);
-	assert_int_equal(w.sp, STACK + 104);
+	assert_false(step_pointer_compiled(&w, &r, false));
+	r.cfa_reg = 29; /* SP is not needed */
+	w.sp = STACK;
+	assert_true(step_pointer_compiled(&w, &r, false));
+	assert_int_equal(w.sp, STACK + 96);
+	r = (struct recipe){.cfa = RECIPE_SIGNAL};
+	assert_false(step_pointer_compiled(&w, &r, false));
+	r.cfa = RECIPE_ROOT;
+	assert_true(step_pointer_compiled(&w, &r, false));
+}
+
+/* Where nothing of the callee's lies above its record, SP is known whatever the caller does with FP. */
+static void stack_pointer_above_the_frame_record(void **state)
+{
+	struct recipe r = {.cfa = RECIPE_REG, .cfa_reg = 31, .cfa_offset = 64};
+	struct walk w = {.cpu = &unwind_cpu_aarch64, .sp = STACK, .fp = STACK + 96};
+
+	(void)state;
+	r.ra = RECIPE_AT_CFA, r.ra_offset = -16;
+	assert_true(step_pointer_compiled(&w, &r, true));
+	assert_int_equal(w.sp, STACK);
+	w.fp_lost = true;
+	assert_true(step_pointer_compiled(&w, &r, true));
+	assert_int_equal(w.sp, STACK);
 	w = (struct walk){.cpu = &unwind_cpu_x86_64, .sp = STACK, .fp = STACK + 96};
-	step_pointer_compiled(&w, &r);
+	assert_true(step_pointer_compiled(&w, &r, false));
 	assert_int_equal(w.sp, STACK);
 }
 
@@ -798,6 +817,7 @@ int main(void)
 		cmocka_unit_test(last_module_is_only_a_shortcut),
 		cmocka_unit_test(caller_in_an_object),
 		cmocka_unit_test(stack_pointer_from_the_frame_record),
+		cmocka_unit_test(stack_pointer_above_the_frame_record),
 		cmocka_unit_test(ends_have_names),
 	};
 

@@ -509,8 +509,8 @@ static struct err *settle(struct library *l, const struct maps *maps, const stru
 	struct wire_module *modules = calloc(maps->count + 1, sizeof *modules);
 	if (!modules)
 		return err_new("out of memory");
-	struct library_list *list =
-		share_list(l, modules, fill_list(l, maps, runtime, found, modules));
+	struct library_list *list = share_list(l, modules,
+					       fill_list(l, maps, runtime, found, modules));
 	if (list)
 		list->runtime = runtime;
 	*out = list;

@@ -75,7 +75,8 @@ enum walk_end stack_walk(const struct stack_code *code, uint16_t machine, const 
 	struct walk w;
 	walk_begin(&w, unwind_cpu_for(machine), registers, pc);
 	enum walk_end end = walk(w, false, code, reader, keys, max, count);
-	if (end == WALK_COMPLETE || end == WALK_TOO_DEEP || !has_flag(&code->space, WIRE_MODULE_JIT))
+	if (end == WALK_COMPLETE || end == WALK_TOO_DEEP ||
+	    !has_flag(&code->space, WIRE_MODULE_JIT))
 		return end;
 	/* Assembly of a compiler at run time that no analysis understood: it keeps frame pointers. */
 	if (walk(w, true, code, reader, keys, max, count) == WALK_COMPLETE)

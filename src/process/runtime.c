@@ -65,11 +65,20 @@ static void take_variable(const char *environment, size_t size, const char *name
 static bool has_value(const char *word, size_t length)
 {
 	static const char *const options[] = {
-		"-cp",           "-classpath",     "--class-path",
-		"-p",            "--module-path",  "--upgrade-module-path",
-		"--add-modules", "--add-exports",  "--add-opens",
-		"--add-reads",   "--patch-module", "--limit-modules",
-		"--source",      "--enable-native-access",
+		"-cp",
+		"-classpath",
+		"--class-path",
+		"-p",
+		"--module-path",
+		"--upgrade-module-path",
+		"--add-modules",
+		"--add-exports",
+		"--add-opens",
+		"--add-reads",
+		"--patch-module",
+		"--limit-modules",
+		"--source",
+		"--enable-native-access",
 	};
 	for (size_t i = 0; i < sizeof options / sizeof *options; i++)
 		if (is_word(word, length, options[i]))
@@ -154,8 +163,8 @@ static const struct runtime nobody = {"", false, false, ""};
 #define KEEPS(name) ((struct runtime){name, false, false, ""})
 #define KEEPS_TOP(name) ((struct runtime){name, false, true, ""})
 
-#define JAVA                                                       \
-	BARE("Java", "without frame pointers: java "               \
+#define JAVA                                         \
+	BARE("Java", "without frame pointers: java " \
 		     "-XX:+PreserveFramePointer has it keep them")
 #define ERLANG BARE("Erlang", "without frame pointers: erl +JPperf true has it keep them")
 
@@ -180,12 +189,24 @@ static const struct kind {
 	{"libjavascriptcore", NULL, EM_NONE, KEEPS("JavaScriptCore"), KEEPS("JavaScriptCore"), {0}},
 	{"libcoreclr.so", NULL, EM_NONE, KEEPS(".NET"), KEEPS(".NET"), {0}},
 	/* Traces run in the frame of the interpreter: on aarch64 FP stays that one's. */
-	{"luajit", NULL, EM_NONE, BARE("LuaJIT", "without frame pointers: luajit -joff runs without it"),
-	 KEEPS_TOP("LuaJIT"), {0}},
-	{"libluajit", NULL, EM_NONE, BARE("LuaJIT", "without frame pointers: jit.off() runs without it"),
-	 KEEPS_TOP("LuaJIT"), {0}},
-	{"libpcre2", NULL, EM_NONE, BARE("PCRE2", "without frame pointers: PHP runs without it by pcre.jit=0"),
-	 KEEPS("PCRE2"), {0}},
+	{"luajit",
+	 NULL,
+	 EM_NONE,
+	 BARE("LuaJIT", "without frame pointers: luajit -joff runs without it"),
+	 KEEPS_TOP("LuaJIT"),
+	 {0}},
+	{"libluajit",
+	 NULL,
+	 EM_NONE,
+	 BARE("LuaJIT", "without frame pointers: jit.off() runs without it"),
+	 KEEPS_TOP("LuaJIT"),
+	 {0}},
+	{"libpcre2",
+	 NULL,
+	 EM_NONE,
+	 BARE("PCRE2", "without frame pointers: PHP runs without it by pcre.jit=0"),
+	 KEEPS("PCRE2"),
+	 {0}},
 };
 
 /* The name goes on with a version, or what kind of file it is. */
@@ -193,7 +214,8 @@ static bool is_file(const char *path, const char *file)
 {
 	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
 	size_t length = strlen(file);
-	return *path == '/' && !strncmp(name, file, length) && !isalpha((unsigned char)name[length]);
+	return *path == '/' && !strncmp(name, file, length) &&
+	       !isalpha((unsigned char)name[length]);
 }
 
 static bool has_file(const struct maps *maps, const char *file)

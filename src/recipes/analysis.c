@@ -33,8 +33,7 @@ static bool keeps_pointer(const struct symbol *s)
 {
 	const char *name = s->name + strlen("Builtins_");
 	return s->size && !strncmp(s->name, "Builtins_", strlen("Builtins_")) &&
-	       strcmp(name, "DirectCEntry") &&
-	       (strncmp(name, "JS", 2) || !strstr(name, "Entry"));
+	       strcmp(name, "DirectCEntry") && (strncmp(name, "JS", 2) || !strstr(name, "Entry"));
 }
 
 static struct err *take_pointers(const struct symbols *symbols, struct analysis *a)

@@ -21,7 +21,8 @@ struct analysis {
 	struct trace_landing *landings;
 	size_t landing_count;
 	struct trace_input input;
-	struct analysis_range *pointers; /* ascending: code that keeps frame pointers, whatever else it does */
+	struct analysis_range
+		*pointers; /* ascending: code that keeps frame pointers, whatever else it does */
 	size_t pointer_count;
 };
 

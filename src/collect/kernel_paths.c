@@ -320,10 +320,16 @@ static enum walk_end walk_with(struct session *s, struct kernel_waiting *w,
 			  s->kernel->max_depth, frames);
 }
 
+/* Which still runs the same program. */
+static pid_t task_of(const struct kernel_waiting *w)
+{
+	return w->process->gone || w->image != w->process->image ? 0 : w->process->pid;
+}
+
 static enum walk_end walk(struct session *s, struct kernel_waiting *w,
 			  const struct library_list *list, uint64_t *keys, uint32_t *frames)
 {
-	const struct stack_code code = {space_of(s, list), false};
+	const struct stack_code code = {space_of(s, list), false, task_of(w)};
 	return walk_with(s, w, &code, keys, frames);
 }
 
@@ -332,7 +338,7 @@ static enum walk_end walk_last(struct session *s, struct kernel_waiting *w, uint
 			       uint32_t *frames)
 {
 	const struct process *p = w->process;
-	const struct stack_code code = {space_of(s, p->list), p->looked_ns > w->time};
+	const struct stack_code code = {space_of(s, p->list), p->looked_ns > w->time, task_of(w)};
 	return walk_with(s, w, &code, keys, frames);
 }
 

@@ -407,7 +407,9 @@ static struct wire_module describe_other(const struct library *l, const struct m
 			return copy;
 		}
 	}
-	return (struct wire_module){.start = map->start, .end = map->end, .flags = flags};
+	return (struct wire_module){.start = map->start,
+				    .end = map->end,
+				    .flags = flags | (map->readable ? WIRE_MODULE_READ : 0)};
 }
 
 /* `found` has the module of each mapping. Copies of text may lie before what is left of the

@@ -50,6 +50,7 @@ static enum walk_end walk(struct walk w, bool pointer, const struct stack_code *
 		.modules = space,
 		.top = has_flag(space, WIRE_MODULE_TOP),
 		.fresh = in->fresh,
+		.task = in->task,
 	};
 	enum walk_end end;
 	*count = 0;

@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "unwind/walk.h"
 
@@ -11,6 +12,7 @@ struct stack_code {
 	struct walk_space space;
 	bool fresh; /* the process was looked at after the sample, and nothing before that explains it:
 		       where no code is now, none was */
+	pid_t task; /* a thread that has the code in memory, or 0 */
 };
 
 /* Fills `keys` (room for `max`) with the keys of the frames (cct/cct.h), innermost first, without

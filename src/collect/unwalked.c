@@ -343,7 +343,7 @@ static enum walk_end walk_with(struct session *s, struct sample *sample,
 			       const struct library_list *list, bool fresh, struct path *path)
 {
 	const struct process *p = sample->process;
-	struct stack_code code = {.fresh = fresh};
+	struct stack_code code = {.fresh = fresh, .task = p->gone || p->foreign ? 0 : p->pid};
 	struct walk_reader reader = {read_word, sample};
 	if (list)
 		code.space = library_walk(s->library, list);

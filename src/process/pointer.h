@@ -6,6 +6,7 @@
  */
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 struct walk;
 struct walk_reader;
@@ -24,9 +25,11 @@ struct code_space {
 	const struct walk_space *modules;
 	bool top;   /* as struct runtime has it */
 	bool fresh; /* it was looked at after the process was seen where it is */
+	pid_t task; /* a thread that has the code in memory, or 0 */
 };
 
-/* By the frame record at FP: the caller's FP, and above it the return address. */
+/* By the frame record at FP: the caller's FP, and above it the return address; from a first frame that is
+   not made yet, or no more, by where the call left that. */
 bool pointer_step(struct walk *walk, const struct code_space *code,
 		  const struct walk_reader *reader);
 

@@ -85,4 +85,5 @@ struct wire_space {
    records may be known to lie at the upper ends of frames. */
 #define WIRE_MODULE_JIT 2u
 #define WIRE_MODULE_TOP 4u
-#define WIRE_MODULE_BARE 8u /* the same, but its code keeps no frame pointers */
+#define WIRE_MODULE_BARE 8u  /* the same, but its code keeps no frame pointers */
+#define WIRE_MODULE_READ 16u /* its bytes may be read */

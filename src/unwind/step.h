@@ -5,6 +5,7 @@
  * reader is a constant (the agent, which reads its own stack) gets it compiled
  * into one piece. Everybody else calls walk_step().
  */
+#include "unwind/made.h"
 #include "unwind/walk.h"
 
 typedef bool (*step_read)(void *context, uint64_t address, uint64_t *out);
@@ -224,6 +225,39 @@ static inline __attribute__((always_inline)) bool step_pointer(struct walk *w, s
 			   .slot = slot,
 			   .extra_lost = true,
 			   .fp_lost = fp < sp};
+	return true;
+}
+
+/* From a first frame in such code that has none of its own (unwind/made.h), to where it was called.
+   False where it is not so after all. */
+static inline __attribute__((always_inline)) bool step_unmade(struct walk *w, enum made_frame made,
+							      step_read read, void *context)
+{
+	uint64_t ra, word, at = w->sp, link = w->cpu->link;
+	if (!w->exact || made == MADE_FRAME)
+		return false;
+	if (link != CPU_NO_REGISTER) {
+		if (!step_register(w, (unsigned)link, read, context, &ra))
+			return false;
+		at = 0;
+	} else {
+		if (made == MADE_PUSHED && (!read(context, at, &word) || word != w->fp))
+			return false;
+		at += made == MADE_PUSHED ? sizeof word : 0;
+		if (!read(context, at, &ra))
+			return false;
+		w->sp = at + sizeof ra;
+	}
+	ra &= w->cpu->address_bits;
+	if (!ra)
+		return false;
+	*w = (struct walk){.cpu = w->cpu,
+			   .pc = ra,
+			   .sp = w->sp,
+			   .fp = w->fp,
+			   .slot = at,
+			   .extra_lost = true,
+			   .fp_lost = w->fp_lost};
 	return true;
 }
 

@@ -6,7 +6,8 @@
  *     made KIND ROUNDS
  *
  * KIND: "pointer" keeps a frame pointer; "roomy" too, with more of its frame above the record where the
- * CPU's conventions allow that; "bare" keeps none; "loop" keeps one and works itself.
+ * CPU's conventions allow that; "bare" keeps none; "loop" keeps one and works itself; "edges" is short, and
+ * takes most of its time before it has a frame and after it had one.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -24,11 +25,16 @@ typedef long made_code(long (*work)(long), long count);
 	"\n ret\n"
 #define BARE "str x30, [sp, #-16]!\n" CALL "ldr x30, [sp], #16\n ret\n"
 #define LOOP "1: subs x1, x1, #1\n b.ne 1b\n"
+#define SLOW "mvn x9, xzr\n udiv x9, x9, x1\n udiv x9, x9, x1\n"
+#define EDGES                                                           \
+	"cbz x1, 1f\n" SLOW "stp x29, x30, [sp, #-16]!\n mov x29, sp\n" \
+	"ldp x29, x30, [sp], #16\n" SLOW "1: ret\n"
 #else
 #define CALL "mov %rdi, %rax\n mov %rsi, %rdi\n call *%rax\n"
 #define POINTER(size, body) "push %rbp\n mov %rsp, %rbp\n" body "pop %rbp\n ret\n"
 #define BARE "sub $8, %rsp\n" CALL "add $8, %rsp\n ret\n"
 #define LOOP "1: dec %rsi\n jnz 1b\n"
+#define EDGES "endbr64\n push %rbp\n mov %rsp, %rbp\n pop %rbp\n ret\n"
 #endif
 #define BYTES(name, text)                                                         \
 	__asm__(".pushsection .rodata\n .balign 4\n" #name "_begin:\n" text #name \
@@ -40,8 +46,10 @@ BYTES(pointer, POINTER("16", CALL))
 BYTES(roomy, POINTER("96", CALL))
 BYTES(bare, BARE)
 BYTES(loop, POINTER("16", LOOP))
+BYTES(edges, EDGES)
 
 static volatile unsigned long sink;
+static long calls = 1;
 
 __attribute__((noipa)) static void spin(unsigned long count)
 {
@@ -63,7 +71,9 @@ static void on_alarm(int number)
 
 __attribute__((noipa)) static long middle(made_code *code, long count)
 {
-	long result = code(work, count);
+	long result = 0;
+	for (long i = 0; i < calls; i++)
+		result += code(work, count);
 	sink += (unsigned long)result;
 	return result;
 }
@@ -103,8 +113,12 @@ int main(int argc, char **argv)
 		code = make(bare_begin, bare_end);
 	else if (!strcmp(kind, "loop"))
 		code = make(loop_begin, loop_end);
+	else if (!strcmp(kind, "edges"))
+		code = make(edges_begin, edges_end);
 	if (!code)
 		return 2;
+	if (!strcmp(kind, "edges"))
+		calls = 100000;
 	if (!strcmp(kind, "loop")) {
 		const struct itimerval often = {{0, 3000}, {0, 3000}};
 		signal(SIGALRM, on_alarm);

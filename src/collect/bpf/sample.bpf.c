@@ -158,7 +158,7 @@ INLINE int step(struct walker *x, struct place *p)
 	struct walk *w = x->walk;
 	struct recipe *r = &p->recipe;
 	if (p->by_pointer || (w->by_pointer && w->exact)) {
-		int end = step_pointer(w);
+		int end = p->by_pointer && !step_unmade(w) ? WALK_ON : step_pointer(w);
 		if (end == WALK_ON && CPU.link != 0xff && !x->process->jit_top)
 			return step_compiled(x);
 		return end;

@@ -17,28 +17,42 @@ enum made_frame {
 
 #define MADE_BYTES 32 /* of code to look at */
 
+/* How far a conditional branch goes, in instructions; 0: it is none. Backwards is far. */
+static inline uint32_t made_branch_aarch64(uint32_t insn)
+{
+	if ((insn & 0xff000010) == 0x54000000 || (insn & 0x7e000000) == 0x34000000)
+		return insn >> 5 & 0x7ffff;                                /* b.cond, cbz */
+	return (insn & 0x7e000000) == 0x36000000 ? insn >> 5 & 0x3fff : 0; /* tbz */
+}
+
 static inline unsigned made_frame_aarch64(const uint32_t code[MADE_BYTES / 4])
 {
-	for (int i = 0; i < MADE_BYTES / 4; i++) {
+	uint32_t from = 0, other = 0; /* other: where the last branch may have gone */
+	for (uint32_t i = 0; i < MADE_BYTES / 4; i++) {
 		uint32_t insn = code[i], first = insn & 31, second = insn >> 10 & 31;
-		if (insn == 0xd65f03c0) /* ret */
-			return MADE_NO_FRAME;
-		if ((insn & 0xff8003ff) == 0x910003fd) /* add x29, sp, #: behind the next */
-			return MADE_NO_FRAME;
-		if ((insn & 0xfe407fff) == 0xa8007bfd) /* stp x29, x30, [sp … */
+		uint32_t branch = made_branch_aarch64(insn);
+		if (i < from)
+			continue;
+		/* ret; add x29, sp, #; stp x29, x30, [sp …, which that follows */
+		if (insn == 0xd65f03c0 || (insn & 0xff8003ff) == 0x910003fd ||
+		    (insn & 0xfe407fff) == 0xa8007bfd)
 			return MADE_NO_FRAME;
 		if ((insn & 0xfe400000) == 0xa8400000 && (first >= 29 || second >= 29))
-			return MADE_FRAME; /* ldp; 31 is neither, but rare */
-		if ((insn & 0xffc00000) == 0xf9400000 || (insn & 0xffe00000) == 0xf8400000) {
-			if (first >= 29) /* ldr */
-				return MADE_FRAME;
-		}
-		/* A hint; a branch that need not be taken: what holds here holds on both ways. */
-		if ((insn & 0xfffff01f) == 0xd503201f || (insn & 0xff000010) == 0x54000000 ||
-		    (insn & 0x7c000000) == 0x34000000)
+			return MADE_FRAME; /* ldp */
+		if (((insn & 0xffc00000) == 0xf9400000 || (insn & 0xffe00000) == 0xf8400000) &&
+		    first >= 29)
+			return MADE_FRAME; /* ldr */
+		if (branch) {              /* what holds here holds on both ways */
+			other = branch < MADE_BYTES / 4 ? i + branch : other;
 			continue;
-		if (!insn || (insn >> 26 & 7) == 5) /* goes elsewhere */
-			return MADE_FRAME;
+		}
+		if ((insn & 0xfffff01f) == 0xd503201f) /* a hint */
+			continue;
+		if (!insn || (insn >> 26 & 7) == 5) { /* goes elsewhere */
+			if (!insn || other <= i)
+				return MADE_FRAME;
+			from = other;
+		}
 	}
 	return MADE_FRAME;
 }

@@ -805,6 +805,9 @@ static void made_frames_on_aarch64(void **state)
 		{{mov, call}, MADE_NO_FRAME},
 		{{sub, below, add, call}, MADE_NO_FRAME},
 		{{nop, udiv, cbz, b_ne, tbz, other, stp}, MADE_NO_FRAME},
+		{{udiv, tbz + 0x20, udiv, jump, stp, mov}, MADE_NO_FRAME}, /* around the jump */
+		{{udiv, tbz, udiv, jump, stp, mov}, MADE_FRAME},           /* to the jump */
+		{{udiv, 0x36ffffe1, udiv, jump, stp, mov}, MADE_FRAME},    /* backwards */
 		{{ret}, MADE_NO_FRAME},
 		{{udiv, b_ne, ret}, MADE_NO_FRAME},
 		{{ldp, ret}, MADE_FRAME},

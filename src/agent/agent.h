@@ -101,6 +101,7 @@ struct agent_thread {
 	uint64_t space; /* shared.space, as the cache and the memo know it */
 	const struct wire_space *modules;
 	bool has_jit; /* some of them were made at run time */
+	bool jit_top; /* WIRE_MODULE_TOP */
 	uint64_t cpu_last;
 	uint64_t tick;                 /* when the last sample of the clock came */
 	uint32_t unasked;              /* samples since the CPU clock was read */

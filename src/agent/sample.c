@@ -122,9 +122,11 @@ static const struct recipe no_recipe; /* RECIPE_NONE */
 /* Whether it has code that was made at run time. What lies near to that may as well be a library that was loaded since. */
 static void know_jit(struct agent_thread *t)
 {
-	t->has_jit = false;
-	for (uint32_t i = 0; t->modules && i < t->modules->count; i++)
+	t->has_jit = t->jit_top = false;
+	for (uint32_t i = 0; t->modules && i < t->modules->count; i++) {
 		t->has_jit |= t->modules->modules[i].flags & WIRE_MODULE_JIT;
+		t->jit_top |= t->modules->modules[i].flags & WIRE_MODULE_TOP;
+	}
 }
 
 /* The process's modules may have changed since the last sample. */
@@ -241,13 +243,26 @@ INLINE bool meets(struct agent_thread *t, const struct walk *w, uint32_t *known)
 	return false;
 }
 
+/* The code is there, for it runs; no farther than to the end of its page. */
+static enum made_frame look_at_code(const struct agent_thread *t, const struct walk *w)
+{
+	_Alignas(uint32_t) uint8_t code[MADE_BYTES] = {0};
+	const struct wire_module *m = w->exact ? find_module(t, w->pc) : NULL;
+	uint64_t room = 4096 - w->pc % 4096;
+	if (!m || !(m->flags & WIRE_MODULE_READ))
+		return MADE_FRAME;
+	memcpy(code, (const void *)(uintptr_t)w->pc, room < sizeof code ? room : sizeof code);
+	return CPU_HERE.link == CPU_NO_REGISTER ? made_frame_x86_64(code)
+						: made_frame_aarch64((const uint32_t *)code);
+}
+
 static enum walk_end step_without_recipe(struct agent_thread *t, struct walk *w)
 {
-	if (!step_pointer(w, read_word, t))
+	if (!step_unmade(w, look_at_code(t, w), read_word, t) && !step_pointer(w, read_word, t))
 		return WALK_BAD_FRAME;
 	const struct step_place *caller = know_place(t, w->pc - 1);
-	if (caller && caller->recipe)
-		step_pointer_compiled(w, caller->recipe);
+	if (caller && caller->recipe && !step_pointer_compiled(w, caller->recipe, t->jit_top))
+		return WALK_BAD_FRAME;
 	return WALK_ON;
 }
 

@@ -156,6 +156,67 @@ static void warn_lost(const struct summary *s, const struct profile *p, struct b
 	buf_puts(out, "\n");
 }
 
+/* The module of the outermost frame of each node's path, where that is partial; 0: none. NULL without
+   memory. */
+static uint32_t *modules_of_ends(const struct profile *p)
+{
+	uint32_t *ends = calloc(p->node_count + 1, sizeof *ends);
+	for (size_t i = 1; ends && i < p->node_count; i++) {
+		const struct profile_node *n = &p->nodes[i];
+		if (n->kind == PROFILE_PARTIAL || n->parent >= i)
+			continue;
+		ends[i] = p->nodes[n->parent].kind == PROFILE_PARTIAL ? n->module : ends[n->parent];
+	}
+	return ends;
+}
+
+/* For each module, the partial paths that end there. NULL without memory. */
+static uint64_t *count_ends(const struct profile *p, const char *metric)
+{
+	uint32_t *ends = modules_of_ends(p);
+	uint64_t *counts = ends ? calloc(p->module_count + 1, sizeof *counts) : NULL;
+	for (size_t i = 0; counts && i < p->value_count; i++) {
+		const struct profile_value *v = &p->values[i];
+		if (v->node < p->node_count && ends[v->node] < p->module_count &&
+		    v->metric < p->metric_count && !strcmp(p->metrics[v->metric].name, metric))
+			counts[ends[v->node]] += v->count;
+	}
+	free(ends);
+	return counts;
+}
+
+static bool is_made_so(const struct profile_module *m, const char *problem)
+{
+	return m->kind == PROFILE_JIT && m->problem && !strcmp(m->problem, problem);
+}
+
+/* Partial paths that end in code made at run time, by what is known of its makers: modules of several
+   processes may say the same. */
+static unsigned warn_makers(const struct profile *p, const char *metric, struct buf *out)
+{
+	char n[SUMMARY_COUNT_MAX];
+	unsigned lines = 0;
+	uint64_t *counts = count_ends(p, metric);
+	for (size_t i = 0; counts && i < p->module_count; i++) {
+		const char *problem = p->modules[i].problem;
+		uint64_t count = 0;
+		if (!problem || !*problem || !counts[i] || !is_made_so(&p->modules[i], problem))
+			continue;
+		for (size_t k = i; k < p->module_count; k++)
+			if (is_made_so(&p->modules[k], problem)) {
+				count += counts[k];
+				counts[k] = 0;
+			}
+		buf_printf(out, "%s partial %s in code ", summary_count(n, count),
+			   plural(count, "path ends", "paths end"));
+		buf_put_clean(out, problem, strlen(problem));
+		buf_puts(out, "\n");
+		lines++;
+	}
+	free(counts);
+	return lines;
+}
+
 /* Less than was asked for: the kernel did not allow more. */
 static bool is_user_only(const struct profile *p)
 {
@@ -190,6 +251,8 @@ unsigned summary_warn(const struct summary *s, const struct profile *p, struct b
 		print_reasons(s, out);
 		buf_puts(out, "\n");
 	}
+	if (s->partial)
+		count += warn_makers(p, s->metric, out);
 	if (p->coarse_us && ++count)
 		buf_printf(out, "the time line was too long: samples within %s were joined\n",
 			   term_time(time, (double)p->coarse_us / 1e6));

@@ -14,6 +14,7 @@
 #include "process/links.h"
 #include "process/registers.h"
 #include "process/space.h"
+#include "process/runtime.h"
 #include "process/stacks.h"
 #include "process/symbolize.h"
 
@@ -88,9 +89,15 @@ static void print_module_problem(const struct view *v, uint64_t at)
 static void print_reason(const struct view *v, const struct stack *s, uint64_t at)
 {
 	const struct map *map = space_map(&v->space, at);
+	const struct space_module *module = space_find(&v->space, at);
+	bool made = map && map->executable && !(module && module->image);
+	if (made && v->space.runtime->bare) {
+		printf("code %s", v->space.runtime->why);
+		return;
+	}
 	switch (s->end) {
 	case WALK_NO_MODULE:
-		if (map && map->executable)
+		if (made)
 			printf("code made at run time, and no frame pointers to follow: have the runtime keep "
 			       "them (node --perf-basic-prof, java -XX:+PreserveFramePointer)");
 		else

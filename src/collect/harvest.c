@@ -15,6 +15,7 @@
 #include "image/symbols.h"
 #include "process/jit.h"
 #include "process/kernel_names.h"
+#include "process/runtime.h"
 
 #define REASONS 64u         /* why a path is partial: more than there are */
 #define THREADS_MAX 100000u /* that are told apart */
@@ -90,6 +91,11 @@ static struct err *file_module(struct session *s, struct harvest *h, uint32_t id
 	return NULL;
 }
 
+static const char *problem_of_code(const struct process *p)
+{
+	return p->list && p->list->runtime ? p->list->runtime->why : "";
+}
+
 static struct err *unnamed_module(struct session *s, struct harvest *h, struct process *p,
 				  uint32_t *index)
 {
@@ -102,11 +108,14 @@ static struct err *unnamed_module(struct session *s, struct harvest *h, struct p
 		struct profile_module wanted = {.kind = PROFILE_JIT,
 						.path = "[code made at run time]",
 						.build_id = "",
-						.problem = "",
+						.problem = problem_of_code(p),
 						.process = process};
 		e = find_or_add(h->profile, &wanted, index);
 		if (e)
 			return e;
+		struct profile_module *m = &h->profile->modules[*index];
+		if (!*m->problem && *wanted.problem) /* it was met before its maker was known */
+			m->problem = profile_string(h->profile, wanted.problem);
 		h->jit_process = process;
 		h->jit_module = *index + 1;
 	}
@@ -135,7 +144,7 @@ static struct err *kernel_module(const struct session *s, struct harvest *h, uin
 static bool makes_code(const struct process *p)
 {
 	for (uint32_t i = 0; p->list && i < p->list->count; i++)
-		if (p->list->modules[i].flags & WIRE_MODULE_JIT)
+		if (p->list->modules[i].flags & (WIRE_MODULE_JIT | WIRE_MODULE_BARE))
 			return true;
 	return false;
 }

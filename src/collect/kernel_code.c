@@ -187,6 +187,7 @@ static void find_jit(struct kernel_list *l)
 		const struct wire_module *w = &l->list->modules[i];
 		if (!(w->flags & WIRE_MODULE_JIT))
 			continue;
+		l->jit_top |= w->flags & WIRE_MODULE_TOP;
 		if (l->jit_low > w->start)
 			l->jit_low = w->start;
 		l->jit_high = w->end;
@@ -235,6 +236,7 @@ static void publish(struct session *s, const struct process *p, uint32_t changes
 	now.serial = l->serial;
 	now.jit_low = l->jit_low;
 	now.jit_high = l->jit_high;
+	now.jit_top = l->jit_top;
 	now.resigned = 0;
 	bpf_map_update_elem(s->kernel->processes, &pid, &now,
 			    s->kernel->whole ? BPF_ANY : BPF_EXIST);
@@ -340,8 +342,11 @@ static void look(struct session *s, struct process *p, bool ask)
 	if (bpf_map_lookup_elem(s->kernel->processes, &pid, &now))
 		now.changes = 0;
 	bool noted = !ask && look_at_noted(s, p, &e);
-	if (!noted)
+	if (!noted) {
+		uint64_t before = session_now();
 		e = process_look(s, p, NULL);
+		p->looked_ns = e ? p->looked_ns : before;
+	}
 	if (!e && library_is_unready(s->library))
 		return;
 	if (e || !p->list || !p->list->count)

@@ -19,6 +19,7 @@ struct kernel_list { /* a list of modules as the sampler has it */
 	const struct library_list *list;
 	uint32_t first, count, serial;
 	uint64_t jit_low, jit_high;
+	bool jit_top;
 };
 
 struct kernel_thread {

@@ -476,6 +476,8 @@ static bool give_maps(struct lines *from, struct maps *out)
 		bool deleted = maps_is_deleted(l->path, &length);
 		if (l->start >= l->end)
 			continue;
+		if (!strncmp(l->path, "//", 2)) /* "//anon": it has no name there */
+			length = 0;
 		memcpy(text, l->path, length);
 		text[length] = '\0';
 		out->items[out->count++] = (struct map){.start = l->start,

@@ -311,14 +311,35 @@ static struct walk_space space_of(struct session *s, const struct library_list *
 	return list ? library_walk(s->library, list) : (struct walk_space){0};
 }
 
+static enum walk_end walk_with(struct session *s, struct kernel_waiting *w,
+			       const struct stack_code *code, uint64_t *keys, uint32_t *frames)
+{
+	struct walk_reader reader = {copy_read, w};
+	w->edge = 0;
+	return stack_walk(code, w->process->machine, w->registers, w->pc, &reader, keys,
+			  s->kernel->max_depth, frames);
+}
+
+/* Which still runs the same program. */
+static pid_t task_of(const struct kernel_waiting *w)
+{
+	return w->process->gone || w->image != w->process->image ? 0 : w->process->pid;
+}
+
 static enum walk_end walk(struct session *s, struct kernel_waiting *w,
 			  const struct library_list *list, uint64_t *keys, uint32_t *frames)
 {
-	struct walk_space space = space_of(s, list);
-	struct walk_reader reader = {copy_read, w};
-	w->edge = 0;
-	return stack_walk(&space, w->process->machine, w->registers, w->pc, &reader, keys,
-			  s->kernel->max_depth, frames);
+	const struct stack_code code = {space_of(s, list), false, task_of(w)};
+	return walk_with(s, w, &code, keys, frames);
+}
+
+/* Where nothing explains it: as far as the process's own list goes. */
+static enum walk_end walk_last(struct session *s, struct kernel_waiting *w, uint64_t *keys,
+			       uint32_t *frames)
+{
+	const struct process *p = w->process;
+	const struct stack_code code = {space_of(s, p->list), p->looked_ns > w->time, task_of(w)};
+	return walk_with(s, w, &code, keys, frames);
 }
 
 struct err *paths_count_place(struct session *s, struct process *p, uint32_t thread, uint64_t key,
@@ -407,8 +428,8 @@ static enum walk_end walk_looking(struct session *s, struct kernel_waiting *w, u
 		end = walk_back(s, w, keys, frames);
 	if (library_is_unready(s->library))
 		return end;
-	if (end == WALK_NO_MODULE && same) /* it gets as far as that, at least */
-		end = walk(s, w, p->list, keys, frames);
+	if (end == WALK_NO_MODULE && same)
+		end = walk_last(s, w, keys, frames);
 	p->useless = looked && p->list == before ? p->useless + 1 : patient ? 0 : p->useless;
 	if (p->useless == UNRESOLVED_MAX)
 		code_resign(s, p);

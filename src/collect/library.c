@@ -23,6 +23,7 @@
 #include "process/backing.h"
 #include "process/maps.h"
 #include "process/registers.h"
+#include "process/runtime.h"
 #include "process/space.h"
 
 #define ALIGNMENT 64u
@@ -353,7 +354,8 @@ static struct err *open_new(struct library *l, pid_t task, const struct maps *ma
 		found[i] = NULL;
 		if (!(space_is_module(map) || emulated_is_sigreturn(map)) ||
 		    !strncmp(map->path, "/dev/", 5) ||
-		    (!strncmp(map->path, "/memfd:", 7) && !is_program(task, maps, i)) ||
+		    ((!strncmp(map->path, "/memfd:", 7) || runtime_is_saved_code(map->path)) &&
+		     !is_program(task, maps, i)) ||
 		    !strncmp(map->path, "/SYSV", 5))
 			continue;
 		if ((found[i] = find_checked(l, map, now)))
@@ -396,8 +398,12 @@ static struct wire_module describe(const struct library_module *m, const struct 
 
 /* Anonymous code: of a module whose text was copied to large pages, or made at run time. */
 static struct wire_module describe_other(const struct library *l, const struct map *map,
+					 const struct runtime *runtime,
 					 const struct wire_module *before, size_t count)
 {
+	uint32_t flags = runtime->bare  ? WIRE_MODULE_BARE
+			 : runtime->top ? WIRE_MODULE_JIT | WIRE_MODULE_TOP
+					: WIRE_MODULE_JIT;
 	for (size_t i = count; !map->path[0] && i; i--) {
 		const struct wire_module *w = &before[i - 1];
 		const struct library_module *m = library_module(l, w->id);
@@ -409,13 +415,16 @@ static struct wire_module describe_other(const struct library *l, const struct m
 			return copy;
 		}
 	}
-	return (struct wire_module){.start = map->start, .end = map->end, .flags = WIRE_MODULE_JIT};
+	return (struct wire_module){.start = map->start,
+				    .end = map->end,
+				    .flags = flags | (map->readable ? WIRE_MODULE_READ : 0)};
 }
 
 /* `found` has the module of each mapping. Copies of text may lie before what is left of the
    module's own mappings, so these come first. */
 static size_t fill_list(const struct library *l, const struct maps *maps,
-			struct library_module *const *found, struct wire_module *out)
+			const struct runtime *runtime, struct library_module *const *found,
+			struct wire_module *out)
 {
 	size_t known = 0, used = 0;
 	struct wire_module *modules = reallocarray(NULL, maps->count + 1, sizeof *modules);
@@ -430,7 +439,7 @@ static size_t fill_list(const struct library *l, const struct maps *maps,
 		if (!map->executable || (kernels && !found[i]))
 			continue;
 		struct wire_module w = found[i] ? modules[k++]
-						: describe_other(l, map, modules, known);
+						: describe_other(l, map, runtime, modules, known);
 		if (w.start >= w.end || (used && w.start < out[used - 1].end))
 			continue;
 		if (used && same_file(&out[used - 1], &w))
@@ -494,13 +503,14 @@ static const struct library_module *find_executable(pid_t task, const struct map
 
 struct library_view {
 	pid_t task;
+	uint16_t machine;
 	struct maps maps;
 	struct library_module **found; /* for each mapping, or NULL */
 	const struct library_list *list;
 };
 
 /* The list of a process that has these modules, with all their tables. */
-static struct err *settle(struct library *l, const struct maps *maps,
+static struct err *settle(struct library *l, const struct maps *maps, const struct runtime *runtime,
 			  struct library_module *const *found, const struct library_list **out)
 {
 	*out = NULL;
@@ -509,23 +519,34 @@ static struct err *settle(struct library *l, const struct maps *maps,
 	struct wire_module *modules = calloc(maps->count + 1, sizeof *modules);
 	if (!modules)
 		return err_new("out of memory");
-	*out = share_list(l, modules, fill_list(l, maps, found, modules));
-	return *out ? NULL : err_new("the memory for unwind tables is full");
+	struct library_list *list = share_list(l, modules,
+					       fill_list(l, maps, runtime, found, modules));
+	if (list)
+		list->runtime = runtime;
+	*out = list;
+	return list ? NULL : err_new("the memory for unwind tables is full");
+}
+
+static struct err *look_at(struct library *l, pid_t task, uint16_t machine, const struct maps *maps,
+			   const struct library_list **out,
+			   const struct library_module **executable)
+{
+	struct library_module **found = calloc(maps->count + 1, sizeof(struct library_module *));
+	struct err *e = found ? open_new(l, task, maps, found) : err_new("out of memory");
+	*out = NULL;
+	if (!e)
+		e = settle(l, maps, runtime_find(maps, task, machine), found, out);
+	if (!e && executable)
+		*executable = find_executable(task, maps, found);
+	free(found);
+	return e;
 }
 
 struct err *library_look_at(struct library *l, pid_t task, const struct maps *maps,
 			    const struct library_list **out,
 			    const struct library_module **executable)
 {
-	struct library_module **found = calloc(maps->count + 1, sizeof(struct library_module *));
-	struct err *e = found ? open_new(l, task, maps, found) : err_new("out of memory");
-	*out = NULL;
-	if (!e)
-		e = settle(l, maps, found, out);
-	if (!e && executable)
-		*executable = find_executable(task, maps, found);
-	free(found);
-	return e;
+	return look_at(l, task, native_machine, maps, out, executable);
 }
 
 /* An emulator may run programs of its own CPU, too: then our library is there, but not executable. */
@@ -560,7 +581,7 @@ struct err *library_look(struct library *l, pid_t pid, uint16_t machine,
 	*out = NULL;
 	if (e)
 		return e;
-	e = library_look_at(l, maps.task, &maps, out, executable);
+	e = look_at(l, maps.task, machine, &maps, out, executable);
 	maps_free(&maps);
 	return e;
 }
@@ -575,6 +596,7 @@ struct err *library_see(struct library *l, pid_t pid, uint16_t machine, struct l
 		return e;
 	}
 	v->task = v->maps.task;
+	v->machine = machine;
 	v->found = calloc(v->maps.count + 1, sizeof(struct library_module *));
 	e = v->found ? open_new(l, v->task, &v->maps, v->found) : err_new("out of memory");
 	if (e)
@@ -587,7 +609,8 @@ struct err *library_see(struct library *l, pid_t pid, uint16_t machine, struct l
 const struct library_list *library_settle(struct library *l, struct library_view *v)
 {
 	if (!v->list)
-		err_free(settle(l, &v->maps, v->found, &v->list));
+		err_free(settle(l, &v->maps, runtime_find(&v->maps, v->task, v->machine), v->found,
+				&v->list));
 	return v->list;
 }
 

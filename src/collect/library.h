@@ -22,6 +22,7 @@
 
 struct err;
 struct maps;
+struct runtime;
 
 #define LIBRARY_SIZE (256ull << 20) /* of the tables file */
 
@@ -61,9 +62,10 @@ struct library_list { /* what one or more processes have in memory */
 	uint64_t hash, place; /* place: of the struct wire_space in the file */
 	uint32_t count;
 	struct wire_module *modules;
-	struct walk_module *walk; /* the same for walking; NULL: not asked for yet */
-	bool used;                /* see library_use */
-	uint32_t given;           /* where collect/kernel_code.c has it, + 1 */
+	struct walk_module *walk;      /* the same for walking; NULL: not asked for yet */
+	const struct runtime *runtime; /* who makes code there */
+	bool used;                     /* see library_use */
+	uint32_t given;                /* where collect/kernel_code.c has it, + 1 */
 };
 
 struct library;

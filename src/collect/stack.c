@@ -10,30 +10,48 @@ static enum code_kind code_at(const void *context, uint64_t address)
 	const struct walk_module *m = walk_find_module(context, address);
 	if (!m)
 		return CODE_NONE;
-	return m->table.page_count ? CODE_MODULE : CODE_OTHER;
+	if (m->table.page_count)
+		return CODE_MODULE;
+	return m->flags & WIRE_MODULE_BARE ? CODE_BARE : CODE_OTHER;
 }
 
-static enum walk_end step(struct walk *w, const struct walk_space *space,
+static bool has_flag(const struct walk_space *space, uint32_t flag)
+{
+	for (size_t i = 0; i < space->count; i++)
+		if (space->modules[i].flags & flag)
+			return true;
+	return false;
+}
+
+static enum walk_end step(struct walk *w, const struct code_space *code,
 			  const struct walk_reader *reader)
 {
-	const struct code_space code = {code_at, space, space};
+	const struct walk_space *space = code->modules;
 	uint64_t at = w->pc - !w->exact;
 	enum walk_end end = walk_step(w, space, reader);
 	if ((end != WALK_NO_MODULE && end != WALK_NO_RECIPE) || code_at(space, at) == CODE_MODULE)
 		return end;
-	if (pointer_step_back(w, &code, reader))
+	if (code->fresh && pointer_step_back(w, code, reader))
 		return WALK_ON;
-	if (code_at(space, at) == CODE_OTHER && pointer_step(w, &code, reader))
+	if (code_at(space, at) == CODE_OTHER && pointer_step(w, code, reader))
 		return WALK_ON;
 	return end;
 }
 
 /* `pointer`: the first step is made by the frame pointer, whatever the recipe. */
-static enum walk_end walk(struct walk w, bool pointer, const struct walk_space *space,
+static enum walk_end walk(struct walk w, bool pointer, const struct stack_code *in,
 			  const struct walk_reader *reader, uint64_t *keys, uint32_t max,
 			  uint32_t *count)
 {
-	const struct code_space code = {code_at, space, space};
+	const struct walk_space *space = &in->space;
+	const struct code_space code = {
+		.at = code_at,
+		.context = space,
+		.modules = space,
+		.top = has_flag(space, WIRE_MODULE_TOP),
+		.fresh = in->fresh,
+		.task = in->task,
+	};
 	enum walk_end end;
 	*count = 0;
 	do {
@@ -46,30 +64,23 @@ static enum walk_end walk(struct walk w, bool pointer, const struct walk_space *
 		if (pointer && w.exact)
 			end = pointer_step(&w, &code, reader) ? WALK_ON : WALK_BAD_FRAME;
 		else
-			end = step(&w, space, reader);
+			end = step(&w, &code, reader);
 	} while (end == WALK_ON);
 	return end;
 }
 
-static bool has_jit(const struct walk_space *space)
-{
-	for (size_t i = 0; i < space->count; i++)
-		if (space->modules[i].flags & WIRE_MODULE_JIT)
-			return true;
-	return false;
-}
-
-enum walk_end stack_walk(const struct walk_space *space, uint16_t machine,
-			 const uint64_t *registers, uint64_t pc, const struct walk_reader *reader,
-			 uint64_t *keys, uint32_t max, uint32_t *count)
+enum walk_end stack_walk(const struct stack_code *code, uint16_t machine, const uint64_t *registers,
+			 uint64_t pc, const struct walk_reader *reader, uint64_t *keys,
+			 uint32_t max, uint32_t *count)
 {
 	struct walk w;
 	walk_begin(&w, unwind_cpu_for(machine), registers, pc);
-	enum walk_end end = walk(w, false, space, reader, keys, max, count);
-	if (end == WALK_COMPLETE || end == WALK_TOO_DEEP || !has_jit(space))
+	enum walk_end end = walk(w, false, code, reader, keys, max, count);
+	if (end == WALK_COMPLETE || end == WALK_TOO_DEEP ||
+	    !has_flag(&code->space, WIRE_MODULE_JIT))
 		return end;
 	/* Assembly of a compiler at run time that no analysis understood: it keeps frame pointers. */
-	if (walk(w, true, space, reader, keys, max, count) == WALK_COMPLETE)
+	if (walk(w, true, code, reader, keys, max, count) == WALK_COMPLETE)
 		return WALK_COMPLETE;
-	return walk(w, false, space, reader, keys, max, count);
+	return walk(w, false, code, reader, keys, max, count);
 }

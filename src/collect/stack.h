@@ -1,13 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /* The walk of a stack that was copied, by what a list of modules says. */
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "unwind/walk.h"
 
+struct stack_code {
+	struct walk_space space;
+	bool fresh; /* the process was looked at after the sample, and nothing before that explains it:
+		       where no code is now, none was */
+	pid_t task; /* a thread that has the code in memory, or 0 */
+};
+
 /* Fills `keys` (room for `max`) with the keys of the frames (cct/cct.h), innermost first, without
    those of our own library. `registers` are CPU_REGISTERS by DWARF number. */
-enum walk_end stack_walk(const struct walk_space *space, uint16_t machine,
-			 const uint64_t *registers, uint64_t pc, const struct walk_reader *reader,
-			 uint64_t *keys, uint32_t max, uint32_t *count);
+enum walk_end stack_walk(const struct stack_code *code, uint16_t machine, const uint64_t *registers,
+			 uint64_t pc, const struct walk_reader *reader, uint64_t *keys,
+			 uint32_t max, uint32_t *count);

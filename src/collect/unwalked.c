@@ -50,6 +50,7 @@ struct sample {
 	uint32_t thread; /* in the profile */
 	uint32_t event, weight;
 	uint64_t ns;
+	uint64_t kept_ns; /* when it was taken out of the arena */
 	uint64_t registers[CPU_REGISTERS];
 	uint64_t pc, address, size; /* address, size: of the stack */
 	size_t block_count;
@@ -107,6 +108,7 @@ static struct sample *sample_new(struct unwalked *u, const struct arena_snapshot
 	out->event = from->event;
 	out->weight = from->weight;
 	out->ns = from->ns;
+	out->kept_ns = session_now();
 	out->pc = from->pc;
 	out->address = address;
 	out->size = size;
@@ -338,12 +340,14 @@ static bool refresh(struct session *s, struct process *p)
 }
 
 static enum walk_end walk_with(struct session *s, struct sample *sample,
-			       const struct library_list *list, struct path *path)
+			       const struct library_list *list, bool fresh, struct path *path)
 {
 	const struct process *p = sample->process;
-	struct walk_space space = list ? library_walk(s->library, list) : (struct walk_space){0};
+	struct stack_code code = {.fresh = fresh, .task = p->gone || p->foreign ? 0 : p->pid};
 	struct walk_reader reader = {read_word, sample};
-	return stack_walk(&space, p->machine, sample->registers, sample->pc, &reader, path->keys,
+	if (list)
+		code.space = library_walk(s->library, list);
+	return stack_walk(&code, p->machine, sample->registers, sample->pc, &reader, path->keys,
 			  path->max, &path->count);
 }
 
@@ -359,14 +363,16 @@ static void tell_in_vain(const struct sample *sample)
 static void walk_one(struct session *s, struct sample *sample, struct path *path)
 {
 	struct process *p = sample->process;
-	path->end = walk_with(s, sample, p->list, path);
+	path->end = walk_with(s, sample, p->list, false, path);
 	if (path->end == WALK_NO_MODULE && refresh(s, p))
-		path->end = walk_with(s, sample, p->list, path);
+		path->end = walk_with(s, sample, p->list, false, path);
 	for (struct picture *at = s->unwalked->pictures; path->end == WALK_NO_MODULE && at;
 	     at = at->next)
 		if (at->process == p)
 			path->end = walk_with(s, sample, library_settle(s->library, at->view),
-					      path);
+					      false, path);
+	if (path->end == WALK_NO_MODULE) /* as far as the present one goes */
+		path->end = walk_with(s, sample, p->list, p->looked_ns >= sample->kept_ns, path);
 	if (path->end == WALK_NO_MODULE)
 		tell_in_vain(sample);
 	struct err *e = keep_path(s, sample, path);

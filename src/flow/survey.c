@@ -133,13 +133,21 @@ static bool is_part(const char *name)
 	return dot && (dot[5] == 0 || dot[5] == '.');
 }
 
+/* What V8's own compiler made: procedures for certain, though most are only jumped to, from others with
+   frames of all sizes. Some go on with a frame that was made for them. */
+static bool is_builtin(const char *name)
+{
+	return !strncmp(name, "Builtins_", strlen("Builtins_")) && !strstr(name, "EnterAt") &&
+	       !strstr(name, "Continuation") && !strstr(name, "ContinueTo");
+}
+
 static void add_symbols(const struct symbols *symbols, struct addresses *entries,
 			struct addresses *hints, struct addresses *noreturn)
 {
 	const struct symbol *all;
 	size_t count = symbols_all(symbols, &all);
 	for (size_t i = 0; i < count; i++) {
-		if (all[i].global)
+		if (all[i].global || is_builtin(all[i].name))
 			add(entries, all[i].address);
 		else if (!is_part(all[i].name))
 			add(hints, all[i].address);

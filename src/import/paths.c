@@ -152,11 +152,12 @@ static enum walk_end walk_copy(struct import *i, const struct perf_record *r,
 	uint64_t registers[CPU_REGISTERS], pc;
 	struct copy copy = {.sample = s};
 	struct walk_reader reader = {read_word, &copy};
+	const struct stack_code code = {*space, .fresh = true}; /* every mapping is in the file */
 	*count = 0;
 	if (!registers_convert(i->cpu, r->event->registers, s->registers, registers, &pc))
 		return WALK_NO_RECIPE;
 	copy.address = registers[cpu->sp];
-	enum walk_end end = stack_walk(space, i->cpu->elf_machine, registers, pc, &reader, i->keys,
+	enum walk_end end = stack_walk(&code, i->cpu->elf_machine, registers, pc, &reader, i->keys,
 				       IMPORT_FRAMES, count);
 	if (end == WALK_BAD_MEMORY && copy.missed && s->stack_size == s->stack_wanted) {
 		i->short_stacks++;

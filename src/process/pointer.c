@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "process/pointer.h"
 
+#include <sys/uio.h>
+
 #include "unwind/step.h"
 
 static bool is_code(const struct code_space *code, uint64_t address)
@@ -8,14 +10,33 @@ static bool is_code(const struct code_space *code, uint64_t address)
 	return code->at(code->context, address) != CODE_NONE;
 }
 
+static enum made_frame look_at_code(const struct walk *w, pid_t task)
+{
+	_Alignas(uint32_t) uint8_t code[MADE_BYTES] = {0};
+	uint64_t room = 4096 - w->pc % 4096;
+	struct iovec to = {code, room < sizeof code ? room : sizeof code};
+	struct iovec from = {(void *)(uintptr_t)w->pc, to.iov_len};
+	if (!w->exact || task <= 0 ||
+	    process_vm_readv(task, &to, 1, &from, 1, 0) != (ssize_t)to.iov_len)
+		return MADE_FRAME;
+	return w->cpu->link == CPU_NO_REGISTER ? made_frame_x86_64(code)
+					       : made_frame_aarch64((const uint32_t *)code);
+}
+
 bool pointer_step(struct walk *w, const struct code_space *code, const struct walk_reader *reader)
 {
 	struct walk caller = *w;
-	if (!step_pointer(&caller, reader->word, reader->context) || !is_code(code, caller.pc - 1))
+	enum made_frame made = look_at_code(w, code->task);
+	if (!step_unmade(&caller, made, reader->word, reader->context) &&
+	    !step_pointer(&caller, reader->word, reader->context))
+		return false;
+	if (!is_code(code, caller.pc - 1))
 		return false;
 	const struct walk_module *m = walk_find_module(code->modules, caller.pc - 1);
-	if (m && code->at(code->context, caller.pc - 1) == CODE_MODULE)
-		step_pointer_compiled(&caller, table_find(&m->table, caller.pc - 1 - m->bias));
+	if (m && code->at(code->context, caller.pc - 1) == CODE_MODULE &&
+	    !step_pointer_compiled(&caller, table_find(&m->table, caller.pc - 1 - m->bias),
+				   code->top))
+		return false;
 	*w = caller;
 	return true;
 }

@@ -12,6 +12,7 @@
 #include "base/parallel.h"
 #include "image/image.h"
 #include "process/backing.h"
+#include "process/runtime.h"
 #include "process/status.h"
 
 /* Mappings are cut at pages of at most this size. */
@@ -181,6 +182,7 @@ struct err *space_refresh(pid_t pid, enum recipes_mode mode, struct space *space
 		return e;
 	maps_free(&space->maps);
 	space->maps = maps;
+	space->runtime = runtime_find(&maps, task, space->machine);
 	for (size_t i = 0; !e && i < maps.count; i++)
 		if (space_is_module(&maps.items[i]) && !find_module(space, &maps.items[i]))
 			e = add_module(task, space, &maps, i);

@@ -18,6 +18,7 @@
 struct err;
 struct image;
 struct image_segment;
+struct runtime;
 
 struct space_module {
 	const char *path;    /* as mapped; "[vdso]" */
@@ -31,10 +32,11 @@ struct space_module {
 struct space {
 	struct space_module *modules;
 	size_t module_count;
-	struct walk_space walk; /* over all executable mappings of these modules */
-	uint32_t *module_of;    /* for each entry of walk.modules, its index in `modules` */
-	uint16_t machine;       /* ELF machine of the process */
-	struct maps maps;       /* as last read */
+	struct walk_space walk;        /* over all executable mappings of these modules */
+	uint32_t *module_of;           /* for each entry of walk.modules, its index in `modules` */
+	uint16_t machine;              /* ELF machine of the process */
+	struct maps maps;              /* as last read */
+	const struct runtime *runtime; /* who makes code there */
 };
 
 /* Opens every executable module of the process and builds or loads its table, before anything

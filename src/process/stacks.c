@@ -8,6 +8,7 @@
 #include "base/err.h"
 #include "process/pointer.h"
 #include "process/remote.h"
+#include "process/runtime.h"
 #include "process/space.h"
 
 #define TRIES 3
@@ -29,7 +30,9 @@ static enum code_kind code_at(const void *space, uint64_t address)
 {
 	if (!is_code(space, address))
 		return CODE_NONE;
-	return is_readable_module(space, address) ? CODE_MODULE : CODE_OTHER;
+	if (is_readable_module(space, address))
+		return CODE_MODULE;
+	return ((const struct space *)space)->runtime->bare ? CODE_BARE : CODE_OTHER;
 }
 
 static enum stack_how how_of(const struct recipe *recipe)
@@ -44,7 +47,8 @@ static enum stack_how how_of(const struct recipe *recipe)
 static enum walk_end step(struct walk *w, const struct space *space,
 			  const struct walk_reader *reader, bool fresh, uint8_t *how)
 {
-	const struct code_space code = {code_at, space, &space->walk};
+	const struct code_space code = {code_at, space,           &space->walk, space->runtime->top,
+					fresh,   space->maps.task};
 	uint64_t at = w->pc - !w->exact;
 	enum walk_end end = walk_step(w, &space->walk, reader);
 	if (end == WALK_ON) {
@@ -57,7 +61,7 @@ static enum walk_end step(struct walk *w, const struct space *space,
 		*how = STACK_CALL;
 		return WALK_ON;
 	}
-	if (is_code(space, at) && pointer_step(w, &code, reader)) {
+	if (code_at(space, at) == CODE_OTHER && pointer_step(w, &code, reader)) {
 		*how = STACK_FP;
 		return WALK_ON;
 	}

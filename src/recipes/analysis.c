@@ -7,6 +7,7 @@
 #include "base/err.h"
 #include "flow/frame.h"
 #include "image/image.h"
+#include "image/symbols.h"
 #include "isa/insn.h"
 #include "recipes/cfi.h"
 #include "recipes/rows.h"
@@ -25,6 +26,32 @@ static struct err *take_landings(struct image *image, struct analysis *a)
 	return a->landings ? NULL : err_new("out of memory");
 }
 
+/* Where SP is after a call cannot be told in what V8's compiler made: callees take as many arguments off
+   the stack as they were given. But as soon as they have frames, FP leads to them. Between them and C++
+   it is not so. */
+static bool keeps_pointer(const struct symbol *s)
+{
+	const char *name = s->name + strlen("Builtins_");
+	return s->size && !strncmp(s->name, "Builtins_", strlen("Builtins_")) &&
+	       strcmp(name, "DirectCEntry") && (strncmp(name, "JS", 2) || !strstr(name, "Entry"));
+}
+
+static struct err *take_pointers(const struct symbols *symbols, struct analysis *a)
+{
+	const struct symbol *all;
+	size_t count = symbols ? symbols_all(symbols, &all) : 0, wanted = 0;
+	for (size_t i = 0; i < count; i++)
+		wanted += keeps_pointer(&all[i]);
+	if (!wanted)
+		return NULL;
+	a->pointers = reallocarray(NULL, wanted, sizeof *a->pointers);
+	for (size_t i = 0; a->pointers && i < count; i++)
+		if (keeps_pointer(&all[i]))
+			a->pointers[a->pointer_count++] = (struct analysis_range){
+				all[i].address, all[i].address + all[i].size};
+	return a->pointers ? NULL : err_new("out of memory");
+}
+
 struct err *analysis_run(struct image *image, const struct symbols *symbols, struct analysis *out)
 {
 	memset(out, 0, sizeof *out);
@@ -34,6 +61,8 @@ struct err *analysis_run(struct image *image, const struct symbols *symbols, str
 	struct err *e = survey_take(image, out->isa, symbols, &out->survey);
 	if (!e)
 		e = take_landings(image, out);
+	if (!e)
+		e = take_pointers(symbols, out);
 	if (!e) {
 		out->input = (struct trace_input){
 			.entries = out->survey.entries,
@@ -59,11 +88,13 @@ void analysis_free(struct analysis *a)
 	trace_free(a->trace);
 	survey_free(&a->survey);
 	free(a->landings);
+	free(a->pointers);
 	memset(a, 0, sizeof *a);
 }
 
 struct row_writer {
 	const struct isa *isa;
+	const struct analysis_range *pointers, *pointers_end; /* those that are still to come */
 	struct rows *rows;
 	uint64_t start, end; /* the run under way */
 	uint32_t rule;
@@ -92,6 +123,23 @@ static uint32_t rule_of_state(struct row_writer *w, const struct trace_place *p)
 	return w->rule_of[p->state_id] - 1;
 }
 
+/* The same frame, found by FP, where that has been set up: it is saved then, beside the return address. */
+static uint32_t by_pointer(struct row_writer *w, uint64_t address, uint32_t rule)
+{
+	while (w->pointers < w->pointers_end && w->pointers->end <= address)
+		w->pointers++;
+	if (w->pointers == w->pointers_end || address < w->pointers->start)
+		return rule;
+	struct recipe r = w->rows->rules[rule];
+	if (r.cfa != RECIPE_REG || r.cfa_reg != w->isa->sp || r.fp != RECIPE_AT_CFA ||
+	    r.fp_offset != -16 || r.ra != RECIPE_AT_CFA || r.ra_offset != -8)
+		return rule;
+	r.cfa_reg = w->isa->fp;
+	r.cfa_offset = 16;
+	r.cfa_vg = 0;
+	return rows_rule(w->rows, &r);
+}
+
 static void flush(struct row_writer *w)
 {
 	if (w->rule && w->end > w->start)
@@ -103,7 +151,7 @@ static void write_place(void *context, const struct trace_place *p)
 	struct row_writer *w = context;
 	if (p->fresh && w->rule_capacity)
 		memset(w->rule_of, 0, w->rule_capacity * sizeof *w->rule_of);
-	uint32_t rule = rule_of_state(w, p);
+	uint32_t rule = by_pointer(w, p->address, rule_of_state(w, p));
 	if (rule != w->rule || p->address != w->end) {
 		flush(w);
 		w->start = p->address;
@@ -114,7 +162,10 @@ static void write_place(void *context, const struct trace_place *p)
 
 void analysis_rows(const struct analysis *a, struct rows *rows)
 {
-	struct row_writer w = {.isa = a->isa, .rows = rows};
+	struct row_writer w = {.isa = a->isa,
+			       .rows = rows,
+			       .pointers = a->pointers,
+			       .pointers_end = a->pointers + a->pointer_count};
 	trace_each(a->trace, false, write_place, &w);
 	flush(&w);
 	free(w.rule_of);

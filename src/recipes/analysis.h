@@ -21,6 +21,13 @@ struct analysis {
 	struct trace_landing *landings;
 	size_t landing_count;
 	struct trace_input input;
+	struct analysis_range
+		*pointers; /* ascending: code that keeps frame pointers, whatever else it does */
+	size_t pointer_count;
+};
+
+struct analysis_range {
+	uint64_t start, end;
 };
 
 /* Analyses the code of `image`. `symbols` (may be NULL) say where procedures begin. The exception

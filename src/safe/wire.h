@@ -81,6 +81,9 @@ struct wire_space {
 };
 #define WIRE_MODULE_MAX 0x7ffeu /* numbers beyond are the tree's own: cct/cct.h */
 #define WIRE_MODULE_AGENT 1u    /* the agent itself: its frames are left out of paths */
-#define WIRE_MODULE_JIT \
-	2u /* id 0, no table: memory that a program made executable; frame
-				pointers are followed there */
+/* id 0, no table: memory that a program made executable. Frame pointers are followed there; their
+   records may be known to lie at the upper ends of frames. */
+#define WIRE_MODULE_JIT 2u
+#define WIRE_MODULE_TOP 4u
+#define WIRE_MODULE_BARE 8u  /* the same, but its code keeps no frame pointers */
+#define WIRE_MODULE_READ 16u /* its bytes may be read */

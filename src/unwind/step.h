@@ -5,6 +5,7 @@
  * reader is a constant (the agent, which reads its own stack) gets it compiled
  * into one piece. Everybody else calls walk_step().
  */
+#include "unwind/made.h"
 #include "unwind/walk.h"
 
 typedef bool (*step_read)(void *context, uint64_t address, uint64_t *out);
@@ -403,18 +404,60 @@ static inline __attribute__((always_inline)) bool step_pointer(struct walk *w, s
 	return true;
 }
 
-/* After step_pointer into code that has a recipe. Records lie at the top of a frame or anywhere in
-   it: what the callee has above its record is not known, but where the caller has its own below
-   its CFA is. */
-static inline void step_pointer_compiled(struct walk *w, const struct recipe *r)
+/* From a first frame in such code that has none of its own (unwind/made.h), to where it was called.
+   False where it is not so after all. */
+static inline __attribute__((always_inline)) bool step_unmade(struct walk *w, enum made_frame made,
+							      step_read read, void *context)
 {
-	if (w->cpu->link == CPU_NO_REGISTER || w->fp <= w->sp)
-		return;
-	uint64_t sp = w->fp;
-	if (r->cfa == RECIPE_REG && r->cfa_reg == w->cpu->sp && r->fp == RECIPE_AT_CFA &&
-	    r->ra == RECIPE_AT_CFA && r->ra_offset == r->fp_offset + 8)
-		sp -= (uint64_t)((int64_t)r->fp_offset + r->cfa_offset);
-	w->sp = sp < w->sp ? w->fp : sp;
+	uint64_t ra, word, at = w->sp, link = w->cpu->link;
+	if (!w->exact || made == MADE_FRAME)
+		return false;
+	if (link != CPU_NO_REGISTER) {
+		if (!step_register(w, (unsigned)link, read, context, &ra))
+			return false;
+		at = 0;
+	} else {
+		if (made == MADE_PUSHED && (!read(context, at, &word) || word != w->fp))
+			return false;
+		at += made == MADE_PUSHED ? sizeof word : 0;
+		if (!read(context, at, &ra))
+			return false;
+		w->sp = at + sizeof ra;
+	}
+	ra &= w->cpu->address_bits;
+	if (!ra)
+		return false;
+	*w = (struct walk){.cpu = w->cpu,
+			   .pc = ra,
+			   .sp = w->sp,
+			   .fp = w->fp,
+			   .slot = at,
+			   .extra_lost = true,
+			   .fp_lost = w->fp_lost};
+	return true;
+}
+
+/* After step_pointer into code that has a recipe. `top`: the callee is known to have its record at the
+   upper end of its frame (on x86-64 everybody has). Else what it has above that is not known, but where
+   the caller has its own record below its CFA is. False where SP cannot be told and the recipe needs it. */
+static inline bool step_pointer_compiled(struct walk *w, const struct recipe *r, bool top)
+{
+	if (w->cpu->link == CPU_NO_REGISTER || top || r->cfa == RECIPE_ROOT)
+		return true;
+	if (r->cfa == RECIPE_SIGNAL || w->fp_lost || w->fp < w->sp)
+		return false;
+	if (r->cfa_reg != w->cpu->sp) {
+		w->sp = w->fp;
+		return true;
+	}
+	if (r->cfa != RECIPE_REG || r->fp != RECIPE_AT_CFA || r->ra != RECIPE_AT_CFA ||
+	    r->ra_offset != r->fp_offset + 8)
+		return false;
+	uint64_t sp = w->fp - (uint64_t)((int64_t)r->fp_offset + r->cfa_offset);
+	if (sp < w->sp)
+		return false;
+	w->sp = sp;
+	return true;
 }
 
 /*

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The text of /proc/PID/maps, which may hold any file name, and of /tmp/perf-PID.map, which the
-   process writes. */
+/* The text of /proc/PID/maps, which may hold any file name, of /tmp/perf-PID.map, which the process
+   writes, and of its arguments and environment. */
 #include <assert.h>
+#include <elf.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
 #include "base/err.h"
 #include "process/jit.h"
 #include "process/maps.h"
+#include "process/runtime.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -22,7 +25,21 @@ static void read_maps(const char *text, size_t size)
 		assert(!i || maps.items[i - 1].end <= maps.items[i].start);
 		assert(strlen(maps.items[i].path) <= size);
 	}
+	const struct runtime *x86_64 = runtime_find(&maps, 0, EM_X86_64),
+			     *aarch64 = runtime_find(&maps, 0, EM_AARCH64);
+	assert(!strcmp(x86_64->name, aarch64->name));
+	assert(x86_64->bare == !!x86_64->why[0] && aarch64->bare == !!aarch64->why[0]);
 	maps_free(&maps);
+}
+
+static void read_options(const char *text, size_t size)
+{
+	size_t half = size / 2;
+	bool java = runtime_java_keeps(text, half, text + half, size - half);
+	bool erlang = runtime_erlang_keeps(text, size);
+
+	assert(!java || memmem(text, size, "+PreserveFramePointer", 21));
+	assert(!erlang || memmem(text, size, "-JPperf", 7));
 }
 
 static void read_jit(const char *text, size_t size)
@@ -45,5 +62,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	read_maps((const char *)data, size);
 	read_jit((const char *)data, size);
+	read_options((const char *)data, size);
 	return 0;
 }

@@ -4,6 +4,8 @@
 #include "cfi_bytes.h"
 #include "isa/insn.h"
 #include "made_image.h"
+#include "image/symbols.h"
+#include "recipes/analysis.h"
 #include "recipes/rows.h"
 #include "recipes/shapes.h"
 
@@ -138,10 +140,10 @@ static void lazy_binding_x86_64(void **state)
 
 #define BUILTINS 100
 
-/* The shapes of an image with as many builtins as V8 has at least. The first one has this name and
-   code, all others are empty. */
-static struct rows shapes_of_builtin(uint16_t machine, const char *name, const void *code,
-				     size_t size)
+/* An image with as many builtins as V8 has at least. The first one has this name and code, all others
+   are empty. */
+static struct image *image_of_builtin(uint16_t machine, const char *name, const void *code,
+				      size_t size)
 {
 	char strings[64] = "\0Builtins_Other\0";
 	uint8_t text[512 + 4 * BUILTINS] = {0};
@@ -159,8 +161,6 @@ static struct rows shapes_of_builtin(uint16_t machine, const char *name, const v
 		 .link = 3},
 		{.name = ".strtab", .bytes = strings, .size = sizeof(strings), .type = SHT_STRTAB},
 	};
-	struct image *image;
-	struct rows rows;
 
 	strcpy(strings + 16, name);
 	memcpy(text, code, size);
@@ -170,12 +170,79 @@ static struct rows shapes_of_builtin(uint16_t machine, const char *name, const v
 				       .st_shndx = 1,
 				       .st_value = BARE_START + (i == 1 ? 0 : 508 + 4 * (i - 1)),
 				       .st_size = i == 1 ? size : 4};
-	image = made_image(machine, 0, sections, sizeof(sections) / sizeof(*sections));
+	return made_image(machine, 0, sections, sizeof(sections) / sizeof(*sections));
+}
+
+static struct rows shapes_of_builtin(uint16_t machine, const char *name, const void *code,
+				     size_t size)
+{
+	struct image *image = image_of_builtin(machine, name, code, size);
+	struct rows rows;
+
 	rows_init(&rows);
 	shapes_add(image, &rows);
 	rows_finish(&rows);
 	image_close(image);
 	return rows;
+}
+
+/* What the analysis alone makes of it. */
+static struct rows analysis_of_builtin(uint16_t machine, const char *name, const void *code,
+				       size_t size)
+{
+	struct image *image = image_of_builtin(machine, name, code, size);
+	struct symbols *symbols;
+	struct analysis analysis;
+	struct rows rows;
+
+	rows_init(&rows);
+	assert_null(symbols_read(image, NULL, &symbols));
+	assert_null(analysis_run(image, symbols, &analysis));
+	analysis_rows(&analysis, &rows);
+	rows_finish(&rows);
+	analysis_free(&analysis);
+	symbols_free(symbols);
+	image_close(image);
+	return rows;
+}
+
+/* Callees take arguments off the stack: behind a call only FP tells where the frame is. */
+static void frames_of_builtins(void **state)
+{
+	static const uint32_t code[] = {
+		0xa9bf7bfd, /* stp x29,x30,[sp,#-16]! */
+		0x910003fd, /* mov x29,sp */
+		0xa9bf0be1, /* stp x1,x2,[sp,#-16]! */
+		0xd63f0200, /* blr x16 */
+		0xd503201f, /* nop */
+		0xa9407bbd, /* ldp x29,x30,[x29] */
+		0x910043ff, /* add sp,sp,#16 */
+		0xd65f03c0, /* ret */
+	};
+	static const uint8_t x86_64[] = {0x55, 0x48, 0x89, 0xe5, 0x51,
+					 0xff, 0xd0, 0x90, 0xc9, 0xc3};
+	struct rows rows = analysis_of_builtin(EM_AARCH64, "Builtins_AddHandler", code,
+					       sizeof(code));
+
+	(void)state;
+	assert_int_equal(at(&rows, 0)->cfa_reg, isa_aarch64.sp);
+	assert_int_equal(at(&rows, 0)->ra, RECIPE_SAME);
+	assert_int_equal(at(&rows, 4)->cfa_reg, isa_aarch64.sp);
+	for (uint64_t offset = 8; offset <= 20; offset += 4) {
+		assert_int_equal(at(&rows, offset)->cfa_reg, isa_aarch64.fp);
+		assert_int_equal(at(&rows, offset)->cfa_offset, 16);
+	}
+	rows_free(&rows);
+	rows = analysis_of_builtin(EM_AARCH64, "other", code, sizeof(code));
+	assert_int_equal(at(&rows, 12)->cfa_reg, isa_aarch64.sp);
+	rows_free(&rows);
+	rows = analysis_of_builtin(EM_X86_64, "Builtins_AddHandler", x86_64, sizeof(x86_64));
+	assert_int_equal(at(&rows, 0)->cfa_offset, 8);
+	for (uint64_t offset = 4; offset <= 8; offset++) {
+		assert_int_equal(at(&rows, offset)->cfa_reg, isa_x86_64.fp);
+		assert_int_equal(at(&rows, offset)->cfa_offset, 16);
+	}
+	rows_free(&rows);
 }
 
 static void assert_in_object(const struct recipe *r, int slot, int pc, int fp)
@@ -665,6 +732,7 @@ int main(void)
 		cmocka_unit_test(dynamic_linker_entry_is_root),
 		cmocka_unit_test(lazy_binding_aarch64),
 		cmocka_unit_test(lazy_binding_x86_64),
+		cmocka_unit_test(frames_of_builtins),
 		cmocka_unit_test(deoptimizer_aarch64),
 		cmocka_unit_test(deoptimizer_x86_64),
 		cmocka_unit_test(direct_entry_aarch64),

@@ -421,7 +421,8 @@ static void initialisers_and_the_entry(void **state)
 static void symbols_of_all_kinds(void **state)
 {
 	static const char strings[] = "\0main\0helper\0main.cold\0main.cold.1\0main.colder\0"
-				      "abort\0_ZSt20__throw_length_errorPKc\0_ZSt4cout";
+				      "abort\0_ZSt20__throw_length_errorPKc\0_ZSt4cout\0"
+				      "Builtins_AddHandler\0Builtins_InterpreterEnterAtBytecode";
 	static const Elf64_Sym table[] = {
 		{0},
 		SYMBOL(6, STB_LOCAL, 0x1414),   /* helper */
@@ -429,6 +430,8 @@ static void symbols_of_all_kinds(void **state)
 		SYMBOL(23, STB_LOCAL, 0x141c),  /* main.cold.1 */
 		SYMBOL(35, STB_LOCAL, 0x1420),  /* main.colder: only named so */
 		SYMBOL(47, STB_LOCAL, 0x1424),  /* abort */
+		SYMBOL(93, STB_LOCAL, 0x1434),  /* V8's: a procedure that is jumped to */
+		SYMBOL(113, STB_LOCAL, 0x1438), /* and one that is returned to */
 		SYMBOL(1, STB_GLOBAL, 0x1428),  /* main */
 		SYMBOL(53, STB_WEAK, 0x142c),   /* throws */
 		SYMBOL(83, STB_GLOBAL, 0x1430), /* _ZSt4cout */
@@ -453,8 +456,8 @@ static void symbols_of_all_kinds(void **state)
 	(void)state;
 	assert_null(symbols_read(image, NULL, &symbols));
 	s = survey(image, symbols);
-	ASSERT_ENTRIES(s, 0x1428, 0x142c, 0x1430);
-	ASSERT_HINTS(s, 0x1414, 0x1420, 0x1424);
+	ASSERT_ENTRIES(s, 0x1428, 0x142c, 0x1430, 0x1434);
+	ASSERT_HINTS(s, 0x1414, 0x1420, 0x1424, 0x1438);
 	ASSERT_NORETURN(s, 0x1424, 0x142c);
 	survey_free(&s);
 	s = survey(image, NULL); /* stripped */

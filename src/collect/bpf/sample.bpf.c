@@ -129,18 +129,28 @@ INLINE bool meets(struct walker *x)
 }
 
 /* After step_pointer into code that has a recipe: step_pointer_compiled() in unwind/step.h. */
-INLINE void step_compiled(struct walker *x)
+INLINE int step_compiled(struct walker *x)
 {
 	struct walk *w = x->walk;
 	struct place *p = find_place(x->places, w, x->process, w->pc - 1);
 	if (!p || p->by_pointer)
-		return;
+		return WALK_ON;
 	struct recipe *r = &p->recipe;
+	if (r->cfa == RECIPE_ROOT)
+		return WALK_ON;
+	if (r->cfa == RECIPE_SIGNAL || w->fp_lost || w->fp < w->sp)
+		return WALK_BAD_FRAME;
 	uint64_t sp = w->fp;
-	if (r->cfa == RECIPE_REG && r->cfa_reg == CPU.sp && r->fp == RECIPE_AT_CFA &&
-	    r->ra == RECIPE_AT_CFA && r->ra_offset == r->fp_offset + 8)
+	if (r->cfa_reg == CPU.sp) {
+		if (r->cfa != RECIPE_REG || r->fp != RECIPE_AT_CFA || r->ra != RECIPE_AT_CFA ||
+		    r->ra_offset != r->fp_offset + 8)
+			return WALK_BAD_FRAME;
 		sp -= (int64_t)r->fp_offset + r->cfa_offset;
-	w->sp = sp < w->sp ? w->fp : sp;
+		if (sp < w->sp)
+			return WALK_BAD_FRAME;
+	}
+	w->sp = sp;
+	return WALK_ON;
 }
 
 INLINE int step(struct walker *x, struct place *p)
@@ -148,9 +158,9 @@ INLINE int step(struct walker *x, struct place *p)
 	struct walk *w = x->walk;
 	struct recipe *r = &p->recipe;
 	if (p->by_pointer || (w->by_pointer && w->exact)) {
-		int end = step_pointer(w);
-		if (end == WALK_ON && CPU.link != 0xff && w->fp > w->sp)
-			step_compiled(x);
+		int end = p->by_pointer && !step_unmade(w) ? WALK_ON : step_pointer(w);
+		if (end == WALK_ON && CPU.link != 0xff && !x->process->jit_top)
+			return step_compiled(x);
 		return end;
 	}
 	if (r->reserved == KERNEL_SIMPLE)

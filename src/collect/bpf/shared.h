@@ -100,6 +100,7 @@ struct kernel_process {
 	uint32_t changes;  /* times that it became another program, with its parents' */
 	uint64_t born_pc, born_sp; /* where a child begins, which has touched no memory yet */
 	uint64_t jit_low, jit_high;
+	uint64_t jit_top; /* WIRE_MODULE_TOP */
 };
 
 /* Three places and how often they were sampled. Code is found by the serial of the process's list, which

@@ -2,6 +2,7 @@
 #pragma once
 /* From a frame to its caller, by the rules of unwind/step.h; and the memory that it reads. */
 #include "collect/bpf/maps.h"
+#include "unwind/made.h"
 
 /* ---- memory ---- */
 
@@ -472,6 +473,55 @@ CHECKED int step_away(struct walk *w, const struct recipe *r)
 				       CPU.signal_registers[CPU.link & (KERNEL_REGISTERS - 1)];
 	}
 	return WALK_ON;
+}
+
+/* What is known of the frame of the code at the PC: unwind/made.h. */
+CHECKED int look_at_code(struct walk *w)
+{
+	uint32_t code[MADE_BYTES / 4] = {0};
+	if (!w)
+		return MADE_FRAME;
+	uint64_t size = 4096 - (w->pc & 4095);
+	if (size > MADE_BYTES)
+		size = MADE_BYTES;
+	if (bpf_probe_read_user(code, (uint32_t)size, (void *)w->pc))
+		return MADE_FRAME;
+	return CPU.link == 0xff ? (int)made_frame_x86_64((const uint8_t *)code)
+				: (int)made_frame_aarch64(code);
+}
+
+/* From a first frame in such code that has none of its own, to where it was called; 1: it is not so. */
+CHECKED int step_unmade(struct walk *w)
+{
+	if (!w || !w->exact)
+		return 1;
+	uint64_t at = w->sp, sp = w->sp;
+	int made = look_at_code(w);
+	if (made == MADE_FRAME)
+		return 1;
+	if (CPU.link != 0xff) {
+		if (read_register(w, CPU.link))
+			return 1;
+		at = 0;
+	} else {
+		if (made == MADE_PUSHED) {
+			if (read_word(w, at) || w->word != w->fp)
+				return 1;
+			at += 8;
+		}
+		if (read_word(w, at))
+			return 1;
+		sp = at + 8;
+	}
+	uint64_t ra = w->word & CPU.address_bits;
+	if (!ra)
+		return 1;
+	w->pc = ra;
+	w->sp = sp;
+	w->slot = at;
+	w->extra_lost = 1;
+	w->exact = w->near = w->still = w->in_signal = 0;
+	return 0;
 }
 
 /* By the frame record at FP, for code without recipes. */

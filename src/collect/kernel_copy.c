@@ -113,9 +113,12 @@ bool copy_read(void *waiting, uint64_t address, uint64_t *out)
 	uint64_t offset = address - w->address;
 	if (address % sizeof *out)
 		return false;
-	if (offset > w->size || w->size - offset < sizeof *out) {
-		bool got = read_beyond(w, address, out);
-		w->lacks |= !got && offset >= w->size && w->beyond && offset - w->size <= w->beyond;
+	uint64_t size = w->strict ? w->copied : w->size;
+	w->used |= offset >= w->copied;
+	if (offset > size || size - offset < sizeof *out) {
+		bool got = !w->strict && read_beyond(w, address, out);
+		w->lacks |= !got && offset >= size && w->beyond + w->size - size &&
+			    offset - size <= w->beyond + w->size - size;
 		return got;
 	}
 	if (is_hole(w->holes, address / PAGE - w->address / PAGE))

@@ -56,6 +56,7 @@ struct kernel_waiting { /* a stack that is walked when its code is known */
 	uint64_t time; /* CLOCK_MONOTONIC */
 	uint64_t registers[KERNEL_REGISTERS], pc;
 	uint64_t address, size;
+	uint64_t copied; /* bytes that the sampler copied itself; the others were read later */
 	uint64_t beyond; /* bytes of the stack that were not copied at first, as far as is known */
 	uint64_t edge;   /* while it is walked: the outermost word that was taken of its bytes */
 	const uint64_t *inner; /* frames of the kernel, behind the bytes */
@@ -63,6 +64,8 @@ struct kernel_waiting { /* a stack that is walked when its code is known */
 	enum kernel_unborn unborn;
 	bool unlisted; /* the sampler did not know its modules */
 	bool cut;      /* its stack was not kept */
+	bool used;     /* while it is walked: words that were read later */
+	bool strict;   /* it is walked without those */
 	bool lacks; /* while it is walked: it came to what was not copied, and is not to be had any more */
 	uint64_t bare; /* nobody wants its stack: it is only counted, so often */
 	uint64_t holes[KERNEL_HOLES];

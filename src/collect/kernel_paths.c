@@ -240,6 +240,7 @@ void paths_take_snapshot(struct session *s, const struct kernel_snapshot *from,
 				     .unlisted = from->unlisted,
 				     .cut = !size,
 				     .size = size,
+				     .copied = from->copied < size ? from->copied : size,
 				     .beyond = from->beyond};
 	memcpy(w->registers, from->registers, sizeof w->registers);
 	memcpy(w->holes, from->holes, sizeof w->holes);
@@ -304,7 +305,7 @@ static enum walk_end walk(struct session *s, struct kernel_waiting *w,
 	struct walk_space space = space_of(s, list);
 	struct walk_reader reader = {copy_read, w};
 	w->edge = 0;
-	w->lacks = false;
+	w->lacks = w->used = false;
 	return stack_walk(&space, w->process->machine, w->registers, w->pc, &reader, keys,
 			  s->kernel->max_depth, frames);
 }
@@ -429,6 +430,11 @@ static void walk_one(struct session *s, struct kernel_waiting *w, uint64_t *keys
 		s->notes.unkept += e ? w->bare : 0;
 		err_free(e);
 		return;
+	}
+	if (w->used && end != WALK_COMPLETE && end != WALK_TOO_DEEP) {
+		/* What was read later is of another time: frames by it are believed only to the root. */
+		w->strict = true;
+		end = walk(s, w, w->process->list, keys, &frames);
 	}
 	if (is_unborn(s, w, end)) { /* as in the sampler */
 		keys[0] = KERNEL_KEY_KERNEL;

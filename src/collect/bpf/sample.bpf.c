@@ -294,6 +294,7 @@ INLINE void send_snapshot(struct bpf_perf_event_data *context, struct workspace 
 	size = s->size;
 	if (size > KERNEL_STACK)
 		size = KERNEL_STACK;
+	s->copied = size;
 	s->beyond = whole > size ? whole - size : 0;
 	if (bpf_ringbuf_output(&ring, s, sizeof *s + size, wake(1)))
 		__sync_fetch_and_add(&counts.lost_snapshots, 1);

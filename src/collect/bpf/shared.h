@@ -171,6 +171,7 @@ struct kernel_snapshot {
 	uint64_t size;
 	uint64_t unborn;   /* enum kernel_unborn */
 	uint64_t unlisted; /* the sampler has no list of its modules */
+	uint64_t copied;   /* of these, by the sampler itself */
 	uint64_t beyond;   /* bytes of the stack that were not copied, as far as is known */
 	uint64_t inner_count;
 	uint64_t inner[KERNEL_INNER]; /* as in struct kernel_path */

@@ -51,6 +51,7 @@ bench: test-deps ## measures (bench/)
 	@bench/agreement build/src/cmd/culprit
 	@bench/stepping build
 	@bench/overhead build --rounds $(BENCH_ROUNDS)
+	@bench/gap build
 	@bench/callgrind build
 	@bench/servers build --rounds $(BENCH_SERVER_ROUNDS)
 	@bench/exports build

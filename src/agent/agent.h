@@ -61,8 +61,11 @@ struct agent {
 	uint64_t space; /* the first list of modules */
 	_Atomic uint32_t *bell;
 	uint64_t ticks_at_start, ns_at_start;
+	uint64_t
+		stack_limit; /* of the first thread's stack, and others where nothing else is said */
 	uint64_t clock_ticks;        /* what it costs to read a thread's CPU clock */
 	_Atomic uint64_t calm_ticks; /* so long after a sample no other comes; 0: not known yet */
+	_Atomic uint64_t ms_ticks;   /* a millisecond; the same */
 };
 extern struct agent agent;
 
@@ -107,10 +110,12 @@ struct agent_thread {
 	uint32_t unasked;              /* samples since the CPU clock was read */
 	int64_t credit;                /* CPU time that no sample stands for yet */
 	uint64_t stack_low, stack_top; /* the thread's stack as far as it is known to be mapped */
+	uint64_t stack_reach;          /* farther below its beginning it is somebody else's */
 	uint64_t low, high;            /* memory that the walk at hand may read */
 	uint64_t busy,
 		mark; /* ticks since the last sample, without waiting; up to when they are counted */
 	uint64_t walk_end, walk_ticks;       /* of the last walk, for the brake */
+	uint32_t walked, reused;             /* its frames */
 	uint32_t skipped[ARENA_METRICS_MAX]; /* samples that came too early after it */
 	bool prompt; /* the last sample came when its clock ticked, not later */
 	uint32_t unknown,
@@ -140,7 +145,8 @@ uint64_t agent_ns(int clock);
 
 /* threads.c */
 struct agent_thread *thread_take(void);
-/* Makes the record that of the calling thread, and lets it be sampled. */
+/* Makes the record that of the calling thread, and lets it be sampled. Its stack_reach is that of its stack,
+   as far as known. */
 void thread_begin(struct agent_thread *thread, uint64_t stack_top);
 
 /* waits.c */

@@ -36,9 +36,8 @@
 #include "safe/ticks.h"
 
 #define PAGE 4096u
-#define PROBES_MAX 256u           /* pages asked about in one sample */
-#define STACK_REACH (64ull << 20) /* farther below its beginning a stack is somebody else's */
-#define HIDDEN UINT64_MAX         /* key of frames that are left out */
+#define COMPARED_AT_ONCE 8u /* frames of the memo */
+#define HIDDEN UINT64_MAX   /* key of frames that are left out */
 #define PATIENCE_MAX 1024u
 #define VAIN_MAX 64u /* libraries come and go in the meantime */
 #define INLINE static inline __attribute__((always_inline))
@@ -70,19 +69,18 @@ INLINE bool read_word(void *context, uint64_t address, uint64_t *out)
 }
 
 /* The thread's stack is known from its beginning down to stack_low; a mapping that belongs to it
-   stays as long as the thread does. */
+   stays as long as the thread does. Each page of it is asked about once, which a walk would have to do
+   every time. */
 static void know_memory(struct agent_thread *t, uint64_t sp)
 {
 	t->low = t->high = 0;
-	if (sp >= t->stack_top || t->stack_top - sp > STACK_REACH)
+	if (sp >= t->stack_top || t->stack_top - sp > t->stack_reach)
 		return;
-	for (unsigned i = 0; sp < t->stack_low && i < PROBES_MAX; i++) {
+	while (sp < t->stack_low) {
 		if (!readable_word(t->stack_low - 8))
 			return;
 		t->stack_low -= PAGE;
 	}
-	if (sp < t->stack_low)
-		return;
 	t->low = sp;
 	t->high = t->stack_top;
 }
@@ -203,16 +201,41 @@ INLINE bool is_unchanged(struct agent_thread *t, const struct agent_frame *f)
 	return f->slot && read_word(t, f->slot, &word) && !((word ^ f->pc) & CPU_HERE.address_bits);
 }
 
+/* The same for a group, from `f` outwards, without a look at each. */
+INLINE bool is_group_unchanged(const struct agent_thread *t, const struct agent_frame *f)
+{
+	uint64_t low = t->low, size = t->high - t->low, differs = 0;
+	if (size < sizeof differs)
+		return false;
+	for (uint32_t i = 0; i < COMPARED_AT_ONCE; i++, f--) {
+		uint64_t word;
+		if (f->slot - low > size - sizeof word)
+			return false;
+		memcpy(&word, (const void *)f->slot, sizeof word);
+		differs |= word ^ f->pc;
+	}
+	return !(differs & CPU_HERE.address_bits);
+}
+
 /* How many of the outermost `count` frames of the memo must be walked again: 0 where all their words
-   are as they were; else up to the innermost one that changed, and it. */
+   are as they were; else up to the innermost one that changed, and it. All are compared, for a thread
+   may have returned to its first frame since, called from elsewhere there, and have come to the same
+   inner frames again. */
 static uint32_t count_changed(struct agent_thread *t, uint32_t count)
 {
 	while (count) {
 		const struct agent_frame *f = frame_at(&t->memo, count - 1);
 		uint32_t left = (count - 1) % FRAMES_PER_CHUNK + 1; /* in its chunk */
-		for (; left; left--, f--, count--)
-			if (!is_unchanged(t, f))
+		while (left) {
+			uint32_t same = left >= COMPARED_AT_ONCE && is_group_unchanged(t, f)
+						? COMPARED_AT_ONCE
+						: is_unchanged(t, f);
+			if (!same)
 				return count;
+			left -= same;
+			f -= same;
+			count -= same;
+		}
 	}
 	return 0;
 }
@@ -233,6 +256,10 @@ INLINE bool meets(struct agent_thread *t, const struct walk *w, uint32_t *known)
 		if (f->sp > w->sp)
 			return false;
 		if (f->sp == w->sp && f->pc == marked_pc(w)) {
+			if (t->fresh.count + *known > agent.max_depth) {
+				*known = 0; /* it is cut elsewhere than the walk before */
+				return false;
+			}
 			uint32_t changed = count_changed(t, *known - 1);
 			*known = changed ? changed : *known;
 			f->slot = w->slot; /* it may have been in a register, and be saved now */
@@ -494,25 +521,37 @@ static uint64_t weigh(struct agent_thread *t, uint32_t event, uint64_t entry)
 	return (uint64_t)weight;
 }
 
-/* Six tenths of a period, in ticks, as soon as the rate of ticks is known. */
+/* Six tenths of a period, and a millisecond, in ticks, as soon as the rate of ticks is known. */
 static void know_calm(const struct agent_thread *t, uint64_t ticks)
 {
 	uint64_t samples = t->shared.samples[0];
 	if (samples > 1024 || samples & (samples - 1))
 		return;
 	uint64_t ns = agent_ns(CLOCK_MONOTONIC) - agent.ns_at_start;
-	if (ns > 1000000)
-		agent.calm_ticks = (uint64_t)((double)(ticks - agent.ticks_at_start) / (double)ns *
-					      (double)agent.events[0].period * 0.6);
+	if (ns <= 1000000)
+		return;
+	double rate = (double)(ticks - agent.ticks_at_start) / (double)ns;
+	agent.calm_ticks = (uint64_t)(rate * (double)agent.events[0].period * 0.6);
+	agent.ms_ticks = (uint64_t)(rate * 1e6);
 }
 
 /* A walk that takes longer than the period would leave the program no time at all: after each, ten
-   times as long must pass before the next. What comes earlier is counted with that. The cost is
-   taken from the number of frames; a clock would count the time of others, too. */
+   times as long must pass before the next. What comes earlier is counted with that. A clock counts the
+   time of others, too, who had the CPU meanwhile: no more is believed than so many frames may take. */
 
-#define TICKS_WALKED 60 /* for a frame, about, whatever a tick is */
-#define TICKS_REUSED 4
+#define NS_WALKED 500u /* for a frame, at most */
+#define NS_REUSED 50u
+#define NS_BESIDES 10000u
 #define BRAKE 10
+
+static uint64_t walk_cost(const struct agent_thread *t, uint64_t ticks)
+{
+	uint64_t rate = atomic_load_explicit(&agent.ms_ticks, memory_order_relaxed);
+	uint64_t most = NS_BESIDES + t->walked * (uint64_t)NS_WALKED +
+			t->reused * (uint64_t)NS_REUSED;
+	most = most * rate / 1000000;
+	return rate && ticks > most ? most : ticks;
+}
 
 INLINE bool is_too_early(const struct agent_thread *t, uint64_t now)
 {
@@ -549,7 +588,8 @@ static void take(struct agent_thread *t, uint32_t event, uint64_t weight, const 
 	}
 	add(&t->shared.walked, t->fresh.count);
 	add(&t->shared.reused, known);
-	t->walk_ticks = t->fresh.count * TICKS_WALKED + known * TICKS_REUSED;
+	t->walked = t->fresh.count;
+	t->reused = known;
 	/* the first sample may be followed by another at any time */
 	t->prompt = t->shared.samples[0] > 1 && end != WALK_NO_MODULE && pc % 4096 >= 4 &&
 		    !cpu_is_after_syscall(pc);
@@ -586,11 +626,13 @@ static void handle(struct agent_thread *t, uint32_t event, const ucontext_t *con
 	   no cost of ours: what asking costs was measured before. */
 	uint64_t weight = weigh(t, event, entry), start = ticks_now();
 	t->prompt = false;
+	t->walked = t->reused = 0;
 	if (weight)
 		take(t, event, weight, context);
 	uint64_t end = ticks_now();
 	know_calm(t, end);
 	t->walk_end = end;
+	t->walk_ticks = walk_cost(t, end - start);
 	t->busy = 0;
 	t->mark = entry;
 	add(&t->shared.ticks, end - start + (event || t->unasked ? 0 : agent.clock_ticks));

@@ -17,6 +17,7 @@
 #include <pthread.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <time.h>
@@ -250,8 +251,16 @@ static void after_fork(void)
 		return;
 	child->shared.space = parent->shared.space;
 	child->stack_low = parent->stack_low;
+	child->stack_reach = parent->stack_reach;
 	child->masked = parent->masked;
 	thread_begin(child, parent->stack_top);
+}
+
+static void know_limit(void)
+{
+	struct rlimit limit = {0};
+	SAFE_SYSCALL(SYS_prlimit64, 0, RLIMIT_STACK, 0, &limit);
+	agent.stack_limit = limit.rlim_cur;
 }
 
 static void measure_clock(void)
@@ -292,10 +301,13 @@ __attribute__((constructor)) static void agent_start(int argc, char **argv, char
 	if (hello(&asked)) {
 		struct agent_thread *first = thread_take();
 		measure_clock();
+		know_limit();
 		pthread_atfork(NULL, NULL, after_fork);
 		atomic_store(&agent.on, true);
 		if (first) {
 			first->shared.space = agent.space;
+			/* Within that the kernel maps nothing else. */
+			first->stack_reach = agent.stack_limit;
 			thread_begin(first, (uint64_t)__libc_stack_end);
 		}
 	} else {

@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <threads.h>
 #include <time.h>
 #include <unistd.h>
@@ -19,6 +20,8 @@
 
 #define PAGE 4096u
 #define SELF_REACH (64u << 10)
+#define STACK_REACH (64ull << 20) /* of a stack, where no more is known */
+#define STACK_REACH_MAX (1ull << 30)
 
 #define HANDLER_STACK ARENA_CHUNK /* the handler takes less than a kilobyte of it */
 
@@ -95,9 +98,19 @@ static uint64_t top_of_stack(uint64_t frame)
 	return self - frame < SELF_REACH ? self : (frame | (PAGE - 1)) + 1;
 }
 
+/* The least that it is, and the most. */
+static void know_reach(struct agent_thread *t)
+{
+	if (t->stack_reach < STACK_REACH)
+		t->stack_reach = STACK_REACH;
+	if (t->stack_reach > STACK_REACH_MAX)
+		t->stack_reach = STACK_REACH_MAX;
+}
+
 void thread_begin(struct agent_thread *t, uint64_t stack_top)
 {
 	int saved = errno;
+	know_reach(t);
 	t->shared.tid = (int32_t)SAFE_SYSCALL(SYS_gettid, 0, 0, 0, 0);
 	t->shared.start_ns = agent_ns(CLOCK_MONOTONIC);
 	t->cpu_last = agent_ns(CLOCK_THREAD_CPUTIME_ID);
@@ -128,6 +141,7 @@ void thread_begin(struct agent_thread *t, uint64_t stack_top)
 /* New threads */
 
 REAL_SLOT(pthread_create);
+REAL_SLOT(pthread_attr_getstacksize);
 REAL_SLOT(thrd_create);
 
 static void *thread_main(void *record)
@@ -160,6 +174,7 @@ static struct agent_thread *prepare(void *argument)
 		return NULL;
 	t->argument = argument;
 	t->masked = creator && creator->masked;
+	t->stack_reach = agent.stack_limit < RLIM_INFINITY ? agent.stack_limit : 0;
 	t->shared.space = creator ? creator->shared.space : agent.space;
 	return t;
 }
@@ -171,6 +186,9 @@ AGENT_EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attribu
 	if (!t)
 		return REAL(pthread_create)(thread, attributes, start, argument);
 	t->start = start;
+	size_t size;
+	if (attributes && !REAL(pthread_attr_getstacksize)(attributes, &size))
+		t->stack_reach = size;
 	int error = REAL(pthread_create)(thread, attributes, thread_main, t);
 	if (error)
 		thread_drop(t);

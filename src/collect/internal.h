@@ -41,7 +41,7 @@
 /* More where there is a time line. So many chunks are more than there can be threads with samples:
    then some can always be given back, however many are full. */
 #define SESSION_TIMES_SIZE (32ull << 20)
-#define SESSION_DEPTH 16384u /* frames of a path, unless told */
+#define SESSION_DEPTH 32768u /* frames of a path, unless told */
 #define SESSION_TICK_NS 100000000ull
 
 /* What an entry of the epoll belongs to: each such object begins with one. */

@@ -3,8 +3,8 @@
  * Stacks that the sampler copied: what is missing of them, and their words.
  *
  * What an interrupt could not reach, or was more than it copies, is read from
- * the process as soon as the copy is here, since that may wait long until it
- * is walked. The stack may be another one by then, so the words that were
+ * the process as soon as the copy comes out of the ring, since that may wait
+ * long until it is looked at, and longer until it is walked. The stack may be another one by then, so the words that were
  * copied next to it must be what they were, and it must be soon: a stack that
  * has returned and grown again since may have the same words there.
  */
@@ -15,75 +15,76 @@
 
 #define PAGE 4096u
 #define SOON_NS 1000000000u
-#define BEYOND_MAX ((uint64_t)64 << 20) /* bytes of a stack */
-#define AGAIN 64u                       /* bytes that must be as they were */
+#define BEYOND_MAX ((uint64_t)1 << 30) /* bytes of a stack */
+#define AGAIN 64u                      /* bytes that must be as they were */
 
-static bool is_hole(const struct kernel_waiting *w, size_t page)
+/* The sampler tells holes only of what it has copied. */
+static bool is_hole(const uint64_t *holes, size_t page)
 {
-	return w->holes[page / 64] >> page % 64 & 1;
+	return page / 64 < KERNEL_HOLES && holes[page / 64] >> page % 64 & 1;
 }
 
-static bool is_soon(const struct kernel_waiting *w)
+static bool is_soon(uint64_t time)
 {
-	return session_now() - w->time <= SOON_NS;
+	return session_now() - time <= SOON_NS;
 }
 
 /* Whether what is beyond these bytes was copied, and is another by now: the thread has returned from what lies
    before them, and left it as it was. */
-static bool is_other(const struct kernel_waiting *w, uint64_t end)
+static bool is_other(const struct kernel_copy *c, uint64_t end)
 {
-	uint64_t offset = end - w->address;
+	uint64_t offset = end - c->address;
 	uint8_t again[AGAIN];
 	struct iovec to = {again, AGAIN}, from = {(void *)end, AGAIN};
-	return offset + AGAIN <= w->size &&
-	       (process_vm_readv(w->process->pid, &to, 1, &from, 1, 0) != AGAIN ||
-		memcmp(again, w->bytes + offset, AGAIN) != 0);
+	return offset + AGAIN <= c->size &&
+	       (process_vm_readv(c->pid, &to, 1, &from, 1, 0) != AGAIN ||
+		memcmp(again, c->bytes + offset, AGAIN) != 0);
 }
 
 /* The memory from `address` on, if the copied words before `edge` are as they were. How many bytes. */
-static uint64_t read_behind(const struct kernel_waiting *w, uint64_t edge, uint64_t address,
+static uint64_t read_behind(const struct kernel_copy *c, uint64_t edge, uint64_t address,
 			    uint8_t *out, uint64_t size)
 {
-	uint64_t copied = edge - w->address, check = copied < AGAIN ? copied : AGAIN;
+	uint64_t copied = edge - c->address, check = copied < AGAIN ? copied : AGAIN;
 	uint8_t again[AGAIN];
 	struct iovec to[] = {{again, check}, {out, size}};
 	struct iovec from[] = {{(void *)(edge - check), check}, {(void *)address, size}};
-	ssize_t got = check ? process_vm_readv(w->process->pid, to, 2, from, 2, 0) : 0;
-	if (got <= (ssize_t)check || memcmp(again, w->bytes + copied - check, check) != 0)
+	ssize_t got = check ? process_vm_readv(c->pid, to, 2, from, 2, 0) : 0;
+	if (got <= (ssize_t)check || memcmp(again, c->bytes + copied - check, check) != 0)
 		return 0;
 	return (uint64_t)got - check;
 }
 
 /* All but the innermost page, which changes all the time. */
-static void fill_holes(struct kernel_waiting *w)
+static void fill_holes(struct kernel_copy *c)
 {
-	uint64_t first = w->address / PAGE, end = (w->address + w->size) / PAGE - first;
+	uint64_t first = c->address / PAGE, end = (c->address + c->size) / PAGE - first;
 	for (uint64_t page = 1, next; page < end; page = next) {
 		next = page + 1;
-		if (!is_hole(w, page) || is_hole(w, page - 1))
+		if (!is_hole(c->holes, page) || is_hole(c->holes, page - 1))
 			continue;
-		while (next < end && is_hole(w, next))
+		while (next < end && is_hole(c->holes, next))
 			next++;
 		uint64_t from = (first + page) * PAGE;
-		uint64_t got = read_behind(w, from, from, w->bytes + (from - w->address),
+		uint64_t got = read_behind(c, from, from, c->bytes + (from - c->address),
 					   (next - page) * PAGE);
-		if (got && is_other(w, from + (next - page) * PAGE))
+		if (got && is_other(c, from + (next - page) * PAGE))
 			continue;
 		for (; got >= PAGE; got -= PAGE, page++)
-			w->holes[page / 64] &= ~(1ull << page % 64);
+			c->holes[page / 64] &= ~(1ull << page % 64);
 	}
 }
 
-void copy_complete(struct kernel_waiting *w, uint64_t room)
+void copy_complete(struct kernel_copy *c, uint64_t room)
 {
-	if (!is_soon(w))
+	if (!is_soon(c->time))
 		return;
-	fill_holes(w);
-	uint64_t end = w->address + w->size, edge = end;
-	while (edge > w->address && is_hole(w, (edge - 1) / PAGE - w->address / PAGE))
+	fill_holes(c);
+	uint64_t end = c->address + c->size, edge = end;
+	while (edge > c->address && is_hole(c->holes, (edge - 1) / PAGE - c->address / PAGE))
 		edge = (edge - 1) / PAGE * PAGE;
-	if (room && edge > w->address)
-		w->size += read_behind(w, edge, end, w->bytes + w->size, room) / sizeof(uint64_t) *
+	if (room && edge > c->address)
+		c->size += read_behind(c, edge, end, c->bytes + c->size, room) / sizeof(uint64_t) *
 			   sizeof(uint64_t);
 }
 
@@ -99,7 +100,8 @@ static bool read_now(const struct kernel_waiting *w, uint64_t address, uint64_t 
 static bool read_beyond(const struct kernel_waiting *w, uint64_t address, uint64_t *out)
 {
 	uint64_t then, now;
-	if (!w->edge || address - w->edge > BEYOND_MAX || !is_soon(w) || !read_now(w, address, out))
+	if (!w->edge || address - w->edge > BEYOND_MAX || !is_soon(w->time) ||
+	    !read_now(w, address, out))
 		return false;
 	memcpy(&then, w->bytes + (w->edge - w->address), sizeof then);
 	return read_now(w, w->edge, &now) && now == then;
@@ -111,9 +113,15 @@ bool copy_read(void *waiting, uint64_t address, uint64_t *out)
 	uint64_t offset = address - w->address;
 	if (address % sizeof *out)
 		return false;
-	if (offset > w->size || w->size - offset < sizeof *out)
-		return read_beyond(w, address, out);
-	if (is_hole(w, address / PAGE - w->address / PAGE))
+	uint64_t size = w->strict ? w->copied : w->size;
+	w->used |= offset >= w->copied;
+	if (offset > size || size - offset < sizeof *out) {
+		bool got = !w->strict && read_beyond(w, address, out);
+		w->lacks |= !got && offset >= size && w->beyond + w->size - size &&
+			    offset - size <= w->beyond + w->size - size;
+		return got;
+	}
+	if (is_hole(w->holes, address / PAGE - w->address / PAGE))
 		return false;
 	memcpy(out, w->bytes + offset, sizeof *out);
 	if (address > w->edge)

@@ -14,6 +14,7 @@ struct ring_buffer;
 
 #define KERNEL_LISTS 4096u
 #define KERNEL_BUCKETS 4096u
+#define KERNEL_MORE (8u << 20) /* bytes that are read beyond a copy of a stack, at most */
 
 struct kernel_list { /* a list of modules as the sampler has it */
 	const struct library_list *list;
@@ -56,14 +57,19 @@ struct kernel_waiting { /* a stack that is walked when its code is known */
 	uint64_t time; /* CLOCK_MONOTONIC */
 	uint64_t registers[KERNEL_REGISTERS], pc;
 	uint64_t address, size;
-	uint64_t edge; /* while it is walked: the outermost word that was taken of its bytes */
+	uint64_t copied; /* bytes that the sampler copied itself; the others were read later */
+	uint64_t beyond; /* bytes of the stack that were not copied at first, as far as is known */
+	uint64_t edge;   /* while it is walked: the outermost word that was taken of its bytes */
 	const uint64_t *inner; /* frames of the kernel, behind the bytes */
 	uint32_t inner_count;
 	enum kernel_unborn unborn;
 	bool unlisted; /* the sampler did not know its modules */
 	bool cut;      /* its stack was not kept */
+	bool used;     /* while it is walked: words that were read later */
+	bool strict;   /* it is walked without those */
+	bool lacks; /* while it is walked: it came to what was not copied, and is not to be had any more */
 	uint64_t bare; /* nobody wants its stack: it is only counted, so often */
-	uint64_t holes[sizeof(((struct kernel_snapshot *)0)->holes) / sizeof(uint64_t)];
+	uint64_t holes[KERNEL_HOLES];
 	uint8_t bytes[];
 };
 
@@ -82,6 +88,8 @@ struct kernel_reader {
 	pthread_mutex_t lock;
 	struct kernel_batch *first, *last; /* oldest first */
 	struct kernel_batch *spare;        /* for the next one; or NULL */
+	struct kernel_snapshot *scratch;   /* one that is completed; or NULL */
+	size_t scratch_room;               /* bytes */
 	size_t bytes, bytes_max;
 	uint64_t missed; /* records for which there was no memory */
 	bool relaxed;    /* only stacks to walk are urgent */
@@ -307,9 +315,15 @@ void tasks_settle(struct session *s);
 void tasks_restart(struct session *s);
 
 /* kernel_copy.c */
+struct kernel_copy { /* a stack of which something may be missing */
+	pid_t pid;
+	uint64_t time, address, size;
+	uint64_t *holes; /* KERNEL_HOLES */
+	uint8_t *bytes;
+};
 /* Reads what is missing of it, if that is not too late; beyond its end as much as there is room for
    behind its bytes. */
-void copy_complete(struct kernel_waiting *w, uint64_t room);
+void copy_complete(struct kernel_copy *copy, uint64_t room);
 /* For a walk (struct walk_reader). */
 bool copy_read(void *waiting, uint64_t address, uint64_t *out);
 

@@ -15,8 +15,7 @@
 #include "process/kernel_names.h"
 
 #define HOPES 4u
-#define MORE_MAX 262144u /* bytes that are read beyond a copy; both at most KERNEL_STACK */
-#define MEMO_ROOM 128u   /* frames, at first */
+#define MEMO_ROOM 128u                     /* frames, at first */
 #define WAITING_MAX ((uint64_t)512 << 20)  /* bytes */
 #define WAITING_WHOLE ((uint64_t)32 << 20) /* the same for what may go on for weeks */
 #define WAITING_ONE ((uint64_t)2 << 20)    /* and of one process, so that others have a part */
@@ -205,18 +204,6 @@ static void add_waiting(struct kernel *k, struct kernel_waiting *w)
 	k->waiting_end = &w->next;
 }
 
-/* Without what was not needed of its room. */
-static struct kernel_waiting *shrink(struct kernel_waiting *w)
-{
-	size_t inner = w->inner_count * sizeof *w->inner;
-	struct kernel_waiting *less = realloc(w, sizeof *w + w->size + inner);
-	if (!less)
-		return w;
-	if (inner)
-		less->inner = (uint64_t *)(less->bytes + less->size);
-	return less;
-}
-
 void paths_take_snapshot(struct session *s, const struct kernel_snapshot *from,
 			 const uint8_t *bytes)
 {
@@ -224,17 +211,17 @@ void paths_take_snapshot(struct session *s, const struct kernel_snapshot *from,
 	struct kernel_thread *t = tasks_find(s, (pid_t)from->head.process,
 					     (pid_t)from->head.thread);
 	struct kernel_waiting *w = NULL;
-	uint64_t size = from->size, room = from->beyond < MORE_MAX ? from->beyond : MORE_MAX;
+	uint64_t size = from->size;
 	uint32_t thread;
 	if (k->whole && t &&
 	    (t->process->waiting_bytes > 2 * WAITING_ONE ||
 	     (size > WAITING_SMALL && k->waiting_bytes > WAITING_WHOLE / 2)))
-		size = room = 0;
+		size = 0;
 	struct err *e = t ? tasks_keep(s, t, &thread) : NULL;
-	if (t && !e && from->head.event < s->options.event_count && size <= KERNEL_STACK &&
-	    from->inner_count <= KERNEL_INNER &&
+	if (t && !e && from->head.event < s->options.event_count &&
+	    size <= KERNEL_STACK + KERNEL_MORE && from->inner_count <= KERNEL_INNER &&
 	    k->waiting_bytes < (k->whole ? WAITING_WHOLE : WAITING_MAX))
-		w = malloc(sizeof *w + size + room + from->inner_count * sizeof *from->inner);
+		w = malloc(sizeof *w + size + from->inner_count * sizeof *from->inner);
 	err_free(e);
 	if (!w) {
 		k->confused++;
@@ -252,11 +239,12 @@ void paths_take_snapshot(struct session *s, const struct kernel_snapshot *from,
 				     .unborn = (enum kernel_unborn)from->unborn,
 				     .unlisted = from->unlisted,
 				     .cut = !size,
-				     .size = size};
+				     .size = size,
+				     .copied = from->copied < size ? from->copied : size,
+				     .beyond = from->beyond};
 	memcpy(w->registers, from->registers, sizeof w->registers);
 	memcpy(w->holes, from->holes, sizeof w->holes);
 	memcpy(w->bytes, bytes, size);
-	copy_complete(w, room);
 	if (from->inner_count) { /* stacks are whole words */
 		w->inner = (uint64_t *)(w->bytes + w->size);
 		w->inner_count = (uint32_t)from->inner_count;
@@ -264,7 +252,7 @@ void paths_take_snapshot(struct session *s, const struct kernel_snapshot *from,
 	}
 	t->handled++;
 	k->copies++;
-	add_waiting(k, shrink(w));
+	add_waiting(k, w);
 }
 
 static struct err *wait(struct session *s, struct process *p, uint64_t pc, uint32_t event,
@@ -316,6 +304,7 @@ static enum walk_end walk_with(struct session *s, struct kernel_waiting *w,
 {
 	struct walk_reader reader = {copy_read, w};
 	w->edge = 0;
+	w->lacks = w->used = false;
 	return stack_walk(code, w->process->machine, w->registers, w->pc, &reader, keys,
 			  s->kernel->max_depth, frames);
 }
@@ -463,12 +452,17 @@ static void walk_one(struct session *s, struct kernel_waiting *w, uint64_t *keys
 		err_free(e);
 		return;
 	}
+	if (w->used && end != WALK_COMPLETE && end != WALK_TOO_DEEP) {
+		/* What was read later is of another time: frames by it are believed only to the root. */
+		w->strict = true;
+		end = walk(s, w, w->process->list, keys, &frames);
+	}
 	if (is_unborn(s, w, end)) { /* as in the sampler */
 		keys[0] = KERNEL_KEY_KERNEL;
 		frames = w->inner_count ? 0 : 1;
 		end = WALK_COMPLETE;
 	}
-	if (end == WALK_BAD_MEMORY && w->cut)
+	if (end == WALK_BAD_MEMORY && (w->cut || w->lacks))
 		end = WALK_NO_STACK;
 	tables_need(s, keys, frames);
 	struct err *e = keep(s, w, keys, frames, end);

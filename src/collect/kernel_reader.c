@@ -15,14 +15,18 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/err.h"
 
 #define BATCH (256u << 10)
-#define HELD_MAX ((size_t)1 << 30)    /* bytes in memory */
-#define HELD_WHOLE ((size_t)64 << 20) /* the same for what may go on for weeks */
-#define LOOK_MS 50                    /* the sampler wakes us for what is urgent only */
+#define HELD_MAX ((size_t)1 << 30)      /* bytes in memory */
+#define HELD_WHOLE ((size_t)64 << 20)   /* the same for what may go on for weeks */
+#define MORE_LITTLE ((size_t)256 << 10) /* of a stack, where much waits already, or may */
+#define MUCH ((size_t)128 << 20)
+#define HURRY (-10) /* nice */
+#define LOOK_MS 50  /* the sampler wakes us for what is urgent only */
 
 static bool is_urgent(const struct kernel_reader *r, const struct kernel_head *head)
 {
@@ -70,9 +74,61 @@ static uint64_t *make_room(struct kernel_reader *r, size_t size)
 	return at;
 }
 
+static size_t held(struct kernel_reader *r)
+{
+	pthread_mutex_lock(&r->lock);
+	size_t bytes = r->bytes;
+	pthread_mutex_unlock(&r->lock);
+	return bytes;
+}
+
+static bool make_scratch(struct kernel_reader *r, size_t size)
+{
+	if (r->scratch_room >= size)
+		return true;
+	free(r->scratch);
+	r->scratch = malloc(size);
+	r->scratch_room = r->scratch ? size : 0;
+	return r->scratch;
+}
+
+static bool is_incomplete(const void *data, size_t size)
+{
+	const struct kernel_snapshot *s = data;
+	bool holes = false;
+	if (size < sizeof *s || s->head.kind != KERNEL_SNAPSHOT || s->size > size - sizeof *s)
+		return false;
+	for (size_t i = 0; i < KERNEL_HOLES; i++)
+		holes |= s->holes[i];
+	return s->size && (holes || s->beyond);
+}
+
+/* A stack with what the sampler could not copy: whoever walks it may come too late for that. */
+static void *complete(struct kernel_reader *r, void *data, size_t *size)
+{
+	struct kernel_snapshot *s = data;
+	size_t room = r->relaxed || held(r) > MUCH ? MORE_LITTLE : KERNEL_MORE;
+	if (s->beyond < room)
+		room = s->beyond;
+	if (!make_scratch(r, sizeof *s + s->size + room))
+		return data;
+	memcpy(r->scratch, s, sizeof *s + s->size);
+	s = r->scratch;
+	struct kernel_copy copy = {
+		(pid_t)s->head.process, s->head.time, s->address, s->size, s->holes,
+		(uint8_t *)(s + 1)};
+	copy_complete(&copy, room);
+	s->beyond -= copy.size - s->size;
+	s->size = copy.size;
+	*size = sizeof *s + s->size;
+	return s;
+}
+
 int reader_hold(void *reader, void *data, size_t size)
 {
 	struct kernel_reader *r = reader;
+	if (is_incomplete(data, size))
+		data = complete(r, data, &size);
 	size_t whole = (size + 7) / 8 * 8;
 	pthread_mutex_lock(&r->lock);
 	uint64_t *at = make_room(r, whole + sizeof *at);
@@ -90,10 +146,7 @@ int reader_hold(void *reader, void *data, size_t size)
 
 static bool is_full(struct kernel_reader *r)
 {
-	pthread_mutex_lock(&r->lock);
-	bool full = r->bytes >= r->bytes_max;
-	pthread_mutex_unlock(&r->lock);
-	return full;
+	return held(r) >= r->bytes_max;
 }
 
 /* What the ring gives is out of it, whatever we answer: so it is not asked where there is no room. */
@@ -105,9 +158,18 @@ void reader_sync(struct kernel *k)
 	pthread_mutex_unlock(&k->reader.reading);
 }
 
+/* What is missing of a stack can be read only as long as its program is still there: that is little work, but
+   must not wait for others, where we may say so. */
+static void hurry(void)
+{
+	if (setpriority(PRIO_PROCESS, (id_t)gettid(), HURRY))
+		errno = 0;
+}
+
 static void *read_ring(void *context)
 {
 	struct kernel *k = context;
+	hurry();
 	struct pollfd ready[] = {{k->reader.wake, POLLIN, 0},
 				 {ring_buffer__epoll_fd(k->ring), POLLIN, 0}};
 	while (!atomic_load(&k->reader.stop)) {
@@ -218,6 +280,7 @@ void reader_close(struct kernel *k)
 		close(k->reader.urgent);
 	}
 	free(k->reader.spare);
+	free(k->reader.scratch);
 	if (k->reader.wake >= 0)
 		close(k->reader.wake);
 }

@@ -11,6 +11,6 @@ enum walk_end {
 	WALK_BAD_MEMORY, /* a word of the stack cannot be read */
 	WALK_BAD_FRAME,  /* SP would not move up, or a needed register is not known */
 	WALK_TOO_DEEP,   /* the caller's own limit */
-	WALK_NO_STACK,   /* the code was not known yet, and there was no room to keep the stack */
+	WALK_NO_STACK,   /* the code was not known yet, and not all of the stack was kept */
 	WALK_COUNTED,    /* nobody walked: of a sample only its place was counted */
 };

@@ -45,8 +45,12 @@ static struct stack make(uint64_t skip, uint64_t pages, uint64_t holes)
 
 static void complete(struct stack *s, uint64_t room)
 {
+	struct kernel_copy copy = {s->process.pid, s->copy->time,  s->copy->address,
+				   s->copy->size,  s->copy->holes, s->copy->bytes};
+
 	s->copy->process = &s->process;
-	copy_complete(s->copy, room);
+	copy_complete(&copy, room);
+	s->copy->size = copy.size;
 	s->process.gone = true; /* nothing more is to be read from it */
 }
 
@@ -166,6 +170,39 @@ static void more_is_read_beyond_the_end(void **state)
 	drop(&cold);
 }
 
+/* Beyond what the sampler can copy, and tell holes of. */
+static void large_stacks_are_whole(void **state)
+{
+	uint64_t more = 4 * (uint64_t)KERNEL_STACK, words = (KERNEL_STACK + more) / sizeof words;
+	uint64_t *memory = malloc(KERNEL_STACK + more), word;
+	struct process process = {.pid = getpid(), .gone = true};
+	struct kernel_waiting *w = calloc(1, sizeof *w + KERNEL_STACK + more);
+
+	(void)state;
+	assert_true(memory && w);
+	for (uint64_t i = 0; i < words; i++)
+		memory[i] = i;
+	memcpy(w->bytes, memory, KERNEL_STACK);
+	struct kernel_copy copy = {process.pid,  session_now(), (uint64_t)memory,
+				   KERNEL_STACK, w->holes,      w->bytes};
+	copy_complete(&copy, more);
+	w->process = &process;
+	w->time = copy.time;
+	w->address = copy.address;
+	w->size = copy.size;
+	w->beyond = PAGE;
+	for (uint64_t i = 0; i < words; i++)
+		assert_true(copy_read(w, (uint64_t)(memory + i), &word) && word == i);
+	assert_false(w->lacks);
+	assert_false(copy_read(w, (uint64_t)(memory + words), &word));
+	assert_true(w->lacks); /* which is no fault of the stack's */
+	w->lacks = false;
+	assert_false(copy_read(w, (uint64_t)(memory + words) + 2 * PAGE, &word));
+	assert_false(w->lacks);
+	free(w);
+	free(memory);
+}
+
 static void of_nobody_nothing_is_read(void **state)
 {
 	struct stack s = make(0, 3, 0x2);
@@ -188,6 +225,7 @@ int main(void)
 		cmocka_unit_test(the_innermost_page_is_not_read),
 		cmocka_unit_test(few_words_before_a_hole_are_enough),
 		cmocka_unit_test(more_is_read_beyond_the_end),
+		cmocka_unit_test(large_stacks_are_whole),
 		cmocka_unit_test(of_nobody_nothing_is_read),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

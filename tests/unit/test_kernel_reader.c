@@ -59,10 +59,65 @@ static void all_is_kept(void **state)
 	close(k.reader.urgent);
 }
 
+#define COPIED 4096u
+#define BEYOND (2u << 20)
+
+static const uint8_t *stack; /* our own memory, as if it were one */
+
+static void take_stack(struct session *s, const void *data, size_t size)
+{
+	const struct kernel_snapshot *snapshot = data;
+
+	(void)s;
+	taken++;
+	wrong += size != sizeof *snapshot + snapshot->size || snapshot->beyond ||
+		 snapshot->size != COPIED + BEYOND ||
+		 memcmp(snapshot + 1, stack, COPIED + BEYOND) != 0;
+}
+
+/* What the sampler did not copy of a stack is read when its record comes, not when somebody looks at it. */
+static void stacks_are_completed(void **state)
+{
+	struct kernel k = {0};
+	struct session s = {.kernel = &k};
+	uint8_t *memory = malloc(COPIED + BEYOND);
+	struct kernel_snapshot *record = calloc(1, sizeof *record + COPIED);
+
+	(void)state;
+	assert_true(memory && record);
+	for (size_t i = 0; i < COPIED + BEYOND; i++)
+		memory[i] = (uint8_t)(i * 7 + i / 4096);
+	stack = memory;
+	record->head = (struct kernel_head){
+		.kind = KERNEL_SNAPSHOT, .process = (uint32_t)getpid(), .time = session_now()};
+	record->address = (uint64_t)memory;
+	record->size = COPIED;
+	record->beyond = BEYOND;
+	memcpy(record + 1, memory, COPIED);
+	pthread_mutex_init(&k.reader.lock, NULL);
+	k.reader.urgent = eventfd(0, EFD_NONBLOCK);
+	k.reader.bytes_max = 64u << 20;
+	taken = wrong = 0;
+	assert_int_equal(reader_hold(&k.reader, record, sizeof *record + COPIED), 0);
+	assert_int_equal(record->size, COPIED); /* it is the ring's */
+	memset(memory, 0, COPIED);              /* from now on it is another */
+	assert_int_equal(reader_hold(&k.reader, record, sizeof *record + COPIED), 0);
+	memcpy(memory, record + 1, COPIED);
+	reader_take(&s, take_stack);
+	assert_int_equal(taken, 2);
+	assert_int_equal(wrong, 1); /* the second one is as it came */
+	free(k.reader.spare);
+	free(k.reader.scratch);
+	close(k.reader.urgent);
+	free(record);
+	free(memory);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(all_is_kept),
+		cmocka_unit_test(stacks_are_completed),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

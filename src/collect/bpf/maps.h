@@ -12,11 +12,14 @@
 #define OF_KERNEL 0x204010 /* PF_KTHREAD, PF_USER_WORKER, PF_IO_WORKER: no code of a program */
 #define UNBORN_NS 1000000u /* of CPU time: who had more has run */
 #define RING_SIZE (1u << 24)
-#define LINE 64             /* bytes of memory that come together */
-#define FIRST_WINDOW 256    /* bytes of the stack */
-#define LARGE_FRAME 384     /* bytes */
-#define HOLES_MAX 32        /* pages of a stack that are not there, one after another */
-#define COMPARED_AT_ONCE 16 /* frames of the memo */
+#define LINE 64                /* bytes of memory that come together */
+#define FIRST_WINDOW 256       /* bytes of the stack */
+#define LARGE_FRAME 384        /* bytes */
+#define STACK_REACH (1u << 30) /* farther from its beginning a stack is another one */
+#define HOLES_MAX 32           /* pages of a stack that are not there, one after another */
+#define COMPARED_AT_ONCE 16    /* frames of the memo */
+#define WORTH_A_PAGE 64        /* with more of them, whole pages of the stack are read */
+#define COPIED_AT_ONCE 1024    /* the same, into it */
 #define FRAME_EXACT (1ull << 63)
 #define STEPS_AT_ONCE 4
 #define SPAN_STEPS 17 /* of the search among KERNEL_SPANS */
@@ -37,7 +40,7 @@ volatile uint32_t generation SEC(".data.generation");
 
 struct frame {             /* addresses of the stack are offsets from the memo's base */
 	uint64_t pc;       /* FRAME_EXACT: it was interrupted there, and did not call from there */
-	uint32_t sp, slot; /* slot: where the PC was read; 0: in a register */
+	uint32_t sp, slot; /* slot: where the PC was read, a whole word; 0: nowhere */
 };
 
 struct memo {
@@ -45,8 +48,8 @@ struct memo {
 	uint32_t thread, count, serial, end;
 	uint64_t base;
 	/* Innermost first; the outermost is KERNEL_FRAMES - 1, so that those that stay are where they
-	   were. The second half is for the verifier, which adds the largest start and size. */
-	struct frame frames[2 * KERNEL_FRAMES];
+	   were. What follows is for the verifier, which adds the largest start and size. */
+	struct frame frames[KERNEL_FRAMES + COPIED_AT_ONCE];
 };
 
 /* A walk under way: no pointers, so that functions which the verifier looks at once, each by itself,
@@ -72,6 +75,8 @@ struct walk {
 	uint8_t all_registers; /* were read */
 	uint8_t elsewhere;     /* the table that is needed is not here, but the collector has it */
 	uint64_t link;         /* the link register, where there is one */
+	uint32_t left;         /* frames of the memo that are still to be compared */
+	uint32_t done;         /* frames that were copied into the memo */
 	uint64_t window;       /* how many bytes are read at once: more, the deeper it goes */
 	uint64_t signal_sp;    /* in a frame that a signal interrupted */
 	uint64_t g, left, cfa; /* of Go: as in unwind/walk.h; where the caller's stack is */
@@ -81,7 +86,7 @@ struct walk {
 
 struct workspace {
 	struct walk walk;
-	struct frame fresh[KERNEL_FRAMES]; /* innermost first */
+	struct frame fresh[KERNEL_FRAMES + COPIED_AT_ONCE]; /* innermost first; as in the memo */
 	struct kernel_path path;
 	uint64_t keys[KERNEL_FRAMES + KERNEL_INNER];
 	struct kernel_snapshot snapshot;
@@ -197,5 +202,7 @@ struct {
 /* Keeps the compiler from knowing more than the verifier does. */
 #define INLINE static inline __attribute__((always_inline))
 #define MASK(value, mask) asm volatile("%0 &= %1" : "+r"(value) : "i"(mask))
+/* And from putting off what is to be done now, which takes more registers than there are. */
+#define KEEP(value) asm volatile("" : "+r"(value))
 
 #define CHECKED __attribute__((noinline)) /* once, by itself, by the verifier */

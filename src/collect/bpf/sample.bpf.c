@@ -18,6 +18,7 @@
 
 #include "collect/bpf/code.h"
 #include "collect/bpf/count.h"
+#include "collect/bpf/memo.h"
 #include "collect/bpf/record.h"
 #include "collect/bpf/step.h"
 
@@ -33,98 +34,21 @@ struct walker { /* what a step needs besides */
 	uint32_t places; /* of this CPU */
 };
 
-/* An address of the stack as the memo has it; 0: none. */
-INLINE uint32_t offset_of(struct walk *w, uint64_t address)
-{
-	uint64_t offset = address - w->base;
-	if (offset >> 32 && address)
-		w->far = 1;
-	return address ? (uint32_t)offset : 0;
-}
-
-/* As the memo has it: a thread that is interrupted where a call will return to, or has returned to, stands
-   elsewhere than the caller does. */
-INLINE uint64_t marked_pc(const struct walk *w)
-{
-	return w->exact ? w->pc | FRAME_EXACT : w->pc;
-}
-
-struct compare {
-	struct walk *walk;
-	struct memo *memo;
-	uint32_t count; /* still to compare, from the outermost */
-};
-
-/* Whether the words that the PCs of some frames were read from still hold them. This is most of
-   the work in a deep stack, so it is done without a call for each. */
-static long compare_some(uint32_t i, struct compare *c)
-{
-	struct walk *w = c->walk;
-	uint64_t bits = CPU.address_bits, at = w->at, have = w->have, base = w->base;
-	uint32_t count = c->count;
-	int k;
-	for (k = 0; k < COMPARED_AT_ONCE && count; k++, count--) {
-		uint64_t index = KERNEL_FRAMES - count;
-		MASK(index, KERNEL_FRAMES - 1);
-		struct frame *f = &c->memo->frames[index];
-		uint64_t slot = base + f->slot, offset = slot - at;
-		if (offset >= have) {
-			if (!f->slot || read_near(w, slot, f[1].slot - f->slot))
-				break;
-			at = w->at;
-			have = w->have;
-			offset = slot - at;
-		}
-		MASK(offset, KERNEL_WINDOW - 8);
-		if ((*(uint64_t *)(w->bytes + offset) ^ f->pc) & bits)
-			break;
-	}
-	c->count = count;
-	return k < COMPARED_AT_ONCE;
-}
-
-/* How many of the outermost frames of the memo that the walk has come to must be walked again: 0
-   where all are as they were. */
-CHECKED int compare(struct walk *w, struct memo *memo)
-{
-	if (!w || !memo)
-		return 1;
-	struct compare c = {w, memo, w->known - 1};
-	bpf_loop(KERNEL_FRAMES / COMPARED_AT_ONCE + 1, compare_some, &c, 0);
-	return (int)c.count;
-}
-
-/* Goes to the frame of the memo that the walk stands on; 0: there is none. */
-CHECKED int find_frame(struct walk *w, struct memo *memo)
-{
-	if (!w || !memo)
-		return 0;
-	/* As many are looked at as one step may pass. */
-	for (int i = 0; i < 8 && w->known; i++, w->known--) {
-		uint64_t index = KERNEL_FRAMES - w->known;
-		MASK(index, KERNEL_FRAMES - 1);
-		struct frame *f = &memo->frames[index];
-		w->next = w->base + f->sp;
-		if (w->next > w->sp)
-			return 0;
-		if (w->next == w->sp && f->pc == marked_pc(w)) {
-			f->slot = offset_of(w, w->slot); /* it may have been in a register */
-			return 1;
-		}
-	}
-	if (!w->known)
-		w->next = UINT64_MAX;
-	return 0;
-}
-
 /* Whether the frame that the walk stands on is one of the memo, with all beyond it. */
 INLINE bool meets(struct walker *x)
 {
-	if (x->walk->sp < x->walk->next || !find_frame(x->walk, x->memo))
+	struct walk *w = x->walk;
+	if (w->sp < w->next || !find_frame(w, x->memo))
 		return false;
-	uint32_t changed = (uint32_t)compare(x->walk, x->memo);
+	if (w->fresh + w->known >
+	    settings.max_depth) { /* it is cut elsewhere than the walk before */
+		w->known = 0;
+		w->next = UINT64_MAX;
+		return false;
+	}
+	uint32_t changed = (uint32_t)compare(w, x->memo);
 	if (changed)
-		x->walk->known = changed;
+		w->known = changed;
 	return !changed;
 }
 
@@ -226,7 +150,7 @@ INLINE bool step_one(struct walker *x)
 	MASK(n, KERNEL_FRAMES - 1);
 	x->ws->fresh[n].pc = marked_pc(w);
 	x->ws->fresh[n].sp = offset_of(w, w->sp);
-	x->ws->fresh[n].slot = offset_of(w, w->slot);
+	x->ws->fresh[n].slot = slot_of(w);
 	x->ws->keys[n] = w->exact ? key : (key + 1) | KERNEL_KEY_CALL;
 	w->fresh++;
 	w->end = (uint16_t)(p ? step(x, p) : WALK_NO_MODULE);
@@ -249,23 +173,6 @@ static long step_some(uint32_t i, struct walker *x)
 }
 
 /* ---- what comes out ---- */
-
-/* The fresh frames before those that stay. */
-INLINE void remember(struct workspace *ws, struct memo *memo, uint32_t kept)
-{
-	uint64_t count = ws->walk.fresh, at = KERNEL_FRAMES - kept - count;
-	memo->count = kept + (uint32_t)count;
-	memo->base = ws->walk.base;
-	if (count > KERNEL_FRAMES || kept + count > KERNEL_FRAMES || ws->walk.far) {
-		memo->count = 0;
-		return;
-	}
-	MASK(at, KERNEL_FRAMES - 1);
-	/* A copy by a helper is quicker than a loop. */
-	if (count && bpf_probe_read_kernel(&memo->frames[at], (uint32_t)(count * sizeof *ws->fresh),
-					   ws->fresh))
-		memo->count = 0;
-}
 
 /* The kernel's own frames behind those of the program; how many there are. */
 INLINE uint64_t add_inner(struct bpf_perf_event_data *context, struct workspace *ws)
@@ -344,14 +251,16 @@ INLINE uint64_t stack_size(uint64_t sp)
 	uint64_t other = mm ? mm->start_stack - sp : UINT64_MAX;
 	if (other < size)
 		size = other;
-	return size < KERNEL_STACK ? size : KERNEL_STACK;
+	return size < STACK_REACH ? size : KERNEL_STACK;
 }
 
-/* Copies are large: what is small is not to be lost for their sake. */
+/* Copies are large: what is small is not to be lost for their sake. Of the whole machine's stacks most are small. */
 INLINE uint64_t room_for_stack(void)
 {
 	uint64_t used = bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA);
-	return used < RING_SIZE / 8 ? 1 << 17 : used < RING_SIZE / 4 ? 1 << 14 : 0;
+	if (settings.whole)
+		return used < RING_SIZE / 8 ? 1 << 17 : used < RING_SIZE / 4 ? 1 << 14 : 0;
+	return used < RING_SIZE / 2 ? KERNEL_STACK : used < RING_SIZE / 4 * 3 ? 1 << 17 : 1 << 14;
 }
 
 INLINE enum kernel_unborn find_unborn(const struct kernel_process *process)
@@ -393,12 +302,13 @@ INLINE void send_snapshot(struct bpf_perf_event_data *context, struct workspace 
 	__builtin_memset(s->holes, 0, sizeof s->holes);
 	ws->walk.known = 0;
 	whole = ws->walk.word = stack_size(sp);
-	if (settings.whole && ws->walk.word > room_for_stack())
+	if (ws->walk.word > room_for_stack())
 		ws->walk.word = room_for_stack();
 	bpf_loop(KERNEL_STACK / 4096 + 1, copy_one, &ws, 0);
 	size = s->size;
 	if (size > KERNEL_STACK)
 		size = KERNEL_STACK;
+	s->copied = size;
 	s->beyond = whole > size ? whole - size : 0;
 	if (bpf_ringbuf_output(&ring, s, sizeof *s + size, wake(1)))
 		__sync_fetch_and_add(&counts.lost_snapshots, 1);
@@ -419,7 +329,7 @@ INLINE void walk(struct walker *x, bool known)
 {
 	struct walk *w = x->walk;
 	bool near = known && w->sp - x->memo->base < 1ull << 32;
-	w->base = near ? x->memo->base : w->sp - (1ull << 31);
+	w->base = near ? x->memo->base : (w->sp & ~7ull) - (1ull << 31);
 	w->known = w->known_first = near ? x->memo->count : 0;
 	w->next = w->known ? 0 : UINT64_MAX;
 	w->retries = 0;

@@ -30,11 +30,12 @@
 
 #include "unwind/cpu.h"
 
-#define KERNEL_FRAMES 16384u  /* of a path, at most: a power of two */
+#define KERNEL_FRAMES 32768u  /* of a path, at most: a power of two */
 #define KERNEL_MEMOS_MAX 256u /* threads share them by their numbers */
 #define KERNEL_PLACES 4096u   /* of each CPU: a power of two */
-#define KERNEL_WINDOW 2048u   /* bytes of a stack that are read at once: a power of two */
+#define KERNEL_WINDOW 4096u   /* bytes of a stack that are read at once: a page */
 #define KERNEL_STACK 524288u  /* of a stack that is left for the collector to walk */
+#define KERNEL_HOLES (KERNEL_STACK / 4096 / 64 + 1)
 #define KERNEL_SPANS 65536u
 #define KERNEL_RULES 65536u   /* 3600 tables of Debian's programs have 24 000 different ones */
 #define KERNEL_MODULES 32768u /* ids are below */
@@ -171,12 +172,13 @@ struct kernel_snapshot {
 	uint64_t size;
 	uint64_t unborn;   /* enum kernel_unborn */
 	uint64_t unlisted; /* the sampler has no list of its modules */
+	uint64_t copied;   /* of these, by the sampler itself */
 	uint64_t beyond;   /* bytes of the stack that were not copied, as far as is known */
 	uint64_t inner_count;
-	uint64_t inner[KERNEL_INNER];                 /* as in struct kernel_path */
-	uint64_t holes[KERNEL_STACK / 4096 / 64 + 1]; /* a bit for each page that could not be read,
-							 from the one of `address` on */
-						      /* uint8_t bytes[size] */
+	uint64_t inner[KERNEL_INNER]; /* as in struct kernel_path */
+	uint64_t holes[KERNEL_HOLES]; /* a bit for each page that could not be read, from the one of
+					 `address` on */
+				      /* uint8_t bytes[size] */
 };
 
 struct kernel_counted { /* COUNTED: as in struct kernel_counters */

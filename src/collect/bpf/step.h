@@ -46,14 +46,17 @@ CHECKED int read_word(struct walk *w, uint64_t address)
 }
 
 /* A piece that has the word, and the next one, which lies `distance` beyond, too, if that is worth
-   it: a large frame is mostly of no interest. */
+   it: a large frame is mostly of no interest. Far down a stack whole pages are read. */
 CHECKED int read_near(struct walk *w, uint64_t address, uint64_t distance)
 {
 	if (!w || address & 7)
 		return 1;
-	if (w->window < KERNEL_WINDOW)
-		w->window *= 2;
-	return read_window(w, address, distance < LARGE_FRAME ? w->window : LINE);
+	if (distance >= LARGE_FRAME)
+		return read_window(w, address, LINE);
+	if (w->window == KERNEL_WINDOW)
+		return read_window(w, address & ~(uint64_t)(KERNEL_WINDOW - 1), KERNEL_WINDOW);
+	w->window *= 2;
+	return read_window(w, address, w->window);
 }
 
 /* ---- the step, as in unwind/step.h ---- */

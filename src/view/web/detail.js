@@ -14,7 +14,7 @@ const REASONS = {
 	"bad frame": "the stack did not make sense here",
 	"bad memory": "the stack could not be read",
 	"too deep": "the stack is deeper than what is recorded",
-	"stack not kept": "the code was not known yet, and there was no room to keep the stack",
+	"stack not kept": "the code was not known yet, and not all of the stack was kept",
 };
 
 function partialReason(name) {

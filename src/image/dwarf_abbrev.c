@@ -208,6 +208,8 @@ static enum dwarf_wanted wanted_of_function(uint64_t attribute)
 		return WANT_DECL_FILE;
 	case DW_AT_decl_line:
 		return WANT_DECL_LINE;
+	case DW_AT_decl_column:
+		return WANT_DECL_COLUMN;
 	case DW_AT_low_pc:
 		return WANT_LOW;
 	case DW_AT_high_pc:

@@ -45,6 +45,7 @@ enum dwarf_attribute {
 	DW_AT_comp_dir = 0x1b,
 	DW_AT_producer = 0x25,
 	DW_AT_abstract_origin = 0x31,
+	DW_AT_decl_column = 0x39,
 	DW_AT_decl_file = 0x3a,
 	DW_AT_decl_line = 0x3b,
 	DW_AT_specification = 0x47,

@@ -13,6 +13,7 @@
 struct err;
 struct image;
 struct inlines;
+struct line_row;
 struct lines;
 
 struct inline_range {
@@ -30,6 +31,7 @@ struct inline_scope {      /* lies inside its parent, unless the file is broken 
 	uint32_t call_file; /* of the call that was replaced; 0 for the procedure */
 	uint32_t call_line;
 	uint16_t call_column;
+	bool own;              /* is part of its parent, that was split: nothing called it */
 	uint32_t first, count; /* of its ranges */
 };
 
@@ -54,6 +56,12 @@ void inlines_close(struct inlines *inlines); /* NULL is fine */
 struct err *inlines_find(struct inlines *inlines, uint64_t address, struct inline_procedure *out,
 			 bool *found);
 void inline_procedure_free(struct inline_procedure *procedure);
+
+/* Where the code ends that only opens the procedure, and is its own even where DWARF counts it to the
+   inlined function whose code comes first; 0: nothing is known of such code. The rows are those of its code from
+   the entry on, of which two are enough. */
+uint64_t inline_procedure_opening(const struct inline_procedure *procedure,
+				  const struct line_row *rows, size_t count);
 
 /* Calls `each` for every procedure (concrete, with code) of the module, in ascending order of
    their first address; stops where it returns an error. Of several that the linker folded into one

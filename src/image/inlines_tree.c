@@ -16,6 +16,7 @@
 #include "image/dwarf_scopes.h"
 #include "image/dwarf_value.h"
 #include "image/inlines_unit.h"
+#include "image/lines.h"
 #include "image/lines_files.h"
 #include "image/lines_table.h"
 
@@ -59,6 +60,8 @@ static void take_names(struct tree *t, struct dwarf_unit *unit, const struct dwa
 		out->plain = dwarf_string(unit, die, WANT_NAME);
 	if (!out->line)
 		out->line = dwarf_number(die, WANT_DECL_LINE);
+	if (!out->column)
+		out->column = dwarf_number(die, WANT_DECL_COLUMN);
 	if (!out->file && dwarf_has(die, WANT_DECL_FILE))
 		out->file = lines_unit_file(t->lines, unit, die->values[WANT_DECL_FILE].raw);
 }
@@ -226,6 +229,19 @@ static void add_root(struct tree *t, struct dwarf_die *die)
 	t->stack[t->nesting++] = (struct nested){0, 0};
 }
 
+/* A function that was split, and whose part was inlined back into the rest, is recorded as inlined into
+   itself, and its name, where it is declared, as the place of the call. What really calls
+   itself does so from another place, be it of the same line. */
+static bool is_own_part(const struct tree *t, const struct inline_scope *scope, uint32_t column)
+{
+	const struct inline_scope *outer = &t->out->scopes[scope->parent];
+
+	return scope->call_column && scope->call_column == column && scope->call_line &&
+	       scope->call_line == scope->line && scope->call_file == scope->file &&
+	       outer->line == scope->line && outer->file == scope->file && scope->name &&
+	       outer->name && strcmp(scope->name, outer->name) == 0;
+}
+
 static void add_inlined(struct tree *t, struct dwarf_die *die, uint32_t depth)
 {
 	struct dwarf_unit *unit = t->unit->unit;
@@ -243,6 +259,7 @@ static void add_inlined(struct tree *t, struct dwarf_die *die, uint32_t depth)
 				    : 0;
 	names = origin_names(t, unit, die);
 	set_names(&scope, &names);
+	scope.own = is_own_part(t, &scope, names.column);
 	place = new_scope(t);
 	if (!place)
 		return;
@@ -402,6 +419,25 @@ bool inline_unit_build(struct inline_unit *unit, const struct inline_tools *tool
 	if (abbrev->children && !t.failed)
 		walk_body(&t, &walk);
 	return finish(&t);
+}
+
+/* LLVM's record counts the pushes at the entry to the inlined function whose code comes first. The line
+   map knows better: it has a row for them, with the line in which the procedure opens and no column. */
+uint64_t inline_procedure_opening(const struct inline_procedure *p, const struct line_row *rows,
+				  size_t count)
+{
+	const struct inline_scope *self = p->scopes;
+
+	/* Where the next row has no column either, the compiler writes none. */
+	if (count < 2 || rows[0].address != p->entry || rows[0].column || !rows[1].column ||
+	    rows[0].file != self->file || rows[0].line < self->line)
+		return 0;
+	/* A function that is written between the two is one whose line this may be. */
+	for (size_t i = 1; i < p->scope_count; i++)
+		if (p->scopes[i].file == self->file && p->scopes[i].line > self->line &&
+		    p->scopes[i].line <= rows[0].line)
+			return 0;
+	return rows[0].end;
 }
 
 void inline_procedure_free(struct inline_procedure *procedure)

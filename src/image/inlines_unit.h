@@ -36,7 +36,7 @@ void inline_unit_free(struct inline_unit *unit);
 struct inline_names {       /* of a function, whatever DIE it was found by */
 	const uint8_t *die; /* NULL: nothing is kept here */
 	const char *name, *plain;
-	uint32_t file, line;
+	uint32_t file, line, column;
 };
 
 /* What was learnt about functions, for the next ones: the caller's, one thread at a time. */

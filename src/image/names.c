@@ -32,6 +32,7 @@
 #define TEXT_MAX (256 << 10)
 #define REREAD_MAX 10       /* each doubles the time */
 #define PARTS_MAX (1 << 20) /* of a name, substitutions written out */
+#define REFERENCES_MAX 16   /* substitutions, where parts cannot be counted: each may double them */
 
 struct text {
 	char *bytes;
@@ -90,6 +91,18 @@ static unsigned int count_rereads(const char *symbol)
 	return count;
 }
 
+/* "S_", "S0_", "T_", "T0_" and so on. */
+static unsigned int count_references(const char *symbol)
+{
+	unsigned int count = 0;
+
+	for (const char *at = symbol; *at; at++)
+		if (*at == 'S' || *at == 'T')
+			count += at[1 + strspn(at + 1, "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ")] ==
+				 '_';
+	return count;
+}
+
 /* Counts the parts of a name, those behind substitutions each time. False: more than *left. */
 static bool count_parts(const struct demangle_component *part, unsigned int *left)
 {
@@ -140,6 +153,10 @@ static bool is_bounded(const char *symbol, int options)
 	symbol = strstr(symbol, "_Z"); /* behind "_GLOBAL__I_" */
 	tree = symbol ? cplus_demangle_v3_components(symbol, options, &memory) : NULL;
 	good = tree && count_parts(tree, &left);
+	/* What was written by the rules for "sr" before they changed, as clang does, libiberty reads only
+	   when it is to print it. */
+	if (!tree && symbol && strstr(symbol, "sr"))
+		good = count_references(symbol) <= REFERENCES_MAX;
 	free(memory);
 	return good;
 }

@@ -16,13 +16,15 @@
 #include "image/inlines_unit.h"
 #include "image/lines.h"
 
-#define KEPT 1024 /* functions, a power of two */
+#define KEPT 1024       /* functions, a power of two */
+#define OPENING_MAX 512 /* bytes of code */
 
 struct function {
 	uint64_t which;
 	bool used;
 	struct inline_procedure tree;
 	struct dwarf_points points; /* from address to scope */
+	uint64_t opened;            /* up to here, from its entry on, all code is its own */
 };
 
 struct source {
@@ -88,6 +90,18 @@ static void index_scopes(struct function *f)
 	dwarf_points_make(&f->points, &in);
 }
 
+static void find_opening(struct source *s, struct function *f)
+{
+	struct line_row *rows = NULL;
+	uint64_t entry = f->tree.entry;
+	size_t count = 0;
+
+	if (f->tree.scope_count > 1 && entry < UINT64_MAX - OPENING_MAX)
+		err_free(lines_range(s->lines, entry, entry + OPENING_MAX, &rows, &count));
+	f->opened = inline_procedure_opening(&f->tree, rows, count);
+	free(rows);
+}
+
 /* The function with this address, or NULL. */
 static struct function *function_at(struct source *s, uint64_t address)
 {
@@ -105,6 +119,7 @@ static struct function *function_at(struct source *s, uint64_t address)
 	f->used = true;
 	f->which = which;
 	index_scopes(f);
+	find_opening(s, f);
 	return f;
 }
 
@@ -144,9 +159,15 @@ size_t source_places(struct source *s, uint64_t address, struct source_place *ou
 	f = function_at(s, address);
 	if (f)
 		at = dwarf_points_find(&f->points, address);
+	if (at != POINT_NOTHING && address >= f->tree.entry && address < f->opened)
+		at = 0;
 	while (at != POINT_NOTHING && count < max) {
 		const struct inline_scope *scope = &f->tree.scopes[at];
 
+		if (scope->own) {
+			at = scope->parent;
+			continue;
+		}
 		place.function = scope->name;
 		place.declared_file = lines_file(s->lines, scope->file);
 		place.declared_line = line_number(scope->line);

@@ -106,16 +106,6 @@ static struct err *take_rows(struct job *j)
 	return NULL;
 }
 
-/* A procedure that was split, and whose part was then inlined back into the rest, is recorded as
-   inlined into itself, called from where it begins. Its code is its own. */
-static bool is_own_part(const struct inline_procedure *d, size_t i)
-{
-	const struct inline_scope *scope = &d->scopes[i], *outer = &d->scopes[scope->parent];
-
-	return i && scope->file == outer->file && scope->line == outer->line && scope->line &&
-	       scope->call_line == scope->line && scope->call_file == scope->file;
-}
-
 /* The contexts as DWARF has them. */
 static bool take_scopes(struct job *j)
 {
@@ -131,7 +121,7 @@ static bool take_scopes(struct job *j)
 	for (size_t i = 0; i < d->scope_count; i++) {
 		const struct inline_scope *scope = &d->scopes[i];
 
-		if (scope->depth > DEPTH_MAX || is_own_part(d, i)) {
+		if (scope->depth > DEPTH_MAX || scope->own) {
 			context_of[i] = context_of[scope->parent];
 			continue;
 		}
@@ -156,22 +146,17 @@ static bool take_scopes(struct job *j)
 	return true;
 }
 
-/* LLVM's record counts the pushes at the entry to the inlined function whose code comes first. The line
-   map knows better: it has a row for them, with the line in which the procedure opens and no column. */
+/* The pushes at the entry are the procedure's own. */
 static void keep_entry(struct job *j)
 {
-	const struct inline_scope *self = &j->dwarf.scopes[0];
 	const struct line_row *row = j->rows, *end = j->rows + j->row_count;
-	uint64_t start = extents_start(&j->s->extents, j->procedure);
+	uint64_t start = extents_start(&j->s->extents, j->procedure), until;
 
 	while (row < end && row->end <= start)
 		row++;
-	/* Where the next row has no column either, the compiler writes none. */
-	if (end - row < 2 || row->address != start || row->column || !row[1].column ||
-	    row->file != self->file || row->line < self->line)
-		return;
-	for (size_t i = 0; i < j->piece_count; i++)
-		if (j->pieces[i].start >= row->address && j->pieces[i].end <= row->end)
+	until = inline_procedure_opening(&j->dwarf, row, (size_t)(end - row));
+	for (size_t i = 0; until && i < j->piece_count; i++)
+		if (j->pieces[i].start >= start && j->pieces[i].end <= until)
 			j->pieces[i].context = 0;
 }
 

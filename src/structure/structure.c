@@ -19,7 +19,7 @@
 #include "unwind/table.h"
 
 /* To be raised when the same module would give another structure. */
-#define STRUCTURE_VERSION 3
+#define STRUCTURE_VERSION 4
 
 /* ---- the cache's key ---- */
 

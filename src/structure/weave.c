@@ -18,7 +18,8 @@
  *
  * Instructions move: a few that were scheduled into a loop from elsewhere must
  * not pull it out of the function in which it is written. They are ignored,
- * unless they decide whether the loop goes on.
+ * unless they decide whether the loop goes on, and stay where they are written: names
+ * and lines are right before loops are.
  *
  * From the line map alone contexts have no nest (`flat`). There the guess is that
  * a loop is written where its jump back is; statements of a context around it
@@ -27,8 +28,8 @@
  *
  * Invariants:
  *  1. A loop's context is that of the loop around it, or is inside of it.
- *  2. The path from the procedure to a piece goes through all loops around it, and
- *     through each of its contexts once.
+ *  2. The path from the procedure to a piece goes through each of its contexts once, and
+ *     through no other; and through all loops around it that are written in these.
  */
 #include "structure/weave.h"
 
@@ -393,16 +394,29 @@ static bool make_loops(struct weaver *w)
 	return true;
 }
 
+/* The innermost loop around a piece that is written in one of its contexts. A piece of another function, that
+   was scheduled into a loop, is not of the function in which that is written. */
+static uint32_t loop_of(const struct weaver *w, const struct weave_piece *p)
+{
+	uint32_t loop = p->loop;
+
+	while (!w->in->flat && loop != WEAVE_NONE &&
+	       !is_inside(w, p->context, w->loop_context[loop]))
+		loop = w->in->loops[loop].parent;
+	return loop;
+}
+
 static bool make_lines(struct weaver *w)
 {
 	const struct weave_input *in = w->in;
 
 	for (size_t i = 0; i < in->piece_count; i++) {
 		const struct weave_piece *p = &in->pieces[i];
-		uint32_t node = p->loop == WEAVE_NONE ? 0 : w->loop_node[p->loop];
-		uint32_t outer = p->loop == WEAVE_NONE ? 0 : w->loop_context[p->loop];
+		uint32_t loop = loop_of(w, p);
+		uint32_t node = loop == WEAVE_NONE ? 0 : w->loop_node[loop];
+		uint32_t outer = loop == WEAVE_NONE ? 0 : w->loop_context[loop];
 
-		node = enter(w, node, p->loop, outer, p->context);
+		node = enter(w, node, loop, outer, p->context);
 		if (node != WEAVE_NONE && p->line)
 			node = node_get(w, (struct weave_node){WEAVE_LINE, node, 0, p->file,
 							       p->line, p->line});

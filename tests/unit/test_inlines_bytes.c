@@ -41,6 +41,9 @@ enum {
 	INDIRECT,   /* a function whose name says its form itself */
 	PLAIN_UNIT, /* without addresses */
 	FAR,        /* inlined, origin in another unit */
+	PLACED,     /* abstract, with a place */
+	CALLED,     /* inlined, with the place of the call */
+	INSTANCE,   /* of an abstract one */
 	LONG_CODE = 300,
 };
 
@@ -75,6 +78,16 @@ static void put_abbrevs(struct buf *b)
 	abbreviate(b, FAR, DW_TAG_inlined_subroutine, false,
 		   PAIRS(DW_AT_abstract_origin, DW_FORM_ref_addr, DW_AT_low_pc, DW_FORM_addr,
 			 DW_AT_high_pc, DW_FORM_data2, DW_AT_call_line, DW_FORM_udata));
+	abbreviate(b, PLACED, DW_TAG_subprogram, false,
+		   PAIRS(DW_AT_name, DW_FORM_string, DW_AT_decl_line, DW_FORM_data1,
+			 DW_AT_decl_column, DW_FORM_data1));
+	abbreviate(b, CALLED, DW_TAG_inlined_subroutine, true,
+		   PAIRS(DW_AT_abstract_origin, DW_FORM_ref4, DW_AT_low_pc, DW_FORM_addr,
+			 DW_AT_high_pc, DW_FORM_data2, DW_AT_call_line, DW_FORM_data1,
+			 DW_AT_call_column, DW_FORM_data1));
+	abbreviate(b, INSTANCE, DW_TAG_subprogram, true,
+		   PAIRS(DW_AT_abstract_origin, DW_FORM_ref4, DW_AT_low_pc, DW_FORM_addr,
+			 DW_AT_high_pc, DW_FORM_udata));
 	abbreviate(b, LONG_CODE, DW_TAG_lexical_block, true, PAIRS(DW_AT_decl_line, DW_FORM_udata));
 	put(b, 0, 1);
 }
@@ -136,6 +149,68 @@ static void inlined_die(struct buf *b, uint32_t origin, uint64_t start, uint64_t
 static struct reader hand_made(struct dwarf_bytes *d)
 {
 	return reader_of(dwarf_image(d), NULL);
+}
+
+static uint32_t placed_die(struct buf *b, size_t unit, const char *name, unsigned int line,
+			   unsigned int column)
+{
+	size_t at = b->size;
+
+	put(b, PLACED, 1);
+	put_text(b, name);
+	put(b, line, 1);
+	put(b, column, 1);
+	return (uint32_t)(at - unit);
+}
+
+static void called_die(struct buf *b, uint32_t origin, uint64_t start, unsigned int line,
+		       unsigned int column)
+{
+	put(b, CALLED, 1);
+	put(b, origin, 4);
+	put(b, start, 8);
+	put(b, 8, 2);
+	put(b, line, 1);
+	put(b, column, 1);
+	put(b, 0, 1);
+}
+
+/* A part that was split off and inlined back is "called" where the function is declared; a call by itself
+   comes from another place, and only the column may tell. */
+static void own_parts(void **state)
+{
+	static const bool own[] = {false, true, false, false, false, false, false};
+	struct dwarf_bytes d = {0};
+	struct buf *b = &d.parts[INFO];
+	struct inline_procedure p;
+	struct reader r;
+	size_t unit, length = begin_unit(&d, 4, &unit);
+	uint32_t self, twin, bare;
+
+	(void)state;
+	unit_die(b);
+	self = placed_die(b, unit, "self", 7, 12);
+	twin = placed_die(b, unit, "twin", 7, 12); /* another instance of one template */
+	bare = placed_die(b, unit, "bare", 7, 0);
+	put(b, INSTANCE, 1);
+	put(b, self, 4);
+	put(b, CODE, 8);
+	put_uleb(b, 0x100);
+	called_die(b, self, CODE + 0x10, 7, 12);
+	called_die(b, self, CODE + 0x20, 7, 44);
+	called_die(b, self, CODE + 0x30, 8, 12);
+	called_die(b, self, CODE + 0x40, 7, 0);
+	called_die(b, twin, CODE + 0x50, 7, 12);
+	called_die(b, bare, CODE + 0x60, 7, 0);
+	put(b, 0, 2);
+	end_length(b, length);
+	r = hand_made(&d);
+	assert_true(find(&r, CODE, &p));
+	assert_int_equal(p.scope_count, 7);
+	for (size_t i = 0; i < 7; i++)
+		assert_int_equal(p.scopes[i].own, own[i]);
+	inline_procedure_free(&p);
+	reader_close(&r);
 }
 
 /* Blocks between scopes, what has no addresses of its own, functions in functions, siblings, forms
@@ -523,15 +598,11 @@ static void broken_abbreviations(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_tree),
-		cmocka_unit_test(names_elsewhere),
-		cmocka_unit_test(old_ranges),
-		cmocka_unit_test(new_ranges),
-		cmocka_unit_test(a_unit_without_addresses),
-		cmocka_unit_test(folded_functions),
-		cmocka_unit_test(deep_nesting),
-		cmocka_unit_test(shared_lists),
-		cmocka_unit_test(broken_abbreviations),
+		cmocka_unit_test(a_tree),           cmocka_unit_test(own_parts),
+		cmocka_unit_test(names_elsewhere),  cmocka_unit_test(old_ranges),
+		cmocka_unit_test(new_ranges),       cmocka_unit_test(a_unit_without_addresses),
+		cmocka_unit_test(folded_functions), cmocka_unit_test(deep_nesting),
+		cmocka_unit_test(shared_lists),     cmocka_unit_test(broken_abbreviations),
 	};
 
 	return cmocka_run_group_tests_name("inlines_bytes", tests, NULL, NULL);

@@ -149,6 +149,9 @@ static void patterns_without_packs_come_back(void **state)
 	}
 	expect(symbol, symbol);
 	expect("_Z1fIJidEEvDpT_", "void f<int, double>(int, double)");
+	/* As clang writes it, by older rules. */
+	expect("_Z1gIbJcEENSt9enable_ifIXsr6__and_ISt7is_voidIT_EE5valueET_E4typeEDpOT0_",
+	       "std::enable_if<__and_<std::is_void<bool> >::value, bool>::type g<bool, char>(char&&)");
 }
 
 /* Conversions to a template's parameter with arguments, which are read to their end twice. */

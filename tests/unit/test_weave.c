@@ -171,6 +171,28 @@ static void strangers_are_ignored(void **state)
 	free(contexts);
 }
 
+/* It stays in its own function, and so out of the loop; in an outer one of that function it remains. */
+static void strangers_keep_their_function(void **state)
+{
+	struct weave_piece pieces[62];
+	const struct weave_loop loops[] = {{.parent = NONE, .header = 0, .back = 4 * 61},
+					   {.parent = 0, .header = 0, .back = 4 * 59}};
+	struct weave_input in;
+
+	(void)state;
+	for (size_t i = 0; i < 60; i++)
+		pieces[i] = (struct weave_piece){.line = 90, .context = 2, .loop = 1};
+	pieces[7].context = 1;
+	pieces[7].line = 81;
+	pieces[8].context = 0;
+	pieces[8].line = 0;
+	pieces[59].control = true;
+	pieces[60] = (struct weave_piece){.line = 15, .loop = 0};
+	pieces[61] = (struct weave_piece){.line = 14, .loop = 0, .control = true};
+	in = INPUT(pieces, chain, loops, false);
+	expect_tree(&in, true, "P(L14(A1(A2(L90(90 ))81 )15 14 ))");
+}
+
 /* The literature's example: the jump back is inlined code, a later statement is the procedure's own,
    so the loop is, too. */
 static void a_wrong_guess_is_corrected(void **state)
@@ -322,6 +344,7 @@ int main(void)
 		cmocka_unit_test(loops_without_inlining),
 		cmocka_unit_test(loops_find_their_context),
 		cmocka_unit_test(strangers_are_ignored),
+		cmocka_unit_test(strangers_keep_their_function),
 		cmocka_unit_test(a_wrong_guess_is_corrected),
 		cmocka_unit_test(flat_contexts_do_not_nest),
 		cmocka_unit_test(do_while_begins_with_its_body),

@@ -53,6 +53,7 @@ bench: test-deps ## measures (bench/)
 	@bench/overhead build --rounds $(BENCH_ROUNDS)
 	@bench/callgrind build
 	@bench/servers build --rounds $(BENCH_SERVER_ROUNDS)
+	@bench/runtimes build
 	@bench/exports build
 	@bench/import build
 	@bench/diff build

@@ -4,6 +4,9 @@ FUZZ_SECONDS ?= 60
 STRESS_SECONDS ?= 600
 BENCH_SERVER_ROUNDS ?= 3
 BENCH_ROUNDS ?= 5
+# What the larger machine of `make boot` does: options of tests/boot/large, or "no" for nothing.
+BOOT_LARGE ?=
+OTHER_CPU := $(if $(filter x86_64,$(shell uname -m)),aarch64,x86_64)
 OPTIONS := --prefix=$(PREFIX) -Dwerror=$(if $(filter true,$(CI)),true,false)
 SANITIZE := -Db_sanitize=address,undefined -Db_lundef=false
 
@@ -40,10 +43,11 @@ stress: test-deps ## STRESS_SECONDS (600) of recording programs that are easily 
 	@KILLS=100 STRESS=1 CROWD=5000 BOMB=2000 SECONDS_EACH=10 HUGE=250M tests/e2e/run build db-killed daemon-killed \
 		daemon-damaged daemon-crowd daemon-hostile
 
-boot: ## boots Debian's kernels for both CPUs in an emulator, with the sampler in them (tests/boot/)
+boot: ## boots Debian's kernels for both CPUs in an emulator, then the tests in one of the other CPU (tests/boot/)
 	@tools/install-deps build boot
 	@tests/boot/run x86_64 build-boot-x86_64
 	@tests/boot/run aarch64 build-boot-aarch64
+	@[ "$(BOOT_LARGE)" = no ] || tests/boot/large $(OTHER_CPU) build-boot-$(OTHER_CPU) $(BOOT_LARGE)
 
 bench: test-deps ## measures (bench/)
 	@$(MAKE) --no-print-directory build
@@ -54,6 +58,7 @@ bench: test-deps ## measures (bench/)
 	@bench/gap build
 	@bench/callgrind build
 	@bench/servers build --rounds $(BENCH_SERVER_ROUNDS)
+	@bench/runtimes build
 	@bench/exports build
 	@bench/import build
 	@bench/diff build

@@ -1,0 +1,13 @@
+; SPDX-License-Identifier: Apache-2.0
+(define words (command-line))
+(define end (+ (current-time) (if (> (length words) 1) (string->number (cadr words)) 5)))
+(define (tree n) (if (= n 0) 1 (+ (tree (- n 1)) (tree (- n 1)) 1)))
+(define (strings seed)
+  (let loop ((i 0) (all '()))
+    (if (< i 300)
+        (loop (+ i 1) (cons (number->string (modulo (* i seed) 1009)) all))
+        (string-length (string-join (sort all string<?) ",")))))
+(let loop ((n 1) (sum 0))
+  (if (< (current-time) end)
+      (loop (+ n 1) (+ sum (tree 14) (strings n)))
+      (begin (display (> sum 0)) (newline))))

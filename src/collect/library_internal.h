@@ -47,7 +47,7 @@ struct library {
 	char *agent;
 	uint64_t agent_device, agent_inode;
 	uint64_t unasked_ns; /* so long an old file is not asked again whether it is the same */
-	int file, shared; /* the same; `shared` can only be read */
+	int file, shared;    /* the same; `shared` can only be read */
 	const uint8_t *bytes;
 	uint64_t used;
 	struct library_module **modules; /* by id - 1; NULL: it was given back */

@@ -14,6 +14,16 @@ start()
 	read -r word <said && [ "$word" = ready ] || fail "$* is not ready"
 }
 
+# asleep: until all its threads wait. It says "ready" a moment before it does.
+asleep()
+{
+	for _ in $(seq 300); do
+		cat /proc/"$pid"/task/*/stat | awk '$3 == "R" || $3 == "D" { busy = 1 } END { exit busy }' && return
+		sleep 0.1
+	done
+	fail "$pid does not stand still"
+}
+
 finish()
 {
 	kill -9 "$pid"

@@ -72,21 +72,21 @@ INLINE bool compare_one(struct walk *w, const struct frame *f)
 /* How far it came is in the map's memory: on the stack the verifier would follow each round. */
 static long compare_some(uint32_t i, struct compare *c)
 {
-	uint32_t count = c->walk->left;
+	uint32_t count = c->walk->to_compare;
 	uint64_t index = KERNEL_FRAMES - count;
 	if (!count)
 		return 1;
 	MASK(index, KERNEL_FRAMES - 1);
 	struct frame *f = &c->memo->frames[index];
 	if (count >= COMPARED_AT_ONCE && compare_group(c->walk, f)) {
-		c->walk->left = count - COMPARED_AT_ONCE;
+		c->walk->to_compare = count - COMPARED_AT_ONCE;
 		return 0;
 	}
 	int k;
 	for (k = 0; k < COMPARED_AT_ONCE && count; k++, count--)
 		if (!compare_one(c->walk, f + k))
 			break;
-	c->walk->left = count;
+	c->walk->to_compare = count;
 	return k < COMPARED_AT_ONCE;
 }
 
@@ -97,11 +97,11 @@ CHECKED int compare(struct walk *w, struct memo *memo)
 	if (!w || !memo)
 		return 1;
 	struct compare c = {w, memo};
-	w->left = w->known - 1;
-	if (w->left > WORTH_A_PAGE)
+	w->to_compare = w->known - 1;
+	if (w->to_compare > WORTH_A_PAGE)
 		w->window = KERNEL_WINDOW;
 	bpf_loop(KERNEL_FRAMES / COMPARED_AT_ONCE + 1, compare_some, &c, 0);
-	return (int)w->left;
+	return (int)w->to_compare;
 }
 
 /* Goes to the frame of the memo that the walk stands on; 0: there is none. */

@@ -4,7 +4,7 @@
    handlers return (`rt_sigreturn` with nothing else around it), the dynamic
    linker's entry and its lazy binding, where contexts of makecontext begin; and, by
    name, where the stacks of Go's threads and goroutines begin, of which the code does not
-   tell, and V8's builtins. */
+   tell, and V8's builtins; and Haskell as GHC compiles it. */
 #include <stdbool.h>
 
 struct image;

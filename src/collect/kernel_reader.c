@@ -15,7 +15,6 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/err.h"
@@ -25,8 +24,7 @@
 #define HELD_WHOLE ((size_t)64 << 20)   /* the same for what may go on for weeks */
 #define MORE_LITTLE ((size_t)256 << 10) /* of a stack, where much waits already, or may */
 #define MUCH ((size_t)128 << 20)
-#define HURRY (-10) /* nice */
-#define LOOK_MS 50  /* the sampler wakes us for what is urgent only */
+#define LOOK_MS 50 /* the sampler wakes us for what is urgent only */
 
 static bool is_urgent(const struct kernel_reader *r, const struct kernel_head *head)
 {
@@ -158,18 +156,10 @@ void reader_sync(struct kernel *k)
 	pthread_mutex_unlock(&k->reader.reading);
 }
 
-/* What is missing of a stack can be read only as long as its program is still there: that is little work, but
-   must not wait for others, where we may say so. */
-static void hurry(void)
-{
-	if (setpriority(PRIO_PROCESS, (id_t)gettid(), HURRY))
-		errno = 0;
-}
-
 static void *read_ring(void *context)
 {
 	struct kernel *k = context;
-	hurry();
+	bell_hurry(); /* what is missing of a stack is there only as long as its program is */
 	struct pollfd ready[] = {{k->reader.wake, POLLIN, 0},
 				 {ring_buffer__epoll_fd(k->ring), POLLIN, 0}};
 	while (!atomic_load(&k->reader.stop)) {

@@ -28,18 +28,22 @@ unsigned shapes_trampoline(uint16_t machine, const uint8_t *code, size_t size)
 }
 
 /* A handler "returns" to the first instruction of its trampoline, so what stands before it (a nop,
-   put there for that) must have the recipe too. */
+   put there for that; but in some programs the end of another procedure) must have the recipe too. */
 static void add_trampoline(const struct shape_trampoline *shape, const struct isa *isa,
 			   const uint8_t *code, size_t size, uint64_t address, struct rows *rows)
 {
-	const struct recipe recipe = {.cfa = RECIPE_SIGNAL, .source = RECIPE_FROM_SHAPE};
+	const struct recipe recipe = {.cfa = RECIPE_SIGNAL, .source = RECIPE_FROM_SHAPE},
+			    before = {.cfa = RECIPE_SIGNAL,
+				      .cfa_add = RECIPE_RETURNED,
+				      .source = RECIPE_FROM_SHAPE};
 	const uint8_t *from = code, *found;
 	while ((found = memmem(from, size - (size_t)(from - code), shape->bytes, shape->length))) {
 		uint64_t at = address + (uint64_t)(found - code);
 		from = found + 1;
-		if (at % isa->insn_min == 0 && at >= isa->insn_min)
-			rows_add(rows, at - isa->insn_min, at + shape->length,
-				 rows_rule(rows, &recipe));
+		if (at % isa->insn_min || at < isa->insn_min)
+			continue;
+		rows_add(rows, at - isa->insn_min, at, rows_rule(rows, &before));
+		rows_add(rows, at, at + shape->length, rows_rule(rows, &recipe));
 	}
 }
 

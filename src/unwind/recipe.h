@@ -15,11 +15,11 @@
 #include <stdint.h>
 
 enum recipe_cfa {
-	RECIPE_NONE,    /* nothing known about this code */
-	RECIPE_REG,     /* CFA = register + cfa_offset (+ cfa_vg * vector granules) */
-	RECIPE_DEREF,   /* CFA = word at (register + cfa_offset), + cfa_add */
-	RECIPE_ROOT,    /* outermost: nobody called this code */
-	RECIPE_SIGNAL,  /* the kernel pushed a signal frame at SP: registers are in it */
+	RECIPE_NONE,  /* nothing known about this code */
+	RECIPE_REG,   /* CFA = register + cfa_offset (+ cfa_vg * vector granules) */
+	RECIPE_DEREF, /* CFA = word at (register + cfa_offset), + cfa_add */
+	RECIPE_ROOT,  /* outermost: nobody called this code */
+	RECIPE_SIGNAL, /* the kernel pushed a signal frame at SP: registers are in it; cfa_add may be RECIPE_RETURNED */
 	RECIPE_COMPLEX, /* described, but by an expression that no recipe can say */
 	RECIPE_SPECIAL, /* what code does seldom: cfa_vg says how, see RECIPE_INDEX */
 	/* The caller may be on another stack, wherever that lies: */
@@ -28,6 +28,9 @@ enum recipe_cfa {
 	RECIPE_PARKED,   /* it works for a goroutine, which waits */
 	RECIPE_CALLBACK, /* C has called it, while a goroutine waited for that */
 };
+
+/* The code before a trampoline: it is one for frames that handlers return to, not for the code itself. */
+#define RECIPE_RETURNED 1
 
 /*
  * How Go's runtime keeps its stacks. Each thread has a g for the goroutine that it runs (m.curg), and

@@ -356,7 +356,8 @@ static inline __attribute__((always_inline)) enum walk_end step_recipe(struct wa
 	case RECIPE_ROOT:
 		return WALK_COMPLETE;
 	case RECIPE_SIGNAL:
-		return step_signal(w, read, context);
+		return w->exact && r->cfa_add == RECIPE_RETURNED ? WALK_NO_RECIPE
+								 : step_signal(w, read, context);
 	case RECIPE_COMPLEX:
 		return WALK_COMPLEX;
 	case RECIPE_SPECIAL:

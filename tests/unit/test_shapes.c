@@ -36,7 +36,9 @@ static void signal_trampoline_x86_64(void **state)
 	(void)state;
 	assert_int_equal(at(&rows, 2)->cfa, RECIPE_NONE);
 	assert_int_equal(at(&rows, 3)->cfa, RECIPE_SIGNAL); /* a handler returns to offset 4 */
+	assert_int_equal(at(&rows, 3)->cfa_add, RECIPE_RETURNED);
 	assert_int_equal(at(&rows, 4)->cfa, RECIPE_SIGNAL);
+	assert_int_equal(at(&rows, 4)->cfa_add, 0);
 	assert_int_equal(at(&rows, 11)->cfa, RECIPE_SIGNAL);
 	assert_int_equal(at(&rows, 13)->cfa, RECIPE_NONE);
 	rows_free(&rows);

@@ -436,6 +436,24 @@ static void signal_frames(void **state)
 	signal_on(&unwind_cpu_aarch64, STACK - 0x100000);
 }
 
+/* What stands before a trampoline is another's code, for whoever is there. */
+static void code_before_a_trampoline(void **state)
+{
+	struct world w;
+
+	(void)state;
+	world_begin(&w, &unwind_cpu_x86_64);
+	w.file.rules[1] = (struct recipe){.cfa = RECIPE_SIGNAL, .cfa_add = RECIPE_RETURNED};
+	push_signal_frame(&w, 0, PC(4), STACK + 1600);
+	world_start(&w, PC(1));
+	assert_int_equal(step(&w), WALK_NO_RECIPE);
+	world_start(&w, PC(1));
+	w.walk.exact = false;
+	w.walk.pc++;
+	assert_int_equal(step(&w), WALK_ON);
+	assert_int_equal(w.walk.pc, PC(4));
+}
+
 static void signal_frame_cut_off(void **state)
 {
 	struct world w;
@@ -1231,6 +1249,7 @@ int main(void)
 		cmocka_unit_test(vector_frames_are_complex),
 		cmocka_unit_test(signal_frames),
 		cmocka_unit_test(signal_frame_cut_off),
+		cmocka_unit_test(code_before_a_trampoline),
 		cmocka_unit_test(zero_return_address_is_complete),
 		cmocka_unit_test(zero_return_address_with_a_frame_pointer),
 		cmocka_unit_test(no_progress),

@@ -94,7 +94,7 @@ INLINE int step(struct walker *x, struct place *p)
 	if (r->cfa == RECIPE_ROOT)
 		return WALK_COMPLETE;
 	if (r->cfa == RECIPE_SIGNAL)
-		return step_signal(w);
+		return w->exact && r->cfa_add == RECIPE_RETURNED ? WALK_NO_RECIPE : step_signal(w);
 	if (r->cfa >= RECIPE_AWAY)
 		return step_away(w, r);
 	return r->cfa == RECIPE_COMPLEX ? WALK_COMPLEX : WALK_NO_RECIPE;

@@ -165,7 +165,7 @@ void analysis_rows(const struct analysis *a, struct rows *rows)
 	struct row_writer w = {.isa = a->isa,
 			       .rows = rows,
 			       .pointers = a->pointers,
-			       .pointers_end = a->pointers + a->pointer_count};
+			       .pointers_end = a->pointers ? a->pointers + a->pointer_count : NULL};
 	trace_each(a->trace, false, write_place, &w);
 	flush(&w);
 	free(w.rule_of);

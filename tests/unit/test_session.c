@@ -449,7 +449,8 @@ static void agent_leaves_a_snapshot(const char *path)
 	CHECK(!atomic_load(&t->snapshots[3]));
 	CHECK(t->space != space);
 	const struct wire_module *m = module_at(&f, t->space, (uint64_t)(uintptr_t)code);
-	CHECK(m && m->id == 0 && m->flags == WIRE_MODULE_JIT && !m->table_size);
+	CHECK(m && m->id == 0 && m->flags == (WIRE_MODULE_JIT | WIRE_MODULE_READ) &&
+	      !m->table_size);
 	/* The same code again: the same list. */
 	struct wire_reply reply;
 	space = t->space;

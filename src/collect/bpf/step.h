@@ -14,6 +14,7 @@ INLINE int read_window(struct walk *w, uint64_t at, uint64_t size)
 	if (size > room)
 		size = room;
 	w->have = 0;
+	KEEP(size); /* the verifier of older kernels does not know what follows from the above */
 	if (size > KERNEL_WINDOW || bpf_probe_read_user(w->bytes, (uint32_t)size, (void *)at))
 		return 1;
 	w->at = at;
@@ -487,7 +488,8 @@ CHECKED int look_at_code(struct walk *w)
 	uint64_t size = 4096 - (w->pc & 4095);
 	if (size > MADE_BYTES)
 		size = MADE_BYTES;
-	if (bpf_probe_read_user(code, (uint32_t)size, (void *)w->pc))
+	KEEP(size);
+	if (size > MADE_BYTES || bpf_probe_read_user(code, (uint32_t)size, (void *)w->pc))
 		return MADE_FRAME;
 	return CPU.link == 0xff ? (int)made_frame_x86_64((const uint8_t *)code)
 				: (int)made_frame_aarch64(code);

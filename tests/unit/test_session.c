@@ -5,10 +5,12 @@
 #include "base/err.h"
 #include "cct/cct.h"
 #include "collect/session.h"
+#include "process/registers.h"
 #include "profile/profile.h"
 #include "safe/wire.h"
 #include "unwind/walk.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
@@ -472,8 +474,13 @@ static void snapshots_are_walked_with_new_modules(void **state)
 	const struct profile_node *caller = &p->nodes[leaf->parent];
 	assert_int_equal(leaf->kind, PROFILE_EXACT);
 	assert_int_equal(p->modules[leaf->module].kind, PROFILE_JIT);
-	assert_int_equal(caller->kind, PROFILE_CALL);
-	assert_non_null(strstr(p->modules[caller->module].path, "test_session"));
+	/* Where frame records may lie anywhere in a frame, the caller's SP cannot be told here. */
+	if (native_machine == EM_X86_64) {
+		assert_int_equal(caller->kind, PROFILE_CALL);
+		assert_non_null(strstr(p->modules[caller->module].path, "test_session"));
+	} else {
+		assert_int_equal(caller->kind, PROFILE_PARTIAL);
+	}
 	assert_int_equal(p->thread_count, 1);
 	assert_int_equal(p->threads[0].handled, 1);
 	profile_free(p);

@@ -59,6 +59,7 @@ bench: test-deps ## measures (bench/)
 	@bench/callgrind build
 	@bench/servers build --rounds $(BENCH_SERVER_ROUNDS)
 	@bench/runtimes build
+	@bench/symbols build
 	@bench/exports build
 	@bench/import build
 	@bench/diff build

@@ -282,7 +282,8 @@ static void take(struct session *s, const void *data, size_t size)
 	s->kernel->record_bytes += size;
 	const struct kernel_head *head = data;
 	const struct kernel_path *path = data;
-	const struct kernel_snapshot *snapshot = data;
+	const struct kernel_snapshot *snapshot;
+	size_t before;
 	switch (size >= sizeof *head ? head->kind : 0) {
 	case KERNEL_PATH:
 		if (size >= sizeof *path &&
@@ -290,8 +291,11 @@ static void take(struct session *s, const void *data, size_t size)
 			paths_take(s, path, (const uint64_t *)(path + 1));
 		break;
 	case KERNEL_SNAPSHOT:
-		if (size >= sizeof *snapshot && snapshot->size <= size - sizeof *snapshot)
-			paths_take_snapshot(s, snapshot, (const uint8_t *)(snapshot + 1));
+	case KERNEL_FAR:
+		snapshot = copy_in(data, size, &before);
+		if (snapshot)
+			paths_take_snapshot(s, snapshot, (const uint8_t *)(snapshot + 1),
+					    before ? data : NULL);
 		break;
 	case KERNEL_COUNTED:
 		counters_take_one(s, data);

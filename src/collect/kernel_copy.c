@@ -18,6 +18,56 @@
 #define BEYOND_MAX ((uint64_t)1 << 30) /* bytes of a stack */
 #define AGAIN 64u                      /* bytes that must be as they were */
 
+/* Of the other stacks. */
+static uint64_t far_bytes(const struct kernel_far *far)
+{
+	uint64_t size = 0;
+	for (size_t i = 0; i < KERNEL_FAR_STACKS; i++)
+		size += far->stacks[i].size < KERNEL_STACK ? far->stacks[i].size : KERNEL_STACK;
+	return size;
+}
+
+const struct kernel_snapshot *copy_in(const void *record, size_t size, size_t *before)
+{
+	const struct kernel_head *head = record;
+	uint32_t kind = size >= sizeof *head ? head->kind : 0;
+	*before = kind == KERNEL_FAR ? sizeof(struct kernel_far) : 0;
+	const struct kernel_snapshot *s = (const void *)((const char *)record + *before);
+	if ((kind != KERNEL_FAR && kind != KERNEL_SNAPSHOT) || size < *before + sizeof *s)
+		return NULL;
+	uint64_t bytes = size - *before - sizeof *s, behind = *before ? far_bytes(record) : 0;
+	return behind <= bytes && s->size <= bytes - behind ? s : NULL;
+}
+
+uint64_t copy_far_size(const struct kernel_far *far)
+{
+	return sizeof(struct kernel_pieces) + sizeof far->go + far_bytes(far);
+}
+
+static void add_piece(struct kernel_pieces *p, uint64_t address, const void *from, uint64_t size)
+{
+	memcpy(p->words + p->bytes / sizeof *p->words, from, size);
+	p->pieces[p->count].address = address;
+	p->pieces[p->count++].size = size;
+	p->bytes += size;
+}
+
+void copy_far(const struct kernel_far *far, const uint8_t *stacks, struct kernel_pieces *out)
+{
+	out->count = 0;
+	out->bytes = 0;
+	for (size_t i = 0; i < KERNEL_GO; i++)
+		if (far->go_at[i])
+			add_piece(out, far->go_at[i], far->go[i], sizeof far->go[i]);
+	for (size_t i = 0; i < KERNEL_FAR_STACKS; i++) {
+		uint64_t size = far->stacks[i].size;
+		if (size > KERNEL_STACK || size % sizeof(uint64_t))
+			break;
+		add_piece(out, far->stacks[i].address, stacks, size);
+		stacks += size;
+	}
+}
+
 /* The sampler tells holes only of what it has copied. */
 static bool is_hole(const uint64_t *holes, size_t page)
 {
@@ -107,6 +157,20 @@ static bool read_beyond(const struct kernel_waiting *w, uint64_t address, uint64
 	return read_now(w, w->edge, &now) && now == then;
 }
 
+/* Of another stack, or what leads to it. */
+static bool read_piece(const struct kernel_pieces *p, uint64_t address, uint64_t *out)
+{
+	const uint64_t *words = p->words;
+	for (uint32_t i = 0; i < p->count; words += p->pieces[i++].size / sizeof *words) {
+		uint64_t offset = address - p->pieces[i].address;
+		if (offset < p->pieces[i].size) {
+			*out = words[offset / sizeof *words];
+			return true;
+		}
+	}
+	return false;
+}
+
 bool copy_read(void *waiting, uint64_t address, uint64_t *out)
 {
 	struct kernel_waiting *w = waiting;
@@ -114,6 +178,8 @@ bool copy_read(void *waiting, uint64_t address, uint64_t *out)
 	if (address % sizeof *out)
 		return false;
 	uint64_t size = w->strict ? w->copied : w->size;
+	if (offset >= size && w->pieces) /* whose stacks move: there is nothing to be read late */
+		return read_piece(w->pieces, address, out);
 	w->used |= offset >= w->copied;
 	if (offset > size || size - offset < sizeof *out) {
 		bool got = !w->strict && read_beyond(w, address, out);

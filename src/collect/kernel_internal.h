@@ -46,6 +46,16 @@ struct kernel_memo { /* what the sampler's memo is in the profile */
 
 #define KERNEL_THREAD_NONE UINT32_MAX
 
+/* Words of a process's memory, which the sampler copied. */
+struct kernel_pieces {
+	struct {
+		uint64_t address, size;
+	} pieces[KERNEL_GO + KERNEL_FAR_STACKS];
+	uint32_t count;
+	uint64_t bytes; /* of all */
+	uint64_t words[];
+};
+
 struct kernel_waiting { /* a stack that is walked when its code is known */
 	struct kernel_waiting *next;
 	struct process *process;
@@ -60,7 +70,8 @@ struct kernel_waiting { /* a stack that is walked when its code is known */
 	uint64_t copied; /* bytes that the sampler copied itself; the others were read later */
 	uint64_t beyond; /* bytes of the stack that were not copied at first, as far as is known */
 	uint64_t edge;   /* while it is walked: the outermost word that was taken of its bytes */
-	const uint64_t *inner; /* frames of the kernel, behind the bytes */
+	const uint64_t *inner;        /* frames of the kernel, behind the bytes */
+	struct kernel_pieces *pieces; /* what lies elsewhere, behind those; or NULL */
 	uint32_t inner_count;
 	enum kernel_unborn unborn;
 	bool unlisted; /* the sampler did not know its modules */
@@ -88,7 +99,7 @@ struct kernel_reader {
 	pthread_mutex_t lock;
 	struct kernel_batch *first, *last; /* oldest first */
 	struct kernel_batch *spare;        /* for the next one; or NULL */
-	struct kernel_snapshot *scratch;   /* one that is completed; or NULL */
+	void *scratch;                     /* a record with a stack that is completed; or NULL */
 	size_t scratch_room;               /* bytes */
 	size_t bytes, bytes_max;
 	uint64_t missed; /* records for which there was no memory */
@@ -324,13 +335,20 @@ struct kernel_copy { /* a stack of which something may be missing */
 /* Reads what is missing of it, if that is not too late; beyond its end as much as there is room for
    behind its bytes. */
 void copy_complete(struct kernel_copy *copy, uint64_t room);
+/* How many bytes the pieces of such a record take. */
+uint64_t copy_far_size(const struct kernel_far *far);
+/* Into so many bytes; `stacks`: what is behind the snapshot's own. */
+void copy_far(const struct kernel_far *far, const uint8_t *stacks, struct kernel_pieces *out);
+/* The snapshot in a record, and how many bytes come before it; NULL: there is none, or it is not whole. */
+const struct kernel_snapshot *copy_in(const void *record, size_t size, size_t *before);
 /* For a walk (struct walk_reader). */
 bool copy_read(void *waiting, uint64_t address, uint64_t *out);
 
 /* kernel_paths.c */
 void paths_take(struct session *s, const struct kernel_path *path, const uint64_t *keys);
+/* `far`: what was copied with it from elsewhere, or NULL. */
 void paths_take_snapshot(struct session *s, const struct kernel_snapshot *snapshot,
-			 const uint8_t *bytes);
+			 const uint8_t *bytes, const struct kernel_far *far);
 /* The same for one that is only counted. */
 void paths_take_place(struct session *s, const struct kernel_place *place);
 /* Counts of a place whose code is not known yet. */

@@ -195,23 +195,28 @@ void paths_take(struct session *s, const struct kernel_path *path, const uint64_
 
 /* ---- stacks that are walked here ---- */
 
+static uint64_t bytes_of(const struct kernel_waiting *w)
+{
+	return w->size + (w->pieces ? w->pieces->bytes : 0);
+}
+
 static void add_waiting(struct kernel *k, struct kernel_waiting *w)
 {
 	w->process->waiting++;
-	w->process->waiting_bytes += w->size;
-	k->waiting_bytes += sizeof *w + w->size;
+	w->process->waiting_bytes += bytes_of(w);
+	k->waiting_bytes += sizeof *w + bytes_of(w);
 	*k->waiting_end = w;
 	k->waiting_end = &w->next;
 }
 
 void paths_take_snapshot(struct session *s, const struct kernel_snapshot *from,
-			 const uint8_t *bytes)
+			 const uint8_t *bytes, const struct kernel_far *far)
 {
 	struct kernel *k = s->kernel;
 	struct kernel_thread *t = tasks_find(s, (pid_t)from->head.process,
 					     (pid_t)from->head.thread);
 	struct kernel_waiting *w = NULL;
-	uint64_t size = from->size;
+	uint64_t size = from->size, inner = from->inner_count * sizeof *from->inner;
 	uint32_t thread;
 	if (k->whole && t &&
 	    (t->process->waiting_bytes > 2 * WAITING_ONE ||
@@ -221,7 +226,7 @@ void paths_take_snapshot(struct session *s, const struct kernel_snapshot *from,
 	if (t && !e && from->head.event < s->options.event_count &&
 	    size <= KERNEL_STACK + KERNEL_MORE && from->inner_count <= KERNEL_INNER &&
 	    k->waiting_bytes < (k->whole ? WAITING_WHOLE : WAITING_MAX))
-		w = malloc(sizeof *w + size + from->inner_count * sizeof *from->inner);
+		w = malloc(sizeof *w + size + inner + (far ? copy_far_size(far) : 0));
 	err_free(e);
 	if (!w) {
 		k->confused++;
@@ -248,7 +253,11 @@ void paths_take_snapshot(struct session *s, const struct kernel_snapshot *from,
 	if (from->inner_count) { /* stacks are whole words */
 		w->inner = (uint64_t *)(w->bytes + w->size);
 		w->inner_count = (uint32_t)from->inner_count;
-		memcpy(w->bytes + w->size, from->inner, from->inner_count * sizeof *from->inner);
+		memcpy(w->bytes + w->size, from->inner, inner);
+	}
+	if (far) {
+		w->pieces = (void *)(w->bytes + w->size + inner);
+		copy_far(far, bytes + from->size, w->pieces);
 	}
 	t->handled++;
 	k->copies++;
@@ -496,9 +505,9 @@ static void remove_waiting(struct kernel *k, struct kernel_waiting **link)
 	*link = w->next;
 	if (!w->next)
 		k->waiting_end = link;
-	k->waiting_bytes -= sizeof *w + w->size;
+	k->waiting_bytes -= sizeof *w + bytes_of(w);
 	w->process->waiting--;
-	w->process->waiting_bytes -= w->size;
+	w->process->waiting_bytes -= bytes_of(w);
 	free(w);
 }
 

@@ -28,7 +28,8 @@
 
 static bool is_urgent(const struct kernel_reader *r, const struct kernel_head *head)
 {
-	return head->kind == KERNEL_SNAPSHOT || (head->kind == KERNEL_EXEC && !r->relaxed);
+	return head->kind == KERNEL_SNAPSHOT || head->kind == KERNEL_FAR ||
+	       (head->kind == KERNEL_EXEC && !r->relaxed);
 }
 
 static void ring_bell(int fd)
@@ -92,9 +93,10 @@ static bool make_scratch(struct kernel_reader *r, size_t size)
 
 static bool is_incomplete(const void *data, size_t size)
 {
-	const struct kernel_snapshot *s = data;
+	size_t before;
+	const struct kernel_snapshot *s = copy_in(data, size, &before);
 	bool holes = false;
-	if (size < sizeof *s || s->head.kind != KERNEL_SNAPSHOT || s->size > size - sizeof *s)
+	if (!s)
 		return false;
 	for (size_t i = 0; i < KERNEL_HOLES; i++)
 		holes |= s->holes[i];
@@ -104,22 +106,26 @@ static bool is_incomplete(const void *data, size_t size)
 /* A stack with what the sampler could not copy: whoever walks it may come too late for that. */
 static void *complete(struct kernel_reader *r, void *data, size_t *size)
 {
-	struct kernel_snapshot *s = data;
+	size_t before;
+	const struct kernel_snapshot *from = copy_in(data, *size, &before);
 	size_t room = r->relaxed || held(r) > MUCH ? MORE_LITTLE : KERNEL_MORE;
-	if (s->beyond < room)
-		room = s->beyond;
-	if (!make_scratch(r, sizeof *s + s->size + room))
+	if (before) /* other stacks are behind it */
+		room = 0;
+	else if (from->beyond < room)
+		room = from->beyond;
+	if (!make_scratch(r, *size + room))
 		return data;
-	memcpy(r->scratch, s, sizeof *s + s->size);
-	s = r->scratch;
+	memcpy(r->scratch, data, *size);
+	struct kernel_snapshot *s = (void *)((char *)r->scratch + before);
 	struct kernel_copy copy = {
 		(pid_t)s->head.process, s->head.time, s->address, s->size, s->holes,
 		(uint8_t *)(s + 1)};
 	copy_complete(&copy, room);
-	s->beyond -= copy.size - s->size;
-	s->size = copy.size;
-	*size = sizeof *s + s->size;
-	return s;
+	uint64_t more = copy.size - s->size;
+	s->beyond -= more;
+	s->size += more;
+	*size += more;
+	return r->scratch;
 }
 
 int reader_hold(void *reader, void *data, size_t size)

@@ -215,6 +215,72 @@ static void of_nobody_nothing_is_read(void **state)
 	drop(&s);
 }
 
+#define AWAY 0x4000000000ull /* where goroutines have their stacks */
+
+/* What was copied from elsewhere is there, and nothing that was not. */
+static void other_stacks_are_read(void **state)
+{
+	struct stack s = make(0, 1, 0);
+	struct kernel_far *far = calloc(1, sizeof *far);
+	uint64_t stacks[][2] = {{1, 43}, {44, 2}}, word;
+
+	(void)state;
+	assert_non_null(far);
+	far->go_at[1] = AWAY;
+	far->go[1][3] = 42;
+	far->stacks[0].address = AWAY + 2 * PAGE;
+	far->stacks[0].size = sizeof stacks[0];
+	far->stacks[1].address = AWAY + 3 * PAGE;
+	far->stacks[1].size = sizeof stacks[1];
+	s.copy->process = &s.process;
+	s.copy->copied = s.copy->size;
+	s.process.gone = true;
+	assert_false(copy_read(s.copy, AWAY + 24, &word));
+	s.copy->pieces = malloc(copy_far_size(far));
+	assert_non_null(s.copy->pieces);
+	copy_far(far, (uint8_t *)stacks, s.copy->pieces);
+	assert_true(copy_read(s.copy, AWAY + 24, &word) && word == 42);
+	assert_true(copy_read(s.copy, AWAY + 2 * PAGE + 8, &word) && word == 43);
+	assert_false(s.copy->used);
+	assert_true(has_page(&s, 0));
+	assert_false(copy_read(s.copy, AWAY + 2 * PAGE + 16, &word));
+	assert_true(copy_read(s.copy, AWAY + 3 * PAGE, &word) && word == 44);
+	assert_false(copy_read(s.copy, AWAY + sizeof far->go[1], &word));
+	assert_false(copy_read(s.copy, 8, &word)); /* there is no g at 0 */
+	free(s.copy->pieces);
+	free(far);
+	drop(&s);
+}
+
+/* A record is as long as it says. */
+static void snapshots_are_found(void **state)
+{
+	size_t size = sizeof(struct kernel_far) + sizeof(struct kernel_snapshot) + 8 + 24, before;
+	struct kernel_far *far = calloc(1, size);
+	struct kernel_snapshot *alone = (void *)(far + 1);
+
+	(void)state;
+	assert_non_null(far);
+	far->head.kind = KERNEL_FAR;
+	alone->head.kind = KERNEL_SNAPSHOT;
+	alone->size = 8;
+	far->stacks[0].size = 16;
+	far->stacks[1].size = 8;
+	assert_ptr_equal(copy_in(far, size, &before), alone);
+	assert_int_equal(before, sizeof *far);
+	assert_ptr_equal(copy_in(alone, sizeof *alone + 8, &before), alone);
+	assert_int_equal(before, 0);
+	for (size_t less = 0; less < size; less++)
+		assert_null(copy_in(far, less, &before));
+	for (size_t less = 0; less < sizeof *alone + 8; less++)
+		assert_null(copy_in(alone, less, &before));
+	far->stacks[1].size = UINT64_MAX - 15;
+	assert_null(copy_in(far, size, &before));
+	alone->head.kind = KERNEL_PATH;
+	assert_null(copy_in(alone, sizeof *alone + 8, &before));
+	free(far);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -227,6 +293,8 @@ int main(void)
 		cmocka_unit_test(more_is_read_beyond_the_end),
 		cmocka_unit_test(large_stacks_are_whole),
 		cmocka_unit_test(of_nobody_nothing_is_read),
+		cmocka_unit_test(other_stacks_are_read),
+		cmocka_unit_test(snapshots_are_found),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -113,11 +113,65 @@ static void stacks_are_completed(void **state)
 	free(memory);
 }
 
+#define PAGE 4096u
+
+static void take_far(struct session *s, const void *data, size_t size)
+{
+	size_t before;
+	const struct kernel_snapshot *snapshot = copy_in(data, size, &before);
+
+	(void)s;
+	taken++;
+	wrong += !snapshot || !before || snapshot->size != 3 * PAGE || snapshot->holes[0] ||
+		 memcmp(snapshot + 1, stack, 3 * PAGE + PAGE) != 0;
+}
+
+/* Where other stacks are behind it, only holes are filled. */
+static void far_stacks_stay(void **state)
+{
+	struct kernel k = {0};
+	struct session s = {.kernel = &k};
+	size_t size = sizeof(struct kernel_far) + sizeof(struct kernel_snapshot) + 4 * PAGE;
+	uint8_t *memory = aligned_alloc(PAGE, 4 * PAGE);
+	struct kernel_far *far = calloc(1, size);
+	struct kernel_snapshot *record = (void *)(far + 1);
+
+	(void)state;
+	assert_true(memory && far);
+	for (size_t i = 0; i < 4 * PAGE; i++)
+		memory[i] = (uint8_t)(i * 7 + i / 251);
+	stack = memory;
+	far->head = (struct kernel_head){.kind = KERNEL_FAR};
+	far->stacks[1].size = PAGE;
+	record->head = (struct kernel_head){
+		.kind = KERNEL_SNAPSHOT, .process = (uint32_t)getpid(), .time = session_now()};
+	record->address = (uint64_t)memory;
+	record->size = 3 * PAGE;
+	record->beyond = PAGE;
+	record->holes[0] = 2;
+	memcpy(record + 1, memory, 4 * PAGE);
+	memset((uint8_t *)(record + 1) + PAGE, 0, PAGE);
+	pthread_mutex_init(&k.reader.lock, NULL);
+	k.reader.urgent = eventfd(0, EFD_NONBLOCK);
+	k.reader.bytes_max = 64u << 20;
+	taken = wrong = 0;
+	assert_int_equal(reader_hold(&k.reader, far, size), 0);
+	reader_take(&s, take_far);
+	assert_int_equal(taken, 1);
+	assert_int_equal(wrong, 0);
+	free(k.reader.spare);
+	free(k.reader.scratch);
+	close(k.reader.urgent);
+	free(far);
+	free(memory);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(all_is_kept),
 		cmocka_unit_test(stacks_are_completed),
+		cmocka_unit_test(far_stacks_stay),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

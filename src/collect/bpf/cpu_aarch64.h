@@ -30,6 +30,7 @@ static inline __attribute__((always_inline)) long cpu_registers(struct pt_regs__
 #define CPU_SP(regs) ((regs)->sp)
 #define CPU_FP(regs) ((regs)->regs[29])
 #define CPU_LINK(regs) ((regs)->regs[30])
+#define CPU_GO 28 /* Go's g, by DWARF number */
 #define CPU_EXTRA(regs) ((regs)->regs[19])
 
 /* Whether clone or clone3 has just said 0, as to a child. */

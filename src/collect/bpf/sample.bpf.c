@@ -18,6 +18,7 @@
 
 #include "collect/bpf/code.h"
 #include "collect/bpf/count.h"
+#include "collect/bpf/far.h"
 #include "collect/bpf/memo.h"
 #include "collect/bpf/record.h"
 #include "collect/bpf/step.h"
@@ -301,7 +302,11 @@ INLINE void send_snapshot(struct bpf_perf_event_data *context, struct workspace 
 	}
 	__builtin_memset(s->holes, 0, sizeof s->holes);
 	ws->walk.known = 0;
-	whole = ws->walk.word = stack_size(sp);
+	bool go = find_go(&ws->far, ws->walk.registers[CPU_GO]);
+	whole = go ? go_stack_size(&ws->far, sp) : 0;
+	if (!whole)
+		whole = stack_size(sp);
+	ws->walk.word = whole;
 	if (ws->walk.word > room_for_stack())
 		ws->walk.word = room_for_stack();
 	bpf_loop(KERNEL_STACK / 4096 + 1, copy_one, &ws, 0);
@@ -310,6 +315,15 @@ INLINE void send_snapshot(struct bpf_perf_event_data *context, struct workspace 
 		size = KERNEL_STACK;
 	s->copied = size;
 	s->beyond = whole > size ? whole - size : 0;
+	if (go) {
+		size = copy_far(ws, sp, size);
+		if (size > KERNEL_STACK)
+			size = KERNEL_STACK;
+		fill_head(&ws->far.head, KERNEL_FAR, event, start);
+		if (bpf_ringbuf_output(&ring, &ws->far, sizeof ws->far + sizeof *s + size, wake(1)))
+			__sync_fetch_and_add(&counts.lost_snapshots, 1);
+		return;
+	}
 	if (bpf_ringbuf_output(&ring, s, sizeof *s + size, wake(1)))
 		__sync_fetch_and_add(&counts.lost_snapshots, 1);
 }

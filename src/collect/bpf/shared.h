@@ -36,6 +36,9 @@
 #define KERNEL_WINDOW 4096u   /* bytes of a stack that are read at once: a page */
 #define KERNEL_STACK 524288u  /* of a stack that is left for the collector to walk */
 #define KERNEL_HOLES (KERNEL_STACK / 4096 / 64 + 1)
+#define KERNEL_GO 4u        /* structs of Go's runtime */
+#define KERNEL_GO_WORDS 32u /* of each */
+#define KERNEL_FAR_STACKS 2u
 #define KERNEL_SPANS 65536u
 #define KERNEL_RULES 65536u   /* 3600 tables of Debian's programs have 24 000 different ones */
 #define KERNEL_MODULES 32768u /* ids are below */
@@ -137,6 +140,7 @@ enum kernel_record {
 	KERNEL_EXIT,
 	KERNEL_COUNTED, /* made room for another one */
 	KERNEL_PLACE,   /* to be counted where its code is known */
+	KERNEL_FAR,     /* a snapshot, after memory that is not on that stack */
 };
 
 struct kernel_head {
@@ -179,6 +183,20 @@ struct kernel_snapshot {
 	uint64_t holes[KERNEL_HOLES]; /* a bit for each page that could not be read, from the one of
 					 `address` on */
 				      /* uint8_t bytes[size] */
+};
+
+/*
+ * FAR: goroutines have stacks of their own, and Go's runtime works for them on those of threads, and of signals: see
+ * RECIPE_PARKED. So what a walk may need is on several stacks. A snapshot follows, then the bytes of the others.
+ */
+struct kernel_far {
+	struct kernel_head head;
+	uint64_t go_at
+		[KERNEL_GO]; /* addresses of what follows: the g in its register, m, m.g0, m.curg; 0: none */
+	uint64_t go[KERNEL_GO][KERNEL_GO_WORDS];
+	struct {
+		uint64_t address, size;
+	} stacks[KERNEL_FAR_STACKS]; /* of m.g0 and m.curg; a size of 0: none */
 };
 
 struct kernel_counted { /* COUNTED: as in struct kernel_counters */

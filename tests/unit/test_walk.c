@@ -1015,6 +1015,50 @@ static void made_frames_on_x86_64(void **state)
 	assert_int_equal(made_frame_x86_64(sub), MADE_FRAME);
 }
 
+/* The same, where some instructions come first that say nothing. */
+static void made_frames_ahead_on_x86_64(void **state)
+{
+	static const struct {
+		uint8_t code[MADE_BYTES];
+		enum made_frame made;
+	} cases[] = {
+		/* mov -0x30(%rcx), %rbx; testl $1, 0xf(%rbx); jne; push %rbp */
+		{{0x48, 0x8b, 0x59, 0xd0, 0xf7, 0x43, 0x0f, 1, 0, 0, 0, 0x0f, 0x85, 1, 2, 3, 4,
+		  0x55},
+		 MADE_NO_FRAME},
+		/* mov %eax, -0x14000(%rsp); push %rbp */
+		{{0x89, 0x84, 0x24, 0, 0xc0, 0xfe, 0xff, 0x55}, MADE_NO_FRAME},
+		/* mov 8(%rsi), %r10d; movabs $, %r11; cmp %r11, %r10; jne; nopw 0(%rax,%rax); push %rbp */
+		{{0x44, 0x8b, 0x56, 8,    0x49, 0xbb, 1,    2,    3,    4,   5,
+		  6,    7,    8,    0x4d, 0x3b, 0xd3, 0x75, 0x20, 0x90, 0x55},
+		 MADE_NO_FRAME},
+		/* cmp 0x338(%r15), %rsp; ja; ret */
+		{{0x49, 0x3b, 0xa7, 0x38, 3, 0, 0, 0x0f, 0x87, 1, 2, 3, 4, 0xc3}, MADE_NO_FRAME},
+		/* mov 0x108(%r15), %r10; test %eax, (%r10); ret */
+		{{0x4d, 0x8b, 0x97, 8, 1, 0, 0, 0x41, 0x85, 2, 0xc3}, MADE_NO_FRAME},
+		/* test %eax, (%r10); pop %rbp; ret: there is a frame until then */
+		{{0x41, 0x85, 2, 0x5d, 0xc3}, MADE_FRAME},
+		/* mov %rax, %rbx; mov %rbp, %rsp; ret */
+		{{0x48, 0x89, 0xc3, 0x48, 0x89, 0xec, 0xc3}, MADE_FRAME},
+		/* mov $1, %ebp; ret */
+		{{0xbd, 1, 0, 0, 0, 0xc3}, MADE_FRAME},
+		/* lea 8(%rsp), %rsp; ret */
+		{{0x48, 0x8d, 0x64, 0x24, 8, 0xc3}, MADE_FRAME},
+		/* cmp $5, %rax; call; push %rbp */
+		{{0x48, 0x83, 0xf8, 5, 0xe8, 1, 2, 3, 4, 0x55}, MADE_FRAME},
+		/* as many as are looked at */
+		{{0x90, 0x90, 0x90, 0x90, 0x90, 0xc3}, MADE_NO_FRAME},
+		{{0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0xc3}, MADE_FRAME},
+		/* as far as code was read */
+		{{0x49, 0xbb, 1, 2, 3, 4, 5, 6, 7, 8,    0x49,
+		  0xbb, 1,    2, 3, 4, 5, 6, 7, 8, 0x49, 0xbb},
+		 MADE_FRAME},
+	};
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		assert_int_equal(made_frame_x86_64(cases[i].code), cases[i].made);
+}
+
 static bool read_small(void *context, uint64_t address, uint64_t *out)
 {
 	if (address < STACK || address - STACK >= 64)
@@ -1269,6 +1313,7 @@ int main(void)
 		cmocka_unit_test(stack_pointer_above_the_frame_record),
 		cmocka_unit_test(made_frames_on_aarch64),
 		cmocka_unit_test(made_frames_on_x86_64),
+		cmocka_unit_test(made_frames_ahead_on_x86_64),
 		cmocka_unit_test(steps_without_a_frame),
 		cmocka_unit_test(ends_have_names),
 		cmocka_unit_test(goroutine_that_waits),

@@ -4,6 +4,7 @@
 #include "collect/bpf/shared.h"
 #include "collect/bpf/types.h"
 #include "unwind/end.h"
+#include "unwind/made.h"
 #include "unwind/table.h"
 
 #define NO_RULE UINT32_MAX
@@ -80,7 +81,9 @@ struct walk {
 	uint64_t window;       /* how many bytes are read at once: more, the deeper it goes */
 	uint64_t signal_sp;    /* in a frame that a signal interrupted */
 	uint64_t g, left, cfa; /* of Go: as in unwind/walk.h; where the caller's stack is */
-	uint8_t bytes[KERNEL_WINDOW];             /* a piece of the stack */
+	uint8_t bytes[KERNEL_WINDOW]; /* a piece of the stack */
+	uint32_t made, made_at;       /* enum made_frame; the instruction that is looked at */
+	uint8_t code[MADE_BYTES];     /* at the PC */
 	uint64_t registers[KERNEL_REGISTERS + 1]; /* and the PC */
 };
 

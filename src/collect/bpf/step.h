@@ -479,20 +479,34 @@ CHECKED int step_away(struct walk *w, const struct recipe *r)
 	return WALK_ON;
 }
 
-/* What is known of the frame of the code at the PC: unwind/made.h. */
-CHECKED int look_at_code(struct walk *w)
+/* In the map's memory: on the stack the verifier would follow each round. */
+static long look_at_one(uint32_t i, struct walk **context)
 {
-	uint32_t code[MADE_BYTES / 4] = {0};
-	if (!w)
-		return MADE_FRAME;
+	struct walk *w = *context;
+	uint32_t at = w->made_at;
+	(void)i;
+	w->made = made_insn_x86_64(w->code, &at);
+	w->made_at = at;
+	return w->made != MADE_ON;
+}
+
+/* What is known of the frame of the code at the PC: unwind/made.h. */
+INLINE int look_at_code(struct walk *w)
+{
 	uint64_t size = 4096 - (w->pc & 4095);
 	if (size > MADE_BYTES)
 		size = MADE_BYTES;
 	KEEP(size);
-	if (size > MADE_BYTES || bpf_probe_read_user(code, (uint32_t)size, (void *)w->pc))
+	__builtin_memset(w->code, 0, sizeof w->code);
+	if (size > MADE_BYTES || bpf_probe_read_user(w->code, (uint32_t)size, (void *)w->pc))
 		return MADE_FRAME;
-	return CPU.link == 0xff ? (int)made_frame_x86_64((const uint8_t *)code)
-				: (int)made_frame_aarch64(code);
+	if (CPU.link != 0xff)
+		return (int)made_frame_aarch64((const uint32_t *)w->code);
+	w->made = made_first_x86_64(w->code);
+	w->made_at = 0;
+	if (w->made == MADE_ON)
+		bpf_loop(MADE_INSNS, look_at_one, &w, 0);
+	return w->made == MADE_ON ? MADE_FRAME : (int)w->made;
 }
 
 /* From a first frame in such code that has none of its own, to where it was called; 1: it is not so. */

@@ -236,6 +236,7 @@ static void other_stacks_are_read(void **state)
 	s.copy->copied = s.copy->size;
 	s.process.gone = true;
 	assert_false(copy_read(s.copy, AWAY + 24, &word));
+	s.copy->used = false;
 	s.copy->pieces = malloc(copy_far_size(far));
 	assert_non_null(s.copy->pieces);
 	copy_far(far, (uint8_t *)stacks, s.copy->pieces);

@@ -66,7 +66,7 @@ static long copy_far_one(uint32_t i, struct workspace **context)
 	uint64_t have = ws->far.stacks[ws->other & 1].size;
 	uint64_t to = ws->behind + have, from = address + have, size = 4096 - (from & 4095);
 	(void)i;
-	if (from >= ws->walk.cfa || to > KERNEL_STACK - 4096)
+	if (from >= ws->walk.cfa || to >= ws->most || to > KERNEL_STACK - 4096)
 		return 1;
 	if (size > ws->walk.cfa - from)
 		size = ws->walk.cfa - from;
@@ -100,8 +100,8 @@ INLINE void copy_far_stack(struct workspace *ws, uint32_t i, uint64_t sp, bool p
 	ws->behind += far->stacks[ws->other & 1].size;
 }
 
-/* Behind so many bytes of the stack that SP is on. Returns how many there are then. */
-INLINE uint64_t copy_far(struct workspace *ws, uint64_t sp, uint64_t behind)
+/* Behind so many bytes of the stack that SP is on, and about as many as there is room for. Returns how many there are then. */
+INLINE uint64_t copy_far(struct workspace *ws, uint64_t sp, uint64_t behind, uint64_t room)
 {
 	struct kernel_far *far = &ws->far;
 	bool clean = go_beyond(far, GO_HERE, sp) != 0;
@@ -109,6 +109,7 @@ INLINE uint64_t copy_far(struct workspace *ws, uint64_t sp, uint64_t behind)
 	bool current = far->go_at[GO_HERE] == far->go_at[GO_CURRENT];
 	__builtin_memset(far->stacks, 0, sizeof far->stacks);
 	ws->behind = behind;
+	ws->most = behind + room;
 	copy_far_stack(ws, GO_CURRENT, sp, clean && system);
 	copy_far_stack(ws, GO_SYSTEM, sp, clean && current);
 	return ws->behind;

@@ -92,8 +92,8 @@ struct workspace {
 	struct frame fresh[KERNEL_FRAMES + COPIED_AT_ONCE]; /* innermost first; as in the memo */
 	struct kernel_path path;
 	uint64_t keys[KERNEL_FRAMES + KERNEL_INNER];
-	uint64_t behind,
-		other; /* of other stacks that are copied: how many bytes there are, and which it is */
+	uint64_t behind, most; /* bytes of copied stacks: those that are there, and may be */
+	uint64_t other;        /* which of the others it is */
 	struct kernel_far far; /* this and what follows may be one record */
 	struct kernel_snapshot snapshot;
 	uint8_t stack[KERNEL_STACK];

@@ -316,7 +316,7 @@ INLINE void send_snapshot(struct bpf_perf_event_data *context, struct workspace 
 	s->copied = size;
 	s->beyond = whole > size ? whole - size : 0;
 	if (go) {
-		size = copy_far(ws, sp, size);
+		size = copy_far(ws, sp, size, room_for_stack());
 		if (size > KERNEL_STACK)
 			size = KERNEL_STACK;
 		fill_head(&ws->far.head, KERNEL_FAR, event, start);

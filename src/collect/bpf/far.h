@@ -16,7 +16,8 @@
 #define GO_M_SIGNALS 10 /* m.gsignal */
 #define GO_M_CURRENT 24 /* m.curg */
 #define GO_STACK_MAX (1ull << 32)
-#define GO_STACK_PART (1u << 16) /* of a stack of which it is not known where it ends */
+#define GO_STACK_PART \
+	(KERNEL_STACK - (1u << 16)) /* of a stack of which it is not known where it ends */
 
 enum { GO_HERE, GO_THREAD, GO_SYSTEM, GO_CURRENT };
 
@@ -110,7 +111,7 @@ INLINE uint64_t copy_far(struct workspace *ws, uint64_t sp, uint64_t behind, uin
 	__builtin_memset(far->stacks, 0, sizeof far->stacks);
 	ws->behind = behind;
 	ws->most = behind + room;
+	copy_far_stack(ws, GO_SYSTEM, sp, clean && current); /* in the order of far->stacks */
 	copy_far_stack(ws, GO_CURRENT, sp, clean && system);
-	copy_far_stack(ws, GO_SYSTEM, sp, clean && current);
 	return ws->behind;
 }

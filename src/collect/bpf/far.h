@@ -19,7 +19,7 @@
 #define GO_STACK_PART \
 	(KERNEL_STACK - (1u << 16)) /* of a stack of which it is not known where it ends */
 
-enum { GO_HERE, GO_THREAD, GO_SYSTEM, GO_CURRENT };
+enum { GO_HERE, GO_THREAD, GO_SYSTEM, GO_CURRENT, GO_SIGNALS };
 
 INLINE bool copy_go(struct kernel_far *far, uint32_t i, uint64_t address)
 {
@@ -31,7 +31,7 @@ INLINE bool copy_go(struct kernel_far *far, uint32_t i, uint64_t address)
 	return false;
 }
 
-/* Whether the thread runs Go; if so, its g, m and the two others that it may have to do with. */
+/* Whether the thread runs Go; if so, its g, m and the others that it may have to do with. */
 INLINE bool find_go(struct kernel_far *far, uint64_t g)
 {
 	const uint64_t *m = far->go[GO_THREAD];
@@ -40,6 +40,7 @@ INLINE bool find_go(struct kernel_far *far, uint64_t g)
 		return false;
 	copy_go(far, GO_SYSTEM, m[GO_M_SYSTEM]);
 	copy_go(far, GO_CURRENT, m[GO_M_CURRENT]);
+	copy_go(far, GO_SIGNALS, m[GO_M_SIGNALS]);
 	return true;
 }
 
@@ -55,6 +56,7 @@ INLINE uint64_t go_stack_size(const struct kernel_far *far, uint64_t sp)
 {
 	uint64_t size = go_beyond(far, GO_HERE, sp);
 	size = size ? size : go_beyond(far, GO_CURRENT, sp);
+	size = size ? size : go_beyond(far, GO_SIGNALS, sp);
 	return size ? size : go_beyond(far, GO_SYSTEM, sp);
 }
 

@@ -36,7 +36,7 @@
 #define KERNEL_WINDOW 4096u   /* bytes of a stack that are read at once: a page */
 #define KERNEL_STACK 524288u  /* of a stack that is left for the collector to walk */
 #define KERNEL_HOLES (KERNEL_STACK / 4096 / 64 + 1)
-#define KERNEL_GO 4u        /* structs of Go's runtime */
+#define KERNEL_GO 5u        /* structs of Go's runtime */
 #define KERNEL_GO_WORDS 32u /* of each */
 #define KERNEL_FAR_STACKS 2u
 #define KERNEL_SPANS 65536u
@@ -192,7 +192,7 @@ struct kernel_snapshot {
 struct kernel_far {
 	struct kernel_head head;
 	uint64_t go_at
-		[KERNEL_GO]; /* addresses of what follows: the g in its register, m, m.g0, m.curg; 0: none */
+		[KERNEL_GO]; /* addresses of what follows: the g in its register, m, m.g0, m.curg, m.gsignal; 0: none */
 	uint64_t go[KERNEL_GO][KERNEL_GO_WORDS];
 	struct {
 		uint64_t address, size;

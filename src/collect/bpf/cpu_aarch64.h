@@ -12,6 +12,7 @@ struct thread_struct {
 struct pt_regs___kernel {
 	__u64 regs[31];
 	__u64 sp, pc, pstate;
+	__s32 syscallno;
 } CO_RE;
 
 /* They lie in the kernel as DWARF numbers them: x0 to x30, SP, then the PC. */
@@ -43,6 +44,16 @@ static inline __attribute__((always_inline)) bool cpu_at_birth(struct pt_regs___
 	return !bpf_probe_read_user(code, sizeof code, (void *)(regs->pc - sizeof code)) &&
 	       (code[0] == call || code[1] == call);
 }
+
+/* Whether the kernel is about to go back to what a signal interrupted, and the PC is still behind the call for that. */
+static inline __attribute__((always_inline)) bool cpu_in_sigreturn(struct pt_regs___kernel *regs)
+{
+	uint32_t code = 0; /* the kernel notes the number late, and x8 becomes another one soon */
+	return (regs->syscallno == 139 || regs->regs[8] == 139) &&
+	       !bpf_probe_read_user(&code, sizeof code, (void *)(regs->pc - sizeof code)) &&
+	       code == 0xd4000001u;
+}
+#define CPU_CALL_SIZE 4 /* of svc */
 
 /* The thread's own pointer, which lies at the end of its stack where a C library made the thread. */
 #define cpu_thread_pointer(task) ((task)->thread.uw.tp_value)

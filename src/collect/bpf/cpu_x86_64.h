@@ -61,5 +61,15 @@ static inline __attribute__((always_inline)) bool cpu_at_birth(struct pt_regs___
 	       code[5] == 0x0f && code[6] == 0x05;
 }
 
+/* Whether the kernel is about to go back to what a signal interrupted, and the PC is still behind the call for that. */
+static inline __attribute__((always_inline)) bool cpu_in_sigreturn(struct pt_regs___kernel *regs)
+{
+	uint16_t code = 0;
+	return regs->orig_ax == 15 &&
+	       !bpf_probe_read_user(&code, sizeof code, (void *)(regs->ip - sizeof code)) &&
+	       code == 0x050f;
+}
+#define CPU_CALL_SIZE 2 /* of syscall */
+
 /* The thread's own pointer, which lies at the end of its stack where a C library made the thread. */
 #define cpu_thread_pointer(task) ((task)->thread.fsbase)

@@ -76,6 +76,7 @@ struct walk {
 	uint8_t all_registers; /* were read */
 	uint8_t elsewhere;     /* the table that is needed is not here, but the collector has it */
 	uint64_t link;         /* the link register, where there is one */
+	uint64_t first_pc;
 	uint32_t to_compare;   /* frames of the memo that are still to be compared */
 	uint32_t done;         /* frames that were copied into the memo */
 	uint64_t window;       /* how many bytes are read at once: more, the deeper it goes */

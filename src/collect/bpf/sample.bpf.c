@@ -101,12 +101,20 @@ INLINE int step(struct walker *x, struct place *p)
 	return r->cfa == RECIPE_COMPLEX ? WALK_COMPLEX : WALK_NO_RECIPE;
 }
 
+/* What comes behind the call that a handler ends with is other code, and registers may be half those of what the signal
+   interrupted: but all of these are in the signal frame, to which the call itself leads. */
+INLINE uint64_t first_pc(struct pt_regs___kernel *regs)
+{
+	uint64_t pc = CPU_PC(regs) & CPU.address_bits;
+	return cpu_in_sigreturn(regs) ? pc - CPU_CALL_SIZE : pc;
+}
+
 /* Where the thread was when it was interrupted, or entered the kernel. */
 INLINE void begin(struct walk *w)
 {
 	struct task_struct *task = (void *)bpf_get_current_task_btf();
 	struct pt_regs___kernel *regs = (void *)bpf_task_pt_regs(task);
-	w->pc = CPU_PC(regs) & CPU.address_bits;
+	w->pc = w->first_pc = first_pc(regs);
 	w->sp = CPU_SP(regs);
 	w->fp = CPU_FP(regs);
 	w->link = CPU_LINK(regs);
@@ -290,7 +298,7 @@ INLINE void send_snapshot(struct bpf_perf_event_data *context, struct workspace 
 	sp = ws->walk.registers[CPU.sp & (KERNEL_REGISTERS - 1)] & ~7ull;
 	fill_head(&s->head, KERNEL_SNAPSHOT, event, start);
 	__builtin_memcpy(s->registers, ws->walk.registers, sizeof s->registers);
-	s->pc = ws->walk.registers[KERNEL_REGISTERS] & CPU.address_bits;
+	s->pc = ws->walk.first_pc;
 	s->address = sp;
 	s->size = 0;
 	s->unborn = find_unborn(process);

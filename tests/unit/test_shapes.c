@@ -528,6 +528,55 @@ static void longjmp_aarch64(void **state)
 	rows_free(&rows);
 }
 
+/* ____longjmp_chk calls __longjmp, which loads another x29: SP tells where its frame is. */
+static void checked_longjmp_aarch64(void **state)
+{
+	uint32_t code[] = {
+		0xd65f03c0, 0xd100c3ff, 0xaa0003e2, /* ret; sub sp,sp,#48; mov x2,x0 */
+		0xa9027bfd, 0x910083fd, 0x54000063,
+		0x97ffffff, /* 12: stp x29,x30,[sp,#32]; add x29,sp,#32; b.cc; bl */
+		0xaa0203e0, 0x94000003, 0xd503201f,
+		0xd503201f, /* 28: mov x0,x2; bl to the next but one; nop; nop */
+		0xd503201f, 0xa9405013, 0xa945101d,
+		0xf9400043, /* 44: nop; ldp x19,x20,[x0]; ldp x29,x4,[x0,#80]; ldr */
+		0xca03009e, 0xf9403404, 0xca030085,
+		0x910000bf, /* eor x30,x4,x3; ldr x4,[x0,#104]; eor; mov sp,x5 */
+		0xd61f03c0, 0xd503201f, 0xd503201f,
+		0xd503201f, /* br x30 */
+	};
+	struct rows rows = shapes_of(EM_AARCH64, code, sizeof(code));
+	const struct recipe *r = at(&rows, 32);
+
+	(void)state;
+	assert_int_equal(at(&rows, 28)->cfa, RECIPE_NONE);
+	assert_int_equal(r->cfa, RECIPE_REG);
+	assert_int_equal(r->cfa_reg, 31);
+	assert_int_equal(r->cfa_offset, 48);
+	assert_int_equal(r->ra, RECIPE_AT_CFA);
+	assert_int_equal(r->ra_offset, -8);
+	assert_int_equal(r->fp, RECIPE_AT_CFA);
+	assert_int_equal(r->fp_offset, -16);
+	assert_int_equal(at(&rows, 36)->cfa, RECIPE_NONE);
+	rows_free(&rows);
+	code[8] = 0x94000002; /* not to it */
+	rows = shapes_of(EM_AARCH64, code, sizeof(code));
+	assert_int_equal(at(&rows, 32)->cfa, RECIPE_NONE);
+	rows_free(&rows);
+	code[8] = 0x94000004; /* behind the nop */
+	rows = shapes_of(EM_AARCH64, code, sizeof(code));
+	assert_int_equal(at(&rows, 32)->cfa_offset, 48);
+	rows_free(&rows);
+	code[6] = 0xd10043ff; /* sub sp,sp,#16 */
+	rows = shapes_of(EM_AARCH64, code, sizeof(code));
+	assert_int_equal(at(&rows, 32)->cfa, RECIPE_NONE);
+	rows_free(&rows);
+	code[6] = 0x97ffffff;
+	code[4] = 0x910043fd; /* add x29,sp,#16: not at the upper end */
+	rows = shapes_of(EM_AARCH64, code, sizeof(code));
+	assert_int_equal(at(&rows, 32)->cfa, RECIPE_NONE);
+	rows_free(&rows);
+}
+
 static void raises_of_ocaml(void **state)
 {
 	static const uint32_t arm[] = {
@@ -741,6 +790,7 @@ int main(void)
 		cmocka_unit_test(end_of_the_unwinder_x86_64),
 		cmocka_unit_test(jumpto_of_llvm),
 		cmocka_unit_test(longjmp_aarch64),
+		cmocka_unit_test(checked_longjmp_aarch64),
 		cmocka_unit_test(raises_of_ocaml),
 		cmocka_unit_test(haskell_x86_64),
 		cmocka_unit_test(haskell_aarch64),

@@ -44,7 +44,8 @@ struct switching {
 	size_t begin, end; /* of the code behind the switch */
 	int64_t all;       /* bytes from SP there to the other's SP when it goes on */
 	uint8_t through;   /* register that the last jump or return goes through; or none */
-	bool kept_sp;      /* its own SP was put somewhere */
+	bool stored_sp;    /* its own SP was put into memory */
+	uint32_t copies;   /* and into these registers */
 };
 
 static void decode(const struct switching *s, size_t at, struct insn *insn)
@@ -84,7 +85,7 @@ static bool is_saved(const struct words *words, uint8_t reg, int64_t offset)
 /* What an instruction does to SP, *moved bytes from where it was, and to words near it. False where SP becomes
    something else. */
 static bool follow(const struct isa *isa, const struct insn *insn, int64_t *moved,
-		   struct words *saved, struct words *loaded, bool *kept_sp)
+		   struct words *saved, struct words *loaded)
 {
 	if (insn->writes >> isa->sp & 1)
 		return false;
@@ -94,10 +95,6 @@ static bool follow(const struct isa *isa, const struct insn *insn, int64_t *move
 			add_word(saved, e->src, *moved + e->imm);
 		else if (e->op == EFFECT_LOAD && e->src == isa->sp && loaded)
 			add_word(loaded, e->dst, *moved + e->imm);
-		if (e->op == EFFECT_STORE ? e->src == isa->sp && e->dst != isa->sp
-					  : e->op == EFFECT_MOVE && e->src == isa->sp &&
-						    e->dst != isa->sp && !e->imm)
-			*kept_sp = true;
 		if (e->op == EFFECT_STORE || e->dst != isa->sp || e->op == EFFECT_COMPARE)
 			continue;
 		if (e->op != EFFECT_MOVE || e->src != isa->sp)
@@ -119,13 +116,12 @@ static bool read_loads(struct switching *s)
 	size_t at = s->begin;
 	int64_t moved = 0;
 	struct insn insn;
-	bool kept;
 	s->loaded.count = 0;
 	for (unsigned i = 0; i < INSNS_MAX; i++, at += insn.length) {
 		decode(s, at, &insn);
 		if (!is_straight(&insn))
 			break;
-		if (!follow(isa, &insn, &moved, NULL, &s->loaded, &kept))
+		if (!follow(isa, &insn, &moved, NULL, &s->loaded))
 			return false;
 	}
 	s->end = at + insn.length;
@@ -141,23 +137,37 @@ static bool read_loads(struct switching *s)
 	       insn.reg != INSN_NO_REG && find_register(&s->loaded, insn.reg, &offset);
 }
 
+/* Where an instruction puts SP. */
+static void note_copies(struct switching *s, const struct insn *insn)
+{
+	const uint8_t sp = s->isa->sp;
+	for (unsigned i = 0; i < insn->effect_count; i++) {
+		const struct effect *e = &insn->effects[i];
+		if (e->op == EFFECT_STORE && e->src == sp && e->dst != sp)
+			s->stored_sp = true;
+		else if (e->op == EFFECT_MOVE && e->src == sp && e->dst != sp && e->dst < 32)
+			s->copies |= 1u << e->dst;
+	}
+}
+
 /* From `from` to the switch, at `to`. */
 static bool read_saves(struct switching *s, size_t from, size_t to)
 {
 	int64_t moved = 0;
 	struct insn insn;
 	s->saved.count = 0;
-	s->kept_sp = false;
+	s->stored_sp = false;
+	s->copies = 0;
 	while (from < to) {
 		decode(s, from, &insn);
-		if (!is_straight(&insn) ||
-		    !follow(s->isa, &insn, &moved, &s->saved, NULL, &s->kept_sp))
+		if (!is_straight(&insn) || !follow(s->isa, &insn, &moved, &s->saved, NULL))
 			return false;
+		note_copies(s, &insn);
 		from += insn.length;
 	}
 	for (unsigned i = 0; i < s->saved.count; i++)
 		s->saved.at[i].offset -= moved;
-	return from == to && s->kept_sp;
+	return from == to && (s->stored_sp || s->copies);
 }
 
 /* Is what was saved what is loaded, but for what it goes on through? */
@@ -214,24 +224,24 @@ static void add_rows(const struct switching *s)
 	struct words done = {0};
 	int64_t moved = 0;
 	struct insn insn;
-	bool kept;
 	for (size_t at = s->begin; at < s->end; at += insn.length) {
 		decode(s, at, &insn);
 		struct recipe r = recipe_at(s, &done, moved);
 		rows_add(s->rows, s->address + at, s->address + at + insn.length,
 			 rows_rule(s->rows, &r));
-		follow(s->isa, &insn, &moved, NULL, &done, &kept);
+		follow(s->isa, &insn, &moved, NULL, &done);
 	}
 }
 
 /* Is the instruction at `at` one that takes SP from elsewhere? */
-static bool takes_sp(const struct switching *s, size_t at, size_t *next)
+static bool takes_sp(const struct switching *s, size_t at, size_t *next, uint32_t *from)
 {
 	const struct isa *isa = s->isa;
 	struct insn insn;
 	decode(s, at, &insn);
 	const struct effect *e = &insn.effects[0];
 	*next = at + insn.length;
+	*from = e->src < 32 ? 1u << e->src : 0;
 	return insn.kind == INSN_OTHER && insn.effect_count == 1 && e->dst == isa->sp &&
 	       (e->op == EFFECT_LOAD || (e->op == EFFECT_MOVE && !e->imm)) && e->src != isa->sp &&
 	       e->src != isa->fp;
@@ -239,11 +249,12 @@ static bool takes_sp(const struct switching *s, size_t at, size_t *next)
 
 static void add_switch(struct switching *s, size_t at)
 {
-	if (!takes_sp(s, at, &s->begin) || !read_loads(s))
+	uint32_t taken;
+	if (!takes_sp(s, at, &s->begin, &taken) || !read_loads(s))
 		return;
 	size_t from = at < SAVES_MAX ? 0 : at - SAVES_MAX;
 	for (from += (at - from) % s->isa->insn_min; from < at; from += s->isa->insn_min)
-		if (read_saves(s, from, at) && is_same(s)) {
+		if (read_saves(s, from, at) && !(s->copies & taken) && is_same(s)) {
 			add_rows(s);
 			return;
 		}

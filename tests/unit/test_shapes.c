@@ -616,6 +616,13 @@ static void switches_aarch64(void **state)
 	assert_int_equal(at(&rows, 40)->cfa, RECIPE_NONE);
 	rows_free(&rows);
 	code[13] = 0xf9401be4;
+	code[8] = 0xd503201f;
+	code[9] = 0x9100005f; /* mov sp,x2: its own */
+	rows = shapes_of(EM_AARCH64, code, sizeof(code));
+	assert_int_equal(at(&rows, 40)->cfa, RECIPE_NONE);
+	rows_free(&rows);
+	code[8] = 0xf9400023;
+	code[9] = 0x9100007f;
 	code[6] = code[7] = 0xd503201f; /* nobody has its own SP: not to come back */
 	rows = shapes_of(EM_AARCH64, code, sizeof(code));
 	assert_int_equal(at(&rows, 40)->cfa, RECIPE_NONE);

@@ -40,6 +40,8 @@
 #define HIDDEN UINT64_MAX   /* key of frames that are left out */
 #define PATIENCE_MAX 1024u
 #define VAIN_MAX 64u /* libraries come and go in the meantime */
+#define LARGE_SNAPSHOTS 32u
+#define SMALL_SNAPSHOT_CHUNKS 5u /* about 80 KiB of stack */
 #define INLINE static inline __attribute__((always_inline))
 
 /* Memory */
@@ -371,14 +373,27 @@ static uint32_t insert_path(struct agent_thread *t, uint32_t known, enum walk_en
 /* A sample in code that was loaded a moment ago: the collector knows it in a moment, and walks what
    is copied here. Where unknown code stays unknown, this is tried ever more rarely. */
 
-static uint64_t copy_stack(struct agent_thread *t, struct arena_snapshot *s)
+/* The arena has room for few large ones: where many wait, or trees have taken much of it, they are small. */
+static unsigned snapshot_chunks(unsigned waiting)
+{
+	const struct arena_header *a = agent.arena;
+	uint32_t used = atomic_load_explicit(&agent.arena->fresh, memory_order_relaxed);
+	bool large = waiting < LARGE_SNAPSHOTS && used < a->size / ARENA_CHUNK / 2;
+	return large ? ARENA_SNAPSHOT_CHUNKS : SMALL_SNAPSHOT_CHUNKS;
+}
+
+static void copy_stack(struct agent_thread *t, struct arena_snapshot *s, unsigned chunks)
 {
 	struct arena_chunk *chunk = &s->chunk;
 	char *to = (char *)s->bytes;
 	uint64_t from = s->address, room = ARENA_CHUNK - sizeof *s;
+	s->cut = false;
 	for (unsigned used = 1;;) {
 		uint64_t word;
 		if (from == t->stack_top || !read_word(t, from, &word))
+			break;
+		s->cut = !room;
+		if (s->cut)
 			break;
 		memcpy(to, &word, sizeof word);
 		to += sizeof word;
@@ -386,15 +401,16 @@ static uint64_t copy_stack(struct agent_thread *t, struct arena_snapshot *s)
 		room -= sizeof word;
 		if (room >= sizeof word)
 			continue;
-		uint32_t more = used++ < ARENA_SNAPSHOT_CHUNKS ? arena_take(agent.arena) : 0;
+		uint32_t more = used++ < chunks ? arena_take(agent.arena) : 0;
+		room = 0;
 		if (!more)
-			break;
+			continue;
 		atomic_store(&chunk->next, more);
 		chunk = arena_at(agent.arena, more);
 		to = (char *)(chunk + 1);
 		room = ARENA_CHUNK - sizeof *chunk;
 	}
-	return from - s->address;
+	s->size = from - s->address;
 }
 
 /* The collector knows no better: it is asked ever more rarely. */
@@ -428,7 +444,7 @@ static bool leave_snapshot(struct agent_thread *t, const uint64_t *registers, ui
 	memcpy(s->registers, registers, sizeof s->registers);
 	s->pc = pc;
 	s->address = registers[CPU_HERE.sp] & ~7ull;
-	s->size = copy_stack(t, s);
+	copy_stack(t, s, snapshot_chunks(slot));
 	atomic_store_explicit(&t->shared.snapshots[slot], chunk, memory_order_release);
 	t->rings = true;
 	return true;

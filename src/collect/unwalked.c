@@ -53,6 +53,7 @@ struct sample {
 	uint64_t kept_ns; /* when it was taken out of the arena */
 	uint64_t registers[CPU_REGISTERS];
 	uint64_t pc, address, size; /* address, size: of the stack */
+	bool cut;                   /* that goes on beyond */
 	size_t block_count;
 	struct block *blocks[]; /* the first one has the word at `address` somewhere in it */
 };
@@ -112,6 +113,7 @@ static struct sample *sample_new(struct unwalked *u, const struct arena_snapshot
 	out->pc = from->pc;
 	out->address = address;
 	out->size = size;
+	out->cut = from->cut;
 	memcpy(out->registers, from->registers, sizeof out->registers);
 	out->block_count = count;
 	u->bytes += sizeof *out + count * sizeof *out->blocks;
@@ -375,6 +377,8 @@ static void walk_one(struct session *s, struct sample *sample, struct path *path
 		path->end = walk_with(s, sample, p->list, p->looked_ns >= sample->kept_ns, path);
 	if (path->end == WALK_NO_MODULE)
 		tell_in_vain(sample);
+	if (path->end == WALK_BAD_MEMORY && sample->cut)
+		path->end = WALK_NO_STACK;
 	struct err *e = keep_path(s, sample, path);
 	if (e)
 		s->notes.unkept++;

@@ -71,6 +71,58 @@ static size_t find_word(const uint8_t *code, size_t from, size_t to, uint32_t wo
 	return from;
 }
 
+#define CHECK_MAX 256 /* bytes */
+
+/* Whether the function that calls at `call` has a frame of *size bytes with the frame record at its upper end. */
+static bool is_record_on_top(const uint8_t *code, uint64_t address, size_t call, int32_t *size)
+{
+	const struct isa *isa = &isa_aarch64;
+	int64_t record = -1;
+	struct insn insn;
+	for (size_t at = call; at >= 4 && call - at < CHECK_MAX;) {
+		at -= 4;
+		isa->decode(code + at, 4, address + at, &insn);
+		const struct effect *e = &insn.effects[0];
+		bool moves = insn.effect_count == 1 && e->op == EFFECT_MOVE && e->src == isa->sp;
+		if (insn.kind == INSN_BAD || insn.kind == INSN_RETURN || insn.writes >> isa->sp & 1)
+			return false;
+		if (moves && e->dst == isa->fp && record < 0) /* add x29,sp,#… */
+			record = e->imm;
+		if (moves && e->dst == isa->sp) { /* sub sp,sp,#… */
+			*size = (int32_t)-e->imm;
+			return record > 0 && *size == record + 16;
+		}
+		for (unsigned i = 0; i < insn.effect_count; i++)
+			if (insn.effects[i].op == EFFECT_MOVE && insn.effects[i].dst == isa->sp)
+				return false;
+	}
+	return false;
+}
+
+/*
+ * glibc's longjmp that checks (____longjmp_chk) has its frame by x29, which __longjmp, at `at`, loads anew before it
+ * leaves. Where it calls that, SP tells as much.
+ */
+static void add_checked_jumps(const uint8_t *code, size_t size, uint64_t address, size_t at,
+			      struct rows *rows)
+{
+	struct recipe r = {.cfa = RECIPE_REG,
+			   .cfa_reg = isa_aarch64.sp,
+			   .ra = RECIPE_AT_CFA,
+			   .ra_offset = -8,
+			   .fp = RECIPE_AT_CFA,
+			   .fp_offset = -16};
+	for (size_t call = 0; call + 4 <= size; call += 4) {
+		uint32_t word, to = (uint32_t)(at - call) >> 2;
+		memcpy(&word, code + call, sizeof word);
+		if ((word != (0x94000000 | (to & 0x3ffffff)) && /* bl, to a nop or bti, or to it */
+		     word != (0x94000000 | ((to - 1) & 0x3ffffff))) ||
+		    !is_record_on_top(code, address, call, &r.cfa_offset))
+			continue;
+		add_rule(rows, address + call, address + call + 4, r);
+	}
+}
+
 #define JUMP_MAX 192 /* bytes */
 
 /*
@@ -90,6 +142,7 @@ static void add_longjmp(const uint8_t *code, size_t size, uint64_t address, size
 	    find_word(code, ra, move, 0xca030085) != move - 4)               /* eor x5,x4,x3 */
 		return;
 	struct recipe r = {.cfa = RECIPE_REG, .cfa_reg = sp, .extra = RECIPE_LOST};
+	add_checked_jumps(code, size, address, at, rows);
 	add_rule(rows, address + at, address + fp + 4, r); /* as it was called */
 	r.fp = RECIPE_LOST;
 	add_rule(rows, address + fp + 4, address + ra + 4, r);

@@ -43,13 +43,13 @@ static inline __attribute__((always_inline)) bool step_register(const struct wal
 		*out = w->sp;
 		return true;
 	}
-	if (reg == w->cpu->fp && !w->fp_lost) {
+	if (reg == w->cpu->fp) {
 		*out = w->fp;
-		return true;
+		return !w->fp_lost; /* what the frame before has there is not this one's */
 	}
-	if (reg == w->cpu->extra && !w->extra_lost) {
+	if (reg == w->cpu->extra) {
 		*out = w->extra;
-		return true;
+		return !w->extra_lost;
 	}
 	if (!(w->exact || w->near) || reg >= CPU_REGISTERS)
 		return false;

@@ -528,6 +528,138 @@ static void longjmp_aarch64(void **state)
 	rows_free(&rows);
 }
 
+/* ____longjmp_chk calls __longjmp, which loads another x29: SP tells where its frame is. */
+static void checked_longjmp_aarch64(void **state)
+{
+	uint32_t code[] = {
+		0xd65f03c0, 0xd100c3ff, 0xaa0003e2, /* ret; sub sp,sp,#48; mov x2,x0 */
+		0xa9027bfd, 0x910083fd, 0x54000063,
+		0x97ffffff, /* 12: stp x29,x30,[sp,#32]; add x29,sp,#32; b.cc; bl */
+		0xaa0203e0, 0x94000003, 0xd503201f,
+		0xd503201f, /* 28: mov x0,x2; bl to the next but one; nop; nop */
+		0xd503201f, 0xa9405013, 0xa945101d,
+		0xf9400043, /* 44: nop; ldp x19,x20,[x0]; ldp x29,x4,[x0,#80]; ldr */
+		0xca03009e, 0xf9403404, 0xca030085,
+		0x910000bf, /* eor x30,x4,x3; ldr x4,[x0,#104]; eor; mov sp,x5 */
+		0xd61f03c0, 0xd503201f, 0xd503201f,
+		0xd503201f, /* br x30 */
+	};
+	struct rows rows = shapes_of(EM_AARCH64, code, sizeof(code));
+	const struct recipe *r = at(&rows, 32);
+
+	(void)state;
+	assert_int_equal(at(&rows, 28)->cfa, RECIPE_NONE);
+	assert_int_equal(r->cfa, RECIPE_REG);
+	assert_int_equal(r->cfa_reg, 31);
+	assert_int_equal(r->cfa_offset, 48);
+	assert_int_equal(r->ra, RECIPE_AT_CFA);
+	assert_int_equal(r->ra_offset, -8);
+	assert_int_equal(r->fp, RECIPE_AT_CFA);
+	assert_int_equal(r->fp_offset, -16);
+	assert_int_equal(at(&rows, 36)->cfa, RECIPE_NONE);
+	rows_free(&rows);
+	code[8] = 0x94000002; /* not to it */
+	rows = shapes_of(EM_AARCH64, code, sizeof(code));
+	assert_int_equal(at(&rows, 32)->cfa, RECIPE_NONE);
+	rows_free(&rows);
+	code[8] = 0x94000004; /* behind the nop */
+	rows = shapes_of(EM_AARCH64, code, sizeof(code));
+	assert_int_equal(at(&rows, 32)->cfa_offset, 48);
+	rows_free(&rows);
+	code[6] = 0xd10043ff; /* sub sp,sp,#16 */
+	rows = shapes_of(EM_AARCH64, code, sizeof(code));
+	assert_int_equal(at(&rows, 32)->cfa, RECIPE_NONE);
+	rows_free(&rows);
+	code[6] = 0x97ffffff;
+	code[4] = 0x910043fd; /* add x29,sp,#16: not at the upper end */
+	rows = shapes_of(EM_AARCH64, code, sizeof(code));
+	assert_int_equal(at(&rows, 32)->cfa, RECIPE_NONE);
+	rows_free(&rows);
+}
+
+/* A coroutine leaves for another one, whose stack is that of the first as soon as SP is. */
+static void switches_aarch64(void **state)
+{
+	uint32_t code[] = {
+		0xd503201f, 0xd10183ff, 0xa90053f3,
+		0xa9015bf5, /* 4: sub sp,sp,#96; stp x19,x20,[sp]; x21,x22 */
+		0xa9027bfd, 0xf9001bfe, 0x910003e2,
+		0xf9000002, /* 16: stp x29,x30,[sp,#32]; str x30,[sp,#48]; mov x2,sp; str */
+		0xf9400023, 0x9100007f, 0xa94053f3,
+		0xa9415bf5, /* 32: ldr x3,[x1]; mov sp,x3; ldp x19,x20; x21,x22 */
+		0xa9427bfd, 0xf9401be4, 0x910183ff,
+		0xd65f0080, /* 48: ldp x29,x30; ldr x4,[sp,#48]; add sp,sp,#96; ret x4 */
+		0xd503201f, 0xd503201f,
+	};
+	struct rows rows = shapes_of(EM_AARCH64, code, sizeof(code));
+
+	(void)state;
+	assert_int_equal(at(&rows, 36)->cfa, RECIPE_NONE); /* not yet */
+	expect_special(&rows, 40, 31, RECIPE_RESUMES, 96, RECIPE_AT_SP, 48);
+	assert_int_equal(at(&rows, 40)->fp, RECIPE_AT_SP);
+	assert_int_equal(at(&rows, 40)->fp_offset, 32);
+	assert_int_equal(at(&rows, 40)->extra, RECIPE_AT_SP);
+	assert_int_equal(at(&rows, 44)->extra, RECIPE_SAME);
+	assert_int_equal(at(&rows, 48)->fp, RECIPE_AT_SP);
+	assert_int_equal(at(&rows, 52)->fp, RECIPE_SAME);
+	expect_special(&rows, 56, 31, RECIPE_RESUMES, 96, RECIPE_IN_REG, 4);
+	expect_special(&rows, 60, 31, RECIPE_RESUMES, 0, RECIPE_IN_REG, 4);
+	assert_int_equal(at(&rows, 64)->cfa, RECIPE_NONE);
+	rows_free(&rows);
+	code[11] = 0xa9425bf5; /* from elsewhere than it was saved to */
+	rows = shapes_of(EM_AARCH64, code, sizeof(code));
+	assert_int_equal(at(&rows, 40)->cfa, RECIPE_NONE);
+	rows_free(&rows);
+	code[11] = 0xa9415bf5;
+	code[13] = 0xf9401fe4; /* the same for where it goes on */
+	rows = shapes_of(EM_AARCH64, code, sizeof(code));
+	assert_int_equal(at(&rows, 40)->cfa, RECIPE_NONE);
+	rows_free(&rows);
+	code[13] = 0xf9401be4;
+	code[8] = 0xd503201f;
+	code[9] = 0x9100005f; /* mov sp,x2: its own */
+	rows = shapes_of(EM_AARCH64, code, sizeof(code));
+	assert_int_equal(at(&rows, 40)->cfa, RECIPE_NONE);
+	rows_free(&rows);
+	code[8] = 0xf9400023;
+	code[9] = 0x9100007f;
+	code[6] = code[7] = 0xd503201f; /* nobody has its own SP: not to come back */
+	rows = shapes_of(EM_AARCH64, code, sizeof(code));
+	assert_int_equal(at(&rows, 40)->cfa, RECIPE_NONE);
+	rows_free(&rows);
+}
+
+static void switches_x86_64(void **state)
+{
+	uint8_t code[] = {
+		0x90, 0x90, 0x55, 0x53, 0x41, 0x54, 0x41, 0x55, /* push %rbp; %rbx; %r12; %r13 */
+		0x41, 0x56, 0x41, 0x57, 0x48, 0x89, 0x27, /* push %r14; %r15; mov %rsp,(%rdi) */
+		0x48, 0x8b, 0x26, 0x41, 0x5f, 0x41, 0x5e, /* 15: mov (%rsi),%rsp; pop %r15; %r14 */
+		0x41, 0x5d, 0x41, 0x5c, 0x5b, 0x5d, 0x48, 0x89, /* 22: pop %r13; %r12; %rbx; %rbp */
+		0xf8, 0xc3, 0x90, 0x90, 0x90, 0x90,             /* 28: mov %rdi,%rax; ret */
+	};
+	struct rows rows = shapes_of(EM_X86_64, code, sizeof(code));
+
+	(void)state;
+	assert_int_equal(at(&rows, 17)->cfa, RECIPE_NONE);
+	expect_special(&rows, 18, 7, RECIPE_RESUMES, 56, RECIPE_AT_CFA, -8);
+	assert_int_equal(at(&rows, 18)->fp, RECIPE_AT_SP);
+	assert_int_equal(at(&rows, 18)->fp_offset, 40);
+	assert_int_equal(at(&rows, 18)->extra_offset, 32);
+	expect_special(&rows, 24, 7, RECIPE_RESUMES, 32, RECIPE_AT_CFA, -8);
+	assert_int_equal(at(&rows, 26)->extra_offset, 0);
+	assert_int_equal(at(&rows, 27)->extra, RECIPE_SAME);
+	assert_int_equal(at(&rows, 27)->fp_offset, 0);
+	expect_special(&rows, 28, 7, RECIPE_RESUMES, 8, RECIPE_AT_CFA, -8);
+	expect_special(&rows, 31, 7, RECIPE_RESUMES, 8, RECIPE_AT_CFA, -8);
+	assert_int_equal(at(&rows, 32)->cfa, RECIPE_NONE);
+	rows_free(&rows);
+	code[19] = 0x5e, code[21] = 0x5f; /* pop %r14; %r15 */
+	rows = shapes_of(EM_X86_64, code, sizeof(code));
+	assert_int_equal(at(&rows, 18)->cfa, RECIPE_NONE);
+	rows_free(&rows);
+}
+
 static void raises_of_ocaml(void **state)
 {
 	static const uint32_t arm[] = {
@@ -741,6 +873,9 @@ int main(void)
 		cmocka_unit_test(end_of_the_unwinder_x86_64),
 		cmocka_unit_test(jumpto_of_llvm),
 		cmocka_unit_test(longjmp_aarch64),
+		cmocka_unit_test(checked_longjmp_aarch64),
+		cmocka_unit_test(switches_aarch64),
+		cmocka_unit_test(switches_x86_64),
 		cmocka_unit_test(raises_of_ocaml),
 		cmocka_unit_test(haskell_x86_64),
 		cmocka_unit_test(haskell_aarch64),

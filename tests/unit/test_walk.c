@@ -836,6 +836,39 @@ static void index_registers_in_exact_frames(void **state)
 	assert_int_equal(step(&w), WALK_BAD_FRAME);
 }
 
+/* What the first frame has in a register that it has overwritten is not its caller's. */
+static void a_lost_register_is_not_found_near(void **state)
+{
+	static const struct recipe by_fp = {.cfa = RECIPE_REG,
+					    .cfa_reg = 29,
+					    .cfa_offset = 16,
+					    .ra = RECIPE_AT_CFA,
+					    .ra_offset = -8};
+	struct world w;
+
+	(void)state;
+	world_begin(&w, &unwind_cpu_aarch64);
+	w.file.rules[1] = (struct recipe){.cfa = RECIPE_REG, .cfa_reg = 31, .fp = RECIPE_LOST};
+	w.file.rules[2] = by_fp;
+	w.registers[30] = RETURN(2);
+	w.registers[29] = STACK + 64;
+	w.stack[9] = RETURN(3);
+	world_start(&w, PC(1));
+	assert_int_equal(step(&w), WALK_ON);
+	assert_int_equal(step(&w), WALK_BAD_FRAME);
+	w.file.rules[1] = (struct recipe){.cfa = RECIPE_REG, .cfa_reg = 31, .extra = RECIPE_LOST};
+	w.file.rules[2].cfa_reg = 19;
+	w.registers[19] = STACK + 64;
+	world_start(&w, PC(1));
+	assert_int_equal(step(&w), WALK_ON);
+	assert_int_equal(step(&w), WALK_BAD_FRAME);
+	w.file.rules[1].extra = RECIPE_SAME;
+	world_start(&w, PC(1));
+	assert_int_equal(step(&w), WALK_ON);
+	assert_int_equal(step(&w), WALK_ON);
+	expect_at(&w, RETURN(3), STACK + 80, w.registers[29]);
+}
+
 static void popped_return_address(void **state)
 {
 	struct world w;
@@ -1307,6 +1340,7 @@ int main(void)
 		cmocka_unit_test(caller_in_an_object),
 		cmocka_unit_test(caller_that_resumes),
 		cmocka_unit_test(index_registers_in_exact_frames),
+		cmocka_unit_test(a_lost_register_is_not_found_near),
 		cmocka_unit_test(popped_return_address),
 		cmocka_unit_test(return_address_in_the_extra_register),
 		cmocka_unit_test(stack_pointer_from_the_frame_record),

@@ -90,13 +90,13 @@ CHECKED int read_register(struct walk *w, uint32_t reg)
 		w->word = w->sp;
 		return 0;
 	}
-	if (reg == CPU.fp && !w->fp_lost) {
+	if (reg == CPU.fp) {
 		w->word = w->fp;
-		return 0;
+		return w->fp_lost;
 	}
-	if (reg == CPU.extra && !w->extra_lost) {
+	if (reg == CPU.extra) {
 		w->word = w->extra;
-		return 0;
+		return w->extra_lost;
 	}
 	if (!(w->exact || w->near) || reg >= KERNEL_REGISTERS)
 		return 1;

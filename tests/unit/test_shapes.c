@@ -528,6 +528,57 @@ static void longjmp_aarch64(void **state)
 	rows_free(&rows);
 }
 
+static void plain_longjmp(void **state)
+{
+	uint32_t pascal[] = {
+		0xd503201f, 0xf9403003, /* nop; ldr x3,[x0,#96] */
+		0xa9405013, 0xa9457bfd, /* ldp x19,x20,[x0]; (not yet) */
+		0x9100007f, 0x6d468c08, /* mov sp,x3; ldp d8,d3,[x0,#104] */
+		0xaa0103e0, 0xd65f03c0, /* mov x0,x1; ret */
+		0xd503201f, 0xd503201f,
+	};
+	static const uint32_t musl[] = {
+		0xd503201f, 0xa9405013, /* nop; ldp x19,x20,[x0] */
+		0xa945781d, 0xf9403402, /* ldp x29,x30,[x0,#80]; ldr x2,[x0,#104] */
+		0x9100005f, 0x7100003f, /* mov sp,x2; cmp w1,#0 */
+		0x1a9f1420, 0xd61f03c0, /* csinc w0,w1,wzr,ne; br x30 */
+		0xd503201f, 0xd503201f,
+	};
+	static const uint8_t x86[] = {
+		0x89, 0xf0, 0x48, 0x8b, 0x1f,       /* mov %esi,%eax; mov (%rdi),%rbx */
+		0x48, 0x8b, 0x6f, 0x08, 0x4c, 0x8b, /* mov 8(%rdi),%rbp; mov 16(%rdi),%r12 … */
+		0x67, 0x10, 0x4c, 0x8b, 0x6f, 0x18, 0x4c, 0x8b, 0x77, 0x20, 0x4c,
+		0x8b, 0x7f, 0x28, 0x48, 0x8b, 0x67, 0x30, 0xff, 0x67, /* mov 48(%rdi),%rsp; jmp *56(%rdi) */
+		0x38, 0xc3,
+	};
+	struct rows rows = shapes_of(EM_AARCH64, pascal, sizeof(pascal));
+
+	(void)state;
+	assert_int_equal(at(&rows, 16)->cfa, RECIPE_NONE); /* stored relative to SP: not this */
+	rows_free(&rows);
+	pascal[3] = 0xa945781d; /* ldp x29,x30,[x0,#80] */
+	rows = shapes_of(EM_AARCH64, pascal, sizeof(pascal));
+	assert_int_equal(at(&rows, 12)->cfa, RECIPE_NONE); /* as the code says */
+	expect_special(&rows, 16, 3, 0, 0, RECIPE_SAME, 0);
+	assert_int_equal(at(&rows, 20)->cfa, RECIPE_REG);
+	assert_int_equal(at(&rows, 28)->cfa_reg, 31);
+	assert_int_equal(at(&rows, 32)->cfa, RECIPE_NONE);
+	rows_free(&rows);
+	rows = shapes_of(EM_AARCH64, musl, sizeof(musl));
+	assert_int_equal(at(&rows, 8)->cfa, RECIPE_NONE);
+	expect_special(&rows, 12, 0, RECIPE_WORD, 104, RECIPE_SAME, 0);
+	expect_special(&rows, 16, 2, 0, 0, RECIPE_SAME, 0);
+	assert_int_equal(at(&rows, 28)->cfa, RECIPE_REG);
+	assert_int_equal(at(&rows, 32)->cfa, RECIPE_NONE);
+	rows_free(&rows);
+	rows = shapes_of(EM_X86_64, x86, sizeof(x86));
+	assert_int_equal(at(&rows, 4)->cfa, RECIPE_NONE);
+	for (uint64_t offset = 5; offset < 32; offset++)
+		expect_special(&rows, offset, 5, RECIPE_WORD, 48, RECIPE_AT_BASE, 56);
+	assert_int_equal(at(&rows, 32)->cfa, RECIPE_NONE);
+	rows_free(&rows);
+}
+
 static void raises_of_ocaml(void **state)
 {
 	static const uint32_t arm[] = {
@@ -741,6 +792,7 @@ int main(void)
 		cmocka_unit_test(end_of_the_unwinder_x86_64),
 		cmocka_unit_test(jumpto_of_llvm),
 		cmocka_unit_test(longjmp_aarch64),
+		cmocka_unit_test(plain_longjmp),
 		cmocka_unit_test(raises_of_ocaml),
 		cmocka_unit_test(haskell_x86_64),
 		cmocka_unit_test(haskell_aarch64),

@@ -775,6 +775,32 @@ static void called_code_is_not_haskell(void **state)
 	rows_free(&rows);
 }
 
+/* A linker moves single instructions away from where some CPUs have trouble with them. */
+static void moved_code_of_c_is_not_haskell(void **state)
+{
+	uint32_t code[18];
+	struct rows rows;
+
+	(void)state;
+	memcpy(code, haskell_arm, 48);
+	code[12] = 0x14000003; /* 48: b 60 */
+	code[13] = 0xd65f03c0; /* 52: ret */
+	code[14] = 0xd503201f; /* 56: nop, of Haskell */
+	code[15] = 0xf9400108; /* 60: ldr x8,[x8] */
+	code[16] = 0x17fffffd; /* 64: b 52 */
+	code[17] = 0xd503201f;
+	rows = shapes_of_haskell(EM_AARCH64, code, sizeof(code), 56);
+	assert_int_equal(at(&rows, 56)->cfa, RECIPE_REG);
+	assert_int_equal(at(&rows, 60)->cfa, RECIPE_NONE);
+	assert_int_equal(at(&rows, 64)->cfa, RECIPE_NONE);
+	assert_int_equal(at(&rows, 68)->cfa, RECIPE_REG);
+	rows_free(&rows);
+	code[12] = 0x14000002; /* 48: b 56: not there */
+	rows = shapes_of_haskell(EM_AARCH64, code, sizeof(code), 56);
+	assert_int_equal(at(&rows, 60)->cfa, RECIPE_REG);
+	rows_free(&rows);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -797,6 +823,7 @@ int main(void)
 		cmocka_unit_test(haskell_x86_64),
 		cmocka_unit_test(haskell_aarch64),
 		cmocka_unit_test(called_code_is_not_haskell),
+		cmocka_unit_test(moved_code_of_c_is_not_haskell),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

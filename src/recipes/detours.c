@@ -4,6 +4,7 @@
 #include <elf.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "isa/insn.h"
 #include "recipes/analysis.h"
@@ -19,6 +20,7 @@ struct detour {
 struct finder {
 	const struct analysis *analysis;
 	const struct rows *cfi;
+	struct rows *out;
 	bool arm;
 	size_t row; /* of cfi, at or before the place */
 	struct detour *detours;
@@ -69,11 +71,31 @@ static void add_detour(struct finder *f, uint64_t call, uint64_t back, uint32_t 
 	f->detours[f->count++] = (struct detour){call, back, rule};
 }
 
+#define HANDLER 16 /* bytes that OCaml pushes */
+
+/* OCaml on aarch64 pushes a handler: str x26,[sp,#-16]!; str x16,[sp,#8]. The CFI says so one instruction
+   late. */
+static void add_pushed(const struct finder *f, uint64_t address)
+{
+	static const uint32_t push[2] = {0xf81f0ffa, 0xf90007f0};
+	size_t size;
+	const uint8_t *code = trace_bytes(f->analysis->trace, address, &size);
+	if (!code || size < sizeof push || memcmp(code, push, sizeof push))
+		return;
+	struct recipe deeper = f->cfi->rules[rows_find(f->cfi, address + 4)];
+	deeper.cfa_offset += HANDLER;
+	if (rows_find(f->cfi, address) == rows_find(f->cfi, address + 4) &&
+	    !memcmp(&deeper, &f->cfi->rules[rows_find(f->cfi, address + 8)], sizeof deeper))
+		rows_add(f->out, address + 4, address + 8, rows_rule(f->out, &deeper));
+}
+
 /* A branch leads to a call, or over a jump that does. */
 static void find_detour(void *context, const struct trace_place *p)
 {
 	struct finder *f = context;
 	struct insn branch, jump;
+	if (f->arm)
+		add_pushed(f, p->address);
 	if (!may_branch(f, p->address))
 		return;
 	uint32_t rule = rows_follow(f->cfi, &f->row, p->address);
@@ -121,8 +143,7 @@ static bool stands_alone(const struct finder *f, const struct insn *call, const 
 }
 
 /* The branches to one call. */
-static void add_rows(const struct finder *f, const struct detour *first, size_t count,
-		     struct rows *out)
+static void add_rows(const struct finder *f, const struct detour *first, size_t count)
 {
 	struct recipe lost = {.cfa = RECIPE_COMPLEX, .source = RECIPE_FROM_SHAPE};
 	struct insn call, jump;
@@ -143,20 +164,22 @@ static void add_rows(const struct finder *f, const struct detour *first, size_t 
 	else if (!stands_alone(f, &call, &f->cfi->rules[said]))
 		return;
 	const struct recipe *recipe = same ? &f->cfi->rules[first->rule] : &lost;
-	rows_add(out, first->call, end, rows_rule(out, recipe));
+	rows_add(f->out, first->call, end, rows_rule(f->out, recipe));
 }
 
 void detours_add(const struct analysis *analysis, const struct rows *cfi, struct rows *out)
 {
-	struct finder f = {
-		.analysis = analysis, .cfi = cfi, .arm = analysis->isa->elf_machine == EM_AARCH64};
+	struct finder f = {.analysis = analysis,
+			   .cfi = cfi,
+			   .out = out,
+			   .arm = analysis->isa->elf_machine == EM_AARCH64};
 	trace_each(analysis->trace, false, find_detour, &f);
 	if (f.count)
 		qsort(f.detours, f.count, sizeof *f.detours, compare_detours);
 	for (size_t i = 0, next; i < f.count; i = next) {
 		for (next = i + 1; next < f.count && f.detours[next].call == f.detours[i].call;)
 			next++;
-		add_rows(&f, f.detours + i, next - i, out);
+		add_rows(&f, f.detours + i, next - i);
 	}
 	out->failed |= f.failed;
 	free(f.detours);

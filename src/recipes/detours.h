@@ -9,6 +9,8 @@
  *         ret
  *    away: bl caml_call_gc         is the frame here, too, whatever the CFI says
  *         b back
+ *
+ * It is also late by an instruction where a handler is pushed.
  */
 struct analysis;
 struct rows;

@@ -101,6 +101,29 @@ static void aarch64(void **state)
 	rows_free(&rows);
 }
 
+/* The handler is on the stack before the CFI says so. */
+static void pushed_aarch64(void **state)
+{
+	uint32_t code[sizeof tried / 4];
+	struct piece cfi[6];
+	struct rows rows;
+
+	(void)state;
+	memcpy(code, tried, sizeof code);
+	memcpy(cfi, tried_cfi, sizeof cfi);
+	code[5] = 0xf90007f0; /* 1014 str x16,[sp,#8] */
+	cfi[1].end = cfi[2].start = 0x1018;
+	rows = detours(EM_AARCH64, code, sizeof code, cfi, 6);
+	expect(&rows, 0x1010, 0);
+	expect(&rows, 0x1014, 48);
+	expect(&rows, 0x1018, 0);
+	rows_free(&rows);
+	cfi[1].end = cfi[2].start = 0x1014; /* in time */
+	rows = detours(EM_AARCH64, code, sizeof code, cfi, 6);
+	expect(&rows, 0x1014, 0);
+	rows_free(&rows);
+}
+
 /* Two ways to one call, from different frames. */
 static void mixed(void **state)
 {
@@ -169,9 +192,8 @@ static void x86_64(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(aarch64),
-		cmocka_unit_test(mixed),
-		cmocka_unit_test(reached_from_above),
+		cmocka_unit_test(aarch64), cmocka_unit_test(pushed_aarch64),
+		cmocka_unit_test(mixed),   cmocka_unit_test(reached_from_above),
 		cmocka_unit_test(x86_64),
 	};
 

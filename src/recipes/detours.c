@@ -39,12 +39,8 @@ static void decode(const struct finder *f, uint64_t address, struct insn *insn)
 }
 
 /* Is it a conditional branch? To decode all instructions would take long. */
-static bool may_branch(const struct finder *f, uint64_t address)
+static bool may_branch(const struct finder *f, const uint8_t *code)
 {
-	size_t size;
-	const uint8_t *code = trace_bytes(f->analysis->trace, address, &size);
-	if (!code || size < 4)
-		return false;
 	if (f->arm)
 		return code[3] == 0x54;
 	return (code[0] & 0xf0) == 0x70 || (code[0] == 0x0f && (code[1] & 0xf0) == 0x80);
@@ -75,12 +71,10 @@ static void add_detour(struct finder *f, uint64_t call, uint64_t back, uint32_t 
 
 /* OCaml on aarch64 pushes a handler: str x26,[sp,#-16]!; str x16,[sp,#8]. The CFI says so one instruction
    late. */
-static void add_pushed(const struct finder *f, uint64_t address)
+static void add_pushed(const struct finder *f, uint64_t address, const uint8_t *code, size_t size)
 {
 	static const uint32_t push[2] = {0xf81f0ffa, 0xf90007f0};
-	size_t size;
-	const uint8_t *code = trace_bytes(f->analysis->trace, address, &size);
-	if (!code || size < sizeof push || memcmp(code, push, sizeof push))
+	if (size < sizeof push || memcmp(code, push, sizeof push))
 		return;
 	struct recipe deeper = f->cfi->rules[rows_find(f->cfi, address + 4)];
 	deeper.cfa_offset += HANDLER;
@@ -94,9 +88,13 @@ static void find_detour(void *context, const struct trace_place *p)
 {
 	struct finder *f = context;
 	struct insn branch, jump;
+	size_t size;
+	const uint8_t *code = trace_bytes(f->analysis->trace, p->address, &size);
+	if (!code || size < 4)
+		return;
 	if (f->arm)
-		add_pushed(f, p->address);
-	if (!may_branch(f, p->address))
+		add_pushed(f, p->address, code, size);
+	if (!may_branch(f, code))
 		return;
 	uint32_t rule = rows_follow(f->cfi, &f->row, p->address);
 	if (f->cfi->rules[rule].cfa == RECIPE_NONE)

@@ -3,7 +3,8 @@
  * Which source is believed where (RECIPES_AUTO), first to last:
  *
  *   1. known shapes: signal trampolines; the entry of a program (recipes/roots.h);
- *   2. the analysis, where CFI is provably wrong (recipes/corrections.h);
+ *   2. CFI of where they came from, for calls out of the way (recipes/detours.h); the analysis, where CFI
+ *      is provably wrong (recipes/corrections.h);
  *   3. CFI;
  *   4. the analysis.
  */
@@ -22,6 +23,7 @@
 #include "recipes/analysis.h"
 #include "recipes/cfi.h"
 #include "recipes/corrections.h"
+#include "recipes/detours.h"
 #include "recipes/roots.h"
 #include "recipes/rows.h"
 #include "recipes/shapes.h"
@@ -96,6 +98,7 @@ static void read_off(void *context, size_t index)
 	struct sources *s = context;
 	if (index == 0) {
 		struct corrector c = {.analysis = &s->analysis, .out = s->shapes};
+		detours_add(&s->analysis, &s->cfi, s->shapes);
 		corrections_each(&s->analysis, &s->cfi, take_run, &c);
 	} else {
 		analysis_rows(&s->analysis, &s->rest);

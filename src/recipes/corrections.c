@@ -19,6 +19,10 @@ struct corrector {
 	/* The instruction before, where its state is certain: both agree on it or refute the CFI. */
 	const struct frame_state *certain;
 	uint64_t before, next;
+	/* A disagreement about which nothing is certain came right before; `met` is the rule of the CFI with
+	   which the two have met since then. */
+	const struct frame_state *doubted;
+	const struct recipe *met;
 	/* The disagreement under way: none where run_start is 0. What is certain in it comes first. */
 	uint64_t run_start, certain_end;
 	/* What was compared last: most instructions change neither. */
@@ -58,20 +62,21 @@ static bool leaves_procedure(const struct corrector *c, const struct trace_place
 	       insn.kind == INSN_JUMP_INDIRECT;
 }
 
-/* Does the state at `p` follow, by one instruction, from the certain one before it? */
-static bool follows(const struct corrector *c, const struct trace_place *p)
+/* Does the state at `p` follow, by one instruction, from `from` at the one before it? */
+static bool follows(const struct corrector *c, const struct frame_state *from,
+		    const struct trace_place *p)
 {
 	const struct isa *isa = c->analysis->isa;
 	struct frame_state state;
 	struct recipe mine, here;
 	struct insn insn;
 
-	if (!c->certain || p->address != c->next || p->start)
+	if (!from || p->address != c->next || p->start)
 		return false;
 	decode(c, c->before, &insn);
 	if (insn.kind != INSN_OTHER && insn.kind != INSN_NOP && insn.kind != INSN_BRANCH)
 		return false;
-	state = *c->certain;
+	state = *from;
 	frame_apply(isa, &state, &insn);
 	frame_recipe(isa, &state, &mine);
 	frame_recipe(isa, p->state, &here);
@@ -114,7 +119,7 @@ static void end_run(struct corrector *c)
 static void differ(struct corrector *c, const struct trace_place *p, const struct recipe *cfi,
 		   enum frame_verdict verdict)
 {
-	bool certain = refutes(c, p, cfi, verdict) && follows(c, p);
+	bool certain = refutes(c, p, cfi, verdict) && follows(c, c->certain, p);
 	uint64_t end = p->address + p->length;
 
 	if (!c->run_start)
@@ -122,6 +127,8 @@ static void differ(struct corrector *c, const struct trace_place *p, const struc
 	if (certain && c->certain_end == p->address)
 		c->certain_end = end;
 	c->certain = certain ? p->state : NULL;
+	c->doubted = certain ? NULL : p->state;
+	c->met = NULL;
 	if (c->certain_end == end && leaves_procedure(c, p)) {
 		c->each(c->context, CORRECTION_EPILOGUE, c->run_start, end);
 		c->run_start = 0;
@@ -138,6 +145,24 @@ static enum frame_verdict compare(struct corrector *c, const struct frame_state 
 	return c->last_verdict;
 }
 
+/*
+ * Do they agree by chance? One of the two was wrong at the instruction before, we do not know which. That
+ * moved SP, which only the analysis followed, and now they say the same. CFI that is late gives this, and an
+ * analysis that is wrong by as much: it proves nothing until the CFI says something else.
+ */
+static bool meet_by_chance(struct corrector *c, const struct trace_place *p,
+			   const struct recipe *cfi)
+{
+	bool by_sp = cfi->cfa == RECIPE_REG && cfi->cfa_reg == c->analysis->isa->sp;
+
+	if (by_sp && follows(c, c->doubted, p))
+		c->met = cfi;
+	else if (p->address != c->next || p->start || c->met != cfi)
+		c->met = NULL;
+	c->doubted = NULL;
+	return c->met;
+}
+
 static void correct_place(void *context, const struct trace_place *p)
 {
 	struct corrector *c = context;
@@ -152,6 +177,8 @@ static void correct_place(void *context, const struct trace_place *p)
 		end_run(c);
 	if (differs)
 		differ(c, p, cfi, verdict);
+	else if (meet_by_chance(c, p, cfi))
+		c->certain = NULL;
 	else
 		c->certain = known && verdict == FRAME_AGREES ? p->state : NULL;
 	c->before = p->address;

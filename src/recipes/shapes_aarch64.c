@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <stdbool.h>
 #include <string.h>
 
 #include "isa/insn.h"
@@ -157,19 +158,116 @@ static void add_longjmp(const uint8_t *code, size_t size, uint64_t address, size
 		 (struct recipe){.cfa = RECIPE_REG, .cfa_reg = sp});
 }
 
+/* Does `word` load from the buffer at x0, and not x0 itself? */
+static bool loads_saved(uint32_t word)
+{
+	switch (word & 0xffc003e0) {
+	case 0x6d400000: /* ldp dN,dM,[x0,#…] */
+	case 0xfd400000: /* ldr dN,[x0,#…] */
+		return true;
+	case 0xa9400000: /* ldp xN,xM,[x0,#…] */
+		return word & 31 && word >> 10 & 31;
+	case 0xf9400000: /* ldr xN,[x0,#…] */
+		return word & 31;
+	default:
+		return false;
+	}
+}
+
+static uint32_t word_at(const uint8_t *code, size_t at)
+{
+	uint32_t word;
+	memcpy(&word, code + at, sizeof word);
+	return word;
+}
+
+/* The offset of what ldr xN,[x0,#…] loads between `from` and `to`, or 0; *at is where. */
+static int32_t find_load(const uint8_t *code, size_t from, size_t to, unsigned reg, size_t *at)
+{
+	for (*at = from; *at < to; *at += 4) {
+		uint32_t word = word_at(code, *at);
+		if ((word & 0xffc003ff) == (0xf9400000 | reg))
+			return (int32_t)(word >> 10 & 0xfff) * 8;
+	}
+	return 0;
+}
+
+/*
+ * A longjmp without secrets (Free Pascal's, musl's), from ldp x29,x30,[x0,#…] on, when the caller is lost: all registers are
+ * loaded from the buffer at x0, one of them becomes SP.
+ */
+static void add_plain_longjmp(const uint8_t *code, size_t size, uint64_t address, size_t at,
+			      struct rows *rows)
+{
+	size_t end = size - at < JUMP_MAX ? size - size % 4 : at + JUMP_MAX;
+	size_t first = at, move = at, loaded, leave;
+	while (first >= 4 && at - first < JUMP_MAX && loads_saved(word_at(code, first - 4)))
+		first -= 4;
+	while (move < end && loads_saved(word_at(code, move)))
+		move += 4;
+	if (move == end || (word_at(code, move) & 0xfffffc1f) != 0x9100001f) /* mov sp,xN */
+		return;
+	unsigned reg = word_at(code, move) >> 5 & 31;
+	int32_t sp = find_load(code, first, move, reg, &loaded);
+	for (leave = move + 4; leave < end; leave += 4) {
+		uint32_t word = word_at(code, leave);
+		if (word == 0xd65f03c0 || word == 0xd61f03c0) /* ret; br x30 */
+			break;
+		if ((word >> 26 & 7) == 5) /* jumps elsewhere */
+			return;
+	}
+	if (!sp || leave == end)
+		return;
+	size_t known = loaded > at ? loaded + 4 : at + 4;
+	add_rule(rows, address + at + 4, address + known,
+		 (struct recipe){.cfa = RECIPE_SPECIAL,
+				 .cfa_vg = (int16_t)RECIPE_WORD,
+				 .cfa_reg = 0,
+				 .cfa_offset = sp});
+	add_rule(rows, address + known, address + move + 4,
+		 (struct recipe){.cfa = RECIPE_SPECIAL, .cfa_reg = (uint8_t)reg});
+	add_rule(rows, address + move + 4, address + leave + 4,
+		 (struct recipe){.cfa = RECIPE_REG, .cfa_reg = isa_aarch64.sp});
+}
+
+#define CONTEXT_RA 192 /* in an object of glibc: x1, which gets the return address */
+#define CONTEXT_SP 432
+
+/* As it was called, by the object at reg - offset, which has the return address and SP. */
+static void add_saved_context(struct rows *rows, uint64_t start, uint64_t end, uint8_t reg,
+			      int32_t offset)
+{
+	add_rule(rows, start, end,
+		 (struct recipe){.cfa = RECIPE_SPECIAL,
+				 .cfa_vg = (int16_t)RECIPE_WORD,
+				 .cfa_reg = reg,
+				 .cfa_offset = CONTEXT_SP - offset,
+				 .ra = RECIPE_AT_BASE,
+				 .ra_offset = CONTEXT_RA - offset});
+}
+
 /*
  * glibc's swapcontext, from stp xzr,x30,[x0,#184] on: what it saves is to go on behind the jump at its end,
- * whose address is in the link register meanwhile. There x1 has what the first instruction saved.
+ * whose address is in the link register meanwhile. There x1 has what the first instruction saved. Between them
+ * x0 has the object, then x2, for a system call, beyond which it leads to the other stack.
  */
 static void add_swapcontext(const uint8_t *code, size_t size, uint64_t address, size_t at,
 			    struct rows *rows)
 {
 	size_t end = size - at < 2 * JUMP_MAX ? size - size % 4 : at + 2 * JUMP_MAX;
-	size_t again = find_word(code, at, end, 0xaa0103fe); /* mov x30,x1 */
-	uint32_t next;
-	memcpy(&next, code + at + 4, sizeof next);
-	if (again == end || (next & 0x9f00001f) != 0x1000001e) /* adr x30 */
+	size_t again = find_word(code, at, end, 0xaa0103fe);                    /* mov x30,x1 */
+	if (again == end || (word_at(code, at + 4) & 0x9f00001f) != 0x1000001e) /* adr x30 */
 		return;
+	size_t saved = find_word(code, at, again, 0xf900d802);   /* str x2,[x0,#432] */
+	size_t mask = find_word(code, saved, again, 0x9100a002); /* add x2,x0,#40 */
+	size_t call = find_word(code, mask, again, 0xd4000001);  /* svc #0 */
+	if (call < again && find_word(code, at, call, 0xd2800000) == mask + 4) { /* mov x0,#0 */
+		add_saved_context(rows, address + saved + 4, address + mask + 4, 0, 0);
+		size_t leaves = call + 4; /* bl setcontext */
+		while (leaves < again && word_at(code, leaves) >> 26 != 0x25)
+			leaves += 4;
+		add_saved_context(rows, address + mask + 4, address + leaves + 4, 2, 40);
+	}
 	add_rule(rows, address + at + 8, address + again - 4,
 		 (struct recipe){.cfa = RECIPE_COMPLEX});
 	add_rule(rows, address + again - 4, address + again + 4,
@@ -205,6 +303,8 @@ static void add_jumps(const uint8_t *code, size_t size, uint64_t address, struct
 			add_longjmp(code, size, address, at, rows);
 		else if (word == 0xa90bf81f) /* stp xzr,x30,[x0,#184] */
 			add_swapcontext(code, size, address, at, rows);
+		else if ((word & 0xffc07fff) == 0xa940781d) /* ldp x29,x30,[x0,#…] */
+			add_plain_longjmp(code, size, address, at, rows);
 		else if (word == 0xa954cc12) /* ldp x18,x19,[x0,#328] */
 			add_setcontext(code, size, address, at, rows);
 	}

@@ -200,18 +200,49 @@ static bool may_move(const struct isa *isa, const uint8_t *code, size_t size)
 	return (word & 0xff8003ff) == 0xd10003ff;
 }
 
+#define STUB 8 /* bytes */
+
+/*
+ * Is this an instruction of C that a linker has put elsewhere, because some CPUs (Cortex-A53) may not have it where
+ * it was? Behind it stands a jump back, to what comes after the jump here.
+ */
+static bool is_moved_from_c(const struct haskell *h, const uint8_t *code, size_t size,
+			    uint64_t address)
+{
+	struct insn jump;
+	if (h->isa->call_pushes || size < STUB || code[7] >> 2 != 5)
+		return false;
+	h->isa->decode(code + 4, size - 4, address + 4, &jump);
+	if (jump.kind != INSN_JUMP || !find_range(h, jump.target - 4))
+		return false;
+	code = image_bytes_at(h->image, jump.target - 4, &size);
+	if (!code)
+		return false;
+	h->isa->decode(code, size, jump.target - 4, &jump);
+	return jump.kind == INSN_JUMP && jump.target == address;
+}
+
 static void add_gap(const struct haskell *h, uint64_t start, uint64_t end)
 {
+	const uint32_t rule = rows_rule(h->rows, &h->recipe);
 	size_t size;
 	const uint8_t *code = start < end ? image_bytes_at(h->image, start, &size) : NULL;
 	if (!code)
 		return;
 	if (size > end - start)
 		size = end - start;
-	for (size_t at = 0; at < size; at += h->isa->insn_min)
+	size_t from = 0;
+	for (size_t at = 0; at < size; at += h->isa->insn_min) {
 		if (may_move(h->isa, code + at, size - at))
 			add_call(h, code + at, size - at, start + at);
-	rows_add(h->rows, start, start + size, rows_rule(h->rows, &h->recipe));
+		if (is_moved_from_c(h, code + at, size - at, start + at)) {
+			if (at > from)
+				rows_add(h->rows, start + from, start + at, rule);
+			from = at + STUB;
+		}
+	}
+	if (size > from)
+		rows_add(h->rows, start + from, start + size, rule);
 }
 
 struct gaps {

@@ -92,12 +92,53 @@ static void add_context_starts(const uint8_t *code, size_t size, uint64_t addres
 	}
 }
 
+#define RDI 5
+
+/*
+ * A longjmp without secrets (Free Pascal's, musl's): all registers are loaded from the buffer at rdi. From the
+ * first of them on the caller's are lost, so the walk goes to where it jumps.
+ */
+static void add_longjmps(const uint8_t *code, size_t size, uint64_t address, struct rows *rows)
+{
+	/* mov (%rdi),%rbx; mov 8(%rdi),%rbp; mov 16(%rdi),%r12 … mov 40(%rdi),%r15 */
+	static const char first[] = "\x48\x8b\x1f\x48\x8b\x6f\x08\x4c\x8b\x67\x10\x4c\x8b\x6f"
+				    "\x18\x4c\x8b\x77\x20\x4c\x8b\x7f\x28";
+	/* mov 48(%rdi),%rsp; jmp *56(%rdi), or the same by rdx */
+	static const char last[] = "\x48\x8b\x67\x30\xff\x67\x38";
+	static const char older[] = "\x48\x8b\x57\x30\x48\x89\xd4\x48\x8b\x57\x38\xff\xe2";
+	const struct recipe recipe = {.cfa = RECIPE_SPECIAL,
+				      .cfa_vg = RECIPE_WORD,
+				      .cfa_reg = RDI,
+				      .cfa_offset = 48,
+				      .ra = RECIPE_AT_BASE,
+				      .ra_offset = 56,
+				      .fp = RECIPE_AT_BASE,
+				      .fp_offset = 8,
+				      .extra = RECIPE_AT_BASE,
+				      .source = RECIPE_FROM_SHAPE};
+	const uint8_t *from = code, *found;
+	while ((found = memmem(from, size - (size_t)(from - code), first, sizeof first - 1))) {
+		const uint8_t *end = found + sizeof first - 1;
+		size_t left = size - (size_t)(end - code);
+		uint64_t at = address + (uint64_t)(found - code);
+		from = end;
+		if (left >= sizeof last - 1 && !memcmp(end, last, sizeof last - 1))
+			end += sizeof last - 1;
+		else if (left >= sizeof older - 1 && !memcmp(end, older, sizeof older - 1))
+			end += sizeof older - 1;
+		else
+			continue;
+		rows_add(rows, at + 3, address + (uint64_t)(end - code), rows_rule(rows, &recipe));
+	}
+}
+
 void shapes_add_x86_64(struct image *image, const uint8_t *code, size_t size, uint64_t address,
 		       struct rows *rows)
 {
 	const struct image_section *plt = image_section(image, ".plt");
 	add_resolver_x86(code, size, address, rows);
 	add_context_starts(code, size, address, rows);
+	add_longjmps(code, size, address, rows);
 	if (plt && plt->address >= address && plt->address - address < size)
 		add_first_plt_x86(image, rows);
 }

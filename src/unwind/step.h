@@ -151,8 +151,10 @@ static inline __attribute__((always_inline)) bool step_may_stay(const struct wal
 	if (in_register)
 		return w->exact || w->near ||
 		       (r->ra_offset == w->cpu->extra && r->ra == RECIPE_IN_REG && !w->still);
-	return w->exact && r->cfa == RECIPE_SPECIAL && r->ra == RECIPE_AT_SP && r->ra_offset < 0 &&
-	       -(int64_t)r->ra_offset <= w->cpu->red_zone;
+	if (!w->exact || r->cfa != RECIPE_SPECIAL)
+		return false;
+	return r->ra == RECIPE_AT_BASE || (r->ra == RECIPE_AT_SP && r->ra_offset < 0 &&
+					   -(int64_t)r->ra_offset <= w->cpu->red_zone);
 }
 
 /* To the caller, whose SP is known. */

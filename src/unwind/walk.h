@@ -19,7 +19,7 @@
  *     only an exact frame or its caller may have it there, or any one frame in a row
  *     in the extra register, which is known in all; an exact frame that has popped its return
  *     address (x86-64), by a recipe that says so (RECIPE_SPECIAL), finds it where nobody
- *     writes, not even a signal: in the red zone;
+ *     writes, not even a signal: in the red zone, or in the object that a register points to;
  *     a signal frame may lead to another stack, and so do recipes that say it (RECIPE_AWAY and
  *     those after it), whose callers have no slot: the same words may be on another stack by
  *     the next walk.

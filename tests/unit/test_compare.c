@@ -144,6 +144,42 @@ static void other_cfa(void **state)
 	expect((struct piece){0x100c, 0x1014, other}, COMPARE_CFA, 2);
 }
 
+/* They differ without proof, meet because only one of them follows an instruction, and differ again: still
+   no proof of which is right. */
+static void met_by_chance(void **state)
+{
+	static const uint32_t code[] = {
+		0xa9be7bfd, /* 1000 stp x29, x30, [sp, #-32]! */
+		0x94000008, /* 1004 bl 1024 */
+		0xd10043ff, /* 1008 sub sp, sp, #16 */
+		0xd2800020, /* 100c mov x0, #1 */
+		0xd2800020, /* 1010 mov x0, #1 */
+		0xd2800020, /* 1014 mov x0, #1 */
+		0x910043ff, /* 1018 add sp, sp, #16 */
+		0xa8c27bfd, /* 101c ldp x29, x30, [sp], #32 */
+		0xd65f03c0, /* 1020 ret */
+		0xd65f03c0, /* 1024 ret */
+	};
+	struct recipe deep[3];
+	for (int i = 0; i < 3; i++) {
+		deep[i] = frame;
+		deep[i].cfa_offset += 16 * i;
+		deep[i].ra_offset = -24;
+	}
+	const struct piece pieces[] = {
+		{0x1000, 0x1004, entry},   {0x1004, 0x1008, frame},   {0x1008, 0x1010, deep[1]},
+		{0x1010, 0x1018, deep[2]}, {0x1018, 0x101c, deep[1]}, {0x101c, 0x1020, frame},
+		{0x1020, 0x1028, entry},
+	};
+	struct compare out = compare(code, sizeof(code), pieces, 7);
+
+	(void)state;
+	assert_int_equal(out.count[COMPARE_LATE], 0);
+	assert_int_equal(out.count[COMPARE_CFA], 3);
+	assert_int_equal(out.count[COMPARE_AGREE], 7);
+	compare_free(&out);
+}
+
 static void other_return_address(void **state)
 {
 	struct recipe other = frame;
@@ -319,6 +355,7 @@ int main(void)
 		cmocka_unit_test(late_prologue),
 		cmocka_unit_test(late_return_address),
 		cmocka_unit_test(other_cfa),
+		cmocka_unit_test(met_by_chance),
 		cmocka_unit_test(other_return_address),
 		cmocka_unit_test(other_frame_pointer),
 		cmocka_unit_test(clobbered_frame_pointer),

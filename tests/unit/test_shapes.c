@@ -660,6 +660,57 @@ static void switches_x86_64(void **state)
 	rows_free(&rows);
 }
 
+static void plain_longjmp(void **state)
+{
+	uint32_t pascal[] = {
+		0xd503201f, 0xf9403003, /* nop; ldr x3,[x0,#96] */
+		0xa9405013, 0xa9457bfd, /* ldp x19,x20,[x0]; (not yet) */
+		0x9100007f, 0x6d468c08, /* mov sp,x3; ldp d8,d3,[x0,#104] */
+		0xaa0103e0, 0xd65f03c0, /* mov x0,x1; ret */
+		0xd503201f, 0xd503201f,
+	};
+	static const uint32_t musl[] = {
+		0xd503201f, 0xa9405013, /* nop; ldp x19,x20,[x0] */
+		0xa945781d, 0xf9403402, /* ldp x29,x30,[x0,#80]; ldr x2,[x0,#104] */
+		0x9100005f, 0x7100003f, /* mov sp,x2; cmp w1,#0 */
+		0x1a9f1420, 0xd61f03c0, /* csinc w0,w1,wzr,ne; br x30 */
+		0xd503201f, 0xd503201f,
+	};
+	static const uint8_t x86[] = {
+		0x89, 0xf0, 0x48, 0x8b, 0x1f,       /* mov %esi,%eax; mov (%rdi),%rbx */
+		0x48, 0x8b, 0x6f, 0x08, 0x4c, 0x8b, /* mov 8(%rdi),%rbp; mov 16(%rdi),%r12 … */
+		0x67, 0x10, 0x4c, 0x8b, 0x6f, 0x18, 0x4c, 0x8b, 0x77, 0x20, 0x4c,
+		0x8b, 0x7f, 0x28, 0x48, 0x8b, 0x67, 0x30, 0xff, 0x67, /* mov 48(%rdi),%rsp; jmp *56(%rdi) */
+		0x38, 0xc3,
+	};
+	struct rows rows = shapes_of(EM_AARCH64, pascal, sizeof(pascal));
+
+	(void)state;
+	assert_int_equal(at(&rows, 16)->cfa, RECIPE_NONE); /* stored relative to SP: not this */
+	rows_free(&rows);
+	pascal[3] = 0xa945781d; /* ldp x29,x30,[x0,#80] */
+	rows = shapes_of(EM_AARCH64, pascal, sizeof(pascal));
+	assert_int_equal(at(&rows, 12)->cfa, RECIPE_NONE); /* as the code says */
+	expect_special(&rows, 16, 3, 0, 0, RECIPE_SAME, 0);
+	assert_int_equal(at(&rows, 20)->cfa, RECIPE_REG);
+	assert_int_equal(at(&rows, 28)->cfa_reg, 31);
+	assert_int_equal(at(&rows, 32)->cfa, RECIPE_NONE);
+	rows_free(&rows);
+	rows = shapes_of(EM_AARCH64, musl, sizeof(musl));
+	assert_int_equal(at(&rows, 8)->cfa, RECIPE_NONE);
+	expect_special(&rows, 12, 0, RECIPE_WORD, 104, RECIPE_SAME, 0);
+	expect_special(&rows, 16, 2, 0, 0, RECIPE_SAME, 0);
+	assert_int_equal(at(&rows, 28)->cfa, RECIPE_REG);
+	assert_int_equal(at(&rows, 32)->cfa, RECIPE_NONE);
+	rows_free(&rows);
+	rows = shapes_of(EM_X86_64, x86, sizeof(x86));
+	assert_int_equal(at(&rows, 4)->cfa, RECIPE_NONE);
+	for (uint64_t offset = 5; offset < 32; offset++)
+		expect_special(&rows, offset, 5, RECIPE_WORD, 48, RECIPE_AT_BASE, 56);
+	assert_int_equal(at(&rows, 32)->cfa, RECIPE_NONE);
+	rows_free(&rows);
+}
+
 static void raises_of_ocaml(void **state)
 {
 	static const uint32_t arm[] = {
@@ -856,6 +907,32 @@ static void called_code_is_not_haskell(void **state)
 	rows_free(&rows);
 }
 
+/* A linker moves single instructions away from where some CPUs have trouble with them. */
+static void moved_code_of_c_is_not_haskell(void **state)
+{
+	uint32_t code[18];
+	struct rows rows;
+
+	(void)state;
+	memcpy(code, haskell_arm, 48);
+	code[12] = 0x14000003; /* 48: b 60 */
+	code[13] = 0xd65f03c0; /* 52: ret */
+	code[14] = 0xd503201f; /* 56: nop, of Haskell */
+	code[15] = 0xf9400108; /* 60: ldr x8,[x8] */
+	code[16] = 0x17fffffd; /* 64: b 52 */
+	code[17] = 0xd503201f;
+	rows = shapes_of_haskell(EM_AARCH64, code, sizeof(code), 56);
+	assert_int_equal(at(&rows, 56)->cfa, RECIPE_REG);
+	assert_int_equal(at(&rows, 60)->cfa, RECIPE_NONE);
+	assert_int_equal(at(&rows, 64)->cfa, RECIPE_NONE);
+	assert_int_equal(at(&rows, 68)->cfa, RECIPE_REG);
+	rows_free(&rows);
+	code[12] = 0x14000002; /* 48: b 56: not there */
+	rows = shapes_of_haskell(EM_AARCH64, code, sizeof(code), 56);
+	assert_int_equal(at(&rows, 60)->cfa, RECIPE_REG);
+	rows_free(&rows);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -876,10 +953,12 @@ int main(void)
 		cmocka_unit_test(checked_longjmp_aarch64),
 		cmocka_unit_test(switches_aarch64),
 		cmocka_unit_test(switches_x86_64),
+		cmocka_unit_test(plain_longjmp),
 		cmocka_unit_test(raises_of_ocaml),
 		cmocka_unit_test(haskell_x86_64),
 		cmocka_unit_test(haskell_aarch64),
 		cmocka_unit_test(called_code_is_not_haskell),
+		cmocka_unit_test(moved_code_of_c_is_not_haskell),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -244,8 +244,10 @@ INLINE bool may_stay(const struct walk *w, const struct recipe *r, bool in_regis
 	if (in_register)
 		return w->exact || w->near ||
 		       (r->ra_offset == CPU.extra && r->ra == RECIPE_IN_REG && !w->still);
-	return w->exact && r->cfa == RECIPE_SPECIAL && r->ra == RECIPE_AT_SP && r->ra_offset < 0 &&
-	       -(int64_t)r->ra_offset <= CPU.red_zone;
+	if (!w->exact || r->cfa != RECIPE_SPECIAL)
+		return false;
+	return r->ra == RECIPE_AT_BASE || (r->ra == RECIPE_AT_SP && r->ra_offset < 0 &&
+					   -(int64_t)r->ra_offset <= CPU.red_zone);
 }
 
 CHECKED int step_frame(struct walk *w, const struct recipe *r)

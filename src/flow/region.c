@@ -191,8 +191,8 @@ static void go_jump(struct region *r, const struct insn *insn, uint32_t state)
 	if (here && (*region_slot(r, to, r->isa->insn_min) & SLOT_START))
 		return;
 	bool entry = frame_is_entry(r->isa, &r->states[state]);
-	if (!entry && here && to % r->isa->procedure_align == 0 && region_opens_frame(r, to) &&
-	    (r->states[state].guessed || region_is_filled_to(r, to))) {
+	if (!entry && here && to % r->isa->procedure_align == 0 &&
+	    (r->states[state].guessed || region_is_filled_to(r, to)) && region_opens_frame(r, to)) {
 		/* No procedure sets up a second frame: it is the state that is wrong, or what is on the stack is
 		   the next one's. (V8 puts arguments and the return address there, and jumps.) */
 		region_start(r, to);

@@ -413,6 +413,17 @@ static void copy_stack(struct agent_thread *t, struct arena_snapshot *s, unsigne
 	s->size = from - s->address;
 }
 
+/* Where a copy begins: code may have left words that matter below SP, as long as the page is there. */
+static uint64_t copy_begin(struct agent_thread *t, uint64_t sp)
+{
+	uint64_t below = sp - CPU_HERE.red_zone;
+	if (below == sp || !readable_word(below))
+		return sp;
+	if (sp >= t->low && sp < t->high && below < t->low)
+		t->low = below;
+	return below;
+}
+
 /* The collector knows no better: it is asked ever more rarely. */
 static void lose_patience(struct agent_thread *t)
 {
@@ -443,7 +454,7 @@ static bool leave_snapshot(struct agent_thread *t, const uint64_t *registers, ui
 	s->ns = agent.timeline ? agent_ns(CLOCK_MONOTONIC) : 0;
 	memcpy(s->registers, registers, sizeof s->registers);
 	s->pc = pc;
-	s->address = registers[CPU_HERE.sp] & ~7ull;
+	s->address = copy_begin(t, registers[CPU_HERE.sp] & ~7ull);
 	copy_stack(t, s, snapshot_chunks(slot));
 	atomic_store_explicit(&t->shared.snapshots[slot], chunk, memory_order_release);
 	t->rings = true;

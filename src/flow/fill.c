@@ -363,7 +363,9 @@ static void fill_at(struct region *r, uint64_t at, bool padded, uint32_t before,
 		borrow_fp(&inferred, &r->states[continued]);
 	/* Where procedures are aligned, the lack of padding tells that one goes on. */
 	bool led = by_switch || before || r->isa->procedure_align > r->isa->insn_min;
-	if (known && frame_is_entry(r->isa, &inferred)) {
+	if (region_is_filled_to(r, at)) {
+		region_start(r, at);
+	} else if (known && frame_is_entry(r->isa, &inferred)) {
 		if (by_switch && !prologue && frame_is_entry(r->isa, &r->states[continued]))
 			seed_guess(r, at, &inferred);
 		else

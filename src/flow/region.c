@@ -191,9 +191,10 @@ static void go_jump(struct region *r, const struct insn *insn, uint32_t state)
 	if (here && (*region_slot(r, to, r->isa->insn_min) & SLOT_START))
 		return;
 	bool entry = frame_is_entry(r->isa, &r->states[state]);
-	if (!entry && r->states[state].guessed && here && to % r->isa->procedure_align == 0 &&
-	    region_opens_frame(r, to)) {
-		/* No procedure sets up a second frame: it is the state that is wrong. */
+	if (!entry && here && to % r->isa->procedure_align == 0 &&
+	    (r->states[state].guessed || region_is_filled_to(r, to)) && region_opens_frame(r, to)) {
+		/* No procedure sets up a second frame: it is the state that is wrong, or what is on the stack is
+		   the next one's. (V8 puts arguments and the return address there, and jumps.) */
 		region_start(r, to);
 		return;
 	}
@@ -417,6 +418,20 @@ bool region_opens_frame(const struct region *r, uint64_t at)
 	return false;
 }
 
+bool region_is_filled_to(const struct region *r, uint64_t at)
+{
+	const unsigned traps = 2; /* one may stand behind a jump for other reasons */
+	struct insn insn;
+	if (r->isa->insn_min > 1 || at % r->isa->procedure_align || !region_has(r, at - traps))
+		return false;
+	for (unsigned i = 1; i <= traps; i++) {
+		r->isa->decode(r->bytes + (at - i - r->start), 1, at - i, &insn);
+		if (insn.kind != INSN_TRAP)
+			return false;
+	}
+	return true;
+}
+
 /* Does an instruction that was reached reach over this address? */
 static bool is_inside_insn(const struct region *r, uint64_t at)
 {
@@ -619,6 +634,11 @@ void region_arrive(struct region *r)
 		if (e->to % r->isa->insn_min)
 			continue;
 		uint32_t *slot = region_slot(r, e->to, r->isa->insn_min);
+		if (!e->after_call && !frame_is_entry(r->isa, &e->state) &&
+		    region_is_filled_to(r, e->to) && region_opens_frame(r, e->to)) {
+			region_start(r, e->to); /* as in go_jump */
+			continue;
+		}
 		if ((*slot & SLOT_SOFT) &&
 		    !e->after_call) /* nothing was known of this way when it was inferred */
 			*slot &= ~(SLOT_START | SLOT_SOFT | SLOT_STATE | SLOT_SURE);

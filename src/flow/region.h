@@ -113,6 +113,10 @@ void region_fill_head(struct region *r);
 /* Does a prologue stand here? */
 bool region_opens_frame(const struct region *r, uint64_t at);
 
+/* Whether a procedure may begin at `at`, and one-byte traps fill what is before it: makers of code do so between
+   procedures, and nowhere else. */
+bool region_is_filled_to(const struct region *r, uint64_t at);
+
 static inline bool region_has(const struct region *r, uint64_t at)
 {
 	return at >= r->start && at < r->end;

@@ -81,7 +81,7 @@ struct arena_snapshot {
 	uint64_t ns;            /* CLOCK_MONOTONIC, where there is a time line */
 	uint64_t registers[32]; /* by DWARF number, as in unwind/walk.h */
 	uint64_t pc;
-	uint64_t address; /* of the stack bytes: SP rounded down to a word */
+	uint64_t address; /* of the stack bytes: at SP, or as far below as code may use */
 	uint64_t size;    /* of them */
 	uint64_t cut;     /* the stack goes on beyond */
 	uint8_t bytes[];  /* to the end of this chunk */

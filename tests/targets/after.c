@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* after ROUNDS: calls functions again and again, with a frame and without, so short that samples are often just
-   behind a call. */
+/* after SECONDS: calls functions again and again, with a frame and without, for so much CPU time each; so short that
+   samples are often just behind a call. */
 #include <stdlib.h>
+#include <time.h>
 
 #define SHORT "nop\n\tnop\n\tnop"
 
@@ -24,7 +25,7 @@ __attribute__((noinline)) void last(void)
 
 __attribute__((noinline)) void calls_leaf(void)
 {
-	for (int i = 0; i < 1000000; i++) {
+	for (int i = 0; i < 10000; i++) {
 		leaf();
 		__asm__ volatile(SHORT ::: "memory");
 		last();
@@ -33,19 +34,26 @@ __attribute__((noinline)) void calls_leaf(void)
 
 __attribute__((noinline)) void calls_framed(void)
 {
-	for (int i = 0; i < 1000000; i++) {
+	for (int i = 0; i < 10000; i++) {
 		framed();
 		__asm__ volatile(SHORT ::: "memory");
 		last();
 	}
 }
 
+static double cpu_seconds(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+	return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
 int main(int argc, char **argv)
 {
-	int rounds = argc > 1 ? atoi(argv[1]) : 1;
-	for (int i = 0; i < rounds; i++)
+	double seconds = argc > 1 ? atof(argv[1]) : 1;
+	for (double end = cpu_seconds() + seconds; cpu_seconds() < end;)
 		calls_leaf();
-	for (int i = 0; i < rounds; i++)
+	for (double end = cpu_seconds() + seconds; cpu_seconds() < end;)
 		calls_framed();
 	return 0;
 }

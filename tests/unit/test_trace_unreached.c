@@ -200,6 +200,41 @@ static void x86_unreached_prologue_behind_traps(void **state)
 	trace(&isa_x86_64, code, COUNT(code), NULL);
 }
 
+/* A call that may return stands before them, but what comes behind is another procedure all the same. */
+static void x86_unreached_procedure_behind_traps(void **state)
+{
+	static const struct line code[] = {
+		{"55", "1000 push %rbp", "start"},
+		{"4889e5", "1001 mov %rsp, %rbp", "CFA=sp+16 ra=[CFA-8] fp=same"},
+		{"e8f77f0000", "1004 call far", "CFA=sp+16 ra=[CFA-8] fp=[CFA-16]"},
+		{"cccccccccccccc", "1009 .p2align 4, 0xcc", "?"},
+		{"488b4df8", "1010 mov -8(%rbp), %rcx", "start"}, /* its caller's */
+		{"ffe1", "1014 jmp *%rcx", "entry"},
+	};
+
+	(void)state;
+	trace(&isa_x86_64, code, COUNT(code), NULL);
+}
+
+/* V8 puts arguments and the return address on the stack again, and jumps. */
+static void x86_jump_with_arguments_to_a_procedure_behind_traps(void **state)
+{
+	static const struct line code[] = {
+		{"57", "1000 push %rdi", "start"},
+		{"ff742408", "1001 push 8(%rsp)", "CFA=sp+16 ra=[CFA-8] fp=same"},
+		{"eb19", "1005 jmp 1020", "CFA=sp+24 ra=[CFA-8] fp=same"},
+		{"cccccccccccccccccccccccccccccccccccccccccccccccccc", "1007 .p2align 5, 0xcc",
+		 "-"},
+		{"55", "1020 push %rbp", "start"},
+		{"4889e5", "1021 mov %rsp, %rbp", "CFA=sp+16 ra=[CFA-8] fp=same"},
+		{"5d", "1024 pop %rbp", "CFA=sp+16 ra=[CFA-8] fp=[CFA-16]"},
+		{"c3", "1025 ret", "entry"},
+	};
+
+	(void)state;
+	trace(&isa_x86_64, code, COUNT(code), NULL);
+}
+
 static void aarch64_unreached_code_that_starts_with_a_nop(void **state)
 {
 	static const struct line code[] = {
@@ -375,6 +410,8 @@ int main(void)
 		cmocka_unit_test(aarch64_unreached_prologue_behind_padding),
 		cmocka_unit_test(x86_unreached_prologue_behind_padding),
 		cmocka_unit_test(x86_unreached_prologue_behind_traps),
+		cmocka_unit_test(x86_unreached_procedure_behind_traps),
+		cmocka_unit_test(x86_jump_with_arguments_to_a_procedure_behind_traps),
 		cmocka_unit_test(aarch64_unreached_code_that_starts_with_a_nop),
 		cmocka_unit_test(aarch64_data_between_procedures),
 		cmocka_unit_test(x86_data_between_procedures),

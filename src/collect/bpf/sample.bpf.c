@@ -295,7 +295,8 @@ INLINE void send_snapshot(struct bpf_perf_event_data *context, struct workspace 
 	uint64_t sp, size, whole;
 	if (read_registers(ws->walk.registers))
 		return;
-	sp = ws->walk.registers[CPU.sp & (KERNEL_REGISTERS - 1)] & ~7ull;
+	/* With what code may have left below SP. */
+	sp = (ws->walk.registers[CPU.sp & (KERNEL_REGISTERS - 1)] & ~7ull) - CPU.red_zone;
 	fill_head(&s->head, KERNEL_SNAPSHOT, event, start);
 	__builtin_memcpy(s->registers, ws->walk.registers, sizeof s->registers);
 	s->pc = ws->walk.first_pc;

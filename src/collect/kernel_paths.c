@@ -449,6 +449,7 @@ static bool is_new(const struct session *s, const struct kernel_waiting *w)
 static bool is_unborn(const struct session *s, const struct kernel_waiting *w, enum walk_end end)
 {
 	return w->unborn == KERNEL_UNBORN ||
+	       (w->unborn == KERNEL_RETURNING && KERNEL_IS_NOWHERE(end)) ||
 	       (end == WALK_BAD_MEMORY && (w->unborn == KERNEL_UNBORN_COPY || is_new(s, w)));
 }
 

@@ -74,6 +74,7 @@ struct walk {
 	uint8_t retries;
 	uint8_t far;           /* a frame is too far from the base to be remembered */
 	uint8_t all_registers; /* were read */
+	uint8_t returning;     /* from a signal handler */
 	uint8_t elsewhere;     /* the table that is needed is not here, but the collector has it */
 	uint64_t link;         /* the link register, where there is one */
 	uint64_t first_pc;

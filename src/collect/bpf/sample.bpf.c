@@ -103,10 +103,10 @@ INLINE int step(struct walker *x, struct place *p)
 
 /* What comes behind the call that a handler ends with is other code, and registers may be half those of what the signal
    interrupted: but all of these are in the signal frame, to which the call itself leads. */
-INLINE uint64_t first_pc(struct pt_regs___kernel *regs)
+INLINE uint64_t first_pc(const struct walk *w, struct pt_regs___kernel *regs)
 {
 	uint64_t pc = CPU_PC(regs) & CPU.address_bits;
-	return cpu_in_sigreturn(regs) ? pc - CPU_CALL_SIZE : pc;
+	return w->returning ? pc - CPU_CALL_SIZE : pc;
 }
 
 /* Where the thread was when it was interrupted, or entered the kernel. */
@@ -114,7 +114,8 @@ INLINE void begin(struct walk *w)
 {
 	struct task_struct *task = (void *)bpf_get_current_task_btf();
 	struct pt_regs___kernel *regs = (void *)bpf_task_pt_regs(task);
-	w->pc = w->first_pc = first_pc(regs);
+	w->returning = cpu_in_sigreturn(regs);
+	w->pc = w->first_pc = first_pc(w, regs);
 	w->sp = CPU_SP(regs);
 	w->fp = CPU_FP(regs);
 	w->link = CPU_LINK(regs);
@@ -272,10 +273,12 @@ INLINE uint64_t room_for_stack(void)
 	return used < RING_SIZE / 2 ? KERNEL_STACK : used < RING_SIZE / 4 * 3 ? 1 << 17 : 1 << 14;
 }
 
-INLINE enum kernel_unborn find_unborn(const struct kernel_process *process)
+INLINE enum kernel_unborn find_unborn(const struct walk *w, const struct kernel_process *process)
 {
 	struct task_struct *task = (void *)bpf_get_current_task_btf();
 	struct pt_regs___kernel *regs = (void *)bpf_task_pt_regs(task);
+	if (w->returning)
+		return KERNEL_RETURNING;
 	if (task->pid == task->tgid && process && CPU_SP(regs) == process->born_sp)
 		return CPU_PC(regs) == process->born_pc ? KERNEL_UNBORN_COPY : KERNEL_BORN;
 	return task->se.sum_exec_runtime < UNBORN_NS && cpu_at_birth(regs) ? KERNEL_UNBORN
@@ -284,8 +287,23 @@ INLINE enum kernel_unborn find_unborn(const struct kernel_process *process)
 
 INLINE bool is_unborn(const struct walk *w, const struct kernel_process *process)
 {
-	enum kernel_unborn found = find_unborn(process);
-	return found == KERNEL_UNBORN || (found == KERNEL_UNBORN_COPY && w->end == WALK_BAD_MEMORY);
+	enum kernel_unborn found = find_unborn(w, process);
+	return found == KERNEL_UNBORN ||
+	       (found == KERNEL_UNBORN_COPY && w->end == WALK_BAD_MEMORY) ||
+	       (found == KERNEL_RETURNING && KERNEL_IS_NOWHERE(w->end));
+}
+
+/* Whether the kernel is about to send it to a signal handler: SP is at the frame for that already, the PC still where it
+   was interrupted. The first bytes of the frame are zeros, as if nobody had called. */
+INLINE bool is_leaving(struct bpf_perf_event_data *context, const struct walk *w)
+{
+	struct task_struct *task = (void *)bpf_get_current_task_btf();
+	struct pt_regs___kernel *regs = (void *)bpf_task_pt_regs(task);
+	uint64_t pc = 0;
+	return w->end == WALK_COMPLETE && w->fresh == 1 && !w->met &&
+	       CPU_IN_KERNEL(&context->regs) &&
+	       !bpf_probe_read_user(&pc, sizeof pc, (void *)(CPU_SP(regs) + CPU.signal_pc)) &&
+	       pc == w->first_pc;
 }
 
 INLINE void send_snapshot(struct bpf_perf_event_data *context, struct workspace *ws,
@@ -302,7 +320,7 @@ INLINE void send_snapshot(struct bpf_perf_event_data *context, struct workspace 
 	s->pc = ws->walk.first_pc;
 	s->address = sp;
 	s->size = 0;
-	s->unborn = find_unborn(process);
+	s->unborn = find_unborn(&ws->walk, process);
 	s->unlisted = !process || !process->serial;
 	s->inner_count = 0;
 	if (settings.whole && CPU_IN_KERNEL(&context->regs)) {
@@ -417,7 +435,7 @@ SEC("perf_event") int sample(struct bpf_perf_event_data *context)
 		end(&x);
 	else
 		walk(&x, known);
-	if (is_unborn(&ws->walk, process))
+	if (is_unborn(&ws->walk, process) || is_leaving(context, &ws->walk))
 		end(&x);
 	/* Memory that is there may be out of reach in an interrupt: a page that the program has not touched
 	   since fork, or since the kernel looked who uses it, on CPUs that do not mark pages themselves. */

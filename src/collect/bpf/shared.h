@@ -165,8 +165,10 @@ struct kernel_path {
 /* A process or thread that has not yet run, and is where it begins: its path is the kernel's. A copy of its parent
    is where that was, and its memory may be out of reach. One with a stack of its own is after the system call that
    made it, which says 0 to it: there is nothing on that stack, but a walk takes it for who made it, and for what
-   lies there. */
-enum kernel_unborn { KERNEL_BORN, KERNEL_UNBORN_COPY, KERNEL_UNBORN };
+   lies there. One that is on its way back from a signal handler may have registers of two places. */
+enum kernel_unborn { KERNEL_BORN, KERNEL_UNBORN_COPY, KERNEL_UNBORN, KERNEL_RETURNING };
+#define KERNEL_IS_NOWHERE(end) \
+	((end) == WALK_BAD_MEMORY || (end) == WALK_NO_MODULE || (end) == WALK_BAD_FRAME)
 
 struct kernel_snapshot {
 	struct kernel_head head;

@@ -11,6 +11,7 @@
  *    threads.c   a record in the arena for each thread: pthread_create
  *    sample.c    the handler: from registers to a path, from a path to a node
  *    signals.c   keeps our signal deliverable, and the program's view of signals as it was
+ *    room.c      room for our signal where the program's stack has none
  *    waits.c     keeps our signal from interrupting the program's waits
  *    exec.c      keeps a late signal from hitting a new program
  *
@@ -162,6 +163,7 @@ bool sample_on_signal(int signal, siginfo_t *info, void *context);
 
 /* signals.c */
 void signals_install(void);
+void signals_leave_own_stack(void); /* that of room.c */
 void signals_leave(bool come); /* nothing is sampled; signals may come all the same */
 /* A handler of the program runs on a stack that it made for that, which may have no room for ours: our signal is
    blocked, and stays so. */
@@ -169,6 +171,11 @@ bool signals_on_own_stack(void);
 void signals_unblock(void);
 /* A signal of ours that is not from us. */
 void signals_forward(int signal, siginfo_t *info, void *context);
+
+/* room.c. Our signal comes on a stack of its own, in the first thread and until the program might notice. */
+void room_make(void);
+void room_give_up(void);
+void room_after_fork(void);
 
 /* sandbox.c. Before the program restricts its system calls: what seccomp(2) gets. */
 void sandbox_begin(unsigned mode, unsigned flags, const void *arguments);

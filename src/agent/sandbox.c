@@ -191,6 +191,7 @@ void sandbox_begin(unsigned mode, unsigned flags, const void *arguments)
 {
 	bool strict = mode == SECCOMP_SET_MODE_STRICT && !flags;
 	bool filter = mode == SECCOMP_SET_MODE_FILTER && arguments && atomic_load(&agent.on);
+	room_give_up(); /* later nobody might be allowed to */
 	if (strict || (filter && !lets_us(arguments)))
 		leave();
 }

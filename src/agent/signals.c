@@ -42,17 +42,27 @@ static bool is_on(void)
 	return atomic_load_explicit(&agent.on, memory_order_relaxed);
 }
 
-void signals_install(void)
+static void install(int more_flags, struct sigaction *old)
 {
 	struct sigaction action = {.sa_sigaction = handler_entry,
-				   .sa_flags = SA_SIGINFO | SA_RESTART};
+				   .sa_flags = SA_SIGINFO | SA_RESTART | more_flags};
 	/* No handler may jump out of a half-counted sample, the program's or libc's: cancelling a
 	   thread at any instruction is such a jump, and sigfillset leaves its signal out. */
 	memset(&action.sa_mask, 0xff, sizeof action.sa_mask);
-	REAL(sigaction)(WIRE_SIGNAL, &action, &wanted);
+	REAL(sigaction)(WIRE_SIGNAL, &action, old);
+}
+
+void signals_install(void)
+{
+	install(SA_ONSTACK, &wanted);
 	/* exec.c had it ignored so that it could not hit this program before now */
 	if (wanted.sa_handler == SIG_IGN)
 		wanted.sa_handler = SIG_DFL;
+}
+
+void signals_leave_own_stack(void)
+{
+	install(0, NULL);
 }
 
 void signals_leave(bool come)
@@ -105,8 +115,10 @@ bool signals_on_own_stack(void)
 static int set_wanted(const struct sigaction *action, struct sigaction *old)
 {
 	struct sigaction before = wanted;
-	if (action)
+	if (action) {
+		room_give_up(); /* its handler takes more */
 		wanted = *action;
+	}
 	if (old)
 		*old = before;
 	return 0;
@@ -126,6 +138,7 @@ AGENT_EXPORT int sigaction(int signal, const struct sigaction *action, struct si
 		masks = sigismember(&changed.sa_mask, WIRE_SIGNAL) == 1;
 		/* A stack that the program made for its handlers has no room for ours on top. */
 		if (changed.sa_flags & SA_ONSTACK) {
+			room_give_up();
 			atomic_store(&uses_own_stacks, true);
 			sigaddset(&changed.sa_mask, WIRE_SIGNAL);
 		} else {

@@ -254,6 +254,7 @@ static void after_fork(void)
 	child->stack_reach = parent->stack_reach;
 	child->masked = parent->masked;
 	thread_begin(child, parent->stack_top);
+	room_after_fork();
 }
 
 static void know_limit(void)
@@ -309,6 +310,7 @@ __attribute__((constructor)) static void agent_start(int argc, char **argv, char
 			/* Within that the kernel maps nothing else. */
 			first->stack_reach = agent.stack_limit;
 			thread_begin(first, (uint64_t)__libc_stack_end);
+			room_make();
 		}
 	} else {
 		signals_leave(asked); /* the collector may send them all the same */

@@ -23,7 +23,6 @@
 #define STACK_REACH (64ull << 20) /* of a stack, where no more is known */
 #define STACK_REACH_MAX (1ull << 30)
 
-#define HANDLER_STACK ARENA_CHUNK /* the handler takes less than a kilobyte of it */
 
 AGENT_OWN struct agent_thread *agent_self;
 AGENT_OWN uint64_t agent_stack;
@@ -128,7 +127,7 @@ void thread_begin(struct agent_thread *t, uint64_t stack_top)
 	uint32_t stack = arena_take(agent.arena); /* without one, the program's will have to do */
 	if (stack)
 		atomic_store(&t->shared.scratch, stack);
-	agent_stack = stack ? (uint64_t)arena_at(agent.arena, stack) + HANDLER_STACK : 0;
+	agent_stack = stack ? (uint64_t)arena_at(agent.arena, stack) + ARENA_CHUNK : 0;
 	agent_self = t;
 	signals_unblock();
 	atomic_store_explicit(&t->shared.state, ARENA_LIVE, memory_order_release);
@@ -165,6 +164,7 @@ static int thread_main_c11(void *record)
 static struct agent_thread *prepare(void *argument)
 {
 	struct agent_thread *creator = agent_self, *t;
+	room_give_up();
 	if (!atomic_load(&agent.on) || agent.arena->stop)
 		return NULL;
 	if (agent.sampler == WIRE_TIMERS)

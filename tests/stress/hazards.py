@@ -53,6 +53,7 @@ def all_hazards():
         Hazard("altstack", share=0.3),
         Hazard("altstack_8", "altstack", "%s", "8", share=0.2),
         Hazard("altstack_small", "altstack", "%s", "1", share=0.0),
+        Hazard("stack_end"),
         Hazard("tight_stack", share=0.1),  # threads of a millisecond: the collector may be later
         Hazard("block_all"),
         Hazard("own_handlers"),

@@ -151,16 +151,21 @@ static bool add_line(struct lines *to, const struct line *line)
 /* What was there before. A program is first mapped as a whole, and then parts of it anew. */
 static bool cut_lines(struct lines *in, uint64_t start, uint64_t end)
 {
-	for (size_t i = 0, count = in->count; i < count; i++) {
+	for (size_t i = 0; i < in->count;) {
 		struct line *l = &in->all[i], rest = *l;
-		if (l->start >= end || l->end <= start)
+		if (l->start >= end || l->end <= start) {
+			i++;
 			continue;
-		l->end = l->start < start ? start : l->start;
+		}
+		if (l->start < start)
+			in->all[i++].end = start;
+		else /* another one takes its place */
+			*l = in->all[--in->count];
 		if (rest.end <= end)
 			continue;
 		rest.offset += end - rest.start;
 		rest.start = end;
-		if (!add_line(in, &rest)) /* `l` may be elsewhere now */
+		if (!add_line(in, &rest))
 			return false;
 	}
 	return true;
@@ -245,11 +250,10 @@ static void forget_lines(struct noted *at, uint64_t until)
 static void compact(struct noted *at)
 {
 	struct lines now = {0};
-	if (replay(at, UINT64_MAX, &now))
-		for (size_t i = 0; i < now.count; i++)
-			now.all[i].path = now.all[i].end > now.all[i].start
-						  ? strdup(now.all[i].path)
-						  : NULL;
+	if (!replay(at, UINT64_MAX, &now))
+		now.count = 0; /* there is no memory */
+	for (size_t i = 0; i < now.count; i++)
+		now.all[i].path = strdup(now.all[i].path);
 	forget_lines(at, UINT64_MAX);
 	for (size_t i = 0; i < now.count; i++)
 		if (now.all[i].path &&
@@ -597,7 +601,7 @@ bool maps_young(const struct kernel *k, pid_t pid, struct maps *out)
 		return false;
 	bool good = replay(at, UINT64_MAX, &now);
 	for (size_t i = 0; good && i < now.count; i++)
-		good = now.all[i].start == now.all[i].end || is_plain(now.all[i].path);
+		good = is_plain(now.all[i].path);
 	good = good && give_maps(&now, out);
 	free(now.all);
 	return good;

@@ -206,7 +206,7 @@ struct session {
 	unsigned process_count, thread_count, idle_threads;
 	struct {
 		unsigned unsampled_threads, refused_processes, go_programs, damaged_trees, unkept;
-		unsigned restricted_programs;
+		unsigned restricted_programs, lost_maps;
 		const char *nameless_kernel; /* why its functions have no names */
 		int unsampled_error;
 		char go_name[64];

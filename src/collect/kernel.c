@@ -355,6 +355,7 @@ static void look_at_new(struct session *s)
 
 void kernel_drain(struct session *s, bool all)
 {
+	uint64_t begun = session_now();
 	bool counted = counters_flip(s->kernel, all);
 	if (counted)
 		reader_sync(s->kernel);
@@ -367,7 +368,7 @@ void kernel_drain(struct session *s, bool all)
 	look_at_new(s);
 	paths_walk(s);
 	tasks_reap(s);
-	maps_sweep(s);
+	maps_sweep(s, begun);
 	code_sweep(s);
 }
 
@@ -567,6 +568,7 @@ void kernel_lost(struct session *s)
 	s->lost += lost;
 	if (lost)
 		err_free(profile_lose(s->harvest.profile, "no room", lost));
+	s->notes.lost_maps = (unsigned)maps_lost(k); /* since the profile before */
 }
 
 void kernel_stop(struct session *s)

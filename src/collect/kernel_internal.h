@@ -220,6 +220,10 @@ void maps_close(struct kernel *k);
 void maps_take(struct kernel *k, const struct perf_event_header *header);
 /* Notes what has been mapped since. */
 void maps_note(struct kernel *k);
+/* Keeps the kernel's memory for that from filling up while nobody notes it; for another thread. */
+void maps_hold(struct kernel *k);
+/* How many records found no room, since the last call. */
+uint64_t maps_lost(struct kernel *k);
 /* Notes what a process has now that was there before us. */
 void maps_scan(struct kernel *k, pid_t pid);
 /* Notes that a process began with what its parent had. */
@@ -234,8 +238,9 @@ bool maps_young(const struct kernel *k, pid_t pid, struct maps *out);
 bool maps_executed(const struct kernel *k, pid_t pid, uint64_t since);
 /* Whether it has mapped code since this was asked last. */
 bool maps_changed(const struct kernel *k, pid_t pid);
-/* Forgets those that are long gone. */
-void maps_sweep(struct session *s);
+/* Forgets those that are long gone. `now` is when we began to take records: who maps code after that may
+   be told of in those that come next. */
+void maps_sweep(struct session *s, uint64_t now);
 
 /* kernel_tables.c */
 enum kernel_given { KERNEL_GIVEN, KERNEL_NO_TABLE, KERNEL_NO_ROOM };

@@ -7,11 +7,16 @@
  * and of one that has just begun it is all there is to know, and costs less. All
  * processes are noted, since who is sampled is known only later; those that are
  * not are forgotten soon.
+ *
+ * Who takes notes may be at something else for seconds (tables are made), and
+ * the kernel drops records that find no room. So the thread that empties the
+ * sampler's ring looks at these, too, and holds what is in those that fill up.
  */
 #include "collect/kernel_internal.h"
 
 #include <errno.h>
 #include <linux/perf_event.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -31,7 +36,8 @@
 #define LIVES_MAX 16u                /* of one number: programs that it has been in turn */
 #define LATE_NS (60 * 1000000000ull) /* after which no sample comes any more */
 #define FORKS_MAX 64u                /* from parent to parent */
-#define RECORD_MAX 65536u
+#define HELD_MAX ((size_t)64 << 20)  /* bytes of records */
+#define HELD_KEPT ((size_t)1 << 20)  /* of the memory for them, until the next time */
 #define YOUNG_NS 1000000000ull
 
 struct line {
@@ -65,14 +71,21 @@ struct ring { /* of a CPU; without a page: there is none */
 	struct perf_event_mmap_page *page;
 };
 
+struct held { /* records, one behind another */
+	char *bytes;
+	size_t used, room;
+};
+
 struct kernel_notes {
+	pthread_mutex_t lock; /* of the rings, and what is held of them */
+	struct held held;
 	struct ring *rings;
 	unsigned ring_count;
 	size_t page_size, ring_size;
 	struct noted *noted[BUCKETS];
 	size_t noted_count;
 	uint64_t lost_time; /* before which something may be missing */
-	char record[RECORD_MAX];
+	uint64_t lost;      /* records, since somebody asked */
 };
 
 /* What stands behind the fixed part of each record: attr.sample_id_all. */
@@ -89,6 +102,11 @@ struct mapped {
 	uint64_t inode, generation;
 	uint32_t protection, flags;
 	char path[];
+};
+
+struct lost {
+	struct perf_event_header header;
+	uint64_t id, count;
 };
 
 /* ---- what is noted ---- */
@@ -133,16 +151,21 @@ static bool add_line(struct lines *to, const struct line *line)
 /* What was there before. A program is first mapped as a whole, and then parts of it anew. */
 static bool cut_lines(struct lines *in, uint64_t start, uint64_t end)
 {
-	for (size_t i = 0, count = in->count; i < count; i++) {
+	for (size_t i = 0; i < in->count;) {
 		struct line *l = &in->all[i], rest = *l;
-		if (l->start >= end || l->end <= start)
+		if (l->start >= end || l->end <= start) {
+			i++;
 			continue;
-		l->end = l->start < start ? start : l->start;
+		}
+		if (l->start < start)
+			in->all[i++].end = start;
+		else /* another one takes its place */
+			*l = in->all[--in->count];
 		if (rest.end <= end)
 			continue;
 		rest.offset += end - rest.start;
 		rest.start = end;
-		if (!add_line(in, &rest)) /* `l` may be elsewhere now */
+		if (!add_line(in, &rest))
 			return false;
 	}
 	return true;
@@ -227,11 +250,10 @@ static void forget_lines(struct noted *at, uint64_t until)
 static void compact(struct noted *at)
 {
 	struct lines now = {0};
-	if (replay(at, UINT64_MAX, &now))
-		for (size_t i = 0; i < now.count; i++)
-			now.all[i].path = now.all[i].end > now.all[i].start
-						  ? strdup(now.all[i].path)
-						  : NULL;
+	if (!replay(at, UINT64_MAX, &now))
+		now.count = 0; /* there is no memory */
+	for (size_t i = 0; i < now.count; i++)
+		now.all[i].path = strdup(now.all[i].path);
 	forget_lines(at, UINT64_MAX);
 	for (size_t i = 0; i < now.count; i++)
 		if (now.all[i].path &&
@@ -328,8 +350,10 @@ void maps_take(struct kernel *k, const struct perf_event_header *header)
 		note_mapping(n, (const struct mapped *)header, header->size, tail.time);
 	else if (header->type == PERF_RECORD_COMM && header->misc & PERF_RECORD_MISC_COMM_EXEC)
 		note_life(n, (pid_t)tail.pid, 0, tail.time);
-	else if (header->type == PERF_RECORD_LOST)
+	else if (header->type == PERF_RECORD_LOST && header->size >= sizeof(struct lost)) {
 		n->lost_time = tail.time;
+		n->lost += ((const struct lost *)header)->count;
+	}
 }
 
 static void copy_out(const struct kernel_notes *n, const char *bytes, uint64_t at, void *to,
@@ -342,37 +366,82 @@ static void copy_out(const struct kernel_notes *n, const char *bytes, uint64_t a
 	memcpy((char *)to + part, bytes, size - part);
 }
 
-static void note_ring(struct kernel *k, struct ring *r)
+static bool make_room(struct held *h, size_t size)
 {
-	struct kernel_notes *n = k->notes;
-	const char *bytes = (const char *)r->page + n->page_size;
+	if (size <= h->room - h->used)
+		return true;
+	size_t room = h->room * 2 > h->used + size ? h->room * 2 : h->used + size;
+	char *more = realloc(h->bytes, room);
+	if (!more)
+		return false;
+	h->bytes = more;
+	h->room = room;
+	return true;
+}
+
+/* Takes what is in a ring, if it is so much; where there is no memory it stays there. */
+static void hold_ring(struct kernel_notes *n, struct ring *r, size_t least)
+{
 	uint64_t head = __atomic_load_n(&r->page->data_head, __ATOMIC_ACQUIRE);
 	uint64_t tail = r->page->data_tail;
-	struct perf_event_header *header = (struct perf_event_header *)n->record;
-	while (head - tail >= sizeof *header) {
-		copy_out(n, bytes, tail, header, sizeof *header);
-		if (header->size < sizeof *header || header->size > head - tail)
-			break;
-		copy_out(n, bytes, tail, header, header->size);
-		maps_take(k, header);
-		tail += header->size;
-	}
+	size_t size = head - tail;
+	if (size < least || !make_room(&n->held, size))
+		return;
+	copy_out(n, (const char *)r->page + n->page_size, tail, n->held.bytes + n->held.used, size);
+	n->held.used += size;
 	__atomic_store_n(&r->page->data_tail, head, __ATOMIC_RELEASE);
+}
+
+static void hold_rings(struct kernel_notes *n, size_t least)
+{
+	for (unsigned i = 0; i < n->ring_count; i++)
+		if (n->rings[i].page)
+			hold_ring(n, &n->rings[i], least);
+}
+
+void maps_hold(struct kernel *k)
+{
+	struct kernel_notes *n = k->notes;
+	pthread_mutex_lock(&n->lock);
+	if (n->held.used < HELD_MAX)
+		hold_rings(n, n->ring_size / 4);
+	pthread_mutex_unlock(&n->lock);
+}
+
+static void give_back(struct kernel_notes *n, struct held *h)
+{
+	pthread_mutex_lock(&n->lock);
+	if (!n->held.bytes && h->room <= HELD_KEPT) {
+		n->held = (struct held){h->bytes, 0, h->room};
+		h->bytes = NULL;
+	}
+	pthread_mutex_unlock(&n->lock);
+	free(h->bytes);
 }
 
 void maps_note(struct kernel *k)
 {
-	for (unsigned i = 0; i < k->notes->ring_count; i++)
-		if (k->notes->rings[i].page)
-			note_ring(k, &k->notes->rings[i]);
+	struct kernel_notes *n = k->notes;
+	pthread_mutex_lock(&n->lock);
+	hold_rings(n, 1);
+	struct held h = n->held;
+	n->held = (struct held){0};
+	pthread_mutex_unlock(&n->lock);
+	for (size_t at = 0; h.used - at >= sizeof(struct perf_event_header);) {
+		const struct perf_event_header *header = (const void *)(h.bytes + at);
+		if (header->size < sizeof *header || header->size > h.used - at)
+			break;
+		maps_take(k, header);
+		at += header->size;
+	}
+	give_back(n, &h);
 }
 
-static void close_ring(struct kernel *k, struct ring *r)
+static void close_ring(struct kernel_notes *n, struct ring *r)
 {
-	const struct kernel_notes *n = k->notes;
 	if (!r->page)
 		return;
-	note_ring(k, r);
+	hold_ring(n, r, 1);
 	munmap(r->page, n->page_size + n->ring_size);
 	close(r->fd);
 	*r = (struct ring){0};
@@ -380,7 +449,9 @@ static void close_ring(struct kernel *k, struct ring *r)
 
 void maps_leave(struct kernel *k, unsigned cpu)
 {
-	close_ring(k, &k->notes->rings[cpu]);
+	pthread_mutex_lock(&k->notes->lock);
+	close_ring(k->notes, &k->notes->rings[cpu]);
+	pthread_mutex_unlock(&k->notes->lock);
 }
 
 void maps_watch(struct kernel *k, unsigned cpu)
@@ -417,13 +488,16 @@ void maps_watch(struct kernel *k, unsigned cpu)
 	}
 	struct epoll_event event = {.events = EPOLLIN};
 	epoll_ctl(k->epoll, EPOLL_CTL_ADD, fd, &event);
+	pthread_mutex_lock(&n->lock);
 	n->rings[cpu] = (struct ring){fd, page};
+	pthread_mutex_unlock(&n->lock);
 }
 
 struct err *maps_open(struct kernel *k)
 {
 	struct kernel_notes *n = k->notes = calloc(1, sizeof *n);
 	if (n) {
+		pthread_mutex_init(&n->lock, NULL);
 		n->page_size = (size_t)sysconf(_SC_PAGESIZE);
 		n->ring_size = RING_PAGES * n->page_size;
 		n->rings = calloc(k->cpus, sizeof *n->rings);
@@ -442,10 +516,11 @@ void maps_close(struct kernel *k)
 	if (!n)
 		return;
 	for (unsigned i = 0; n->rings && i < n->ring_count; i++)
-		close_ring(k, &n->rings[i]);
+		close_ring(n, &n->rings[i]);
 	for (size_t i = 0; i < BUCKETS; i++)
 		while (n->noted[i])
 			forget(n, &n->noted[i]);
+	free(n->held.bytes);
 	free(n->rings);
 	free(n);
 	k->notes = NULL;
@@ -526,7 +601,7 @@ bool maps_young(const struct kernel *k, pid_t pid, struct maps *out)
 		return false;
 	bool good = replay(at, UINT64_MAX, &now);
 	for (size_t i = 0; good && i < now.count; i++)
-		good = now.all[i].start == now.all[i].end || is_plain(now.all[i].path);
+		good = is_plain(now.all[i].path);
 	good = good && give_maps(&now, out);
 	free(now.all);
 	return good;
@@ -538,6 +613,13 @@ bool maps_executed(const struct kernel *k, pid_t pid, uint64_t since)
 	return at && began(at, UINT64_MAX) > since;
 }
 
+uint64_t maps_lost(struct kernel *k)
+{
+	uint64_t lost = k->notes->lost;
+	k->notes->lost = 0;
+	return lost;
+}
+
 bool maps_changed(const struct kernel *k, pid_t pid)
 {
 	struct noted *at = find(k->notes, pid);
@@ -547,16 +629,15 @@ bool maps_changed(const struct kernel *k, pid_t pid)
 	return changed;
 }
 
-void maps_sweep(struct session *s)
+void maps_sweep(struct session *s, uint64_t now)
 {
 	struct kernel_notes *n = s->kernel->notes;
-	uint64_t now = session_now();
 	if (now - s->kernel->swept_ns < KEPT_NS)
 		return;
 	s->kernel->swept_ns = now;
 	for (size_t i = 0; i < BUCKETS; i++)
 		for (struct noted **link = &n->noted[i]; *link;)
-			if (now - (*link)->seen_ns > KEPT_NS && !tasks_has(s, (*link)->pid)) {
+			if (now > (*link)->seen_ns + KEPT_NS && !tasks_has(s, (*link)->pid)) {
 				forget(n, link);
 			} else {
 				forget_lines(*link, began(*link, now - LATE_NS));

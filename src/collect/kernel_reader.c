@@ -3,7 +3,8 @@
  * Empties the ring that the sampler writes to. Whatever else the collector is
  * at (tables are made, a profile is saved to a slow disk), samples do not wait
  * for it. Only when very much waits in memory does the ring fill up, and then
- * the sampler itself counts what is lost.
+ * the sampler itself counts what is lost. The same for what programs map, which
+ * comes by other rings (kernel_maps.c).
  */
 #include "collect/kernel_internal.h"
 
@@ -171,6 +172,7 @@ static void *read_ring(void *context)
 	while (!atomic_load(&k->reader.stop)) {
 		poll(ready, is_full(&k->reader) ? 1 : 2, LOOK_MS);
 		reader_sync(k);
+		maps_hold(k);
 	}
 	return NULL;
 }

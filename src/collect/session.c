@@ -610,6 +610,9 @@ static void write_note(struct session *s, struct profile *p)
 	note_error(&note, s->notes.restricted_programs,
 		   "programs were sampled only until they restricted their system calls (seccomp)",
 		   "--collector=kernel samples all");
+	note_error(&note, s->notes.lost_maps,
+		   "records of what programs map were lost, because the collector came late",
+		   "paths of programs that have ended may be partial");
 	if (s->notes.nameless_kernel)
 		buf_printf(&note, "%s%s", note.size ? "; " : "", s->notes.nameless_kernel);
 	note_missing(s, p, &note);

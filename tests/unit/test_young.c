@@ -177,6 +177,8 @@ static void nothing_may_be_lost(void **state)
 	assert_true(is_young(PID));
 	loses(20);
 	assert_false(is_young(PID));
+	assert_int_equal(maps_lost(&kernel), 1);
+	assert_int_equal(maps_lost(&kernel), 0);
 	executes(PID, 30);
 	maps_code(PID, 31, 0x1000, 0x1000, 0, "/bin/program");
 	assert_true(is_young(PID));
@@ -203,6 +205,23 @@ static void what_is_in_no_file_is_asked(void **state)
 	}
 }
 
+/* Of a process that has just begun nobody has told us yet. */
+static void what_is_nobodys_is_kept_for_a_while(void **state)
+{
+	struct session session = {.kernel = &kernel};
+	uint64_t begun = session_now();
+	struct maps maps;
+
+	(void)state;
+	executes(PID, 10);
+	maps_code(PID, 11, 0x1000, 0x1000, 0, "/bin/program");
+	maps_sweep(&session, begun);
+	assert_true(maps_noted(&kernel, PID, UINT64_MAX, &maps));
+	maps_free(&maps);
+	maps_sweep(&session, begun + 4000 * MS);
+	assert_false(maps_noted(&kernel, PID, UINT64_MAX, &maps));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -211,6 +230,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(an_old_one_is_asked, open_notes, close_notes),
 		cmocka_unit_test_setup_teardown(nothing_may_be_lost, open_notes, close_notes),
 		cmocka_unit_test_setup_teardown(what_is_in_no_file_is_asked, open_notes,
+						close_notes),
+		cmocka_unit_test_setup_teardown(what_is_nobodys_is_kept_for_a_while, open_notes,
 						close_notes),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -27,6 +27,7 @@
 #include "image/inflate.h"
 #include "image/internal.h"
 #include "image/near.h"
+#include "image/v8tab.h"
 
 #define NAME_COMPARED 4096 /* bytes looked at to choose among aliases */
 #define MANY 1000          /* symbols that are worth another way to sort */
@@ -528,32 +529,33 @@ static struct err *finish(struct symbols *symbols, bool good, struct image *imag
 	return NULL;
 }
 
-/* Go's own table is what remains after `strip`. */
-static bool has_own_table(struct image *image, struct image *debug)
+/* Where there is none, tables of runtimes are what remains after `strip`. */
+static bool has_symtab(struct image *image, struct image *debug)
 {
 	return image_section(image, ".symtab") || (debug && image_section(debug, ".symtab"));
 }
 
-static bool add_go_function(struct symbols *symbols, const struct gotab_function *f)
+/* A function of a table that is none of ELF's. */
+static bool add_function(struct symbols *symbols, uint64_t start, uint64_t end, const char *text)
 {
-	const struct range *code = code_at(symbols, f->start);
+	const struct range *code = code_at(symbols, start);
 	char *name;
 
-	if (!f->name[0] || f->start >= f->end || !code || f->end > code->end ||
-	    (symbols->near && !near_keeps(symbols->near, f->start, f->end - f->start)))
+	if (!text[0] || start >= end || !code || end > code->end ||
+	    (symbols->near && !near_keeps(symbols->near, start, end - start)))
 		return true;
-	name = strdup(f->name);
+	name = strdup(text);
 	return name && own_name(symbols, name) &&
-	       append(symbols, (struct symbol){.address = f->start,
-					       .size = f->end - f->start,
+	       append(symbols, (struct symbol){.address = start,
+					       .size = end - start,
 					       .name = name,
 					       .global = true});
 }
 
 /* False: no memory. */
-static bool add_go(struct symbols *symbols, struct image *image, struct image *debug, bool see)
+static bool add_go(struct symbols *symbols, struct image *image, bool see)
 {
-	struct gotab *table = has_own_table(image, debug) ? NULL : gotab_open(image);
+	struct gotab *table = gotab_open(image);
 	struct gotab_function f;
 	bool good = true;
 
@@ -563,17 +565,39 @@ static bool add_go(struct symbols *symbols, struct image *image, struct image *d
 		if (see && f.name[0])
 			near_see(symbols->near, f.start);
 		else if (!see)
-			good = add_go_function(symbols, &f);
+			good = add_function(symbols, f.start, f.end, f.name);
 	}
 	gotab_close(table);
 	return good;
+}
+
+static bool add_v8(struct symbols *symbols, struct image *image, bool see)
+{
+	struct v8tab_builtin *all;
+	size_t count = v8tab_read(image, &all);
+	bool good = true;
+
+	for (size_t i = 0; good && i < count; i++) {
+		if (see)
+			near_see(symbols->near, all[i].start);
+		else
+			good = add_function(symbols, all[i].start, all[i].start + all[i].size, all[i].name);
+	}
+	free(all);
+	return good;
+}
+
+static bool add_own(struct symbols *symbols, struct image *image, struct image *debug, bool see)
+{
+	return has_symtab(image, debug) ||
+	       (add_go(symbols, image, see) && add_v8(symbols, image, see));
 }
 
 static bool add_tables(struct symbols *symbols, struct image *image, struct image *debug)
 {
 	return add_table(symbols, image, ".symtab") &&
 	       (!debug || add_table(symbols, debug, ".symtab")) && add_mini_debug(symbols, image) &&
-	       add_table(symbols, image, ".dynsym") && add_go(symbols, image, debug, false);
+	       add_table(symbols, image, ".dynsym") && add_own(symbols, image, debug, false);
 }
 
 struct err *symbols_read(struct image *image, struct image *debug, struct symbols **out)
@@ -596,7 +620,7 @@ struct err *symbols_read_near(struct image *image, struct image *debug, const ui
 		symbols->near = near_open(addresses, count);
 	good = good && symbols->near && see_table(symbols, image, ".symtab") &&
 	       (!debug || see_table(symbols, debug, ".symtab")) &&
-	       see_table(symbols, image, ".dynsym") && add_go(symbols, image, debug, true);
+	       see_table(symbols, image, ".dynsym") && add_own(symbols, image, debug, true);
 	if (good)
 		near_settle(symbols->near);
 	good = good && add_tables(symbols, image, debug);

@@ -2,8 +2,8 @@
 #pragma once
 /*
  * Function symbols of an image: .symtab, .dynsym and .gnu_debugdata (the
- * xz-compressed mini symbol table), and Go's own table where a program of Go has no
- * .symtab any more; merged, sorted by address, one per address
+ * xz-compressed mini symbol table), and where there is no .symtab any more the own tables of Go's
+ * programs and of V8; merged, sorted by address, one per address
  * (of aliases, the sized, global, least-underscored one wins).
  */
 #include <stdbool.h>

@@ -25,6 +25,7 @@
 #include "base/err.h"
 #include "image/image.h"
 #include "image/symbols.h"
+#include "image/v8tab.h"
 #include "isa/insn.h"
 #include "recipes/rows.h"
 #include "recipes/shapes_cpu.h"
@@ -44,11 +45,17 @@ static bool is_entry(const char *name)
 	return (!strncmp(name, "JS", 2) && strstr(name, "Entry")) || !strcmp(name, "DirectCEntry");
 }
 
-/* What the deoptimizer makes the callees of optimized code return to. */
-static bool is_continuation(const char *name)
+/* It is known by V8's own table alone (image/v8tab.h), and may be any of them. */
+static bool is_numbered(const struct symbol *s)
 {
-	return strstr(name, "EnterAt") || strstr(name, "Continuation") ||
-	       strstr(name, "ContinueTo");
+	return s->name[strlen(PREFIX)] == '#';
+}
+
+/* What the deoptimizer makes the callees of optimized code return to. */
+static bool is_continuation(const struct symbol *s)
+{
+	return is_numbered(s) || strstr(s->name, "EnterAt") || strstr(s->name, "Continuation") ||
+	       strstr(s->name, "ContinueTo");
 }
 
 static uint32_t pointer_rule(const struct isa *isa, struct rows *rows)
@@ -175,7 +182,7 @@ static void add_calls(struct image *image, const struct isa *isa, const struct s
 {
 	size_t size;
 	const uint8_t *code = image_bytes_at(image, s->address, &size);
-	bool deoptimizes = is_named(s, "DeoptimizationEntry");
+	bool deoptimizes = is_numbered(s) || is_named(s, "DeoptimizationEntry");
 	if (code && size > s->size)
 		size = s->size;
 	for (size_t at = 0; code && at < size;) {
@@ -196,18 +203,27 @@ static void add_calls(struct image *image, const struct isa *isa, const struct s
 	}
 }
 
+static bool has_text(struct image *image, const char *name, const char *text)
+{
+	const struct image_section *section = image_section(image, name);
+	size_t size = 0;
+	const uint8_t *bytes = section ? image_section_bytes(image, section, &size) : NULL;
+	return bytes && memmem(bytes, size, text, strlen(text));
+}
+
 /* Before all symbols of a large library are read in vain. */
 static bool may_have_builtins(struct image *image)
 {
-	static const char *const tables[] = {".strtab", ".dynstr"};
-	for (size_t i = 0; i < 2; i++) {
-		const struct image_section *section = image_section(image, tables[i]);
-		size_t size = 0;
-		const uint8_t *bytes = section ? image_section_bytes(image, section, &size) : NULL;
-		if (bytes && memmem(bytes, size, PREFIX, strlen(PREFIX)))
-			return true;
-	}
-	return false;
+	return has_text(image, ".strtab", PREFIX) || has_text(image, ".dynstr", PREFIX) ||
+	       has_text(image, ".dynstr", V8TAB_EXPORTED);
+}
+
+/* Not the end of the one before. */
+static bool is_padding(struct image *image, uint64_t address)
+{
+	size_t size;
+	const uint8_t *byte = image_bytes_at(image, address, &size);
+	return byte && size && *byte == V8TAB_PADDING;
 }
 
 static void each_builtin(struct image *image, struct rows *rows, bool last)
@@ -235,7 +251,7 @@ static void each_builtin(struct image *image, struct rows *rows, bool last)
 			continue;
 		}
 		add_calls(image, isa, &all[i], rule, rows);
-		if (is_continuation(all[i].name) && start >= isa->insn_min)
+		if (is_continuation(&all[i]) && is_padding(image, start - isa->insn_min))
 			rows_add(rows, start - isa->insn_min, start, rule);
 	}
 	symbols_free(symbols);

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Two parts, found by what they are:
+ *
+ *   the table, among constants: for each builtin some words, of which the first two are where it begins in
+ *   the code and how long it is. Versions differ in how many words there are.
+ *
+ *        0 32c ...   340 32c ...   680 7f0 ...   e80 550 ...
+ *
+ *   the code: at some place the bytes between all of them are padding (0xcc on every CPU).
+ *
+ * Versions that keep the code in another order than the table are not understood; nothing is found then.
+ */
+#include "image/v8tab.h"
+
+#include <elf.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "image/image.h"
+
+#define BUILTINS_MIN 100u
+#define BUILTINS_MAX 65536u
+#define WORDS_MIN 2u /* of a builtin in the table */
+#define WORDS_MAX 16u
+#define ALIGN 32u       /* of builtins */
+#define CODE_ALIGN 64u  /* of all of them */
+#define PADDING_MAX 128u
+#define WORD 4u
+
+struct bytes {
+	const uint8_t *all;
+	size_t size;
+	uint64_t address;
+};
+
+struct layout {
+	const uint8_t *entries; /* of little-endian words */
+	size_t words, count;
+};
+
+static uint32_t word_at(const uint8_t *p)
+{
+	return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
+}
+
+static uint32_t start_of(const struct layout *l, size_t i)
+{
+	return word_at(l->entries + i * l->words * WORD);
+}
+
+static uint32_t size_of(const struct layout *l, size_t i)
+{
+	return word_at(l->entries + i * l->words * WORD + WORD);
+}
+
+/* Whether the second of two entries is of the code behind the first. */
+static bool follows(const uint8_t *first, const uint8_t *second)
+{
+	uint32_t start = word_at(first), size = word_at(first + WORD), next = word_at(second);
+	return size && next > start && next - start >= size && next - start - size < PADDING_MAX &&
+	       !(start % ALIGN) && !(next % ALIGN);
+}
+
+/* How many entries there are from here on, of so many words. */
+static size_t count_entries(const uint8_t *at, size_t size, size_t words)
+{
+	size_t count = 1, step = words * WORD;
+	while (count < BUILTINS_MAX && size >= step + 2 * WORD && follows(at, at + step)) {
+		count++;
+		at += step;
+		size -= step;
+	}
+	return count;
+}
+
+static bool find_layout(const struct bytes *in, struct layout *out)
+{
+	for (size_t at = 0; in->size - at >= WORDS_MAX * WORD; at += WORD) {
+		const uint8_t *first = in->all + at;
+		if (word_at(first) || !word_at(first + WORD))
+			continue;
+		for (size_t words = WORDS_MIN; words <= WORDS_MAX; words++) {
+			size_t count = count_entries(first, in->size - at, words);
+			*out = (struct layout){first, words, count};
+			if (count >= BUILTINS_MIN)
+				return true;
+		}
+	}
+	return false;
+}
+
+static bool is_padding(const uint8_t *bytes, size_t size)
+{
+	while (size && *bytes == V8TAB_PADDING) {
+		bytes++;
+		size--;
+	}
+	return !size;
+}
+
+static bool is_code(const struct layout *l, const uint8_t *code)
+{
+	for (size_t i = 0; i + 1 < l->count; i++) {
+		uint32_t end = start_of(l, i) + size_of(l, i);
+		if (!is_padding(code + end, start_of(l, i + 1) - end))
+			return false;
+	}
+	return true;
+}
+
+static bool find_code(const struct layout *l, const struct bytes *in, size_t *out)
+{
+	uint64_t size = (uint64_t)start_of(l, l->count - 1) + size_of(l, l->count - 1);
+	size_t at = -in->address % CODE_ALIGN;
+	for (; at < in->size && in->size - at >= size; at += CODE_ALIGN) {
+		*out = at;
+		if (is_code(l, in->all + at))
+			return true;
+	}
+	return false;
+}
+
+/* What C++ calls saves the registers that are C++'s; what calls C++ without a frame, on aarch64, is these four
+   instructions. */
+
+static bool is_entry(uint16_t machine, const uint8_t *code, size_t size)
+{
+	static const uint8_t pushes[] = {0x41, 0x54, 0x41, 0x55, 0x41, 0x56, 0x41, 0x57, 0x53};
+	static const uint8_t stp_19_20[] = {0xf3, 0x53, 0xbf, 0xa9}; /* stp x19,x20,[sp,#-16]! */
+	size_t near = size < 48 ? size : 48;
+	return machine == EM_AARCH64 ? memmem(code, near, stp_19_20, sizeof stp_19_20) != NULL
+				     : memmem(code, near, pushes, sizeof pushes) != NULL;
+}
+
+static bool is_direct_entry(uint16_t machine, const uint8_t *code, size_t size)
+{
+	return machine == EM_AARCH64 && size == 16 && word_at(code) == 0xf90003fe && /* str x30,[sp] */
+	       (word_at(code + 4) & 0xfffffc1f) == 0xd63f0000 && /* blr */
+	       word_at(code + 8) == 0xf94003fe &&                /* ldr x30,[sp] */
+	       word_at(code + 12) == 0xd65f03c0;                 /* ret */
+}
+
+static void describe(const struct layout *l, uint16_t machine, const struct bytes *code, size_t at,
+		     struct v8tab_builtin *out)
+{
+	for (size_t i = 0; i < l->count; i++) {
+		const uint8_t *bytes = code->all + at + start_of(l, i);
+		struct v8tab_builtin *b = &out[i];
+		b->size = size_of(l, i);
+		b->start = code->address + at + start_of(l, i);
+		if (is_direct_entry(machine, bytes, b->size))
+			strcpy(b->name, "Builtins_DirectCEntry");
+		else if (is_entry(machine, bytes, b->size))
+			strcpy(b->name, "Builtins_JSEntry");
+		else
+			snprintf(b->name, sizeof b->name, "Builtins_#%zu", i);
+	}
+}
+
+static bool read_section(struct image *image, const char *name, struct bytes *out)
+{
+	const struct image_section *section = image_section(image, name);
+	out->all = section ? image_section_bytes(image, section, &out->size) : NULL;
+	out->address = section ? section->address : 0;
+	return out->all;
+}
+
+size_t v8tab_read(struct image *image, struct v8tab_builtin **out)
+{
+	struct bytes names, constants, code;
+	struct layout layout;
+	size_t at;
+	*out = NULL;
+	if (!read_section(image, ".dynstr", &names) ||
+	    !memmem(names.all, names.size, V8TAB_EXPORTED, strlen(V8TAB_EXPORTED)) ||
+	    !read_section(image, ".rodata", &constants) || !read_section(image, ".text", &code) ||
+	    !find_layout(&constants, &layout) || !find_code(&layout, &code, &at))
+		return 0;
+	*out = calloc(layout.count, sizeof **out);
+	if (!*out)
+		return 0;
+	describe(&layout, image_machine(image), &code, at, *out);
+	return layout.count;
+}

@@ -56,6 +56,7 @@ void copy_far(const struct kernel_far *far, const uint8_t *stacks, struct kernel
 {
 	out->count = 0;
 	out->bytes = 0;
+	out->g = far->go_at[0];
 	for (size_t i = 0; i < KERNEL_GO; i++)
 		if (far->go_at[i])
 			add_piece(out, far->go_at[i], far->go[i], sizeof far->go[i]);

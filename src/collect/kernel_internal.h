@@ -53,6 +53,7 @@ struct kernel_pieces {
 	} pieces[KERNEL_GO + KERNEL_FAR_STACKS];
 	uint32_t count;
 	uint64_t bytes; /* of all */
+	uint64_t g;     /* of Go: the thread's */
 	uint64_t words[];
 };
 

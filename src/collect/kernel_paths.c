@@ -324,10 +324,15 @@ static pid_t task_of(const struct kernel_waiting *w)
 	return w->process->gone || w->image != w->process->image ? 0 : w->process->pid;
 }
 
+static uint64_t g_of(const struct kernel_waiting *w)
+{
+	return w->pieces ? w->pieces->g : 0;
+}
+
 static enum walk_end walk(struct session *s, struct kernel_waiting *w,
 			  const struct library_list *list, uint64_t *keys, uint32_t *frames)
 {
-	const struct stack_code code = {space_of(s, list), false, task_of(w)};
+	const struct stack_code code = {space_of(s, list), false, task_of(w), g_of(w)};
 	return walk_with(s, w, &code, keys, frames);
 }
 
@@ -336,7 +341,8 @@ static enum walk_end walk_last(struct session *s, struct kernel_waiting *w, uint
 			       uint32_t *frames)
 {
 	const struct process *p = w->process;
-	const struct stack_code code = {space_of(s, p->list), p->looked_ns > w->time, task_of(w)};
+	const struct stack_code code = {space_of(s, p->list), p->looked_ns > w->time, task_of(w),
+					g_of(w)};
 	return walk_with(s, w, &code, keys, frames);
 }
 

@@ -75,6 +75,7 @@ enum walk_end stack_walk(const struct stack_code *code, uint16_t machine, const 
 {
 	struct walk w;
 	walk_begin(&w, unwind_cpu_for(machine), registers, pc);
+	w.g = code->g;
 	enum walk_end end = walk(w, false, code, reader, keys, max, count);
 	if (end == WALK_COMPLETE || end == WALK_TOO_DEEP ||
 	    !has_flag(&code->space, WIRE_MODULE_JIT))

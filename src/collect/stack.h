@@ -13,6 +13,7 @@ struct stack_code {
 	bool fresh; /* the process was looked at after the sample, and nothing before that explains it:
 		       where no code is now, none was */
 	pid_t task; /* a thread that has the code in memory, or 0 */
+	uint64_t g; /* of Go, where it is known otherwise than by its register, or 0 */
 };
 
 /* Fills `keys` (room for `max`) with the keys of the frames (cct/cct.h), innermost first, without

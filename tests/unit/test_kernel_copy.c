@@ -226,6 +226,7 @@ static void other_stacks_are_read(void **state)
 
 	(void)state;
 	assert_non_null(far);
+	far->go_at[0] = AWAY + PAGE;
 	far->go_at[1] = AWAY;
 	far->go[1][3] = 42;
 	far->stacks[0].address = AWAY + 2 * PAGE;
@@ -240,6 +241,7 @@ static void other_stacks_are_read(void **state)
 	s.copy->pieces = malloc(copy_far_size(far));
 	assert_non_null(s.copy->pieces);
 	copy_far(far, (uint8_t *)stacks, s.copy->pieces);
+	assert_int_equal(s.copy->pieces->g, AWAY + PAGE);
 	assert_true(copy_read(s.copy, AWAY + 24, &word) && word == 42);
 	assert_true(copy_read(s.copy, AWAY + 2 * PAGE + 8, &word) && word == 43);
 	assert_false(s.copy->used);

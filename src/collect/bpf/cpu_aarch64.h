@@ -32,6 +32,8 @@ static inline __attribute__((always_inline)) long cpu_registers(struct pt_regs__
 #define CPU_FP(regs) ((regs)->regs[29])
 #define CPU_LINK(regs) ((regs)->regs[30])
 #define CPU_GO 28 /* Go's g, by DWARF number */
+/* The words of the thread's own variables that the linker knows, from the first one on. */
+#define CPU_GO_WORD(tp, i) ((tp) + 16 + 8ull * (i))
 #define CPU_EXTRA(regs) ((regs)->regs[19])
 
 /* Whether clone or clone3 has just said 0, as to a child. */

@@ -46,6 +46,8 @@ static inline __attribute__((always_inline)) long cpu_registers(struct pt_regs__
 #define CPU_FP(regs) ((regs)->bp)
 #define CPU_LINK(regs) 0 /* there is none */
 #define CPU_GO 14        /* Go's g, by DWARF number */
+/* The words of the thread's own variables that the linker knows, from the last one on. */
+#define CPU_GO_WORD(tp, i) ((tp)-8 - 8ull * (i))
 #define CPU_EXTRA(regs) ((regs)->bx)
 
 /* Whether clone or clone3 has just said 0, as to a child. Which call it was is forgotten, but it leaves behind where it

@@ -96,6 +96,9 @@ struct workspace {
 	uint64_t keys[KERNEL_FRAMES + KERNEL_INNER];
 	uint64_t behind, most; /* bytes of copied stacks: those that are there, and may be */
 	uint64_t other;        /* which of the others it is */
+	uint64_t other_high;   /* where that ends for Go */
+	uint64_t other_end;    /* and with what C has beyond */
+	uint64_t go;           /* the thread runs Go: there is something in `far` */
 	struct kernel_far far; /* this and what follows may be one record */
 	struct kernel_snapshot snapshot;
 	uint8_t stack[KERNEL_STACK];

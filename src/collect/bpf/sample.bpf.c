@@ -252,18 +252,6 @@ static long copy_one(uint32_t i, struct workspace **context)
 	return 0;
 }
 
-/* How far it is to the end of the stack, as far as that can be told. */
-INLINE uint64_t stack_size(uint64_t sp)
-{
-	struct task_struct *task = (void *)bpf_get_current_task_btf();
-	struct mm_struct *mm = task->mm;
-	uint64_t size = cpu_thread_pointer(task) - sp;
-	uint64_t other = mm ? mm->start_stack - sp : UINT64_MAX;
-	if (other < size)
-		size = other;
-	return size < STACK_REACH ? size : KERNEL_STACK;
-}
-
 /* Copies are large: what is small is not to be lost for their sake. Of the whole machine's stacks most are small. */
 INLINE uint64_t room_for_stack(void)
 {
@@ -329,10 +317,12 @@ INLINE void send_snapshot(struct bpf_perf_event_data *context, struct workspace 
 	}
 	__builtin_memset(s->holes, 0, sizeof s->holes);
 	ws->walk.known = 0;
-	bool go = find_go(&ws->far, ws->walk.registers[CPU_GO]);
+	bool go = find_go(ws);
 	whole = go ? go_stack_size(&ws->far, sp) : 0;
 	if (!whole)
-		whole = stack_size(sp);
+		whole = thread_stack_size(sp, cpu_thread_pointer(current_task()));
+	if (!whole)
+		whole = KERNEL_STACK;
 	ws->walk.word = whole;
 	if (ws->walk.word > room_for_stack())
 		ws->walk.word = room_for_stack();

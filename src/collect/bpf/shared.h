@@ -194,7 +194,7 @@ struct kernel_snapshot {
 struct kernel_far {
 	struct kernel_head head;
 	uint64_t go_at
-		[KERNEL_GO]; /* addresses of what follows: the g in its register, m, m.g0, m.curg, m.gsignal; 0: none */
+		[KERNEL_GO]; /* addresses of what follows: the g that it is, m, m.g0, m.curg, m.gsignal; 0: none */
 	uint64_t go[KERNEL_GO][KERNEL_GO_WORDS];
 	struct {
 		uint64_t address, size;

@@ -373,14 +373,14 @@ CHECKED int read_g(struct walk *w, uint32_t reg)
 }
 
 /* The g whose stack comes next into walk->cfa, its SP there into walk->word. What the register holds is a g
-   if its thread says so. */
+   if its thread says so; else the stack is copied, for there are more ways to find it (find_go). */
 CHECKED int find_other_g(struct walk *w, const struct recipe *r)
 {
 	if (!w || !r || read_g(w, r->cfa_reg))
 		return WALK_BAD_FRAME;
 	uint64_t here = w->word, m, system, current;
 	if (here & 7)
-		return WALK_BAD_FRAME;
+		return WALK_BAD_MEMORY;
 	if (read_word(w, here + (int64_t)r->cfa_offset))
 		return WALK_BAD_MEMORY;
 	m = w->word;
@@ -391,7 +391,7 @@ CHECKED int find_other_g(struct walk *w, const struct recipe *r)
 		return WALK_BAD_MEMORY;
 	current = w->word;
 	if (here != system && here != current)
-		return WALK_BAD_FRAME;
+		return WALK_BAD_MEMORY;
 	bool parked = r->cfa == RECIPE_PARKED, given_up = r->ra == RECIPE_IN_G && w->extra_lost;
 	if (parked && (!current || given_up))
 		return r->ra == RECIPE_IN_G ? WALK_COMPLETE : WALK_BAD_FRAME;

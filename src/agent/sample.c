@@ -39,8 +39,8 @@
 #define COMPARED_AT_ONCE 8u /* frames of the memo */
 #define HIDDEN UINT64_MAX   /* key of frames that are left out */
 #define PATIENCE_MAX 1024u
-#define VAIN_MAX 64u /* libraries come and go in the meantime */
-#define LARGE_SNAPSHOTS 128u /* of a thread */
+#define VAIN_MAX 64u             /* libraries come and go in the meantime */
+#define LARGE_SNAPSHOTS 128u     /* of a thread */
 #define SMALL_SNAPSHOT_CHUNKS 5u /* about 80 KiB of stack */
 #define INLINE static inline __attribute__((always_inline))
 

@@ -23,7 +23,6 @@
 #define STACK_REACH (64ull << 20) /* of a stack, where no more is known */
 #define STACK_REACH_MAX (1ull << 30)
 
-
 AGENT_OWN struct agent_thread *agent_self;
 AGENT_OWN uint64_t agent_stack;
 

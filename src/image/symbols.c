@@ -546,10 +546,9 @@ static bool add_function(struct symbols *symbols, uint64_t start, uint64_t end, 
 		return true;
 	name = strdup(text);
 	return name && own_name(symbols, name) &&
-	       append(symbols, (struct symbol){.address = start,
-					       .size = end - start,
-					       .name = name,
-					       .global = true});
+	       append(symbols,
+		      (struct symbol){
+			      .address = start, .size = end - start, .name = name, .global = true});
 }
 
 /* False: no memory. */
@@ -581,7 +580,8 @@ static bool add_v8(struct symbols *symbols, struct image *image, bool see)
 		if (see)
 			near_see(symbols->near, all[i].start);
 		else
-			good = add_function(symbols, all[i].start, all[i].start + all[i].size, all[i].name);
+			good = add_function(symbols, all[i].start, all[i].start + all[i].size,
+					    all[i].name);
 	}
 	free(all);
 	return good;

@@ -25,10 +25,12 @@
 #define BUILTINS_MAX 65536u
 #define WORDS_MIN 2u /* of a builtin in the table */
 #define WORDS_MAX 16u
-#define ALIGN 32u       /* of builtins */
-#define CODE_ALIGN 64u  /* of all of them */
+#define ALIGN 32u      /* of builtins */
+#define CODE_ALIGN 64u /* of all of them */
 #define PADDING_MAX 128u
 #define WORD 4u
+#define LOOKS_MAX \
+	(1u << 24) /* at padding, until the code is given up: it may be made to be found nowhere */
 
 struct bytes {
 	const uint8_t *all;
@@ -101,9 +103,9 @@ static bool is_padding(const uint8_t *bytes, size_t size)
 	return !size;
 }
 
-static bool is_code(const struct layout *l, const uint8_t *code)
+static bool is_code(const struct layout *l, const uint8_t *code, size_t *looks)
 {
-	for (size_t i = 0; i + 1 < l->count; i++) {
+	for (size_t i = 0; i + 1 < l->count; i++, ++*looks) {
 		uint32_t end = start_of(l, i) + size_of(l, i);
 		if (!is_padding(code + end, start_of(l, i + 1) - end))
 			return false;
@@ -114,10 +116,10 @@ static bool is_code(const struct layout *l, const uint8_t *code)
 static bool find_code(const struct layout *l, const struct bytes *in, size_t *out)
 {
 	uint64_t size = (uint64_t)start_of(l, l->count - 1) + size_of(l, l->count - 1);
-	size_t at = -in->address % CODE_ALIGN;
-	for (; at < in->size && in->size - at >= size; at += CODE_ALIGN) {
+	size_t at = -in->address % CODE_ALIGN, looks = 0;
+	for (; at < in->size && in->size - at >= size && looks < LOOKS_MAX; at += CODE_ALIGN) {
 		*out = at;
-		if (is_code(l, in->all + at))
+		if (is_code(l, in->all + at, &looks))
 			return true;
 	}
 	return false;
@@ -137,7 +139,8 @@ static bool is_entry(uint16_t machine, const uint8_t *code, size_t size)
 
 static bool is_direct_entry(uint16_t machine, const uint8_t *code, size_t size)
 {
-	return machine == EM_AARCH64 && size == 16 && word_at(code) == 0xf90003fe && /* str x30,[sp] */
+	return machine == EM_AARCH64 && size == 16 &&
+	       word_at(code) == 0xf90003fe &&                    /* str x30,[sp] */
 	       (word_at(code + 4) & 0xfffffc1f) == 0xd63f0000 && /* blr */
 	       word_at(code + 8) == 0xf94003fe &&                /* ldr x30,[sp] */
 	       word_at(code + 12) == 0xd65f03c0;                 /* ret */

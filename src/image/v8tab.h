@@ -14,7 +14,8 @@ struct image;
 
 struct v8tab_builtin {
 	uint64_t start, size;
-	char name[32]; /* as symbols have it, where what it does tells; else with its number: "Builtins_#17" */
+	char name
+		[32]; /* as symbols have it, where what it does tells; else with its number: "Builtins_#17" */
 };
 
 /* They ascend. 0: the image has none, or no memory is left. To be freed by the caller. */

@@ -175,7 +175,8 @@ void signals_forward(int signal, siginfo_t *info, void *context);
 /* room.c. Our signal comes on a stack of its own, in the first thread and until the program might notice. */
 void room_make(void);
 void room_give_up(void);
-void room_after_fork(void);
+/* In a child: the stack is in memory that it shares with its parent, who needs it. False: there was none. */
+bool room_leave_parents(void);
 
 /* sandbox.c. Before the program restricts its system calls: what seccomp(2) gets. */
 void sandbox_begin(unsigned mode, unsigned flags, const void *arguments);

@@ -39,20 +39,27 @@ void room_make(void)
 	atomic_store(&owner, made ? getpid() : 0);
 }
 
-void room_give_up(void)
+static void unset(void)
 {
 	static const stack_t none = {.ss_flags = SS_DISABLE};
-	if (!is_ours())
-		return;
-	signals_leave_own_stack();
 	SAFE_SYSCALL(SYS_sigaltstack, &none, 0, 0, 0);
 	atomic_store(&owner, 0);
 }
 
-void room_after_fork(void)
+void room_give_up(void)
 {
-	if (atomic_load(&owner))
-		room_make();
+	if (!is_ours())
+		return;
+	signals_leave_own_stack();
+	unset();
+}
+
+bool room_leave_parents(void)
+{
+	bool had = atomic_load(&owner);
+	if (had)
+		unset();
+	return had;
 }
 
 AGENT_EXPORT int sigaltstack(const stack_t *restrict stack, stack_t *restrict old)

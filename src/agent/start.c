@@ -242,6 +242,7 @@ static bool hello(bool *asked)
 static void after_fork(void)
 {
 	struct agent_thread *parent = agent_self, *child;
+	bool had_room = room_leave_parents();
 	agent_self = NULL;
 	agent_stack = 0;
 	if (!parent || !atomic_load(&agent.on) || agent.arena->stop)
@@ -254,7 +255,8 @@ static void after_fork(void)
 	child->stack_reach = parent->stack_reach;
 	child->masked = parent->masked;
 	thread_begin(child, parent->stack_top);
-	room_after_fork();
+	if (had_room)
+		room_make();
 }
 
 static void know_limit(void)

@@ -95,7 +95,7 @@ struct process {
 	bool unnamed_code;     /* it ran code of no module */
 	/* for the kernel's side */
 	bool unlooked;     /* its code in memory is new */
-	uint64_t given_ns; /* when the sampler was given its modules */
+	uint64_t list_ns;  /* when it had what is in `list` */
 	uint64_t
 		noted_ns; /* when its code was last taken from what was noted; 0: it was asked since */
 	bool attached;    /* it was there before us */

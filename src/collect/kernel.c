@@ -97,7 +97,7 @@ static struct err *keep_link(struct kernel *k, struct bpf_link *link, const char
 
 static struct err *attach_tasks(struct kernel *k)
 {
-	static const char *const names[] = {"forked", "executed", "exited"};
+	static const char *const names[] = {"forked", "executed", "exited", "mapped"};
 	struct err *e = NULL;
 	for (size_t i = 0; !e && i < sizeof names / sizeof *names; i++) {
 		struct bpf_program *program = bpf_object__find_program_by_name(k->object, names[i]);

@@ -217,7 +217,7 @@ static const struct kernel_list *give_list(struct session *s, const struct libra
 }
 
 /* Code that came while we looked is not in the list: then it is not given. */
-static void publish(struct session *s, const struct process *p, uint32_t changes)
+static void publish(struct session *s, const struct process *p, const struct kernel_process *before)
 {
 	uint32_t pid = (uint32_t)p->pid;
 	struct kernel_process now;
@@ -229,7 +229,7 @@ static void publish(struct session *s, const struct process *p, uint32_t changes
 			return;
 		now = (struct kernel_process){0}; /* it was there before us */
 	}
-	if (now.changes != changes)
+	if (now.changes != before->changes || now.replaced != before->replaced)
 		return;
 	now.first = l->first;
 	now.count = l->count;
@@ -340,10 +340,10 @@ static void look(struct session *s, struct process *p, bool ask)
 		return;
 	library_was_unready(s->library); /* for others */
 	if (bpf_map_lookup_elem(s->kernel->processes, &pid, &now))
-		now.changes = 0;
+		now.changes = now.replaced = 0;
+	uint64_t before = session_now();
 	bool noted = !ask && look_at_noted(s, p, &e);
 	if (!noted) {
-		uint64_t before = session_now();
 		e = process_look(s, p, NULL);
 		p->looked_ns = e ? p->looked_ns : before;
 	}
@@ -353,9 +353,9 @@ static void look(struct session *s, struct process *p, bool ask)
 		p->list = code_then(s, p, UINT64_MAX);
 	err_free(e);
 	if (p->list)
-		publish(s, p, now.changes);
-	p->given_ns = session_now();
-	p->noted_ns = noted ? p->given_ns : 0;
+		publish(s, p, &now);
+	p->list_ns = before;
+	p->noted_ns = noted ? session_now() : 0;
 	p->makeshift = false;
 }
 

@@ -237,6 +237,8 @@ bool maps_noted(const struct kernel *k, pid_t pid, uint64_t time, struct maps *o
 bool maps_young(const struct kernel *k, pid_t pid, struct maps *out);
 /* Whether it has become another program since. */
 bool maps_executed(const struct kernel *k, pid_t pid, uint64_t since);
+/* Whether it has mapped code where other code had been, between two times: libraries that come and go. */
+bool maps_replaced(const struct kernel *k, pid_t pid, uint64_t one, uint64_t other);
 /* Whether it has mapped code since this was asked last. */
 bool maps_changed(const struct kernel *k, pid_t pid);
 /* Forgets those that are long gone. `now` is when we began to take records: who maps code after that may

@@ -411,23 +411,29 @@ static enum walk_end walk_looking(struct session *s, struct kernel_waiting *w, u
 	const struct library_list *before = p->list;
 	bool same = w->image == p->image && !maps_executed(s->kernel, p->pid, w->time);
 	bool patient = same && !p->gone && p->useless <= UNRESOLVED_MAX;
-	bool looked = patient && !is_known(s, w);
+	/* The sampler had no list for it: its parent's was not there yet when it was forked, or a library has gone. */
+	bool unlisted = patient && w->unlisted && w->time > p->list_ns;
+	bool looked = unlisted || (patient && !is_known(s, w));
 	if (looked)
 		code_look(s, p);
 	if (looked && p->noted_ns && !library_is_unready(s->library) && !is_known(s, w))
 		code_ask(s, p);
 	if (library_is_unready(s->library))
 		return WALK_NO_MODULE;
-	enum walk_end end = same ? walk(s, w, p->list, keys, frames) : WALK_NO_MODULE;
+	/* The list may be of another time than the sample. */
+	enum walk_end end = WALK_NO_MODULE;
+	if (same && maps_replaced(s->kernel, p->pid, w->time, p->list_ns))
+		end = walk(s, w, code_then(s, p, w->time), keys, frames);
+	if (library_is_unready(s->library))
+		return WALK_NO_MODULE;
+	if (same && end == WALK_NO_MODULE)
+		end = walk(s, w, p->list, keys, frames);
 	if (end == WALK_NO_MODULE && patient && (!looked || p->noted_ns)) {
 		code_ask(s, p);
 		looked = true;
 		if (p->list != before)
 			end = walk(s, w, p->list, keys, frames);
 	}
-	/* A child may have been forked before the sampler had its parent's list. */
-	if (w->unlisted && patient && !looked && w->time > p->given_ns)
-		code_look(s, p);
 	if (end == WALK_NO_MODULE && (!s->kernel->whole || patient || !same || p->gone))
 		end = walk_back(s, w, keys, frames);
 	if (library_is_unready(s->library))

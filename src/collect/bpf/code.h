@@ -3,8 +3,8 @@
 /* What is known about the code at an address: span -> module -> page -> row -> rule. */
 #include "collect/bpf/maps.h"
 
-/* The last span that begins at or before the address and has it; UINT32_MAX: none. */
-CHECKED uint32_t find_span(uint32_t first, uint32_t count, uint64_t address)
+/* The last span that begins at or before the address, or the first; UINT32_MAX: there are none. */
+CHECKED uint32_t find_last(uint32_t first, uint32_t count, uint64_t address)
 {
 	for (int i = 0; i < SPAN_STEPS && count > 1; i++) {
 		uint32_t half = count / 2, middle = first + half;
@@ -18,8 +18,25 @@ CHECKED uint32_t find_span(uint32_t first, uint32_t count, uint64_t address)
 			count = half;
 		}
 	}
-	struct kernel_span *s = count ? bpf_map_lookup_elem(&spans, &first) : 0;
-	return s && address - s->start < s->end - s->start ? first : UINT32_MAX;
+	return count ? first : UINT32_MAX;
+}
+
+/* The span that has the address; UINT32_MAX: none. */
+CHECKED uint32_t find_span(uint32_t first, uint32_t count, uint64_t address)
+{
+	uint32_t at = find_last(first, count, address);
+	struct kernel_span *s = at == UINT32_MAX ? 0 : bpf_map_lookup_elem(&spans, &at);
+	return s && address - s->start < s->end - s->start ? at : UINT32_MAX;
+}
+
+/* Whether the list has code of a file there. What is made at run time comes and goes, and is walked without a table. */
+CHECKED int is_listed(struct kernel_process *process, uint64_t start, uint64_t end)
+{
+	if (!process)
+		return 0;
+	uint32_t at = find_last(process->first, process->count, end - 1);
+	struct kernel_span *s = at == UINT32_MAX ? 0 : bpf_map_lookup_elem(&spans, &at);
+	return s && s->start < end && s->end > start && !(s->flags & KERNEL_SPAN_JIT);
 }
 
 /* A word of a shard; 0 where there is none. */

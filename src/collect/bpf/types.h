@@ -16,6 +16,10 @@ typedef struct {
 	int counter;
 } atomic_t;
 
+struct vm_unmapped_area_info {
+	unsigned long length;
+};
+
 struct signal_struct {
 	atomic_t live;
 	int group_exit_code;

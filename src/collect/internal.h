@@ -94,8 +94,8 @@ struct process {
 	uint32_t more_threads; /* index + 1 of what stands for the threads beyond the limit */
 	bool unnamed_code;     /* it ran code of no module */
 	/* for the kernel's side */
-	bool unlooked;     /* its code in memory is new */
-	uint64_t list_ns;  /* when it had what is in `list` */
+	bool unlooked;    /* its code in memory is new */
+	uint64_t list_ns; /* when it had what is in `list` */
 	uint64_t
 		noted_ns; /* when its code was last taken from what was noted; 0: it was asked since */
 	bool attached;    /* it was there before us */

@@ -622,7 +622,8 @@ uint64_t maps_lost(struct kernel *k)
 
 static bool is_over(const struct line *l, const struct line *other)
 {
-	bool same = l->inode == other->inode && l->major == other->major && l->minor == other->minor;
+	bool same = l->inode == other->inode && l->major == other->major &&
+		    l->minor == other->minor;
 	return l->start < other->end && other->start < l->end && !same;
 }
 
@@ -633,7 +634,8 @@ bool maps_replaced(const struct kernel *k, pid_t pid, uint64_t one, uint64_t oth
 	uint64_t from = one < other ? one : other, to = one < other ? other : one;
 	uint64_t since = at ? began(at, from) : 0;
 	for (size_t i = 0; at && i < at->lines.count; i++)
-		for (size_t j = 0; all[i].time > from && all[i].time <= to && j < at->lines.count; j++)
+		for (size_t j = 0; all[i].time > from && all[i].time <= to && j < at->lines.count;
+		     j++)
 			if (all[j].time < all[i].time && all[j].time > since &&
 			    is_over(&all[i], &all[j]))
 				return true;

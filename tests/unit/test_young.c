@@ -69,6 +69,14 @@ static void loses(unsigned ms)
 	take(PERF_RECORD_LOST, 0, PID, ms, body, sizeof body);
 }
 
+static uint32_t inode_of(const char *path)
+{
+	uint32_t inode = 0;
+	while (*path)
+		inode = inode * 31 + (unsigned char)*path++;
+	return inode;
+}
+
 static void maps_code(pid_t pid, unsigned ms, uint64_t address, uint64_t length, uint64_t offset,
 		      const char *path)
 {
@@ -79,8 +87,9 @@ static void maps_code(pid_t pid, unsigned ms, uint64_t address, uint64_t length,
 		uint64_t inode, generation;
 		uint32_t protection, flags;
 		char path[1024];
-	} body = {(uint32_t)pid, (uint32_t)pid, address, length, offset, 8, 1, 77, 0, 5, 2, ""};
+	} body = {(uint32_t)pid, (uint32_t)pid, address, length, offset, 8, 1, 0, 0, 5, 2, ""};
 
+	body.inode = inode_of(path);
 	strncpy(body.path, path, sizeof body.path - 1);
 	take(PERF_RECORD_MMAP2, 0, pid, ms, &body,
 	     offsetof(typeof(body), path) + (strlen(path) + 8) / 8 * 8);
@@ -93,7 +102,7 @@ static void check(const struct map *m, uint64_t begin, uint64_t end, uint64_t of
 	assert_int_equal(m->end, end);
 	assert_int_equal(m->offset, offset);
 	assert_string_equal(m->path, path);
-	assert_true(m->executable && m->inode == 77 && m->device == makedev(8, 1));
+	assert_true(m->executable && m->inode == inode_of(path) && m->device == makedev(8, 1));
 }
 
 static bool is_young(pid_t pid)
@@ -222,9 +231,35 @@ static void what_is_nobodys_is_kept_for_a_while(void **state)
 	assert_false(maps_noted(&kernel, PID, UINT64_MAX, &maps));
 }
 
+static bool is_replaced(unsigned one, unsigned other)
+{
+	return maps_replaced(&kernel, PID, start + one * MS, start + other * MS);
+}
+
+static void a_library_in_anothers_place(void **state)
+{
+	(void)state;
+	maps_code(PID, 5, 0x20000, 0x2000, 0, "/lib/of_the_program_before.so");
+	executes(PID, 10);
+	maps_code(PID, 11, 0x1000, 0x8000, 0, "/bin/program");
+	maps_code(PID, 12, 0x2000, 0x1000, 0, "/bin/program"); /* parts of it, anew */
+	maps_code(PID, 13, 0x20000, 0x2000, 0, "/lib/one.so");
+	maps_code(PID, 20, 0x30000, 0x2000, 0, "/lib/beside.so");
+	assert_false(is_replaced(10, 30));
+	maps_code(PID, 40, 0x21000, 0x4000, 0, "/lib/other.so");
+	assert_true(is_replaced(30, 50));
+	assert_true(is_replaced(50, 30)); /* whichever is first */
+	assert_true(is_replaced(39, 40));
+	assert_false(is_replaced(40, 50));
+	assert_false(is_replaced(15, 39));
+	assert_false(maps_replaced(&kernel, PID + 1, 0, UINT64_MAX));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(a_library_in_anothers_place, open_notes,
+						close_notes),
 		cmocka_unit_test_setup_teardown(a_program_that_begins, open_notes, close_notes),
 		cmocka_unit_test_setup_teardown(a_child_is_asked, open_notes, close_notes),
 		cmocka_unit_test_setup_teardown(an_old_one_is_asked, open_notes, close_notes),

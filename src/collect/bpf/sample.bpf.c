@@ -501,8 +501,7 @@ int BPF_PROG(mapped, unsigned long address, struct vm_unmapped_area_info *info)
 {
 	uint32_t tgid = (uint32_t)(bpf_get_current_pid_tgid() >> 32);
 	struct kernel_process *process = bpf_map_lookup_elem(&processes, &tgid);
-	if (process &&
-	    (!process->serial || is_listed(process, address, address + info->length))) {
+	if (process && (!process->serial || is_listed(process, address, address + info->length))) {
 		process->serial = 0;
 		process->replaced++;
 	}

@@ -33,7 +33,8 @@
 #define NOTED_MAX 65536u /* processes */
 #define LINES_MAX 4096u  /* of one */
 #define KEPT_NS 3000000000ull
-#define LIVES_MAX 16u                /* of one number: programs that it has been in turn */
+#define LIVES_MAX 16u /* of one number: programs that it has been in turn */
+#define REPLACING_KEPT 16u
 #define LATE_NS (60 * 1000000000ull) /* after which no sample comes any more */
 #define FORKS_MAX 64u                /* from parent to parent */
 #define HELD_MAX ((size_t)64 << 20)  /* bytes of records */
@@ -61,8 +62,11 @@ struct noted {
 	pid_t pid;
 	struct life lives[LIVES_MAX]; /* ascending */
 	size_t life_count;
-	uint64_t seen_ns;   /* by us */
-	bool changed;       /* since it was asked last */
+	uint64_t seen_ns; /* by us */
+	bool changed;     /* since it was asked last */
+	uint64_t replacing
+		[REPLACING_KEPT]; /* when code was mapped where other code had been, the last times */
+	unsigned replacing_count;
 	struct lines lines; /* as they came: what is mapped over another is not cut out of it */
 };
 
@@ -262,6 +266,24 @@ static void compact(struct noted *at)
 	free(now.all);
 }
 
+/* Notes when code was mapped where other code had been. The latest that was there tells. */
+static void note_replacing(struct noted *at, const struct line *l)
+{
+	uint64_t since = began(at, l->time);
+	for (size_t i = at->lines.count; i--;) {
+		const struct line *o = &at->lines.all[i];
+		if (o->start >= l->end || l->start >= o->end || o->time <= since)
+			continue;
+		bool same = l->inode == o->inode && l->major == o->major && l->minor == o->minor;
+		if (!same)
+			at->replacing[at->replacing_count++ % REPLACING_KEPT] = l->time > o->time
+											? l->time
+											: o->time;
+		if (!same || (o->start <= l->start && o->end >= l->end))
+			return;
+	}
+}
+
 static void note_mapping(struct kernel_notes *n, const struct mapped *m, size_t size, uint64_t time)
 {
 	size_t room = size - sizeof *m - sizeof(struct tail);
@@ -279,6 +301,7 @@ static void note_mapping(struct kernel_notes *n, const struct mapped *m, size_t 
 			    .minor = m->minor,
 			    .path = strdup(m->path)};
 	at->changed = true;
+	note_replacing(at, &line);
 	if (!line.path || !add_line(&at->lines, &line))
 		free(line.path);
 }
@@ -620,26 +643,16 @@ uint64_t maps_lost(struct kernel *k)
 	return lost;
 }
 
-static bool is_over(const struct line *l, const struct line *other)
-{
-	bool same = l->inode == other->inode && l->major == other->major &&
-		    l->minor == other->minor;
-	return l->start < other->end && other->start < l->end && !same;
-}
-
 bool maps_replaced(const struct kernel *k, pid_t pid, uint64_t one, uint64_t other)
 {
 	const struct noted *at = find(k->notes, pid);
-	const struct line *all = at ? at->lines.all : NULL;
 	uint64_t from = one < other ? one : other, to = one < other ? other : one;
-	uint64_t since = at ? began(at, from) : 0;
-	for (size_t i = 0; at && i < at->lines.count; i++)
-		for (size_t j = 0; all[i].time > from && all[i].time <= to && j < at->lines.count;
-		     j++)
-			if (all[j].time < all[i].time && all[j].time > since &&
-			    is_over(&all[i], &all[j]))
-				return true;
-	return false;
+	bool replaced = false, forgotten = at && at->replacing_count > REPLACING_KEPT;
+	for (unsigned i = 0; at && i < REPLACING_KEPT && i < at->replacing_count; i++) {
+		replaced |= at->replacing[i] > from && at->replacing[i] <= to;
+		forgotten &= at->replacing[i] > from;
+	}
+	return replaced || forgotten;
 }
 
 bool maps_changed(const struct kernel *k, pid_t pid)

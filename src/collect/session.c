@@ -31,6 +31,7 @@
 #define DIRECTORY_MODE 01711 /* the sticky bit: whoever made it holds a lock while it lives */
 #define DEAD_MAX 10000       /* entries that are looked at for those of the dead */
 #define SOCKET_NAME "agent"
+#define SECRET_BYTES 16
 #define PRELOAD_NAME "libculprit-agent.so"
 #define BACKLOG 4096
 #define HANDLED_AT_ONCE 256
@@ -114,10 +115,23 @@ static void ignore_file_size(struct session *s)
 
 /* ---- the directory ---- */
 
+static bool is_socket_name(const char *name)
+{
+	return !strncmp(name, SOCKET_NAME, strlen(SOCKET_NAME));
+}
+
 static void empty_directory(int directory)
 {
-	unlinkat(directory, SOCKET_NAME, 0);
-	unlinkat(directory, PRELOAD_NAME, 0);
+	struct dirent *entry;
+	int again = openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *there = again < 0 ? NULL : fdopendir(again);
+	while (there && (entry = readdir(there)))
+		if (is_socket_name(entry->d_name) || !strcmp(entry->d_name, PRELOAD_NAME))
+			unlinkat(directory, entry->d_name, 0);
+	if (there)
+		closedir(there);
+	else if (again >= 0)
+		close(again);
 }
 
 /* A collector that was killed leaves its directory. One that lives has a lock on it, from before it
@@ -155,12 +169,26 @@ static bool lock_directory(struct session *s)
 	       !fchmod(s->lock, DIRECTORY_MODE);
 }
 
-/* The directory's name is the secret that lets a process join: everybody may pass through it. */
+static struct err *name_socket(struct session *s)
+{
+	uint8_t secret[SECRET_BYTES];
+	struct buf path = {0};
+	if (getrandom(secret, sizeof secret, 0) != sizeof secret)
+		return err_errno("no random numbers");
+	buf_printf(&path, "%s/" SOCKET_NAME "-", s->directory);
+	for (size_t i = 0; i < sizeof secret; i++)
+		buf_printf(&path, "%02x", secret[i]);
+	s->socket = buf_take(&path);
+	return s->socket ? NULL : no_memory();
+}
+
+/* Everybody may pass through the directory, but only its owner can list it: the socket's name is the secret that
+   lets a process join. */
 static struct err *make_directory(struct session *s)
 {
 	struct sockaddr_un address;
 	const char *place = getenv("TMPDIR");
-	size_t rest = strlen("/" DIRECTORY_NAME "XXXXXX/" SOCKET_NAME) + 1;
+	size_t rest = strlen("/" DIRECTORY_NAME "XXXXXX/" SOCKET_NAME "-") + 2 * SECRET_BYTES + 1;
 	struct buf path = {0};
 	if (!place || place[0] != '/' || strlen(place) + rest > sizeof address.sun_path)
 		place = "/tmp";
@@ -177,13 +205,10 @@ static struct err *make_directory(struct session *s)
 	s->directory = made;
 	if (!lock_directory(s))
 		return err_errno("%s: cannot set its permissions", made);
-	buf_printf(&path, "%s/" SOCKET_NAME, made);
-	s->socket = buf_take(&path);
-	return s->socket ? NULL : no_memory();
+	return name_socket(s);
 }
 
-/* Everybody can read the names of sockets in /proc/net/unix: ours is told there by a way that only
-   we can go. */
+/* Everybody can read the names that sockets were made with in /proc/net/unix: ours gets its own afterwards. */
 static struct err *listen_there(struct session *s)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -193,7 +218,8 @@ static struct err *listen_there(struct session *s)
 	snprintf(address.sun_path, sizeof address.sun_path, "/proc/self/fd/%d/" SOCKET_NAME,
 		 s->lock);
 	bool good = !bind(s->listener, (struct sockaddr *)&address, sizeof address) &&
-		    !fchmodat(s->lock, SOCKET_NAME, 0666, 0) && !listen(s->listener, BACKLOG);
+		    !fchmodat(s->lock, SOCKET_NAME, 0666, 0) && !listen(s->listener, BACKLOG) &&
+		    !renameat(s->lock, SOCKET_NAME, s->lock, strrchr(s->socket, '/') + 1);
 	return good ? NULL : err_errno("%s: cannot listen", s->socket);
 }
 

@@ -8,6 +8,8 @@
 #include "collect/internal.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -116,6 +118,41 @@ static struct wire_reply settings(const struct session *s)
 	return reply;
 }
 
+/* ---- who may join ---- */
+
+#define GENERATIONS_MAX 256
+
+static pid_t parent_of(pid_t pid)
+{
+	char path[32], text[512];
+	snprintf(path, sizeof path, "/proc/%d/stat", pid);
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t size = fd >= 0 ? read(fd, text, sizeof text - 1) : -1;
+	if (fd >= 0)
+		close(fd);
+	text[size > 0 ? size : 0] = 0;
+	const char *name_end = strrchr(text, ')'); /* a name may hold anything */
+	return name_end && strlen(name_end) > 4 ? (pid_t)strtol(name_end + 4, NULL, 10) : 0;
+}
+
+/* What we started, and what that starts. One whose parent has ended is known if it was before; else nobody
+   can tell whose it is. */
+static bool descends(struct session *s, pid_t pid)
+{
+	for (int i = 0; pid > 1 && i < GENERATIONS_MAX; i++, pid = parent_of(pid)) {
+		const struct process *p = process_find(s, pid);
+		if (pid == getpid() || (p && process_is_alive(p)))
+			return true;
+	}
+	return false;
+}
+
+/* The socket's name is a secret, but may get around. Whoever has our own rights could look into us anyway. */
+static bool may_join(struct session *s, const struct ucred *peer)
+{
+	return peer->uid == geteuid() || descends(s, peer->pid);
+}
+
 /* ---- requests ---- */
 
 /* Go's runtime takes every signal for itself, and dies of those that it does not expect. */
@@ -188,7 +225,8 @@ void talk_hear(struct session *s, struct client *client)
 	if (size < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (size == (ssize_t)sizeof request && request.magic == WIRE_MAGIC &&
-	    !getsockopt(client->fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) && peer.pid > 0) {
+	    !getsockopt(client->fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) && peer.pid > 0 &&
+	    may_join(s, &peer)) {
 		if (request.kind == WIRE_HELLO)
 			hello(s, client, &peer, &request);
 		else if (request.kind == WIRE_MODULES)

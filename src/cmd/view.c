@@ -16,16 +16,14 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/term.h"
+#include "export/outfile.h"
 #include "profile/profile.h"
 #include "view/pack.h"
 #include "view/page.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define DEFAULT_FILE "culprit.prof"
@@ -124,38 +122,15 @@ static void choose_output(struct viewing *v)
 	buf_puts(&v->output, v->diff->wanted ? ".diff.html" : ".html");
 }
 
-static struct err *write_all(int fd, const struct buf *b)
-{
-	for (size_t done = 0; done < b->size;) {
-		ssize_t part = write(fd, b->data + done, b->size - done);
-		if (part < 0 && errno != EINTR)
-			return err_errno("cannot write");
-		done += part > 0 ? (size_t)part : 0;
-	}
-	return NULL;
-}
-
-/* First beside it, then in its place: a browser never sees half a file. What is no regular file
-   (/dev/stdout, a pipe) is written to as it is. */
+/* A browser never sees half a file. NULL: stdout. */
 static struct err *save(const char *path, const struct buf *page)
 {
-	struct buf beside = {0};
-	struct stat st;
-	bool direct = !stat(path, &st) && !S_ISREG(st.st_mode);
-	buf_puts(&beside, path);
-	if (!direct)
-		buf_printf(&beside, ".new-%d", (int)getpid());
-	const char *name = buf_text(&beside);
-	int fd = open(name, O_WRONLY | O_CLOEXEC | (direct ? 0 : O_CREAT | O_TRUNC), 0666);
-	struct err *e = fd < 0 ? err_errno("cannot create") : write_all(fd, page);
-	if (fd >= 0 && close(fd) && !e)
-		e = err_errno("cannot write");
-	if (!e && !direct && rename(name, path))
-		e = err_errno("cannot be put in its place");
-	if (e && !direct && fd >= 0)
-		unlink(name);
-	buf_free(&beside);
-	return err_context(e, "%s", path);
+	struct outfile out;
+	struct err *e = outfile_open(&out, path);
+	if (e)
+		return e;
+	fwrite(page->data, 1, page->size, out.file);
+	return outfile_close(&out, NULL);
 }
 
 static struct err *view(struct viewing *v)
@@ -165,7 +140,7 @@ static struct err *view(struct viewing *v)
 	if (!e)
 		e = make_page(v);
 	if (!e && v->o->output && !strcmp(v->o->output, "-"))
-		return write_all(STDOUT_FILENO, &v->page);
+		return save(NULL, &v->page);
 	choose_output(v);
 	const char *path = buf_text(&v->output);
 	if (!e)

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/err.h"
+#include "base/newfile.h"
 
 #define BUFFER (1u << 20)
 
@@ -37,16 +38,6 @@ static void release_signal(struct outfile *o)
 	o->held = false;
 }
 
-/* A leftover of that name has nobody who writes it: our number is in it. */
-static int create(const char *path)
-{
-	int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
-	int fd = open(path, flags, 0666);
-	if (fd < 0 && errno == EEXIST && !unlink(path))
-		fd = open(path, flags, 0666);
-	return fd;
-}
-
 static struct err *open_beside(struct outfile *o, const char *path, int *fd)
 {
 	char *real = realpath(path, NULL); /* the file, not a link to it, is replaced */
@@ -55,7 +46,7 @@ static struct err *open_beside(struct outfile *o, const char *path, int *fd)
 		o->temporary = NULL;
 		return err_new("out of memory");
 	}
-	*fd = create(o->temporary);
+	*fd = newfile_create(o->temporary, o->path);
 	if (*fd >= 0)
 		return NULL;
 	struct err *e = err_errno("%s: cannot create it", path);

@@ -16,6 +16,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/newfile.h"
 #include "profile/profile.h"
 
 /* A file beyond the limit and a pipe without a reader raise signals that kill: they are held back
@@ -97,17 +98,6 @@ static struct err *fill(int fd, const struct buf *bytes, const char *path, bool 
 	return err_errno("%s: cannot %s", path, what);
 }
 
-/* A leftover of that name has nobody who writes it: our number is in it. */
-static int create(const char *path)
-{
-	int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
-	int fd = open(path, flags, 0666);
-
-	if (fd < 0 && errno == EEXIST && !unlink(path))
-		fd = open(path, flags, 0666);
-	return fd;
-}
-
 static struct err *replace(const char *path, const struct buf *bytes)
 {
 	struct err *e;
@@ -116,7 +106,7 @@ static struct err *replace(const char *path, const struct buf *bytes)
 
 	if (asprintf(&temporary, "%s.tmp-%d", path, (int)getpid()) < 0)
 		return err_new("out of memory");
-	fd = create(temporary);
+	fd = newfile_create(temporary, path);
 	if (fd < 0) {
 		e = err_errno("%s: cannot create", temporary);
 		free(temporary);

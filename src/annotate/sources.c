@@ -10,6 +10,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/utf8.h"
 
 #define SIZE_MAX_READ (64u << 20) /* bytes; larger sources are none that people read */
 #define PROBE 8192                /* bytes that tell text from binary */
@@ -315,41 +316,12 @@ unsigned sources_notes(const struct sources *s, struct buf *out)
 
 /* Text for a terminal */
 
-/* The bytes of the character at `text`, 0 where it is not UTF-8; *code: its number. */
-static size_t decode(const unsigned char *text, size_t size, uint32_t *code)
-{
-	size_t length = text[0] < 0x80             ? 1
-			: (text[0] & 0xe0) == 0xc0 ? 2
-			: (text[0] & 0xf0) == 0xe0 ? 3
-			: (text[0] & 0xf8) == 0xf0 ? 4
-						   : 0;
-	static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-	if (!length || length > size)
-		return 0;
-	*code = length == 1 ? text[0] : text[0] & (0xffu >> (length + 1));
-	for (size_t i = 1; i < length; i++) {
-		if ((text[i] & 0xc0) != 0x80)
-			return 0;
-		*code = *code << 6 | (text[i] & 0x3f);
-	}
-	return *code < least[length] || *code > 0x10ffff || (*code >= 0xd800 && *code < 0xe000)
-		       ? 0
-		       : length;
-}
-
-/* Control characters, and those that turn the direction of what follows. */
-static bool is_harmful(uint32_t code)
-{
-	return code < 0x20 || (code >= 0x7f && code < 0xa0) || (code >= 0x200e && code <= 0x200f) ||
-	       (code >= 0x2028 && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069);
-}
-
 size_t source_put_clean(struct buf *out, const char *text, size_t size, size_t columns)
 {
 	size_t column = 0, last = out->size; /* `last`: where the last column begins */
 	for (size_t i = 0; i < size;) {
 		uint32_t code = 0;
-		size_t length = decode((const unsigned char *)text + i, size - i, &code);
+		size_t length = utf8_decode(text + i, size - i, &code);
 		size_t wide = length == 1 && text[i] == '\t' ? TAB - column % TAB : 1;
 		if (columns && column + wide > columns) {
 			out->size = last;
@@ -358,7 +330,7 @@ size_t source_put_clean(struct buf *out, const char *text, size_t size, size_t c
 		}
 		if (wide > 1 || (length == 1 && text[i] == '\t'))
 			buf_append(out, "        ", wide);
-		else if (!length || is_harmful(code))
+		else if (!length || utf8_is_harmful(code))
 			buf_puts(out, "?");
 		else
 			buf_append(out, text + i, length);

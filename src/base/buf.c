@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/utf8.h"
+
 bool buf_reserve(struct buf *b, size_t extra)
 {
 	size_t needed, capacity;
@@ -47,10 +49,16 @@ void buf_puts(struct buf *b, const char *text)
 
 void buf_put_clean(struct buf *b, const char *text, size_t size)
 {
-	for (size_t i = 0; i < size; i++) {
-		unsigned char c = (unsigned char)text[i];
+	while (size) {
+		uint32_t character;
+		size_t length = utf8_decode(text, size, &character), step = length ? length : 1;
 
-		buf_append(b, c < 0x20 || c == 0x7f ? "?" : &text[i], 1);
+		if (length && !utf8_is_harmful(character))
+			buf_append(b, text, length);
+		else
+			buf_puts(b, "?");
+		text += step;
+		size -= step;
 	}
 }
 

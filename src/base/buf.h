@@ -19,7 +19,7 @@ bool buf_reserve(struct buf *b, size_t extra);
 
 void buf_append(struct buf *b, const void *bytes, size_t size);
 void buf_puts(struct buf *b, const char *text);
-/* Text of others, for a terminal: control characters become '?'. */
+/* Text of others, for a terminal: what could do something to that becomes '?' (base/utf8.h). */
 void buf_put_clean(struct buf *b, const char *text, size_t size);
 void buf_printf(struct buf *b, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

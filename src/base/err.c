@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/utf8.h"
+
 struct err {
 	char *text;
 };
@@ -13,18 +15,6 @@ struct err {
 /* What err_new returns when there is no memory to say more; never freed. */
 static char out_of_memory_text[] = "out of memory";
 static struct err out_of_memory = {out_of_memory_text};
-
-/* Texts quote names from foreign files: a control character in one must
-   neither break the line nor reach the terminal. */
-static void make_one_line(char *text)
-{
-	for (; *text; text++) {
-		unsigned char c = (unsigned char)*text;
-
-		if (c < 0x20 || c == 0x7f)
-			*text = '?';
-	}
-}
 
 /* Takes over `text` (malloc'ed or NULL). */
 static struct err *err_own(char *text)
@@ -35,7 +25,7 @@ static struct err *err_own(char *text)
 		free(text);
 		return &out_of_memory;
 	}
-	make_one_line(text);
+	utf8_tame(text); /* it may quote a name from a foreign file */
 	e->text = text;
 	return e;
 }
@@ -93,7 +83,7 @@ struct err *err_context(struct err *e, const char *format, ...)
 	if (asprintf(&text, "%s: %s", context, e->text) >= 0) {
 		free(e->text);
 		e->text = text;
-		make_one_line(text);
+		utf8_tame(text); /* it may quote a name from a foreign file */
 	}
 	free(context);
 	return e;

@@ -2,6 +2,7 @@
 #include "base/json.h"
 
 #include "base/buf.h"
+#include "base/utf8.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -64,72 +65,45 @@ void json_end_array(struct json *j)
 	j->comma = true;
 }
 
-/* The length of the UTF-8 sequence at s (RFC 3629: shortest form, no surrogates); 0 where it is
-   none. The terminating NUL is no continuation byte, so the end of the string is never passed. */
-static size_t utf8_length(const unsigned char *s)
-{
-	unsigned char low = 0x80, high = 0xbf;
-	size_t length, i;
-
-	if (s[0] < 0x80)
-		return 1;
-	if (s[0] < 0xc2 || s[0] > 0xf4)
-		return 0;
-	length = s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : 4;
-	if (s[0] == 0xe0)
-		low = 0xa0;
-	else if (s[0] == 0xed)
-		high = 0x9f;
-	else if (s[0] == 0xf0)
-		low = 0x90;
-	else if (s[0] == 0xf4)
-		high = 0x8f;
-	if (s[1] < low || s[1] > high)
-		return 0;
-	for (i = 2; i < length; i++)
-		if ((s[i] & 0xc0) != 0x80)
-			return 0;
-	return length;
-}
-
-static void put_escaped(struct json *j, unsigned char c)
+static void put_escaped(struct json *j, uint32_t c)
 {
 	static const char escapes[] = "\"\"\\\\\bb\ff\nn\rr\tt";
 	const char *e;
 	char text[8];
 
 	for (e = escapes; *e; e += 2) {
-		if ((unsigned char)e[0] == c) {
+		if ((uint32_t)e[0] == c) {
 			snprintf(text, sizeof(text), "\\%c", e[1]);
 			put_text(j, text);
 			return;
 		}
 	}
-	snprintf(text, sizeof(text), "\\u%04x", c);
+	snprintf(text, sizeof(text), "\\u%04" PRIx32, c & 0xffff);
 	put_text(j, text);
 }
 
 static void put_quoted(struct json *j, const char *text)
 {
-	const unsigned char *s = (const unsigned char *)text;
-	const unsigned char *plain = s; /* start of what is copied as it stands */
-	size_t length;
+	const char *s = text, *end = s + strlen(s);
+	const char *plain = s; /* start of what is copied as it stands */
 
 	put_text(j, "\"");
 	while (*s) {
-		length = utf8_length(s);
-		if (length && *s >= 0x20 && *s != '"' && *s != '\\') {
+		uint32_t c;
+		size_t length = utf8_decode(s, (size_t)(end - s), &c);
+
+		if (length && !utf8_is_harmful(c) && c != '"' && c != '\\') {
 			s += length;
 			continue;
 		}
-		put(j, (const char *)plain, (size_t)(s - plain));
+		put(j, plain, (size_t)(s - plain));
 		if (length)
-			put_escaped(j, *s);
+			put_escaped(j, c);
 		else
 			put_text(j, "\xef\xbf\xbd");
-		plain = ++s;
+		plain = s += length ? length : 1;
 	}
-	put(j, (const char *)plain, (size_t)(s - plain));
+	put(j, plain, (size_t)(s - plain));
 	put_text(j, "\"");
 }
 

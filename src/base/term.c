@@ -10,6 +10,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/buf.h"
+
 #define PROGRESS_AFTER_NS 500000000u
 #define PROGRESS_EVERY_NS 100000000u
 
@@ -45,6 +47,16 @@ const char *term_style(int fd, enum term_style style)
 	};
 
 	return term_colour(fd) ? sequences[style] : "";
+}
+
+const char *term_text(const char *text)
+{
+	static struct buf clean[8];
+	static unsigned next;
+	struct buf *b = &clean[next++ % 8];
+	b->size = 0;
+	buf_put_clean(b, text, strlen(text));
+	return buf_text(b);
 }
 
 unsigned term_width(int fd)

@@ -20,6 +20,9 @@ const char *term_style(int fd, enum term_style style);
 /* Columns of the terminal; 80 where unknown. */
 unsigned term_width(int fd);
 
+/* Text of others for a terminal (base/utf8.h), to be printed at once: it is valid until the eighth call after this one. */
+const char *term_text(const char *text);
+
 #define TERM_UNIT_MAX 24
 /* "212 kB", "1.4 GB" (powers of 1000) and "41.3 s", "820 us" into out; returns out. */
 const char *term_size(char out[TERM_UNIT_MAX], uint64_t bytes);

@@ -155,9 +155,9 @@ static void put_selection(const struct annotate *x, struct buf *out)
 	if (x->metric)
 		cmd_put_labelled(out, "metric", x->profile->metrics[x->metric].name);
 	if (x->o->thread)
-		buf_printf(out, "only samples of thread %s\n", x->o->thread);
+		buf_printf(out, "only samples of thread %s\n", term_text(x->o->thread));
 	if (x->o->process)
-		buf_printf(out, "only samples of process %s\n", x->o->process);
+		buf_printf(out, "only samples of process %s\n", term_text(x->o->process));
 }
 
 static void put_footer(const struct annotate *x, bool by_line, struct buf *out)

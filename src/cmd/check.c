@@ -277,7 +277,8 @@ static void print_list(const struct check *c, enum compare_cause cause)
 			continue;
 		name = place_name(c, run->address);
 		printf("      0x%" PRIx64 " %s (%" PRIu64 " instruction%s)\n", run->address,
-		       name ? name : "?", run->instructions, run->instructions == 1 ? "" : "s");
+		       term_text(name ? name : "?"), run->instructions,
+		       run->instructions == 1 ? "" : "s");
 		free(name);
 		printf("        CFI   %s\n", compare_words(isa, &run->cfi, words));
 		printf("        code  %s\n", compare_words(isa, &run->code, words));
@@ -335,7 +336,7 @@ static void print_text(const struct check *c, const struct options *o)
 	uint64_t explained = compare_explained(k);
 	char a[NUMBER_MAX], b[NUMBER_MAX], size[TERM_UNIT_MAX];
 
-	printf("%s%s%s\n", term_style(STDOUT_FILENO, TERM_BOLD), c->path,
+	printf("%s%s%s\n", term_style(STDOUT_FILENO, TERM_BOLD), term_text(c->path),
 	       term_style(STDOUT_FILENO, TERM_PLAIN));
 	printf("  code        %s of %s; CFI describes %s, the analysis %s of it\n",
 	       term_size(size, k->code_bytes), c->analysis.isa->name,
@@ -357,7 +358,7 @@ static void print_text(const struct check *c, const struct options *o)
 		printf("  damaged     %" PRIu64 " of %" PRIu64 " entries of its CFI\n",
 		       c->cfi_stats.bad_entries, c->cfi_stats.entries);
 	if (o->emit)
-		printf("  written     %s: %s pieces of code, %s names\n", o->emit,
+		printf("  written     %s: %s pieces of code, %s names\n", term_text(o->emit),
 		       number(c->emitted.entries, a), number(c->emitted.symbols, b));
 }
 

@@ -19,8 +19,10 @@ struct options {
 /* A value between tabs: what would end it becomes a question mark. */
 static void put_value(const char *text)
 {
-	for (; *text; text++)
-		putchar((unsigned char)*text < 0x20 || *text == 0x7f ? '?' : *text);
+	struct buf clean = {0};
+	buf_put_clean(&clean, text, strlen(text));
+	fputs(buf_text(&clean), stdout);
+	buf_free(&clean);
 }
 
 /* SQL */

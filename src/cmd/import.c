@@ -7,10 +7,12 @@
 #include "base/args.h"
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/utf8.h"
 #include "import/import.h"
 #include "profile/profile.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -50,10 +52,12 @@ static void print_summary(const struct options *o, const struct profile *p,
 	print_lines(notes, &text);
 	summary_print_file(NAME, o->output, output_size(output), &text);
 	/* names come from a file: they may not steer a terminal */
-	for (size_t i = 0; i < text.size; i++)
-		if ((unsigned char)text.data[i] < ' ' && text.data[i] != '\n')
-			text.data[i] = '?';
-	fputs(buf_text(&text), stderr);
+	char *rest = strdup(buf_text(&text)), *all = rest, *line;
+	while (rest && *rest && (line = strsep(&rest, "\n"))) {
+		utf8_tame(line);
+		fprintf(stderr, "%s\n", line);
+	}
+	free(all);
 	buf_free(&text);
 }
 

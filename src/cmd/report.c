@@ -139,13 +139,14 @@ static void put_selection(const struct report *r, struct buf *out)
 		return;
 	buf_puts(out, "only paths");
 	if (o->focus)
-		buf_printf(out, " with a function like '%s'", o->focus);
+		buf_printf(out, " with a function like '%s'", term_text(o->focus));
 	if (o->ignore)
-		buf_printf(out, "%s without one like '%s'", o->focus ? "," : "", o->ignore);
+		buf_printf(out, "%s without one like '%s'", o->focus ? "," : "",
+			   term_text(o->ignore));
 	if (o->thread)
-		buf_printf(out, " of thread %s", o->thread);
+		buf_printf(out, " of thread %s", term_text(o->thread));
 	if (o->process)
-		buf_printf(out, " of process %s", o->process);
+		buf_printf(out, " of process %s", term_text(o->process));
 	buf_printf(out, ": %.2f%% of the samples; shares are of the whole\n",
 		   whole ? 100 * (double)part / (double)whole : 0);
 }

@@ -78,7 +78,7 @@ static void print_module_problem(const struct view *v, uint64_t at)
 {
 	const struct space_module *m = space_find(&v->space, at);
 	if (m && m->problem)
-		printf("%s", m->problem);
+		printf("%s", term_text(m->problem));
 	else if (v->options->unwind == RECIPES_AUTO)
 		printf("neither unwind information nor the code itself tells how to go on from there");
 	else
@@ -146,7 +146,7 @@ static void print_nameless(const struct view *v, uint64_t address, const char *m
 {
 	const struct space_module *m = space_find(&v->space, address);
 	if (m)
-		printf(" %s+0x%" PRIx64, file_of(module), address - m->bias);
+		printf(" %s+0x%" PRIx64, term_text(file_of(module)), address - m->bias);
 	else
 		printf(" ??");
 }
@@ -171,7 +171,8 @@ static void print_missing_names(const struct view *v)
 			while (seen < count && said[seen] != m)
 				seen++;
 			if (m && seen == count && is_nameless(v, &s->frames[k])) {
-				printf("%s%s", count ? ", " : "\nno symbols in ", file_of(m->path));
+				printf("%s%s", count ? ", " : "\nno symbols in ",
+				       term_text(file_of(m->path)));
 				said[count++] = m;
 			}
 		}
@@ -186,7 +187,7 @@ static void print_place(const struct view *v, const struct stack_frame *frame,
 {
 	const char *module = module_of(v, frame->address - !frame->exact);
 	if (place->function) {
-		printf(" %s%s%s", term_style(STDOUT_FILENO, TERM_BOLD), place->function,
+		printf(" %s%s%s", term_style(STDOUT_FILENO, TERM_BOLD), term_text(place->function),
 		       term_style(STDOUT_FILENO, TERM_PLAIN));
 		if (!place->inlined)
 			printf("+0x%" PRIx64, place->offset);
@@ -194,11 +195,11 @@ static void print_place(const struct view *v, const struct stack_frame *frame,
 		print_nameless(v, frame->address, module);
 	}
 	if (place->file) {
-		printf("  %s", file_of(place->file));
+		printf("  %s", term_text(file_of(place->file)));
 		if (place->line)
 			printf(":%d", place->line);
 	}
-	printf("  (%s)", module ? file_of(module) : "no module");
+	printf("  (%s)", module ? term_text(file_of(module)) : "no module");
 	if (place->inlined)
 		printf(" (inlined)");
 }
@@ -226,8 +227,8 @@ static void print_frame(const struct view *v, const struct stack *s, size_t inde
 static void print_thread(const struct view *v, const struct stack *s)
 {
 	unsigned number = 0;
-	printf("%sthread %d \"%s\"%s\n", term_style(STDOUT_FILENO, TERM_CYAN), (int)s->tid, s->name,
-	       term_style(STDOUT_FILENO, TERM_PLAIN));
+	printf("%sthread %d \"%s\"%s\n", term_style(STDOUT_FILENO, TERM_CYAN), (int)s->tid,
+	       term_text(s->name), term_style(STDOUT_FILENO, TERM_PLAIN));
 	for (size_t i = 0; i < s->count; i++)
 		print_frame(v, s, i, &number);
 	print_end(v, s);
@@ -332,7 +333,8 @@ static void print_verbose(const struct view *v)
 		v->stacks.stops, v->stacks.stops == 1 ? "" : "s", v->stacks.count, complete);
 	for (size_t i = 0; i < v->space.module_count; i++)
 		if (v->space.modules[i].problem)
-			fprintf(stderr, "culprit stack: %s\n", v->space.modules[i].problem);
+			fprintf(stderr, "culprit stack: %s\n",
+				term_text(v->space.modules[i].problem));
 }
 
 /* The work */

@@ -197,7 +197,7 @@ static void text_open(void *context, struct shown *s, uint32_t at, unsigned dept
 	printf("%*s", (int)(depth < 100 ? depth : 100) * 2 + 4, "");
 	switch (scope->type) {
 	case STRUCTURE_PROCEDURE:
-		printf("%s%s%s", term_style(STDOUT_FILENO, TERM_BOLD), name ? name : "?",
+		printf("%s%s%s", term_style(STDOUT_FILENO, TERM_BOLD), term_text(name ? name : "?"),
 		       term_style(STDOUT_FILENO, TERM_PLAIN));
 		print_lines(scope);
 		if (s->p->over_budget)
@@ -207,12 +207,13 @@ static void text_open(void *context, struct shown *s, uint32_t at, unsigned dept
 			       s->p->unresolved == 1 ? "" : "s");
 		break;
 	case STRUCTURE_INLINE:
-		printf("inlined %s%s%s %s", term_style(STDOUT_FILENO, TERM_CYAN), name ? name : "?",
-		       term_style(STDOUT_FILENO, TERM_PLAIN), base_name(scope->file));
+		printf("inlined %s%s%s %s", term_style(STDOUT_FILENO, TERM_CYAN),
+		       term_text(name ? name : "?"), term_style(STDOUT_FILENO, TERM_PLAIN),
+		       term_text(base_name(scope->file)));
 		print_lines(scope);
 		if (scope->call_line)
-			printf(" (called at %s %" PRIu32 ")", base_name(scope->call_file),
-			       scope->call_line);
+			printf(" (called at %s %" PRIu32 ")",
+			       term_text(base_name(scope->call_file)), scope->call_line);
 		else if (scope->guessed)
 			printf(" (by its lines)");
 		break;
@@ -228,7 +229,7 @@ static void text_open(void *context, struct shown *s, uint32_t at, unsigned dept
 		print_lines(scope);
 		if (scope->file != parent->file && scope->file && parent->file &&
 		    strcmp(scope->file, parent->file) != 0)
-			printf(" of %s", base_name(scope->file));
+			printf(" of %s", term_text(base_name(scope->file)));
 	}
 	print_ranges(s, at);
 	free(name);
@@ -446,7 +447,8 @@ static struct err *print_text(struct structure *structure, const struct list *li
 		struct shown shown;
 
 		if (!i || !same_file(list->items[i].file, list->items[i - 1].file))
-			printf("  %s\n", list->items[i].file ? list->items[i].file : "?");
+			printf("  %s\n",
+			       term_text(list->items[i].file ? list->items[i].file : "?"));
 		if (!p)
 			continue;
 		e = show_prepare(p, &shown);
@@ -510,12 +512,13 @@ static struct err *run(const char *path, const char *function,
 	if (!e && list.count)
 		qsort(list.items, list.count, sizeof(*list.items), by_file);
 	if (!e && !json)
-		printf("%s%s%s\n", term_style(STDOUT_FILENO, TERM_BOLD), path,
+		printf("%s%s%s\n", term_style(STDOUT_FILENO, TERM_BOLD), term_text(path),
 		       term_style(STDOUT_FILENO, TERM_PLAIN));
 	if (!e)
 		e = json ? print_json(structure, path, &list) : print_text(structure, &list);
 	if (!e && structure_damage(structure))
-		fprintf(stderr, "culprit structure: %s: %s\n", path, structure_damage(structure));
+		fprintf(stderr, "culprit structure: %s: %s\n", term_text(path),
+			term_text(structure_damage(structure)));
 	free(list.items);
 	structure_close(structure);
 	image_close(image);

@@ -26,17 +26,9 @@ static size_t columns(const char *text)
 	return count;
 }
 
-static void clean_bytes(const char *text, size_t size, struct buf *out)
-{
-	for (size_t i = 0; i < size; i++) {
-		unsigned char c = (unsigned char)text[i];
-		buf_append(out, c < 0x20 || c == 0x7f ? "?" : &text[i], 1);
-	}
-}
-
 void text_harmless(const char *text, struct buf *out)
 {
-	clean_bytes(text, strlen(text), out);
+	buf_put_clean(out, text, strlen(text));
 }
 
 /* At most `max` columns (0: all), the last of which says that there was more. */
@@ -50,7 +42,7 @@ static void put_cut(const char *text, size_t max, struct buf *out)
 	for (size_t column = 0; text[at]; at++)
 		if (starts_character(text[at]) && ++column == max)
 			break;
-	clean_bytes(text, at, out);
+	buf_put_clean(out, text, at);
 	buf_puts(out, "…");
 }
 

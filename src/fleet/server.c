@@ -273,8 +273,7 @@ static struct err *refusal(const struct http_answer *a)
 	if (words)
 		text = words + strlen("DB::Exception: ");
 	for (; size < SAID_MAX && text[size] && text[size] != '\n'; size++)
-		said[size] = (unsigned char)text[size] < 0x20 || text[size] == 0x7f ? '?'
-										    : text[size];
+		said[size] = text[size];
 	said[size] = 0;
 	char *tail = strstr(said, ", e.what()");
 	if (tail)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/utf8.h"
 #include "image/dwarf_scopes.h"
 #include "image/dwarf_unit.h"
 #include "image/internal.h"
@@ -25,12 +26,9 @@ void dwarf_note(struct dwarf_note *note, const char *format, ...)
 	if (!text)
 		return;
 	/* It may quote a file: no line end, no control character, no endless name. */
-	for (size_t i = 0; text[i]; i++) {
-		if ((unsigned char)text[i] < 0x20 || text[i] == 0x7f)
-			text[i] = '?';
-		if (i == NOTE_MAX)
-			text[i] = 0;
-	}
+	if (strlen(text) > NOTE_MAX)
+		text[NOTE_MAX] = 0;
+	utf8_tame(text);
 	if (!atomic_compare_exchange_strong(&note->text, &none, text))
 		free(text);
 }

@@ -26,6 +26,7 @@
 #include <unistd.h>
 
 #include "base/err.h"
+#include "base/utf8.h"
 #include "image/internal.h"
 
 #define HEADERS_MAX (UINT64_C(1) << 20)  /* of sections, of segments */
@@ -41,12 +42,9 @@
    character, or fill the screen. */
 static void tame_sentence(char *text)
 {
-	size_t i;
-
-	for (i = 0; text[i] && i < DAMAGE_MAX; i++)
-		if ((unsigned char)text[i] < 0x20 || text[i] == 0x7f)
-			text[i] = '?';
-	text[i] = 0;
+	if (strlen(text) > DAMAGE_MAX)
+		text[DAMAGE_MAX] = 0;
+	utf8_tame(text);
 }
 
 void image_note_damage(struct image *image, const char *format, ...)

@@ -62,7 +62,9 @@ static void escapes(void **state)
 	assert_quoted("", "\"\"");
 	assert_quoted(NULL, "null");
 	assert_quoted("a\"b\\c/", "\"a\\\"b\\\\c/\"");
-	assert_quoted("\b\f\n\r\t\x01\x1f\x7f", "\"\\b\\f\\n\\r\\t\\u0001\\u001f\x7f\"");
+	assert_quoted("\b\f\n\r\t\x01\x1f\x7f", "\"\\b\\f\\n\\r\\t\\u0001\\u001f\\u007f\"");
+	/* what a terminal takes for a command, and what turns the text around */
+	assert_quoted("\xc2\x9b\xe2\x80\xae", "\"\\u009b\\u202e\"");
 }
 
 static void keeps_utf8(void **state)

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/utf8.h"
+
+#include <string.h>
+
+size_t utf8_decode(const char *text, size_t size, uint32_t *character)
+{
+	static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+	const unsigned char *s = (const unsigned char *)text;
+	size_t length = !size         ? 0
+			: s[0] < 0x80 ? 1
+			: s[0] < 0xc2 ? 0
+			: s[0] < 0xe0 ? 2
+			: s[0] < 0xf0 ? 3
+			: s[0] < 0xf5 ? 4
+				      : 0;
+	if (!length || length > size)
+		return 0;
+	*character = length == 1 ? s[0] : s[0] & (0x7fu >> length);
+	for (size_t i = 1; i < length; i++) {
+		if ((s[i] & 0xc0) != 0x80)
+			return 0;
+		*character = *character << 6 | (s[i] & 0x3fu);
+	}
+	return *character < least[length] || *character > 0x10ffff ||
+			       (*character >= 0xd800 && *character < 0xe000)
+		       ? 0
+		       : length;
+}
+
+bool utf8_is_harmful(uint32_t c)
+{
+	return c < 0x20 || (c >= 0x7f && c < 0xa0) || (c >= 0x200e && c <= 0x200f) ||
+	       (c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069);
+}
+
+void utf8_tame(char *text)
+{
+	size_t size = strlen(text);
+	while (size) {
+		uint32_t character;
+		size_t length = utf8_decode(text, size, &character);
+		size_t step = length ? length : 1;
+		if (!length || utf8_is_harmful(character))
+			memset(text, '?', step);
+		text += step;
+		size -= step;
+	}
+}

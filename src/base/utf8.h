@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* Text that may be anything (names of functions, files, threads), on its way to a person. */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* The bytes of the character at `text`, of which there are `size`, and its number; 0 where it is none (RFC 3629). */
+size_t utf8_decode(const char *text, size_t size, uint32_t *character);
+
+/* What does something to a terminal or to the text around it: control characters (C0, C1), line ends of other kinds, and those
+   that turn the direction. */
+bool utf8_is_harmful(uint32_t character);
+
+/* In place: bytes of what is harmful, or no character, become '?'. */
+void utf8_tame(char *text);

@@ -10,6 +10,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/foreign.h"
 #include "base/utf8.h"
 
 #define SIZE_MAX_READ (64u << 20) /* bytes; larger sources are none that people read */
@@ -118,7 +119,7 @@ static const char *read_bytes(struct source_text *t, int fd)
 static bool try_path(struct sources *s, struct source_text *t, const char *path)
 {
 	struct stat st;
-	int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	int fd = foreign_open(path, 0);
 	if (fd < 0) {
 		if (errno != ENOENT && errno != ENOTDIR && t->state == MISSING) {
 			t->state = UNUSABLE;

@@ -3,6 +3,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/foreign.h"
 #include "image/image.h"
 #include "process/registers.h"
 
@@ -199,7 +200,7 @@ static struct err *judge_program(const char *path, struct judging j)
 
 	if (e)
 		return e;
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	fd = foreign_open(path, 0);
 	if (fd < 0)
 		return errno == EACCES
 			       ? err_new("it may be run but not read, and without reading it its "

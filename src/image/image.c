@@ -26,6 +26,7 @@
 #include <unistd.h>
 
 #include "base/err.h"
+#include "base/foreign.h"
 #include "base/utf8.h"
 #include "image/internal.h"
 
@@ -538,8 +539,7 @@ static struct err *open_file(int fd, const char *name, bool relocatable_allowed,
 
 static struct err *open_path(const char *path, bool relocatable_allowed, struct image **out)
 {
-	/* Not blocking, so that a fifo is refused instead of waited for. */
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	int fd = foreign_open(path, 0);
 	struct err *e;
 
 	*out = NULL;

@@ -16,6 +16,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/foreign.h"
 #include "image/image.h"
 #include "process/maps.h"
 
@@ -77,7 +78,7 @@ static int open_same(pid_t pid, const char *path, const struct maps *maps, size_
 {
 	const struct map *map = &maps->items[index], *first = first_mapping(maps, index);
 	struct stat st;
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	int fd = foreign_open(path, 0);
 	if (fd < 0)
 		return -1;
 	if (!fstat(fd, &st) && S_ISREG(st.st_mode) &&
@@ -104,6 +105,17 @@ static const char *path_there(struct buf *path, pid_t pid, const struct map *map
 	return path->failed ? "" : buf_text(path);
 }
 
+static int open_regular(const char *path)
+{
+	struct stat st;
+	int fd = foreign_open(path, 0);
+	if (fd >= 0 && !fstat(fd, &st) && S_ISREG(st.st_mode))
+		return fd;
+	if (fd >= 0)
+		close(fd);
+	return -1;
+}
+
 static int open_there(pid_t pid, const struct maps *maps, size_t index)
 {
 	const struct map *map = &maps->items[index];
@@ -111,7 +123,7 @@ static int open_there(pid_t pid, const struct maps *maps, size_t index)
 	struct buf path = {0};
 	int fd = open_same(alive, path_there(&path, pid, map), maps, index);
 	if (fd < 0 && alive)
-		fd = open(map_file(&path, pid, map), O_RDONLY | O_CLOEXEC);
+		fd = open_regular(map_file(&path, pid, map));
 	if (fd < 0 && alive) {
 		buf_clear(&path);
 		buf_printf(&path, "/proc/%d/exe", (int)pid);

@@ -12,6 +12,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/foreign.h"
 #include "process/status.h"
 
 #define FILE_MAX ((off_t)256 << 20)
@@ -112,7 +113,7 @@ static pid_t own_pid(pid_t pid)
 static int open_trusted(const char *path, uid_t user, off_t *size)
 {
 	struct stat st;
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	int fd = foreign_open(path, O_NOFOLLOW);
 	if (fd < 0)
 		return -1;
 	if (!fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_size <= FILE_MAX &&

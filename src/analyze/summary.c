@@ -257,8 +257,10 @@ unsigned summary_warn(const struct summary *s, const struct profile *p, struct b
 		buf_printf(out, "the time line was too long: samples within %s were joined\n",
 			   term_time(time, (double)p->coarse_us / 1e6));
 	if (p->untimed && ++count)
-		buf_printf(out, "%s samples are not on the time line: there was no room\n",
-			   summary_count(n, p->untimed));
+		buf_printf(
+			out,
+			"%s samples are not on the time line: there was no room, or they came while it was read\n",
+			summary_count(n, p->untimed));
 	if (!s->samples && ++count)
 		buf_puts(out,
 			 "no samples: the command took no CPU time to speak of, or nothing of it "

@@ -716,6 +716,16 @@ static struct err *copy_harvested(struct session *s, struct harvest *copy)
 	return e;
 }
 
+/* Threads go on between the looks at their time lines and at their trees. */
+static void count_untimed(struct profile *p)
+{
+	uint64_t timed = 0, counted = profile_samples(p, 0);
+	for (size_t i = 0; i < p->span_count; i++)
+		timed += p->spans[i].metric ? 0 : p->spans[i].samples;
+	if (counted > timed + p->untimed)
+		p->untimed = counted - timed;
+}
+
 struct err *session_snapshot(struct session *s, struct profile **out)
 {
 	struct harvest copy;
@@ -731,6 +741,8 @@ struct err *session_snapshot(struct session *s, struct profile **out)
 			if (p->unnamed_code)
 				harvest_name_code(&copy, p);
 	}
+	if (!e && s->options.timeline)
+		count_untimed(copy.profile);
 	if (!e) {
 		session_cover(s, copy.profile, false);
 		session_complete(s, copy.profile, false);

@@ -132,8 +132,9 @@ struct profile {
 	bool complete;        /* false: written while the command was still running */
 	const char *note;     /* what the reader must know about reliability, or "" */
 	bool timed;           /* a time line was asked for */
-	uint64_t untimed;     /* samples that are not on it for want of room */
-	uint64_t coarse_us;   /* shorter whiles of the time line were joined; 0: none */
+	uint64_t
+		untimed; /* samples that are not on it: there was no room, or they came while it was read */
+	uint64_t coarse_us; /* shorter whiles of the time line were joined; 0: none */
 
 	struct profile_module *modules;
 	size_t module_count;

@@ -160,7 +160,9 @@ static void follow_database(struct daemon *d)
 	d->moved = false;
 	struct err *e = shipper_open(&d->config, d->writer, &d->shipper);
 	if (e)
-		daemon_say(d, CONFIG_ERROR, "%s: nothing is sent on until a restart", err_text(e));
+		daemon_say(d, CONFIG_ERROR,
+			   *d->config.fleet ? "%s: nothing is sent on until a restart" : "%s",
+			   err_text(e));
 	err_free(e);
 }
 

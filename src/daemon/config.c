@@ -197,7 +197,9 @@ struct err *config_read(struct config *c, const char *path)
 	while (!e && fgets(line, sizeof line, file)) {
 		number++;
 		if (!strchr(line, '\n') && !feof(file))
-			e = err_new("the line is too long");
+			e = strlen(line) < sizeof line - 1
+				    ? err_new("a NUL is in it: this is no text file")
+				    : err_new("the line is too long");
 		else
 			e = read_line(&read, line);
 	}

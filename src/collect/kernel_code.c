@@ -217,7 +217,7 @@ static const struct kernel_list *give_list(struct session *s, const struct libra
 }
 
 /* Code that came while we looked is not in the list: then it is not given. */
-static void publish(struct session *s, const struct process *p, const struct kernel_process *before)
+static void publish(struct session *s, const struct process *p, uint32_t changes)
 {
 	uint32_t pid = (uint32_t)p->pid;
 	struct kernel_process now;
@@ -229,7 +229,7 @@ static void publish(struct session *s, const struct process *p, const struct ker
 			return;
 		now = (struct kernel_process){0}; /* it was there before us */
 	}
-	if (now.changes != before->changes || now.replaced != before->replaced)
+	if (now.changes != changes)
 		return;
 	now.first = l->first;
 	now.count = l->count;
@@ -240,6 +240,20 @@ static void publish(struct session *s, const struct process *p, const struct ker
 	now.resigned = 0;
 	bpf_map_update_elem(s->kernel->processes, &pid, &now,
 			    s->kernel->whole ? BPF_ANY : BPF_EXIST);
+}
+
+/* A library that came into another one's place while we looked: the list may have either. */
+static void take_back_if_replaced(struct session *s, struct process *p, uint64_t looked_ns)
+{
+	uint32_t pid = (uint32_t)p->pid;
+	struct kernel_process now;
+	maps_note(s->kernel);
+	if (!maps_replaced(s->kernel, p->pid, looked_ns, session_now()) ||
+	    bpf_map_lookup_elem(s->kernel->processes, &pid, &now))
+		return;
+	now.serial = 0;
+	bpf_map_update_elem(s->kernel->processes, &pid, &now, BPF_EXIST);
+	p->unlooked = true;
 }
 
 static const struct kernel_list *find_list(const struct kernel *k, uint32_t serial)
@@ -340,7 +354,7 @@ static void look(struct session *s, struct process *p, bool ask)
 		return;
 	library_was_unready(s->library); /* for others */
 	if (bpf_map_lookup_elem(s->kernel->processes, &pid, &now))
-		now.changes = now.replaced = 0;
+		now.changes = 0;
 	uint64_t before = session_now();
 	bool noted = !ask && look_at_noted(s, p, &e);
 	if (!noted) {
@@ -352,8 +366,10 @@ static void look(struct session *s, struct process *p, bool ask)
 	if (e || !p->list || !p->list->count)
 		p->list = code_then(s, p, UINT64_MAX);
 	err_free(e);
-	if (p->list)
-		publish(s, p, &now);
+	if (p->list) {
+		publish(s, p, now.changes);
+		take_back_if_replaced(s, p, before);
+	}
 	p->list_ns = before;
 	p->noted_ns = noted ? session_now() : 0;
 	p->makeshift = false;

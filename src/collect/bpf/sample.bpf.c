@@ -494,17 +494,14 @@ SEC("tp_btf/sched_process_exec") int BPF_PROG(executed, struct task_struct *task
 }
 
 /* The kernel has found room for what a program maps. Where the list has code there, a library has gone, and the
-   next one may be in its place: samples are left to the collector until it has looked. While it looks, it cannot tell
-   what is mapped after. */
+   next one may be in its place: samples are left to the collector until it has looked. */
 SEC("tp_btf/vm_unmapped_area")
 int BPF_PROG(mapped, unsigned long address, struct vm_unmapped_area_info *info)
 {
 	uint32_t tgid = (uint32_t)(bpf_get_current_pid_tgid() >> 32);
 	struct kernel_process *process = bpf_map_lookup_elem(&processes, &tgid);
-	if (process && (!process->serial || is_listed(process, address, address + info->length))) {
+	if (process && process->serial && is_listed(process, address, address + info->length))
 		process->serial = 0;
-		process->replaced++;
-	}
 	return 0;
 }
 

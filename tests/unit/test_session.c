@@ -81,7 +81,7 @@ static void handle_for(struct session *s, int milliseconds)
 /* Until the child has ended; its exit status is 0 where it was content. */
 static void handle_until_end(struct session *s, pid_t pid)
 {
-	int status = 0, left = 2000;
+	int status = 0, left = 20000; /* the machine may be slow */
 	while (waitpid(pid, &status, WNOHANG) == 0 && --left)
 		handle_for(s, 10);
 	if (!left) {
@@ -446,7 +446,8 @@ static void agent_leaves_a_snapshot(const char *path)
 	t->weights[0] = 4;
 	atomic_store(&t->snapshots[3], chunk);
 	ring(&f);
-	for (int i = 0; i < 500 && atomic_load(&t->snapshots[3]); i++)
+	/* The slot is free a moment before the new list is told. */
+	for (int i = 0; i < 6000 && (atomic_load(&t->snapshots[3]) || t->space == space); i++)
 		pause_for(10);
 	CHECK(!atomic_load(&t->snapshots[3]));
 	CHECK(t->space != space);

@@ -163,8 +163,8 @@ bool sample_on_signal(int signal, siginfo_t *info, void *context);
 
 /* signals.c */
 void signals_install(void);
-void signals_leave_own_stack(void); /* that of room.c */
-void signals_leave(bool come);      /* nothing is sampled; signals may come all the same */
+void signals_leave_room(void); /* that of room.c */
+void signals_leave(bool come); /* nothing is sampled; signals may come all the same */
 /* A handler of the program runs on a stack that it made for that, which may have no room for ours: our signal is
    blocked, and stays so. */
 bool signals_on_own_stack(void);

@@ -50,7 +50,7 @@ void room_give_up(void)
 {
 	if (!is_ours())
 		return;
-	signals_leave_own_stack();
+	signals_leave_room();
 	unset();
 }
 

@@ -60,7 +60,7 @@ void signals_install(void)
 		wanted.sa_handler = SIG_DFL;
 }
 
-void signals_leave_own_stack(void)
+void signals_leave_room(void)
 {
 	install(0, NULL);
 }

@@ -8,8 +8,6 @@
 #include "collect/internal.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -18,6 +16,7 @@
 
 #include "base/err.h"
 #include "collect/packet.h"
+#include "process/status.h"
 
 #define CLIENTS_MAX 256u
 #define ACCEPTED_AT_ONCE 64
@@ -124,15 +123,8 @@ static struct wire_reply settings(const struct session *s)
 
 static pid_t parent_of(pid_t pid)
 {
-	char path[32], text[512];
-	snprintf(path, sizeof path, "/proc/%d/stat", pid);
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t size = fd >= 0 ? read(fd, text, sizeof text - 1) : -1;
-	if (fd >= 0)
-		close(fd);
-	text[size > 0 ? size : 0] = 0;
-	const char *name_end = strrchr(text, ')'); /* a name may hold anything */
-	return name_end && strlen(name_end) > 4 ? (pid_t)strtol(name_end + 4, NULL, 10) : 0;
+	struct process_status status;
+	return process_status(pid, &status) ? status.parent : 0;
 }
 
 /* What we started, and what that starts. One whose parent has ended is known if it was before; else nobody

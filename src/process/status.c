@@ -56,6 +56,7 @@ bool process_status(pid_t pid, struct process_status *out)
 		out->state = state ? state[8] : '?';
 		out->group = (pid_t)field(t, "\nTgid:\t", pid);
 		out->tracer = (pid_t)field(t, "\nTracerPid:\t", 0);
+		out->parent = (pid_t)field(t, "\nPPid:\t", 0);
 		out->user = (uid_t)field(t, "\nUid:\t", 0);
 		out->threads = (unsigned)field(t, "\nThreads:\t", 1);
 		/* Kernels before 6.4 do not say Kthread; theirs have no VmSize, and no children

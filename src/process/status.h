@@ -13,6 +13,7 @@ struct err;
 struct process_status {
 	pid_t group;  /* the process that the thread belongs to */
 	pid_t tracer; /* 0: none */
+	pid_t parent; /* 0: none that we may see */
 	uid_t user;
 	char state;  /* 'R', 'S', 'D', 'T', 't', 'Z', 'X' … */
 	bool kernel; /* a thread of the kernel: it has no user memory */

@@ -102,8 +102,6 @@ struct kernel_process {
 	uint32_t resigned; /* code of no module stays so: it is not worth a copy of the stack */
 	uint32_t asleep;   /* until it execs: it is still us */
 	uint32_t changes;  /* times that it became another program, with its parents' */
-	uint32_t
-		replaced; /* times that it has mapped something where the list had code, which is gone, or while it had none */
 	uint64_t born_pc, born_sp; /* where a child begins, which has touched no memory yet */
 	uint64_t jit_low, jit_high;
 	uint64_t jit_top; /* WIRE_MODULE_TOP */

@@ -50,8 +50,8 @@ static inline void *real_function(void *_Atomic *slot, const char *name)
 
 struct agent {
 	_Atomic bool on; /* the mappings are there, the handler is installed */
-	bool interrupts; /* samples may come while the kernel works for the program */
-	bool clocks;     /* the only event is a slow CPU clock: samples do not come at any time */
+	bool interrupts; /* samples may come while the kernel works for the program: see waits.c */
+	bool chance;     /* the first event has a sample by chance, too */
 	uint32_t sampler;
 	uint32_t event_count, max_depth;
 	bool collapse, frame_pointers, timeline;
@@ -64,9 +64,8 @@ struct agent {
 	uint64_t ticks_at_start, ns_at_start;
 	uint64_t
 		stack_limit; /* of the first thread's stack, and others where nothing else is said */
-	uint64_t clock_ticks;        /* what it costs to read a thread's CPU clock */
-	_Atomic uint64_t calm_ticks; /* so long after a sample no other comes; 0: not known yet */
-	_Atomic uint64_t ms_ticks;   /* a millisecond; the same */
+	uint64_t clock_ticks;      /* what it costs to read a thread's CPU clock */
+	_Atomic uint64_t ms_ticks; /* a millisecond; 0: not known yet */
 };
 extern struct agent agent;
 
@@ -107,18 +106,15 @@ struct agent_thread {
 	bool has_jit; /* some of them were made at run time */
 	bool jit_top; /* WIRE_MODULE_TOP */
 	uint64_t cpu_last;
-	uint64_t tick;                 /* when the last sample of the clock came */
-	uint32_t unasked;              /* samples since the CPU clock was read */
-	int64_t credit;                /* CPU time that no sample stands for yet */
-	uint64_t stack_low, stack_top; /* the thread's stack as far as it is known to be mapped */
-	uint64_t stack_reach;          /* farther below its beginning it is somebody else's */
-	uint64_t low, high;            /* memory that the walk at hand may read */
-	uint64_t busy,
-		mark; /* ticks since the last sample, without waiting; up to when they are counted */
+	bool ticked;          /* the first tick of the first event's period has come */
+	uint32_t unasked;     /* samples since the CPU clock was read */
+	int64_t credit;       /* CPU time that no sample stands for yet */
+	uint64_t stack_low;   /* up to shared.stack_top the thread's stack is known to be mapped */
+	uint64_t stack_reach; /* farther below its beginning it is somebody else's */
+	uint64_t low, high;   /* memory that the walk at hand may read */
 	uint64_t walk_end, walk_ticks;       /* of the last walk, for the brake */
 	uint32_t walked, reused;             /* its frames */
 	uint32_t skipped[ARENA_METRICS_MAX]; /* samples that came too early after it */
-	bool prompt; /* the last sample came when its clock ticked, not later */
 	uint32_t unknown,
 		patience; /* samples in unknown code, and how many until the next snapshot */
 	int timer;

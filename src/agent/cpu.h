@@ -7,7 +7,6 @@
  *    CPU_AUDIT                what filters of system calls call it
  *    cpu_registers()          the interrupted ones by DWARF number; `room` may be used for them
  *    cpu_pc()                 where it was interrupted
- *    cpu_is_after_syscall()   whether the instruction before was a system call
  */
 #include <stdbool.h>
 #include <stdint.h>

@@ -15,8 +15,3 @@ static inline uint64_t cpu_pc(const ucontext_t *context)
 {
 	return context->uc_mcontext.pc;
 }
-
-static inline bool cpu_is_after_syscall(uint64_t pc)
-{
-	return *(const uint32_t *)(pc - 4) == 0xd4000001u; /* svc #0 */
-}

@@ -18,9 +18,3 @@ static inline uint64_t cpu_pc(const ucontext_t *context)
 {
 	return (uint64_t)context->uc_mcontext.gregs[REG_RIP];
 }
-
-static inline bool cpu_is_after_syscall(uint64_t pc)
-{
-	const uint8_t *code = (const uint8_t *)pc;
-	return code[-2] == 0x0f && code[-1] == 0x05;
-}

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The signal handler's entry. The kernel has put its frame on the program's stack (or on room.c's
- * small one); whether there is room for more nobody knows. So the rest runs on a stack of our own (agent_stack, one for each
- * thread), where there is one. What is not for us (sample_on_signal says so) goes on to the
- * program's handler, on the program's stack.
+ * The signal handler's entry. The kernel has put its frame on the program's stack, or on the small
+ * one of room.c; whether there is room for more nobody knows. So the rest runs on a stack of our own
+ * (agent_stack, one for each thread), where there is one. What is not for us (sample_on_signal says
+ * so) goes on to the program's handler, on the program's stack.
  */
 	.text
 	.hidden agent_stack

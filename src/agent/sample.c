@@ -76,7 +76,7 @@ INLINE bool read_word(void *context, uint64_t address, uint64_t *out)
 static void know_memory(struct agent_thread *t, uint64_t sp)
 {
 	t->low = t->high = 0;
-	if (sp >= t->stack_top || t->stack_top - sp > t->stack_reach)
+	if (sp >= t->shared.stack_top || t->shared.stack_top - sp > t->stack_reach)
 		return;
 	while (sp < t->stack_low) {
 		if (!readable_word(t->stack_low - 8))
@@ -84,7 +84,7 @@ static void know_memory(struct agent_thread *t, uint64_t sp)
 		t->stack_low -= PAGE;
 	}
 	t->low = sp;
-	t->high = t->stack_top;
+	t->high = t->shared.stack_top;
 }
 
 /* Lists of frames */
@@ -390,7 +390,7 @@ static void copy_stack(struct agent_thread *t, struct arena_snapshot *s, unsigne
 	s->cut = false;
 	for (unsigned used = 1;;) {
 		uint64_t word;
-		if (from == t->stack_top || !read_word(t, from, &word))
+		if (from == t->shared.stack_top || !read_word(t, from, &word))
 			break;
 		s->cut = !room;
 		if (s->cut)
@@ -493,22 +493,14 @@ static bool keep_time(struct agent_thread *t, uint32_t node, uint64_t weight)
 	return true;
 }
 
-/* Weights. Ticks of a clock that come while the kernel works are delivered as one signal, periods
-   vary a little on purpose, and the first one is shorter by chance, so that threads that live for
-   less than a period are sampled as often as they should: the thread's CPU clock tells how many
-   samples this one is. It may be none.
-   Asking for it is a system call. Where no more than one and a half periods have passed by the
-   counter, the thread cannot have had more, and this is one sample; what that is wrong by is made
-   good when the clock is asked again. Short-lived threads are weighed exactly. */
+/* Weights. A sample of a clock that counts all CPU time may stand for several, or for none: ticks that
+   come while the kernel works are one signal, at its end, and timers have the kernel's own tick. So the
+   thread's CPU clock tells how many.
+   Any other stands for itself, and for those that came too early before it. Where the first event has a
+   sample by chance, which is a fair share for threads shorter than a period, the first tick of the period is one half too much for all others:
+   every other thread leaves it out. */
 
 #define CLOCK_EVERY 16u /* samples */
-
-INLINE bool is_one_period(const struct agent_thread *t, uint64_t entry)
-{
-	uint64_t calm = atomic_load_explicit(&agent.calm_ticks, memory_order_relaxed);
-	return calm && t->unasked < CLOCK_EVERY && t->shared.samples[0] >= CLOCK_EVERY &&
-	       (entry - t->tick) * 2 < calm * 5;
-}
 
 static void ask_clock(struct agent_thread *t)
 {
@@ -519,23 +511,10 @@ static void ask_clock(struct agent_thread *t)
 	atomic_store_explicit(&t->shared.cpu_ns, now, memory_order_relaxed);
 }
 
-static uint64_t weigh(struct agent_thread *t, uint32_t event, uint64_t entry)
+static uint64_t weigh_clock(struct agent_thread *t)
 {
-	uint64_t count = 1 + t->skipped[event], period = agent.events[0].period;
-	bool clock = agent.events[0].clock && period;
-	t->skipped[event] = 0;
-	if (event)
-		return count;
-	bool one = clock && count == 1 && is_one_period(t, entry);
-	t->tick = entry;
-	if (one) {
-		t->unasked++;
-		t->credit -= (int64_t)period;
-		return 1;
-	}
+	uint64_t period = agent.events[0].period;
 	ask_clock(t);
-	if (!clock)
-		return count;
 	if (!t->shared.samples[0]) { /* it comes by chance, and stands for all until now */
 		uint64_t until_now = ((uint64_t)t->credit + period - 1) / period;
 		t->credit = 0;
@@ -548,18 +527,38 @@ static uint64_t weigh(struct agent_thread *t, uint32_t event, uint64_t entry)
 	return (uint64_t)weight;
 }
 
-/* Six tenths of a period, and a millisecond, in ticks, as soon as the rate of ticks is known. */
-static void know_calm(const struct agent_thread *t, uint64_t ticks)
+/* Where the first tick was in the kernel, it is the collector that leaves it out, and this one comes later. */
+static bool is_left_out(struct agent_thread *t, bool by_chance)
+{
+	if (!agent.chance || by_chance || t->ticked)
+		return false;
+	t->ticked = true;
+	bool coin = t->shared.start_ns * UINT64_C(0x9e3779b97f4a7c15) >> 63;
+	return t->cpu_last - t->shared.cpu_start_ns < agent.events[0].period * 5 / 2 && coin;
+}
+
+static uint64_t weigh(struct agent_thread *t, uint32_t event, bool by_chance)
+{
+	uint64_t count = 1 + t->skipped[event];
+	t->skipped[event] = 0;
+	if (event)
+		return count;
+	if (agent.events[0].clock && agent.events[0].period)
+		return weigh_clock(t);
+	if (t->shared.samples[0] < CLOCK_EVERY || ++t->unasked >= CLOCK_EVERY)
+		ask_clock(t);
+	return is_left_out(t, by_chance) ? 0 : count;
+}
+
+/* As soon as the rate of ticks is known. */
+static void know_rate(const struct agent_thread *t, uint64_t ticks)
 {
 	uint64_t samples = t->shared.samples[0];
 	if (samples > 1024 || samples & (samples - 1))
 		return;
 	uint64_t ns = agent_ns(CLOCK_MONOTONIC) - agent.ns_at_start;
-	if (ns <= 1000000)
-		return;
-	double rate = (double)(ticks - agent.ticks_at_start) / (double)ns;
-	agent.calm_ticks = (uint64_t)(rate * (double)agent.events[0].period * 0.6);
-	agent.ms_ticks = (uint64_t)(rate * 1e6);
+	if (ns > 1000000)
+		agent.ms_ticks = (ticks - agent.ticks_at_start) * 1000000 / ns;
 }
 
 /* A walk that takes longer than the period would leave the program no time at all: after each, ten
@@ -617,9 +616,6 @@ static void take(struct agent_thread *t, uint32_t event, uint64_t weight, const 
 	add(&t->shared.reused, known);
 	t->walked = t->fresh.count;
 	t->reused = known;
-	/* the first sample may be followed by another at any time */
-	t->prompt = t->shared.samples[0] > 1 && end != WALK_NO_MODULE && pc % 4096 >= 4 &&
-		    !cpu_is_after_syscall(pc);
 	if (end == WALK_NO_MODULE && leave_snapshot(t, registers, pc, event, weight))
 		return;
 	uint32_t node = insert_path(t, known, end);
@@ -631,18 +627,23 @@ static void take(struct agent_thread *t, uint32_t event, uint64_t weight, const 
 		add(&t->shared.untimed, weight);
 }
 
-static int event_of(const siginfo_t *info)
+/* -1: it is not from us. */
+static int event_of(const siginfo_t *info, bool *by_chance)
 {
+	int count = (int)agent.event_count;
+	*by_chance = false;
 	if (info->si_code == SI_TIMER)
 		return info->si_value.sival_ptr == &agent ? 0 : -1;
 	if (info->si_code < POLL_IN || info->si_code > POLL_HUP)
 		return -1;
-	if (!agent.event_count) /* the collector has not answered yet */
+	if (!count) /* the collector has not answered yet */
 		return 0;
-	return info->si_fd % (int)agent.event_count;
+	*by_chance = info->si_fd % (2 * count) >= count;
+	return info->si_fd % count;
 }
 
-static void handle(struct agent_thread *t, uint32_t event, const ucontext_t *context)
+static void handle(struct agent_thread *t, uint32_t event, bool by_chance,
+		   const ucontext_t *context)
 {
 	uint64_t entry = ticks_now();
 	if (is_too_early(t, entry)) {
@@ -651,17 +652,14 @@ static void handle(struct agent_thread *t, uint32_t event, const ucontext_t *con
 	}
 	/* Asking for the CPU time is when the kernel likes to give the CPU to somebody else, which is
 	   no cost of ours: what asking costs was measured before. */
-	uint64_t weight = weigh(t, event, entry), start = ticks_now();
-	t->prompt = false;
+	uint64_t weight = weigh(t, event, by_chance), start = ticks_now();
 	t->walked = t->reused = 0;
 	if (weight)
 		take(t, event, weight, context);
 	uint64_t end = ticks_now();
-	know_calm(t, end);
+	know_rate(t, end);
 	t->walk_end = end;
 	t->walk_ticks = walk_cost(t, end - start);
-	t->busy = 0;
-	t->mark = entry;
 	add(&t->shared.ticks, end - start + (event || t->unasked ? 0 : agent.clock_ticks));
 	if (t->rings) /* the collector may well take the CPU at once */
 		agent_ring();
@@ -670,11 +668,12 @@ static void handle(struct agent_thread *t, uint32_t event, const ucontext_t *con
 
 bool sample_on_signal(int signal, siginfo_t *info, void *context)
 {
-	int saved = errno, event = event_of(info);
+	bool by_chance;
+	int saved = errno, event = event_of(info, &by_chance);
 	struct agent_thread *t = agent_self;
 	(void)signal;
 	if (event >= 0 && t && !atomic_load_explicit(&agent.arena->stop, memory_order_relaxed))
-		handle(t, (uint32_t)event, context);
+		handle(t, (uint32_t)event, by_chance, context);
 	errno = saved;
 	return event < 0;
 }

@@ -30,7 +30,6 @@
 #define DESCRIPTORS 3
 #define HELLO_SECONDS 120 /* tables of large programs are made in that time */
 #define MODULES_SECONDS 2
-#define CALM_PERIOD 500000 /* ns */
 
 struct agent agent;
 static char socket_path[sizeof(((struct sockaddr_un *)0)->sun_path)];
@@ -211,11 +210,9 @@ static void settle(const struct wire_reply *reply)
 	agent.frame_pointers = reply->frame_pointers;
 	agent.timeline = reply->timeline;
 	memcpy(agent.events, reply->events, sizeof agent.events);
-	/* at high rates what is left of a period is less than a system call may take */
-	agent.clocks = agent.event_count == 1 && agent.events[0].clock &&
-		       agent.events[0].period >= CALM_PERIOD;
+	agent.chance = reply->chance;
 	for (uint32_t i = 0; i < agent.event_count; i++)
-		agent.interrupts |= !agent.events[i].user_only;
+		agent.interrupts |= agent.events[i].interrupts;
 }
 
 /* *asked: there is somebody who may believe that we sample. */
@@ -254,7 +251,7 @@ static void after_fork(void)
 	child->stack_low = parent->stack_low;
 	child->stack_reach = parent->stack_reach;
 	child->masked = parent->masked;
-	thread_begin(child, parent->stack_top);
+	thread_begin(child, parent->shared.stack_top);
 	if (had_room)
 		room_make();
 }

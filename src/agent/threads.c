@@ -113,7 +113,7 @@ void thread_begin(struct agent_thread *t, uint64_t stack_top)
 	t->shared.start_ns = agent_ns(CLOCK_MONOTONIC);
 	t->cpu_last = agent_ns(CLOCK_THREAD_CPUTIME_ID);
 	t->shared.cpu_start_ns = t->shared.cpu_ns = t->cpu_last;
-	t->stack_top = t->stack_low ? stack_top : top_of_stack(stack_top);
+	t->shared.stack_top = t->stack_low ? stack_top : top_of_stack(stack_top);
 	if (!t->stack_low)
 		t->stack_low = (stack_top & ~(uint64_t)(PAGE - 1));
 	t->patience = 1;
@@ -127,6 +127,7 @@ void thread_begin(struct agent_thread *t, uint64_t stack_top)
 	if (stack)
 		atomic_store(&t->shared.scratch, stack);
 	agent_stack = stack ? (uint64_t)arena_at(agent.arena, stack) + ARENA_CHUNK : 0;
+	t->shared.handler_stack = agent_stack;
 	agent_self = t;
 	signals_unblock();
 	atomic_store_explicit(&t->shared.state, ARENA_LIVE, memory_order_release);

@@ -1,17 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A wait that the program makes must not end because of us. Most system calls
- * are restarted after a handler, but those with a time limit, and those that
- * wait for signals, return EINTR, whatever the handler's flags; programs that
- * never get a signal are not made for that.
- *
- * A sample can only come while the thread is on the CPU, so the danger is a tick
- * of the clock in the instant between the program's call and its sleep. Around
- * such calls our signal is therefore blocked, if a tick may be near: that costs
- * two system calls. It is not near when less than six tenths of a period
- * have passed since the last tick, not counting the time spent in waits; when
- * that was is known if the sample came at once, in the program's own code, and
- * not late, at the end of a system call. That costs two reads of a counter.
+ * Most samples come while the thread runs code of its own, and no call of the program can end
+ * because of one: see collect/sampling.c. Where that cannot be had (agent.interrupts: counters of the
+ * CPU, which tell a little late; timers of old kernels; emulators), a sample may come in the instant
+ * between the program's call and its sleep. Most system calls are restarted after a handler, but
+ * those with a time limit, and those that wait for signals, return EINTR, whatever the handler's
+ * flags; programs that never get a signal are not made for that. So around such calls our signal
+ * is blocked then, which costs two system calls.
  *
  * The signal that was held back comes at the end of the wait, where its time
  * belongs. Waits that take a mask of signals get ours in it.
@@ -32,7 +27,6 @@
 #include <unistd.h>
 
 #include "safe/syscall.h"
-#include "safe/ticks.h"
 
 static void block(int how)
 {
@@ -43,16 +37,7 @@ static void block(int how)
 /* Returns whether the signal was blocked, for wait_end. */
 static bool wait_begin(void)
 {
-	struct agent_thread *t = agent_self;
-	if (!t || !agent.interrupts)
-		return false;
-	uint64_t now = ticks_now();
-	t->busy += now - t->mark;
-	t->mark = now;
-	if (agent.clocks && t->prompt &&
-	    t->busy < atomic_load_explicit(&agent.calm_ticks, memory_order_relaxed))
-		return false;
-	if (signals_on_own_stack())
+	if (__builtin_expect(!agent.interrupts, 1) || !agent_self || signals_on_own_stack())
 		return false;
 	block(SIG_BLOCK);
 	return true;
@@ -60,9 +45,6 @@ static bool wait_begin(void)
 
 static void wait_end(bool blocked)
 {
-	struct agent_thread *t = agent_self;
-	if (t)
-		t->mark = ticks_now();
 	if (blocked)
 		block(SIG_UNBLOCK);
 }

@@ -10,6 +10,7 @@
  *    arenas.c     the memory that targets count in: looking for what has changed
  *    processes.c  who they are, when they end
  *    sampling.c   the perf events of a thread
+ *    inside.c     those of them that come while the kernel works for it
  *    harvest.c    from a thread's tree to the profile
  *    unwalked.c   samples that a target left for us to walk
  *    times.c      the time lines of threads
@@ -52,6 +53,7 @@ enum watch {
 	WATCH_BELL,
 	WATCH_PROCESS,
 	WATCH_KERNEL,
+	WATCH_INSIDE,
 };
 
 struct client {
@@ -63,8 +65,9 @@ struct client {
 
 struct events { /* of a thread: descriptors */
 	bool open;
-	int periodic[ARENA_METRICS_MAX]; /* number % (count of events) is the event's */
-	int once;                        /* the first event's first sample; -1: none (any more) */
+	int periodic[ARENA_METRICS_MAX];
+	int once;              /* the first event's sample by chance; -1: none (any more) */
+	struct inside *inside; /* NULL: none */
 };
 
 struct process {
@@ -175,7 +178,7 @@ struct bell {         /* what targets ring: waited for by a small thread */
 
 struct session {
 	struct session_options options;
-	enum watch socket_watch, timer_watch, bell_watch, kernel_watch;
+	enum watch socket_watch, timer_watch, bell_watch, kernel_watch, inside_watch;
 	char *directory, *socket, *preload;
 	int lock; /* the directory, which nobody else may take for a dead one's */
 	int epoll, listener, timer;
@@ -198,6 +201,10 @@ struct session {
 	uint64_t random;
 	uint64_t busy_threads;
 
+	struct inside_rings *inside_rings; /* NULL: nothing is sampled by events in agents */
+	size_t inside_count;               /* of threads */
+	bool timers_interrupt;             /* those of this kernel end calls of the program */
+
 	struct tally tallies[ARENA_METRICS_MAX]; /* of events that are closed */
 	uint64_t due[ARENA_METRICS_MAX];         /* samples, by what was counted */
 
@@ -206,7 +213,7 @@ struct session {
 	unsigned process_count, thread_count, idle_threads;
 	struct {
 		unsigned unsampled_threads, refused_processes, go_programs, damaged_trees, unkept;
-		unsigned restricted_programs, lost_maps;
+		unsigned restricted_programs, lost_maps, outside_threads;
 		const char *nameless_kernel; /* why its functions have no names */
 		int unsampled_error;
 		char go_name[64];
@@ -295,6 +302,16 @@ struct err *process_look(struct session *s, struct process *p,
 struct err *process_keep(struct session *s, struct process *p, uint32_t *index);
 
 /* sampling.c */
+/* What comes in the process's own code is told apart from what comes while the kernel works for it. */
+bool sampling_is_split(const struct session *s, const struct process *p);
+/* Samples of the event that a signal brings are all that there are. */
+bool sampling_is_whole(const struct session *s, const struct process *p,
+		       const struct session_event *event);
+/* A signal may come while the kernel works for the process. */
+bool sampling_interrupts(const struct session *s, const struct process *p,
+			 const struct session_event *event);
+/* Whether a POSIX timer of this kernel ends a transfer that has begun. */
+bool sampling_timers_interrupt(void);
 void sampling_open(struct session *s, struct thread *t);
 void sampling_close(struct session *s, struct thread *t);
 /* For the first thread of a program that waits for our answer; sampling_open adopts it. */
@@ -306,6 +323,25 @@ void sampling_tick(struct session *s);
 void sampling_tally(const struct session *s, struct tally *tallies);
 /* What a signal costs apart from its handler, in nanoseconds. */
 uint64_t sampling_delivery(void);
+
+/* inside.c */
+/* For the thread, with these periods, one for each event; not enabled. `first`: of the first event's
+   sample by chance; 0: none. NULL where it cannot be: errno says why. */
+struct inside *inside_open(struct session *s, pid_t tid, const uint64_t *periods, uint64_t first);
+void inside_enable(const struct inside *in);
+/* Whose they are. Until this is known they wait. */
+void inside_adopt(struct session *s, struct inside *in, struct arena *a, uint32_t owner);
+void inside_change_period(const struct inside *in, size_t event, uint64_t period);
+/* The sample by chance will not come any more. */
+void inside_end_chance(struct inside *in);
+uint64_t inside_samples(const struct inside *in);
+int inside_event(const struct inside *in, size_t event); /* its descriptor */
+/* Takes what has come, to be walked. */
+void inside_take(struct session *s, struct inside *in);
+/* The same for all threads. */
+void inside_take_all(struct session *s);
+/* Takes what is there and closes; NULL is fine. */
+void inside_close(struct session *s, struct inside *in);
 
 /* harvest.c */
 struct err *harvest_begin(struct session *s, struct harvest *h);
@@ -348,5 +384,9 @@ bool unwalked_any(const struct arena_thread *record);
 /* Takes them out of the arena, so that the thread can leave more. `owner`: the record's chunk. */
 void unwalked_keep(struct session *s, struct arena *a, struct process *p, uint32_t owner,
 		   struct arena_thread *record);
+/* One of which the stack is here: `from` without its chunks. `copied`: bytes of it that are of the sample's time, the
+   rest was read later. False where there is no room. */
+bool unwalked_add(struct session *s, struct arena *a, uint32_t owner,
+		  const struct arena_snapshot *from, const uint8_t *stack, size_t copied);
 /* Walks all that were taken out. Threads may be elsewhere in memory afterwards. */
 void unwalked_walk(struct session *s);

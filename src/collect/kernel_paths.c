@@ -332,7 +332,8 @@ static uint64_t g_of(const struct kernel_waiting *w)
 static enum walk_end walk(struct session *s, struct kernel_waiting *w,
 			  const struct library_list *list, uint64_t *keys, uint32_t *frames)
 {
-	const struct stack_code code = {space_of(s, list), false, task_of(w), g_of(w)};
+	const struct stack_code code = {
+		.space = space_of(s, list), .task = task_of(w), .g = g_of(w)};
 	return walk_with(s, w, &code, keys, frames);
 }
 
@@ -341,8 +342,10 @@ static enum walk_end walk_last(struct session *s, struct kernel_waiting *w, uint
 			       uint32_t *frames)
 {
 	const struct process *p = w->process;
-	const struct stack_code code = {space_of(s, p->list), p->looked_ns > w->time, task_of(w),
-					g_of(w)};
+	const struct stack_code code = {.space = space_of(s, p->list),
+					.fresh = p->looked_ns > w->time,
+					.task = task_of(w),
+					.g = g_of(w)};
 	return walk_with(s, w, &code, keys, frames);
 }
 

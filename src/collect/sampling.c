@@ -1,26 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The perf events of a thread. They are ours: the target holds no descriptor.
- * Each sends its signal to the thread, and the signal's si_fd, the number of
- * our descriptor, says which event it is: number % (count of events).
  *
- * The signal kills a program that does not catch it. So an event is enabled
- * only when the thread is known to catch it, after it was opened with the order
- * that exec removes it: whatever program the thread is by then, it is safe.
+ * A signal that comes while the kernel works for the thread ends what it does: a wait returns
+ * EINTR, a transfer that has begun is shorter than asked for, whatever the handler's flags. So each
+ * event is opened twice:
  *
- * The clock that samples are weighed by is opened twice:
+ *    in the thread's own code     a signal to the thread, which finds it nowhere else
+ *    while the kernel works       no signal: registers and stack come here, see inside.c
  *
- *    once       |----u---->|  stops                  u: a part of a period, by chance
+ * The signal's si_fd, the number of our descriptor, says which event it is. It kills a program
+ * that does not catch it. So an event is enabled only when the thread is known to catch
+ * it, after it was opened with the order that exec removes it: whatever program the thread is by then, it is safe.
+ *
+ * The first event, if it is a clock, is opened once more, in both kinds:
+ *
+ *    by chance  |----u---->|  stops                  u: a part of a period, by chance
  *    periodic   |--------P'-------->|--------P'-------->|--------P'-------->|
  *
  * So threads shorter than a period have their fair share of samples, and nothing
- * has to be done in time for a thread to be sampled on. That the periodic one's
- * first tick comes after less than a period then, the weights make good.
+ * has to be done in time for a thread to be sampled on. That the others have one half too many then is
+ * made good by the first tick of the period, which every other thread leaves out.
  * Now and then the period is changed a little, so that it never runs in
  * step with what the program does.
  *
- * Targets count on that, but for the first, no sample comes sooner than nine
- * tenths of a period after another: see agent/waits.c.
+ * The numbers of descriptors, modulo twice the count of events:
+ *
+ *    0 … count - 1     periodic events
+ *    count             the first one's sample by chance
+ *
+ * An emulator's signals are not its program's, and the kernel knows nothing of that: there, events are not
+ * told apart, and a sample may come at any time (agent/waits.c).
  */
 #include "collect/internal.h"
 
@@ -33,11 +43,13 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "process/registers.h"
 #include "process/status.h"
 
 #define CHANGES_PER_TICK 20u /* of periods: each disturbs a CPU */
@@ -59,19 +71,20 @@ static uint64_t random_below(struct session *s, uint64_t limit)
 	return limit ? (s->random >> 11) % limit : 0;
 }
 
-static uint64_t later_period(struct session *s, uint64_t period)
+/* Where no clock weighs samples, a period that is longer makes fewer of them: then it is changed but a little. */
+static uint64_t later_period(struct session *s, uint64_t period, bool weighed)
 {
-	uint64_t swing = period / 10;
+	uint64_t swing = period / (weighed ? 10 : 50);
 	return period - swing + random_below(s, 2 * swing + 1);
 }
 
 /* ---- descriptors ---- */
 
-/* Moves the descriptor to a number that says which event it is; -1 where that cannot be, and the
-   descriptor is closed. */
-static int renumber(struct session *s, int fd, size_t event)
+/* Moves the descriptor to a number that is `wanted`, modulo twice the count of events; -1 where that cannot be, and
+   the descriptor is closed. */
+static int renumber(struct session *s, int fd, int wanted)
 {
-	int count = (int)s->options.event_count, wanted = (int)event, error = EMFILE;
+	int count = (int)s->options.event_count * 2, error = EMFILE;
 	int moved = fd % count == wanted ? fd : -1;
 	for (int tries = 0, from = fd + 1; moved < 0 && tries < NUMBER_TRIES; tries++) {
 		from += (wanted - from % count + count) % count;
@@ -93,17 +106,17 @@ static int renumber(struct session *s, int fd, size_t event)
 
 /* ---- opening ---- */
 
-static int open_event(const struct session_event *event, pid_t tid, uint64_t first)
+static int open_event(const struct session_event *event, pid_t tid, uint64_t period, bool user)
 {
 	struct perf_event_attr attr = {
 		.type = event->type,
 		.size = sizeof attr,
 		.config = event->config,
-		.sample_period = first,
+		.sample_period = period,
 		.read_format = TALLY_FORMAT,
 		.disabled = 1,
-		.exclude_kernel = event->user_only,
-		.exclude_hv = event->user_only,
+		.exclude_kernel = user,
+		.exclude_hv = user,
 		.remove_on_exec = 1,
 		.config1 = event->config1,
 		.config2 = event->config2,
@@ -119,11 +132,13 @@ static bool aim(int fd, pid_t tid)
 }
 
 /* An event that waits to be enabled, or -1: errno says why. */
-static int prepare(struct session *s, pid_t tid, size_t event, uint64_t period)
+static int prepare(struct session *s, pid_t tid, size_t event, int number, uint64_t period,
+		   bool split)
 {
-	int fd = open_event(&s->options.events[event], tid, period);
+	const struct session_event *e = &s->options.events[event];
+	int fd = open_event(e, tid, period, e->user_only || split);
 	if (fd >= 0)
-		fd = renumber(s, fd, event);
+		fd = renumber(s, fd, number);
 	if (fd >= 0 && !aim(fd, tid)) {
 		int error = errno;
 		close(fd);
@@ -140,40 +155,51 @@ static void close_one(int *fd)
 	*fd = -1;
 }
 
-static void tally_events(const struct session *s, const struct events *e, struct tally *tallies)
+static void tally_one(int fd, struct tally *tally)
 {
 	const struct tally_reading none = {0};
 	struct tally_reading now;
-	for (size_t i = 0; e->open && i < s->options.event_count; i++)
-		if (tally_read(e->periodic[i], &now))
-			tally_add(&tallies[i], &none, &now);
+	if (tally_read(fd, &now))
+		tally_add(tally, &none, &now);
+}
+
+/* A clock goes on wherever the thread is: each of the two has counted all. */
+static void tally_events(const struct session *s, const struct events *e, struct tally *tallies)
+{
+	for (size_t i = 0; e->open && i < s->options.event_count; i++) {
+		tally_one(e->periodic[i], &tallies[i]);
+		if (e->inside && !s->options.events[i].clock)
+			tally_one(inside_event(e->inside, i), &tallies[i]);
+	}
 }
 
 static void close_events(struct session *s, struct events *e)
 {
+	if (!e->open)
+		return;
 	tally_events(s, e, s->tallies);
-	for (size_t i = 0; e->open && i < s->options.event_count; i++)
+	for (size_t i = 0; i < s->options.event_count; i++)
 		close_one(&e->periodic[i]);
-	if (e->open)
-		close_one(&e->once);
+	close_one(&e->once);
+	inside_close(s, e->inside);
+	e->inside = NULL;
 	e->open = false;
 }
 
-/* Targets weigh samples of the first event, if it is a clock that stands still for nobody. */
-static bool is_weighed(const struct session *s)
-{
-	return s->options.events[0].clock && !s->options.events[0].user_only;
-}
-
 /* All of them, not enabled; errno says what failed. */
-static bool prepare_all(struct session *s, pid_t tid, struct events *e)
+static bool prepare_all(struct session *s, pid_t tid, bool split, struct events *e)
 {
 	size_t count = s->options.event_count;
+	const struct session_event *first = &s->options.events[0];
+	uint64_t periods[ARENA_METRICS_MAX];
+	bool by_chance = first->clock && !first->user_only;
 	*e = (struct events){.open = true, .once = -1};
 	for (size_t i = 0; i < count; i++)
 		e->periodic[i] = -1;
 	for (size_t i = 0; i < count; i++) {
-		e->periodic[i] = prepare(s, tid, i, later_period(s, s->options.events[i].period));
+		uint64_t period = s->options.events[i].period;
+		periods[i] = later_period(s, period, !split);
+		e->periodic[i] = prepare(s, tid, i, (int)i, later_period(s, period, !split), split);
 		if (e->periodic[i] < 0) {
 			int error = errno;
 			close_events(s, e);
@@ -181,8 +207,13 @@ static bool prepare_all(struct session *s, pid_t tid, struct events *e)
 			return false;
 		}
 	}
-	if (is_weighed(s)) /* without it, if need be */
-		e->once = prepare(s, tid, 0, 1 + random_below(s, s->options.events[0].period));
+	if (by_chance) /* without it, if need be */
+		e->once = prepare(s, tid, 0, (int)count, 1 + random_below(s, first->period), split);
+	if (split) {
+		e->inside = inside_open(s, tid, periods,
+					by_chance ? 1 + random_below(s, first->period) : 0);
+		s->notes.outside_threads += !e->inside && errno != ESRCH;
+	}
 	return true;
 }
 
@@ -224,13 +255,13 @@ static void note_failure(struct session *s, int error)
 }
 
 /* Opens and enables; false where the thread is not sampled. */
-static bool open_all(struct session *s, pid_t pid, pid_t tid, struct events *e)
+static bool open_all(struct session *s, const struct process *p, pid_t tid, struct events *e)
 {
-	if (!prepare_all(s, tid, e)) {
+	if (!prepare_all(s, tid, sampling_is_split(s, p), e)) {
 		note_failure(s, errno);
 		return false;
 	}
-	if (!catches_signal(pid, tid)) {
+	if (!catches_signal(p->pid, tid)) {
 		close_events(s, e);
 		return false;
 	}
@@ -238,13 +269,38 @@ static bool open_all(struct session *s, pid_t pid, pid_t tid, struct events *e)
 		ioctl(e->once, PERF_EVENT_IOC_REFRESH, 1);
 	for (size_t i = 0; i < s->options.event_count; i++)
 		ioctl(e->periodic[i], PERF_EVENT_IOC_ENABLE, 0);
+	if (e->inside)
+		inside_enable(e->inside);
 	return true;
+}
+
+bool sampling_is_split(const struct session *s, const struct process *p)
+{
+	return !s->options.timers && !s->options.events[0].user_only &&
+	       p->machine == native_machine;
+}
+
+bool sampling_is_whole(const struct session *s, const struct process *p,
+		       const struct session_event *event)
+{
+	return !event->user_only && !sampling_is_split(s, p);
+}
+
+/* A counter of the CPU tells a few instructions late, in the kernel by then. */
+bool sampling_interrupts(const struct session *s, const struct process *p,
+			 const struct session_event *event)
+{
+	if (s->options.timers)
+		return s->timers_interrupt || p->machine != native_machine;
+	if (event->type != PERF_TYPE_SOFTWARE && event->type != PERF_TYPE_TRACEPOINT)
+		return true;
+	return sampling_is_whole(s, p, event);
 }
 
 void sampling_open_early(struct session *s, struct process *p)
 {
 	if (!s->options.timers && !p->gone && !p->foreign)
-		open_all(s, p->pid, p->pid, &p->early);
+		open_all(s, p, p->pid, &p->early);
 }
 
 void sampling_close_early(struct session *s, struct process *p)
@@ -263,8 +319,10 @@ void sampling_open(struct session *s, struct thread *t)
 		t->events = p->early;
 		p->early.open = false;
 	} else if (!s->options.timers) {
-		open_all(s, p->pid, t->tid, &t->events);
+		open_all(s, p, t->tid, &t->events);
 	}
+	if (t->events.open && t->events.inside)
+		inside_adopt(s, t->events.inside, p->arena, t->chunk);
 	read_name(s, t);
 }
 
@@ -285,15 +343,26 @@ void sampling_tally(const struct session *s, struct tally *tallies)
 
 /* ---- periods ---- */
 
+/* The two do not run in step either: what comes a moment after a signal would find the kernel at work for that,
+   each time. */
 static void change_period(struct session *s, struct thread *t, size_t event)
 {
-	uint64_t period = later_period(s, s->options.events[event].period);
+	bool weighed = !sampling_is_split(s, t->process);
+	uint64_t period = later_period(s, s->options.events[event].period, weighed);
 	ioctl(t->events.periodic[event], PERF_EVENT_IOC_PERIOD, &period);
+	if (t->events.inside)
+		inside_change_period(t->events.inside, event,
+				     later_period(s, s->options.events[event].period, weighed));
+}
+
+static uint64_t samples_inside(const struct thread *t)
+{
+	return t->events.open && t->events.inside ? inside_samples(t->events.inside) : 0;
 }
 
 static bool attend(struct session *s, struct thread *t, struct arena_thread *r, uint64_t now)
 {
-	uint64_t samples = 0;
+	uint64_t samples = samples_inside(t);
 	for (size_t i = 0; i < s->options.event_count; i++)
 		samples += atomic_load_explicit(&r->samples[i], memory_order_relaxed);
 	if (samples - t->samples < CHANGE_SAMPLES && now - t->attended_ns < NAME_NS)
@@ -305,7 +374,7 @@ static bool attend(struct session *s, struct thread *t, struct arena_thread *r, 
 	t->samples = samples;
 	bool all = now - t->changed_ns >= CHANGE_COUNTED_NS;
 	for (size_t i = 0; t->events.open && i < s->options.event_count; i++)
-		if (all || s->options.events[i].clock)
+		if (all || (s->options.events[i].clock && !sampling_is_split(s, t->process)))
 			change_period(s, t, i);
 	if (all)
 		t->changed_ns = now;
@@ -316,10 +385,24 @@ static void renew_clock(struct session *s, struct thread *t)
 {
 	struct events fresh;
 	close_events(s, &t->events);
-	if (open_all(s, t->process->pid, t->tid, &fresh))
+	if (open_all(s, t->process, t->tid, &fresh)) {
 		t->events = fresh;
+		if (fresh.inside)
+			inside_adopt(s, fresh.inside, t->process->arena, t->chunk);
+	}
 	t->clock_known = false;
 	t->clock_renewed += t->clock_renewed < SILENT_MAX;
+}
+
+/* What was to come by chance within the first period has come, or will not. */
+static void end_chance(struct events *e, uint64_t period)
+{
+	struct tally_reading now;
+	if (e->once < 0 || !tally_read(e->periodic[0], &now) || now.count < 2 * period)
+		return;
+	close_one(&e->once);
+	if (e->inside)
+		inside_end_chance(e->inside);
 }
 
 /* A clock that goes on while no samples come: whatever the reason, with a new one they may. */
@@ -329,11 +412,11 @@ static void watch_clock(struct session *s, struct thread *t, const struct arena_
 	const struct session_event *event = &s->options.events[0];
 	struct events *e = &t->events;
 	struct tally_reading now;
-	uint64_t samples = atomic_load_explicit(&r->samples[0], memory_order_relaxed);
+	uint64_t samples = atomic_load_explicit(&r->samples[0], memory_order_relaxed) +
+			   samples_inside(t);
 	if (!e->open || !event->clock)
 		return;
-	if (samples && e->once >= 0)
-		close_one(&e->once);
+	end_chance(e, event->period);
 	if (samples != t->clock_samples || !t->clock_watched) {
 		t->clock_samples = samples;
 		t->clock_watched = true;
@@ -371,11 +454,77 @@ void sampling_tick(struct session *s)
 	s->busy_threads = busy;
 }
 
-/* ---- what a signal costs ---- */
+/* ---- what a signal does and costs ---- */
 
 static void on_signal(int signal)
 {
 	(void)signal;
+}
+
+/* So that our signal comes here, and as it was before. */
+struct hearing {
+	struct sigaction action;
+	sigset_t mask;
+};
+
+static bool hear(struct hearing *before)
+{
+	struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
+	sigset_t set;
+	sigemptyset(&set);
+	sigaddset(&set, WIRE_SIGNAL);
+	if (sigaction(WIRE_SIGNAL, &action, &before->action))
+		return false;
+	pthread_sigmask(SIG_UNBLOCK, &set, &before->mask);
+	return true;
+}
+
+static void hear_no_more(const struct hearing *before)
+{
+	pthread_sigmask(SIG_SETMASK, &before->mask, NULL);
+	sigaction(WIRE_SIGNAL, &before->action, NULL);
+}
+
+/* The kernel looks at these timers in its own tick. Newer ones (5.9 on x86-64, later on aarch64) send the
+   signal when the thread is about to go back to its own code, and nothing ends because of it. Older ones
+   send it at once. What this one does is seen by a transfer that takes longer than a tick. */
+
+#define PIECE (64u << 10)
+#define PIECES 1024
+#define TRANSFERS 8 /* some 5 ms each */
+
+static bool is_cut_short(int zero, char *memory)
+{
+	struct iovec pieces[PIECES];
+	for (size_t i = 0; i < PIECES; i++)
+		pieces[i] = (struct iovec){memory, PIECE};
+	return readv(zero, pieces, PIECES) != (ssize_t)PIECE * PIECES;
+}
+
+bool sampling_timers_interrupt(void)
+{
+	const struct itimerspec when = {{0, 1000000}, {0, 1000000}};
+	struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = WIRE_SIGNAL};
+	struct hearing before;
+	timer_t timer;
+	bool found = true; /* where nothing can be seen */
+	event._sigev_un._tid = (pid_t)syscall(SYS_gettid);
+	int zero = open("/dev/zero", O_RDONLY | O_CLOEXEC);
+	char *memory = malloc(PIECE);
+	if (zero >= 0 && memory && hear(&before)) {
+		if (!timer_create(CLOCK_THREAD_CPUTIME_ID, &event, &timer)) {
+			timer_settime(timer, 0, &when, NULL);
+			found = false;
+			for (int i = 0; i < TRANSFERS && !found; i++)
+				found = is_cut_short(zero, memory);
+			timer_delete(timer);
+		}
+		hear_no_more(&before);
+	}
+	free(memory);
+	if (zero >= 0)
+		close(zero);
+	return found;
 }
 
 static int compare_times(const void *a, const void *b)
@@ -399,24 +548,19 @@ uint64_t sampling_delivery(void)
 	enum { TRIES = 15 };
 	uint64_t times[TRIES];
 	char *memory = calloc(1, CACHES);
-	struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART}, before;
-	sigset_t set, mask;
+	struct hearing before;
 	pid_t pid = getpid(), tid = (pid_t)syscall(SYS_gettid);
-	sigemptyset(&set);
-	sigaddset(&set, WIRE_SIGNAL);
-	if (sigaction(WIRE_SIGNAL, &action, &before)) {
+	if (!hear(&before)) {
 		free(memory);
 		return 0;
 	}
-	pthread_sigmask(SIG_UNBLOCK, &set, &mask);
 	for (int i = 0; i < TRIES; i++) {
 		fill_caches(memory);
 		uint64_t start = session_now();
 		syscall(SYS_tgkill, pid, tid, WIRE_SIGNAL);
 		times[i] = session_now() - start;
 	}
-	pthread_sigmask(SIG_SETMASK, &mask, NULL);
-	sigaction(WIRE_SIGNAL, &before, NULL);
+	hear_no_more(&before);
 	free(memory);
 	qsort(times, TRIES, sizeof *times, compare_times);
 	return times[TRIES / 2];

@@ -23,6 +23,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "collect/events.h"
+#include "collect/inside_ring.h"
 #include "collect/internal.h"
 #include "collect/kernel.h"
 #include "safe/ticks.h"
@@ -254,6 +255,7 @@ static struct err *make_loop(struct session *s)
 	s->timer_watch = WATCH_TIMER;
 	s->bell_watch = WATCH_BELL;
 	s->kernel_watch = WATCH_KERNEL;
+	s->inside_watch = WATCH_INSIDE;
 	s->epoll = epoll_create1(EPOLL_CLOEXEC);
 	s->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
 	if (s->epoll < 0 || s->timer < 0)
@@ -285,6 +287,12 @@ void session_describe(struct session *s)
 	p->delivery_ns = s->kernel ? 0 : sampling_delivery();
 }
 
+static void take_inside(struct session *s)
+{
+	inside_rings_hear(s->inside_rings);
+	inside_take_all(s);
+}
+
 /* While tables are made: new threads do not wait for that, and samples to walk are put aside. The
    rest is done afterwards. */
 static bool greet_until(void *context, int until, const char *what)
@@ -292,9 +300,11 @@ static bool greet_until(void *context, int until, const char *what)
 	struct session *s = context;
 	const struct session_options *o = &s->options;
 	bool rung = false, done = true;
+	int inside = s->inside_rings ? inside_rings_fd(s->inside_rings) : -1;
 	for (;;) {
-		struct pollfd ready[] = {{until, POLLIN, 0}, {s->bell.ring, POLLIN, 0}};
-		if (poll(ready, 2, o->wait_on ? WAIT_MS : -1) < 0 && errno != EINTR)
+		struct pollfd ready[] = {
+			{until, POLLIN, 0}, {s->bell.ring, POLLIN, 0}, {inside, POLLIN, 0}};
+		if (poll(ready, 3, o->wait_on ? WAIT_MS : -1) < 0 && errno != EINTR)
 			break;
 		if (ready[0].revents)
 			break;
@@ -302,6 +312,8 @@ static bool greet_until(void *context, int until, const char *what)
 			done = false;
 			break;
 		}
+		if (ready[2].revents)
+			take_inside(s);
 		if (!ready[1].revents)
 			continue;
 		rung = true;
@@ -322,6 +334,15 @@ static struct err *open_kernel(struct session *s)
 	if (!e)
 		kernel_start(s);
 	return e;
+}
+
+/* For agents, where the kernel tells what comes while it works for them. */
+static struct err *open_inside(struct session *s)
+{
+	if (s->options.timers || s->options.events[0].user_only)
+		return NULL;
+	struct err *e = inside_rings_open(&s->inside_rings);
+	return e ? e : add_watch(s, inside_rings_fd(s->inside_rings), &s->inside_watch);
 }
 
 static struct err *open_socket(struct session *s)
@@ -346,8 +367,8 @@ static struct err *open_all(struct session *s)
 		e = harvest_begin(s, &s->harvest);
 	if (!e)
 		library_set_meanwhile(s->library, greet_until, s);
-	if (!e && s->options.kernel)
-		e = open_kernel(s);
+	if (!e)
+		e = s->options.kernel ? open_kernel(s) : open_inside(s);
 	if (!e)
 		session_describe(s);
 	return e;
@@ -369,6 +390,7 @@ struct err *session_open(const struct session_options *options, struct session *
 		s->random = s->start_ticks;
 	s->random |= 1;
 	s->options.agent = strdup(options->agent ? options->agent : "");
+	s->timers_interrupt = s->options.timers && sampling_timers_interrupt();
 	if (s->options.timers && s->options.event_count > 1)
 		s->options.event_count = 1;
 	ignore_file_size(s);
@@ -419,6 +441,7 @@ void session_close(struct session *s)
 	close_one(&s->listener);
 	remove_directory(s);
 	bell_close(&s->bell);
+	inside_rings_close(s->inside_rings);
 	close_one(&s->epoll);
 	close_one(&s->timer);
 	library_close(s->library);
@@ -500,6 +523,10 @@ static void handle(struct session *s, enum watch *watch)
 		break;
 	case WATCH_KERNEL:
 		kernel_drain(s, false);
+		break;
+	case WATCH_INSIDE:
+		take_inside(s);
+		unwalked_walk(s);
 		break;
 	}
 }
@@ -636,6 +663,10 @@ static void write_note(struct session *s, struct profile *p)
 	note_error(&note, s->notes.restricted_programs,
 		   "programs were sampled only until they restricted their system calls (seccomp)",
 		   "--collector=kernel samples all");
+	note_error(&note, s->notes.outside_threads,
+		   "threads were not sampled while the kernel worked for them",
+		   "there is too little memory that perf may keep (kernel.perf_event_mlock_kb, "
+		   "ulimit -l), or too few files (ulimit -n)");
 	note_error(&note, s->notes.lost_maps,
 		   "records of what programs map were lost, because the collector came late",
 		   "paths of programs that have ended may be partial");

@@ -38,6 +38,14 @@ static enum walk_end step(struct walk *w, const struct code_space *code,
 	return end;
 }
 
+/* Whether our own signal interrupted the frame: what it called is no part of the program. */
+static bool is_ours(const struct walk *w, const struct walk_reader *reader)
+{
+	uint64_t number;
+	return reader->word(reader->context, w->signal_sp + w->cpu->signal_info, &number) &&
+	       (uint32_t)number == WIRE_SIGNAL;
+}
+
 /* `pointer`: the first step is made by the frame pointer, whatever the recipe. */
 static enum walk_end walk(struct walk w, bool pointer, const struct stack_code *in,
 			  const struct walk_reader *reader, uint64_t *keys, uint32_t max,
@@ -65,8 +73,41 @@ static enum walk_end walk(struct walk w, bool pointer, const struct stack_code *
 			end = pointer_step(&w, &code, reader) ? WALK_ON : WALK_BAD_FRAME;
 		else
 			end = step(&w, &code, reader);
+		if (end == WALK_ON && w.exact && in->inside && is_ours(&w, reader))
+			*count = 0;
 	} while (end == WALK_ON);
-	return end;
+	bool sure = !in->late || !*in->late || (w.recipe && w.recipe->cfa == RECIPE_ROOT);
+	return end == WALK_COMPLETE && !sure ? WALK_BAD_MEMORY : end;
+}
+
+/* While the kernel makes or takes back a signal frame, registers are half those of the program and half the
+   handler's. */
+
+/* The PC behind the call that a handler ends with is in code of others, but the call itself leads to the signal
+   frame. */
+static bool is_returning(const struct stack_code *code, const struct walk *w)
+{
+	const struct walk_module *m = walk_find_module(&code->space, w->pc - 1);
+	const struct recipe *r = m && code->inside ? table_find(&m->table, w->pc - 1 - m->bias)
+						   : NULL;
+	return r && r->cfa == RECIPE_SIGNAL && r->cfa_add != RECIPE_RETURNED;
+}
+
+/* SP is at the new frame already, the PC still where the signal came. The first words of the frame are zeros, as if
+   nobody had called. */
+static bool is_leaving(const struct stack_code *code, const struct walk *w,
+		       const struct walk_reader *reader)
+{
+	uint64_t pc;
+	return code->inside &&
+	       reader->word(reader->context, w->sp + w->cpu->call_pushes + w->cpu->signal_pc,
+			    &pc) &&
+	       pc == w->pc;
+}
+
+static bool is_nowhere(enum walk_end end)
+{
+	return end == WALK_BAD_MEMORY || end == WALK_NO_MODULE || end == WALK_BAD_FRAME;
 }
 
 enum walk_end stack_walk(const struct stack_code *code, uint16_t machine, const uint64_t *registers,
@@ -76,7 +117,15 @@ enum walk_end stack_walk(const struct stack_code *code, uint16_t machine, const 
 	struct walk w;
 	walk_begin(&w, unwind_cpu_for(machine), registers, pc);
 	w.g = code->g;
+	bool returning = is_returning(code, &w);
+	w.exact = !returning;
 	enum walk_end end = walk(w, false, code, reader, keys, max, count);
+	if ((end == WALK_COMPLETE && *count == 1 && is_leaving(code, &w, reader)) ||
+	    (returning && is_nowhere(end))) {
+		keys[0] = cct_key(false, CCT_KERNEL, 0);
+		*count = 1;
+		return WALK_COMPLETE;
+	}
 	if (end == WALK_COMPLETE || end == WALK_TOO_DEEP ||
 	    !has_flag(&code->space, WIRE_MODULE_JIT))
 		return end;

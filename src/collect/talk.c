@@ -95,7 +95,7 @@ static void refuse(struct session *s, const struct client *client, struct err *w
 	answer(client, &reply, NULL, 0);
 }
 
-static struct wire_reply settings(const struct session *s)
+static struct wire_reply settings(const struct session *s, const struct process *p)
 {
 	const struct session_options *o = &s->options;
 	struct wire_reply reply = {
@@ -107,12 +107,14 @@ static struct wire_reply settings(const struct session *s)
 		.collapse = o->collapse,
 		.frame_pointers = o->frame_pointers,
 		.timeline = o->timeline,
+		.chance = sampling_is_split(s, p) && o->events[0].clock,
 	};
 	for (size_t i = 0; i < o->event_count; i++) {
 		const struct session_event *e = &o->events[i];
 		reply.events[i] = (struct wire_event){.period = e->period,
-						      .clock = e->clock && !e->user_only,
-						      .user_only = e->user_only};
+						      .clock = e->clock &&
+							       sampling_is_whole(s, p, e),
+						      .interrupts = sampling_interrupts(s, p, e)};
 	}
 	return reply;
 }
@@ -183,7 +185,7 @@ static void hello(struct session *s, const struct client *client, const struct u
 		refuse(s, client, e);
 		return; /* it stays, as a process without samples */
 	}
-	struct wire_reply reply = settings(s);
+	struct wire_reply reply = settings(s, p);
 	reply.space = p->list->place;
 	reply.arena_size = a->size;
 	sampling_open_early(s, p);
@@ -199,6 +201,7 @@ static void modules(struct session *s, const struct client *client, const struct
 	struct process *p = process_find(s, peer->pid);
 	if (p)
 		p->useless = 0;
+	inside_take_all(s);
 	for (struct arena *a = s->arenas; a; a = a->next)
 		if (!p || a == p->arena) /* else a child that nobody has looked at yet */
 			arena_scan(s, a);

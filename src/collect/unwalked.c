@@ -25,6 +25,7 @@
 
 #include "base/err.h"
 #include "cct/cct.h"
+#include "collect/mark.h"
 #include "collect/stack.h"
 
 #define LOOK_AGAIN_NS 500000ull /* at a map in which nothing was new; doubled each time */
@@ -34,8 +35,9 @@
 #define BLOCK 256u
 #define PICTURE_NS 1000000ull /* between two of a process */
 #define PICTURES_MAX 256u
-#define THREADS 256u  /* whose last samples are at hand */
-#define AT_A_TIME 64u /* walked before we look for more */
+#define BEYOND (64u << 10) /* bytes that are read at a time */
+#define THREADS 256u       /* whose last samples are at hand */
+#define AT_A_TIME 64u      /* walked before we look for more */
 
 struct block {
 	unsigned uses;
@@ -54,6 +56,9 @@ struct sample {
 	uint64_t registers[CPU_REGISTERS];
 	uint64_t pc, address, size; /* address, size: of the stack */
 	bool cut;                   /* that goes on beyond */
+	bool inside;                /* it came while the kernel worked for the thread */
+	uint64_t copied;  /* bytes of the stack that are of its time: the rest was read later */
+	struct mark mark; /* for what was not kept */
 	size_t block_count;
 	struct block *blocks[]; /* the first one has the word at `address` somewhere in it */
 };
@@ -112,7 +117,7 @@ static struct sample *sample_new(struct unwalked *u, const struct arena_snapshot
 	out->kept_ns = session_now();
 	out->pc = from->pc;
 	out->address = address;
-	out->size = size;
+	out->size = out->copied = size;
 	out->cut = from->cut;
 	memcpy(out->registers, from->registers, sizeof out->registers);
 	out->block_count = count;
@@ -147,10 +152,16 @@ struct source {
 	const struct arena *arena;
 	const struct arena_chunk *chunk;
 	size_t at;
+	const uint8_t *flat; /* or all of them */
 };
 
 static bool source_read(struct source *from, uint8_t *to, size_t size)
 {
+	if (from->flat) {
+		memcpy(to, from->flat, size);
+		from->flat += size;
+		return true;
+	}
 	while (size) {
 		if (from->at == ARENA_CHUNK) {
 			uint32_t next = atomic_load(&((struct arena_chunk *)from->chunk)->next);
@@ -168,10 +179,9 @@ static bool source_read(struct source *from, uint8_t *to, size_t size)
 	return true;
 }
 
-static bool copy_stack(struct unwalked *u, const struct arena *a, const struct arena_snapshot *from,
-		       const struct sample *before, struct sample *out)
+static bool copy_stack(struct unwalked *u, struct source source, const struct sample *before,
+		       struct sample *out)
 {
-	struct source source = {a, &from->chunk, offsetof(struct arena_snapshot, bytes)};
 	struct block *fresh = NULL;
 	uint64_t done = 0;
 	for (size_t i = 0; i < out->block_count; i++) {
@@ -200,21 +210,22 @@ static struct sample **recent_of(struct unwalked *u, const struct arena *a, uint
 	return &u->recent[(owner * 31u + (uint32_t)a->inode) % THREADS];
 }
 
-static void keep_one(struct session *s, struct arena *a, struct process *p, uint32_t owner,
-		     uint32_t thread, uint32_t chunk)
+/* NULL where it could not be kept. */
+static struct sample *keep_one(struct session *s, const struct arena *a, struct process *p,
+			       uint32_t owner, uint32_t thread, const struct arena_snapshot *from,
+			       struct source source)
 {
 	struct unwalked *u = s->unwalked;
-	const struct arena_snapshot *from = (void *)arena_record(a, chunk);
 	struct sample **recent = recent_of(u, a, owner);
 	struct sample *sample = from ? sample_new(u, from) : NULL;
 	if (!sample) {
 		s->notes.unkept++;
-		return;
+		return NULL;
 	}
-	if (sample->event >= s->options.event_count || !copy_stack(u, a, from, *recent, sample)) {
+	if (sample->event >= s->options.event_count || !copy_stack(u, source, *recent, sample)) {
 		s->notes.damaged_trees++;
 		sample_free(u, sample);
-		return;
+		return NULL;
 	}
 	sample->process = p;
 	sample->owner = owner;
@@ -222,6 +233,16 @@ static void keep_one(struct session *s, struct arena *a, struct process *p, uint
 	*(u->last ? &u->last->next : &u->first) = sample;
 	u->last = sample;
 	*recent = sample;
+	return sample;
+}
+
+static void keep_left(struct session *s, struct arena *a, struct process *p, uint32_t owner,
+		      uint32_t thread, uint32_t chunk)
+{
+	const struct arena_snapshot *from = (void *)arena_record(a, chunk);
+	struct source source = {
+		.arena = a, .chunk = &from->chunk, .at = offsetof(struct arena_snapshot, bytes)};
+	keep_one(s, a, p, owner, thread, from, source);
 }
 
 static void take_picture(struct session *s, struct process *p)
@@ -268,7 +289,7 @@ void unwalked_keep(struct session *s, struct arena *a, struct process *p, uint32
 		uint32_t chunk = atomic_load(&record->snapshots[i]);
 		if (!chunk || s->unwalked->bytes > KEPT_MAX)
 			continue;
-		keep_one(s, a, p, owner, thread, chunk);
+		keep_left(s, a, p, owner, thread, chunk);
 		/* Its chunks are free before the thread may leave another one. */
 		arena_give(a->header, chunk);
 		atomic_store(&record->snapshots[i], 0);
@@ -277,11 +298,36 @@ void unwalked_keep(struct session *s, struct arena *a, struct process *p, uint32
 		take_picture(s, p);
 }
 
+bool unwalked_add(struct session *s, struct arena *a, uint32_t owner,
+		  const struct arena_snapshot *from, const uint8_t *stack, size_t copied)
+{
+	struct thread *t = arena_thread_of(a, owner);
+	const struct arena_thread *record = arena_record(a, owner);
+	uint32_t thread;
+	if (!t || !record || t->generation != record->generation) /* written over */
+		return true;
+	if (!s->unwalked)
+		s->unwalked = calloc(1, sizeof *s->unwalked);
+	if (!s->unwalked || s->unwalked->bytes > KEPT_MAX ||
+	    !harvest_find_thread(s, t, record, &thread))
+		return false;
+	struct sample *sample = keep_one(s, a, t->process, owner, thread, from,
+					 (struct source){.flat = stack});
+	if (!sample)
+		return false;
+	sample->inside = true;
+	sample->copied = copied;
+	if (from->cut)
+		mark_find(&sample->mark, from->address, stack, from->size);
+	if (s->unwalked->walking || library_is_busy(s->library))
+		take_picture(s, t->process);
+	return true;
+}
+
 /* ---- walking ---- */
 
-static bool read_word(void *context, uint64_t address, uint64_t *out)
+static bool read_kept(const struct sample *s, uint64_t address, uint64_t *out)
 {
-	const struct sample *s = context;
 	if (address < s->address || address - s->address > s->size ||
 	    s->size - (address - s->address) < sizeof *out)
 		return false;
@@ -296,11 +342,45 @@ static bool read_word(void *context, uint64_t address, uint64_t *out)
 	return true;
 }
 
+struct beyond { /* a part of the stack that was not kept */
+	const struct sample *sample;
+	bool late; /* something of the stack is of a later time */
+	uint64_t address, size;
+	uint8_t bytes[BEYOND];
+};
+
+static bool read_beyond(struct beyond *b, uint64_t address, uint64_t *out)
+{
+	const struct sample *s = b->sample;
+	uint64_t end = s->address + s->size, from = address - address % BEYOND;
+	if (!s->mark.address || address < end)
+		return false;
+	if (address - b->address >= b->size) {
+		b->address = from < end ? end : from;
+		b->size = s->process->gone ? 0
+					   : mark_read(&s->mark, s->process->pid, s->ns, b->address,
+						       b->bytes, BEYOND);
+	}
+	if (address - b->address > b->size || b->size - (address - b->address) < sizeof *out)
+		return false;
+	memcpy(out, b->bytes + (address - b->address), sizeof *out);
+	return true;
+}
+
+static bool read_word(void *context, uint64_t address, uint64_t *out)
+{
+	struct beyond *b = context;
+	if (!read_kept(b->sample, address, out) && !read_beyond(b, address, out))
+		return false;
+	b->late |= address - b->sample->address >= b->sample->copied;
+	return true;
+}
 /* The keys of the frames, innermost first. */
 struct path {
 	uint64_t *keys;
 	uint32_t count, max;
 	enum walk_end end;
+	bool late; /* it is by words of a later time, too */
 };
 
 static struct err *keep_path(struct session *s, const struct sample *sample,
@@ -345,12 +425,21 @@ static enum walk_end walk_with(struct session *s, struct sample *sample,
 			       const struct library_list *list, bool fresh, struct path *path)
 {
 	const struct process *p = sample->process;
-	struct stack_code code = {.fresh = fresh, .task = p->gone || p->foreign ? 0 : p->pid};
-	struct walk_reader reader = {read_word, sample};
+	struct beyond beyond;
+	struct walk_reader reader = {read_word, &beyond};
+	struct stack_code code = {.fresh = fresh,
+				  .inside = sample->inside,
+				  .late = &beyond.late,
+				  .task = p->gone || p->foreign ? 0 : p->pid};
+	beyond.sample = sample;
+	beyond.late = false;
+	beyond.address = beyond.size = 0;
 	if (list)
 		code.space = library_walk(s->library, list);
-	return stack_walk(&code, p->machine, sample->registers, sample->pc, &reader, path->keys,
-			  path->max, &path->count);
+	enum walk_end end = stack_walk(&code, p->machine, sample->registers, sample->pc, &reader,
+				       path->keys, path->max, &path->count);
+	path->late = beyond.late;
+	return end;
 }
 
 /* So that the thread leaves fewer of them. */
@@ -375,10 +464,12 @@ static void walk_one(struct session *s, struct sample *sample, struct path *path
 					      false, path);
 	if (path->end == WALK_NO_MODULE) /* as far as the present one goes */
 		path->end = walk_with(s, sample, p->list, p->looked_ns >= sample->kept_ns, path);
-	if (path->end == WALK_NO_MODULE)
+	if (path->end == WALK_NO_MODULE && !sample->inside)
 		tell_in_vain(sample);
 	if (path->end == WALK_BAD_MEMORY && sample->cut)
 		path->end = WALK_NO_STACK;
+	if (path->late && path->end != WALK_COMPLETE && path->end != WALK_TOO_DEEP)
+		path->end = WALK_NO_STACK; /* what was read later has led astray */
 	struct err *e = keep_path(s, sample, path);
 	if (e)
 		s->notes.unkept++;

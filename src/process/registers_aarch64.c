@@ -3,6 +3,7 @@
 
 #include <elf.h>
 #include <string.h>
+#include <asm/perf_regs.h>
 #include <asm/ptrace.h>
 #include <sys/ptrace.h>
 #include <sys/uio.h>
@@ -21,4 +22,13 @@ bool registers_read(struct remote_thread *thread)
 	thread->registers[31] = regs.sp;
 	thread->pc = regs.pc;
 	return true;
+}
+
+const uint64_t registers_perf_mask = (2ull << PERF_REG_ARM64_PC) - 1;
+const unsigned registers_perf_count = PERF_REG_ARM64_PC + 1;
+
+void registers_from_perf(const uint64_t *perf, uint64_t *registers, uint64_t *pc)
+{
+	memcpy(registers, perf, PERF_REG_ARM64_PC * sizeof *perf); /* x0 to x30, sp */
+	*pc = perf[PERF_REG_ARM64_PC];
 }

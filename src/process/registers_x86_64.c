@@ -3,6 +3,7 @@
 
 #include <elf.h>
 #include <string.h>
+#include <asm/perf_regs.h>
 #include <sys/ptrace.h>
 #include <sys/uio.h>
 #include <sys/user.h>
@@ -24,4 +25,21 @@ bool registers_read(struct remote_thread *thread)
 	memcpy(thread->registers, by_number, sizeof by_number);
 	thread->pc = regs.rip;
 	return true;
+}
+
+/* In the order of perf's own numbers, which have others between these. */
+#define BITS(first, last) ((2ull << (last)) - (1ull << (first)))
+const uint64_t registers_perf_mask = BITS(PERF_REG_X86_AX, PERF_REG_X86_IP) |
+				     BITS(PERF_REG_X86_R8, PERF_REG_X86_R15);
+const unsigned registers_perf_count = 17;
+
+void registers_from_perf(const uint64_t *perf, uint64_t *registers, uint64_t *pc)
+{
+	static const uint8_t order[] = {PERF_REG_X86_AX, PERF_REG_X86_DX, PERF_REG_X86_CX,
+					PERF_REG_X86_BX, PERF_REG_X86_SI, PERF_REG_X86_DI,
+					PERF_REG_X86_BP, PERF_REG_X86_SP};
+	for (unsigned i = 0; i < sizeof order; i++)
+		registers[i] = perf[order[i]];
+	memcpy(registers + 8, perf + PERF_REG_X86_IP + 1, 8 * sizeof *perf); /* r8 to r15 */
+	*pc = perf[PERF_REG_X86_IP];
 }

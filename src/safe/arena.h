@@ -110,6 +110,8 @@ struct arena_thread {
 							set, else for the collector to take */
 	_Atomic uint32_t vain;   /* raised by the collector for each of them that it could not walk
 				  either */
+	uint64_t stack_top;      /* beyond it nothing of the thread's stack is */
+	uint64_t handler_stack;  /* the agent's own is the chunk before; 0: it has none */
 	uint64_t start_ns;       /* CLOCK_MONOTONIC */
 	_Atomic uint64_t end_ns; /* 0: not ended */
 	_Atomic uint64_t cpu_start_ns,

@@ -42,16 +42,17 @@ struct wire_request {
 
 enum wire_sampler {
 	WIRE_NONE,   /* do not sample this program: only wait */
-	WIRE_EVENTS, /* the collector opens perf events; si_fd % event_count of their
-			signals is the event */
+	WIRE_EVENTS, /* the collector opens perf events; si_fd % (2 * event_count) of their
+			signals is the event, or the one beyond the last: the first event's
+			only sample by chance */
 	WIRE_TIMERS, /* each thread arms a POSIX timer on its CPU clock for itself */
 };
 
 struct wire_event {
 	uint64_t period;
-	uint32_t clock;     /* the period is nanoseconds of the thread's CPU time, all of it: 0 for
-			       a clock that counts user code only */
-	uint32_t user_only; /* no sample comes while the kernel works for the program */
+	uint32_t clock;      /* the period is nanoseconds of the thread's CPU time, all of it: 0 for
+			        a clock whose samples come in user code only */
+	uint32_t interrupts; /* samples may come while the kernel works for the program */
 };
 
 struct wire_reply {
@@ -64,7 +65,7 @@ struct wire_reply {
 	uint32_t collapse;       /* bound recursion in the tree */
 	uint32_t frame_pointers; /* walk by frame pointers alone */
 	uint32_t timeline;       /* note when each sample of the first event came */
-	uint32_t reserved;
+	uint32_t chance; /* the first event has a sample by chance, too: collect/sampling.c */
 	struct wire_event events[ARENA_METRICS_MAX];
 };
 

@@ -15,7 +15,7 @@ struct unwind_cpu {
 	uint64_t address_bits;       /* a code pointer without its signature: address & this */
 
 	/* The signal frame that the kernel pushes, as offsets from SP in the trampoline. */
-	uint16_t signal_pc;
+	uint16_t signal_pc, signal_info;
 	uint16_t signal_registers[CPU_REGISTERS]; /* 0: not saved there */
 };
 

@@ -17,6 +17,7 @@ const struct unwind_cpu unwind_cpu_aarch64 = {
 	.red_zone = 0,
 	.address_bits = (1ull << 48) - 1, /* above: pointer authentication and tags */
 	.signal_pc = SAVED(32),
+	.signal_info = 0,
 	.signal_registers =
 		{
 			SAVED(0),  SAVED(1),  SAVED(2),  SAVED(3),  SAVED(4),  SAVED(5),  SAVED(6),

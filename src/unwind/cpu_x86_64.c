@@ -17,6 +17,7 @@ const struct unwind_cpu unwind_cpu_x86_64 = {
 	.red_zone = 128,
 	.address_bits = ~0ull,
 	.signal_pc = SAVED(16),
+	.signal_info = 304, /* behind the ucontext */
 	.signal_registers =
 		{
 			[8] = SAVED(0),

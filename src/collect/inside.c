@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Samples that come while the kernel works for a thread: in a system call, for a page that was
+ * not there. A signal would end the call, or make a transfer shorter that has begun, so there is none:
+ * the kernel copies the registers that the thread came with, and the innermost part of its
+ * stack, to a ring (inside_ring.h). Here they become samples like those that a target left (unwalked.c).
+ */
+#include "collect/internal.h"
+
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "collect/inside_ring.h"
+
+struct inside {
+	size_t event_count;
+	int events[ARENA_METRICS_MAX];
+	uint64_t ids[ARENA_METRICS_MAX]; /* as the kernel calls them in its records */
+	int chance;                      /* -1: there is none */
+	uint64_t chance_id;
+	struct inside_ring *ring; /* of all of them */
+	struct arena *arena;      /* NULL: not known yet whose they are */
+	uint32_t owner;           /* the thread's record */
+	uint64_t samples;
+};
+
+/* ---- opening ---- */
+
+static int open_event(const struct session_event *event, pid_t tid, uint64_t period, size_t ring)
+{
+	struct perf_event_attr attr = {
+		.type = event->type,
+		.size = sizeof attr,
+		.config = event->config,
+		.config1 = event->config1,
+		.config2 = event->config2,
+		.sample_period = period,
+		.disabled = 1,
+		.exclude_user = 1,
+		.exclude_hv = 1,
+		.remove_on_exec = 1,
+	};
+	inside_ring_ask(&attr, ring);
+	return (int)syscall(SYS_perf_event_open, &attr, tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
+}
+
+/* To the ring of the first one. */
+static bool join(const struct inside *in, int fd, uint64_t *id)
+{
+	return fd >= 0 && !ioctl(fd, PERF_EVENT_IOC_ID, id) &&
+	       (fd == in->events[0] || !ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, in->events[0]));
+}
+
+static void close_all(struct session *s, struct inside *in)
+{
+	if (in->ring)
+		inside_ring_close(s->inside_rings, in->ring);
+	inside_end_chance(in);
+	for (size_t i = 0; i < in->event_count; i++)
+		if (in->events[i] >= 0)
+			close(in->events[i]);
+	free(in);
+}
+
+static bool open_all(struct session *s, struct inside *in, pid_t tid, const uint64_t *periods,
+		     uint64_t first, size_t size)
+{
+	const struct session_event *events = s->options.events;
+	for (size_t i = 0; i < in->event_count; i++) {
+		in->events[i] = open_event(&events[i], tid, periods[i], size);
+		if (in->events[i] >= 0 && !i)
+			in->ring = inside_ring_open(s->inside_rings, in->events[0], tid, size);
+		if (in->events[i] < 0 || !in->ring || !join(in, in->events[i], &in->ids[i]))
+			return false;
+	}
+	if (first) { /* without it, if need be */
+		in->chance = open_event(&events[0], tid, first, size);
+		if (in->chance >= 0 && !join(in, in->chance, &in->chance_id))
+			inside_end_chance(in);
+	}
+	return true;
+}
+
+static struct inside *open_sized(struct session *s, pid_t tid, const uint64_t *periods,
+				 uint64_t first, size_t size)
+{
+	struct inside *in = calloc(1, sizeof *in);
+	if (!in)
+		return NULL;
+	in->event_count = s->options.event_count;
+	in->chance = -1;
+	for (size_t i = 0; i < in->event_count; i++)
+		in->events[i] = -1;
+	if (!open_all(s, in, tid, periods, first, size)) {
+		int error = errno;
+		close_all(s, in);
+		errno = error;
+		return NULL;
+	}
+	s->inside_count++;
+	return in;
+}
+
+/* The kernel keeps rings in memory: the first threads have large ones, of many none has much. */
+struct inside *inside_open(struct session *s, pid_t tid, const uint64_t *periods, uint64_t first)
+{
+	static const struct {
+		size_t threads, size;
+	} rings[] = {
+		{8, 4u << 20}, {64, 512u << 10}, {SIZE_MAX, 128u << 10}, {SIZE_MAX, 32u << 10}};
+	size_t i = 0;
+	while (s->inside_count >= rings[i].threads)
+		i++;
+	struct inside *in = open_sized(s, tid, periods, first, rings[i].size);
+	/* what a user may have of it is limited: kernel.perf_event_mlock_kb */
+	while (!in && errno == EPERM && ++i < sizeof rings / sizeof *rings)
+		in = open_sized(s, tid, periods, first, rings[i].size);
+	return in;
+}
+
+void inside_enable(const struct inside *in)
+{
+	if (in->chance >= 0)
+		ioctl(in->chance, PERF_EVENT_IOC_REFRESH, 1);
+	for (size_t i = 0; i < in->event_count; i++)
+		ioctl(in->events[i], PERF_EVENT_IOC_ENABLE, 0);
+}
+
+void inside_adopt(struct session *s, struct inside *in, struct arena *a, uint32_t owner)
+{
+	const struct arena_thread *record = arena_record(a, owner);
+	in->arena = a;
+	in->owner = owner;
+	inside_ring_know(s->inside_rings, in->ring, record ? record->stack_top : 0);
+}
+
+void inside_change_period(const struct inside *in, size_t event, uint64_t period)
+{
+	ioctl(in->events[event], PERF_EVENT_IOC_PERIOD, &period);
+}
+
+void inside_end_chance(struct inside *in)
+{
+	if (in->chance >= 0)
+		close(in->chance);
+	in->chance = -1;
+}
+
+uint64_t inside_samples(const struct inside *in)
+{
+	return in->samples;
+}
+
+int inside_event(const struct inside *in, size_t event)
+{
+	return in->events[event];
+}
+
+/* ---- taking ---- */
+
+/* The first tick of a period is one half too much beside the sample by chance: see sampling.c. */
+static bool is_left_out(const struct session *s, const struct inside *in, size_t event,
+			const struct inside_copy *copy)
+{
+	const struct session_event *e = &s->options.events[event];
+	return !event && e->clock && copy->id != in->chance_id && copy->count < e->period * 6 / 5 &&
+	       copy->ns * UINT64_C(0x9e3779b97f4a7c15) >> 63;
+}
+
+static size_t event_of(const struct inside *in, const struct inside_copy *copy)
+{
+	size_t i = 0;
+	while (i < in->event_count && copy->id != in->ids[i] && (i || copy->id != in->chance_id))
+		i++;
+	return i;
+}
+
+static void lose(struct session *s, uint64_t count)
+{
+	s->lost += count;
+	if (count)
+		err_free(profile_lose(s->harvest.profile, "no room", count));
+}
+
+static void take_copy(struct session *s, struct inside *in, const struct inside_copy *copy)
+{
+	size_t event = event_of(in, copy);
+	const struct arena_thread *record = arena_record(in->arena, in->owner);
+	if (event == in->event_count || !record || is_left_out(s, in, event, copy))
+		return;
+	if (record->handler_stack - copy->address < ARENA_CHUNK) /* for our own handler */
+		return;
+	struct arena_snapshot from = {.event = (uint32_t)event,
+				      .weight = 1,
+				      .ns = copy->ns,
+				      .pc = copy->pc,
+				      .address = copy->address,
+				      .size = copy->size,
+				      .cut = copy->cut};
+	memcpy(from.registers, copy->registers, sizeof from.registers);
+	in->samples++;
+	if (!unwalked_add(s, in->arena, in->owner, &from, copy->stack, copy->copied))
+		lose(s, 1);
+	else if (!event)
+		s->samples++;
+}
+
+void inside_take(struct session *s, struct inside *in)
+{
+	uint64_t lost;
+	if (!in->arena || !in->arena->header)
+		return;
+	for (struct inside_copy *copy = inside_ring_take(s->inside_rings, in->ring, &lost), *next;
+	     copy; copy = next) {
+		next = copy->next;
+		take_copy(s, in, copy);
+		free(copy);
+	}
+	lose(s, lost);
+}
+
+void inside_take_all(struct session *s)
+{
+	for (struct arena *a = s->arenas; a; a = a->next)
+		for (size_t i = 0; i < a->thread_count; i++)
+			if (a->threads[i].events.open && a->threads[i].events.inside)
+				inside_take(s, a->threads[i].events.inside);
+}
+
+void inside_close(struct session *s, struct inside *in)
+{
+	if (!in)
+		return;
+	for (size_t i = 0; i < in->event_count; i++)
+		ioctl(in->events[i], PERF_EVENT_IOC_DISABLE, 0);
+	inside_take(s, in);
+	close_all(s, in);
+	s->inside_count--;
+}

@@ -60,8 +60,8 @@ static uint32_t size_of(const struct layout *l, size_t i)
 static bool follows(const uint8_t *first, const uint8_t *second)
 {
 	uint32_t start = word_at(first), size = word_at(first + WORD), next = word_at(second);
-	return size && next > start && next - start >= size && next - start - size < PADDING_MAX &&
-	       !(start % ALIGN) && !(next % ALIGN);
+	return size && word_at(second + WORD) && next > start && next - start >= size &&
+	       next - start - size < PADDING_MAX && !(start % ALIGN) && !(next % ALIGN);
 }
 
 /* How many entries there are from here on, of so many words. */

@@ -111,6 +111,9 @@ static void what_does_not_fit_is_no_table(void **state)
 	fill(&l, 7);
 	l.constants[63 + 7 * 60] = 1; /* two halves, and neither is long enough */
 	assert_int_equal(count_builtins(&l), 0);
+	fill(&l, 7);
+	l.constants[63 + 7 * (COUNT - 1) + 1] = 0; /* the last one is of no size: it is none */
+	assert_int_equal(count_builtins(&l), COUNT - 1);
 }
 
 static void symbols_have_them(void **state)

@@ -451,20 +451,26 @@ static void tell_in_vain(const struct sample *sample)
 		atomic_fetch_add(&record->vain, 1);
 }
 
+/* Whether it ended at code of no module; or one frame before, since a frame pointer is not believed that
+   leads there. */
+static bool is_unknown(const struct path *path)
+{
+	return path->end == WALK_NO_MODULE || path->end == WALK_NO_RECIPE;
+}
+
 static void walk_one(struct session *s, struct sample *sample, struct path *path)
 {
 	struct process *p = sample->process;
 	path->end = walk_with(s, sample, p->list, false, path);
-	if (path->end == WALK_NO_MODULE && refresh(s, p))
+	if (is_unknown(path) && refresh(s, p))
 		path->end = walk_with(s, sample, p->list, false, path);
-	for (struct picture *at = s->unwalked->pictures; path->end == WALK_NO_MODULE && at;
-	     at = at->next)
+	for (struct picture *at = s->unwalked->pictures; is_unknown(path) && at; at = at->next)
 		if (at->process == p)
 			path->end = walk_with(s, sample, library_settle(s->library, at->view),
 					      false, path);
-	if (path->end == WALK_NO_MODULE) /* as far as the present one goes */
+	if (is_unknown(path)) /* as far as the present one goes */
 		path->end = walk_with(s, sample, p->list, p->looked_ns >= sample->kept_ns, path);
-	if (path->end == WALK_NO_MODULE && !sample->inside)
+	if (is_unknown(path) && !sample->inside)
 		tell_in_vain(sample);
 	if (path->end == WALK_BAD_MEMORY && sample->cut)
 		path->end = WALK_NO_STACK;

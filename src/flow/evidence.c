@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "flow/builtins.h"
 #include "flow/survey.h"
 #include "image/image.h"
 #include "image/symbols.h"
@@ -319,11 +320,12 @@ static enum link classify_before(struct evidence *e, const struct evidence_place
 }
 
 /* V8 turns frames of optimised code into such of its interpreter while they wait, with return
-   addresses that no call left there. Its own procedures, which they are in, are named so. */
+   addresses that no call left there. They are in its own procedures. */
 static bool is_rewritten(struct evidence *e, const struct evidence_place *ra)
 {
 	const struct symbol *symbol = symbol_at(e, ra);
-	return symbol && !strncmp(symbol->name, "Builtins_", strlen("Builtins_"));
+	struct image *image = e->modules[ra->module].image;
+	return symbol && builtin_kind(image, e->isa, symbol) != BUILTIN_NONE;
 }
 
 enum link evidence_classify(struct evidence *e, const struct evidence_place *caller,

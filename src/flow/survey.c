@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "flow/builtins.h"
 #include "flow/trace.h"
 #include "image/image.h"
 #include "image/relocs.h"
@@ -135,19 +136,19 @@ static bool is_part(const char *name)
 
 /* What V8's own compiler made: procedures for certain, though most are only jumped to, from others with
    frames of all sizes. Some go on with a frame that was made for them. */
-static bool is_builtin(const char *name)
+static bool is_builtin(enum builtin_kind kind)
 {
-	return !strncmp(name, "Builtins_", strlen("Builtins_")) && !strstr(name, "EnterAt") &&
-	       !strstr(name, "Continuation") && !strstr(name, "ContinueTo");
+	return kind != BUILTIN_NONE && kind != BUILTIN_CONTINUATION;
 }
 
-static void add_symbols(const struct symbols *symbols, struct addresses *entries,
-			struct addresses *hints, struct addresses *noreturn)
+static void add_symbols(struct image *image, const struct isa *isa, const struct symbols *symbols,
+			struct addresses *entries, struct addresses *hints,
+			struct addresses *noreturn)
 {
 	const struct symbol *all;
 	size_t count = symbols_all(symbols, &all);
 	for (size_t i = 0; i < count; i++) {
-		if (all[i].global || is_builtin(all[i].name))
+		if (all[i].global || is_builtin(builtin_kind(image, isa, &all[i])))
 			add(entries, all[i].address);
 		else if (!is_part(all[i].name))
 			add(hints, all[i].address);
@@ -305,7 +306,7 @@ struct err *survey_take(struct image *image, const struct isa *isa, const struct
 	if (e)
 		return e;
 	if (symbols)
-		add_symbols(symbols, &entries, &hints, &noreturn);
+		add_symbols(image, isa, symbols, &entries, &hints, &noreturn);
 	if (image_entry(image))
 		add(&entries, image_entry(image));
 	static const char *const arrays[] = {".init_array", ".fini_array", ".preinit_array",

@@ -18,6 +18,7 @@
 #include "image/symbols.h"
 
 #include <elf.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -570,6 +571,7 @@ static bool add_go(struct symbols *symbols, struct image *image, bool see)
 	return good;
 }
 
+/* Nothing names them any more: they get their numbers. */
 static bool add_v8(struct symbols *symbols, struct image *image, bool see)
 {
 	struct v8tab_builtin *all;
@@ -577,11 +579,14 @@ static bool add_v8(struct symbols *symbols, struct image *image, bool see)
 	bool good = true;
 
 	for (size_t i = 0; good && i < count; i++) {
-		if (see)
+		char name[32];
+
+		if (see) {
 			near_see(symbols->near, all[i].start);
-		else
-			good = add_function(symbols, all[i].start, all[i].start + all[i].size,
-					    all[i].name);
+			continue;
+		}
+		snprintf(name, sizeof(name), V8TAB_NUMBERED "%zu", i);
+		good = add_function(symbols, all[i].start, all[i].start + all[i].size, name);
 	}
 	free(all);
 	return good;

@@ -13,9 +13,7 @@
  */
 #include "image/v8tab.h"
 
-#include <elf.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -62,8 +60,8 @@ static uint32_t size_of(const struct layout *l, size_t i)
 static bool follows(const uint8_t *first, const uint8_t *second)
 {
 	uint32_t start = word_at(first), size = word_at(first + WORD), next = word_at(second);
-	return size && next > start && next - start >= size && next - start - size < PADDING_MAX &&
-	       !(start % ALIGN) && !(next % ALIGN);
+	return size && word_at(second + WORD) && next > start && next - start >= size &&
+	       next - start - size < PADDING_MAX && !(start % ALIGN) && !(next % ALIGN);
 }
 
 /* How many entries there are from here on, of so many words. */
@@ -125,42 +123,10 @@ static bool find_code(const struct layout *l, const struct bytes *in, size_t *ou
 	return false;
 }
 
-/* What C++ calls saves the registers that are C++'s; what calls C++ without a frame, on aarch64, is these four
-   instructions. */
-
-static bool is_entry(uint16_t machine, const uint8_t *code, size_t size)
+static void describe(const struct layout *l, uint64_t address, struct v8tab_builtin *out)
 {
-	static const uint8_t pushes[] = {0x41, 0x54, 0x41, 0x55, 0x41, 0x56, 0x41, 0x57, 0x53};
-	static const uint8_t stp_19_20[] = {0xf3, 0x53, 0xbf, 0xa9}; /* stp x19,x20,[sp,#-16]! */
-	size_t near = size < 48 ? size : 48;
-	return machine == EM_AARCH64 ? memmem(code, near, stp_19_20, sizeof stp_19_20) != NULL
-				     : memmem(code, near, pushes, sizeof pushes) != NULL;
-}
-
-static bool is_direct_entry(uint16_t machine, const uint8_t *code, size_t size)
-{
-	return machine == EM_AARCH64 && size == 16 &&
-	       word_at(code) == 0xf90003fe &&                    /* str x30,[sp] */
-	       (word_at(code + 4) & 0xfffffc1f) == 0xd63f0000 && /* blr */
-	       word_at(code + 8) == 0xf94003fe &&                /* ldr x30,[sp] */
-	       word_at(code + 12) == 0xd65f03c0;                 /* ret */
-}
-
-static void describe(const struct layout *l, uint16_t machine, const struct bytes *code, size_t at,
-		     struct v8tab_builtin *out)
-{
-	for (size_t i = 0; i < l->count; i++) {
-		const uint8_t *bytes = code->all + at + start_of(l, i);
-		struct v8tab_builtin *b = &out[i];
-		b->size = size_of(l, i);
-		b->start = code->address + at + start_of(l, i);
-		if (is_direct_entry(machine, bytes, b->size))
-			strcpy(b->name, "Builtins_DirectCEntry");
-		else if (is_entry(machine, bytes, b->size))
-			strcpy(b->name, "Builtins_JSEntry");
-		else
-			snprintf(b->name, sizeof b->name, "Builtins_#%zu", i);
-	}
+	for (size_t i = 0; i < l->count; i++)
+		out[i] = (struct v8tab_builtin){address + start_of(l, i), size_of(l, i)};
 }
 
 static bool read_section(struct image *image, const char *name, struct bytes *out)
@@ -185,6 +151,6 @@ size_t v8tab_read(struct image *image, struct v8tab_builtin **out)
 	*out = calloc(layout.count, sizeof **out);
 	if (!*out)
 		return 0;
-	describe(&layout, image_machine(image), &code, at, *out);
+	describe(&layout, code.address + at, *out);
 	return layout.count;
 }

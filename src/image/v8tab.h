@@ -11,12 +11,11 @@ struct image;
 
 #define V8TAB_EXPORTED "EmbeddedBlob" /* in names that V8 exports */
 #define V8TAB_PADDING 0xccu           /* between builtins */
+#define V8TAB_NUMBERED "Builtins_#"   /* and a number: what symbols call them then */
 
 struct v8tab_builtin {
 	uint64_t start, size;
-	char name
-		[32]; /* as symbols have it, where what it does tells; else with its number: "Builtins_#17" */
 };
 
-/* They ascend. 0: the image has none, or no memory is left. To be freed by the caller. */
+/* By number; they ascend. 0: the image has none, or no memory is left. To be freed by the caller. */
 size_t v8tab_read(struct image *image, struct v8tab_builtin **out);

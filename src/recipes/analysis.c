@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "flow/builtins.h"
 #include "flow/frame.h"
 #include "image/image.h"
 #include "image/symbols.h"
@@ -27,26 +28,24 @@ static struct err *take_landings(struct image *image, struct analysis *a)
 }
 
 /* Where SP is after a call cannot be told in what V8's compiler made: callees take as many arguments off
-   the stack as they were given. But as soon as they have frames, FP leads to them. Between them and C++
-   it is not so. */
-static bool keeps_pointer(const struct symbol *s)
+   the stack as they were given. But as soon as they have frames, FP leads to them. */
+static bool keeps_pointer(struct image *image, const struct isa *isa, const struct symbol *s)
 {
-	const char *name = s->name + strlen("Builtins_");
-	return s->size && !strncmp(s->name, "Builtins_", strlen("Builtins_")) &&
-	       strcmp(name, "DirectCEntry") && (strncmp(name, "JS", 2) || !strstr(name, "Entry"));
+	return s->size && builtin_keeps_pointer(builtin_kind(image, isa, s));
 }
 
-static struct err *take_pointers(const struct symbols *symbols, struct analysis *a)
+static struct err *take_pointers(struct image *image, const struct symbols *symbols,
+				 struct analysis *a)
 {
 	const struct symbol *all;
 	size_t count = symbols ? symbols_all(symbols, &all) : 0, wanted = 0;
 	for (size_t i = 0; i < count; i++)
-		wanted += keeps_pointer(&all[i]);
+		wanted += keeps_pointer(image, a->isa, &all[i]);
 	if (!wanted)
 		return NULL;
 	a->pointers = reallocarray(NULL, wanted, sizeof *a->pointers);
 	for (size_t i = 0; a->pointers && i < count; i++)
-		if (keeps_pointer(&all[i]))
+		if (keeps_pointer(image, a->isa, &all[i]))
 			a->pointers[a->pointer_count++] = (struct analysis_range){
 				all[i].address, all[i].address + all[i].size};
 	return a->pointers ? NULL : err_new("out of memory");
@@ -62,7 +61,7 @@ struct err *analysis_run(struct image *image, const struct symbols *symbols, str
 	if (!e)
 		e = take_landings(image, out);
 	if (!e)
-		e = take_pointers(symbols, out);
+		e = take_pointers(image, symbols, out);
 	if (!e) {
 		out->input = (struct trace_input){
 			.entries = out->survey.entries,

@@ -23,6 +23,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "flow/builtins.h"
 #include "image/image.h"
 #include "image/symbols.h"
 #include "image/v8tab.h"
@@ -30,32 +31,11 @@
 #include "recipes/rows.h"
 #include "recipes/shapes_cpu.h"
 
-#define PREFIX "Builtins_"
 #define BUILTINS_MIN 100u /* fewer are somebody else's */
 
-static bool is_builtin(const struct symbol *s)
+static enum builtin_kind kind_of(struct image *image, const struct isa *isa, const struct symbol *s)
 {
-	return s->size && !strncmp(s->name, PREFIX, strlen(PREFIX));
-}
-
-/* What C++ calls, and what calls C++ without a frame of its own. */
-static bool is_entry(const char *name)
-{
-	name += strlen(PREFIX);
-	return (!strncmp(name, "JS", 2) && strstr(name, "Entry")) || !strcmp(name, "DirectCEntry");
-}
-
-/* It is known by V8's own table alone (image/v8tab.h), and may be any of them. */
-static bool is_numbered(const struct symbol *s)
-{
-	return s->name[strlen(PREFIX)] == '#';
-}
-
-/* What the deoptimizer makes the callees of optimized code return to. */
-static bool is_continuation(const struct symbol *s)
-{
-	return is_numbered(s) || strstr(s->name, "EnterAt") || strstr(s->name, "Continuation") ||
-	       strstr(s->name, "ContinueTo");
+	return s->size ? builtin_kind(image, isa, s) : BUILTIN_NONE;
 }
 
 static uint32_t pointer_rule(const struct isa *isa, struct rows *rows)
@@ -144,8 +124,7 @@ static void add_unwinding(const struct isa *isa, const struct unwinding *u, uint
 	rows_add(rows, call, u->stays, rows_rule(rows, &recipe));
 }
 
-/* str x30,[sp]; blr; ldr x30,[sp]; ret. Its callers are walked by FP, so their SP may as well be
-   above the slot. */
+/* Its callers are walked by FP, so their SP may as well be above the slot. */
 static void add_direct_entry(struct image *image, const struct isa *isa, const struct symbol *s,
 			     struct rows *rows)
 {
@@ -158,31 +137,17 @@ static void add_direct_entry(struct image *image, const struct isa *isa, const s
 		.extra = RECIPE_LOST,
 		.source = RECIPE_FROM_SHAPE,
 	};
-	size_t size;
-	const uint8_t *code = image_bytes_at(image, s->address, &size);
-	if (isa->link == INSN_NO_REG || !code || size < s->size || s->size < 16)
-		return;
-	struct insn store, call;
-	isa->decode(code, size, s->address, &store);
-	isa->decode(code + store.length, size - store.length, s->address + store.length, &call);
-	const struct effect *e = &store.effects[0];
-	if (store.effect_count == 1 && e->op == EFFECT_STORE && e->dst == isa->sp && !e->imm &&
-	    e->src == isa->link && call.kind == INSN_CALL_INDIRECT)
-		rows_add(rows, call.address, call.address + 2ull * call.length,
-			 rows_rule(rows, &recipe));
-}
-
-static bool is_named(const struct symbol *s, const char *name)
-{
-	return !strncmp(s->name + strlen(PREFIX), name, strlen(name));
+	uint64_t start, end;
+	if (builtin_direct_call(image, isa, s, &start, &end))
+		rows_add(rows, start, end, rows_rule(rows, &recipe));
 }
 
 static void add_calls(struct image *image, const struct isa *isa, const struct symbol *s,
-		      uint32_t rule, struct rows *rows)
+		      bool deoptimizes, struct rows *rows)
 {
 	size_t size;
 	const uint8_t *code = image_bytes_at(image, s->address, &size);
-	bool deoptimizes = is_numbered(s) || is_named(s, "DeoptimizationEntry");
+	uint32_t rule = pointer_rule(isa, rows);
 	if (code && size > s->size)
 		size = s->size;
 	for (size_t at = 0; code && at < size;) {
@@ -214,7 +179,8 @@ static bool has_text(struct image *image, const char *name, const char *text)
 /* Before all symbols of a large library are read in vain. */
 static bool may_have_builtins(struct image *image)
 {
-	return has_text(image, ".strtab", PREFIX) || has_text(image, ".dynstr", PREFIX) ||
+	return has_text(image, ".strtab", BUILTIN_PREFIX) ||
+	       has_text(image, ".dynstr", BUILTIN_PREFIX) ||
 	       has_text(image, ".dynstr", V8TAB_EXPORTED);
 }
 
@@ -226,7 +192,31 @@ static bool is_padding(struct image *image, uint64_t address)
 	return byte && size && *byte == V8TAB_PADDING;
 }
 
-static void each_builtin(struct image *image, struct rows *rows, bool last)
+static void add_builtin(struct image *image, const struct isa *isa, const struct symbol *s,
+			struct rows *rows)
+{
+	enum builtin_kind kind = kind_of(image, isa, s);
+	bool numbered = kind == BUILTIN_NUMBERED;
+	if (kind == BUILTIN_DIRECT_ENTRY)
+		add_direct_entry(image, isa, s, rows);
+	if (!builtin_keeps_pointer(kind))
+		return;
+	add_calls(image, isa, s, numbered || kind == BUILTIN_DEOPTIMIZER, rows);
+	if ((numbered || kind == BUILTIN_CONTINUATION) &&
+	    is_padding(image, s->address - isa->insn_min))
+		rows_add(rows, s->address - isa->insn_min, s->address, pointer_rule(isa, rows));
+}
+
+static void add_last(struct image *image, const struct isa *isa, const struct symbol *s,
+		     struct rows *rows)
+{
+	if (builtin_keeps_pointer(kind_of(image, isa, s)))
+		rows_add(rows, s->address, s->address + s->size, pointer_rule(isa, rows));
+}
+
+static void each_builtin(struct image *image, struct rows *rows,
+			 void (*add)(struct image *, const struct isa *, const struct symbol *,
+				     struct rows *))
 {
 	if (!may_have_builtins(image))
 		return;
@@ -236,33 +226,18 @@ static void each_builtin(struct image *image, struct rows *rows, bool last)
 	err_free(symbols_read(image, NULL, &symbols));
 	size_t count = symbols && isa ? symbols_all(symbols, &all) : 0, builtins = 0;
 	for (size_t i = 0; i < count; i++)
-		builtins += is_builtin(&all[i]);
-	for (size_t i = 0; builtins >= BUILTINS_MIN && i < count; i++) {
-		if (!is_builtin(&all[i]))
-			continue;
-		if (!last && is_named(&all[i], "DirectCEntry"))
-			add_direct_entry(image, isa, &all[i], rows);
-		if (is_entry(all[i].name))
-			continue;
-		uint32_t rule = pointer_rule(isa, rows);
-		uint64_t start = all[i].address;
-		if (last) {
-			rows_add(rows, start, start + all[i].size, rule);
-			continue;
-		}
-		add_calls(image, isa, &all[i], rule, rows);
-		if (is_continuation(&all[i]) && is_padding(image, start - isa->insn_min))
-			rows_add(rows, start - isa->insn_min, start, rule);
-	}
+		builtins += kind_of(image, isa, &all[i]) != BUILTIN_NONE;
+	for (size_t i = 0; builtins >= BUILTINS_MIN && i < count; i++)
+		add(image, isa, &all[i], rows);
 	symbols_free(symbols);
 }
 
 void shapes_add_v8(struct image *image, struct rows *rows)
 {
-	each_builtin(image, rows, false);
+	each_builtin(image, rows, add_builtin);
 }
 
 void shapes_add_v8_last(struct image *image, struct rows *rows)
 {
-	each_builtin(image, rows, true);
+	each_builtin(image, rows, add_last);
 }

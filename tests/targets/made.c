@@ -7,9 +7,11 @@
  *
  * KIND: "pointer" keeps a frame pointer; "roomy" too, with more of its frame above the record where the
  * CPU's conventions allow that; "bare" keeps none; "loop" keeps one and works itself; "edges" is short, and
- * takes most of its time before it has a frame and after it had one.
+ * takes most of its time before it has a frame and after it had one; "callers" is a loop that is made once,
+ * and called by code with a frame pointer that is made anew every now and then.
  */
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,6 +27,7 @@ typedef long made_code(long (*work)(long), long count);
 	"\n ret\n"
 #define BARE "str x30, [sp, #-16]!\n" CALL "ldr x30, [sp], #16\n ret\n"
 #define LOOP "1: subs x1, x1, #1\n b.ne 1b\n"
+#define COUNT "1: subs x0, x0, #1\n b.ne 1b\n"
 #define SLOW "mvn x9, xzr\n udiv x9, x9, x1\n udiv x9, x9, x1\n"
 #define EDGES                                                           \
 	"cbz x1, 1f\n" SLOW "stp x29, x30, [sp, #-16]!\n mov x29, sp\n" \
@@ -34,6 +37,7 @@ typedef long made_code(long (*work)(long), long count);
 #define POINTER(size, body) "push %rbp\n mov %rsp, %rbp\n" body "pop %rbp\n ret\n"
 #define BARE "sub $8, %rsp\n" CALL "add $8, %rsp\n ret\n"
 #define LOOP "1: dec %rsi\n jnz 1b\n"
+#define COUNT "1: dec %rdi\n jnz 1b\n xor %eax, %eax\n"
 #define EDGES "endbr64\n push %rbp\n mov %rsp, %rbp\n pop %rbp\n ret\n"
 #endif
 #define BYTES(name, text)                                                         \
@@ -47,6 +51,7 @@ BYTES(roomy, POINTER("96", CALL))
 BYTES(bare, BARE)
 BYTES(loop, POINTER("16", LOOP))
 BYTES(edges, EDGES)
+BYTES(count, POINTER("16", COUNT))
 
 static volatile unsigned long sink;
 static long calls = 1;
@@ -69,11 +74,13 @@ static void on_alarm(int number)
 	spin(300000);
 }
 
+static long (*callee)(long) = work;
+
 __attribute__((noipa)) static long middle(made_code *code, long count)
 {
 	long result = 0;
 	for (long i = 0; i < calls; i++)
-		result += code(work, count);
+		result += code(callee, count);
 	sink += (unsigned long)result;
 	return result;
 }
@@ -85,7 +92,7 @@ __attribute__((noipa)) static long outer(made_code *code, long count)
 	return result;
 }
 
-static made_code *make(const char *begin, const char *end)
+static void *make(const char *begin, const char *end)
 {
 	__asm__("" : "+r"(begin), "+r"(end)); /* to the compiler they are two objects */
 	size_t size = (size_t)(end - begin);
@@ -97,7 +104,7 @@ static made_code *make(const char *begin, const char *end)
 	__builtin___clear_cache(memory, (char *)memory + size);
 	if (mprotect(memory, 65536, PROT_READ | PROT_EXEC))
 		exit(2);
-	return (made_code *)memory;
+	return memory;
 }
 
 int main(int argc, char **argv)
@@ -105,7 +112,10 @@ int main(int argc, char **argv)
 	const char *kind = argc > 2 ? argv[1] : "";
 	long rounds = argc > 2 ? strtol(argv[2], NULL, 10) : 0;
 	made_code *code = NULL;
-	if (!strcmp(kind, "pointer"))
+	bool callers = !strcmp(kind, "callers");
+	if (callers)
+		callee = make(count_begin, count_end);
+	if (!strcmp(kind, "pointer") || callers)
 		code = make(pointer_begin, pointer_end);
 	else if (!strcmp(kind, "roomy"))
 		code = make(roomy_begin, roomy_end);
@@ -124,8 +134,11 @@ int main(int argc, char **argv)
 		signal(SIGALRM, on_alarm);
 		setitimer(ITIMER_REAL, &often, NULL);
 	}
-	for (long i = 0; i < rounds; i++)
+	for (long i = 0; i < rounds; i++) {
+		if (callers && i % 20 == 19)
+			code = make(pointer_begin, pointer_end);
 		outer(code, 1000000);
+	}
 	printf("%lu\n", sink & 1);
 	return 0;
 }

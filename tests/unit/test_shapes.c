@@ -344,6 +344,31 @@ static void direct_entry_aarch64(void **state)
 	rows_free(&rows);
 }
 
+/* Of a stripped V8 only numbers are left. */
+static void entries_without_names(void **state)
+{
+	static const uint32_t direct[] = {
+		0xf90003fe, /* str x30,[sp] */
+		0xd63f0140, /* blr x10 */
+		0xf94003fe, /* ldr x30,[sp] */
+		0xd65f03c0, /* ret */
+	};
+	static const uint8_t entry[] = {0x41, 0x54, 0x41, 0x55, 0x41, 0x56, 0x41,
+					0x57, 0x53, 0xff, 0xd0, 0x90, 0x90, 0x90};
+	struct rows rows = shapes_of_builtin(EM_AARCH64, "Builtins_#7", direct, sizeof(direct));
+
+	(void)state;
+	assert_int_equal(at(&rows, 4)->cfa_reg, isa_aarch64.sp);
+	assert_int_equal(at(&rows, 8)->cfa_reg, isa_aarch64.sp);
+	rows_free(&rows);
+	rows = shapes_of_builtin(EM_X86_64, "Builtins_#7", entry, sizeof(entry));
+	assert_int_equal(at(&rows, 9)->cfa, RECIPE_NONE); /* that is for the analysis */
+	rows_free(&rows);
+	rows = shapes_of_builtin(EM_X86_64, "Builtins_#7", entry + 2, sizeof(entry) - 2);
+	assert_int_equal(at(&rows, 7)->cfa_reg, isa_x86_64.fp);
+	rows_free(&rows);
+}
+
 static void expect_special(const struct rows *rows, uint64_t offset, unsigned reg, int how,
 			   int32_t cfa, unsigned ra, int32_t ra_offset)
 {
@@ -946,6 +971,7 @@ int main(void)
 		cmocka_unit_test(deoptimizer_aarch64),
 		cmocka_unit_test(deoptimizer_x86_64),
 		cmocka_unit_test(direct_entry_aarch64),
+		cmocka_unit_test(entries_without_names),
 		cmocka_unit_test(end_of_the_unwinder_aarch64),
 		cmocka_unit_test(end_of_the_unwinder_x86_64),
 		cmocka_unit_test(jumpto_of_llvm),

@@ -5,10 +5,14 @@
 #include "base/err.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#define OURS "culprit"
 
 /* The XDG specification: a path that is not absolute is as good as none. */
 static const char *env_directory(const char *name)
@@ -18,17 +22,26 @@ static const char *env_directory(const char *name)
 	return value && value[0] == '/' ? value : NULL;
 }
 
-struct err *cachedir_path(struct buf *path)
+/* The user's own place for caches of all programs. */
+static struct err *base_path(struct buf *path)
 {
 	const char *cache = env_directory("XDG_CACHE_HOME"), *home = env_directory("HOME");
 
 	if (cache)
-		buf_printf(path, "%s/culprit", cache);
+		buf_puts(path, cache);
 	else if (home)
-		buf_printf(path, "%s/.cache/culprit", home);
+		buf_printf(path, "%s/.cache", home);
 	else
 		return err_new("no place for a cache: neither XDG_CACHE_HOME nor HOME is set");
 	return path->failed ? err_new("no memory for the path of the cache") : NULL;
+}
+
+struct err *cachedir_path(struct buf *path)
+{
+	struct err *e = base_path(path);
+
+	buf_puts(path, "/" OURS);
+	return e || !path->failed ? e : err_new("no memory for the path of the cache");
 }
 
 /* Creates the directory and its missing parents; `path` is changed and put back. */
@@ -53,14 +66,26 @@ static struct err *create_all(char *path)
 	}
 }
 
-static struct err *check_own(const char *path)
+static struct err *open_base(struct buf *path, int *out)
+{
+	struct err *e = base_path(path);
+
+	if (e)
+		return e;
+	*out = open(path->data, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (*out < 0 && errno == ENOENT) {
+		e = create_all(path->data);
+		*out = e ? -1 : open(path->data, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	}
+	return e || *out >= 0 ? e : err_errno("cache '%s'", path->data);
+}
+
+static struct err *check_own(int directory, const char *path)
 {
 	struct stat st;
 
-	if (stat(path, &st))
+	if (fstat(directory, &st))
 		return err_errno("cache '%s'", path);
-	if (!S_ISDIR(st.st_mode))
-		return err_new("cache '%s': not a directory", path);
 	if (st.st_uid != geteuid())
 		return err_new("cache '%s': belongs to another user", path);
 	if (st.st_mode & (S_IWGRP | S_IWOTH))
@@ -68,21 +93,83 @@ static struct err *check_own(const char *path)
 	return NULL;
 }
 
-struct err *cachedir_create(const char *name, struct buf *path)
+static int open_below(int directory, const char *name)
 {
-	struct err *e;
+	return openat(directory, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
 
-	buf_clear(path);
-	e = cachedir_path(path);
-	if (!e)
-		e = create_all(path->data);
-	if (!e)
-		e = check_own(path->data);
-	if (e || !name)
-		return e;
+/* *directory becomes the one with that name in it, and `path` its path. */
+static struct err *step_into(int *directory, const char *name, struct buf *path)
+{
+	int next;
+
 	buf_printf(path, "/%s", name);
 	if (path->failed)
 		return err_new("no memory for the path of the cache");
-	e = create_all(path->data);
-	return e ? e : check_own(path->data);
+	next = open_below(*directory, name);
+	if (next < 0 && errno == ENOENT) {
+		if (mkdirat(*directory, name, 0700) && errno != EEXIST)
+			return err_errno("cannot create directory '%s'", path->data);
+		next = open_below(*directory, name);
+	}
+	if (next < 0 && (errno == ENOTDIR || errno == ELOOP))
+		return err_new("cache '%s': not a directory (a link to one is not followed)",
+			       path->data);
+	if (next < 0)
+		return err_errno("cache '%s'", path->data);
+	close(*directory);
+	*directory = next;
+	return check_own(next, path->data);
+}
+
+struct err *cachedir_open(const char *name, int *out)
+{
+	struct buf path = {0};
+	struct err *e;
+
+	*out = -1;
+	e = open_base(&path, out);
+	if (!e)
+		e = step_into(out, OURS, &path);
+	if (!e)
+		e = step_into(out, name, &path);
+	if (e && *out >= 0) {
+		close(*out);
+		*out = -1;
+	}
+	buf_free(&path);
+	return e;
+}
+
+/* Files */
+
+int cachedir_read(int directory, const char *name)
+{
+	struct stat st;
+	int fd = openat(directory, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+
+	if (fd < 0)
+		return -1;
+	if (fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_uid != geteuid() ||
+	    st.st_mode & (S_IWGRP | S_IWOTH)) {
+		close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+int cachedir_write(int directory, const char *name, struct buf *temporary)
+{
+	buf_clear(temporary);
+	buf_printf(temporary, "%s.%d.tmp", name, (int)getpid());
+	if (temporary->failed)
+		return -1;
+	return openat(directory, temporary->data,
+		      O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+}
+
+void cachedir_keep(int directory, const char *name, const struct buf *temporary, int fd, bool whole)
+{
+	if (close(fd) || !whole || renameat(directory, temporary->data, directory, name))
+		unlinkat(directory, temporary->data, 0);
 }

@@ -5,6 +5,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "profile/format.h"
+#include "profile/process_name.h"
 #include "profile/profile.h"
 
 #include <ctype.h>
@@ -59,11 +60,24 @@ struct err *choose_profile(const char *path, const char *wanted, struct profile 
 }
 
 /* A number is compared with the id, else the text with the name. */
-static bool is_wanted(const char *wanted, int32_t id, const char *name)
+static bool is_number(const char *wanted, long *number)
 {
 	char *end;
-	long number = strtol(wanted, &end, 10);
-	return *wanted && !*end ? number == id : !strcmp(wanted, name);
+	*number = strtol(wanted, &end, 10);
+	return *wanted && !*end;
+}
+
+static bool wants_thread(const char *wanted, const struct profile_thread *t)
+{
+	long number;
+	return is_number(wanted, &number) ? number == t->tid : !strcmp(wanted, t->name);
+}
+
+static bool wants_process(const char *wanted, const struct profile_process *x)
+{
+	long number;
+	return is_number(wanted, &number) ? number == x->pid
+					  : process_name_is(x->name, x->command, wanted);
 }
 
 struct err *choose_threads(const struct profile *p, const char *path, const char *thread,
@@ -79,8 +93,8 @@ struct err *choose_threads(const struct profile *p, const char *path, const char
 	for (size_t i = 0; i < p->thread_count; i++) {
 		const struct profile_thread *t = &p->threads[i];
 		const struct profile_process *x = &p->processes[t->process];
-		chosen[i] = (!thread || is_wanted(thread, t->tid, t->name)) &&
-			    (!process || is_wanted(process, x->pid, x->name));
+		chosen[i] = (!thread || wants_thread(thread, t)) &&
+			    (!process || wants_process(process, x));
 		count += chosen[i];
 	}
 	if (count) {

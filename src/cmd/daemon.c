@@ -7,6 +7,7 @@
 #include "collect/events.h"
 #include "fleet/server.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -22,7 +23,7 @@ struct err *daemon_settings(const struct daemon_options *o, struct config *c)
 	char hz[32], every[32];
 	struct err *e = NULL;
 	config_default(c);
-	if (o->config || !access(file, F_OK))
+	if (o->config || !access(file, F_OK) || errno != ENOENT)
 		e = config_read(c, file);
 	snprintf(hz, sizeof hz, "%" PRIu64, o->hz);
 	snprintf(every, sizeof every, "%" PRIu64, o->every);
@@ -63,6 +64,17 @@ struct err *daemon_events(const struct config *c, struct session_options *s)
 	return e || !s->timers ? e : err_new("%s", why);
 }
 
+/* Also as another user than the daemon's: what is counted by default is not asked for. */
+static int check_settings(const struct daemon_options *o)
+{
+	struct config c;
+	struct session_options session;
+	struct err *e = daemon_settings(o, &c);
+	if (!e && c.event_count)
+		e = daemon_events(&c, &session);
+	return e ? cmd_fail("daemon", e) : CMD_OK;
+}
+
 int cmd_daemon(int argc, char **argv)
 {
 	struct daemon_options o = {0};
@@ -83,6 +95,7 @@ int cmd_daemon(int argc, char **argv)
 		 ARG_STRING, &o.socket},
 		{0, "log", "config|error|warning|info|debug", "what is said on stderr", ARG_CHOICE,
 		 &o.log},
+		{0, "check", NULL, "only say what is wrong with the settings", ARG_FLAG, &o.check},
 		{0},
 	};
 	struct args args = {
@@ -98,6 +111,7 @@ int cmd_daemon(int argc, char **argv)
 	int status = cmd_parse(&args, argc, argv);
 	if (status >= 0)
 		return status;
-	return args.count ? cmd_misused("daemon", "what is '%s'?", args.operands[0])
-			  : daemon_run(&o);
+	if (args.count)
+		return cmd_misused("daemon", "what is '%s'?", args.operands[0]);
+	return o.check ? check_settings(&o) : daemon_run(&o);
 }

@@ -10,6 +10,7 @@ struct daemon_options {
 	uint64_t hz, every;
 	struct arg_list events;
 	int log;
+	bool check;
 };
 
 /* The file, where there is one, and what the command line says instead. */

@@ -100,6 +100,18 @@ static bool same_fleet(const struct config *a, const struct config *b)
 		 a->fleet_patience_ms == b->fleet_patience_ms));
 }
 
+/* What needs a restart goes on as it is, and is told each time. */
+static void keep_fixed(struct config *c, const struct config *before)
+{
+	strcpy(c->database, before->database);
+	strcpy(c->socket, before->socket);
+	strcpy(c->fleet, before->fleet);
+	strcpy(c->fleet_credentials, before->fleet_credentials);
+	c->fleet_every_s = before->fleet_every_s;
+	c->fleet_spool = before->fleet_spool;
+	c->fleet_patience_ms = before->fleet_patience_ms;
+}
+
 static struct err *reload(struct daemon *d)
 {
 	struct config config;
@@ -109,9 +121,7 @@ static struct err *reload(struct daemon *d)
 	if (strcmp(config.database, d->config.database) != 0 ||
 	    strcmp(config.socket, d->config.socket) != 0 || !same_fleet(&config, &d->config))
 		daemon_say(d, CONFIG_WARNING, "another database, socket or fleet needs a restart");
-	strcpy(config.database, d->config.database);
-	strcpy(config.socket, d->config.socket);
-	strcpy(config.fleet, d->config.fleet);
+	keep_fixed(&config, &d->config);
 	if (!same_sampling(&config, &d->config))
 		e = resample(d, &config);
 	if (e)

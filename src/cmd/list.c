@@ -21,6 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum capability { SYS_PTRACE = 19, SYS_ADMIN = 21, PERFMON = 38, BPF = 39 };
@@ -223,7 +224,13 @@ static void probe_cache(struct machine *m)
 	struct ability *a = ability_new(m, "cache");
 	struct buf path = {0};
 	struct err *e = cachedir_path(&path);
+	struct stat st;
+	int directory = -1;
 
+	if (!e && !lstat(buf_text(&path), &st)) /* else it will be made */
+		e = cachedir_open("tables", &directory);
+	if (directory >= 0)
+		close(directory);
 	if (e)
 		set(a, false, err_text(e), "export XDG_CACHE_HOME=DIRECTORY");
 	else

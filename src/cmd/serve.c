@@ -38,6 +38,7 @@
 #define SECOND 1000000000ull
 #define LOOKED_AT (10 * SECOND) /* a page that has asked within this time is looked at */
 #define EVERY (2 * SECOND)      /* newer data at most so often */
+#define PASS_MS 60000           /* how long a browser may take until it asks for the page */
 #define COST_PART 10            /* making it takes at most this part of the time */
 
 /* What makes the data. The thread has it while it works, else the loop. */
@@ -184,8 +185,9 @@ static void announce(struct server *s)
 					       ? "the recording goes on: the page follows it"
 					       : "only this user's browser can see it");
 	fflush(stdout);
-	if (shown)
-		browser_open(serve_url(s->serve));
+	const char *pass = shown ? serve_pass(s->serve, PASS_MS) : "";
+	if (*pass)
+		browser_open(pass);
 	s->announced = true;
 }
 

@@ -83,7 +83,9 @@ struct process {
 	uint16_t machine; /* ELF machine of its code: another one than ours in an emulator */
 	bool foreign; /* a number that is not one of ours: in a namespace that we do not see into */
 	uid_t user;
-	char name[64];
+	char name[96]; /* profile/process_name.h */
+	char file[64]; /* the name of its file, when it was named */
+	bool named;    /* it goes on with that name, whatever it calls itself */
 	char *command;
 	int32_t rank, status;
 	uint64_t start_ns, end_ns; /* CLOCK_MONOTONIC */

@@ -161,6 +161,7 @@ void tasks_executed(struct session *s, const struct kernel_task *t)
 	if (first)
 		set_name(first->name, sizeof first->name, t->comm);
 	set_name(p->name, sizeof p->name, t->comm);
+	p->named = false;
 	if (s->kernel->whole) {
 		free(p->command);
 		p->command = NULL;
@@ -238,6 +239,7 @@ static void describe(struct session *s, struct process *p)
 	    now.changes == p->changes)
 		return;
 	memcpy(p->name, name, sizeof name);
+	p->named = false;
 	free(p->command);
 	p->command = NULL;
 }

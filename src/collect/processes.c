@@ -26,11 +26,13 @@
 #include "process/maps.h"
 #include "process/registers.h"
 #include "process/status.h"
+#include "profile/process_name.h"
 
 #define COMMAND_MAX 4096u
 #define DESCRIBE_NS 1000000000ull
 #define DESCRIBE_WHOLE_NS (10 * DESCRIBE_NS)
 #define DESCRIBE_AT_ONCE 20
+#define NAMED_NS DESCRIBE_WHOLE_NS
 
 /* ---- what /proc says ---- */
 
@@ -73,23 +75,31 @@ pid_t process_tid(const struct process *p, pid_t own)
 	return found;
 }
 
-/* Threads of the kernel have no executable. What a worker of it is at stands behind its name. */
-void process_read_comm(struct process *p)
+/* Nothing is changed where it is gone. */
+static bool read_comm(const struct process *p, char *out, size_t size)
 {
 	struct buf text = {0};
 	struct err *e = process_file(p->pid, "comm", &text);
-	if (!e)
-		snprintf(p->name, sizeof p->name, "%.*s", (int)strcspn(buf_text(&text), "\n"),
-			 buf_text(&text));
-	if (!strncmp(p->name, "kworker/", 8))
-		p->name[strcspn(p->name, "+-")] = '\0';
+	bool good = !e && text.size;
+	if (good)
+		snprintf(out, size, "%.*s", (int)strcspn(buf_text(&text), "\n"), buf_text(&text));
 	err_free(e);
 	buf_free(&text);
+	return good;
 }
 
+/* Threads of the kernel have no executable. What a worker of it is at stands behind its name. */
+void process_read_comm(struct process *p)
+{
+	read_comm(p, p->name, sizeof p->name);
+	if (!strncmp(p->name, "kworker/", 8))
+		p->name[strcspn(p->name, "+-")] = '\0';
+}
+
+/* What it calls itself when it has been there for a while; one that goes on and on to rename itself stays one process. */
 static void read_name(struct process *p)
 {
-	char path[64], target[4096];
+	char path[64], target[4096], comm[PROCESS_COMM_MAX + 1] = "";
 	snprintf(path, sizeof path, "/proc/%d/exe", (int)p->pid);
 	ssize_t length = readlink(path, target, sizeof target - 1);
 	if (length <= 0) {
@@ -101,7 +111,14 @@ static void read_name(struct process *p)
 	char *deleted = strstr(target, " (deleted)"), *slash = strrchr(target, '/');
 	if (deleted)
 		*deleted = '\0';
-	snprintf(p->name, sizeof p->name, "%.63s", slash ? slash + 1 : target);
+	slash = slash ? slash + 1 : target;
+	if (p->named && !strncmp(slash, p->file, sizeof p->file - 1))
+		return;
+	if (!read_comm(p, comm, sizeof comm) && p->name[0])
+		return;
+	snprintf(p->file, sizeof p->file, "%.63s", slash);
+	process_name_make(p->name, sizeof p->name, comm, p->file);
+	p->named = session_now() - p->start_ns >= NAMED_NS;
 }
 
 static void read_command(struct process *p)

@@ -208,5 +208,5 @@ struct err *config_read(struct config *c, const char *path)
 	fclose(file);
 	if (!e)
 		*c = read;
-	return err_context(e, "%s, line %u", path, number);
+	return number ? err_context(e, "%s, line %u", path, number) : err_context(e, "%s", path);
 }

@@ -28,7 +28,7 @@ struct err *fetch_rows(struct server *s, struct buf *sql, struct buf *answer,
 {
 	buf_puts(sql, " FORMAT RowBinary");
 	struct err *e = sql->failed ? err_new("out of memory")
-				    : server_ask(s, buf_text(sql), answer);
+				    : server_ask_rows(s, buf_text(sql), answer);
 	buf_free(sql);
 	*rows = rowbinary_read(answer);
 	return e;

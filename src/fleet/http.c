@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The way to the server and back. Nothing waits without an end: each step has its time, and a
-   descriptor can end all of it. */
+/* The way to the server and back. Nothing waits without an end: each step has its time, all of them
+   together have one, what moves has a least pace, and a descriptor can end all of it. */
 #include "fleet/http.h"
 
 #include <errno.h>
@@ -46,6 +46,32 @@ static struct err *await(int fd, short events, int ms, int64_t until_ms, int sto
 	if (n && left > 0)
 		return NULL;
 	return last ? err_new("it takes too long") : err_new("no answer in %.3g s", ms / 1e3);
+}
+
+/* How fast bytes go or come: HTTP_PACE_BYTES in each window, which begins anew when they are there. */
+struct pace {
+	int window_ms;
+	int64_t since_ms;
+	size_t moved;
+};
+
+static struct pace pace_begin(int window_ms)
+{
+	return (struct pace){.window_ms = window_ms, .since_ms = now_ms()};
+}
+
+static struct err *pace_keep(struct pace *p, size_t moved)
+{
+	int64_t now = now_ms();
+	p->moved += moved;
+	if (p->moved >= HTTP_PACE_BYTES) {
+		p->since_ms = now;
+		p->moved = 0;
+	}
+	return now - p->since_ms <= p->window_ms
+		       ? NULL
+		       : err_new("it is too slow: less than %d KB in %.3g s", HTTP_PACE_BYTES >> 10,
+				 p->window_ms / 1e3);
 }
 
 /* Connecting */
@@ -98,6 +124,7 @@ static struct err *dial(const struct http_request *r, int *out)
 static struct err *send_all(int fd, const struct http_request *r, int64_t until_ms,
 			    const char *bytes, size_t size)
 {
+	struct pace pace = pace_begin(r->silent_ms);
 	while (size) {
 		ssize_t n = send(fd, bytes, size, MSG_NOSIGNAL | MSG_DONTWAIT);
 		if (n < 0 && errno == EINTR)
@@ -112,14 +139,19 @@ static struct err *send_all(int fd, const struct http_request *r, int64_t until_
 		}
 		bytes += n;
 		size -= (size_t)n;
+		struct err *e = size ? pace_keep(&pace, (size_t)n) : NULL;
+		if (e)
+			return e;
 	}
 	return NULL;
 }
 
+/* A server may think for as long as it may be silent; when it speaks, it is to speak on. */
 static struct err *receive(int fd, const struct http_request *r, int silent_ms, int64_t until_ms,
 			   struct http_answer *a)
 {
 	char bytes[PORTION];
+	struct pace pace = {0};
 	while (a->state != HTTP_WHOLE) {
 		struct err *e = await(fd, POLLIN, silent_ms, until_ms, r->stop);
 		if (e)
@@ -130,7 +162,13 @@ static struct err *receive(int fd, const struct http_request *r, int silent_ms, 
 		if (n < 0)
 			return err_errno("cannot receive");
 		e = n ? http_feed(a, bytes, (size_t)n) : http_end(a);
-		if (e || !n)
+		if (e || !n || a->state == HTTP_WHOLE)
+			return e;
+		silent_ms = silent_ms < HTTP_PACE_MS ? silent_ms : HTTP_PACE_MS;
+		if (!pace.since_ms)
+			pace = pace_begin(silent_ms);
+		e = pace_keep(&pace, (size_t)n);
+		if (e)
 			return e;
 	}
 	return NULL;
@@ -157,7 +195,7 @@ struct err *http_talk(int fd, const struct http_request *r, struct http_answer *
 	if (!sent)
 		return receive(fd, r, r->silent_ms, until, a);
 	/* A server that refuses need not read all, and its answer says more than a broken pipe. */
-	e = receive(fd, r, 0, INT64_MAX, a);
+	e = receive(fd, r, 0, until, a);
 	bool answered = !e && a->status >= 400;
 	err_free(answered ? sent : e);
 	return answered ? NULL : sent;

@@ -13,16 +13,21 @@
 
 struct err;
 
-#define HTTP_HEAD_MAX 16384 /* bytes of an answer before its body */
+#define HTTP_HEAD_MAX 16384    /* bytes of an answer before its body */
+#define HTTP_REFUSAL_MAX 65536 /* bytes that are read of why something is refused */
+
+/* The least of a request or an answer that must have moved, once it moves: anything slower is given up. */
+#define HTTP_PACE_BYTES 32768
+#define HTTP_PACE_MS 30000
 
 /* An answer as it comes in. Start with {.body_max = …}. */
 struct http_answer {
-	size_t body_max; /* a longer one is refused */
+	size_t body_max; /* a longer one is an error; of one that is no 200 the rest is left alone */
 	int status;
 	struct buf body;
 	/* How far it is */
-	struct buf line; /* one that has not ended yet */
-	size_t head_size;
+	struct buf line;  /* one that has not ended yet */
+	size_t head_size; /* bytes of lines, also of those between pieces of the body */
 	enum http_state {
 		HTTP_STATUS,
 		HTTP_HEAD,

@@ -7,6 +7,9 @@
 #include "base/err.h"
 #include "fleet/http.h"
 
+#define LINES_TO_BODY \
+	8 /* where a body comes in pieces, so many times its size may their lines be */
+
 static struct err *garbage(void)
 {
 	return err_new("what answers is no HTTP server");
@@ -102,7 +105,6 @@ static struct err *read_line(struct http_answer *a, const char *line)
 	case HTTP_CHUNK:
 		if (!read_size(line, 16, "; \t", &a->left))
 			return garbage();
-		a->head_size = 0;
 		a->state = a->left ? HTTP_PIECE : HTTP_TRAILER;
 		return NULL;
 	case HTTP_PIECE_END:
@@ -121,7 +123,8 @@ static struct err *take_line(struct http_answer *a, const char *bytes, size_t si
 	const char *end = memchr(bytes, '\n', size);
 	*taken = end ? (size_t)(end - bytes) + 1 : size;
 	a->head_size += *taken;
-	if (a->head_size > HTTP_HEAD_MAX)
+	if (a->head_size > HTTP_HEAD_MAX + LINES_TO_BODY * a->body.size ||
+	    a->line.size + *taken > HTTP_HEAD_MAX)
 		return err_new("the head of the answer is too long");
 	if (memchr(bytes, 0, *taken))
 		return garbage();
@@ -137,13 +140,32 @@ static struct err *take_line(struct http_answer *a, const char *bytes, size_t si
 	return e;
 }
 
+static struct err *too_long(const struct http_answer *a)
+{
+	bool small = a->body_max < 1u << 20;
+	return err_new("the answer is longer than the %zu %s that are read of one%s",
+		       a->body_max >> (small ? 10 : 20), small ? "KB" : "MB",
+		       small ? "" : ": ask for less at once");
+}
+
+/* Why something is refused is said at the beginning. */
+static void take_refusal(struct http_answer *a, const char *bytes, size_t room)
+{
+	buf_append(&a->body, bytes, room);
+	a->state = HTTP_WHOLE;
+}
+
 static struct err *take_body(struct http_answer *a, const char *bytes, size_t size, size_t *taken)
 {
-	bool counted = a->state != HTTP_UNSIZED;
+	bool counted = a->state != HTTP_UNSIZED, refused = a->status != 200;
+	size_t most = refused && a->body_max > HTTP_REFUSAL_MAX ? HTTP_REFUSAL_MAX : a->body_max;
 	*taken = counted && size > a->left ? (size_t)a->left : size;
-	if (*taken > a->body_max - a->body.size)
-		return err_new("the answer is longer than the %zu MB that are read of one",
-			       a->body_max >> 20);
+	if (*taken > most - a->body.size && !refused)
+		return too_long(a);
+	if (*taken > most - a->body.size) {
+		take_refusal(a, bytes, most - a->body.size);
+		return a->body.failed ? err_new("out of memory") : NULL;
+	}
 	buf_append(&a->body, bytes, *taken);
 	if (a->body.failed)
 		return err_new("out of memory");

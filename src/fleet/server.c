@@ -20,8 +20,7 @@
 #define DEFAULT_DATABASE "culprit"
 #define CONNECT_MS 10000
 #define SILENT_MS 300000
-#define PATIENT_TIMES 10 /* as long may all of an answer take */
-#define ANSWER_MAX ((size_t)1 << 30)
+#define PATIENT_TIMES 10     /* as long may all of an answer take */
 #define SAID_MAX 300         /* bytes of what a server says that people are shown */
 #define CREDENTIALS_MAX 4096 /* bytes of the file */
 #define READING_MAX 4000     /* bytes of a statement that stands in the target of a request */
@@ -288,10 +287,10 @@ static struct err *refusal(const struct http_answer *a)
 }
 
 static struct err *ask(struct server *s, const char *method, const char *target, const void *bytes,
-		       size_t size, struct buf *answer)
+		       size_t size, size_t most, struct buf *answer)
 {
 	struct buf headers = {0};
-	struct http_answer a = {.body_max = ANSWER_MAX};
+	struct http_answer a = {.body_max = most};
 	put_headers(s, &headers);
 	struct http_request r = {.method = method,
 				 .host = s->host,
@@ -321,19 +320,27 @@ static struct err *ask(struct server *s, const char *method, const char *target,
 }
 
 /* Whole answers only: what goes wrong on the way becomes a status, not words among the rows. */
+#define WHOLE "/?wait_end_of_query=1"
+
 struct err *server_ask(struct server *s, const char *sql, struct buf *answer)
 {
-	return ask(s, "POST", "/?wait_end_of_query=1", sql, strlen(sql), answer);
+	return ask(s, "POST", WHOLE, sql, strlen(sql), SERVER_ANSWER_MAX, answer);
+}
+
+struct err *server_ask_rows(struct server *s, const char *sql, struct buf *answer)
+{
+	return ask(s, "POST", WHOLE, sql, strlen(sql), SERVER_ROWS_MAX, answer);
 }
 
 static struct err *ask_with(struct server *s, const char *method, const char *target,
-			    const char *sql, const void *bytes, size_t size, struct buf *answer)
+			    const char *sql, const void *bytes, size_t size, size_t most,
+			    struct buf *answer)
 {
 	struct buf whole = {0};
 	buf_puts(&whole, target);
 	http_escape(&whole, sql);
 	struct err *e = whole.failed ? err_new("out of memory")
-				     : ask(s, method, buf_text(&whole), bytes, size, answer);
+				     : ask(s, method, buf_text(&whole), bytes, size, most, answer);
 	buf_free(&whole);
 	return e;
 }
@@ -344,13 +351,14 @@ struct err *server_ask_reading(struct server *s, const char *sql, struct buf *an
 	struct buf target = {0};
 	if (strlen(sql) > READING_MAX)
 		return err_new("the statement is longer than %d bytes", READING_MAX);
-	buf_printf(&target, "/?wait_end_of_query=1&database=%s&query=", s->database);
-	struct err *e = ask_with(s, "GET", buf_text(&target), sql, NULL, 0, answer);
+	buf_printf(&target, WHOLE "&database=%s&query=", s->database);
+	struct err *e = ask_with(s, "GET", buf_text(&target), sql, NULL, 0, SERVER_ROWS_MAX,
+				 answer);
 	buf_free(&target);
 	return e;
 }
 
 struct err *server_insert(struct server *s, const char *sql, const void *bytes, size_t size)
 {
-	return ask_with(s, "POST", "/?query=", sql, bytes, size, NULL);
+	return ask_with(s, "POST", "/?query=", sql, bytes, size, SERVER_ANSWER_MAX, NULL);
 }

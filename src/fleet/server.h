@@ -16,6 +16,10 @@ struct buf;
 struct err;
 struct server;
 
+#define SERVER_ANSWER_MAX ((size_t)1 << 20) /* bytes of an answer that is small by its nature */
+#define SERVER_ROWS_MAX \
+	((size_t)256 << 20) /* of one with rows; STORE_MEMORY_ROWS_MAX of them fit */
+
 /* Is this the address of a server, not the name of a file? */
 bool server_is_address(const char *text);
 
@@ -30,9 +34,12 @@ const char *server_database(const struct server *server);
 /* Gives up what it is at when the descriptor gets readable; and how long it may say nothing. */
 void server_set_patience(struct server *server, int stop, int silent_ms);
 
-/* Asks it something; *answer is replaced by what it says, in the format that the question asks for. */
+/* Asks it something; *answer is replaced by what it says, in the format that the question asks for.
+   An answer that is longer than SERVER_ANSWER_MAX is an error. */
 struct err *server_ask(struct server *server, const char *sql, struct buf *answer);
-/* The same for a question of somebody else: the server itself refuses to do more than read. Names of
+/* The same where many rows are the answer: SERVER_ROWS_MAX. */
+struct err *server_ask_rows(struct server *server, const char *sql, struct buf *answer);
+/* As many for a question of somebody else: the server itself refuses to do more than read. Names of
    tables are those of its database. */
 struct err *server_ask_reading(struct server *server, const char *sql, struct buf *answer);
 /* "INSERT INTO … FORMAT …" with what is to be inserted. */

@@ -45,15 +45,15 @@ struct name_table_entry {
 
 int name_table_file(bool *in_memory)
 {
-	struct buf path = {0};
-	struct err *e = cachedir_create("tables", &path);
-	int file = e || path.failed ? -1
-				    : open(buf_text(&path), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+	int directory, file = -1;
+	err_free(cachedir_open("tables", &directory));
+	if (directory >= 0) {
+		file = openat(directory, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+		close(directory);
+	}
 	*in_memory = file < 0;
 	if (file < 0)
 		file = memfd_create("culprit-names", MFD_CLOEXEC);
-	err_free(e);
-	buf_free(&path);
 	return file;
 }
 

@@ -67,7 +67,7 @@ struct profile_metric {
 
 struct profile_process {
 	int32_t pid, parent;
-	const char *name;          /* of its executable, without folders */
+	const char *name;          /* what it is called: profile/process_name.h */
 	const char *command;       /* its arguments joined by spaces */
 	int32_t rank;              /* MPI; -1: none */
 	uint64_t start_ns, end_ns; /* since the recording began */

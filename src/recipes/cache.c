@@ -2,8 +2,6 @@
 #include "recipes/cache.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -55,14 +53,13 @@ static void make_key(struct image *image, uint8_t key[KEY_SIZE])
 	memcpy(key + 2, &hash, sizeof hash);
 }
 
-static void key_name(const uint8_t key[KEY_SIZE], enum recipes_mode mode, struct buf *path)
+static void key_name(const uint8_t key[KEY_SIZE], enum recipes_mode mode, struct buf *name)
 {
 	static const char *const modes[] = {"auto", "cfi", "analysis"};
 	unsigned length = key[1] ? key[1] : 8;
-	buf_puts(path, "/");
 	for (unsigned i = 0; i < length; i++)
-		buf_printf(path, "%02x", key[2 + i]);
-	buf_printf(path, "%s.%s.%u.%u", key[1] ? "" : "-code", modes[mode], TABLE_VERSION,
+		buf_printf(name, "%02x", key[2 + i]);
+	buf_printf(name, "%s.%s.%u.%u", key[1] ? "" : "-code", modes[mode], TABLE_VERSION,
 		   RECIPES_VERSION);
 }
 
@@ -90,9 +87,33 @@ static bool map_table(int fd, const uint8_t *key, size_t key_size, struct module
 	return true;
 }
 
-static bool map_file(const char *path, const uint8_t key[KEY_SIZE], struct module_table *out)
+/* Where the table of an image is, or would be, in the cache. */
+struct place {
+	int directory; /* -1: there is no cache */
+	struct buf name;
+};
+
+static bool find_place(struct image *image, enum recipes_mode mode, uint8_t key[KEY_SIZE],
+		       struct place *out)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	*out = (struct place){0};
+	make_key(image, key);
+	key_name(key, mode, &out->name);
+	err_free(cachedir_open("tables", &out->directory));
+	return out->directory >= 0 && !out->name.failed;
+}
+
+static void leave_place(struct place *place)
+{
+	if (place->directory >= 0)
+		close(place->directory);
+	buf_free(&place->name);
+}
+
+static bool map_file(const struct place *place, const uint8_t key[KEY_SIZE],
+		     struct module_table *out)
+{
+	int fd = cachedir_read(place->directory, buf_text(&place->name));
 	if (fd < 0)
 		return false;
 	bool mapped = map_table(fd, key, KEY_SIZE, out);
@@ -112,19 +133,13 @@ static bool write_all(int fd, const char *bytes, size_t size)
 	return done == size;
 }
 
-/* Written under another name and then renamed: no reader ever sees half a file. */
-static void save_file(const char *path, const void *bytes, size_t size)
+static void save_file(const struct place *place, const void *bytes, size_t size)
 {
 	struct buf temporary = {0};
-	buf_printf(&temporary, "%s.%d.tmp", path, (int)getpid());
-	int fd = temporary.failed ? -1
-				  : open(buf_text(&temporary),
-					 O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-	if (fd >= 0) {
-		bool written = write_all(fd, bytes, size);
-		if (close(fd) != 0 || !written || rename(buf_text(&temporary), path) != 0)
-			unlink(buf_text(&temporary));
-	}
+	int fd = cachedir_write(place->directory, buf_text(&place->name), &temporary);
+	if (fd >= 0)
+		cachedir_keep(place->directory, buf_text(&place->name), &temporary, fd,
+			      write_all(fd, bytes, size));
 	buf_free(&temporary);
 }
 
@@ -157,55 +172,36 @@ static struct err *build(struct image *image, enum recipes_mode mode, const uint
 	return e;
 }
 
-/* Where the table of this image is, or would be, in the cache; "" where there is none. */
-static void find_place(struct image *image, enum recipes_mode mode, uint8_t key[KEY_SIZE],
-		       struct buf *path)
-{
-	make_key(image, key);
-	struct err *no_cache = cachedir_create("tables", path);
-	if (no_cache)
-		buf_clear(path);
-	else
-		key_name(key, mode, path);
-	err_free(no_cache);
-}
-
-static bool has_place(const struct buf *path)
-{
-	return path->size && !path->failed;
-}
-
 struct err *cache_table(struct image *image, enum recipes_mode mode, struct module_table *out)
 {
 	uint8_t key[KEY_SIZE];
-	struct buf path = {0};
+	struct place place;
 	memset(out, 0, sizeof *out);
-	find_place(image, mode, key, &path);
-	if (has_place(&path) && map_file(buf_text(&path), key, out)) {
-		buf_free(&path);
+	bool cached = find_place(image, mode, key, &place);
+	if (cached && map_file(&place, key, out)) {
+		leave_place(&place);
 		return NULL;
 	}
 	struct err *e = build(image, mode, key, out);
-	if (!e && has_place(&path)) {
+	if (!e && cached) {
 		struct module_table saved = {0};
-		save_file(buf_text(&path), out->bytes, out->size);
-		if (map_file(buf_text(&path), key, &saved)) { /* memory that can be given back */
+		save_file(&place, out->bytes, out->size);
+		if (map_file(&place, key, &saved)) { /* memory that can be given back */
 			module_table_free(out);
 			*out = saved;
 		}
 	}
-	buf_free(&path);
+	leave_place(&place);
 	return err_context(e, "unwind table of '%s'", image_path(image));
 }
 
 bool cache_find(struct image *image, enum recipes_mode mode, struct module_table *out)
 {
 	uint8_t key[KEY_SIZE];
-	struct buf path = {0};
+	struct place place;
 	memset(out, 0, sizeof *out);
-	find_place(image, mode, key, &path);
-	bool found = has_place(&path) && map_file(buf_text(&path), key, out);
-	buf_free(&path);
+	bool found = find_place(image, mode, key, &place) && map_file(&place, key, out);
+	leave_place(&place);
 	return found;
 }
 
@@ -226,15 +222,15 @@ struct err *cache_file(struct image *image, enum recipes_mode mode, int *out)
 {
 	struct module_table t;
 	uint8_t key[KEY_SIZE];
-	struct buf path = {0};
+	struct place place;
 	struct err *e = cache_table(image, mode, &t);
 	*out = -1;
 	if (e)
 		return e;
 	if (t.mapped) {
-		find_place(image, mode, key, &path);
-		*out = has_place(&path) ? open(buf_text(&path), O_RDONLY | O_CLOEXEC) : -1;
-		buf_free(&path);
+		if (find_place(image, mode, key, &place))
+			*out = cachedir_read(place.directory, buf_text(&place.name));
+		leave_place(&place);
 	}
 	if (*out < 0)
 		e = file_in_memory(&t, out);

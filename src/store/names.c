@@ -5,6 +5,7 @@
 
 #include "base/err.h"
 #include "base/hash.h"
+#include "profile/process_name.h"
 #include "profile/profile.h"
 #include "store/reading.h"
 
@@ -254,7 +255,8 @@ bool read_wants_process(const struct read_choice *c, const struct read_process *
 {
 	int64_t pid;
 	if (c->process &&
-	    (is_number(c->process, &pid) ? pid != p->pid : strcmp(c->process, p->name) != 0))
+	    (is_number(c->process, &pid) ? pid != p->pid
+					 : !process_name_is(p->name, p->command, c->process)))
 		return false;
 	if (c->container && strncmp(c->container, p->container, strlen(c->container)) != 0)
 		return false;

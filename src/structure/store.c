@@ -15,14 +15,13 @@
 #include "structure/store.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/cachedir.h"
 #include "structure/encode.h"
 #include "structure/extents.h"
 #include "structure/structure.h"
@@ -242,27 +241,27 @@ static bool load_extents(const struct store *s, const struct layout *l, struct e
 	return good;
 }
 
-static uint8_t *map(const char *path, size_t *size)
+static uint8_t *map(int directory, const char *name, size_t *size)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	int fd = cachedir_read(directory, name);
 	struct stat st;
 	void *bytes = MAP_FAILED;
 
 	if (fd < 0)
 		return NULL;
-	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0)
+	if (fstat(fd, &st) == 0 && st.st_size > 0)
 		bytes = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
 	close(fd);
 	*size = bytes == MAP_FAILED ? 0 : (size_t)st.st_size;
 	return bytes == MAP_FAILED ? NULL : bytes;
 }
 
-bool store_load(struct store *s, const char *path, const uint8_t key[STORE_KEY_SIZE],
+bool store_load(struct store *s, int directory, const char *name, const uint8_t key[STORE_KEY_SIZE],
 		struct extents *x)
 {
 	struct layout l;
 	size_t size;
-	uint8_t *file = map(path, &size);
+	uint8_t *file = map(directory, name, &size);
 
 	memset(x, 0, sizeof(*x));
 	memset(s, 0, sizeof(*s));
@@ -340,8 +339,7 @@ static bool write_file(const struct store *s, int fd, const struct file_header *
 	       write_all(fd, s->blobs, s->blob_size) && write_all(fd, s->more.data, s->more.size);
 }
 
-/* Written under another name and then renamed: no reader ever sees half a file. */
-void store_save(struct store *s, const char *path, const uint8_t key[STORE_KEY_SIZE],
+void store_save(struct store *s, int directory, const char *name, const uint8_t key[STORE_KEY_SIZE],
 		const struct extents *x)
 {
 	struct file_header h = {.parts = x->part_count, .procedures = x->procedure_count};
@@ -350,9 +348,8 @@ void store_save(struct store *s, const char *path, const uint8_t key[STORE_KEY_S
 
 	memcpy(h.magic, MAGIC, sizeof(h.magic));
 	memcpy(h.key, key, STORE_KEY_SIZE);
-	buf_printf(&temporary, "%s.%d.tmp", path, (int)getpid());
-	if (put_tables(s, x, &tables) && !temporary.failed)
-		fd = open(buf_text(&temporary), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	if (put_tables(s, x, &tables))
+		fd = cachedir_write(directory, name, &temporary);
 	if (fd >= 0) {
 		h.texts = s->text_count;
 		h.text_bytes = tables.size - x->part_count * sizeof(struct file_part) -
@@ -360,10 +357,7 @@ void store_save(struct store *s, const char *path, const uint8_t key[STORE_KEY_S
 			       s->text_count * sizeof(uint64_t);
 		h.blob_bytes = s->blob_size + s->more.size;
 		h.checksum = table_checksum(tables.data, tables.size);
-		bool good = write_file(s, fd, &h, &tables);
-
-		if (close(fd) != 0 || !good || rename(buf_text(&temporary), path) != 0)
-			unlink(buf_text(&temporary));
+		cachedir_keep(directory, name, &temporary, fd, write_file(s, fd, &h, &tables));
 	}
 	buf_free(&temporary);
 	buf_free(&tables);

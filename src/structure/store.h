@@ -41,13 +41,13 @@ struct store {
 
 /* Starts an empty one for a module of that many procedures. False: out of memory. */
 bool store_start(struct store *store, size_t procedures);
-/* Starts with what the file has; false where there is no good one. The names in `extents` are
-   owned by the store. */
-bool store_load(struct store *store, const char *path, const uint8_t key[STORE_KEY_SIZE],
-		struct extents *extents);
+/* Starts with what the file has that is in a directory of the cache (base/cachedir.h); false where there is no good one. The
+   names in `extents` are owned by the store. */
+bool store_load(struct store *store, int directory, const char *name,
+		const uint8_t key[STORE_KEY_SIZE], struct extents *extents);
 /* Writes everything to the file. One that cannot be written is no error. */
-void store_save(struct store *store, const char *path, const uint8_t key[STORE_KEY_SIZE],
-		const struct extents *extents);
+void store_save(struct store *store, int directory, const char *name,
+		const uint8_t key[STORE_KEY_SIZE], const struct extents *extents);
 void store_free(struct store *store);
 
 /* Adds a procedure's structure; left out when there is no memory, or too much already. */

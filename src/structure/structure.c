@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/cachedir.h"
@@ -70,31 +71,33 @@ static void make_key(const struct structure *s, uint8_t key[STORE_KEY_SIZE])
 	}
 }
 
-static bool cache_path(const struct structure *s, uint8_t key[STORE_KEY_SIZE], struct buf *path)
+/* The directory, -1 where there is none, and the name in it. */
+static int cache_place(const struct structure *s, uint8_t key[STORE_KEY_SIZE], struct buf *name)
 {
 	static const char *const sources[] = {"auto", "lines", "lines-code"};
-	struct err *e = cachedir_create("structure", path);
-	bool good = !e && !path->failed;
+	int directory;
 
-	err_free(e);
 	make_key(s, key);
-	if (!good)
-		return false;
-	buf_puts(path, "/");
 	for (unsigned i = 0; i < (key[3] ? key[3] : 8u); i++)
-		buf_printf(path, "%02x", key[(key[3] ? 32 : 24) + i]);
-	buf_printf(path, "%s.%s.%d", key[3] ? "" : "-code", sources[key[1]], STRUCTURE_VERSION);
-	return !path->failed;
+		buf_printf(name, "%02x", key[(key[3] ? 32 : 24) + i]);
+	buf_printf(name, "%s.%s.%d", key[3] ? "" : "-code", sources[key[1]], STRUCTURE_VERSION);
+	if (name->failed)
+		return -1;
+	err_free(cachedir_open("structure", &directory));
+	return directory;
 }
 
 static bool load(struct structure *s)
 {
 	uint8_t key[STORE_KEY_SIZE];
-	struct buf path = {0};
-	bool good = cache_path(s, key, &path) &&
-		    store_load(&s->store, buf_text(&path), key, &s->extents);
+	struct buf name = {0};
+	int directory = cache_place(s, key, &name);
+	bool good = directory >= 0 &&
+		    store_load(&s->store, directory, buf_text(&name), key, &s->extents);
 
-	buf_free(&path);
+	if (directory >= 0)
+		close(directory);
+	buf_free(&name);
 	return good;
 }
 
@@ -102,12 +105,17 @@ static bool load(struct structure *s)
 static void save(struct structure *s)
 {
 	uint8_t key[STORE_KEY_SIZE];
-	struct buf path = {0};
+	struct buf name = {0};
+	int directory;
 
-	if (s->store.changed && !structure_damage(s) && !s->extents.gaps &&
-	    cache_path(s, key, &path))
-		store_save(&s->store, buf_text(&path), key, &s->extents);
-	buf_free(&path);
+	if (!s->store.changed || structure_damage(s) || s->extents.gaps)
+		return;
+	directory = cache_place(s, key, &name);
+	if (directory >= 0) {
+		store_save(&s->store, directory, buf_text(&name), key, &s->extents);
+		close(directory);
+	}
+	buf_free(&name);
 }
 
 /* ---- opening ---- */

@@ -16,6 +16,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "view/peer.h"
 #include "view/request.h"
 
 #define CLIENTS_MAX 32
@@ -47,6 +48,8 @@ struct serve {
 	int listener, epoll;
 	uint16_t port;
 	char token[TOKEN_SIZE + 1], url[64 + TOKEN_SIZE];
+	char pass[TOKEN_SIZE + 1], pass_url[64 + TOKEN_SIZE];
+	uint64_t pass_until_ns; /* 0: there is none */
 	struct client clients[CLIENTS_MAX];
 };
 
@@ -79,13 +82,13 @@ void serve_body_drop(struct serve_body *b)
 
 /* Opening */
 
-static bool make_token(struct serve *s)
+static bool make_token(char token[TOKEN_SIZE + 1])
 {
 	unsigned char random[TOKEN_BYTES];
 	if (getrandom(random, sizeof random, 0) != (ssize_t)sizeof random)
 		return false;
 	for (size_t i = 0; i < sizeof random; i++)
-		snprintf(s->token + 2 * i, 3, "%02x", random[i]);
+		snprintf(token + 2 * i, 3, "%02x", random[i]);
 	return true;
 }
 
@@ -126,8 +129,8 @@ struct err *serve_open(uint16_t port, struct serve **out)
 	for (int i = 0; i < CLIENTS_MAX; i++)
 		s->clients[i].fd = -1;
 	s->epoll = epoll_create1(EPOLL_CLOEXEC);
-	struct err *e = s->epoll >= 0 && make_token(s) ? listen_at(s, port)
-						       : err_errno("cannot start to serve");
+	struct err *e = s->epoll >= 0 && make_token(s->token) ? listen_at(s, port)
+							      : err_errno("cannot start to serve");
 	if (!e && !watch(s, s->listener, EPOLL_CTL_ADD, EPOLLIN, NULL))
 		e = err_errno("cannot start to serve");
 	if (e) {
@@ -166,6 +169,15 @@ const char *serve_url(const struct serve *s)
 	return s->url;
 }
 
+const char *serve_pass(struct serve *s, uint64_t ms)
+{
+	if (!make_token(s->pass))
+		return "";
+	s->pass_until_ns = now_ns() + ms * (SECOND / 1000);
+	snprintf(s->pass_url, sizeof s->pass_url, "http://127.0.0.1:%u/%s", s->port, s->pass);
+	return s->pass_url;
+}
+
 int serve_fd(const struct serve *s)
 {
 	return s->epoll;
@@ -174,11 +186,11 @@ int serve_fd(const struct serve *s)
 /* Who may have what */
 
 /* Takes as long for a wrong token as for the right one. */
-static bool is_token(const struct serve *s, const char *text)
+static bool is_token(const char *token, const char *text)
 {
 	unsigned difference = 0;
 	for (size_t i = 0; i < TOKEN_SIZE; i++)
-		difference |= (unsigned char)text[i] ^ (unsigned char)s->token[i];
+		difference |= (unsigned char)text[i] ^ (unsigned char)token[i];
 	return !difference;
 }
 
@@ -197,7 +209,7 @@ static bool is_host(const struct serve *s, const char *host, size_t size)
 /* The name behind "/TOKEN/"; NULL: it is none of ours. */
 static const char *name_of(const struct serve *s, const struct request *r, char *name, size_t size)
 {
-	if (r->path_size < TOKEN_SIZE + 2 || !is_token(s, r->path + 1) ||
+	if (r->path_size < TOKEN_SIZE + 2 || !is_token(s->token, r->path + 1) ||
 	    r->path[TOKEN_SIZE + 1] != '/' || !is_host(s, r->host, r->host_size))
 		return NULL;
 	size_t length = r->path_size - TOKEN_SIZE - 2;
@@ -208,6 +220,14 @@ static const char *name_of(const struct serve *s, const struct request *r, char 
 	return name;
 }
 
+/* "/PASS", in time and by our own user. */
+static bool has_pass(const struct serve *s, const struct client *c, const struct request *r)
+{
+	return s->pass_until_ns > now_ns() && r->path_size == TOKEN_SIZE + 1 &&
+	       is_token(s->pass, r->path + 1) && is_host(s, r->host, r->host_size) &&
+	       peer_is_ours(c->fd);
+}
+
 /* Answers */
 
 static const char *reason_of(int status)
@@ -215,6 +235,8 @@ static const char *reason_of(int status)
 	switch (status) {
 	case 200:
 		return "OK";
+	case 303:
+		return "See Other";
 	case 304:
 		return "Not Modified";
 	case 400:
@@ -232,7 +254,9 @@ static const char *reason_of(int status)
 	}
 }
 
-static void begin_answer(struct client *c, int status, const struct serve_answer *a)
+/* `fields`: lines that only this answer has. */
+static void begin_answer(struct client *c, int status, const struct serve_answer *a,
+			 const char *fields)
 {
 	char etag[48] = "", state[64] = "";
 	struct serve_body *body = status == 200 ? a->body : NULL;
@@ -240,7 +264,7 @@ static void begin_answer(struct client *c, int status, const struct serve_answer
 		snprintf(etag, sizeof etag, "ETag: \"%" PRIu64 "\"\r\n", a->version);
 	if (a && a->state)
 		snprintf(state, sizeof state, "Culprit-State: %s\r\n", a->state);
-	c->close |= status != 200 && status != 304;
+	c->close |= status >= 400;
 	int size = snprintf(
 		c->head, sizeof c->head,
 		"HTTP/1.1 %d %s\r\nContent-Type: %s\r\nContent-Length: %zu\r\n%s%s"
@@ -248,7 +272,7 @@ static void begin_answer(struct client *c, int status, const struct serve_answer
 		"Referrer-Policy: no-referrer\r\nCross-Origin-Resource-Policy: same-origin\r\n"
 		"Cross-Origin-Opener-Policy: same-origin\r\nX-Frame-Options: DENY\r\n%s%s\r\n",
 		status, reason_of(status), body ? a->type : "text/plain",
-		body ? body->bytes.size : 0, etag, state, status == 405 ? "Allow: GET\r\n" : "",
+		body ? body->bytes.size : 0, etag, state, fields,
 		c->close ? "Connection: close\r\n" : "");
 	c->head_size = (size_t)size;
 	c->body = body;
@@ -269,13 +293,18 @@ static bool has_already(const struct request *r, uint64_t version)
 static void answer(struct serve *s, struct client *c, const struct request *r, serve_find *find,
 		   void *context)
 {
-	char name[64];
+	char name[64], where[32 + TOKEN_SIZE];
 	struct serve_answer a = {0};
 	c->close = r->close;
+	if (has_pass(s, c, r)) {
+		snprintf(where, sizeof where, "Location: /%s/\r\n", s->token);
+		begin_answer(c, 303, NULL, where);
+		return;
+	}
 	if (name_of(s, r, name, sizeof name))
 		find(context, name, &a);
 	int status = !a.body ? 404 : has_already(r, a.version) ? 304 : 200;
-	begin_answer(c, status, status == 404 ? NULL : &a);
+	begin_answer(c, status, status == 404 ? NULL : &a, "");
 }
 
 /* Clients */
@@ -327,7 +356,7 @@ static bool answer_all(struct serve *s, struct client *c, serve_find *find, void
 			memmove(c->in, c->in + r.size, c->in_size);
 		} else {
 			c->in_size = 0;
-			begin_answer(c, status, NULL);
+			begin_answer(c, status, NULL, status == 405 ? "Allow: GET\r\n" : "");
 		}
 		if (!send_more(c))
 			return false;

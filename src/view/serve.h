@@ -40,5 +40,9 @@ struct err *serve_open(uint16_t port, struct serve **out);
 void serve_close(struct serve *serve); /* NULL is fine */
 /* "http://127.0.0.1:40123/0123456789abcdef0123456789abcdef/" */
 const char *serve_url(const struct serve *serve);
+/* An address for the arguments of a program that opens it, which every user can read: it has a pass instead of the
+   token, which leads to that one for so long, and only connections of our own user. Not used up at once, since some
+   programs look at an address before they hand it to a browser. "" without random numbers. */
+const char *serve_pass(struct serve *serve, uint64_t ms);
 int serve_fd(const struct serve *serve);
 void serve_handle(struct serve *serve, serve_find *find, void *context);

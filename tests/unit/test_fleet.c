@@ -2,6 +2,8 @@
 /* What goes to a server for many hosts and what comes back: HTTP, RowBinary, addresses. */
 #include "scratch.h"
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/socket.h>
@@ -137,6 +139,50 @@ static void endless_answers(void **state)
 	http_answer_free(&b);
 }
 
+/* Why it refuses is said at the beginning. */
+static void endless_refusals(void **state)
+{
+	static const char *const heads[] = {
+		"HTTP/1.1 500 No\r\n\r\n", "HTTP/1.1 500 No\r\nContent-Length: 1000000000\r\n\r\n",
+		"HTTP/1.1 500 No\r\nTransfer-Encoding: chunked\r\n\r\n3b9aca00\r\n"};
+	char words[4096];
+	(void)state;
+	memset(words, 'x', sizeof words);
+	for (size_t i = 0; i < 3; i++) {
+		struct http_answer a = {.body_max = SERVER_ROWS_MAX};
+		good(http_feed(&a, heads[i], strlen(heads[i])));
+		for (int n = 0; n < 100; n++)
+			good(http_feed(&a, words, sizeof words));
+		good(http_end(&a));
+		assert_int_equal(a.state, HTTP_WHOLE);
+		assert_int_equal(a.body.size, HTTP_REFUSAL_MAX);
+		http_answer_free(&a);
+	}
+}
+
+/* Long lines around next to no body. */
+static void endless_pieces(void **state)
+{
+	static const char head[] = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
+	struct http_answer a = {.body_max = 1u << 20}, b = {.body_max = 1u << 20};
+	char piece[4096];
+	(void)state;
+	int size = snprintf(piece, sizeof piece, "1;%03999d\r\nx\r\n", 0);
+	struct err *e = http_feed(&a, head, strlen(head));
+	for (int n = 0; !e && n < 1000; n++)
+		e = http_feed(&a, piece, (size_t)size);
+	bad(e, "head of the answer is too long");
+	http_answer_free(&a);
+	/* Small pieces alone are fine. */
+	good(http_feed(&b, head, strlen(head)));
+	for (int n = 0; n < 100000; n++)
+		good(http_feed(&b, "1\r\nx\r\n", 6));
+	good(http_feed(&b, "0\r\n\r\n", 5));
+	assert_int_equal(b.state, HTTP_WHOLE);
+	assert_int_equal(b.body.size, 100000);
+	http_answer_free(&b);
+}
+
 /* Talking, with a thread at the other end */
 
 struct other_end {
@@ -245,7 +291,75 @@ static void talking(void **state)
 	a = (struct http_answer){.body_max = 100};
 	bad(talk(&o, &r, &a), "it takes too long");
 	http_answer_free(&a);
+	/* Something always comes, and next to nothing. */
+	r.silent_ms = 200;
+	r.total_ms = 50000;
+	a = (struct http_answer){.body_max = 100};
+	bad(talk(&o, &r, &a), "it is too slow: less than 32 KB in 0.2 s");
+	http_answer_free(&a);
 	free(body);
+}
+
+/* A server whose answer is of this size. */
+struct chatty {
+	int listener;
+	size_t size;
+};
+
+static void *chat(void *context)
+{
+	const struct chatty *c = context;
+	char bytes[65536] = {0};
+	int fd = accept(c->listener, NULL, NULL);
+	size_t left = c->size, got = 0;
+	ssize_t n = 1;
+	/* All of it: to close before that would be a reset. */
+	for (; n > 0 && !strstr(bytes, "SELECT 1"); got += n > 0 ? (size_t)n : 0)
+		n = read(fd, bytes + got, sizeof bytes - 1 - got);
+	dprintf(fd, "HTTP/1.1 200 OK\r\nContent-Length: %zu\r\n\r\n", left);
+	while (left && n > 0) {
+		n = send(fd, bytes, left < sizeof bytes ? left : sizeof bytes, MSG_NOSIGNAL);
+		left -= n > 0 ? (size_t)n : 0;
+	}
+	close(fd);
+	return NULL;
+}
+
+typedef struct err *asking(struct server *server, const char *sql, struct buf *answer);
+
+static struct err *ask_chatty(size_t size, asking *ask, struct buf *answer)
+{
+	struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	struct chatty c = {socket(AF_INET, SOCK_STREAM, 0), size};
+	socklen_t length = sizeof at;
+	struct server *s;
+	pthread_t thread;
+	char address[64];
+	assert_int_equal(bind(c.listener, (struct sockaddr *)&at, sizeof at), 0);
+	assert_int_equal(listen(c.listener, 1), 0);
+	assert_int_equal(getsockname(c.listener, (struct sockaddr *)&at, &length), 0);
+	snprintf(address, sizeof address, "http://127.0.0.1:%u/x", ntohs(at.sin_port));
+	good(server_open(address, NULL, &s));
+	assert_int_equal(pthread_create(&thread, NULL, chat, &c), 0);
+	struct err *e = ask(s, "SELECT 1", answer);
+	pthread_join(thread, NULL);
+	close(c.listener);
+	server_close(s);
+	return e;
+}
+
+/* Each question has answers of a size that fits it. */
+static void sizes(void **state)
+{
+	struct buf answer = {0};
+	(void)state;
+	good(ask_chatty(SERVER_ANSWER_MAX, server_ask, &answer));
+	assert_int_equal(answer.size, SERVER_ANSWER_MAX);
+	bad(ask_chatty(SERVER_ANSWER_MAX + 1, server_ask, &answer), "longer than the 1 MB");
+	good(ask_chatty(SERVER_ANSWER_MAX + 1, server_ask_rows, &answer));
+	assert_int_equal(answer.size, SERVER_ANSWER_MAX + 1);
+	bad(ask_chatty(SERVER_ROWS_MAX + 1, server_ask_rows, &answer), "longer than the 256 MB");
+	buf_free(&answer);
 }
 
 static void told_to_stop(void **state)
@@ -426,17 +540,13 @@ static void credentials(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(whole_answers),
-		cmocka_unit_test(bad_answers),
-		cmocka_unit_test(endless_answers),
-		cmocka_unit_test(talking),
-		cmocka_unit_test(told_to_stop),
-		cmocka_unit_test(escapes),
-		cmocka_unit_test(rows),
-		cmocka_unit_test(lengths),
-		cmocka_unit_test(numbers),
-		cmocka_unit_test(addresses),
-		cmocka_unit_test(credentials),
+		cmocka_unit_test(whole_answers),   cmocka_unit_test(bad_answers),
+		cmocka_unit_test(endless_answers), cmocka_unit_test(endless_refusals),
+		cmocka_unit_test(endless_pieces),  cmocka_unit_test(talking),
+		cmocka_unit_test(sizes),           cmocka_unit_test(told_to_stop),
+		cmocka_unit_test(escapes),         cmocka_unit_test(rows),
+		cmocka_unit_test(lengths),         cmocka_unit_test(numbers),
+		cmocka_unit_test(addresses),       cmocka_unit_test(credentials),
 	};
 	signal(SIGPIPE, SIG_IGN);
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -216,11 +216,11 @@ static void what_is_stored_comes_back(void **state)
 	structure_procedure_free(p);
 	assert_null(store_get(&s, 1));
 	assert_null(store_get(&s, 2));
-	store_save(&s, path, key, &x);
+	store_save(&s, AT_FDCWD, path, key, &x);
 	store_free(&s);
 
-	assert_false(store_load(&s, path, other, &y));
-	assert_true(store_load(&s, path, key, &y));
+	assert_false(store_load(&s, AT_FDCWD, path, other, &y));
+	assert_true(store_load(&s, AT_FDCWD, path, key, &y));
 	assert_int_equal(y.procedure_count, 2);
 	assert_string_equal(y.procedures[0].name, "f");
 	assert_null(y.procedures[1].name);
@@ -233,10 +233,10 @@ static void what_is_stored_comes_back(void **state)
 	structure_procedure_free(p);
 	/* One more, and both are in the next file. */
 	store_put(&s, 1, &sample);
-	store_save(&s, path, key, &y);
+	store_save(&s, AT_FDCWD, path, key, &y);
 	store_free(&s);
 	extents_free(&y);
-	assert_true(store_load(&s, path, key, &y));
+	assert_true(store_load(&s, AT_FDCWD, path, key, &y));
 	for (uint32_t i = 0; i < 2; i++) {
 		p = store_get(&s, i);
 		expect_sample(p);
@@ -260,7 +260,7 @@ static void a_damaged_file_is_noticed(void **state)
 	make_extents(&x);
 	assert_true(store_start(&s, 2));
 	store_put(&s, 0, &sample);
-	store_save(&s, path, key, &x);
+	store_save(&s, AT_FDCWD, path, key, &x);
 	store_free(&s);
 	fd = open(path, O_RDWR);
 	assert_true(fd >= 0 && fstat(fd, &st) == 0);
@@ -270,7 +270,7 @@ static void a_damaged_file_is_noticed(void **state)
 		assert_int_equal(pread(fd, &byte, 1, at), 1);
 		changed = byte ^ 0x41;
 		assert_int_equal(pwrite(fd, &changed, 1, at), 1);
-		if (store_load(&s, path, key, &y)) {
+		if (store_load(&s, AT_FDCWD, path, key, &y)) {
 			assert_null(store_get(&s, 0));
 			store_free(&s);
 			extents_free(&y);
@@ -279,7 +279,7 @@ static void a_damaged_file_is_noticed(void **state)
 	}
 	for (off_t size = st.st_size; size-- > 0;) {
 		assert_int_equal(ftruncate(fd, size), 0);
-		assert_false(store_load(&s, path, key, &y));
+		assert_false(store_load(&s, AT_FDCWD, path, key, &y));
 	}
 	close(fd);
 	extents_free(&x);

@@ -59,6 +59,7 @@ def all_hazards():
         Hazard("own_handlers"),
         Hazard("timers"),
         Hazard("eintr", share=0.1),
+        Hazard("transfers", share=0.1),
         Hazard("fds", share=0.3),
         Hazard("setuid_drop", share=0.2, reason=without(not root, "only root can give up root")),
         Hazard("deep"),

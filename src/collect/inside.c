@@ -107,20 +107,22 @@ static struct inside *open_sized(struct session *s, pid_t tid, const uint64_t *p
 	return in;
 }
 
-/* The kernel keeps rings in memory: the first threads have large ones, of many none has much. */
+/* The kernel keeps rings in memory: the first threads have large ones, of many none has much. What others than root may
+   have is limited (kernel.perf_event_mlock_kb, RLIMIT_MEMLOCK). */
+#define LIMITED_RING 3
+#define LAST_RING 5
 struct inside *inside_open(struct session *s, pid_t tid, const uint64_t *periods, uint64_t first)
 {
 	static const struct {
 		size_t threads, size;
-	} rings[] = {
-		{8, 4u << 20}, {64, 512u << 10}, {SIZE_MAX, 128u << 10}, {SIZE_MAX, 32u << 10}};
-	size_t i = 0;
+	} rings[] = {{8, 4u << 20},   {64, 512u << 10}, {SIZE_MAX, 64u << 10},
+		     {8, 256u << 10}, {32, 64u << 10},  {SIZE_MAX, 16u << 10}};
+	size_t i = geteuid() ? LIMITED_RING : 0;
 	while (s->inside_count >= rings[i].threads)
 		i++;
 	struct inside *in = open_sized(s, tid, periods, first, rings[i].size);
-	/* what a user may have of it is limited: kernel.perf_event_mlock_kb */
-	while (!in && errno == EPERM && ++i < sizeof rings / sizeof *rings)
-		in = open_sized(s, tid, periods, first, rings[i].size);
+	if (!in && errno == EPERM && i < LAST_RING)
+		in = open_sized(s, tid, periods, first, rings[LAST_RING].size);
 	return in;
 }
 

@@ -94,9 +94,10 @@ static int renumber(struct session *s, int fd, int wanted)
 			break;
 		if (moved % count == wanted)
 			continue;
-		from = moved + 1;
+		from = moved + 1 + tries * count; /* many in a row may be taken */
 		close(moved);
 		moved = -1;
+		error = EMFILE;
 	}
 	if (moved != fd)
 		close(fd);

@@ -20,13 +20,14 @@
 
 struct inside {
 	size_t event_count;
-	int events[ARENA_METRICS_MAX];
+	int events[ARENA_METRICS_MAX];   /* -1: of user code only */
+	int leader;                      /* whose ring is that of all */
 	uint64_t ids[ARENA_METRICS_MAX]; /* as the kernel calls them in its records */
 	int chance;                      /* -1: there is none */
 	uint64_t chance_id;
-	struct inside_ring *ring; /* of all of them */
-	struct arena *arena;      /* NULL: not known yet whose they are */
-	uint32_t owner;           /* the thread's record */
+	struct inside_ring *ring;
+	struct arena *arena; /* NULL: not known yet whose they are */
+	uint32_t owner;      /* the thread's record */
 	uint64_t samples;
 };
 
@@ -50,11 +51,11 @@ static int open_event(const struct session_event *event, pid_t tid, uint64_t per
 	return (int)syscall(SYS_perf_event_open, &attr, tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
 }
 
-/* To the ring of the first one. */
+/* To the leader's ring. */
 static bool join(const struct inside *in, int fd, uint64_t *id)
 {
 	return fd >= 0 && !ioctl(fd, PERF_EVENT_IOC_ID, id) &&
-	       (fd == in->events[0] || !ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, in->events[0]));
+	       (fd == in->leader || !ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, in->leader));
 }
 
 static void close_all(struct session *s, struct inside *in)
@@ -73,10 +74,14 @@ static bool open_all(struct session *s, struct inside *in, pid_t tid, const uint
 {
 	const struct session_event *events = s->options.events;
 	for (size_t i = 0; i < in->event_count; i++) {
-		in->events[i] = open_event(&events[i], tid, periods[i], size);
-		if (in->events[i] >= 0 && !i)
-			in->ring = inside_ring_open(s->inside_rings, in->events[0], tid, size);
-		if (in->events[i] < 0 || !in->ring || !join(in, in->events[i], &in->ids[i]))
+		if (events[i].user_only)
+			continue;
+		int fd = in->events[i] = open_event(&events[i], tid, periods[i], size);
+		if (fd >= 0 && !in->ring) {
+			in->leader = fd;
+			in->ring = inside_ring_open(s->inside_rings, fd, tid, size);
+		}
+		if (fd < 0 || !in->ring || !join(in, fd, &in->ids[i]))
 			return false;
 	}
 	if (first) { /* without it, if need be */

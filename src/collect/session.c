@@ -339,7 +339,10 @@ static struct err *open_kernel(struct session *s)
 /* For agents, where the kernel tells what comes while it works for them. */
 static struct err *open_inside(struct session *s)
 {
-	if (s->options.timers || s->options.events[0].user_only)
+	bool any = false;
+	for (size_t i = 0; i < s->options.event_count; i++)
+		any |= !s->options.events[i].user_only;
+	if (s->options.timers || !any)
 		return NULL;
 	struct err *e = inside_rings_open(&s->inside_rings);
 	return e ? e : add_watch(s, inside_rings_fd(s->inside_rings), &s->inside_watch);

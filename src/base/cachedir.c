@@ -215,7 +215,8 @@ static void make_secret(int directory)
 
 bool cachedir_secret(uint8_t out[CACHEDIR_SECRET])
 {
-	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* threads write to the same name */
+	static pthread_mutex_t lock =
+		PTHREAD_MUTEX_INITIALIZER; /* threads write to the same name */
 	int directory;
 	bool good;
 

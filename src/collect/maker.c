@@ -33,7 +33,8 @@
 
 #define NO_TABLE (-1) /* in the place of a mode: only names are wanted */
 
-#define ACCESS_FS_TRUNCATE (UINT64_C(1) << 14) /* LANDLOCK_ACCESS_FS_TRUNCATE, which older headers lack */
+#define ACCESS_FS_TRUNCATE \
+	(UINT64_C(1) << 14) /* LANDLOCK_ACCESS_FS_TRUNCATE, which older headers lack */
 
 #define SMALL_FILE (256 << 10) /* bytes: takes a megabyte or two here */
 #define NAMED_FILE (16 << 20)  /* bytes: its names are written here, where there is a table */
@@ -88,7 +89,7 @@ static struct err *start(const struct maker *maker, const int files[HANDED],
 	argument(parent, sizeof parent, (int)getpid());
 	char program[] = "culprit", command[] = MAKER_COMMAND, yes[] = "1", no[] = "0";
 	char *names = files[MAKER_NAMES - MAKER_FILE] >= 0 ? yes : no;
-	char *argv[] = {program, command, mode, (char *)image_path(order->image),
+	char *argv[] = {program, command, mode,  (char *)image_path(order->image),
 			parent,  names,   debug, NULL};
 	sigemptyset(&none);
 	sigfillset(&all);
@@ -118,9 +119,8 @@ static struct err *start_child(const struct maker *maker, const struct order *or
 		return err_errno("cannot make a socket");
 	const int files[HANDED] = {copy_up(image_descriptor(order->image)), copy_up(ends[1]),
 				   order->names >= 0 ? copy_up(order->names) : -1};
-	struct err *e = files[0] < 0 || files[1] < 0
-				? err_errno("cannot hand over a file")
-				: start(maker, files, order, &out->pid);
+	struct err *e = files[0] < 0 || files[1] < 0 ? err_errno("cannot hand over a file")
+						     : start(maker, files, order, &out->pid);
 	for (int i = 0; i < HANDED; i++)
 		if (files[i] >= 0)
 			close(files[i]);
@@ -359,12 +359,11 @@ static void give_up_privileges(void)
 static void write_nowhere(void)
 {
 	struct landlock_ruleset_attr writing = {
-		.handled_access_fs =
-			LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_REMOVE_DIR |
-			LANDLOCK_ACCESS_FS_REMOVE_FILE | LANDLOCK_ACCESS_FS_MAKE_CHAR |
-			LANDLOCK_ACCESS_FS_MAKE_DIR | LANDLOCK_ACCESS_FS_MAKE_REG |
-			LANDLOCK_ACCESS_FS_MAKE_SOCK | LANDLOCK_ACCESS_FS_MAKE_FIFO |
-			LANDLOCK_ACCESS_FS_MAKE_BLOCK | LANDLOCK_ACCESS_FS_MAKE_SYM,
+		.handled_access_fs = LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_REMOVE_DIR |
+				     LANDLOCK_ACCESS_FS_REMOVE_FILE | LANDLOCK_ACCESS_FS_MAKE_CHAR |
+				     LANDLOCK_ACCESS_FS_MAKE_DIR | LANDLOCK_ACCESS_FS_MAKE_REG |
+				     LANDLOCK_ACCESS_FS_MAKE_SOCK | LANDLOCK_ACCESS_FS_MAKE_FIFO |
+				     LANDLOCK_ACCESS_FS_MAKE_BLOCK | LANDLOCK_ACCESS_FS_MAKE_SYM,
 	};
 	long version = syscall(SYS_landlock_create_ruleset, NULL, 0,
 			       LANDLOCK_CREATE_RULESET_VERSION);
@@ -414,7 +413,8 @@ int maker_main(int argc, char **argv)
 	set_bounds();
 	give_up_privileges();
 	write_nowhere();
-	struct err *e = make(atoi(argv[1]), argv[2], names, (enum cache_debug)atoi(argv[5]), &table);
+	struct err *e = make(atoi(argv[1]), argv[2], names, (enum cache_debug)atoi(argv[5]),
+			     &table);
 	answer(table, e ? err_text(e) : "");
 	_exit(EXIT_SUCCESS); /* what it has is the kernel's to tidy up */
 }

@@ -21,7 +21,7 @@
 #include "image/internal.h"
 
 #define BLOCK (256u << 10)
-#define SOON_MAX (16u << 20) /* bytes that are hashed in ten milliseconds or so */
+#define SOON_MAX (16u << 20) /* bytes that are hashed in twenty milliseconds or so */
 #define REMEMBERED 512u
 #define ID_MIN 8
 
@@ -215,8 +215,8 @@ static bool add_file(struct siphash *hash, struct image *image, const uint8_t se
 		return false;
 	if (image->fd >= 0 && (fstat(image->fd, &st) || fstatfs(image->fd, &fs)))
 		return false;
-	const uint64_t numbers[] = {st.st_dev,      st.st_ino,        st.st_uid,
-				    ns(st.st_ctim), ns(st.st_mtim), (uint64_t)st.st_size,
+	const uint64_t numbers[] = {st.st_dev,          st.st_ino,      st.st_uid,
+				    ns(st.st_ctim),     ns(st.st_mtim), (uint64_t)st.st_size,
 				    (uint32_t)fs.f_type};
 	siphash_add(hash, numbers, sizeof numbers);
 	siphash_add(hash, contents, sizeof contents);
@@ -277,7 +277,8 @@ struct identity identity_copy(struct image *image, struct image **out)
 	if (!cachedir_secret(secret))
 		return none;
 	if (image->fd < 0)
-		return hash_bytes(image, secret, -1, hash) ? by_hash(IDENTITY_CONTENTS, hash) : none;
+		return hash_bytes(image, secret, -1, hash) ? by_hash(IDENTITY_CONTENTS, hash)
+							   : none;
 	int fd = image->size <= IDENTITY_COPY_MAX ? new_copy() : -1;
 	if (fd < 0)
 		return none;

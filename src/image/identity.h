@@ -29,7 +29,7 @@
 
 struct image;
 
-#define IDENTITY_MAX 38                      /* bytes; longer build-ids are not used */
+#define IDENTITY_MAX 38                       /* bytes; longer build-ids are not used */
 #define IDENTITY_COPY_MAX (UINT64_C(1) << 30) /* bytes; larger files are not copied */
 
 enum identity_kind {

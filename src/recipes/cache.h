@@ -28,7 +28,11 @@ bool cache_find(struct image *image, enum recipes_mode mode, bool soon, struct m
 
 /* The same in steps, for a table that another process makes. */
 struct cache_job;
-enum cache_debug { CACHE_DEBUG_NONE, CACHE_DEBUG_BELIEVED, CACHE_DEBUG_ANY }; /* files it is made of */
+enum cache_debug {
+	CACHE_DEBUG_NONE,
+	CACHE_DEBUG_BELIEVED,
+	CACHE_DEBUG_ANY
+}; /* files it is made of */
 
 /* *out is the table where the cache has it; else out->bytes is NULL. The job is the caller's (cache_end), NULL with an error. */
 struct err *cache_begin(struct image *image, enum recipes_mode mode, struct module_table *out,

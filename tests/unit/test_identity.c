@@ -24,8 +24,10 @@ static void new_cache(void)
 
 static void believes_owners(void **state)
 {
-	const struct identity_facts good = {
-		.owner = 1000, .mode = S_IFREG | 0755, .file_system = EXT4_SUPER_MAGIC, .here = true};
+	const struct identity_facts good = {.owner = 1000,
+					    .mode = S_IFREG | 0755,
+					    .file_system = EXT4_SUPER_MAGIC,
+					    .here = true};
 	struct identity_facts f = good;
 
 	(void)state;
@@ -79,10 +81,10 @@ static int compile(void **state)
 	for (int i = 0; i < 2; i++) {
 		const char *name = i ? "forged" : "real";
 
-		assert_int_equal(system(scratch_format("%s -O0 %s -o '%s' '%s'", cc, id,
-						       scratch(name),
-						       scratch(scratch_format("%s.c", name)))),
-				 0);
+		assert_int_equal(
+			system(scratch_format("%s -O0 %s -o '%s' '%s'", cc, id, scratch(name),
+					      scratch(scratch_format("%s.c", name)))),
+			0);
 	}
 	return 0;
 }
@@ -129,8 +131,8 @@ static void names_them(void **state)
 	assert_non_null(strstr(buf_text(&text), "-contents"));
 	buf_free(&text);
 	/* A copy has the same, whatever it is called. */
-	assert_int_equal(system(scratch_format("cp -p '%s' '%s'", scratch("forged"), scratch("again"))),
-			 0);
+	assert_int_equal(
+		system(scratch_format("cp -p '%s' '%s'", scratch("forged"), scratch("again"))), 0);
 	copied = identity_of_name("again");
 	assert_true(is_same(&copied, &forged));
 	/* As a file it has not. */
@@ -162,7 +164,8 @@ static void believes_no_memory(void **state)
 	image_close(file);
 	free(bytes);
 	/* Nor what is nowhere any more. */
-	assert_int_equal(system(scratch_format("cp -p '%s' '%s'", scratch("real"), scratch("gone"))), 0);
+	assert_int_equal(
+		system(scratch_format("cp -p '%s' '%s'", scratch("real"), scratch("gone"))), 0);
 	image = open_it("gone");
 	assert_true(identity_is_believed(image));
 	unlink(scratch("gone"));
@@ -190,7 +193,8 @@ static void has_one_secret(void **state)
 	b = identity_of_name("forged");
 	assert_int_equal(b.kind, IDENTITY_CONTENTS);
 	assert_false(is_same(&a, &b));
-	chmod(scratch_format("%s/culprit/secret", getenv("XDG_CACHE_HOME")), 0644); /* others know it */
+	chmod(scratch_format("%s/culprit/secret", getenv("XDG_CACHE_HOME")),
+	      0644); /* others know it */
 	b = identity_of_name("forged");
 	assert_int_equal(b.kind, IDENTITY_NONE);
 }
@@ -254,8 +258,8 @@ static void is_made_of_what_was_hashed(void **state)
 	table_of(image, &shown);
 	image_close(image);
 	new_cache();
-	assert_int_equal(system(scratch_format("cat '%s' >'%s'", scratch("real"), scratch("shifty"))),
-			 0);
+	assert_int_equal(
+		system(scratch_format("cat '%s' >'%s'", scratch("real"), scratch("shifty"))), 0);
 	fchmod(fd, 0757);
 	image = open_it("shifty");
 	before = identity_of_name("shifty");

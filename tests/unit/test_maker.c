@@ -361,11 +361,15 @@ int main(int argc, char **argv)
 	if (argc == MAKER_ARGUMENTS + 1 && !strcmp(argv[1], MAKER_COMMAND))
 		return maker_main(argc - 1, argv + 1);
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(makes_them_apart),  cmocka_unit_test(names_come_with_it),
+		cmocka_unit_test(makes_them_apart),
+		cmocka_unit_test(names_come_with_it),
 		cmocka_unit_test(makes_those_of_others),
-		cmocka_unit_test(needs_no_cache),    cmocka_unit_test(survives_its_death),
-		cmocka_unit_test(cannot_be_started), cmocka_unit_test(falls_back),
-		cmocka_unit_test(tries_again),       cmocka_unit_test(ends_with_the_library),
+		cmocka_unit_test(needs_no_cache),
+		cmocka_unit_test(survives_its_death),
+		cmocka_unit_test(cannot_be_started),
+		cmocka_unit_test(falls_back),
+		cmocka_unit_test(tries_again),
+		cmocka_unit_test(ends_with_the_library),
 	};
 	return cmocka_run_group_tests(tests, open_image, close_image);
 }

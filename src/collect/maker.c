@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
+#include <linux/landlock.h>
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
@@ -29,6 +30,11 @@
 #define MAKER_ANSWER 4
 #define MAKER_NAMES 5
 #define MAKER_FREE 6 /* from here on */
+
+#define NO_TABLE (-1) /* in the place of a mode: only names are wanted */
+
+#define ACCESS_FS_TRUNCATE \
+	(UINT64_C(1) << 14) /* LANDLOCK_ACCESS_FS_TRUNCATE, which older headers lack */
 
 #define SMALL_FILE (256 << 10) /* bytes: takes a megabyte or two here */
 #define NAMED_FILE (16 << 20)  /* bytes: its names are written here, where there is a table */
@@ -62,19 +68,29 @@ static int copy_up(int fd)
 	return fcntl(fd, F_DUPFD_CLOEXEC, MAKER_FREE);
 }
 
-static struct err *start(const struct maker *maker, const int files[HANDED], enum recipes_mode mode,
-			 const char *name, pid_t *pid)
+/* What is asked for. */
+struct order {
+	struct image *image;
+	int mode; /* enum recipes_mode, or NO_TABLE */
+	enum cache_debug debug;
+	int names; /* a file for them, or -1 */
+};
+
+static struct err *start(const struct maker *maker, const int files[HANDED],
+			 const struct order *order, pid_t *pid)
 {
 	extern char **environ;
 	posix_spawn_file_actions_t actions;
 	posix_spawnattr_t attributes;
 	sigset_t none, all;
-	char mode_text[16], parent[16];
-	argument(mode_text, sizeof mode_text, (int)mode);
+	char mode[16], debug[16], parent[16];
+	argument(mode, sizeof mode, order->mode);
+	argument(debug, sizeof debug, (int)order->debug);
 	argument(parent, sizeof parent, (int)getpid());
 	char program[] = "culprit", command[] = MAKER_COMMAND, yes[] = "1", no[] = "0";
 	char *names = files[MAKER_NAMES - MAKER_FILE] >= 0 ? yes : no;
-	char *argv[] = {program, command, mode_text, (char *)name, parent, names, NULL};
+	char *argv[] = {program, command, mode,  (char *)image_path(order->image),
+			parent,  names,   debug, NULL};
 	sigemptyset(&none);
 	sigfillset(&all);
 	posix_spawn_file_actions_init(&actions);
@@ -95,17 +111,16 @@ static struct err *start(const struct maker *maker, const int files[HANDED], enu
 	return problem ? err_errno("cannot start '%s'", maker->program) : NULL;
 }
 
-static struct err *start_child(const struct maker *maker, const struct image *image,
-			       enum recipes_mode mode, int names, struct child *out)
+static struct err *start_child(const struct maker *maker, const struct order *order,
+			       struct child *out)
 {
 	int ends[2];
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends))
 		return err_errno("cannot make a socket");
-	const int files[HANDED] = {copy_up(image_descriptor(image)), copy_up(ends[1]),
-				   names >= 0 ? copy_up(names) : -1};
-	struct err *e = files[0] < 0 || files[1] < 0
-				? err_errno("cannot hand over a file")
-				: start(maker, files, mode, image_path(image), &out->pid);
+	const int files[HANDED] = {copy_up(image_descriptor(order->image)), copy_up(ends[1]),
+				   order->names >= 0 ? copy_up(order->names) : -1};
+	struct err *e = files[0] < 0 || files[1] < 0 ? err_errno("cannot hand over a file")
+						     : start(maker, files, order, &out->pid);
 	for (int i = 0; i < HANDED; i++)
 		if (files[i] >= 0)
 			close(files[i]);
@@ -152,7 +167,7 @@ static struct err *hear(const struct child *c, struct maker_report *report, int 
 		return got > 0 ? err_new("the process that made it answers nonsense") : NULL;
 	a.text[sizeof a.text - 1] = '\0';
 	report->memory = a.memory > report->memory ? a.memory : report->memory;
-	return *table < 0 ? err_new("%s", a.text) : NULL;
+	return *table < 0 && a.text[0] ? err_new("%s", a.text) : NULL;
 }
 
 static struct err *say_death(int status)
@@ -180,28 +195,50 @@ static int end(const struct child *c, struct maker_report *report)
 	return status;
 }
 
-static struct err *have_made(const struct maker *maker, struct image *image, enum recipes_mode mode,
-			     int names, struct module_table *out, struct maker_report *report)
+/* *table is -1 where there is none. */
+static struct err *carry_out(const struct maker *maker, const struct order *order, int *table,
+			     struct maker_report *report)
 {
 	struct child c;
 	bool answered = false;
-	int table = -1;
-	struct err *e = start_child(maker, image, mode, names, &c);
+	*table = -1;
+	struct err *e = start_child(maker, order, &c);
 	if (!e) {
 		e = wait_for(maker, &c);
 		if (!e)
-			e = hear(&c, report, &table, &answered);
+			e = hear(&c, report, table, &answered);
 		int status = end(&c, report);
 		if (!e && !answered)
 			e = say_death(status);
 	}
 	report->died = !answered;
-	if (!answered)
-		e = err_context(e, "unwind table of '%s'", image_path(image));
-	else if (!e && !cache_map(table, image, out))
-		e = err_new("unwind table of '%s': what was made is another's", image_path(image));
+	return answered ? e : err_context(e, "unwind table of '%s'", image_path(order->image));
+}
+
+static struct err *have_made(const struct maker *maker, struct image *image, enum recipes_mode mode,
+			     int names, struct module_table *out, struct maker_report *report)
+{
+	struct cache_job *job;
+	int table;
+	struct err *e = cache_begin(image, mode, out, &job);
+	if (e || (out->bytes && names < 0)) {
+		cache_end(job);
+		return e;
+	}
+	const struct order order = {.image = cache_image(job),
+				    .mode = out->bytes ? NO_TABLE : (int)mode,
+				    .debug = cache_debug(job),
+				    .names = names};
+	e = carry_out(maker, &order, &table, report);
+	if (!e && !out->bytes && !cache_adopt(job, table, out))
+		e = err_new("unwind table of '%s': what was made is none", image_path(image));
+	if (out->bytes && e) { /* it has no names, then */
+		err_free(e);
+		e = NULL;
+	}
 	if (table >= 0)
 		close(table);
+	cache_end(job);
 	return e;
 }
 
@@ -220,8 +257,7 @@ static off_t size_of(const struct image *image)
 
 bool maker_find(struct image *image, enum recipes_mode mode, struct module_table *out)
 {
-	const uint8_t *id;
-	return image_build_id(image, &id) && cache_find(image, mode, out);
+	return cache_find(image, mode, true, out);
 }
 
 static struct err *make_apart(const struct maker *maker, struct image *image,
@@ -242,7 +278,7 @@ static struct err *find_or_make(const struct maker *maker, struct image *image,
 	struct err *e = NULL;
 	if (size <= SMALL_FILE)
 		e = cache_table(image, mode, out);
-	else if ((names >= 0 && size > NAMED_FILE) || !maker_find(image, mode, out))
+	else if ((names >= 0 && size > NAMED_FILE) || !cache_find(image, mode, false, out))
 		return make_apart(maker, image, mode, names, out, report);
 	if (names >= 0)
 		err_free(name_table_write(image, names));
@@ -308,7 +344,7 @@ static void set_bounds(void)
 	limit(RLIMIT_DATA, own_status("VmData") + memory_bound());
 }
 
-/* It needs none: its file is open, and the cache its user's own. */
+/* It needs none: its files are open. */
 static void give_up_privileges(void)
 {
 	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
@@ -316,6 +352,29 @@ static void give_up_privileges(void)
 	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 	prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
 	syscall(SYS_capset, &head, none);
+}
+
+/* It parses foreign bytes, and its user may be root: no file can be opened for writing, made, removed or cut short, the cache's
+   neither, where the kernel can see to that (Linux 5.13; files cut short: 6.2). */
+static void write_nowhere(void)
+{
+	struct landlock_ruleset_attr writing = {
+		.handled_access_fs = LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_REMOVE_DIR |
+				     LANDLOCK_ACCESS_FS_REMOVE_FILE | LANDLOCK_ACCESS_FS_MAKE_CHAR |
+				     LANDLOCK_ACCESS_FS_MAKE_DIR | LANDLOCK_ACCESS_FS_MAKE_REG |
+				     LANDLOCK_ACCESS_FS_MAKE_SOCK | LANDLOCK_ACCESS_FS_MAKE_FIFO |
+				     LANDLOCK_ACCESS_FS_MAKE_BLOCK | LANDLOCK_ACCESS_FS_MAKE_SYM,
+	};
+	long version = syscall(SYS_landlock_create_ruleset, NULL, 0,
+			       LANDLOCK_CREATE_RULESET_VERSION);
+	if (version >= 3)
+		writing.handled_access_fs |= ACCESS_FS_TRUNCATE;
+	int rules = (int)syscall(SYS_landlock_create_ruleset, &writing,
+				 sizeof writing.handled_access_fs, 0);
+	if (rules < 0)
+		return;
+	syscall(SYS_landlock_restrict_self, rules, 0);
+	close(rules);
 }
 
 static void answer(int table, const char *text)
@@ -326,13 +385,14 @@ static void answer(int table, const char *text)
 	packet_send(MAKER_ANSWER, &a, sizeof a, &table, table >= 0, 0);
 }
 
-static struct err *make(enum recipes_mode mode, const char *name, bool names, int *table)
+static struct err *make(int mode, const char *name, bool names, enum cache_debug debug, int *table)
 {
 	struct image *image;
 	struct err *e = image_open_fd(MAKER_FILE, name, &image);
 	if (e)
 		return e;
-	e = cache_file(image, mode, table);
+	if (mode != NO_TABLE)
+		e = cache_make(image, (enum recipes_mode)mode, debug, table);
 	if (names)
 		err_free(name_table_write(image, MAKER_NAMES));
 	image_close(image);
@@ -352,7 +412,9 @@ int maker_main(int argc, char **argv)
 	syscall(SYS_close_range, names ? MAKER_FREE : MAKER_NAMES, ~0u, 0);
 	set_bounds();
 	give_up_privileges();
-	struct err *e = make((enum recipes_mode)atoi(argv[1]), argv[2], names, &table);
+	write_nowhere();
+	struct err *e = make(atoi(argv[1]), argv[2], names, (enum cache_debug)atoi(argv[5]),
+			     &table);
 	answer(table, e ? err_text(e) : "");
 	_exit(EXIT_SUCCESS); /* what it has is the kernel's to tidy up */
 }

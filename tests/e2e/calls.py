@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""calls.py REPORT OUTPUT HZ [EACH]: has tests/targets/calls.c its time where it spent it: in its own code, in calls, in
+"""calls.py REPORT OUTPUT HZ: has tests/targets/calls.c its time where it spent it: in its own code, in calls, in
 touching fresh memory? REPORT is what `culprit report --json --min 0` printed, OUTPUT what the program said (CPU time by
-function, in microseconds). EACH: samples that come as one."""
+function, in microseconds)."""
 import json
 import math
 import sys
@@ -14,7 +14,7 @@ def below(node, name):
     return sum(below(child, name) for child in node.get("children", ()))
 
 
-def problems(document, spent, hz, each=1):
+def problems(document, spent, hz):
     summary, found = document["summary"], {name: below(document["tree"], name) for name in spent}
     whole, time = sum(found.values()), sum(spent.values())
     print("      " + ", ".join(f"{name} {found[name] / max(1, whole):.2%} ({spent[name] / time:.2%} of the CPU time)" for name in spent))
@@ -25,7 +25,7 @@ def problems(document, spent, hz, each=1):
     for name, cost in spent.items():
         share = cost / time
         # The program's own clock is read within the calls that it measures.
-        error = 4 * math.sqrt(each * share * (1 - share) / max(1, whole)) + 0.01
+        error = 4 * math.sqrt(share * (1 - share) / max(1, whole)) + 0.01
         if abs(found[name] / max(1, whole) - share) > error:
             yield f"{name}: {found[name] / max(1, whole):.2%}, not {share:.2%}"
 
@@ -35,7 +35,7 @@ def main():
         document = json.load(file)
     with open(sys.argv[2], encoding="utf-8") as file:
         spent = {name: int(us) for name, us in (line.split() for line in file)}
-    found = list(problems(document, spent, *map(float, sys.argv[3:])))
+    found = list(problems(document, spent, float(sys.argv[3])))
     for problem in found:
         print(problem)
     return bool(found)

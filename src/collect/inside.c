@@ -171,13 +171,38 @@ int inside_event(const struct inside *in, size_t event)
 
 /* ---- taking ---- */
 
+struct err *inside_start(struct session *s)
+{
+	bool any = false;
+	for (size_t i = 0; i < s->options.event_count; i++)
+		any |= !s->options.events[i].user_only;
+	return any && !s->options.timers ? inside_rings_open(&s->inside_rings) : NULL;
+}
+
+int inside_fd(const struct session *s)
+{
+	return s->inside_rings ? inside_rings_fd(s->inside_rings) : -1;
+}
+
+void inside_hear(struct session *s)
+{
+	inside_rings_hear(s->inside_rings);
+	inside_take_all(s);
+}
+
+void inside_stop(struct session *s)
+{
+	inside_rings_close(s->inside_rings);
+	s->inside_rings = NULL;
+}
+
 /* The first tick of a period is one half too much beside the sample by chance: see sampling.c. */
 static bool is_left_out(const struct session *s, const struct inside *in, size_t event,
 			const struct inside_copy *copy)
 {
 	const struct session_event *e = &s->options.events[event];
-	return !event && e->clock && copy->id != in->chance_id && copy->count < e->period * 6 / 5 &&
-	       copy->ns * UINT64_C(0x9e3779b97f4a7c15) >> 63;
+	return !event && in->chance_id && copy->id != in->chance_id &&
+	       copy->count < e->period * 6 / 5 && copy->ns * UINT64_C(0x9e3779b97f4a7c15) >> 63;
 }
 
 static size_t event_of(const struct inside *in, const struct inside_copy *copy)

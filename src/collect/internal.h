@@ -327,6 +327,12 @@ void sampling_tally(const struct session *s, struct tally *tallies);
 uint64_t sampling_delivery(void);
 
 /* inside.c */
+/* Where the kernel tells what comes while it works for a target. */
+struct err *inside_start(struct session *s);
+int inside_fd(
+	const struct session *s);    /* readable where something has come; -1: nothing ever does */
+void inside_hear(struct session *s); /* takes that, to be walked */
+void inside_stop(struct session *s);
 /* For the thread, with these periods, one for each event; not enabled. `first`: of the first event's
    sample by chance; 0: none. NULL where it cannot be: errno says why. */
 struct inside *inside_open(struct session *s, pid_t tid, const uint64_t *periods, uint64_t first);

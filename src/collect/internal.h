@@ -99,8 +99,11 @@ struct process {
 	uint32_t more_threads; /* index + 1 of what stands for the threads beyond the limit */
 	bool unnamed_code;     /* it ran code of no module */
 	/* for the kernel's side */
-	bool unlooked;    /* its code in memory is new */
-	uint64_t list_ns; /* when it had what is in `list` */
+	bool unlooked;                 /* its code in memory is new */
+	uint64_t list_ns, list_end_ns; /* between which it had what is in `list` */
+	uint64_t
+		doubtful_ns; /* since it has mapped something meanwhile, and the sampler does not use
+				 that; 0: it does */
 	uint64_t
 		noted_ns; /* when its code was last taken from what was noted; 0: it was asked since */
 	bool attached;    /* it was there before us */

@@ -114,7 +114,7 @@ struct kernel_process {
    collector, which puts a list in place meanwhile, can neither miss one nor write over it. */
 struct kernel_room {
 	uint32_t found;
-	uint32_t taken; /* of these: where its list had code, so that a library has gone */
+	uint32_t taken; /* of these, where its list had code: a library has gone; and each exec */
 };
 
 /* Three places and how often they were sampled. Code is found by the serial of the process's list, which

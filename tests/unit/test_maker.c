@@ -141,7 +141,7 @@ static void names_come_with_it(void **state)
 		make_with("/proc/self/exe", file, &table, &report);
 		assert_null(report.reason);
 		assert_true(table.mapped);
-		assert_int_equal(report.cpu_ns > 0, i == 0); /* what is there is not made */
+		assert_true(report.cpu_ns > 0); /* for the names */
 		assert_true(name_table_open(file, &names));
 		assert_non_null(name_table_find(&names, all[500].address, &start, &size));
 		assert_int_equal(start, all[500].address);

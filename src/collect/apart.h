@@ -16,7 +16,7 @@ struct err;
 #define APART_FILES_MAX 4 /* that can be handed over */
 
 struct apart_bounds {
-	uint64_t memory;      /* bytes more than it begins with, and half of the machine's at most */
+	uint64_t memory; /* bytes more than it begins with, and half of the machine's at most */
 	uint64_t cpu_seconds; /* 0: as it was */
 	uint64_t file_size;   /* bytes of a file that it writes; 0: as it was */
 	uint64_t files;       /* open at once; 0: as it was */

@@ -30,7 +30,8 @@
 #define LIST_MAX 65536u /* executable mappings of a process */
 #define YOUNG_NS (3600 * 1000000000ull)
 #define UNASKED_NS 1000000000ull
-#define INFLATED_MAX (UINT64_C(4) << 20) /* bytes of a section of a file, in a process that is to stay small */
+#define INFLATED_MAX \
+	(UINT64_C(4) << 20) /* bytes of a section of a file, in a process that is to stay small */
 
 static const struct recipe no_recipe; /* RECIPE_NONE */
 const struct table library_no_table = {.rules = &no_recipe, .rule_count = 1};

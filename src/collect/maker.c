@@ -21,8 +21,8 @@
 #define MAKER_ANSWER (APART_FIRST + 1)
 #define MAKER_NAMES (APART_FIRST + 2)
 
-#define SMALL_FILE (256 << 10) /* bytes: takes a megabyte or two here */
-#define SMALL_NAMES (4 << 20)  /* bytes of names that are written here */
+#define SMALL_FILE (256 << 10)         /* bytes: takes a megabyte or two here */
+#define SMALL_NAMES (4 << 20)          /* bytes of names that are written here */
 #define MEMORY_MAX (UINT64_C(2) << 30) /* the largest programs known take 1.5 */
 #define CPU_SECONDS_MAX 300
 #define WALL_MS_MAX (15 * 60 * 1000) /* others go first */
@@ -49,9 +49,9 @@ static struct err *start_child(const struct maker *maker, const struct image *im
 	char program[] = "culprit", command[] = MAKER_COMMAND, yes[] = "1", no[] = "0";
 	snprintf(mode_text, sizeof mode_text, "%d", (int)mode);
 	snprintf(parent, sizeof parent, "%d", (int)getpid());
-	char *arguments[] = {program, command,
+	char *arguments[] = {program,   command,
 			     mode_text, (char *)image_path(image),
-			     parent, names >= 0 ? yes : no,
+			     parent,    names >= 0 ? yes : no,
 			     NULL};
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends))
 		return err_errno("cannot make a socket");

@@ -285,9 +285,9 @@ static struct err *read_file(struct namer *n, struct file *f, const struct profi
 	uint64_t now = apart_now_ms();
 	if (now < f->rests_until_ms || now >= n->until_ms)
 		return NULL;
-	err_free(m->kind == PROFILE_VDSO ? read_vdso(addresses, count, &told)
-					 : read_apart(n, f, m, addresses, count, n->until_ms - now,
-						      &told));
+	err_free(m->kind == PROFILE_VDSO
+			 ? read_vdso(addresses, count, &told)
+			 : read_apart(n, f, m, addresses, count, n->until_ms - now, &told));
 	struct pieces pieces = {.at = (const uint8_t *)told.data, .left = told.size};
 	while (!e && pieces_next(&pieces, &item))
 		e = add_item(n, f, &item);

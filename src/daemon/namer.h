@@ -27,8 +27,8 @@ struct err *namer_find(struct namer *namer, const struct profile *profile,
 /* What the process that reads took since the last call, and of how many files it could not. */
 struct namer_account {
 	uint64_t cpu_ns;
-	uint64_t memory; /* at most, at once */
-	unsigned failed; /* files that are new among those */
+	uint64_t memory;  /* at most, at once */
+	unsigned failed;  /* files that are new among those */
 	char reason[400]; /* of the last of them */
 };
 struct namer_account namer_take_account(struct namer *namer);

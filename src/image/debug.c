@@ -138,8 +138,7 @@ static struct image *find_linked_in(struct image *image, const char *root, const
 }
 
 /* `path` is the image's; what follows its last slash is cut off. */
-static struct image *find_linked(struct image *image, char *path, const char *name,
-				 uint32_t crc)
+static struct image *find_linked(struct image *image, char *path, const char *name, uint32_t crc)
 {
 	char *slash = strrchr(path, '/');
 	struct image *found;

@@ -13,7 +13,7 @@
 #define RATIO_LIMIT 1200
 #define XZ_MEMORY_LIMIT (UINT64_C(256) << 20)
 #define XZ_MEMORY_USUAL (UINT64_C(12) << 20) /* what the xz program sets by itself takes 9 */
-#define PIECE_MAX (UINT32_C(1) << 30) /* zlib counts in 32 bits */
+#define PIECE_MAX (UINT32_C(1) << 30)        /* zlib counts in 32 bits */
 
 uint64_t inflate_limit(size_t compressed_size)
 {

@@ -152,6 +152,39 @@ static void names_come_with_it(void **state)
 	symbols_free(symbols);
 }
 
+/* A small file is not made here where it only looks small. */
+static void small_bombs_go_apart(void **state)
+{
+	struct image *libc = image;
+
+	(void)state;
+	scratch_compile("small", "int main(void) { return 0; }", "-O1");
+	if (!scratch_run("{ head -c 2000000 /dev/zero; head -c 20000 /dev/urandom; } >bomb && "
+			 "xz -f bomb && objcopy --add-section .gnu_debugdata=bomb.xz small"))
+		skip();
+	for (int i = 0; i < 2; i++) {
+		struct module_table table;
+		struct maker_report report;
+		struct name_table names;
+		bool in_memory;
+		int file = name_table_file(&in_memory);
+
+		new_cache();
+		assert_null(image_open(scratch("small"), &image));
+		image_bound(image, i ? 1 << 20 : 4 << 20);
+		make_with("/proc/self/exe", file, &table, &report);
+		assert_null(report.reason);
+		assert_non_null(table.bytes);
+		assert_int_equal(report.cpu_ns > 0, i == 1);
+		assert_true(name_table_open(file, &names));
+		name_table_close(&names);
+		close(file);
+		module_table_free(&table);
+		image_close(image);
+	}
+	image = libc;
+}
+
 static void needs_no_cache(void **state)
 {
 	char *home = strdup(getenv("HOME") ? getenv("HOME") : "/");
@@ -335,10 +368,15 @@ int main(int argc, char **argv)
 	if (argc == MAKER_ARGUMENTS + 1 && !strcmp(argv[1], MAKER_COMMAND))
 		return maker_main(argc - 1, argv + 1);
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(makes_them_apart),  cmocka_unit_test(names_come_with_it),
-		cmocka_unit_test(needs_no_cache),    cmocka_unit_test(survives_its_death),
-		cmocka_unit_test(cannot_be_started), cmocka_unit_test(falls_back),
-		cmocka_unit_test(tries_again),       cmocka_unit_test(ends_with_the_library),
+		cmocka_unit_test(makes_them_apart),
+		cmocka_unit_test(names_come_with_it),
+		cmocka_unit_test(small_bombs_go_apart),
+		cmocka_unit_test(needs_no_cache),
+		cmocka_unit_test(survives_its_death),
+		cmocka_unit_test(cannot_be_started),
+		cmocka_unit_test(falls_back),
+		cmocka_unit_test(tries_again),
+		cmocka_unit_test(ends_with_the_library),
 	};
 	return cmocka_run_group_tests(tests, open_image, close_image);
 }

@@ -38,7 +38,6 @@
 #define RECENT 8192u                /* addresses that are known to be wanted */
 #define FAILED_REST_MS 60000u       /* of a file that the process died of, or that takes too much */
 #define DOUBLED_MAX 6u              /* how often that becomes twice as long: an hour */
-#define REFUSED_REST_MS 60000u      /* of one that is none, or another */
 #define LONG_MS 100u                /* of CPU time for a file: then it rests */
 #define LONG_REST 50u               /* times what it took */
 #define CALL_MS 6000u               /* for all files of a call: others wait for the next one */
@@ -236,8 +235,6 @@ static void settle(struct namer *n, struct file *f, const struct teller_report *
 		   const struct err *e)
 {
 	uint64_t ms = report->cpu_ns / 1000000, rest = ms > LONG_MS ? ms * LONG_REST : 0;
-	if (e && rest < REFUSED_REST_MS)
-		rest = REFUSED_REST_MS;
 	if (report->failed)
 		rest = (uint64_t)FAILED_REST_MS
 		       << (f->failures < DOUBLED_MAX ? f->failures : DOUBLED_MAX);

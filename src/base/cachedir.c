@@ -6,13 +6,16 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #define OURS "culprit"
+#define SECRET "secret"
 
 /* The XDG specification: a path that is not absolute is as good as none. */
 static const char *env_directory(const char *name)
@@ -131,7 +134,7 @@ struct err *cachedir_open(const char *name, int *out)
 	e = open_base(&path, out);
 	if (!e)
 		e = step_into(out, OURS, &path);
-	if (!e)
+	if (!e && name)
 		e = step_into(out, name, &path);
 	if (e && *out >= 0) {
 		close(*out);
@@ -172,4 +175,61 @@ void cachedir_keep(int directory, const char *name, const struct buf *temporary,
 {
 	if (close(fd) || !whole || renameat(directory, temporary->data, directory, name))
 		unlinkat(directory, temporary->data, 0);
+}
+
+/* The secret */
+
+static bool read_secret(int directory, uint8_t out[CACHEDIR_SECRET])
+{
+	struct stat st;
+	int fd = cachedir_read(directory, SECRET);
+	bool good = fd >= 0 && !fstat(fd, &st) && !(st.st_mode & 077) &&
+		    st.st_size == CACHEDIR_SECRET &&
+		    pread(fd, out, CACHEDIR_SECRET, 0) == CACHEDIR_SECRET;
+
+	if (fd >= 0)
+		close(fd);
+	return good;
+}
+
+/* Whoever comes first makes it: what is there is never replaced, since others use it already. */
+static void make_secret(int directory)
+{
+	uint8_t bytes[CACHEDIR_SECRET];
+	struct buf temporary = {0};
+	int fd = -1;
+
+	if (getrandom(bytes, sizeof(bytes), 0) == (ssize_t)sizeof(bytes))
+		fd = cachedir_write(directory, SECRET, &temporary);
+	if (fd >= 0) {
+		bool whole = write(fd, bytes, sizeof(bytes)) == (ssize_t)sizeof(bytes);
+
+		if (!close(fd) && whole &&
+		    linkat(directory, temporary.data, directory, SECRET, 0) && errno != EEXIST)
+			/* a file system without links */
+			renameat2(directory, temporary.data, directory, SECRET, RENAME_NOREPLACE);
+		unlinkat(directory, temporary.data, 0);
+	}
+	buf_free(&temporary);
+}
+
+bool cachedir_secret(uint8_t out[CACHEDIR_SECRET])
+{
+	static pthread_mutex_t lock =
+		PTHREAD_MUTEX_INITIALIZER; /* threads write to the same name */
+	int directory;
+	bool good;
+
+	err_free(cachedir_open(NULL, &directory));
+	if (directory < 0)
+		return false;
+	pthread_mutex_lock(&lock);
+	good = read_secret(directory, out);
+	if (!good) {
+		make_secret(directory);
+		good = read_secret(directory, out);
+	}
+	pthread_mutex_unlock(&lock);
+	close(directory);
+	return good;
 }

@@ -9,6 +9,7 @@
  * which themselves may be one.
  */
 #include <stdbool.h>
+#include <stdint.h>
 
 struct buf;
 struct err;
@@ -16,7 +17,7 @@ struct err;
 /* Appends the path to `path`, creates nothing. An error where neither variable names a place. */
 struct err *cachedir_path(struct buf *path);
 
-/* Opens the directory `name` below it ("tables"), every missing directory created with mode 0700. The descriptor is the
+/* Opens the directory `name` below it ("tables"; NULL: itself), every missing directory created with mode 0700. The descriptor is the
    caller's; -1 with an error. */
 struct err *cachedir_open(const char *name, int *out);
 
@@ -29,3 +30,7 @@ int cachedir_write(int directory, const char *name, struct buf *temporary);
 /* Closes it and gives it its name where it is whole: no reader ever sees half a file. Else removes it. */
 void cachedir_keep(int directory, const char *name, const struct buf *temporary, int fd,
 		   bool whole);
+
+/* The cache's own secret, random bytes that nobody else can read, made when it is first asked for. False: there is none. */
+#define CACHEDIR_SECRET 16
+bool cachedir_secret(uint8_t out[CACHEDIR_SECRET]);

@@ -20,13 +20,14 @@
 
 struct inside {
 	size_t event_count;
-	int events[ARENA_METRICS_MAX];
+	int events[ARENA_METRICS_MAX];   /* -1: of user code only */
+	int leader;                      /* whose ring is that of all */
 	uint64_t ids[ARENA_METRICS_MAX]; /* as the kernel calls them in its records */
 	int chance;                      /* -1: there is none */
 	uint64_t chance_id;
-	struct inside_ring *ring; /* of all of them */
-	struct arena *arena;      /* NULL: not known yet whose they are */
-	uint32_t owner;           /* the thread's record */
+	struct inside_ring *ring;
+	struct arena *arena; /* NULL: not known yet whose they are */
+	uint32_t owner;      /* the thread's record */
 	uint64_t samples;
 };
 
@@ -50,11 +51,11 @@ static int open_event(const struct session_event *event, pid_t tid, uint64_t per
 	return (int)syscall(SYS_perf_event_open, &attr, tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
 }
 
-/* To the ring of the first one. */
+/* To the leader's ring. */
 static bool join(const struct inside *in, int fd, uint64_t *id)
 {
 	return fd >= 0 && !ioctl(fd, PERF_EVENT_IOC_ID, id) &&
-	       (fd == in->events[0] || !ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, in->events[0]));
+	       (fd == in->leader || !ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, in->leader));
 }
 
 static void close_all(struct session *s, struct inside *in)
@@ -73,10 +74,14 @@ static bool open_all(struct session *s, struct inside *in, pid_t tid, const uint
 {
 	const struct session_event *events = s->options.events;
 	for (size_t i = 0; i < in->event_count; i++) {
-		in->events[i] = open_event(&events[i], tid, periods[i], size);
-		if (in->events[i] >= 0 && !i)
-			in->ring = inside_ring_open(s->inside_rings, in->events[0], tid, size);
-		if (in->events[i] < 0 || !in->ring || !join(in, in->events[i], &in->ids[i]))
+		if (events[i].user_only)
+			continue;
+		int fd = in->events[i] = open_event(&events[i], tid, periods[i], size);
+		if (fd >= 0 && !in->ring) {
+			in->leader = fd;
+			in->ring = inside_ring_open(s->inside_rings, fd, tid, size);
+		}
+		if (fd < 0 || !in->ring || !join(in, fd, &in->ids[i]))
 			return false;
 	}
 	if (first) { /* without it, if need be */
@@ -107,20 +112,22 @@ static struct inside *open_sized(struct session *s, pid_t tid, const uint64_t *p
 	return in;
 }
 
-/* The kernel keeps rings in memory: the first threads have large ones, of many none has much. */
+/* The kernel keeps rings in memory: the first threads have large ones, of many none has much. What others than root may
+   have is limited (kernel.perf_event_mlock_kb, RLIMIT_MEMLOCK). */
+#define LIMITED_RING 3
+#define LAST_RING 5
 struct inside *inside_open(struct session *s, pid_t tid, const uint64_t *periods, uint64_t first)
 {
 	static const struct {
 		size_t threads, size;
-	} rings[] = {
-		{8, 4u << 20}, {64, 512u << 10}, {SIZE_MAX, 128u << 10}, {SIZE_MAX, 32u << 10}};
-	size_t i = 0;
+	} rings[] = {{8, 4u << 20},   {64, 512u << 10}, {SIZE_MAX, 64u << 10},
+		     {8, 256u << 10}, {32, 64u << 10},  {SIZE_MAX, 16u << 10}};
+	size_t i = geteuid() ? LIMITED_RING : 0;
 	while (s->inside_count >= rings[i].threads)
 		i++;
 	struct inside *in = open_sized(s, tid, periods, first, rings[i].size);
-	/* what a user may have of it is limited: kernel.perf_event_mlock_kb */
-	while (!in && errno == EPERM && ++i < sizeof rings / sizeof *rings)
-		in = open_sized(s, tid, periods, first, rings[i].size);
+	if (!in && errno == EPERM && i < LAST_RING)
+		in = open_sized(s, tid, periods, first, rings[LAST_RING].size);
 	return in;
 }
 
@@ -164,13 +171,38 @@ int inside_event(const struct inside *in, size_t event)
 
 /* ---- taking ---- */
 
+struct err *inside_start(struct session *s)
+{
+	bool any = false;
+	for (size_t i = 0; i < s->options.event_count; i++)
+		any |= !s->options.events[i].user_only;
+	return any && !s->options.timers ? inside_rings_open(&s->inside_rings) : NULL;
+}
+
+int inside_fd(const struct session *s)
+{
+	return s->inside_rings ? inside_rings_fd(s->inside_rings) : -1;
+}
+
+void inside_hear(struct session *s)
+{
+	inside_rings_hear(s->inside_rings);
+	inside_take_all(s);
+}
+
+void inside_stop(struct session *s)
+{
+	inside_rings_close(s->inside_rings);
+	s->inside_rings = NULL;
+}
+
 /* The first tick of a period is one half too much beside the sample by chance: see sampling.c. */
 static bool is_left_out(const struct session *s, const struct inside *in, size_t event,
 			const struct inside_copy *copy)
 {
 	const struct session_event *e = &s->options.events[event];
-	return !event && e->clock && copy->id != in->chance_id && copy->count < e->period * 6 / 5 &&
-	       copy->ns * UINT64_C(0x9e3779b97f4a7c15) >> 63;
+	return !event && in->chance_id && copy->id != in->chance_id &&
+	       copy->count < e->period * 6 / 5 && copy->ns * UINT64_C(0x9e3779b97f4a7c15) >> 63;
 }
 
 static size_t event_of(const struct inside *in, const struct inside_copy *copy)

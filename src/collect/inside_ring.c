@@ -280,7 +280,8 @@ static size_t page_size(void)
 
 struct inside_ring *inside_ring_open(struct inside_rings *all, int event, pid_t tid, size_t size)
 {
-	struct epoll_event wake = {.events = EPOLLIN};
+	/* by edge: one whose thread has ended is ready all the time */
+	struct epoll_event wake = {.events = EPOLLIN | EPOLLET};
 	struct inside_ring *ring = calloc(1, sizeof *ring);
 	if (!ring)
 		return NULL;

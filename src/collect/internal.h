@@ -99,8 +99,11 @@ struct process {
 	uint32_t more_threads; /* index + 1 of what stands for the threads beyond the limit */
 	bool unnamed_code;     /* it ran code of no module */
 	/* for the kernel's side */
-	bool unlooked;    /* its code in memory is new */
-	uint64_t list_ns; /* when it had what is in `list` */
+	bool unlooked;                 /* its code in memory is new */
+	uint64_t list_ns, list_end_ns; /* between which it had what is in `list` */
+	uint64_t
+		doubtful_ns; /* since it has mapped something meanwhile, and the sampler does not use
+				 that; 0: it does */
 	uint64_t
 		noted_ns; /* when its code was last taken from what was noted; 0: it was asked since */
 	bool attached;    /* it was there before us */
@@ -327,6 +330,12 @@ void sampling_tally(const struct session *s, struct tally *tallies);
 uint64_t sampling_delivery(void);
 
 /* inside.c */
+/* Where the kernel tells what comes while it works for a target. */
+struct err *inside_start(struct session *s);
+int inside_fd(
+	const struct session *s);    /* readable where something has come; -1: nothing ever does */
+void inside_hear(struct session *s); /* takes that, to be walked */
+void inside_stop(struct session *s);
 /* For the thread, with these periods, one for each event; not enabled. `first`: of the first event's
    sample by chance; 0: none. NULL where it cannot be: errno says why. */
 struct inside *inside_open(struct session *s, pid_t tid, const uint64_t *periods, uint64_t first);

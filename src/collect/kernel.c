@@ -344,6 +344,7 @@ static void look_at_new(struct session *s)
 	for (struct process *p = s->kernel->home->processes; p; p = p->next) {
 		if (p->noted_ns && !p->gone)
 			code_confirm(s, p);
+		code_trust(s, p);
 		if (p->unlooked ||
 		    (!p->gone && (!whole || p->list) && maps_changed(s->kernel, p->pid))) {
 			p->unlooked = false;
@@ -486,6 +487,7 @@ struct err *kernel_attach(struct session *s, pid_t pid)
 		return err_new("out of memory");
 	if (bpf_map_update_elem(s->kernel->processes, &number, &unknown, BPF_ANY))
 		return err_errno("process %d cannot be sampled", (int)pid);
+	maps_scan(s->kernel, pid);
 	kernel_drain(s, false);
 	return NULL;
 }

@@ -23,6 +23,7 @@
 #include "process/registers.h"
 
 #define CONFIRM_NS 1000000000ull
+#define TRUST_NS 100000000ull   /* after which what had room has been mapped, and is noted */
 #define AT_ONCE 256             /* processes: more than a bucket has */
 #define GENERATIONS 16          /* of children that are made while lists are taken away */
 #define JIT_REACH (64ull << 20) /* compilers at run time make more code, near to the last */
@@ -41,8 +42,9 @@ struct err *code_open(struct kernel *k)
 	k->spans = kernel_map(k, "spans", KERNEL_SPANS * sizeof *k->spans);
 	k->modules = kernel_map(k, "modules", KERNEL_MODULES * sizeof *k->modules);
 	k->rules = kernel_map(k, "rules", KERNEL_RULES * sizeof *k->rules);
+	k->rooms = kernel_map(k, "rooms", KERNEL_ROOMS * sizeof *k->rooms);
 	k->generation = kernel_map(k, ".data.generation", sizeof *k->generation);
-	if (!k->spans || !k->modules || !k->rules || !k->generation)
+	if (!k->spans || !k->modules || !k->rules || !k->rooms || !k->generation)
 		return err_errno("cannot map the sampler's memory");
 	*k->generation = 1;
 	return tables_begin(k) ? NULL : err_errno("cannot make memory for the sampler's tables");
@@ -57,6 +59,8 @@ void code_close(struct kernel *k)
 		munmap(k->modules, KERNEL_MODULES * sizeof *k->modules);
 	if (k->rules)
 		munmap(k->rules, KERNEL_RULES * sizeof *k->rules);
+	if (k->rooms)
+		munmap(k->rooms, KERNEL_ROOMS * sizeof *k->rooms);
 	if (k->generation)
 		munmap(k->generation, sizeof *k->generation);
 }
@@ -216,44 +220,75 @@ static const struct kernel_list *give_list(struct session *s, const struct libra
 	return l;
 }
 
-/* Code that came while we looked is not in the list: then it is not given. */
-static void publish(struct session *s, const struct process *p, uint32_t changes)
+/* Of a process, before it was looked at. */
+struct before {
+	uint64_t ns;
+	uint32_t changes, found;
+};
+
+static struct kernel_room room_of(const struct kernel *k, pid_t pid)
 {
+	const struct kernel_room *r = &k->rooms[(uint32_t)pid % KERNEL_ROOMS];
+	return (struct kernel_room){__atomic_load_n(&r->found, __ATOMIC_SEQ_CST),
+				    __atomic_load_n(&r->taken, __ATOMIC_SEQ_CST)};
+}
+
+/* Code that came while we looked is not in the list: then it is not given. Where something was mapped
+   meanwhile, a library of the list may have gone: it is not used before that is known. */
+static void publish(struct session *s, struct process *p, const struct before *before)
+{
+	const struct kernel *k = s->kernel;
 	uint32_t pid = (uint32_t)p->pid;
+	uint64_t flags = k->whole ? BPF_ANY : BPF_EXIST;
 	struct kernel_process now;
 	const struct kernel_list *l = give_list(s, p->list);
+	uint32_t taken = room_of(k, p->pid).taken;
+	p->doubtful_ns = 0;
 	if (!l)
 		return;
-	if (bpf_map_lookup_elem(s->kernel->processes, &pid, &now)) {
-		if (!s->kernel->whole)
+	if (bpf_map_lookup_elem(k->processes, &pid, &now)) {
+		if (!k->whole)
 			return;
 		now = (struct kernel_process){0}; /* it was there before us */
 	}
-	if (now.changes != changes)
+	if (now.changes != before->changes)
 		return;
 	now.first = l->first;
 	now.count = l->count;
 	now.serial = l->serial;
+	now.taken = taken;
 	now.jit_low = l->jit_low;
 	now.jit_high = l->jit_high;
 	now.jit_top = l->jit_top;
 	now.resigned = 0;
-	bpf_map_update_elem(s->kernel->processes, &pid, &now,
-			    s->kernel->whole ? BPF_ANY : BPF_EXIST);
+	now.doubtful = 1;
+	bpf_map_update_elem(k->processes, &pid, &now, flags);
+	/* From here on the sampler sees what comes into the place of a library. */
+	if (room_of(k, p->pid).found != before->found) {
+		p->doubtful_ns = session_now();
+		return;
+	}
+	now.doubtful = 0;
+	bpf_map_update_elem(k->processes, &pid, &now, flags);
 }
 
-/* A library that came into another one's place while we looked: the list may have either. */
-static void take_back_if_replaced(struct session *s, struct process *p, uint64_t looked_ns)
+void code_trust(struct session *s, struct process *p)
 {
 	uint32_t pid = (uint32_t)p->pid;
 	struct kernel_process now;
-	maps_note(s->kernel);
-	if (!maps_replaced(s->kernel, p->pid, looked_ns, session_now()) ||
-	    bpf_map_lookup_elem(s->kernel->processes, &pid, &now))
+	if (!p->doubtful_ns)
 		return;
-	now.serial = 0;
-	bpf_map_update_elem(s->kernel->processes, &pid, &now, BPF_EXIST);
-	p->unlooked = true;
+	if (p->gone || bpf_map_lookup_elem(s->kernel->processes, &pid, &now) || !now.doubtful) {
+		p->doubtful_ns = 0;
+	} else if (now.taken != room_of(s->kernel, p->pid).taken ||
+		   maps_replaced(s->kernel, p->pid, p->list_ns, session_now())) {
+		p->doubtful_ns = 0;
+		p->unlooked = true;
+	} else if (session_now() - p->doubtful_ns > TRUST_NS) {
+		p->doubtful_ns = 0;
+		now.doubtful = 0;
+		bpf_map_update_elem(s->kernel->processes, &pid, &now, BPF_EXIST);
+	}
 }
 
 static const struct kernel_list *find_list(const struct kernel *k, uint32_t serial)
@@ -355,22 +390,28 @@ static void look(struct session *s, struct process *p, bool ask)
 	library_was_unready(s->library); /* for others */
 	if (bpf_map_lookup_elem(s->kernel->processes, &pid, &now))
 		now.changes = 0;
-	uint64_t before = session_now();
+	const struct library_list *list = p->list;
+	struct before before = {session_now(), now.changes, room_of(s->kernel, p->pid).found};
 	bool noted = !ask && look_at_noted(s, p, &e);
 	if (!noted) {
 		e = process_look(s, p, NULL);
-		p->looked_ns = e ? p->looked_ns : before;
+		p->looked_ns = e ? p->looked_ns : before.ns;
 	}
-	if (!e && library_is_unready(s->library))
-		return;
-	if (e || !p->list || !p->list->count)
+	bool unready = !e && library_is_unready(s->library);
+	if (!unready && (e || !p->list || !p->list->count))
 		p->list = code_then(s, p, UINT64_MAX);
 	err_free(e);
-	if (p->list) {
-		publish(s, p, now.changes);
-		take_back_if_replaced(s, p, before);
+	if (!unready || p->list != list) {
+		p->list_ns = before.ns;
+		p->list_end_ns = session_now();
 	}
-	p->list_ns = before;
+	if (unready)
+		return;
+	if (p->list) {
+		publish(s, p, &before);
+		maps_note(s->kernel);
+		code_trust(s, p);
+	}
 	p->noted_ns = noted ? session_now() : 0;
 	p->makeshift = false;
 }
@@ -407,7 +448,9 @@ void code_resign(struct session *s, struct process *p)
 	if (!known && !s->kernel->whole)
 		return;
 	if (!known) /* nobody can tell what it has in memory */
-		now = (struct kernel_process){.serial = ++s->kernel->serial, .changes = p->changes};
+		now = (struct kernel_process){.serial = ++s->kernel->serial,
+					      .changes = p->changes,
+					      .taken = room_of(s->kernel, p->pid).taken};
 	now.resigned = 1;
 	bpf_map_update_elem(s->kernel->processes, &pid, &now, known ? BPF_EXIST : BPF_ANY);
 }

@@ -60,9 +60,11 @@ struct kernel_pieces {
 struct kernel_waiting { /* a stack that is walked when its code is known */
 	struct kernel_waiting *next;
 	struct process *process;
-	const struct library_list *list; /* what the process had when it came */
-	unsigned image;                  /* of the process */
-	uint32_t thread;                 /* in the profile; KERNEL_THREAD_NONE: drained */
+	const struct library_list
+		*list;                 /* what the process had when it came, as far as was known */
+	uint64_t list_ns, list_end_ns; /* as in the process */
+	unsigned image;                /* of the process */
+	uint32_t thread;               /* in the profile; KERNEL_THREAD_NONE: drained */
 	pid_t tid;
 	uint32_t event;
 	uint64_t time; /* CLOCK_MONOTONIC */
@@ -130,6 +132,7 @@ struct kernel {
 	struct kernel_span *spans; /* the maps' memory */
 	struct kernel_module *modules;
 	struct recipe *rules;
+	struct kernel_room *rooms;
 	uint32_t *generation; /* of what it knows by ids of modules */
 	unsigned cpus;
 	int epoll;                      /* readable when there is something urgent to do */
@@ -273,7 +276,11 @@ void code_look(struct session *s, struct process *p);
 void code_ask(struct session *s, struct process *p);
 /* Asks a process that goes on, where that was put off. */
 void code_confirm(struct session *s, struct process *p);
-/* The same without waiting for tables: until they are there, samples are not whole, but cost little. */
+/* Lets the sampler use the list of a process that mapped something while we looked, once it is known that no
+   library went meanwhile. */
+void code_trust(struct session *s, struct process *p);
+/* The same as code_look without waiting for tables: until they are there, samples are not whole, but cost
+   little. */
 void code_make_do(struct session *s, struct process *p);
 /* The code that it had in memory at that time, as far as that was noted; NULL: not known. */
 const struct library_list *code_then(struct session *s, const struct process *p, uint64_t time);

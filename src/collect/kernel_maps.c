@@ -32,9 +32,9 @@
 #define BUCKETS 1024u
 #define NOTED_MAX 65536u /* processes */
 #define LINES_MAX 4096u  /* of one */
+#define LINES_KEPT 1024u /* the last ones, where there were more */
 #define KEPT_NS 3000000000ull
-#define LIVES_MAX 16u /* of one number: programs that it has been in turn */
-#define REPLACING_KEPT 16u
+#define LIVES_MAX 16u                /* of one number: programs that it has been in turn */
 #define LATE_NS (60 * 1000000000ull) /* after which no sample comes any more */
 #define FORKS_MAX 64u                /* from parent to parent */
 #define HELD_MAX ((size_t)64 << 20)  /* bytes of records */
@@ -45,6 +45,7 @@ struct line {
 	uint64_t start, end, offset, inode, time;
 	uint32_t major, minor;
 	char *path;
+	bool replaces; /* code of another file that was there until then */
 };
 
 struct lines {
@@ -62,12 +63,11 @@ struct noted {
 	pid_t pid;
 	struct life lives[LIVES_MAX]; /* ascending */
 	size_t life_count;
-	uint64_t seen_ns; /* by us */
-	bool changed;     /* since it was asked last */
-	uint64_t replacing
-		[REPLACING_KEPT]; /* when code was mapped where other code had been, the last times */
-	unsigned replacing_count;
-	struct lines lines; /* as they came: what is mapped over another is not cut out of it */
+	uint64_t seen_ns;      /* by us */
+	bool changed;          /* since it was asked last */
+	uint64_t forgotten_ns; /* what came and went before is not kept any more */
+	struct lines
+		lines; /* in the order of their times; what is mapped over another is not cut out of it */
 };
 
 struct ring { /* of a CPU; without a page: there is none */
@@ -175,12 +175,6 @@ static bool cut_lines(struct lines *in, uint64_t start, uint64_t end)
 	return true;
 }
 
-static int compare_times(const void *a, const void *b)
-{
-	const struct line *x = a, *y = b;
-	return (x->time > y->time) - (x->time < y->time);
-}
-
 /* What it was at that time; NULL: it was there before us. */
 static const struct life *life_at(const struct noted *at, uint64_t time)
 {
@@ -196,14 +190,18 @@ static uint64_t began(const struct noted *at, uint64_t time)
 	return life ? life->since : 0;
 }
 
-/* They come from several CPUs, but nearly always in order. */
-static void put_in_order(const struct lines *lines)
+/* The index of the first line that is later. */
+static size_t first_after(const struct lines *lines, uint64_t time)
 {
-	for (size_t i = 1; i < lines->count; i++)
-		if (lines->all[i - 1].time > lines->all[i].time) {
-			qsort(lines->all, lines->count, sizeof *lines->all, compare_times);
-			return;
-		}
+	size_t low = 0, high = lines->count;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (lines->all[middle].time <= time)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
 }
 
 /* Adds to `out` what it had mapped then itself. Paths stay with `at`. */
@@ -211,11 +209,11 @@ static bool replay(const struct noted *at, uint64_t time, struct lines *out)
 {
 	uint64_t since = began(at, time);
 	bool good = true;
-	put_in_order(&at->lines);
-	for (size_t i = 0; good && i < at->lines.count; i++) {
+	for (size_t i = first_after(&at->lines, since); good && i < at->lines.count; i++) {
 		const struct line *l = &at->lines.all[i];
-		if (l->time > since && l->time <= time)
-			good = cut_lines(out, l->start, l->end) && add_line(out, l);
+		if (l->time > time)
+			break;
+		good = cut_lines(out, l->start, l->end) && add_line(out, l);
 	}
 	return good;
 }
@@ -250,38 +248,60 @@ static void forget_lines(struct noted *at, uint64_t until)
 	l->count = kept;
 }
 
-/* Programs that map code again and again: only what they have now is kept. */
-static void compact(struct noted *at)
+static bool overlap(const struct line *a, const struct line *b)
 {
-	struct lines now = {0};
-	if (!replay(at, UINT64_MAX, &now))
-		now.count = 0; /* there is no memory */
-	for (size_t i = 0; i < now.count; i++)
-		now.all[i].path = strdup(now.all[i].path);
-	forget_lines(at, UINT64_MAX);
-	for (size_t i = 0; i < now.count; i++)
-		if (now.all[i].path &&
-		    (at->lines.count >= LINES_MAX / 2 || !add_line(&at->lines, &now.all[i])))
-			free(now.all[i].path);
-	free(now.all);
+	return a->start < b->end && b->start < a->end;
 }
 
-/* Notes when code was mapped where other code had been. The latest that was there tells. */
-static void note_replacing(struct noted *at, const struct line *l)
+/* Whether other code was there before that line. The latest that was there tells. */
+static bool replaces(const struct noted *at, size_t index)
 {
+	const struct line *l = &at->lines.all[index];
 	uint64_t since = began(at, l->time);
-	for (size_t i = at->lines.count; i--;) {
+	for (size_t i = index; i--;) {
 		const struct line *o = &at->lines.all[i];
-		if (o->start >= l->end || l->start >= o->end || o->time <= since)
+		if (o->time <= since)
+			break;
+		if (!overlap(o, l))
 			continue;
-		bool same = l->inode == o->inode && l->major == o->major && l->minor == o->minor;
-		if (!same)
-			at->replacing[at->replacing_count++ % REPLACING_KEPT] = l->time > o->time
-											? l->time
-											: o->time;
-		if (!same || (o->start <= l->start && o->end >= l->end))
-			return;
+		if (l->inode != o->inode || l->major != o->major || l->minor != o->minor)
+			return true;
+		if (o->start <= l->start && o->end >= l->end)
+			break;
 	}
+	return false;
+}
+
+/* They come from several CPUs, but nearly always in order. False: there is no memory. */
+static bool insert_line(struct noted *at, const struct line *line)
+{
+	struct lines *in = &at->lines;
+	size_t index = first_after(in, line->time);
+	if (!add_line(in, line))
+		return false;
+	memmove(in->all + index + 1, in->all + index, (in->count - 1 - index) * sizeof *line);
+	in->all[index] = *line;
+	for (size_t i = index; i < in->count; i++)
+		if (overlap(&in->all[i], line))
+			in->all[i].replaces = replaces(at, i);
+	return true;
+}
+
+/* Programs that map code again and again: only the last of what they did is kept, and what they had before. */
+static void compact(struct noted *at)
+{
+	struct lines had = {0}, *lines = &at->lines;
+	at->forgotten_ns = lines->all[lines->count - LINES_KEPT].time;
+	if (!replay(at, at->forgotten_ns, &had))
+		had.count = 0; /* there is no memory */
+	for (size_t i = 0; i < had.count; i++)
+		had.all[i].path = strdup(had.all[i].path);
+	forget_lines(at, at->forgotten_ns);
+	for (size_t i = 0; i < had.count; i++)
+		if (!had.all[i].path || lines->count > LINES_MAX / 2 ||
+		    !insert_line(at, &had.all[i]))
+			free(had.all[i].path);
+	free(had.all);
 }
 
 static void note_mapping(struct kernel_notes *n, const struct mapped *m, size_t size, uint64_t time)
@@ -301,8 +321,7 @@ static void note_mapping(struct kernel_notes *n, const struct mapped *m, size_t 
 			    .minor = m->minor,
 			    .path = strdup(m->path)};
 	at->changed = true;
-	note_replacing(at, &line);
-	if (!line.path || !add_line(&at->lines, &line))
+	if (!line.path || !insert_line(at, &line))
 		free(line.path);
 }
 
@@ -337,7 +356,7 @@ void maps_scan(struct kernel *k, pid_t pid)
 				    .major = major(m->device),
 				    .minor = minor(m->device),
 				    .path = m->executable ? strdup(m->path) : NULL};
-		if (line.path && !add_line(&at->lines, &line))
+		if (line.path && !insert_line(at, &line))
 			free(line.path);
 	}
 	if (!e)
@@ -647,12 +666,15 @@ bool maps_replaced(const struct kernel *k, pid_t pid, uint64_t one, uint64_t oth
 {
 	const struct noted *at = find(k->notes, pid);
 	uint64_t from = one < other ? one : other, to = one < other ? other : one;
-	bool replaced = false, forgotten = at && at->replacing_count > REPLACING_KEPT;
-	for (unsigned i = 0; at && i < REPLACING_KEPT && i < at->replacing_count; i++) {
-		replaced |= at->replacing[i] > from && at->replacing[i] <= to;
-		forgotten &= at->replacing[i] > from;
+	if (!at || from < at->forgotten_ns)
+		return at;
+	for (size_t i = first_after(&at->lines, from); i < at->lines.count; i++) {
+		if (at->lines.all[i].time > to)
+			break;
+		if (at->lines.all[i].replaces)
+			return true;
 	}
-	return replaced || forgotten;
+	return false;
 }
 
 bool maps_changed(const struct kernel *k, pid_t pid)

@@ -234,6 +234,8 @@ void paths_take_snapshot(struct session *s, const struct kernel_snapshot *from,
 	}
 	*w = (struct kernel_waiting){.process = t->process,
 				     .list = t->process->list,
+				     .list_ns = t->process->list_ns,
+				     .list_end_ns = t->process->list_end_ns,
 				     .image = t->process->image,
 				     .thread = thread,
 				     .tid = t->tid,
@@ -273,6 +275,8 @@ static struct err *wait(struct session *s, struct process *p, uint64_t pc, uint3
 		return err_new("no room");
 	w->process = p;
 	w->list = p->list;
+	w->list_ns = p->list_ns;
+	w->list_end_ns = p->list_end_ns;
 	w->image = p->image;
 	w->thread = KERNEL_THREAD_NONE;
 	w->tid = p->pid;
@@ -337,15 +341,46 @@ static enum walk_end walk(struct session *s, struct kernel_waiting *w,
 	return walk_with(s, w, &code, keys, frames);
 }
 
-/* Where nothing explains it: as far as the process's own list goes. */
+/* Whether it still is the program that it was when the sample came. */
+static bool is_same(const struct session *s, const struct kernel_waiting *w)
+{
+	const struct process *p = w->process;
+	return w->image == p->image && !maps_executed(s->kernel, p->pid, w->time);
+}
+
+/* Whether a library came into another one's place between the sample and when the process had that list. */
+static bool is_other(const struct session *s, const struct kernel_waiting *w, uint64_t list_ns,
+		     uint64_t list_end_ns)
+{
+	pid_t pid = w->process->pid;
+	return maps_replaced(s->kernel, pid, w->time, list_ns) ||
+	       maps_replaced(s->kernel, pid, w->time, list_end_ns);
+}
+
+/* What the process has, where it had that when the sample came; otherwise what was noted of that time. */
+static const struct library_list *list_of(struct session *s, const struct kernel_waiting *w,
+					  bool *now)
+{
+	const struct process *p = w->process;
+	*now = is_same(s, w) && !is_other(s, w, p->list_ns, p->list_end_ns);
+	return *now ? p->list : code_then(s, p, w->time);
+}
+
+static enum walk_end walk_listed(struct session *s, struct kernel_waiting *w, uint64_t *keys,
+				 uint32_t *frames)
+{
+	bool now;
+	return walk(s, w, list_of(s, w, &now), keys, frames);
+}
+
+/* Where nothing explains it: as far as that goes. */
 static enum walk_end walk_last(struct session *s, struct kernel_waiting *w, uint64_t *keys,
 			       uint32_t *frames)
 {
-	const struct process *p = w->process;
-	const struct stack_code code = {.space = space_of(s, p->list),
-					.fresh = p->looked_ns > w->time,
-					.task = task_of(w),
-					.g = g_of(w)};
+	bool now;
+	struct stack_code code = {
+		.space = space_of(s, list_of(s, w, &now)), .task = task_of(w), .g = g_of(w)};
+	code.fresh = now && w->process->looked_ns > w->time;
 	return walk_with(s, w, &code, keys, frames);
 }
 
@@ -398,7 +433,7 @@ static enum walk_end walk_back(struct session *s, struct kernel_waiting *w, uint
 			       uint32_t *frames)
 {
 	enum walk_end end = walk(s, w, code_then(s, w->process, w->time), keys, frames);
-	if (end == WALK_NO_MODULE && w->list)
+	if (end == WALK_NO_MODULE && w->list && !is_other(s, w, w->list_ns, w->list_end_ns))
 		end = walk(s, w, w->list, keys, frames);
 	if (end == WALK_NO_MODULE)
 		end = walk(s, w, tasks_parent_list(s, w->process), keys, frames);
@@ -412,10 +447,10 @@ static enum walk_end walk_looking(struct session *s, struct kernel_waiting *w, u
 {
 	struct process *p = w->process;
 	const struct library_list *before = p->list;
-	bool same = w->image == p->image && !maps_executed(s->kernel, p->pid, w->time);
+	bool same = is_same(s, w);
 	bool patient = same && !p->gone && p->useless <= UNRESOLVED_MAX;
 	/* The sampler had no list for it: its parent's was not there yet when it was forked, or a library has gone. */
-	bool unlisted = patient && w->unlisted && w->time > p->list_ns;
+	bool unlisted = patient && w->unlisted && !p->doubtful_ns && w->time > p->list_ns;
 	bool looked = unlisted || (patient && !is_known(s, w));
 	if (looked)
 		code_look(s, p);
@@ -423,20 +458,16 @@ static enum walk_end walk_looking(struct session *s, struct kernel_waiting *w, u
 		code_ask(s, p);
 	if (library_is_unready(s->library))
 		return WALK_NO_MODULE;
-	/* The list may be of another time than the sample. */
-	enum walk_end end = WALK_NO_MODULE;
-	if (same && maps_replaced(s->kernel, p->pid, w->time, p->list_ns))
-		end = walk(s, w, code_then(s, p, w->time), keys, frames);
-	if (library_is_unready(s->library))
-		return WALK_NO_MODULE;
-	if (same && end == WALK_NO_MODULE)
-		end = walk(s, w, p->list, keys, frames);
-	if (end == WALK_NO_MODULE && patient && (!looked || p->noted_ns)) {
+	enum walk_end end = same ? walk_listed(s, w, keys, frames) : WALK_NO_MODULE;
+	if (end == WALK_NO_MODULE && patient && (!looked || p->noted_ns) &&
+	    !library_is_unready(s->library)) {
 		code_ask(s, p);
 		looked = true;
 		if (p->list != before)
-			end = walk(s, w, p->list, keys, frames);
+			end = walk_listed(s, w, keys, frames);
 	}
+	if (library_is_unready(s->library))
+		return WALK_NO_MODULE;
 	if (end == WALK_NO_MODULE && (!s->kernel->whole || patient || !same || p->gone))
 		end = walk_back(s, w, keys, frames);
 	if (library_is_unready(s->library))
@@ -480,7 +511,7 @@ static void walk_one(struct session *s, struct kernel_waiting *w, uint64_t *keys
 	if (w->used && end != WALK_COMPLETE && end != WALK_TOO_DEEP) {
 		/* What was read later is of another time: frames by it are believed only to the root. */
 		w->strict = true;
-		end = walk(s, w, w->process->list, keys, &frames);
+		end = walk_listed(s, w, keys, &frames);
 	}
 	if (is_unborn(s, w, end)) { /* as in the sampler */
 		keys[0] = KERNEL_KEY_KERNEL;
@@ -560,7 +591,7 @@ void paths_give_up(struct session *s)
 					    : NULL;
 	uint32_t frames = 0;
 	for (struct kernel_waiting *w; keys && (w = s->kernel->waiting);) {
-		enum walk_end end = walk(s, w, w->process->list, keys, &frames);
+		enum walk_end end = walk_listed(s, w, keys, &frames);
 		walk_one(s, w, keys, frames, end);
 		remove_waiting(s->kernel, &s->kernel->waiting);
 	}

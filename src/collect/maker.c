@@ -21,6 +21,8 @@
 #define MAKER_ANSWER (APART_FIRST + 1)
 #define MAKER_NAMES (APART_FIRST + 2)
 
+#define NO_TABLE (-1) /* in the place of a mode: only names are wanted */
+
 #define SMALL_FILE (256 << 10)         /* bytes: takes a megabyte or two here */
 #define SMALL_NAMES (4 << 20)          /* bytes of names that are written here */
 #define MEMORY_MAX (UINT64_C(2) << 30) /* the largest programs known take 1.5 */
@@ -41,21 +43,34 @@ struct child {
 	int answer;
 };
 
-static struct err *start_child(const struct maker *maker, const struct image *image,
-			       enum recipes_mode mode, int names, struct child *out)
+/* What is asked for. */
+struct order {
+	struct image *image;
+	int mode; /* enum recipes_mode, or NO_TABLE */
+	enum cache_debug debug;
+	int names; /* a file for them, or -1 */
+};
+
+static void argument(char *out, size_t size, int value)
+{
+	snprintf(out, size, "%d", value);
+}
+
+static struct err *start_child(const struct maker *maker, const struct order *order,
+			       struct child *out)
 {
 	int ends[2];
-	char mode_text[16], parent[16];
+	char mode[16], debug[16], parent[16];
+	argument(mode, sizeof mode, order->mode);
+	argument(debug, sizeof debug, (int)order->debug);
+	argument(parent, sizeof parent, (int)getpid());
 	char program[] = "culprit", command[] = MAKER_COMMAND, yes[] = "1", no[] = "0";
-	snprintf(mode_text, sizeof mode_text, "%d", (int)mode);
-	snprintf(parent, sizeof parent, "%d", (int)getpid());
-	char *arguments[] = {program,   command,
-			     mode_text, (char *)image_path(image),
-			     parent,    names >= 0 ? yes : no,
-			     NULL};
+	char *names = order->names >= 0 ? yes : no;
+	char *arguments[] = {program, command, mode,  (char *)image_path(order->image),
+			     parent,  names,   debug, NULL};
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends))
 		return err_errno("cannot make a socket");
-	const int files[HANDED] = {image_descriptor(image), ends[1], names};
+	const int files[HANDED] = {image_descriptor(order->image), ends[1], order->names};
 	struct err *e = apart_start(maker->program, arguments, files, HANDED, &out->pid);
 	close(ends[1]);
 	out->answer = ends[0];
@@ -93,20 +108,21 @@ static struct err *hear(const struct child *c, struct maker_report *report, int 
 		return got > 0 ? err_new("the process that made it answers nonsense") : NULL;
 	a.text[sizeof a.text - 1] = '\0';
 	report->memory = a.memory > report->memory ? a.memory : report->memory;
-	return *table < 0 ? err_new("%s", a.text) : NULL;
+	return *table < 0 && a.text[0] ? err_new("%s", a.text) : NULL;
 }
 
-static struct err *have_made(const struct maker *maker, struct image *image, enum recipes_mode mode,
-			     int names, struct module_table *out, struct maker_report *report)
+/* *table is -1 where there is none. */
+static struct err *carry_out(const struct maker *maker, const struct order *order, int *table,
+			     struct maker_report *report)
 {
 	struct child c;
 	bool answered = false;
-	int table = -1;
-	struct err *e = start_child(maker, image, mode, names, &c);
+	*table = -1;
+	struct err *e = start_child(maker, order, &c);
 	if (!e) {
 		e = wait_for(maker, &c);
 		if (!e)
-			e = hear(&c, report, &table, &answered);
+			e = hear(&c, report, table, &answered);
 		/* Whatever it does now, nobody needs it: the answer was the last thing. */
 		int status = apart_end(c.pid, &report->cpu_ns);
 		close(c.answer);
@@ -114,12 +130,33 @@ static struct err *have_made(const struct maker *maker, struct image *image, enu
 			e = apart_say_death(status, CPU_SECONDS_MAX);
 	}
 	report->died = !answered;
-	if (!answered)
-		e = err_context(e, "unwind table of '%s'", image_path(image));
-	else if (!e && !cache_map(table, image, out))
-		e = err_new("unwind table of '%s': what was made is another's", image_path(image));
+	return answered ? e : err_context(e, "unwind table of '%s'", image_path(order->image));
+}
+
+static struct err *have_made(const struct maker *maker, struct image *image, enum recipes_mode mode,
+			     int names, struct module_table *out, struct maker_report *report)
+{
+	struct cache_job *job;
+	int table;
+	struct err *e = cache_begin(image, mode, out, &job);
+	if (e || (out->bytes && names < 0)) {
+		cache_end(job);
+		return e;
+	}
+	const struct order order = {.image = cache_image(job),
+				    .mode = out->bytes ? NO_TABLE : (int)mode,
+				    .debug = cache_debug(job),
+				    .names = names};
+	e = carry_out(maker, &order, &table, report);
+	if (!e && !out->bytes && !cache_adopt(job, table, out))
+		e = err_new("unwind table of '%s': what was made is none", image_path(image));
+	if (out->bytes && e) { /* it has no names, then */
+		err_free(e);
+		e = NULL;
+	}
 	if (table >= 0)
 		close(table);
+	cache_end(job);
 	return e;
 }
 
@@ -138,8 +175,7 @@ static off_t size_of(const struct image *image)
 
 bool maker_find(struct image *image, enum recipes_mode mode, struct module_table *out)
 {
-	const uint8_t *id;
-	return image_build_id(image, &id) && cache_find(image, mode, out);
+	return cache_find(image, mode, true, out);
 }
 
 static struct err *make_apart(const struct maker *maker, struct image *image,
@@ -175,7 +211,7 @@ static struct err *find_or_make(const struct maker *maker, struct image *image,
 	struct err *e;
 	if (size_of(image) <= SMALL_FILE && make_here(image, mode, names, out, &e))
 		return e;
-	if (names < 0 && maker_find(image, mode, out))
+	if (names < 0 && cache_find(image, mode, false, out))
 		return NULL;
 	return make_apart(maker, image, mode, names, out, report);
 }
@@ -201,13 +237,14 @@ static void answer(int table, const char *text)
 	packet_send(MAKER_ANSWER, &a, sizeof a, &table, table >= 0, 0);
 }
 
-static struct err *make(enum recipes_mode mode, const char *name, bool names, int *table)
+static struct err *make(int mode, const char *name, bool names, enum cache_debug debug, int *table)
 {
 	struct image *image;
 	struct err *e = image_open_fd(MAKER_FILE, name, &image);
 	if (e)
 		return e;
-	e = cache_file(image, mode, table);
+	if (mode != NO_TABLE)
+		e = cache_make(image, (enum recipes_mode)mode, debug, table);
 	if (names)
 		err_free(name_table_write(image, MAKER_NAMES, NAME_TABLE_MAX));
 	image_close(image);
@@ -224,7 +261,8 @@ int maker_main(int argc, char **argv)
 		.memory = MEMORY_MAX, .cpu_seconds = CPU_SECONDS_MAX, .nice = MAKER_NICE};
 	if (!apart_enter((pid_t)atoi(argv[3]), names ? HANDED : HANDED - 1, &bounds))
 		return EXIT_FAILURE;
-	struct err *e = make((enum recipes_mode)atoi(argv[1]), argv[2], names, &table);
+	struct err *e = make(atoi(argv[1]), argv[2], names, (enum cache_debug)atoi(argv[5]),
+			     &table);
 	answer(table, e ? err_text(e) : "");
 	_exit(EXIT_SUCCESS); /* what it has is the kernel's to tidy up */
 }

@@ -6,14 +6,16 @@
  * that is to stay small, and the files are foreign. So there is a process for each
  * table, of the same program, without privileges and with bounds in memory and time:
  *
- *      daemon                                      PROGRAM make-table MODE NAME PARENT NAMES
- *      maker_table --- the open file ------------> MAKER_FILE
+ *      daemon                                      PROGRAM make-table MODE NAME PARENT NAMES DEBUG
+ *      maker_table --- the open file, or a copy -> MAKER_FILE
  *                  --- one for names of functions: MAKER_NAMES, where NAMES is 1
- *                                                  maker_main: makes it, puts it into the cache
- *                  <-- an open file, or why not -- MAKER_ANSWER
- *      maps it
+ *                                                  maker_main: makes it
+ *                  <-- memory, or why not -------- MAKER_ANSWER
+ *      puts it into the cache, maps that
  *
- * Where it dies, the daemon has no table, and lives.
+ * Where it dies, the daemon has no table, and lives. Foreign bytes are read by the other process, or here where they are
+ * few; where they took it over, it can spoil the table of the file that they come from, and no other: the
+ * daemon says whose table it is, and looks at every row (recipes/cache.h).
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -25,7 +27,7 @@ struct image;
 
 #define MAKER_COMMAND "make-table"
 #define MAKER_NICE 10     /* a tenth of what others get */
-#define MAKER_ARGUMENTS 5 /* the command is one of them */
+#define MAKER_ARGUMENTS 6 /* the command is one of them */
 
 struct maker {
 	const char *program; /* the path of culprit itself */
@@ -47,7 +49,7 @@ struct maker_report {
 void maker_table(const struct maker *maker, struct image *image, enum recipes_mode mode, int names,
 		 struct module_table *out, struct maker_report *report);
 
-/* The same only where the cache has it, and that is known at once: without a build-id one would have to read all its code. */
+/* The same only where the cache has it, and that is known soon: not where one would have to read all of a large file. */
 bool maker_find(struct image *image, enum recipes_mode mode, struct module_table *out);
 
 /* The life of the other process, with its arguments; returns its exit status. */

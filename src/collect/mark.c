@@ -3,7 +3,8 @@
 
 #include <string.h>
 #include <sys/uio.h>
-#include <time.h>
+
+#include "collect/internal.h"
 
 #define SOON_NS 1000000000u
 
@@ -24,20 +25,13 @@ void mark_find(struct mark *mark, uint64_t address, const uint8_t *stack, size_t
 	memcpy(mark->bytes, stack + end - MARK_SIZE, MARK_SIZE);
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 size_t mark_read(const struct mark *mark, pid_t pid, uint64_t ns, uint64_t address, void *out,
 		 size_t size)
 {
 	uint8_t now[MARK_SIZE];
 	struct iovec to[] = {{now, MARK_SIZE}, {out, size}};
 	struct iovec there[] = {{(void *)mark->address, MARK_SIZE}, {(void *)address, size}};
-	if (!mark->address || now_ns() - ns > SOON_NS)
+	if (!mark->address || session_now() - ns > SOON_NS)
 		return 0;
 	ssize_t got = process_vm_readv(pid, to, 2, there, 2, 0);
 	if (got <= (ssize_t)MARK_SIZE || memcmp(now, mark->bytes, MARK_SIZE) != 0)

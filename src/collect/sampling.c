@@ -94,9 +94,10 @@ static int renumber(struct session *s, int fd, int wanted)
 			break;
 		if (moved % count == wanted)
 			continue;
-		from = moved + 1;
+		from = moved + 1 + tries * count; /* many in a row may be taken */
 		close(moved);
 		moved = -1;
+		error = EMFILE;
 	}
 	if (moved != fd)
 		close(fd);
@@ -276,8 +277,7 @@ static bool open_all(struct session *s, const struct process *p, pid_t tid, stru
 
 bool sampling_is_split(const struct session *s, const struct process *p)
 {
-	return !s->options.timers && !s->options.events[0].user_only &&
-	       p->machine == native_machine;
+	return s->inside_rings && p->machine == native_machine;
 }
 
 bool sampling_is_whole(const struct session *s, const struct process *p,

@@ -23,7 +23,6 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "collect/events.h"
-#include "collect/inside_ring.h"
 #include "collect/internal.h"
 #include "collect/kernel.h"
 #include "safe/ticks.h"
@@ -287,12 +286,6 @@ void session_describe(struct session *s)
 	p->delivery_ns = s->kernel ? 0 : sampling_delivery();
 }
 
-static void take_inside(struct session *s)
-{
-	inside_rings_hear(s->inside_rings);
-	inside_take_all(s);
-}
-
 /* While tables are made: new threads do not wait for that, and samples to walk are put aside. The
    rest is done afterwards. */
 static bool greet_until(void *context, int until, const char *what)
@@ -300,10 +293,9 @@ static bool greet_until(void *context, int until, const char *what)
 	struct session *s = context;
 	const struct session_options *o = &s->options;
 	bool rung = false, done = true;
-	int inside = s->inside_rings ? inside_rings_fd(s->inside_rings) : -1;
 	for (;;) {
 		struct pollfd ready[] = {
-			{until, POLLIN, 0}, {s->bell.ring, POLLIN, 0}, {inside, POLLIN, 0}};
+			{until, POLLIN, 0}, {s->bell.ring, POLLIN, 0}, {inside_fd(s), POLLIN, 0}};
 		if (poll(ready, 3, o->wait_on ? WAIT_MS : -1) < 0 && errno != EINTR)
 			break;
 		if (ready[0].revents)
@@ -313,7 +305,7 @@ static bool greet_until(void *context, int until, const char *what)
 			break;
 		}
 		if (ready[2].revents)
-			take_inside(s);
+			inside_hear(s);
 		if (!ready[1].revents)
 			continue;
 		rung = true;
@@ -336,13 +328,10 @@ static struct err *open_kernel(struct session *s)
 	return e;
 }
 
-/* For agents, where the kernel tells what comes while it works for them. */
 static struct err *open_inside(struct session *s)
 {
-	if (s->options.timers || s->options.events[0].user_only)
-		return NULL;
-	struct err *e = inside_rings_open(&s->inside_rings);
-	return e ? e : add_watch(s, inside_rings_fd(s->inside_rings), &s->inside_watch);
+	struct err *e = inside_start(s);
+	return e || !s->inside_rings ? e : add_watch(s, inside_fd(s), &s->inside_watch);
 }
 
 static struct err *open_socket(struct session *s)
@@ -441,7 +430,7 @@ void session_close(struct session *s)
 	close_one(&s->listener);
 	remove_directory(s);
 	bell_close(&s->bell);
-	inside_rings_close(s->inside_rings);
+	inside_stop(s);
 	close_one(&s->epoll);
 	close_one(&s->timer);
 	library_close(s->library);
@@ -525,7 +514,7 @@ static void handle(struct session *s, enum watch *watch)
 		kernel_drain(s, false);
 		break;
 	case WATCH_INSIDE:
-		take_inside(s);
+		inside_hear(s);
 		unwalked_walk(s);
 		break;
 	}

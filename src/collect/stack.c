@@ -93,8 +93,7 @@ static bool is_returning(const struct stack_code *code, const struct walk *w)
 	return r && r->cfa == RECIPE_SIGNAL && r->cfa_add != RECIPE_RETURNED;
 }
 
-/* SP is at the new frame already, the PC still where the signal came. The first words of the frame are zeros, as if
-   nobody had called. */
+/* SP is at the new frame already, the PC still where the signal came. What the frame begins with is no return address. */
 static bool is_leaving(const struct stack_code *code, const struct walk *w,
 		       const struct walk_reader *reader)
 {
@@ -110,6 +109,13 @@ static bool is_nowhere(enum walk_end end)
 	return end == WALK_BAD_MEMORY || end == WALK_NO_MODULE || end == WALK_BAD_FRAME;
 }
 
+static enum walk_end stand_for_kernel(uint64_t *keys, uint32_t *count)
+{
+	keys[0] = cct_key(false, CCT_KERNEL, 0);
+	*count = 1;
+	return WALK_COMPLETE;
+}
+
 enum walk_end stack_walk(const struct stack_code *code, uint16_t machine, const uint64_t *registers,
 			 uint64_t pc, const struct walk_reader *reader, uint64_t *keys,
 			 uint32_t max, uint32_t *count)
@@ -117,15 +123,13 @@ enum walk_end stack_walk(const struct stack_code *code, uint16_t machine, const 
 	struct walk w;
 	walk_begin(&w, unwind_cpu_for(machine), registers, pc);
 	w.g = code->g;
+	if (is_leaving(code, &w, reader))
+		return stand_for_kernel(keys, count);
 	bool returning = is_returning(code, &w);
 	w.exact = !returning;
 	enum walk_end end = walk(w, false, code, reader, keys, max, count);
-	if ((end == WALK_COMPLETE && *count == 1 && is_leaving(code, &w, reader)) ||
-	    (returning && is_nowhere(end))) {
-		keys[0] = cct_key(false, CCT_KERNEL, 0);
-		*count = 1;
-		return WALK_COMPLETE;
-	}
+	if (returning && is_nowhere(end))
+		return stand_for_kernel(keys, count);
 	if (end == WALK_COMPLETE || end == WALK_TOO_DEEP ||
 	    !has_flag(&code->space, WIRE_MODULE_JIT))
 		return end;

@@ -107,7 +107,7 @@ static struct wire_reply settings(const struct session *s, const struct process 
 		.collapse = o->collapse,
 		.frame_pointers = o->frame_pointers,
 		.timeline = o->timeline,
-		.chance = sampling_is_split(s, p) && o->events[0].clock,
+		.chance = sampling_is_split(s, p) && o->events[0].clock && !o->events[0].user_only,
 	};
 	for (size_t i = 0; i < o->event_count; i++) {
 		const struct session_event *e = &o->events[i];

@@ -375,6 +375,7 @@ static bool read_word(void *context, uint64_t address, uint64_t *out)
 	b->late |= address - b->sample->address >= b->sample->copied;
 	return true;
 }
+
 /* The keys of the frames, innermost first. */
 struct path {
 	uint64_t *keys;

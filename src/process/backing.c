@@ -116,14 +116,16 @@ static int open_regular(const char *path)
 	return -1;
 }
 
+/* What lies at the path now may only look like the file: the process may have mounted it there, and others would get it in
+   the real one's place. So the kernel is asked first. */
 static int open_there(pid_t pid, const struct maps *maps, size_t index)
 {
 	const struct map *map = &maps->items[index];
 	pid_t alive = pid > 0 ? pid : PROCESS_GONE;
 	struct buf path = {0};
-	int fd = open_same(alive, path_there(&path, pid, map), maps, index);
-	if (fd < 0 && alive)
-		fd = open_regular(map_file(&path, pid, map));
+	int fd = alive ? open_regular(map_file(&path, pid, map)) : -1;
+	if (fd < 0)
+		fd = open_same(alive, path_there(&path, pid, map), maps, index);
 	if (fd < 0 && alive) {
 		buf_clear(&path);
 		buf_printf(&path, "/proc/%d/exe", (int)pid);
@@ -294,6 +296,13 @@ struct err *backing_open(pid_t pid, const struct maps *maps, size_t index, struc
 {
 	const struct map *map = &maps->items[index];
 	*out = NULL;
+	if (!strcmp(map->path, "[vdso]") && pid != getpid()) {
+		/* All have the same, and a process can write to its copy. */
+		struct err *e = backing_open_vdso(out);
+		if (!e)
+			return NULL;
+		err_free(e);
+	}
 	if (map->path[0] == '[')
 		return open_vdso(pid, map, out);
 	int fd = open_file(pid, maps, index);

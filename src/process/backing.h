@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The file behind a mapping, whatever happened to its name since: by its path
- * as the process sees it, by /proc/PID/map_files, by its path as we see it (the
- * process may have ended meanwhile), or put together again from its memory.
+ * The file behind a mapping, whatever happened to its name since: by
+ * /proc/PID/map_files, by its path as the process sees it, by its path as we see it
+ * (the process may have ended meanwhile), or put together again from its memory.
  */
 #include <stddef.h>
 #include <stdint.h>

@@ -2,6 +2,7 @@
 #include "recipes/cache.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -12,6 +13,7 @@
 #include "base/cachedir.h"
 #include "base/err.h"
 #include "image/debug.h"
+#include "image/identity.h"
 #include "image/image.h"
 #include "recipes/rows.h"
 
@@ -20,63 +22,35 @@
 /* Part of every key: to be raised when the same module would give another table. */
 #define RECIPES_VERSION 28
 
-/* The part of the key that costs nothing: false where there is no build-id to go by. */
-static bool begin_key(struct image *image, uint8_t key[KEY_SIZE])
+/* What the table depends on: version, kind and length, then what the file is called. */
+static void make_key(const struct identity *id, uint8_t key[KEY_SIZE])
 {
-	const uint8_t *id;
-	size_t length = image_build_id(image, &id);
-	bool named = length >= 8 && length <= KEY_SIZE - 2;
 	memset(key, 0, KEY_SIZE);
 	key[0] = RECIPES_VERSION;
-	key[1] = named ? (uint8_t)length : 0;
-	if (named)
-		memcpy(key + 2, id, length);
-	return named;
+	key[1] = (uint8_t)(id->kind << 6 | id->size);
+	memcpy(key + 2, id->bytes, id->size);
 }
 
-/* What the table depends on: kind of key, length, then build-id or hash of the code. */
-static void make_key(struct image *image, uint8_t key[KEY_SIZE])
-{
-	if (begin_key(image, key))
-		return;
-	const struct image_segment *segments;
-	size_t count = image_segments(image, &segments);
-	uint64_t hash = 0;
-	for (size_t i = 0; i < count; i++) {
-		size_t size;
-		const uint8_t *bytes = segments[i].writable
-					       ? NULL
-					       : image_bytes_at(image, segments[i].address, &size);
-		if (bytes)
-			hash = hash * 31 + table_checksum(bytes, size) + segments[i].address;
-	}
-	memcpy(key + 2, &hash, sizeof hash);
-}
-
-static void key_name(const uint8_t key[KEY_SIZE], enum recipes_mode mode, struct buf *name)
+static void key_name(const struct identity *id, enum recipes_mode mode, struct buf *name)
 {
 	static const char *const modes[] = {"auto", "cfi", "analysis"};
-	unsigned length = key[1] ? key[1] : 8;
-	for (unsigned i = 0; i < length; i++)
-		buf_printf(name, "%02x", key[2 + i]);
-	buf_printf(name, "%s.%s.%u.%u", key[1] ? "" : "-code", modes[mode], TABLE_VERSION,
-		   RECIPES_VERSION);
+	identity_name(id, name);
+	buf_printf(name, ".%s.%u.%u", modes[mode], TABLE_VERSION, RECIPES_VERSION);
 }
 
-/* `key_size`: how much of the key is known. */
-static bool map_table(int fd, const uint8_t *key, size_t key_size, struct module_table *out)
+/* The table in a file, if it is whole. Only its key can be written to, and in our memory alone. */
+static bool map_table(int fd, int flags, struct module_table *out)
 {
 	struct stat st;
 	struct table_header h;
 	void *bytes = MAP_FAILED;
 	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size >= (off_t)sizeof h)
-		bytes = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE | MAP_POPULATE, fd,
-			     0);
+		bytes = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE | flags, fd, 0);
 	if (bytes == MAP_FAILED)
 		return false;
 	size_t size = (size_t)st.st_size;
 	memcpy(&h, bytes, sizeof h);
-	if (memcmp(h.key, key, key_size) || !table_open(&out->table, bytes, size) ||
+	if (!table_open(&out->table, bytes, size) ||
 	    h.checksum != table_checksum((char *)bytes + sizeof h, size - sizeof h)) {
 		munmap(bytes, size);
 		return false;
@@ -89,19 +63,10 @@ static bool map_table(int fd, const uint8_t *key, size_t key_size, struct module
 
 /* Where the table of an image is, or would be, in the cache. */
 struct place {
-	int directory; /* -1: there is no cache */
+	int directory; /* -1: there is no cache, or it is not to be kept */
+	uint8_t key[KEY_SIZE];
 	struct buf name;
 };
-
-static bool find_place(struct image *image, enum recipes_mode mode, uint8_t key[KEY_SIZE],
-		       struct place *out)
-{
-	*out = (struct place){0};
-	make_key(image, key);
-	key_name(key, mode, &out->name);
-	err_free(cachedir_open("tables", &out->directory));
-	return out->directory >= 0 && !out->name.failed;
-}
 
 static void leave_place(struct place *place)
 {
@@ -110,15 +75,31 @@ static void leave_place(struct place *place)
 	buf_free(&place->name);
 }
 
-static bool map_file(const struct place *place, const uint8_t key[KEY_SIZE],
-		     struct module_table *out)
+static void find_place(const struct identity *id, enum recipes_mode mode, struct place *out)
 {
-	int fd = cachedir_read(place->directory, buf_text(&place->name));
+	*out = (struct place){.directory = -1};
+	make_key(id, out->key);
+	key_name(id, mode, &out->name);
+	if (id->kind != IDENTITY_NONE && !out->name.failed)
+		err_free(cachedir_open("tables", &out->directory));
+}
+
+static bool map_file(const struct place *place, struct module_table *out)
+{
+	struct table_header h;
+	int fd = place->directory < 0 ? -1
+				      : cachedir_read(place->directory, buf_text(&place->name));
 	if (fd < 0)
 		return false;
-	bool mapped = map_table(fd, key, KEY_SIZE, out);
+	bool mapped = map_table(fd, MAP_POPULATE, out);
 	close(fd);
-	return mapped;
+	if (!mapped)
+		return false;
+	memcpy(&h, out->bytes, sizeof h);
+	if (!memcmp(h.key, place->key, KEY_SIZE))
+		return true;
+	module_table_free(out);
+	return false;
 }
 
 static bool write_all(int fd, const char *bytes, size_t size)
@@ -136,7 +117,9 @@ static bool write_all(int fd, const char *bytes, size_t size)
 static void save_file(const struct place *place, const void *bytes, size_t size)
 {
 	struct buf temporary = {0};
-	int fd = cachedir_write(place->directory, buf_text(&place->name), &temporary);
+	int fd = place->directory < 0
+			 ? -1
+			 : cachedir_write(place->directory, buf_text(&place->name), &temporary);
 	if (fd >= 0)
 		cachedir_keep(place->directory, buf_text(&place->name), &temporary, fd,
 			      write_all(fd, bytes, size));
@@ -149,15 +132,115 @@ static bool has_frames(struct image *image)
 	       image_section(image, ".sframe");
 }
 
-static struct err *build(struct image *image, enum recipes_mode mode, const uint8_t *key,
-			 struct module_table *out)
+/* ---- what it is made of ---- */
+
+/* The debug file whose frames are used, or NULL. */
+static struct err *find_debug(struct image *image, enum recipes_mode mode, struct image **out)
+{
+	*out = NULL;
+	return mode == RECIPES_ANALYSIS || has_frames(image) ? NULL : debug_find(image, false, out);
+}
+
+/*
+ * Whose table it is, and which debug files may have a part in it. What is kept is made of
+ * the file itself, and of a debug file only where both are believed: the others' debug
+ * files are found by a build-id or beside them, so somebody else may have put them there.
+ */
+static struct identity identify(struct image *image, enum recipes_mode mode, bool soon,
+				enum cache_debug *allowed)
+{
+	struct identity id = {0};
+	struct image *debug;
+	struct err *e = find_debug(image, mode, &debug);
+	*allowed = CACHE_DEBUG_ANY;
+	if (!e && !debug) {
+		*allowed = CACHE_DEBUG_NONE;
+		id = identity_of(image, soon);
+	} else if (!e && identity_is_believed(debug)) {
+		id = identity_of(image, soon);
+		if (id.kind == IDENTITY_BUILD_ID)
+			*allowed = CACHE_DEBUG_BELIEVED;
+		else
+			id = (struct identity){0};
+	}
+	image_close(debug);
+	err_free(e);
+	return id;
+}
+
+struct cache_job {
+	enum recipes_mode mode;
+	enum cache_debug debug;
+	struct image *image, *copy; /* what it is made of: the file or a copy */
+	struct place place;
+};
+
+bool cache_find(struct image *image, enum recipes_mode mode, bool soon, struct module_table *out)
+{
+	enum cache_debug ignored;
+	struct place place;
+	memset(out, 0, sizeof *out);
+	const struct identity id = identify(image, mode, soon, &ignored);
+	find_place(&id, mode, &place);
+	bool found = map_file(&place, out);
+	leave_place(&place);
+	return found;
+}
+
+struct err *cache_begin(struct image *image, enum recipes_mode mode, struct module_table *out,
+			struct cache_job **job)
+{
+	struct cache_job *j = calloc(1, sizeof *j);
+	memset(out, 0, sizeof *out);
+	*job = j;
+	if (!j)
+		return err_new("out of memory");
+	struct identity id = identify(image, mode, false, &j->debug);
+	j->mode = mode;
+	j->image = image;
+	find_place(&id, mode, &j->place);
+	if (j->place.directory < 0 || map_file(&j->place, out) || id.kind != IDENTITY_CONTENTS)
+		return NULL;
+	leave_place(&j->place);
+	id = identity_copy(image, &j->copy);
+	if (j->copy)
+		j->image = j->copy;
+	find_place(&id, mode, &j->place);
+	return NULL;
+}
+
+struct image *cache_image(const struct cache_job *job)
+{
+	return job->image;
+}
+
+enum cache_debug cache_debug(const struct cache_job *job)
+{
+	return job->debug;
+}
+
+void cache_end(struct cache_job *j)
+{
+	if (!j)
+		return;
+	leave_place(&j->place);
+	image_close(j->copy);
+	free(j);
+}
+
+/* ---- making it ---- */
+
+static struct err *build(struct image *image, enum recipes_mode mode, enum cache_debug allowed,
+			 const uint8_t *key, struct module_table *out)
 {
 	struct image *debug = NULL;
 	struct rows rows;
 	struct err *e = NULL;
 	rows_init(&rows);
-	if (mode != RECIPES_ANALYSIS && !has_frames(image))
-		e = debug_find(image, false, &debug);
+	if (allowed != CACHE_DEBUG_NONE)
+		e = find_debug(image, mode, &debug);
+	if (debug && allowed == CACHE_DEBUG_BELIEVED && !identity_is_believed(debug))
+		e = err_new("its debug file was replaced meanwhile");
 	if (!e)
 		e = recipes_rows(image, debug, mode, &rows);
 	if (!e && (image_exceeded(image) || (debug && image_exceeded(debug))))
@@ -171,81 +254,73 @@ static struct err *build(struct image *image, enum recipes_mode mode, const uint
 		e = err_new("%s: internal error: a table that was just built is not sane",
 			    image_path(image));
 	}
-	return e;
+	return err_context(e, "unwind table of '%s'", image_path(image));
+}
+
+/* Puts it into the cache, and gives it from there: that memory can be given back. */
+static void keep(const struct cache_job *j, struct module_table *t)
+{
+	struct module_table saved = {0};
+	save_file(&j->place, t->bytes, t->size);
+	if (map_file(&j->place, &saved)) {
+		module_table_free(t);
+		*t = saved;
+	}
 }
 
 struct err *cache_table(struct image *image, enum recipes_mode mode, struct module_table *out)
 {
-	uint8_t key[KEY_SIZE];
-	struct place place;
-	memset(out, 0, sizeof *out);
-	bool cached = find_place(image, mode, key, &place);
-	if (cached && map_file(&place, key, out)) {
-		leave_place(&place);
-		return NULL;
+	struct cache_job *j;
+	struct err *e = cache_begin(image, mode, out, &j);
+	if (!e && !out->bytes) {
+		e = build(j->image, mode, j->debug, j->place.key, out);
+		if (!e)
+			keep(j, out);
 	}
-	struct err *e = build(image, mode, key, out);
-	if (!e && cached) {
-		struct module_table saved = {0};
-		save_file(&place, out->bytes, out->size);
-		if (map_file(&place, key, &saved)) { /* memory that can be given back */
-			module_table_free(out);
-			*out = saved;
-		}
-	}
-	leave_place(&place);
-	return err_context(e, "unwind table of '%s'", image_path(image));
+	cache_end(j);
+	return e;
 }
 
-bool cache_find(struct image *image, enum recipes_mode mode, struct module_table *out)
-{
-	uint8_t key[KEY_SIZE];
-	struct place place;
-	memset(out, 0, sizeof *out);
-	bool found = find_place(image, mode, key, &place) && map_file(&place, key, out);
-	leave_place(&place);
-	return found;
-}
+/* ---- by another process ---- */
 
-static struct err *file_in_memory(const struct module_table *t, int *out)
-{
-	int fd = memfd_create("culprit-table", MFD_CLOEXEC);
-	if (fd < 0 || !write_all(fd, t->bytes, t->size)) {
-		struct err *e = err_errno("no memory for an unwind table");
-		if (fd >= 0)
-			close(fd);
-		return e;
-	}
-	*out = fd;
-	return NULL;
-}
+#define SEALS (F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW)
 
-struct err *cache_file(struct image *image, enum recipes_mode mode, int *out)
+struct err *cache_make(struct image *image, enum recipes_mode mode, enum cache_debug allowed,
+		       int *out)
 {
-	struct module_table t;
-	uint8_t key[KEY_SIZE];
-	struct place place;
-	struct err *e = cache_table(image, mode, &t);
+	static const uint8_t no_key[KEY_SIZE];
+	struct module_table t = {0};
+	struct err *e = build(image, mode, allowed, no_key, &t);
 	*out = -1;
 	if (e)
 		return e;
-	if (t.mapped) {
-		if (find_place(image, mode, key, &place))
-			*out = cachedir_read(place.directory, buf_text(&place.name));
-		leave_place(&place);
+	*out = memfd_create("culprit-table", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (*out < 0 || !write_all(*out, t.bytes, t.size) || fcntl(*out, F_ADD_SEALS, SEALS)) {
+		e = err_errno("no memory for an unwind table");
+		if (*out >= 0)
+			close(*out);
+		*out = -1;
 	}
-	if (*out < 0)
-		e = file_in_memory(&t, out);
 	module_table_free(&t);
 	return e;
 }
 
-bool cache_map(int fd, struct image *image, struct module_table *out)
+bool cache_adopt(struct cache_job *j, int fd, struct module_table *out)
 {
-	uint8_t key[KEY_SIZE];
+	int seals = fcntl(fd, F_GET_SEALS);
 	memset(out, 0, sizeof *out);
-	bool named = begin_key(image, key);
-	return map_table(fd, key, named ? KEY_SIZE : 2, out);
+	if (seals < 0 || (seals & SEALS) != SEALS || !map_table(fd, 0, out))
+		return false;
+	struct table_header *h = out->bytes;
+	if (h->machine != image_machine(j->image) || h->mode != j->mode ||
+	    mprotect(out->bytes, out->size, PROT_READ | PROT_WRITE)) {
+		module_table_free(out);
+		return false;
+	}
+	memcpy(h->key, j->place.key, KEY_SIZE);
+	mprotect(out->bytes, out->size, PROT_READ);
+	keep(j, out);
+	return true;
 }
 
 void module_table_rest(const struct module_table *t)

@@ -12,12 +12,12 @@
 #include "base/err.h"
 #include "base/parallel.h"
 #include "image/debug.h"
+#include "image/identity.h"
 #include "image/image.h"
 #include "image/inlines.h"
 #include "image/lines.h"
 #include "image/symbols.h"
 #include "structure/internal.h"
-#include "unwind/table.h"
 
 /* To be raised when the same module would give another structure. */
 #define STRUCTURE_VERSION 4
@@ -40,48 +40,33 @@ static uint64_t file_size(struct image *image)
 	return size;
 }
 
-/* The build-id, or a hash of the code, and what else the result depends on. */
-static void make_key(const struct structure *s, uint8_t key[STORE_KEY_SIZE])
+/* What the file is called, and what else the result depends on. */
+static void make_key(const struct structure *s, const struct identity *id,
+		     uint8_t key[STORE_KEY_SIZE])
 {
-	const struct image_segment *segments;
-	size_t count = image_segments(s->image, &segments);
-	const uint8_t *id;
-	size_t length = image_build_id(s->image, &id);
-	uint64_t numbers[] = {file_size(s->debug), s->options.budget_ns, 0};
+	uint64_t numbers[] = {file_size(s->debug), s->options.budget_ns};
 
 	memset(key, 0, STORE_KEY_SIZE);
 	key[0] = STRUCTURE_VERSION;
 	key[1] = (uint8_t)s->options.source;
 	key[2] = (uint8_t)(has_dwarf(s->image) | has_dwarf(s->debug) << 1);
-	for (size_t i = 0; length < 8 && i < count; i++) {
-		size_t size;
-		const uint8_t *bytes = segments[i].writable
-					       ? NULL
-					       : image_bytes_at(s->image, segments[i].address,
-								&size);
-
-		if (bytes)
-			numbers[2] = numbers[2] * 31 + table_checksum(bytes, size) +
-				     segments[i].address;
-	}
+	key[3] = id->size;
+	key[4] = (uint8_t)id->kind;
 	memcpy(key + 8, numbers, sizeof(numbers));
-	if (length >= 8) {
-		key[3] = (uint8_t)length;
-		memcpy(key + 32, id, length < 64 ? length : 64);
-	}
+	memcpy(key + 32, id->bytes, id->size);
 }
 
 /* The directory, -1 where there is none, and the name in it. */
 static int cache_place(const struct structure *s, uint8_t key[STORE_KEY_SIZE], struct buf *name)
 {
 	static const char *const sources[] = {"auto", "lines", "lines-code"};
+	const struct identity id = identity_of_file(s->image, s->debug);
 	int directory;
 
-	make_key(s, key);
-	for (unsigned i = 0; i < (key[3] ? key[3] : 8u); i++)
-		buf_printf(name, "%02x", key[(key[3] ? 32 : 24) + i]);
-	buf_printf(name, "%s.%s.%d", key[3] ? "" : "-code", sources[key[1]], STRUCTURE_VERSION);
-	if (name->failed)
+	make_key(s, &id, key);
+	identity_name(&id, name);
+	buf_printf(name, ".%s.%d", sources[key[1]], STRUCTURE_VERSION);
+	if (name->failed || id.kind == IDENTITY_NONE)
 		return -1;
 	err_free(cachedir_open("structure", &directory));
 	return directory;

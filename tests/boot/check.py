@@ -7,9 +7,10 @@ import re
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../e2e"))
+import calls as calls_of  # noqa: E402
 import known_tree  # noqa: E402
 
-STEPS = """list load known tree.json usual usual.json born born.json agent agent.json itself attach machine machine.json machine_flat.json
+STEPS = """list load known tree.json usual usual.json born born.json agent agent.json calls calls.json itself attach machine machine.json machine_flat.json
     daemon db_check db_list.json db_show.json db_process.json db_report.json""".split()
 COUNTERS = """events events.json turns turns.json turns_attach turns_attach.json turns_agent turns_agent.json never
     turns_list.json turns_show.json""".split()
@@ -92,6 +93,12 @@ def agent(results):
     """Who needs none of the kernel: contexts, shares, and as many samples as CPU time."""
     seconds = sum(int(us) for us in re.findall(r"^cpu (\d+) us$", results.text("agent"), re.M)) / 1e6
     yield from known_tree.problems(results.load("agent.json"), seconds, 400)
+
+
+def calls(results):
+    """What the kernel does for a program, as the agent's collector has it: at the call or the access, and no call is shorter."""
+    spent = {name: int(us) for name, us in re.findall(r"^(compute|call|touch) (\d+)$", results.text("calls"), re.M)}
+    yield from calls_of.problems(results.load("calls.json"), spent, 400)
 
 
 def events(results):
@@ -206,7 +213,7 @@ def daemon(results):
 def main():
     results, failed = Results(sys.argv[1]), 0
     print(results.text("uname").strip())
-    for check in (statuses, known, usual, events, born, agent, machine, turns, daemon):
+    for check in (statuses, known, usual, events, born, agent, calls, machine, turns, daemon):
         try:
             found = list(check(results))
         except (OSError, KeyError, ValueError, ZeroDivisionError) as why:

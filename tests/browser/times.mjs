@@ -32,7 +32,8 @@ for (let round = 0; round < 20; round++) {
 }
 
 // A part by hand: each span counts with what lies inside.
-const [from, to] = [Math.round(last * 0.3), Math.round(last * 0.6)];
+const starts = [...spans.start].slice(0, spans.count).sort((a, b) => a - b);
+const [from, to] = [0.3, 0.6].map((share) => starts[Math.floor(starts.length * share)]);
 let wanted = 0;
 for (let i = 0; i < spans.count; i++) {
 	const length = spans.end[i] - spans.start[i];

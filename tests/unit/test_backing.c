@@ -8,6 +8,7 @@
 #include "process/maps.h"
 
 #include <signal.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 static pid_t child;
@@ -107,6 +108,52 @@ static void takes_no_other_file(void **state)
 	maps_free(&maps);
 }
 
+/* Nor one that looks the same, as a process can mount it over the path of what it has mapped. */
+static void takes_the_mapped_file(void **state)
+{
+	size_t index = start();
+	struct image *image;
+	struct stat st;
+
+	(void)state;
+	assert_true(scratch_run("cp copycat other && echo >>other && mv other copycat"));
+	if (!geteuid()) { /* map_files is for root alone */
+		assert_null(backing_open(child, &maps, index, &image));
+		assert_int_equal(fstat(image_descriptor(image), &st), 0);
+		assert_int_equal(st.st_ino, maps.items[index].inode);
+		image_close(image);
+	}
+	end();
+	maps_free(&maps);
+}
+
+/* A process can write what it likes to where its vDSO is. */
+static void takes_our_own_vdso(void **state)
+{
+	size_t program = start(), vdso = 0;
+	struct image *ours, *image;
+	char wanted[2 * BUILD_ID_MAX + 1], id[2 * BUILD_ID_MAX + 1];
+
+	(void)state;
+	while (vdso < maps.count && strcmp(maps.items[vdso].path, "[vdso]") != 0)
+		vdso++;
+	assert_null(backing_open_vdso(&ours));
+	image_build_id_hex(ours, wanted);
+	assert_true(vdso < maps.count);
+	for (size_t i = 0; i <= program; i++) /* here, it looks like another file */
+		if (!maps.items[i].offset && strstr(maps.items[i].path, "/copycat")) {
+			maps.items[vdso].start = maps.items[i].start;
+			maps.items[vdso].end = maps.items[i].end;
+		}
+	assert_null(backing_open(child, &maps, vdso, &image));
+	image_build_id_hex(image, id);
+	assert_string_equal(id, wanted);
+	image_close(image);
+	image_close(ours);
+	end();
+	maps_free(&maps);
+}
+
 /* Where the file can be found later, or that it cannot. */
 static void tells_where_files_are(void **state)
 {
@@ -132,6 +179,8 @@ int main(void)
 		cmocka_unit_test(finds_files_of_the_living),
 		cmocka_unit_test(finds_files_of_the_dead),
 		cmocka_unit_test(takes_no_other_file),
+		cmocka_unit_test(takes_the_mapped_file),
+		cmocka_unit_test(takes_our_own_vdso),
 		cmocka_unit_test(tells_where_files_are),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -119,6 +119,32 @@ static void makes_them_apart(void **state)
 	module_table_free(&table);
 }
 
+/* A file that others may write to is copied: what is made is what was looked at. */
+static void makes_those_of_others(void **state)
+{
+	struct image *kept = image;
+	struct module_table table, again;
+	struct maker_report report;
+
+	(void)state;
+	assert_int_equal(system(scratch_format("cp '%s' '%s' && chmod 666 '%s'", image_path(image),
+					       scratch("others"), scratch("others"))),
+			 0);
+	new_cache();
+	assert_null(image_open(scratch("others"), &image));
+	make("/proc/self/exe", &table, &report);
+	assert_null(report.reason);
+	assert_true(table.mapped && report.cpu_ns > 0);
+	make("/nowhere", &again, &report);
+	assert_null(report.reason);
+	assert_int_equal(again.size, table.size);
+	module_table_free(&again);
+	module_table_free(&table);
+	image_close(image);
+	image = kept;
+	assert_false(maker_find(image, RECIPES_AUTO, &table)); /* the real one has none by that */
+}
+
 /* The functions of the file come with it, also where the table is in the cache. */
 static void names_come_with_it(void **state)
 {
@@ -371,6 +397,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(makes_them_apart),
 		cmocka_unit_test(names_come_with_it),
 		cmocka_unit_test(small_bombs_go_apart),
+		cmocka_unit_test(makes_those_of_others),
 		cmocka_unit_test(needs_no_cache),
 		cmocka_unit_test(survives_its_death),
 		cmocka_unit_test(cannot_be_started),

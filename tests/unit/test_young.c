@@ -255,10 +255,57 @@ static void a_library_in_anothers_place(void **state)
 	assert_false(maps_replaced(&kernel, PID + 1, 0, UINT64_MAX));
 }
 
+static const char *const turns[] = {"/lib/one.so", "/lib/two.so", "/lib/three.so"};
+
+/* Each CPU's records come at once, those of the later times first. */
+static void libraries_that_take_turns_on_two_cpus(void **state)
+{
+	(void)state;
+	executes(PID, 10);
+	for (unsigned ms = 12; ms <= 100; ms += 2)
+		maps_code(PID, ms, 0x20000, 0x2000, 0, turns[ms % 3]);
+	for (unsigned ms = 11; ms < 60; ms += 2)
+		maps_code(PID, ms, 0x20000, 0x2000, 0, turns[ms % 3]);
+	for (unsigned ms = 11; ms < 60; ms++) {
+		assert_int_equal(is_replaced(ms, ms + 1), true);
+		assert_int_equal(is_replaced(ms, 100), true);
+	}
+	assert_false(is_replaced(100, 200));
+}
+
+/* So many that not all are kept: what is told is right, or nothing is there. */
+static void libraries_that_take_turns_for_long(void **state)
+{
+	const unsigned count = 6000;
+	unsigned known = 0;
+
+	(void)state;
+	executes(PID, 10);
+	maps_code(PID, 11, 0x1000, 0x8000, 0, "/bin/program");
+	for (unsigned ms = 12; ms < count; ms++)
+		maps_code(PID, ms, 0x20000, 0x2000, 0, turns[ms % 3]);
+	for (unsigned ms = 12; ms < count - 1; ms += 7) {
+		struct maps maps;
+
+		assert_true(is_replaced(ms, count));
+		assert_true(maps_noted(&kernel, PID, start + ms * MS, &maps));
+		check(&maps.items[0], 0x1000, 0x9000, 0, "/bin/program");
+		if (maps.count > 1)
+			check(&maps.items[1], 0x20000, 0x22000, 0, turns[ms % 3]);
+		known += maps.count > 1;
+		maps_free(&maps);
+	}
+	assert_true(known >= 1000 / 7);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(a_library_in_anothers_place, open_notes,
+						close_notes),
+		cmocka_unit_test_setup_teardown(libraries_that_take_turns_on_two_cpus, open_notes,
+						close_notes),
+		cmocka_unit_test_setup_teardown(libraries_that_take_turns_for_long, open_notes,
 						close_notes),
 		cmocka_unit_test_setup_teardown(a_program_that_begins, open_notes, close_notes),
 		cmocka_unit_test_setup_teardown(a_child_is_asked, open_notes, close_notes),

@@ -39,6 +39,20 @@ CHECKED int is_listed(struct kernel_process *process, uint64_t start, uint64_t e
 	return s && s->start < end && s->end > start && !(s->flags & KERNEL_SPAN_JIT);
 }
 
+INLINE struct kernel_room *room_of(uint32_t tgid)
+{
+	uint32_t at = tgid & (KERNEL_ROOMS - 1);
+	return bpf_map_lookup_elem(&rooms, &at);
+}
+
+/* The serial of the list that a process is to be walked with; 0: none, or it may be of another time. */
+INLINE uint32_t list_of(const struct kernel_process *process, uint32_t tgid)
+{
+	struct kernel_room *room = room_of(tgid);
+	bool good = room && process && !process->doubtful && process->taken == room->taken;
+	return good ? process->serial : 0;
+}
+
 /* A word of a shard; 0 where there is none. */
 CHECKED uint32_t read_shard(uint32_t number, uint32_t index)
 {

@@ -126,6 +126,14 @@ struct {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, KERNEL_ROOMS);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__type(key, uint32_t);
+	__type(value, struct kernel_room);
+} rooms SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, KERNEL_SPANS);
 	__uint(map_flags, BPF_F_MMAPABLE);
 	__type(key, uint32_t);

@@ -309,7 +309,7 @@ INLINE void send_snapshot(struct bpf_perf_event_data *context, struct workspace 
 	s->address = sp;
 	s->size = 0;
 	s->unborn = find_unborn(&ws->walk, process);
-	s->unlisted = !process || !process->serial;
+	s->unlisted = !list_of(process, s->head.process);
 	s->inner_count = 0;
 	if (settings.whole && CPU_IN_KERNEL(&context->regs)) {
 		long inner = bpf_get_stack(context, s->inner, sizeof s->inner, 0);
@@ -410,7 +410,7 @@ SEC("perf_event") int sample(struct bpf_perf_event_data *context)
 		send_inner(context, ws, event, start);
 		return 0;
 	}
-	if (!process || (!process->serial && !ending)) {
+	if (!process || (!list_of(process, tgid) && !ending)) {
 		send_snapshot(context, ws, process, event, start);
 		return 0;
 	}
@@ -460,6 +460,10 @@ int BPF_PROG(forked, struct task_struct *parent, struct task_struct *child)
 		struct pt_regs___kernel *regs = (void *)bpf_task_pt_regs(parent);
 		if (process)
 			copy = *process;
+		struct kernel_room *room = room_of(to);
+		copy.serial = list_of(process, from);
+		copy.doubtful = 0;
+		copy.taken = room ? room->taken : 0;
 		copy.born_pc = CPU_PC(regs);
 		copy.born_sp = CPU_SP(regs);
 		bpf_map_update_elem(&processes, &to, &copy, BPF_ANY);
@@ -483,6 +487,9 @@ SEC("tp_btf/sched_process_exec") int BPF_PROG(executed, struct task_struct *task
 	struct kernel_task t;
 	if (!process && !settings.whole)
 		return 0;
+	struct kernel_room *room = room_of(id);
+	if (room) /* a list that is put in place just now is of the program before */
+		__sync_fetch_and_add(&room->taken, 1);
 	none.changes = (process ? process->changes : 0) + 1;
 	bpf_map_update_elem(&processes, &id, &none, BPF_ANY);
 	fill_task(&t, KERNEL_EXEC, task);
@@ -499,9 +506,13 @@ SEC("tp_btf/vm_unmapped_area")
 int BPF_PROG(mapped, unsigned long address, struct vm_unmapped_area_info *info)
 {
 	uint32_t tgid = (uint32_t)(bpf_get_current_pid_tgid() >> 32);
+	struct kernel_room *room = room_of(tgid);
+	if (!room)
+		return 0;
+	__sync_fetch_and_add(&room->found, 1);
 	struct kernel_process *process = bpf_map_lookup_elem(&processes, &tgid);
 	if (process && process->serial && is_listed(process, address, address + info->length))
-		process->serial = 0;
+		__sync_fetch_and_add(&room->taken, 1);
 	return 0;
 }
 

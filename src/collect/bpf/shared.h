@@ -43,6 +43,7 @@
 #define KERNEL_RULES 65536u   /* 3600 tables of Debian's programs have 24 000 different ones */
 #define KERNEL_MODULES 32768u /* ids are below */
 #define KERNEL_PROCESSES 65536u
+#define KERNEL_ROOMS 16384u /* a power of two: processes share them by their numbers */
 #define KERNEL_SHARDS 4096u
 #define KERNEL_SHARD (4u << 20) /* bytes; one that is made for a larger table is larger */
 #define KERNEL_BLOCK 16u        /* words in one value of a shard */
@@ -98,13 +99,22 @@ struct kernel_module {
 
 struct kernel_process {
 	uint32_t first, count; /* of its spans */
-	uint32_t serial;   /* of the list: 0: not known yet, samples are left to the collector */
+	uint32_t serial; /* of the list: 0: not known yet, samples are left to the collector */
+	uint32_t taken;  /* as in its kernel_room: otherwise a library of the list may have gone */
+	uint32_t doubtful; /* the list may be of before a library went: it is not used yet */
 	uint32_t resigned; /* code of no module stays so: it is not worth a copy of the stack */
 	uint32_t asleep;   /* until it execs: it is still us */
 	uint32_t changes;  /* times that it became another program, with its parents' */
 	uint64_t born_pc, born_sp; /* where a child begins, which has touched no memory yet */
 	uint64_t jit_low, jit_high;
 	uint64_t jit_top; /* WIRE_MODULE_TOP */
+};
+
+/* How often the kernel has found room for what a process maps. Only ever counted up, by the sampler: the
+   collector, which puts a list in place meanwhile, can neither miss one nor write over it. */
+struct kernel_room {
+	uint32_t found;
+	uint32_t taken; /* of these: where its list had code, so that a library has gone */
 };
 
 /* Three places and how often they were sampled. Code is found by the serial of the process's list, which

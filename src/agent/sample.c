@@ -41,6 +41,7 @@
 #define PATIENCE_MAX 1024u
 #define VAIN_MAX 64u             /* libraries come and go in the meantime */
 #define LARGE_SNAPSHOTS 128u     /* of a thread */
+#define FEW_SNAPSHOTS 256u       /* of a thread, where there is little room */
 #define SMALL_SNAPSHOT_CHUNKS 5u /* about 80 KiB of stack */
 #define INLINE static inline __attribute__((always_inline))
 
@@ -373,13 +374,19 @@ static uint32_t insert_path(struct agent_thread *t, uint32_t known, enum walk_en
 /* A sample in code that was loaded a moment ago: the collector knows it in a moment, and walks what
    is copied here. Where unknown code stays unknown, this is tried ever more rarely. */
 
-/* The arena has room for few large ones: where many wait, or trees have taken much of it, they are small. */
-static unsigned snapshot_chunks(unsigned waiting)
+/* Whether half of the arena is free: trees need room, too. */
+static bool has_room(void)
 {
 	const struct arena_header *a = agent.arena;
 	uint32_t used = atomic_load_explicit(&agent.arena->fresh, memory_order_relaxed);
-	bool large = waiting < LARGE_SNAPSHOTS && used < a->size / ARENA_CHUNK / 2;
-	return large ? ARENA_SNAPSHOT_CHUNKS : SMALL_SNAPSHOT_CHUNKS;
+	return used < a->size / ARENA_CHUNK / 2;
+}
+
+/* The arena has room for few large ones: where many wait, or trees have taken much of it, they are small. */
+static unsigned snapshot_chunks(unsigned waiting)
+{
+	return waiting < LARGE_SNAPSHOTS && has_room() ? ARENA_SNAPSHOT_CHUNKS
+						       : SMALL_SNAPSHOT_CHUNKS;
 }
 
 static void copy_stack(struct agent_thread *t, struct arena_snapshot *s, unsigned chunks)
@@ -438,12 +445,12 @@ static void lose_patience(struct agent_thread *t)
 static bool leave_snapshot(struct agent_thread *t, const uint64_t *registers, uint64_t pc,
 			   uint32_t event, uint64_t weight)
 {
-	unsigned slot = 0;
+	unsigned slot = 0, most = has_room() ? ARENA_SNAPSHOTS : FEW_SNAPSHOTS;
 	if (++t->unknown < t->patience)
 		return false;
-	while (slot < ARENA_SNAPSHOTS && atomic_load(&t->shared.snapshots[slot]))
+	while (slot < most && atomic_load(&t->shared.snapshots[slot]))
 		slot++;
-	uint32_t chunk = slot < ARENA_SNAPSHOTS ? arena_take(agent.arena) : 0;
+	uint32_t chunk = slot < most ? arena_take(agent.arena) : 0;
 	if (!chunk)
 		return false;
 	t->unknown = 0;

@@ -168,6 +168,7 @@ void arena_thread_free(struct arena_header *arena, struct arena_thread *thread)
 	arena_give(arena, atomic_exchange(&thread->scratch, 0));
 	give_time_line(arena, atomic_exchange(&thread->times, 0));
 	for (int i = 0; i < ARENA_SNAPSHOTS; i++)
-		arena_give(arena, atomic_exchange(&thread->snapshots[i], 0));
+		if (atomic_load_explicit(&thread->snapshots[i], memory_order_relaxed))
+			arena_give(arena, atomic_exchange(&thread->snapshots[i], 0));
 	atomic_store(&thread->state, ARENA_FREE);
 }

@@ -33,7 +33,7 @@
 #include <stdint.h>
 
 #define ARENA_MAGIC 0x31616e6572612d63ull /* "c-arena1" */
-#define ARENA_VERSION 4u
+#define ARENA_VERSION 5u
 #define ARENA_CHUNK_BITS 14
 #define ARENA_CHUNK (1u << ARENA_CHUNK_BITS)
 #define ARENA_METRICS_MAX 8
@@ -72,7 +72,7 @@ struct arena_chunk {
 /* A sample that could not be walked because it met code of no known module: its registers and
    stack, for the collector to walk. Its bytes go on in the chunks after the first (chunk.next),
    each after its struct arena_chunk. */
-#define ARENA_SNAPSHOTS 256       /* of a thread at most */
+#define ARENA_SNAPSHOTS 512       /* of a thread at most: half a second at 1 kHz */
 #define ARENA_SNAPSHOT_CHUNKS 33u /* chunks of one at most: 512 KiB of stack */
 
 struct arena_snapshot {

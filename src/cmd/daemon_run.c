@@ -230,7 +230,7 @@ static struct err *open_all(struct daemon *d)
 	if (!e)
 		e = shipper_open(&d->config, d->writer, &d->shipper);
 	if (!e)
-		e = namer_open(&d->namer);
+		e = namer_open(d->session_options.maker, &d->namer);
 	if (!e)
 		e = session_open(&d->session_options, &d->session);
 	d->drained_ns = daemon_now_ns();

@@ -120,13 +120,16 @@ static uint64_t resident(void)
 	return pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-static void set_times(struct daemon *d, struct interval *v, struct wall_time now)
+static void set_times(struct daemon *d, struct interval *v, struct wall_time now,
+		      const struct namer_account *names)
 {
 	uint64_t cpu = daemon_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 	wall_span(&d->wall, now, now.steady_ns - d->drained_ns, &v->rows.start_ms, &v->rows.end_ms);
-	/* Who makes tables for it is a part of it. */
-	v->rows.cost.cpu_ns = cpu - d->cpu_ns + v->from.making.cpu_ns;
-	v->rows.cost.memory = resident() + v->from.making.memory;
+	/* Who makes tables for it, or reads names, is a part of it. */
+	uint64_t apart = v->from.making.memory > names->memory ? v->from.making.memory
+							       : names->memory;
+	v->rows.cost.cpu_ns = cpu - d->cpu_ns + v->from.making.cpu_ns + names->cpu_ns;
+	v->rows.cost.memory = resident() + apart;
 	d->cpu_ns = cpu;
 	d->drained_ns = now.steady_ns;
 }
@@ -154,6 +157,19 @@ static void settle(struct daemon *d, enum writer_result result)
 		say_it_waits(d, writer_problem(d->writer));
 	}
 	d->tidy_look |= result == WRITER_STORED;
+}
+
+static void report_names(const struct daemon *d, const struct namer_account *names)
+{
+	if (names->cpu_ns)
+		daemon_say(d, CONFIG_DEBUG,
+			   "names of functions read apart: %.1f ms of CPU time, %" PRIu64
+			   " kB at most",
+			   (double)names->cpu_ns / 1e6, names->memory / 1024);
+	if (names->failed)
+		daemon_say(d, CONFIG_WARNING,
+			   "%u files whose functions cannot be named for now, the last: %s",
+			   names->failed, names->reason);
 }
 
 static void report_interval(const struct daemon *d, const struct interval *v)
@@ -269,8 +285,10 @@ struct err *daemon_drain(struct daemon *d, bool last)
 	struct wall_time now = wall_now();
 	mind_clock(d, now);
 	daemon_begin_if_due(d);
-	set_times(d, &v, now);
+	struct namer_account names = namer_take_account(d->namer);
+	set_times(d, &v, now, &names);
 	report_interval(d, &v);
+	report_names(d, &names);
 	settle(d, writer_add(d->writer, &v));
 	give_back_memory();
 	return NULL;

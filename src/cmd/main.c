@@ -2,6 +2,7 @@
 #include "cmd/cmd.h"
 #include "cmd/db_profile.h"
 #include "collect/maker.h"
+#include "collect/teller.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -103,6 +104,8 @@ int main(int argc, char **argv)
 	if (argc == MAKER_ARGUMENTS + 1 &&
 	    !strcmp(argv[1], MAKER_COMMAND)) /* for ourselves: nobody else asks for it */
 		return maker_main(argc - 1, argv + 1);
+	if (argc == TELLER_ARGUMENTS + 1 && !strcmp(argv[1], TELLER_COMMAND)) /* as well */
+		return teller_main(argc - 1, argv + 1);
 	if (argv[1][0] == '-')
 		return cmd_misused(NULL, "unknown option '%s'", argv[1]);
 	command = command_find(argv[1]);

@@ -30,6 +30,8 @@
 #define LIST_MAX 65536u /* executable mappings of a process */
 #define YOUNG_NS (3600 * 1000000000ull)
 #define UNASKED_NS 1000000000ull
+#define INFLATED_MAX \
+	(UINT64_C(4) << 20) /* bytes of a section of a file, in a process that is to stay small */
 
 static const struct recipe no_recipe; /* RECIPE_NONE */
 const struct table library_no_table = {.rules = &no_recipe, .rule_count = 1};
@@ -268,11 +270,16 @@ struct fresh *library_add_fresh(struct library *l, struct library_module *m)
 	return f;
 }
 
-static struct err *open_image(pid_t task, const struct maps *maps, size_t index, struct image **out)
+/* Where others make what is large, nothing here is to become so. */
+static struct err *open_image(const struct library *l, pid_t task, const struct maps *maps,
+			      size_t index, struct image **out)
 {
-	return emulated_is_sigreturn(&maps->items[index])
-		       ? emulated_open_sigreturn(task, &maps->items[index], out)
-		       : backing_open(task, maps, index, out);
+	struct err *e = emulated_is_sigreturn(&maps->items[index])
+				? emulated_open_sigreturn(task, &maps->items[index], out)
+				: backing_open(task, maps, index, out);
+	if (!e && l->maker.program)
+		image_bound(*out, INFLATED_MAX);
+	return e;
 }
 
 static struct err *add_module(struct library *l, pid_t task, const struct maps *maps, size_t index,
@@ -297,7 +304,7 @@ static struct err *add_module(struct library *l, pid_t task, const struct maps *
 	m->table = library_no_table;
 	m->agent = (m->inode == l->agent_inode && m->device == l->agent_device && m->inode) ||
 		   !strcmp(m->path, l->agent);
-	struct err *e = open_image(task, maps, index, &f->image);
+	struct err *e = open_image(l, task, maps, index, &f->image);
 	if (e)
 		m->problem = strdup(err_text(e));
 	else
@@ -317,7 +324,7 @@ static void renew(struct library *l, pid_t task, const struct maps *maps, size_t
 		  struct library_module *m)
 {
 	struct image *image;
-	struct err *e = open_image(task, maps, index, &image);
+	struct err *e = open_image(l, task, maps, index, &image);
 	if (!e && !m->id && m->state != LIBRARY_PENDING)
 		keep_module(l, m); /* there were too many when it came */
 	struct fresh *f = e || m->state == LIBRARY_PENDING ? NULL : library_add_fresh(l, m);

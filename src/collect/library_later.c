@@ -48,7 +48,7 @@ static void build_table(void *context, size_t index)
 		return;
 	}
 	if (f->names >= 0)
-		err_free(name_table_write(f->image, f->names));
+		err_free(name_table_write(f->image, f->names, NAME_TABLE_MAX));
 	struct err *e = list->tables ? cache_table(f->image, list->mode, &f->table) : NULL;
 	if (e)
 		f->report.reason = strdup(err_text(e));

@@ -43,7 +43,7 @@ struct maker_report {
 };
 
 /* The table of `image`, from the cache or made, as cache_table gives it; none where out->bytes is NULL.
-   Small ones are made here: to start a process takes longer. Where the whole work fails, the table is
+   Small ones are made here: to start a process takes longer; the image is to be bounded then (image_bound). Where the whole work fails, the table is
    made of what the file says of itself. Waits for all that, and the process ends with the thread.
    `names`: a file that is given the names of its functions, too (image/name_table.h); -1: none. */
 void maker_table(const struct maker *maker, struct image *image, enum recipes_mode mode, int names,

@@ -6,27 +6,42 @@
  *
  *    file: path, build-id, pieces: [from, to, start, size, name]…    name NULL: nothing is known there
  *
- * Where an address is in none of them, the file's symbols are read, all that are
- * new are looked up, and the symbols are given back. When many have
- * come together, files that were not met for longest are forgotten.
+ * Where an address is in none of them, another process reads the file's symbols and
+ * tells of all that are new (collect/teller.h); one for all files of a call. What it
+ * could not read, or took long for, rests for a while: who makes files that take long
+ * slows down only what he may. When many have come together, files that
+ * were not met for longest are forgotten.
  */
 #include "daemon/namer.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include "base/buf.h"
 #include "base/err.h"
+#include "base/foreign.h"
 #include "base/hash.h"
+#include "base/utf8.h"
+#include "collect/apart.h"
+#include "collect/pieces.h"
+#include "collect/teller.h"
 #include "image/image.h"
 #include "image/places.h"
-#include "image/symbols.h"
 #include "process/backing.h"
 #include "profile/profile.h"
 #include "store/store.h"
 
 #define BYTES_MAX ((size_t)6 << 20) /* of all that is kept */
 #define RECENT 8192u                /* addresses that are known to be wanted */
+#define FAILED_REST_MS 60000u       /* of a file that the process died of, or that takes too much */
+#define DOUBLED_MAX 6u              /* how often that becomes twice as long: an hour */
+#define LONG_MS 100u                /* of CPU time for a file: then it rests */
+#define LONG_REST 50u               /* times what it took */
+#define CALL_MS 6000u               /* for all files of a call: others wait for the next one */
+#define SHARE 3u                    /* one may take such a part of what is left of that */
 
 struct piece {
 	uint64_t from, to;
@@ -41,12 +56,17 @@ struct file {
 	struct piece *pieces;
 	size_t count, room, bytes;
 	uint64_t used; /* the call that met it last */
+	uint64_t rests_until_ms;
+	unsigned failures; /* one after the other */
 };
 
 struct namer {
 	struct file *files;
 	uint64_t calls;
 	size_t bytes;
+	struct teller *teller;
+	uint64_t until_ms; /* of the call */
+	struct namer_account account;
 };
 
 struct need { /* an address that was met */
@@ -59,10 +79,10 @@ struct found {
 	size_t count, room;
 };
 
-struct err *namer_open(struct namer **out)
+struct err *namer_open(const char *program, struct namer **out)
 {
 	*out = calloc(1, sizeof **out);
-	return *out ? NULL : err_new("out of memory");
+	return *out ? teller_open(program, &(*out)->teller) : err_new("out of memory");
 }
 
 static void free_file(struct file *f)
@@ -81,7 +101,16 @@ void namer_close(struct namer *n)
 		next = f->next;
 		free_file(f);
 	}
+	if (n)
+		teller_close(n->teller);
 	free(n);
+}
+
+struct namer_account namer_take_account(struct namer *n)
+{
+	struct namer_account account = n->account;
+	n->account = (struct namer_account){0};
+	return account;
 }
 
 /* Files */
@@ -175,57 +204,93 @@ static struct err *add_piece(struct namer *n, struct file *f, const struct piece
 	return NULL;
 }
 
-/* Its symbols, where it still is the file that was met. */
-static struct err *open_file(const struct profile_module *m, struct image **image,
-			     struct places **places)
+static struct err *add_item(struct namer *n, struct file *f, const struct pieces_item *item)
 {
-	char id[2 * BUILD_ID_MAX + 1];
-	struct err *e = m->kind == PROFILE_VDSO ? backing_open_vdso(image)
-						: image_open(m->path, image);
-	if (e)
-		return e;
-	image_build_id_hex(*image, id);
-	if (strcmp(id, m->build_id) != 0)
-		return err_new("%s: it is another file now", m->path);
-	return places_open(*image, false, places);
-}
-
-static struct err *look_up(struct namer *n, struct file *f, struct places *places, uint64_t address)
-{
-	const struct symbols *symbols = places ? places_symbols(places) : NULL;
-	struct piece piece = {.from = 0, .to = UINT64_MAX}; /* there are no symbols */
-	const struct symbol *s = symbols ? symbols_around(symbols, address, &piece.from, &piece.to)
-					 : NULL;
-	if (s) {
-		piece.start = s->address;
-		piece.size = s->size ? s->size : piece.to - s->address;
-		piece.name = strdup(places_name(places, s->name));
+	struct piece piece = {item->from, item->to, item->start, item->size, NULL};
+	if (item->name) {
+		piece.name = strndup(item->name, item->length);
 		if (!piece.name)
 			return err_new("out of memory");
 	}
 	return add_piece(n, f, &piece);
 }
 
-/* Addresses that ascend, in none of the pieces. One that cannot be read now may be the next time. */
-static struct err *read_file(struct namer *n, struct file *f, const struct profile_module *m,
-			     const uint64_t *addresses, size_t count)
+/* It is the kernel's, and the same for all. */
+static struct err *read_vdso(const uint64_t *addresses, size_t count, struct buf *out)
 {
 	struct image *image = NULL;
 	struct places *places = NULL;
-	size_t known = f->count;
-	err_free(open_file(m, &image, &places));
-	struct err *e = NULL;
-	if (places)
-		places_near(places, addresses, count);
-	for (size_t i = 0; places && !e && i < count; i++) {
-		const struct piece *last = f->count > known ? &f->pieces[f->count - 1] : NULL;
-		if (!last || addresses[i] < last->from || addresses[i] >= last->to)
-			e = look_up(n, f, places, addresses[i]);
-	}
-	if (places)
-		qsort(f->pieces, f->count, sizeof *f->pieces, compare_pieces);
+	struct err *e = backing_open_vdso(&image);
+	if (!e)
+		e = places_open(image, false, &places);
+	if (!e && !pieces_write(places, addresses, count, out))
+		e = err_new("out of memory");
 	places_close(places);
 	image_close(image);
+	return e;
+}
+
+/* What it took, and what becomes of the file for that. */
+static void settle(struct namer *n, struct file *f, const struct teller_report *report,
+		   const struct err *e)
+{
+	uint64_t ms = report->cpu_ns / 1000000, rest = ms > LONG_MS ? ms * LONG_REST : 0;
+	if (report->failed)
+		rest = (uint64_t)FAILED_REST_MS
+		       << (f->failures < DOUBLED_MAX ? f->failures : DOUBLED_MAX);
+	f->rests_until_ms = rest ? apart_now_ms() + rest : 0;
+	if (report->memory > n->account.memory)
+		n->account.memory = report->memory;
+	f->failures = report->failed ? f->failures + 1 : 0;
+	if (f->failures != 1)
+		return;
+	n->account.failed++;
+	snprintf(n->account.reason, sizeof n->account.reason, "%s: %s", f->path, err_text(e));
+	utf8_tame(n->account.reason);
+}
+
+/* Where it still is the file that was met. */
+static struct err *read_apart(struct namer *n, struct file *f, const struct profile_module *m,
+			      const uint64_t *addresses, size_t count, uint64_t left_ms,
+			      struct buf *out)
+{
+	struct teller_report report = {0};
+	int fd = foreign_open(m->path, 0);
+	struct err *e = fd < 0 ? err_errno("cannot open") : NULL;
+	if (!e)
+		e = teller_ask(n->teller,
+			       &(struct teller_question){.path = m->path,
+							 .build_id = m->build_id,
+							 .file = fd,
+							 .addresses = addresses,
+							 .count = count,
+							 .wait_ms = left_ms / SHARE},
+			       out, &report);
+	settle(n, f, &report, e);
+	if (fd >= 0)
+		close(fd);
+	return e;
+}
+
+/* Addresses that ascend, in none of the pieces. One that cannot be read now may be later. */
+static struct err *read_file(struct namer *n, struct file *f, const struct profile_module *m,
+			     const uint64_t *addresses, size_t count)
+{
+	struct buf told = {0};
+	struct pieces_item item;
+	struct err *e = NULL;
+	uint64_t now = apart_now_ms();
+	if (now < f->rests_until_ms || now >= n->until_ms)
+		return NULL;
+	err_free(m->kind == PROFILE_VDSO
+			 ? read_vdso(addresses, count, &told)
+			 : read_apart(n, f, m, addresses, count, n->until_ms - now, &told));
+	struct pieces pieces = {.at = (const uint8_t *)told.data, .left = told.size};
+	while (!e && pieces_next(&pieces, &item))
+		e = add_item(n, f, &item);
+	if (f->count)
+		qsort(f->pieces, f->count, sizeof *f->pieces, compare_pieces);
+	buf_free(&told);
 	return e;
 }
 
@@ -327,11 +392,14 @@ struct err *namer_find(struct namer *n, const struct profile *p, struct store_sy
 	struct err *e = needs && recent ? NULL : err_new("out of memory");
 	size_t used = e ? 0 : list_needs(p, needs, recent);
 	n->calls++;
+	n->until_ms = apart_now_ms() + CALL_MS;
+	forget_old(n); /* also of what the last call met */
 	for (size_t i = 0, end; !e && i < used; i = end) {
 		for (end = i; end < used && needs[end].module == needs[i].module;)
 			end++;
 		e = find_of_module(n, &p->modules[needs[i].module], needs + i, end - i, &out);
 	}
+	n->account.cpu_ns += teller_rest(n->teller);
 	forget_old(n);
 	free(needs);
 	free(recent);

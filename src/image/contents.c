@@ -6,8 +6,16 @@
 #include "image/inflate.h"
 #include "image/internal.h"
 
+static bool is_allowed(struct image *image, uint64_t size)
+{
+	if (size > image->most)
+		atomic_store(&image->exceeded, true);
+	return size <= image->most;
+}
+
 /* ELF's own compression: a header that says how and how large. */
-static uint8_t *decompress_section(const uint8_t *raw, size_t raw_size, size_t *size)
+static uint8_t *decompress_section(struct image *image, const uint8_t *raw, size_t raw_size,
+				   size_t *size)
 {
 	Elf64_Chdr header;
 	uint8_t *bytes = NULL;
@@ -17,6 +25,8 @@ static uint8_t *decompress_section(const uint8_t *raw, size_t raw_size, size_t *
 	memcpy(&header, raw, sizeof(header));
 	raw += sizeof(header);
 	raw_size -= sizeof(header);
+	if (!is_allowed(image, header.ch_size))
+		return NULL;
 	if (header.ch_type == ELFCOMPRESS_ZLIB)
 		bytes = inflate_zlib(raw, raw_size, header.ch_size);
 	else if (header.ch_type == 2) /* ELFCOMPRESS_ZSTD, which older elf.h lack */
@@ -27,7 +37,8 @@ static uint8_t *decompress_section(const uint8_t *raw, size_t raw_size, size_t *
 }
 
 /* .zdebug_*: "ZLIB", the size in big-endian order, the stream. */
-static uint8_t *decompress_old(const uint8_t *raw, size_t raw_size, size_t *size)
+static uint8_t *decompress_old(struct image *image, const uint8_t *raw, size_t raw_size,
+			       size_t *size)
 {
 	uint64_t out_size = 0;
 	uint8_t *bytes;
@@ -36,7 +47,8 @@ static uint8_t *decompress_old(const uint8_t *raw, size_t raw_size, size_t *size
 		return NULL;
 	for (int i = 4; i < 12; i++)
 		out_size = out_size << 8 | raw[i];
-	bytes = inflate_zlib(raw + 12, raw_size - 12, out_size);
+	bytes = is_allowed(image, out_size) ? inflate_zlib(raw + 12, raw_size - 12, out_size)
+					    : NULL;
 	if (bytes)
 		*size = out_size;
 	return bytes;
@@ -60,9 +72,9 @@ static uint8_t *copy_locked(struct image *image, const struct image_section *s, 
 		return raw;
 	}
 	if (s->flags & SHF_COMPRESSED)
-		bytes = decompress_section(raw, raw_size, size);
+		bytes = decompress_section(image, raw, raw_size, size);
 	else
-		bytes = decompress_old(raw, raw_size, size);
+		bytes = decompress_old(image, raw, raw_size, size);
 	free(raw);
 	if (!bytes)
 		image_note_damage(image, "section %s cannot be decompressed", s->name);

@@ -38,7 +38,7 @@ static bool same_build_id(const struct image *a, const struct image *b)
 }
 
 /* Opens a candidate, or NULL. */
-static struct image *open_candidate(const struct image *image, const char *path)
+static struct image *open_candidate(struct image *image, const char *path)
 {
 	struct image *candidate;
 	struct err *e = image_open(path, &candidate);
@@ -47,13 +47,16 @@ static struct image *open_candidate(const struct image *image, const char *path)
 		err_free(e);
 		return NULL;
 	}
-	if (image_machine(candidate) == image_machine(image))
+	image_bound(candidate, image->most);
+	if (candidate->size > image->most)
+		atomic_store(&image->exceeded, true);
+	else if (image_machine(candidate) == image_machine(image))
 		return candidate;
 	image_close(candidate);
 	return NULL;
 }
 
-static struct image *find_by_build_id(const struct image *image)
+static struct image *find_by_build_id(struct image *image)
 {
 	char hex[2 * BUILD_ID_MAX + 1], path[PATH_MAX];
 	struct image *candidate;
@@ -119,7 +122,7 @@ static bool contradicts(const struct image *a, const struct image *b)
 	return image_build_id(a, &x) && image_build_id(b, &y) && !same_build_id(a, b);
 }
 
-static struct image *find_linked_in(const struct image *image, const char *root, const char *dir,
+static struct image *find_linked_in(struct image *image, const char *root, const char *dir,
 				    const char *below, const char *name, uint32_t crc)
 {
 	char path[PATH_MAX];
@@ -135,8 +138,7 @@ static struct image *find_linked_in(const struct image *image, const char *root,
 }
 
 /* `path` is the image's; what follows its last slash is cut off. */
-static struct image *find_linked(const struct image *image, char *path, const char *name,
-				 uint32_t crc)
+static struct image *find_linked(struct image *image, char *path, const char *name, uint32_t crc)
 {
 	char *slash = strrchr(path, '/');
 	struct image *found;

@@ -30,9 +30,9 @@
 #include "base/utf8.h"
 #include "image/internal.h"
 
-#define HEADERS_MAX (UINT64_C(1) << 20)  /* of sections, of segments */
+#define HEADERS_MAX (UINT64_C(1) << 17)  /* of sections, of segments */
 #define SEGMENTS_MAX 4096                /* that are loaded; the kernel takes 1170 */
-#define NAMES_MAX (UINT64_C(256) << 20)  /* bytes of section names */
+#define NAMES_MAX (UINT64_C(8) << 20)    /* bytes of section names */
 #define NOTES_MAX (UINT64_C(1) << 20)    /* bytes searched for a build-id */
 #define NOTES_TRIED 64                   /* program headers of notes looked into */
 #define CONTENTS_MAX (UINT64_C(4) << 30) /* of one section or segment */
@@ -507,6 +507,7 @@ static struct err *open_common(int fd, uint8_t *memory, uint64_t size, const cha
 	image->memory = image->memory_owned = memory;
 	image->size = size;
 	image->relocatable_allowed = relocatable_allowed;
+	image->most = UINT64_MAX;
 	image->path = strdup(name);
 	image->fd = memory ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0);
 	if (!image->path)
@@ -581,6 +582,16 @@ struct err *image_open_memory(const void *bytes, size_t size, const char *name, 
 		memcpy(copy, bytes, size);
 	copy[size] = 0;
 	return image_open_owned(copy, size, name, out);
+}
+
+void image_bound(struct image *image, uint64_t most)
+{
+	image->most = most;
+}
+
+bool image_exceeded(const struct image *image)
+{
+	return atomic_load(&image->exceeded);
 }
 
 static void free_contents(struct contents *contents, size_t count)

@@ -67,5 +67,11 @@ const uint8_t *image_section_bytes(struct image *image, const struct image_secti
    part of its segment: *size says how many. NULL where none. Owned by the image, cached. */
 const uint8_t *image_bytes_at(struct image *image, uint64_t address, size_t *size);
 
+/* From now on no section of it, nor of its debug file, gives more than `most` bytes when it is decompressed, and a debug
+   file that is larger is not opened: for who must stay small. What that refused is missing, and then
+   image_exceeded says so. To be called before others use the image. */
+void image_bound(struct image *image, uint64_t most);
+bool image_exceeded(const struct image *image);
+
 /* What was found broken so far, one sentence, or NULL: contents past the end of the file etc. */
 const char *image_damage(const struct image *image);

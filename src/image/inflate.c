@@ -12,7 +12,8 @@
 /* deflate cannot do better than 1032:1; debug information never comes near it. */
 #define RATIO_LIMIT 1200
 #define XZ_MEMORY_LIMIT (UINT64_C(256) << 20)
-#define PIECE_MAX (UINT32_C(1) << 30) /* zlib counts in 32 bits */
+#define XZ_MEMORY_USUAL (UINT64_C(12) << 20) /* what the xz program sets by itself takes 9 */
+#define PIECE_MAX (UINT32_C(1) << 30)        /* zlib counts in 32 bits */
 
 uint64_t inflate_limit(size_t compressed_size)
 {
@@ -104,7 +105,7 @@ static bool grow(uint8_t **out, size_t *room, uint64_t limit)
 	return true;
 }
 
-static bool xz_run(lzma_stream *z, uint8_t **out, size_t room, uint64_t limit)
+static bool xz_run(lzma_stream *z, uint8_t **out, size_t room, uint64_t limit, bool *full)
 {
 	lzma_ret status;
 
@@ -114,10 +115,12 @@ static bool xz_run(lzma_stream *z, uint8_t **out, size_t room, uint64_t limit)
 		status = lzma_code(z, LZMA_FINISH);
 		if (status == LZMA_STREAM_END)
 			return true;
+		*full = status == LZMA_MEMLIMIT_ERROR;
 		if (status != LZMA_OK)
 			return false;
 		if (z->avail_out != 0)
 			continue;
+		*full = room >= limit;
 		if (!grow(out, &room, limit))
 			return false;
 		z->next_out = *out + z->total_out;
@@ -125,21 +128,30 @@ static bool xz_run(lzma_stream *z, uint8_t **out, size_t room, uint64_t limit)
 	}
 }
 
-uint8_t *inflate_xz(const uint8_t *in, size_t in_size, size_t *out_size)
+static uint64_t xz_memory(uint64_t most)
 {
-	uint64_t limit = inflate_limit(in_size);
+	if (most >= XZ_MEMORY_LIMIT)
+		return XZ_MEMORY_LIMIT;
+	return most > XZ_MEMORY_USUAL ? most : XZ_MEMORY_USUAL;
+}
+
+uint8_t *inflate_xz(const uint8_t *in, size_t in_size, uint64_t most, size_t *out_size,
+		    bool *exceeded)
+{
+	uint64_t limit = inflate_limit(in_size) < most ? inflate_limit(in_size) : most;
 	size_t room = in_size < limit / 4 ? in_size * 4 : limit;
 	uint8_t *out = in_size ? malloc(room + 1) : NULL;
 	lzma_stream z = LZMA_STREAM_INIT;
 
 	*out_size = 0;
-	if (!out || lzma_stream_decoder(&z, XZ_MEMORY_LIMIT, 0) != LZMA_OK) {
+	*exceeded = false;
+	if (!out || lzma_stream_decoder(&z, xz_memory(most), 0) != LZMA_OK) {
 		free(out);
 		return NULL;
 	}
 	z.next_in = in;
 	z.avail_in = in_size;
-	if (xz_run(&z, &out, room, limit)) {
+	if (xz_run(&z, &out, room, limit, exceeded)) {
 		*out_size = z.total_out;
 		out[*out_size] = 0;
 	} else {

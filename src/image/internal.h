@@ -29,6 +29,8 @@ struct image {
 	uint8_t *memory_owned;
 	uint64_t size;
 	bool relocatable_allowed;
+	uint64_t most; /* bytes that a section may give when it is decompressed */
+	atomic_bool exceeded;
 
 	Elf64_Ehdr header;
 	Elf64_Phdr *program_headers;

@@ -62,6 +62,7 @@ struct making {
 	const struct symbol *last;
 	uint32_t last_name;
 	uint64_t count;
+	size_t most; /* bytes */
 };
 
 static uint32_t clip(uint64_t value)
@@ -83,7 +84,7 @@ static bool add_piece(struct making *m, const struct symbol *s, uint64_t from, u
 					       .name = m->last_name};
 	buf_append(&m->entries, &entry, sizeof entry);
 	m->count++;
-	return m->entries.size + m->names.size + sizeof(struct name_table_header) <= NAME_TABLE_MAX;
+	return m->entries.size + m->names.size + sizeof(struct name_table_header) <= m->most;
 }
 
 /* Piece by piece, until the symbols end. */
@@ -129,9 +130,9 @@ static struct err *write_file(const struct making *m, int file)
 	return e;
 }
 
-struct err *name_table_write(struct image *image, int file)
+struct err *name_table_write(struct image *image, int file, size_t most)
 {
-	struct making m = {0};
+	struct making m = {.most = most};
 	struct places *places;
 	if (lseek(file, 0, SEEK_SET) || ftruncate(file, 0))
 		return err_errno("cannot keep names of functions");

@@ -24,9 +24,9 @@ struct name_table {
    is none, which *in_memory says. -1: there cannot be one. It is gone when it is closed. */
 int name_table_file(bool *in_memory);
 
-/* Writes the functions of the image and of its debug file. An error where they are too many, and then
+/* Writes the functions of the image and of its debug file. An error where they take more than `most` bytes, and then
    the file is empty; it stays so where there are none. */
-struct err *name_table_write(struct image *image, int file);
+struct err *name_table_write(struct image *image, int file, size_t most);
 
 /* Maps it; false where the file is none, or not whole. The file may be closed then. */
 bool name_table_open(int file, struct name_table *out);

@@ -339,12 +339,14 @@ static bool add_mini_debug(struct symbols *symbols, struct image *image)
 	size_t size, packed_size;
 	const uint8_t *packed;
 	uint8_t *bytes;
-	bool good;
+	bool good, exceeded = false;
 
 	if (!section)
 		return true;
 	packed = image_section_bytes(image, section, &packed_size);
-	bytes = packed ? inflate_xz(packed, packed_size, &size) : NULL;
+	bytes = packed ? inflate_xz(packed, packed_size, image->most, &size, &exceeded) : NULL;
+	if (exceeded && image->most != UINT64_MAX)
+		atomic_store(&image->exceeded, true);
 	if (!bytes) {
 		pthread_mutex_lock(&image->lock);
 		image_note_damage(image, "section .gnu_debugdata cannot be decompressed");
@@ -354,7 +356,10 @@ static bool add_mini_debug(struct symbols *symbols, struct image *image)
 	err_free(image_open_owned(bytes, size, ".gnu_debugdata", &mini));
 	if (!mini)
 		return true;
+	image_bound(mini, image->most);
 	good = add_table(symbols, mini, ".symtab");
+	if (image_exceeded(mini))
+		atomic_store(&image->exceeded, true);
 	image_close(mini);
 	return good;
 }

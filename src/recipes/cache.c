@@ -243,6 +243,8 @@ static struct err *build(struct image *image, enum recipes_mode mode, enum cache
 		e = err_new("its debug file was replaced meanwhile");
 	if (!e)
 		e = recipes_rows(image, debug, mode, &rows);
+	if (!e && (image_exceeded(image) || (debug && image_exceeded(debug))))
+		e = err_new("more must be decompressed for it than is allowed here");
 	if (!e)
 		e = recipes_pack(&rows, image_machine(image), mode, key, &out->bytes, &out->size);
 	image_close(debug);

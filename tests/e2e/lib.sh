@@ -20,6 +20,15 @@ need()
 	command -v "$1" >/dev/null || skip "$1 is not installed (package $2)"
 }
 
+# Reads trees of any depth: another program on the machine may have a stack of many thousand frames.
+python3()
+{
+	(
+		ulimit -S -s unlimited 2>/dev/null || true
+		PYTHONPATH=$TEST_DIR/python${PYTHONPATH:+:$PYTHONPATH} exec python3 "$@"
+	)
+}
+
 # run STATUS COMMAND...: runs it, output in the files out and err, and checks its exit status.
 run()
 {

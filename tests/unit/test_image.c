@@ -251,6 +251,21 @@ static void compare_info(const char *a, const char *b)
 	image_close(y);
 }
 
+/* For who must stay small. */
+static void expect_bound(const char *name)
+{
+	struct image *image = open_good(scratch(name));
+	const struct image_section *s = image_section(image, ".debug_info");
+	size_t size;
+
+	assert_false(image_exceeded(image));
+	image_bound(image, 100);
+	assert_non_null(s);
+	assert_null(image_section_bytes(image, s, &size));
+	assert_true(image_exceeded(image));
+	image_close(image);
+}
+
 static void decompresses(void **state)
 {
 	static const char *const ways[] = {"zlib-gabi", "zlib-gnu", "zstd"};
@@ -264,8 +279,10 @@ static void decompresses(void **state)
 	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
 		/* An older objcopy does not know them all. */
 		if (scratch_run(scratch_format("objcopy --compress-debug-sections=%s flat packed",
-					       ways[i])))
+					       ways[i]))) {
 			compare_info("packed", "flat");
+			expect_bound("packed");
+		}
 	}
 }
 

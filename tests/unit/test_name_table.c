@@ -26,7 +26,7 @@ static int new_file(void)
 static int write_table(struct image *image)
 {
 	int file = new_file();
-	struct err *e = name_table_write(image, file);
+	struct err *e = name_table_write(image, file, NAME_TABLE_MAX);
 
 	if (e)
 		fail_msg("%s", err_text(e));
@@ -112,7 +112,7 @@ static void takes_no_damaged_file(void **state)
 		assert_false(name_table_open(file, &names));
 	}
 	/* Written anew it is whole; every other byte of the header makes it none. */
-	assert_null(name_table_write(image, file));
+	assert_null(name_table_write(image, file, NAME_TABLE_MAX));
 	for (off_t at = 0; at < 24; at++) {
 		char before, other;
 
@@ -176,7 +176,7 @@ static void has_a_limit(void **state)
 		"  done; } >many.s && ${CC:-cc} -nostdlib -static many.s -o many"));
 	assert_null(image_open(scratch("many"), &image));
 	int file = new_file();
-	struct err *e = name_table_write(image, file);
+	struct err *e = name_table_write(image, file, NAME_TABLE_MAX);
 	assert_non_null(e);
 	assert_non_null(strstr(err_text(e), "too many functions"));
 	err_free(e);

@@ -192,6 +192,33 @@ static void mini_debug_information(void **state)
 	image_close(image);
 }
 
+/* Who must stay small reads it only where it is; the rest is there all the same. */
+static void mini_debug_information_is_bounded(void **state)
+{
+	static const uint64_t bounds[] = {UINT64_MAX, 3 << 20, 1 << 20};
+
+	(void)state;
+	scratch_compile("mini", program, "-O1");
+	if (!scratch_run(
+		    "objcopy --only-keep-debug mini mini.debug && "
+		    "objcopy -g mini.debug mini.symbols && "
+		    "{ cat mini.symbols; head -c 2000000 /dev/zero; head -c 20000 /dev/urandom; } "
+		    ">mini.long && xz -f mini.long && strip mini && "
+		    "objcopy --add-section .gnu_debugdata=mini.long.xz mini"))
+		skip();
+	for (size_t i = 0; i < sizeof(bounds) / sizeof(bounds[0]); i++) {
+		struct image *image = open_image(scratch("mini"));
+		bool whole = bounds[i] > 2 << 20;
+
+		image_bound(image, bounds[i]);
+		struct symbols *symbols = read_all(image, NULL);
+		assert_int_equal(by_name(symbols, "hidden") != NULL, whole);
+		assert_int_equal(image_exceeded(image), !whole);
+		symbols_free(symbols);
+		image_close(image);
+	}
+}
+
 /* The innermost symbol by the definition, without any index. */
 static const struct symbol *find_slowly(const struct symbol *all, size_t count, uint64_t address)
 {
@@ -530,6 +557,7 @@ int main(void)
 		cmocka_unit_test(nesting_labels_and_aliases),
 		cmocka_unit_test(stripped_and_found_again),
 		cmocka_unit_test(mini_debug_information),
+		cmocka_unit_test(mini_debug_information_is_bounded),
 		cmocka_unit_test(finds_what_a_slow_search_finds),
 		cmocka_unit_test(a_million_in_any_order),
 		cmocka_unit_test(many_aliases_with_long_names),

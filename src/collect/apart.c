@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "collect/apart.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <linux/landlock.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/err.h"
+
+#define ACCESS_FS_TRUNCATE \
+	(UINT64_C(1) << 14) /* LANDLOCK_ACCESS_FS_TRUNCATE, which older headers lack */
+#define FREE (APART_FIRST + APART_FILES_MAX) /* descriptors from here on */
+#define FIRST_TO_GO "500"                    /* where the machine's memory runs out; 0: as others */
+
+/* ---- who asks ---- */
+
+static int spawn(const char *program, char *const *arguments, const int *files, size_t count,
+		 pid_t *pid)
+{
+	extern char **environ;
+	posix_spawn_file_actions_t actions;
+	posix_spawnattr_t attributes;
+	sigset_t none, all;
+	int problem = 0;
+	sigemptyset(&none);
+	sigfillset(&all);
+	posix_spawn_file_actions_init(&actions);
+	posix_spawnattr_init(&attributes);
+	posix_spawnattr_setsigmask(&attributes, &none);
+	posix_spawnattr_setsigdefault(&attributes, &all);
+	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+	for (size_t i = 0; i < count && !problem; i++)
+		if (files[i] >= 0)
+			problem = posix_spawn_file_actions_adddup2(&actions, files[i],
+								   APART_FIRST + (int)i);
+	if (!problem)
+		problem = posix_spawn(pid, program, &actions, &attributes, arguments, environ);
+	posix_spawnattr_destroy(&attributes);
+	posix_spawn_file_actions_destroy(&actions);
+	return problem;
+}
+
+/* Copies have numbers that do not get into the way of APART_FIRST and the others. */
+struct err *apart_start(const char *program, char *const *arguments, const int *files, size_t count,
+			pid_t *pid)
+{
+	int copies[APART_FILES_MAX] = {0};
+	struct err *e = NULL;
+	for (size_t i = 0; i < count; i++) {
+		copies[i] = files[i] < 0 ? -1 : fcntl(files[i], F_DUPFD_CLOEXEC, FREE);
+		if (copies[i] < 0 && files[i] >= 0 && !e)
+			e = err_errno("cannot hand over a file");
+	}
+	if (!e) {
+		errno = spawn(program, arguments, copies, count, pid);
+		e = errno ? err_errno("cannot start '%s'", program) : NULL;
+	}
+	for (size_t i = 0; i < count; i++)
+		if (copies[i] >= 0)
+			close(copies[i]);
+	return e;
+}
+
+int apart_end(pid_t pid, uint64_t *cpu_ns)
+{
+	struct rusage usage = {0};
+	int status = 0;
+	kill(pid, SIGKILL);
+	while (wait4(pid, &status, 0, &usage) < 0 && errno == EINTR)
+		;
+	const struct timeval user = usage.ru_utime, system = usage.ru_stime;
+	*cpu_ns += (uint64_t)(user.tv_sec + system.tv_sec) * 1000000000u +
+		   (uint64_t)(user.tv_usec + system.tv_usec) * 1000u;
+	return status;
+}
+
+struct err *apart_say_death(int status, uint64_t cpu_seconds)
+{
+	if (WIFSIGNALED(status) && WTERMSIG(status) == SIGXCPU)
+		return err_new("it took more than %llu seconds of CPU time",
+			       (unsigned long long)cpu_seconds);
+	if (WIFSIGNALED(status))
+		return err_new("the process for it ended by signal %d (%s)", WTERMSIG(status),
+			       strsignal(WTERMSIG(status)));
+	return err_new("the process for it ended with status %d", WEXITSTATUS(status));
+}
+
+uint64_t apart_now_ms(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+/* ---- who works ---- */
+
+/* A line of /proc/self/status, in bytes; 0: it cannot be read. */
+static uint64_t own_status(const char *name)
+{
+	char line[128];
+	size_t length = strlen(name);
+	uint64_t kilobytes = 0;
+	FILE *file = fopen("/proc/self/status", "re");
+	while (file && fgets(line, sizeof line, file))
+		if (!strncmp(line, name, length) && line[length] == ':')
+			kilobytes = strtoull(line + length + 1, NULL, 10);
+	if (file)
+		fclose(file);
+	return kilobytes * 1024;
+}
+
+uint64_t apart_memory(void)
+{
+	return own_status("VmHWM");
+}
+
+static void limit(int what, uint64_t most)
+{
+	struct rlimit limit;
+	if (getrlimit((__rlimit_resource_t)what, &limit) || limit.rlim_cur <= most)
+		return;
+	limit.rlim_cur = most;
+	setrlimit((__rlimit_resource_t)what, &limit);
+}
+
+/* Half of the machine's at most. */
+static uint64_t memory_bound(uint64_t most)
+{
+	uint64_t pages = (uint64_t)sysconf(_SC_PHYS_PAGES);
+	uint64_t half = pages / 2 * (uint64_t)sysconf(_SC_PAGESIZE);
+	return half && half < most ? half : most;
+}
+
+static void set_bounds(const struct apart_bounds *b)
+{
+	int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+	if (fd >= 0) {
+		if (write(fd, FIRST_TO_GO, strlen(FIRST_TO_GO)) < 0)
+			errno = 0; /* as others, then */
+		close(fd);
+	}
+	if (b->nice)
+		setpriority(PRIO_PROCESS, 0, b->nice);
+	limit(RLIMIT_CORE, 0);
+	limit(RLIMIT_DATA, own_status("VmData") + memory_bound(b->memory));
+	if (b->cpu_seconds)
+		limit(RLIMIT_CPU, b->cpu_seconds);
+	if (b->file_size)
+		limit(RLIMIT_FSIZE, b->file_size);
+	if (b->files)
+		limit(RLIMIT_NOFILE, b->files);
+}
+
+/* It needs none: its files are open. */
+static void give_up_privileges(void)
+{
+	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct none[2] = {{0}};
+	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+	syscall(SYS_capset, &head, none);
+}
+
+/* It parses foreign bytes, and its user may be root: no file can be opened for writing, made, removed or cut short, the cache's
+   neither, where the kernel can see to that (Linux 5.13; files cut short: 6.2). */
+static void write_nowhere(void)
+{
+	struct landlock_ruleset_attr writing = {
+		.handled_access_fs = LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_REMOVE_DIR |
+				     LANDLOCK_ACCESS_FS_REMOVE_FILE | LANDLOCK_ACCESS_FS_MAKE_CHAR |
+				     LANDLOCK_ACCESS_FS_MAKE_DIR | LANDLOCK_ACCESS_FS_MAKE_REG |
+				     LANDLOCK_ACCESS_FS_MAKE_SOCK | LANDLOCK_ACCESS_FS_MAKE_FIFO |
+				     LANDLOCK_ACCESS_FS_MAKE_BLOCK | LANDLOCK_ACCESS_FS_MAKE_SYM,
+	};
+	long version = syscall(SYS_landlock_create_ruleset, NULL, 0,
+			       LANDLOCK_CREATE_RULESET_VERSION);
+	if (version >= 3)
+		writing.handled_access_fs |= ACCESS_FS_TRUNCATE;
+	int rules = (int)syscall(SYS_landlock_create_ruleset, &writing,
+				 sizeof writing.handled_access_fs, 0);
+	if (rules < 0)
+		return;
+	syscall(SYS_landlock_restrict_self, rules, 0);
+	close(rules);
+}
+
+bool apart_enter(pid_t parent, int handed, const struct apart_bounds *bounds)
+{
+	prctl(PR_SET_NAME, "culprit");
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent) /* it is gone already */
+		return false;
+	syscall(SYS_close_range, APART_FIRST + handed, ~0u, 0);
+	set_bounds(bounds);
+	give_up_privileges();
+	write_nowhere();
+	return true;
+}

@@ -126,12 +126,19 @@ uint64_t apart_memory(void)
 	return own_status("VmHWM");
 }
 
+static uint64_t least(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* Nothing raises it again, but by one: who takes too much CPU time gets the signal that says so. */
 static void limit(int what, uint64_t most)
 {
 	struct rlimit limit;
-	if (getrlimit((__rlimit_resource_t)what, &limit) || limit.rlim_cur <= most)
+	if (getrlimit((__rlimit_resource_t)what, &limit))
 		return;
-	limit.rlim_cur = most;
+	limit.rlim_cur = least(limit.rlim_cur, most);
+	limit.rlim_max = least(limit.rlim_max, most + 1);
 	setrlimit((__rlimit_resource_t)what, &limit);
 }
 
@@ -140,7 +147,7 @@ static uint64_t memory_bound(uint64_t most)
 {
 	uint64_t pages = (uint64_t)sysconf(_SC_PHYS_PAGES);
 	uint64_t half = pages / 2 * (uint64_t)sysconf(_SC_PAGESIZE);
-	return half && half < most ? half : most;
+	return half ? least(half, most) : most;
 }
 
 static void set_bounds(const struct apart_bounds *b)
@@ -206,5 +213,6 @@ bool apart_enter(pid_t parent, int handed, const struct apart_bounds *bounds)
 	set_bounds(bounds);
 	give_up_privileges();
 	write_nowhere();
+	apart_restrict_calls();
 	return true;
 }

@@ -40,5 +40,7 @@ uint64_t apart_now_ms(void);
 /* The first thing that it does: ends with `parent`, has the first `handed` descriptors only, the bounds, and no privileges. False:
    nobody needs it any more. */
 bool apart_enter(pid_t parent, int handed, const struct apart_bounds *bounds);
+/* Part of that (apart_calls.c): from now on system calls that it has no use for do not exist. */
+void apart_restrict_calls(void);
 /* The most memory that it had, as far as it can tell. */
 uint64_t apart_memory(void);

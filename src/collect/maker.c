@@ -13,6 +13,7 @@
 #include "base/err.h"
 #include "collect/apart.h"
 #include "collect/packet.h"
+#include "image/identity.h"
 #include "image/image.h"
 #include "image/name_table.h"
 
@@ -70,8 +71,12 @@ static struct err *start_child(const struct maker *maker, const struct order *or
 			     parent,  names,   debug, NULL};
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends))
 		return err_errno("cannot make a socket");
-	const int files[HANDED] = {image_descriptor(order->image), ends[1], order->names};
-	struct err *e = apart_start(maker->program, arguments, files, HANDED, &out->pid);
+	const int files[HANDED] = {image_hand_over(order->image), ends[1], order->names};
+	struct err *e = files[0] < 0
+				? err_errno("cannot hand it over")
+				: apart_start(maker->program, arguments, files, HANDED, &out->pid);
+	if (files[0] >= 0)
+		close(files[0]);
 	close(ends[1]);
 	out->answer = ends[0];
 	if (e)
@@ -188,7 +193,7 @@ static struct err *make_apart(const struct maker *maker, struct image *image,
 	return e;
 }
 
-/* What a small file makes of itself here is small, too; false where it would not be. */
+/* Of a small file that we believe. What it makes of itself here is small, too; false where it would not be. */
 static bool make_here(struct image *image, enum recipes_mode mode, int names,
 		      struct module_table *out, struct err **error)
 {
@@ -209,7 +214,8 @@ static struct err *find_or_make(const struct maker *maker, struct image *image,
 				struct maker_report *report)
 {
 	struct err *e;
-	if (size_of(image) <= SMALL_FILE && make_here(image, mode, names, out, &e))
+	if (size_of(image) <= SMALL_FILE && identity_is_believed(image) &&
+	    make_here(image, mode, names, out, &e))
 		return e;
 	if (names < 0 && cache_find(image, mode, false, out))
 		return NULL;

@@ -8,8 +8,8 @@
  *
  * Where an address is in none of them, another process reads the file's symbols and
  * tells of all that are new (collect/teller.h); one for all files of a call. What it
- * could not read, or took long for, rests for a while: who makes files that take long
- * slows down only what he may. When many have come together, files that
+ * could not read, or took long for, rests for a while, and files that others could have
+ * made come last: who makes files that take long slows down only what he may. When many have come together, files that
  * were not met for longest are forgotten.
  */
 #include "daemon/namer.h"
@@ -383,6 +383,30 @@ static size_t list_needs(const struct profile *p, struct need *needs, struct nee
 	return used;
 }
 
+/* Who could have made a file that takes long on purpose. */
+static bool is_of_others(const struct profile_module *m)
+{
+	struct stat st;
+	return m->kind == PROFILE_FILE &&
+	       (stat(m->path, &st) || (st.st_uid && st.st_uid != geteuid()) ||
+		st.st_mode & (S_IWGRP | S_IWOTH));
+}
+
+/* Of modules that are, or are not, of others. */
+static struct err *find_of_all(struct namer *n, const struct profile *p, const struct need *needs,
+			       size_t count, bool of_others, struct found *out)
+{
+	struct err *e = NULL;
+	for (size_t i = 0, end; !e && i < count; i = end) {
+		const struct profile_module *m = &p->modules[needs[i].module];
+		for (end = i; end < count && needs[end].module == needs[i].module;)
+			end++;
+		if (is_of_others(m) == of_others)
+			e = find_of_module(n, m, needs + i, end - i, out);
+	}
+	return e;
+}
+
 struct err *namer_find(struct namer *n, const struct profile *p, struct store_symbol **symbols,
 		       size_t *count)
 {
@@ -394,11 +418,8 @@ struct err *namer_find(struct namer *n, const struct profile *p, struct store_sy
 	n->calls++;
 	n->until_ms = apart_now_ms() + CALL_MS;
 	forget_old(n); /* also of what the last call met */
-	for (size_t i = 0, end; !e && i < used; i = end) {
-		for (end = i; end < used && needs[end].module == needs[i].module;)
-			end++;
-		e = find_of_module(n, &p->modules[needs[i].module], needs + i, end - i, &out);
-	}
+	for (int of_others = 0; !e && of_others < 2; of_others++)
+		e = find_of_all(n, p, needs, used, of_others, &out);
 	n->account.cpu_ns += teller_rest(n->teller);
 	forget_old(n);
 	free(needs);

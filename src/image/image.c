@@ -22,6 +22,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -630,6 +631,28 @@ const char *image_path(const struct image *image)
 int image_descriptor(const struct image *image)
 {
 	return image->fd;
+}
+
+/* Of what is in memory, which nobody else has. */
+static int new_file(const struct image *image)
+{
+	int fd = memfd_create("culprit-image", MFD_CLOEXEC);
+	uint64_t done = 0;
+	while (fd >= 0 && done < image->size) {
+		ssize_t n = write(fd, image->memory + done, (size_t)(image->size - done));
+		if (n > 0) {
+			done += (uint64_t)n;
+		} else if (n == 0 || errno != EINTR) {
+			close(fd);
+			return -1;
+		}
+	}
+	return fd;
+}
+
+int image_hand_over(const struct image *image)
+{
+	return image->fd >= 0 ? fcntl(image->fd, F_DUPFD_CLOEXEC, 0) : new_file(image);
 }
 
 uint16_t image_machine(const struct image *image)

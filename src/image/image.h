@@ -42,6 +42,8 @@ void image_close(struct image *image); /* NULL is fine */
 const char *image_path(const struct image *image);
 /* The open file, which stays the image's; -1 where it is in memory. */
 int image_descriptor(const struct image *image);
+/* The same for others, also where it is in memory: the caller's to close; -1 where there can be none. */
+int image_hand_over(const struct image *image);
 uint16_t image_machine(const struct image *image); /* e_machine */
 uint16_t image_type(const struct image *image);    /* ET_EXEC, ET_DYN */
 uint64_t image_entry(const struct image *image);

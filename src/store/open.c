@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <fcntl.h>
+#include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -23,6 +24,15 @@ enum store_trouble store_trouble(const struct store *s)
 	return s->trouble;
 }
 
+static struct err *belongs_to_another(const char *path, uid_t user)
+{
+	const struct passwd *known = getpwuid(user);
+	return known ? err_new("%s: it belongs to the user %s: run as that one (sudo -u %s ...)",
+			       path, known->pw_name, known->pw_name)
+		     : err_new("%s: it belongs to the user %u: run as that one", path,
+			       (unsigned)user);
+}
+
 /* Others must not read what ran on a machine; and who reads as root must not write into somebody
    else's file. SQLite gives the files beside it the same permissions. */
 static struct err *check_owner(const char *path, int fd)
@@ -33,7 +43,7 @@ static struct err *check_owner(const char *path, int fd)
 	if (!S_ISREG(st.st_mode))
 		return err_new("%s: not a regular file", path);
 	if (st.st_uid != geteuid())
-		return err_new("%s: it belongs to another user: run as that one", path);
+		return belongs_to_another(path, st.st_uid);
 	if (st.st_mode & 077 && fchmod(fd, 0600))
 		return err_errno("%s: cannot keep others from reading it", path);
 	return NULL;

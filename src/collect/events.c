@@ -299,9 +299,14 @@ static void answer_refused(struct event_answer *out)
 	}
 }
 
+static bool is_counted_by_cpu(const struct session_event *event)
+{
+	return event->type != PERF_TYPE_SOFTWARE && event->type != PERF_TYPE_TRACEPOINT;
+}
+
 static void answer_error(const struct session_event *event, struct event_answer *out)
 {
-	bool software = event->type == PERF_TYPE_SOFTWARE || event->type == PERF_TYPE_TRACEPOINT;
+	bool software = !is_counted_by_cpu(event);
 	char state[160];
 
 	switch (out->error) {
@@ -412,6 +417,7 @@ static struct err *open_event(struct session_event *event)
 	if (!said.available)
 		return err_new("%s: %s", said.state, said.fix);
 	event->user_only = said.user_only;
+	event->counter = is_counted_by_cpu(event);
 	return NULL;
 }
 
@@ -622,6 +628,7 @@ struct err *event_default(uint64_t hz, struct session_event *out, bool *timers, 
 			return err_context(e, "-F %" PRIu64, hz);
 		event_ask(out, &said);
 		out->user_only = said.user_only;
+		out->counter = is_counted_by_cpu(out);
 		if (said.available)
 			return NULL;
 	}

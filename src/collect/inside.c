@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Samples that come while the kernel works for a thread: in a system call, for a page that was
- * not there. A signal would end the call, or make a transfer shorter that has begun, so there is none:
- * the kernel copies the registers that the thread came with, and the innermost part of its
- * stack, to a ring (inside_ring.h). Here they become samples like those that a target left (unwalked.c).
+ * Samples that no signal brings. Those that come while the kernel works for a thread, in a system call or for
+ * a page that was not there: a signal would end the call, or make a transfer shorter that has begun.
+ * And all of an event that the CPU counts, where it has too few counters for two of each.
+ *
+ * The kernel copies the registers of the thread's own code, and the innermost part of its stack, to a ring
+ * (inside_ring.h). Here they become samples like those that a target left (unwalked.c).
  */
 #include "collect/internal.h"
 
@@ -33,7 +35,8 @@ struct inside {
 
 /* ---- opening ---- */
 
-static int open_event(const struct session_event *event, pid_t tid, uint64_t period, size_t ring)
+static int open_event(const struct session_event *event, bool whole, pid_t tid, uint64_t period,
+		      size_t ring)
 {
 	struct perf_event_attr attr = {
 		.type = event->type,
@@ -43,7 +46,7 @@ static int open_event(const struct session_event *event, pid_t tid, uint64_t per
 		.config2 = event->config2,
 		.sample_period = period,
 		.disabled = 1,
-		.exclude_user = 1,
+		.exclude_user = !whole,
 		.exclude_hv = 1,
 		.remove_on_exec = 1,
 	};
@@ -76,7 +79,8 @@ static bool open_all(struct session *s, struct inside *in, pid_t tid, const uint
 	for (size_t i = 0; i < in->event_count; i++) {
 		if (events[i].user_only)
 			continue;
-		int fd = in->events[i] = open_event(&events[i], tid, periods[i], size);
+		int fd = in->events[i] = open_event(&events[i], inside_is_whole(s, i), tid,
+						    periods[i], size);
 		if (fd >= 0 && !in->ring) {
 			in->leader = fd;
 			in->ring = inside_ring_open(s->inside_rings, fd, tid, size);
@@ -85,7 +89,7 @@ static bool open_all(struct session *s, struct inside *in, pid_t tid, const uint
 			return false;
 	}
 	if (first) { /* without it, if need be */
-		in->chance = open_event(&events[0], tid, first, size);
+		in->chance = open_event(&events[0], false, tid, first, size);
 		if (in->chance >= 0 && !join(in, in->chance, &in->chance_id))
 			inside_end_chance(in);
 	}
@@ -169,6 +173,67 @@ int inside_event(const struct inside *in, size_t event)
 	return in->events[event];
 }
 
+/* ---- how many counters there are ---- */
+
+#define COUNTED_NS 2000000u /* long enough for a group to have its turn, or not */
+
+/* Of this thread, in the group of `leader`; -1 where it cannot be. */
+static int open_counter(const struct session_event *event, int leader, bool user)
+{
+	struct perf_event_attr attr = {
+		.type = event->type,
+		.size = sizeof attr,
+		.config = event->config,
+		.config1 = event->config1,
+		.config2 = event->config2,
+		.read_format = TALLY_FORMAT,
+		.disabled = leader < 0,
+		.exclude_user = !user,
+		.exclude_kernel = user,
+		.exclude_hv = 1,
+	};
+	return (int)syscall(SYS_perf_event_open, &attr, 0, -1, leader, PERF_FLAG_FD_CLOEXEC);
+}
+
+/* As a group they are counted all at once, or not at all. */
+static bool are_counted_at_once(int leader)
+{
+	struct tally_reading now;
+	uint64_t until = session_now() + COUNTED_NS;
+	ioctl(leader, PERF_EVENT_IOC_ENABLE, 0);
+	while (session_now() < until)
+		;
+	return tally_read(leader, &now) && now.running_ns && now.running_ns == now.enabled_ns;
+}
+
+/* Whether counters suffice for two of each event. */
+static bool counters_suffice(const struct session *s)
+{
+	int open[2 * ARENA_METRICS_MAX];
+	size_t count = 0;
+	bool all = true;
+	for (size_t i = 0; all && i < 2 * s->options.event_count; i++) {
+		const struct session_event *event = &s->options.events[i / 2];
+		bool user = !(i % 2);
+		if (!event->counter || (event->user_only && !user))
+			continue;
+		int fd = open_counter(event, count ? open[0] : -1, user);
+		all = fd >= 0;
+		if (all)
+			open[count++] = fd;
+	}
+	all = all && (!count || are_counted_at_once(open[0]));
+	while (count)
+		close(open[--count]);
+	return all;
+}
+
+bool inside_is_whole(const struct session *s, size_t event)
+{
+	const struct session_event *e = &s->options.events[event];
+	return s->few_counters && e->counter && !e->user_only;
+}
+
 /* ---- taking ---- */
 
 struct err *inside_start(struct session *s)
@@ -176,7 +241,10 @@ struct err *inside_start(struct session *s)
 	bool any = false;
 	for (size_t i = 0; i < s->options.event_count; i++)
 		any |= !s->options.events[i].user_only;
-	return any && !s->options.timers ? inside_rings_open(&s->inside_rings) : NULL;
+	if (!any || s->options.timers)
+		return NULL;
+	s->few_counters = !counters_suffice(s);
+	return inside_rings_open(&s->inside_rings);
 }
 
 int inside_fd(const struct session *s)

@@ -207,6 +207,7 @@ struct session {
 	uint64_t busy_threads;
 
 	struct inside_rings *inside_rings; /* NULL: nothing is sampled by events in agents */
+	bool few_counters;                 /* of the CPU: for one of each event at most */
 	size_t inside_count;               /* of threads */
 	bool timers_interrupt;             /* those of this kernel end calls of the program */
 
@@ -339,6 +340,8 @@ void inside_stop(struct session *s);
 /* For the thread, with these periods, one for each event; not enabled. `first`: of the first event's
    sample by chance; 0: none. NULL where it cannot be: errno says why. */
 struct inside *inside_open(struct session *s, pid_t tid, const uint64_t *periods, uint64_t first);
+/* All samples of the event come so, also those in the thread's own code. */
+bool inside_is_whole(const struct session *s, size_t event);
 void inside_enable(const struct inside *in);
 /* Whose they are. Until this is known they wait. */
 void inside_adopt(struct session *s, struct inside *in, struct arena *a, uint32_t owner);

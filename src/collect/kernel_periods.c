@@ -58,12 +58,6 @@ static void swing_clock(struct session *s, uint64_t now)
 
 /* ---- what a CPU counts ---- */
 
-/* The kernel's own events happen when they do: nothing else has their rhythm. */
-static bool is_counted(const struct session_event *event)
-{
-	return event->type != PERF_TYPE_SOFTWARE && event->type != PERF_TYPE_TRACEPOINT;
-}
-
 double periods_repay(struct kernel_pace *pace, uint64_t count, uint64_t period)
 {
 	uint64_t events = count - pace->count;
@@ -108,7 +102,9 @@ void periods_change(struct session *s)
 		const struct session_event *event = &s->options.events[i % s->options.event_count];
 		if (k->events[i] >= 0 && event->clock)
 			set(k, i, event, k->swing);
-		else if (k->events[i] >= 0 && counted && is_counted(event))
-			pace_one(s, i, event);
+		else if (k->events[i] >= 0 && counted && event->counter)
+			pace_one(
+				s, i,
+				event); /* the kernel's own happen when they do: nothing else has their rhythm */
 	}
 }

@@ -9,6 +9,9 @@
  *    in the thread's own code     a signal to the thread, which finds it nowhere else
  *    while the kernel works       no signal: registers and stack come here, see inside.c
  *
+ * An event that the CPU counts takes a counter for each of the two. Where there are too few, all of its samples
+ * come here, and one does.
+ *
  * The signal's si_fd, the number of our descriptor, says which event it is. It kills a program
  * that does not catch it. So an event is enabled only when the thread is known to catch
  * it, after it was opened with the order that exec removes it: whatever program the thread is by then, it is safe.
@@ -187,19 +190,32 @@ static void close_events(struct session *s, struct events *e)
 	e->open = false;
 }
 
+/* Those that no signal brings. */
+static void prepare_inside(struct session *s, pid_t tid, bool by_chance, struct events *e)
+{
+	uint64_t periods[ARENA_METRICS_MAX];
+	for (size_t i = 0; i < s->options.event_count; i++)
+		periods[i] = later_period(s, s->options.events[i].period, false);
+	e->inside = inside_open(s, tid, periods,
+				by_chance ? 1 + random_below(s, s->options.events[0].period) : 0);
+	s->notes.outside_threads += !e->inside && errno != ESRCH;
+}
+
 /* All of them, not enabled; errno says what failed. */
 static bool prepare_all(struct session *s, pid_t tid, bool split, struct events *e)
 {
 	size_t count = s->options.event_count;
 	const struct session_event *first = &s->options.events[0];
-	uint64_t periods[ARENA_METRICS_MAX];
 	bool by_chance = first->clock && !first->user_only;
 	*e = (struct events){.open = true, .once = -1};
 	for (size_t i = 0; i < count; i++)
 		e->periodic[i] = -1;
+	if (split)
+		prepare_inside(s, tid, by_chance, e);
 	for (size_t i = 0; i < count; i++) {
 		uint64_t period = s->options.events[i].period;
-		periods[i] = later_period(s, period, !split);
+		if (e->inside && inside_is_whole(s, i))
+			continue;
 		e->periodic[i] = prepare(s, tid, i, (int)i, later_period(s, period, !split), split);
 		if (e->periodic[i] < 0) {
 			int error = errno;
@@ -210,11 +226,6 @@ static bool prepare_all(struct session *s, pid_t tid, bool split, struct events 
 	}
 	if (by_chance) /* without it, if need be */
 		e->once = prepare(s, tid, 0, (int)count, 1 + random_below(s, first->period), split);
-	if (split) {
-		e->inside = inside_open(s, tid, periods,
-					by_chance ? 1 + random_below(s, first->period) : 0);
-		s->notes.outside_threads += !e->inside && errno != ESRCH;
-	}
 	return true;
 }
 
@@ -292,7 +303,7 @@ bool sampling_interrupts(const struct session *s, const struct process *p,
 {
 	if (s->options.timers)
 		return s->timers_interrupt || p->machine != native_machine;
-	if (event->type != PERF_TYPE_SOFTWARE && event->type != PERF_TYPE_TRACEPOINT)
+	if (event->counter)
 		return true;
 	return sampling_is_whole(s, p, event);
 }

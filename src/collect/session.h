@@ -34,6 +34,7 @@ struct session_event {
 	uint64_t period; /* of its unit per sample: nanoseconds for clocks */
 	uint64_t hz;     /* samples per second that were asked for; 0: every period-th event */
 	bool clock;      /* cpu-clock, task-clock: CPU time of the thread */
+	bool counter;    /* the CPU counts it, and has few counters */
 	bool user_only;  /* the kernel allows no more */
 };
 

@@ -152,6 +152,7 @@ void shapes_add(struct image *image, struct rows *rows)
 		(arm ? shapes_add_aarch64 : shapes_add_x86_64)(image, code, size,
 							       segments[i].address, rows);
 		shapes_add_throws(isa, code, size, segments[i].address, rows);
+		shapes_add_threads(isa, code, size, segments[i].address, rows);
 		shapes_add_switches(isa, code, size, segments[i].address, rows);
 	}
 	add_start(image, rows);

@@ -2,7 +2,7 @@
 #pragma once
 /* Recipes of code that is known by its shape: the trampolines to which signal
    handlers return (`rt_sigreturn` with nothing else around it), the dynamic
-   linker's entry and its lazy binding, where contexts of makecontext begin, the ends of
+   linker's entry and its lazy binding, where contexts of makecontext and hand-made threads begin, the ends of
    unwinders and raises; V8's builtins, by name; Haskell as GHC compiles it; and all of Go's
    code (recipes/go.h). */
 #include <stdbool.h>

@@ -34,6 +34,10 @@ void shapes_add_x86_64(struct image *image, const uint8_t *code, size_t size, ui
 void shapes_add_throws(const struct isa *isa, const uint8_t *code, size_t size, uint64_t address,
 		       struct rows *rows);
 
+/* Where a thread begins that was not made by the C library. */
+void shapes_add_threads(const struct isa *isa, const uint8_t *code, size_t size, uint64_t address,
+			struct rows *rows);
+
 /* Where a coroutine leaves for another. */
 void shapes_add_switches(const struct isa *isa, const uint8_t *code, size_t size, uint64_t address,
 			 struct rows *rows);

@@ -28,7 +28,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -66,7 +65,6 @@ struct recording {
 	uint64_t over_ns; /* when only unwind tables were left to wait for */
 	bool said;        /* that we do */
 	bool stopped;     /* somebody has asked us to */
-	time_t start_time;
 	char why_timers[400], agent[PATH_MAX];
 	struct buf notes;    /* a line each */
 	struct err *problem; /* what ended sampling, or kept the profile from its place */
@@ -179,16 +177,10 @@ static struct err *find_agent(struct recording *r)
 		self, places[1]);
 }
 
-static struct err *check_agent(struct recording *r)
+static void check_agent(struct recording *r)
 {
 	char closed[PATH_MAX];
 
-	/* The dynamic linker takes both for the end of a name in LD_PRELOAD. */
-	if (strpbrk(r->agent, " :"))
-		return err_new(
-			"%s: it cannot be preloaded from a path with a space or colon: copy it "
-			"elsewhere and set CULPRIT_AGENT to that path",
-			r->agent);
 	if (!geteuid() && !is_open_to_all(r->agent, closed, sizeof(closed)))
 		buf_printf(
 			&r->notes,
@@ -196,7 +188,6 @@ static struct err *check_agent(struct recording *r)
 			"user are not sampled, and the dynamic linker complains; chmod o+rx "
 			"allows it\n",
 			closed);
-	return NULL;
 }
 
 /* The profile */
@@ -205,8 +196,6 @@ static struct err *check_agent(struct recording *r)
 static void describe(struct recording *r, struct profile *p)
 {
 	struct buf text = {0};
-	struct utsname machine;
-	char directory[PATH_MAX];
 	char **word;
 	size_t i;
 
@@ -217,16 +206,7 @@ static void describe(struct recording *r, struct profile *p)
 	for (i = 0; i < r->options->pids.count; i++)
 		buf_printf(&text, "%s%s", i ? ", " : "process ", r->options->pids.values[i]);
 	p->command = profile_string(p, buf_text(&text));
-	p->directory = profile_string(p, getcwd(directory, sizeof(directory)) ? directory : "");
 	p->version = profile_string(p, CULPRIT_VERSION);
-	if (!uname(&machine)) {
-		p->host = profile_string(p, machine.nodename);
-		p->kernel = profile_string(p, machine.release);
-		p->machine = profile_string(p, machine.machine);
-	}
-	p->start_time = (uint64_t)r->start_time;
-	p->hz = r->session_options.hz;
-	p->unwind = r->session_options.unwind;
 	if (r->why_timers[0]) {
 		buf_clear(&text);
 		buf_printf(&text, "%s%s%s", p->note ? p->note : "", p->note && *p->note ? "; " : "",
@@ -407,7 +387,6 @@ static void run(struct recording *r)
 
 static void start_clock(struct recording *r)
 {
-	r->start_time = time(NULL);
 	r->start_ns = now_ns();
 	r->interval_ns = FIRST_SAVE_NS;
 	r->save_ns = r->start_ns + FIRST_SAVE_NS;
@@ -595,7 +574,9 @@ static struct err *prepare_agent(struct recording *r)
 {
 	struct err *e = find_agent(r);
 
-	return e ? e : check_agent(r);
+	if (!e)
+		check_agent(r);
+	return e;
 }
 
 static struct err *look_before(struct recording *r)

@@ -50,7 +50,7 @@ start()
 	: >log
 	"$CULPRIT" daemon --db "$db" --socket "$socket" --interval 1 --log debug "$@" 2>log &
 	daemon=$!
-	for _ in $(seq 100); do
+	for _ in $(seq 600); do
 		grep -q 'epoch [0-9]*:' log && return
 		kill -0 $daemon 2>/dev/null || { cat log; fail "the daemon ended"; }
 		sleep 0.1

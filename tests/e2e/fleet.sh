@@ -42,7 +42,7 @@ fleet_start()
 	clickhouse-server --config-file="$fleet_folder/config.xml" >"$fleet_folder/out" 2>&1 &
 	fleet=$!
 	trap fleet_end EXIT
-	for _ in $(seq 200); do
+	for _ in $(seq 900); do
 		fleet_up && return
 		kill -0 $fleet 2>/dev/null || { cat "$fleet_folder/out" "$fleet_folder/errors"; fail "the server ended"; }
 		sleep 0.1

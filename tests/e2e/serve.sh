@@ -66,7 +66,7 @@ start_server()
 	: >serve.out # not that of another one, which is there until the new one has begun
 	"$CULPRIT" view --serve --no-open "$@" >serve.out 2>serve.err &
 	server=$!
-	for _ in $(seq 200); do
+	for _ in $(seq 600); do
 		[ -s serve.out ] && break
 		kill -0 $server 2>/dev/null || fail "the server has ended: $(cat serve.err)"
 		sleep 0.1

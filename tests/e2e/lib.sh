@@ -20,8 +20,8 @@ need()
 	command -v "$1" >/dev/null || skip "$1 is not installed (package $2)"
 }
 
-# Reads trees of any depth: another program on the machine may have a stack of many thousand frames.
-python3()
+# Python that reads trees of any depth: another program on the machine may have a stack of many thousand frames.
+deep_python3()
 {
 	(
 		ulimit -S -s unlimited 2>/dev/null || true
@@ -67,7 +67,7 @@ lines()
 # json FILE EXPRESSION: a Python expression over the document `d` is true.
 json()
 {
-	python3 -c 'import json, sys
+	deep_python3 -c 'import json, sys
 d = json.load(open(sys.argv[1]))
 sys.exit(not eval(sys.argv[2]))' "$1" "$2" && return
 	echo "$1: not true: $2"

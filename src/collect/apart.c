@@ -150,16 +150,32 @@ static uint64_t memory_bound(uint64_t most)
 	return half ? least(half, most) : most;
 }
 
+/* Where that cannot be, it is as others are. */
+static void tell_kernel(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
+	if (fd < 0)
+		return;
+	if (write(fd, text, strlen(text)) < 0)
+		errno = 0;
+	close(fd);
+}
+
+/* Linux may share out the CPU among sessions first (sched(7), autogroup), so it is one of its own. */
+static void be_nice(int nice)
+{
+	char text[16];
+	setsid();
+	snprintf(text, sizeof text, "%d", nice);
+	tell_kernel("/proc/self/autogroup", text);
+	setpriority(PRIO_PROCESS, 0, nice);
+}
+
 static void set_bounds(const struct apart_bounds *b)
 {
-	int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
-	if (fd >= 0) {
-		if (write(fd, FIRST_TO_GO, strlen(FIRST_TO_GO)) < 0)
-			errno = 0; /* as others, then */
-		close(fd);
-	}
+	tell_kernel("/proc/self/oom_score_adj", FIRST_TO_GO);
 	if (b->nice)
-		setpriority(PRIO_PROCESS, 0, b->nice);
+		be_nice(b->nice);
 	limit(RLIMIT_CORE, 0);
 	limit(RLIMIT_DATA, own_status("VmData") + memory_bound(b->memory));
 	if (b->cpu_seconds)

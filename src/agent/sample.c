@@ -423,7 +423,7 @@ static void copy_stack(struct agent_thread *t, struct arena_snapshot *s, unsigne
 /* Where a copy begins: code may have left words that matter below SP, as long as the page is there. */
 static uint64_t copy_begin(struct agent_thread *t, uint64_t sp)
 {
-	uint64_t below = sp - CPU_HERE.red_zone;
+	uint64_t below = sp - CPU_HERE.kept_below;
 	if (below == sp || !readable_word(below))
 		return sp;
 	if (sp >= t->low && sp < t->high && below < t->low)

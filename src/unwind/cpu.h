@@ -12,7 +12,8 @@ struct unwind_cpu {
 	uint8_t sp, fp, link, extra; /* DWARF numbers; link: CPU_NO_REGISTER where a call pushes */
 	uint8_t call_pushes;         /* bytes that a call puts on the stack */
 	uint8_t red_zone;            /* bytes below SP that neither calls nor signals touch */
-	uint64_t address_bits;       /* a code pointer without its signature: address & this */
+	uint8_t kept_below; /* bytes below SP in which code keeps what a walk needs: Go keeps FP there */
+	uint64_t address_bits; /* a code pointer without its signature: address & this */
 
 	/* The signal frame that the kernel pushes, as offsets from SP in the trampoline. */
 	uint16_t signal_pc, signal_info;

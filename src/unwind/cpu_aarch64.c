@@ -15,6 +15,7 @@ const struct unwind_cpu unwind_cpu_aarch64 = {
 	.extra = 19,
 	.call_pushes = 0,
 	.red_zone = 0,
+	.kept_below = 8,
 	.address_bits = (1ull << 48) - 1, /* above: pointer authentication and tags */
 	.signal_pc = SAVED(32),
 	.signal_info = 0,

@@ -15,6 +15,7 @@ const struct unwind_cpu unwind_cpu_x86_64 = {
 	.extra = 3,
 	.call_pushes = 8,
 	.red_zone = 128,
+	.kept_below = 128,
 	.address_bits = ~0ull,
 	.signal_pc = SAVED(16),
 	.signal_info = 304, /* behind the ucontext */

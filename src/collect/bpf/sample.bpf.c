@@ -302,7 +302,7 @@ INLINE void send_snapshot(struct bpf_perf_event_data *context, struct workspace 
 	if (read_registers(ws->walk.registers))
 		return;
 	/* With what code may have left below SP. */
-	sp = (ws->walk.registers[CPU.sp & (KERNEL_REGISTERS - 1)] & ~7ull) - CPU.red_zone;
+	sp = (ws->walk.registers[CPU.sp & (KERNEL_REGISTERS - 1)] & ~7ull) - CPU.kept_below;
 	fill_head(&s->head, KERNEL_SNAPSHOT, event, start);
 	__builtin_memcpy(s->registers, ws->walk.registers, sizeof s->registers);
 	s->pc = ws->walk.first_pc;

@@ -28,7 +28,7 @@ SHORT = {
 class CPython(Suite):
     """regrtest writes its results as XML. A module that crashes writes none."""
     name = "cpython"
-    needs = {PYTHON: "python3", "/usr/lib/python3*/test/test_signal.py": "libpython3-testsuite"}
+    needs = {PYTHON: "python3", "/usr/lib/python3*/test/test_signal.py": "libpython3.N-testsuite"}
 
     def job(self, module, patterns=()):
         only = [word for pattern in patterns for word in ("-m", pattern)]

@@ -17,11 +17,11 @@ MODULES = """
 """.split()
 # What is told most in little time: parts of modules, by the patterns of `-m`.
 SHORT = {
-    "_test_eintr": [],
-    "test_signal": ["*WakeupFDTests*", "*SiginterruptTest*", "*ItimerTest.test_itimer_real", "*PendingSignalsTests*"],
+    "_test_eintr": ["*OSEINTRTest*", "*SocketEINTRTest*", "*SelectEINTRTest*"],
+    "test_signal": ["*WakeupFDTests*", "*WakeupSocketSignalTests*", "*StressTest*", "*test_pthread_*", "*test_sigwaitinfo*"],
     "test_threadsignals": ["*test_signals", "*test_lock_acquire_retries*"],
     "test_threading": ["*ThreadJoinOnShutdown*", "*test_main_thread_after_fork*", "*test_various_ops*"],
-    "test_subprocess": ["*POSIXProcessTestCase*", "*test_communicate*"],
+    "test_subprocess": ["*_fds*", "*preexec*", "*session*", "*restore_signals*", "*eintr*", "*test_communicate_pipe*", "*vfork*"],
 }
 
 

@@ -7,6 +7,7 @@ from execute import PLAIN
 from suite import FAILED, PASSED, Outcome
 
 WHOLE = "(the run itself)"  # a test of our own: the command ended as it should
+OURS, ONCE, UNSTEADY = "DIFF", "ONCE", "unsteady"
 SURE = 0.01  # a test that fails plain, too, must fail so much more often with us that chance makes it this rarely
 
 
@@ -23,13 +24,19 @@ class Results:
         for name, outcome in {**outcomes, WHOLE: whole(outcomes, run)}.items():
             self.tests.setdefault(name, collections.defaultdict(list))[mode].append(outcome)
 
+    def outcomes(self, name, mode):
+        return self.tests[name][mode] if name in self.tests else []
+
     def good(self, name, mode):
-        return sum(outcome.result == PASSED for outcome in self.tests[name][mode])
+        return sum(outcome.result == PASSED for outcome in self.outcomes(name, mode))
+
+    def ran(self, name, mode):
+        """Runs that say something of it: also those that have no word of it, unless they did not end."""
+        return max(self.good(WHOLE, mode) if name != WHOLE else 0, len(self.outcomes(name, mode)))
 
     def bad(self, name, mode):
-        """Runs in which it did not pass: also those that have no word of it, unless they did not end."""
-        ended = self.good(WHOLE, mode) if name != WHOLE else self.runs[mode]
-        return max(ended, len(self.tests[name][mode])) - self.good(name, mode)
+        """Runs in which it did not pass."""
+        return self.ran(name, mode) - self.good(name, mode)
 
     def passed(self, mode):
         """How many tests passed in each run."""
@@ -41,7 +48,7 @@ class Results:
 
     def said(self, name, mode):
         """What it said where it did not pass, else where it did."""
-        outcomes = sorted(self.tests[name][mode], key=lambda outcome: outcome.result == PASSED)
+        outcomes = sorted(self.outcomes(name, mode), key=lambda outcome: outcome.result == PASSED)
         if not outcomes:
             return "no result"
         return f"{outcomes[0].result} {outcomes[0].text}".strip()
@@ -65,8 +72,10 @@ def chance(bad_plain, runs_plain, bad_ours, runs_ours):
                if bad - n <= runs_plain) / math.comb(runs, bad)
 
 
-def is_ours(bad_plain, runs_plain, bad_ours, runs_ours):
+def verdict(bad_plain, runs_plain, bad_ours, runs_ours):
     """Is it a difference that we make? What never fails plain must never fail with us."""
     if not bad_ours:
-        return False
-    return not bad_plain or chance(bad_plain, runs_plain, bad_ours, runs_ours) < SURE
+        return UNSTEADY
+    if not bad_plain:
+        return OURS if bad_ours > 1 else ONCE
+    return OURS if chance(bad_plain, runs_plain, bad_ours, runs_ours) < SURE else UNSTEADY

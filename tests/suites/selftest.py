@@ -2,6 +2,7 @@
 """A suite with tests that see the agent, and with unsteady ones: does `run` tell them apart?"""
 import os
 
+from judge import ONCE, OURS, UNSTEADY
 from suite import Job, Suite, read_tap
 
 SCRIPT = """
@@ -15,9 +16,9 @@ if $ours; then echo "not ok 3 - fails with us"; echo "# LD_PRELOAD is $LD_PRELOA
 if $ours; then echo "ok 4 - skipped with us # skip not now"; else echo "ok 4 - skipped with us"; fi
 if ! $ours; then echo "ok 5 - gone with us"; fi
 if [ $((runs % 4)) = 1 ] || [ $((runs % 4)) = 2 ]; then echo "not ok 6 - unsteady"; else echo "ok 6 - unsteady"; fi
+if [ $runs = 1 ]; then echo "not ok 7 - once with us"; else echo "ok 7 - once with us"; fi
 """
-DIFFERENCES = {"fails with us", "skipped with us", "gone with us"}
-UNSTEADY = {"unsteady"}
+FOUND = {OURS: {"fails with us", "skipped with us", "gone with us"}, ONCE: {"once with us"}, UNSTEADY: {"unsteady"}}
 
 
 class SelfTest(Suite):

@@ -15,6 +15,7 @@ class Bash(Suite):
     """Each of its scripts compares what a shell prints with what is right, and prints the differences."""
     name = "bash"
     needs = {"/bin/bash": "bash", "cc": "gcc"}
+    races = {"run-nameref": "the end of a coprocess unsets RO_PID, which the next command, `declare -p RO_PID`, may see or not"}
     run_one = 'timeout -k 5 180 sh "$1"'
 
     def prepare(self):

@@ -35,9 +35,11 @@ class Job:
 
 
 class Suite:
-    """`needs`: commands and files without which it cannot be had, and the packages that bring them."""
+    """`needs`: commands and files without which it cannot be had, and the packages that bring them. `races`: tests whose
+    result is a matter of luck without us, too, and why."""
     name = ""
     needs = {}
+    races = {}
 
     def __init__(self, workshop):
         self.workshop = workshop

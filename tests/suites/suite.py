@@ -74,7 +74,10 @@ class Workshop:
         self._sources = None
 
     def source(self, package):
-        """The folder with the source of a package."""
+        """The folder with the source of a package; the archive is asked where it is not there yet."""
+        there = glob.glob(os.path.join(self.folder, "sources", f"{package}-*/"))
+        if there:
+            return os.path.abspath(there[0])
         if not shutil.which("dpkg-source"):
             raise Missing("not installed: dpkg-dev")
         if not self._sources:

@@ -2,6 +2,7 @@
 PREFIX ?= /usr/local
 FUZZ_SECONDS ?= 60
 STRESS_SECONDS ?= 600
+SUITES_ROUNDS ?= 3
 BENCH_SERVER_ROUNDS ?= 3
 BENCH_ROUNDS ?= 5
 # What the larger machine of `make boot` does: options of tests/boot/large, or "no" for nothing.
@@ -37,9 +38,11 @@ test: test-deps ## everything: format, lint, unit tests with sanitizers, end-to-
 	@$(MAKE) --no-print-directory build asan
 	@tests/run
 
-stress: test-deps ## STRESS_SECONDS (600) of recording programs that are easily disturbed (tests/stress/)
+stress: ## STRESS_SECONDS (600) of programs that are easily disturbed (tests/stress/), then others' tests (tests/suites/)
+	@tools/install-deps build test suites
 	@$(MAKE) --no-print-directory build
 	@tests/stress/run build $(STRESS_SECONDS)
+	@tests/suites/run build --rounds $(SUITES_ROUNDS)
 	@KILLS=100 STRESS=1 CROWD=5000 BOMB=2000 SECONDS_EACH=10 HUGE=250M tests/e2e/run build db-killed daemon-killed \
 		daemon-damaged daemon-crowd daemon-hostile
 

@@ -2,6 +2,7 @@
 """Source packages of the distribution that this machine has, in a folder of their own."""
 import glob
 import os
+import re
 import subprocess
 
 
@@ -21,18 +22,27 @@ class Sources:
                 file.write(f"deb-src {line}\n")
         self.apt(["update"])
 
-    def apt(self, words):
+    def apt(self, words, tool="apt-get"):
+        """Runs one of apt's tools; its output."""
         settings = {"Dir::Etc::sourcelist": self.folder + "/apt/sources.list",
                     "Dir::Etc::sourceparts": "/dev/null",
                     "Dir::State::lists": self.folder + "/apt/lists",
                     "Dir::Cache::srcpkgcache": "", "Dir::Cache::pkgcache": ""}
         options = [word for key, value in settings.items() for word in ("-o", f"{key}={value}")]
-        subprocess.run(["apt-get", *options, *words], cwd=self.folder, check=False,
-                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        return subprocess.run([tool, *options, *words], cwd=self.folder, check=False, stdout=subprocess.PIPE,
+                              stderr=subprocess.DEVNULL, text=True, errors="replace").stdout
+
+    def versions(self, package):
+        """Names of its source for apt: the newest, then each version that the archive lists, for it may not have the newest."""
+        listed = self.apt(["showsrc", "--only-source", package], "apt-cache")
+        return [package, *(f"{package}={version}" for version in sorted(set(re.findall(r"^Version: (\S+)$", listed, re.M))))]
 
     def get(self, package):
         """The folder with its source, None where it cannot be had."""
-        if not glob.glob(f"{self.folder}/{package}-*/"):
-            self.apt(["source", package])
         found = glob.glob(f"{self.folder}/{package}-*/")
+        for name in self.versions(package) if not found else []:
+            self.apt(["source", name])
+            found = glob.glob(f"{self.folder}/{package}-*/")
+            if found:
+                break
         return found[0] if found else None

@@ -114,9 +114,10 @@ def events(results):
         yield f"{rate:.2f} cycles per instruction, not 8"
 
 
-def scaled(events, key, counted):
+def scaled(events, key, counted, least=0.85):
     """Events had too few counters: each was counted in a share of the time, `counted`. What is said of all of the time is as the clock, which needs none, has it: that many
-    nanoseconds are as many cycles, and eight times the instructions."""
+    nanoseconds are as many cycles, and eight times the instructions. `least`: the agent's handler, which the clock has in its periods
+    and counters leave out, is a part of so slow a CPU."""
     amounts = {event["name"]: event[key] * event["period"] for event in events}
     shares = {event["name"]: event["counted"] for event in events}
     clock = amounts["cpu-clock"]
@@ -130,7 +131,7 @@ def scaled(events, key, counted):
         # How the kernel deals turns out is its own affair: one may have fewer than the others.
         if not counted / 2 < shares[name] < 1.2 * counted:
             yield f"{name} was counted {shares[name]:.1%} of the time, where turns would give it {counted:.1%}"
-        if not 0.85 < rate < 1.1:
+        if not least < rate < 1.1:
             yield f"{name}: {rate:.2f} of what it should be"
 
 
@@ -139,7 +140,8 @@ def turns(results):
         return
     for name in ("turns", "turns_attach", "turns_agent"):
         print(f"      {name}")
-        yield from scaled(results.load(f"{name}.json")["metrics"], "total", 3 / 5)
+        yield from scaled(results.load(f"{name}.json")["metrics"], "total", 3 / 5,
+                          0.7 if name == "turns_agent" else 0.85)
         if "cycles was counted" not in results.text(f"{name}.err"):
             yield f"{name} does not say that events took turns"
     print("      daemon")

@@ -14,6 +14,7 @@
 
 #include "base/err.h"
 #include "collect/event_pfm.h"
+#include "collect/tally.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -249,20 +250,25 @@ static bool happens_in_kernel(const struct session_event *e)
 						  e->config == PERF_COUNT_SW_CPU_MIGRATIONS));
 }
 
-/* 0 where the event can be sampled in this process, else the error number. */
-static int try_event(const struct session_event *event, bool user_only)
+struct perf_event_attr event_attr(const struct session_event *event)
 {
-	struct perf_event_attr attr = {
+	return (struct perf_event_attr){
 		.type = event->type,
-		.size = sizeof(attr),
+		.size = sizeof(struct perf_event_attr),
 		.config = event->config,
 		.config1 = event->config1,
 		.config2 = event->config2,
-		.sample_period = event->period ? event->period : HARDWARE_EVERY,
+		.read_format = TALLY_FORMAT,
 		.disabled = 1,
-		.exclude_kernel = user_only,
-		.exclude_hv = user_only,
 	};
+}
+
+/* 0 where the event can be sampled in this process, else the error number. */
+static int try_event(const struct session_event *event, bool user_only)
+{
+	struct perf_event_attr attr = event_attr(event);
+	attr.sample_period = event->period ? event->period : HARDWARE_EVERY;
+	attr.exclude_kernel = attr.exclude_hv = user_only;
 	long fd = syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
 
 	if (fd < 0)

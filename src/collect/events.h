@@ -11,6 +11,7 @@
 #include "collect/session.h"
 
 struct err;
+struct perf_event_attr;
 
 /* Fills one event; `hz` is the rate where none is given. An error says what is wrong and what the
    machine has; where the kernel allows only user code, event->user_only is set. */
@@ -21,6 +22,9 @@ struct err *event_parse(const char *text, uint64_t hz, struct session_event *out
    the exact setting that provides it; else "". */
 struct err *event_default(uint64_t hz, struct session_event *out, bool *timers, char *why,
 			  size_t size);
+
+/* What perf_event_open has to know of it in any case: not enabled, and counts are read with their times (tally.h). */
+struct perf_event_attr event_attr(const struct session_event *event);
 
 /* Whether two count the same. */
 bool event_same(const struct session_event *a, const struct session_event *b);

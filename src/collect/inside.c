@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "base/err.h"
+#include "collect/events.h"
 #include "collect/inside_ring.h"
 
 struct inside {
@@ -38,18 +39,11 @@ struct inside {
 static int open_event(const struct session_event *event, bool whole, pid_t tid, uint64_t period,
 		      size_t ring)
 {
-	struct perf_event_attr attr = {
-		.type = event->type,
-		.size = sizeof attr,
-		.config = event->config,
-		.config1 = event->config1,
-		.config2 = event->config2,
-		.sample_period = period,
-		.disabled = 1,
-		.exclude_user = !whole,
-		.exclude_hv = 1,
-		.remove_on_exec = 1,
-	};
+	struct perf_event_attr attr = event_attr(event);
+	attr.sample_period = period;
+	attr.exclude_user = !whole;
+	attr.exclude_hv = 1;
+	attr.remove_on_exec = 1;
 	inside_ring_ask(&attr, ring);
 	return (int)syscall(SYS_perf_event_open, &attr, tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
 }
@@ -180,18 +174,11 @@ int inside_event(const struct inside *in, size_t event)
 /* Of this thread, in the group of `leader`; -1 where it cannot be. */
 static int open_counter(const struct session_event *event, int leader, bool user)
 {
-	struct perf_event_attr attr = {
-		.type = event->type,
-		.size = sizeof attr,
-		.config = event->config,
-		.config1 = event->config1,
-		.config2 = event->config2,
-		.read_format = TALLY_FORMAT,
-		.disabled = leader < 0,
-		.exclude_user = !user,
-		.exclude_kernel = user,
-		.exclude_hv = 1,
-	};
+	struct perf_event_attr attr = event_attr(event);
+	attr.disabled = leader < 0;
+	attr.exclude_user = !user;
+	attr.exclude_kernel = user;
+	attr.exclude_hv = 1;
 	return (int)syscall(SYS_perf_event_open, &attr, 0, -1, leader, PERF_FLAG_FD_CLOEXEC);
 }
 

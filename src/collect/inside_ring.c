@@ -64,7 +64,6 @@ void inside_ring_ask(struct perf_event_attr *attr, size_t size)
 {
 	attr->sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TIME | PERF_SAMPLE_READ |
 			    PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
-	attr->read_format = TALLY_FORMAT;
 	attr->sample_regs_user = registers_perf_mask;
 	attr->sample_stack_user = (uint32_t)(size / COPIES_MIN < COPY_MAX ? size / COPIES_MIN
 									  : COPY_MAX);

@@ -110,20 +110,11 @@ static struct err *attach_tasks(struct kernel *k)
 
 static int open_event(const struct session_event *event, pid_t pid, int cpu)
 {
-	struct perf_event_attr attr = {
-		.type = event->type,
-		.size = sizeof attr,
-		.config = event->config,
-		.sample_period = event->period,
-		.read_format = TALLY_FORMAT,
-		.disabled = 1,
-		.exclude_kernel = event->user_only,
-		.exclude_hv = event->user_only,
-		/* Counters of aarch64 refuse to. They stand still then anyway, nearly. */
-		.exclude_idle = event->type == PERF_TYPE_SOFTWARE,
-		.config1 = event->config1,
-		.config2 = event->config2,
-	};
+	struct perf_event_attr attr = event_attr(event);
+	attr.sample_period = event->period;
+	attr.exclude_kernel = attr.exclude_hv = event->user_only;
+	/* Counters of aarch64 refuse to. They stand still then anyway, nearly. */
+	attr.exclude_idle = event->type == PERF_TYPE_SOFTWARE;
 	return (int)syscall(SYS_perf_event_open, &attr, pid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
 }
 

@@ -52,6 +52,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "collect/events.h"
 #include "process/registers.h"
 #include "process/status.h"
 
@@ -112,19 +113,10 @@ static int renumber(struct session *s, int fd, int wanted)
 
 static int open_event(const struct session_event *event, pid_t tid, uint64_t period, bool user)
 {
-	struct perf_event_attr attr = {
-		.type = event->type,
-		.size = sizeof attr,
-		.config = event->config,
-		.sample_period = period,
-		.read_format = TALLY_FORMAT,
-		.disabled = 1,
-		.exclude_kernel = user,
-		.exclude_hv = user,
-		.remove_on_exec = 1,
-		.config1 = event->config1,
-		.config2 = event->config2,
-	};
+	struct perf_event_attr attr = event_attr(event);
+	attr.sample_period = period;
+	attr.exclude_kernel = attr.exclude_hv = user;
+	attr.remove_on_exec = 1;
 	return (int)syscall(SYS_perf_event_open, &attr, tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
 }
 

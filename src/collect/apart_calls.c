@@ -18,12 +18,7 @@
 #include <unistd.h>
 
 #include "collect/apart.h"
-
-#ifdef __aarch64__
-#define ARCHITECTURE AUDIT_ARCH_AARCH64
-#else
-#define ARCHITECTURE AUDIT_ARCH_X86_64
-#endif
+#include "process/registers.h"
 
 static const int allowed[] = {
 	/* files, which cannot be opened for writing where Landlock is */
@@ -61,9 +56,10 @@ static const int allowed[] = {
 
 void apart_restrict_calls(void)
 {
+	const __u32 architecture = native_machine | __AUDIT_ARCH_64BIT | __AUDIT_ARCH_LE;
 	const struct sock_filter head[] = {
 		LOAD(arch),
-		UNLESS_EQUAL_SKIP(ARCHITECTURE, 1),
+		UNLESS_EQUAL_SKIP(architecture, 1),
 		BPF_JUMP(BPF_JMP | BPF_JA, 1, 0, 0),
 		RETURN(SECCOMP_RET_KILL_PROCESS),
 		LOAD(nr),

@@ -13,8 +13,9 @@
  *                  <-- memory, or why not -------- MAKER_ANSWER
  *      puts it into the cache, maps that
  *
- * Where it dies, the daemon has no table, and lives. Foreign bytes are read by the other process; where they took it over, it can spoil the table of the file that they come from, and no other: the
- * daemon says whose table it is, and looks at every row (recipes/cache.h).
+ * Where it dies, the daemon has no table, and lives. Foreign bytes are read by the other process. Where they took it
+ * over, it can spoil the table of the file that they come from, and no other: the daemon says whose table it is, and
+ * looks at every row (recipes/cache.h).
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -42,8 +43,8 @@ struct maker_report {
 };
 
 /* The table of `image`, from the cache or made, as cache_table gives it; none where out->bytes is NULL.
-   Small ones of files that are believed (image/identity.h) are made here: to start a process takes longer; the image is to be bounded then (image_bound). Where the whole work fails, the table is
-   made of what the file says of itself. Waits for all that, and the process ends with the thread.
+   Small ones of files that are believed (image/identity.h) are made here: to start a process takes longer; the image is to
+   be bounded then (image_bound). Where the whole work fails, the table is made of what the file says of itself. Waits for all that, and the process ends with the thread.
    `names`: a file that is given the names of its functions, too (image/name_table.h); -1: none. */
 void maker_table(const struct maker *maker, struct image *image, enum recipes_mode mode, int names,
 		 struct module_table *out, struct maker_report *report);

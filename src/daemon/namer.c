@@ -9,8 +9,8 @@
  * Where an address is in none of them, another process reads the file's symbols and
  * tells of all that are new (collect/teller.h); one for all files of a call. What it
  * could not read, or took long for, rests for a while, and files that others could have
- * made come last: who makes files that take long slows down only what he may. When many have come together, files that
- * were not met for longest are forgotten.
+ * made come last: who makes files that take long slows down only what he may. When many
+ * have come together, files that were not met for longest are forgotten.
  */
 #include "daemon/namer.h"
 

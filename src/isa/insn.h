@@ -101,7 +101,9 @@ struct isa {
 	uint8_t procedure_align; /* where compilers let procedures begin, mostly: 16, 4 */
 	uint8_t probe_size; /* register that holds the size of the frame while a helper is called to
 	                            touch its pages, and that survives the call: rax; or INSN_NO_REG */
-	uint8_t red_zone;   /* bytes below SP that code may use: 128; 8, where Go keeps FP */
+	const char *system_call; /* the bytes of one */
+	uint8_t system_call_length;
+	uint8_t red_zone;       /* bytes below SP that code may use: 128; 8, where Go keeps FP */
 	uint8_t call_pushes;    /* bytes a call puts on the stack: 8, 0 */
 	uint32_t call_clobbers; /* registers whose value a call may change */
 	uint32_t

@@ -86,12 +86,10 @@ static bool find_end(struct way *w)
 void shapes_add_threads(const struct isa *isa, const uint8_t *code, size_t size, uint64_t address,
 			struct rows *rows)
 {
-	static const char svc[] = "\x01\x00\x00\xd4", syscall[] = "\x0f\x05";
 	const struct recipe root = {.cfa = RECIPE_ROOT, .source = RECIPE_FROM_SHAPE};
-	const char *call = isa->call_pushes ? syscall : svc;
-	size_t length = isa->call_pushes ? sizeof syscall - 1 : sizeof svc - 1;
+	size_t length = isa->system_call_length;
 	const uint8_t *from = code, *found;
-	while ((found = memmem(from, size - (size_t)(from - code), call, length))) {
+	while ((found = memmem(from, size - (size_t)(from - code), isa->system_call, length))) {
 		size_t behind = (size_t)(found - code) + length;
 		struct way w = {isa, code + behind, size - behind, address + behind, {0}};
 		uint64_t start;

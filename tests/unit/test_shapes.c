@@ -1,30 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Code that is known by its shape gets its recipe, and code that only resembles it does not. */
-#include "bare_image.h"
+#include "shape_rows.h"
 #include "cfi_bytes.h"
 #include "isa/insn.h"
 #include "made_image.h"
 #include "image/symbols.h"
 #include "recipes/analysis.h"
-#include "recipes/rows.h"
-#include "recipes/shapes.h"
-
-static struct rows shapes_of(uint16_t machine, const void *code, size_t size)
-{
-	struct image *image = bare_image(machine, code, size, 0);
-	struct rows rows;
-
-	rows_init(&rows);
-	shapes_add(image, &rows);
-	rows_finish(&rows);
-	image_close(image);
-	return rows;
-}
-
-static const struct recipe *at(const struct rows *rows, uint64_t offset)
-{
-	return &rows->rules[rows_find(rows, BARE_START + offset)];
-}
 
 static void signal_trampoline_x86_64(void **state)
 {

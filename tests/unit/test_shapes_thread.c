@@ -1,25 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Threads that programs make by themselves begin where that is seen, and nothing else does. */
-#include "bare_image.h"
-#include "recipes/rows.h"
-#include "recipes/shapes.h"
+#include "shape_rows.h"
 #include "unit.h"
-
-static struct rows rows_of(uint16_t machine, const void *code, size_t size)
-{
-	struct image *image = bare_image(machine, code, size, 0);
-	struct rows rows;
-
-	rows_init(&rows);
-	shapes_add(image, &rows);
-	rows_finish(&rows);
-	image_close(image);
-	return rows;
-}
 
 static bool is_root(const struct rows *rows, uint64_t offset)
 {
-	return rows->rules[rows_find(rows, BARE_START + offset)].cfa == RECIPE_ROOT;
+	return at(rows, offset)->cfa == RECIPE_ROOT;
 }
 
 static void begins_aarch64(void **state)
@@ -31,14 +17,14 @@ static void begins_aarch64(void **state)
 		0xd2800ba8, 0xd4000001,             /* mov x8,#93; svc #0 */
 		0xd65f03c0,                         /* ret */
 	};
-	struct rows rows = rows_of(EM_AARCH64, code, sizeof(code));
+	struct rows rows = shapes_of(EM_AARCH64, code, sizeof(code));
 
 	(void)state;
 	for (uint64_t i = 0; i < sizeof code / 4; i++)
 		assert_int_equal(is_root(&rows, 4 * i), i >= 5 && i <= 8);
 	rows_free(&rows);
 	code[7] = 0xd2800808; /* mov x8,#64: write */
-	rows = rows_of(EM_AARCH64, code, sizeof(code));
+	rows = shapes_of(EM_AARCH64, code, sizeof(code));
 	assert_false(is_root(&rows, 6 * 4));
 	rows_free(&rows);
 }
@@ -52,7 +38,7 @@ static void begins_x86_64(void **state)
 		0x48, 0x89, 0xc7, 0x48, 0xc7, 0xc0, 60, 0, 0, 0, /* mov %rax,%rdi; mov $60,%rax */
 		0x0f, 0x05, 0xc3,                                /* syscall; ret */
 	};
-	struct rows rows = rows_of(EM_X86_64, code, sizeof(code));
+	struct rows rows = shapes_of(EM_X86_64, code, sizeof(code));
 
 	(void)state;
 	for (uint64_t i = 0; i < sizeof code; i++)
@@ -70,13 +56,13 @@ static void forks_do_not(void **state)
 	};
 	static const uint8_t x86[] = {0x0f, 0x05, 0x85, 0xc0, 0x75, 0x09, 0xff, 0xd3,
 				      0xb8, 60,   0,    0,    0,    0x0f, 0x05, 0xc3};
-	struct rows rows = rows_of(EM_AARCH64, arm, sizeof(arm));
+	struct rows rows = shapes_of(EM_AARCH64, arm, sizeof(arm));
 
 	(void)state;
 	for (uint64_t i = 0; i < sizeof arm; i += 4)
 		assert_false(is_root(&rows, i));
 	rows_free(&rows);
-	rows = rows_of(EM_X86_64, x86, sizeof(x86));
+	rows = shapes_of(EM_X86_64, x86, sizeof(x86));
 	for (uint64_t i = 0; i < sizeof x86; i++)
 		assert_false(is_root(&rows, i));
 	rows_free(&rows);

@@ -49,7 +49,7 @@ static inline unsigned made_frame_aarch64(const uint32_t code[MADE_BYTES / 4])
 			other = branch < MADE_BYTES / 4 ? i + branch : other;
 			continue;
 		}
-		if ((insn & 0xfffff01f) == 0xd503201f) /* a hint */
+		if ((insn & 0xffc00000) == 0xd5000000) /* hints, barriers, system registers */
 			continue;
 		if (!insn || (insn >> 26 & 7) == 5) { /* goes elsewhere */
 			if (!insn || other <= i)

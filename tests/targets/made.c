@@ -28,7 +28,7 @@ typedef long made_code(long (*work)(long), long count);
 #define BARE "str x30, [sp, #-16]!\n" CALL "ldr x30, [sp], #16\n ret\n"
 #define LOOP "1: subs x1, x1, #1\n b.ne 1b\n"
 #define COUNT "1: subs x0, x0, #1\n b.ne 1b\n"
-#define SLOW "mvn x9, xzr\n udiv x9, x9, x1\n udiv x9, x9, x1\n"
+#define SLOW "isb\n isb\n" /* samples fall on nothing else */
 #define EDGES                                                           \
 	"cbz x1, 1f\n" SLOW "stp x29, x30, [sp, #-16]!\n mov x29, sp\n" \
 	"ldp x29, x30, [sp], #16\n" SLOW "1: ret\n"

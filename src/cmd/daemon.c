@@ -54,6 +54,7 @@ struct err *daemon_events(const struct config *c, struct session_options *s)
 				      .drained = true,
 				      .every = (uint32_t)c->every,
 				      .maker = "/proc/self/exe",
+				      .reacher = "/proc/self/exe",
 				      .event_count = c->event_count};
 	for (size_t i = 0; !e && i < c->event_count; i++)
 		e = event_parse(c->events[i], c->hz, &s->events[i]);

@@ -13,6 +13,7 @@
 #include "daemon/namer.h"
 #include "daemon/notify.h"
 #include "daemon/writer.h"
+#include "process/reach.h"
 #include "profile/profile.h"
 
 #include <inttypes.h>
@@ -121,14 +122,15 @@ static uint64_t resident(void)
 }
 
 static void set_times(struct daemon *d, struct interval *v, struct wall_time now,
-		      const struct namer_account *names)
+		      const struct namer_account *names, const struct reach_account *reach)
 {
 	uint64_t cpu = daemon_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 	wall_span(&d->wall, now, now.steady_ns - d->drained_ns, &v->rows.start_ms, &v->rows.end_ms);
-	/* Who makes tables for it, or reads names, is a part of it. */
+	/* Who makes tables for it, reads names, or looks at what others have, is a part of it. */
 	uint64_t apart = v->from.making.memory > names->memory ? v->from.making.memory
 							       : names->memory;
-	v->rows.cost.cpu_ns = cpu - d->cpu_ns + v->from.making.cpu_ns + names->cpu_ns;
+	v->rows.cost.cpu_ns = cpu - d->cpu_ns + v->from.making.cpu_ns + names->cpu_ns +
+			      reach->cpu_ns;
 	v->rows.cost.memory = resident() + apart;
 	d->cpu_ns = cpu;
 	d->drained_ns = now.steady_ns;
@@ -286,9 +288,15 @@ struct err *daemon_drain(struct daemon *d, bool last)
 	mind_clock(d, now);
 	daemon_begin_if_due(d);
 	struct namer_account names = namer_take_account(d->namer);
-	set_times(d, &v, now, &names);
+	struct reach_account reach = reach_take_account();
+	set_times(d, &v, now, &names, &reach);
 	report_interval(d, &v);
 	report_names(d, &names);
+	if (reach.late)
+		daemon_say(
+			d, CONFIG_WARNING,
+			"no answer %u times, the last for %s: nothing of its user, or its directory, is read for a while",
+			reach.late, reach.newest);
 	settle(d, writer_add(d->writer, &v));
 	give_back_memory();
 	return NULL;

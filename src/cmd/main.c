@@ -3,6 +3,7 @@
 #include "cmd/db_profile.h"
 #include "collect/maker.h"
 #include "collect/teller.h"
+#include "process/reach.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -106,6 +107,8 @@ int main(int argc, char **argv)
 		return maker_main(argc - 1, argv + 1);
 	if (argc == TELLER_ARGUMENTS + 1 && !strcmp(argv[1], TELLER_COMMAND)) /* as well */
 		return teller_main(argc - 1, argv + 1);
+	if (argc == REACH_ARGUMENTS + 1 && !strcmp(argv[1], REACH_COMMAND))
+		return reach_main(argc - 1, argv + 1);
 	if (argv[1][0] == '-')
 		return cmd_misused(NULL, "unknown option '%s'", argv[1]);
 	command = command_find(argv[1]);

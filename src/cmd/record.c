@@ -16,6 +16,7 @@
 #include "collect/live.h"
 #include "collect/session.h"
 #include "collect/target.h"
+#include "process/reach.h"
 #include "profile/profile.h"
 
 #include <errno.h>
@@ -457,6 +458,18 @@ static void run_attached(struct recording *r)
 
 /* At the end */
 
+static void note_unreached(struct recording *r)
+{
+	struct reach_account account = reach_take_account();
+
+	if (account.late)
+		buf_printf(
+			&r->notes,
+			"no answer %u time%s, the last for %s: nothing of its user, or of its directory, was read "
+			"for a while\n",
+			account.late, account.late == 1 ? "" : "s", account.newest);
+}
+
 static void note_processes(struct recording *r)
 {
 	if (r->options->all)
@@ -508,6 +521,7 @@ static void print_summary(struct recording *r)
 
 	summary_make(r->profile, 0, &summary);
 	note_processes(r);
+	note_unreached(r);
 	summary_warn(&summary, r->profile, &r->notes);
 	summary_print(&summary, NAME, &text);
 	print_metrics(r, &text);
@@ -567,6 +581,8 @@ static struct err *choose_collector(struct recording *r)
 		return err_new("-p: a running process is sampled by the kernel alone%s%s",
 			       can ? "" : ": ", can ? ", and --collector=agent says no" : why);
 	r->session_options.kernel = can && r->options->collector != COLLECTOR_AGENT;
+	if (!r->options->command) /* whoever started it */
+		r->session_options.reacher = "/proc/self/exe";
 	return NULL;
 }
 

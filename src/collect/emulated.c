@@ -4,13 +4,13 @@
 #include <elf.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/uio.h>
 
 #include "base/err.h"
 #include "image/image.h"
 #include "isa/insn.h"
 #include "process/backing.h"
 #include "process/maps.h"
+#include "process/reach.h"
 #include "recipes/shapes.h"
 
 #define PAGE 4096u
@@ -98,8 +98,7 @@ static size_t cut(const struct map *map, const struct cuts *cuts, struct map *ou
 
 static bool read_memory(pid_t pid, uint64_t address, void *bytes, size_t size)
 {
-	struct iovec to = {bytes, size}, from = {(void *)(uintptr_t)address, size};
-	return pid > 0 && process_vm_readv(pid, &to, 1, &from, 1, 0) == (ssize_t)size;
+	return pid > 0 && reach_bytes(pid, address, bytes, size);
 }
 
 bool emulated_is_sigreturn(const struct map *map)

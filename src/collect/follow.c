@@ -8,7 +8,7 @@
 #include "base/err.h"
 #include "collect/live.h"
 #include "collect/live_wire.h"
-#include "collect/packet.h"
+#include "apart/packet.h"
 #include "profile/profile.h"
 
 #define PROFILE_BYTES_MAX (4ull << 30)

@@ -15,6 +15,7 @@
 #include "image/symbols.h"
 #include "process/jit.h"
 #include "process/kernel_names.h"
+#include "process/reach.h"
 #include "process/runtime.h"
 
 #define REASONS 64u         /* why a path is partial: more than there are */
@@ -267,7 +268,7 @@ static bool has_name(const struct library_module *m, const struct image *image)
 {
 	struct stat open, there;
 	return !fstat(image_descriptor(image), &open) &&
-	       !stat(m->here ? m->here : m->path, &there) && open.st_dev == there.st_dev &&
+	       !reach_stat(m->here ? m->here : m->path, &there) && open.st_dev == there.st_dev &&
 	       open.st_ino == there.st_ino;
 }
 

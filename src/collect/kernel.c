@@ -18,6 +18,7 @@
 #include "collect/bpf/kernel_object.h" /* made by the build */
 #include "collect/events.h"
 #include "process/kernel_names.h"
+#include "process/reach.h"
 #include "process/registers.h"
 #include "process/status.h"
 #include "unwind/cpu.h"
@@ -408,6 +409,7 @@ static struct err *watch_tables(struct session *s)
 
 struct err *kernel_open(struct session *s)
 {
+	reach_apart(s->options.reacher);
 	struct kernel *k = s->kernel = calloc(1, sizeof *k);
 	if (!k)
 		return err_new("out of memory");

@@ -11,7 +11,8 @@
 #include "collect/kernel_internal.h"
 
 #include <string.h>
-#include <sys/uio.h>
+
+#include "process/reach.h"
 
 #define PAGE 4096u
 #define SOON_NS 1000000000u
@@ -86,10 +87,8 @@ static bool is_other(const struct kernel_copy *c, uint64_t end)
 {
 	uint64_t offset = end - c->address;
 	uint8_t again[AGAIN];
-	struct iovec to = {again, AGAIN}, from = {(void *)end, AGAIN};
-	return offset + AGAIN <= c->size &&
-	       (process_vm_readv(c->pid, &to, 1, &from, 1, 0) != AGAIN ||
-		memcmp(again, c->bytes + offset, AGAIN) != 0);
+	return offset + AGAIN <= c->size && (!reach_bytes(c->pid, end, again, AGAIN) ||
+					     memcmp(again, c->bytes + offset, AGAIN) != 0);
 }
 
 /* The memory from `address` on, if the copied words before `edge` are as they were. How many bytes. */
@@ -98,9 +97,8 @@ static uint64_t read_behind(const struct kernel_copy *c, uint64_t edge, uint64_t
 {
 	uint64_t copied = edge - c->address, check = copied < AGAIN ? copied : AGAIN;
 	uint8_t again[AGAIN];
-	struct iovec to[] = {{again, check}, {out, size}};
-	struct iovec from[] = {{(void *)(edge - check), check}, {(void *)address, size}};
-	ssize_t got = check ? process_vm_readv(c->pid, to, 2, from, 2, 0) : 0;
+	const struct reach_piece pieces[] = {{edge - check, check, again}, {address, size, out}};
+	ssize_t got = check ? reach_memory(c->pid, pieces, 2) : 0;
 	if (got <= (ssize_t)check || memcmp(again, c->bytes + copied - check, check) != 0)
 		return 0;
 	return (uint64_t)got - check;
@@ -139,23 +137,19 @@ void copy_complete(struct kernel_copy *c, uint64_t room)
 			   sizeof(uint64_t);
 }
 
-static bool read_now(const struct kernel_waiting *w, uint64_t address, uint64_t *out)
-{
-	struct iovec to = {out, sizeof *out}, from = {(void *)address, sizeof *out};
-	const struct process *p = w->process;
-	return !p->gone && w->image == p->image &&
-	       process_vm_readv(p->pid, &to, 1, &from, 1, 0) == sizeof *out;
-}
-
 /* Of a stack that is larger still. */
 static bool read_beyond(const struct kernel_waiting *w, uint64_t address, uint64_t *out)
 {
 	uint64_t then, now;
-	if (!w->edge || address - w->edge > BEYOND_MAX || !is_soon(w->time) ||
-	    !read_now(w, address, out))
+	const struct process *p = w->process;
+	const struct reach_piece pieces[] = {{address, sizeof *out, out},
+					     {w->edge, sizeof now, &now}};
+	if (!w->edge || address - w->edge > BEYOND_MAX || !is_soon(w->time) || p->gone ||
+	    w->image != p->image ||
+	    reach_memory(p->pid, pieces, 2) != (ssize_t)(sizeof *out + sizeof now))
 		return false;
 	memcpy(&then, w->bytes + (w->edge - w->address), sizeof then);
-	return read_now(w, w->edge, &now) && now == then;
+	return now == then;
 }
 
 /* Of another stack, or what leads to it. */

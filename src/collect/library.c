@@ -11,7 +11,6 @@
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -22,6 +21,7 @@
 #include "collect/library_internal.h"
 #include "process/backing.h"
 #include "process/maps.h"
+#include "process/reach.h"
 #include "process/registers.h"
 #include "process/runtime.h"
 #include "process/space.h"
@@ -341,12 +341,11 @@ static bool is_program(pid_t task, const struct maps *maps, size_t index)
 {
 	const struct map *map = &maps->items[index];
 	char magic[SELFMAG];
-	struct iovec to = {magic, sizeof magic}, from = {NULL, sizeof magic};
-	for (size_t i = index + 1; i && !from.iov_base; i--)
+	uint64_t start = 0;
+	for (size_t i = index + 1; i && !start; i--)
 		if (!maps->items[i - 1].offset && maps->items[i - 1].inode == map->inode)
-			from.iov_base = (void *)(uintptr_t)maps->items[i - 1].start;
-	return task > 0 && from.iov_base &&
-	       process_vm_readv(task, &to, 1, &from, 1, 0) == (ssize_t)sizeof magic &&
+			start = maps->items[i - 1].start;
+	return task > 0 && start && reach_bytes(task, start, magic, sizeof magic) &&
 	       !memcmp(magic, ELFMAG, SELFMAG);
 }
 
@@ -497,7 +496,7 @@ static const struct library_module *find_executable(pid_t task, const struct map
 	char path[64];
 	struct stat st;
 	snprintf(path, sizeof path, "/proc/%d/exe", (int)task);
-	if (stat(path, &st))
+	if (reach_stat(path, &st))
 		return NULL;
 	for (size_t i = 0; i < maps->count; i++)
 		if (found[i] && maps->items[i].inode == st.st_ino &&

@@ -20,7 +20,7 @@
 #include "base/err.h"
 #include "base/hash.h"
 #include "collect/live_wire.h"
-#include "collect/packet.h"
+#include "apart/packet.h"
 #include "profile/profile.h"
 
 #define READERS_MAX 8

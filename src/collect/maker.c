@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 #include "base/err.h"
-#include "collect/apart.h"
-#include "collect/packet.h"
+#include "apart/apart.h"
+#include "apart/packet.h"
 #include "image/identity.h"
 #include "image/image.h"
 #include "image/name_table.h"

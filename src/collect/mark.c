@@ -2,9 +2,9 @@
 #include "collect/mark.h"
 
 #include <string.h>
-#include <sys/uio.h>
 
 #include "collect/internal.h"
+#include "process/reach.h"
 
 #define SOON_NS 1000000000u
 
@@ -29,11 +29,10 @@ size_t mark_read(const struct mark *mark, pid_t pid, uint64_t ns, uint64_t addre
 		 size_t size)
 {
 	uint8_t now[MARK_SIZE];
-	struct iovec to[] = {{now, MARK_SIZE}, {out, size}};
-	struct iovec there[] = {{(void *)mark->address, MARK_SIZE}, {(void *)address, size}};
+	const struct reach_piece pieces[] = {{mark->address, MARK_SIZE, now}, {address, size, out}};
 	if (!mark->address || session_now() - ns > SOON_NS)
 		return 0;
-	ssize_t got = process_vm_readv(pid, to, 2, there, 2, 0);
+	ssize_t got = reach_memory(pid, pieces, 2);
 	if (got <= (ssize_t)MARK_SIZE || memcmp(now, mark->bytes, MARK_SIZE) != 0)
 		return 0;
 	return ((size_t)got - MARK_SIZE) / sizeof(uint64_t) * sizeof(uint64_t);

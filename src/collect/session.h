@@ -55,6 +55,8 @@ struct session_options {
 	uint32_t every; /* of the whole machine, one of so many samples has its path; 0: each */
 	const char
 		*maker; /* program that makes unwind tables apart (collect/maker.h); NULL: we do */
+	const char *
+		reacher; /* that opens and reads what others have (process/reach.h), for the kernel's sampler; NULL: we do */
 	/* Asked several times a second while everything else waits for unwind tables, that of the file `what` last.
 	   False: they are not waited for any longer, and paths through such code stay partial. NULL: they are. */
 	bool (*wait_on)(void *context, const char *what);

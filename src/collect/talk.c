@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "base/err.h"
-#include "collect/packet.h"
+#include "apart/packet.h"
 #include "process/status.h"
 
 #define CLIENTS_MAX 256u

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,8 +15,8 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/utf8.h"
-#include "collect/apart.h"
-#include "collect/packet.h"
+#include "apart/apart.h"
+#include "apart/packet.h"
 #include "collect/pieces.h"
 #include "image/image.h"
 #include "image/places.h"
@@ -30,7 +29,6 @@
 #define MEMORY_MAX (UINT64_C(256) << 20)
 #define CPU_SECONDS_MAX 2 /* for one file, and what is left of another second */
 #define FILES_MAX 32
-#define STARVED_MAX 4u /* times as long as was meant is waited on a busy machine */
 #define ADDRESSES_MAX (PIECES_MAX / sizeof(uint64_t))
 
 struct question {
@@ -148,38 +146,6 @@ static struct err *put(const struct teller *t, const struct teller_question *ask
 	return sent == (ssize_t)sizeof q ? NULL : err_errno("cannot ask for names");
 }
 
-/* How long it has waited for a CPU. */
-static uint64_t starved_ms(const struct teller *t)
-{
-	char path[64];
-	unsigned long long ran, waited = 0;
-	snprintf(path, sizeof path, "/proc/%d/schedstat", (int)t->pid);
-	FILE *file = fopen(path, "re");
-	if (file && fscanf(file, "%llu %llu", &ran, &waited) != 2)
-		waited = 0;
-	if (file)
-		fclose(file);
-	return waited / 1000000;
-}
-
-/* Until it answers or is gone. That the machine is busy is not the file's fault, within bounds. */
-static struct err *wait_for(const struct teller *t, uint64_t ms)
-{
-	uint64_t begun = apart_now_ms(), starved = starved_ms(t), until = begun + ms;
-	for (;;) {
-		struct pollfd ready = {t->socket, POLLIN, 0};
-		uint64_t now = apart_now_ms();
-		if (now >= until)
-			until = begun + ms + starved_ms(t) - starved;
-		if (now >= until || now >= begun + ms * STARVED_MAX)
-			return err_new("it took more than %.1f seconds", (double)ms / 1e3);
-		if (poll(&ready, 1, (int)(until - now)) < 0 && errno != EINTR)
-			return err_errno("cannot wait");
-		if (ready.revents)
-			return NULL;
-	}
-}
-
 static struct err *take(const struct teller *t, size_t size, struct buf *out)
 {
 	if (size > PIECES_MAX)
@@ -231,7 +197,10 @@ struct err *teller_ask(struct teller *t, const struct teller_question *question,
 	if (!e)
 		e = put(t, question);
 	if (!e)
-		e = wait_for(t, question->wait_ms);
+		e = apart_wait(t->pid, t->socket, question->wait_ms)
+			    ? NULL
+			    : err_new("it took more than %.1f seconds",
+				      (double)question->wait_ms / 1e3);
 	if (!e)
 		e = hear(t, out, report);
 	uint64_t spent = spent_ns(t);

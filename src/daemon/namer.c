@@ -22,15 +22,15 @@
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "base/foreign.h"
 #include "base/hash.h"
 #include "base/utf8.h"
-#include "collect/apart.h"
+#include "apart/apart.h"
 #include "collect/pieces.h"
 #include "collect/teller.h"
 #include "image/image.h"
 #include "image/places.h"
 #include "process/backing.h"
+#include "process/reach.h"
 #include "profile/profile.h"
 #include "store/store.h"
 
@@ -118,7 +118,7 @@ struct namer_account namer_take_account(struct namer *n)
 static time_t changed_of(const struct profile_module *m)
 {
 	struct stat st;
-	return *m->build_id || stat(m->path, &st) ? 0 : st.st_mtime;
+	return *m->build_id || reach_stat(m->path, &st) ? 0 : st.st_mtime;
 }
 
 static struct file *find_file(struct namer *n, const struct profile_module *m)
@@ -255,7 +255,8 @@ static struct err *read_apart(struct namer *n, struct file *f, const struct prof
 			      struct buf *out)
 {
 	struct teller_report report = {0};
-	int fd = foreign_open(m->path, 0);
+	struct stat st;
+	int fd = reach_open(m->path, 0, &st);
 	struct err *e = fd < 0 ? err_errno("cannot open") : NULL;
 	if (!e)
 		e = teller_ask(n->teller,
@@ -388,7 +389,7 @@ static bool is_of_others(const struct profile_module *m)
 {
 	struct stat st;
 	return m->kind == PROFILE_FILE &&
-	       (stat(m->path, &st) || (st.st_uid && st.st_uid != geteuid()) ||
+	       (reach_stat(m->path, &st) || (st.st_uid && st.st_uid != geteuid()) ||
 		st.st_mode & (S_IWGRP | S_IWOTH));
 }
 

@@ -16,31 +16,13 @@
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "base/foreign.h"
 #include "image/image.h"
 #include "process/maps.h"
+#include "process/reach.h"
 
 #define COMPARED 4096
 #define REBUILT_MAX (512u << 20)
 #define HEADERS_MAX 64
-
-static bool read_memory(pid_t pid, uint64_t address, void *out, size_t size)
-{
-	char path[64];
-	size_t done = 0;
-	snprintf(path, sizeof path, "/proc/%d/mem", (int)pid);
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return false;
-	while (done < size) {
-		ssize_t got = pread(fd, (char *)out + done, size - done, (off_t)(address + done));
-		if (got <= 0 && errno != EINTR)
-			break;
-		done += got > 0 ? (size_t)got : 0;
-	}
-	close(fd);
-	return done == size;
-}
 
 static bool same_file(const struct map *a, const struct map *b)
 {
@@ -62,7 +44,7 @@ static bool same_contents(pid_t pid, const struct map *map, int fd)
 {
 	char memory[COMPARED], file[COMPARED];
 	ssize_t got = pread(fd, file, sizeof file, (off_t)map->offset);
-	return got > 0 && read_memory(pid, map->start, memory, (size_t)got) &&
+	return got > 0 && reach_bytes(pid, map->start, memory, (size_t)got) &&
 	       !memcmp(memory, file, (size_t)got);
 }
 
@@ -78,12 +60,11 @@ static int open_same(pid_t pid, const char *path, const struct maps *maps, size_
 {
 	const struct map *map = &maps->items[index], *first = first_mapping(maps, index);
 	struct stat st;
-	int fd = foreign_open(path, 0);
+	int fd = reach_open(path, 0, &st);
 	if (fd < 0)
 		return -1;
-	if (!fstat(fd, &st) && S_ISREG(st.st_mode) &&
-	    (same_numbers(&st, map) ||
-	     (!map->deleted && same_contents(pid, first ? first : map, fd))))
+	if (S_ISREG(st.st_mode) && (same_numbers(&st, map) ||
+				    (!map->deleted && same_contents(pid, first ? first : map, fd))))
 		return fd;
 	close(fd);
 	return -1;
@@ -97,19 +78,25 @@ static const char *map_file(struct buf *path, pid_t pid, const struct map *map)
 	return buf_text(path);
 }
 
+/* One that has to do with it. */
+static pid_t some_process(pid_t pid)
+{
+	return pid < 0 ? -pid : pid;
+}
+
 /* By way of a process's root, which may be another process than the one that has it mapped. */
 static const char *path_there(struct buf *path, pid_t pid, const struct map *map)
 {
 	buf_clear(path);
-	buf_printf(path, "/proc/%d/root%s", (int)(pid < 0 ? -pid : pid), map->path);
+	buf_printf(path, "/proc/%d/root%s", (int)some_process(pid), map->path);
 	return path->failed ? "" : buf_text(path);
 }
 
 static int open_regular(const char *path)
 {
 	struct stat st;
-	int fd = foreign_open(path, 0);
-	if (fd >= 0 && !fstat(fd, &st) && S_ISREG(st.st_mode))
+	int fd = reach_open(path, 0, &st);
+	if (fd >= 0 && S_ISREG(st.st_mode))
 		return fd;
 	if (fd >= 0)
 		close(fd);
@@ -146,10 +133,10 @@ static int open_file(pid_t pid, const struct maps *maps, size_t index)
 static bool stat_there(pid_t pid, const struct map *map, struct stat *st)
 {
 	struct buf path = {0};
-	bool found = !map->deleted && !stat(path_there(&path, pid, map), st) &&
+	bool found = !map->deleted && !reach_stat(path_there(&path, pid, map), st) &&
 		     (pid > 0 || same_numbers(st, map));
 	if (!found && pid > 0)
-		found = !stat(map_file(&path, pid, map), st);
+		found = !reach_stat(map_file(&path, pid, map), st);
 	buf_free(&path);
 	return found;
 }
@@ -160,7 +147,7 @@ uint64_t backing_changed(pid_t pid, const struct map *map)
 	if (map->path[0] != '/')
 		return 0;
 	if ((pid == PROCESS_GONE || !stat_there(pid, map, &st)) &&
-	    (map->deleted || stat(map->path, &st) || !same_numbers(&st, map)))
+	    (map->deleted || reach_stat(map->path, &st) || !same_numbers(&st, map)))
 		return 0;
 	return (uint64_t)st.st_mtim.tv_sec * 1000000000u + (uint64_t)st.st_mtim.tv_nsec;
 }
@@ -168,7 +155,7 @@ uint64_t backing_changed(pid_t pid, const struct map *map)
 static bool is_file(const char *path, const struct stat *wanted)
 {
 	struct stat st;
-	return !stat(path, &st) && st.st_ino == wanted->st_ino && st.st_dev == wanted->st_dev;
+	return !reach_stat(path, &st) && st.st_ino == wanted->st_ino && st.st_dev == wanted->st_dev;
 }
 
 char *backing_path(pid_t pid, const struct map *map)
@@ -177,15 +164,15 @@ char *backing_path(pid_t pid, const struct map *map)
 	struct buf path = {0};
 	struct stat st;
 	bool good = false;
-	if (pid != PROCESS_GONE && !map->deleted && !stat(path_there(&path, pid, map), &st) &&
+	if (pid != PROCESS_GONE && !map->deleted && !reach_stat(path_there(&path, pid, map), &st) &&
 	    same_numbers(&st, map)) {
-		snprintf(link, sizeof link, "/proc/%d/root", (int)(pid < 0 ? -pid : pid));
+		snprintf(link, sizeof link, "/proc/%d/root", (int)some_process(pid));
 		ssize_t length = readlink(link, root, sizeof root - 1);
 		root[length > 0 ? length : 0] = '\0';
 		buf_clear(&path);
 		buf_printf(&path, "%s%s", strcmp(root, "/") != 0 ? root : "", map->path);
 		good = !path.failed && is_file(buf_text(&path), &st);
-	} else if (!map->deleted && !stat(map->path, &st) && same_numbers(&st, map)) {
+	} else if (!map->deleted && !reach_stat(map->path, &st) && same_numbers(&st, map)) {
 		buf_clear(&path); /* the process is gone */
 		buf_puts(&path, map->path);
 		good = !path.failed;
@@ -203,7 +190,7 @@ static struct err *open_vdso(pid_t pid, const struct map *map, struct image **ou
 	void *bytes = malloc(size);
 	if (!bytes)
 		return err_new("out of memory");
-	struct err *e = read_memory(pid, map->start, bytes, size)
+	struct err *e = reach_bytes(pid, map->start, bytes, size)
 				? image_open_memory(bytes, size, map->path, out)
 				: err_new("%s: cannot read the memory of process %d", map->path,
 					  (int)pid);
@@ -238,13 +225,13 @@ struct rebuilt {
 static bool read_headers(pid_t pid, const struct map *first, Elf64_Ehdr *ehdr, struct rebuilt *r)
 {
 	bool placed = false;
-	if (!read_memory(pid, first->start, ehdr, sizeof *ehdr) ||
+	if (!reach_bytes(pid, first->start, ehdr, sizeof *ehdr) ||
 	    memcmp(ehdr->e_ident, ELFMAG, SELFMAG) || ehdr->e_ident[EI_CLASS] != ELFCLASS64 ||
 	    ehdr->e_phentsize != sizeof *r->headers || ehdr->e_phnum > HEADERS_MAX ||
 	    ehdr->e_phoff > first->end - first->start)
 		return false;
 	r->header_count = ehdr->e_phnum;
-	if (!read_memory(pid, first->start + ehdr->e_phoff, r->headers,
+	if (!reach_bytes(pid, first->start + ehdr->e_phoff, r->headers,
 			 r->header_count * sizeof *r->headers))
 		return false;
 	for (size_t i = 0; i < r->header_count; i++) {
@@ -279,7 +266,7 @@ static struct err *open_rebuilt(pid_t pid, const struct maps *maps, size_t index
 		return err_new("out of memory");
 	for (size_t i = 0; i < r.header_count; i++) /* parts that cannot be read stay zero */
 		if (r.headers[i].p_type == PT_LOAD)
-			read_memory(pid, r.bias + r.headers[i].p_vaddr,
+			reach_bytes(pid, r.bias + r.headers[i].p_vaddr,
 				    bytes + r.headers[i].p_offset, (size_t)r.headers[i].p_filesz);
 	for (size_t i = 0; i < r.header_count; i++)
 		if (r.headers[i].p_type == PT_DYNAMIC)

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "process/pointer.h"
 
-#include <sys/uio.h>
-
+#include "process/reach.h"
 #include "unwind/step.h"
 
 static bool is_code(const struct code_space *code, uint64_t address)
@@ -10,23 +9,27 @@ static bool is_code(const struct code_space *code, uint64_t address)
 	return code->at(code->context, address) != CODE_NONE;
 }
 
-static enum made_frame look_at_code(const struct walk *w, pid_t task)
+/* False: nobody can tell any more whether there is a frame. */
+static bool look_at_code(const struct walk *w, pid_t task, enum made_frame *made)
 {
 	_Alignas(uint32_t) uint8_t code[MADE_BYTES] = {0};
 	uint64_t room = 4096 - w->pc % 4096;
-	struct iovec to = {code, room < sizeof code ? room : sizeof code};
-	struct iovec from = {(void *)(uintptr_t)w->pc, to.iov_len};
-	if (!w->exact || task <= 0 ||
-	    process_vm_readv(task, &to, 1, &from, 1, 0) != (ssize_t)to.iov_len)
-		return MADE_FRAME;
-	return w->cpu->link == CPU_NO_REGISTER ? made_frame_x86_64(code)
-					       : made_frame_aarch64((const uint32_t *)code);
+	*made = MADE_FRAME;
+	if (!w->exact)
+		return true;
+	if (task <= 0 || !reach_bytes(task, w->pc, code, room < sizeof code ? room : sizeof code))
+		return false;
+	*made = w->cpu->link == CPU_NO_REGISTER ? made_frame_x86_64(code)
+						: made_frame_aarch64((const uint32_t *)code);
+	return true;
 }
 
 bool pointer_step(struct walk *w, const struct code_space *code, const struct walk_reader *reader)
 {
 	struct walk caller = *w;
-	enum made_frame made = look_at_code(w, code->task);
+	enum made_frame made;
+	if (!look_at_code(w, code->task, &made))
+		return false;
 	if (!step_unmade(&caller, made, reader->word, reader->context) &&
 	    !step_pointer(&caller, reader->word, reader->context))
 		return false;

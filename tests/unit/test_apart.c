@@ -2,7 +2,7 @@
 /* What a process that reads foreign bytes can do, and what it cannot. */
 #include "scratch.h"
 
-#include "collect/apart.h"
+#include "apart/apart.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -83,7 +83,7 @@ static void makes_tables_in_the_background(void **state)
 	library_close(l);
 }
 
-/* However long others take to be made. */
+/* However long others take to be made. This program is young, and perhaps large: it is made again for its names. */
 static void finds_tables_that_were_made_before(void **state)
 {
 	struct library *l = open_library();
@@ -92,9 +92,9 @@ static void finds_tables_that_were_made_before(void **state)
 	look(l);
 	library_close(l);
 	l = open_library();
-	l->lanes[LIBRARY_SMALL].running = l->lanes[LIBRARY_LARGE].running = true;
+	l->lanes[LIBRARY_SMALL].running = true;
 	assert_true(count_tables(l, look(l)) >= 2);
-	l->lanes[LIBRARY_SMALL].running = l->lanes[LIBRARY_LARGE].running = false;
+	l->lanes[LIBRARY_SMALL].running = false;
 	library_close(l);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "collect/packet.h"
+#include "apart/packet.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "collect/apart.h"
+#include "apart/apart.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
 #include <linux/landlock.h>
+#include <poll.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
@@ -21,6 +22,7 @@
 
 #define ACCESS_FS_TRUNCATE \
 	(UINT64_C(1) << 14) /* LANDLOCK_ACCESS_FS_TRUNCATE, which older headers lack */
+#define STARVED_MAX 4u      /* times as long as was meant is waited on a busy machine */
 #define FREE (APART_FIRST + APART_FILES_MAX) /* descriptors from here on */
 #define FIRST_TO_GO "500"                    /* where the machine's memory runs out; 0: as others */
 
@@ -73,6 +75,31 @@ struct err *apart_start(const char *program, char *const *arguments, const int *
 	return e;
 }
 
+/* Those of its capabilities that a program has after exec. */
+static void hand_on(uint64_t rights)
+{
+	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct data[2];
+	prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+	if (syscall(SYS_capget, &head, data))
+		return;
+	for (int i = 0; i < 2; i++)
+		data[i].inheritable = data[i].permitted & (uint32_t)(rights >> 32 * i);
+	syscall(SYS_capset, &head, data);
+	for (int i = 0; i < 64; i++)
+		if (rights >> i & 1)
+			prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, i, 0, 0);
+}
+
+struct err *apart_start_with(uint64_t rights, const char *program, char *const *arguments,
+			     const int *files, size_t count, pid_t *pid)
+{
+	hand_on(rights);
+	struct err *e = apart_start(program, arguments, files, count, pid);
+	hand_on(0);
+	return e;
+}
+
 int apart_end(pid_t pid, uint64_t *cpu_ns)
 {
 	struct rusage usage = {0};
@@ -95,6 +122,38 @@ struct err *apart_say_death(int status, uint64_t cpu_seconds)
 		return err_new("the process for it ended by signal %d (%s)", WTERMSIG(status),
 			       strsignal(WTERMSIG(status)));
 	return err_new("the process for it ended with status %d", WEXITSTATUS(status));
+}
+
+/* How long it has waited for a CPU. */
+static uint64_t starved_ms(pid_t pid)
+{
+	char path[64];
+	unsigned long long ran, waited = 0;
+	snprintf(path, sizeof path, "/proc/%d/schedstat", (int)pid);
+	FILE *file = fopen(path, "re");
+	if (file && fscanf(file, "%llu %llu", &ran, &waited) != 2)
+		waited = 0;
+	if (file)
+		fclose(file);
+	return waited / 1000000;
+}
+
+bool apart_wait(pid_t pid, int socket, uint64_t ms)
+{
+	uint64_t begun = apart_now_ms(), until = begun + ms;
+	struct pollfd ready = {socket, POLLIN, 0};
+	if (poll(&ready, 1, 0) > 0)
+		return true;
+	uint64_t starved = starved_ms(pid);
+	for (;;) {
+		uint64_t now = apart_now_ms();
+		if (now >= until)
+			until = begun + ms + starved_ms(pid) - starved;
+		if (now >= until || now >= begun + ms * STARVED_MAX)
+			return false;
+		if (poll(&ready, 1, (int)(until - now)) > 0)
+			return true;
+	}
 }
 
 uint64_t apart_now_ms(void)
@@ -186,14 +245,19 @@ static void set_bounds(const struct apart_bounds *b)
 		limit(RLIMIT_NOFILE, b->files);
 }
 
-/* It needs none: its files are open. */
-static void give_up_privileges(void)
+void apart_keep(uint64_t rights)
 {
 	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
-	struct __user_cap_data_struct none[2] = {{0}};
+	struct __user_cap_data_struct data[2] = {{0}};
 	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 	prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
-	syscall(SYS_capset, &head, none);
+	syscall(SYS_capget, &head, data);
+	for (int i = 0; i < 2; i++) {
+		data[i].permitted &= (uint32_t)(rights >> 32 * i);
+		data[i].effective = data[i].permitted;
+		data[i].inheritable = 0;
+	}
+	syscall(SYS_capset, &head, data);
 }
 
 /* It parses foreign bytes, and its user may be root: no file can be opened for writing, made, removed or cut short, the cache's
@@ -227,7 +291,7 @@ bool apart_enter(pid_t parent, int handed, const struct apart_bounds *bounds)
 		return false;
 	syscall(SYS_close_range, APART_FIRST + handed, ~0u, 0);
 	set_bounds(bounds);
-	give_up_privileges();
+	apart_keep(0); /* its files are open */
 	write_nowhere();
 	apart_restrict_calls();
 	return true;

@@ -6,6 +6,7 @@
  *
  * Every other call does not exist (ENOSYS): libraries have other ways for most of them.
  */
+#include <elf.h>
 #include <errno.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
@@ -17,8 +18,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "collect/apart.h"
-#include "process/registers.h"
+#include "apart/apart.h"
+
+extern const Elf64_Ehdr __ehdr_start; /* ours: the linker knows where */
 
 static const int allowed[] = {
 	/* files, which cannot be opened for writing where Landlock is */
@@ -56,7 +58,7 @@ static const int allowed[] = {
 
 void apart_restrict_calls(void)
 {
-	const __u32 architecture = native_machine | __AUDIT_ARCH_64BIT | __AUDIT_ARCH_LE;
+	const __u32 architecture = __ehdr_start.e_machine | __AUDIT_ARCH_64BIT | __AUDIT_ARCH_LE;
 	const struct sock_filter head[] = {
 		LOAD(arch),
 		UNLESS_EQUAL_SKIP(architecture, 1),

@@ -29,10 +29,16 @@ struct apart_bounds {
    where they are not negative. */
 struct err *apart_start(const char *program, char *const *arguments, const int *files, size_t count,
 			pid_t *pid);
+/* The same, with those of our capabilities that `rights` has a bit for. They are the caller's thread's to give. */
+struct err *apart_start_with(uint64_t rights, const char *program, char *const *arguments,
+			     const int *files, size_t count, pid_t *pid);
 /* Ends it, whatever it does; returns its status, and adds what it took to *cpu_ns. */
 int apart_end(pid_t pid, uint64_t *cpu_ns);
 /* Why it did not answer. */
 struct err *apart_say_death(int status, uint64_t cpu_seconds);
+/* Until something comes from it, or it is gone: false where neither was within `ms`. Time that it waited for a CPU does not
+   count, within bounds: that the machine is busy is nobody's fault. */
+bool apart_wait(pid_t pid, int socket, uint64_t ms);
 uint64_t apart_now_ms(void);
 
 /* ---- who works ---- */
@@ -42,5 +48,7 @@ uint64_t apart_now_ms(void);
 bool apart_enter(pid_t parent, int handed, const struct apart_bounds *bounds);
 /* Part of that (apart_calls.c): from now on system calls that it has no use for do not exist. */
 void apart_restrict_calls(void);
+/* Has only these of its capabilities from now on. */
+void apart_keep(uint64_t rights);
 /* The most memory that it had, as far as it can tell. */
 uint64_t apart_memory(void);

@@ -314,7 +314,7 @@ int reach_stat(const char *path, struct stat *st)
 	struct reach_answer a;
 	int fd;
 	if (!program)
-		return stat(path, st);
+		return foreign_stat(path, st);
 	if (!set_path(&q, path) || ask(&opener, &q, &a, &fd) < 0)
 		return -1;
 	*st = a.st;

@@ -46,7 +46,7 @@ void reach_apart(const char *program);
 /* As foreign_open (base/foreign.h). *st is of the file itself, also where the descriptor is that of a copy. -1 with errno:
    ETIMEDOUT where there was no answer. */
 int reach_open(const char *path, int flags, struct stat *st);
-/* As stat. */
+/* As foreign_stat. */
 int reach_stat(const char *path, struct stat *st);
 /* The memory of a process, one piece after the other; how many bytes that were, up to the first that cannot be read, and REACH_MAX.
    -1 with errno. */

@@ -169,7 +169,7 @@ static bool answer(const struct reach_question *q, char *paper)
 	if (q->act == REACH_OPEN)
 		a.size = fd = open_for(q, &a.st);
 	else if (q->act == REACH_STAT)
-		a.size = stat(q->path, &a.st);
+		a.size = foreign_stat(q->path, &a.st);
 	else
 		a.size = read_for(q, paper);
 	a.error = a.size < 0 ? errno : 0;

@@ -81,3 +81,17 @@ background()
 	"$@" &
 	pid=$!
 }
+
+# clean COMMAND...: what it writes is text, and nothing else; of a root's secret there is none in it.
+clean()
+{
+	"$CULPRIT" "$@" >out 2>&1 || true
+	python3 - "$1" <<'END' || fail "$*"
+import re, sys
+text = open("out", "rb").read().decode("utf-8").replace("\r\n", "\n") # or it is no text
+bad = set(re.findall("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]", text))
+assert not bad, bad
+assert len(text) > 20, text
+assert "CANARY" not in text
+END
+}

@@ -172,6 +172,48 @@ static void files_are_opened(void **state)
 	}
 }
 
+/* A link in another root leads to where it leads there. */
+static void roots_hold(void **state)
+{
+	struct stat st;
+	(void)state;
+	if (geteuid() != 0)
+		skip();
+	assert_int_equal(mkdir(scratch("top"), 0755), 0);
+	scratch_write("outside", "x", 1);
+	scratch_write("top/inside", "two", 3);
+	assert_int_equal(symlink(scratch("outside"), scratch("top/out")), 0);
+	assert_int_equal(symlink("/inside", scratch("top/in")), 0);
+	pid_t child = fork();
+	if (!child) {
+		if (chroot(scratch("top")) || chdir("/"))
+			_exit(1);
+		for (;;)
+			pause();
+	}
+	char link[64], where[PATH_MAX];
+	snprintf(link, sizeof link, "/proc/%d/root", (int)child);
+	for (int i = 0; i < 1000; i++) {
+		ssize_t length = readlink(link, where, sizeof where - 1);
+		if (length > 1)
+			break;
+		usleep(10000);
+	}
+	for (int apart = 0; apart < 2; apart++) {
+		set_apart(apart);
+		assert_int_equal(reach_stat(scratch_format("%s/in", link), &st), 0);
+		assert_int_equal(st.st_size, 3);
+		assert_int_equal(reach_stat(scratch_format("%s/out", link), &st), -1);
+		assert_int_equal(errno, ENOENT);
+		assert_int_equal(reach_open(scratch_format("%s/out", link), 0, &st), -1);
+		assert_int_equal(reach_open(scratch_format("%s/in", link), O_NOFOLLOW, &st) >= 0,
+				 1);
+		assert_true(S_ISLNK(st.st_mode));
+	}
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+}
+
 /* What the kernel tells comes as a copy, which nobody takes for a file of ours. */
 static void copies_are_whole(void **state)
 {
@@ -244,9 +286,13 @@ int main(int argc, char **argv)
 	if (argc == REACH_ARGUMENTS + 1 && !strcmp(argv[1], REACH_COMMAND))
 		return reach_main(argc - 1, argv + 1);
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(memory_is_read),        cmocka_unit_test(missing_memory_is_told),
-		cmocka_unit_test(large_memory_is_read),  cmocka_unit_test(files_are_opened),
-		cmocka_unit_test(copies_are_whole),      cmocka_unit_test(its_death_is_survived),
+		cmocka_unit_test(memory_is_read),
+		cmocka_unit_test(missing_memory_is_told),
+		cmocka_unit_test(large_memory_is_read),
+		cmocka_unit_test(files_are_opened),
+		cmocka_unit_test(roots_hold),
+		cmocka_unit_test(copies_are_whole),
+		cmocka_unit_test(its_death_is_survived),
 		cmocka_unit_test(nobody_waits_for_ever),
 	};
 	return cmocka_run_group_tests(tests, start_other, end_other);

@@ -12,6 +12,7 @@
 #include "analyze/scopes.h"
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/path.h"
 #include "image/places.h"
 #include "profile/profile.h"
 #include "structure/structure.h"
@@ -30,12 +31,6 @@ struct maker {
 	bool *detailed;      /* scopes of functions whose places are wanted */
 	uint8_t *matches;    /* of each function's scope; 0: not looked at */
 };
-
-static const char *file_of(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-	return slash && slash[1] ? slash + 1 : path;
-}
 
 static uint64_t instruction_of(const struct profile_node *n)
 {
@@ -68,7 +63,7 @@ static struct err *add_named(struct maker *k, enum scope_kind kind, uint32_t mod
 			  .nameless = !f->name};
 	struct buf text = {0};
 	if (!s.name) {
-		buf_printf(&text, "%s+0x%" PRIx64, file_of(k->p->modules[module].path), f->start);
+		buf_printf(&text, "%s+0x%" PRIx64, path_file(k->p->modules[module].path), f->start);
 		s.name = buf_text(&text);
 	}
 	struct err *e = scopes_add(k->a->scopes, &s, scope);

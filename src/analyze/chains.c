@@ -27,6 +27,7 @@
 #include "analyze/shorten.h"
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/path.h"
 #include "image/places.h"
 #include "profile/profile.h"
 #include "structure/structure.h"
@@ -47,12 +48,6 @@ struct chainer {
 	size_t path_count, path_room;
 	struct recent *recent; /* by hash of what decides the steps */
 };
-
-static const char *file_of(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-	return slash && slash[1] ? slash + 1 : path;
-}
 
 /* Steps */
 
@@ -108,11 +103,11 @@ static void name_loop(const struct chainer *c, uint32_t module, const struct str
 	const struct scope *f = scopes_get(c->a->scopes, function);
 	buf_puts(name, "loop at ");
 	if (loop->file && loop->line) {
-		buf_printf(name, "%s:%" PRIu32, file_of(loop->file), loop->line);
+		buf_printf(name, "%s:%" PRIu32, path_file(loop->file), loop->line);
 		if (loop->last_line > loop->line)
 			buf_printf(name, "-%" PRIu32, loop->last_line);
 	} else if (f->nameless || loop->header < f->address) {
-		buf_printf(name, "%s+0x%" PRIx64, file_of(c->p->modules[module].path),
+		buf_printf(name, "%s+0x%" PRIx64, path_file(c->p->modules[module].path),
 			   loop->header);
 	} else {
 		name_shorten(f->name, name);
@@ -221,7 +216,7 @@ static struct err *by_place(struct chainer *c, const struct profile_node *n, uin
 		struct scope s = {.kind = line ? SCOPE_LINE : SCOPE_FILE,
 				  .module = line ? n->module : 0,
 				  .name = line      ? name
-					  : p->file ? file_of(p->file)
+					  : p->file ? path_file(p->file)
 						    : "(no file known)",
 				  .file = p->file,
 				  .line = line ? p->line : 0};
@@ -258,9 +253,10 @@ static struct err *by_instruction(struct chainer *c, const struct profile_node *
 static struct err *by_module(struct chainer *c, const struct profile_node *n)
 {
 	const char *path = c->p->modules[n->module].path;
-	return append_scope(c, &(struct scope){.kind = SCOPE_MODULE,
-					       .module = n->module,
-					       .name = n->module ? file_of(path) : "(no module)"});
+	return append_scope(c,
+			    &(struct scope){.kind = SCOPE_MODULE,
+					    .module = n->module,
+					    .name = n->module ? path_file(path) : "(no module)"});
 }
 
 /* Frames */

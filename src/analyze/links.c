@@ -11,6 +11,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/json.h"
+#include "base/path.h"
 #include "image/image.h"
 #include "isa/insn.h"
 #include "profile/profile.h"
@@ -183,12 +184,6 @@ void link_totals_free(struct link_totals *t)
 
 /* Output */
 
-static const char *file_of(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-	return slash && slash[1] ? slash + 1 : path;
-}
-
 /* "name+0x1c (libx.so)"; the place of a caller is that of its call. */
 static void put_place(const struct link_totals *t, uint32_t node, struct buf *out)
 {
@@ -202,7 +197,7 @@ static void put_place(const struct link_totals *t, uint32_t node, struct buf *ou
 	else
 		buf_printf(out, "0x%" PRIx64, at);
 	if (n->module)
-		buf_printf(out, " (%s)", file_of(t->profile->modules[n->module].path));
+		buf_printf(out, " (%s)", path_file(t->profile->modules[n->module].path));
 }
 
 static bool is_shown(const struct link_totals *t, size_t index, uint64_t limit)

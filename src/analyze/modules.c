@@ -10,6 +10,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/parallel.h"
+#include "base/path.h"
 #include "base/term.h"
 #include "image/image.h"
 #include "image/places.h"
@@ -344,12 +345,6 @@ const struct answer *modules_answer(const struct modules *ms, uint32_t module, u
 
 /* What could not be read */
 
-static const char *file_of(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-	return slash && slash[1] ? slash + 1 : path;
-}
-
 static bool is_nameless(const struct module *m)
 {
 	return m->state == GOOD && m->nameless;
@@ -383,7 +378,7 @@ static size_t list(const struct modules *ms, bool (*wanted)(const struct module 
 			continue;
 		if (count++ < LISTED_MAX)
 			buf_printf(out, "%s%s", count > 1 ? ", " : "",
-				   file_of(ms->profile->modules[i].path));
+				   path_file(ms->profile->modules[i].path));
 	}
 	if (count > LISTED_MAX)
 		buf_printf(out, " and %zu more", count - LISTED_MAX);

@@ -22,6 +22,7 @@
 #include "analyze/summary.h"
 #include "analyze/tree.h"
 #include "base/buf.h"
+#include "base/path.h"
 #include "base/term.h"
 #include "profile/profile.h"
 
@@ -137,12 +138,6 @@ static void put_name(struct drawing *d, const char *name, size_t max)
 	buf_put_clean(d->out, name + from, size - from);
 }
 
-static const char *file_of(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-	return slash && slash[1] ? slash + 1 : path;
-}
-
 static void put_short(const struct drawing *d, const char *name, struct buf *out)
 {
 	if (d->o->full_names)
@@ -167,7 +162,7 @@ static void describe_loop(const struct drawing *d, const struct scope *s, struct
 	}
 	if (!said)
 		put_short(d, function->name, out);
-	buf_printf(out, "  (%s)", file_of(d->p->modules[s->module].path));
+	buf_printf(out, "  (%s)", path_file(d->p->modules[s->module].path));
 }
 
 /* File, line, module: what follows a name. */
@@ -180,9 +175,9 @@ static void describe(const struct drawing *d, const struct scope *s, struct buf 
 	if (s->file && s->kind == SCOPE_FILE)
 		buf_printf(out, "  %s", s->file);
 	else if (s->file)
-		buf_printf(out, s->line ? "  %s:%d" : "  %s", file_of(s->file), s->line);
+		buf_printf(out, s->line ? "  %s:%d" : "  %s", path_file(s->file), s->line);
 	if (s->module && s->kind != SCOPE_MODULE)
-		buf_printf(out, "  (%s)", file_of(d->p->modules[s->module].path));
+		buf_printf(out, "  (%s)", path_file(d->p->modules[s->module].path));
 	else if (s->module)
 		buf_printf(out, "  %s", d->p->modules[s->module].path);
 	if (s->kind == SCOPE_INLINE)

@@ -16,6 +16,7 @@
 #include "annotate/build.h"
 #include "analyze/modules.h"
 #include "base/err.h"
+#include "base/path.h"
 #include "image/image.h"
 #include "image/symbols.h"
 #include "isa/insn.h"
@@ -170,12 +171,6 @@ static struct err *count_samples(struct annotation *a, const bool *thread)
 
 /* The function */
 
-static const char *file_of(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-	return slash && slash[1] ? slash + 1 : path;
-}
-
 static struct err *refuse(const struct profile *p, struct modules *modules, uint32_t module,
 			  uint64_t address)
 {
@@ -209,7 +204,7 @@ static struct err *make_procedure(struct annotation *a, uint64_t address,
 			"more to show");
 	if (!s || !s->size)
 		return err_new("%s: nothing tells where the function at 0x%llx begins and ends",
-			       file_of(a->profile->modules[a->module].path),
+			       path_file(a->profile->modules[a->module].path),
 			       (unsigned long long)address);
 	struct structure_procedure *made = calloc(1, sizeof *made);
 	if (made) {

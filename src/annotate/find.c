@@ -13,6 +13,7 @@
 #include "annotate/sources.h"
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/path.h"
 #include "image/names.h"
 #include "image/symbols.h"
 #include "profile/profile.h"
@@ -25,12 +26,6 @@ struct matches {
 	size_t count, room;
 	bool failed;
 };
-
-static const char *file_of(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-	return slash && slash[1] ? slash + 1 : path;
-}
 
 static uint64_t key_of(uint32_t module, uint64_t start)
 {
@@ -242,7 +237,7 @@ static void match_address(const struct annotate_functions *f, const char *text, 
 	uint64_t address = strtoull(number, &end, 16);
 	size_t length = (size_t)(number - text) - 1;
 	for (uint32_t i = 1; !*end && i < f->profile->module_count; i++) {
-		const char *path = f->profile->modules[i].path, *file = file_of(path);
+		const char *path = f->profile->modules[i].path, *file = path_file(path);
 		bool named = (strlen(file) == length && !strncmp(file, text, length)) ||
 			     (strlen(path) == length && !strncmp(path, text, length));
 		struct modules_function found;
@@ -388,7 +383,7 @@ static void put_function(const struct annotate_functions *f, const struct annota
 	struct buf name = {0};
 	name_shorten(x->name ? x->name : "?", &name);
 	source_put_clean(out, buf_text(&name), name.size, 60);
-	buf_printf(out, " (%s:0x%" PRIx64 ")", file_of(f->profile->modules[x->module].path),
+	buf_printf(out, " (%s:0x%" PRIx64 ")", path_file(f->profile->modules[x->module].path),
 		   x->start);
 	if (x->self && f->samples)
 		buf_printf(out, " %.2f%%", 100 * (double)x->self / (double)f->samples);

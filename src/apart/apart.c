@@ -18,6 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/err.h"
 
 #define ACCESS_FS_TRUNCATE \
@@ -140,13 +141,13 @@ static uint64_t starved_ms(pid_t pid)
 
 bool apart_wait(pid_t pid, int socket, uint64_t ms)
 {
-	uint64_t begun = apart_now_ms(), until = begun + ms;
+	uint64_t begun = now_ms(), until = begun + ms;
 	struct pollfd ready = {socket, POLLIN, 0};
 	if (poll(&ready, 1, 0) > 0)
 		return true;
 	uint64_t starved = starved_ms(pid);
 	for (;;) {
-		uint64_t now = apart_now_ms();
+		uint64_t now = now_ms();
 		if (now >= until)
 			until = begun + ms + starved_ms(pid) - starved;
 		if (now >= until || now >= begun + ms * STARVED_MAX)
@@ -154,13 +155,6 @@ bool apart_wait(pid_t pid, int socket, uint64_t ms)
 		if (poll(&ready, 1, (int)(until - now)) > 0)
 			return true;
 	}
-}
-
-uint64_t apart_now_ms(void)
-{
-	struct timespec t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
 }
 
 /* ---- who works ---- */

@@ -39,7 +39,6 @@ struct err *apart_say_death(int status, uint64_t cpu_seconds);
 /* Until something comes from it, or it is gone: false where neither was within `ms`. Time that it waited for a CPU does not
    count, within bounds: that the machine is busy is nobody's fault. */
 bool apart_wait(pid_t pid, int socket, uint64_t ms);
-uint64_t apart_now_ms(void);
 
 /* ---- who works ---- */
 

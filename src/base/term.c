@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/clock.h"
 
 #define PROGRESS_AFTER_NS 500000000u
 #define PROGRESS_EVERY_NS 100000000u
@@ -114,14 +115,6 @@ const char *term_time(char out[TERM_UNIT_MAX], double seconds)
 		return with_unit(out, seconds * 1e9, "ns");
 	}
 	return out;
-}
-
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
 static bool progress_forbidden;

@@ -2,6 +2,7 @@
 /* One loop, from the first sample to the last; and what it is told meanwhile. */
 #include "cmd/daemon_state.h"
 
+#include "base/clock.h"
 #include "base/err.h"
 #include "cmd/cmd.h"
 #include "collect/kernel.h"
@@ -135,7 +136,7 @@ static void on_reload(struct daemon *d)
 {
 	char text[96];
 	snprintf(text, sizeof text, "RELOADING=1\nMONOTONIC_USEC=%" PRIu64,
-		 daemon_clock_ns(CLOCK_MONOTONIC) / 1000);
+		 clock_ns(CLOCK_MONOTONIC) / 1000);
 	notify(text);
 	struct err *e = reload(d);
 	if (e)

@@ -45,7 +45,6 @@ struct daemon {
 	} counted[ARENA_METRICS_MAX]; /* as was said of each event */
 };
 
-uint64_t daemon_clock_ns(clockid_t clock);
 /* Of a clock that nobody sets, and that goes on while the machine sleeps. */
 uint64_t daemon_now_ns(void);
 __attribute__((format(printf, 3, 4))) void daemon_say(const struct daemon *d, enum config_log level,

@@ -8,6 +8,7 @@
 #include "cmd/daemon_state.h"
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "daemon/interval.h"
 #include "daemon/namer.h"
@@ -32,16 +33,9 @@
 #define MIND_NS SECOND_NS
 #define FREE_MAX ((size_t)1 << 20) /* bytes of ours that may lie idle */
 
-uint64_t daemon_clock_ns(clockid_t clock)
-{
-	struct timespec now;
-	clock_gettime(clock, &now);
-	return (uint64_t)now.tv_sec * SECOND_NS + (uint64_t)now.tv_nsec;
-}
-
 uint64_t daemon_now_ns(void)
 {
-	return daemon_clock_ns(CLOCK_BOOTTIME);
+	return clock_ns(CLOCK_BOOTTIME);
 }
 
 /* The journal knows how bad a line is by what stands before it (sd-daemon(3)). */
@@ -124,7 +118,7 @@ static uint64_t resident(void)
 static void set_times(struct daemon *d, struct interval *v, struct wall_time now,
 		      const struct namer_account *names, const struct reach_account *reach)
 {
-	uint64_t cpu = daemon_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+	uint64_t cpu = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 	wall_span(&d->wall, now, now.steady_ns - d->drained_ns, &v->rows.start_ms, &v->rows.end_ms);
 	/* Who makes tables for it, reads names, or looks at what others have, is a part of it. */
 	uint64_t apart = v->from.making.memory > names->memory ? v->from.making.memory

@@ -3,6 +3,7 @@
 #include "cmd/db.h"
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/json.h"
 #include "base/pager.h"
@@ -162,9 +163,7 @@ void db_name(struct buf *out, const char *name)
 
 int64_t db_now_ms(void)
 {
-	struct timespec now;
-	clock_gettime(CLOCK_REALTIME, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+	return (int64_t)(clock_ns(CLOCK_REALTIME) / 1000000);
 }
 
 const char *db_time(char out[DB_TIME_MAX], int64_t ms)

@@ -9,7 +9,9 @@
 #include "analyze/summary.h"
 #include "base/args.h"
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/err.h"
+#include "base/path.h"
 #include "cmd/output.h"
 #include "collect/events.h"
 #include "collect/kernel.h"
@@ -71,22 +73,6 @@ struct recording {
 	struct err *problem; /* what ended sampling, or kept the profile from its place */
 	struct sigaction file_size_action; /* as we found it */
 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * SECOND_NS + (uint64_t)now.tv_nsec;
-}
-
-static uint64_t cpu_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-	return (uint64_t)now.tv_sec * SECOND_NS + (uint64_t)now.tv_nsec;
-}
 
 /* Keeps the first of several problems. */
 static void remember(struct recording *r, struct err *e)
@@ -239,13 +225,13 @@ static void save_meanwhile(struct recording *r)
 static void show_meanwhile(struct recording *r)
 {
 	struct profile *profile = NULL;
-	uint64_t start = cpu_ns();
+	uint64_t start = own_cpu_ns();
 	struct err *e = session_snapshot(r->session, &profile);
 
 	if (!e)
 		describe(r, profile);
 	err_free(e);
-	live_send(r->live, profile, cpu_ns() - start);
+	live_send(r->live, profile, own_cpu_ns() - start);
 }
 
 /* The command's exit status belongs to the last program that its process ran. */
@@ -333,14 +319,12 @@ static uint64_t end_of(const struct recording *r)
 
 static void say_what_waits(struct recording *r, const char *what)
 {
-	const char *slash = strrchr(what, '/');
-
 	r->said = true;
 	if (!r->options->quiet)
 		fprintf(stderr,
 			NAME "sampling is over; the unwind table of %s is being made, once. Ctrl-C "
 			     "ends the wait: paths through it are partial then\n",
-			slash ? slash + 1 : what);
+			path_file(what));
 }
 
 /* While unwind tables are made: the command's terminal and end are looked after, and when there is nothing else

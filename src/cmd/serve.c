@@ -12,6 +12,7 @@
 #include "annotate/sources.h"
 #include "base/args.h"
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/term.h"
 #include "cmd/browser.h"
@@ -68,13 +69,6 @@ struct server {
 	struct serve_body *data, *page;
 	struct err *problem;
 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * SECOND + (uint64_t)t.tv_nsec;
-}
 
 static void fail(struct server *s, struct err *e)
 {

@@ -8,6 +8,7 @@
 #include "base/args.h"
 #include "base/err.h"
 #include "base/json.h"
+#include "base/path.h"
 #include "base/term.h"
 #include "image/image.h"
 #include "image/places.h"
@@ -41,12 +42,6 @@ struct view {
 	struct symbolizer *symbolizer; /* NULL with --raw */
 	struct links *links;           /* NULL without --links */
 };
-
-static const char *file_of(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-	return slash && slash[1] ? slash + 1 : path;
-}
 
 /* Whose code it is: a module, what the kernel calls the mapping, or a description. */
 static const char *module_of(const struct view *v, uint64_t address)
@@ -146,7 +141,7 @@ static void print_nameless(const struct view *v, uint64_t address, const char *m
 {
 	const struct space_module *m = space_find(&v->space, address);
 	if (m)
-		printf(" %s+0x%" PRIx64, term_text(file_of(module)), address - m->bias);
+		printf(" %s+0x%" PRIx64, term_text(path_file(module)), address - m->bias);
 	else
 		printf(" ??");
 }
@@ -172,7 +167,7 @@ static void print_missing_names(const struct view *v)
 				seen++;
 			if (m && seen == count && is_nameless(v, &s->frames[k])) {
 				printf("%s%s", count ? ", " : "\nno symbols in ",
-				       term_text(file_of(m->path)));
+				       term_text(path_file(m->path)));
 				said[count++] = m;
 			}
 		}
@@ -195,11 +190,11 @@ static void print_place(const struct view *v, const struct stack_frame *frame,
 		print_nameless(v, frame->address, module);
 	}
 	if (place->file) {
-		printf("  %s", term_text(file_of(place->file)));
+		printf("  %s", term_text(path_file(place->file)));
 		if (place->line)
 			printf(":%d", place->line);
 	}
-	printf("  (%s)", module ? term_text(file_of(module)) : "no module");
+	printf("  (%s)", module ? term_text(path_file(module)) : "no module");
 	if (place->inlined)
 		printf(" (inlined)");
 }

@@ -8,6 +8,7 @@
 #include "base/args.h"
 #include "base/err.h"
 #include "base/json.h"
+#include "base/path.h"
 #include "base/term.h"
 #include "image/image.h"
 #include "image/names.h"
@@ -182,9 +183,7 @@ static void print_lines(const struct structure_scope *scope)
 
 static const char *base_name(const char *path)
 {
-	const char *slash = path ? strrchr(path, '/') : NULL;
-
-	return slash ? slash + 1 : path ? path : "?";
+	return path ? path_file(path) : "?";
 }
 
 static void text_open(void *context, struct shown *s, uint32_t at, unsigned depth)

@@ -5,6 +5,7 @@
  * tables, for keys and for signals; so the terminal is put back on every way out.
  */
 #include "cmd/cmd.h"
+#include "base/clock.h"
 #include "cmd/top.h"
 
 #include "base/args.h"
@@ -53,13 +54,6 @@ struct top {
 	int died; /* of this signal */
 	struct err *problem;
 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 static void fail(struct top *t, struct err *e)
 {

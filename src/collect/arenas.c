@@ -21,6 +21,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/err.h"
 
 #define ARENAS_MAX 65536u
@@ -139,7 +140,7 @@ static struct thread *thread_known(struct session *s, struct arena *a, uint32_t 
 	t->process = p;
 	t->generation = r->generation;
 	t->tid = process_tid(p, r->tid);
-	t->opened_ns = session_now();
+	t->opened_ns = now_ns();
 	s->thread_count++;
 	if (!p->list)
 		p->list = library_list(s->library, atomic_load(&((struct arena_thread *)r)->space));
@@ -306,7 +307,7 @@ static void find_ended(struct session *s, struct arena *a, uint64_t now)
 void arena_scan(struct session *s, struct arena *a)
 {
 	uint32_t changes = atomic_load(&a->header->changes);
-	uint64_t now = session_now();
+	uint64_t now = now_ns();
 	if (a->kernel) /* what ends there is told otherwise: collect/kernel_tasks.c */
 		return;
 	if (changes != a->changes) {
@@ -378,7 +379,7 @@ void arena_close(struct session *s, struct arena *a)
 
 void arena_sweep(struct session *s)
 {
-	uint64_t now = session_now();
+	uint64_t now = now_ns();
 	for (struct arena *a = s->arenas, *next; a; a = next) {
 		next = a->next;
 		if (a->kernel || !is_idle(a) || now - a->tried_ns < RETRY_NS)

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "process/status.h"
 
@@ -182,7 +183,7 @@ struct err *session_drain(struct session *s, bool last, struct session_drained *
 	s->harvest.profile = NULL;
 	harvest_end(&s->harvest);
 	s->harvest = fresh;
-	s->start_ns = session_now();
+	s->start_ns = now_ns();
 	session_describe(s);
 	tasks_restart(s);
 	paths_restart(s->kernel);

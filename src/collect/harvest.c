@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/clock.h"
 #include "base/err.h"
 #include "cct/cct.h"
 #include "image/image.h"
@@ -360,7 +361,7 @@ static struct profile_thread describe(const struct session *s, const struct thre
 		.tid = t ? t->tid : r->tid,
 		.name = t ? t->name : "",
 		.start_ns = session_since(s, r->start_ns),
-		.end_ns = session_since(s, end ? end : session_now()),
+		.end_ns = session_since(s, end ? end : now_ns()),
 		.cpu_ns = cpu > begun ? cpu - begun : 0,
 		.handler_ns = atomic_load(&r->ticks),
 		.handled = sum_samples(s, r),

@@ -17,6 +17,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/err.h"
 #include "collect/events.h"
 #include "collect/inside_ring.h"
@@ -186,9 +187,9 @@ static int open_counter(const struct session_event *event, int leader, bool user
 static bool are_counted_at_once(int leader)
 {
 	struct tally_reading now;
-	uint64_t until = session_now() + COUNTED_NS;
+	uint64_t until = now_ns() + COUNTED_NS;
 	ioctl(leader, PERF_EVENT_IOC_ENABLE, 0);
-	while (session_now() < until)
+	while (now_ns() < until)
 		;
 	return tally_read(leader, &now) && now.running_ns && now.running_ns == now.enabled_ns;
 }

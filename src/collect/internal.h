@@ -227,10 +227,8 @@ struct session {
 	} notes;
 };
 
-uint64_t session_now(void);
 /* As a profile has it: since the recording began. */
 uint64_t session_since(const struct session *s, uint64_t ns);
-uint64_t session_cpu(void); /* of the calling thread */
 void session_set_tick(struct session *s, uint64_t ns);
 /* What a profile says of itself, at its beginning and its end. */
 void session_describe(struct session *s);

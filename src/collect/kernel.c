@@ -14,6 +14,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/err.h"
 #include "collect/bpf/kernel_object.h" /* made by the build */
 #include "collect/events.h"
@@ -219,13 +220,13 @@ void kernel_tally(struct session *s, struct tally *tallies, bool anew)
 /* Some time with memory that does not stay in the nearest caches, as programs have it. */
 static uint64_t work(volatile uint8_t *memory)
 {
-	uint64_t start = session_now(), at = 1;
+	uint64_t start = now_ns(), at = 1;
 	for (int round = 0; round < CALIBRATE_ROUNDS; round++)
 		for (unsigned i = 0; i < CALIBRATE_MEMORY / 64; i++) {
 			at = at * 6364136223846793005u + 1442695040888963407u;
 			memory[at >> 44]++;
 		}
-	return session_now() - start;
+	return now_ns() - start;
 }
 
 static int compare_costs(const void *a, const void *b)
@@ -327,7 +328,7 @@ static void look_again(struct session *s)
 static void look_at_new(struct session *s)
 {
 	bool whole = s->kernel->whole;
-	uint64_t now = session_now();
+	uint64_t now = now_ns();
 	if (whole)
 		look_again(s);
 	if (whole && now - s->kernel->looked_ns < SESSION_TICK_NS)
@@ -348,7 +349,7 @@ static void look_at_new(struct session *s)
 
 void kernel_drain(struct session *s, bool all)
 {
-	uint64_t begun = session_now();
+	uint64_t begun = now_ns();
 	bool counted = counters_flip(s->kernel, all);
 	if (counted)
 		reader_sync(s->kernel);
@@ -356,7 +357,7 @@ void kernel_drain(struct session *s, bool all)
 	if (counted)
 		counters_take(s);
 	if (counted || s->kernel->every == 1)
-		library_end_turn(s->library, session_now());
+		library_end_turn(s->library, now_ns());
 	maps_note(s->kernel); /* after them, so that the code of each sample is there */
 	look_at_new(s);
 	paths_walk(s);
@@ -491,9 +492,9 @@ void kernel_name(struct session *s)
 	kernel_renew_names(s);
 	harvest_name_kernel(&s->harvest, s->kernel->names);
 	/* That may take a while, and is of use for few. */
-	if (s->kernel->sampling && session_now() - s->kernel->named_ns < NAME_NS)
+	if (s->kernel->sampling && now_ns() - s->kernel->named_ns < NAME_NS)
 		return;
-	s->kernel->named_ns = session_now();
+	s->kernel->named_ns = now_ns();
 	harvest_name_files(s, &s->harvest);
 }
 
@@ -575,7 +576,7 @@ void kernel_stop(struct session *s)
 	each_event(s, PERF_EVENT_IOC_DISABLE, NULL);
 	reader_flush(s);
 	kernel_drain(s, true);
-	uint64_t until = session_now() + LAST_TABLES_NS;
+	uint64_t until = now_ns() + LAST_TABLES_NS;
 	while (k->waiting && library_is_building(s->library)) {
 		library_wait(s->library, until);
 		kernel_drain(s, false);

@@ -16,6 +16,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/err.h"
 #include "cct/cct.h"
 #include "process/backing.h"
@@ -265,7 +266,7 @@ static void publish(struct session *s, struct process *p, const struct before *b
 	bpf_map_update_elem(k->processes, &pid, &now, flags);
 	/* From here on the sampler sees what comes into the place of a library. */
 	if (room_of(k, p->pid).found != before->found) {
-		p->doubtful_ns = session_now();
+		p->doubtful_ns = now_ns();
 		return;
 	}
 	now.doubtful = 0;
@@ -281,10 +282,10 @@ void code_trust(struct session *s, struct process *p)
 	if (p->gone || bpf_map_lookup_elem(s->kernel->processes, &pid, &now) || !now.doubtful) {
 		p->doubtful_ns = 0;
 	} else if (now.taken != room_of(s->kernel, p->pid).taken ||
-		   maps_replaced(s->kernel, p->pid, p->list_ns, session_now())) {
+		   maps_replaced(s->kernel, p->pid, p->list_ns, now_ns())) {
 		p->doubtful_ns = 0;
 		p->unlooked = true;
-	} else if (session_now() - p->doubtful_ns > TRUST_NS) {
+	} else if (now_ns() - p->doubtful_ns > TRUST_NS) {
 		p->doubtful_ns = 0;
 		now.doubtful = 0;
 		bpf_map_update_elem(s->kernel->processes, &pid, &now, BPF_EXIST);
@@ -391,7 +392,7 @@ static void look(struct session *s, struct process *p, bool ask)
 	if (bpf_map_lookup_elem(s->kernel->processes, &pid, &now))
 		now.changes = 0;
 	const struct library_list *list = p->list;
-	struct before before = {session_now(), now.changes, room_of(s->kernel, p->pid).found};
+	struct before before = {now_ns(), now.changes, room_of(s->kernel, p->pid).found};
 	bool noted = !ask && look_at_noted(s, p, &e);
 	if (!noted) {
 		e = process_look(s, p, NULL);
@@ -403,7 +404,7 @@ static void look(struct session *s, struct process *p, bool ask)
 	err_free(e);
 	if (!unready || p->list != list) {
 		p->list_ns = before.ns;
-		p->list_end_ns = session_now();
+		p->list_end_ns = now_ns();
 	}
 	if (unready)
 		return;
@@ -412,7 +413,7 @@ static void look(struct session *s, struct process *p, bool ask)
 		maps_note(s->kernel);
 		code_trust(s, p);
 	}
-	p->noted_ns = noted ? session_now() : 0;
+	p->noted_ns = noted ? now_ns() : 0;
 	p->makeshift = false;
 }
 
@@ -428,7 +429,7 @@ void code_ask(struct session *s, struct process *p)
 
 void code_confirm(struct session *s, struct process *p)
 {
-	if (p->noted_ns && session_now() - p->noted_ns > CONFIRM_NS)
+	if (p->noted_ns && now_ns() - p->noted_ns > CONFIRM_NS)
 		look(s, p, true);
 }
 

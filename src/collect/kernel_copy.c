@@ -12,6 +12,7 @@
 
 #include <string.h>
 
+#include "base/clock.h"
 #include "process/reach.h"
 
 #define PAGE 4096u
@@ -78,7 +79,7 @@ static bool is_hole(const uint64_t *holes, size_t page)
 
 static bool is_soon(uint64_t time)
 {
-	return session_now() - time <= SOON_NS;
+	return now_ns() - time <= SOON_NS;
 }
 
 /* Whether what is beyond these bytes was copied, and is another by now: the thread has returned from what lies

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "base/clock.h"
 #include "base/err.h"
 #include "cct/cct.h"
 
@@ -119,7 +120,7 @@ static bool is_counting(const struct kernel *k)
 
 bool counters_flip(struct kernel *k, bool now)
 {
-	uint64_t time = session_now();
+	uint64_t time = now_ns();
 	if (k->every == 1)
 		return false;
 	if (!k->flipped && (now || time - k->flipped_ns >= FLIP_NS)) {
@@ -129,7 +130,7 @@ bool counters_flip(struct kernel *k, bool now)
 	}
 	/* That takes less than a microsecond, unless the CPU itself was taken away. */
 	while (k->flipped && is_counting(k))
-		if (session_now() - time > PATIENCE_NS)
+		if (now_ns() - time > PATIENCE_NS)
 			return false;
 	return k->flipped;
 }

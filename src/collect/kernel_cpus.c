@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which CPUs run. They are switched on and off while a machine works, virtual ones above all. */
+#include "base/clock.h"
 #include "collect/kernel_internal.h"
 
 #include <stdio.h>
@@ -43,7 +44,7 @@ void cpus_read(const struct kernel *k, bool *online)
 
 bool cpus_due(struct kernel *k)
 {
-	uint64_t now = session_now();
+	uint64_t now = now_ns();
 	if (now - k->cpus_ns < LOOK_NS)
 		return false;
 	k->cpus_ns = now;

@@ -25,6 +25,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/err.h"
 #include "process/maps.h"
 
@@ -134,7 +135,7 @@ static struct noted *find_or_add(struct kernel_notes *n, pid_t pid)
 		n->noted_count++;
 	}
 	if (at)
-		at->seen_ns = session_now();
+		at->seen_ns = now_ns();
 	return at;
 }
 
@@ -352,7 +353,7 @@ void maps_scan(struct kernel *k, pid_t pid)
 				    .end = m->end,
 				    .offset = m->offset,
 				    .inode = m->inode,
-				    .time = session_now(),
+				    .time = now_ns(),
 				    .major = major(m->device),
 				    .minor = minor(m->device),
 				    .path = m->executable ? strdup(m->path) : NULL};
@@ -521,8 +522,7 @@ void maps_watch(struct kernel *k, unsigned cpu)
 	void *page = fd < 0 ? MAP_FAILED
 			    : mmap(NULL, n->page_size + n->ring_size, PROT_READ | PROT_WRITE,
 				   MAP_SHARED, fd, 0);
-	n->lost_time = page == MAP_FAILED || n->lost_time == UINT64_MAX ? UINT64_MAX
-									: session_now();
+	n->lost_time = page == MAP_FAILED || n->lost_time == UINT64_MAX ? UINT64_MAX : now_ns();
 	if (page == MAP_FAILED) {
 		if (fd >= 0)
 			close(fd);
@@ -639,7 +639,7 @@ bool maps_young(const struct kernel *k, pid_t pid, struct maps *out)
 	const struct life *life = at ? life_at(at, UINT64_MAX) : NULL;
 	struct lines now = {0};
 	if (!life || life->parent || life->since <= k->notes->lost_time ||
-	    session_now() - life->since > YOUNG_NS)
+	    now_ns() - life->since > YOUNG_NS)
 		return false;
 	bool good = replay(at, UINT64_MAX, &now);
 	for (size_t i = 0; good && i < now.count; i++)

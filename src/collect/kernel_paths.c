@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/err.h"
 #include "cct/cct.h"
 #include "collect/stack.h"
@@ -291,7 +292,7 @@ static struct err *wait(struct session *s, struct process *p, uint64_t pc, uint3
 struct err *paths_wait(struct session *s, struct process *p, uint64_t pc, uint32_t event,
 		       uint64_t count)
 {
-	return wait(s, p, pc, event, count, session_now());
+	return wait(s, p, pc, event, count, now_ns());
 }
 
 void paths_take_place(struct session *s, const struct kernel_place *from)

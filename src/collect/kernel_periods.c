@@ -13,6 +13,7 @@
 #include <linux/perf_event.h>
 #include <sys/ioctl.h>
 
+#include "base/clock.h"
 #include "collect/kernel_internal.h"
 
 #define CHANGE_NS 200000000ull          /* between two changes of the clock's period */
@@ -86,13 +87,13 @@ static void pace_one(struct session *s, size_t index, const struct session_event
 
 bool periods_due(const struct session *s)
 {
-	return s->kernel->sampling && session_now() - s->kernel->changed_ns >= CHANGE_NS;
+	return s->kernel->sampling && now_ns() - s->kernel->changed_ns >= CHANGE_NS;
 }
 
 void periods_change(struct session *s)
 {
 	struct kernel *k = s->kernel;
-	uint64_t now = session_now();
+	uint64_t now = now_ns();
 	bool counted = !k->sampling || now - k->paced_ns >= CHANGE_COUNTED_NS;
 	swing_clock(s, now);
 	k->changed_ns = now;

@@ -16,6 +16,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/hash.h"
 #include "cct/cct.h"
 #include "process/registers.h"
@@ -208,7 +209,7 @@ void tables_need(struct session *s, const uint64_t *keys, uint32_t count)
 
 bool tables_are_full(const struct kernel *k)
 {
-	return k->tables_full && session_now() - k->tables_ns > TABLES_NS;
+	return k->tables_full && now_ns() - k->tables_ns > TABLES_NS;
 }
 
 bool tables_begin(struct kernel *k)
@@ -225,7 +226,7 @@ bool tables_begin(struct kernel *k)
 	memset(k->rule_slots, 0, RULE_SLOTS * sizeof *k->rule_slots);
 	k->rules_used = 1; /* rule 0: nothing is known */
 	k->tables_full = false;
-	k->tables_ns = session_now();
+	k->tables_ns = now_ns();
 	return make_shard(k, 0);
 }
 

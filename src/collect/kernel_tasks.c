@@ -20,6 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/err.h"
 
 #define NAMED_AT_ONCE 256
@@ -122,7 +123,7 @@ static void end_process(struct session *s, struct process *p)
 	if (!s->kernel->whole)
 		tasks_finish(s, p);
 	p->gone = true;
-	p->end_ns = session_now();
+	p->end_ns = now_ns();
 }
 
 /* Where the sampler was given its code after it had ended, nobody else takes that back. */
@@ -223,7 +224,7 @@ struct kernel_thread *tasks_find(struct session *s, pid_t process, pid_t tid)
 		if (p)
 			p->unlooked = true;
 	}
-	return p ? add_thread(s, p, tid, session_now()) : NULL;
+	return p ? add_thread(s, p, tid, now_ns()) : NULL;
 }
 
 /* One that has become another program since, of which we will hear, keeps the name that it had. */
@@ -346,7 +347,7 @@ static void read_name(struct kernel_thread *t)
 /* Threads are named when they are made, and many name themselves afterwards. */
 void tasks_name(struct session *s)
 {
-	uint64_t now = session_now();
+	uint64_t now = now_ns();
 	unsigned left = NAMED_AT_ONCE;
 	for (size_t i = 0; i < KERNEL_BUCKETS; i++)
 		for (struct kernel_thread *t = s->kernel->threads[i]; t && left; t = t->next) {
@@ -379,7 +380,7 @@ static void finish(struct session *s, struct kernel_thread *t)
 		if (!joined && t->name[0])
 			x->name = profile_string(s->harvest.profile, t->name);
 		bool told = t->cpu_ns && !t->process->attached && !t->drained;
-		x->end_ns = session_since(s, t->end_ns ? t->end_ns : session_now());
+		x->end_ns = session_since(s, t->end_ns ? t->end_ns : now_ns());
 		x->cpu_ns += told ? t->cpu_ns : guess_cpu(s, t);
 		x->handler_ns += t->handler_ns;
 		x->handled += t->handled;
@@ -408,7 +409,7 @@ void tasks_settle(struct session *s)
 			if (!t->profile)
 				continue;
 			struct profile_thread *x = &s->harvest.profile->threads[t->profile - 1];
-			x->end_ns = session_since(s, session_now());
+			x->end_ns = session_since(s, now_ns());
 			x->cpu_ns += guess_cpu(s, t);
 			x->handler_ns += t->handler_ns;
 			x->handled += t->handled;
@@ -534,7 +535,7 @@ static bool is_over(const struct kernel_thread *t, uint64_t now)
 void tasks_reap(struct session *s)
 {
 	struct kernel *k = s->kernel;
-	uint64_t now = session_now();
+	uint64_t now = now_ns();
 	if (k->whole && now - k->reaped_ns < AFTERLIFE_NS)
 		return;
 	k->reaped_ns = now;

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/parallel.h"
 #include "collect/emulated.h"
@@ -175,17 +176,10 @@ static void learn_image(struct library_module *m, struct image *image)
 	m->go = image_section(image, ".go.buildinfo") || image_section(image, ".note.go.buildid");
 }
 
-uint64_t library_ns(clockid_t clock)
-{
-	struct timespec now;
-	clock_gettime(clock, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 /* A file that was written a moment ago may be gone a moment later: it is being built, or tried. */
 static bool is_young(uint64_t changed)
 {
-	return changed && changed + YOUNG_NS > library_ns(CLOCK_REALTIME);
+	return changed && changed + YOUNG_NS > clock_ns(CLOCK_REALTIME);
 }
 
 static bool is_ready(const struct library_module *m)
@@ -354,7 +348,7 @@ static struct err *open_new(struct library *l, pid_t task, const struct maps *ma
 			    struct library_module **found)
 {
 	struct err *e = NULL;
-	uint64_t now = library_ns(CLOCK_MONOTONIC);
+	uint64_t now = now_ns();
 	for (size_t i = 0; !e && i < maps->count; i++) {
 		const struct map *map = &maps->items[i];
 		found[i] = NULL;

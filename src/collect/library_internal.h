@@ -92,7 +92,6 @@ uint64_t library_append(struct library *l, const void *head, size_t head_size, c
 void library_free_module(struct library_module *m); /* NULL is fine */
 /* One more whose table is to be made; NULL where there is no memory. */
 struct fresh *library_add_fresh(struct library *l, struct library_module *m);
-uint64_t library_ns(clockid_t clock);
 
 /* Makes the tables of all modules that were opened until now. In the background: begins to, and
    false where one of `found` is not ready. */

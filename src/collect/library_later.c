@@ -18,6 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/parallel.h"
 #include "image/name_table.h"
@@ -71,7 +72,7 @@ static void add_to_account(struct library *l, const struct maker_report *report)
 static void allow_another(struct library_module *m)
 {
 	uint64_t pause = AGAIN_NS << 2 * m->tries;
-	m->again_ns = ++m->tries < TRIES_MAX ? library_ns(CLOCK_MONOTONIC) + pause : 0;
+	m->again_ns = ++m->tries < TRIES_MAX ? now_ns() + pause : 0;
 }
 
 static void place_table(struct library *l, struct fresh *f)
@@ -385,7 +386,7 @@ bool library_is_building(const struct library *l)
 
 void library_wait(struct library *l, uint64_t until_ns)
 {
-	uint64_t ns = library_ns(CLOCK_MONOTONIC);
+	uint64_t ns = now_ns();
 	struct pollfd ready = {l->built, POLLIN, 0};
 	if (ns >= until_ns) {
 		l->hurried = true;
@@ -465,8 +466,7 @@ struct session_making library_take_account(struct library *l)
 
 bool later_is_worth(const struct library_module *m)
 {
-	return m->again_ns && m->state == LIBRARY_READY &&
-	       library_ns(CLOCK_MONOTONIC) >= m->again_ns;
+	return m->again_ns && m->state == LIBRARY_READY && now_ns() >= m->again_ns;
 }
 
 /* ---- what nobody has any more ---- */

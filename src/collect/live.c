@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/hash.h"
 #include "collect/live_wire.h"
@@ -43,13 +44,6 @@ struct live {
 	int packed; /* a memfd; -1: there was no memory */
 	uint64_t packed_size, packing_ns;
 };
-
-static uint64_t clock_ns(clockid_t id)
-{
-	struct timespec t;
-	clock_gettime(id, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 /* The name */
 
@@ -205,7 +199,7 @@ static void hand_out(struct live *l)
 			answer(l, &l->readers[i]);
 	if (l->packed >= 0)
 		close(l->packed);
-	l->next_ns = clock_ns(CLOCK_MONOTONIC) + (l->cost_ns + l->packing_ns) * (COST_PART - 1);
+	l->next_ns = now_ns() + (l->cost_ns + l->packing_ns) * (COST_PART - 1);
 }
 
 bool live_wanted(struct live *l)
@@ -221,7 +215,7 @@ bool live_wanted(struct live *l)
 			hear(&l->readers[i]);
 		waits |= l->readers[i].fd >= 0 && l->readers[i].waits;
 	}
-	return waits && !l->working && clock_ns(CLOCK_MONOTONIC) >= l->next_ns;
+	return waits && !l->working && now_ns() >= l->next_ns;
 }
 
 /* A sealed file in memory, which nobody can change under the reader's eyes; -1: none. */

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/err.h"
 #include "apart/apart.h"
 #include "apart/packet.h"
@@ -87,10 +88,10 @@ static struct err *start_child(const struct maker *maker, const struct order *or
 /* Until it answers or is gone; else why nobody waits any longer. */
 static struct err *wait_for(const struct maker *maker, const struct child *c)
 {
-	uint64_t until = apart_now_ms() + WALL_MS_MAX;
+	uint64_t until = now_ms() + WALL_MS_MAX;
 	for (;;) {
 		struct pollfd ready[] = {{c->answer, POLLIN, 0}, {maker->stop, POLLIN, 0}};
-		uint64_t now = apart_now_ms();
+		uint64_t now = now_ms();
 		if (now >= until)
 			return err_new("making it took more than %d minutes", WALL_MS_MAX / 60000);
 		if (poll(ready, 2, (int)(until - now)) < 0 && errno != EINTR)

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/clock.h"
 #include "collect/internal.h"
 #include "process/reach.h"
 
@@ -30,7 +31,7 @@ size_t mark_read(const struct mark *mark, pid_t pid, uint64_t ns, uint64_t addre
 {
 	uint8_t now[MARK_SIZE];
 	const struct reach_piece pieces[] = {{mark->address, MARK_SIZE, now}, {address, size, out}};
-	if (!mark->address || session_now() - ns > SOON_NS)
+	if (!mark->address || now_ns() - ns > SOON_NS)
 		return 0;
 	ssize_t got = reach_memory(pid, pieces, 2);
 	if (got <= (ssize_t)MARK_SIZE || memcmp(now, mark->bytes, MARK_SIZE) != 0)

@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "process/maps.h"
 #include "process/registers.h"
@@ -118,7 +119,7 @@ static void read_name(struct process *p)
 		return;
 	snprintf(p->file, sizeof p->file, "%.63s", slash);
 	process_name_make(p->name, sizeof p->name, comm, p->file);
-	p->named = session_now() - p->start_ns >= NAMED_NS;
+	p->named = now_ns() - p->start_ns >= NAMED_NS;
 }
 
 static void read_command(struct process *p)
@@ -181,7 +182,7 @@ void process_describe(struct session *s, struct process *p, bool first)
 {
 	char path[64];
 	struct stat st;
-	p->described_ns = session_now();
+	p->described_ns = now_ns();
 	if (p->foreign || p->gone)
 		return;
 	read_name(p);
@@ -282,7 +283,7 @@ static struct process *add(struct arena *a, pid_t pid, pid_t own)
 			      .rank = -1,
 			      .status = -1,
 			      .machine = native_machine,
-			      .start_ns = session_now()};
+			      .start_ns = now_ns()};
 	p->next = a->processes;
 	if (p->next)
 		p->next->previous = p;
@@ -429,7 +430,7 @@ struct err *process_keep(struct session *s, struct process *p, uint32_t *index)
 			.command = p->command ? p->command : "",
 			.rank = p->rank,
 			.start_ns = session_since(s, p->start_ns),
-			.end_ns = session_since(s, session_now()),
+			.end_ns = session_since(s, now_ns()),
 			.status = p->status,
 		};
 		struct err *e = profile_add_process(s->harvest.profile, &x, index);
@@ -463,7 +464,7 @@ void process_end(struct session *s, struct process *p)
 {
 	uint32_t index;
 	read_status(p);
-	p->end_ns = session_now();
+	p->end_ns = now_ns();
 	sampling_close_early(s, p);
 	arena_finish(s, p);
 	/* What a child was between fork and exec is of interest only where it took time, and so is any

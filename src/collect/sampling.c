@@ -51,6 +51,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "collect/events.h"
 #include "process/registers.h"
@@ -440,7 +441,7 @@ static void watch_clock(struct session *s, struct thread *t, const struct arena_
 
 void sampling_tick(struct session *s)
 {
-	uint64_t now = session_now(), busy = 0,
+	uint64_t now = now_ns(), busy = 0,
 		 interval = s->busy_threads * (CHANGE_NS / CHANGES_PER_TICK);
 	unsigned changes = 0;
 	if (interval < CHANGE_NS * 9 / 10)
@@ -559,9 +560,9 @@ uint64_t sampling_delivery(void)
 	}
 	for (int i = 0; i < TRIES; i++) {
 		fill_caches(memory);
-		uint64_t start = session_now();
+		uint64_t start = now_ns();
 		syscall(SYS_tgkill, pid, tid, WIRE_SIGNAL);
-		times[i] = session_now() - start;
+		times[i] = now_ns() - start;
 	}
 	hear_no_more(&before);
 	free(memory);

@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "collect/events.h"
 #include "collect/internal.h"
@@ -41,27 +42,6 @@
 #define MISSING_NOTED 0.05 /* of the samples of an event */
 #define MISSING_OF 200     /* where there should be so many */
 #define UNWIND_POINTERS 3  /* after enum recipes_mode */
-
-uint64_t session_now(void)
-{
-	struct timespec t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
-uint64_t session_cpu(void)
-{
-	struct timespec t;
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
-static int64_t clock_ms(clockid_t clock)
-{
-	struct timespec t;
-	clock_gettime(clock, &t);
-	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
 
 uint64_t session_since(const struct session *s, uint64_t ns)
 {
@@ -372,9 +352,10 @@ struct err *session_open(const struct session_options *options, struct session *
 	s->options = *options;
 	s->epoll = s->listener = s->timer = s->lock = -1;
 	s->bell.fd = s->bell.ring = -1;
-	s->start_ns = session_now();
+	s->start_ns = now_ns();
 	s->start_ticks = ticks_now();
-	s->boot_ms = clock_ms(CLOCK_REALTIME) - clock_ms(CLOCK_BOOTTIME);
+	s->boot_ms = (int64_t)(clock_ns(CLOCK_REALTIME) / 1000000) -
+		     (int64_t)(clock_ns(CLOCK_BOOTTIME) / 1000000);
 	if (getrandom(&s->random, sizeof s->random, GRND_NONBLOCK) != sizeof s->random)
 		s->random = s->start_ticks;
 	s->random |= 1;
@@ -454,12 +435,12 @@ int session_fd(const struct session *s)
    tables and walking are no looking. */
 static void on_bell(struct session *s)
 {
-	uint64_t start = session_cpu() - s->walking_ns;
+	uint64_t start = own_cpu_ns() - s->walking_ns;
 	bell_hear(&s->bell);
 	for (struct arena *a = s->arenas; a; a = a->next)
 		if (atomic_load(&a->header->changes) != a->changes)
 			arena_scan(s, a);
-	uint64_t pause = (session_cpu() - s->walking_ns - start) * 2 / 1000;
+	uint64_t pause = (own_cpu_ns() - s->walking_ns - start) * 2 / 1000;
 	atomic_store(&s->bell.pause_us, pause > 100 ? (uint32_t)pause : 100);
 }
 
@@ -476,7 +457,7 @@ static void find_ended(struct session *s)
 
 static void on_tick(struct session *s)
 {
-	uint64_t expired, now = session_now();
+	uint64_t expired, now = now_ns();
 	while (read(s->timer, &expired, sizeof expired) < 0 && errno == EINTR)
 		;
 	if (s->kernel)
@@ -598,7 +579,7 @@ void session_status(struct session *s, struct session_state *out)
 				      .lost = s->lost,
 				      .processes = s->process_count,
 				      .threads = s->thread_count,
-				      .elapsed_ns = session_now() - s->start_ns};
+				      .elapsed_ns = now_ns() - s->start_ns};
 	if (s->kernel)
 		kernel_status(s, out);
 	for (struct arena *a = s->arenas; a; a = a->next) {
@@ -671,11 +652,11 @@ static void write_note(struct session *s, struct profile *p)
 /* Ticks of the handler become nanoseconds. */
 static void convert_ticks(const struct session *s, struct profile *p)
 {
-	uint64_t ns = session_now() - s->start_ns;
+	uint64_t ns = now_ns() - s->start_ns;
 	if (ns < CALIBRATE_NS) {
 		struct timespec rest = {0, (long)CALIBRATE_NS};
 		nanosleep(&rest, NULL);
-		ns = session_now() - s->start_ns;
+		ns = now_ns() - s->start_ns;
 	}
 	if (s->options.kernel)
 		return;
@@ -687,7 +668,7 @@ static void convert_ticks(const struct session *s, struct profile *p)
 
 void session_complete(struct session *s, struct profile *p, bool complete)
 {
-	p->duration_ns = session_now() - s->start_ns;
+	p->duration_ns = now_ns() - s->start_ns;
 	p->complete = complete;
 	convert_ticks(s, p);
 	write_note(s, p);

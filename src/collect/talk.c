@@ -14,6 +14,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/err.h"
 #include "apart/packet.h"
 #include "process/status.h"
@@ -35,7 +36,7 @@ static void hang_up(struct session *s, struct client *client)
 
 void talk_hang_up(struct session *s, bool all)
 {
-	uint64_t now = session_now();
+	uint64_t now = now_ns();
 	for (struct client *c = s->clients, *next; c; c = next) {
 		next = c->next;
 		if (all || now - c->since_ns > SILENCE_NS)
@@ -69,7 +70,7 @@ void talk_accept(struct session *s)
 			close(fd);
 			return;
 		}
-		*client = (struct client){WATCH_CLIENT, s->clients, fd, session_now()};
+		*client = (struct client){WATCH_CLIENT, s->clients, fd, now_ns()};
 		s->clients = client;
 		s->client_count++;
 	}

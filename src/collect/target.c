@@ -4,6 +4,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/foreign.h"
+#include "base/path.h"
 #include "image/image.h"
 #include "process/registers.h"
 
@@ -95,7 +96,7 @@ static bool gains_privileges(const char *path)
 /* A file name that only glibc's dynamic linker has. */
 static bool is_glibc_linker(const char *path)
 {
-	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+	const char *name = path_file(path);
 
 	return !strncmp(name, "ld-linux", 8) || !strncmp(name, "ld-2.", 5) ||
 	       !strncmp(name, "ld.so", 5);

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/utf8.h"
 #include "apart/apart.h"
@@ -182,10 +183,7 @@ static struct err *hear(const struct teller *t, struct buf *out, struct teller_r
 static uint64_t spent_ns(const struct teller *t)
 {
 	clockid_t clock;
-	struct timespec time;
-	if (!t->pid || clock_getcpuclockid(t->pid, &clock) || clock_gettime(clock, &time))
-		return 0;
-	return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
+	return t->pid && !clock_getcpuclockid(t->pid, &clock) ? clock_ns(clock) : 0;
 }
 
 struct err *teller_ask(struct teller *t, const struct teller_question *question, struct buf *out,

@@ -12,6 +12,7 @@
 
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "base/err.h"
 #include "cct/cct.h"
 
@@ -106,7 +107,7 @@ static void take_one(struct session *s, const struct arena *a, const struct thre
 		     uint32_t thread, struct arena_time time)
 {
 	struct known at = {a->inode, t->chunk, t->generation, time.node, 0};
-	uint64_t now = session_now();
+	uint64_t now = now_ns();
 	uint32_t node;
 	bool good;
 	struct err *e = find_node(s, a, t->process, at, &node, &good);

@@ -23,6 +23,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/err.h"
 #include "cct/cct.h"
 #include "collect/mark.h"
@@ -114,7 +115,7 @@ static struct sample *sample_new(struct unwalked *u, const struct arena_snapshot
 	out->event = from->event;
 	out->weight = from->weight;
 	out->ns = from->ns;
-	out->kept_ns = session_now();
+	out->kept_ns = now_ns();
 	out->pc = from->pc;
 	out->address = address;
 	out->size = out->copied = size;
@@ -250,7 +251,7 @@ static void take_picture(struct session *s, struct process *p)
 	struct unwalked *u = s->unwalked;
 	struct picture **end = &u->pictures, *last = NULL, *new;
 	struct library_view *view;
-	uint64_t now = session_now();
+	uint64_t now = now_ns();
 	for (; *end; end = &(*end)->next)
 		if ((*end)->process == p)
 			last = *end;
@@ -409,7 +410,7 @@ static struct err *keep_path(struct session *s, const struct sample *sample,
 /* Looks at the process's memory again, unless that was of no use lately. */
 static bool refresh(struct session *s, struct process *p)
 {
-	uint64_t now = session_now(), rest = p->useless ? LOOK_AGAIN_NS << p->useless : 0;
+	uint64_t now = now_ns(), rest = p->useless ? LOOK_AGAIN_NS << p->useless : 0;
 	if (p->gone || p->foreign || now - p->looked_ns < rest || !process_is_alive(p))
 		return false;
 	const struct library_list *before = p->list;
@@ -501,7 +502,7 @@ void unwalked_walk(struct session *s)
 	struct unwalked *u = s->unwalked;
 	if (!u || u->walking || library_is_busy(s->library))
 		return;
-	uint64_t start = session_cpu();
+	uint64_t start = own_cpu_ns();
 	u->walking = true;
 	path.keys = reallocarray(NULL, path.max, sizeof *path.keys);
 	/* More may come while those that wait now are walked, and are walked then. */
@@ -526,5 +527,5 @@ void unwalked_walk(struct session *s)
 	free(path.keys);
 	free(u);
 	s->unwalked = NULL;
-	s->walking_ns += session_cpu() - start;
+	s->walking_ns += own_cpu_ns() - start;
 }

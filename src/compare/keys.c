@@ -9,18 +9,13 @@
 #include "analyze/scopes.h"
 #include "base/err.h"
 #include "base/hash.h"
+#include "base/path.h"
 #include "compare/names.h"
 #include "image/places.h"
 #include "profile/profile.h"
 #include "structure/structure.h"
 
 #define LOOPS_RANKED 20000 /* scopes of a procedure; in larger ones loops are known by line */
-
-static const char *file_of(const char *path)
-{
-	const char *slash = path ? strrchr(path, '/') : NULL;
-	return slash && slash[1] ? slash + 1 : path;
-}
 
 const char *keys_plain(struct keys *k, const char *name)
 {
@@ -171,7 +166,7 @@ static long rank_loop(const struct structure_procedure *p, uint32_t loop)
 		return (long)position(l);
 	for (uint32_t i = 1; i < p->scope_count; i++) {
 		const struct structure_scope *s = &p->scopes[i];
-		if (s->type == STRUCTURE_LOOP && equal(file_of(s->file), file_of(l->file)) &&
+		if (s->type == STRUCTURE_LOOP && equal(path_file(s->file), path_file(l->file)) &&
 		    position(s) < position(l) && equal(p->scopes[inline_of(p, i)].name, within))
 			before[count++] = position(s);
 	}
@@ -191,7 +186,7 @@ static void key_of_loop(struct keys *k, const struct scope *s, const struct answ
 		loop = p->scopes[loop].parent < loop ? p->scopes[loop].parent : 0;
 	add_part(k, keys_function_name(k, scopes_get(k->scopes, s->function)));
 	add_part(k, s->inlined ? keys_plain(k, scopes_get(k->scopes, s->inlined)->name) : "");
-	add_part(k, file_of(s->file));
+	add_part(k, path_file(s->file));
 	add_number(k, loop ? rank_loop(p, loop) : (long)s->address);
 }
 
@@ -204,7 +199,7 @@ static void key_of_line(struct keys *k, const struct scope *s, const struct answ
 	bool known = p && p->declared_line > 0 && p->declared_line <= s->line &&
 		     equal(p->declared_file, s->file);
 	add_part(k, keys_function_name(k, s));
-	add_part(k, file_of(s->file));
+	add_part(k, path_file(s->file));
 	add_part(k, known ? "+" : "");
 	add_number(k, known ? s->line - p->declared_line : s->line);
 }

@@ -8,6 +8,7 @@
 #include "analyze/shorten.h"
 #include "base/buf.h"
 #include "base/json.h"
+#include "base/path.h"
 #include "base/term.h"
 #include "compare/counts.h"
 
@@ -46,12 +47,6 @@ static void put_cut(const char *text, size_t max, struct buf *out)
 	buf_puts(out, "…");
 }
 
-static const char *file_of(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-	return slash && slash[1] ? slash + 1 : path;
-}
-
 static void shorten(const struct text_options *o, const char *name, struct buf *out)
 {
 	if (o->full_names)
@@ -71,7 +66,7 @@ void text_row(const struct row *row, const struct text_options *o, size_t left, 
 		buf_puts(&rest, "  in ");
 		shorten(o, row->function, &rest);
 	} else if (row->file) {
-		buf_printf(&rest, row->line ? "  %s:%d" : "  %s", file_of(row->file), row->line);
+		buf_printf(&rest, row->line ? "  %s:%d" : "  %s", path_file(row->file), row->line);
 	}
 	if (row->module && strcmp(row->module, row->name) != 0)
 		buf_printf(&rest, "  (%s)", row->module);

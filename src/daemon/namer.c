@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/hash.h"
 #include "base/utf8.h"
@@ -238,7 +239,7 @@ static void settle(struct namer *n, struct file *f, const struct teller_report *
 	if (report->failed)
 		rest = (uint64_t)FAILED_REST_MS
 		       << (f->failures < DOUBLED_MAX ? f->failures : DOUBLED_MAX);
-	f->rests_until_ms = rest ? apart_now_ms() + rest : 0;
+	f->rests_until_ms = rest ? now_ms() + rest : 0;
 	if (report->memory > n->account.memory)
 		n->account.memory = report->memory;
 	f->failures = report->failed ? f->failures + 1 : 0;
@@ -280,7 +281,7 @@ static struct err *read_file(struct namer *n, struct file *f, const struct profi
 	struct buf told = {0};
 	struct pieces_item item;
 	struct err *e = NULL;
-	uint64_t now = apart_now_ms();
+	uint64_t now = now_ms();
 	if (now < f->rests_until_ms || now >= n->until_ms)
 		return NULL;
 	err_free(m->kind == PROFILE_VDSO
@@ -417,7 +418,7 @@ struct err *namer_find(struct namer *n, const struct profile *p, struct store_sy
 	struct err *e = needs && recent ? NULL : err_new("out of memory");
 	size_t used = e ? 0 : list_needs(p, needs, recent);
 	n->calls++;
-	n->until_ms = apart_now_ms() + CALL_MS;
+	n->until_ms = now_ms() + CALL_MS;
 	forget_old(n); /* also of what the last call met */
 	for (int of_others = 0; !e && of_others < 2; of_others++)
 		e = find_of_all(n, p, needs, used, of_others, &out);

@@ -19,6 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/err.h"
 #include "daemon/writer.h"
 #include "fleet/send.h"
@@ -65,13 +66,6 @@ struct shipper {
 	struct unsent_state noted;
 	uint64_t noted_ms;
 };
-
-static uint64_t now_ms(clockid_t clock)
-{
-	struct timespec now;
-	clock_gettime(clock, &now);
-	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
 
 /* The oldest is dropped where nobody asks for it. */
 __attribute__((format(printf, 3, 4))) static void tell(struct shipper *s, enum config_log level,
@@ -123,7 +117,7 @@ static bool rest(const struct shipper *s, uint64_t ms)
 static void give_up(struct shipper *s, const struct unsent_span *spans, size_t count,
 		    uint64_t bytes)
 {
-	uint64_t samples = 0, now = now_ms(CLOCK_REALTIME);
+	uint64_t samples = 0, now = clock_ns(CLOCK_REALTIME) / 1000000;
 	size_t given = 0;
 	while (given < count &&
 	       (bytes > s->spool ||
@@ -159,7 +153,8 @@ static void went_well(struct shipper *s, const struct unsent_span *spans, size_t
 	s->state.given_up = 0;
 	if (s->away_ms)
 		tell(s, CONFIG_WARNING, "%s: takes samples again, after %.0f s",
-		     server_name(s->server), (double)(now_ms(CLOCK_BOOTTIME) - s->away_ms) / 1e3);
+		     server_name(s->server),
+		     (double)(clock_ns(CLOCK_BOOTTIME) / 1000000 - s->away_ms) / 1e3);
 	else
 		tell(s, CONFIG_DEBUG, "%s: %zu interval%s sent", server_name(s->server), count,
 		     count == 1 ? "" : "s");
@@ -173,7 +168,7 @@ static void went_wrong(struct shipper *s, struct err *e)
 {
 	uint16_t chance = 0;
 	if (!s->away_ms) {
-		s->away_ms = now_ms(CLOCK_BOOTTIME);
+		s->away_ms = clock_ns(CLOCK_BOOTTIME) / 1000000;
 		tell(s, CONFIG_ERROR, "%s: samples wait in the database until they can be sent",
 		     err_text(e));
 	}
@@ -192,7 +187,7 @@ static void went_wrong(struct shipper *s, struct err *e)
 /* Is it time to send? Many small portions would cost a server more than few large ones. */
 static bool is_due(struct shipper *s, uint64_t bytes)
 {
-	uint64_t now = now_ms(CLOCK_BOOTTIME);
+	uint64_t now = clock_ns(CLOCK_BOOTTIME) / 1000000;
 	if (!s->since_ms)
 		s->since_ms = now;
 	return bytes >= BYTES_AT_ONCE || now - s->since_ms >= s->every_ms || is_finishing(s);
@@ -370,7 +365,7 @@ void shipper_tick(struct shipper *s, shipper_say *say, void *context)
 	struct news news[NEWS_MAX];
 	if (!s)
 		return;
-	uint64_t now = now_ms(CLOCK_MONOTONIC);
+	uint64_t now = now_ms();
 	pthread_mutex_lock(&s->lock);
 	struct unsent_state state = s->shared;
 	size_t count = s->news_count;
@@ -416,14 +411,14 @@ void shipper_finish(struct shipper *s, shipper_say *say, void *context)
 {
 	if (!s)
 		return;
-	uint64_t until = now_ms(CLOCK_MONOTONIC) + FINISH_MS;
+	uint64_t until = now_ms() + FINISH_MS;
 	pthread_mutex_lock(&s->lock);
 	uint64_t failures = s->failures;
 	s->finishing = true;
 	s->idle = false;
 	pthread_mutex_unlock(&s->lock);
 	ring(s->wake);
-	while (!is_over(s, failures) && now_ms(CLOCK_MONOTONIC) < until)
+	while (!is_over(s, failures) && now_ms() < until)
 		usleep(20000);
 	end(s);
 	s->noted_ms = 0;

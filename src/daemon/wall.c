@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "base/clock.h"
 #include "daemon/wall.h"
 
 #include <time.h>
@@ -9,21 +10,14 @@
 #define MOMENT_NS 5000000u /* between two looks at clocks, unless we are held up */
 #define LOOKS 16
 
-static uint64_t read_ns(clockid_t clock)
-{
-	struct timespec now;
-	clock_gettime(clock, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 /* Who is stopped between two looks would take that for a clock that was set. */
 struct wall_time wall_now(void)
 {
 	struct wall_time now;
 	for (int i = 0; i < LOOKS; i++) {
-		now.steady_ns = read_ns(CLOCK_BOOTTIME);
-		now.wall_ms = (int64_t)(read_ns(CLOCK_REALTIME) / 1000000);
-		if (read_ns(CLOCK_BOOTTIME) - now.steady_ns < MOMENT_NS)
+		now.steady_ns = clock_ns(CLOCK_BOOTTIME);
+		now.wall_ms = (int64_t)(clock_ns(CLOCK_REALTIME) / 1000000);
+		if (clock_ns(CLOCK_BOOTTIME) - now.steady_ns < MOMENT_NS)
 			break;
 	}
 	return now;

@@ -16,6 +16,7 @@
 #include "analyze/strings.h"
 #include "base/err.h"
 #include "base/json.h"
+#include "base/path.h"
 #include "export/job.h"
 #include "export/locations.h"
 #include "export/moments.h"
@@ -271,12 +272,6 @@ static void put_functions(struct writer *w)
 	json_end_object(&w->json);
 }
 
-static const char *file_of(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-	return slash && slash[1] ? slash + 1 : path;
-}
-
 static const struct profile_module *module_of(const struct writer *w, size_t lib)
 {
 	return &w->j->p->modules[w->module_of[lib]];
@@ -293,7 +288,7 @@ static void put_resources(struct writer *w)
 	json_end_array(&w->json);
 	column(w, "name");
 	for (uint32_t i = 0; i < w->lib_count; i++)
-		json_u64(&w->json, text_number(&w->strings, file_of(module_of(w, i)->path)));
+		json_u64(&w->json, text_number(&w->strings, path_file(module_of(w, i)->path)));
 	json_end_array(&w->json);
 	column_of(w, "host", NULL, w->lib_count);
 	column(w, "type");
@@ -368,9 +363,9 @@ static void put_libs(struct writer *w)
 		char id[34];
 		debug_id(m->build_id, id);
 		json_begin_object(&w->json);
-		key_text(w, "name", file_of(m->path));
+		key_text(w, "name", path_file(m->path));
 		key_text(w, "path", m->path);
-		key_text(w, "debugName", file_of(m->path));
+		key_text(w, "debugName", path_file(m->path));
 		key_text(w, "debugPath", m->path);
 		key_text(w, "breakpadId", *m->build_id ? id : "");
 		key_text(w, "codeId", *m->build_id ? m->build_id : NULL);

@@ -18,6 +18,7 @@
 #include "analyze/strings.h"
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/path.h"
 #include "export/gzip.h"
 #include "export/job.h"
 #include "export/locations.h"
@@ -285,12 +286,6 @@ static void put_mapping(struct writer *w, uint32_t module)
 	put_message(w, FIELD_MAPPING);
 }
 
-static const char *file_of(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-	return slash ? slash + 1 : path;
-}
-
 /* The first one is the program itself. */
 static void put_mappings(struct writer *w)
 {
@@ -298,7 +293,7 @@ static void put_mappings(struct writer *w)
 	const char *program = p->process_count ? p->processes[0].name : "";
 	uint32_t main_one = 0;
 	for (uint32_t i = 1; i < p->module_count && !main_one; i++)
-		if (w->modules[i] && !strcmp(file_of(p->modules[i].path), program))
+		if (w->modules[i] && !strcmp(path_file(p->modules[i].path), program))
 			main_one = i;
 	if (main_one)
 		put_mapping(w, main_one);

@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/err.h"
 
 #define PORTION 65536
@@ -22,18 +23,11 @@ static struct err *stopped(void)
 	return err_new("told to stop");
 }
 
-static int64_t now_ms(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 /* Until `fd` is ready for `events`, but not longer than `ms` or beyond `until_ms`. */
 static struct err *await(int fd, short events, int ms, int64_t until_ms, int stop)
 {
 	struct pollfd both[] = {{.fd = fd, .events = events}, {.fd = stop, .events = POLLIN}};
-	int64_t left = until_ms - now_ms();
+	int64_t left = until_ms - (int64_t)now_ms();
 	bool last = left < ms;
 	int n;
 	do {
@@ -57,12 +51,12 @@ struct pace {
 
 static struct pace pace_begin(int window_ms)
 {
-	return (struct pace){.window_ms = window_ms, .since_ms = now_ms()};
+	return (struct pace){.window_ms = window_ms, .since_ms = (int64_t)now_ms()};
 }
 
 static struct err *pace_keep(struct pace *p, size_t moved)
 {
-	int64_t now = now_ms();
+	int64_t now = (int64_t)now_ms();
 	p->moved += moved;
 	if (p->moved >= HTTP_PACE_BYTES) {
 		p->since_ms = now;
@@ -177,7 +171,7 @@ static struct err *receive(int fd, const struct http_request *r, int silent_ms, 
 struct err *http_talk(int fd, const struct http_request *r, struct http_answer *a)
 {
 	struct buf head = {0};
-	int64_t until = now_ms() + r->total_ms;
+	int64_t until = (int64_t)now_ms() + r->total_ms;
 	bool numbers = strchr(r->host, ':') != NULL; /* of IPv6 */
 	buf_printf(&head,
 		   "%s %s HTTP/1.1\r\nHost: %s%s%s:%s\r\nConnection: close\r\n"

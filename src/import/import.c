@@ -8,6 +8,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/path.h"
 #include "base/term.h"
 #include "import/binaries.h"
 #include "import/bytes.h"
@@ -282,12 +283,6 @@ static void describe(struct import *i)
 	}
 }
 
-static const char *file_of(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-	return slash && slash[1] ? slash + 1 : path;
-}
-
 /* "libx.so, app and 3 more: not found …", once for all. */
 static void note_missing(const struct import *i, struct buf *notes)
 {
@@ -299,7 +294,7 @@ static void note_missing(const struct import *i, struct buf *notes)
 		if (!b->profile || !b->problem)
 			continue;
 		if (count++ < LISTED_MAX)
-			buf_printf(&names, "%s%s", count > 1 ? ", " : "", file_of(b->path));
+			buf_printf(&names, "%s%s", count > 1 ? ", " : "", path_file(b->path));
 		if (!why)
 			why = b->problem;
 	}

@@ -17,6 +17,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/hash.h"
+#include "base/path.h"
 #include "live/text.h"
 #include "profile/between.h"
 #include "profile/profile.h"
@@ -61,12 +62,6 @@ const char *text_keep(struct board *t, const char *text)
 	return copy;
 }
 
-static const char *file_of(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-	return slash && slash[1] ? slash + 1 : path;
-}
-
 const char *text_label(struct board *t, const struct scope *s)
 {
 	bool line = s->kind == SCOPE_LINE;
@@ -74,7 +69,7 @@ const char *text_label(struct board *t, const struct scope *s)
 		return text_keep(t, s->name);
 	struct buf text = {0};
 	if (line && s->file)
-		buf_printf(&text, s->line ? "%s:%d  " : "%s  ", file_of(s->file), s->line);
+		buf_printf(&text, s->line ? "%s:%d  " : "%s  ", path_file(s->file), s->line);
 	name_shorten(s->name, &text);
 	const char *label = text_keep(t, text.failed ? s->name : buf_text(&text));
 	buf_free(&text);
@@ -232,14 +227,14 @@ static const char *describe(const struct board_maker *k, struct board *t, const 
 		describe_loop(k, s, &text);
 	else if (s->kind == SCOPE_FUNCTION || s->kind == SCOPE_INLINE) {
 		if (s->file)
-			buf_printf(&text, s->line ? "%s:%d" : "%s", file_of(s->file), s->line);
+			buf_printf(&text, s->line ? "%s:%d" : "%s", path_file(s->file), s->line);
 		if (s->kind == SCOPE_INLINE)
 			buf_puts(&text, text.size ? " inlined" : "inlined");
 	} else if (s->kind == SCOPE_MODULE) {
 		buf_puts(&text, path);
 	}
 	if (s->module && s->kind != SCOPE_MODULE)
-		buf_printf(&text, "%s(%s)", text.size ? "  " : "", file_of(path));
+		buf_printf(&text, "%s(%s)", text.size ? "  " : "", path_file(path));
 	const char *kept = text_keep(t, buf_text(&text));
 	buf_free(&text);
 	return kept;

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "collect/events.h"
 #include "collect/kernel.h"
@@ -35,13 +36,6 @@ struct feed {
 	time_t began;
 	uint64_t next_ns;
 };
-
-static uint64_t clock_ns(clockid_t id)
-{
-	struct timespec t;
-	clock_gettime(id, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 /* A file */
 
@@ -185,12 +179,12 @@ static struct err *handle_session(struct feed *s, struct profile **profile)
 	session_status(s->session, &state);
 	if (!state.live) {
 		e = feed_finish(s, profile);
-	} else if (s->asked && clock_ns(CLOCK_MONOTONIC) >= s->next_ns) {
+	} else if (s->asked && now_ns() >= s->next_ns) {
 		uint64_t start = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 		e = session_snapshot(s->session, profile);
 		if (*profile)
 			describe(s, *profile);
-		s->next_ns = clock_ns(CLOCK_MONOTONIC) +
+		s->next_ns = now_ns() +
 			     (clock_ns(CLOCK_THREAD_CPUTIME_ID) - start) * (COST_PART - 1);
 	}
 	return *profile && !e ? profile_settle(*profile) : e;

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "apart/packet.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/foreign.h"
 #include "base/hash.h"
@@ -86,7 +87,7 @@ static bool rests(const struct reach_question *q)
 	pthread_mutex_lock(&common);
 	forget_left();
 	if (resting_count || left_count) {
-		uint64_t who = who_is(q, &user), now = apart_now_ms();
+		uint64_t who = who_is(q, &user), now = now_ms();
 		found = left_count == LEFT_MAX && user != geteuid();
 		for (size_t i = 0; i < resting_count; i++)
 			found |= resting[i].who == who && now < resting[i].until_ms;
@@ -115,7 +116,7 @@ static void let_rest(const struct reach_question *q)
 {
 	uid_t user;
 	struct resting *r = place_for(who_is(q, &user));
-	r->until_ms = apart_now_ms() + ((uint64_t)REST_MS << r->times);
+	r->until_ms = now_ms() + ((uint64_t)REST_MS << r->times);
 	r->times += r->times < DOUBLED_MAX;
 	account.late++;
 	if (q->act == REACH_READ)
@@ -131,12 +132,11 @@ static void let_rest(const struct reach_question *q)
 static uint64_t take_cpu(struct runner *r)
 {
 	clockid_t clock;
-	struct timespec time;
 	uint64_t more = 0;
 	pthread_mutex_lock(&r->lock);
-	if (r->pid && !clock_getcpuclockid(r->pid, &clock) && !clock_gettime(clock, &time)) {
-		uint64_t ns = (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
-		more = ns - r->told_ns;
+	if (r->pid && !clock_getcpuclockid(r->pid, &clock)) {
+		uint64_t ns = clock_ns(clock);
+		more = ns > r->told_ns ? ns - r->told_ns : 0;
 		r->told_ns = ns;
 	}
 	pthread_mutex_unlock(&r->lock);

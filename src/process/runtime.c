@@ -8,6 +8,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/path.h"
 #include "process/maps.h"
 #include "process/status.h"
 
@@ -212,7 +213,7 @@ static const struct kind {
 /* The name goes on with a version, or what kind of file it is. */
 static bool is_file(const char *path, const char *file)
 {
-	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+	const char *name = path_file(path);
 	size_t length = strlen(file);
 	return *path == '/' && !strncmp(name, file, length) &&
 	       !isalpha((unsigned char)name[length]);

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "base/err.h"
 #include "process/pointer.h"
 #include "process/remote.h"
@@ -99,13 +100,6 @@ static bool walk_thread(struct remote *remote, const struct remote_thread *threa
 		stack->end = step(&w, space, &reader, fresh, &stack->frames[stack->count - 1].how);
 	} while (stack->end == WALK_ON);
 	return true;
-}
-
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
 static void take_names(struct remote *remote, struct stacks *out)

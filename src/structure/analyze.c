@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "base/err.h"
+#include "base/clock.h"
 #include "image/inlines.h"
 #include "image/lines.h"
 #include "structure/aliens.h"
@@ -40,14 +41,6 @@ struct job {
 static struct err *no_memory(void)
 {
 	return err_new("out of memory");
-}
-
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
 /* ---- what is known ---- */

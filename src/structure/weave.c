@@ -37,6 +37,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "structure/keys.h"
 
 /* Of a loop's code, that much may come from outside of the context in which it is written. */
@@ -60,12 +61,7 @@ struct weaver {
 
 bool weave_late(const struct weave_input *input)
 {
-	struct timespec now;
-
-	if (!input->deadline_ns)
-		return false;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec > input->deadline_ns;
+	return input->deadline_ns && now_ns() > input->deadline_ns;
 }
 
 /* ---- checks and orders ---- */

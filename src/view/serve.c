@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "view/peer.h"
 #include "view/request.h"
@@ -52,13 +53,6 @@ struct serve {
 	uint64_t pass_until_ns; /* 0: there is none */
 	struct client clients[CLIENTS_MAX];
 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * SECOND + (uint64_t)t.tv_nsec;
-}
 
 /* Bodies */
 

@@ -2,6 +2,7 @@
 /* Copied stacks of which something is missing. The stack is this program's own memory. */
 #include "unit.h"
 
+#include "base/clock.h"
 #include "collect/kernel_internal.h"
 
 #include <stdlib.h>
@@ -31,7 +32,7 @@ static struct stack make(uint64_t skip, uint64_t pages, uint64_t holes)
 		s.memory[i] = 1000 + i;
 	s.copy->address = (uint64_t)s.memory + skip;
 	s.copy->size = pages * PAGE - skip;
-	s.copy->time = session_now();
+	s.copy->time = now_ns();
 	s.copy->holes[0] = holes;
 	for (uint64_t page = 0; page < pages; page++) {
 		uint64_t from = page ? page * PAGE : skip, to = (page + 1) * PAGE;
@@ -183,8 +184,8 @@ static void large_stacks_are_whole(void **state)
 	for (uint64_t i = 0; i < words; i++)
 		memory[i] = i;
 	memcpy(w->bytes, memory, KERNEL_STACK);
-	struct kernel_copy copy = {process.pid,  session_now(), (uint64_t)memory,
-				   KERNEL_STACK, w->holes,      w->bytes};
+	struct kernel_copy copy = {process.pid,  now_ns(), (uint64_t)memory,
+				   KERNEL_STACK, w->holes, w->bytes};
 	copy_complete(&copy, more);
 	w->process = &process;
 	w->time = copy.time;

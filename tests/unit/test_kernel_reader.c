@@ -2,6 +2,7 @@
 /* What the ring gives is kept, in its order, also where there is no room for more. */
 #include "unit.h"
 
+#include "base/clock.h"
 #include "collect/internal.h"
 #include "collect/kernel_internal.h"
 
@@ -89,7 +90,7 @@ static void stacks_are_completed(void **state)
 		memory[i] = (uint8_t)(i * 7 + i / 4096);
 	stack = memory;
 	record->head = (struct kernel_head){
-		.kind = KERNEL_SNAPSHOT, .process = (uint32_t)getpid(), .time = session_now()};
+		.kind = KERNEL_SNAPSHOT, .process = (uint32_t)getpid(), .time = now_ns()};
 	record->address = (uint64_t)memory;
 	record->size = COPIED;
 	record->beyond = BEYOND;
@@ -144,7 +145,7 @@ static void far_stacks_stay(void **state)
 	far->head = (struct kernel_head){.kind = KERNEL_FAR};
 	far->stacks[1].size = PAGE;
 	record->head = (struct kernel_head){
-		.kind = KERNEL_SNAPSHOT, .process = (uint32_t)getpid(), .time = session_now()};
+		.kind = KERNEL_SNAPSHOT, .process = (uint32_t)getpid(), .time = now_ns()};
 	record->address = (uint64_t)memory;
 	record->size = 3 * PAGE;
 	record->beyond = PAGE;

@@ -2,6 +2,7 @@
 /* What a process has in memory, by the records that the kernel made of it. */
 #include "unit.h"
 
+#include "base/clock.h"
 #include "base/err.h"
 #include "collect/kernel_internal.h"
 #include "process/maps.h"
@@ -22,7 +23,7 @@ static int open_notes(void **state)
 	(void)state;
 	kernel = (struct kernel){.epoll = -1};
 	assert_null(maps_open(&kernel)); /* without CPUs: nothing comes by itself */
-	start = session_now() - 500 * MS;
+	start = now_ns() - 500 * MS;
 	return 0;
 }
 
@@ -218,7 +219,7 @@ static void what_is_in_no_file_is_asked(void **state)
 static void what_is_nobodys_is_kept_for_a_while(void **state)
 {
 	struct session session = {.kernel = &kernel};
-	uint64_t begun = session_now();
+	uint64_t begun = now_ns();
 	struct maps maps;
 
 	(void)state;

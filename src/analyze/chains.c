@@ -25,6 +25,7 @@
 #include "analyze/modules.h"
 #include "analyze/scopes.h"
 #include "analyze/shorten.h"
+#include "base/array.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/path.h"
@@ -143,14 +144,8 @@ static struct err *find_path(struct chainer *c, const struct answer *answer)
 	const struct structure_procedure *p = answer->procedure;
 	c->path_count = 0;
 	for (uint32_t s = answer->scope; s; s = p->scopes[s].parent < s ? p->scopes[s].parent : 0) {
-		if (c->path_count == c->path_room) {
-			size_t room = c->path_room ? c->path_room * 2 : 64;
-			uint32_t *moved = reallocarray(c->path, room, sizeof *moved);
-			if (!moved)
-				return err_new("out of memory");
-			c->path = moved;
-			c->path_room = room;
-		}
+		if (!ARRAY_ROOM(c->path, c->path_count, c->path_room))
+			return err_new("out of memory");
 		c->path[c->path_count++] = s;
 	}
 	return NULL;

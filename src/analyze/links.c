@@ -8,6 +8,7 @@
 #include "analyze/lookup.h"
 #include "analyze/modules.h"
 #include "analyze/summary.h"
+#include "base/array.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/json.h"
@@ -112,14 +113,8 @@ static uint64_t key_of(const struct profile *p, const struct profile_node *calle
 static struct link_pair *add_pair(struct count *c, const struct link_pair *pair)
 {
 	struct link_totals *t = c->totals;
-	if (t->pair_count == c->room) {
-		size_t room = c->room ? c->room * 2 : 256;
-		struct link_pair *moved = reallocarray(t->pairs, room, sizeof *moved);
-		if (!moved)
-			return NULL;
-		t->pairs = moved;
-		c->room = room;
-	}
+	if (!ARRAY_ROOM(t->pairs, t->pair_count, c->room))
+		return NULL;
 	t->pairs[t->pair_count] = *pair;
 	return &t->pairs[t->pair_count++];
 }

@@ -21,6 +21,7 @@
 #include "analyze/scopes.h"
 #include "analyze/summary.h"
 #include "analyze/tree.h"
+#include "base/array.h"
 #include "base/buf.h"
 #include "base/path.h"
 #include "base/term.h"
@@ -235,14 +236,8 @@ static size_t put_guides(struct drawing *d, enum fork fork)
 
 static bool push(struct drawing *d, struct entry entry)
 {
-	if (d->count == d->room) {
-		size_t room = d->room ? d->room * 2 : 64;
-		struct entry *moved = reallocarray(d->stack, room, sizeof *moved);
-		if (!moved)
-			return false;
-		d->stack = moved;
-		d->room = room;
-	}
+	if (!ARRAY_ROOM(d->stack, d->count, d->room))
+		return false;
 	d->stack[d->count++] = entry;
 	return true;
 }

@@ -9,6 +9,7 @@
 #include "analyze/lookup.h"
 #include "analyze/scopes.h"
 #include "analyze/tree.h"
+#include "base/array.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "profile/profile.h"
@@ -295,14 +296,8 @@ static struct err *branch(struct callers *c, size_t start, size_t end, uint32_t 
 		r.count = start - r.start;
 		if (e || is_small(c, r.node))
 			continue;
-		if (c->range_count == c->range_room) {
-			size_t room = c->range_room ? c->range_room * 2 : 64;
-			struct range *moved = reallocarray(c->ranges, room, sizeof *moved);
-			if (!moved)
-				return err_new("out of memory");
-			c->ranges = moved;
-			c->range_room = room;
-		}
+		if (!ARRAY_ROOM(c->ranges, c->range_count, c->range_room))
+			return err_new("out of memory");
 		c->ranges[c->range_count++] = r;
 	}
 	return e;

@@ -11,6 +11,7 @@
 
 #include "analyze/lookup.h"
 #include "analyze/modules.h"
+#include "base/array.h"
 #include "base/err.h"
 #include "base/hash.h"
 #include "image/image.h"
@@ -106,14 +107,8 @@ static const char *keep_name(struct annotation *a, const char *symbol)
 	struct annotate_private *own = a->own;
 	if (!symbol)
 		return NULL;
-	if (own->name_count == own->name_room) {
-		size_t room = own->name_room ? own->name_room * 2 : 16;
-		char **moved = reallocarray(own->names, room, sizeof *moved);
-		if (!moved)
-			return symbol;
-		own->names = moved;
-		own->name_room = room;
-	}
+	if (!ARRAY_ROOM(own->names, own->name_count, own->name_room))
+		return symbol;
 	char *name = name_demangle(symbol);
 	if (!name)
 		return symbol;

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/foreign.h"
@@ -210,14 +211,8 @@ static void search(struct sources *s, struct source_text *t)
 
 static struct source_text *add(struct sources *s, const char *path)
 {
-	if (s->count == s->room) {
-		size_t room = s->room ? s->room * 2 : 16;
-		struct source_text **moved = reallocarray(s->all, room, sizeof *moved);
-		if (!moved)
-			return NULL;
-		s->all = moved;
-		s->room = room;
-	}
+	if (!ARRAY_ROOM(s->all, s->count, s->room))
+		return NULL;
 	struct source_text *t = calloc(1, sizeof *t);
 	if (!t || !(t->path = strdup(path))) {
 		free(t);

@@ -21,6 +21,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/err.h"
 
@@ -96,14 +97,8 @@ void arena_each(struct session *s, struct arena *a, const struct process *proces
 
 static struct thread *thread_add(struct arena *a, uint32_t chunk)
 {
-	if (a->thread_count == a->thread_room) {
-		size_t room = a->thread_room ? a->thread_room * 2 : 8;
-		struct thread *more = reallocarray(a->threads, room, sizeof *more);
-		if (!more)
-			return NULL;
-		a->threads = more;
-		a->thread_room = room;
-	}
+	if (!ARRAY_ROOM(a->threads, a->thread_count, a->thread_room))
+		return NULL;
 	struct thread *t = &a->threads[a->thread_count++];
 	*t = (struct thread){.chunk = chunk};
 	a->thread_of[chunk] = (uint16_t)a->thread_count;

@@ -25,6 +25,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "process/maps.h"
@@ -141,14 +142,8 @@ static struct noted *find_or_add(struct kernel_notes *n, pid_t pid)
 
 static bool add_line(struct lines *to, const struct line *line)
 {
-	if (to->count == to->room) {
-		size_t more = to->room ? to->room * 2 : 8;
-		struct line *moved = reallocarray(to->all, more, sizeof *moved);
-		if (!moved)
-			return false;
-		to->all = moved;
-		to->room = more;
-	}
+	if (!ARRAY_ROOM(to->all, to->count, to->room))
+		return false;
 	to->all[to->count++] = *line;
 	return true;
 }

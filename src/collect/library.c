@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/err.h"
@@ -250,14 +251,8 @@ static void learn_path(struct library_module *m, pid_t task, const struct map *m
 struct fresh *library_add_fresh(struct library *l, struct library_module *m)
 {
 	struct fresh_list *fresh = &l->pending;
-	if (fresh->count == fresh->room) {
-		size_t room = fresh->room ? fresh->room * 2 : 32;
-		struct fresh *more = reallocarray(fresh->items, room, sizeof *more);
-		if (!more)
-			return NULL;
-		fresh->items = more;
-		fresh->room = room;
-	}
+	if (!ARRAY_ROOM(fresh->items, fresh->count, fresh->room))
+		return NULL;
 	struct fresh *f = &fresh->items[fresh->count++];
 	*f = (struct fresh){.module = m, .names = -1};
 	m->state = LIBRARY_PENDING;

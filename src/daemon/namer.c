@@ -20,6 +20,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/err.h"
@@ -188,15 +189,9 @@ static const struct piece *find_piece(const struct file *f, size_t count, uint64
 /* Takes the name. */
 static struct err *add_piece(struct namer *n, struct file *f, const struct piece *piece)
 {
-	if (f->count == f->room) {
-		size_t room = f->room ? f->room * 2 : 16;
-		struct piece *more = reallocarray(f->pieces, room, sizeof *more);
-		if (!more) {
-			free(piece->name);
-			return err_new("out of memory");
-		}
-		f->pieces = more;
-		f->room = room;
+	if (!ARRAY_ROOM(f->pieces, f->count, f->room)) {
+		free(piece->name);
+		return err_new("out of memory");
 	}
 	size_t bytes = sizeof *piece + (piece->name ? strlen(piece->name) + 1 : 0);
 	f->pieces[f->count++] = *piece;
@@ -317,14 +312,8 @@ static struct err *read_new(struct namer *n, struct file *f, const struct profil
 static struct err *add_found(struct found *out, uint32_t module, uint64_t start, uint64_t size,
 			     const char *name)
 {
-	if (out->count == out->room) {
-		size_t room = out->room ? out->room * 2 : 256;
-		struct store_symbol *more = reallocarray(out->items, room, sizeof *more);
-		if (!more)
-			return err_new("out of memory");
-		out->items = more;
-		out->room = room;
-	}
+	if (!ARRAY_ROOM(out->items, out->count, out->room))
+		return err_new("out of memory");
 	out->items[out->count++] = (struct store_symbol){module, start, size, name};
 	return NULL;
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "image/gotab.h"
 #include "image/inlines.h"
 #include "image/lines.h"
@@ -29,14 +30,8 @@ struct row_list {
 
 static bool add_row(struct row_list *l, const struct line_row *row)
 {
-	if (l->count == l->room) {
-		size_t room = l->room ? l->room * 2 : 16;
-		struct line_row *moved = reallocarray(l->all, room, sizeof *moved);
-		if (!moved)
-			return false;
-		l->all = moved;
-		l->room = room;
-	}
+	if (!ARRAY_ROOM(l->all, l->count, l->room))
+		return false;
 	l->all[l->count++] = *row;
 	return true;
 }

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "process/reach.h"
@@ -184,14 +185,8 @@ static bool keep_code(struct jit *jit, const struct jit_code *code, size_t order
 			KEPT_MAX / 2 * sizeof *jit->entries);
 		jit->count = KEPT_MAX / 2;
 	}
-	if (jit->count == jit->room) {
-		size_t room = jit->room ? jit->room * 2 : 64;
-		struct jit_entry *more = reallocarray(jit->entries, room, sizeof *more);
-		if (!more)
-			return false;
-		jit->entries = more;
-		jit->room = room;
-	}
+	if (!ARRAY_ROOM(jit->entries, jit->count, jit->room))
+		return false;
 	struct jit_entry *entry = &jit->entries[jit->count];
 	*entry = (struct jit_entry){*code, order};
 	entry->code.name = strndup(code->name, NAME_MAX_BYTES);

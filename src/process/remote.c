@@ -27,6 +27,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/err.h"
@@ -61,14 +62,8 @@ static bool is_known(const struct remote *r, size_t count, pid_t tid, size_t ind
 
 static struct remote_thread *add_thread(struct remote *r, pid_t tid, size_t *capacity)
 {
-	if (r->thread_count == *capacity) {
-		size_t wanted = *capacity ? *capacity * 2 : 16;
-		struct remote_thread *more = reallocarray(r->threads, wanted, sizeof *more);
-		if (!more)
-			return NULL;
-		r->threads = more;
-		*capacity = wanted;
-	}
+	if (!ARRAY_ROOM(r->threads, r->thread_count, *capacity))
+		return NULL;
 	struct remote_thread *t = &r->threads[r->thread_count++];
 	*t = (struct remote_thread){.tid = tid};
 	return t;

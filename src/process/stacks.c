@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "process/pointer.h"
@@ -71,14 +72,8 @@ static enum walk_end step(struct walk *w, const struct space *space,
 
 static bool add_frame(struct stack *stack, size_t *capacity, const struct walk *w)
 {
-	if (stack->count == *capacity) {
-		size_t wanted = *capacity ? *capacity * 2 : 32;
-		struct stack_frame *more = reallocarray(stack->frames, wanted, sizeof *more);
-		if (!more)
-			return false;
-		stack->frames = more;
-		*capacity = wanted;
-	}
+	if (!ARRAY_ROOM(stack->frames, stack->count, *capacity))
+		return false;
 	stack->frames[stack->count++] = (struct stack_frame){.address = w->pc, .exact = w->exact};
 	return true;
 }

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* Arrays that grow: items, how many there are, and how many there is room for. */
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Whether there is room for one more; the items may have moved for that. False: there is no memory, and all is as it was. */
+#define ARRAY_ROOM(items, count, room) \
+	((count) < (room) || array_grow(&(items), &(room), sizeof *(items)))
+
+/* `items`: where the pointer to them is. */
+bool array_grow(void *items, size_t *room, size_t size);

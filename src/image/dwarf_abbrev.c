@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "image/dwarf_names.h"
 
 /* ---- forms ---- */
@@ -273,15 +274,8 @@ static bool add_step(struct dwarf_abbrevs *t, struct dwarf_abbrev *a, struct dwa
 
 static bool add_abbrev(struct dwarf_abbrevs *t, struct dwarf_abbrev a)
 {
-	if (t->count == t->room) {
-		size_t room = t->room ? t->room * 2 : 64;
-		struct dwarf_abbrev *moved = reallocarray(t->all, room, sizeof(*moved));
-
-		if (!moved)
-			return false;
-		t->all = moved;
-		t->room = room;
-	}
+	if (!ARRAY_ROOM(t->all, t->count, t->room))
+		return false;
 	t->all[t->count++] = a;
 	return true;
 }

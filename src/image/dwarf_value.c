@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "image/dwarf_names.h"
 
 /* ---- strings ---- */
@@ -160,16 +161,9 @@ void dwarf_ranges_add(struct dwarf_ranges *out, uint64_t start, uint64_t end)
 {
 	if (start >= end || start < out->code_start || end > out->code_end)
 		return;
-	if (out->count == out->room) {
-		size_t room = out->room ? out->room * 2 : 16;
-		struct inline_range *moved = reallocarray(out->all, room, sizeof(*moved));
-
-		if (!moved) {
-			out->exceeded = true;
-			return;
-		}
-		out->all = moved;
-		out->room = room;
+	if (!ARRAY_ROOM(out->all, out->count, out->room)) {
+		out->exceeded = true;
+		return;
 	}
 	out->all[out->count++] = (struct inline_range){start, end};
 }

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/err.h"
 #include "image/dwarf_module.h"
 #include "image/gotab.h"
@@ -361,16 +362,9 @@ static void add_row(struct found *f, const struct line_table *t, const struct li
 	uint64_t from = s->start + p->offset;
 	uint64_t to = at + 1 < s->count ? s->start + p[1].offset : s->end;
 
-	if (f->count == f->room) {
-		size_t room = f->room ? f->room * 2 : 8;
-		struct line_row *moved = reallocarray(f->rows, room, sizeof(*moved));
-
-		if (!moved) {
-			f->failed = true;
-			return;
-		}
-		f->rows = moved;
-		f->room = room;
+	if (!ARRAY_ROOM(f->rows, f->count, f->room)) {
+		f->failed = true;
+		return;
 	}
 	f->rows[f->count++] = (struct line_row){
 		.address = from > start ? from : start,

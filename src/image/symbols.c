@@ -22,6 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/err.h"
 #include "image/gotab.h"
 #include "image/image.h"
@@ -155,16 +156,9 @@ static bool is_label(const Elf64_Sym *sym)
 
 static bool own_name(struct symbols *symbols, char *name)
 {
-	if (symbols->names_count == symbols->names_room) {
-		size_t room = symbols->names_room ? symbols->names_room * 2 : 8;
-		char **moved = reallocarray(symbols->names, room, sizeof(*moved));
-
-		if (!moved) {
-			free(name);
-			return false;
-		}
-		symbols->names = moved;
-		symbols->names_room = room;
+	if (!ARRAY_ROOM(symbols->names, symbols->names_count, symbols->names_room)) {
+		free(name);
+		return false;
 	}
 	symbols->names[symbols->names_count++] = name;
 	return true;
@@ -205,15 +199,8 @@ static bool find_name(struct symbols *symbols, const struct symtab *table, uint3
 
 static bool append(struct symbols *symbols, struct symbol symbol)
 {
-	if (symbols->count == symbols->room) {
-		size_t room = symbols->room ? symbols->room * 2 : 256;
-		struct symbol *moved = reallocarray(symbols->all, room, sizeof(*moved));
-
-		if (!moved)
-			return false;
-		symbols->all = moved;
-		symbols->room = room;
-	}
+	if (!ARRAY_ROOM(symbols->all, symbols->count, symbols->room))
+		return false;
 	symbols->all[symbols->count++] = symbol;
 	return true;
 }

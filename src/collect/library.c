@@ -271,6 +271,21 @@ static struct err *open_image(const struct library *l, pid_t task, const struct 
 	return e;
 }
 
+/* What the file says. Where it did not answer in time, it may later. */
+static void learn(const struct library *l, pid_t task, const struct map *map,
+		  struct library_module *m, struct image *image, const struct err *e)
+{
+	free(m->problem);
+	m->problem = e ? strdup(err_text(e)) : NULL;
+	if (e && reach_rests(task))
+		m->again_ns = now_ns() + LIBRARY_AGAIN_NS;
+	if (e)
+		return;
+	learn_image(m, image);
+	if (l->background && map->path[0] == '/')
+		learn_path(m, task, map);
+}
+
 static struct err *add_module(struct library *l, pid_t task, const struct maps *maps, size_t index,
 			      uint64_t changed, struct library_module **out)
 {
@@ -294,12 +309,7 @@ static struct err *add_module(struct library *l, pid_t task, const struct maps *
 	m->agent = (m->inode == l->agent_inode && m->device == l->agent_device && m->inode) ||
 		   !strcmp(m->path, l->agent);
 	struct err *e = open_image(l, task, maps, index, &f->image);
-	if (e)
-		m->problem = strdup(err_text(e));
-	else
-		learn_image(m, f->image);
-	if (!e && l->background && map->path[0] == '/')
-		learn_path(m, task, map);
+	learn(l, task, map, m, f->image, e);
 	err_free(e);
 	struct library_module **bucket = &l->by_file[hash_file(map) % BUCKETS];
 	m->chain = *bucket;
@@ -308,12 +318,14 @@ static struct err *add_module(struct library *l, pid_t task, const struct maps *
 	return NULL;
 }
 
-/* Its table was given back when nobody had it any more. */
+/* Its table was given back when nobody had it any more, or could not be had before. */
 static void renew(struct library *l, pid_t task, const struct maps *maps, size_t index,
 		  struct library_module *m)
 {
 	struct image *image;
 	struct err *e = open_image(l, task, maps, index, &image);
+	if (!m->segment_count)
+		learn(l, task, &maps->items[index], m, image, e);
 	if (!e && !m->id && m->state != LIBRARY_PENDING)
 		keep_module(l, m); /* there were too many when it came */
 	struct fresh *f = e || m->state == LIBRARY_PENDING ? NULL : library_add_fresh(l, m);

@@ -9,6 +9,7 @@
 #include "collect/maker.h"
 
 #define BUCKETS 1024u
+#define LIBRARY_AGAIN_NS (60 * 1000000000ull) /* until what could not be had is tried again */
 
 /* What is made of one new module, in parallel with the others. */
 struct fresh {

@@ -29,10 +29,9 @@
 #define SOUGHT_AT_ONCE 64u
 #define APART_AT_ONCE 4u
 #define WAIT_MS 1000
-#define TRIES_MAX 3u                  /* where the process that makes a table dies */
-#define AGAIN_NS (60 * 1000000000ull) /* later; each time four times that */
-#define TURNS_MAX 2u                  /* after which nobody names a module that nobody has */
-#define TURN_NS 1000000000ull         /* at least: records are on their way for less */
+#define TRIES_MAX 3u          /* where the process that makes a table dies */
+#define TURNS_MAX 2u          /* after which nobody names a module that nobody has */
+#define TURN_NS 1000000000ull /* at least: records are on their way for less */
 
 /* ---- now ---- */
 
@@ -71,7 +70,7 @@ static void add_to_account(struct library *l, const struct maker_report *report)
    not for ever. */
 static void allow_another(struct library_module *m)
 {
-	uint64_t pause = AGAIN_NS << 2 * m->tries;
+	uint64_t pause = LIBRARY_AGAIN_NS << 2 * m->tries;
 	m->again_ns = ++m->tries < TRIES_MAX ? now_ns() + pause : 0;
 }
 
@@ -80,7 +79,8 @@ static void place_table(struct library *l, struct fresh *f)
 	struct library_module *m = f->module;
 	names_keep(l, f);
 	m->state = LIBRARY_READY;
-	m->again_ns = 0;
+	if (f->image)
+		m->again_ns = 0;
 	add_to_account(l, &f->report);
 	if (f->report.died && !f->table.bytes)
 		allow_another(m);

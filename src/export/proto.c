@@ -4,19 +4,9 @@
 #include <string.h>
 
 #include "base/buf.h"
-
-#define VARINT_MAX 10 /* bytes */
+#include "base/leb.h"
 
 enum wire { WIRE_VARINT = 0, WIRE_BYTES = 2 };
-
-static size_t encode(uint64_t value, unsigned char out[VARINT_MAX])
-{
-	size_t size = 0;
-	for (; value >= 0x80; value >>= 7)
-		out[size++] = (unsigned char)(value | 0x80);
-	out[size++] = (unsigned char)value;
-	return size;
-}
 
 static size_t length_of(uint64_t value)
 {
@@ -26,15 +16,9 @@ static size_t length_of(uint64_t value)
 	return size;
 }
 
-static void put(struct buf *out, uint64_t value)
-{
-	unsigned char bytes[VARINT_MAX];
-	buf_append(out, bytes, encode(value, bytes));
-}
-
 static void put_tag(struct buf *out, uint32_t field, enum wire wire)
 {
-	put(out, (uint64_t)field << 3 | wire);
+	leb_put(out, (uint64_t)field << 3 | wire);
 }
 
 void proto_number(struct buf *out, uint32_t field, uint64_t value)
@@ -42,13 +26,13 @@ void proto_number(struct buf *out, uint32_t field, uint64_t value)
 	if (!value)
 		return;
 	put_tag(out, field, WIRE_VARINT);
-	put(out, value);
+	leb_put(out, value);
 }
 
 void proto_bytes(struct buf *out, uint32_t field, const void *bytes, size_t size)
 {
 	put_tag(out, field, WIRE_BYTES);
-	put(out, size);
+	leb_put(out, size);
 	buf_append(out, bytes, size);
 }
 
@@ -65,7 +49,7 @@ void proto_packed(struct buf *out, uint32_t field, const uint64_t *values, size_
 	for (size_t i = 0; i < count; i++)
 		size += length_of(values[i]);
 	put_tag(out, field, WIRE_BYTES);
-	put(out, size);
+	leb_put(out, size);
 	for (size_t i = 0; i < count; i++)
-		put(out, values[i]);
+		leb_put(out, values[i]);
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/leb.h"
 #include "profile/profile.h"
 
 void rowbinary_put(struct buf *out, uint64_t number, unsigned int bytes)
@@ -16,12 +17,7 @@ void rowbinary_put(struct buf *out, uint64_t number, unsigned int bytes)
 
 void rowbinary_put_length(struct buf *out, uint64_t length)
 {
-	do {
-		unsigned char byte = length & 0x7f;
-		length >>= 7;
-		byte |= length ? 0x80 : 0;
-		buf_append(out, &byte, 1);
-	} while (length);
+	leb_put(out, length);
 }
 
 void rowbinary_put_text(struct buf *out, const char *text)

@@ -10,8 +10,9 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "base/leb.h"
+
 #define DWARF_NONE UINT64_MAX
-#define LEB_MAX 16 /* bytes; none needs more than ten, some are padded */
 
 struct dwarf_span {
 	const uint8_t *bytes; /* NULL: there is no such section; else a NUL lies behind the last */
@@ -61,40 +62,18 @@ static inline uint64_t dwarf_take(struct dwarf_cursor *c, size_t size)
 
 static inline uint64_t dwarf_take_uleb(struct dwarf_cursor *c)
 {
-	uint64_t value = 0;
-	unsigned int shift = 0;
+	uint64_t value;
 
-	for (int i = 0; i < LEB_MAX && c->at < c->end && !c->bad; i++, shift += 7) {
-		uint8_t byte = *c->at++;
-
-		if (shift < 64)
-			value |= (uint64_t)(byte & 0x7f) << shift;
-		if (!(byte & 0x80))
-			return value;
-	}
-	c->bad = true;
-	return 0;
+	c->bad = c->bad || !leb_take(&c->at, c->end, &value);
+	return c->bad ? 0 : value;
 }
 
 static inline int64_t dwarf_take_sleb(struct dwarf_cursor *c)
 {
-	uint64_t value = 0;
-	unsigned int shift = 0;
+	int64_t value;
 
-	for (int i = 0; i < LEB_MAX && c->at < c->end && !c->bad; i++) {
-		uint8_t byte = *c->at++;
-
-		if (shift < 64)
-			value |= (uint64_t)(byte & 0x7f) << shift;
-		shift += 7;
-		if (byte & 0x80)
-			continue;
-		if (shift < 64 && (byte & 0x40))
-			value |= ~UINT64_C(0) << shift;
-		return (int64_t)value;
-	}
-	c->bad = true;
-	return 0;
+	c->bad = c->bad || !leb_take_signed(&c->at, c->end, &value);
+	return c->bad ? 0 : value;
 }
 
 /* NULL where it does not end. */

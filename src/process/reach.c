@@ -56,13 +56,19 @@ static struct reach_account account;
 
 /* ---- whom there was no answer for ---- */
 
+/* Root could do as it likes anyway. */
+static bool is_trusted(uid_t user)
+{
+	return user == 0 || user == geteuid();
+}
+
 /* Of others it is the user: one has many processes and directories. */
 static uint64_t who_is(const struct reach_question *q, uid_t *user)
 {
 	struct process_status s;
 	pid_t pid = q->act == REACH_READ ? q->pid : reach_whose(q->path);
 	*user = pid > 0 && process_status(pid, &s) ? s.user : geteuid();
-	if (*user != geteuid())
+	if (!is_trusted(*user))
 		return hash_number(HASH_START, *user);
 	if (q->act == REACH_READ)
 		return hash_number(hash_text(HASH_START, "process"), (uint64_t)pid);
@@ -88,12 +94,18 @@ static bool rests(const struct reach_question *q)
 	forget_left();
 	if (resting_count || left_count) {
 		uint64_t who = who_is(q, &user), now = now_ms();
-		found = left_count == LEFT_MAX && user != geteuid();
+		found = left_count == LEFT_MAX && !is_trusted(user);
 		for (size_t i = 0; i < resting_count; i++)
 			found |= resting[i].who == who && now < resting[i].until_ms;
 	}
 	pthread_mutex_unlock(&common);
 	return found;
+}
+
+bool reach_rests(pid_t pid)
+{
+	const struct reach_question q = {.act = REACH_READ, .pid = pid};
+	return program && rests(&q);
 }
 
 /* The one that has rested longest makes room. */

@@ -19,8 +19,8 @@
  * has to wait when it is read either.
  *
  * The user for whose process, or path below /proc/PID, there was no answer rests for a minute, and each time twice as
- * long: nothing of his is asked for until then. For one's own processes, and for paths of nobody's, that is the process or the
- * directory.
+ * long: nothing of his is asked for until then. For root's and one's own processes, and for paths of nobody's, that is the process or
+ * the directory.
  *
  * Until reach_apart is called everything is done here, by whoever asks.
  */
@@ -53,6 +53,9 @@ int reach_stat(const char *path, struct stat *st);
 ssize_t reach_memory(pid_t pid, const struct reach_piece *pieces, size_t count);
 /* All of one piece, of any size. */
 bool reach_bytes(pid_t pid, uint64_t address, void *out, size_t size);
+
+/* Whether nothing of the process is asked for now, since there was no answer a while ago. */
+bool reach_rests(pid_t pid);
 
 struct reach_account {
 	unsigned late;     /* answers that did not come */

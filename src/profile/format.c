@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/leb.h"
 #include "profile/format.h"
 
 static void put(uint8_t *out, uint64_t value, unsigned bytes)
@@ -78,19 +79,12 @@ bool format_get_section(const uint8_t in[FORMAT_SECTION_SIZE], struct format_sec
 
 void format_put_number(struct buf *b, uint64_t value)
 {
-	uint8_t bytes[10];
-	size_t n = 0;
-
-	do {
-		bytes[n++] = (uint8_t)((value & 0x7f) | (value > 0x7f ? 0x80 : 0));
-		value >>= 7;
-	} while (value);
-	buf_append(b, bytes, n);
+	leb_put(b, value);
 }
 
 void format_put_signed(struct buf *b, int64_t value)
 {
-	format_put_number(b, (uint64_t)value << 1 ^ (uint64_t)(value >> 63));
+	leb_put(b, zigzag(value));
 }
 
 #define AT(member) offsetof(struct profile, member)

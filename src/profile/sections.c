@@ -6,6 +6,7 @@
 #include <string.h>
 #include <zstd.h>
 
+#include "base/leb.h"
 #include "profile/own.h"
 
 /* Where sections overlap, which only damage or malice makes, bytes are summed up more than once:
@@ -145,27 +146,18 @@ void cursor_close(struct cursor *c)
 
 uint64_t cursor_number(struct cursor *c)
 {
-	uint64_t value = 0;
+	uint64_t value;
 
-	for (unsigned shift = 0; shift < 64 && c->at < c->end; shift += 7) {
-		uint8_t byte = *c->at++;
-
-		if (shift == 63 && byte > 1)
-			break;
-		value |= (uint64_t)(byte & 0x7f) << shift;
-		if (!(byte & 0x80))
-			return value;
+	if (!leb_take(&c->at, c->end, &value)) {
+		c->bad = true;
+		c->at = c->end;
 	}
-	c->bad = true;
-	c->at = c->end;
-	return 0;
+	return value;
 }
 
 int64_t cursor_signed(struct cursor *c)
 {
-	uint64_t value = cursor_number(c);
-
-	return (int64_t)(value >> 1 ^ (0 - (value & 1)));
+	return unzigzag(cursor_number(c));
 }
 
 uint32_t cursor_limited(struct cursor *c, uint32_t limit)

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "base/leb.h"
 #include "recipes/cfi_cursor.h"
 
 enum { /* low half: how the value is stored; then what it counts from */
@@ -19,47 +20,6 @@ enum { /* low half: how the value is stored; then what it counts from */
        FROM_FUNCTION = 0x40,
        ALIGNED = 0x50,
 };
-
-uint64_t cursor_uleb_long(struct cursor *cursor)
-{
-	uint64_t value = 0;
-
-	for (unsigned shift = 0; cursor->at < cursor->end; shift += 7) {
-		uint8_t byte = *cursor->at++;
-
-		if (shift < 64)
-			value |= (uint64_t)(byte & 0x7f) << shift;
-		if ((shift >= 64 && byte & 0x7f) || (shift == 63 && byte & 0x7e))
-			cursor->bad = true;
-		if (!(byte & 0x80))
-			return value;
-	}
-	cursor->bad = true;
-	return 0;
-}
-
-int64_t cursor_sleb(struct cursor *cursor)
-{
-	uint64_t value = 0;
-
-	for (unsigned shift = 0; cursor->at < cursor->end; shift += 7) {
-		uint8_t byte = *cursor->at++;
-
-		if (shift >= 70) {
-			cursor->bad = true;
-			return 0;
-		}
-		if (shift < 64)
-			value |= (uint64_t)(byte & 0x7f) << shift;
-		if (byte & 0x80)
-			continue;
-		if (byte & 0x40 && shift + 7 < 64)
-			value |= ~UINT64_C(0) << (shift + 7);
-		return (int64_t)value;
-	}
-	cursor->bad = true;
-	return 0;
-}
 
 static uint64_t aligned_pointer(struct cursor *cursor, const struct cfi_bases *bases)
 {

@@ -10,6 +10,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "base/leb.h"
+
 struct cursor {
 	const uint8_t *at, *end;
 	bool bad;
@@ -28,10 +30,6 @@ struct cfi_bases {
 /* A pointer in one of the DW_EH_PE_* encodings. Indirect pointers give the address of the
    word that holds the value. An encoding that does not exist makes the cursor bad. */
 uint64_t cfi_pointer(struct cursor *cursor, uint8_t encoding, const struct cfi_bases *bases);
-
-/* LEB128; more bits than 64 make the cursor bad. */
-uint64_t cursor_uleb_long(struct cursor *cursor);
-int64_t cursor_sleb(struct cursor *cursor);
 
 static inline size_t cursor_left(const struct cursor *cursor)
 {
@@ -91,9 +89,18 @@ static inline uint64_t cursor_u64(struct cursor *cursor)
 
 static inline uint64_t cursor_uleb(struct cursor *cursor)
 {
-	if (cursor->at < cursor->end && *cursor->at < 0x80)
-		return *cursor->at++;
-	return cursor_uleb_long(cursor);
+	uint64_t value;
+
+	cursor->bad |= !leb_take(&cursor->at, cursor->end, &value);
+	return value;
+}
+
+static inline int64_t cursor_sleb(struct cursor *cursor)
+{
+	int64_t value;
+
+	cursor->bad |= !leb_take_signed(&cursor->at, cursor->end, &value);
+	return value;
 }
 
 /* A block of `size` bytes; the cursor goes on after it. */

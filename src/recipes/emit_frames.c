@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/leb.h"
 #include "isa/insn.h"
 #include "recipes/rows.h"
 
@@ -44,28 +45,6 @@ static void put64(struct buf *b, uint64_t value)
 	buf_append(b, &value, sizeof(value));
 }
 
-static void put_uleb(struct buf *b, uint64_t value)
-{
-	do {
-		put8(b, (value & 0x7f) | (value > 0x7f ? 0x80 : 0));
-		value >>= 7;
-	} while (value);
-}
-
-static void put_sleb(struct buf *b, int64_t value)
-{
-	for (;;) {
-		unsigned low = (unsigned)value & 0x7f;
-
-		value >>= 7;
-		if ((value == 0 && !(low & 0x40)) || (value == -1 && (low & 0x40))) {
-			put8(b, low);
-			return;
-		}
-		put8(b, low | 0x80);
-	}
-}
-
 /* ---- expressions ---- */
 
 /* Small enough to be built aside: their length goes before them. */
@@ -79,9 +58,9 @@ static void expression_register(struct expression *x, unsigned reg, int64_t offs
 		put8(&x->bytes, DW_OP_breg0 + reg);
 	} else {
 		put8(&x->bytes, DW_OP_bregx);
-		put_uleb(&x->bytes, reg);
+		leb_put(&x->bytes, reg);
 	}
-	put_sleb(&x->bytes, offset);
+	leb_put_signed(&x->bytes, offset);
 }
 
 static void expression_add(struct expression *x, int64_t offset)
@@ -90,17 +69,17 @@ static void expression_add(struct expression *x, int64_t offset)
 		return;
 	if (offset > 0) {
 		put8(&x->bytes, DW_OP_plus_uconst);
-		put_uleb(&x->bytes, (uint64_t)offset);
+		leb_put(&x->bytes, (uint64_t)offset);
 		return;
 	}
 	put8(&x->bytes, DW_OP_consts);
-	put_sleb(&x->bytes, offset);
+	leb_put_signed(&x->bytes, offset);
 	put8(&x->bytes, DW_OP_plus);
 }
 
 static void expression_end(struct writer *w, struct expression *x)
 {
-	put_uleb(w->out, x->bytes.size);
+	leb_put(w->out, x->bytes.size);
 	buf_append(w->out, x->bytes.data, x->bytes.size);
 	w->out->failed |= x->bytes.failed;
 	buf_free(&x->bytes);
@@ -115,18 +94,18 @@ static bool put_plain_cfa(struct writer *w, const struct recipe *was, const stru
 		return false;
 	if (r->cfa_offset < 0) {
 		put8(w->out, DW_CFA_def_cfa_sf);
-		put_uleb(w->out, r->cfa_reg);
-		put_sleb(w->out, r->cfa_offset / DATA_ALIGN);
+		leb_put(w->out, r->cfa_reg);
+		leb_put_signed(w->out, r->cfa_offset / DATA_ALIGN);
 	} else if (was->cfa == RECIPE_REG && !was->cfa_vg && was->cfa_reg == r->cfa_reg) {
 		put8(w->out, DW_CFA_def_cfa_offset);
-		put_uleb(w->out, (uint64_t)r->cfa_offset);
+		leb_put(w->out, (uint64_t)r->cfa_offset);
 	} else if (was->cfa == RECIPE_REG && !was->cfa_vg && was->cfa_offset == r->cfa_offset) {
 		put8(w->out, DW_CFA_def_cfa_register);
-		put_uleb(w->out, r->cfa_reg);
+		leb_put(w->out, r->cfa_reg);
 	} else {
 		put8(w->out, DW_CFA_def_cfa);
-		put_uleb(w->out, r->cfa_reg);
-		put_uleb(w->out, (uint64_t)r->cfa_offset);
+		leb_put(w->out, r->cfa_reg);
+		leb_put(w->out, (uint64_t)r->cfa_offset);
 	}
 	return true;
 }
@@ -149,7 +128,7 @@ static void put_cfa(struct writer *w, const struct recipe *was, const struct rec
 	if (r->cfa_vg) { /* vector granules are a register of their own */
 		expression_register(&x, AARCH64_VG, 0);
 		put8(&x.bytes, DW_OP_consts);
-		put_sleb(&x.bytes, r->cfa_vg);
+		leb_put_signed(&x.bytes, r->cfa_vg);
 		put8(&x.bytes, DW_OP_mul);
 		put8(&x.bytes, DW_OP_plus);
 	}
@@ -162,16 +141,16 @@ static void put_at_cfa(struct writer *w, unsigned reg, int32_t offset)
 
 	if (offset % DATA_ALIGN) {
 		put8(w->out, DW_CFA_expression);
-		put_uleb(w->out, reg);
+		leb_put(w->out, reg);
 		expression_add(&x, offset); /* to the CFA, which is on the stack already */
 		expression_end(w, &x);
 	} else if (offset <= 0) {
 		put8(w->out, DW_CFA_offset + reg);
-		put_uleb(w->out, (uint64_t)(offset / DATA_ALIGN));
+		leb_put(w->out, (uint64_t)(offset / DATA_ALIGN));
 	} else {
 		put8(w->out, DW_CFA_offset_extended_sf);
-		put_uleb(w->out, reg);
-		put_sleb(w->out, offset / DATA_ALIGN);
+		leb_put(w->out, reg);
+		leb_put_signed(w->out, offset / DATA_ALIGN);
 	}
 }
 
@@ -183,7 +162,7 @@ static void put_place(struct writer *w, unsigned reg, uint8_t where, int32_t off
 	switch (where) {
 	case RECIPE_SAME:
 		put8(w->out, DW_CFA_same_value);
-		put_uleb(w->out, reg);
+		leb_put(w->out, reg);
 		break;
 	case RECIPE_AT_CFA:
 		put_at_cfa(w, reg, offset);
@@ -191,18 +170,18 @@ static void put_place(struct writer *w, unsigned reg, uint8_t where, int32_t off
 	case RECIPE_AT_FP:
 	case RECIPE_AT_SP:
 		put8(w->out, DW_CFA_expression);
-		put_uleb(w->out, reg);
+		leb_put(w->out, reg);
 		expression_register(&x, where == RECIPE_AT_FP ? w->isa->fp : w->isa->sp, offset);
 		expression_end(w, &x);
 		break;
 	case RECIPE_IN_REG:
 		put8(w->out, DW_CFA_register);
-		put_uleb(w->out, reg);
-		put_uleb(w->out, (uint64_t)offset);
+		leb_put(w->out, reg);
+		leb_put(w->out, (uint64_t)offset);
 		break;
 	default:
 		put8(w->out, DW_CFA_undefined);
-		put_uleb(w->out, reg);
+		leb_put(w->out, reg);
 		break;
 	}
 }
@@ -287,9 +266,9 @@ static void put_cie(struct writer *w)
 	put32(w->out, UINT32_MAX);
 	put8(w->out, 3); /* version */
 	put8(w->out, 0); /* augmentation */
-	put_uleb(w->out, 1);
-	put_sleb(w->out, DATA_ALIGN);
-	put_uleb(w->out, w->ra);
+	leb_put(w->out, 1);
+	leb_put_signed(w->out, DATA_ALIGN);
+	leb_put(w->out, w->ra);
 	put_cfa(w, &(struct recipe){0}, &entry);
 	put_place(w, w->ra, entry.ra, entry.ra_offset);
 	entry_end(w->out, begin);

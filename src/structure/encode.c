@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/leb.h"
 #include "structure/structure.h"
 
 enum { FLAG_GUESSED = 8, FLAG_IRREDUCIBLE = 16 };
@@ -13,24 +14,10 @@ enum { FLAG_OVER_BUDGET = 1, FLAG_LINES_ONLY = 2 };
 
 /* ---- numbers: seven bits in a byte, the lowest first ---- */
 
-static void put(struct buf *out, uint64_t value)
-{
-	uint8_t bytes[10];
-	size_t size = 0;
-
-	do {
-		bytes[size++] = (uint8_t)(value & 127) | (value > 127 ? 128 : 0);
-		value >>= 7;
-	} while (value);
-	buf_append(out, bytes, size);
-}
-
 /* The difference, small in either direction. */
 static void put_near(struct buf *out, uint64_t value, uint64_t base)
 {
-	int64_t by = (int64_t)(value - base);
-
-	put(out, (uint64_t)by << 1 ^ (uint64_t)(by >> 63));
+	leb_put(out, zigzag((int64_t)(value - base)));
 }
 
 struct cursor {
@@ -40,20 +27,10 @@ struct cursor {
 
 static uint64_t get(struct cursor *c)
 {
-	uint64_t value = 0;
+	uint64_t value;
 
-	for (unsigned shift = 0; shift < 64; shift += 7) {
-		uint8_t byte;
-
-		if (c->at == c->end)
-			break;
-		byte = *c->at++;
-		value |= (uint64_t)(byte & 127) << shift;
-		if (!(byte & 128))
-			return value;
-	}
-	c->bad = true;
-	return 0;
+	c->bad |= !leb_take(&c->at, c->end, &value);
+	return value;
 }
 
 static uint64_t get_near(struct cursor *c, uint64_t base)
@@ -78,7 +55,7 @@ static bool put_text(struct buf *out, const struct encode_texts *texts, const ch
 {
 	uint32_t number = text ? texts->number(texts->context, text) : 0;
 
-	put(out, number);
+	leb_put(out, number);
 	return number != UINT32_MAX;
 }
 
@@ -88,17 +65,17 @@ static bool put_scope(const struct structure_procedure *p, size_t i,
 	const struct structure_scope *s = &p->scopes[i];
 	bool good = true;
 
-	put(out,
-	    s->type | (s->guessed ? FLAG_GUESSED : 0u) | (s->irreducible ? FLAG_IRREDUCIBLE : 0u));
-	put(out, i - s->parent);
+	leb_put(out, s->type | (s->guessed ? FLAG_GUESSED : 0u) |
+			     (s->irreducible ? FLAG_IRREDUCIBLE : 0u));
+	leb_put(out, i - s->parent);
 	good &= put_text(out, texts, s->file);
-	put(out, s->line);
+	leb_put(out, s->line);
 	put_near(out, s->last_line, s->line);
 	if (s->type <= STRUCTURE_INLINE)
 		good &= put_text(out, texts, s->name);
 	if (s->type == STRUCTURE_INLINE) {
 		good &= put_text(out, texts, s->call_file);
-		put(out, s->call_line);
+		leb_put(out, s->call_line);
 	}
 	if (s->type == STRUCTURE_LOOP)
 		put_near(out, s->header, p->start);
@@ -111,11 +88,12 @@ bool encode_procedure(const struct structure_procedure *p, const struct encode_t
 	uint64_t at = p->start;
 	uint32_t scope = 0;
 
-	put(out, (p->over_budget ? FLAG_OVER_BUDGET : 0u) | (p->lines_only ? FLAG_LINES_ONLY : 0u));
-	put(out, p->start);
-	put(out, p->unresolved);
-	put(out, p->scope_count);
-	put(out, p->range_count);
+	leb_put(out,
+		(p->over_budget ? FLAG_OVER_BUDGET : 0u) | (p->lines_only ? FLAG_LINES_ONLY : 0u));
+	leb_put(out, p->start);
+	leb_put(out, p->unresolved);
+	leb_put(out, p->scope_count);
+	leb_put(out, p->range_count);
 	for (size_t i = 0; i < p->scope_count; i++)
 		if (!put_scope(p, i, texts, out))
 			return false;
@@ -123,7 +101,7 @@ bool encode_procedure(const struct structure_procedure *p, const struct encode_t
 		const struct structure_range *r = &p->ranges[i];
 
 		put_near(out, r->start, at);
-		put(out, r->end - r->start);
+		leb_put(out, r->end - r->start);
 		put_near(out, r->scope, scope);
 		at = r->end;
 		scope = r->scope;

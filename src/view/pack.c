@@ -17,6 +17,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/json.h"
+#include "base/leb.h"
 #include "profile/profile.h"
 #include "view/code.h"
 #include "view/comparison.h"
@@ -42,12 +43,7 @@ struct packer {
 
 static void put(struct packer *k, uint64_t value)
 {
-	char bytes[10];
-	size_t size = 0;
-	for (; value >= 0x80; value >>= 7)
-		bytes[size++] = (char)(value | 0x80);
-	bytes[size++] = (char)value;
-	buf_append(&k->columns, bytes, size);
+	leb_put(&k->columns, value);
 	k->count++;
 }
 

@@ -25,15 +25,15 @@ void leb_put_signed(struct buf *out, int64_t value)
 	buf_append(out, bytes, size);
 }
 
-bool leb_take_long(const uint8_t **at, const uint8_t *end, uint64_t *out)
+bool leb_take_long(const uint8_t **at, const uint8_t *end, uint64_t *out, bool *fits)
 {
 	uint64_t value = 0;
 	*out = 0;
+	*fits = true;
 	for (unsigned i = 0; i < PADDED_MAX && *at < end; i++) {
 		uint64_t byte = *(*at)++, bits = byte & 0x7f;
 		unsigned shift = 7 * i;
-		if ((shift == 63 && bits > 1) || (shift > 63 && bits))
-			return false;
+		*fits &= shift < 63 || bits <= (shift == 63);
 		value |= shift < 64 ? bits << shift : 0;
 		if (byte < 0x80) {
 			*out = value;

@@ -25,14 +25,25 @@ static inline size_t leb_write(uint8_t out[LEB_BYTES], uint64_t value)
 void leb_put(struct buf *out, uint64_t value);
 void leb_put_signed(struct buf *out, int64_t value);
 
-/* One that takes more than a byte. */
-bool leb_take_long(const uint8_t **at, const uint8_t *end, uint64_t *out);
+/* One that takes more than a byte: its lower 64 bits. `fits`: there are no others. */
+bool leb_take_long(const uint8_t **at, const uint8_t *end, uint64_t *out, bool *fits);
 
 /* Takes a number from *at; false where it does not end before `end`, or has more than 64 bits. */
 static inline bool leb_take(const uint8_t **at, const uint8_t *end, uint64_t *out)
 {
+	bool fits;
 	if (*at >= end || **at >= 0x80)
-		return leb_take_long(at, end, out);
+		return leb_take_long(at, end, out, &fits) && fits;
+	*out = *(*at)++;
+	return true;
+}
+
+/* The same for one that may have more bits, which are not looked at: it is not wanted, or has a sign. */
+static inline bool leb_take_low(const uint8_t **at, const uint8_t *end, uint64_t *out)
+{
+	bool ignored;
+	if (*at >= end || **at >= 0x80)
+		return leb_take_long(at, end, out, &ignored);
 	*out = *(*at)++;
 	return true;
 }

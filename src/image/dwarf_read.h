@@ -64,7 +64,7 @@ static inline uint64_t dwarf_take_uleb(struct dwarf_cursor *c)
 {
 	uint64_t value;
 
-	c->bad = c->bad || !leb_take(&c->at, c->end, &value);
+	c->bad = c->bad || !leb_take_low(&c->at, c->end, &value);
 	return c->bad ? 0 : value;
 }
 

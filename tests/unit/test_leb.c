@@ -84,6 +84,9 @@ static void padding_adds_nothing(void **state)
 	assert_true(leb_take_signed(&at, at + sizeof(minus_one), &small));
 	assert_int_equal(small, -1);
 	assert_false(take(large, sizeof(large), &value, &used)); /* of 65 bits */
+	at = large;
+	assert_true(leb_take_low(&at, at + sizeof(large), &value));
+	assert_true(value == INT64_MAX && at == large + sizeof(large));
 	assert_false(take(endless, sizeof(endless), &value, &used));
 	assert_int_equal(value, 0);
 }

@@ -177,7 +177,7 @@ static void report_interval(const struct daemon *d, const struct interval *v)
 		   v->samples, v->rows.process_count, v->rows.end_ms - v->rows.start_ms,
 		   v->rows.count_count, v->rows.path_count, v->rows.symbol_count,
 		   (double)v->rows.cost.cpu_ns / 1e6, v->rows.cost.memory / 1024);
-	const struct session_making *m = &v->from.making;
+	const struct library_account *m = &v->from.making;
 	if (m->made || m->failed)
 		daemon_say(d, m->failed ? CONFIG_WARNING : CONFIG_DEBUG,
 			   "%u unwind tables made apart: %.1f ms of CPU time, %" PRIu64

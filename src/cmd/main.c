@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cmd/cmd.h"
 #include "cmd/db_profile.h"
-#include "collect/maker.h"
-#include "collect/teller.h"
+#include "library/maker.h"
+#include "library/teller.h"
 #include "process/reach.h"
 
 #include <stdio.h>

@@ -32,7 +32,7 @@
 #include <sys/resource.h>
 #include <sys/types.h>
 
-#include "collect/library.h"
+#include "library/library.h"
 #include "collect/session.h"
 #include "collect/tally.h"
 #include "profile/profile.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the sampler knows of code. A module's table is given to it once; a list
- * of modules (collect/library.h) once for all processes that have the same.
+ * of modules (library/library.h) once for all processes that have the same.
  * Lists are only ever added; where there is no room for more, all are forgotten
  * and given anew as they are needed. A process whose list the sampler does not
  * have leaves its stacks to us meanwhile.

@@ -19,6 +19,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "library/account.h"
 #include "recipes/build.h"
 #include "safe/arena.h"
 
@@ -54,7 +55,7 @@ struct session_options {
 	bool drained;        /* there will be drains, of the whole machine */
 	uint32_t every; /* of the whole machine, one of so many samples has its path; 0: each */
 	const char
-		*maker; /* program that makes unwind tables apart (collect/maker.h); NULL: we do */
+		*maker; /* program that makes unwind tables apart (library/maker.h); NULL: we do */
 	const char *
 		reacher; /* that opens and reads what others have (process/reach.h), for the kernel's sampler; NULL: we do */
 	/* Asked several times a second while everything else waits for unwind tables, that of the file `what` last.
@@ -107,17 +108,12 @@ struct session_counted {      /* samples that the kernel counted by place */
 	uint64_t places;      /* that came out of its tables for them */
 	uint64_t evicted;     /* of these, for want of room */
 };
-struct session_making {          /* unwind tables that other processes made */
-	uint64_t cpu_ns, memory; /* memory: that one of them had at most */
-	unsigned made, failed;
-	char reason[256]; /* of the last one that failed */
-};
 struct session_drained {
 	struct profile *profile; /* the caller's */
 	struct session_process
 		*processes; /* of the profile's; likewise (free); texts are the profile's */
 	struct session_counted counted;
-	struct session_making making;
+	struct library_account making;
 };
 /* What was counted since the last drain, each sample in one of them; what the session remembers of it
    is given up. `last`: sampling has ended before, everywhere. */

@@ -7,7 +7,7 @@
  *    file: path, build-id, pieces: [from, to, start, size, name]…    name NULL: nothing is known there
  *
  * Where an address is in none of them, another process reads the file's symbols and
- * tells of all that are new (collect/teller.h); one for all files of a call. What it
+ * tells of all that are new (library/teller.h); one for all files of a call. What it
  * could not read, or took long for, rests for a while, and files that others could have
  * made come last: who makes files that take long slows down only what he may. When many
  * have come together, files that were not met for longest are forgotten.
@@ -27,8 +27,8 @@
 #include "base/hash.h"
 #include "base/utf8.h"
 #include "apart/apart.h"
-#include "collect/pieces.h"
-#include "collect/teller.h"
+#include "library/pieces.h"
+#include "library/teller.h"
 #include "image/image.h"
 #include "image/places.h"
 #include "process/backing.h"

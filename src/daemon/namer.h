@@ -14,7 +14,7 @@ struct namer;
 struct profile;
 struct store_symbol;
 
-/* `program`: that reads symbols in a process of its own (collect/teller.h). */
+/* `program`: that reads symbols in a process of its own (library/teller.h). */
 struct err *namer_open(const char *program, struct namer **out);
 void namer_close(struct namer *namer); /* NULL is fine */
 

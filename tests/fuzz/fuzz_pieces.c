@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a process that read foreign symbols tells of them: whatever it is, what is taken from it holds. */
 #undef NDEBUG
-#include "collect/pieces.h"
+#include "library/pieces.h"
 
 #include <assert.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The page to which signal handlers return in an emulator: known by what is in it, and only there. */
-#include "collect/emulated.h"
+#include "library/emulated.h"
 
 #include <elf.h>
 #include <stdlib.h>

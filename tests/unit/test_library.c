@@ -3,7 +3,7 @@
 #include "scratch.h"
 
 #include "base/err.h"
-#include "collect/library_internal.h"
+#include "library/internal.h"
 #include "image/name_table.h"
 #include "process/backing.h"
 #include "process/maps.h"

@@ -3,7 +3,7 @@
 #include "scratch.h"
 
 #include "base/err.h"
-#include "collect/library_internal.h"
+#include "library/internal.h"
 #include "image/identity.h"
 #include "image/image.h"
 #include "image/name_table.h"
@@ -387,7 +387,7 @@ static void tries_again(void **state)
 			assert_true(m->again_ns > now_ns() + 30000000000u);
 		m->again_ns = tries < 3 ? 1 : 0;
 	}
-	struct session_making making = library_take_account(l);
+	struct library_account making = library_take_account(l);
 	assert_int_equal(making.failed, 3);
 	assert_non_null(strstr(making.reason, "status 1"));
 	assert_int_equal(library_take_account(l).failed, 0);

@@ -4,8 +4,8 @@
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "collect/pieces.h"
-#include "collect/teller.h"
+#include "library/pieces.h"
+#include "library/teller.h"
 #include "image/image.h"
 
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "collect/emulated.h"
+#include "library/emulated.h"
 
 #include <elf.h>
 #include <stdlib.h>

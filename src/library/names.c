@@ -3,7 +3,7 @@
  * Names of functions of files that may be gone when somebody asks for them, which
  * come with their tables. They are bounded in number and bytes.
  */
-#include "collect/library_internal.h"
+#include "library/internal.h"
 
 #include <sys/stat.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "collect/library.h"
+#include "library/library.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -19,8 +19,8 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/parallel.h"
-#include "collect/emulated.h"
-#include "collect/library_internal.h"
+#include "library/emulated.h"
+#include "library/internal.h"
 #include "process/backing.h"
 #include "process/maps.h"
 #include "process/reach.h"

@@ -10,7 +10,7 @@
  *                 --- the open file, its name ----------> TELLER_SOCKET
  *                                                         teller_main: reads its symbols, writes pieces
  *                 <-- how many bytes, or why not -------- TELLER_SOCKET
- *      reads and checks them (collect/pieces.h)
+ *      reads and checks them (library/pieces.h)
  *
  * Where it dies, or takes too long, there are no names of that file; for the next one another is started.
  */

@@ -14,9 +14,9 @@
 #include <sys/types.h>
 
 #include "image/image.h"
+#include "library/account.h"
 #include "recipes/build.h"
 #include "recipes/cache.h"
-#include "collect/session.h"
 #include "safe/wire.h"
 #include "unwind/walk.h"
 
@@ -80,7 +80,7 @@ int library_file(const struct library *library);
 
 /* Looks at a process's memory map and opens what is new. *executable (may be NULL) is set to the
    module that it was started from, or NULL. `machine` is that of the code that runs there: see
-   collect/emulated.h where it is not ours. */
+   library/emulated.h where it is not ours. */
 struct err *library_look(struct library *library, pid_t pid, uint16_t machine,
 			 const struct library_list **out, const struct library_module **executable);
 
@@ -115,10 +115,10 @@ bool library_is_busy(const struct library *library);
 /* From now on tables are made in the background, and nothing is put into the file. To look gives no
    list (NULL, without an error) where tables of it are not ready: it is worth another look when
    library_builds has changed. What is not in use any more can be forgotten. `patient`: others go first.
-   `maker`: path of the program that makes them in a process of its own (collect/maker.h); NULL: this one. */
+   `maker`: path of the program that makes them in a process of its own (library/maker.h); NULL: this one. */
 struct err *library_set_background(struct library *library, bool patient, const char *maker);
 /* What other processes took for tables since this was asked last. */
-struct session_making library_take_account(struct library *library);
+struct library_account library_take_account(struct library *library);
 /* Readable when library_builds has changed. */
 int library_built_fd(const struct library *library);
 unsigned library_builds(struct library *library);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "collect/maker.h"
+#include "library/maker.h"
 
 #include <errno.h>
 #include <poll.h>

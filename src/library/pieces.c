@@ -4,7 +4,7 @@
  *
  *    from, to, start, size (8 bytes each), length (4 bytes; 0: nothing is known there) | name
  */
-#include "collect/pieces.h"
+#include "library/pieces.h"
 
 #include <string.h>
 

@@ -5,7 +5,7 @@
  * for weeks, in the background, with nobody waiting. There what nobody has in
  * memory any more is given back, too.
  */
-#include "collect/library_internal.h"
+#include "library/internal.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -57,7 +57,7 @@ static void build_table(void *context, size_t index)
 
 static void add_to_account(struct library *l, const struct maker_report *report)
 {
-	struct session_making *a = &l->account;
+	struct library_account *a = &l->account;
 	a->cpu_ns += report->cpu_ns;
 	a->memory = report->memory > a->memory ? report->memory : a->memory;
 	a->made += report->cpu_ns && !report->reason;
@@ -457,10 +457,10 @@ bool later_close(struct library *l)
 	return all;
 }
 
-struct session_making library_take_account(struct library *l)
+struct library_account library_take_account(struct library *l)
 {
-	struct session_making account = l->account;
-	l->account = (struct session_making){0};
+	struct library_account account = l->account;
+	l->account = (struct library_account){0};
 	return account;
 }
 

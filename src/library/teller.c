@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "collect/teller.h"
+#include "library/teller.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -18,7 +18,7 @@
 #include "base/utf8.h"
 #include "apart/apart.h"
 #include "apart/packet.h"
-#include "collect/pieces.h"
+#include "library/pieces.h"
 #include "image/image.h"
 #include "image/places.h"
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* What library.c, library_later.c and library_names.c share. */
+/* What library.c, later.c and names.c share. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <time.h>
 
-#include "collect/library.h"
-#include "collect/maker.h"
+#include "library/library.h"
+#include "library/maker.h"
 
 #define BUCKETS 1024u
 #define LIBRARY_AGAIN_NS (60 * 1000000000ull) /* until what could not be had is tried again */
@@ -81,7 +81,7 @@ struct library {
 	unsigned builds;
 	unsigned unready;   /* builds, when a table was not there */
 	struct maker maker; /* its program is NULL: tables are made in this process */
-	struct session_making account;
+	struct library_account account;
 };
 
 extern const struct table library_no_table;
@@ -102,6 +102,6 @@ bool later_is_worth(const struct library_module *m);
 /* Ends that; false where the library must stay, because something cannot be ended. */
 bool later_close(struct library *l);
 
-/* library_names.c: takes over the names that came with a table, if there are any; gives them up. */
+/* names.c: takes over the names that came with a table, if there are any; gives them up. */
 void names_keep(struct library *l, const struct fresh *f);
 void names_forget(struct library *l, struct library_module *m);

@@ -4,6 +4,7 @@
  * What the files of a session share.
  *
  *    session.c    opening, the event loop, snapshots, the end
+ *    door.c       how agents find it
  *    bell.c       what targets ring when there is something to look at
  *    talk.c       the socket: HELLO and MODULES
  *    library.c    modules, their tables, lists of them
@@ -250,6 +251,11 @@ void bell_hear(struct bell *bell);       /* so that its descriptor is quiet unti
 void bell_ring_again(struct bell *bell); /* for what was heard and not done yet */
 void bell_close(struct bell *bell);
 void bell_hurry(void);
+
+/* door.c */
+struct err *door_open(struct session *s);
+/* Nobody comes in any more. */
+void door_close(struct session *s);
 
 /* talk.c */
 void talk_accept(struct session *s);

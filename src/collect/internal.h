@@ -4,6 +4,7 @@
  * What the files of a session share.
  *
  *    session.c    opening, the event loop, snapshots, the end
+ *    sampler.h    who samples: agents.c, or kernel.c (collect/kernel.h)
  *    door.c       how agents find it
  *    bell.c       what targets ring when there is something to look at
  *    talk.c       the socket: HELLO and MODULES
@@ -16,7 +17,6 @@
  *    unwalked.c   samples that a target left for us to walk
  *    times.c      the time lines of threads
  *    drain.c      what came until now as a profile of its own
- *    kernel.c     the other way to sample, without an agent: collect/kernel.h
  *
  *    session --< arena --< process          a program image and the children that it forked
  *                     \--< thread           for each record in the arena that is in use
@@ -184,6 +184,7 @@ struct bell {         /* what targets ring: waited for by a small thread */
 
 struct session {
 	struct session_options options;
+	const struct sampler *sampler;
 	enum watch socket_watch, timer_watch, bell_watch, kernel_watch, inside_watch;
 	char *directory, *socket, *preload;
 	int lock; /* the directory, which nobody else may take for a dead one's */
@@ -228,6 +229,8 @@ struct session {
 	} notes;
 };
 
+/* Waits for a descriptor, too; the object that it belongs to begins with `watch`. */
+struct err *session_watch(struct session *s, int fd, enum watch *watch);
 /* As a profile has it: since the recording began. */
 uint64_t session_since(const struct session *s, uint64_t ns);
 void session_set_tick(struct session *s, uint64_t ns);

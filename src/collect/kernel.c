@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "collect/kernel_internal.h"
+#include "collect/sampler.h"
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -24,6 +25,7 @@
 #include "process/status.h"
 #include "unwind/cpu.h"
 
+#define CALIBRATE_SAMPLES 500        /* of fewer the cost is of no interest */
 #define LAST_TABLES_NS 5000000000ull /* at the end, for tables that are being made */
 #define NAME_NS 20000000000ull
 
@@ -204,7 +206,7 @@ static void each_event(const struct session *s, unsigned long request, void *arg
 			ioctl(k->events[i], request, argument);
 }
 
-void kernel_tally(struct session *s, struct tally *tallies, bool anew)
+static void kernel_tally(struct session *s, struct tally *tallies, bool anew)
 {
 	for (size_t i = 0; i < s->kernel->cpus * s->options.event_count; i++)
 		tally_one(s, i, tallies, anew);
@@ -237,7 +239,7 @@ static int compare_costs(const void *a, const void *b)
 
 /* The interrupt of the clock, without what the program does in it: it is not in the time that the
    program takes for itself. */
-uint64_t kernel_delivery(void)
+static uint64_t kernel_delivery(void)
 {
 	const struct session_event clock = {.type = PERF_TYPE_SOFTWARE,
 					    .config = PERF_COUNT_SW_CPU_CLOCK,
@@ -366,14 +368,14 @@ void kernel_drain(struct session *s, bool all)
 	code_sweep(s);
 }
 
-void kernel_status(const struct session *s, struct session_state *out)
+static void kernel_status(const struct session *s, struct session_state *out)
 {
 	out->records = s->kernel->records;
 	out->record_bytes = s->kernel->record_bytes;
 	out->copies = s->kernel->copies;
 }
 
-int kernel_fd(const struct session *s)
+static int kernel_fd(const struct session *s)
 {
 	return s->kernel->epoll;
 }
@@ -408,7 +410,7 @@ static struct err *watch_tables(struct session *s)
 	return e;
 }
 
-struct err *kernel_open(struct session *s)
+static struct err *kernel_open(struct session *s)
 {
 	reach_apart(s->options.reacher);
 	struct kernel *k = s->kernel = calloc(1, sizeof *k);
@@ -452,14 +454,14 @@ struct err *kernel_open(struct session *s)
 	return e ? e : open_events(s, k);
 }
 
-void kernel_start(struct session *s)
+static void kernel_start(struct session *s)
 {
 	periods_change(s);
 	each_event(s, PERF_EVENT_IOC_ENABLE, NULL);
 	s->kernel->sampling = true;
 }
 
-void kernel_join(struct session *s)
+static void kernel_join(struct session *s)
 {
 	uint32_t self = (uint32_t)getpid();
 	struct kernel_process asleep = {.asleep = 1};
@@ -468,7 +470,7 @@ void kernel_join(struct session *s)
 	bpf_map_update_elem(s->kernel->processes, &self, &asleep, BPF_ANY);
 }
 
-struct err *kernel_attach(struct session *s, pid_t pid)
+static struct err *kernel_attach(struct session *s, pid_t pid)
 {
 	uint32_t number = (uint32_t)pid;
 	struct kernel_process unknown = {0};
@@ -486,7 +488,7 @@ struct err *kernel_attach(struct session *s, pid_t pid)
 	return NULL;
 }
 
-void kernel_name(struct session *s)
+static void kernel_name(struct session *s)
 {
 	tasks_name(s);
 	kernel_renew_names(s);
@@ -540,7 +542,7 @@ static void follow_cpus(struct session *s)
 	free(online);
 }
 
-void kernel_tick(struct session *s)
+static void kernel_tick(struct session *s)
 {
 	kernel_drain(s, false);
 	follow_cpus(s);
@@ -586,7 +588,7 @@ void kernel_stop(struct session *s)
 	kernel_lost(s);
 }
 
-void kernel_close(struct session *s)
+static void kernel_close(struct session *s)
 {
 	struct kernel *k = s->kernel;
 	if (!k)
@@ -614,3 +616,41 @@ void kernel_close(struct session *s)
 	free(k);
 	s->kernel = NULL;
 }
+
+/* ---- as a sampler ---- */
+
+static struct err *open_sampler(struct session *s)
+{
+	struct err *e = kernel_open(s);
+	if (!e)
+		e = session_watch(s, kernel_fd(s), &s->kernel_watch);
+	if (!e)
+		kernel_start(s);
+	return e;
+}
+
+static void stop_sampler(struct session *s)
+{
+	kernel_stop(s);
+	kernel_name(s);
+	if (s->samples >= CALIBRATE_SAMPLES)
+		s->harvest.profile->delivery_ns = kernel_delivery();
+}
+
+static uint64_t not_yet_known(void)
+{
+	return 0;
+}
+
+const struct sampler sampler_kernel = {
+	.open = open_sampler,
+	.join = kernel_join,
+	.attach = kernel_attach,
+	.tick = kernel_tick,
+	.status = kernel_status,
+	.tally = kernel_tally,
+	.name = kernel_name,
+	.stop = stop_sampler,
+	.close = kernel_close,
+	.delivery = not_yet_known,
+};

@@ -34,34 +34,11 @@ struct session;
 /* Whether this kernel and user may: `why` (size bytes) gets what is missing and what provides it. */
 bool kernel_can(char *why, size_t size);
 
-/* For s->kernel. Nothing is sampled before kernel_start. */
-struct err *kernel_open(struct session *s);
-void kernel_close(struct session *s); /* fine without */
-void kernel_start(struct session *s);
 /* No more samples; what there is is read. */
 void kernel_stop(struct session *s);
 /* Reads what has come, and looks at what it is about. */
 void kernel_drain(struct session *s, bool all);
-/* What came out of the kernel so far. */
-struct session_state;
-void kernel_status(const struct session *s, struct session_state *out);
-/* Adds what events have counted since their tallies began, to one for each event; `anew`: they begin
-   again. */
-struct tally;
-void kernel_tally(struct session *s, struct tally *tallies, bool anew);
-/* Every SESSION_TICK_NS. */
-void kernel_tick(struct session *s);
 /* Samples that were lost since this was called last go into the profile as such. */
 void kernel_lost(struct session *s);
-/* A descriptor that is readable when kernel_drain has something urgent to do. */
-int kernel_fd(const struct session *s);
-/* Before a snapshot: what threads call themselves now. */
-void kernel_name(struct session *s);
 /* Names of the kernel's functions, with those of modules that were loaded since. */
 void kernel_renew_names(struct session *s);
-/* What a sample costs besides what the sampler measures of itself, in nanoseconds. Takes some 30 ms. */
-uint64_t kernel_delivery(void);
-/* A process that runs already. */
-struct err *kernel_attach(struct session *s, pid_t pid);
-/* In the command's process, before exec: it is to be sampled from then on. */
-void kernel_join(struct session *s);

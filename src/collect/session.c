@@ -20,11 +20,10 @@
 #include "collect/events.h"
 #include "collect/internal.h"
 #include "collect/kernel.h"
+#include "collect/sampler.h"
 #include "safe/ticks.h"
 
 #define HANDLED_AT_ONCE 256
-#define CALIBRATE_SAMPLES 500 /* of fewer the cost is of no interest */
-#define WAIT_MS 100           /* between two questions whether tables are waited for */
 #define CALIBRATE_NS 5000000ull
 #define MISSING_NOTED 0.05 /* of the samples of an event */
 #define MISSING_OF 200     /* where there should be so many */
@@ -69,8 +68,7 @@ static void restore_limits(struct session *s)
 void session_child(struct session *s)
 {
 	restore_limits(s);
-	if (s->kernel)
-		kernel_join(s);
+	s->sampler->join(s);
 }
 
 /* A limit on the size of files holds for shared memory too: an error is enough of a sign. */
@@ -80,7 +78,7 @@ static void ignore_file_size(struct session *s)
 	s->file_size_ignored = !sigaction(SIGXFSZ, &ignore, &s->file_size_action);
 }
 
-static struct err *add_watch(struct session *s, int fd, enum watch *watch)
+struct err *session_watch(struct session *s, int fd, enum watch *watch)
 {
 	struct epoll_event event = {.events = EPOLLIN, .data.ptr = watch};
 	return epoll_ctl(s->epoll, EPOLL_CTL_ADD, fd, &event)
@@ -100,11 +98,9 @@ static struct err *make_loop(struct session *s)
 	if (s->epoll < 0 || s->timer < 0)
 		return err_errno("cannot make an event loop");
 	session_set_tick(s, SESSION_TICK_NS);
-	struct err *e = s->listener >= 0 ? add_watch(s, s->listener, &s->socket_watch) : NULL;
+	struct err *e = session_watch(s, s->timer, &s->timer_watch);
 	if (!e)
-		e = add_watch(s, s->timer, &s->timer_watch);
-	if (!e)
-		e = add_watch(s, s->bell.ring, &s->bell_watch);
+		e = session_watch(s, s->bell.ring, &s->bell_watch);
 	return e;
 }
 
@@ -123,63 +119,13 @@ void session_describe(struct session *s)
 	p->start_time = (uint64_t)time(NULL);
 	p->hz = s->options.hz;
 	p->unwind = s->options.frame_pointers ? UNWIND_POINTERS : (uint32_t)s->options.unwind;
-	p->delivery_ns = s->kernel ? 0 : sampling_delivery();
-}
-
-/* While tables are made: new threads do not wait for that, and samples to walk are put aside. The
-   rest is done afterwards. */
-static bool greet_until(void *context, int until, const char *what)
-{
-	struct session *s = context;
-	const struct session_options *o = &s->options;
-	bool rung = false, done = true;
-	for (;;) {
-		struct pollfd ready[] = {
-			{until, POLLIN, 0}, {s->bell.ring, POLLIN, 0}, {inside_fd(s), POLLIN, 0}};
-		if (poll(ready, 3, o->wait_on ? WAIT_MS : -1) < 0 && errno != EINTR)
-			break;
-		if (ready[0].revents)
-			break;
-		if (o->wait_on && !o->wait_on(o->wait_context, what)) {
-			done = false;
-			break;
-		}
-		if (ready[2].revents)
-			inside_hear(s);
-		if (!ready[1].revents)
-			continue;
-		rung = true;
-		bell_hear(&s->bell);
-		for (struct arena *a = s->arenas; a; a = a->next)
-			arena_greet(s, a);
-	}
-	if (rung)
-		bell_ring_again(&s->bell);
-	return done;
-}
-
-static struct err *open_kernel(struct session *s)
-{
-	struct err *e = kernel_open(s);
-	if (!e)
-		e = add_watch(s, kernel_fd(s), &s->kernel_watch);
-	if (!e)
-		kernel_start(s);
-	return e;
-}
-
-static struct err *open_inside(struct session *s)
-{
-	struct err *e = inside_start(s);
-	return e || !s->inside_rings ? e : add_watch(s, inside_fd(s), &s->inside_watch);
+	p->delivery_ns = s->sampler->delivery();
 }
 
 static struct err *open_all(struct session *s)
 {
-	struct err *e = s->options.kernel ? NULL : door_open(s);
-	if (!e)
-		e = library_open(s->options.unwind, !s->options.frame_pointers, s->options.agent,
-				 &s->library);
+	struct err *e = library_open(s->options.unwind, !s->options.frame_pointers,
+				     s->options.agent, &s->library);
 	if (!e)
 		e = bell_open(&s->bell);
 	if (!e)
@@ -187,9 +133,7 @@ static struct err *open_all(struct session *s)
 	if (!e)
 		e = harvest_begin(s, &s->harvest);
 	if (!e)
-		library_set_meanwhile(s->library, greet_until, s);
-	if (!e)
-		e = s->options.kernel ? open_kernel(s) : open_inside(s);
+		e = s->sampler->open(s);
 	if (!e)
 		session_describe(s);
 	return e;
@@ -202,6 +146,7 @@ struct err *session_open(const struct session_options *options, struct session *
 	if (!s)
 		return no_memory();
 	s->options = *options;
+	s->sampler = s->options.kernel ? &sampler_kernel : &sampler_agents;
 	s->epoll = s->listener = s->timer = s->lock = -1;
 	s->bell.fd = s->bell.ring = -1;
 	s->start_ns = now_ns();
@@ -242,7 +187,7 @@ void session_close(struct session *s)
 {
 	if (!s)
 		return;
-	kernel_close(s);
+	s->sampler->close(s);
 	for (struct arena *a = s->arenas; a; a = a->next)
 		atomic_store(&a->header->stop, 1);
 	while (s->harvest.profile && s->arenas)
@@ -298,10 +243,7 @@ static void on_tick(struct session *s)
 	uint64_t expired, now = now_ns();
 	while (read(s->timer, &expired, sizeof expired) < 0 && errno == EINTR)
 		;
-	if (s->kernel)
-		kernel_tick(s);
-	else
-		sampling_tick(s);
+	s->sampler->tick(s);
 	for (struct arena *a = s->arenas; a; a = a->next)
 		arena_scan(s, a);
 	times_take_all(s);
@@ -356,7 +298,7 @@ struct err *session_handle(struct session *s)
 
 struct err *session_attach(struct session *s, pid_t pid)
 {
-	return kernel_attach(s, pid);
+	return s->sampler->attach(s, pid);
 }
 
 /* ---- what there is so far ---- */
@@ -380,8 +322,7 @@ void session_status(struct session *s, struct session_state *out)
 				      .processes = s->process_count,
 				      .threads = s->thread_count,
 				      .elapsed_ns = now_ns() - s->start_ns};
-	if (s->kernel)
-		kernel_status(s, out);
+	s->sampler->status(s, out);
 	for (struct arena *a = s->arenas; a; a = a->next) {
 		for (const struct process *p = a->processes; p; p = p->next)
 			out->live++;
@@ -401,7 +342,7 @@ static void note_error(struct buf *note, unsigned count, const char *what, const
 /* A signal is one, however many samples it stands for: those of the clock have a weight, others are gone. */
 static void note_missing(struct session *s, const struct profile *p, struct buf *note)
 {
-	for (uint32_t i = 0; !s->kernel && i < s->options.event_count; i++) {
+	for (uint32_t i = 0; s->sampler->merges && i < s->options.event_count; i++) {
 		const struct session_event *event = &s->options.events[i];
 		uint64_t samples = profile_samples(p, i);
 		double missing = 1 - (double)samples / (double)(s->due[i] ? s->due[i] : 1);
@@ -458,7 +399,7 @@ static void convert_ticks(const struct session *s, struct profile *p)
 		nanosleep(&rest, NULL);
 		ns = now_ns() - s->start_ns;
 	}
-	if (s->options.kernel)
+	if (!s->sampler->in_ticks)
 		return;
 	double rate = (double)ns / (double)(ticks_now() - s->start_ticks);
 	for (size_t i = 0; i < p->thread_count; i++)
@@ -478,10 +419,7 @@ void session_cover(struct session *s, struct profile *p, bool anew)
 {
 	struct tally tallies[ARENA_METRICS_MAX];
 	memcpy(tallies, s->tallies, sizeof tallies);
-	if (s->kernel)
-		kernel_tally(s, tallies, anew);
-	else
-		sampling_tally(s, tallies);
+	s->sampler->tally(s, tallies, anew);
 	for (size_t i = 0; i < s->options.event_count && i < p->metric_count; i++) {
 		p->metrics[i].coverage = tallies[i].coverage;
 		s->due[i] = tallies[i].count / (p->metrics[i].period ? p->metrics[i].period : 1);
@@ -530,8 +468,7 @@ static void count_untimed(struct profile *p)
 struct err *session_snapshot(struct session *s, struct profile **out)
 {
 	struct harvest copy;
-	if (s->kernel)
-		kernel_name(s);
+	s->sampler->name(s);
 	times_take_all(s);
 	struct err *e = copy_harvested(s, &copy);
 	*out = NULL;
@@ -558,12 +495,7 @@ struct err *session_finish(struct session *s, struct profile **out, unsigned *st
 {
 	unsigned running = 0;
 	struct err *e = session_handle(s);
-	if (s->kernel) {
-		kernel_stop(s);
-		kernel_name(s);
-	}
-	if (s->kernel && s->samples >= CALIBRATE_SAMPLES)
-		s->harvest.profile->delivery_ns = kernel_delivery();
+	s->sampler->stop(s);
 	for (struct arena *a = s->arenas; a; a = a->next) {
 		arena_scan(s, a);
 		atomic_store(&a->header->stop, 1);

@@ -11,6 +11,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/file_limit.h"
 #include "base/path.h"
 #include "cmd/output.h"
 #include "collect/events.h"
@@ -71,7 +72,6 @@ struct recording {
 	char why_timers[400], agent[PATH_MAX];
 	struct buf notes;    /* a line each */
 	struct err *problem; /* what ended sampling, or kept the profile from its place */
-	struct sigaction file_size_action; /* as we found it */
 };
 
 /* Keeps the first of several problems. */
@@ -382,7 +382,6 @@ static void prepare_child(void *context)
 	const struct recording *r = context;
 
 	session_child(r->session);
-	sigaction(SIGXFSZ, &r->file_size_action, NULL);
 }
 
 static struct err *start(struct recording *r)
@@ -640,13 +639,10 @@ static struct err *begin(struct recording *r)
 static int record(const struct options *o)
 {
 	struct recording r = {.options = o, .target.signals = -1};
-	struct sigaction ignored = {.sa_handler = SIG_IGN};
 	struct err *e;
 	int status;
 
-	/* Where files may not be as large as ours, that they cannot be written is enough of a sign:
-	   the command is not to be left alone. */
-	sigaction(SIGXFSZ, &ignored, &r.file_size_action);
+	file_limit_ignore(); /* the command is not to be left alone for that */
 	e = look_before(&r);
 	if (!e)
 		e = begin(&r);

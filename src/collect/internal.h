@@ -190,8 +190,7 @@ struct session {
 	int lock; /* the directory, which nobody else may take for a dead one's */
 	int epoll, listener, timer;
 	struct rlimit files;
-	bool files_raised, file_size_ignored;
-	struct sigaction file_size_action;
+	bool files_raised;
 	struct bell bell;
 	struct library *library;
 	struct kernel *kernel; /* NULL: agents sample */

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +16,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/file_limit.h"
 #include "collect/events.h"
 #include "collect/internal.h"
 #include "collect/kernel.h"
@@ -61,21 +61,13 @@ static void restore_limits(struct session *s)
 {
 	if (s->files_raised)
 		setrlimit(RLIMIT_NOFILE, &s->files);
-	if (s->file_size_ignored)
-		sigaction(SIGXFSZ, &s->file_size_action, NULL);
 }
 
 void session_child(struct session *s)
 {
 	restore_limits(s);
+	file_limit_restore();
 	s->sampler->join(s);
-}
-
-/* A limit on the size of files holds for shared memory too: an error is enough of a sign. */
-static void ignore_file_size(struct session *s)
-{
-	struct sigaction ignore = {.sa_handler = SIG_IGN};
-	s->file_size_ignored = !sigaction(SIGXFSZ, &ignore, &s->file_size_action);
 }
 
 struct err *session_watch(struct session *s, int fd, enum watch *watch)
@@ -160,7 +152,7 @@ struct err *session_open(const struct session_options *options, struct session *
 	s->timers_interrupt = s->options.timers && sampling_timers_interrupt();
 	if (s->options.timers && s->options.event_count > 1)
 		s->options.event_count = 1;
-	ignore_file_size(s);
+	file_limit_ignore();
 	bell_hurry();
 	s->files_raised = raise_limit(s);
 	struct err *e = !s->options.agent ? no_memory() : NULL;

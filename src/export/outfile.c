@@ -3,40 +3,17 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <stdio_ext.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/err.h"
+#include "base/file_limit.h"
 #include "base/newfile.h"
 
 #define BUFFER (1u << 20)
-
-static void hold_signal(struct outfile *o)
-{
-	sigset_t wanted;
-	sigemptyset(&wanted);
-	sigaddset(&wanted, SIGXFSZ);
-	o->held = !pthread_sigmask(SIG_BLOCK, &wanted, &o->before);
-}
-
-static void release_signal(struct outfile *o)
-{
-	const struct timespec now = {0};
-	sigset_t ours;
-	if (!o->held)
-		return;
-	sigemptyset(&ours);
-	sigaddset(&ours, SIGXFSZ);
-	if (!sigismember(&o->before, SIGXFSZ))
-		sigtimedwait(&ours, NULL, &now);
-	pthread_sigmask(SIG_SETMASK, &o->before, NULL);
-	o->held = false;
-}
 
 static struct err *open_beside(struct outfile *o, const char *path, int *fd)
 {
@@ -85,7 +62,7 @@ struct err *outfile_open(struct outfile *o, const char *path)
 		return outfile_close(o, e);
 	setvbuf(o->file, NULL, _IOFBF, BUFFER);
 	__fsetlocking(o->file, FSETLOCKING_BYCALLER); /* many small pieces, one thread */
-	hold_signal(o);
+	file_limit_ignore();
 	return NULL;
 }
 
@@ -113,7 +90,6 @@ struct err *outfile_close(struct outfile *o, struct err *e)
 {
 	int error = o->file ? finish(o) : 0;
 	const char *name = o->path ? o->path : "the output";
-	release_signal(o);
 	errno = error;
 	if (!e && error)
 		e = err_errno("cannot write %s", name);

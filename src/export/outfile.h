@@ -5,8 +5,6 @@
  * so that whoever looks sees the old one or the whole new one. What is no ordinary file (a pipe,
  * /dev/null) is written to as it is; without a path it is stdout.
  */
-#include <signal.h>
-#include <stdbool.h>
 #include <stdio.h>
 
 struct err;
@@ -14,8 +12,6 @@ struct err;
 struct outfile {
 	FILE *file;
 	char *path, *temporary; /* NULL: written as it is */
-	bool held;              /* a file beyond the limit gives an error instead of a signal */
-	sigset_t before;
 };
 
 /* `path` NULL: stdout. */

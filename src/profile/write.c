@@ -16,35 +16,29 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/file_limit.h"
 #include "base/newfile.h"
 #include "profile/profile.h"
 
-/* A file beyond the limit and a pipe without a reader raise signals that kill: they are held back
-   here, so that the error code comes instead. */
+/* A pipe without a reader raises a signal that kills: it is held back here, so that the error code comes instead. */
 struct held {
 	sigset_t wanted, before;
 };
 
-static void signals_hold(struct held *h)
+static void signal_hold(struct held *h)
 {
+	file_limit_ignore();
 	sigemptyset(&h->wanted);
-	sigaddset(&h->wanted, SIGXFSZ);
 	sigaddset(&h->wanted, SIGPIPE);
 	pthread_sigmask(SIG_BLOCK, &h->wanted, &h->before);
 }
 
-static void signals_release(struct held *h, int error)
+static void signal_release(struct held *h, int error)
 {
 	const struct timespec now = {0};
-	sigset_t ours;
 
-	sigemptyset(&ours);
-	if (error == EFBIG && !sigismember(&h->before, SIGXFSZ))
-		sigaddset(&ours, SIGXFSZ);
 	if (error == EPIPE && !sigismember(&h->before, SIGPIPE))
-		sigaddset(&ours, SIGPIPE);
-	if (error == EFBIG || error == EPIPE)
-		sigtimedwait(&ours, NULL, &now);
+		sigtimedwait(&h->wanted, NULL, &now);
 	pthread_sigmask(SIG_SETMASK, &h->before, NULL);
 }
 
@@ -83,9 +77,9 @@ static struct err *fill(int fd, const struct buf *bytes, const char *path, bool 
 	struct held held;
 	int error;
 
-	signals_hold(&held);
+	signal_hold(&held);
 	error = write_all(fd, bytes->data, bytes->size);
-	signals_release(&held, error);
+	signal_release(&held, error);
 	if (!error && ordinary) {
 		error = sync_file(fd);
 		what = "write to disk";

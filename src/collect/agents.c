@@ -3,50 +3,12 @@
  * Agents as samplers: door.c lets them in, talk.c speaks with them, sampling.c gives each of their threads its events, inside.c
  * takes what comes while the kernel works for them, arenas.c what they count.
  */
-#include <errno.h>
-#include <poll.h>
-
 #include "base/err.h"
 #include "collect/internal.h"
 #include "collect/sampler.h"
 
-#define WAIT_MS 100 /* between two questions whether tables are waited for */
-
-/* While tables are made: new threads do not wait for that, and samples to walk are put aside. The
-   rest is done afterwards. */
-static bool greet_until(void *context, int until, const char *what)
-{
-	struct session *s = context;
-	const struct session_options *o = &s->options;
-	bool rung = false, done = true;
-	for (;;) {
-		struct pollfd ready[] = {
-			{until, POLLIN, 0}, {s->bell.ring, POLLIN, 0}, {inside_fd(s), POLLIN, 0}};
-		if (poll(ready, 3, o->wait_on ? WAIT_MS : -1) < 0 && errno != EINTR)
-			break;
-		if (ready[0].revents)
-			break;
-		if (o->wait_on && !o->wait_on(o->wait_context, what)) {
-			done = false;
-			break;
-		}
-		if (ready[2].revents)
-			inside_hear(s);
-		if (!ready[1].revents)
-			continue;
-		rung = true;
-		bell_hear(&s->bell);
-		for (struct arena *a = s->arenas; a; a = a->next)
-			arena_greet(s, a);
-	}
-	if (rung)
-		bell_ring_again(&s->bell);
-	return done;
-}
-
 static struct err *open_agents(struct session *s)
 {
-	library_set_meanwhile(s->library, greet_until, s);
 	struct err *e = door_open(s);
 	if (!e)
 		e = session_watch(s, s->listener, &s->socket_watch);

@@ -23,6 +23,7 @@
 #include "collect/sampler.h"
 #include "safe/ticks.h"
 
+#define WAIT_MS 100 /* between two questions whether tables are waited for */
 #define HANDLED_AT_ONCE 256
 #define CALIBRATE_NS 5000000ull
 #define MISSING_NOTED 0.05 /* of the samples of an event */
@@ -114,6 +115,38 @@ void session_describe(struct session *s)
 	p->delivery_ns = s->sampler->delivery();
 }
 
+/* While tables are made: new threads do not wait for that, and samples to walk are put aside. The
+   rest is done afterwards. */
+static bool greet_until(void *context, int until, const char *what)
+{
+	struct session *s = context;
+	const struct session_options *o = &s->options;
+	bool rung = false, done = true;
+	for (;;) {
+		struct pollfd ready[] = {
+			{until, POLLIN, 0}, {s->bell.ring, POLLIN, 0}, {inside_fd(s), POLLIN, 0}};
+		if (poll(ready, 3, o->wait_on ? WAIT_MS : -1) < 0 && errno != EINTR)
+			break;
+		if (ready[0].revents)
+			break;
+		if (o->wait_on && !o->wait_on(o->wait_context, what)) {
+			done = false;
+			break;
+		}
+		if (ready[2].revents)
+			inside_hear(s);
+		if (!ready[1].revents)
+			continue;
+		rung = true;
+		bell_hear(&s->bell);
+		for (struct arena *a = s->arenas; a; a = a->next)
+			arena_greet(s, a);
+	}
+	if (rung)
+		bell_ring_again(&s->bell);
+	return done;
+}
+
 static struct err *open_all(struct session *s)
 {
 	struct err *e = library_open(s->options.unwind, !s->options.frame_pointers,
@@ -124,6 +157,8 @@ static struct err *open_all(struct session *s)
 		e = make_loop(s);
 	if (!e)
 		e = harvest_begin(s, &s->harvest);
+	if (!e)
+		library_set_meanwhile(s->library, greet_until, s);
 	if (!e)
 		e = s->sampler->open(s);
 	if (!e)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "process/pointer.h"
 
+#include <errno.h>
+
 #include "process/reach.h"
 #include "unwind/step.h"
 
@@ -9,16 +11,17 @@ static bool is_code(const struct code_space *code, uint64_t address)
 	return code->at(code->context, address) != CODE_NONE;
 }
 
-/* False: nobody can tell any more whether there is a frame. */
+/* Of a process that is gone the code is, too: then there is a frame, most probably. False: it is not to be had, although the process
+   is there. */
 static bool look_at_code(const struct walk *w, pid_t task, enum made_frame *made)
 {
 	_Alignas(uint32_t) uint8_t code[MADE_BYTES] = {0};
 	uint64_t room = 4096 - w->pc % 4096;
 	*made = MADE_FRAME;
-	if (!w->exact)
+	if (!w->exact || task <= 0)
 		return true;
-	if (task <= 0 || !reach_bytes(task, w->pc, code, room < sizeof code ? room : sizeof code))
-		return false;
+	if (!reach_bytes(task, w->pc, code, room < sizeof code ? room : sizeof code))
+		return errno == ESRCH; /* it is gone since */
 	*made = w->cpu->link == CPU_NO_REGISTER ? made_frame_x86_64(code)
 						: made_frame_aarch64((const uint32_t *)code);
 	return true;

@@ -23,7 +23,8 @@
 
 #define ACCESS_FS_TRUNCATE \
 	(UINT64_C(1) << 14) /* LANDLOCK_ACCESS_FS_TRUNCATE, which older headers lack */
-#define STARVED_MAX 4u      /* times as long as was meant is waited on a busy machine */
+#define SOON_MS 20     /* most answers are there by then, and nobody has to ask why one is not */
+#define STARVED_MAX 4u /* times as long as was meant is waited on a busy machine */
 #define FREE (APART_FIRST + APART_FILES_MAX) /* descriptors from here on */
 #define FIRST_TO_GO "500"                    /* where the machine's memory runs out; 0: as others */
 
@@ -143,7 +144,7 @@ bool apart_wait(pid_t pid, int socket, uint64_t ms)
 {
 	uint64_t begun = now_ms(), until = begun + ms;
 	struct pollfd ready = {socket, POLLIN, 0};
-	if (poll(&ready, 1, 0) > 0)
+	if (poll(&ready, 1, SOON_MS) > 0)
 		return true;
 	uint64_t starved = starved_ms(pid);
 	for (;;) {

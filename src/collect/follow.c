@@ -5,10 +5,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "apart/packet.h"
 #include "base/err.h"
 #include "collect/live.h"
 #include "collect/live_wire.h"
-#include "apart/packet.h"
 #include "profile/profile.h"
 
 #define PROFILE_BYTES_MAX (4ull << 30)

@@ -33,9 +33,9 @@
 #include <sys/resource.h>
 #include <sys/types.h>
 
-#include "library/library.h"
 #include "collect/session.h"
 #include "collect/tally.h"
+#include "library/library.h"
 #include "profile/profile.h"
 #include "safe/wire.h"
 

@@ -16,12 +16,12 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "apart/packet.h"
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/hash.h"
 #include "collect/live_wire.h"
-#include "apart/packet.h"
 #include "profile/profile.h"
 
 #define READERS_MAX 8

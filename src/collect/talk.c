@@ -14,9 +14,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "apart/packet.h"
 #include "base/clock.h"
 #include "base/err.h"
-#include "apart/packet.h"
 #include "process/status.h"
 
 #define CLIENTS_MAX 256u

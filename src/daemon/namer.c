@@ -20,17 +20,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "apart/apart.h"
 #include "base/array.h"
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/hash.h"
 #include "base/utf8.h"
-#include "apart/apart.h"
-#include "library/pieces.h"
-#include "library/teller.h"
 #include "image/image.h"
 #include "image/places.h"
+#include "library/pieces.h"
+#include "library/teller.h"
 #include "process/backing.h"
 #include "process/reach.h"
 #include "profile/profile.h"

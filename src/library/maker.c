@@ -10,10 +10,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "base/err.h"
 #include "apart/apart.h"
 #include "apart/packet.h"
+#include "base/clock.h"
+#include "base/err.h"
 #include "image/identity.h"
 #include "image/image.h"
 #include "image/name_table.h"

@@ -12,15 +12,15 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "apart/apart.h"
+#include "apart/packet.h"
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/utf8.h"
-#include "apart/apart.h"
-#include "apart/packet.h"
-#include "library/pieces.h"
 #include "image/image.h"
 #include "image/places.h"
+#include "library/pieces.h"
 
 /* The descriptors of the other process. */
 #define TELLER_SOCKET APART_FIRST

@@ -82,7 +82,7 @@ background()
 	pid=$!
 }
 
-# clean COMMAND...: what it writes is text, and nothing else; of a root's secret there is none in it.
+# clean COMMAND...: what it writes is text, and nothing else; the word CANARY, which tests hide in files of root's, is not in it.
 clean()
 {
 	"$CULPRIT" "$@" >out 2>&1 || true

@@ -3,8 +3,8 @@
 #include "scratch.h"
 
 #include "base/err.h"
-#include "library/internal.h"
 #include "image/name_table.h"
+#include "library/internal.h"
 #include "process/backing.h"
 #include "process/maps.h"
 #include "process/registers.h"

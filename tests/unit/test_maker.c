@@ -3,11 +3,11 @@
 #include "scratch.h"
 
 #include "base/err.h"
-#include "library/internal.h"
 #include "image/identity.h"
 #include "image/image.h"
 #include "image/name_table.h"
 #include "image/symbols.h"
+#include "library/internal.h"
 #include "process/maps.h"
 #include "process/registers.h"
 

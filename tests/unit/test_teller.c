@@ -4,9 +4,9 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "image/image.h"
 #include "library/pieces.h"
 #include "library/teller.h"
-#include "image/image.h"
 
 #include <fcntl.h>
 #include <link.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Most samples come while the thread runs code of its own, and no call of the program can end
- * because of one: see collect/sampling.c. Where that cannot be had (agent.interrupts: counters of the
+ * because of one: see collect/agents/sampling.c. Where that cannot be had (agent.interrupts: counters of the
  * CPU, which tell a little late; timers of old kernels; emulators), a sample may come in the instant
  * between the program's call and its sleep. Most system calls are restarted after a handler, but
  * those with a time limit, and those that wait for signals, return EINTR, whatever the handler's

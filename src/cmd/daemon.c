@@ -44,18 +44,18 @@ struct err *daemon_settings(const struct daemon_options *o, struct config *c)
 	return e;
 }
 
-struct err *daemon_events(const struct config *c, struct session_options *s)
+struct err *daemon_events(const struct config *c, struct recording_options *s)
 {
 	char why[400] = "";
 	struct err *e = NULL;
-	*s = (struct session_options){.hz = c->hz,
-				      .kernel = true,
-				      .whole = true,
-				      .drained = true,
-				      .every = (uint32_t)c->every,
-				      .maker = "/proc/self/exe",
-				      .reacher = "/proc/self/exe",
-				      .event_count = c->event_count};
+	*s = (struct recording_options){.hz = c->hz,
+					.kernel = true,
+					.whole = true,
+					.drained = true,
+					.every = (uint32_t)c->every,
+					.maker = "/proc/self/exe",
+					.reacher = "/proc/self/exe",
+					.event_count = c->event_count};
 	for (size_t i = 0; !e && i < c->event_count; i++)
 		e = event_parse(c->events[i], c->hz, &s->events[i]);
 	if (e || c->event_count)
@@ -69,7 +69,7 @@ struct err *daemon_events(const struct config *c, struct session_options *s)
 static int check_settings(const struct daemon_options *o)
 {
 	struct config c;
-	struct session_options session;
+	struct recording_options session;
 	struct err *e = daemon_settings(o, &c);
 	if (!e && c.event_count)
 		e = daemon_events(&c, &session);

@@ -16,6 +16,6 @@ struct daemon_options {
 /* The file, where there is one, and what the command line says instead. */
 struct err *daemon_settings(const struct daemon_options *options, struct config *config);
 /* What the session shall sample. */
-struct err *daemon_events(const struct config *config, struct session_options *out);
+struct err *daemon_events(const struct config *config, struct recording_options *out);
 /* Until it is told to stop; returns the exit status. */
 int daemon_run(const struct daemon_options *options);

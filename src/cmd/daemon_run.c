@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "cmd/cmd.h"
-#include "collect/kernel.h"
+#include "collect/kernel/kernel.h"
 #include "daemon/namer.h"
 #include "daemon/notify.h"
 #include "daemon/privileges.h"
@@ -74,7 +74,7 @@ static bool same_sampling(const struct config *a, const struct config *b)
    was. */
 static struct err *resample(struct daemon *d, const struct config *config)
 {
-	struct session_options options;
+	struct recording_options options;
 	struct session *session;
 	struct err *e = check_writer(d);
 	if (!e)
@@ -86,7 +86,7 @@ static struct err *resample(struct daemon *d, const struct config *config)
 	e = daemon_drain(d, true);
 	session_close(d->session);
 	d->session = session;
-	d->session_options = options;
+	d->recording_options = options;
 	d->epoch_due = true;
 	daemon_begin_if_due(d);
 	return e;
@@ -215,7 +215,7 @@ static struct err *open_all(struct daemon *d)
 	if (!kernel_can(why, sizeof why))
 		return err_new("%s", why);
 	here_read(&d->here);
-	e = daemon_events(&d->config, &d->session_options);
+	e = daemon_events(&d->config, &d->recording_options);
 	if (!e)
 		e = catch_signals(d);
 	if (!e)
@@ -231,9 +231,9 @@ static struct err *open_all(struct daemon *d)
 	if (!e)
 		e = shipper_open(&d->config, d->writer, &d->shipper);
 	if (!e)
-		e = namer_open(d->session_options.maker, &d->namer);
+		e = namer_open(d->recording_options.maker, &d->namer);
 	if (!e)
-		e = session_open(&d->session_options, &d->session);
+		e = session_open(&d->recording_options, &d->session);
 	d->drained_ns = daemon_now_ns();
 	if (!e)
 		e = writer_newest(d->writer, &newest_ms);

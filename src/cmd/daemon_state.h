@@ -21,7 +21,7 @@ struct writer;
 struct daemon {
 	const struct daemon_options *options;
 	struct config config;
-	struct session_options session_options;
+	struct recording_options recording_options;
 	struct session *session;
 	struct writer *writer;
 	struct shipper *shipper; /* NULL: nothing is sent on */

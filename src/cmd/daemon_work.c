@@ -74,10 +74,10 @@ struct err *daemon_begin_epoch(struct daemon *d)
 {
 	struct store_event events[ARENA_METRICS_MAX];
 	struct wall_time now = wall_now();
-	for (size_t i = 0; i < d->session_options.event_count; i++) {
-		const struct session_event *x = &d->session_options.events[i];
+	for (size_t i = 0; i < d->recording_options.event_count; i++) {
+		const struct recording_event *x = &d->recording_options.events[i];
 		events[i] = (struct store_event){x->name, x->unit, x->period,
-						 d->session_options.every, x->user_only};
+						 d->recording_options.every, x->user_only};
 	}
 	struct store_epoch epoch = {
 		.host = d->here.host,
@@ -87,10 +87,10 @@ struct err *daemon_begin_epoch(struct daemon *d)
 		.version = CULPRIT_VERSION,
 		.note = d->note,
 		.cpus = d->here.cpus,
-		.hz = d->session_options.hz,
+		.hz = d->recording_options.hz,
 		.start_ms = now.wall_ms - (int64_t)((now.steady_ns - d->drained_ns) / 1000000),
 		.events = events,
-		.event_count = d->session_options.event_count};
+		.event_count = d->recording_options.event_count};
 	struct err *e = writer_begin(d->writer, &epoch);
 	tell_news(d);
 	if (e)
@@ -184,7 +184,7 @@ static void report_interval(const struct daemon *d, const struct interval *v)
 			   " kB at most; %u could not be made%s%s",
 			   m->made, (double)m->cpu_ns / 1e6, m->memory / 1024, m->failed,
 			   m->failed ? ", the last for: " : "", m->reason);
-	const struct session_counted *c = &v->from.counted;
+	const struct recording_counted *c = &v->from.counted;
 	uint64_t walked = v->samples > c->samples ? v->samples - c->samples : 0;
 	if (c->samples && walked)
 		daemon_say(d, CONFIG_DEBUG,

@@ -12,7 +12,7 @@
 #include "base/json.h"
 #include "base/term.h"
 #include "collect/events.h"
-#include "collect/kernel.h"
+#include "collect/kernel/kernel.h"
 
 #include <glob.h>
 #include <inttypes.h>
@@ -91,7 +91,7 @@ static void probe_events(struct machine *m)
 	static const char *const names[] = {"cycles",     "instructions", "cpu-clock",
 					    "task-clock", "page-faults",  "context-switches"};
 	struct event_answer said;
-	struct session_event event;
+	struct recording_event event;
 	size_t i;
 
 	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {

@@ -15,7 +15,7 @@
 #include "base/path.h"
 #include "cmd/output.h"
 #include "collect/events.h"
-#include "collect/kernel.h"
+#include "collect/kernel/kernel.h"
 #include "collect/live.h"
 #include "collect/session.h"
 #include "collect/target.h"
@@ -56,9 +56,9 @@ struct options {
 	char **command; /* NULL: processes that are there already */
 };
 
-struct recording {
+struct recorder {
 	const struct options *options;
-	struct session_options session_options;
+	struct recording_options wanted;
 	struct session *session; /* NULL once sampling has ended */
 	struct target target;
 	struct live *live; /* who looks at it meanwhile; NULL: nobody can */
@@ -75,7 +75,7 @@ struct recording {
 };
 
 /* Keeps the first of several problems. */
-static void remember(struct recording *r, struct err *e)
+static void remember(struct recorder *r, struct err *e)
 {
 	if (r->problem)
 		err_free(e);
@@ -85,9 +85,9 @@ static void remember(struct recording *r, struct err *e)
 
 /* Events */
 
-static struct err *choose_events(struct recording *r)
+static struct err *choose_events(struct recorder *r)
 {
-	struct session_options *s = &r->session_options;
+	struct recording_options *s = &r->wanted;
 	const struct arg_list *names = &r->options->events;
 	size_t i, k;
 
@@ -128,7 +128,7 @@ static bool is_open_to_all(const char *path, char *closed, size_t size)
 	return !stat(path, &info) && info.st_mode & S_IROTH;
 }
 
-static bool set_agent(struct recording *r, const char *directory, const char *place)
+static bool set_agent(struct recorder *r, const char *directory, const char *place)
 {
 	char path[PATH_MAX * 2];
 
@@ -137,7 +137,7 @@ static bool set_agent(struct recording *r, const char *directory, const char *pl
 	return realpath(path, r->agent) && !access(r->agent, R_OK);
 }
 
-static struct err *find_agent(struct recording *r)
+static struct err *find_agent(struct recorder *r)
 {
 	/* From the directory of the program: in the build, and installed. */
 	static const char *const places[] = {"../agent", ("../" CULPRIT_LIBDIR "/culprit")};
@@ -164,7 +164,7 @@ static struct err *find_agent(struct recording *r)
 		self, places[1]);
 }
 
-static void check_agent(struct recording *r)
+static void check_agent(struct recorder *r)
 {
 	char closed[PATH_MAX];
 
@@ -180,7 +180,7 @@ static void check_agent(struct recording *r)
 /* The profile */
 
 /* What the collector cannot know of what was run. */
-static void describe(struct recording *r, struct profile *p)
+static void describe(struct recorder *r, struct profile *p)
 {
 	struct buf text = {0};
 	char **word;
@@ -205,7 +205,7 @@ static void describe(struct recording *r, struct profile *p)
 
 /* What there is so far, so that nothing is lost if we are killed. A full disk may have room
    again at the end, so failing is no reason to stop. */
-static void save_meanwhile(struct recording *r)
+static void save_meanwhile(struct recorder *r)
 {
 	struct profile *profile = NULL;
 	struct err *e = session_snapshot(r->session, &profile);
@@ -222,7 +222,7 @@ static void save_meanwhile(struct recording *r)
 }
 
 /* Somebody looks at the recording. */
-static void show_meanwhile(struct recording *r)
+static void show_meanwhile(struct recorder *r)
 {
 	struct profile *profile = NULL;
 	uint64_t start = own_cpu_ns();
@@ -235,7 +235,7 @@ static void show_meanwhile(struct recording *r)
 }
 
 /* The command's exit status belongs to the last program that its process ran. */
-static void set_status(struct recording *r)
+static void set_status(struct recorder *r)
 {
 	struct profile *p = r->profile;
 	size_t i;
@@ -249,9 +249,9 @@ static void set_status(struct recording *r)
 }
 
 /* For those who measure what a recording costs. */
-static void print_traffic(const struct recording *r)
+static void print_traffic(const struct recorder *r)
 {
-	struct session_state state;
+	struct recording_state state;
 
 	if (!getenv("CULPRIT_TRAFFIC"))
 		return;
@@ -262,7 +262,7 @@ static void print_traffic(const struct recording *r)
 		NAME, state.records, state.record_bytes, state.copies);
 }
 
-static void stop_sampling(struct recording *r)
+static void stop_sampling(struct recorder *r)
 {
 	print_traffic(r);
 	struct err *e = session_finish(r->session, &r->profile, &r->living);
@@ -282,7 +282,7 @@ static void stop_sampling(struct recording *r)
 
 /* While the command runs */
 
-static int wait_ms(const struct recording *r, uint64_t end_ns)
+static int wait_ms(const struct recorder *r, uint64_t end_ns)
 {
 	uint64_t now = now_ns();
 
@@ -293,7 +293,7 @@ static int wait_ms(const struct recording *r, uint64_t end_ns)
 	return end_ns > now ? (int)((end_ns - now) / 1000000) + 1 : 0;
 }
 
-static void attend(struct recording *r, uint64_t end_ns)
+static void attend(struct recorder *r, uint64_t end_ns)
 {
 	struct err *e = session_handle(r->session);
 
@@ -310,14 +310,14 @@ static void attend(struct recording *r, uint64_t end_ns)
 }
 
 /* When -d is over; 0: never. */
-static uint64_t end_of(const struct recording *r)
+static uint64_t end_of(const struct recorder *r)
 {
 	double seconds = r->options->seconds;
 
 	return seconds > 0 ? r->start_ns + (uint64_t)(seconds * 1e9) : 0;
 }
 
-static void say_what_waits(struct recording *r, const char *what)
+static void say_what_waits(struct recorder *r, const char *what)
 {
 	r->said = true;
 	if (!r->options->quiet)
@@ -331,7 +331,7 @@ static void say_what_waits(struct recording *r, const char *what)
    to wait for, people are told, and may have it otherwise. */
 static bool wait_on(void *context, const char *what)
 {
-	struct recording *r = context;
+	struct recorder *r = context;
 	uint64_t end_ns = end_of(r);
 
 	target_handle(&r->target);
@@ -349,7 +349,7 @@ static bool wait_on(void *context, const char *what)
 	return true;
 }
 
-static void run(struct recording *r)
+static void run(struct recorder *r)
 {
 	uint64_t end_ns = end_of(r);
 
@@ -370,7 +370,7 @@ static void run(struct recording *r)
 		stop_sampling(r);
 }
 
-static void start_clock(struct recording *r)
+static void start_clock(struct recorder *r)
 {
 	r->start_ns = now_ns();
 	r->interval_ns = FIRST_SAVE_NS;
@@ -379,29 +379,27 @@ static void start_clock(struct recording *r)
 
 static void prepare_child(void *context)
 {
-	const struct recording *r = context;
+	const struct recorder *r = context;
 
 	session_child(r->session);
 }
 
-static struct err *start(struct recording *r)
+static struct err *start(struct recorder *r)
 {
-	char **environment = r->session_options.kernel ? environ
-						       : session_environment(r->session, environ);
+	char **environment = session_environment(r->session, environ);
 	struct err *e;
 
 	if (!environment)
 		return err_new("out of memory");
 	start_clock(r);
 	e = target_start(&r->target, r->options->command, environment, prepare_child, r);
-	if (environment != environ)
-		free(environment);
+	free(environment);
 	return e;
 }
 
 /* Processes that are there already */
 
-static struct err *attach(struct recording *r)
+static struct err *attach(struct recorder *r)
 {
 	const struct arg_list *pids = &r->options->pids;
 	struct err *e = NULL;
@@ -414,7 +412,7 @@ static struct err *attach(struct recording *r)
 }
 
 /* Until they have ended, the time is over, or somebody says so (Ctrl-C). */
-static void run_attached(struct recording *r)
+static void run_attached(struct recorder *r)
 {
 	uint64_t end_ns = end_of(r);
 
@@ -424,7 +422,7 @@ static void run_attached(struct recording *r)
 			{.fd = session_fd(r->session), .events = POLLIN},
 			{.fd = live_fd(r->live), .events = POLLIN},
 		};
-		struct session_state state;
+		struct recording_state state;
 
 		if (poll(ready, 3, wait_ms(r, end_ns)) < 0 && errno != EINTR)
 			break;
@@ -441,7 +439,7 @@ static void run_attached(struct recording *r)
 
 /* At the end */
 
-static void note_unreached(struct recording *r)
+static void note_unreached(struct recorder *r)
 {
 	struct reach_account account = reach_take_account();
 
@@ -453,7 +451,7 @@ static void note_unreached(struct recording *r)
 			account.late, account.late == 1 ? "" : "s", account.newest);
 }
 
-static void note_processes(struct recording *r)
+static void note_processes(struct recorder *r)
 {
 	if (r->options->all)
 		return;
@@ -467,14 +465,14 @@ static void note_processes(struct recording *r)
 			"preloaded, or cleared its environment\n");
 }
 
-static void print_metrics(const struct recording *r, struct buf *out)
+static void print_metrics(const struct recorder *r, struct buf *out)
 {
 	const struct profile *p = r->profile;
 	char count[SUMMARY_COUNT_MAX], every[SUMMARY_COUNT_MAX];
 	size_t i;
 
-	for (i = 1; i < p->metric_count && i < r->session_options.event_count; i++) {
-		const struct session_event *event = &r->session_options.events[i];
+	for (i = 1; i < p->metric_count && i < r->wanted.event_count; i++) {
+		const struct recording_event *event = &r->wanted.events[i];
 
 		buf_printf(out, "%*s%s samples of %s", (int)strlen(NAME), "",
 			   summary_count(count, profile_samples(p, (uint32_t)i)),
@@ -497,7 +495,7 @@ static void print_notes(const char *lines, struct buf *out)
 	}
 }
 
-static void print_summary(struct recording *r)
+static void print_summary(struct recorder *r)
 {
 	struct summary summary;
 	struct buf text = {0};
@@ -515,7 +513,7 @@ static void print_summary(struct recording *r)
 	buf_free(&text);
 }
 
-static int finish(struct recording *r)
+static int finish(struct recorder *r)
 {
 	int status = CMD_OK;
 
@@ -531,10 +529,10 @@ static int finish(struct recording *r)
 
 /* The whole */
 
-static void fill_session(struct recording *r)
+static void fill_session(struct recorder *r)
 {
 	const struct options *o = r->options;
-	struct session_options *s = &r->session_options;
+	struct recording_options *s = &r->wanted;
 
 	s->hz = s->events[0].hz;
 	s->unwind = o->unwind == UNWIND_FP ? RECIPES_AUTO : (enum recipes_mode)o->unwind;
@@ -548,7 +546,7 @@ static void fill_session(struct recording *r)
 	s->wait_context = r;
 }
 
-static struct err *choose_collector(struct recording *r)
+static struct err *choose_collector(struct recorder *r)
 {
 	char why[400];
 	bool can = kernel_can(why, sizeof(why));
@@ -563,13 +561,13 @@ static struct err *choose_collector(struct recording *r)
 	if (!r->options->command && (!can || r->options->collector == COLLECTOR_AGENT))
 		return err_new("-p: a running process is sampled by the kernel alone%s%s",
 			       can ? "" : ": ", can ? ", and --collector=agent says no" : why);
-	r->session_options.kernel = can && r->options->collector != COLLECTOR_AGENT;
+	r->wanted.kernel = can && r->options->collector != COLLECTOR_AGENT;
 	if (!r->options->command) /* whoever started it */
-		r->session_options.reacher = "/proc/self/exe";
+		r->wanted.reacher = "/proc/self/exe";
 	return NULL;
 }
 
-static struct err *prepare_agent(struct recording *r)
+static struct err *prepare_agent(struct recorder *r)
 {
 	struct err *e = find_agent(r);
 
@@ -578,49 +576,49 @@ static struct err *prepare_agent(struct recording *r)
 	return e;
 }
 
-static struct err *look_before(struct recording *r)
+static struct err *look_before(struct recorder *r)
 {
 	const struct options *o = r->options;
 	struct err *e = choose_collector(r);
 
 	if (!e && o->command)
-		e = target_check(o->command[0], !r->session_options.kernel);
+		e = target_check(o->command[0], !r->wanted.kernel);
 	if (!e)
 		e = choose_events(r);
 	if (!e)
 		e = output_open(&r->output, o->output);
-	if (!e && !r->session_options.kernel)
+	if (!e && !r->wanted.kernel)
 		e = prepare_agent(r);
 	return e;
 }
 
 /* A kernel that seemed willing, and is not after all. */
-static struct err *open_with_agent(struct recording *r, struct err *why)
+static struct err *open_with_agent(struct recorder *r, struct err *why)
 {
 	struct err *e = target_check(r->options->command[0], true);
 
 	buf_printf(&r->notes, "a library in the program sampled, not the kernel: %s\n",
 		   err_text(why));
 	err_free(why);
-	r->session_options.kernel = false;
+	r->wanted.kernel = false;
 	if (!e)
 		e = prepare_agent(r);
-	return e ? e : session_open(&r->session_options, &r->session);
+	return e ? e : session_open(&r->wanted, &r->session);
 }
 
-static struct err *open_session(struct recording *r)
+static struct err *open_session(struct recorder *r)
 {
 	struct err *e;
 
 	fill_session(r);
-	e = session_open(&r->session_options, &r->session);
-	if (e && r->session_options.kernel && r->options->collector == COLLECTOR_AUTO &&
+	e = session_open(&r->wanted, &r->session);
+	if (e && r->wanted.kernel && r->options->collector == COLLECTOR_AUTO &&
 	    r->options->command && !r->options->all)
 		e = open_with_agent(r, e);
 	return e;
 }
 
-static struct err *begin(struct recording *r)
+static struct err *begin(struct recorder *r)
 {
 	struct err *e = target_prepare(&r->target);
 
@@ -638,7 +636,7 @@ static struct err *begin(struct recording *r)
 
 static int record(const struct options *o)
 {
-	struct recording r = {.options = o, .target.signals = -1};
+	struct recorder r = {.options = o, .target.signals = -1};
 	struct err *e;
 	int status;
 

@@ -2,11 +2,11 @@
 #include "collect/event_pfm.h"
 
 #include "base/err.h"
-#include "collect/session.h"
+#include "harvest/recording.h"
 
 #include <perfmon/pfmlib_perf_event.h>
 
-struct err *event_pfm_encode(const char *name, struct session_event *out)
+struct err *event_pfm_encode(const char *name, struct recording_event *out)
 {
 	struct perf_event_attr attr = {.size = sizeof(attr)};
 	pfm_perf_encode_arg_t arg = {.attr = &attr, .size = sizeof(arg), .cpu = -1};

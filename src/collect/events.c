@@ -91,13 +91,13 @@ static bool read_number(const char *path, int64_t *out)
 	return read;
 }
 
-static bool is_cycles(const struct session_event *e)
+static bool is_cycles(const struct recording_event *e)
 {
 	return e->type == PERF_TYPE_HARDWARE &&
 	       (e->config == PERF_COUNT_HW_CPU_CYCLES || e->config == PERF_COUNT_HW_REF_CPU_CYCLES);
 }
 
-static void set_names(struct session_event *e, const char *name, const char *unit)
+static void set_names(struct recording_event *e, const char *name, const char *unit)
 {
 	snprintf(e->name, sizeof(e->name), "%s", name);
 	snprintf(e->unit, sizeof(e->unit), "%s", unit);
@@ -116,7 +116,7 @@ static const struct known *find_known(const char *name)
 	return NULL;
 }
 
-static void fill_known(const struct known *known, struct session_event *out)
+static void fill_known(const struct known *known, struct recording_event *out)
 {
 	set_names(out, known->name, known->unit);
 	out->type = known->type;
@@ -124,25 +124,25 @@ static void fill_known(const struct known *known, struct session_event *out)
 	out->clock = !strcmp(known->unit, "ns");
 }
 
-bool event_known(const char *name, struct session_event *out)
+bool event_known(const char *name, struct recording_event *out)
 {
 	const struct known *known = find_known(name);
 
 	if (!known)
 		return false;
-	*out = (struct session_event){0};
+	*out = (struct recording_event){0};
 	fill_known(known, out);
 	return true;
 }
 
-bool event_same(const struct session_event *a, const struct session_event *b)
+bool event_same(const struct recording_event *a, const struct recording_event *b)
 {
 	return a->type == b->type && a->config == b->config && a->config1 == b->config1 &&
 	       a->config2 == b->config2 && a->user_only == b->user_only;
 }
 
 /* "r1a8": what the CPU's manual gives as a number. */
-static bool parse_raw(const char *name, struct session_event *out)
+static bool parse_raw(const char *name, struct recording_event *out)
 {
 	char *end;
 
@@ -218,7 +218,7 @@ static struct err *tracepoint_id(const char *name, uint64_t *id)
 	return err_new("no such tracepoint (see %s/available_events)", mounted);
 }
 
-static struct err *parse_tracepoint(const char *name, struct session_event *out)
+static struct err *parse_tracepoint(const char *name, struct recording_event *out)
 {
 	uint64_t id;
 	struct err *e = tracepoint_id(name, &id);
@@ -243,14 +243,14 @@ static bool is_self_caused(const char *name)
 
 /* What the kernel says */
 
-static bool happens_in_kernel(const struct session_event *e)
+static bool happens_in_kernel(const struct recording_event *e)
 {
 	return e->type == PERF_TYPE_TRACEPOINT ||
 	       (e->type == PERF_TYPE_SOFTWARE && (e->config == PERF_COUNT_SW_CONTEXT_SWITCHES ||
 						  e->config == PERF_COUNT_SW_CPU_MIGRATIONS));
 }
 
-struct perf_event_attr event_attr(const struct session_event *event)
+struct perf_event_attr event_attr(const struct recording_event *event)
 {
 	return (struct perf_event_attr){
 		.type = event->type,
@@ -264,7 +264,7 @@ struct perf_event_attr event_attr(const struct session_event *event)
 }
 
 /* 0 where the event can be sampled in this process, else the error number. */
-static int try_event(const struct session_event *event, bool user_only)
+static int try_event(const struct recording_event *event, bool user_only)
 {
 	struct perf_event_attr attr = event_attr(event);
 	attr.sample_period = event->period ? event->period : HARDWARE_EVERY;
@@ -305,12 +305,12 @@ static void answer_refused(struct event_answer *out)
 	}
 }
 
-static bool is_counted_by_cpu(const struct session_event *event)
+static bool is_counted_by_cpu(const struct recording_event *event)
 {
 	return event->type != PERF_TYPE_SOFTWARE && event->type != PERF_TYPE_TRACEPOINT;
 }
 
-static void answer_error(const struct session_event *event, struct event_answer *out)
+static void answer_error(const struct recording_event *event, struct event_answer *out)
 {
 	bool software = !is_counted_by_cpu(event);
 	char state[160];
@@ -366,7 +366,7 @@ const char *event_refused(int error)
 	}
 }
 
-void event_ask(const struct session_event *event, struct event_answer *out)
+void event_ask(const struct recording_event *event, struct event_answer *out)
 {
 	*out = (struct event_answer){.error = try_event(event, event->user_only),
 				     .user_only = event->user_only};
@@ -393,7 +393,7 @@ void event_ask(const struct session_event *event, struct event_answer *out)
 
 void event_ask_tracepoints(struct event_answer *out)
 {
-	struct session_event event = {.period = SELF_CAUSED_LEAST};
+	struct recording_event event = {.period = SELF_CAUSED_LEAST};
 	struct err *e = parse_tracepoint("sched:sched_switch", &event);
 	char *colon;
 
@@ -413,7 +413,7 @@ void event_ask_tracepoints(struct event_answer *out)
 	}
 }
 
-static struct err *open_event(struct session_event *event)
+static struct err *open_event(struct recording_event *event)
 {
 	struct event_answer said;
 
@@ -452,7 +452,7 @@ uint64_t event_tick_hz(void)
 	return (SECOND_NS + (uint64_t)tick.tv_nsec / 2) / (uint64_t)tick.tv_nsec;
 }
 
-static struct err *set_rate(struct session_event *e, uint64_t hz)
+static struct err *set_rate(struct recording_event *e, uint64_t hz)
 {
 	int64_t most;
 
@@ -476,7 +476,7 @@ static struct err *set_rate(struct session_event *e, uint64_t hz)
 }
 
 /* How often it is sampled where nobody says, and how often it may be. */
-static void period_bounds(const struct session_event *e, uint64_t *every, uint64_t *least)
+static void period_bounds(const struct recording_event *e, uint64_t *every, uint64_t *least)
 {
 	size_t i;
 
@@ -492,7 +492,7 @@ static void period_bounds(const struct session_event *e, uint64_t *every, uint64
 	}
 }
 
-static struct err *too_often(const struct session_event *e, uint64_t least)
+static struct err *too_often(const struct recording_event *e, uint64_t least)
 {
 	if (happens_in_kernel(e))
 		return err_new("at least @%" PRIu64
@@ -504,7 +504,7 @@ static struct err *too_often(const struct session_event *e, uint64_t least)
 }
 
 /* `given`: what stands after '@', or NULL. */
-static struct err *set_period(struct session_event *e, const uint64_t *given, uint64_t hz)
+static struct err *set_period(struct recording_event *e, const uint64_t *given, uint64_t hz)
 {
 	uint64_t every, least;
 
@@ -535,7 +535,7 @@ static bool parse_count(const char *text, uint64_t *out)
 /* The whole */
 
 /* A name of the kernel's, with ":u" for user code only. */
-static bool parse_known(const char *name, struct session_event *out)
+static bool parse_known(const char *name, struct recording_event *out)
 {
 	const char *colon = strchr(name, ':');
 	char bare[sizeof(out->name)];
@@ -555,7 +555,7 @@ static bool parse_known(const char *name, struct session_event *out)
 	return true;
 }
 
-static struct err *parse_cpu_event(const char *name, struct session_event *out)
+static struct err *parse_cpu_event(const char *name, struct recording_event *out)
 {
 	struct err *e = event_pfm_encode(name, out);
 
@@ -573,7 +573,7 @@ static struct err *parse_cpu_event(const char *name, struct session_event *out)
 	return NULL;
 }
 
-static struct err *parse_name(const char *name, struct session_event *out)
+static struct err *parse_name(const char *name, struct recording_event *out)
 {
 	struct err *e, *unknown;
 
@@ -589,7 +589,7 @@ static struct err *parse_name(const char *name, struct session_event *out)
 	return unknown ? e : NULL;
 }
 
-static struct err *parse(const char *text, uint64_t hz, struct session_event *out)
+static struct err *parse(const char *text, uint64_t hz, struct recording_event *out)
 {
 	const char *at = strrchr(text, '@');
 	size_t length = at ? (size_t)(at - text) : strlen(text);
@@ -611,13 +611,13 @@ static struct err *parse(const char *text, uint64_t hz, struct session_event *ou
 	return e ? e : open_event(out);
 }
 
-struct err *event_parse(const char *text, uint64_t hz, struct session_event *out)
+struct err *event_parse(const char *text, uint64_t hz, struct recording_event *out)
 {
-	*out = (struct session_event){0};
+	*out = (struct recording_event){0};
 	return err_context(parse(text, hz, out), "event '%.80s'", text);
 }
 
-struct err *event_default(uint64_t hz, struct session_event *out, bool *timers, char *why,
+struct err *event_default(uint64_t hz, struct recording_event *out, bool *timers, char *why,
 			  size_t size)
 {
 	static const char *const names[] = {"cycles", "cpu-clock"};

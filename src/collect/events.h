@@ -8,30 +8,30 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include "collect/session.h"
+#include "harvest/recording.h"
 
 struct err;
 struct perf_event_attr;
 
 /* Fills one event; `hz` is the rate where none is given. An error says what is wrong and what the
    machine has; where the kernel allows only user code, event->user_only is set. */
-struct err *event_parse(const char *text, uint64_t hz, struct session_event *out);
+struct err *event_parse(const char *text, uint64_t hz, struct recording_event *out);
 
 /* What record uses by itself: cycles where they are counted, else cpu-clock. *timers is set where
    perf events are refused altogether; `why` (size bytes) then gets one line: what is missing, and
    the exact setting that provides it; else "". */
-struct err *event_default(uint64_t hz, struct session_event *out, bool *timers, char *why,
+struct err *event_default(uint64_t hz, struct recording_event *out, bool *timers, char *why,
 			  size_t size);
 
 /* What perf_event_open has to know of it in any case: not enabled, and counts are read with their times (tally.h). */
-struct perf_event_attr event_attr(const struct session_event *event);
+struct perf_event_attr event_attr(const struct recording_event *event);
 
 /* Whether two count the same. */
-bool event_same(const struct session_event *a, const struct session_event *b);
+bool event_same(const struct recording_event *a, const struct recording_event *b);
 
 /* One of the kernel's own events by its name or alias, not opened and without a rate; false where
    there is none of this name. */
-bool event_known(const char *name, struct session_event *out);
+bool event_known(const char *name, struct recording_event *out);
 
 struct event_answer {
 	bool available, user_only;
@@ -41,7 +41,7 @@ struct event_answer {
 };
 
 /* Opens the event on ourselves: only that tells the truth in containers and virtual machines. */
-void event_ask(const struct session_event *event, struct event_answer *out);
+void event_ask(const struct recording_event *event, struct event_answer *out);
 /* The same for tracepoints in general. */
 void event_ask_tracepoints(struct event_answer *out);
 

@@ -62,7 +62,7 @@ static struct err *make_processes(struct interval *v)
 		return no_memory();
 	for (size_t i = 0; i < p->process_count; i++) {
 		const struct profile_process *x = &p->processes[i];
-		const struct session_process *owner = &v->from.processes[i];
+		const struct process_owner *owner = &v->from.processes[i];
 		v->processes[i] = (struct store_process){x->pid,      owner->start_ms,
 							 x->name,     x->command,
 							 owner->user, owner->container};

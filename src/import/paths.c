@@ -15,7 +15,7 @@
 
 #include "base/err.h"
 #include "cct/cct.h"
-#include "collect/stack.h"
+#include "harvest/stack.h"
 #include "import/binaries.h"
 #include "import/internal.h"
 #include "process/kernel_names.h"

@@ -65,7 +65,7 @@ struct library_list { /* what one or more processes have in memory */
 	struct walk_module *walk;      /* the same for walking; NULL: not asked for yet */
 	const struct runtime *runtime; /* who makes code there */
 	bool used;                     /* see library_use */
-	uint32_t given;                /* where collect/kernel_code.c has it, + 1 */
+	uint32_t given;                /* where collect/kernel/code.c has it, + 1 */
 };
 
 struct library;

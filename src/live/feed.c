@@ -14,7 +14,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "collect/events.h"
-#include "collect/kernel.h"
+#include "collect/kernel/kernel.h"
 #include "collect/live.h"
 #include "collect/session.h"
 #include "profile/profile.h"
@@ -172,7 +172,7 @@ struct err *feed_finish(struct feed *s, struct profile **profile)
 
 static struct err *handle_session(struct feed *s, struct profile **profile)
 {
-	struct session_state state;
+	struct recording_state state;
 	struct err *e = session_handle(s->session);
 	if (e)
 		return e;
@@ -192,7 +192,7 @@ static struct err *handle_session(struct feed *s, struct profile **profile)
 
 static struct err *begin(struct feed *s)
 {
-	struct session_options o = {.kernel = true, .event_count = 1, .agent = ""};
+	struct recording_options o = {.kernel = true, .event_count = 1, .agent = ""};
 	char why[400];
 	if (!kernel_can(why, sizeof why))
 		return err_new("-p: a running process is sampled by the kernel alone: %s", why);

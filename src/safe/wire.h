@@ -65,7 +65,8 @@ struct wire_reply {
 	uint32_t collapse;       /* bound recursion in the tree */
 	uint32_t frame_pointers; /* walk by frame pointers alone */
 	uint32_t timeline;       /* note when each sample of the first event came */
-	uint32_t chance; /* the first event has a sample by chance, too: collect/sampling.c */
+	uint32_t
+		chance; /* the first event has a sample by chance, too: collect/agents/sampling.c */
 	struct wire_event events[ARENA_METRICS_MAX];
 };
 

@@ -13,7 +13,7 @@
  *
  * The bytes are the same in the cache file and in memory shared with a target.
  * BPF maps have the rows with other numbers of rules, which all tables share
- * there (collect/kernel_tables.c). Addresses are the module's own virtual addresses.
+ * there (collect/kernel/tables.c). Addresses are the module's own virtual addresses.
  */
 #include <stdbool.h>
 #include <stddef.h>

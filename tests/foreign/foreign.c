@@ -91,7 +91,7 @@ static void handle(struct session *session)
 /* Until it has ended, and what it left behind too. */
 static int follow(struct session *session, pid_t pid)
 {
-	struct session_state state;
+	struct recording_state state;
 	siginfo_t ended = {0};
 	int status;
 	while (!ended.si_pid) {
@@ -111,7 +111,7 @@ static int follow(struct session *session, pid_t pid)
 
 int main(int argc, char **argv)
 {
-	struct session_options options = {.timers = true, .event_count = 1};
+	struct recording_options options = {.timers = true, .event_count = 1};
 	struct session *session;
 	struct profile *profile;
 	unsigned living;
@@ -119,12 +119,12 @@ int main(int argc, char **argv)
 		check(err_new("usage: foreign AGENT HZ OUTPUT EMULATOR [OPTION...] -- PROGRAM..."));
 	options.agent = argv[1];
 	options.hz = strtoull(argv[2], NULL, 10);
-	options.events[0] = (struct session_event){.name = "cpu-clock",
-						   .unit = "ns",
-						   .period = 1000000000u /
-							     (options.hz ? options.hz : 1),
-						   .hz = options.hz,
-						   .clock = true};
+	options.events[0] = (struct recording_event){.name = "cpu-clock",
+						     .unit = "ns",
+						     .period = 1000000000u /
+							       (options.hz ? options.hz : 1),
+						     .hz = options.hz,
+						     .clock = true};
 	check(session_open(&options, &session));
 	char *none[] = {NULL}, **environment = session_environment(session, none);
 	if (!environment)

@@ -8,7 +8,8 @@
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "collect/kernel_internal.h"
+#include "collect/kernel/periods.h"
+#include "collect/kernel/state.h"
 #include "collect/tally.h"
 #include "profile/profile.h"
 

@@ -4,7 +4,7 @@
 
 #include "base/clock.h"
 #include "base/err.h"
-#include "collect/kernel.h"
+#include "collect/kernel/kernel.h"
 #include "collect/session.h"
 #include "profile/profile.h"
 #include "unwind/end.h"
@@ -102,7 +102,7 @@ static void add(struct sums *sums, const struct session_drained *d, pid_t digger
 	for (size_t i = 0; i < p->value_count; i++) {
 		const struct profile_value *v = &p->values[i];
 		uint32_t process = p->threads[v->thread].process;
-		const struct session_process *owner = &d->processes[process];
+		const struct process_owner *owner = &d->processes[process];
 		if (p->processes[process].pid != digger)
 			continue;
 		uint64_t reason = 0;
@@ -130,16 +130,16 @@ static void take(struct session *s, bool last, struct sums *sums, pid_t digger)
 
 static struct session *open_whole(void)
 {
-	struct session_options o = {
+	struct recording_options o = {
 		.event_count = 1, .hz = HZ, .kernel = true, .whole = true, .drained = true};
 	struct session *s;
-	o.events[0] = (struct session_event){.name = "cpu-clock",
-					     .unit = "ns",
-					     .type = PERF_TYPE_SOFTWARE,
-					     .config = PERF_COUNT_SW_CPU_CLOCK,
-					     .period = 1000000000 / HZ,
-					     .hz = HZ,
-					     .clock = true};
+	o.events[0] = (struct recording_event){.name = "cpu-clock",
+					       .unit = "ns",
+					       .type = PERF_TYPE_SOFTWARE,
+					       .config = PERF_COUNT_SW_CPU_CLOCK,
+					       .period = 1000000000 / HZ,
+					       .hz = HZ,
+					       .clock = true};
 	struct err *e = session_open(&o, &s);
 	if (e)
 		fail_msg("%s", err_text(e));
@@ -163,7 +163,7 @@ static void loses_and_doubles_nothing(void **state)
 {
 	char why[400];
 	struct sums sums = {0};
-	struct session_state status;
+	struct recording_state status;
 	(void)state;
 	if (!kernel_can(why, sizeof why)) {
 		print_message("skipped: %s\n", why);

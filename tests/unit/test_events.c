@@ -9,7 +9,7 @@
 #include <linux/perf_event.h>
 #include <string.h>
 
-static struct session_event event;
+static struct recording_event event;
 
 /* Whether the machine lets us; where it does not, only the name and the rate can be tested. */
 static bool parse(const char *text)
@@ -218,7 +218,7 @@ static void names_of_libpfm(void **state)
 
 static void sameness(void **state)
 {
-	struct session_event a, b;
+	struct recording_event a, b;
 
 	(void)state;
 	assert_true(event_known("faults", &a));

@@ -3,7 +3,9 @@
 #include "unit.h"
 
 #include "base/clock.h"
-#include "collect/kernel_internal.h"
+#include "collect/kernel/copy.h"
+#include "collect/kernel/state.h"
+#include "harvest/process.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,8 @@
 /* What the sampler is told of processes, in a map as it has them. */
 #include "unit.h"
 
-#include "collect/kernel_internal.h"
+#include "collect/kernel/bpf/shared.h"
+#include "collect/kernel/code.h"
 
 #include <bpf/bpf.h>
 #include <errno.h>

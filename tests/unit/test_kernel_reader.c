@@ -3,8 +3,9 @@
 #include "unit.h"
 
 #include "base/clock.h"
-#include "collect/internal.h"
-#include "collect/kernel_internal.h"
+#include "collect/kernel/copy.h"
+#include "collect/kernel/reader.h"
+#include "collect/kernel/state.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -20,11 +21,11 @@ static size_t size_of(uint64_t number)
 	return sizeof(struct kernel_head) + sizeof number + number * 977 % RECORD_MAX;
 }
 
-static void take(struct session *s, const void *data, size_t size)
+static void take(struct kernel *k, const void *data, size_t size)
 {
 	uint64_t number;
 
-	(void)s;
+	(void)k;
 	memcpy(&number, (const uint8_t *)data + sizeof(struct kernel_head), sizeof number);
 	wrong += number != taken++ || size != size_of(number);
 }
@@ -40,7 +41,6 @@ static int give(struct kernel_reader *r, uint64_t number)
 static void all_is_kept(void **state)
 {
 	struct kernel k = {0};
-	struct session s = {.kernel = &k};
 	uint64_t given = 0;
 
 	(void)state;
@@ -51,7 +51,7 @@ static void all_is_kept(void **state)
 		while (give(&k.reader, given++) >= 0)
 			assert_true(given < 100000);
 		assert_true(k.reader.bytes >= k.reader.bytes_max);
-		reader_take(&s, take);
+		reader_take(&k, take);
 		assert_int_equal(taken, given);
 		assert_int_equal(wrong, 0);
 	}
@@ -65,11 +65,11 @@ static void all_is_kept(void **state)
 
 static const uint8_t *stack; /* our own memory, as if it were one */
 
-static void take_stack(struct session *s, const void *data, size_t size)
+static void take_stack(struct kernel *k, const void *data, size_t size)
 {
 	const struct kernel_snapshot *snapshot = data;
 
-	(void)s;
+	(void)k;
 	taken++;
 	wrong += size != sizeof *snapshot + snapshot->size || snapshot->beyond ||
 		 snapshot->size != COPIED + BEYOND ||
@@ -80,7 +80,6 @@ static void take_stack(struct session *s, const void *data, size_t size)
 static void stacks_are_completed(void **state)
 {
 	struct kernel k = {0};
-	struct session s = {.kernel = &k};
 	uint8_t *memory = malloc(COPIED + BEYOND);
 	struct kernel_snapshot *record = calloc(1, sizeof *record + COPIED);
 
@@ -104,7 +103,7 @@ static void stacks_are_completed(void **state)
 	memset(memory, 0, COPIED);              /* from now on it is another */
 	assert_int_equal(reader_hold(&k.reader, record, sizeof *record + COPIED), 0);
 	memcpy(memory, record + 1, COPIED);
-	reader_take(&s, take_stack);
+	reader_take(&k, take_stack);
 	assert_int_equal(taken, 2);
 	assert_int_equal(wrong, 1); /* the second one is as it came */
 	free(k.reader.spare);
@@ -116,12 +115,12 @@ static void stacks_are_completed(void **state)
 
 #define PAGE 4096u
 
-static void take_far(struct session *s, const void *data, size_t size)
+static void take_far(struct kernel *k, const void *data, size_t size)
 {
 	size_t before;
 	const struct kernel_snapshot *snapshot = copy_in(data, size, &before);
 
-	(void)s;
+	(void)k;
 	taken++;
 	wrong += !snapshot || !before || snapshot->size != 3 * PAGE || snapshot->holes[0] ||
 		 memcmp(snapshot + 1, stack, 3 * PAGE + PAGE) != 0;
@@ -131,7 +130,6 @@ static void take_far(struct session *s, const void *data, size_t size)
 static void far_stacks_stay(void **state)
 {
 	struct kernel k = {0};
-	struct session s = {.kernel = &k};
 	size_t size = sizeof(struct kernel_far) + sizeof(struct kernel_snapshot) + 4 * PAGE;
 	uint8_t *memory = aligned_alloc(PAGE, 4 * PAGE);
 	struct kernel_far *far = calloc(1, size);
@@ -157,7 +155,7 @@ static void far_stacks_stay(void **state)
 	k.reader.bytes_max = 64u << 20;
 	taken = wrong = 0;
 	assert_int_equal(reader_hold(&k.reader, far, size), 0);
-	reader_take(&s, take_far);
+	reader_take(&k, take_far);
 	assert_int_equal(taken, 1);
 	assert_int_equal(wrong, 0);
 	free(k.reader.spare);

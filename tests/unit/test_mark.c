@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "unit.h"
 
-#include "collect/mark.h"
+#include "harvest/mark.h"
 
 #include <string.h>
 #include <time.h>

@@ -30,17 +30,17 @@
 #include <time.h>
 #include <unistd.h>
 
-static struct session_options options(size_t events)
+static struct recording_options options(size_t events)
 {
-	struct session_options o = {
+	struct recording_options o = {
 		.event_count = events, .hz = 1000, .agent = "/nowhere/agent.so"};
 	for (size_t i = 0; i < events; i++) {
-		o.events[i] = (struct session_event){.name = "cpu-clock",
-						     .unit = "ns",
-						     .type = PERF_TYPE_SOFTWARE,
-						     .config = PERF_COUNT_SW_CPU_CLOCK,
-						     .period = 1000000,
-						     .clock = true};
+		o.events[i] = (struct recording_event){.name = "cpu-clock",
+						       .unit = "ns",
+						       .type = PERF_TYPE_SOFTWARE,
+						       .config = PERF_COUNT_SW_CPU_CLOCK,
+						       .period = 1000000,
+						       .clock = true};
 		o.events[i].name[8] = (char)('0' + i);
 	}
 	return o;
@@ -48,7 +48,7 @@ static struct session_options options(size_t events)
 
 static struct session *open_session(size_t events)
 {
-	struct session_options o = options(events);
+	struct recording_options o = options(events);
 	struct session *s;
 	struct err *e = session_open(&o, &s);
 	if (e)
@@ -296,7 +296,7 @@ static void counts_come_into_the_profile(void **state)
 {
 	struct session *s = open_session(1);
 	char *path = socket_of(s);
-	struct session_state status;
+	struct recording_state status;
 	(void)state;
 	pid_t pid = start(agent_counts, path);
 	handle_until_end(s, pid);
@@ -396,7 +396,7 @@ static void children_and_new_images_are_there(void **state)
 {
 	struct session *s = open_session(1);
 	char *path = socket_of(s);
-	struct session_state status;
+	struct recording_state status;
 	(void)state;
 	handle_until_end(s, start(agent_forks, path));
 	session_status(s, &status);
@@ -695,7 +695,7 @@ static void the_environment_is_the_commands_own(void **state)
 
 static void wrong_options_are_refused(void **state)
 {
-	struct session_options o = options(1);
+	struct recording_options o = options(1);
 	struct session *s;
 	(void)state;
 	o.event_count = 0;

@@ -3,7 +3,7 @@
 #include "unit.h"
 
 #include "cct/cct.h"
-#include "collect/stack.h"
+#include "harvest/stack.h"
 #include "unwind/cpu.h"
 
 #include <elf.h>

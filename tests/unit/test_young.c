@@ -4,7 +4,8 @@
 
 #include "base/clock.h"
 #include "base/err.h"
-#include "collect/kernel_internal.h"
+#include "collect/kernel/mapped.h"
+#include "collect/kernel/state.h"
 #include "process/maps.h"
 
 #include <linux/perf_event.h>
@@ -22,7 +23,7 @@ static int open_notes(void **state)
 {
 	(void)state;
 	kernel = (struct kernel){.epoll = -1};
-	assert_null(maps_open(&kernel)); /* without CPUs: nothing comes by itself */
+	assert_null(mapped_open(&kernel)); /* without CPUs: nothing comes by itself */
 	start = now_ns() - 500 * MS;
 	return 0;
 }
@@ -30,7 +31,7 @@ static int open_notes(void **state)
 static int close_notes(void **state)
 {
 	(void)state;
-	maps_close(&kernel);
+	mapped_close(&kernel);
 	return 0;
 }
 
@@ -53,7 +54,7 @@ static void take(uint32_t type, uint16_t misc, pid_t pid, unsigned ms, const voi
 		.size = (uint16_t)(sizeof *header + size + sizeof tail)};
 	memcpy(record + sizeof *header, body, size);
 	memcpy(record + sizeof *header + size, &tail, sizeof tail);
-	maps_take(&kernel, header);
+	mapped_take(&kernel, header);
 }
 
 static void executes(pid_t pid, unsigned ms)
@@ -110,7 +111,7 @@ static bool is_young(pid_t pid)
 {
 	struct maps maps;
 
-	if (!maps_young(&kernel, pid, &maps))
+	if (!mapped_young(&kernel, pid, &maps))
 		return false;
 	maps_free(&maps);
 	return true;
@@ -129,7 +130,7 @@ static void a_program_that_begins(void **state)
 	maps_code(PID, 11, 0x1000, 0x4000, 0, "/bin/program");
 	maps_code(PID, 12, 0x20000, 0x8000, 0, "/lib/whole.so");
 	maps_code(PID, 14, 0x80000, 0x1000, 0, "[vdso]");
-	assert_true(maps_young(&kernel, PID, &maps));
+	assert_true(mapped_young(&kernel, PID, &maps));
 	assert_int_equal(maps.count, 5);
 	check(&maps.items[0], 0x1000, 0x5000, 0, "/bin/program");
 	check(&maps.items[1], 0x20000, 0x22000, 0, "/lib/whole.so");
@@ -140,12 +141,12 @@ static void a_program_that_begins(void **state)
 	executes(PID, 20); /* and nothing of that is left */
 	assert_false(is_young(PID));
 	maps_code(PID, 21, 0x3000, 0x1000, 0, "/bin/next");
-	assert_true(maps_young(&kernel, PID, &maps));
+	assert_true(mapped_young(&kernel, PID, &maps));
 	assert_int_equal(maps.count, 1);
 	check(&maps.items[0], 0x3000, 0x4000, 0, "/bin/next");
 	maps_free(&maps);
 	/* What it had then is still known. */
-	assert_true(maps_noted(&kernel, PID, start + 15 * MS, &maps));
+	assert_true(mapped_at(&kernel, PID, start + 15 * MS, &maps));
 	assert_int_equal(maps.count, 5);
 	maps_free(&maps);
 }
@@ -158,14 +159,14 @@ static void a_child_is_asked(void **state)
 	(void)state;
 	executes(PID, 10);
 	maps_code(PID, 11, 0x1000, 0x1000, 0, "/bin/program");
-	maps_forked(&kernel, PID + 1, PID, start + 12 * MS);
+	mapped_forked(&kernel, PID + 1, PID, start + 12 * MS);
 	maps_code(PID + 1, 13, 0x3000, 0x1000, 0, "/lib/loaded.so");
 	assert_false(is_young(PID + 1));
 	assert_true(is_young(PID));
-	assert_true(maps_noted(&kernel, PID + 1, UINT64_MAX, &maps));
+	assert_true(mapped_at(&kernel, PID + 1, UINT64_MAX, &maps));
 	assert_int_equal(maps.count, 2);
 	maps_free(&maps);
-	maps_forked(&kernel, PID, 1, start + 30 * MS); /* the number is another one's */
+	mapped_forked(&kernel, PID, 1, start + 30 * MS); /* the number is another one's */
 	assert_false(is_young(PID));
 }
 
@@ -187,8 +188,8 @@ static void nothing_may_be_lost(void **state)
 	assert_true(is_young(PID));
 	loses(20);
 	assert_false(is_young(PID));
-	assert_int_equal(maps_lost(&kernel), 1);
-	assert_int_equal(maps_lost(&kernel), 0);
+	assert_int_equal(mapped_lost(&kernel), 1);
+	assert_int_equal(mapped_lost(&kernel), 0);
 	executes(PID, 30);
 	maps_code(PID, 31, 0x1000, 0x1000, 0, "/bin/program");
 	assert_true(is_young(PID));
@@ -215,26 +216,32 @@ static void what_is_in_no_file_is_asked(void **state)
 	}
 }
 
+static bool is_nobody(const struct kernel *k, pid_t pid)
+{
+	(void)k;
+	(void)pid;
+	return false;
+}
+
 /* Of a process that has just begun nobody has told us yet. */
 static void what_is_nobodys_is_kept_for_a_while(void **state)
 {
-	struct session session = {.kernel = &kernel};
 	uint64_t begun = now_ns();
 	struct maps maps;
 
 	(void)state;
 	executes(PID, 10);
 	maps_code(PID, 11, 0x1000, 0x1000, 0, "/bin/program");
-	maps_sweep(&session, begun);
-	assert_true(maps_noted(&kernel, PID, UINT64_MAX, &maps));
+	mapped_sweep(&kernel, begun, is_nobody);
+	assert_true(mapped_at(&kernel, PID, UINT64_MAX, &maps));
 	maps_free(&maps);
-	maps_sweep(&session, begun + 4000 * MS);
-	assert_false(maps_noted(&kernel, PID, UINT64_MAX, &maps));
+	mapped_sweep(&kernel, begun + 4000 * MS, is_nobody);
+	assert_false(mapped_at(&kernel, PID, UINT64_MAX, &maps));
 }
 
 static bool is_replaced(unsigned one, unsigned other)
 {
-	return maps_replaced(&kernel, PID, start + one * MS, start + other * MS);
+	return mapped_replaced(&kernel, PID, start + one * MS, start + other * MS);
 }
 
 static void a_library_in_anothers_place(void **state)
@@ -253,7 +260,7 @@ static void a_library_in_anothers_place(void **state)
 	assert_true(is_replaced(39, 40));
 	assert_false(is_replaced(40, 50));
 	assert_false(is_replaced(15, 39));
-	assert_false(maps_replaced(&kernel, PID + 1, 0, UINT64_MAX));
+	assert_false(mapped_replaced(&kernel, PID + 1, 0, UINT64_MAX));
 }
 
 static const char *const turns[] = {"/lib/one.so", "/lib/two.so", "/lib/three.so"};
@@ -289,7 +296,7 @@ static void libraries_that_take_turns_for_long(void **state)
 		struct maps maps;
 
 		assert_true(is_replaced(ms, count));
-		assert_true(maps_noted(&kernel, PID, start + ms * MS, &maps));
+		assert_true(mapped_at(&kernel, PID, start + ms * MS, &maps));
 		check(&maps.items[0], 0x1000, 0x9000, 0, "/bin/program");
 		if (maps.count > 1)
 			check(&maps.items[1], 0x20000, 0x22000, 0, turns[ms % 3]);

@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Agents as samplers:
+ *
+ *    door.c       how they find us
+ *    talk.c       what they say: HELLO and MODULES
+ *    bell.c       what they ring when there is something to look at
+ *    scan.c       looking: threads come and go, samples were left to us
+ *    programs.c   the processes that count in an arena
+ *    arenas.c     the memory that they count in
+ *    sampling.c   the perf events of a thread
+ *    inside.c     those of them that come while the kernel works for it; inside_ring.c
+ *    unwalked.c   samples that a target left for us to walk
+ *    trees.c      from a thread's tree to the profile
+ *    times.c      the time lines of threads
+ */
+#include <poll.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "collect/agents/arenas.h"
+#include "collect/agents/bell.h"
+#include "collect/agents/door.h"
+#include "collect/agents/inside.h"
+#include "collect/agents/sampling.h"
+#include "collect/agents/scan.h"
+#include "collect/agents/state.h"
+#include "collect/agents/talk.h"
+#include "collect/agents/times.h"
+#include "collect/agents/trees.h"
+#include "collect/agents/unwalked.h"
+#include "collect/sampler.h"
+#include "harvest/recording.h"
+#include "library/library.h"
+
+/* ---- what we hear ---- */
+
+/* Looking takes longer the more there is to look at: then it is done more rarely. Waiting for
+   tables and walking are no looking. */
+static void on_bell(void *self)
+{
+	struct agents *agents = self;
+	uint64_t start = own_cpu_ns() - agents->walking_ns;
+	bell_hear(&agents->bell);
+	for (struct arena *a = agents->arenas; a; a = a->next)
+		if (atomic_load(&a->header->changes) != a->changes)
+			scan_arena(agents, a);
+	uint64_t pause = (own_cpu_ns() - agents->walking_ns - start) * 2 / 1000;
+	atomic_store(&agents->bell.pause_us, pause > 100 ? (uint32_t)pause : 100);
+}
+
+static void on_inside(void *self)
+{
+	inside_hear(self);
+	unwalked_walk(self, scan_greet);
+}
+
+static void on_knock(void *self)
+{
+	talk_accept(self);
+}
+
+/* While tables are made: new threads do not wait for that, and samples to walk are put aside. The
+   rest is done afterwards. */
+enum { UNTIL, BELL, INSIDE, HEARD };
+
+struct waiting {
+	struct agents *agents;
+	struct pollfd ready[HEARD];
+	bool rung;
+};
+
+static void meanwhile(void *context)
+{
+	struct waiting *w = context;
+	if (w->ready[INSIDE].revents)
+		inside_hear(w->agents);
+	if (!w->ready[BELL].revents)
+		return;
+	w->rung = true;
+	bell_hear(&w->agents->bell);
+	scan_greet(w->agents);
+}
+
+static bool wait_for_tables(void *self, int until, const char *what)
+{
+	struct agents *agents = self;
+	struct waiting w = {.agents = agents,
+			    .ready = {[UNTIL] = {until, POLLIN, 0},
+				      [BELL] = {agents->bell.ring, POLLIN, 0},
+				      [INSIDE] = {inside_fd(agents), POLLIN, 0}}};
+	bool done = recording_wait(agents->recording, what, w.ready, HEARD, meanwhile, &w);
+	if (w.rung)
+		bell_ring_again(&agents->bell);
+	return done;
+}
+
+/* ---- life ---- */
+
+static struct err *open_watched(struct agents *agents)
+{
+	struct err *e = bell_open(&agents->bell);
+	if (!e)
+		e = door_open(&agents->door, agents->recording->options.agent);
+	if (!e)
+		e = inside_start(agents);
+	agents->bell.watch = (struct watch){on_bell, agents};
+	agents->door.watch = (struct watch){on_knock, agents};
+	agents->inside.watch = (struct watch){on_inside, agents};
+	if (!e)
+		e = loop_watch(agents->loop, agents->bell.ring, &agents->bell.watch);
+	if (!e)
+		e = loop_watch(agents->loop, agents->door.listener, &agents->door.watch);
+	if (!e && agents->inside.rings)
+		e = loop_watch(agents->loop, inside_fd(agents), &agents->inside.watch);
+	return e;
+}
+
+static struct err *open_agents(struct recording *r, struct loop *loop, void **self)
+{
+	struct agents *agents = calloc(1, sizeof *agents);
+	*self = agents;
+	if (!agents)
+		return err_new("out of memory");
+	agents->recording = r;
+	agents->loop = loop;
+	agents->door.listener = agents->door.lock = -1;
+	agents->bell.fd = agents->bell.ring = -1;
+	sampling_start(agents);
+	struct err *e = open_watched(agents);
+	if (!e)
+		library_set_meanwhile(r->library, wait_for_tables, agents);
+	return e;
+}
+
+static void leave_targets(struct agents *agents)
+{
+	for (struct arena *a = agents->arenas; a; a = a->next)
+		atomic_store(&a->header->stop, 1);
+	while (agents->recording->harvest.profile && agents->arenas)
+		scan_finish(agents, agents->arenas);
+	talk_hang_up(agents, true);
+	door_close(&agents->door);
+}
+
+static void close_agents(void *self)
+{
+	struct agents *agents = self;
+	leave_targets(agents);
+	bell_close(&agents->bell);
+	inside_stop(agents);
+	times_close(agents);
+	free(agents);
+}
+
+static void tick(void *self)
+{
+	sampling_tick(self);
+	scan_all(self);
+	talk_hang_up(self, false);
+}
+
+static void stop(void *self)
+{
+	struct agents *agents = self;
+	for (struct arena *a = agents->arenas; a; a = a->next) {
+		scan_arena(agents, a);
+		atomic_store(&a->header->stop, 1);
+	}
+}
+
+static void finish(void *self)
+{
+	leave_targets(self);
+}
+
+/* ---- what there is so far ---- */
+
+static void add_state(struct agents *agents, struct arena *a, uint32_t chunk,
+		      struct arena_thread *r, void *context)
+{
+	struct recording_state *out = context;
+	(void)agents;
+	(void)chunk;
+	out->samples += atomic_load(&r->weights[0]);
+	out->lost += atomic_load(&r->lost);
+	out->partial += trees_count_partial(a, r);
+}
+
+static void status(void *self, struct recording_state *out)
+{
+	struct agents *agents = self;
+	for (struct arena *a = agents->arenas; a; a = a->next) {
+		for (int i = 0; i < ARENA_LOST_KINDS; i++)
+			out->lost += atomic_load(&a->header->lost[i]) - a->lost[i];
+		arena_each(agents, a, NULL, add_state, out);
+	}
+}
+
+static void tally(void *self, struct tally *tallies, bool anew)
+{
+	(void)anew; /* they have no drains */
+	sampling_tally(self, tallies);
+}
+
+static void copy_live(struct agents *agents, struct arena *a, uint32_t chunk,
+		      struct arena_thread *r, void *context)
+{
+	struct thread *t = arena_thread_of(a, chunk);
+	if (t)
+		trees_take(agents->recording, context, t->process, t, a, r, false);
+}
+
+static void copy(void *self, struct harvest *copy)
+{
+	struct agents *agents = self;
+	for (struct arena *a = agents->arenas; a; a = a->next) {
+		arena_each(agents, a, NULL, copy_live, copy);
+		trees_lose(agents->recording, copy, a, false);
+	}
+}
+
+static void take_times(void *self, bool all)
+{
+	(void)all;
+	times_take_all(self);
+}
+
+/* ---- who is asked ---- */
+
+static char **environment(void *self, char **of)
+{
+	struct agents *agents = self;
+	return door_environment(&agents->door, of);
+}
+
+static void join(void *self)
+{
+	(void)self; /* the environment does it */
+}
+
+static struct err *refuse(void *self, pid_t pid)
+{
+	(void)self;
+	return err_new("process %d runs already: the kernel alone can sample it", (int)pid);
+}
+
+const struct sampler sampler_agents = {
+	.open = open_agents,
+	.close = close_agents,
+	.environment = environment,
+	.join = join,
+	.attach = refuse,
+	.tick = tick,
+	.status = status,
+	.tally = tally,
+	.prepare = take_times,
+	.copy = copy,
+	.stop = stop,
+	.finish = finish,
+	.delivery = sampling_delivery,
+	.in_ticks = true,
+	.merges = true,
+};

@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "collect/agents/inside_ring.h"
+
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "collect/hurry.h"
+#include "collect/tally.h"
+#include "harvest/mark.h"
+#include "process/registers.h"
+
+#define COPY_MAX ((size_t)16 << 10) /* bytes of a stack */
+#define COPIES_MIN 8u               /* that a ring has room for */
+#define RECORD_MAX (64u << 10)
+#define BEYOND_MAX (480u << 10)      /* bytes of a stack that are read late */
+#define TOP_UNSURE (64u << 10)       /* a stack may go on so far above what its thread says */
+#define KEPT_MAX ((size_t)256 << 20) /* bytes of all copies */
+#define PAUSE_NS 500000              /* between two rounds: one may find several samples */
+
+struct inside_ring {
+	struct inside_ring *next;
+	int event;
+	pid_t tid;
+	size_t size;
+	struct perf_event_mmap_page *head;
+	const uint8_t *data;
+	uint64_t stack_top; /* 0: not known yet */
+	struct inside_copy *first, **last;
+	uint64_t lost;
+};
+
+struct inside_rings {
+	int epoll, come, wake; /* come: for the session; wake: for the small thread */
+	_Atomic bool stop;
+	bool reading;
+	pthread_t reader;
+	pthread_mutex_t lock; /* on all that follows, and on what rings have */
+	struct inside_ring *rings;
+	size_t kept;
+	struct record *record;
+	uint8_t *beyond;
+};
+
+/* A record as asked for here. */
+struct record {
+	struct perf_event_header header;
+	uint64_t id, ns;
+	struct tally_reading reading;
+	uint64_t abi, registers[];
+	/* uint64_t size; uint8_t stack[size]; uint64_t copied */
+};
+
+void inside_ring_ask(struct perf_event_attr *attr, size_t size)
+{
+	attr->sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TIME | PERF_SAMPLE_READ |
+			    PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
+	attr->sample_regs_user = registers_perf_mask;
+	attr->sample_stack_user = (uint32_t)(size / COPIES_MIN < COPY_MAX ? size / COPIES_MIN
+									  : COPY_MAX);
+	attr->use_clockid = 1;
+	attr->clockid = CLOCK_MONOTONIC;
+	attr->wakeup_events = 1;
+}
+
+/* ---- from the ring to the list ---- */
+
+/* The stack beyond what was copied, up to where it begins. How many bytes. */
+static size_t read_beyond(struct inside_rings *all, const struct inside_ring *ring,
+			  const struct inside_copy *copy, const uint8_t *stack)
+{
+	uint64_t end = copy->address + copy->size, room = BEYOND_MAX;
+	struct mark mark;
+	if (ring->stack_top && ring->stack_top + TOP_UNSURE - end < room)
+		room = ring->stack_top + TOP_UNSURE - end;
+	mark_find(&mark, copy->address, stack, copy->size);
+	return mark_read(&mark, ring->tid, copy->ns, end, all->beyond, room);
+}
+
+static void add_copy(struct inside_rings *all, struct inside_ring *ring,
+		     const struct inside_copy *head, const uint8_t *stack, size_t beyond)
+{
+	size_t size = sizeof *head + head->size + beyond;
+	struct inside_copy *copy = all->kept + size <= KEPT_MAX ? malloc(size) : NULL;
+	if (!copy) {
+		ring->lost++;
+		return;
+	}
+	*copy = *head;
+	memcpy(copy->stack, stack, head->size);
+	memcpy(copy->stack + head->size, all->beyond, beyond);
+	copy->size += beyond;
+	all->kept += size;
+	*ring->last = copy;
+	ring->last = &copy->next;
+}
+
+static void take_sample(struct inside_rings *all, struct inside_ring *ring, const struct record *r)
+{
+	const uint64_t *size = r->registers + registers_perf_count;
+	struct inside_copy head = {.id = r->id, .count = r->reading.count, .ns = r->ns};
+	/* There is no program any more, or not yet. */
+	if (r->abi != PERF_SAMPLE_REGS_ABI_64 || !*size)
+		return;
+	const uint64_t *words = size + 1, copied = words[*size / sizeof *words];
+	if (!copied || copied > *size)
+		return;
+	registers_from_perf(r->registers, head.registers, &head.pc);
+	head.address = head.registers[unwind_cpu_for(native_machine)->sp];
+	head.size = head.copied = copied / sizeof *words * sizeof *words;
+	head.cut = copied == *size || head.address + head.size < ring->stack_top;
+	const uint8_t *stack = (const uint8_t *)words;
+	add_copy(all, ring, &head, stack, head.cut ? read_beyond(all, ring, &head, stack) : 0);
+}
+
+static void take_record(struct inside_rings *all, struct inside_ring *ring, const struct record *r)
+{
+	struct {
+		struct perf_event_header header;
+		uint64_t id, count;
+	} const *lost = (const void *)r;
+	if (r->header.type == PERF_RECORD_SAMPLE)
+		take_sample(all, ring, r);
+	else if (r->header.type == PERF_RECORD_LOST)
+		ring->lost += lost->count;
+}
+
+static void read_ring(const struct inside_ring *ring, uint64_t from, void *to, size_t size)
+{
+	size_t at = (size_t)from & (ring->size - 1), part = ring->size - at;
+	if (part > size)
+		part = size;
+	memcpy(to, ring->data + at, part);
+	memcpy((uint8_t *)to + part, ring->data, size - part);
+}
+
+/* Under the lock. Whether there was anything. */
+static bool empty_ring(struct inside_rings *all, struct inside_ring *ring)
+{
+	uint64_t head = __atomic_load_n(&ring->head->data_head, __ATOMIC_ACQUIRE),
+		 tail = ring->head->data_tail;
+	bool any = tail != head;
+	while (tail < head) {
+		struct perf_event_header header;
+		read_ring(ring, tail, &header, sizeof header);
+		if (header.size < sizeof header)
+			break;
+		read_ring(ring, tail, all->record, header.size);
+		take_record(all, ring, all->record);
+		tail += header.size;
+		__atomic_store_n(&ring->head->data_tail, tail, __ATOMIC_RELEASE);
+	}
+	return any;
+}
+
+/* ---- the small thread ---- */
+
+static void read_all(struct inside_rings *all)
+{
+	const uint64_t one = 1;
+	bool any = false;
+	pthread_mutex_lock(&all->lock);
+	for (struct inside_ring *ring = all->rings; ring; ring = ring->next)
+		any |= empty_ring(all, ring);
+	pthread_mutex_unlock(&all->lock);
+	while (any && write(all->come, &one, sizeof one) < 0 && errno == EINTR)
+		;
+}
+
+/* A ring says only once that it has something, to whoever asks first, and may be closed by the time that we
+   know which it was: so all are looked at. */
+static void *read_rings(void *context)
+{
+	struct inside_rings *all = context;
+	const struct timespec pause = {0, PAUSE_NS};
+	struct epoll_event ready;
+	hurry();
+	while (!atomic_load(&all->stop)) {
+		if (epoll_wait(all->epoll, &ready, 1, -1) < 0 && errno != EINTR)
+			break;
+		read_all(all);
+		nanosleep(&pause, NULL);
+	}
+	return NULL;
+}
+
+static struct err *start(struct inside_rings *all)
+{
+	struct epoll_event wake = {.events = EPOLLIN};
+	sigset_t every, before;
+	all->epoll = epoll_create1(EPOLL_CLOEXEC);
+	all->come = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	all->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	all->record = malloc(RECORD_MAX);
+	all->beyond = malloc(BEYOND_MAX);
+	if (!all->record || !all->beyond)
+		return err_new("out of memory");
+	if (all->epoll < 0 || all->come < 0 || all->wake < 0 ||
+	    epoll_ctl(all->epoll, EPOLL_CTL_ADD, all->wake, &wake))
+		return err_errno("cannot watch descriptors");
+	sigfillset(&every); /* signals are for the main thread */
+	pthread_sigmask(SIG_SETMASK, &every, &before);
+	int error = pthread_create(&all->reader, NULL, read_rings, all);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	all->reading = !error;
+	errno = error;
+	return error ? err_errno("cannot start a thread") : NULL;
+}
+
+struct err *inside_rings_open(struct inside_rings **out)
+{
+	struct inside_rings *all = calloc(1, sizeof *all);
+	if (!all)
+		return err_new("out of memory");
+	all->epoll = all->come = all->wake = -1;
+	pthread_mutex_init(&all->lock, NULL);
+	struct err *e = start(all);
+	if (e) {
+		inside_rings_close(all);
+		return e;
+	}
+	*out = all;
+	return NULL;
+}
+
+static void close_one(int fd)
+{
+	if (fd >= 0)
+		close(fd);
+}
+
+void inside_rings_close(struct inside_rings *all)
+{
+	const uint64_t one = 1;
+	if (!all)
+		return;
+	if (all->reading) {
+		atomic_store(&all->stop, true);
+		while (write(all->wake, &one, sizeof one) < 0 && errno == EINTR)
+			;
+		pthread_join(all->reader, NULL);
+	}
+	close_one(all->epoll);
+	close_one(all->come);
+	close_one(all->wake);
+	pthread_mutex_destroy(&all->lock);
+	free(all->record);
+	free(all->beyond);
+	free(all);
+}
+
+int inside_rings_fd(const struct inside_rings *all)
+{
+	return all->come;
+}
+
+void inside_rings_hear(const struct inside_rings *all)
+{
+	uint64_t count;
+	while (read(all->come, &count, sizeof count) < 0 && errno == EINTR)
+		;
+}
+
+/* ---- one ring ---- */
+
+static size_t page_size(void)
+{
+	return (size_t)sysconf(_SC_PAGESIZE);
+}
+
+struct inside_ring *inside_ring_open(struct inside_rings *all, int event, pid_t tid, size_t size)
+{
+	/* by edge: one whose thread has ended is ready all the time */
+	struct epoll_event wake = {.events = EPOLLIN | EPOLLET};
+	struct inside_ring *ring = calloc(1, sizeof *ring);
+	if (!ring)
+		return NULL;
+	*ring = (struct inside_ring){.event = event, .tid = tid, .size = size};
+	ring->last = &ring->first;
+	void *memory = mmap(NULL, page_size() + size, PROT_READ | PROT_WRITE, MAP_SHARED, event, 0);
+	if (memory == MAP_FAILED) {
+		free(ring);
+		return NULL;
+	}
+	ring->head = memory;
+	ring->data = (const uint8_t *)memory + page_size();
+	epoll_ctl(all->epoll, EPOLL_CTL_ADD, event, &wake); /* else it is looked at with others */
+	pthread_mutex_lock(&all->lock);
+	ring->next = all->rings;
+	all->rings = ring;
+	pthread_mutex_unlock(&all->lock);
+	return ring;
+}
+
+void inside_ring_know(struct inside_rings *all, struct inside_ring *ring, uint64_t stack_top)
+{
+	pthread_mutex_lock(&all->lock);
+	ring->stack_top = stack_top;
+	pthread_mutex_unlock(&all->lock);
+}
+
+struct inside_copy *inside_ring_take(struct inside_rings *all, struct inside_ring *ring,
+				     uint64_t *lost)
+{
+	pthread_mutex_lock(&all->lock);
+	empty_ring(all, ring);
+	struct inside_copy *first = ring->first;
+	for (const struct inside_copy *copy = first; copy; copy = copy->next)
+		all->kept -= sizeof *copy + copy->size;
+	ring->first = NULL;
+	ring->last = &ring->first;
+	*lost = ring->lost;
+	ring->lost = 0;
+	pthread_mutex_unlock(&all->lock);
+	return first;
+}
+
+void inside_ring_close(struct inside_rings *all, struct inside_ring *ring)
+{
+	uint64_t lost;
+	struct inside_ring **link = &all->rings;
+	for (struct inside_copy *copy = inside_ring_take(all, ring, &lost), *next; copy;
+	     copy = next) {
+		next = copy->next;
+		free(copy);
+	}
+	pthread_mutex_lock(&all->lock);
+	while (*link != ring)
+		link = &(*link)->next;
+	*link = ring->next;
+	pthread_mutex_unlock(&all->lock);
+	epoll_ctl(all->epoll, EPOLL_CTL_DEL, ring->event, NULL);
+	munmap(ring->head, page_size() + ring->size);
+	free(ring);
+}

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One that says HELLO waits for our answer, so its number is its own. A forked child is only a number in a record:
+ * it may have ended since, may run another program by now, and in a namespace of its own the number means somebody
+ * else to us. So it is believed only where the process with that number has the arena in its memory.
+ */
+#include "collect/agents/programs.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "collect/agents/arenas.h"
+#include "collect/agents/state.h"
+#include "harvest/process.h"
+#include "harvest/recording.h"
+#include "library/library.h"
+#include "process/maps.h"
+#include "process/status.h"
+
+/* ---- numbers ---- */
+
+/* The last number of a line "KEY:\t1\t2\t3": the innermost namespace's. */
+static pid_t innermost(const char *status, const char *key, pid_t otherwise)
+{
+	const char *line = strstr(status, key);
+	if (!line)
+		return otherwise;
+	line += strlen(key);
+	size_t length = strcspn(line, "\n");
+	while (length && !isspace((unsigned char)line[length - 1]))
+		length--;
+	pid_t number = (pid_t)strtol(line + length, NULL, 10);
+	return number > 0 ? number : otherwise;
+}
+
+static pid_t own_number(pid_t pid)
+{
+	struct buf text = {0};
+	struct err *e = process_file(pid, "status", &text);
+	pid_t own = e ? 0 : innermost(buf_text(&text), "\nNSpid:", pid);
+	err_free(e);
+	buf_free(&text);
+	return own;
+}
+
+pid_t program_tid(const struct process *p, pid_t own)
+{
+	pid_t *tids = NULL, found = own;
+	size_t count = 0;
+	if (p->own == p->pid)
+		return own;
+	struct err *e = process_tasks(p->pid, &tids, &count);
+	for (size_t i = 0; !e && i < count; i++)
+		if (own_number(tids[i]) == own)
+			found = tids[i];
+	err_free(e);
+	free(tids);
+	return found;
+}
+
+/* ---- who is who ---- */
+
+enum answer { NO, YES, UNKNOWN };
+
+/* Whether the process has the arena in its memory. Of one that is ending nobody can tell. */
+static enum answer has_arena(pid_t pid, const struct arena *a)
+{
+	struct maps maps;
+	struct process_status status;
+	enum answer answer = NO;
+	struct err *e = maps_read(pid, &maps);
+	if (e) {
+		err_free(e);
+		return process_status(pid, &status) && status.kernel ? NO : UNKNOWN;
+	}
+	if (!maps.count && process_status(pid, &status) && !status.kernel)
+		answer = UNKNOWN;
+	for (size_t i = 0; i < maps.count && answer == NO; i++)
+		if (maps.items[i].inode == a->inode &&
+		    !strcmp(maps.items[i].path, "/memfd:culprit-arena"))
+			answer = YES;
+	maps_free(&maps);
+	return answer;
+}
+
+/* In another namespace: whoever calls itself so and has the arena. */
+static pid_t search(const struct arena *a, pid_t own)
+{
+	struct dirent *entry;
+	pid_t found = 0;
+	DIR *directory = opendir("/proc");
+	while (directory && !found && (entry = readdir(directory))) {
+		pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
+		if (pid > 0 && own_number(pid) == own && has_arena(pid, a) == YES)
+			found = pid;
+	}
+	if (directory)
+		closedir(directory);
+	return found;
+}
+
+static struct process *add(struct agents *agents, struct arena *a, pid_t pid, pid_t own)
+{
+	struct process_agent *agent = calloc(1, sizeof *agent);
+	struct process *p = agent ? process_add(agents->recording, pid, own) : NULL;
+	if (!p) {
+		free(agent);
+		return NULL;
+	}
+	*agent = (struct process_agent){.agents = agents, .arena = a, .next = a->processes};
+	p->agent = agent;
+	if (agent->next)
+		agent->next->agent->previous = p;
+	a->processes = p;
+	return p;
+}
+
+/* To be told when it ends. */
+static void watch(struct agents *agents, struct process *p, program_ended *ended)
+{
+	p->agent->watch = (struct watch){ended, p};
+	p->pidfd = (int)syscall(SYS_pidfd_open, p->pid, 0);
+	if (p->pidfd < 0) {
+		p->gone = errno == ESRCH || errno == EINVAL;
+		return;
+	}
+	struct err *e = loop_watch(agents->loop, p->pidfd, &p->agent->watch);
+	if (e) {
+		close(p->pidfd);
+		p->pidfd = -1;
+	}
+	err_free(e);
+}
+
+struct process *program_add(struct agents *agents, struct arena *a, pid_t pid, pid_t own,
+			    program_ended *ended)
+{
+	struct process *p = add(agents, a, pid, own);
+	if (!p)
+		return NULL;
+	a->namespaced |= pid != own;
+	watch(agents, p, ended);
+	process_describe(agents->recording, p, true);
+	return p;
+}
+
+/* Its parent; or, where that has gone, any other that has the same. */
+static const struct process *parent_in(const struct arena *a, pid_t parent)
+{
+	for (const struct process *p = a->processes; p; p = p->agent->next)
+		if (p->own == parent)
+			return p;
+	return a->processes;
+}
+
+struct process *program_add_forked(struct agents *agents, struct arena *a, pid_t own, pid_t parent,
+				   program_ended *ended)
+{
+	const struct process *from = parent_in(a, parent);
+	a->namespaced |= parent == 0;
+	enum answer here = a->namespaced ? UNKNOWN : has_arena(own, a);
+	if (own == getpid()) /* we have it too, but are nobody's child */
+		here = NO;
+	pid_t pid = a->namespaced ? search(a, own) : own;
+	struct process *p = add(agents, a, pid ? pid : own, own);
+	if (!p)
+		return NULL;
+	p->parent = parent;
+	if (from)
+		process_inherit(p, from);
+	if (a->namespaced && !pid) {
+		p->foreign = true;
+		agents->recording->process_count++;
+		return p;
+	}
+	watch(agents, p, ended);
+	if (here == NO) /* another program has the number now */
+		p->gone = p->replaced = true;
+	agents->recording->process_count += !p->replaced;
+	process_describe(agents->recording, p, false);
+	return p;
+}
+
+struct process *program_find(const struct agents *agents, pid_t pid)
+{
+	for (struct process *p = agents->recording->processes; p; p = p->next)
+		if (p->pid == pid && !p->foreign && !p->gone)
+			return p;
+	return NULL;
+}
+
+void program_leave(struct process *p)
+{
+	struct process_agent *agent = p->agent;
+	*(agent->previous ? &agent->previous->agent->next : &agent->arena->processes) = agent->next;
+	if (agent->next)
+		agent->next->agent->previous = agent->previous;
+}
+
+/* ---- its modules ---- */
+
+static void publish(struct agents *agents, struct arena *a, uint32_t chunk, struct arena_thread *r,
+		    void *context)
+{
+	const struct library_list *list = context;
+	(void)agents;
+	(void)a;
+	(void)chunk;
+	atomic_store_explicit(&r->space, list->place, memory_order_release);
+}
+
+struct err *program_look(struct agents *agents, struct process *p,
+			 const struct library_module **executable)
+{
+	const struct library_list *list;
+	struct err *e = library_look(agents->recording->library, p->pid, p->machine, &list,
+				     executable);
+	if (e || !list) /* not yet */
+		return e;
+	p->list = list;
+	arena_each(agents, p->agent->arena, p, publish, (void *)list);
+	return NULL;
+}

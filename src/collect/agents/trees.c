@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "collect/agents/trees.h"
+
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "cct/cct.h"
+#include "collect/agents/state.h"
+#include "harvest/harvest.h"
+#include "harvest/process.h"
+#include "harvest/recording.h"
+#include "profile/profile.h"
+
+#define IDLE_MAX 10000u /* threads without samples that are kept */
+
+/* ---- threads ---- */
+
+static uint64_t sum_samples(const struct recording *recording, const struct arena_thread *r)
+{
+	uint64_t sum = 0;
+	for (size_t i = 0; i < recording->options.event_count; i++)
+		sum += atomic_load(&((struct arena_thread *)r)->samples[i]);
+	return sum;
+}
+
+/* Ticks stand for nanoseconds until the end: session.c turns them into time. */
+static struct profile_thread describe(const struct recording *recording, const struct thread *t,
+				      struct arena_thread *r, uint32_t process)
+{
+	uint64_t cpu = atomic_load(&r->cpu_ns), begun = atomic_load(&r->cpu_start_ns);
+	uint64_t end = atomic_load(&r->end_ns);
+	return (struct profile_thread){
+		.process = process,
+		.tid = t ? t->tid : r->tid,
+		.name = t ? t->name : "",
+		.start_ns = recording_since(recording, r->start_ns),
+		.end_ns = recording_since(recording, end ? end : now_ns()),
+		.cpu_ns = cpu > begun ? cpu - begun : 0,
+		.handler_ns = atomic_load(&r->ticks),
+		.handled = sum_samples(recording, r),
+	};
+}
+
+static struct err *place_thread(struct recording *recording, struct harvest *h, struct process *p,
+				struct thread *t, const struct arena_thread *record,
+				uint32_t *index)
+{
+	uint32_t process;
+	struct err *e = harvest_process(recording, p, &process);
+	if (e)
+		return e;
+	struct profile_thread wanted = describe(recording, t, (struct arena_thread *)record,
+						process);
+	if (t && t->profile) { /* a sample of it was walked before: it is there, without numbers */
+		*index = t->profile - 1;
+		struct profile_thread *there = &h->profile->threads[*index];
+		if (t->profile == p->more_threads) {
+			harvest_join_thread(there, &wanted);
+			return NULL;
+		}
+		wanted.name = profile_string(h->profile, wanted.name);
+		*there = wanted;
+		return NULL;
+	}
+	e = harvest_add_thread(recording, h, p, &wanted, index);
+	if (!e && t && h == &recording->harvest)
+		t->profile = *index + 1;
+	return e;
+}
+
+bool trees_find_thread(struct recording *recording, struct thread *t,
+		       const struct arena_thread *record, uint32_t *index)
+{
+	struct err *e = NULL;
+	if (t->profile)
+		*index = t->profile - 1;
+	else
+		e = place_thread(recording, &recording->harvest, t->process, t, record, index);
+	return recording_kept(recording, e);
+}
+
+/* ---- trees ---- */
+
+struct placed {
+	uint32_t node;
+	bool partial;
+};
+
+struct reading {
+	struct recording *recording;
+	struct harvest *harvest;
+	struct process *process;
+	uint32_t thread;
+	size_t metrics;
+	struct placed *placed; /* by index in the tree that is read */
+	size_t room;
+	uint64_t partial;
+	struct err *error;
+};
+
+static bool make_room(struct reading *r, uint32_t index)
+{
+	if (index < r->room)
+		return true;
+	size_t room = r->room ? r->room * 2 : 1024;
+	struct placed *more = index < room ? reallocarray(r->placed, room, sizeof *more) : NULL;
+	if (!more) {
+		r->error = err_new("out of memory");
+		return false;
+	}
+	r->placed = more;
+	r->room = room;
+	return true;
+}
+
+static void visit(void *context, uint32_t index, uint32_t parent, uint64_t key,
+		  const uint64_t *values)
+{
+	struct reading *r = context;
+	if (r->error || !make_room(r, index))
+		return;
+	struct placed at = {0};
+	if (index) {
+		at = r->placed[parent];
+		at.partial |= !at.node && cct_key_module(key) == CCT_PARTIAL;
+		r->error = harvest_child(r->recording, r->harvest, r->process, at.node, key,
+					 &at.node);
+	}
+	r->placed[index] = at;
+	for (uint32_t i = 0; i < r->metrics && !r->error; i++)
+		if (values[i])
+			r->error = profile_count(r->harvest->profile, at.node, r->thread, i,
+						 values[i]);
+	if (at.partial)
+		r->partial += values[0];
+}
+
+static bool is_worth_keeping(struct recording *recording, struct process *p, const struct thread *t,
+			     const struct arena_thread *record)
+{
+	if ((t && t->profile) || sum_samples(recording, record))
+		return true;
+	return record->tid == p->own ? !p->replaced : recording->idle_threads++ < IDLE_MAX;
+}
+
+static void count_up(struct recording *recording, struct harvest *h, struct arena_thread *r,
+		     uint64_t partial)
+{
+	uint64_t lost = atomic_load(&r->lost);
+	recording->samples += atomic_load(&r->weights[0]);
+	recording->partial += partial;
+	recording->lost += lost;
+	if (lost)
+		err_free(profile_lose(h->profile, "no room", lost));
+}
+
+void trees_take(struct recording *recording, struct harvest *h, struct process *p, struct thread *t,
+		struct arena *a, const struct arena_thread *record, bool last)
+{
+	struct reading r = {.recording = recording,
+			    .harvest = h,
+			    .process = p,
+			    .metrics = recording->options.event_count};
+	/* The tree is laid out for as many values as the header says. */
+	bool whole = a->header->metrics == r.metrics;
+	if (!is_worth_keeping(recording, p, t, record))
+		return;
+	r.error = place_thread(recording, h, p, t, record, &r.thread);
+	if (!r.error && whole)
+		whole = cct_read(a->header, a->size, record, visit, &r);
+	if (last) {
+		count_up(recording, h, (struct arena_thread *)record, r.partial);
+		recording->notes.damaged_trees += !whole;
+	} else if (atomic_load(&((struct arena_thread *)record)->lost)) {
+		err_free(profile_lose(h->profile, "no room", record->lost));
+	}
+	recording_kept(recording, r.error);
+	free(r.placed);
+}
+
+void trees_lose(struct recording *recording, struct harvest *h, struct arena *a, bool last)
+{
+	static const char *const reasons[] = {
+		[ARENA_LOST_ROOM] = "no room", [ARENA_LOST_THREAD] = "thread without a record"};
+	if (last)
+		recording->notes.restricted_programs += atomic_exchange(&a->header->restricted, 0);
+	for (int i = 0; i < ARENA_LOST_KINDS; i++) {
+		uint64_t now = atomic_load(&a->header->lost[i]), more = now - a->lost[i];
+		if (now <= a->lost[i])
+			continue;
+		err_free(profile_lose(h->profile, reasons[i], more));
+		if (last) {
+			a->lost[i] = now;
+			recording->lost += more;
+		}
+	}
+}
+
+/* ---- a look at a tree that goes on ---- */
+
+struct counting {
+	bool *partial;
+	size_t room;
+	uint64_t sum;
+	bool failed;
+};
+
+static void count_visit(void *context, uint32_t index, uint32_t parent, uint64_t key,
+			const uint64_t *values)
+{
+	struct counting *c = context;
+	if (!c->failed && index >= c->room) {
+		size_t room = c->room ? c->room * 2 : 4096;
+		bool *more = index < room ? realloc(c->partial, room) : NULL;
+		c->failed = !more;
+		c->partial = more ? more : c->partial;
+		c->room = more ? room : c->room;
+	}
+	if (c->failed)
+		return;
+	c->partial[index] = index &&
+			    (parent ? c->partial[parent] : cct_key_module(key) == CCT_PARTIAL);
+	c->sum += c->partial[index] ? values[0] : 0;
+}
+
+uint64_t trees_count_partial(const struct arena *a, const struct arena_thread *record)
+{
+	struct counting c = {0};
+	cct_read(a->header, a->size, record, count_visit, &c);
+	free(c.partial);
+	return c.sum;
+}

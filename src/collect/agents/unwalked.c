@@ -1,0 +1,543 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Samples that a target could not walk, because they met code of no module
+ * that it had been told of: a library that was loaded a moment ago, code made at
+ * run time. It leaves registers and stack; we look at the process's memory map
+ * again, tell it, and walk.
+ *
+ * That may take seconds where a new module's table has to be built, and the
+ * arena has room for few. So samples are first taken out of it (unwalked_keep),
+ * also while tables are built, and then walked (unwalked_walk), oldest first. Until then the process
+ * may have unloaded what it ran, or ended: so its memory map is looked at now and then meanwhile
+ * (struct picture), for those that the present one does not explain.
+ *
+ * A stack changes little from sample to sample but at its end. It is kept in
+ * blocks, and a block that is as it was in the thread's sample before is shared
+ * with that: a deep stack costs no more memory than a shallow one.
+ *
+ *     the thread's samples      [a][b][c][d]
+ *                            [e][f]  |  |       (the upper ends are the same)
+ */
+#include "collect/agents/unwalked.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "cct/cct.h"
+#include "collect/agents/arenas.h"
+#include "collect/agents/programs.h"
+#include "collect/agents/state.h"
+#include "collect/agents/trees.h"
+#include "harvest/harvest.h"
+#include "harvest/mark.h"
+#include "harvest/process.h"
+#include "harvest/recording.h"
+#include "harvest/stack.h"
+#include "library/library.h"
+#include "profile/profile.h"
+
+#define LOOK_AGAIN_NS 500000ull /* at a map in which nothing was new; doubled each time */
+#define USELESS_MAX 10u
+#define BYTES_MAX ((size_t)ARENA_SNAPSHOT_CHUNKS * ARENA_CHUNK)
+#define KEPT_MAX ((size_t)512 << 20) /* bytes; what is more stays in the arena */
+#define BLOCK 256u
+#define PICTURE_NS 1000000ull /* between two of a process */
+#define PICTURES_MAX 256u
+#define BEYOND (64u << 10) /* bytes that are read at a time */
+#define THREADS 256u       /* whose last samples are at hand */
+#define AT_A_TIME 64u      /* walked before we look for more */
+
+struct block {
+	unsigned uses;
+	uint8_t bytes[BLOCK];
+};
+
+/* A sample as copied out of the arena. */
+struct sample {
+	struct sample *next;
+	struct process *process;
+	uint32_t owner;  /* the chunk of its thread's record */
+	uint32_t thread; /* in the profile */
+	uint32_t event, weight;
+	uint64_t ns;
+	uint64_t kept_ns; /* when it was taken out of the arena */
+	uint64_t registers[CPU_REGISTERS];
+	uint64_t pc, address, size; /* address, size: of the stack */
+	bool cut;                   /* that goes on beyond */
+	bool inside;                /* it came while the kernel worked for the thread */
+	uint64_t copied;  /* bytes of the stack that are of its time: the rest was read later */
+	struct mark mark; /* for what was not kept */
+	size_t block_count;
+	struct block *blocks[]; /* the first one has the word at `address` somewhere in it */
+};
+_Static_assert(CPU_REGISTERS == 32, "as many as in struct arena_snapshot");
+
+struct picture {
+	struct picture *next;
+	struct process *process;
+	struct library_view *view;
+	uint64_t taken_ns;
+};
+
+struct unwalked {
+	struct sample *first, *last;
+	struct picture *pictures; /* oldest first */
+	unsigned picture_count;
+	struct sample *recent[THREADS]; /* by hash of the thread; among those that wait */
+	size_t bytes;
+	bool walking;
+};
+
+bool unwalked_any(const struct arena_thread *record)
+{
+	for (int i = 0; i < ARENA_SNAPSHOTS; i++)
+		if (atomic_load_explicit(&((struct arena_thread *)record)->snapshots[i],
+					 memory_order_relaxed))
+			return true;
+	return false;
+}
+
+/* ---- keeping ---- */
+
+static void sample_free(struct unwalked *u, struct sample *sample)
+{
+	for (size_t i = 0; i < sample->block_count; i++)
+		if (sample->blocks[i] && !--sample->blocks[i]->uses) {
+			free(sample->blocks[i]);
+			u->bytes -= sizeof(struct block);
+		}
+	u->bytes -= sizeof *sample + sample->block_count * sizeof *sample->blocks;
+	free(sample);
+}
+
+static struct sample *sample_new(struct unwalked *u, const struct arena_snapshot *from)
+{
+	uint64_t size = from->size, address = from->address;
+	if (size > BYTES_MAX || address > UINT64_MAX - BYTES_MAX - BLOCK)
+		return NULL;
+	size_t count = (size_t)((address % BLOCK + size + BLOCK - 1) / BLOCK);
+	struct sample *out = calloc(1, sizeof *out + count * sizeof *out->blocks);
+	if (!out)
+		return NULL;
+	out->event = from->event;
+	out->weight = from->weight;
+	out->ns = from->ns;
+	out->kept_ns = now_ns();
+	out->pc = from->pc;
+	out->address = address;
+	out->size = out->copied = size;
+	out->cut = from->cut;
+	memcpy(out->registers, from->registers, sizeof out->registers);
+	out->block_count = count;
+	u->bytes += sizeof *out + count * sizeof *out->blocks;
+	return out;
+}
+
+/* The block of `sample` that begins at this address, or NULL. */
+static struct block *block_at(const struct sample *sample, uint64_t address)
+{
+	uint64_t first = sample->address - sample->address % BLOCK;
+	uint64_t index = (address - first) / BLOCK;
+	return address >= first && index < sample->block_count ? sample->blocks[index] : NULL;
+}
+
+/* Takes over `fresh`, which holds what is there, unless `before` has the same. */
+static struct block *share_block(struct unwalked *u, const struct sample *before, uint64_t address,
+				 struct block **fresh)
+{
+	struct block *same = before ? block_at(before, address) : NULL;
+	if (!same || memcmp(same->bytes, (*fresh)->bytes, BLOCK)) {
+		same = *fresh;
+		*fresh = NULL;
+		u->bytes += sizeof *same;
+	}
+	same->uses++;
+	return same;
+}
+
+/* A snapshot's bytes, in the chunks that hold them. */
+struct source {
+	const struct arena *arena;
+	const struct arena_chunk *chunk;
+	size_t at;
+	const uint8_t *flat; /* or all of them */
+};
+
+static bool source_read(struct source *from, uint8_t *to, size_t size)
+{
+	if (from->flat) {
+		memcpy(to, from->flat, size);
+		from->flat += size;
+		return true;
+	}
+	while (size) {
+		if (from->at == ARENA_CHUNK) {
+			uint32_t next = atomic_load(&((struct arena_chunk *)from->chunk)->next);
+			from->chunk = (void *)arena_record(from->arena, next);
+			from->at = sizeof *from->chunk;
+		}
+		if (!from->chunk)
+			return false;
+		size_t part = ARENA_CHUNK - from->at < size ? ARENA_CHUNK - from->at : size;
+		memcpy(to, (const char *)from->chunk + from->at, part);
+		from->at += part;
+		to += part;
+		size -= part;
+	}
+	return true;
+}
+
+static bool copy_stack(struct unwalked *u, struct source source, const struct sample *before,
+		       struct sample *out)
+{
+	struct block *fresh = NULL;
+	uint64_t done = 0;
+	for (size_t i = 0; i < out->block_count; i++) {
+		uint64_t at = out->address + done;
+		size_t skip = (size_t)(at % BLOCK), part = BLOCK - skip;
+		if (part > out->size - done)
+			part = (size_t)(out->size - done);
+		if (!fresh)
+			fresh = malloc(sizeof *fresh);
+		if (!fresh)
+			return false;
+		*fresh = (struct block){0};
+		if (!source_read(&source, fresh->bytes + skip, part)) {
+			free(fresh);
+			return false;
+		}
+		out->blocks[i] = share_block(u, before, at - skip, &fresh);
+		done += part;
+	}
+	free(fresh);
+	return true;
+}
+
+static struct sample **recent_of(struct unwalked *u, const struct arena *a, uint32_t owner)
+{
+	return &u->recent[(owner * 31u + (uint32_t)a->inode) % THREADS];
+}
+
+/* NULL where it could not be kept. */
+static struct sample *keep_one(struct agents *agents, const struct arena *a, struct process *p,
+			       uint32_t owner, uint32_t thread, const struct arena_snapshot *from,
+			       struct source source)
+{
+	struct unwalked *u = agents->unwalked;
+	struct sample **recent = recent_of(u, a, owner);
+	struct sample *sample = from ? sample_new(u, from) : NULL;
+	if (!sample) {
+		agents->recording->notes.unkept++;
+		return NULL;
+	}
+	if (sample->event >= agents->recording->options.event_count ||
+	    !copy_stack(u, source, *recent, sample)) {
+		agents->recording->notes.damaged_trees++;
+		sample_free(u, sample);
+		return NULL;
+	}
+	sample->process = p;
+	sample->owner = owner;
+	sample->thread = thread;
+	*(u->last ? &u->last->next : &u->first) = sample;
+	u->last = sample;
+	*recent = sample;
+	return sample;
+}
+
+static void keep_left(struct agents *agents, struct arena *a, struct process *p, uint32_t owner,
+		      uint32_t thread, uint32_t chunk)
+{
+	const struct arena_snapshot *from = (void *)arena_record(a, chunk);
+	struct source source = {.arena = a,
+				.chunk = from ? &from->chunk : NULL,
+				.at = offsetof(struct arena_snapshot, bytes)};
+	keep_one(agents, a, p, owner, thread, from, source);
+}
+
+static void take_picture(struct agents *agents, struct process *p)
+{
+	struct unwalked *u = agents->unwalked;
+	struct picture **end = &u->pictures, *last = NULL, *new;
+	struct library_view *view;
+	uint64_t now = now_ns();
+	for (; *end; end = &(*end)->next)
+		if ((*end)->process == p)
+			last = *end;
+	if (p->gone || p->foreign || (last && now - last->taken_ns < PICTURE_NS) ||
+	    u->picture_count == PICTURES_MAX || !process_is_alive(p))
+		return;
+	struct err *e = library_see(agents->recording->library, p->pid, p->machine, &view);
+	if (e) { /* it may be ending */
+		err_free(e);
+		return;
+	}
+	if (last)
+		last->taken_ns = now;
+	if (!last || !library_view_is_same(last->view, view)) {
+		new = calloc(1, sizeof *new);
+		if (new) {
+			*new = (struct picture){NULL, p, view, now};
+			*end = new;
+			u->picture_count++;
+			return;
+		}
+	}
+	library_view_free(view);
+}
+
+void unwalked_keep(struct agents *agents, struct arena *a, struct process *p, uint32_t owner,
+		   struct arena_thread *record)
+{
+	struct thread *t = arena_thread_of(a, owner);
+	uint32_t thread;
+	if (!t || !unwalked_any(record) ||
+	    !trees_find_thread(agents->recording, t, record, &thread))
+		return;
+	if (!agents->unwalked)
+		agents->unwalked = calloc(1, sizeof *agents->unwalked);
+	for (int i = 0; agents->unwalked && i < ARENA_SNAPSHOTS; i++) {
+		uint32_t chunk = atomic_load(&record->snapshots[i]);
+		if (!chunk || agents->unwalked->bytes > KEPT_MAX)
+			continue;
+		keep_left(agents, a, p, owner, thread, chunk);
+		/* Its chunks are free before the thread may leave another one. */
+		arena_give(a->header, chunk);
+		atomic_store(&record->snapshots[i], 0);
+	}
+	if (agents->unwalked &&
+	    (agents->unwalked->walking || library_is_busy(agents->recording->library)))
+		take_picture(agents, p);
+}
+
+bool unwalked_add(struct agents *agents, struct arena *a, uint32_t owner,
+		  const struct arena_snapshot *from, const uint8_t *stack, size_t copied)
+{
+	struct thread *t = arena_thread_of(a, owner);
+	const struct arena_thread *record = arena_record(a, owner);
+	uint32_t thread;
+	if (!t || !record || t->generation != record->generation) /* written over */
+		return true;
+	if (!agents->unwalked)
+		agents->unwalked = calloc(1, sizeof *agents->unwalked);
+	if (!agents->unwalked || agents->unwalked->bytes > KEPT_MAX ||
+	    !trees_find_thread(agents->recording, t, record, &thread))
+		return false;
+	struct sample *sample = keep_one(agents, a, t->process, owner, thread, from,
+					 (struct source){.flat = stack});
+	if (!sample)
+		return false;
+	sample->inside = true;
+	sample->copied = copied;
+	if (from->cut)
+		mark_find(&sample->mark, from->address, stack, from->size);
+	if (agents->unwalked->walking || library_is_busy(agents->recording->library))
+		take_picture(agents, t->process);
+	return true;
+}
+
+/* ---- walking ---- */
+
+static bool read_kept(const struct sample *s, uint64_t address, uint64_t *out)
+{
+	if (address < s->address || address - s->address > s->size ||
+	    s->size - (address - s->address) < sizeof *out)
+		return false;
+	for (size_t done = 0; done < sizeof *out;) {
+		uint64_t at = address + done;
+		size_t skip = (size_t)(at % BLOCK), part = BLOCK - skip;
+		if (part > sizeof *out - done)
+			part = sizeof *out - done;
+		memcpy((uint8_t *)out + done, block_at(s, at - skip)->bytes + skip, part);
+		done += part;
+	}
+	return true;
+}
+
+struct beyond { /* a part of the stack that was not kept */
+	const struct sample *sample;
+	bool late; /* something of the stack is of a later time */
+	uint64_t address, size;
+	uint8_t bytes[BEYOND];
+};
+
+static bool read_beyond(struct beyond *b, uint64_t address, uint64_t *out)
+{
+	const struct sample *s = b->sample;
+	uint64_t end = s->address + s->size, from = address - address % BEYOND;
+	if (!s->mark.address || address < end)
+		return false;
+	if (address - b->address >= b->size) {
+		b->address = from < end ? end : from;
+		b->size = s->process->gone ? 0
+					   : mark_read(&s->mark, s->process->pid, s->ns, b->address,
+						       b->bytes, BEYOND);
+	}
+	if (address - b->address > b->size || b->size - (address - b->address) < sizeof *out)
+		return false;
+	memcpy(out, b->bytes + (address - b->address), sizeof *out);
+	return true;
+}
+
+static bool read_word(void *context, uint64_t address, uint64_t *out)
+{
+	struct beyond *b = context;
+	if (!read_kept(b->sample, address, out) && !read_beyond(b, address, out))
+		return false;
+	b->late |= address - b->sample->address >= b->sample->copied;
+	return true;
+}
+
+/* The keys of the frames, innermost first. */
+struct path {
+	uint64_t *keys;
+	uint32_t count, max;
+	enum walk_end end;
+	bool late; /* it is by words of a later time, too */
+};
+
+static struct err *keep_path(struct agents *agents, const struct sample *sample,
+			     const struct path *path)
+{
+	struct harvest *h = &agents->recording->harvest;
+	struct process *p = sample->process;
+	uint32_t node = 0;
+	struct err *e = NULL;
+	if (path->end != WALK_COMPLETE)
+		e = harvest_child(agents->recording, h, p, 0,
+				  cct_key(false, CCT_PARTIAL, (uint64_t)path->end), &node);
+	for (uint32_t i = path->count; !e && i; i--)
+		e = harvest_child(agents->recording, h, p, node, path->keys[i - 1], &node);
+	if (!e)
+		e = profile_count(h->profile, node, sample->thread, sample->event, sample->weight);
+	if (!e && agents->recording->options.timeline && !sample->event)
+		e = profile_time(h->profile, node, sample->thread, 0,
+				 recording_since(agents->recording, sample->ns), sample->weight);
+	if (!e && path->end != WALK_COMPLETE && !sample->event)
+		agents->recording->partial += sample->weight;
+	return e;
+}
+
+/* Looks at the process's memory again, unless that was of no use lately. */
+static bool refresh(struct agents *agents, struct process *p)
+{
+	uint64_t now = now_ns(), rest = p->useless ? LOOK_AGAIN_NS << p->useless : 0;
+	if (p->gone || p->foreign || now - p->looked_ns < rest || !process_is_alive(p))
+		return false;
+	const struct library_list *before = p->list;
+	p->looked_ns = now;
+	err_free(program_look(agents, p, NULL)); /* it may be ending: then with what we know */
+	if (p->list != before)
+		p->useless = 0;
+	else if (p->useless < USELESS_MAX)
+		p->useless++;
+	return p->list != before;
+}
+
+static enum walk_end walk_with(struct agents *agents, struct sample *sample,
+			       const struct library_list *list, bool fresh, struct path *path)
+{
+	const struct process *p = sample->process;
+	struct beyond beyond;
+	struct walk_reader reader = {read_word, &beyond};
+	struct stack_code code = {.fresh = fresh,
+				  .inside = sample->inside,
+				  .late = &beyond.late,
+				  .task = p->gone || p->foreign ? 0 : p->pid};
+	beyond.sample = sample;
+	beyond.late = false;
+	beyond.address = beyond.size = 0;
+	if (list)
+		code.space = library_walk(agents->recording->library, list);
+	enum walk_end end = stack_walk(&code, p->machine, sample->registers, sample->pc, &reader,
+				       path->keys, path->max, &path->count);
+	path->late = beyond.late;
+	return end;
+}
+
+/* So that the thread leaves fewer of them. */
+static void tell_in_vain(const struct sample *sample)
+{
+	const struct arena *a = sample->process->agent->arena;
+	struct arena_thread *record = a->header ? arena_record(a, sample->owner) : NULL;
+	if (record)
+		atomic_fetch_add(&record->vain, 1);
+}
+
+/* Whether it ended at code of no module; or one frame before, since a frame pointer is not believed that
+   leads there. */
+static bool is_unknown(const struct path *path)
+{
+	return path->end == WALK_NO_MODULE || path->end == WALK_NO_RECIPE;
+}
+
+static void walk_one(struct agents *agents, struct sample *sample, struct path *path)
+{
+	struct process *p = sample->process;
+	path->end = walk_with(agents, sample, p->list, false, path);
+	if (is_unknown(path) && refresh(agents, p))
+		path->end = walk_with(agents, sample, p->list, false, path);
+	for (struct picture *at = agents->unwalked->pictures; is_unknown(path) && at; at = at->next)
+		if (at->process == p)
+			path->end = walk_with(agents, sample,
+					      library_settle(agents->recording->library, at->view),
+					      false, path);
+	if (is_unknown(path)) /* as far as the present one goes */
+		path->end = walk_with(agents, sample, p->list, p->looked_ns >= sample->kept_ns,
+				      path);
+	if (is_unknown(path) && !sample->inside)
+		tell_in_vain(sample);
+	if (path->end == WALK_BAD_MEMORY && sample->cut)
+		path->end = WALK_NO_STACK;
+	if (path->late && path->end != WALK_COMPLETE && path->end != WALK_TOO_DEEP)
+		path->end = WALK_NO_STACK; /* what was read later has led astray */
+	recording_kept(agents->recording, keep_path(agents, sample, path));
+}
+
+static struct sample *take_first(struct unwalked *u)
+{
+	struct sample *sample = u->first;
+	struct sample **recent = recent_of(u, sample->process->agent->arena, sample->owner);
+	if (*recent == sample)
+		*recent = NULL;
+	u->first = sample->next;
+	if (!u->first)
+		u->last = NULL;
+	return sample;
+}
+
+void unwalked_walk(struct agents *agents, void (*meanwhile)(struct agents *agents))
+{
+	struct path path = {.max = agents->recording->options.max_depth};
+	struct unwalked *u = agents->unwalked;
+	if (!u || u->walking || library_is_busy(agents->recording->library))
+		return;
+	uint64_t start = own_cpu_ns();
+	u->walking = true;
+	path.keys = reallocarray(NULL, path.max, sizeof *path.keys);
+	/* More may come while those that wait now are walked, and are walked then. */
+	const struct sample *end = u->last;
+	for (unsigned count = 1; u->first; count++) {
+		struct sample *sample = take_first(u);
+		if (sample == end)
+			end = NULL;
+		if (path.keys)
+			walk_one(agents, sample, &path);
+		else
+			agents->recording->notes.unkept++;
+		sample_free(u, sample);
+		if (end && count % AT_A_TIME == 0)
+			meanwhile(agents);
+	}
+	for (struct picture *at = u->pictures, *next; at; at = next) {
+		next = at->next;
+		library_view_free(at->view);
+		free(at);
+	}
+	free(path.keys);
+	free(u);
+	agents->unwalked = NULL;
+	agents->walking_ns += own_cpu_ns() - start;
+}

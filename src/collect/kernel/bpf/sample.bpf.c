@@ -1,0 +1,537 @@
+// SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only
+/*
+ * The sampler in the kernel. A perf event on each CPU runs `sample`: where the
+ * thread that it interrupts is one to be sampled, its user stack is walked with
+ * our own tables (unwind/table.h), and what is new since the walk before goes
+ * into the ring. Nothing happens in the program itself.
+ *
+ * The rules are those of unwind/step.h, in terms that the kernel's verifier
+ * can follow; tests compare the two. Loops over frames are bpf_loop's, searches
+ * are functions of their own, which the verifier looks at once.
+ */
+#include <linux/bpf.h>
+#include <linux/bpf_perf_event.h>
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+
+#include "collect/kernel/bpf/code.h"
+#include "collect/kernel/bpf/count.h"
+#include "collect/kernel/bpf/far.h"
+#include "collect/kernel/bpf/memo.h"
+#include "collect/kernel/bpf/record.h"
+#include "collect/kernel/bpf/step.h"
+
+char LICENSE[] SEC("license") = "GPL";
+
+/* ---- the walk ---- */
+
+struct walker { /* what a step needs besides */
+	struct workspace *ws;
+	struct walk *walk;
+	struct memo *memo;
+	struct kernel_process *process;
+	uint32_t places; /* of this CPU */
+};
+
+/* Whether the frame that the walk stands on is one of the memo, with all beyond it. */
+INLINE bool meets(struct walker *x)
+{
+	struct walk *w = x->walk;
+	if (w->sp < w->next || !find_frame(w, x->memo))
+		return false;
+	if (w->fresh + w->known >
+	    settings.max_depth) { /* it is cut elsewhere than the walk before */
+		w->known = 0;
+		w->next = UINT64_MAX;
+		return false;
+	}
+	uint32_t changed = (uint32_t)compare(w, x->memo);
+	if (changed)
+		w->known = changed;
+	return !changed;
+}
+
+/* After step_pointer into code that has a recipe: step_pointer_compiled() in unwind/step.h. */
+INLINE int step_compiled(struct walker *x)
+{
+	struct walk *w = x->walk;
+	struct place *p = find_place(x->places, w, x->process, w->pc - 1);
+	if (!p || p->by_pointer)
+		return WALK_ON;
+	struct recipe *r = &p->recipe;
+	if (r->cfa == RECIPE_ROOT)
+		return WALK_ON;
+	if (r->cfa == RECIPE_SIGNAL || w->fp_lost || w->fp < w->sp)
+		return WALK_BAD_FRAME;
+	uint64_t sp = w->fp;
+	if (r->cfa_reg == CPU.sp) {
+		if (r->cfa != RECIPE_REG || r->fp != RECIPE_AT_CFA || r->ra != RECIPE_AT_CFA ||
+		    r->ra_offset != r->fp_offset + 8)
+			return WALK_BAD_FRAME;
+		sp -= (int64_t)r->fp_offset + r->cfa_offset;
+		if (sp < w->sp)
+			return WALK_BAD_FRAME;
+	}
+	w->sp = sp;
+	return WALK_ON;
+}
+
+INLINE int step(struct walker *x, struct place *p)
+{
+	struct walk *w = x->walk;
+	struct recipe *r = &p->recipe;
+	if (p->by_pointer || (w->by_pointer && w->exact)) {
+		int end = p->by_pointer && !step_unmade(w) ? WALK_ON : step_pointer(w);
+		if (end == WALK_ON && CPU.link != 0xff && !x->process->jit_top)
+			return step_compiled(x);
+		return end;
+	}
+	if (r->reserved == KERNEL_SIMPLE)
+		return step_simple(w, r);
+	if (r->cfa == RECIPE_REG || r->cfa == RECIPE_DEREF || r->cfa == RECIPE_SPECIAL)
+		return step_frame(w, r);
+	if (r->cfa == RECIPE_ROOT)
+		return WALK_COMPLETE;
+	if (r->cfa == RECIPE_SIGNAL)
+		return w->exact && r->cfa_add == RECIPE_RETURNED ? WALK_NO_RECIPE : step_signal(w);
+	if (r->cfa >= RECIPE_AWAY)
+		return step_away(w, r);
+	return r->cfa == RECIPE_COMPLEX ? WALK_COMPLEX : WALK_NO_RECIPE;
+}
+
+/* What comes behind the call that a handler ends with is other code, and registers may be half those of what the signal
+   interrupted: but all of these are in the signal frame, to which the call itself leads. */
+INLINE uint64_t first_pc(const struct walk *w, struct pt_regs___kernel *regs)
+{
+	uint64_t pc = CPU_PC(regs) & CPU.address_bits;
+	return w->returning ? pc - CPU_CALL_SIZE : pc;
+}
+
+/* Where the thread was when it was interrupted, or entered the kernel. */
+INLINE void begin(struct walk *w)
+{
+	struct task_struct *task = (void *)bpf_get_current_task_btf();
+	struct pt_regs___kernel *regs = (void *)bpf_task_pt_regs(task);
+	w->returning = cpu_in_sigreturn(regs);
+	w->pc = w->first_pc = first_pc(w, regs);
+	w->sp = CPU_SP(regs);
+	w->fp = CPU_FP(regs);
+	w->link = CPU_LINK(regs);
+	w->extra = CPU_EXTRA(regs);
+	w->slot = w->fp_at = w->extra_at = 0;
+	w->have = 0;
+	w->window = FIRST_WINDOW / 2;
+	w->exact = 1;
+	w->near = w->still = w->fp_lost = w->extra_lost = w->in_signal = w->met = w->by_pointer =
+		w->far = 0;
+	w->all_registers = w->elsewhere = 0;
+	w->g = w->left = 0;
+	w->end = WALK_ON;
+	w->known = w->fresh = 0;
+}
+
+/* Whether a walk that failed may be tried again, by frame pointers: assembly of a compiler at run time that no analysis
+   understood keeps those. Where that fails, too, what was found at first is what there is: once more. */
+INLINE bool may_retry(const struct walker *x)
+{
+	const struct walk *w = x->walk;
+	return w->end > WALK_COMPLETE && w->end != WALK_TOO_DEEP && !w->elsewhere &&
+	       x->process->jit_high && w->retries < 2;
+}
+
+/* Whether the walk has come to its end. */
+INLINE bool step_one(struct walker *x)
+{
+	struct walk *w = x->walk;
+	if (meets(x)) {
+		w->met = 1;
+		w->end = (uint16_t)x->memo->end;
+		return true;
+	}
+	uint64_t n = w->fresh, address = w->pc - !w->exact;
+	if (n >= settings.max_depth) {
+		w->end = WALK_TOO_DEEP;
+		return true;
+	}
+	struct place *p = find_place(x->places, w, x->process, address);
+	uint64_t key = p ? p->key : address & ADDRESS;
+	MASK(n, KERNEL_FRAMES - 1);
+	x->ws->fresh[n].pc = marked_pc(w);
+	x->ws->fresh[n].sp = offset_of(w, w->sp);
+	x->ws->fresh[n].slot = slot_of(w);
+	x->ws->keys[n] = w->exact ? key : (key + 1) | KERNEL_KEY_CALL;
+	w->fresh++;
+	w->end = (uint16_t)(p ? step(x, p) : WALK_NO_MODULE);
+	if (may_retry(x)) { /* here, because the verifier looks at each call of bpf_loop anew */
+		begin(w);
+		w->known = w->known_first;
+		w->next = w->known ? 0 : UINT64_MAX;
+		w->by_pointer = !w->retries++;
+		return false;
+	}
+	return w->end != WALK_ON;
+}
+
+static long step_some(uint32_t i, struct walker *x)
+{
+	for (int k = 0; k < STEPS_AT_ONCE; k++)
+		if (step_one(x))
+			return 1;
+	return 0;
+}
+
+/* ---- what comes out ---- */
+
+/* The kernel's own frames behind those of the program; how many there are. */
+INLINE uint64_t add_inner(struct bpf_perf_event_data *context, struct workspace *ws)
+{
+	uint64_t at = ws->walk.fresh;
+	if (!CPU_IN_KERNEL(&context->regs) || at > KERNEL_FRAMES)
+		return 0;
+	long size = bpf_get_stack(context, &ws->keys[at], KERNEL_INNER * sizeof *ws->keys, 0);
+	return size > 0 ? (uint64_t)size / sizeof *ws->keys : 0;
+}
+
+INLINE void send_path(struct bpf_perf_event_data *context, struct walker *x, uint32_t event,
+		      uint32_t slot, uint64_t start)
+{
+	struct kernel_path *path = &x->ws->path;
+	struct walk *w = x->walk;
+	struct memo *memo = x->memo;
+	uint64_t fresh = w->fresh, inner = settings.whole ? add_inner(context, x->ws) : 0, size;
+	uint32_t kept = w->met ? w->known : 0;
+	fill_head(&path->head, KERNEL_PATH, event, start);
+	path->memo = (uint16_t)slot;
+	path->end = (uint8_t)w->end;
+	path->inner = (uint8_t)inner;
+	path->kept = kept;
+	path->fresh = w->fresh;
+	if (slot != KERNEL_NO_MEMO) {
+		memo->thread = path->head.thread;
+		memo->serial = x->process->serial;
+		memo->end = w->end;
+		remember(x->ws, memo, kept);
+	}
+	path->ns = (uint32_t)(bpf_ktime_get_ns() - start);
+	if (fresh > KERNEL_FRAMES)
+		fresh = KERNEL_FRAMES;
+	if (inner > KERNEL_INNER)
+		inner = KERNEL_INNER;
+	size = sizeof *path + (fresh + inner) * 8;
+	if (bpf_ringbuf_output(&ring, path, size, wake(0))) {
+		if (slot != KERNEL_NO_MEMO)
+			memo->count = 0;
+		__sync_fetch_and_add(&counts.lost_records, 1);
+	}
+}
+
+/* To the next page. A page that the program never touched is not there: it is left out, for there
+   may be more beyond. How far it came is in the map's memory: on the stack the verifier would follow
+   each round. */
+static long copy_one(uint32_t i, struct workspace **context)
+{
+	struct workspace *ws = *context;
+	uint64_t to = ws->snapshot.size, from = ws->snapshot.address + to;
+	uint64_t size = 4096 - (from & 4095), page = i;
+	if (to > KERNEL_STACK - 4096 || to >= ws->walk.word)
+		return 1;
+	MASK(to, KERNEL_STACK - 1);
+	if (to > KERNEL_STACK - 4096 || size > 4096)
+		return 1;
+	if (bpf_probe_read_user(ws->stack + to, size, (void *)from)) {
+		MASK(page, 127);
+		ws->snapshot.holes[page / 64] |= 1ull << page % 64;
+		if (++ws->walk.known > HOLES_MAX)
+			return 1;
+	} else {
+		ws->walk.known = 0;
+	}
+	ws->snapshot.size += size;
+	return 0;
+}
+
+/* Copies are large: what is small is not to be lost for their sake. Of the whole machine's stacks most are small. */
+INLINE uint64_t room_for_stack(void)
+{
+	uint64_t used = bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA);
+	if (settings.whole)
+		return used < RING_SIZE / 8 ? 1 << 17 : used < RING_SIZE / 4 ? 1 << 14 : 0;
+	return used < RING_SIZE / 2 ? KERNEL_STACK : used < RING_SIZE / 4 * 3 ? 1 << 17 : 1 << 14;
+}
+
+INLINE enum kernel_unborn find_unborn(const struct walk *w, const struct kernel_process *process)
+{
+	struct task_struct *task = (void *)bpf_get_current_task_btf();
+	struct pt_regs___kernel *regs = (void *)bpf_task_pt_regs(task);
+	if (w->returning)
+		return KERNEL_RETURNING;
+	if (task->pid == task->tgid && process && CPU_SP(regs) == process->born_sp)
+		return CPU_PC(regs) == process->born_pc ? KERNEL_UNBORN_COPY : KERNEL_BORN;
+	return task->se.sum_exec_runtime < UNBORN_NS && cpu_at_birth(regs) ? KERNEL_UNBORN
+									   : KERNEL_BORN;
+}
+
+INLINE bool is_unborn(const struct walk *w, const struct kernel_process *process)
+{
+	enum kernel_unborn found = find_unborn(w, process);
+	return found == KERNEL_UNBORN ||
+	       (found == KERNEL_UNBORN_COPY && w->end == WALK_BAD_MEMORY) ||
+	       (found == KERNEL_RETURNING && KERNEL_IS_NOWHERE(w->end));
+}
+
+/* Whether the kernel is about to send it to a signal handler: SP is at the frame for that already, the PC still where it
+   was interrupted. The first bytes of the frame are zeros, as if nobody had called. */
+INLINE bool is_leaving(struct bpf_perf_event_data *context, const struct walk *w)
+{
+	struct task_struct *task = (void *)bpf_get_current_task_btf();
+	struct pt_regs___kernel *regs = (void *)bpf_task_pt_regs(task);
+	uint64_t pc = 0;
+	return w->end == WALK_COMPLETE && w->fresh == 1 && !w->met &&
+	       CPU_IN_KERNEL(&context->regs) &&
+	       !bpf_probe_read_user(&pc, sizeof pc, (void *)(CPU_SP(regs) + CPU.signal_pc)) &&
+	       pc == w->first_pc;
+}
+
+INLINE void send_snapshot(struct bpf_perf_event_data *context, struct workspace *ws,
+			  const struct kernel_process *process, uint32_t event, uint64_t start)
+{
+	struct kernel_snapshot *s = &ws->snapshot;
+	uint64_t sp, size, whole;
+	if (read_registers(ws->walk.registers))
+		return;
+	/* With what code may have left below SP. */
+	sp = (ws->walk.registers[CPU.sp & (KERNEL_REGISTERS - 1)] & ~7ull) - CPU.kept_below;
+	fill_head(&s->head, KERNEL_SNAPSHOT, event, start);
+	__builtin_memcpy(s->registers, ws->walk.registers, sizeof s->registers);
+	s->pc = ws->walk.first_pc;
+	s->address = sp;
+	s->size = 0;
+	s->unborn = find_unborn(&ws->walk, process);
+	s->unlisted = !list_of(process, s->head.process);
+	s->inner_count = 0;
+	if (settings.whole && CPU_IN_KERNEL(&context->regs)) {
+		long inner = bpf_get_stack(context, s->inner, sizeof s->inner, 0);
+		s->inner_count = inner > 0 ? (uint64_t)inner / sizeof *s->inner : 0;
+	}
+	__builtin_memset(s->holes, 0, sizeof s->holes);
+	ws->walk.known = 0;
+	bool go = find_go(ws);
+	whole = go ? go_stack_size(&ws->far, sp) : 0;
+	if (!whole)
+		whole = thread_stack_size(sp, cpu_thread_pointer(current_task()));
+	if (!whole)
+		whole = KERNEL_STACK;
+	ws->walk.word = whole;
+	if (ws->walk.word > room_for_stack())
+		ws->walk.word = room_for_stack();
+	bpf_loop(KERNEL_STACK / 4096 + 1, copy_one, &ws, 0);
+	size = s->size;
+	if (size > KERNEL_STACK)
+		size = KERNEL_STACK;
+	s->copied = size;
+	s->beyond = whole > size ? whole - size : 0;
+	if (go) {
+		size = copy_far(ws, sp, size, room_for_stack());
+		if (size > KERNEL_STACK)
+			size = KERNEL_STACK;
+		fill_head(&ws->far.head, KERNEL_FAR, event, start);
+		if (bpf_ringbuf_output(&ring, &ws->far, sizeof ws->far + sizeof *s + size, wake(1)))
+			__sync_fetch_and_add(&counts.lost_snapshots, 1);
+		return;
+	}
+	if (bpf_ringbuf_output(&ring, s, sizeof *s + size, wake(1)))
+		__sync_fetch_and_add(&counts.lost_snapshots, 1);
+}
+
+/* The program ends, or becomes another one. Its memory may be gone: what is left is the kernel's work. */
+INLINE void end(struct walker *x)
+{
+	struct walk *w = x->walk;
+	w->end = WALK_COMPLETE;
+	w->known = 0;
+	w->fresh = settings.whole ? 0 : 1; /* its own frames stand for it */
+	x->ws->fresh[0] = (struct frame){0};
+	x->ws->keys[0] = KERNEL_KEY_KERNEL;
+}
+
+INLINE void walk(struct walker *x, bool known)
+{
+	struct walk *w = x->walk;
+	bool near = known && w->sp - x->memo->base < 1ull << 32;
+	w->base = near ? x->memo->base : (w->sp & ~7ull) - (1ull << 31);
+	w->known = w->known_first = near ? x->memo->count : 0;
+	w->next = w->known ? 0 : UINT64_MAX;
+	w->retries = 0;
+	bpf_loop(3 * KERNEL_FRAMES / STEPS_AT_ONCE + 3, step_some, x, 0);
+}
+
+/* The work of the kernel alone: its threads have no other, and of a program that ends, or becomes
+   another one, none is left. */
+INLINE void send_inner(struct bpf_perf_event_data *context, struct workspace *ws, uint32_t event,
+		       uint64_t start)
+{
+	struct kernel_path *path = &ws->path;
+	ws->walk.fresh = 0;
+	uint64_t inner = add_inner(context, ws);
+	if (inner > KERNEL_INNER)
+		inner = KERNEL_INNER;
+	fill_head(&path->head, KERNEL_PATH, event, start);
+	path->memo = KERNEL_NO_MEMO;
+	path->end = WALK_COMPLETE;
+	path->inner = (uint8_t)inner;
+	path->kept = path->fresh = 0;
+	path->ns = (uint32_t)(bpf_ktime_get_ns() - start);
+	if (bpf_ringbuf_output(&ring, path, sizeof *path + inner * 8, wake(0)))
+		__sync_fetch_and_add(&counts.lost_records, 1);
+}
+
+SEC("perf_event") int sample(struct bpf_perf_event_data *context)
+{
+	uint64_t id = bpf_get_current_pid_tgid(), start = bpf_ktime_get_ns();
+	uint32_t tgid = (uint32_t)(id >> 32), tid = (uint32_t)id;
+	uint32_t here = bpf_get_smp_processor_id();
+	struct kernel_process *process = bpf_map_lookup_elem(&processes, &tgid);
+	if (process ? process->asleep : !settings.whole || !tid)
+		return 0;
+	uint32_t event = (uint32_t)bpf_get_attach_cookie(context);
+	if (settings.every > 1 && !is_turn(here, event)) {
+		count(context, process, here, tgid, event, start);
+		return 0;
+	}
+	struct workspace *ws = bpf_map_lookup_elem(&workspaces, &here);
+	if (!ws)
+		return 0;
+	begin(&ws->walk);
+	struct task_struct *task = (void *)bpf_get_current_task_btf();
+	bool ending = task->flags & ENDING || BPF_CORE_READ_BITFIELD(task, in_execve);
+	if (settings.whole && (ending || task->flags & OF_KERNEL)) {
+		send_inner(context, ws, event, start);
+		return 0;
+	}
+	if (!process || (!list_of(process, tgid) && !ending)) {
+		send_snapshot(context, ws, process, event, start);
+		return 0;
+	}
+	uint32_t number = (tid * 0x9e3779b1u) >> (32 - settings.memo_bits);
+	struct memo *memo = bpf_map_lookup_elem(&memos, &number);
+	if (!memo)
+		return 0;
+	struct walker x = {ws, &ws->walk, memo, process, here * KERNEL_PLACES};
+	bool mine = !__sync_lock_test_and_set(&memo->busy, 1);
+	bool known = mine && memo->thread == tid && memo->serial == process->serial;
+	if (ending)
+		end(&x);
+	else
+		walk(&x, known);
+	if (is_unborn(&ws->walk, process) || is_leaving(context, &ws->walk))
+		end(&x);
+	/* Memory that is there may be out of reach in an interrupt: a page that the program has not touched
+	   since fork, or since the kernel looked who uses it, on CPUs that do not mark pages themselves. */
+	if ((ws->walk.end == WALK_NO_MODULE && (!process->resigned || ws->walk.elsewhere)) ||
+	    (ws->walk.end == WALK_BAD_MEMORY && ws->walk.fresh))
+		send_snapshot(context, ws, process, event, start);
+	else
+		send_path(context, &x, event, mine ? number : KERNEL_NO_MEMO, start);
+	if (mine)
+		memo->busy = 0;
+	return 0;
+}
+
+/* ---- who they are ---- */
+
+INLINE void fill_task(struct kernel_task *t, uint32_t kind, struct task_struct *task)
+{
+	__builtin_memset(t, 0, sizeof *t);
+	fill_head(&t->head, kind, 0, bpf_ktime_get_ns());
+	bpf_probe_read_kernel(t->comm, sizeof t->comm, task->comm);
+}
+
+SEC("tp_btf/sched_process_fork")
+int BPF_PROG(forked, struct task_struct *parent, struct task_struct *child)
+{
+	uint32_t from = parent->tgid, to = child->tgid;
+	struct kernel_process *process = bpf_map_lookup_elem(&processes, &from), copy = {0};
+	struct kernel_task t;
+	if (settings.whole ? from == to || child->flags & OF_KERNEL : !process)
+		return 0;
+	if (from != to) {
+		struct pt_regs___kernel *regs = (void *)bpf_task_pt_regs(parent);
+		if (process)
+			copy = *process;
+		struct kernel_room *room = room_of(to);
+		copy.serial = list_of(process, from);
+		copy.doubtful = 0;
+		copy.taken = room ? room->taken : 0;
+		copy.born_pc = CPU_PC(regs);
+		copy.born_sp = CPU_SP(regs);
+		bpf_map_update_elem(&processes, &to, &copy, BPF_ANY);
+	}
+	fill_task(&t, KERNEL_FORK, child);
+	t.changes = copy.changes;
+	t.head.process = from;
+	t.head.thread = parent->pid;
+	t.child_process = to;
+	t.child_thread = child->pid;
+	t.start_ns = child->start_boottime;
+	if (bpf_ringbuf_output(&ring, &t, sizeof t, wake(0)))
+		__sync_fetch_and_add(&counts.lost_records, 1);
+	return 0;
+}
+
+SEC("tp_btf/sched_process_exec") int BPF_PROG(executed, struct task_struct *task)
+{
+	uint32_t id = task->tgid;
+	struct kernel_process *process = bpf_map_lookup_elem(&processes, &id), none = {0};
+	struct kernel_task t;
+	if (!process && !settings.whole)
+		return 0;
+	struct kernel_room *room = room_of(id);
+	if (room) /* a list that is put in place just now is of the program before */
+		__sync_fetch_and_add(&room->taken, 1);
+	none.changes = (process ? process->changes : 0) + 1;
+	bpf_map_update_elem(&processes, &id, &none, BPF_ANY);
+	fill_task(&t, KERNEL_EXEC, task);
+	t.changes = none.changes;
+	/* Of the whole machine's programs most are never sampled: what they are can wait. */
+	if (bpf_ringbuf_output(&ring, &t, sizeof t, wake(!settings.whole)))
+		__sync_fetch_and_add(&counts.lost_records, 1);
+	return 0;
+}
+
+/* The kernel has found room for what a program maps. Where the list has code there, a library has gone, and the
+   next one may be in its place: samples are left to the collector until it has looked. */
+SEC("tp_btf/vm_unmapped_area")
+int BPF_PROG(mapped, unsigned long address, struct vm_unmapped_area_info *info)
+{
+	uint32_t tgid = (uint32_t)(bpf_get_current_pid_tgid() >> 32);
+	struct kernel_room *room = room_of(tgid);
+	if (!room)
+		return 0;
+	__sync_fetch_and_add(&room->found, 1);
+	struct kernel_process *process = bpf_map_lookup_elem(&processes, &tgid);
+	if (process && process->serial && is_listed(process, address, address + info->length))
+		__sync_fetch_and_add(&room->taken, 1);
+	return 0;
+}
+
+SEC("tp_btf/sched_process_exit") int BPF_PROG(exited, struct task_struct *task)
+{
+	uint32_t id = task->tgid;
+	struct kernel_process *process = bpf_map_lookup_elem(&processes, &id);
+	struct kernel_task t;
+	if (!process && !settings.whole)
+		return 0;
+	fill_task(&t, KERNEL_EXIT, task);
+	t.head.process = id;
+	t.head.thread = task->pid;
+	t.last = !task->signal->live.counter;
+	t.status = task->signal->group_exit_code ? task->signal->group_exit_code : task->exit_code;
+	t.cpu_ns = task->se.sum_exec_runtime;
+	if (t.last)
+		bpf_map_delete_elem(&processes, &id);
+	if (bpf_ringbuf_output(&ring, &t, sizeof t, wake(0)))
+		__sync_fetch_and_add(&counts.lost_records, 1);
+	return 0;
+}

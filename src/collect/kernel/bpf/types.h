@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
+#pragma once
+/*
+ * The little that the sampler knows of the kernel's own types: fields by name,
+ * which the loader finds in the running kernel (CO-RE).
+ */
+#if defined(__TARGET_ARCH_x86)
+#include "collect/kernel/bpf/cpu_x86_64.h"
+#else
+#include "collect/kernel/bpf/cpu_aarch64.h"
+#endif
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+typedef struct {
+	int counter;
+} atomic_t;
+
+struct vm_unmapped_area_info {
+	unsigned long length;
+};
+
+struct signal_struct {
+	atomic_t live;
+	int group_exit_code;
+};
+
+struct sched_entity {
+	__u64 sum_exec_runtime;
+};
+
+struct mm_struct {
+	unsigned long start_stack;
+};
+
+struct task_struct {
+	struct thread_struct thread;
+	struct mm_struct *mm;
+	int pid, tgid;
+	int exit_code;
+	unsigned int flags;
+	unsigned int in_execve : 1;
+	struct signal_struct *signal;
+	struct sched_entity se;
+	__u64 start_boottime;
+	char comm[16];
+};
+
+#pragma clang attribute pop
+
+/* The user registers of the current thread by DWARF number, then its PC. */
+static inline __attribute__((always_inline)) long read_registers(uint64_t *out)
+{
+	struct task_struct *task = (void *)bpf_get_current_task_btf();
+	return cpu_registers((void *)bpf_task_pt_regs(task), out);
+}

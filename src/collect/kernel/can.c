@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Whether this kernel and user may sample; where not, what exactly is missing and what provides it. */
+
+#include "collect/kernel/kernel.h"
+
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <linux/capability.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "collect/kernel/age.h"
+
+#define PID_NAMESPACE 4026531836ull
+
+struct answer {
+	char *why;
+	size_t size;
+};
+
+static bool refuse(const struct answer *a, const char *text)
+{
+	snprintf(a->why, a->size, "%s", text);
+	return false;
+}
+
+static bool is_locked_down(void)
+{
+	char text[128];
+	FILE *file = fopen("/sys/kernel/security/lockdown", "re");
+	bool locked = file && fgets(text, sizeof text, file) && strstr(text, "[confidentiality]");
+	if (file)
+		fclose(file);
+	return locked;
+}
+
+static bool is_in_container(void)
+{
+	char space[64];
+	ssize_t length = readlink("/proc/self/ns/pid", space, sizeof space - 1);
+	if (length <= 0)
+		return true;
+	space[length] = '\0';
+	return strtoull(space + strcspn(space, "0123456789"), NULL, 10) != PID_NAMESPACE;
+}
+
+static bool has(const struct __user_cap_data_struct data[2], unsigned capability)
+{
+	return data[capability / 32].effective >> capability % 32 & 1;
+}
+
+/* CAP_SYS_ADMIN stands for both. */
+static bool is_privileged(const struct answer *a)
+{
+	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct data[2];
+	if (syscall(SYS_capget, &head, data) || has(data, CAP_SYS_ADMIN))
+		return true;
+	bool bpf = has(data, CAP_BPF), perfmon = has(data, CAP_PERFMON);
+	if (bpf && perfmon)
+		return true;
+	snprintf(
+		a->why, a->size,
+		"to sample from the kernel takes CAP_BPF and CAP_PERFMON, and %s missing: run as root, "
+		"or with %s",
+		bpf || perfmon ? (bpf ? "CAP_PERFMON is" : "CAP_BPF is") : "both are",
+		bpf || perfmon ? "that one, too" : "these two");
+	return false;
+}
+
+static bool takes_programs(const struct answer *a)
+{
+	LIBBPF_OPTS(bpf_prog_load_opts, opts);
+	static const struct bpf_insn nothing[] = {
+		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = 0},
+		{.code = BPF_JMP | BPF_EXIT},
+	};
+	int fd = bpf_prog_load(BPF_PROG_TYPE_PERF_EVENT, "culprit", "GPL", nothing, 2, &opts);
+	if (fd < 0) {
+		snprintf(
+			a->why, a->size,
+			"the kernel lets nobody load programs here (bpf: %s): run as root outside of "
+			"containers and sandboxes",
+			strerror(errno));
+		return false;
+	}
+	close(fd);
+	return true;
+}
+
+bool kernel_can(char *why, size_t size)
+{
+	const struct answer a = {why, size};
+	*why = '\0';
+	if (access("/sys/kernel/btf/vmlinux", R_OK))
+		return refuse(
+			&a,
+			"the kernel does not describe itself (/sys/kernel/btf/vmlinux is not there), so "
+			"it cannot be sampled from: boot one with CONFIG_DEBUG_INFO_BTF");
+	if (is_in_container())
+		return refuse(&a, "process numbers in this container are not the kernel's: run it "
+				  "outside, or in one with the host's (--pid=host)");
+	if (is_locked_down())
+		return refuse(
+			&a,
+			"the kernel keeps its memory to itself (lockdown=confidentiality), so it "
+			"cannot be sampled from: boot it with lockdown=integrity or without");
+	return is_privileged(&a) && takes_programs(&a) && age_suffices(why, size);
+}

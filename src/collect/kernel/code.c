@@ -1,0 +1,470 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the sampler knows of code. A module's table is given to it once; a list
+ * of modules (library/library.h) once for all processes that have the same.
+ * Lists are only ever added; where there is no room for more, all are forgotten
+ * and given anew as they are needed. A process whose list the sampler does not
+ * have leaves its stacks to us meanwhile.
+ *
+ * A library may go, and another one come in its place, between two looks. So the sampler sees where the kernel gives a
+ * program room (`mapped` in bpf/sample.bpf.c): if the program's list has code there, the list is no longer used, and
+ * stacks are copied until we have looked again. We may be held up at any point of a look. So the sampler counts how
+ * often a process was given room (struct kernel_room): a list is used at once only if there was none since before the
+ * look; else when the records of mapped.c have shown that no library went (code_trust). What a program maps at an
+ * address that it chooses itself is not given room: that is known only from the records, a moment later.
+ *
+ * To ask a compiler what it has in memory takes longer than some live. So what mapped.c has noted will do for a program
+ * that has just been started, if all its files are known and no record was lost. Code that is not where it was
+ * noted to be is asked for at once, the rest when the program has lived for a second (code_confirm).
+ */
+#include "collect/kernel/code.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "cct/cct.h"
+#include "collect/kernel/counters.h"
+#include "collect/kernel/mapped.h"
+#include "collect/kernel/object.h"
+#include "collect/kernel/state.h"
+#include "collect/kernel/tables.h"
+#include "collect/kernel/tasks.h"
+#include "harvest/process.h"
+#include "harvest/recording.h"
+#include "library/library.h"
+#include "process/backing.h"
+#include "process/maps.h"
+#include "process/registers.h"
+#include "safe/wire.h"
+
+#define CONFIRM_NS 1000000000ull
+#define TRUST_NS 100000000ull   /* after which what had room has been mapped, and is noted */
+#define AT_ONCE 256             /* processes: more than a bucket has */
+#define GENERATIONS 16          /* of children that are made while lists are taken away */
+#define JIT_REACH (64ull << 20) /* compilers at run time make more code, near to the last */
+
+/* ---- life ---- */
+
+struct err *code_open(struct kernel *k)
+{
+	struct kernel_code *code = &k->code;
+	code->spans = object_map(k, "spans", KERNEL_SPANS * sizeof *code->spans);
+	code->rooms = object_map(k, "rooms", KERNEL_ROOMS * sizeof *code->rooms);
+	code->generation = object_map(k, ".data.generation", sizeof *code->generation);
+	if (!code->spans || !code->rooms || !code->generation)
+		return err_errno("cannot map the sampler's memory");
+	*code->generation = 1;
+	return NULL;
+}
+
+void code_close(struct kernel *k)
+{
+	struct kernel_code *code = &k->code;
+	if (code->spans)
+		munmap(code->spans, KERNEL_SPANS * sizeof *code->spans);
+	if (code->rooms)
+		munmap(code->rooms, KERNEL_ROOMS * sizeof *code->rooms);
+	if (code->generation)
+		munmap(code->generation, sizeof *code->generation);
+}
+
+/* ---- lists ---- */
+
+/* An entry that is changed goes to the front of its bucket, and whoever went from one to the next would come to it
+   again, for ever where two are in one: so it goes from bucket to bucket. */
+bool code_take_lists(int processes)
+{
+	uint32_t keys[AT_ONCE], next, *from = NULL;
+	struct kernel_process values[AT_ONCE];
+	bool any = false;
+	for (int more = 0; !more; from = &next) {
+		uint32_t count = AT_ONCE;
+		more = bpf_map_lookup_batch(processes, from, &next, keys, values, &count, NULL);
+		if (more && errno != ENOENT) /* which says that these are the last */
+			break;
+		for (uint32_t i = 0; i < count; i++) {
+			if (!values[i].serial)
+				continue;
+			values[i].serial = values[i].first = values[i].count = 0;
+			bpf_map_update_elem(processes, &keys[i], &values[i], BPF_EXIST);
+			any = true;
+		}
+	}
+	return any;
+}
+
+void code_take_counts(struct kernel *k)
+{
+	if (counters_flip(k, true))
+		counters_take(k, code_key);
+}
+
+void code_forget_lists(struct kernel *k)
+{
+	code_take_counts(k);
+	/* A child that is made meanwhile has its parent's. */
+	for (int i = 0; i < GENERATIONS && code_take_lists(k->processes); i++)
+		;
+	k->code.spans_used = 0;
+	k->code.list_count = 0;
+}
+
+/* Ids of modules will be others': what the sampler knows by them is of no use any more. */
+static void begin_generation(struct kernel *k)
+{
+	uint32_t next = *k->code.generation + 1;
+	__atomic_store_n(k->code.generation, next ? next : 1, __ATOMIC_RELEASE);
+}
+
+/* All tables, to begin anew with those that are needed now. */
+void code_forget_tables(struct kernel *k)
+{
+	code_forget_lists(k);
+	tables_begin(k);
+	begin_generation(k); /* what is looked up from here on is of the new ones */
+}
+
+/* Those that the sampler may name: children of processes have lists that we were not asked for; and those
+   of the profile, whose functions are named at its end. */
+static void use_modules(struct kernel *k)
+{
+	for (uint32_t i = 0; i < k->code.spans_used; i++)
+		library_use_module(k->recording->library, k->code.spans[i].module);
+	for (uint32_t id = 1; id < WIRE_MODULE_MAX; id++)
+		if (k->recording->harvest.modules[id])
+			library_use_module(k->recording->library, id);
+}
+
+/* Of ids that nobody has any more, so that the next one with such an id is given its own table. */
+static void take_back_modules(struct kernel *k)
+{
+	bool any = false;
+	for (uint32_t id = 1; id < KERNEL_MODULES; id++)
+		if (tables_has(k, id) && !library_module(k->recording->library, id)) {
+			tables_take_back(k, id);
+			any = true;
+		}
+	if (any)
+		begin_generation(k);
+}
+
+void code_sweep(struct kernel *k)
+{
+	struct library *library = k->recording->library;
+	if (library_is_short(library)) /* lists that the sampler was given are of long ago, too */
+		code_forget_lists(k);
+	use_modules(k);
+	for (uint32_t i = 0; i < k->code.list_count; i++)
+		if (k->code.lists[i].list && !k->code.lists[i].list->used)
+			k->code.lists[i].list = NULL;
+	library_forget_unused(library);
+	take_back_modules(k);
+	k->code.vdso_known = false;
+}
+
+static struct kernel_span describe(struct kernel *k, const struct wire_module *w)
+{
+	const struct library_module *m = library_module(k->recording->library, w->id);
+	static const uint32_t flags[] = {
+		[KERNEL_NO_TABLE] = KERNEL_SPAN_LOST, [KERNEL_NO_ROOM] = KERNEL_SPAN_ELSEWHERE};
+	struct kernel_span span = {
+		.start = w->start, .end = w->end, .bias = w->bias, .module = w->id};
+	if (w->flags & WIRE_MODULE_JIT || k->recording->options.frame_pointers)
+		span.flags = KERNEL_SPAN_JIT;
+	else if (!m || !w->table_size)
+		span.flags = KERNEL_SPAN_LOST;
+	else
+		span.flags = flags[tables_give(k, m)];
+	return span;
+}
+
+static void find_jit(struct kernel_list *l)
+{
+	l->jit_low = UINT64_MAX;
+	for (uint32_t i = 0; i < l->list->count; i++) {
+		const struct wire_module *w = &l->list->modules[i];
+		if (!(w->flags & WIRE_MODULE_JIT))
+			continue;
+		l->jit_top |= w->flags & WIRE_MODULE_TOP;
+		if (l->jit_low > w->start)
+			l->jit_low = w->start;
+		l->jit_high = w->end;
+	}
+	l->jit_low -= l->jit_low > JIT_REACH ? JIT_REACH : l->jit_low;
+	l->jit_high += l->jit_high ? JIT_REACH : 0;
+}
+
+static const struct kernel_list *give_list(struct kernel *k, const struct library_list *list)
+{
+	if (list->given && list->given <= k->code.list_count &&
+	    k->code.lists[list->given - 1].list == list)
+		return &k->code.lists[list->given - 1];
+	if (list->count > KERNEL_SPANS)
+		return NULL;
+	if (k->code.list_count == KERNEL_LISTS || list->count > KERNEL_SPANS - k->code.spans_used)
+		code_forget_lists(k);
+	struct kernel_list *l = &k->code.lists[k->code.list_count++];
+	((struct library_list *)list)->given = k->code.list_count;
+	*l = (struct kernel_list){.list = list,
+				  .first = k->code.spans_used,
+				  .count = list->count,
+				  .serial = ++k->code.serial};
+	for (uint32_t i = 0; i < list->count; i++)
+		k->code.spans[l->first + i] = describe(k, &list->modules[i]);
+	find_jit(l);
+	k->code.spans_used += list->count;
+	return l;
+}
+
+/* Of a process, before it was looked at. */
+struct before {
+	uint64_t ns;
+	uint32_t changes, found;
+};
+
+static struct kernel_room room_of(const struct kernel *k, pid_t pid)
+{
+	const struct kernel_room *r = &k->code.rooms[(uint32_t)pid % KERNEL_ROOMS];
+	return (struct kernel_room){__atomic_load_n(&r->found, __ATOMIC_SEQ_CST),
+				    __atomic_load_n(&r->taken, __ATOMIC_SEQ_CST)};
+}
+
+/* Code that came while we looked is not in the list: then it is not given. Where something was mapped
+   meanwhile, a library of the list may have gone: it is not used before that is known. */
+static void publish(struct kernel *k, struct process *p, const struct before *before)
+{
+	uint32_t pid = (uint32_t)p->pid;
+	uint64_t flags = k->whole ? BPF_ANY : BPF_EXIST;
+	struct kernel_process now;
+	const struct kernel_list *l = give_list(k, p->list);
+	uint32_t taken = room_of(k, p->pid).taken;
+	p->kernel->doubtful_ns = 0;
+	if (!l)
+		return;
+	if (bpf_map_lookup_elem(k->processes, &pid, &now)) {
+		if (!k->whole)
+			return;
+		now = (struct kernel_process){0}; /* it was there before us */
+	}
+	if (now.changes != before->changes)
+		return;
+	now.first = l->first;
+	now.count = l->count;
+	now.serial = l->serial;
+	now.taken = taken;
+	now.jit_low = l->jit_low;
+	now.jit_high = l->jit_high;
+	now.jit_top = l->jit_top;
+	now.resigned = 0;
+	now.doubtful = 1;
+	bpf_map_update_elem(k->processes, &pid, &now, flags);
+	/* From here on the sampler sees what comes into the place of a library. */
+	if (room_of(k, p->pid).found != before->found) {
+		p->kernel->doubtful_ns = now_ns();
+		return;
+	}
+	now.doubtful = 0;
+	bpf_map_update_elem(k->processes, &pid, &now, flags);
+}
+
+void code_trust(struct kernel *k, struct process *p)
+{
+	uint32_t pid = (uint32_t)p->pid;
+	struct kernel_process now;
+	if (!p->kernel->doubtful_ns)
+		return;
+	if (p->gone || bpf_map_lookup_elem(k->processes, &pid, &now) || !now.doubtful) {
+		p->kernel->doubtful_ns = 0;
+	} else if (now.taken != room_of(k, p->pid).taken ||
+		   mapped_replaced(k, p->pid, p->kernel->list_ns, now_ns())) {
+		p->kernel->doubtful_ns = 0;
+		p->kernel->unlooked = true;
+	} else if (now_ns() - p->kernel->doubtful_ns > TRUST_NS) {
+		p->kernel->doubtful_ns = 0;
+		now.doubtful = 0;
+		bpf_map_update_elem(k->processes, &pid, &now, BPF_EXIST);
+	}
+}
+
+static const struct kernel_list *find_list(const struct kernel *k, uint32_t serial)
+{
+	uint32_t low = 0, high = k->code.list_count;
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+		if (k->code.lists[middle].serial < serial)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < k->code.list_count && k->code.lists[low].serial == serial ? &k->code.lists[low]
+									       : NULL;
+}
+
+/* As find_place() in bpf/code.h. */
+bool code_key(const struct kernel *k, uint32_t serial, uint64_t address, uint64_t *key)
+{
+	const struct kernel_list *l = find_list(k, serial);
+	uint32_t low = l ? l->first : 0, high = l ? l->first + l->count : 0, first = low;
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+		if (k->code.spans[middle].start <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	const struct kernel_span *span = low > first ? &k->code.spans[low - 1] : NULL;
+	if (span && address < span->end)
+		*key = cct_key(false, span->module, address - span->bias);
+	else if (l && address >= l->jit_low && address < l->jit_high)
+		*key = address & CCT_ADDRESS;
+	else
+		return false;
+	return true;
+}
+
+/* A process that is gone cannot be asked for its vDSO, but all have the same. */
+static void learn_vdso(struct kernel *k)
+{
+	struct maps maps;
+	const struct library_list *ignored;
+	struct err *e = maps_read(getpid(), &maps);
+	if (!e) {
+		size_t kept = 0;
+		for (size_t i = 0; i < maps.count; i++)
+			if (!strcmp(maps.items[i].path, "[vdso]"))
+				maps.items[kept++] = maps.items[i];
+		maps.count = kept;
+		e = library_look_at(k->recording->library, getpid(), &maps, &ignored, NULL);
+		maps_free(&maps);
+	}
+	err_free(e);
+	k->code.vdso_known = true;
+}
+
+const struct library_list *code_then(struct kernel *k, const struct process *p, uint64_t time)
+{
+	struct maps maps;
+	const struct library_list *list;
+	if (!k->code.vdso_known)
+		learn_vdso(k);
+	if (!mapped_at(k, p->pid, time, &maps))
+		return NULL;
+	pid_t relative = tasks_relative(k, p);
+	struct err *e = library_look_at(k->recording->library,
+					relative ? PROCESS_BELOW(relative) : PROCESS_GONE, &maps,
+					&list, NULL);
+	maps_free(&maps);
+	bool good = !e && list && list->count;
+	err_free(e);
+	return good ? list : NULL;
+}
+
+/* Most programs are started again and again, from files that are known: to read what one of them has
+   in memory would take longer than many of them live. */
+static bool look_at_noted(struct kernel *k, struct process *p, struct err **e)
+{
+	struct maps maps;
+	const struct library_list *list;
+	if (!k->whole || !p->kernel->executed || p->machine != native_machine ||
+	    !mapped_young(k, p->pid, &maps))
+		return false;
+	bool known = library_knows(k->recording->library, &maps);
+	if (known)
+		*e = library_look_at(k->recording->library, p->pid, &maps, &list, NULL);
+	if (known && !*e && list)
+		p->list = list;
+	maps_free(&maps);
+	return known;
+}
+
+static void look(struct kernel *k, struct process *p, bool ask)
+{
+	uint32_t pid = (uint32_t)p->pid;
+	struct kernel_process now;
+	struct err *e = NULL;
+	if (p->gone)
+		return;
+	library_was_unready(k->recording->library); /* for others */
+	if (bpf_map_lookup_elem(k->processes, &pid, &now))
+		now.changes = 0;
+	const struct library_list *list = p->list, *found = NULL;
+	struct before before = {now_ns(), now.changes, room_of(k, p->pid).found};
+	bool noted = !ask && look_at_noted(k, p, &e);
+	if (!noted) {
+		e = library_look(k->recording->library, p->pid, p->machine, &found, NULL);
+		if (!e && found)
+			p->list = found;
+		p->looked_ns = e ? p->looked_ns : before.ns;
+	}
+	bool unready = !e && library_is_unready(k->recording->library);
+	if (!unready && (e || !p->list || !p->list->count))
+		p->list = code_then(k, p, UINT64_MAX);
+	err_free(e);
+	if (!unready || p->list != list) {
+		p->kernel->list_ns = before.ns;
+		p->kernel->list_end_ns = now_ns();
+	}
+	if (unready)
+		return;
+	if (p->list) {
+		publish(k, p, &before);
+		mapped_note(k);
+		code_trust(k, p);
+	}
+	p->kernel->noted_ns = noted ? now_ns() : 0;
+	p->kernel->makeshift = false;
+}
+
+void code_look(struct kernel *k, struct process *p)
+{
+	look(k, p, false);
+}
+
+void code_ask(struct kernel *k, struct process *p)
+{
+	look(k, p, true);
+}
+
+void code_confirm(struct kernel *k, struct process *p)
+{
+	if (p->kernel->noted_ns && now_ns() - p->kernel->noted_ns > CONFIRM_NS)
+		look(k, p, true);
+}
+
+void code_make_do(struct kernel *k, struct process *p)
+{
+	bool before = library_hurry(k->recording->library, true);
+	code_look(k, p);
+	library_hurry(k->recording->library, before);
+	p->kernel->makeshift = true;
+}
+
+void code_resign(struct kernel *k, struct process *p)
+{
+	uint32_t pid = (uint32_t)p->pid;
+	struct kernel_process now;
+	bool known = !bpf_map_lookup_elem(k->processes, &pid, &now) && now.serial;
+	if (!known && !k->whole)
+		return;
+	if (!known) /* nobody can tell what it has in memory */
+		now = (struct kernel_process){.serial = ++k->code.serial,
+					      .changes = p->kernel->changes,
+					      .taken = room_of(k, p->pid).taken};
+	now.resigned = 1;
+	bpf_map_update_elem(k->processes, &pid, &now, known ? BPF_EXIST : BPF_ANY);
+}
+
+const struct library_list *code_of_parent(struct kernel *k, const struct process *p)
+{
+	struct process *parent = tasks_find_process(k, p->parent);
+	if (parent && !parent->list && !parent->gone)
+		code_look(k, parent);
+	return parent ? parent->list : NULL;
+}

@@ -1,0 +1,442 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The kernel as a sampler: what is done in which order. */
+#include "collect/kernel/kernel.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "collect/kernel/code.h"
+#include "collect/kernel/copy.h"
+#include "collect/kernel/cost.h"
+#include "collect/kernel/counters.h"
+#include "collect/kernel/cpus.h"
+#include "collect/kernel/mapped.h"
+#include "collect/kernel/object.h"
+#include "collect/kernel/paths.h"
+#include "collect/kernel/periods.h"
+#include "collect/kernel/reader.h"
+#include "collect/kernel/state.h"
+#include "collect/kernel/tables.h"
+#include "collect/kernel/tasks.h"
+#include "collect/kernel/waiting.h"
+#include "collect/kernel/walks.h"
+#include "collect/sampler.h"
+#include "harvest/names.h"
+#include "harvest/process.h"
+#include "harvest/recording.h"
+#include "library/library.h"
+#include "process/kernel_names.h"
+#include "process/reach.h"
+#include "process/status.h"
+
+#define LAST_TABLES_NS 5000000000ull /* at the end, for tables that are being made */
+#define NAME_NS 20000000000ull
+
+/* ---- what it sends ---- */
+
+/* The kernel's own words, but a record is as long as it says. */
+static void take(struct kernel *k, const void *data, size_t size)
+{
+	k->records++;
+	k->record_bytes += size;
+	const struct kernel_head *head = data;
+	const struct kernel_path *path = data;
+	const struct kernel_snapshot *snapshot;
+	size_t before;
+	switch (size >= sizeof *head ? head->kind : 0) {
+	case KERNEL_PATH:
+		if (size >= sizeof *path &&
+		    (uint64_t)path->fresh + path->inner <= (size - sizeof *path) / sizeof(uint64_t))
+			paths_take(k, path, (const uint64_t *)(path + 1));
+		break;
+	case KERNEL_SNAPSHOT:
+	case KERNEL_FAR:
+		snapshot = copy_in(data, size, &before);
+		if (snapshot)
+			waiting_add(k, snapshot, (const uint8_t *)(snapshot + 1),
+				    before ? data : NULL);
+		break;
+	case KERNEL_COUNTED:
+		counters_take_one(k, data, code_key);
+		break;
+	case KERNEL_PLACE:
+		waiting_add_place(k, data);
+		break;
+	case KERNEL_FORK:
+		tasks_forked(k, data);
+		break;
+	case KERNEL_EXEC:
+		tasks_executed(k, data);
+		break;
+	case KERNEL_EXIT:
+		tasks_exited(k, data);
+		break;
+	default:
+		break;
+	}
+}
+
+/* At those that wait for tables, when there are new ones. */
+static void look_again(struct kernel *k)
+{
+	unsigned builds = library_builds(k->recording->library);
+	if (builds == k->builds)
+		return;
+	k->builds = builds;
+	for (struct process *p = k->recording->processes; p; p = p->next)
+		if (p->kernel->makeshift && p->gone)
+			p->kernel->makeshift = false; /* what was noted of it will do */
+		else if (p->kernel->makeshift)
+			code_look(k, p);
+}
+
+/* Of the whole machine's processes only those that were looked at before, for the sake of a sample. */
+static void look_at_new(struct kernel *k)
+{
+	bool whole = k->whole;
+	uint64_t now = now_ns();
+	if (whole)
+		look_again(k);
+	if (whole && now - k->looked_ns < SAMPLER_TICK_NS)
+		return;
+	k->looked_ns = now;
+	for (struct process *p = k->recording->processes; p; p = p->next) {
+		if (p->kernel->noted_ns && !p->gone)
+			code_confirm(k, p);
+		code_trust(k, p);
+		if (p->kernel->unlooked ||
+		    (!p->gone && (!whole || p->list) && mapped_changed(k, p->pid))) {
+			p->kernel->unlooked = false;
+			walks_hope(k, p);
+			code_look(k, p);
+		}
+	}
+}
+
+/* Gives back what is of no use any more, where much has come together. */
+static void sweep(struct kernel *k)
+{
+	if (tables_are_full(k))
+		code_forget_tables(k);
+	if (!library_has_many(k->recording->library))
+		return;
+	code_take_counts(k);
+	for (const struct process *p = k->recording->processes; p; p = p->next)
+		library_use(p->list);
+	waiting_use(k);
+	paths_use(k);
+	code_sweep(k);
+}
+
+/* Reads what has come, and looks at what it is about. `all`: also what was counted a moment ago. */
+static void catch_up(struct kernel *k, bool all)
+{
+	uint64_t begun = now_ns();
+	bool counted = counters_flip(k, all);
+	if (counted)
+		reader_sync(k);
+	if (!reader_take(k, take) && k->sampling) {
+		/* What the sampler believes that we know may be among what was lost. */
+		paths_forget(k);
+		code_forget_lists(k);
+	}
+	if (counted)
+		counters_take(k, code_key);
+	if (counted || k->every == 1)
+		library_end_turn(k->recording->library, now_ns());
+	mapped_note(k); /* after them, so that the code of each sample is there */
+	look_at_new(k);
+	walks_all(k);
+	tasks_reap(k);
+	mapped_sweep(k, begun, tasks_has);
+	sweep(k);
+}
+
+static void on_records(void *self)
+{
+	catch_up(self, false);
+}
+
+/* ---- life ---- */
+
+static void renew_names(struct kernel *k)
+{
+	kernel_names_renew(&k->names, &k->names_stamp, "/proc/kallsyms", "/proc/modules");
+}
+
+/* Of the kernel's functions. Without, its work is one line for each path. */
+static void read_names(struct kernel *k)
+{
+	struct err *e = kernel_names_open("/proc/kallsyms", &k->names);
+	if (e)
+		k->recording->notes.nameless_kernel =
+			"functions of the kernel have no names: /proc/kallsyms shows no addresses "
+			"(sysctl kernel.kptr_restrict=1 shows them to root)";
+	err_free(e);
+	renew_names(k);
+}
+
+/* They are made in the background: when some are ready, there are stacks to walk. */
+static struct err *watch_tables(struct kernel *k)
+{
+	struct epoll_event event = {.events = EPOLLIN};
+	const struct recording_options *o = &k->recording->options;
+	struct library *l = k->recording->library;
+	struct err *e = library_set_background(l, o->drained, o->maker);
+	if (!e && epoll_ctl(k->epoll, EPOLL_CTL_ADD, library_built_fd(l), &event))
+		e = err_errno("cannot watch descriptors");
+	return e;
+}
+
+static bool wait_for_tables(void *self, int until, const char *what)
+{
+	struct kernel *k = self;
+	struct pollfd ready = {until, POLLIN, 0};
+	return recording_wait(k->recording, what, &ready, 1, NULL, NULL);
+}
+
+static struct err *open_parts(struct kernel *k)
+{
+	struct err *e = paths_open(k);
+	if (!e)
+		e = object_load(k);
+	if (!e)
+		e = tables_open(k);
+	if (!e)
+		e = code_open(k);
+	if (!e)
+		e = counters_open(k);
+	if (!e)
+		e = mapped_open(k);
+	if (!e && k->whole)
+		e = watch_tables(k);
+	if (!e)
+		e = reader_open(k);
+	if (!e)
+		e = object_attach(k);
+	if (!e && k->whole) { /* samples come as soon as there are events */
+		read_names(k);
+		tasks_scan(k);
+	}
+	return e ? e : cpus_open(k);
+}
+
+static void start(struct kernel *k)
+{
+	periods_change(k);
+	cpus_enable(k);
+	k->sampling = true;
+}
+
+static struct err *open_kernel(struct recording *r, struct loop *loop, void **self)
+{
+	struct kernel *k = calloc(1, sizeof *k);
+	*self = k;
+	if (!k)
+		return err_new("out of memory");
+	reach_apart(r->options.reacher);
+	k->recording = r;
+	k->whole = r->options.whole;
+	k->max_depth = r->options.max_depth < KERNEL_FRAMES ? r->options.max_depth : KERNEL_FRAMES;
+	k->every = r->options.every > 1 ? r->options.every : 1;
+	k->cpus = (unsigned)libbpf_num_possible_cpus();
+	k->code.serial = 1;
+	k->waiting.end = &k->waiting.first;
+	k->reader.urgent = k->reader.wake = -1;
+	k->watch = (struct watch){on_records, k};
+	k->epoll = epoll_create1(EPOLL_CLOEXEC);
+	struct err *e = k->epoll < 0 ? err_errno("cannot make a sampler") : open_parts(k);
+	if (!e)
+		e = loop_watch(loop, k->epoll, &k->watch);
+	if (e)
+		return e;
+	library_set_meanwhile(r->library, wait_for_tables, k);
+	start(k);
+	return NULL;
+}
+
+static void close_kernel(void *self)
+{
+	struct kernel *k = self;
+	object_detach(k);
+	reader_close(k);
+	mapped_close(k);
+	counters_close(k);
+	code_close(k);
+	tables_close(k);
+	waiting_close(k);
+	paths_close(k);
+	tasks_close(k);
+	cpus_close(k);
+	kernel_names_close(k->names);
+	bpf_object__close(k->object);
+	if (k->epoll >= 0)
+		close(k->epoll);
+	free(k);
+}
+
+static void tick(void *self)
+{
+	struct kernel *k = self;
+	catch_up(k, false);
+	cpus_follow(k);
+	if (periods_due(k))
+		periods_change(k);
+}
+
+/* What the sampler could not say, as far as that is new. */
+static void take_lost(struct kernel *k)
+{
+	struct kernel_counts counts;
+	if (!object_read_counts(k, &counts))
+		return;
+	uint64_t all = counts.lost_records + counts.lost_snapshots + k->confused;
+	uint64_t lost = all > k->lost ? all - k->lost : 0;
+	k->lost += lost;
+	recording_lose(k->recording, "no room", lost);
+	k->recording->notes.lost_maps = (unsigned)mapped_lost(k); /* since the profile before */
+}
+
+static void stop(void *self)
+{
+	struct kernel *k = self;
+	if (!k->sampling)
+		return;
+	k->sampling = false;
+	cpus_disable(k);
+	reader_flush(k);
+	catch_up(k, true);
+	uint64_t until = now_ns() + LAST_TABLES_NS;
+	while (k->waiting.first && library_is_building(k->recording->library)) {
+		library_wait(k->recording->library, until);
+		catch_up(k, false);
+	}
+	walks_give_up(k);
+	tasks_finish(k, NULL);
+	take_lost(k);
+}
+
+static void finish(void *self)
+{
+	tasks_forget_all(self);
+}
+
+/* ---- what there is so far ---- */
+
+static void status(void *self, struct recording_state *out)
+{
+	const struct kernel *k = self;
+	out->records = k->records;
+	out->record_bytes = k->record_bytes;
+	out->copies = k->copies;
+}
+
+static void tally(void *self, struct tally *tallies, bool anew)
+{
+	cpus_tally(self, tallies, anew);
+}
+
+static void prepare(void *self, bool all)
+{
+	struct kernel *k = self;
+	tasks_name(k);
+	renew_names(k);
+	names_of_kernel(&k->recording->harvest, k->names);
+	/* That may take a while, and is of use for few. */
+	if (!all && now_ns() - k->named_ns < NAME_NS)
+		return;
+	k->named_ns = now_ns();
+	names_of_files(k->recording, &k->recording->harvest);
+}
+
+static void copy(void *self, struct harvest *copy)
+{
+	(void)self; /* all is in the recording */
+	(void)copy;
+}
+
+static void settle(void *self, struct recording_counted *counted)
+{
+	struct kernel *k = self;
+	if (k->sampling)
+		catch_up(k, true);
+	take_lost(k);
+	tasks_settle(k);
+	*counted = counters_sum(k);
+}
+
+static void restart(void *self)
+{
+	tasks_restart(self);
+	paths_restart(self);
+	waiting_restart(self);
+}
+
+/* ---- who is asked ---- */
+
+/* The command needs none of ours. */
+static char **environment(void *self, char **of)
+{
+	size_t count = 0;
+	(void)self;
+	while (of[count])
+		count++;
+	char **out = reallocarray(NULL, count + 1, sizeof *out);
+	if (out)
+		memcpy(out, of, (count + 1) * sizeof *out);
+	return out;
+}
+
+static void join(void *self)
+{
+	const struct kernel *k = self;
+	uint32_t number = (uint32_t)getpid();
+	struct kernel_process asleep = {.asleep = 1};
+	if (!k->whole)
+		bpf_map_update_elem(k->processes, &number, &asleep, BPF_ANY);
+}
+
+static struct err *attach(void *self, pid_t pid)
+{
+	struct kernel *k = self;
+	uint32_t number = (uint32_t)pid;
+	struct kernel_process unknown = {0};
+	struct process_status status;
+	if (!process_status(pid, &status))
+		return err_new("there is no process %d", (int)pid);
+	if (status.kernel)
+		return err_new("process %d is a thread of the kernel", (int)pid);
+	if (!tasks_attach(k, pid))
+		return err_new("out of memory");
+	if (bpf_map_update_elem(k->processes, &number, &unknown, BPF_ANY))
+		return err_errno("process %d cannot be sampled", (int)pid);
+	mapped_scan(k, pid);
+	catch_up(k, false);
+	return NULL;
+}
+
+const struct sampler sampler_kernel = {
+	.open = open_kernel,
+	.close = close_kernel,
+	.environment = environment,
+	.join = join,
+	.attach = attach,
+	.tick = tick,
+	.status = status,
+	.tally = tally,
+	.prepare = prepare,
+	.copy = copy,
+	.stop = stop,
+	.finish = finish,
+	.settle = settle,
+	.restart = restart,
+	.delivery = cost_of_interrupt,
+	.delivery_at_end = true,
+};

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From what the sampler sends to the tree of the profile. A path says which of
+ * the frames of its memo stay: their nodes are kept here, so that only frames
+ * that are new are looked up.
+ */
+#include "collect/kernel/paths.h"
+
+#include <stdlib.h>
+
+#include "base/err.h"
+#include "cct/cct.h"
+#include "collect/kernel/frames.h"
+#include "collect/kernel/state.h"
+#include "collect/kernel/tasks.h"
+#include "harvest/recording.h"
+#include "library/library.h"
+
+#define MEMO_ROOM 128u /* frames, at first */
+
+static struct kernel_memo *find_memo(struct kernel *k, uint32_t number)
+{
+	if (number == KERNEL_NO_MEMO)
+		number = 1u << k->paths.memo_bits; /* one for those that keep nothing */
+	if (number > 1u << k->paths.memo_bits)
+		return NULL;
+	struct kernel_memo **memo = &k->paths.memos[number];
+	if (!*memo)
+		*memo = calloc(1, sizeof **memo);
+	return *memo;
+}
+
+struct err *paths_open(struct kernel *k)
+{
+	k->paths.memo_bits = 4;
+	while (1u << k->paths.memo_bits < 4 * k->cpus &&
+	       1u << k->paths.memo_bits < KERNEL_MEMOS_MAX)
+		k->paths.memo_bits++;
+	k->paths.memos = calloc((1u << k->paths.memo_bits) + 1, sizeof *k->paths.memos);
+	return k->paths.memos ? NULL : err_new("out of memory");
+}
+
+void paths_close(struct kernel *k)
+{
+	for (size_t i = 0; k->paths.memos && i <= 1u << k->paths.memo_bits; i++) {
+		if (k->paths.memos[i])
+			free(k->paths.memos[i]->frames);
+		free(k->paths.memos[i]);
+	}
+	free(k->paths.memos);
+}
+
+/* A thread that has ended still takes a moment of the kernel's: that is its process's. */
+static pid_t whose(const struct kernel *k, const struct kernel_path *path, const uint64_t *keys)
+{
+	bool after = path->fresh == 1 && cct_key_module(keys[0]) == CCT_KERNEL;
+	if (!after || k->whole || tasks_known(k, (pid_t)path->head.thread))
+		return (pid_t)path->head.thread;
+	return tasks_known(k, (pid_t)path->head.process) ? (pid_t)path->head.process : 0;
+}
+
+static bool make_room(struct kernel_memo *memo, uint32_t count)
+{
+	uint32_t room = memo->room ? memo->room : MEMO_ROOM;
+	if (count <= memo->room)
+		return true;
+	while (room < count)
+		room *= 2;
+	void *frames = reallocarray(memo->frames, room, sizeof *memo->frames);
+	if (!frames)
+		return false;
+	memo->frames = frames;
+	memo->room = room;
+	return true;
+}
+
+static void note_frames(struct kernel_memo *memo, const struct kernel_path *path,
+			const uint64_t *keys)
+{
+	memo->thread = path->head.thread;
+	memo->count = path->kept;
+	if (!path->kept)
+		memo->end = path->end;
+	if (memo->placed > path->kept)
+		memo->placed = path->kept;
+	for (uint32_t i = path->fresh; i; i--)
+		memo->frames[memo->count++].key = keys[i - 1];
+}
+
+/* Nodes for the frames that have none: those that are new, and after a drain all. */
+static struct err *place_frames(struct kernel *k, struct process *p, struct kernel_memo *memo,
+				uint32_t *node)
+{
+	struct err *e = NULL;
+	if (memo->placed)
+		*node = memo->frames[memo->placed - 1].node;
+	else
+		e = frames_add_root(k, p, memo->end, node);
+	while (!e && memo->placed < memo->count) {
+		e = frames_add(k, p, memo->frames[memo->placed].key, node);
+		if (!e)
+			memo->frames[memo->placed++].node = *node;
+	}
+	return e;
+}
+
+void paths_take(struct kernel *k, const struct kernel_path *path, const uint64_t *keys)
+{
+	pid_t tid = whose(k, path, keys);
+	if (!tid)
+		return;
+	struct kernel_thread *t = tasks_find(k, (pid_t)path->head.process, tid);
+	struct kernel_memo *memo = find_memo(k, path->memo);
+	if (!t || !memo || path->head.event >= k->recording->options.event_count ||
+	    (path->kept && (memo->thread != path->head.thread || path->kept > memo->count)) ||
+	    path->kept + path->fresh > KERNEL_FRAMES ||
+	    !make_room(memo, path->kept + path->fresh)) {
+		k->confused++;
+		return;
+	}
+	uint32_t node = 0, thread;
+	struct err *e = tasks_keep(k, t, &thread);
+	note_frames(memo, path, keys);
+	if (!e)
+		e = place_frames(k, t->process, memo, &node);
+	if (!e && (path->inner || !node))
+		e = frames_add_inner(k, t->process, keys + path->fresh, path->inner, &node);
+	if (!e)
+		e = frames_count(k, thread, node, path->head.event, path->end, path->head.time);
+	t->handler_ns += path->ns;
+	t->handled++;
+	recording_kept(k->recording, e);
+}
+
+void paths_use(struct kernel *k)
+{
+	for (size_t i = 0; i <= 1u << k->paths.memo_bits; i++)
+		for (uint32_t at = 0; k->paths.memos[i] && at < k->paths.memos[i]->count; at++)
+			library_use_module(k->recording->library,
+					   cct_key_module(k->paths.memos[i]->frames[at].key));
+}
+
+void paths_forget(struct kernel *k)
+{
+	for (size_t i = 0; i <= 1u << k->paths.memo_bits; i++)
+		if (k->paths.memos[i])
+			k->paths.memos[i]->count = k->paths.memos[i]->placed = 0;
+}
+
+void paths_restart(struct kernel *k)
+{
+	for (size_t i = 0; i <= 1u << k->paths.memo_bits; i++)
+		if (k->paths.memos[i])
+			k->paths.memos[i]->placed = 0;
+}

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Periods are never quite those that were asked for, so that no event runs in
+ * step with what a program or the scheduler does, nor with another event: a
+ * sample wakes us now and then, and one whose period is a multiple of the first
+ * one's would then meet us each time, and nobody else.
+ *
+ * A change begins a period anew: what was counted of the one before is gone. So
+ * there are few changes, and they are made good. Of the clock, which goes on by
+ * itself, the time says how many samples there should have been; of events that
+ * a CPU counts, their number.
+ */
+#include "collect/kernel/periods.h"
+
+#include <linux/perf_event.h>
+#include <sys/ioctl.h>
+
+#include "base/clock.h"
+#include "collect/kernel/state.h"
+#include "harvest/recording.h"
+
+#define CHANGE_NS 200000000ull          /* between two changes of the clock's period */
+#define CHANGE_COUNTED_NS 1000000000ull /* and of what is counted: it must be read */
+#define CHANGE_SAMPLES 64               /* of what is counted: half a period is lost */
+#define SWING_LEAST 0.006               /* of the rate */
+#define SWING_MOST 0.018
+#define REPAY_MOST 0.05
+
+static double chance(struct kernel *k) /* between 0 and 1 */
+{
+	return (double)(recording_random(k->recording) >> 40) / (1 << 24);
+}
+
+static void set(struct kernel *k, size_t index, const struct recording_event *event, double swing)
+{
+	uint64_t period = (uint64_t)((double)event->period / (1 + swing) + 0.5);
+	if (!period || ioctl(k->events.fds[index], PERF_EVENT_IOC_PERIOD, &period))
+		return;
+	k->events.paces[index].period = period;
+}
+
+/* ---- clocks ---- */
+
+/* The rate is as much higher as it is lower, one after the other, so that there are as many samples in
+   all: where a change comes late, the next ones make up for it. */
+static void swing_clock(struct kernel *k, uint64_t now)
+{
+	if (k->sampling)
+		k->events.ahead += k->events.swing * (double)(now - k->events.changed_ns) /
+				   (double)CHANGE_NS;
+	double part = chance(k);
+	if (k->events.ahead >= SWING_LEAST || k->events.ahead <= -SWING_LEAST)
+		k->events.swing = k->events.ahead > SWING_MOST    ? -SWING_MOST
+				  : k->events.ahead < -SWING_MOST ? SWING_MOST
+								  : -k->events.ahead;
+	else
+		k->events.swing = SWING_LEAST + part * (SWING_MOST - SWING_LEAST);
+}
+
+/* ---- what a CPU counts ---- */
+
+double periods_repay(struct kernel_pace *pace, uint64_t count, uint64_t period)
+{
+	uint64_t events = count - pace->count;
+	double wanted = (double)events / (double)period;
+	pace->owed += wanted - (double)(events / pace->period);
+	pace->count = count;
+	double part = wanted > 0 ? pace->owed / wanted : 0;
+	return part > REPAY_MOST ? REPAY_MOST : part < -REPAY_MOST ? -REPAY_MOST : part;
+}
+
+/* As many samples as were missed until now are to come in as many events as there were. */
+static void pace_one(struct kernel *k, size_t index, const struct recording_event *event)
+{
+	struct kernel_pace *pace = &k->events.paces[index];
+	struct tally_reading now;
+	double swing = (2 * chance(k) - 1) * SWING_MOST;
+	if (!k->sampling) /* nothing is lost by the first one */
+		set(k, index, event, swing);
+	else if (tally_read(k->events.fds[index], &now) && now.count > pace->count &&
+		 now.count - pace->count >= CHANGE_SAMPLES * event->period)
+		set(k, index, event, swing + periods_repay(pace, now.count, event->period));
+}
+
+/* ---- all ---- */
+
+bool periods_due(const struct kernel *k)
+{
+	return k->sampling && now_ns() - k->events.changed_ns >= CHANGE_NS;
+}
+
+void periods_change(struct kernel *k)
+{
+	uint64_t now = now_ns();
+	bool counted = !k->sampling || now - k->events.paced_ns >= CHANGE_COUNTED_NS;
+	swing_clock(k, now);
+	k->events.changed_ns = now;
+	if (counted)
+		k->events.paced_ns = now;
+	for (size_t i = 0; i < k->cpus * k->recording->options.event_count; i++) {
+		const struct recording_event *event =
+			&k->recording->options.events[i % k->recording->options.event_count];
+		if (k->events.fds[i] >= 0 && event->clock)
+			set(k, i, event, k->events.swing);
+		else if (k->events.fds[i] >= 0 && counted && event->counter)
+			pace_one(
+				k, i,
+				event); /* the kernel's own happen when they do: nothing else has their rhythm */
+	}
+}

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "collect/kernel/waiting.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "collect/kernel/copy.h"
+#include "collect/kernel/state.h"
+#include "collect/kernel/tasks.h"
+#include "harvest/process.h"
+#include "harvest/recording.h"
+#include "library/library.h"
+
+#define WAITING_MAX ((uint64_t)512 << 20)  /* bytes */
+#define WAITING_WHOLE ((uint64_t)32 << 20) /* the same for what may go on for weeks */
+#define WAITING_SMALL \
+	8192u /* bytes: most stacks are not larger, and are kept while there is any room */
+
+static uint64_t bytes_of(const struct kernel_waiting *w)
+{
+	return w->size + (w->pieces ? w->pieces->bytes : 0);
+}
+
+static void add(struct kernel *k, struct kernel_waiting *w)
+{
+	w->process->kernel->waiting++;
+	w->process->kernel->waiting_bytes += bytes_of(w);
+	k->waiting.bytes += sizeof *w + bytes_of(w);
+	*k->waiting.end = w;
+	k->waiting.end = &w->next;
+}
+
+void waiting_add(struct kernel *k, const struct kernel_snapshot *from, const uint8_t *bytes,
+		 const struct kernel_far *far)
+{
+	struct kernel_thread *t = tasks_find(k, (pid_t)from->head.process,
+					     (pid_t)from->head.thread);
+	struct kernel_waiting *w = NULL;
+	uint64_t size = from->size, inner = from->inner_count * sizeof *from->inner;
+	uint32_t thread;
+	if (k->whole && t &&
+	    (t->process->kernel->waiting_bytes > 2 * WAITING_ONE ||
+	     (size > WAITING_SMALL && k->waiting.bytes > WAITING_WHOLE / 2)))
+		size = 0;
+	struct err *e = t ? tasks_keep(k, t, &thread) : NULL;
+	if (t && !e && from->head.event < k->recording->options.event_count &&
+	    size <= KERNEL_STACK + COPY_MORE && from->inner_count <= KERNEL_INNER &&
+	    k->waiting.bytes < (k->whole ? WAITING_WHOLE : WAITING_MAX))
+		w = malloc(sizeof *w + size + inner + (far ? copy_far_size(far) : 0));
+	err_free(e);
+	if (!w) {
+		k->confused++;
+		return;
+	}
+	*w = (struct kernel_waiting){.process = t->process,
+				     .list = t->process->list,
+				     .list_ns = t->process->kernel->list_ns,
+				     .list_end_ns = t->process->kernel->list_end_ns,
+				     .image = t->process->kernel->image,
+				     .thread = thread,
+				     .tid = t->tid,
+				     .event = from->head.event,
+				     .time = from->head.time,
+				     .pc = from->pc,
+				     .address = from->address,
+				     .unborn = (enum kernel_unborn)from->unborn,
+				     .unlisted = from->unlisted,
+				     .cut = !size,
+				     .size = size,
+				     .copied = from->copied < size ? from->copied : size,
+				     .beyond = from->beyond};
+	memcpy(w->registers, from->registers, sizeof w->registers);
+	memcpy(w->holes, from->holes, sizeof w->holes);
+	memcpy(w->bytes, bytes, size);
+	if (from->inner_count) { /* stacks are whole words */
+		w->inner = (uint64_t *)(w->bytes + w->size);
+		w->inner_count = (uint32_t)from->inner_count;
+		memcpy(w->bytes + w->size, from->inner, inner);
+	}
+	if (far) {
+		w->pieces = (void *)(w->bytes + w->size + inner);
+		copy_far(far, bytes + from->size, w->pieces);
+	}
+	t->handled++;
+	k->copies++;
+	add(k, w);
+}
+
+static struct err *wait(struct kernel *k, struct process *p, uint64_t pc, uint32_t event,
+			uint64_t count, uint64_t time)
+{
+	struct kernel_waiting *w = k->waiting.bytes < WAITING_WHOLE ? calloc(1, sizeof *w) : NULL;
+	if (!w)
+		return err_new("no room");
+	w->process = p;
+	w->list = p->list;
+	w->list_ns = p->kernel->list_ns;
+	w->list_end_ns = p->kernel->list_end_ns;
+	w->image = p->kernel->image;
+	w->thread = KERNEL_THREAD_NONE;
+	w->tid = p->pid;
+	w->event = event;
+	w->time = time;
+	w->pc = pc;
+	w->bare = count;
+	add(k, w);
+	return NULL;
+}
+
+struct err *waiting_count(struct kernel *k, struct process *p, uint64_t pc, uint32_t event,
+			  uint64_t count)
+{
+	return wait(k, p, pc, event, count, now_ns());
+}
+
+void waiting_add_place(struct kernel *k, const struct kernel_place *from)
+{
+	struct process *p = tasks_process(k, (pid_t)from->head.process, (uint32_t)from->changes);
+	struct err *e = p && from->head.event < k->recording->options.event_count
+				? wait(k, p, from->pc, from->head.event, 1, from->head.time)
+				: err_new("of nobody");
+	if (e)
+		k->confused++;
+	else
+		tasks_add_cost(k, p, 1, 0);
+	err_free(e);
+}
+
+void waiting_remove(struct kernel *k, struct kernel_waiting **link)
+{
+	struct kernel_waiting *w = *link;
+	*link = w->next;
+	if (!w->next)
+		k->waiting.end = link;
+	k->waiting.bytes -= sizeof *w + bytes_of(w);
+	w->process->kernel->waiting--;
+	w->process->kernel->waiting_bytes -= bytes_of(w);
+	free(w);
+}
+
+void waiting_use(const struct kernel *k)
+{
+	for (const struct kernel_waiting *w = k->waiting.first; w; w = w->next)
+		library_use(w->list);
+}
+
+void waiting_restart(struct kernel *k)
+{
+	for (struct kernel_waiting *w = k->waiting.first; w; w = w->next)
+		w->thread = KERNEL_THREAD_NONE;
+}
+
+void waiting_close(struct kernel *k)
+{
+	for (struct kernel_waiting *w = k->waiting.first, *next; w; w = next) {
+		next = w->next;
+		free(w);
+	}
+}

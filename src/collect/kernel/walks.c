@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "collect/kernel/walks.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "cct/cct.h"
+#include "collect/kernel/code.h"
+#include "collect/kernel/copy.h"
+#include "collect/kernel/frames.h"
+#include "collect/kernel/mapped.h"
+#include "collect/kernel/state.h"
+#include "collect/kernel/tables.h"
+#include "collect/kernel/tasks.h"
+#include "collect/kernel/waiting.h"
+#include "harvest/process.h"
+#include "harvest/recording.h"
+#include "harvest/stack.h"
+#include "library/library.h"
+#include "process/kernel_names.h"
+
+#define HOPES 4u
+#define UNRESOLVED_MAX 64u /* stacks in a row that looking at the process's memory did not help */
+
+static struct walk_space space_of(struct kernel *k, const struct library_list *list)
+{
+	return list ? library_walk(k->recording->library, list) : (struct walk_space){0};
+}
+
+static enum walk_end walk_with(struct kernel *k, struct kernel_waiting *w,
+			       const struct stack_code *code, uint64_t *keys, uint32_t *frames)
+{
+	struct walk_reader reader = {copy_read, w};
+	w->edge = 0;
+	w->lacks = w->used = false;
+	return stack_walk(code, w->process->machine, w->registers, w->pc, &reader, keys,
+			  k->max_depth, frames);
+}
+
+/* Which still runs the same program. */
+static pid_t task_of(const struct kernel_waiting *w)
+{
+	return w->process->gone || w->image != w->process->kernel->image ? 0 : w->process->pid;
+}
+
+static uint64_t g_of(const struct kernel_waiting *w)
+{
+	return w->pieces ? w->pieces->g : 0;
+}
+
+static enum walk_end walk(struct kernel *k, struct kernel_waiting *w,
+			  const struct library_list *list, uint64_t *keys, uint32_t *frames)
+{
+	const struct stack_code code = {
+		.space = space_of(k, list), .task = task_of(w), .g = g_of(w)};
+	return walk_with(k, w, &code, keys, frames);
+}
+
+/* Whether it still is the program that it was when the sample came. */
+static bool is_same(const struct kernel *k, const struct kernel_waiting *w)
+{
+	const struct process *p = w->process;
+	return w->image == p->kernel->image && !mapped_executed(k, p->pid, w->time);
+}
+
+/* Whether a library came into another one's place between the sample and when the process had that list. */
+static bool is_other(const struct kernel *k, const struct kernel_waiting *w, uint64_t list_ns,
+		     uint64_t list_end_ns)
+{
+	pid_t pid = w->process->pid;
+	return mapped_replaced(k, pid, w->time, list_ns) ||
+	       mapped_replaced(k, pid, w->time, list_end_ns);
+}
+
+/* What the process has, where it had that when the sample came; otherwise what was noted of that time. */
+static const struct library_list *list_of(struct kernel *k, const struct kernel_waiting *w,
+					  bool *now)
+{
+	const struct process *p = w->process;
+	*now = is_same(k, w) && !is_other(k, w, p->kernel->list_ns, p->kernel->list_end_ns);
+	return *now ? p->list : code_then(k, p, w->time);
+}
+
+static enum walk_end walk_listed(struct kernel *k, struct kernel_waiting *w, uint64_t *keys,
+				 uint32_t *frames)
+{
+	bool now;
+	return walk(k, w, list_of(k, w, &now), keys, frames);
+}
+
+/* Where nothing explains it: as far as that goes. */
+static enum walk_end walk_last(struct kernel *k, struct kernel_waiting *w, uint64_t *keys,
+			       uint32_t *frames)
+{
+	bool now;
+	struct stack_code code = {
+		.space = space_of(k, list_of(k, w, &now)), .task = task_of(w), .g = g_of(w)};
+	code.fresh = now && w->process->looked_ns > w->time;
+	return walk_with(k, w, &code, keys, frames);
+}
+
+static struct err *keep_bare(struct kernel *k, const struct kernel_waiting *w, uint64_t key)
+{
+	uint32_t thread;
+	struct err *e = tasks_keep_process(k, w->process, &thread);
+	return e ? e : frames_count_place(k, w->process, thread, key, w->event, w->bare);
+}
+
+static struct err *keep(struct kernel *k, const struct kernel_waiting *w, const uint64_t *keys,
+			uint32_t frames, enum walk_end end)
+{
+	uint32_t node, thread = w->thread;
+	struct err *e = thread == KERNEL_THREAD_NONE
+				? tasks_keep_again(k, w->process, w->tid, &thread)
+				: NULL;
+	if (!e)
+		e = frames_add_root(k, w->process, end, &node);
+	for (uint32_t i = frames; !e && i; i--)
+		e = frames_add(k, w->process, keys[i - 1], &node);
+	if (!e && w->inner_count)
+		e = frames_add_inner(k, w->process, w->inner, w->inner_count, &node);
+	return e ? e : frames_count(k, thread, node, w->event, end, w->time);
+}
+
+static bool is_known(struct kernel *k, const struct kernel_waiting *w)
+{
+	struct walk_space space = space_of(k, w->process->list);
+	return walk_find_module(&space, w->pc);
+}
+
+/* Of a process that has ended, become another program or unloaded a library since: by what was noted
+   of it, what it had when the sample came, or what its parent has. */
+static enum walk_end walk_back(struct kernel *k, struct kernel_waiting *w, uint64_t *keys,
+			       uint32_t *frames)
+{
+	enum walk_end end = walk(k, w, code_then(k, w->process, w->time), keys, frames);
+	if (end == WALK_NO_MODULE && w->list && !is_other(k, w, w->list_ns, w->list_end_ns))
+		end = walk(k, w, w->list, keys, frames);
+	if (end == WALK_NO_MODULE)
+		end = walk(k, w, code_of_parent(k, w->process), keys, frames);
+	return end;
+}
+
+/* Looks at the memory of the process again where the walk met unknown code, unless that was of no
+   use lately. Where it begins in unknown code it is not even tried before. */
+static enum walk_end walk_looking(struct kernel *k, struct kernel_waiting *w, uint64_t *keys,
+				  uint32_t *frames)
+{
+	struct process *p = w->process;
+	const struct library_list *before = p->list;
+	bool same = is_same(k, w);
+	bool patient = same && !p->gone && p->useless <= UNRESOLVED_MAX;
+	/* The sampler had no list for it: its parent's was not there yet when it was forked, or a library has gone. */
+	bool unlisted = patient && w->unlisted && !p->kernel->doubtful_ns &&
+			w->time > p->kernel->list_ns;
+	bool looked = unlisted || (patient && !is_known(k, w));
+	if (looked)
+		code_look(k, p);
+	if (looked && p->kernel->noted_ns && !library_is_unready(k->recording->library) &&
+	    !is_known(k, w))
+		code_ask(k, p);
+	if (library_is_unready(k->recording->library))
+		return WALK_NO_MODULE;
+	enum walk_end end = same ? walk_listed(k, w, keys, frames) : WALK_NO_MODULE;
+	if (end == WALK_NO_MODULE && patient && (!looked || p->kernel->noted_ns) &&
+	    !library_is_unready(k->recording->library)) {
+		code_ask(k, p);
+		looked = true;
+		if (p->list != before)
+			end = walk_listed(k, w, keys, frames);
+	}
+	if (library_is_unready(k->recording->library))
+		return WALK_NO_MODULE;
+	if (end == WALK_NO_MODULE && (!k->whole || patient || !same || p->gone))
+		end = walk_back(k, w, keys, frames);
+	if (library_is_unready(k->recording->library))
+		return end;
+	if (end == WALK_NO_MODULE && same)
+		end = walk_last(k, w, keys, frames);
+	p->useless = looked && p->list == before ? p->useless + 1 : patient ? 0 : p->useless;
+	if (p->useless == UNRESOLVED_MAX)
+		code_resign(k, p);
+	return end;
+}
+
+/* A thread that has not run yet either, and has touched no stack. */
+static bool is_new(const struct kernel *k, const struct kernel_waiting *w)
+{
+	uint64_t start, size;
+	const char *name = k->names && w->inner_count
+				   ? kernel_names_find(k->names, w->inner[w->inner_count - 1] - 1,
+						       &start, &size)
+				   : NULL;
+	return name && !strncmp(name, "ret_from_fork", strlen("ret_from_fork"));
+}
+
+static bool is_unborn(const struct kernel *k, const struct kernel_waiting *w, enum walk_end end)
+{
+	return w->unborn == KERNEL_UNBORN ||
+	       (w->unborn == KERNEL_RETURNING && KERNEL_IS_NOWHERE(end)) ||
+	       (end == WALK_BAD_MEMORY && (w->unborn == KERNEL_UNBORN_COPY || is_new(k, w)));
+}
+
+static void walk_one(struct kernel *k, struct kernel_waiting *w, uint64_t *keys, uint32_t frames,
+		     enum walk_end end)
+{
+	if (w->bare) {
+		struct err *e = keep_bare(k, w, frames ? keys[0] : w->pc & CCT_ADDRESS);
+		k->recording->notes.unkept += e ? w->bare : 0;
+		err_free(e);
+		return;
+	}
+	if (w->used && end != WALK_COMPLETE && end != WALK_TOO_DEEP) {
+		/* What was read later is of another time: frames by it are believed only to the root. */
+		w->strict = true;
+		end = walk_listed(k, w, keys, &frames);
+	}
+	if (is_unborn(k, w, end)) { /* as in the sampler */
+		keys[0] = KERNEL_KEY_KERNEL;
+		frames = w->inner_count ? 0 : 1;
+		end = WALK_COMPLETE;
+	}
+	if (end == WALK_BAD_MEMORY && (w->cut || w->lacks))
+		end = WALK_NO_STACK;
+	tables_need(k, keys, frames);
+	recording_kept(k->recording, keep(k, w, keys, frames, end));
+}
+
+/* Compilers at run time have new code again and again: what was of no use is not tried as often then. */
+void walks_hope(const struct kernel *k, struct process *p)
+{
+	if (!k->whole)
+		p->useless = 0;
+	else if (p->useless > UNRESOLVED_MAX - HOPES)
+		p->useless = UNRESOLVED_MAX - HOPES;
+}
+
+/* Whether its code is not known yet, but will be. */
+static bool must_wait(struct kernel *k, struct kernel_waiting *w, enum walk_end end)
+{
+	unsigned unready = library_was_unready(k->recording->library);
+	bool wait = unready && end == WALK_NO_MODULE;
+	if (wait)
+		w->process->kernel->waits_for = unready;
+	return wait;
+}
+
+void walks_all(struct kernel *k)
+{
+	uint64_t *keys = k->waiting.first ? reallocarray(NULL, KERNEL_FRAMES, sizeof *keys) : NULL;
+	uint32_t frames = 0;
+	unsigned builds = k->whole ? library_builds(k->recording->library) : 0;
+	for (struct kernel_waiting **link = &k->waiting.first, *w; keys && (w = *link);) {
+		enum walk_end end = WALK_NO_MODULE;
+		bool wait = builds && (w->process->kernel->makeshift ||
+				       w->process->kernel->waits_for == builds);
+		if (!wait) {
+			library_was_unready(k->recording->library); /* for others */
+			end = walk_looking(k, w, keys, &frames);
+			wait = must_wait(k, w, end);
+		}
+		if (wait) {
+			if (w->process->kernel->waiting_bytes > WAITING_ONE &&
+			    !w->process->kernel->makeshift && !w->process->gone)
+				code_make_do(k, w->process);
+			link = &w->next;
+			continue;
+		}
+		walk_one(k, w, keys, frames, end);
+		waiting_remove(k, link);
+	}
+	free(keys);
+}
+
+void walks_give_up(struct kernel *k)
+{
+	uint64_t *keys = k->waiting.first ? reallocarray(NULL, KERNEL_FRAMES, sizeof *keys) : NULL;
+	uint32_t frames = 0;
+	for (struct kernel_waiting *w; keys && (w = k->waiting.first);) {
+		enum walk_end end = walk_listed(k, w, keys, &frames);
+		walk_one(k, w, keys, frames, end);
+		waiting_remove(k, &k->waiting.first);
+	}
+	free(keys);
+}

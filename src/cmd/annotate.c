@@ -17,7 +17,7 @@
 #include "base/json.h"
 #include "base/pager.h"
 #include "base/term.h"
-#include "cmd/choose.h"
+#include "analyze/choose.h"
 #include "profile/profile.h"
 
 #include <errno.h>

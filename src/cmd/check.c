@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * `culprit check`: how well a binary can be unwound. The two sources of recipes,
- * CFI and the analysis of the code, know nothing of each other (but for the
- * landing pads of exceptions), so each is the test of the other.
- */
+/* `culprit check`: how well a binary can be unwound (recipes/check.h). */
 #include "cmd/cmd.h"
 
 #include "base/args.h"
@@ -11,211 +7,27 @@
 #include "base/err.h"
 #include "base/json.h"
 #include "base/term.h"
-#include "image/debug.h"
 #include "image/image.h"
 #include "image/names.h"
 #include "image/symbols.h"
 #include "isa/insn.h"
-#include "recipes/analysis.h"
-#include "recipes/build.h"
-#include "recipes/cfi.h"
-#include "recipes/compare.h"
-#include "recipes/emit.h"
-#include "recipes/procedures.h"
-#include "recipes/rows.h"
+#include "recipes/check.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 struct options {
-	bool json, stripped, bounds;
-	uint64_t list;
-	const char *emit;
-	int unwind; /* 0: auto, 1: analysis */
-};
-
-/* All that is found out about one binary. */
-struct check {
-	const char *path;
-	struct image *image, *debug;
-	struct symbols *names; /* all there are */
-	struct symbols *given; /* what the analysis gets to see */
-	struct rows cfi;
-	struct cfi_stats cfi_stats;
-	struct analysis analysis;
-	struct compare compare;
-	uint64_t by_symbol, inferred; /* procedures */
-	bool has_bounds, bounds_by_cfi;
-	struct procedures truth;
-	struct procedures_match match;
-	struct emit_stats emitted;
+	struct check_options check;
+	bool json;
 };
 
 struct totals {
 	uint64_t binaries, compared, agree, explained;
 };
-
-/* ---- finding out ---- */
-
-static bool has_frames(const struct image *image)
-{
-	return image_section(image, ".eh_frame") || image_section(image, ".debug_frame") ||
-	       image_section(image, ".sframe");
-}
-
-static bool has_names(const struct image *image)
-{
-	return image && (image_section(image, ".symtab") || image_section(image, ".gnu_debugdata"));
-}
-
-static struct err *open_all(struct check *c, const struct options *o)
-{
-	struct err *e = image_open(c->path, &c->image);
-
-	if (e)
-		return e;
-	if (!has_frames(c->image) || !has_names(c->image))
-		e = debug_find(c->image, false, &c->debug);
-	if (!e)
-		e = symbols_read(c->image, c->debug, &c->names);
-	if (!e)
-		e = o->stripped ? symbols_read_dynamic(c->image, &c->given)
-				: symbols_read(c->image, NULL, &c->given);
-	return e;
-}
-
-static bool has_symbol_at(const struct symbols *symbols, uint64_t address)
-{
-	const struct symbol *symbol = symbols_find(symbols, address);
-
-	return symbol && symbol->address == address;
-}
-
-/* Procedures by symbols, and those that only the analysis knows of. */
-static struct err *count_procedures(struct check *c)
-{
-	struct procedures named;
-	struct err *e = procedures_from_symbols(c->image, c->given, &named);
-	const uint64_t *starts;
-	size_t count = trace_starts(c->analysis.trace, &starts);
-
-	if (e)
-		return e;
-	c->by_symbol = named.count;
-	procedures_free(&named);
-	for (size_t i = 0; i < count; i++)
-		c->inferred += !has_symbol_at(c->given, starts[i]) &&
-			       !procedures_is_stub(c->image, starts[i]);
-	return NULL;
-}
-
-static struct err *match_bounds(struct check *c)
-{
-	const uint64_t *starts;
-	size_t count = trace_starts(c->analysis.trace, &starts);
-	struct err *e;
-
-	c->has_bounds = true;
-	c->bounds_by_cfi = !has_names(c->image) && !has_names(c->debug);
-	if (c->bounds_by_cfi)
-		e = procedures_from_cfi(c->image, c->debug, &c->cfi, &c->truth);
-	else
-		e = procedures_from_symbols(c->image, c->names, &c->truth);
-	if (!e)
-		procedures_compare(c->image, &c->truth, c->names, starts, count, &c->match);
-	return e;
-}
-
-static struct err *look_at(struct check *c, const struct options *o)
-{
-	struct err *e = open_all(c, o);
-
-	if (!e)
-		e = cfi_read(c->image, has_frames(c->image) ? NULL : c->debug, &c->cfi,
-			     &c->cfi_stats);
-	if (e)
-		return e;
-	rows_finish(&c->cfi);
-	if (c->cfi.failed)
-		return err_new("%s: out of memory", c->path);
-	e = analysis_run(c->image, c->given, &c->analysis);
-	if (!e)
-		e = compare_sources(&c->analysis, &c->cfi, o->list, &c->compare);
-	if (!e)
-		e = count_procedures(c);
-	if (!e && (o->bounds || o->stripped))
-		e = match_bounds(c);
-	return e;
-}
-
-static void check_free(struct check *c)
-{
-	procedures_free(&c->truth);
-	compare_free(&c->compare);
-	analysis_free(&c->analysis);
-	rows_free(&c->cfi);
-	symbols_free(c->given);
-	symbols_free(c->names);
-	image_close(c->debug);
-	image_close(c->image);
-}
-
-/* ---- the debug file ---- */
-
-static struct err *save(const char *path, const struct buf *bytes)
-{
-	FILE *file = fopen(path, "we");
-	struct stat st;
-	struct err *e = NULL;
-	bool is_file, good;
-
-	if (!file)
-		return err_errno("%s: cannot write", path);
-	is_file = fstat(fileno(file), &st) == 0 && S_ISREG(st.st_mode);
-	good = fwrite(bytes->data, 1, bytes->size, file) == bytes->size;
-	if (fclose(file) != 0 || !good)
-		e = err_errno("%s: cannot write", path);
-	if (e && is_file) /* half a file is worse than none; a device stays */
-		unlink(path);
-	return e;
-}
-
-static bool same_file(const char *a, const char *b)
-{
-	struct stat x, y;
-
-	return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
-}
-
-static struct err *emit(struct check *c, const struct options *o)
-{
-	struct emit_input input = {.image = c->image, .symbols = c->names};
-	struct buf bytes = {0};
-	struct rows rows;
-	struct err *e;
-
-	if (same_file(c->path, o->emit))
-		return err_new("%s: is the binary itself: choose another name for the debug file",
-			       o->emit);
-	rows_init(&rows);
-	e = recipes_rows(c->image, has_frames(c->image) ? NULL : c->debug,
-			 o->unwind ? RECIPES_ANALYSIS : RECIPES_AUTO, &rows);
-	input.rows = &rows;
-	input.start_count = trace_starts(c->analysis.trace, &input.starts);
-	if (!e)
-		e = emit_debug_file(&input, &bytes, &c->emitted);
-	if (!e)
-		e = save(o->emit, &bytes);
-	buf_free(&bytes);
-	rows_free(&rows);
-	return e;
-}
 
 /* ---- printing ---- */
 
@@ -357,40 +169,28 @@ static void print_text(const struct check *c, const struct options *o)
 	if (c->cfi_stats.bad_entries)
 		printf("  damaged     %" PRIu64 " of %" PRIu64 " entries of its CFI\n",
 		       c->cfi_stats.bad_entries, c->cfi_stats.entries);
-	if (o->emit)
-		printf("  written     %s: %s pieces of code, %s names\n", term_text(o->emit),
+	if (o->check.emit)
+		printf("  written     %s: %s pieces of code, %s names\n", term_text(o->check.emit),
 		       number(c->emitted.entries, a), number(c->emitted.symbols, b));
-}
-
-static void json_count(struct json *j, const char *key, uint64_t value)
-{
-	json_key(j, key);
-	json_u64(j, value);
-}
-
-static void json_text(struct json *j, const char *key, const char *text)
-{
-	json_key(j, key);
-	json_string(j, text);
 }
 
 static void json_procedures(struct json *j, const struct check *c)
 {
 	json_key(j, "procedures");
 	json_begin_object(j);
-	json_count(j, "symbols", c->by_symbol);
-	json_count(j, "inferred", c->inferred);
+	json_put_u64(j, "symbols", c->by_symbol);
+	json_put_u64(j, "inferred", c->inferred);
 	json_end_object(j);
 	if (!c->has_bounds)
 		return;
 	json_key(j, "bounds");
 	json_begin_object(j);
-	json_text(j, "truth", c->bounds_by_cfi ? "cfi" : "symbols");
-	json_count(j, "procedures", c->truth.count);
-	json_count(j, "found", c->match.found);
-	json_count(j, "missed", c->match.missed);
-	json_count(j, "false_benign", c->match.benign);
-	json_count(j, "false_malignant", c->match.malignant);
+	json_put_string(j, "truth", c->bounds_by_cfi ? "cfi" : "symbols");
+	json_put_u64(j, "procedures", c->truth.count);
+	json_put_u64(j, "found", c->match.found);
+	json_put_u64(j, "missed", c->match.missed);
+	json_put_u64(j, "false_benign", c->match.benign);
+	json_put_u64(j, "false_malignant", c->match.malignant);
 	json_end_object(j);
 }
 
@@ -407,11 +207,11 @@ static void json_runs(struct json *j, const struct check *c)
 		json_begin_object(j);
 		json_key(j, "address");
 		json_address(j, run->address);
-		json_text(j, "function", name);
-		json_text(j, "cause", compare_cause_name(run->cause));
-		json_count(j, "instructions", run->instructions);
-		json_text(j, "cfi", compare_words(c->analysis.isa, &run->cfi, words));
-		json_text(j, "code", compare_words(c->analysis.isa, &run->code, words));
+		json_put_string(j, "function", name);
+		json_put_string(j, "cause", compare_cause_name(run->cause));
+		json_put_u64(j, "instructions", run->instructions);
+		json_put_string(j, "cfi", compare_words(c->analysis.isa, &run->cfi, words));
+		json_put_string(j, "code", compare_words(c->analysis.isa, &run->code, words));
 		json_end_object(j);
 		free(name);
 	}
@@ -426,26 +226,26 @@ static void print_json(const struct check *c, const struct options *o)
 
 	image_build_id_hex(c->image, id);
 	json_begin_object(&j);
-	json_text(&j, "path", c->path);
-	json_text(&j, "build_id", *id ? id : NULL);
-	json_text(&j, "machine", c->analysis.isa->name);
-	json_count(&j, "code_bytes", k->code_bytes);
-	json_count(&j, "cfi_bytes", k->cfi_bytes);
-	json_count(&j, "analysis_bytes", k->analysis_bytes);
-	json_count(&j, "instructions", k->instructions);
-	json_count(&j, "compared", k->compared);
-	json_count(&j, "agree", k->count[COMPARE_AGREE]);
+	json_put_string(&j, "path", c->path);
+	json_put_string(&j, "build_id", *id ? id : NULL);
+	json_put_string(&j, "machine", c->analysis.isa->name);
+	json_put_u64(&j, "code_bytes", k->code_bytes);
+	json_put_u64(&j, "cfi_bytes", k->cfi_bytes);
+	json_put_u64(&j, "analysis_bytes", k->analysis_bytes);
+	json_put_u64(&j, "instructions", k->instructions);
+	json_put_u64(&j, "compared", k->compared);
+	json_put_u64(&j, "agree", k->count[COMPARE_AGREE]);
 	json_key(&j, "disagree");
 	json_begin_object(&j);
 	for (int cause = COMPARE_AGREE + 1; cause < COMPARE_CFI_ABSENT; cause++)
 		if (k->count[cause])
-			json_count(&j, compare_cause_name(cause), k->count[cause]);
+			json_put_u64(&j, compare_cause_name(cause), k->count[cause]);
 	json_end_object(&j);
-	json_count(&j, "explained", compare_explained(k));
-	json_count(&j, "cfi_absent", k->count[COMPARE_CFI_ABSENT]);
-	json_count(&j, "cfi_damaged", c->cfi_stats.bad_entries);
+	json_put_u64(&j, "explained", compare_explained(k));
+	json_put_u64(&j, "cfi_absent", k->count[COMPARE_CFI_ABSENT]);
+	json_put_u64(&j, "cfi_damaged", c->cfi_stats.bad_entries);
 	json_procedures(&j, c);
-	if (o->list)
+	if (o->check.list)
 		json_runs(&j, c);
 	json_end_object(&j);
 	json_newline(&j);
@@ -465,14 +265,12 @@ static void print_totals(const struct totals *t)
 
 static int check_one(const char *path, const struct options *o, struct totals *totals)
 {
-	struct check c = {.path = path};
-	struct err *e;
+	struct check c;
+	struct err *e = check_look(path, &o->check, &c);
 	int status = CMD_OK;
 
-	rows_init(&c.cfi);
-	e = look_at(&c, o);
-	if (!e && o->emit)
-		e = emit(&c, o);
+	if (!e && o->check.emit)
+		e = check_emit(&c, &o->check);
 	if (e) {
 		status = cmd_fail("check", e);
 	} else {
@@ -494,17 +292,18 @@ int cmd_check(int argc, char **argv)
 {
 	struct options o = {0};
 	const struct arg options[] = {
-		{0, "list", "N", "show the first N disagreements of each cause", ARG_U64, &o.list},
+		{0, "list", "N", "show the first N disagreements of each cause", ARG_U64,
+		 &o.check.list},
 		{0, "stripped", NULL, "ignore its symbol table in the analysis; implies --bounds",
-		 ARG_FLAG, &o.stripped},
+		 ARG_FLAG, &o.check.stripped},
 		{0, "bounds", NULL,
 		 "compare where procedures begin with its symbols, or with its CFI", ARG_FLAG,
-		 &o.bounds},
+		 &o.check.bounds},
 		{0, "emit-cfi", "FILE", "write unwind information as a debug file for gdb",
-		 ARG_STRING, &o.emit},
+		 ARG_STRING, &o.check.emit},
 		{0, "unwind", "auto|analysis",
 		 "what --emit-cfi writes: the best there is, or the analysis", ARG_CHOICE,
-		 &o.unwind},
+		 &o.check.unwind},
 		{0, "json", NULL, "print JSON", ARG_FLAG, &o.json},
 		{0},
 	};
@@ -526,9 +325,9 @@ int cmd_check(int argc, char **argv)
 		return status;
 	if (!args.count)
 		return cmd_misused("check", "which binary?");
-	if (o.emit && args.count > 1)
+	if (o.check.emit && args.count > 1)
 		return cmd_misused("check", "--emit-cfi takes one binary at a time");
-	if (o.unwind && !o.emit)
+	if (o.check.unwind && !o.check.emit)
 		return cmd_misused("check", "--unwind only says what --emit-cfi writes");
 	status = CMD_OK;
 	for (int i = 0; i < args.count; i++) {

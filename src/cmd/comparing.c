@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cmd/comparing.h"
 
-#include "cmd/choose.h"
+#include "analyze/choose.h"
 
 #include <math.h>
 #include <stdlib.h>

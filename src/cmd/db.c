@@ -195,16 +195,6 @@ const char *db_length(char out[DB_TIME_MAX], int64_t ms)
 	return out;
 }
 
-const char *db_user(char out[DB_USER_MAX], uint32_t user)
-{
-	const struct passwd *known = getpwuid(user);
-	if (known)
-		snprintf(out, DB_USER_MAX, "%s", known->pw_name);
-	else
-		snprintf(out, DB_USER_MAX, "%u", user);
-	return out;
-}
-
 void db_coverage(const struct store_event *event, struct coverage c, const char *indent,
 		 struct buf *out)
 {

@@ -70,9 +70,6 @@ int64_t db_now_ms(void);
 const char *db_time(char out[DB_TIME_MAX], int64_t ms);
 /* "10 min", "1 h", "2.5 days"; returns out. */
 const char *db_length(char out[DB_TIME_MAX], int64_t ms);
-/* The name of a user, or the number; returns out. */
-#define DB_USER_MAX 64
-const char *db_user(char out[DB_USER_MAX], uint32_t user);
 
 /* A line after `indent` where the event was not counted all of the time. */
 void db_coverage(const struct store_event *event, struct coverage c, const char *indent,

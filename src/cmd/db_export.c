@@ -7,7 +7,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "cmd/cmd.h"
-#include "cmd/output.h"
+#include "profile/output.h"
 #include "fleet/server.h"
 #include "profile/profile.h"
 #include "store/span.h"

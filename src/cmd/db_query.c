@@ -5,6 +5,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/json.h"
+#include "base/user.h"
 #include "cmd/cmd.h"
 
 #include <stdio.h>
@@ -108,9 +109,9 @@ static struct err *run_sql(const struct options *o)
 
 /* Rows */
 
-static void put_rows(const struct read_samples *x, const struct db_rows *rows)
+static void put_rows(const struct read_samples *x, const struct read_sums *rows)
 {
-	char user[DB_USER_MAX];
+	char user[USER_NAME_MAX];
 	printf("process\tpid\tuser\tcontainer\timage\tprocedure");
 	for (size_t i = 0; i < x->event_count; i++) {
 		putchar('\t');
@@ -118,10 +119,10 @@ static void put_rows(const struct read_samples *x, const struct db_rows *rows)
 	}
 	putchar('\n');
 	for (size_t i = 0; i < rows->count; i++) {
-		const struct db_row *row = &rows->items[i];
+		const struct read_sum *row = &rows->items[i];
 		const struct read_process *p = &x->processes[row->process];
 		put_value(p->name);
-		printf("\t%d\t%s\t", p->pid, p->id ? db_user(user, p->user) : "");
+		printf("\t%d\t%s\t", p->pid, p->id ? user_name(user, p->user) : "");
 		put_value(p->container);
 		putchar('\t');
 		put_value(row->detail);
@@ -134,14 +135,14 @@ static void put_rows(const struct read_samples *x, const struct db_rows *rows)
 }
 
 static void put_rows_json(const struct options *o, const struct read_samples *x,
-			  const struct db_rows *rows)
+			  const struct read_sums *rows)
 {
 	struct json j = json_to_file(stdout);
 	db_head_json(o->c.file, x, rows, &j);
 	json_key(&j, "rows");
 	json_begin_array(&j);
 	for (size_t i = 0; i < rows->count; i++) {
-		const struct db_row *row = &rows->items[i];
+		const struct read_sum *row = &rows->items[i];
 		const struct read_process *p = &x->processes[row->process];
 		json_begin_object(&j);
 		json_put_string(&j, "process", p->name);
@@ -163,19 +164,19 @@ static struct err *run_rows(const struct options *o)
 {
 	struct store *store;
 	struct read_samples x = {0};
-	struct db_rows rows = {0};
+	struct read_sums rows = {0};
 	struct err *e = db_open(o->c.file, &o->c.read, false, &store);
 	if (!e)
 		e = read_samples(store, &o->c.read, &x);
 	if (!e)
 		e = db_nothing(o->c.file, &x);
 	if (!e)
-		e = db_rows_make(&x, DB_BY_ALL, 0, &rows);
+		e = read_sums_make(&x, READ_BY_ALL, 0, &rows);
 	if (!e && o->json)
 		put_rows_json(o, &x, &rows);
 	else if (!e)
 		put_rows(&x, &rows);
-	db_rows_free(&rows);
+	read_sums_free(&rows);
 	read_samples_free(&x);
 	store_close(store);
 	return e;

@@ -32,7 +32,7 @@ static double percent(uint64_t part, uint64_t whole)
 /* Text: as the paper's list of procedures */
 
 static void put_head(const struct options *o, const struct read_samples *x,
-		     const struct db_rows *rows, struct buf *out)
+		     const struct read_sums *rows, struct buf *out)
 {
 	char from[DB_TIME_MAX], to[DB_TIME_MAX], length[DB_TIME_MAX], count[SUMMARY_COUNT_MAX];
 	uint64_t lost = db_losses(x->losses, x->loss_count, STORE_LOST);
@@ -59,8 +59,8 @@ static void put_columns(const struct read_samples *x, const char *what, struct b
 	buf_printf(out, "  %s\n", what);
 }
 
-static void put_row(const struct read_samples *x, const struct db_rows *rows,
-		    const struct db_row *row, uint64_t *sum, struct buf *out)
+static void put_row(const struct read_samples *x, const struct read_sums *rows,
+		    const struct read_sum *row, uint64_t *sum, struct buf *out)
 {
 	for (size_t i = 0; i < x->event_count; i++) {
 		uint64_t count = row->counts[i];
@@ -82,7 +82,7 @@ static void put_row(const struct read_samples *x, const struct db_rows *rows,
 }
 
 static struct err *show_text(const struct options *o, const struct read_samples *x,
-			     const struct db_rows *rows)
+			     const struct read_sums *rows)
 {
 	static const char *const heads[] = {"procedure                     image",
 					    "image",
@@ -105,7 +105,7 @@ static struct err *show_text(const struct options *o, const struct read_samples 
 /* JSON */
 
 static void show_json(const struct options *o, const struct read_samples *x,
-		      const struct db_rows *rows)
+		      const struct read_sums *rows)
 {
 	static const char *const names[] = {"procedure", "image",     "process",
 					    "user",      "container", "host"};
@@ -114,10 +114,10 @@ static void show_json(const struct options *o, const struct read_samples *x,
 	json_key(&j, "rows");
 	json_begin_array(&j);
 	for (size_t i = 0; i < rows->count && (!o->limit || i < o->limit); i++) {
-		const struct db_row *row = &rows->items[i];
+		const struct read_sum *row = &rows->items[i];
 		json_begin_object(&j);
 		json_put_string(&j, names[o->by], row->name);
-		if (o->by == DB_BY_PROCEDURE) {
+		if (o->by == READ_BY_PROCEDURE) {
 			json_put_string(&j, "image", row->detail);
 		}
 		db_samples_json(x, row, &j);
@@ -145,7 +145,7 @@ static int show(const struct options *o)
 {
 	struct store *store;
 	struct read_samples x = {0};
-	struct db_rows rows = {0};
+	struct read_sums rows = {0};
 	size_t event;
 	int status = -1;
 	struct err *e = db_open(o->c.file, &o->c.read, false, &store);
@@ -156,12 +156,12 @@ static int show(const struct options *o)
 	if (!e)
 		status = sort_event(o, &x, &event);
 	if (!e && status < 0)
-		e = db_rows_make(&x, (enum db_by)o->by, event, &rows);
+		e = read_sums_make(&x, (enum read_by)o->by, event, &rows);
 	if (!e && status < 0 && o->json)
 		show_json(o, &x, &rows);
 	else if (!e && status < 0)
 		e = show_text(o, &x, &rows);
-	db_rows_free(&rows);
+	read_sums_free(&rows);
 	read_samples_free(&x);
 	store_close(store);
 	if (status >= 0)

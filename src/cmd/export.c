@@ -3,7 +3,7 @@
  * `culprit export`: a profile in the format of another tool.
  */
 #include "cmd/cmd.h"
-#include "cmd/choose.h"
+#include "analyze/choose.h"
 
 #include "analyze/attribution.h"
 #include "analyze/modules.h"

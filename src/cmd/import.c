@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `culprit import`: a perf.data file becomes a profile, for all other commands. */
 #include "cmd/cmd.h"
-#include "cmd/output.h"
+#include "profile/output.h"
 
 #include "analyze/summary.h"
 #include "base/args.h"

@@ -4,7 +4,7 @@
  * first, names are looked up only where they are shown.
  */
 #include "cmd/cmd.h"
-#include "cmd/choose.h"
+#include "analyze/choose.h"
 
 #include "analyze/attribution.h"
 #include "analyze/links.h"

@@ -242,25 +242,19 @@ static void print_text(const struct view *v)
 
 /* For programs */
 
-static void json_text(struct json *j, const char *key, const char *text)
-{
-	json_key(j, key);
-	json_string(j, text);
-}
-
 static void json_place(const struct view *v, struct json *j, const struct stack_frame *frame,
 		       const struct place *place)
 {
 	json_key(j, "address");
 	json_address(j, frame->address);
-	json_text(j, "module", module_of(v, frame->address - !frame->exact));
-	json_text(j, "function", place->function);
+	json_put_string(j, "module", module_of(v, frame->address - !frame->exact));
+	json_put_string(j, "function", place->function);
 	json_key(j, "offset");
 	if (place->function && !place->inlined)
 		json_u64(j, place->offset);
 	else
 		json_null(j);
-	json_text(j, "file", place->file);
+	json_put_string(j, "file", place->file);
 	json_key(j, "line");
 	if (place->line)
 		json_i64(j, place->line);
@@ -279,9 +273,9 @@ static void json_frame(const struct view *v, struct json *j, const struct stack 
 		json_begin_object(j);
 		json_place(v, j, frame, &places[i]);
 		if (i + 1 == count && frame->how)
-			json_text(j, "recipe", stack_how_name(frame->how));
+			json_put_string(j, "recipe", stack_how_name(frame->how));
 		if (i + 1 == count && v->links && index + 1 < s->count)
-			json_text(j, "link", link_name(links_classify(v->links, s, index)));
+			json_put_string(j, "link", link_name(links_classify(v->links, s, index)));
 		json_end_object(j);
 	}
 }
@@ -301,8 +295,8 @@ static void print_json(const struct view *v)
 		json_begin_object(&j);
 		json_key(&j, "tid");
 		json_i64(&j, s->tid);
-		json_text(&j, "name", s->name);
-		json_text(&j, "end", s->stuck ? "not stopped" : walk_end_name(s->end));
+		json_put_string(&j, "name", s->name);
+		json_put_string(&j, "end", s->stuck ? "not stopped" : walk_end_name(s->end));
 		json_key(&j, "frames");
 		json_begin_array(&j);
 		for (size_t k = 0; k < s->count; k++)

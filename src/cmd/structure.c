@@ -12,7 +12,9 @@
 #include "base/term.h"
 #include "image/image.h"
 #include "image/names.h"
+#include "structure/shown.h"
 #include "structure/structure.h"
+#include "structure/wanted.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -21,132 +23,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-/* ---- a procedure, ready to be shown ---- */
-
-struct piece { /* of a scope's addresses */
-	uint64_t start, end;
-	uint32_t next; /* 0: the last */
-};
-
-struct shown {
-	const struct structure_procedure *p;
-	struct piece *pieces; /* from 1 */
-	uint32_t piece_count;
-	uint32_t *first, *last;    /* pieces of each scope */
-	uint32_t *order;           /* scopes, by parent and address */
-	uint32_t *children, *many; /* of each scope: where in `order`, and how many */
-};
-
-static void shown_free(struct shown *s)
-{
-	free(s->pieces);
-	free(s->first);
-	free(s->last);
-	free(s->order);
-	free(s->children);
-	free(s->many);
-}
-
-/* Every scope covers what those inside of it cover. */
-static bool add_pieces(struct shown *s)
-{
-	size_t capacity = 0;
-
-	for (size_t i = 0; i < s->p->range_count; i++) {
-		const struct structure_range *r = &s->p->ranges[i];
-
-		for (uint32_t scope = r->scope;; scope = s->p->scopes[scope].parent) {
-			struct piece *last = s->last[scope] ? &s->pieces[s->last[scope]] : NULL;
-
-			if (last && last->end == r->start) {
-				last->end = r->end;
-			} else {
-				if (s->piece_count + 2 > capacity) {
-					struct piece *grown;
-
-					capacity = capacity ? capacity * 2 : 256;
-					grown = realloc(s->pieces, capacity * sizeof(*grown));
-					if (!grown)
-						return false;
-					s->pieces = grown;
-				}
-				s->pieces[++s->piece_count] = (struct piece){r->start, r->end, 0};
-				if (s->last[scope])
-					s->pieces[s->last[scope]].next = s->piece_count;
-				else
-					s->first[scope] = s->piece_count;
-				s->last[scope] = s->piece_count;
-			}
-			if (!scope)
-				break;
-		}
-	}
-	return true;
-}
-
-static int by_parent_and_address(const void *a, const void *b, void *context)
-{
-	const struct shown *s = context;
-	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-	uint32_t parent_x = s->p->scopes[x].parent, parent_y = s->p->scopes[y].parent;
-	uint64_t at_x = s->first[x] ? s->pieces[s->first[x]].start : 0;
-	uint64_t at_y = s->first[y] ? s->pieces[s->first[y]].start : 0;
-
-	if (parent_x != parent_y)
-		return parent_x < parent_y ? -1 : 1;
-	if (at_x != at_y)
-		return at_x < at_y ? -1 : 1;
-	return x < y ? -1 : x > y;
-}
-
-static struct err *show_prepare(const struct structure_procedure *p, struct shown *s)
-{
-	size_t n = p->scope_count;
-
-	memset(s, 0, sizeof(*s));
-	s->p = p;
-	s->first = calloc(n, sizeof(*s->first));
-	s->last = calloc(n, sizeof(*s->last));
-	s->order = calloc(n, sizeof(*s->order));
-	s->children = calloc(n, sizeof(*s->children));
-	s->many = calloc(n, sizeof(*s->many));
-	if (!s->first || !s->last || !s->order || !s->children || !s->many || !add_pieces(s))
-		return err_new("out of memory");
-	for (uint32_t i = 1; i < n; i++)
-		s->order[i] = i;
-	qsort_r(s->order + 1, n - 1, sizeof(*s->order), by_parent_and_address, s);
-	for (uint32_t i = 1; i < n; i++) {
-		uint32_t parent = p->scopes[s->order[i]].parent;
-
-		if (!s->many[parent]++)
-			s->children[parent] = i;
-	}
-	return NULL;
-}
-
-/* Calls `open` before and `close` after a scope's children; the tree may be deep. */
-static void show_walk(struct shown *s, void (*open)(void *, struct shown *, uint32_t, unsigned),
-		      void (*close)(void *, struct shown *, uint32_t), void *context)
-{
-	uint32_t at = 0, *given = s->last; /* no longer needed as such */
-	unsigned depth = 0;
-
-	memset(given, 0, s->p->scope_count * sizeof(*given));
-	open(context, s, 0, 0);
-	for (;;) {
-		if (given[at] < s->many[at]) {
-			at = s->order[s->children[at] + given[at]++];
-			open(context, s, at, ++depth);
-			continue;
-		}
-		close(context, s, at);
-		if (!at)
-			return;
-		at = s->p->scopes[at].parent;
-		depth--;
-	}
-}
 
 static char *scope_name(const struct structure_scope *scope)
 {
@@ -241,18 +117,12 @@ static void text_close(void *context, struct shown *s, uint32_t at)
 
 /* ---- JSON ---- */
 
-static void json_text(struct json *j, const char *key, const char *text)
-{
-	json_key(j, key);
-	json_string(j, text);
-}
-
 static void json_begin_scope(struct json *j, const char *kind, const char *name, const char *file)
 {
 	json_begin_object(j);
-	json_text(j, "kind", kind);
-	json_text(j, "name", name);
-	json_text(j, "file", file);
+	json_put_string(j, "kind", kind);
+	json_put_string(j, "name", name);
+	json_put_string(j, "file", file);
 }
 
 static void json_ranges(struct json *j, const struct shown *s, uint32_t scope)
@@ -272,7 +142,7 @@ static void json_details(struct json *j, const struct structure_procedure *p,
 			 const struct structure_scope *scope)
 {
 	if (scope->type == STRUCTURE_PROCEDURE) {
-		json_text(j, "symbol", scope->name);
+		json_put_string(j, "symbol", scope->name);
 		json_key(j, "unresolved");
 		json_u64(j, p->unresolved);
 		json_key(j, "over_budget");
@@ -280,7 +150,7 @@ static void json_details(struct json *j, const struct structure_procedure *p,
 		json_key(j, "lines_only");
 		json_bool(j, p->lines_only);
 	} else if (scope->type == STRUCTURE_INLINE) {
-		json_text(j, "call_file", scope->call_file);
+		json_put_string(j, "call_file", scope->call_file);
 		json_key(j, "call_line");
 		json_u64(j, scope->call_line);
 		json_key(j, "guessed");
@@ -323,113 +193,6 @@ static void json_close(void *context, struct shown *s, uint32_t at)
 	json_end_object(j);
 }
 
-/* ---- which procedures ---- */
-
-struct wanted {
-	uint64_t entry;
-	const char *file;
-};
-
-struct list {
-	struct wanted *items;
-	size_t count, capacity;
-	struct term_progress progress;
-	size_t total;
-};
-
-static struct err *list_add(void *context, const struct structure_procedure *p)
-{
-	struct list *l = context;
-
-	if (l->count == l->capacity) {
-		size_t wanted = l->capacity ? l->capacity * 2 : 256;
-		struct wanted *grown = realloc(l->items, wanted * sizeof(*grown));
-
-		if (!grown)
-			return err_new("out of memory");
-		l->items = grown;
-		l->capacity = wanted;
-	}
-	l->items[l->count++] = (struct wanted){p->start, p->scopes[0].file};
-	if (l->total)
-		term_progress_update(&l->progress, l->count, l->total);
-	return NULL;
-}
-
-static int by_file(const void *a, const void *b)
-{
-	const struct wanted *x = a, *y = b;
-	int order = x->file == y->file ? 0
-		    : !x->file         ? 1
-		    : !y->file         ? -1
-				       : strcmp(x->file, y->file);
-
-	return order ? order : x->entry < y->entry ? -1 : x->entry > y->entry;
-}
-
-/* "find" is "ns::find(int)", "ns::find<int>(int)" and "find"; "ns::find" is the first two. */
-static bool is_called(const char *name, const char *wanted)
-{
-	size_t length = strlen(wanted);
-	const char *at = name;
-
-	if (!strcmp(name, wanted))
-		return true;
-	while ((at = strstr(at, wanted))) {
-		bool begins = at == name || (at >= name + 2 && at[-1] == ':' && at[-2] == ':') ||
-			      at[-1] == ' ';
-		char after = at[length];
-
-		if (begins && (!after || after == '(' || after == '<' || after == '[' ||
-			       !strncmp(at + length, ".cold", 5) || after == '.' || after == ' '))
-			return true;
-		at++;
-	}
-	return false;
-}
-
-static struct err *list_named(struct structure *structure, const char *function, struct list *out)
-{
-	char *end;
-	uint64_t address = strtoull(function, &end, 16);
-	bool by_address = !strncmp(function, "0x", 2) && !*end;
-	struct err *e = NULL;
-
-	for (size_t i = 0; !by_address && !e && i < structure_count(structure); i++) {
-		const char *symbol;
-		uint64_t entry = structure_entry(structure, i, &symbol);
-		char *name = symbol ? name_demangle(symbol) : NULL;
-
-		if (symbol && (!strcmp(symbol, function) || (name && is_called(name, function)))) {
-			struct structure_procedure *p = structure_take(structure, entry);
-
-			e = p ? list_add(out, p) : NULL;
-			structure_procedure_free(p);
-		}
-		free(name);
-	}
-	if (by_address) {
-		struct structure_procedure *p = structure_take(structure, address);
-
-		e = p ? list_add(out, p) : NULL;
-		structure_procedure_free(p);
-	}
-	if (!e && !out->count)
-		e = err_new("there is no procedure '%.200s'", function);
-	return e;
-}
-
-static struct err *list_all(struct structure *structure, struct list *out)
-{
-	struct err *e;
-
-	out->total = structure_count(structure);
-	term_progress_start(&out->progress, "procedures");
-	e = structure_each(structure, 0, list_add, out);
-	term_progress_end(&out->progress);
-	return e;
-}
-
 /* ---- the command ---- */
 
 static bool same_file(const char *a, const char *b)
@@ -437,7 +200,7 @@ static bool same_file(const char *a, const char *b)
 	return a == b || (a && b && !strcmp(a, b));
 }
 
-static struct err *print_text(struct structure *structure, const struct list *list)
+static struct err *print_text(struct structure *structure, const struct wanted *list)
 {
 	struct err *e = NULL;
 
@@ -450,9 +213,9 @@ static struct err *print_text(struct structure *structure, const struct list *li
 			       term_text(list->items[i].file ? list->items[i].file : "?"));
 		if (!p)
 			continue;
-		e = show_prepare(p, &shown);
+		e = shown_make(p, &shown);
 		if (!e)
-			show_walk(&shown, text_open, text_close, NULL);
+			shown_walk(&shown, text_open, text_close, NULL);
 		shown_free(&shown);
 		structure_procedure_free(p);
 	}
@@ -460,7 +223,7 @@ static struct err *print_text(struct structure *structure, const struct list *li
 }
 
 static struct err *print_json(struct structure *structure, const char *path,
-			      const struct list *list)
+			      const struct wanted *list)
 {
 	struct json j = json_to_file(stdout);
 	struct err *e = NULL;
@@ -479,9 +242,9 @@ static struct err *print_json(struct structure *structure, const char *path,
 			json_begin_array(&j);
 		}
 		if (p) {
-			e = show_prepare(p, &shown);
+			e = shown_make(p, &shown);
 			if (!e)
-				show_walk(&shown, json_open, json_close, &j);
+				shown_walk(&shown, json_open, json_close, &j);
 			shown_free(&shown);
 		}
 		structure_procedure_free(p);
@@ -501,15 +264,13 @@ static struct err *run(const char *path, const char *function,
 {
 	struct image *image = NULL;
 	struct structure *structure = NULL;
-	struct list list = {0};
+	struct wanted list = {0};
 	struct err *e = image_open(path, &image);
 
 	if (!e)
 		e = structure_open(image, options, &structure);
 	if (!e)
-		e = function ? list_named(structure, function, &list) : list_all(structure, &list);
-	if (!e && list.count)
-		qsort(list.items, list.count, sizeof(*list.items), by_file);
+		e = wanted_find(structure, function, &list);
 	if (!e && !json)
 		printf("%s%s%s\n", term_style(STDOUT_FILENO, TERM_BOLD), term_text(path),
 		       term_style(STDOUT_FILENO, TERM_PLAIN));

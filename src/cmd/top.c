@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "cmd/top.h"
+#include "live/top.h"
 
 #include "base/args.h"
+#include "base/err.h"
 #include "cmd/cmd.h"
 
 #include <limits.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #define DEFAULT_FILE "culprit.prof"
 
@@ -47,6 +50,26 @@ static int check(struct top_options *o, const struct args *args)
 	return -1;
 }
 
+static int run(const struct top_options *o)
+{
+	struct top_end end;
+	struct err *e = top_check(o);
+	if (e) {
+		int status = cmd_misused("top", "--filter=%s", err_text(e));
+		err_free(e);
+		return status;
+	}
+	top_run(o, &end);
+	int status = end.problem ? cmd_fail("top", end.problem) : cmd_finish("top", CMD_OK);
+	if (end.died)
+		status = 128 + end.died;
+	if (end.busy) {
+		fflush(stdout);
+		_exit(status);
+	}
+	return status;
+}
+
 int cmd_top(int argc, char **argv)
 {
 	struct top_options o = {.hz = 1000};
@@ -85,5 +108,5 @@ int cmd_top(int argc, char **argv)
 	int status = cmd_parse(&args, argc, argv);
 	if (status < 0)
 		status = check(&o, &args);
-	return status >= 0 ? status : top_run(&o);
+	return status >= 0 ? status : run(&o);
 }

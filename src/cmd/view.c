@@ -3,9 +3,9 @@
  * `culprit view`: a profile as one HTML file to look at.
  */
 #include "cmd/cmd.h"
-#include "cmd/browser.h"
-#include "cmd/choose.h"
-#include "cmd/serve.h"
+#include "base/browser.h"
+#include "analyze/choose.h"
+#include "live/page.h"
 #include "cmd/view_diff.h"
 
 #include "analyze/attribution.h"
@@ -161,7 +161,7 @@ static struct err *view(struct viewing *v)
 
 static int serve(const struct options *o)
 {
-	struct serve_options s = {
+	struct page_options s = {
 		.path = o->path,
 		.port = (uint16_t)o->port,
 		.no_open = o->no_open,
@@ -176,7 +176,14 @@ static int serve(const struct options *o)
 		return cmd_misused("view", "either --diff or --serve, not both");
 	if (o->port > UINT16_MAX)
 		return cmd_misused("view", "--port is at most 65535");
-	return serve_view(&s);
+	bool busy;
+	struct err *e = page_run(&s, &busy);
+	int status = e ? cmd_fail("view", e) : cmd_finish("view", CMD_OK);
+	if (busy) {
+		fflush(stdout);
+		_exit(status);
+	}
+	return status;
 }
 
 /* Decides what is looked at: o->path, or with --diff several, of which it is the last; -1 to go on. */

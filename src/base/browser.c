@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "cmd/browser.h"
+#include "base/browser.h"
 
 #include "base/term.h"
 

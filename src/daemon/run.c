@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One loop, from the first sample to the last; and what it is told meanwhile. */
-#include "cmd/daemon_state.h"
+#include "daemon/state.h"
 
 #include "base/clock.h"
 #include "base/err.h"
-#include "cmd/cmd.h"
 #include "collect/kernel/kernel.h"
 #include "daemon/namer.h"
 #include "daemon/notify.h"
@@ -301,7 +300,7 @@ static void close_all(struct daemon *d)
 		close(d->signals);
 }
 
-int daemon_run(const struct daemon_options *o)
+struct err *daemon_run(const struct daemon_options *o)
 {
 	struct daemon d = {.options = o, .signals = -1};
 	struct err *e = open_all(&d);
@@ -313,5 +312,5 @@ int daemon_run(const struct daemon_options *o)
 		e = problem ? problem : e;
 	}
 	close_all(&d);
-	return e ? cmd_fail("daemon", e) : CMD_OK;
+	return e;
 }

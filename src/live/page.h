@@ -8,13 +8,14 @@
 #include <stdint.h>
 
 struct arg_list;
+struct err;
 
-struct serve_options {
+struct page_options {
 	const char *path;
 	uint16_t port; /* 0: any */
 	bool no_open, no_source, debuginfod;
 	const struct arg_list *source_dirs, *path_maps;
 };
 
-/* The exit status. */
-int serve_view(const struct serve_options *options);
+/* Until it is told to stop. `*busy`: a thread is in the middle of something that nobody waits for, leave by _exit. */
+struct err *page_run(const struct page_options *options, bool *busy);

@@ -4,18 +4,17 @@
  * is brought up to date. One loop waits for the recording, for the thread that makes
  * tables, for keys and for signals; so the terminal is put back on every way out.
  */
-#include "cmd/cmd.h"
-#include "base/clock.h"
-#include "cmd/top.h"
+#include "live/top.h"
 
+#include "base/clock.h"
 #include "base/args.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/json.h"
 #include "base/screen.h"
 #include "base/term.h"
-#include "cmd/choose.h"
-#include "cmd/output.h"
+#include "analyze/choose.h"
+#include "profile/output.h"
 #include "live/browse.h"
 #include "live/feed.h"
 #include "live/worker.h"
@@ -392,7 +391,7 @@ static void begin(struct top *t)
 	t->redraw = true;
 }
 
-static int top(struct top *t)
+static void top(struct top *t, struct top_end *out)
 {
 	begin(t);
 	if (!t->stop)
@@ -400,19 +399,16 @@ static int top(struct top *t)
 	if (t->interactive)
 		screen_close(&t->screen);
 	keep(t);
-	int status = t->problem ? cmd_fail("top", t->problem) : cmd_finish("top", CMD_OK);
-	if (t->died)
-		status = 128 + t->died;
+	*out = (struct top_end){.problem = t->problem, .died = t->died};
 	feed_close(t->feed);
 	if (!worker_stop(t->worker)) {
-		fflush(stdout);
-		_exit(status); /* it is in the middle of something that nobody waits for */
+		out->busy = true;
+		return;
 	}
 	browse_free(&t->browse);
 	output_close(&t->output);
 	if (t->signals >= 0)
 		close(t->signals);
-	return status;
 }
 
 static void name(struct top *t)
@@ -425,7 +421,7 @@ static void name(struct top *t)
 	buf_free(&title);
 }
 
-int top_run(const struct top_options *o)
+void top_run(const struct top_options *o, struct top_end *out)
 {
 	struct top t = {
 		.o = o,
@@ -438,10 +434,15 @@ int top_run(const struct top_options *o)
 			},
 	};
 	name(&t);
-	struct err *e = o->filter ? browse_filter(&t.browse, o->filter) : NULL;
-	if (!e)
-		return top(&t);
-	int status = cmd_misused("top", "--filter=%s", err_text(e));
-	err_free(e);
-	return status;
+	if (o->filter)
+		err_free(browse_filter(&t.browse, o->filter)); /* top_check was asked */
+	top(&t, out);
+}
+
+struct err *top_check(const struct top_options *o)
+{
+	struct browse browse = {0};
+	struct err *e = o->filter ? browse_filter(&browse, o->filter) : NULL;
+	browse_free(&browse);
+	return e;
 }

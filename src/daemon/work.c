@@ -5,7 +5,7 @@
  * interval waits, and what comes meanwhile stays in the session, as far as there is
  * room for it; the rest is counted as lost.
  */
-#include "cmd/daemon_state.h"
+#include "daemon/state.h"
 
 #include "base/buf.h"
 #include "base/clock.h"

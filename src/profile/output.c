@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "cmd/output.h"
+#include "profile/output.h"
 
 #include "base/buf.h"
 #include "base/err.h"

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * A daemon that runs: daemon_run.c has its life and what it is told, daemon_work.c
- * what it does again and again.
+ * A daemon that runs: run.c has its life and what it is told, work.c what it does again
+ * and again.
  */
-#include "cmd/daemon.h"
+#include "collect/session.h"
+#include "daemon/daemon.h"
 #include "daemon/here.h"
 #include "daemon/wall.h"
 

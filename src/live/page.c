@@ -4,7 +4,7 @@
  * makes the data of the page, so that nobody waits for names. Newer data is made
  * only while a page asks for it, and takes a small part of the time.
  */
-#include "cmd/serve.h"
+#include "live/page.h"
 
 #include "analyze/attribution.h"
 #include "analyze/modules.h"
@@ -15,9 +15,8 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/term.h"
-#include "cmd/browser.h"
-#include "cmd/choose.h"
-#include "cmd/cmd.h"
+#include "base/browser.h"
+#include "analyze/choose.h"
 #include "live/feed.h"
 #include "profile/profile.h"
 #include "view/pack.h"
@@ -44,7 +43,7 @@
 
 /* What makes the data. The thread has it while it works, else the loop. */
 struct maker {
-	const struct serve_options *o;
+	const struct page_options *o;
 	struct profile *profile, *next; /* next: to be taken */
 	struct modules *modules;
 	struct sources *sources;
@@ -56,7 +55,7 @@ struct maker {
 };
 
 struct server {
-	const struct serve_options *o;
+	const struct page_options *o;
 	struct feed *feed;
 	struct serve *serve;
 	struct maker maker;
@@ -317,14 +316,13 @@ static void end(struct server *s)
 	buf_free(&s->maker.page);
 }
 
-int serve_view(const struct serve_options *o)
+struct err *page_run(const struct page_options *o, bool *busy)
 {
 	struct server s = {.o = o, .signals = -1, .maker = {.o = o, .done = -1}};
 	fail(&s, begin(&s));
 	run(&s);
-	int status = s.problem ? cmd_fail("view", s.problem) : cmd_finish("view", CMD_OK);
-	if (s.working) /* in the middle of something that nobody waits for */
-		_exit(status);
-	end(&s);
-	return status;
+	*busy = s.working;
+	if (!s.working)
+		end(&s);
+	return s.problem;
 }

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* What the files of `culprit daemon` share: daemon.c has its options, daemon_run.c its life. */
+/* Continuous profiling of the whole machine, until somebody stops it. */
+#include <stdbool.h>
+#include <stdint.h>
+
 #include "base/args.h"
-#include "collect/session.h"
 #include "daemon/config.h"
+
+struct recording_options;
 
 struct daemon_options {
 	const char *config, *database, *socket, *interval;
@@ -17,5 +21,5 @@ struct daemon_options {
 struct err *daemon_settings(const struct daemon_options *options, struct config *config);
 /* What the session shall sample. */
 struct err *daemon_events(const struct config *config, struct recording_options *out);
-/* Until it is told to stop; returns the exit status. */
-int daemon_run(const struct daemon_options *options);
+/* Until it is told to stop. */
+struct err *daemon_run(const struct daemon_options *options);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "cmd/choose.h"
+#include "analyze/choose.h"
 
 #include "analyze/summary.h"
 #include "base/buf.h"

@@ -80,9 +80,10 @@ fuzz: test-deps ## fuzzes each target for FUZZ_SECONDS (60) and keeps what it fi
 format: ## formats all C files
 	@tools/format
 
-lint: ## checks format, includes and notes left behind
+lint: ## checks format, style, includes and notes left behind
 	@tools/format --check
 	@tools/lint
+	@tools/check-style
 	@tools/check-includes
 
 clean: ## removes the build directories

@@ -13,7 +13,6 @@ static size_t used;
 void *malloc(size_t size)
 {
 	size_t *block = (size_t *)(heap + used);
-
 	size = (size + 15) & ~(size_t)15;
 	if (size + 16 > sizeof heap - used)
 		return NULL;
@@ -25,7 +24,6 @@ void *malloc(size_t size)
 void free(void *block)
 {
 	size_t size;
-
 	if (!block)
 		return;
 	size = *(size_t *)((char *)block - 16);
@@ -36,7 +34,6 @@ void free(void *block)
 void *calloc(size_t count, size_t size)
 {
 	void *block = malloc(count * size);
-
 	return block ? memset(block, 0, count * size) : NULL;
 }
 
@@ -44,7 +41,6 @@ void *realloc(void *old, size_t size)
 {
 	void *block = malloc(size);
 	size_t before;
-
 	if (!block || !old)
 		return block;
 	before = *(size_t *)((char *)old - 16);
@@ -55,7 +51,6 @@ void *memcpy(void *restrict to, const void *restrict from, size_t size)
 {
 	char *t = to;
 	const char *f = from;
-
 	for (; size >= 8; size -= 8, t += 8, f += 8)
 		__builtin_memcpy(t, f, 8);
 	while (size--)
@@ -67,7 +62,6 @@ void *memmove(void *to, const void *from, size_t size)
 {
 	char *t = to;
 	const char *f = from;
-
 	if ((uintptr_t)t - (uintptr_t)f >= size)
 		return memcpy(to, from, size);
 	while (size--)
@@ -78,7 +72,6 @@ void *memmove(void *to, const void *from, size_t size)
 void *memset(void *to, int byte, size_t size)
 {
 	char *t = to;
-
 	while (size--)
 		*t++ = (char)byte;
 	return to;
@@ -87,7 +80,6 @@ void *memset(void *to, int byte, size_t size)
 int memcmp(const void *a, const void *b, size_t size)
 {
 	const unsigned char *x = a, *y = b;
-
 	for (; size; size--, x++, y++)
 		if (*x != *y)
 			return *x - *y;
@@ -97,7 +89,6 @@ int memcmp(const void *a, const void *b, size_t size)
 void *memchr(const void *in, int byte, size_t size)
 {
 	const unsigned char *p = in;
-
 	for (; size; size--, p++)
 		if (*p == (unsigned char)byte)
 			return (void *)(uintptr_t)p;
@@ -107,7 +98,6 @@ void *memchr(const void *in, int byte, size_t size)
 size_t strlen(const char *text)
 {
 	const char *end = text;
-
 	while (*end)
 		end++;
 	return (size_t)(end - text);

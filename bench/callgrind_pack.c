@@ -13,7 +13,6 @@ static char text[3000000], packed[4000000], again[3000000];
 __attribute__((noinline)) static unsigned with_bzip2(unsigned size)
 {
 	unsigned small = sizeof packed, large = sizeof again;
-
 	if (BZ2_bzBuffToBuffCompress(packed, &small, text, size, 9, 0, 30) ||
 	    BZ2_bzBuffToBuffDecompress(again, &large, packed, small, 0, 0))
 		return 0;
@@ -34,7 +33,6 @@ int main(int argc, char **argv)
 {
 	FILE *file = argc == 3 ? fopen(argv[2], "rb") : NULL;
 	unsigned size, small;
-
 	if (!file)
 		return 2;
 	size = (unsigned)fread(text, 1, sizeof text, file);

@@ -99,7 +99,7 @@ static struct err *open_module(const char *path, struct module *m)
 	if (!e)
 		e = cfi_ranges(m->image, NULL, &m->ranges, &m->range_count);
 	if (!e)
-		e = extents_find(m->image, NULL, m->symbols, NULL, &m->extents);
+		e = extents_find(m->image, NULL, m->symbols, NULL, 0, &m->extents);
 	if (e)
 		return e;
 	m->landings = calloc(m->landing_count + 1, sizeof *m->landings);

@@ -33,10 +33,9 @@ struct stack_bounds {
 static inline bool read_local(void *context, uint64_t address, uint64_t *out)
 {
 	const struct stack_bounds *b = context;
-
 	if (address - b->low >= b->size)
 		return false;
-	memcpy(out, (const void *)(uintptr_t)address, sizeof(*out));
+	memcpy(out, (const void *)(uintptr_t)address, sizeof *out);
 	return true;
 }
 
@@ -47,12 +46,10 @@ static int add_module(struct dl_phdr_info *info, size_t size, void *data)
 	struct module_table table;
 	struct image *image;
 	struct err *e;
-
 	(void)size;
 	for (int i = 0; i < info->dlpi_phnum; i++) {
 		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
 		uint64_t start = m.bias + p->p_vaddr;
-
 		if (p->p_type != PT_LOAD || !(p->p_flags & PF_X))
 			continue;
 		m.start = start < m.start ? start : m.start;
@@ -77,16 +74,14 @@ static int add_module(struct dl_phdr_info *info, size_t size, void *data)
 static int by_start(const void *a, const void *b)
 {
 	const struct walk_module *x = a, *y = b;
-
 	return x->start < y->start ? -1 : x->start > y->start;
 }
 
 static bool prepare(void)
 {
 	bool good = true;
-
 	dl_iterate_phdr(add_module, &good);
-	qsort(modules, space.count, sizeof(*modules), by_start);
+	qsort(modules, space.count, sizeof *modules, by_start);
 	return good;
 }
 
@@ -98,7 +93,6 @@ static __attribute__((noinline)) size_t walk_tables(uintptr_t *frames)
 	struct stack_bounds bounds;
 	struct walk w;
 	size_t n = 0;
-
 	step_begin(&w, &LOCAL_CPU, registers, local_registers(registers));
 	bounds = (struct stack_bounds){w.sp, stack_top - w.sp};
 	do {
@@ -117,7 +111,6 @@ static __attribute__((noinline)) size_t walk_cached(uintptr_t *frames)
 	struct stack_bounds bounds;
 	struct walk w;
 	size_t n = 0;
-
 	step_begin(&w, &LOCAL_CPU, registers, local_registers(registers));
 	bounds = (struct stack_bounds){w.sp, stack_top - w.sp};
 	do

@@ -39,7 +39,7 @@ static bool read_memory(Dwfl *d, Dwarf_Addr address, Dwarf_Word *out, void *arg)
 		return false;
 	if (address >= stack_top)
 		return false;
-	memcpy(out, (const void *)(uintptr_t)address, sizeof(*out));
+	memcpy(out, (const void *)(uintptr_t)address, sizeof *out);
 	return true;
 }
 
@@ -69,7 +69,6 @@ static bool prepare(void)
 		.memory_read = read_memory,
 		.set_initial_registers = set_registers,
 	};
-
 	dwfl = dwfl_begin(&callbacks);
 	return dwfl && dwfl_linux_proc_report(dwfl, getpid()) == 0 &&
 	       dwfl_report_end(dwfl, NULL, NULL) == 0 &&
@@ -85,7 +84,6 @@ static int take_frame(Dwfl_Frame *frame, void *arg)
 {
 	struct found *f = arg;
 	Dwarf_Addr pc;
-
 	if (!dwfl_frame_pc(frame, &pc, NULL) || f->count == FRAMES_MAX)
 		return DWARF_CB_ABORT;
 	f->frames[f->count++] = pc;
@@ -95,7 +93,6 @@ static int take_frame(Dwfl_Frame *frame, void *arg)
 static __attribute__((noinline)) size_t walk(uintptr_t *frames)
 {
 	struct found f = {frames, 0};
-
 	start_pc = local_registers(registers);
 	dwfl_getthread_frames(dwfl, getpid(), take_frame, &f);
 	return f.count;

@@ -10,7 +10,6 @@ static int (*libc_backtrace)(void **frames, int max);
 static bool prepare(void)
 {
 	void *libc = dlopen("libc.so.6", RTLD_NOW | RTLD_NOLOAD);
-
 	libc_backtrace = libc ? (int (*)(void **, int))dlsym(libc, "backtrace") : NULL;
 	return libc_backtrace;
 }
@@ -18,7 +17,6 @@ static bool prepare(void)
 static __attribute__((noinline)) size_t walk(uintptr_t *frames)
 {
 	int n = libc_backtrace((void **)frames, FRAMES_MAX);
-
 	__asm__ volatile("" : : : "memory");
 	return n > 0 ? (size_t)n : 0;
 }

@@ -16,7 +16,6 @@ static __attribute__((noinline)) size_t walk_step_general(uintptr_t *frames)
 	unw_cursor_t cursor;
 	unw_word_t pc;
 	size_t n = 0;
-
 	unw_getcontext(&context);
 	if (unw_init_local(&cursor, &context) < 0)
 		return 0;
@@ -31,7 +30,6 @@ static __attribute__((noinline)) size_t walk_step_general(uintptr_t *frames)
 static __attribute__((noinline)) size_t walk_fast(uintptr_t *frames)
 {
 	int n = unw_backtrace((void **)frames, FRAMES_MAX);
-
 	__asm__ volatile("" : : : "memory");
 	return n > 0 ? (size_t)n : 0;
 }

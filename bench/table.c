@@ -18,7 +18,6 @@
 static double wall(void)
 {
 	struct timespec t;
-
 	clock_gettime(CLOCK_MONOTONIC, &t);
 	return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
 }
@@ -26,7 +25,6 @@ static double wall(void)
 static double cpu(void)
 {
 	struct timespec t;
-
 	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
 	return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
 }
@@ -34,7 +32,6 @@ static double cpu(void)
 static int mode_of(const char *name)
 {
 	static const char *const names[] = {"auto", "cfi", "analysis"};
-
 	for (int i = 0; i < 3; i++)
 		if (!strcmp(names[i], name))
 			return i;
@@ -48,7 +45,6 @@ static struct err *once(bool build, const char *path, enum recipes_mode mode)
 	struct image *image;
 	struct module_table t;
 	struct err *e = image_open(path, &image);
-
 	if (e)
 		return e;
 	if (!build)
@@ -66,7 +62,6 @@ static struct err *once(bool build, const char *path, enum recipes_mode mode)
 int main(int argc, char **argv)
 {
 	struct err *e = NULL;
-
 	if (argc < 4)
 		return 2;
 	for (int i = argc > 4 ? atoi(argv[4]) : 1; i > 0 && !e; i--)

@@ -21,7 +21,6 @@ static _Atomic uint64_t *longest;
 static uint64_t now(void)
 {
 	struct timespec t;
-
 	clock_gettime(CLOCK_MONOTONIC, &t);
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
@@ -29,7 +28,6 @@ static uint64_t now(void)
 static void tick(void)
 {
 	const struct timespec pause_time = {.tv_nsec = TICK_NS};
-
 	for (uint64_t before = now();;) {
 		nanosleep(&pause_time, NULL);
 		uint64_t after = now(), gap = after - before;
@@ -66,10 +64,9 @@ int main(int argc, char **argv)
 {
 	pthread_t thread;
 	int fd = argc == 3 ? open(argv[2], O_RDWR | O_CREAT | O_CLOEXEC, 0600) : -1;
-
-	if (fd < 0 || ftruncate(fd, sizeof(*longest)))
+	if (fd < 0 || ftruncate(fd, sizeof *longest))
 		return 2;
-	longest = mmap(NULL, sizeof(*longest), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	longest = mmap(NULL, sizeof *longest, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (longest == MAP_FAILED)
 		return 1;
 	for (int i = atoi(argv[1]); i > 1; i--)

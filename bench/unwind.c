@@ -29,7 +29,7 @@ static const struct method *const all_methods[] = {
 #endif
 	&method_elfutils, &method_glibc,
 };
-#define METHODS (sizeof(all_methods) / sizeof(*all_methods))
+#define METHODS (sizeof all_methods / sizeof *all_methods)
 
 static const struct method *methods[METHODS];
 static size_t method_count;
@@ -38,7 +38,6 @@ static int rounds = 15;
 static double now(clockid_t clock)
 {
 	struct timespec t;
-
 	clock_gettime(clock, &t);
 	return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
 }
@@ -86,10 +85,8 @@ static void check_same(const char *shape, const struct trial *trials, uintptr_t 
 {
 	const uintptr_t *mine = NULL, *other = NULL;
 	size_t count = frames_from(&trials[0], caller, &mine);
-
 	for (size_t i = 1; i < method_count; i++) {
 		size_t n = frames_from(&trials[i], caller, &other);
-
 		if (count && n == count && same_frames(mine, other, n))
 			continue;
 		fprintf(stderr, "%s: %s and %s differ\n", shape, methods[0]->name,
@@ -105,19 +102,16 @@ static void run_round(const char *shape, struct trial *trials, bool print)
 	for (size_t i = 0; i < method_count; i++) {
 		struct trial *t = &trials[i];
 		double cpu = now(CLOCK_THREAD_CPUTIME_ID), wall = now(CLOCK_MONOTONIC);
-
 		for (unsigned k = 0; k < t->repeat; k++)
 			t->count = methods[i]->walk(t->frames);
 		cpu = now(CLOCK_THREAD_CPUTIME_ID) - cpu;
 		wall = now(CLOCK_MONOTONIC) - wall;
 		if (print) {
 			double frames = (double)t->count * t->repeat;
-
 			printf("%s %s %zu %.2f %.2f\n", shape, methods[i]->name, t->count,
 			       cpu / frames, wall / frames);
 		} else {
 			double factor = ROUND_NS / (cpu > 100 ? cpu / t->repeat : 100);
-
 			t->repeat = factor > 100000 ? 100000 : factor < 1 ? 1 : (unsigned)factor;
 		}
 	}
@@ -126,9 +120,8 @@ static void run_round(const char *shape, struct trial *trials, bool print)
 /* What every stack ends with. */
 static __attribute__((noinline)) void measure(void *context)
 {
-	struct trial *trials = calloc(METHODS, sizeof(*trials));
+	struct trial *trials = calloc(METHODS, sizeof *trials);
 	const char *shape = context;
-
 	for (size_t i = 0; i < method_count; i++)
 		trials[i].repeat = 2;
 	run_round(shape, trials, false); /* warms up */
@@ -144,7 +137,6 @@ static hop *next_hop(unsigned left)
 {
 	static hop *const *const libraries[] = {hops_a, hops_b, hops_c};
 	static unsigned seed = 1;
-
 	seed = (seed + left) * 1664525u + 1013904223u;
 	return libraries[(seed >> 16) % 3][seed >> 27];
 }
@@ -156,7 +148,6 @@ static void *on_own_stack(void *unused)
 	pthread_attr_t attributes;
 	void *low;
 	size_t size;
-
 	(void)unused;
 	pthread_getattr_np(pthread_self(), &attributes);
 	pthread_attr_getstack(&attributes, &low, &size);
@@ -172,7 +163,6 @@ static void *on_own_stack(void *unused)
 int main(int argc, char **argv)
 {
 	pthread_t thread;
-
 	if (argc > 1)
 		rounds = atoi(argv[1]);
 	for (size_t i = 0; i < METHODS; i++) {

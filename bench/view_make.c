@@ -96,7 +96,7 @@ static uint32_t add_thread(struct profile *p, uint32_t number)
 	return thread;
 }
 
-/* A tree by chance */
+/* ---- a tree by chance ---- */
 
 static void add_functions(struct profile *p)
 {
@@ -166,7 +166,7 @@ static void make_by_chance(struct profile *p, size_t wanted)
 	}
 }
 
-/* Copies of a recording */
+/* ---- copies of a recording ---- */
 
 struct copier {
 	const struct profile *from;
@@ -299,7 +299,7 @@ static void make_copies(struct profile *p, size_t wanted, const char *path)
 		copy(&c, i);
 }
 
-/* The time line */
+/* ---- the time line ---- */
 
 static int compare_thread(const void *a, const void *b)
 {

@@ -79,7 +79,7 @@ AGENT_EXPORT int execveat(int directory, const char *path, char *const arguments
 	GUARDED(REAL(execveat)(directory, path, arguments, environment, flags));
 }
 
-/* Those with the arguments one by one */
+/* ---- those with the arguments one by one ---- */
 
 static size_t count_arguments(const char *first, va_list list)
 {

@@ -45,7 +45,7 @@
 #define SMALL_SNAPSHOT_CHUNKS 5u /* about 80 KiB of stack */
 #define INLINE static inline __attribute__((always_inline))
 
-/* Memory */
+/* ---- memory ---- */
 
 static bool read_slowly(struct agent_thread *t, uint64_t address)
 {
@@ -88,7 +88,7 @@ static void know_memory(struct agent_thread *t, uint64_t sp)
 	t->high = t->shared.stack_top;
 }
 
-/* Lists of frames */
+/* ---- lists of frames ---- */
 
 INLINE struct agent_frame *frame_at(const struct agent_frames *list, uint32_t index)
 {
@@ -116,7 +116,7 @@ INLINE struct agent_frame *frames_add(struct agent_thread *t, struct agent_frame
 	return frame_at(list, list->count++);
 }
 
-/* Modules */
+/* ---- modules ---- */
 
 static const struct recipe no_recipe; /* RECIPE_NONE */
 
@@ -195,7 +195,7 @@ INLINE const struct step_place *know_place(struct agent_thread *t, uint64_t addr
 	return slot;
 }
 
-/* The walk */
+/* ---- the walk ---- */
 
 /* Whether the word that the frame's PC was read from still holds it. */
 INLINE bool is_unchanged(struct agent_thread *t, const struct agent_frame *f)
@@ -330,7 +330,7 @@ static enum walk_end walk_stack(struct agent_thread *t, struct walk *w, uint32_t
 	return end;
 }
 
-/* The tree */
+/* ---- the tree ---- */
 
 /* With bounded recursion: the nearest frame outwards that is the same call. */
 static uint32_t find_ancestor(const struct cct *tree, uint32_t node, uint64_t key)

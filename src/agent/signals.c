@@ -98,7 +98,7 @@ void signals_forward(int signal, siginfo_t *info, void *context)
 	SAFE_SYSCALL(SYS_tgkill, getpid(), SAFE_SYSCALL(SYS_gettid, 0, 0, 0, 0), signal, 0);
 }
 
-/* Handlers */
+/* ---- handlers ---- */
 
 static bool find_own_stack(stack_t *stack)
 {
@@ -191,7 +191,7 @@ AGENT_EXPORT int siginterrupt(int number, int interrupts)
 	return is_on() && number == WIRE_SIGNAL ? 0 : REAL(siginterrupt)(number, interrupts);
 }
 
-/* Masks */
+/* ---- masks ---- */
 
 /* What the mask will be for the program, as far as our signal goes. */
 static bool masks_after(int how, const sigset_t *set, bool masked)

@@ -66,7 +66,7 @@ void agent_ring(void)
 	SAFE_SYSCALL(SYS_futex, agent.bell, FUTEX_WAKE, 1, 0);
 }
 
-/* A conversation */
+/* ---- a conversation ---- */
 
 /* A collector that does not answer in time is as good as none. */
 static int converse_open(time_t patience)
@@ -171,7 +171,7 @@ __attribute__((destructor)) static void agent_end(void)
 	settle_snapshots();
 }
 
-/* The beginning */
+/* ---- the beginning ---- */
 
 static void *map(int fd, uint64_t size, int protection)
 {

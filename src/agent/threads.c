@@ -137,7 +137,7 @@ void thread_begin(struct agent_thread *t, uint64_t stack_top)
 	errno = saved;
 }
 
-/* New threads */
+/* ---- new threads ---- */
 
 REAL_SLOT(pthread_create);
 REAL_SLOT(pthread_attr_getstacksize);

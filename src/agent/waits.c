@@ -77,7 +77,7 @@ static const sigset_t *without_ours(const sigset_t *set, sigset_t *room)
 	return room;
 }
 
-/* For descriptors */
+/* ---- for descriptors ---- */
 
 REAL_SLOT(poll);
 REAL_SLOT(ppoll);
@@ -139,7 +139,7 @@ AGENT_EXPORT int epoll_pwait2(int fd, struct epoll_event *events, int count,
 	return WAIT(REAL(epoll_pwait2)(fd, events, count, timeout, mask));
 }
 
-/* For time */
+/* ---- for time ---- */
 
 REAL_SLOT(nanosleep);
 REAL_SLOT(clock_nanosleep);
@@ -173,7 +173,7 @@ AGENT_EXPORT unsigned sleep(unsigned seconds)
 	return WAIT(REAL(sleep)(seconds));
 }
 
-/* For signals */
+/* ---- for signals ---- */
 
 REAL_SLOT(pause);
 REAL_SLOT(sigsuspend);
@@ -222,7 +222,7 @@ AGENT_EXPORT int signalfd(int fd, const sigset_t *set, int flags)
 	return REAL(signalfd)(fd, without_ours(set, &room), flags);
 }
 
-/* For other threads and processes */
+/* ---- for other threads and processes ---- */
 
 REAL_SLOT(sem_timedwait);
 REAL_SLOT(sem_clockwait);
@@ -336,7 +336,7 @@ AGENT_EXPORT ssize_t sendmsg(int fd, const struct msghdr *message, int flags)
 	return WAIT(REAL(sendmsg)(fd, message, flags));
 }
 
-/* The raw way: see syscall_CPU.S */
+/* ---- the raw way: see syscall_CPU.S ---- */
 
 long wait_futex(__typeof__(&syscall) real, long a, long b, long c, long d, long e, long f)
 {

@@ -37,7 +37,7 @@ static uint64_t instruction_of(const struct profile_node *n)
 	return n->address - (n->kind == PROFILE_CALL);
 }
 
-/* Functions */
+/* ---- functions ---- */
 
 static struct err *add_partial(struct maker *k, const struct profile_node *n, uint32_t *scope)
 {
@@ -99,7 +99,7 @@ static struct err *find_functions(struct maker *k)
 	return e;
 }
 
-/* What to look at closely */
+/* ---- what to look at closely ---- */
 
 /* Sums of the samples below every node. */
 static uint64_t *node_totals(const struct profile *p, uint32_t metric)
@@ -214,7 +214,7 @@ static void place_functions(struct maker *k)
 	}
 }
 
-/* Focus and ignore */
+/* ---- focus and ignore ---- */
 
 static uint8_t match_name(const struct maker *k, const char *name)
 {
@@ -259,7 +259,7 @@ static struct err *drop_nodes(struct maker *k)
 	return good ? NULL : err_new("out of memory");
 }
 
-/* The face */
+/* ---- the face ---- */
 
 static struct err *make(struct maker *k)
 {

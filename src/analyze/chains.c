@@ -50,7 +50,7 @@ struct chainer {
 	struct recent *recent; /* by hash of what decides the steps */
 };
 
-/* Steps */
+/* ---- steps ---- */
 
 static struct err *append(struct attribution *a, uint32_t scope, const struct place *call)
 {
@@ -79,7 +79,7 @@ static struct err *append_scope(struct chainer *c, const struct scope *scope)
 	return e ? e : append(c->a, number, NULL);
 }
 
-/* By function, or by loop */
+/* ---- by function, or by loop ---- */
 
 /* places[i] is inlined where places[i + 1] says. */
 static struct err *add_inlined(struct chainer *c, uint32_t module, const struct place *places,
@@ -192,7 +192,7 @@ static struct err *by_function(struct chainer *c, const struct profile_node *n, 
 	return e;
 }
 
-/* By what an instruction is written in */
+/* ---- by what an instruction is written in ---- */
 
 static struct err *by_place(struct chainer *c, const struct profile_node *n, uint32_t function,
 			    const struct answer *answer)
@@ -254,7 +254,7 @@ static struct err *by_module(struct chainer *c, const struct profile_node *n)
 					    .name = n->module ? path_file(path) : "(no module)"});
 }
 
-/* Frames */
+/* ---- frames ---- */
 
 static struct err *chain_frame(struct chainer *c, const struct profile_node *n, uint32_t function)
 {

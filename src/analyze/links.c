@@ -59,7 +59,7 @@ static uint64_t *samples_through(const struct profile *p, uint32_t metric)
 	return through;
 }
 
-/* Of one link */
+/* ---- of one link ---- */
 
 static bool is_frame(const struct profile_node *n)
 {
@@ -177,7 +177,7 @@ void link_totals_free(struct link_totals *t)
 	*t = (struct link_totals){0};
 }
 
-/* Output */
+/* ---- output ---- */
 
 /* "name+0x1c (libx.so)"; the place of a caller is that of its call. */
 static void put_place(const struct link_totals *t, uint32_t node, struct buf *out)

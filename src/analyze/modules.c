@@ -56,7 +56,7 @@ struct modules {
 	struct term_progress progress;
 };
 
-/* Opening */
+/* ---- opening ---- */
 
 /* Without a build-id, a file written after the recording is another one. */
 static bool is_newer(const struct profile *p, const struct profile_module *m)
@@ -159,7 +159,7 @@ void modules_close(struct modules *ms)
 	free(ms);
 }
 
-/* Another profile */
+/* ---- another profile ---- */
 
 static bool move_modules(struct modules *ms, const struct profile *before,
 			 const struct profile *now)
@@ -197,7 +197,7 @@ struct err *modules_update(struct modules *ms, const struct profile *now)
 	return NULL;
 }
 
-/* Functions */
+/* ---- functions ---- */
 
 /* Of names that the recording has: the last that begins at or before the address. A function may lie in another
    one; code that is made at run time may lie where another one was. */
@@ -291,7 +291,7 @@ const struct symbols *modules_symbols(struct modules *ms, uint32_t module)
 	return ms->all[module].places ? places_symbols(ms->all[module].places) : NULL;
 }
 
-/* Places */
+/* ---- places ---- */
 
 static int compare_questions(const void *a, const void *b)
 {
@@ -343,7 +343,7 @@ const struct answer *modules_answer(const struct modules *ms, uint32_t module, u
 	return answers_find(&ms->all[module].answers, address);
 }
 
-/* What could not be read */
+/* ---- what could not be read ---- */
 
 static bool is_nameless(const struct module *m)
 {

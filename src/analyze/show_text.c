@@ -61,7 +61,7 @@ static const char *style(const struct drawing *d, const char *sequence)
 #define DIM "\033[2m"
 #define PLAIN "\033[0m"
 
-/* Numbers */
+/* ---- numbers ---- */
 
 static double share(const struct drawing *d, uint64_t count)
 {
@@ -98,7 +98,7 @@ static void put_numbers(struct drawing *d, uint32_t node)
 	buf_printf(d->out, " %10s ", amount(d, shown, text));
 }
 
-/* Names */
+/* ---- names ---- */
 
 static bool starts_character(char c)
 {
@@ -217,7 +217,7 @@ static void put_scope(struct drawing *d, uint32_t node, size_t used)
 	buf_puts(d->out, "\n");
 }
 
-/* Guides */
+/* ---- guides ---- */
 
 /* Draws the guides and returns how many columns they take. */
 static size_t put_guides(struct drawing *d, enum fork fork)

@@ -106,7 +106,7 @@ void tree_sum(struct tree *t)
 				t->total[i * t->metric_count + m];
 }
 
-/* Order */
+/* ---- order ---- */
 
 struct order {
 	const struct tree *tree;
@@ -155,7 +155,7 @@ struct err *tree_sort(struct tree *t, uint32_t metric, bool by_self)
 	return NULL;
 }
 
-/* What is shown */
+/* ---- what is shown ---- */
 
 /* Paths that are not whole stay visible however few they are. */
 static bool is_small(const struct tree *t, uint32_t node, uint32_t metric, double least)

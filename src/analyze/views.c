@@ -16,7 +16,7 @@
 
 #define CALLERS_DEPTH 1000 /* farther up nobody reads, and recursion would cost its depth squared */
 
-/* Groups */
+/* ---- groups ---- */
 
 static void name_group(const struct profile *p, enum view_group group, uint32_t thread,
 		       struct scope *scope, struct buf *name)
@@ -66,7 +66,7 @@ static bool is_group(const struct tree *t, uint32_t node)
 	return kind == SCOPE_THREAD || kind == SCOPE_PROCESS || kind == SCOPE_RANK;
 }
 
-/* From the roots down */
+/* ---- from the roots down ---- */
 
 struct builder {
 	struct attribution *a;
@@ -143,7 +143,7 @@ static struct err *build_tree(struct builder *b, const struct view_options *o)
 	return e;
 }
 
-/* Recursion: for every node, whether none above it has its scope */
+/* ---- recursion: for every node, whether none above it has its scope ---- */
 
 static bool *find_outermost(const struct tree *t, size_t scope_count)
 {
@@ -205,7 +205,7 @@ static void gather_loops(const struct attribution *a, struct tree *t)
 	}
 }
 
-/* Flat: groups where there are some, else every scope */
+/* ---- flat: groups where there are some, else every scope ---- */
 
 static struct err *build_flat(const struct attribution *a, const struct tree *t,
 			      const bool *outermost, struct tree *out)
@@ -240,7 +240,7 @@ static struct err *build_flat_groups(const struct tree *t, struct tree *out)
 	return e;
 }
 
-/* Callers */
+/* ---- callers ---- */
 
 /* A node of the tree whose values are followed upwards, and how far it has come. */
 struct cursor {
@@ -372,7 +372,7 @@ static struct err *build_callers(const struct attribution *a, const struct tree 
 	return e;
 }
 
-/* The face */
+/* ---- the face ---- */
 
 static struct err *build_upward(struct attribution *a, struct tree *t, const struct view_options *o,
 				struct tree **out)

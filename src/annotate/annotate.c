@@ -36,7 +36,7 @@ struct counter {
 	uint32_t *open;         /* of each item and instruction: how often it is on the path */
 };
 
-/* Nodes */
+/* ---- nodes ---- */
 
 static uint32_t insn_of(const struct annotation *a, const struct profile_node *n)
 {
@@ -67,7 +67,7 @@ static bool prepare(struct counter *c)
 	return true;
 }
 
-/* Counting */
+/* ---- counting ---- */
 
 static void add_self(struct counter *c, uint32_t insn, uint32_t metric, uint64_t count)
 {
@@ -169,7 +169,7 @@ static struct err *count_samples(struct annotation *a, const bool *thread)
 	return good ? NULL : err_new("out of memory");
 }
 
-/* The function */
+/* ---- the function ---- */
 
 static struct err *refuse(const struct profile *p, struct modules *modules, uint32_t module,
 			  uint64_t address)

@@ -52,7 +52,7 @@ static uint64_t insn_total(const struct listing *l, size_t i)
 	return annotate_insn_total(l->d.a, i, l->d.o->metric);
 }
 
-/* Loops */
+/* ---- loops ---- */
 
 static unsigned loop_chain(const struct listing *l, uint32_t loop, uint32_t out[LEVELS_MAX])
 {
@@ -106,7 +106,7 @@ static void enter_loops(struct listing *l, uint32_t loop)
 	l->depth = depth;
 }
 
-/* Source lines */
+/* ---- source lines ---- */
 
 /* "(find < solve_all, inlined)": the innermost first. */
 static void put_inlined(struct listing *l, uint32_t context)
@@ -151,7 +151,7 @@ static void put_line(struct listing *l, uint32_t item)
 	buf_printf(l->d.out, "%s\n", draw_style(&l->d, DRAW_PLAIN));
 }
 
-/* Instructions */
+/* ---- instructions ---- */
 
 static void put_bytes(struct listing *l, const uint8_t *code, size_t size)
 {
@@ -213,7 +213,7 @@ static void put_insn(struct listing *l, size_t index)
 	buf_puts(l->d.out, "\n");
 }
 
-/* Which ones */
+/* ---- which ones ---- */
 
 static void put_gap(struct listing *l, size_t from, size_t to)
 {

@@ -30,7 +30,7 @@ struct maker {
 	uint32_t *context, *line, *loop; /* of each scope: items */
 };
 
-/* Items */
+/* ---- items ---- */
 
 static uint64_t hash_of(const struct annotate_item *i)
 {
@@ -213,7 +213,7 @@ static uint32_t line_of(struct maker *k, uint32_t scope)
 	return k->line[scope];
 }
 
-/* Instructions */
+/* ---- instructions ---- */
 
 static struct annotate_insn *new_insn(struct maker *k)
 {

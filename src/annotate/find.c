@@ -64,7 +64,7 @@ static int by_self(const void *a, const void *b)
 	return x->start < y->start ? -1 : x->start > y->start;
 }
 
-/* The list */
+/* ---- the list ---- */
 
 /* Samples of each node itself. */
 static uint64_t *node_values(const struct annotate_functions *f)
@@ -128,7 +128,7 @@ void annotate_functions_free(struct annotate_functions *f)
 	*f = (struct annotate_functions){0};
 }
 
-/* Names */
+/* ---- names ---- */
 
 static const char *symbol_of(const struct annotate_functions *f, const struct annotate_function *x)
 {
@@ -176,7 +176,7 @@ static bool is_tail(const struct annotate_functions *f, const struct annotate_fu
 	return x->name && is_called(x->name, text);
 }
 
-/* Each way to match */
+/* ---- each way to match ---- */
 
 /* The procedure with this instruction; NULL where there is none, or the module has no file. */
 static const struct structure_procedure *procedure_at(const struct annotate_functions *f,
@@ -375,7 +375,7 @@ static void match_expression(const struct annotate_functions *f, const char *tex
 	lookup_free(&known);
 }
 
-/* The choice */
+/* ---- the choice ---- */
 
 static void put_function(const struct annotate_functions *f, const struct annotate_function *x,
 			 struct buf *out)

@@ -59,7 +59,7 @@ struct block { /* lines of one file in one context */
 	uint32_t before; /* the last line that was drawn; 0: none yet */
 };
 
-/* The order of things */
+/* ---- the order of things ---- */
 
 static int compare_text(const char *a, const char *b)
 {
@@ -197,7 +197,7 @@ static void view_free(struct view *v)
 	buf_free(&v->prefix);
 }
 
-/* Loops */
+/* ---- loops ---- */
 
 /* The loop number `index` of the block's context, or NULL where it is not drawn in this block. */
 static const struct annotate_item *drawn_loop(const struct view *v, const struct block *b,
@@ -255,7 +255,7 @@ static void put_loops(struct view *v, const struct block *b, uint32_t line)
 		}
 }
 
-/* Lines */
+/* ---- lines ---- */
 
 static void put_text(struct view *v, const struct block *b, uint32_t line)
 {
@@ -368,7 +368,7 @@ static void draw_line(struct view *v, struct block *b, uint32_t line, unsigned d
 		draw_inlined(v, item, levels_at(v, b, line), b->levels, INLINED_INDENT, depth);
 }
 
-/* Blocks */
+/* ---- blocks ---- */
 
 static bool is_wanted(const struct view *v, const struct block *b, uint32_t item)
 {
@@ -481,7 +481,7 @@ static void draw_block(struct view *v, struct block *b, unsigned depth)
 	}
 }
 
-/* Contexts */
+/* ---- contexts ---- */
 
 /* Samples of instructions that come from no line. */
 static void draw_unknown(struct view *v, uint32_t item)

@@ -67,7 +67,7 @@ void sources_close(struct sources *s)
 	free(s);
 }
 
-/* Reading */
+/* ---- reading ---- */
 
 static bool split_lines(struct source_text *t)
 {
@@ -143,7 +143,7 @@ static bool try_path(struct sources *s, struct source_text *t, const char *path)
 	return true;
 }
 
-/* Searching */
+/* ---- searching ---- */
 
 static bool try_joined(struct sources *s, struct source_text *t, const char *front, size_t length,
 		       const char *rest)
@@ -253,7 +253,7 @@ uint32_t source_line_count(const struct source_text *t)
 	return t->line_count;
 }
 
-/* What the reader must know */
+/* ---- what the reader must know ---- */
 
 static bool is_missing(const struct source_text *t)
 {
@@ -310,7 +310,7 @@ unsigned sources_notes(const struct sources *s, struct buf *out)
 	return lines;
 }
 
-/* Text for a terminal */
+/* ---- text for a terminal ---- */
 
 size_t source_put_clean(struct buf *out, const char *text, size_t size, size_t columns)
 {

@@ -20,7 +20,6 @@ static struct err *misused(const struct args *args, const char *what, const char
 static const struct arg *find_letter(const struct args *args, char letter)
 {
 	const struct arg *arg;
-
 	for (arg = args->options; arg->help; arg++)
 		if (arg->letter && arg->letter == letter)
 			return arg;
@@ -30,7 +29,6 @@ static const struct arg *find_letter(const struct args *args, char letter)
 static const struct arg *find_name(const struct args *args, const char *name, size_t length)
 {
 	const struct arg *arg;
-
 	for (arg = args->options; arg->help; arg++)
 		if (arg->name && strlen(arg->name) == length && !memcmp(arg->name, name, length))
 			return arg;
@@ -42,7 +40,6 @@ static bool parse_u64(const char *text, uint64_t *out)
 	bool hex = text[0] == '0' && (text[1] == 'x' || text[1] == 'X');
 	const char *digits = hex ? text + 2 : text;
 	char *end;
-
 	if (!isxdigit((unsigned char)digits[0]))
 		return false; /* strtoull would take spaces and signs */
 	errno = 0;
@@ -54,7 +51,6 @@ static bool parse_choice(const char *choices, const char *text, int *out)
 {
 	size_t length = strlen(text), width;
 	int index;
-
 	for (index = 0;; index++, choices += width + 1) {
 		width = strcspn(choices, "|");
 		if (width == length && !memcmp(choices, text, length)) {
@@ -107,7 +103,6 @@ static struct err *parse_long(struct args *args, const char *text, char ***next)
 	const char *equals = text[2 + length] ? text + 2 + length + 1 : NULL;
 	const struct arg *arg = find_name(args, text + 2, length);
 	char option[64];
-
 	if (!strcmp(text, "--help")) {
 		args->help = true;
 		return NULL;
@@ -121,7 +116,7 @@ static struct err *parse_long(struct args *args, const char *text, char ***next)
 			return misused(args, "a value is missing after", text);
 		equals = *(*next)++;
 	}
-	snprintf(option, sizeof(option), "--%s", arg->name);
+	snprintf(option, sizeof option, "--%s", arg->name);
 	return store(args, arg, option, equals);
 }
 
@@ -130,11 +125,9 @@ static struct err *parse_letters(struct args *args, const char *text, char ***ne
 {
 	struct err *e = NULL;
 	const char *c;
-
 	for (c = text + 1; *c && !e && !args->help; c++) {
 		const struct arg *arg = find_letter(args, *c);
 		char option[3] = {'-', *c, 0};
-
 		if (!arg && *c == 'h') {
 			args->help = true;
 		} else if (!arg) {
@@ -156,7 +149,6 @@ struct err *args_parse(struct args *args, int argc, char **argv)
 {
 	char **next = argv + (argc > 0), **operand = next, *text;
 	struct err *e = NULL;
-
 	args->help = false;
 	args->operands = operand;
 	while ((text = *next) && !e && !args->help) {
@@ -185,7 +177,6 @@ struct err *args_parse(struct args *args, int argc, char **argv)
 static void help_option(const struct arg *arg, struct buf *out)
 {
 	size_t start = out->size, width;
-
 	if (arg->letter)
 		buf_printf(out, "  -%c%s", arg->letter, arg->name ? ", " : "");
 	else
@@ -206,7 +197,6 @@ void args_help(const struct args *args, struct buf *out)
 {
 	static const struct arg help = {'h', "help", NULL, "show this text", ARG_FLAG, NULL};
 	const struct arg *arg;
-
 	buf_printf(out, "usage: culprit %s%s%s\n", args->command, *args->usage ? " " : "",
 		   args->usage);
 	buf_printf(out, "%s\n\n", args->summary);

@@ -12,7 +12,6 @@ bool buf_reserve(struct buf *b, size_t extra)
 {
 	size_t needed, capacity;
 	char *data;
-
 	if (__builtin_add_overflow(b->size, extra, &needed) ||
 	    __builtin_add_overflow(needed, 1, &needed)) {
 		b->failed = true;
@@ -52,7 +51,6 @@ void buf_put_clean(struct buf *b, const char *text, size_t size)
 	while (size) {
 		uint32_t character;
 		size_t length = utf8_decode(text, size, &character), step = length ? length : 1;
-
 		if (length && !utf8_is_harmful(character))
 			buf_append(b, text, length);
 		else
@@ -66,7 +64,6 @@ void buf_printf(struct buf *b, const char *format, ...)
 {
 	va_list ap;
 	int length;
-
 	va_start(ap, format);
 	length = vsnprintf(NULL, 0, format, ap);
 	va_end(ap);
@@ -90,7 +87,6 @@ const char *buf_text(const struct buf *b)
 char *buf_take(struct buf *b)
 {
 	char *data = b->data;
-
 	if (b->failed) {
 		free(data);
 		data = NULL;

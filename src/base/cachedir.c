@@ -21,7 +21,6 @@
 static const char *env_directory(const char *name)
 {
 	const char *value = getenv(name);
-
 	return value && value[0] == '/' ? value : NULL;
 }
 
@@ -29,7 +28,6 @@ static const char *env_directory(const char *name)
 static struct err *base_path(struct buf *path)
 {
 	const char *cache = env_directory("XDG_CACHE_HOME"), *home = env_directory("HOME");
-
 	if (cache)
 		buf_puts(path, cache);
 	else if (home)
@@ -42,7 +40,6 @@ static struct err *base_path(struct buf *path)
 struct err *cachedir_path(struct buf *path)
 {
 	struct err *e = base_path(path);
-
 	buf_puts(path, "/" OURS);
 	return e || !path->failed ? e : err_new("no memory for the path of the cache");
 }
@@ -51,14 +48,12 @@ struct err *cachedir_path(struct buf *path)
 static struct err *create_all(char *path)
 {
 	char *slash = path;
-
 	for (;;) {
 		slash = strchr(slash + 1, '/');
 		if (slash)
 			*slash = 0;
 		if (mkdir(path, 0700) && errno != EEXIST) {
 			struct err *e = err_errno("cannot create directory '%s'", path);
-
 			if (slash)
 				*slash = '/';
 			return e;
@@ -72,7 +67,6 @@ static struct err *create_all(char *path)
 static struct err *open_base(struct buf *path, int *out)
 {
 	struct err *e = base_path(path);
-
 	if (e)
 		return e;
 	*out = open(path->data, O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -86,7 +80,6 @@ static struct err *open_base(struct buf *path, int *out)
 static struct err *check_own(int directory, const char *path)
 {
 	struct stat st;
-
 	if (fstat(directory, &st))
 		return err_errno("cache '%s'", path);
 	if (st.st_uid != geteuid())
@@ -105,7 +98,6 @@ static int open_below(int directory, const char *name)
 static struct err *step_into(int *directory, const char *name, struct buf *path)
 {
 	int next;
-
 	buf_printf(path, "/%s", name);
 	if (path->failed)
 		return err_new("no memory for the path of the cache");
@@ -129,7 +121,6 @@ struct err *cachedir_open(const char *name, int *out)
 {
 	struct buf path = {0};
 	struct err *e;
-
 	*out = -1;
 	e = open_base(&path, out);
 	if (!e)
@@ -144,13 +135,12 @@ struct err *cachedir_open(const char *name, int *out)
 	return e;
 }
 
-/* Files */
+/* ---- files ---- */
 
 int cachedir_read(int directory, const char *name)
 {
 	struct stat st;
 	int fd = openat(directory, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-
 	if (fd < 0)
 		return -1;
 	if (fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_uid != geteuid() ||
@@ -177,7 +167,7 @@ void cachedir_keep(int directory, const char *name, const struct buf *temporary,
 		unlinkat(directory, temporary->data, 0);
 }
 
-/* The secret */
+/* ---- the secret ---- */
 
 static bool read_secret(int directory, uint8_t out[CACHEDIR_SECRET])
 {
@@ -186,7 +176,6 @@ static bool read_secret(int directory, uint8_t out[CACHEDIR_SECRET])
 	bool good = fd >= 0 && !fstat(fd, &st) && !(st.st_mode & 077) &&
 		    st.st_size == CACHEDIR_SECRET &&
 		    pread(fd, out, CACHEDIR_SECRET, 0) == CACHEDIR_SECRET;
-
 	if (fd >= 0)
 		close(fd);
 	return good;
@@ -198,12 +187,10 @@ static void make_secret(int directory)
 	uint8_t bytes[CACHEDIR_SECRET];
 	struct buf temporary = {0};
 	int fd = -1;
-
-	if (getrandom(bytes, sizeof(bytes), 0) == (ssize_t)sizeof(bytes))
+	if (getrandom(bytes, sizeof bytes, 0) == (ssize_t)sizeof bytes)
 		fd = cachedir_write(directory, SECRET, &temporary);
 	if (fd >= 0) {
-		bool whole = write(fd, bytes, sizeof(bytes)) == (ssize_t)sizeof(bytes);
-
+		bool whole = write(fd, bytes, sizeof bytes) == (ssize_t)sizeof bytes;
 		if (!close(fd) && whole &&
 		    linkat(directory, temporary.data, directory, SECRET, 0) && errno != EEXIST)
 			/* a file system without links */
@@ -219,7 +206,6 @@ bool cachedir_secret(uint8_t out[CACHEDIR_SECRET])
 		PTHREAD_MUTEX_INITIALIZER; /* threads write to the same name */
 	int directory;
 	bool good;
-
 	err_free(cachedir_open(NULL, &directory));
 	if (directory < 0)
 		return false;

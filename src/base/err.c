@@ -19,8 +19,7 @@ static struct err out_of_memory = {out_of_memory_text};
 /* Takes over `text` (malloc'ed or NULL). */
 static struct err *err_own(char *text)
 {
-	struct err *e = text ? malloc(sizeof(*e)) : NULL;
-
+	struct err *e = text ? malloc(sizeof *e) : NULL;
 	if (!e) {
 		free(text);
 		return &out_of_memory;
@@ -35,7 +34,6 @@ static char *format_text(const char *format, va_list args) __attribute__((format
 static char *format_text(const char *format, va_list args)
 {
 	char *text;
-
 	return vasprintf(&text, format, args) < 0 ? NULL : text;
 }
 
@@ -43,7 +41,6 @@ struct err *err_new(const char *format, ...)
 {
 	va_list args;
 	char *text;
-
 	va_start(args, format);
 	text = format_text(format, args);
 	va_end(args);
@@ -55,7 +52,6 @@ struct err *err_errno(const char *format, ...)
 	int number = errno;
 	va_list args;
 	char *what, *text;
-
 	va_start(args, format);
 	what = format_text(format, args);
 	va_end(args);
@@ -72,7 +68,6 @@ struct err *err_context(struct err *e, const char *format, ...)
 {
 	va_list args;
 	char *context, *text;
-
 	if (!e || e == &out_of_memory)
 		return e;
 	va_start(args, format);

@@ -70,15 +70,14 @@ static void put_escaped(struct json *j, uint32_t c)
 	static const char escapes[] = "\"\"\\\\\bb\ff\nn\rr\tt";
 	const char *e;
 	char text[8];
-
 	for (e = escapes; *e; e += 2) {
 		if ((uint32_t)e[0] == c) {
-			snprintf(text, sizeof(text), "\\%c", e[1]);
+			snprintf(text, sizeof text, "\\%c", e[1]);
 			put_text(j, text);
 			return;
 		}
 	}
-	snprintf(text, sizeof(text), "\\u%04" PRIx32, c & 0xffff);
+	snprintf(text, sizeof text, "\\u%04" PRIx32, c & 0xffff);
 	put_text(j, text);
 }
 
@@ -86,12 +85,10 @@ static void put_quoted(struct json *j, const char *text)
 {
 	const char *s = text, *end = s + strlen(s);
 	const char *plain = s; /* start of what is copied as it stands */
-
 	put_text(j, "\"");
 	while (*s) {
 		uint32_t c;
 		size_t length = utf8_decode(s, (size_t)(end - s), &c);
-
 		if (length && !utf8_is_harmful(c) && c != '"' && c != '\\') {
 			s += length;
 			continue;
@@ -128,38 +125,34 @@ void json_string(struct json *j, const char *text)
 void json_u64(struct json *j, uint64_t number)
 {
 	char text[24];
-
-	snprintf(text, sizeof(text), "%" PRIu64, number);
+	snprintf(text, sizeof text, "%" PRIu64, number);
 	value(j, text);
 }
 
 void json_i64(struct json *j, int64_t number)
 {
 	char text[24];
-
-	snprintf(text, sizeof(text), "%" PRId64, number);
+	snprintf(text, sizeof text, "%" PRId64, number);
 	value(j, text);
 }
 
 void json_address(struct json *j, uint64_t number)
 {
 	char text[24];
-
-	snprintf(text, sizeof(text), "\"0x%" PRIx64 "\"", number);
+	snprintf(text, sizeof text, "\"0x%" PRIx64 "\"", number);
 	value(j, text);
 }
 
 void json_double(struct json *j, double number)
 {
 	char text[40];
-
 	if (!isfinite(number)) {
 		json_null(j);
 		return;
 	}
-	snprintf(text, sizeof(text), "%.15g", number);
+	snprintf(text, sizeof text, "%.15g", number);
 	if (strtod(text, NULL) != number)
-		snprintf(text, sizeof(text), "%.17g", number);
+		snprintf(text, sizeof text, "%.17g", number);
 	value(j, text);
 }
 

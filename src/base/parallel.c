@@ -19,10 +19,8 @@ struct job {
 static void *job_run(void *argument)
 {
 	struct job *job = argument;
-
 	for (;;) {
 		size_t index = atomic_fetch_add_explicit(&job->next, 1, memory_order_relaxed);
-
 		if (index >= job->count)
 			return NULL;
 		job->work(job->context, index);
@@ -35,7 +33,6 @@ static size_t thread_limit(void)
 {
 	const char *wish = getenv("CULPRIT_THREADS");
 	long n = wish ? strtol(wish, NULL, 10) : 0;
-
 	if (n <= 0)
 		n = sysconf(_SC_NPROCESSORS_ONLN);
 	if (n < 1)
@@ -49,7 +46,6 @@ void parallel_for(size_t count, void (*work)(void *context, size_t index), void 
 	pthread_t helpers[THREADS_MAX];
 	size_t wanted = thread_limit(), started = 0;
 	sigset_t all, before;
-
 	if (wanted > count)
 		wanted = count;
 	if (wanted > 1) {

@@ -134,7 +134,7 @@ bool screen_show(struct screen *s, const struct buf *lines)
 	return good;
 }
 
-/* Keys */
+/* ---- keys ---- */
 
 void screen_read(struct screen *s)
 {

@@ -24,14 +24,12 @@ bool term_is_tty(int fd)
 static bool env_set(const char *name)
 {
 	const char *value = getenv(name);
-
 	return value && *value;
 }
 
 bool term_colour(int fd)
 {
 	const char *force = getenv("CLICOLOR_FORCE"), *terminal = getenv("TERM");
-
 	if (env_set("NO_COLOR"))
 		return false;
 	if (force && *force && strcmp(force, "0"))
@@ -46,7 +44,6 @@ const char *term_style(int fd, enum term_style style)
 		[TERM_RED] = "\033[31m",  [TERM_GREEN] = "\033[32m", [TERM_YELLOW] = "\033[33m",
 		[TERM_CYAN] = "\033[36m",
 	};
-
 	return term_colour(fd) ? sequences[style] : "";
 }
 
@@ -63,7 +60,6 @@ const char *term_text(const char *text)
 unsigned term_width(int fd)
 {
 	struct winsize size;
-
 	if (!ioctl(fd, TIOCGWINSZ, &size) && size.ws_col)
 		return size.ws_col;
 	return 80;
@@ -73,7 +69,6 @@ unsigned term_width(int fd)
 static const char *with_unit(char out[TERM_UNIT_MAX], double value, const char *unit)
 {
 	int decimals = value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2;
-
 	snprintf(out, TERM_UNIT_MAX, "%.*f %s", decimals, value, unit);
 	return out;
 }
@@ -83,7 +78,6 @@ const char *term_size(char out[TERM_UNIT_MAX], uint64_t bytes)
 	static const char *const units[] = {"kB", "MB", "GB", "TB", "PB", "EB"};
 	double value = (double)bytes / 1000;
 	unsigned i = 0;
-
 	if (bytes < 1000) {
 		snprintf(out, TERM_UNIT_MAX, "%" PRIu64 " B", bytes);
 		return out;
@@ -133,7 +127,6 @@ void term_progress_start(struct term_progress *p, const char *what)
 void term_progress_update(struct term_progress *p, uint64_t done, uint64_t total)
 {
 	uint64_t now;
-
 	if (!p->enabled)
 		return;
 	now = now_ns();

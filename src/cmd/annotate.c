@@ -56,7 +56,7 @@ struct annotate {
 	struct sources *sources;
 };
 
-/* The work */
+/* ---- the work ---- */
 
 static struct err *load(struct annotate *x)
 {
@@ -121,7 +121,7 @@ static struct err *make(struct annotate *x)
 	return sources_open(&wanted, &x->sources);
 }
 
-/* Output */
+/* ---- output ---- */
 
 static struct err *print_json(struct annotate *x)
 {
@@ -220,7 +220,7 @@ static int annotate(struct annotate *x)
 	return e ? cmd_fail("annotate", e) : cmd_finish("annotate", CMD_OK);
 }
 
-/* The command */
+/* ---- the command ---- */
 
 /* Set o->min and o->context; -1 to go on. */
 static int read_numbers(struct options *o)

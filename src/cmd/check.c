@@ -37,8 +37,7 @@ struct totals {
 static const char *number(uint64_t value, char out[NUMBER_MAX])
 {
 	char digits[NUMBER_MAX];
-	int length = snprintf(digits, sizeof(digits), "%" PRIu64, value), to = 0;
-
+	int length = snprintf(digits, sizeof digits, "%" PRIu64, value), to = 0;
 	for (int i = 0; i < length; i++) {
 		if (i && (length - i) % 3 == 0)
 			out[to++] = ' ';
@@ -52,7 +51,6 @@ static const char *number(uint64_t value, char out[NUMBER_MAX])
 static const char *percent(uint64_t part, uint64_t whole, char out[NUMBER_MAX])
 {
 	uint64_t thousandths = whole ? (uint64_t)((long double)part * 100000 / whole) : 0;
-
 	if (!whole)
 		return "-";
 	snprintf(out, NUMBER_MAX, "%" PRIu64 ".%03" PRIu64 "%%", thousandths / 1000,
@@ -65,7 +63,6 @@ static char *place_name(const struct check *c, uint64_t address)
 	const struct symbol *symbol = symbols_find(c->names, address);
 	struct buf text = {0};
 	char *name = symbol ? name_demangle(symbol->name) : NULL;
-
 	if (name && address == symbol->address)
 		buf_puts(&text, name);
 	else if (name)
@@ -80,11 +77,9 @@ static void print_list(const struct check *c, enum compare_cause cause)
 {
 	const struct isa *isa = c->analysis.isa;
 	char words[COMPARE_WORDS_MAX];
-
 	for (size_t i = 0; i < c->compare.run_count; i++) {
 		const struct compare_run *run = &c->compare.runs[i];
 		char *name;
-
 		if (run->cause != cause)
 			continue;
 		name = place_name(c, run->address);
@@ -112,14 +107,12 @@ static const char *cause_help(enum compare_cause cause)
 		[COMPARE_EXPRESSION] = "CFI that no recipe can say",
 		[COMPARE_CFI_ABSENT] = "code without CFI; not compared",
 	};
-
 	return help[cause];
 }
 
 static void print_causes(const struct check *c)
 {
 	char text[NUMBER_MAX];
-
 	for (int cause = COMPARE_AGREE + 1; cause < COMPARE_CAUSES; cause++) {
 		if (!c->compare.count[cause])
 			continue;
@@ -134,7 +127,6 @@ static void print_bounds(const struct check *c)
 {
 	const struct procedures_match *m = &c->match;
 	char found[NUMBER_MAX], all[NUMBER_MAX], share[NUMBER_MAX];
-
 	printf("  bounds      found %s of %s starts by %s (%s), missed %" PRIu64 ", false %" PRIu64
 	       " (%" PRIu64 " inside a procedure)\n",
 	       number(m->found, found), number(c->truth.count, all),
@@ -147,7 +139,6 @@ static void print_text(const struct check *c, const struct options *o)
 	const struct compare *k = &c->compare;
 	uint64_t explained = compare_explained(k);
 	char a[NUMBER_MAX], b[NUMBER_MAX], size[TERM_UNIT_MAX];
-
 	printf("%s%s%s\n", term_style(STDOUT_FILENO, TERM_BOLD), term_text(c->path),
 	       term_style(STDOUT_FILENO, TERM_PLAIN));
 	printf("  code        %s of %s; CFI describes %s, the analysis %s of it\n",
@@ -197,13 +188,11 @@ static void json_procedures(struct json *j, const struct check *c)
 static void json_runs(struct json *j, const struct check *c)
 {
 	char words[COMPARE_WORDS_MAX];
-
 	json_key(j, "list");
 	json_begin_array(j);
 	for (size_t i = 0; i < c->compare.run_count; i++) {
 		const struct compare_run *run = &c->compare.runs[i];
 		char *name = place_name(c, run->address);
-
 		json_begin_object(j);
 		json_key(j, "address");
 		json_address(j, run->address);
@@ -223,7 +212,6 @@ static void print_json(const struct check *c, const struct options *o)
 	const struct compare *k = &c->compare;
 	struct json j = json_to_file(stdout);
 	char id[2 * BUILD_ID_MAX + 1];
-
 	image_build_id_hex(c->image, id);
 	json_begin_object(&j);
 	json_put_string(&j, "path", c->path);
@@ -254,7 +242,6 @@ static void print_json(const struct check *c, const struct options *o)
 static void print_totals(const struct totals *t)
 {
 	char binaries[NUMBER_MAX], compared[NUMBER_MAX], agree[NUMBER_MAX], with[NUMBER_MAX];
-
 	printf("%s binaries, %s instructions compared: agree %s; %s with those where the CFI is at fault\n",
 	       number(t->binaries, binaries), number(t->compared, compared),
 	       percent(t->agree, t->compared, agree),
@@ -268,7 +255,6 @@ static int check_one(const char *path, const struct options *o, struct totals *t
 	struct check c;
 	struct err *e = check_look(path, &o->check, &c);
 	int status = CMD_OK;
-
 	if (!e && o->check.emit)
 		e = check_emit(&c, &o->check);
 	if (e) {
@@ -320,7 +306,6 @@ int cmd_check(int argc, char **argv)
 	};
 	int status = cmd_parse(&args, argc, argv);
 	struct totals totals = {0};
-
 	if (status >= 0)
 		return status;
 	if (!args.count)

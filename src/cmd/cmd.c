@@ -32,9 +32,8 @@ int cmd_misused(const char *command, const char *format, ...)
 	struct buf text = {0};
 	char what[512];
 	va_list ap;
-
 	va_start(ap, format);
-	vsnprintf(what, sizeof(what), format, ap);
+	vsnprintf(what, sizeof what, format, ap);
 	va_end(ap);
 	if (command)
 		buf_printf(&text, "%s (see culprit %s -h)", what, command);
@@ -49,7 +48,6 @@ int cmd_parse(struct args *args, int argc, char **argv)
 {
 	struct err *e = args_parse(args, argc, argv);
 	struct buf text = {0};
-
 	if (e) {
 		cmd_fail(args->command, e);
 		return CMD_USAGE;

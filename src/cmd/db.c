@@ -62,7 +62,7 @@ int cmd_db(int argc, char **argv)
 	return cmd_misused("db", "there is no db %s", argv[1]);
 }
 
-/* Choosing */
+/* ---- choosing ---- */
 
 void db_keep_spans(int argc, char **argv)
 {
@@ -141,7 +141,7 @@ void db_choice_free(struct db_choice *c)
 	free(c->span);
 }
 
-/* Words */
+/* ---- words ---- */
 
 struct err *db_page(struct buf *text, bool no_pager)
 {

@@ -20,7 +20,7 @@
 #define PREFIX "db:"
 #define DEFAULT_OUTPUT "culprit.prof"
 
-/* db:FILE@SPAN, db:FILE, db:SPAN */
+/* ---- db:FILE@SPAN, db:FILE, db:SPAN ---- */
 
 static struct err *take_apart(const char *name, char **file, const char **span)
 {
@@ -62,7 +62,7 @@ void db_profiles(void)
 	profile_source(PREFIX, read_db);
 }
 
-/* The command */
+/* ---- the command ---- */
 
 struct options {
 	struct db_choice c;

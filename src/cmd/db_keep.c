@@ -185,7 +185,7 @@ int db_prune(int argc, char **argv)
 	return server_is_address(o.file) ? prune_server(&o) : run_prune(&o);
 }
 
-/* Checking */
+/* ---- checking ---- */
 
 static void show_sound(const char *file, bool json)
 {

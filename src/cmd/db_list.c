@@ -39,7 +39,7 @@ static double kernel_ns(const struct read_epoch *x)
 	return x->cost.kernel_runs ? (double)x->cost.kernel_ns / (double)x->cost.kernel_runs : 0;
 }
 
-/* Text */
+/* ---- text ---- */
 
 static void put_events(const struct read_epoch *x, struct buf *out)
 {
@@ -127,7 +127,7 @@ static struct err *show_text(const struct options *o, const struct read_epochs *
 	return db_page(&text, o->no_pager);
 }
 
-/* JSON */
+/* ---- JSON ---- */
 
 static void put_event_json(const struct read_total *t, struct json *j)
 {

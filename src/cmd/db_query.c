@@ -26,7 +26,7 @@ static void put_value(const char *text)
 	buf_free(&clean);
 }
 
-/* SQL */
+/* ---- SQL ---- */
 
 struct printer {
 	bool json;
@@ -107,7 +107,7 @@ static struct err *run_sql(const struct options *o)
 	return e;
 }
 
-/* Rows */
+/* ---- rows ---- */
 
 static void put_rows(const struct read_samples *x, const struct read_sums *rows)
 {

@@ -29,7 +29,7 @@ static double percent(uint64_t part, uint64_t whole)
 	return whole ? 100.0 * (double)part / (double)whole : 0;
 }
 
-/* Text: as the paper's list of procedures */
+/* ---- text: as the paper's list of procedures ---- */
 
 static void put_head(const struct options *o, const struct read_samples *x,
 		     const struct read_sums *rows, struct buf *out)
@@ -102,7 +102,7 @@ static struct err *show_text(const struct options *o, const struct read_samples 
 	return db_page(&text, o->no_pager);
 }
 
-/* JSON */
+/* ---- JSON ---- */
 
 static void show_json(const struct options *o, const struct read_samples *x,
 		      const struct read_sums *rows)

@@ -60,7 +60,7 @@ static int compare(struct options *o)
 	return e ? cmd_fail("diff", e) : cmd_finish("diff", status);
 }
 
-/* The command */
+/* ---- the command ---- */
 
 static int run(struct options *o, const struct args *args, int behind)
 {

@@ -103,7 +103,7 @@ static int export(struct run *r)
 	return e ? cmd_fail("export", e) : CMD_OK;
 }
 
-/* The command */
+/* ---- the command ---- */
 
 static int compile(const char *option, const char *text, regex_t *out)
 {

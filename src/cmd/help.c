@@ -18,18 +18,17 @@ static const char *const page_places[] = {"../share/man/man1", "../../doc"};
 static bool find_page(const char *name, struct buf *out)
 {
 	char self[PATH_MAX];
-	ssize_t length = readlink("/proc/self/exe", self, sizeof(self));
+	ssize_t length = readlink("/proc/self/exe", self, sizeof self);
 	size_t i;
 	char *slash;
-
-	if (length <= 0 || length >= (ssize_t)sizeof(self))
+	if (length <= 0 || length >= (ssize_t)sizeof self)
 		return false;
 	self[length] = 0;
 	slash = strrchr(self, '/');
 	if (!slash)
 		return false;
 	*slash = 0;
-	for (i = 0; i < sizeof(page_places) / sizeof(page_places[0]); i++) {
+	for (i = 0; i < sizeof page_places / sizeof page_places[0]; i++) {
 		buf_clear(out);
 		buf_printf(out, "%s/%s/%s.1", self, page_places[i], name);
 		if (!out->failed && !access(out->data, R_OK))
@@ -43,7 +42,6 @@ static bool show_page(const char *page)
 {
 	int status;
 	pid_t child;
-
 	fflush(stdout);
 	child = fork();
 	if (child < 0)
@@ -58,7 +56,6 @@ static bool show_page(const char *page)
 static int overview(void)
 {
 	const struct command *c;
-
 	puts("usage: culprit COMMAND [options] [--] ARGS\n"
 	     "Who took the cycles, by which way, and why.\n");
 	for (c = commands; c->name; c++)
@@ -81,7 +78,6 @@ int cmd_help(int argc, char **argv)
 	const struct command *command;
 	struct buf name = {0}, page = {0};
 	bool shown;
-
 	if (status >= 0)
 		return status;
 	if (args.count > 1)

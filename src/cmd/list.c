@@ -51,15 +51,14 @@ static void set_text(char *out, size_t size, const char *text)
 static void set(struct ability *a, bool available, const char *state, const char *fix)
 {
 	a->available = available;
-	set_text(a->state, sizeof(a->state), state);
-	set_text(a->fix, sizeof(a->fix), fix);
+	set_text(a->state, sizeof a->state, state);
+	set_text(a->fix, sizeof a->fix, fix);
 }
 
 static bool read_number(const char *path, int *out)
 {
 	FILE *file = fopen(path, "re");
 	bool read = file && fscanf(file, "%d", out) == 1;
-
 	if (file)
 		fclose(file);
 	return read;
@@ -70,8 +69,7 @@ static uint64_t read_capabilities(void)
 	FILE *file = fopen("/proc/self/status", "re");
 	uint64_t set_bits = 0;
 	char line[256];
-
-	while (file && fgets(line, sizeof(line), file))
+	while (file && fgets(line, sizeof line, file))
 		if (sscanf(line, "CapEff: %" SCNx64, &set_bits) == 1)
 			break;
 	if (file)
@@ -84,7 +82,7 @@ static bool may(const struct machine *m, enum capability which)
 	return m->capabilities >> which & 1;
 }
 
-/* Events */
+/* ---- events ---- */
 
 static void probe_events(struct machine *m)
 {
@@ -93,8 +91,7 @@ static void probe_events(struct machine *m)
 	struct event_answer said;
 	struct recording_event event;
 	size_t i;
-
-	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+	for (i = 0; i < sizeof names / sizeof names[0]; i++) {
 		event_known(names[i], &event);
 		event_ask(&event, &said);
 		m->events[m->event_count].name = names[i];
@@ -105,12 +102,11 @@ static void probe_events(struct machine *m)
 	set(&m->events[m->event_count++], said.available, said.state, said.fix);
 }
 
-/* Abilities */
+/* ---- abilities ---- */
 
 static struct ability *ability_new(struct machine *m, const char *name)
 {
 	struct ability *a = &m->abilities[m->ability_count++];
-
 	a->name = name;
 	return a;
 }
@@ -122,19 +118,18 @@ static void probe_paranoid(struct machine *m)
 		"1: own processes, with the kernel", "2: own processes, user code only"};
 	struct ability *a = ability_new(m, "perf events");
 	char state[160];
-
 	if (!m->has_perf) {
 		set(a, false, "this kernel has no perf events",
 		    "a kernel with CONFIG_PERF_EVENTS=y");
 		return;
 	}
 	if (m->paranoid > 2)
-		snprintf(state, sizeof(state), "perf_event_paranoid %d: none", m->paranoid);
+		snprintf(state, sizeof state, "perf_event_paranoid %d: none", m->paranoid);
 	else
-		snprintf(state, sizeof(state), "perf_event_paranoid %s",
+		snprintf(state, sizeof state, "perf_event_paranoid %s",
 			 meanings[m->paranoid < -1 ? 0 : m->paranoid + 1]);
 	if (may(m, PERFMON) || may(m, SYS_ADMIN)) {
-		snprintf(state + strlen(state), sizeof(state) - strlen(state),
+		snprintf(state + strlen(state), sizeof state - strlen(state),
 			 " (this user: everything)");
 		set(a, true, state, "");
 	} else {
@@ -150,7 +145,6 @@ static void probe_ptrace(struct machine *m)
 {
 	struct ability *a = ability_new(m, "ptrace");
 	int scope = 0;
-
 	read_number("/proc/sys/kernel/yama/ptrace_scope", &scope);
 	if (scope >= 3)
 		set(a, false, "yama ptrace_scope 3: no process at all",
@@ -172,8 +166,7 @@ static void probe_capability(struct machine *m, const char *name, enum capabilit
 	struct ability *a = ability_new(m, name);
 	bool has = may(m, which) || (which != SYS_PTRACE && may(m, SYS_ADMIN));
 	char fix[200];
-
-	snprintf(fix, sizeof(fix),
+	snprintf(fix, sizeof fix,
 		 "sudo culprit ..., or sudo setcap %s+ep \"$(command -v culprit)\"", name);
 	set(a, has, gives, has ? "" : fix);
 }
@@ -181,7 +174,6 @@ static void probe_capability(struct machine *m, const char *name, enum capabilit
 static void probe_btf(struct machine *m)
 {
 	struct ability *a = ability_new(m, "BTF");
-
 	if (!access("/sys/kernel/btf/vmlinux", R_OK))
 		set(a, true, "the kernel describes its types", "");
 	else
@@ -194,8 +186,7 @@ static void probe_sampler(struct machine *m)
 {
 	struct ability *a = ability_new(m, "kernel sampling");
 	char why[160];
-
-	if (kernel_can(why, sizeof(why)))
+	if (kernel_can(why, sizeof why))
 		set(a, true, "record needs no library in the program", "");
 	else
 		set(a, false, why, "sudo culprit record ..., outside of containers");
@@ -207,7 +198,6 @@ static void probe_debuginfod(struct machine *m)
 	const char *urls = getenv("DEBUGINFOD_URLS");
 	glob_t found = {0};
 	bool system_wide;
-
 	if (urls && *urls) {
 		set(a, true, urls, "");
 		return;
@@ -226,7 +216,6 @@ static void probe_cache(struct machine *m)
 	struct err *e = cachedir_path(&path);
 	struct stat st;
 	int directory = -1;
-
 	if (!e && !lstat(buf_text(&path), &st)) /* else it will be made */
 		e = cachedir_open("tables", &directory);
 	if (directory >= 0)
@@ -257,12 +246,11 @@ static void probe_machine(struct machine *m)
 	probe_cache(m);
 }
 
-/* Printing */
+/* ---- printing ---- */
 
 static void print_text(const char *title, const struct ability *a, size_t count)
 {
 	const char *plain = term_style(STDOUT_FILENO, TERM_PLAIN);
-
 	printf("\n%s%s%s\n", term_style(STDOUT_FILENO, TERM_BOLD), title, plain);
 	for (; count; count--, a++) {
 		printf("  %s%-3s%s  %-17s %s\n",
@@ -296,7 +284,6 @@ static void print_json(struct json *j, const char *key, const struct ability *a,
 static void print_machine_json(const struct machine *m)
 {
 	struct json j = json_to_file(stdout);
-
 	json_begin_object(&j);
 	json_key(&j, "machine");
 	json_string(&j, m->kernel.machine);
@@ -329,7 +316,6 @@ int cmd_list(int argc, char **argv)
 	};
 	int status = cmd_parse(&args, argc, argv);
 	struct machine m = {0};
-
 	if (status >= 0)
 		return status;
 	if (args.count)

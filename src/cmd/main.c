@@ -34,7 +34,6 @@ const struct command commands[] = {
 const struct command *command_find(const char *name)
 {
 	const struct command *c;
-
 	for (c = commands; c->name; c++)
 		if (!strcmp(c->name, name))
 			return c;
@@ -47,16 +46,13 @@ const struct command *command_find(const char *name)
 static size_t distance(const char *a, const char *b)
 {
 	size_t row[NAME_MAX_COMPARED + 1], width = strlen(b), i, j;
-
 	for (j = 0; j <= width; j++)
 		row[j] = j;
 	for (i = 0; a[i]; i++) {
 		size_t diagonal = row[0];
-
 		row[0] = i + 1;
 		for (j = 1; j <= width; j++) {
 			size_t change = diagonal + (a[i] != b[j - 1]);
-
 			diagonal = row[j];
 			if (row[j - 1] < row[j])
 				row[j] = row[j - 1];
@@ -72,10 +68,8 @@ static int unknown_command(const char *name)
 {
 	const struct command *c, *nearest = NULL;
 	size_t best = 3; /* farther than two letters is no slip of the finger */
-
 	for (c = commands; strlen(name) <= NAME_MAX_COMPARED && c->name; c++) {
 		size_t d = distance(name, c->name);
-
 		if (d < best && d < strlen(c->name)) {
 			best = d;
 			nearest = c;
@@ -92,7 +86,6 @@ int main(int argc, char **argv)
 	static char help_name[] = "help";
 	char *help[] = {help_name, NULL};
 	const struct command *command;
-
 	db_profiles();
 	if (argc < 2)
 		return cmd_misused(NULL, "which command?");

@@ -38,7 +38,6 @@ static void say_nothing(const struct recorder_options *o, const char *file)
 static void print_traffic(const struct recorder *r)
 {
 	const struct recording_state *state = &r->state;
-
 	if (getenv("CULPRIT_TRAFFIC"))
 		fprintf(stderr,
 			"%s%" PRIu64 " records of %" PRIu64 " bytes in all, %" PRIu64
@@ -49,7 +48,6 @@ static void print_traffic(const struct recorder *r)
 static void note_unreached(struct recorder *r)
 {
 	struct reach_account account = reach_take_account();
-
 	if (account.late)
 		buf_printf(
 			&r->notes,
@@ -77,10 +75,8 @@ static void print_metrics(const struct recorder *r, struct buf *out)
 	const struct profile *p = r->profile;
 	char count[SUMMARY_COUNT_MAX], every[SUMMARY_COUNT_MAX];
 	size_t i;
-
 	for (i = 1; i < p->metric_count && i < r->wanted.event_count; i++) {
 		const struct recording_event *event = &r->wanted.events[i];
-
 		buf_printf(out, "%*s%s samples of %s", (int)strlen(NAME), "",
 			   summary_count(count, profile_samples(p, (uint32_t)i)),
 			   p->metrics[i].name);
@@ -96,7 +92,6 @@ static void print_notes(const char *lines, struct buf *out)
 {
 	while (*lines) {
 		size_t length = strcspn(lines, "\n");
-
 		buf_printf(out, "%*s%.*s\n", (int)strlen(NAME), "", (int)length, lines);
 		lines += length + (lines[length] == '\n');
 	}
@@ -106,7 +101,6 @@ static void print_summary(struct recorder *r)
 {
 	struct summary summary;
 	struct buf text = {0};
-
 	summary_make(r->profile, 0, &summary);
 	note_processes(r);
 	note_unreached(r);
@@ -123,7 +117,6 @@ static void print_summary(struct recorder *r)
 static int finish(struct recorder *r, bool quiet)
 {
 	int status = CMD_OK;
-
 	fflush(stdout);
 	print_traffic(r);
 	if (r->profile && !quiet)
@@ -140,7 +133,6 @@ static int record(const struct recorder_options *o, bool quiet)
 	struct recorder r;
 	struct err *e = recorder_open(&r, o);
 	int status;
-
 	if (e) {
 		status = cmd_fail("record", e);
 	} else {
@@ -154,7 +146,6 @@ static int record(const struct recorder_options *o, bool quiet)
 static bool read_seconds(const char *text, double *out)
 {
 	char *end;
-
 	*out = strtod(text, &end);
 	return end != text && !*end && isfinite(*out) && *out > 0 && *out < 1e9;
 }
@@ -165,9 +156,8 @@ static int default_collector(struct recorder_options *o)
 	static const char *const names[] = {"auto", "agent", "kernel"};
 	const char *given = getenv("CULPRIT_COLLECTOR");
 	int i;
-
 	for (i = 0; given && *given && o->collector == COLLECTOR_AUTO; i++) {
-		if (i == (int)(sizeof(names) / sizeof(names[0])))
+		if (i == (int)(sizeof names / sizeof names[0]))
 			return cmd_misused(
 				"record", "CULPRIT_COLLECTOR is auto, agent or kernel, not '%.64s'",
 				given);
@@ -183,14 +173,12 @@ static bool is_number(const char *text)
 {
 	char *end;
 	long number = strtol(text, &end, 10);
-
 	return end != text && !*end && number > 0 && number <= INT_MAX;
 }
 
 static int check_options(struct recorder_options *o, const char *duration, const struct args *args)
 {
 	size_t i;
-
 	if (!args->count && !o->pids.count && !o->all)
 		return cmd_misused("record", "which command?");
 	if (o->all && o->pids.count)
@@ -261,7 +249,6 @@ int cmd_record(int argc, char **argv)
 		.stop_at_operand = true,
 	};
 	int status = cmd_parse(&args, argc, argv);
-
 	o.unwind = (enum recorder_unwind)unwind;
 	o.collector = (enum recorder_collector)collector;
 	if (quiet)

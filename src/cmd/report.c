@@ -68,7 +68,7 @@ struct report {
 	struct tree *tree;
 };
 
-/* The work */
+/* ---- the work ---- */
 
 static struct err *load(struct report *r)
 {
@@ -104,7 +104,7 @@ static struct err *make_view(struct report *r)
 	return e ? e : view_make(&r->attribution, &v, &r->tree);
 }
 
-/* Output */
+/* ---- output ---- */
 
 static void begin_json(struct report *r, struct json *j)
 {
@@ -207,7 +207,7 @@ static struct err *print(struct report *r)
 	return NULL;
 }
 
-/* How well the code bears out the paths, in the place of a view */
+/* ---- how well the code bears out the paths, in the place of a view ---- */
 
 static struct err *print_links_text(struct report *r, const struct link_totals *links)
 {
@@ -261,7 +261,7 @@ static int report(struct report *r)
 	return e ? cmd_fail("report", e) : cmd_finish("report", CMD_OK);
 }
 
-/* The command */
+/* ---- the command ---- */
 
 static int compile(const char *option, const char *text, regex_t *out)
 {

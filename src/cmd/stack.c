@@ -67,7 +67,7 @@ static size_t places_of(const struct view *v, const struct stack_frame *frame,
 			 places);
 }
 
-/* Why a walk ended early */
+/* ---- why a walk ended early ---- */
 
 static void print_module_problem(const struct view *v, uint64_t at)
 {
@@ -134,7 +134,7 @@ static void print_end(const struct view *v, const struct stack *s)
 	printf("%s\n", off);
 }
 
-/* For people */
+/* ---- for people ---- */
 
 /* Where there is no name, the module's own address is what other tools take. */
 static void print_nameless(const struct view *v, uint64_t address, const char *module)
@@ -240,7 +240,7 @@ static void print_text(const struct view *v)
 		print_missing_names(v);
 }
 
-/* For programs */
+/* ---- for programs ---- */
 
 static void json_place(const struct view *v, struct json *j, const struct stack_frame *frame,
 		       const struct place *place)
@@ -326,7 +326,7 @@ static void print_verbose(const struct view *v)
 				term_text(v->space.modules[i].problem));
 }
 
-/* The work */
+/* ---- the work ---- */
 
 static struct err *take(struct view *v)
 {

@@ -36,7 +36,6 @@ static char *scope_name(const struct structure_scope *scope)
 static void print_ranges(const struct shown *s, uint32_t scope)
 {
 	unsigned shown = 0, more = 0;
-
 	printf("%s", term_style(STDOUT_FILENO, TERM_DIM));
 	for (uint32_t i = s->first[scope]; i; i = s->pieces[i].next)
 		if (shown++ < RANGES_SHOWN)
@@ -67,7 +66,6 @@ static void text_open(void *context, struct shown *s, uint32_t at, unsigned dept
 	const struct structure_scope *scope = &s->p->scopes[at];
 	const struct structure_scope *parent = &s->p->scopes[scope->parent];
 	char *name = scope_name(scope);
-
 	(void)context;
 	printf("%*s", (int)(depth < 100 ? depth : 100) * 2 + 4, "");
 	switch (scope->type) {
@@ -169,7 +167,6 @@ static void json_open(void *context, struct shown *s, uint32_t at, unsigned dept
 	const struct structure_scope *scope = &s->p->scopes[at];
 	struct json *j = context;
 	char *name = scope_name(scope);
-
 	(void)depth;
 	json_begin_scope(j, kinds[scope->type], name, scope->file);
 	json_key(j, "lines");
@@ -187,7 +184,6 @@ static void json_open(void *context, struct shown *s, uint32_t at, unsigned dept
 static void json_close(void *context, struct shown *s, uint32_t at)
 {
 	struct json *j = context;
-
 	(void)s, (void)at;
 	json_end_array(j);
 	json_end_object(j);
@@ -203,11 +199,9 @@ static bool same_file(const char *a, const char *b)
 static struct err *print_text(struct structure *structure, const struct wanted *list)
 {
 	struct err *e = NULL;
-
 	for (size_t i = 0; !e && i < list->count; i++) {
 		struct structure_procedure *p = structure_take(structure, list->items[i].entry);
 		struct shown shown;
-
 		if (!i || !same_file(list->items[i].file, list->items[i - 1].file))
 			printf("  %s\n",
 			       term_text(list->items[i].file ? list->items[i].file : "?"));
@@ -227,7 +221,6 @@ static struct err *print_json(struct structure *structure, const char *path,
 {
 	struct json j = json_to_file(stdout);
 	struct err *e = NULL;
-
 	json_begin_scope(&j, "module", path, path);
 	json_key(&j, "children");
 	json_begin_array(&j);
@@ -235,7 +228,6 @@ static struct err *print_json(struct structure *structure, const char *path,
 		struct structure_procedure *p = structure_take(structure, list->items[i].entry);
 		const char *file = list->items[i].file;
 		struct shown shown;
-
 		if (!i || !same_file(file, list->items[i - 1].file)) {
 			json_begin_scope(&j, "file", file, file);
 			json_key(&j, "children");
@@ -266,7 +258,6 @@ static struct err *run(const char *path, const char *function,
 	struct structure *structure = NULL;
 	struct wanted list = {0};
 	struct err *e = image_open(path, &image);
-
 	if (!e)
 		e = structure_open(image, options, &structure);
 	if (!e)
@@ -312,7 +303,6 @@ int cmd_structure(int argc, char **argv)
 	struct structure_options wanted = {0};
 	int status = cmd_parse(&args, argc, argv);
 	struct err *e;
-
 	if (status >= 0)
 		return status;
 	if (args.count < 1)

@@ -48,7 +48,7 @@ struct viewing {
 	struct buf page;
 };
 
-/* The work */
+/* ---- the work ---- */
 
 static struct err *read_both(struct viewing *v, struct summary *summary)
 {
@@ -106,7 +106,7 @@ static struct err *make_page(struct viewing *v)
 	return e ? e : page_make(&input, &v->page);
 }
 
-/* The file */
+/* ---- the file ---- */
 
 static void choose_output(struct viewing *v)
 {
@@ -157,7 +157,7 @@ static struct err *view(struct viewing *v)
 	return NULL;
 }
 
-/* The command */
+/* ---- the command ---- */
 
 static int serve(const struct options *o)
 {

@@ -8,10 +8,9 @@
 
 struct err *event_pfm_encode(const char *name, struct recording_event *out)
 {
-	struct perf_event_attr attr = {.size = sizeof(attr)};
-	pfm_perf_encode_arg_t arg = {.attr = &attr, .size = sizeof(arg), .cpu = -1};
+	struct perf_event_attr attr = {.size = sizeof attr};
+	pfm_perf_encode_arg_t arg = {.attr = &attr, .size = sizeof arg, .cpu = -1};
 	pfm_err_t status = pfm_initialize();
-
 	if (status == PFM_SUCCESS)
 		status = pfm_get_os_event_encoding(name, PFM_PLM0 | PFM_PLM3, PFM_OS_PERF_EVENT_EXT,
 						   &arg);

@@ -85,7 +85,6 @@ static bool read_number(const char *path, int64_t *out)
 {
 	FILE *file = fopen(path, "re");
 	bool read = file && fscanf(file, "%" SCNd64, out) == 1;
-
 	if (file)
 		fclose(file);
 	return read;
@@ -99,17 +98,16 @@ static bool is_cycles(const struct recording_event *e)
 
 static void set_names(struct recording_event *e, const char *name, const char *unit)
 {
-	snprintf(e->name, sizeof(e->name), "%s", name);
-	snprintf(e->unit, sizeof(e->unit), "%s", unit);
+	snprintf(e->name, sizeof e->name, "%s", name);
+	snprintf(e->unit, sizeof e->unit, "%s", unit);
 }
 
-/* By name */
+/* ---- by name ---- */
 
 static const struct known *find_known(const char *name)
 {
 	size_t i;
-
-	for (i = 0; i < sizeof(table) / sizeof(table[0]); i++)
+	for (i = 0; i < sizeof table / sizeof table[0]; i++)
 		if (!strcmp(table[i].name, name) ||
 		    (table[i].alias && !strcmp(table[i].alias, name)))
 			return &table[i];
@@ -127,7 +125,6 @@ static void fill_known(const struct known *known, struct recording_event *out)
 bool event_known(const char *name, struct recording_event *out)
 {
 	const struct known *known = find_known(name);
-
 	if (!known)
 		return false;
 	*out = (struct recording_event){0};
@@ -145,7 +142,6 @@ bool event_same(const struct recording_event *a, const struct recording_event *b
 static bool parse_raw(const char *name, struct recording_event *out)
 {
 	char *end;
-
 	if (name[0] != 'r' || !isxdigit((unsigned char)name[1]))
 		return false;
 	errno = 0;
@@ -157,12 +153,11 @@ static bool parse_raw(const char *name, struct recording_event *out)
 	return true;
 }
 
-/* Tracepoints */
+/* ---- tracepoints ---- */
 
 static bool is_plain_name(const char *text, size_t length)
 {
 	size_t i;
-
 	for (i = 0; i < length; i++)
 		if (!isalnum((unsigned char)text[i]) && text[i] != '_' && text[i] != '-')
 			return false;
@@ -173,7 +168,6 @@ static bool is_plain_name(const char *text, size_t length)
 static bool looks_like_tracepoint(const char *name)
 {
 	size_t length = strcspn(name, ":");
-
 	return name[length] && is_plain_name(name, length) &&
 	       is_plain_name(name + length + 1, strlen(name + length + 1));
 }
@@ -195,16 +189,15 @@ static struct err *tracepoint_id(const char *name, uint64_t *id)
 	char path[256];
 	int64_t number;
 	size_t i;
-
-	for (i = 0; i < sizeof(tracefs_places) / sizeof(tracefs_places[0]); i++) {
-		snprintf(path, sizeof(path), "%s/events", tracefs_places[i]);
+	for (i = 0; i < sizeof tracefs_places / sizeof tracefs_places[0]; i++) {
+		snprintf(path, sizeof path, "%s/events", tracefs_places[i]);
 		if (access(path, X_OK)) {
 			if (errno == EACCES)
 				error = EACCES;
 			continue;
 		}
 		mounted = tracefs_places[i];
-		snprintf(path, sizeof(path), "%s/events/%.*s/%s/id", mounted, width, name,
+		snprintf(path, sizeof path, "%s/events/%.*s/%s/id", mounted, width, name,
 			 name + width + 1);
 		if (read_number(path, &number) && number >= 0) {
 			*id = (uint64_t)number;
@@ -222,7 +215,6 @@ static struct err *parse_tracepoint(const char *name, struct recording_event *ou
 {
 	uint64_t id;
 	struct err *e = tracepoint_id(name, &id);
-
 	if (e)
 		return e;
 	out->type = PERF_TYPE_TRACEPOINT;
@@ -234,14 +226,13 @@ static struct err *parse_tracepoint(const char *name, struct recording_event *ou
 static bool is_self_caused(const char *name)
 {
 	size_t width = strcspn(name, ":"), i;
-
-	for (i = 0; i < sizeof(self_caused) / sizeof(self_caused[0]); i++)
+	for (i = 0; i < sizeof self_caused / sizeof self_caused[0]; i++)
 		if (strlen(self_caused[i]) == width && !memcmp(self_caused[i], name, width))
 			return true;
 	return false;
 }
 
-/* What the kernel says */
+/* ---- what the kernel says ---- */
 
 static bool happens_in_kernel(const struct recording_event *e)
 {
@@ -270,7 +261,6 @@ static int try_event(const struct recording_event *event, bool user_only)
 	attr.sample_period = event->period ? event->period : HARDWARE_EVERY;
 	attr.exclude_kernel = attr.exclude_hv = user_only;
 	long fd = syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
-
 	if (fd < 0)
 		return errno;
 	close((int)fd);
@@ -280,8 +270,8 @@ static int try_event(const struct recording_event *event, bool user_only)
 static void answer(struct event_answer *out, bool available, const char *state, const char *fix)
 {
 	out->available = available;
-	snprintf(out->state, sizeof(out->state), "%s", state);
-	snprintf(out->fix, sizeof(out->fix), "%s", fix);
+	snprintf(out->state, sizeof out->state, "%s", state);
+	snprintf(out->fix, sizeof out->fix, "%s", fix);
 }
 
 int event_paranoid(void)
@@ -295,9 +285,8 @@ static void answer_refused(struct event_answer *out)
 {
 	int paranoid = event_paranoid();
 	char state[160];
-
 	if (paranoid > 2) {
-		snprintf(state, sizeof(state), "kernel.perf_event_paranoid is %d", paranoid);
+		snprintf(state, sizeof state, "kernel.perf_event_paranoid is %d", paranoid);
 		answer(out, false, state, "sudo sysctl kernel.perf_event_paranoid=2");
 	} else {
 		answer(out, false, "refused by a security filter, as containers have",
@@ -314,7 +303,6 @@ static void answer_error(const struct recording_event *event, struct event_answe
 {
 	bool software = !is_counted_by_cpu(event);
 	char state[160];
-
 	switch (out->error) {
 	case ENOENT:
 	case ENODEV:
@@ -339,7 +327,7 @@ static void answer_error(const struct recording_event *event, struct event_answe
 		       "check its number or name with the CPU's manual");
 		return;
 	default:
-		snprintf(state, sizeof(state), "perf_event_open: %s", strerror(out->error));
+		snprintf(state, sizeof state, "perf_event_open: %s", strerror(out->error));
 		answer(out, false, state, "see dmesg for the reason");
 	}
 }
@@ -376,7 +364,6 @@ void event_ask(const struct recording_event *event, struct event_answer *out)
 	}
 	if (out->error == EACCES || out->error == EPERM) {
 		int error = try_event(event, true);
-
 		out->user_only = !error;
 		if (error)
 			out->error = error;
@@ -396,27 +383,25 @@ void event_ask_tracepoints(struct event_answer *out)
 	struct recording_event event = {.period = SELF_CAUSED_LEAST};
 	struct err *e = parse_tracepoint("sched:sched_switch", &event);
 	char *colon;
-
 	if (!e) {
 		event_ask(&event, out);
 		return;
 	}
 	*out = (struct event_answer){0};
-	snprintf(out->state, sizeof(out->state), "%s", err_text(e));
+	snprintf(out->state, sizeof out->state, "%s", err_text(e));
 	err_free(e);
 	colon = strchr(out->state, ':');
 	if (colon) {
-		snprintf(out->fix, sizeof(out->fix), "%s", colon + 2);
+		snprintf(out->fix, sizeof out->fix, "%s", colon + 2);
 		*colon = 0;
 	} else {
-		snprintf(out->fix, sizeof(out->fix), "a kernel with CONFIG_EVENT_TRACING=y");
+		snprintf(out->fix, sizeof out->fix, "a kernel with CONFIG_EVENT_TRACING=y");
 	}
 }
 
 static struct err *open_event(struct recording_event *event)
 {
 	struct event_answer said;
-
 	if (event->user_only && happens_in_kernel(event))
 		return err_new("it happens in the kernel: leave out ':u'");
 	event_ask(event, &said);
@@ -427,7 +412,7 @@ static struct err *open_event(struct recording_event *event)
 	return NULL;
 }
 
-/* Rates */
+/* ---- rates ---- */
 
 static uint64_t cpu_hz(void)
 {
@@ -436,8 +421,7 @@ static uint64_t cpu_hz(void)
 		"/sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq"};
 	int64_t khz;
 	size_t i;
-
-	for (i = 0; i < sizeof(places) / sizeof(places[0]); i++)
+	for (i = 0; i < sizeof places / sizeof places[0]; i++)
 		if (read_number(places[i], &khz) && khz > 0 && khz < 100000000)
 			return (uint64_t)khz * 1000;
 	return ASSUMED_CPU_HZ;
@@ -446,7 +430,6 @@ static uint64_t cpu_hz(void)
 uint64_t event_tick_hz(void)
 {
 	struct timespec tick;
-
 	if (clock_getres(CLOCK_MONOTONIC_COARSE, &tick) || tick.tv_sec || tick.tv_nsec <= 0)
 		return 1;
 	return (SECOND_NS + (uint64_t)tick.tv_nsec / 2) / (uint64_t)tick.tv_nsec;
@@ -455,7 +438,6 @@ uint64_t event_tick_hz(void)
 static struct err *set_rate(struct recording_event *e, uint64_t hz)
 {
 	int64_t most;
-
 	if (!hz)
 		return err_new("a rate of 0 gives no samples");
 	if (read_number("/proc/sys/kernel/perf_event_max_sample_rate", &most) && most > 0 &&
@@ -479,12 +461,11 @@ static struct err *set_rate(struct recording_event *e, uint64_t hz)
 static void period_bounds(const struct recording_event *e, uint64_t *every, uint64_t *least)
 {
 	size_t i;
-
 	*every = HARDWARE_EVERY;
 	*least = HARDWARE_LEAST;
 	if (e->type == PERF_TYPE_TRACEPOINT)
 		*every = *least = is_self_caused(e->name) ? SELF_CAUSED_LEAST : 1;
-	for (i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+	for (i = 0; i < sizeof table / sizeof table[0]; i++) {
 		if (table[i].type == e->type && table[i].config == e->config) {
 			*every = table[i].every;
 			*least = table[i].least;
@@ -507,7 +488,6 @@ static struct err *too_often(const struct recording_event *e, uint64_t least)
 static struct err *set_period(struct recording_event *e, const uint64_t *given, uint64_t hz)
 {
 	uint64_t every, least;
-
 	period_bounds(e, &every, &least);
 	if (!every)
 		return set_rate(e, given ? *given : hz);
@@ -524,7 +504,6 @@ static struct err *set_period(struct recording_event *e, const uint64_t *given, 
 static bool parse_count(const char *text, uint64_t *out)
 {
 	char *end;
-
 	if (!isdigit((unsigned char)*text))
 		return false;
 	errno = 0;
@@ -532,17 +511,16 @@ static bool parse_count(const char *text, uint64_t *out)
 	return !*end && !errno;
 }
 
-/* The whole */
+/* ---- the whole ---- */
 
 /* A name of the kernel's, with ":u" for user code only. */
 static bool parse_known(const char *name, struct recording_event *out)
 {
 	const char *colon = strchr(name, ':');
-	char bare[sizeof(out->name)];
+	char bare[sizeof out->name];
 	bool user = colon && !strcmp(colon, ":u");
 	const struct known *known;
-
-	snprintf(bare, sizeof(bare), "%.*s", (int)(user ? colon - name : (long)strlen(name)), name);
+	snprintf(bare, sizeof bare, "%.*s", (int)(user ? colon - name : (long)strlen(name)), name);
 	known = find_known(bare);
 	if (known)
 		fill_known(known, out);
@@ -550,7 +528,7 @@ static bool parse_known(const char *name, struct recording_event *out)
 		return false;
 	if (user) {
 		out->user_only = true;
-		strncat(out->name, ":u", sizeof(out->name) - strlen(out->name) - 1);
+		strncat(out->name, ":u", sizeof out->name - strlen(out->name) - 1);
 	}
 	return true;
 }
@@ -558,7 +536,6 @@ static bool parse_known(const char *name, struct recording_event *out)
 static struct err *parse_cpu_event(const char *name, struct recording_event *out)
 {
 	struct err *e = event_pfm_encode(name, out);
-
 	if (e) {
 		err_free(e);
 		return err_new(
@@ -576,7 +553,6 @@ static struct err *parse_cpu_event(const char *name, struct recording_event *out
 static struct err *parse_name(const char *name, struct recording_event *out)
 {
 	struct err *e, *unknown;
-
 	if (parse_known(name, out))
 		return NULL;
 	if (!looks_like_tracepoint(name))
@@ -593,13 +569,12 @@ static struct err *parse(const char *text, uint64_t hz, struct recording_event *
 {
 	const char *at = strrchr(text, '@');
 	size_t length = at ? (size_t)(at - text) : strlen(text);
-	char name[sizeof(out->name)];
+	char name[sizeof out->name];
 	uint64_t rate;
 	struct err *e;
-
 	if (!length)
 		return err_new("no name");
-	if (length >= sizeof(name))
+	if (length >= sizeof name)
 		return err_new("unknown: no event has so long a name");
 	memcpy(name, text, length);
 	name[length] = 0;
@@ -624,10 +599,9 @@ struct err *event_default(uint64_t hz, struct recording_event *out, bool *timers
 	struct event_answer said;
 	struct err *e = NULL;
 	size_t i;
-
 	*timers = false;
 	snprintf(why, size, "%s", "");
-	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+	for (i = 0; i < sizeof names / sizeof names[0]; i++) {
 		event_known(names[i], out);
 		e = set_rate(out, hz);
 		if (e)

@@ -45,7 +45,7 @@ struct live {
 	uint64_t packed_size, packing_ns;
 };
 
-/* The name */
+/* ---- the name ---- */
 
 bool live_address(const char *path, struct sockaddr_un *address, socklen_t *size)
 {
@@ -71,7 +71,7 @@ bool live_address(const char *path, struct sockaddr_un *address, socklen_t *size
 	return good;
 }
 
-/* Opening */
+/* ---- opening ---- */
 
 static bool watch(struct live *l, int fd)
 {
@@ -137,7 +137,7 @@ int live_fd(const struct live *l)
 	return l ? l->epoll : -1;
 }
 
-/* What readers say */
+/* ---- what readers say ---- */
 
 static bool is_ours(int fd)
 {
@@ -176,7 +176,7 @@ static void hear(struct reader *r)
 		r->waits = true;
 }
 
-/* Answers */
+/* ---- answers ---- */
 
 static void answer(struct live *l, struct reader *r)
 {

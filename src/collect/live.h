@@ -23,7 +23,7 @@ struct follow;
 struct live;
 struct profile;
 
-/* The recorder's side */
+/* ---- the recorder's side ---- */
 
 struct err *live_open(const char *path, struct live **out);
 /* Hangs up. To be called when the file is in its place. NULL is fine */
@@ -37,7 +37,7 @@ bool live_wanted(struct live *live);
    none. `cpu_ns`: what making it took. */
 void live_send(struct live *live, struct profile *profile, uint64_t cpu_ns);
 
-/* The reader's side */
+/* ---- the reader's side ---- */
 
 enum follow_news { FOLLOW_NOTHING, FOLLOW_PROFILE, FOLLOW_ENDED };
 

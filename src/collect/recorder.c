@@ -40,17 +40,15 @@ static struct err *choose_events(struct recorder *r)
 	struct recording_options *s = &r->wanted;
 	const struct arg_list *names = &r->options->events;
 	size_t i, k;
-
 	if (!names->count) {
 		s->event_count = 1;
 		return event_default(r->options->hz, &s->events[0], &s->timers, r->why_timers,
-				     sizeof(r->why_timers));
+				     sizeof r->why_timers);
 	}
 	if (names->count > ARENA_METRICS_MAX)
 		return err_new("%zu events: at most %d at once", names->count, ARENA_METRICS_MAX);
 	for (i = 0; i < names->count; i++) {
 		struct err *e = event_parse(names->values[i], r->options->hz, &s->events[i]);
-
 		if (e)
 			return e;
 		for (k = 0; k < i; k++)
@@ -68,7 +66,6 @@ static bool is_open_to_all(const char *path, char *closed, size_t size)
 {
 	struct stat info;
 	const char *slash;
-
 	for (slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
 		snprintf(closed, size, "%.*s", (int)(slash - path), path);
 		if (!stat(closed, &info) && !(info.st_mode & S_IXOTH))
@@ -81,8 +78,7 @@ static bool is_open_to_all(const char *path, char *closed, size_t size)
 static bool set_agent(struct recorder *r, const char *directory, const char *place)
 {
 	char path[PATH_MAX * 2];
-
-	snprintf(path, sizeof(path), "%s%s%s/libculprit-agent.so", directory, *place ? "/" : "",
+	snprintf(path, sizeof path, "%s%s%s/libculprit-agent.so", directory, *place ? "/" : "",
 		 place);
 	return realpath(path, r->agent) && !access(r->agent, R_OK);
 }
@@ -94,10 +90,10 @@ static struct err *find_agent(struct recorder *r)
 	const char *const places[] = {"../agent", installed};
 	const char *given = getenv("CULPRIT_AGENT");
 	char self[PATH_MAX], *slash;
-	ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
 	size_t i;
 
-	snprintf(installed, sizeof(installed), "../%s/culprit", r->options->libdir);
+	snprintf(installed, sizeof installed, "../%s/culprit", r->options->libdir);
 	if (given && *given) {
 		if (!realpath(given, r->agent) || access(r->agent, R_OK))
 			return err_errno("CULPRIT_AGENT: %s", given);
@@ -107,7 +103,7 @@ static struct err *find_agent(struct recorder *r)
 	slash = strrchr(self, '/');
 	if (slash)
 		*slash = 0;
-	for (i = 0; i < sizeof(places) / sizeof(places[0]); i++)
+	for (i = 0; i < sizeof places / sizeof places[0]; i++)
 		if (set_agent(r, self, places[i]))
 			return NULL;
 	return err_new(
@@ -119,8 +115,7 @@ static struct err *find_agent(struct recorder *r)
 static void check_agent(struct recorder *r)
 {
 	char closed[PATH_MAX];
-
-	if (!geteuid() && !is_open_to_all(r->agent, closed, sizeof(closed)))
+	if (!geteuid() && !is_open_to_all(r->agent, closed, sizeof closed))
 		buf_printf(
 			&r->notes,
 			"other users cannot read %s: programs that are started after a change of "
@@ -137,7 +132,6 @@ static void describe(struct recorder *r, struct profile *p)
 	struct buf text = {0};
 	char **word;
 	size_t i;
-
 	for (word = r->options->command; word && *word; word++)
 		buf_printf(&text, "%s%s", word == r->options->command ? "" : " ", *word);
 	if (r->options->all && !r->options->command)
@@ -161,7 +155,6 @@ static void save_meanwhile(struct recorder *r)
 {
 	struct profile *profile = NULL;
 	struct err *e = session_snapshot(r->session, &profile);
-
 	if (!e) {
 		profile->complete = false;
 		describe(r, profile);
@@ -179,7 +172,6 @@ static void show_meanwhile(struct recorder *r)
 	struct profile *profile = NULL;
 	uint64_t start = own_cpu_ns();
 	struct err *e = session_snapshot(r->session, &profile);
-
 	if (!e)
 		describe(r, profile);
 	err_free(e);
@@ -191,7 +183,6 @@ static void set_status(struct recorder *r)
 {
 	struct profile *p = r->profile;
 	size_t i;
-
 	for (i = r->target.ended ? p->process_count : 0; i > 0; i--) {
 		if (p->processes[i - 1].pid == r->target.pid) {
 			p->processes[i - 1].status = r->target.status;
@@ -223,7 +214,6 @@ static void stop_sampling(struct recorder *r)
 static int wait_ms(const struct recorder *r, uint64_t end_ns)
 {
 	uint64_t now = now_ns();
-
 	if (!r->session)
 		return -1;
 	if (!end_ns || end_ns > now + TICK_MS * 1000000ull)
@@ -234,7 +224,6 @@ static int wait_ms(const struct recorder *r, uint64_t end_ns)
 static void attend(struct recorder *r, uint64_t end_ns)
 {
 	struct err *e = session_handle(r->session);
-
 	if (e) {
 		remember(r, err_context(e, "sampling ended early"));
 		stop_sampling(r);
@@ -251,7 +240,6 @@ static void attend(struct recorder *r, uint64_t end_ns)
 static uint64_t end_of(const struct recorder *r)
 {
 	double seconds = r->options->seconds;
-
 	return seconds > 0 ? r->start_ns + (uint64_t)(seconds * 1e9) : 0;
 }
 
@@ -261,7 +249,6 @@ static bool wait_on(void *context, const char *what)
 {
 	struct recorder *r = context;
 	uint64_t end_ns = end_of(r);
-
 	target_handle(&r->target);
 	if (target_interrupted(&r->target)) {
 		if (r->stopped || r->target.ended)
@@ -282,14 +269,12 @@ static bool wait_on(void *context, const char *what)
 static void run_command(struct recorder *r)
 {
 	uint64_t end_ns = end_of(r);
-
 	while (!r->target.ended) {
 		struct pollfd ready[] = {
 			{.fd = r->target.signals, .events = POLLIN},
 			{.fd = r->session ? session_fd(r->session) : -1, .events = POLLIN},
 			{.fd = live_fd(r->live), .events = POLLIN},
 		};
-
 		if (poll(ready, 3, wait_ms(r, end_ns)) < 0 && errno != EINTR)
 			break;
 		target_handle(&r->target);
@@ -317,7 +302,6 @@ static struct err *start(struct recorder *r)
 {
 	char **environment = session_environment(r->session, environ);
 	struct err *e;
-
 	if (!environment)
 		return err_new("out of memory");
 	start_clock(r);
@@ -333,7 +317,6 @@ static struct err *attach(struct recorder *r)
 	const struct arg_list *pids = &r->options->pids;
 	struct err *e = NULL;
 	size_t i;
-
 	start_clock(r);
 	for (i = 0; i < pids->count && !e; i++)
 		e = session_attach(r->session, (pid_t)strtol(pids->values[i], NULL, 10));
@@ -344,7 +327,6 @@ static struct err *attach(struct recorder *r)
 static void run_attached(struct recorder *r)
 {
 	uint64_t end_ns = end_of(r);
-
 	while (r->session) {
 		struct pollfd ready[] = {
 			{.fd = r->target.signals, .events = POLLIN},
@@ -352,7 +334,6 @@ static void run_attached(struct recorder *r)
 			{.fd = live_fd(r->live), .events = POLLIN},
 		};
 		struct recording_state state;
-
 		if (poll(ready, 3, wait_ms(r, end_ns)) < 0 && errno != EINTR)
 			break;
 		attend(r, end_ns);
@@ -372,7 +353,6 @@ static void fill_session(struct recorder *r)
 {
 	const struct recorder_options *o = r->options;
 	struct recording_options *s = &r->wanted;
-
 	s->hz = s->events[0].hz;
 	s->unwind = o->unwind == UNWIND_FP ? RECIPES_AUTO : (enum recipes_mode)o->unwind;
 	s->frame_pointers = o->unwind == UNWIND_FP;
@@ -388,8 +368,7 @@ static void fill_session(struct recorder *r)
 static struct err *choose_collector(struct recorder *r)
 {
 	char why[400];
-	bool can = kernel_can(why, sizeof(why));
-
+	bool can = kernel_can(why, sizeof why);
 	if (r->options->all && (!can || r->options->collector == COLLECTOR_AGENT))
 		return err_new("-a: %s",
 			       can ? "the whole machine is sampled by the kernel alone, and "
@@ -409,7 +388,6 @@ static struct err *choose_collector(struct recorder *r)
 static struct err *prepare_agent(struct recorder *r)
 {
 	struct err *e = find_agent(r);
-
 	if (!e)
 		check_agent(r);
 	return e;
@@ -419,7 +397,6 @@ static struct err *look_before(struct recorder *r)
 {
 	const struct recorder_options *o = r->options;
 	struct err *e = choose_collector(r);
-
 	if (!e && o->command)
 		e = target_check(o->command[0], !r->wanted.kernel);
 	if (!e)
@@ -435,7 +412,6 @@ static struct err *look_before(struct recorder *r)
 static struct err *open_with_agent(struct recorder *r, struct err *why)
 {
 	struct err *e = target_check(r->options->command[0], true);
-
 	buf_printf(&r->notes, "a library in the program sampled, not the kernel: %s\n",
 		   err_text(why));
 	err_free(why);
@@ -448,7 +424,6 @@ static struct err *open_with_agent(struct recorder *r, struct err *why)
 static struct err *open_session(struct recorder *r)
 {
 	struct err *e;
-
 	fill_session(r);
 	e = session_open(&r->wanted, &r->session);
 	if (e && r->wanted.kernel && r->options->collector == COLLECTOR_AUTO &&
@@ -460,7 +435,6 @@ static struct err *open_session(struct recorder *r)
 static struct err *begin(struct recorder *r)
 {
 	struct err *e = target_prepare(&r->target);
-
 	if (e)
 		return e;
 	e = open_session(r);

@@ -27,12 +27,11 @@
 #define SCRIPTS_MAX 5 /* as many as the kernel follows */
 #define FIRST_BYTES 256
 
-/* Finding it */
+/* ---- finding it ---- */
 
 static struct err *judge_file(const char *path)
 {
 	struct stat info;
-
 	if (stat(path, &info))
 		return errno == ENOENT || errno == ENOTDIR ? err_new("no such file")
 							   : err_errno("cannot look at it");
@@ -49,13 +48,11 @@ static struct err *search(const char *name, struct buf *path)
 {
 	const char *place = getenv("PATH"), *denied = NULL;
 	size_t length;
-
 	if (!place)
 		place = "/bin:/usr/bin";
 	for (;; place += length + 1) {
 		struct err *e;
 		struct stat info;
-
 		length = strcspn(place, ":");
 		buf_clear(path);
 		buf_printf(path, "%.*s/%s", length ? (int)length : 1, length ? place : ".", name);
@@ -76,13 +73,12 @@ static struct err *search(const char *name, struct buf *path)
 		       access(name, F_OK) ? "" : ": ./ before it means the one in this directory");
 }
 
-/* Looking at it */
+/* ---- looking at it ---- */
 
 static bool gains_privileges(const char *path)
 {
 	struct statvfs place;
 	struct stat info;
-
 	if (stat(path, &info) || (!statvfs(path, &place) && place.f_flag & ST_NOSUID) ||
 	    prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1)
 		return false;
@@ -97,7 +93,6 @@ static bool gains_privileges(const char *path)
 static bool is_glibc_linker(const char *path)
 {
 	const char *name = path_file(path);
-
 	return !strncmp(name, "ld-linux", 8) || !strncmp(name, "ld-2.", 5) ||
 	       !strncmp(name, "ld.so", 5);
 }
@@ -132,7 +127,6 @@ static struct err *judge_elf(int fd, const char *path)
 	struct image *image;
 	struct err *e = image_open_fd(fd, path, &image);
 	char *linker;
-
 	if (e)
 		return e;
 	if (image_machine(image) != native_machine) {
@@ -165,7 +159,6 @@ static struct err *judge_script(const char *line, struct judging j)
 {
 	char interpreter[FIRST_BYTES];
 	size_t start = 2 + strspn(line + 2, " \t"), length = strcspn(line + start, " \t\n");
-
 	if (!length)
 		return err_new("a script that names no interpreter after #!");
 	if (j.depth++ >= SCRIPTS_MAX)
@@ -178,8 +171,7 @@ static struct err *judge_script(const char *line, struct judging j)
 static struct err *judge_bytes(int fd, const char *path, struct judging j)
 {
 	char first[FIRST_BYTES];
-	ssize_t size = pread(fd, first, sizeof(first) - 1, 0);
-
+	ssize_t size = pread(fd, first, sizeof first - 1, 0);
 	if (size < 0)
 		return err_errno("cannot read it");
 	first[size] = 0;
@@ -198,7 +190,6 @@ static struct err *judge_program(const char *path, struct judging j)
 {
 	struct err *e = judge_file(path);
 	int fd;
-
 	if (e)
 		return e;
 	fd = foreign_open(path, 0);
@@ -216,7 +207,6 @@ struct err *target_check(const char *command, bool preload)
 {
 	struct buf path = {0};
 	struct err *e = NULL;
-
 	if (!*command)
 		return err_new("the command's name is empty");
 	if (strchr(command, '/'))
@@ -231,7 +221,7 @@ struct err *target_check(const char *command, bool preload)
 	return err_context(e, "%.200s", command);
 }
 
-/* Starting it */
+/* ---- starting it ---- */
 
 struct err *target_prepare(struct target *target)
 {
@@ -240,10 +230,9 @@ struct err *target_prepare(struct target *target)
 	struct sigaction usual = {.sa_handler = SIG_DFL}, ignored = {.sa_handler = SIG_IGN};
 	sigset_t set;
 	size_t i;
-
 	*target = (struct target){.signals = -1};
 	sigemptyset(&set);
-	for (i = 0; i < sizeof(held) / sizeof(held[0]); i++)
+	for (i = 0; i < sizeof held / sizeof held[0]; i++)
 		sigaddset(&set, held[i]);
 	sigprocmask(SIG_BLOCK, &set, &target->mask);
 	/* An inherited "ignore" would take the exit status away. */
@@ -252,7 +241,6 @@ struct err *target_prepare(struct target *target)
 	target->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (target->signals < 0) {
 		struct err *e = err_errno("signalfd");
-
 		target_release(target);
 		return e;
 	}
@@ -263,13 +251,12 @@ static _Noreturn void run_child(const struct target *target, char **arguments, c
 				int report)
 {
 	int error;
-
 	sigaction(SIGCHLD, &target->child_action, NULL);
 	sigaction(SIGPIPE, &target->pipe_action, NULL);
 	sigprocmask(SIG_SETMASK, &target->mask, NULL);
 	execvpe(arguments[0], arguments, environment);
 	error = errno;
-	if (write(report, &error, sizeof(error)) < 0)
+	if (write(report, &error, sizeof error) < 0)
 		_exit(126);
 	_exit(127);
 }
@@ -279,11 +266,10 @@ static int wait_for_exec(int report)
 {
 	int error = 0;
 	ssize_t got;
-
 	do
-		got = read(report, &error, sizeof(error));
+		got = read(report, &error, sizeof error);
 	while (got < 0 && errno == EINTR);
-	return got == sizeof(error) ? error : 0;
+	return got == sizeof error ? error : 0;
 }
 
 struct err *target_start(struct target *target, char **arguments, char **environment,
@@ -291,13 +277,11 @@ struct err *target_start(struct target *target, char **arguments, char **environ
 {
 	int report[2], error;
 	pid_t pid;
-
 	if (pipe2(report, O_CLOEXEC))
 		return err_errno("cannot start a process: pipe");
 	pid = fork();
 	if (pid < 0) {
 		struct err *e = err_errno("cannot start a process");
-
 		close(report[0]);
 		close(report[1]);
 		return e;
@@ -320,13 +304,12 @@ struct err *target_start(struct target *target, char **arguments, char **environ
 	return NULL;
 }
 
-/* While it runs */
+/* ---- while it runs ---- */
 
 /* The terminal sends SIGINT and SIGQUIT to the command as well; kill(1) sends them to us alone. */
 static void pass_on(const struct target *target, const struct signalfd_siginfo *info)
 {
 	bool keyboard = info->ssi_signo == SIGINT || info->ssi_signo == SIGQUIT;
-
 	if (info->ssi_signo == SIGCHLD || (keyboard && info->ssi_code == SI_KERNEL))
 		return;
 	kill(target->pid, (int)info->ssi_signo);
@@ -335,13 +318,12 @@ static void pass_on(const struct target *target, const struct signalfd_siginfo *
 void target_handle(struct target *target)
 {
 	struct signalfd_siginfo info;
-
 	if (!target->pid || target->ended)
 		return;
 	/* Before signals are handed on: its number may belong to another once it was waited for. */
 	if (waitpid(target->pid, &target->status, WNOHANG) == target->pid)
 		target->ended = true;
-	while (read(target->signals, &info, sizeof(info)) == sizeof(info))
+	while (read(target->signals, &info, sizeof info) == sizeof info)
 		if (!target->ended)
 			pass_on(target, &info);
 }
@@ -350,10 +332,9 @@ bool target_interrupted(const struct target *target)
 {
 	struct signalfd_siginfo info;
 	bool asked = false;
-
 	if (target->pid && !target->ended)
 		return false;
-	while (read(target->signals, &info, sizeof(info)) == sizeof(info))
+	while (read(target->signals, &info, sizeof info) == sizeof info)
 		asked |= info.ssi_signo == SIGINT || info.ssi_signo == SIGQUIT ||
 			 info.ssi_signo == SIGTERM || info.ssi_signo == SIGHUP;
 	return asked;
@@ -362,9 +343,8 @@ bool target_interrupted(const struct target *target)
 void target_release(struct target *target)
 {
 	struct signalfd_siginfo info;
-
 	if (target->signals >= 0) {
-		while (read(target->signals, &info, sizeof(info)) == sizeof(info))
+		while (read(target->signals, &info, sizeof info) == sizeof info)
 			;
 		close(target->signals);
 	}
@@ -380,7 +360,6 @@ int target_exit(const struct target *target)
 	struct rlimit no_core = {0, 0};
 	sigset_t set;
 	int number;
-
 	if (!WIFSIGNALED(target->status))
 		return WEXITSTATUS(target->status);
 	number = WTERMSIG(target->status);

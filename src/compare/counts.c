@@ -36,7 +36,7 @@ struct maker {
 	bool failed; /* out of memory */
 };
 
-/* Rows */
+/* ---- rows ---- */
 
 static char *copy(struct maker *k, const char *text)
 {

@@ -24,7 +24,7 @@ struct joiner {
 	bool numbered; /* file names do not tell runs apart */
 };
 
-/* Names of runs */
+/* ---- names of runs ---- */
 
 /* "rank-07" of "out/rank-07.prof". */
 static void stem(const char *path, struct buf *out)
@@ -85,7 +85,7 @@ static struct err *label(struct joiner *j, size_t first, const char *path, size_
 	return NULL;
 }
 
-/* Metrics */
+/* ---- metrics ---- */
 
 /* Samples that stand for different amounts must not be added. */
 static struct err *check_periods(const struct joiner *j, const struct profile *p, const char *path)
@@ -108,7 +108,7 @@ static struct err *check_periods(const struct joiner *j, const struct profile *p
 	return NULL;
 }
 
-/* One after the other */
+/* ---- one after the other ---- */
 
 static void warn(struct joiner *j, const char *path, const char *what, const char *why)
 {

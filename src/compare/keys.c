@@ -31,7 +31,7 @@ const char *keys_module_name(struct keys *k, uint32_t module)
 	return buf_text(&k->text);
 }
 
-/* Modules that were built anew between the runs */
+/* ---- modules that were built anew between the runs ---- */
 
 static uint64_t module_key(struct keys *k, uint32_t module)
 {
@@ -102,7 +102,7 @@ void keys_note_wholes(struct keys *k, struct buf *notes)
 				   keys_module_name(k, i));
 }
 
-/* Keys: parts that end with a zero */
+/* ---- keys: parts that end with a zero ---- */
 
 static void add_part(struct keys *k, const char *text)
 {
@@ -128,7 +128,7 @@ const char *keys_function_name(struct keys *k, const struct scope *s)
 	return s->nameless ? s->name : keys_plain(k, s->name);
 }
 
-/* Loops */
+/* ---- loops ---- */
 
 static uint32_t inline_of(const struct structure_procedure *p, uint32_t scope)
 {
@@ -190,7 +190,7 @@ static void key_of_loop(struct keys *k, const struct scope *s, const struct answ
 	add_number(k, loop ? rank_loop(p, loop) : (long)s->address);
 }
 
-/* Lines */
+/* ---- lines ---- */
 
 static void key_of_line(struct keys *k, const struct scope *s, const struct answer *answer)
 {
@@ -218,7 +218,7 @@ uint64_t keys_of(struct keys *k, const struct scope *s, const struct answer *ans
 	return k->key.size ? hash_bytes(HASH_START, k->key.data, k->key.size) : 0;
 }
 
-/* The face */
+/* ---- the face ---- */
 
 struct scope keys_whole_scope(uint32_t module)
 {

@@ -12,7 +12,7 @@
 
 #define LOST_NOTED 0.01 /* share of the samples */
 
-/* Metrics */
+/* ---- metrics ---- */
 
 static struct err *no_metric(const struct profile *p, const char *path, const char *wanted)
 {
@@ -74,7 +74,7 @@ static uint32_t find_joined(const struct profile *all, const struct profile_metr
 	return i;
 }
 
-/* Reading */
+/* ---- reading ---- */
 
 static void describe(struct run *run, const struct profile *p, uint32_t metric)
 {
@@ -176,7 +176,7 @@ void runs_free(struct runs *r)
 	*r = (struct runs){0};
 }
 
-/* What makes them hard to compare */
+/* ---- what makes them hard to compare ---- */
 
 static void note_run(const struct run *run, const char *metric, struct buf *out)
 {

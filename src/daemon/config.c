@@ -29,7 +29,7 @@ void config_default(struct config *c)
 	snprintf(c->socket, sizeof c->socket, "%s", SOCKET);
 }
 
-/* Values */
+/* ---- values ---- */
 
 static struct err *set_path(char *to, const char *value)
 {
@@ -161,7 +161,7 @@ struct err *config_set(struct config *c, const char *name, const char *value)
 	return err_context(e, "%s", name);
 }
 
-/* The file */
+/* ---- the file ---- */
 
 static char *strip(char *text)
 {

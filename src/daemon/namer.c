@@ -115,7 +115,7 @@ struct namer_account namer_take_account(struct namer *n)
 	return account;
 }
 
-/* Files */
+/* ---- files ---- */
 
 static time_t changed_of(const struct profile_module *m)
 {
@@ -307,7 +307,7 @@ static struct err *read_new(struct namer *n, struct file *f, const struct profil
 	return e;
 }
 
-/* Results */
+/* ---- results ---- */
 
 static struct err *add_found(struct found *out, uint32_t module, uint64_t start, uint64_t size,
 			     const char *name)

@@ -27,7 +27,7 @@
 #define LARGE_BLOCK (128 << 10) /* bytes */
 #define IDLE_MAX (4 << 20)      /* at the end of the heap */
 
-/* Questions and signals */
+/* ---- questions and signals ---- */
 
 /* While an interval waits, what comes after it must stay where it is. */
 static struct err *check_writer(const struct daemon *d)
@@ -155,7 +155,7 @@ static void hear_signals(struct daemon *d)
 	}
 }
 
-/* Its life */
+/* ---- its life ---- */
 
 /* What waits to be sent is in the database: with another one it begins anew, as soon as that can be
    written. */

@@ -111,7 +111,7 @@ static bool rest(const struct shipper *s, uint64_t ms)
 	return both[0].revents != 0;
 }
 
-/* Sending */
+/* ---- sending ---- */
 
 /* Where too much waits, or for too long. */
 static void give_up(struct shipper *s, const struct unsent_span *spans, size_t count,
@@ -268,7 +268,7 @@ static void *run(void *context)
 	return NULL;
 }
 
-/* Its life */
+/* ---- its life ---- */
 
 static struct err *start(struct shipper *s)
 {

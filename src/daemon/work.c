@@ -57,7 +57,7 @@ void daemon_say(const struct daemon *d, enum config_log level, const char *forma
 	buf_free(&line);
 }
 
-/* Epochs */
+/* ---- epochs ---- */
 
 static void tell_news(struct daemon *d)
 {
@@ -102,7 +102,7 @@ struct err *daemon_begin_epoch(struct daemon *d)
 	return e;
 }
 
-/* Intervals */
+/* ---- intervals ---- */
 
 static uint64_t resident(void)
 {
@@ -296,7 +296,7 @@ struct err *daemon_drain(struct daemon *d, bool last)
 	return NULL;
 }
 
-/* What is due */
+/* ---- what is due ---- */
 
 static bool is_due(uint64_t *last_ns, uint64_t every_ns)
 {

@@ -38,7 +38,7 @@ struct writer {
 	time_t aside_s[ASIDE_MAX]; /* when one was last put aside */
 };
 
-/* One at a time */
+/* ---- one at a time ---- */
 
 static void make_folder(const char *path)
 {
@@ -105,7 +105,7 @@ struct err *writer_open(const char *path, struct writer **out)
 	return NULL;
 }
 
-/* Epochs */
+/* ---- epochs ---- */
 
 static void free_attributes(struct writer *w)
 {
@@ -171,7 +171,7 @@ static struct err *begin(struct writer *w, const struct store_epoch *epoch)
 	return e;
 }
 
-/* The database itself */
+/* ---- the database itself ---- */
 
 const char *writer_problem(const struct writer *w)
 {
@@ -324,7 +324,7 @@ int64_t writer_epoch(const struct writer *w)
 	return w->epoch;
 }
 
-/* Intervals */
+/* ---- intervals ---- */
 
 static struct err *add(struct writer *w)
 {

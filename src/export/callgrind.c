@@ -67,7 +67,7 @@ static uint32_t scope_of(const struct writer *w, size_t row)
 	return w->function_of[w->s.locations.frames[w->s.frame[row]].scope];
 }
 
-/* Functions */
+/* ---- functions ---- */
 
 static const char *file_of(const struct writer *w, uint32_t scope)
 {
@@ -110,7 +110,7 @@ static struct err *join_functions(struct writer *w)
 	return NULL;
 }
 
-/* Rows */
+/* ---- rows ---- */
 
 static uint64_t *values_of(const struct writer *w, uint64_t *values, size_t row)
 {
@@ -216,7 +216,7 @@ static struct err *find_calls(struct writer *w)
 	return good ? NULL : err_new("out of memory");
 }
 
-/* Costs */
+/* ---- costs ---- */
 
 /* A line is one of the function's file; what comes from another is where the function begins. */
 static uint32_t line_of(const struct writer *w, const struct frame *f)
@@ -334,7 +334,7 @@ static int compare_costs(const void *a, const void *b)
 	return order ? order : compare_numbers(x->callee, y->callee);
 }
 
-/* Text */
+/* ---- text ---- */
 
 /* "ob=(3) name", and from then on "ob=(3)". */
 static void put_name(struct writer *w, const char *key, struct strings *strings, size_t *told,

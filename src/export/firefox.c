@@ -44,7 +44,7 @@ struct writer {
 
 #define NONE UINT32_MAX
 
-/* JSON in short */
+/* ---- JSON in short ---- */
 
 static void begin(struct writer *w, const char *key)
 {
@@ -108,7 +108,7 @@ static void column_of(struct writer *w, const char *key, const char *value, size
 	json_end_array(&w->json);
 }
 
-/* What is in use */
+/* ---- what is in use ---- */
 
 static void number_libs(struct writer *w, uint32_t module)
 {
@@ -159,7 +159,7 @@ static struct err *sort_values(struct writer *w)
 	return NULL;
 }
 
-/* Tables */
+/* ---- tables ---- */
 
 static void put_stacks(struct writer *w)
 {
@@ -375,7 +375,7 @@ static void put_libs(struct writer *w)
 	json_end_array(&w->json);
 }
 
-/* What was recorded */
+/* ---- what was recorded ---- */
 
 static void put_category(struct writer *w, const char *name, const char *colour)
 {
@@ -431,7 +431,7 @@ static void put_meta(struct writer *w)
 	json_end_object(&w->json);
 }
 
-/* Threads */
+/* ---- threads ---- */
 
 static void put_samples(struct writer *w, uint32_t thread)
 {

@@ -161,7 +161,7 @@ struct err *job_check_paths(const struct job *j, bool each_sample, size_t *deepe
 	return job_check_frames(frames);
 }
 
-/* The face */
+/* ---- the face ---- */
 
 bool export_is_binary(enum export_format format)
 {

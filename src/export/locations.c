@@ -27,7 +27,7 @@ uint64_t location_instruction(const struct location *l)
 	return l->address - (l->kind == PROFILE_CALL);
 }
 
-/* Frames */
+/* ---- frames ---- */
 
 static struct err *add_frame(struct maker *k, const struct frame *frame)
 {
@@ -89,7 +89,7 @@ static struct err *add_frames(struct maker *k, uint32_t node, uint32_t location)
 	return e;
 }
 
-/* Locations */
+/* ---- locations ---- */
 
 static uint64_t hash_of(const struct profile_node *n)
 {
@@ -200,7 +200,7 @@ void locations_free(struct locations *l)
 	*l = (struct locations){0};
 }
 
-/* Stacks */
+/* ---- stacks ---- */
 
 static struct err *count_rows(struct job *j, struct frame_tree *s)
 {

@@ -95,7 +95,7 @@ static uint32_t text(struct writer *w, const char *t)
 	return text_number(&w->strings, t);
 }
 
-/* Types */
+/* ---- types ---- */
 
 static const char *unit_of(const struct profile_metric *m)
 {
@@ -147,7 +147,7 @@ static void put_recording(struct writer *w)
 		proto_number(&w->all, FIELD_COMMENT, text(w, p->note));
 }
 
-/* Samples */
+/* ---- samples ---- */
 
 static void put_label(struct writer *w, const char *key, const char *value, uint64_t number)
 {
@@ -219,7 +219,7 @@ static struct err *check_paths(struct writer *w)
 	return w->path ? NULL : err_new("out of memory");
 }
 
-/* What samples refer to */
+/* ---- what samples refer to ---- */
 
 static void put_line(struct writer *w, const struct frame *f)
 {

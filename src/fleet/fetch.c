@@ -31,7 +31,7 @@ struct fetch {
 	struct numbering epoch_places, image_places, process_places, node_places;
 };
 
-/* The question */
+/* ---- the question ---- */
 
 static int64_t day_of(int64_t ms)
 {
@@ -92,7 +92,7 @@ static struct err *too_much(void)
 		moved_ != NULL;                                           \
 	})
 
-/* Names */
+/* ---- names ---- */
 
 static struct err *fetch_processes(struct fetch *f)
 {
@@ -170,7 +170,7 @@ static struct err *fetch_symbols(struct fetch *f)
 	return fetch_end(f->server, e, &answer, &r);
 }
 
-/* Samples */
+/* ---- samples ---- */
 
 static struct err *ask_counts(struct fetch *f, struct buf *answer)
 {
@@ -324,7 +324,7 @@ static struct err *fetch_spans(struct fetch *f)
 	return fetch_end(f->server, e, &answer, &r);
 }
 
-/* All of it */
+/* ---- all of it ---- */
 
 static struct err *number_epochs(struct fetch *f)
 {

@@ -21,7 +21,7 @@ struct chosen {
 	size_t count_at, path_at, span_at; /* how far we are in all */
 };
 
-/* In order */
+/* ---- in order ---- */
 
 #define BY_EPOCH(name, type, then)                           \
 	static int name(const void *a, const void *b)        \
@@ -54,7 +54,7 @@ static void put_in_order(struct fetched *f)
 		qsort(f->symbols, f->symbol_count, sizeof *f->symbols, compare_symbols);
 }
 
-/* What an epoch uses */
+/* ---- what an epoch uses ---- */
 
 static uint32_t use_process(struct chosen *c, uint32_t place)
 {
@@ -143,7 +143,7 @@ static void begin(struct chosen *c)
 					  .paths = c->paths};
 }
 
-/* Adding */
+/* ---- adding ---- */
 
 static struct err *add_spans(struct chosen *c, struct store *store, uint32_t epoch, int64_t id)
 {

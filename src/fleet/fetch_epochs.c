@@ -43,7 +43,7 @@ struct err *fetch_end(struct server *s, struct err *e, struct buf *answer,
 	return e;
 }
 
-/* Sums */
+/* ---- sums ---- */
 
 static const char sums[] =
 	"SELECT source, epoch, min(epoch_start_ms) AS began, any(host) AS its_host, any(kernel), any(machine),"
@@ -142,7 +142,7 @@ static struct err *read_sums(struct server *s, struct read_epochs *out, struct f
 	return fetch_end(s, e, &answer, &rows);
 }
 
-/* Losses */
+/* ---- losses ---- */
 
 struct err *fetch_losses(struct rowbinary *r, struct profile *strings, struct store_loss **list,
 			 size_t *count)

@@ -68,7 +68,7 @@ static struct err *pace_keep(struct pace *p, size_t moved)
 				 p->window_ms / 1e3);
 }
 
-/* Connecting */
+/* ---- connecting ---- */
 
 static struct err *connect_to(const struct addrinfo *to, const struct http_request *r, int *out)
 {
@@ -113,7 +113,7 @@ static struct err *dial(const struct http_request *r, int *out)
 	return e;
 }
 
-/* Talking */
+/* ---- talking ---- */
 
 static struct err *send_all(int fd, const struct http_request *r, int64_t until_ms,
 			    const char *bytes, size_t size)

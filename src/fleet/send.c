@@ -50,7 +50,7 @@ uint16_t sender_day(int64_t start_ms)
 	return day < 0 ? 0 : day > UINT16_MAX ? UINT16_MAX : (uint16_t)day;
 }
 
-/* What is known */
+/* ---- what is known ---- */
 
 /* Was it there before? Without memory nothing is. */
 static bool known_note(struct sender *s, enum table table, uint64_t first, uint64_t second)
@@ -77,7 +77,7 @@ static struct err *forget(struct sender *s)
 	return random_number(&s->tree_number);
 }
 
-/* Rows */
+/* ---- rows ---- */
 
 static struct err *flush(struct sender *s, enum table table)
 {
@@ -123,7 +123,7 @@ static struct buf *span_row_begins(struct sender *s, enum table table, const str
 	return b;
 }
 
-/* Names */
+/* ---- names ---- */
 
 static struct err *put_process(struct sender *s, const struct unsent *x, uint32_t place)
 {
@@ -186,7 +186,7 @@ static struct err *put_symbol(struct sender *s, const struct unsent *x, uint32_t
 	return row_ends(s, SYMBOLS);
 }
 
-/* Counts */
+/* ---- counts ---- */
 
 static struct err *put_count(struct sender *s, const struct unsent *x, const struct read_count *c)
 {
@@ -213,7 +213,7 @@ static struct err *put_count(struct sender *s, const struct unsent *x, const str
 	return row_ends(s, COUNTS);
 }
 
-/* Paths */
+/* ---- paths ---- */
 
 static struct err *put_node(struct sender *s, const struct unsent *x, const struct unsent_node *n,
 			    uint32_t parent, uint32_t *number)
@@ -281,7 +281,7 @@ static struct err *put_paths(struct sender *s, const struct unsent *x)
 	return e;
 }
 
-/* The span itself */
+/* ---- the span itself ---- */
 
 static void put_events(struct buf *b, const struct read_epoch *x)
 {
@@ -382,7 +382,7 @@ static struct err *put_all(struct sender *s, struct store *store, int64_t id, ui
 	return e;
 }
 
-/* An attempt */
+/* ---- an attempt ---- */
 
 /* has[i]: the server has span i already. *count becomes the place of the first of which it has another one of
    the same number. */

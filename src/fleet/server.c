@@ -55,7 +55,7 @@ void server_set_patience(struct server *s, int stop, int silent_ms)
 	s->silent_ms = silent_ms;
 }
 
-/* The address */
+/* ---- the address ---- */
 
 static struct err *bad_address(const char *what)
 {
@@ -122,7 +122,7 @@ static struct err *take_address(struct server *s, const char *address)
 	return take_host(s, address, size);
 }
 
-/* Who we are */
+/* ---- who we are ---- */
 
 /* What goes into a header may not end it. */
 static struct err *take_word(char to[WORD_MAX], const char *what, const char *value)
@@ -242,7 +242,7 @@ void server_close(struct server *s)
 	free(s);
 }
 
-/* Asking */
+/* ---- asking ---- */
 
 void server_quote(struct buf *out, const char *text)
 {

@@ -78,7 +78,7 @@ void evidence_close(struct evidence *e)
 	free(e);
 }
 
-/* Modules */
+/* ---- modules ---- */
 
 static struct module *open_module(struct evidence *e, size_t index)
 {
@@ -154,7 +154,7 @@ static const struct exported *find_export(struct evidence *e, size_t index, cons
 	return NULL;
 }
 
-/* Procedures */
+/* ---- procedures ---- */
 
 static uint64_t last_not_above(const uint64_t *sorted, size_t count, uint64_t address)
 {
@@ -230,7 +230,7 @@ static const char *stub_import(struct evidence *e, const struct evidence_place *
 		       : NULL;
 }
 
-/* Calls */
+/* ---- calls ---- */
 
 /* The dynamic linker, to which a stub leads until its function is bound. */
 static bool is_linker(struct evidence *e, size_t module)

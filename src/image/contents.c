@@ -19,12 +19,11 @@ static uint8_t *decompress_section(struct image *image, const uint8_t *raw, size
 {
 	Elf64_Chdr header;
 	uint8_t *bytes = NULL;
-
-	if (raw_size < sizeof(header))
+	if (raw_size < sizeof header)
 		return NULL;
-	memcpy(&header, raw, sizeof(header));
-	raw += sizeof(header);
-	raw_size -= sizeof(header);
+	memcpy(&header, raw, sizeof header);
+	raw += sizeof header;
+	raw_size -= sizeof header;
 	if (!is_allowed(image, header.ch_size))
 		return NULL;
 	if (header.ch_type == ELFCOMPRESS_ZLIB)
@@ -42,7 +41,6 @@ static uint8_t *decompress_old(struct image *image, const uint8_t *raw, size_t r
 {
 	uint64_t out_size = 0;
 	uint8_t *bytes;
-
 	if (raw_size < 12 || memcmp(raw, "ZLIB", 4) != 0)
 		return NULL;
 	for (int i = 4; i < 12; i++)
@@ -60,7 +58,6 @@ static uint8_t *copy_locked(struct image *image, const struct image_section *s, 
 	uint8_t *raw, *bytes;
 	size_t raw_size;
 	bool old = strncmp(s->name, ".zdebug_", 8) == 0;
-
 	*size = 0;
 	if (s->type == SHT_NOBITS || s->type == SHT_NULL || s->size == 0)
 		return NULL;
@@ -84,7 +81,6 @@ static uint8_t *copy_locked(struct image *image, const struct image_section *s, 
 uint8_t *image_section_copy(struct image *image, const struct image_section *section, size_t *size)
 {
 	uint8_t *bytes;
-
 	pthread_mutex_lock(&image->lock);
 	bytes = copy_locked(image, section, size);
 	pthread_mutex_unlock(&image->lock);
@@ -95,7 +91,6 @@ const uint8_t *image_section_bytes(struct image *image, const struct image_secti
 				   size_t *size)
 {
 	struct contents *c = &image->section_contents[section - image->sections];
-
 	if (!atomic_load_explicit(&c->ready, memory_order_acquire)) {
 		pthread_mutex_lock(&image->lock);
 		if (!atomic_load_explicit(&c->ready, memory_order_relaxed)) {
@@ -113,10 +108,8 @@ const uint8_t *image_section_bytes(struct image *image, const struct image_secti
 static struct image_segment *segment_at(struct image *image, uint64_t address)
 {
 	size_t low = 0, high = image->segment_count;
-
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
-
 		if (image->segments[middle].address <= address)
 			low = middle + 1;
 		else
@@ -143,7 +136,6 @@ const uint8_t *image_bytes_at(struct image *image, uint64_t address, size_t *siz
 {
 	struct image_segment *s = segment_at(image, address);
 	struct contents *c;
-
 	*size = 0;
 	if (!s || address - s->address >= s->file_size)
 		return NULL;

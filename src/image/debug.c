@@ -25,7 +25,6 @@
 static const char *debug_root(void)
 {
 	const char *root = getenv("CULPRIT_DEBUG_ROOT");
-
 	return root && root[0] ? root : "/usr/lib/debug";
 }
 
@@ -33,7 +32,6 @@ static bool same_build_id(const struct image *a, const struct image *b)
 {
 	const uint8_t *x, *y;
 	size_t x_size = image_build_id(a, &x), y_size = image_build_id(b, &y);
-
 	return x_size > 0 && x_size == y_size && memcmp(x, y, x_size) == 0;
 }
 
@@ -42,7 +40,6 @@ static struct image *open_candidate(struct image *image, const char *path)
 {
 	struct image *candidate;
 	struct err *e = image_open(path, &candidate);
-
 	if (e) {
 		err_free(e);
 		return NULL;
@@ -60,10 +57,9 @@ static struct image *find_by_build_id(struct image *image)
 {
 	char hex[2 * BUILD_ID_MAX + 1], path[PATH_MAX];
 	struct image *candidate;
-
 	image_build_id_hex(image, hex);
-	if (strlen(hex) < 4 || snprintf(path, sizeof(path), "%s/.build-id/%.2s/%s.debug",
-					debug_root(), hex, hex + 2) >= (int)sizeof(path))
+	if (strlen(hex) < 4 || snprintf(path, sizeof path, "%s/.build-id/%.2s/%s.debug",
+					debug_root(), hex, hex + 2) >= (int)sizeof path)
 		return NULL;
 	candidate = open_candidate(image, path);
 	if (candidate && same_build_id(image, candidate))
@@ -80,7 +76,6 @@ static bool read_debuglink(struct image *image, char *name, size_t room, uint32_
 	const struct image_section *section = image_section(image, ".gnu_debuglink");
 	const uint8_t *bytes;
 	size_t size, length;
-
 	if (!section)
 		return false;
 	bytes = image_section_bytes(image, section, &size);
@@ -92,9 +87,9 @@ static bool read_debuglink(struct image *image, char *name, size_t room, uint32_
 	memcpy(name, bytes, length);
 	name[length] = 0;
 	length = (length + 4) & ~(size_t)3;
-	if (length + sizeof(*crc) > size)
+	if (length + sizeof *crc > size)
 		return false;
-	memcpy(crc, bytes + length, sizeof(*crc));
+	memcpy(crc, bytes + length, sizeof *crc);
 	return true;
 }
 
@@ -104,7 +99,6 @@ static bool has_checksum(struct image *candidate, uint32_t wanted)
 	uLong crc = crc32(0, NULL, 0);
 	uint64_t at = 0;
 	size_t got;
-
 	if (!piece)
 		return false;
 	while ((got = image_read(candidate, at, piece, CRC_PIECE)) > 0) {
@@ -118,7 +112,6 @@ static bool has_checksum(struct image *candidate, uint32_t wanted)
 static bool contradicts(const struct image *a, const struct image *b)
 {
 	const uint8_t *x, *y;
-
 	return image_build_id(a, &x) && image_build_id(b, &y) && !same_build_id(a, b);
 }
 
@@ -127,8 +120,7 @@ static struct image *find_linked_in(struct image *image, const char *root, const
 {
 	char path[PATH_MAX];
 	struct image *candidate;
-
-	if (snprintf(path, sizeof(path), "%s%s%s/%s", root, dir, below, name) >= (int)sizeof(path))
+	if (snprintf(path, sizeof path, "%s%s%s/%s", root, dir, below, name) >= (int)sizeof path)
 		return NULL;
 	candidate = open_candidate(image, path);
 	if (candidate && !contradicts(image, candidate) && has_checksum(candidate, crc))
@@ -142,7 +134,6 @@ static struct image *find_linked(struct image *image, char *path, const char *na
 {
 	char *slash = strrchr(path, '/');
 	struct image *found;
-
 	if (!slash)
 		return NULL;
 	*slash = 0;
@@ -159,13 +150,12 @@ static struct image *find_by_link(struct image *image)
 	char name[NAME_MAX + 1], path[PATH_MAX];
 	struct image *found = NULL;
 	uint32_t crc;
-
-	if (!read_debuglink(image, name, sizeof(name), &crc))
+	if (!read_debuglink(image, name, sizeof name, &crc))
 		return NULL;
 	if (realpath(image_path(image), path))
 		found = find_linked(image, path, name, crc);
 	/* As it was named: /lib/x has debug files from before /lib became /usr/lib. */
-	if (!found && image_path(image)[0] == '/' && strlen(image_path(image)) < sizeof(path)) {
+	if (!found && image_path(image)[0] == '/' && strlen(image_path(image)) < sizeof path) {
 		strcpy(path, image_path(image));
 		found = find_linked(image, path, name, crc);
 	}
@@ -184,7 +174,6 @@ struct debuginfod {
 static bool load_debuginfod(struct debuginfod *api)
 {
 	void *library = dlopen("libdebuginfod.so.1", RTLD_NOW | RTLD_LOCAL);
-
 	if (!library)
 		return false;
 	*(void **)&api->begin = dlsym(library, "debuginfod_begin");
@@ -203,7 +192,6 @@ static struct image *download(const struct image *image)
 	char *path = NULL;
 	void *client;
 	int fd;
-
 	if (!urls || !urls[0] || size == 0 || !load_debuginfod(&api))
 		return NULL;
 	client = api.begin();

@@ -97,7 +97,6 @@ void dwarf_form_skip(struct dwarf_cursor *c, uint64_t form, struct dwarf_shape s
 {
 	enum dwarf_how how;
 	uint32_t size;
-
 	while ((how = dwarf_form_how(form, shape, &size)) == HOW_INDIRECT && !c->bad)
 		form = dwarf_take_uleb(c);
 	switch (how) {
@@ -248,7 +247,6 @@ static enum dwarf_wanted wanted_of(enum dwarf_kind kind, uint64_t attribute)
 static bool add_step(struct dwarf_abbrevs *t, struct dwarf_abbrev *a, struct dwarf_step step)
 {
 	struct dwarf_step *last = a->count ? &t->steps[t->step_count - 1] : NULL;
-
 	if (step.what == WANT_NOTHING && step.how == HOW_FIXED) {
 		if (step.size == 0)
 			return true;
@@ -260,8 +258,7 @@ static bool add_step(struct dwarf_abbrevs *t, struct dwarf_abbrev *a, struct dwa
 	}
 	if (t->step_count == t->step_room) {
 		size_t room = t->step_room * 2;
-		struct dwarf_step *moved = reallocarray(t->steps, room, sizeof(*moved));
-
+		struct dwarf_step *moved = reallocarray(t->steps, room, sizeof *moved);
 		if (!moved)
 			return false;
 		t->steps = moved;
@@ -284,11 +281,9 @@ static bool add_abbrev(struct dwarf_abbrevs *t, struct dwarf_abbrev a)
 static bool read_attributes(struct dwarf_abbrevs *t, struct dwarf_abbrev *a, struct dwarf_cursor *c)
 {
 	uint64_t size = 0;
-
 	for (;;) {
 		uint64_t attribute = dwarf_take_uleb(c), form = dwarf_take_uleb(c);
 		struct dwarf_step step = {.what = (uint8_t)wanted_of(a->kind, attribute)};
-
 		if (c->bad)
 			return false;
 		if (attribute == 0 && form == 0)
@@ -319,7 +314,6 @@ static bool read_attributes(struct dwarf_abbrevs *t, struct dwarf_abbrev *a, str
 static int compare_codes(const void *a, const void *b)
 {
 	const struct dwarf_abbrev *x = a, *y = b;
-
 	if (x->code != y->code)
 		return x->code < y->code ? -1 : 1;
 	return x->first < y->first ? -1 : x->first > y->first;
@@ -329,11 +323,9 @@ static bool read_table(struct dwarf_abbrevs *t, struct dwarf_cursor *c, uint64_t
 {
 	uint64_t code, last = 0;
 	bool sorted = true;
-
 	while (dwarf_left(c) && (code = dwarf_take_uleb(c)) != 0) {
 		uint64_t tag = dwarf_take_uleb(c);
 		struct dwarf_abbrev a = {.code = code, .tag = (uint16_t)tag};
-
 		a.kind = (uint8_t)kind_of(tag);
 		a.children = dwarf_take(c, 1) != 0;
 		a.first = (uint32_t)t->step_count;
@@ -351,7 +343,7 @@ static bool read_table(struct dwarf_abbrevs *t, struct dwarf_cursor *c, uint64_t
 			t->step_count = 0;
 	}
 	if (!sorted && t->count)
-		qsort(t->all, t->count, sizeof(*t->all), compare_codes);
+		qsort(t->all, t->count, sizeof *t->all, compare_codes);
 	return !c->bad;
 }
 
@@ -359,14 +351,13 @@ struct dwarf_abbrevs *dwarf_abbrevs_read(struct dwarf_span section, uint64_t off
 					 struct dwarf_shape shape, uint64_t only)
 {
 	struct dwarf_cursor c = dwarf_cursor_at(section, offset);
-	struct dwarf_abbrevs *t = calloc(1, sizeof(*t));
+	struct dwarf_abbrevs *t = calloc(1, sizeof *t);
 	const uint8_t *start = c.at;
-
 	if (!t)
 		return NULL;
 	t->step_room = 16;
 	t->steps = calloc(t->step_room,
-			  sizeof(*t->steps)); /* so that there is something to count from */
+			  sizeof *t->steps); /* so that there is something to count from */
 	if (!t->steps) {
 		free(t);
 		return NULL;
@@ -390,10 +381,8 @@ void dwarf_abbrevs_free(struct dwarf_abbrevs *t)
 const struct dwarf_abbrev *dwarf_abbrevs_search(const struct dwarf_abbrevs *t, uint64_t code)
 {
 	size_t low = 0, high = t->count;
-
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
-
 		if (t->all[middle].code < code)
 			low = middle + 1;
 		else

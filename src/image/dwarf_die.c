@@ -52,7 +52,6 @@ static bool take_step(struct dwarf_walk *w, const struct dwarf_step *s, struct d
 	uint64_t form = s->form;
 	enum dwarf_how how = s->how;
 	uint32_t size = s->size;
-
 	while (how == HOW_INDIRECT && !w->c.bad) {
 		form = dwarf_take_uleb(&w->c);
 		how = dwarf_form_how(form, w->unit->shape, &size);
@@ -71,7 +70,6 @@ static bool take_step(struct dwarf_walk *w, const struct dwarf_step *s, struct d
 void dwarf_walk_read(struct dwarf_walk *w, const struct dwarf_abbrev *abbrev, struct dwarf_die *die)
 {
 	const struct dwarf_step *s = w->abbrevs->steps + abbrev->first, *end = s + abbrev->count;
-
 	die->offset = w->offset;
 	die->abbrev = abbrev;
 	die->has = 0;
@@ -87,7 +85,6 @@ void dwarf_walk_read(struct dwarf_walk *w, const struct dwarf_abbrev *abbrev, st
 void dwarf_walk_pass(struct dwarf_walk *w, const struct dwarf_abbrev *abbrev)
 {
 	const struct dwarf_step *s = w->abbrevs->steps + abbrev->first, *end = s + abbrev->count;
-
 	w->depth += abbrev->children;
 	if (abbrev->fixed >= 0) {
 		dwarf_skip(&w->c, (uint64_t)abbrev->fixed);
@@ -102,7 +99,6 @@ static bool jump(struct dwarf_walk *w, const struct dwarf_die *die)
 {
 	const struct dwarf_value *v = &die->values[WANT_SIBLING];
 	uint64_t here = (uint64_t)(w->c.at - w->base), there;
-
 	if (!dwarf_has(die, WANT_SIBLING) || w->c.bad)
 		return false;
 	there = v->form == DW_FORM_ref_addr ? v->raw : w->unit->offset + v->raw;
@@ -117,7 +113,6 @@ void dwarf_walk_pass_tree(struct dwarf_walk *w, const struct dwarf_abbrev *abbre
 {
 	uint32_t depth = w->depth;
 	struct dwarf_die die;
-
 	if (!abbrev->children) {
 		dwarf_walk_pass(w, abbrev);
 		return;
@@ -131,7 +126,6 @@ void dwarf_walk_pass_tree(struct dwarf_walk *w, const struct dwarf_abbrev *abbre
 	}
 	while (w->depth > depth && !w->c.bad) {
 		uint64_t code = dwarf_take_uleb(&w->c);
-
 		if (code == 0) {
 			w->depth--;
 			continue;
@@ -147,7 +141,6 @@ void dwarf_walk_pass_tree(struct dwarf_walk *w, const struct dwarf_abbrev *abbre
 bool dwarf_walk_start(struct dwarf_walk *w, struct dwarf_unit *unit, uint64_t offset)
 {
 	struct dwarf_span info = dwarf_section(unit->file, DWARF_INFO);
-
 	*w = (struct dwarf_walk){.unit = unit, .base = info.bytes};
 	w->abbrevs = dwarf_unit_abbrevs(unit);
 	if (!w->abbrevs || offset < unit->die || offset >= unit->end || unit->end > info.size)
@@ -160,7 +153,6 @@ const struct dwarf_abbrev *dwarf_walk_next(struct dwarf_walk *w, uint32_t *depth
 {
 	const struct dwarf_abbrev *abbrev;
 	uint64_t code;
-
 	for (;;) {
 		w->offset = (uint64_t)(w->c.at - w->base);
 		if (w->c.at == w->c.end && !w->c.bad)
@@ -190,7 +182,6 @@ bool dwarf_read_die(struct dwarf_unit *unit, uint64_t offset, struct dwarf_die *
 	const struct dwarf_abbrev *abbrev;
 	struct dwarf_walk walk;
 	uint64_t code;
-
 	if (!dwarf_walk_start(&walk, unit, offset))
 		return false;
 	walk.offset = offset;

@@ -50,7 +50,6 @@ static void find_code(struct dwarf_module *m)
 	const struct image_section *sections;
 	const struct image_segment *segments;
 	size_t count = image_sections(m->image, &sections);
-
 	m->code_start = UINT64_MAX;
 	m->code_end = 0;
 	for (size_t i = 0; i < count; i++)
@@ -74,7 +73,6 @@ static const char *shared_link(struct image *image, struct dwarf_span *id)
 	struct dwarf_span span;
 	const char *path;
 	bool standard = !section;
-
 	if (standard)
 		section = image_section(image, ".debug_sup");
 	if (!section)
@@ -92,7 +90,6 @@ static const char *shared_link(struct image *image, struct dwarf_span *id)
 static bool shared_path(struct image *image, const char *link, char *path, size_t room)
 {
 	char own[PATH_MAX];
-
 	if (link[0] == '/')
 		return snprintf(path, room, "%s", link) < (int)room;
 	if (!realpath(image_path(image), own))
@@ -106,7 +103,6 @@ static bool shared_path_moved(struct image *image, const char *link, char *path,
 {
 	static const char top[] = "/usr/lib/debug/";
 	char own[PATH_MAX], *found;
-
 	if (strncmp(link, top, strlen(top)) != 0 || !realpath(image_path(image), own))
 		return false;
 	found = strstr(own, top);
@@ -117,7 +113,6 @@ static bool shared_path_moved(struct image *image, const char *link, char *path,
 static bool shared_path_by_id(struct dwarf_span id, char *path, size_t room)
 {
 	int at = snprintf(path, room, "/usr/lib/debug/.build-id/%02x/", id.size ? id.bytes[0] : 0);
-
 	if (id.size < 2 || id.size > BUILD_ID_MAX)
 		return false;
 	for (size_t i = 1; i < id.size; i++)
@@ -131,7 +126,6 @@ static struct image *open_shared(const char *path, struct dwarf_span id)
 	struct image *image;
 	const uint8_t *own;
 	struct err *e = image_open_shared_debug(path, &image);
-
 	if (e) {
 		err_free(e);
 		return NULL;
@@ -143,7 +137,6 @@ static struct image *open_shared(const char *path, struct dwarf_span id)
 		struct dwarf_span span;
 		struct dwarf_cursor c;
 		uint64_t size;
-
 		span.bytes = image_section_bytes(image, sup, &span.size);
 		c = dwarf_cursor_at(span, 3);
 		dwarf_take_string(&c);
@@ -161,14 +154,13 @@ static void find_shared(struct dwarf_module *m)
 	char path[PATH_MAX];
 	struct dwarf_span id;
 	const char *link = shared_link(m->source, &id);
-
 	if (!link)
 		return;
-	if (shared_path(m->source, link, path, sizeof(path)))
+	if (shared_path(m->source, link, path, sizeof path))
 		m->shared_image = open_shared(path, id);
-	if (!m->shared_image && shared_path_moved(m->source, link, path, sizeof(path)))
+	if (!m->shared_image && shared_path_moved(m->source, link, path, sizeof path))
 		m->shared_image = open_shared(path, id);
-	if (!m->shared_image && shared_path_by_id(id, path, sizeof(path)))
+	if (!m->shared_image && shared_path_by_id(id, path, sizeof path))
 		m->shared_image = open_shared(path, id);
 	if (!m->shared_image) {
 		dwarf_note(&m->note, "%s, which holds a part of its debug information, is missing",
@@ -204,7 +196,6 @@ static void read_address_set(struct indexing *x, struct dwarf_cursor c, const ui
 	struct dwarf_unit *unit;
 	uint64_t version = dwarf_take(&c, 2), offset = dwarf_take(&c, offset_size);
 	uint64_t size = dwarf_take(&c, 1), segment = dwarf_take(&c, 1), address, length;
-
 	if (c.bad || version != 2 || size != 8 || segment != 0)
 		return;
 	unit = dwarf_unit_at(&x->module->file, offset);
@@ -230,10 +221,8 @@ static bool read_address_table(struct indexing *x)
 	struct dwarf_cursor all = dwarf_cursor_at(span, 0), c;
 	uint8_t offset_size;
 	bool any = false;
-
 	while (!all.bad && dwarf_left(&all) > 0) {
 		const uint8_t *start = all.at;
-
 		if (!dwarf_take_unit(&all, &c, &offset_size)) {
 			dwarf_note(&x->module->note, ".debug_aranges is broken");
 			break;
@@ -251,7 +240,6 @@ static void read_functions(struct indexing *x, struct dwarf_unit *unit)
 	struct dwarf_walk walk;
 	struct dwarf_die die;
 	uint32_t depth;
-
 	if (!dwarf_walk_start(&walk, unit, unit->die))
 		return;
 	while ((abbrev = dwarf_walk_next(&walk, &depth))) {
@@ -270,13 +258,11 @@ static void read_functions(struct indexing *x, struct dwarf_unit *unit)
 static void read_unit_ranges(struct indexing *x, bool has_table)
 {
 	struct dwarf_file *file = &x->module->file;
-
 	/* All lists together have no more entries than their sections have bytes. */
 	x->ranges.budget = 65536 + 2 * (dwarf_section(file, DWARF_RANGES).size +
 					dwarf_section(file, DWARF_RNGLISTS).size);
 	for (size_t i = 0; i < file->unit_count && !x->failed; i++) {
 		struct dwarf_unit *u = &file->units[i];
-
 		if (!u->has_root)
 			continue;
 		if (u->has_ranges)
@@ -298,7 +284,6 @@ static void make_index(struct dwarf_module *m)
 {
 	struct indexing x = {.module = m};
 	bool has_table;
-
 	x.ranges.code_start = m->code_start;
 	x.ranges.code_end = m->code_end;
 	has_table = read_address_table(&x);
@@ -313,14 +298,12 @@ static void make_index(struct dwarf_module *m)
 static bool has_section(const struct image *image, const char *name)
 {
 	const struct image_section *s = image ? image_section(image, name) : NULL;
-
 	return s && s->size > 0 && s->type != SHT_NOBITS;
 }
 
 struct dwarf_module *dwarf_module_open(struct image *image, struct image *debug)
 {
-	struct dwarf_module *m = calloc(1, sizeof(*m));
-
+	struct dwarf_module *m = calloc(1, sizeof *m);
 	if (!m)
 		return NULL;
 	m->image = m->source = image;
@@ -385,7 +368,6 @@ void dwarf_module_code(const struct dwarf_module *m, uint64_t *start, uint64_t *
 struct dwarf_unit *dwarf_module_full_unit(struct dwarf_module *m, struct dwarf_unit *unit)
 {
 	struct dwarf_unit *full;
-
 	if (unit->type != DW_UT_skeleton)
 		return unit;
 	pthread_mutex_lock(&m->split_lock);

@@ -11,8 +11,7 @@ bool dwarf_intervals_add(struct dwarf_intervals *in, uint64_t start, uint64_t en
 	if (in->count == in->room) {
 		size_t room = in->room ? in->room * 2 : 64;
 		struct dwarf_interval *moved;
-
-		moved = room <= INTERVALS_MAX ? reallocarray(in->all, room, sizeof(*moved)) : NULL;
+		moved = room <= INTERVALS_MAX ? reallocarray(in->all, room, sizeof *moved) : NULL;
 		if (!moved)
 			return false;
 		in->all = moved;
@@ -25,7 +24,6 @@ bool dwarf_intervals_add(struct dwarf_intervals *in, uint64_t start, uint64_t en
 static int compare_starts(const void *a, const void *b)
 {
 	const struct dwarf_interval *x = a, *y = b;
-
 	if (x->start != y->start)
 		return x->start < y->start ? -1 : 1;
 	return x->what < y->what ? -1 : x->what > y->what;
@@ -45,7 +43,6 @@ static bool is_inner(const struct dwarf_interval *a, const struct dwarf_interval
 static void swap(struct dwarf_interval *a, struct dwarf_interval *b)
 {
 	struct dwarf_interval t = *a;
-
 	*a = *b;
 	*b = t;
 }
@@ -64,7 +61,6 @@ static void heap_push(struct dwarf_interval *heap, size_t count, struct dwarf_in
 static void heap_pop(struct dwarf_interval *heap, size_t count)
 {
 	size_t at = 0, child;
-
 	heap[0] = heap[count];
 	while ((child = 2 * at + 1) < count) {
 		if (child + 1 < count && is_inner(&heap[child + 1], &heap[child]))
@@ -97,7 +93,6 @@ static void sweep(struct dwarf_points *points, struct dwarf_intervals *in)
 	struct dwarf_interval *heap = in->all;
 	size_t depth = 0, next = 0;
 	uint64_t address;
-
 	while (next < in->count || depth > 0) {
 		if (depth > 0 && (next == in->count || heap[0].end <= in->all[next].start))
 			address = heap[0].end;
@@ -114,15 +109,14 @@ static void sweep(struct dwarf_points *points, struct dwarf_intervals *in)
 bool dwarf_points_make(struct dwarf_points *points, struct dwarf_intervals *in)
 {
 	struct dwarf_point *smaller;
-
 	*points = (struct dwarf_points){0};
 	if (in->count)
-		points->all = calloc(2 * in->count, sizeof(*points->all));
+		points->all = calloc(2 * in->count, sizeof *points->all);
 	if (points->all) {
 		if (!is_sorted(in))
-			qsort(in->all, in->count, sizeof(*in->all), compare_starts);
+			qsort(in->all, in->count, sizeof *in->all, compare_starts);
 		sweep(points, in);
-		smaller = realloc(points->all, points->count * sizeof(*smaller));
+		smaller = realloc(points->all, points->count * sizeof *smaller);
 		points->all = smaller ? smaller : points->all;
 	}
 	free(in->all);
@@ -133,10 +127,8 @@ bool dwarf_points_make(struct dwarf_points *points, struct dwarf_intervals *in)
 size_t dwarf_points_before(const struct dwarf_points *points, uint64_t address)
 {
 	size_t low = 0, high = points->count;
-
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
-
 		if (points->all[middle].start <= address)
 			low = middle + 1;
 		else
@@ -148,6 +140,5 @@ size_t dwarf_points_before(const struct dwarf_points *points, uint64_t address)
 uint32_t dwarf_points_find(const struct dwarf_points *points, uint64_t address)
 {
 	size_t before = dwarf_points_before(points, address);
-
 	return before ? points->all[before - 1].what : POINT_NOTHING;
 }

@@ -43,7 +43,6 @@ static inline bool dwarf_skip(struct dwarf_cursor *c, uint64_t size)
 static inline struct dwarf_cursor dwarf_cursor_at(struct dwarf_span span, uint64_t offset)
 {
 	struct dwarf_cursor c = {.bad = true};
-
 	if (span.bytes && offset <= span.size)
 		c = (struct dwarf_cursor){span.bytes + offset, span.bytes + span.size, false};
 	return c;
@@ -54,7 +53,6 @@ static inline uint64_t dwarf_take(struct dwarf_cursor *c, size_t size)
 {
 	const uint8_t *from = c->at;
 	uint64_t value = 0;
-
 	if (dwarf_skip(c, size))
 		memcpy(&value, from, size);
 	return value;
@@ -63,7 +61,6 @@ static inline uint64_t dwarf_take(struct dwarf_cursor *c, size_t size)
 static inline uint64_t dwarf_take_uleb(struct dwarf_cursor *c)
 {
 	uint64_t value;
-
 	c->bad = c->bad || !leb_take_low(&c->at, c->end, &value);
 	return c->bad ? 0 : value;
 }
@@ -71,7 +68,6 @@ static inline uint64_t dwarf_take_uleb(struct dwarf_cursor *c)
 static inline int64_t dwarf_take_sleb(struct dwarf_cursor *c)
 {
 	int64_t value;
-
 	c->bad = c->bad || !leb_take_signed(&c->at, c->end, &value);
 	return c->bad ? 0 : value;
 }
@@ -81,7 +77,6 @@ static inline const char *dwarf_take_string(struct dwarf_cursor *c)
 {
 	const uint8_t *start = c->at;
 	const uint8_t *end = c->bad ? NULL : memchr(start, 0, dwarf_left(c));
-
 	if (!end) {
 		c->bad = true;
 		return NULL;
@@ -96,7 +91,6 @@ static inline bool dwarf_take_unit(struct dwarf_cursor *all, struct dwarf_cursor
 				   uint8_t *offset_size)
 {
 	uint64_t length = dwarf_take(all, 4);
-
 	*offset_size = 4;
 	if (length == 0xffffffff) {
 		length = dwarf_take(all, 8);

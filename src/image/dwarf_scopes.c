@@ -47,13 +47,11 @@ static void open_one(struct making *m, const struct dwarf_die *die, const char *
 		     uint32_t depth)
 {
 	struct dwarf_scopes *out = m->out;
-
 	if (m->nesting == NESTING_MAX)
 		return;
 	if (out->count == out->room) {
 		size_t room = out->room ? out->room * 2 : 64;
-		struct scope *moved = reallocarray(out->all, room, sizeof(*moved));
-
+		struct scope *moved = reallocarray(out->all, room, sizeof *moved);
 		if (!moved || room > SCOPES_MAX) {
 			out->all = moved ? moved : out->all;
 			m->failed = true;
@@ -78,7 +76,6 @@ static void close_to(struct making *m, uint32_t depth, uint64_t offset)
 {
 	while (m->nesting && m->open[m->nesting - 1].depth >= depth) {
 		struct open_scope *last = &m->open[--m->nesting];
-
 		m->out->all[last->index].end = offset;
 		if (last->function && last->index + 1 == m->out->count)
 			m->out->count--;
@@ -88,7 +85,6 @@ static void close_to(struct making *m, uint32_t depth, uint64_t offset)
 static const char *scope_name(struct dwarf_unit *unit, const struct dwarf_die *die)
 {
 	const char *name = dwarf_string(unit, die, WANT_NAME);
-
 	if (name || die->abbrev->tag == DW_TAG_subprogram)
 		return name; /* an instance has none: the abstract one does */
 	return die->abbrev->tag == DW_TAG_namespace ? "(anonymous namespace)" : "(anonymous)";
@@ -96,13 +92,12 @@ static const char *scope_name(struct dwarf_unit *unit, const struct dwarf_die *d
 
 static struct dwarf_scopes *make(struct dwarf_unit *unit)
 {
-	struct making m = {.out = calloc(1, sizeof(*m.out))};
+	struct making m = {.out = calloc(1, sizeof *m.out)};
 	const struct dwarf_abbrev *abbrev;
 	struct dwarf_walk walk;
 	struct dwarf_die die;
 	const char *name;
 	uint32_t depth;
-
 	if (!m.out || !dwarf_walk_start(&walk, unit, unit->die))
 		return m.out;
 	while (!m.failed && (abbrev = dwarf_walk_next(&walk, &depth))) {
@@ -125,7 +120,6 @@ static struct dwarf_scopes *make(struct dwarf_unit *unit)
 static struct dwarf_scopes *need(struct dwarf_unit *unit)
 {
 	struct dwarf_scopes *scopes = atomic_load(&unit->scopes), *none = NULL;
-
 	if (scopes)
 		return scopes;
 	scopes = make(unit);
@@ -151,10 +145,8 @@ void dwarf_scopes_append(struct dwarf_unit *unit, uint64_t offset, struct buf *o
 	size_t low = 0, high = scopes ? scopes->count : 0, count = 0;
 	size_t length = 0;
 	uint32_t at;
-
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
-
 		if (scopes->all[middle].start < offset)
 			low = middle + 1;
 		else

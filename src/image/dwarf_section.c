@@ -16,7 +16,6 @@ void dwarf_note(struct dwarf_note *note, const char *format, ...)
 {
 	char *text = NULL, *none = NULL;
 	va_list args;
-
 	if (!note || atomic_load(&note->text))
 		return;
 	va_start(args, format);
@@ -36,7 +35,7 @@ void dwarf_note(struct dwarf_note *note, const char *format, ...)
 void dwarf_file_init(struct dwarf_file *file, struct image *image, bool split,
 		     struct dwarf_note *note)
 {
-	memset(file, 0, sizeof(*file));
+	memset(file, 0, sizeof *file);
 	file->image = image;
 	file->split = split;
 	file->note = note;
@@ -67,12 +66,11 @@ static const struct image_section *find_section(const struct dwarf_file *file,
 		".debug_line",        ".debug_aranges", ".debug_cu_index",
 	};
 	char split[64];
-
 	if (!file->image)
 		return NULL;
 	if (!file->split || which == DWARF_CU_INDEX)
 		return image_section(file->image, names[which]);
-	snprintf(split, sizeof(split), "%s.dwo", names[which]);
+	snprintf(split, sizeof split, "%s.dwo", names[which]);
 	return image_section(file->image, split);
 }
 
@@ -80,7 +78,6 @@ static void load(struct dwarf_file *file, enum dwarf_section which, bool copy)
 {
 	const struct image_section *section = find_section(file, which);
 	struct dwarf_span *part = &file->parts[which];
-
 	if (!section)
 		return;
 	if (copy)
@@ -126,10 +123,8 @@ static struct dwarf_abbrevs **abbrevs_slot(struct dwarf_abbrevs **slots, size_t 
 					   uint64_t offset, struct dwarf_shape shape)
 {
 	size_t at = (size_t)((offset * 0x9e3779b97f4a7c15ull) >> 32);
-
 	for (;; at++) {
 		struct dwarf_abbrevs **slot = &slots[at & (count - 1)];
-
 		if (!*slot || ((*slot)->offset == offset && same_shape((*slot)->shape, shape)))
 			return slot;
 	}
@@ -139,7 +134,6 @@ static bool grow_slots(struct dwarf_file *file)
 {
 	size_t count = file->abbrev_slots ? file->abbrev_slots * 2 : 64;
 	struct dwarf_abbrevs **slots;
-
 	if (file->abbrev_count * 2 < file->abbrev_slots)
 		return true;
 	slots = calloc(count, sizeof(struct dwarf_abbrevs *));
@@ -147,7 +141,6 @@ static bool grow_slots(struct dwarf_file *file)
 		return false;
 	for (size_t i = 0; i < file->abbrev_slots; i++) {
 		struct dwarf_abbrevs *a = file->abbrevs[i];
-
 		if (a)
 			*abbrevs_slot(slots, count, a->offset, a->shape) = a;
 	}
@@ -163,7 +156,6 @@ static struct dwarf_abbrevs *find_abbrevs(struct dwarf_unit *unit, struct dwarf_
 {
 	struct dwarf_file *file = unit->file;
 	struct dwarf_abbrevs **slot;
-
 	if (!grow_slots(file))
 		return NULL;
 	slot = abbrevs_slot(file->abbrevs, file->abbrev_slots, unit->abbrev_offset, unit->shape);
@@ -188,7 +180,6 @@ const struct dwarf_abbrevs *dwarf_unit_abbrevs(struct dwarf_unit *unit)
 {
 	struct dwarf_abbrevs *abbrevs = atomic_load(&unit->abbrevs);
 	struct dwarf_span section;
-
 	if (abbrevs)
 		return abbrevs;
 	section = dwarf_section(unit->file, DWARF_ABBREV);

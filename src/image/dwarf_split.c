@@ -44,8 +44,7 @@ struct dwarf_split {
 
 struct dwarf_split *dwarf_split_new(const char *program, const char *debug, struct dwarf_note *note)
 {
-	struct dwarf_split *s = calloc(1, sizeof(*s));
-
+	struct dwarf_split *s = calloc(1, sizeof *s);
 	if (!s)
 		return NULL;
 	s->note = note;
@@ -65,7 +64,6 @@ void dwarf_split_free(struct dwarf_split *s)
 	for (size_t i = 0; i < BUCKETS; i++) {
 		while (s->files[i]) {
 			struct split_file *next = s->files[i]->next;
-
 			if (s->files[i]->loaded)
 				dwarf_file_free(&s->files[i]->file);
 			free(s->files[i]->path);
@@ -74,7 +72,6 @@ void dwarf_split_free(struct dwarf_split *s)
 		}
 		while (s->units[i]) {
 			struct split_unit *next = s->units[i]->next;
-
 			dwarf_scopes_free(atomic_load(&s->units[i]->unit.scopes));
 			free(s->units[i]);
 			s->units[i] = next;
@@ -92,7 +89,6 @@ static bool load_file(struct dwarf_file *file, const char *path, struct dwarf_no
 {
 	struct image *image;
 	struct err *e = image_open_shared_debug(path, &image);
-
 	if (e) {
 		err_free(e);
 		return false;
@@ -118,11 +114,10 @@ static void finish_unit(struct dwarf_unit *unit, struct dwarf_unit *skeleton)
 static void seek_package(struct dwarf_split *s)
 {
 	char path[PATH_MAX];
-
 	s->package_sought = true;
-	if (snprintf(path, sizeof(path), "%s.dwp", s->program) < (int)sizeof(path))
+	if (snprintf(path, sizeof path, "%s.dwp", s->program) < (int)sizeof path)
 		s->has_package = load_file(&s->package, path, s->note);
-	if (!s->has_package && snprintf(path, sizeof(path), "%s.dwp", s->debug) < (int)sizeof(path))
+	if (!s->has_package && snprintf(path, sizeof path, "%s.dwp", s->debug) < (int)sizeof path)
 		s->has_package = load_file(&s->package, path, s->note);
 }
 
@@ -135,14 +130,12 @@ struct package_index {
 static uint64_t word(const struct package_index *x, uint64_t at, size_t size)
 {
 	struct dwarf_cursor c = dwarf_cursor_at(x->span, at);
-
 	return dwarf_take(&c, size);
 }
 
 static bool read_index(struct package_index *x, struct dwarf_span span)
 {
 	uint64_t needed;
-
 	x->span = span;
 	x->version = (uint32_t)word(x, 0, 4); /* two bytes and padding in DWARF 5 */
 	x->columns = (uint32_t)word(x, 4, 4);
@@ -162,11 +155,9 @@ static uint32_t find_row(const struct package_index *x, uint64_t id)
 {
 	uint32_t mask = x->slots - 1, slot = (uint32_t)id & mask;
 	uint32_t step = ((uint32_t)(id >> 32) & mask) | 1;
-
 	for (uint32_t i = 0; i < x->slots && i < PROBES_MAX; i++, slot = (slot + step) & mask) {
 		uint32_t row = (uint32_t)word(x, 16 + 8 * (uint64_t)x->slots + 4 * (uint64_t)slot,
 					      4);
-
 		if (row == 0)
 			return 0;
 		if (word(x, 16 + 8 * (uint64_t)slot, 8) == id)
@@ -193,7 +184,6 @@ static bool find_in_package(struct dwarf_split *s, struct dwarf_unit *skeleton,
 	struct package_index x;
 	uint64_t start, next;
 	uint32_t row;
-
 	if (!s->package_sought)
 		seek_package(s);
 	if (!s->has_package || !read_index(&x, dwarf_section(&s->package, DWARF_CU_INDEX)))
@@ -220,7 +210,6 @@ static bool find_in_file(struct dwarf_split *s, struct dwarf_file *file,
 			 struct dwarf_unit *skeleton, struct dwarf_unit *out)
 {
 	uint64_t at = 0, next;
-
 	for (; s->headers++ < HEADERS_MAX && dwarf_read_header(file, at, out, &next); at = next) {
 		if (out->type != DW_UT_split_type && out->type != DW_UT_type) {
 			finish_unit(out, skeleton);
@@ -238,14 +227,13 @@ static struct dwarf_file *file_at(struct dwarf_split *s, const char *path)
 {
 	struct split_file **bucket, *file;
 	size_t hash = 5381;
-
 	for (const char *c = path; *c; c++)
 		hash = hash * 33 + (unsigned char)*c;
 	bucket = &s->files[hash % BUCKETS];
 	for (file = *bucket; file; file = file->next)
 		if (strcmp(file->path, path) == 0)
 			return file->loaded ? &file->file : NULL;
-	file = calloc(1, sizeof(*file));
+	file = calloc(1, sizeof *file);
 	if (!file)
 		return NULL;
 	file->path = strdup(path);
@@ -263,7 +251,6 @@ static bool try_path(struct dwarf_split *s, const char *path, struct dwarf_unit 
 		     struct dwarf_unit *out)
 {
 	struct dwarf_file *file = file_at(s, path);
-
 	return file && find_in_file(s, file, skeleton, out);
 }
 
@@ -272,35 +259,32 @@ static bool find_beside(struct dwarf_split *s, struct dwarf_unit *skeleton, stru
 {
 	const char *name = skeleton->split_name, *base;
 	char path[PATH_MAX], own[PATH_MAX];
-
 	if (name[0] == '/' || !skeleton->directory) {
 		if (try_path(s, name, skeleton, out))
 			return true;
-	} else if (snprintf(path, sizeof(path), "%s/%s", skeleton->directory, name) <
-			   (int)sizeof(path) &&
+	} else if (snprintf(path, sizeof path, "%s/%s", skeleton->directory, name) <
+			   (int)sizeof path &&
 		   try_path(s, path, skeleton, out)) {
 		return true;
 	}
 	if (!realpath(s->program, own))
 		return false;
 	*strrchr(own, '/') = 0;
-	if (name[0] != '/' &&
-	    snprintf(path, sizeof(path), "%s/%s", own, name) < (int)sizeof(path) &&
+	if (name[0] != '/' && snprintf(path, sizeof path, "%s/%s", own, name) < (int)sizeof path &&
 	    try_path(s, path, skeleton, out))
 		return true;
 	base = strrchr(name, '/');
-	return base && snprintf(path, sizeof(path), "%s%s", own, base) < (int)sizeof(path) &&
+	return base && snprintf(path, sizeof path, "%s%s", own, base) < (int)sizeof path &&
 	       try_path(s, path, skeleton, out);
 }
 
 struct dwarf_unit *dwarf_split_find(struct dwarf_split *s, struct dwarf_unit *skeleton)
 {
 	struct split_unit **bucket = &s->units[skeleton->offset / 16 % BUCKETS], *u;
-
 	for (u = *bucket; u; u = u->next)
 		if (u->skeleton == skeleton)
 			return u->found ? &u->unit : NULL;
-	u = calloc(1, sizeof(*u));
+	u = calloc(1, sizeof *u);
 	if (!u || !skeleton->split_name) {
 		free(u);
 		return NULL;

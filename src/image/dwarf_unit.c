@@ -39,7 +39,6 @@ bool dwarf_read_header(struct dwarf_file *file, uint64_t offset, struct dwarf_un
 	struct dwarf_span info = dwarf_section(file, DWARF_INFO);
 	struct dwarf_cursor all = dwarf_cursor_at(info, offset), c;
 	bool good;
-
 	*out = (struct dwarf_unit){
 		.file = file,
 		.offset = offset,
@@ -66,7 +65,6 @@ static struct dwarf_abbrevs *first_abbrevs(struct dwarf_unit *u, uint64_t code)
 {
 	struct dwarf_span section = dwarf_section(u->file, DWARF_ABBREV);
 	struct dwarf_abbrevs *t;
-
 	if (section.size > u->abbrev_offset && section.size - u->abbrev_offset > FIRST_MAX)
 		section.size = u->abbrev_offset + FIRST_MAX;
 	t = dwarf_abbrevs_read(section, u->abbrev_offset, u->shape, code);
@@ -113,7 +111,6 @@ static void read_with(struct dwarf_unit *u, const struct dwarf_abbrevs *t, uint6
 	const struct dwarf_abbrev *abbrev = dwarf_abbrevs_find(t, code);
 	struct dwarf_walk walk = {.unit = u, .abbrevs = t, .c = c};
 	struct dwarf_die die;
-
 	if (!abbrev || abbrev->kind != DWARF_ROOT)
 		return;
 	walk.base = dwarf_section(u->file, DWARF_INFO).bytes;
@@ -133,7 +130,6 @@ void dwarf_read_root(struct dwarf_unit *u)
 	uint64_t code = dwarf_take_uleb(&c);
 	struct dwarf_abbrevs *first = c.bad || code == 0 ? NULL : first_abbrevs(u, code);
 	const struct dwarf_abbrevs *t = first;
-
 	if (!t && !c.bad && code != 0)
 		t = dwarf_unit_abbrevs(u);
 	if (t)
@@ -151,8 +147,7 @@ static bool add_unit(struct dwarf_file *file, const struct dwarf_unit *unit, siz
 	if (file->unit_count == *room) {
 		size_t more = *room ? *room * 2 : 64;
 		struct dwarf_unit *moved;
-
-		moved = more <= UNITS_MAX ? reallocarray(file->units, more, sizeof(*moved)) : NULL;
+		moved = more <= UNITS_MAX ? reallocarray(file->units, more, sizeof *moved) : NULL;
 		if (!moved)
 			return false;
 		file->units = moved;
@@ -168,10 +163,8 @@ void dwarf_list_units(struct dwarf_file *file)
 	struct dwarf_unit unit;
 	size_t room = 0;
 	uint64_t next;
-
 	for (uint64_t at = 0; at < info.size; at = next) {
 		bool good = dwarf_read_header(file, at, &unit, &next);
-
 		if (!good) {
 			dwarf_note(file->note, "the unit at %#llx is broken",
 				   (unsigned long long)at);
@@ -184,7 +177,6 @@ void dwarf_list_units(struct dwarf_file *file)
 	}
 	for (size_t i = 0; i < file->unit_count; i++) { /* they stay where they are now */
 		struct dwarf_unit *u = &file->units[i];
-
 		u->skeleton = u;
 		if (u->type != DW_UT_type && u->type != DW_UT_split_type)
 			dwarf_read_root(u);
@@ -194,10 +186,8 @@ void dwarf_list_units(struct dwarf_file *file)
 struct dwarf_unit *dwarf_unit_at(struct dwarf_file *file, uint64_t offset)
 {
 	size_t low = 0, high = file->unit_count;
-
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
-
 		if (file->units[middle].offset <= offset)
 			low = middle + 1;
 		else

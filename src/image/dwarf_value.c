@@ -22,7 +22,6 @@ static const char *indexed_string(struct dwarf_unit *u, uint64_t index)
 	struct dwarf_span offsets = dwarf_section(u->file, DWARF_STR_OFFSETS);
 	struct dwarf_cursor c;
 	uint64_t offset;
-
 	if (index > offsets.size)
 		return NULL;
 	c = dwarf_cursor_at(offsets, strings_base(u));
@@ -70,7 +69,6 @@ static bool indexed_address(struct dwarf_unit *u, uint64_t index, uint64_t *out)
 	struct dwarf_span addresses = dwarf_section(s->file, DWARF_ADDR);
 	uint64_t base = s->address_base;
 	struct dwarf_cursor c;
-
 	if (base == DWARF_NONE)
 		base = s->shape.version < 5 ? 0 : 8;
 	if (index > addresses.size)
@@ -91,7 +89,6 @@ bool dwarf_address(struct dwarf_unit *u, const struct dwarf_die *die, enum dwarf
 		   uint64_t *out)
 {
 	const struct dwarf_value *v = &die->values[what];
-
 	if (!dwarf_has(die, what))
 		return false;
 	*out = v->raw;
@@ -103,7 +100,6 @@ bool dwarf_address(struct dwarf_unit *u, const struct dwarf_die *die, enum dwarf
 bool dwarf_high(struct dwarf_unit *u, const struct dwarf_die *die, uint64_t low, uint64_t *out)
 {
 	const struct dwarf_value *v = &die->values[WANT_HIGH];
-
 	if (!dwarf_has(die, WANT_HIGH))
 		return false;
 	if (v->form == DW_FORM_addr || is_indexed(v->form))
@@ -115,7 +111,6 @@ bool dwarf_high(struct dwarf_unit *u, const struct dwarf_die *die, uint64_t low,
 uint32_t dwarf_number(const struct dwarf_die *die, enum dwarf_wanted what)
 {
 	uint64_t number = dwarf_has(die, what) ? die->values[what].raw : 0;
-
 	return number <= UINT32_MAX ? (uint32_t)number : 0;
 }
 
@@ -125,7 +120,6 @@ bool dwarf_reference(struct dwarf_unit *u, const struct dwarf_die *die, enum dwa
 		     struct dwarf_unit **other, uint64_t *offset)
 {
 	const struct dwarf_value *v = &die->values[what];
-
 	if (!dwarf_has(die, what))
 		return false;
 	*offset = v->raw;
@@ -183,10 +177,8 @@ static void read_pairs(struct dwarf_unit *u, struct dwarf_cursor c, uint64_t bas
 {
 	const uint8_t size = u->shape.address_size;
 	const uint64_t highest = size == 8 ? UINT64_MAX : UINT32_MAX;
-
 	while (spend(out)) {
 		uint64_t start = dwarf_take(&c, size), end = dwarf_take(&c, size);
-
 		if (c.bad || (start == 0 && end == 0))
 			return;
 		if (start == highest)
@@ -199,7 +191,6 @@ static void read_pairs(struct dwarf_unit *u, struct dwarf_cursor c, uint64_t bas
 static uint64_t take_address(struct dwarf_unit *u, struct dwarf_cursor *c, bool indexed)
 {
 	uint64_t address = 0;
-
 	if (!indexed)
 		return dwarf_take(c, u->shape.address_size);
 	if (!indexed_address(u, dwarf_take_uleb(c), &address))
@@ -212,10 +203,8 @@ static void read_entries(struct dwarf_unit *u, struct dwarf_cursor c, uint64_t b
 			 struct dwarf_ranges *out)
 {
 	uint64_t start, end;
-
 	while (spend(out)) {
 		uint64_t kind = dwarf_take(&c, 1);
-
 		switch (kind) {
 		case DW_RLE_base_addressx:
 		case DW_RLE_base_address:
@@ -249,7 +238,6 @@ void dwarf_ranges_read(struct dwarf_unit *u, uint64_t offset, struct dwarf_range
 {
 	struct dwarf_unit *s = u->skeleton ? u->skeleton : u;
 	uint64_t base = s->has_low ? s->low : 0;
-
 	if (u->shape.version >= 5)
 		read_entries(u, dwarf_cursor_at(dwarf_section(u->file, DWARF_RNGLISTS), offset),
 			     base, out);
@@ -263,7 +251,6 @@ bool dwarf_ranges_offset(struct dwarf_unit *u, const struct dwarf_die *die, uint
 	const struct dwarf_value *v = &die->values[WANT_RANGES];
 	uint64_t base = u->ranges_base;
 	struct dwarf_cursor c;
-
 	if (!dwarf_has(die, WANT_RANGES))
 		return false;
 	if (v->form != DW_FORM_rnglistx) {
@@ -285,7 +272,6 @@ bool dwarf_ranges_offset(struct dwarf_unit *u, const struct dwarf_die *die, uint
 void dwarf_ranges_of(struct dwarf_unit *u, const struct dwarf_die *die, struct dwarf_ranges *out)
 {
 	uint64_t low, high, offset;
-
 	if (dwarf_ranges_offset(u, die, &offset))
 		dwarf_ranges_read(u, offset, out);
 	else if (dwarf_address(u, die, WANT_LOW, &low) && dwarf_high(u, die, low, &high))

@@ -52,7 +52,6 @@ static void tame_sentence(char *text)
 void image_note_damage(struct image *image, const char *format, ...)
 {
 	va_list args;
-
 	if (image->damage)
 		return;
 	va_start(args, format);
@@ -66,7 +65,6 @@ void image_note_damage(struct image *image, const char *format, ...)
 size_t image_read(struct image *image, uint64_t offset, void *out, size_t size)
 {
 	size_t done = 0;
-
 	if (offset >= image->size)
 		return 0;
 	if (size > image->size - offset)
@@ -78,7 +76,6 @@ size_t image_read(struct image *image, uint64_t offset, void *out, size_t size)
 	while (done < size) {
 		ssize_t n = pread(image->fd, (char *)out + done, size - done,
 				  (off_t)(offset + done));
-
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0)
@@ -91,7 +88,6 @@ size_t image_read(struct image *image, uint64_t offset, void *out, size_t size)
 uint8_t *image_read_copy(struct image *image, uint64_t offset, uint64_t size, size_t *got)
 {
 	uint8_t *bytes, *smaller;
-
 	*got = 0;
 	if (offset >= image->size || size == 0)
 		return NULL;
@@ -129,8 +125,7 @@ static const char *machine_name(uint16_t machine)
 		{EM_BPF, "eBPF"},       {EM_ALPHA, "Alpha"},     {EM_PARISC, "PA-RISC"},
 		{258, "LoongArch"},     {EM_CUDA, "CUDA"},       {EM_AMDGPU, "an AMD GPU"},
 	};
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
 		if (names[i].number == machine)
 			return names[i].name;
 	return "an unknown machine";
@@ -163,8 +158,7 @@ static struct err *refuse_foreign(const unsigned char *start, size_t size)
 static struct err *read_header(struct image *image)
 {
 	Elf64_Ehdr *header = &image->header;
-	size_t size = image_read(image, 0, header, sizeof(*header));
-
+	size_t size = image_read(image, 0, header, sizeof *header);
 	if (size == 0)
 		return err_new("the file is empty");
 	if (size < SELFMAG || memcmp(header->e_ident, ELFMAG, SELFMAG) != 0)
@@ -177,7 +171,7 @@ static struct err *read_header(struct image *image)
 	if (header->e_ident[EI_DATA] != ELFDATA2LSB)
 		return err_new("a big-endian ELF file: only little-endian x86-64 and aarch64 "
 			       "are supported");
-	if (size < sizeof(*header))
+	if (size < sizeof *header)
 		return err_new("a damaged ELF file: its header ends after %zu bytes", size);
 	if (header->e_machine != EM_X86_64 && header->e_machine != EM_AARCH64)
 		return err_new("built for %s (machine %u): only x86-64 and aarch64 are supported",
@@ -193,10 +187,9 @@ static struct err *read_header(struct image *image)
 static Elf64_Shdr read_section_zero(struct image *image)
 {
 	Elf64_Shdr zero;
-
-	if (image->header.e_shoff == 0 || image->header.e_shentsize != sizeof(zero) ||
-	    image_read(image, image->header.e_shoff, &zero, sizeof(zero)) != sizeof(zero))
-		memset(&zero, 0, sizeof(zero));
+	if (image->header.e_shoff == 0 || image->header.e_shentsize != sizeof zero ||
+	    image_read(image, image->header.e_shoff, &zero, sizeof zero) != sizeof zero)
+		memset(&zero, 0, sizeof zero);
 	return zero;
 }
 
@@ -205,7 +198,6 @@ static size_t clip_count(struct image *image, uint64_t offset, uint64_t count, s
 			 const char *what)
 {
 	uint64_t room = offset < image->size ? (image->size - offset) / entry : 0;
-
 	if (room > HEADERS_MAX)
 		room = HEADERS_MAX;
 	if (count <= room)
@@ -236,7 +228,6 @@ static void name_sections(struct image *image, const Elf64_Shdr *headers, uint64
 {
 	const Elf64_Shdr *names = index < image->section_count ? &headers[index] : NULL;
 	size_t size = 0;
-
 	if (index == SHN_UNDEF)
 		return;
 	if (names && names->sh_type != SHT_NOBITS && names->sh_size <= NAMES_MAX)
@@ -255,7 +246,6 @@ static struct err *read_sections(struct image *image, const Elf64_Shdr *zero)
 	uint64_t announced = header->e_shnum ? header->e_shnum : zero->sh_size;
 	size_t count, got;
 	Elf64_Shdr *headers;
-
 	if (header->e_shoff == 0 || announced == 0)
 		return NULL;
 	if (header->e_shentsize != sizeof(Elf64_Shdr)) {
@@ -266,15 +256,15 @@ static struct err *read_sections(struct image *image, const Elf64_Shdr *zero)
 	count = clip_count(image, header->e_shoff, announced, sizeof(Elf64_Shdr), "section");
 	if (count == 0)
 		return NULL;
-	headers = (Elf64_Shdr *)image_read_copy(image, header->e_shoff, count * sizeof(*headers),
+	headers = (Elf64_Shdr *)image_read_copy(image, header->e_shoff, count * sizeof *headers,
 						&got);
-	image->sections = calloc(count, sizeof(*image->sections));
-	image->section_contents = calloc(count, sizeof(*image->section_contents));
+	image->sections = calloc(count, sizeof *image->sections);
+	image->section_contents = calloc(count, sizeof *image->section_contents);
 	if (!headers || !image->sections || !image->section_contents) {
 		free(headers);
 		return err_new("cannot read its %zu section headers", count);
 	}
-	image->section_count = got / sizeof(*headers);
+	image->section_count = got / sizeof *headers;
 	for (size_t i = 0; i < image->section_count; i++)
 		fill_section(&image->sections[i], &headers[i]);
 	name_sections(image, headers,
@@ -288,7 +278,6 @@ static struct err *read_sections(struct image *image, const Elf64_Shdr *zero)
 static int compare_segments(const void *a, const void *b)
 {
 	const struct image_segment *x = a, *y = b;
-
 	if (x->address != y->address)
 		return x->address < y->address ? -1 : 1;
 	return x->offset < y->offset ? -1 : x->offset > y->offset;
@@ -316,7 +305,6 @@ static void add_segment(struct image *image, const Elf64_Phdr *header, bool debu
 		.writable = header->p_flags & PF_W,
 	};
 	uint64_t room;
-
 	if (header->p_type != PT_LOAD || s.size == 0)
 		return;
 	if (image->segment_count == SEGMENTS_MAX) {
@@ -343,7 +331,6 @@ static struct err *read_program_headers(struct image *image, const Elf64_Shdr *z
 	const Elf64_Ehdr *header = &image->header;
 	uint64_t announced = header->e_phnum == PN_XNUM ? zero->sh_info : header->e_phnum;
 	size_t count, got;
-
 	if (header->e_phoff == 0 || announced == 0)
 		return NULL;
 	if (header->e_phentsize != sizeof(Elf64_Phdr)) {
@@ -356,8 +343,8 @@ static struct err *read_program_headers(struct image *image, const Elf64_Shdr *z
 		return NULL;
 	image->program_headers = (Elf64_Phdr *)image_read_copy(image, header->e_phoff,
 							       count * sizeof(Elf64_Phdr), &got);
-	image->segments = calloc(count, sizeof(*image->segments));
-	image->segment_contents = calloc(count, sizeof(*image->segment_contents));
+	image->segments = calloc(count, sizeof *image->segments);
+	image->segment_contents = calloc(count, sizeof *image->segment_contents);
 	if (!image->program_headers || !image->segments || !image->segment_contents)
 		return err_new("cannot read its %zu program headers", count);
 	image->program_header_count = got / sizeof(Elf64_Phdr);
@@ -370,11 +357,9 @@ static void part_segments(struct image *image)
 {
 	uint64_t left = image->size < UINT64_MAX / 4 ? image->size * 4 : UINT64_MAX;
 	size_t kept = 0;
-
 	for (size_t i = 0; i < image->segment_count; i++) {
 		struct image_segment s = image->segments[i];
 		bool last = i + 1 == image->segment_count;
-
 		if (!last && s.size > image->segments[i + 1].address - s.address) {
 			image_note_damage(image, "the segments at %#llx and %#llx overlap",
 					  (unsigned long long)s.address,
@@ -397,12 +382,11 @@ static void part_segments(struct image *image)
 static void make_segments(struct image *image)
 {
 	bool debug_file = is_debug_file(image);
-
 	for (size_t i = 0; i < image->program_header_count; i++)
 		add_segment(image, &image->program_headers[i], debug_file);
 	if (!image->segment_count)
 		return;
-	qsort(image->segments, image->segment_count, sizeof(*image->segments), compare_segments);
+	qsort(image->segments, image->segment_count, sizeof *image->segments, compare_segments);
 	part_segments(image);
 }
 
@@ -417,18 +401,16 @@ static uint64_t round_up(uint64_t n, uint64_t align)
 static bool take_build_id(struct image *image, const uint8_t *notes, size_t size, uint64_t align)
 {
 	Elf64_Nhdr note;
-
 	align = align == 8 ? 8 : 4;
-	while (size >= sizeof(note)) {
+	while (size >= sizeof note) {
 		uint64_t description, next;
-
-		memcpy(&note, notes, sizeof(note));
-		description = round_up(sizeof(note) + (uint64_t)note.n_namesz, align);
+		memcpy(&note, notes, sizeof note);
+		description = round_up(sizeof note + (uint64_t)note.n_namesz, align);
 		next = round_up(description + note.n_descsz, align);
 		if (description + note.n_descsz > size)
 			return false;
 		if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == sizeof(ELF_NOTE_GNU) &&
-		    memcmp(notes + sizeof(note), ELF_NOTE_GNU, sizeof(ELF_NOTE_GNU)) == 0 &&
+		    memcmp(notes + sizeof note, ELF_NOTE_GNU, sizeof(ELF_NOTE_GNU)) == 0 &&
 		    note.n_descsz > 0 && note.n_descsz <= BUILD_ID_MAX) {
 			memcpy(image->build_id, notes + description, note.n_descsz);
 			image->build_id_size = note.n_descsz;
@@ -447,7 +429,6 @@ static bool build_id_in(struct image *image, uint64_t offset, uint64_t size, uin
 	size_t got;
 	uint8_t *notes = image_read_copy(image, offset, size < NOTES_MAX ? size : NOTES_MAX, &got);
 	bool found = notes && take_build_id(image, notes, got, align);
-
 	free(notes);
 	return found;
 }
@@ -456,12 +437,10 @@ static bool build_id_in(struct image *image, uint64_t offset, uint64_t size, uin
 static void read_build_id(struct image *image)
 {
 	const struct image_section *s = image_section(image, ".note.gnu.build-id");
-
 	if (s && s->type == SHT_NOTE && build_id_in(image, s->offset, s->size, 4))
 		return;
 	for (size_t i = 0, tried = 0; i < image->program_header_count && tried < NOTES_TRIED; i++) {
 		const Elf64_Phdr *p = &image->program_headers[i];
-
 		if (p->p_type != PT_NOTE)
 			continue;
 		if (build_id_in(image, p->p_offset, p->p_filesz, p->p_align))
@@ -476,7 +455,6 @@ static struct err *read_all_headers(struct image *image)
 {
 	struct err *e = read_header(image);
 	Elf64_Shdr zero;
-
 	if (e)
 		return e;
 	zero = read_section_zero(image);
@@ -496,9 +474,8 @@ static struct err *read_all_headers(struct image *image)
 static struct err *open_common(int fd, uint8_t *memory, uint64_t size, const char *name,
 			       bool relocatable_allowed, struct image **out)
 {
-	struct image *image = calloc(1, sizeof(*image));
+	struct image *image = calloc(1, sizeof *image);
 	struct err *e;
-
 	*out = NULL;
 	if (!image) {
 		free(memory);
@@ -528,7 +505,6 @@ static struct err *open_common(int fd, uint8_t *memory, uint64_t size, const cha
 static struct err *open_file(int fd, const char *name, bool relocatable_allowed, struct image **out)
 {
 	struct stat status;
-
 	*out = NULL;
 	if (fstat(fd, &status) != 0)
 		return err_errno("%s: cannot read", name);
@@ -543,7 +519,6 @@ static struct err *open_path(const char *path, bool relocatable_allowed, struct 
 {
 	int fd = foreign_open(path, 0);
 	struct err *e;
-
 	*out = NULL;
 	if (fd < 0)
 		return err_errno("%s: cannot open", path);
@@ -575,7 +550,6 @@ struct err *image_open_owned(uint8_t *bytes, size_t size, const char *name, stru
 struct err *image_open_memory(const void *bytes, size_t size, const char *name, struct image **out)
 {
 	uint8_t *copy = malloc(size + 1);
-
 	*out = NULL;
 	if (!copy)
 		return err_new("%s: out of memory", name);
@@ -675,7 +649,6 @@ char *image_interpreter(struct image *image)
 	for (size_t i = 0; i < image->program_header_count; i++) {
 		const Elf64_Phdr *p = &image->program_headers[i];
 		size_t got;
-
 		if (p->p_type == PT_INTERP)
 			return (char *)image_read_copy(
 				image, p->p_offset, p->p_filesz < PATH_MAX ? p->p_filesz : PATH_MAX,
@@ -693,7 +666,6 @@ size_t image_build_id(const struct image *image, const uint8_t **bytes)
 void image_build_id_hex(const struct image *image, char *out)
 {
 	static const char digits[] = "0123456789abcdef";
-
 	for (size_t i = 0; i < image->build_id_size; i++) {
 		*out++ = digits[image->build_id[i] >> 4];
 		*out++ = digits[image->build_id[i] & 15];
@@ -716,10 +688,8 @@ size_t image_sections(const struct image *image, const struct image_section **ou
 static const struct image_section *section_named(const struct image *image, const char *name)
 {
 	const struct image_section *empty = NULL;
-
 	for (size_t i = 0; i < image->section_count; i++) {
 		const struct image_section *s = &image->sections[i];
-
 		if (s->type == SHT_NULL || strcmp(s->name, name) != 0)
 			continue;
 		if (s->type != SHT_NOBITS)
@@ -734,10 +704,9 @@ const struct image_section *image_section(const struct image *image, const char 
 {
 	const struct image_section *s = section_named(image, name);
 	char old_name[64];
-
 	/* The old way of compressing: .debug_info is called .zdebug_info. */
 	if (!s && strncmp(name, ".debug_", 7) == 0 &&
-	    snprintf(old_name, sizeof(old_name), ".z%s", name + 1) < (int)sizeof(old_name))
+	    snprintf(old_name, sizeof old_name, ".z%s", name + 1) < (int)sizeof old_name)
 		s = section_named(image, old_name);
 	return s;
 }
@@ -746,7 +715,6 @@ const char *image_damage(const struct image *image)
 {
 	pthread_mutex_t *lock = (pthread_mutex_t *)(uintptr_t)&image->lock;
 	const char *damage;
-
 	pthread_mutex_lock(lock);
 	damage = image->damage;
 	pthread_mutex_unlock(lock);

@@ -25,7 +25,6 @@ uint64_t inflate_limit(size_t compressed_size)
 static uint8_t *allocate_output(size_t in_size, uint64_t out_size)
 {
 	uint8_t *out;
-
 	if (out_size > inflate_limit(in_size))
 		return NULL;
 	out = malloc(out_size + 1);
@@ -45,7 +44,6 @@ static bool zlib_run(z_stream *z, const uint8_t *in, size_t in_size, uint8_t *ou
 {
 	const uint8_t *in_end = in + in_size, *out_end = out + out_size;
 	int status = Z_OK;
-
 	z->next_in = (Bytef *)(uintptr_t)in;
 	z->next_out = out;
 	while (status == Z_OK) {
@@ -66,7 +64,6 @@ uint8_t *inflate_zlib(const uint8_t *in, size_t in_size, uint64_t out_size)
 	uint8_t *out = allocate_output(in_size, out_size);
 	z_stream z = {0};
 	bool good;
-
 	if (!out || inflateInit(&z) != Z_OK) {
 		free(out);
 		return NULL;
@@ -82,7 +79,6 @@ uint8_t *inflate_zlib(const uint8_t *in, size_t in_size, uint64_t out_size)
 uint8_t *inflate_zstd(const uint8_t *in, size_t in_size, uint64_t out_size)
 {
 	uint8_t *out = allocate_output(in_size, out_size);
-
 	if (out && ZSTD_decompress(out, out_size, in, in_size) == out_size)
 		return out;
 	free(out);
@@ -94,7 +90,6 @@ static bool grow(uint8_t **out, size_t *room, uint64_t limit)
 {
 	size_t bigger = *room * 2 > limit ? limit : *room * 2;
 	uint8_t *moved;
-
 	if (bigger <= *room)
 		return false;
 	moved = realloc(*out, bigger + 1);
@@ -108,7 +103,6 @@ static bool grow(uint8_t **out, size_t *room, uint64_t limit)
 static bool xz_run(lzma_stream *z, uint8_t **out, size_t room, uint64_t limit, bool *full)
 {
 	lzma_ret status;
-
 	z->next_out = *out;
 	z->avail_out = room;
 	for (;;) {
@@ -142,7 +136,6 @@ uint8_t *inflate_xz(const uint8_t *in, size_t in_size, uint64_t most, size_t *ou
 	size_t room = in_size < limit / 4 ? in_size * 4 : limit;
 	uint8_t *out = in_size ? malloc(room + 1) : NULL;
 	lzma_stream z = LZMA_STREAM_INIT;
-
 	*out_size = 0;
 	*exceeded = false;
 	if (!out || lzma_stream_decoder(&z, xz_memory(most), 0) != LZMA_OK) {

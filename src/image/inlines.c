@@ -43,8 +43,7 @@ struct inlines {
 struct err *inlines_open(struct image *image, struct image *debug, struct lines *lines,
 			 struct inlines **out)
 {
-	struct inlines *x = calloc(1, sizeof(*x));
-
+	struct inlines *x = calloc(1, sizeof *x);
 	(void)debug; /* the lines know which of the two has the DWARF */
 	*out = x;
 	if (!x)
@@ -62,7 +61,6 @@ struct err *inlines_open(struct image *image, struct image *debug, struct lines 
 void inlines_close(struct inlines *x)
 {
 	struct lazy_unit *units;
-
 	if (!x)
 		return;
 	units = atomic_load(&x->units);
@@ -86,14 +84,13 @@ const char *inlines_damage(const struct inlines *x)
 static struct lazy_unit *all_units(struct inlines *x)
 {
 	struct lazy_unit *units = atomic_load_explicit(&x->units, memory_order_acquire);
-
 	if (units)
 		return units;
 	pthread_mutex_lock(&x->lock);
 	units = atomic_load(&x->units);
 	if (!units) {
 		x->unit_count = dwarf_module_file(x->module)->unit_count;
-		units = calloc(x->unit_count + 1, sizeof(*units));
+		units = calloc(x->unit_count + 1, sizeof *units);
 		atomic_store_explicit(&x->units, units, memory_order_release);
 	}
 	pthread_mutex_unlock(&x->lock);
@@ -104,7 +101,6 @@ static struct lazy_unit *all_units(struct inlines *x)
 static struct inline_unit *need_unit(struct inlines *x, size_t index)
 {
 	struct lazy_unit *units = all_units(x), *lazy;
-
 	if (!units)
 		return NULL;
 	lazy = &units[index];
@@ -129,7 +125,6 @@ static bool find_go(struct inlines *x, uint64_t address, uint64_t *which)
 {
 	const struct gotab *go = lines_go(x->tools.lines);
 	size_t index;
-
 	if (!go || !gotab_find(go, address, &index))
 		return false;
 	*which = OF_GO | index;
@@ -140,7 +135,6 @@ bool inlines_function(struct inlines *x, uint64_t address, uint64_t *which)
 {
 	uint32_t index = dwarf_points_find(dwarf_module_points(x->module), address), function;
 	struct inline_unit *unit = index == POINT_NOTHING ? NULL : need_unit(x, index);
-
 	function = unit ? dwarf_points_find(&unit->points, address) : POINT_NOTHING;
 	if (function == POINT_NOTHING)
 		return find_go(x, address, which);
@@ -153,7 +147,6 @@ bool inlines_build(struct inlines *x, uint64_t which, struct inline_procedure *o
 	struct inline_names kept[MEMORY_SMALL] = {0};
 	struct inline_memory memory = {kept, MEMORY_SMALL - 1};
 	struct inline_unit *unit;
-
 	if (which & OF_GO)
 		return gotab_tree(lines_go(x->tools.lines), (size_t)(which & ~OF_GO),
 				  lines_paths(x->tools.lines), out);
@@ -166,7 +159,6 @@ struct err *inlines_find(struct inlines *x, uint64_t address, struct inline_proc
 			 bool *found)
 {
 	uint64_t which;
-
 	*out = (struct inline_procedure){0};
 	*found = inlines_function(x, address, &which) && inlines_build(x, which, out);
 	return all_units(x) ? NULL : err_new("%s: out of memory", image_path(x->image));
@@ -182,7 +174,6 @@ struct listed {
 static int compare_listed(const void *a, const void *b)
 {
 	const struct listed *x = a, *y = b;
-
 	if (x->start != y->start)
 		return x->start < y->start ? -1 : 1;
 	if (x->unit != y->unit)
@@ -193,7 +184,6 @@ static int compare_listed(const void *a, const void *b)
 static void read_one(void *context, size_t index)
 {
 	struct inlines *x = context;
-
 	if (dwarf_module_file(x->module)->units[index].has_addresses)
 		need_unit(x, index);
 }
@@ -204,20 +194,19 @@ static struct listed *list_all(struct inlines *x, size_t *count)
 	struct lazy_unit *units = all_units(x);
 	struct listed *all;
 	size_t at = 0;
-
 	*count = 0;
 	if (!units)
 		return NULL;
 	parallel_for(x->unit_count, read_one, x);
 	for (size_t i = 0; i < x->unit_count; i++)
 		*count += units[i].unit.count;
-	all = reallocarray(NULL, *count + 1, sizeof(*all));
+	all = reallocarray(NULL, *count + 1, sizeof *all);
 	for (size_t i = 0; all && i < x->unit_count; i++)
 		for (size_t k = 0; k < units[i].unit.count; k++)
 			all[at++] = (struct listed){units[i].unit.functions[k].start, (uint32_t)i,
 						    (uint32_t)k};
 	if (all)
-		qsort(all, *count, sizeof(*all), compare_listed);
+		qsort(all, *count, sizeof *all, compare_listed);
 	return all;
 }
 
@@ -226,7 +215,6 @@ static struct listed *list_all(struct inlines *x, size_t *count)
 static bool is_named(struct inlines *x, const struct listed *l)
 {
 	const struct inline_unit *unit = &all_units(x)[l->unit].unit;
-
 	return dwarf_points_find(dwarf_module_points(x->module), l->start) == l->unit &&
 	       dwarf_points_find(&unit->points, l->start) == l->function;
 }
@@ -241,13 +229,11 @@ struct err *inlines_each(struct inlines *x,
 	struct err *e = NULL;
 	size_t count = 0;
 	struct listed *all = memory.all ? list_all(x, &count) : NULL;
-
 	if (!all)
 		e = err_new("%s: out of memory", image_path(x->image));
 	for (size_t i = 0; i < count && !e; i++) {
 		struct inline_unit *unit = &all_units(x)[all[i].unit].unit;
 		struct inline_procedure procedure;
-
 		if (!is_named(x, &all[i]) ||
 		    !inline_unit_build(unit, &x->tools, &memory, &unit->functions[all[i].function],
 				       &procedure))

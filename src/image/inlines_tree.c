@@ -69,7 +69,6 @@ static void take_names(struct tree *t, struct dwarf_unit *unit, const struct dwa
 static bool follow(struct dwarf_unit **unit, const struct dwarf_die *die, uint64_t *offset)
 {
 	struct dwarf_unit *other;
-
 	if (!dwarf_reference(*unit, die, WANT_ORIGIN, &other, offset) &&
 	    !dwarf_reference(*unit, die, WANT_SPECIFICATION, &other, offset))
 		return false;
@@ -91,7 +90,6 @@ static const char *qualified(struct tree *t, struct dwarf_unit *unit, uint64_t o
 {
 	struct buf name = {0};
 	uint32_t number = 0;
-
 	if (!plain || !is_cplusplus(t->out->language))
 		return plain;
 	dwarf_scopes_append(unit, offset, &name);
@@ -110,7 +108,6 @@ static void find_names(struct tree *t, struct dwarf_unit *unit, struct dwarf_die
 		       struct inline_names *out)
 {
 	uint64_t offset;
-
 	take_names(t, unit, die, out);
 	for (int i = 0; i < REFERENCES_MAX && follow(&unit, die, &offset); i++) {
 		if (!dwarf_read_die(unit, offset, die, &t->names_left))
@@ -131,7 +128,6 @@ static struct inline_names origin_names(struct tree *t, struct dwarf_unit *unit,
 	struct dwarf_unit *other;
 	const uint8_t *key;
 	uint64_t offset;
-
 	if (!dwarf_reference(unit, die, WANT_ORIGIN, &other, &offset))
 		return names;
 	key = dwarf_section(other->file, DWARF_INFO).bytes + offset;
@@ -151,7 +147,6 @@ static struct inline_names origin_names(struct tree *t, struct dwarf_unit *unit,
 static int compare_ranges(const void *a, const void *b)
 {
 	const struct inline_range *x = a, *y = b;
-
 	return x->start < y->start ? -1 : x->start > y->start;
 }
 
@@ -160,11 +155,10 @@ static void tidy_ranges(struct dwarf_ranges *r, size_t first)
 {
 	size_t kept = first;
 	bool sorted = true;
-
 	for (size_t i = first + 1; i < r->count; i++)
 		sorted &= r->all[i - 1].start <= r->all[i].start;
 	if (!sorted)
-		qsort(r->all + first, r->count - first, sizeof(*r->all), compare_ranges);
+		qsort(r->all + first, r->count - first, sizeof *r->all, compare_ranges);
 	for (size_t i = first; i < r->count; i++) {
 		if (kept > first && r->all[i].start <= r->all[kept - 1].end) {
 			if (r->all[i].end > r->all[kept - 1].end)
@@ -179,11 +173,9 @@ static void tidy_ranges(struct dwarf_ranges *r, size_t first)
 static struct inline_scope *new_scope(struct tree *t)
 {
 	struct inline_procedure *out = t->out;
-
 	if (out->scope_count == t->scope_room) {
 		size_t room = t->scope_room ? t->scope_room * 2 : 8;
-		struct inline_scope *moved = reallocarray(out->scopes, room, sizeof(*moved));
-
+		struct inline_scope *moved = reallocarray(out->scopes, room, sizeof *moved);
 		if (!moved || room > SCOPES_MAX) {
 			out->scopes = moved ? moved : out->scopes;
 			t->failed = true;
@@ -219,7 +211,6 @@ static void add_root(struct tree *t, struct dwarf_die *die)
 {
 	struct inline_scope *scope = new_scope(t);
 	struct inline_names names = {0};
-
 	if (!scope)
 		return;
 	*scope = (struct inline_scope){0};
@@ -235,7 +226,6 @@ static void add_root(struct tree *t, struct dwarf_die *die)
 static bool is_own_part(const struct tree *t, const struct inline_scope *scope, uint32_t column)
 {
 	const struct inline_scope *outer = &t->out->scopes[scope->parent];
-
 	return scope->call_column && scope->call_column == column && scope->call_line &&
 	       scope->call_line == scope->line && scope->call_file == scope->file &&
 	       outer->line == scope->line && outer->file == scope->file && scope->name &&
@@ -247,7 +237,6 @@ static void add_inlined(struct tree *t, struct dwarf_die *die, uint32_t depth)
 	struct dwarf_unit *unit = t->unit->unit;
 	struct inline_scope scope = {0}, *place;
 	struct inline_names names;
-
 	read_ranges(t, die, &scope);
 	scope.parent = t->stack[t->nesting - 1].scope;
 	scope.depth = t->out->scopes[scope.parent].depth + 1;
@@ -274,7 +263,6 @@ static void add_inlined(struct tree *t, struct dwarf_die *die, uint32_t depth)
 static void credit(struct tree *t, const struct dwarf_walk *walk)
 {
 	uint64_t bytes = (uint64_t)(walk->c.at - t->credited);
-
 	t->ranges.budget += RANGES_PER_BYTE * bytes;
 	t->names_left += NAMES_PER_BYTE * bytes;
 	t->credited = walk->c.at;
@@ -285,7 +273,6 @@ static void walk_body(struct tree *t, struct dwarf_walk *walk)
 	const struct dwarf_abbrev *abbrev;
 	struct dwarf_die die;
 	uint32_t depth;
-
 	while (!t->failed && walk->depth > 0 && (abbrev = dwarf_walk_next(walk, &depth))) {
 		while (t->nesting > 1 && t->stack[t->nesting - 1].depth >= depth)
 			t->nesting--;
@@ -320,14 +307,12 @@ static void take_over(struct tree *t, const struct family *family, size_t index)
 {
 	struct inline_scope *scopes = t->out->scopes, *scope = &scopes[index];
 	size_t first = t->ranges.count;
-
 	for (uint32_t i = family[index].first_child; i != NONE; i = family[i].next) {
 		if (scopes[i].count > t->ranges.budget)
 			break;
 		t->ranges.budget -= scopes[i].count;
 		for (uint32_t k = 0; k < scopes[i].count; k++) {
 			struct inline_range range = t->ranges.all[scopes[i].first + k];
-
 			dwarf_ranges_add(&t->ranges, range.start, range.end);
 		}
 	}
@@ -341,9 +326,8 @@ static void take_over(struct tree *t, const struct family *family, size_t index)
 static bool drop_empty(struct tree *t)
 {
 	struct inline_scope *scopes = t->out->scopes;
-	struct family *family = reallocarray(NULL, t->out->scope_count, sizeof(*family));
+	struct family *family = reallocarray(NULL, t->out->scope_count, sizeof *family);
 	size_t kept = 0;
-
 	if (!family)
 		return false;
 	for (size_t i = 0; i < t->out->scope_count; i++)
@@ -373,7 +357,6 @@ static bool finish(struct tree *t)
 {
 	struct inline_procedure *out = t->out;
 	bool empty = false;
-
 	for (size_t i = 1; i < out->scope_count; i++)
 		empty |= out->scopes[i].count == 0;
 	if (empty && !t->failed)
@@ -399,7 +382,6 @@ bool inline_unit_build(struct inline_unit *unit, const struct inline_tools *tool
 	struct dwarf_walk walk;
 	struct dwarf_die die;
 	uint32_t depth;
-
 	t.memory = memory;
 	t.out = out;
 	*out = (struct inline_procedure){.records_inlining = unit->records};
@@ -427,7 +409,6 @@ uint64_t inline_procedure_opening(const struct inline_procedure *p, const struct
 				  size_t count)
 {
 	const struct inline_scope *self = p->scopes;
-
 	/* Where the next row has no column either, the compiler writes none. */
 	if (count < 2 || rows[0].address != p->entry || rows[0].column || !rows[1].column ||
 	    rows[0].file != self->file || rows[0].line < self->line)

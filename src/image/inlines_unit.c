@@ -19,11 +19,9 @@ static void add_function(struct listing *x, uint64_t offset, uint32_t depth)
 {
 	struct inline_unit *out = x->out;
 	uint64_t start = UINT64_MAX;
-
 	if (out->count == out->room) {
 		size_t room = out->room ? out->room * 2 : 64;
-		struct inline_function *moved = reallocarray(out->functions, room, sizeof(*moved));
-
+		struct inline_function *moved = reallocarray(out->functions, room, sizeof *moved);
 		if (!moved || room > UINT32_MAX) {
 			out->functions = moved ? moved : out->functions;
 			x->failed = true;
@@ -34,7 +32,6 @@ static void add_function(struct listing *x, uint64_t offset, uint32_t depth)
 	}
 	for (size_t i = 0; i < x->ranges.count && !x->failed; i++) {
 		const struct inline_range *r = &x->ranges.all[i];
-
 		start = r->start < start ? r->start : start;
 		x->failed = !dwarf_intervals_add(&x->intervals, r->start, r->end,
 						 (uint32_t)out->count, depth);
@@ -48,7 +45,6 @@ static void list_functions(struct listing *x, struct dwarf_walk *walk)
 	const struct dwarf_abbrev *abbrev;
 	struct dwarf_die die;
 	uint32_t depth;
-
 	while (!x->failed && (abbrev = dwarf_walk_next(walk, &depth))) {
 		if (abbrev->kind == DWARF_BARREN) {
 			dwarf_walk_pass_tree(walk, abbrev);
@@ -76,8 +72,7 @@ static bool is_recorder(const char *producer)
 		"GNU C",  "GNU Fortran", "GNU Ada",        "GNU D", "GNU GIMPLE",
 		"GNU Go", "GNU Rust",    "GNU Modula",     "clang", "LLVM",
 		"rustc",  "flang",       "Go cmd/compile", "ifx",   "ldc"};
-
-	for (size_t i = 0; producer && i < sizeof(known) / sizeof(known[0]); i++)
+	for (size_t i = 0; producer && i < sizeof known / sizeof known[0]; i++)
 		if (strstr(producer, known[i]))
 			return true;
 	return false;
@@ -90,7 +85,6 @@ static uint64_t ranges_left(struct dwarf_file *file)
 	int64_t most = 65536 + 2 * (int64_t)(dwarf_section(file, DWARF_RANGES).size +
 					     dwarf_section(file, DWARF_RNGLISTS).size);
 	int64_t left = most - atomic_load(&file->ranges_read);
-
 	return left > 0 ? (uint64_t)left : 0;
 }
 
@@ -100,7 +94,6 @@ void inline_unit_read(struct inline_unit *out, struct dwarf_module *module, stru
 	struct dwarf_walk walk;
 	struct dwarf_file *file;
 	uint64_t left;
-
 	*out = (struct inline_unit){.unit = dwarf_module_full_unit(module, unit)};
 	if (!out->unit)
 		return;

@@ -46,8 +46,7 @@ struct lines {
 
 struct err *lines_open(struct image *image, struct image *debug, struct lines **out)
 {
-	struct lines *l = calloc(1, sizeof(*l));
-
+	struct lines *l = calloc(1, sizeof *l);
 	*out = l;
 	if (!l)
 		return err_new("%s: out of memory", image_path(image));
@@ -111,7 +110,6 @@ const char *lines_file(const struct lines *l, uint32_t file)
 static bool append(char *path, size_t *length, const char *text)
 {
 	size_t size;
-
 	if (!text)
 		return true;
 	while (*length && text[0] == '.' && text[1] == '/') {
@@ -138,7 +136,6 @@ static bool join(const struct line_table *t, uint64_t directory, const char *nam
 {
 	const char *first = t->directory_count ? t->directories[0] : NULL;
 	bool same = first && t->directory && strncmp(first, t->directory, PATH_MAX) == 0;
-
 	return append(path, length, t->directory) && (same || append(path, length, first)) &&
 	       (directory == 0 || directory >= t->directory_count ||
 		append(path, length, t->directories[directory])) &&
@@ -149,7 +146,6 @@ uint32_t lines_intern(struct line_table *t, uint64_t directory, const char *name
 {
 	char path[PATH_MAX];
 	size_t length = 0;
-
 	if (!join(t, directory, name, path, &length))
 		return 0;
 	if (atomic_fetch_sub(&t->text_left, (int64_t)length) < (int64_t)length) {
@@ -167,11 +163,9 @@ static struct line_table *add_table(struct lines *l, struct dwarf_file *file, ui
 {
 	struct line_table **slot = &l->slots[offset / 8 % TABLE_SLOTS];
 	struct line_table *t;
-
 	if (l->table_count == l->table_room) {
 		size_t room = l->table_room ? l->table_room * 2 : 64;
-		struct line_table **moved = reallocarray(l->tables, room, sizeof(*moved));
-
+		struct line_table **moved = reallocarray(l->tables, room, sizeof *moved);
 		if (!moved || room > TABLES_MAX) {
 			l->tables = moved ? moved : l->tables;
 			return NULL;
@@ -179,7 +173,7 @@ static struct line_table *add_table(struct lines *l, struct dwarf_file *file, ui
 		l->tables = moved;
 		l->table_room = room;
 	}
-	t = calloc(1, sizeof(*t));
+	t = calloc(1, sizeof *t);
 	if (!t)
 		return NULL;
 	t->lines = l;
@@ -198,7 +192,6 @@ static struct line_table *find_table(struct lines *l, struct dwarf_unit *unit)
 {
 	struct line_table *t = l->slots[unit->lines / 8 % TABLE_SLOTS];
 	uint64_t next;
-
 	while (t && (t->offset != unit->lines || t->file != unit->file))
 		t = t->next;
 	return t ? t : add_table(l, unit->file, unit->lines, unit->directory, &next);
@@ -208,7 +201,6 @@ static struct line_table *find_table(struct lines *l, struct dwarf_unit *unit)
 static struct line_table *unit_table(struct lines *l, struct dwarf_unit *unit)
 {
 	struct line_table *t;
-
 	if (unit->skeleton)
 		unit = unit->skeleton;
 	t = atomic_load_explicit(&unit->line_table, memory_order_acquire);
@@ -225,7 +217,6 @@ static struct line_table *unit_table(struct lines *l, struct dwarf_unit *unit)
 uint32_t lines_unit_file(struct lines *l, struct dwarf_unit *unit, uint64_t number)
 {
 	struct line_table *t = unit_table(l, unit);
-
 	return t ? line_table_file(t, number) : 0;
 }
 
@@ -234,7 +225,6 @@ static void make_room(struct lines *l, const struct line_table *but)
 {
 	for (size_t i = 0; i < l->table_count && l->rows_kept > ROWS_KEPT; i++) {
 		struct line_table *t = l->tables[l->next_dropped++ % l->table_count];
-
 		if (t == but || pthread_mutex_trylock(&t->lock) != 0)
 			continue;
 		if (t->has_rows) {
@@ -251,7 +241,6 @@ static void need_rows(struct lines *l, struct line_table *t)
 {
 	struct dwarf_span section = dwarf_section(t->file, DWARF_LINE);
 	bool allowed;
-
 	if (t->has_rows)
 		return;
 	pthread_mutex_lock(&l->lock);
@@ -288,7 +277,6 @@ static void add_sequences(struct lines *l, struct line_table *t, struct dwarf_in
 static void drop_last(struct lines *l)
 {
 	struct line_table *t = l->tables[--l->table_count];
-
 	l->slots[t->offset / 8 % TABLE_SLOTS] = t->next;
 	line_table_free(t);
 }
@@ -300,10 +288,8 @@ static void scan_tables(struct lines *l)
 	struct dwarf_span section = dwarf_section(file, DWARF_LINE);
 	struct dwarf_intervals in = {0};
 	uint64_t next;
-
 	for (uint64_t at = 0; at < section.size; at = next) {
 		struct line_table *t;
-
 		t = add_table(l, file, at, NULL, &next);
 		if (!t)
 			break;
@@ -336,7 +322,6 @@ static const struct dwarf_points *find_points(struct lines *l, bool *by_unit)
 static struct line_table *table_of(struct lines *l, uint32_t what, bool by_unit)
 {
 	struct line_table *t;
-
 	if (what == POINT_NOTHING)
 		return NULL;
 	if (by_unit)
@@ -361,7 +346,6 @@ static void add_row(struct found *f, const struct line_table *t, const struct li
 	const struct packed_row *p = &t->rows[s->first + at];
 	uint64_t from = s->start + p->offset;
 	uint64_t to = at + 1 < s->count ? s->start + p[1].offset : s->end;
-
 	if (!ARRAY_ROOM(f->rows, f->count, f->room)) {
 		f->failed = true;
 		return;
@@ -381,10 +365,8 @@ static void add_row(struct found *f, const struct line_table *t, const struct li
 static size_t row_before(const struct line_table *t, const struct line_sequence *s, uint64_t offset)
 {
 	size_t low = 0, high = s->count;
-
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
-
 		if (t->rows[s->first + middle].offset <= offset)
 			low = middle + 1;
 		else
@@ -397,10 +379,8 @@ static size_t row_before(const struct line_table *t, const struct line_sequence 
 static void collect(struct found *f, const struct line_table *t, uint64_t start, uint64_t end)
 {
 	size_t low = 0, high = t->sequence_count;
-
 	while (low < high) { /* the first that ends after start */
 		size_t middle = low + (high - low) / 2;
-
 		if (t->sequences[middle].end <= start)
 			low = middle + 1;
 		else
@@ -409,7 +389,6 @@ static void collect(struct found *f, const struct line_table *t, uint64_t start,
 	for (; low < t->sequence_count && t->sequences[low].start < end && !f->failed; low++) {
 		const struct line_sequence *s = &t->sequences[low];
 		size_t at = s->start < start ? row_before(t, s, start - s->start) : 0;
-
 		for (; at < s->count && s->start + t->rows[s->first + at].offset < end; at++)
 			add_row(f, t, s, at, start, end);
 	}
@@ -422,11 +401,9 @@ struct err *lines_range(struct lines *l, uint64_t start, uint64_t end, struct li
 	bool by_unit;
 	const struct dwarf_points *points = find_points(l, &by_unit);
 	size_t at = dwarf_points_before(points, start);
-
 	for (at = at ? at - 1 : 0; at < points->count && points->all[at].start < end; at++) {
 		uint64_t from = points->all[at].start, to = end;
 		struct line_table *t = table_of(l, points->all[at].what, by_unit);
-
 		if (at + 1 < points->count && points->all[at + 1].start < end)
 			to = points->all[at + 1].start;
 		from = from > start ? from : start;

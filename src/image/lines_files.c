@@ -9,7 +9,7 @@
 
 void lines_files_init(struct lines_files *f)
 {
-	memset(f, 0, sizeof(*f));
+	memset(f, 0, sizeof *f);
 	pthread_mutex_init(&f->lock, NULL);
 }
 
@@ -34,7 +34,6 @@ const char *lines_files_path(const struct lines_files *f, uint32_t number)
 static uint64_t hash_of(const char *path, size_t length)
 {
 	uint64_t hash = 1469598103934665603u;
-
 	for (size_t i = 0; i < length; i++)
 		hash = (hash ^ (unsigned char)path[i]) * 1099511628211u;
 	return hash ^ hash >> 29;
@@ -44,16 +43,14 @@ static bool grow_slots(struct lines_files *f)
 {
 	size_t count = f->slot_count ? f->slot_count * 2 : 1024;
 	uint32_t *slots;
-
 	if ((size_t)f->count * 2 < f->slot_count)
 		return true;
-	slots = calloc(count, sizeof(*slots));
+	slots = calloc(count, sizeof *slots);
 	if (!slots)
 		return false;
 	for (uint32_t number = 1; number <= f->count; number++) {
 		const char *path = lines_files_path(f, number);
 		size_t at = hash_of(path, strlen(path)) & (count - 1);
-
 		while (slots[at])
 			at = (at + 1) & (count - 1);
 		slots[at] = number;
@@ -68,7 +65,6 @@ static uint32_t add_path(struct lines_files *f, const char *path, size_t length)
 {
 	char ***page = &f->pages[f->count / FILES_PAGE];
 	char *copy;
-
 	if (f->count == FILES_PAGE * FILES_PAGES || f->text + length > TEXT_MAX)
 		return 0;
 	if (!*page)
@@ -86,13 +82,11 @@ static uint32_t add_path(struct lines_files *f, const char *path, size_t length)
 static uint32_t find_or_add(struct lines_files *f, const char *path, size_t length)
 {
 	size_t at;
-
 	if (!grow_slots(f))
 		return 0;
 	at = hash_of(path, length) & (f->slot_count - 1);
 	for (; f->slots[at]; at = (at + 1) & (f->slot_count - 1)) {
 		const char *known = lines_files_path(f, f->slots[at]);
-
 		if (strncmp(known, path, length) == 0 && known[length] == 0)
 			return f->slots[at];
 	}
@@ -103,7 +97,6 @@ static uint32_t find_or_add(struct lines_files *f, const char *path, size_t leng
 uint32_t lines_files_number(struct lines_files *f, const char *path, size_t length)
 {
 	uint32_t number;
-
 	pthread_mutex_lock(&f->lock);
 	number = find_or_add(f, path, length);
 	pthread_mutex_unlock(&f->lock);

@@ -49,7 +49,6 @@ static bool grow(void **array, size_t count, size_t *room, size_t size)
 {
 	size_t more = *room ? *room * 2 : 256;
 	void *moved;
-
 	if (count < *room)
 		return true;
 	moved = reallocarray(*array, more, size);
@@ -75,12 +74,11 @@ static void add_row(struct machine *m)
 {
 	struct full_row *last = m->count ? &m->sequence[m->count - 1] : NULL;
 	struct full_row *row;
-
 	if (last && last->address == m->address) {
 		row = last; /* no instruction is between: the later one counts */
 	} else {
 		m->unsorted |= last && m->address < last->address;
-		if (!grow((void **)&m->sequence, m->count, &m->room, sizeof(*m->sequence))) {
+		if (!grow((void **)&m->sequence, m->count, &m->room, sizeof *m->sequence)) {
 			m->failed = true;
 			return;
 		}
@@ -98,8 +96,7 @@ static void add_row(struct machine *m)
 /* Stable, since of rows with one address the last counts. */
 static void sort_rows(struct machine *m)
 {
-	struct full_row *from = m->sequence, *to = malloc(m->count * sizeof(*to)), *swap;
-
+	struct full_row *from = m->sequence, *to = malloc(m->count * sizeof *to), *swap;
 	if (!to) {
 		m->failed = true;
 		return;
@@ -109,12 +106,10 @@ static void sort_rows(struct machine *m)
 			size_t middle = at + width < m->count ? at + width : m->count;
 			size_t end = at + 2 * width < m->count ? at + 2 * width : m->count;
 			size_t left = at, right = middle, out = at;
-
 			while (left < middle || right < end) {
 				bool take_left = right == end ||
 						 (left < middle &&
 						  from[left].address <= from[right].address);
-
 				to[out++] = take_left ? from[left++] : from[right++];
 			}
 		}
@@ -134,21 +129,19 @@ static void pack_rows(struct machine *m, uint64_t start, uint64_t end)
 {
 	struct line_table *t = m->table;
 	size_t first = t->row_count;
-
 	for (size_t i = 0; i < m->count && m->sequence[i].address < end; i++) {
 		struct packed_row row = m->sequence[i].row;
-
 		row.offset = (uint32_t)(m->sequence[i].address - start);
 		if (t->row_count > first && t->rows[t->row_count - 1].offset == row.offset)
 			t->row_count--;
-		if (!grow((void **)&t->rows, t->row_count, &m->row_room, sizeof(*t->rows))) {
+		if (!grow((void **)&t->rows, t->row_count, &m->row_room, sizeof *t->rows)) {
 			m->failed = true;
 			return;
 		}
 		t->rows[t->row_count++] = row;
 	}
 	if (!grow((void **)&t->sequences, t->sequence_count, &m->sequence_room,
-		  sizeof(*t->sequences))) {
+		  sizeof *t->sequences)) {
 		m->failed = true;
 		return;
 	}
@@ -159,7 +152,6 @@ static void pack_rows(struct machine *m, uint64_t start, uint64_t end)
 static void end_sequence(struct machine *m)
 {
 	uint64_t start, end = m->address;
-
 	if (m->unsorted)
 		sort_rows(m);
 	if (m->count && !m->failed) {
@@ -174,7 +166,6 @@ static void end_sequence(struct machine *m)
 static int compare_sequences(const void *a, const void *b)
 {
 	const struct line_sequence *x = a, *y = b;
-
 	if (x->start != y->start)
 		return x->start < y->start ? -1 : 1;
 	return x->first < y->first ? -1 : x->first > y->first;
@@ -185,13 +176,11 @@ static void part_sequences(struct line_table *t)
 {
 	size_t kept = 0;
 	uint64_t covered = 0;
-
 	if (t->sequence_count)
-		qsort(t->sequences, t->sequence_count, sizeof(*t->sequences), compare_sequences);
+		qsort(t->sequences, t->sequence_count, sizeof *t->sequences, compare_sequences);
 	for (size_t i = 0; i < t->sequence_count; i++) {
 		struct line_sequence s = t->sequences[i];
 		uint64_t start = s.start;
-
 		if (s.end <= covered)
 			continue;
 		while (s.start < covered && s.count > 1 &&
@@ -203,7 +192,6 @@ static void part_sequences(struct line_table *t)
 		if (s.start < covered) {
 			for (size_t k = 0; k < s.count; k++) {
 				uint64_t at = start + t->rows[s.first + k].offset;
-
 				t->rows[s.first + k].offset = at > covered
 								      ? (uint32_t)(at - covered)
 								      : 0;
@@ -228,8 +216,7 @@ static void define_file(struct machine *m, struct dwarf_cursor *c)
 	struct line_table *t = m->table;
 	const char *name = dwarf_take_string(c);
 	uint64_t directory = dwarf_take_uleb(c);
-
-	if (c->bad || m->extra_count == sizeof(m->extra) / sizeof(m->extra[0]))
+	if (c->bad || m->extra_count == sizeof m->extra / sizeof m->extra[0])
 		return;
 	m->extra[m->extra_count++] = lines_intern(t, directory, name);
 }
@@ -238,7 +225,6 @@ static void run_extended(struct machine *m)
 {
 	uint64_t length = dwarf_take_uleb(&m->c);
 	struct dwarf_cursor c = m->c;
-
 	if (!dwarf_skip(&m->c, length) || length == 0)
 		return;
 	c.end = m->c.at;
@@ -267,7 +253,6 @@ static void pass_operands(struct machine *m, uint8_t opcode)
 static void run_standard(struct machine *m, uint8_t opcode)
 {
 	const struct line_table *t = m->table;
-
 	switch (opcode) {
 	case DW_LNS_copy:
 		add_row(m);
@@ -301,13 +286,10 @@ static void run_standard(struct machine *m, uint8_t opcode)
 static void run(struct machine *m)
 {
 	const struct line_table *t = m->table;
-
 	while (m->c.at < m->c.end && !m->c.bad && !m->failed) {
 		uint8_t opcode = *m->c.at++;
-
 		if (opcode >= t->opcode_base) {
 			unsigned int rest = opcode - t->opcode_base;
-
 			m->line += (uint32_t)(t->line_base + (int)(rest % t->line_range));
 			advance(m, rest / t->line_range);
 			add_row(m);
@@ -321,12 +303,11 @@ static void run(struct machine *m)
 
 static void give_back(struct line_table *t)
 {
-	void *smaller = t->row_count ? realloc(t->rows, t->row_count * sizeof(*t->rows)) : NULL;
-
+	void *smaller = t->row_count ? realloc(t->rows, t->row_count * sizeof *t->rows) : NULL;
 	if (smaller)
 		t->rows = smaller;
 	smaller = t->sequence_count
-			  ? realloc(t->sequences, t->sequence_count * sizeof(*t->sequences))
+			  ? realloc(t->sequences, t->sequence_count * sizeof *t->sequences)
 			  : NULL;
 	if (smaller)
 		t->sequences = smaller;
@@ -335,7 +316,6 @@ static void give_back(struct line_table *t)
 void line_table_make_rows(struct line_table *t)
 {
 	struct machine m = {.table = t};
-
 	t->has_rows = true;
 	if (!t->good)
 		return;

@@ -34,7 +34,6 @@ static void take_number(struct dwarf_cursor *c, uint64_t form, struct dwarf_shap
 {
 	uint32_t size;
 	enum dwarf_how how = dwarf_form_how(form, shape, &size);
-
 	if (how == HOW_LEB)
 		*out = dwarf_take_uleb(c);
 	else if (how == HOW_FIXED && size <= 8)
@@ -61,7 +60,6 @@ static void take_entry(struct line_table *t, struct dwarf_cursor *c,
 		       const struct entry_format *format, struct line_file *out)
 {
 	struct dwarf_shape shape = {t->version, t->address_size, t->offset_size};
-
 	for (size_t i = 0; i < format->count && !c->bad; i++) {
 		if (format->what[i] == DW_LNCT_path)
 			take_text(t, c, format->form[i], shape, &out->name);
@@ -76,7 +74,6 @@ static void take_entry(struct line_table *t, struct dwarf_cursor *c,
 static bool read_count(struct dwarf_cursor *c, const struct entry_format *format, size_t *count)
 {
 	uint64_t said = dwarf_take_uleb(c);
-
 	if (c->bad || said > dwarf_left(c) || (said && format->count == 0))
 		return false;
 	*count = said;
@@ -87,10 +84,9 @@ static bool read_entries(struct line_table *t, struct dwarf_cursor *c)
 {
 	struct entry_format format;
 	struct line_file entry;
-
 	if (!read_format(c, &format) || !read_count(c, &format, &t->directory_count))
 		return false;
-	t->directories = calloc(t->directory_count + 1, sizeof(*t->directories));
+	t->directories = calloc(t->directory_count + 1, sizeof *t->directories);
 	for (size_t i = 0; t->directories && i < t->directory_count && !c->bad; i++) {
 		entry = (struct line_file){0};
 		take_entry(t, c, &format, &entry);
@@ -98,7 +94,7 @@ static bool read_entries(struct line_table *t, struct dwarf_cursor *c)
 	}
 	if (!t->directories || !read_format(c, &format) || !read_count(c, &format, &t->file_count))
 		return false;
-	t->files = calloc(t->file_count + 1, sizeof(*t->files));
+	t->files = calloc(t->file_count + 1, sizeof *t->files);
 	for (size_t i = 0; t->files && i < t->file_count && !c->bad; i++) {
 		take_entry(t, c, &format, &t->files[i]);
 		atomic_init(&t->files[i].number, LINE_FILE_UNKNOWN);
@@ -112,7 +108,6 @@ static bool read_entries(struct line_table *t, struct dwarf_cursor *c)
 static bool count_strings(struct dwarf_cursor c, bool files, size_t *count)
 {
 	const char *text;
-
 	*count = 0;
 	while ((text = dwarf_take_string(&c)) && text[0]) {
 		for (int i = 0; files && i < 3; i++)
@@ -128,14 +123,14 @@ static bool read_old_lists(struct line_table *t, struct dwarf_cursor *c)
 	if (!count_strings(*c, false, &t->directory_count))
 		return false;
 	t->directory_count++;
-	t->directories = calloc(t->directory_count, sizeof(*t->directories));
+	t->directories = calloc(t->directory_count, sizeof *t->directories);
 	for (size_t i = 1; t->directories && i < t->directory_count; i++)
 		t->directories[i] = dwarf_take_string(c);
 	dwarf_skip(c, 1);
 	if (!t->directories || !count_strings(*c, true, &t->file_count))
 		return false;
 	t->file_count++;
-	t->files = calloc(t->file_count, sizeof(*t->files));
+	t->files = calloc(t->file_count, sizeof *t->files);
 	for (size_t i = 1; t->files && i < t->file_count; i++) {
 		t->files[i].name = dwarf_take_string(c);
 		t->files[i].directory = dwarf_take_uleb(c);
@@ -152,7 +147,6 @@ static bool read_fields(struct line_table *t, struct dwarf_cursor *c)
 {
 	const uint8_t *program;
 	uint64_t length;
-
 	t->version = (uint16_t)dwarf_take(c, 2);
 	if (c->bad || t->version < 2 || t->version > 5)
 		return false;
@@ -184,7 +178,6 @@ void line_table_read(struct line_table *t, uint64_t *next)
 {
 	struct dwarf_span section = dwarf_section(t->file, DWARF_LINE);
 	struct dwarf_cursor all = dwarf_cursor_at(section, t->offset), c;
-
 	*next = 0;
 	if (dwarf_take_unit(&all, &c, &t->offset_size)) {
 		*next = (uint64_t)(all.at - section.bytes);
@@ -216,7 +209,6 @@ uint32_t line_table_file(struct line_table *t, uint64_t number)
 {
 	struct line_file *f;
 	uint32_t known;
-
 	if (number >= t->file_count)
 		return 0;
 	f = &t->files[number];

@@ -45,7 +45,6 @@ static void text_append(const char *piece, size_t size, void *opaque)
 	struct text *text = opaque;
 	size_t room = text->room ? text->room : 128;
 	char *moved;
-
 	if (!size) /* then `piece` may be NULL */
 		return;
 	if (size >= TEXT_MAX - text->size)
@@ -78,12 +77,10 @@ static bool run_demangler(int (*demangle)(const char *, int, demangle_callbackre
 static unsigned int count_rereads(const char *symbol)
 {
 	unsigned int count = 0;
-
 	if (!strstr(symbol, "cv"))
 		return 0;
 	for (const char *at = symbol; (at = strstr(at, "_I")); at++) {
 		const char *before = at;
-
 		while (before > symbol && strchr("0123456789ABCDEFGHIJKLMNOPQRSUVWXYZ", before[-1]))
 			before--;
 		count += before > symbol && before[-1] == 'T';
@@ -95,7 +92,6 @@ static unsigned int count_rereads(const char *symbol)
 static unsigned int count_references(const char *symbol)
 {
 	unsigned int count = 0;
-
 	for (const char *at = symbol; *at; at++)
 		if (*at == 'S' || *at == 'T')
 			count += at[1 + strspn(at + 1, "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ")] ==
@@ -145,7 +141,6 @@ static bool is_bounded(const char *symbol, int options)
 	unsigned int left = PARTS_MAX;
 	void *memory = NULL;
 	bool good;
-
 	if (count_rereads(symbol) > REREAD_MAX)
 		return false;
 	if (!strstr(symbol, "Dp") && !strstr(symbol, "sp")) /* no pattern of packs */
@@ -180,7 +175,6 @@ struct long_name {
 static void *demangle_long_thread(void *argument)
 {
 	struct long_name *name = argument;
-
 	name->good = demangle_here(name->symbol, DMGL_PARAMS | DMGL_ANSI | DMGL_NO_RECURSE_LIMIT,
 				   name->text);
 	return NULL;
@@ -192,7 +186,6 @@ static bool demangle_long(const char *symbol, size_t length, struct text *text)
 	pthread_attr_t attributes;
 	pthread_t thread;
 	bool started;
-
 	if (pthread_attr_init(&attributes) != 0)
 		return false;
 	started = pthread_attr_setstacksize(&attributes, length * STACK_PER_BYTE) == 0 &&
@@ -207,7 +200,6 @@ static bool demangle_long(const char *symbol, size_t length, struct text *text)
 static char *copy_without_version(const char *symbol)
 {
 	const char *at = strchr(symbol, '@');
-
 	if (!at || at == symbol || strcmp(at, "@plt") == 0)
 		return strdup(symbol);
 	return strndup(symbol, (size_t)(at - symbol));
@@ -219,7 +211,6 @@ char *name_demangle(const char *symbol)
 	size_t length = plain ? strlen(plain) : 0;
 	struct text text = {0};
 	bool good = false;
-
 	if (length < 3 || length > LENGTH_MAX || plain[0] != '_')
 		return plain;
 	if (length <= LENGTH_ORDINARY)

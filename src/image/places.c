@@ -84,7 +84,7 @@ static struct source *places_source(struct places *p)
 	return p->source;
 }
 
-/* Names */
+/* ---- names ---- */
 
 static struct name *name_slot(const struct places *p, const char *symbol)
 {
@@ -127,7 +127,7 @@ const char *places_name(struct places *p, const char *symbol)
 	return n->text;
 }
 
-/* Places */
+/* ---- places ---- */
 
 const struct symbol *places_function(struct places *p, uint64_t address)
 {

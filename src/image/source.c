@@ -36,9 +36,8 @@ struct source {
 
 struct err *source_open(struct image *image, struct image *debug, struct source **out)
 {
-	struct source *s = calloc(1, sizeof(*s));
+	struct source *s = calloc(1, sizeof *s);
 	struct err *e;
-
 	*out = s;
 	if (!s)
 		return err_new("%s: out of memory", image_path(image));
@@ -77,13 +76,10 @@ void source_close(struct source *s)
 static void index_scopes(struct function *f)
 {
 	struct dwarf_intervals in = {0};
-
 	for (size_t i = 0; i < f->tree.scope_count; i++) {
 		const struct inline_scope *s = &f->tree.scopes[i];
-
 		for (uint32_t k = 0; k < s->count; k++) {
 			const struct inline_range *r = &f->tree.ranges[s->first + k];
-
 			dwarf_intervals_add(&in, r->start, r->end, (uint32_t)i, s->depth);
 		}
 	}
@@ -95,7 +91,6 @@ static void find_opening(struct source *s, struct function *f)
 	struct line_row *rows = NULL;
 	uint64_t entry = f->tree.entry;
 	size_t count = 0;
-
 	if (f->tree.scope_count > 1 && entry < UINT64_MAX - OPENING_MAX)
 		err_free(lines_range(s->lines, entry, entry + OPENING_MAX, &rows, &count));
 	f->opened = inline_procedure_opening(&f->tree, rows, count);
@@ -107,7 +102,6 @@ static struct function *function_at(struct source *s, uint64_t address)
 {
 	struct function *f;
 	uint64_t which;
-
 	if (!inlines_function(s->inlines, address, &which))
 		return NULL;
 	f = &s->functions[(which * 0x9e3779b97f4a7c15u >> 32) & (KEPT - 1)];
@@ -135,7 +129,6 @@ static void find_line(struct source *s, uint64_t address, struct source_place *o
 {
 	struct line_row *rows = NULL;
 	size_t count = 0;
-
 	if (address < UINT64_MAX)
 		err_free(lines_range(s->lines, address, address + 1, &rows, &count));
 	if (count) {
@@ -151,7 +144,6 @@ size_t source_places(struct source *s, uint64_t address, struct source_place *ou
 	struct function *f;
 	uint32_t at = POINT_NOTHING;
 	size_t count = 0;
-
 	if (max == 0)
 		return 0;
 	find_line(s, address, &place);
@@ -163,7 +155,6 @@ size_t source_places(struct source *s, uint64_t address, struct source_place *ou
 		at = 0;
 	while (at != POINT_NOTHING && count < max) {
 		const struct inline_scope *scope = &f->tree.scopes[at];
-
 		if (scope->own) {
 			at = scope->parent;
 			continue;

@@ -70,7 +70,6 @@ struct symtab {
 static int compare_ranges(const void *a, const void *b)
 {
 	const struct range *x = a, *y = b;
-
 	return x->start < y->start ? -1 : x->start > y->start;
 }
 
@@ -86,10 +85,9 @@ static void merge_ranges(struct symbols *symbols)
 {
 	struct range *code = symbols->code;
 	size_t kept = 0;
-
 	if (symbols->code_count == 0)
 		return;
-	qsort(code, symbols->code_count, sizeof(*code), compare_ranges);
+	qsort(code, symbols->code_count, sizeof *code, compare_ranges);
 	for (size_t i = 1; i < symbols->code_count; i++) {
 		if (code[i].start >= code[kept].end)
 			code[++kept] = code[i];
@@ -106,8 +104,7 @@ static bool find_code(struct symbols *symbols, const struct image *image)
 	const struct image_segment *segments;
 	size_t section_count = image_sections(image, &sections);
 	size_t segment_count = image_segments(image, &segments);
-
-	symbols->code = calloc(section_count + segment_count + 1, sizeof(*symbols->code));
+	symbols->code = calloc(section_count + segment_count + 1, sizeof *symbols->code);
 	if (!symbols->code)
 		return false;
 	for (size_t i = 0; i < section_count; i++)
@@ -124,10 +121,8 @@ static bool find_code(struct symbols *symbols, const struct image *image)
 static const struct range *code_at(const struct symbols *symbols, uint64_t address)
 {
 	size_t low = 0, high = symbols->code_count;
-
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
-
 		if (symbols->code[middle].start <= address)
 			low = middle + 1;
 		else
@@ -143,7 +138,6 @@ static const struct range *code_at(const struct symbols *symbols, uint64_t addre
 static bool is_function(const Elf64_Sym *sym)
 {
 	unsigned int type = ELF64_ST_TYPE(sym->st_info);
-
 	return sym->st_shndx != SHN_UNDEF && (type == STT_FUNC || type == STT_GNU_IFUNC);
 }
 
@@ -171,7 +165,6 @@ static bool read_name(struct symbols *symbols, const struct symtab *table, uint3
 	uint64_t most = table->strings->size - at;
 	size_t size = NAME_USUAL, got;
 	char *text = NULL;
-
 	for (;; size *= 4) {
 		free(text);
 		text = (char *)image_read_copy(table->image, table->strings->offset + at,
@@ -211,7 +204,6 @@ static bool add_symbol(struct symbols *symbols, const struct symtab *table, cons
 	const struct range *code;
 	const char *name;
 	uint64_t size = sym->st_size;
-
 	if (!is_function(sym) && !is_label(sym))
 		return true;
 	code = code_at(symbols, sym->st_value);
@@ -237,7 +229,6 @@ static bool add_symbol(struct symbols *symbols, const struct symtab *table, cons
 static bool see_symbol(struct symbols *symbols, const struct symtab *table, const Elf64_Sym *sym)
 {
 	const struct range *code = is_function(sym) ? code_at(symbols, sym->st_value) : NULL;
-
 	if (code && sym->st_name && sym->st_name < table->names_size && sym->st_size &&
 	    sym->st_size <= code->end - sym->st_value)
 		near_see(symbols->near, sym->st_value);
@@ -250,14 +241,12 @@ static bool read_entries(struct symbols *symbols, const struct symtab *table,
 {
 	uint64_t size = table->entries->size < TABLE_MAX ? table->entries->size : TABLE_MAX;
 	uint64_t left = size / sizeof(Elf64_Sym), offset = table->entries->offset;
-	Elf64_Sym *piece = reallocarray(NULL, PIECE, sizeof(*piece));
+	Elf64_Sym *piece = reallocarray(NULL, PIECE, sizeof *piece);
 	bool good = piece;
-
 	while (good && left) {
 		size_t got = image_read(table->image, offset, piece,
-					(left < PIECE ? left : PIECE) * sizeof(*piece)) /
-			     sizeof(*piece);
-
+					(left < PIECE ? left : PIECE) * sizeof *piece) /
+			     sizeof *piece;
 		for (size_t i = 0; good && i < got; i++)
 			good = take(symbols, table, &piece[i]);
 		if (!got) {
@@ -267,7 +256,7 @@ static bool read_entries(struct symbols *symbols, const struct symtab *table,
 			pthread_mutex_unlock(&table->image->lock);
 			break;
 		}
-		offset += got * sizeof(*piece);
+		offset += got * sizeof *piece;
 		left -= got;
 	}
 	free(piece);
@@ -284,7 +273,6 @@ static bool find_table(struct image *image, const char *name, struct symtab *out
 {
 	const struct image_section *entries = image_section(image, name), *sections;
 	size_t section_count = image_sections(image, &sections);
-
 	if (!entries || entries->link >= section_count)
 		return false;
 	*out = (struct symtab){
@@ -301,7 +289,6 @@ static bool add_table(struct symbols *symbols, struct image *image, const char *
 {
 	struct symtab table;
 	char *names;
-
 	if (!find_table(image, name, &table))
 		return true;
 	if (symbols->near)
@@ -314,7 +301,6 @@ static bool add_table(struct symbols *symbols, struct image *image, const char *
 static bool see_table(struct symbols *symbols, struct image *image, const char *name)
 {
 	struct symtab table;
-
 	return !find_table(image, name, &table) || read_entries(symbols, &table, see_symbol);
 }
 
@@ -327,7 +313,6 @@ static bool add_mini_debug(struct symbols *symbols, struct image *image)
 	const uint8_t *packed;
 	uint8_t *bytes;
 	bool good, exceeded = false;
-
 	if (!section)
 		return true;
 	packed = image_section_bytes(image, section, &packed_size);
@@ -356,7 +341,6 @@ static bool add_mini_debug(struct symbols *symbols, struct image *image)
 static size_t underscores(const char *name)
 {
 	size_t n = 0;
-
 	while (name[n] == '_' && n < NAME_COMPARED)
 		n++;
 	return n;
@@ -374,7 +358,6 @@ static size_t name_rank(const char *name)
 static bool better(const struct symbol *a, const struct symbol *b)
 {
 	size_t x, y;
-
 	if ((a->size != 0) != (b->size != 0))
 		return a->size != 0;
 	if (a->global != b->global)
@@ -393,7 +376,6 @@ static bool better(const struct symbol *a, const struct symbol *b)
 static int compare_addresses(const void *a, const void *b)
 {
 	const struct symbol *x = a, *y = b;
-
 	return x->address < y->address ? -1 : x->address > y->address;
 }
 
@@ -401,9 +383,8 @@ static int compare_addresses(const void *a, const void *b)
    the time that comparing them does. False where there is no memory. */
 static bool sort_by_digits(struct symbols *symbols)
 {
-	struct symbol *from = symbols->all, *to = reallocarray(NULL, symbols->count, sizeof(*to));
+	struct symbol *from = symbols->all, *to = reallocarray(NULL, symbols->count, sizeof *to);
 	uint64_t differ = 0;
-
 	if (!to)
 		return false;
 	for (size_t i = 1; i < symbols->count; i++)
@@ -411,7 +392,6 @@ static bool sort_by_digits(struct symbols *symbols)
 	for (unsigned shift = 0; shift < 64; shift += DIGIT_BITS) {
 		size_t starts[DIGITS + 1] = {0};
 		struct symbol *other = from;
-
 		if (!(differ >> shift & (DIGITS - 1)))
 			continue;
 		for (size_t i = 0; i < symbols->count; i++)
@@ -441,11 +421,10 @@ static void sort_unique(struct symbols *symbols)
 {
 	struct symbol *all;
 	size_t kept = 0;
-
 	if (symbols->count == 0)
 		return;
 	if (!is_sorted(symbols) && (symbols->count < MANY || !sort_by_digits(symbols)))
-		qsort(symbols->all, symbols->count, sizeof(*all), compare_addresses);
+		qsort(symbols->all, symbols->count, sizeof *all, compare_addresses);
 	all = symbols->all;
 	for (size_t i = 1; i < symbols->count; i++) {
 		if (all[i].address != all[kept].address)
@@ -460,10 +439,8 @@ static void drop_inner_labels(struct symbols *symbols)
 {
 	uint64_t reach = 0; /* the furthest end of a sized symbol so far */
 	size_t kept = 0;
-
 	for (size_t i = 0; i < symbols->count; i++) {
 		struct symbol *s = &symbols->all[i];
-
 		if (s->size == 0 && s->address < reach)
 			continue;
 		if (s->address + s->size > reach)
@@ -477,7 +454,6 @@ static uint64_t symbol_end(const struct symbols *symbols, size_t i)
 {
 	const struct symbol *s = &symbols->all[i];
 	const struct range *code;
-
 	if (s->size)
 		return s->address + s->size;
 	code = code_at(symbols, s->address);
@@ -491,8 +467,7 @@ static uint64_t symbol_end(const struct symbols *symbols, size_t i)
 static bool link_outer(struct symbols *symbols)
 {
 	uint32_t top = NO_OUTER;
-
-	symbols->outer = calloc(symbols->count + 1, sizeof(*symbols->outer));
+	symbols->outer = calloc(symbols->count + 1, sizeof *symbols->outer);
 	if (!symbols->outer || symbols->count >= NO_OUTER)
 		return false;
 	for (size_t i = 0; i < symbols->count; i++) {
@@ -533,7 +508,6 @@ static bool add_function(struct symbols *symbols, uint64_t start, uint64_t end, 
 {
 	const struct range *code = code_at(symbols, start);
 	char *name;
-
 	if (!text[0] || start >= end || !code || end > code->end ||
 	    (symbols->near && !near_keeps(symbols->near, start, end - start)))
 		return true;
@@ -550,7 +524,6 @@ static bool add_go(struct symbols *symbols, struct image *image, bool see)
 	struct gotab *table = gotab_open(image);
 	struct gotab_function f;
 	bool good = true;
-
 	for (size_t i = 0; table && good && i < gotab_count(table); i++) {
 		if (!gotab_function(table, i, &f))
 			continue;
@@ -569,15 +542,13 @@ static bool add_v8(struct symbols *symbols, struct image *image, bool see)
 	struct v8tab_builtin *all;
 	size_t count = v8tab_read(image, &all);
 	bool good = true;
-
 	for (size_t i = 0; good && i < count; i++) {
 		char name[32];
-
 		if (see) {
 			near_see(symbols->near, all[i].start);
 			continue;
 		}
-		snprintf(name, sizeof(name), V8TAB_NUMBERED "%zu", i);
+		snprintf(name, sizeof name, V8TAB_NUMBERED "%zu", i);
 		good = add_function(symbols, all[i].start, all[i].start + all[i].size, name);
 	}
 	free(all);
@@ -599,9 +570,8 @@ static bool add_tables(struct symbols *symbols, struct image *image, struct imag
 
 struct err *symbols_read(struct image *image, struct image *debug, struct symbols **out)
 {
-	struct symbols *symbols = calloc(1, sizeof(*symbols));
+	struct symbols *symbols = calloc(1, sizeof *symbols);
 	bool good = symbols && find_code(symbols, image) && add_tables(symbols, image, debug);
-
 	*out = NULL;
 	return finish(symbols, good, image, out);
 }
@@ -609,9 +579,8 @@ struct err *symbols_read(struct image *image, struct image *debug, struct symbol
 struct err *symbols_read_near(struct image *image, struct image *debug, const uint64_t *addresses,
 			      size_t count, struct symbols **out)
 {
-	struct symbols *symbols = calloc(1, sizeof(*symbols));
+	struct symbols *symbols = calloc(1, sizeof *symbols);
 	bool good = symbols && find_code(symbols, image);
-
 	*out = NULL;
 	if (good)
 		symbols->near = near_open(addresses, count);
@@ -629,9 +598,8 @@ struct err *symbols_read_near(struct image *image, struct image *debug, const ui
 
 struct err *symbols_read_dynamic(struct image *image, struct symbols **out)
 {
-	struct symbols *symbols = calloc(1, sizeof(*symbols));
+	struct symbols *symbols = calloc(1, sizeof *symbols);
 	bool good = symbols && find_code(symbols, image) && add_table(symbols, image, ".dynsym");
-
 	*out = NULL;
 	return finish(symbols, good, image, out);
 }
@@ -661,10 +629,8 @@ const struct symbol *symbols_around(const struct symbols *symbols, uint64_t addr
 {
 	size_t low = 0, high = symbols->count;
 	uint32_t i;
-
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
-
 		if (symbols->all[middle].address <= address)
 			low = middle + 1;
 		else
@@ -675,7 +641,6 @@ const struct symbol *symbols_around(const struct symbols *symbols, uint64_t addr
 	*end = low < symbols->count ? symbols->all[low].address : UINT64_MAX;
 	for (int depth = 0; i != NO_OUTER && depth < NESTING_MAX; depth++) {
 		uint64_t last = symbol_end(symbols, i);
-
 		if (address < last) {
 			*end = *end < last ? *end : last;
 			return &symbols->all[i];

@@ -25,7 +25,6 @@ static bool address_offset(const struct image *image, uint64_t address, uint64_t
 {
 	for (size_t i = 0; i < image->segment_count; i++) {
 		const struct image_segment *s = &image->segments[i];
-
 		if (address < s->address || address - s->address >= s->file_size)
 			continue;
 		*offset = s->offset + (address - s->address);
@@ -39,7 +38,6 @@ static void add(struct image *image, unsigned int index, const char *name, uint3
 		uint64_t address, uint64_t size)
 {
 	uint64_t offset, room;
-
 	if (!address_offset(image, address, &offset, &room))
 		return;
 	image->sections[index] = (struct image_section){
@@ -55,7 +53,6 @@ static void add(struct image *image, unsigned int index, const char *name, uint3
 static uint64_t load(const uint8_t *bytes, size_t size)
 {
 	uint64_t value = 0;
-
 	memcpy(&value, bytes, size);
 	return value;
 }
@@ -64,7 +61,6 @@ static uint64_t load(const uint8_t *bytes, size_t size)
 static bool frames_address(const uint8_t *header, size_t size, uint64_t address, uint64_t *out)
 {
 	uint8_t encoding;
-
 	if (size < 12 || header[0] != 1)
 		return false;
 	encoding = header[1];
@@ -94,13 +90,12 @@ static void add_frames(struct image *image, const Elf64_Phdr *p)
 {
 	uint64_t address;
 	uint8_t header[12];
-
-	if (p->p_filesz < sizeof(header) ||
-	    image_read(image, p->p_offset, header, sizeof(header)) != sizeof(header))
+	if (p->p_filesz < sizeof header ||
+	    image_read(image, p->p_offset, header, sizeof header) != sizeof header)
 		return;
 	add(image, HDR, ".eh_frame_hdr", SHT_PROGBITS, p->p_vaddr, p->p_filesz);
 	if (image->sections[HDR].size &&
-	    frames_address(header, sizeof(header), p->p_vaddr, &address))
+	    frames_address(header, sizeof header, p->p_vaddr, &address))
 		add(image, FRAMES, ".eh_frame", SHT_PROGBITS, address, UINT64_MAX);
 }
 
@@ -109,13 +104,11 @@ static struct dynamic read_dynamic(struct image *image, uint64_t address, uint64
 	struct dynamic found = {0};
 	size_t room;
 	const uint8_t *bytes = image_bytes_at(image, address, &room);
-
 	if (room > size)
 		room = size;
 	for (size_t at = 0; bytes && room - at >= sizeof(Elf64_Dyn); at += sizeof(Elf64_Dyn)) {
 		Elf64_Dyn d;
-
-		memcpy(&d, bytes + at, sizeof(d));
+		memcpy(&d, bytes + at, sizeof d);
 		if (d.d_tag == DT_NULL)
 			break;
 		else if (d.d_tag == DT_SYMTAB)
@@ -138,7 +131,6 @@ static uint64_t count_by_gnu_hash(struct image *image, uint64_t address)
 	size_t size;
 	const uint8_t *table = image_bytes_at(image, address, &size);
 	uint64_t buckets, first, highest = 0, at;
-
 	if (!table || size < 16)
 		return 0;
 	buckets = load(table, 4);
@@ -148,7 +140,6 @@ static uint64_t count_by_gnu_hash(struct image *image, uint64_t address)
 		return 0;
 	for (uint64_t i = 0; i < buckets; i++) {
 		uint64_t symbol = load(table + at + 4 * i, 4);
-
 		highest = symbol > highest ? symbol : highest;
 	}
 	if (highest < first || highest == 0)
@@ -164,7 +155,6 @@ static uint64_t count_symbols(struct image *image, const struct dynamic *d)
 {
 	size_t size;
 	const uint8_t *table = d->hash ? image_bytes_at(image, d->hash, &size) : NULL;
-
 	if (table && size >= 8)
 		return load(table + 4, 4);
 	return d->gnu_hash ? count_by_gnu_hash(image, d->gnu_hash) : 0;
@@ -174,7 +164,6 @@ static void add_dynamic(struct image *image, const Elf64_Phdr *p)
 {
 	struct dynamic d;
 	uint64_t count;
-
 	add(image, DYNAMIC, ".dynamic", SHT_DYNAMIC, p->p_vaddr, p->p_filesz);
 	image->sections[DYNAMIC].entry_size = sizeof(Elf64_Dyn);
 	image->sections[DYNAMIC].link = STRINGS;
@@ -191,11 +180,10 @@ static void add_dynamic(struct image *image, const Elf64_Phdr *p)
 bool image_synthesize_sections(struct image *image)
 {
 	bool seen_frames = false, seen_dynamic = false;
-
 	free(image->sections);
 	free(image->section_contents);
-	image->sections = calloc(SECTION_COUNT, sizeof(*image->sections));
-	image->section_contents = calloc(SECTION_COUNT, sizeof(*image->section_contents));
+	image->sections = calloc(SECTION_COUNT, sizeof *image->sections);
+	image->section_contents = calloc(SECTION_COUNT, sizeof *image->section_contents);
 	if (!image->sections || !image->section_contents)
 		return false;
 	image->section_count = SECTION_COUNT;
@@ -203,7 +191,6 @@ bool image_synthesize_sections(struct image *image)
 		image->sections[i].name = "";
 	for (size_t i = 0; i < image->program_header_count; i++) {
 		const Elf64_Phdr *p = &image->program_headers[i];
-
 		/* The first of each counts: a million of them must not cost a million walks. */
 		if (p->p_type == PT_GNU_EH_FRAME && !seen_frames) {
 			seen_frames = true;

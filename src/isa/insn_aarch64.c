@@ -19,7 +19,6 @@
 static void decode_pc_relative(uint32_t word, struct insn *out)
 {
 	int64_t offset = signed_bits(word, 23, 5) * 4 | (int64_t)bits(word, 30, 29);
-
 	out->refers = bit(word, 31) ? (out->address & ~(uint64_t)0xfff) + (uint64_t)offset * 4096
 				    : out->address + (uint64_t)offset;
 	set_const(out, rd(word), out->refers);
@@ -29,7 +28,6 @@ static void decode_add_immediate(uint32_t word, struct insn *out)
 {
 	int64_t imm = bits(word, 21, 10) << (bit(word, 22) ? 12 : 0);
 	bool flags = bit(word, 29);
-
 	if (flags && rd(word) == ZR)
 		return; /* cmp, cmn */
 	if (!bit(word, 31))
@@ -44,7 +42,6 @@ static uint64_t bitmask_immediate(uint32_t word)
 	unsigned n = bit(word, 22), imms = bits(word, 15, 10), immr = bits(word, 21, 16);
 	unsigned combined = n << 6 | (~imms & 63), size, ones, turn;
 	uint64_t element;
-
 	if (combined < 2)
 		return 0;
 	size = 1u << (31 - __builtin_clz(combined));
@@ -67,7 +64,6 @@ static void decode_logical_immediate(uint32_t word, struct insn *out)
 	bool wide = bit(word, 31);
 	unsigned operation = bits(word, 30, 29);
 	uint64_t mask = bitmask_immediate(word);
-
 	if (!mask || (!wide && bit(word, 22)))
 		bad(out);
 	else if (operation == 3) /* ands, tst */
@@ -85,7 +81,6 @@ static void decode_move_wide(uint32_t word, struct insn *out)
 	bool wide = bit(word, 31);
 	unsigned shift = bits(word, 22, 21) * 16;
 	uint64_t imm = bits(word, 20, 5);
-
 	if (!wide && shift > 16) {
 		bad(out);
 		return;
@@ -115,7 +110,6 @@ static void decode_bitfield(uint32_t word, struct insn *out)
 {
 	bool wide = bit(word, 31), extract = bits(word, 25, 23) == 7;
 	bool known = extract ? bits(word, 30, 29) == 0 && !bit(word, 21) : bits(word, 30, 29) != 3;
-
 	if (!known || bit(word, 22) != wide ||
 	    (!wide && (bit(word, 15) || (!extract && bit(word, 21)))))
 		bad(out);
@@ -169,7 +163,6 @@ static void jump_to(struct insn *out, uint8_t kind, int64_t words)
 static void decode_exception(uint32_t word, struct insn *out)
 {
 	unsigned operation = bits(word, 23, 21), level = word & 3;
-
 	if (bits(word, 4, 2)) {
 		bad(out);
 	} else if (operation == 0 && level) { /* svc, hvc, smc */
@@ -187,7 +180,6 @@ static void decode_exception(uint32_t word, struct insn *out)
 static void decode_hint(uint32_t word, struct insn *out)
 {
 	unsigned hint = bits(word, 11, 5);
-
 	switch (hint) {
 	case 0:
 		out->kind = INSN_NOP;
@@ -217,7 +209,6 @@ static void decode_hint(uint32_t word, struct insn *out)
 static void decode_system(uint32_t word, struct insn *out)
 {
 	bool read = bit(word, 21);
-
 	if ((word & 0xfffff01f) == 0xd503201f) {
 		decode_hint(word, out);
 	} else if (bit(word, 22)) { /* 128-bit registers: mrrs, msrr, sysp */
@@ -239,7 +230,6 @@ static void decode_branch_register(uint32_t word, struct insn *out)
 	};
 	unsigned operation = bits(word, 24, 21), variant = bits(word, 15, 10);
 	bool signed_pointer = variant == 2 || variant == 3, modifier = operation >= 8;
-
 	out->kind = kinds[operation];
 	if (!out->kind || bits(word, 20, 16) != 31 || (variant && !signed_pointer) ||
 	    (modifier && !signed_pointer) || (!signed_pointer && rd(word)) ||
@@ -308,7 +298,6 @@ static void decode_logical_register(uint32_t word, struct insn *out)
 	bool copies = bits(word, 30, 29) == 1 && !bit(word, 21) &&
 		      rn(word) == ZR; /* orr with xzr */
 	unsigned amount = bits(word, 15, 10);
-
 	if (!wide && amount >= 32)
 		bad(out);
 	else if (copies && rm(word) == ZR)
@@ -329,7 +318,6 @@ static void decode_add_shifted(uint32_t word, struct insn *out)
 {
 	bool wide = bit(word, 31), subtract = bit(word, 30);
 	unsigned amount = bits(word, 15, 10), shift = bits(word, 23, 22);
-
 	if (shift == 3 || (!wide && amount >= 32))
 		bad(out);
 	else if (!wide || amount || rd(word) == ZR || (subtract && rn(word) == ZR))
@@ -348,7 +336,6 @@ static void decode_add_extended(uint32_t word, struct insn *out)
 {
 	bool wide = bit(word, 31), flags = bit(word, 29);
 	unsigned amount = bits(word, 12, 10), extension = bits(word, 15, 13);
-
 	if (bits(word, 23, 22) || amount > 4)
 		bad(out);
 	else if (flags && rd(word) == ZR) {
@@ -365,7 +352,6 @@ static void decode_add_extended(uint32_t word, struct insn *out)
 static void decode_carry(uint32_t word, struct insn *out)
 {
 	unsigned operation = bits(word, 15, 10);
-
 	if (operation == 0) /* adc, sbc */
 		write_x(out, rd(word));
 	else if (operation >> 3 == 1) /* addpt, subpt */
@@ -379,7 +365,6 @@ static void decode_two_sources(uint32_t word, struct insn *out)
 {
 	unsigned operation = bits(word, 15, 10);
 	bool wide = bit(word, 31);
-
 	if (bit(word, 29) && (operation || !wide)) {
 		bad(out);                    /* only subps sets flags */
 	} else if (operation == 4 && wide) { /* irg */
@@ -396,7 +381,6 @@ static void decode_two_sources(uint32_t word, struct insn *out)
 static void decode_one_source(uint32_t word, struct insn *out)
 {
 	unsigned operation = bits(word, 15, 10), group = bits(word, 20, 16);
-
 	if (bit(word, 29)) {
 		bad(out);
 	} else if (group == 0) { /* rbit, rev, clz, cls, ctz, cnt, abs */
@@ -419,7 +403,6 @@ static void decode_three_sources(uint32_t word, struct insn *out)
 {
 	unsigned operation = bits(word, 23, 21);
 	bool high = operation == 2 || operation == 6;
-
 	if (bits(word, 30, 29) || operation == 4 || operation == 7 ||
 	    (operation && !bit(word, 31)) || (high && bit(word, 15)))
 		bad(out);
@@ -473,7 +456,6 @@ static void decode_register(uint32_t word, struct insn *out)
 static void decode_vector(uint32_t word, struct insn *out)
 {
 	unsigned operation = bits(word, 18, 16);
-
 	if ((word & 0x7f20fc00) == 0x1e200000) {
 		if (operation != 2 && operation != 3 && operation != 7) /* fcvt*, fmov */
 			write_x(out, rd(word));
@@ -499,12 +481,11 @@ static void decode_scalable(uint32_t word, struct insn *out)
 		{0xff38c000, 0x25208000}, /* cntp */
 		{0xff38f800, 0x25288800}, /* incp, decp, sqincp ... */
 	};
-
 	if ((word & 0xffa0f000) == 0x04205000) { /* addvl, addpl */
 		write_sp(out, rd(word));
 		return;
 	}
-	for (size_t i = 0; i < sizeof(to_x) / sizeof(to_x[0]); i++)
+	for (size_t i = 0; i < sizeof to_x / sizeof to_x[0]; i++)
 		if ((word & to_x[i].mask) == to_x[i].value) {
 			write_x(out, rd(word));
 			return;
@@ -581,10 +562,8 @@ static void aarch64_decode(const uint8_t *code, size_t size, uint64_t address, s
 static bool is_large_frame(const uint8_t *code, size_t size)
 {
 	uint32_t reg = rd(read_word(code));
-
 	for (size_t at = 4; at + 4 <= size && at <= 8; at += 4) {
 		uint32_t word = read_word(code + at);
-
 		if (word == (0xcb2063ff | reg << 16))
 			return true;
 		if ((word & 0xff80001f) != (0xf2800000 | reg))
@@ -596,7 +575,6 @@ static bool is_large_frame(const uint8_t *code, size_t size)
 static bool aarch64_is_prologue(const uint8_t *code, size_t size)
 {
 	uint32_t word;
-
 	if (size < 4)
 		return false;
 	word = read_word(code);

@@ -17,7 +17,6 @@ static enum transfer transfer_of(uint32_t word)
 		STORE_OTHER, LOAD_OTHER, LOAD_OTHER,    TRANSFER_BAD, /* w */
 		STORE_X,     LOAD_X,     TRANSFER_NONE, TRANSFER_BAD,
 	};
-
 	return table[bits(word, 31, 30) << 2 | bits(word, 23, 22)];
 }
 
@@ -47,7 +46,6 @@ static void load_or_store(struct insn *out, enum transfer transfer, uint8_t reg,
 static void load_or_store_pair(struct insn *out, enum transfer transfer, uint32_t word, int64_t imm)
 {
 	bool base_first = transfer == LOAD_X && rd(word) == rn(word);
-
 	if (!base_first)
 		load_or_store(out, transfer, rd(word), rn(word), imm);
 	load_or_store(out, transfer, rt2(word), rn(word), imm + 8);
@@ -64,7 +62,6 @@ static void move_base(struct insn *out, uint32_t word, int64_t imm)
 static enum transfer pair_transfer(uint32_t word)
 {
 	bool load = bit(word, 22);
-
 	switch (bits(word, 31, 30)) {
 	case 0:
 		return load ? LOAD_OTHER : STORE_OTHER;
@@ -85,7 +82,6 @@ static void decode_pair(uint32_t word, struct insn *out)
 	int64_t imm = signed_bits(word, 21, 15) * (1 << scale);
 	enum transfer transfer = vector ? TRANSFER_NONE : pair_transfer(word);
 	bool move = mode & 1, move_first = mode == 3 && transfer != STORE_X;
-
 	if (opc == 3 || transfer == TRANSFER_BAD) {
 		bad(out);
 		return;
@@ -104,7 +100,6 @@ static void decode_imm9(uint32_t word, struct insn *out)
 	int64_t imm = signed_bits(word, 20, 12);
 	enum transfer transfer = transfer_of(word);
 	bool quad_bit = bit(word, 23) && bits(word, 31, 30), move_first;
-
 	if (bit(word, 26)) /* vector registers */
 		transfer = mode == 2 || quad_bit ? TRANSFER_BAD : TRANSFER_NONE;
 	else if (mode && transfer == TRANSFER_NONE)
@@ -124,7 +119,6 @@ static void decode_imm9(uint32_t word, struct insn *out)
 static void decode_register_offset(uint32_t word, struct insn *out)
 {
 	enum transfer transfer = transfer_of(word);
-
 	if (!bit(word, 14)) {
 		bad(out);
 	} else if (bit(word, 26)) {
@@ -140,7 +134,6 @@ static void decode_register_offset(uint32_t word, struct insn *out)
 static void decode_unsigned_offset(uint32_t word, struct insn *out)
 {
 	unsigned size = bits(word, 31, 30);
-
 	if (!bit(word, 26))
 		load_or_store(out, transfer_of(word), rd(word), rn(word),
 			      (int64_t)bits(word, 21, 10) << size);
@@ -151,7 +144,6 @@ static void decode_unsigned_offset(uint32_t word, struct insn *out)
 static void decode_atomic(uint32_t word, struct insn *out)
 {
 	unsigned operation = bits(word, 14, 12);
-
 	if (bit(word, 26)) {
 		bad(out);
 	} else if (!bit(word, 15) || operation == 0) { /* ldadd, swp */
@@ -174,7 +166,6 @@ static void decode_atomic(uint32_t word, struct insn *out)
 static void decode_signed_load(uint32_t word, struct insn *out)
 {
 	int64_t imm = (signed_bits(word, 22, 22) * 512 + bits(word, 20, 12)) * 8;
-
 	if (bits(word, 31, 30) != 3 || bit(word, 26)) {
 		bad(out);
 		return;
@@ -203,7 +194,6 @@ static void decode_exclusive(uint32_t word, struct insn *out)
 	bool load = bit(word, 22), ordered = bit(word, 23), pair = bit(word, 21);
 	bool wide = bits(word, 31, 30) == 3;
 	enum transfer whole = load ? LOAD_X : STORE_X, part = load ? LOAD_OTHER : STORE_OTHER;
-
 	if (!pair && ordered) { /* stlr, ldar */
 		load_or_store(out, wide ? whole : part, rd(word), rn(word), 0);
 	} else if (pair && ordered) { /* cas */
@@ -230,7 +220,6 @@ static void decode_exclusive(uint32_t word, struct insn *out)
 static void decode_literal(uint32_t word, struct insn *out)
 {
 	unsigned opc = bits(word, 31, 30);
-
 	if (opc == 3 && bit(word, 26)) {
 		bad(out);
 		return;
@@ -244,7 +233,6 @@ static void decode_literal(uint32_t word, struct insn *out)
 static void decode_memory_tags(uint32_t word, struct insn *out)
 {
 	unsigned mode = bits(word, 11, 10), operation = bits(word, 23, 22);
-
 	if (bits(word, 31, 30) != 3 || bit(word, 26) ||
 	    (mode == 0 && operation != 1 && bits(word, 20, 12)))
 		bad(out);
@@ -260,7 +248,6 @@ static void decode_ordered(uint32_t word, struct insn *out)
 	switch (bits(word, 11, 10)) {
 	case 0: { /* stlur, ldapur */
 		enum transfer transfer = transfer_of(word);
-
 		if (bit(word, 26) || transfer == TRANSFER_NONE)
 			bad(out);
 		else
@@ -301,7 +288,6 @@ static unsigned structure_bytes(uint32_t word)
 		[0] = 4, [2] = 4, [4] = 3, [6] = 3, [7] = 1, [8] = 2, [10] = 2};
 	unsigned opcode = bits(word, 15, 13), size = bits(word, 11, 10);
 	unsigned elements = ((opcode & 1) << 1 | bit(word, 21)) + 1;
-
 	if (!bit(word, 24)) /* whole registers */
 		return registers[bits(word, 15, 12)] * (bit(word, 30) ? 16 : 8);
 	switch (opcode >> 1) { /* one element of each, or one for all lanes */
@@ -322,7 +308,6 @@ static unsigned structure_bytes(uint32_t word)
 static void decode_structure(uint32_t word, struct insn *out)
 {
 	unsigned bytes = structure_bytes(word);
-
 	if (!bytes || bit(word, 31) || (!bit(word, 24) && bit(word, 21)) ||
 	    (!bit(word, 23) && rm(word)))
 		bad(out);

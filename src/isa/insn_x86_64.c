@@ -168,19 +168,18 @@ static int64_t read_signed(struct x86 *x, unsigned bytes)
 	int64_t value;
 	int32_t v32;
 	int16_t v16;
-
 	x->position += bytes;
 	switch (bytes) {
 	case 1:
 		return (int8_t)*p;
 	case 2:
-		memcpy(&v16, p, sizeof(v16));
+		memcpy(&v16, p, sizeof v16);
 		return v16;
 	case 4:
-		memcpy(&v32, p, sizeof(v32));
+		memcpy(&v32, p, sizeof v32);
 		return v32;
 	default:
-		memcpy(&value, p, sizeof(value));
+		memcpy(&value, p, sizeof value);
 		return value;
 	}
 }
@@ -189,7 +188,6 @@ static bool read_prefixes(struct x86 *x)
 {
 	for (; x->position <= QUICK_PREFIXES; x->position++) {
 		uint8_t byte = x->at[x->position];
-
 		switch (byte) {
 		case 0x66:
 			x->size16 = true;
@@ -232,7 +230,6 @@ static void read_opcode(struct x86 *x)
 static void read_modrm(struct x86 *x)
 {
 	uint8_t byte = x->at[x->position++];
-
 	x->mod = byte >> 6;
 	x->reg = (byte >> 3 & 7) | (x->rex & 4) << 1;
 	x->rm = (byte & 7) | (x->rex & 1) << 3;
@@ -241,7 +238,6 @@ static void read_modrm(struct x86 *x)
 		return;
 	if ((byte & 7) == 4) {
 		uint8_t sib = x->at[x->position++];
-
 		x->index = ((sib >> 3 & 7) | (x->rex & 2) << 2) != 4;
 		x->base = (sib & 7) | (x->rex & 1) << 3;
 		if (x->mod == 0 && (sib & 7) == 5) {
@@ -261,7 +257,6 @@ static void read_modrm(struct x86 *x)
 static unsigned group_flags(const struct x86 *x, unsigned flags)
 {
 	unsigned sub = x->reg & 7;
-
 	if (x->map == 1)
 		switch (x->opcode) {
 		case 0x1e:
@@ -316,7 +311,6 @@ static void read_immediate(struct x86 *x, unsigned flags)
 static unsigned quick_read(struct x86 *x)
 {
 	unsigned flags, prefix;
-
 	if (!read_prefixes(x))
 		return 0;
 	read_opcode(x);
@@ -409,7 +403,6 @@ static void decode_leave(struct insn *out)
 static void decode_lea(const struct x86 *x, struct insn *out)
 {
 	uint8_t dst = dwarf_reg[x->reg];
-
 	if (!x->wide || x->index)
 		out->writes |= 1u << dst;
 	else if (x->rip)
@@ -459,7 +452,6 @@ static bool decode_arithmetic(const struct x86 *x, struct insn *out, uint8_t op)
 {
 	bool to_reg = x->opcode & 2;
 	uint8_t dst = dwarf_reg[to_reg ? x->reg : x->rm], src = dwarf_reg[to_reg ? x->rm : x->reg];
-
 	if (x->mod != 3 || !x->wide)
 		return false;
 	add_effect(out, op, dst, dst, 0);
@@ -470,7 +462,6 @@ static bool decode_arithmetic(const struct x86 *x, struct insn *out, uint8_t op)
 static bool decode_compare(const struct x86 *x, struct insn *out)
 {
 	uint8_t a = dwarf_reg[x->rm], b = dwarf_reg[x->reg];
-
 	if (x->mod != 3 || !x->wide || (a != RSP && b != RSP))
 		return false;
 	add_effect(out, EFFECT_COMPARE, RSP, a == RSP ? b : a, 0);
@@ -488,7 +479,6 @@ static bool decode_clear(const struct x86 *x, struct insn *out)
 static bool decode_move(const struct x86 *x, struct insn *out)
 {
 	uint8_t reg = dwarf_reg[x->reg];
-
 	if (!x->wide)
 		return false;
 	if (x->opcode == 0x89) {
@@ -540,7 +530,6 @@ static bool decode_group_ff(const struct x86 *x, struct insn *out)
 static void decode_exchange_rax(const struct x86 *x, struct insn *out)
 {
 	uint8_t reg = (x->opcode & 7) | (x->rex & 1) << 3;
-
 	if (x->opcode == 0x90 && x->rep == 0xf3)
 		return; /* pause */
 	if (reg)
@@ -553,7 +542,6 @@ static void decode_exchange_rax(const struct x86 *x, struct insn *out)
 static bool decode_plain_opcode(const struct x86 *x, struct insn *out)
 {
 	uint8_t low = (x->opcode & 7) | (x->rex & 1) << 3;
-
 	switch (x->opcode) {
 	case 0x50 ... 0x57:
 		decode_push(out, dwarf_reg[low]);
@@ -689,7 +677,6 @@ static bool decode_map_0f(const struct x86 *x, struct insn *out)
 static void quick_decode(const struct x86 *x, unsigned flags, struct insn *out)
 {
 	bool done;
-
 	if ((flags & MODRM) && x->mod != 3 && x->base != INSN_NO_REG)
 		out->base = dwarf_reg[x->base];
 	if (x->rip)
@@ -719,7 +706,6 @@ static void x86_decode(const uint8_t *code, size_t size, uint64_t address, struc
 	uint8_t copy[QUICK_BYTES] = {0};
 	struct x86 x = {.at = code};
 	unsigned flags;
-
 	out->address = address;
 	out->target = out->refers = 0;
 	out->writes = 0;
@@ -760,11 +746,10 @@ static bool x86_is_prologue(const uint8_t *code, size_t size)
 		{2, {0x41, 0x57}},
 		{2, {0x53, 0x48}}, /* push %rbx and something 64-bit */
 	};
-
 	/* sub $n,%rsp keeps SP a multiple of 16. Eight alone is as often room for an argument. */
 	if (size >= 4 && code[0] == 0x48 && (code[1] == 0x83 || code[1] == 0x81) && code[2] == 0xec)
 		return code[3] % 16 == 8 && !(code[1] == 0x83 && code[3] == 8);
-	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+	for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
 		if (size >= known[i].length && !memcmp(code, known[i].bytes, known[i].length))
 			return true;
 	return false;

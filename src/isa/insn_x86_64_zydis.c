@@ -17,7 +17,6 @@ static uint8_t zydis_register(ZydisRegister reg)
 static void zydis_memory(const ZydisDecodedOperand *op, struct insn *out)
 {
 	uint8_t base = zydis_register(op->mem.base);
-
 	if (op->mem.base == ZYDIS_REGISTER_RIP)
 		out->refers = out->address + out->length + (uint64_t)op->mem.disp.value;
 	if (!(op->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) || op->size != 64 ||
@@ -54,7 +53,6 @@ static uint32_t string_pointers(const ZydisDecodedInstruction *in)
 static uint8_t zydis_kind(const ZydisDecodedInstruction *in)
 {
 	bool direct = in->raw.imm[0].is_relative;
-
 	switch (in->mnemonic) {
 	case ZYDIS_MNEMONIC_UD0:
 	case ZYDIS_MNEMONIC_UD1:
@@ -134,7 +132,6 @@ void x86_zydis_decode(const uint8_t *code, size_t size, struct insn *out)
 	for (unsigned i = 0; i < in.operand_count; i++) {
 		const ZydisDecodedOperand *op = &operands[i];
 		uint8_t reg;
-
 		if (op->type == ZYDIS_OPERAND_TYPE_MEMORY)
 			zydis_memory(op, out);
 		if (op->type != ZYDIS_OPERAND_TYPE_REGISTER ||

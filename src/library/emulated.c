@@ -91,7 +91,7 @@ static size_t cut(const struct map *map, const struct cuts *cuts, struct map *ou
 	return count;
 }
 
-/* The trampoline's page */
+/* ---- the trampoline's page ---- */
 
 #define SIGRETURN "[sigreturn]"
 #define PAGES_MAX 16 /* that are looked at in memory without a file */

@@ -36,7 +36,7 @@ struct board_maker {
 	enum board_by by;
 };
 
-/* Texts */
+/* ---- texts ---- */
 
 struct text_block {
 	struct text_block *next;
@@ -90,7 +90,7 @@ void board_free(struct board *t)
 	free(t);
 }
 
-/* The maker */
+/* ---- the maker ---- */
 
 struct err *board_maker_new(struct board_maker **out)
 {
@@ -168,7 +168,7 @@ struct err *board_maker_take(struct board_maker *k, struct profile *profile, boo
 	return e;
 }
 
-/* Attribution */
+/* ---- attribution ---- */
 
 static struct err *attribute(struct board_maker *k, const struct board_wish *wish, bool rough)
 {
@@ -196,7 +196,7 @@ static struct err *attribute(struct board_maker *k, const struct board_wish *wis
 	return e;
 }
 
-/* Rows */
+/* ---- rows ---- */
 
 uint64_t scope_identity(const struct profile *p, const struct scope *s)
 {

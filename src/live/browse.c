@@ -97,7 +97,7 @@ struct err *browse_filter(struct browse *b, const char *text)
 	return NULL;
 }
 
-/* Keys */
+/* ---- keys ---- */
 
 static void type(struct browse *b, int key)
 {
@@ -255,7 +255,7 @@ void browse_key(struct browse *b, int key, size_t room)
 		press(b, key);
 }
 
-/* The picture */
+/* ---- the picture ---- */
 
 static void say(struct browse *b, struct picture *p)
 {

@@ -145,7 +145,7 @@ static void end_line(struct line *l)
 	l->used = 0;
 }
 
-/* The recording */
+/* ---- the recording ---- */
 
 static void put_head(struct line *l)
 {
@@ -200,7 +200,7 @@ static void put_sums(struct line *l)
 	end_line(l);
 }
 
-/* Rows */
+/* ---- rows ---- */
 
 struct layout {
 	bool total, rate, far;
@@ -301,7 +301,7 @@ static void put_row(struct line *l, const struct board_row *r, struct layout y, 
 	end_line(l);
 }
 
-/* The hot path */
+/* ---- the hot path ---- */
 
 static size_t path_lines(const struct picture *p)
 {
@@ -345,7 +345,7 @@ static void put_path(struct line *l, size_t room)
 		end_line(l);
 }
 
-/* Help */
+/* ---- help ---- */
 
 static void put_help(struct line *l, size_t room)
 {
@@ -371,7 +371,7 @@ static void put_help(struct line *l, size_t room)
 	}
 }
 
-/* The whole */
+/* ---- the whole ---- */
 
 size_t draw_room(const struct picture *p)
 {

@@ -37,7 +37,7 @@ struct feed {
 	uint64_t next_ns;
 };
 
-/* A file */
+/* ---- a file ---- */
 
 static bool has_changed(const struct feed *s)
 {
@@ -125,7 +125,7 @@ struct err *feed_open_file(const char *path, struct feed **out)
 	return e;
 }
 
-/* Our own */
+/* ---- our own ---- */
 
 static void describe(const struct feed *s, struct profile *p)
 {
@@ -222,7 +222,7 @@ struct err *feed_open_processes(const struct feed_processes *wanted, struct feed
 	return e;
 }
 
-/* Both */
+/* ---- both ---- */
 
 void feed_close(struct feed *s)
 {

@@ -78,7 +78,7 @@ static void fail(struct server *s, struct err *e)
 	s->stop |= s->problem != NULL;
 }
 
-/* Data, in the thread */
+/* ---- data, in the thread ---- */
 
 static struct err *open_sources(struct maker *k)
 {
@@ -158,7 +158,7 @@ static void *work(void *context)
 	return NULL;
 }
 
-/* The recording, in the loop */
+/* ---- the recording, in the loop ---- */
 
 static void begin_work(struct server *s, struct profile *p)
 {
@@ -233,7 +233,7 @@ static void follow(struct server *s)
 		fail(s, err_new("%s: the recorder was gone before there was a sample", s->o->path));
 }
 
-/* Browsers, in the loop */
+/* ---- browsers, in the loop ---- */
 
 static void find(void *context, const char *name, struct serve_answer *out)
 {
@@ -285,7 +285,7 @@ static void run(struct server *s)
 	}
 }
 
-/* Beginning and end */
+/* ---- beginning and end ---- */
 
 static struct err *begin(struct server *s)
 {

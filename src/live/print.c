@@ -9,7 +9,7 @@
 #include "base/term.h"
 #include "live/draw.h"
 
-/* Order */
+/* ---- order ---- */
 
 static int compare(const void *a, const void *b, void *context)
 {
@@ -43,7 +43,7 @@ const struct board_row **order_rows(const struct board *t, const struct order *o
 	return rows;
 }
 
-/* Text */
+/* ---- text ---- */
 
 static void print_row(const struct board *t, const struct board_row *r, struct buf *out)
 {
@@ -91,7 +91,7 @@ void print_board(const struct board *t, const struct order *o, const char *state
 	free(all);
 }
 
-/* JSON */
+/* ---- JSON ---- */
 
 static void key_number(struct json *j, const char *key, uint64_t number)
 {

@@ -63,7 +63,7 @@ static void fail(struct top *t, struct err *e)
 	t->stop |= t->problem != NULL;
 }
 
-/* Showing */
+/* ---- showing ---- */
 
 static const char *state_word(const struct top *t)
 {
@@ -155,7 +155,7 @@ static void print_again(struct top *t)
 	t->stop = true;
 }
 
-/* The recording */
+/* ---- the recording ---- */
 
 static void choose_first_metric(struct top *t, const struct profile *p)
 {
@@ -228,7 +228,7 @@ static void ask(struct top *t)
 	t->ask_ns = now + (soon ? FIRST_ASK_NS : interval);
 }
 
-/* Keys and signals */
+/* ---- keys and signals ---- */
 
 static void press_keys(struct top *t, bool waited)
 {
@@ -293,7 +293,7 @@ static struct err *hold_signals(struct top *t)
 	return t->signals >= 0 ? NULL : err_errno("cannot wait for signals");
 }
 
-/* The loop */
+/* ---- the loop ---- */
 
 static int wait_ms(const struct top *t, bool watched)
 {
@@ -342,7 +342,7 @@ static void run(struct top *t)
 	}
 }
 
-/* Beginning and end */
+/* ---- beginning and end ---- */
 
 static struct err *open_feed(struct top *t)
 {

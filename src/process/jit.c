@@ -160,7 +160,7 @@ struct err *jit_open(pid_t pid, struct jit **out)
 	return find_path(pid, path, sizeof path, &user) ? jit_open_file(path, user, out) : NULL;
 }
 
-/* For some addresses */
+/* ---- for some addresses ---- */
 
 static bool is_wanted(const struct jit_wanted *w, const struct jit_code *code)
 {

@@ -46,7 +46,7 @@ struct remote_page {
 	uint8_t bytes[PAGE];
 };
 
-/* Stopping */
+/* ---- stopping ---- */
 
 /* Among the first `count` threads, those of earlier readings. */
 static bool is_known(const struct remote *r, size_t count, pid_t tid, size_t index)
@@ -249,7 +249,7 @@ void remote_resume(struct remote *r)
 	*r = (struct remote){.pid = r->pid};
 }
 
-/* Memory */
+/* ---- memory ---- */
 
 static size_t slot_of(const struct remote *r, uint64_t number)
 {

@@ -34,7 +34,7 @@ static bool finder_make(struct finder *f, const struct profile *p, size_t count,
 	return f->slots != NULL;
 }
 
-/* Modules and threads: equal by what they are called */
+/* ---- modules and threads: equal by what they are called ---- */
 
 static uint64_t hash_module(const struct profile *p, size_t index)
 {
@@ -112,7 +112,7 @@ uint32_t *between_threads(const struct profile *before, const struct profile *no
 		     same_thread);
 }
 
-/* Nodes: the same frame below the same parent */
+/* ---- nodes: the same frame below the same parent ---- */
 
 static uint64_t hash_node(const struct profile *p, size_t index)
 {
@@ -162,7 +162,7 @@ static uint32_t *match_nodes(const struct profile *before, const struct profile 
 	return NULL;
 }
 
-/* Values */
+/* ---- values ---- */
 
 static int compare(const void *a, const void *b)
 {

@@ -11,20 +11,18 @@
 static int compare_numbers(const void *a, const void *b)
 {
 	const uint32_t *x = a, *y = b;
-
 	return (*x > *y) - (*x < *y);
 }
 
 uint32_t map_find(const struct index_map *m, uint32_t old)
 {
 	const uint32_t *found;
-
 	if (old < m->count && m->old[old] == old) /* then nothing before it is missing */
 		return old;
-	found = m->count ? bsearch(&old, m->old, m->count, sizeof(old), compare_numbers) : NULL;
+	found = m->count ? bsearch(&old, m->old, m->count, sizeof old, compare_numbers) : NULL;
 	if (found)
 		return (uint32_t)(found - m->old);
-	found = m->stand_in_count ? bsearch(&old, m->stand_ins, m->stand_in_count, sizeof(old),
+	found = m->stand_in_count ? bsearch(&old, m->stand_ins, m->stand_in_count, sizeof old,
 					    compare_numbers)
 				  : NULL;
 	return found ? (uint32_t)(m->count + (size_t)(found - m->stand_ins)) : INDEX_NONE;
@@ -38,8 +36,7 @@ static uint32_t map_next(const struct index_map *m)
 
 static bool map_push(struct decoder *d, struct index_map *m, uint32_t old)
 {
-	uint32_t *moved = own_grow(m->old, &m->room, m->count, sizeof(*moved));
-
+	uint32_t *moved = own_grow(m->old, &m->room, m->count, sizeof *moved);
 	if (!moved) {
 		d->error = err_new("out of memory");
 		return false;
@@ -59,7 +56,6 @@ static const char *take_text(struct decoder *d, struct cursor *c)
 {
 	size_t size;
 	const char *text = cursor_text(c, &size);
-
 	text = own_string(d->p, text, size);
 	if (!text && !d->error)
 		d->error = err_new("out of memory");
@@ -70,7 +66,6 @@ static void read_field(struct decoder *d, struct cursor *c)
 {
 	const char *key = take_text(d, c), *text = NULL;
 	uint64_t number = 0;
-
 	switch (cursor_number(c)) {
 	case FORMAT_NUMBER:
 		number = cursor_number(c);
@@ -84,7 +79,6 @@ static void read_field(struct decoder *d, struct cursor *c)
 	for (size_t i = 0; i < format_field_count && !c->bad; i++) {
 		const struct format_field *f = &format_fields[i];
 		void *at = (char *)d->p + f->offset;
-
 		if (strcmp(f->key, key) != 0 || (f->kind == FIELD_TEXT) != (text != NULL))
 			continue;
 		if (f->kind == FIELD_TEXT)
@@ -101,7 +95,6 @@ static void read_field(struct decoder *d, struct cursor *c)
 static void read_info(struct decoder *d, struct cursor *c)
 {
 	size_t count = cursor_rows(c, 3);
-
 	if (count > FORMAT_FIELDS_MAX || d->tables[FORMAT_INFO].got++)
 		c->bad = true;
 	for (size_t i = 0; i < count && !c->bad && !d->error; i++)
@@ -115,7 +108,6 @@ static void read_module(struct decoder *d, struct cursor *c)
 	struct profile_module m = {0};
 	uint32_t index, process;
 	uint8_t kind;
-
 	kind = (uint8_t)cursor_limited(c, PROFILE_KERNEL);
 	m.kind = PROFILE_FILE; /* for now: the process of a JIT module may be missing as yet */
 	m.path = take_text(d, c);
@@ -135,7 +127,6 @@ static void read_metric(struct decoder *d, struct cursor *c)
 {
 	struct profile_metric m = {0};
 	uint32_t index;
-
 	m.name = take_text(d, c);
 	m.unit = take_text(d, c);
 	m.period = cursor_number(c);
@@ -151,7 +142,6 @@ static void read_coverage(struct decoder *d, struct cursor *c, size_t first)
 {
 	for (size_t i = first; c->at < c->end && i < d->p->metric_count && !c->bad; i++) {
 		struct coverage x = {cursor_number(c), 0};
-
 		x.running_ns = cursor_number(c);
 		if (!c->bad)
 			d->p->metrics[i].coverage = x;
@@ -162,7 +152,6 @@ static void read_process(struct decoder *d, struct cursor *c)
 {
 	struct profile_process x = {0};
 	uint32_t index;
-
 	x.pid = cursor_int(c);
 	x.parent = cursor_int(c);
 	x.name = take_text(d, c);
@@ -180,7 +169,6 @@ static void read_thread(struct decoder *d, struct cursor *c)
 {
 	struct profile *p = d->p;
 	struct profile_thread t = {0}, *moved;
-
 	t.process = cursor_limited(c, INDEX_NONE - 1);
 	t.tid = cursor_int(c);
 	t.name = take_text(d, c);
@@ -191,7 +179,7 @@ static void read_thread(struct decoder *d, struct cursor *c)
 	t.handled = cursor_number(c);
 	if (c->bad || d->error)
 		return;
-	moved = own_grow(p->threads, &p->own->thread_room, p->thread_count, sizeof(t));
+	moved = own_grow(p->threads, &p->own->thread_room, p->thread_count, sizeof t);
 	if (!moved) {
 		d->error = err_new("out of memory");
 		return;
@@ -204,7 +192,6 @@ static void read_lost(struct decoder *d, struct cursor *c)
 {
 	const char *reason = take_text(d, c);
 	uint64_t count = cursor_number(c);
-
 	if (d->tables[FORMAT_LOST].got >= PROFILE_LOST_MAX)
 		c->bad = true;
 	if (!c->bad && !d->error)
@@ -228,7 +215,6 @@ static void read_rows(struct decoder *d, struct cursor *c, unsigned type, struct
 {
 	uint32_t first;
 	size_t count;
-
 	if (!read_start(d, c, m, type, &first))
 		return;
 	count = cursor_rows(c, 2);
@@ -245,7 +231,6 @@ static void read_rows(struct decoder *d, struct cursor *c, unsigned type, struct
 static void read_metrics(struct decoder *d, struct cursor *c)
 {
 	size_t first = d->p->metric_count;
-
 	read_rows(d, c, FORMAT_METRICS, &d->metrics, read_metric);
 	if (!c->bad && !d->error)
 		read_coverage(d, c, first);
@@ -256,10 +241,9 @@ static void read_names(struct decoder *d, struct cursor *c)
 	uint32_t old = cursor_limited(c, INDEX_NONE - 1);
 	uint32_t module = map_find(&d->modules, old);
 	size_t count = cursor_rows(c, 3);
-	struct profile_name *names = calloc(count + 1, sizeof(*names));
+	struct profile_name *names = calloc(count + 1, sizeof *names);
 	const struct profile_module *m;
 	uint64_t last = 0;
-
 	if (!names)
 		d->error = err_new("out of memory");
 	for (size_t i = 0; names && i < count; i++) {
@@ -292,9 +276,8 @@ static struct profile_node *read_frames(struct cursor *c, size_t *count)
 {
 	struct profile_node *frames;
 	uint64_t module = 0, address = 0;
-
 	*count = cursor_rows(c, 3);
-	frames = calloc(*count + 1, sizeof(*frames));
+	frames = calloc(*count + 1, sizeof *frames);
 	for (size_t i = 0; frames && i < *count && !c->bad; i++) {
 		module += cursor_limited(c, INDEX_NONE - 1);
 		if (module >= INDEX_NONE)
@@ -315,7 +298,6 @@ static void add_node(struct decoder *d, const struct profile_node *frame, uint32
 		     uint32_t distance)
 {
 	struct profile_node n = *frame;
-
 	n.parent = map_find(&d->nodes, index - distance);
 	if (n.kind == PROFILE_ROOT || distance == 0 || distance > index ||
 	    (n.kind == PROFILE_PARTIAL && n.parent != 0))
@@ -332,21 +314,19 @@ static void read_nodes(struct decoder *d, struct cursor *c)
 	struct profile_node *frames = NULL;
 	uint32_t first, *distances = NULL;
 	size_t count, frame_count = 0;
-
 	if (!read_start(d, c, &d->nodes, FORMAT_NODES, &first))
 		return;
 	count = cursor_rows(c, 2);
 	if (first + (uint64_t)count > PROFILE_NODE_MAX)
 		c->bad = true;
 	frames = read_frames(c, &frame_count);
-	distances = c->bad ? NULL : calloc(count + 1, sizeof(*distances));
+	distances = c->bad ? NULL : calloc(count + 1, sizeof *distances);
 	for (size_t i = 0; distances && i < count; i++)
 		distances[i] = cursor_limited(c, INDEX_NONE - 1);
 	if (!frames || (!distances && !c->bad))
 		d->error = err_new("out of memory");
 	for (size_t i = 0; i < count && !c->bad && !d->error; i++) {
 		uint64_t frame = cursor_number(c);
-
 		if (frame >= frame_count)
 			c->bad = true;
 		if (!c->bad)
@@ -360,7 +340,6 @@ static void read_column(struct cursor *c, struct profile_value *values, size_t c
 {
 	for (size_t i = 0; i < count; i++) {
 		uint32_t n = cursor_limited(c, INDEX_NONE - 1);
-
 		if (which == 0)
 			values[i].node = n;
 		else if (which == 1)
@@ -375,7 +354,6 @@ static void add_value(struct decoder *d, struct profile_value v)
 	struct profile *p = d->p;
 	struct profile_value *moved;
 	uint32_t node = map_find(&d->nodes, v.node);
-
 	if (node == INDEX_NONE) {
 		d->dropped = own_add(d->dropped, v.count);
 		decode_complain(d, FORMAT_VALUES, "their contexts are missing");
@@ -386,7 +364,7 @@ static void add_value(struct decoder *d, struct profile_value v)
 		d->error = err_new("more than %u values", PROFILE_VALUE_MAX);
 		return;
 	}
-	moved = own_grow(p->values, &p->own->value_room, p->value_count, sizeof(v));
+	moved = own_grow(p->values, &p->own->value_room, p->value_count, sizeof v);
 	if (!moved) {
 		d->error = err_new("out of memory");
 		return;
@@ -400,7 +378,6 @@ static void add_value(struct decoder *d, struct profile_value v)
 static bool is_next(struct decoder *d, const struct profile_value *v)
 {
 	const struct profile_value *last = &d->last;
-
 	if (v->count == 0)
 		return false;
 	return last->count == 0 || last->node < v->node ||
@@ -411,9 +388,8 @@ static bool is_next(struct decoder *d, const struct profile_value *v)
 static void read_values(struct decoder *d, struct cursor *c)
 {
 	size_t count = cursor_rows(c, 4);
-	struct profile_value *values = calloc(count + 1, sizeof(*values));
+	struct profile_value *values = calloc(count + 1, sizeof *values);
 	uint64_t node = 0;
-
 	if (!values) {
 		d->error = err_new("out of memory");
 		return;
@@ -438,10 +414,8 @@ static void read_end(struct decoder *d, struct cursor *c)
 {
 	uint64_t sections = cursor_number(c);
 	size_t pairs = cursor_rows(c, 2);
-
 	for (size_t i = 0; i < pairs; i++) {
 		uint64_t type = cursor_number(c), total = cursor_number(c);
-
 		if (type < FORMAT_TYPES && type != FORMAT_END && !c->bad)
 			d->tables[type].total = total;
 	}
@@ -483,7 +457,6 @@ static bool read_type(struct decoder *d, unsigned type)
 		const struct section *s = &d->sections.items[i];
 		const char *problem;
 		struct cursor c;
-
 		if (s->header.type != type)
 			continue;
 		problem = section_open(&d->sections, s, &c);

@@ -24,7 +24,6 @@ struct encoder {
 static void put_text(struct buf *b, const char *text)
 {
 	size_t size = strnlen(text, PROFILE_STRING_MAX);
-
 	format_put_number(b, size);
 	buf_append(b, text, size);
 }
@@ -36,7 +35,6 @@ static void put_section(struct encoder *e, enum format_type type)
 	const char *bytes = buf_text(&e->raw);
 	size_t bound = ZSTD_compressBound(e->raw.size), size;
 	uint8_t header[FORMAT_SECTION_SIZE];
-
 	buf_clear(&e->packed);
 	if (buf_reserve(&e->packed, bound)) {
 		size = ZSTD_compressCCtx(e->zstd, e->packed.data, bound, bytes, e->raw.size, LEVEL);
@@ -49,7 +47,7 @@ static void put_section(struct encoder *e, enum format_type type)
 	}
 	s.checksum = format_checksum(bytes, s.stored);
 	format_put_section(header, &s);
-	buf_append(e->out, header, sizeof(header));
+	buf_append(e->out, header, sizeof header);
 	buf_append(e->out, bytes, s.stored);
 	if (e->raw.failed)
 		e->out->failed = true;
@@ -63,7 +61,6 @@ static void put_info(struct encoder *e)
 	for (size_t i = 0; i < format_field_count; i++) {
 		const struct format_field *f = &format_fields[i];
 		const void *at = (const char *)e->p + f->offset;
-
 		put_text(&e->raw, f->key);
 		format_put_number(&e->raw, f->kind == FIELD_TEXT ? FORMAT_TEXT : FORMAT_NUMBER);
 		switch (f->kind) {
@@ -88,7 +85,6 @@ static void put_info(struct encoder *e)
 static void put_module(struct buf *b, const struct profile *p, size_t i)
 {
 	const struct profile_module *m = &p->modules[i];
-
 	format_put_number(b, m->kind);
 	put_text(b, m->path);
 	put_text(b, m->build_id);
@@ -99,7 +95,6 @@ static void put_module(struct buf *b, const struct profile *p, size_t i)
 static void put_metric(struct buf *b, const struct profile *p, size_t i)
 {
 	const struct profile_metric *m = &p->metrics[i];
-
 	put_text(b, m->name);
 	put_text(b, m->unit);
 	format_put_number(b, m->period);
@@ -116,7 +111,6 @@ static void put_coverage(struct buf *b, const struct profile *p, size_t i)
 static void put_process(struct buf *b, const struct profile *p, size_t i)
 {
 	const struct profile_process *x = &p->processes[i];
-
 	format_put_signed(b, x->pid);
 	format_put_signed(b, x->parent);
 	put_text(b, x->name);
@@ -130,7 +124,6 @@ static void put_process(struct buf *b, const struct profile *p, size_t i)
 static void put_thread(struct buf *b, const struct profile *p, size_t i)
 {
 	const struct profile_thread *t = &p->threads[i];
-
 	format_put_number(b, t->process);
 	format_put_signed(b, t->tid);
 	put_text(b, t->name);
@@ -155,11 +148,9 @@ static void put_rows(struct encoder *e, enum format_type type, size_t first, siz
 		     put_row *put, put_row *more)
 {
 	struct buf rows = {0};
-
 	e->totals[type] = end - first;
 	while (first < end && !rows.failed) {
 		size_t n = 0;
-
 		buf_clear(&rows);
 		while (first + n < end && n < FORMAT_ROWS && rows.size < FORMAT_ROW_BYTES)
 			put(&rows, e->p, first + n++);
@@ -178,7 +169,6 @@ static void put_rows(struct encoder *e, enum format_type type, size_t first, siz
 static void put_name_columns(struct buf *b, const struct profile_name *names, size_t count)
 {
 	uint64_t last = 0;
-
 	for (size_t i = 0; i < count; i++) {
 		format_put_number(b, names[i].start - last);
 		last = names[i].start;
@@ -193,7 +183,6 @@ static void put_name_columns(struct buf *b, const struct profile_name *names, si
 static size_t name_run(const struct profile_name *names, size_t count)
 {
 	size_t n = 0, bytes = 0;
-
 	while (n < count && n < FORMAT_ROWS && bytes < FORMAT_ROW_BYTES)
 		bytes += strlen(names[n++].name);
 	return n;
@@ -203,7 +192,6 @@ static void put_names(struct encoder *e)
 {
 	for (size_t i = 0; i < e->p->module_count; i++) {
 		const struct profile_module *m = &e->p->modules[i];
-
 		for (size_t first = 0, n; first < m->name_count; first += n) {
 			n = name_run(m->names + first, m->name_count - first);
 			format_put_number(&e->raw, i);
@@ -218,7 +206,6 @@ static void put_names(struct encoder *e)
 static int compare_frames(const void *a, const void *b)
 {
 	const struct profile_node *x = a, *y = b;
-
 	if (x->module != y->module)
 		return x->module < y->module ? -1 : 1;
 	if (x->address != y->address)
@@ -231,9 +218,8 @@ static size_t list_frames(struct profile_node *frames, const struct profile_node
 			  size_t count)
 {
 	size_t kept = 0;
-
-	memcpy(frames, nodes, count * sizeof(*frames));
-	qsort(frames, count, sizeof(*frames), compare_frames);
+	memcpy(frames, nodes, count * sizeof *frames);
+	qsort(frames, count, sizeof *frames, compare_frames);
 	for (size_t i = 0; i < count; i++)
 		if (!kept || compare_frames(&frames[kept - 1], &frames[i]) != 0)
 			frames[kept++] = frames[i];
@@ -243,7 +229,6 @@ static size_t list_frames(struct profile_node *frames, const struct profile_node
 static void put_frames(struct buf *b, const struct profile_node *frames, size_t count)
 {
 	const struct profile_node none = {0}, *last = &none;
-
 	for (size_t i = 0; i < count; i++) {
 		format_put_number(b, frames[i].module - last->module);
 		last = &frames[i];
@@ -261,7 +246,6 @@ static void put_node_run(struct encoder *e, size_t first, size_t n, struct profi
 {
 	const struct profile_node *nodes = e->p->nodes + first;
 	size_t frame_count = list_frames(frames, nodes, n);
-
 	format_put_number(&e->raw, first);
 	format_put_number(&e->raw, n);
 	format_put_number(&e->raw, frame_count);
@@ -270,7 +254,7 @@ static void put_node_run(struct encoder *e, size_t first, size_t n, struct profi
 		format_put_number(&e->raw, first + i - nodes[i].parent);
 	for (size_t i = 0; i < n; i++) {
 		const struct profile_node *at = bsearch(&nodes[i], frames, frame_count,
-							sizeof(*frames), compare_frames);
+							sizeof *frames, compare_frames);
 		format_put_number(&e->raw, (uint64_t)(at - frames));
 	}
 	put_section(e, FORMAT_NODES);
@@ -278,8 +262,7 @@ static void put_node_run(struct encoder *e, size_t first, size_t n, struct profi
 
 static void put_nodes(struct encoder *e)
 {
-	struct profile_node *frames = malloc(FORMAT_ROWS * sizeof(*frames));
-
+	struct profile_node *frames = malloc(FORMAT_ROWS * sizeof *frames);
 	if (!frames)
 		e->out->failed = true;
 	for (size_t first = 1, n; frames && first < e->p->node_count; first += n) {
@@ -295,7 +278,6 @@ static void put_nodes(struct encoder *e)
 static void put_values(struct encoder *e)
 {
 	const struct profile_value *v = e->p->values;
-
 	for (size_t left = e->p->value_count, n; left; left -= n, v += n) {
 		n = left < FORMAT_ROWS ? left : FORMAT_ROWS;
 		format_put_number(&e->raw, n);
@@ -315,7 +297,6 @@ static void put_values(struct encoder *e)
 static void put_spans(struct encoder *e)
 {
 	const struct profile_span *spans = e->p->spans;
-
 	for (size_t left = e->p->span_count, n; left; left -= n, spans += n) {
 		n = left < FORMAT_ROWS ? left : FORMAT_ROWS;
 		timeline_put(&e->raw, spans, n, e->p->coarse_us);
@@ -340,9 +321,8 @@ static void put_end(struct encoder *e)
 static void put_all(struct encoder *e)
 {
 	uint8_t header[FORMAT_HEADER_SIZE];
-
 	format_put_header(header);
-	buf_append(e->out, header, sizeof(header));
+	buf_append(e->out, header, sizeof header);
 	put_info(e);
 	put_rows(e, FORMAT_MODULES, 1, e->p->module_count, put_module, NULL);
 	put_names(e);
@@ -361,7 +341,6 @@ struct err *profile_pack(const struct profile *p, struct buf *out)
 	struct encoder encoder = {.p = p, .out = out, .zstd = ZSTD_createCCtx()};
 	/* What the profile says stays the same: the values only come in order. */
 	struct err *e = profile_settle((struct profile *)(uintptr_t)p);
-
 	if (!e && !encoder.zstd)
 		e = err_new("out of memory");
 	if (!e) {

@@ -15,7 +15,6 @@ static void put(uint8_t *out, uint64_t value, unsigned bytes)
 uint64_t format_get(const uint8_t *at, unsigned bytes)
 {
 	uint64_t value = 0;
-
 	for (unsigned i = 0; i < bytes; i++)
 		value |= (uint64_t)at[i] << 8 * i;
 	return value;
@@ -34,7 +33,6 @@ uint64_t format_checksum(const void *bytes, size_t size)
 {
 	const uint8_t *at = bytes;
 	uint64_t state = step(0x9e3779b97f4a7c15u, size);
-
 	for (; size >= 8; size -= 8, at += 8)
 		state = step(state, format_get(at, 8));
 	if (size)
@@ -99,4 +97,4 @@ const struct format_field format_fields[] = {
 	{"complete", FIELD_BOOL, AT(complete)},   {"timeline", FIELD_BOOL, AT(timed)},
 	{"untimed", FIELD_U64, AT(untimed)},
 };
-const size_t format_field_count = sizeof(format_fields) / sizeof(format_fields[0]);
+const size_t format_field_count = sizeof format_fields / sizeof format_fields[0];

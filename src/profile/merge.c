@@ -31,7 +31,6 @@ static int compare_keys(const void *a, const void *b)
 {
 	const struct key *x = a, *y = b;
 	int order = (x->kind > y->kind) - (x->kind < y->kind);
-
 	if (order == 0)
 		order = compare_pointers(x->path, y->path);
 	return order ? order : compare_pointers(x->build_id, y->build_id);
@@ -46,21 +45,19 @@ static bool can_be_equal(uint8_t kind)
 static struct err *make_keys(struct merge *m)
 {
 	struct profile *p = m->into;
-
-	m->keys = calloc(p->module_count, sizeof(*m->keys));
+	m->keys = calloc(p->module_count, sizeof *m->keys);
 	if (!m->keys)
 		return err_new("out of memory");
 	for (size_t i = 0; i < p->module_count; i++) {
 		const struct profile_module *x = &p->modules[i];
 		struct key key = {x->kind, x->path, x->build_id, (uint32_t)i};
-
 		if (!can_be_equal(x->kind))
 			continue;
 		if (!own_keep(p, &key.path) || !own_keep(p, &key.build_id))
 			return err_new("out of memory");
 		m->keys[m->key_count++] = key;
 	}
-	qsort(m->keys, m->key_count, sizeof(*m->keys), compare_keys);
+	qsort(m->keys, m->key_count, sizeof *m->keys, compare_keys);
 	return NULL;
 }
 
@@ -68,10 +65,9 @@ static struct profile_module *find_module(struct merge *m, const struct profile_
 {
 	struct key key = {.kind = x->kind, .path = x->path, .build_id = x->build_id};
 	const struct key *found = NULL;
-
 	if (can_be_equal(x->kind) && own_keep(m->into, &key.path) &&
 	    own_keep(m->into, &key.build_id))
-		found = bsearch(&key, m->keys, m->key_count, sizeof(key), compare_keys);
+		found = bsearch(&key, m->keys, m->key_count, sizeof key, compare_keys);
 	return found ? &m->into->modules[found->module] : NULL;
 }
 
@@ -84,13 +80,11 @@ static struct err *merge_modules(struct merge *m)
 {
 	struct profile *into = m->into;
 	struct err *e = make_keys(m);
-
 	for (size_t i = 1; i < into->module_count; i++)
 		into->modules[i].until = end_of(into, &into->modules[i]);
 	for (size_t i = 1; i < m->from->module_count && !e; i++) { /* 0 is 0 */
 		struct profile_module copy = m->from->modules[i];
 		struct profile_module *equal = find_module(m, &copy);
-
 		copy.until = end_of(m->from, &copy);
 		if (copy.kind == PROFILE_JIT)
 			copy.process += m->first_process;
@@ -118,7 +112,6 @@ static void merge_coverage(struct merge *m, size_t into, size_t from)
 {
 	struct coverage *a = &m->into->metrics[into].coverage, b = m->from->metrics[from].coverage;
 	bool weigh = coverage_share(*a) < 1 || coverage_share(b) < 1;
-
 	coverage_add(a, weigh ? profile_samples(m->into, (uint32_t)into) : 0, b,
 		     weigh ? profile_samples(m->from, (uint32_t)from) : 0);
 }
@@ -128,11 +121,9 @@ static struct err *merge_metrics(struct merge *m)
 	struct profile *into = m->into;
 	size_t had = into->metric_count;
 	struct err *e = NULL;
-
 	for (size_t i = 0; i < m->from->metric_count && !e; i++) {
 		const struct profile_metric *x = &m->from->metrics[i];
 		size_t k = 0;
-
 		while (k < had && !same_metric(&into->metrics[k], x))
 			k++;
 		if (k == had) {
@@ -150,14 +141,12 @@ static struct err *merge_processes(struct merge *m)
 {
 	struct err *e = NULL;
 	uint32_t index;
-
 	m->first_process = (uint32_t)m->into->process_count;
 	m->first_thread = (uint32_t)m->into->thread_count;
 	for (size_t i = 0; i < m->from->process_count && !e; i++)
 		e = profile_add_process(m->into, &m->from->processes[i], &index);
 	for (size_t i = 0; i < m->from->thread_count && !e; i++) {
 		struct profile_thread copy = m->from->threads[i];
-
 		copy.process += m->first_process;
 		e = profile_add_thread(m->into, &copy, &index);
 	}
@@ -168,22 +157,18 @@ static struct err *merge_tree(struct merge *m)
 {
 	const struct profile *from = m->from;
 	struct err *e = NULL;
-
 	for (size_t i = 1; i < from->node_count && !e; i++) {
 		const struct profile_node *n = &from->nodes[i];
-
 		e = profile_child(m->into, m->nodes[n->parent], n->kind, m->modules[n->module],
 				  n->address, &m->nodes[i]);
 	}
 	for (size_t i = 0; i < from->value_count && !e; i++) {
 		const struct profile_value *v = &from->values[i];
-
 		e = profile_count(m->into, m->nodes[v->node], v->thread + m->first_thread,
 				  m->metrics[v->metric], v->count);
 	}
 	for (size_t i = 0; i < from->span_count && !e; i++) {
 		struct profile_span r = from->spans[i];
-
 		r.node = m->nodes[r.node];
 		r.thread += m->first_thread;
 		r.metric = m->metrics[r.metric];
@@ -206,7 +191,6 @@ static void join_notes(struct profile *into, const char *other)
 {
 	size_t size = strlen(into->note) + strlen(other) + 3;
 	char *both;
-
 	fill(into, &into->note, other);
 	if (strstr(into->note, other))
 		return;
@@ -252,14 +236,13 @@ struct err *profile_append(struct profile *into, const struct profile *from)
 	struct merge m = {.into = into, .from = from};
 	bool first = is_empty(into);
 	struct err *e = NULL;
-
 	/* So that what was joined is not taken for a single sample's. */
 	if (into->coarse_us < from->coarse_us)
 		into->coarse_us = from->coarse_us;
 	if (into == from)
 		return err_new("a profile cannot be merged with itself");
-	m.modules = calloc(from->module_count, sizeof(*m.modules));
-	m.nodes = calloc(from->node_count, sizeof(*m.nodes));
+	m.modules = calloc(from->module_count, sizeof *m.modules);
+	m.nodes = calloc(from->node_count, sizeof *m.nodes);
 	if (!m.modules || !m.nodes)
 		e = err_new("out of memory");
 	if (!e)
@@ -281,6 +264,5 @@ struct err *profile_append(struct profile *into, const struct profile *from)
 struct err *profile_merge(struct profile *into, const struct profile *from)
 {
 	struct err *e = profile_append(into, from);
-
 	return e ? e : profile_settle(into);
 }

@@ -9,7 +9,6 @@
 static int compare_names(const void *a, const void *b)
 {
 	const struct profile_name *x = a, *y = b;
-
 	return (x->start > y->start) - (x->start < y->start);
 }
 
@@ -17,7 +16,6 @@ static int compare_names(const void *a, const void *b)
 static struct profile_name *make_room(size_t count)
 {
 	size_t room = 1;
-
 	while (room < count)
 		room *= 2;
 	return reallocarray(NULL, room, sizeof(struct profile_name));
@@ -27,9 +25,8 @@ static struct profile_name *make_room(size_t count)
 static size_t settle(struct profile_name *names, size_t count)
 {
 	size_t kept = 0;
-
 	if (count)
-		qsort(names, count, sizeof(*names), compare_names);
+		qsort(names, count, sizeof *names, compare_names);
 	for (size_t i = 0; i < count; i++)
 		if (!kept || names[kept - 1].start != names[i].start)
 			names[kept++] = names[i];
@@ -40,7 +37,6 @@ void profile_name_module(struct profile *p, uint32_t module, profile_find_name *
 			 const void *context)
 {
 	size_t nodes = 0, count = 0;
-
 	for (size_t i = 0; i < p->node_count; i++)
 		nodes += p->nodes[i].module == module;
 	struct profile_name *names = nodes ? make_room(nodes) : NULL;
@@ -48,7 +44,6 @@ void profile_name_module(struct profile *p, uint32_t module, profile_find_name *
 		const struct profile_node *n = &p->nodes[i];
 		uint64_t start, size;
 		const char *name = NULL;
-
 		if (n->module == module)
 			name = find(context, n->address - (n->kind == PROFILE_CALL), &start, &size);
 		if (name)
@@ -69,14 +64,12 @@ struct err *own_merge_names(struct profile *p, struct profile_module *into,
 {
 	size_t count = into->name_count + from->name_count;
 	struct profile_name *names = from->name_count ? make_room(count) : NULL;
-
 	if (!from->name_count)
 		return NULL;
 	if (!names)
 		return err_new("out of memory");
 	for (size_t i = 0; i < count; i++) {
 		bool new = i >= into->name_count;
-
 		names[i] = new ? from->names[i - into->name_count] : into->names[i];
 		if (new && !own_keep(p, &names[i].name)) {
 			free(names);

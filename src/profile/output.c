@@ -19,8 +19,7 @@ static struct err *check_directory(const char *path, struct stat *info)
 	const char *slash = strrchr(path, '/');
 	int length = slash ? (int)(slash - path) : 1;
 	char directory[PATH_MAX];
-
-	snprintf(directory, sizeof(directory), "%.*s", length ? length : 1, slash ? path : ".");
+	snprintf(directory, sizeof directory, "%.*s", length ? length : 1, slash ? path : ".");
 	if (stat(directory, info))
 		return err_errno("%s", directory);
 	if (!S_ISDIR(info->st_mode))
@@ -35,8 +34,7 @@ static struct err *try_to_create(const char *path)
 {
 	char name[PATH_MAX];
 	int fd;
-
-	snprintf(name, sizeof(name), "%s.try-%d", path, (int)getpid());
+	snprintf(name, sizeof name, "%s.try-%d", path, (int)getpid());
 	fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return err_errno("cannot create a file there");
@@ -49,7 +47,6 @@ static struct err *try_to_create(const char *path)
 static bool is_kept(const struct stat *directory, const struct stat *file)
 {
 	uid_t user = geteuid();
-
 	return directory->st_mode & S_ISVTX && user && user != file->st_uid &&
 	       user != directory->st_uid;
 }
@@ -58,7 +55,6 @@ static struct err *check(const struct output *o)
 {
 	struct stat directory, file;
 	struct err *e = check_directory(o->path, &directory);
-
 	if (e)
 		return e;
 	if (!stat(o->old, &file) && S_ISDIR(file.st_mode))
@@ -79,7 +75,6 @@ struct err *output_open(struct output *o, const char *path)
 	char *real = realpath(path, NULL); /* behind a link is what is written */
 	struct buf old = {0};
 	struct err *e;
-
 	*o = (struct output){.path = real ? real : strdup(path)};
 	if (o->path)
 		buf_printf(&old, "%s.old", o->path);
@@ -103,7 +98,6 @@ struct err *output_save(struct output *o, const struct profile *profile)
 {
 	bool moved = false;
 	struct err *e;
-
 	if (!o->written) {
 		moved = !rename(o->path, o->old);
 		if (!moved && errno != ENOENT)
@@ -122,10 +116,9 @@ struct err *output_save_last(struct output *o, const struct profile *profile)
 	const char *temporary = getenv("TMPDIR");
 	struct err *e = output_save(o, profile), *again;
 	char path[PATH_MAX];
-
 	if (!e)
 		return NULL;
-	snprintf(path, sizeof(path), "%s/culprit-%d.prof",
+	snprintf(path, sizeof path, "%s/culprit-%d.prof",
 		 temporary && *temporary ? temporary : "/tmp", (int)getpid());
 	again = profile_write(profile, path);
 	if (!again)
@@ -137,6 +130,5 @@ struct err *output_save_last(struct output *o, const struct profile *profile)
 uint64_t output_size(const struct output *o)
 {
 	struct stat info;
-
 	return stat(o->path, &info) ? 0 : (uint64_t)info.st_size;
 }

@@ -70,6 +70,5 @@ static inline uint64_t own_mix(uint64_t x)
 static inline uint64_t own_add(uint64_t a, uint64_t b)
 {
 	uint64_t sum;
-
 	return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
 }

@@ -11,7 +11,6 @@ void *own_grow(void *items, size_t *room, size_t count, size_t size)
 {
 	size_t wanted = *room ? *room * 2 : 16, bytes;
 	void *moved;
-
 	if (count < *room)
 		return items;
 	if (__builtin_mul_overflow(wanted, size, &bytes))
@@ -24,15 +23,14 @@ void *own_grow(void *items, size_t *room, size_t count, size_t size)
 
 struct err *profile_new(struct profile **out)
 {
-	struct profile *p = calloc(1, sizeof(*p));
+	struct profile *p = calloc(1, sizeof *p);
 	const struct profile_module none = {.kind = PROFILE_NONE};
 	const struct profile_node root = {.kind = PROFILE_ROOT};
 	struct err *e = NULL;
 	uint32_t index;
-
 	*out = NULL;
 	if (p)
-		p->own = calloc(1, sizeof(*p->own));
+		p->own = calloc(1, sizeof *p->own);
 	if (!p || !p->own) {
 		free(p);
 		return err_new("out of memory");
@@ -81,7 +79,6 @@ static struct err *too_many(const char *what, size_t limit)
 static int compare_names(const void *a, const void *b)
 {
 	const struct profile_name *x = a, *y = b;
-
 	return (x->start > y->start) - (x->start < y->start);
 }
 
@@ -90,15 +87,13 @@ struct err *own_append_name(struct profile *p, uint32_t module, const struct pro
 {
 	struct profile_module *m = &p->modules[module];
 	struct profile_name copy = *name;
-
 	if (m->name_count >= PROFILE_TABLE_MAX)
 		return too_many("names in a module", PROFILE_TABLE_MAX);
 	if (!own_keep(p, &copy.name))
 		return no_memory();
 	if ((m->name_count & (m->name_count - 1)) == 0) {
 		size_t room = m->name_count ? m->name_count * 2 : 1;
-		struct profile_name *moved = realloc(m->names, room * sizeof(*moved));
-
+		struct profile_name *moved = realloc(m->names, room * sizeof *moved);
 		if (!moved)
 			return no_memory();
 		m->names = moved;
@@ -112,14 +107,13 @@ static struct err *add_names(struct profile *p, uint32_t module, const struct pr
 	struct profile_module *m = &p->modules[module];
 	struct err *e = NULL;
 	bool ascending = true;
-
 	for (size_t i = 0; i < from->name_count && !e; i++) {
 		e = own_append_name(p, module, &from->names[i]);
 		if (i && from->names[i].start < from->names[i - 1].start)
 			ascending = false;
 	}
 	if (!ascending)
-		qsort(m->names, m->name_count, sizeof(*m->names), compare_names);
+		qsort(m->names, m->name_count, sizeof *m->names, compare_names);
 	return e;
 }
 
@@ -127,7 +121,6 @@ struct err *profile_add_module(struct profile *p, const struct profile_module *m
 {
 	struct profile_module copy = *m;
 	struct profile_module *moved;
-
 	if (p->module_count >= PROFILE_TABLE_MAX)
 		return too_many("modules", PROFILE_TABLE_MAX);
 	if (copy.kind == PROFILE_JIT && copy.process >= p->process_count)
@@ -139,7 +132,7 @@ struct err *profile_add_module(struct profile *p, const struct profile_module *m
 	copy.name_count = 0;
 	if (!own_keep(p, &copy.path) || !own_keep(p, &copy.build_id) || !own_keep(p, &copy.problem))
 		return no_memory();
-	moved = own_grow(p->modules, &p->own->module_room, p->module_count, sizeof(copy));
+	moved = own_grow(p->modules, &p->own->module_room, p->module_count, sizeof copy);
 	if (!moved)
 		return no_memory();
 	p->modules = moved;
@@ -151,12 +144,11 @@ struct err *profile_add_module(struct profile *p, const struct profile_module *m
 struct err *profile_add_metric(struct profile *p, const struct profile_metric *m, uint32_t *index)
 {
 	struct profile_metric copy = *m, *moved;
-
 	if (p->metric_count >= PROFILE_METRIC_MAX)
 		return too_many("metrics", PROFILE_METRIC_MAX);
 	if (!own_keep(p, &copy.name) || !own_keep(p, &copy.unit))
 		return no_memory();
-	moved = own_grow(p->metrics, &p->own->metric_room, p->metric_count, sizeof(copy));
+	moved = own_grow(p->metrics, &p->own->metric_room, p->metric_count, sizeof copy);
 	if (!moved)
 		return no_memory();
 	p->metrics = moved;
@@ -168,12 +160,11 @@ struct err *profile_add_metric(struct profile *p, const struct profile_metric *m
 struct err *profile_add_process(struct profile *p, const struct profile_process *x, uint32_t *index)
 {
 	struct profile_process copy = *x, *moved;
-
 	if (p->process_count >= PROFILE_TABLE_MAX)
 		return too_many("processes", PROFILE_TABLE_MAX);
 	if (!own_keep(p, &copy.name) || !own_keep(p, &copy.command))
 		return no_memory();
-	moved = own_grow(p->processes, &p->own->process_room, p->process_count, sizeof(copy));
+	moved = own_grow(p->processes, &p->own->process_room, p->process_count, sizeof copy);
 	if (!moved)
 		return no_memory();
 	p->processes = moved;
@@ -185,14 +176,13 @@ struct err *profile_add_process(struct profile *p, const struct profile_process 
 struct err *profile_add_thread(struct profile *p, const struct profile_thread *t, uint32_t *index)
 {
 	struct profile_thread copy = *t, *moved;
-
 	if (p->thread_count >= PROFILE_TABLE_MAX)
 		return too_many("threads", PROFILE_TABLE_MAX);
 	if (copy.process >= p->process_count)
 		return err_new("thread %d of a process that is not in the profile", copy.tid);
 	if (!own_keep(p, &copy.name))
 		return no_memory();
-	moved = own_grow(p->threads, &p->own->thread_room, p->thread_count, sizeof(copy));
+	moved = own_grow(p->threads, &p->own->thread_room, p->thread_count, sizeof copy);
 	if (!moved)
 		return no_memory();
 	p->threads = moved;
@@ -212,7 +202,6 @@ static struct profile_lost *find_lost(struct profile *p, const char *reason)
 struct err *profile_lose(struct profile *p, const char *reason, uint64_t count)
 {
 	struct profile_lost *found, *moved;
-
 	if (!own_keep(p, &reason))
 		return no_memory();
 	found = find_lost(p, reason);
@@ -223,7 +212,7 @@ struct err *profile_lose(struct profile *p, const char *reason, uint64_t count)
 		found = find_lost(p, reason);
 	}
 	if (!found) {
-		moved = own_grow(p->lost, &p->own->lost_room, p->lost_count, sizeof(*moved));
+		moved = own_grow(p->lost, &p->own->lost_room, p->lost_count, sizeof *moved);
 		if (!moved)
 			return no_memory();
 		p->lost = moved;

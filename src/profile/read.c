@@ -35,7 +35,6 @@ static const char *const table_names[FORMAT_TYPES] = {
 static bool looks_like_one(const uint8_t *bytes, size_t size)
 {
 	struct format_section ignored;
-
 	return (size >= 8 && !memcmp(bytes, FORMAT_MAGIC, 8)) ||
 	       (size >= FORMAT_HEADER_SIZE + FORMAT_SECTION_SIZE &&
 		format_get_section(bytes + FORMAT_HEADER_SIZE, &ignored));
@@ -69,7 +68,6 @@ static void describe_table(const struct decoder *d, unsigned type, size_t stand_
 {
 	const struct table_state *t = &d->tables[type];
 	const char *problem = t->problem;
-
 	if (!problem && type != FORMAT_END && d->sections.end && t->got != t->total)
 		problem = t->got < t->total ? "missing" : "more than there should be";
 	if (!problem)
@@ -93,7 +91,6 @@ static void describe_tables(const struct decoder *d, struct buf *out)
 		[FORMAT_PROCESSES] = d->processes.stand_in_count,
 		[FORMAT_THREADS] = d->threads.stand_in_count,
 	};
-
 	for (unsigned type = 1; type < FORMAT_TYPES; type++)
 		describe_table(d, type, stand_ins[type], out);
 }
@@ -103,7 +100,6 @@ static void describe(const struct decoder *d, const char *header, struct buf *ou
 {
 	const struct sections *s = &d->sections;
 	size_t foreign = 0;
-
 	if (header)
 		buf_puts(out, header);
 	for (size_t i = 0; i < s->count; i++)
@@ -142,7 +138,6 @@ static struct err *conclude(struct decoder *d, const char *header, char **damage
 {
 	struct buf text = {0};
 	struct err *e = NULL;
-
 	describe(d, header, &text);
 	if (text.failed)
 		e = err_new("out of memory");
@@ -159,7 +154,6 @@ struct err *profile_parse(const void *bytes, size_t size, struct profile **out, 
 	struct decoder d = {0};
 	const char *header = NULL;
 	struct err *e;
-
 	*out = NULL;
 	*damage = NULL;
 	e = check_header(bytes, size, &header);
@@ -184,7 +178,6 @@ static struct err *read_all(int fd, struct buf *bytes)
 {
 	for (;;) {
 		ssize_t n;
-
 		if (bytes->size >= FORMAT_FILE_MAX)
 			return err_new("larger than a profile can be");
 		if (!buf_reserve(bytes, PIECE))
@@ -210,7 +203,6 @@ static struct err *read_file(const char *path, struct profile **out, char **dama
 	struct err *e = NULL;
 	struct stat st;
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-
 	*out = NULL;
 	*damage = NULL;
 	if (fd < 0)

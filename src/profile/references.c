@@ -10,7 +10,6 @@
 static int compare_numbers(const void *a, const void *b)
 {
 	const uint32_t *x = a, *y = b;
-
 	return (*x > *y) - (*x < *y);
 }
 
@@ -18,10 +17,9 @@ static int compare_numbers(const void *a, const void *b)
 static void order_missing(struct index_map *m)
 {
 	size_t kept = 0;
-
 	if (!m->stand_in_count)
 		return;
-	qsort(m->stand_ins, m->stand_in_count, sizeof(*m->stand_ins), compare_numbers);
+	qsort(m->stand_ins, m->stand_in_count, sizeof *m->stand_ins, compare_numbers);
 	for (size_t i = 0; i < m->stand_in_count; i++)
 		if (!kept || m->stand_ins[kept - 1] != m->stand_ins[i])
 			m->stand_ins[kept++] = m->stand_ins[i];
@@ -34,13 +32,12 @@ static void miss(struct decoder *d, struct index_map *m, uint32_t old)
 {
 	uint32_t *moved;
 	size_t filled;
-
 	if (m->stand_in_count && m->stand_ins[m->stand_in_count - 1] == old)
 		return;
 	if (m->stand_in_count == m->stand_in_room) {
 		order_missing(m);
 		filled = m->stand_in_count > m->stand_in_room / 2 ? m->stand_in_room : 0;
-		moved = own_grow(m->stand_ins, &m->stand_in_room, filled, sizeof(*moved));
+		moved = own_grow(m->stand_ins, &m->stand_in_room, filled, sizeof *moved);
 		if (!moved) {
 			d->error = err_new("out of memory");
 			return;
@@ -53,7 +50,6 @@ static void miss(struct decoder *d, struct index_map *m, uint32_t old)
 static bool is_missing(const struct index_map *m, uint32_t old)
 {
 	const struct index_map known = {.old = m->old, .count = m->count};
-
 	return map_find(&known, old) == INDEX_NONE;
 }
 
@@ -79,7 +75,6 @@ static void add_modules(struct decoder *d)
 {
 	const struct profile_module lost = {.kind = PROFILE_NONE, .path = PROFILE_LOST_NAME};
 	uint32_t index;
-
 	for (size_t i = 1; i < d->p->node_count; i++)
 		refer(d, &d->modules, d->p->nodes[i].module);
 	limit_missing(d, &d->modules, FORMAT_MODULES, PROFILE_TABLE_MAX);
@@ -92,14 +87,13 @@ static void add_metrics(struct decoder *d)
 	struct profile_metric lost = {.unit = "samples", .period = 1};
 	uint32_t index;
 	char name[32];
-
 	for (size_t i = 0; i < d->p->value_count; i++)
 		refer(d, &d->metrics, d->p->values[i].metric);
 	for (size_t i = 0; i < d->p->span_count; i++)
 		refer(d, &d->metrics, d->p->spans[i].metric);
 	limit_missing(d, &d->metrics, FORMAT_METRICS, PROFILE_METRIC_MAX);
 	for (size_t i = 0; i < d->metrics.stand_in_count && !d->error; i++) {
-		snprintf(name, sizeof(name), "(lost) %u", d->metrics.stand_ins[i]);
+		snprintf(name, sizeof name, "(lost) %u", d->metrics.stand_ins[i]);
 		lost.name = name;
 		d->error = profile_add_metric(d->p, &lost, &index);
 	}
@@ -111,7 +105,6 @@ static void add_threads(struct decoder *d)
 	struct profile *p = d->p;
 	const struct profile_thread lost = {
 		.process = INDEX_NONE, .tid = -1, .name = PROFILE_LOST_NAME};
-
 	for (size_t i = 0; i < p->value_count; i++)
 		refer(d, &d->threads, p->values[i].thread);
 	for (size_t i = 0; i < p->span_count; i++)
@@ -119,8 +112,7 @@ static void add_threads(struct decoder *d)
 	limit_missing(d, &d->threads, FORMAT_THREADS, PROFILE_TABLE_MAX);
 	for (size_t i = 0; i < d->threads.stand_in_count && !d->error; i++) {
 		struct profile_thread *moved = own_grow(p->threads, &p->own->thread_room,
-							p->thread_count, sizeof(lost));
-
+							p->thread_count, sizeof lost);
 		if (!moved) {
 			d->error = err_new("out of memory");
 			return;
@@ -141,7 +133,6 @@ static void add_processes(struct decoder *d)
 					     .rank = -1,
 					     .status = -1};
 	uint32_t index;
-
 	for (size_t i = 0; i < p->thread_count; i++)
 		refer(d, &d->processes, p->threads[i].process);
 	for (size_t i = 0; i < p->module_count; i++)
@@ -162,10 +153,8 @@ static void place_values(struct decoder *d)
 {
 	struct profile *p = d->p;
 	size_t kept = 0;
-
 	for (size_t i = 0; i < p->value_count; i++) {
 		struct profile_value v = p->values[i];
-
 		if (place(&d->threads, &v.thread) && place(&d->metrics, &v.metric)) {
 			p->values[kept++] = v;
 			continue;
@@ -181,10 +170,8 @@ static void place_spans(struct decoder *d)
 {
 	struct profile *p = d->p;
 	size_t kept = 0;
-
 	for (size_t i = 0; i < p->span_count; i++) {
 		struct profile_span r = p->spans[i];
-
 		if (place(&d->threads, &r.thread) && place(&d->metrics, &r.metric)) {
 			p->spans[kept++] = r;
 			continue;
@@ -199,7 +186,6 @@ static bool place_rest(struct decoder *d)
 {
 	struct profile *p = d->p;
 	bool good = true;
-
 	for (size_t i = 1; i < p->node_count; i++)
 		good &= place(&d->modules, &p->nodes[i].module);
 	for (size_t i = 0; i < p->thread_count; i++)

@@ -28,11 +28,9 @@ static bool header_at(const struct scan *s, size_t at, struct format_section *ou
 static size_t find_header(const struct scan *s, size_t at)
 {
 	struct format_section ignored;
-
 	while (at < s->size) {
 		const uint8_t *found = memmem(s->bytes + at, s->size - at, FORMAT_SYNC,
 					      FORMAT_SYNC_SIZE);
-
 		if (!found)
 			break;
 		at = (size_t)(found - s->bytes);
@@ -46,7 +44,6 @@ static size_t find_header(const struct scan *s, size_t at)
 static const char *check(struct scan *s, const struct section *x)
 {
 	uint64_t left = s->size - (size_t)(x->bytes - s->bytes);
-
 	if (x->header.stored > left)
 		return "cut short";
 	if (x->header.stored > s->budget)
@@ -65,7 +62,6 @@ static size_t next_place(struct scan *s, size_t at, const struct section *x, boo
 {
 	size_t inside = at + FORMAT_SECTION_SIZE, end = inside + x->header.stored;
 	struct format_section ignored;
-
 	*gap = false;
 	if (!x->problem || (x->header.stored <= s->size - inside &&
 			    (end == s->size || header_at(s, end, &ignored))))
@@ -79,11 +75,9 @@ bool sections_find(const uint8_t *bytes, size_t size, struct sections *out)
 	struct scan s = {bytes, size, (uint64_t)size * SUM_TIMES};
 	size_t at = FORMAT_HEADER_SIZE, room = 0;
 	bool gap;
-
 	*out = (struct sections){0};
 	while (at < size && !out->end) {
 		struct section x = {0}, *moved;
-
 		if (!header_at(&s, at, &x.header)) {
 			out->gaps++;
 			at = find_header(&s, at);
@@ -93,7 +87,7 @@ bool sections_find(const uint8_t *bytes, size_t size, struct sections *out)
 		x.problem = check(&s, &x);
 		at = next_place(&s, at, &x, &gap);
 		out->gaps += gap;
-		moved = own_grow(out->items, &room, out->count, sizeof(x));
+		moved = own_grow(out->items, &room, out->count, sizeof x);
 		if (!moved)
 			return false;
 		out->items = moved;
@@ -113,7 +107,6 @@ void sections_free(struct sections *s)
 const char *section_open(struct sections *all, const struct section *s, struct cursor *c)
 {
 	const struct format_section *h = &s->header;
-
 	*c = (struct cursor){0};
 	if (s->problem)
 		return s->problem;
@@ -147,7 +140,6 @@ void cursor_close(struct cursor *c)
 uint64_t cursor_number(struct cursor *c)
 {
 	uint64_t value;
-
 	if (!leb_take(&c->at, c->end, &value)) {
 		c->bad = true;
 		c->at = c->end;
@@ -163,7 +155,6 @@ int64_t cursor_signed(struct cursor *c)
 uint32_t cursor_limited(struct cursor *c, uint32_t limit)
 {
 	uint64_t value = cursor_number(c);
-
 	if (value <= limit)
 		return (uint32_t)value;
 	c->bad = true;
@@ -173,7 +164,6 @@ uint32_t cursor_limited(struct cursor *c, uint32_t limit)
 int32_t cursor_int(struct cursor *c)
 {
 	int64_t value = cursor_signed(c);
-
 	if (value >= INT32_MIN && value <= INT32_MAX)
 		return (int32_t)value;
 	c->bad = true;
@@ -183,7 +173,6 @@ int32_t cursor_int(struct cursor *c)
 size_t cursor_rows(struct cursor *c, size_t bytes)
 {
 	uint64_t count = cursor_number(c);
-
 	if (count <= (size_t)(c->end - c->at) / bytes)
 		return (size_t)count;
 	c->bad = true;
@@ -193,7 +182,6 @@ size_t cursor_rows(struct cursor *c, size_t bytes)
 const char *cursor_text(struct cursor *c, size_t *size)
 {
 	const char *text;
-
 	*size = cursor_rows(c, 1);
 	text = (const char *)c->at;
 	if (*size > PROFILE_STRING_MAX || (*size && memchr(text, 0, *size))) {

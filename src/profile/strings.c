@@ -19,9 +19,8 @@ struct string_block {
 static uint64_t hash_bytes(const char *text, size_t size)
 {
 	uint64_t hash = size, word;
-
-	for (; size >= sizeof(word); size -= sizeof(word), text += sizeof(word)) {
-		memcpy(&word, text, sizeof(word));
+	for (; size >= sizeof word; size -= sizeof word, text += sizeof word) {
+		memcpy(&word, text, sizeof word);
 		hash = own_mix(hash ^ word);
 	}
 	word = 0;
@@ -32,14 +31,12 @@ static uint64_t hash_bytes(const char *text, size_t size)
 static bool grow_table(struct profile_private *own)
 {
 	size_t room = own->string_room ? own->string_room * 2 : 256;
-	struct string_slot *slots = calloc(room, sizeof(*slots));
-
+	struct string_slot *slots = calloc(room, sizeof *slots);
 	if (!slots)
 		return false;
 	for (size_t i = 0; i < own->string_room; i++) {
 		const struct string_slot *old = &own->strings[i];
 		size_t at = old->hash & (room - 1);
-
 		if (!old->text)
 			continue;
 		while (slots[at].text)
@@ -56,11 +53,9 @@ static char *store(struct profile_private *own, const char *text, size_t size)
 {
 	struct string_block *block = own->blocks;
 	char *place;
-
 	if (!block || block->room - block->used <= size) {
 		size_t room = size >= BLOCK_SIZE / 4 ? size + 1 : BLOCK_SIZE;
-
-		block = malloc(sizeof(*block) + room);
+		block = malloc(sizeof *block + room);
 		if (!block)
 			return NULL;
 		block->used = 0;
@@ -80,7 +75,6 @@ const char *own_string(struct profile *p, const char *text, size_t size)
 	struct profile_private *own = p->own;
 	uint64_t hash;
 	size_t at;
-
 	if (size == 0)
 		return empty;
 	if (size > PROFILE_STRING_MAX)
@@ -91,7 +85,6 @@ const char *own_string(struct profile *p, const char *text, size_t size)
 	for (at = hash & (own->string_room - 1); own->strings[at].text;
 	     at = (at + 1) & (own->string_room - 1)) {
 		const struct string_slot *slot = &own->strings[at];
-
 		if (slot->hash == hash && !strncmp(slot->text, text, size) && !slot->text[size])
 			return slot->text;
 	}
@@ -106,7 +99,6 @@ const char *own_string(struct profile *p, const char *text, size_t size)
 const char *profile_string(struct profile *p, const char *text)
 {
 	const char *own = text ? own_string(p, text, strlen(text)) : empty;
-
 	return own ? own : empty;
 }
 
@@ -120,7 +112,6 @@ void own_strings_free(struct profile_private *own)
 {
 	while (own->blocks) {
 		struct string_block *next = own->blocks->next;
-
 		free(own->blocks);
 		own->blocks = next;
 	}

@@ -36,7 +36,6 @@ static uint64_t end_of(const struct profile_span *r)
 uint64_t profile_step_us(const struct profile *p, uint32_t metric)
 {
 	const struct profile_metric *m = &p->metrics[metric];
-
 	if (m->period && m->unit[0] == 'n' && m->unit[1] == 's' && !m->unit[2])
 		return profile_period(p, metric) / 1000;
 	return p->hz && p->hz <= 1000000 ? 1000000 / p->hz : 0;
@@ -46,7 +45,6 @@ uint64_t profile_step_us(const struct profile *p, uint32_t metric)
 static uint64_t slack_of(const struct profile *p, uint32_t metric)
 {
 	uint64_t step = profile_step_us(p, metric);
-
 	return step ? step : MOMENT_US;
 }
 
@@ -64,7 +62,6 @@ static bool is_ordered(const struct profile_span *a, const struct profile_span *
 static int compare(const void *a, const void *b)
 {
 	const struct profile_span *x = a, *y = b;
-
 	if (x->thread != y->thread)
 		return x->thread < y->thread ? -1 : 1;
 	if (x->start_us != y->start_us)
@@ -84,8 +81,7 @@ struct list {
 
 static void push(struct list *out, const struct profile_span *span)
 {
-	struct profile_span *moved = own_grow(out->spans, &out->room, out->count, sizeof(*span));
-
+	struct profile_span *moved = own_grow(out->spans, &out->room, out->count, sizeof *span);
 	if (!moved) {
 		out->failed = true;
 		return;
@@ -99,7 +95,6 @@ static bool cut(struct list *out, const struct profile_span *span)
 {
 	struct profile_span *last = &out->spans[out->count - 1], tail = *last;
 	uint64_t end = end_of(span), left = end_of(last) - end;
-
 	tail.samples = (uint32_t)((double)last->samples * (double)left / (double)last->duration_us);
 	if (!tail.samples || tail.samples == last->samples || span->start_us == last->start_us)
 		return false;
@@ -116,7 +111,6 @@ static void join_overlapping(struct list *out, struct profile_span span)
 {
 	struct profile_span *last = &out->spans[out->count - 1];
 	uint64_t last_end = end_of(last), end = end_of(&span);
-
 	if (same_context(last, &span)) {
 		last->samples += span.samples;
 		if (end > last_end)
@@ -134,7 +128,6 @@ static void join(const struct profile *p, struct list *out, struct profile_span 
 {
 	struct profile_span *last = out->count ? &out->spans[out->count - 1] : NULL;
 	uint64_t end = end_of(&span);
-
 	if (!last || last->thread != span.thread) {
 		push(out, &span);
 		return;
@@ -174,18 +167,15 @@ static bool is_within(const struct profile_span *r, uint64_t interval, uint64_t 
 static bool is_chosen(const struct profile_span *a, const struct profile_span *b)
 {
 	uint64_t chance = own_mix(own_mix(a->start_us ^ (uint64_t)a->thread << 40) + b->start_us);
-
 	return chance % ((uint64_t)a->samples + b->samples) < b->samples;
 }
 
 static size_t combine(struct profile_span *spans, size_t count, uint64_t coarse_us)
 {
 	size_t kept = 0;
-
 	for (size_t i = 0; i < count; i++) {
 		struct profile_span *last = kept ? &spans[kept - 1] : NULL, *r = &spans[i];
 		uint64_t interval = r->start_us / coarse_us;
-
 		if (!last || last->thread != r->thread || last->metric != r->metric ||
 		    last->samples > UINT32_MAX - r->samples || !is_within(r, interval, coarse_us) ||
 		    !is_within(last, interval, coarse_us)) {
@@ -203,7 +193,6 @@ static size_t combine(struct profile_span *spans, size_t count, uint64_t coarse_
 static uint64_t latest(const struct list *l)
 {
 	uint64_t end = 0;
-
 	for (size_t i = 0; i < l->count; i++)
 		if (end < end_of(&l->spans[i]))
 			end = end_of(&l->spans[i]);
@@ -220,7 +209,6 @@ static void cut_off(struct profile *p, struct list *l)
 static void combine_all(const struct profile *p, struct list *l)
 {
 	struct list joined = {0};
-
 	l->count = combine(l->spans, l->count, p->coarse_us);
 	for (size_t i = 0; i < l->count; i++)
 		join(p, &joined, l->spans[i]);
@@ -232,7 +220,6 @@ static void combine_all(const struct profile *p, struct list *l)
 static void get_coarser(struct profile *p, struct list *l)
 {
 	uint64_t end = latest(l);
-
 	if (p->coarse_us)
 		combine_all(p, l);
 	while (l->count > ENOUGH && p->coarse_us <= end && !l->failed) {
@@ -247,12 +234,11 @@ static void get_coarser(struct profile *p, struct list *l)
 struct err *own_settle_spans(struct profile *p)
 {
 	struct list out = {0};
-
 	if (p->own->ordered == p->span_count)
 		return NULL;
 	for (size_t i = p->own->ordered ? p->own->ordered : 1; i < p->span_count; i++)
 		if (!is_ordered(&p->spans[i - 1], &p->spans[i])) {
-			qsort(p->spans, p->span_count, sizeof(*p->spans), compare);
+			qsort(p->spans, p->span_count, sizeof *p->spans, compare);
 			break;
 		}
 	for (size_t i = 0; i < p->span_count && !out.failed; i++)
@@ -276,7 +262,6 @@ static struct err *make_room(struct profile *p)
 	struct profile_private *own = p->own;
 	struct profile_span *moved;
 	struct err *e;
-
 	if (p->span_count < own->span_room)
 		return NULL;
 	if (own->span_room >= ROOM_MAX || p->span_count - own->ordered > own->span_room / 2) {
@@ -284,7 +269,7 @@ static struct err *make_room(struct profile *p)
 		if (e || p->span_count <= own->span_room / 2)
 			return e;
 	}
-	moved = own_grow(p->spans, &own->span_room, own->span_room, sizeof(*moved));
+	moved = own_grow(p->spans, &own->span_room, own->span_room, sizeof *moved);
 	if (!moved)
 		return err_new("out of memory");
 	p->spans = moved;
@@ -294,7 +279,6 @@ static struct err *make_room(struct profile *p)
 struct err *own_append_span(struct profile *p, const struct profile_span *span)
 {
 	struct err *e = make_room(p);
-
 	if (!e)
 		p->spans[p->span_count++] = *span;
 	return e;
@@ -305,7 +289,6 @@ struct err *profile_time(struct profile *p, uint32_t node, uint32_t thread, uint
 {
 	struct profile_span span = {.thread = thread, .node = node, .metric = metric}, *last;
 	uint64_t end = ns / 1000, length;
-
 	if (node >= p->node_count || thread >= p->thread_count || metric >= p->metric_count)
 		return err_new("no such time: context %u, thread %u, metric %u", node, thread,
 			       metric);

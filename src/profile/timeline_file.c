@@ -41,7 +41,6 @@ void timeline_put(struct buf *raw, const struct profile_span *spans, size_t coun
 static void read_columns(struct cursor *c, struct profile_span *spans, size_t count)
 {
 	uint64_t thread = 0, node = 0;
-
 	for (size_t i = 0; i < count; i++) {
 		thread += cursor_limited(c, INDEX_NONE - 1);
 		c->bad |= thread >= INDEX_NONE;
@@ -65,7 +64,6 @@ static bool place_span(const struct decoder *d, const struct profile_span *befor
 {
 	const struct profile_span *last = d->last_span.samples ? &d->last_span : NULL;
 	uint64_t end;
-
 	if (__builtin_add_overflow(r->start_us, base_of(before, r->thread), &r->start_us) ||
 	    __builtin_add_overflow(r->start_us, r->duration_us, &end) || end > INT64_MAX)
 		return false;
@@ -78,14 +76,13 @@ static void add_span(struct decoder *d, struct profile_span r)
 {
 	struct profile *p = d->p;
 	struct profile_span *moved;
-
 	r.node = map_find(&d->nodes, r.node);
 	if (r.node == INDEX_NONE) {
 		decode_complain(d, FORMAT_SPANS, "their contexts are missing");
 		return;
 	}
 	d->tables[FORMAT_SPANS].got++;
-	moved = own_grow(p->spans, &p->own->span_room, p->span_count, sizeof(r));
+	moved = own_grow(p->spans, &p->own->span_room, p->span_count, sizeof r);
 	if (!moved) {
 		d->error = err_new("out of memory");
 		return;
@@ -98,8 +95,7 @@ void timeline_read(struct decoder *d, struct cursor *c)
 {
 	uint64_t coarse_us = cursor_number(c);
 	size_t count = cursor_rows(c, 6);
-	struct profile_span *spans = calloc(count + 1, sizeof(*spans));
-
+	struct profile_span *spans = calloc(count + 1, sizeof *spans);
 	if (!spans) {
 		d->error = err_new("out of memory");
 		return;

@@ -10,7 +10,6 @@
 static uint64_t hash_node(const struct profile_node *n)
 {
 	uint64_t hash = own_mix((uint64_t)n->parent << 32 | n->module);
-
 	return own_mix(hash ^ n->address ^ (uint64_t)n->kind << 62);
 }
 
@@ -27,7 +26,6 @@ static struct node_slot *find_slot(const struct profile *p, const struct profile
 	const struct profile_private *own = p->own;
 	size_t mask = own->slot_room - 1, at = hash & mask;
 	uint32_t tag = (uint32_t)(hash >> 32);
-
 	while (own->slots[at].node &&
 	       (own->slots[at].tag != tag || !same_node(&p->nodes[own->slots[at].node], n)))
 		at = (at + 1) & mask;
@@ -38,7 +36,6 @@ static struct node_slot *find_slot(const struct profile *p, const struct profile
 static void hash_rest(struct profile *p)
 {
 	struct profile_private *own = p->own;
-
 	if (own->hashed == 0)
 		own->hashed = 1; /* the root */
 	for (; own->hashed < p->node_count; own->hashed++) {
@@ -48,7 +45,6 @@ static void hash_rest(struct profile *p)
 			__builtin_prefetch(
 				&own->slots[hash_node(n + AHEAD) & (own->slot_room - 1)]);
 		struct node_slot *slot = find_slot(p, n, hash);
-
 		if (!slot->node)
 			*slot = (struct node_slot){(uint32_t)(hash >> 32), (uint32_t)own->hashed};
 	}
@@ -60,11 +56,10 @@ static bool prepare_hash(struct profile *p)
 	struct profile_private *own = p->own;
 	size_t room = own->slot_room ? own->slot_room : 1024;
 	struct node_slot *slots;
-
 	while (room < (p->node_count + 1) * 2)
 		room *= 2;
 	if (room != own->slot_room) {
-		slots = calloc(room, sizeof(*slots));
+		slots = calloc(room, sizeof *slots);
 		if (!slots)
 			return false;
 		free(own->slots);
@@ -79,10 +74,9 @@ static bool prepare_hash(struct profile *p)
 struct err *own_append_node(struct profile *p, const struct profile_node *node)
 {
 	struct profile_node *moved;
-
 	if (p->node_count >= PROFILE_NODE_MAX)
 		return err_new("a profile cannot have more than %u contexts", PROFILE_NODE_MAX);
-	moved = own_grow(p->nodes, &p->own->node_room, p->node_count, sizeof(*node));
+	moved = own_grow(p->nodes, &p->own->node_room, p->node_count, sizeof *node);
 	if (!moved)
 		return err_new("out of memory");
 	p->nodes = moved;
@@ -96,7 +90,6 @@ static struct err *child_nearby(struct profile *p, const struct profile_node *wa
 				uint32_t *node)
 {
 	uint32_t next = wanted->parent + 1;
-
 	*node = 0;
 	if (next < p->node_count && !same_node(&p->nodes[next], wanted))
 		return NULL;
@@ -111,7 +104,6 @@ struct err *profile_child(struct profile *p, uint32_t parent, enum profile_node_
 	struct node_slot *slot;
 	uint64_t hash;
 	struct err *e;
-
 	if (parent >= p->node_count || module >= p->module_count || kind <= PROFILE_ROOT ||
 	    kind > PROFILE_PARTIAL || (kind == PROFILE_PARTIAL && parent != 0))
 		return err_new("no such context: parent %u, kind %d, module %u", parent, (int)kind,
@@ -142,7 +134,6 @@ uint64_t profile_period(const struct profile *p, uint32_t metric)
 uint64_t profile_samples(const struct profile *p, uint32_t metric)
 {
 	uint64_t sum = 0;
-
 	for (size_t i = 0; i < p->value_count; i++)
 		if (p->values[i].metric == metric)
 			sum = own_add(sum, p->values[i].count);
@@ -164,14 +155,12 @@ static bool is_below(const struct profile *p, uint32_t node, unsigned reason)
 
 uint64_t profile_partial(const struct profile *p, uint32_t metric, unsigned reason)
 {
-	bool *below = calloc(p->node_count, sizeof(*below));
+	bool *below = calloc(p->node_count, sizeof *below);
 	uint64_t sum = 0;
-
 	for (size_t i = 1; below && i < p->node_count; i++)
 		below[i] = is_start(&p->nodes[i], reason) || below[p->nodes[i].parent];
 	for (size_t i = 0; i < p->value_count; i++) {
 		const struct profile_value *v = &p->values[i];
-
 		if (v->metric == metric && (below ? below[v->node] : is_below(p, v->node, reason)))
 			sum = own_add(sum, v->count);
 	}

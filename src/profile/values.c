@@ -43,12 +43,10 @@ static void sort_digit(const struct profile_value *from, struct profile_value *t
 		       int which, unsigned shift)
 {
 	size_t starts[DIGITS] = {0}, sum = 0;
-
 	for (size_t i = 0; i < count; i++)
 		starts[field(&from[i], which) >> shift & (DIGITS - 1)]++;
 	for (size_t i = 0; i < DIGITS; i++) {
 		size_t here = starts[i];
-
 		starts[i] = sum;
 		sum += here;
 	}
@@ -60,25 +58,22 @@ static void sort_digit(const struct profile_value *from, struct profile_value *t
 static bool sort_large(struct profile_value *values, size_t count)
 {
 	struct profile_value *from = values, *to, *scratch;
-
-	scratch = malloc(count * sizeof(*scratch));
+	scratch = malloc(count * sizeof *scratch);
 	if (!scratch)
 		return false;
 	to = scratch;
 	for (int which = 0; which < 3; which++) {
 		uint32_t all = 0;
-
 		for (size_t i = 0; i < count; i++)
 			all |= field(&values[i], which);
 		for (unsigned shift = 0; shift < 32 && all >> shift; shift += DIGIT_BITS) {
 			struct profile_value *other = from;
-
 			sort_digit(from, to, count, which, shift);
 			from = to;
 			to = other;
 		}
 		if (from != values) { /* the next field's numbers are looked up there */
-			memcpy(values, from, count * sizeof(*values));
+			memcpy(values, from, count * sizeof *values);
 			from = values;
 			to = scratch;
 		}
@@ -90,20 +85,18 @@ static bool sort_large(struct profile_value *values, size_t count)
 static void sort(struct profile_value *values, size_t count)
 {
 	size_t i = 1;
-
 	while (i < count && compare(&values[i - 1], &values[i]) <= 0)
 		i++;
 	if (i >= count)
 		return;
 	if (count < SMALL || !sort_large(values, count))
-		qsort(values, count, sizeof(*values), compare_untyped);
+		qsort(values, count, sizeof *values, compare_untyped);
 }
 
 /* Equal neighbours become one; returns how many are left. */
 static size_t join(struct profile_value *values, size_t count)
 {
 	size_t kept = 0;
-
 	for (size_t i = 0; i < count; i++) {
 		if (kept && !compare(&values[kept - 1], &values[i]))
 			values[kept - 1].count = own_add(values[kept - 1].count, values[i].count);
@@ -118,12 +111,10 @@ static struct profile_value *merge(const struct profile *p, size_t count, size_t
 {
 	const struct profile_value *a = p->values, *a_end = a + p->own->settled;
 	const struct profile_value *b = a_end, *b_end = p->values + count;
-	struct profile_value *out = malloc(p->own->value_room * sizeof(*out));
+	struct profile_value *out = malloc(p->own->value_room * sizeof *out);
 	size_t n = 0;
-
 	while (out && (a < a_end || b < b_end)) {
 		int order = a == a_end ? 1 : b == b_end ? -1 : compare(a, b);
-
 		out[n] = order <= 0 ? *a++ : *b++;
 		if (order == 0)
 			out[n].count = own_add(out[n].count, b++->count);
@@ -137,7 +128,6 @@ static struct err *settle_values(struct profile *p)
 {
 	size_t start = p->own->settled;
 	struct profile_value *log, *merged;
-
 	if (start == p->value_count)
 		return NULL;
 	log = p->values + start;
@@ -157,7 +147,6 @@ static struct err *settle_values(struct profile *p)
 struct err *profile_settle(struct profile *p)
 {
 	struct err *e = settle_values(p);
-
 	return e ? e : own_settle_spans(p);
 }
 
@@ -167,7 +156,6 @@ static struct err *make_room(struct profile *p)
 	struct profile_private *own = p->own;
 	struct profile_value *moved;
 	struct err *e;
-
 	if (p->value_count < own->value_room)
 		return NULL;
 	if (p->value_count - own->settled > own->value_room / 2) {
@@ -181,7 +169,7 @@ static struct err *make_room(struct profile *p)
 			return e;
 		return err_new("a profile cannot have more than %u values", PROFILE_VALUE_MAX);
 	}
-	moved = own_grow(p->values, &own->value_room, own->value_room, sizeof(*moved));
+	moved = own_grow(p->values, &own->value_room, own->value_room, sizeof *moved);
 	if (!moved)
 		return err_new("out of memory");
 	p->values = moved;
@@ -194,7 +182,6 @@ struct err *profile_count(struct profile *p, uint32_t node, uint32_t thread, uin
 	const struct profile_value value = {node, thread, metric, count};
 	struct profile_value *last;
 	struct err *e;
-
 	if (node >= p->node_count || thread >= p->thread_count || metric >= p->metric_count)
 		return err_new("no such value: context %u, thread %u, metric %u", node, thread,
 			       metric);

@@ -36,7 +36,6 @@ static void signal_hold(struct held *h)
 static void signal_release(struct held *h, int error)
 {
 	const struct timespec now = {0};
-
 	if (error == EPIPE && !sigismember(&h->before, SIGPIPE))
 		sigtimedwait(&h->wanted, NULL, &now);
 	pthread_sigmask(SIG_SETMASK, &h->before, NULL);
@@ -47,7 +46,6 @@ static int write_all(int fd, const char *bytes, size_t size)
 {
 	while (size) {
 		ssize_t n = write(fd, bytes, size);
-
 		if (n < 0 && errno != EINTR)
 			return errno;
 		if (n == 0)
@@ -63,7 +61,6 @@ static int write_all(int fd, const char *bytes, size_t size)
 static int sync_file(int fd)
 {
 	int error;
-
 	do
 		error = fsync(fd) ? errno : 0;
 	while (error == EINTR);
@@ -76,7 +73,6 @@ static struct err *fill(int fd, const struct buf *bytes, const char *path, bool 
 	const char *what = "write";
 	struct held held;
 	int error;
-
 	signal_hold(&held);
 	error = write_all(fd, bytes->data, bytes->size);
 	signal_release(&held, error);
@@ -97,7 +93,6 @@ static struct err *replace(const char *path, const struct buf *bytes)
 	struct err *e;
 	char *temporary;
 	int fd;
-
 	if (asprintf(&temporary, "%s.tmp-%d", path, (int)getpid()) < 0)
 		return err_new("out of memory");
 	fd = newfile_create(temporary, path);
@@ -118,7 +113,6 @@ static struct err *replace(const char *path, const struct buf *bytes)
 static struct err *write_through(const char *path, const struct buf *bytes)
 {
 	int fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
-
 	if (fd < 0)
 		return err_errno("%s: cannot open", path);
 	return fill(fd, bytes, path, false);
@@ -130,7 +124,6 @@ struct err *profile_write(const struct profile *p, const char *path)
 	struct err *e = err_context(profile_pack(p, &bytes), "%s", path);
 	char *target = NULL;
 	struct stat st;
-
 	if (!e && stat(path, &st) == 0) {
 		if (S_ISDIR(st.st_mode)) {
 			errno = EISDIR;

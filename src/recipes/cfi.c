@@ -64,7 +64,6 @@ bool cfi_is_code(const struct image_segment *segments, size_t count, uint64_t st
 {
 	for (size_t i = 0; i < count; i++) {
 		const struct image_segment *segment = &segments[i];
-
 		if (segment->executable && start >= segment->address && end >= start &&
 		    end - segment->address <= segment->size)
 			return true;
@@ -77,7 +76,6 @@ static bool entry_read(const struct cfi_section *section, uint64_t offset, struc
 {
 	struct cursor cursor = {section->bytes, section->bytes + section->size, false};
 	uint64_t length;
-
 	if (!cursor_skip(&cursor, offset))
 		return false;
 	entry->offset = offset;
@@ -109,7 +107,6 @@ static bool cie_augmentation(struct cie *cie, const char *letters, struct cursor
 			     const struct cfi_bases *bases)
 {
 	uint8_t encoding;
-
 	for (; *letters; letters++) {
 		switch (*letters) {
 		case 'L':
@@ -139,7 +136,6 @@ static bool cie_augmentation(struct cie *cie, const char *letters, struct cursor
 static const char *read_string(struct cursor *cursor)
 {
 	const uint8_t *from = cursor->at, *zero = memchr(from, 0, cursor_left(cursor));
-
 	if (!zero)
 		return NULL;
 	cursor->at = zero + 1;
@@ -152,7 +148,6 @@ static bool cie_parse(struct reader *reader, struct cie *cie, struct cursor curs
 	uint8_t version = cursor_u8(&cursor);
 	const char *augmentation = read_string(&cursor);
 	struct cursor data;
-
 	if (!augmentation || (version != 1 && version != 3 && version != 4))
 		return false;
 	if (augmentation[0] == 'e' && augmentation[1] == 'h') { /* gcc 2 */
@@ -179,9 +174,8 @@ static bool cie_parse(struct reader *reader, struct cie *cie, struct cursor curs
 static struct cie *cie_new(struct reader *reader, uint64_t offset)
 {
 	const struct isa *isa = reader->section->isa;
-	struct cie *cie = calloc(1, sizeof(*cie));
+	struct cie *cie = calloc(1, sizeof *cie);
 	struct entry entry;
-
 	if (!cie)
 		return NULL;
 	cie->offset = offset;
@@ -199,7 +193,6 @@ static struct cie **cie_slot(const struct reader *reader, uint64_t offset)
 {
 	size_t mask = reader->slot_count - 1;
 	size_t i = (offset * UINT64_C(0x9e3779b97f4a7c15)) >> 32 & mask;
-
 	while (reader->slots[i] && reader->slots[i]->offset != offset)
 		i = (i + 1) & mask;
 	return &reader->slots[i];
@@ -209,9 +202,8 @@ static bool cie_slots_grow(struct reader *reader)
 {
 	struct cie **old = reader->slots;
 	size_t old_count = reader->slot_count;
-
 	reader->slot_count = old_count ? old_count * 2 : 64;
-	reader->slots = calloc(reader->slot_count, sizeof(*reader->slots));
+	reader->slots = calloc(reader->slot_count, sizeof *reader->slots);
 	if (!reader->slots) {
 		reader->slots = old;
 		reader->slot_count = old_count;
@@ -228,7 +220,6 @@ static bool cie_slots_grow(struct reader *reader)
 static struct cie *cie_find(struct reader *reader, uint64_t offset)
 {
 	struct cie **slot;
-
 	if (reader->last && reader->last->offset == offset)
 		return reader->last->is_bad ? NULL : reader->last;
 	if (reader->cie_count * 2 >= reader->slot_count && !cie_slots_grow(reader)) {
@@ -270,7 +261,6 @@ static bool fde_range(const struct cfi_section *section, const struct cie *cie,
 	struct cfi_bases bases = section_bases(section);
 	uint8_t encoding = cie->common.pointer_encoding;
 	uint64_t size;
-
 	if (encoding & 0x80) /* a pointer to the start: nothing writes that */
 		return false;
 	out->start = cfi_pointer(cursor, encoding, &bases);
@@ -284,7 +274,6 @@ static bool fde_data(const struct cfi_section *section, const struct cie *cie,
 {
 	struct cfi_bases bases = section_bases(section);
 	struct cursor data;
-
 	out->lsda = 0;
 	if (!cie->has_data)
 		return true;
@@ -302,7 +291,6 @@ static bool fde_is_dropped(const struct cfi_section *section, const struct cie *
 {
 	struct cfi_bases bases = section_bases(section);
 	uint64_t start = cfi_pointer(&cursor, cie->common.pointer_encoding, &bases);
-
 	return !section->is_eh && (start <= 1 || start >= UINT64_MAX - 1);
 }
 
@@ -313,7 +301,6 @@ static enum fde_result fde_parse(struct reader *reader, struct entry *entry, str
 	const struct cfi_section *section = reader->section;
 	struct cie *cie;
 	uint64_t offset;
-
 	if (!fde_cie_offset(section, entry, &offset))
 		return FDE_BAD;
 	cie = cie_find(reader, offset);
@@ -344,7 +331,6 @@ static bool skip_no_entry(const struct cfi_section *section, uint64_t *offset,
 			  struct cfi_stats *stats)
 {
 	struct cursor rest = {section->bytes + *offset, section->bytes + section->size, false};
-
 	if (cursor_u32(&rest) || rest.bad) {
 		stats->bad_entries += cursor_left(&rest) > 0;
 		return false;
@@ -361,11 +347,9 @@ bool cfi_each_entry(const struct cfi_section *section, struct cfi_machine *machi
 	struct reader reader = {.section = section, .machine = machine};
 	struct entry entry;
 	uint64_t offset = 0;
-
 	while (offset < section->size) {
 		struct cfi_entry out = {0};
 		enum fde_result result;
-
 		if (!entry_read(section, offset, &entry)) {
 			if (!skip_no_entry(section, &offset, machine->stats))
 				break;
@@ -390,7 +374,6 @@ static bool take_rows(void *context, const struct cfi_entry *entry)
 {
 	static const struct recipe signal = {.cfa = RECIPE_SIGNAL, .source = RECIPE_FROM_CFI};
 	struct cfi_machine *machine = context;
-
 	if (entry->is_signal)
 		rows_add(machine->rows, entry->start, entry->end,
 			 rows_rule(machine->rows, &signal));
@@ -404,7 +387,6 @@ bool cfi_read_section(const struct cfi_section *section, struct rows *rows, stru
 {
 	struct cfi_machine machine;
 	bool done;
-
 	cfi_machine_init(&machine, rows, stats);
 	if (section->budget)
 		machine.budget = section->budget;
@@ -417,13 +399,12 @@ bool cfi_read_section(const struct cfi_section *section, struct rows *rows, stru
 static uint64_t address_of(const struct image *image, const char *name)
 {
 	const struct image_section *section = image_section(image, name);
-
 	return section ? section->address : 0;
 }
 
 bool cfi_section_init(struct cfi_section *section, struct image *image)
 {
-	memset(section, 0, sizeof(*section));
+	memset(section, 0, sizeof *section);
 	section->isa = isa_for_machine(image_machine(image));
 	section->segment_count = image_segments(image, &section->segments);
 	section->text_base = address_of(image, ".text");
@@ -438,7 +419,6 @@ static bool section_load(struct cfi_section *section, struct image *image, struc
 			 const char *name)
 {
 	const struct image_section *found = image_section(from, name);
-
 	if (!found || !cfi_section_init(section, image))
 		return false;
 	section->bytes = image_section_bytes(from, found, &section->size);
@@ -456,8 +436,7 @@ struct err *cfi_read(struct image *image, struct image *debug, struct rows *rows
 		     struct cfi_stats *stats)
 {
 	struct cfi_section section;
-
-	memset(stats, 0, sizeof(*stats));
+	memset(stats, 0, sizeof *stats);
 	if (debug && image_machine(debug) != image_machine(image))
 		debug = NULL;
 	if (section_load(&section, image, image, ".eh_frame") &&
@@ -484,11 +463,9 @@ struct ranges {
 static bool take_range(void *context, const struct cfi_entry *entry)
 {
 	struct ranges *ranges = context;
-
 	if (ranges->count == ranges->capacity) {
 		size_t wanted = ranges->capacity ? ranges->capacity * 2 : 1024;
-		struct cfi_range *grown = realloc(ranges->items, wanted * sizeof(*grown));
-
+		struct cfi_range *grown = realloc(ranges->items, wanted * sizeof *grown);
 		if (!grown) {
 			ranges->failed = true;
 			return false;
@@ -503,7 +480,6 @@ static bool take_range(void *context, const struct cfi_entry *entry)
 static int range_compare(const void *left, const void *right)
 {
 	const struct cfi_range *a = left, *b = right;
-
 	if (a->start != b->start)
 		return a->start < b->start ? -1 : 1;
 	return a->end < b->end ? -1 : a->end > b->end;
@@ -515,7 +491,6 @@ static void ranges_read(const struct cfi_section *section, struct ranges *ranges
 	struct cfi_stats stats = {0};
 	struct cfi_machine machine;
 	struct rows unused;
-
 	rows_init(&unused);
 	cfi_machine_init(&machine, &unused, &stats);
 	if (!cfi_each_entry(section, &machine, take_range, ranges))
@@ -529,7 +504,6 @@ struct err *cfi_ranges(struct image *image, struct image *debug, struct cfi_rang
 {
 	struct ranges ranges = {0};
 	struct cfi_section section;
-
 	if (debug && image_machine(debug) != image_machine(image))
 		debug = NULL;
 	if (section_load(&section, image, image, ".eh_frame"))
@@ -542,7 +516,7 @@ struct err *cfi_ranges(struct image *image, struct image *debug, struct cfi_rang
 		return out_of_memory(image);
 	}
 	if (ranges.count)
-		qsort(ranges.items, ranges.count, sizeof(*ranges.items), range_compare);
+		qsort(ranges.items, ranges.count, sizeof *ranges.items, range_compare);
 	*out = ranges.items;
 	*count = ranges.count;
 	return NULL;

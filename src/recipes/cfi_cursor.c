@@ -24,7 +24,6 @@ enum { /* low half: how the value is stored; then what it counts from */
 static uint64_t aligned_pointer(struct cursor *cursor, const struct cfi_bases *bases)
 {
 	uint64_t address = bases->address + (uint64_t)(cursor->at - bases->bytes);
-
 	cursor_skip(cursor, -address & 7);
 	return cursor_u64(cursor);
 }
@@ -59,7 +58,6 @@ uint64_t cfi_pointer(struct cursor *cursor, uint8_t encoding, const struct cfi_b
 {
 	uint64_t here = bases->address + (uint64_t)(cursor->at - bases->bytes);
 	uint64_t value;
-
 	if ((encoding & 0x70) == ALIGNED)
 		return aligned_pointer(cursor, bases);
 	value = stored_value(cursor, encoding);

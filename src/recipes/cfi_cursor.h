@@ -50,7 +50,6 @@ static inline bool cursor_skip(struct cursor *cursor, uint64_t size)
 static inline void cursor_copy(struct cursor *cursor, void *out, size_t size)
 {
 	const uint8_t *from = cursor->at;
-
 	if (cursor_skip(cursor, size))
 		memcpy(out, from, size);
 }
@@ -66,31 +65,27 @@ static inline uint8_t cursor_u8(struct cursor *cursor)
 static inline uint16_t cursor_u16(struct cursor *cursor)
 {
 	uint16_t value = 0;
-
-	cursor_copy(cursor, &value, sizeof(value));
+	cursor_copy(cursor, &value, sizeof value);
 	return value;
 }
 
 static inline uint32_t cursor_u32(struct cursor *cursor)
 {
 	uint32_t value = 0;
-
-	cursor_copy(cursor, &value, sizeof(value));
+	cursor_copy(cursor, &value, sizeof value);
 	return value;
 }
 
 static inline uint64_t cursor_u64(struct cursor *cursor)
 {
 	uint64_t value = 0;
-
-	cursor_copy(cursor, &value, sizeof(value));
+	cursor_copy(cursor, &value, sizeof value);
 	return value;
 }
 
 static inline uint64_t cursor_uleb(struct cursor *cursor)
 {
 	uint64_t value;
-
 	cursor->bad |= !leb_take(&cursor->at, cursor->end, &value);
 	return value;
 }
@@ -98,7 +93,6 @@ static inline uint64_t cursor_uleb(struct cursor *cursor)
 static inline int64_t cursor_sleb(struct cursor *cursor)
 {
 	int64_t value;
-
 	cursor->bad |= !leb_take_signed(&cursor->at, cursor->end, &value);
 	return value;
 }
@@ -107,7 +101,6 @@ static inline int64_t cursor_sleb(struct cursor *cursor)
 static inline struct cursor cursor_block(struct cursor *cursor, uint64_t size)
 {
 	struct cursor block = {cursor->at, cursor->at, false};
-
 	if (cursor_skip(cursor, size))
 		block.end = cursor->at;
 	else

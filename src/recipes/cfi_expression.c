@@ -41,7 +41,6 @@ static bool push_register(struct stack *stack, uint64_t reg, int64_t offset)
 {
 	struct evaluation *evaluation = stack->evaluation;
 	bool arm = evaluation->isa->elf_machine == EM_AARCH64;
-
 	if (reg == (arm ? AARCH64_PC : X86_64_PC)) {
 		evaluation->used_pc = true;
 		return push_constant(stack, evaluation->pc + (uint64_t)offset);
@@ -62,7 +61,6 @@ static struct value *top(struct stack *stack, unsigned below)
 static bool dereference(struct stack *stack)
 {
 	struct value *value = top(stack, 0);
-
 	if (!value || value->memory || value->vg || value->shift || value->base == VALUE_CONSTANT)
 		return false;
 	value->memory = true;
@@ -80,10 +78,8 @@ static bool is_plain_register(const struct value *value)
 static bool add(struct value *left, const struct value *right)
 {
 	struct value sum = left->base == VALUE_CONSTANT ? *right : *left;
-
 	if (left->base != VALUE_CONSTANT && right->base != VALUE_CONSTANT) {
 		const struct value *index = left->shift ? left : right;
-
 		sum = left->shift ? *right : *left;
 		if (!is_plain_register(left) || !is_plain_register(right) || sum.shift)
 			return false;
@@ -110,7 +106,6 @@ static bool multiply(struct value *left, const struct value *right)
 {
 	struct value product = is_constant(right) ? *left : *right;
 	uint64_t factor = (uint64_t)(is_constant(right) ? right->add : left->add);
-
 	if (!is_constant(left) && !is_constant(right))
 		return false;
 	if (is_plain_register(&product) && !product.add && !product.shift &&
@@ -196,7 +191,6 @@ static bool arithmetic(uint8_t operation, int64_t a, int64_t b, int64_t *out)
 static bool binary(struct stack *stack, uint8_t operation)
 {
 	struct value *right = top(stack, 0), *left = top(stack, 1);
-
 	if (!right || !left)
 		return false;
 	stack->depth--;
@@ -222,7 +216,6 @@ static bool binary(struct stack *stack, uint8_t operation)
 static bool unary(struct stack *stack, uint8_t operation)
 {
 	struct value *value = top(stack, 0);
-
 	if (!value)
 		return false;
 	if (operation == DW_OP_plus_uconst) {
@@ -244,7 +237,6 @@ static bool shuffle(struct stack *stack, uint8_t operation)
 {
 	struct value *first = top(stack, 0), *second = top(stack, 1), *third = top(stack, 2), held;
 	struct value *picked;
-
 	switch (operation) {
 	case DW_OP_dup:
 		return first && push(stack, *first);
@@ -277,7 +269,6 @@ static bool jump(struct stack *stack, uint8_t operation)
 {
 	int16_t distance = (int16_t)cursor_u16(&stack->cursor);
 	const struct value *condition = top(stack, 0);
-
 	if (operation == DW_OP_bra) {
 		if (!condition || !is_constant(condition))
 			return false;
@@ -295,7 +286,6 @@ static bool jump(struct stack *stack, uint8_t operation)
 static bool constant(struct stack *stack, uint8_t operation)
 {
 	struct cursor *cursor = &stack->cursor;
-
 	switch (operation) {
 	case DW_OP_const1u:
 		return push_constant(stack, cursor_u8(cursor));
@@ -322,7 +312,6 @@ static bool operate(struct stack *stack, uint8_t operation)
 {
 	struct cursor *cursor = &stack->cursor;
 	uint64_t reg;
-
 	if (operation >= DW_OP_lit0 && operation <= DW_OP_lit31)
 		return push_constant(stack, operation - DW_OP_lit0);
 	if (operation >= DW_OP_breg0 && operation <= DW_OP_breg31)
@@ -362,7 +351,6 @@ bool expression_evaluate(struct evaluation *evaluation, struct cursor block, boo
 			 struct value *out)
 {
 	struct stack stack;
-
 	stack.evaluation = evaluation;
 	stack.cursor = block;
 	stack.first = block.at;

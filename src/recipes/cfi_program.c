@@ -48,8 +48,7 @@ static void pending_push(struct cfi_machine *machine, uint64_t address, const st
 {
 	if (machine->pending_count == machine->pending_capacity) {
 		size_t wanted = machine->pending_capacity ? machine->pending_capacity * 2 : 256;
-		struct row *grown = realloc(machine->pending, wanted * sizeof(*grown));
-
+		struct row *grown = realloc(machine->pending, wanted * sizeof *grown);
 		if (!grown) {
 			machine->out_of_memory = true;
 			return;
@@ -67,14 +66,12 @@ static void emit_each(struct run *run, uint64_t start, uint64_t end)
 	struct cfi_machine *machine = run->machine;
 	struct recipe last = {0};
 	bool used_pc;
-
 	for (uint64_t at = start; at < end; at += run->common->isa->insn_min) {
 		struct recipe recipe = cfi_recipe(run->common, &machine->state, at,
 						  &machine->budget, &used_pc);
-
 		if (!machine->budget) /* nothing can be said about the rest */
 			recipe = complex_recipe;
-		if (at == start || memcmp(&recipe, &last, sizeof(recipe)) != 0)
+		if (at == start || memcmp(&recipe, &last, sizeof recipe) != 0)
 			pending_push(machine, at, &recipe);
 		last = recipe;
 		if (!machine->budget || end - at <= run->common->isa->insn_min)
@@ -88,7 +85,6 @@ static void emit(struct run *run, uint64_t next)
 	struct cfi_machine *machine = run->machine;
 	struct recipe recipe;
 	bool used_pc;
-
 	if (run->initial || next <= run->at)
 		return;
 	recipe = cfi_recipe(run->common, &machine->state, run->at, &machine->budget, &used_pc);
@@ -106,7 +102,6 @@ static void pending_commit(struct cfi_machine *machine, uint64_t end)
 	for (size_t i = 0; i < machine->pending_count; i++) {
 		const struct row *row = &machine->pending[i];
 		uint64_t next = i + 1 < machine->pending_count ? row[1].address : end;
-
 		rows_add(machine->rows, row->address, next, row->rule);
 		machine->stats->complex_rows += row->rule < machine->rows->rule_count &&
 						machine->rows->rules[row->rule].cfa ==
@@ -130,7 +125,6 @@ static bool advance_to(struct run *run, uint64_t address)
 static bool advance(struct run *run, uint64_t delta)
 {
 	uint64_t address;
-
 	if (__builtin_mul_overflow(delta, run->common->code_align, &delta) ||
 	    __builtin_add_overflow(run->at, delta, &address))
 		address = run->end;
@@ -167,7 +161,6 @@ static bool restore(struct run *run, uint64_t reg)
 static bool read_block(struct run *run, enum cfi_rule_kind kind, struct cfi_rule *rule)
 {
 	struct cursor block = cursor_block(&run->cursor, cursor_uleb(&run->cursor));
-
 	if (block.bad || cursor_left(&block) > UINT32_MAX)
 		return false;
 	*rule = (struct cfi_rule){.block = block.at,
@@ -180,14 +173,12 @@ static bool set_block(struct run *run, enum cfi_rule_kind kind)
 {
 	uint64_t reg = cursor_uleb(&run->cursor);
 	struct cfi_rule rule;
-
 	return read_block(run, kind, &rule) && set_rule(run, reg, rule);
 }
 
 static bool set_cfa(struct run *run, uint64_t reg, int64_t offset)
 {
 	struct cfi_state *state = &run->machine->state;
-
 	state->cfa = (struct cfi_rule){.kind = RULE_REGISTER, .value = offset};
 	state->cfa_reg = reg;
 	return true;
@@ -221,7 +212,6 @@ static bool execute_register(struct run *run, uint8_t instruction)
 {
 	struct cursor *cursor = &run->cursor;
 	uint64_t reg = cursor_uleb(cursor);
-
 	switch (instruction) {
 	case DW_CFA_offset_extended:
 		return set_value(run, reg, RULE_OFFSET, factored(run, cursor_uleb(cursor)));
@@ -251,7 +241,6 @@ static bool execute_cfa(struct run *run, uint8_t instruction)
 	struct cfi_state *state = &run->machine->state;
 	struct cursor *cursor = &run->cursor;
 	uint64_t reg;
-
 	switch (instruction) {
 	case DW_CFA_def_cfa:
 		reg = cursor_uleb(cursor);
@@ -275,7 +264,6 @@ static bool execute_cfa(struct run *run, uint8_t instruction)
 static bool execute_extended(struct run *run, uint8_t instruction)
 {
 	struct cursor *cursor = &run->cursor;
-
 	switch (instruction) {
 	case DW_CFA_nop:
 	case CFA_AARCH64_NEGATE_RA_STATE_WITH_PC:
@@ -325,7 +313,6 @@ static bool execute(struct run *run)
 	uint8_t instruction = cursor_u8(&run->cursor);
 	uint8_t operand = instruction & 0x3f;
 	uint64_t offset;
-
 	switch (instruction & 0xc0) {
 	case DW_CFA_advance_loc:
 		return advance(run, operand);
@@ -343,8 +330,7 @@ bool cfi_machine_prepare(struct cfi_machine *machine, struct cfi_common *common,
 			 struct cursor program)
 {
 	struct run run = {.machine = machine, .common = common, .cursor = program, .initial = true};
-
-	memset(&machine->state, 0, sizeof(machine->state));
+	memset(&machine->state, 0, sizeof machine->state);
 	machine->remembered_count = 0;
 	while (cursor_left(&run.cursor))
 		if (!execute(&run) || run.cursor.bad)
@@ -363,7 +349,6 @@ bool cfi_machine_run(struct cfi_machine *machine, const struct cfi_common *commo
 			  .cursor = program,
 			  .at = start,
 			  .end = end};
-
 	machine->state = common->initial;
 	machine->remembered_count = 0;
 	machine->pending_count = 0;

@@ -43,7 +43,6 @@ static bool place_set(struct place *place, enum recipe_where where, int64_t offs
 static struct value without_cfa(const struct frame *frame, struct value value)
 {
 	struct value sum = frame->cfa;
-
 	if (value.base != VALUE_CFA || value.memory || sum.memory)
 		return value;
 	sum.add = (int64_t)((uint64_t)sum.add + (uint64_t)value.add);
@@ -56,7 +55,6 @@ static bool place_at(const struct frame *frame, struct value value, struct place
 {
 	const struct isa *isa = frame->common->isa;
 	const struct value *sp = &frame->sp;
-
 	if (value.memory)
 		return false;
 	if (value.base == VALUE_CFA && !value.vg && frame->sp_is_cfa)
@@ -77,7 +75,6 @@ static bool place_at(const struct frame *frame, struct value value, struct place
 static bool place_of(const struct frame *frame, struct value value, struct place *place)
 {
 	struct value address = {.base = value.base, .reg = value.reg, .add = value.inner};
-
 	if (value.add || value.vg || value.indexed)
 		return false;
 	if (value.memory)
@@ -91,7 +88,6 @@ static bool place_find(struct frame *frame, enum cfi_slot slot, struct place *pl
 	const struct cfi_rule *rule = &frame->state->rules[slot];
 	uint64_t own = frame->common->columns[slot];
 	struct value value;
-
 	switch (rule->kind) {
 	case RULE_UNSPECIFIED:
 	case RULE_SAME:
@@ -118,7 +114,6 @@ static bool place_find(struct frame *frame, enum cfi_slot slot, struct place *pl
 static bool place_slot(struct frame *frame, enum cfi_slot slot, uint8_t own, struct place *place)
 {
 	const struct isa *isa = frame->common->isa;
-
 	if (!place_find(frame, slot, place))
 		return false;
 	if (place->where != RECIPE_IN_REG)
@@ -133,7 +128,6 @@ static bool place_slot(struct frame *frame, enum cfi_slot slot, uint8_t own, str
 static struct place place_or_lost(struct frame *frame, enum cfi_slot slot, uint8_t own)
 {
 	struct place place;
-
 	if (!place_slot(frame, slot, own, &place))
 		place = (struct place){.where = RECIPE_LOST};
 	return place;
@@ -152,7 +146,6 @@ static bool sp_value(struct frame *frame, struct value *sp)
 {
 	const struct cfi_rule *rule = &frame->state->rules[SLOT_SP];
 	bool memory = rule->kind == RULE_OFFSET || rule->kind == RULE_EXPRESSION;
-
 	*sp = (struct value){.base = VALUE_REGISTER};
 	switch (rule->kind) {
 	case RULE_SAME:
@@ -184,7 +177,6 @@ static bool sp_value(struct frame *frame, struct value *sp)
 static bool sp_find(struct frame *frame)
 {
 	uint8_t kind = frame->state->rules[SLOT_SP].kind;
-
 	frame->sp = frame->cfa;
 	frame->sp_is_cfa = true;
 	if (kind == RULE_UNSPECIFIED || kind == RULE_UNDEFINED)
@@ -200,7 +192,6 @@ static bool sp_find(struct frame *frame)
 static bool cfa_find(struct frame *frame)
 {
 	const struct cfi_state *state = frame->state;
-
 	if (state->cfa.kind == RULE_EXPRESSION)
 		return expression_evaluate(&frame->evaluation, rule_block(&state->cfa), false,
 					   &frame->cfa) &&
@@ -236,7 +227,6 @@ static bool recipe_fill(struct frame *frame, struct recipe *recipe)
 {
 	const struct isa *isa = frame->common->isa;
 	struct place ra, fp, extra;
-
 	if (!cfa_find(frame) || !sp_find(frame) || !cfa_say(&frame->sp, recipe) ||
 	    !place_slot(frame, SLOT_RA, isa->link, &ra))
 		return false;
@@ -260,7 +250,6 @@ struct recipe cfi_recipe(const struct cfi_common *common, const struct cfi_state
 		.common = common,
 		.state = state,
 	};
-
 	if (state->rules[SLOT_RA].kind == RULE_UNDEFINED)
 		recipe.cfa = RECIPE_ROOT;
 	else if (!recipe_fill(&frame, &recipe))

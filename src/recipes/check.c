@@ -29,7 +29,6 @@ static bool has_names(const struct image *image)
 static struct err *open_all(struct check *c, const struct check_options *o)
 {
 	struct err *e = image_open(c->path, &c->image);
-
 	if (e)
 		return e;
 	if (!has_frames(c->image) || !has_names(c->image))
@@ -45,7 +44,6 @@ static struct err *open_all(struct check *c, const struct check_options *o)
 static bool has_symbol_at(const struct symbols *symbols, uint64_t address)
 {
 	const struct symbol *symbol = symbols_find(symbols, address);
-
 	return symbol && symbol->address == address;
 }
 
@@ -56,7 +54,6 @@ static struct err *count_procedures(struct check *c)
 	struct err *e = procedures_from_symbols(c->image, c->given, &named);
 	const uint64_t *starts;
 	size_t count = trace_starts(c->analysis.trace, &starts);
-
 	if (e)
 		return e;
 	c->by_symbol = named.count;
@@ -72,7 +69,6 @@ static struct err *match_bounds(struct check *c)
 	const uint64_t *starts;
 	size_t count = trace_starts(c->analysis.trace, &starts);
 	struct err *e;
-
 	c->has_bounds = true;
 	c->bounds_by_cfi = !has_names(c->image) && !has_names(c->debug);
 	if (c->bounds_by_cfi)
@@ -128,7 +124,6 @@ static struct err *save(const char *path, const struct buf *bytes)
 	struct stat st;
 	struct err *e = NULL;
 	bool is_file, good;
-
 	if (!file)
 		return err_errno("%s: cannot write", path);
 	is_file = fstat(fileno(file), &st) == 0 && S_ISREG(st.st_mode);
@@ -143,7 +138,6 @@ static struct err *save(const char *path, const struct buf *bytes)
 static bool same_file(const char *a, const char *b)
 {
 	struct stat x, y;
-
 	return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
@@ -153,7 +147,6 @@ struct err *check_emit(struct check *c, const struct check_options *o)
 	struct buf bytes = {0};
 	struct rows rows;
 	struct err *e;
-
 	if (same_file(c->path, o->emit))
 		return err_new("%s: is the binary itself: choose another name for the debug file",
 			       o->emit);

@@ -52,11 +52,9 @@ struct comparer {
 static void add_wrong(void *context, enum correction why, uint64_t start, uint64_t end)
 {
 	struct comparer *c = context;
-
 	if (c->wrong_count == c->wrong_capacity) {
 		size_t wanted = c->wrong_capacity ? c->wrong_capacity * 2 : 256;
-		struct span *grown = realloc(c->wrong, wanted * sizeof(*grown));
-
+		struct span *grown = realloc(c->wrong, wanted * sizeof *grown);
 		if (!grown) {
 			c->failed = true;
 			return;
@@ -83,25 +81,22 @@ static enum compare_cause wrong_at(struct comparer *c, uint64_t address)
 static struct known *known_state(struct comparer *c, const struct trace_place *p)
 {
 	struct known *known;
-
 	if (p->fresh && c->known_count)
-		memset(c->known, 0, c->known_count * sizeof(*c->known));
+		memset(c->known, 0, c->known_count * sizeof *c->known);
 	if (p->state_id >= c->known_count) {
 		size_t wanted = ((size_t)p->state_id + 1) * 2;
-
-		known = realloc(c->known, wanted * sizeof(*known));
+		known = realloc(c->known, wanted * sizeof *known);
 		if (!known) {
 			c->failed = true;
 			return NULL;
 		}
-		memset(known + c->known_count, 0, (wanted - c->known_count) * sizeof(*known));
+		memset(known + c->known_count, 0, (wanted - c->known_count) * sizeof *known);
 		c->known = known;
 		c->known_count = wanted;
 	}
 	known = &c->known[p->state_id];
 	if (!known->seen) {
 		struct recipe recipe;
-
 		frame_recipe(c->analysis->isa, p->state, &recipe);
 		known->has_recipe = recipe.cfa != RECIPE_NONE;
 		known->seen = true;
@@ -126,7 +121,6 @@ static enum compare_cause cause_of(struct comparer *c, const struct trace_place 
 	};
 	const struct recipe *cfi = &c->cfi->rules[rule];
 	enum compare_cause cause, wrong;
-
 	if (cfi->cfa == RECIPE_NONE)
 		return COMPARE_CFI_ABSENT;
 	if (!known->has_verdict || known->rule != rule) {
@@ -151,14 +145,12 @@ static void begin_run(struct comparer *c, enum compare_cause cause, uint64_t add
 		      const struct frame_state *state, uint32_t rule)
 {
 	struct compare *out = c->out;
-
 	c->run = NULL;
 	if (cause == COMPARE_AGREE || c->listed[cause] == c->list)
 		return;
 	if (out->run_count == c->run_capacity) {
 		size_t wanted = c->run_capacity ? c->run_capacity * 2 : 64;
-		struct compare_run *grown = realloc(out->runs, wanted * sizeof(*grown));
-
+		struct compare_run *grown = realloc(out->runs, wanted * sizeof *grown);
 		if (!grown) {
 			c->failed = true;
 			return;
@@ -194,11 +186,9 @@ static void compare_gap(struct comparer *c, uint64_t start, uint64_t end)
 	const struct isa *isa = c->analysis->isa;
 	struct insn insn;
 	size_t size;
-
 	for (uint64_t at = start; at < end; at += insn.length) {
 		const uint8_t *code = trace_bytes(c->analysis->trace, at, &size);
 		uint32_t rule = rows_follow(c->cfi, &c->row, at);
-
 		if (!code)
 			return;
 		isa->decode(code, size, at, &insn);
@@ -215,7 +205,6 @@ static void compare_place(void *context, const struct trace_place *p)
 	struct comparer *c = context;
 	struct known *known;
 	uint32_t rule;
-
 	c->out->code_bytes += p->length;
 	if (!p->state) {
 		compare_gap(c, p->address, p->address + p->length);
@@ -236,8 +225,7 @@ struct err *compare_sources(const struct analysis *analysis, const struct rows *
 			    struct compare *out)
 {
 	struct comparer c = {.analysis = analysis, .cfi = cfi, .out = out, .list = list};
-
-	memset(out, 0, sizeof(*out));
+	memset(out, 0, sizeof *out);
 	corrections_each(analysis, cfi, add_wrong, &c);
 	trace_each(analysis->trace, true, compare_place, &c);
 	free(c.wrong);
@@ -251,7 +239,7 @@ struct err *compare_sources(const struct analysis *analysis, const struct rows *
 void compare_free(struct compare *compare)
 {
 	free(compare->runs);
-	memset(compare, 0, sizeof(*compare));
+	memset(compare, 0, sizeof *compare);
 }
 
 uint64_t compare_explained(const struct compare *compare)
@@ -278,7 +266,6 @@ const char *compare_cause_name(enum compare_cause cause)
 		[COMPARE_EXPRESSION] = "expression",
 		[COMPARE_CFI_ABSENT] = "cfi-absent",
 	};
-
 	return (unsigned)cause < COMPARE_CAUSES ? names[cause] : "unknown";
 }
 
@@ -309,19 +296,18 @@ static void put_place(const struct isa *isa, uint8_t where, int32_t offset, cons
 		      char out[40])
 {
 	char name[NAME_SIZE], sum[32];
-
 	switch (where) {
 	case RECIPE_SAME:
 		snprintf(out, 40, "%s", same);
 		return;
 	case RECIPE_AT_CFA:
-		put_sum(sum, sizeof(sum), "CFA", offset);
+		put_sum(sum, sizeof sum, "CFA", offset);
 		break;
 	case RECIPE_AT_FP:
-		put_sum(sum, sizeof(sum), "fp", offset);
+		put_sum(sum, sizeof sum, "fp", offset);
 		break;
 	case RECIPE_AT_SP:
-		put_sum(sum, sizeof(sum), "sp", offset);
+		put_sum(sum, sizeof sum, "sp", offset);
 		break;
 	case RECIPE_IN_REG:
 		snprintf(out, 40, "%s", register_name(isa, (unsigned)offset, name));
@@ -346,16 +332,15 @@ static const char *special_words(const struct isa *isa, const struct recipe *r,
 {
 	char name[NAME_SIZE], sum[48], index[24] = "", more[24] = "", ra[40], fp[40];
 	unsigned how = (uint16_t)r->cfa_vg;
-
-	put_sum(sum, sizeof(sum), register_name(isa, r->cfa_reg, name), r->cfa_offset);
+	put_sum(sum, sizeof sum, register_name(isa, r->cfa_reg, name), r->cfa_offset);
 	if (how & RECIPE_INDEX(0, 0))
-		snprintf(index, sizeof(index), "+%s*%d",
+		snprintf(index, sizeof index, "+%s*%d",
 			 register_name(isa, RECIPE_INDEX_REG(how), name),
 			 1 << RECIPE_INDEX_SHIFT(how));
 	if (how & RECIPE_WORD_MORE)
-		snprintf(more, sizeof(more), "+[base%+d]", r->cfa_add);
+		snprintf(more, sizeof more, "+[base%+d]", r->cfa_add);
 	else
-		put_sum(more, sizeof(more), "", r->cfa_add);
+		put_sum(more, sizeof more, "", r->cfa_add);
 	put_place(isa, r->ra, r->ra_offset, "lr", ra);
 	put_place(isa, r->fp, r->fp_offset, "same", fp);
 	snprintf(out, COMPARE_WORDS_MAX, "CFA=%s%s%s%s%s ra=%s fp=%s%s",
@@ -376,19 +361,18 @@ const char *compare_words(const struct isa *isa, const struct recipe *r,
 					    [RECIPE_PARKED] = "the goroutine's stack",
 					    [RECIPE_CALLBACK] = "the thread's stack"};
 	char name[NAME_SIZE], cfa[32], outer[48], vector[24] = "", ra[40], fp[40];
-
 	if (r->cfa == RECIPE_SPECIAL)
 		return special_words(isa, r, out);
 	if (r->cfa != RECIPE_REG && r->cfa != RECIPE_DEREF) {
 		snprintf(out, COMPARE_WORDS_MAX, "%s",
-			 r->cfa < sizeof(kinds) / sizeof(*kinds) ? kinds[r->cfa] : "unknown");
+			 r->cfa < sizeof kinds / sizeof *kinds ? kinds[r->cfa] : "unknown");
 		return out;
 	}
-	put_sum(cfa, sizeof(cfa), register_name(isa, r->cfa_reg, name), r->cfa_offset);
-	snprintf(outer, sizeof(outer), r->cfa == RECIPE_DEREF ? "[%s]" : "%s", cfa);
-	put_sum(cfa, sizeof(cfa), "", r->cfa == RECIPE_DEREF ? r->cfa_add : 0);
+	put_sum(cfa, sizeof cfa, register_name(isa, r->cfa_reg, name), r->cfa_offset);
+	snprintf(outer, sizeof outer, r->cfa == RECIPE_DEREF ? "[%s]" : "%s", cfa);
+	put_sum(cfa, sizeof cfa, "", r->cfa == RECIPE_DEREF ? r->cfa_add : 0);
 	if (r->cfa_vg)
-		snprintf(vector, sizeof(vector), "%+d*vg", r->cfa_vg);
+		snprintf(vector, sizeof vector, "%+d*vg", r->cfa_vg);
 	put_place(isa, r->ra, r->ra_offset, "lr", ra);
 	put_place(isa, r->fp, r->fp_offset, "same", fp);
 	snprintf(out, COMPARE_WORDS_MAX, "CFA=%s%s%s ra=%s fp=%s", outer, cfa, vector, ra, fp);

@@ -35,7 +35,6 @@ static void decode(const struct corrector *c, uint64_t address, struct insn *ins
 {
 	size_t size;
 	const uint8_t *code = trace_bytes(c->analysis->trace, address, &size);
-
 	if (code)
 		c->analysis->isa->decode(code, size, address, insn);
 	else
@@ -45,7 +44,6 @@ static void decode(const struct corrector *c, uint64_t address, struct insn *ins
 static bool is_call(const struct corrector *c, uint64_t address)
 {
 	struct insn insn;
-
 	decode(c, address, &insn);
 	return insn.kind == INSN_CALL || insn.kind == INSN_CALL_INDIRECT;
 }
@@ -54,7 +52,6 @@ static bool is_call(const struct corrector *c, uint64_t address)
 static bool leaves_procedure(const struct corrector *c, const struct trace_place *p)
 {
 	struct insn insn;
-
 	if (!frame_is_entry(c->analysis->isa, p->state))
 		return false;
 	decode(c, p->address, &insn);
@@ -70,7 +67,6 @@ static bool follows(const struct corrector *c, const struct frame_state *from,
 	struct frame_state state;
 	struct recipe mine, here;
 	struct insn insn;
-
 	if (!from || p->address != c->next || p->start)
 		return false;
 	decode(c, c->before, &insn);
@@ -80,7 +76,7 @@ static bool follows(const struct corrector *c, const struct frame_state *from,
 	frame_apply(isa, &state, &insn);
 	frame_recipe(isa, &state, &mine);
 	frame_recipe(isa, p->state, &here);
-	return !memcmp(&mine, &here, sizeof(mine));
+	return !memcmp(&mine, &here, sizeof mine);
 }
 
 /* A register that the CFI relies on is known to hold something that is not what the CFI says: the
@@ -93,7 +89,6 @@ static bool refutes(const struct corrector *c, const struct trace_place *p,
 {
 	struct frame_value value;
 	struct recipe mine;
-
 	if (cfi->fp == RECIPE_SAME && p->state->fp.kind != FRAME_FP)
 		return true;
 	if (verdict == FRAME_OTHER_FP && cfi->fp == RECIPE_AT_FP && p->state->fp.kind == FRAME_FP)
@@ -121,7 +116,6 @@ static void differ(struct corrector *c, const struct trace_place *p, const struc
 {
 	bool certain = refutes(c, p, cfi, verdict) && follows(c, c->certain, p);
 	uint64_t end = p->address + p->length;
-
 	if (!c->run_start)
 		c->run_start = c->certain_end = p->address;
 	if (certain && c->certain_end == p->address)
@@ -154,7 +148,6 @@ static bool meet_by_chance(struct corrector *c, const struct trace_place *p,
 			   const struct recipe *cfi)
 {
 	bool by_sp = cfi->cfa == RECIPE_REG && cfi->cfa_reg == c->analysis->isa->sp;
-
 	if (by_sp && follows(c, c->doubted, p))
 		c->met = cfi;
 	else if (p->address != c->next || p->start || c->met != cfi)
@@ -172,7 +165,6 @@ static void correct_place(void *context, const struct trace_place *p)
 	enum frame_verdict verdict = known ? compare(c, p->state, cfi) : FRAME_AGREES;
 	bool differs = verdict == FRAME_OTHER_CFA || verdict == FRAME_OTHER_RA ||
 		       verdict == FRAME_OTHER_FP;
-
 	if (p->address != c->next || !differs)
 		end_run(c);
 	if (differs)
@@ -191,7 +183,6 @@ void corrections_each(const struct analysis *analysis, const struct rows *cfi,
 		      void *context)
 {
 	struct corrector c = {.analysis = analysis, .cfi = cfi, .each = each, .context = context};
-
 	trace_each(analysis->trace, false, correct_place, &c);
 	end_run(&c);
 }

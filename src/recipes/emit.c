@@ -52,7 +52,6 @@ static uint64_t position(const struct emitter *m)
 static void align_to(struct emitter *m, unsigned alignment)
 {
 	static const char zeros[16];
-
 	if (position(m) % alignment)
 		buf_append(m->out, zeros, alignment - position(m) % alignment);
 }
@@ -60,7 +59,6 @@ static void align_to(struct emitter *m, unsigned alignment)
 static uint32_t add_string(struct buf *strings, const char *text)
 {
 	size_t at = strings->size;
-
 	buf_append(strings, text, strlen(text) + 1);
 	return (uint32_t)at;
 }
@@ -68,7 +66,6 @@ static uint32_t add_string(struct buf *strings, const char *text)
 static Elf64_Shdr *add_section(struct emitter *m, const char *name, uint32_t type)
 {
 	Elf64_Shdr *h;
-
 	if (m->header_count == m->header_room)
 		return NULL;
 	h = &m->headers[m->header_count++];
@@ -84,7 +81,6 @@ static Elf64_Shdr *add_contents(struct emitter *m, const char *name, uint32_t ty
 				const void *bytes, size_t size)
 {
 	Elf64_Shdr *h;
-
 	align_to(m, 8);
 	h = add_section(m, name, type);
 	if (!h)
@@ -104,10 +100,9 @@ static void add_build_id(struct emitter *m)
 	Elf64_Nhdr note = {.n_namesz = 4, .n_descsz = (uint32_t)size, .n_type = NT_GNU_BUILD_ID};
 	struct buf bytes = {0};
 	Elf64_Shdr *h;
-
 	if (!size)
 		return;
-	buf_append(&bytes, &note, sizeof(note));
+	buf_append(&bytes, &note, sizeof note);
 	buf_append(&bytes, "GNU", 4);
 	buf_append(&bytes, id, size);
 	buf_append(&bytes, "\0\0\0", -size % 4);
@@ -125,7 +120,6 @@ static void add_nobits(struct emitter *m, const char *name, uint64_t address, ui
 		       uint64_t flags)
 {
 	Elf64_Shdr *h = add_section(m, name, SHT_NOBITS);
-
 	if (!h)
 		return;
 	h->sh_flags = flags & (SHF_WRITE | SHF_ALLOC | SHF_EXECINSTR);
@@ -140,10 +134,8 @@ static void add_image_sections(struct emitter *m)
 	const struct image_segment *segments;
 	size_t count = image_sections(m->input->image, &sections);
 	bool has_code = false;
-
 	for (size_t i = 0; i < count; i++) {
 		const struct image_section *s = &sections[i];
-
 		if (!(s->flags & SHF_ALLOC) || (s->flags & SHF_TLS) ||
 		    !strcmp(s->name, NOTE_SECTION))
 			continue;
@@ -165,7 +157,6 @@ static uint16_t section_of(const struct emitter *m, uint64_t address)
 {
 	for (size_t i = 1; i < m->header_count; i++) {
 		const Elf64_Shdr *h = &m->headers[i];
-
 		if ((h->sh_flags & SHF_EXECINSTR) && address >= h->sh_addr &&
 		    address - h->sh_addr < h->sh_size)
 			return (uint16_t)i;
@@ -179,7 +170,6 @@ static void add_symbol(struct emitter *m, const char *name, uint64_t address, ui
 	Elf64_Sym symbol = {
 		.st_value = address, .st_size = size, .st_shndx = section_of(m, address)};
 	const Elf64_Shdr *section;
-
 	if (!symbol.st_shndx)
 		return;
 	section = &m->headers[symbol.st_shndx];
@@ -187,7 +177,7 @@ static void add_symbol(struct emitter *m, const char *name, uint64_t address, ui
 		symbol.st_size = section->sh_size - (address - section->sh_addr);
 	symbol.st_info = ELF64_ST_INFO(global ? STB_GLOBAL : STB_LOCAL, STT_FUNC);
 	symbol.st_name = add_string(&m->strings, name);
-	buf_append(&m->symbols, &symbol, sizeof(symbol));
+	buf_append(&m->symbols, &symbol, sizeof symbol);
 	m->stats.symbols++;
 }
 
@@ -195,10 +185,8 @@ static void add_symbol(struct emitter *m, const char *name, uint64_t address, ui
 static uint64_t code_end(const struct rows *rows, uint64_t start, uint64_t limit)
 {
 	size_t low = 0, high = rows->count;
-
 	while (low < high) { /* the first row at or after the limit */
 		size_t middle = low + (high - low) / 2;
-
 		if (rows->rows[middle].address < limit)
 			low = middle + 1;
 		else
@@ -214,17 +202,15 @@ static uint64_t code_end(const struct rows *rows, uint64_t start, uint64_t limit
 static void add_invented(struct emitter *m)
 {
 	const struct emit_input *in = m->input;
-
 	for (size_t i = 0; i < in->start_count; i++) {
 		uint64_t at = in->starts[i];
 		uint64_t limit = i + 1 < in->start_count ? in->starts[i + 1] : UINT64_MAX;
 		const struct symbol *known = symbols_find(in->symbols, at);
 		char name[40];
-
 		if ((known && (known->address == at || known->size)) ||
 		    procedures_is_stub(in->image, at))
 			continue;
-		snprintf(name, sizeof(name), "culprit_proc_%" PRIx64, at);
+		snprintf(name, sizeof name, "culprit_proc_%" PRIx64, at);
 		add_symbol(m, name, at, code_end(in->rows, at, limit) - at, false);
 		m->stats.invented++;
 	}
@@ -234,11 +220,9 @@ static void add_known(struct emitter *m, bool global)
 {
 	const struct symbol *all;
 	size_t count = symbols_all(m->input->symbols, &all);
-
 	for (size_t i = 0; i < count; i++) {
 		uint64_t limit = i + 1 < count ? all[i + 1].address : UINT64_MAX;
 		uint64_t size = all[i].size;
-
 		if (all[i].global != global)
 			continue;
 		if (!size)
@@ -253,8 +237,7 @@ static void add_symbols(struct emitter *m)
 	static const Elf64_Sym none;
 	size_t locals;
 	Elf64_Shdr *h;
-
-	buf_append(&m->symbols, &none, sizeof(none));
+	buf_append(&m->symbols, &none, sizeof none);
 	buf_append(&m->strings, "", 1);
 	add_known(m, false);
 	add_invented(m);
@@ -277,7 +260,6 @@ static uint16_t put_segments(struct emitter *m)
 {
 	const struct image_segment *segments;
 	size_t count = image_segments(m->input->image, &segments);
-
 	if (count >= PN_XNUM)
 		return 0;
 	for (size_t i = 0; i < count; i++) {
@@ -291,8 +273,7 @@ static uint16_t put_segments(struct emitter *m)
 			.p_memsz = segments[i].size,
 			.p_align = 4096,
 		};
-
-		buf_append(m->out, &h, sizeof(h));
+		buf_append(m->out, &h, sizeof h);
 	}
 	return (uint16_t)count;
 }
@@ -306,25 +287,23 @@ static void put_header(struct emitter *m, uint16_t segment_count, uint64_t heade
 		.e_machine = image_machine(m->input->image),
 		.e_version = EV_CURRENT,
 		.e_entry = image_entry(m->input->image),
-		.e_phoff = segment_count ? sizeof(h) : 0,
+		.e_phoff = segment_count ? sizeof h : 0,
 		.e_shoff = headers_at,
-		.e_ehsize = sizeof(h),
+		.e_ehsize = sizeof h,
 		.e_phentsize = sizeof(Elf64_Phdr),
 		.e_phnum = segment_count,
 		.e_shentsize = sizeof(Elf64_Shdr),
 		.e_shnum = (uint16_t)m->header_count,
 		.e_shstrndx = (uint16_t)(m->header_count - 1),
 	};
-
 	if (!m->out->failed)
-		memcpy(m->out->data + m->base, &h, sizeof(h));
+		memcpy(m->out->data + m->base, &h, sizeof h);
 }
 
 static void add_frames(struct emitter *m)
 {
 	const struct emit_input *in = m->input;
 	Elf64_Shdr *h;
-
 	align_to(m, 8);
 	h = add_section(m, ".debug_frame", SHT_PROGBITS);
 	m->stats.entries = emit_frames(m->isa, in->rows, in->starts, in->start_count, m->out);
@@ -339,8 +318,7 @@ static void write_file(struct emitter *m)
 	static const Elf64_Ehdr blank;
 	uint16_t segments;
 	size_t own_name;
-
-	buf_append(m->out, &blank, sizeof(blank));
+	buf_append(m->out, &blank, sizeof blank);
 	segments = put_segments(m);
 	add_section(m, "", SHT_NULL);
 	m->headers[0] = (Elf64_Shdr){0};
@@ -354,7 +332,7 @@ static void write_file(struct emitter *m)
 		m->headers[m->header_count - 1].sh_name = (uint32_t)own_name;
 	align_to(m, 8);
 	put_header(m, segments, position(m));
-	buf_append(m->out, m->headers, m->header_count * sizeof(*m->headers));
+	buf_append(m->out, m->headers, m->header_count * sizeof *m->headers);
 }
 
 struct err *emit_debug_file(const struct emit_input *input, struct buf *out,
@@ -364,7 +342,6 @@ struct err *emit_debug_file(const struct emit_input *input, struct buf *out,
 	const struct image_section *sections;
 	const struct image_segment *segments;
 	bool failed;
-
 	m.isa = isa_for_machine(image_machine(input->image));
 	if (!m.isa)
 		return err_new("%s: no analysis for this CPU", image_path(input->image));
@@ -373,7 +350,7 @@ struct err *emit_debug_file(const struct emit_input *input, struct buf *out,
 			image_segments(input->image, &segments);
 	if (m.header_room > SECTIONS_MAX)
 		return err_new("%s: too many sections", image_path(input->image));
-	m.headers = calloc(m.header_room, sizeof(*m.headers));
+	m.headers = calloc(m.header_room, sizeof *m.headers);
 	if (m.headers)
 		write_file(&m);
 	failed = !m.headers || out->failed || m.names.failed || m.symbols.failed ||

@@ -31,18 +31,17 @@ struct writer {
 static void put8(struct buf *b, unsigned value)
 {
 	uint8_t byte = (uint8_t)value;
-
 	buf_append(b, &byte, 1);
 }
 
 static void put32(struct buf *b, uint32_t value)
 {
-	buf_append(b, &value, sizeof(value));
+	buf_append(b, &value, sizeof value);
 }
 
 static void put64(struct buf *b, uint64_t value)
 {
-	buf_append(b, &value, sizeof(value));
+	buf_append(b, &value, sizeof value);
 }
 
 /* ---- expressions ---- */
@@ -113,7 +112,6 @@ static bool put_plain_cfa(struct writer *w, const struct recipe *was, const stru
 static void put_cfa(struct writer *w, const struct recipe *was, const struct recipe *r)
 {
 	struct expression x = {0};
-
 	if (was->cfa == r->cfa && was->cfa_reg == r->cfa_reg && was->cfa_offset == r->cfa_offset &&
 	    was->cfa_add == r->cfa_add && was->cfa_vg == r->cfa_vg)
 		return;
@@ -138,7 +136,6 @@ static void put_cfa(struct writer *w, const struct recipe *was, const struct rec
 static void put_at_cfa(struct writer *w, unsigned reg, int32_t offset)
 {
 	struct expression x = {0};
-
 	if (offset % DATA_ALIGN) {
 		put8(w->out, DW_CFA_expression);
 		leb_put(w->out, reg);
@@ -158,7 +155,6 @@ static void put_at_cfa(struct writer *w, unsigned reg, int32_t offset)
 static void put_place(struct writer *w, unsigned reg, uint8_t where, int32_t offset)
 {
 	struct expression x = {0};
-
 	switch (where) {
 	case RECIPE_SAME:
 		put8(w->out, DW_CFA_same_value);
@@ -190,7 +186,6 @@ static void put_place(struct writer *w, unsigned reg, uint8_t where, int32_t off
 static void put_row(struct writer *w, struct recipe *last, const struct recipe *r)
 {
 	struct recipe next = *r;
-
 	if (r->cfa == RECIPE_ROOT) { /* that is: no return address. All else may stay */
 		next = *last;
 		next.ra = RECIPE_LOST;
@@ -239,18 +234,16 @@ static size_t entry_begin(struct buf *b)
 static void entry_end(struct buf *b, size_t begin)
 {
 	uint32_t length;
-
 	while ((b->size - begin) % 8 != 4 && !b->failed) /* entries begin at multiples of 8 */
 		put8(b, DW_CFA_nop);
 	length = (uint32_t)(b->size - begin);
 	if (!b->failed)
-		memcpy(b->data + begin - 4, &length, sizeof(length));
+		memcpy(b->data + begin - 4, &length, sizeof length);
 }
 
 static struct recipe entry_recipe(const struct isa *isa)
 {
 	struct recipe r = {.cfa = RECIPE_REG, .cfa_reg = isa->sp, .cfa_offset = isa->call_pushes};
-
 	if (isa->call_pushes) {
 		r.ra = RECIPE_AT_CFA;
 		r.ra_offset = -(int32_t)isa->call_pushes;
@@ -262,7 +255,6 @@ static void put_cie(struct writer *w)
 {
 	struct recipe entry = entry_recipe(w->isa);
 	size_t begin = entry_begin(w->out);
-
 	put32(w->out, UINT32_MAX);
 	put8(w->out, 3); /* version */
 	put8(w->out, 0); /* augmentation */
@@ -281,7 +273,6 @@ static void put_fde(struct writer *w, const struct rows *rows, size_t row, uint6
 	struct recipe last = entry_recipe(w->isa);
 	size_t begin = entry_begin(w->out);
 	uint64_t at = start;
-
 	put32(w->out, 0); /* the CIE is at the section's begin */
 	put64(w->out, start);
 	put64(w->out, end - start);
@@ -298,7 +289,6 @@ static void put_fde(struct writer *w, const struct rows *rows, size_t row, uint6
 static bool is_sayable(const struct rows *rows, size_t row)
 {
 	uint8_t cfa = rows->rules[rows->rows[row].rule].cfa;
-
 	return cfa == RECIPE_REG || cfa == RECIPE_DEREF || cfa == RECIPE_ROOT;
 }
 
@@ -308,13 +298,11 @@ uint64_t emit_frames(const struct isa *isa, const struct rows *rows, const uint6
 	struct writer w = {.isa = isa, .out = out};
 	size_t next = 0;
 	uint64_t count = 0;
-
 	w.ra = isa->elf_machine == EM_X86_64 ? X86_64_RA : isa->link;
 	put_cie(&w);
 	for (size_t row = 0; row + 1 < rows->count && !out->failed;) {
 		size_t last = row; /* the piece goes on to the row after it */
 		uint64_t start = rows->rows[row].address;
-
 		if (!is_sayable(rows, row)) {
 			row++;
 			continue;
@@ -324,7 +312,6 @@ uint64_t emit_frames(const struct isa *isa, const struct rows *rows, const uint6
 		uint64_t limit = rows->rows[last + 1].address;
 		while (start < limit) {
 			uint64_t end = limit;
-
 			while (next < start_count && starts[next] <= start)
 				next++;
 			if (next < start_count && starts[next] < end)

@@ -22,8 +22,7 @@ static bool landing_push(struct landings *landings, struct cfi_landing landing)
 {
 	if (landings->count == landings->capacity) {
 		size_t wanted = landings->capacity ? landings->capacity * 2 : 256;
-		struct cfi_landing *grown = realloc(landings->items, wanted * sizeof(*grown));
-
+		struct cfi_landing *grown = realloc(landings->items, wanted * sizeof *grown);
 		if (!grown) {
 			landings->out_of_memory = true;
 			return false;
@@ -41,7 +40,6 @@ static bool table_head(struct cursor *cursor, const struct cfi_bases *bases, uin
 {
 	uint8_t start_encoding = cursor_u8(cursor), types_encoding;
 	struct cursor sites;
-
 	*pads_base = bases->function;
 	if (start_encoding != CFI_POINTER_OMITTED)
 		*pads_base = cfi_pointer(cursor, start_encoding, bases);
@@ -71,7 +69,6 @@ void landings_read_table(struct landings *landings, const struct cfi_entry *entr
 	struct cfi_bases bases = {.bytes = bytes, .address = entry->lsda, .function = entry->start};
 	uint64_t pads_base;
 	uint8_t encoding;
-
 	if (!table_head(&cursor, &bases, &pads_base, &encoding))
 		return;
 	while (cursor_left(&cursor) && landings->sites_left) {
@@ -80,7 +77,6 @@ void landings_read_table(struct landings *landings, const struct cfi_entry *entr
 		uint64_t pad = cfi_pointer(&cursor, encoding, &bases);
 		struct cfi_landing site = {entry->start + start, entry->start + start + length,
 					   pads_base + pad};
-
 		cursor_uleb(&cursor); /* action */
 		landings->sites_left--;
 		if (cursor.bad)
@@ -95,7 +91,6 @@ static bool take_landings(void *context, const struct cfi_entry *entry)
 	struct landings *landings = context;
 	const uint8_t *bytes;
 	size_t size;
-
 	if (!entry->lsda)
 		return true;
 	bytes = image_bytes_at(landings->image, entry->lsda, &size);
@@ -107,7 +102,6 @@ static bool take_landings(void *context, const struct cfi_entry *entry)
 static int landing_compare(const void *left, const void *right)
 {
 	const struct cfi_landing *a = left, *b = right;
-
 	if (a->start != b->start)
 		return a->start < b->start ? -1 : 1;
 	if (a->end != b->end)
@@ -119,7 +113,7 @@ void landings_sort(struct landings *landings)
 {
 	for (size_t i = 1; i < landings->count; i++) {
 		if (landing_compare(&landings->items[i - 1], &landings->items[i]) > 0) {
-			qsort(landings->items, landings->count, sizeof(*landings->items),
+			qsort(landings->items, landings->count, sizeof *landings->items,
 			      landing_compare);
 			return;
 		}
@@ -132,7 +126,6 @@ static bool landings_collect(struct landings *landings, const struct cfi_section
 	struct cfi_machine machine;
 	struct rows rows;
 	bool done;
-
 	rows_init(&rows);
 	cfi_machine_init(&machine, &rows, &stats);
 	done = cfi_each_entry(section, &machine, take_landings, landings) &&
@@ -148,7 +141,6 @@ struct err *cfi_landings(struct image *image, struct cfi_landing **out, size_t *
 	const struct image_section *tables = image_section(image, ".gcc_except_table");
 	struct landings landings = {.image = image};
 	struct cfi_section section;
-
 	*out = NULL;
 	*count = 0;
 	if (!frames || !cfi_section_init(&section, image))

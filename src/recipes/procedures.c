@@ -15,7 +15,6 @@ bool procedures_is_stub(const struct image *image, uint64_t address)
 {
 	const struct image_section *sections;
 	size_t count = image_sections(image, &sections);
-
 	for (size_t i = 0; i < count; i++)
 		if (address >= sections[i].address &&
 		    address - sections[i].address < sections[i].size &&
@@ -28,7 +27,6 @@ bool procedures_is_stub(const struct image *image, uint64_t address)
 static bool is_part(const char *name)
 {
 	const char *dot = strstr(name, ".cold");
-
 	return dot && (dot[5] == 0 || dot[5] == '.');
 }
 
@@ -37,9 +35,8 @@ struct err *procedures_from_symbols(const struct image *image, const struct symb
 {
 	const struct symbol *all;
 	size_t count = symbols_all(symbols, &all);
-
 	out->count = 0;
-	out->ranges = calloc(count ? count : 1, sizeof(*out->ranges));
+	out->ranges = calloc(count ? count : 1, sizeof *out->ranges);
 	if (!out->ranges)
 		return err_new("out of memory");
 	for (size_t i = 0; i < count; i++)
@@ -55,7 +52,6 @@ static bool is_entry(const struct isa *isa, const struct recipe *r)
 	bool ra = isa->call_pushes
 			  ? r->ra == RECIPE_AT_CFA && r->ra_offset == -(int32_t)isa->call_pushes
 			  : r->ra == RECIPE_SAME;
-
 	if (r->cfa == RECIPE_ROOT)
 		return true;
 	return r->cfa == RECIPE_REG && r->cfa_reg == isa->sp && r->cfa_offset == isa->call_pushes &&
@@ -68,12 +64,10 @@ struct err *procedures_from_cfi(struct image *image, struct image *debug, const 
 	const struct isa *isa = isa_for_machine(image_machine(image));
 	struct err *e = cfi_ranges(image, debug, &out->ranges, &out->count);
 	size_t kept = 0;
-
 	if (e || !isa)
 		return e;
 	for (size_t i = 0; i < out->count; i++) {
 		const struct cfi_range *r = &out->ranges[i];
-
 		if (kept && out->ranges[kept - 1].start == r->start)
 			continue;
 		if (is_entry(isa, &cfi->rules[rows_find(cfi, r->start)]) &&
@@ -87,7 +81,7 @@ struct err *procedures_from_cfi(struct image *image, struct image *debug, const 
 void procedures_free(struct procedures *procedures)
 {
 	free(procedures->ranges);
-	memset(procedures, 0, sizeof(*procedures));
+	memset(procedures, 0, sizeof *procedures);
 }
 
 /* Does a symbol without size stand exactly there? */
@@ -95,10 +89,8 @@ static bool is_label(const struct symbols *known, uint64_t address)
 {
 	const struct symbol *all;
 	size_t count = known ? symbols_all(known, &all) : 0, low = 0, high = count;
-
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
-
 		if (all[middle].address < address)
 			low = middle + 1;
 		else
@@ -113,8 +105,7 @@ void procedures_compare(const struct image *image, const struct procedures *trut
 {
 	uint64_t reach = 0; /* how far the procedures before this start go */
 	size_t next = 0;
-
-	memset(out, 0, sizeof(*out));
+	memset(out, 0, sizeof *out);
 	for (size_t i = 0; i < count; i++) {
 		for (; next < truth->count && truth->ranges[next].start < starts[i]; next++)
 			if (truth->ranges[next].end > reach)

@@ -24,9 +24,8 @@
 void rows_init(struct rows *rows)
 {
 	struct recipe none;
-
-	memset(rows, 0, sizeof(*rows));
-	memset(&none, 0, sizeof(none));
+	memset(rows, 0, sizeof *rows);
+	memset(&none, 0, sizeof none);
 	rows_rule(rows, &none);
 }
 
@@ -35,17 +34,16 @@ void rows_free(struct rows *rows)
 	free(rows->rows);
 	free(rows->rules);
 	free(rows->slots);
-	memset(rows, 0, sizeof(*rows));
+	memset(rows, 0, sizeof *rows);
 }
 
 /* ---- rules ---- */
 
 static uint64_t rule_hash(const struct recipe *recipe)
 {
-	uint64_t words[sizeof(*recipe) / 8], hash = 0;
-
-	memcpy(words, recipe, sizeof(*recipe));
-	for (size_t i = 0; i < sizeof(words) / 8; i++) {
+	uint64_t words[sizeof *recipe / 8], hash = 0;
+	memcpy(words, recipe, sizeof *recipe);
+	for (size_t i = 0; i < sizeof words / 8; i++) {
 		hash = (hash ^ words[i]) * UINT64_C(0x9e3779b97f4a7c15);
 		hash ^= hash >> 32;
 	}
@@ -57,9 +55,8 @@ static uint32_t *rule_slot(const struct rows *rows, const struct recipe *recipe)
 {
 	size_t mask = rows->slot_count - 1;
 	size_t i = rule_hash(recipe) & mask;
-
 	while (rows->slots[i] &&
-	       memcmp(&rows->rules[rows->slots[i] - 1], recipe, sizeof(*recipe)) != 0)
+	       memcmp(&rows->rules[rows->slots[i] - 1], recipe, sizeof *recipe) != 0)
 		i = (i + 1) & mask;
 	return &rows->slots[i];
 }
@@ -67,8 +64,7 @@ static uint32_t *rule_slot(const struct rows *rows, const struct recipe *recipe)
 static int slots_grow(struct rows *rows)
 {
 	size_t wanted = rows->slot_count ? rows->slot_count * 2 : 256;
-	uint32_t *slots = calloc(wanted, sizeof(*slots));
-
+	uint32_t *slots = calloc(wanted, sizeof *slots);
 	if (!slots)
 		return -1;
 	free(rows->slots);
@@ -83,10 +79,9 @@ static int rules_grow(struct rows *rows)
 {
 	size_t wanted = rows->rule_capacity ? rows->rule_capacity * 2 : 128;
 	struct recipe *rules;
-
 	if (wanted > UINT32_MAX / 2)
 		return -1;
-	rules = realloc(rows->rules, wanted * sizeof(*rules));
+	rules = realloc(rows->rules, wanted * sizeof *rules);
 	if (!rules)
 		return -1;
 	rows->rules = rules;
@@ -97,7 +92,6 @@ static int rules_grow(struct rows *rows)
 uint32_t rows_rule(struct rows *rows, const struct recipe *recipe)
 {
 	uint32_t *slot;
-
 	if (rows->failed)
 		return NO_RULE;
 	if (rows->rule_count * 2 >= rows->slot_count && slots_grow(rows) < 0)
@@ -124,9 +118,8 @@ static void row_push(struct rows *rows, uint64_t address, uint32_t rule)
 	if (rows->count == rows->capacity) {
 		size_t wanted = rows->capacity ? rows->capacity * 2 : 1024;
 		struct row *grown = NULL;
-
-		if (wanted <= SIZE_MAX / sizeof(*grown))
-			grown = realloc(rows->rows, wanted * sizeof(*grown));
+		if (wanted <= SIZE_MAX / sizeof *grown)
+			grown = realloc(rows->rows, wanted * sizeof *grown);
 		if (!grown) {
 			rows->failed = 1;
 			return;
@@ -140,7 +133,6 @@ static void row_push(struct rows *rows, uint64_t address, uint32_t rule)
 void rows_add(struct rows *rows, uint64_t start, uint64_t end, uint32_t rule)
 {
 	struct row *last;
-
 	if (rows->failed || start >= end || rule == NO_RULE || rule >= rows->rule_count)
 		return;
 	last = rows->count ? &rows->rows[rows->count - 1] : NULL;
@@ -174,7 +166,6 @@ struct sweep {
 static size_t chains_count(const struct rows *rows)
 {
 	size_t count = 0;
-
 	for (size_t i = 0; i < rows->count; i++)
 		count += rows->rows[i].rule == NO_RULE;
 	return count;
@@ -183,7 +174,6 @@ static size_t chains_count(const struct rows *rows)
 static size_t chains_fill(const struct rows *rows, struct chain *chains)
 {
 	size_t count = 0, first = 0;
-
 	for (size_t i = 0; i < rows->count; i++) {
 		if (rows->rows[i].rule != NO_RULE)
 			continue;
@@ -198,7 +188,6 @@ static size_t chains_fill(const struct rows *rows, struct chain *chains)
 static int chain_compare(const void *left, const void *right)
 {
 	const struct chain *a = left, *b = right;
-
 	if (a->start != b->start)
 		return a->start < b->start ? -1 : 1;
 	return a->first < b->first ? -1 : a->first > b->first;
@@ -208,7 +197,7 @@ static void chains_sort(struct chain *chains, size_t count)
 {
 	for (size_t i = 1; i < count; i++) {
 		if (chain_compare(&chains[i - 1], &chains[i]) > 0) {
-			qsort(chains, count, sizeof(*chains), chain_compare);
+			qsort(chains, count, sizeof *chains, chain_compare);
 			return;
 		}
 	}
@@ -218,7 +207,6 @@ static void heap_push(struct sweep *sweep, size_t chain)
 {
 	const struct chain *chains = sweep->chains;
 	size_t *heap = sweep->active, i = sweep->active_count++;
-
 	while (i && chains[heap[(i - 1) / 2]].first > chains[chain].first) {
 		heap[i] = heap[(i - 1) / 2];
 		i = (i - 1) / 2;
@@ -231,10 +219,8 @@ static void heap_pop(struct sweep *sweep)
 	const struct chain *chains = sweep->chains;
 	size_t *heap = sweep->active, count = --sweep->active_count, i = 0;
 	size_t moved = heap[count];
-
 	for (;;) {
 		size_t child = 2 * i + 1;
-
 		if (child >= count)
 			break;
 		if (child + 1 < count && chains[heap[child + 1]].first < chains[heap[child]].first)
@@ -252,7 +238,6 @@ static void heap_pop(struct sweep *sweep)
 static void sweep_put(struct sweep *sweep, uint64_t address, uint32_t rule)
 {
 	struct rows *out = &sweep->out;
-
 	if (out->count && out->rows[out->count - 1].address == address)
 		out->count--;
 	if (out->count ? out->rows[out->count - 1].rule == rule : rule == NO_RULE)
@@ -264,10 +249,8 @@ static void sweep_put(struct sweep *sweep, uint64_t address, uint32_t rule)
 static void sweep_copy(struct sweep *sweep, const struct chain *chain, uint64_t from, uint64_t to)
 {
 	size_t low = chain->first, high = chain->last;
-
 	while (high - low > 1) {
 		size_t middle = low + (high - low) / 2;
-
 		if (sweep->rows[middle].address <= from)
 			low = middle;
 		else
@@ -283,11 +266,9 @@ static void sweep_run(struct sweep *sweep)
 {
 	uint64_t at = 0;
 	size_t next = 0;
-
 	while (next < sweep->chain_count || sweep->active_count) {
 		const struct chain *top;
 		uint64_t to;
-
 		if (!sweep->active_count && sweep->chains[next].start > at)
 			at = sweep->chains[next].start;
 		while (next < sweep->chain_count && sweep->chains[next].start <= at)
@@ -309,11 +290,10 @@ void rows_finish(struct rows *rows)
 {
 	struct sweep sweep = {.rows = rows->rows};
 	size_t chains = chains_count(rows);
-
 	if (rows->failed || !rows->count)
 		return;
-	sweep.chains = malloc((chains + 1) * sizeof(*sweep.chains));
-	sweep.active = malloc((chains + 1) * sizeof(*sweep.active));
+	sweep.chains = malloc((chains + 1) * sizeof *sweep.chains);
+	sweep.active = malloc((chains + 1) * sizeof *sweep.active);
 	if (sweep.chains && sweep.active) {
 		sweep.chain_count = chains_fill(rows, sweep.chains);
 		chains_sort(sweep.chains, sweep.chain_count);
@@ -337,10 +317,8 @@ void rows_finish(struct rows *rows)
 uint32_t rows_find(const struct rows *rows, uint64_t address)
 {
 	size_t low = 0, high = rows->count;
-
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
-
 		if (rows->rows[middle].address <= address)
 			low = middle + 1;
 		else

@@ -62,7 +62,6 @@ static bool header_read(struct sframe *sframe)
 	uint8_t abi, wanted, auxiliary;
 	uint32_t row_size, index_offset, row_offset;
 	struct cursor parts;
-
 	if (cursor_u16(&cursor) != SFRAME_MAGIC)
 		return false;
 	sframe->version = cursor_u8(&cursor);
@@ -98,7 +97,6 @@ static bool procedure_read(struct sframe *sframe, uint32_t number, struct proced
 	uint64_t field = (uint64_t)number * entry_size(sframe);
 	uint64_t base = section->address;
 	uint8_t kinds;
-
 	cursor_skip(&cursor, field);
 	if (sframe->flags & FLAG_START_PCREL)
 		base += sframe->index_offset + field;
@@ -135,7 +133,6 @@ static bool row_read(struct sframe *sframe, struct cursor *cursor, unsigned star
 	uint8_t kinds, count, width;
 	unsigned used = 1;
 	int32_t offsets[3] = {0};
-
 	out->start = start_width == 1   ? cursor_u8(cursor)
 		     : start_width == 2 ? cursor_u16(cursor)
 					: cursor_u32(cursor);
@@ -176,7 +173,6 @@ static bool plain_add(struct sframe *sframe, const struct procedure *procedure,
 		      struct cursor cursor)
 {
 	struct sframe_row row, next;
-
 	if (!row_read(sframe, &cursor, procedure->start_width, &row))
 		return false;
 	for (uint32_t i = 1; i < procedure->row_count; i++) {
@@ -196,8 +192,7 @@ static bool repeats_add(struct sframe *sframe, const struct procedure *procedure
 {
 	struct sframe_row rows[16];
 	uint32_t count = procedure->row_count;
-
-	if (count > sizeof(rows) / sizeof(rows[0]))
+	if (count > sizeof rows / sizeof rows[0])
 		return false;
 	for (uint32_t i = 0; i < count; i++)
 		if (!row_read(sframe, &cursor, procedure->start_width, &rows[i]) ||
@@ -209,7 +204,6 @@ static bool repeats_add(struct sframe *sframe, const struct procedure *procedure
 		sframe->repeats_left--;
 		for (uint32_t i = 0; i < count; i++) {
 			uint64_t to = i + 1 < count ? rows[i + 1].start : procedure->block;
-
 			if (to > procedure->block)
 				to = procedure->block;
 			add_range(sframe, procedure, block + rows[i].start, block + to,
@@ -222,7 +216,6 @@ static bool repeats_add(struct sframe *sframe, const struct procedure *procedure
 static bool procedure_add(struct sframe *sframe, const struct procedure *procedure)
 {
 	struct cursor cursor = sframe->frames;
-
 	if (!procedure->row_count || procedure->row_count > sframe->rows_left ||
 	    !cursor_skip(&cursor, procedure->row_offset))
 		return false;
@@ -238,7 +231,6 @@ bool sframe_read_section(const struct cfi_section *section, struct rows *rows,
 	struct sframe sframe = {
 		.section = section, .rows = rows, .stats = stats, .repeats_left = REPEATS_MAX};
 	struct procedure procedure;
-
 	if (!header_read(&sframe)) {
 		stats->bad_entries++;
 		return true;

@@ -129,7 +129,7 @@ static bool is_install(const struct throwing *t, size_t at, uint8_t base, int32_
 	return is_computed(t, at, base, *cfa - 8 * t->context_words);
 }
 
-/* x86-64 */
+/* ---- x86-64 ---- */
 
 #define X86_RCX 2
 #define X86_RDI 5
@@ -370,7 +370,7 @@ static void add_raises_x86(const struct throwing *t)
 	add_c_calls_x86(t);
 }
 
-/* aarch64 */
+/* ---- aarch64 ---- */
 
 #define ARM_RET 0xd65f03c0u
 

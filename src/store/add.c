@@ -6,7 +6,7 @@
 #include "profile/profile.h"
 #include "store/covered.h"
 
-/* Epochs */
+/* ---- epochs ---- */
 
 static struct err *insert_epoch(struct store *s, const struct store_epoch *x, int64_t *id)
 {
@@ -77,7 +77,7 @@ static struct err *load_events(struct store *s, int64_t epoch)
 	return e;
 }
 
-/* Is an interval sound in itself? */
+/* ---- is an interval sound in itself? ---- */
 
 static bool good_images(const struct store_interval *v)
 {
@@ -124,7 +124,7 @@ static struct err *check(struct store *s, const struct store_interval *v)
 		       (unsigned long long)v->number);
 }
 
-/* Its rows, with the numbers of the database */
+/* ---- its rows, with the numbers of the database ---- */
 
 static struct err *add_nodes(struct store *s, const struct store_interval *v,
 			     const struct numbers *n, uint32_t *nodes)

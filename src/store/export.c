@@ -45,7 +45,7 @@ static bool widen(uint32_t **list, size_t *room, size_t place)
 	return true;
 }
 
-/* Processes */
+/* ---- processes ---- */
 
 static struct err *find_thread(struct maker *m, uint64_t id, uint32_t *place, uint32_t *thread)
 {
@@ -70,7 +70,7 @@ static struct err *find_thread(struct maker *m, uint64_t id, uint32_t *place, ui
 	return e;
 }
 
-/* Modules */
+/* ---- modules ---- */
 
 static struct err *copy_names(const struct read_image *x, struct profile_module *out)
 {
@@ -119,7 +119,7 @@ static struct err *find_module(struct maker *m, uint64_t id, uint32_t *place, ui
 	return e;
 }
 
-/* Metrics */
+/* ---- metrics ---- */
 
 static struct err *find_metric(struct maker *m, uint64_t id, bool walked, uint32_t *metric)
 {
@@ -148,7 +148,7 @@ static struct err *find_metric(struct maker *m, uint64_t id, bool walked, uint32
 	return e;
 }
 
-/* Call paths */
+/* ---- call paths ---- */
 
 static struct err *use_tree(struct maker *m, int64_t epoch)
 {
@@ -215,7 +215,7 @@ static struct err *add_path(struct maker *m, const struct pack_path *x)
 	return e ? e : profile_count(m->p, node, thread, metric, x->count);
 }
 
-/* Samples by instruction alone */
+/* ---- samples by instruction alone ---- */
 
 static struct err *add_count(struct maker *m, const struct pack_count *x)
 {
@@ -257,7 +257,7 @@ static struct err *add_spans(struct maker *m, const struct span_list *list, bool
 	return e ? e : profile_settle(m->p);
 }
 
-/* What was recorded, and where */
+/* ---- what was recorded, and where ---- */
 
 static struct err *add_info(struct maker *m, const struct span_list *list)
 {

@@ -175,7 +175,7 @@ struct err *fold_segment(struct store *s, struct segment *x)
 	return e;
 }
 
-/* Nodes that nobody refers to any more */
+/* ---- nodes that nobody refers to any more ---- */
 
 #define COMPACT_SPANS_MAX 400
 

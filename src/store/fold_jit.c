@@ -163,7 +163,7 @@ struct err *fold_made(struct folding *f, uint64_t *image, uint64_t *address)
 	return e;
 }
 
-/* Call paths through such code */
+/* ---- call paths through such code ---- */
 
 static struct err *move_node(struct folding *f, uint32_t *to, uint32_t node)
 {

@@ -11,7 +11,7 @@
 #define NAME_MAX_KEPT 1000
 #define KNOWN_MAX 131072 /* functions: those that are met again are looked for in the file */
 
-/* Functions that are known to be in the file */
+/* ---- functions that are known to be in the file ---- */
 
 struct known_slot {
 	int64_t image; /* 0: free */
@@ -142,7 +142,7 @@ static void bind_text(sqlite3_stmt *statement, int at, const char *text, size_t 
 	sqlite3_bind_text(statement, at, text, (int)size, SQLITE_TRANSIENT);
 }
 
-/* Processes */
+/* ---- processes ---- */
 
 static struct err *open_processes(struct store *s, struct finder *f, int64_t now_ms)
 {
@@ -207,7 +207,7 @@ struct err *intern_group(struct store *s, int64_t process, int64_t *group)
 	return e;
 }
 
-/* Images and their functions */
+/* ---- images and their functions ---- */
 
 static struct err *intern_images(struct store *s, const struct store_interval *v,
 				 const int64_t *processes, int64_t *ids)
@@ -278,7 +278,7 @@ struct err *intern_all(struct store *s, const struct store_interval *v, struct n
 	return e ? e : intern_symbols(s, v, out->images);
 }
 
-/* Events */
+/* ---- events ---- */
 
 struct err *intern_event(struct store *s, const struct store_event *v, int64_t *id)
 {

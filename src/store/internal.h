@@ -102,7 +102,7 @@ struct err *sql_end(struct store *store, struct err *e);
 /* watch.c: notes how the files look now. */
 void watch_note(struct store *store);
 
-/* schema.c */
+/* ---- schema.c ---- */
 
 struct schema_step { /* from the version before to the next */
 	const char *sql;

@@ -84,7 +84,7 @@ void names_close(struct names *n)
 	*n = (struct names){0};
 }
 
-/* Images */
+/* ---- images ---- */
 
 static int compare_symbols(const void *a, const void *b)
 {
@@ -159,7 +159,7 @@ struct err *names_image(struct names *n, uint64_t id, uint32_t *place)
 	return read_image(n, m);
 }
 
-/* Processes */
+/* ---- processes ---- */
 
 static struct err *read_process(struct names *n, struct read_process *p)
 {
@@ -203,7 +203,7 @@ struct err *names_process(struct names *n, uint64_t id, uint32_t *place)
 	return read_process(n, p);
 }
 
-/* Events */
+/* ---- events ---- */
 
 static struct err *read_event(struct names *n, int64_t id, struct store_event *v)
 {
@@ -242,7 +242,7 @@ struct err *names_event(struct names *n, uint64_t id, uint32_t *place)
 	return read_event(n, (int64_t)id, &n->events[n->event_count++]);
 }
 
-/* What is chosen */
+/* ---- what is chosen ---- */
 
 static bool is_number(const char *text, int64_t *number)
 {

@@ -36,7 +36,7 @@
 #include "profile/format.h"
 #include "profile/sections.h"
 
-/* Order */
+/* ---- order ---- */
 
 static int compare_counts(const void *a, const void *b)
 {
@@ -96,7 +96,7 @@ size_t pack_settle_paths(struct pack_path *rows, size_t count)
 	return kept;
 }
 
-/* Processes: few, and their numbers may be large */
+/* ---- processes: few, and their numbers may be large ---- */
 
 struct list {
 	uint64_t *items;
@@ -145,7 +145,7 @@ static bool list_get(struct list *l, struct cursor *c)
 	return l->items != NULL;
 }
 
-/* Columns */
+/* ---- columns ---- */
 
 #define CLASS_PLAIN 16u  /* numbers below that are their own class */
 #define CLASS_BITS 5u    /* in the smallest of the others */
@@ -312,7 +312,7 @@ static bool get_owner(const struct columns *x, unsigned first, size_t row, uint6
 	return true;
 }
 
-/* Counts */
+/* ---- counts ---- */
 
 static const char count_kinds[] = {'-', APART, '-', '-', APART, 0};
 enum { COUNT_IMAGE, COUNT_ADDRESS, COUNT_OWNER };
@@ -393,7 +393,7 @@ struct err *unpack_counts(const void *bytes, size_t size, struct pack_count **ro
 	return e;
 }
 
-/* Paths */
+/* ---- paths ---- */
 
 static const char path_kinds[] = {APART, '-', '-', APART, 0};
 enum { PATH_NODE, PATH_OWNER };

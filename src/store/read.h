@@ -14,7 +14,7 @@
 
 struct profile;
 
-/* Epochs */
+/* ---- epochs ---- */
 
 struct read_total {
 	struct store_event event; /* strings belong to the epochs */
@@ -48,7 +48,7 @@ struct read_epochs {
 struct err *read_epochs(struct store *store, struct read_epochs *out);
 void read_epochs_free(struct read_epochs *epochs);
 
-/* Samples */
+/* ---- samples ---- */
 
 struct read_choice {
 	int64_t from_ms, to_ms;
@@ -124,7 +124,7 @@ struct err *read_profile(struct store *store, const struct read_choice *choice,
 /* The process that `choice` asks for? */
 bool read_wants_process(const struct read_choice *choice, const struct read_process *process);
 
-/* SQL */
+/* ---- SQL ---- */
 
 enum read_cell_kind { READ_NULL, READ_INTEGER, READ_REAL, READ_TEXT };
 struct read_cell {

@@ -21,7 +21,7 @@ struct builder {
 	size_t slot_room;
 };
 
-/* Names */
+/* ---- names ---- */
 
 static const char *keep(struct read_sums *rows, char *text)
 {
@@ -103,7 +103,7 @@ static void make_name(struct builder *b, const struct read_count *c, struct read
 		row->name = b->x->hosts[c->host];
 }
 
-/* Rows */
+/* ---- rows ---- */
 
 static size_t slot_of(const struct builder *b, const uint64_t key[3])
 {

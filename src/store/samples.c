@@ -12,7 +12,7 @@
 /* ?4 is a host, or "" for any. */
 #define OF_HOST " AND (?4 = '' OR epoch IN (SELECT id FROM epoch WHERE host = ?4))"
 
-/* Spans */
+/* ---- spans ---- */
 
 struct err *spans_list(struct store *s, const struct read_choice *c, struct span_list *out)
 {
@@ -85,7 +85,7 @@ static struct err *add_coverage(struct store *s, const struct span_list *list, s
 	return e;
 }
 
-/* Counts */
+/* ---- counts ---- */
 
 struct gather {
 	struct pack_count *rows;
@@ -165,7 +165,7 @@ static struct err *place_rows(struct names *n, const struct read_choice *choice,
 	return e;
 }
 
-/* Hosts */
+/* ---- hosts ---- */
 
 static struct err *find_host(struct store *s, struct profile *strings, int64_t epoch,
 			     struct read_samples *out, uint32_t *place)
@@ -224,7 +224,7 @@ static struct err *read_counts(struct store *s, const struct read_choice *choice
 	return e;
 }
 
-/* Losses */
+/* ---- losses ---- */
 
 static struct err *add_losses(struct store *s, const struct read_choice *c, struct profile *strings,
 			      struct read_samples *out)

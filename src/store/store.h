@@ -70,7 +70,7 @@ enum store_trouble {
 };
 enum store_trouble store_trouble(const struct store *store);
 
-/* Epochs */
+/* ---- epochs ---- */
 
 struct store_event {
 	const char *name; /* "cycles" */
@@ -100,7 +100,7 @@ struct err *store_newest(struct store *store, int64_t *end_ms);
 /* The number of the last interval that an epoch has; 0: none. */
 struct err *store_last_interval(struct store *store, int64_t epoch, uint64_t *number);
 
-/* Intervals */
+/* ---- intervals ---- */
 
 /* Numbers of images, processes and nodes count from 1, in the order of the arrays: image 0 is "no
    image", node 0 the root. Events count from 0, as in the epoch. Strings may not be NULL. */
@@ -198,7 +198,7 @@ struct store_interval {
 struct err *store_add(struct store *store, int64_t epoch, const struct store_interval *interval,
 		      bool *added);
 
-/* Keeping it small */
+/* ---- keeping it small ---- */
 
 struct store_level {
 	uint64_t after_s; /* what is older than this … */

@@ -45,7 +45,7 @@ struct job {
 	bool done; /* the step found something to do */
 };
 
-/* Removing */
+/* ---- removing ---- */
 
 static struct err *remove_some(struct job *j, int64_t before_ms, int64_t limit)
 {
@@ -77,7 +77,7 @@ static struct err *remove_old(struct job *j)
 	return remove_some(j, j->now_ms - (int64_t)j->policy->keep_s * 1000, REMOVED_AT_ONCE);
 }
 
-/* Merging spans */
+/* ---- merging spans ---- */
 
 struct bucket {
 	int64_t epoch, start_ms, end_ms, level;
@@ -179,7 +179,7 @@ static void settle(struct segment *x)
 	x->path_count = pack_settle_paths(x->paths, x->path_count);
 }
 
-/* Processes become groups */
+/* ---- processes become groups ---- */
 
 struct groups {
 	struct group {
@@ -297,7 +297,7 @@ static struct err *merge_bucket(struct job *j)
 	return e;
 }
 
-/* Joining epochs */
+/* ---- joining epochs ---- */
 
 /* Two neighbours that are alike, both of which ended long ago, or the second of which only began
    because the first one was full. The newest is left alone: somebody may add to it. */
@@ -430,7 +430,7 @@ static struct err *join_epochs(struct job *j)
 	return j->done ? join_two(j, first, second) : e;
 }
 
-/* What nobody refers to any more */
+/* ---- what nobody refers to any more ---- */
 
 static struct err *remove_empty_epochs(struct job *j)
 {

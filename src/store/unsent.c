@@ -8,7 +8,7 @@
 #include "profile/profile.h"
 #include "store/reading.h"
 
-/* How far it is */
+/* ---- how far it is ---- */
 
 static struct err *read_state(struct store *s, const char *machine, struct unsent_state *out,
 			      bool *found, bool *ours)
@@ -71,7 +71,7 @@ struct err *unsent_end(struct store *s)
 	return e || !rows ? e : sql_end(s, sql_do(s, "DELETE FROM fleet", ""));
 }
 
-/* What waits */
+/* ---- what waits ---- */
 
 struct err *unsent_list(struct store *s, int64_t after, struct unsent_span *out, size_t room,
 			size_t *count, uint64_t *bytes)
@@ -101,7 +101,7 @@ struct err *unsent_list(struct store *s, int64_t after, struct unsent_span *out,
 	return e;
 }
 
-/* One span */
+/* ---- one span ---- */
 
 struct taker {
 	struct store *store;

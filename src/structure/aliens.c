@@ -22,15 +22,13 @@ static uint32_t context_of(struct marker *m, uint32_t owner, const struct weave_
 	const struct descriptor *d = owner == OWNER_NONE ? &unknown : &m->descriptors->items[owner];
 	uint32_t *at = keys_at(&m->of_owner,
 			       (struct key){owner, owner == OWNER_NONE ? piece->file : 0, 0, 0});
-
 	if (!at)
 		return WEAVE_NONE;
 	if (*at != KEYS_NONE)
 		return *at;
 	if (m->count == m->capacity) {
 		size_t wanted = m->capacity * 2;
-		struct weave_context *grown = realloc(m->contexts, wanted * sizeof(*grown));
-
+		struct weave_context *grown = realloc(m->contexts, wanted * sizeof *grown);
 		if (!grown)
 			return *at = 0, WEAVE_NONE;
 		m->contexts = grown;
@@ -49,13 +47,11 @@ bool aliens_mark(const struct descriptors *d, uint32_t file, uint32_t line,
 	uint32_t self = file ? descriptors_at(d, file, line) : OWNER_NONE;
 	struct marker m = {.descriptors = d, .count = 1, .capacity = 16};
 	bool good;
-
-	m.contexts = calloc(m.capacity, sizeof(*m.contexts));
+	m.contexts = calloc(m.capacity, sizeof *m.contexts);
 	good = m.contexts != NULL;
 	for (size_t i = 0; good && i < count; i++) {
 		struct weave_piece *p = &pieces[i];
 		uint32_t owner = p->known ? descriptors_owner(d, p->file, p->line) : OWNER_NONE;
-
 		p->context = 0;
 		if (self == OWNER_NONE || owner == self)
 			continue;

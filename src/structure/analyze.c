@@ -48,7 +48,6 @@ static struct err *no_memory(void)
 static int by_start(const void *a, const void *b)
 {
 	const struct piece_part *x = a, *y = b;
-
 	return x->start < y->start ? -1 : x->start > y->start;
 }
 
@@ -56,16 +55,14 @@ static bool take_parts(struct job *j)
 {
 	const struct extents *x = &j->s->extents;
 	const struct extents_procedure *p = &x->procedures[j->procedure];
-
-	j->parts = calloc(p->count + 1, sizeof(*j->parts));
+	j->parts = calloc(p->count + 1, sizeof *j->parts);
 	if (!j->parts)
 		return false;
 	for (uint32_t i = 0; i < p->count; i++) {
 		const struct extent *part = &x->parts[x->by_procedure[p->first + i]];
-
 		j->parts[j->part_count++] = (struct piece_part){part->start, part->end};
 	}
-	qsort(j->parts, j->part_count, sizeof(*j->parts), by_start);
+	qsort(j->parts, j->part_count, sizeof *j->parts, by_start);
 	return true;
 }
 
@@ -76,7 +73,6 @@ static struct err *take_rows(struct job *j)
 		size_t count;
 		struct err *e = lines_range(j->s->lines, j->parts[i].start, j->parts[i].end, &rows,
 					    &count);
-
 		if (e)
 			return e;
 		if (!j->row_count) {
@@ -85,11 +81,11 @@ static struct err *take_rows(struct job *j)
 			j->row_count = count;
 			continue;
 		}
-		grown = realloc(j->rows, (j->row_count + count + 1) * sizeof(*grown));
+		grown = realloc(j->rows, (j->row_count + count + 1) * sizeof *grown);
 		if (grown) {
 			j->rows = grown;
 			if (count)
-				memcpy(grown + j->row_count, rows, count * sizeof(*rows));
+				memcpy(grown + j->row_count, rows, count * sizeof *rows);
 			j->row_count += count;
 		}
 		free(rows);
@@ -103,17 +99,15 @@ static struct err *take_rows(struct job *j)
 static bool take_scopes(struct job *j)
 {
 	const struct inline_procedure *d = &j->dwarf;
-	uint32_t *context_of = calloc(d->scope_count + 1, sizeof(*context_of));
-
-	j->contexts = calloc(d->scope_count + 1, sizeof(*j->contexts));
-	j->spans = calloc(d->range_count + 1, sizeof(*j->spans));
+	uint32_t *context_of = calloc(d->scope_count + 1, sizeof *context_of);
+	j->contexts = calloc(d->scope_count + 1, sizeof *j->contexts);
+	j->spans = calloc(d->range_count + 1, sizeof *j->spans);
 	if (!context_of || !j->contexts || !j->spans) {
 		free(context_of);
 		return false;
 	}
 	for (size_t i = 0; i < d->scope_count; i++) {
 		const struct inline_scope *scope = &d->scopes[i];
-
 		if (scope->depth > DEPTH_MAX || scope->own) {
 			context_of[i] = context_of[scope->parent];
 			continue;
@@ -129,7 +123,6 @@ static bool take_scopes(struct job *j)
 		};
 		for (uint32_t k = 0; i && k < scope->count; k++) {
 			const struct inline_range *r = &d->ranges[scope->first + k];
-
 			if (r->end > r->start)
 				j->spans[j->span_count++] = (struct piece_span){
 					r->start, r->end, context_of[i], scope->depth};
@@ -144,7 +137,6 @@ static void keep_entry(struct job *j)
 {
 	const struct line_row *row = j->rows, *end = j->rows + j->row_count;
 	uint64_t start = extents_start(&j->s->extents, j->procedure), until;
-
 	while (row < end && row->end <= start)
 		row++;
 	until = inline_procedure_opening(&j->dwarf, row, (size_t)(end - row));
@@ -164,7 +156,6 @@ static bool cut(struct job *j)
 		.spans = j->spans,
 		.span_count = j->span_count,
 	};
-
 	return pieces_cut(&input, &j->pieces, &j->piece_count);
 }
 
@@ -175,7 +166,6 @@ static struct err *guess_scopes(struct job *j)
 	uint32_t file = j->described ? j->dwarf.scopes[0].file : 0;
 	uint32_t line = j->described ? j->dwarf.scopes[0].line : 0;
 	struct err *e = structure_descriptors(j->s, &descriptors);
-
 	if (e)
 		return e;
 	if (!aliens_mark(descriptors, file, line, j->pieces, j->piece_count, &j->contexts,
@@ -188,7 +178,6 @@ static struct err *take_contexts(struct job *j)
 {
 	struct err *e = inlines_find(j->s->inlines, extents_start(&j->s->extents, j->procedure),
 				     &j->dwarf, &j->described);
-
 	if (e)
 		return e;
 	if (j->described && !j->dwarf.scope_count) {
@@ -206,7 +195,7 @@ static struct err *take_contexts(struct job *j)
 	if (j->described && j->row_count)
 		keep_entry(j);
 	if (!j->contexts) {
-		j->contexts = calloc(1, sizeof(*j->contexts));
+		j->contexts = calloc(1, sizeof *j->contexts);
 		j->context_count = 1;
 	}
 	return j->contexts ? NULL : no_memory();
@@ -220,7 +209,6 @@ static void fill_scope(const struct job *j, uint32_t n, struct structure_scope *
 	const struct weave_context *c = node->type <= WEAVE_INLINE ? &j->contexts[node->id] : NULL;
 	static const uint8_t types[] = {STRUCTURE_PROCEDURE, STRUCTURE_INLINE, STRUCTURE_LOOP,
 					STRUCTURE_LINE};
-
 	*out = (struct structure_scope){.type = types[node->type], .parent = node->parent};
 	if (c) {
 		out->name = c->name;
@@ -243,7 +231,6 @@ static void fill_scope(const struct job *j, uint32_t n, struct structure_scope *
 static void name_procedure(const struct job *j, struct structure_scope *scope)
 {
 	const char *symbol = j->s->extents.procedures[j->procedure].name;
-
 	if (symbol)
 		scope->name = symbol;
 	else if (j->described)
@@ -257,14 +244,12 @@ static void name_procedure(const struct job *j, struct structure_scope *scope)
 /* A procedure goes as far as its own lines do, an inlined one too. */
 static bool stretch_contexts(const struct job *j, struct structure_procedure *p)
 {
-	uint32_t *context = calloc(j->weave.count + 1, sizeof(*context)); /* the node around */
-
+	uint32_t *context = calloc(j->weave.count + 1, sizeof *context); /* the node around */
 	if (!context)
 		return false;
 	for (uint32_t n = 1; n < j->weave.count; n++) {
 		const struct weave_node *node = &j->weave.nodes[n];
 		struct structure_scope *scope;
-
 		context[n] = node->type == WEAVE_INLINE ? n : context[node->parent];
 		if (node->type != WEAVE_LINE)
 			continue;
@@ -282,12 +267,11 @@ static bool stretch_contexts(const struct job *j, struct structure_procedure *p)
 
 static struct structure_procedure *make_result(const struct job *j)
 {
-	struct structure_procedure *p = calloc(1, sizeof(*p));
-
+	struct structure_procedure *p = calloc(1, sizeof *p);
 	if (!p)
 		return NULL;
-	p->scopes = calloc(j->weave.count, sizeof(*p->scopes));
-	p->ranges = calloc(j->piece_count + 1, sizeof(*p->ranges));
+	p->scopes = calloc(j->weave.count, sizeof *p->scopes);
+	p->ranges = calloc(j->piece_count + 1, sizeof *p->ranges);
 	if (!p->scopes || !p->ranges) {
 		structure_procedure_free(p);
 		return NULL;
@@ -307,7 +291,6 @@ static struct structure_procedure *make_result(const struct job *j)
 		struct structure_range *last = p->range_count ? &p->ranges[p->range_count - 1]
 							      : NULL;
 		const struct weave_piece *piece = &j->pieces[i];
-
 		if (last && last->end == piece->start && last->scope == j->weave.of_piece[i])
 			last->end = piece->end;
 		else
@@ -329,7 +312,6 @@ static struct err *weave(struct job *j, struct structure_procedure **out)
 		.flat = j->lines_only,
 		.deadline_ns = j->deadline_ns,
 	};
-
 	if (!weave_build(&input, &j->weave) || !weave_normalize(&input, &j->weave))
 		return no_memory();
 	*out = make_result(j);
@@ -342,7 +324,6 @@ struct err *structure_analyze(struct structure *s, uint32_t procedure,
 	struct job j = {.s = s, .procedure = procedure};
 	uint64_t max_blocks;
 	struct err *e;
-
 	*out = NULL;
 	j.budget_ns = s->options.budget_ns ? s->options.budget_ns : BUDGET_NS;
 	j.deadline_ns = now_ns() + j.budget_ns;

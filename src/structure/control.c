@@ -21,7 +21,6 @@ static const uint8_t *code_bytes(const void *context, uint64_t address, size_t *
 	const struct control_module *m = context;
 	const struct image_segment *segments;
 	size_t count = image_segments(m->image, &segments);
-
 	for (size_t i = 0; i < count; i++)
 		if (segments[i].executable && address >= segments[i].address &&
 		    address - segments[i].address < segments[i].file_size)
@@ -33,10 +32,9 @@ static struct err *take_landings(struct control_module *m)
 {
 	struct cfi_landing *found = NULL;
 	struct err *e = cfi_landings(m->image, &found, &m->landing_count);
-
 	if (e)
 		return e;
-	m->landings = calloc(m->landing_count + 1, sizeof(*m->landings));
+	m->landings = calloc(m->landing_count + 1, sizeof *m->landings);
 	for (size_t i = 0; m->landings && i < m->landing_count; i++)
 		m->landings[i] = (struct graph_landing){found[i].start, found[i].end,
 							found[i].landing_pad};
@@ -48,8 +46,7 @@ struct err *control_open(struct image *image, const struct symbols *symbols,
 			 struct control_module *out)
 {
 	struct err *e;
-
-	memset(out, 0, sizeof(*out));
+	memset(out, 0, sizeof *out);
 	out->image = image;
 	out->isa = isa_for_machine(image_machine(image));
 	if (!out->isa)
@@ -83,13 +80,12 @@ void control_close(struct control_module *m)
 	survey_free(&m->survey);
 	references_close(m->references);
 	free(m->landings);
-	memset(m, 0, sizeof(*m));
+	memset(m, 0, sizeof *m);
 }
 
 static bool never_returns(const void *context, uint64_t address)
 {
 	const struct control_module *m = context;
-
 	return procedure_is_noreturn(&m->returns, address) ||
 	       !procedure_returns(&m->returns, address);
 }
@@ -99,7 +95,6 @@ static bool never_returns_slot(const void *context, uint64_t slot)
 	const struct control_module *m = context;
 	struct insn call = {.kind = INSN_CALL_INDIRECT, .target = slot};
 	uint64_t target = call_target(&m->returns, &call);
-
 	return target == TRACE_NO_RETURN || (target && never_returns(m, target));
 }
 
@@ -109,7 +104,7 @@ static struct err *build_graph(const struct control_module *m, const struct exte
 			       uint32_t procedure, uint32_t max_blocks, struct graph *out)
 {
 	const struct extents_procedure *p = &x->procedures[procedure];
-	struct graph_part *parts = calloc(p->count + 1, sizeof(*parts));
+	struct graph_part *parts = calloc(p->count + 1, sizeof *parts);
 	struct graph_input input = {
 		.image = m->image,
 		.isa = m->isa,
@@ -124,12 +119,10 @@ static struct err *build_graph(const struct control_module *m, const struct exte
 		.max_blocks = max_blocks,
 	};
 	struct err *e;
-
 	if (!parts)
 		return err_new("out of memory");
 	for (uint32_t i = 0; i < p->count; i++) {
 		const struct extent *part = &x->parts[x->by_procedure[p->first + i]];
-
 		parts[i] = (struct graph_part){part->start, part->end};
 	}
 	e = graph_build(&input, out);
@@ -146,10 +139,9 @@ static bool number_nest(const struct loops *loops, struct nest *out)
 {
 	size_t n = loops->count;
 	uint32_t at = 0;
-	uint32_t *given = calloc(n + 1, sizeof(*given));
-
-	out->first = calloc(n + 1, sizeof(*out->first));
-	out->beyond = calloc(n + 1, sizeof(*out->beyond));
+	uint32_t *given = calloc(n + 1, sizeof *given);
+	out->first = calloc(n + 1, sizeof *out->first);
+	out->beyond = calloc(n + 1, sizeof *out->beyond);
 	if (!given || !out->first || !out->beyond) {
 		free(given);
 		return false;
@@ -162,7 +154,6 @@ static bool number_nest(const struct loops *loops, struct nest *out)
 	for (size_t i = 0; i < n; i++) {
 		uint32_t parent = loops->loops[i].parent;
 		uint32_t *from = parent == LOOP_NONE ? &at : &given[parent];
-
 		out->first[i] = *from;
 		*from += out->beyond[i];
 		given[i] = out->first[i] + 1;
@@ -184,12 +175,10 @@ static bool decides(const struct graph *g, const struct loops *loops, const stru
 {
 	const struct graph_block *b = &g->blocks[block];
 	uint32_t loop = loops->innermost[block];
-
 	if (loop == LOOP_NONE || b->ends == GRAPH_FALLS || b->ends == GRAPH_CALLS)
 		return false;
 	for (uint32_t i = 0; i < b->count; i++) {
 		const struct graph_edge *edge = &g->edges[b->first + i];
-
 		if (edge->kind != EDGE_LANDING &&
 		    (edge->to == loops->loops[loop].header ||
 		     !stays_in(nest, loops->innermost[edge->to], loop)))
@@ -201,7 +190,6 @@ static bool decides(const struct graph *g, const struct loops *loops, const stru
 static bool falls(const struct graph *g, uint32_t block)
 {
 	const struct graph_block *b = &g->blocks[block];
-
 	for (uint32_t i = 0; i < b->count; i++)
 		if (g->blocks[g->edges[b->first + i].to].start == b->end &&
 		    g->edges[b->first + i].kind == EDGE_FALL)
@@ -213,9 +201,8 @@ static bool copy_blocks(const struct graph *g, const struct loops *loops, struct
 {
 	struct nest nest = {0};
 	bool good = number_nest(loops, &nest);
-
-	out->blocks = calloc(g->block_count + 1, sizeof(*out->blocks));
-	out->loops = calloc(loops->count + 1, sizeof(*out->loops));
+	out->blocks = calloc(g->block_count + 1, sizeof *out->blocks);
+	out->loops = calloc(loops->count + 1, sizeof *out->loops);
 	good = good && out->blocks && out->loops;
 	for (uint32_t i = 0; good && i < g->block_count; i++)
 		out->blocks[out->block_count++] = (struct control_block){
@@ -228,7 +215,6 @@ static bool copy_blocks(const struct graph *g, const struct loops *loops, struct
 		};
 	for (size_t i = 0; good && i < loops->count; i++) {
 		const struct loop *l = &loops->loops[i];
-
 		out->loops[out->loop_count++] = (struct weave_loop){
 			.parent = l->parent == LOOP_NONE ? WEAVE_NONE : l->parent,
 			.header = g->blocks[l->header].start,
@@ -247,8 +233,7 @@ struct err *control_read(const struct control_module *m, const struct extents *x
 	struct graph graph;
 	struct loops loops;
 	struct err *e;
-
-	memset(out, 0, sizeof(*out));
+	memset(out, 0, sizeof *out);
 	if (!m->isa)
 		return NULL;
 	e = build_graph(m, x, procedure, max_blocks, &graph);
@@ -274,5 +259,5 @@ void control_free(struct control *code)
 {
 	free(code->blocks);
 	free(code->loops);
-	memset(code, 0, sizeof(*code));
+	memset(code, 0, sizeof *code);
 }

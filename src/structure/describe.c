@@ -27,7 +27,6 @@ static struct err *add_host(struct reader *r, const struct inline_procedure *p)
 {
 	const struct inline_scope *self = &p->scopes[0];
 	uint64_t start = p->ranges[self->first].start, end = p->ranges[self->first].end;
-
 	/* Ascending by start. Code has one procedure: what else claims it is damage, and would be
 	   read again and again. */
 	if (start < r->end)
@@ -35,8 +34,7 @@ static struct err *add_host(struct reader *r, const struct inline_procedure *p)
 	r->end = end;
 	if (r->count == r->capacity) {
 		size_t wanted = r->capacity ? r->capacity * 2 : 256;
-		struct host *grown = realloc(r->hosts, wanted * sizeof(*grown));
-
+		struct host *grown = realloc(r->hosts, wanted * sizeof *grown);
 		if (!grown)
 			return err_new("out of memory");
 		r->hosts = grown;
@@ -52,7 +50,6 @@ static uint32_t level_of(const struct reader *r, const struct inline_procedure *
 	const struct symbol *symbol = NULL;
 	uint64_t start = p->scopes[0].count ? p->ranges[p->scopes[0].first].start : 0;
 	uint32_t level = descriptor_level(p->scopes[scope].name);
-
 	if (!level)
 		level = descriptor_level(p->scopes[scope].plain);
 	if (!level && scope == 0)
@@ -65,10 +62,8 @@ static struct err *describe(void *context, const struct inline_procedure *p)
 	struct reader *r = context;
 	struct descriptors *d = &r->s->descriptors;
 	size_t count = r->s->options.source == STRUCTURE_LINES_CODE ? 1 : p->scope_count;
-
 	for (size_t i = 0; i < count && i < p->scope_count; i++) {
 		const struct inline_scope *scope = &p->scopes[i];
-
 		if (scope->file && scope->line)
 			descriptors_add(d, (struct descriptor){
 						   .file = scope->file,
@@ -88,11 +83,9 @@ static struct err *see(struct reader *r, void (*learn)(struct descriptors *, uin
 						       const struct line_row *, size_t))
 {
 	struct err *e = NULL;
-
 	for (size_t i = 0; !e && i < r->count; i++) {
 		struct line_row *rows = NULL;
 		size_t count = 0;
-
 		e = lines_range(r->s->lines, r->hosts[i].start, r->hosts[i].end, &rows, &count);
 		if (!e)
 			learn(&r->s->descriptors, r->hosts[i].file, r->hosts[i].line, rows, count);
@@ -109,7 +102,6 @@ static uint32_t last_return(const struct reader *r, const struct host *h,
 	const uint8_t *bytes = image_bytes_at(r->s->image, h->start, &size);
 	uint32_t line = 0;
 	struct insn insn;
-
 	if (bytes && size > h->end - h->start)
 		size = h->end - h->start;
 	for (size_t at = 0; bytes && at < size; at += insn.length) {
@@ -128,13 +120,11 @@ static uint32_t last_return(const struct reader *r, const struct host *h,
 static struct err *see_returns(struct reader *r)
 {
 	struct err *e = NULL;
-
 	for (size_t i = 0; !e && r->s->control.isa && i < r->count; i++) {
 		const struct host *h = &r->hosts[i];
 		struct line_row *rows = NULL;
 		size_t count = 0;
 		uint32_t line;
-
 		e = lines_range(r->s->lines, h->start, h->end, &rows, &count);
 		line = e ? 0 : last_return(r, h, rows, count);
 		if (line)
@@ -148,7 +138,6 @@ static struct err *read_all(struct structure *s)
 {
 	struct reader r = {.s = s};
 	struct err *e = inlines_each(s->inlines, describe, &r);
-
 	if (!e && !descriptors_finish(&s->descriptors))
 		e = err_new("out of memory");
 	if (!e)
@@ -164,7 +153,6 @@ static struct err *read_all(struct structure *s)
 struct err *structure_descriptors(struct structure *s, const struct descriptors **out)
 {
 	struct err *e = NULL;
-
 	pthread_mutex_lock(&s->lock);
 	if (!s->described) {
 		e = read_all(s);

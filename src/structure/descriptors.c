@@ -46,8 +46,7 @@ void descriptors_add(struct descriptors *d, struct descriptor descriptor)
 {
 	if (d->count == d->capacity) {
 		size_t wanted = d->capacity ? d->capacity * 2 : 256;
-		struct descriptor *grown = realloc(d->items, wanted * sizeof(*grown));
-
+		struct descriptor *grown = realloc(d->items, wanted * sizeof *grown);
 		if (!grown) {
 			d->failed = true;
 			return;
@@ -61,7 +60,6 @@ void descriptors_add(struct descriptors *d, struct descriptor descriptor)
 static int by_place(const void *a, const void *b)
 {
 	const struct descriptor *x = a, *y = b;
-
 	if (x->file != y->file)
 		return x->file < y->file ? -1 : 1;
 	if (x->line != y->line)
@@ -72,12 +70,10 @@ static int by_place(const void *a, const void *b)
 bool descriptors_finish(struct descriptors *d)
 {
 	size_t kept = 0;
-
 	if (d->count)
-		qsort(d->items, d->count, sizeof(*d->items), by_place);
+		qsort(d->items, d->count, sizeof *d->items, by_place);
 	for (size_t i = 0; i < d->count; i++) {
 		struct descriptor *last = kept ? &d->items[kept - 1] : NULL;
-
 		if (last && last->file == d->items[i].file && last->line == d->items[i].line) {
 			if (d->items[i].level < last->level)
 				last->level = d->items[i].level;
@@ -97,7 +93,6 @@ bool descriptors_finish(struct descriptors *d)
 		d->gaps &= d->items[i].code;
 	for (uint32_t i = 1; i < kept; i++) {
 		uint32_t x = i - 1;
-
 		while (x != OWNER_NONE && d->items[x].level >= d->items[i].level)
 			x = d->items[x].around;
 		if (x != OWNER_NONE && d->items[x].file == d->items[i].file)
@@ -109,7 +104,7 @@ bool descriptors_finish(struct descriptors *d)
 void descriptors_free(struct descriptors *d)
 {
 	free(d->items);
-	memset(d, 0, sizeof(*d));
+	memset(d, 0, sizeof *d);
 }
 
 /* How many closures a name ends with, as `main::{closure#1}::{closure#0}`; closures may also be
@@ -118,7 +113,6 @@ static uint32_t closures_at_end(const char *name)
 {
 	size_t end = strlen(name);
 	uint32_t count = 0, open = 0;
-
 	while (end && (name[end - 1] == '>' || open)) { /* the arguments of an instance */
 		open += name[end - 1] == '>';
 		open -= name[end - 1] == '<';
@@ -140,7 +134,6 @@ static uint32_t closures_at_end(const char *name)
 uint32_t descriptor_level(const char *name)
 {
 	uint32_t level = 0;
-
 	if (!name)
 		return 0;
 	/* Local names of C++: _ZZ, and _ZZZ inside of those. */
@@ -164,11 +157,9 @@ uint32_t descriptor_level(const char *name)
 static uint32_t begins_before(const struct descriptors *d, uint32_t file, uint32_t line)
 {
 	size_t low = 0, high = d->count;
-
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 		const struct descriptor *m = &d->items[middle];
-
 		if (m->file < file || (m->file == file && m->line <= line))
 			low = middle + 1;
 		else
@@ -180,7 +171,6 @@ static uint32_t begins_before(const struct descriptors *d, uint32_t file, uint32
 uint32_t descriptors_owner(const struct descriptors *d, uint32_t file, uint32_t line)
 {
 	uint32_t x = begins_before(d, file, line);
-
 	/* What is written around stands before: this ends. */
 	for (int depth = 0; x != OWNER_NONE && line > d->items[x].last &&
 			    d->items[x].around != OWNER_NONE && depth < DEPTH_MAX;
@@ -194,7 +184,6 @@ uint32_t descriptors_owner(const struct descriptors *d, uint32_t file, uint32_t 
 uint32_t descriptors_at(const struct descriptors *d, uint32_t file, uint32_t line)
 {
 	uint32_t x = begins_before(d, file, line);
-
 	return x != OWNER_NONE && d->items[x].line == line ? x : OWNER_NONE;
 }
 
@@ -210,7 +199,6 @@ void descriptors_see_ends(struct descriptors *d, uint32_t file, uint32_t line,
 {
 	uint32_t self = descriptors_at(d, file, line);
 	struct descriptor *x = self == OWNER_NONE ? NULL : &d->items[self];
-
 	for (size_t i = 0; x && i < count; i++)
 		if (rows[i].file == file && rows[i].line > x->last &&
 		    is_within(d, begins_before(d, file, rows[i].line), self))
@@ -223,7 +211,6 @@ static bool is_appended(const struct descriptors *d, uint32_t outer, const struc
 			uint32_t end)
 {
 	const struct descriptor *o = &d->items[outer];
-
 	return !inner->code && !inner->level && o->last > o->line &&
 	       inner->line - o->line > end - inner->line;
 }
@@ -232,14 +219,12 @@ static bool is_appended(const struct descriptors *d, uint32_t outer, const struc
 void descriptors_see_return(struct descriptors *d, uint32_t file, uint32_t line, uint32_t last)
 {
 	uint32_t self = descriptors_at(d, file, line);
-
 	if (self == OWNER_NONE || last < line)
 		return;
 	if (begins_before(d, file, last) == self)
 		d->items[self].end = last;
 	for (uint32_t x = self + 1; x < d->count && x - self <= INSIDE_MAX; x++) {
 		struct descriptor *inner = &d->items[x];
-
 		if (inner->file != file || inner->line > last)
 			break;
 		if (last > inner->last && (inner->around == OWNER_NONE || inner->around < self)) {
@@ -258,7 +243,6 @@ static bool has_lines_around(const struct descriptors *d, uint32_t x, const stru
 		uint32_t owner = rows[i].file == d->items[x].file && rows[i].line
 					 ? begins_before(d, rows[i].file, rows[i].line)
 					 : OWNER_NONE;
-
 		if (owner != OWNER_NONE && owner != x && is_within(d, x, owner))
 			return true;
 	}
@@ -271,12 +255,10 @@ void descriptors_see_nests(struct descriptors *d, uint32_t file, uint32_t line,
 	uint32_t self = descriptors_at(d, file, line);
 	uint32_t asked = OWNER_NONE, questions = 0;
 	bool alone = false;
-
 	for (size_t i = 0; self != OWNER_NONE && i < count; i++) {
 		uint32_t x = rows[i].line ? begins_before(d, rows[i].file, rows[i].line)
 					  : OWNER_NONE;
 		struct descriptor *inner = x == OWNER_NONE ? NULL : &d->items[x];
-
 		if (!inner || x == self || rows[i].line <= inner->last)
 			continue;
 		if (inner->code) {

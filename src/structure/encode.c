@@ -28,7 +28,6 @@ struct cursor {
 static uint64_t get(struct cursor *c)
 {
 	uint64_t value;
-
 	c->bad |= !leb_take(&c->at, c->end, &value);
 	return value;
 }
@@ -36,14 +35,12 @@ static uint64_t get(struct cursor *c)
 static uint64_t get_near(struct cursor *c, uint64_t base)
 {
 	uint64_t value = get(c);
-
 	return base + (value >> 1 ^ (0 - (value & 1)));
 }
 
 static uint32_t get_small(struct cursor *c)
 {
 	uint64_t value = get(c);
-
 	if (value > UINT32_MAX)
 		c->bad = true;
 	return (uint32_t)value;
@@ -54,7 +51,6 @@ static uint32_t get_small(struct cursor *c)
 static bool put_text(struct buf *out, const struct encode_texts *texts, const char *text)
 {
 	uint32_t number = text ? texts->number(texts->context, text) : 0;
-
 	leb_put(out, number);
 	return number != UINT32_MAX;
 }
@@ -64,7 +60,6 @@ static bool put_scope(const struct structure_procedure *p, size_t i,
 {
 	const struct structure_scope *s = &p->scopes[i];
 	bool good = true;
-
 	leb_put(out, s->type | (s->guessed ? FLAG_GUESSED : 0u) |
 			     (s->irreducible ? FLAG_IRREDUCIBLE : 0u));
 	leb_put(out, i - s->parent);
@@ -87,7 +82,6 @@ bool encode_procedure(const struct structure_procedure *p, const struct encode_t
 {
 	uint64_t at = p->start;
 	uint32_t scope = 0;
-
 	leb_put(out,
 		(p->over_budget ? FLAG_OVER_BUDGET : 0u) | (p->lines_only ? FLAG_LINES_ONLY : 0u));
 	leb_put(out, p->start);
@@ -99,7 +93,6 @@ bool encode_procedure(const struct structure_procedure *p, const struct encode_t
 			return false;
 	for (size_t i = 0; i < p->range_count; i++) {
 		const struct structure_range *r = &p->ranges[i];
-
 		put_near(out, r->start, at);
 		leb_put(out, r->end - r->start);
 		put_near(out, r->scope, scope);
@@ -120,7 +113,6 @@ struct reader {
 static const char *get_text(struct reader *r)
 {
 	uint64_t number = get(&r->c);
-
 	if (number < r->text_count)
 		return r->texts[number];
 	r->c.bad = true;
@@ -131,7 +123,6 @@ static void get_scope(struct reader *r, const struct structure_procedure *p, siz
 		      struct structure_scope *out)
 {
 	uint64_t type = get(&r->c), up = get(&r->c);
-
 	out->type = type & 3;
 	out->guessed = type & FLAG_GUESSED;
 	out->irreducible = type & FLAG_IRREDUCIBLE;
@@ -158,10 +149,8 @@ static void get_ranges(struct reader *r, struct structure_procedure *p)
 {
 	uint64_t at = p->start, beyond = 0;
 	uint32_t scope = 0;
-
 	for (size_t i = 0; i < p->range_count && !r->c.bad; i++) {
 		struct structure_range *range = &p->ranges[i];
-
 		range->start = get_near(&r->c, at);
 		range->end = range->start + get(&r->c);
 		range->scope = (uint32_t)get_near(&r->c, scope);
@@ -177,9 +166,8 @@ struct structure_procedure *decode_procedure(const uint8_t *bytes, size_t size,
 					     const char *const *texts, size_t text_count)
 {
 	struct reader r = {{bytes, bytes + size, false}, texts, text_count};
-	struct structure_procedure *p = calloc(1, sizeof(*p));
+	struct structure_procedure *p = calloc(1, sizeof *p);
 	uint64_t flags = get(&r.c);
-
 	if (!p)
 		return NULL;
 	p->over_budget = flags & FLAG_OVER_BUDGET;
@@ -191,8 +179,8 @@ struct structure_procedure *decode_procedure(const uint8_t *bytes, size_t size,
 	/* Each takes several bytes: more than there are bytes are a lie. */
 	if (r.c.bad || !p->scope_count || p->scope_count > size || p->range_count > size)
 		p->scope_count = p->range_count = 0;
-	p->scopes = calloc(p->scope_count + 1, sizeof(*p->scopes));
-	p->ranges = calloc(p->range_count + 1, sizeof(*p->ranges));
+	p->scopes = calloc(p->scope_count + 1, sizeof *p->scopes);
+	p->ranges = calloc(p->range_count + 1, sizeof *p->ranges);
 	if (!p->scopes || !p->ranges || !p->scope_count)
 		r.c.bad = true;
 	for (size_t i = 0; i < p->scope_count && !r.c.bad; i++)

@@ -39,8 +39,7 @@ static void add(struct spans *s, struct span span)
 {
 	if (s->count == s->capacity) {
 		size_t wanted = s->capacity ? s->capacity * 2 : 1024;
-		struct span *grown = realloc(s->items, wanted * sizeof(*grown));
-
+		struct span *grown = realloc(s->items, wanted * sizeof *grown);
 		if (!grown) {
 			s->failed = true;
 			return;
@@ -55,7 +54,6 @@ static void add(struct spans *s, struct span span)
 static const char *part_suffix(const char *name)
 {
 	const char *dot = strstr(name, ".cold");
-
 	return dot && dot != name && (dot[5] == 0 || dot[5] == '.') ? dot : NULL;
 }
 
@@ -63,7 +61,6 @@ static bool is_code(struct image *image, uint64_t address)
 {
 	const struct image_segment *segments;
 	size_t count = image_segments(image, &segments);
-
 	for (size_t i = 0; i < count; i++)
 		if (segments[i].executable && address >= segments[i].address &&
 		    address - segments[i].address < segments[i].file_size)
@@ -77,10 +74,8 @@ static void add_symbols(struct spans *s, const struct symbols *symbols)
 {
 	const struct symbol *all;
 	size_t count = symbols ? symbols_all(symbols, &all) : 0;
-
 	for (size_t i = 0; i < count; i++) {
 		uint64_t end = all[i].address + all[i].size;
-
 		if (!is_code(s->image, all[i].address) || end < all[i].address ||
 		    procedures_is_stub(s->image, all[i].address))
 			continue;
@@ -99,7 +94,6 @@ static struct err *mark_parts(struct spans *s, struct image *debug, size_t from)
 	struct cfi_stats stats;
 	struct err *e;
 	size_t next = 0;
-
 	rows_init(&rows);
 	e = cfi_read(s->image, debug, &rows, &stats);
 	rows_finish(&rows);
@@ -121,7 +115,6 @@ static struct err *mark_parts(struct spans *s, struct image *debug, size_t from)
 static bool has_symbol(const struct symbols *symbols, uint64_t address)
 {
 	const struct symbol *found = symbols ? symbols_find(symbols, address) : NULL;
-
 	return found && (found->address == address ||
 			 (found->size && address - found->address < found->size));
 }
@@ -132,7 +125,6 @@ static struct err *add_cfi(struct spans *s, struct image *debug, const struct sy
 	size_t count = 0, from = s->count;
 	bool unnamed = false;
 	struct err *e = cfi_ranges(s->image, debug, &ranges, &count);
-
 	for (size_t i = 0; !e && i < count; i++) {
 		if (ranges[i].end <= ranges[i].start || !is_code(s->image, ranges[i].start) ||
 		    procedures_is_stub(s->image, ranges[i].start))
@@ -151,10 +143,8 @@ static struct err *add_described(void *context, const struct inline_procedure *p
 {
 	struct spans *s = context;
 	uint64_t entry = p->scopes[0].count ? p->ranges[p->scopes[0].first].start : 0;
-
 	for (uint32_t i = 0; i < p->scopes[0].count; i++) {
 		const struct inline_range *r = &p->ranges[p->scopes[0].first + i];
-
 		if (r->end > r->start && is_code(s->image, r->start))
 			add(s, (struct span){r->start, r->end, i ? NULL : p->scopes[0].name,
 					     BY_DWARF, r->start != entry, EXTENT_NONE});
@@ -165,7 +155,6 @@ static struct err *add_described(void *context, const struct inline_procedure *p
 static int by_start(const void *a, const void *b)
 {
 	const struct span *x = a, *y = b;
-
 	if (x->start != y->start)
 		return x->start < y->start ? -1 : 1;
 	return (int)x->source - (int)y->source;
@@ -175,12 +164,10 @@ static int by_start(const void *a, const void *b)
 static void settle(struct spans *s)
 {
 	size_t kept = 0;
-
 	if (s->count)
-		qsort(s->items, s->count, sizeof(*s->items), by_start);
+		qsort(s->items, s->count, sizeof *s->items, by_start);
 	for (size_t i = 0; i < s->count; i++) {
 		struct span span = s->items[i], *last = kept ? &s->items[kept - 1] : NULL;
-
 		if (last && last->start == span.start) {
 			if (!last->name)
 				last->name = span.name;
@@ -217,7 +204,6 @@ static uint64_t skip_padding(const struct spans *s, uint64_t at, uint64_t end)
 	size_t size;
 	const uint8_t *bytes = s->isa ? image_bytes_at(s->image, at, &size) : NULL;
 	struct insn insn;
-
 	while (bytes && at < end && size) {
 		s->isa->decode(bytes, size, at, &insn);
 		if (insn.kind != INSN_NOP && insn.kind != INSN_TRAP && insn.kind != INSN_BAD &&
@@ -246,8 +232,7 @@ static size_t code_areas(struct image *image, struct span **out)
 	const struct image_segment *segments;
 	size_t count = image_sections(image, &sections), found = 0;
 	size_t segment_count = image_segments(image, &segments);
-	struct span *areas = calloc(count + segment_count + 1, sizeof(*areas));
-
+	struct span *areas = calloc(count + segment_count + 1, sizeof *areas);
 	*out = areas;
 	for (size_t i = 0; areas && i < count; i++)
 		if ((sections[i].flags & SHF_EXECINSTR) && sections[i].type == SHT_PROGBITS &&
@@ -262,7 +247,7 @@ static size_t code_areas(struct image *image, struct span **out)
 						       .end = segments[i].address +
 							      segments[i].file_size};
 	if (found)
-		qsort(areas, found, sizeof(*areas), by_start);
+		qsort(areas, found, sizeof *areas, by_start);
 	return found;
 }
 
@@ -270,16 +255,13 @@ static void find_gaps(struct spans *s, struct gaps *g)
 {
 	struct span *areas;
 	size_t count = code_areas(s->image, &areas), next = 0;
-
 	*g = (struct gaps){.spans = s, .found = {.image = s->image, .isa = s->isa}};
 	for (size_t i = 0; i < count; i++) {
 		uint64_t at = areas[i].start;
-
 		while (next < s->count && s->items[next].start < areas[i].start)
 			next++;
 		for (; next < s->count && s->items[next].start < areas[i].end; next++) {
 			struct span *span = &s->items[next];
-
 			if (span->start > at)
 				add_gap(g, at, span->start);
 			if (!span->end) /* a label: up to what comes next */
@@ -309,7 +291,6 @@ static struct err *fill_gaps(struct spans *s, const struct symbols *symbols, uin
 	const uint64_t *starts;
 	size_t count, next = 0;
 	struct err *e;
-
 	find_gaps(s, &g);
 	*gaps = gap_bytes_max && g.bytes > gap_bytes_max;
 	if (*gaps) {
@@ -326,7 +307,6 @@ static struct err *fill_gaps(struct spans *s, const struct symbols *symbols, uin
 		for (size_t i = 0, n = g.found.count; i < n; i++) {
 			const struct span gap = g.found.items[i];
 			uint64_t from = gap.start;
-
 			while (next < count && starts[next] <= gap.start)
 				next++;
 			for (; next < count && starts[next] < gap.end; from = starts[next++])
@@ -356,10 +336,8 @@ struct claims {
 static uint32_t span_at(const struct spans *s, uint64_t address)
 {
 	size_t low = 0, high = s->count;
-
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
-
 		if (s->items[middle].end <= address)
 			low = middle + 1;
 		else
@@ -373,10 +351,8 @@ static void claim(struct claims *c, uint32_t span, uint64_t target)
 	size_t low = 0, high = c->part_count;
 	const struct span *items = c->spans->items;
 	uint32_t before;
-
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
-
 		if (items[c->parts[middle]].end <= target)
 			low = middle + 1;
 		else
@@ -396,13 +372,11 @@ static void claim_by_jumps(void *context, size_t job)
 	struct claims *c = context;
 	const struct spans *s = c->spans;
 	struct insn insn;
-
 	for (size_t i = job * SPANS_PER_JOB; i < s->count && i < (job + 1) * SPANS_PER_JOB; i++) {
 		uint64_t at = s->items[i].start, end = s->items[i].end;
 		size_t size;
 		const uint8_t *bytes = s->items[i].part ? NULL
 							: image_bytes_at(s->image, at, &size);
-
 		if (bytes && size > end - at)
 			size = end - at;
 		for (; bytes && size;
@@ -422,10 +396,8 @@ static struct err *claim_by_landings(struct claims *c)
 	struct cfi_landing *landings = NULL;
 	size_t count = 0;
 	struct err *e = cfi_landings(c->spans->image, &landings, &count);
-
 	for (size_t i = 0; !e && i < count; i++) {
 		uint32_t from = span_at(c->spans, landings[i].start);
-
 		if (from != EXTENT_NONE && !c->spans->items[from].part)
 			claim(c, from, landings[i].landing_pad);
 	}
@@ -442,7 +414,6 @@ static int by_name(const void *a, const void *b)
 {
 	const struct named *x = a, *y = b;
 	int order = strcmp(x->name, y->name);
-
 	return order ? order : x->span < y->span ? -1 : x->span > y->span;
 }
 
@@ -450,11 +421,9 @@ static int by_name(const void *a, const void *b)
 static uint32_t owner_by_name(const struct named *named, size_t count, const char *part)
 {
 	size_t length = (size_t)(part_suffix(part) - part), low = 0, high = count;
-
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 		int order = strncmp(named[middle].name, part, length);
-
 		if (order < 0)
 			low = middle + 1;
 		else
@@ -469,16 +438,15 @@ static uint32_t owner_by_name(const struct named *named, size_t count, const cha
 
 static bool own_by_name(struct spans *s)
 {
-	struct named *named = calloc(s->count + 1, sizeof(*named));
+	struct named *named = calloc(s->count + 1, sizeof *named);
 	size_t count = 0;
-
 	if (!named)
 		return false;
 	for (size_t i = 0; i < s->count; i++)
 		if (s->items[i].name && !s->items[i].part)
 			named[count++] = (struct named){s->items[i].name, (uint32_t)i};
 	if (count)
-		qsort(named, count, sizeof(*named), by_name);
+		qsort(named, count, sizeof *named, by_name);
 	for (size_t i = 0; i < s->count; i++)
 		if (s->items[i].part && s->items[i].name && part_suffix(s->items[i].name))
 			s->items[i].owner = owner_by_name(named, count, s->items[i].name);
@@ -491,15 +459,14 @@ static struct err *own_parts(struct spans *s)
 {
 	struct claims c = {.spans = s};
 	struct err *e = NULL;
-
 	if (!own_by_name(s))
 		return err_new("out of memory");
 	for (size_t i = 0; i < s->count; i++)
 		c.part_count += s->items[i].part && s->items[i].owner == EXTENT_NONE;
 	if (!c.part_count || !s->isa)
 		return NULL;
-	c.parts = calloc(c.part_count, sizeof(*c.parts));
-	c.owner = calloc(c.part_count, sizeof(*c.owner));
+	c.parts = calloc(c.part_count, sizeof *c.parts);
+	c.owner = calloc(c.part_count, sizeof *c.owner);
 	if (!c.parts || !c.owner)
 		e = err_new("out of memory");
 	for (size_t i = 0, n = 0; !e && i < s->count; i++)
@@ -522,7 +489,7 @@ static struct err *own_parts(struct spans *s)
 
 bool extents_group(struct extents *x, const uint32_t *entry_of)
 {
-	x->by_procedure = calloc(x->part_count + 1, sizeof(*x->by_procedure));
+	x->by_procedure = calloc(x->part_count + 1, sizeof *x->by_procedure);
 	if (!x->by_procedure)
 		return false;
 	for (size_t i = 0; i < x->part_count; i++)
@@ -535,7 +502,6 @@ bool extents_group(struct extents *x, const uint32_t *entry_of)
 	}
 	for (size_t i = 0; i < x->part_count; i++) {
 		struct extents_procedure *p = &x->procedures[x->parts[i].procedure];
-
 		if (entry_of[x->parts[i].procedure] != i)
 			x->by_procedure[p->first + p->count++] = (uint32_t)i;
 	}
@@ -544,12 +510,11 @@ bool extents_group(struct extents *x, const uint32_t *entry_of)
 
 static struct err *finish(struct spans *s, struct extents *out)
 {
-	uint32_t *number = calloc(s->count + 1, sizeof(*number));
-	uint32_t *entry_of = calloc(s->count + 1, sizeof(*entry_of));
+	uint32_t *number = calloc(s->count + 1, sizeof *number);
+	uint32_t *entry_of = calloc(s->count + 1, sizeof *entry_of);
 	bool good;
-
-	out->parts = calloc(s->count + 1, sizeof(*out->parts));
-	out->procedures = calloc(s->count + 1, sizeof(*out->procedures));
+	out->parts = calloc(s->count + 1, sizeof *out->parts);
+	out->procedures = calloc(s->count + 1, sizeof *out->procedures);
 	good = number && entry_of && out->parts && out->procedures;
 	for (size_t i = 0; good && i < s->count; i++)
 		if (s->items[i].owner == EXTENT_NONE) {
@@ -559,7 +524,6 @@ static struct err *finish(struct spans *s, struct extents *out)
 		}
 	for (size_t i = 0; good && i < s->count; i++) {
 		uint32_t owner = s->items[i].owner == EXTENT_NONE ? (uint32_t)i : s->items[i].owner;
-
 		out->parts[i] = (struct extent){s->items[i].start, s->items[i].end, number[owner]};
 	}
 	out->part_count = good ? s->count : 0;
@@ -577,8 +541,7 @@ struct err *extents_find(struct image *image, struct image *debug, const struct 
 {
 	struct spans s = {.image = image, .isa = isa_for_machine(image_machine(image))};
 	struct err *e = NULL;
-
-	memset(out, 0, sizeof(*out));
+	memset(out, 0, sizeof *out);
 	add_symbols(&s, symbols);
 	e = add_cfi(&s, debug, symbols);
 	if (!e && inlines)
@@ -601,16 +564,14 @@ void extents_free(struct extents *x)
 	free(x->parts);
 	free(x->by_procedure);
 	free(x->procedures);
-	memset(x, 0, sizeof(*x));
+	memset(x, 0, sizeof *x);
 }
 
 uint32_t extents_at(const struct extents *x, uint64_t address)
 {
 	size_t low = 0, high = x->part_count;
-
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
-
 		if (x->parts[middle].end <= address)
 			low = middle + 1;
 		else

@@ -50,7 +50,6 @@ static void join(struct joiner *j, uint32_t n, uint32_t into)
 {
 	struct weave_node *kept = &j->tree->nodes[into];
 	const struct weave_node *gone = &j->tree->nodes[n];
-
 	j->into[n] = into;
 	j->changed = true;
 	if (kept->type != WEAVE_LOOP)
@@ -67,7 +66,6 @@ static struct key key_of(struct joiner *j, uint32_t n)
 {
 	const struct weave_node *node = &j->tree->nodes[n];
 	uint32_t parent = parent_of(j, n);
-
 	if (node->type == WEAVE_LINE)
 		return (struct key){parent, WEAVE_LINE, node->file, node->line};
 	if (node->type == WEAVE_LOOP && node->line && !j->in->flat)
@@ -82,7 +80,6 @@ static void join_equal(struct joiner *j)
 	keys_clear(&j->keys);
 	for (uint32_t n = 1; n < j->tree->count; n++) {
 		uint32_t *at;
-
 		if (j->into[n] != n)
 			continue;
 		at = keys_at(&j->keys, key_of(j, n));
@@ -102,7 +99,6 @@ static void measure(struct joiner *j)
 	j->context[0] = j->depth[0] = 0;
 	for (uint32_t n = 1; n < j->tree->count; n++) {
 		uint32_t parent;
-
 		if (j->into[n] != n)
 			continue;
 		parent = parent_of(j, n);
@@ -116,7 +112,6 @@ static void measure(struct joiner *j)
 static bool may_hold(const struct joiner *j, uint32_t loop, uint32_t line)
 {
 	const struct weave_node *a = &j->tree->nodes[line], *l = &j->tree->nodes[loop];
-
 	return a->file == l->file && a->line >= l->line;
 }
 
@@ -124,7 +119,6 @@ static bool may_hold(const struct joiner *j, uint32_t loop, uint32_t line)
 static uint32_t settle(struct joiner *j, uint32_t first, uint32_t second)
 {
 	uint32_t x = first, y = second;
-
 	while (parent_of(j, x) != parent_of(j, y)) {
 		if (j->depth[x] >= j->depth[y])
 			x = parent_of(j, x);
@@ -153,7 +147,6 @@ static void join_by_statement(struct joiner *j)
 	for (uint32_t n = 1; n < j->tree->count && !j->failed; n++) {
 		const struct weave_node *node = &j->tree->nodes[n];
 		uint32_t *at;
-
 		if (j->into[n] != n || node->type != WEAVE_LINE)
 			continue;
 		at = keys_at(&j->keys,
@@ -173,7 +166,6 @@ static void compact(struct joiner *j)
 	struct weave *t = j->tree;
 	uint32_t *number = j->depth; /* no longer needed as such */
 	uint32_t count = 1;
-
 	number[0] = 0;
 	for (uint32_t n = 1; n < t->count; n++)
 		if (j->into[n] == n)
@@ -183,7 +175,6 @@ static void compact(struct joiner *j)
 	for (uint32_t n = 1; n < t->count; n++)
 		if (j->into[n] == n) {
 			struct weave_node node = t->nodes[n];
-
 			node.parent = number[parent_of(j, n)];
 			t->nodes[number[n]] = node;
 		}
@@ -194,10 +185,9 @@ bool weave_normalize(const struct weave_input *input, struct weave *tree)
 {
 	struct joiner j = {.in = input, .tree = tree};
 	unsigned pass = 0;
-
-	j.into = calloc(tree->count + 1, sizeof(*j.into));
-	j.context = calloc(tree->count + 1, sizeof(*j.context));
-	j.depth = calloc(tree->count + 1, sizeof(*j.depth));
+	j.into = calloc(tree->count + 1, sizeof *j.into);
+	j.context = calloc(tree->count + 1, sizeof *j.context);
+	j.depth = calloc(tree->count + 1, sizeof *j.depth);
 	j.failed = !j.into || !j.context || !j.depth;
 	for (uint32_t n = 0; !j.failed && n < tree->count; n++)
 		j.into[n] = n;

@@ -21,7 +21,6 @@ struct sweep {
 static bool is_above(const struct sweep *s, uint32_t a, uint32_t b)
 {
 	const struct piece_span *x = &s->spans[a], *y = &s->spans[b];
-
 	if (x->depth != y->depth)
 		return x->depth > y->depth;
 	return x->start != y->start ? x->start > y->start : a < b;
@@ -30,7 +29,6 @@ static bool is_above(const struct sweep *s, uint32_t a, uint32_t b)
 static void heap_push(struct sweep *s, uint32_t index)
 {
 	size_t at = s->heap_count++;
-
 	for (; at && is_above(s, index, s->heap[(at - 1) / 2]); at = (at - 1) / 2)
 		s->heap[at] = s->heap[(at - 1) / 2];
 	s->heap[at] = index;
@@ -40,10 +38,8 @@ static void heap_pop(struct sweep *s)
 {
 	uint32_t moved = s->heap[--s->heap_count];
 	size_t at = 0;
-
 	for (;;) {
 		size_t child = 2 * at + 1;
-
 		if (child >= s->heap_count)
 			break;
 		if (child + 1 < s->heap_count && is_above(s, s->heap[child + 1], s->heap[child]))
@@ -60,7 +56,6 @@ static bool emit(struct sweep *s, uint64_t start, uint64_t end, uint32_t index)
 {
 	const struct piece_span *span = &s->spans[index];
 	struct piece_span *last = s->count ? &s->out[s->count - 1] : NULL;
-
 	if (start >= end)
 		return true;
 	if (last && last->end == start && last->context == span->context) {
@@ -69,8 +64,7 @@ static bool emit(struct sweep *s, uint64_t start, uint64_t end, uint32_t index)
 	}
 	if (s->count == s->capacity) {
 		size_t wanted = s->capacity ? s->capacity * 2 : 64;
-		struct piece_span *grown = realloc(s->out, wanted * sizeof(*grown));
-
+		struct piece_span *grown = realloc(s->out, wanted * sizeof *grown);
 		if (!grown)
 			return false;
 		s->out = grown;
@@ -84,7 +78,6 @@ static int by_start(const void *a, const void *b, void *context)
 {
 	const struct piece_span *spans = context;
 	uint64_t x = spans[*(const uint32_t *)a].start, y = spans[*(const uint32_t *)b].start;
-
 	return x < y ? -1 : x > y;
 }
 
@@ -93,10 +86,8 @@ static bool sweep_run(struct sweep *s, size_t count)
 {
 	uint64_t at = 0;
 	size_t next = 0;
-
 	while (next < count || s->heap_count) {
 		uint64_t until;
-
 		while (s->heap_count && s->spans[s->heap[0]].end <= at)
 			heap_pop(s);
 		if (!s->heap_count) {
@@ -125,14 +116,13 @@ bool spans_flatten(const struct piece_span *spans, size_t count, struct piece_sp
 {
 	struct sweep s = {.spans = spans};
 	bool good;
-
-	s.by_start = calloc(count + 1, sizeof(*s.by_start));
-	s.heap = calloc(count + 1, sizeof(*s.heap));
+	s.by_start = calloc(count + 1, sizeof *s.by_start);
+	s.heap = calloc(count + 1, sizeof *s.heap);
 	good = s.by_start && s.heap;
 	for (size_t i = 0; good && i < count; i++)
 		s.by_start[i] = (uint32_t)i;
 	if (good && count)
-		qsort_r(s.by_start, count, sizeof(*s.by_start), by_start, (void *)(uintptr_t)spans);
+		qsort_r(s.by_start, count, sizeof *s.by_start, by_start, (void *)(uintptr_t)spans);
 	good = good && sweep_run(&s, count);
 	free(s.by_start);
 	free(s.heap);
@@ -180,7 +170,6 @@ static bool same(const struct weave_piece *a, const struct weave_piece *b)
 static bool put(struct cutter *c, struct weave_piece piece)
 {
 	struct weave_piece *last = c->count ? &c->out[c->count - 1] : NULL;
-
 	if (last && same(last, &piece)) {
 		last->end = piece.end;
 		last->control |= piece.control;
@@ -188,8 +177,7 @@ static bool put(struct cutter *c, struct weave_piece piece)
 	}
 	if (c->count == c->capacity) {
 		size_t wanted = c->capacity ? c->capacity * 2 : 64;
-		struct weave_piece *grown = realloc(c->out, wanted * sizeof(*grown));
-
+		struct weave_piece *grown = realloc(c->out, wanted * sizeof *grown);
 		if (!grown)
 			return false;
 		c->out = grown;
@@ -202,7 +190,6 @@ static bool put(struct cutter *c, struct weave_piece piece)
 static void pass_row(struct cutter *c)
 {
 	const struct line_row *row = &c->in->rows[c->row++];
-
 	if (row->line)
 		c->columns = row->column != 0;
 }
@@ -218,11 +205,9 @@ static bool cut_part(struct cutter *c, struct piece_part part)
 {
 	const struct pieces_input *in = c->in;
 	const struct control *code = in->code;
-
 	for (uint64_t at = part.start; at < part.end;) {
 		struct weave_piece p = {.start = at, .loop = WEAVE_NONE};
 		uint64_t until = part.end;
-
 		while (c->row < in->row_count && in->rows[c->row].end <= at)
 			pass_row(c);
 		while (c->block < code->block_count && code->blocks[c->block].end <= at)
@@ -241,7 +226,6 @@ static bool cut_part(struct cutter *c, struct piece_part part)
 			p.context = c->spans[c->span].context;
 		if (c->block < code->block_count) {
 			const struct control_block *b = &code->blocks[c->block];
-
 			if (holds(b->start, b->end, at, &until)) {
 				p.loop = b->loop;
 				p.leads = b->start == at;
@@ -261,7 +245,6 @@ bool pieces_cut(const struct pieces_input *input, struct weave_piece **out, size
 {
 	struct cutter c = {.in = input};
 	bool good = spans_flatten(input->spans, input->span_count, &c.spans, &c.span_count);
-
 	for (size_t i = 0; good && i < input->part_count; i++)
 		good = cut_part(&c, input->parts[i]);
 	free(c.spans);

@@ -51,7 +51,6 @@ struct file_procedure {
 static struct key text_key(const char *text)
 {
 	uint64_t address = (uintptr_t)text;
-
 	return (struct key){(uint32_t)address, (uint32_t)(address >> 32), 0, 0};
 }
 
@@ -59,8 +58,7 @@ static bool add_text(struct store *s, const char *text)
 {
 	if (s->text_count == s->text_capacity) {
 		size_t wanted = s->text_capacity ? s->text_capacity * 2 : 256;
-		const char **grown = realloc(s->texts, wanted * sizeof(*grown));
-
+		const char **grown = realloc(s->texts, wanted * sizeof *grown);
 		if (!grown)
 			return false;
 		s->texts = grown;
@@ -75,7 +73,6 @@ static uint32_t number_of(void *context, const char *text)
 {
 	struct store *s = context;
 	uint32_t *at = keys_at(&s->known, text_key(text));
-
 	if (!at)
 		return UINT32_MAX;
 	if (*at == KEYS_NONE) {
@@ -92,8 +89,8 @@ static uint32_t number_of(void *context, const char *text)
 
 bool store_start(struct store *s, size_t procedures)
 {
-	memset(s, 0, sizeof(*s));
-	s->places = calloc(procedures + 1, sizeof(*s->places));
+	memset(s, 0, sizeof *s);
+	s->places = calloc(procedures + 1, sizeof *s->places);
 	s->count = procedures;
 	if (s->places && add_text(s, NULL))
 		return true;
@@ -109,14 +106,13 @@ void store_free(struct store *s)
 	free(s->places);
 	free(s->texts);
 	keys_free(&s->known);
-	memset(s, 0, sizeof(*s));
+	memset(s, 0, sizeof *s);
 }
 
 void store_put(struct store *s, uint32_t procedure, const struct structure_procedure *structure)
 {
 	struct encode_texts texts = {number_of, s};
 	size_t before = s->more.size;
-
 	if (procedure >= s->count || s->blob_size + before > BLOBS_MAX || s->more.failed)
 		return;
 	if (!encode_procedure(structure, &texts, &s->more)) {
@@ -146,7 +142,6 @@ struct structure_procedure *store_get(const struct store *s, uint32_t procedure)
 {
 	const struct store_place *place = procedure < s->count ? &s->places[procedure] : NULL;
 	const uint8_t *blob = place && place->size ? blob_of(s, place) : NULL;
-
 	if (!blob || (uint32_t)table_checksum(blob, place->size) != place->checksum)
 		return NULL;
 	return decode_procedure(blob, place->size, s->texts, s->text_count);
@@ -177,13 +172,12 @@ static bool take(const uint8_t **at, const uint8_t *end, uint64_t count, size_t 
 static bool lay_out(const uint8_t *file, size_t size, const uint8_t key[STORE_KEY_SIZE],
 		    struct layout *out)
 {
-	const uint8_t *at = file + sizeof(out->h), *end = file + size;
+	const uint8_t *at = file + sizeof out->h, *end = file + size;
 	const void *parts, *procedures, *offsets, *texts;
-
-	if (size < sizeof(out->h))
+	if (size < sizeof out->h)
 		return false;
-	memcpy(&out->h, file, sizeof(out->h));
-	if (memcmp(out->h.magic, MAGIC, sizeof(out->h.magic)) ||
+	memcpy(&out->h, file, sizeof out->h);
+	if (memcmp(out->h.magic, MAGIC, sizeof out->h.magic) ||
 	    memcmp(out->h.key, key, STORE_KEY_SIZE))
 		return false;
 	if (!take(&at, end, out->h.parts, sizeof(struct file_part), &parts) ||
@@ -194,8 +188,8 @@ static bool lay_out(const uint8_t *file, size_t size, const uint8_t key[STORE_KE
 		return false;
 	out->parts = parts, out->procedures = procedures, out->offsets = offsets;
 	out->texts = texts, out->blobs = at;
-	return out->h.checksum == table_checksum(file + sizeof(out->h),
-						 (size_t)(at - file) - sizeof(out->h)) &&
+	return out->h.checksum ==
+		       table_checksum(file + sizeof out->h, (size_t)(at - file) - sizeof out->h) &&
 	       (!out->h.text_bytes || !out->texts[out->h.text_bytes - 1]);
 }
 
@@ -209,16 +203,14 @@ static bool load_texts(struct store *s, const struct layout *l)
 
 static bool load_extents(const struct store *s, const struct layout *l, struct extents *x)
 {
-	uint32_t *entry_of = calloc(l->h.procedures + 1, sizeof(*entry_of));
+	uint32_t *entry_of = calloc(l->h.procedures + 1, sizeof *entry_of);
 	uint64_t before = 0;
 	bool good;
-
-	x->parts = calloc(l->h.parts + 1, sizeof(*x->parts));
-	x->procedures = calloc(l->h.procedures + 1, sizeof(*x->procedures));
+	x->parts = calloc(l->h.parts + 1, sizeof *x->parts);
+	x->procedures = calloc(l->h.procedures + 1, sizeof *x->procedures);
 	good = entry_of && x->parts && x->procedures;
 	for (uint64_t i = 0; good && i < l->h.parts; i++) {
 		const struct file_part *p = &l->parts[i];
-
 		good = p->start >= before && p->end > p->start && p->procedure < l->h.procedures;
 		before = p->end;
 		x->parts[x->part_count++] = (struct extent){p->start, p->end,
@@ -226,7 +218,6 @@ static bool load_extents(const struct store *s, const struct layout *l, struct e
 	}
 	for (uint64_t i = 0; good && i < l->h.procedures; i++) {
 		const struct file_procedure *p = &l->procedures[i];
-
 		good = p->name < s->text_count && p->entry < l->h.parts &&
 		       l->parts[p->entry].procedure == i;
 		if (good) {
@@ -246,7 +237,6 @@ static uint8_t *map(int directory, const char *name, size_t *size)
 	int fd = cachedir_read(directory, name);
 	struct stat st;
 	void *bytes = MAP_FAILED;
-
 	if (fd < 0)
 		return NULL;
 	if (fstat(fd, &st) == 0 && st.st_size > 0)
@@ -262,9 +252,8 @@ bool store_load(struct store *s, int directory, const char *name, const uint8_t 
 	struct layout l;
 	size_t size;
 	uint8_t *file = map(directory, name, &size);
-
-	memset(x, 0, sizeof(*x));
-	memset(s, 0, sizeof(*s));
+	memset(x, 0, sizeof *x);
+	memset(s, 0, sizeof *s);
 	if (!file)
 		return false;
 	if (!lay_out(file, size, key, &l) || !store_start(s, l.h.procedures)) {
@@ -290,11 +279,9 @@ static bool put_tables(struct store *s, const struct extents *x, struct buf *out
 {
 	static const char zeros[8];
 	uint64_t offset = 0;
-
 	for (size_t i = 0; i < x->part_count; i++) {
 		struct file_part part = {x->parts[i].start, x->parts[i].end, x->parts[i].procedure};
-
-		buf_append(out, &part, sizeof(part));
+		buf_append(out, &part, sizeof part);
 	}
 	for (size_t i = 0; i < x->procedure_count; i++) {
 		const struct extents_procedure *p = &x->procedures[i];
@@ -303,13 +290,12 @@ static bool put_tables(struct store *s, const struct extents *x, struct buf *out
 			.entry = x->by_procedure[p->first],
 			.place = s->places[i],
 		};
-
 		if (procedure.name == UINT32_MAX)
 			return false;
-		buf_append(out, &procedure, sizeof(procedure));
+		buf_append(out, &procedure, sizeof procedure);
 	}
 	for (size_t i = 0; i < s->text_count; i++) {
-		buf_append(out, &offset, sizeof(offset));
+		buf_append(out, &offset, sizeof offset);
 		offset += i ? strlen(s->texts[i]) + 1 : 0;
 	}
 	for (size_t i = 1; i < s->text_count; i++)
@@ -321,10 +307,8 @@ static bool put_tables(struct store *s, const struct extents *x, struct buf *out
 static bool write_all(int fd, const void *bytes, size_t size)
 {
 	size_t done = 0;
-
 	while (done < size) {
 		ssize_t n = write(fd, (const char *)bytes + done, size - done);
-
 		if (n < 0 && errno != EINTR)
 			return false;
 		done += n > 0 ? (size_t)n : 0;
@@ -335,7 +319,7 @@ static bool write_all(int fd, const void *bytes, size_t size)
 static bool write_file(const struct store *s, int fd, const struct file_header *h,
 		       const struct buf *tables)
 {
-	return write_all(fd, h, sizeof(*h)) && write_all(fd, tables->data, tables->size) &&
+	return write_all(fd, h, sizeof *h) && write_all(fd, tables->data, tables->size) &&
 	       write_all(fd, s->blobs, s->blob_size) && write_all(fd, s->more.data, s->more.size);
 }
 
@@ -345,8 +329,7 @@ void store_save(struct store *s, int directory, const char *name, const uint8_t 
 	struct file_header h = {.parts = x->part_count, .procedures = x->procedure_count};
 	struct buf tables = {0}, temporary = {0};
 	int fd = -1;
-
-	memcpy(h.magic, MAGIC, sizeof(h.magic));
+	memcpy(h.magic, MAGIC, sizeof h.magic);
 	memcpy(h.key, key, STORE_KEY_SIZE);
 	if (put_tables(s, x, &tables))
 		fd = cachedir_write(directory, name, &temporary);

@@ -34,7 +34,6 @@ static uint64_t file_size(struct image *image)
 	const struct image_section *sections;
 	size_t count = image ? image_sections(image, &sections) : 0;
 	uint64_t size = 0;
-
 	for (size_t i = 0; i < count; i++)
 		size += sections[i].size;
 	return size;
@@ -45,14 +44,13 @@ static void make_key(const struct structure *s, const struct identity *id,
 		     uint8_t key[STORE_KEY_SIZE])
 {
 	uint64_t numbers[] = {file_size(s->debug), s->options.budget_ns};
-
 	memset(key, 0, STORE_KEY_SIZE);
 	key[0] = STRUCTURE_VERSION;
 	key[1] = (uint8_t)s->options.source;
 	key[2] = (uint8_t)(has_dwarf(s->image) | has_dwarf(s->debug) << 1);
 	key[3] = id->size;
 	key[4] = (uint8_t)id->kind;
-	memcpy(key + 8, numbers, sizeof(numbers));
+	memcpy(key + 8, numbers, sizeof numbers);
 	memcpy(key + 32, id->bytes, id->size);
 }
 
@@ -62,7 +60,6 @@ static int cache_place(const struct structure *s, uint8_t key[STORE_KEY_SIZE], s
 	static const char *const sources[] = {"auto", "lines", "lines-code"};
 	const struct identity id = identity_of_file(s->image, s->debug);
 	int directory;
-
 	make_key(s, &id, key);
 	identity_name(&id, name);
 	buf_printf(name, ".%s.%d", sources[key[1]], STRUCTURE_VERSION);
@@ -79,7 +76,6 @@ static bool load(struct structure *s)
 	int directory = cache_place(s, key, &name);
 	bool good = directory >= 0 &&
 		    store_load(&s->store, directory, buf_text(&name), key, &s->extents);
-
 	if (directory >= 0)
 		close(directory);
 	buf_free(&name);
@@ -92,7 +88,6 @@ static void save(struct structure *s)
 	uint8_t key[STORE_KEY_SIZE];
 	struct buf name = {0};
 	int directory;
-
 	if (!s->store.changed || structure_damage(s) || s->extents.gaps)
 		return;
 	directory = cache_place(s, key, &name);
@@ -114,7 +109,6 @@ static bool has_names(struct image *image)
 static struct err *prepare(struct structure *s)
 {
 	struct err *e = NULL;
-
 	if (s->ready)
 		return NULL;
 	if (!s->symbols)
@@ -133,7 +127,6 @@ static struct err *find_extents(struct structure *s)
 {
 	bool named = has_names(s->image) || has_names(s->debug);
 	struct err *e = prepare(s);
-
 	if (!e)
 		e = extents_find(s->image, s->debug, s->symbols, named ? NULL : s->inlines,
 				 s->options.gap_bytes_max, &s->extents);
@@ -145,9 +138,8 @@ static struct err *find_extents(struct structure *s)
 struct err *structure_open(struct image *image, const struct structure_options *options,
 			   struct structure **out)
 {
-	struct structure *s = calloc(1, sizeof(*s));
+	struct structure *s = calloc(1, sizeof *s);
 	struct err *e;
-
 	*out = NULL;
 	if (!s)
 		return err_new("out of memory");
@@ -159,7 +151,7 @@ struct err *structure_open(struct image *image, const struct structure_options *
 	if (!e && !load(s))
 		e = find_extents(s);
 	if (!e) {
-		s->found = calloc(s->extents.procedure_count + 1, sizeof(*s->found));
+		s->found = calloc(s->extents.procedure_count + 1, sizeof *s->found);
 		if (!s->found)
 			e = err_new("out of memory");
 	}
@@ -206,7 +198,6 @@ static struct structure_procedure *take(struct structure *s, uint32_t procedure)
 {
 	struct structure_procedure *p = store_get(&s->store, procedure);
 	struct err *e;
-
 	if (p)
 		return p;
 	e = prepare(s);
@@ -215,7 +206,7 @@ static struct structure_procedure *take(struct structure *s, uint32_t procedure)
 	if (p)
 		store_put(&s->store, procedure, p);
 	if (e && !*s->damage)
-		snprintf(s->damage, sizeof(s->damage), "%s", err_text(e));
+		snprintf(s->damage, sizeof s->damage, "%s", err_text(e));
 	err_free(e);
 	return p;
 }
@@ -223,7 +214,6 @@ static struct structure_procedure *take(struct structure *s, uint32_t procedure)
 const struct structure_procedure *structure_find(struct structure *s, uint64_t address)
 {
 	uint32_t procedure = extents_at(&s->extents, address);
-
 	if (procedure == EXTENT_NONE)
 		return NULL;
 	if (!s->found[procedure])
@@ -234,7 +224,6 @@ const struct structure_procedure *structure_find(struct structure *s, uint64_t a
 struct structure_procedure *structure_take(struct structure *s, uint64_t address)
 {
 	uint32_t procedure = extents_at(&s->extents, address);
-
 	return procedure == EXTENT_NONE ? NULL : take(s, procedure);
 }
 
@@ -257,10 +246,8 @@ bool structure_has_gaps(const struct structure *s)
 uint32_t structure_scope_at(const struct structure_procedure *p, uint64_t address)
 {
 	size_t low = 0, high = p->range_count;
-
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
-
 		if (p->ranges[middle].end <= address)
 			low = middle + 1;
 		else
@@ -286,12 +273,10 @@ struct batch {
 static void lane(void *context, size_t index)
 {
 	struct batch *b = context;
-
 	(void)index;
 	for (;;) {
 		size_t i = atomic_fetch_add(&b->next, 1);
 		struct err *e = NULL;
-
 		if (i >= b->count)
 			return;
 		b->procedures[i] = store_get(&b->s->store, (uint32_t)(b->from + i));
@@ -315,8 +300,7 @@ static struct err *run_batch(struct batch *b, size_t threads,
 			     void *context)
 {
 	struct err *e;
-
-	memset(b->procedures, 0, sizeof(b->procedures));
+	memset(b->procedures, 0, sizeof b->procedures);
 	atomic_store(&b->next, 0);
 	parallel_for(threads, lane, b);
 	e = b->error;
@@ -335,16 +319,14 @@ struct err *structure_each(struct structure *s, unsigned threads,
 					       const struct structure_procedure *procedure),
 			   void *context)
 {
-	struct batch *b = calloc(1, sizeof(*b));
+	struct batch *b = calloc(1, sizeof *b);
 	struct err *e = b ? prepare(s) : err_new("out of memory");
-
 	if (b) {
 		b->s = s;
 		pthread_mutex_init(&b->lock, NULL);
 	}
 	for (size_t from = 0; !e && from < s->extents.procedure_count; from += BATCH) {
 		size_t left = s->extents.procedure_count - from;
-
 		b->from = from;
 		b->count = left < BATCH ? left : BATCH;
 		e = run_batch(b, threads ? threads : 64, each, context);
@@ -358,7 +340,6 @@ struct err *structure_each(struct structure *s, unsigned threads,
 const char *structure_damage(const struct structure *s)
 {
 	const char *damage = s->lines ? lines_damage(s->lines) : NULL;
-
 	if (!damage && s->inlines)
 		damage = inlines_damage(s->inlines);
 	if (!damage && *s->damage)

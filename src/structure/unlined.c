@@ -41,9 +41,8 @@ struct unlined {
 /* Fills `next` and `several`, from the end. */
 static bool look_ahead(struct unlined *u, size_t context_count)
 {
-	uint32_t *seen = malloc(context_count * sizeof(*seen));
+	uint32_t *seen = malloc(context_count * sizeof *seen);
 	size_t own = u->count; /* the procedure's own code that comes next */
-
 	if (!seen)
 		return false;
 	for (size_t c = 0; c < context_count; c++)
@@ -51,7 +50,6 @@ static bool look_ahead(struct unlined *u, size_t context_count)
 	for (size_t i = u->count; i-- > 0;) {
 		const struct weave_piece *p = &u->pieces[i];
 		uint32_t later;
-
 		u->next[i] = NONE;
 		if (!p->known)
 			continue;
@@ -76,11 +74,9 @@ static bool look_ahead(struct unlined *u, size_t context_count)
 static uint32_t context_around(const struct unlined *u, uint32_t before, size_t at, uint32_t file)
 {
 	unsigned steps = 0;
-
 	for (size_t k = (size_t)before + 1; k-- > 0 && steps < WINDOW;) {
 		const struct weave_piece *p = &u->pieces[k];
 		uint32_t next = u->next[k];
-
 		if (!p->known)
 			continue;
 		if (!p->context)
@@ -99,7 +95,6 @@ static uint32_t context_in_file(const struct unlined *u, size_t at, uint32_t fil
 	for (size_t d = 1; d <= WINDOW; d++) {
 		const struct weave_piece *before = at >= d ? &u->pieces[at - d] : NULL;
 		const struct weave_piece *behind = at + d < u->count ? &u->pieces[at + d] : NULL;
-
 		if (before && before->known && u->contexts[before->context].file == file)
 			return before->context;
 		if (behind && behind->known && u->contexts[behind->context].file == file)
@@ -116,7 +111,6 @@ static uint32_t context_of_placed(const struct unlined *u, size_t i, uint32_t be
 	uint32_t a = before == NONE ? 0 : u->pieces[before].context;
 	uint32_t b = behind == NONE ? 0 : u->pieces[behind].context;
 	uint32_t found = 0;
-
 	if (a && a == b && u->contexts[a].file == file)
 		return a;
 	if (a && b)
@@ -132,7 +126,6 @@ static uint32_t context_of_made(const struct unlined *u, size_t i, uint32_t befo
 	const struct weave_piece *p = &u->pieces[i];
 	uint32_t a = before == NONE ? 0 : u->pieces[before].context;
 	uint32_t b = behind == NONE ? 0 : u->pieces[behind].context;
-
 	if (!p->leads)
 		return a;
 	if (!a || !b)
@@ -150,15 +143,13 @@ bool unlined_mark(struct weave_piece *pieces, size_t count, const struct weave_c
 		.count = count,
 		.contexts = contexts,
 		.file = file,
-		.next = malloc((count + 1) * sizeof(*u.next)),
-		.several = calloc(context_count, sizeof(*u.several)),
+		.next = malloc((count + 1) * sizeof *u.next),
+		.several = calloc(context_count, sizeof *u.several),
 	};
 	bool good = u.next && u.several && count < NONE && look_ahead(&u, context_count);
 	uint32_t before = NONE, behind = 0;
-
 	for (size_t i = 0; good && i < count; i++) {
 		struct weave_piece *p = &pieces[i];
-
 		if (p->known) {
 			before = (uint32_t)i;
 			continue;

@@ -27,7 +27,6 @@ static int by_file(const void *a, const void *b)
 		    : !x->file         ? 1
 		    : !y->file         ? -1
 				       : strcmp(x->file, y->file);
-
 	return order ? order : x->entry < y->entry ? -1 : x->entry > y->entry;
 }
 
@@ -36,14 +35,12 @@ static bool is_called(const char *name, const char *wanted)
 {
 	size_t length = strlen(wanted);
 	const char *at = name;
-
 	if (!strcmp(name, wanted))
 		return true;
 	while ((at = strstr(at, wanted))) {
 		bool begins = at == name || (at >= name + 2 && at[-1] == ':' && at[-2] == ':') ||
 			      at[-1] == ' ';
 		char after = at[length];
-
 		if (begins && (!after || after == '(' || after == '<' || after == '[' ||
 			       !strncmp(at + length, ".cold", 5) || after == '.' || after == ' '))
 			return true;
@@ -58,15 +55,12 @@ static struct err *find_named(struct structure *structure, const char *function,
 	uint64_t address = strtoull(function, &end, 16);
 	bool by_address = !strncmp(function, "0x", 2) && !*end;
 	struct err *e = NULL;
-
 	for (size_t i = 0; !by_address && !e && i < structure_count(structure); i++) {
 		const char *symbol;
 		uint64_t entry = structure_entry(structure, i, &symbol);
 		char *name = symbol ? name_demangle(symbol) : NULL;
-
 		if (symbol && (!strcmp(symbol, function) || (name && is_called(name, function)))) {
 			struct structure_procedure *p = structure_take(structure, entry);
-
 			e = p ? add(out, p) : NULL;
 			structure_procedure_free(p);
 		}
@@ -74,7 +68,6 @@ static struct err *find_named(struct structure *structure, const char *function,
 	}
 	if (by_address) {
 		struct structure_procedure *p = structure_take(structure, address);
-
 		e = p ? add(out, p) : NULL;
 		structure_procedure_free(p);
 	}
@@ -86,7 +79,6 @@ static struct err *find_named(struct structure *structure, const char *function,
 static struct err *find_all(struct structure *structure, struct wanted *out)
 {
 	struct err *e;
-
 	out->total = structure_count(structure);
 	term_progress_start(&out->progress, "procedures");
 	e = structure_each(structure, 0, add, out);
@@ -98,6 +90,6 @@ struct err *wanted_find(struct structure *structure, const char *function, struc
 {
 	struct err *e = function ? find_named(structure, function, out) : find_all(structure, out);
 	if (!e && out->count)
-		qsort(out->items, out->count, sizeof(*out->items), by_file);
+		qsort(out->items, out->count, sizeof *out->items, by_file);
 	return e;
 }

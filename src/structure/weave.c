@@ -78,7 +78,6 @@ static bool input_is_sane(const struct weave_input *in)
 			return false;
 	for (size_t i = 0; i < in->piece_count; i++) {
 		const struct weave_piece *p = &in->pieces[i];
-
 		if (p->context >= in->context_count ||
 		    (p->loop != WEAVE_NONE && p->loop >= in->loop_count))
 			return false;
@@ -91,9 +90,8 @@ static bool order_pieces(struct weaver *w)
 {
 	const struct weave_input *in = w->in;
 	size_t n = in->loop_count;
-	uint32_t *size = calloc(n + 1, sizeof(*size)), *cursor = calloc(n + 1, sizeof(*cursor));
+	uint32_t *size = calloc(n + 1, sizeof *size), *cursor = calloc(n + 1, sizeof *cursor);
 	uint32_t at = 0;
-
 	if (!size || !cursor) {
 		free(size);
 		free(cursor);
@@ -112,7 +110,6 @@ static bool order_pieces(struct weaver *w)
 	for (size_t i = 0; i < n; i++) {
 		uint32_t own = w->beyond[i], parent = in->loops[i].parent;
 		uint32_t *from = parent == WEAVE_NONE ? &at : &cursor[parent];
-
 		w->first[i] = *from;
 		*from += size[i];
 		w->beyond[i] = w->first[i] + size[i];
@@ -130,7 +127,6 @@ static bool order_pieces(struct weaver *w)
 static uint32_t common(const struct weaver *w, uint32_t a, uint32_t b)
 {
 	const struct weave_context *c = w->in->contexts;
-
 	while (a != b) {
 		if (w->depth[a] >= w->depth[b])
 			a = c[a].parent;
@@ -153,7 +149,6 @@ static bool is_inside(const struct weaver *w, uint32_t inner, uint32_t outer)
 static bool may_visit(struct weaver *w, size_t loop)
 {
 	uint64_t pieces = w->beyond[loop] - w->first[loop];
-
 	if (w->visits < pieces)
 		return false;
 	w->visits -= pieces;
@@ -167,14 +162,12 @@ static uint32_t descend(struct weaver *w, size_t loop, uint32_t all, uint32_t co
 	const struct weave_input *in = w->in;
 	uint64_t total = 0, strangers = 0;
 	uint32_t deepest = control;
-
 	if (!may_visit(w, loop))
 		return all;
 	for (;;) { /* from the inside out: the depth is small, and mostly the first try fits */
 		total = strangers = 0;
 		for (uint32_t i = w->first[loop]; i < w->beyond[loop]; i++) {
 			const struct weave_piece *p = &in->pieces[w->order[i]];
-
 			if (!p->known)
 				continue;
 			total += p->end - p->start;
@@ -192,9 +185,8 @@ static uint32_t descend(struct weaver *w, size_t loop, uint32_t all, uint32_t co
 static bool nested_contexts(struct weaver *w)
 {
 	const struct weave_input *in = w->in;
-	uint32_t *all = malloc((in->loop_count + 1) * sizeof(*all));
-	uint32_t *control = malloc((in->loop_count + 1) * sizeof(*control));
-
+	uint32_t *all = malloc((in->loop_count + 1) * sizeof *all);
+	uint32_t *control = malloc((in->loop_count + 1) * sizeof *control);
 	if (!all || !control) {
 		free(all);
 		free(control);
@@ -205,7 +197,6 @@ static bool nested_contexts(struct weaver *w)
 	for (size_t i = 0; i < in->piece_count; i++) {
 		const struct weave_piece *p = &in->pieces[i];
 		uint32_t l = p->loop;
-
 		if (l == WEAVE_NONE || !p->known)
 			continue;
 		all[l] = all[l] == WEAVE_NONE ? p->context : common(w, all[l], p->context);
@@ -215,7 +206,6 @@ static bool nested_contexts(struct weaver *w)
 	}
 	for (size_t i = in->loop_count; i-- > 0;) {
 		uint32_t parent = in->loops[i].parent;
-
 		if (parent != WEAVE_NONE && all[i] != WEAVE_NONE)
 			all[parent] = all[parent] == WEAVE_NONE ? all[i]
 								: common(w, all[parent], all[i]);
@@ -224,7 +214,6 @@ static bool nested_contexts(struct weaver *w)
 		uint32_t parent = in->loops[i].parent;
 		uint32_t outer = parent == WEAVE_NONE ? 0 : w->loop_context[parent];
 		uint32_t c = all[i] == WEAVE_NONE ? outer : all[i];
-
 		if (all[i] != WEAVE_NONE && control[i] != WEAVE_NONE && control[i] != c &&
 		    is_inside(w, control[i], c))
 			c = descend(w, i, c, control[i]);
@@ -238,10 +227,8 @@ static bool nested_contexts(struct weaver *w)
 static const struct weave_piece *piece_at(const struct weave_input *in, uint64_t address)
 {
 	size_t low = 0, high = in->piece_count;
-
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
-
 		if (in->pieces[middle].end <= address)
 			low = middle + 1;
 		else
@@ -258,7 +245,6 @@ static uint32_t proven_context(struct weaver *w, size_t loop)
 	uint32_t around[64], count = 0;
 	uint64_t bytes[64] = {0}, total = 0;
 	bool decides[64] = {false};
-
 	for (uint32_t l = in->loops[loop].parent; l != WEAVE_NONE && count < 63;
 	     l = in->loops[l].parent)
 		if (!count || around[count - 1] != w->loop_context[l])
@@ -269,7 +255,6 @@ static uint32_t proven_context(struct weaver *w, size_t loop)
 		return around[0];
 	for (uint32_t i = w->first[loop]; i < w->beyond[loop]; i++) {
 		const struct weave_piece *p = &in->pieces[w->order[i]];
-
 		if (!p->known)
 			continue;
 		total += p->end - p->start;
@@ -290,7 +275,6 @@ static uint32_t proven_context(struct weaver *w, size_t loop)
 static uint32_t guessed_context(const struct weaver *w, size_t loop, uint32_t outer)
 {
 	const struct weave_piece *back = piece_at(w->in, w->in->loops[loop].back);
-
 	if (back && back->known)
 		return back->context;
 	for (uint32_t i = w->first[loop]; i < w->beyond[loop]; i++)
@@ -302,12 +286,10 @@ static uint32_t guessed_context(const struct weaver *w, size_t loop, uint32_t ou
 static void flat_contexts(struct weaver *w)
 {
 	const struct weave_input *in = w->in;
-
 	for (size_t i = 0; i < in->loop_count; i++) {
 		uint32_t parent = in->loops[i].parent;
 		uint32_t outer = parent == WEAVE_NONE ? 0 : w->loop_context[parent];
 		uint32_t proven = proven_context(w, i);
-
 		/* Statements of a context farther out than the loop around it: that one stays, and
 		   this one with it (invariant 1). */
 		if (proven != WEAVE_NONE)
@@ -324,15 +306,13 @@ static uint32_t node_get(struct weaver *w, struct weave_node node)
 	struct key key = {node.parent, node.type, node.type == WEAVE_LINE ? node.file : node.id,
 			  node.type == WEAVE_LINE ? node.line : 0};
 	uint32_t *at = keys_at(&w->nodes, key);
-
 	if (!at)
 		return WEAVE_NONE;
 	if (*at != KEYS_NONE)
 		return *at;
 	if (w->tree->count == w->capacity) {
 		size_t wanted = w->capacity ? w->capacity * 2 : 64;
-		struct weave_node *grown = realloc(w->tree->nodes, wanted * sizeof(*grown));
-
+		struct weave_node *grown = realloc(w->tree->nodes, wanted * sizeof *grown);
 		if (!grown)
 			return WEAVE_NONE;
 		w->tree->nodes = grown;
@@ -357,7 +337,6 @@ static bool is_around(const struct weaver *w, uint32_t loop, uint32_t context)
 static uint32_t enter(struct weaver *w, uint32_t node, uint32_t loop, uint32_t from, uint32_t to)
 {
 	uint32_t chain[CHAIN_MAX], count = 0;
-
 	if (to == from || (w->in->flat ? is_around(w, loop, to) : !is_inside(w, to, from)))
 		return node;
 	if (w->in->flat)
@@ -373,12 +352,10 @@ static uint32_t enter(struct weaver *w, uint32_t node, uint32_t loop, uint32_t f
 static bool make_loops(struct weaver *w)
 {
 	const struct weave_input *in = w->in;
-
 	for (size_t i = 0; i < in->loop_count; i++) {
 		uint32_t parent = in->loops[i].parent;
 		uint32_t node = parent == WEAVE_NONE ? 0 : w->loop_node[parent];
 		uint32_t outer = parent == WEAVE_NONE ? 0 : w->loop_context[parent];
-
 		node = enter(w, node, parent, outer, w->loop_context[i]);
 		if (node == WEAVE_NONE)
 			return false;
@@ -395,7 +372,6 @@ static bool make_loops(struct weaver *w)
 static uint32_t loop_of(const struct weaver *w, const struct weave_piece *p)
 {
 	uint32_t loop = p->loop;
-
 	while (!w->in->flat && loop != WEAVE_NONE &&
 	       !is_inside(w, p->context, w->loop_context[loop]))
 		loop = w->in->loops[loop].parent;
@@ -405,13 +381,11 @@ static uint32_t loop_of(const struct weaver *w, const struct weave_piece *p)
 static bool make_lines(struct weaver *w)
 {
 	const struct weave_input *in = w->in;
-
 	for (size_t i = 0; i < in->piece_count; i++) {
 		const struct weave_piece *p = &in->pieces[i];
 		uint32_t loop = loop_of(w, p);
 		uint32_t node = loop == WEAVE_NONE ? 0 : w->loop_node[loop];
 		uint32_t outer = loop == WEAVE_NONE ? 0 : w->loop_context[loop];
-
 		node = enter(w, node, loop, outer, p->context);
 		if (node != WEAVE_NONE && p->line)
 			node = node_get(w, (struct weave_node){WEAVE_LINE, node, 0, p->file,
@@ -434,7 +408,6 @@ static struct spot spot_in(const struct weaver *w, const struct weave_piece *p, 
 {
 	const struct weave_context *c = w->in->contexts;
 	uint32_t at;
-
 	if (!p || !p->known)
 		return (struct spot){0, 0};
 	if (p->context == context)
@@ -451,13 +424,11 @@ static void first_line(struct weaver *w, size_t loop, struct spot back, struct s
 	struct weave_node *node = &w->tree->nodes[w->loop_node[loop]];
 	struct spot begin = back.line ? back : head;
 	uint32_t within = 0, after = 0;
-
 	if (back.line && head.line && head.file == back.file && head.line < back.line) {
 		/* Is the test below the statements (do … while), or did one of them only move up? */
 		for (uint32_t i = w->first[loop]; i < w->beyond[loop]; i++) {
 			const struct weave_piece *p = &w->in->pieces[w->order[i]];
 			struct spot s;
-
 			if (p->loop != loop)
 				break; /* its own come first */
 			s = spot_in(w, p, w->loop_context[loop]);
@@ -482,7 +453,6 @@ static void stretch(struct weave_node *loop, struct spot s)
 static void loop_lines(struct weaver *w)
 {
 	const struct weave_input *in = w->in;
-
 	for (size_t i = 0; i < in->loop_count; i++)
 		first_line(w, i, spot_in(w, piece_at(in, in->loops[i].back), w->loop_context[i]),
 			   spot_in(w, piece_at(in, in->loops[i].header), w->loop_context[i]));
@@ -493,7 +463,6 @@ static void loop_lines(struct weaver *w)
 	for (size_t i = in->loop_count; i-- > 0;) {
 		uint32_t parent = in->loops[i].parent;
 		const struct weave_node *inner = &w->tree->nodes[w->loop_node[i]];
-
 		if (parent != WEAVE_NONE && w->loop_context[i] == w->loop_context[parent])
 			stretch(&w->tree->nodes[w->loop_node[parent]],
 				(struct spot){inner->file, inner->last_line});
@@ -516,16 +485,15 @@ static void weaver_free(struct weaver *w)
 static bool weaver_start(struct weaver *w, const struct weave_input *in)
 {
 	size_t loops = in->loop_count + 1;
-
-	memset(w, 0, sizeof(*w));
+	memset(w, 0, sizeof *w);
 	w->in = in;
 	w->visits = (uint64_t)VISITS_PER_PIECE * in->piece_count;
-	w->depth = calloc(in->context_count + 1, sizeof(*w->depth));
-	w->first = calloc(loops, sizeof(*w->first));
-	w->beyond = calloc(loops, sizeof(*w->beyond));
-	w->order = calloc(in->piece_count + 1, sizeof(*w->order));
-	w->loop_context = calloc(loops, sizeof(*w->loop_context));
-	w->loop_node = calloc(loops, sizeof(*w->loop_node));
+	w->depth = calloc(in->context_count + 1, sizeof *w->depth);
+	w->first = calloc(loops, sizeof *w->first);
+	w->beyond = calloc(loops, sizeof *w->beyond);
+	w->order = calloc(in->piece_count + 1, sizeof *w->order);
+	w->loop_context = calloc(loops, sizeof *w->loop_context);
+	w->loop_node = calloc(loops, sizeof *w->loop_node);
 	if (!w->depth || !w->first || !w->beyond || !w->order || !w->loop_context ||
 	    !w->loop_node || !input_is_sane(in) || !order_pieces(w))
 		return false;
@@ -540,7 +508,6 @@ uint32_t *weave_loop_contexts(const struct weave_input *input)
 {
 	struct weaver w;
 	uint32_t *result = NULL;
-
 	if (weaver_start(&w, input)) {
 		result = w.loop_context;
 		w.loop_context = NULL;
@@ -553,10 +520,9 @@ bool weave_build(const struct weave_input *input, struct weave *out)
 {
 	struct weaver w;
 	bool good = weaver_start(&w, input);
-
-	memset(out, 0, sizeof(*out));
+	memset(out, 0, sizeof *out);
 	w.tree = out;
-	out->of_piece = calloc(input->piece_count + 1, sizeof(*out->of_piece));
+	out->of_piece = calloc(input->piece_count + 1, sizeof *out->of_piece);
 	good = good && out->of_piece &&
 	       node_get(&w, (struct weave_node){WEAVE_PROCEDURE, 0, 0, 0, 0, 0}) == 0 &&
 	       make_loops(&w) && make_lines(&w);
@@ -572,5 +538,5 @@ void weave_free(struct weave *tree)
 {
 	free(tree->nodes);
 	free(tree->of_piece);
-	memset(tree, 0, sizeof(*tree));
+	memset(tree, 0, sizeof *tree);
 }

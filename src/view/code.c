@@ -37,7 +37,7 @@ struct maker {
 	size_t hit_count;
 };
 
-/* Samples */
+/* ---- samples ---- */
 
 static int compare_hits(const void *a, const void *b)
 {
@@ -120,7 +120,7 @@ static size_t first_hit(const struct maker *k, const struct code_function *f)
 	return low;
 }
 
-/* One function */
+/* ---- one function ---- */
 
 static struct err *grow(struct code *c, size_t more)
 {

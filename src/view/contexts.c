@@ -12,7 +12,7 @@
 #include "view/comparison.h"
 #include "view/lines.h"
 
-/* The tree */
+/* ---- the tree ---- */
 
 /* Profile nodes with samples, and all above them. */
 static bool *find_wanted(const struct profile *p)
@@ -68,7 +68,7 @@ static void count_samples(const struct profile *p, struct tree *t, const uint32_
 	tree_sum(t);
 }
 
-/* The order */
+/* ---- the order ---- */
 
 static struct err *order_nodes(struct contexts *c, uint32_t **numbers)
 {
@@ -94,7 +94,7 @@ static struct err *order_nodes(struct contexts *c, uint32_t **numbers)
 	return NULL;
 }
 
-/* Rows */
+/* ---- rows ---- */
 
 static int compare_rows(const void *a, const void *b)
 {

@@ -61,7 +61,7 @@ static struct err *add_line(struct lines *l, struct strings *strings, const char
 	return lookup_put(&l->by_place, key, *number) ? NULL : err_new("out of memory");
 }
 
-/* The lines of every node */
+/* ---- the lines of every node ---- */
 
 static struct err *add_step(struct maker *k, uint32_t line)
 {
@@ -119,7 +119,7 @@ static struct err *find_all(struct maker *k)
 	return e;
 }
 
-/* Samples */
+/* ---- samples ---- */
 
 static void link_nodes(struct maker *k)
 {

@@ -39,7 +39,7 @@ struct packer {
 	size_t start, count; /* of the column that is written */
 };
 
-/* Columns */
+/* ---- columns ---- */
 
 static void put(struct packer *k, uint64_t value)
 {
@@ -65,7 +65,7 @@ static void end_metric_column(struct packer *k, const char *name, size_t metric)
 	end_column(k, text);
 }
 
-/* Scopes */
+/* ---- scopes ---- */
 
 enum { FLAG_NAMELESS = 1, FLAG_GUESSED = 2 };
 
@@ -132,7 +132,7 @@ static void put_scopes(struct packer *k)
 	}
 }
 
-/* Nodes, rows, lines */
+/* ---- nodes, rows, lines ---- */
 
 static void put_nodes(struct packer *k)
 {
@@ -236,7 +236,7 @@ static void put_lines(struct packer *k)
 	}
 }
 
-/* Instructions */
+/* ---- instructions ---- */
 
 static uint64_t insn_number(const struct code *c, size_t i, size_t column)
 {
@@ -294,7 +294,7 @@ static void put_timeline(struct packer *k)
 	}
 }
 
-/* The header */
+/* ---- the header ---- */
 
 static void key_text(struct json *j, const char *key, const char *text)
 {
@@ -482,7 +482,7 @@ static struct err *put_header(struct packer *k, struct buf *out)
 	return e;
 }
 
-/* The face */
+/* ---- the face ---- */
 
 static void put_columns(struct packer *k)
 {

@@ -54,7 +54,7 @@ struct serve {
 	struct client clients[CLIENTS_MAX];
 };
 
-/* Bodies */
+/* ---- bodies ---- */
 
 struct serve_body *serve_body_new(struct buf *bytes)
 {
@@ -74,7 +74,7 @@ void serve_body_drop(struct serve_body *b)
 	free(b);
 }
 
-/* Opening */
+/* ---- opening ---- */
 
 static bool make_token(char token[TOKEN_SIZE + 1])
 {
@@ -177,7 +177,7 @@ int serve_fd(const struct serve *s)
 	return s->epoll;
 }
 
-/* Who may have what */
+/* ---- who may have what ---- */
 
 /* Takes as long for a wrong token as for the right one. */
 static bool is_token(const char *token, const char *text)
@@ -222,7 +222,7 @@ static bool has_pass(const struct serve *s, const struct client *c, const struct
 	       peer_is_ours(c->fd);
 }
 
-/* Answers */
+/* ---- answers ---- */
 
 static const char *reason_of(int status)
 {
@@ -301,7 +301,7 @@ static void answer(struct serve *s, struct client *c, const struct request *r, s
 	begin_answer(c, status, status == 404 ? NULL : &a, "");
 }
 
-/* Clients */
+/* ---- clients ---- */
 
 /* What is to be sent next; 0: nothing is left. */
 static size_t rest(const struct client *c, const char **from)

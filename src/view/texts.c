@@ -64,7 +64,7 @@ static struct file *list_files(const struct lines *l, const struct strings *stri
 	return files;
 }
 
-/* One file */
+/* ---- one file ---- */
 
 static size_t size_of(const struct source_text *text)
 {

@@ -7,7 +7,7 @@ static char block[1 << 16];
 
 __attribute__((noinline)) int reading(int fd)
 {
-	return read(fd, block, sizeof(block)) > 0;
+	return read(fd, block, sizeof block) > 0;
 }
 
 __attribute__((noinline)) int deeper(int n, int fd)
@@ -18,7 +18,6 @@ __attribute__((noinline)) int deeper(int n, int fd)
 int main(void)
 {
 	int fd = open("/dev/zero", O_RDONLY), sum = 0;
-
 	nice(19); /* so slow a CPU would have nothing left for culprit's tables */
 	for (;;)
 		sum += deeper(20, fd);

@@ -36,7 +36,6 @@ static void check(struct err *e)
 static const char *path(uint32_t file)
 {
 	const char *text = lines_file(lines, file);
-
 	return text ? text : "?";
 }
 
@@ -44,7 +43,6 @@ static void show_rows(void)
 {
 	struct line_row *rows;
 	size_t count;
-
 	check(lines_range(lines, 0, UINT64_MAX, &rows, &count));
 	for (size_t i = 0; i < count; i++)
 		printf("L\t%" PRIx64 "\t%" PRIx64 "\t%s\t%u\t%u\t%d\t%u\n", rows[i].address,
@@ -58,7 +56,6 @@ static struct err *show_procedure(void *context, const struct inline_procedure *
 	(void)context;
 	for (size_t i = 0; i < p->scope_count; i++) {
 		const struct inline_scope *s = &p->scopes[i];
-
 		printf("S\t%u\t%u\t%s\t%s\t%s\t%u\t%s\t%u\t%u\t%d\t", s->depth, s->parent,
 		       s->name ? s->name : "?", s->plain ? s->plain : "?", path(s->file), s->line,
 		       path(s->call_file), s->call_line, s->call_column, p->records_inlining);
@@ -82,10 +79,8 @@ static struct err *count_procedure(void *context, const struct inline_procedure 
 static size_t innermost(const struct inline_procedure *p, uint64_t address)
 {
 	size_t best = 0;
-
 	for (size_t i = 1; i < p->scope_count; i++) {
 		const struct inline_scope *s = &p->scopes[i];
-
 		for (uint32_t k = 0; k < s->count; k++)
 			if (address >= p->ranges[s->first + k].start &&
 			    address < p->ranges[s->first + k].end &&
@@ -103,7 +98,6 @@ static void show_place(uint64_t address)
 	uint32_t line = 0;
 	size_t count, at;
 	bool found;
-
 	check(inlines_find(inlines, address, &p, &found));
 	check(lines_range(lines, address, address + 1, &rows, &count));
 	if (count) {
@@ -128,7 +122,6 @@ static void show_place(uint64_t address)
 static double now(void)
 {
 	struct timespec t;
-
 	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
@@ -140,7 +133,6 @@ static void show_times(void)
 	struct line_row *rows;
 	size_t count;
 	bool found;
-
 	check(inlines_find(inlines, 0, &p, &found));
 	indexed = now();
 	check(inlines_each(inlines, count_procedure, NULL));
@@ -156,7 +148,6 @@ int main(int argc, char **argv)
 {
 	struct image *image, *debug = NULL;
 	char line[64];
-
 	if (argc < 3) {
 		fprintf(stderr, "usage: lines_dump rows|scopes|places|time FILE [DEBUG]\n");
 		return 2;
@@ -172,7 +163,7 @@ int main(int argc, char **argv)
 	else if (strcmp(argv[1], "time") == 0)
 		show_times();
 	else
-		while (fgets(line, sizeof(line), stdin))
+		while (fgets(line, sizeof line, stdin))
 			show_place(strtoull(line, NULL, 16));
 	if (inlines_damage(inlines))
 		fprintf(stderr, "lines_dump: %s: %s\n", argv[2], inlines_damage(inlines));

@@ -44,11 +44,9 @@ static void show_all(struct places *places, struct structure *structure)
 	struct place found[PLACES_MAX];
 	struct answers answers = {0};
 	char line[64];
-
-	while (fgets(line, sizeof(line), stdin)) {
+	while (fgets(line, sizeof line, stdin)) {
 		uint64_t address = strtoull(line, NULL, 16);
 		const struct answer *a;
-
 		if (!structure) {
 			show(address, found, places_find(places, address, found));
 			continue;
@@ -65,12 +63,10 @@ static void show_starts(struct image *image, const struct symbols *symbols)
 	const struct isa *isa = isa_for_machine(image_machine(image));
 	const struct symbol *all = NULL;
 	size_t count = symbols && isa ? symbols_all(symbols, &all) : 0;
-
 	for (size_t i = 0; i < count; i++) {
 		size_t size = 0;
 		const uint8_t *bytes = image_bytes_at(image, all[i].address, &size);
 		struct insn insn;
-
 		if (size > all[i].size)
 			size = all[i].size;
 		for (size_t at = 0; bytes && at < size; at += insn.length) {
@@ -86,7 +82,6 @@ int main(int argc, char **argv)
 	struct structure *structure = NULL;
 	struct places *places;
 	struct image *image;
-
 	if (argc < 3) {
 		fprintf(stderr, "usage: places_dump stack|report|starts FILE\n");
 		return 2;

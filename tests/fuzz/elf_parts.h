@@ -51,7 +51,7 @@ static inline struct image *elf_code(uint16_t machine, const void *code, size_t 
 	size_t symbols_at = ELF_CODE + ((size + 7) & ~(size_t)7);
 	size_t symbols_size = (start_count + 1) * sizeof(Elf64_Sym);
 	size_t names_at = symbols_at + symbols_size;
-	size_t sections_at = (names_at + sizeof(names) + 7) & ~(size_t)7;
+	size_t sections_at = (names_at + sizeof names + 7) & ~(size_t)7;
 	Elf64_Shdr sections[4] = {
 		{0},
 		{.sh_name = 1,
@@ -70,21 +70,20 @@ static inline struct image *elf_code(uint16_t machine, const void *code, size_t 
 		{.sh_name = 15,
 		 .sh_type = SHT_STRTAB,
 		 .sh_offset = names_at,
-		 .sh_size = sizeof(names)},
+		 .sh_size = sizeof names},
 	};
-	size_t total = sections_at + sizeof(sections);
+	size_t total = sections_at + sizeof sections;
 	uint8_t *bytes = calloc(1, total);
 	struct image *image = NULL;
 	struct err *e;
-
 	assert(bytes);
-	header.e_phoff = sizeof(header);
+	header.e_phoff = sizeof header;
 	header.e_phnum = 1;
 	header.e_shoff = sections_at;
 	header.e_shnum = 4;
 	header.e_shstrndx = 3;
-	memcpy(bytes, &header, sizeof(header));
-	memcpy(bytes + sizeof(header), &segment, sizeof(segment));
+	memcpy(bytes, &header, sizeof header);
+	memcpy(bytes + sizeof header, &segment, sizeof segment);
 	memcpy(bytes + ELF_CODE, code, size);
 	for (size_t i = 0; i < start_count; i++) {
 		Elf64_Sym symbol = {
@@ -93,10 +92,10 @@ static inline struct image *elf_code(uint16_t machine, const void *code, size_t 
 			.st_shndx = 1,
 			.st_value = ELF_CODE + starts[i],
 		};
-		memcpy(bytes + symbols_at + (i + 1) * sizeof(symbol), &symbol, sizeof(symbol));
+		memcpy(bytes + symbols_at + (i + 1) * sizeof symbol, &symbol, sizeof symbol);
 	}
-	memcpy(bytes + names_at, names, sizeof(names));
-	memcpy(bytes + sections_at, sections, sizeof(sections));
+	memcpy(bytes + names_at, names, sizeof names);
+	memcpy(bytes + sections_at, sections, sizeof sections);
 	e = image_open_memory(bytes, total, "code", &image);
 	assert(!e);
 	free(bytes);
@@ -115,12 +114,10 @@ static inline bool elf_cut(const uint8_t *data, size_t size, const char *const *
 			   struct elf_part *parts, size_t count)
 {
 	size_t at = 3 * (count - 1);
-
 	if (size < at)
 		return false;
 	for (size_t i = 0; i < count; i++) {
 		size_t length = size - at;
-
 		if (i < count - 1) {
 			size_t said = data[3 * i] | (size_t)data[3 * i + 1] << 8 |
 				      (size_t)data[3 * i + 2] << 16;
@@ -143,11 +140,10 @@ static inline uint8_t *elf_file(const struct elf_part *parts, size_t count, size
 			      .p_memsz = ELF_ROOM};
 	Elf64_Shdr sections[ELF_PARTS_MAX + 2] = {0};
 	char names[512] = "";
-	size_t name = 1, at = sizeof(header) + sizeof(segment);
+	size_t name = 1, at = sizeof header + sizeof segment;
 	uint8_t *bytes;
-
 	assert(count <= ELF_PARTS_MAX);
-	*size = at + sizeof(names) + sizeof(sections);
+	*size = at + sizeof names + sizeof sections;
 	for (size_t i = 0; i < count; i++)
 		*size += parts[i].size;
 	bytes = calloc(1, *size);
@@ -166,17 +162,17 @@ static inline uint8_t *elf_file(const struct elf_part *parts, size_t count, size
 		at += parts[i].size;
 	}
 	sections[count + 1] = (Elf64_Shdr){
-		.sh_type = SHT_STRTAB, .sh_offset = at, .sh_size = sizeof(names)};
-	memcpy(bytes + at, names, sizeof(names));
-	at += sizeof(names);
-	header.e_phoff = sizeof(header);
+		.sh_type = SHT_STRTAB, .sh_offset = at, .sh_size = sizeof names};
+	memcpy(bytes + at, names, sizeof names);
+	at += sizeof names;
+	header.e_phoff = sizeof header;
 	header.e_phnum = 1;
 	header.e_shoff = at;
 	header.e_shnum = (Elf64_Half)(count + 2);
 	header.e_shstrndx = (Elf64_Half)(count + 1);
-	memcpy(bytes, &header, sizeof(header));
-	memcpy(bytes + sizeof(header), &segment, sizeof(segment));
-	memcpy(bytes + at, sections, (count + 2) * sizeof(sections[0]));
+	memcpy(bytes, &header, sizeof header);
+	memcpy(bytes + sizeof header, &segment, sizeof segment);
+	memcpy(bytes + at, sections, (count + 2) * sizeof sections[0]);
 	return bytes;
 }
 
@@ -186,7 +182,6 @@ static inline struct image *elf_open(const struct elf_part *parts, size_t count,
 	uint8_t *bytes = elf_file(parts, count, &size);
 	struct image *image = NULL;
 	struct err *e = image_open_memory(bytes, size, name, &image);
-
 	assert(!e);
 	free(bytes);
 	return image;

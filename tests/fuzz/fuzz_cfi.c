@@ -33,7 +33,6 @@ static void read_landings(const uint8_t *data, size_t size)
 {
 	struct landings landings = {.segments = &code, .segment_count = 1, .sites_left = 1000};
 	struct cfi_entry entry = {.start = 0x1000, .end = 0x9000, .lsda = 0x20000};
-
 	landings_read_table(&landings, &entry, data, size);
 	landings_sort(&landings);
 	for (size_t i = 0; i < landings.count; i++)
@@ -48,7 +47,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct cfi_stats stats = {0};
 	struct rows rows;
 	uint8_t kind;
-
 	if (!size)
 		return 0;
 	kind = data[0] >> 1 & 3;

@@ -45,7 +45,6 @@ static void check_place(void *context, const struct trace_place *p)
 {
 	struct order *o = context;
 	struct recipe recipe;
-
 	assert(p->address >= o->end && p->length > 0);
 	o->end = p->address + p->length;
 	if (!p->state)
@@ -61,7 +60,6 @@ static void check_starts(const struct analysis *a, size_t size)
 {
 	const uint64_t *starts;
 	size_t count = trace_starts(a->trace, &starts);
-
 	for (size_t i = 0; i < count; i++) {
 		assert(starts[i] >= ELF_CODE && starts[i] < ELF_CODE + size);
 		assert(!i || starts[i - 1] < starts[i]);
@@ -77,14 +75,12 @@ static void check_table(const struct rows *rows, uint16_t machine, size_t size)
 	size_t table_size;
 	struct err *e = recipes_pack(rows, machine, RECIPES_ANALYSIS, key, &bytes, &table_size);
 	bool opened;
-
 	assert(!e);
 	opened = table_open(&table, bytes, table_size);
 	assert(opened);
 	for (uint64_t at = ELF_CODE - 8; at < ELF_CODE + size + 8; at++) {
 		const struct recipe *found = table_find(&table, at);
-
-		assert(!memcmp(found, &rows->rules[rows_find(rows, at)], sizeof(*found)));
+		assert(!memcmp(found, &rows->rules[rows_find(rows, at)], sizeof *found));
 	}
 	free(bytes);
 }
@@ -100,7 +96,6 @@ static void check_emitted(struct image *image, const struct analysis *a,
 	struct buf file = {0};
 	struct rows again;
 	struct err *e;
-
 	input.start_count = trace_starts(a->trace, &input.starts);
 	e = emit_debug_file(&input, &file, &stats);
 	assert(!e);
@@ -123,7 +118,6 @@ static void analyse(struct image *image, size_t size)
 	struct order order = {.analysis = &analysis};
 	struct rows rows;
 	struct err *e = symbols_read(image, NULL, &symbols);
-
 	assert(!e);
 	e = analysis_run(image, symbols, &analysis);
 	assert(!e);
@@ -146,7 +140,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	uint16_t starts[8];
 	struct image *image;
 	size_t count, head;
-
 	if (!size || size > CODE_MAX)
 		return 0;
 	count = data[0] >> 1 & 7;

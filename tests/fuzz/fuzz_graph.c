@@ -33,17 +33,14 @@ static bool never_returns(const void *context, uint64_t address)
 static void check_graph(const struct graph *g)
 {
 	size_t edges = 0;
-
 	for (uint32_t i = 0; i < g->block_count; i++) {
 		const struct graph_block *b = &g->blocks[i];
-
 		assert(b->start < b->end && b->last >= b->start && b->last < b->end);
 		assert(!i || g->blocks[i - 1].end <= b->start);
 		assert(b->first == edges && b->ends <= GRAPH_BAD);
 		edges += b->count;
 		for (uint32_t k = 0; k < b->count; k++) {
 			const struct graph_edge *e = &g->edges[b->first + k];
-
 			assert(e->from == i && e->to < g->block_count && e->kind <= EDGE_LANDING);
 			assert(!k || e[-1].to < e->to);
 			assert(!b->reached || g->blocks[e->to].reached);
@@ -59,11 +56,9 @@ static void check_loops(const struct graph *g)
 	struct loops l;
 	uint32_t *idom;
 	struct err *e = loops_find(g, &l);
-
 	assert(!e);
 	for (uint32_t i = 0; i < l.count; i++) {
 		const struct loop *x = &l.loops[i];
-
 		assert(x->parent == LOOP_NONE
 			       ? x->depth == 1
 			       : x->parent < i && x->depth == l.loops[x->parent].depth + 1);
@@ -88,7 +83,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct graph_input in = {.parts = parts, .landings = &landing};
 	struct graph g;
 	struct err *e;
-
 	if (!size || size > CODE_MAX)
 		return 0;
 	count = data[0] >> 3 & 3;
@@ -100,7 +94,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (size_t i = 0; i < count; i++) {
 		const uint8_t *at = data + 1 + 4 * i;
 		uint64_t start = ELF_CODE + (at[0] | (uint64_t)at[1] << 8);
-
 		parts[i + 1] = (struct graph_part){start, start + (at[2] | (uint64_t)at[3] << 8)};
 	}
 	landing = (struct graph_landing){ELF_CODE, ELF_CODE + size / 2,

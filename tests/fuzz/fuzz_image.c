@@ -22,7 +22,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static void touch(const uint8_t *bytes, size_t size)
 {
 	volatile uint8_t first, last;
-
 	assert(bytes || !size);
 	if (!size)
 		return;
@@ -39,7 +38,6 @@ static void read_contents(struct image *image)
 	size_t count = image_segments(image, &segments), size;
 	const uint8_t *bytes;
 	char hex[2 * BUILD_ID_MAX + 1];
-
 	for (size_t i = 0; i < count; i++) {
 		assert(segments[i].address + segments[i].size >= segments[i].address);
 		bytes = image_bytes_at(image, segments[i].address, &size);
@@ -65,7 +63,6 @@ static void check_symbols(struct symbols *symbols)
 {
 	const struct symbol *all;
 	size_t count = symbols_all(symbols, &all);
-
 	for (size_t i = 0; i < count; i++) {
 		assert(!i || all[i - 1].address < all[i].address);
 		assert(strlen(all[i].name) < 1u << 20);
@@ -83,7 +80,6 @@ static void read_near(struct image *image, const struct symbols *symbols)
 	const struct symbol *all;
 	size_t count = symbols_all(symbols, &all), used = 0;
 	struct symbols *few;
-
 	for (size_t i = 0; i < count && used < SOME; i += 3)
 		addresses[used++] = all[i].address + i % 2;
 	if (!symbols_read_near(image, image, addresses, used, &few)) {
@@ -97,7 +93,6 @@ static void read_names(struct image *image)
 	struct symbols *symbols;
 	struct reloc *relocs;
 	size_t count;
-
 	if (!symbols_read_dynamic(image, &symbols)) {
 		check_symbols(symbols);
 		symbols_free(symbols);
@@ -116,7 +111,6 @@ static void read_unwinding(struct image *image)
 	struct cfi_range *ranges;
 	struct rows rows;
 	size_t count;
-
 	if (!cfi_ranges(image, image, &ranges, &count)) {
 		for (size_t i = 0; i < count; i++)
 			assert(ranges[i].start < ranges[i].end);
@@ -139,7 +133,6 @@ static void take_survey(struct image *image)
 	const struct isa *isa = isa_for_machine(image_machine(image));
 	struct symbols *symbols;
 	struct survey survey;
-
 	if (symbols_read(image, image, &symbols))
 		return;
 	check_symbols(symbols);
@@ -158,7 +151,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct image *image, *debug;
 	struct err *e;
-
 	setenv("CULPRIT_DEBUG_ROOT", "/nonexistent", 1);
 	e = image_open_memory(data, size, "/nonexistent/image", &image);
 	if (e) {

@@ -9,13 +9,12 @@ static const char *const names[] = {
 	".debug_line_str", ".debug_str_offsets", ".debug_addr", ".debug_ranges",
 	".debug_rnglists", ".debug_aranges",
 };
-#define PARTS (sizeof(names) / sizeof(names[0]))
+#define PARTS (sizeof names / sizeof names[0])
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct elf_part parts[PARTS];
 	struct image *image;
-
 	if (!elf_cut(data, size, names, parts, PARTS))
 		return 0;
 	image = elf_open(parts, PARTS, "parts");

@@ -17,18 +17,16 @@ static const char *const names[] = {
 	".debug_line",   ".debug_line_str", ".debug_info",
 	".debug_abbrev", ".debug_str",      ".debug_aranges",
 };
-#define PARTS (sizeof(names) / sizeof(names[0]))
+#define PARTS (sizeof names / sizeof names[0])
 
 static void ask(struct lines *lines, uint64_t start, uint64_t end)
 {
 	struct line_row *rows;
 	size_t count;
 	struct err *e = lines_range(lines, start, end, &rows, &count);
-
 	assert(!e);
 	for (size_t i = 0; i < count; i++) {
 		const char *file = lines_file(lines, rows[i].file);
-
 		assert(rows[i].address < rows[i].end);
 		assert(rows[i].address >= start && rows[i].end <= end);
 		assert(i == 0 || rows[i - 1].end <= rows[i].address);
@@ -44,7 +42,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct image *image;
 	struct lines *lines;
 	struct err *e;
-
 	if (!elf_cut(data, size, names, parts, PARTS))
 		return 0;
 	image = elf_open(parts, PARTS, "parts");

@@ -18,7 +18,6 @@ static void read_maps(const char *text, size_t size)
 {
 	struct maps maps;
 	struct err *e = maps_parse(text, size, &maps);
-
 	assert(!e);
 	for (size_t i = 0; i < maps.count; i++) {
 		assert(maps.items[i].start < maps.items[i].end);
@@ -37,7 +36,6 @@ static void read_options(const char *text, size_t size)
 	size_t half = size / 2;
 	bool java = runtime_java_keeps(text, half, text + half, size - half);
 	bool erlang = runtime_erlang_keeps(text, size);
-
 	assert(!java || memmem(text, size, "+PreserveFramePointer", 21));
 	assert(!erlang || memmem(text, size, "-JPperf", 7));
 }
@@ -47,11 +45,9 @@ static void read_jit(const char *text, size_t size)
 	static const uint64_t addresses[] = {0, 1, 0x10, 0x1000, 0x7f0000000010, UINT64_MAX};
 	struct jit *jit;
 	struct err *e = jit_parse(text, size, &jit);
-
 	assert(!e);
-	for (size_t i = 0; i < sizeof(addresses) / sizeof(addresses[0]); i++) {
+	for (size_t i = 0; i < sizeof addresses / sizeof addresses[0]; i++) {
 		const struct jit_code *code = jit_find(jit, addresses[i]);
-
 		assert(!code || addresses[i] - code->start < code->size);
 		assert(!code || (code->name[0] && strlen(code->name) <= size));
 	}

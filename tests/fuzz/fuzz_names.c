@@ -12,7 +12,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	char *symbol = malloc(size + 1), *name;
-
 	assert(symbol);
 	if (size)
 		memcpy(symbol, data, size);

@@ -23,7 +23,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static void put(struct buf *b, uint64_t value, unsigned size)
 {
 	uint8_t bytes[8];
-
 	for (unsigned i = 0; i < size; i++)
 		bytes[i] = (uint8_t)(value >> 8 * i);
 	buf_append(b, bytes, size);
@@ -32,7 +31,6 @@ static void put(struct buf *b, uint64_t value, unsigned size)
 static void put_attr(struct buf *b, const uint8_t *choice, unsigned number)
 {
 	uint64_t sample_type = choice[0] | choice[1] << 8 | (choice[2] & 1) << 16;
-
 	put(b, number, 4);
 	put(b, ATTR, 4);
 	put(b, choice[3] & 15, 8);
@@ -54,7 +52,6 @@ static void put_records(struct buf *b, const uint8_t *data, size_t size)
 {
 	while (size >= 4) {
 		size_t length = data[2] | (size_t)(data[3] & 15) << 8;
-
 		if (length > size - 4)
 			length = size - 4;
 		put(b, data[0], 4);
@@ -82,7 +79,6 @@ static void make_pipe(const uint8_t *data, size_t size, unsigned events, struct 
 static void make_file(const uint8_t *data, size_t size, unsigned events, struct buf *file)
 {
 	struct buf records = {0};
-
 	put_records(&records, data + 9, size - 9);
 	put(file, PERF_MAGIC, 8);
 	put(file, PERF_HEADER_SIZE, 8);
@@ -109,7 +105,6 @@ static void check(const struct profile *p)
 	struct buf bytes = {0};
 	struct profile *again;
 	char *damage;
-
 	for (size_t i = 1; i < p->node_count; i++)
 		assert(p->nodes[i].parent < i && p->nodes[i].module < p->module_count);
 	for (size_t i = 0; i < p->value_count; i++)
@@ -127,7 +122,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct import_options options = {.sysroot = "/nowhere", .kallsyms = "/nowhere"};
 	struct buf file = {0}, notes = {0};
 	struct profile *p;
-
 	if (size < 10 || !(data[0] & 1))
 		buf_append(&file, size ? data + 1 : data, size ? size - 1 : 0);
 	else if (data[9] & 4)

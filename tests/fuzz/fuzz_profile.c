@@ -22,23 +22,20 @@ static void add_section(struct buf *file, uint32_t type, uint32_t flags, const u
 {
 	struct format_section s = {type, flags, size, size, format_checksum(bytes, size)};
 	uint8_t header[FORMAT_SECTION_SIZE];
-
 	if (flags & FORMAT_ZSTD)
 		s.raw *= 8;
 	format_put_section(header, &s);
-	buf_append(file, header, sizeof(header));
+	buf_append(file, header, sizeof header);
 	buf_append(file, bytes, size);
 }
 
 static void make_file(const uint8_t *data, size_t size, struct buf *file)
 {
 	uint8_t header[FORMAT_HEADER_SIZE];
-
 	format_put_header(header);
-	buf_append(file, header, sizeof(header));
+	buf_append(file, header, sizeof header);
 	while (size >= 4) {
 		size_t length = (size_t)format_get(data + 2, 2);
-
 		if (length > size - 4)
 			length = size - 4;
 		add_section(file, data[0] & 15, data[1] & 3, data + 4, length);
@@ -56,14 +53,12 @@ static void check(const struct profile *p)
 		assert(p->threads[i].process < p->process_count);
 	for (size_t i = 0; i < p->module_count; i++) {
 		const struct profile_module *m = &p->modules[i];
-
 		assert(m->kind != PROFILE_JIT || m->process < p->process_count);
 		for (size_t k = 1; k < m->name_count; k++)
 			assert(m->names[k - 1].start <= m->names[k].start);
 	}
 	for (size_t i = 0; i < p->value_count; i++) {
 		const struct profile_value *v = &p->values[i];
-
 		assert(v->node < p->node_count && v->thread < p->thread_count &&
 		       v->metric < p->metric_count && v->count);
 		assert(i == 0 || v[-1].node < v->node ||
@@ -74,7 +69,6 @@ static void check(const struct profile *p)
 	assert(p->span_count <= PROFILE_SPAN_MAX);
 	for (size_t i = 0; i < p->span_count; i++) {
 		const struct profile_span *s = &p->spans[i];
-
 		assert(s->node < p->node_count && s->thread < p->thread_count &&
 		       s->metric < p->metric_count && s->samples);
 		assert(i == 0 || s[-1].thread < s->thread ||
@@ -89,7 +83,6 @@ static void check_again(const struct profile *p)
 	struct buf first = {0}, second = {0};
 	struct profile *again;
 	char *damage;
-
 	assert(!profile_pack(p, &first));
 	assert(!profile_parse(first.data, first.size, &again, &damage));
 	assert(!damage);
@@ -104,7 +97,6 @@ static void check_again(const struct profile *p)
 static void check_merge(const struct profile *p)
 {
 	struct profile *into;
-
 	assert(!profile_new(&into));
 	err_free(profile_merge(into, p)); /* an error where it has too many metrics, twice */
 	err_free(profile_merge(into, p));
@@ -120,7 +112,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct profile *p;
 	struct err *e;
 	char *damage;
-
 	if (size < 1)
 		return 0;
 	if (data[0] & 1)

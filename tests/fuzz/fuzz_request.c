@@ -21,7 +21,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	const char *bytes = (const char *)data;
 	struct request r, first = {0};
 	int status, whole = 0;
-
 	for (size_t part = 0; part <= size; part += 1 + part / 8) {
 		status = request_parse(bytes, part, &r);
 		assert(status == 0 || status == 200 || (status >= 400 && status < 600));

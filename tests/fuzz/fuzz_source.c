@@ -17,13 +17,12 @@ static const char *const names[] = {
 	".debug_info",        ".debug_abbrev", ".debug_line",   ".debug_line_str", ".debug_str",
 	".debug_str_offsets", ".debug_addr",   ".debug_ranges", ".debug_rnglists",
 };
-#define PARTS (sizeof(names) / sizeof(names[0]))
+#define PARTS (sizeof names / sizeof names[0])
 
 static void ask(struct source *source, uint64_t address)
 {
 	struct source_place places[16];
 	size_t count = source_places(source, address, places, 16);
-
 	assert(count <= 16);
 	for (size_t i = 0; i < count; i++) {
 		assert(!places[i].function || strlen(places[i].function) < 1u << 24);
@@ -38,7 +37,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct image *image;
 	struct source *source;
 	struct err *e;
-
 	if (!elf_cut(data, size, names, parts, PARTS))
 		return 0;
 	image = elf_open(parts, PARTS, "parts");

@@ -26,16 +26,15 @@ static const char *const names[] = {
 	".debug_rnglists.dwo",
 	".debug_cu_index",
 };
-#define PARTS (sizeof(names) / sizeof(names[0]))
+#define PARTS (sizeof names / sizeof names[0])
 #define OWN 6
 
 /* The name that the file has; the package has it with .dwp behind. */
 static const char *path(char *package, size_t size)
 {
 	static char name[64];
-
 	if (!name[0])
-		snprintf(name, sizeof(name), "/dev/shm/culprit-fuzz-%d", (int)getpid());
+		snprintf(name, sizeof name, "/dev/shm/culprit-fuzz-%d", (int)getpid());
 	snprintf(package, size, "%s.dwp", name);
 	return name;
 }
@@ -43,7 +42,6 @@ static const char *path(char *package, size_t size)
 static void write_file(const char *name, const uint8_t *bytes, size_t size)
 {
 	int fd = open(name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-
 	assert(fd >= 0);
 	assert(write(fd, bytes, size) == (ssize_t)size);
 	close(fd);
@@ -53,11 +51,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct elf_part parts[PARTS];
 	char package[80];
-	const char *name = path(package, sizeof(package));
+	const char *name = path(package, sizeof package);
 	size_t total;
 	uint8_t *bytes;
 	struct image *image;
-
 	if (!elf_cut(data, size, names, parts, PARTS))
 		return 0;
 	bytes = elf_file(parts + OWN, PARTS - OWN, &total);

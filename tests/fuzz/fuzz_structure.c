@@ -18,7 +18,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static struct err *check(void *context, const struct structure_procedure *p)
 {
 	uint64_t *before = context, end = 0;
-
 	assert(p->scope_count && p->scopes[0].type == STRUCTURE_PROCEDURE);
 	assert(p->start >= *before);
 	*before = p->start;
@@ -42,7 +41,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct structure *structure = NULL;
 	struct image *image;
 	uint64_t before = 0;
-
 	if (!size || size > SIZE_MAX_HERE)
 		return 0;
 	setenv("XDG_CACHE_HOME", "/dev/null/none", 1); /* nothing is kept */

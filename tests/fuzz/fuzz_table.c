@@ -31,11 +31,10 @@ static bool read_word(void *context, uint64_t address, uint64_t *out)
 {
 	const struct memory *m = context;
 	uint64_t word = 0, at;
-
 	if (address - STACK >= STACK_SIZE || m->size < 8)
 		return false;
 	at = (address ^ m->seed) % (m->size - 7);
-	memcpy(&word, m->bytes + at, sizeof(word));
+	memcpy(&word, m->bytes + at, sizeof word);
 	switch ((address >> 3 ^ m->seed) & 3) {
 	case 0:
 		break;
@@ -56,7 +55,6 @@ static void walk_from(const struct walk_space *space, const struct unwind_cpu *c
 	uint64_t registers[CPU_REGISTERS];
 	struct walk walk;
 	int steps = 0;
-
 	for (size_t i = 0; i < CPU_REGISTERS; i++)
 		registers[i] = sp + 8 * i;
 	registers[cpu->sp] = sp;
@@ -65,7 +63,6 @@ static void walk_from(const struct walk_space *space, const struct unwind_cpu *c
 		uint64_t old_sp = walk.sp;
 		bool may_stay = walk.exact || walk.near || !walk.still;
 		enum walk_end end = walk_step(&walk, space, &reader);
-
 		assert(walk_end_name(end)[0]);
 		if (end != WALK_ON)
 			break;
@@ -82,7 +79,6 @@ static void use_table(const struct table *table, const struct unwind_cpu *cpu,
 	uint64_t step = span / 4096 + 1;
 	struct walk_module module = {.bias = 0x10000, .table = *table};
 	const struct walk_space space = {.modules = &module, .count = 1};
-
 	for (uint64_t at = 0; at < span; at += step)
 		assert(table_find(table, table->start + at)->cfa <= UINT8_MAX);
 	table_find(table, table->start - 1);
@@ -105,18 +101,17 @@ static void mend_header(uint8_t *bytes, size_t size)
 {
 	struct table_header h;
 	uint64_t words, rules;
-
-	memcpy(&h, bytes, sizeof(h));
+	memcpy(&h, bytes, sizeof h);
 	h.magic = TABLE_MAGIC;
 	h.version = TABLE_VERSION;
 	h.start &= ~(uint64_t)(TABLE_PAGE - 1);
-	rules = (size - sizeof(h)) / sizeof(struct recipe);
+	rules = (size - sizeof h) / sizeof(struct recipe);
 	rules = rules ? 1 + h.rule_count % rules : 0;
-	words = (size - sizeof(h) - rules * sizeof(struct recipe)) / 4;
+	words = (size - sizeof h - rules * sizeof(struct recipe)) / 4;
 	h.rule_count = (uint32_t)rules;
 	h.page_count = words ? (uint32_t)(h.page_count % words) : 0;
 	h.row_count = words ? (uint32_t)(words - 1 - h.page_count) : 0;
-	memcpy(bytes, &h, sizeof(h));
+	memcpy(bytes, &h, sizeof h);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -125,7 +120,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct memory memory = {.bytes = data, .size = size};
 	struct table table;
 	uint8_t *bytes;
-
 	if (size < 8)
 		return 0;
 	memcpy(&memory.seed, data, 8);

@@ -15,7 +15,6 @@ static inline void inline_check(const struct inline_procedure *p)
 	assert(p->scope_count > 0 && p->scopes[0].depth == 0);
 	for (size_t i = 0; i < p->scope_count; i++) {
 		const struct inline_scope *s = &p->scopes[i];
-
 		assert(s->first + (size_t)s->count <= p->range_count && s->count > 0);
 		assert(i == 0 || s->parent < i);
 		assert(i == 0 || s->depth == p->scopes[s->parent].depth + 1);
@@ -23,7 +22,6 @@ static inline void inline_check(const struct inline_procedure *p)
 		assert(!s->plain || strlen(s->plain) < 1u << 24);
 		for (uint32_t k = 0; k < s->count; k++) {
 			const struct inline_range *r = &p->ranges[s->first + k];
-
 			assert(r->start < r->end && r->start >= ELF_ROOM_START);
 			assert(k == 0 || r[-1].end < r->start);
 		}
@@ -33,7 +31,6 @@ static inline void inline_check(const struct inline_procedure *p)
 static inline struct err *inline_each(void *context, const struct inline_procedure *p)
 {
 	uint64_t *last = context, start = p->ranges[p->scopes[0].first].start;
-
 	inline_check(p);
 	assert(start >= *last);
 	*last = start;
@@ -45,7 +42,6 @@ static inline void inline_ask(struct inlines *inlines, uint64_t address)
 	struct inline_procedure p;
 	bool found, inside = false;
 	struct err *e = inlines_find(inlines, address, &p, &found);
-
 	assert(!e);
 	if (!found)
 		return;
@@ -64,7 +60,6 @@ static inline void inline_check_all(struct image *image)
 	struct lines *lines;
 	uint64_t last = 0;
 	struct err *e = lines_open(image, NULL, &lines);
-
 	assert(!e);
 	e = inlines_open(image, NULL, lines, &inlines);
 	assert(!e);

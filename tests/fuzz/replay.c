@@ -13,8 +13,7 @@ static int replay(const char *directory, const char *name)
 	uint8_t *data = NULL;
 	long size = -1;
 	FILE *file;
-
-	snprintf(path, sizeof(path), "%s/%s", directory, name);
+	snprintf(path, sizeof path, "%s/%s", directory, name);
 	file = fopen(path, "rb");
 	if (file && !fseek(file, 0, SEEK_END))
 		size = ftell(file);
@@ -34,11 +33,9 @@ static int replay(const char *directory, const char *name)
 int main(int argc, char **argv)
 {
 	int i, count = 0;
-
 	for (i = 1; i < argc; i++) {
 		DIR *directory = opendir(argv[i]);
 		struct dirent *entry;
-
 		while (directory && (entry = readdir(directory)))
 			if (entry->d_name[0] != '.')
 				count += replay(argv[i], entry->d_name);

@@ -44,7 +44,6 @@ static void check(struct err *e)
 static char *word(char **rest)
 {
 	char *w;
-
 	while ((w = strsep(rest, " ")) && !*w)
 		;
 	if (!w)
@@ -60,9 +59,8 @@ static uint64_t number(char **rest)
 static void add_name(char *rest)
 {
 	struct profile_module *m = &modules[number(&rest) - 1];
-
 	if (!m->names)
-		m->names = calloc(NAMES_MAX, sizeof(*m->names));
+		m->names = calloc(NAMES_MAX, sizeof *m->names);
 	m->names[m->name_count].start = number(&rest);
 	m->names[m->name_count].size = number(&rest);
 	m->names[m->name_count++].name = strdup(rest);
@@ -72,7 +70,6 @@ static void add_modules(void)
 {
 	static bool done;
 	uint32_t index;
-
 	for (size_t i = 0; i < module_count && !done; i++)
 		check(profile_add_module(profile, &modules[i], &index));
 	done = true;
@@ -81,7 +78,6 @@ static void add_modules(void)
 static void add_module(char *rest)
 {
 	const char *kind = word(&rest), *id = word(&rest);
-
 	modules[module_count++] = (struct profile_module){
 		.kind = !strcmp(kind, "file")  ? PROFILE_FILE
 			: !strcmp(kind, "jit") ? PROFILE_JIT
@@ -95,12 +91,10 @@ static void add_module(char *rest)
 static uint32_t add_frames(char *rest)
 {
 	uint32_t node = 0;
-
 	add_modules();
 	while (rest && *rest) {
 		char *frame = word(&rest), *colon = strchr(frame, ':');
 		bool last = !rest || !*rest;
-
 		if (frame[0] == '!')
 			check(profile_child(profile, node, PROFILE_PARTIAL, 0,
 					    strtoull(frame + 1, NULL, 0), &node));
@@ -116,7 +110,6 @@ static void add_path(char *rest)
 {
 	uint32_t thread = (uint32_t)number(&rest), metric = (uint32_t)number(&rest);
 	uint64_t count = number(&rest);
-
 	check(profile_count(profile, add_frames(rest), thread, metric, count));
 }
 
@@ -124,7 +117,6 @@ static void add_time(char *rest)
 {
 	uint32_t thread = (uint32_t)number(&rest), metric = (uint32_t)number(&rest), node;
 	uint64_t from = number(&rest), to = number(&rest);
-
 	node = add_frames(rest);
 	profile->timed = true;
 	for (; from < to; from++) {
@@ -136,10 +128,8 @@ static void add_time(char *rest)
 static void add_others(const char *kind, char *rest)
 {
 	uint32_t index;
-
 	if (!strcmp(kind, "metric")) {
 		struct profile_metric m = {.name = word(&rest)};
-
 		m.unit = word(&rest);
 		m.period = number(&rest);
 		if (rest) {
@@ -151,7 +141,6 @@ static void add_others(const char *kind, char *rest)
 		struct profile_process p = {.pid = (int32_t)number(&rest),
 					    .rank = (int32_t)strtol(word(&rest), NULL, 0),
 					    .command = ""};
-
 		p.name = rest;
 		check(profile_add_process(profile, &p, &index));
 	} else if (!strcmp(kind, "thread")) {
@@ -160,7 +149,6 @@ static void add_others(const char *kind, char *rest)
 					   .cpu_ns = 1000000000,
 					   .handler_ns = 2000000,
 					   .handled = 1000};
-
 		t.name = rest;
 		check(profile_add_thread(profile, &t, &index));
 	} else {
@@ -171,7 +159,6 @@ static void add_others(const char *kind, char *rest)
 static void read_line(char *text)
 {
 	char *rest = text, *kind = word(&rest);
-
 	if (!strcmp(kind, "command"))
 		profile->command = profile_string(profile, rest);
 	else if (!strcmp(kind, "note"))
@@ -196,7 +183,6 @@ static void read_line(char *text)
 		profile->untimed = number(&rest);
 	else if (!strcmp(kind, "lost")) {
 		uint64_t count = number(&rest);
-
 		check(profile_lose(profile, rest, count));
 	} else {
 		add_others(kind, rest);
@@ -208,7 +194,6 @@ int main(int argc, char **argv)
 	char *text = NULL;
 	size_t room = 0;
 	ssize_t size;
-
 	check(profile_new(&profile));
 	profile->complete = true;
 	while ((size = getline(&text, &room, stdin)) > 0) {

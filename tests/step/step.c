@@ -70,7 +70,7 @@ static void note_time(int signal)
 	out_of_time = 1;
 }
 
-/* Memory */
+/* ---- memory ---- */
 
 static bool read_word(void *context, uint64_t address, uint64_t *out)
 {
@@ -183,7 +183,7 @@ static void add_miss(struct run *r, struct miss miss)
 	r->pending[r->pending_count++] = miss;
 }
 
-/* Walks */
+/* ---- walks ---- */
 
 static void begin_walk(struct run *r, struct walk *w)
 {
@@ -321,7 +321,7 @@ static void seed(struct run *r)
 					  .recipe = w.recipe ? *w.recipe : (struct recipe){0}});
 }
 
-/* Steps */
+/* ---- steps ---- */
 
 static void apply(struct run *r, const struct insn *insn, const struct target_state *before)
 {

@@ -83,7 +83,7 @@ static bool ask(struct target *t, const char *text, char *out, size_t size)
 	return receive(t, out, size, 20000);
 }
 
-/* Registers */
+/* ---- registers ---- */
 
 static bool hex_word(const char *text, uint64_t *out)
 {
@@ -112,7 +112,7 @@ static bool read_state(struct target *t)
 	return hex_word(text + 16 * 16, &t->now.pc);
 }
 
-/* Start and stop */
+/* ---- start and stop ---- */
 
 static void run_emulator(const struct target *t, char **argv)
 {
@@ -267,7 +267,7 @@ static enum target_event gdb_run(struct target *t, unsigned microseconds)
 	return event;
 }
 
-/* What is mapped */
+/* ---- what is mapped ---- */
 
 static struct space_module *module_for(struct space *space, const struct target *t,
 				       const struct map *map, enum recipes_mode mode)

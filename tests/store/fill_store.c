@@ -80,7 +80,7 @@ static void *need(size_t count, size_t size)
 	return memory;
 }
 
-/* Chance */
+/* ---- chance ---- */
 
 static uint64_t random_number(void)
 {
@@ -109,7 +109,7 @@ static uint64_t poisson(double mean)
 	return count;
 }
 
-/* An interval has what has samples, and nothing else */
+/* ---- an interval has what has samples, and nothing else ---- */
 
 static uint32_t place_process(uint32_t process)
 {
@@ -210,7 +210,7 @@ static uint32_t place_node(uint32_t node)
 	return places[node] = (uint32_t)interval.node_count;
 }
 
-/* The samples of an interval */
+/* ---- the samples of an interval ---- */
 
 /* Programs by their samples: processes of one name are one program. */
 static struct program {
@@ -333,7 +333,7 @@ static void make_counts(void)
 	interval.processes = processes;
 }
 
-/* Writing */
+/* ---- writing ---- */
 
 static int64_t begin_epoch(struct store *s, int64_t start_ms, bool continues)
 {

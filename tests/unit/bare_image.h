@@ -39,10 +39,9 @@ static inline struct image *bare_image(uint16_t machine, const void *code, size_
 	uint8_t *bytes = calloc(1, BARE_START + size);
 	struct image *image;
 	struct err *e;
-
 	assert_non_null(bytes);
-	memcpy(bytes, &header, sizeof(header));
-	memcpy(bytes + sizeof(header), &segment, sizeof(segment));
+	memcpy(bytes, &header, sizeof header);
+	memcpy(bytes + sizeof header, &segment, sizeof segment);
 	if (size)
 		memcpy(bytes + BARE_START, code, size);
 	e = image_open_memory(bytes, BARE_START + size, "bare", &image);

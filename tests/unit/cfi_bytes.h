@@ -22,7 +22,7 @@ struct bytes {
 
 static inline void put(struct bytes *b, const void *data, size_t size)
 {
-	assert_true(size <= sizeof(b->data) - b->size);
+	assert_true(size <= sizeof b->data - b->size);
 	memcpy(b->data + b->size, data, size);
 	b->size += size;
 }
@@ -30,7 +30,6 @@ static inline void put(struct bytes *b, const void *data, size_t size)
 static inline void put8(struct bytes *b, unsigned value)
 {
 	uint8_t byte = (uint8_t)value;
-
 	put(b, &byte, 1);
 }
 
@@ -67,7 +66,6 @@ static inline size_t entry_begin(struct bytes *b)
 static inline void entry_end(struct bytes *b)
 {
 	uint32_t length = (uint32_t)(b->size - b->entry - 4);
-
 	memcpy(b->data + b->entry, &length, 4);
 }
 
@@ -77,7 +75,6 @@ static inline size_t put_cie(struct bytes *b, uint16_t machine, const char *lett
 {
 	bool arm = machine == EM_AARCH64;
 	size_t offset = entry_begin(b);
-
 	put32(b, 0);
 	put8(b, 1);
 	put(b, "zR", 2);
@@ -96,7 +93,6 @@ static inline size_t put_fde(struct bytes *b, size_t cie, uint64_t start, uint64
 			     const void *program, size_t program_size)
 {
 	size_t offset = entry_begin(b);
-
 	put32(b, (uint32_t)(b->size - cie));
 	put64(b, start);
 	put64(b, size);
@@ -124,10 +120,9 @@ static inline void read_bytes(const struct bytes *b, uint16_t machine, bool is_e
 				      .text_base = 0x30000,
 				      .isa = isa_for_machine(machine),
 				      .is_eh = is_eh};
-
 	assert_non_null(copy);
 	memcpy(copy, b->data, b->size);
-	memset(&out->stats, 0, sizeof(out->stats));
+	memset(&out->stats, 0, sizeof out->stats);
 	rows_init(&out->rows);
 	assert_true(cfi_read_section(&section, &out->rows, &out->stats));
 	rows_finish(&out->rows);
@@ -146,11 +141,10 @@ static inline void run_program(uint16_t machine, const void *program, size_t siz
 {
 	struct bytes b = {.size = 0};
 	size_t cie = put_cie(&b, machine, "");
-
 	put_fde(&b, cie, 0x1000, 0x100, program, size);
 	read_bytes(&b, machine, true, out);
 }
-#define RUN(machine, program, out) run_program(machine, program, sizeof(program) - 1, out)
+#define RUN(machine, program, out) run_program(machine, program, sizeof program - 1, out)
 
 static inline void assert_recipe(struct recipe got, struct recipe wanted)
 {
@@ -164,5 +158,5 @@ static inline void assert_recipe(struct recipe got, struct recipe wanted)
 	assert_int_equal(got.ra_offset, wanted.ra_offset);
 	assert_int_equal(got.fp, wanted.fp);
 	assert_int_equal(got.fp_offset, wanted.fp_offset);
-	assert_memory_equal(&got, &wanted, sizeof(got));
+	assert_memory_equal(&got, &wanted, sizeof got);
 }

@@ -46,10 +46,8 @@ static inline void put_uleb(struct buf *b, uint64_t value)
 static inline void put_sleb(struct buf *b, int64_t value)
 {
 	bool more = true;
-
 	while (more) {
 		uint8_t byte = value & 0x7f;
-
 		value >>= 7;
 		more = !((value == 0 && !(byte & 0x40)) || (value == -1 && (byte & 0x40)));
 		put(b, byte | (more ? 0x80 : 0), 1);
@@ -71,7 +69,6 @@ static inline size_t put_length(struct buf *b)
 static inline void end_length(struct buf *b, size_t from)
 {
 	uint32_t length = (uint32_t)(b->size - from);
-
 	memcpy(b->data + from - 4, &length, 4);
 }
 
@@ -88,7 +85,6 @@ static inline struct image *dwarf_image(struct dwarf_bytes *d)
 		{.name = ".text", .address = CODE, .bytes = code, .size = CODE_SIZE, .code = true}};
 	struct image *image;
 	size_t count = 1;
-
 	for (int i = 0; i < PARTS; i++)
 		if (d->parts[i].size)
 			sections[count++] = (struct made_section){.name = names[i],

@@ -19,7 +19,6 @@ struct reader {
 static inline struct reader reader_of(struct image *image, struct image *debug)
 {
 	struct reader r = {.image = image, .debug = debug};
-
 	assert_null(lines_open(image, debug, &r.lines));
 	assert_null(inlines_open(image, debug, r.lines, &r.inlines));
 	return r;
@@ -41,13 +40,11 @@ static inline void check_shape(const struct inline_procedure *p)
 	assert_true(p->scopes[0].count > 0);
 	for (size_t i = 0; i < p->scope_count; i++) {
 		const struct inline_scope *s = &p->scopes[i];
-
 		assert_true(s->first + (size_t)s->count <= p->range_count);
 		assert_true(i == 0 || (s->parent < i && s->count > 0));
 		assert_true(i == 0 || s->depth == p->scopes[s->parent].depth + 1);
 		for (uint32_t k = 0; k < s->count; k++) {
 			const struct inline_range *r = &p->ranges[s->first + k];
-
 			assert_true(r->start < r->end);
 			assert_true(k == 0 || r[-1].end < r->start);
 		}
@@ -58,7 +55,6 @@ static inline bool find(struct reader *r, uint64_t address, struct inline_proced
 {
 	struct err *e;
 	bool found;
-
 	e = inlines_find(r->inlines, address, p, &found);
 	assert_null(e);
 	if (found)
@@ -74,7 +70,6 @@ struct listing {
 static inline struct err *list_one(void *context, const struct inline_procedure *p)
 {
 	struct listing *l = context;
-
 	check_shape(p);
 	assert_true(p->ranges[p->scopes[0].first].start >= l->last);
 	l->last = p->ranges[p->scopes[0].first].start;
@@ -91,7 +86,6 @@ static inline struct err *list_one(void *context, const struct inline_procedure 
 static inline struct listing list_all(struct reader *r)
 {
 	struct listing l = {0};
-
 	assert_null(inlines_each(r->inlines, list_one, &l));
 	return l;
 }

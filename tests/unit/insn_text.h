@@ -22,11 +22,10 @@ __attribute__((format(printf, 2, 3))) static inline void line_add(struct insn_li
 {
 	va_list args;
 	int n;
-
 	va_start(args, format);
-	n = vsnprintf(line->text + line->length, sizeof(line->text) - line->length, format, args);
+	n = vsnprintf(line->text + line->length, sizeof line->text - line->length, format, args);
 	va_end(args);
-	if (n > 0 && (size_t)n < sizeof(line->text) - line->length)
+	if (n > 0 && (size_t)n < sizeof line->text - line->length)
 		line->length += (size_t)n;
 }
 
@@ -38,7 +37,6 @@ static inline const char *register_name(const struct isa *isa, unsigned reg)
 					  "x8",  "x9",  "x10", "x11", "x12", "x13", "x14", "x15",
 					  "x16", "x17", "x18", "x19", "x20", "x21", "x22", "x23",
 					  "x24", "x25", "x26", "x27", "x28", "x29", "x30", "sp"};
-
 	if (reg >= isa->register_count)
 		return "?";
 	return isa->register_count == 16 ? x86[reg] : arm[reg];
@@ -49,7 +47,6 @@ static inline void line_add_effect(struct insn_line *line, const struct isa *isa
 {
 	const char *dst = register_name(isa, e->dst), *src = register_name(isa, e->src);
 	const char *src2 = register_name(isa, e->src2);
-
 	switch (e->op) {
 	case EFFECT_CONST:
 		line_add(line, "; %s = %" PRIx64, dst, (uint64_t)e->imm);
@@ -91,7 +88,6 @@ static inline struct insn_line insn_line(const struct isa *isa, const struct ins
 		"branch", "return", "trap", "syscall", "bad",
 	};
 	struct insn_line line = {.length = 0};
-
 	line_add(&line, "%s", insn->kind <= INSN_BAD ? kinds[insn->kind] : "?");
 	if (insn->target)
 		line_add(&line, " ->%" PRIx64, insn->target);
@@ -113,7 +109,6 @@ static inline struct insn_line insn_line(const struct isa *isa, const struct ins
 static inline uint32_t insn_all_writes(const struct insn *insn)
 {
 	uint32_t all = insn->writes;
-
 	for (unsigned i = 0; i < insn->effect_count; i++)
 		if (insn->effects[i].op != EFFECT_STORE && insn->effects[i].op != EFFECT_COMPARE)
 			all |= UINT32_C(1) << insn->effects[i].dst;

@@ -11,7 +11,6 @@
 static inline struct lines *open_lines(struct image *image, struct image *debug)
 {
 	struct lines *lines;
-
 	assert_null(lines_open(image, debug, &lines));
 	return lines;
 }
@@ -21,7 +20,6 @@ static inline size_t range(struct lines *lines, uint64_t start, uint64_t end,
 {
 	size_t count;
 	struct err *e = lines_range(lines, start, end, rows, &count);
-
 	assert_null(e);
 	for (size_t i = 0; i < count; i++) {
 		assert_true((*rows)[i].address < (*rows)[i].end);

@@ -33,7 +33,6 @@ struct line {
 static inline uint8_t hex_byte(const char *hex)
 {
 	unsigned byte;
-
 	assert_int_equal(sscanf(hex, "%2x", &byte), 1);
 	return (uint8_t)byte;
 }
@@ -42,7 +41,6 @@ static inline uint8_t hex_byte(const char *hex)
 static inline size_t line_bytes(const struct isa *isa, const struct line *line, uint8_t *out)
 {
 	size_t size = strlen(line->bytes) / 2, unit = isa->insn_min;
-
 	for (size_t i = 0; i < size; i++)
 		out[i] = hex_byte(line->bytes + 2 * (i - i % unit + unit - 1 - i % unit));
 	return size;
@@ -52,7 +50,6 @@ static inline size_t listing_bytes(const struct isa *isa, const struct line *lin
 				   uint8_t out[LISTING_MAX])
 {
 	size_t size = 0;
-
 	for (size_t i = 0; i < count; i++) {
 		assert_true(size + strlen(lines[i].bytes) / 2 <= LISTING_MAX);
 		size += line_bytes(isa, &lines[i], out + size);
@@ -68,16 +65,15 @@ static inline const char *state_words(const struct isa *isa, const struct frame_
 {
 	char words[COMPARE_WORDS_MAX], extra[32] = "";
 	struct recipe r;
-
 	if (!state)
 		return strcpy(out, "-");
 	frame_recipe(isa, state, &r);
 	if (r.cfa == RECIPE_REG || r.cfa == RECIPE_DEREF)
 		assert_int_equal(r.source, RECIPE_FROM_CODE);
 	if (r.extra == RECIPE_AT_CFA)
-		snprintf(extra, sizeof(extra), " extra=[CFA%+d]", r.extra_offset);
+		snprintf(extra, sizeof extra, " extra=[CFA%+d]", r.extra_offset);
 	else if (r.extra != RECIPE_SAME)
-		snprintf(extra, sizeof(extra), " extra=%s",
+		snprintf(extra, sizeof extra, " extra=%s",
 			 r.extra == RECIPE_LOST ? "lost" : "elsewhere");
 	snprintf(out, WORDS_MAX, "%s%s%s", state->guessed ? "~" : "", compare_words(isa, &r, words),
 		 extra);
@@ -90,7 +86,6 @@ static inline const char *expected_words(const struct isa *isa, const char *expe
 {
 	const char *entry = isa->call_pushes ? "CFA=sp+8 ra=[CFA-8] fp=same"
 					     : "CFA=sp ra=lr fp=same";
-
 	if (!*expected)
 		return before;
 	if (!strcmp(expected, "~entry"))
@@ -98,4 +93,4 @@ static inline const char *expected_words(const struct isa *isa, const char *expe
 	return !strcmp(expected, "entry") || !strcmp(expected, "start") ? entry : expected;
 }
 
-#define COUNT(array) (sizeof(array) / sizeof *(array))
+#define COUNT(array) (sizeof array / sizeof *(array))

@@ -31,8 +31,7 @@ struct made_file {
 static inline size_t made_name(struct made_file *f, size_t *used, const char *name)
 {
 	size_t at = *used;
-
-	assert_true(at + strlen(name) < sizeof(f->names));
+	assert_true(at + strlen(name) < sizeof f->names);
 	strcpy(f->names + at, name);
 	*used = at + strlen(name) + 1;
 	return at;
@@ -42,7 +41,6 @@ static inline void made_add(struct made_file *f, const struct made_section *s, s
 			    size_t name, size_t offset)
 {
 	Elf64_Xword flags = (s->address ? SHF_ALLOC : 0) | (s->code ? SHF_EXECINSTR : 0);
-
 	f->sections[index] = (Elf64_Shdr){
 		.sh_name = (Elf64_Word)name,
 		.sh_type = s->type ? s->type : SHT_PROGBITS,
@@ -86,10 +84,9 @@ static inline struct image *made_image(uint16_t machine, uint64_t entry,
 				      .e_shnum = (Elf64_Half)(count + 2),
 				      .e_shstrndx = (Elf64_Half)(count + 1),
 			      }};
-	size_t used = 1, size = sizeof(f);
+	size_t used = 1, size = sizeof f;
 	struct image *image;
 	struct err *e;
-
 	assert_true(count <= MADE_MAX);
 	for (size_t i = 0; i < count; i++) {
 		made_add(&f, &sections[i], i + 1, made_name(&f, &used, sections[i].name), size);
@@ -99,12 +96,12 @@ static inline struct image *made_image(uint16_t machine, uint64_t entry,
 		.sh_name = (Elf64_Word)made_name(&f, &used, ".shstrtab"),
 		.sh_type = SHT_STRTAB,
 		.sh_offset = offsetof(struct made_file, names),
-		.sh_size = sizeof(f.names),
+		.sh_size = sizeof f.names,
 	};
 	uint8_t *bytes = malloc(size);
 	assert_non_null(bytes);
-	memcpy(bytes, &f, sizeof(f));
-	for (size_t i = 0, at = sizeof(f); i < count; at += sections[i++].size)
+	memcpy(bytes, &f, sizeof f);
+	for (size_t i = 0, at = sizeof f; i < count; at += sections[i++].size)
 		if (sections[i].size)
 			memcpy(bytes + at, sections[i].bytes, sections[i].size);
 	e = image_open_memory(bytes, size, "made", &image);

@@ -36,8 +36,7 @@ static inline uint64_t any_number(void)
 static inline const char *any_text(void)
 {
 	static char text[64];
-	size_t size = below(sizeof(text) - 1);
-
+	size_t size = below(sizeof text - 1);
 	if (roll() % 3 == 0)
 		size = 0;
 	for (size_t i = 0; i < size; i++)
@@ -63,7 +62,6 @@ static inline void fails(struct err *e, const char *part)
 static inline struct profile *fresh(void)
 {
 	struct profile *p;
-
 	ok(profile_new(&p));
 	assert_int_equal(p->node_count, 1);
 	assert_int_equal(p->nodes[0].kind, PROFILE_ROOT);
@@ -75,7 +73,6 @@ static inline struct profile *fresh(void)
 static inline void add_random_tables(struct profile *p, unsigned most)
 {
 	uint32_t index;
-
 	for (unsigned i = below(most); i; i--)
 		ok(profile_add_process(
 			p,
@@ -104,7 +101,6 @@ static inline void add_random_tables(struct profile *p, unsigned most)
 					       {any_number(), any_number(), ""},
 					       {0, 1, "third"}};
 		struct profile_module m = {.kind = (uint8_t)below(5), .path = any_text()};
-
 		m.build_id = "0123abcd";
 		m.problem = roll() & 1 ? "no recipe" : "";
 		if (m.kind == PROFILE_JIT && !p->process_count)
@@ -122,7 +118,6 @@ static inline struct profile *random_profile(unsigned most)
 {
 	struct profile *p = fresh();
 	uint32_t node;
-
 	p->command = profile_string(p, any_text());
 	p->directory = profile_string(p, any_text());
 	p->host = profile_string(p, "host");
@@ -252,7 +247,6 @@ static inline const char *differ_tree(const struct profile *a, const struct prof
 static inline const char *differ(const struct profile *a, const struct profile *b)
 {
 	const char *where = differ_info(a, b);
-
 	for (size_t i = 0; !where && i < a->module_count; i++)
 		where = differ_module(&a->modules[i], &b->modules[i]);
 	for (size_t i = 0; !where && i < a->process_count; i++)
@@ -273,7 +267,6 @@ static inline const char *differ(const struct profile *a, const struct profile *
 static inline void assert_same(const struct profile *a, const struct profile *b)
 {
 	const char *where = differ(a, b);
-
 	if (where)
 		fail_msg("profiles differ: %s", where);
 }
@@ -281,7 +274,6 @@ static inline void assert_same(const struct profile *a, const struct profile *b)
 static inline struct buf pack(const struct profile *p)
 {
 	struct buf bytes = {0};
-
 	ok(profile_pack(p, &bytes));
 	return bytes;
 }
@@ -302,7 +294,6 @@ static inline void assert_sane(const struct profile *p)
 			    p->modules[i].process < p->process_count);
 	for (size_t i = 0; i < p->value_count; i++) {
 		const struct profile_value *v = &p->values[i], *w = v - 1;
-
 		assert_true(v->node < p->node_count && v->thread < p->thread_count &&
 			    v->metric < p->metric_count);
 		if (i)
@@ -317,7 +308,6 @@ static inline struct profile *parse_damaged(const void *bytes, size_t size, cons
 {
 	struct profile *p;
 	char *damage;
-
 	ok(profile_parse(bytes, size, &p, &damage));
 	assert_sane(p);
 	if (!damage || !strstr(damage, part))
@@ -330,7 +320,6 @@ static inline struct profile *parse_whole(const void *bytes, size_t size)
 {
 	struct profile *p;
 	char *damage;
-
 	ok(profile_parse(bytes, size, &p, &damage));
 	if (damage)
 		fail_msg("damaged: %s", damage);
@@ -346,7 +335,6 @@ static inline struct profile *small_profile(void)
 	struct profile_module file = {.kind = PROFILE_FILE, .path = "/bin/app", .build_id = "ab"};
 	struct profile_module jit = {.kind = PROFILE_JIT, .path = "[anon]", .process = 1};
 	uint32_t i, main_node, leaf, late;
-
 	p->command = profile_string(p, "app --fast");
 	p->complete = true;
 	ok(profile_add_process(p, &(struct profile_process){.pid = 7, .name = "app"}, &i));
@@ -380,7 +368,6 @@ static inline struct profile *large_profile(size_t nodes, size_t threads)
 {
 	struct profile *p = fresh();
 	uint32_t index, node = 0, depth = 0;
-
 	random_state = SEED;
 	ok(profile_add_process(p, &(struct profile_process){.pid = 1, .name = "big"}, &index));
 	for (size_t i = 0; i < threads; i++)
@@ -392,7 +379,6 @@ static inline struct profile *large_profile(size_t nodes, size_t threads)
 	while (p->node_count < nodes) {
 		uint64_t site = below(3000);
 		bool leaf = depth > 10 && below(20) == 0;
-
 		ok(profile_child(p, node, leaf ? PROFILE_EXACT : PROFILE_CALL,
 				 1 + (uint32_t)(site * site % 20), site * 0x9e3779 % 0x200000 & ~3u,
 				 &node));

@@ -25,7 +25,6 @@ static inline const char *scratch_format(const char *format, ...)
 	static unsigned int next;
 	char **slot = &kept[next++ % 64];
 	va_list args;
-
 	free(*slot);
 	va_start(args, format);
 	assert_true(vasprintf(slot, format, args) >= 0);
@@ -43,9 +42,8 @@ static inline void scratch_remove(void)
 static inline const char *scratch(const char *name)
 {
 	const char *base = getenv("TMPDIR");
-
 	if (!scratch_dir[0]) {
-		snprintf(scratch_dir, sizeof(scratch_dir), "%s/culprit-test-XXXXXX",
+		snprintf(scratch_dir, sizeof scratch_dir, "%s/culprit-test-XXXXXX",
 			 base ? base : "/tmp");
 		assert_non_null(mkdtemp(scratch_dir));
 		atexit(scratch_remove);
@@ -56,7 +54,6 @@ static inline const char *scratch(const char *name)
 static inline void scratch_write(const char *name, const void *bytes, size_t size)
 {
 	FILE *file = fopen(scratch(name), "w");
-
 	assert_non_null(file);
 	assert_int_equal(fwrite(bytes, 1, size, file), size);
 	assert_int_equal(fclose(file), 0);
@@ -67,7 +64,6 @@ static inline uint8_t *scratch_read(const char *name, size_t *size)
 {
 	FILE *file = fopen(scratch(name), "r");
 	uint8_t *bytes;
-
 	assert_non_null(file);
 	fseek(file, 0, SEEK_END);
 	*size = (size_t)ftell(file);
@@ -90,7 +86,6 @@ static inline bool scratch_run(const char *command)
 static inline bool scratch_try_compile(const char *output, const char *text, const char *flags)
 {
 	const char *cc = getenv("CC");
-
 	scratch_write(scratch_format("%s.c", output), text, strlen(text));
 	return scratch_run(
 		scratch_format("%s -o %s %s.c %s", cc ? cc : "cc", output, output, flags));

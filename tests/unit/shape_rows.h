@@ -9,7 +9,6 @@ static inline struct rows shapes_of(uint16_t machine, const void *code, size_t s
 {
 	struct image *image = bare_image(machine, code, size, 0);
 	struct rows rows;
-
 	rows_init(&rows);
 	shapes_add(image, &rows);
 	rows_finish(&rows);

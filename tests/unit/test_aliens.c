@@ -20,14 +20,12 @@ static void add(struct descriptors *d, uint32_t file, uint32_t line, const char 
 static const char *owner(const struct descriptors *d, uint32_t file, uint32_t line)
 {
 	uint32_t x = descriptors_owner(d, file, line);
-
 	return x == OWNER_NONE ? "-" : d->items[x].name;
 }
 
 static void a_procedure_ends_where_the_next_begins(void **state)
 {
 	struct descriptors d = {0};
-
 	(void)state;
 	add(&d, 2, 50, "h", true);
 	add(&d, 1, 30, "g", false);
@@ -49,7 +47,6 @@ static void a_procedure_ends_where_the_next_begins(void **state)
 static void instances_of_a_template_are_one(void **state)
 {
 	struct descriptors d = {0};
-
 	(void)state;
 	add(&d, 1, 10, "_Z1fIiEvT_", true);
 	add(&d, 1, 10, "_Z1fIdEvT_", true);
@@ -93,7 +90,6 @@ static void closures_are_inside_of_closures(void **state)
 		{.file = 1, .line = 20}, {.file = 1, .line = 33}, {.file = 1, .line = 45}};
 	const struct line_row f[] = {{.file = 1, .line = 10}, {.file = 1, .line = 55}};
 	struct descriptors d = {0};
-
 	(void)state;
 	add(&d, 1, 10, "f", true);
 	add(&d, 1, 20, "f::{closure#0}", true);
@@ -119,7 +115,6 @@ static void what_goes_on_behind_is_around(void **state)
 	const struct line_row x[] = {
 		{.file = 1, .line = 12}, {.file = 1, .line = 14}, {.file = 2, .line = 900}};
 	struct descriptors d = {0};
-
 	(void)state;
 	add(&d, 1, 10, "f", true);
 	add(&d, 1, 12, "x", true);
@@ -146,7 +141,6 @@ static void a_closure_is_seen_elsewhere(void **state)
 	const struct line_row f[] = {
 		{.file = 1, .line = 10}, {.file = 1, .line = 13}, {.file = 1, .line = 15}};
 	struct descriptors d = {0};
-
 	(void)state;
 	add(&d, 1, 10, "f", true);
 	add(&d, 1, 12, "{closure#0}", false);
@@ -165,7 +159,6 @@ static void a_closure_is_seen_elsewhere(void **state)
 static void returns_show_the_end(void **state)
 {
 	struct descriptors d = {0};
-
 	(void)state;
 	add(&d, 1, 10, "f", true);
 	add(&d, 1, 14, "guard", false);
@@ -187,7 +180,6 @@ static void functions_inside_stand_at_an_end(void **state)
 {
 	const struct line_row f[] = {{.file = 1, .line = 10}, {.file = 1, .line = 30}};
 	struct descriptors d = {0};
-
 	(void)state;
 	add(&d, 1, 10, "f", true);
 	add(&d, 1, 12, "first", false);
@@ -213,7 +205,6 @@ static void expect_marks(const struct descriptors *d, struct weave_piece *pieces
 {
 	struct weave_context *contexts;
 	size_t context_count;
-
 	for (size_t i = 0; i < count; i++)
 		pieces[i].start = 4 * i, pieces[i].end = 4 * i + 4, pieces[i].loop = WEAVE_NONE,
 		pieces[i].known = pieces[i].line != 0;
@@ -234,7 +225,6 @@ static void lines_of_others_are_alien(void **state)
 	/* Line 5 stands before all procedures, file 3 has none: put in by the preprocessor. */
 	const uint32_t wanted[] = {0, 30, 0, 0, 50, 30, 0};
 	struct descriptors d = {0};
-
 	(void)state;
 	add(&d, 1, 10, "f", true);
 	add(&d, 1, 30, "g", true);
@@ -252,7 +242,6 @@ static void gaps_are_of_nobody_known(void **state)
 				       {.file = 1, .line = 22}, {.file = 3, .line = 9}};
 	const uint32_t wanted[] = {0, 5, 7, 0, 5, 7};
 	struct descriptors d = {0};
-
 	(void)state;
 	add(&d, 1, 10, "f", true);
 	add(&d, 1, 30, "g", true);
@@ -267,7 +256,6 @@ static void gaps_are_of_nobody_known(void **state)
 static void expect_marks_of_four(struct weave_piece *pieces, size_t count, const uint32_t *wanted)
 {
 	struct descriptors d = {0};
-
 	add(&d, 1, 10, "f", true);
 	add(&d, 1, 30, "g", true);
 	add(&d, 1, 50, "h", false);
@@ -298,7 +286,6 @@ static void code_without_lines_belongs_to_its_surroundings(void **state)
 		{.file = 1, .line = 14},
 	};
 	const uint32_t wanted[] = {0, 0, 30, 30, 30, 30, 30, 30, 30, 30, 0, 50, 0, 50, 0, 0};
-
 	(void)state;
 	expect_marks_of_four(pieces, 16, wanted);
 }
@@ -325,7 +312,6 @@ static void code_without_lines_is_in_what_goes_on(void **state)
 		{.file = 1, .line = 33},
 	};
 	const uint32_t wanted[] = {30, 50, 30, 30, 5, 30, 0, 30, 50, 0, 5, 30, 0, 5, 0, 30};
-
 	(void)state;
 	expect_marks_of_four(pieces, 16, wanted);
 }
@@ -347,7 +333,6 @@ static void code_without_lines_has_a_file(void **state)
 		{.file = 3, .placed = true}, /* nothing is known of this file */
 	};
 	const uint32_t wanted[] = {30, 30, 30, 5, 5, 0, 5, 0, 5, 0, 0};
-
 	(void)state;
 	expect_marks_of_four(pieces, 11, wanted);
 }
@@ -369,6 +354,5 @@ int main(void)
 		cmocka_unit_test(code_without_lines_is_in_what_goes_on),
 		cmocka_unit_test(code_without_lines_has_a_file),
 	};
-
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

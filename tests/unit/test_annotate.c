@@ -268,7 +268,6 @@ static void check_recursion(struct world *w)
 	/* The return address lies behind the call: nothing belongs to it. */
 	assert_int_equal(annotate_insn_total(&a, at_call + 1, 0), 0);
 	annotate_free(&a);
-
 	const bool second[] = {false, true};
 	annotate(w, w->descend, second, &a);
 	assert_int_equal(annotate_total(&a, 0, 0), 0);
@@ -312,7 +311,6 @@ static void check_inlined(struct world *w)
 	w->modules = NULL;
 	sample(w, step(w, 0, PROFILE_EXACT, inside), 0, 0, 100);
 	annotate(w, w->descend, NULL, &a);
-
 	/* descend:15 -> middle:8 -> leaf:4 */
 	uint32_t middle = find_context(&a, "middle"), leaf = find_context(&a, "leaf");
 	uint32_t call = find_line(&a, 0, 15), inner_call = find_line(&a, middle, 8);

@@ -26,7 +26,6 @@ static int try(bool (*possible)(void))
 {
 	int status = 0;
 	pid_t parent = getpid(), child = fork();
-
 	assert_true(child >= 0);
 	if (!child) {
 		if (!apart_enter(parent, 0, &bounds))
@@ -177,6 +176,5 @@ int main(void)
 		cmocka_unit_test(it_can_write_nowhere),
 		cmocka_unit_test(too_much_time_is_told),
 	};
-
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -34,7 +34,6 @@ static struct err *parse(const char *line)
 	static char *argv[128];
 	int argc = 0;
 	char *word;
-
 	json = quiet = false;
 	output = NULL;
 	pid = 0;
@@ -55,7 +54,6 @@ static struct err *parse(const char *line)
 static void assert_refused(const char *line, const char *wanted)
 {
 	struct err *e = parse(line);
-
 	assert_non_null(e);
 	assert_string_equal(err_text(e), wanted);
 	err_free(e);
@@ -135,7 +133,6 @@ static void lists(void **state)
 	char line[1024] = "stack";
 	struct err *e;
 	size_t i;
-
 	(void)state;
 	assert_null(parse("stack"));
 	assert_int_equal(events.count, 0);
@@ -181,11 +178,10 @@ static void numbers_are_numbers(void **state)
 		"-1", "+1", "1x", "0x", "0x-1", "a", "99999999999999999999"};
 	char line[64], wanted[128];
 	size_t i;
-
 	(void)state;
-	for (i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
-		snprintf(line, sizeof(line), "stack -p %s", wrong[i]);
-		snprintf(wanted, sizeof(wanted),
+	for (i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+		snprintf(line, sizeof line, "stack -p %s", wrong[i]);
+		snprintf(wanted, sizeof wanted,
 			 "-p needs a number, not '%s' (see culprit stack -h)", wrong[i]);
 		assert_refused(line, wanted);
 	}
@@ -197,7 +193,6 @@ static void numbers_are_numbers(void **state)
 static void help(void **state)
 {
 	struct buf b = {0};
-
 	(void)state;
 	assert_null(parse("stack -jh --nonsense"));
 	assert_true(args.help);
@@ -232,6 +227,5 @@ int main(void)
 		cmocka_unit_test(numbers_are_numbers),
 		cmocka_unit_test(help),
 	};
-
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

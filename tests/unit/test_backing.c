@@ -21,7 +21,6 @@ static size_t start(void)
 	int to[2], from[2];
 	size_t found = 0;
 	char byte = 'x';
-
 	assert_true(scratch_run("cp $(command -v cat) copycat"));
 	assert_true(!pipe(to) && !pipe(from));
 	child = fork();
@@ -55,7 +54,6 @@ static bool opens(pid_t pid, size_t index)
 	struct image *image = NULL;
 	struct err *e = backing_open(pid, &maps, index, &image);
 	bool good = !e && image_section(image, ".text");
-
 	err_free(e);
 	image_close(image);
 	return good;
@@ -65,7 +63,6 @@ static void finds_files_of_the_living(void **state)
 {
 	size_t index = start();
 	uint64_t changed = backing_changed(child, &maps.items[index]);
-
 	(void)state;
 	assert_true(opens(child, index));
 	assert_true(changed);
@@ -84,7 +81,6 @@ static void finds_files_of_the_dead(void **state)
 {
 	size_t index = start();
 	uint64_t changed = backing_changed(child, &maps.items[index]);
-
 	(void)state;
 	end();
 	assert_true(opens(child, index));
@@ -98,7 +94,6 @@ static void finds_files_of_the_dead(void **state)
 static void takes_no_other_file(void **state)
 {
 	size_t index = start();
-
 	(void)state;
 	assert_true(scratch_run("cp copycat other && mv other copycat"));
 	end();
@@ -114,7 +109,6 @@ static void takes_the_mapped_file(void **state)
 	size_t index = start();
 	struct image *image;
 	struct stat st;
-
 	(void)state;
 	assert_true(scratch_run("cp copycat other && echo >>other && mv other copycat"));
 	if (!geteuid()) { /* map_files is for root alone */
@@ -133,7 +127,6 @@ static void takes_our_own_vdso(void **state)
 	size_t program = start(), vdso = 0;
 	struct image *ours, *image;
 	char wanted[2 * BUILD_ID_MAX + 1], id[2 * BUILD_ID_MAX + 1];
-
 	(void)state;
 	while (vdso < maps.count && strcmp(maps.items[vdso].path, "[vdso]") != 0)
 		vdso++;
@@ -159,7 +152,6 @@ static void tells_where_files_are(void **state)
 {
 	size_t index = start();
 	char *path = backing_path(child, &maps.items[index]);
-
 	(void)state;
 	assert_non_null(path);
 	assert_string_equal(path, maps.items[index].path);

@@ -20,7 +20,6 @@ static struct profile *new_profile(const char *const modules[2], const int threa
 {
 	struct profile *p;
 	uint32_t index;
-
 	good(profile_new(&p));
 	good(profile_add_metric(
 		p, &(struct profile_metric){.name = "cpu-clock", .unit = "ns", .period = 1},
@@ -48,7 +47,6 @@ static void count(struct profile *p, uint32_t thread, uint32_t module, uint64_t 
 		  uint64_t inner, uint64_t samples)
 {
 	uint32_t node;
-
 	good(profile_child(p, 0, PROFILE_CALL, module, outer, &node));
 	good(profile_child(p, node, PROFILE_EXACT, module, inner, &node));
 	good(profile_count(p, node, thread, 0, samples));
@@ -58,10 +56,8 @@ static uint64_t samples_at(const struct profile *p, const struct profile_value *
 			   size_t value_count, int tid, const char *path, uint64_t inner)
 {
 	uint64_t sum = 0;
-
 	for (size_t i = 0; i < value_count; i++) {
 		const struct profile_node *n = &p->nodes[values[i].node];
-
 		assert_true(!i || values[i - 1].node <= values[i].node);
 		if (p->threads[values[i].thread].tid == tid && n->address == inner &&
 		    !strcmp(p->modules[n->module].path, path))
@@ -78,7 +74,6 @@ static void test_same_places(void **state)
 		       *now = new_profile(modules, threads);
 	struct profile_value *values;
 	size_t value_count;
-
 	(void)state;
 	count(before, 0, 1, 1, 2, 5);
 	count(now, 0, 1, 1, 2, 8);
@@ -105,7 +100,6 @@ static void test_other_places(void **state)
 	struct profile_value *values;
 	size_t value_count;
 	uint32_t *to;
-
 	(void)state;
 	count(before, 0, 1, 1, 2, 5);
 	count(before, 0, 1, 1, 3, 5);
@@ -144,7 +138,6 @@ static void test_strangers(void **state)
 	struct profile_value *values;
 	size_t value_count;
 	uint32_t *to;
-
 	(void)state;
 	count(before, 0, 1, 1, 2, 5);
 	count(before, 1, 2, 1, 2, 5);
@@ -170,6 +163,5 @@ int main(void)
 		cmocka_unit_test(test_other_places),
 		cmocka_unit_test(test_strangers),
 	};
-
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -34,7 +34,6 @@ static struct profile *new_profile(double seconds)
 	};
 	struct profile *p;
 	uint32_t index;
-
 	good(profile_new(&p));
 	p->duration_ns = (uint64_t)(seconds * 1e9);
 	p->command = profile_string(p, "./app\033[H");
@@ -67,7 +66,6 @@ static void count(struct profile *p, uint32_t thread, uint64_t samples, uint64_t
 		  uint64_t inner)
 {
 	uint32_t node;
-
 	good(profile_child(p, 0, PROFILE_CALL, 1, outer + 8, &node));
 	if (inner)
 		good(profile_child(p, node, PROFILE_EXACT, 1, inner + 8, &node));
@@ -78,7 +76,6 @@ static void count(struct profile *p, uint32_t thread, uint64_t samples, uint64_t
 static struct profile *first_profile(void)
 {
 	struct profile *p = new_profile(1);
-
 	count(p, 0, 90, 0x1000, 0x1100);
 	count(p, 0, 10, 0x1000, 0);
 	good(profile_settle(p));
@@ -88,7 +85,6 @@ static struct profile *first_profile(void)
 static struct profile *second_profile(void)
 {
 	struct profile *p = new_profile(3);
-
 	count(p, 1, 30, 0x1200, 0x1300);
 	count(p, 0, 100, 0x1000, 0x1100);
 	count(p, 0, 70, 0x1000, 0);
@@ -108,7 +104,6 @@ static const struct board_row *find(const struct board *b, const char *name)
 static struct board *make(struct board_maker *maker, struct board_wish wish)
 {
 	struct board *board;
-
 	good(board_make(maker, &wish, false, &board));
 	return board;
 }
@@ -117,7 +112,6 @@ static void test_rows(void **state)
 {
 	struct board_maker *maker;
 	struct board *b;
-
 	(void)state;
 	good(board_maker_new(&maker));
 	good(board_maker_take(maker, first_profile(), false));
@@ -162,7 +156,6 @@ static void test_path(void **state)
 {
 	struct board_maker *maker;
 	struct board *b;
-
 	(void)state;
 	good(board_maker_new(&maker));
 	good(board_maker_take(maker, first_profile(), false));
@@ -195,7 +188,6 @@ static void check_picture(struct browse *browse, unsigned width, unsigned height
 			    .state = "recording"};
 	struct buf out = {0};
 	size_t lines = 0, used = 0;
-
 	browse_picture(browse, &p);
 	draw_picture(&p, &out);
 	for (size_t i = 0; i < out.size; i++) {
@@ -220,7 +212,6 @@ static struct board *both(bool path)
 {
 	struct board_maker *maker;
 	struct board *b;
-
 	good(board_maker_new(&maker));
 	good(board_maker_take(maker, first_profile(), false));
 	good(board_maker_take(maker, second_profile(), false));
@@ -237,7 +228,6 @@ static struct board *both(bool path)
 static void test_pictures(void **state)
 {
 	struct browse browse = {.interval = 1};
-
 	(void)state;
 	for (int turn = 0; turn < 4; turn++) {
 		for (unsigned width = 1; width < 140; width += width < 60 ? 1 : 13)
@@ -262,7 +252,6 @@ static void press(struct browse *b, const char *keys)
 static void test_keys(void **state)
 {
 	struct browse b = {.interval = 1};
-
 	(void)state;
 	press(&b, "j/x\rkflnmts"); /* before there is anything */
 	browse_key(&b, KEY_ESCAPE, 10);
@@ -322,7 +311,6 @@ static void test_print(void **state)
 	struct order order = {0};
 	struct buf out = {0};
 	struct json j;
-
 	(void)state;
 	print_board(b, &order, "recording", 2, &out);
 	assert_non_null(strstr(out.data, "recording 3.00 s: 200 samples of cpu-clock so far; last "
@@ -347,6 +335,5 @@ int main(void)
 		cmocka_unit_test(test_pictures), cmocka_unit_test(test_keys),
 		cmocka_unit_test(test_print),
 	};
-
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,7 +10,6 @@
 static void starts_empty(void **state)
 {
 	struct buf b = {0};
-
 	(void)state;
 	assert_string_equal(buf_text(&b), "");
 	assert_null(buf_take(&b));
@@ -24,7 +23,6 @@ static void grows_and_stays_terminated(void **state)
 {
 	struct buf b = {0};
 	size_t i;
-
 	(void)state;
 	for (i = 0; i < 10000; i++) {
 		buf_puts(&b, "ab");
@@ -41,7 +39,6 @@ static void grows_and_stays_terminated(void **state)
 static void prints_of_any_length(void **state)
 {
 	struct buf b = {0};
-
 	(void)state;
 	buf_printf(&b, "%d %s", 7, "seven");
 	assert_string_equal(buf_text(&b), "7 seven");
@@ -54,7 +51,6 @@ static void prints_of_any_length(void **state)
 static void holds_any_bytes(void **state)
 {
 	struct buf b = {0};
-
 	(void)state;
 	buf_append(&b, "a\0b", 3);
 	buf_append(&b, "\0", 1);
@@ -67,7 +63,6 @@ static void hands_over(void **state)
 {
 	struct buf b = {0};
 	char *text;
-
 	(void)state;
 	buf_puts(&b, "mine");
 	text = buf_take(&b);
@@ -85,7 +80,6 @@ static void hands_over(void **state)
 static void failure_sticks(void **state)
 {
 	struct buf b = {0};
-
 	(void)state;
 	buf_puts(&b, "kept");
 	assert_false(buf_reserve(&b, SIZE_MAX));
@@ -107,6 +101,5 @@ int main(void)
 		cmocka_unit_test(hands_over),
 		cmocka_unit_test(failure_sticks),
 	};
-
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

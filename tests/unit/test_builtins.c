@@ -19,7 +19,6 @@ static enum builtin_kind kind_in(uint16_t machine, const struct symbol *symbol, 
 		.name = ".text", .address = TEXT, .bytes = code, .size = size, .code = true};
 	struct image *image = made_image(machine, 0, &text, 1);
 	enum builtin_kind kind = builtin_kind(image, isa_for_machine(machine), symbol);
-
 	image_close(image);
 	return kind;
 }
@@ -27,7 +26,6 @@ static enum builtin_kind kind_in(uint16_t machine, const struct symbol *symbol, 
 static enum builtin_kind kind_of_code(uint16_t machine, const void *code, size_t size)
 {
 	const struct symbol symbol = {.address = TEXT, .size = size, .name = "Builtins_#17"};
-
 	return kind_in(machine, &symbol, code, size);
 }
 
@@ -94,13 +92,11 @@ static void names_tell(void **state)
 		{"JSEntry", BUILTIN_NONE},
 		{"", BUILTIN_NONE},
 	};
-
 	(void)state;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		const struct symbol symbol = {
-			.address = TEXT, .size = sizeof(direct), .name = cases[i].name};
-
-		assert_int_equal(kind_in(EM_AARCH64, &symbol, direct, sizeof(direct)),
+			.address = TEXT, .size = sizeof direct, .name = cases[i].name};
+		assert_int_equal(kind_in(EM_AARCH64, &symbol, direct, sizeof direct),
 				 cases[i].kind);
 	}
 }
@@ -108,28 +104,25 @@ static void names_tell(void **state)
 static void entries_save_what_is_not_theirs(void **state)
 {
 	(void)state;
-	assert_int_equal(kind_of_code(EM_AARCH64, entry_aarch64, sizeof(entry_aarch64)),
+	assert_int_equal(kind_of_code(EM_AARCH64, entry_aarch64, sizeof entry_aarch64),
 			 BUILTIN_ENTRY);
-	assert_int_equal(kind_of_code(EM_X86_64, entry_x86_64, sizeof(entry_x86_64)),
-			 BUILTIN_ENTRY);
-	assert_int_equal(kind_of_code(EM_X86_64, entry_aarch64, sizeof(entry_aarch64)),
+	assert_int_equal(kind_of_code(EM_X86_64, entry_x86_64, sizeof entry_x86_64), BUILTIN_ENTRY);
+	assert_int_equal(kind_of_code(EM_X86_64, entry_aarch64, sizeof entry_aarch64),
 			 BUILTIN_NUMBERED);
 }
 
 /* The entry, with one instruction instead of another. */
 static enum builtin_kind kind_with(size_t at, uint32_t word)
 {
-	uint32_t code[sizeof(entry_aarch64) / sizeof(*entry_aarch64)];
-
-	memcpy(code, entry_aarch64, sizeof(code));
+	uint32_t code[sizeof entry_aarch64 / sizeof *entry_aarch64];
+	memcpy(code, entry_aarch64, sizeof code);
 	code[at] = word;
-	return kind_of_code(EM_AARCH64, code, sizeof(code));
+	return kind_of_code(EM_AARCH64, code, sizeof code);
 }
 
 static void what_saves_less_or_more_is_no_entry(void **state)
 {
-	uint8_t code[sizeof(entry_x86_64)];
-
+	uint8_t code[sizeof entry_x86_64];
 	(void)state;
 	assert_int_equal(kind_with(0, 0xa9bf7bfd), BUILTIN_ENTRY);     /* stp x29,x30,[sp,#-16]! */
 	assert_int_equal(kind_with(4, 0xf81f0ffb), BUILTIN_NUMBERED);  /* str x27,[sp,#-16]! */
@@ -142,27 +135,26 @@ static void what_saves_less_or_more_is_no_entry(void **state)
 
 	/* The five that it saves. */
 	for (size_t at = 10; at < 19; at++) {
-		memcpy(code, entry_x86_64, sizeof(code));
+		memcpy(code, entry_x86_64, sizeof code);
 		code[at] = 0x90; /* nop */
-		assert_int_equal(kind_of_code(EM_X86_64, code, sizeof(code)), BUILTIN_NUMBERED);
+		assert_int_equal(kind_of_code(EM_X86_64, code, sizeof code), BUILTIN_NUMBERED);
 	}
-	memcpy(code, entry_x86_64, sizeof(code));
+	memcpy(code, entry_x86_64, sizeof code);
 	memset(code + 6, 0x90, 4);
-	assert_int_equal(kind_of_code(EM_X86_64, code, sizeof(code)), BUILTIN_ENTRY);
+	assert_int_equal(kind_of_code(EM_X86_64, code, sizeof code), BUILTIN_ENTRY);
 	memcpy(code + 6, "\x50\x51\x58\x59", 4); /* push %rax; push %rcx; pop %rax; pop %rcx */
-	assert_int_equal(kind_of_code(EM_X86_64, code, sizeof(code)), BUILTIN_NUMBERED);
+	assert_int_equal(kind_of_code(EM_X86_64, code, sizeof code), BUILTIN_NUMBERED);
 }
 
 static void entries_save_it_at_once(void **state)
 {
 	uint32_t code[32];
-
 	(void)state;
 	for (size_t late = 0; late < 16; late++) {
 		for (size_t i = 0; i < late; i++)
 			code[i] = 0x9e6703ef; /* fmov d15,xzr */
-		memcpy(code + late, entry_aarch64 + 4, 5 * sizeof(*code));
-		assert_int_equal(kind_of_code(EM_AARCH64, code, (late + 5) * sizeof(*code)),
+		memcpy(code + late, entry_aarch64 + 4, 5 * sizeof *code);
+		assert_int_equal(kind_of_code(EM_AARCH64, code, (late + 5) * sizeof *code),
 				 late + 5 <= 16 ? BUILTIN_ENTRY : BUILTIN_NUMBERED);
 	}
 }
@@ -176,23 +168,20 @@ static void direct_entries_have_four_instructions(void **state)
 		0xd61f03c0, /* br x30 */
 	};
 	static const uint32_t registers[] = {0xf90003fd, 0xd503201f, 0xf94003fd, 0xd503201f};
-
 	(void)state;
-	assert_int_equal(kind_of_code(EM_AARCH64, direct, sizeof(direct)), BUILTIN_DIRECT_ENTRY);
-	assert_int_equal(kind_of_code(EM_AARCH64, direct, sizeof(direct) - 4), BUILTIN_NUMBERED);
+	assert_int_equal(kind_of_code(EM_AARCH64, direct, sizeof direct), BUILTIN_DIRECT_ENTRY);
+	assert_int_equal(kind_of_code(EM_AARCH64, direct, sizeof direct - 4), BUILTIN_NUMBERED);
 	for (size_t i = 0; i < 8; i++) {
 		uint32_t code[4];
-
-		memcpy(code, direct, sizeof(code));
+		memcpy(code, direct, sizeof code);
 		code[i % 4] = i < 4 ? others[i] : registers[i % 4];
-		assert_int_equal(kind_of_code(EM_AARCH64, code, sizeof(code)), BUILTIN_NUMBERED);
+		assert_int_equal(kind_of_code(EM_AARCH64, code, sizeof code), BUILTIN_NUMBERED);
 	}
 }
 
 static void code_ends_where_the_file_does(void **state)
 {
 	struct symbol symbol = {.address = TEXT, .size = 4096, .name = "Builtins_#0"};
-
 	(void)state;
 	for (size_t size = 0; size <= 9 * 4; size += 4)
 		assert_int_equal(kind_in(EM_AARCH64, &symbol, entry_aarch64, size),
@@ -201,9 +190,9 @@ static void code_ends_where_the_file_does(void **state)
 		assert_int_equal(kind_in(EM_X86_64, &symbol, entry_x86_64, size),
 				 size < 19 ? BUILTIN_NUMBERED : BUILTIN_ENTRY);
 	symbol.address = TEXT + 4096; /* behind all of it */
-	assert_int_equal(kind_in(EM_AARCH64, &symbol, direct, sizeof(direct)), BUILTIN_NUMBERED);
+	assert_int_equal(kind_in(EM_AARCH64, &symbol, direct, sizeof direct), BUILTIN_NUMBERED);
 	symbol = (struct symbol){.address = TEXT, .name = "Builtins_#0"}; /* of no size */
-	assert_int_equal(kind_in(EM_AARCH64, &symbol, direct, sizeof(direct)), BUILTIN_NUMBERED);
+	assert_int_equal(kind_in(EM_AARCH64, &symbol, direct, sizeof direct), BUILTIN_NUMBERED);
 }
 
 static void pointers_lead_through_all_but_entries(void **state)
@@ -229,6 +218,5 @@ int main(void)
 		cmocka_unit_test(code_ends_where_the_file_does),
 		cmocka_unit_test(pointers_lead_through_all_but_entries),
 	};
-
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -24,9 +24,8 @@ static int make_root(void **state)
 static int remove_root(void **state)
 {
 	char command[128];
-
 	(void)state;
-	snprintf(command, sizeof(command), "rm -rf '%s'", root);
+	snprintf(command, sizeof command, "rm -rf '%s'", root);
 	return system(command) ? -1 : 0;
 }
 
@@ -34,7 +33,6 @@ static void assert_refused(const char *why)
 {
 	int directory;
 	struct err *e = cachedir_open("tables", &directory);
-
 	assert_non_null(e);
 	if (!strstr(err_text(e), why))
 		fail_msg("not '%s' but '%s'", why, err_text(e));
@@ -45,7 +43,6 @@ static void assert_refused(const char *why)
 static int open_tables(void)
 {
 	int directory;
-
 	assert_null(cachedir_open("tables", &directory));
 	assert_true(directory >= 0);
 	return directory;
@@ -57,8 +54,7 @@ static const char *below(const char *name)
 	static char paths[8][128];
 	static unsigned int next;
 	char *path = paths[next++ % 8];
-
-	snprintf(path, sizeof(paths[0]), "%s/%s", root, name);
+	snprintf(path, sizeof paths[0], "%s/%s", root, name);
 	return path;
 }
 
@@ -66,7 +62,6 @@ static void creates_privately(void **state)
 {
 	struct stat st, opened;
 	int directory;
-
 	(void)state;
 	setenv("HOME", below("home"), 1);
 	unsetenv("XDG_CACHE_HOME");
@@ -107,7 +102,6 @@ static void write_to(int directory, const char *name, const char *text, bool who
 {
 	struct buf temporary = {0};
 	int fd = cachedir_write(directory, name, &temporary);
-
 	assert_true(fd >= 0);
 	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
 	cachedir_keep(directory, name, &temporary, fd, whole);
@@ -119,8 +113,7 @@ static bool reads(int directory, const char *name, const char *wanted)
 {
 	char text[64];
 	int fd = cachedir_read(directory, name);
-	ssize_t size = fd < 0 ? -1 : read(fd, text, sizeof(text));
-
+	ssize_t size = fd < 0 ? -1 : read(fd, text, sizeof text);
 	if (fd >= 0)
 		close(fd);
 	return size == (ssize_t)strlen(wanted) && !memcmp(text, wanted, strlen(wanted));
@@ -129,7 +122,6 @@ static bool reads(int directory, const char *name, const char *wanted)
 static void reads_own_files(void **state)
 {
 	int directory, fd;
-
 	(void)state;
 	setenv("XDG_CACHE_HOME", below("files"), 1);
 	directory = open_tables();
@@ -162,7 +154,6 @@ static void reads_own_files(void **state)
 static void stays_where_it_was(void **state)
 {
 	int directory;
-
 	(void)state;
 	setenv("XDG_CACHE_HOME", below("moved"), 1);
 	directory = open_tables();
@@ -181,7 +172,6 @@ static void stays_where_it_was(void **state)
 static void prefers_xdg(void **state)
 {
 	struct buf path = {0};
-
 	(void)state;
 	setenv("HOME", "/home/somebody", 1);
 	setenv("XDG_CACHE_HOME", "relative", 1);
@@ -198,14 +188,13 @@ static void does_without(void **state)
 {
 	char file[80];
 	FILE *made;
-
 	(void)state;
 	unsetenv("XDG_CACHE_HOME");
 	unsetenv("HOME");
 	assert_refused("neither XDG_CACHE_HOME nor HOME");
 	setenv("XDG_CACHE_HOME", "/proc/nowhere", 1);
 	assert_refused("cannot create directory '/proc/nowhere'");
-	snprintf(file, sizeof(file), "%s/culprit", root);
+	snprintf(file, sizeof file, "%s/culprit", root);
 	made = fopen(file, "w");
 	assert_non_null(made);
 	fclose(made);
@@ -220,6 +209,5 @@ int main(void)
 		cmocka_unit_test(reads_own_files),   cmocka_unit_test(stays_where_it_was),
 		cmocka_unit_test(prefers_xdg),       cmocka_unit_test(does_without),
 	};
-
 	return cmocka_run_group_tests(tests, make_root, remove_root);
 }

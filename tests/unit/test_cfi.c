@@ -20,7 +20,6 @@ static void several_entries_and_terminator(void **state)
 	struct bytes b = {.size = 0};
 	size_t cie = put_cie(&b, EM_X86_64, "");
 	struct outcome out;
-
 	(void)state;
 	put_fde(&b, cie, 0x1000, 0x10, "", 0);
 	put_fde(&b, cie, 0x3000, 0x10, "\x0e\x20", 2);
@@ -44,7 +43,6 @@ static void aarch64_letters(void **state)
 	struct bytes b = {.size = 0};
 	size_t cie = put_cie(&b, EM_AARCH64, "BG");
 	struct outcome out;
-
 	(void)state;
 	put_fde(&b, cie, 0x1000, 0x10, "", 0);
 	read_bytes(&b, EM_AARCH64, true, &out);
@@ -57,7 +55,6 @@ static void aarch64_letters(void **state)
 static size_t put_cie_encoded(struct bytes *b, uint8_t encoding)
 {
 	size_t offset = entry_begin(b);
-
 	put32(b, 0);
 	put8(b, 1);
 	put(b, "zPLR", 5);
@@ -80,7 +77,6 @@ static void expect_encoded(uint8_t encoding, size_t width, uint64_t base)
 	size_t cie = put_cie_encoded(&b, encoding);
 	uint64_t start, size = 0x40;
 	struct outcome out;
-
 	entry_begin(&b);
 	put32(&b, (uint32_t)(b.size - cie));
 	if ((encoding & 0x70) == 0x50)
@@ -124,7 +120,6 @@ static void leb_encoded_pointers(void **state)
 	struct bytes b = {.size = 0};
 	size_t cie = put_cie_encoded(&b, 0x01);
 	struct outcome out;
-
 	(void)state;
 	entry_begin(&b);
 	put32(&b, (uint32_t)(b.size - cie));
@@ -144,7 +139,6 @@ static void wide_lengths(void **state)
 	struct bytes b = {.size = 0};
 	size_t cie = put_cie(&b, EM_X86_64, ""), id;
 	struct outcome out;
-
 	(void)state;
 	put32(&b, UINT32_MAX);
 	put64(&b, 4 + 8 + 8 + 1);
@@ -166,7 +160,6 @@ static void wide_lengths(void **state)
 static void put_debug_cie(struct bytes *b, bool wide, uint8_t version)
 {
 	size_t begin;
-
 	if (wide) {
 		put32(b, UINT32_MAX);
 		put64(b, 0);
@@ -189,7 +182,6 @@ static void expect_debug_frame(bool wide, uint8_t version)
 {
 	struct bytes b = {.size = 0};
 	struct outcome out;
-
 	put_debug_cie(&b, wide, version);
 	for (int i = 0; i < 3; i++) { /* the second is of code that the linker dropped */
 		put32(&b, wide ? UINT32_MAX : 4 + 8 + 8 + 2);
@@ -235,7 +227,6 @@ static void code_must_be_executable(void **state)
 				      .segments = segments,
 				      .segment_count = 2};
 	struct outcome out = {.stats = {0}};
-
 	(void)state;
 	put_fde(&b, cie, 0x1000, 0x1000, "", 0);
 	put_fde(&b, cie, 0x1ff0, 0x20, "\x0e\x10", 2);
@@ -260,7 +251,6 @@ static void own_executable(void **state)
 	struct image *image;
 	struct outcome out;
 	size_t count;
-
 	(void)state;
 	assert_null(image_open("/proc/self/exe", &image));
 	rows_init(&out.rows);
@@ -280,7 +270,6 @@ static void own_executable(void **state)
 static void expect_bad(const struct bytes *b, unsigned entries, unsigned bad)
 {
 	struct outcome out;
-
 	read_bytes(b, EM_X86_64, true, &out);
 	assert_int_equal(out.stats.entries, entries);
 	assert_int_equal(out.stats.bad_entries, bad);
@@ -292,9 +281,8 @@ static void length_past_the_end(void **state)
 {
 	static const uint32_t lengths[] = {0x1000, 0x7fffffff, 0xffffffef, 0xfffffff0, 0xfffffffe};
 	struct bytes b = {.size = 0};
-
 	(void)state;
-	for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
+	for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++) {
 		b.size = 0;
 		put32(&b, lengths[i]);
 		put64(&b, 0);
@@ -317,7 +305,6 @@ static void pointers_to_no_cie(void **state)
 {
 	struct bytes b = {.size = 0};
 	size_t cie, fde;
-
 	(void)state;
 	cie = put_cie(&b, EM_X86_64, "");
 	fde = put_fde(&b, cie, 0x1000, 0x10, "", 0);
@@ -334,7 +321,6 @@ static void debug_frame_pointer_outside(void **state)
 {
 	struct bytes b = {.size = 0};
 	struct outcome out;
-
 	(void)state;
 	put_debug_cie(&b, false, 3);
 	put32(&b, 20);
@@ -350,7 +336,6 @@ static void unknown_versions_and_letters(void **state)
 {
 	struct bytes b = {.size = 0};
 	size_t cie = put_cie(&b, EM_X86_64, "");
-
 	(void)state;
 	put_fde(&b, cie, 0x1000, 0x10, "", 0);
 	b.data[8] = 2;
@@ -370,7 +355,6 @@ static void strange_ranges(void **state)
 {
 	struct bytes b = {.size = 0};
 	size_t cie = put_cie(&b, EM_X86_64, "");
-
 	(void)state;
 	put_fde(&b, cie, 0x1000, 0, "", 0);
 	put_fde(&b, cie, 0x1000, UINT64_MAX, "", 0);
@@ -381,19 +365,17 @@ static void strange_ranges(void **state)
 static void expect_bad_program(const void *program, size_t size)
 {
 	struct outcome out;
-
 	run_program(EM_X86_64, program, size, &out);
 	assert_int_equal(out.stats.entries, 1);
 	assert_int_equal(out.stats.bad_entries, 1);
 	assert_int_equal(out.rows.count, 0);
 	rows_free(&out.rows);
 }
-#define BAD(program) expect_bad_program(program, sizeof(program) - 1)
+#define BAD(program) expect_bad_program(program, sizeof program - 1)
 
 static void damaged_programs(void **state)
 {
 	uint8_t remember[65];
-
 	(void)state;
 	BAD("\x0b");                                         /* restore_state, nothing remembered */
 	BAD("\x41\x0e\x10\x0b");                             /* … the rows before it go too */
@@ -406,8 +388,8 @@ static void damaged_programs(void **state)
 	BAD("\x17");     /* no such instruction */
 	BAD("\x3f");
 	BAD("\x01\x00\x08\x00\x00\x00\x00\x00\x00"); /* set_loc backward */
-	memset(remember, 0x0a, sizeof(remember));
-	expect_bad_program(remember, sizeof(remember));
+	memset(remember, 0x0a, sizeof remember);
+	expect_bad_program(remember, sizeof remember);
 }
 
 static void rows_past_the_end_are_cut(void **state)
@@ -418,11 +400,9 @@ static void rows_past_the_end_are_cut(void **state)
 		"\x0e\x10\x04\x00\x01\x00\x00\x0e\x20\x00\x00\x00\x00",
 		"\x0e\x10\x01\x00\x20\x00\x00\x00\x00\x00\x00\x0e\x20",
 	};
-
 	(void)state;
-	for (size_t i = 0; i < sizeof(programs) / sizeof(programs[0]); i++) {
+	for (size_t i = 0; i < sizeof programs / sizeof programs[0]; i++) {
 		struct outcome out;
-
 		run_program(EM_X86_64, programs[i], 13, &out);
 		assert_int_equal(out.stats.bad_entries, 0);
 		assert_int_equal(out.rows.count, 2);
@@ -437,7 +417,6 @@ static void alignments_that_overflow(void **state)
 	struct bytes b = {.size = 0};
 	size_t cie = entry_begin(&b);
 	struct outcome out;
-
 	(void)state;
 	put32(&b, 0);
 	put8(&b, 1);
@@ -470,9 +449,8 @@ static void cut_and_flipped(void **state)
 	struct bytes b = {.size = 0};
 	size_t cie = put_cie(&b, EM_X86_64, ""), size;
 	struct outcome out;
-
 	(void)state;
-	put_fde(&b, cie, 0x1000, 0x100, program, sizeof(program) - 1);
+	put_fde(&b, cie, 0x1000, 0x100, program, sizeof program - 1);
 	size = b.size;
 	for (b.size = 0; b.size < size; b.size++) {
 		read_bytes(&b, EM_X86_64, true, &out);
@@ -510,6 +488,5 @@ int main(void)
 		cmocka_unit_test(alignments_that_overflow),
 		cmocka_unit_test(cut_and_flipped),
 	};
-
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

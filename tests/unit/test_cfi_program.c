@@ -16,7 +16,6 @@
 static void expect_first(uint16_t machine, const char *program, size_t size, struct recipe wanted)
 {
 	struct outcome out;
-
 	run_program(machine, program, size, &out);
 	assert_int_equal(out.stats.entries, 1);
 	assert_int_equal(out.stats.bad_entries, 0);
@@ -26,13 +25,12 @@ static void expect_first(uint16_t machine, const char *program, size_t size, str
 	assert_int_equal(out.stats.complex_rows, wanted.cfa == RECIPE_COMPLEX);
 	rows_free(&out.rows);
 }
-#define FIRST_X86(program, ...) expect_first(EM_X86_64, program, sizeof(program) - 1, __VA_ARGS__)
-#define FIRST_ARM(program, ...) expect_first(EM_AARCH64, program, sizeof(program) - 1, __VA_ARGS__)
+#define FIRST_X86(program, ...) expect_first(EM_X86_64, program, sizeof program - 1, __VA_ARGS__)
+#define FIRST_ARM(program, ...) expect_first(EM_AARCH64, program, sizeof program - 1, __VA_ARGS__)
 
 static void usual_prologue_and_epilogue(void **state)
 {
 	struct outcome out;
-
 	(void)state;
 	/* push rbp; mov rbp, rsp; …; remember; leave; restore; nops pad */
 	RUN(EM_X86_64,
@@ -60,7 +58,6 @@ static void usual_prologue_and_epilogue(void **state)
 static void every_way_to_advance(void **state)
 {
 	struct outcome out;
-
 	(void)state;
 	RUN(EM_X86_64,
 	    "\x02\x01\x0e\x10"                              /* advance_loc1 1 */
@@ -267,7 +264,6 @@ static void vector_length(void **state)
 static void expect_plt(const char *program, size_t size, unsigned pushed_at)
 {
 	struct outcome out;
-
 	run_program(EM_X86_64, program, size, &out);
 	assert_int_equal(out.stats.bad_entries, 0);
 	assert_int_equal(out.stats.complex_rows, 0);
@@ -277,7 +273,7 @@ static void expect_plt(const char *program, size_t size, unsigned pushed_at)
 	assert_int_equal(out.rows.count, 33);
 	rows_free(&out.rows);
 }
-#define PLT(program, pushed_at) expect_plt(program, sizeof(program) - 1, pushed_at)
+#define PLT(program, pushed_at) expect_plt(program, sizeof program - 1, pushed_at)
 
 static void plt_entries_become_exact_rows(void **state)
 {
@@ -293,11 +289,10 @@ static void enormous_plt_is_complex(void **state)
 	struct bytes b = {.size = 0};
 	size_t cie = put_cie(&b, EM_X86_64, "");
 	struct outcome out;
-
 	(void)state;
-	put_fde(&b, cie, 0x1000, UINT64_C(1) << 40, program, sizeof(program) - 1);
+	put_fde(&b, cie, 0x1000, UINT64_C(1) << 40, program, sizeof program - 1);
 	for (int i = 0; i < 100; i++) /* together more than may be computed */
-		put_fde(&b, cie, 0x1000, UINT64_C(2) << 20, program, sizeof(program) - 1);
+		put_fde(&b, cie, 0x1000, UINT64_C(2) << 20, program, sizeof program - 1);
 	read_bytes(&b, EM_X86_64, true, &out);
 	assert_recipe(recipe_at(&out, 0x2000), COMPLEX);
 	assert_int_equal(out.rows.count, 2);
@@ -307,7 +302,6 @@ static void enormous_plt_is_complex(void **state)
 static void remembered_states_nest(void **state)
 {
 	struct outcome out;
-
 	(void)state;
 	RUN(EM_X86_64, "\x0a\x41\x0e\x10\x0a\x41\x0e\x18\x41\x0b\x41\x0b", &out);
 	assert_int_equal(recipe_at(&out, 0x1000).cfa_offset, 8);
@@ -333,6 +327,5 @@ int main(void)
 		cmocka_unit_test(enormous_plt_is_complex),
 		cmocka_unit_test(remembered_states_nest),
 	};
-
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -41,7 +41,6 @@ static struct compare compare(const uint32_t *code, size_t size, const struct pi
 	struct analysis analysis;
 	struct compare out;
 	struct rows cfi;
-
 	rows_init(&cfi);
 	for (size_t i = 0; i < count; i++)
 		rows_add(&cfi, pieces[i].start, pieces[i].end, rows_rule(&cfi, &pieces[i].recipe));
@@ -63,8 +62,7 @@ static void expect(struct piece first, enum compare_cause cause, uint64_t wanted
 		{0x1004, 0x1014, frame},
 		{0x1014, 0x101c, entry},
 	};
-	struct compare out = compare(plain, sizeof(plain), pieces, 4);
-
+	struct compare out = compare(plain, sizeof plain, pieces, 4);
 	assert_int_equal(out.code_bytes, 28);
 	assert_int_equal(out.cfi_bytes, 28);
 	assert_int_equal(out.analysis_bytes, 28);
@@ -125,8 +123,7 @@ static void late_return_address(void **state)
 		{0x1008, 0x1024, saved},
 		{0x1024, 0x1028, entry},
 	};
-	struct compare out = compare(code, sizeof(code), pieces, 3);
-
+	struct compare out = compare(code, sizeof code, pieces, 3);
 	(void)state;
 	assert_int_equal(out.count[COMPARE_LATE], 4); /* one for the CFA, three for this */
 	assert_int_equal(out.count[COMPARE_RA], 0);
@@ -138,7 +135,6 @@ static void late_return_address(void **state)
 static void other_cfa(void **state)
 {
 	struct recipe other = frame;
-
 	(void)state;
 	other.cfa_offset = 48;
 	expect((struct piece){0x100c, 0x1014, other}, COMPARE_CFA, 2);
@@ -171,8 +167,7 @@ static void met_by_chance(void **state)
 		{0x1010, 0x1018, deep[2]}, {0x1018, 0x101c, deep[1]}, {0x101c, 0x1020, frame},
 		{0x1020, 0x1028, entry},
 	};
-	struct compare out = compare(code, sizeof(code), pieces, 7);
-
+	struct compare out = compare(code, sizeof code, pieces, 7);
 	(void)state;
 	assert_int_equal(out.count[COMPARE_LATE], 0);
 	assert_int_equal(out.count[COMPARE_CFA], 3);
@@ -183,7 +178,6 @@ static void met_by_chance(void **state)
 static void other_return_address(void **state)
 {
 	struct recipe other = frame;
-
 	(void)state;
 	other.ra_offset = -8;
 	expect((struct piece){0x1008, 0x100c, other}, COMPARE_RA, 1);
@@ -192,7 +186,6 @@ static void other_return_address(void **state)
 static void other_frame_pointer(void **state)
 {
 	struct recipe other = frame;
-
 	(void)state;
 	other.fp_offset -= 64;
 	expect((struct piece){0x1008, 0x1014, other}, COMPARE_FP, 3);
@@ -202,7 +195,6 @@ static void other_frame_pointer(void **state)
 static void clobbered_frame_pointer(void **state)
 {
 	struct recipe other = frame;
-
 	(void)state;
 	other.fp = RECIPE_SAME;
 	other.fp_offset = 0;
@@ -218,8 +210,7 @@ static void expression(void **state)
 static void explained_is_what_is_proved(void **state)
 {
 	const struct piece pieces[] = {{0x1000, 0x1008, entry}, {0x1008, 0x1018, frame}};
-	struct compare out = compare(plain, sizeof(plain), pieces, 2);
-
+	struct compare out = compare(plain, sizeof plain, pieces, 2);
 	(void)state;
 	assert_int_equal(out.count[COMPARE_LATE], 1);
 	assert_int_equal(out.count[COMPARE_EPILOGUE], 1);
@@ -241,8 +232,7 @@ static void root(void **state)
 		0xd4200000, /* brk #0 */
 	};
 	const struct piece piece = {0x1000, 0x1010, {.cfa = RECIPE_ROOT}};
-	struct compare out = compare(code, sizeof(code), &piece, 1);
-
+	struct compare out = compare(code, sizeof code, &piece, 1);
 	(void)state;
 	assert_int_equal(out.count[COMPARE_ROOT], 2);
 	assert_int_equal(out.count[COMPARE_AGREE], 2);
@@ -259,13 +249,12 @@ static void list_is_bounded(void **state)
 		{0x1004, 0x1014, frame}, {0x1014, 0x1018, entry}, {0x1018, 0x101c, other},
 	};
 	struct compare out;
-
 	(void)state;
 	pieces[0].recipe.ra_offset = pieces[1].recipe.ra_offset = -8;
 	pieces[5].recipe = entry;
 	pieces[5].recipe.ra = RECIPE_AT_CFA;
 	pieces[5].recipe.ra_offset = 8;
-	out = compare(plain, sizeof(plain), pieces, 6);
+	out = compare(plain, sizeof plain, pieces, 6);
 	assert_int_equal(out.count[COMPARE_RA] + out.count[COMPARE_EPILOGUE], 3);
 	for (size_t i = 0, listed = 0; i < out.run_count; i++) {
 		listed += out.runs[i].cause == COMPARE_RA;
@@ -278,7 +267,6 @@ static void words(void **state)
 {
 	char out[COMPARE_WORDS_MAX];
 	struct recipe r = frame;
-
 	(void)state;
 	assert_string_equal(compare_words(&isa_aarch64, &entry, out), "CFA=sp ra=lr fp=same");
 	assert_string_equal(compare_words(&isa_aarch64, &frame, out),
@@ -333,9 +321,8 @@ static void starts_against_truth(void **state)
 		0x1030, /* between */
 		0x1060, /* after the last */
 	};
-	struct image *image = bare_image(EM_AARCH64, plain, sizeof(plain), 0x1000);
+	struct image *image = bare_image(EM_AARCH64, plain, sizeof plain, 0x1000);
 	struct procedures_match match;
-
 	(void)state;
 	procedures_compare(image, &truth, NULL, starts, 7, &match);
 	assert_int_equal(match.found, 2);
@@ -366,6 +353,5 @@ int main(void)
 		cmocka_unit_test(words),
 		cmocka_unit_test(starts_against_truth),
 	};
-
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -51,7 +51,6 @@ static void corrections_are_holms(void **state)
 	const double p[] = {0.01, 0.04, -1, 0.03, 0.005};
 	const double wanted[] = {0.03, 0.06, -1, 0.06, 0.02};
 	double adjusted[5];
-
 	(void)state;
 	assert_true(holm(p, adjusted, 5));
 	for (int i = 0; i < 5; i++)
@@ -63,7 +62,6 @@ static void moments_are_right(void **state)
 {
 	const double values[] = {2, 4, 4, 4, 5, 5, 7, 9};
 	struct moments m;
-
 	(void)state;
 	moments_of(values, 8, &m);
 	assert_near(m.sum, 40, 0);
@@ -97,11 +95,9 @@ static void names_lose_their_numbers(void **state)
 		{".cold", ".cold"},
 		{"a.part", "a"},
 	};
-
 	(void)state;
 	for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
 		struct buf b = {0};
-
 		name_plain(pairs[i][0], &b);
 		assert_string_equal(buf_text(&b), pairs[i][1]);
 		buf_free(&b);
@@ -112,7 +108,7 @@ static void names_lose_their_numbers(void **state)
 	buf_free(&b);
 }
 
-/* One row */
+/* ---- one row ---- */
 
 static struct test_result compare_counts(const uint64_t *old, size_t olds, const uint64_t *new,
 					 size_t news, double noise)
@@ -120,7 +116,6 @@ static struct test_result compare_counts(const uint64_t *old, size_t olds, const
 	double ones[16];
 	struct test_options o = {noise, 0.95, false};
 	struct test_result r;
-
 	for (int i = 0; i < 16; i++)
 		ones[i] = 1;
 	test_compare(&(struct test_side){old, ones, olds}, &(struct test_side){new, ones, news}, &o,
@@ -132,7 +127,6 @@ static void single_runs_are_compared_as_counts(void **state)
 {
 	const uint64_t old = 100, new = 150, none = 0, ten = 10;
 	struct test_result r = compare_counts(&old, 1, &new, 1, 0);
-
 	(void)state;
 	assert_near(r.p, erfc(49 / sqrt(250) / sqrt(2)), 1e-12); /* (|150 - 100| - 1) / sqrt(250) */
 	assert_true(r.low > 1 && r.low < 1.2 && r.high > 1.9 && r.high < 2);
@@ -155,7 +149,6 @@ static void several_runs_are_compared_by_their_scatter(void **state)
 	const uint64_t old[] = {1000, 1200, 1100, 900}, new[] = {1500, 1400, 1700, 1600};
 	struct test_result r = compare_counts(old, 4, new, 4, 0);
 	double v = (50000.0 / 3 + 50000.0 / 3) / 4;
-
 	(void)state;
 	assert_near(r.before, 1050, 1e-12);
 	assert_near(r.after, 1550, 1e-12);
@@ -179,7 +172,6 @@ static void periods_weigh(void **state)
 	struct test_options o = {0, 0.95, false};
 	struct test_side before = {&old, &one, 1}, after = {&new, &two, 1};
 	struct test_result r;
-
 	(void)state;
 	test_compare(&before, &after, &o, &r);
 	assert_near(r.before, 1000, 1e-12);
@@ -189,7 +181,7 @@ static void periods_weigh(void **state)
 	assert_true(test_exceeds(&before, &after, &o, 0.8) < 1e-3);
 }
 
-/* Simulation: many rows, pairs of recordings */
+/* ---- simulation: many rows, pairs of recordings ---- */
 
 #define ROWS 40
 #define RUNS_MAX 10
@@ -212,7 +204,6 @@ static double normal(void)
 static uint64_t poisson(double mean)
 {
 	uint64_t count = 0;
-
 	if (mean > 500)
 		return (uint64_t)fmax(0, floor(mean + sqrt(mean) * normal() + 0.5));
 	for (double left = mean; (left += log(1 - uniform())) > 0;)
@@ -234,7 +225,6 @@ struct world {
 static double share_of(int row)
 {
 	double sum = 0;
-
 	for (int i = 0; i < ROWS; i++)
 		sum += 1 / pow(i + 1, 1.3);
 	return 1 / pow(row + 1, 1.3) / sum;
@@ -260,14 +250,11 @@ static struct outcome simulate(const struct world *w)
 				 .fail_above = w->fail_above};
 	struct outcome out = {0};
 	struct diff d;
-
 	for (size_t r = 0; r < runs.count; r++) {
 		double speed = exp(w->common * normal());
-
 		all[r] = (struct run){.path = "x", .period = 1000000};
 		for (int i = 0; i < ROWS; i++) {
 			double mean = w->samples * share_of(i) * speed * exp(w->own * normal());
-
 			if (i == 1 && r >= w->old)
 				mean *= w->slower;
 			rows[i].name = name;
@@ -295,7 +282,6 @@ static void count(const struct world *w, int *any, int *hot, int *too_slow)
 	*any = *hot = *too_slow = 0;
 	for (int i = 0; i < PAIRS; i++) {
 		struct outcome o = simulate(w);
-
 		*any += o.any;
 		*hot += o.hot;
 		*too_slow += o.too_slow;
@@ -317,7 +303,6 @@ static void false_alarms_are_rare(void **state)
 		{2000, 0.01, 0.02, 1, 5, 5, 0, true, 0},
 	};
 	int any, hot, too_slow;
-
 	(void)state;
 	random_state = 20261115;
 	for (size_t i = 0; i < sizeof worlds / sizeof *worlds; i++) {
@@ -340,7 +325,6 @@ static void changes_are_found(void **state)
 	};
 	struct world limit = {50000, 0.01, 0.01, 1.1, 5, 5, 0, false, 0.1};
 	int any, hot, too_slow;
-
 	(void)state;
 	random_state = 20261116;
 	for (size_t i = 0; i < sizeof found / sizeof *found; i++) {
@@ -368,6 +352,5 @@ int main(void)
 		cmocka_unit_test(false_alarms_are_rare),
 		cmocka_unit_test(changes_are_found),
 	};
-
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,16 +9,14 @@ static void assert_refused(struct config *c, const char *name, const char *value
 {
 	struct config before = *c;
 	struct err *e = config_set(c, name, value);
-
 	assert_non_null(e);
 	err_free(e);
-	assert_memory_equal(c, &before, sizeof(before));
+	assert_memory_equal(c, &before, sizeof before);
 }
 
 static void reads_values(void **state)
 {
 	struct config c;
-
 	(void)state;
 	config_default(&c);
 	assert_int_equal(c.interval_s, 60);
@@ -80,10 +78,9 @@ static void refuses_nonsense(void **state)
 		{"fleet-colour", "blue"},
 	};
 	struct config c;
-
 	(void)state;
 	config_default(&c);
-	for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++)
+	for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++)
 		assert_refused(&c, pairs[i][0], pairs[i][1]);
 	for (int i = 0; i < CONFIG_EVENTS_MAX; i++)
 		assert_null(config_set(&c, "event", "cpu-clock"));
@@ -93,7 +90,6 @@ static void refuses_nonsense(void **state)
 static void write_text(const char *path, const char *text)
 {
 	FILE *file = fopen(path, "w");
-
 	assert_non_null(file);
 	fputs(text, file);
 	fclose(file);
@@ -105,7 +101,6 @@ static void reads_files(void **state)
 	struct config c, before;
 	const char *path = scratch("daemon.conf");
 	struct err *e;
-
 	(void)state;
 	config_default(&c);
 	write_text(
@@ -122,7 +117,7 @@ static void reads_files(void **state)
 	assert_non_null(e);
 	assert_non_null(strstr(err_text(e), "line 2"));
 	err_free(e);
-	assert_memory_equal(&c, &before, sizeof(before));
+	assert_memory_equal(&c, &before, sizeof before);
 	e = config_read(&c, "/nowhere/daemon.conf");
 	assert_non_null(e);
 	err_free(e);
@@ -135,6 +130,5 @@ int main(void)
 		cmocka_unit_test(refuses_nonsense),
 		cmocka_unit_test(reads_files),
 	};
-
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,7 +17,6 @@ static const char *found_for(const char *name)
 {
 	static char path[PATH_MAX];
 	struct image *image, *debug;
-
 	assert_null(image_open(scratch(name), &image));
 	assert_null(debug_find(image, false, &debug));
 	strcpy(path, debug ? image_path(debug) : "");
@@ -87,14 +86,13 @@ static void a_link_does_not_lead_elsewhere(void **state)
 		uint32_t crc;
 	} link = {.name = "../../etc/passwd"};
 	char section[4096];
-
 	(void)state;
 	make_program("none");
-	scratch_write("link", &link, sizeof(link));
+	scratch_write("link", &link, sizeof link);
 	assert_true(scratch_run("objcopy --add-section .gnu_debuglink=link program"));
 	assert_string_equal(found_for("program"), "");
-	memset(section, 'a', sizeof(section)); /* a name without an end */
-	scratch_write("link", section, sizeof(section));
+	memset(section, 'a', sizeof section); /* a name without an end */
+	scratch_write("link", section, sizeof section);
 	assert_true(scratch_run("objcopy --update-section .gnu_debuglink=link program"));
 	assert_string_equal(found_for("program"), "");
 }
@@ -103,7 +101,6 @@ static void a_link_does_not_lead_elsewhere(void **state)
 static void without_a_server(void **state)
 {
 	struct image *image, *debug;
-
 	(void)state;
 	make_program("0xabcdef0123");
 	setenv("DEBUGINFOD_CACHE_PATH", scratch("cache"), 1);
@@ -128,6 +125,5 @@ int main(void)
 		cmocka_unit_test(a_link_does_not_lead_elsewhere),
 		cmocka_unit_test(without_a_server),
 	};
-
 	return cmocka_run_group_tests_name("debug", tests, NULL, NULL);
 }

@@ -26,7 +26,6 @@ static struct rows detours(uint16_t machine, const void *code, size_t size,
 	struct image *image = bare_image(machine, code, size, 0);
 	struct analysis analysis;
 	struct rows cfi, rows;
-
 	rows_init(&cfi);
 	rows_init(&rows);
 	for (size_t i = 0; i < count; i++) {
@@ -87,7 +86,6 @@ static const struct piece tried_cfi[] = {{0x1000, 0x1004, 0},  {0x1004, 0x1014, 
 static void aarch64(void **state)
 {
 	struct rows rows = detours(EM_AARCH64, tried, sizeof tried, tried_cfi, 6);
-
 	(void)state;
 	expect(&rows, 0x103c, 0);
 	expect(&rows, 0x1040, 48);
@@ -107,7 +105,6 @@ static void pushed_aarch64(void **state)
 	uint32_t code[sizeof tried / 4];
 	struct piece cfi[6];
 	struct rows rows;
-
 	(void)state;
 	memcpy(code, tried, sizeof code);
 	memcpy(cfi, tried_cfi, sizeof cfi);
@@ -129,7 +126,6 @@ static void mixed(void **state)
 {
 	uint32_t code[sizeof tried / 4];
 	struct rows rows;
-
 	(void)state;
 	memcpy(code, tried, sizeof code);
 	code[2] = 0x54000243; /* 1008 b.lo 1050 */
@@ -144,7 +140,6 @@ static void reached_from_above(void **state)
 {
 	uint32_t code[sizeof tried / 4];
 	struct rows rows;
-
 	(void)state;
 	memcpy(code, tried, sizeof code);
 	code[15] = 0xd503201f; /* 103c nop */
@@ -179,7 +174,6 @@ static void x86_64(void **state)
 				    {0x100f, 0x1011, 24}, {0x1011, 0x1015, 16},
 				    {0x1015, 0x1017, 8},  {0x1017, 0x1023, 16}};
 	struct rows rows = detours(EM_X86_64, code, sizeof code, cfi, 8);
-
 	(void)state;
 	expect(&rows, 0x1016, 0);
 	expect(&rows, 0x1017, 32);
@@ -196,6 +190,5 @@ int main(void)
 		cmocka_unit_test(mixed),   cmocka_unit_test(reached_from_above),
 		cmocka_unit_test(x86_64),
 	};
-
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -19,7 +19,6 @@ static struct image *write_and_open(const struct emit_input *input, struct emit_
 	struct buf bytes = {0};
 	struct image *written;
 	struct err *e;
-
 	assert_null(emit_debug_file(input, &bytes, stats));
 	e = image_open_memory(bytes.data, bytes.size, "written", &written);
 	if (e)
@@ -33,7 +32,6 @@ static struct image *write_and_open(const struct emit_input *input, struct emit_
 static void read_back(struct image *written, struct rows *rows)
 {
 	struct cfi_stats stats;
-
 	rows_init(rows);
 	assert_null(cfi_read(written, NULL, rows, &stats));
 	assert_int_equal(stats.bad_entries, 0);
@@ -52,11 +50,10 @@ static void assert_same_rows(const struct rows *wanted, const struct rows *got)
 		struct recipe a = wanted->rules[wanted->rows[i].rule];
 		struct recipe b = got->rules[rows_find(got, wanted->rows[i].address)];
 		struct recipe last = got->rules[rows_find(got, wanted->rows[i].address - 1)];
-
 		if (!is_said(&a))
 			a = (struct recipe){0};
 		a.source = b.source = 0;
-		if (memcmp(&a, &b, sizeof(a)))
+		if (memcmp(&a, &b, sizeof a))
 			fail_msg("other recipe at %llx",
 				 (unsigned long long)wanted->rows[i].address);
 		if (!i)
@@ -65,7 +62,7 @@ static void assert_same_rows(const struct rows *wanted, const struct rows *got)
 		if (!is_said(&a))
 			a = (struct recipe){0};
 		a.source = last.source = 0;
-		assert_memory_equal(&a, &last, sizeof(a));
+		assert_memory_equal(&a, &last, sizeof a);
 	}
 }
 
@@ -103,7 +100,7 @@ static const struct recipe kinds[] = {
 	{.cfa = RECIPE_REG, .cfa_offset = 64, .extra = RECIPE_AT_SP, .extra_offset = INT32_MAX},
 	{.cfa = RECIPE_REG, .cfa_offset = 64, .extra = RECIPE_LOST},
 };
-#define KIND_COUNT (sizeof(kinds) / sizeof(*kinds))
+#define KIND_COUNT (sizeof kinds / sizeof *kinds)
 
 /* Where return addresses may be on this CPU, by turns. */
 static void vary_return_address(struct recipe *r, const struct isa *isa, size_t turn)
@@ -128,16 +125,13 @@ static void fill_rows(struct rows *rows, const struct isa *isa)
 					     0x100, 0xfffc, 0x10000, 0x20000};
 	uint64_t at = BARE_START;
 	size_t turn = 0;
-
 	rows_init(rows);
 	for (size_t i = 0; i < KIND_COUNT; i++) {
 		for (size_t k = 0; k < 2 * KIND_COUNT; k++, turn++) {
 			struct recipe r = kinds[k % 2 ? k / 2 : i];
 			uint64_t end = at + distances[turn % 9];
-
 			if (is_said(&r) && r.cfa != RECIPE_ROOT) {
 				const uint8_t bases[] = {isa->sp, isa->fp, 11};
-
 				r.cfa_reg = bases[turn % 3];
 				vary_return_address(&r, isa, turn);
 			}
@@ -148,7 +142,6 @@ static void fill_rows(struct rows *rows, const struct isa *isa)
 	if (isa->link != INSN_NO_REG) {
 		struct recipe r = {
 			.cfa = RECIPE_REG, .cfa_reg = isa->sp, .cfa_offset = 16, .cfa_vg = 3};
-
 		rows_add(rows, at, at + 64, rows_rule(rows, &r));
 	}
 	rows_finish(rows);
@@ -164,7 +157,6 @@ static void every_kind_comes_back(const struct isa *isa)
 	struct symbols *symbols;
 	struct emit_stats stats;
 	struct rows rows, got;
-
 	assert_null(symbols_read(image, NULL, &symbols));
 	fill_rows(&rows, isa);
 	input.rows = &rows;
@@ -200,7 +192,6 @@ static void nothing_to_say(void **state)
 	struct emit_input input = {.image = image, .rows = &rows};
 	struct symbols *symbols;
 	struct emit_stats stats;
-
 	(void)state;
 	rows_init(&rows);
 	rows_finish(&rows);
@@ -238,7 +229,6 @@ static struct real emit_real(const char *name, enum recipes_mode mode)
 {
 	struct real r;
 	struct emit_input input = {0};
-
 	assert_null(image_open(scratch(name), &r.image));
 	assert_null(symbols_read(r.image, NULL, &r.symbols));
 	assert_null(analysis_run(r.image, r.symbols, &r.analysis));
@@ -267,7 +257,6 @@ static uint64_t address_of(struct image *image, const char *name)
 	struct symbols *symbols;
 	uint64_t address = 0;
 	size_t count;
-
 	assert_null(symbols_read(image, NULL, &symbols));
 	count = symbols_all(symbols, &all);
 	for (size_t i = 0; i < count; i++)
@@ -281,7 +270,6 @@ static void real_program(void **state)
 {
 	static const enum recipes_mode modes[] = {RECIPES_AUTO, RECIPES_ANALYSIS, RECIPES_CFI};
 	char own[2 * BUILD_ID_MAX + 1], written[2 * BUILD_ID_MAX + 1];
-
 	(void)state;
 	scratch_compile("program", program, "-O2 -Wl,--build-id");
 	for (size_t i = 0; i < 3; i++) {
@@ -290,7 +278,6 @@ static void real_program(void **state)
 		size_t count = image_sections(r.written, &sections);
 		struct rows got;
 		bool found = false;
-
 		read_back(r.written, &got);
 		assert_same_rows(&r.rows, &got);
 		rows_free(&got);
@@ -318,7 +305,6 @@ static void stripped_program(void **state)
 	char name[64];
 	struct image *image;
 	struct real r;
-
 	(void)state;
 	scratch_compile("full", program, "-O2 -Wl,--build-id");
 	if (!scratch_run("strip -o stripped full"))
@@ -328,7 +314,7 @@ static void stripped_program(void **state)
 	image_close(image);
 	assert_int_not_equal(hidden, 0);
 	r = emit_real("stripped", RECIPES_AUTO);
-	snprintf(name, sizeof(name), "culprit_proc_%llx", (unsigned long long)hidden);
+	snprintf(name, sizeof name, "culprit_proc_%llx", (unsigned long long)hidden);
 	assert_int_equal(address_of(r.written, name), hidden);
 	assert_true(r.stats.invented > 0);
 	real_free(&r);
@@ -341,6 +327,5 @@ int main(void)
 		cmocka_unit_test(nothing_to_say),    cmocka_unit_test(real_program),
 		cmocka_unit_test(stripped_program),
 	};
-
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

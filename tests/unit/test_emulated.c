@@ -27,7 +27,6 @@ static uint8_t *make_memory(size_t pages)
 {
 	uint8_t *all = mmap(NULL, (pages + 2) * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
 			    0);
-
 	assert_ptr_not_equal(all, MAP_FAILED);
 	assert_int_equal(mprotect(all + PAGE, pages * PAGE, PROT_READ | PROT_WRITE), 0);
 	return all + PAGE;
@@ -38,7 +37,6 @@ static size_t find(uint16_t machine, struct map *out)
 {
 	struct maps maps;
 	size_t count = 0;
-
 	assert_null(maps_read(getpid(), &maps));
 	assert_null(emulated_maps(getpid(), machine, &maps));
 	for (size_t i = 0; i < maps.count; i++)
@@ -62,7 +60,6 @@ static const struct recipe *recipe_at(const struct map *map, uint64_t address)
 	uint64_t bias;
 	void *bytes;
 	size_t size;
-
 	assert_null(emulated_open_sigreturn(getpid(), map, &image));
 	size_t count = image_segments(image, &segments);
 	assert_true(space_bias(segments, count, map, &bias));
@@ -82,7 +79,6 @@ static void check(uint16_t machine, uint16_t other, const uint8_t *code, size_t 
 	uint8_t *memory = make_memory(3), *page = memory + PAGE;
 	uint64_t at = (uint64_t)(uintptr_t)page;
 	struct map map;
-
 	memcpy(page, code, size);
 	assert_int_equal(find(machine, &map), 0); /* it may still change */
 	assert_int_equal(mprotect(memory, 3 * PAGE, PROT_READ), 0);
@@ -129,7 +125,6 @@ static void cannot_be_read(void **state)
 				.path = "[sigreturn]"};
 	struct image *image;
 	struct err *e = emulated_open_sigreturn(getpid(), &map, &image);
-
 	(void)state;
 	assert_non_null(e);
 	assert_null(image);
@@ -143,6 +138,5 @@ int main(void)
 		cmocka_unit_test(x86_page),
 		cmocka_unit_test(cannot_be_read),
 	};
-
 	return cmocka_run_group_tests_name("emulated", tests, NULL, NULL);
 }

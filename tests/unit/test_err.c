@@ -10,7 +10,6 @@
 static void text_is_what_was_said(void **state)
 {
 	struct err *e = err_new("section '%s': %d bytes", ".text", 42);
-
 	(void)state;
 	assert_string_equal(err_text(e), "section '.text': 42 bytes");
 	err_free(e);
@@ -19,7 +18,6 @@ static void text_is_what_was_said(void **state)
 static void errno_is_spelled_out(void **state)
 {
 	struct err *e;
-
 	(void)state;
 	errno = ENOENT;
 	e = err_errno("%s: cannot open", "/x");
@@ -30,7 +28,6 @@ static void errno_is_spelled_out(void **state)
 static void context_goes_in_front(void **state)
 {
 	struct err *e = err_new("cannot open");
-
 	(void)state;
 	e = err_context(e, "/proc/%d/maps", 42);
 	e = err_context(e, "stack of process %d", 42);
@@ -48,7 +45,6 @@ static void success_stays_success(void **state)
 static void foreign_text_stays_on_one_line(void **state)
 {
 	struct err *e = err_new("name '%s'", "a\nb\x1b[31m");
-
 	(void)state;
 	e = err_context(e, "x\ny");
 	assert_string_equal(err_text(e), "x?y: name 'a?b?[31m'");
@@ -58,7 +54,6 @@ static void foreign_text_stays_on_one_line(void **state)
 static void percent_in_a_text_is_not_a_format(void **state)
 {
 	struct err *e = err_context(err_new("%s", "100%n%s"), "%s", "50%d");
-
 	(void)state;
 	assert_string_equal(err_text(e), "50%d: 100%n%s");
 	err_free(e);
@@ -68,7 +63,6 @@ static void long_texts_are_whole(void **state)
 {
 	char *name = malloc(100001);
 	struct err *e;
-
 	(void)state;
 	memset(name, 'a', 100000);
 	name[100000] = 0;
@@ -89,6 +83,5 @@ int main(void)
 		cmocka_unit_test(percent_in_a_text_is_not_a_format),
 		cmocka_unit_test(long_texts_are_whole),
 	};
-
 	return cmocka_run_group_tests_name("err", tests, NULL, NULL);
 }

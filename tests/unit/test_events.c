@@ -15,7 +15,6 @@ static struct recording_event event;
 static bool parse(const char *text)
 {
 	struct err *e = event_parse(text, 1000, &event);
-
 	if (e)
 		print_message("%s\n", err_text(e));
 	err_free(e);
@@ -25,7 +24,6 @@ static bool parse(const char *text)
 static void assert_refused(const char *text, const char *part)
 {
 	struct err *e = event_parse(text, 1000, &event);
-
 	assert_non_null(e);
 	if (!strstr(err_text(e), part))
 		fail_msg("%s: '%s' does not say '%s'", text, err_text(e), part);
@@ -35,7 +33,6 @@ static void assert_refused(const char *text, const char *part)
 static bool clocks_work(void)
 {
 	struct event_answer said;
-
 	assert_true(event_known("cpu-clock", &event));
 	event_ask(&event, &said);
 	return said.available && !said.user_only;
@@ -60,9 +57,8 @@ static void names_and_aliases(void **state)
 		 PERF_COUNT_HW_BRANCH_INSTRUCTIONS},
 	};
 	size_t i;
-
 	(void)state;
-	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (i = 0; i < sizeof cases / sizeof cases[0]; i++) {
 		assert_true(event_known(cases[i].typed, &event));
 		assert_string_equal(event.name, cases[i].name);
 		assert_string_equal(event.unit, cases[i].unit);
@@ -123,7 +119,6 @@ static void rates_that_cannot_be(void **state)
 static void names_that_are_none(void **state)
 {
 	char name[300];
-
 	(void)state;
 	assert_refused("", "event '': no name");
 	assert_refused("@5", "no name");
@@ -136,8 +131,8 @@ static void names_that_are_none(void **state)
 	assert_refused("../../etc:passwd", "unknown");
 	assert_refused("sched:../sched_switch", "unknown");
 	assert_refused("%s%n:%s", "unknown");
-	memset(name, 'x', sizeof(name) - 1);
-	name[sizeof(name) - 1] = 0;
+	memset(name, 'x', sizeof name - 1);
+	name[sizeof name - 1] = 0;
 	assert_refused(name, "so long a name");
 }
 
@@ -159,7 +154,6 @@ static void user_code_only(void **state)
 static void raw_and_hardware(void **state)
 {
 	struct event_answer said;
-
 	(void)state;
 	/* Where the machine counts nothing, the error says so; the numbers are filled in anyway. */
 	parse("r1A8");
@@ -178,7 +172,6 @@ static void raw_and_hardware(void **state)
 static void tracepoints(void **state)
 {
 	struct event_answer said;
-
 	(void)state;
 	event_ask_tracepoints(&said);
 	assert_true(said.state[0]);
@@ -219,7 +212,6 @@ static void names_of_libpfm(void **state)
 static void sameness(void **state)
 {
 	struct recording_event a, b;
-
 	(void)state;
 	assert_true(event_known("faults", &a));
 	assert_true(event_known("page-faults", &b));
@@ -236,13 +228,12 @@ static void what_record_takes_by_itself(void **state)
 	bool timers = true;
 	char why[400];
 	struct err *e;
-
 	(void)state;
-	assert_null(event_default(500, &event, &timers, why, sizeof(why)));
+	assert_null(event_default(500, &event, &timers, why, sizeof why));
 	assert_int_equal(event.hz, 500);
 	assert_int_equal(timers, why[0] != 0);
 	assert_true(!strcmp(event.name, "cycles") || !strcmp(event.name, "cpu-clock"));
-	e = event_default(0, &event, &timers, why, sizeof(why));
+	e = event_default(0, &event, &timers, why, sizeof why);
 	assert_non_null(e);
 	assert_string_equal(err_text(e), "-F 0: a rate of 0 gives no samples");
 	err_free(e);
@@ -263,6 +254,5 @@ int main(void)
 		cmocka_unit_test(sameness),
 		cmocka_unit_test(what_record_takes_by_itself),
 	};
-
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -29,7 +29,6 @@ static struct profile *new_profile(const char *const *names)
 	struct profile_name functions[FUNCTIONS];
 	struct profile *p;
 	uint32_t index;
-
 	good(profile_new(&p));
 	for (unsigned i = 0; i < FUNCTIONS; i++) {
 		letters[i][0] = (char)('a' + i);
@@ -64,7 +63,6 @@ static struct profile *new_profile(const char *const *names)
 static void count(struct profile *p, const char *path, unsigned thread, unsigned metric, unsigned n)
 {
 	uint32_t node = 0;
-
 	if (*path >= '0' && *path <= '9')
 		good(profile_child(p, 0, PROFILE_PARTIAL, 0, (uint64_t)(*path++ - '0'), &node));
 	for (; *path; path++)
@@ -80,7 +78,6 @@ static struct err *try_export(struct profile *p, struct export_options o, char *
 	struct attribution a;
 	size_t size;
 	FILE *f = open_memstream(text, &size);
-
 	assert_non_null(f);
 	good(profile_settle(p));
 	good(modules_open(p, false, &modules));
@@ -96,7 +93,6 @@ static struct err *try_export(struct profile *p, struct export_options o, char *
 static char *export(struct profile *p, struct export_options o)
 {
 	char *text;
-
 	good(try_export(p, o, &text));
 	return text;
 }
@@ -104,7 +100,6 @@ static char *export(struct profile *p, struct export_options o)
 static void expect(struct profile *p, struct export_options o, const char *wanted)
 {
 	char *text = export(p, o);
-
 	assert_string_equal(text, wanted);
 	free(text);
 }
@@ -112,7 +107,6 @@ static void expect(struct profile *p, struct export_options o, const char *wante
 static void expect_part(struct profile *p, struct export_options o, const char *wanted)
 {
 	char *text = export(p, o);
-
 	if (!strstr(text, wanted))
 		fail_msg("'%s' is not in: %s", wanted, text);
 	free(text);
@@ -125,7 +119,6 @@ static void test_folded(void **state)
 	struct profile *p = new_profile(NULL);
 	struct export_options o = {.format = EXPORT_FOLDED, .metric = ALL};
 	bool second[] = {false, true};
-
 	count(p, "ab", 0, 0, 5);
 	count(p, "abab", 0, 0, 3);
 	count(p, "a", 0, 1, 9);
@@ -150,7 +143,6 @@ static void test_folded(void **state)
 static void test_no_path(void **state)
 {
 	struct profile *p = new_profile(NULL);
-
 	good(profile_count(p, 0, 0, 0, 4));
 	count(p, "a", 0, 0, 1);
 	expect(p, (struct export_options){.format = EXPORT_FOLDED}, "(no path) 4\na 1\n");
@@ -171,7 +163,6 @@ static void test_no_path(void **state)
 static void test_empty(void **state)
 {
 	struct profile *p, *empty;
-
 	good(profile_new(&empty));
 	p = new_profile(NULL);
 	for (int f = EXPORT_PPROF; f <= EXPORT_CSV; f++) {
@@ -189,7 +180,6 @@ static void test_callgrind(void **state)
 {
 	struct profile *p = new_profile(NULL);
 	struct export_options o = {.format = EXPORT_CALLGRIND};
-
 	count(p, "abbbe", 0, 0, 10);
 	count(p, "abb", 0, 0, 1);
 	count(p, "acdcde", 0, 0, 100);
@@ -217,7 +207,6 @@ static void test_callgrind(void **state)
 static void test_perf_script(void **state)
 {
 	struct profile *p = new_profile(NULL);
-
 	/* A block for each sample, a period after the one before in its thread. */
 	count(p, "3ab", 1, 0, 2);
 	count(p, "a", 1, 0, 1);
@@ -252,7 +241,6 @@ static void test_hostile(void **state)
 		"a;\"b\",\n\x1b[1m", "\xff]]>", "(anonymous namespace)::f", "", "x 12.5", NULL};
 	struct profile *p = new_profile(names);
 	struct export_options o = {.format = EXPORT_FOLDED, .full_names = true};
-
 	count(p, "abcd", 0, 0, 1);
 	count(p, "e", 0, 0, 7);
 	expect(p, o,
@@ -273,7 +261,6 @@ static void test_overflow(void **state)
 {
 	struct profile *p = new_profile(NULL);
 	uint32_t node;
-
 	good(profile_child(p, 0, PROFILE_EXACT, 1, 0x1010, &node));
 	good(profile_count(p, node, 0, 0, UINT64_MAX / 2));
 	expect_part(p, (struct export_options){.format = EXPORT_SPEEDSCOPE},
@@ -290,7 +277,6 @@ static void test_deep(void **state)
 	struct profile *p = new_profile(NULL);
 	uint32_t node = 0;
 	char *text;
-
 	for (unsigned i = 0; i < 70000; i++) {
 		good(profile_child(p, node, PROFILE_CALL, 1, 0x1010 + (i & 1) * 0x100, &node));
 		good(profile_count(p, node, 0, 0, 1));
@@ -320,6 +306,5 @@ int main(void)
 		cmocka_unit_test(test_perf_script), cmocka_unit_test(test_hostile),
 		cmocka_unit_test(test_overflow),    cmocka_unit_test(test_deep),
 	};
-
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -28,13 +28,12 @@ static void is(struct buf *b, const void *bytes, size_t size)
 	assert_memory_equal(b->data, bytes, size);
 	buf_clear(b);
 }
-#define IS(b, text) is(b, text, sizeof(text) - 1)
+#define IS(b, text) is(b, text, sizeof text - 1)
 
 /* The bytes are those of the format's own description. */
 static void test_numbers(void **state)
 {
 	struct buf b = {0};
-
 	proto_number(&b, 1, 150);
 	IS(&b, "\x08\x96\x01");
 	proto_number(&b, 1, 0);
@@ -61,7 +60,6 @@ static void test_bytes(void **state)
 {
 	struct buf b = {0};
 	char *large = calloc(1, 300);
-
 	assert_non_null(large);
 	memset(large, 'x', 299);
 	proto_text(&b, 2, "testing");
@@ -84,7 +82,6 @@ static void test_packed(void **state)
 {
 	const uint64_t values[] = {3, 270, 86942, 0};
 	struct buf b = {0};
-
 	proto_packed(&b, 6, values, 3);
 	IS(&b, "\x32\x06\x03\x8e\x02\x9e\xa7\x05");
 	proto_packed(&b, 6, values + 3, 1);
@@ -98,7 +95,6 @@ static void test_packed(void **state)
 static void cleans(const char *text, const char *wanted)
 {
 	struct buf b = {0};
-
 	text_clean(text, ";", ':', &b);
 	assert_string_equal(buf_text(&b), wanted);
 	buf_free(&b);
@@ -128,7 +124,6 @@ static void test_strings(void **state)
 {
 	struct strings s = {0};
 	char text[16];
-
 	assert_int_equal(text_number(&s, ""), 0);
 	assert_int_equal(text_number(&s, "main"), 1);
 	assert_int_equal(text_number(&s, NULL), 0);
@@ -136,7 +131,7 @@ static void test_strings(void **state)
 	assert_int_equal(text_number(&s, "\r"), 2); /* the same when they are clean */
 	for (unsigned round = 0; round < 2; round++)
 		for (unsigned i = 0; i < 5000; i++) {
-			snprintf(text, sizeof(text), "f%u", i);
+			snprintf(text, sizeof text, "f%u", i);
 			assert_int_equal(text_number(&s, text), 3 + i);
 		}
 	assert_int_equal(s.count, 5003);
@@ -155,7 +150,6 @@ static void test_gzip(void **state)
 	FILE *f = fopen(path, "w");
 	struct gzip *g;
 	gzFile in;
-
 	assert_true(bytes && back && f);
 	for (size_t i = 0; i < size; i++)
 		bytes[i] = (unsigned char)(i * i >> 7 ^ (i * 2654435761u >> 24));
@@ -182,7 +176,6 @@ static size_t files_like(const char *pattern)
 {
 	glob_t found;
 	size_t count = glob(pattern, 0, NULL, &found) ? 0 : found.gl_pathc;
-
 	globfree(&found);
 	return count;
 }
@@ -191,9 +184,8 @@ static void contains(const char *path, const char *wanted)
 {
 	char text[64] = "";
 	FILE *f = fopen(path, "r");
-
 	assert_non_null(f);
-	text[fread(text, 1, sizeof(text) - 1, f)] = 0;
+	text[fread(text, 1, sizeof text - 1, f)] = 0;
 	fclose(f);
 	assert_string_equal(text, wanted);
 }
@@ -202,7 +194,6 @@ static struct err *write_file(const char *path, const char *text, size_t times, 
 {
 	struct outfile o;
 	struct err *opened = outfile_open(&o, path);
-
 	if (opened)
 		return opened;
 	while (times--)
@@ -223,7 +214,6 @@ static void test_file(void **state)
 	const char *path = scratch("out.x");
 	const char *link = scratch("link.x");
 	const char *all = scratch("*.x*");
-
 	assert_null(write_file(path, "old", 1, NULL));
 	contains(path, "old");
 	assert_null(write_file(path, "new", 2, NULL));
@@ -247,7 +237,6 @@ static void test_full(void **state)
 	const char *path = scratch("full.y");
 	const char *all = scratch("*.y*");
 	struct rlimit before, small;
-
 	assert_null(write_file(path, "old", 1, NULL));
 	assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
 	small = (struct rlimit){1 << 16, before.rlim_max};
@@ -270,6 +259,5 @@ int main(void)
 		cmocka_unit_test(test_strings), cmocka_unit_test(test_gzip),
 		cmocka_unit_test(test_file),    cmocka_unit_test(test_full),
 	};
-
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -31,7 +31,7 @@ static void bad(struct err *e, const char *why)
 	err_free(e);
 }
 
-/* Answers */
+/* ---- answers ---- */
 
 /* In pieces of this size. */
 static struct err *feed(struct http_answer *a, const char *bytes, size_t size, size_t piece)
@@ -183,7 +183,7 @@ static void endless_pieces(void **state)
 	http_answer_free(&b);
 }
 
-/* Talking, with a thread at the other end */
+/* ---- talking, with a thread at the other end ---- */
 
 struct other_end {
 	int fd;
@@ -253,7 +253,6 @@ static void talking(void **state)
 	assert_string_equal(o.got, wanted);
 	assert_string_equal(buf_text(&a.body), "ok");
 	http_answer_free(&a);
-
 	/* It refuses before it has read all: that is what is told. */
 	size_t much = 8u << 20;
 	char *body = calloc(1, much);
@@ -396,7 +395,7 @@ static void escapes(void **state)
 	buf_free(&b);
 }
 
-/* RowBinary */
+/* ---- rowBinary ---- */
 
 static void rows(void **state)
 {
@@ -478,7 +477,7 @@ static void numbers(void **state)
 	numbering_free(&n);
 }
 
-/* Addresses and who we are */
+/* ---- addresses and who we are ---- */
 
 static void addresses(void **state)
 {

@@ -13,7 +13,6 @@ static void apply(const struct isa *isa, const struct line *lines, size_t count)
 	struct frame_state s;
 	struct insn insn;
 	char words[WORDS_MAX];
-
 	frame_entry(isa, &s);
 	for (size_t i = 0; i < count; i++) {
 		expected = expected_words(isa, lines[i].expected, expected);
@@ -32,7 +31,6 @@ static void aarch64_leaf(void **state)
 		{"aa0103e0", "1000 mov x0, x1", "entry"},
 		{"d65f03c0", "1004 ret", ""},
 	};
-
 	(void)state;
 	apply(&isa_aarch64, code, COUNT(code));
 }
@@ -49,7 +47,6 @@ static void aarch64_frame_record_pushed(void **state)
 		{"a8c27bfd", "1018 ldp x29, x30, [sp], #32", "CFA=sp+32 ra=[CFA-24] fp=[CFA-32]"},
 		{"d65f03c0", "101c ret", "entry"},
 	};
-
 	(void)state;
 	apply(&isa_aarch64, code, COUNT(code));
 }
@@ -65,7 +62,6 @@ static void aarch64_frame_record_at_an_offset(void **state)
 		{"910103ff", "1014 add sp, sp, #64", "CFA=sp+64 ra=[CFA-8] fp=same"},
 		{"d65f03c0", "1018 ret", "entry"},
 	};
-
 	(void)state;
 	apply(&isa_aarch64, code, COUNT(code));
 }
@@ -82,7 +78,6 @@ static void aarch64_frame_larger_than_an_immediate(void **state)
 		{"8b2c63ff", "1018 add sp, sp, x12", "CFA=sp+8224 ra=[CFA-8216] fp=same"},
 		{"d65f03c0", "101c ret", "entry"},
 	};
-
 	(void)state;
 	apply(&isa_aarch64, code, COUNT(code));
 }
@@ -96,7 +91,6 @@ static void aarch64_frame_size_in_two_instructions(void **state)
 		{"8b3063ff", "100c add sp, sp, x16", "CFA=sp+70192 ra=lr fp=same"},
 		{"d65f03c0", "1010 ret", "entry"},
 	};
-
 	(void)state;
 	apply(&isa_aarch64, code, COUNT(code));
 }
@@ -114,7 +108,6 @@ static void aarch64_call_destroys_the_frame_size(void **state)
 		{"a8c17bfd", "1018 ldp x29, x30, [sp], #16", "CFA=sp+16 ra=[CFA-8] fp=[CFA-16]"},
 		{"d65f03c0", "101c ret", "entry"},
 	};
-
 	(void)state;
 	apply(&isa_aarch64, code, COUNT(code));
 }
@@ -130,7 +123,6 @@ static void aarch64_signed_return_address(void **state)
 		{"d50323bf", "1014 autiasp", "entry"},
 		{"d65f03c0", "1018 ret", ""},
 	};
-
 	(void)state;
 	apply(&isa_aarch64, code, COUNT(code));
 }
@@ -144,7 +136,6 @@ static void aarch64_signed_and_returned_at_once(void **state)
 		{"f84107fe", "100c ldr x30, [sp], #16", ""},
 		{"d65f0bff", "1010 retaa", "entry"},
 	};
-
 	(void)state;
 	apply(&isa_aarch64, code, COUNT(code));
 }
@@ -161,7 +152,6 @@ static void aarch64_alloca(void **state)
 		{"a8c27bfd", "1018 ldp x29, x30, [sp], #32", "CFA=sp+32 ra=[CFA-24] fp=[CFA-32]"},
 		{"d65f03c0", "101c ret", "entry"},
 	};
-
 	(void)state;
 	apply(&isa_aarch64, code, COUNT(code));
 }
@@ -175,7 +165,6 @@ static void aarch64_link_register_as_any_other(void **state)
 		{"f84107fe", "100c ldr x30, [sp], #16", ""},
 		{"d65f03c0", "1010 ret", "entry"},
 	};
-
 	(void)state;
 	apply(&isa_aarch64, code, COUNT(code));
 }
@@ -189,7 +178,6 @@ static void aarch64_link_register_kept_in_another(void **state)
 		{"aa0003e9", "100c mov x9, x0", ""},
 		{"d65f03c0", "1010 ret", "entry"},
 	};
-
 	(void)state;
 	apply(&isa_aarch64, code, COUNT(code));
 }
@@ -200,7 +188,6 @@ static void aarch64_link_register_lost(void **state)
 		{"aa0103fe", "1000 mov x30, x1", "entry"},
 		{"aa1e03e0", "1004 mov x0, x30", "nothing"},
 	};
-
 	(void)state;
 	apply(&isa_aarch64, code, COUNT(code));
 }
@@ -213,7 +200,6 @@ static void aarch64_link_register_saved_alone(void **state)
 		{"f84107fe", "1008 ldr x30, [sp], #16", ""},
 		{"d65f03c0", "100c ret", "entry"},
 	};
-
 	(void)state;
 	apply(&isa_aarch64, code, COUNT(code));
 }
@@ -227,7 +213,6 @@ static void aarch64_store_over_the_return_address(void **state)
 		{"f90007e0", "100c str x0, [sp, #8]", ""},
 		{"d503201f", "1010 nop", "nothing"},
 	};
-
 	(void)state;
 	apply(&isa_aarch64, code, COUNT(code));
 }
@@ -239,7 +224,6 @@ static void aarch64_outermost(void **state)
 		{"d280001e", "1004 mov x30, #0", "outermost"},
 		{"910003e0", "1008 mov x0, sp", ""},
 	};
-
 	(void)state;
 	apply(&isa_aarch64, code, COUNT(code));
 }
@@ -255,7 +239,6 @@ static void x86_push_and_pop(void **state)
 		{"5b", "1011 pop %rbx", "CFA=sp+16 ra=[CFA-8] fp=same extra=[CFA-16]"},
 		{"c3", "1012 ret", "entry"},
 	};
-
 	(void)state;
 	apply(&isa_x86_64, code, COUNT(code));
 }
@@ -270,7 +253,6 @@ static void x86_rbp_as_any_other(void **state)
 		{"5d", "1008 pop %rbp", ""},
 		{"c3", "1009 ret", "entry"},
 	};
-
 	(void)state;
 	apply(&isa_x86_64, code, COUNT(code));
 }
@@ -285,7 +267,6 @@ static void x86_frame_pointer(void **state)
 		{"c9", "100d leave", ""},
 		{"c3", "100e ret", "entry"},
 	};
-
 	(void)state;
 	apply(&isa_x86_64, code, COUNT(code));
 }
@@ -301,7 +282,6 @@ static void x86_arguments_pushed_around_a_call(void **state)
 		{"59", "1010 pop %rcx", "CFA=sp+16 ra=[CFA-8] fp=same"},
 		{"c3", "1011 ret", "entry"},
 	};
-
 	(void)state;
 	apply(&isa_x86_64, code, COUNT(code));
 }
@@ -323,7 +303,6 @@ static void x86_realigned_stack(void **state)
 		{"498d62f8", "1021 lea -8(%r10), %rsp", "CFA=[sp-16] ra=[CFA-8] fp=same"},
 		{"c3", "1025 ret", "entry"},
 	};
-
 	(void)state;
 	apply(&isa_x86_64, code, COUNT(code));
 }
@@ -344,7 +323,6 @@ static void x86_stack_pointer_saved_in_memory(void **state)
 		{"488d26", "102d lea (%rsi), %rsp", "CFA=[sp+152]+8 ra=[CFA-8] fp=same"},
 		{"c3", "1030 ret", "entry"},
 	};
-
 	(void)state;
 	apply(&isa_x86_64, code, COUNT(code));
 }
@@ -359,7 +337,6 @@ static void x86_alloca(void **state)
 		{"c9", "100c leave", ""},
 		{"c3", "100d ret", "entry"},
 	};
-
 	(void)state;
 	apply(&isa_x86_64, code, COUNT(code));
 }
@@ -379,7 +356,6 @@ static void x86_rbx_as_the_base_of_the_frame(void **state)
 		{"4883c408", "101b add $8, %rsp", "CFA=sp+16 ra=[CFA-8] fp=same"},
 		{"41ffe3", "101f jmp *%r11", "entry"},
 	};
-
 	(void)state;
 	apply(&isa_x86_64, code, COUNT(code));
 }
@@ -395,7 +371,6 @@ static void x86_helper_touches_the_pages(void **state)
 		{"4881c418200000", "1011 add $0x2018, %rsp", ""},
 		{"c3", "1018 ret", "entry"},
 	};
-
 	(void)state;
 	apply(&isa_x86_64, code, COUNT(code));
 }
@@ -410,7 +385,6 @@ static void x86_result_of_a_call_is_no_frame_size(void **state)
 		{"c9", "100c leave", "CFA=fp+16 ra=[CFA-8] fp=[CFA-16]"},
 		{"c3", "100d ret", "entry"},
 	};
-
 	(void)state;
 	apply(&isa_x86_64, code, COUNT(code));
 }
@@ -421,7 +395,6 @@ static void x86_frame_without_frame_pointer_of_unknown_size(void **state)
 		{"4829c4", "1000 sub %rax, %rsp", "entry"},
 		{"e8f87f0000", "1003 call far", "nothing"},
 	};
-
 	(void)state;
 	apply(&isa_x86_64, code, COUNT(code));
 }
@@ -433,7 +406,6 @@ static void x86_outermost(void **state)
 		{"4989d1", "1002 mov %rdx, %r9", "outermost"},
 		{"5e", "1005 pop %rsi", ""},
 	};
-
 	(void)state;
 	apply(&isa_x86_64, code, COUNT(code));
 }
@@ -457,7 +429,6 @@ static void assert_value(struct frame_value v, uint32_t kind, int32_t offset)
 static struct frame_state framed(const struct isa *isa)
 {
 	struct frame_state s;
-
 	frame_entry(isa, &s);
 	s.sp = s.fp = cfa(-32);
 	s.slots[s.slot_count++] = (struct frame_slot){cfa(-32), {FRAME_FP, 0}};
@@ -469,7 +440,6 @@ static struct frame_state framed(const struct isa *isa)
 static void entry_is_an_entry(void **state)
 {
 	struct frame_state s;
-
 	(void)state;
 	for (unsigned i = 0; i < COUNT(both); i++) {
 		frame_entry(both[i], &s);
@@ -494,7 +464,6 @@ static void entry_is_an_entry(void **state)
 static void saved_is_where_it_was_saved(void **state)
 {
 	struct frame_state s = framed(&isa_aarch64);
-
 	(void)state;
 	assert_value(frame_saved(&s, FRAME_FP), FRAME_CFA, -32);
 	assert_value(frame_saved(&s, FRAME_RA), FRAME_CFA, -24);
@@ -506,7 +475,6 @@ static void given_back_is_forgotten(void **state)
 {
 	struct insn insn = {.kind = INSN_OTHER, .effect_count = 1};
 	struct frame_state s = framed(&isa_aarch64);
-
 	(void)state;
 	insn.effects[0] = (struct effect){EFFECT_MOVE, 31, 31, INSN_NO_REG, 32};
 	frame_apply(&isa_aarch64, &s, &insn);
@@ -520,10 +488,9 @@ static void meeting_an_equal_state_changes_nothing(void **state)
 	for (unsigned i = 0; i < COUNT(both); i++) {
 		struct frame_state s = framed(both[i]), before = s;
 		bool conflict = true;
-
 		assert_false(frame_meet(&s, &before, &conflict));
 		assert_false(conflict);
-		assert_memory_equal(&s, &before, sizeof(s));
+		assert_memory_equal(&s, &before, sizeof s);
 	}
 }
 
@@ -532,7 +499,6 @@ static void meeting_keeps_what_both_know(void **state)
 {
 	struct frame_state s = framed(&isa_aarch64), t = s;
 	bool conflict;
-
 	(void)state;
 	s.other[s.other_count].reg = 9;
 	s.other[s.other_count++].value = cfa(0);
@@ -559,13 +525,12 @@ static void meeting_another_depth_is_a_conflict(void **state)
 {
 	struct frame_state s = framed(&isa_aarch64), before = s, t = s;
 	bool conflict = false;
-
 	(void)state;
 	s.fp = before.fp = t.fp = (struct frame_value){FRAME_FP, 0};
 	t.sp = cfa(-48);
 	assert_false(frame_meet(&s, &t, &conflict));
 	assert_true(conflict);
-	assert_memory_equal(&s, &before, sizeof(s));
+	assert_memory_equal(&s, &before, sizeof s);
 }
 
 /* Unless FP leads to the frame and SP was moved by an unknown amount on one of the ways. */
@@ -574,7 +539,6 @@ static void meeting_after_alloca_on_one_way(void **state)
 	struct frame_state s = framed(&isa_aarch64), t = s;
 	bool conflict = true;
 	char words[WORDS_MAX];
-
 	(void)state;
 	t.sp = (struct frame_value){FRAME_ALIGNED, 0};
 	assert_true(frame_meet(&s, &t, &conflict));
@@ -590,7 +554,6 @@ static void meeting_in_a_loop_that_moves_sp(void **state)
 	for (unsigned i = 0; i < COUNT(both); i++) {
 		struct frame_state s, t;
 		bool conflict = true;
-
 		frame_entry(both[i], &s);
 		s.other[s.other_count].reg = 9;
 		s.other[s.other_count++].value = cfa(-16384);
@@ -611,7 +574,6 @@ static void full_of_slots(void **state)
 {
 	struct frame_state s = framed(&isa_aarch64);
 	struct insn store = {.kind = INSN_OTHER, .effect_count = 1};
-
 	(void)state;
 	for (int i = 0; i < 2 * FRAME_SLOTS; i++) {
 		store.effects[0] = (struct effect){EFFECT_STORE, 31, 30, INSN_NO_REG, 16 + 8 * i};
@@ -627,7 +589,6 @@ static void full_of_registers(void **state)
 {
 	struct insn insn = {.kind = INSN_OTHER, .effect_count = 1};
 	struct frame_state s;
-
 	(void)state;
 	frame_entry(&isa_aarch64, &s);
 	for (uint8_t i = 0; i < FRAME_REGS; i++) {
@@ -650,7 +611,6 @@ static void offsets_do_not_overflow(void **state)
 	struct insn insn = {.kind = INSN_OTHER, .effect_count = 1};
 	struct frame_state s;
 	char words[WORDS_MAX];
-
 	(void)state;
 	frame_entry(&isa_aarch64, &s);
 	insn.effects[0] = (struct effect){EFFECT_MOVE, 31, 31, INSN_NO_REG, -0x7fffff00};
@@ -687,7 +647,6 @@ static void nothing_changed_is_told(void **state)
 {
 	struct insn insn = {.kind = INSN_OTHER, .writes = 1u << 5};
 	struct frame_state s = framed(&isa_aarch64);
-
 	(void)state;
 	assert_false(frame_apply(&isa_aarch64, &s, &insn));
 	insn.writes = 1u << 29;
@@ -714,7 +673,6 @@ static void another_way_to_the_same_caller(void **state)
 {
 	struct frame_state s = framed(&isa_aarch64);
 	struct recipe r = by_sp;
-
 	(void)state;
 	assert_int_equal(verdict(&s, r), FRAME_AGREES);
 	r.cfa_reg = 29;
@@ -733,7 +691,6 @@ static void another_caller(void **state)
 {
 	struct frame_state s = framed(&isa_aarch64);
 	struct recipe r = by_sp;
-
 	(void)state;
 	r.cfa_offset = 40;
 	assert_int_equal(verdict(&s, r), FRAME_OTHER_CFA);
@@ -754,7 +711,6 @@ static void no_verdict(void **state)
 {
 	struct frame_state s = framed(&isa_aarch64), lost = {0};
 	struct recipe r = by_sp;
-
 	(void)state;
 	assert_int_equal(verdict(&lost, r), FRAME_NO_STATE);
 	r.cfa_vg = 1;
@@ -810,6 +766,5 @@ int main(void)
 		cmocka_unit_test(another_caller),
 		cmocka_unit_test(no_verdict),
 	};
-
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

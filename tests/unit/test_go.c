@@ -547,7 +547,6 @@ static void switches_aarch64(void **state)
 	assert_int_equal(r->ra_offset, -16);
 	check_frame(at(&w, SYSTEM, 60), 16, RECIPE_AT_CFA, -16, RECIPE_AT_CFA, -24);
 	check_frame(at(&w, SYSTEM, 68), 0, RECIPE_SAME, 0, RECIPE_SAME, 0);
-
 	check_frame(at(&w, MORE, 8), 0, RECIPE_SAME, 0, RECIPE_SAME, 0);
 	assert_int_equal(at(&w, MORE, 8)->extra, RECIPE_IN_REG);
 	assert_int_equal(at(&w, MORE, 8)->extra_offset, 3);
@@ -583,7 +582,6 @@ static void switches_x86_64(void **state)
 	assert_int_equal(r->ra_offset, -8);
 	check_frame(at(&w, SYSTEM, 0x26), 8, RECIPE_AT_CFA, -8, RECIPE_SAME, 0);
 	check_frame(at(&w, SYSTEM, 0x27), 8, RECIPE_AT_CFA, -8, RECIPE_SAME, 0);
-
 	check_frame(at(&w, MORE, 8), 8, RECIPE_AT_CFA, -8, RECIPE_SAME, 0);
 	r = at(&w, MORE, 0x10);
 	check_other_g(r, RECIPE_PARKED, 14, 0);

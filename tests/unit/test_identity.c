@@ -16,7 +16,6 @@
 static void new_cache(void)
 {
 	static unsigned number;
-
 	setenv("XDG_CACHE_HOME", scratch(scratch_format("cache-%u", number++)), 1);
 }
 
@@ -29,7 +28,6 @@ static void believes_owners(void **state)
 					    .file_system = EXT4_SUPER_MAGIC,
 					    .here = true};
 	struct identity_facts f = good;
-
 	(void)state;
 	assert_true(identity_believes(&f, 1000));
 	assert_false(identity_believes(&f, 1001));
@@ -52,7 +50,6 @@ static void believes_places(void **state)
 	const struct identity_facts good = {
 		.owner = 0, .mode = S_IFREG | 0755, .file_system = EXT4_SUPER_MAGIC, .here = true};
 	struct identity_facts f = good;
-
 	(void)state;
 	f.file_system = FUSE_SUPER_MAGIC;
 	assert_false(identity_believes(&f, 0));
@@ -71,7 +68,6 @@ static int compile(void **state)
 {
 	static const char *const id = "-Wl,--build-id=0x00112233445566778899aabbccddeeff00112233";
 	const char *cc = getenv("CC") ? getenv("CC") : "cc";
-
 	(void)state;
 	scratch_write("real.c", "int f(int x) { return x + 1; } int main(void) { return f(-1); }",
 		      strlen("int f(int x) { return x + 1; } int main(void) { return f(-1); }"));
@@ -80,7 +76,6 @@ static int compile(void **state)
 	umask(022);
 	for (int i = 0; i < 2; i++) {
 		const char *name = i ? "forged" : "real";
-
 		assert_int_equal(
 			system(scratch_format("%s -O0 %s -o '%s' '%s'", cc, id, scratch(name),
 					      scratch(scratch_format("%s.c", name)))),
@@ -92,7 +87,6 @@ static int compile(void **state)
 static struct image *open_it(const char *name)
 {
 	struct image *image;
-
 	assert_null(image_open(scratch(name), &image));
 	return image;
 }
@@ -106,7 +100,6 @@ static struct identity identity_of_name(const char *name)
 {
 	struct image *image = open_it(name);
 	struct identity id = identity_of(image, false);
-
 	image_close(image);
 	return id;
 }
@@ -116,7 +109,6 @@ static void names_them(void **state)
 	struct buf text = {0};
 	struct identity real, forged, copied;
 	struct image *image;
-
 	(void)state;
 	new_cache();
 	real = identity_of_name("real");
@@ -153,7 +145,6 @@ static void believes_no_memory(void **state)
 	size_t size;
 	uint8_t *bytes = scratch_read("real", &size);
 	struct identity id;
-
 	(void)state;
 	assert_true(identity_is_believed(file));
 	assert_null(image_open_memory(bytes, size, "real", &image));
@@ -178,7 +169,6 @@ static void has_one_secret(void **state)
 	struct identity a, b;
 	struct stat st;
 	const char *path;
-
 	(void)state;
 	chmod(scratch("forged"), 0757);
 	new_cache();
@@ -204,7 +194,6 @@ static void has_one_secret(void **state)
 static bool same_table(const struct module_table *a, const struct module_table *b)
 {
 	size_t head = sizeof(struct table_header); /* which has the key */
-
 	return a->size == b->size &&
 	       !memcmp((char *)a->bytes + head, (char *)b->bytes + head, a->size - head);
 }
@@ -219,7 +208,6 @@ static void keeps_them_apart(void **state)
 {
 	struct image *real = open_it("real"), *forged;
 	struct module_table alone, first, second;
-
 	(void)state;
 	chmod(scratch("forged"), 0757);
 	forged = open_it("forged");
@@ -250,7 +238,6 @@ static void is_made_of_what_was_hashed(void **state)
 	size_t size;
 	uint8_t *bytes = scratch_read("forged", &size);
 	int fd = open(scratch("shifty"), O_RDWR | O_CREAT | O_TRUNC, 0777);
-
 	(void)state;
 	chmod(scratch("real"), 0757);
 	new_cache();
@@ -302,12 +289,11 @@ static void takes_what_is_sealed(void **state)
 	char buffer[4096];
 	int table, open_still = memfd_create("table", MFD_CLOEXEC);
 	ssize_t got;
-
 	(void)state;
 	new_cache();
 	assert_null(cache_begin(image, RECIPES_AUTO, &made, &job));
 	assert_null(cache_make(cache_image(job), RECIPES_AUTO, cache_debug(job), &table));
-	for (off_t at = 0; (got = pread(table, buffer, sizeof(buffer), at)) > 0; at += got)
+	for (off_t at = 0; (got = pread(table, buffer, sizeof buffer, at)) > 0; at += got)
 		assert_int_equal(pwrite(open_still, buffer, (size_t)got, at), got);
 	assert_false(cache_adopt(job, open_still, &made));
 	assert_false(cache_find(image, RECIPES_AUTO, false, &made));
@@ -333,6 +319,5 @@ int main(void)
 		cmocka_unit_test(is_made_of_what_was_hashed),
 		cmocka_unit_test(takes_what_is_sealed),
 	};
-
 	return cmocka_run_group_tests(tests, compile, NULL);
 }

@@ -32,7 +32,6 @@ static struct image *open_good(const char *path)
 {
 	struct image *image;
 	struct err *e = image_open(path, &image);
-
 	if (e)
 		fail_msg("%s", err_text(e));
 	assert_null(image_damage(image));
@@ -49,7 +48,6 @@ static void reads_itself(void **state)
 	size_t count = image_segments(image, &segments), size, rest;
 	const uint8_t *bytes, *same;
 	bool executable = false;
-
 	(void)state;
 	assert_non_null(text);
 	bytes = image_section_bytes(image, text, &size);
@@ -79,11 +77,9 @@ static void the_end_of_a_segment_is_the_end(void **state)
 	struct image *image = open_good("/proc/self/exe");
 	const struct image_segment *segments;
 	size_t count = image_segments(image, &segments), size;
-
 	(void)state;
 	for (size_t i = 0; i < count; i++) {
 		const struct image_segment *s = &segments[i];
-
 		assert_non_null(image_bytes_at(image, s->address, &size));
 		assert_int_equal(size, s->file_size);
 		assert_non_null(image_bytes_at(image, s->address + s->file_size - 1, &size));
@@ -99,7 +95,6 @@ static void has_a_build_id(void **state)
 	char hex[2 * BUILD_ID_MAX + 1];
 	struct image *image;
 	const uint8_t *id;
-
 	(void)state;
 	scratch_compile("id", program, "-Wl,--build-id=0x00123abcde");
 	image = open_good(scratch("id"));
@@ -123,7 +118,6 @@ static void memory_is_like_a_file(void **state)
 	size_t size, x_size, y_size;
 	uint8_t *bytes;
 	const uint8_t *x, *y;
-
 	(void)state;
 	scratch_compile("plain", program, "");
 	a = open_good(scratch("plain"));
@@ -150,16 +144,15 @@ static void reads_the_vdso(void **state)
 	struct image *image;
 	Elf64_Ehdr header;
 	size_t count;
-
 	(void)state;
 	if (!vdso)
 		skip();
 	memcpy(bytes, vdso, 4096);
-	memcpy(&header, bytes, sizeof(header));
+	memcpy(&header, bytes, sizeof header);
 	/* Its first page, as if the section headers had not been copied. */
 	header.e_shoff = 0;
 	header.e_shnum = header.e_shstrndx = 0;
-	memcpy(bytes, &header, sizeof(header));
+	memcpy(bytes, &header, sizeof header);
 	assert_null(image_open_memory(bytes, 4096, "[vdso]", &image));
 	assert_non_null(image_section(image, ".dynsym"));
 	assert_null(symbols_read(image, NULL, &symbols));
@@ -177,7 +170,6 @@ static void expect_refusal(const char *path, const char *reason)
 {
 	struct image *image = (struct image *)8;
 	struct err *e = image_open(path, &image);
-
 	assert_non_null(e);
 	assert_null(image);
 	if (!strstr(err_text(e), reason) || strncmp(err_text(e), path, strlen(path)) != 0)
@@ -189,7 +181,6 @@ static void refuse_patched(const uint8_t *good, size_t size, size_t at, unsigned
 			   const char *reason)
 {
 	uint8_t *bytes = malloc(size);
-
 	memcpy(bytes, good, size);
 	bytes[at] = (uint8_t)byte;
 	bytes[at + 1] = at >= 16 ? 0 : bytes[at + 1];
@@ -202,7 +193,6 @@ static void refuses_with_reasons(void **state)
 {
 	uint8_t *good;
 	size_t size;
-
 	(void)state;
 	scratch_compile("tiny", tiny, tiny_flags);
 	good = scratch_read("tiny", &size);
@@ -238,7 +228,6 @@ static void compare_info(const char *a, const char *b)
 	const struct image_section *t = image_section(y, ".debug_info");
 	size_t s_size, t_size;
 	const uint8_t *s_bytes, *t_bytes;
-
 	assert_non_null(s);
 	assert_non_null(t);
 	s_bytes = image_section_bytes(x, s, &s_size);
@@ -257,7 +246,6 @@ static void expect_bound(const char *name)
 	struct image *image = open_good(scratch(name));
 	const struct image_section *s = image_section(image, ".debug_info");
 	size_t size;
-
 	assert_false(image_exceeded(image));
 	image_bound(image, 100);
 	assert_non_null(s);
@@ -270,13 +258,12 @@ static void decompresses(void **state)
 {
 	static const char *const ways[] = {"zlib-gabi", "zlib-gnu", "zstd"};
 	char large[64 * 64] = "";
-
 	(void)state;
 	for (int i = 0; i < 60; i++) /* what is too small is not compressed */
 		sprintf(large + strlen(large), "int f%d(int a) { return a + %d; }\n", i, i);
 	strcat(large, "int main(void) { return 0; }\n");
 	scratch_compile("flat", large, "-g");
-	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+	for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
 		/* An older objcopy does not know them all. */
 		if (scratch_run(scratch_format("objcopy --compress-debug-sections=%s flat packed",
 					       ways[i]))) {
@@ -290,13 +277,12 @@ static size_t find_header(const uint8_t *bytes, const char *name, Elf64_Shdr *ou
 {
 	Elf64_Ehdr header;
 	Elf64_Shdr names;
-
-	memcpy(&header, bytes, sizeof(header));
-	memcpy(&names, bytes + header.e_shoff + header.e_shstrndx * sizeof(names), sizeof(names));
+	memcpy(&header, bytes, sizeof header);
+	memcpy(&names, bytes + header.e_shoff + header.e_shstrndx * sizeof names, sizeof names);
 	for (size_t i = 0; i < header.e_shnum; i++) {
-		memcpy(out, bytes + header.e_shoff + i * sizeof(*out), sizeof(*out));
+		memcpy(out, bytes + header.e_shoff + i * sizeof *out, sizeof *out);
 		if (strcmp((const char *)bytes + names.sh_offset + out->sh_name, name) == 0)
-			return header.e_shoff + i * sizeof(*out);
+			return header.e_shoff + i * sizeof *out;
 	}
 	fail_msg("no section %s", name);
 	return 0;
@@ -311,17 +297,16 @@ static void a_bomb_does_not_go_off(void **state)
 	size_t size, at, got;
 	uint8_t *bytes;
 	struct image *image;
-
 	(void)state;
 	scratch_compile("flat", program, "-g");
 	bytes = scratch_read("flat", &size);
 	at = find_header(bytes, ".debug_info", &shdr);
 	shdr.sh_flags |= SHF_COMPRESSED;
-	memcpy(bytes + at, &shdr, sizeof(shdr));
-	for (size_t i = 0; i < 2 * sizeof(claims) / sizeof(claims[0]); i++) {
+	memcpy(bytes + at, &shdr, sizeof shdr);
+	for (size_t i = 0; i < 2 * sizeof claims / sizeof claims[0]; i++) {
 		chdr.ch_type = 1 + i % 2;
 		chdr.ch_size = claims[i / 2];
-		memcpy(bytes + shdr.sh_offset, &chdr, sizeof(chdr));
+		memcpy(bytes + shdr.sh_offset, &chdr, sizeof chdr);
 		assert_null(image_open_memory(bytes, size, "bomb", &image));
 		image_section_bytes(image, image_section(image, ".debug_info"), &got);
 		assert_int_equal(got, 0);
@@ -342,16 +327,15 @@ static void works_without_section_headers(void **state)
 	size_t size, x_size, y_size;
 	Elf64_Ehdr header;
 	uint8_t *bytes;
-
 	(void)state;
 	scratch_compile("lib.so", program, "-shared -fPIC -fasynchronous-unwind-tables");
 	whole = open_good(scratch("lib.so"));
 	bytes = scratch_read("lib.so", &size);
-	memcpy(&header, bytes, sizeof(header));
+	memcpy(&header, bytes, sizeof header);
 	size = header.e_shoff; /* they are the last thing in the file */
 	header.e_shoff = 0;
 	header.e_shnum = header.e_shstrndx = 0;
-	memcpy(bytes, &header, sizeof(header));
+	memcpy(bytes, &header, sizeof header);
 	assert_null(image_open_memory(bytes, size, "bare", &bare));
 	assert_null(image_damage(bare));
 	free(bytes);
@@ -398,14 +382,13 @@ static uint8_t *make_many(size_t *size)
 	Elf64_Phdr load = {.p_type = PT_LOAD, .p_vaddr = 0x1000, .p_memsz = 7, .p_filesz = 7};
 	Elf64_Shdr last = {.sh_type = SHT_STRTAB, .sh_name = 1, .sh_size = 7};
 	uint8_t *bytes;
-
 	*size = programs + MANY * sizeof(Elf64_Phdr) + 7;
 	bytes = calloc(1, *size);
 	last.sh_offset = load.p_offset = *size - 7;
-	memcpy(bytes, &header, sizeof(header));
-	memcpy(bytes + sections, &zero, sizeof(zero));
-	memcpy(bytes + sections + (MANY - 1) * sizeof(last), &last, sizeof(last));
-	memcpy(bytes + programs + (MANY - 1) * sizeof(load), &load, sizeof(load));
+	memcpy(bytes, &header, sizeof header);
+	memcpy(bytes + sections, &zero, sizeof zero);
+	memcpy(bytes + sections + (MANY - 1) * sizeof last, &last, sizeof last);
+	memcpy(bytes + programs + (MANY - 1) * sizeof load, &load, sizeof load);
 	memcpy(bytes + *size - 7, "\0.names", 7); /* no NUL after it: the file ends */
 	return bytes;
 }
@@ -417,7 +400,6 @@ static void counts_beyond_sixteen_bits(void **state)
 	struct image *image;
 	size_t size;
 	uint8_t *bytes = make_many(&size);
-
 	(void)state;
 	assert_null(image_open_memory(bytes, size, "many", &image));
 	assert_null(image_damage(image));
@@ -445,7 +427,6 @@ static void exercise(const void *bytes, size_t size)
 	struct err *e = image_open_memory(bytes, size, "damaged", &image);
 	size_t n, count, got;
 	const uint8_t *at;
-
 	if (e) {
 		assert_true(strlen(err_text(e)) > 10);
 		err_free(e);
@@ -478,7 +459,6 @@ static void cut_anywhere(void **state)
 {
 	size_t size;
 	uint8_t *bytes;
-
 	(void)state;
 	scratch_compile("tiny", tiny, tiny_flags);
 	bytes = scratch_read("tiny", &size);
@@ -492,12 +472,11 @@ static void flipped_anywhere(void **state)
 	static const uint8_t flips[] = {0xff, 0x80, 0x01, 0x7f};
 	size_t size;
 	uint8_t *bytes;
-
 	(void)state;
 	scratch_compile("tiny", tiny, tiny_flags);
 	bytes = scratch_read("tiny", &size);
 	for (size_t at = 0; at < size; at += 1 + size / 4000) {
-		for (size_t i = 0; i < sizeof(flips); i++) {
+		for (size_t i = 0; i < sizeof flips; i++) {
 			bytes[at] ^= flips[i];
 			exercise(bytes, size);
 			bytes[at] ^= flips[i];
@@ -520,20 +499,18 @@ static void extreme_fields(void **state)
 	size_t size, ranges[3][2];
 	Elf64_Ehdr header;
 	uint8_t *bytes;
-
 	(void)state;
 	scratch_compile("lib.so", tiny, "-shared -nostdlib -fPIC -Wl,-z,max-page-size=4096");
 	bytes = scratch_read("lib.so", &size);
-	memcpy(&header, bytes, sizeof(header));
-	ranges[0][0] = 16, ranges[0][1] = sizeof(header);
+	memcpy(&header, bytes, sizeof header);
+	ranges[0][0] = 16, ranges[0][1] = sizeof header;
 	ranges[1][0] = header.e_phoff, ranges[1][1] = header.e_phnum * sizeof(Elf64_Phdr);
 	ranges[2][0] = header.e_shoff, ranges[2][1] = header.e_shnum * sizeof(Elf64_Shdr);
 	for (size_t r = 0; r < 3; r++) {
 		for (size_t at = 0; at + 8 <= ranges[r][1]; at += 8) {
 			uint8_t before[8], *field = bytes + ranges[r][0] + at;
-
 			memcpy(before, field, 8);
-			for (size_t i = 0; i < sizeof(extremes) / sizeof(extremes[0]); i++) {
+			for (size_t i = 0; i < sizeof extremes / sizeof extremes[0]; i++) {
 				memcpy(field, &extremes[i], 8);
 				exercise(bytes, size);
 			}
@@ -548,7 +525,6 @@ static void says_what_is_damaged(void **state)
 	struct image *image;
 	size_t size;
 	uint8_t *bytes;
-
 	(void)state;
 	scratch_compile("plain", program, "");
 	bytes = scratch_read("plain", &size);
@@ -572,7 +548,6 @@ static void segments_are_parted(void **state)
 	struct image *image;
 	uint64_t sum = 0;
 	size_t count, size;
-
 	(void)state;
 	file.header = (Elf64_Ehdr){
 		.e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB,
@@ -580,7 +555,7 @@ static void segments_are_parted(void **state)
 		.e_type = ET_DYN,
 		.e_machine = EM_X86_64,
 		.e_version = EV_CURRENT,
-		.e_phoff = sizeof(file.header),
+		.e_phoff = sizeof file.header,
 		.e_phentsize = sizeof(Elf64_Phdr),
 		.e_phnum = COUNT,
 	};
@@ -588,10 +563,10 @@ static void segments_are_parted(void **state)
 		file.segments[i] = (Elf64_Phdr){
 			.p_type = PT_LOAD,
 			.p_vaddr = starts[i],
-			.p_filesz = sizeof(file),
-			.p_memsz = i == 4 ? sizeof(file) : 0x100000,
+			.p_filesz = sizeof file,
+			.p_memsz = i == 4 ? sizeof file : 0x100000,
 		};
-	assert_null(image_open_memory(&file, sizeof(file), "overlap", &image));
+	assert_null(image_open_memory(&file, sizeof file, "overlap", &image));
 	count = image_segments(image, &segments);
 	assert_int_equal(count, 4);
 	for (size_t i = 0; i < count; i++) {
@@ -602,7 +577,7 @@ static void segments_are_parted(void **state)
 				    segments[i].address);
 	}
 	assert_int_equal(segments[0].size, 0x800);
-	assert_true(sum <= 4 * sizeof(file));
+	assert_true(sum <= 4 * sizeof file);
 	assert_non_null(image_bytes_at(image, 0x1001, &size));
 	assert_int_equal(size, 0x7ff);
 	assert_non_null(strstr(image_damage(image), "overlap"));
@@ -615,19 +590,18 @@ static void damage_is_one_line(void **state)
 	Elf64_Shdr header;
 	size_t size, at, names, got;
 	uint8_t *bytes;
-
 	(void)state;
 	scratch_compile("line", program, "");
 	bytes = scratch_read("line", &size);
 	at = find_header(bytes, ".text", &header);
 	names = find_header(bytes, ".shstrtab", &header);
 	assert_true(at && names);
-	memcpy(&header, bytes + names, sizeof(header));
+	memcpy(&header, bytes + names, sizeof header);
 	names = header.sh_offset;
-	memcpy(&header, bytes + at, sizeof(header));
+	memcpy(&header, bytes + at, sizeof header);
 	memcpy(bytes + names + header.sh_name, ".\n\033[1", 5);
 	header.sh_size = size;
-	memcpy(bytes + at, &header, sizeof(header));
+	memcpy(bytes + at, &header, sizeof header);
 	assert_null(image_open_memory(bytes, size, "line", &image));
 	assert_non_null(image_section(image, ".\n\033[1"));
 	image_section_bytes(image, image_section(image, ".\n\033[1"), &got);
@@ -641,7 +615,6 @@ static void survives_a_file_that_shrinks(void **state)
 	const struct image_section *text;
 	struct image *image;
 	size_t size;
-
 	(void)state;
 	scratch_compile("shrinks", program, "");
 	image = open_good(scratch("shrinks"));
@@ -670,7 +643,6 @@ static void touch(void *context, size_t index)
 	struct shared *shared = context;
 	const struct image_section *text = image_section(shared->image, ".text");
 	size_t size;
-
 	shared->text[index] = image_bytes_at(shared->image, text->address, &size);
 	shared->section[index] = image_section_bytes(shared->image, text, &size);
 }
@@ -678,7 +650,6 @@ static void touch(void *context, size_t index)
 static void threads_share_contents(void **state)
 {
 	struct shared shared = {.image = open_good("/proc/self/exe")};
-
 	(void)state;
 	setenv("CULPRIT_THREADS", "8", 1);
 	parallel_for(WORKERS, touch, &shared);
@@ -712,6 +683,5 @@ int main(void)
 		cmocka_unit_test(survives_a_file_that_shrinks),
 		cmocka_unit_test(threads_share_contents),
 	};
-
 	return cmocka_run_group_tests_name("image", tests, NULL, NULL);
 }

@@ -49,7 +49,6 @@ static bool has(const struct inline_procedure *p, size_t scope, uint64_t address
 {
 	for (uint32_t k = 0; k < p->scopes[scope].count; k++) {
 		const struct inline_range *r = &p->ranges[p->scopes[scope].first + k];
-
 		if (address >= r->start && address < r->end)
 			return true;
 	}
@@ -63,7 +62,6 @@ static struct chain recorded(struct reader *r, const struct inline_procedure *p,
 	struct line_row *rows;
 	size_t count, at = 0;
 	uint32_t line;
-
 	assert_null(lines_range(r->lines, address, address + 1, &rows, &count));
 	line = count ? rows[0].line : 0;
 	free(rows);
@@ -89,7 +87,6 @@ static struct chain by_source(struct source *s, uint64_t address)
 	struct source_place places[PLACES];
 	struct chain c = {.count = 0};
 	size_t count = source_places(s, address, places, PLACES);
-
 	for (size_t i = 0; i < count; i++)
 		push(&c, places[i].function, (uint32_t)places[i].line);
 	return c;
@@ -100,7 +97,6 @@ static struct chain by_structure(struct structure *s, uint64_t address)
 	const struct structure_procedure *p = structure_find(s, address);
 	struct chain c = {.count = 0};
 	uint32_t at, line;
-
 	assert_non_null(p);
 	at = structure_scope_at(p, address);
 	line = p->scopes[at].type == STRUCTURE_LINE ? p->scopes[at].line : 0;
@@ -136,13 +132,11 @@ static size_t check_function(struct asked *x, uint64_t from, uint64_t to, bool *
 {
 	struct inline_procedure p;
 	size_t longest = 0;
-
 	if (!find(&x->reader, from, &p))
 		return 0;
 	for (uint64_t at = from; at < to; at++) {
 		struct chain a = recorded(&x->reader, &p, at), b = by_source(x->source, at),
 			     c = by_structure(x->structure, at);
-
 		same_chain(&a, &b);
 		same_chain(&a, &c);
 		longest = a.count > longest ? a.count : longest;
@@ -162,13 +156,11 @@ static size_t check(struct image *image, struct image *debug)
 	const struct symbol *all;
 	size_t longest = 0;
 	bool in_out = false;
-
 	assert_null(source_open(image, debug, &x.source));
 	assert_null(structure_open(image, &options, &x.structure));
 	assert_null(symbols_read(image, debug, &symbols));
 	for (size_t i = 0, count = symbols_all(symbols, &all); i < count; i++) {
 		size_t n = 0;
-
 		if (strncmp(all[i].name, "fib", 3) == 0 || strcmp(all[i].name, "out") == 0 ||
 		    strcmp(all[i].name, "many") == 0)
 			n = check_function(&x, all[i].address, all[i].address + all[i].size,
@@ -187,7 +179,6 @@ static size_t check(struct image *image, struct image *debug)
 static size_t check_file(const char *name)
 {
 	struct image *image, *debug;
-
 	assert_null(image_open(scratch(name), &image));
 	assert_null(debug_find(image, false, &debug));
 	return check(image, debug);
@@ -206,11 +197,10 @@ static void of_compilers(void **state)
 	};
 	static const char *const compilers[] = {"gcc", "clang"};
 	bool recursive = false;
-
 	(void)state;
 	scratch_write("made.c", text, strlen(text));
 	for (size_t c = 0; c < 2; c++) {
-		for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {
+		for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++) {
 			if (!scratch_run(
 				    scratch_format("%s -O2 -g %s -Wl,--build-id -o made made.c",
 						   compilers[c], flags[i]))) {
@@ -274,7 +264,6 @@ int main(void)
 		cmocka_unit_test(shared_by_dwz),
 		cmocka_unit_test(opening_code),
 	};
-
 	setenv("XDG_CACHE_HOME", scratch("."), 1);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

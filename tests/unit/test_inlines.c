@@ -36,7 +36,6 @@ static struct image *open_image(const char *path)
 {
 	struct image *image;
 	struct err *e = image_open(path, &image);
-
 	if (e)
 		fail_msg("%s", err_text(e));
 	return image;
@@ -48,7 +47,6 @@ static uint64_t find_symbol(struct image *image, struct image *debug, const char
 	const struct symbol *all;
 	uint64_t address = 0;
 	size_t count;
-
 	assert_null(symbols_read(image, debug, &symbols));
 	count = symbols_all(symbols, &all);
 	for (size_t i = 0; i < count; i++)
@@ -64,7 +62,6 @@ static void check_outer(const char *source, struct image *image, struct image *d
 	struct reader r = reader_of(image, debug);
 	uint64_t address = find_symbol(image, debug, "outer");
 	struct inline_procedure p;
-
 	assert_true(address && find(&r, address, &p));
 	assert_int_equal(p.ranges[p.scopes[0].first].start, address);
 	assert_int_equal(p.entry, address);
@@ -106,10 +103,9 @@ static void compiled(void **state)
 		"-static",
 	};
 	static const char *const compilers[] = {"cc", "clang"};
-
 	(void)state;
 	for (size_t c = 0; c < 2; c++) {
-		for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {
+		for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++) {
 			scratch_write("made.c", text, strlen(text));
 			if (!scratch_run(scratch_format("%s -g -O2 %s -o made made.c", compilers[c],
 							flags[i]))) {
@@ -134,13 +130,11 @@ static void split_units(void **state)
 {
 	static const char *const ways[] = {"cc -gdwarf-4|dwp", "clang -gdwarf-4|llvm-dwp-14",
 					   "clang -gdwarf-5|llvm-dwp-14"};
-
 	(void)state;
-	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+	for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
 		const char *bar = strchr(ways[i], '|');
 		struct inline_procedure p;
 		struct reader r;
-
 		scratch_write("made.c", text, strlen(text));
 		if (!scratch_run(scratch_format(
 			    "rm -f *.dwo && %.*s -g -O2 -gsplit-dwarf -c made.c && %.*s -o made "
@@ -163,11 +157,9 @@ static void split_units(void **state)
 static void shared_by_dwz(void **state)
 {
 	static const char *const ways[] = {"-gdwarf-4|", "-gdwarf-5|", "-gdwarf-5|-5"};
-
 	(void)state;
-	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+	for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
 		const char *bar = strchr(ways[i], '|');
-
 		scratch_write("one.c", text, strlen(text));
 		if (!scratch_run(scratch_format("cc -g -O2 %.*s -o one one.c && cp one two && "
 						"dwz %s -m shared.dwz one two",
@@ -194,7 +186,6 @@ static void cplusplus(void **state)
 		"int main(int argc, char **) { space::thing t(argc); return t.used(argc); }\n";
 	struct inline_procedure p;
 	struct reader r;
-
 	(void)state;
 	scratch_write("thing.cc", program, strlen(program));
 	if (!scratch_run("c++ -g -O2 -o thing thing.cc"))
@@ -229,7 +220,6 @@ static void lambdas(void **state)
 	struct inline_procedure p;
 	bool lambda = false, hidden = false;
 	struct reader r;
-
 	(void)state;
 	scratch_write("lambda.cc", program, strlen(program));
 	if (!scratch_run("c++ -g -O2 -o lambda lambda.cc"))
@@ -238,7 +228,6 @@ static void lambdas(void **state)
 	assert_true(find(&r, find_symbol(r.image, NULL, "outer"), &p));
 	for (size_t i = 1; i < p.scope_count; i++) {
 		const char *name = p.scopes[i].name;
-
 		lambda |= strncmp(name, "outer::", 7) == 0 && strstr(name, "::operator()") &&
 			  strcmp(p.scopes[i].plain, "operator()") == 0;
 		hidden |= strcmp(p.scopes[i].plain, "get") == 0 &&
@@ -279,7 +268,6 @@ static void fortran(void **state)
 	struct inline_procedure p;
 	struct reader r;
 	uint32_t inner = 0;
-
 	(void)state;
 	scratch_write("nest.f90", program, strlen(program));
 	if (!scratch_run("gfortran -g -O0 -o nest nest.f90"))
@@ -320,7 +308,6 @@ static void cold_parts(void **state)
 	uint64_t address = 0, cold = 0;
 	struct inline_procedure p;
 	struct reader r;
-
 	(void)state;
 	scratch_write("cold.c", program, strlen(program));
 	for (int i = 0; i < 2 && !cold; i++) { /* not for every CPU are there any */
@@ -352,7 +339,6 @@ static void rust(void **state)
 		"fn main() { println!(\"{}\", outer(std::env::args().count() as u64)); }\n";
 	struct inline_procedure p;
 	struct reader r;
-
 	(void)state;
 	scratch_write("r.rs", program, strlen(program));
 	if (!scratch_run("rustc -g -C opt-level=2 -o r r.rs"))
@@ -379,11 +365,9 @@ struct asking {
 static void *ask(void *argument)
 {
 	struct asking *a = argument;
-
 	for (uint64_t at = a->start; at < a->end; at += 4) {
 		struct inline_procedure p;
 		bool found;
-
 		if (inlines_find(a->reader->inlines, at, &p, &found))
 			return NULL;
 		for (size_t i = 0; found && i < p.scope_count; i++)
@@ -400,7 +384,6 @@ static void many_threads(void **state)
 	pthread_t threads[4];
 	const struct image_section *code;
 	struct reader r;
-
 	(void)state;
 	scratch_compile("threads", text, "-g -O2");
 	r = reader_of(open_image(scratch("threads")), NULL);
@@ -431,7 +414,6 @@ static void stops_where_told(void **state)
 	struct reader r;
 	struct err *e;
 	int calls = 0;
-
 	(void)state;
 	scratch_compile("stop", text, "-g -O2");
 	r = reader_of(open_image(scratch("stop")), NULL);
@@ -453,7 +435,6 @@ static void ask_damaged(const uint8_t *bytes, size_t size)
 	struct reader r;
 	struct image *image;
 	struct err *e = image_open_memory(bytes, size, "damaged", &image);
-
 	if (e) {
 		err_free(e);
 		return;
@@ -467,14 +448,12 @@ static void damaged(void **state)
 {
 	static const uint8_t flips[] = {0xff, 0x80, 0x01, 0x55};
 	static const char *const flags[] = {"-gdwarf-4", "-gdwarf-5"};
-
 	(void)state;
 	for (int f = 0; f < 2; f++) {
 		const struct image_section *sections;
 		struct image *image;
 		size_t size, count;
 		uint8_t *bytes;
-
 		scratch_compile("tiny", text,
 				scratch_format("-g -O2 %s -nostartfiles -Wl,-e,main", flags[f]));
 		bytes = scratch_read("tiny", &size);
@@ -485,10 +464,9 @@ static void damaged(void **state)
 				continue;
 			for (uint64_t at = 0; at < sections[i].size; at++) {
 				uint8_t *byte = &bytes[sections[i].offset + at];
-
-				*byte ^= flips[at % sizeof(flips)];
+				*byte ^= flips[at % sizeof flips];
 				ask_damaged(bytes, size);
-				*byte ^= flips[at % sizeof(flips)];
+				*byte ^= flips[at % sizeof flips];
 			}
 		}
 		image_close(image);
@@ -512,6 +490,5 @@ int main(void)
 		cmocka_unit_test(stops_where_told),
 		cmocka_unit_test(damaged),
 	};
-
 	return cmocka_run_group_tests_name("inlines", tests, NULL, NULL);
 }

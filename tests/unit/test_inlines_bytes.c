@@ -97,7 +97,6 @@ static size_t begin_unit(struct dwarf_bytes *d, unsigned int version, size_t *st
 {
 	struct buf *b = &d->parts[INFO];
 	size_t length;
-
 	if (!d->parts[ABBREV].size)
 		put_abbrevs(&d->parts[ABBREV]);
 	*start = b->size;
@@ -130,7 +129,6 @@ static void function_die(struct buf *b, const char *name, uint64_t start, uint64
 static uint32_t abstract_die(struct buf *b, size_t unit, const char *name)
 {
 	size_t at = b->size;
-
 	put(b, ABSTRACT, 1);
 	put_text(b, name);
 	return (uint32_t)(at - unit);
@@ -155,7 +153,6 @@ static uint32_t placed_die(struct buf *b, size_t unit, const char *name, unsigne
 			   unsigned int column)
 {
 	size_t at = b->size;
-
 	put(b, PLACED, 1);
 	put_text(b, name);
 	put(b, line, 1);
@@ -186,7 +183,6 @@ static void own_parts(void **state)
 	struct reader r;
 	size_t unit, length = begin_unit(&d, 4, &unit);
 	uint32_t self, twin, bare;
-
 	(void)state;
 	unit_die(b);
 	self = placed_die(b, unit, "self", 7, 12);
@@ -223,7 +219,6 @@ static void a_tree(void **state)
 	struct reader r;
 	size_t unit, length = begin_unit(&d, 4, &unit), sibling;
 	uint32_t one, two;
-
 	(void)state;
 	unit_die(b);
 	one = abstract_die(b, unit, "one");
@@ -311,7 +306,6 @@ static void names_elsewhere(void **state)
 	struct reader r;
 	size_t unit, length = begin_unit(&d, 3, &unit);
 	uint32_t chained, circle;
-
 	(void)state;
 	put(b, PLAIN_UNIT, 1);
 	put_text(b, "types");
@@ -357,12 +351,11 @@ static void old_ranges(void **state)
 	struct inline_procedure p;
 	struct reader r;
 	size_t unit, length = begin_unit(&d, 4, &unit);
-
 	(void)state;
 	static const uint64_t list[] = {
 		0x10, 0x20, 0x40,       0x40, UINT64_MAX, CODE + 0x100, 0x10, 0x18,     0x0, 0x8,
 		0,    0,    UINT64_MAX, 0,    0,          0x50,         CODE, CODE + 8, 0,   0};
-	buf_append(ranges, list, sizeof(list));
+	buf_append(ranges, list, sizeof list);
 	unit_die(b);
 	put(b, RANGED, 1);
 	put_text(b, "outer");
@@ -394,7 +387,6 @@ static void new_ranges(void **state)
 	struct inline_procedure p;
 	struct reader r;
 	size_t unit, length = begin_unit(&d, 5, &unit);
-
 	(void)state;
 	put(addresses, 0, 8); /* a header of some sort */
 	put(addresses, CODE + 0x200, 8);
@@ -455,7 +447,6 @@ static void a_unit_without_addresses(void **state)
 	struct inline_procedure p;
 	struct reader r;
 	size_t unit, length = begin_unit(&d, 2, &unit);
-
 	(void)state;
 	put(b, PLAIN_UNIT, 1);
 	put_text(b, "plain");
@@ -479,7 +470,6 @@ static void folded_functions(void **state)
 	struct inline_procedure p;
 	struct reader r;
 	size_t unit, length;
-
 	(void)state;
 	for (int i = 0; i < 2; i++) {
 		length = begin_unit(&d, 4, &unit);
@@ -508,7 +498,6 @@ static void deep_nesting(void **state)
 	struct reader r;
 	size_t unit, length = begin_unit(&d, 4, &unit);
 	uint32_t one;
-
 	(void)state;
 	unit_die(b);
 	one = abstract_die(b, unit, "one");
@@ -532,7 +521,6 @@ static void shared_lists(void **state)
 	struct inline_procedure p;
 	struct reader r;
 	size_t unit, length = begin_unit(&d, 4, &unit);
-
 	(void)state;
 	for (uint64_t i = 0; i < 100000; i++) {
 		put(ranges, i % 1000 * 8, 8);
@@ -565,7 +553,6 @@ static void broken_abbreviations(void **state)
 	struct reader r;
 	size_t unit, length = begin_unit(&d, 4, &unit);
 	uint32_t wrong;
-
 	(void)state;
 	unit_die(b);
 	function_die(b, "good", CODE, 0x10);
@@ -604,6 +591,5 @@ int main(void)
 		cmocka_unit_test(folded_functions), cmocka_unit_test(deep_nesting),
 		cmocka_unit_test(shared_lists),     cmocka_unit_test(broken_abbreviations),
 	};
-
 	return cmocka_run_group_tests_name("inlines_bytes", tests, NULL, NULL);
 }

@@ -239,20 +239,18 @@ static struct insn decode(uint32_t word)
 {
 	struct insn insn;
 	uint8_t code[4];
-
 	put_word(code, word);
-	memset(&insn, 0xa5, sizeof(insn));
-	isa_aarch64.decode(code, sizeof(code), address, &insn);
+	memset(&insn, 0xa5, sizeof insn);
+	isa_aarch64.decode(code, sizeof code, address, &insn);
 	return insn;
 }
 
 static void decodes_as_the_manual_says(void **state)
 {
 	(void)state;
-	for (size_t i = 0; i < sizeof(golden) / sizeof(golden[0]); i++) {
+	for (size_t i = 0; i < sizeof golden / sizeof golden[0]; i++) {
 		struct insn insn = decode(golden[i].word);
 		struct insn_line line = insn_line(&isa_aarch64, &insn);
-
 		if (strcmp(line.text, golden[i].expected))
 			fail_msg("%08x %s: got '%s', not '%s'", golden[i].word, golden[i].text,
 				 line.text, golden[i].expected);
@@ -265,7 +263,6 @@ static void cut_short_is_bad(void **state)
 {
 	static const uint8_t ret[4] = {0xc0, 0x03, 0x5f, 0xd6};
 	struct insn insn;
-
 	(void)state;
 	for (size_t size = 0; size < 4; size++) {
 		isa_aarch64.decode(ret, size, address, &insn);
@@ -298,15 +295,14 @@ static void prologues_are_known(void **state)
 		0xa9be07e0, /* stp x0, x1, [sp, #-32]! */
 	};
 	uint8_t code[4];
-
 	(void)state;
-	for (size_t i = 0; i < sizeof(yes) / sizeof(yes[0]); i++) {
+	for (size_t i = 0; i < sizeof yes / sizeof yes[0]; i++) {
 		put_word(code, yes[i]);
-		assert_true(isa_aarch64.is_prologue(code, sizeof(code)));
+		assert_true(isa_aarch64.is_prologue(code, sizeof code));
 	}
-	for (size_t i = 0; i < sizeof(no) / sizeof(no[0]); i++) {
+	for (size_t i = 0; i < sizeof no / sizeof no[0]; i++) {
 		put_word(code, no[i]);
-		assert_false(isa_aarch64.is_prologue(code, sizeof(code)));
+		assert_false(isa_aarch64.is_prologue(code, sizeof code));
 	}
 }
 
@@ -323,11 +319,9 @@ static void describes_the_cpu(void **state)
 static void survives_random_words(void **state)
 {
 	uint64_t seed = 0x9e3779b97f4a7c15;
-
 	(void)state;
 	for (unsigned i = 0; i < 300000; i++) {
 		struct insn insn = decode((uint32_t)next_random(&seed));
-
 		assert_true(insn.kind <= INSN_BAD);
 		assert_true(insn.effect_count <= INSN_MAX_EFFECTS);
 		for (unsigned e = 0; e < insn.effect_count; e++)
@@ -353,7 +347,7 @@ static const char *const capstone_errs[] = {
 
 static bool capstone_is_wrong(const cs_insn *in)
 {
-	for (size_t i = 0; i < sizeof(capstone_errs) / sizeof(capstone_errs[0]); i++)
+	for (size_t i = 0; i < sizeof capstone_errs / sizeof capstone_errs[0]; i++)
 		if (!strcmp(in->mnemonic, capstone_errs[i]))
 			return true;
 	return false;
@@ -380,7 +374,6 @@ static uint32_t capstone_writes(csh handle, const cs_insn *in)
 	assert_int_equal(cs_regs_access(handle, in, read, &read_count, written, &written_count), 0);
 	for (unsigned i = 0; i < written_count; i++) {
 		int reg = capstone_register(written[i]);
-
 		if (reg >= 0)
 			all |= UINT32_C(1) << reg;
 	}
@@ -390,7 +383,6 @@ static uint32_t capstone_writes(csh handle, const cs_insn *in)
 static uint64_t capstone_target(const cs_insn *in)
 {
 	const cs_arm64 *arm = &in->detail->arm64;
-
 	return arm->op_count ? (uint64_t)arm->operands[arm->op_count - 1].imm : 0;
 }
 
@@ -430,7 +422,6 @@ static uint8_t capstone_kind(csh handle, const cs_insn *in)
 static void compare(csh handle, const cs_insn *in, const struct insn *insn)
 {
 	const char *text = in->mnemonic, *operands = in->op_str;
-
 	if (insn->kind != capstone_kind(handle, in))
 		fail_msg("%s %s: kind %u", text, operands, insn->kind);
 	if (insn->kind == INSN_JUMP || insn->kind == INSN_CALL || insn->kind == INSN_BRANCH)
@@ -450,13 +441,11 @@ struct code {
 static int find_libc(struct dl_phdr_info *info, size_t size, void *data)
 {
 	struct code *code = data;
-
 	(void)size;
 	if (!strstr(info->dlpi_name, "/libc.so"))
 		return 0;
 	for (unsigned i = 0; i < info->dlpi_phnum; i++) {
 		const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
-
 		if (segment->p_type != PT_LOAD || !(segment->p_flags & PF_X))
 			continue;
 		code->start = (const uint8_t *)(info->dlpi_addr + segment->p_vaddr);
@@ -471,7 +460,6 @@ static void agrees_with_capstone_about_libc(void **state)
 	size_t compared = 0;
 	cs_insn *in;
 	csh handle;
-
 	(void)state;
 	dl_iterate_phdr(find_libc, &code);
 	if (!code.size)
@@ -484,7 +472,6 @@ static void agrees_with_capstone_about_libc(void **state)
 		size_t left = 4;
 		uint64_t pc = address + at;
 		struct insn insn;
-
 		isa_aarch64.decode(p, 4, pc, &insn);
 		if (!cs_disasm_iter(handle, &p, &left, &pc, in))
 			continue; /* tables among the code, or newer than capstone */
@@ -509,6 +496,5 @@ int main(void)
 		cmocka_unit_test(agrees_with_capstone_about_libc),
 #endif
 	};
-
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -236,10 +236,9 @@ static const struct {
 static void decode_exactly(const uint8_t *code, size_t size, struct insn *insn)
 {
 	uint8_t *copy = malloc(size ? size : 1);
-
 	assert_non_null(copy);
 	memcpy(copy, code, size);
-	memset(insn, 0xa5, sizeof(*insn));
+	memset(insn, 0xa5, sizeof *insn);
 	isa_x86_64.decode(copy, size, address, insn);
 	free(copy);
 }
@@ -247,19 +246,17 @@ static void decode_exactly(const uint8_t *code, size_t size, struct insn *insn)
 static size_t golden_size(size_t i)
 {
 	static const size_t cut_short[] = {1, 2, 3, 1, 2, 2, 16};
-	size_t count = sizeof(golden) / sizeof(golden[0]);
-	size_t first_bad = count - sizeof(cut_short) / sizeof(cut_short[0]);
-
+	size_t count = sizeof golden / sizeof golden[0];
+	size_t first_bad = count - sizeof cut_short / sizeof cut_short[0];
 	return i < first_bad ? golden[i].length : cut_short[i - first_bad];
 }
 
 static void decodes_as_the_manual_says(void **state)
 {
 	(void)state;
-	for (size_t i = 0; i < sizeof(golden) / sizeof(golden[0]); i++) {
+	for (size_t i = 0; i < sizeof golden / sizeof golden[0]; i++) {
 		struct insn insn;
 		struct insn_line line;
-
 		decode_exactly((const uint8_t *)golden[i].code, golden_size(i), &insn);
 		line = insn_line(&isa_x86_64, &insn);
 		if (strcmp(line.text, golden[i].expected))
@@ -273,10 +270,9 @@ static void decodes_as_the_manual_says(void **state)
 static void cut_short_is_bad(void **state)
 {
 	(void)state;
-	for (size_t i = 0; i < sizeof(golden) / sizeof(golden[0]); i++)
+	for (size_t i = 0; i < sizeof golden / sizeof golden[0]; i++)
 		for (size_t size = 0; size < golden[i].length; size++) {
 			struct insn insn;
-
 			decode_exactly((const uint8_t *)golden[i].code, size, &insn);
 			assert_int_equal(insn.length == 0, size == 0);
 			assert_true(insn.length <= size);
@@ -319,7 +315,6 @@ static uint32_t zydis_writes(const ZydisDecodedInstruction *in, const ZydisDecod
 {
 	static const uint8_t dwarf[16] = {0, 2, 1, 3, 7, 6, 4, 5, 8, 9, 10, 11, 12, 13, 14, 15};
 	uint32_t all = 0;
-
 	for (unsigned i = 0; i < in->operand_count; i++) {
 		ZydisRegister reg;
 
@@ -341,7 +336,6 @@ static void compare_flow(const ZydisDecodedInstruction *in, const ZydisDecodedOp
 	bool call = insn->kind == INSN_CALL || insn->kind == INSN_CALL_INDIRECT;
 	bool jump = insn->kind == INSN_JUMP || insn->kind == INSN_JUMP_INDIRECT;
 	bool direct = operands[0].type == ZYDIS_OPERAND_TYPE_IMMEDIATE;
-
 	if (in->mnemonic == ZYDIS_MNEMONIC_XABORT || in->mnemonic == ZYDIS_MNEMONIC_XEND)
 		return; /* branches for Zydis, but to nowhere */
 	if (call != (in->meta.category == ZYDIS_CATEGORY_CALL) ||
@@ -362,7 +356,6 @@ static uint32_t not_compared(const ZydisDecodedInstruction *in)
 {
 	bool string = in->meta.category == ZYDIS_CATEGORY_STRINGOP ||
 		      in->meta.category == ZYDIS_CATEGORY_IOSTRINGOP;
-
 	return string ? 1 << 4 | 1 << 5 : 0;
 }
 
@@ -399,7 +392,6 @@ static void fill(uint8_t code[16], uint64_t *seed)
 {
 	static const uint8_t prefixes[] = {0x66, 0xf2, 0xf3, 0x2e, 0x3e, 0x64, 0x67, 0xf0};
 	unsigned at = 0;
-
 	for (unsigned i = 0; i < 16; i++)
 		code[i] = (uint8_t)(next_random(seed) >> 24);
 	if (next_random(seed) >> 20 & 1)
@@ -416,25 +408,23 @@ static void agrees_with_zydis(void **state)
 	ZydisDecoder decoder;
 	unsigned good = 0;
 	uint8_t code[16];
-
 	(void)state;
 	ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
 	while (good < 200000) {
 		fill(code, &seed);
-		good += compare(&decoder, code, sizeof(code));
+		good += compare(&decoder, code, sizeof code);
 	}
 	/* Every opcode of both maps, with every ModRM byte, with and without REX.W */
 	for (unsigned i = 0; i < 4 * 65536; i++) {
 		unsigned at = 0;
-
-		memset(code, 0x24, sizeof(code));
+		memset(code, 0x24, sizeof code);
 		if (i & 1 << 16)
 			code[at++] = 0x48;
 		if (i & 1 << 17)
 			code[at++] = 0x0f;
 		code[at++] = i >> 8 & 255;
 		code[at] = i & 255;
-		compare(&decoder, code, sizeof(code));
+		compare(&decoder, code, sizeof code);
 	}
 }
 
@@ -445,6 +435,5 @@ int main(void)
 		cmocka_unit_test(prologues_are_known),        cmocka_unit_test(describes_the_cpu),
 		cmocka_unit_test(agrees_with_zydis),
 	};
-
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -22,7 +22,6 @@ static void assert_quoted(const char *text, const char *wanted)
 {
 	struct buf b = {0};
 	struct json j = json_to_buf(&b);
-
 	json_string(&j, text);
 	assert_written(&b, wanted);
 }
@@ -31,7 +30,6 @@ static void nests_with_commas(void **state)
 {
 	struct buf b = {0};
 	struct json j = json_to_buf(&b);
-
 	(void)state;
 	json_begin_object(&j);
 	json_key(&j, "empty");
@@ -93,7 +91,6 @@ static void numbers_are_exact(void **state)
 {
 	struct buf b = {0};
 	struct json j = json_to_buf(&b);
-
 	(void)state;
 	json_begin_array(&j);
 	json_u64(&j, UINT64_MAX);
@@ -115,7 +112,6 @@ static void writes_to_streams(void **state)
 	size_t size = 0;
 	FILE *stream = open_memstream(&text, &size);
 	struct json j = json_to_file(stream);
-
 	(void)state;
 	json_begin_object(&j);
 	json_key(&j, "a\n");
@@ -133,6 +129,5 @@ int main(void)
 		cmocka_unit_test(keeps_utf8),        cmocka_unit_test(replaces_what_is_not_utf8),
 		cmocka_unit_test(numbers_are_exact), cmocka_unit_test(writes_to_streams),
 	};
-
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -28,7 +28,6 @@ static struct stack make(uint64_t skip, uint64_t pages, uint64_t holes)
 	struct stack s = {.memory = aligned_alloc(PAGE, PAGES * PAGE),
 			  .process = {.pid = getpid()},
 			  .copy = calloc(1, sizeof *s.copy + PAGES * PAGE)};
-
 	assert_true(s.memory && s.copy);
 	for (uint64_t i = 0; i < PAGES * WORDS; i++)
 		s.memory[i] = 1000 + i;
@@ -38,7 +37,6 @@ static struct stack make(uint64_t skip, uint64_t pages, uint64_t holes)
 	s.copy->holes[0] = holes;
 	for (uint64_t page = 0; page < pages; page++) {
 		uint64_t from = page ? page * PAGE : skip, to = (page + 1) * PAGE;
-
 		if (!(holes >> page & 1))
 			memcpy(s.copy->bytes + (from - skip), (uint8_t *)s.memory + from,
 			       to - from);
@@ -50,7 +48,6 @@ static void complete(struct stack *s, uint64_t room)
 {
 	struct kernel_copy copy = {s->process.pid, s->copy->time,  s->copy->address,
 				   s->copy->size,  s->copy->holes, s->copy->bytes};
-
 	s->copy->process = &s->process;
 	copy_complete(&copy, room);
 	s->copy->size = copy.size;
@@ -67,7 +64,6 @@ static void drop(struct stack *s)
 static bool has_page(struct stack *s, uint64_t page)
 {
 	uint64_t at = (uint64_t)(s->memory + page * WORDS), word;
-
 	if (at < s->copy->address)
 		at = s->copy->address;
 	for (; at < (uint64_t)(s->memory + (page + 1) * WORDS); at += sizeof word)
@@ -79,7 +75,6 @@ static bool has_page(struct stack *s, uint64_t page)
 static void holes_are_filled(void **state)
 {
 	struct stack s = make(16, 7, 0x5a); /* 1, 3 and 4, and the last */
-
 	(void)state;
 	assert_false(has_page(&s, 1));
 	complete(&s, 0);
@@ -92,7 +87,6 @@ static void holes_are_filled(void **state)
 static void what_has_changed_is_not_read(void **state)
 {
 	struct stack s = make(0, 6, 0x12);
-
 	(void)state;
 	s.memory[4 * WORDS - 1] = 7; /* before the hole in page 4 */
 	complete(&s, 0);
@@ -108,7 +102,6 @@ static void what_has_changed_is_not_read(void **state)
 static void who_has_returned_is_seen(void **state)
 {
 	struct stack s = make(0, 6, 0x2);
-
 	(void)state;
 	s.memory[2 * WORDS] = 7; /* the first word beyond the hole */
 	complete(&s, 0);
@@ -120,7 +113,6 @@ static void who_has_returned_is_seen(void **state)
 static void it_is_not_read_late(void **state)
 {
 	struct stack s = make(0, 3, 0x2);
-
 	(void)state;
 	s.copy->time -= 3 * SECOND;
 	complete(&s, PAGE);
@@ -134,7 +126,6 @@ static void it_is_not_read_late(void **state)
 static void the_innermost_page_is_not_read(void **state)
 {
 	struct stack s = make(PAGE - 8, 4, 0x3);
-
 	(void)state;
 	complete(&s, 0);
 	assert_false(has_page(&s, 0));
@@ -146,7 +137,6 @@ static void the_innermost_page_is_not_read(void **state)
 static void few_words_before_a_hole_are_enough(void **state)
 {
 	struct stack s = make(PAGE - 8, 4, 0x2);
-
 	(void)state;
 	complete(&s, 0);
 	assert_true(has_page(&s, 0));
@@ -157,7 +147,6 @@ static void few_words_before_a_hole_are_enough(void **state)
 static void more_is_read_beyond_the_end(void **state)
 {
 	struct stack s = make(0, 2, 0), other = make(0, 2, 0), cold = make(0, 3, 0x4);
-
 	(void)state;
 	complete(&s, 3 * PAGE);
 	for (uint64_t page = 0; page < 5; page++)
@@ -180,7 +169,6 @@ static void large_stacks_are_whole(void **state)
 	uint64_t *memory = malloc(KERNEL_STACK + more), word;
 	struct process process = {.pid = getpid(), .gone = true};
 	struct kernel_waiting *w = calloc(1, sizeof *w + KERNEL_STACK + more);
-
 	(void)state;
 	assert_true(memory && w);
 	for (uint64_t i = 0; i < words; i++)
@@ -209,7 +197,6 @@ static void large_stacks_are_whole(void **state)
 static void of_nobody_nothing_is_read(void **state)
 {
 	struct stack s = make(0, 3, 0x2);
-
 	(void)state;
 	s.process.pid = 0x7ffffff;
 	complete(&s, PAGE);
@@ -226,7 +213,6 @@ static void other_stacks_are_read(void **state)
 	struct stack s = make(0, 1, 0);
 	struct kernel_far *far = calloc(1, sizeof *far);
 	uint64_t stacks[][2] = {{1, 43}, {44, 2}}, word;
-
 	(void)state;
 	assert_non_null(far);
 	far->go_at[0] = AWAY + PAGE;
@@ -264,7 +250,6 @@ static void snapshots_are_found(void **state)
 	size_t size = sizeof(struct kernel_far) + sizeof(struct kernel_snapshot) + 8 + 24, before;
 	struct kernel_far *far = calloc(1, size);
 	struct kernel_snapshot *alone = (void *)(far + 1);
-
 	(void)state;
 	assert_non_null(far);
 	far->head.kind = KERNEL_FAR;

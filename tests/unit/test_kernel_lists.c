@@ -17,7 +17,6 @@ static int open_map(void)
 {
 	int map = bpf_map_create(BPF_MAP_TYPE_HASH, "processes", sizeof(uint32_t),
 				 sizeof(struct kernel_process), 2 * COUNT, NULL);
-
 	if (map < 0) {
 		print_message("eBPF is not permitted here: %s\n", strerror(errno));
 		skip();
@@ -28,7 +27,6 @@ static int open_map(void)
 static struct kernel_process read_one(int map, uint32_t pid)
 {
 	struct kernel_process found;
-
 	assert_int_equal(bpf_map_lookup_elem(map, &pid, &found), 0);
 	return found;
 }
@@ -36,17 +34,14 @@ static struct kernel_process read_one(int map, uint32_t pid)
 static void all_lists_are_taken(void **state)
 {
 	int map = open_map();
-
 	(void)state;
 	for (uint32_t pid = 1; pid <= COUNT; pid++) {
 		struct kernel_process p = {.first = pid, .count = 2, .serial = pid, .changes = pid};
-
 		assert_int_equal(bpf_map_update_elem(map, &pid, &p, BPF_ANY), 0);
 	}
 	assert_true(code_take_lists(map));
 	for (uint32_t pid = 1; pid <= COUNT; pid++) {
 		struct kernel_process p = read_one(map, pid);
-
 		assert_true(!p.serial && !p.first && !p.count);
 		assert_int_equal(p.changes, pid); /* what else is known stays */
 	}
@@ -57,7 +52,6 @@ static void all_lists_are_taken(void **state)
 static void an_empty_map_has_none(void **state)
 {
 	int map = open_map();
-
 	(void)state;
 	assert_false(code_take_lists(map));
 	close(map);

@@ -8,7 +8,6 @@
 static void put(const char *path, const char *text)
 {
 	FILE *file = fopen(path, "w");
-
 	assert_non_null(file);
 	fputs(text, file);
 	assert_int_equal(fclose(file), 0);
@@ -18,7 +17,6 @@ static const char *name_at(const struct kernel_names *k, uint64_t address)
 {
 	uint64_t start, size;
 	const char *name = kernel_names_find(k, address, &start, &size);
-
 	return name ? name : "";
 }
 
@@ -27,7 +25,6 @@ static void modules_that_come_later_are_named(void **state)
 	const char *list = scratch("kallsyms"), *modules = scratch("modules");
 	struct kernel_names *k = NULL;
 	uint64_t stamp = 0;
-
 	(void)state;
 	put(list, "ffff800080000000 T one\nffff800080000100 T two\n");
 	put(modules, "");

@@ -24,7 +24,6 @@ static size_t size_of(uint64_t number)
 static void take(struct kernel *k, const void *data, size_t size)
 {
 	uint64_t number;
-
 	(void)k;
 	memcpy(&number, (const uint8_t *)data + sizeof(struct kernel_head), sizeof number);
 	wrong += number != taken++ || size != size_of(number);
@@ -33,7 +32,6 @@ static void take(struct kernel *k, const void *data, size_t size)
 static int give(struct kernel_reader *r, uint64_t number)
 {
 	uint8_t record[sizeof(struct kernel_head) + sizeof number + RECORD_MAX] = {0};
-
 	memcpy(record + sizeof(struct kernel_head), &number, sizeof number);
 	return reader_hold(r, record, size_of(number));
 }
@@ -42,7 +40,6 @@ static void all_is_kept(void **state)
 {
 	struct kernel k = {0};
 	uint64_t given = 0;
-
 	(void)state;
 	pthread_mutex_init(&k.reader.lock, NULL);
 	k.reader.urgent = eventfd(0, EFD_NONBLOCK);
@@ -68,7 +65,6 @@ static const uint8_t *stack; /* our own memory, as if it were one */
 static void take_stack(struct kernel *k, const void *data, size_t size)
 {
 	const struct kernel_snapshot *snapshot = data;
-
 	(void)k;
 	taken++;
 	wrong += size != sizeof *snapshot + snapshot->size || snapshot->beyond ||
@@ -82,7 +78,6 @@ static void stacks_are_completed(void **state)
 	struct kernel k = {0};
 	uint8_t *memory = malloc(COPIED + BEYOND);
 	struct kernel_snapshot *record = calloc(1, sizeof *record + COPIED);
-
 	(void)state;
 	assert_true(memory && record);
 	for (size_t i = 0; i < COPIED + BEYOND; i++)
@@ -119,7 +114,6 @@ static void take_far(struct kernel *k, const void *data, size_t size)
 {
 	size_t before;
 	const struct kernel_snapshot *snapshot = copy_in(data, size, &before);
-
 	(void)k;
 	taken++;
 	wrong += !snapshot || !before || snapshot->size != 3 * PAGE || snapshot->holes[0] ||
@@ -134,7 +128,6 @@ static void far_stacks_stay(void **state)
 	uint8_t *memory = aligned_alloc(PAGE, 4 * PAGE);
 	struct kernel_far *far = calloc(1, size);
 	struct kernel_snapshot *record = (void *)(far + 1);
-
 	(void)state;
 	assert_true(memory && far);
 	for (size_t i = 0; i < 4 * PAGE; i++)

@@ -14,7 +14,6 @@ static void read_table(const struct bytes *b, uint64_t sites, struct landings *o
 {
 	struct cfi_entry entry = {.start = 0x1000, .end = 0x1100, .lsda = 0x8000};
 	uint8_t *copy = malloc(b->size ? b->size : 1);
-
 	assert_non_null(copy);
 	memcpy(copy, b->data, b->size);
 	*out = (struct landings){.segments = &code, .segment_count = 1, .sites_left = sites};
@@ -37,7 +36,6 @@ static void uleb_call_sites(void **state)
 {
 	struct landings landings;
 	struct bytes b = {.size = 0};
-
 	(void)state;
 	put(&b, "\xff\x9b\x19\x01\x0d", 5); /* no LPStart, types at 25, uleb, 13 bytes */
 	put(&b, "\x40\x04\x80\x01\x01", 5); /* 0x40 + 4 -> 0x80 */
@@ -58,7 +56,6 @@ static void pads_of_their_own_base(void **state)
 {
 	struct landings landings;
 	struct bytes b = {.size = 0};
-
 	(void)state;
 	put8(&b, 0x1b); /* LPStart from here */
 	put32(&b, 0x1800 - 0x8001);
@@ -79,7 +76,6 @@ static void nonsense_is_left_out(void **state)
 {
 	struct landings landings;
 	struct bytes b = {.size = 0};
-
 	(void)state;
 	put(&b, "\xff\xff\x01\x1b", 4);
 	put(&b, "\xf0\x01\x20\x20\x00", 5);     /* goes past the procedure */
@@ -109,6 +105,5 @@ int main(void)
 		cmocka_unit_test(pads_of_their_own_base),
 		cmocka_unit_test(nonsense_is_left_out),
 	};
-
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

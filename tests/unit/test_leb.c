@@ -13,7 +13,6 @@ static bool take(const void *bytes, size_t size, uint64_t *out, size_t *used)
 {
 	const uint8_t *at = bytes;
 	bool good = leb_take(&at, at + size, out);
-
 	*used = (size_t)(at - (const uint8_t *)bytes);
 	return good;
 }
@@ -25,9 +24,8 @@ static void numbers_come_back(void **state)
 	struct buf b = {0};
 	uint64_t value;
 	size_t used;
-
 	(void)state;
-	for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++) {
+	for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
 		buf_clear(&b);
 		leb_put(&b, numbers[i]);
 		assert_true(take(b.data, b.size, &value, &used));
@@ -45,11 +43,9 @@ static void signs_come_back(void **state)
 	static const int64_t numbers[] = {0,   1,    -1,        63,        64,        -64,
 					  -65, 8191, INT64_MAX, INT64_MIN, -INT64_MAX};
 	struct buf b = {0};
-
 	(void)state;
-	for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++) {
+	for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
 		int64_t value;
-
 		buf_clear(&b);
 		leb_put_signed(&b, numbers[i]);
 		const uint8_t *at = (const uint8_t *)b.data, *end = at + b.size;
@@ -75,19 +71,18 @@ static void padding_adds_nothing(void **state)
 	uint64_t value;
 	int64_t small;
 	size_t used;
-
 	(void)state;
-	memset(endless, 0x80, sizeof(endless));
-	assert_true(take(padded, sizeof(padded), &value, &used));
+	memset(endless, 0x80, sizeof endless);
+	assert_true(take(padded, sizeof padded, &value, &used));
 	assert_int_equal(value, 5);
-	assert_int_equal(used, sizeof(padded));
-	assert_true(leb_take_signed(&at, at + sizeof(minus_one), &small));
+	assert_int_equal(used, sizeof padded);
+	assert_true(leb_take_signed(&at, at + sizeof minus_one, &small));
 	assert_int_equal(small, -1);
-	assert_false(take(large, sizeof(large), &value, &used)); /* of 65 bits */
+	assert_false(take(large, sizeof large, &value, &used)); /* of 65 bits */
 	at = large;
-	assert_true(leb_take_low(&at, at + sizeof(large), &value));
-	assert_true(value == INT64_MAX && at == large + sizeof(large));
-	assert_false(take(endless, sizeof(endless), &value, &used));
+	assert_true(leb_take_low(&at, at + sizeof large, &value));
+	assert_true(value == INT64_MAX && at == large + sizeof large);
+	assert_false(take(endless, sizeof endless, &value, &used));
 	assert_int_equal(value, 0);
 }
 
@@ -98,7 +93,6 @@ static void arrays_grow(void **state)
 		size_t count, room;
 	} a = {0};
 	size_t before;
-
 	(void)state;
 	for (int i = 0; i < 1000; i++) {
 		assert_true(ARRAY_ROOM(a.items, a.count, a.room));

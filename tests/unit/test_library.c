@@ -19,7 +19,6 @@
 static struct library *open_library(void)
 {
 	struct library *l;
-
 	setenv("XDG_CACHE_HOME", scratch("cache"), 1);
 	assert_null(library_open(RECIPES_AUTO, true, NULL, &l));
 	assert_null(library_set_background(l, false, NULL));
@@ -30,10 +29,8 @@ static struct library *open_library(void)
 static const struct library_list *look(struct library *l)
 {
 	const struct library_list *list = NULL;
-
 	for (int i = 0; i < 100 && !list; i++) {
 		unsigned builds = library_builds(l);
-
 		assert_null(library_look(l, getpid(), native_machine, &list, NULL));
 		assert_int_equal(library_was_unready(l), list ? 0 : builds);
 		while (!list && library_builds(l) == builds)
@@ -46,10 +43,8 @@ static const struct library_list *look(struct library *l)
 static size_t count_tables(struct library *l, const struct library_list *list)
 {
 	size_t count = 0;
-
 	for (uint32_t i = 0; i < list->count; i++) {
 		const struct library_module *m = library_module(l, list->modules[i].id);
-
 		count += m && m->state == LIBRARY_READY && m->table.page_count;
 	}
 	return count;
@@ -60,7 +55,6 @@ static void makes_tables_in_the_background(void **state)
 {
 	struct library *l = open_library();
 	const struct library_list *list = NULL;
-
 	(void)state;
 	assert_null(library_look(l, getpid(), native_machine, &list, NULL));
 	assert_null(list);
@@ -87,7 +81,6 @@ static void makes_tables_in_the_background(void **state)
 static void finds_tables_that_were_made_before(void **state)
 {
 	struct library *l = open_library();
-
 	(void)state;
 	look(l);
 	library_close(l);
@@ -105,7 +98,6 @@ static void forgets_what_is_not_used(void **state)
 	const struct library_list *list = look(l);
 	uint32_t id = list->modules[0].id;
 	size_t tables = count_tables(l, list);
-
 	(void)state;
 	assert_false(library_has_many(l));
 	library_use(list);
@@ -128,12 +120,10 @@ static void lists_are_bounded(void **state)
 	struct maps maps;
 	const struct library_list *first = look(l);
 	size_t made = 0, sweeps = 0;
-
 	(void)state;
 	assert_null(maps_read(getpid(), &maps));
 	for (unsigned i = 0; i < 20000; i++) {
 		const struct library_list *list;
-
 		for (size_t k = 0; k < maps.count; k++) {
 			maps.items[k].start += 4096;
 			maps.items[k].end += 4096;
@@ -157,10 +147,10 @@ static void lists_are_bounded(void **state)
 static const char *build_program(unsigned number)
 {
 	char name[32];
-	snprintf(name, sizeof(name), "program-%u", number);
+	snprintf(name, sizeof name, "program-%u", number);
 	const char *path = scratch(name);
 	char command[1024];
-	snprintf(command, sizeof(command), "cp /bin/true '%s'", path);
+	snprintf(command, sizeof command, "cp /bin/true '%s'", path);
 	assert_int_equal(system(command), 0);
 	return path;
 }
@@ -171,14 +161,12 @@ static const struct library_list *run_program(struct library *l, const char *pat
 	const struct library_list *list = NULL;
 	struct stat st;
 	char line[1024];
-
 	assert_int_equal(stat(path, &st), 0);
-	int length = snprintf(line, sizeof(line), "400000-40c000 r-xp 00000000 %02x:%02x %lu %s\n",
+	int length = snprintf(line, sizeof line, "400000-40c000 r-xp 00000000 %02x:%02x %lu %s\n",
 			      major(st.st_dev), minor(st.st_dev), (unsigned long)st.st_ino, path);
 	for (int i = 0; i < 100 && !list; i++) {
 		struct maps maps;
 		unsigned builds = library_builds(l);
-
 		assert_null(maps_parse(line, (size_t)length, &maps));
 		assert_null(library_look_at(l, PROCESS_GONE, &maps, &list, NULL));
 		maps_free(&maps);
@@ -199,14 +187,12 @@ static void ids_are_given_back(void **state)
 	const char *stays = build_program(0);
 	const struct library_list *kept = run_program(l, stays);
 	uint32_t kept_id = kept->modules[0].id, last = 0;
-
 	(void)state;
 	l->module_limit = 20;
 	for (unsigned i = 1; i <= 50; i++) {
 		const char *path = build_program(i);
 		const struct library_list *list = run_program(l, path);
 		uint32_t id = list->modules[0].id;
-
 		assert_true(id && id <= 20 && id != kept_id && id != last);
 		assert_string_equal(library_module(l, id)->path, path);
 		assert_true(library_module(l, id)->table.page_count);
@@ -236,7 +222,6 @@ static void ids_in_use_are_kept(void **state)
 	uint64_t now = 5000000000u;
 	const char *path = build_program(100);
 	uint32_t id = run_program(l, path)->modules[0].id;
-
 	(void)state;
 	for (int i = 0; i < 10; i++) {
 		library_use_module(l, id);
@@ -262,7 +247,6 @@ static void too_many_at_once(void **state)
 	uint64_t now = 5000000000u;
 	const struct library_list *lists[6];
 	const char *paths[6];
-
 	(void)state;
 	l->module_limit = 4;
 	for (unsigned i = 0; i < 6; i++) {
@@ -288,7 +272,6 @@ static void can_be_hurried(void **state)
 	struct library *l = open_library();
 	const struct library_list *list = NULL;
 	unsigned builds = library_builds(l);
-
 	(void)state;
 	assert_null(library_look(l, getpid(), native_machine, &list, NULL));
 	assert_null(list);
@@ -305,9 +288,7 @@ static void write_file(const char *path, time_t written)
 {
 	char command[1024];
 	struct timespec times[2] = {{.tv_sec = written}, {.tv_sec = written}};
-
-	snprintf(command, sizeof(command), "cat /bin/true >'%s'",
-		 path); /* it stays the same file */
+	snprintf(command, sizeof command, "cat /bin/true >'%s'", path); /* it stays the same file */
 	assert_int_equal(system(command), 0);
 	assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
 }
@@ -320,7 +301,6 @@ static void files_are_asked_anew(void **state)
 	const char *path = build_program(300);
 	time_t now = time(NULL);
 	const struct library_list *first, *list;
-
 	(void)state;
 	write_file(path, now - 10);
 	first = run_program(l, path);
@@ -346,7 +326,6 @@ static void knows_what_it_looked_at(void **state)
 {
 	struct library *l = open_library();
 	struct maps maps, own = {0};
-
 	(void)state;
 	assert_null(maps_read(getpid(), &maps));
 	own.items = calloc(maps.count, sizeof *own.items);
@@ -394,12 +373,10 @@ static size_t count_open(const char *what)
 {
 	DIR *folder = opendir("/proc/self/fd");
 	size_t count = 0;
-
 	assert_non_null(folder);
 	for (struct dirent *entry; (entry = readdir(folder));) {
 		char target[PATH_MAX] = "";
-
-		count += readlinkat(dirfd(folder), entry->d_name, target, sizeof(target) - 1) > 0 &&
+		count += readlinkat(dirfd(folder), entry->d_name, target, sizeof target - 1) > 0 &&
 			 strstr(target, what);
 	}
 	closedir(folder);
@@ -411,7 +388,6 @@ static void files_are_not_held(void **state)
 {
 	struct library *l = open_library();
 	const char *path = build_named(399);
-
 	(void)state;
 	uint32_t id = run_program(l, path)->modules[0].id;
 	struct image *image;
@@ -424,7 +400,6 @@ static void files_are_not_held(void **state)
 	assert_null(image);
 	for (uint64_t address = 0, start, size; address < 0x500000 && !found; address++) {
 		const char *name = name_table_find(&names, address, &start, &size);
-
 		found = name && !strcmp(name, "it") && start == address;
 	}
 	assert_true(found);
@@ -446,7 +421,6 @@ static void files_that_are_read(void **state)
 	const char *path = build_named(401);
 	struct image *image;
 	struct stat st;
-
 	(void)state;
 	assert_int_equal(stat(path, &st), 0);
 	l->tables = false; /* the lanes have little to do, but nobody looks after them */
@@ -478,12 +452,10 @@ static void names_are_bounded(void **state)
 {
 	struct library *l = open_library();
 	struct image *image;
-
 	(void)state;
 	l->tables = false;
 	for (unsigned i = 0; i < 520; i++) {
 		const char *path = build_named(1000 + i);
-
 		assert_int_equal(run_program(l, path)->modules[0].id, i + 1);
 		unlink(path);
 		assert_true(library_names(l, 1, &image) >= 0);
@@ -504,7 +476,6 @@ static void names_without_a_cache(void **state)
 {
 	struct library *l = open_library();
 	struct image *image;
-
 	(void)state;
 	setenv("XDG_CACHE_HOME", "/proc/none", 1);
 	uint32_t id = run_program(l, build_named(402))->modules[0].id;
@@ -525,7 +496,6 @@ static void the_kernels_page(void **state)
 	struct library *l = open_library();
 	const struct library_list *list = NULL;
 	struct maps maps;
-
 	(void)state;
 	assert_null(maps_parse(text, sizeof text - 1, &maps));
 	assert_null(library_look_at(l, PROCESS_GONE, &maps, &list, NULL));

@@ -32,7 +32,6 @@ static struct image *open_image(const char *path)
 {
 	struct image *image;
 	struct err *e = image_open(path, &image);
-
 	if (e)
 		fail_msg("%s", err_text(e));
 	return image;
@@ -44,7 +43,6 @@ static struct symbol find_outer(struct image *image, struct image *debug)
 	const struct symbol *all;
 	struct symbol outer = {0};
 	size_t count;
-
 	assert_null(symbols_read(image, debug, &symbols));
 	count = symbols_all(symbols, &all);
 	for (size_t i = 0; i < count; i++)
@@ -66,7 +64,6 @@ static void check_outer(const char *name, struct image *image, struct image *deb
 	unsigned int seen = 0;
 	struct line_row *rows;
 	size_t count = range(lines, outer.address, outer.address + outer.size, &rows);
-
 	for (size_t i = 0; i < count; i++) {
 		assert_int_equal(rows[i].address, at);
 		at = rows[i].end;
@@ -101,12 +98,10 @@ static void compiled(void **state)
 		"-ffunction-sections -Wl,--gc-sections",
 	};
 	static const char *const compilers[] = {"cc", "clang"};
-
 	(void)state;
 	for (size_t c = 0; c < 2; c++) {
-		for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {
+		for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++) {
 			struct image *image;
-
 			scratch_write("made.c", text, strlen(text));
 			if (!scratch_run(scratch_format("%s -g -O2 %s -o made made.c", compilers[c],
 							flags[i]))) {
@@ -123,7 +118,6 @@ static void compiled(void **state)
 static void from_a_debug_file(void **state)
 {
 	struct image *image, *debug;
-
 	(void)state;
 	scratch_compile("whole", text, "-g -O2");
 	assert_true(scratch_run("objcopy --only-keep-debug whole debug && strip -o bare whole"));
@@ -139,7 +133,6 @@ static void from_a_debug_file(void **state)
 static void without_units(void **state)
 {
 	struct image *image;
-
 	(void)state;
 	scratch_compile("units", text, "-g -gdwarf-5 -O2");
 	assert_true(
@@ -155,7 +148,6 @@ static void nothing_known(void **state)
 	struct line_row *rows;
 	struct image *image;
 	struct lines *lines;
-
 	(void)state;
 	scratch_compile("none", text, "-O2 -s");
 	image = open_image(scratch("none"));
@@ -177,12 +169,10 @@ struct asking {
 static void *ask(void *argument)
 {
 	struct asking *a = argument;
-
 	for (int round = 0; round < 20; round++) {
 		for (uint64_t at = a->start; at < a->end; at += 64) {
 			struct line_row *rows;
 			size_t count;
-
 			if (lines_range(a->lines, at, at + 64, &rows, &count))
 				return NULL;
 			for (size_t i = 0; i < count; i++)
@@ -201,7 +191,6 @@ static void many_threads(void **state)
 	struct image *image;
 	struct lines *lines;
 	const struct image_section *code;
-
 	(void)state;
 	scratch_compile("threads", text, "-g -O2");
 	image = open_image(scratch("threads"));
@@ -228,7 +217,6 @@ static void ask_damaged(const uint8_t *bytes, size_t size)
 	struct lines *lines;
 	struct image *image;
 	struct err *e = image_open_memory(bytes, size, "damaged", &image);
-
 	if (e) {
 		err_free(e);
 		return;
@@ -246,7 +234,6 @@ static void damaged(void **state)
 	struct image *image;
 	uint8_t *bytes;
 	size_t size;
-
 	(void)state;
 	scratch_compile("tiny", text, "-g -O2 -nostartfiles -Wl,-e,main");
 	bytes = scratch_read("tiny", &size);
@@ -255,11 +242,10 @@ static void damaged(void **state)
 					    ".debug_aranges"};
 	for (int n = 0; n < 4; n++) {
 		const struct image_section *s = image_section(image, names[n]);
-
 		for (size_t at = s->offset; at < s->offset + s->size; at++) {
-			bytes[at] ^= flips[at % sizeof(flips)];
+			bytes[at] ^= flips[at % sizeof flips];
 			ask_damaged(bytes, size);
-			bytes[at] ^= flips[at % sizeof(flips)];
+			bytes[at] ^= flips[at % sizeof flips];
 		}
 	}
 	image_close(image);
@@ -273,6 +259,5 @@ int main(void)
 		cmocka_unit_test(without_units), cmocka_unit_test(nothing_known),
 		cmocka_unit_test(many_threads),  cmocka_unit_test(damaged),
 	};
-
 	return cmocka_run_group_tests_name("lines", tests, NULL, NULL);
 }

@@ -47,7 +47,6 @@ static void put_files(struct buf *b, const struct header *h)
 	for (int i = 0; i < 4; i++) {
 		static const char *const names[] = {"a.c", "a.c", "b.h", "c.h"};
 		static const uint8_t directories[] = {0, 0, 1, 2};
-
 		put_text(b, names[i]);
 		put(b, directories[i], 1);
 		put(b, 0x1234, 8);
@@ -61,7 +60,6 @@ static void put_table(struct dwarf_bytes *d, const struct header *h, const struc
 	static const uint8_t operands[] = {0, 1, 1, 1, 1, 0, 0, 0, 1, 0,
 					   0, 1, 2, 0, 3, 1, 1, 1, 1, 1};
 	struct buf *b = &d->parts[LINE], rest = {0}, body = {0};
-
 	put(&rest, h->minimum, 1);
 	if (h->version >= 4)
 		put(&rest, 1, 1);
@@ -132,11 +130,9 @@ static void check_rows(struct lines *lines, const struct want *want, size_t want
 {
 	struct line_row *rows;
 	size_t count = range(lines, 0, UINT64_MAX, &rows);
-
 	assert_int_equal(count, wanted);
 	for (size_t i = 0; i < count; i++) {
 		const char *file = lines_file(lines, rows[i].file);
-
 		assert_int_equal(rows[i].address, want[i].start);
 		assert_int_equal(rows[i].end, want[i].end);
 		assert_int_equal(rows[i].line, want[i].line);
@@ -159,7 +155,6 @@ static void check_opcodes(const struct header *h)
 	struct lines *lines;
 	struct image *image;
 	uint64_t at = CODE;
-
 	set_address(&p, CODE);
 	opcode(&p, DW_LNS_advance_line, 9);
 	opcode(&p, DW_LNS_set_column, 300);
@@ -218,7 +213,6 @@ static void odd_orders(void **state)
 	struct buf p = {0};
 	struct lines *lines;
 	struct image *image;
-
 	(void)state;
 	set_address(&p, CODE + 0x100);
 	special(&p, h, 0, 1); /* line 2 */
@@ -273,7 +267,6 @@ static void cut_at_both_ends(void **state)
 	struct line_row *rows;
 	struct lines *lines;
 	struct image *image;
-
 	(void)state;
 	set_address(&p, CODE);
 	special(&p, &ordinary, 0, 1);
@@ -313,11 +306,9 @@ static void the_address_table_wins(void **state)
 	struct line_row *rows;
 	struct lines *lines;
 	struct image *image;
-
 	(void)state;
 	for (int i = 0; i < 2; i++) {
 		struct buf p = {0};
-
 		tables[i] = d.parts[LINE].size;
 		set_address(&p, CODE);
 		opcode(&p, DW_LNS_advance_line, 10 * (i + 1) - 1);
@@ -337,7 +328,7 @@ static void the_address_table_wins(void **state)
 		put(info, 16, 8);
 		end_length(info, length);
 	}
-	buf_append(&d.parts[ABBREV], abbrevs, sizeof(abbrevs));
+	buf_append(&d.parts[ABBREV], abbrevs, sizeof abbrevs);
 	size_t length = put_length(addresses);
 	put(addresses, 2, 2);
 	put(addresses, second, 4);
@@ -369,7 +360,6 @@ static void survive(struct dwarf_bytes *d, bool broken, size_t most)
 	struct image *image = dwarf_image(d);
 	struct lines *lines = open_lines(image, NULL);
 	struct line_row *rows;
-
 	assert_true(range(lines, 0, UINT64_MAX, &rows) <= most);
 	free(rows);
 	assert_true(!broken || lines_damage(lines));
@@ -381,7 +371,6 @@ static void hostile_programs(void **state)
 {
 	struct dwarf_bytes d = {0};
 	struct buf p = {0};
-
 	(void)state;
 	/* Addresses that run around the address space, and never come back. */
 	set_address(&p, CODE);
@@ -423,11 +412,9 @@ static void hostile_headers(void **state)
 	struct dwarf_bytes d = {0};
 	struct buf *b = &d.parts[LINE];
 	char *name = malloc(100001);
-
 	(void)state;
 	for (int formats = 0; formats < 2; formats++) {
 		size_t length = put_length(b);
-
 		put(b, 5, 2);
 		put(b, 8, 2);
 		put(b, 1000, 4);
@@ -472,12 +459,10 @@ static void overlapping_tables(void **state)
 	struct dwarf_bytes d = {0};
 	struct buf *info = &d.parts[INFO], *line = &d.parts[LINE];
 	const size_t count = 2000, program = 100000;
-
 	(void)state;
-	buf_append(&d.parts[ABBREV], abbrevs, sizeof(abbrevs));
+	buf_append(&d.parts[ABBREV], abbrevs, sizeof abbrevs);
 	for (size_t i = 0; i < count; i++) {
 		size_t length = put_length(info);
-
 		put(info, 4, 2);
 		put(info, 0, 4);
 		put(info, 8, 1);
@@ -508,6 +493,5 @@ int main(void)
 		cmocka_unit_test(hostile_programs),   cmocka_unit_test(hostile_headers),
 		cmocka_unit_test(overlapping_tables),
 	};
-
 	return cmocka_run_group_tests_name("lines_bytes", tests, NULL, NULL);
 }

@@ -28,7 +28,6 @@ static struct profile *new_profile(uint64_t samples)
 {
 	struct profile *p;
 	uint32_t index;
-
 	good(profile_new(&p));
 	good(profile_add_metric(p, &(struct profile_metric){.name = "x", .unit = "ns", .period = 1},
 				&index));
@@ -43,7 +42,6 @@ static struct profile *new_profile(uint64_t samples)
 static bool wait_for(int fd)
 {
 	struct pollfd ready = {fd, POLLIN, 0};
-
 	return poll(&ready, 1, 5000) == 1;
 }
 
@@ -51,7 +49,6 @@ static bool wait_for(int fd)
 static void wait_wanted(struct live *live)
 {
 	int turns = 0;
-
 	while (!live_wanted(live)) {
 		assert_true(turns++ < 500);
 		usleep(10000);
@@ -61,7 +58,6 @@ static void wait_wanted(struct live *live)
 static enum follow_news wait_news(struct live *live, struct follow *follow, struct profile **out)
 {
 	enum follow_news news = FOLLOW_NOTHING;
-
 	for (int turns = 0; turns < 500 && news == FOLLOW_NOTHING; turns++) {
 		usleep(10000);
 		if (live)
@@ -76,7 +72,6 @@ static void test_look(void **state)
 	struct live *live;
 	struct follow *follow, *other;
 	struct profile *p;
-
 	(void)state;
 	good(follow_open(path, &follow));
 	assert_null(follow);
@@ -123,7 +118,6 @@ static void test_pause(void **state)
 	struct live *live;
 	struct follow *follow;
 	struct profile *p;
-
 	(void)state;
 	good(live_open(path, &live));
 	good(follow_open(path, &follow));
@@ -151,7 +145,6 @@ static void test_strangers(void **state)
 	socklen_t size;
 	int fds[20];
 	char byte;
-
 	(void)state;
 	good(live_open(path, &live));
 	e = live_open(path, &second); /* two recordings to one file */
@@ -187,7 +180,6 @@ static void test_names(void **state)
 	struct sockaddr_un a, b;
 	socklen_t a_size, b_size;
 	char other[128];
-
 	(void)state;
 	assert_true(live_address(path, &a, &a_size));
 	snprintf(other, sizeof other, "%s/./../%s/x.prof", directory, strrchr(directory, '/') + 1);
@@ -230,6 +222,5 @@ int main(void)
 		cmocka_unit_test(test_strangers),
 		cmocka_unit_test(test_names),
 	};
-
 	return cmocka_run_group_tests(tests, set_up, tear_down);
 }

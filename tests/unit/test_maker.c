@@ -21,7 +21,6 @@ static struct image *image;
 static int open_image(void **state)
 {
 	struct maps maps;
-
 	(void)state;
 	assert_null(maps_read(getpid(), &maps));
 	for (size_t i = 0; i < maps.count && !image; i++)
@@ -43,7 +42,6 @@ static int close_image(void **state)
 static void new_cache(void)
 {
 	static unsigned number;
-
 	setenv("XDG_CACHE_HOME", scratch(scratch_format("cache-%u", number++)), 1);
 }
 
@@ -52,7 +50,6 @@ static const char *script(const char *text)
 {
 	const char *whole = scratch_format("#!/bin/sh\necho \"$2\" >>'%s'\n%s\n", scratch("calls"),
 					   text);
-
 	unlink(scratch("calls"));
 	scratch_write("script", whole, strlen(whole));
 	assert_int_equal(chmod(scratch("script"), 0700), 0);
@@ -65,7 +62,6 @@ static const char *calls(void)
 	size_t size, used = 0;
 	char *text = (char *)scratch_read("calls", &size);
 	const char *out;
-
 	for (size_t i = 0; i < size; i++)
 		if (text[i] != '\n')
 			text[used++] = text[i];
@@ -78,7 +74,6 @@ static void make_with(const char *program, int names, struct module_table *table
 		      struct maker_report *report)
 {
 	struct maker maker = {program, eventfd(0, EFD_CLOEXEC)};
-
 	maker_table(&maker, image, RECIPES_AUTO, names, table, report);
 	close(maker.stop);
 }
@@ -91,7 +86,6 @@ static void make(const char *program, struct module_table *table, struct maker_r
 static void assert_same_as_here(const struct module_table *table)
 {
 	struct module_table here;
-
 	new_cache();
 	assert_null(cache_table(image, RECIPES_AUTO, &here));
 	assert_int_equal(table->size, here.size);
@@ -104,7 +98,6 @@ static void makes_them_apart(void **state)
 {
 	struct module_table table, again;
 	struct maker_report report;
-
 	(void)state;
 	new_cache();
 	make("/proc/self/exe", &table, &report);
@@ -126,7 +119,6 @@ static void makes_those_of_others(void **state)
 	struct image *kept = image;
 	struct module_table table, again;
 	struct maker_report report;
-
 	(void)state;
 	assert_int_equal(system(scratch_format("cp '%s' '%s' && chmod 666 '%s'", image_path(image),
 					       scratch("others"), scratch("others"))),
@@ -152,7 +144,6 @@ static void names_come_with_it(void **state)
 	const struct symbol *all;
 	struct symbols *symbols;
 	uint64_t start, size;
-
 	(void)state;
 	new_cache();
 	assert_null(symbols_read(image, NULL, &symbols));
@@ -163,7 +154,6 @@ static void names_come_with_it(void **state)
 		struct name_table names;
 		bool in_memory;
 		int file = name_table_file(&in_memory);
-
 		assert_true(file >= 0 && !in_memory);
 		make_with("/proc/self/exe", file, &table, &report);
 		assert_null(report.reason);
@@ -183,7 +173,6 @@ static void names_come_with_it(void **state)
 static void small_bombs_go_apart(void **state)
 {
 	struct image *libc = image;
-
 	(void)state;
 	scratch_compile("small", "int main(void) { return 0; }", "-O1");
 	if (!scratch_run("{ head -c 2000000 /dev/zero; head -c 20000 /dev/urandom; } >bomb && "
@@ -195,7 +184,6 @@ static void small_bombs_go_apart(void **state)
 		struct name_table names;
 		bool in_memory;
 		int file = name_table_file(&in_memory);
-
 		new_cache();
 		assert_null(image_open(scratch("small"), &image));
 		image_bound(image, i ? 1 << 20 : 4 << 20);
@@ -216,7 +204,6 @@ static void small_bombs_go_apart(void **state)
 static void small_ones_of_others_go_apart(void **state)
 {
 	struct image *libc = image;
-
 	(void)state;
 	scratch_compile("little", "int main(void) { return 0; }", "-O1");
 	assert_true(scratch_run("chmod 666 little"));
@@ -225,7 +212,6 @@ static void small_ones_of_others_go_apart(void **state)
 		struct maker_report report;
 		size_t size;
 		uint8_t *bytes = scratch_read("little", &size);
-
 		new_cache();
 		assert_null(i ? image_open_memory(bytes, size, "memory", &image)
 			      : image_open(scratch("little"), &image));
@@ -245,7 +231,6 @@ static void needs_no_cache(void **state)
 	char *home = strdup(getenv("HOME") ? getenv("HOME") : "/");
 	struct module_table table;
 	struct maker_report report;
-
 	(void)state;
 	unsetenv("XDG_CACHE_HOME");
 	unsetenv("HOME");
@@ -269,12 +254,10 @@ static void survives_its_death(void **state)
 		{"echo nonsense >&4; exit 0", "answers nonsense"},
 		{"exec 4>&-; exec sleep 1000", "ended by signal 9"}, /* by us */
 	};
-
 	(void)state;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
 		struct module_table table;
 		struct maker_report report;
-
 		new_cache();
 		make(script(cases[i].text), &table, &report);
 		assert_null(table.bytes);
@@ -290,7 +273,6 @@ static void cannot_be_started(void **state)
 {
 	struct module_table table;
 	struct maker_report report;
-
 	(void)state;
 	new_cache();
 	make("/nowhere/culprit", &table, &report);
@@ -306,10 +288,9 @@ static void falls_back(void **state)
 	char self[PATH_MAX] = "";
 	struct module_table table, simple;
 	struct maker_report report;
-
 	(void)state;
 	new_cache();
-	assert_true(readlink("/proc/self/exe", self, sizeof(self) - 1) > 0);
+	assert_true(readlink("/proc/self/exe", self, sizeof self - 1) > 0);
 	make(script(scratch_format("[ \"$2\" = 0 ] && kill -SEGV $$\nexec '%s' \"$@\"", self)),
 	     &table, &report);
 	assert_non_null(table.bytes);
@@ -326,7 +307,6 @@ static void falls_back(void **state)
 static uint64_t now_ns(void)
 {
 	struct timespec t;
-
 	clock_gettime(CLOCK_MONOTONIC, &t);
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
@@ -334,7 +314,6 @@ static uint64_t now_ns(void)
 static struct library *open_library(const char *program)
 {
 	struct library *l;
-
 	new_cache();
 	assert_null(library_open(RECIPES_AUTO, true, NULL, &l));
 	assert_null(library_set_background(l, true, program));
@@ -344,7 +323,6 @@ static struct library *open_library(const char *program)
 static const struct library_list *look(struct library *l)
 {
 	const struct library_list *list = NULL;
-
 	for (int i = 0; i < 100 && !list; i++) {
 		assert_null(library_look(l, getpid(), native_machine, &list, NULL));
 		while (!list && library_is_building(l)) {
@@ -371,7 +349,6 @@ static void tries_again(void **state)
 	struct library *l = open_library(
 		script("case $3 in *libc.so.6) [ -e ${0%/*}/good ] || exit 1 ;; esac\n"
 		       "exec /proc/$PPID/exe \"$@\""));
-
 	(void)state;
 	for (unsigned tries = 1; tries <= 3; tries++) {
 		look(l);
@@ -407,7 +384,6 @@ static void ends_with_the_library(void **state)
 	struct library *l = open_library(script("exec sleep 1000"));
 	const struct library_list *list;
 	uint64_t start = now_ns();
-
 	(void)state;
 	assert_null(library_look(l, getpid(), native_machine, &list, NULL));
 	assert_null(list);

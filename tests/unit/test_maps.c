@@ -183,7 +183,6 @@ static void reads_what_is_wanted(void **state)
 	struct jit_wanted wanted = {addresses, 3, &budget};
 	struct jit *jit;
 	FILE *file = fopen(path, "w");
-
 	(void)state;
 	fputs("1000 100 first\n2000 10 other\nnonsense\n1000 40 replaced\n", file);
 	for (int i = 0; i < 200000; i++)

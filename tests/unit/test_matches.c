@@ -39,13 +39,11 @@ static struct profile *new_profile(const struct side sides[2])
 {
 	struct profile *p;
 	uint32_t index;
-
 	good(profile_new(&p));
 	good(profile_add_metric(
 		p, &(struct profile_metric){"cpu-clock", "ns", 1000000, false, {0, 0}}, &index));
 	for (uint32_t i = 0; i < 2; i++) {
 		struct side s = sides[i];
-
 		good(profile_add_process(
 			p,
 			&(struct profile_process){
@@ -74,7 +72,6 @@ static struct profile *new_profile(const struct side sides[2])
 static void count(struct profile *p, uint32_t side, const uint64_t *path, uint64_t n)
 {
 	uint32_t node = 0;
-
 	for (; *path; path++)
 		good(profile_child(p, node, path[1] ? PROFILE_CALL : PROFILE_EXACT, side + 1,
 				   *path + 0x10, &node));
@@ -105,7 +102,6 @@ static void make(struct made *m, struct profile *p)
 		.runs = {{.path = "old", .samples = 1, .periods = periods, .period_count = 1},
 			 {.path = "new", .samples = 2, .periods = periods + 1, .period_count = 1}}};
 	struct runs runs = {.profile = p, .count = 2, .of_thread = m->of_thread};
-
 	good(profile_settle(p));
 	good(modules_open(p, false, &m->modules));
 	good(attribution_make(p, m->modules, &(struct attribution_options){.by = BY_FUNCTION},
@@ -149,7 +145,6 @@ static const char *name_of(const struct made *m, uint32_t scope)
 static void draw(const struct made *m, uint32_t node, struct buf *out)
 {
 	const struct tree *t = m->contexts.tree;
-
 	buf_puts(out, name_of(m, t->nodes[node].scope));
 	for (uint32_t c = t->nodes[node].child; c != TREE_NONE; c = t->nodes[c].next) {
 		buf_puts(out, c == t->nodes[node].child ? "(" : " ");
@@ -161,7 +156,6 @@ static void draw(const struct made *m, uint32_t node, struct buf *out)
 static void expect_tree(const struct made *m, const char *wanted)
 {
 	struct buf text = {0};
-
 	draw(m, 0, &text);
 	assert_string_equal(buf_text(&text), wanted);
 	buf_free(&text);
@@ -172,7 +166,6 @@ static uint64_t samples(const struct made *m, const char *name, uint32_t side)
 {
 	const struct contexts *c = &m->contexts;
 	uint64_t sum = 0;
-
 	for (size_t i = 0; i < c->row_count; i++)
 		if (c->rows[i].thread == side &&
 		    !strcmp(name_of(m, c->tree->nodes[c->order[c->rows[i].node]].scope), name))
@@ -180,7 +173,7 @@ static uint64_t samples(const struct made *m, const char *name, uint32_t side)
 	return sum;
 }
 
-/* The tests */
+/* ---- the tests ---- */
 
 static const struct side moved[2] = {
 	{PROFILE_JIT,
@@ -199,7 +192,6 @@ static void matches_by_name(void **state)
 {
 	struct profile *p = new_profile(moved);
 	struct made m;
-
 	(void)state;
 	count(p, 0, (uint64_t[]){0x1000, 0x1100, 0}, 100);
 	count(p, 0, (uint64_t[]){0x1000, 0x1200, 0}, 30);
@@ -216,7 +208,6 @@ static void matches_by_name(void **state)
 	/* The new build's stands for both. */
 	for (uint32_t i = 1; i < scopes_count(m.a.scopes); i++) {
 		uint32_t same = m.matches.same[i];
-
 		assert_int_equal(m.matches.same[same], same);
 		if (!strcmp(name_of(&m, i), "solve"))
 			assert_int_equal(scopes_get(m.a.scopes, same)->module, 2);
@@ -233,7 +224,6 @@ static void code_without_a_name_is_one(void **state)
 	};
 	struct profile *p = new_profile(sides);
 	struct made m;
-
 	(void)state;
 	count(p, 0, (uint64_t[]){0x1000, 0x3000, 0}, 10);
 	count(p, 0, (uint64_t[]){0x1000, 0x3400, 0}, 20);
@@ -254,7 +244,6 @@ static void what_is_gone_is_whole(void **state)
 	};
 	struct profile *p = new_profile(sides);
 	struct made m;
-
 	(void)state;
 	count(p, 0, (uint64_t[]){0x1000, 0x2000, 0x3000, 0}, 10);
 	count(p, 0, (uint64_t[]){0x1000, 0}, 1);
@@ -272,7 +261,6 @@ static void packs_what_is_compared(void **state)
 	struct profile *p = new_profile(moved);
 	struct buf bytes = {0};
 	struct made m;
-
 	(void)state;
 	count(p, 0, (uint64_t[]){0x1000, 0x1100, 0}, 100);
 	count(p, 1, (uint64_t[]){0x5200, 0x5100, 0}, 200);
@@ -302,7 +290,6 @@ static void packs_an_empty_side(void **state)
 {
 	struct profile *p = new_profile(moved);
 	struct made m;
-
 	(void)state;
 	count(p, 1, (uint64_t[]){0x5200, 0x5100, 0}, 200);
 	make(&m, p);

@@ -15,7 +15,6 @@ static int new_file(void)
 {
 	bool in_memory;
 	int file;
-
 	setenv("XDG_CACHE_HOME", scratch("cache"), 1);
 	file = name_table_file(&in_memory);
 	assert_true(file >= 0);
@@ -27,7 +26,6 @@ static int write_table(struct image *image)
 {
 	int file = new_file();
 	struct err *e = name_table_write(image, file, NAME_TABLE_MAX);
-
 	if (e)
 		fail_msg("%s", err_text(e));
 	return file;
@@ -41,7 +39,6 @@ static void compare(const char *path)
 	struct name_table names;
 	const struct symbol *all;
 	uint64_t found = 0;
-
 	assert_null(image_open(path, &image));
 	int file = write_table(image);
 	assert_null(symbols_read(image, NULL, &symbols));
@@ -53,7 +50,6 @@ static void compare(const char *path)
 		const struct symbol *s = symbols_find(symbols, at);
 		uint64_t start, size;
 		const char *name = name_table_find(&names, at, &start, &size);
-
 		assert_int_equal(!name, !s);
 		if (!s)
 			continue;
@@ -85,9 +81,8 @@ static void pieces(void **state)
 				   "label: .skip 16\n"
 				   ".globl _start\n.type _start,@function\n_start: .skip 4\n"
 				   ".size _start,4\n.section .note.GNU-stack,\"\"\n";
-
 	(void)state;
-	scratch_write("pieces.s", code, sizeof(code) - 1);
+	scratch_write("pieces.s", code, sizeof code - 1);
 	assert_true(scratch_run("${CC:-cc} -nostdlib -static pieces.s -o pieces"));
 	compare(scratch("pieces"));
 }
@@ -99,7 +94,6 @@ static void takes_no_damaged_file(void **state)
 	struct name_table names;
 	struct stat st;
 	char byte = 1;
-
 	(void)state;
 	assert_null(image_open("/proc/self/exe", &image));
 	int file = write_table(image);
@@ -115,7 +109,6 @@ static void takes_no_damaged_file(void **state)
 	assert_null(name_table_write(image, file, NAME_TABLE_MAX));
 	for (off_t at = 0; at < 24; at++) {
 		char before, other;
-
 		assert_int_equal(pread(file, &before, 1, at), 1);
 		other = (char)(before ^ 0x40);
 		assert_int_equal(pwrite(file, &other, 1, at), 1);
@@ -136,7 +129,6 @@ static void stays_within_the_file(void **state)
 	struct name_table names;
 	struct stat st;
 	unsigned seed = 1;
-
 	(void)state;
 	assert_null(image_open("/proc/self/exe", &image));
 	int file = write_table(image);
@@ -144,14 +136,12 @@ static void stays_within_the_file(void **state)
 	for (int round = 0; round < 2000; round++) {
 		char byte = (char)rand_r(&seed);
 		off_t at = 24 + rand_r(&seed) % (st.st_size - 25);
-
 		assert_int_equal(pwrite(file, &byte, 1, at), 1);
 	}
 	assert_true(name_table_open(file, &names));
 	for (uint64_t address = 0; address < 0x80000; address += 3) {
 		uint64_t start, size;
 		const char *name = name_table_find(&names, address, &start, &size);
-
 		if (name)
 			assert_true(strlen(name) < (size_t)st.st_size);
 	}
@@ -166,7 +156,6 @@ static void has_a_limit(void **state)
 	struct image *image;
 	struct name_table names;
 	struct stat st;
-
 	(void)state;
 	assert_true(scratch_run(
 		"{ echo .text; printf '.globl _start\\n_start: nop\\n';"
@@ -192,7 +181,6 @@ static void none_is_empty(void **state)
 {
 	struct image *image;
 	struct stat st;
-
 	(void)state;
 	scratch_write("none.s", ".globl _start\n_start: nop\n", 26);
 	assert_true(scratch_run("${CC:-cc} -nostdlib -static -s none.s -o none"));

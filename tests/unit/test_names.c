@@ -10,7 +10,6 @@
 static void expect(const char *symbol, const char *wanted)
 {
 	char *name = name_demangle(symbol);
-
 	assert_non_null(name);
 	assert_string_equal(name, wanted);
 	free(name);
@@ -70,7 +69,6 @@ static void wrong_names_come_back(void **state)
 static char *nested(size_t depth)
 {
 	char *name = malloc(16 + 4 * depth), *at = name;
-
 	at = stpcpy(at, "_Z1f");
 	for (size_t i = 0; i < depth; i++)
 		at = stpcpy(at, "1aI");
@@ -85,7 +83,6 @@ static void long_but_real_names_are_demangled(void **state)
 {
 	char name[4096] = "_Z1f", wanted[4096] = "f(";
 	size_t length = 4;
-
 	(void)state;
 	/* Parameters of 40 different types: far above the limit of 1024 bytes. */
 	for (int i = 0; i < 40; i++) {
@@ -104,7 +101,6 @@ static void deep_names_do_not_crash(void **state)
 	(void)state;
 	for (size_t depth = 1; depth < 30000; depth = depth * 3 + 1) {
 		char *symbol = nested(depth), *name = name_demangle(symbol);
-
 		assert_non_null(name);
 		free(name);
 		free(symbol);
@@ -116,11 +112,9 @@ static void exploding_names_come_back(void **state)
 {
 	static const char digits[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
 	char symbol[1024] = "_Z1f4pairI1AS0_E";
-
 	(void)state;
 	for (unsigned int i = 1; i < 60; i++) {
 		char number[3] = {digits[i % 36], 0, 0};
-
 		if (i >= 36) {
 			number[0] = digits[i / 36];
 			number[1] = digits[i % 36];
@@ -136,7 +130,6 @@ static void patterns_without_packs_come_back(void **state)
 	static const char digits[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
 	enum { DEPTH = 32 };
 	char symbol[1024] = "_Z1fDp", *end = symbol + strlen(symbol);
-
 	(void)state;
 	for (int i = 0; i < DEPTH - 1; i++)
 		end += sprintf(end, "1AI");
@@ -158,7 +151,6 @@ static void patterns_without_packs_come_back(void **state)
 static void nested_conversions_come_back(void **state)
 {
 	char symbol[1024] = "_Z";
-
 	(void)state;
 	for (int i = 0; i < 60; i++)
 		strcat(symbol, "cvT_I");
@@ -173,7 +165,6 @@ static void nested_conversions_come_back(void **state)
 static void huge_names_are_left_alone(void **state)
 {
 	char *symbol = malloc(200001);
-
 	(void)state;
 	memset(symbol, 'P', 200000);
 	memcpy(symbol, "_Z1f", 4);
@@ -198,6 +189,5 @@ int main(void)
 		cmocka_unit_test(nested_conversions_come_back),
 		cmocka_unit_test(huge_names_are_left_alone),
 	};
-
 	return cmocka_run_group_tests_name("names", tests, NULL, NULL);
 }

@@ -16,7 +16,6 @@ struct tally {
 static void count_item(void *context, size_t index)
 {
 	struct tally *tally = context;
-
 	atomic_fetch_add(&tally->seen[index], 1);
 	atomic_fetch_add(&tally->sum, index);
 }
@@ -24,11 +23,9 @@ static void count_item(void *context, size_t index)
 static void every_index_once(void **state)
 {
 	static const char *const threads[] = {"1", "2", "7", "1000", "nonsense", "-3"};
-
 	(void)state;
-	for (size_t t = 0; t < sizeof(threads) / sizeof(threads[0]); t++) {
-		struct tally *tally = calloc(1, sizeof(*tally));
-
+	for (size_t t = 0; t < sizeof threads / sizeof threads[0]; t++) {
+		struct tally *tally = calloc(1, sizeof *tally);
 		setenv("CULPRIT_THREADS", threads[t], 1);
 		parallel_for(ITEMS, count_item, tally);
 		for (size_t i = 0; i < ITEMS; i++)
@@ -53,14 +50,12 @@ struct order {
 static void check_order(void *context, size_t index)
 {
 	struct order *order = context;
-
 	order->wrong += index != order->next++;
 }
 
 static void one_thread_keeps_the_order(void **state)
 {
 	struct order order = {0};
-
 	(void)state;
 	setenv("CULPRIT_THREADS", "1", 1);
 	parallel_for(1000, check_order, &order);
@@ -76,6 +71,5 @@ int main(void)
 		cmocka_unit_test(no_items_no_calls),
 		cmocka_unit_test(one_thread_keeps_the_order),
 	};
-
 	return cmocka_run_group_tests_name("parallel", tests, NULL, NULL);
 }

@@ -7,18 +7,17 @@ static void strings_are_shared(void **state)
 	struct profile *p = fresh();
 	char long_text[40000], text[32];
 	const char *kept[5000];
-
 	(void)state;
 	assert_string_equal(profile_string(p, NULL), "");
 	for (int i = 0; i < 5000; i++) {
-		snprintf(text, sizeof(text), "text %d", i);
+		snprintf(text, sizeof text, "text %d", i);
 		kept[i] = profile_string(p, text);
 	}
-	memset(long_text, 'x', sizeof(long_text) - 1);
-	long_text[sizeof(long_text) - 1] = 0;
+	memset(long_text, 'x', sizeof long_text - 1);
+	long_text[sizeof long_text - 1] = 0;
 	assert_string_equal(profile_string(p, long_text), long_text);
 	for (int i = 0; i < 5000; i++) {
-		snprintf(text, sizeof(text), "text %d", i);
+		snprintf(text, sizeof text, "text %d", i);
 		assert_string_equal(kept[i], text);
 		assert_ptr_equal(profile_string(p, text), kept[i]);
 	}
@@ -28,11 +27,10 @@ static void strings_are_shared(void **state)
 static void counts_in_any_order(void **state)
 {
 	enum { NODES = 300, THREADS = 3000, METRICS = 2 };
-	uint64_t *expected = calloc((size_t)NODES * THREADS * METRICS, sizeof(*expected));
+	uint64_t *expected = calloc((size_t)NODES * THREADS * METRICS, sizeof *expected);
 	struct profile *p = fresh();
 	uint32_t index;
 	size_t kinds = 0;
-
 	(void)state;
 	random_state = SEED;
 	ok(profile_add_process(p, &(struct profile_process){0}, &index));
@@ -46,7 +44,6 @@ static void counts_in_any_order(void **state)
 		uint32_t n = below(NODES), t = below(10) ? below(20) : below(THREADS);
 		uint32_t m = below(METRICS);
 		uint64_t *e = &expected[((size_t)n * THREADS + t) * METRICS + m];
-
 		kinds += *e == 0;
 		*e += i & 7;
 		kinds -= *e == 0;
@@ -59,7 +56,6 @@ static void counts_in_any_order(void **state)
 	assert_int_equal(p->value_count, kinds);
 	for (size_t i = 0; i < p->value_count; i++) {
 		const struct profile_value *v = &p->values[i];
-
 		assert_int_equal(
 			v->count,
 			expected[((size_t)v->node * THREADS + v->thread) * METRICS + v->metric]);
@@ -72,11 +68,9 @@ static void children_are_found_again(void **state)
 {
 	struct profile *p = large_profile(30000, 1);
 	uint32_t node;
-
 	(void)state;
 	for (uint32_t i = 1; i < p->node_count; i++) {
 		const struct profile_node n = p->nodes[i];
-
 		ok(profile_child(p, n.parent, n.kind, n.module, n.address, &node));
 		assert_int_equal(node, i);
 	}
@@ -90,7 +84,6 @@ static void children_are_found_again(void **state)
 static void sums(void **state)
 {
 	struct profile *p = small_profile();
-
 	(void)state;
 	assert_int_equal(profile_samples(p, 0), 125);
 	assert_int_equal(profile_samples(p, 1), 3);
@@ -109,7 +102,6 @@ static void merges_equal_parts(void **state)
 {
 	struct profile *a = small_profile(), *b = small_profile(), *into = fresh();
 	uint32_t index;
-
 	(void)state;
 	ok(profile_merge(into, a));
 	assert_same(into, a);
@@ -151,7 +143,6 @@ static const char *name_of_page(const void *context, uint64_t address, uint64_t 
 				uint64_t *size)
 {
 	static const char *const names[] = {NULL, "one", "two", "three"};
-
 	assert_ptr_equal(context, names_context);
 	*start = address & ~0xfffull;
 	*size = 0x1000;
@@ -163,7 +154,6 @@ static struct profile *named_profile(uint64_t first, uint64_t second)
 {
 	struct profile *p = fresh();
 	uint32_t module, node;
-
 	ok(profile_add_module(
 		p, &(struct profile_module){.kind = PROFILE_KERNEL, .path = "[kernel]"}, &module));
 	ok(profile_child(p, 0, PROFILE_CALL, module, first, &node));
@@ -203,7 +193,6 @@ static void merging_keeps_all_samples(void **state)
 		struct profile *a = random_profile(30), *b = random_profile(30), *into = fresh(),
 			       *q;
 		struct buf bytes;
-
 		ok(profile_merge(into, a));
 		assert_int_equal(into->value_count, a->value_count);
 		ok(profile_merge(into, b));
@@ -226,10 +215,9 @@ static void reasons_are_bounded(void **state)
 {
 	struct profile *p = fresh();
 	char text[32];
-
 	(void)state;
 	for (int i = 0; i < 3000; i++) {
-		snprintf(text, sizeof(text), "reason %d", i);
+		snprintf(text, sizeof text, "reason %d", i);
 		ok(profile_lose(p, text, 1));
 	}
 	assert_int_equal(p->lost_count, PROFILE_LOST_MAX);

@@ -27,7 +27,6 @@ static void round_trips(void **state)
 	for (int i = 0; i < 300; i++) {
 		struct profile *p = random_profile(2 + below(60)), *q;
 		struct buf bytes = pack(p);
-
 		q = parse_whole(bytes.data, bytes.size);
 		assert_same(p, q);
 		profile_free(q);
@@ -42,13 +41,11 @@ static void every_flip_is_noticed(void **state)
 	struct buf bytes = pack(p);
 	uint8_t *copy = malloc(bytes.size);
 	size_t shown = 0;
-
 	(void)state;
 	for (size_t i = 0; i < bytes.size * 8; i++) {
 		struct profile *q;
 		struct err *e;
 		char *damage;
-
 		memcpy(copy, bytes.data, bytes.size);
 		copy[i / 8] ^= (uint8_t)(1 << i % 8);
 		e = profile_parse(copy, bytes.size, &q, &damage);
@@ -76,7 +73,6 @@ static void every_cut_is_noticed(void **state)
 {
 	struct profile *p = small_profile();
 	struct buf bytes = pack(p);
-
 	(void)state;
 	for (size_t size = 0; size < bytes.size; size++) {
 		uint8_t *copy = malloc(size +
@@ -84,7 +80,6 @@ static void every_cut_is_noticed(void **state)
 		struct profile *q;
 		struct err *e;
 		char *damage;
-
 		memcpy(copy, bytes.data, size);
 		e = profile_parse(copy, size, &q, &damage);
 		assert_true(e || damage);
@@ -105,7 +100,6 @@ static void every_cut_is_noticed(void **state)
 static size_t find_section(const struct buf *b, uint32_t type, int nth, struct format_section *s)
 {
 	size_t at = FORMAT_HEADER_SIZE;
-
 	while (at < b->size) {
 		assert_true(format_get_section((const uint8_t *)b->data + at, s));
 		if (s->type == type && nth-- == 0)
@@ -123,7 +117,6 @@ static struct profile *damage_type(uint32_t type, bool header, const char *part)
 	struct buf bytes = pack(p);
 	struct format_section s;
 	size_t at = find_section(&bytes, type, 0, &s);
-
 	bytes.data[header ? at + 17 : at + FORMAT_SECTION_SIZE + s.stored / 2] ^= 0x10;
 	q = parse_damaged(bytes.data, bytes.size, part);
 	profile_free(p);
@@ -150,7 +143,6 @@ static void lost_threads_have_stand_ins(void **state)
 static void lost_processes_have_stand_ins(void **state)
 {
 	struct profile *q = damage_type(FORMAT_PROCESSES, false, "processes: checksum wrong");
-
 	(void)state;
 	assert_int_equal(q->process_count, 2);
 	assert_string_equal(q->threads[1].name, "worker");
@@ -163,7 +155,6 @@ static void lost_processes_have_stand_ins(void **state)
 static void lost_modules_have_stand_ins(void **state)
 {
 	struct profile *q = damage_type(FORMAT_MODULES, false, "modules: checksum wrong");
-
 	(void)state;
 	assert_int_equal(q->module_count, 3);
 	assert_string_equal(q->modules[1].path, "(lost)");
@@ -180,7 +171,6 @@ static void lost_modules_have_stand_ins(void **state)
 static void lost_metrics_have_stand_ins(void **state)
 {
 	struct profile *q = damage_type(FORMAT_METRICS, false, "metrics: checksum wrong");
-
 	(void)state;
 	assert_int_equal(q->metric_count, 2);
 	assert_string_equal(q->metrics[1].name, "(lost) 1");
@@ -192,7 +182,6 @@ static void lost_metrics_have_stand_ins(void **state)
 static void values_without_nodes_are_counted(void **state)
 {
 	struct profile *q = damage_type(FORMAT_NODES, false, "nodes: checksum wrong: 4 of 4 nodes");
-
 	(void)state;
 	assert_int_equal(q->node_count, 1);
 	assert_int_equal(q->value_count, 0);
@@ -208,7 +197,6 @@ static void values_without_nodes_are_counted(void **state)
 static void other_sections_can_be_lost(void **state)
 {
 	struct profile *q = damage_type(FORMAT_INFO, false, "info: checksum wrong");
-
 	(void)state;
 	assert_string_equal(q->command, "");
 	assert_int_equal(profile_samples(q, 0), 125);
@@ -229,7 +217,6 @@ static void damage_costs_one_run_of_nodes(void **state)
 	size_t at = find_section(&bytes, FORMAT_NODES, 2, &s);
 	char *damage, *found;
 	unsigned long nodes, dropped;
-
 	(void)state;
 	bytes.data[at + FORMAT_SECTION_SIZE + 40]++;
 	ok(profile_parse(bytes.data, bytes.size, &q, &damage));
@@ -259,7 +246,6 @@ static void missing_bytes_are_skipped(void **state)
 	struct buf bytes = pack(p);
 	struct format_section s;
 	size_t at = find_section(&bytes, FORMAT_NODES, 3, &s) + FORMAT_SECTION_SIZE + 100;
-
 	(void)state;
 	memmove(bytes.data + at, bytes.data + at + 1000, bytes.size - at - 1000);
 	q = parse_damaged(bytes.data, bytes.size - 1000, "nodes: checksum wrong");
@@ -273,7 +259,6 @@ static void is_small(void **state)
 {
 	struct profile *p = large_profile(50000, 8), *q;
 	struct buf bytes = pack(p);
-
 	(void)state;
 	assert_true(bytes.size < 400000);
 	q = parse_whole(bytes.data, bytes.size);
@@ -286,9 +271,8 @@ static void is_small(void **state)
 static void start_file(struct buf *b)
 {
 	uint8_t header[FORMAT_HEADER_SIZE];
-
 	format_put_header(header);
-	buf_append(b, header, sizeof(header));
+	buf_append(b, header, sizeof header);
 }
 
 static void add_section(struct buf *b, uint32_t type, uint32_t flags, const void *bytes,
@@ -296,9 +280,8 @@ static void add_section(struct buf *b, uint32_t type, uint32_t flags, const void
 {
 	uint8_t header[FORMAT_SECTION_SIZE];
 	struct format_section s = {type, flags, size, raw, format_checksum(bytes, size)};
-
 	format_put_section(header, &s);
-	buf_append(b, header, sizeof(header));
+	buf_append(b, header, sizeof header);
 	buf_append(b, bytes, size);
 }
 
@@ -308,7 +291,6 @@ static struct profile *parse_section(uint32_t type, uint32_t flags, const char *
 {
 	struct buf b = {0};
 	struct profile *p;
-
 	start_file(&b);
 	add_section(&b, FORMAT_INFO, 0, "\0", 1, 1);
 	add_section(&b, type, flags, bytes, size, raw);
@@ -325,11 +307,9 @@ static void hostile_counts_are_refused(void **state)
 		"info: malformed",    "modules: malformed",   "names: malformed",
 		"metrics: malformed", "processes: malformed", "threads: malformed",
 		"nodes: malformed",   "values: malformed",    "lost samples: malformed"};
-
 	(void)state;
 	for (uint32_t type = FORMAT_INFO; type <= FORMAT_LOST; type++) {
 		const char *part = parts[type - 1];
-
 		profile_free(parse_section(type, 0, "\x01" HUGE, 11, 11, part));
 		profile_free(parse_section(type, 0, HUGE HUGE, 20, 20, part));
 		profile_free(parse_section(type, 0, "\x01\x05\x00", 3, 3, part));
@@ -350,7 +330,6 @@ static void hostile_counts_are_refused(void **state)
 static void hostile_rows_are_refused(void **state)
 {
 	struct profile *p;
-
 	(void)state;
 	/* first 1, one node, one frame: module, kind, address; distance, frame */
 	p = parse_section(FORMAT_NODES, 0, "\x01\x01\x01\x00\x01\x08\x01\x00", 8, 8, "end");
@@ -392,7 +371,6 @@ static void hostile_rows_are_refused(void **state)
 static void put_number(struct buf *b, unsigned value)
 {
 	uint8_t bytes[] = {(uint8_t)(value | 0x80), (uint8_t)(value >> 7)};
-
 	assert_true(value < 1 << 14);
 	buf_append(b, bytes, 2);
 }
@@ -402,7 +380,6 @@ static void stand_ins_are_limited(void **state)
 {
 	struct buf b = {0}, rows = {0};
 	struct profile *p;
-
 	(void)state;
 	put_number(&rows, 300);
 	for (unsigned i = 0; i < 600; i++)
@@ -430,7 +407,6 @@ static void newer_versions(void **state)
 	struct buf bytes = pack(p);
 	uint64_t sum;
 	char *damage;
-
 	(void)state;
 	bytes.data[8] = 2;
 	profile_free(parse_damaged(bytes.data, bytes.size, "file header: checksum wrong"));
@@ -458,7 +434,6 @@ static void other_files_are_refused(void **state)
 {
 	struct profile *q;
 	char *damage;
-
 	(void)state;
 	scratch_write("text", "hello\n", 6);
 	fails(profile_read(scratch("text"), &q, &damage), "text: not a profile of culprit");
@@ -474,7 +449,6 @@ static unsigned count_files(const char *folder)
 {
 	DIR *d = opendir(scratch(folder));
 	unsigned count = 0;
-
 	assert_non_null(d);
 	for (struct dirent *e = readdir(d); e; e = readdir(d))
 		count += e->d_name[0] != '.';
@@ -489,7 +463,6 @@ static void writes_files(void **state)
 	struct rlimit before;
 	struct stat st;
 	char *damage;
-
 	(void)state;
 	assert_int_equal(mkdir(scratch("out"), 0700), 0);
 	scratch_write("out/a", "old", 3);

@@ -274,7 +274,6 @@ static void nobody_waits_for_ever(void **state)
 	assert_int_equal(errno, ETIMEDOUT);
 	assert_int_equal(reach_take_account().late, 0);
 	assert_int_equal(reach_stat("/proc/self/stat", &st), 0);
-
 	assert_false(reach_bytes(other, (uint64_t)(uintptr_t)words, word, sizeof word));
 	account = reach_take_account();
 	assert_int_equal(account.late, 1);

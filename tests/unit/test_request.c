@@ -11,7 +11,6 @@ static void check(const char *text, int wanted)
 {
 	struct request r;
 	int status = request_parse(text, strlen(text), &r);
-
 	if (status != wanted)
 		fail_msg("%.60s: %d, not %d", text, status, wanted);
 }
@@ -26,7 +25,6 @@ static void test_good(void **state)
 	static const char text[] = "GET /a/b HTTP/1.1\r\nhOST:  x:1 \r\nIf-None-Match: \"7\"\r\n"
 				   "Content-Length: 0\r\n\r\nGET";
 	struct request r;
-
 	(void)state;
 	assert_int_equal(request_parse(text, sizeof text - 1, &r), 200);
 	assert_true(is(r.path, r.path_size, "/a/b"));
@@ -48,7 +46,6 @@ static void test_good(void **state)
 static void test_refused(void **state)
 {
 	char text[10000];
-
 	(void)state;
 	check("\r\n", 400);
 	check("GET / HTTP/1.1\r\n\r\n", 400);
@@ -81,6 +78,5 @@ int main(void)
 		cmocka_unit_test(test_good),
 		cmocka_unit_test(test_refused),
 	};
-
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

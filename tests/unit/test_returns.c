@@ -20,7 +20,6 @@ struct code {
 static const uint8_t *bytes_at(const void *context, uint64_t address, size_t *size)
 {
 	const struct code *code = context;
-
 	*size = 0;
 	if (address < START || address - START >= code->size)
 		return NULL;
@@ -35,7 +34,6 @@ static bool ask(const struct isa *isa, const void *bytes, size_t size, uint64_t 
 	struct code code = {bytes, size};
 	struct returns r = known ? *known : (struct returns){0};
 	bool first, again;
-
 	r.isa = isa;
 	r.bytes = bytes_at;
 	r.context = &code;
@@ -49,7 +47,7 @@ static bool ask(const struct isa *isa, const void *bytes, size_t size, uint64_t 
 
 static bool ask_aarch64(const uint32_t *code, size_t count)
 {
-	return ask(&isa_aarch64, code, count * sizeof(*code), START, NULL);
+	return ask(&isa_aarch64, code, count * sizeof *code, START, NULL);
 }
 
 static bool ask_x86(const char *code, size_t size)
@@ -60,7 +58,7 @@ static bool ask_x86(const char *code, size_t size)
 #define AARCH64(...)                                 \
 	ask_aarch64((const uint32_t[]){__VA_ARGS__}, \
 		    sizeof((const uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t))
-#define X86(code) ask_x86(code, sizeof(code) - 1)
+#define X86(code) ask_x86(code, sizeof code - 1)
 
 #define RET 0xd65f03c0
 #define BRK 0xd4200000
@@ -152,13 +150,12 @@ static void known_by_name(void **state)
 	static const uint32_t code[] = {RET, B(-1), BL(-2), RET};
 	static const uint64_t names[] = {0x10, START, 0x5000};
 	const struct returns known = {.noreturn = names, .noreturn_count = 3};
-
 	(void)state;
-	assert_true(ask(&isa_aarch64, code, sizeof(code), START, NULL));
-	assert_false(ask(&isa_aarch64, code, sizeof(code), START, &known));
-	assert_false(ask(&isa_aarch64, code, sizeof(code), START + 4, &known));
-	assert_false(ask(&isa_aarch64, code, sizeof(code), START + 8, &known));
-	assert_true(ask(&isa_aarch64, code, sizeof(code), START + 12, &known));
+	assert_true(ask(&isa_aarch64, code, sizeof code, START, NULL));
+	assert_false(ask(&isa_aarch64, code, sizeof code, START, &known));
+	assert_false(ask(&isa_aarch64, code, sizeof code, START + 4, &known));
+	assert_false(ask(&isa_aarch64, code, sizeof code, START + 8, &known));
+	assert_true(ask(&isa_aarch64, code, sizeof code, START + 12, &known));
 	assert_true(procedure_is_noreturn(&known, START));
 	assert_true(procedure_is_noreturn(&known, 0x5000));
 	assert_true(procedure_is_noreturn(&known, TRACE_NO_RETURN));
@@ -172,20 +169,19 @@ static void known_by_a_word_of_memory(void **state)
 	struct trace_slot slots[] = {{0x1ff8, START}, {0x2000, TRACE_NO_RETURN}, {0x2008, START}};
 	struct returns known = {.isa = &isa_x86_64, .slots = slots, .slot_count = 3};
 	struct insn call;
-
 	(void)state;
-	isa_x86_64.decode(code, sizeof(code), START, &call);
+	isa_x86_64.decode(code, sizeof code, START, &call);
 	assert_int_equal(call.kind, INSN_CALL_INDIRECT);
 	assert_int_equal(call_target(&known, &call), TRACE_NO_RETURN);
-	assert_false(ask(&isa_x86_64, code, sizeof(code), START, &known));
+	assert_false(ask(&isa_x86_64, code, sizeof code, START, &known));
 	slots[1].procedure = START + 7; /* ud2 */
 	assert_int_equal(call_target(&known, &call), START + 7);
-	assert_false(ask(&isa_x86_64, code, sizeof(code), START, &known));
+	assert_false(ask(&isa_x86_64, code, sizeof code, START, &known));
 	slots[1].procedure = START + 6; /* ret */
-	assert_true(ask(&isa_x86_64, code, sizeof(code), START, &known));
+	assert_true(ask(&isa_x86_64, code, sizeof code, START, &known));
 	known.slot_count = 1;
 	assert_int_equal(call_target(&known, &call), 0);
-	assert_true(ask(&isa_x86_64, code, sizeof(code), START, &known));
+	assert_true(ask(&isa_x86_64, code, sizeof code, START, &known));
 }
 
 static void target_of_a_direct_call(void **state)
@@ -193,7 +189,6 @@ static void target_of_a_direct_call(void **state)
 	static const uint32_t code[] = {BL(4)};
 	const struct returns nothing = {.isa = &isa_aarch64};
 	struct insn call;
-
 	(void)state;
 	isa_aarch64.decode((const uint8_t *)code, 4, START, &call);
 	assert_int_equal(call_target(&nothing, &call), START + 16);
@@ -220,28 +215,27 @@ static void depth(void **state)
 		code[i + 1] = RET;
 	}
 	code[40] = BRK;
-	assert_false(ask(&isa_aarch64, code, sizeof(code), START + 4 * 38, NULL));
-	assert_false(ask(&isa_aarch64, code, sizeof(code), START + 4 * 36, NULL));
-	assert_false(ask(&isa_aarch64, code, sizeof(code), START + 4 * 34, NULL));
-	assert_true(ask(&isa_aarch64, code, sizeof(code), START, NULL));
+	assert_false(ask(&isa_aarch64, code, sizeof code, START + 4 * 38, NULL));
+	assert_false(ask(&isa_aarch64, code, sizeof code, START + 4 * 36, NULL));
+	assert_false(ask(&isa_aarch64, code, sizeof code, START + 4 * 34, NULL));
+	assert_true(ask(&isa_aarch64, code, sizeof code, START, NULL));
 }
 
 /* Too long to look to its end: it is thought to return. */
 static void huge_procedure(void **state)
 {
 	enum { SIZE = 100000 };
-	uint32_t *code = malloc(SIZE * sizeof(*code));
-
+	uint32_t *code = malloc(SIZE * sizeof *code);
 	(void)state;
 	assert_non_null(code);
 	for (size_t i = 0; i < SIZE - 1; i++)
 		code[i] = ADD;
 	code[SIZE - 1] = BRK;
-	assert_true(ask(&isa_aarch64, code, SIZE * sizeof(*code), START, NULL));
-	assert_false(ask(&isa_aarch64, code, SIZE * sizeof(*code), START + 4 * (SIZE - 100), NULL));
+	assert_true(ask(&isa_aarch64, code, SIZE * sizeof *code, START, NULL));
+	assert_false(ask(&isa_aarch64, code, SIZE * sizeof *code, START + 4 * (SIZE - 100), NULL));
 	for (size_t i = 0; i < SIZE - 1; i++) /* more branches than are followed */
 		code[i] = CBZ(50);
-	assert_true(ask(&isa_aarch64, code, SIZE * sizeof(*code), START, NULL));
+	assert_true(ask(&isa_aarch64, code, SIZE * sizeof *code, START, NULL));
 	free(code);
 }
 
@@ -257,9 +251,8 @@ static void decode_and_count(const uint8_t *code, size_t size, uint64_t address,
 static void calls_without_end(void **state)
 {
 	enum { SIZE = 200000, STEP = 251 };
-	uint32_t *code = malloc(SIZE * sizeof(*code));
+	uint32_t *code = malloc(SIZE * sizeof *code);
 	struct isa counting = isa_aarch64;
-
 	(void)state;
 	assert_non_null(code);
 	counting.decode = decode_and_count;
@@ -267,7 +260,7 @@ static void calls_without_end(void **state)
 		code[i] = BL((STEP * (i % 600 + 1)) % (SIZE - i));
 	for (size_t i = 0; i < 50; i++) {
 		decoded = 0;
-		assert_true(ask(&counting, code, SIZE * sizeof(*code), START + 4 * i, NULL));
+		assert_true(ask(&counting, code, SIZE * sizeof *code, START + 4 * i, NULL));
 		assert_in_range(decoded, 1000, 50000); /* twice 20000, and a little */
 	}
 	free(code);
@@ -277,10 +270,9 @@ static void calls_without_end(void **state)
 static void no_code(void **state)
 {
 	static const uint32_t code[] = {ADD, ADD};
-
 	(void)state;
-	assert_true(ask(&isa_aarch64, code, sizeof(code), 0x9000, NULL));
-	assert_true(ask(&isa_aarch64, code, sizeof(code), START, NULL));
+	assert_true(ask(&isa_aarch64, code, sizeof code, 0x9000, NULL));
+	assert_true(ask(&isa_aarch64, code, sizeof code, START, NULL));
 	assert_false(AARCH64(0, RET));
 	assert_false(X86("\x06\xc3"));
 }
@@ -306,6 +298,5 @@ int main(void)
 		cmocka_unit_test(calls_without_end),
 		cmocka_unit_test(no_code),
 	};
-
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

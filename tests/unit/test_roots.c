@@ -18,18 +18,17 @@ static struct rows roots_of(uint16_t machine, const void *code, size_t size, uin
 				     {.d_tag = DT_NULL}};
 	const struct made_section sections[] = {
 		{.name = ".text", .address = START, .bytes = code, .size = size, .code = true},
-		{.name = ".data", .address = 0x4000, .bytes = &pointer, .size = sizeof(pointer)},
+		{.name = ".data", .address = 0x4000, .bytes = &pointer, .size = sizeof pointer},
 		{.name = ".dynamic",
 		 .address = 0x5000,
 		 .bytes = dynamic,
-		 .size = sizeof(dynamic),
+		 .size = sizeof dynamic,
 		 .type = SHT_DYNAMIC},
 	};
 	struct image *image = made_image(machine, START, sections, flags ? 3 : 2);
 	struct analysis analysis;
 	struct rows rows;
 	struct err *e = analysis_run(image, NULL, &analysis);
-
 	if (e)
 		fail_msg("%s", err_text(e));
 	rows_init(&rows);
@@ -50,7 +49,6 @@ static void expect(uint16_t machine, const void *code, size_t size, uint64_t fla
 		   uint64_t pointer, uint64_t end)
 {
 	struct rows rows = roots_of(machine, code, size, flags, pointer);
-
 	for (uint64_t offset = 0; offset < size; offset += machine == EM_AARCH64 ? 4 : 1)
 		if (is_root(&rows, offset) != (offset < end))
 			fail_msg("0x%llx: %s", (unsigned long long)(START + offset),
@@ -82,17 +80,17 @@ static const uint32_t arm_start[] = {
 static void ends_at_the_last_system_call(void **state)
 {
 	(void)state;
-	expect(EM_X86_64, x86_start, sizeof(x86_start), DF_1_PIE, 0, 16);
-	expect(EM_AARCH64, arm_start, sizeof(arm_start), DF_1_PIE, 0, 20);
+	expect(EM_X86_64, x86_start, sizeof x86_start, DF_1_PIE, 0, 16);
+	expect(EM_AARCH64, arm_start, sizeof arm_start, DF_1_PIE, 0, 20);
 }
 
 /* Their headers may name any address. */
 static void a_library_has_none(void **state)
 {
 	(void)state;
-	expect(EM_X86_64, x86_start, sizeof(x86_start), 0, 0, 0);
-	expect(EM_AARCH64, arm_start, sizeof(arm_start), 0, 0, 0);
-	expect(EM_X86_64, x86_start, sizeof(x86_start), DF_1_NOW, 0, 0);
+	expect(EM_X86_64, x86_start, sizeof x86_start, 0, 0, 0);
+	expect(EM_AARCH64, arm_start, sizeof arm_start, 0, 0, 0);
+	expect(EM_X86_64, x86_start, sizeof x86_start, DF_1_NOW, 0, 0);
 }
 
 /* _start: jmp main. It is a part of the entry, as long as nobody calls it. */
@@ -111,14 +109,13 @@ static void a_jump_goes_on(void **state)
 		0xd63f0000, /* 8: blr x0 */
 		0xd4200000, /* 12: brk #0 */
 	};
-	struct rows rows = roots_of(EM_X86_64, x86, sizeof(x86), DF_1_PIE, 0);
-
+	struct rows rows = roots_of(EM_X86_64, x86, sizeof x86, DF_1_PIE, 0);
 	(void)state;
 	assert_true(is_root(&rows, 0));
 	assert_false(is_root(&rows, 2));
 	assert_true(is_root(&rows, 8));
 	rows_free(&rows);
-	expect(EM_AARCH64, arm, sizeof(arm), DF_1_PIE, 0, 16);
+	expect(EM_AARCH64, arm, sizeof arm, DF_1_PIE, 0, 16);
 }
 
 /* The same, but it calls itself: in most of its frames it has a caller. */
@@ -139,10 +136,9 @@ static void what_is_called_is_none(void **state)
 		0xf84107fe, /* 12: ldr x30, [sp], #16 */
 		0xd65f03c0, /* 16: ret */
 	};
-
 	(void)state;
-	expect(EM_X86_64, x86, sizeof(x86), DF_1_PIE, 0, 2);
-	expect(EM_AARCH64, arm, sizeof(arm), DF_1_PIE, 0, 4);
+	expect(EM_X86_64, x86, sizeof x86, DF_1_PIE, 0, 2);
+	expect(EM_AARCH64, arm, sizeof arm, DF_1_PIE, 0, 4);
 }
 
 /* The same, but a word of the data points to it: it may be called through that. */
@@ -155,9 +151,8 @@ static void what_is_pointed_to_is_none(void **state)
 		0x55, 0x48, 0x89, 0xe5,                   /* 16: push %rbp; mov %rsp, %rbp */
 		0xff, 0xd0, 0x5d, 0xc3,                   /* 20: call *%rax; pop %rbp; ret */
 	};
-
 	(void)state;
-	expect(EM_X86_64, x86, sizeof(x86), DF_1_PIE, START + 16, 5);
+	expect(EM_X86_64, x86, sizeof x86, DF_1_PIE, START + 16, 5);
 }
 
 /* Who calls the entry makes it a procedure as any other. */
@@ -169,9 +164,8 @@ static void an_entry_that_is_called_is_none(void **state)
 		0xe8, 0xf7, 0xff, 0xff, 0xff, /* 4: call 0 */
 		0xc3,                         /* 9: ret */
 	};
-
 	(void)state;
-	expect(EM_X86_64, x86, sizeof(x86), DF_1_PIE, 0, 0);
+	expect(EM_X86_64, x86, sizeof x86, DF_1_PIE, 0, 0);
 }
 
 int main(void)
@@ -184,6 +178,5 @@ int main(void)
 		cmocka_unit_test(what_is_pointed_to_is_none),
 		cmocka_unit_test(an_entry_that_is_called_is_none),
 	};
-
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

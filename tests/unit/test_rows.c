@@ -11,7 +11,6 @@
 static uint32_t rule_number(struct rows *rows, int n)
 {
 	struct recipe recipe = {.cfa = RECIPE_REG, .cfa_reg = 7, .cfa_offset = n};
-
 	return rows_rule(rows, &recipe);
 }
 
@@ -25,7 +24,6 @@ static void expect(const struct rows *rows, size_t i, uint64_t address, uint32_t
 static void rules_are_stored_once(void **state)
 {
 	struct rows rows;
-
 	(void)state;
 	rows_init(&rows);
 	assert_int_equal(rows.rule_count, 1);
@@ -42,7 +40,6 @@ static void gaps_get_none(void **state)
 {
 	struct rows rows;
 	uint32_t a, b;
-
 	(void)state;
 	rows_init(&rows);
 	a = rule_number(&rows, 1);
@@ -71,7 +68,6 @@ static void any_order_and_joined(void **state)
 {
 	struct rows rows;
 	uint32_t a;
-
 	(void)state;
 	rows_init(&rows);
 	a = rule_number(&rows, 1);
@@ -89,7 +85,6 @@ static void first_added_wins(void **state)
 {
 	struct rows rows;
 	uint32_t a, b, c;
-
 	(void)state;
 	rows_init(&rows);
 	a = rule_number(&rows, 1);
@@ -114,7 +109,6 @@ static void finishing_twice_changes_nothing(void **state)
 {
 	struct rows rows;
 	uint32_t a, b;
-
 	(void)state;
 	rows_init(&rows);
 	a = rule_number(&rows, 1);
@@ -142,7 +136,6 @@ static void nonsense_is_ignored(void **state)
 {
 	struct rows rows;
 	uint32_t a;
-
 	(void)state;
 	rows_init(&rows);
 	a = rule_number(&rows, 1);
@@ -161,7 +154,6 @@ static void nonsense_is_ignored(void **state)
 static void failure_makes_all_harmless(void **state)
 {
 	struct rows rows;
-
 	(void)state;
 	rows_init(&rows);
 	rows.failed = 1;
@@ -178,16 +170,13 @@ static void random_intervals_follow_the_definition(void **state)
 {
 	enum { SPACE = 400, INTERVALS = 60 };
 	uint32_t seed = 1;
-
 	(void)state;
 	for (int round = 0; round < 200; round++) {
 		uint32_t expected[SPACE + 1] = {0};
 		struct rows rows;
-
 		rows_init(&rows);
 		for (int i = 0; i < INTERVALS; i++) {
 			uint32_t start, end, rule;
-
 			seed = seed * 1664525 + 1013904223;
 			start = (seed >> 8) % SPACE;
 			end = start + 1 + (seed >> 20) % 30;
@@ -220,6 +209,5 @@ int main(void)
 		cmocka_unit_test(failure_makes_all_harmless),
 		cmocka_unit_test(random_intervals_follow_the_definition),
 	};
-
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

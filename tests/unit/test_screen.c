@@ -10,7 +10,6 @@ static void check(const char *bytes, bool waited, int wanted, size_t wanted_used
 {
 	size_t used = 99;
 	int key = key_decode(bytes, strlen(bytes), waited, &used);
-
 	if (key != wanted || used != wanted_used)
 		fail_msg("'%s': key %d, %zu bytes", bytes, key, used);
 }
@@ -77,6 +76,5 @@ int main(void)
 		cmocka_unit_test(test_escape),
 		cmocka_unit_test(test_locale),
 	};
-
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

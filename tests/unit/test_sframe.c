@@ -13,7 +13,6 @@ static void put_header(struct bytes *b, unsigned version, unsigned flags, uint16
 		       uint32_t entries, uint32_t rows)
 {
 	bool arm = machine == EM_AARCH64;
-
 	put16(b, 0xdee2);
 	put8(b, version);
 	put8(b, flags);
@@ -45,7 +44,6 @@ static void put_procedure(struct bytes *b, unsigned version, int32_t start, uint
 static void put_done(struct bytes *b)
 {
 	uint32_t entries, row_offset, size;
-
 	memcpy(&entries, b->data + 8, 4);
 	memcpy(&row_offset, b->data + 24, 4);
 	size = (uint32_t)b->size - 28 - row_offset;
@@ -59,10 +57,9 @@ static void read_sframe(const struct bytes *b, uint16_t machine, struct outcome 
 				      .size = b->size,
 				      .address = ADDRESS,
 				      .isa = isa_for_machine(machine)};
-
 	assert_non_null(copy);
 	memcpy(copy, b->data, b->size);
-	memset(&out->stats, 0, sizeof(out->stats));
+	memset(&out->stats, 0, sizeof out->stats);
 	rows_init(&out->rows);
 	assert_true(sframe_read_section(&section, &out->rows, &out->stats));
 	rows_finish(&out->rows);
@@ -80,7 +77,6 @@ static void expect_x86(unsigned version, unsigned flags)
 	struct bytes b = {.size = 0};
 	struct recipe wanted = sframe_recipe(7, 8);
 	struct outcome out;
-
 	put_header(&b, version, flags, EM_X86_64, 1, 3);
 	put_procedure(&b, version, -0x8000 - (flags & START_PCREL ? 28 : 0), 0x100, 0, 3, 0);
 	put(&b, "\x00\x03\x08", 3);             /* SP + 8 */
@@ -117,7 +113,6 @@ static void aarch64_link_register(void **state)
 	struct bytes b = {.size = 0};
 	struct recipe wanted = sframe_recipe(31, 0);
 	struct outcome out;
-
 	(void)state;
 	put_header(&b, V2, 1, EM_AARCH64, 1, 2);
 	put_procedure(&b, V2, 0x100, 0x40, 0, 2, 1);
@@ -139,7 +134,6 @@ static void plt_repeats(void **state)
 {
 	struct bytes b = {.size = 0};
 	struct outcome out;
-
 	(void)state;
 	put_header(&b, V2, 1, EM_X86_64, 1, 2);
 	put_procedure(&b, V2, 0x100, 0x38, 0, 2, 0x10);
@@ -157,7 +151,6 @@ static void plt_repeats(void **state)
 static void expect_left_out(const struct bytes *b, uint16_t machine)
 {
 	struct outcome out;
-
 	read_sframe(b, machine, &out);
 	assert_int_equal(out.stats.bad_entries, 1);
 	assert_int_equal(out.rows.count, 0);
@@ -167,7 +160,6 @@ static void expect_left_out(const struct bytes *b, uint16_t machine)
 static void hostile_bytes(void **state)
 {
 	struct bytes good = {.size = 0}, b;
-
 	(void)state;
 	put_header(&good, V2, 1, EM_X86_64, 1, 1);
 	put_procedure(&good, V2, 0x100, 0x40, 0, 1, 0);
@@ -206,7 +198,6 @@ static void hostile_bytes(void **state)
 	expect_left_out(&b, EM_X86_64);
 	for (b = good; b.size; b.size--) {
 		struct bytes cut = b;
-
 		cut.size--;
 		expect_left_out(&cut, EM_X86_64);
 	}
@@ -220,6 +211,5 @@ int main(void)
 		cmocka_unit_test(plt_repeats),
 		cmocka_unit_test(hostile_bytes),
 	};
-
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

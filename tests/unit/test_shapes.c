@@ -12,7 +12,7 @@ static void signal_trampoline_x86_64(void **state)
 	/* nop x4; mov $15,%rax; syscall; nop */
 	static const uint8_t code[] = {0x90, 0x90, 0x90, 0x90, 0x48, 0xc7, 0xc0,
 				       15,   0,    0,    0,    0x0f, 0x05, 0x90};
-	struct rows rows = shapes_of(EM_X86_64, code, sizeof(code));
+	struct rows rows = shapes_of(EM_X86_64, code, sizeof code);
 
 	(void)state;
 	assert_int_equal(at(&rows, 2)->cfa, RECIPE_NONE);
@@ -32,14 +32,14 @@ static void signal_trampoline_aarch64(void **state)
 	/* The same two words, one byte off: not an instruction of this CPU. */
 	static const uint8_t shifted[] = {0x1f, 0x20, 0x03, 0xd5, 0,    0x68, 0x11, 0x80,
 					  0xd2, 0x01, 0,    0,    0xd4, 0,    0,    0};
-	struct rows rows = shapes_of(EM_AARCH64, code, sizeof(code));
+	struct rows rows = shapes_of(EM_AARCH64, code, sizeof code);
 
 	(void)state;
 	assert_int_equal(at(&rows, 4)->cfa, RECIPE_SIGNAL);
 	assert_int_equal(at(&rows, 12)->cfa, RECIPE_SIGNAL);
 	assert_int_equal(at(&rows, 16)->cfa, RECIPE_NONE);
 	rows_free(&rows);
-	rows = shapes_of(EM_AARCH64, shifted, sizeof(shifted));
+	rows = shapes_of(EM_AARCH64, shifted, sizeof shifted);
 	assert_int_equal(at(&rows, 8)->cfa, RECIPE_NONE);
 	rows_free(&rows);
 }
@@ -48,12 +48,11 @@ static void entry_has_no_caller(void **state)
 {
 	static const uint8_t x86[] = {0x31, 0xed, 0x90, 0x90};              /* xor %ebp,%ebp */
 	static const uint32_t arm[] = {0xd503245f, 0xd280001d, 0xd503201f}; /* bti c; mov x29,#0 */
-	struct rows rows = shapes_of(EM_X86_64, x86, sizeof(x86));
-
+	struct rows rows = shapes_of(EM_X86_64, x86, sizeof x86);
 	(void)state;
 	assert_int_equal(at(&rows, 0)->cfa, RECIPE_ROOT);
 	rows_free(&rows);
-	rows = shapes_of(EM_AARCH64, arm, sizeof(arm));
+	rows = shapes_of(EM_AARCH64, arm, sizeof arm);
 	assert_int_equal(at(&rows, 0)->cfa, RECIPE_ROOT);
 	assert_int_equal(at(&rows, 8)->cfa, RECIPE_NONE);
 	rows_free(&rows);
@@ -63,7 +62,7 @@ static void dynamic_linker_entry_is_root(void **state)
 {
 	/* mov x0,sp; bl +16; mov x21,x0; br x21 */
 	static const uint32_t arm[] = {0x910003e0, 0x94000004, 0xaa0003f5, 0xd61f02a0, 0xd503201f};
-	struct rows rows = shapes_of(EM_AARCH64, arm, sizeof(arm));
+	struct rows rows = shapes_of(EM_AARCH64, arm, sizeof arm);
 
 	(void)state;
 	for (uint64_t offset = 0; offset < 16; offset += 4)
@@ -82,8 +81,7 @@ static void lazy_binding_aarch64(void **state)
 		0xa8cd27e8, 0xa8c17bf1, /* ldp x8,x9,[sp],#208; ldp x17,x30,[sp],#16 */
 		0xd61f0200,             /* br x16 */
 	};
-	struct rows rows = shapes_of(EM_AARCH64, code, sizeof(code));
-
+	struct rows rows = shapes_of(EM_AARCH64, code, sizeof code);
 	(void)state;
 	assert_int_equal(at(&rows, 8)->cfa_offset, 16);
 	assert_int_equal(at(&rows, 8)->ra_offset, -8);
@@ -106,8 +104,7 @@ static void lazy_binding_x86_64(void **state)
 		0x48, 0x83, 0xc4, 0x18,                   /* add $24,%rsp */
 		0x41, 0xff, 0xe3,                         /* jmp *%r11 */
 	};
-	struct rows rows = shapes_of(EM_X86_64, code, sizeof(code));
-
+	struct rows rows = shapes_of(EM_X86_64, code, sizeof code);
 	(void)state;
 	assert_int_equal(at(&rows, 2)->cfa_offset, 24);
 	assert_int_equal(at(&rows, 3)->cfa_offset, 32);
@@ -135,16 +132,15 @@ static struct image *image_of_builtin(uint16_t machine, const char *name, const 
 		{.name = ".text",
 		 .address = BARE_START,
 		 .bytes = text,
-		 .size = sizeof(text),
+		 .size = sizeof text,
 		 .code = true},
 		{.name = ".symtab",
 		 .bytes = table,
-		 .size = sizeof(table),
+		 .size = sizeof table,
 		 .type = SHT_SYMTAB,
 		 .link = 3},
-		{.name = ".strtab", .bytes = strings, .size = sizeof(strings), .type = SHT_STRTAB},
+		{.name = ".strtab", .bytes = strings, .size = sizeof strings, .type = SHT_STRTAB},
 	};
-
 	strcpy(strings + 16, name);
 	memcpy(text, code, size);
 	for (size_t i = 1; i <= BUILTINS; i++)
@@ -153,7 +149,7 @@ static struct image *image_of_builtin(uint16_t machine, const char *name, const 
 				       .st_shndx = 1,
 				       .st_value = BARE_START + (i == 1 ? 0 : 508 + 4 * (i - 1)),
 				       .st_size = i == 1 ? size : 4};
-	return made_image(machine, 0, sections, sizeof(sections) / sizeof(*sections));
+	return made_image(machine, 0, sections, sizeof sections / sizeof *sections);
 }
 
 static struct rows shapes_of_builtin(uint16_t machine, const char *name, const void *code,
@@ -161,7 +157,6 @@ static struct rows shapes_of_builtin(uint16_t machine, const char *name, const v
 {
 	struct image *image = image_of_builtin(machine, name, code, size);
 	struct rows rows;
-
 	rows_init(&rows);
 	shapes_add(image, &rows);
 	rows_finish(&rows);
@@ -177,7 +172,6 @@ static struct rows analysis_of_builtin(uint16_t machine, const char *name, const
 	struct symbols *symbols;
 	struct analysis analysis;
 	struct rows rows;
-
 	rows_init(&rows);
 	assert_null(symbols_read(image, NULL, &symbols));
 	assert_null(analysis_run(image, symbols, &analysis));
@@ -205,8 +199,7 @@ static void frames_of_builtins(void **state)
 	static const uint8_t x86_64[] = {0x55, 0x48, 0x89, 0xe5, 0x51,
 					 0xff, 0xd0, 0x90, 0xc9, 0xc3};
 	struct rows rows = analysis_of_builtin(EM_AARCH64, "Builtins_AddHandler", code,
-					       sizeof(code));
-
+					       sizeof code);
 	(void)state;
 	assert_int_equal(at(&rows, 0)->cfa_reg, isa_aarch64.sp);
 	assert_int_equal(at(&rows, 0)->ra, RECIPE_SAME);
@@ -216,10 +209,10 @@ static void frames_of_builtins(void **state)
 		assert_int_equal(at(&rows, offset)->cfa_offset, 16);
 	}
 	rows_free(&rows);
-	rows = analysis_of_builtin(EM_AARCH64, "other", code, sizeof(code));
+	rows = analysis_of_builtin(EM_AARCH64, "other", code, sizeof code);
 	assert_int_equal(at(&rows, 12)->cfa_reg, isa_aarch64.sp);
 	rows_free(&rows);
-	rows = analysis_of_builtin(EM_X86_64, "Builtins_AddHandler", x86_64, sizeof(x86_64));
+	rows = analysis_of_builtin(EM_X86_64, "Builtins_AddHandler", x86_64, sizeof x86_64);
 	assert_int_equal(at(&rows, 0)->cfa_offset, 8);
 	for (uint64_t offset = 4; offset <= 8; offset++) {
 		assert_int_equal(at(&rows, offset)->cfa_reg, isa_x86_64.fp);
@@ -253,8 +246,7 @@ static void deoptimizer_aarch64(void **state)
 		0xb9805081, /* ldrsw x1,[x4,#80] */
 	};
 	struct rows rows = shapes_of_builtin(EM_AARCH64, "Builtins_DeoptimizationEntry_Eager", code,
-					     sizeof(code));
-
+					     sizeof code);
 	(void)state;
 	assert_int_equal(at(&rows, 0)->cfa_reg, isa_aarch64.fp);
 	assert_int_equal(at(&rows, 4)->cfa, RECIPE_NONE);
@@ -267,7 +259,7 @@ static void deoptimizer_aarch64(void **state)
 	assert_int_equal(at(&rows, 28)->cfa, RECIPE_NONE);
 	rows_free(&rows);
 	/* The same code under another name is as any builtin. */
-	rows = shapes_of_builtin(EM_AARCH64, "Builtins_Something", code, sizeof(code));
+	rows = shapes_of_builtin(EM_AARCH64, "Builtins_Something", code, sizeof code);
 	assert_int_equal(at(&rows, 16)->cfa_reg, isa_aarch64.fp);
 	rows_free(&rows);
 }
@@ -288,8 +280,7 @@ static void deoptimizer_x86_64(void **state)
 		0x90, 0x90, 0x90, 0x90,
 	};
 	struct rows rows = shapes_of_builtin(EM_X86_64, "Builtins_DeoptimizationEntry_Lazy", code,
-					     sizeof(code));
-
+					     sizeof code);
 	(void)state;
 	assert_int_equal(at(&rows, 1)->cfa_reg, isa_x86_64.fp);
 	for (uint64_t offset = 16; offset < 33; offset++) {
@@ -312,8 +303,7 @@ static void direct_entry_aarch64(void **state)
 		0xd65f03c0, /* ret */
 	};
 	struct rows rows = shapes_of_builtin(EM_AARCH64, "Builtins_DirectCEntry", code,
-					     sizeof(code));
-
+					     sizeof code);
 	(void)state;
 	assert_int_equal(at(&rows, 0)->cfa, RECIPE_NONE); /* that is for the analysis */
 	for (uint64_t offset = 4; offset <= 8; offset += 4) {
@@ -336,16 +326,15 @@ static void entries_without_names(void **state)
 	};
 	static const uint8_t entry[] = {0x41, 0x54, 0x41, 0x55, 0x41, 0x56, 0x41,
 					0x57, 0x53, 0xff, 0xd0, 0x90, 0x90, 0x90};
-	struct rows rows = shapes_of_builtin(EM_AARCH64, "Builtins_#7", direct, sizeof(direct));
-
+	struct rows rows = shapes_of_builtin(EM_AARCH64, "Builtins_#7", direct, sizeof direct);
 	(void)state;
 	assert_int_equal(at(&rows, 4)->cfa_reg, isa_aarch64.sp);
 	assert_int_equal(at(&rows, 8)->cfa_reg, isa_aarch64.sp);
 	rows_free(&rows);
-	rows = shapes_of_builtin(EM_X86_64, "Builtins_#7", entry, sizeof(entry));
+	rows = shapes_of_builtin(EM_X86_64, "Builtins_#7", entry, sizeof entry);
 	assert_int_equal(at(&rows, 9)->cfa, RECIPE_NONE); /* that is for the analysis */
 	rows_free(&rows);
-	rows = shapes_of_builtin(EM_X86_64, "Builtins_#7", entry + 2, sizeof(entry) - 2);
+	rows = shapes_of_builtin(EM_X86_64, "Builtins_#7", entry + 2, sizeof entry - 2);
 	assert_int_equal(at(&rows, 7)->cfa_reg, isa_x86_64.fp);
 	rows_free(&rows);
 }
@@ -354,7 +343,6 @@ static void expect_special(const struct rows *rows, uint64_t offset, unsigned re
 			   int32_t cfa, unsigned ra, int32_t ra_offset)
 {
 	const struct recipe *r = at(rows, offset);
-
 	assert_int_equal(r->cfa, RECIPE_SPECIAL);
 	assert_int_equal(r->cfa_reg, reg);
 	assert_int_equal(r->cfa_vg, how);
@@ -385,8 +373,7 @@ static void end_of_the_unwinder_aarch64(void **state)
 		0xd65f03c0, /* ret */
 		0xd503201f, 0xd503201f, 0xd503201f, 0xd503201f,
 	};
-	struct rows rows = shapes_of(EM_AARCH64, code, sizeof(code));
-
+	struct rows rows = shapes_of(EM_AARCH64, code, sizeof code);
 	(void)state;
 	for (uint64_t offset = 4; offset < 32; offset += 4) {
 		expect_special(&rows, offset, 31, RECIPE_WORD | RECIPE_WORD_MORE | RECIPE_RESUMES,
@@ -408,7 +395,7 @@ static void end_of_the_unwinder_aarch64(void **state)
 	rows_free(&rows);
 	/* Where nothing says that a context is there, nothing is said. */
 	code[0] = 0x911303f3; /* add x19,sp,#0x4c0 */
-	rows = shapes_of(EM_AARCH64, code, sizeof(code));
+	rows = shapes_of(EM_AARCH64, code, sizeof code);
 	assert_int_equal(at(&rows, 8)->cfa, RECIPE_NONE);
 	assert_int_equal(at(&rows, 60)->cfa, RECIPE_NONE);
 	rows_free(&rows);
@@ -433,8 +420,7 @@ static void end_of_the_unwinder_x86_64(void **state)
 		0x59, 0xff, 0xe1,                         /* pop %rcx; jmp *%rcx */
 		0x90, 0x90, 0x90, 0x90,
 	};
-	struct rows rows = shapes_of(EM_X86_64, code, sizeof(code));
-
+	struct rows rows = shapes_of(EM_X86_64, code, sizeof code);
 	(void)state;
 	assert_int_equal(at(&rows, 8)->cfa, RECIPE_NONE);
 	for (uint64_t offset = 9; offset < 57; offset++) {
@@ -450,7 +436,7 @@ static void end_of_the_unwinder_x86_64(void **state)
 	assert_int_equal(at(&rows, 63)->cfa, RECIPE_NONE);
 	rows_free(&rows);
 	code[5] = 0x60;
-	rows = shapes_of(EM_X86_64, code, sizeof(code));
+	rows = shapes_of(EM_X86_64, code, sizeof code);
 	assert_int_equal(at(&rows, 20)->cfa, RECIPE_NONE);
 	assert_int_equal(at(&rows, 60)->cfa, RECIPE_NONE);
 	rows_free(&rows);
@@ -477,8 +463,7 @@ static void jumpto_of_llvm(void **state)
 		0x5f, 0x59, 0xff, 0xe1, /* pop %rdi; pop %rcx; jmp *%rcx */
 		0x90, 0x90, 0x90, 0x90,
 	};
-	struct rows rows = shapes_of(EM_AARCH64, arm, sizeof(arm));
-
+	struct rows rows = shapes_of(EM_AARCH64, arm, sizeof arm);
 	(void)state;
 	assert_int_equal(at(&rows, 4)->cfa, RECIPE_NONE);
 	for (uint64_t offset = 8; offset < 28; offset += 4)
@@ -488,7 +473,7 @@ static void jumpto_of_llvm(void **state)
 	expect_special(&rows, 32, 31, RECIPE_RESUMES, 0, RECIPE_SAME, 0);
 	assert_int_equal(at(&rows, 36)->cfa, RECIPE_NONE);
 	rows_free(&rows);
-	rows = shapes_of(EM_X86_64, x86, sizeof(x86));
+	rows = shapes_of(EM_X86_64, x86, sizeof x86);
 	expect_special(&rows, 13, 5, RECIPE_WORD | RECIPE_RESUMES, 0x38, RECIPE_AT_BASE, 0x80);
 	assert_int_equal(at(&rows, 13)->cfa_add, 0);
 	assert_int_equal(at(&rows, 14)->cfa_add, 16); /* two words were put there */
@@ -512,8 +497,7 @@ static void longjmp_aarch64(void **state)
 		0xd61f03c0, /* mov sp,x5; cmp x1,#0; br x30 */
 		0xd503201f, 0xd503201f,
 	};
-	struct rows rows = shapes_of(EM_AARCH64, code, sizeof(code));
-
+	struct rows rows = shapes_of(EM_AARCH64, code, sizeof code);
 	(void)state;
 	assert_int_equal(at(&rows, 4)->cfa, RECIPE_NONE);
 	assert_int_equal(at(&rows, 12)->cfa, RECIPE_REG); /* as it was called */
@@ -529,7 +513,7 @@ static void longjmp_aarch64(void **state)
 	assert_int_equal(at(&rows, 48)->cfa, RECIPE_NONE);
 	rows_free(&rows);
 	code[8] = 0xca0300a5; /* eor x5,x5,x3 */
-	rows = shapes_of(EM_AARCH64, code, sizeof(code));
+	rows = shapes_of(EM_AARCH64, code, sizeof code);
 	assert_int_equal(at(&rows, 24)->cfa, RECIPE_NONE);
 	rows_free(&rows);
 }
@@ -550,9 +534,8 @@ static void checked_longjmp_aarch64(void **state)
 		0xd61f03c0, 0xd503201f, 0xd503201f,
 		0xd503201f, /* br x30 */
 	};
-	struct rows rows = shapes_of(EM_AARCH64, code, sizeof(code));
+	struct rows rows = shapes_of(EM_AARCH64, code, sizeof code);
 	const struct recipe *r = at(&rows, 32);
-
 	(void)state;
 	assert_int_equal(at(&rows, 28)->cfa, RECIPE_NONE);
 	assert_int_equal(r->cfa, RECIPE_REG);
@@ -565,20 +548,20 @@ static void checked_longjmp_aarch64(void **state)
 	assert_int_equal(at(&rows, 36)->cfa, RECIPE_NONE);
 	rows_free(&rows);
 	code[8] = 0x94000002; /* not to it */
-	rows = shapes_of(EM_AARCH64, code, sizeof(code));
+	rows = shapes_of(EM_AARCH64, code, sizeof code);
 	assert_int_equal(at(&rows, 32)->cfa, RECIPE_NONE);
 	rows_free(&rows);
 	code[8] = 0x94000004; /* behind the nop */
-	rows = shapes_of(EM_AARCH64, code, sizeof(code));
+	rows = shapes_of(EM_AARCH64, code, sizeof code);
 	assert_int_equal(at(&rows, 32)->cfa_offset, 48);
 	rows_free(&rows);
 	code[6] = 0xd10043ff; /* sub sp,sp,#16 */
-	rows = shapes_of(EM_AARCH64, code, sizeof(code));
+	rows = shapes_of(EM_AARCH64, code, sizeof code);
 	assert_int_equal(at(&rows, 32)->cfa, RECIPE_NONE);
 	rows_free(&rows);
 	code[6] = 0x97ffffff;
 	code[4] = 0x910043fd; /* add x29,sp,#16: not at the upper end */
-	rows = shapes_of(EM_AARCH64, code, sizeof(code));
+	rows = shapes_of(EM_AARCH64, code, sizeof code);
 	assert_int_equal(at(&rows, 32)->cfa, RECIPE_NONE);
 	rows_free(&rows);
 }
@@ -597,8 +580,7 @@ static void switches_aarch64(void **state)
 		0xd65f0080, /* 48: ldp x29,x30; ldr x4,[sp,#48]; add sp,sp,#96; ret x4 */
 		0xd503201f, 0xd503201f,
 	};
-	struct rows rows = shapes_of(EM_AARCH64, code, sizeof(code));
-
+	struct rows rows = shapes_of(EM_AARCH64, code, sizeof code);
 	(void)state;
 	assert_int_equal(at(&rows, 36)->cfa, RECIPE_NONE); /* not yet */
 	expect_special(&rows, 40, 31, RECIPE_RESUMES, 96, RECIPE_AT_SP, 48);
@@ -613,24 +595,24 @@ static void switches_aarch64(void **state)
 	assert_int_equal(at(&rows, 64)->cfa, RECIPE_NONE);
 	rows_free(&rows);
 	code[11] = 0xa9425bf5; /* from elsewhere than it was saved to */
-	rows = shapes_of(EM_AARCH64, code, sizeof(code));
+	rows = shapes_of(EM_AARCH64, code, sizeof code);
 	assert_int_equal(at(&rows, 40)->cfa, RECIPE_NONE);
 	rows_free(&rows);
 	code[11] = 0xa9415bf5;
 	code[13] = 0xf9401fe4; /* the same for where it goes on */
-	rows = shapes_of(EM_AARCH64, code, sizeof(code));
+	rows = shapes_of(EM_AARCH64, code, sizeof code);
 	assert_int_equal(at(&rows, 40)->cfa, RECIPE_NONE);
 	rows_free(&rows);
 	code[13] = 0xf9401be4;
 	code[8] = 0xd503201f;
 	code[9] = 0x9100005f; /* mov sp,x2: its own */
-	rows = shapes_of(EM_AARCH64, code, sizeof(code));
+	rows = shapes_of(EM_AARCH64, code, sizeof code);
 	assert_int_equal(at(&rows, 40)->cfa, RECIPE_NONE);
 	rows_free(&rows);
 	code[8] = 0xf9400023;
 	code[9] = 0x9100007f;
 	code[6] = code[7] = 0xd503201f; /* nobody has its own SP: not to come back */
-	rows = shapes_of(EM_AARCH64, code, sizeof(code));
+	rows = shapes_of(EM_AARCH64, code, sizeof code);
 	assert_int_equal(at(&rows, 40)->cfa, RECIPE_NONE);
 	rows_free(&rows);
 }
@@ -644,8 +626,7 @@ static void switches_x86_64(void **state)
 		0x41, 0x5d, 0x41, 0x5c, 0x5b, 0x5d, 0x48, 0x89, /* 22: pop %r13; %r12; %rbx; %rbp */
 		0xf8, 0xc3, 0x90, 0x90, 0x90, 0x90,             /* 28: mov %rdi,%rax; ret */
 	};
-	struct rows rows = shapes_of(EM_X86_64, code, sizeof(code));
-
+	struct rows rows = shapes_of(EM_X86_64, code, sizeof code);
 	(void)state;
 	assert_int_equal(at(&rows, 17)->cfa, RECIPE_NONE);
 	expect_special(&rows, 18, 7, RECIPE_RESUMES, 56, RECIPE_AT_CFA, -8);
@@ -661,7 +642,7 @@ static void switches_x86_64(void **state)
 	assert_int_equal(at(&rows, 32)->cfa, RECIPE_NONE);
 	rows_free(&rows);
 	code[19] = 0x5e, code[21] = 0x5f; /* pop %r14; %r15 */
-	rows = shapes_of(EM_X86_64, code, sizeof(code));
+	rows = shapes_of(EM_X86_64, code, sizeof code);
 	assert_int_equal(at(&rows, 18)->cfa, RECIPE_NONE);
 	rows_free(&rows);
 }
@@ -689,27 +670,26 @@ static void plain_longjmp(void **state)
 		0x8b, 0x7f, 0x28, 0x48, 0x8b, 0x67, 0x30, 0xff, 0x67, /* mov 48(%rdi),%rsp; jmp *56(%rdi) */
 		0x38, 0xc3,
 	};
-	struct rows rows = shapes_of(EM_AARCH64, pascal, sizeof(pascal));
-
+	struct rows rows = shapes_of(EM_AARCH64, pascal, sizeof pascal);
 	(void)state;
 	assert_int_equal(at(&rows, 16)->cfa, RECIPE_NONE); /* stored relative to SP: not this */
 	rows_free(&rows);
 	pascal[3] = 0xa945781d; /* ldp x29,x30,[x0,#80] */
-	rows = shapes_of(EM_AARCH64, pascal, sizeof(pascal));
+	rows = shapes_of(EM_AARCH64, pascal, sizeof pascal);
 	assert_int_equal(at(&rows, 12)->cfa, RECIPE_NONE); /* as the code says */
 	expect_special(&rows, 16, 3, 0, 0, RECIPE_SAME, 0);
 	assert_int_equal(at(&rows, 20)->cfa, RECIPE_REG);
 	assert_int_equal(at(&rows, 28)->cfa_reg, 31);
 	assert_int_equal(at(&rows, 32)->cfa, RECIPE_NONE);
 	rows_free(&rows);
-	rows = shapes_of(EM_AARCH64, musl, sizeof(musl));
+	rows = shapes_of(EM_AARCH64, musl, sizeof musl);
 	assert_int_equal(at(&rows, 8)->cfa, RECIPE_NONE);
 	expect_special(&rows, 12, 0, RECIPE_WORD, 104, RECIPE_SAME, 0);
 	expect_special(&rows, 16, 2, 0, 0, RECIPE_SAME, 0);
 	assert_int_equal(at(&rows, 28)->cfa, RECIPE_REG);
 	assert_int_equal(at(&rows, 32)->cfa, RECIPE_NONE);
 	rows_free(&rows);
-	rows = shapes_of(EM_X86_64, x86, sizeof(x86));
+	rows = shapes_of(EM_X86_64, x86, sizeof x86);
 	assert_int_equal(at(&rows, 4)->cfa, RECIPE_NONE);
 	for (uint64_t offset = 5; offset < 32; offset++)
 		expect_special(&rows, offset, 5, RECIPE_WORD, 48, RECIPE_AT_BASE, 56);
@@ -746,8 +726,7 @@ static void raises_of_ocaml(void **state)
 		0x48, 0x83, 0xec, 0x08, 0xff, 0xe0, /* 53: sub $8,%rsp; jmp *%rax */
 		0x90, 0x90, 0x90, 0x90,
 	};
-	struct rows rows = shapes_of(EM_AARCH64, arm, sizeof(arm));
-
+	struct rows rows = shapes_of(EM_AARCH64, arm, sizeof arm);
 	(void)state;
 	assert_int_equal(at(&rows, 4)->cfa, RECIPE_NONE);
 	expect_special(&rows, 8, 26, RECIPE_RESUMES, 16, RECIPE_AT_CFA, -8);
@@ -760,7 +739,7 @@ static void raises_of_ocaml(void **state)
 	expect_special(&rows, 32, 26, RECIPE_RESUMES, 16, RECIPE_AT_CFA, -8);
 	assert_int_equal(at(&rows, 36)->cfa, RECIPE_NONE);
 	rows_free(&rows);
-	rows = shapes_of(EM_X86_64, x86, sizeof(x86));
+	rows = shapes_of(EM_X86_64, x86, sizeof x86);
 	assert_int_equal(at(&rows, 5)->cfa, RECIPE_NONE);
 	expect_special(&rows, 6, 7, RECIPE_RESUMES, 16, RECIPE_AT_CFA, -8);
 	expect_special(&rows, 10, 7, RECIPE_RESUMES, 8, RECIPE_AT_CFA, -8);
@@ -794,13 +773,12 @@ static struct rows shapes_of_haskell(uint16_t machine, const void *code, size_t 
 		{.name = ".eh_frame",
 		 .address = 0x8000,
 		 .bytes = frames.data,
-		 .size = sizeof(frames.data)},
+		 .size = sizeof frames.data},
 	};
 	struct image *image;
 	struct rows rows;
-
 	put_fde(&frames, cie, BARE_START, described, "", 0);
-	image = made_image(machine, 0, sections, sizeof(sections) / sizeof(*sections));
+	image = made_image(machine, 0, sections, sizeof sections / sizeof *sections);
 	rows_init(&rows);
 	shapes_add(image, &rows);
 	rows_finish(&rows);
@@ -839,9 +817,8 @@ static void haskell_x86_64(void **state)
 		0x48, 0x83, 0xc4, 0x08,                   /* 66: add $8, %rsp */
 		0xff, 0x65, 0x00,                         /* 70: jmp *(%rbp) */
 	};
-	struct rows rows = shapes_of_haskell(EM_X86_64, code, sizeof(code), 53);
+	struct rows rows = shapes_of_haskell(EM_X86_64, code, sizeof code, 53);
 	const int size = 16384 + 48 + 8;
-
 	(void)state;
 	assert_int_equal(at(&rows, 4)->cfa_offset, 56);
 	assert_int_equal(at(&rows, 14)->cfa_offset, size);
@@ -877,9 +854,8 @@ static const uint32_t haskell_arm[] = {
 
 static void haskell_aarch64(void **state)
 {
-	struct rows rows = shapes_of_haskell(EM_AARCH64, haskell_arm, sizeof(haskell_arm), 48);
+	struct rows rows = shapes_of_haskell(EM_AARCH64, haskell_arm, sizeof haskell_arm, 48);
 	const int size = 16384 + 16 + 48;
-
 	(void)state;
 	assert_int_equal(at(&rows, 4)->cfa_offset, 48);
 	assert_int_equal(at(&rows, 4)->ra, RECIPE_SAME);
@@ -896,18 +872,17 @@ static void called_code_is_not_haskell(void **state)
 {
 	uint32_t code[20];
 	struct rows rows;
-
 	(void)state;
-	memcpy(code, haskell_arm, sizeof(haskell_arm));
+	memcpy(code, haskell_arm, sizeof haskell_arm);
 	code[11] = 0x94000001; /* bl 48, instead of the return … */
 	code[12] = 0xd65f03c0;
-	rows = shapes_of_haskell(EM_AARCH64, code, sizeof(haskell_arm), 48);
+	rows = shapes_of_haskell(EM_AARCH64, code, sizeof haskell_arm, 48);
 	assert_int_equal(at(&rows, 52)->cfa, RECIPE_NONE); /* … and so there is no StgRun */
 	rows_free(&rows);
-	memcpy(code, haskell_arm, sizeof(haskell_arm));
+	memcpy(code, haskell_arm, sizeof haskell_arm);
 	memmove(code + 13, haskell_arm + 12, 16);
 	code[12] = 0x94000001; /* 48: bl 52, behind StgRun's return */
-	rows = shapes_of_haskell(EM_AARCH64, code, sizeof(haskell_arm) + 4, 52);
+	rows = shapes_of_haskell(EM_AARCH64, code, sizeof haskell_arm + 4, 52);
 	assert_int_equal(at(&rows, 24)->cfa_offset, 16384 + 64);
 	assert_int_equal(at(&rows, 56)->cfa, RECIPE_NONE);
 	rows_free(&rows);
@@ -918,7 +893,6 @@ static void moved_code_of_c_is_not_haskell(void **state)
 {
 	uint32_t code[18];
 	struct rows rows;
-
 	(void)state;
 	memcpy(code, haskell_arm, 48);
 	code[12] = 0x14000003; /* 48: b 60 */
@@ -927,14 +901,14 @@ static void moved_code_of_c_is_not_haskell(void **state)
 	code[15] = 0xf9400108; /* 60: ldr x8,[x8] */
 	code[16] = 0x17fffffd; /* 64: b 52 */
 	code[17] = 0xd503201f;
-	rows = shapes_of_haskell(EM_AARCH64, code, sizeof(code), 56);
+	rows = shapes_of_haskell(EM_AARCH64, code, sizeof code, 56);
 	assert_int_equal(at(&rows, 56)->cfa, RECIPE_REG);
 	assert_int_equal(at(&rows, 60)->cfa, RECIPE_NONE);
 	assert_int_equal(at(&rows, 64)->cfa, RECIPE_NONE);
 	assert_int_equal(at(&rows, 68)->cfa, RECIPE_REG);
 	rows_free(&rows);
 	code[12] = 0x14000002; /* 48: b 56: not there */
-	rows = shapes_of_haskell(EM_AARCH64, code, sizeof(code), 56);
+	rows = shapes_of_haskell(EM_AARCH64, code, sizeof code, 56);
 	assert_int_equal(at(&rows, 60)->cfa, RECIPE_REG);
 	rows_free(&rows);
 }
@@ -967,6 +941,5 @@ int main(void)
 		cmocka_unit_test(called_code_is_not_haskell),
 		cmocka_unit_test(moved_code_of_c_is_not_haskell),
 	};
-
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

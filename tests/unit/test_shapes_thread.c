@@ -17,14 +17,13 @@ static void begins_aarch64(void **state)
 		0xd2800ba8, 0xd4000001,             /* mov x8,#93; svc #0 */
 		0xd65f03c0,                         /* ret */
 	};
-	struct rows rows = shapes_of(EM_AARCH64, code, sizeof(code));
-
+	struct rows rows = shapes_of(EM_AARCH64, code, sizeof code);
 	(void)state;
 	for (uint64_t i = 0; i < sizeof code / 4; i++)
 		assert_int_equal(is_root(&rows, 4 * i), i >= 5 && i <= 8);
 	rows_free(&rows);
 	code[7] = 0xd2800808; /* mov x8,#64: write */
-	rows = shapes_of(EM_AARCH64, code, sizeof(code));
+	rows = shapes_of(EM_AARCH64, code, sizeof code);
 	assert_false(is_root(&rows, 6 * 4));
 	rows_free(&rows);
 }
@@ -38,8 +37,7 @@ static void begins_x86_64(void **state)
 		0x48, 0x89, 0xc7, 0x48, 0xc7, 0xc0, 60, 0, 0, 0, /* mov %rax,%rdi; mov $60,%rax */
 		0x0f, 0x05, 0xc3,                                /* syscall; ret */
 	};
-	struct rows rows = shapes_of(EM_X86_64, code, sizeof(code));
-
+	struct rows rows = shapes_of(EM_X86_64, code, sizeof code);
 	(void)state;
 	for (uint64_t i = 0; i < sizeof code; i++)
 		assert_int_equal(is_root(&rows, i), i >= 7 && i < 23);
@@ -56,13 +54,12 @@ static void forks_do_not(void **state)
 	};
 	static const uint8_t x86[] = {0x0f, 0x05, 0x85, 0xc0, 0x75, 0x09, 0xff, 0xd3,
 				      0xb8, 60,   0,    0,    0,    0x0f, 0x05, 0xc3};
-	struct rows rows = shapes_of(EM_AARCH64, arm, sizeof(arm));
-
+	struct rows rows = shapes_of(EM_AARCH64, arm, sizeof arm);
 	(void)state;
 	for (uint64_t i = 0; i < sizeof arm; i += 4)
 		assert_false(is_root(&rows, i));
 	rows_free(&rows);
-	rows = shapes_of(EM_X86_64, x86, sizeof(x86));
+	rows = shapes_of(EM_X86_64, x86, sizeof x86);
 	for (uint64_t i = 0; i < sizeof x86; i++)
 		assert_false(is_root(&rows, i));
 	rows_free(&rows);
@@ -75,6 +72,5 @@ int main(void)
 		cmocka_unit_test(begins_x86_64),
 		cmocka_unit_test(forks_do_not),
 	};
-
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -30,21 +30,19 @@ static const struct {
 static void is_as_published(void **state)
 {
 	uint8_t text[64], out[SIPHASH_SIZE];
-
 	(void)state;
-	for (size_t i = 0; i < sizeof(text); i++)
+	for (size_t i = 0; i < sizeof text; i++)
 		text[i] = (uint8_t)i;
-	for (size_t i = 0; i < sizeof(published) / sizeof(published[0]); i++)
+	for (size_t i = 0; i < sizeof published / sizeof published[0]; i++)
 		for (size_t step = 1; step <= 64; step++) { /* in pieces of any size */
 			struct siphash hash;
-
 			siphash_start(&hash, text);
 			for (size_t at = 0; at < published[i].size; at += step)
 				siphash_add(&hash, text + at,
 					    published[i].size - at < step ? published[i].size - at
 									  : step);
 			siphash_end(&hash, out);
-			assert_memory_equal(out, published[i].hash, sizeof(out));
+			assert_memory_equal(out, published[i].hash, sizeof out);
 		}
 }
 
@@ -53,6 +51,5 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(is_as_published),
 	};
-
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

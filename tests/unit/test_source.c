@@ -39,7 +39,6 @@ static struct image *open_image(const char *path)
 {
 	struct image *image;
 	struct err *e = image_open(path, &image);
-
 	if (e)
 		fail_msg("%s", err_text(e));
 	return image;
@@ -61,7 +60,6 @@ static void check_outer(const char *name, struct image *image, struct image *deb
 	bool own = false, in_middle = false, in_deep = false;
 	const char *file = scratch_format("%s.c", scratch(name));
 	size_t count, n;
-
 	assert_null(symbols_read(image, debug, &symbols));
 	count = symbols_all(symbols, &all);
 	for (size_t i = 0; i < count; i++)
@@ -93,7 +91,6 @@ static void check_outer(const char *name, struct image *image, struct image *deb
 static void check_compiled(const char *name, const char *flags)
 {
 	struct image *image;
-
 	if (!scratch_try_compile(name, program, scratch_format("-O2 %s", flags))) {
 		print_message("skipped: %s\n", flags);
 		return;
@@ -120,7 +117,6 @@ static void inlined_functions(void **state)
 static void clang_too(void **state)
 {
 	struct image *image;
-
 	(void)state;
 	scratch_write("llvm.c", program, strlen(program));
 	if (!scratch_run("clang -g -O2 -o llvm llvm.c"))
@@ -134,10 +130,9 @@ static void from_a_debug_file(void **state)
 {
 	static const char *const ways[] = {"none", "zlib", "zlib-gnu", "zstd"};
 	struct image *image, *debug;
-
 	(void)state;
 	scratch_compile("whole", program, "-g -O2");
-	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+	for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
 		if (!scratch_run(scratch_format(
 			    "objcopy --only-keep-debug --compress-debug-sections=%s whole debug && "
 			    "strip -o stripped whole",
@@ -154,7 +149,6 @@ static void from_a_debug_file(void **state)
 static void shared_by_dwz(void **state)
 {
 	struct image *image;
-
 	(void)state;
 	scratch_compile("one", program, "-g -O2");
 	if (!scratch_run("cp one two && dwz -m shared.dwz one two"))
@@ -169,7 +163,6 @@ static void without_dwarf_nothing_is_known(void **state)
 	struct source_place p[PLACES];
 	struct image *image;
 	struct source *source;
-
 	(void)state;
 	scratch_compile("bare", program, "-O2 -s");
 	image = open_image(scratch("bare"));
@@ -189,7 +182,6 @@ static void exercise(const uint8_t *bytes, size_t size, uint64_t from, uint64_t 
 	struct source *source;
 	struct image *image;
 	struct err *e = image_open_memory(bytes, size, "damaged", &image);
-
 	if (e) {
 		err_free(e);
 		return;
@@ -197,7 +189,6 @@ static void exercise(const uint8_t *bytes, size_t size, uint64_t from, uint64_t 
 	assert_null(source_open(image, NULL, &source));
 	for (uint64_t at = from; at < to; at += 4) {
 		size_t n = source_places(source, at, p, PLACES);
-
 		for (size_t i = 0; i < n; i++)
 			sink += (p[i].function ? strlen(p[i].function) : 0) +
 				(p[i].file ? strlen(p[i].file) : 0);
@@ -212,7 +203,6 @@ static void find_ranges(const char *path, size_t *start, size_t *end, uint64_t *
 	struct image *image = open_image(path);
 	const struct image_section *sections, *text = image_section(image, ".text");
 	size_t count = image_sections(image, &sections);
-
 	*start = SIZE_MAX;
 	*end = 0;
 	for (size_t i = 0; i < count; i++) {
@@ -234,15 +224,13 @@ static void damaged_dwarf(void **state)
 	size_t size, start, end;
 	uint64_t from, to;
 	uint8_t *bytes;
-
 	(void)state;
 	scratch_compile("tiny", program, "-g -O2 -nostartfiles -Wl,-e,main");
 	find_ranges(scratch("tiny"), &start, &end, &from, &to);
 	bytes = scratch_read("tiny", &size);
 	assert_true(start < end && end <= size);
 	for (size_t at = start; at < end; at++) {
-		uint8_t flip = flips[at % sizeof(flips)];
-
+		uint8_t flip = flips[at % sizeof flips];
 		bytes[at] ^= flip;
 		exercise(bytes, size, from, to);
 		bytes[at] ^= flip;
@@ -260,6 +248,5 @@ int main(void)
 		cmocka_unit_test(without_dwarf_nothing_is_known),
 		cmocka_unit_test(damaged_dwarf),
 	};
-
 	return cmocka_run_group_tests_name("source", tests, NULL, NULL);
 }

@@ -18,7 +18,6 @@ static void round_trip(void **state)
 	store_close(s);
 	assert_int_equal(stat(scratch("round.db"), &st), 0);
 	assert_int_equal(st.st_mode & 0777, 0600);
-
 	good(store_open(scratch("round.db"), STORE_READ, &s));
 	good(store_check(s));
 	good(read_epochs(s, &epochs));

@@ -16,7 +16,7 @@
 #include "structure/store.h"
 #include "structure/structure.h"
 
-#define COUNT(a) (sizeof(a) / sizeof(*(a)))
+#define COUNT(a) (sizeof a / sizeof(*(a)))
 
 /* ---- pieces ---- */
 
@@ -29,7 +29,6 @@ static void the_innermost_span_wins(void **state)
 					    {200, 210, 5, 0}};
 	struct piece_span *flat;
 	size_t count;
-
 	(void)state;
 	assert_true(spans_flatten(spans, COUNT(spans), &flat, &count));
 	assert_int_equal(count, COUNT(wanted));
@@ -68,7 +67,6 @@ static void pieces_are_cut_where_anything_changes(void **state)
 		{.start = 204, .end = 208, .loop = WEAVE_NONE}};
 	struct weave_piece *pieces;
 	size_t count;
-
 	(void)state;
 	assert_true(pieces_cut(&in, &pieces, &count));
 	assert_int_equal(count, COUNT(wanted));
@@ -106,7 +104,6 @@ static void files_without_lines_are_meant(void **state)
 	const bool wanted[] = {false, false, false, false, true, false, false, false};
 	struct weave_piece *pieces;
 	size_t count;
-
 	(void)state;
 	assert_true(pieces_cut(&in, &pieces, &count));
 	assert_int_equal(count, COUNT(wanted));
@@ -163,7 +160,6 @@ static void expect_sample(const struct structure_procedure *p)
 	assert_int_equal(p->range_count, 3);
 	for (size_t i = 0; i < 4; i++) {
 		const struct structure_scope *a = &p->scopes[i], *b = &sample.scopes[i];
-
 		assert_int_equal(a->type, b->type);
 		assert_int_equal(a->parent, b->parent);
 		assert_int_equal(a->line, b->line);
@@ -176,17 +172,16 @@ static void expect_sample(const struct structure_procedure *p)
 		expect_text(a->file, b->file);
 		expect_text(a->call_file, b->call_file);
 	}
-	assert_memory_equal(p->ranges, sample.ranges, sizeof(sample_ranges));
+	assert_memory_equal(p->ranges, sample.ranges, sizeof sample_ranges);
 }
 
 /* Two procedures, the first in two parts. */
 static void make_extents(struct extents *x)
 {
 	static const uint32_t entry_of[] = {1, 2};
-
-	memset(x, 0, sizeof(*x));
-	x->parts = calloc(3, sizeof(*x->parts));
-	x->procedures = calloc(2, sizeof(*x->procedures));
+	memset(x, 0, sizeof *x);
+	x->parts = calloc(3, sizeof *x->parts);
+	x->procedures = calloc(2, sizeof *x->procedures);
 	x->parts[0] = (struct extent){0x900, 0x910, 0};
 	x->parts[1] = (struct extent){0x1000, 0x1010, 0};
 	x->parts[2] = (struct extent){0x2000, 0x2010, 1};
@@ -205,7 +200,6 @@ static void what_is_stored_comes_back(void **state)
 	struct store s;
 	struct structure_procedure *p;
 	uint8_t other[STORE_KEY_SIZE] = {9};
-
 	(void)state;
 	make_extents(&x);
 	assert_true(store_start(&s, 2));
@@ -255,7 +249,6 @@ static void a_damaged_file_is_noticed(void **state)
 	struct store s;
 	struct stat st;
 	int fd;
-
 	(void)state;
 	make_extents(&x);
 	assert_true(store_start(&s, 2));
@@ -266,7 +259,6 @@ static void a_damaged_file_is_noticed(void **state)
 	assert_true(fd >= 0 && fstat(fd, &st) == 0);
 	for (off_t at = 0; at < st.st_size; at++) {
 		uint8_t byte, changed;
-
 		assert_int_equal(pread(fd, &byte, 1, at), 1);
 		changed = byte ^ 0x41;
 		assert_int_equal(pwrite(fd, &changed, 1, at), 1);
@@ -297,7 +289,6 @@ static void foreign_bytes_are_refused(void **state)
 	uint32_t next = 0;
 	const struct encode_texts numbers = {number_text, &next};
 	struct buf bytes = {0};
-
 	(void)state;
 	assert_true(encode_procedure(&sample, &numbers, &bytes));
 	for (size_t size = 0; size < bytes.size; size++)
@@ -307,7 +298,6 @@ static void foreign_bytes_are_refused(void **state)
 		for (int value = 0; value < 256; value++) {
 			char before = bytes.data[i];
 			struct structure_procedure *p;
-
 			bytes.data[i] = (char)value;
 			p = decode_procedure((uint8_t *)bytes.data, bytes.size, texts, 10);
 			for (size_t k = 1; p && k < p->scope_count; k++)
@@ -352,11 +342,9 @@ static void expect_chain(struct structure *structure, const char *wanted, bool g
 	char text[256] = "";
 	const struct structure_procedure *p = NULL;
 	uint32_t at = 0, best = 0;
-
 	for (size_t i = 0; i < structure_count(structure); i++) {
 		const char *name;
 		uint64_t entry = structure_entry(structure, i, &name);
-
 		if (name && !strcmp(name, "outer"))
 			p = structure_find(structure, entry);
 	}
@@ -364,7 +352,6 @@ static void expect_chain(struct structure *structure, const char *wanted, bool g
 	assert_int_equal(p->lines_only, guessed);
 	for (uint32_t i = 0; i < p->scope_count; i++) {
 		uint32_t depth = 0;
-
 		for (uint32_t up = i; up; up = p->scopes[up].parent)
 			depth += p->scopes[up].type == STRUCTURE_LOOP;
 		if (p->scopes[i].type == STRUCTURE_LOOP && depth > best) {
@@ -375,11 +362,10 @@ static void expect_chain(struct structure *structure, const char *wanted, bool g
 	for (;; at = p->scopes[at].parent) {
 		const struct structure_scope *s = &p->scopes[at];
 		size_t used = strlen(text);
-
 		if (s->type == STRUCTURE_LOOP)
-			snprintf(text + used, sizeof(text) - used, "loop %u, ", s->line);
+			snprintf(text + used, sizeof text - used, "loop %u, ", s->line);
 		else
-			snprintf(text + used, sizeof(text) - used, "%s %u call %u, ", s->name,
+			snprintf(text + used, sizeof text - used, "%s %u call %u, ", s->name,
 				 s->line, s->call_line);
 		if (s->type == STRUCTURE_INLINE)
 			assert_int_equal(s->guessed, guessed);
@@ -395,7 +381,6 @@ static void expect_chain(struct structure *structure, const char *wanted, bool g
 static struct err *count_procedures(void *context, const struct structure_procedure *p)
 {
 	size_t *count = context;
-
 	assert_true(p->scope_count && p->scopes[0].type == STRUCTURE_PROCEDURE);
 	++*count;
 	return NULL;
@@ -406,13 +391,11 @@ static void a_program_has_its_structure(void **state)
 	struct structure_options options = {0};
 	struct structure *structure;
 	struct image *image;
-
 	(void)state;
 	scratch_compile("structured", program, "-O1 -g");
 	assert_null(image_open(scratch("structured"), &image));
 	for (int round = 0; round < 4; round++) { /* the second time from the cache */
 		size_t count = 0;
-
 		options.source = round / 2 ? STRUCTURE_LINES_ONLY : STRUCTURE_AUTO;
 		assert_null(structure_open(image, &options, &structure));
 		assert_null(structure_damage(structure));
@@ -434,7 +417,6 @@ static void too_little_time_leaves_loops_out(void **state)
 	struct structure *structure;
 	struct image *image;
 	bool left_out = false;
-
 	(void)state;
 	scratch_compile("hurried", program, "-O1 -g");
 	assert_null(image_open(scratch("hurried"), &image));
@@ -443,7 +425,6 @@ static void too_little_time_leaves_loops_out(void **state)
 		const char *name;
 		const struct structure_procedure *p = structure_find(
 			structure, structure_entry(structure, i, &name));
-
 		assert_non_null(p);
 		left_out |= p->over_budget;
 		for (size_t k = 0; p->over_budget && k < p->scope_count; k++)
@@ -466,7 +447,6 @@ int main(void)
 		cmocka_unit_test(a_program_has_its_structure),
 		cmocka_unit_test(too_little_time_leaves_loops_out),
 	};
-
 	setenv("XDG_CACHE_HOME", scratch("."), 1);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,13 +13,12 @@
 #include "made_image.h"
 #include "scratch.h"
 
-#define COUNT(array) (sizeof(array) / sizeof *(array))
+#define COUNT(array) (sizeof array / sizeof *(array))
 
 static struct survey survey(struct image *image, const struct symbols *symbols)
 {
 	struct survey out;
 	struct err *e = survey_take(image, isa_for_machine(image_machine(image)), symbols, &out);
-
 	if (e)
 		fail_msg("%s", err_text(e));
 	return out;
@@ -86,21 +85,21 @@ enum { PUTS = 1, ABORT, EXIT, OWN };
 static const uint8_t procedures[256];
 
 /* The words at 0x3018: puts, abort, exit, 0x1404, no code, own. */
-#define DYNAMIC(plt_relocs, other_relocs)                                                       \
-	{.name = ".text", .address = 0x1400, .bytes = procedures, .size = 256, .code = true},   \
-		{.name = ".dynsym",                                                             \
-		 .bytes = dynamic_symbols,                                                      \
-		 .size = sizeof(dynamic_symbols),                                               \
-		 .type = SHT_DYNSYM,                                                            \
-		 .link = 3},                                                                    \
-		{.name = ".dynstr", .bytes = names, .size = sizeof(names), .type = SHT_STRTAB}, \
-		{.name = ".rela.plt",                                                           \
-		 .bytes = plt_relocs,                                                           \
-		 .size = sizeof(plt_relocs),                                                    \
-		 .type = SHT_RELA},                                                             \
-	{                                                                                       \
-		.name = ".rela.dyn", .bytes = other_relocs, .size = sizeof(other_relocs),       \
-		.type = SHT_RELA                                                                \
+#define DYNAMIC(plt_relocs, other_relocs)                                                      \
+	{.name = ".text", .address = 0x1400, .bytes = procedures, .size = 256, .code = true},  \
+		{.name = ".dynsym",                                                            \
+		 .bytes = dynamic_symbols,                                                     \
+		 .size = sizeof dynamic_symbols,                                               \
+		 .type = SHT_DYNSYM,                                                           \
+		 .link = 3},                                                                   \
+		{.name = ".dynstr", .bytes = names, .size = sizeof names, .type = SHT_STRTAB}, \
+		{.name = ".rela.plt",                                                          \
+		 .bytes = plt_relocs,                                                          \
+		 .size = sizeof plt_relocs,                                                    \
+		 .type = SHT_RELA},                                                            \
+	{                                                                                      \
+		.name = ".rela.dyn", .bytes = other_relocs, .size = sizeof other_relocs,       \
+		.type = SHT_RELA                                                               \
 	}
 
 static const Elf64_Rela aarch64_plt_relocs[] = {
@@ -131,7 +130,6 @@ static void assert_relocations(const struct survey *s)
 		{0x3030, 0x1404},
 		{0x3040, 0x1400},
 	};
-
 	assert_slots(s, slots, COUNT(slots));
 	ASSERT_HINTS(*s, 0x1400, 0x1404);
 }
@@ -164,17 +162,12 @@ static void aarch64_imports(void **state)
 	};
 	static const struct made_section sections[] = {
 		DYNAMIC(aarch64_plt_relocs, aarch64_relocs),
-		{.name = ".plt",
-		 .address = 0x1000,
-		 .bytes = plt,
-		 .size = sizeof(plt),
-		 .code = true},
+		{.name = ".plt", .address = 0x1000, .bytes = plt, .size = sizeof plt, .code = true},
 	};
 	static const struct survey_stub stubs[] = {
 		{0x1020, "puts"}, {0x1030, "abort"}, {0x1040, "exit"}};
 	struct image *image;
 	struct survey s = survey_sections(EM_AARCH64, 0, sections, COUNT(sections), &image);
-
 	(void)state;
 	assert_stubs(&s, stubs, COUNT(stubs));
 	ASSERT_ENTRIES(s, 0x1020, 0x1030, 0x1040);
@@ -211,20 +204,16 @@ static void x86_imports(void **state)
 	};
 	static const struct made_section sections[] = {
 		DYNAMIC(x86_plt_relocs, x86_relocs),
-		{.name = ".plt",
-		 .address = 0x1000,
-		 .bytes = plt,
-		 .size = sizeof(plt),
-		 .code = true},
+		{.name = ".plt", .address = 0x1000, .bytes = plt, .size = sizeof plt, .code = true},
 		{.name = ".plt.sec",
 		 .address = 0x1100,
 		 .bytes = secure,
-		 .size = sizeof(secure),
+		 .size = sizeof secure,
 		 .code = true},
 		{.name = ".plt.got",
 		 .address = 0x1200,
 		 .bytes = got,
-		 .size = sizeof(got),
+		 .size = sizeof got,
 		 .code = true},
 	};
 	static const struct survey_stub stubs[] = {
@@ -233,7 +222,6 @@ static void x86_imports(void **state)
 	};
 	struct image *image;
 	struct survey s = survey_sections(EM_X86_64, 0, sections, COUNT(sections), &image);
-
 	(void)state;
 	assert_stubs(&s, stubs, COUNT(stubs));
 	ASSERT_NORETURN(s, 0x1020, 0x1110, 0x1200);
@@ -256,7 +244,6 @@ static int32_t sp_in_first_entry(uint16_t machine, const struct made_section *se
 	};
 	struct trace *t;
 	struct err *e = trace_run(image, isa_for_machine(machine), &input, &t);
-
 	if (e)
 		fail_msg("%s", err_text(e));
 	const struct frame_state *found = trace_at(t, at);
@@ -269,9 +256,9 @@ static int32_t sp_in_first_entry(uint16_t machine, const struct made_section *se
 	return offset;
 }
 
-#define GOT(words)                                                                           \
-	{                                                                                    \
-		.name = ".got.plt", .address = 0x3000, .bytes = words, .size = sizeof(words) \
+#define GOT(words)                                                                          \
+	{                                                                                   \
+		.name = ".got.plt", .address = 0x3000, .bytes = words, .size = sizeof words \
 	}
 
 /* It is entered after a push, and pushes once more. */
@@ -308,7 +295,7 @@ static void x86_first_entry_of_the_plt(void **state)
 		{.name = ".plt",
 		 .address = 0x1000,
 		 .bytes = plain,
-		 .size = sizeof(plain),
+		 .size = sizeof plain,
 		 .code = true},
 		GOT(rest),
 	};
@@ -317,11 +304,10 @@ static void x86_first_entry_of_the_plt(void **state)
 		{.name = ".plt",
 		 .address = 0x1000,
 		 .bytes = branch_tracking,
-		 .size = sizeof(branch_tracking),
+		 .size = sizeof branch_tracking,
 		 .code = true},
 		GOT(whole),
 	};
-
 	(void)state;
 	assert_int_equal(sp_in_first_entry(EM_X86_64, by_jump, COUNT(by_jump), 0x1000), -16);
 	assert_int_equal(sp_in_first_entry(EM_X86_64, by_jump, COUNT(by_jump), 0x1006), -24);
@@ -349,14 +335,9 @@ static void aarch64_first_entry_of_the_plt(void **state)
 	static const uint64_t words[] = {0, 0, 0, 0x1000, 0x1000, 0, 0, 0, 0, 0};
 	static const struct made_section sections[] = {
 		DYNAMIC(aarch64_plt_relocs, aarch64_relocs),
-		{.name = ".plt",
-		 .address = 0x1000,
-		 .bytes = plt,
-		 .size = sizeof(plt),
-		 .code = true},
+		{.name = ".plt", .address = 0x1000, .bytes = plt, .size = sizeof plt, .code = true},
 		GOT(words),
 	};
-
 	(void)state;
 	assert_int_equal(sp_in_first_entry(EM_AARCH64, sections, COUNT(sections), 0x1000), 0);
 	assert_int_equal(sp_in_first_entry(EM_AARCH64, sections, COUNT(sections), 0x1004), -16);
@@ -367,15 +348,10 @@ static void stubs_without_relocations(void **state)
 {
 	static const uint8_t plt[] = {0xff, 0x25, 0x02, 0x20, 0, 0, 0xff, 0x25};
 	static const struct made_section sections[] = {
-		{.name = ".plt",
-		 .address = 0x1000,
-		 .bytes = plt,
-		 .size = sizeof(plt),
-		 .code = true},
+		{.name = ".plt", .address = 0x1000, .bytes = plt, .size = sizeof plt, .code = true},
 	};
 	struct image *image;
 	struct survey s = survey_sections(EM_X86_64, 0, sections, 1, &image);
-
 	(void)state;
 	assert_int_equal(s.stub_count, 0);
 	assert_int_equal(s.entry_count, 0);
@@ -397,13 +373,12 @@ static void initialisers_and_the_entry(void **state)
 		 .code = true},
 		{.name = ".init", .address = 0x1500, .bytes = procedures, .size = 4, .code = true},
 		{.name = ".fini", .address = 0x1504, .bytes = procedures, .size = 4, .code = true},
-		{.name = ".init_array", .address = 0x4000, .bytes = first, .size = sizeof(first)},
+		{.name = ".init_array", .address = 0x4000, .bytes = first, .size = sizeof first},
 		{.name = ".fini_array", .address = 0x4100, .bytes = last, .size = 8},
 		{.name = ".ctors", .address = 0x4200, .bytes = last, .size = 7}, /* cut short */
 	};
 	struct image *image;
 	struct survey s = survey_sections(EM_AARCH64, 0x1410, sections, COUNT(sections), &image);
-
 	(void)state;
 	ASSERT_ENTRIES(s, 0x1404, 0x1408, 0x1410, 0x1418, 0x1500, 0x1504);
 	assert_int_equal(s.hint_count, 0);
@@ -444,15 +419,14 @@ static void symbols_of_all_kinds(void **state)
 		 .code = true},
 		{.name = ".symtab",
 		 .bytes = table,
-		 .size = sizeof(table),
+		 .size = sizeof table,
 		 .type = SHT_SYMTAB,
 		 .link = 3},
-		{.name = ".strtab", .bytes = strings, .size = sizeof(strings), .type = SHT_STRTAB},
+		{.name = ".strtab", .bytes = strings, .size = sizeof strings, .type = SHT_STRTAB},
 	};
 	struct image *image = made_image(EM_AARCH64, 0, sections, COUNT(sections));
 	struct symbols *symbols;
 	struct survey s;
-
 	(void)state;
 	assert_null(symbols_read(image, NULL, &symbols));
 	s = survey(image, symbols);
@@ -486,7 +460,6 @@ static void native_program(void **state)
 	unsigned found = 0, never = 0;
 	struct image *image;
 	struct survey s;
-
 	(void)state;
 	scratch_compile("native", text, "-O1 -Wl,-z,lazy");
 	assert_null(image_open(scratch("native"), &image));
@@ -497,7 +470,6 @@ static void native_program(void **state)
 	assert_int_equal(found, 7);
 	for (size_t i = 0; i < s.noreturn_count; i++) {
 		const char *name = stub_name(&s, s.noreturn[i]);
-
 		assert_string_not_equal(name, "puts");
 		never += !strcmp(name, "abort") || !strcmp(name, "exit");
 	}
@@ -523,6 +495,5 @@ int main(void)
 		cmocka_unit_test(symbols_of_all_kinds),
 		cmocka_unit_test(native_program),
 	};
-
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

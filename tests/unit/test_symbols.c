@@ -16,7 +16,6 @@ static struct symbols *read_all(struct image *image, struct image *debug)
 {
 	struct symbols *symbols;
 	struct err *e = symbols_read(image, debug, &symbols);
-
 	if (e)
 		fail_msg("%s", err_text(e));
 	return symbols;
@@ -26,7 +25,6 @@ static struct image *open_image(const char *path)
 {
 	struct image *image;
 	struct err *e = image_open(path, &image);
-
 	if (e)
 		fail_msg("%s", err_text(e));
 	return image;
@@ -36,7 +34,6 @@ static const struct symbol *by_name(const struct symbols *symbols, const char *n
 {
 	const struct symbol *all;
 	size_t count = symbols_all(symbols, &all);
-
 	for (size_t i = 0; i < count; i++)
 		if (strcmp(all[i].name, name) == 0)
 			return &all[i];
@@ -46,7 +43,6 @@ static const struct symbol *by_name(const struct symbols *symbols, const char *n
 static const char *name_at(const struct symbols *symbols, uint64_t address)
 {
 	const struct symbol *s = symbols_find(symbols, address);
-
 	return s ? s->name : "nothing";
 }
 
@@ -63,7 +59,6 @@ static void functions_and_nothing_else(void **state)
 	struct symbols *symbols;
 	const struct symbol *s, *all;
 	size_t count;
-
 	(void)state;
 	scratch_compile("program", program, "-O1");
 	image = open_image(scratch("program"));
@@ -112,7 +107,6 @@ static void nesting_labels_and_aliases(void **state)
 	struct image *image;
 	struct symbols *symbols;
 	uint64_t base;
-
 	(void)state;
 	scratch_compile("assembly", assembly, "");
 	image = open_image(scratch("assembly"));
@@ -142,7 +136,6 @@ static void stripped_and_found_again(void **state)
 {
 	struct image *image, *debug;
 	struct symbols *symbols;
-
 	(void)state;
 	scratch_compile("library", program, "-O1 -shared -fPIC");
 	assert_true(scratch_run("objcopy --only-keep-debug library library.debug"));
@@ -168,7 +161,6 @@ static void mini_debug_information(void **state)
 {
 	struct image *image;
 	struct symbols *symbols;
-
 	(void)state;
 	scratch_compile("mini", program, "-O1");
 	if (!scratch_run("objcopy --only-keep-debug mini mini.debug && "
@@ -196,7 +188,6 @@ static void mini_debug_information(void **state)
 static void mini_debug_information_is_bounded(void **state)
 {
 	static const uint64_t bounds[] = {UINT64_MAX, 3 << 20, 1 << 20};
-
 	(void)state;
 	scratch_compile("mini", program, "-O1");
 	if (!scratch_run(
@@ -206,10 +197,9 @@ static void mini_debug_information_is_bounded(void **state)
 		    ">mini.long && xz -f mini.long && strip mini && "
 		    "objcopy --add-section .gnu_debugdata=mini.long.xz mini"))
 		skip();
-	for (size_t i = 0; i < sizeof(bounds) / sizeof(bounds[0]); i++) {
+	for (size_t i = 0; i < sizeof bounds / sizeof bounds[0]; i++) {
 		struct image *image = open_image(scratch("mini"));
 		bool whole = bounds[i] > 2 << 20;
-
 		image_bound(image, bounds[i]);
 		struct symbols *symbols = read_all(image, NULL);
 		assert_int_equal(by_name(symbols, "hidden") != NULL, whole);
@@ -252,9 +242,8 @@ static void finds_what_a_slow_search_finds(void **state)
 	struct symbols *symbols;
 	struct image *image;
 	size_t count, compared = 0;
-
 	(void)state;
-	while (fgets(line, sizeof(line), maps))
+	while (fgets(line, sizeof line, maps))
 		if (strstr(line, "/libc.so.6"))
 			sscanf(strchr(line, '/'), "%s", path);
 	fclose(maps);
@@ -268,7 +257,6 @@ static void finds_what_a_slow_search_finds(void **state)
 		assert_true(all[i - 1].address < all[i].address);
 	for (size_t i = 0; i < count; i += 3) {
 		uint64_t address = all[i].address + (i * 37) % 300;
-
 		wanted = find_slowly(all, count, address);
 		if (wanted && wanted->size == 0)
 			continue; /* where it ends is the section's business */
@@ -320,23 +308,22 @@ static struct made make_image(size_t count, size_t names_size, uint64_t code)
 				{.sh_name = 7,
 				 .sh_type = SHT_SYMTAB,
 				 .sh_link = 3,
-				 .sh_offset = sizeof(file),
+				 .sh_offset = sizeof file,
 				 .sh_size = count * sizeof(Elf64_Sym)},
 				{.sh_name = 15,
 				 .sh_type = SHT_STRTAB,
 				 .sh_size = names_size,
-				 .sh_offset = sizeof(file) + count * sizeof(Elf64_Sym)},
+				 .sh_offset = sizeof file + count * sizeof(Elf64_Sym)},
 				{.sh_type = SHT_STRTAB,
 				 .sh_size = 32,
 				 .sh_offset = offsetof(struct file, section_names)},
 			},
 		.section_names = "\0.text\0.symtab\0.strtab",
 	};
-	struct made made = {.size = sizeof(file) + count * sizeof(Elf64_Sym) + names_size};
-
+	struct made made = {.size = sizeof file + count * sizeof(Elf64_Sym) + names_size};
 	made.bytes = calloc(1, made.size);
-	memcpy(made.bytes, &file, sizeof(file));
-	made.entries = (Elf64_Sym *)(made.bytes + sizeof(file));
+	memcpy(made.bytes, &file, sizeof file);
+	made.entries = (Elf64_Sym *)(made.bytes + sizeof file);
 	made.names = (char *)(made.entries + count);
 	return made;
 }
@@ -344,7 +331,6 @@ static struct made make_image(size_t count, size_t names_size, uint64_t code)
 static struct image *open_made(const struct made *made)
 {
 	struct image *image;
-
 	assert_null(image_open_memory(made->bytes, made->size, "made", &image));
 	free(made->bytes);
 	return image;
@@ -354,7 +340,6 @@ static struct symbols *read_made(const struct made *made)
 {
 	struct image *image = open_made(made);
 	struct symbols *symbols = read_all(image, NULL);
-
 	image_close(image);
 	return symbols;
 }
@@ -366,7 +351,6 @@ static void a_million_in_any_order(void **state)
 	struct made made = make_image(MANY, 64, MANY * 16);
 	struct symbols *symbols;
 	const struct symbol *all;
-
 	(void)state;
 	memcpy(made.names, "\0same", 5);
 	for (size_t i = 0; i < MANY; i++)
@@ -392,7 +376,6 @@ static void many_aliases_with_long_names(void **state)
 	struct made made = make_image(MANY, 4 << 20, 0x1000);
 	struct symbols *symbols;
 	const struct symbol *all;
-
 	(void)state;
 	memset(made.names, 'a', 4 << 20); /* not even terminated */
 	for (size_t i = 0; i < MANY; i++)
@@ -429,13 +412,12 @@ static void lying_entries(void **state)
 		{.st_name = 1, .st_shndx = SHN_ABS, .st_info = STT_NOTYPE, .st_value = 0x10090},
 		{.st_name = 5, .st_shndx = 1, .st_info = STT_NOTYPE, .st_value = 0x100a0},
 	};
-	struct made made = make_image(sizeof(lies) / sizeof(lies[0]), 16, 0x100);
+	struct made made = make_image(sizeof lies / sizeof lies[0], 16, 0x100);
 	struct symbols *symbols;
 	const struct symbol *all;
-
 	(void)state;
 	memcpy(made.names, "\0a\0b\0$x.7", 10);
-	memcpy(made.entries, lies, sizeof(lies));
+	memcpy(made.entries, lies, sizeof lies);
 	symbols = read_made(&made);
 	assert_int_equal(symbols_all(symbols, &all), 2);
 	assert_int_equal(all[0].size, 0); /* its size leads out of the code: not known */
@@ -464,16 +446,15 @@ static struct made make_random(size_t count)
 					STT_NOTYPE, STT_NOTYPE, STT_OBJECT};
 	static const char names[] = "\0$x\0f\0_g\0__h\0_ZN1kE\0";
 	struct made made = make_image(count, 1024, CODE_SIZE);
-
-	memcpy(made.names, names, sizeof(names));
+	memcpy(made.names, names, sizeof names);
 	memset(made.names + 64, 'n', 900); /* names that are long, each the end of the one before */
 	for (size_t i = 0; i < count; i++)
 		made.entries[i] = (Elf64_Sym){
-			.st_name = below(4) ? below(sizeof(names)) : below(1100),
+			.st_name = below(4) ? below(sizeof names) : below(1100),
 			.st_shndx = below(20)  ? 1
 				    : below(2) ? SHN_UNDEF
 					       : SHN_ABS,
-			.st_info = ELF64_ST_INFO(below(3), kinds[below(sizeof(kinds))]),
+			.st_info = ELF64_ST_INFO(below(3), kinds[below(sizeof kinds)]),
 			.st_value = 0x10000 + below(CODE_SIZE / 4 + 20) * 4,
 			.st_size = below(3)    ? below(40) * 4
 				   : below(50) ? 0
@@ -498,7 +479,6 @@ static void assert_same_around(const struct symbols *few, const struct symbols *
 	uint64_t start, end, wanted_start, wanted_end;
 	const struct symbol *s = symbols_around(few, address, &start, &end);
 	const struct symbol *wanted = symbols_around(all, address, &wanted_start, &wanted_end);
-
 	assert_int_equal(start, wanted_start);
 	assert_int_equal(end, wanted_end);
 	assert_int_equal(s != NULL, wanted != NULL);
@@ -512,13 +492,12 @@ static void assert_same_around(const struct symbols *few, const struct symbols *
 static size_t compare_near(struct image *image, uint64_t low, uint32_t size, size_t count)
 {
 	struct symbols *all = read_all(image, NULL), *few;
-	uint64_t *addresses = calloc(count + 1, sizeof(*addresses));
+	uint64_t *addresses = calloc(count + 1, sizeof *addresses);
 	const struct symbol *kept;
-
 	assert_non_null(addresses);
 	for (size_t i = 0; i < count; i++)
 		addresses[i] = low + below(size);
-	qsort(addresses, count, sizeof(*addresses), compare_numbers);
+	qsort(addresses, count, sizeof *addresses, compare_numbers);
 	assert_null(symbols_read_near(image, NULL, addresses, count, &few));
 	for (size_t i = 0; i < count; i++)
 		assert_same_around(few, all, addresses[i]);
@@ -533,11 +512,9 @@ static void near_some_addresses_as_among_all(void **state)
 {
 	struct image *image;
 	size_t kept = 0;
-
 	(void)state;
 	for (int i = 0; i < 2000; i++) {
 		struct made made = make_random(below(300));
-
 		image = open_made(&made);
 		kept += compare_near(image, 0xfff0, CODE_SIZE + 32, below(30));
 		image_close(image);
@@ -564,6 +541,5 @@ int main(void)
 		cmocka_unit_test(lying_entries),
 		cmocka_unit_test(near_some_addresses_as_among_all),
 	};
-
 	return cmocka_run_group_tests_name("symbols", tests, NULL, NULL);
 }

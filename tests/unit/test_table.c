@@ -20,7 +20,6 @@ static const uint8_t key[40] = {1, 2, 3, 40};
 static uint32_t rule_number(struct rows *rows, int n)
 {
 	struct recipe recipe = {.cfa = RECIPE_REG, .cfa_reg = 7, .cfa_offset = n};
-
 	return rows_rule(rows, &recipe);
 }
 
@@ -33,7 +32,6 @@ struct packed {
 static struct packed pack(const struct rows *rows)
 {
 	struct packed p = {0};
-
 	assert_null(recipes_pack(rows, EM_AARCH64, RECIPES_CFI, key, &p.bytes, &p.size));
 	assert_true(table_open(&p.table, p.bytes, p.size));
 	return p;
@@ -42,15 +40,13 @@ static struct packed pack(const struct rows *rows)
 static void check_same(const struct rows *rows, const struct table *table, uint64_t address)
 {
 	const struct recipe *expected = &rows->rules[rows_find(rows, address)];
-
-	assert_memory_equal(table_find(table, address), expected, sizeof(*expected));
+	assert_memory_equal(table_find(table, address), expected, sizeof *expected);
 }
 
 /* Every address of [from, to], and beyond both ends of the address space. */
 static void check_all(struct rows *rows, uint64_t from, uint64_t to)
 {
 	struct packed p;
-
 	rows_finish(rows);
 	assert_false(rows->failed);
 	p = pack(rows);
@@ -65,7 +61,6 @@ static void check_all(struct rows *rows, uint64_t from, uint64_t to)
 static void empty(void **state)
 {
 	struct rows rows;
-
 	(void)state;
 	rows_init(&rows);
 	check_all(&rows, 0, 5000);
@@ -77,7 +72,6 @@ static void one_byte(void **state)
 	(void)state;
 	for (uint64_t at = TABLE_PAGE - 2; at <= TABLE_PAGE + 2; at++) {
 		struct rows rows;
-
 		rows_init(&rows);
 		rows_add(&rows, at, at + 1, rule_number(&rows, 1));
 		check_all(&rows, 0, 3 * TABLE_PAGE);
@@ -88,7 +82,6 @@ static void one_byte(void **state)
 static void pages_without_rows(void **state)
 {
 	struct rows rows;
-
 	(void)state;
 	rows_init(&rows);
 	rows_add(&rows, 0x10010, 0x13ffc, rule_number(&rows, 1));
@@ -103,7 +96,6 @@ static void pages_without_rows(void **state)
 static void row_at_every_byte(void **state)
 {
 	struct rows rows;
-
 	(void)state;
 	rows_init(&rows);
 	for (unsigned i = 0; i < 3 * TABLE_PAGE; i++)
@@ -121,17 +113,14 @@ static uint32_t random_below(uint32_t *seed, uint32_t limit)
 static void random_rows(void **state)
 {
 	uint32_t seed = 42;
-
 	(void)state;
 	for (int round = 0; round < 40; round++) {
 		struct rows rows;
 		uint64_t start = UINT64_C(0x7f0000000000) + random_below(&seed, 4000), at = start;
 		uint32_t spread = 1 + random_below(&seed, 300);
-
 		rows_init(&rows);
 		for (int i = 0; i < 300; i++) {
 			uint64_t end = at + 1 + random_below(&seed, spread);
-
 			rows_add(&rows, at, end, rule_number(&rows, (int)random_below(&seed, 20)));
 			at = end + (random_below(&seed, 4) ? 0 : random_below(&seed, 2500));
 		}
@@ -145,18 +134,17 @@ static void header_says_what_it_is(void **state)
 	struct table_header h;
 	struct packed p;
 	struct rows rows;
-
 	(void)state;
 	rows_init(&rows);
 	rows_add(&rows, 0x1234, 0x5678, rule_number(&rows, 1));
 	rows_finish(&rows);
 	p = pack(&rows);
-	memcpy(&h, p.bytes, sizeof(h));
+	memcpy(&h, p.bytes, sizeof h);
 	assert_int_equal(h.machine, EM_AARCH64);
 	assert_int_equal(h.mode, RECIPES_CFI);
 	assert_int_equal(h.start, 0x1000);
-	assert_memory_equal(h.key, key, sizeof(key));
-	assert_true(h.checksum == table_checksum((char *)p.bytes + sizeof(h), p.size - sizeof(h)));
+	assert_memory_equal(h.key, key, sizeof key);
+	assert_true(h.checksum == table_checksum((char *)p.bytes + sizeof h, p.size - sizeof h));
 	free(p.bytes);
 	rows_free(&rows);
 }
@@ -166,17 +154,16 @@ static void checksum_sees_every_bit(void **state)
 {
 	uint8_t bytes[77];
 	uint64_t before;
-
 	(void)state;
-	for (size_t i = 0; i < sizeof(bytes); i++)
+	for (size_t i = 0; i < sizeof bytes; i++)
 		bytes[i] = (uint8_t)(i * 37);
-	before = table_checksum(bytes, sizeof(bytes));
-	for (size_t i = 0; i < sizeof(bytes) * 8; i++) {
+	before = table_checksum(bytes, sizeof bytes);
+	for (size_t i = 0; i < sizeof bytes * 8; i++) {
 		bytes[i / 8] ^= (uint8_t)(1u << i % 8);
-		assert_true(table_checksum(bytes, sizeof(bytes)) != before);
+		assert_true(table_checksum(bytes, sizeof bytes) != before);
 		bytes[i / 8] ^= (uint8_t)(1u << i % 8);
 	}
-	assert_true(table_checksum(bytes, sizeof(bytes) - 1) != before);
+	assert_true(table_checksum(bytes, sizeof bytes - 1) != before);
 }
 
 static void too_wide_is_refused(void **state)
@@ -185,7 +172,6 @@ static void too_wide_is_refused(void **state)
 	struct err *e;
 	void *bytes = NULL;
 	size_t size;
-
 	(void)state;
 	rows_init(&rows);
 	rows_add(&rows, 0, 1, rule_number(&rows, 1));
@@ -208,7 +194,6 @@ struct hostile {
 static void hostile_begin(struct hostile *h)
 {
 	struct rows rows;
-
 	rows_init(&rows);
 	for (int i = 0; i < 40; i++)
 		rows_add(&rows, 0x1000 + 100 * (uint64_t)i, 0x1000 + 100 * (uint64_t)i + 90,
@@ -232,7 +217,6 @@ static bool opens(const struct hostile *h, size_t size)
 {
 	struct table table;
 	const char *rules;
-
 	if (!table_open(&table, h->bytes, size))
 		return false;
 	for (uint64_t at = 0; at < 0x4000; at += 3) {
@@ -247,13 +231,11 @@ static bool opens(const struct hostile *h, size_t size)
 static void cut_short(void **state)
 {
 	struct hostile h;
-
 	(void)state;
 	hostile_begin(&h);
 	for (size_t size = 0; size < h.good.size; size++) {
 		char *cut = malloc(size ? size : 1);
 		struct table table;
-
 		memcpy(cut, h.good.bytes, size);
 		assert_false(table_open(&table, cut, size));
 		free(cut);
@@ -269,11 +251,10 @@ static void header_lies(void **state)
 					offsetof(struct table_header, row_count),
 					offsetof(struct table_header, rule_count)};
 	struct hostile h;
-
 	(void)state;
 	hostile_begin(&h);
-	for (size_t f = 0; f < sizeof(fields) / sizeof(*fields); f++) {
-		for (size_t v = 0; v < sizeof(values) / sizeof(*values); v++) {
+	for (size_t f = 0; f < sizeof fields / sizeof *fields; f++) {
+		for (size_t v = 0; v < sizeof values / sizeof *values; v++) {
 			memcpy(h.bytes + fields[f], &values[v], 4);
 			assert_false(opens(&h, h.good.size));
 		}
@@ -287,17 +268,16 @@ static void counts_shifted(void **state)
 {
 	struct table_header header;
 	struct hostile h;
-
 	(void)state;
 	hostile_begin(&h);
-	memcpy(&header, h.bytes, sizeof(header));
+	memcpy(&header, h.bytes, sizeof header);
 	header.page_count++;
 	header.row_count--;
-	memcpy(h.bytes, &header, sizeof(header));
+	memcpy(h.bytes, &header, sizeof header);
 	assert_false(opens(&h, h.good.size));
 	header.page_count -= 2;
 	header.row_count += 2;
-	memcpy(h.bytes, &header, sizeof(header));
+	memcpy(h.bytes, &header, sizeof header);
 	assert_false(opens(&h, h.good.size));
 	hostile_end(&h);
 }
@@ -306,7 +286,6 @@ static void pages_lie(void **state)
 {
 	uint32_t *pages, count, saved;
 	struct hostile h;
-
 	(void)state;
 	hostile_begin(&h);
 	pages = (uint32_t *)(h.bytes + sizeof(struct table_header));
@@ -334,7 +313,6 @@ static void pages_lie(void **state)
 static void every_byte_flipped(void **state)
 {
 	struct hostile h;
-
 	(void)state;
 	hostile_begin(&h);
 	for (size_t i = 0; i < h.good.size; i++) {
@@ -352,7 +330,6 @@ static void unaligned_is_refused(void **state)
 	struct hostile h;
 	struct table table;
 	char *moved;
-
 	(void)state;
 	hostile_begin(&h);
 	moved = malloc(h.good.size + 4);
@@ -381,6 +358,5 @@ int main(void)
 		cmocka_unit_test(every_byte_flipped),
 		cmocka_unit_test(unaligned_is_refused),
 	};
-
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

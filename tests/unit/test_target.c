@@ -16,7 +16,6 @@ static const char hello[] = "int main(void) { return 7; }\n";
 static void assert_good(const char *command)
 {
 	struct err *e = target_check(command, true);
-
 	if (e)
 		fail_msg("%s", err_text(e));
 }
@@ -24,7 +23,6 @@ static void assert_good(const char *command)
 static void assert_refused(const char *command, const char *part)
 {
 	struct err *e = target_check(command, true);
-
 	assert_non_null(e);
 	if (!strstr(err_text(e), part) || strncmp(err_text(e), command, strlen(command)) != 0)
 		fail_msg("'%s' does not say '%s: … %s'", err_text(e), command, part);
@@ -37,7 +35,7 @@ static void script(const char *name, const char *text)
 	assert_int_equal(chmod(scratch(name), 0755), 0);
 }
 
-/* Finding */
+/* ---- finding ---- */
 
 static void found_as_a_shell_does(void **state)
 {
@@ -57,7 +55,6 @@ static void found_as_a_shell_does(void **state)
 static void found_in_path(void **state)
 {
 	char *before = strdup(getenv("PATH"));
-
 	(void)state;
 	script("only-here", "#!/bin/sh\n");
 	scratch_write("plain", "hello", 5);
@@ -77,13 +74,12 @@ static void found_in_path(void **state)
 	free(before);
 }
 
-/* Looking */
+/* ---- looking ---- */
 
 static void scripts_by_their_interpreter(void **state)
 {
 	char text[512];
 	int i;
-
 	(void)state;
 	script("sh", "#!/bin/sh -e\necho\n");
 	assert_good(scratch("sh"));
@@ -96,13 +92,13 @@ static void scripts_by_their_interpreter(void **state)
 	script("gone", "#!/no/such/interpreter\n");
 	assert_refused(scratch("gone"), "its interpreter /no/such/interpreter: no such file");
 	for (i = 0; i < 8; i++) {
-		snprintf(text, sizeof(text), "#!%s\n",
+		snprintf(text, sizeof text, "#!%s\n",
 			 i ? scratch(scratch_format("deep%d", i - 1)) : "/bin/sh");
 		script(scratch_format("deep%d", i), text);
 	}
 	assert_good(scratch("deep3"));
 	assert_refused(scratch("deep7"), "scripts run by scripts");
-	snprintf(text, sizeof(text), "#!%s\n", scratch("self"));
+	snprintf(text, sizeof text, "#!%s\n", scratch("self"));
 	script("self", text);
 	assert_refused(scratch("self"), "scripts run by scripts");
 	memset(text, 'x', 400);
@@ -128,7 +124,6 @@ static void patched(const char *from, const char *to, size_t at, uint8_t value)
 {
 	size_t size;
 	uint8_t *bytes = scratch_read(from, &size);
-
 	bytes[at] = value;
 	scratch_write(to, bytes, size);
 	free(bytes);
@@ -140,7 +135,6 @@ static void replaced(const char *from, const char *to, const char *old, const ch
 {
 	size_t size;
 	uint8_t *bytes = scratch_read(from, &size), *at = memmem(bytes, size, old, strlen(old));
-
 	assert_non_null(at);
 	assert_int_equal(strlen(old), strlen(new));
 	memcpy(at, new, strlen(new));
@@ -193,18 +187,16 @@ static void rights_of_others(void **state)
 	assert_good(scratch("setuid"));
 }
 
-/* Running */
+/* ---- running ---- */
 
 static struct target target;
 
 static void run(char **arguments)
 {
 	static char *const empty[] = {NULL};
-
 	assert_null(target_start(&target, arguments, (char **)empty, NULL, NULL));
 	while (!target.ended) {
 		struct pollfd ready = {.fd = target.signals, .events = POLLIN};
-
 		assert_int_equal(poll(&ready, 1, 10000), 1);
 		target_handle(&target);
 	}
@@ -214,7 +206,6 @@ static void run_shell(const char *text)
 {
 	char shell[] = "/bin/sh", flag[] = "-c", *copy = strdup(text);
 	char *arguments[] = {shell, flag, copy, NULL};
-
 	assert_null(target_prepare(&target));
 	run(arguments);
 	free(copy);
@@ -236,7 +227,6 @@ static int die_as(const char *text)
 {
 	pid_t child = fork();
 	int status;
-
 	assert_true(child >= 0);
 	if (!child) {
 		run_shell(text);
@@ -250,7 +240,6 @@ static int die_as(const char *text)
 static void so_does_death_by_a_signal(void **state)
 {
 	int status;
-
 	(void)state;
 	status = die_as("exit 3");
 	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 3);
@@ -270,12 +259,10 @@ static void signals_are_handed_on(void **state)
 	char shell[] = "/bin/sh", flag[] = "-c", text[256];
 	char *arguments[] = {shell, flag, text, NULL};
 	size_t i;
-
 	(void)state;
-	for (i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
-		snprintf(text, sizeof(text),
-			 "trap 'exit 9' %d; : >%s; while :; do sleep 0.01; done", numbers[i],
-			 scratch("ready"));
+	for (i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+		snprintf(text, sizeof text, "trap 'exit 9' %d; : >%s; while :; do sleep 0.01; done",
+			 numbers[i], scratch("ready"));
 		unlink(scratch("ready"));
 		assert_null(target_prepare(&target));
 		assert_null(target_start(&target, arguments, environ, NULL, NULL));
@@ -284,7 +271,6 @@ static void signals_are_handed_on(void **state)
 		kill(getpid(), numbers[i]);
 		while (!target.ended) {
 			struct pollfd ready = {.fd = target.signals, .events = POLLIN};
-
 			assert_int_equal(poll(&ready, 1, 10000), 1);
 			target_handle(&target);
 		}
@@ -298,7 +284,6 @@ static void run_plainly(const char *text)
 {
 	pid_t child = fork();
 	int status;
-
 	assert_true(child >= 0);
 	if (!child) {
 		execl("/bin/sh", "sh", "-c", text, NULL);
@@ -316,7 +301,6 @@ static void signals_are_as_without_us(void **state)
 	sigset_t blocked, before;
 	size_t plain_size, ours_size;
 	uint8_t *plain, *ours;
-
 	(void)state;
 	sigaction(SIGCHLD, &usual, NULL);
 	sigaction(SIGHUP, &ignore, NULL);
@@ -340,7 +324,6 @@ static void signals_are_as_without_us(void **state)
 static void lower_files(void *context)
 {
 	struct rlimit limit;
-
 	getrlimit(RLIMIT_NOFILE, &limit);
 	limit.rlim_cur = *(rlim_t *)context;
 	setrlimit(RLIMIT_NOFILE, &limit);
@@ -351,7 +334,6 @@ static void limits_of_the_child(void **state)
 	char shell[] = "/bin/sh", flag[] = "-c", text[] = "test $(ulimit -Sn) = 123";
 	char *arguments[] = {shell, flag, text, NULL};
 	rlim_t wanted = 123;
-
 	(void)state;
 	assert_null(target_prepare(&target));
 	assert_null(target_start(&target, arguments, environ, lower_files, &wanted));
@@ -365,7 +347,6 @@ static void cannot_execute(void **state)
 	char path[] = "/etc", missing[] = "/no/such/file";
 	char *directory[] = {path, NULL}, *nothing[] = {missing, NULL};
 	struct err *e;
-
 	(void)state;
 	assert_null(target_prepare(&target));
 	e = target_start(&target, directory, environ, NULL, NULL);
@@ -398,7 +379,6 @@ int main(void)
 		cmocka_unit_test(limits_of_the_child),
 		cmocka_unit_test(cannot_execute),
 	};
-
 	/* whoever runs the tests may ignore these, and a shell cannot trap what is ignored */
 	signal(SIGINT, SIG_DFL);
 	signal(SIGQUIT, SIG_DFL);

@@ -21,9 +21,8 @@ static void add(struct buf *b, uint64_t from, uint64_t to, uint64_t start, uint6
 {
 	const uint64_t numbers[] = {from, to, start, size};
 	const uint32_t bytes = (uint32_t)length;
-
-	buf_append(b, numbers, sizeof(numbers));
-	buf_append(b, &bytes, sizeof(bytes));
+	buf_append(b, numbers, sizeof numbers);
+	buf_append(b, &bytes, sizeof bytes);
 	buf_append(b, name, length);
 }
 
@@ -31,7 +30,6 @@ static void are_read(void **state)
 {
 	struct buf b = {0};
 	struct pieces_item x;
-
 	(void)state;
 	add(&b, 16, 32, 8, 24, "one", 3);
 	add(&b, 32, 40, 0, 0, "", 0);
@@ -76,12 +74,10 @@ static void nonsense_is_seen(void **state)
 		{16, 32, 8, 24, "x\0y", 3},          /* a name that ends before its end */
 		{16, 32, 8, 24, NULL, PIECES_NAME_MAX + 1},
 	};
-
 	(void)state;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
 		struct buf b = {0};
 		char *name = malloc(PIECES_NAME_MAX + 1);
-
 		memset(name, 'x', PIECES_NAME_MAX + 1);
 		add(&b, 1, 8, 1, 7, "good", 4);
 		assert_true(pieces_are_whole(b.data, b.size));
@@ -114,7 +110,6 @@ static int look_at_self(void **state)
 {
 	struct image *image;
 	uint64_t bias = 0;
-
 	(void)state;
 	assert_null(image_open("/proc/self/exe", &image));
 	image_build_id_hex(image, build_id);
@@ -134,7 +129,6 @@ static struct err *ask_of(struct teller *t, const char *path, const char *id, st
 				    .count = 1,
 				    .wait_ms = 60000};
 	struct err *e = teller_ask(t, &q, out, report);
-
 	close(q.file);
 	return e;
 }
@@ -144,7 +138,6 @@ static void assert_named(struct teller *t)
 	struct teller_report report;
 	struct pieces_item x;
 	struct buf out = {0};
-
 	assert_null(ask_of(t, "/proc/self/exe", build_id, &out, &report));
 	assert_false(report.failed);
 	assert_true(report.memory > 100000);
@@ -161,7 +154,6 @@ static void assert_named(struct teller *t)
 static void names_are_told(void **state)
 {
 	struct teller *t;
-
 	(void)state;
 	assert_null(teller_open("/proc/self/exe", &t));
 	assert_int_equal(teller_rest(t), 0);
@@ -180,7 +172,6 @@ static void other_files_are_refused(void **state)
 	struct buf out = {0};
 	struct teller *t;
 	struct err *e;
-
 	(void)state;
 	assert_null(teller_open("/proc/self/exe", &t));
 	e = ask_of(t, "/proc/self/exe", "00", &out, &report);
@@ -201,7 +192,6 @@ static void other_files_are_refused(void **state)
 static const char *script(const char *text)
 {
 	const char *whole = scratch_format("#!/bin/sh\n%s\n", text);
-
 	scratch_write("script", whole, strlen(whole));
 	assert_int_equal(chmod(scratch("script"), 0700), 0);
 	return scratch("script");
@@ -217,13 +207,11 @@ static void its_death_is_survived(void **state)
 		{"sleep 0.1; exit 3", "status 3"},
 		{"echo nonsense >&3; sleep 10", "nonsense"},
 	};
-
 	(void)state;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
 		struct teller_report report;
 		struct buf out = {0};
 		struct teller *t;
-
 		assert_null(teller_open(script(cases[i].text), &t));
 		struct err *e = ask_of(t, "/proc/self/exe", build_id, &out, &report);
 		assert_non_null(e);
@@ -246,7 +234,6 @@ static void nobody_waits_for_ever(void **state)
 	struct teller_report report;
 	struct buf out = {0};
 	struct teller *t;
-
 	(void)state;
 	q.file = open(q.path, O_RDONLY | O_CLOEXEC);
 	assert_null(teller_open(script("exec sleep 1000"), &t));

@@ -11,14 +11,12 @@
 static void assert_size(uint64_t bytes, const char *wanted)
 {
 	char text[TERM_UNIT_MAX];
-
 	assert_string_equal(term_size(text, bytes), wanted);
 }
 
 static void assert_time(double seconds, const char *wanted)
 {
 	char text[TERM_UNIT_MAX];
-
 	assert_string_equal(term_time(text, seconds), wanted);
 }
 
@@ -53,7 +51,6 @@ static void times(void **state)
 static void colours(void **state)
 {
 	int null = open("/dev/null", O_WRONLY);
-
 	(void)state;
 	unsetenv("NO_COLOR");
 	unsetenv("CLICOLOR_FORCE");
@@ -80,6 +77,5 @@ int main(void)
 		cmocka_unit_test(times),
 		cmocka_unit_test(colours),
 	};
-
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

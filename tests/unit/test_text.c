@@ -16,9 +16,9 @@ struct sample {
 	size_t size;
 	const char *text;
 };
-#define BYTES(b, t)                 \
-	{                           \
-		b, sizeof(b) - 1, t \
+#define BYTES(b, t)                \
+	{                          \
+		b, sizeof b - 1, t \
 	}
 
 static void check(const struct isa *isa, const struct sample *samples, size_t count)

@@ -33,7 +33,6 @@ static struct profile *fresh(uint32_t threads, uint32_t nodes)
 {
 	struct profile *p;
 	uint32_t index;
-
 	random_state = 0x2545f4914f6cdd1du;
 	ok(profile_new(&p));
 	ok(profile_add_process(p, &(struct profile_process){.pid = 7, .name = "p"}, &index));
@@ -58,7 +57,6 @@ static void is_span(const struct profile *p, size_t i, uint32_t node, uint64_t s
 		    uint64_t end_us, uint32_t samples)
 {
 	const struct profile_span *s = &p->spans[i];
-
 	assert_true(i < p->span_count);
 	assert_int_equal(s->node, node);
 	assert_int_equal(s->start_us, start_us);
@@ -72,7 +70,6 @@ static void assert_sane(const struct profile *p)
 	assert_true(p->span_count <= PROFILE_SPAN_MAX);
 	for (size_t i = 0; i < p->span_count; i++) {
 		const struct profile_span *s = &p->spans[i];
-
 		assert_true(s->thread < p->thread_count && s->node < p->node_count &&
 			    s->metric < p->metric_count && s->samples);
 		if (i && s[-1].thread == s->thread)
@@ -85,7 +82,6 @@ static void assert_sane(const struct profile *p)
 static uint64_t sum(const struct profile *p)
 {
 	uint64_t samples = 0;
-
 	for (size_t i = 0; i < p->span_count; i++)
 		samples += p->spans[i].samples;
 	return samples;
@@ -94,7 +90,6 @@ static uint64_t sum(const struct profile *p)
 static void samples_become_spans(void **state)
 {
 	struct profile *p = fresh(2, 3);
-
 	(void)state;
 	for (int i = 1; i <= 5; i++)
 		at(p, 0, 1, 10 + i);
@@ -125,7 +120,6 @@ static void samples_become_spans(void **state)
 static void late_samples_find_their_place(void **state)
 {
 	struct profile *p = fresh(1, 3);
-
 	(void)state;
 	for (int i = 1; i <= 20; i++)
 		if (i != 10 && i != 11)
@@ -151,7 +145,6 @@ static void samples_of_no_length(void **state)
 {
 	struct profile *p = fresh(1, 2);
 	uint32_t faults;
-
 	(void)state;
 	ok(profile_add_metric(
 		p, &(struct profile_metric){"page-faults", "faults", 1, false, {0, 0}}, &faults));
@@ -176,7 +169,6 @@ static void nonsense_is_refused(void **state)
 	struct profile *p = fresh(1, 1);
 	struct err *e[] = {profile_time(p, 2, 0, 0, 1, 1), profile_time(p, 1, 1, 0, 1, 1),
 			   profile_time(p, 1, 0, 1, 1, 1)};
-
 	(void)state;
 	for (int i = 0; i < 3; i++) {
 		assert_non_null(e[i]);
@@ -194,12 +186,10 @@ static void nonsense_is_refused(void **state)
 static struct profile *random_line(uint32_t threads, uint32_t nodes, size_t samples, bool order)
 {
 	struct profile *p = fresh(threads, nodes);
-	uint64_t *now = calloc(threads, sizeof(*now));
-
+	uint64_t *now = calloc(threads, sizeof *now);
 	assert_non_null(now);
 	for (size_t i = 0; i < samples; i++) {
 		uint32_t t = below(threads), node = 1 + below(nodes);
-
 		now[t] += below(20) ? 900000 + below(200000) : below(50) * MS;
 		ok(profile_time(p, node, t, 0, order ? now[t] : below(400) * (uint64_t)MS,
 				1 + below(2)));
@@ -214,7 +204,6 @@ static struct profile *random_line(uint32_t threads, uint32_t nodes, size_t samp
 static struct buf pack(const struct profile *p)
 {
 	struct buf bytes = {0};
-
 	ok(profile_pack(p, &bytes));
 	return bytes;
 }
@@ -224,7 +213,6 @@ static void assert_same(const struct profile *a, const struct profile *b)
 	assert_int_equal(a->span_count, b->span_count);
 	for (size_t i = 0; i < a->span_count; i++) {
 		const struct profile_span *x = &a->spans[i], *y = &b->spans[i];
-
 		assert_true(x->start_us == y->start_us && x->duration_us == y->duration_us &&
 			    x->thread == y->thread && x->node == y->node &&
 			    x->metric == y->metric && x->samples == y->samples);
@@ -243,7 +231,6 @@ static void in_the_file_and_back(void **state)
 			       *q;
 		struct buf bytes, again;
 		char *damage;
-
 		p->untimed = (uint64_t)i;
 		p->coarse_us = (uint64_t)i * 100;
 		if (!p->span_count)
@@ -266,7 +253,6 @@ static void in_the_file_and_back(void **state)
 static size_t find_section(const struct buf *bytes, uint32_t type, int n, struct format_section *s)
 {
 	size_t at = FORMAT_HEADER_SIZE;
-
 	while (at < bytes->size) {
 		assert_true(format_get_section((const uint8_t *)bytes->data + at, s));
 		if (s->type == type && n-- == 0)
@@ -285,7 +271,6 @@ static struct profile *damage_section(const struct buf *bytes, uint32_t type, in
 	struct profile *q;
 	char *damage;
 	size_t at = find_section(bytes, type, n, &s);
-
 	buf_append(&copy, bytes->data, bytes->size);
 	copy.data[at + FORMAT_SECTION_SIZE + s.stored / 2] ^= 4;
 	ok(profile_parse(copy.data, copy.size, &q, &damage));
@@ -302,7 +287,6 @@ static void damage_costs_its_own_rows(void **state)
 	struct profile *p = random_line(3, 50, 60000, true), *q;
 	struct buf bytes = pack(p);
 	size_t lost = 0;
-
 	(void)state;
 	assert_true(p->span_count > 2 * FORMAT_ROWS);
 	q = damage_section(&bytes, FORMAT_SPANS, 1,
@@ -340,10 +324,9 @@ static struct profile *with_section(const char *raw, size_t size, const char *pa
 	struct format_section s = {FORMAT_SPANS, 0, size, size, format_checksum(raw, size)};
 	uint8_t header[FORMAT_SECTION_SIZE];
 	char *damage;
-
 	format_put_section(header, &s);
 	buf_append(&file, bytes.data, at);
-	buf_append(&file, header, sizeof(header));
+	buf_append(&file, header, sizeof header);
 	buf_append(&file, raw, size);
 	ok(profile_parse(file.data, file.size, &q, &damage));
 	assert_sane(q);
@@ -356,7 +339,7 @@ static struct profile *with_section(const char *raw, size_t size, const char *pa
 	return q;
 }
 
-#define SECTION(bytes, part) with_section(bytes, sizeof(bytes) - 1, part)
+#define SECTION(bytes, part) with_section(bytes, sizeof bytes - 1, part)
 #define MALFORMED "parts of the time line: malformed"
 
 static void contents_are_not_believed(void **state)
@@ -463,7 +446,6 @@ static void sections_are_in_order(void **state)
 	size_t first = find_section(&bytes, FORMAT_SPANS, 0, &a),
 	       second = find_section(&bytes, FORMAT_SPANS, 1, &b);
 	char *damage;
-
 	(void)state;
 	buf_append(&turned, bytes.data, first);
 	buf_append(&turned, bytes.data + second, FORMAT_SECTION_SIZE + b.stored);
@@ -504,7 +486,6 @@ static void spans_are_bounded(void **state)
 	assert_int_equal(p->untimed, 0);
 	for (size_t i = 0; i < p->span_count; i++) {
 		const struct profile_span *s = &p->spans[i];
-
 		shares[s->node] += s->samples;
 		spans[s->thread]++;
 		longest = s->duration_us > longest ? s->duration_us : longest;
@@ -523,7 +504,6 @@ static void long_spans_stay(void **state)
 {
 	struct profile *p = fresh(2, 3);
 	uint32_t i = 0;
-
 	(void)state;
 	/* A second of one thing; then two in turn, for ever; then nothing; a second of it again. */
 	for (; i < 1000; i++)
@@ -544,7 +524,6 @@ static void threads_beyond_number(void **state)
 {
 	const uint32_t threads = PROFILE_SPAN_MAX + 5000;
 	struct profile *p = fresh(threads, 1);
-
 	(void)state;
 	for (uint32_t t = 0; t < threads; t++)
 		at(p, t, 1, 5 + t % 100);
@@ -561,7 +540,6 @@ static void merging_keeps_both(void **state)
 		       *both;
 	uint32_t other;
 	size_t of_b;
-
 	(void)state;
 	b->coarse_us = 4000;
 	b->untimed = 3;
@@ -578,7 +556,6 @@ static void merging_keeps_both(void **state)
 	of_b = a->span_count;
 	for (size_t i = 0; i < b->span_count; i++) {
 		const struct profile_span *x = &b->spans[i], *y = &both->spans[of_b + i];
-
 		assert_int_equal(x->thread + 3, y->thread);
 		assert_int_equal(x->start_us, y->start_us);
 		assert_int_equal(b->nodes[x->node].address, both->nodes[y->node].address);
@@ -598,7 +575,6 @@ static void merging_is_bounded(void **state)
 {
 	struct profile *p = random_line(4, 40, 700000, true), *both;
 	uint64_t samples = sum(p);
-
 	(void)state;
 	assert_true(p->span_count > PROFILE_SPAN_MAX / 2 && !p->coarse_us);
 	ok(profile_new(&both));
@@ -629,6 +605,5 @@ int main(void)
 		cmocka_unit_test(merging_keeps_both),
 		cmocka_unit_test(merging_is_bounded),
 	};
-
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,7 +13,6 @@ static void aarch64_epilogue_in_the_middle(void **state)
 		{"f84107fe", "1014 ldr x30, [sp], #16", ""},
 		{"d65f03c0", "1018 ret", "entry"},
 	};
-
 	(void)state;
 	trace(&isa_aarch64, code, COUNT(code), NULL);
 }
@@ -30,7 +29,6 @@ static void x86_epilogue_in_the_middle(void **state)
 		{"5b", "100c pop %rbx", ""},
 		{"c3", "100d ret", "entry"},
 	};
-
 	(void)state;
 	trace(&isa_x86_64, code, COUNT(code), NULL);
 }
@@ -46,7 +44,6 @@ static void aarch64_return_before_the_frame_is_made(void **state)
 		{"d2800020", "1014 1: mov x0, #1", ""},
 		{"d65f03c0", "1018 ret", ""},
 	};
-
 	(void)state;
 	trace(&isa_aarch64, code, COUNT(code), NULL);
 }
@@ -63,7 +60,6 @@ static void x86_return_before_the_frame_is_made(void **state)
 		{"b801000000", "1012 1: mov $1, %eax", ""},
 		{"c3", "1017 ret", ""},
 	};
-
 	(void)state;
 	trace(&isa_x86_64, code, COUNT(code), NULL);
 }
@@ -81,7 +77,6 @@ static void aarch64_tail_call(void **state)
 		{"d2800040", "1018 h: mov x0, #2", "start"},
 		{"d65f03c0", "101c ret", "entry"},
 	};
-
 	(void)state;
 	trace(&isa_aarch64, code, COUNT(code), &(struct given){.entries = {0x1000, 0x1010}});
 }
@@ -98,7 +93,6 @@ static void x86_tail_call(void **state)
 		{"b802000000", "100f h: mov $2, %eax", "start"},
 		{"c3", "1014 ret", "entry"},
 	};
-
 	(void)state;
 	trace(&isa_x86_64, code, COUNT(code), &(struct given){.entries = {0x1000, 0x1009}});
 }
@@ -112,7 +106,6 @@ static void aarch64_jump_within_a_procedure_is_no_tail_call(void **state)
 		{"d2800040", "100c 2: mov x0, #2", ""},
 		{"d65f03c0", "1010 ret", ""},
 	};
-
 	(void)state;
 	trace(&isa_aarch64, code, COUNT(code), NULL);
 }
@@ -127,7 +120,6 @@ static void aarch64_tail_call_through_a_register(void **state)
 		{"f84107fe", "1010 ldr x30, [sp], #16", ""},
 		{"d65f03c0", "1014 ret", "entry"},
 	};
-
 	(void)state;
 	trace(&isa_aarch64, code, COUNT(code), NULL);
 }
@@ -145,7 +137,6 @@ static void x86_tail_call_through_a_register(void **state)
 		{"4883c418", "1019 add $24, %rsp", ""},
 		{"c3", "101d ret", "entry"},
 	};
-
 	(void)state;
 	trace(&isa_x86_64, code, COUNT(code), NULL);
 }
@@ -161,7 +152,6 @@ static void aarch64_call_that_never_returns_by_name(void **state)
 		{"d2800021", "1010 die: mov x1, #1", "start"},
 		{"d65f03c0", "1014 ret", "entry"},
 	};
-
 	(void)state;
 	trace(&isa_aarch64, code, COUNT(code),
 	      &(struct given){.entries = {0x1000}, .noreturn = {0x1010}});
@@ -177,7 +167,6 @@ static void x86_call_that_never_returns_by_name(void **state)
 		{"b802000000", "100f die: mov $2, %eax", "start"},
 		{"c3", "1014 ret", "entry"},
 	};
-
 	(void)state;
 	trace(&isa_x86_64, code, COUNT(code),
 	      &(struct given){.entries = {0x1000}, .noreturn = {0x100f}});
@@ -194,7 +183,6 @@ static void aarch64_call_that_never_returns_by_what_it_does(void **state)
 		{"d4200020", "1014 brk #1", "entry"},
 		{"14000000", "1018 1: b 1b", ""},
 	};
-
 	(void)state;
 	trace(&isa_aarch64, code, COUNT(code), NULL);
 }
@@ -211,7 +199,6 @@ static void x86_call_that_never_returns_by_what_it_does(void **state)
 		{"0f0b", "1013 ud2", ""},
 		{"ebfe", "1015 1: jmp 1b", ""},
 	};
-
 	(void)state;
 	trace(&isa_x86_64, code, COUNT(code), NULL);
 }
@@ -226,7 +213,6 @@ static void x86_call_that_returns(void **state)
 		{"0f0b", "100e ud2", ""},
 		{"c3", "1010 live: ret", "start"},
 	};
-
 	(void)state;
 	trace(&isa_x86_64, code, COUNT(code), NULL);
 }
@@ -239,7 +225,6 @@ static void x86_call_that_never_returns_through_a_word(void **state)
 		{"b801000000", "100a mov $1, %eax", "start"},
 		{"c3", "100f ret", "entry"},
 	};
-
 	(void)state;
 	trace(&isa_x86_64, code, COUNT(code),
 	      &(struct given){.entries = {0x1000}, .slot = {0x3000, TRACE_NO_RETURN}});
@@ -254,7 +239,6 @@ static void x86_call_of_its_own_procedure_through_a_word(void **state)
 		{"c3", "100f ret", "entry"},
 		{"0f0b", "1010 die: ud2", "start"},
 	};
-
 	(void)state;
 	trace(&isa_x86_64, code, COUNT(code),
 	      &(struct given){.slot = {0x3000, 0x1010}, .entries = {0x1000, 0x1010}});
@@ -269,7 +253,6 @@ static void x86_call_through_an_unknown_word(void **state)
 		{"4883c418", "100f add $24, %rsp", ""},
 		{"c3", "1013 ret", "entry"},
 	};
-
 	(void)state;
 	trace(&isa_x86_64, code, COUNT(code),
 	      &(struct given){.entries = {0x1000}, .slot = {0x3008, TRACE_NO_RETURN}});
@@ -286,7 +269,6 @@ static void aarch64_second_prologue_shows_that_the_call_never_returned(void **st
 		{"f84207fe", "1014 ldr x30, [sp], #32", ""},
 		{"d65f03c0", "1018 ret", "entry"},
 	};
-
 	(void)state;
 	trace(&isa_aarch64, code, COUNT(code), NULL);
 }
@@ -301,7 +283,6 @@ static void aarch64_branch_shows_that_the_call_never_returned(void **state)
 		{"d2800020", "100c 1: mov x0, #1", "entry"},
 		{"d65f03c0", "1010 ret", ""},
 	};
-
 	(void)state;
 	trace(&isa_aarch64, code, COUNT(code), NULL);
 }
@@ -316,7 +297,6 @@ static void x86_branch_shows_that_the_call_never_returned(void **state)
 		{"b801000000", "100d 1: mov $1, %eax", "entry"},
 		{"c3", "1012 ret", ""},
 	};
-
 	(void)state;
 	trace(&isa_x86_64, code, COUNT(code), NULL);
 }
@@ -332,7 +312,6 @@ static void aarch64_cold_part(void **state)
 		{"94001ffb", "1014 cold: bl far", "CFA=sp+32 ra=[CFA-32] fp=same"},
 		{"17fffffc", "1018 b back", ""},
 	};
-
 	(void)state;
 	trace(&isa_aarch64, code, COUNT(code), &(struct given){.entries = {0x1000, 0x1010}});
 }
@@ -350,7 +329,6 @@ static void x86_cold_part(void **state)
 		{"e8eb7f0000", "1010 cold: call far", "CFA=sp+32 ra=[CFA-8] fp=same"},
 		{"ebf3", "1015 jmp back", ""},
 	};
-
 	(void)state;
 	trace(&isa_x86_64, code, COUNT(code), &(struct given){.entries = {0x1000, 0x100f}});
 }
@@ -365,7 +343,6 @@ static void aarch64_landing_pad(void **state)
 		{"94001ffc", "1010 pad: bl far", "CFA=sp+32 ra=[CFA-32] fp=same"},
 		{"17fffffd", "1014 b after", ""},
 	};
-
 	(void)state;
 	trace(&isa_aarch64, code, COUNT(code),
 	      &(struct given){.entries = {0x1000}, .landing = {0x1004, 0x1008, 0x1010}});
@@ -383,7 +360,6 @@ static void x86_landing_pad(void **state)
 		{"b801000000", "1010 pad: mov $1, %eax", "CFA=sp+24 ra=[CFA-8] fp=same"},
 		{"ebf9", "1015 jmp pad", ""},
 	};
-
 	(void)state;
 	trace(&isa_x86_64, code, COUNT(code),
 	      &(struct given){.entries = {0x1000}, .landing = {0x1006, 0x100b, 0x1010}});
@@ -399,7 +375,6 @@ static void aarch64_no_landing_pad_of_other_calls(void **state)
 		{"94001ffc", "1010 pad: bl far", "~CFA=sp+32 ra=[CFA-32] fp=same"},
 		{"17fffffd", "1014 b after", ""},
 	};
-
 	(void)state;
 	trace(&isa_aarch64, code, COUNT(code),
 	      &(struct given){.entries = {0x1000}, .landing = {0x2000, 0x2010, 0x1010}});
@@ -426,7 +401,6 @@ static void aarch64_jump_table(void **state)
 		{"f84107fe", "103c 9: ldr x30, [sp], #16", ""},
 		{"d65f03c0", "1040 ret", "entry"},
 	};
-
 	(void)state;
 	trace(&isa_aarch64, code, COUNT(code),
 	      &(struct given){.entries = {0x1000}, .data = "\x00\x02\x04", .data_size = 3});
@@ -454,7 +428,6 @@ static void x86_jump_table(void **state)
 		{"b803000000", "1030 three: mov $3, %eax", "CFA=sp+32 ra=[CFA-8] fp=same"},
 		{"0f0b", "1035 ud2", ""},
 	};
-
 	(void)state;
 	trace(&isa_x86_64, code, COUNT(code),
 	      &(struct given){.entries = {0x1000},
@@ -472,7 +445,6 @@ static void aarch64_outermost_procedure(void **state)
 		{"94001ffd", "100c bl far", ""},
 		{"d4200000", "1010 brk #0", "-"},
 	};
-
 	(void)state;
 	trace(&isa_aarch64, code, COUNT(code), NULL);
 }
@@ -485,7 +457,6 @@ static void x86_outermost_procedure(void **state)
 		{"e8f67f0000", "1005 call far", ""},
 		{"f4", "100a hlt", "-"},
 	};
-
 	(void)state;
 	trace(&isa_x86_64, code, COUNT(code), NULL);
 }
@@ -506,7 +477,6 @@ static void aarch64_loop_that_touches_pages(void **state)
 		{"914083ff", "1028 add sp, sp, #0x20, lsl #12", "CFA=sp+131072 ra=lr fp=same"},
 		{"d65f03c0", "102c ret", "entry"},
 	};
-
 	(void)state;
 	trace(&isa_aarch64, code, COUNT(code), NULL);
 }
@@ -524,7 +494,6 @@ static void x86_loop_that_touches_pages(void **state)
 		{"4881c408400000", "1022 add $0x4008, %rsp", ""},
 		{"c3", "1029 ret", "entry"},
 	};
-
 	(void)state;
 	trace(&isa_x86_64, code, COUNT(code), NULL);
 }
@@ -542,7 +511,6 @@ static void aarch64_loop(void **state)
 		{"a8c17bfd", "1018 ldp x29, x30, [sp], #16", ""},
 		{"d65f03c0", "101c ret", "entry"},
 	};
-
 	(void)state;
 	trace(&isa_aarch64, code, COUNT(code), NULL);
 }
@@ -553,7 +521,6 @@ static void x86_call_of_the_next_instruction_calls_nothing(void **state)
 		{"e800000000", "1000 call 1f", "start"},
 		{"b801000000", "1005 1: mov $1, %eax", "entry"},
 	};
-
 	(void)state;
 	trace(&isa_x86_64, code, COUNT(code), NULL);
 }
@@ -574,7 +541,6 @@ static void x86_zeroed_frame_pointer(void **state)
 		{"ffd0", "1002 call *%rax", "CFA=sp+8 ra=[CFA-8] fp=lost"},
 		{"c3", "1004 ret", ""},
 	};
-
 	(void)state;
 	trace(&isa_x86_64, start, COUNT(start), NULL);
 	trace(&isa_x86_64, other, COUNT(other), NULL);
@@ -596,7 +562,6 @@ static void aarch64_calls_without_having_saved(void **state)
 		{"d63f0100", "1004 blr x8", "entry"},
 		{"d65f03c0", "1008 ret", "nothing"},
 	};
-
 	(void)state;
 	trace(&isa_aarch64, start, COUNT(start), NULL);
 	trace(&isa_aarch64, other, COUNT(other), NULL);

@@ -15,7 +15,6 @@ static struct image *text_image(const struct isa *isa, const void *code, size_t 
 		.size = size,
 		.code = true,
 	};
-
 	return made_image(isa->elf_machine, 0, &text, 1);
 }
 
@@ -23,7 +22,6 @@ static void assert_state(const struct trace *t, const struct isa *isa, uint64_t 
 			 const char *expected)
 {
 	char words[WORDS_MAX];
-
 	if (strcmp(state_words(isa, trace_at(t, at), words), expected) != 0)
 		fail_msg("%lx: %s, expected %s", (unsigned long)at, words, expected);
 }
@@ -40,11 +38,10 @@ static const struct trace_input first_only = {.entries = first_entry, .entry_cou
 static void aarch64_across_borders(void **state)
 {
 	enum { COLD = 2 * BORDER + 100, END = 2 * BORDER + 200 };
-	uint32_t *code = malloc((END + 1) * sizeof(*code));
+	uint32_t *code = malloc((END + 1) * sizeof *code);
 	const uint64_t *starts;
 	struct image *image;
 	struct trace *t;
-
 	(void)state;
 	assert_non_null(code);
 	for (size_t i = 0; i < END; i++)
@@ -59,7 +56,7 @@ static void aarch64_across_borders(void **state)
 	code[COLD + 10] = 0xf84207fe;
 	code[COLD + 11] = 0xd65f03c0;
 	code[END] = 0xd65f03c0;
-	image = text_image(&isa_aarch64, code, (END + 1) * sizeof(*code));
+	image = text_image(&isa_aarch64, code, (END + 1) * sizeof *code);
 	t = run(image, &isa_aarch64, &first_only);
 	assert_state(t, &isa_aarch64, word_address(2), "CFA=sp+32 ra=[CFA-32] fp=same");
 	assert_state(t, &isa_aarch64, word_address(101), "CFA=sp ra=lr fp=same");
@@ -85,7 +82,6 @@ static void x86_across_borders(void **state)
 	uint8_t *code = calloc(1, SIZE);
 	struct image *image;
 	struct trace *t;
-
 	(void)state;
 	assert_non_null(code);
 	code[0] = 0x53; /* push %rbx */
@@ -122,13 +118,12 @@ struct places {
 static void note_place(void *context, const struct trace_place *p)
 {
 	struct places *places = context;
-
 	if (places->count == places->capacity) {
 		places->capacity = places->capacity ? 2 * places->capacity : 1024;
-		places->all = realloc(places->all, places->capacity * sizeof(*places->all));
+		places->all = realloc(places->all, places->capacity * sizeof *places->all);
 		assert_non_null(places->all);
 	}
-	memset(&places->all[places->count], 0, sizeof(*places->all));
+	memset(&places->all[places->count], 0, sizeof *places->all);
 	places->all[places->count].address = p->address;
 	places->all[places->count].length = p->length;
 	places->all[places->count].start = p->start;
@@ -141,7 +136,6 @@ static struct places trace_with(const char *threads, struct image *image, const 
 {
 	struct places places = {.isa = isa};
 	struct trace *t;
-
 	setenv("CULPRIT_THREADS", threads, 1);
 	t = run(image, isa, &first_only);
 	unsetenv("CULPRIT_THREADS");
@@ -153,7 +147,6 @@ static struct places trace_with(const char *threads, struct image *image, const 
 static uint32_t random_number(void)
 {
 	static uint32_t seed = 1;
-
 	seed = seed * 1103515245 + 12345;
 	return seed >> 16;
 }
@@ -164,7 +157,6 @@ static uint32_t random_number(void)
 static uint32_t to_procedure(uint32_t op, size_t from)
 {
 	size_t to = PROCEDURE * (random_number() * 7 % PROCEDURES);
-
 	return op | ((uint32_t)(to - from) & 0x3ffffff);
 }
 
@@ -173,7 +165,6 @@ static uint32_t to_procedure(uint32_t op, size_t from)
 static void make_procedure(uint32_t *code, size_t at)
 {
 	uint32_t kind = random_number() % 8, size = 1 + random_number() % 4;
-
 	code[at] = 0xf8000ffe | (512 - 16 * size) << 12; /* str x30, [sp, #-size]! */
 	code[at + 1] = 0xb4000080;                       /* cbz x0, . + 16 */
 	code[at + 2] = to_procedure(0x94000000, at + 2); /* bl */
@@ -188,21 +179,20 @@ static void make_procedure(uint32_t *code, size_t at)
 
 static void any_number_of_threads(void **state)
 {
-	uint32_t *code = malloc(PROCEDURES * PROCEDURE * sizeof(*code));
+	uint32_t *code = malloc(PROCEDURES * PROCEDURE * sizeof *code);
 	struct image *image;
 	struct places one, four;
-
 	(void)state;
 	assert_non_null(code);
 	for (size_t i = 0; i < PROCEDURES; i++)
 		make_procedure(code, i * PROCEDURE);
-	image = text_image(&isa_aarch64, code, PROCEDURES * PROCEDURE * sizeof(*code));
+	image = text_image(&isa_aarch64, code, PROCEDURES * PROCEDURE * sizeof *code);
 	one = trace_with("1", image, &isa_aarch64);
 	four = trace_with("4", image, &isa_aarch64);
 	assert_true(one.count > PROCEDURES * (PROCEDURE - 1));
 	assert_int_equal(one.count, four.count);
 	for (size_t i = 0; i < one.count; i++)
-		assert_memory_equal(&one.all[i], &four.all[i], sizeof(one.all[i]));
+		assert_memory_equal(&one.all[i], &four.all[i], sizeof one.all[i]);
 	image_close(image);
 	free(one.all);
 	free(four.all);
@@ -218,10 +208,9 @@ static const struct trace_input gap_input = {.entries = gap_entries, .entry_coun
 
 static void each_place_once(void **state)
 {
-	struct image *image = text_image(&isa_aarch64, with_gap, sizeof(with_gap));
+	struct image *image = text_image(&isa_aarch64, with_gap, sizeof with_gap);
 	struct trace *t = run(image, &isa_aarch64, &gap_input);
 	struct places all = {.isa = &isa_aarch64}, reached = {.isa = &isa_aarch64};
-
 	(void)state;
 	trace_each(t, true, note_place, &all);
 	assert_int_equal(all.count, 3);
@@ -245,10 +234,9 @@ static void each_place_once(void **state)
 
 static void bytes_are_those_of_the_code(void **state)
 {
-	struct image *image = text_image(&isa_aarch64, with_gap, sizeof(with_gap));
+	struct image *image = text_image(&isa_aarch64, with_gap, sizeof with_gap);
 	struct trace *t = run(image, &isa_aarch64, &gap_input);
 	size_t size;
-
 	(void)state;
 	assert_memory_equal(trace_bytes(t, 0x1008, &size), &with_gap[2], 8);
 	assert_int_equal(size, 8);
@@ -266,12 +254,11 @@ static void bytes_are_those_of_the_code(void **state)
 static void no_code_at_all(void **state)
 {
 	const struct made_section data = {
-		.name = ".data", .address = 0x1000, .bytes = with_gap, .size = sizeof(with_gap)};
+		.name = ".data", .address = 0x1000, .bytes = with_gap, .size = sizeof with_gap};
 	struct image *image = made_image(EM_AARCH64, 0x1000, &data, 1);
 	struct trace *t = run(image, &isa_aarch64, &gap_input);
 	struct places places = {.isa = &isa_aarch64};
 	const uint64_t *starts;
-
 	(void)state;
 	assert_int_equal(trace_starts(t, &starts), 0);
 	trace_each(t, true, note_place, &places);
@@ -289,7 +276,6 @@ static void entries_that_make_no_sense(void **state)
 	struct trace *t = run(image, &isa_aarch64,
 			      &(struct trace_input){.entries = entries, .entry_count = 6});
 	const uint64_t *starts;
-
 	(void)state;
 	assert_int_equal(trace_starts(t, &starts), 1);
 	assert_int_equal(starts[0], 0x1000);

@@ -10,7 +10,6 @@ static void aarch64_code_that_only_data_points_to(void **state)
 		{"d2800040", "1008 second: mov x0, #2", "start"},
 		{"d65f03c0", "100c ret", "entry"},
 	};
-
 	(void)state;
 	trace(&isa_aarch64, code, COUNT(code),
 	      &(struct given){.entries = {0x1000}, .hints = {0x1008}});
@@ -24,7 +23,6 @@ static void x86_code_that_only_data_points_to(void **state)
 		{"b802000000", "1006 second: mov $2, %eax", "start"},
 		{"c3", "100b ret", "entry"},
 	};
-
 	(void)state;
 	trace(&isa_x86_64, code, COUNT(code),
 	      &(struct given){.entries = {0x1000}, .hints = {0x1006}});
@@ -39,7 +37,6 @@ static void aarch64_local_symbol_in_a_procedure(void **state)
 		{"f84107fe", "100c ldr x30, [sp], #16", ""},
 		{"d65f03c0", "1010 ret", "entry"},
 	};
-
 	(void)state;
 	trace(&isa_aarch64, code, COUNT(code),
 	      &(struct given){.entries = {0x1000}, .hints = {0x1008}});
@@ -54,7 +51,6 @@ static void x86_local_symbol_in_a_procedure(void **state)
 		{"5b", "100b pop %rbx", ""},
 		{"c3", "100c ret", "entry"},
 	};
-
 	(void)state;
 	trace(&isa_x86_64, code, COUNT(code),
 	      &(struct given){.entries = {0x1000}, .hints = {0x1006}});
@@ -69,7 +65,6 @@ static void aarch64_global_symbol_in_a_procedure(void **state)
 		{"d2800020", "1008 label: mov x0, #1", "start"},
 		{"d65f03c0", "100c ret", "entry"},
 	};
-
 	(void)state;
 	trace(&isa_aarch64, code, COUNT(code), &(struct given){.entries = {0x1000, 0x1008}});
 }
@@ -82,7 +77,6 @@ static void x86_global_symbol_in_a_procedure(void **state)
 		{"b801000000", "1006 label: mov $1, %eax", "start"},
 		{"c3", "100b ret", "entry"},
 	};
-
 	(void)state;
 	trace(&isa_x86_64, code, COUNT(code), &(struct given){.entries = {0x1000, 0x1006}});
 }
@@ -95,7 +89,6 @@ static void aarch64_unreached_code_that_returns(void **state)
 		{"a8c27bfd", "1008 ldp x29, x30, [sp], #32", ""},
 		{"d65f03c0", "100c ret", "~entry"},
 	};
-
 	(void)state;
 	trace(&isa_aarch64, code, COUNT(code), NULL);
 }
@@ -109,7 +102,6 @@ static void x86_unreached_code_that_returns(void **state)
 		{"5b", "100a pop %rbx", "~CFA=sp+16 ra=[CFA-8] fp=same extra=[CFA-16]"},
 		{"c3", "100b ret", "~entry"},
 	};
-
 	(void)state;
 	trace(&isa_x86_64, code, COUNT(code), NULL);
 }
@@ -122,7 +114,6 @@ static void x86_unreached_code_that_leaves_by_the_frame_pointer(void **state)
 		{"c9", "1004 leave", ""},
 		{"c3", "1005 ret", "~entry"},
 	};
-
 	(void)state;
 	trace(&isa_x86_64, code, COUNT(code), NULL);
 }
@@ -137,7 +128,6 @@ static void aarch64_unreached_code_that_jumps_back(void **state)
 		{"910043ff", "1010 add sp, sp, #16", "~CFA=sp+48 ra=[CFA-32] fp=same"},
 		{"17fffffc", "1014 b back", "~CFA=sp+32 ra=[CFA-32] fp=same"},
 	};
-
 	(void)state;
 	trace(&isa_aarch64, code, COUNT(code), NULL);
 }
@@ -152,7 +142,6 @@ static void x86_unreached_code_that_jumps_back(void **state)
 		{"59", "100e pop %rcx", "~CFA=sp+40 ra=[CFA-8] fp=same"},
 		{"ebf3", "100f jmp back", "~CFA=sp+32 ra=[CFA-8] fp=same"},
 	};
-
 	(void)state;
 	trace(&isa_x86_64, code, COUNT(code), NULL);
 }
@@ -166,7 +155,6 @@ static void aarch64_unreached_prologue_behind_padding(void **state)
 		{"910003fd", "100c mov x29, sp", "CFA=sp+32 ra=[CFA-24] fp=same"},
 		{"14000000", "1010 1: b 1b", "CFA=sp+32 ra=[CFA-24] fp=[CFA-32]"},
 	};
-
 	(void)state;
 	trace(&isa_aarch64, code, COUNT(code), NULL);
 }
@@ -180,7 +168,6 @@ static void x86_unreached_prologue_behind_padding(void **state)
 		{"4889e5", "1011 mov %rsp, %rbp", "CFA=sp+16 ra=[CFA-8] fp=same"},
 		{"ebfe", "1014 1: jmp 1b", "CFA=sp+16 ra=[CFA-8] fp=[CFA-16]"},
 	};
-
 	(void)state;
 	trace(&isa_x86_64, code, COUNT(code), NULL);
 }
@@ -195,7 +182,6 @@ static void x86_unreached_prologue_behind_traps(void **state)
 		{"4889e5", "1011 mov %rsp, %rbp", "CFA=sp+16 ra=[CFA-8] fp=same"},
 		{"ebfe", "1014 1: jmp 1b", "CFA=sp+16 ra=[CFA-8] fp=[CFA-16]"},
 	};
-
 	(void)state;
 	trace(&isa_x86_64, code, COUNT(code), NULL);
 }
@@ -211,7 +197,6 @@ static void x86_unreached_procedure_behind_traps(void **state)
 		{"488b4df8", "1010 mov -8(%rbp), %rcx", "start"}, /* its caller's */
 		{"ffe1", "1014 jmp *%rcx", "entry"},
 	};
-
 	(void)state;
 	trace(&isa_x86_64, code, COUNT(code), NULL);
 }
@@ -230,7 +215,6 @@ static void x86_jump_with_arguments_to_a_procedure_behind_traps(void **state)
 		{"5d", "1024 pop %rbp", "CFA=sp+16 ra=[CFA-8] fp=[CFA-16]"},
 		{"c3", "1025 ret", "entry"},
 	};
-
 	(void)state;
 	trace(&isa_x86_64, code, COUNT(code), NULL);
 }
@@ -243,7 +227,6 @@ static void aarch64_unreached_code_that_starts_with_a_nop(void **state)
 		{"d2800020", "1008 mov x0, #1", "start"},
 		{"d65f03c0", "100c ret", "entry"},
 	};
-
 	(void)state;
 	trace(&isa_aarch64, code, COUNT(code), NULL);
 }
@@ -258,7 +241,6 @@ static void aarch64_data_between_procedures(void **state)
 		{"f84107fe", "1014 ldr x30, [sp], #16", ""},
 		{"d65f03c0", "1018 ret", "entry"},
 	};
-
 	(void)state;
 	trace(&isa_aarch64, code, COUNT(code), &(struct given){.entries = {0x1000, 0x100c}});
 }
@@ -275,7 +257,6 @@ static void x86_data_between_procedures(void **state)
 		{"5b", "100d pop %rbx", ""},
 		{"c3", "100e ret", "entry"},
 	};
-
 	(void)state;
 	trace(&isa_x86_64, code, COUNT(code), &(struct given){.entries = {0x1000, 0x1004}});
 }
@@ -292,7 +273,6 @@ static void aarch64_certain_state_stays(void **state)
 		{"f84307fe", "1014 ldr x30, [sp], #48", ""},
 		{"d65f03c0", "1018 ret", "~entry"},
 	};
-
 	(void)state;
 	trace(&isa_aarch64, code, COUNT(code), NULL);
 }
@@ -308,7 +288,6 @@ static void x86_certain_state_stays(void **state)
 		{"4883c428", "1010 add $40, %rsp", ""},
 		{"c3", "1014 ret", "~entry"},
 	};
-
 	(void)state;
 	trace(&isa_x86_64, code, COUNT(code), NULL);
 }
@@ -329,7 +308,6 @@ static void x86_zeros_between_procedures(void **state)
 		{"5b", "1014 pop %rbx", "CFA=sp+16 ra=[CFA-8] fp=same extra=[CFA-16]"},
 		{"c3", "1015 ret", "entry"},
 	};
-
 	(void)state;
 	trace(&isa_x86_64, code, COUNT(code), NULL);
 	trace(&isa_x86_64, code, COUNT(code), &(struct given){.entries = {0x1000, 0x1010}});
@@ -349,7 +327,6 @@ static void x86_labels_of_an_interpreter(void **state)
 		{"4983c720", "1014 add $32, %r15", ""},
 		{"41ff27", "1018 jmp *(%r15)", ""},
 	};
-
 	(void)state;
 	trace(&isa_x86_64, code, COUNT(code),
 	      &(struct given){.entries = {0x1000}, .hints = {0x1008, 0x1010}});
@@ -371,7 +348,6 @@ static void aarch64_labels_of_an_interpreter(void **state)
 		{"f9401000", "1028 ldr x0, [x0, #32]", ""},
 		{"d61f0000", "102c br x0", ""},
 	};
-
 	(void)state;
 	trace(&isa_aarch64, code, COUNT(code),
 	      &(struct given){.entries = {0x1000}, .hints = {0x1014, 0x1020}});
@@ -387,7 +363,6 @@ static void x86_procedure_behind_an_interpreter(void **state)
 		{"488b07", "1008 thunk: mov (%rdi), %rax", "start"},
 		{"ff6010", "100b jmp *16(%rax)", "entry"},
 	};
-
 	(void)state;
 	trace(&isa_x86_64, code, COUNT(code),
 	      &(struct given){.entries = {0x1000}, .hints = {0x1008}});

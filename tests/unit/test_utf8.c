@@ -27,16 +27,14 @@ static void characters_of_all_lengths(void **state)
 					    "\xf5\x80\x80\x80",
 					    "\xc3z"};
 	uint32_t c;
-
 	(void)state;
-	for (size_t i = 0; i < sizeof(right) / sizeof(*right); i++) {
+	for (size_t i = 0; i < sizeof right / sizeof *right; i++) {
 		size_t length = strlen(right[i].text);
-
 		assert_int_equal(utf8_decode(right[i].text, length, &c), length);
 		assert_int_equal(c, right[i].character);
 		assert_int_equal(utf8_decode(right[i].text, length - 1, &c), 0); /* cut */
 	}
-	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++)
+	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
 		assert_int_equal(utf8_decode(wrong[i], strlen(wrong[i]), &c), 0);
 }
 
@@ -44,7 +42,6 @@ static void check(const char *text, const char *in_place, const char *put)
 {
 	char copy[64];
 	struct buf b = {0};
-
 	strcpy(copy, text);
 	utf8_tame(copy);
 	assert_string_equal(copy, in_place);
@@ -77,6 +74,5 @@ int main(void)
 		cmocka_unit_test(characters_of_all_lengths),
 		cmocka_unit_test(nothing_steers_a_terminal),
 	};
-
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

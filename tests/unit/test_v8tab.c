@@ -28,9 +28,8 @@ struct library {
 static void fill(struct library *l, size_t words)
 {
 	uint32_t start = 0;
-
-	memset(l, 0, sizeof(*l));
-	memset(l->text, 0x90, sizeof(l->text));
+	memset(l, 0, sizeof *l);
+	memset(l->text, 0x90, sizeof l->text);
 	l->exported = "\0_ZN2v88internal23DefaultEmbeddedBlobCodeEv";
 	for (size_t i = 0; i < 64; i++)
 		l->constants[i] = i % 3 ? 0
@@ -52,13 +51,12 @@ static struct image *open_library(const struct library *l, uint16_t machine)
 		{.name = ".rodata",
 		 .address = 0x40000,
 		 .bytes = l->constants,
-		 .size = sizeof(l->constants)},
+		 .size = sizeof l->constants},
 		{.name = ".dynstr",
 		 .bytes = l->exported,
 		 .size = strlen(l->exported + 1) + 2,
 		 .type = SHT_STRTAB},
 	};
-
 	return made_image(machine, 0, sections, 3);
 }
 
@@ -67,7 +65,6 @@ static size_t count_builtins(const struct library *l)
 	struct image *image = open_library(l, EM_X86_64);
 	struct v8tab_builtin *all;
 	size_t count = v8tab_read(image, &all);
-
 	free(all);
 	image_close(image);
 	return count;
@@ -76,7 +73,6 @@ static size_t count_builtins(const struct library *l)
 static void builtins_are_where_the_table_says(void **state)
 {
 	struct library l;
-
 	(void)state;
 	for (size_t words = 2; words <= 8; words++) {
 		fill(&l, words);
@@ -96,7 +92,6 @@ static void builtins_are_where_the_table_says(void **state)
 static void what_does_not_fit_is_no_table(void **state)
 {
 	struct library l;
-
 	(void)state;
 	fill(&l, 7);
 	assert_int_equal(count_builtins(&l), COUNT);
@@ -121,7 +116,6 @@ static void symbols_have_them(void **state)
 	struct library l;
 	struct symbols *symbols;
 	const uint64_t inside = TEXT + FIRST + 64 + 5;
-
 	(void)state;
 	fill(&l, 8);
 	struct image *image = open_library(&l, EM_AARCH64);
@@ -141,6 +135,5 @@ int main(void)
 		cmocka_unit_test(what_does_not_fit_is_no_table),
 		cmocka_unit_test(symbols_have_them),
 	};
-
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -39,7 +39,6 @@ static struct profile *new_profile(void)
 	struct profile_name names[NAMES];
 	struct profile *p;
 	uint32_t index;
-
 	good(profile_new(&p));
 	for (unsigned i = 0; i < NAMES; i++)
 		names[i] = (struct profile_name){0x1000 + 0x100u * i, 0x100, function_names[i]};
@@ -72,7 +71,6 @@ static struct profile *new_profile(void)
 static void count(struct profile *p, const char *path, unsigned thread, unsigned metric, uint64_t n)
 {
 	uint32_t node = 0;
-
 	if (*path == '!') {
 		good(profile_child(p, 0, PROFILE_PARTIAL, 0, 3, &node));
 		path++;
@@ -80,14 +78,13 @@ static void count(struct profile *p, const char *path, unsigned thread, unsigned
 	for (; *path; path++) {
 		uint64_t start = 0x1000 + 0x100u * (unsigned)(*path - '0');
 		bool call = path[1] != 0;
-
 		good(profile_child(p, node, call ? PROFILE_CALL : PROFILE_EXACT, 1,
 				   start + (call ? 4 + (uint64_t)(path[1] - '0') : 0x80), &node));
 	}
 	good(profile_count(p, node, thread, metric, n));
 }
 
-/* Reading what was packed */
+/* ---- reading what was packed ---- */
 
 struct column {
 	char name[32];
@@ -105,7 +102,6 @@ static void read_columns(struct packed *k)
 {
 	const unsigned char *b = (const unsigned char *)k->bytes.data;
 	size_t size = b[0] | b[1] << 8 | b[2] << 16 | (size_t)b[3] << 24, start = size + 4;
-
 	assert_in_range(size, 2, k->bytes.size - 4);
 	k->header = strndup(k->bytes.data + 4, size);
 	const char *at = strstr(k->header, "\"columns\":[");
@@ -114,7 +110,6 @@ static void read_columns(struct packed *k)
 		struct column *c = &k->columns[k->column_count];
 		unsigned long long n, bytes;
 		int read = 0;
-
 		assert_in_range(k->column_count, 0, COLUMN_MAX - 1);
 		at += *at == ',';
 		assert_int_equal(
@@ -132,7 +127,6 @@ static void read_columns(struct packed *k)
 static uint64_t *column(const struct packed *k, const char *name, size_t *count_out)
 {
 	const struct column *c = NULL;
-
 	for (size_t i = 0; i < k->column_count; i++)
 		if (!strcmp(k->columns[i].name, name))
 			c = &k->columns[i];
@@ -142,7 +136,6 @@ static uint64_t *column(const struct packed *k, const char *name, size_t *count_
 	uint64_t *values = calloc(c->count + 1, sizeof *values);
 	for (uint64_t i = 0; i < c->count; i++) {
 		unsigned shift = 0;
-
 		do {
 			assert_true(at < end);
 			values[i] |= (uint64_t)(*at & 0x7f) << shift;
@@ -157,7 +150,6 @@ static uint64_t *column(const struct packed *k, const char *name, size_t *count_
 static void open_input(struct profile *p, struct pack_input *in, struct attribution *a)
 {
 	struct modules *modules;
-
 	good(profile_settle(p));
 	good(modules_open(p, false, &modules));
 	good(attribution_make(p, modules, &(struct attribution_options){.by = BY_FUNCTION}, a));
@@ -183,12 +175,11 @@ static void packed_free(struct packed *k)
 	free(k->header);
 }
 
-/* The tests */
+/* ---- the tests ---- */
 
 static struct profile *example(void)
 {
 	struct profile *p = new_profile();
-
 	count(p, "01", 0, 0, 5);
 	count(p, "012", 0, 0, 300);
 	count(p, "012", 1, 0, 40000);
@@ -208,7 +199,6 @@ static void packs_the_tree(void **state)
 	struct packed k = {0};
 	struct tree *t;
 	size_t nodes, rows, n;
-
 	(void)state;
 	open_input(p, &in, &a);
 	good(pack_make(&in, &k.bytes));
@@ -252,7 +242,6 @@ static uint64_t sum_of_thread(const struct packed *k, uint64_t thread, const cha
 {
 	size_t n;
 	uint64_t sum = 0, *threads = column(k, "row.thread", &n), *values = column(k, name, &n);
-
 	for (size_t i = 0; i < n; i++)
 		sum += threads[i] == thread ? values[i] : 0;
 	free(threads);
@@ -266,7 +255,6 @@ static void keeps_threads_apart(void **state)
 	struct attribution a;
 	struct pack_input in;
 	struct packed k = {0};
-
 	(void)state;
 	open_input(p, &in, &a);
 	good(pack_make(&in, &k.bytes));
@@ -289,7 +277,6 @@ static void packs_a_profile_without_samples(void **state)
 	struct pack_input in;
 	struct packed k = {0};
 	size_t n;
-
 	(void)state;
 	open_input(p, &in, &a);
 	good(pack_make(&in, &k.bytes));
@@ -312,12 +299,10 @@ static void packs_the_time_line(void **state)
 	struct packed k = {0};
 	size_t n, rows;
 	uint64_t sums[16] = {0}, row = 0, end = 0;
-
 	(void)state;
 	p->timed = true;
 	for (size_t i = 0; i < p->value_count; i++) {
 		const struct profile_value *v = &p->values[i];
-
 		if (v->metric == 0 && v->count < 1000)
 			for (uint64_t s = 0; s < v->count; s++)
 				good(profile_time(p, v->node, v->thread, 0,
@@ -353,14 +338,13 @@ static void packs_the_time_line(void **state)
 	profile_free(p);
 }
 
-/* The page */
+/* ---- the page ---- */
 
 static int digit_of(char c)
 {
 	static const char digits[] =
 		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 	const char *at = c ? strchr(digits, c) : NULL;
-
 	assert_non_null(at);
 	return (int)(at - digits);
 }
@@ -371,7 +355,6 @@ static void decode_base64(const char *text, size_t size, struct buf *out)
 	for (size_t i = 0; i < size; i += 4) {
 		unsigned word = 0, pad = (text[i + 2] == '=') + (text[i + 3] == '=');
 		char bytes[3];
-
 		for (size_t j = 0; j < 4; j++)
 			word = word << 6 | (unsigned)(j < 4 - pad ? digit_of(text[i + j]) : 0);
 		for (int j = 0; j < 3; j++)
@@ -388,7 +371,6 @@ static void page_holds_the_data(void **state)
 	struct pack_input in;
 	struct buf plain = {0}, page = {0}, packed = {0};
 	z_stream z = {0};
-
 	(void)state;
 	open_input(p, &in, &a);
 	good(pack_make(&in, &plain));

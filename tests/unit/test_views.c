@@ -36,7 +36,6 @@ static struct profile *new_profile(void)
 	struct profile_name names[26];
 	struct profile *p;
 	uint32_t index;
-
 	good(profile_new(&p));
 	for (int i = 0; i < 26; i++) {
 		texts[i][0] = (char)('a' + i);
@@ -82,12 +81,10 @@ static struct profile *new_profile(void)
 static void count(struct profile *p, const char *path, unsigned thread, unsigned metric, unsigned n)
 {
 	uint32_t node = 0;
-
 	if (path[0] >= '0' && path[0] <= '9')
 		good(profile_child(p, 0, PROFILE_PARTIAL, 0, (uint64_t)(*path++ - '0'), &node));
 	for (; *path; path++) {
 		uint64_t start = 0x1000 + 0x100u * (unsigned)(*path - 'a');
-
 		if (path[1])
 			good(profile_child(p, node, PROFILE_CALL, 1, start + 4 + (path[1] - 'a'),
 					   &node));
@@ -110,7 +107,6 @@ static struct made make_with(struct profile *p, struct view_options v, const cha
 	regex_t on, off;
 	struct attribution_options o = {
 		.by = by, .focus = focus ? &on : NULL, .ignore = ignore ? &off : NULL};
-
 	good(profile_settle(p));
 	if (focus)
 		assert_int_equal(regcomp(&on, focus, REG_EXTENDED | REG_NOSUB), 0);
@@ -148,7 +144,6 @@ static const char *name_of(const struct tree *t, uint32_t node)
 static void write_node(const struct tree *t, uint32_t node, uint32_t metric, struct buf *out)
 {
 	uint32_t c = tree_first(t, node);
-
 	buf_printf(out, "%s %u/%u", name_of(t, node), (unsigned)tree_total(t, node, metric),
 		   (unsigned)tree_self(t, node, metric));
 	for (const char *before = " ("; c != TREE_NONE; c = tree_next(t, c), before = ", ") {
@@ -162,7 +157,6 @@ static void write_node(const struct tree *t, uint32_t node, uint32_t metric, str
 static void expect_tree(const struct tree *t, uint32_t metric, const char *expected)
 {
 	struct buf out = {0};
-
 	write_node(t, 0, metric, &out);
 	assert_string_equal(buf_text(&out), expected);
 	buf_free(&out);
@@ -171,7 +165,6 @@ static void expect_tree(const struct tree *t, uint32_t metric, const char *expec
 static void expect(struct profile *p, enum view view, const char *expected)
 {
 	struct made m = make(p, view, GROUP_NONE);
-
 	expect_tree(m.t, 0, expected);
 	unmake(&m);
 }
@@ -180,7 +173,6 @@ static void expect(struct profile *p, enum view view, const char *expected)
 static void merges_calls_of_a_function(void **state)
 {
 	struct profile *p = new_profile();
-
 	(void)state;
 	count(p, "abd", 0, 0, 3);
 	count(p, "abe", 0, 0, 2);
@@ -197,7 +189,6 @@ static void merges_calls_of_a_function(void **state)
 static void counts_recursion_once(void **state)
 {
 	struct profile *p = new_profile();
-
 	(void)state;
 	count(p, "abbb", 0, 0, 4);
 	count(p, "ab", 0, 0, 2);
@@ -216,7 +207,6 @@ static void shows_partial_paths(void **state)
 {
 	struct profile *p = new_profile();
 	struct summary s;
-
 	(void)state;
 	count(p, "ab", 0, 0, 5);
 	count(p, "3cb", 0, 0, 2);
@@ -246,7 +236,6 @@ static void groups_by_thread(void **state)
 	struct profile *p = new_profile();
 	struct made m;
 	bool threads[2] = {false, true};
-
 	(void)state;
 	count(p, "ab", 0, 0, 1);
 	count(p, "ab", 1, 0, 5);
@@ -282,7 +271,6 @@ static void keeps_metrics_apart(void **state)
 {
 	struct profile *p = new_profile();
 	struct made m;
-
 	(void)state;
 	count(p, "ab", 0, 0, 5);
 	count(p, "ab", 0, 1, 100);
@@ -301,7 +289,6 @@ static void focuses_and_ignores(void **state)
 	struct profile *p = new_profile();
 	struct view_options v = {0};
 	struct made m;
-
 	(void)state;
 	count(p, "abc", 0, 0, 5);
 	count(p, "abd", 0, 0, 3);
@@ -325,7 +312,6 @@ static void follows_the_hot_path(void **state)
 	struct profile *p = new_profile();
 	struct made m;
 	uint32_t last;
-
 	(void)state;
 	count(p, "abc", 0, 0, 30);
 	count(p, "abd", 0, 0, 25);
@@ -344,7 +330,6 @@ static void hides_what_is_small(void **state)
 {
 	struct profile *p = new_profile();
 	struct made m;
-
 	(void)state;
 	count(p, "ab", 0, 0, 98);
 	count(p, "acd", 0, 0, 1);
@@ -369,7 +354,6 @@ static void never_hides_partial_paths(void **state)
 {
 	struct profile *p = new_profile();
 	struct made m;
-
 	(void)state;
 	count(p, "ab", 0, 0, 998);
 	count(p, "ab", 0, 1, 1);
@@ -387,7 +371,6 @@ static void tells_instructions_apart(void **state)
 {
 	struct profile *p = new_profile();
 	struct made m;
-
 	(void)state;
 	count(p, "ab", 0, 0, 5);
 	count(p, "ac", 0, 0, 4);
@@ -411,7 +394,6 @@ static uint32_t hand_scope(struct attribution *a, const char *word)
 								  : SCOPE_FUNCTION;
 	char name[2] = {word[inlined], 0};
 	uint32_t number;
-
 	good(scopes_add(a->scopes,
 			&(struct scope){.kind = kind,
 					.module = 1,
@@ -424,11 +406,9 @@ static uint32_t hand_scope(struct attribution *a, const char *word)
 static void hand_steps(struct attribution *a, const char *text)
 {
 	char *copy = strdup(text), *rest = NULL;
-
 	assert_non_null(copy);
 	for (char *word = strtok_r(copy, " ", &rest); word; word = strtok_r(NULL, " ", &rest)) {
 		uint32_t scope = hand_scope(a, word);
-
 		if (a->by == BY_LOOP && scopes_get(a->scopes, scope)->kind != SCOPE_LOOP &&
 		    word[0] != '?')
 			continue;
@@ -443,7 +423,6 @@ static struct attribution by_hand(struct profile *p, enum attribution_by by,
 				  const char *const *steps)
 {
 	struct attribution a = {.profile = p, .by = by, .step_room = 20000};
-
 	good(profile_settle(p));
 	good(scopes_new(&a.scopes));
 	a.spans = calloc(p->node_count + 1, sizeof *a.spans);
@@ -470,7 +449,6 @@ static void expect_by_hand(struct profile *p, enum attribution_by by, const char
 {
 	struct attribution a = by_hand(p, by, steps);
 	struct tree *t;
-
 	good(view_make(&a, &(struct view_options){.view = view}, &t));
 	expect_tree(t, 0, expected);
 	tree_free(t);
@@ -484,7 +462,6 @@ static const char *const nest[] = {"a K", "b M L (x N", "c"};
 static void loops_are_scopes_of_the_tree(void **state)
 {
 	struct profile *p = new_profile();
-
 	(void)state;
 	count(p, "abc", 0, 0, 4);
 	count(p, "ab", 0, 0, 3);
@@ -497,7 +474,6 @@ static void loops_are_scopes_of_the_tree(void **state)
 static void functions_have_the_samples_of_their_loops(void **state)
 {
 	struct profile *p = new_profile();
-
 	(void)state;
 	count(p, "abc", 0, 0, 4);
 	count(p, "ab", 0, 0, 3);
@@ -514,7 +490,6 @@ static void functions_have_the_samples_of_their_loops(void **state)
 static void loops_are_peers(void **state)
 {
 	struct profile *p = new_profile();
-
 	(void)state;
 	count(p, "abc", 0, 0, 4);
 	count(p, "ab", 0, 0, 3);
@@ -531,7 +506,6 @@ static void loops_are_peers(void **state)
 static void recursion_through_loops_counts_once(void **state)
 {
 	struct profile *p = new_profile();
-
 	(void)state;
 	count(p, "abab", 0, 0, 5);
 	count(p, "aba", 0, 0, 1);
@@ -545,11 +519,9 @@ static void recursion_through_loops_counts_once(void **state)
 static void check_sums(struct profile *p, const struct tree *t, enum view view)
 {
 	uint64_t self = 0;
-
 	assert_int_equal(tree_total(t, 0, 0), profile_samples(p, 0));
 	for (uint32_t i = 0; i < t->count; i++) {
 		uint64_t below = 0;
-
 		self += view == VIEW_FLAT || view == VIEW_TREE ? tree_self(t, i, 0) : 0;
 		for (uint32_t c = t->nodes[i].child; c != TREE_NONE; c = t->nodes[c].next) {
 			below += tree_total(t, c, 0);
@@ -568,11 +540,9 @@ static void check_sums(struct profile *p, const struct tree *t, enum view view)
 static struct profile *random_profile(unsigned *seed)
 {
 	struct profile *p = new_profile();
-
 	for (int i = 0; i < 200; i++) {
 		char path[16];
 		int length = 1 + rand_r(seed) % 12, k = 0;
-
 		if (rand_r(seed) % 10 == 0)
 			path[k++] = (char)('2' + rand_r(seed) % 8); /* some reasons are none */
 		for (; k < length; k++)
@@ -588,14 +558,11 @@ static struct profile *random_profile(unsigned *seed)
 static void sums_hold_for_random_trees(void **state)
 {
 	unsigned seed = 1;
-
 	(void)state;
 	for (int round = 0; round < 30; round++) {
 		struct profile *p = random_profile(&seed);
-
 		for (enum view view = VIEW_TREE; view <= VIEW_FLAT; view++) {
 			struct made m = make(p, view, GROUP_NONE);
-
 			check_sums(p, m.t, view);
 			unmake(&m);
 		}
@@ -607,16 +574,13 @@ static void sums_hold_with_loops(void **state)
 {
 	static const char *const steps[] = {"a K", "b M L (x N", "c", "d (x K (y"};
 	unsigned seed = 2;
-
 	(void)state;
 	for (int round = 0; round < 30; round++) {
 		struct profile *p = random_profile(&seed);
-
 		for (int i = 0; i < 6; i++) {
 			enum view view = (enum view)(i % 3);
 			struct attribution a = by_hand(p, i < 3 ? BY_FUNCTION : BY_LOOP, steps);
 			struct tree *t;
-
 			good(view_make(&a, &(struct view_options){.view = view}, &t));
 			check_sums(p, t, view);
 			tree_free(t);
@@ -631,7 +595,6 @@ static void bears_deep_stacks(void **state)
 {
 	struct profile *p = new_profile();
 	uint32_t node = 0;
-
 	(void)state;
 	for (unsigned i = 0; i < 60000; i++)
 		good(profile_child(p, node, PROFILE_CALL, 1, 0x1004 + 0x100 * (i % 2), &node));
@@ -642,7 +605,6 @@ static void bears_deep_stacks(void **state)
 		struct buf text = {0}, json = {0};
 		struct json j = json_to_buf(&json);
 		struct show_options o = {.flat = view == VIEW_FLAT, .width = 100};
-
 		assert_int_equal(tree_total(m.t, 0, 0), 10);
 		show_text(m.t, p, &o, &text);
 		json_begin_object(&j);
@@ -662,7 +624,6 @@ static void draws_forks(void **state)
 	struct buf out = {0};
 	struct show_options o = {0};
 	struct made m;
-
 	(void)state;
 	count(p, "abcd", 0, 0, 400);
 	count(p, "abe", 0, 0, 200);
@@ -695,7 +656,6 @@ static void summary_is_said_plainly(void **state)
 	struct profile *p = new_profile();
 	struct buf out = {0};
 	struct summary s;
-
 	(void)state;
 	p->duration_ns = 41300000000;
 	count(p, "ab", 0, 0, 41201);
@@ -746,6 +706,5 @@ int main(void)
 		cmocka_unit_test(draws_forks),
 		cmocka_unit_test(summary_is_said_plainly),
 	};
-
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

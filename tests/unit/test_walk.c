@@ -43,8 +43,7 @@ struct world {
 static bool read_stack(void *context, uint64_t address, uint64_t *out)
 {
 	const struct world *w = context;
-
-	if (address % 8 || address < STACK || address - STACK >= sizeof(w->stack))
+	if (address % 8 || address < STACK || address - STACK >= sizeof w->stack)
 		return false;
 	*out = w->stack[(address - STACK) / 8];
 	return true;
@@ -53,7 +52,7 @@ static bool read_stack(void *context, uint64_t address, uint64_t *out)
 /* A world whose registers have recognisable values, its SP at the stack's beginning. */
 static void world_begin(struct world *w, const struct unwind_cpu *cpu)
 {
-	memset(w, 0, sizeof(*w));
+	memset(w, 0, sizeof *w);
 	w->cpu = cpu;
 	w->file.header = (struct table_header){
 		.magic = TABLE_MAGIC,
@@ -67,7 +66,7 @@ static void world_begin(struct world *w, const struct unwind_cpu *cpu)
 	w->file.pages[1] = RULES;
 	for (uint32_t i = 0; i < RULES; i++)
 		w->file.rows[i] = i * 16 << TABLE_RULE_BITS | i;
-	assert_true(table_open(&w->module.table, &w->file, sizeof(w->file)));
+	assert_true(table_open(&w->module.table, &w->file, sizeof w->file));
 	w->module.start = BIAS + CODE;
 	w->module.end = BIAS + CODE + 16 * RULES;
 	w->module.bias = BIAS;
@@ -85,7 +84,6 @@ static void world_start(struct world *w, uint64_t pc)
 static enum walk_end step(struct world *w)
 {
 	const struct walk_reader reader = {read_stack, w};
-
 	return walk_step(&w->walk, &w->space, &reader);
 }
 
@@ -115,7 +113,6 @@ static struct recipe x86_frame(int words)
 static void x86_three_frames(void **state)
 {
 	struct world w;
-
 	(void)state;
 	world_begin(&w, &unwind_cpu_x86_64);
 	w.file.rules[1] = x86_frame(1); /* at a procedure's entry */
@@ -141,7 +138,6 @@ static void x86_three_frames(void **state)
 static void x86_by_frame_pointer(void **state)
 {
 	struct world w;
-
 	(void)state;
 	world_begin(&w, &unwind_cpu_x86_64);
 	w.file.rules[1] = (struct recipe){.cfa = RECIPE_REG,
@@ -168,7 +164,6 @@ static void x86_by_frame_pointer(void **state)
 static void x86_extra_register_and_deref(void **state)
 {
 	struct world w;
-
 	(void)state;
 	world_begin(&w, &unwind_cpu_x86_64);
 	w.file.rules[1] = (struct recipe){.cfa = RECIPE_REG,
@@ -201,7 +196,6 @@ static void x86_extra_register_and_deref(void **state)
 static void other_registers_in_the_first_frame(void **state)
 {
 	struct world w;
-
 	(void)state;
 	world_begin(&w, &unwind_cpu_x86_64);
 	w.file.rules[1] = x86_frame(0);
@@ -221,7 +215,6 @@ static void other_registers_in_the_first_frame(void **state)
 static void lost_register_is_harmful_only_when_used(void **state)
 {
 	struct world w;
-
 	(void)state;
 	world_begin(&w, &unwind_cpu_x86_64);
 	w.file.rules[1] = x86_frame(2);
@@ -255,7 +248,6 @@ static void lost_register_is_harmful_only_when_used(void **state)
 static void unreadable_register_is_lost(void **state)
 {
 	struct world w;
-
 	(void)state;
 	world_begin(&w, &unwind_cpu_x86_64);
 	w.file.rules[1] = x86_frame(2);
@@ -289,7 +281,6 @@ static struct recipe a64_frame(int bytes)
 static void a64_leaf_in_link_register(void **state)
 {
 	struct world w;
-
 	(void)state;
 	world_begin(&w, &unwind_cpu_aarch64);
 	w.file.rules[1] = (struct recipe){.cfa = RECIPE_REG, .cfa_reg = 31};
@@ -309,7 +300,6 @@ static void a64_leaf_in_link_register(void **state)
 static void a64_no_leaf_in_the_middle(void **state)
 {
 	struct world w;
-
 	(void)state;
 	world_begin(&w, &unwind_cpu_aarch64);
 	w.file.rules[1] = (struct recipe){.cfa = RECIPE_REG, .cfa_reg = 31};
@@ -328,7 +318,6 @@ static void a64_no_leaf_in_the_middle(void **state)
 static void a64_signed_return_address(void **state)
 {
 	struct world w;
-
 	(void)state;
 	world_begin(&w, &unwind_cpu_aarch64);
 	w.file.rules[1] = a64_frame(16);
@@ -347,7 +336,6 @@ static void a64_signed_return_address(void **state)
 static void a64_return_address_in_register(void **state)
 {
 	struct world w;
-
 	(void)state;
 	world_begin(&w, &unwind_cpu_aarch64);
 	w.file.rules[1] = (struct recipe){
@@ -368,7 +356,6 @@ static void a64_return_address_in_register(void **state)
 static void vector_frames_are_complex(void **state)
 {
 	struct world w;
-
 	(void)state;
 	world_begin(&w, &unwind_cpu_aarch64);
 	w.file.rules[1] = a64_frame(16);
@@ -386,7 +373,6 @@ static void vector_frames_are_complex(void **state)
 static void push_signal_frame(struct world *w, unsigned word, uint64_t pc, uint64_t sp)
 {
 	uint64_t at = 8 * word;
-
 	for (unsigned i = 0; i < CPU_REGISTERS; i++)
 		if (w->cpu->signal_registers[i])
 			w->stack[(at + w->cpu->signal_registers[i]) / 8] = 0x51600 + i;
@@ -398,7 +384,6 @@ static void signal_on(const struct unwind_cpu *cpu, uint64_t interrupted_sp)
 {
 	struct world w;
 	uint64_t link = RETURN(5);
-
 	world_begin(&w, cpu);
 	w.file.rules[1] = cpu->call_pushes ? x86_frame(2) : a64_frame(16);
 	w.file.rules[2].cfa = RECIPE_SIGNAL;
@@ -440,7 +425,6 @@ static void signal_frames(void **state)
 static void code_before_a_trampoline(void **state)
 {
 	struct world w;
-
 	(void)state;
 	world_begin(&w, &unwind_cpu_x86_64);
 	w.file.rules[1] = (struct recipe){.cfa = RECIPE_SIGNAL, .cfa_add = RECIPE_RETURNED};
@@ -457,7 +441,6 @@ static void code_before_a_trampoline(void **state)
 static void signal_frame_cut_off(void **state)
 {
 	struct world w;
-
 	(void)state;
 	world_begin(&w, &unwind_cpu_aarch64);
 	w.file.rules[1].cfa = RECIPE_SIGNAL;
@@ -472,7 +455,6 @@ static void signal_frame_cut_off(void **state)
 static void zero_return_address_is_complete(void **state)
 {
 	struct world w;
-
 	(void)state;
 	world_begin(&w, &unwind_cpu_x86_64);
 	w.file.rules[1] = x86_frame(2);
@@ -486,7 +468,6 @@ static void zero_return_address_is_complete(void **state)
 static void zero_return_address_with_a_frame_pointer(void **state)
 {
 	struct world w;
-
 	(void)state;
 	world_begin(&w, &unwind_cpu_x86_64);
 	w.file.rules[1] = x86_frame(2);
@@ -501,10 +482,9 @@ static void no_progress(void **state)
 {
 	static const int32_t offsets[] = {0, -8, -(1 << 30)};
 	struct world w;
-
 	(void)state;
 	world_begin(&w, &unwind_cpu_x86_64);
-	for (size_t i = 0; i < sizeof(offsets) / sizeof(*offsets); i++) {
+	for (size_t i = 0; i < sizeof offsets / sizeof *offsets; i++) {
 		w.file.rules[1] = x86_frame(0);
 		w.file.rules[1].cfa_offset = offsets[i];
 		world_start(&w, PC(1));
@@ -532,7 +512,6 @@ static void no_progress(void **state)
 static void bad_memory(void **state)
 {
 	struct world w;
-
 	(void)state;
 	world_begin(&w, &unwind_cpu_x86_64);
 	w.file.rules[1] = x86_frame(WORDS + 2);
@@ -549,7 +528,6 @@ static void bad_memory(void **state)
 static void no_recipe_and_no_module(void **state)
 {
 	struct world w;
-
 	(void)state;
 	world_begin(&w, &unwind_cpu_x86_64);
 	w.file.rules[1].cfa = 200; /* not of ours */
@@ -570,7 +548,6 @@ static void no_recipe_and_no_module(void **state)
 static void return_address_at_the_end(void **state)
 {
 	struct world w;
-
 	(void)state;
 	world_begin(&w, &unwind_cpu_x86_64);
 	w.file.rules[1] = x86_frame(1);
@@ -588,9 +565,8 @@ static void modules_are_found(void **state)
 {
 	struct walk_module modules[9];
 	struct walk_space space = {modules, 9};
-
 	(void)state;
-	memset(modules, 0, sizeof(modules));
+	memset(modules, 0, sizeof modules);
 	for (unsigned i = 0; i < 9; i++) {
 		modules[i].start = 0x1000 * (i + 1);
 		modules[i].end = modules[i].start + (i % 2 ? 0x1000 : 0x800);
@@ -599,7 +575,6 @@ static void modules_are_found(void **state)
 		for (uint64_t at = 0; at < 0xc000; at += 0x400) {
 			size_t i = at / 0x1000 - 1;
 			bool inside = at >= 0x1000 && i < space.count && at < modules[i].end;
-
 			assert_ptr_equal(walk_find_module(&space, at), inside ? &modules[i] : NULL);
 		}
 	}
@@ -616,7 +591,7 @@ static uint32_t random_bits(uint32_t *seed)
    addresses of itself. */
 static void world_randomise(struct world *w, uint32_t *seed)
 {
-	for (size_t i = 0; i < sizeof(w->file.rules); i++)
+	for (size_t i = 0; i < sizeof w->file.rules; i++)
 		((uint8_t *)w->file.rules)[i] = (uint8_t)(random_bits(seed) % 9);
 	for (unsigned i = 0; i < RULES; i++) {
 		w->file.rules[i].cfa = w->file.rules[i].cfa % 2 + RECIPE_REG;
@@ -641,11 +616,9 @@ static void random_recipes_end(void **state)
 	struct world w;
 	uint32_t seed = 7;
 	unsigned all_steps = 0;
-
 	(void)state;
 	for (int round = 0; round < 1000; round++) {
 		unsigned steps = 0;
-
 		world_begin(&w, round % 2 ? &unwind_cpu_x86_64 : &unwind_cpu_aarch64);
 		world_randomise(&w, &seed);
 		world_start(&w, PC(1));
@@ -662,16 +635,14 @@ static void cached_steps_are_the_same(void **state)
 	static struct step_cache cache;
 	struct world w;
 	uint32_t seed = 11;
-
 	(void)state;
 	for (int round = 0; round < 1600; round++) {
 		struct walk plain;
 		enum walk_end end, cached_end;
-
 		if (round % 16 == 0) {
 			world_begin(&w, round % 32 ? &unwind_cpu_x86_64 : &unwind_cpu_aarch64);
 			world_randomise(&w, &seed);
-			memset(&cache, 0, sizeof(cache));
+			memset(&cache, 0, sizeof cache);
 		}
 		world_start(&w, PC(random_bits(&seed) % (RULES + 1)));
 		plain = w.walk;
@@ -692,9 +663,8 @@ static void last_module_is_only_a_shortcut(void **state)
 {
 	struct walk_module modules[3];
 	struct walk_space space = {modules, 3};
-
 	(void)state;
-	memset(modules, 0, sizeof(modules));
+	memset(modules, 0, sizeof modules);
 	for (unsigned i = 0; i < 3; i++) {
 		modules[i].start = 0x1000 * (i + 1);
 		modules[i].end = modules[i].start + 0x800;
@@ -721,7 +691,6 @@ static void ends_have_names(void **state)
 static void caller_in_an_object(void **state)
 {
 	struct world w;
-
 	(void)state;
 	world_begin(&w, &unwind_cpu_x86_64);
 	w.file.rules[1] = x86_frame(3);
@@ -757,7 +726,6 @@ static void caller_in_an_object(void **state)
 static void caller_that_resumes(void **state)
 {
 	struct world w;
-
 	(void)state;
 	world_begin(&w, &unwind_cpu_aarch64);
 	w.file.rules[1] = (struct recipe){.cfa = RECIPE_SPECIAL,
@@ -804,7 +772,6 @@ static void caller_that_resumes(void **state)
 static void index_registers_in_exact_frames(void **state)
 {
 	struct world w;
-
 	(void)state;
 	world_begin(&w, &unwind_cpu_x86_64);
 	w.file.rules[1] = (struct recipe){.cfa = RECIPE_SPECIAL,
@@ -845,7 +812,6 @@ static void a_lost_register_is_not_found_near(void **state)
 					    .ra = RECIPE_AT_CFA,
 					    .ra_offset = -8};
 	struct world w;
-
 	(void)state;
 	world_begin(&w, &unwind_cpu_aarch64);
 	w.file.rules[1] = (struct recipe){.cfa = RECIPE_REG, .cfa_reg = 31, .fp = RECIPE_LOST};
@@ -872,7 +838,6 @@ static void a_lost_register_is_not_found_near(void **state)
 static void popped_return_address(void **state)
 {
 	struct world w;
-
 	(void)state;
 	world_begin(&w, &unwind_cpu_x86_64);
 	w.registers[RSP] = STACK + 64;
@@ -904,7 +869,6 @@ static void popped_return_address(void **state)
 static void return_address_in_the_extra_register(void **state)
 {
 	struct world w;
-
 	(void)state;
 	world_begin(&w, &unwind_cpu_aarch64);
 	w.file.rules[1] = (struct recipe){.cfa = RECIPE_REG, /* saves x19 */
@@ -951,7 +915,6 @@ static void stack_pointer_from_the_frame_record(void **state)
 			   .fp = RECIPE_AT_CFA,
 			   .fp_offset = -112};
 	struct walk w = {.cpu = &unwind_cpu_aarch64, .sp = STACK, .fp = STACK + 96};
-
 	(void)state;
 	assert_true(step_pointer_compiled(&w, &r, false)); /* an argument lies below its record */
 	assert_int_equal(w.sp, STACK + 80);
@@ -981,7 +944,6 @@ static void stack_pointer_above_the_frame_record(void **state)
 {
 	struct recipe r = {.cfa = RECIPE_REG, .cfa_reg = 31, .cfa_offset = 64};
 	struct walk w = {.cpu = &unwind_cpu_aarch64, .sp = STACK, .fp = STACK + 96};
-
 	(void)state;
 	r.ra = RECIPE_AT_CFA, r.ra_offset = -16;
 	assert_true(step_pointer_compiled(&w, &r, true));
@@ -1024,7 +986,7 @@ static void made_frames_on_aarch64(void **state)
 		{{0, ret}, MADE_FRAME}, /* the end of what could be read */
 	};
 	(void)state;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
 		assert_int_equal(made_frame_aarch64(cases[i].code), cases[i].made);
 }
 
@@ -1088,7 +1050,7 @@ static void made_frames_ahead_on_x86_64(void **state)
 		 MADE_FRAME},
 	};
 	(void)state;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
 		assert_int_equal(made_frame_x86_64(cases[i].code), cases[i].made);
 }
 
@@ -1105,7 +1067,6 @@ static void steps_without_a_frame(void **state)
 {
 	uint64_t stack[8] = {STACK + 96, 0x1234, 0x5678}, registers[CPU_REGISTERS] = {0};
 	struct walk w;
-
 	(void)state;
 	registers[30] = 0x4444;
 	registers[31] = STACK;
@@ -1151,7 +1112,6 @@ static void steps_without_a_frame(void **state)
 static struct recipe go_recipe(const struct unwind_cpu *cpu, int cfa, int second)
 {
 	bool pushes = cpu->call_pushes;
-
 	return (struct recipe){.cfa = (uint8_t)cfa,
 			       .cfa_reg = pushes ? 14 : 28,
 			       .cfa_offset = 48,
@@ -1181,7 +1141,6 @@ static void goroutine_that_waits(void **state)
 {
 	const struct unwind_cpu *cpus[] = {&unwind_cpu_x86_64, &unwind_cpu_aarch64};
 	struct world w;
-
 	(void)state;
 	for (int i = 0; i < 2; i++) {
 		go_begin(&w, cpus[i]);
@@ -1216,7 +1175,6 @@ static void goroutine_that_waits(void **state)
 static void goroutine_that_grows(void **state)
 {
 	struct world w;
-
 	(void)state;
 	go_begin(&w, &unwind_cpu_aarch64);
 	w.file.rules[2] = go_recipe(w.cpu, RECIPE_PARKED, 0);
@@ -1246,7 +1204,6 @@ static void goroutine_that_grows(void **state)
 static void calls_of_c_in_each_other(void **state)
 {
 	struct world w;
-
 	(void)state;
 	go_begin(&w, &unwind_cpu_x86_64);
 	w.registers[14] = 77;
@@ -1287,7 +1244,6 @@ static void calls_of_c_in_each_other(void **state)
 static void call_between_two_instructions(void **state)
 {
 	struct world w;
-
 	(void)state;
 	go_begin(&w, &unwind_cpu_aarch64);
 	w.file.rules[1] = (struct recipe){.cfa = RECIPE_AWAY,
@@ -1355,6 +1311,5 @@ int main(void)
 		cmocka_unit_test(calls_of_c_in_each_other),
 		cmocka_unit_test(call_between_two_instructions),
 	};
-
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

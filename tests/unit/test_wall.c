@@ -18,7 +18,6 @@ static void expect_span(struct wall *w, struct wall_time now, int64_t length_ms,
 			int64_t end)
 {
 	int64_t from, to;
-
 	wall_span(w, now, (uint64_t)length_ms * 1000000u, &from, &to);
 	assert_int_equal(from - START, start);
 	assert_int_equal(to - START, end);
@@ -27,7 +26,6 @@ static void expect_span(struct wall *w, struct wall_time now, int64_t length_ms,
 static void spans_follow_each_other(void **state)
 {
 	struct wall w;
-
 	(void)state;
 	wall_start(&w, at(0, 0), INT64_MIN);
 	expect_span(&w, at(60 * SECOND, 0), 60 * SECOND, 0, 60 * SECOND);
@@ -51,7 +49,6 @@ static void spans_follow_each_other(void **state)
 static void a_clock_that_is_set_is_told(void **state)
 {
 	struct wall w;
-
 	(void)state;
 	wall_start(&w, at(0, 0), INT64_MIN);
 	expect_span(&w, at(60 * SECOND, 0), 60 * SECOND, 0, 60 * SECOND);
@@ -72,7 +69,6 @@ static void a_clock_that_is_set_is_told(void **state)
 static void drift_is_not_a_clock_that_is_set(void **state)
 {
 	struct wall w;
-
 	(void)state;
 	wall_start(&w, at(0, 0), INT64_MIN);
 	for (int64_t i = 1; i < 10000; i++)
@@ -82,7 +78,6 @@ static void drift_is_not_a_clock_that_is_set(void **state)
 static void nothing_is_old_at_once(void **state)
 {
 	struct wall w;
-
 	(void)state;
 	wall_start(&w, at(0, 0), START - HOUR);
 	assert_int_equal(wall_age_ms(&w, at(0, 0)), START);
@@ -100,7 +95,6 @@ static void nothing_is_old_at_once(void **state)
 static void nothing_is_old_when_it_starts(void **state)
 {
 	struct wall w;
-
 	(void)state;
 	wall_start(&w, at(0, YEAR), START - HOUR);
 	assert_int_equal(wall_age_ms(&w, at(0, YEAR)), START - HOUR);
@@ -114,7 +108,6 @@ static void nothing_is_old_when_it_starts(void **state)
 static void both_clocks_are_read_at_one_moment(void **state)
 {
 	struct wall w;
-
 	(void)state;
 	wall_start(&w, wall_now(), INT64_MIN);
 	for (int i = 0; i < 1000; i++)

@@ -18,8 +18,7 @@ struct text {
 static void append(struct text *t, const char *word)
 {
 	size_t length = strlen(word);
-
-	assert_true(t->size + length < sizeof(t->bytes));
+	assert_true(t->size + length < sizeof t->bytes);
 	memcpy(t->bytes + t->size, word, length + 1);
 	t->size += length;
 }
@@ -27,8 +26,7 @@ static void append(struct text *t, const char *word)
 static void append_number(struct text *t, const char *before, uint32_t number, const char *after)
 {
 	char digits[16];
-
-	snprintf(digits, sizeof(digits), "%u", number);
+	snprintf(digits, sizeof digits, "%u", number);
 	append(t, before);
 	append(t, digits);
 	append(t, after);
@@ -38,7 +36,6 @@ static void write_node(const struct weave *w, uint32_t n, struct text *t)
 {
 	const struct weave_node *node = &w->nodes[n];
 	bool open = false;
-
 	if (node->type == WEAVE_PROCEDURE)
 		append(t, "P");
 	else if (node->type == WEAVE_INLINE)
@@ -59,7 +56,6 @@ static void expect_tree(const struct weave_input *in, bool normalize, const char
 {
 	struct weave w;
 	struct text t = {.size = 0};
-
 	assert_true(weave_build(in, &w));
 	if (normalize)
 		assert_true(weave_normalize(in, &w));
@@ -73,7 +69,7 @@ static void expect_tree(const struct weave_input *in, bool normalize, const char
 }
 
 #define NONE WEAVE_NONE
-#define COUNT(a) (sizeof(a) / sizeof(*(a)))
+#define COUNT(a) (sizeof a / sizeof(*(a)))
 
 /* One piece of four bytes at each place. */
 static void place(struct weave_piece *pieces, size_t count)
@@ -122,7 +118,6 @@ static void loops_without_inlining(void **state)
 	const struct weave_loop loops[] = {{.parent = NONE, .header = 4, .back = 16},
 					   {.parent = 0, .header = 8, .back = 12}};
 	struct weave_input in = INPUT(pieces, host_only, loops, false);
-
 	(void)state;
 	expect_tree(&in, false, "P(L10(L11(12 11 )11 10 )9 14 )");
 }
@@ -139,7 +134,6 @@ static void loops_find_their_context(void **state)
 	const struct weave_loop loops[] = {{.parent = NONE, .header = 0, .back = 8}};
 	const struct weave_loop short_loops[] = {{.parent = NONE, .header = 0, .back = 4}};
 	struct weave_input in = INPUT(outer, chain, loops, false);
-
 	(void)state;
 	expect_tree(&in, false, "P(L11(A1(90 A2(91 ))11 ))");
 	in = INPUT(inner, chain, short_loops, false);
@@ -154,7 +148,6 @@ static void strangers_are_ignored(void **state)
 	const struct weave_loop loops[] = {{.parent = NONE, .header = 0, .back = 4 * 59}};
 	uint32_t *contexts;
 	struct weave_input in;
-
 	(void)state;
 	for (size_t i = 0; i < 60; i++)
 		pieces[i] = (struct weave_piece){.line = 90, .context = 1, .loop = 0};
@@ -178,7 +171,6 @@ static void strangers_keep_their_function(void **state)
 	const struct weave_loop loops[] = {{.parent = NONE, .header = 0, .back = 4 * 61},
 					   {.parent = 0, .header = 0, .back = 4 * 59}};
 	struct weave_input in;
-
 	(void)state;
 	for (size_t i = 0; i < 60; i++)
 		pieces[i] = (struct weave_piece){.line = 90, .context = 2, .loop = 1};
@@ -205,7 +197,6 @@ static void a_wrong_guess_is_corrected(void **state)
 				      {.line = 83, .context = 1, .loop = 0, .control = true}};
 	const struct weave_loop loops[] = {{.parent = NONE, .header = 4, .back = 8}};
 	struct weave_input in = INPUT(pieces, chain, loops, true);
-
 	(void)state;
 	expect_tree(&in, false, "P(L158(158 A1(83 ))A1(82 ))");
 	in = INPUT(alien, chain, loops, true);
@@ -221,7 +212,6 @@ static void flat_contexts_do_not_nest(void **state)
 				       {.line = 30, .context = 2, .loop = NONE}};
 	const struct weave_loop loops[] = {{.parent = NONE, .header = 0, .back = 8}};
 	struct weave_input in = INPUT(pieces, chain, loops, true);
-
 	(void)state;
 	expect_tree(&in, false, "P(A1(L20(20 A2(30 )21 ))A2(30 ))");
 }
@@ -233,7 +223,6 @@ static void do_while_begins_with_its_body(void **state)
 				       {.line = 12, .loop = 0, .control = true}};
 	const struct weave_loop loops[] = {{.parent = NONE, .header = 0, .back = 8}};
 	struct weave_input in = INPUT(pieces, host_only, loops, false);
-
 	(void)state;
 	expect_tree(&in, false, "P(L10(10 11 12 ))");
 }
@@ -249,7 +238,6 @@ static void copies_of_a_loop_become_one(void **state)
 	const struct weave_loop loops[] = {{.parent = NONE, .header = 0, .back = 4},
 					   {.parent = NONE, .header = 12, .back = 16}};
 	struct weave_input in = INPUT(pieces, host_only, loops, false);
-
 	(void)state;
 	expect_tree(&in, false, "P(L10(11 10 )L10(11 10 )12 13 )");
 	expect_tree(&in, true, "P(L10(11 10 )12 13 )");
@@ -271,7 +259,6 @@ static void split_nests_are_fused(void **state)
 					   {.parent = NONE, .header = 16, .back = 28},
 					   {.parent = 2, .header = 16, .back = 24}};
 	struct weave_input in = INPUT(pieces, host_only, loops, true);
-
 	(void)state;
 	expect_tree(&in, true, "P(L10(L11(12 11 13 )10 ))");
 }
@@ -285,7 +272,6 @@ static void hoisted_statements_go_back(void **state)
 				       {.line = 10, .loop = 0, .control = true}};
 	const struct weave_loop loops[] = {{.parent = NONE, .header = 8, .back = 16}};
 	struct weave_input in = INPUT(pieces, host_only, loops, true);
-
 	(void)state;
 	/* Line 5 is before the loop: it was moved in, not out. */
 	expect_tree(&in, true, "P(L10(11 5 10 )5 )");
@@ -299,7 +285,6 @@ static void wrong_input_is_refused(void **state)
 	const struct weave_loop loops[] = {{.parent = 0}};
 	struct weave_input in = INPUT(pieces, host_only, loops, false);
 	struct weave w;
-
 	(void)state;
 	assert_false(weave_build(&in, &w)); /* a loop around itself */
 	in.loop_count = 0;
@@ -315,11 +300,10 @@ static void wrong_input_is_refused(void **state)
 static void deep_nests_are_quick(void **state)
 {
 	enum { DEPTH = 10000 };
-	struct weave_piece *pieces = calloc(DEPTH, sizeof(*pieces));
-	struct weave_loop *loops = calloc(DEPTH, sizeof(*loops));
+	struct weave_piece *pieces = calloc(DEPTH, sizeof *pieces);
+	struct weave_loop *loops = calloc(DEPTH, sizeof *loops);
 	struct weave_input in;
 	struct weave w;
-
 	(void)state;
 	assert_true(pieces && loops);
 	for (uint32_t i = 0; i < DEPTH; i++) {
@@ -354,6 +338,5 @@ int main(void)
 		cmocka_unit_test(wrong_input_is_refused),
 		cmocka_unit_test(deep_nests_are_quick),
 	};
-
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -46,7 +46,6 @@ static void take(uint32_t type, uint16_t misc, pid_t pid, unsigned ms, const voi
 	char record[sizeof(struct perf_event_header) + 4096 + sizeof(struct tail)] = {0};
 	struct perf_event_header *header = (struct perf_event_header *)record;
 	struct tail tail = {(uint32_t)pid, (uint32_t)pid, start + ms * MS};
-
 	assert_true(size <= 4096);
 	*header = (struct perf_event_header){
 		.type = type,
@@ -60,14 +59,12 @@ static void take(uint32_t type, uint16_t misc, pid_t pid, unsigned ms, const voi
 static void executes(pid_t pid, unsigned ms)
 {
 	const uint32_t body[4] = {(uint32_t)pid, (uint32_t)pid};
-
 	take(PERF_RECORD_COMM, PERF_RECORD_MISC_COMM_EXEC, pid, ms, body, sizeof body);
 }
 
 static void loses(unsigned ms)
 {
 	const uint64_t body[2] = {1, 1};
-
 	take(PERF_RECORD_LOST, 0, PID, ms, body, sizeof body);
 }
 
@@ -90,7 +87,6 @@ static void maps_code(pid_t pid, unsigned ms, uint64_t address, uint64_t length,
 		uint32_t protection, flags;
 		char path[1024];
 	} body = {(uint32_t)pid, (uint32_t)pid, address, length, offset, 8, 1, 0, 0, 5, 2, ""};
-
 	body.inode = inode_of(path);
 	strncpy(body.path, path, sizeof body.path - 1);
 	take(PERF_RECORD_MMAP2, 0, pid, ms, &body,
@@ -110,7 +106,6 @@ static void check(const struct map *m, uint64_t begin, uint64_t end, uint64_t of
 static bool is_young(pid_t pid)
 {
 	struct maps maps;
-
 	if (!mapped_young(&kernel, pid, &maps))
 		return false;
 	maps_free(&maps);
@@ -121,7 +116,6 @@ static bool is_young(pid_t pid)
 static void a_program_that_begins(void **state)
 {
 	struct maps maps;
-
 	(void)state;
 	assert_false(is_young(PID));
 	maps_code(PID, 1, 0x9000, 0x1000, 0, "/bin/before");
@@ -155,7 +149,6 @@ static void a_program_that_begins(void **state)
 static void a_child_is_asked(void **state)
 {
 	struct maps maps;
-
 	(void)state;
 	executes(PID, 10);
 	maps_code(PID, 11, 0x1000, 0x1000, 0, "/bin/program");
@@ -201,11 +194,9 @@ static void what_is_in_no_file_is_asked(void **state)
 	static const char *const paths[] = {
 		"//anon",     "//toolong",           "/dev/zero", "/memfd:it",
 		"/SYSV00001", "/bin/gone (deleted)", "[heap]",    ""};
-
 	(void)state;
 	for (unsigned i = 0; i < sizeof paths / sizeof *paths; i++) {
 		pid_t pid = PID + (pid_t)i;
-
 		executes(pid, 10);
 		maps_code(pid, 11, 0x1000, 0x1000, 0, "/bin/program");
 		assert_true(is_young(pid));
@@ -228,7 +219,6 @@ static void what_is_nobodys_is_kept_for_a_while(void **state)
 {
 	uint64_t begun = now_ns();
 	struct maps maps;
-
 	(void)state;
 	executes(PID, 10);
 	maps_code(PID, 11, 0x1000, 0x1000, 0, "/bin/program");
@@ -286,7 +276,6 @@ static void libraries_that_take_turns_for_long(void **state)
 {
 	const unsigned count = 6000;
 	unsigned known = 0;
-
 	(void)state;
 	executes(PID, 10);
 	maps_code(PID, 11, 0x1000, 0x8000, 0, "/bin/program");
@@ -294,7 +283,6 @@ static void libraries_that_take_turns_for_long(void **state)
 		maps_code(PID, ms, 0x20000, 0x2000, 0, turns[ms % 3]);
 	for (unsigned ms = 12; ms < count - 1; ms += 7) {
 		struct maps maps;
-
 		assert_true(is_replaced(ms, count));
 		assert_true(mapped_at(&kernel, PID, start + ms * MS, &maps));
 		check(&maps.items[0], 0x1000, 0x9000, 0, "/bin/program");

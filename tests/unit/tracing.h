@@ -21,7 +21,6 @@ struct given {
 static inline size_t list_length(const uint64_t *list)
 {
 	size_t n = 0;
-
 	while (list[n])
 		n++;
 	return n;
@@ -32,7 +31,6 @@ static inline struct trace *run(struct image *image, const struct isa *isa,
 {
 	struct trace *t;
 	struct err *e = trace_run(image, isa, input, &t);
-
 	if (e)
 		fail_msg("%s", err_text(e));
 	return t;
@@ -42,7 +40,6 @@ static inline bool is_start(const struct trace *t, uint64_t at)
 {
 	const uint64_t *starts;
 	size_t count = trace_starts(t, &starts);
-
 	for (size_t i = 0; i < count; i++)
 		if (starts[i] == at)
 			return true;
@@ -55,10 +52,8 @@ static inline void check(const struct trace *t, const struct isa *isa, const str
 	const char *expected = "";
 	char words[WORDS_MAX];
 	uint64_t at = LISTING_START;
-
 	for (size_t i = 0; i < count; at += strlen(lines[i++].bytes) / 2) {
 		bool start = !strcmp(lines[i].expected, "start");
-
 		expected = expected_words(isa, lines[i].expected, expected);
 		if (!strcmp(expected, "?"))
 			continue;
@@ -80,7 +75,6 @@ static inline void trace(const struct isa *isa, const struct line *lines, size_t
 	};
 	struct image *image;
 	struct trace *t;
-
 	given = given ? given : &first;
 	sections[0].size = listing_bytes(isa, lines, count, code);
 	sections[1].bytes = given->data;

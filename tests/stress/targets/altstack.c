@@ -16,7 +16,6 @@ static _Thread_local char *alternate;
 static __attribute__((noinline)) int sink(int depth)
 {
 	volatile char frame[512];
-
 	frame[0] = (char)depth;
 	return sink(depth + 1) + frame[0];
 }
@@ -31,7 +30,6 @@ static void on_stack(int signal)
 {
 	char here;
 	sigset_t other;
-
 	burn(1);
 	usleep(1); /* neither a wait nor a change of the mask brings what has no room here */
 	sigemptyset(&other);
@@ -45,7 +43,6 @@ static void on_stack(int signal)
 static void set(int signal, void (*handler)(int))
 {
 	struct sigaction action = {.sa_handler = handler, .sa_flags = SA_ONSTACK};
-
 	sigaction(signal, &action, NULL);
 }
 
@@ -53,7 +50,6 @@ static void *run(void *rounds)
 {
 	volatile long sum = 0;
 	stack_t stack = {.ss_size = alternate_size}, before, after;
-
 	sigaltstack(NULL, &before);
 	stack.ss_sp = alternate = malloc(alternate_size);
 	must(!sigaltstack(&stack, NULL), "sigaltstack");
@@ -77,7 +73,6 @@ int main(int argc, char **argv)
 {
 	void *rounds = (void *)(intptr_t)scaled(argc, argv, 300), *result;
 	pthread_t threads[3];
-
 	alternate_size = (size_t)sysconf(_SC_MINSIGSTKSZ) + 1024 * (argc > 2 ? atoi(argv[2]) : 64);
 	usleep(1); /* looking functions up takes more stack than they do */
 	sigprocmask(SIG_BLOCK, NULL, NULL);

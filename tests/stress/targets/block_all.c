@@ -22,7 +22,6 @@ static void *blocked(void *text)
 	sigset_t all, old;
 	struct timespec none = {0};
 	int other = 0;
-
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, NULL);
 	for (int i = 0; i < rounds; i++) {
@@ -44,12 +43,10 @@ static int wait_for(int signal)
 	siginfo_t info;
 	struct timespec limit = {.tv_sec = 5};
 	int got = 0, sum = 0;
-
 	sigemptyset(&set);
 	sigaddset(&set, signal);
 	for (int i = 0; i < rounds / 4 + 1; i++) {
 		union sigval value = {.sival_int = i};
-
 		burn(1);
 		sigqueue(getpid(), signal, value);
 		if (i % 3 == 0 && !sigwait(&set, &got))
@@ -67,14 +64,13 @@ static int read_fd(void)
 	sigset_t set;
 	struct signalfd_siginfo info;
 	int sum = 0, fd;
-
 	sigemptyset(&set);
 	sigaddset(&set, SIGUSR2);
 	fd = signalfd(-1, &set, 0);
 	for (int i = 0; i < rounds / 4 + 1; i++) {
 		burn(1);
 		kill(getpid(), SIGUSR2);
-		sum += read(fd, &info, sizeof(info)) == sizeof(info) && info.ssi_signo == SIGUSR2;
+		sum += read(fd, &info, sizeof info) == sizeof info && info.ssi_signo == SIGUSR2;
 	}
 	close(fd);
 	return sum;
@@ -83,7 +79,6 @@ static int read_fd(void)
 static int read_pending(void)
 {
 	sigset_t set;
-
 	raise(SIGRTMIN + 3);
 	burn(10);
 	sigpending(&set);
@@ -100,7 +95,6 @@ int main(int argc, char **argv)
 	static char texts[5][65];
 	pthread_t threads[4];
 	sigset_t start, all;
-
 	rounds = scaled(argc, argv, 400);
 	sigprocmask(SIG_SETMASK, NULL, &start);
 	mask_text(&start, texts[4]);

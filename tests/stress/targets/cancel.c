@@ -64,7 +64,6 @@ static void *sleeping(void *unused)
 static __attribute__((noinline)) int leave(int depth)
 {
 	int result = 0;
-
 	pthread_cleanup_push(clean, NULL);
 	if (depth == 0)
 		pthread_exit((void *)42);
@@ -85,12 +84,10 @@ int main(int argc, char **argv)
 {
 	static void *(*const kinds[])(void *) = {deferred, asynchronous, sleeping, deep};
 	int rounds = scaled(argc, argv, 150), cancelled = 0, left = 0;
-
 	pthread_key_create(&key, destroy);
 	for (int round = 0; round < rounds; round++) {
 		pthread_t threads[4];
 		void *result;
-
 		for (int i = 0; i < 4; i++)
 			must(!pthread_create(&threads[i], NULL, kinds[i], NULL), "pthread_create");
 		while (atomic_load(&started) < 4 * (round + 1))

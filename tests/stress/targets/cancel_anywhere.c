@@ -28,11 +28,9 @@ static void *spin(void *unused)
 int main(int argc, char **argv)
 {
 	int rounds = scaled(argc, argv, 10000), cancelled = 0;
-
 	for (int round = 0; round < rounds; round++) {
 		pthread_t thread;
 		void *result;
-
 		must(!pthread_create(&thread, NULL, spin, NULL), "pthread_create");
 		while (atomic_load(&started) <= round)
 			usleep(20);

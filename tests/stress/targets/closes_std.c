@@ -15,14 +15,12 @@ static void *work(void *unused)
 int main(int argc, char **argv)
 {
 	int rounds = scaled(argc, argv, 30), status, good = 0;
-
 	printf("closing\n");
 	fflush(stdout);
 	for (int fd = 0; fd < 3; fd++)
 		close(fd);
 	for (int i = 0; i < rounds; i++) {
 		pthread_t thread;
-
 		good += open("/dev/null", O_RDWR) == 0;
 		must(!pthread_create(&thread, NULL, work, NULL), "pthread_create");
 		good += open("/dev/null", O_RDWR) == 1;

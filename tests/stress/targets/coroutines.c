@@ -37,7 +37,6 @@ static __attribute__((noinline)) void turn(struct routine *r, int depth)
 static void body(void)
 {
 	struct routine *r = &group->routines[group->current];
-
 	for (int i = 0; i < r->rounds; i++)
 		turn(r, group->current % 20);
 }
@@ -66,10 +65,8 @@ static void stack_free(char *stack, bool mapped)
 static uint64_t turns(int rounds)
 {
 	uint64_t sum = 0;
-
 	for (int i = 0; i < COUNT; i++) {
 		struct routine *r = &group->routines[i];
-
 		*r = (struct routine){.stack = stack_new(i % 2), .rounds = rounds};
 		getcontext(&r->context);
 		r->context.uc_stack.ss_sp = r->stack;
@@ -93,10 +90,8 @@ static int chain(int rounds)
 	group->chained = 0;
 	for (int round = 0; round < rounds; round++) {
 		ucontext_t *next = &group->home;
-
 		for (int i = 0; i < 10; i++) {
 			struct routine *r = &group->routines[i];
-
 			r->stack = stack_new(i % 2);
 			getcontext(&r->context);
 			r->context.uc_stack.ss_sp = r->stack;
@@ -115,8 +110,7 @@ static int chain(int rounds)
 static void *run(void *rounds)
 {
 	uint64_t sum;
-
-	group = calloc(1, sizeof(*group));
+	group = calloc(1, sizeof *group);
 	must(group != NULL, "calloc");
 	sum = turns((int)(intptr_t)rounds) + (uint64_t)chain((int)(intptr_t)rounds * 4);
 	free(group);
@@ -127,7 +121,6 @@ int main(int argc, char **argv)
 {
 	void *rounds = (void *)(intptr_t)scaled(argc, argv, 40), *result;
 	pthread_t thread;
-
 	must(!pthread_create(&thread, NULL, run, rounds), "pthread_create");
 	printf("main: %lu\n", (unsigned long)run(rounds));
 	pthread_join(thread, &result);

@@ -9,7 +9,6 @@
 static void serve(unsigned units)
 {
 	int fd = open("daemon.tmp", O_WRONLY | O_CREAT | O_TRUNC, 0644);
-
 	must(fd >= 0, "daemon.tmp");
 	for (int i = 0; i < 10; i++) {
 		dprintf(fd, "%llx\n", (unsigned long long)burn(units));
@@ -24,7 +23,6 @@ int main(int argc, char **argv)
 	unsigned units = (unsigned)scaled(argc, argv, 300);
 	int status;
 	pid_t pid;
-
 	burn(units * 10);
 	pid = fork();
 	if (pid == 0) {

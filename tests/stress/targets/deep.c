@@ -26,7 +26,6 @@ int main(int argc, char **argv)
 	pthread_attr_t attr;
 	void *result;
 	uint64_t sum = 0;
-
 	units = (unsigned)scaled(argc, argv, 4000);
 	pthread_attr_init(&attr);
 	pthread_attr_setstacksize(&attr, 64 << 20);

@@ -16,7 +16,6 @@ static void *spin(void *unused)
 static __attribute__((noinline)) int sink(int depth)
 {
 	volatile char frame[128];
-
 	frame[0] = (char)depth;
 	return sink(depth + 1) + frame[0];
 }
@@ -31,7 +30,6 @@ static void at_exit(void)
 static void die(const char *way)
 {
 	volatile int *volatile nowhere = (int *)16;
-
 	if (!strcmp(way, "abort"))
 		abort();
 	if (!strcmp(way, "segv"))
@@ -71,7 +69,6 @@ int main(int argc, char **argv)
 	char *way = argc > 2 ? argv[2] : (char *)"exit";
 	bool threads = strcmp(way, "last_thread") != 0;
 	pthread_t thread;
-
 	printf("begin %llx\n", (unsigned long long)burn((unsigned)scaled(argc, argv, 1000)));
 	fflush(stdout);
 	atexit(at_exit);

@@ -13,8 +13,7 @@ static unsigned long use(int which, bool apart)
 {
 	char path[4200];
 	unsigned long result;
-
-	snprintf(path, sizeof(path), "%s/stress_library%d.so", folder, which);
+	snprintf(path, sizeof path, "%s/stress_library%d.so", folder, which);
 	void *library = apart ? dlmopen(LM_ID_NEWLM, path, RTLD_NOW) : dlopen(path, RTLD_NOW);
 
 	if (!library) {
@@ -32,7 +31,6 @@ static unsigned long use(int which, bool apart)
 static void *loop(void *which)
 {
 	uintptr_t sum = 0;
-
 	for (int i = 0; i < rounds; i++)
 		sum += use(1 + (int)((uintptr_t)which + (unsigned)i) % 3, false);
 	return (void *)sum;
@@ -42,8 +40,7 @@ int main(int argc, char **argv)
 {
 	pthread_t threads[4];
 	unsigned long sum = 0;
-
-	folder[readlink("/proc/self/exe", folder, sizeof(folder) - 1)] = '\0';
+	folder[readlink("/proc/self/exe", folder, sizeof folder - 1)] = '\0';
 	dirname(folder);
 	rounds = scaled(argc, argv, 300);
 	for (uintptr_t i = 0; i < 4; i++)
@@ -52,7 +49,6 @@ int main(int argc, char **argv)
 		sum += use(1 + i % 3, true);
 	for (int i = 0; i < 4; i++) {
 		void *result;
-
 		pthread_join(threads[i], &result);
 		sum += (uintptr_t)result;
 	}

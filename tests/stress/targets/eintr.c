@@ -37,7 +37,6 @@ static pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
 static struct timespec later(void)
 {
 	struct timespec t;
-
 	clock_gettime(CLOCK_REALTIME, &t);
 	t.tv_nsec += SLEEP_NS;
 	if (t.tv_nsec >= 1000000000) {
@@ -59,7 +58,6 @@ static int try_clock_nanosleep(void)
 static int try_absolute(void)
 {
 	struct timespec until = later();
-
 	return clock_nanosleep(CLOCK_REALTIME, TIMER_ABSTIME, &until, NULL);
 }
 static int try_usleep(void)
@@ -73,53 +71,45 @@ static int try_thrd_sleep(void)
 static int try_poll(void)
 {
 	struct pollfd fd = {pipes[0], POLLIN, 0};
-
 	return poll(&fd, 1, SLEEP_NS / 1000000);
 }
 static int try_ppoll(void)
 {
 	struct pollfd fd = {pipes[0], POLLIN, 0};
-
 	return ppoll(&fd, 1, &nap, NULL);
 }
 static int try_select(void)
 {
 	struct timeval limit = {0, SLEEP_NS / 1000};
-
 	return select(0, NULL, NULL, NULL, &limit);
 }
 static int try_pselect(void)
 {
 	sigset_t none;
-
 	sigemptyset(&none);
 	return pselect(0, NULL, NULL, NULL, &nap, &none);
 }
 static int try_epoll_wait(void)
 {
 	struct epoll_event event;
-
 	return epoll_wait(epoll_fd, &event, 1, SLEEP_NS / 1000000);
 }
 static int try_epoll_pwait(void)
 {
 	struct epoll_event event;
 	sigset_t none;
-
 	sigemptyset(&none);
 	return epoll_pwait(epoll_fd, &event, 1, SLEEP_NS / 1000000, &none);
 }
 static int try_sem_timedwait(void)
 {
 	struct timespec until = later();
-
 	return sem_timedwait(&semaphore, &until) == -1 && errno == ETIMEDOUT ? 0 : -1;
 }
 static int try_cond(void)
 {
 	struct timespec until = later();
 	int result;
-
 	pthread_mutex_lock(&mutex);
 	result = pthread_cond_timedwait(&condition, &mutex, &until);
 	pthread_mutex_unlock(&mutex);
@@ -128,7 +118,6 @@ static int try_cond(void)
 static int try_sigtimedwait(void)
 {
 	sigset_t set;
-
 	sigemptyset(&set);
 	sigaddset(&set, SIGUSR2);
 	return sigtimedwait(&set, NULL, &nap) == -1 && errno == EAGAIN ? 0 : -1;
@@ -136,13 +125,11 @@ static int try_sigtimedwait(void)
 static int try_semtimedop(void)
 {
 	struct sembuf down = {0, -1, 0};
-
 	return semtimedop(semaphore_id, &down, 1, &nap) == -1 && errno == EAGAIN ? 0 : -1;
 }
 static int try_recv(void)
 {
 	char byte;
-
 	return recv(sockets[0], &byte, 1, 0) == -1 && errno == EAGAIN ? 0 : -1;
 }
 static int try_accept(void)
@@ -152,7 +139,6 @@ static int try_accept(void)
 static int try_futex(void)
 {
 	int word = 1;
-
 	return syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, 1, &nap, NULL, 0) == -1 &&
 			       errno == ETIMEDOUT
 		       ? 0
@@ -162,8 +148,7 @@ static int try_mq(void)
 {
 	struct timespec until = later();
 	char text[64];
-
-	return mq_timedreceive(queue, text, sizeof(text), NULL, &until) == -1 && errno == ETIMEDOUT
+	return mq_timedreceive(queue, text, sizeof text, NULL, &until) == -1 && errno == ETIMEDOUT
 		       ? 0
 		       : -1;
 }
@@ -172,10 +157,8 @@ static int try_mq(void)
 static pid_t child_that(void (*act)(void))
 {
 	pid_t pid = fork();
-
 	if (pid == 0) {
 		struct timespec longer = {0, SLEEP_NS + SLEEP_NS / 2};
-
 		while (nanosleep(&longer, &longer))
 			;
 		act();
@@ -186,7 +169,6 @@ static pid_t child_that(void (*act)(void))
 static int reap(pid_t pid, int result)
 {
 	int saved = errno;
-
 	if (TEMP_FAILURE_RETRY(waitpid(pid, NULL, 0)) != pid)
 		result = -1;
 	errno = saved;
@@ -203,40 +185,34 @@ static void act_write(void)
 static void act_message(void)
 {
 	struct msgbuf message = {1, "x"};
-
 	msgsnd(queue_id, &message, 1, 0);
 }
 static void act_semop(void)
 {
 	struct sembuf up = {0, 1, 0};
-
 	semop(semaphore_id, &up, 1);
 }
 static int try_waitpid(void)
 {
 	pid_t pid = child_that(act_nothing);
-
 	return waitpid(pid, NULL, 0) == pid ? 0 : reap(pid, -1);
 }
 static int try_read(void)
 {
 	pid_t pid = child_that(act_write);
 	char byte;
-
 	return reap(pid, read(pipes[0], &byte, 1) == 1 ? 0 : -1);
 }
 static int try_msgrcv(void)
 {
 	pid_t pid = child_that(act_message);
 	struct msgbuf message;
-
 	return reap(pid, msgrcv(queue_id, &message, 1, 0, 0) == 1 ? 0 : -1);
 }
 static int try_semop(void)
 {
 	pid_t pid = child_that(act_semop);
 	struct sembuf down = {0, -1, 0};
-
 	return reap(pid, semop(semaphore_id, &down, 1) == 0 ? 0 : -1);
 }
 
@@ -251,14 +227,12 @@ static void set_alarm(bool again)
 {
 	struct itimerval soon = {.it_value = {.tv_usec = 1500},
 				 .it_interval = {.tv_usec = again ? 1500 : 0}};
-
 	setitimer(ITIMER_REAL, &soon, NULL);
 }
 static int try_sigsuspend(void)
 {
 	sigset_t block, open;
 	int before = alarms;
-
 	sigemptyset(&block);
 	sigaddset(&block, SIGALRM);
 	sigprocmask(SIG_BLOCK, &block, &open);
@@ -273,7 +247,6 @@ static int try_flock(void)
 	int before = alarms, fd = open("eintr.lock", O_RDWR | O_CREAT, 0600);
 	struct sigaction action = {.sa_handler = count_alarm};
 	struct itimerval none = {0};
-
 	sigaction(SIGALRM, &action, NULL); /* without SA_RESTART */
 	set_alarm(true);                   /* the first may come before the call does */
 	int result = flock(fd, LOCK_EX) == -1 && errno == EINTR && alarms > before ? 0 : -1;
@@ -322,21 +295,20 @@ static void prepare(void)
 	struct mq_attr attr = {.mq_maxmsg = 1, .mq_msgsize = 64};
 	struct epoll_event event = {.events = EPOLLIN};
 	char name[64];
-
 	must(!pipe(pipes), "pipe");
 	epoll_fd = epoll_create1(0);
 	must(!epoll_ctl(epoll_fd, EPOLL_CTL_ADD, pipes[0], &event), "epoll_ctl");
 	must(!socketpair(AF_UNIX, SOCK_STREAM, 0, sockets), "socketpair");
-	setsockopt(sockets[0], SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+	setsockopt(sockets[0], SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
 	listener = socket(AF_INET, SOCK_STREAM, 0);
-	must(!bind(listener, (struct sockaddr *)&address, sizeof(address)) && !listen(listener, 1),
+	must(!bind(listener, (struct sockaddr *)&address, sizeof address) && !listen(listener, 1),
 	     "listen");
-	setsockopt(listener, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+	setsockopt(listener, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
 	must(!sem_init(&semaphore, 0, 0), "sem_init");
 	queue_id = msgget(IPC_PRIVATE, 0600);
 	semaphore_id = semget(IPC_PRIVATE, 1, 0600);
 	must(queue_id >= 0 && semaphore_id >= 0, "ipc");
-	snprintf(name, sizeof(name), "/culprit-stress-%d", getpid());
+	snprintf(name, sizeof name, "/culprit-stress-%d", getpid());
 	queue = mq_open(name, O_RDWR | O_CREAT, 0600, &attr);
 	mq_unlink(name);
 	signal(SIGALRM, count_alarm);
@@ -345,10 +317,8 @@ static void prepare(void)
 static void try(const char *name, int (*call)(void), int rounds)
 {
 	int interrupted = 0, failed = 0, early = 0, late = 0;
-
 	for (int i = 0; i < rounds; i++) {
 		volatile uint64_t work = 0;
-
 		/* another length each time: the sample should hit every instruction of the call */
 		for (int j = 0; j < 40000 + i * 997 % 20000; j++)
 			work += (uint64_t)j;
@@ -370,10 +340,9 @@ static void try(const char *name, int (*call)(void), int rounds)
 int main(int argc, char **argv)
 {
 	int rounds = scaled(argc, argv, 100), lock = open("eintr.lock", O_RDWR | O_CREAT, 0600);
-
 	prepare();
 	flock(lock, LOCK_EX);
-	for (size_t i = 0; i < sizeof(calls) / sizeof(*calls); i++) {
+	for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
 		if (calls[i].call == try_mq && queue == (mqd_t)-1) {
 			printf("no message queues here\n");
 			continue;

@@ -23,7 +23,6 @@ static void *again(void *unused)
 {
 	char *arguments[] = {(char *)"exec_chain", scale, left_text, sum_text, NULL};
 	int fd;
-
 	switch (left % 7) {
 	case 0:
 		execve(path, arguments, environ);
@@ -60,17 +59,16 @@ int main(int argc, char **argv)
 	int steps = scaled(argc, argv, 100);
 	unsigned long sum = argc > 3 ? strtoul(argv[3], NULL, 10) : 0;
 	pthread_t thread;
-
 	left = argc > 2 ? atoi(argv[2]) : steps;
 	sum += burn(10) & 0xff;
 	if (left == 0) {
 		printf("%d steps, sum %lu\n", steps, sum);
 		return 3;
 	}
-	path[readlink("/proc/self/exe", path, sizeof(path) - 1)] = '\0';
-	snprintf(scale, sizeof(scale), "%s", argc > 1 ? argv[1] : "100");
-	snprintf(left_text, sizeof(left_text), "%d", left - 1);
-	snprintf(sum_text, sizeof(sum_text), "%lu", sum);
+	path[readlink("/proc/self/exe", path, sizeof path - 1)] = '\0';
+	snprintf(scale, sizeof scale, "%s", argc > 1 ? argv[1] : "100");
+	snprintf(left_text, sizeof left_text, "%d", left - 1);
+	snprintf(sum_text, sizeof sum_text, "%lu", sum);
 	for (int i = 0; i < 3 && left % 2; i++)
 		must(!pthread_create(&thread, NULL, spin, NULL), "pthread_create");
 	if (left % 5)

@@ -15,7 +15,6 @@ static int count_open(void)
 {
 	DIR *folder = opendir("/proc/self/fd");
 	int count = 0;
-
 	while (readdir(folder))
 		count++;
 	closedir(folder);
@@ -25,7 +24,6 @@ static int count_open(void)
 static void numbers(const char *where)
 {
 	int fd[4];
-
 	burn(20);
 	for (int i = 0; i < 4; i++)
 		fd[i] = open("/dev/null", O_RDWR);
@@ -46,7 +44,6 @@ static void *in_thread(void *unused)
 static void in_child(const char *name)
 {
 	pid_t pid = fork();
-
 	if (pid == 0) {
 		numbers(name);
 		syscall(SYS_close_range, 3u, ~0u, 0u);
@@ -64,7 +61,6 @@ int main(int argc, char **argv)
 {
 	int rounds = scaled(argc, argv, 20);
 	pthread_t thread;
-
 	printf("at start %d open\n", count_open());
 	numbers("main");
 	if (argc > 2)

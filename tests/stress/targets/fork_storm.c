@@ -16,7 +16,6 @@ static int count;
 static int status_of(pid_t pid)
 {
 	int status;
-
 	must(pid > 0, "fork");
 	must(waitpid(pid, &status, 0) == pid, "waitpid");
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
@@ -25,7 +24,6 @@ static int status_of(pid_t pid)
 static int fork_plain(int i)
 {
 	pid_t pid = fork();
-
 	if (pid == 0) {
 		burn(2);
 		_exit(i & 0x3f);
@@ -36,7 +34,6 @@ static int fork_plain(int i)
 static int fork_raw(int i)
 {
 	pid_t pid = (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
-
 	if (pid == 0) {
 		burn(2);
 		_exit(i & 0x3f);
@@ -47,7 +44,6 @@ static int fork_raw(int i)
 static int fork_nested(int level)
 {
 	pid_t pid = fork();
-
 	if (pid == 0) {
 		burn(2);
 		_exit(level ? fork_nested(level - 1) + 1 : 1);
@@ -58,7 +54,6 @@ static int fork_nested(int level)
 static int fork_killed(int i)
 {
 	pid_t pid = fork();
-
 	if (pid == 0) {
 		burn(1 + (unsigned)i % 3);
 		raise(i % 2 ? SIGKILL : SIGTERM);
@@ -71,7 +66,6 @@ static char *arguments[] = {(char *)"true", NULL};
 static int run_vfork(int i)
 {
 	pid_t pid = vfork();
-
 	if (pid == 0) {
 		if (i % 2)
 			execv("/bin/true", arguments);
@@ -83,7 +77,6 @@ static int run_vfork(int i)
 static int run_spawn(int i)
 {
 	pid_t pid = 0;
-
 	must(!(i % 2 ? posix_spawn(&pid, "/bin/true", NULL, NULL, arguments, environ)
 		     : posix_spawnp(&pid, "true", NULL, NULL, arguments, environ)),
 	     "posix_spawn");
@@ -93,7 +86,6 @@ static int run_spawn(int i)
 static int run_system(int i)
 {
 	int status = system(i % 2 ? "exit 3" : "kill -USR1 $$");
-
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
 }
 
@@ -101,8 +93,7 @@ static int run_popen(int i)
 {
 	char line[32] = "";
 	FILE *pipe = popen("echo 11", "r");
-
-	must(pipe && fgets(line, sizeof(line), pipe), "popen");
+	must(pipe && fgets(line, sizeof line, pipe), "popen");
 	pclose(pipe);
 	(void)i;
 	return atoi(line);
@@ -111,7 +102,6 @@ static int run_popen(int i)
 static void *fork_in_thread(void *unused)
 {
 	intptr_t sum = 0;
-
 	for (int i = 0; i < count / 20; i++) {
 		burn(1);
 		sum += fork_plain(i);
@@ -123,7 +113,6 @@ static void *fork_in_thread(void *unused)
 static void repeat(const char *name, int times, int (*make)(int))
 {
 	long sum = 0;
-
 	for (int i = 0; i < times; i++)
 		sum += make(i);
 	printf("%s: %d times, sum %ld\n", name, times, sum);
@@ -133,12 +122,10 @@ static void repeat(const char *name, int times, int (*make)(int))
 static void threads(void)
 {
 	pthread_t thread[4];
-
 	for (int i = 0; i < 4; i++)
 		must(!pthread_create(&thread[i], NULL, fork_in_thread, NULL), "pthread_create");
 	for (int i = 0; i < 4; i++) {
 		void *sum;
-
 		pthread_join(thread[i], &sum);
 		printf("thread %d: sum %ld\n", i, (long)(intptr_t)sum);
 	}

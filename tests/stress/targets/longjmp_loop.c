@@ -25,10 +25,8 @@ static __attribute__((noinline)) int fall(int depth, jmp_buf *to)
 static long jumps(int rounds, jmp_buf *to)
 {
 	volatile long sum = 0;
-
 	for (volatile int i = 0; i < rounds; i++) {
 		int value = setjmp(*to);
-
 		if (!value)
 			fall(i % 50, to);
 		sum += value;
@@ -45,14 +43,11 @@ static void leave(int signal)
 static long alarms(int rounds)
 {
 	volatile long sum = 0;
-
 	signal(SIGALRM, leave);
 	for (volatile int i = 0; i < rounds; i++) {
 		int value = sigsetjmp(masked, 1);
-
 		if (!value) {
 			struct itimerval soon = {.it_value = {.tv_usec = 500 + i % 700}};
-
 			setitimer(ITIMER_REAL, &soon, NULL);
 			for (;;)
 				burn(1);
@@ -65,11 +60,9 @@ static long alarms(int rounds)
 static long faults(int rounds)
 {
 	volatile long sum = 0;
-
 	signal(SIGSEGV, leave);
 	for (volatile int i = 0; i < rounds; i++) {
 		int value = sigsetjmp(masked, 1);
-
 		if (!value)
 			*forbidden = 1;
 		sum += value;
@@ -88,7 +81,6 @@ int main(int argc, char **argv)
 	pthread_t thread;
 	void *result;
 	sigset_t mask;
-
 	forbidden = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	must(!pthread_create(&thread, NULL, in_thread, (void *)(intptr_t)rounds), "pthread_create");
 	printf("jumps: %ld\n", jumps(rounds, &plain));

@@ -18,7 +18,6 @@ static void count(int signal)
 static void count_info(int signal, siginfo_t *info, void *context)
 {
 	sigset_t mask;
-
 	counts[signal]++;
 	codes[signal] = info->si_code;
 	sigprocmask(SIG_SETMASK, NULL, &mask);
@@ -35,7 +34,6 @@ static bool usable(int signal)
 static void print_dispositions(const char *when)
 {
 	struct sigaction action;
-
 	printf("%s:", when);
 	for (int signal = 1; signal <= 64; signal++)
 		if (usable(signal)) {
@@ -62,7 +60,6 @@ static bool for_the_thread(int signal)
 static void send(int signal, bool by_raise)
 {
 	int before = counts[signal];
-
 	for (int tries = signal == SIGSTKFLT ? 3 : 1; tries && counts[signal] == before; tries--)
 		if (by_raise || for_the_thread(signal))
 			raise(signal);
@@ -73,8 +70,7 @@ static void send(int signal, bool by_raise)
 static void raise_all(const char *how, int times)
 {
 	int wrong = 0;
-
-	memset((void *)counts, 0, sizeof(counts));
+	memset((void *)counts, 0, sizeof counts);
 	for (int i = 0; i < times; i++)
 		for (int signal = 1; signal <= 64; signal++)
 			if (usable(signal)) {
@@ -93,7 +89,6 @@ static void raise_all(const char *how, int times)
 static void by_sigaction(void)
 {
 	struct sigaction action = {.sa_sigaction = count_info, .sa_flags = SA_SIGINFO | SA_RESTART};
-
 	sigaddset(&action.sa_mask, SIGWINCH);
 	for (int signal = 1; signal <= 64; signal++)
 		if (usable(signal))
@@ -103,7 +98,6 @@ static void by_sigaction(void)
 static void by_signal(void)
 {
 	int wrong = 0;
-
 	for (int s = 1; s <= 64; s++)
 		if (usable(s))
 			wrong += (void *)signal(s, count) != (void *)count_info;
@@ -123,7 +117,6 @@ static void ignore_all(void)
 static void across_exec(void)
 {
 	int status;
-
 	fflush(stdout);
 	pid_t pid = fork();
 
@@ -142,7 +135,6 @@ static void across_exec(void)
 int main(int argc, char **argv)
 {
 	int times = scaled(argc, argv, 100);
-
 	print_dispositions("at start");
 	by_sigaction();
 	print_dispositions("sigaction");

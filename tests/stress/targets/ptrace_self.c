@@ -30,13 +30,11 @@ static void debuggee(int units)
 static int debug(pid_t pid, int *own_signals)
 {
 	int status, steps = 0;
-
 	while (waitpid(pid, &status, 0) == pid && WIFSTOPPED(status)) {
 		int signal = WSTOPSIG(status);
 		int how = ++steps < 3000 ? PTRACE_SINGLESTEP
 			  : steps < 4000 ? PTRACE_SYSCALL
 					 : PTRACE_CONT;
-
 		*own_signals += signal == SIGUSR1;
 		if (signal == SIGTRAP || signal == SIGSTOP)
 			signal = 0;
@@ -48,10 +46,8 @@ static int debug(pid_t pid, int *own_signals)
 int main(int argc, char **argv)
 {
 	int units = scaled(argc, argv, 2000), own = 0;
-
 	for (int i = 0; i < 3; i++) {
 		pid_t pid = fork();
-
 		if (pid == 0)
 			debuggee(units);
 		int result = debug(pid, &own);

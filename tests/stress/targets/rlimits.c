@@ -29,7 +29,6 @@ static int compute(unsigned units)
 	pthread_t thread[3];
 	pthread_attr_t attr;
 	uintptr_t sum = 0;
-
 	pthread_attr_init(&attr);
 	pthread_attr_setstacksize(&attr, 256 * 1024);
 	for (int i = 0; i < 3; i++)
@@ -37,7 +36,6 @@ static int compute(unsigned units)
 		     "pthread_create");
 	for (int i = 0; i < 3; i++) {
 		void *result;
-
 		pthread_join(thread[i], &result);
 		sum += (uintptr_t)result;
 	}
@@ -56,10 +54,9 @@ static int compute(unsigned units)
 
 static void set(const char *name, rlim_t value)
 {
-	for (size_t i = 0; i < sizeof(limits) / sizeof(*limits); i++)
+	for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
 		if (!strcmp(limits[i].name, name)) {
 			struct rlimit limit = {value, value};
-
 			if (limits[i].resource == RLIMIT_CPU)
 				limit.rlim_max++;
 			must(!setrlimit((__rlimit_resource_t)limits[i].resource, &limit),
@@ -71,7 +68,6 @@ int main(int argc, char **argv)
 {
 	unsigned units = (unsigned)scaled(argc, argv, 1500);
 	struct rlimit limit;
-
 	if (argc > 4) { /* the one that is limited */
 		getrlimit(RLIMIT_NOFILE, &limit);
 		if (!strcmp(argv[2], "nofile"))

@@ -27,7 +27,6 @@ static void threads(const char *when)
 {
 	pthread_t thread[4];
 	void *result;
-
 	for (int i = 0; i < 4; i++)
 		must(!pthread_create(&thread[i], NULL, work, (void *)(uintptr_t)100),
 		     "pthread_create");
@@ -42,7 +41,6 @@ static int in_child(void (*body)(void))
 {
 	int status;
 	pid_t pid;
-
 	fflush(stdout);
 	pid = fork();
 
@@ -57,7 +55,6 @@ static int in_child(void (*body)(void))
 static void jailed(void)
 {
 	char folder[] = "jail-XXXXXX";
-
 	must(mkdtemp(folder) && !chroot(folder) && !chdir("/"), "chroot");
 	must(!setgid(65534) && !setuid(65534), "setuid");
 	threads("jailed");
@@ -84,7 +81,6 @@ int main(int argc, char **argv)
 {
 	pthread_t spinner;
 	int rounds = scaled(argc, argv, 4);
-
 	for (int i = 0; i < rounds; i++) {
 		printf("jailed: %d\n", in_child(jailed));
 		printf("undumpable: %d\n", in_child(undumpable));

@@ -26,7 +26,6 @@ static void storm(pid_t to, int count)
 {
 	for (int i = 0; i < count; i++) {
 		union sigval value = {.sival_int = i};
-
 		kill(to, SIGUSR1);
 		if (i % 5)
 			continue;
@@ -41,7 +40,6 @@ int main(int argc, char **argv)
 	int count = scaled(argc, argv, 100000), status;
 	struct sigaction action = {.sa_sigaction = on_queued, .sa_flags = SA_SIGINFO | SA_RESTART};
 	pid_t parent = getpid(), pid;
-
 	sigaction(SIGRTMIN + 4, &action, NULL);
 	signal(SIGUSR1, on_plain);
 	pid = fork();

@@ -27,7 +27,6 @@ int main(int argc, char **argv)
 	pthread_t thread;
 	int status = 0;
 	pid_t pid;
-
 	units = (unsigned)scaled(argc, argv, 10000);
 	must(!pthread_create(&thread, NULL, work, NULL), "pthread_create");
 	pid = fork();
@@ -37,7 +36,6 @@ int main(int argc, char **argv)
 	}
 	for (int i = 0; i < 20; i++) {
 		pthread_t shorter;
-
 		must(!pthread_create(&shorter, NULL, work, NULL), "pthread_create");
 		pthread_join(shorter, NULL);
 		if (i == 3)

@@ -17,7 +17,6 @@ static char *stack_top(void)
 {
 	char line[512], *end = NULL;
 	FILE *maps = fopen("/proc/self/maps", "r");
-
 	must(maps != NULL, "maps");
 	while (fgets(line, sizeof line, maps))
 		if (strstr(line, "[stack]"))
@@ -31,7 +30,6 @@ static __attribute__((noinline)) uint64_t work_at(char *low, unsigned units)
 {
 	char *here = __builtin_frame_address(0);
 	volatile char *room = alloca((size_t)(here - low - LEFT));
-
 	room[0] = 1;
 	return burn(units) + (uint64_t)room[0];
 }
@@ -39,7 +37,6 @@ static __attribute__((noinline)) uint64_t work_at(char *low, unsigned units)
 static void on_own(int signal)
 {
 	char here;
-
 	(void)signal;
 	burn(5);
 	handled += &here > own && &here < own + OWN;
@@ -48,7 +45,6 @@ static void on_own(int signal)
 static bool has_none(void)
 {
 	stack_t stack;
-
 	return !sigaltstack(NULL, &stack) && stack.ss_flags == SS_DISABLE;
 }
 
@@ -56,7 +52,6 @@ static void handle_on_own(void)
 {
 	struct sigaction action = {.sa_handler = on_own, .sa_flags = SA_ONSTACK};
 	stack_t stack = {.ss_size = OWN}, old;
-
 	/* without a stack of its own a handler is on the program's */
 	must(!sigaction(SIGUSR1, &action, NULL), "sigaction");
 	own = (char *)&action - OWN;
@@ -74,7 +69,6 @@ int main(int argc, char **argv)
 	struct rlimit limit;
 	unsigned units = (unsigned)scaled(argc, argv, 500);
 	int status;
-
 	getrlimit(RLIMIT_STACK, &limit);
 	limit.rlim_cur = LIMIT;
 	must(!setrlimit(RLIMIT_STACK, &limit), "setrlimit");

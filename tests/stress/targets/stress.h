@@ -15,7 +15,6 @@
 static __attribute__((noinline, unused)) uint64_t burn(unsigned units)
 {
 	uint64_t x = 88172645463325252ull;
-
 	for (uint64_t i = 0; i < units * 50000ull; i++) {
 		x ^= x << 13;
 		x ^= x >> 7;
@@ -29,14 +28,12 @@ static inline int scaled(int argc, char **argv, int count)
 {
 	long long percent = argc > 1 ? atoi(argv[1]) : 100;
 	long long result = count * percent / 100;
-
 	return result > 0 ? (int)result : 1;
 }
 
 static inline int64_t now_ns(clockid_t clock)
 {
 	struct timespec t;
-
 	clock_gettime(clock, &t);
 	return t.tv_sec * 1000000000ll + t.tv_nsec;
 }

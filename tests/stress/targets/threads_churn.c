@@ -25,7 +25,6 @@ static void *small_work(void *units)
 static void *long_work(void *unused)
 {
 	uint64_t rounds = 0;
-
 	while (!atomic_load(&stop)) {
 		burn(1);
 		rounds++;
@@ -52,7 +51,6 @@ static void run_raw(void)
 			   0);
 	int flags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD |
 		    CLONE_SYSVSEM | CLONE_CHILD_CLEARTID | CLONE_PARENT_SETTID;
-
 	must(stack != MAP_FAILED, "mmap");
 	must(clone(raw_work, stack + RAW_STACK, flags, (void *)&done, &tid, NULL, &tid) > 0,
 	     "clone");
@@ -64,7 +62,6 @@ static void run_raw(void)
 static void start(pthread_t *thread, int i)
 {
 	pthread_attr_t attr;
-
 	pthread_attr_init(&attr);
 	if (i % 2)
 		must(!pthread_attr_setstacksize(&attr, (size_t)PTHREAD_STACK_MIN), "stack size");
@@ -79,7 +76,6 @@ int main(int argc, char **argv)
 {
 	int waves = scaled(argc, argv, 20);
 	pthread_t longs[4], threads[WAVE];
-
 	for (int i = 0; i < 4; i++)
 		must(!pthread_create(&longs[i], NULL, long_work, NULL), "pthread_create");
 	for (int wave = 0; wave < waves; wave++) {

@@ -11,7 +11,6 @@ static __attribute__((noinline)) uintptr_t sink(char *end)
 {
 	volatile char frame[256];
 	uintptr_t result;
-
 	frame[0] = 1;
 	if ((char *)frame - end < LEFT + 512)
 		result = burn(units) & 0xffff;
@@ -23,14 +22,12 @@ static __attribute__((noinline)) uintptr_t sink(char *end)
 static void *run(void *stack)
 {
 	uintptr_t depth = sink(stack);
-
 	return (void *)(depth > 100 ? (uintptr_t)1 : 0);
 }
 
 int main(int argc, char **argv)
 {
 	int sum = 0;
-
 	units = (unsigned)scaled(argc, argv, 100);
 	for (int i = 0; i < 40; i++) {
 		/* a page that cannot be written stands before each */

@@ -36,7 +36,6 @@ static timer_t make(clockid_t clock, int notify, int signal)
 	struct sigevent event = {.sigev_notify = notify, .sigev_signo = signal};
 	struct itimerspec every = {{0, 10000000}, {0, 10000000}};
 	timer_t timer;
-
 	if (notify == SIGEV_THREAD)
 		event.sigev_notify_function = thread_tick;
 	must(!timer_create(clock, &event, &timer), "timer_create");
@@ -47,7 +46,6 @@ static timer_t make(clockid_t clock, int notify, int signal)
 static bool about(int64_t count, int64_t ns)
 {
 	int64_t wanted = ns / 10000000;
-
 	/* CPU timers go by the scheduler's tick, and a busy machine merges expirations */
 	return count >= wanted / 3 && count <= wanted + wanted / 2 + 5;
 }
@@ -60,10 +58,8 @@ int main(int argc, char **argv)
 	    signals[] = {SIGALRM, SIGVTALRM, SIGPROF, SIGRTMIN + 1, SIGRTMIN + 2};
 	uint64_t expirations = 0;
 	timer_t timers[3];
-
 	for (size_t i = 0; i < 5; i++) {
 		struct sigaction action = {.sa_handler = tick, .sa_flags = SA_RESTART};
-
 		sigaction(signals[i], &action, NULL);
 	}
 	int64_t start = now_ns(CLOCK_MONOTONIC), cpu = now_ns(CLOCK_PROCESS_CPUTIME_ID);
@@ -79,7 +75,7 @@ int main(int argc, char **argv)
 	getitimer(ITIMER_PROF, &left);
 	cpu = now_ns(CLOCK_PROCESS_CPUTIME_ID) - cpu;
 	start = now_ns(CLOCK_MONOTONIC) - start;
-	expect(read(fd, &expirations, sizeof(expirations)) == sizeof(expirations), "timerfd read");
+	expect(read(fd, &expirations, sizeof expirations) == sizeof expirations, "timerfd read");
 	expect(about((int64_t)expirations, start), "timerfd");
 	expect(about(real, start), "real");
 	expect(about(virtual, cpu), "virtual");
@@ -89,7 +85,7 @@ int main(int argc, char **argv)
 	expect(about(threaded, start), "SIGEV_THREAD");
 	expect(left.it_interval.tv_usec == 10000, "interval as set");
 	expect(timer_getoverrun(timers[0]) >= 0, "overrun");
-	memset(&every, 0, sizeof(every));
+	memset(&every, 0, sizeof every);
 	setitimer(ITIMER_PROF, &every, NULL);
 	for (int i = 0; i < 3; i++)
 		expect(!timer_delete(timers[i]), "delete");

@@ -30,7 +30,6 @@ static void *drain(void *context)
 {
 	int fd = *(int *)context;
 	static __thread char room[PIECE];
-
 	while (read(fd, room, sizeof room) > 0)
 		;
 	return NULL;
@@ -41,7 +40,6 @@ static void *feed(void *context)
 {
 	static char room[PIECE];
 	int fd = *(int *)context;
-
 	while (send(fd, room, sizeof room, MSG_NOSIGNAL) > 0)
 		;
 	return NULL;
@@ -55,7 +53,6 @@ static bool read_zero(void)
 static bool readv_zero(void)
 {
 	struct iovec parts[] = {{memory, LARGE / 2}, {memory + LARGE / 2, LARGE / 2}};
-
 	return readv(zero, parts, 2) == LARGE;
 }
 static bool read_random(void)
@@ -73,7 +70,6 @@ static bool write_pipe(void)
 static bool writev_pipe(void)
 {
 	struct iovec parts[] = {{memory, LARGE / 2}, {memory + LARGE / 2, LARGE / 2}};
-
 	return writev(pipes[1], parts, 2) == LARGE;
 }
 static bool write_socket(void)
@@ -87,7 +83,6 @@ static bool send_socket(void)
 static bool send_file(void)
 {
 	off_t at = 0;
-
 	return sendfile(sockets[0], file, &at, LARGE) == LARGE;
 }
 static bool write_file(void)
@@ -109,7 +104,6 @@ static bool wait_read(void)
 static bool wait_readv(void)
 {
 	struct iovec part = {memory, 1};
-
 	return is_timeout(readv(quiet[0], &part, 1));
 }
 static bool wait_recv_chk(void)
@@ -124,20 +118,17 @@ static bool wait_recvmmsg(void)
 {
 	struct iovec part = {memory, 1};
 	struct mmsghdr message = {.msg_hdr = {.msg_iov = &part, .msg_iovlen = 1}};
-
 	return is_timeout(recvmmsg(quiet[0], &message, 1, 0, NULL));
 }
 static bool wait_poll_chk(void)
 {
 	struct pollfd fd = {quiet[0], POLLIN, 0};
-
 	return __poll_chk(&fd, 1, NAP_MS, sizeof fd) == 0;
 }
 static bool wait_raw(void)
 {
 	struct pollfd fd = {quiet[0], POLLIN, 0};
 	struct timespec nap = {0, NAP_MS * 1000000};
-
 	return syscall(SYS_ppoll, &fd, 1, &nap, NULL, 0) == 0;
 }
 
@@ -145,7 +136,6 @@ static bool wait_raw(void)
 static void try(const char *name, bool (*call)(void), int count, unsigned burned)
 {
 	int bad = 0;
-
 	for (int i = 0; i < count; i++) {
 		if (burned)
 			burn(burned);
@@ -160,7 +150,6 @@ static void try(const char *name, bool (*call)(void), int count, unsigned burned
 static void try_with(void *(*other)(void *), int *fd, int *ours, void (*tries)(int), int count)
 {
 	pthread_t thread;
-
 	must(!pthread_create(&thread, NULL, other, fd), "pthread_create");
 	tries(count);
 	close(*ours);
@@ -189,7 +178,6 @@ int main(int argc, char **argv)
 {
 	int count = scaled(argc, argv, 100);
 	struct timeval nap = {0, NAP_MS * 1000};
-
 	zero = open("/dev/zero", O_RDONLY);
 	random_fd = open("/dev/urandom", O_RDONLY);
 	file = open(".", O_RDWR | O_TMPFILE, 0600);

@@ -30,7 +30,6 @@ static inline int standin_run(const struct CMUnitTest *tests, size_t count)
 	volatile int failed = 0;
 	void *state = NULL;
 	volatile size_t i;
-
 	printf("1..%zu\n", count);
 	for (i = 0; i < count; i++) {
 		switch (setjmp(standin_case)) {
@@ -64,7 +63,7 @@ static inline int standin_run(const struct CMUnitTest *tests, size_t count)
 
 #define cmocka_unit_test(function)    {#function, function}
 #define cmocka_run_group_tests(tests, setup, teardown) \
-	standin_run(tests, sizeof(tests) / sizeof((tests)[0]))
+	standin_run(tests, sizeof tests / sizeof((tests)[0]))
 #define fail()                        standin_check(0, "fail()", __FILE__, __LINE__)
 #define skip()                        longjmp(standin_case, 2)
 #define assert_true(c)                STANDIN(c)

@@ -16,10 +16,20 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+struct err *choose_no_metric(const struct profile *p, const char *path, const char *wanted)
+{
+	struct buf names = {0};
+	for (size_t i = 0; i < p->metric_count; i++)
+		buf_printf(&names, "%s%s", i ? ", " : "", p->metrics[i].name);
+	struct err *e = err_new("%s has no metric '%s', only: %s", path, wanted,
+				names.size ? buf_text(&names) : "none");
+	buf_free(&names);
+	return e;
+}
+
 struct err *choose_metric(const struct profile *p, const char *path, const char *wanted,
 			  uint32_t *metric)
 {
-	struct buf names = {0};
 	char *end;
 	*metric = 0;
 	if (!wanted)
@@ -34,12 +44,7 @@ struct err *choose_metric(const struct profile *p, const char *path, const char 
 		*metric = (uint32_t)number;
 		return NULL;
 	}
-	for (size_t i = 0; i < p->metric_count; i++)
-		buf_printf(&names, "%s%s", i ? ", " : "", p->metrics[i].name);
-	struct err *e = err_new("%s has no metric '%s', only: %s", path, wanted,
-				names.size ? buf_text(&names) : "none");
-	buf_free(&names);
-	return e;
+	return choose_no_metric(p, path, wanted);
 }
 
 struct err *choose_profile(const char *path, const char *wanted, struct profile **profile,

@@ -15,6 +15,9 @@ struct summary;
 struct err *choose_metric(const struct profile *profile, const char *path, const char *wanted,
 			  uint32_t *metric);
 
+/* The error that the file has no such metric, only those that it names. */
+struct err *choose_no_metric(const struct profile *profile, const char *path, const char *wanted);
+
 /* Reads it, chooses the metric, and sums that up. What makes it unreliable is appended to `notes`, a line each. */
 struct err *choose_profile(const char *path, const char *wanted, struct profile **profile,
 			   uint32_t *metric, struct summary *summary, struct buf *notes);

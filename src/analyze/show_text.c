@@ -25,6 +25,7 @@
 #include "base/buf.h"
 #include "base/path.h"
 #include "base/term.h"
+#include "base/utf8.h"
 #include "profile/profile.h"
 
 #define NUMBERS 29    /* columns before the names */
@@ -100,25 +101,12 @@ static void put_numbers(struct drawing *d, uint32_t node)
 
 /* ---- names ---- */
 
-static bool starts_character(char c)
-{
-	return ((unsigned char)c & 0xc0) != 0x80;
-}
-
-static size_t columns(const char *text)
-{
-	size_t count = 0;
-	for (; *text; text++)
-		count += starts_character(*text);
-	return count;
-}
-
 /* The byte where character number `index` begins. */
 static size_t byte_of(const char *text, size_t index)
 {
 	size_t at = 0;
 	for (; text[at]; at++)
-		if (starts_character(text[at]) && !index--)
+		if (utf8_begins(text[at]) && !index--)
 			break;
 	return at;
 }
@@ -127,7 +115,7 @@ static size_t byte_of(const char *text, size_t index)
 /* Cut in the middle to at most `max` columns (0: not cut). */
 static void put_name(struct drawing *d, const char *name, size_t max)
 {
-	size_t wide = columns(name), size = strlen(name);
+	size_t wide = utf8_count(name), size = strlen(name);
 	if (!max || wide <= max) {
 		buf_put_clean(d->out, name, size);
 		return;
@@ -195,9 +183,9 @@ static void put_scope(struct drawing *d, uint32_t node, size_t used)
 		name = shortened.failed ? s->name : buf_text(&shortened);
 	}
 	describe(d, s, &rest);
-	size_t behind = columns(buf_text(&rest)), max = 0;
+	size_t behind = utf8_count(buf_text(&rest)), max = 0;
 	size_t left = d->o->width > used ? d->o->width - used : 0;
-	if (d->o->width && columns(name) + behind > left) {
+	if (d->o->width && utf8_count(name) + behind > left) {
 		if (left < behind + NAME_LEAST) {
 			buf_clear(&rest);
 			behind = 0;
@@ -224,7 +212,7 @@ static size_t put_guides(struct drawing *d, enum fork fork)
 {
 	static const char *const marks[] = {[ALONE] = "", [BRANCH] = "├─ ", [LAST] = "└─ "};
 	const char *text = buf_text(&d->guides);
-	size_t wide = columns(text), skipped = 0;
+	size_t wide = utf8_count(text), skipped = 0;
 	if (wide > GUIDES_MAX * GUIDE) {
 		skipped = byte_of(text, wide - GUIDES_MAX * GUIDE);
 		wide = GUIDES_MAX * GUIDE + 2;

@@ -47,3 +47,11 @@ void utf8_tame(char *text)
 		size -= step;
 	}
 }
+
+size_t utf8_count(const char *text)
+{
+	size_t count = 0;
+	for (; *text; text++)
+		count += utf8_begins(*text);
+	return count;
+}

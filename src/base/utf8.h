@@ -12,5 +12,14 @@ size_t utf8_decode(const char *text, size_t size, uint32_t *character);
    that turn the direction. */
 bool utf8_is_harmful(uint32_t character);
 
+/* Whether this byte begins a character. */
+static inline bool utf8_begins(char byte)
+{
+	return ((unsigned char)byte & 0xc0) != 0x80;
+}
+
+/* How many characters the text has. */
+size_t utf8_count(const char *text);
+
 /* In place: bytes of what is harmful, or no character, become '?'. */
 void utf8_tame(char *text);

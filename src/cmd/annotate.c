@@ -305,10 +305,10 @@ int cmd_annotate(int argc, char **argv)
 		{0, "path-map", "FROM=TO",
 		 "source paths that begin with FROM are found at TO; may be repeated", ARG_LIST,
 		 &o.path_maps},
-		{0, "context", "N|all", "lines around those with samples; 5 unless told",
-		 ARG_STRING, &o.context_text},
+		{0, "context", "N|all", "lines around those with samples; 5 by default", ARG_STRING,
+		 &o.context_text},
 		{0, "min", "PCT",
-		 "what has less of the function is not pointed out; 0.5 unless told", ARG_STRING,
+		 "what has less of the function is not pointed out; 0.5 by default", ARG_STRING,
 		 &o.min_text},
 		{0, "metric", "M", "another event than the first, by name or number", ARG_STRING,
 		 &o.metric},
@@ -326,7 +326,7 @@ int cmd_annotate(int argc, char **argv)
 	struct args args = {
 		.command = "annotate",
 		.usage = "[options] [FILE] [FUNCTION]",
-		.summary = "Shows a function (that with the most samples unless named) line by "
+		.summary = "Shows a function (by default the one with the most samples) line by "
 			   "line, with its samples.",
 		.options = options,
 		.examples = "  culprit annotate\n"

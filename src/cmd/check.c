@@ -2,6 +2,7 @@
 /* `culprit check`: how well a binary can be unwound (recipes/check.h). */
 #include "cmd/cmd.h"
 
+#include "analyze/summary.h"
 #include "base/args.h"
 #include "base/buf.h"
 #include "base/err.h"
@@ -31,29 +32,13 @@ struct totals {
 
 /* ---- printing ---- */
 
-#define NUMBER_MAX 32
-
-/* "11 203 417" */
-static const char *number(uint64_t value, char out[NUMBER_MAX])
-{
-	char digits[NUMBER_MAX];
-	int length = snprintf(digits, sizeof digits, "%" PRIu64, value), to = 0;
-	for (int i = 0; i < length; i++) {
-		if (i && (length - i) % 3 == 0)
-			out[to++] = ' ';
-		out[to++] = digits[i];
-	}
-	out[to] = 0;
-	return out;
-}
-
 /* Rounded down: 100% means all. */
-static const char *percent(uint64_t part, uint64_t whole, char out[NUMBER_MAX])
+static const char *percent(uint64_t part, uint64_t whole, char out[SUMMARY_COUNT_MAX])
 {
 	uint64_t thousandths = whole ? (uint64_t)((long double)part * 100000 / whole) : 0;
 	if (!whole)
 		return "-";
-	snprintf(out, NUMBER_MAX, "%" PRIu64 ".%03" PRIu64 "%%", thousandths / 1000,
+	snprintf(out, SUMMARY_COUNT_MAX, "%" PRIu64 ".%03" PRIu64 "%%", thousandths / 1000,
 		 thousandths % 1000);
 	return out;
 }
@@ -112,11 +97,11 @@ static const char *cause_help(enum compare_cause cause)
 
 static void print_causes(const struct check *c)
 {
-	char text[NUMBER_MAX];
+	char text[SUMMARY_COUNT_MAX];
 	for (int cause = COMPARE_AGREE + 1; cause < COMPARE_CAUSES; cause++) {
 		if (!c->compare.count[cause])
 			continue;
-		printf("    %11s  %-15s %s%s%s\n", number(c->compare.count[cause], text),
+		printf("    %11s  %-15s %s%s%s\n", summary_count(text, c->compare.count[cause]),
 		       compare_cause_name(cause), term_style(STDOUT_FILENO, TERM_DIM),
 		       cause_help(cause), term_style(STDOUT_FILENO, TERM_PLAIN));
 		print_list(c, cause);
@@ -126,10 +111,10 @@ static void print_causes(const struct check *c)
 static void print_bounds(const struct check *c)
 {
 	const struct procedures_match *m = &c->match;
-	char found[NUMBER_MAX], all[NUMBER_MAX], share[NUMBER_MAX];
+	char found[SUMMARY_COUNT_MAX], all[SUMMARY_COUNT_MAX], share[SUMMARY_COUNT_MAX];
 	printf("  bounds      found %s of %s starts by %s (%s), missed %" PRIu64 ", false %" PRIu64
 	       " (%" PRIu64 " inside a procedure)\n",
-	       number(m->found, found), number(c->truth.count, all),
+	       summary_count(found, m->found), summary_count(all, c->truth.count),
 	       c->bounds_by_cfi ? "CFI" : "symbols", percent(m->found, c->truth.count, share),
 	       m->missed, m->benign + m->malignant, m->malignant);
 }
@@ -138,23 +123,23 @@ static void print_text(const struct check *c, const struct options *o)
 {
 	const struct compare *k = &c->compare;
 	uint64_t explained = compare_explained(k);
-	char a[NUMBER_MAX], b[NUMBER_MAX], size[TERM_UNIT_MAX];
+	char a[SUMMARY_COUNT_MAX], b[SUMMARY_COUNT_MAX], size[TERM_UNIT_MAX];
 	printf("%s%s%s\n", term_style(STDOUT_FILENO, TERM_BOLD), term_text(c->path),
 	       term_style(STDOUT_FILENO, TERM_PLAIN));
 	printf("  code        %s of %s; CFI describes %s, the analysis %s of it\n",
 	       term_size(size, k->code_bytes), c->analysis.isa->name,
 	       percent(k->cfi_bytes, k->code_bytes, a),
 	       percent(k->analysis_bytes, k->code_bytes, b));
-	printf("  compared    %s of %s instructions\n", number(k->compared, a),
-	       number(k->instructions, b));
+	printf("  compared    %s of %s instructions\n", summary_count(a, k->compared),
+	       summary_count(b, k->instructions));
 	printf("  agree       %s", percent(k->count[COMPARE_AGREE], k->compared, a));
 	if (explained)
 		printf("; %s with those where the CFI is at fault",
 		       percent(k->count[COMPARE_AGREE] + explained, k->compared, b));
 	printf("\n");
 	print_causes(c);
-	printf("  procedures  %s by symbols, %s more inferred\n", number(c->by_symbol, a),
-	       number(c->inferred, b));
+	printf("  procedures  %s by symbols, %s more inferred\n", summary_count(a, c->by_symbol),
+	       summary_count(b, c->inferred));
 	if (c->has_bounds)
 		print_bounds(c);
 	if (c->cfi_stats.bad_entries)
@@ -162,7 +147,7 @@ static void print_text(const struct check *c, const struct options *o)
 		       c->cfi_stats.bad_entries, c->cfi_stats.entries);
 	if (o->check.emit)
 		printf("  written     %s: %s pieces of code, %s names\n", term_text(o->check.emit),
-		       number(c->emitted.entries, a), number(c->emitted.symbols, b));
+		       summary_count(a, c->emitted.entries), summary_count(b, c->emitted.symbols));
 }
 
 static void json_procedures(struct json *j, const struct check *c)
@@ -241,9 +226,10 @@ static void print_json(const struct check *c, const struct options *o)
 
 static void print_totals(const struct totals *t)
 {
-	char binaries[NUMBER_MAX], compared[NUMBER_MAX], agree[NUMBER_MAX], with[NUMBER_MAX];
+	char binaries[SUMMARY_COUNT_MAX], compared[SUMMARY_COUNT_MAX], agree[SUMMARY_COUNT_MAX],
+		with[SUMMARY_COUNT_MAX];
 	printf("%s binaries, %s instructions compared: agree %s; %s with those where the CFI is at fault\n",
-	       number(t->binaries, binaries), number(t->compared, compared),
+	       summary_count(binaries, t->binaries), summary_count(compared, t->compared),
 	       percent(t->agree, t->compared, agree),
 	       percent(t->agree + t->explained, t->compared, with));
 }

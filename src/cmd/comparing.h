@@ -25,7 +25,7 @@ struct comparing {
 	struct buf notes; /* lines about reliability */
 };
 
-/* What diff takes changes for, unless told. */
+/* What diff takes changes for, by default. */
 #define COMPARING_MIN 0.1   /* per cent */
 #define COMPARING_NOISE 2.0 /* per cent */
 #define COMPARING_ALPHA 0.05
@@ -37,7 +37,7 @@ struct comparing {
 #define COMPARING_OPTIONS(c, less) \
 	{0, "by", COMPARING_BY, "what rows are", ARG_CHOICE, &(c).by}, \
 	{0, "metric", "M", "another event than the first, by name or number", ARG_STRING, &(c).metric}, \
-	{0, "min", "PCT", less "; 0.1 unless told", ARG_STRING, &(c).min_text}, \
+	{0, "min", "PCT", less "; 0.1 by default", ARG_STRING, &(c).min_text}, \
 	{0, "limit", "N", "no more than N rows", ARG_U64, &(c).limit}, \
 	{0, "no-inline", NULL, "inlined functions count for the one that they are in", ARG_FLAG, &(c).no_inline}, \
 	{0, "full-names", NULL, "C++ names with parameters and all template arguments", ARG_FLAG, &(c).full_names}, \

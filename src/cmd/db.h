@@ -33,7 +33,7 @@ struct db_choice {
 
 /* clang-format off */
 #define DB_FILE_OPTION(where) \
-	{0, "db", "FILE|URL", "the database; $CULPRIT_DB or /var/lib/culprit/culprit.db unless told", ARG_STRING, &(where)}
+	{0, "db", "FILE|URL", "the database; $CULPRIT_DB or /var/lib/culprit/culprit.db by default", ARG_STRING, &(where)}
 #define DB_CHOICE_OPTIONS(c) \
 	DB_FILE_OPTION((c).file), \
 	{0, "host", "NAME", "only of this host", ARG_STRING, &(c).host}, \
@@ -58,7 +58,7 @@ struct err *db_open(const char *file, const struct read_choice *choice, bool pat
 struct err *db_epochs(const char *file, const char *host, struct read_epochs *out);
 struct err *db_sql(const char *file, const char *sql, read_row *row, void *context);
 
-/* Shows a text, through the pager unless told; names in it cannot steer the terminal. Frees it. */
+/* Shows a text, through the pager by default; names in it cannot steer the terminal. Frees it. */
 struct err *db_page(struct buf *text, bool no_pager);
 
 /* Appends a name as one line has it: what is no letter becomes a question mark. */

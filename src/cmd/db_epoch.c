@@ -102,7 +102,7 @@ int db_epoch(int argc, char **argv)
 	const char *path = CONTROL_PATH;
 	bool json = false;
 	const struct arg options[] = {
-		{0, "socket", "PATH", "the daemon's control socket; " CONTROL_PATH " unless told",
+		{0, "socket", "PATH", "the daemon's control socket; " CONTROL_PATH " by default",
 		 ARG_STRING, &path},
 		{0, "json", NULL, "print JSON", ARG_FLAG, &json},
 		{0},

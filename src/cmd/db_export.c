@@ -107,7 +107,7 @@ int db_export(int argc, char **argv)
 {
 	struct options o = {.output = DEFAULT_OUTPUT};
 	const struct arg options[] = {
-		{'o', "output", "FILE", "the profile; " DEFAULT_OUTPUT " unless told", ARG_STRING,
+		{'o', "output", "FILE", "the profile; " DEFAULT_OUTPUT " by default", ARG_STRING,
 		 &o.output},
 		DB_CHOICE_OPTIONS(o.c),
 		{'q', "quiet", NULL, "no summary", ARG_FLAG, &o.quiet},

@@ -176,9 +176,9 @@ int db_show(int argc, char **argv)
 		DB_CHOICE_OPTIONS(o.c),
 		{0, "by", "procedure|image|process|user|container|host", "what rows are",
 		 ARG_CHOICE, &o.by},
-		{0, "sort", "EVENT", "the event that orders them; the first unless told",
-		 ARG_STRING, &o.sort},
-		{0, "limit", "N", "no more than N rows; 50 unless told, all with --json", ARG_U64,
+		{0, "sort", "EVENT", "the event that orders them; the first by default", ARG_STRING,
+		 &o.sort},
+		{0, "limit", "N", "no more than N rows; 50 by default, all with --json", ARG_U64,
 		 &o.limit},
 		{0, "no-pager", NULL, "straight to the terminal", ARG_FLAG, &o.no_pager},
 		{0, "json", NULL, "print JSON", ARG_FLAG, &o.json},
@@ -187,7 +187,7 @@ int db_show(int argc, char **argv)
 	struct args args = {
 		.command = "db show",
 		.usage = "[options] [SPAN]",
-		.summary = "Shows the samples of a time (all unless told), the most first.",
+		.summary = "Shows the samples of a time (all by default), the most first.",
 		.options = options,
 		.examples = "  culprit db show yesterday 14:00-15:00\n"
 			    "  culprit db show --by=image today\n"

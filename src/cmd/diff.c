@@ -93,7 +93,7 @@ int cmd_diff(int argc, char **argv)
 		 ARG_CHOICE, &o.fail_on},
 		{0, "share", NULL, "compare shares of the samples, not CPU time", ARG_FLAG,
 		 &o.share},
-		{0, "noise", "PCT", "how much runs differ by themselves; 2 unless told or seen",
+		{0, "noise", "PCT", "how much runs differ by themselves; 2 by default, or as seen",
 		 ARG_STRING, &o.noise},
 		COMPARING_OPTIONS(o.c, "rows with less are not looked at"),
 		{0},

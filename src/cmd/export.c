@@ -163,7 +163,8 @@ int cmd_export(int argc, char **argv)
 	struct options o = {.to = UNTOLD, .group = UNTOLD, .rows = UNTOLD};
 	const struct arg options[] = {
 		{0, "to", FORMATS, "the format", ARG_CHOICE, &o.to},
-		{'o', "output", "FILE", "write there; stdout unless told", ARG_STRING, &o.output},
+		{'o', "output", "FILE", "write there; standard output by default", ARG_STRING,
+		 &o.output},
 		{0, "metric", "M", "only this event, by name or number", ARG_STRING, &o.metric},
 		{0, "thread", "ID|NAME", "only samples of such threads", ARG_STRING, &o.thread},
 		{0, "process", "ID|NAME", "only samples of such processes", ARG_STRING, &o.process},
@@ -171,7 +172,7 @@ int cmd_export(int argc, char **argv)
 		{0, "ignore", "RE", "no paths with a function that matches", ARG_STRING, &o.ignore},
 		{0, "group", "thread|process", "folded, csv: begin paths with it", ARG_CHOICE,
 		 &o.group},
-		{0, "rows", "function|context", "csv: what a row is; a function unless told",
+		{0, "rows", "function|context", "csv: what a row is; a function by default",
 		 ARG_CHOICE, &o.rows},
 		{0, "loops", NULL, "loops as frames of their own", ARG_FLAG, &o.loops},
 		{0, "no-inline", NULL, "leave out inlined functions", ARG_FLAG, &o.no_inline},
@@ -185,7 +186,7 @@ int cmd_export(int argc, char **argv)
 		.command = "export",
 		.usage = "[options] --to=FORMAT [FILE]",
 		.summary = "Writes a profile (" DEFAULT_FILE
-			   " unless named) in the format of another tool.",
+			   " by default) in the format of another tool.",
 		.options = options,
 		.examples = "  culprit export --to=pprof -o app.pb.gz\n"
 			    "  culprit export --to=folded | flamegraph.pl >app.svg\n"

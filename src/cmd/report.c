@@ -331,7 +331,7 @@ int cmd_report(int argc, char **argv)
 		 "what rows are; the last three go above functions", ARG_CHOICE, &o.by},
 		{0, "metric", "M", "another event than the first, by name or number", ARG_STRING,
 		 &o.metric},
-		{0, "min", "PCT", "leave out what has less; 0.5 unless told, 0 with --json",
+		{0, "min", "PCT", "leave out what has less; 0.5 by default, 0 with --json",
 		 ARG_STRING, &o.min_text},
 		{0, "focus", "RE", "only paths with a function that matches", ARG_STRING, &o.focus},
 		{0, "ignore", "RE", "no paths with a function that matches", ARG_STRING, &o.ignore},
@@ -357,7 +357,7 @@ int cmd_report(int argc, char **argv)
 		.command = "report",
 		.usage = "[options] [FILE]",
 		.summary = "Shows a profile (" DEFAULT_FILE
-			   " unless named): who took the time, and by which way.",
+			   " by default): who took the time, and by which way.",
 		.options = options,
 		.examples = "  culprit report --view=flat --limit 20\n"
 			    "  culprit report --hot-path\n"

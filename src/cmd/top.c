@@ -99,7 +99,7 @@ int cmd_top(int argc, char **argv)
 		.command = "top",
 		.usage = "[options] [FILE | -p PID]",
 		.summary = "Shows what a recording that goes on (to " DEFAULT_FILE
-			   " unless named), or a process, spends its time on now.",
+			   " by default), or a process, spends its time on now.",
 		.options = options,
 		.examples = "  culprit top\n"
 			    "  culprit top -p 4711\n"

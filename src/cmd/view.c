@@ -260,7 +260,7 @@ int cmd_view(int argc, char **argv)
 		.command = "view",
 		.usage = "[options] [FILE] | --diff OLD NEW | --diff OLD... -- NEW...",
 		.summary = "Writes a profile (" DEFAULT_FILE
-			   " unless named) as one HTML file to look at, and opens it.",
+			   " by default) as one HTML file to look at, and opens it.",
 		.options = options,
 		.examples = "  culprit view\n"
 			    "  culprit view --serve\n"

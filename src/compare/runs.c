@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compare/runs.h"
 
-#include <ctype.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/choose.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "profile/profile.h"
@@ -13,39 +13,6 @@
 #define LOST_NOTED 0.01 /* share of the samples */
 
 /* ---- metrics ---- */
-
-static struct err *no_metric(const struct profile *p, const char *path, const char *wanted)
-{
-	struct buf names = {0};
-	for (size_t i = 0; i < p->metric_count; i++)
-		buf_printf(&names, "%s%s", i ? ", " : "", p->metrics[i].name);
-	struct err *e = err_new("%s has no metric '%s', only: %s", path, wanted,
-				names.size ? buf_text(&names) : "none");
-	buf_free(&names);
-	return e;
-}
-
-/* Decides which metric is compared, by the first file. */
-static struct err *choose(const struct profile *p, const char *path, const char *wanted,
-			  uint32_t *metric)
-{
-	char *end;
-	*metric = 0;
-	if (!p->metric_count)
-		return err_new("%s has no samples", path);
-	for (uint32_t i = 0; wanted && i < p->metric_count; i++)
-		if (!strcmp(p->metrics[i].name, wanted)) {
-			*metric = i;
-			return NULL;
-		}
-	if (!wanted)
-		return NULL;
-	unsigned long number = strtoul(wanted, &end, 10);
-	if (!isdigit((unsigned char)wanted[0]) || *end || number >= p->metric_count)
-		return no_metric(p, path, wanted);
-	*metric = (uint32_t)number;
-	return NULL;
-}
 
 /* The same one in another file. */
 static struct err *find(const struct runs *r, const struct profile *p, const char *path,
@@ -60,7 +27,7 @@ static struct err *find(const struct runs *r, const struct profile *p, const cha
 		*metric = i;
 		return NULL;
 	}
-	return no_metric(p, path, r->metric);
+	return choose_no_metric(p, path, r->metric);
 }
 
 /* Where the profile of all has this metric. */
@@ -103,8 +70,9 @@ static struct err *add(struct runs *r, struct run *run, const struct profile *p,
 {
 	bool first = run == r->all;
 	uint32_t metric = 0;
-	struct err *e = first ? choose(p, run->path, wanted, &metric)
-			      : find(r, p, run->path, &metric);
+	struct err *e = !p->metric_count ? err_new("%s has no samples", run->path)
+			: first          ? choose_metric(p, run->path, wanted, &metric)
+					 : find(r, p, run->path, &metric);
 	if (e)
 		return e;
 	if (first) {

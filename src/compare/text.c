@@ -10,22 +10,10 @@
 #include "base/json.h"
 #include "base/path.h"
 #include "base/term.h"
+#include "base/utf8.h"
 #include "compare/counts.h"
 
 #define NAME_LEAST 24 /* columns that a name is not cut below */
-
-static bool starts_character(char c)
-{
-	return ((unsigned char)c & 0xc0) != 0x80;
-}
-
-static size_t columns(const char *text)
-{
-	size_t count = 0;
-	for (; *text; text++)
-		count += starts_character(*text);
-	return count;
-}
 
 void text_harmless(const char *text, struct buf *out)
 {
@@ -36,12 +24,12 @@ void text_harmless(const char *text, struct buf *out)
 static void put_cut(const char *text, size_t max, struct buf *out)
 {
 	size_t at = 0;
-	if (!max || columns(text) <= max) {
+	if (!max || utf8_count(text) <= max) {
 		text_harmless(text, out);
 		return;
 	}
 	for (size_t column = 0; text[at]; at++)
-		if (starts_character(text[at]) && ++column == max)
+		if (utf8_begins(text[at]) && ++column == max)
 			break;
 	buf_put_clean(out, text, at);
 	buf_puts(out, "…");
@@ -70,8 +58,8 @@ void text_row(const struct row *row, const struct text_options *o, size_t left, 
 	}
 	if (row->module && strcmp(row->module, row->name) != 0)
 		buf_printf(&rest, "  (%s)", row->module);
-	size_t behind = columns(buf_text(&rest)), max = 0;
-	if (o->width && columns(buf_text(&name)) + behind > left) {
+	size_t behind = utf8_count(buf_text(&rest)), max = 0;
+	if (o->width && utf8_count(buf_text(&name)) + behind > left) {
 		if (left < behind + NAME_LEAST) {
 			buf_clear(&rest);
 			behind = 0;

@@ -113,13 +113,7 @@ static bool is_end(const struct build *b, uint64_t at)
 
 static bool is_code(const struct build *b, uint64_t at)
 {
-	const struct image_segment *segments;
-	size_t count = image_segments(b->in->image, &segments);
-	for (size_t i = 0; i < count; i++)
-		if (segments[i].executable && at >= segments[i].address &&
-		    at - segments[i].address < segments[i].file_size)
-			return at % b->isa->insn_min == 0;
-	return false;
+	return at % b->isa->insn_min == 0 && image_is_code(b->in->image, at);
 }
 
 static bool read_entry(const struct build *b, const struct jump_table *t, uint64_t index,

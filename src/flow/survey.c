@@ -116,17 +116,6 @@ static bool is_noreturn_name(const char *name)
 	return false;
 }
 
-static bool is_code(struct image *image, uint64_t address)
-{
-	const struct image_segment *segments;
-	size_t count = image_segments(image, &segments);
-	for (size_t i = 0; i < count; i++)
-		if (segments[i].executable && address >= segments[i].address &&
-		    address - segments[i].address < segments[i].file_size)
-			return true;
-	return false;
-}
-
 /* A part of a procedure that was moved away from the rest is no procedure. */
 static bool is_part(const char *name)
 {
@@ -165,7 +154,7 @@ static void add_array(struct image *image, const char *section, struct addresses
 	uint64_t word;
 	for (size_t at = 0; bytes && size - at >= sizeof word; at += sizeof word) {
 		memcpy(&word, bytes + at, sizeof word);
-		if (word && word != UINT64_MAX && is_code(image, word))
+		if (word && word != UINT64_MAX && image_is_code(image, word))
 			add(entries, word);
 	}
 }
@@ -181,7 +170,7 @@ static void add_unbound(struct image *image, uint64_t slot, struct addresses *hi
 	if (!bytes || size < sizeof word)
 		return;
 	memcpy(&word, bytes, sizeof word);
-	if (word && is_code(image, word))
+	if (word && image_is_code(image, word))
 		add(hints, word);
 }
 
@@ -281,7 +270,7 @@ static bool add_slots(struct image *image, const struct reloc *relocs, size_t co
 		uint64_t procedure = relocs[i].value;
 		if (!procedure && relocs[i].symbol && is_noreturn_name(relocs[i].symbol))
 			procedure = TRACE_NO_RETURN;
-		else if (!procedure || !is_code(image, procedure))
+		else if (!procedure || !image_is_code(image, procedure))
 			continue;
 		survey->slots[survey->slot_count++] = (struct trace_slot){relocs[i].offset,
 									  procedure};
@@ -318,7 +307,7 @@ struct err *survey_take(struct image *image, const struct isa *isa, const struct
 		if (image_section(image, glue[i]))
 			add(&entries, image_section(image, glue[i])->address);
 	for (size_t i = 0; i < reloc_count; i++)
-		if (relocs[i].value && is_code(image, relocs[i].value))
+		if (relocs[i].value && image_is_code(image, relocs[i].value))
 			add(&hints, relocs[i].value);
 		else if (!relocs[i].value && relocs[i].symbol)
 			add_unbound(image, relocs[i].offset, &hints);

@@ -679,6 +679,17 @@ size_t image_segments(const struct image *image, const struct image_segment **ou
 	return image->segment_count;
 }
 
+bool image_is_code(const struct image *image, uint64_t address)
+{
+	const struct image_segment *segments;
+	size_t count = image_segments(image, &segments);
+	for (size_t i = 0; i < count; i++)
+		if (segments[i].executable && address >= segments[i].address &&
+		    address - segments[i].address < segments[i].file_size)
+			return true;
+	return false;
+}
+
 size_t image_sections(const struct image *image, const struct image_section **out)
 {
 	*out = image->sections;

@@ -56,6 +56,8 @@ size_t image_build_id(const struct image *image, const uint8_t **bytes);
 void image_build_id_hex(const struct image *image, char *out);
 
 size_t image_segments(const struct image *image, const struct image_segment **out);
+/* Whether it has code at this address. */
+bool image_is_code(const struct image *image, uint64_t address);
 size_t image_sections(const struct image *image, const struct image_section **out);
 /* By name, or NULL. The first with contents (not SHT_NOBITS) wins. */
 const struct image_section *image_section(const struct image *image, const char *name);

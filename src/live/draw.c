@@ -18,6 +18,7 @@
 #include "analyze/summary.h"
 #include "base/buf.h"
 #include "base/term.h"
+#include "base/utf8.h"
 
 #define BAR_MAX 20
 #define NAME_LEAST 24 /* columns that a name shall have before others get any */
@@ -69,11 +70,6 @@ const char *by_title(enum board_by by)
 
 /* Texts are foreign: only what a terminal shows as one letter gets there. */
 
-static bool starts_letter(unsigned char c)
-{
-	return (c & 0xc0) != 0x80;
-}
-
 static void put_letter(struct line *l, const char *text, size_t size)
 {
 	unsigned char c = (unsigned char)text[0];
@@ -88,7 +84,7 @@ static void put(struct line *l, const char *text)
 {
 	while (*text && l->used < l->p->width) {
 		size_t size = 1;
-		while (text[size] && !starts_letter((unsigned char)text[size]))
+		while (text[size] && !utf8_begins(text[size]))
 			size++;
 		put_letter(l, text, size);
 		text += size;
@@ -108,25 +104,17 @@ static void put_styled(struct line *l, const char *style, const char *text)
 	put_style(l, PLAIN);
 }
 
-static size_t columns(const char *text)
-{
-	size_t count = 0;
-	for (; *text; text++)
-		count += starts_letter((unsigned char)*text);
-	return count;
-}
-
 /* A name that is too long is cut in its middle: both ends tell more. */
 static void put_name(struct line *l, const char *name, size_t room)
 {
-	size_t wide = columns(name), at = 0;
+	size_t wide = utf8_count(name), at = 0;
 	const char *dots = l->p->utf8 ? "…" : "~";
 	size_t front = wide > room && room ? (room - 1) / 2 : wide;
 	size_t skipped = wide > room && room ? wide - room + 1 : 0;
 	for (const char *c = name; *c; at++) {
 		size_t size = 1;
 		char letter[8];
-		while (c[size] && !starts_letter((unsigned char)c[size]))
+		while (c[size] && !utf8_begins(c[size]))
 			size++;
 		if (at == front && skipped)
 			put(l, dots);
@@ -290,8 +278,8 @@ static void put_row(struct line *l, const struct board_row *r, struct layout y, 
 	if (selected && !l->p->colour)
 		put(l, ">");
 	size_t room = l->p->width > l->used ? l->p->width - l->used : 0;
-	size_t behind = columns(r->where) + 2;
-	bool fits = *r->where && columns(r->label) + behind <= room;
+	size_t behind = utf8_count(r->where) + 2;
+	bool fits = *r->where && utf8_count(r->label) + behind <= room;
 	put_name(l, r->label, room);
 	put_style(l, PLAIN);
 	if (fits) {

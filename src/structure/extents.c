@@ -57,17 +57,6 @@ static const char *part_suffix(const char *name)
 	return dot && dot != name && (dot[5] == 0 || dot[5] == '.') ? dot : NULL;
 }
 
-static bool is_code(struct image *image, uint64_t address)
-{
-	const struct image_segment *segments;
-	size_t count = image_segments(image, &segments);
-	for (size_t i = 0; i < count; i++)
-		if (segments[i].executable && address >= segments[i].address &&
-		    address - segments[i].address < segments[i].file_size)
-			return true;
-	return false;
-}
-
 /* ---- what the file says ---- */
 
 static void add_symbols(struct spans *s, const struct symbols *symbols)
@@ -76,7 +65,7 @@ static void add_symbols(struct spans *s, const struct symbols *symbols)
 	size_t count = symbols ? symbols_all(symbols, &all) : 0;
 	for (size_t i = 0; i < count; i++) {
 		uint64_t end = all[i].address + all[i].size;
-		if (!is_code(s->image, all[i].address) || end < all[i].address ||
+		if (!image_is_code(s->image, all[i].address) || end < all[i].address ||
 		    procedures_is_stub(s->image, all[i].address))
 			continue;
 		add(s, (struct span){all[i].address, all[i].size ? end : 0, all[i].name,
@@ -126,7 +115,7 @@ static struct err *add_cfi(struct spans *s, struct image *debug, const struct sy
 	bool unnamed = false;
 	struct err *e = cfi_ranges(s->image, debug, &ranges, &count);
 	for (size_t i = 0; !e && i < count; i++) {
-		if (ranges[i].end <= ranges[i].start || !is_code(s->image, ranges[i].start) ||
+		if (ranges[i].end <= ranges[i].start || !image_is_code(s->image, ranges[i].start) ||
 		    procedures_is_stub(s->image, ranges[i].start))
 			continue;
 		unnamed |= !has_symbol(symbols, ranges[i].start);
@@ -145,7 +134,7 @@ static struct err *add_described(void *context, const struct inline_procedure *p
 	uint64_t entry = p->scopes[0].count ? p->ranges[p->scopes[0].first].start : 0;
 	for (uint32_t i = 0; i < p->scopes[0].count; i++) {
 		const struct inline_range *r = &p->ranges[p->scopes[0].first + i];
-		if (r->end > r->start && is_code(s->image, r->start))
+		if (r->end > r->start && image_is_code(s->image, r->start))
 			add(s, (struct span){r->start, r->end, i ? NULL : p->scopes[0].name,
 					     BY_DWARF, r->start != entry, EXTENT_NONE});
 	}

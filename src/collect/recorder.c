@@ -380,7 +380,7 @@ static struct err *choose_collector(struct recorder *r)
 		return err_new("-p: a running process is sampled by the kernel alone%s%s",
 			       can ? "" : ": ", can ? ", and --collector=agent says no" : why);
 	r->wanted.kernel = can && r->options->collector != COLLECTOR_AGENT;
-	if (!r->options->command) /* whoever started it */
+	if (!r->options->command || r->options->all) /* processes of others */
 		r->wanted.reacher = "/proc/self/exe";
 	return NULL;
 }

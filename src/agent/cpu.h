@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * What the handler must know about the CPU that it runs on, in cpu_NAME.h:
+ * What the agent must know about the CPU that it runs on. sample.c, sandbox.c and start.c use it; cpu_NAME.h
+ * defines it for each CPU:
  *
  *    CPU_HERE                 its struct unwind_cpu, a constant
- *    CPU_AUDIT                what filters of system calls call it
- *    cpu_registers()          the interrupted ones by DWARF number; `room` may be used for them
- *    cpu_pc()                 where it was interrupted
+ *    CPU_AUDIT                its number in filters of system calls
+ *    cpu_registers()          the interrupted registers, by DWARF number; `room` may be used to store them
+ *    cpu_pc()                 the interrupted PC
  */
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
+/* agent/cpu.h for aarch64. Only that file includes this. */
 
 #define CPU_HERE unwind_cpu_aarch64
 #define CPU_AUDIT AUDIT_ARCH_AARCH64
 
-/* They lie in the context as they are wanted, SP after the 31 others. */
+/* The context has them in the wanted order already: x0 to x30, then SP. */
 static inline const uint64_t *cpu_registers(const ucontext_t *context, uint64_t *room)
 {
 	(void)room;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
+/* agent/cpu.h for x86-64. Only that file includes this. */
 
 #define CPU_HERE unwind_cpu_x86_64
 #define CPU_AUDIT AUDIT_ARCH_X86_64

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A new program in the same process has no handler, and would die of a signal
- * that was on its way. So ours is ignored while a program is being replaced: that,
- * unlike a handler, the new one inherits. The agent in it installs its handler; a
- * program without the agent goes on ignoring a signal that nobody sends.
+ * Replacements for the exec functions. After exec, the new program has no handler for our signal and would
+ * die of one that is already on its way. So the agent has the signal ignored during exec. The new program
+ * inherits that, unlike a handler. The agent in the new program then installs its handler. A program without
+ * the agent keeps ignoring a signal that nobody sends.
  *
- * These run in children of vfork too, that is, in the memory of another
- * process: they change nothing in it.
+ * These functions also run in children of vfork, that is, in the memory of another process. They change
+ * nothing in it.
  */
 #include "agent/agent.h"
 
@@ -31,7 +31,7 @@ static bool guard(struct sigaction *before)
 	return atomic_load(&agent.on) && REAL(sigaction)(WIRE_SIGNAL, &ignore, before) == 0;
 }
 
-/* It could not be replaced. */
+/* exec failed: the old action is restored. */
 static int unguard(bool guarded, const struct sigaction *before, int result)
 {
 	int saved = errno;
@@ -79,7 +79,7 @@ AGENT_EXPORT int execveat(int directory, const char *path, char *const arguments
 	GUARDED(REAL(execveat)(directory, path, arguments, environment, flags));
 }
 
-/* ---- those with the arguments one by one ---- */
+/* ---- exec functions with a variable number of arguments ---- */
 
 static size_t count_arguments(const char *first, va_list list)
 {
@@ -97,7 +97,8 @@ static void take_arguments(char **out, const char *first, va_list list)
 		*++out = va_arg(list, char *);
 }
 
-/* The call, with `arguments`, and with `environment` where one follows them. */
+/* Collects the variable arguments and makes the call with `arguments`; also with `environment`, if that
+   follows them. */
 #define WITH_ARGUMENTS(last, follows, call)                                     \
 	do {                                                                    \
 		va_list list;                                                   \
@@ -128,8 +129,8 @@ AGENT_EXPORT int execle(const char *path, const char *argument, ...)
 	WITH_ARGUMENTS(argument, true, execve(path, arguments, environment));
 }
 
-/* The raw way: syscall() itself is in syscall_CPU.S, which comes here for the two system calls that
-   replace a program, for one that waits, one that restricts others, and before the libc's own is known. */
+/* Programs may also use syscall(). Ours is in syscall_CPU.S. It comes here for execve, execveat, futex and
+   seccomp, and as long as the address of libc's syscall() is not known. */
 
 REAL_SLOT(syscall);
 void *agent_real_syscall __attribute__((visibility("hidden")));

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The signal handler's entry. The kernel has put its frame on the program's stack, or on the small
- * one of room.c; whether there is room for more nobody knows. So the rest runs on a stack of our own
- * (agent_stack, one for each thread), where there is one. What is not for us (sample_on_signal says
- * so) goes on to the program's handler, on the program's stack.
+ * The entry of the signal handler. The kernel has put its frame on the program's stack, or on the small stack
+ * of room.c. There may be no room for more. So the rest runs on a stack of our own (agent_stack, one for each
+ * thread), if there is one. If sample_on_signal returns true, the signal is not ours. Then it goes to the
+ * program's handler, on the program's stack.
  */
 	.text
 	.hidden agent_stack

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Room for our signal. The kernel puts its frame on the program's stack, and kills the program where
- * that has come to its end. Some take SP there on purpose: Ruby does when it starts, to have the whole
- * stack mapped. So our signal has a stack of its own (sigaltstack), which the program is not told of.
+ * Room for our signal. The kernel puts a signal frame on the program's stack, and kills the program if that
+ * stack is full. Some programs move SP to the end of the stack on purpose: Ruby does at its start, to have
+ * the whole stack mapped. So our signal gets an alternate stack (sigaltstack), which we hide from the
+ * program.
  *
- * A thread can have one such stack only. Ours goes as soon as the program may want one, or could come
- * to run on ours: when it sets one, has a handler that would use one, or makes a second thread, whose
- * handlers nobody here could keep off the first one's stack. From then on our signal comes on whatever
- * stack the program is on.
+ * A thread can have only one such stack. We give ours up as soon as the program may want one, or might run a
+ * handler on ours: when it sets one, when it has a handler that would use one, or when it makes a second
+ * thread. (The agent cannot keep handlers of that thread off the first thread's stack.) From then on, our
+ * signal uses the stack that the program is on.
  */
 #include "agent/agent.h"
 
@@ -15,11 +16,12 @@
 
 #include "safe/syscall.h"
 
-#define HANDLER_STACK 4096u /* the handler takes less than a kilobyte of it */
+#define HANDLER_STACK 4096u /* the handler needs less than a kilobyte of it */
 
 REAL_SLOT(sigaltstack);
 
-/* The process whose only thread has it; 0: none. A child of vfork has its parent's memory, and leaves this alone. */
+/* The process whose only thread uses our stack; 0: none. A child of vfork shares its parent's memory and
+   does not change this. */
 static _Atomic int owner;
 
 static bool is_ours(void)
@@ -28,7 +30,8 @@ static bool is_ours(void)
 	return process && process == getpid();
 }
 
-/* The handler's own stack needs less than its chunk: this is the rest. */
+/* Our handler's own stack (agent_stack) is one chunk, and needs only the upper part of it. This uses
+   the rest. */
 void room_make(void)
 {
 	struct arena_chunk *chunk = (struct arena_chunk *)(agent_stack - ARENA_CHUNK);

@@ -1,29 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A sample: from the registers that a signal brings to one more count in a node
- * of the thread's tree. Everything here is async-signal-safe: no locks, no
- * allocation but of chunks of the arena, no memory read that might not be there.
+ * Takes a sample: from the registers that a signal brings to one more count in a node of the thread's tree.
+ * Everything here is async-signal-safe: it takes no lock, allocates only chunks of the arena, and reads only
+ * memory that is known to be mapped.
  *
- * The walk before is kept (the memo): for each frame its SP, its PC, the word of the stack that
- * the PC was read from, and its node in the tree.
+ * The walk before is kept as the memo: for each frame its SP, its PC, the address of the stack word that held
+ * the PC, and its node in the tree.
  *
  *      outermost                                         innermost
  *   memo:   main    run    parse    expr    term    factor
  *                                    |
  *   now:    main    run    parse    expr    sum             walked: sum, expr
  *
- * The new walk goes outwards from the innermost frame by recipes. When it comes
- * to a frame with the SP and PC of one in the memo, all frames beyond are the
- * same if their words are: comparing them needs no recipe, and all loads are
- * independent of each other. Only frames that were walked are inserted in the
- * tree, from the node where they left the memo. So a stack of two thousand
- * frames that changes at its end costs two thousand compares.
+ * The new walk goes outwards from the innermost frame by recipes. If it comes to a frame with the SP and PC
+ * of one in the memo, it compares the stack words of the memo's outer frames. If they are unchanged, so are
+ * the frames. That needs no recipe, and the loads do not depend on each other. Only walked frames are
+ * inserted in the tree, below the node where the walk met the memo. So a deep stack of two thousand frames
+ * that changes at its inner end costs two thousand compares.
  *
  * Invariants:
- *  1. memo.node of a frame is its node for the path that the memo is.
+ *  1. The node of a memo frame is its node for the path that the memo is.
  *  2. A frame of the agent itself has its caller's node.
- *  3. Memory is read only in [low, high): the thread's own stack from SP to
- *     its beginning, or pages that the kernel was asked about in this walk.
+ *  3. Memory is read only in [low, high). That is the thread's own stack from SP to its upper end, or pages
+ *     about which the kernel was asked in this walk.
  */
 #include "agent/agent.h"
 
@@ -36,12 +35,13 @@
 #include "safe/ticks.h"
 
 #define PAGE 4096u
-#define COMPARED_AT_ONCE 8u /* frames of the memo */
+#define COMPARED_AT_ONCE 8u /* frames of the memo that are compared as a group */
 #define HIDDEN UINT64_MAX   /* key of frames that are left out */
 #define PATIENCE_MAX 1024u
-#define VAIN_MAX 64u             /* libraries come and go in the meantime */
-#define LARGE_SNAPSHOTS 128u     /* of a thread */
-#define FEW_SNAPSHOTS 256u       /* of a thread, where there is little room */
+/* Copies that the collector may fail to walk before fewer are left: libraries may come and go meanwhile. */
+#define VAIN_MAX 64u
+#define LARGE_SNAPSHOTS 128u     /* per thread: beyond this many, copies are small */
+#define FEW_SNAPSHOTS 256u       /* per thread: limit if the arena has little room */
 #define SMALL_SNAPSHOT_CHUNKS 5u /* about 80 KiB of stack */
 #define INLINE static inline __attribute__((always_inline))
 
@@ -71,9 +71,8 @@ INLINE bool read_word(void *context, uint64_t address, uint64_t *out)
 	return true;
 }
 
-/* The thread's stack is known from its beginning down to stack_low; a mapping that belongs to it
-   stays as long as the thread does. Each page of it is asked about once, which a walk would have to do
-   every time. */
+/* The thread's stack is known to be mapped from stack_low up to its upper end, and stays mapped as long as
+   the thread lives. So the kernel is asked about each page once, and not in every walk. */
 static void know_memory(struct agent_thread *t, uint64_t sp)
 {
 	t->low = t->high = 0;
@@ -120,7 +119,8 @@ INLINE struct agent_frame *frames_add(struct agent_thread *t, struct agent_frame
 
 static const struct recipe no_recipe; /* RECIPE_NONE */
 
-/* Whether it has code that was made at run time. What lies near to that may as well be a library that was loaded since. */
+/* Whether the list has code made at run time. Other unknown code is not taken for such code, even if it is
+   close: it may be a library that was loaded since. */
 static void know_jit(struct agent_thread *t)
 {
 	t->has_jit = t->jit_top = false;
@@ -130,7 +130,7 @@ static void know_jit(struct agent_thread *t)
 	}
 }
 
-/* The process's modules may have changed since the last sample. */
+/* Reads the list of modules again if the collector has changed it since the last sample. */
 static void know_modules(struct agent_thread *t)
 {
 	uint64_t space = atomic_load_explicit(&t->shared.space, memory_order_acquire);
@@ -177,8 +177,8 @@ static const struct recipe *find_recipe(const struct wire_module *m, uint64_t ad
 	return table_find(&table, address - m->bias);
 }
 
-/* What is known about the code at an address: step.h's cache, with the tree's key in the place of
-   a module. NULL: it is of no module. A place without a recipe is walked by frame pointers. */
+/* What is known about the code at an address, from a cache as in unwind/step.h; its key is the one for the
+   tree. NULL: the code is of no module. If the place has no recipe, it is walked by frame pointers. */
 INLINE const struct step_place *know_place(struct agent_thread *t, uint64_t address)
 {
 	struct step_place *slot =
@@ -197,14 +197,14 @@ INLINE const struct step_place *know_place(struct agent_thread *t, uint64_t addr
 
 /* ---- the walk ---- */
 
-/* Whether the word that the frame's PC was read from still holds it. */
+/* Whether the stack word from which the frame's PC was read still holds it. */
 INLINE bool is_unchanged(struct agent_thread *t, const struct agent_frame *f)
 {
 	uint64_t word;
 	return f->slot && read_word(t, f->slot, &word) && !((word ^ f->pc) & CPU_HERE.address_bits);
 }
 
-/* The same for a group, from `f` outwards, without a look at each. */
+/* The same for a group of frames from `f` outwards, with one test for all. */
 INLINE bool is_group_unchanged(const struct agent_thread *t, const struct agent_frame *f)
 {
 	uint64_t low = t->low, size = t->high - t->low, differs = 0;
@@ -220,10 +220,10 @@ INLINE bool is_group_unchanged(const struct agent_thread *t, const struct agent_
 	return !(differs & CPU_HERE.address_bits);
 }
 
-/* How many of the outermost `count` frames of the memo must be walked again: 0 where all their words
-   are as they were; else up to the innermost one that changed, and it. All are compared, for a thread
-   may have returned to its first frame since, called from elsewhere there, and have come to the same
-   inner frames again. */
+/* How many of the outermost `count` frames of the memo must be walked again: 0 if all their words are
+   unchanged; else all up to the innermost one that changed, and that one. All are compared: the thread
+   may have returned to its first frame since, made another call there, and come to the same inner
+   frames again. */
 static uint32_t count_changed(struct agent_thread *t, uint32_t count)
 {
 	while (count) {
@@ -243,15 +243,16 @@ static uint32_t count_changed(struct agent_thread *t, uint32_t count)
 	return 0;
 }
 
-/* As the memo has it: a thread that is interrupted where a call will return to, or has returned to, stands
-   elsewhere than the caller does. */
+/* The PC as the memo stores it. FRAME_EXACT keeps two cases apart that may have the same PC: the thread
+   was interrupted at this instruction, or the instruction is where a call will return to. */
 INLINE uint64_t marked_pc(const struct walk *w)
 {
 	return w->exact ? w->pc | FRAME_EXACT : w->pc;
 }
 
-/* Whether the frame that the walk stands on is one of the memo, with all beyond it. `*known` frames
-   of the memo are still possible; no word is compared twice. */
+/* Whether the walk has reached a frame of the memo, and all frames outside it are unchanged, too. *known:
+   how many of the memo's outermost frames can still match; frames that cannot are taken off. No word is
+   compared twice. */
 INLINE bool meets(struct agent_thread *t, const struct walk *w, uint32_t *known)
 {
 	while (*known) {
@@ -260,12 +261,12 @@ INLINE bool meets(struct agent_thread *t, const struct walk *w, uint32_t *known)
 			return false;
 		if (f->sp == w->sp && f->pc == marked_pc(w)) {
 			if (t->fresh.count + *known > agent.max_depth) {
-				*known = 0; /* it is cut elsewhere than the walk before */
+				*known = 0; /* the limit cuts it elsewhere than the walk before */
 				return false;
 			}
 			uint32_t changed = count_changed(t, *known - 1);
 			*known = changed ? changed : *known;
-			f->slot = w->slot; /* it may have been in a register, and be saved now */
+			f->slot = w->slot; /* it may have been in a register before */
 			return !changed;
 		}
 		--*known;
@@ -273,7 +274,8 @@ INLINE bool meets(struct agent_thread *t, const struct walk *w, uint32_t *known)
 	return false;
 }
 
-/* The code is there, for it runs; no farther than to the end of its page. */
+/* Looks at the next instructions. They can be read, since the thread runs them, but only to the end of
+   their page. */
 static enum made_frame look_at_code(const struct agent_thread *t, const struct walk *w)
 {
 	_Alignas(uint32_t) uint8_t code[MADE_BYTES] = {0};
@@ -296,8 +298,8 @@ static enum walk_end step_without_recipe(struct agent_thread *t, struct walk *w)
 	return WALK_ON;
 }
 
-/* Fills t->fresh. Where it met the memo, *known frames of that stay. `pointer`: the first step is
-   made by the frame pointer, whatever the recipe. */
+/* Walks the stack and fills t->fresh. If the walk meets the memo, *known is the number of memo frames that
+   stay; else it is 0. `pointer`: the first step is by the frame pointer, even if there is a recipe. */
 static enum walk_end walk_stack(struct agent_thread *t, struct walk *w, uint32_t *known,
 				bool pointer)
 {
@@ -316,7 +318,7 @@ static enum walk_end walk_stack(struct agent_thread *t, struct walk *w, uint32_t
 		}
 		uint64_t key = place ? place->key : cct_key(false, 0, w->pc - !w->exact);
 		if (key != HIDDEN && !w->exact)
-			key = (key + 1) | CCT_CALL; /* the place is that of the call */
+			key = (key + 1) | CCT_CALL; /* the key is that of the return address */
 		*f = (struct agent_frame){
 			.sp = w->sp, .pc = marked_pc(w), .slot = w->slot, .key = key};
 		if (!place)
@@ -332,7 +334,7 @@ static enum walk_end walk_stack(struct agent_thread *t, struct walk *w, uint32_t
 
 /* ---- the tree ---- */
 
-/* With bounded recursion: the nearest frame outwards that is the same call. */
+/* For --collapse-recursion: the nearest caller that is the same call. */
 static uint32_t find_ancestor(const struct cct *tree, uint32_t node, uint64_t key)
 {
 	while (node && cct_node(tree, node)->key != key)
@@ -350,8 +352,8 @@ INLINE uint32_t insert_frame(struct agent_thread *t, uint32_t parent, uint64_t k
 	return node ? node : cct_child(&t->tree, parent, key);
 }
 
-/* Puts the fresh frames on the memo and in the tree; returns the innermost one's node, 0 where
-   there is no room. */
+/* Puts the fresh frames on the memo and into the tree. Returns the innermost frame's node; 0 if there is
+   no room. */
 static uint32_t insert_path(struct agent_thread *t, uint32_t known, enum walk_end end)
 {
 	uint32_t node = known ? frame_at(&t->memo, known - 1)->node : t->tree.root;
@@ -371,8 +373,9 @@ static uint32_t insert_path(struct agent_thread *t, uint32_t known, enum walk_en
 	return node;
 }
 
-/* A sample in code that was loaded a moment ago: the collector knows it in a moment, and walks what
-   is copied here. Where unknown code stays unknown, this is tried ever more rarely. */
+/* Copies. A sample in code that was loaded a moment ago cannot be walked here. Its registers and stack are
+   copied, and the collector walks them as soon as it knows the code. If the collector does not learn of it
+   either, copies become rarer. */
 
 /* Whether half of the arena is free: trees need room, too. */
 static bool has_room(void)
@@ -382,7 +385,8 @@ static bool has_room(void)
 	return used < a->size / ARENA_CHUNK / 2;
 }
 
-/* The arena has room for few large ones: where many wait, or trees have taken much of it, they are small. */
+/* The arena has room for only a few large copies. If many wait, or trees have taken much of the arena,
+   copies are small. */
 static unsigned snapshot_chunks(unsigned waiting)
 {
 	return waiting < LARGE_SNAPSHOTS && has_room() ? ARENA_SNAPSHOT_CHUNKS
@@ -420,7 +424,8 @@ static void copy_stack(struct agent_thread *t, struct arena_snapshot *s, unsigne
 	s->size = from - s->address;
 }
 
-/* Where a copy begins: code may have left words that matter below SP, as long as the page is there. */
+/* Where the copy of a stack begins. Code may keep words below SP that matter for a walk; they are copied
+   if their page is mapped. */
 static uint64_t copy_begin(struct agent_thread *t, uint64_t sp)
 {
 	uint64_t below = sp - CPU_HERE.kept_below;
@@ -431,7 +436,7 @@ static uint64_t copy_begin(struct agent_thread *t, uint64_t sp)
 	return below;
 }
 
-/* The collector knows no better: it is asked ever more rarely. */
+/* The collector could not walk our copies either: leave fewer of them. */
 static void lose_patience(struct agent_thread *t)
 {
 	uint32_t vain = atomic_load_explicit(&t->shared.vain, memory_order_relaxed);
@@ -468,8 +473,8 @@ static bool leave_snapshot(struct agent_thread *t, const uint64_t *registers, ui
 	return true;
 }
 
-/* The time line: when, and in which node. The collector reads it now and then; where it does not
-   come in time, the line has a hole, and that is counted. */
+/* The time line: when each sample came, and in which node. The collector reads it now and then. If it is
+   too late, the line has a gap, and the missing samples are counted. */
 
 static struct arena_time *time_slot(struct agent_thread *t)
 {
@@ -479,7 +484,7 @@ static struct arena_time *time_slot(struct agent_thread *t)
 		uint32_t more = arena_take_times(agent.arena);
 		if (!more)
 			return NULL;
-		/* The collector may give the full one back as soon as it knows of another. */
+		/* As soon as this is set, the collector may give the full chunk back. */
 		atomic_store_explicit(chunk ? &chunk->next : &t->shared.times, more,
 				      memory_order_release);
 		t->times = more;
@@ -500,14 +505,21 @@ static bool keep_time(struct agent_thread *t, uint32_t node, uint64_t weight)
 	return true;
 }
 
-/* Weights. A sample of a clock that counts all CPU time may stand for several, or for none: ticks that
-   come while the kernel works are one signal, at its end, and timers have the kernel's own tick. So the
-   thread's CPU clock tells how many.
-   Any other stands for itself, and for those that came too early before it. Where the first event has a
-   sample by chance, which is a fair share for threads shorter than a period, the first tick of the period is one half too much for all others:
-   every other thread leaves it out. */
+/*
+ * Weights: how many periods a sample stands for.
+ *
+ * A sample of a clock that counts all CPU time may stand for several periods, or for none: ticks while the
+ * kernel works come as one signal at its end, and POSIX timers are only as exact as the kernel's own tick. So
+ * the thread's CPU clock tells the weight.
+ *
+ * Any other sample stands for itself, and for those that were skipped before it because they came too early.
+ *
+ * The first event may also have one sample by chance: at a random time in the thread's first period. It is a
+ * fair share for threads shorter than a period, but for all others it is half a sample too much. So every
+ * other thread leaves out the first tick of its period.
+ */
 
-#define CLOCK_EVERY 16u /* samples */
+#define CLOCK_EVERY 16u /* samples between two looks at the CPU clock */
 
 static void ask_clock(struct agent_thread *t)
 {
@@ -522,7 +534,7 @@ static uint64_t weigh_clock(struct agent_thread *t)
 {
 	uint64_t period = agent.events[0].period;
 	ask_clock(t);
-	if (!t->shared.samples[0]) { /* it comes by chance, and stands for all until now */
+	if (!t->shared.samples[0]) { /* it comes by chance, and stands for all time until now */
 		uint64_t until_now = ((uint64_t)t->credit + period - 1) / period;
 		t->credit = 0;
 		return until_now ? until_now : 1;
@@ -534,7 +546,8 @@ static uint64_t weigh_clock(struct agent_thread *t)
 	return (uint64_t)weight;
 }
 
-/* Where the first tick was in the kernel, it is the collector that leaves it out, and this one comes later. */
+/* The test for the CPU time: if the first tick came while the kernel worked, it is the collector that
+   leaves it out, and the first one here comes later. */
 static bool is_left_out(struct agent_thread *t, bool by_chance)
 {
 	if (!agent.chance || by_chance || t->ticked)
@@ -557,7 +570,7 @@ static uint64_t weigh(struct agent_thread *t, uint32_t event, bool by_chance)
 	return is_left_out(t, by_chance) ? 0 : count;
 }
 
-/* As soon as the rate of ticks is known. */
+/* Finds the rate of ticks, as soon as that can be known. */
 static void know_rate(const struct agent_thread *t, uint64_t ticks)
 {
 	uint64_t samples = t->shared.samples[0];
@@ -568,11 +581,12 @@ static void know_rate(const struct agent_thread *t, uint64_t ticks)
 		agent.ms_ticks = (ticks - agent.ticks_at_start) * 1000000 / ns;
 }
 
-/* A walk that takes longer than the period would leave the program no time at all: after each, ten
-   times as long must pass before the next. What comes earlier is counted with that. A clock counts the
-   time of others, too, who had the CPU meanwhile: no more is believed than so many frames may take. */
+/* The brake. If a walk took longer than a period, the program would get no CPU time. So ten times the time
+   of a walk must pass before the next one. Samples that come earlier are skipped, and counted with the
+   next. The ticks of a walk may include time in which others had the CPU. So they are bounded by what so
+   many frames can cost. */
 
-#define NS_WALKED 500u /* for a frame, at most */
+#define NS_WALKED 500u /* per frame, at most */
 #define NS_REUSED 50u
 #define NS_BESIDES 10000u
 #define BRAKE 10
@@ -593,7 +607,7 @@ INLINE bool is_too_early(const struct agent_thread *t, uint64_t now)
 
 INLINE void add(_Atomic uint64_t *counter, uint64_t count)
 {
-	/* only this thread writes */
+	/* only this thread writes, so no atomic addition is needed */
 	atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + count,
 			      memory_order_relaxed);
 }
@@ -610,12 +624,13 @@ static void take(struct agent_thread *t, uint32_t event, uint64_t weight, const 
 	know_memory(t, registers[CPU_HERE.sp]);
 	step_begin(&w, &CPU_HERE, registers, pc);
 	enum walk_end end = walk_stack(t, &w, &known, false);
-	/* Assembly of a compiler at run time that no analysis understood: it keeps frame pointers. */
+	/* Perhaps the first frame is assembly code of a JIT compiler that the analysis did not understand:
+	   that keeps frame pointers. */
 	if (end > WALK_COMPLETE && end != WALK_TOO_DEEP && t->has_jit && !known) {
 		step_begin(&w, &CPU_HERE, registers, pc);
 		enum walk_end other = walk_stack(t, &w, &known, true);
 		bool better = other <= WALK_COMPLETE || known;
-		if (!better) /* what was found at first is what there is */
+		if (!better) /* the result of the first walk is wanted again */
 			step_begin(&w, &CPU_HERE, registers, pc);
 		end = better ? other : walk_stack(t, &w, &known, false);
 	}
@@ -634,7 +649,7 @@ static void take(struct agent_thread *t, uint32_t event, uint64_t weight, const 
 		add(&t->shared.untimed, weight);
 }
 
-/* -1: it is not from us. */
+/* The event of a signal; -1 if the signal is not from us. */
 static int event_of(const siginfo_t *info, bool *by_chance)
 {
 	int count = (int)agent.event_count;
@@ -657,8 +672,9 @@ static void handle(struct agent_thread *t, uint32_t event, bool by_chance,
 		t->skipped[event]++;
 		return;
 	}
-	/* Asking for the CPU time is when the kernel likes to give the CPU to somebody else, which is
-	   no cost of ours: what asking costs was measured before. */
+	/* The kernel often switches to another thread when it is asked for the CPU time. That
+	   is no cost of ours, so this call is not measured here; what it costs was measured
+	   before (agent.clock_ticks). */
 	uint64_t weight = weigh(t, event, by_chance), start = ticks_now();
 	t->walked = t->reused = 0;
 	if (weight)
@@ -668,7 +684,7 @@ static void handle(struct agent_thread *t, uint32_t event, bool by_chance,
 	t->walk_end = end;
 	t->walk_ticks = walk_cost(t, end - start);
 	add(&t->shared.ticks, end - start + (event || t->unasked ? 0 : agent.clock_ticks));
-	if (t->rings) /* the collector may well take the CPU at once */
+	if (t->rings) /* last, since the collector may take the CPU at once */
 		agent_ring();
 	t->rings = false;
 }

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A program that restricts its own system calls (seccomp) did not think of ours,
- * and may be killed for one. So the filter is tried out on them first; where it
- * refuses one, the program is left alone from there on: our signal is ignored,
- * and nothing of ours asks the kernel for anything any more.
+ * A program that restricts its own system calls (seccomp) does not expect ours, and may be killed for one of
+ * them. So we first try its filter on our calls. If the filter refuses one of them, we leave the program
+ * alone from then on: our signal is ignored, and the agent makes no system calls any more.
  */
 #include "agent/agent.h"
 
@@ -24,7 +23,8 @@
 
 REAL_SLOT(prctl);
 
-/* What we may ask for, with the arguments that a filter may look at; the last ones where timers sample. */
+/* Our system calls, with the arguments that a filter may look at. The last ones are needed for POSIX
+   timers only. */
 #define OF_TIMERS 4
 static const struct {
 	int number;
@@ -75,7 +75,7 @@ static uint32_t calculate(uint16_t operation, uint32_t a, uint32_t by)
 	}
 }
 
-/* How many instructions are passed over. */
+/* How many instructions a jump skips. */
 static uint32_t jump(const struct sock_filter *f, uint32_t a, uint32_t by)
 {
 	switch (BPF_OP(f->code)) {
@@ -110,7 +110,7 @@ static uint32_t load(const struct sock_filter *f, const struct seccomp_data *cal
 	}
 }
 
-/* What the filter says of a system call. It only goes forward, so it comes to an end. */
+/* What the filter decides about a system call. Filters only jump forward, so this ends. */
 static uint32_t judge(const struct sock_fprog *program, const struct seccomp_data *call)
 {
 	uint32_t a = 0, x = 0, memory[BPF_MEMWORDS] = {0};
@@ -161,7 +161,7 @@ static bool lets_us(const struct sock_fprog *program)
 {
 	if (!can_read(program, sizeof *program) ||
 	    !can_read(program->filter, program->len * sizeof *program->filter))
-		return true; /* it is refused by the kernel */
+		return true; /* the kernel will refuse such a filter */
 	size_t count = sizeof ours / sizeof *ours - (agent.sampler == WIRE_TIMERS ? 0 : OF_TIMERS);
 	for (size_t i = 0; i < count; i++) {
 		struct seccomp_data call = {.nr = ours[i].number,
@@ -176,7 +176,7 @@ static bool lets_us(const struct sock_fprog *program)
 
 static void leave(void)
 {
-	/* The child of a vfork, in the memory of its parent, is not sampled. */
+	/* A child of vfork is not sampled, and shares its parent's memory: nothing to do. */
 	if (agent_self && agent_self->shared.process != getpid())
 		return;
 	if (!atomic_exchange(&agent.on, false))
@@ -191,7 +191,7 @@ void sandbox_begin(unsigned mode, unsigned flags, const void *arguments)
 {
 	bool strict = mode == SECCOMP_SET_MODE_STRICT && !flags;
 	bool filter = mode == SECCOMP_SET_MODE_FILTER && arguments && atomic_load(&agent.on);
-	room_give_up(); /* later nobody might be allowed to */
+	room_give_up(); /* later it might not be allowed */
 	if (strict || (filter && !lets_us(arguments)))
 		leave();
 }

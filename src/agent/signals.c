@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Signals, between the program and us. Our signal is handled by us and never
- * blocked; the program is told what it would see if we were not there: what it
- * asked for is remembered and told back. Of its other signals we only make sure
- * that their handlers do not block ours.
+ * Signals, between the program and us. Our signal has our handler, and the program cannot block it. The
+ * program sees what it would see without us: we remember what it asks for, and give that back. For its other
+ * signals we only make sure that their handlers do not block ours.
  *
- * Functions that change the mask for a wait are in waits.c. What a program does
- * by system calls of its own is not seen here: then the worst is that samples
- * are missed.
+ * Functions that change the mask for a wait are in waits.c. System calls that the program makes itself are
+ * not seen here. The worst effect is that samples are missed.
  */
 #include "agent/agent.h"
 
@@ -29,12 +27,12 @@ REAL_SLOT(siginterrupt);
 REAL_SLOT(sigprocmask);
 REAL_SLOT(pthread_sigmask);
 
-/* What the program wants done with our signal. */
+/* What the program wants to be done with our signal. */
 static struct sigaction wanted;
-/* Whether the program wants our signal blocked in its handler of each signal. */
+/* For each signal: whether the program wants our signal blocked while its handler runs. */
 static _Atomic bool handler_masks[SIGNALS];
 
-/* The program has handlers on stacks of their own. */
+/* The program has handlers that run on alternate stacks. */
 static _Atomic bool uses_own_stacks;
 
 static bool is_on(void)
@@ -46,8 +44,9 @@ static void install(int more_flags, struct sigaction *old)
 {
 	struct sigaction action = {.sa_sigaction = handler_entry,
 				   .sa_flags = SA_SIGINFO | SA_RESTART | more_flags};
-	/* No handler may jump out of a half-counted sample, the program's or libc's: cancelling a
-	   thread at any instruction is such a jump, and sigfillset leaves its signal out. */
+	/* No handler may jump out of a sample that is half counted. The program's handlers could, and so
+	   could libc's: it cancels a thread with a signal that sigfillset leaves out. So all bits are
+	   set here. */
 	memset(&action.sa_mask, 0xff, sizeof action.sa_mask);
 	REAL(sigaction)(WIRE_SIGNAL, &action, old);
 }
@@ -55,7 +54,7 @@ static void install(int more_flags, struct sigaction *old)
 void signals_install(void)
 {
 	install(SA_ONSTACK, &wanted);
-	/* exec.c had it ignored so that it could not hit this program before now */
+	/* exec.c had it ignored, so that it could not hit this program before now */
 	if (wanted.sa_handler == SIG_IGN)
 		wanted.sa_handler = SIG_DFL;
 }
@@ -79,7 +78,7 @@ void signals_unblock(void)
 	REAL(pthread_sigmask)(SIG_UNBLOCK, &ours, NULL);
 }
 
-/* The program, or another one, sends the signal that we use. */
+/* The program, or another process, sends the signal that we use. */
 void signals_forward(int signal, siginfo_t *info, void *context)
 {
 	struct agent_thread *t = agent_self;
@@ -92,7 +91,7 @@ void signals_forward(int signal, siginfo_t *info, void *context)
 			wanted.sa_handler(signal);
 		return;
 	}
-	/* It would die of it: it does, when the handler returns. */
+	/* The default is to die of it: send it again, so that the program dies when this handler returns. */
 	struct sigaction action = {.sa_handler = SIG_DFL};
 	REAL(sigaction)(signal, &action, NULL);
 	SAFE_SYSCALL(SYS_tgkill, getpid(), SAFE_SYSCALL(SYS_gettid, 0, 0, 0, 0), signal, 0);
@@ -116,7 +115,7 @@ static int set_wanted(const struct sigaction *action, struct sigaction *old)
 {
 	struct sigaction before = wanted;
 	if (action) {
-		room_give_up(); /* its handler takes more */
+		room_give_up(); /* the program's handler needs more room */
 		wanted = *action;
 	}
 	if (old)
@@ -136,7 +135,7 @@ AGENT_EXPORT int sigaction(int signal, const struct sigaction *action, struct si
 	if (action) {
 		changed = *action;
 		masks = sigismember(&changed.sa_mask, WIRE_SIGNAL) == 1;
-		/* A stack that the program made for its handlers has no room for ours on top. */
+		/* An alternate stack of the program has no room for our signal on top of its handler's. */
 		if (changed.sa_flags & SA_ONSTACK) {
 			room_give_up();
 			atomic_store(&uses_own_stacks, true);
@@ -154,7 +153,7 @@ AGENT_EXPORT int sigaction(int signal, const struct sigaction *action, struct si
 	return result;
 }
 
-/* The older ways to set a handler; that they are deprecated is the program's affair. */
+/* The older functions that set a handler. Warnings that they are deprecated are of no use here. */
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 
 static sighandler_t set_handler(__typeof__(&signal) real, int number, sighandler_t handler)
@@ -193,7 +192,7 @@ AGENT_EXPORT int siginterrupt(int number, int interrupts)
 
 /* ---- masks ---- */
 
-/* What the mask will be for the program, as far as our signal goes. */
+/* Whether the program will see our signal as blocked after this change of the mask. */
 static bool masks_after(int how, const sigset_t *set, bool masked)
 {
 	bool in_set = sigismember(set, WIRE_SIGNAL) == 1;
@@ -217,7 +216,8 @@ static int change_mask(__typeof__(&sigprocmask) real, int how, const sigset_t *s
 	if (set) {
 		changed = *set;
 		after = masks_after(how, set, masked);
-		/* Ours is set free, but not on a stack that is not for it, where it is blocked. */
+		/* Our signal is unblocked; but on an alternate stack of the program it is, and
+		   stays, blocked. */
 		if ((how == SIG_UNBLOCK) != (how != SIG_BLOCK && signals_on_own_stack()))
 			sigaddset(&changed, WIRE_SIGNAL);
 		else
@@ -243,11 +243,11 @@ AGENT_EXPORT int pthread_sigmask(int how, const sigset_t *set, sigset_t *old)
 	return change_mask(REAL(pthread_sigmask), how, set, old);
 }
 
-/* Jumps out of handlers. siglongjmp restores the mask first and leaves the handler's stack then: a
-   sample that was held back would come in between, on that stack. Where that has no room for it,
-   our signal stays blocked; the next wait, or change of the mask, sets it free. */
+/* Jumps out of handlers. siglongjmp first restores the mask and then leaves the handler's stack. A sample
+   that was held back would come between the two, on the handler's stack. If that stack has no room for it,
+   our signal stays blocked. The next wait, or the next change of the mask, unblocks it. */
 
-#define FRAME_MORE 512 /* than the kernel's frame */
+#define FRAME_MORE 512 /* bytes that our handler needs, beyond the kernel's frame */
 
 static void prepare_jump(struct __jmp_buf_tag *place)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How the agent comes to life. The constructor runs before those of all other
- * libraries (it is linked with -z initfirst), even before libc has set up
- * `environ`: it may use system calls and its arguments, and little else.
+ * How the agent starts. Its constructor runs before those of all other libraries (it is linked with -z
+ * initfirst), and even before libc has set up `environ`. So it uses system calls and its arguments, and
+ * little else.
  *
- * One conversation with the collector, three mappings, one handler; then every
- * descriptor is closed again. A program that cannot reach the collector (it is
- * gone, or out of reach after chroot) runs on as if we were not there.
+ * It has one conversation with the collector, makes three mappings and installs one handler. Then it closes
+ * all its descriptors. If the program cannot reach the collector (it has ended, or is out of reach after
+ * chroot), the program runs on as if we were not there.
  */
 #include "agent/agent.h"
 
@@ -28,13 +28,13 @@
 #include "safe/ticks.h"
 
 #define DESCRIPTORS 3
-#define HELLO_SECONDS 120 /* tables of large programs are made in that time */
+#define HELLO_SECONDS 120 /* the collector may have to make tables of large programs first */
 #define MODULES_SECONDS 2
 
 struct agent agent;
 static char socket_path[sizeof(((struct sockaddr_un *)0)->sun_path)];
 
-extern void *__libc_stack_end; /* of ld.so: where the first thread's stack began */
+extern void *__libc_stack_end; /* of ld.so: upper end of the first thread's stack */
 
 void *real_resolve(void *_Atomic *slot, const char *name)
 {
@@ -68,7 +68,7 @@ void agent_ring(void)
 
 /* ---- a conversation ---- */
 
-/* A collector that does not answer in time is as good as none. */
+/* Connects to the collector. `patience`: seconds that an answer may take. */
 static int converse_open(time_t patience)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -126,8 +126,8 @@ static bool converse(uint32_t kind, struct wire_reply *reply, int *descriptors)
 	return good;
 }
 
-/* Libraries that go away: what was sampled in them and is not walked yet must be, and then they
-   must be forgotten. */
+/* Before a library goes away, the copies that wait must be walked: its code is needed for that. Afterwards
+   the collector must forget it. */
 
 REAL_SLOT(dlclose);
 
@@ -178,11 +178,11 @@ static void *map(int fd, uint64_t size, int protection)
 	void *at = mmap(NULL, size, protection, MAP_SHARED | MAP_NORESERVE, fd, 0);
 	if (at == MAP_FAILED)
 		return NULL;
-	madvise(at, size, MADV_DONTDUMP); /* a core file is the program's own affair */
+	madvise(at, size, MADV_DONTDUMP); /* core files of the program do not get larger */
 	return at;
 }
 
-/* The arena is one for all: it is mapped whole or not at all. Of the tables a part will do. */
+/* The arena must be mapped whole, because all processes share it. For the tables a part is enough. */
 static bool map_all(const struct wire_reply *reply, const int *descriptors)
 {
 	uint64_t tables = reply->tables_map;
@@ -215,7 +215,7 @@ static void settle(const struct wire_reply *reply)
 		agent.interrupts |= agent.events[i].interrupts;
 }
 
-/* *asked: there is somebody who may believe that we sample. */
+/* *asked: the collector may believe that this program is sampled, and may send signals. */
 static bool hello(bool *asked)
 {
 	int descriptors[DESCRIPTORS] = {-1, -1, -1};
@@ -234,8 +234,8 @@ static bool hello(bool *asked)
 	return true;
 }
 
-/* The child of a fork has the parent's mappings, and so counts in the same arena; what it lacks is
-   a record for its only thread. No signal comes before the collector knows of that. */
+/* A forked child has its parent's mappings, so it counts in the same arena. It only needs a record for its
+   one thread. No signal comes before the collector knows of that record. */
 static void after_fork(void)
 {
 	struct agent_thread *parent = agent_self, *child;
@@ -296,7 +296,7 @@ __attribute__((constructor)) static void agent_start(int argc, char **argv, char
 	agent.ticks_at_start = ticks_now();
 	agent.ns_at_start = agent_ns(CLOCK_MONOTONIC);
 	real_resolve_all();
-	signals_install(); /* the collector sends samples as soon as it has answered */
+	signals_install(); /* before HELLO: after its answer, signals may come */
 	bool asked;
 	if (hello(&asked)) {
 		struct agent_thread *first = thread_take();
@@ -306,13 +306,13 @@ __attribute__((constructor)) static void agent_start(int argc, char **argv, char
 		atomic_store(&agent.on, true);
 		if (first) {
 			first->shared.space = agent.space;
-			/* Within that the kernel maps nothing else. */
+			/* The kernel maps nothing else within this limit. */
 			first->stack_reach = agent.stack_limit;
 			thread_begin(first, (uint64_t)__libc_stack_end);
 			room_make();
 		}
 	} else {
-		signals_leave(asked); /* the collector may send them all the same */
+		signals_leave(asked); /* signals may come although we do not sample */
 	}
 	errno = saved;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* syscall(), without a frame of its own: a call that returns twice (vfork) finds its stack as it was.
-   See exec.c. */
+/* syscall() without a stack frame, so that a system call that returns twice (vfork) finds the stack
+   unchanged. See exec.c. */
 	.text
 	.globl syscall
 	.type syscall, %function

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* syscall(), without a frame of its own: a call that returns twice (vfork) finds its stack as it was.
-   See exec.c. */
+/* syscall() without a stack frame, so that a system call that returns twice (vfork) finds the stack
+   unchanged. See exec.c. */
 	.text
 	.globl syscall
 	.type syscall, @function
@@ -20,7 +20,7 @@ syscall:
 	jz slow
 	jmp *%rax
 slow:
-	/* the seventh argument is on the stack already, as agent_syscall expects it */
+	/* the seventh argument is already on the stack, where agent_syscall expects it */
 	jmp agent_syscall
 	.cfi_endproc
 	.size syscall, . - syscall

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Every thread has a record in the arena. The creating thread takes it, the new
- * one makes it its own before it calls the program's function (by a tail call,
- * so that no frame of ours stands in its stack). At a thread's end nothing is
- * done: the collector sees that it is gone, and its last destructors are
- * sampled like everything else.
+ * Every thread has a record in the arena. The creating thread takes the record. The new thread makes it its
+ * own, and then calls the program's function: by a tail call, so that none of our frames is on its stack.
+ * Nothing is done at a thread's end: the collector notices that it is gone. So the thread's last destructors
+ * are sampled, too.
  */
 #include "agent/agent.h"
 
@@ -19,8 +18,8 @@
 #include "safe/syscall.h"
 
 #define PAGE 4096u
-#define SELF_REACH (64u << 10)
-#define STACK_REACH (64ull << 20) /* of a stack, where no more is known */
+#define SELF_REACH (64u << 10)    /* how far above its first frame a thread's libc data may be */
+#define STACK_REACH (64ull << 20) /* the smallest stack_reach, whatever is known */
 #define STACK_REACH_MAX (1ull << 30)
 
 AGENT_OWN struct agent_thread *agent_self;
@@ -45,7 +44,7 @@ static void thread_drop(struct agent_thread *t)
 	arena_thread_free(agent.arena, &t->shared);
 }
 
-/* POSIX timers, where perf events are refused. The kernel looks at them in its own tick, so the
+/* POSIX timers, if perf events are not allowed. They are only as exact as the kernel's own tick, so the
    weights of samples come from the thread's CPU clock. */
 
 static void timer_start(struct agent_thread *t)
@@ -66,8 +65,9 @@ static void timer_start(struct agent_thread *t)
 	}
 }
 
-/* Timers of threads that have ended stay until somebody deletes them. The collector may have seen the end before us:
-   such a record is nobody's until we have been here. */
+/* The kernel keeps the timers of ended threads until we delete them. The collector may have seen a
+   thread's end before us, and have freed the record. Nobody takes that record before its timer is
+   deleted here. */
 static void timers_reap(void)
 {
 	const struct arena_header *arena = agent.arena;
@@ -79,8 +79,8 @@ static void timers_reap(void)
 		if ((state != ARENA_LIVE && state != ARENA_FREE) || t->shared.process != process ||
 		    !t->shared.timer || SAFE_SYSCALL(SYS_tgkill, process, t->shared.tid, 0, 0) == 0)
 			continue;
-		int timer =
-			t->timer; /* the record may be another thread's as soon as it has none */
+		/* Read it first: as soon as shared.timer is 0, another thread may take the record. */
+		int timer = t->timer;
 		if (atomic_exchange(&t->shared.timer, 0))
 			SAFE_SYSCALL(SYS_timer_delete, timer, 0, 0, 0);
 		if (state == ARENA_LIVE)
@@ -88,15 +88,15 @@ static void timers_reap(void)
 	}
 }
 
-/* Up to where memory is the thread's stack for sure. libc keeps what it knows about a thread at the
-   beginning of its stack; the first thread's stack began before that was. */
+/* The upper end of memory that is surely the thread's stack. libc keeps its data about a thread at the
+   upper end of the thread's stack. The first thread's stack is older than that data. */
 static uint64_t top_of_stack(uint64_t frame)
 {
 	uint64_t self = (uint64_t)__builtin_thread_pointer() & ~7ull;
 	return self - frame < SELF_REACH ? self : (frame | (PAGE - 1)) + 1;
 }
 
-/* The least that it is, and the most. */
+/* Bounds the size of the stack that is believed. */
 static void know_reach(struct agent_thread *t)
 {
 	if (t->stack_reach < STACK_REACH)
@@ -123,7 +123,7 @@ void thread_begin(struct agent_thread *t, uint64_t stack_top)
 		errno = saved;
 		return;
 	}
-	uint32_t stack = arena_take(agent.arena); /* without one, the program's will have to do */
+	uint32_t stack = arena_take(agent.arena); /* else the program's stack is used */
 	if (stack)
 		atomic_store(&t->shared.scratch, stack);
 	agent_stack = stack ? (uint64_t)arena_at(agent.arena, stack) + ARENA_CHUNK : 0;

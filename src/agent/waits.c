@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Most samples come while the thread runs code of its own, and no call of the program can end
- * because of one: see collect/agents/sampling.c. Where that cannot be had (agent.interrupts: counters of the
- * CPU, which tell a little late; timers of old kernels; emulators), a sample may come in the instant
- * between the program's call and its sleep. Most system calls are restarted after a handler, but
- * those with a time limit, and those that wait for signals, return EINTR, whatever the handler's
- * flags; programs that never get a signal are not made for that. So around such calls our signal
- * is blocked then, which costs two system calls.
+ * Replacements for functions that wait.
  *
- * The signal that was held back comes at the end of the wait, where its time
- * belongs. Waits that take a mask of signals get ours in it.
+ * Most samples come while the thread runs its own code, so they interrupt no call of the program: see
+ * collect/agents/sampling.c. In some cases that is not possible (agent.interrupts): counters of the CPU,
+ * which signal a little late; POSIX timers of old kernels; emulators. Then a sample may come between the
+ * start of a call and its sleep. The kernel restarts most system calls after a handler. But calls with a time
+ * limit, and calls that wait for signals, return EINTR, whatever the handler's flags are. Programs that never
+ * get a signal do not expect that. So in these cases our signal is blocked around such calls, at the cost of
+ * two system calls.
+ *
+ * A signal that was held back comes at the end of the wait, and its time belongs there. If a call takes a
+ * mask of signals, we add ours to that.
  */
 #include "agent/agent.h"
 
@@ -34,7 +36,7 @@ static void block(int how)
 	SAFE_SYSCALL(SYS_rt_sigprocmask, how, &ours, 0, sizeof ours);
 }
 
-/* Returns whether the signal was blocked, for wait_end. */
+/* Returns whether it has blocked the signal, for wait_end. */
 static bool wait_begin(void)
 {
 	if (__builtin_expect(!agent.interrupts, 1) || !agent_self || signals_on_own_stack())
@@ -57,7 +59,7 @@ static void wait_end(bool blocked)
 		result_;                           \
 	})
 
-/* The mask with our signal in it, in `room`; NULL stays NULL. */
+/* The mask with our signal added, in `room`; NULL stays NULL. */
 static const sigset_t *with_ours(const sigset_t *mask, sigset_t *room)
 {
 	if (!mask || !atomic_load_explicit(&agent.on, memory_order_relaxed))
@@ -67,7 +69,7 @@ static const sigset_t *with_ours(const sigset_t *mask, sigset_t *room)
 	return room;
 }
 
-/* A set to be taken from: a sample that is held back is not for the program. */
+/* The set without our signal, in `room`: the program must not receive a sample that is held back. */
 static const sigset_t *without_ours(const sigset_t *set, sigset_t *room)
 {
 	if (!set || !atomic_load_explicit(&agent.on, memory_order_relaxed))
@@ -77,7 +79,7 @@ static const sigset_t *without_ours(const sigset_t *set, sigset_t *room)
 	return room;
 }
 
-/* ---- for descriptors ---- */
+/* ---- waits for descriptors ---- */
 
 REAL_SLOT(poll);
 REAL_SLOT(ppoll);
@@ -139,7 +141,7 @@ AGENT_EXPORT int epoll_pwait2(int fd, struct epoll_event *events, int count,
 	return WAIT(REAL(epoll_pwait2)(fd, events, count, timeout, mask));
 }
 
-/* ---- for time ---- */
+/* ---- waits for time ---- */
 
 REAL_SLOT(nanosleep);
 REAL_SLOT(clock_nanosleep);
@@ -173,7 +175,7 @@ AGENT_EXPORT unsigned sleep(unsigned seconds)
 	return WAIT(REAL(sleep)(seconds));
 }
 
-/* ---- for signals ---- */
+/* ---- waits for signals ---- */
 
 REAL_SLOT(pause);
 REAL_SLOT(sigsuspend);
@@ -222,7 +224,7 @@ AGENT_EXPORT int signalfd(int fd, const sigset_t *set, int flags)
 	return REAL(signalfd)(fd, without_ours(set, &room), flags);
 }
 
-/* ---- for other threads and processes ---- */
+/* ---- waits for other threads and processes ---- */
 
 REAL_SLOT(sem_timedwait);
 REAL_SLOT(sem_clockwait);
@@ -277,7 +279,7 @@ AGENT_EXPORT int mq_timedsend(mqd_t queue, const char *message, size_t size, uns
 	return WAIT(REAL(mq_timedsend)(queue, message, size, priority, until));
 }
 
-/* For sockets, which may have a time limit of their own (SO_RCVTIMEO, SO_SNDTIMEO) */
+/* Sockets may have a time limit of their own (SO_RCVTIMEO, SO_SNDTIMEO). */
 
 REAL_SLOT(accept);
 REAL_SLOT(accept4);
@@ -336,7 +338,7 @@ AGENT_EXPORT ssize_t sendmsg(int fd, const struct msghdr *message, int flags)
 	return WAIT(REAL(sendmsg)(fd, message, flags));
 }
 
-/* ---- the raw way: see syscall_CPU.S ---- */
+/* ---- system calls by number: see syscall_CPU.S ---- */
 
 long wait_futex(__typeof__(&syscall) real, long a, long b, long c, long d, long e, long f)
 {

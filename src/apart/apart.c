@@ -21,14 +21,15 @@
 #include "base/clock.h"
 #include "base/err.h"
 
-#define ACCESS_FS_TRUNCATE \
-	(UINT64_C(1) << 14) /* LANDLOCK_ACCESS_FS_TRUNCATE, which older headers lack */
-#define SOON_MS 20     /* most answers are there by then, and nobody has to ask why one is not */
-#define STARVED_MAX 4u /* times as long as was meant is waited on a busy machine */
-#define FREE (APART_FIRST + APART_FILES_MAX) /* descriptors from here on */
-#define FIRST_TO_GO "500"                    /* where the machine's memory runs out; 0: as others */
+/* LANDLOCK_ACCESS_FS_TRUNCATE, which older headers lack. */
+#define ACCESS_FS_TRUNCATE (UINT64_C(1) << 14)
+#define SOON_MS 20     /* most answers come within this time, without a look at schedstat */
+#define STARVED_MAX 4u /* on a busy machine, wait at most this many times as long */
+#define FREE (APART_FIRST + APART_FILES_MAX) /* descriptors from here on are free for other uses */
+/* Score for the kernel's OOM killer: this process is killed before others if memory runs out. */
+#define FIRST_TO_GO "500"
 
-/* ---- who asks ---- */
+/* ---- in the process that asks ---- */
 
 static int spawn(const char *program, char *const *arguments, const int *files, size_t count,
 		 pid_t *pid)
@@ -56,7 +57,7 @@ static int spawn(const char *program, char *const *arguments, const int *files, 
 	return problem;
 }
 
-/* Copies have numbers that do not get into the way of APART_FIRST and the others. */
+/* Copies the descriptors to numbers above those that the new process gets, so that none is overwritten. */
 struct err *apart_start(const char *program, char *const *arguments, const int *files, size_t count,
 			pid_t *pid)
 {
@@ -77,7 +78,7 @@ struct err *apart_start(const char *program, char *const *arguments, const int *
 	return e;
 }
 
-/* Those of its capabilities that a program has after exec. */
+/* Sets which of our capabilities a program keeps after exec. */
 static void hand_on(uint64_t rights)
 {
 	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
@@ -126,7 +127,7 @@ struct err *apart_say_death(int status, uint64_t cpu_seconds)
 	return err_new("the process for it ended with status %d", WEXITSTATUS(status));
 }
 
-/* How long it has waited for a CPU. */
+/* How long the process has waited for a CPU so far. */
 static uint64_t starved_ms(pid_t pid)
 {
 	char path[64];
@@ -158,9 +159,9 @@ bool apart_wait(pid_t pid, int socket, uint64_t ms)
 	}
 }
 
-/* ---- who works ---- */
+/* ---- in the process that works ---- */
 
-/* A line of /proc/self/status, in bytes; 0: it cannot be read. */
+/* The value of a line of /proc/self/status, in bytes; 0 if it cannot be read. */
 static uint64_t own_status(const char *name)
 {
 	char line[128];
@@ -185,7 +186,8 @@ static uint64_t least(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-/* Nothing raises it again, but by one: who takes too much CPU time gets the signal that says so. */
+/* Lowers a limit for good. The hard limit is one higher: so a process that takes too much CPU time gets
+   SIGXCPU, which tells the reason, and not SIGKILL. */
 static void limit(int what, uint64_t most)
 {
 	struct rlimit limit;
@@ -196,7 +198,7 @@ static void limit(int what, uint64_t most)
 	setrlimit((__rlimit_resource_t)what, &limit);
 }
 
-/* Half of the machine's at most. */
+/* At most half of the machine's memory. */
 static uint64_t memory_bound(uint64_t most)
 {
 	uint64_t pages = (uint64_t)sysconf(_SC_PHYS_PAGES);
@@ -204,7 +206,7 @@ static uint64_t memory_bound(uint64_t most)
 	return half ? least(half, most) : most;
 }
 
-/* Where that cannot be, it is as others are. */
+/* Errors are ignored: then the default stays. */
 static void tell_kernel(const char *path, const char *text)
 {
 	int fd = open(path, O_WRONLY | O_CLOEXEC);
@@ -215,7 +217,8 @@ static void tell_kernel(const char *path, const char *text)
 	close(fd);
 }
 
-/* Linux may share out the CPU among sessions first (sched(7), autogroup), so it is one of its own. */
+/* Linux may first divide the CPU among sessions (sched(7), autogroup). So the process gets a session of
+   its own. */
 static void be_nice(int nice)
 {
 	char text[16];
@@ -255,8 +258,9 @@ void apart_keep(uint64_t rights)
 	syscall(SYS_capset, &head, data);
 }
 
-/* It parses foreign bytes, and its user may be root: no file can be opened for writing, made, removed or cut short, the cache's
-   neither, where the kernel can see to that (Linux 5.13; files cut short: 6.2). */
+/* The process parses foreign bytes, and its user may be root. So it can open no file for writing, and can
+   make, remove or truncate none, also in the cache. This needs a kernel with Landlock: Linux 5.13, for
+   truncation 6.2. */
 static void write_nowhere(void)
 {
 	struct landlock_ruleset_attr writing = {
@@ -282,11 +286,11 @@ bool apart_enter(pid_t parent, int handed, const struct apart_bounds *bounds)
 {
 	prctl(PR_SET_NAME, "culprit");
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getppid() != parent) /* it is gone already */
+	if (getppid() != parent) /* the parent has ended already */
 		return false;
 	syscall(SYS_close_range, APART_FIRST + handed, ~0u, 0);
 	set_bounds(bounds);
-	apart_keep(0); /* its files are open */
+	apart_keep(0); /* the files that it needs are open */
 	write_nowhere();
 	apart_restrict_calls();
 	return true;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Work on foreign bytes, in a process of its own: the same program, started with a
- * command that nobody else uses, without privileges and with bounds in memory, time
- * and files. Where it dies, who asked for the work goes on without it.
+ * Runs work on foreign bytes in a process of its own. That process is the same program, started with an
+ * internal command. It has no privileges, and limits for memory, time and files. If it dies, the process that
+ * asked goes on without the result. The maker of tables (library/maker.h), the teller of names
+ * (library/teller.h) and reach (process/reach.h, with a few capabilities) are such processes.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -12,42 +13,45 @@
 
 struct err;
 
-#define APART_FIRST 3     /* the descriptors of the other process: those handed over, in order */
-#define APART_FILES_MAX 4 /* that can be handed over */
+#define APART_FIRST 3     /* in the new process, the descriptors that are handed over start here */
+#define APART_FILES_MAX 4 /* how many can be handed over */
 
 struct apart_bounds {
-	uint64_t memory; /* bytes more than it begins with, and half of the machine's at most */
-	uint64_t cpu_seconds; /* 0: as it was */
-	uint64_t file_size;   /* bytes of a file that it writes; 0: as it was */
-	uint64_t files;       /* open at once; 0: as it was */
+	/* In bytes, on top of what it has at its start; at most half of the machine's memory. */
+	uint64_t memory;
+	uint64_t cpu_seconds; /* 0: no new limit */
+	uint64_t file_size;   /* limit for a file that it writes, in bytes; 0: no new limit */
+	uint64_t files;       /* limit for open descriptors; 0: no new limit */
 	int nice;
 };
 
-/* ---- who asks ---- */
+/* ---- in the process that asks ---- */
 
-/* Starts `program` with these arguments, of which the last is NULL; `files` become APART_FIRST and the following ones,
-   where they are not negative. */
+/* Starts `program`. The last of `arguments` is NULL. In the new process, `files` become the descriptors
+   APART_FIRST, APART_FIRST + 1 and so on; negative ones are skipped. */
 struct err *apart_start(const char *program, char *const *arguments, const int *files, size_t count,
 			pid_t *pid);
-/* The same, with those of our capabilities that `rights` has a bit for. They are the caller's thread's to give. */
+/* The same, and the new process keeps those of our capabilities whose bits are set in `rights`. The
+   calling thread must have them. */
 struct err *apart_start_with(uint64_t rights, const char *program, char *const *arguments,
 			     const int *files, size_t count, pid_t *pid);
-/* Ends it, whatever it does; returns its status, and adds what it took to *cpu_ns. */
+/* Kills the process and waits for its end. Returns its wait status and adds its CPU time to *cpu_ns. */
 int apart_end(pid_t pid, uint64_t *cpu_ns);
-/* Why it did not answer. */
+/* Makes an error of the wait status of a process that did not answer. */
 struct err *apart_say_death(int status, uint64_t cpu_seconds);
-/* Until something comes from it, or it is gone: false where neither was within `ms`. Time that it waited for a CPU does not
-   count, within bounds: that the machine is busy is nobody's fault. */
+/* Waits until something comes from the process or it has ended. False if neither happens within `ms`.
+   Time in which the process waited for a CPU does not count, up to a bound, because a busy machine is
+   not its fault. */
 bool apart_wait(pid_t pid, int socket, uint64_t ms);
 
-/* ---- who works ---- */
+/* ---- in the process that works ---- */
 
-/* The first thing that it does: ends with `parent`, has the first `handed` descriptors only, the bounds, and no privileges. False:
-   nobody needs it any more. */
+/* The new process calls this first. From now on it ends with `parent`, keeps only the first `handed`
+   descriptors, and has the bounds and no privileges. False if `parent` has ended already. */
 bool apart_enter(pid_t parent, int handed, const struct apart_bounds *bounds);
-/* Part of that (apart_calls.c): from now on system calls that it has no use for do not exist. */
+/* Part of apart_enter (apart_calls.c): system calls that such a process does not need fail from now on. */
 void apart_restrict_calls(void);
-/* Has only these of its capabilities from now on. */
+/* From now on the process has only those of its capabilities whose bits are set in `rights`. */
 void apart_keep(uint64_t rights);
-/* The most memory that it had, as far as it can tell. */
+/* The peak memory of this process in bytes; 0 if it cannot be read. */
 uint64_t apart_memory(void);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The system calls of a process that reads foreign bytes: reading files, memory of its own,
- * threads of its own, and the socket that it was given. Should a file take it over, it
- * can start nothing, connect to nobody, and touch no other process.
+ * The system calls that a process may use which reads foreign bytes: it can read files, manage its own memory
+ * and threads, and use the socket that it was given. Even if a malicious file takes the process over, it can
+ * start nothing, connect to nobody, and touch no other process.
  *
- * Every other call does not exist (ENOSYS): libraries have other ways for most of them.
+ * Every other call fails with ENOSYS, as on an old kernel. Libraries have fallbacks for most of them.
  */
 #include <elf.h>
 #include <errno.h>
@@ -20,10 +20,10 @@
 
 #include "apart/apart.h"
 
-extern const Elf64_Ehdr __ehdr_start; /* ours: the linker knows where */
+extern const Elf64_Ehdr __ehdr_start; /* our own ELF header; the linker defines it */
 
 static const int allowed[] = {
-	/* files, which cannot be opened for writing where Landlock is */
+	/* files; Landlock forbids to open them for writing, if the kernel has it */
 	SYS_read, SYS_pread64, SYS_readv, SYS_write, SYS_writev, SYS_pwrite64, SYS_lseek,
 	SYS_openat, SYS_close, SYS_fstat, SYS_newfstatat, SYS_statx, SYS_fcntl, SYS_readlinkat,
 	SYS_faccessat, SYS_faccessat2, SYS_getdents64, SYS_ftruncate, SYS_memfd_create,
@@ -36,13 +36,13 @@ static const int allowed[] = {
 	/* memory */
 	SYS_brk, SYS_mmap, SYS_munmap, SYS_mremap, SYS_mprotect, SYS_madvise, SYS_sysinfo,
 	SYS_prlimit64,
-	/* threads, their signals, the end */
+	/* threads, their signals, and the end */
 	SYS_futex, SYS_set_robust_list, SYS_rseq, SYS_sched_yield, SYS_sched_getaffinity,
 	SYS_rt_sigaction, SYS_rt_sigprocmask, SYS_rt_sigreturn, SYS_sigaltstack, SYS_getpid,
 	SYS_gettid, SYS_exit, SYS_exit_group, SYS_restart_syscall,
 	/* the socket */
 	SYS_recvmsg, SYS_sendmsg,
-	/* what it is, and when */
+	/* identity and time */
 	SYS_clock_gettime, SYS_gettimeofday, SYS_getrandom, SYS_uname};
 
 #define CALLS (sizeof allowed / sizeof *allowed)
@@ -65,13 +65,13 @@ void apart_restrict_calls(void)
 		BPF_JUMP(BPF_JMP | BPF_JA, 1, 0, 0),
 		RETURN(SECCOMP_RET_KILL_PROCESS),
 		LOAD(nr),
-		/* threads of this process, no other process */
+		/* clone: only threads of this process, no new process */
 		UNLESS_EQUAL_SKIP(SYS_clone, 4),
 		LOAD_LOW_HALF(0),
 		UNLESS_SET_SKIP(CLONE_THREAD, 1),
 		RETURN(SECCOMP_RET_ALLOW),
 		RETURN(ABSENT),
-		/* signals to itself, as abort() sends one */
+		/* tgkill: only signals to itself, as abort() sends */
 		UNLESS_EQUAL_SKIP(SYS_tgkill, 4),
 		LOAD_LOW_HALF(0),
 		UNLESS_EQUAL_SKIP((__u32)getpid(), 1),

@@ -40,7 +40,7 @@ ssize_t packet_receive(int socket, void *bytes, size_t size, int *file, int flag
 {
 	union {
 		struct cmsghdr align;
-		char bytes[CMSG_SPACE(sizeof(int))]; /* what is more the kernel closes */
+		char bytes[CMSG_SPACE(sizeof(int))]; /* for one: the kernel closes others */
 	} control = {0};
 	struct iovec part = {bytes, size};
 	struct msghdr message = {.msg_iov = &part,

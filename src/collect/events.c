@@ -2,13 +2,12 @@
 /*
  * From a name to what perf_event_open takes.
  *
- * A sample is a signal, and some events happen while the kernel puts a thread
- * to sleep or acts on a signal. Were every one of them sampled, the signal of
- * one would cause the next: a thread that goes to sleep is woken by the signal,
- * goes to sleep again, and so on for ever. Such events have a least period.
+ * With agents, a sample is a signal. Some events happen while the kernel puts a thread to sleep or acts on
+ * a signal. If each of them were sampled, the signal of one would cause the next: a thread that goes to
+ * sleep is woken by the signal, goes to sleep again, and so on for ever. Such events have a least period.
  *
- * Others happen in the kernel by their nature; where only user code may be
- * watched they would never be seen, so they are refused there.
+ * Other events always happen in the kernel. If only user code may be watched, they would never be seen, so
+ * they are refused.
  */
 #include "collect/events.h"
 
@@ -28,18 +27,18 @@
 #include <unistd.h>
 
 #define SECOND_NS 1000000000ull
-#define CLOCK_HZ_MAX 100000u       /* the kernel's clock events fire no oftener */
-#define ASSUMED_CPU_HZ 1000000000u /* where the machine does not tell */
+#define CLOCK_HZ_MAX 100000u       /* the kernel's clock events fire no more often */
+#define ASSUMED_CPU_HZ 1000000000u /* if the machine does not tell */
 #define PERIOD_MAX (UINT64_MAX >> 2)
 #define SELF_CAUSED_LEAST 10u
-#define HARDWARE_LEAST 1000u /* handling a sample takes more than that */
+#define HARDWARE_LEAST 1000u /* handling a sample causes more events than that */
 #define HARDWARE_EVERY 1000000u
 
 struct known {
 	const char *name, *alias, *unit;
 	uint32_t type;
 	uint64_t config;
-	uint64_t every; /* the period without '@'; 0: a rate in samples per second */
+	uint64_t every; /* period without '@'; 0: a rate in samples per second */
 	uint64_t least;
 };
 
@@ -74,7 +73,7 @@ static const struct known table[] = {
 	 HARDWARE(STALLED_CYCLES_BACKEND), HARDWARE_EVERY, HARDWARE_LEAST},
 };
 
-/* Tracepoints that a signal, or putting a thread to sleep, passes by. */
+/* Tracepoints that the kernel passes when it delivers a signal or puts a thread to sleep. */
 static const char *const self_caused[] = {"sched", "syscalls",    "raw_syscalls", "signal",
 					  "irq",   "irq_vectors", "ipi",          "timer",
 					  "power", "rcu",         "preemptirq"};
@@ -138,7 +137,7 @@ bool event_same(const struct recording_event *a, const struct recording_event *b
 	       a->config2 == b->config2 && a->user_only == b->user_only;
 }
 
-/* "r1a8": what the CPU's manual gives as a number. */
+/* "r1a8": a number from the CPU's manual. */
 static bool parse_raw(const char *name, struct recording_event *out)
 {
 	char *end;
@@ -164,7 +163,7 @@ static bool is_plain_name(const char *text, size_t length)
 	return length > 0;
 }
 
-/* Whether it can be one: SUBSYSTEM:NAME. */
+/* Whether it can be a tracepoint: SUBSYSTEM:NAME. */
 static bool looks_like_tracepoint(const char *name)
 {
 	size_t length = strcspn(name, ":");
@@ -181,7 +180,7 @@ static struct err *no_tracefs(int error)
 		       "tracefs /sys/kernel/tracing");
 }
 
-/* The number of a tracepoint; an error where there is none or we may not know. */
+/* Sets `id` to the number of a tracepoint. Returns an error if there is none, or if we may not know. */
 static struct err *tracepoint_id(const char *name, uint64_t *id)
 {
 	int width = (int)strcspn(name, ":"), error = ENOENT;
@@ -254,7 +253,7 @@ struct perf_event_attr event_attr(const struct recording_event *event)
 	};
 }
 
-/* 0 where the event can be sampled in this process, else the error number. */
+/* Returns 0 if the event can be sampled in this process, else the error number. */
 static int try_event(const struct recording_event *event, bool user_only)
 {
 	struct perf_event_attr attr = event_attr(event);
@@ -457,7 +456,7 @@ static struct err *set_rate(struct recording_event *e, uint64_t hz)
 	return NULL;
 }
 
-/* How often it is sampled where nobody says, and how often it may be. */
+/* Sets how often the event is sampled by default, and the least period that it may have. */
 static void period_bounds(const struct recording_event *e, uint64_t *every, uint64_t *least)
 {
 	size_t i;
@@ -484,7 +483,7 @@ static struct err *too_often(const struct recording_event *e, uint64_t least)
 	return err_new("at least @%" PRIu64 ": taking a sample itself takes more than that", least);
 }
 
-/* `given`: what stands after '@', or NULL. */
+/* `given`: the number after '@', or NULL. */
 static struct err *set_period(struct recording_event *e, const uint64_t *given, uint64_t hz)
 {
 	uint64_t every, least;
@@ -511,9 +510,9 @@ static bool parse_count(const char *text, uint64_t *out)
 	return !*end && !errno;
 }
 
-/* ---- the whole ---- */
+/* ---- names with their rates ---- */
 
-/* A name of the kernel's, with ":u" for user code only. */
+/* A name that the kernel knows, or a raw number, with ":u" for user code only. */
 static bool parse_known(const char *name, struct recording_event *out)
 {
 	const char *colon = strchr(name, ':');
@@ -560,7 +559,7 @@ static struct err *parse_name(const char *name, struct recording_event *out)
 	e = parse_tracepoint(name, out);
 	if (!e)
 		return NULL;
-	unknown = parse_cpu_event(name, out); /* names of libpfm4 may look like that too */
+	unknown = parse_cpu_event(name, out); /* names of libpfm4 may look like tracepoints */
 	err_free(unknown ? unknown : e);
 	return unknown ? e : NULL;
 }

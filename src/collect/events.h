@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Events by name: "cpu-clock", "page-faults@100", "cycles:u", "sched:sched_wakeup",
- * "r1a8", or any name that libpfm4 knows for this CPU. After '@' stands a rate:
- * samples per second for clocks and cycles, else every Nth event is sampled.
+ * Makes events from names: "cpu-clock", "page-faults@100", "cycles:u", "sched:sched_wakeup", "r1a8", or any
+ * name that libpfm4 knows for this CPU. The number after '@' is a rate in samples per second for clocks and
+ * cycles. For other events, every Nth one is sampled. The recorder, the daemon and `culprit list` use it;
+ * both samplers use event_attr().
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -13,44 +14,46 @@
 struct err;
 struct perf_event_attr;
 
-/* Fills one event; `hz` is the rate where none is given. An error says what is wrong and what the
-   machine has; where the kernel allows only user code, event->user_only is set. */
+/* Fills one event. `hz` is the rate if the text has none. An error says what is wrong, and what the
+   machine has. If the kernel allows only user code, event->user_only is set. */
 struct err *event_parse(const char *text, uint64_t hz, struct recording_event *out);
 
-/* What record uses by itself: cycles where they are counted, else cpu-clock. *timers is set where
-   perf events are refused altogether; `why` (size bytes) then gets one line: what is missing, and
-   the exact setting that provides it; else "". */
+/* Fills the default event: cycles if the CPU counts them, else cpu-clock. *timers is set if perf events
+   are refused altogether. Then `why` (size bytes) gets one line that says what is missing, and the exact
+   setting that provides it; else "". */
 struct err *event_default(uint64_t hz, struct recording_event *out, bool *timers, char *why,
 			  size_t size);
 
-/* What perf_event_open has to know of it in any case: not enabled, and counts are read with their times (tally.h). */
+/* Returns what perf_event_open must know in any case: the event is not enabled, and counts are read with
+   their times (tally.h). */
 struct perf_event_attr event_attr(const struct recording_event *event);
 
-/* Whether two count the same. */
+/* Whether two events count the same. */
 bool event_same(const struct recording_event *a, const struct recording_event *b);
 
-/* One of the kernel's own events by its name or alias, not opened and without a rate; false where
-   there is none of this name. */
+/* Fills one of the kernel's own events by its name or alias. It is not opened, and has no rate. False:
+   there is no such event. */
 bool event_known(const char *name, struct recording_event *out);
 
+/* Whether an event can be sampled here. */
 struct event_answer {
 	bool available, user_only;
 	int error;       /* of perf_event_open */
 	char state[160]; /* "user and kernel code", or why not */
-	char fix[200];   /* what would give (more of) it; "" where nothing is missing */
+	char fix[200];   /* what would give it, or more of it; "" if nothing is missing */
 };
 
-/* Opens the event on ourselves: only that tells the truth in containers and virtual machines. */
+/* Opens the event on our own process. In containers and virtual machines only that tells the truth. */
 void event_ask(const struct recording_event *event, struct event_answer *out);
 /* The same for tracepoints in general. */
 void event_ask_tracepoints(struct event_answer *out);
 
-/* Why an event that can be sampled by itself (event_ask) is refused nevertheless, by the error of
-   perf_event_open, and what helps. */
+/* Returns why an event is refused that can be sampled by itself (event_ask), and what helps. `error` is
+   that of perf_event_open. */
 const char *event_refused(int error);
 
-/* kernel.perf_event_paranoid; 0 where the kernel has none. */
+/* Returns kernel.perf_event_paranoid; 0 if the kernel has no such setting. */
 int event_paranoid(void);
 
-/* How often a POSIX timer on CPU time can fire: the kernel's tick, per second. */
+/* Returns how often a POSIX timer on CPU time can fire: the kernel's tick, per second. */
 uint64_t event_tick_hz(void);

@@ -83,7 +83,7 @@ bool follow_asked(const struct follow *f)
 	return f->asked;
 }
 
-/* One who has hung up is noticed by follow_take. */
+/* If the recorder has hung up, follow_take notices it. */
 void follow_ask(struct follow *f)
 {
 	struct live_message m = {LIVE_ASK, LIVE_VERSION, 0};

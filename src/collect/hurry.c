@@ -10,7 +10,7 @@
 #define HURRY_NICE (-10)
 #define HURRY_SLICE_NS 100000u
 
-/* As <linux/sched/types.h> has it, which not every libc's headers bear beside their own. */
+/* As in <linux/sched/types.h>. Some libcs have headers that do not go together with that one. */
 struct scheduling {
 	uint32_t size, policy;
 	uint64_t flags;
@@ -28,9 +28,10 @@ void hurry(void)
 				  .flags = RESET_ON_FORK,
 				  .nice = nice ? nice : HURRY_NICE,
 				  .runtime = HURRY_SLICE_NS};
-	if (nice < 0 || sched_getscheduler(0) != SCHED_OTHER) /* somebody has had a wish already */
+	/* Somebody has chosen a priority already. */
+	if (nice < 0 || sched_getscheduler(0) != SCHED_OTHER)
 		return;
-	if (syscall(SYS_sched_setattr, 0, &wish, 0) && !nice) { /* only root may be that bold */
+	if (syscall(SYS_sched_setattr, 0, &wish, 0) && !nice) { /* only root may ask for this */
 		wish.nice = 0;
 		syscall(SYS_sched_setattr, 0, &wish, 0);
 	}

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* A thread that works for a millisecond is over before we look, unless we are quick: the calling thread asks to be
-   run soon and for a short time. What it starts is as if nothing had been asked. */
+/*
+ * Makes the calling thread quick: it asks the scheduler to run it soon, and for a short time. Otherwise a
+ * thread of a target that lives for a millisecond would be gone before we look at it. What the calling
+ * thread starts is not affected. The session uses it, and the threads of both samplers that read what
+ * targets do.
+ */
 void hurry(void);

@@ -26,7 +26,7 @@
 
 #define READERS_MAX 8
 #define ACCEPTED_AT_ONCE 16
-#define COST_PART 50 /* snapshots take at most this part of the time */
+#define COST_PART 50 /* snapshots take at most one part in so many of the time */
 
 struct reader {
 	int fd; /* -1: free */
@@ -34,12 +34,12 @@ struct reader {
 };
 
 struct live {
-	int listener, epoll, done; /* done: an eventfd of the thread */
+	int listener, epoll, done; /* done: an eventfd, written to when the thread is done */
 	struct reader readers[READERS_MAX];
 	uint64_t next_ns, cost_ns;
 	bool working;
 	pthread_t thread;
-	/* the thread's while it works */
+	/* Used by the thread while it works. */
 	struct profile *profile;
 	int packed; /* a memfd; -1: there was no memory */
 	uint64_t packed_size, packing_ns;
@@ -163,7 +163,7 @@ static void accept_all(struct live *l)
 	}
 }
 
-/* One question at a time is all that there is to say. */
+/* A reader can only ask, and only once before it gets its answer. */
 static void hear(struct reader *r)
 {
 	struct live_message m;
@@ -184,10 +184,10 @@ static void answer(struct live *l, struct reader *r)
 	r->waits = false;
 	if (packet_send(r->fd, &m, sizeof m, &l->packed, l->packed >= 0, MSG_DONTWAIT) !=
 	    (ssize_t)sizeof m)
-		hang_up(r); /* somebody who asks and does not listen */
+		hang_up(r); /* it asks, but does not read the answers */
 }
 
-/* The thread is done. Who asked meanwhile gets the same: it is just as fresh. */
+/* The thread is done. Readers that asked meanwhile get the same snapshot: it is just as fresh. */
 static void hand_out(struct live *l)
 {
 	uint64_t count;
@@ -218,7 +218,7 @@ bool live_wanted(struct live *l)
 	return waits && !l->working && now_ns() >= l->next_ns;
 }
 
-/* A sealed file in memory, which nobody can change under the reader's eyes; -1: none. */
+/* Returns a sealed file in memory, which nobody can change while it is read; -1: none. */
 static int to_memory(const struct buf *bytes)
 {
 	int fd = memfd_create("culprit-snapshot", MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -253,7 +253,7 @@ static void *pack(void *context)
 	profile_free(l->profile);
 	l->packing_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	if (write(l->done, &one, sizeof one) < 0)
-		return NULL; /* cannot be: it holds one only */
+		return NULL; /* cannot happen: the counter was 0 */
 	return NULL;
 }
 

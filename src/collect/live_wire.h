@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/*
- * What the two sides of live.h say to each other: one packet each way. The
- * answer comes with a descriptor of the packed profile (doc/format.md), or
- * without one where there was no memory for it.
- */
+/* What the two sides of live.h (live.c and follow.c) send to each other: one packet each way. The answer
+   comes with a descriptor of the packed profile (doc/format.md), or without one if there was no memory
+   for it. */
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/socket.h>
@@ -16,9 +14,9 @@
 
 struct live_message {
 	uint32_t magic, version;
-	uint64_t size; /* of the profile; 0 where asking */
+	uint64_t size; /* of the profile; 0 in a question */
 };
 
-/* The socket's name for a recording to this file: where it is, not how it is called here. False where
-   its directory cannot be looked at. */
+/* Sets the name of the socket for a recording to this file. It depends on where the file is, not on how
+   its path is written. False: the directory cannot be looked at. */
 bool live_address(const char *path, struct sockaddr_un *address, socklen_t *size);

@@ -31,7 +31,7 @@ struct err *loop_watch(struct loop *loop, int fd, struct watch *watch)
 		       : NULL;
 }
 
-/* One at a time: what is done for one may free what the next one is about. */
+/* One event at a time: handling one may free what the next one is about. */
 struct err *loop_run(struct loop *loop)
 {
 	struct epoll_event event;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* What a session waits for: descriptors, and who is called when one is readable. */
+/* The event loop of a session: descriptors, and what is called when one is readable. session.c runs it;
+   the samplers add their descriptors. */
 struct err;
 
 struct watch {
@@ -14,7 +15,7 @@ struct loop {
 
 struct err *loop_open(struct loop *loop);
 void loop_close(struct loop *loop);
-/* `watch` stays where it is until the descriptor is closed. */
+/* `watch` must stay valid until the descriptor is closed. */
 struct err *loop_watch(struct loop *loop, int fd, struct watch *watch);
-/* Calls whoever is ready now, and returns. */
+/* Calls `ready` for all descriptors that are readable now, and returns. */
 struct err *loop_run(struct loop *loop);

@@ -22,7 +22,7 @@
 #define TICK_MS 100
 #define FIRST_SAVE_NS (2 * SECOND_NS)
 #define SAVE_EVERY_NS (30 * SECOND_NS)
-#define SAY_NS (SECOND_NS / 2) /* after which people want to know what we wait for */
+#define SAY_NS (SECOND_NS / 2) /* after this time people want to know what we wait for */
 
 /* Keeps the first of several problems. */
 static void remember(struct recorder *r, struct err *e)
@@ -61,7 +61,7 @@ static struct err *choose_events(struct recorder *r)
 
 /* ---- the agent ---- */
 
-/* Whether every user can reach the file: the command may become another one. */
+/* Whether every user can read the file: the command may change its user. */
 static bool is_open_to_all(const char *path, char *closed, size_t size)
 {
 	struct stat info;
@@ -85,7 +85,7 @@ static bool set_agent(struct recorder *r, const char *directory, const char *pla
 
 static struct err *find_agent(struct recorder *r)
 {
-	/* From the directory of the program: in the build, and installed. */
+	/* From the directory of our program: in the build, and installed. */
 	char installed[PATH_MAX];
 	const char *const places[] = {"../agent", installed};
 	const char *given = getenv("CULPRIT_AGENT");
@@ -126,7 +126,7 @@ static void check_agent(struct recorder *r)
 
 /* ---- the profile ---- */
 
-/* What the collector cannot know of what was run. */
+/* Adds what the session cannot know: what was run, and by which version of culprit. */
 static void describe(struct recorder *r, struct profile *p)
 {
 	struct buf text = {0};
@@ -149,8 +149,8 @@ static void describe(struct recorder *r, struct profile *p)
 	buf_free(&text);
 }
 
-/* What there is so far, so that nothing is lost if we are killed. A full disk may have room
-   again at the end, so failing is no reason to stop. */
+/* Saves what there is so far, so that it is not lost if we are killed. A full disk may have room again
+   at the end, so an error is no reason to stop. */
 static void save_meanwhile(struct recorder *r)
 {
 	struct profile *profile = NULL;
@@ -166,7 +166,7 @@ static void save_meanwhile(struct recorder *r)
 	r->save_ns = now_ns() + r->interval_ns;
 }
 
-/* Somebody looks at the recording. */
+/* Somebody looks at the recording: sends a snapshot. */
 static void show_meanwhile(struct recorder *r)
 {
 	struct profile *profile = NULL;
@@ -178,7 +178,7 @@ static void show_meanwhile(struct recorder *r)
 	live_send(r->live, profile, own_cpu_ns() - start);
 }
 
-/* The command's exit status belongs to the last program that its process ran. */
+/* The exit status of the command belongs to the last program that its process ran. */
 static void set_status(struct recorder *r)
 {
 	struct profile *p = r->profile;
@@ -236,15 +236,15 @@ static void attend(struct recorder *r, uint64_t end_ns)
 	}
 }
 
-/* When -d is over; 0: never. */
+/* Returns when the time of -d is over; 0: never. */
 static uint64_t end_of(const struct recorder *r)
 {
 	double seconds = r->options->seconds;
 	return seconds > 0 ? r->start_ns + (uint64_t)(seconds * 1e9) : 0;
 }
 
-/* While unwind tables are made: the command's terminal and end are looked after, and when there is nothing else
-   to wait for, people are told, and may have it otherwise. */
+/* Called while unwind tables are made. Signals and the end of the command are still handled. When there
+   is nothing else to wait for, people are told, and can end the wait. */
 static bool wait_on(void *context, const char *what)
 {
 	struct recorder *r = context;
@@ -310,7 +310,7 @@ static struct err *start(struct recorder *r)
 	return e;
 }
 
-/* ---- processes that are there already ---- */
+/* ---- processes that run already ---- */
 
 static struct err *attach(struct recorder *r)
 {
@@ -323,7 +323,7 @@ static struct err *attach(struct recorder *r)
 	return e;
 }
 
-/* Until they have ended, the time is over, or somebody says so (Ctrl-C). */
+/* Runs until they have ended, the time is over, or somebody presses Ctrl-C. */
 static void run_attached(struct recorder *r)
 {
 	uint64_t end_ns = end_of(r);
@@ -347,7 +347,7 @@ static void run_attached(struct recorder *r)
 		stop_sampling(r);
 }
 
-/* ---- the whole ---- */
+/* ---- opening, running, closing ---- */
 
 static void fill_session(struct recorder *r)
 {
@@ -380,7 +380,9 @@ static struct err *choose_collector(struct recorder *r)
 		return err_new("-p: a running process is sampled by the kernel alone%s%s",
 			       can ? "" : ": ", can ? ", and --collector=agent says no" : why);
 	r->wanted.kernel = can && r->options->collector != COLLECTOR_AGENT;
-	if (!r->options->command || r->options->all) /* processes of others */
+	/* The sampled processes may belong to others, so a process of its own reaches for their files
+	   and memory. */
+	if (!r->options->command || r->options->all)
 		r->wanted.reacher = "/proc/self/exe";
 	return NULL;
 }
@@ -408,7 +410,7 @@ static struct err *look_before(struct recorder *r)
 	return e;
 }
 
-/* A kernel that seemed willing, and is not after all. */
+/* Falls back to the agent: the kernel seemed able to sample, but is not. */
 static struct err *open_with_agent(struct recorder *r, struct err *why)
 {
 	struct err *e = target_check(r->options->command[0], true);
@@ -438,7 +440,7 @@ static struct err *begin(struct recorder *r)
 	if (e)
 		return e;
 	e = open_session(r);
-	if (!e) /* it can be recorded without being looked at */
+	if (!e) /* it can be recorded even if nobody can look at it */
 		err_free(live_open(r->output.path, &r->live));
 	if (!e)
 		e = r->options->command ? start(r) : attach(r);
@@ -450,7 +452,7 @@ static struct err *begin(struct recorder *r)
 struct err *recorder_open(struct recorder *r, const struct recorder_options *options)
 {
 	*r = (struct recorder){.options = options, .target.signals = -1};
-	file_limit_ignore(); /* the command is not to be left alone for that */
+	file_limit_ignore(); /* we must not be killed while the command runs */
 	struct err *e = look_before(r);
 	return e ? e : begin(r);
 }

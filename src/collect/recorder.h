@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The recording of a command, of processes that run already, or of the whole machine: from what was asked for to the
- * file. Everything that can go wrong before a command starts is looked at before it does. From then on the command
- * comes first: whatever happens to the recording, it runs to its end.
+ * Makes a recording of a command, of running processes, or of the whole machine: from the options to the
+ * file. cmd/record.c uses it. Everything that can go wrong before a command starts is checked before it
+ * starts. From then on the command comes first: whatever happens to the recording, it runs to its end.
  *
  *    recorder_open(&r, &options)
- *    recorder_run(&r)         until the command has ended, the time is over, or somebody says so
- *    r.profile, r.problem: what came of it
+ *    recorder_run(&r)         until the command has ended, the time is over, or somebody presses Ctrl-C
+ *    r.profile, r.problem:    what came of it
  *    recorder_close(&r)
  */
 #include <limits.h>
@@ -36,10 +36,10 @@ struct recorder_options {
 	enum recorder_collector collector;
 	bool collapse, timeline, all;
 	double seconds;      /* 0: to the command's end */
-	char **command;      /* NULL: processes that are there already */
-	const char *version; /* of the program, for the profile */
-	const char *libdir;  /* where the agent is installed, from the prefix */
-	/* Sampling is over, and only the unwind table of this file is waited for. */
+	char **command;      /* NULL: processes that run already */
+	const char *version; /* of culprit, for the profile */
+	const char *libdir;  /* where the agent is installed, relative to the prefix */
+	/* Called if sampling is over, and only the unwind table of this file is still waited for. */
 	void (*say_what_waits)(const struct recorder_options *options, const char *file);
 };
 
@@ -48,21 +48,21 @@ struct recorder {
 	struct recording_options wanted;
 	struct session *session; /* NULL once sampling has ended */
 	struct target target;
-	struct live *live; /* who looks at it meanwhile; NULL: nobody can */
+	struct live *live; /* for those who look at it meanwhile; NULL: nobody can */
 	struct output output;
 	struct profile *profile;
 	struct recording_state state; /* when sampling ended */
 	unsigned living;              /* processes that go on after the command */
 	uint64_t start_ns, save_ns, interval_ns;
-	uint64_t over_ns; /* when only unwind tables were left to wait for */
-	bool said;        /* that we do */
-	bool stopped;     /* somebody has asked us to */
+	uint64_t over_ns; /* since when only unwind tables are waited for */
+	bool said;        /* people were told about that */
+	bool stopped;     /* somebody has asked us to stop */
 	char why_timers[400], agent[PATH_MAX];
-	struct buf notes;    /* for people, a line each */
-	struct err *problem; /* what ended sampling, or kept the profile from its place */
+	struct buf notes;    /* for people, one line each */
+	struct err *problem; /* what ended sampling, or kept the profile from being saved */
 };
 
 struct err *recorder_open(struct recorder *r, const struct recorder_options *options);
 void recorder_run(struct recorder *r);
-/* Also where opening failed. */
+/* Also after recorder_open has failed. */
 void recorder_close(struct recorder *r);

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/*
- * Who samples for a session. There are two: agents inside the programs (agents/), and the kernel (kernel/). What
- * differs between them stands in this table; the rest of a session does not ask which it is. Each adds what it
- * finds to the recording.
- */
+/* What a session needs of a sampler, as a table of functions. There are two samplers: agents inside the
+   targets (agents/), and our program in the kernel (kernel/). session.c uses the table, and does not ask
+   which one it is. A sampler adds what it finds to the recording. */
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -20,42 +18,44 @@ struct tally;
 #define SAMPLER_TICK_NS 100000000ull
 
 struct sampler {
-	/* Makes what it needs, watches its descriptors, and begins. `*self` is what the others get, and is to be
-	   closed also where this failed, unless it is NULL. */
+	/* Prepares the sampler, adds its descriptors to the loop, and begins. The other functions get
+	   `*self`. It must be closed even if this has failed, unless it is NULL. */
 	struct err *(*open)(struct recording *r, struct loop *loop, void **self);
-	/* Before the recording is closed. Processes that are left are ended. */
+	/* Called before the recording is closed. Ends the processes that are left. */
 	void (*close)(void *self);
-	/* The environment for the command: see session_environment. */
+	/* Returns the environment for the command: see session_environment. */
 	char **(*environment)(void *self, char **environment);
-	/* In the process of the command, before exec. */
+	/* Called in the process of the command, before exec. */
 	void (*join)(void *self);
-	/* A process that is there already. */
+	/* Begins to sample a running process. */
 	struct err *(*attach)(void *self, pid_t pid);
-	/* Every SAMPLER_TICK_NS. */
+	/* Called every SAMPLER_TICK_NS. */
 	void (*tick)(void *self);
-	/* Adds what came, and what was lost, that is not in the recording yet. */
+	/* Adds what has come, and what was lost, if it is not in the recording yet. */
 	void (*status)(void *self, struct recording_state *out);
-	/* Adds what its events have counted, one for each; `anew`: what comes now is for the next profile. */
+	/* Adds what its events have counted, one tally for each. `anew`: the next call counts from here. */
 	void (*tally)(void *self, struct tally *tallies, bool anew);
-	/* Before a profile is taken: names, and what else only it knows. `all`: also what takes long. */
+	/* Called before a profile is taken: adds names, and what else only the sampler knows. `all`:
+	   also what takes long. */
 	void (*prepare)(void *self, bool all);
 	/* Adds what is not in the recording yet to a copy of its profile. */
 	void (*copy)(void *self, struct harvest *copy);
-	/* Sampling ends, everywhere: takes what is on its way. */
+	/* Ends sampling everywhere, and takes what is on its way. */
 	void (*stop)(void *self);
-	/* Everything was taken, nobody is left: ends the processes, and lets nobody in any more. */
+	/* Called when everything was taken: ends the processes, and lets nobody in any more. */
 	void (*finish)(void *self);
 
-	/* For drains; NULL: there are none. Before the profile is taken away, everything that came is put there. */
+	/* For drains; NULL: the sampler has none. Called before the profile is taken away: puts
+	   everything into it that has come. */
 	void (*settle)(void *self, struct recording_counted *counted);
-	/* The profile is another one from now on. */
+	/* A new profile begins. */
 	void (*restart)(void *self);
 
-	/* What a sample costs a program beside what is measured in it, in ns. */
+	/* Returns what a sample costs a program, in ns, beside the time that is measured in it. */
 	uint64_t (*delivery)(void);
-	bool delivery_at_end; /* that is measured when sampling has ended */
+	bool delivery_at_end; /* `delivery` is called when sampling has ended */
 
-	bool in_ticks; /* what handlers took is in ticks (safe/ticks.h), not in ns */
+	bool in_ticks; /* times of handlers are in ticks (safe/ticks.h), not in ns */
 	bool merges;   /* several samples of an event may come as one */
 };
 

@@ -26,23 +26,24 @@
 #include "profile/profile.h"
 #include "safe/ticks.h"
 
+/* The least time in which the rate of ticks is measured. */
 #define CALIBRATE_NS 5000000ull
-#define CALIBRATE_SAMPLES 500 /* of fewer the cost is of no interest */
-#define MISSING_NOTED 0.05    /* of the samples of an event */
-#define MISSING_OF 200        /* where there should be so many */
-#define UNWIND_POINTERS 3     /* after enum recipes_mode */
+#define CALIBRATE_SAMPLES 500 /* with fewer samples their cost is of no interest */
+#define MISSING_NOTED 0.05 /* if a larger part of an event's samples is missing, a note says so */
+#define MISSING_OF 200     /* but only if there should be so many samples */
+#define UNWIND_POINTERS 3  /* the number after those of enum recipes_mode */
 #define HELD_MANY 65536
 
 struct session {
 	struct recording recording;
 	const struct sampler *sampler;
-	void *self; /* the sampler's; NULL: it is not open */
+	void *self; /* of the sampler; NULL: it is not open */
 	struct loop loop;
 	struct watch tick;
 	int timer;
 	struct rlimit files;
 	bool files_raised;
-	uint64_t due[ARENA_METRICS_MAX]; /* samples, by what was counted */
+	uint64_t due[ARENA_METRICS_MAX]; /* samples that there should be, by what was counted */
 };
 
 /* ---- opening ---- */
@@ -81,7 +82,7 @@ static struct err *start_ticking(struct session *s)
 	return loop_watch(&s->loop, s->timer, &s->tick);
 }
 
-/* What a profile says of itself, at its beginning. */
+/* Adds what a profile says about itself, at its beginning. */
 static void describe(struct session *s)
 {
 	struct profile *p = s->recording.harvest.profile;
@@ -202,7 +203,7 @@ void session_status(struct session *s, struct recording_state *out)
 	s->sampler->status(s->self, out);
 }
 
-/* ---- what a profile says of itself, at its end ---- */
+/* ---- what a profile says about itself, at its end ---- */
 
 static void note_error(struct buf *note, unsigned count, const char *what, const char *why)
 {
@@ -211,14 +212,15 @@ static void note_error(struct buf *note, unsigned count, const char *what, const
 			   why && *why ? ": " : "", why ? why : "");
 }
 
-/* A signal is one, however many samples it stands for: those of the clock have a weight, others are gone. */
+/* Notes missing samples. Signals that come while another one is pending become one. For the clock, that
+   one gets a weight; samples of other events are lost. */
 static void note_missing(struct session *s, const struct profile *p, struct buf *note)
 {
 	for (uint32_t i = 0; s->sampler->merges && i < s->recording.options.event_count; i++) {
 		const struct recording_event *event = &s->recording.options.events[i];
 		uint64_t samples = profile_samples(p, i);
 		double missing = 1 - (double)samples / (double)(s->due[i] ? s->due[i] : 1);
-		/* A clock of user code goes on within the kernel, and nobody samples it there. */
+		/* A clock of user code also runs in the kernel, and nobody samples it there. */
 		if ((event->clock && (i == 0 || event->user_only)) || s->due[i] < MISSING_OF ||
 		    missing < MISSING_NOTED)
 			continue;
@@ -267,7 +269,7 @@ static void write_note(struct session *s, struct profile *p)
 	buf_free(&note);
 }
 
-/* Ticks of the handler become nanoseconds. */
+/* Converts the times of handlers from ticks to nanoseconds. */
 static void convert_ticks(const struct session *s, struct profile *p)
 {
 	uint64_t ns = now_ns() - s->recording.start_ns;
@@ -292,7 +294,7 @@ static void complete(struct session *s, struct profile *p, bool complete)
 	write_note(s, p);
 }
 
-/* How much of the time its events were counted; `anew`: what comes now is for the next profile. */
+/* Sets for how much of the time each event was counted. `anew`: the next profile counts from here. */
 static void cover(struct session *s, struct profile *p, bool anew)
 {
 	struct tally tallies[ARENA_METRICS_MAX] = {0};
@@ -312,7 +314,7 @@ static void name_code(struct session *s, struct harvest *h)
 
 /* ---- snapshots ---- */
 
-/* Threads go on between the looks at their time lines and at their trees. */
+/* Threads go on between the looks at their time lines and at their trees. So some samples have no time. */
 static void count_untimed(struct profile *p)
 {
 	uint64_t timed = 0, counted = profile_samples(p, 0);
@@ -372,10 +374,10 @@ struct err *session_finish(struct session *s, struct profile **out, unsigned *st
 
 /* ---- drains ----
  *
- * A recording that goes on for weeks is taken away in parts. The harvest becomes the caller's and an empty one takes
- * its place. What outlives that is told so: threads and processes have no place in the new profile yet, frames that
- * the sampler will not send again get new nodes when they are needed, stacks that still wait to be walked will look
- * for their thread anew.
+ * A recording that goes on for weeks is taken away in parts. The caller gets the harvest, and an empty one
+ * takes its place. What outlives a drain is reset: threads and processes have no place in the new profile
+ * yet. Frames that the sampler will not send again get new nodes when they are needed. Stacks that still
+ * wait to be walked look up their threads again.
  */
 
 size_t session_held(struct session *s)
@@ -386,7 +388,7 @@ size_t session_held(struct session *s)
 	return p->value_count > p->node_count ? p->value_count : p->node_count;
 }
 
-/* The profile is the caller's, and `fresh` takes its place. */
+/* The caller has the profile; `fresh` takes its place. */
 static void begin_anew(struct session *s, const struct harvest *fresh)
 {
 	struct recording *r = &s->recording;

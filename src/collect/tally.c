@@ -17,7 +17,7 @@ static uint64_t since(uint64_t before, uint64_t now)
 	return now > before ? now - before : 0;
 }
 
-/* By the numbers that were counted: so the sum is right where CPUs differ in both. */
+/* Coverage is weighted by the counts, so the sum is right even if CPUs differ in both. */
 void tally_add(struct tally *t, const struct tally_reading *before, const struct tally_reading *now)
 {
 	uint64_t count = since(before->count, now->count);

@@ -24,7 +24,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-#define SCRIPTS_MAX 5 /* as many as the kernel follows */
+#define SCRIPTS_MAX 5 /* one run by another: as many as the kernel follows */
 #define FIRST_BYTES 256
 
 /* ---- finding it ---- */
@@ -89,7 +89,7 @@ static bool gains_privileges(const char *path)
 	return geteuid() && getxattr(path, "security.capability", NULL, 0) > 0;
 }
 
-/* A file name that only glibc's dynamic linker has. */
+/* Whether the file name is one that only glibc's dynamic linker has. */
 static bool is_glibc_linker(const char *path)
 {
 	const char *name = path_file(path);
@@ -105,7 +105,7 @@ static const char *cpu_name(uint16_t machine)
 static struct err *judge_linker(const char *path, const char *linker)
 {
 	if (!linker && is_glibc_linker(path))
-		return NULL; /* it is the linker, and preloads as ever */
+		return NULL; /* it is the linker itself, which preloads as usual */
 	if (!linker)
 		return err_new(
 			"a static program, into which nothing can be preloaded: run culprit as "
@@ -146,7 +146,7 @@ static struct err *judge_elf(int fd, const char *path)
 	return e;
 }
 
-/* How far we have come from script to interpreter. */
+/* How far we have come from a script to its interpreter. */
 struct judging {
 	bool preload; /* the agent is to be preloaded */
 	unsigned depth;
@@ -154,7 +154,7 @@ struct judging {
 
 static struct err *judge_program(const char *path, struct judging j);
 
-/* "#!/bin/sh -e": the program that runs the script. */
+/* Judges the program that runs the script: "#!/bin/sh -e". */
 static struct err *judge_script(const char *line, struct judging j)
 {
 	char interpreter[FIRST_BYTES];
@@ -181,7 +181,7 @@ static struct err *judge_bytes(int fd, const char *path, struct judging j)
 		return judge_script(first, j);
 	if (memchr(first, 0, (size_t)size))
 		return err_new("not a program: neither an ELF file nor a script");
-	/* What execvp does with a text. */
+	/* execvp runs a text file with /bin/sh. */
 	j.depth = SCRIPTS_MAX;
 	return err_context(judge_program("/bin/sh", j), "run by /bin/sh");
 }
@@ -235,7 +235,7 @@ struct err *target_prepare(struct target *target)
 	for (i = 0; i < sizeof held / sizeof held[0]; i++)
 		sigaddset(&set, held[i]);
 	sigprocmask(SIG_BLOCK, &set, &target->mask);
-	/* An inherited "ignore" would take the exit status away. */
+	/* If we had inherited "ignore", the exit status would be lost. */
 	sigaction(SIGCHLD, &usual, &target->child_action);
 	sigaction(SIGPIPE, &ignored, &target->pipe_action);
 	target->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
@@ -261,7 +261,7 @@ static _Noreturn void run_child(const struct target *target, char **arguments, c
 	_exit(127);
 }
 
-/* Waits until the child runs the command; its error number where it could not. */
+/* Waits until the child runs the command. Returns its error number if it could not, else 0. */
 static int wait_for_exec(int report)
 {
 	int error = 0;
@@ -306,7 +306,7 @@ struct err *target_start(struct target *target, char **arguments, char **environ
 
 /* ---- while it runs ---- */
 
-/* The terminal sends SIGINT and SIGQUIT to the command as well; kill(1) sends them to us alone. */
+/* The terminal sends SIGINT and SIGQUIT to the command as well. kill(1) sends them to us alone. */
 static void pass_on(const struct target *target, const struct signalfd_siginfo *info)
 {
 	bool keyboard = info->ssi_signo == SIGINT || info->ssi_signo == SIGQUIT;
@@ -320,7 +320,7 @@ void target_handle(struct target *target)
 	struct signalfd_siginfo info;
 	if (!target->pid || target->ended)
 		return;
-	/* Before signals are handed on: its number may belong to another once it was waited for. */
+	/* Before signals are passed on: after that, its number may belong to another process. */
 	if (waitpid(target->pid, &target->status, WNOHANG) == target->pid)
 		target->ended = true;
 	while (read(target->signals, &info, sizeof info) == sizeof info)
@@ -364,8 +364,8 @@ int target_exit(const struct target *target)
 		return WEXITSTATUS(target->status);
 	number = WTERMSIG(target->status);
 	setrlimit(RLIMIT_CORE, &no_core);
-	prctl(PR_SET_DUMPABLE, 0, 0, 0,
-	      0); /* where a program takes core files, the limit means nothing */
+	/* If a program takes the core files, the limit has no effect. */
+	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 	sigaction(number, &usual, NULL);
 	sigemptyset(&set);
 	sigaddset(&set, number);

@@ -16,8 +16,8 @@
 #include "profile/profile.h"
 #include "safe/wire.h"
 
-#define REASONS 64u         /* why a path is partial: more than there are */
-#define THREADS_MAX 100000u /* that are told apart */
+#define REASONS 64u         /* more than there are reasons for a partial path */
+#define THREADS_MAX 100000u /* threads that have a place of their own */
 
 struct err *harvest_begin(const struct recording *r, struct harvest *h)
 {
@@ -49,7 +49,7 @@ void harvest_end(struct harvest *h)
 	*h = (struct harvest){0};
 }
 
-/* Processes keep their places in the copy, so all of them must have one. */
+/* Processes have the same places in the copy, so each of them must have one. */
 struct err *harvest_copy(struct recording *r, struct harvest *copy)
 {
 	uint32_t index;
@@ -125,7 +125,8 @@ static struct err *unnamed_module(struct recording *r, struct harvest *h, struct
 		if (e)
 			return e;
 		struct profile_module *m = &h->profile->modules[*index];
-		if (!*m->problem && *wanted.problem) /* it was met before its maker was known */
+		/* It was met before it was known what makes it. */
+		if (!*m->problem && *wanted.problem)
 			m->problem = profile_string(h->profile, wanted.problem);
 		h->jit_process = process;
 		h->jit_module = *index + 1;
@@ -134,7 +135,7 @@ static struct err *unnamed_module(struct recording *r, struct harvest *h, struct
 	return NULL;
 }
 
-/* Its addresses hold for one boot; without them it is the same everywhere. */
+/* The kernel's addresses are valid for one boot. Without addresses, it is the same everywhere. */
 static struct err *kernel_module(const struct recording *r, struct harvest *h, uint32_t *index)
 {
 	char boot[KERNEL_BOOT_SIZE] = "";
@@ -151,7 +152,7 @@ static struct err *kernel_module(const struct recording *r, struct harvest *h, u
 	return e;
 }
 
-/* Whether the process has memory with code that is of no file. Without, nobody knows what it ran there. */
+/* Whether the process has executable memory that is of no file. If not, nobody knows what it ran there. */
 static bool makes_code(const struct process *p)
 {
 	for (uint32_t i = 0; p->list && i < p->list->count; i++)
@@ -168,14 +169,14 @@ struct err *harvest_child(struct recording *r, struct harvest *h, struct process
 	struct err *e = NULL;
 	if (id == CCT_PARTIAL) {
 		*node = parent;
-		if (parent || address >= REASONS) /* only memory that was written over says so */
+		if (parent || address >= REASONS) /* only memory that was overwritten says so */
 			return NULL;
 		return profile_child(h->profile, 0, PROFILE_PARTIAL, 0, address, node);
 	}
 	if (id == CCT_KERNEL) {
 		e = kernel_module(r, h, &module);
-		address |= address ? ~CCT_ADDRESS
-				   : 0; /* the kernel is at the upper end of memory */
+		/* The kernel is at the upper end of memory. */
+		address |= address ? ~CCT_ADDRESS : 0;
 	} else if (id) {
 		e = file_module(r, h, id, &module);
 	} else if (!r->options.drained || makes_code(p)) {
@@ -188,8 +189,8 @@ struct err *harvest_child(struct recording *r, struct harvest *h, struct process
 
 /* ---- processes ---- */
 
-/* A process may be long gone when its part of a recording is taken away, so whose it was is noted when it gets its
-   place. */
+/* Notes the owner of a process when it gets its place: the process may be long gone when the drain is
+   taken. */
 static struct err *note_owner(struct recording *r, const struct process *p)
 {
 	struct harvest *h = &r->harvest;
@@ -234,8 +235,8 @@ struct err *harvest_process(struct recording *r, struct process *p, uint32_t *in
 	return r->options.drained ? note_owner(r, p) : NULL;
 }
 
-/* What a child was between fork and exec is of interest only where it took time, and so is any process of the
-   whole machine's. */
+/* What a child was between fork and exec matters only if it has samples. The same holds for all
+   processes in a recording of the whole machine. */
 void harvest_end_process(struct recording *r, struct process *p)
 {
 	uint32_t index;
@@ -251,7 +252,7 @@ void harvest_end_process(struct recording *r, struct process *p)
 	process_forget(r, p);
 }
 
-/* Where memory ran out while it was noted, there is none. */
+/* If memory ran out while an owner was noted, it is empty. */
 struct err *harvest_owners(const struct harvest *h, struct process_owner **out)
 {
 	size_t count = h->profile->process_count;
@@ -279,7 +280,7 @@ void harvest_join_thread(struct profile_thread *all, const struct profile_thread
 		all->end_ns = one->end_ns;
 }
 
-/* Where there are very many threads, the rest of a process's are one. */
+/* If there are very many threads, the rest of a process's threads share one place. */
 struct err *harvest_add_thread(struct recording *r, struct harvest *h, struct process *p,
 			       struct profile_thread *wanted, uint32_t *index)
 {

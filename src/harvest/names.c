@@ -18,8 +18,8 @@
 #include "process/reach.h"
 #include "profile/profile.h"
 
-#define LISTS_MAX \
-	((size_t)32 << 20) /* bytes of lists of names that one user's processes have, in a drain */
+/* Bytes of name lists that are read of one user's processes, in a drain. */
+#define LISTS_MAX ((size_t)32 << 20)
 
 static const char *kernel_name(const void *context, uint64_t address, uint64_t *start,
 			       uint64_t *size)
@@ -77,7 +77,7 @@ static int compare_addresses(const void *a, const void *b)
 	return (*x > *y) - (*x < *y);
 }
 
-/* Those of a module that have samples, ascending; NULL where there are none. */
+/* Returns the addresses of a module that are in the profile, ascending; NULL: none. */
 static uint64_t *find_addresses(const struct profile *p, uint32_t module, size_t *count)
 {
 	size_t nodes = 0;
@@ -106,7 +106,7 @@ static void name_by_file(struct profile *p, uint32_t module, struct image *image
 	free(addresses);
 }
 
-/* Whether whoever names it later finds it by its path. */
+/* Whether the file can be found later by its path. */
 static bool has_name(const struct library_module *m, const struct image *image)
 {
 	struct stat open, there;
@@ -130,7 +130,8 @@ void names_of_files(struct recording *r, struct harvest *h)
 	}
 }
 
-/* Of what goes on for months: who writes large lists has names for a part of them, and nobody else loses any. */
+/* Returns how many more bytes may be read for a user. In a recording that goes on for months, a user who
+   writes large lists has names for a part of them, and nobody else loses any. */
 static size_t *budget_of(struct harvest *h, uint32_t user)
 {
 	for (size_t i = 0; i < h->budget_count; i++)
@@ -149,7 +150,7 @@ static struct jit *open_names(struct harvest *h, const struct process *p, uint32
 	uint64_t *addresses = find_addresses(h->profile, module, &wanted.count);
 	wanted.addresses = addresses;
 	struct err *e = addresses ? jit_open_wanted(p->pid, &wanted, &jit) : NULL;
-	if (addresses && !e && !jit) { /* the process is gone, its file is not */
+	if (addresses && !e && !jit) { /* the process is gone, but its file is there */
 		snprintf(path, sizeof path, "/tmp/perf-%d.map", (int)p->own);
 		e = jit_open_file_wanted(path, p->user, &wanted, &jit);
 	}

@@ -23,15 +23,15 @@
 #define COMMAND_MAX 4096u
 #define DESCRIBE_NS 1000000000ull
 #define DESCRIBE_WHOLE_NS (10 * DESCRIBE_NS)
-#define DESCRIBE_SOON_NS 100000000ull /* after its beginning, when it has become what it is */
+#define DESCRIBE_SOON_NS 100000000ull /* after its start: by then it has its final name */
 #define DESCRIBE_AT_ONCE 20
 #define NAMED_NS DESCRIBE_WHOLE_NS
 #define CONTAINER_MAX 200
-#define ID_DIGITS 64 /* of a container's id, as the engines make them */
-#define ID_SHOWN 12  /* as they show it */
+#define ID_DIGITS 64 /* of a container's id */
+#define ID_SHOWN 12  /* as container engines show it */
 #define START_FIELD 22
 
-/* ---- the list of them ---- */
+/* ---- the list of processes ---- */
 
 struct process *process_add(struct recording *r, pid_t pid, pid_t own)
 {
@@ -91,7 +91,7 @@ void process_forget(struct recording *r, struct process *p)
 
 /* ---- what /proc says ---- */
 
-/* Nothing is changed where it is gone. */
+/* Changes nothing if the process is gone. */
 static bool read_comm(const struct process *p, char *out, size_t size)
 {
 	struct buf text = {0};
@@ -104,7 +104,8 @@ static bool read_comm(const struct process *p, char *out, size_t size)
 	return good;
 }
 
-/* Threads of the kernel have no executable. What a worker of it is at stands behind its name. */
+/* Kernel threads have no executable. A kernel worker has its present work behind its name: this is cut
+   off. */
 void process_read_comm(struct process *p)
 {
 	read_comm(p, p->name, sizeof p->name);
@@ -112,7 +113,8 @@ void process_read_comm(struct process *p)
 		p->name[strcspn(p->name, "+-")] = '\0';
 }
 
-/* What it calls itself when it has been there for a while; one that goes on and on to rename itself stays one process. */
+/* Reads what it calls itself. After a while it keeps its name, so that a process that renames itself
+   again and again stays one process. */
 static void read_name(struct process *p)
 {
 	char path[64], target[4096], comm[PROCESS_COMM_MAX + 1] = "";
@@ -156,7 +158,7 @@ static void read_command(struct process *p)
 	buf_free(&text);
 }
 
-/* What the starters of parallel programs tell each process. */
+/* Reads the rank that the starters of parallel programs tell each process. */
 static void read_rank(struct process *p)
 {
 	static const char *const names[] = {
@@ -193,7 +195,7 @@ long process_stat_field(pid_t pid, unsigned number)
 	return value;
 }
 
-/* The id of a container within the path of a control group; NULL: there is none. */
+/* Returns the id of a container within the path of a control group; NULL: none. */
 static const char *find_id(const char *path)
 {
 	for (const char *at = path; *at;) {
@@ -205,7 +207,8 @@ static const char *find_id(const char *path)
 	return NULL;
 }
 
-/* Lines are NUMBER:CONTROLLERS:PATH; number 0 is the one hierarchy of today, else systemd's counts. */
+/* Lines are NUMBER:CONTROLLERS:PATH. Number 0 is the unified hierarchy of today; on older systems,
+   systemd's hierarchy counts. */
 static char *read_container(pid_t pid)
 {
 	struct buf text = {0};
@@ -233,7 +236,7 @@ static char *read_container(pid_t pid)
 	return out;
 }
 
-/* As everybody sees it: in ticks. */
+/* As /proc shows it: in ticks. */
 static int64_t start_of(const struct recording *r, uint64_t ticks)
 {
 	return r->boot_ms + (int64_t)(ticks * 1000 / (uint64_t)sysconf(_SC_CLK_TCK));
@@ -244,7 +247,7 @@ void process_born(const struct recording *r, struct process *p, uint64_t boot_ns
 	p->start_ms = start_of(r, boot_ns / (1000000000u / (uint64_t)sysconf(_SC_CLK_TCK)));
 }
 
-/* One that is gone keeps what it had from its parent. */
+/* If the process is gone, it keeps what it has from its parent. */
 static void read_owner(struct recording *r, struct process *p)
 {
 	struct process_status status;
@@ -253,7 +256,7 @@ static void read_owner(struct recording *r, struct process *p)
 		p->start_ms = start_of(r, (uint64_t)ticks);
 	if (!process_status(p->pid, &status))
 		return;
-	p->user = status.user; /* the folder in /proc may be root's, whoever it is */
+	p->user = status.user; /* its folder in /proc may be root's, whoever owns the process */
 	free(p->container);
 	p->container = read_container(p->pid);
 }
@@ -272,9 +275,10 @@ void process_describe(struct recording *r, struct process *p, bool first)
 		read_owner(r, p);
 	else if (!stat(path, &st))
 		p->user = st.st_uid;
-	if (first && !r->options.drained) /* nobody keeps it there */
+	if (first && !r->options.drained) /* drains do not keep it */
 		read_rank(p);
-	/* Of the whole machine's the one that forked it, which may have ended since. */
+	/* In a recording of the whole machine, the parent is the process that forked it, even if that
+	   has ended since. */
 	if (first && !(r->options.whole && p->parent)) {
 		long parent = process_stat_field(p->pid, 4);
 		if (parent >= 0) /* else it is gone, and what is known of it stays */
@@ -288,7 +292,7 @@ void process_describe(struct recording *r, struct process *p, bool first)
 	}
 }
 
-/* Of the whole machine's processes exec is told, and most are of no interest. */
+/* In a recording of the whole machine, records tell of each exec, and most processes are of no interest. */
 static bool is_due(const struct recording *r, const struct process *p, uint64_t now)
 {
 	if (r->options.whole)

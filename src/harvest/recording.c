@@ -12,7 +12,7 @@
 #include "profile/profile.h"
 #include "safe/ticks.h"
 
-#define WAIT_MS 100 /* between two questions whether tables are waited for */
+#define WAIT_MS 100 /* between two calls of wait_on */
 
 static void set_clocks(struct recording *r)
 {

@@ -46,7 +46,7 @@ static bool is_ours(const struct walk *w, const struct walk_reader *reader)
 	       (uint32_t)number == WIRE_SIGNAL;
 }
 
-/* `pointer`: the first step is made by the frame pointer, whatever the recipe. */
+/* `pointer`: the first step is made by the frame pointer, whatever the recipe says. */
 static enum walk_end walk(struct walk w, bool pointer, const struct stack_code *in,
 			  const struct walk_reader *reader, uint64_t *keys, uint32_t max,
 			  uint32_t *count)
@@ -80,11 +80,11 @@ static enum walk_end walk(struct walk w, bool pointer, const struct stack_code *
 	return end == WALK_COMPLETE && !sure ? WALK_BAD_MEMORY : end;
 }
 
-/* While the kernel makes or takes back a signal frame, registers are half those of the program and half the
-   handler's. */
+/* While the kernel makes or removes a signal frame, some registers are those of the program and some
+   those of the handler. The next two functions find out. */
 
-/* The PC behind the call that a handler ends with is in code of others, but the call itself leads to the signal
-   frame. */
+/* Whether the thread is in sigreturn. The PC is behind that system call, where other code begins, but
+   the call itself leads to the signal frame. */
 static bool is_returning(const struct stack_code *code, const struct walk *w)
 {
 	const struct walk_module *m = walk_find_module(&code->space, w->pc - 1);
@@ -93,7 +93,8 @@ static bool is_returning(const struct stack_code *code, const struct walk *w)
 	return r && r->cfa == RECIPE_SIGNAL && r->cfa_add != RECIPE_RETURNED;
 }
 
-/* SP is at the new frame already, the PC still where the signal came. What the frame begins with is no return address. */
+/* Whether the kernel makes a signal frame: SP is at the new frame already, but the PC is still where the
+   signal came. The frame does not begin with a return address. */
 static bool is_leaving(const struct stack_code *code, const struct walk *w,
 		       const struct walk_reader *reader)
 {
@@ -133,7 +134,7 @@ enum walk_end stack_walk(const struct stack_code *code, uint16_t machine, const 
 	if (end == WALK_COMPLETE || end == WALK_TOO_DEEP ||
 	    !has_flag(&code->space, WIRE_MODULE_JIT))
 		return end;
-	/* Assembly of a compiler at run time that no analysis understood: it keeps frame pointers. */
+	/* Assembly of a run-time compiler that no analysis understood: it keeps frame pointers. */
 	if (walk(w, true, code, reader, keys, max, count) == WALK_COMPLETE)
 		return WALK_COMPLETE;
 	return walk(w, false, code, reader, keys, max, count);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* The walk of a stack that was copied, by what a list of modules says. */
+/* Walks a copied stack, by a list of modules. Both samplers use it for samples that could not be walked
+   at once, and import/ uses it for the stacks of perf.data. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -10,19 +11,20 @@
 
 struct stack_code {
 	struct walk_space space;
-	bool fresh; /* the process was looked at after the sample, and nothing before that explains it:
-		       where no code is now, none was */
-	bool inside; /* the kernel worked for the thread */
-	const bool
-		*late; /* true, at its end, where the reader gave words of a later time: then only
-			     code that is known for it is the outermost, and not a zero. NULL: never */
-	pid_t task;    /* a thread that has the code in memory, or 0 */
-	uint64_t g;    /* of Go, where it is known otherwise than by its register, or 0 */
+	/* The memory map was read after the sample, and no earlier list explains the stack: where there
+	   is no code now, there was none. */
+	bool fresh;
+	bool inside; /* the kernel was at work for the thread */
+	/* True, at the end of a walk, if the reader gave words of a later time. Then a path is complete
+	   only if it ends in code that is known to be outermost, and not by a zero. NULL: never. */
+	const bool *late;
+	pid_t task; /* a thread that has the code in memory, or 0 */
+	uint64_t g; /* Go's g, if it is known otherwise than by its register; or 0 */
 };
 
-/* Fills `keys` (room for `max`) with the keys of the frames (cct/cct.h), innermost first, without
-   those of our own library; or with the one of the kernel, where that was between the program and a handler
-   of its, and nothing says where. `registers` are CPU_REGISTERS by DWARF number. */
+/* Fills `keys` (room for `max`) with the keys of the frames (cct/cct.h), innermost first, without those
+   of the agent. If the kernel was between the program and a signal handler, and nothing says where,
+   there is only the key of the kernel. `registers` are CPU_REGISTERS by DWARF number. */
 enum walk_end stack_walk(const struct stack_code *code, uint16_t machine, const uint64_t *registers,
 			 uint64_t pc, const struct walk_reader *reader, uint64_t *keys,
 			 uint32_t max, uint32_t *count);

@@ -14,9 +14,9 @@
 #include "recipes/shapes.h"
 
 #define PAGE 4096u
-#define CUTS_MAX 64 /* segments of code that are looked at in a file */
+#define CUTS_MAX 64 /* segments of code that are looked at in one file */
 
-/* The pages of a file that are code. */
+/* The parts of a file that are code, in whole pages. */
 struct cuts {
 	uint64_t start[CUTS_MAX], end[CUTS_MAX];
 	size_t count;
@@ -33,7 +33,7 @@ static bool may_be_code(const struct map *map)
 	       strncmp(map->path, "/memfd:", 7) != 0 && strncmp(map->path, "/dev/", 5) != 0;
 }
 
-/* None where the file is not for this machine. */
+/* Finds the code of a file. There is none if the file is for another machine. */
 static void find_cuts(pid_t pid, const struct maps *maps, size_t index, uint16_t machine,
 		      struct cuts *out)
 {
@@ -41,7 +41,7 @@ static void find_cuts(pid_t pid, const struct maps *maps, size_t index, uint16_t
 	const struct image_segment *segments;
 	struct err *e = backing_open(pid, maps, index, &image);
 	out->count = 0;
-	if (e) { /* no ELF file: there are many of those */
+	if (e) { /* not an ELF file, as many others */
 		err_free(e);
 		return;
 	}
@@ -57,7 +57,7 @@ static void find_cuts(pid_t pid, const struct maps *maps, size_t index, uint16_t
 	image_close(image);
 }
 
-/* How far from `offset` on all is code, or all is not. */
+/* The offset up to which everything from `offset` on is code (*code), or is not. */
 static uint64_t same_until(const struct cuts *cuts, uint64_t offset, bool *code)
 {
 	uint64_t until = UINT64_MAX;
@@ -73,7 +73,8 @@ static uint64_t same_until(const struct cuts *cuts, uint64_t offset, bool *code)
 	return until;
 }
 
-/* `out` has room for the mapping in as many pieces as it can have. */
+/* Cuts a mapping into pieces that are all code or no code. `out` must have room for the largest
+   possible number. */
 static size_t cut(const struct map *map, const struct cuts *cuts, struct map *out)
 {
 	struct map rest = *map;
@@ -91,10 +92,10 @@ static size_t cut(const struct map *map, const struct cuts *cuts, struct map *ou
 	return count;
 }
 
-/* ---- the trampoline's page ---- */
+/* ---- the page of the trampoline ---- */
 
 #define SIGRETURN "[sigreturn]"
-#define PAGES_MAX 16 /* that are looked at in memory without a file */
+#define PAGES_MAX 16 /* pages of anonymous memory that are looked at */
 
 static bool read_memory(pid_t pid, uint64_t address, void *bytes, size_t size)
 {
@@ -106,8 +107,8 @@ bool emulated_is_sigreturn(const struct map *map)
 	return map->executable && !strcmp(map->path, SIGRETURN);
 }
 
-/* Where it is in memory without a file that cannot be written to: a page with the trampoline, and
-   zeroes after it. 0: nowhere. */
+/* Looks for the page in anonymous memory that is not writable: a page with the trampoline and zeroes after
+   it. Returns its address, or 0. */
 static uint64_t find_sigreturn(pid_t pid, uint16_t machine, const struct map *map)
 {
 	static const uint8_t zeroes[PAGE];
@@ -125,8 +126,8 @@ static uint64_t find_sigreturn(pid_t pid, uint16_t machine, const struct map *ma
 	return 0;
 }
 
-/* Handlers "return" to the first instruction of the page, and what is looked up is the one before: the module
-   begins there, unless that is code of somebody else. */
+/* Handlers return to the first instruction of the page, and a walk looks up the address before a return
+   address. So the module begins one instruction earlier, unless other code is there. */
 static struct map sigreturn_page(uint64_t page, uint16_t machine, const struct map *before)
 {
 	unsigned unit = isa_for_machine(machine)->insn_min;
@@ -134,8 +135,8 @@ static struct map sigreturn_page(uint64_t page, uint16_t machine, const struct m
 	return (struct map){
 		.start = taken ? page : page - unit,
 		.end = page + PAGE,
-		.offset = taken ? PAGE + unit : PAGE, /* as in the file below */
-		.inode = machine,                     /* one module for each */
+		.offset = taken ? PAGE + unit : PAGE, /* as in emulated_open_sigreturn */
+		.inode = machine,                     /* one module for each machine */
 		.readable = true,
 		.executable = true,
 		.path = SIGRETURN,
@@ -148,7 +149,7 @@ struct err *emulated_open_sigreturn(pid_t pid, const struct map *map, struct ima
 		Elf64_Ehdr header;
 		Elf64_Phdr segment;
 		uint8_t rest[PAGE - sizeof(Elf64_Ehdr) - sizeof(Elf64_Phdr)];
-		uint8_t code[2 * PAGE]; /* an instruction that nobody executes, then the page */
+		uint8_t code[2 * PAGE]; /* an instruction that is never executed, then the page */
 	} file = {0};
 	const struct isa *isa = isa_for_machine((uint16_t)map->inode);
 	*out = NULL;
@@ -178,7 +179,8 @@ struct err *emulated_open_sigreturn(pid_t pid, const struct map *map, struct ima
 struct err *emulated_maps(pid_t pid, uint16_t machine, struct maps *maps)
 {
 	struct cuts cuts = {.count = 0};
-	const struct map *known = NULL; /* what `cuts` is of: mappings of a file lie together */
+	/* A mapping of the file that `cuts` is for. The mappings of a file are neighbours. */
+	const struct map *known = NULL;
 	size_t used = 0;
 	struct map *items = NULL;
 	for (size_t i = 0; i < maps->count; i++) {

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Programs of another CPU, in QEMU's user mode emulation. The emulator maps
- * their files at their own addresses, but never executable, since it is never
- * the program's code that the CPU executes; and neighbours that the program
- * would have mapped with different rights become one mapping. Which part of a
- * file is code its segments say.
+ * Memory maps of programs for another CPU that run in QEMU's user mode emulation. library.c uses it. The
+ * emulator maps the program's files at their own addresses, but never executable, because the CPU never
+ * executes the program's code itself. Neighbouring mappings with different rights become one. So the segments
+ * of the file tell which part of it is code.
  *
- * Signal handlers return to a page of the emulator's own making, where the
- * program's CPU has no other place for that (aarch64, which has no vDSO there):
- * the trampoline and nothing else. It is a module by the name of [sigreturn].
+ * If the program's CPU has no other place for it (aarch64, which has no vDSO there), signal handlers return
+ * to a page that the emulator has made. It holds the signal trampoline and nothing else. It becomes a module
+ * with the name [sigreturn].
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -20,10 +19,10 @@ struct image;
 struct map;
 struct maps;
 
-/* Makes of the emulator's memory map the program's: code of its machine is executable, nothing else
+/* Turns the emulator's memory map into that of the program: code for `machine` is executable, nothing else
    is. After an error the map is empty. */
 struct err *emulated_maps(pid_t pid, uint16_t machine, struct maps *maps);
 
-/* Is the mapping the page of the trampoline? And that page as a file. */
+/* Whether the mapping is the page of the trampoline; and opens that page as a file. */
 bool emulated_is_sigreturn(const struct map *map);
 struct err *emulated_open_sigreturn(pid_t pid, const struct map *map, struct image **out);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How tables are made while everything else goes on: by a thread that those who
- * need them wait for, doing only what cannot wait; or, in a recording that may go on
- * for weeks, in the background, with nobody waiting. There what nobody has in
- * memory any more is given back, too.
+ * Making unwind tables while everything else goes on. There are two ways. By default a thread makes them:
+ * those who need the tables wait, and meanwhile do only what cannot wait. In a recording that may go on for
+ * weeks, tables are made in the background, and nobody waits. There, lists and modules that nobody uses any
+ * more are freed, too.
  */
 #include "library/internal.h"
 
@@ -24,16 +24,17 @@
 #include "image/name_table.h"
 
 #define LISTS_KEPT 256u
-#define SMALL (4u << 20)  /* bytes of code */
-#define TINY (512u << 10) /* that is soon done: what may be gone soon does not wait for others */
+#define SMALL (4u << 20) /* bytes of code */
+/* Bytes of code. Such a table is made quickly, so files that may soon be gone are not kept waiting. */
+#define TINY (512u << 10)
 #define SOUGHT_AT_ONCE 64u
 #define APART_AT_ONCE 4u
 #define WAIT_MS 1000
-#define TRIES_MAX 3u          /* where the process that makes a table dies */
-#define TURNS_MAX 2u          /* after which nobody names a module that nobody has */
-#define TURN_NS 1000000000ull /* at least: records are on their way for less */
+#define TRIES_MAX 3u          /* if the process that makes a table dies */
+#define TURNS_MAX 2u          /* after so many turns, an unused module is forgotten */
+#define TURN_NS 1000000000ull /* at least: records are under way for less time */
 
-/* ---- now ---- */
+/* ---- with others waiting ---- */
 
 static void build_table(void *context, size_t index)
 {
@@ -66,8 +67,8 @@ static void add_to_account(struct library *l, const struct maker_report *report)
 		snprintf(a->reason, sizeof a->reason, "%s", report->reason);
 }
 
-/* Whoever made it may have been ended by others. It is tried again when somebody looks at it then, but
-   not for ever. */
+/* The process that made it may have been killed by others. So there is another try when somebody looks at
+   the module later, but only a few times. */
 static void allow_another(struct library_module *m)
 {
 	uint64_t pause = LIBRARY_AGAIN_NS << 2 * m->tries;
@@ -85,14 +86,14 @@ static void place_table(struct library *l, struct fresh *f)
 	if (f->report.died && !f->table.bytes)
 		allow_another(m);
 	if (f->table.bytes) {
-		free(m->problem); /* of an attempt before */
+		free(m->problem); /* of an earlier try */
 		m->problem = NULL;
 	}
 	if (!m->problem && !f->table.bytes)
 		m->problem = f->report.reason;
 	else
 		free(f->report.reason);
-	if (f->table.bytes && l->background) { /* targets do not read it: it stays as it is */
+	if (f->table.bytes && l->background) { /* targets do not read it */
 		m->own = f->table;
 		m->table = f->table.table;
 		m->place = 1;
@@ -108,7 +109,7 @@ static void place_table(struct library *l, struct fresh *f)
 	image_close(f->image);
 }
 
-/* Code of the module, in bytes. */
+/* Size of the module's code, in bytes. */
 static uint64_t size_of(const struct library_module *m)
 {
 	uint64_t size = 0;
@@ -133,7 +134,7 @@ static void *build_all(void *context)
 	return NULL;
 }
 
-/* A thread that makes them; NULL where there is none. */
+/* Starts a thread that makes them; NULL if that fails. */
 static struct builder *start_builder(const struct fresh_list *fresh)
 {
 	struct builder *b = malloc(sizeof *b);
@@ -148,7 +149,7 @@ static struct builder *start_builder(const struct fresh_list *fresh)
 	return NULL;
 }
 
-/* What takes longest, most probably. */
+/* The module that will probably take longest. */
 static const char *largest_of(const struct fresh_list *list)
 {
 	const struct library_module *largest = list->items[0].module;
@@ -158,7 +159,7 @@ static const char *largest_of(const struct fresh_list *list)
 	return largest->path;
 }
 
-/* Nobody waits for these any more. What makes them cannot be stopped: what it needs is left to it. */
+/* Nobody waits for these tables any more. The thread cannot be stopped, so its memory is left to it. */
 static void give_up(struct library *l, const struct builder *b)
 {
 	l->given_up = true;
@@ -179,7 +180,7 @@ static void place_all(struct library *l, struct fresh_list *fresh)
 	*fresh = (struct fresh_list){0};
 }
 
-/* That may take seconds for large modules, or minutes: others are not to wait for it. */
+/* Makes all pending tables. For large modules that may take seconds or minutes, so `meanwhile` runs. */
 static void build_now(struct library *l)
 {
 	struct fresh_list fresh = l->pending;
@@ -241,8 +242,8 @@ static size_t lane_of(const struct fresh *f)
 	return size_of(f->module) <= TINY ? LIBRARY_TINY : LIBRARY_FLEETING;
 }
 
-/* What a lane is to do next: some modules, the smallest first, but of large ones that are to be made only one. All
-   of them are there when the last one is: more at once would keep small ones waiting. */
+/* Chooses what a lane does next: some modules, the smallest first, but only one large module that must be
+   made. Results come when the last of them is done, so a larger number would keep small ones waiting. */
 static void choose(struct library *l, struct library_lane *lane)
 {
 	static const size_t most[LIBRARY_LANES] = {[LIBRARY_SEEKING] = SOUGHT_AT_ONCE,
@@ -278,7 +279,7 @@ static void seek_table(void *context, size_t index)
 		f->sought = !maker_find(f->image, list->mode, &f->table);
 }
 
-/* However many CPUs there are, so many processes make tables at once. */
+/* At most so many processes make tables at once, however many CPUs there are. */
 static void build_some(void *context, size_t index)
 {
 	const struct fresh_list *list = context;
@@ -291,7 +292,8 @@ static void *run_lane(void *context)
 	struct library_lane *lane = context;
 	uint64_t one = 1;
 	bool seeks = lane == &lane->library->lanes[LIBRARY_SEEKING];
-	/* Another process has less of the CPU; to look for what was made before is not to wait for that. */
+	/* If this thread makes tables itself, it lowers its priority. The processes of the maker do that
+	   themselves, and a search of the cache is not slowed down. */
 	if (lane->library->patient && !lane->work.maker && !seeks)
 		setpriority(PRIO_PROCESS, (id_t)gettid(), MAKER_NICE);
 	if (seeks)
@@ -323,7 +325,7 @@ static void start_lane(struct library *l, struct library_lane *lane)
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	lane->running = !pthread_create(&lane->thread, NULL, run_lane, lane);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	if (!lane->running) { /* they have no tables then */
+	if (!lane->running) { /* then they have no tables */
 		place_all(l, &lane->work);
 		l->builds++;
 	}
@@ -335,7 +337,7 @@ static void start(struct library *l)
 		start_lane(l, &l->lanes[i]);
 }
 
-/* Those that the cache does not have are to be made. */
+/* Tables that the cache does not have must be made: their modules are pending again. */
 static void put_back(struct library *l, struct fresh_list *work)
 {
 	size_t kept = 0;
@@ -390,7 +392,7 @@ void library_wait(struct library *l, uint64_t until_ns)
 	struct pollfd ready = {l->built, POLLIN, 0};
 	if (ns >= until_ns) {
 		l->hurried = true;
-		l->builds++; /* it is worth another look */
+		l->builds++; /* another look is worthwhile */
 	} else {
 		uint64_t ms = (until_ns - ns) / 1000000 + 1;
 		poll(&ready, 1, ms < WAIT_MS ? (int)ms : WAIT_MS);
@@ -431,8 +433,8 @@ bool later_build(struct library *l, struct library_module *const *found, size_t 
 	return true;
 }
 
-/* A large table may take long. Where it is made here it cannot be stopped: what it needs is left to it
-   then. */
+/* A large table may take long. If this process makes it, it cannot be stopped, and its memory is left to
+   the thread. */
 bool later_close(struct library *l)
 {
 	bool all = !l->given_up;
@@ -469,7 +471,7 @@ bool later_is_worth(const struct library_module *m)
 	return m->again_ns && m->state == LIBRARY_READY && now_ns() >= m->again_ns;
 }
 
-/* ---- what nobody has any more ---- */
+/* ---- forgetting what is not used ---- */
 
 bool library_is_short(const struct library *l)
 {
@@ -528,7 +530,7 @@ static void drop_table(struct library_module *m)
 	m->state = LIBRARY_DROPPED;
 }
 
-/* Whether nobody has named it by its id for so long that nobody will. */
+/* Whether the module is unused for so long that nothing carries its id any more. */
 static bool is_over(const struct library *l, const struct library_module *m)
 {
 	return m->state != LIBRARY_PENDING &&

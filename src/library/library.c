@@ -32,13 +32,13 @@
 #define LIST_MAX 65536u /* executable mappings of a process */
 #define YOUNG_NS (3600 * 1000000000ull)
 #define UNASKED_NS 1000000000ull
-#define INFLATED_MAX \
-	(UINT64_C(4) << 20) /* bytes of a section of a file, in a process that is to stay small */
+/* Limit for an inflated section of a file, in bytes, if this process must stay small. */
+#define INFLATED_MAX (UINT64_C(4) << 20)
 
 static const struct recipe no_recipe; /* RECIPE_NONE */
 const struct table library_no_table = {.rules = &no_recipe, .rule_count = 1};
 
-/* ---- the file ---- */
+/* ---- the tables file ---- */
 
 static struct err *make_file(struct library *l)
 {
@@ -56,11 +56,11 @@ static struct err *make_file(struct library *l)
 	if (bytes == MAP_FAILED)
 		return err_errno("cannot map the memory of unwind tables");
 	l->bytes = bytes;
-	l->used = ALIGNMENT; /* 0 is nobody's place */
+	l->used = ALIGNMENT; /* place 0 means: none */
 	return NULL;
 }
 
-/* Appends two pieces, one behind the other; 0 where there is no room. */
+/* Appends two pieces, one behind the other. Returns their offset; 0 if there is no room. */
 uint64_t library_append(struct library *l, const void *head, size_t head_size, const void *bytes,
 			size_t size)
 {
@@ -107,8 +107,9 @@ static uint64_t hash_file(const struct map *map)
 	return hash_bytes(map->device * 31 + map->inode, map->path, strlen(map->path));
 }
 
-/* The newest one first. Where nobody can tell any more when the file was written, it is that one; but
-   a deleted one's number and name may have been given to others. */
+/* Finds the module of a mapping; newer modules come first. If it is not known any more when the file was
+   written, the newest with the same numbers and name is taken. Not for a deleted file: its numbers and
+   name may be those of another file by now. */
 static struct library_module *find_module(const struct library *l, const struct map *map,
 					  uint64_t changed)
 {
@@ -134,7 +135,7 @@ void library_free_module(struct library_module *m)
 	free(m);
 }
 
-/* In turn, so that an id that was given back is not given again soon. */
+/* Round-robin, so that an id that was given back is not used again soon. */
 static uint32_t find_freed(struct library *l)
 {
 	do
@@ -144,11 +145,11 @@ static uint32_t find_freed(struct library *l)
 	return l->cursor;
 }
 
-/* Gives it an id, or none where there are too many. */
+/* Gives the module an id; none if there are too many. False if out of memory. */
 static bool keep_module(struct library *l, struct library_module *m)
 {
 	if (l->module_count >= l->module_limit && !l->freed)
-		return true; /* it keeps id 0 */
+		return true; /* its id stays 0 */
 	if (l->module_count < l->module_limit && l->module_count == l->module_room) {
 		uint32_t room = l->module_room ? l->module_room * 2 : 64;
 		struct library_module **more = reallocarray(l->modules, room, sizeof *more);
@@ -177,7 +178,7 @@ static void learn_image(struct library_module *m, struct image *image)
 	m->go = image_section(image, ".go.buildinfo") || image_section(image, ".note.go.buildid");
 }
 
-/* A file that was written a moment ago may be gone a moment later: it is being built, or tried. */
+/* A file that was written a short time ago may soon be gone: perhaps somebody builds or tries a program. */
 static bool is_young(uint64_t changed)
 {
 	return changed && changed + YOUNG_NS > clock_ns(CLOCK_REALTIME);
@@ -188,7 +189,7 @@ static bool is_ready(const struct library_module *m)
 	return m->id && m->state != LIBRARY_DROPPED;
 }
 
-/* One of a file that has been as it is for long, and was a moment ago: then it is not asked again. */
+/* The module of an old file that was checked a moment ago. Then it is not checked again. */
 static struct library_module *find_checked(const struct library *l, const struct map *map,
 					   uint64_t now)
 {
@@ -198,12 +199,12 @@ static struct library_module *find_checked(const struct library *l, const struct
 	return same && is_ready(m) && !later_is_worth(m) ? m : NULL;
 }
 
-/* A file is first mapped as a whole, and what is not code of it is mapped anew or unmapped: of that
-   there are no records. */
+/* Cuts a mapping that was noted to the part that is code. A file is first mapped as a whole. Then the
+   parts that are not code are mapped again or unmapped, and there are no records of that. */
 static void cut_to_code(const struct library_module *m, struct map *map)
 {
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), size = map->end - map->start;
-	uint64_t from = UINT64_MAX, to = 0; /* in the file */
+	uint64_t from = UINT64_MAX, to = 0; /* offsets in the file */
 	for (size_t i = 0; i < m->segment_count; i++) {
 		const struct image_segment *s = &m->segments[i];
 		uint64_t begin = s->offset / page * page;
@@ -236,8 +237,8 @@ bool library_knows(const struct library *l, struct maps *maps)
 	return true;
 }
 
-/* How it can be found later, when its functions are to be named: the process may be in a namespace or
-   below a root of its own, and its file may be deleted. */
+/* Finds the path by which the module can be found later, when its functions are named. The process may be
+   in a namespace, or below a root, of its own; and its file may be deleted. */
 static void learn_path(struct library_module *m, pid_t task, const struct map *map)
 {
 	char *path = backing_path(task, map);
@@ -259,7 +260,7 @@ struct fresh *library_add_fresh(struct library *l, struct library_module *m)
 	return f;
 }
 
-/* Where others make what is large, nothing here is to become so. */
+/* If other processes make the large tables, reading the file must not take much memory here either. */
 static struct err *open_image(const struct library *l, pid_t task, const struct maps *maps,
 			      size_t index, struct image **out)
 {
@@ -271,7 +272,7 @@ static struct err *open_image(const struct library *l, pid_t task, const struct 
 	return e;
 }
 
-/* What the file says. Where it did not answer in time, it may later. */
+/* Keeps what the file tells about the module. If the file did not answer in time, it is tried again later. */
 static void learn(const struct library *l, pid_t task, const struct map *map,
 		  struct library_module *m, struct image *image, const struct err *e)
 {
@@ -318,7 +319,7 @@ static struct err *add_module(struct library *l, pid_t task, const struct maps *
 	return NULL;
 }
 
-/* Its table was given back when nobody had it any more, or could not be had before. */
+/* Opens a module again: its table was freed when nobody used it, or could not be made before. */
 static void renew(struct library *l, pid_t task, const struct maps *maps, size_t index,
 		  struct library_module *m)
 {
@@ -327,7 +328,7 @@ static void renew(struct library *l, pid_t task, const struct maps *maps, size_t
 	if (!m->segment_count)
 		learn(l, task, &maps->items[index], m, image, e);
 	if (!e && !m->id && m->state != LIBRARY_PENDING)
-		keep_module(l, m); /* there were too many when it came */
+		keep_module(l, m); /* there were too many modules when it came */
 	struct fresh *f = e || m->state == LIBRARY_PENDING ? NULL : library_add_fresh(l, m);
 	if (f)
 		f->image = image;
@@ -336,8 +337,8 @@ static void renew(struct library *l, pid_t task, const struct maps *maps, size_t
 	err_free(e);
 }
 
-/* Memory without a file is where compilers at run time put their code; but programs are started from
-   it, too. */
+/* Whether a program was started from a file in memory. Usually such memory holds code of a JIT compiler,
+   which is no ELF file. */
 static bool is_program(pid_t task, const struct maps *maps, size_t index)
 {
 	const struct map *map = &maps->items[index];
@@ -350,7 +351,7 @@ static bool is_program(pid_t task, const struct maps *maps, size_t index)
 	       !memcmp(magic, ELFMAG, SELFMAG);
 }
 
-/* Finds the modules of a process, and opens those that nobody had before. */
+/* Finds the modules of a process, and opens those that are new. */
 static struct err *open_new(struct library *l, pid_t task, const struct maps *maps,
 			    struct library_module **found)
 {
@@ -403,7 +404,8 @@ static struct wire_module describe(const struct library_module *m, const struct 
 	return w;
 }
 
-/* Anonymous code: of a module whose text was copied to large pages, or made at run time. */
+/* An entry for anonymous code. It is code of a module that was copied to large pages, or it was made at
+   run time. */
 static struct wire_module describe_other(const struct library *l, const struct map *map,
 					 const struct runtime *runtime,
 					 const struct wire_module *before, size_t count)
@@ -427,8 +429,8 @@ static struct wire_module describe_other(const struct library *l, const struct m
 				    .flags = flags | (map->readable ? WIRE_MODULE_READ : 0)};
 }
 
-/* `found` has the module of each mapping. Copies of text may lie before what is left of the
-   module's own mappings, so these come first. */
+/* Fills the list. `found` has the module of each mapping. Modules are described first, because a copy of
+   code may lie before what is left of the module's own mappings. */
 static size_t fill_list(const struct library *l, const struct maps *maps,
 			const struct runtime *runtime, struct library_module *const *found,
 			struct wire_module *out)
@@ -458,7 +460,8 @@ static size_t fill_list(const struct library *l, const struct maps *maps,
 	return used;
 }
 
-/* The list with these contents, in the file; takes over `modules`. NULL where there is no room. */
+/* The shared list with these modules; if there is none yet, it is added to the tables file. Takes over
+   `modules`. NULL if there is no room. */
 static struct library_list *share_list(struct library *l, struct wire_module *modules, size_t count)
 {
 	size_t size = count * sizeof *modules;
@@ -506,7 +509,7 @@ static const struct library_module *find_executable(pid_t task, const struct map
 	return NULL;
 }
 
-/* ---- looking ---- */
+/* ---- looking at a process ---- */
 
 struct library_view {
 	pid_t task;
@@ -516,7 +519,7 @@ struct library_view {
 	const struct library_list *list;
 };
 
-/* The list of a process that has these modules, with all their tables. */
+/* The list of a process with these modules, whose tables are made first. NULL if they are not ready yet. */
 static struct err *settle(struct library *l, const struct maps *maps, const struct runtime *runtime,
 			  struct library_module *const *found, const struct library_list **out)
 {
@@ -556,7 +559,7 @@ struct err *library_look_at(struct library *l, pid_t task, const struct maps *ma
 	return look_at(l, task, native_machine, maps, out, executable);
 }
 
-/* An emulator may run programs of its own CPU, too: then our library is there, but not executable. */
+/* An emulator may also run programs of its own CPU. Then our agent is mapped, but not executable. */
 static bool is_emulated(const struct library *l, const struct maps *maps)
 {
 	bool there = false;

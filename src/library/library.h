@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * All code that is met in a recording: every module once, with its number and
- * its unwind table, and the tables file from which targets read both. The file
- * is as large as targets map it from the start, sparse, and only ever appended
- * to: tables, and lists of what a process has where (struct wire_space).
- * Processes with the same list share it, so a program that loads and unloads
- * the same libraries for ever needs room once.
+ * All code of a recording: every module once, with its id and its unwind table; and the tables file, from
+ * which targets read tables and lists. Both samplers (collect/), and the harvest (harvest/), use it.
+ *
+ * The tables file has its final size from the start, so that targets can map all of it, but it is sparse.
+ * Tables and lists of modules (struct wire_space) are only ever appended. Processes with the same list share
+ * it. So a program that loads and unloads the same libraries again and again needs room for them only once.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -27,50 +27,56 @@ struct runtime;
 #define LIBRARY_SIZE (256ull << 20) /* of the tables file */
 
 struct library_module {
-	struct library_module *chain; /* in the hash */
-	uint32_t id;                  /* 1 …; 0: there were too many */
+	struct library_module *chain; /* in the hash table */
+	uint32_t id;                  /* 1 …; 0: there are too many modules */
 	char *path;
-	uint64_t device, inode, changed; /* changed: when the file was last written to, ns */
-	uint64_t checked_ns;             /* when that was last asked, CLOCK_MONOTONIC */
+	uint64_t device, inode, changed; /* changed: when the file was last written, in ns */
+	uint64_t checked_ns;             /* when that was last checked (CLOCK_MONOTONIC) */
 	struct image_segment *segments;
 	size_t segment_count;
-	uint64_t place, size; /* of the table in the file; size 0: none */
+	uint64_t place, size; /* of the table in the tables file; size 0: none */
 	struct table table;
 	char build_id[2 * BUILD_ID_MAX + 1];
 	char *problem; /* why there is no table, or NULL */
 	enum library_state {
 		LIBRARY_PENDING,
-		LIBRARY_READY,  /* its table is made, or there is none */
-		LIBRARY_DROPPED /* its table was given back */
+		LIBRARY_READY,  /* its table is made, or cannot be made */
+		LIBRARY_DROPPED /* its table was freed because nobody used it */
 	} state;
-	struct module_table own; /* the table, where it is not in the file */
-	char *here; /* its path as we see it, where that is another one; NULL: the same, or none */
-	bool fleeting; /* the file has no name for us, or may soon have none: its functions are learned at once */
-	int names; /* they are there (image/name_table.h); -1: not kept, or there are none */
+	struct module_table own; /* the table, if it is not in the tables file */
+	/* Its path as we see it, if that is not `path`; NULL: the same, or it has none. */
+	char *here;
+	/* The file has no path for us, or may soon be gone: the names of its functions are read at once. */
+	bool fleeting;
+	/* File with these names (image/name_table.h); -1: they are not kept, or there are none. */
+	int names;
 	bool names_in_memory;
-	uint64_t names_size, named; /* named: when somebody asked for them last */
+	uint64_t names_size, named; /* named: when they were last asked for */
 	bool used;                  /* see library_use_module */
-	unsigned idle;              /* the turn since which nobody uses it; 0: somebody does */
-	unsigned tries;    /* to make its table, that failed in a way that may not fail again */
-	uint64_t again_ns; /* when it is worth another one; 0: it is not */
-	bool agent;        /* our own library */
+	/* The turn since which nobody uses it; 0: it is in use. */
+	unsigned idle;
+	/* How often making its table failed for a reason that may be gone the next time. */
+	unsigned tries;
+	uint64_t again_ns; /* when to try again; 0: never */
+	bool agent;        /* it is the agent */
 	bool go;           /* made by Go's compiler */
 };
 
-struct library_list { /* what one or more processes have in memory */
+/* A list: the modules that one or more processes have in memory. */
+struct library_list {
 	struct library_list *chain;
-	uint64_t hash, place; /* place: of the struct wire_space in the file */
+	uint64_t hash, place; /* place: of the struct wire_space in the tables file */
 	uint32_t count;
 	struct wire_module *modules;
-	struct walk_module *walk;      /* the same for walking; NULL: not asked for yet */
-	const struct runtime *runtime; /* who makes code there */
+	struct walk_module *walk;      /* the same for walks; NULL: not made yet */
+	const struct runtime *runtime; /* which compiler makes code there */
 	bool used;                     /* see library_use */
-	uint32_t given;                /* where collect/kernel/code.c has it, + 1 */
+	uint32_t given;                /* its place in collect/kernel/code.c, + 1 */
 };
 
 struct library;
 
-/* `tables` is false where nothing shall be unwound with them. `agent`: path of our own library. */
+/* `tables`: whether unwind tables are needed. `agent`: the path of the agent's library, or NULL. */
 struct err *library_open(enum recipes_mode mode, bool tables, const char *agent,
 			 struct library **out);
 void library_close(struct library *library); /* NULL is fine */
@@ -78,24 +84,24 @@ void library_close(struct library *library); /* NULL is fine */
 /* The read-only descriptor of the tables file, for targets. */
 int library_file(const struct library *library);
 
-/* Looks at a process's memory map and opens what is new. *executable (may be NULL) is set to the
-   module that it was started from, or NULL. `machine` is that of the code that runs there: see
-   library/emulated.h where it is not ours. */
+/* Reads a process's memory map, opens modules that are new, and gives the list. *executable (the pointer
+   may be NULL): the module of the program itself, or NULL. `machine`: the ELF machine of the code that
+   runs there; if it is not ours, see library/emulated.h. */
 struct err *library_look(struct library *library, pid_t pid, uint16_t machine,
 			 const struct library_list **out, const struct library_module **executable);
 
-/* The same for a memory map that was read or noted before; files are opened as process `task` sees
-   them, or as process/backing.h says for one that is gone. */
+/* The same for a memory map that was read or noted before. Files are opened as process `task` sees them.
+   If that process has ended, see process/backing.h. */
 struct err *library_look_at(struct library *library, pid_t task, const struct maps *maps,
 			    const struct library_list **out,
 			    const struct library_module **executable);
 
-/* Whether all mappings, which were noted, are of files that were looked at before, by their numbers and
-   names; then what is not code of theirs is cut off. */
+/* For mappings that were noted, not read: whether all of them are files that are known already, by their
+   numbers and names. If so, the mappings are cut to the part that is code. */
 bool library_knows(const struct library *library, struct maps *maps);
 
-/* The same in two steps: first the modules are opened, as long as the process is there; later, when
-   there is time, what is missing is made. The list is NULL where memory ran out. */
+/* library_look in two steps. library_see opens the modules, which must happen while the process is there.
+   library_settle makes the missing tables later. The list is NULL if memory ran out. */
 struct library_view;
 struct err *library_see(struct library *library, pid_t pid, uint16_t machine,
 			struct library_view **out);
@@ -103,60 +109,65 @@ const struct library_list *library_settle(struct library *library, struct librar
 bool library_view_is_same(const struct library_view *a, const struct library_view *b);
 void library_view_free(struct library_view *view); /* NULL is fine */
 
-/* What to do while tables are made, that of module `what` last: called in library_look, it returns when the
-   descriptor `until` is readable; or false, when nobody wants to wait any longer: from then on what is
-   not ready has no table, and none are made. It must not come back to the library but for library_list and
-   library_see. */
+/* A function that is called in library_look while tables are made; `what` is the module that will probably
+   take longest. It returns true when the descriptor `until` is readable. It may return false if nobody
+   wants to wait any longer: then modules that are not ready get no table, and no more tables are made. It
+   must not call the library, except library_list and library_see. */
 typedef bool library_meanwhile(void *context, int until, const char *what);
 void library_set_meanwhile(struct library *library, library_meanwhile *meanwhile, void *context);
-/* Whether that is being called. */
+/* Whether that function is running. */
 bool library_is_busy(const struct library *library);
 
-/* From now on tables are made in the background, and nothing is put into the file. To look gives no
-   list (NULL, without an error) where tables of it are not ready: it is worth another look when
-   library_builds has changed. What is not in use any more can be forgotten. `patient`: others go first.
-   `maker`: path of the program that makes them in a process of its own (library/maker.h); NULL: this one. */
+/* From now on tables are made in the background, and nothing is put into the tables file. If not all
+   tables of a list are ready, library_look gives no list (NULL, without an error); try again when
+   library_builds has changed. Modules that are not in use any more can be forgotten. `patient`: work with
+   low priority. `maker`: the path of the program that makes tables in processes of its own
+   (library/maker.h); NULL: this process makes them. */
 struct err *library_set_background(struct library *library, bool patient, const char *maker);
-/* What other processes took for tables since this was asked last. */
+/* What other processes took to make tables, since the last call. */
 struct library_account library_take_account(struct library *library);
-/* Readable when library_builds has changed. */
+/* A descriptor that is readable when library_builds has changed. */
 int library_built_fd(const struct library *library);
+/* Takes over finished tables. The number changes whenever there are any. */
 unsigned library_builds(struct library *library);
-/* What library_builds was at the last such look since this was asked last; 0: there was none. */
+/* The value of library_builds when a look last found a table not ready, since the last call of this; 0:
+   none did. */
 unsigned library_was_unready(struct library *library);
+/* The same as a question, and the answer stays. */
 bool library_is_unready(const struct library *library);
 bool library_is_building(const struct library *library);
-/* From now on, or no longer: looks give lists whose tables are not all there. Returns how it was. */
+/* Whether library_look gives lists even if not all of their tables are ready. Returns the former setting. */
 bool library_hurry(struct library *library, bool hurried);
-/* Until something of what is being made now is ready, or the time (CLOCK_MONOTONIC) has come. From
-   then on what is not ready has no table. */
+/* Waits until one of the tables that are being made is ready, or until the time (CLOCK_MONOTONIC). When
+   the time has come, modules that are not ready have no table. */
 void library_wait(struct library *library, uint64_t until_ns);
 
-/* Whether there are so many lists that it is worth to forget those that nobody uses: all that
-   library_use was not called for. Modules that are in no list, and that library_use_module was not
-   called for, lose their tables, and a few turns later they are forgotten, too: their ids will be others'. */
+/* Whether there are so many lists that unused ones should be forgotten. To forget them, call library_use
+   and library_use_module for everything in use, and then library_forget_unused. It forgets all other
+   lists. Modules that are in no list, and that library_use_module was not called for, lose their tables. A
+   few turns later they are forgotten, too, and their ids are used again. */
 bool library_has_many(const struct library *library);
-/* Whether there are few ids left. */
+/* Whether only few ids are left. */
 bool library_is_short(const struct library *library);
 void library_use(const struct library_list *list); /* NULL is fine */
 void library_use_module(struct library *library, uint32_t id);
 void library_forget_unused(struct library *library);
-/* In the background: gives the memory of tables back until they are needed again. */
+/* In the background: gives the memory of tables back to the kernel. It comes back when they are used. */
 void library_rest(const struct library *library);
-/* A turn is over: whatever named a module by its id when the one before ended has been heard. Without,
-   ids are never given again. */
+/* Ends a turn. When a turn ends, everything that carried a module's id at the end of the turn before has
+   been read. So after a few turns, ids of unused modules can be used again. Without turns they are not. */
 void library_end_turn(struct library *library, uint64_t now_ns);
 
-/* The list at this place of the file, or NULL. */
+/* The list at this offset of the tables file, or NULL. */
 const struct library_list *library_list(const struct library *library, uint64_t place);
-/* A list to walk with. Walking modules have the id and the flags of struct wire_module. Empty
-   where memory runs out. */
+/* A list in the form for walks. Its modules have the id and flags of struct wire_module. Empty if out
+   of memory. */
 struct walk_space library_walk(struct library *library, const struct library_list *list);
 
-/* NULL: nobody has this id. */
+/* NULL if there is no module with this id. */
 const struct library_module *library_module(const struct library *library, uint32_t id);
 
-/* Names of the functions of a file that may be gone when they are asked for: a file of them, which stays
-   the library's, or -1. No file of a program is kept open for that, but *image is set where the file is being
-   read: NULL where not. */
+/* The names of a module's functions, if its file may be gone when they are needed: a file with the names
+   (image/name_table.h), which belongs to the library; or -1. If the module's file is still open because
+   its table is being made, *image is that file; else NULL. */
 int library_names(struct library *library, uint32_t id, struct image **image);

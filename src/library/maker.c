@@ -18,39 +18,39 @@
 #include "image/image.h"
 #include "image/name_table.h"
 
-/* The descriptors of the other process. */
+/* The descriptors that the other process gets. */
 #define MAKER_FILE APART_FIRST
 #define MAKER_ANSWER (APART_FIRST + 1)
 #define MAKER_NAMES (APART_FIRST + 2)
 
 #define NO_TABLE (-1) /* in the place of a mode: only names are wanted */
 
-#define SMALL_FILE (256 << 10)         /* bytes: takes a megabyte or two here */
-#define SMALL_NAMES (4 << 20)          /* bytes of names that are written here */
-#define MEMORY_MAX (UINT64_C(2) << 30) /* the largest programs known take 1.5 */
+#define SMALL_FILE (256 << 10)         /* in bytes: takes a megabyte or two in this process */
+#define SMALL_NAMES (4 << 20)          /* bytes of names that are written in this process */
+#define MEMORY_MAX (UINT64_C(2) << 30) /* the largest known programs take 1.5 GiB */
 #define CPU_SECONDS_MAX 300
-#define WALL_MS_MAX (15 * 60 * 1000) /* others go first */
+#define WALL_MS_MAX (15 * 60 * 1000) /* it has low priority, so it may have to wait */
 
 struct answer {
-	uint64_t memory; /* that it had at most */
+	uint64_t memory; /* its peak */
 	char text[1000]; /* why there is no table */
 };
 
-/* ---- who asks ---- */
+/* ---- in the process that asks ---- */
 
-#define HANDED 3 /* files: those that MAKER_FILE and the next ones are */
+#define HANDED 3 /* files: MAKER_FILE and the following ones */
 
 struct child {
 	pid_t pid;
 	int answer;
 };
 
-/* What is asked for. */
+/* What is to be made. */
 struct order {
 	struct image *image;
 	int mode; /* enum recipes_mode, or NO_TABLE */
 	enum cache_debug debug;
-	int names; /* a file for them, or -1 */
+	int names; /* file for the names, or -1 */
 };
 
 static void argument(char *out, size_t size, int value)
@@ -85,7 +85,7 @@ static struct err *start_child(const struct maker *maker, const struct order *or
 	return e;
 }
 
-/* Until it answers or is gone; else why nobody waits any longer. */
+/* Waits until the process answers or has ended. An error tells why the wait ended earlier. */
 static struct err *wait_for(const struct maker *maker, const struct child *c)
 {
 	uint64_t until = now_ms() + WALL_MS_MAX;
@@ -103,7 +103,7 @@ static struct err *wait_for(const struct maker *maker, const struct child *c)
 	}
 }
 
-/* *answered is false where it is gone without a word. */
+/* Reads the answer. *answered is false if the process ended without one. */
 static struct err *hear(const struct child *c, struct maker_report *report, int *table,
 			bool *answered)
 {
@@ -117,7 +117,7 @@ static struct err *hear(const struct child *c, struct maker_report *report, int 
 	return *table < 0 && a.text[0] ? err_new("%s", a.text) : NULL;
 }
 
-/* *table is -1 where there is none. */
+/* *table is -1 if there is none. */
 static struct err *carry_out(const struct maker *maker, const struct order *order, int *table,
 			     struct maker_report *report)
 {
@@ -129,7 +129,7 @@ static struct err *carry_out(const struct maker *maker, const struct order *orde
 		e = wait_for(maker, &c);
 		if (!e)
 			e = hear(&c, report, table, &answered);
-		/* Whatever it does now, nobody needs it: the answer was the last thing. */
+		/* The answer was its last work: end it. */
 		int status = apart_end(c.pid, &report->cpu_ns);
 		close(c.answer);
 		if (!e && !answered)
@@ -156,7 +156,7 @@ static struct err *have_made(const struct maker *maker, struct image *image, enu
 	e = carry_out(maker, &order, &table, report);
 	if (!e && !out->bytes && !cache_adopt(job, table, out))
 		e = err_new("unwind table of '%s': what was made is none", image_path(image));
-	if (out->bytes && e) { /* it has no names, then */
+	if (out->bytes && e) { /* then there are no names */
 		err_free(e);
 		e = NULL;
 	}
@@ -194,7 +194,8 @@ static struct err *make_apart(const struct maker *maker, struct image *image,
 	return e;
 }
 
-/* Of a small file that we believe. What it makes of itself here is small, too; false where it would not be. */
+/* Makes the table in this process: for a small file that is trusted. False if it would take too much
+   memory here. */
 static bool make_here(struct image *image, enum recipes_mode mode, int names,
 		      struct module_table *out, struct err **error)
 {
@@ -234,11 +235,11 @@ void maker_table(const struct maker *maker, struct image *image, enum recipes_mo
 	err_free(e);
 }
 
-/* ---- who makes it ---- */
+/* ---- in the process that makes the table ---- */
 
 static void answer(int table, const char *text)
 {
-	/* What wait4 says has a part that was the daemon's, before exec. */
+	/* What wait4 tells would include the daemon's memory, from before exec. */
 	struct answer a = {.memory = apart_memory()};
 	snprintf(a.text, sizeof a.text, "%s", text);
 	packet_send(MAKER_ANSWER, &a, sizeof a, &table, table >= 0, 0);
@@ -271,5 +272,5 @@ int maker_main(int argc, char **argv)
 	struct err *e = make(atoi(argv[1]), argv[2], names, (enum cache_debug)atoi(argv[5]),
 			     &table);
 	answer(table, e ? err_text(e) : "");
-	_exit(EXIT_SUCCESS); /* what it has is the kernel's to tidy up */
+	_exit(EXIT_SUCCESS); /* the kernel frees everything */
 }

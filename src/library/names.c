@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Names of functions of files that may be gone when somebody asks for them, which
- * come with their tables. They are bounded in number and bytes.
- */
+/* Names of functions of files that may be gone when the names are needed. They are made together with the
+   tables, and limited in number and bytes. */
 #include "library/internal.h"
 
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define NAMES_MAX 512u /* modules whose names are kept: each has a descriptor */
+#define NAMES_MAX 512u /* modules: each of them has an open descriptor */
 #define NAMES_BYTES_MAX (UINT64_C(96) << 20)
-#define MEMORY_BYTES_MAX (UINT64_C(8) << 20) /* where there is no cache directory */
+#define MEMORY_BYTES_MAX (UINT64_C(8) << 20) /* used if there is no cache directory */
 
 void names_forget(struct library *l, struct library_module *m)
 {
@@ -22,7 +20,7 @@ void names_forget(struct library *l, struct library_module *m)
 	*(m->names_in_memory ? &l->memory_size : &l->names_size) -= m->names_size;
 }
 
-/* Those go that nobody has asked for since longest: most likely their programs are over. */
+/* Drops the names that nobody has asked for for the longest time. Most likely their programs have ended. */
 static void make_room(struct library *l)
 {
 	while (l->names_count > NAMES_MAX || l->names_size > NAMES_BYTES_MAX ||

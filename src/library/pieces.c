@@ -2,7 +2,7 @@
 /*
  * Each piece is a head and the bytes of its name:
  *
- *    from, to, start, size (8 bytes each), length (4 bytes; 0: nothing is known there) | name
+ *    from, to, start, size (8 bytes each), length (4 bytes; 0: no function is known there) | name
  */
 #include "library/pieces.h"
 

@@ -22,13 +22,13 @@
 #include "image/places.h"
 #include "library/pieces.h"
 
-/* The descriptors of the other process. */
+/* The descriptors that the other process gets. */
 #define TELLER_SOCKET APART_FIRST
 #define TELLER_PAPER (APART_FIRST + 1)
 #define HANDED 2
 
 #define MEMORY_MAX (UINT64_C(256) << 20)
-#define CPU_SECONDS_MAX 2 /* for one file, and what is left of another second */
+#define CPU_SECONDS_MAX 2 /* for one file, plus the rest of a started second */
 #define FILES_MAX 32
 #define ADDRESSES_MAX (PIECES_MAX / sizeof(uint64_t))
 
@@ -39,19 +39,19 @@ struct question {
 };
 
 struct answer {
-	uint64_t memory; /* that it had at most */
+	uint64_t memory; /* its peak */
 	uint64_t size;   /* of the pieces, in bytes */
-	uint8_t refused; /* it cannot be read, or is another file */
-	char text[300];  /* why there are none */
+	uint8_t refused; /* the file cannot be read, or is another file */
+	char text[300];  /* why there are no pieces */
 };
 
-/* ---- who asks ---- */
+/* ---- in the process that asks ---- */
 
 struct teller {
 	const char *program;
-	pid_t pid; /* 0: there is none */
+	pid_t pid; /* 0: it is not running */
 	int socket, paper;
-	uint64_t cpu_ns; /* of those that have ended */
+	uint64_t cpu_ns; /* of processes that have ended */
 };
 
 struct err *teller_open(const char *program, struct teller **out)
@@ -111,7 +111,7 @@ static struct err *begin(struct teller *t)
 	return e;
 }
 
-/* All of it, at the beginning of the file. */
+/* Writes all of it to the beginning of the file. */
 static bool write_paper(int paper, const void *bytes, size_t size)
 {
 	size_t done = 0;
@@ -179,7 +179,7 @@ static struct err *hear(const struct teller *t, struct buf *out, struct teller_r
 	return e;
 }
 
-/* CPU time that the process has had. */
+/* CPU time of the process so far. */
 static uint64_t spent_ns(const struct teller *t)
 {
 	clockid_t clock;
@@ -202,7 +202,7 @@ struct err *teller_ask(struct teller *t, const struct teller_question *question,
 	if (!e)
 		e = hear(t, out, report);
 	uint64_t spent = spent_ns(t);
-	if (report->failed) { /* the next file shall have another one */
+	if (report->failed) { /* for the next file another process is started */
 		int status = end(t);
 		spent = t->cpu_ns - ended;
 		if (!e)
@@ -212,7 +212,7 @@ struct err *teller_ask(struct teller *t, const struct teller_question *question,
 	return e;
 }
 
-/* ---- who reads ---- */
+/* ---- in the process that reads symbols ---- */
 
 static struct err *open_places(const struct question *q, int file, struct image **image,
 			       struct places **places)
@@ -247,7 +247,7 @@ static struct err *find(const struct question *q, int file, struct buf *out, boo
 	return e;
 }
 
-/* From now on, for one file. */
+/* Sets the limit of CPU time for the next file. */
 static void limit_time(void)
 {
 	struct rlimit limit;
@@ -284,5 +284,5 @@ int teller_main(int argc, char **argv)
 		if (packet_send(TELLER_SOCKET, &a, sizeof a, NULL, 0, 0) < 0)
 			break;
 	}
-	_exit(EXIT_SUCCESS); /* what it has is the kernel's to tidy up */
+	_exit(EXIT_SUCCESS); /* the kernel frees everything */
 }

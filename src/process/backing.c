@@ -29,7 +29,7 @@ static bool same_file(const struct map *a, const struct map *b)
 	return a->inode == b->inode && a->device == b->device && !strcmp(a->path, b->path);
 }
 
-/* The mapping of the file's beginning that belongs to the one at `index`, or NULL. */
+/* The mapping of the file's first bytes that belongs to the mapping at `index`, or NULL. */
 static const struct map *first_mapping(const struct maps *maps, size_t index)
 {
 	for (size_t i = index + 1; i; i--)
@@ -39,7 +39,7 @@ static const struct map *first_mapping(const struct maps *maps, size_t index)
 	return NULL;
 }
 
-/* Is what the process has in memory what the file holds? */
+/* Whether the first bytes that the process has in memory are those of the file. */
 static bool same_contents(pid_t pid, const struct map *map, int fd)
 {
 	char memory[COMPARED], file[COMPARED];
@@ -48,14 +48,16 @@ static bool same_contents(pid_t pid, const struct map *map, int fd)
 	       !memcmp(memory, file, (size_t)got);
 }
 
-/* File systems made of layers tell the map another device than stat: that proves nothing. */
+/* On file systems made of layers, the device in the memory map (major number 0) is not the one that stat
+   gives. So it is not compared then. */
 static bool same_numbers(const struct stat *st, const struct map *map)
 {
 	return S_ISREG(st->st_mode) && st->st_ino == map->inode &&
 	       (st->st_dev == map->device || !major(map->device));
 }
 
-/* Opens `path` where it is the mapped file. Such file systems may tell other numbers altogether. */
+/* Opens `path` if it is the mapped file. On file systems made of layers even the inode numbers may differ;
+   so the contents are compared, too. */
 static int open_same(pid_t pid, const char *path, const struct maps *maps, size_t index)
 {
 	const struct map *map = &maps->items[index], *first = first_mapping(maps, index);
@@ -70,7 +72,8 @@ static int open_same(pid_t pid, const char *path, const struct maps *maps, size_
 	return -1;
 }
 
-/* Where the kernel shows the file itself, whatever its name is now: to root alone. */
+/* The path at which the kernel shows the mapped file itself, whatever its name is now. Only root can
+   open it. */
 static const char *map_file(struct buf *path, pid_t pid, const struct map *map)
 {
 	buf_clear(path);
@@ -78,13 +81,13 @@ static const char *map_file(struct buf *path, pid_t pid, const struct map *map)
 	return buf_text(path);
 }
 
-/* One that has to do with it. */
+/* The process whose root is used: see PROCESS_BELOW. */
 static pid_t some_process(pid_t pid)
 {
 	return pid < 0 ? -pid : pid;
 }
 
-/* By way of a process's root, which may be another process than the one that has it mapped. */
+/* The path below a process's root. That process may be another one than the one that has the file mapped. */
 static const char *path_there(struct buf *path, pid_t pid, const struct map *map)
 {
 	buf_clear(path);
@@ -103,8 +106,8 @@ static int open_regular(const char *path)
 	return -1;
 }
 
-/* What lies at the path now may only look like the file: the process may have mounted it there, and others would get it in
-   the real one's place. So the kernel is asked first. */
+/* The file at the path may only look like the mapped one: the process may have mounted it there, and what
+   is kept for the real file would be made of it. So the kernel's own link is tried first. */
 static int open_there(pid_t pid, const struct maps *maps, size_t index)
 {
 	const struct map *map = &maps->items[index];
@@ -125,7 +128,7 @@ static int open_there(pid_t pid, const struct maps *maps, size_t index)
 static int open_file(pid_t pid, const struct maps *maps, size_t index)
 {
 	int fd = pid == PROCESS_GONE ? -1 : open_there(pid, maps, index);
-	if (fd < 0) /* it may be gone since it was asked for its mappings */
+	if (fd < 0) /* the process may have ended since its mappings were read */
 		fd = open_same(PROCESS_GONE, maps->items[index].path, maps, index);
 	return fd;
 }
@@ -173,7 +176,7 @@ char *backing_path(pid_t pid, const struct map *map)
 		buf_printf(&path, "%s%s", strcmp(root, "/") != 0 ? root : "", map->path);
 		good = !path.failed && is_file(buf_text(&path), &st);
 	} else if (!map->deleted && !reach_stat(map->path, &st) && same_numbers(&st, map)) {
-		buf_clear(&path); /* the process is gone */
+		buf_clear(&path); /* the process has ended */
 		buf_puts(&path, map->path);
 		good = !path.failed;
 	}
@@ -198,7 +201,7 @@ static struct err *open_vdso(pid_t pid, const struct map *map, struct image **ou
 	return e;
 }
 
-/* What the dynamic linker has made absolute, as it was in the file. */
+/* Makes addresses relative again that the dynamic linker has made absolute, as they were in the file. */
 static void unrelocate(uint8_t *bytes, size_t size, const Elf64_Phdr *dynamic, uint64_t bias,
 		       uint64_t end)
 {
@@ -221,7 +224,7 @@ struct rebuilt {
 	uint64_t bias, end;
 };
 
-/* Reads the headers and finds how large the file must have been. */
+/* Reads the program headers, and computes how large the file was. */
 static bool read_headers(pid_t pid, const struct map *first, Elf64_Ehdr *ehdr, struct rebuilt *r)
 {
 	bool placed = false;
@@ -251,7 +254,7 @@ static bool read_headers(pid_t pid, const struct map *first, Elf64_Ehdr *ehdr, s
 	return placed && r->size >= sizeof *ehdr;
 }
 
-/* The loaded part of a file that nobody can open any more. */
+/* Rebuilds the loaded part of a file from memory, if the file cannot be opened any more. */
 static struct err *open_rebuilt(pid_t pid, const struct maps *maps, size_t index,
 				struct image **out)
 {
@@ -284,7 +287,7 @@ struct err *backing_open(pid_t pid, const struct maps *maps, size_t index, struc
 	const struct map *map = &maps->items[index];
 	*out = NULL;
 	if (!strcmp(map->path, "[vdso]") && pid != getpid()) {
-		/* All have the same, and a process can write to its copy. */
+		/* All processes have the same vDSO, but a process could change its copy: so use ours. */
 		struct err *e = backing_open_vdso(out);
 		if (!e)
 			return NULL;

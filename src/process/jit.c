@@ -20,18 +20,20 @@
 #define KEPT_MAX 65536u
 #define LINE_BYTES 4096
 #define NAME_MAX_BYTES 1024
-#define LOOK_BACK 32 /* replaced code that may begin between the newest's start and an address */
+/* How many entries before an address are looked at: replaced code may start between the wanted code
+   and it. */
+#define LOOK_BACK 32
 
 struct jit_entry {
 	struct jit_code code;
-	size_t order; /* in the file */
+	size_t order; /* position in the file */
 };
 
 struct jit {
-	struct jit_entry *entries; /* by start, then order */
+	struct jit_entry *entries; /* sorted by start, then order */
 	size_t count, room;
 	char *text;
-	bool own_names; /* each name was allocated by itself */
+	bool own_names; /* each name was allocated on its own */
 };
 
 static int compare_entries(const void *a, const void *b)
@@ -91,7 +93,7 @@ struct err *jit_parse(const char *text, size_t size, struct jit **out)
 	return NULL;
 }
 
-/* What the process calls itself, in the innermost namespace. */
+/* The pid of the process in its own, innermost namespace. */
 static pid_t own_pid(pid_t pid)
 {
 	struct buf text = {0};
@@ -110,7 +112,7 @@ static pid_t own_pid(pid_t pid)
 	return own;
 }
 
-/* Only what `user` (or root) can have written is believed. */
+/* Only a file that belongs to `user` or root is believed. */
 static int open_trusted(const char *path, uid_t user, off_t *size)
 {
 	struct stat st;
@@ -160,12 +162,12 @@ struct err *jit_open(pid_t pid, struct jit **out)
 	return find_path(pid, path, sizeof path, &user) ? jit_open_file(path, user, out) : NULL;
 }
 
-/* ---- for some addresses ---- */
+/* ---- for some addresses only ---- */
 
 static bool is_wanted(const struct jit_wanted *w, const struct jit_code *code)
 {
 	size_t low = 0, high = w->count;
-	while (low < high) { /* the first that is not below it */
+	while (low < high) { /* find the first one that is not below its start */
 		size_t middle = low + (high - low) / 2;
 		if (w->addresses[middle] < code->start)
 			low = middle + 1;
@@ -175,7 +177,8 @@ static bool is_wanted(const struct jit_wanted *w, const struct jit_code *code)
 	return low < w->count && w->addresses[low] - code->start < code->size;
 }
 
-/* Code that is replaced again and again is in the list each time: the last ones will do. */
+/* Code that is replaced again and again has an entry each time. If there are too many, the older half
+   is dropped. */
 static bool keep_code(struct jit *jit, const struct jit_code *code, size_t order)
 {
 	if (jit->count == KEPT_MAX) {
@@ -194,7 +197,7 @@ static bool keep_code(struct jit *jit, const struct jit_code *code, size_t order
 	return entry->code.name;
 }
 
-/* One line, cut where it is too long; false at the end. */
+/* Reads one line, cut off if it is too long; false at the end. */
 static bool read_line(FILE *file, char line[LINE_BYTES], size_t *left)
 {
 	size_t used = 0, took = 0;
@@ -276,7 +279,7 @@ const struct jit_code *jit_find(const struct jit *jit, uint64_t address)
 {
 	const struct jit_entry *best = NULL;
 	size_t low = 0, high = jit->count;
-	while (low < high) { /* the first that starts above */
+	while (low < high) { /* find the first one that starts above the address */
 		size_t middle = (low + high) / 2;
 		if (jit->entries[middle].code.start <= address)
 			low = middle + 1;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Names of code that was made at run time, as compilers in a process tell
- * them: lines "START SIZE NAME" (hexadecimal) in /tmp/perf-PID.map.
+ * Names of code that was made at run time. JIT compilers write them to /tmp/perf-PID.map, as lines "START
+ * SIZE NAME" (hexadecimal). Recordings (harvest/names.c), imports (import/paths.c) and `culprit stack`
+ * (symbolize.c) read them.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -16,24 +17,25 @@ struct jit_code {
 	const char *name; /* owned by the struct jit */
 };
 
-/* *out is NULL where the process has written no such file, or somebody else has. */
+/* Reads the file of a process. *out is NULL if the process has not written one, or if the file belongs to
+   another user. */
 struct err *jit_open(pid_t pid, struct jit **out);
-/* The same from a file that `user` (or root) has written: of a process that is gone. */
+/* The same for a process that has ended: reads a file that belongs to `user` or root. */
 struct err *jit_open_file(const char *path, uid_t user, struct jit **out);
-/* The same for some addresses alone, ascending: nothing else is kept, so memory does not depend on the file.
-   Of one that is larger than *budget the end is read, where the newest code is; what was read is taken
-   off. */
+/* The same, but only code at some addresses is kept, so memory does not depend on the size of the file. If
+   the file is larger than *budget, only its end is read, which has the newest code. The bytes that were
+   read are subtracted from *budget. */
 struct jit_wanted {
-	const uint64_t *addresses;
+	const uint64_t *addresses; /* ascending */
 	size_t count;
 	size_t *budget; /* bytes */
 };
 struct err *jit_open_wanted(pid_t pid, const struct jit_wanted *wanted, struct jit **out);
 struct err *jit_open_file_wanted(const char *path, uid_t user, const struct jit_wanted *wanted,
 				 struct jit **out);
-/* The same from text, which is copied. Lines that make no sense are left out. */
+/* The same from text, which is copied. Lines that cannot be parsed are left out. */
 struct err *jit_parse(const char *text, size_t size, struct jit **out);
 void jit_close(struct jit *jit); /* NULL is fine */
 
-/* The code at `address`, the newest where code was replaced, or NULL. */
+/* The code at `address`, or NULL. If code was replaced, the newest. */
 const struct jit_code *jit_find(const struct jit *jit, uint64_t address);

@@ -14,17 +14,17 @@
 #include "base/err.h"
 #include "base/hash.h"
 
-#define LIST_MAX ((size_t)256 << 20) /* bytes */
-#define FUNCTION_MAX (1u << 20)      /* bytes: what is farther from a symbol is not of it */
+#define LIST_MAX ((size_t)256 << 20) /* in bytes */
+#define FUNCTION_MAX (1u << 20)      /* in bytes: farther from a symbol is not its code */
 
 struct symbol {
 	uint64_t address;
-	uint32_t name : 31, module : 1; /* its place in `text` */
+	uint32_t name : 31, module : 1; /* name: offset in `text` */
 };
 
 struct kernel_names {
 	char *text;             /* names, one after the other */
-	struct symbol *symbols; /* ascending */
+	struct symbol *symbols; /* sorted by address */
 	size_t count;
 	uint64_t shift;
 };
@@ -37,7 +37,7 @@ static int compare(const void *a, const void *b)
 	return (x->name > y->name) - (x->name < y->name);
 }
 
-/* "ffff800080010000 T _text", perhaps "\t[module]" behind it. */
+/* A line is "ffff800080010000 T _text", with "\t[module]" after it for code of a module. */
 static bool take_line(char *line, struct symbol *out, char **name)
 {
 	char *end;
@@ -51,7 +51,7 @@ static bool take_line(char *line, struct symbol *out, char **name)
 	return out->address && **name && **name != '$';
 }
 
-/* Of the list only names stay, which are moved to its beginning. */
+/* Keeps only the names of the list. They are moved to the beginning of the text. */
 static void take_list(struct kernel_names *k, size_t lines)
 {
 	char *rest = k->text, *to = k->text, *name;
@@ -151,7 +151,7 @@ const char *kernel_names_find(const struct kernel_names *k, uint64_t address, ui
 	}
 	if (!low)
 		return NULL;
-	/* Of several names for one place the first of the list. */
+	/* If several symbols have the same address, take the first of the list. */
 	uint64_t begin = k->symbols[low - 1].address;
 	uint64_t end = low < k->count ? k->symbols[low].address : begin + FUNCTION_MAX;
 	while (low > 1 && k->symbols[low - 2].address == begin)
@@ -164,8 +164,8 @@ const char *kernel_names_find(const struct kernel_names *k, uint64_t address, ui
 	return k->text + s->name;
 }
 
-/* Which modules there are, and where, as one number. Lines are "NAME SIZE USERS …, STATE ADDRESS": what is
-   between changes all the time. */
+/* A hash of which kernel modules there are, and where. Lines are "NAME SIZE USERS …, STATE ADDRESS". Only
+   name and address are used, since the fields between them change all the time. */
 static uint64_t stamp_of(const char *modules)
 {
 	struct buf text = {0};

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Names of the kernel's functions, from a list as /proc/kallsyms is one. The
- * kernel lies elsewhere after each boot: `shift` is added to the addresses of
- * the list.
+ * Names of the kernel's functions, from a list like /proc/kallsyms. Recordings (harvest/), the daemon and
+ * imports use it. The kernel has other addresses after each boot, so the list of one boot can be shifted to
+ * those of another (kernel_names_place).
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -11,27 +11,27 @@
 struct err;
 struct kernel_names;
 
-/* An error where it has no addresses: they are shown to root only. */
+/* Reads a list. An error if it has no addresses: the kernel shows them to root only. */
 struct err *kernel_names_open(const char *path, struct kernel_names **out);
 struct err *kernel_names_parse(const char *text, size_t size, struct kernel_names **out);
 void kernel_names_close(struct kernel_names *names); /* NULL is fine */
 
-/* The list is used for a kernel whose symbol `name` is at `address`. Modules of the kernel have
-   names only where that is where it is now. */
+/* Uses the list for a kernel that has the symbol `name` at `address`. Functions of kernel modules then
+   have names only if that is the address in the list, too. */
 void kernel_names_place(struct kernel_names *names, const char *name, uint64_t address);
 
-/* The function at an address, NULL where there is none; *start and *size are its own. */
+/* The function at an address, with its *start and *size; NULL if there is none. */
 const char *kernel_names_find(const struct kernel_names *names, uint64_t address, uint64_t *start,
 			      uint64_t *size);
 
-/* Reads the list again where the kernel has loaded or removed modules since: `path` and `modules` are lists
-   as /proc/kallsyms and /proc/modules. *stamp tells one time from another, 0 at first. Where it cannot be
-   read, what was known stays. */
+/* Reads the list again if the kernel has loaded or removed modules since the last call. `path` and
+   `modules` are files like /proc/kallsyms and /proc/modules. *stamp is a hash of the modules, 0 at first.
+   If the list cannot be read, the old one stays. */
 void kernel_names_renew(struct kernel_names **names, uint64_t *stamp, const char *path,
 			const char *modules);
 
-/* Which boot of the machine this is, in hex digits: the kernel's addresses hold for that alone. */
+/* The id of the current boot, as hex digits. Addresses of the kernel are valid for one boot only. */
 #define KERNEL_BOOT_SIZE 64
 void kernel_names_boot(char out[KERNEL_BOOT_SIZE]);
-/* The build-id of the kernel that runs, as hex into out[41]; "" where it does not say. */
+/* The build-id of the running kernel, as hex; "" if the kernel does not tell it. */
 void kernel_names_own_id(char out[41]);

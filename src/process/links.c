@@ -66,7 +66,8 @@ enum link links_classify(struct links *l, const struct stack *stack, size_t inde
 		return LINK_NONE;
 	const struct stack_frame *callee = &stack->frames[index],
 				 *caller = &stack->frames[index + 1];
-	/* Into a signal handler leads the kernel, out of it the frame that the kernel made. */
+	/* The kernel calls a signal handler, and its signal frame leads out of it: there is no call
+	   instruction to check. */
 	if (caller->exact || callee->how == STACK_SIGNAL || caller->how == STACK_SIGNAL)
 		return LINK_VALID;
 	uint64_t at = callee->address - !callee->exact;

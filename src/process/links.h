@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/*
- * How well the code bears out each step of the stacks of a process
- * (flow/evidence.h).
- */
+/* Checks the steps of a process's stacks: does the code confirm that one frame called the next? It applies
+   flow/evidence.h to a struct space. `culprit stack` uses it. */
 #include <stddef.h>
 
 #include "flow/evidence.h"
@@ -14,9 +12,9 @@ struct space;
 struct stack;
 struct symbolizer;
 
-/* Both must outlive the result. */
+/* `space` and `symbolizer` must outlive the result. */
 struct err *links_open(struct space *space, struct symbolizer *symbolizer, struct links **out);
 void links_close(struct links *links); /* NULL is fine */
 
-/* The link from stack->frames[index] to the frame after it. */
+/* Classifies the step from stack->frames[index] to its caller, the frame after it. */
 enum link links_classify(struct links *links, const struct stack *stack, size_t index);

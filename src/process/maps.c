@@ -13,7 +13,7 @@
 
 #define DELETED " (deleted)"
 
-/* A number in `base`, followed by `after`; moves *at behind both. */
+/* Parses a number in `base` that is followed by `after`, and moves *at behind both. */
 static bool take_number(const char **at, int base, char after, uint64_t *out)
 {
 	char *end;
@@ -39,7 +39,7 @@ static bool take_permissions(const char **at, struct map *map)
 	return true;
 }
 
-/* The kernel writes a line end inside a path as \012. */
+/* The kernel writes a newline in a path as \012. */
 static void unescape(char *path)
 {
 	char *to = path;
@@ -74,7 +74,7 @@ static void take_path(char *path, struct map *map)
 	map->path = path;
 }
 
-/* 7f0000000000-7f0000001000 r-xp 00001000 fd:01 1234    /path */
+/* A line is: 7f0000000000-7f0000001000 r-xp 00001000 fd:01 1234    /path */
 static bool take_line(char *line, struct map *map)
 {
 	const char *at = line;
@@ -86,7 +86,7 @@ static bool take_line(char *line, struct map *map)
 	    !take_number(&at, 16, ' ', &minor))
 		return false;
 	map->device = makedev((unsigned)major, (unsigned)minor);
-	/* The inode ends with the line where there is no path; some kernels put a space there. */
+	/* Without a path, the line ends after the inode; some kernels put a space there. */
 	size_t digits = strspn(at, "0123456789");
 	char after = at[digits];
 	if (!digits || (after && after != ' ') || !take_number(&at, 10, after, &map->inode))
@@ -101,7 +101,8 @@ static int compare_maps(const void *a, const void *b)
 	return (x->start > y->start) - (x->start < y->start);
 }
 
-/* The kernel writes them in order and disjoint; other text is put so. */
+/* The kernel writes mappings in order and disjoint. Other text may not be so: it is sorted, and overlaps
+   are dropped. */
 static void put_in_order(struct maps *maps)
 {
 	size_t kept = 0;
@@ -112,14 +113,14 @@ static void put_in_order(struct maps *maps)
 	maps->count = kept;
 }
 
-/* Takes over `text`, `size` bytes and a NUL. */
+/* Takes over `text`: `size` bytes and a NUL. */
 static struct err *parse_owned(char *text, size_t size, struct maps *out)
 {
 	size_t lines = 1;
 	*out = (struct maps){.text = text};
 	for (size_t i = 0; i < size; i++) {
 		lines += text[i] == '\n';
-		if (!text[i]) /* would end a path too early */
+		if (!text[i]) /* it would end a path too early */
 			text[i] = '?';
 	}
 	out->items = malloc(lines * sizeof *out->items);
@@ -158,11 +159,11 @@ struct err *maps_read(pid_t pid, struct maps *out)
 	*out = (struct maps){0};
 	e = process_file(pid, "maps", &text);
 	if ((e || !text.size) &&
-	    (other = process_task(pid)) != pid) { /* its first thread has ended */
+	    (other = process_task(pid)) != pid) { /* the first thread has ended before others */
 		err_free(e);
 		e = process_file(task = other, "maps", &text);
 	}
-	if (e || !text.size) { /* refused; or the process has no memory (any more) */
+	if (e || !text.size) { /* not allowed; or the process has no memory (any more) */
 		bool refused = e != NULL;
 		buf_free(&text);
 		err_free(e);

@@ -11,8 +11,9 @@ static bool is_code(const struct code_space *code, uint64_t address)
 	return code->at(code->context, address) != CODE_NONE;
 }
 
-/* Of a process that is gone the code is, too: then there is a frame, most probably. False: it is not to be had, although the process
-   is there. */
+/* Looks at the next instructions of the first frame: whether it has a frame record yet (unwind/made.h). If
+   the process is gone, its code cannot be read; then the frame most probably has one. False: the code
+   cannot be read although the process is there. */
 static bool look_at_code(const struct walk *w, pid_t task, enum made_frame *made)
 {
 	_Alignas(uint32_t) uint8_t code[MADE_BYTES] = {0};
@@ -21,7 +22,7 @@ static bool look_at_code(const struct walk *w, pid_t task, enum made_frame *made
 	if (!w->exact || task <= 0)
 		return true;
 	if (!reach_bytes(task, w->pc, code, room < sizeof code ? room : sizeof code))
-		return errno == ESRCH; /* it is gone since */
+		return errno == ESRCH; /* the process has ended meanwhile */
 	*made = w->cpu->link == CPU_NO_REGISTER ? made_frame_x86_64(code)
 						: made_frame_aarch64((const uint32_t *)code);
 	return true;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Steps for code that no table describes: by frame pointers where a program
- * made code for itself, and back out of calls to where no code is.
+ * Steps of a walk through code that no table describes. There are two: by frame pointers, through code that
+ * was made at run time; and back to the caller, if the program jumped to a place without code. The walks of
+ * stopped threads (stacks.c) and of copies (harvest/stack.c) use it.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -14,8 +15,8 @@ struct walk_space;
 
 enum code_kind {
 	CODE_NONE,   /* not executable */
-	CODE_OTHER,  /* executable, of no module that could be read */
-	CODE_BARE,   /* the same, and frame pointers are not kept there */
+	CODE_OTHER,  /* executable, but of no module that could be read */
+	CODE_BARE,   /* the same, and its code keeps no frame pointers */
 	CODE_MODULE, /* of a module with a table */
 };
 
@@ -23,17 +24,18 @@ struct code_space {
 	enum code_kind (*at)(const void *context, uint64_t address);
 	const void *context;
 	const struct walk_space *modules;
-	bool top;   /* as struct runtime has it */
-	bool fresh; /* it was looked at after the process was seen where it is */
+	bool top; /* as in struct runtime */
+	/* The memory map was read after the process was seen at this place. */
+	bool fresh;
 	pid_t task; /* a thread that has the code in memory, or 0 */
 };
 
-/* By the frame record at FP: the caller's FP, and above it the return address; from a first frame that is
-   not made yet, or no more, by where the call left that. */
+/* Goes to the caller by the frame record at FP: the caller's FP, and above it the return address. If the
+   first frame has no record yet, or not any more, the return address is where the call left it. */
 bool pointer_step(struct walk *walk, const struct code_space *code,
 		  const struct walk_reader *reader);
 
-/* To the caller of a first frame whose PC is in no code. Only right with maps that were read
-   after the process was seen there (`fresh`): else it may be code that has just been loaded. */
+/* Goes to the caller of a first frame whose PC is in no code. This needs a memory map that was read after
+   the process was seen there (`fresh`). Otherwise the place may be code that was loaded a moment ago. */
 bool pointer_step_back(struct walk *walk, const struct code_space *code,
 		       const struct walk_reader *reader);

@@ -25,44 +25,47 @@
 
 #define WAIT_MS 1000
 #define REST_MS (60 * 1000)
-#define DOUBLED_MAX 6 /* an hour */
+#define DOUBLED_MAX 6 /* doublings of REST_MS: about an hour */
 #define RESTING_MAX 64u
-#define LEFT_MAX \
-	16u /* processes that were left behind; then there is nothing of other users any more */
+/* Processes that were left behind. If there are so many, nothing of other users is asked for any more. */
+#define LEFT_MAX 16u
 
-/* One that reads memory, one for the rest: a disk may be slow. */
+/* One of our processes for this. There are two: one reads memory, the other opens files, since a disk may
+   be slow. */
 struct runner {
 	pthread_mutex_t lock;
-	pid_t pid; /* 0: there is none */
+	pid_t pid; /* 0: it is not running */
 	int socket;
 	char *paper;
-	uint64_t told_ns; /* of its CPU time */
+	uint64_t told_ns; /* its CPU time that was accounted for already */
 };
 
+/* Somebody for whom there was no answer: nothing of theirs is asked for until `until_ms`. */
 struct resting {
 	uint64_t who, until_ms;
 	unsigned times;
 };
 
-static const char *program; /* NULL: all is done here */
+static const char *program; /* NULL: everything is done in this process */
 static struct runner opener = {.lock = PTHREAD_MUTEX_INITIALIZER, .socket = -1};
 static struct runner reader = {.lock = PTHREAD_MUTEX_INITIALIZER, .socket = -1};
 
-static pthread_mutex_t common = PTHREAD_MUTEX_INITIALIZER; /* for what follows */
+static pthread_mutex_t common = PTHREAD_MUTEX_INITIALIZER; /* locks what follows */
 static struct resting resting[RESTING_MAX];
 static pid_t left[LEFT_MAX];
 static size_t resting_count, left_count;
 static struct reach_account account;
 
-/* ---- whom there was no answer for ---- */
+/* ---- pauses after missing answers ---- */
 
-/* Root could do as it likes anyway. */
+/* Root can do anything on this machine anyway. */
 static bool is_trusted(uid_t user)
 {
 	return user == 0 || user == geteuid();
 }
 
-/* Of others it is the user: one has many processes and directories. */
+/* Who has to pause if there is no answer: the user, since one user has many processes and directories. For
+   users that are trusted, only the process or the directory. */
 static uint64_t who_is(const struct reach_question *q, uid_t *user)
 {
 	struct process_status s;
@@ -76,7 +79,7 @@ static uint64_t who_is(const struct reach_question *q, uid_t *user)
 	return hash_bytes(HASH_START, q->path, slash ? (size_t)(slash - q->path) : 0);
 }
 
-/* Those that came back after all are the kernel's no longer. */
+/* Processes that were left behind may end after all: they are reaped here. */
 static void forget_left(void)
 {
 	size_t kept = 0;
@@ -108,7 +111,7 @@ bool reach_rests(pid_t pid)
 	return program && rests(&q);
 }
 
-/* The one that has rested longest makes room. */
+/* The entry of `who`. If there is no room, it takes the place of the one whose pause ends first. */
 static struct resting *place_for(uint64_t who)
 {
 	struct resting *oldest = &resting[0];
@@ -140,7 +143,7 @@ static void let_rest(const struct reach_question *q)
 	utf8_tame(account.newest);
 }
 
-/* CPU time of it that was not told before. */
+/* CPU time of the process since the last call. */
 static uint64_t take_cpu(struct runner *r)
 {
 	clockid_t clock;
@@ -166,7 +169,7 @@ struct reach_account reach_take_account(void)
 	return taken;
 }
 
-/* ---- who asks ---- */
+/* ---- asking ---- */
 
 static void end(struct runner *r)
 {
@@ -213,7 +216,7 @@ static bool begin(struct runner *r)
 	return begun;
 }
 
-/* Whatever holds it up, nobody waits for it. */
+/* The process is stuck in the kernel, or of no use: kill it, but do not wait for its end. */
 static void leave(struct runner *r)
 {
 	kill(r->pid, SIGKILL);
@@ -225,7 +228,7 @@ static void leave(struct runner *r)
 	end(r);
 }
 
-/* 1: it answered. 0: it is gone, for a reason of its own. -1 with errno. */
+/* Returns 1: it answered. 0: it has ended by itself. -1: an error, see errno. */
 static int try_once(struct runner *r, const struct reach_question *q, struct reach_answer *a,
 		    int *file)
 {
@@ -272,7 +275,8 @@ static int64_t ask(struct runner *r, const struct reach_question *q, struct reac
 	}
 	pthread_mutex_lock(&r->lock);
 	for (int tries = 0; !answered && tries < 2;
-	     tries++) /* its thread may have ended, and it with that */
+	     /* Twice, because the process ends together with the thread that started it. */
+	     tries++)
 		answered = try_once(r, q, a, file);
 	if (answered > 0)
 		take_pieces(q, r->paper, a->size);
@@ -295,7 +299,7 @@ static bool set_path(struct reach_question *q, const char *path)
 	return true;
 }
 
-/* ---- what can be asked ---- */
+/* ---- functions for others ---- */
 
 void reach_apart(const char *by)
 {

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The process that opens and reads what belongs to others (process/reach.h). It has the rights for that
- * and no others, and looks at no byte of what it hands over.
- */
+/* The process that opens files and reads memory of others (process/reach.h). It has only the capabilities
+   for that. It does not look at the bytes that it hands over. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
@@ -24,13 +22,13 @@
 #include "base/foreign.h"
 #include "process/reach_wire.h"
 
-#define COPY_MAX (1ll << 30) /* bytes of a file */
+#define COPY_MAX (1ll << 30) /* bytes of a file that are copied at most */
 #define PIECE (1u << 20)     /* bytes that are copied at once */
 
 /* ---- whether a file system always answers ---- */
 
-/* Of disks, and of memory: that may take long, but comes to an end. To mount one takes root's rights, or it is made of
-   the memory of this machine. */
+/* File systems on disks and in memory: they may take long, but they answer. To mount one takes root's
+   rights, or it is in the memory of this machine. */
 static bool is_local(uint32_t file_system)
 {
 	static const uint32_t local[] = {
@@ -44,7 +42,7 @@ static bool is_local(uint32_t file_system)
 	return false;
 }
 
-/* The number of the mount that an open file lies in; -1: nobody can tell. */
+/* The id of the mount that an open file lies in; -1 if that is not known. */
 static long mount_of(int fd)
 {
 	char path[64], line[128];
@@ -59,7 +57,7 @@ static long mount_of(int fd)
 	return id;
 }
 
-/* Whether only who has rights in our user namespace can have mounted what the process sees. */
+/* Whether only somebody with rights in our user namespace can have made the mounts that the process sees. */
 static bool has_our_mounts(pid_t pid)
 {
 	char path[64];
@@ -77,8 +75,8 @@ static bool has_our_mounts(pid_t pid)
 	return same;
 }
 
-/* Whether the mount is one of the process's, and those are ours. Who has left our mounts cannot come back: so the list is opened first,
-   and then looked at whose it is. */
+/* Whether the mount is in the process's list of mounts, and that list is trusted (has_our_mounts). A
+   process that has left our namespace cannot come back. So the list is opened first, and checked then. */
 static bool is_our_mount(pid_t pid, long id)
 {
 	char path[64], *line = NULL;
@@ -95,7 +93,8 @@ static bool is_our_mount(pid_t pid, long id)
 	return found;
 }
 
-/* A file system of layers may be anybody's, and have layers of any kind: containers have theirs from root. */
+/* Anybody may mount a file system made of layers, with layers of any kind. But those of containers are
+   mounted by root. */
 static bool answers(int fd, const char *path)
 {
 	struct statfs fs;
@@ -110,8 +109,9 @@ static bool answers(int fd, const char *path)
 
 /* ---- what is asked for ---- */
 
-/* Of what the kernel tells nobody knows the size before. -1 with errno. Others could write to the copy: that is what its mode says, so
-   that nobody believes it to be a file of ours. */
+/* Copies a file to memory; -1 with errno. The size of files in /proc is not known before they are
+   read. The copy's mode says that anybody may write to it, so that it is not mistaken for a trusted
+   file of ours. */
 static int copy(int from)
 {
 	static char bytes[PIECE];
@@ -179,7 +179,7 @@ static bool answer(const struct reach_question *q, char *paper)
 	return sent;
 }
 
-/* It ends with who started it, not with what a terminal tells both. */
+/* The process ends with the one that started it. It ignores signals that a terminal sends to both. */
 static bool begin(pid_t parent)
 {
 	const struct rlimit none = {0};
@@ -206,5 +206,5 @@ int reach_main(int argc, char **argv)
 	while (packet_receive(REACH_SOCKET, &q, sizeof q, &file, 0) > 0)
 		if (!answer(&q, paper))
 			break;
-	_exit(EXIT_SUCCESS); /* what it has is the kernel's to tidy up */
+	_exit(EXIT_SUCCESS); /* the kernel frees everything */
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* What reach.c and reach_main.c say to each other. */
+/* The messages between reach.c, which asks, and reach_main.c, which answers. */
 #include <limits.h>
 #include <linux/capability.h>
 #include <stdlib.h>
@@ -9,12 +9,13 @@
 #include "apart/apart.h"
 #include "process/reach.h"
 
-/* The descriptors of the other process. */
+/* The descriptors that the other process gets. */
 #define REACH_SOCKET APART_FIRST
 #define REACH_PAPER (APART_FIRST + 1)
 #define REACH_HANDED 2
 
-/* What it takes to look at everybody's, where we have it: the memory, the files, the mapped files without a name. */
+/* The capabilities that are needed to look at everybody's memory, files, and mapped files without a name.
+   The process gets those of them that we have. */
 #define REACH_RIGHTS                                                          \
 	(UINT64_C(1) << CAP_SYS_PTRACE | UINT64_C(1) << CAP_DAC_READ_SEARCH | \
 	 UINT64_C(1) << CAP_CHECKPOINT_RESTORE)
@@ -23,21 +24,21 @@ enum reach_act { REACH_OPEN, REACH_STAT, REACH_READ };
 
 struct reach_question {
 	enum reach_act act;
-	pid_t pid; /* whose memory */
+	pid_t pid; /* whose memory is read */
 	int flags;
 	uint32_t count;
 	struct reach_piece pieces[REACH_PIECES];
-	char path[PATH_MAX]; /* the last: only what it needs is sent */
+	char path[PATH_MAX]; /* last, so that only the used part is sent */
 };
 
-/* Whose path it is, by /proc/PID/; 0: nobody's. */
+/* The process of a path below /proc/PID; 0 for any other path. */
 static inline pid_t reach_whose(const char *path)
 {
 	return strncmp(path, "/proc/", 6) != 0 ? 0 : (pid_t)strtol(path + 6, NULL, 10);
 }
 
 struct reach_answer {
-	int64_t size; /* bytes that were read; less than 0: see error */
+	int64_t size; /* bytes that were read; negative: see `error` */
 	int error;    /* errno */
 	struct stat st;
 };

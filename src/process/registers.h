@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* Registers of a stopped thread, for the CPU that we run on: registers_CPU.c, one of which is
-   built. */
+/* Reads the registers of a stopped thread, or of a perf sample, for the CPU that we run on. remote.c and
+   those who read perf samples (collect/, import/) use it. One of registers_CPU.c is built. */
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
 struct remote_thread;
 
-extern const uint16_t native_machine; /* ELF machine */
+extern const uint16_t native_machine; /* our ELF machine */
 
-/* Reads them into thread->registers and thread->pc. False where the thread is gone, or runs
-   32-bit code. */
+/* Reads the registers of a stopped thread into thread->registers and thread->pc. False if the thread is
+   gone, or runs 32-bit code. */
 bool registers_read(struct remote_thread *thread);
 
-/* As perf events give them (perf_event_attr.sample_regs_user): which, how many that are, and from those the ones
-   by DWARF number and the PC. */
+/* Registers as perf events give them (perf_event_attr.sample_regs_user): the mask to ask for, how many
+   they are, and the conversion to the order of DWARF numbers and the PC. */
 #define REGISTERS_OF_PERF 33
 extern const uint64_t registers_perf_mask;
 extern const unsigned registers_perf_count;

@@ -27,7 +27,8 @@ bool registers_read(struct remote_thread *thread)
 	return true;
 }
 
-/* In the order of perf's own numbers, which have others between these. */
+/* perf gives the registers in the order of its own numbers. Those between these (flags, segments) are not
+   asked for. */
 #define BITS(first, last) ((2ull << (last)) - (1ull << (first)))
 const uint64_t registers_perf_mask = BITS(PERF_REG_X86_AX, PERF_REG_X86_IP) |
 				     BITS(PERF_REG_X86_R8, PERF_REG_X86_R15);

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Holding a process still without its noticing.
+ * Stops a process without its noticing.
  *
- * PTRACE_SEIZE attaches without a signal, PTRACE_INTERRUPT stops without one,
- * and neither ends a group stop (SIGSTOP, ^Z): after PTRACE_DETACH the kernel
- * puts such a thread back where it was. A thread may stop for another reason
- * before our interrupt reaches it: a signal that is about to be delivered. Then
- * the signal is ours to hand on, and we do so when detaching. No option is set,
- * so that our death, whatever its cause, detaches and changes nothing.
+ * PTRACE_SEIZE attaches without a signal, and PTRACE_INTERRUPT stops without one. Neither ends a group stop
+ * (SIGSTOP, ^Z): after PTRACE_DETACH the kernel puts such a thread back into its stop. A thread may also stop
+ * before our interrupt reaches it, because a signal is about to be delivered. Then we must pass that signal
+ * on, and we do so when we detach. No ptrace option is set. So if we die, the kernel detaches, and nothing
+ * changes for the process.
  *
- * All known threads are stopped before the list of threads is read again. When
- * such a reading finds nobody new, nobody is left who could start one.
+ * All known threads are stopped before the list of threads is read again. If such a reading finds no new
+ * thread, no running thread is left that could start one.
  */
 #include "process/remote.h"
 
@@ -34,8 +33,8 @@
 #include "process/registers.h"
 #include "process/status.h"
 
-#define STOP_PATIENCE_NS 2000000000ull   /* on a busy machine a stop takes its time */
-#define SLEEPER_PATIENCE_NS 100000000ull /* others wait: not for one that cannot be interrupted */
+#define STOP_PATIENCE_NS 2000000000ull   /* on a busy machine a stop takes some time */
+#define SLEEPER_PATIENCE_NS 100000000ull /* for a thread that cannot be interrupted */
 #define YIELDS 64
 #define PAGE 4096u
 #define PAGES_MAX 16384u /* 64 MiB */
@@ -48,10 +47,10 @@ struct remote_page {
 
 /* ---- stopping ---- */
 
-/* Among the first `count` threads, those of earlier readings. */
+/* Whether the thread is among the first `count` threads, those of earlier readings. */
 static bool is_known(const struct remote *r, size_t count, pid_t tid, size_t index)
 {
-	/* A second reading mostly repeats the first, in the same order. */
+	/* A second reading usually has the same threads in the same order. */
 	if (index < count && r->threads[index].tid == tid)
 		return true;
 	for (size_t i = 0; i < count; i++)
@@ -69,7 +68,7 @@ static struct remote_thread *add_thread(struct remote *r, pid_t tid, size_t *cap
 	return t;
 }
 
-/* Asks a thread to stop, without waiting for it. */
+/* Asks a thread to stop, and does not wait for it. */
 static struct err *seize(struct remote *r, struct remote_thread *t)
 {
 	if (ptrace(PTRACE_SEIZE, t->tid, NULL, NULL)) {
@@ -84,18 +83,18 @@ static struct err *seize(struct remote *r, struct remote_thread *t)
 	if (!r->stopped_ns)
 		r->stopped_ns = now_ns();
 	t->held = true;
-	ptrace(PTRACE_INTERRUPT, t->tid, NULL, NULL); /* fails where it is gone: the wait says so */
+	ptrace(PTRACE_INTERRUPT, t->tid, NULL, NULL); /* fails if it is gone; waitpid tells */
 	return NULL;
 }
 
-/* True where something is known about the thread's stop or end. */
+/* True if the thread has stopped or ended. */
 static bool poll_thread(struct remote_thread *t)
 {
 	int status;
 	pid_t got = waitpid(t->tid, &status, __WALL | WNOHANG);
 	if (!got || (got < 0 && errno == EINTR))
 		return false;
-	if (got < 0 || !WIFSTOPPED(status)) { /* ended; or its exec made it another thread */
+	if (got < 0 || !WIFSTOPPED(status)) { /* ended, or replaced by an exec of another thread */
 		t->gone = true;
 		t->held = false;
 		return true;
@@ -128,7 +127,7 @@ static void wait_for(struct remote_thread *t, uint64_t start)
 	}
 }
 
-/* Stops every thread that is not known yet; *fresh says how many there were. */
+/* Stops all threads that are not known yet. *fresh: how many there were. */
 static struct err *stop_round(struct remote *r, pid_t only, size_t *capacity, size_t *fresh)
 {
 	pid_t *tids;
@@ -167,7 +166,7 @@ static void read_name(pid_t pid, struct remote_thread *t)
 	t->name[strcspn(t->name, "\n")] = '\0';
 }
 
-/* Registers of all that stopped; an error where none did. */
+/* Reads the registers of all threads that stopped. An error if none did. */
 static struct err *read_threads(struct remote *r, pid_t tid)
 {
 	size_t read = 0, stuck = 0, foreign = 0;
@@ -222,7 +221,7 @@ void remote_release(struct remote *r)
 		struct remote_thread *t = &r->threads[i];
 		if (t->held && !t->stuck)
 			ptrace(PTRACE_DETACH, t->tid, NULL, (void *)(intptr_t)t->signal);
-		t->held = t->held && t->stuck; /* the kernel lets go of those when we end */
+		t->held = t->held && t->stuck; /* the kernel releases those when we end */
 	}
 }
 
@@ -259,7 +258,7 @@ static size_t slot_of(const struct remote *r, uint64_t number)
 	return slot;
 }
 
-/* Room for one more page; false without memory. */
+/* Makes room for one more page; false if out of memory. */
 static bool grow_pages(struct remote *r)
 {
 	if (r->page_count >= PAGES_MAX)
@@ -327,7 +326,7 @@ static bool read_bytes(struct remote *r, uint64_t address, void *out, size_t siz
 bool remote_word(void *context, uint64_t address, uint64_t *out)
 {
 	struct remote *r = context;
-	/* Addresses may carry a tag in the bits that the CPU ignores. */
+	/* Addresses may have a tag in the bits that the CPU ignores. */
 	address &= unwind_cpu_for(native_machine)->address_bits;
 	if (address > UINT64_MAX - sizeof *out)
 		return false;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/*
- * Threads of another process, held still: ptrace, registers, memory.
- */
+/* Stops the threads of another process with ptrace, and reads their registers and memory. stacks.c
+   uses it. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -15,41 +14,42 @@ struct err;
 struct remote_thread {
 	pid_t tid;
 	char name[32];
-	bool gone;  /* ended before it could be stopped */
-	bool stuck; /* did not stop in time: it sleeps in the kernel, uninterruptible */
-	bool held;  /* by us, now */
-	int signal; /* that was about to be delivered when it stopped, or 0 */
+	bool gone; /* ended before it could be stopped */
+	/* Did not stop in time: it sleeps in the kernel and cannot be interrupted. */
+	bool stuck;
+	bool held;                         /* we hold it stopped now */
+	int signal;                        /* about to be delivered when the thread stopped, or 0 */
 	uint64_t registers[CPU_REGISTERS]; /* by DWARF number */
 	uint64_t pc;
 };
 
 struct remote {
 	pid_t pid;
-	pid_t memory; /* a thread that has the memory: the first one may have ended before others */
+	/* A thread that has the memory: the first thread may have ended before the others. */
+	pid_t memory;
 	struct remote_thread *threads; /* ascending by tid */
 	size_t thread_count;
 	uint64_t stopped_ns; /* when the first thread was stopped (CLOCK_MONOTONIC) */
-	/* cache of what was read while stopped */
-	struct remote_page **pages; /* hash by number, page_slots of them */
+	/* cache of memory that was read while the process is stopped */
+	struct remote_page **pages; /* hash table by page number, with page_slots slots */
 	size_t page_count, page_slots;
-	bool peeking; /* process_vm_readv is refused */
+	bool peeking; /* process_vm_readv is not allowed, so PTRACE_PEEKDATA is used */
 };
 
-/* Stops the threads of `pid` (only `tid` where that is not 0) and reads their registers. The
-   process goes on when remote_resume is called, or when we die. Threads that appear while
-   stopping are stopped too. Errors name the reason: no such process, no permission (with the setting that forbids
-   it: ptrace_scope, another user, a tracer that is there already), a kernel thread, a zombie. */
+/* Stops the threads of `pid` (only `tid`, if that is not 0) and reads their registers. Threads that are
+   created meanwhile are stopped, too. The process goes on when remote_resume is called, or when we die. An
+   error tells the reason: no such process, no permission (and which setting forbids it: ptrace_scope,
+   another user, another tracer), a kernel thread, a zombie. */
 struct err *remote_stop(pid_t pid, pid_t tid, struct remote *out);
 /* Lets the process go on and frees everything. */
 void remote_resume(struct remote *remote);
 
-/* The two halves of it for those who want to know the threads a little longer: lets the process
-   go on, keeps the list. remote_resume is still to be called. */
+/* Only lets the process go on, and keeps the list of threads. remote_resume must still be called. */
 void remote_release(struct remote *remote);
 
-/* Fills in the threads' names; better done when the process goes on again. */
+/* Reads the names of the threads. Call it when the process goes on again, to keep the stop short. */
 void remote_read_names(struct remote *remote);
 
-/* A walk_reader's function; context is the struct remote *. Reads whole pages once by
-   process_vm_readv (PTRACE_PEEKDATA where that is refused). */
+/* The function of a walk_reader; `remote` is a struct remote *. Whole pages are read once by
+   process_vm_readv, or words by PTRACE_PEEKDATA if that is not allowed. */
 bool remote_word(void *remote, uint64_t address, uint64_t *out);

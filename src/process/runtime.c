@@ -14,8 +14,8 @@
 
 /* ---- options ---- */
 
-/* The one of `size` bytes that begins at *at, which goes to the next; NULL at the end. The last one
-   may lack its zero. */
+/* The word that begins at bytes[*at]; moves *at to the next word. NULL at the end. The last word may lack
+   its zero byte. */
 static const char *next_word(const char *bytes, size_t size, size_t *at, size_t *length)
 {
 	if (*at >= size)
@@ -44,7 +44,7 @@ static void take_flag(const char *word, size_t length, bool *keeps)
 		*keeps = false;
 }
 
-/* Options in one text, with spaces between them. */
+/* Options in one string, separated by spaces. */
 static void take_flags(const char *text, size_t length, bool *keeps)
 {
 	for (size_t at = 0, end; at < length; at = end + 1) {
@@ -62,7 +62,7 @@ static void take_variable(const char *environment, size_t size, const char *name
 			take_flags(word + strlen(name), length - strlen(name), keeps);
 }
 
-/* An option whose value is the next word. */
+/* Whether the value of this option is the next word. */
 static bool has_value(const char *word, size_t length)
 {
 	static const char *const options[] = {
@@ -87,7 +87,8 @@ static bool has_value(const char *word, size_t length)
 	return false;
 }
 
-/* Up to what is run: the rest is that program's. */
+/* Reads the options of java up to the class or file that it runs. What follows are that
+   program's arguments. */
 static void take_arguments(const char *arguments, size_t size, bool *keeps)
 {
 	size_t length, at = 0;
@@ -108,7 +109,7 @@ bool runtime_java_keeps(const char *arguments, size_t size, const char *environm
 			size_t environment_size)
 {
 	bool keeps = false;
-	/* In the order in which the last one decides. */
+	/* In this order, because the last one decides. */
 	take_variable(environment, environment_size, "JAVA_TOOL_OPTIONS=", &keeps);
 	take_variable(environment, environment_size, "JDK_JAVA_OPTIONS=", &keeps);
 	take_arguments(arguments, size, &keeps);
@@ -156,7 +157,7 @@ static bool erlang_option(pid_t task)
 	return keeps;
 }
 
-/* ---- who ---- */
+/* ---- who makes the code ---- */
 
 static const struct runtime nobody = {"", false, false, ""};
 
@@ -169,16 +170,17 @@ static const struct runtime nobody = {"", false, false, ""};
 		     "-XX:+PreserveFramePointer has it keep them")
 #define ERLANG BARE("Erlang", "without frame pointers: erl +JPperf true has it keep them")
 
-/* The first one that is mapped decides: those that make most of a program's code come before libraries
-   that make a little of it. */
+/* The first one that is mapped decides. Runtimes that make most of a program's code come before libraries
+   that make only a little. */
 static const struct kind {
-	const char *file;           /* the first part of its name */
-	bool (*option)(pid_t task); /* of the program, that has it keep frame pointers */
-	uint16_t machine;           /* on which there is one; EM_NONE: on both */
+	const char *file; /* the beginning of the file's name */
+	/* Reads whether an option of the program makes it keep frame pointers. */
+	bool (*option)(pid_t task);
+	uint16_t machine; /* where the option exists; EM_NONE: on both CPUs */
 	struct runtime x86_64, aarch64, with;
 } kinds[] = {
 	{"libjvm.so", java_option, EM_NONE, JAVA, JAVA, KEEPS("Java")},
-	/* On aarch64 FP leads to the scheduler's registers. */
+	/* On aarch64, FP points to the scheduler's registers. */
 	{"beam.smp", erlang_option, EM_X86_64, ERLANG, BARE("Erlang", "on a stack of its own"),
 	 KEEPS("Erlang")},
 	{"sbcl", NULL, EM_NONE, KEEPS("SBCL"), BARE("SBCL", "on a stack of its own"), {0}},
@@ -189,7 +191,8 @@ static const struct kind {
 	{"chromium", NULL, EM_NONE, KEEPS("V8"), KEEPS("V8"), {0}},
 	{"libjavascriptcore", NULL, EM_NONE, KEEPS("JavaScriptCore"), KEEPS("JavaScriptCore"), {0}},
 	{"libcoreclr.so", NULL, EM_NONE, KEEPS(".NET"), KEEPS(".NET"), {0}},
-	/* Traces run in the frame of the interpreter: on aarch64 FP stays that one's. */
+	/* Compiled traces run in the frame of the interpreter: on aarch64, FP stays that of
+	   the interpreter. */
 	{"luajit",
 	 NULL,
 	 EM_NONE,
@@ -210,7 +213,7 @@ static const struct kind {
 	 {0}},
 };
 
-/* The name goes on with a version, or what kind of file it is. */
+/* Whether the file has this name, followed by nothing, a version or a suffix. */
 static bool is_file(const char *path, const char *file)
 {
 	const char *name = path_file(path);

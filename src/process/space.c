@@ -15,7 +15,7 @@
 #include "process/runtime.h"
 #include "process/status.h"
 
-/* Mappings are cut at pages of at most this size. */
+/* The largest page size. Mappings begin and end at pages. */
 #define PAGE_MAX 65536u
 
 static const struct recipe no_recipe; /* RECIPE_NONE */
@@ -69,7 +69,7 @@ static bool belongs(const struct space_module *m, const struct map *map)
 	return m->image ? find_bias(m->image, map, &bias) && bias == m->bias : true;
 }
 
-/* A new module for a mapping. Its table comes later. */
+/* Adds the module of a mapping. Its table is built later. */
 static struct err *add_module(pid_t pid, struct space *space, const struct maps *maps, size_t index)
 {
 	const struct map *map = &maps->items[index];
@@ -116,7 +116,8 @@ static void build_table(void *context, size_t index)
 	}
 }
 
-/* Text that was copied to large pages is anonymous, but still the module's code. */
+/* Some programs copy their code to large pages. Such memory is anonymous, but it is still the
+   module's code. */
 static const struct space_module *find_copied(const struct space *space, const struct map *map)
 {
 	if (!map->executable || map->path[0])
@@ -141,7 +142,7 @@ static const struct space_module *find_module(const struct space *space, const s
 	return NULL;
 }
 
-/* Makes `walk` anew from the maps. */
+/* Builds `walk` again from the maps. */
 static struct err *list_code(struct space *space)
 {
 	size_t count = space->maps.count;
@@ -193,7 +194,7 @@ struct err *space_refresh(pid_t pid, enum recipes_mode mode, struct space *space
 	return e ? e : list_code(space);
 }
 
-/* The machine of the program; an error where it is not for 64 bits. */
+/* Reads the ELF machine of the program. An error if it is not a 64-bit program. */
 static struct err *read_machine(pid_t pid, uint16_t *machine)
 {
 	char path[64];

@@ -21,7 +21,7 @@ static bool is_code(const struct space *space, uint64_t address)
 	return map && map->executable;
 }
 
-/* Code that was loaded from a file that is understood. */
+/* Whether the code is of a module whose file could be read. */
 static bool is_readable_module(const struct space *space, uint64_t address)
 {
 	const struct space_module *m = space_find(space, address);
@@ -144,7 +144,7 @@ static void drop(struct stacks *stacks)
 	stacks->count = 0;
 }
 
-/* Did a walk end in memory that was not mapped when the maps were read? */
+/* Whether a walk ended in memory that was not mapped when the maps were read. */
 static bool met_unknown(const struct stacks *stacks, const struct space *space)
 {
 	for (size_t i = 0; i < stacks->count; i++) {
@@ -170,7 +170,7 @@ struct err *stacks_take(pid_t pid, pid_t tid, size_t max, enum recipes_mode mode
 		}
 		if (try == TRIES || !met_unknown(out, space))
 			return NULL;
-		/* New code: learn about it while the process runs, and look again. */
+		/* New code was loaded: read the maps while the process runs, and try again. */
 		e = space_refresh(pid, mode, space, &added);
 		if (e) {
 			err_free(e); /* it may have ended: what was seen is still worth showing */

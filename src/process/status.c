@@ -15,7 +15,8 @@
 
 #define PIECE 4096u
 
-/* The kernel looks into the process's memory, or waits for who does. */
+/* To give these files, the kernel needs the process's memory, or a lock that others may hold: that
+   may block. */
 static bool may_wait(const char *name)
 {
 	return !strcmp(name, "maps") || !strcmp(name, "cmdline") || !strcmp(name, "environ");
@@ -30,7 +31,7 @@ struct err *process_file(pid_t pid, const char *name, struct buf *out)
 	int fd = may_wait(name) ? reach_open(path, 0, &st) : open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return err_errno("%s: cannot open", path);
-	do { /* most give a page at a time, and have no more than one */
+	do { /* most files are at most one page */
 		if (!buf_reserve(out, PIECE)) {
 			close(fd);
 			return err_new("%s: out of memory", path);
@@ -46,7 +47,7 @@ struct err *process_file(pid_t pid, const char *name, struct buf *out)
 	return got < 0 ? err_errno("%s: cannot read", path) : NULL;
 }
 
-/* The number after `key` at the start of a line; `otherwise` where there is none. */
+/* The number after `key` at the start of a line; `otherwise` if there is no such line. */
 static long field(const char *text, const char *key, long otherwise)
 {
 	const char *at = strstr(text, key);
@@ -67,8 +68,8 @@ bool process_status(pid_t pid, struct process_status *out)
 		out->parent = (pid_t)field(t, "\nPPid:\t", 0);
 		out->user = (uid_t)field(t, "\nUid:\t", 0);
 		out->threads = (unsigned)field(t, "\nThreads:\t", 1);
-		/* Kernels before 6.4 do not say Kthread; theirs have no VmSize, and no children
-		   of init do either once they are zombies. */
+		/* Kernels before 6.4 do not say Kthread. There, kernel threads are those without VmSize
+		   that are not dead: dead processes have no VmSize either. */
 		out->kernel = field(t, "\nKthread:\t",
 				    !strstr(t, "\nVmSize:") && out->state != 'Z' &&
 					    out->state != 'X') != 0;

@@ -20,10 +20,10 @@ struct answer {
 struct symbolizer {
 	struct space *space;
 	struct symbolize_options options;
-	struct places **modules; /* as space->modules; NULL: not asked for, or not to be had */
+	struct places **modules; /* by index in space->modules; NULL: not opened */
 	size_t module_count;
 	struct jit *jit;
-	struct answer *answers; /* hash by address */
+	struct answer *answers; /* hash table by address */
 	size_t answer_count, answer_slots;
 };
 
@@ -61,7 +61,7 @@ void symbolizer_close(struct symbolizer *s)
 	free(s);
 }
 
-/* What cannot be opened is left unknown: addresses remain. */
+/* If it cannot be opened, there are no names: then only addresses are shown. */
 static struct places *open_places(struct symbolizer *s, const struct space_module *module)
 {
 	size_t index = (size_t)(module - s->space->modules);

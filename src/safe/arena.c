@@ -22,12 +22,12 @@ bool arena_is_sane(const struct arena_header *arena, uint64_t size)
 {
 	return size >= 2 * ARENA_CHUNK && arena->magic == ARENA_MAGIC &&
 	       arena->version == ARENA_VERSION && arena->size == size && size % ARENA_CHUNK == 0 &&
-	       size / 8 <= UINT32_MAX && /* references count words */
+	       size / 8 <= UINT32_MAX && /* references to nodes count words */
 	       arena->metrics >= 1 && arena->metrics <= ARENA_METRICS_MAX;
 }
 
-/* The tag in the upper half changes with every exchange, so that a head that was taken and given
-   back meanwhile is not mistaken for the one that was read. */
+/* The upper half of free_chunks is a tag that changes with every exchange. Without it, a head that was
+   taken and given back meanwhile would be mistaken for the one that was read (the ABA problem). */
 static uint32_t take_returned(struct arena_header *arena)
 {
 	uint64_t head = atomic_load(&arena->free_chunks);
@@ -67,7 +67,7 @@ uint32_t arena_take(struct arena_header *arena)
 
 void arena_give(struct arena_header *arena, uint32_t first)
 {
-	/* A list that was written over may lead anywhere, or in a circle. */
+	/* A target may have overwritten the list, so it may lead anywhere or in a circle. */
 	for (uint32_t left = chunk_count(arena); first && first < chunk_count(arena) && left;
 	     left--) {
 		struct arena_chunk *chunk = arena_at(arena, first);

@@ -1,31 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The memory in which a target counts: one memfd that the collector makes and
- * both map. What is in it is the recording; a target that dies in whatever way
- * loses nothing of it.
+ * The arena: memory in which a target counts its samples. The collector makes it as a memfd, and both map it.
+ * The agent (agent/) and the tree (cct/) write to it; the collector (collect/agents/) reads it. What is in
+ * the arena is the recording itself, so a target that dies in any way loses nothing.
  *
  *    chunk 0: header | chunk 1 | chunk 2 | …              (16 KiB each)
  *
- * Chunks are handed out without locks: fresh ones ascending, then those that
- * were given back. A process shares its arena with the children that it forks,
- * so that a child can count before anybody knows of it.
+ * Chunks are taken and given back without locks. Chunks that were given back are used first, then fresh ones
+ * in ascending order. A process shares its arena with the children that it forks. So a child can count before
+ * the collector knows of it.
  *
- *    thread record (one chunk): struct arena_thread | what the agent needs for itself
+ *    thread record (one chunk): struct arena_thread | the agent's private data
  *       `nodes` -> chunk -> chunk …   the thread's calling context tree (cct/cct.h)
- *       `scratch` -> chunk …          of no interest to others
- *       `times` -> chunk …            its time line: the thread writes at the end, the collector
- *                                     reads from the beginning and gives back what is full
+ *       `scratch` -> chunk …          private to the agent
+ *       `times` -> chunk …            the thread's time line: the thread appends at the end, the collector
+ *                                     reads from the beginning and gives back chunks that it has read
  *
  * Invariants:
- *  1. A thread record is linked into header->threads once and stays there; it
- *     is taken again for another thread after the collector set it FREE.
- *  2. Only the thread itself writes to its record and chunks while it is LIVE;
- *     only the collector does when the thread is DONE or its process is gone.
- *  3. `used` of a chunk is raised after what it covers is written, so a reader
- *     at any moment, and after any death, sees whole nodes.
- *  4. Nothing here is believed by the collector without a check: a target may
- *     write over its own arena.
+ *  1. A thread record is linked into header->threads once and stays there. After the collector has set it
+ *     FREE, it is taken again for another thread.
+ *  2. While a thread is LIVE, only the thread itself writes to its record and chunks. When it is DONE, or its
+ *     process is gone, only the collector does.
+ *  3. `used` of a chunk is raised after the bytes that it covers are written. So a reader sees whole nodes at
+ *     any moment, also after the target died.
+ *  4. The collector checks everything that it reads here: a target may overwrite its own arena.
  */
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -48,46 +47,46 @@ enum arena_lost {
 struct arena_header {
 	uint64_t magic;
 	uint32_t version;
-	uint32_t metrics;             /* values of each node */
-	uint64_t size;                /* bytes, whole chunks */
-	_Atomic uint64_t free_chunks; /* tag << 32 | first chunk; 0: none */
+	uint32_t metrics;             /* values in each node */
+	uint64_t size;                /* in bytes; a whole number of chunks */
+	_Atomic uint64_t free_chunks; /* tag << 32 | first chunk that was given back; 0: none */
 	_Atomic uint32_t fresh;       /* first chunk that was never taken */
-	_Atomic uint32_t threads;     /* first thread record */
-	_Atomic uint32_t stop;        /* set by the collector: count no more */
-	_Atomic uint32_t changes;     /* raised whenever a record gets LIVE or DONE, or a snapshot
-					 is left */
+	_Atomic uint32_t threads;     /* first thread record of the list */
+	_Atomic uint32_t stop;        /* set by the collector: stop sampling */
+	/* Raised when a record becomes LIVE or DONE, and when a thread leaves a copy. */
+	_Atomic uint32_t changes;
 	_Atomic uint64_t lost[ARENA_LOST_KINDS];
-	uint32_t times_max;     /* chunks for time lines at most; 0: none are wanted */
-	_Atomic uint32_t times; /* of them are in use */
-	_Atomic uint32_t
-		restricted; /* programs that let us ask the kernel for nothing (agent/sandbox.c) */
+	uint32_t times_max;     /* limit for chunks of time lines; 0: no time lines */
+	_Atomic uint32_t times; /* chunks of time lines in use */
+	/* Programs that were left alone because they refuse our system calls (agent/sandbox.c). */
+	_Atomic uint32_t restricted;
 };
 
-/* What every chunk but the first begins with. */
+/* Every chunk except chunk 0 begins with this. */
 struct arena_chunk {
-	_Atomic uint32_t next; /* chunk in the same list; 0: none */
+	_Atomic uint32_t next; /* next chunk of the same list; 0: none */
 	_Atomic uint32_t used; /* bytes from the chunk's start, this header included */
 };
 
-/* A sample that could not be walked because it met code of no known module: its registers and
-   stack, for the collector to walk. Its bytes go on in the chunks after the first (chunk.next),
-   each after its struct arena_chunk. */
-#define ARENA_SNAPSHOTS 512       /* of a thread at most: half a second at 1 kHz */
-#define ARENA_SNAPSHOT_CHUNKS 33u /* chunks of one at most: 512 KiB of stack */
+/* A copy: the registers and the stack of a sample that met code of no known module. The collector walks
+   it. The stack goes on in further chunks (chunk.next), in each of them after its struct arena_chunk. */
+#define ARENA_SNAPSHOTS 512       /* per thread: half a second at 1 kHz */
+#define ARENA_SNAPSHOT_CHUNKS 33u /* per copy: 512 KiB of stack */
 
 struct arena_snapshot {
 	struct arena_chunk chunk;
 	uint32_t event, weight;
-	uint64_t ns;            /* CLOCK_MONOTONIC, where there is a time line */
+	uint64_t ns;            /* CLOCK_MONOTONIC; set only if there is a time line */
 	uint64_t registers[32]; /* by DWARF number, as in unwind/walk.h */
 	uint64_t pc;
-	uint64_t address; /* of the stack bytes: at SP, or as far below as code may use */
-	uint64_t size;    /* of them */
-	uint64_t cut;     /* the stack goes on beyond */
-	uint8_t bytes[];  /* to the end of this chunk */
+	/* Of the first copied stack byte: SP, or a little below it if code may keep something there. */
+	uint64_t address;
+	uint64_t size;   /* of the copied stack, in bytes */
+	uint64_t cut;    /* the stack goes on beyond the copied part */
+	uint8_t bytes[]; /* up to the end of this chunk */
 };
 
-/* A sample on the time line: in chunks, after their struct arena_chunk. */
+/* One sample on a time line. Chunks of a time line hold these after their struct arena_chunk. */
 struct arena_time {
 	uint64_t ns;   /* CLOCK_MONOTONIC */
 	uint32_t node; /* of the thread's tree (cct/cct.h) */
@@ -97,33 +96,36 @@ struct arena_time {
 enum arena_state { ARENA_FREE, ARENA_TAKEN, ARENA_LIVE, ARENA_DONE };
 
 struct arena_thread {
-	struct arena_chunk chunk; /* next: the record that was linked before */
+	struct arena_chunk chunk; /* next: the record that was linked before this one */
 	_Atomic uint32_t state;   /* enum arena_state */
 	_Atomic uint32_t nodes;   /* first chunk of the tree; nodes[0] is the root */
-	_Atomic uint32_t scratch; /* first chunk of the agent's own */
-	_Atomic uint32_t times;   /* first chunk of its time line that is not read yet */
+	_Atomic uint32_t scratch; /* first chunk of the agent's private data */
+	_Atomic uint32_t times;   /* first chunk of the time line that is not fully read */
 	uint32_t generation;      /* raised each time the record is taken */
 	int32_t process, parent, tid;
-	_Atomic uint32_t timer; /* the thread samples itself by a POSIX timer */
-	_Atomic uint64_t space; /* where the process's list of modules is: safe/wire.h */
-	_Atomic uint32_t snapshots[ARENA_SNAPSHOTS]; /* first chunks; 0: free for the thread to
-							set, else for the collector to take */
-	_Atomic uint32_t vain;   /* raised by the collector for each of them that it could not walk
-				  either */
-	uint64_t stack_top;      /* beyond it nothing of the thread's stack is */
-	uint64_t handler_stack;  /* the agent's own is the chunk before; 0: it has none */
+	_Atomic uint32_t timer; /* the thread samples itself with a POSIX timer */
+	_Atomic uint64_t space; /* offset of the process's list of modules: safe/wire.h */
+	/* First chunk of each copy. 0: the thread may set it; else the collector takes it and sets 0. */
+	_Atomic uint32_t snapshots[ARENA_SNAPSHOTS];
+	/* Copies that the collector could not walk either. The collector raises it. */
+	_Atomic uint32_t vain;
+	uint64_t stack_top; /* upper end of the thread's stack */
+	/* Upper end of the agent's own stack, which is the chunk below this address; 0: none. */
+	uint64_t handler_stack;
 	uint64_t start_ns;       /* CLOCK_MONOTONIC */
-	_Atomic uint64_t end_ns; /* 0: not ended */
-	_Atomic uint64_t cpu_start_ns,
-		cpu_ns; /* the thread's CPU time, when it began and at its last sample */
-	_Atomic uint64_t
-		samples[ARENA_METRICS_MAX]; /* handled, by event: weights are in the tree */
-	_Atomic uint64_t weights[ARENA_METRICS_MAX]; /* the same as sums of weights */
+	_Atomic uint64_t end_ns; /* 0: it has not ended */
+	/* The thread's CPU time: when it began, and at its last sample. */
+	_Atomic uint64_t cpu_start_ns, cpu_ns;
+	/* Samples that the handler took, by event. (The tree has weights instead.) */
+	_Atomic uint64_t samples[ARENA_METRICS_MAX];
+	_Atomic uint64_t weights[ARENA_METRICS_MAX]; /* the same, as sums of weights */
 	_Atomic uint64_t ticks;                      /* spent in the handler (safe/ticks.h) */
 	_Atomic uint64_t walked;                     /* frames stepped over */
-	_Atomic uint64_t reused;                     /* frames that the walk before knew */
-	_Atomic uint64_t lost;                       /* samples that are in no tree: no room */
-	_Atomic uint64_t untimed;                    /* samples that are not on the time line */
+	_Atomic uint64_t reused;                     /* frames known from the walk before */
+	/* Weight of samples that found no room in a tree. */
+	_Atomic uint64_t lost;
+	/* Weight of samples that are missing on the time line. */
+	_Atomic uint64_t untimed;
 };
 
 static inline void *arena_at(const struct arena_header *arena, uint32_t chunk)
@@ -131,22 +133,24 @@ static inline void *arena_at(const struct arena_header *arena, uint32_t chunk)
 	return (char *)arena + ((size_t)chunk << ARENA_CHUNK_BITS);
 }
 
-/* Takes a chunk (its first 8 bytes zero, the rest as it was left); 0 where the arena is full.
-   Async-signal-safe and lock-free. */
+/* Takes a chunk. Its `next` is 0 and its `used` covers the header; the rest is as its last user left it.
+   Returns 0 if the arena is full. Async-signal-safe and lock-free. */
 uint32_t arena_take(struct arena_header *arena);
 /* Gives back a list of chunks that begins with `first` (0 is fine). */
 void arena_give(struct arena_header *arena, uint32_t first);
 
-/* The same for a time line, of which all together have a limit; one at a time is given back. */
+/* The same for chunks of time lines. All time lines together have a limit (times_max), and chunks are
+   given back one by one. */
 uint32_t arena_take_times(struct arena_header *arena);
 void arena_give_times(struct arena_header *arena, uint32_t chunk);
 
 /* Makes a new arena in zeroed memory. */
 void arena_format(struct arena_header *arena, uint64_t size, uint32_t metrics);
-/* Whether the header is one, for memory of this size. */
+/* Whether this is the header of an arena of `size` bytes. */
 bool arena_is_sane(const struct arena_header *arena, uint64_t size);
 
-/* A thread record for (process, tid), TAKEN, with an empty node list; NULL where there is no room. */
+/* Returns a thread record in state TAKEN, with all counts zero and no chunks; NULL if the arena is full. */
 struct arena_thread *arena_thread_take(struct arena_header *arena);
-/* Gives back a DONE record's chunks and sets it FREE: for the collector, after it has read it. */
+/* Gives back all chunks of a record and sets it FREE. The collector calls this after it has read
+   the record. */
 void arena_thread_free(struct arena_header *arena, struct arena_thread *thread);

@@ -5,8 +5,8 @@
 
 #include "safe/syscall.h"
 
-/* The kernel reads the new mask before it looks at what to do with it: an impossible wish changes
-   nothing, and tells whether the mask could be read. */
+/* The kernel reads the new mask before it checks `how`. So with an invalid `how` the call changes nothing,
+   but the error tells whether the mask could be read. */
 bool readable_word(uint64_t address)
 {
 	return SAFE_SYSCALL(SYS_rt_sigprocmask, -1, address, 0, sizeof(uint64_t)) == -EINVAL;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* System calls without libc: no errno, no cancellation, nothing that the program (or we) may have
-   replaced. They return what the kernel does: -EINTR and so on. */
+/* System calls without libc, for the target side. They do not set errno, are no cancellation points, and
+   use no function that the program (or the agent) may have replaced. They return the kernel's result: a
+   negative errno such as -EINTR is an error. */
 #include <sys/syscall.h>
 
 #if defined(__aarch64__)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
+/* The system call instruction of x86-64. Only safe/syscall.h includes this. */
 
 static inline long safe_syscall6(long number, long a, long b, long c, long d, long e, long f)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* A clock that costs a few cycles to read, of constant but unknown rate: the same in all
-   processes, so that who reads it next to a real clock can turn it into time. */
+/* A clock that takes only a few cycles to read. The agent measures its own cost with it. Its rate is
+   constant but unknown. It is the same in all processes, so the collector can convert ticks into time: it
+   reads this clock next to a real one. */
 #include <stdint.h>
 
 static inline uint64_t ticks_now(void)

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Agents as samplers:
+ * The sampler by agents: the functions of collect/sampler.h. The parts are:
  *
- *    door.c       how they find us
+ *    door.c       how agents find us
  *    talk.c       what they say: HELLO and MODULES
  *    bell.c       what they ring when there is something to look at
- *    scan.c       looking: threads come and go, samples were left to us
+ *    scan.c       looks at the arenas: threads come and go, copies were left
  *    programs.c   the processes that count in an arena
  *    arenas.c     the memory that they count in
  *    sampling.c   the perf events of a thread
- *    inside.c     those of them that come while the kernel works for it; inside_ring.c
- *    unwalked.c   samples that a target left for us to walk
+ *    inside.c     samples that come while the kernel works for a thread; inside_ring.c: their rings
+ *    unwalked.c   copies: samples that are left for us to walk
  *    trees.c      from a thread's tree to the profile
  *    times.c      the time lines of threads
  */
@@ -34,10 +34,10 @@
 #include "harvest/recording.h"
 #include "library/library.h"
 
-/* ---- what we hear ---- */
+/* ---- what wakes us ---- */
 
-/* Looking takes longer the more there is to look at: then it is done more rarely. Waiting for
-   tables and walking are no looking. */
+/* The more there is to look at, the longer a scan takes, and the longer is the pause after it. Time for
+   making tables and for walks does not count. */
 static void on_bell(void *self)
 {
 	struct agents *agents = self;
@@ -61,8 +61,8 @@ static void on_knock(void *self)
 	talk_accept(self);
 }
 
-/* While tables are made: new threads do not wait for that, and samples to walk are put aside. The
-   rest is done afterwards. */
+/* While tables are made, new threads are sampled, and copies are taken out of the arenas. Everything
+   else waits. */
 enum { UNTIL, BELL, INSIDE, HEARD };
 
 struct waiting {
@@ -96,7 +96,7 @@ static bool wait_for_tables(void *self, int until, const char *what)
 	return done;
 }
 
-/* ---- life ---- */
+/* ---- opening, closing ---- */
 
 static struct err *open_watched(struct agents *agents)
 {
@@ -175,7 +175,7 @@ static void finish(void *self)
 	leave_targets(self);
 }
 
-/* ---- what there is so far ---- */
+/* ---- results so far ---- */
 
 static void add_state(struct agents *agents, struct arena *a, uint32_t chunk,
 		      struct arena_thread *r, void *context)
@@ -200,7 +200,7 @@ static void status(void *self, struct recording_state *out)
 
 static void tally(void *self, struct tally *tallies, bool anew)
 {
-	(void)anew; /* they have no drains */
+	(void)anew; /* this sampler has no drains */
 	sampling_tally(self, tallies);
 }
 
@@ -227,7 +227,7 @@ static void take_times(void *self, bool all)
 	times_take_all(self);
 }
 
-/* ---- who is asked ---- */
+/* ---- the command and its processes ---- */
 
 static char **environment(void *self, char **of)
 {
@@ -237,7 +237,7 @@ static char **environment(void *self, char **of)
 
 static void join(void *self)
 {
-	(void)self; /* the environment does it */
+	(void)self; /* the environment is enough */
 }
 
 static struct err *refuse(void *self, pid_t pid)

@@ -14,8 +14,8 @@
 
 #define ARENAS_MAX 65536u
 #define ARENA_SIZE (128ull << 20)
-/* More where there is a time line. So many chunks are more than there can be threads with samples:
-   then some can always be given back, however many are full. */
+/* Additional size for time lines. These are more chunks than there can be threads with samples. So not
+   every chunk can be one that a thread still writes to: some can always be given back. */
 #define TIMES_SIZE (32ull << 20)
 
 static bool map_arena(struct arena *a)
@@ -70,7 +70,7 @@ struct thread *arena_thread_of(const struct arena *a, uint32_t chunk)
 void arena_each(struct agents *agents, struct arena *a, const struct process *process,
 		arena_visit *each, void *context)
 {
-	uint64_t left = a->size >> ARENA_CHUNK_BITS; /* the list may have been written over */
+	uint64_t left = a->size >> ARENA_CHUNK_BITS; /* a target may have overwritten the list */
 	uint32_t chunk = atomic_load(&a->header->threads), next;
 	for (struct arena_thread *r; left && (r = arena_record(a, chunk)); left--, chunk = next) {
 		next = atomic_load(&r->chunk.next);
@@ -80,7 +80,7 @@ void arena_each(struct agents *agents, struct arena *a, const struct process *pr
 	}
 }
 
-/* Whether no process has the arena any more; it is sealed then. */
+/* The kernel refuses to seal memory against writing while somebody else could write to it. */
 bool arena_is_abandoned(struct arena *a)
 {
 	munmap(a->header, a->size);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A word that targets raise and wake the futex of. Waiting for that is a small thread's whole
-   life: an epoll cannot wait for a futex. */
+/* The bell is a word in shared memory. Targets raise it and wake its futex. A thread waits for that and
+   does nothing else, because epoll cannot wait for a futex. */
 #include "collect/agents/bell.h"
 
 #include <errno.h>
@@ -40,7 +40,7 @@ static void *wait_for_ringing(void *context)
 		}
 		heard = now;
 		bell_ring_again(bell);
-		/* A target that rings all the time does not keep us from all else. */
+		/* A pause, so that a target that rings all the time does not keep us from everything else. */
 		uint32_t pause = atomic_load(&bell->pause_us);
 		struct timespec rest = {0, (long)(pause < 100000 ? pause : 100000) * 1000};
 		nanosleep(&rest, NULL);

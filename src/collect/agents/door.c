@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * A directory of our own, a socket in it whose name is a secret, a path for LD_PRELOAD, and
- * the environment that tells a command both.
- */
+/* A directory of our own with a socket in it, whose name is secret; a path for LD_PRELOAD; and the
+   environment that tells a command both. */
 #include "collect/agents/door.h"
 
 #include <dirent.h>
@@ -23,8 +21,10 @@
 #include "safe/wire.h"
 
 #define DIRECTORY_NAME "culprit-"
-#define DIRECTORY_MODE 01711 /* the sticky bit: whoever made it holds a lock while it lives */
-#define DEAD_MAX 10000       /* entries that are looked at for those of the dead */
+/* With the sticky bit, which marks directories whose owner holds a lock on them while it lives. */
+#define DIRECTORY_MODE 01711
+/* Directory entries that are looked at to find directories of dead collectors. */
+#define DEAD_MAX 10000
 #define SOCKET_NAME "agent"
 #define SECRET_BYTES 16
 #define PRELOAD_NAME "libculprit-agent.so"
@@ -51,8 +51,8 @@ static void empty_directory(int directory)
 		close(again);
 }
 
-/* A collector that was killed leaves its directory. One that lives has a lock on it, from before it
-   is open to all. */
+/* Removes the directory of a collector that was killed. A living one has a lock on its directory, from
+   before it is open to others. */
 static void remove_dead(int place, const char *name)
 {
 	struct stat st;
@@ -99,8 +99,8 @@ static struct err *name_socket(struct door *door)
 	return door->socket ? NULL : err_new("out of memory");
 }
 
-/* Everybody may pass through the directory, but only its owner can list it: the socket's name is the secret that
-   lets a process join. */
+/* Everybody can enter the directory, but only its owner can list it. So only those who know the secret
+   name of the socket can connect. */
 static struct err *make_directory(struct door *door)
 {
 	struct sockaddr_un address;
@@ -125,7 +125,8 @@ static struct err *make_directory(struct door *door)
 	return name_socket(door);
 }
 
-/* Everybody can read the names that sockets were made with in /proc/net/unix: ours gets its own afterwards. */
+/* Everybody can read in /proc/net/unix with which names sockets were made. So ours is made with another
+   name, and renamed. */
 static struct err *listen_there(struct door *door)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -141,7 +142,7 @@ static struct err *listen_there(struct door *door)
 	return good ? NULL : err_errno("%s: cannot listen", door->socket);
 }
 
-/* LD_PRELOAD has no way to quote: a path with a blank or colon gets another name. */
+/* LD_PRELOAD has no quoting. So a path with a blank or colon gets a symbolic link without one. */
 static struct err *make_preload(struct door *door, const char *agent)
 {
 	struct buf path = {0};
@@ -197,7 +198,7 @@ static bool is_variable(const char *text, const char *name)
 	return !strncmp(text, name, length) && text[length] == '=';
 }
 
-/* Pointers first, the two new strings behind them. */
+/* One block of memory: first the pointers, then the two new strings. */
 char **door_environment(const struct door *door, char **environment)
 {
 	const char *preload = NULL;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Samples that no signal brings. Those that come while the kernel works for a thread, in a system call or for
- * a page that was not there: a signal would end the call, or make a transfer shorter that has begun.
- * And all of an event that the CPU counts, where it has too few counters for two of each.
+ * Samples that come without a signal. These are the samples that come while the kernel works for a thread, in
+ * a system call or a page fault: there, a signal would end the call, or cut short a transfer that has begun.
+ * And they are all samples of an event that the CPU counts, if it has too few counters to count each event
+ * twice.
  *
  * The kernel copies the registers of the thread's own code, and the innermost part of its stack, to a ring
- * (inside_ring.h). Here they become samples like those that a target left (unwalked.c).
+ * (inside_ring.h). Here these become copies, like those that a target leaves (unwalked.c).
  */
 #include "collect/agents/inside.h"
 
@@ -28,14 +29,14 @@
 
 struct inside {
 	size_t event_count;
-	int events[ARENA_METRICS_MAX];   /* -1: of user code only */
-	int leader;                      /* whose ring is that of all */
-	uint64_t ids[ARENA_METRICS_MAX]; /* as the kernel calls them in its records */
-	int chance;                      /* -1: there is none */
+	int events[ARENA_METRICS_MAX];   /* -1: the event is of user code only */
+	int leader;                      /* the event whose ring all share */
+	uint64_t ids[ARENA_METRICS_MAX]; /* as the kernel numbers them in its records */
+	int chance;                      /* event for the sample by chance; -1: none */
 	uint64_t chance_id;
 	struct inside_ring *ring;
-	struct arena *arena; /* NULL: not known yet whose they are */
-	uint32_t owner;      /* the thread's record */
+	struct arena *arena; /* NULL: not known yet, see inside_adopt */
+	uint32_t owner;      /* chunk of the thread's record */
 	uint64_t samples;
 };
 
@@ -53,7 +54,7 @@ static int open_event(const struct recording_event *event, bool whole, pid_t tid
 	return (int)syscall(SYS_perf_event_open, &attr, tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
 }
 
-/* To the leader's ring. */
+/* Sends the samples of `fd` to the leader's ring. */
 static bool join(const struct inside *in, int fd, uint64_t *id)
 {
 	return fd >= 0 && !ioctl(fd, PERF_EVENT_IOC_ID, id) &&
@@ -87,7 +88,7 @@ static bool open_all(struct agents *agents, struct inside *in, pid_t tid, const 
 		if (fd < 0 || !in->ring || !join(in, fd, &in->ids[i]))
 			return false;
 	}
-	if (first) { /* without it, if need be */
+	if (first) { /* if this fails, we go on without it */
 		in->chance = open_event(&events[0], false, tid, first, size);
 		if (in->chance >= 0 && !join(in, in->chance, &in->chance_id))
 			inside_end_chance(in);
@@ -115,8 +116,9 @@ static struct inside *open_sized(struct agents *agents, pid_t tid, const uint64_
 	return in;
 }
 
-/* The kernel keeps rings in memory: the first threads have large ones, of many none has much. What others than root may
-   have is limited (kernel.perf_event_mlock_kb, RLIMIT_MEMLOCK). */
+/* The kernel locks rings in memory. So the first threads get large rings, and if there are many, the
+   others get small ones. Users other than root have a limit (kernel.perf_event_mlock_kb, RLIMIT_MEMLOCK):
+   their sizes begin at LIMITED_RING. */
 #define LIMITED_RING 3
 #define LAST_RING 5
 struct inside *inside_open(struct agents *agents, pid_t tid, const uint64_t *periods,
@@ -175,9 +177,9 @@ int inside_event(const struct inside *in, size_t event)
 
 /* ---- how many counters there are ---- */
 
-#define COUNTED_NS 2000000u /* long enough for a group to have its turn, or not */
+#define COUNTED_NS 2000000u /* long enough to see whether a group is counted */
 
-/* Of this thread, in the group of `leader`; -1 where it cannot be. */
+/* Opens a counter of this thread, in the group of `leader`; -1 on errors. */
 static int open_counter(const struct recording_event *event, int leader, bool user)
 {
 	struct perf_event_attr attr = event_attr(event);
@@ -188,7 +190,7 @@ static int open_counter(const struct recording_event *event, int leader, bool us
 	return (int)syscall(SYS_perf_event_open, &attr, 0, -1, leader, PERF_FLAG_FD_CLOEXEC);
 }
 
-/* As a group they are counted all at once, or not at all. */
+/* The kernel counts a group as a whole or not at all. */
 static bool are_counted_at_once(int leader)
 {
 	struct tally_reading now;
@@ -199,7 +201,7 @@ static bool are_counted_at_once(int leader)
 	return tally_read(leader, &now) && now.running_ns && now.running_ns == now.enabled_ns;
 }
 
-/* Whether counters suffice for two of each event. */
+/* Whether the CPU has enough counters to count each event twice. */
 static bool counters_suffice(const struct agents *agents)
 {
 	int open[2 * ARENA_METRICS_MAX];
@@ -227,7 +229,7 @@ bool inside_is_whole(const struct agents *agents, size_t event)
 	return agents->inside.few_counters && e->counter && !e->user_only;
 }
 
-/* ---- taking ---- */
+/* ---- taking samples ---- */
 
 struct err *inside_start(struct agents *agents)
 {
@@ -257,7 +259,7 @@ void inside_stop(struct agents *agents)
 	agents->inside.rings = NULL;
 }
 
-/* The first tick of a period is one half too much beside the sample by chance: see sampling.c. */
+/* With a sample by chance, the first tick of a period is half a sample too much: see sampling.c. */
 static bool is_left_out(const struct agents *agents, const struct inside *in, size_t event,
 			const struct inside_copy *copy)
 {
@@ -280,7 +282,7 @@ static void take_copy(struct agents *agents, struct inside *in, const struct ins
 	const struct arena_thread *record = arena_record(in->arena, in->owner);
 	if (event == in->event_count || !record || is_left_out(agents, in, event, copy))
 		return;
-	if (record->handler_stack - copy->address < ARENA_CHUNK) /* for our own handler */
+	if (record->handler_stack - copy->address < ARENA_CHUNK) /* it came in our own handler */
 		return;
 	struct arena_snapshot from = {.event = (uint32_t)event,
 				      .weight = 1,

@@ -20,14 +20,16 @@
 #include "harvest/mark.h"
 #include "process/registers.h"
 
-#define COPY_MAX ((size_t)16 << 10) /* bytes of a stack */
-#define COPIES_MIN 8u               /* that a ring has room for */
+#define COPY_MAX ((size_t)16 << 10) /* bytes of a stack that the kernel copies */
+#define COPIES_MIN 8u               /* copies that a ring has room for */
 #define RECORD_MAX (64u << 10)
-#define BEYOND_MAX (480u << 10)      /* bytes of a stack that are read late */
-#define TOP_UNSURE (64u << 10)       /* a stack may go on so far above what its thread says */
-#define KEPT_MAX ((size_t)256 << 20) /* bytes of all copies */
-#define PAUSE_NS 500000              /* between two rounds: one may find several samples */
+#define BEYOND_MAX (480u << 10) /* bytes of a stack that are read later */
+/* The upper end of a stack may be this far above what its thread says. */
+#define TOP_UNSURE (64u << 10)
+#define KEPT_MAX ((size_t)256 << 20) /* bytes of all copies that wait */
+#define PAUSE_NS 500000              /* between two rounds, so that a round finds several samples */
 
+/* A ring. `first` is the list of copies that were read from it. */
 struct inside_ring {
 	struct inside_ring *next;
 	int event;
@@ -41,18 +43,19 @@ struct inside_ring {
 };
 
 struct inside_rings {
-	int epoll, come, wake; /* come: for the session; wake: for the small thread */
+	int epoll, come, wake; /* come: wakes the main thread; wake: the reader */
 	_Atomic bool stop;
 	bool reading;
 	pthread_t reader;
-	pthread_mutex_t lock; /* on all that follows, and on what rings have */
+	pthread_mutex_t lock; /* for what follows, and the lists of rings */
 	struct inside_ring *rings;
 	size_t kept;
+	/* Buffers: for one record of a ring, and for the rest of a stack. */
 	struct record *record;
 	uint8_t *beyond;
 };
 
-/* A record as asked for here. */
+/* A record, as inside_ring_ask wants it. */
 struct record {
 	struct perf_event_header header;
 	uint64_t id, ns;
@@ -75,7 +78,8 @@ void inside_ring_ask(struct perf_event_attr *attr, size_t size)
 
 /* ---- from the ring to the list ---- */
 
-/* The stack beyond what was copied, up to where it begins. How many bytes. */
+/* Reads the part of the stack above the copy, up to its upper end, into all->beyond. Returns the number
+   of bytes. */
 static size_t read_beyond(struct inside_rings *all, const struct inside_ring *ring,
 			  const struct inside_copy *copy, const uint8_t *stack)
 {
@@ -144,7 +148,7 @@ static void read_ring(const struct inside_ring *ring, uint64_t from, void *to, s
 	memcpy((uint8_t *)to + part, ring->data, size - part);
 }
 
-/* Under the lock. Whether there was anything. */
+/* Reads all records of a ring; the caller holds the lock. Returns whether there were any. */
 static bool empty_ring(struct inside_rings *all, struct inside_ring *ring)
 {
 	uint64_t head = __atomic_load_n(&ring->head->data_head, __ATOMIC_ACQUIRE),
@@ -163,7 +167,7 @@ static bool empty_ring(struct inside_rings *all, struct inside_ring *ring)
 	return any;
 }
 
-/* ---- the small thread ---- */
+/* ---- the reader thread ---- */
 
 static void read_all(struct inside_rings *all)
 {
@@ -177,8 +181,8 @@ static void read_all(struct inside_rings *all)
 		;
 }
 
-/* A ring says only once that it has something, to whoever asks first, and may be closed by the time that we
-   know which it was: so all are looked at. */
+/* A ring reports only once that it has something, and may be closed before we know which one it was. So
+   all rings are looked at. */
 static void *read_rings(void *context)
 {
 	struct inside_rings *all = context;
@@ -280,7 +284,7 @@ static size_t page_size(void)
 
 struct inside_ring *inside_ring_open(struct inside_rings *all, int event, pid_t tid, size_t size)
 {
-	/* by edge: one whose thread has ended is ready all the time */
+	/* edge-triggered: a ring whose thread has ended would be ready all the time */
 	struct epoll_event wake = {.events = EPOLLIN | EPOLLET};
 	struct inside_ring *ring = calloc(1, sizeof *ring);
 	if (!ring)
@@ -294,7 +298,8 @@ struct inside_ring *inside_ring_open(struct inside_rings *all, int event, pid_t 
 	}
 	ring->head = memory;
 	ring->data = (const uint8_t *)memory + page_size();
-	epoll_ctl(all->epoll, EPOLL_CTL_ADD, event, &wake); /* else it is looked at with others */
+	/* If this fails, the ring is read when others are. */
+	epoll_ctl(all->epoll, EPOLL_CTL_ADD, event, &wake);
 	pthread_mutex_lock(&all->lock);
 	ring->next = all->rings;
 	all->rings = ring;

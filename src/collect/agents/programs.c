@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One that says HELLO waits for our answer, so its number is its own. A forked child is only a number in a record:
- * it may have ended since, may run another program by now, and in a namespace of its own the number means somebody
- * else to us. So it is believed only where the process with that number has the arena in its memory.
+ * A program that says HELLO waits for our answer, so its pid is certain: the kernel tells it. A forked child
+ * is only a pid in a record. It may have ended since, or run another program by now; and if it is in another
+ * namespace, we see another process under this pid. So the pid is believed only if the process has the arena
+ * mapped.
  */
 #include "collect/agents/programs.h"
 
@@ -24,9 +25,9 @@
 #include "process/maps.h"
 #include "process/status.h"
 
-/* ---- numbers ---- */
+/* ---- pids in namespaces ---- */
 
-/* The last number of a line "KEY:\t1\t2\t3": the innermost namespace's. */
+/* The last number of a line "KEY:\t1\t2\t3". It is the one in the innermost namespace. */
 static pid_t innermost(const char *status, const char *key, pid_t otherwise)
 {
 	const char *line = strstr(status, key);
@@ -65,11 +66,11 @@ pid_t program_tid(const struct process *p, pid_t own)
 	return found;
 }
 
-/* ---- who is who ---- */
+/* ---- which process it is ---- */
 
 enum answer { NO, YES, UNKNOWN };
 
-/* Whether the process has the arena in its memory. Of one that is ending nobody can tell. */
+/* Whether the process has the arena mapped. For a process that is just ending, that is not known. */
 static enum answer has_arena(pid_t pid, const struct arena *a)
 {
 	struct maps maps;
@@ -90,7 +91,7 @@ static enum answer has_arena(pid_t pid, const struct arena *a)
 	return answer;
 }
 
-/* In another namespace: whoever calls itself so and has the arena. */
+/* Finds a process of another namespace: it has this pid there, and the arena mapped. */
 static pid_t search(const struct arena *a, pid_t own)
 {
 	struct dirent *entry;
@@ -122,7 +123,7 @@ static struct process *add(struct agents *agents, struct arena *a, pid_t pid, pi
 	return p;
 }
 
-/* To be told when it ends. */
+/* Arranges that `ended` is called when the process ends. */
 static void watch(struct agents *agents, struct process *p, program_ended *ended)
 {
 	p->agent->watch = (struct watch){ended, p};
@@ -151,7 +152,7 @@ struct process *program_add(struct agents *agents, struct arena *a, pid_t pid, p
 	return p;
 }
 
-/* Its parent; or, where that has gone, any other that has the same. */
+/* The parent; or, if that is gone, any other process of the arena: they all run the same program. */
 static const struct process *parent_in(const struct arena *a, pid_t parent)
 {
 	for (const struct process *p = a->processes; p; p = p->agent->next)
@@ -166,7 +167,7 @@ struct process *program_add_forked(struct agents *agents, struct arena *a, pid_t
 	const struct process *from = parent_in(a, parent);
 	a->namespaced |= parent == 0;
 	enum answer here = a->namespaced ? UNKNOWN : has_arena(own, a);
-	if (own == getpid()) /* we have it too, but are nobody's child */
+	if (own == getpid()) /* we have the arena mapped, too, but are no child */
 		here = NO;
 	pid_t pid = a->namespaced ? search(a, own) : own;
 	struct process *p = add(agents, a, pid ? pid : own, own);
@@ -181,7 +182,7 @@ struct process *program_add_forked(struct agents *agents, struct arena *a, pid_t
 		return p;
 	}
 	watch(agents, p, ended);
-	if (here == NO) /* another program has the number now */
+	if (here == NO) /* another program has this pid now */
 		p->gone = p->replaced = true;
 	agents->recording->process_count += !p->replaced;
 	process_describe(agents->recording, p, false);
@@ -204,7 +205,7 @@ void program_leave(struct process *p)
 		agent->next->agent->previous = agent->previous;
 }
 
-/* ---- its modules ---- */
+/* ---- the modules of a process ---- */
 
 static void publish(struct agents *agents, struct arena *a, uint32_t chunk, struct arena_thread *r,
 		    void *context)
@@ -222,7 +223,7 @@ struct err *program_look(struct agents *agents, struct process *p,
 	const struct library_list *list;
 	struct err *e = library_look(agents->recording->library, p->pid, p->machine, &list,
 				     executable);
-	if (e || !list) /* not yet */
+	if (e || !list) /* the list is not ready yet */
 		return e;
 	p->list = list;
 	arena_each(agents, p->agent->arena, p, publish, (void *)list);

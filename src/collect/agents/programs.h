@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* The processes that count in our arenas: who they are, and what code they have in memory. */
+/* The processes that count in our arenas: which process a record belongs to, and which modules it has in
+   memory. scan.c, talk.c and unwalked.c use it. */
 #include <sys/types.h>
 
 struct agents;
@@ -9,20 +10,21 @@ struct err;
 struct library_module;
 struct process;
 
-/* Is called when the process ends. */
+/* A function that is called when the process ends. */
 typedef void program_ended(void *process);
 
-/* The program that said HELLO. NULL: no memory. */
+/* Adds a program that said HELLO. `own`: its pid in its own namespace. NULL if out of memory. */
 struct process *program_add(struct agents *agents, struct arena *a, pid_t pid, pid_t own,
 			    program_ended *ended);
-/* A child that one of the arena's processes forked, as its record names it. */
+/* Adds a child that one of the arena's processes forked. `own` and `parent` are the pids in its record. */
 struct process *program_add_forked(struct agents *agents, struct arena *a, pid_t own, pid_t parent,
 				   program_ended *ended);
-/* It counts in its arena no more. */
+/* Removes the process from its arena. */
 void program_leave(struct process *p);
-struct process *program_find(const struct agents *agents, pid_t pid); /* alive; or NULL */
-/* The number that we know a thread by. */
+/* The process with this pid, if it is alive; or NULL. */
+struct process *program_find(const struct agents *agents, pid_t pid);
+/* The tid, as we see it, of a thread that has the tid `own` in its own namespace. */
 pid_t program_tid(const struct process *p, pid_t own);
-/* Makes its list of modules the present one and tells all of its threads. */
+/* Reads the process's list of modules again, and tells it to all of its threads. */
 struct err *program_look(struct agents *agents, struct process *p,
 			 const struct library_module **executable);

@@ -1,39 +1,39 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The perf events of a thread. They are ours: the target holds no descriptor.
+ * The perf events of a thread. They are the collector's: the target holds no descriptor.
  *
- * A signal that comes while the kernel works for the thread ends what it does: a wait returns
- * EINTR, a transfer that has begun is shorter than asked for, whatever the handler's flags. So each
- * event is opened twice:
+ * A signal that comes while the kernel works for the thread ends that work: a wait returns EINTR, and a
+ * transfer that has begun is shorter than asked for, whatever the handler's flags are. So each event is
+ * opened twice:
  *
- *    in the thread's own code     a signal to the thread, which finds it nowhere else
- *    while the kernel works       no signal: registers and stack come here, see inside.c
+ *    in the thread's own code     a signal to the thread; it can only come there
+ *    while the kernel works       no signal: registers and stack come to us, see inside.c
  *
- * An event that the CPU counts takes a counter for each of the two. Where there are too few, all of its samples
- * come here, and one does.
+ * An event that the CPU counts takes a counter for each of the two. If the CPU has too few, all samples of
+ * the event come to us, and one counter is enough.
  *
- * The signal's si_fd, the number of our descriptor, says which event it is. It kills a program
- * that does not catch it. So an event is enabled only when the thread is known to catch
- * it, after it was opened with the order that exec removes it: whatever program the thread is by then, it is safe.
+ * The signal's si_fd, which is the number of our descriptor, tells the event. The signal kills a program that
+ * does not catch it. So we first open the event, in such a way that exec removes it. Then we check that the
+ * thread catches the signal. Only then is the event enabled. So it is safe even if the thread runs another
+ * program by then.
  *
- * The first event, if it is a clock, is opened once more, in both kinds:
+ * If the first event is a clock, it is opened once more, in both kinds, for one sample by chance:
  *
- *    by chance  |----u---->|  stops                  u: a part of a period, by chance
+ *    by chance  |----u---->|  stops                  u: a random part of a period
  *    periodic   |--------P'-------->|--------P'-------->|--------P'-------->|
  *
- * So threads shorter than a period have their fair share of samples, and nothing
- * has to be done in time for a thread to be sampled on. That the others have one half too many then is
- * made good by the first tick of the period, which every other thread leaves out.
- * Now and then the period is changed a little, so that it never runs in
- * step with what the program does.
+ * So threads shorter than a period have their fair share of samples, and we need not do anything in time to
+ * keep a thread sampled. But longer threads have half a sample too many then. To make up for that, every
+ * other thread leaves out the first tick of its period. Now and then the period is changed a little, so that
+ * it never runs in step with what the program does.
  *
- * The numbers of descriptors, modulo twice the count of events:
+ * The numbers of the descriptors, modulo twice the number of events:
  *
  *    0 … count - 1     periodic events
- *    count             the first one's sample by chance
+ *    count             the first event's sample by chance
  *
- * An emulator's signals are not its program's, and the kernel knows nothing of that: there, events are not
- * told apart, and a sample may come at any time (agent/waits.c).
+ * In an emulator, the kernel cannot tell the program's own code from the emulator's, and signals go to the
+ * emulator first. So there events are not opened twice, and a sample may come at any time (agent/waits.c).
  */
 #include "collect/agents/sampling.h"
 
@@ -64,16 +64,18 @@
 #include "profile/profile.h"
 #include "safe/wire.h"
 
-#define CHANGES_PER_TICK 20u /* of periods: each disturbs a CPU */
+#define CHANGES_PER_TICK 20u /* of periods: each one disturbs a CPU */
 #define CHANGE_NS 100000000ull
-#define CHANGE_SAMPLES 64u /* since the last one at least: a change begins a period anew */
+/* Samples between two changes at least, because each change starts a period again. */
+#define CHANGE_SAMPLES 64u
 #define NAME_NS 1000000000ull
-#define CHANGE_COUNTED_NS 2000000000ull /* a change loses half a period of what has no clock */
-#define SILENT_PERIODS 20u              /* so many without a sample: the event is opened anew */
-#define SILENT_MAX 6u                   /* doublings of that, where it was of no use */
+/* Time between two changes, for events that no clock weighs: each change loses half a period of them. */
+#define CHANGE_COUNTED_NS 2000000000ull
+#define SILENT_PERIODS 20u /* without a sample: then the event is reopened */
+#define SILENT_MAX 6u      /* doublings of that, if it did not help */
 #define NUMBER_TRIES 64
 
-/* ---- chance ---- */
+/* ---- random numbers ---- */
 
 static uint64_t random_below(struct agents *agents, uint64_t limit)
 {
@@ -81,17 +83,18 @@ static uint64_t random_below(struct agents *agents, uint64_t limit)
 	return limit ? (number >> 11) % limit : 0;
 }
 
-/* Where no clock weighs samples, a period that is longer makes fewer of them: then it is changed but a little. */
+/* A period with a small random change. If no clock weighs the samples, longer periods mean fewer samples;
+   then the change is smaller. */
 static uint64_t later_period(struct agents *agents, uint64_t period, bool weighed)
 {
 	uint64_t swing = period / (weighed ? 10 : 50);
 	return period - swing + random_below(agents, 2 * swing + 1);
 }
 
-/* ---- descriptors ---- */
+/* ---- numbers of descriptors ---- */
 
-/* Moves the descriptor to a number that is `wanted`, modulo twice the count of events; -1 where that cannot be, and
-   the descriptor is closed. */
+/* Moves the descriptor to a number that is `wanted` modulo twice the number of events. On errors it is
+   closed, and the result is -1. */
 static int renumber(struct agents *agents, int fd, int wanted)
 {
 	int count = (int)agents->recording->options.event_count * 2, error = EMFILE;
@@ -99,7 +102,7 @@ static int renumber(struct agents *agents, int fd, int wanted)
 	for (int tries = 0, from = fd + 1; moved < 0 && tries < NUMBER_TRIES; tries++) {
 		from += (wanted - from % count + count) % count;
 		moved = fcntl(fd, F_DUPFD_CLOEXEC, from);
-		error = errno == EINVAL ? EMFILE : errno; /* beyond the limit */
+		error = errno == EINVAL ? EMFILE : errno; /* beyond the limit of descriptors */
 		if (moved < 0)
 			break;
 		if (moved % count == wanted)
@@ -133,7 +136,7 @@ static bool aim(int fd, pid_t tid)
 	       !fcntl(fd, F_SETFL, O_RDWR | O_ASYNC);
 }
 
-/* An event that waits to be enabled, or -1: errno says why. */
+/* Opens an event that is not enabled yet; -1 on errors, see errno. */
 static int prepare(struct agents *agents, pid_t tid, size_t event, int number, uint64_t period,
 		   bool split)
 {
@@ -165,7 +168,8 @@ static void tally_one(int fd, struct tally *tally)
 		tally_add(tally, &none, &now);
 }
 
-/* A clock goes on wherever the thread is: each of the two has counted all. */
+/* Adds the counts of a thread's events. A clock runs wherever the thread is, so each of its two events has
+   counted everything; only one is added. */
 static void tally_events(const struct agents *agents, const struct events *e, struct tally *tallies)
 {
 	for (size_t i = 0; e->open && i < agents->recording->options.event_count; i++) {
@@ -188,7 +192,7 @@ static void close_events(struct agents *agents, struct events *e)
 	e->open = false;
 }
 
-/* Those that no signal brings. */
+/* Opens the events that bring no signal. */
 static void prepare_inside(struct agents *agents, pid_t tid, bool by_chance, struct events *e)
 {
 	uint64_t periods[ARENA_METRICS_MAX];
@@ -202,7 +206,7 @@ static void prepare_inside(struct agents *agents, pid_t tid, bool by_chance, str
 	agents->recording->notes.outside_threads += !e->inside && errno != ESRCH;
 }
 
-/* All of them, not enabled; errno says what failed. */
+/* Opens all events of a thread, not enabled. On errors see errno. */
 static bool prepare_all(struct agents *agents, pid_t tid, bool split, struct events *e)
 {
 	size_t count = agents->recording->options.event_count;
@@ -226,7 +230,7 @@ static bool prepare_all(struct agents *agents, pid_t tid, bool split, struct eve
 			return false;
 		}
 	}
-	if (by_chance) /* without it, if need be */
+	if (by_chance) /* if this fails, we go on without it */
 		e->once = prepare(agents, tid, 0, (int)count,
 				  1 + random_below(agents, first->period), split);
 	return true;
@@ -263,13 +267,13 @@ static void read_name(struct agents *agents, struct thread *t)
 
 static void note_failure(struct agents *agents, int error)
 {
-	if (error == ESRCH) /* it has ended since */
+	if (error == ESRCH) /* the thread has ended */
 		return;
 	agents->recording->notes.unsampled_threads++;
 	agents->recording->notes.unsampled_error = error;
 }
 
-/* Opens and enables; false where the thread is not sampled. */
+/* Opens and enables all events of a thread; false if it is not sampled. */
 static bool open_all(struct agents *agents, const struct process *p, pid_t tid, struct events *e)
 {
 	if (!prepare_all(agents, tid, sampling_is_split(agents, p), e)) {
@@ -300,7 +304,7 @@ bool sampling_is_whole(const struct agents *agents, const struct process *p,
 	return !event->user_only && !sampling_is_split(agents, p);
 }
 
-/* A counter of the CPU tells a few instructions late, in the kernel by then. */
+/* A counter of the CPU signals a few instructions late: the thread may be in the kernel by then. */
 bool sampling_interrupts(const struct agents *agents, const struct process *p,
 			 const struct recording_event *event)
 {
@@ -357,8 +361,8 @@ void sampling_tally(const struct agents *agents, struct tally *tallies)
 
 /* ---- periods ---- */
 
-/* The two do not run in step either: what comes a moment after a signal would find the kernel at work for that,
-   each time. */
+/* The two events get different periods. With the same one, the second would always come a moment after the
+   first, while the kernel delivers its signal. */
 static void change_period(struct agents *agents, struct thread *t, size_t event)
 {
 	bool weighed = !sampling_is_split(agents, t->process);
@@ -377,6 +381,8 @@ static uint64_t samples_inside(const struct thread *t)
 	return t->events.open && t->events.inside ? inside_samples(t->events.inside) : 0;
 }
 
+/* Reads the thread's name again and changes its periods, if it had enough samples or it is time. Returns
+   whether it was due. */
 static bool attend(struct agents *agents, struct thread *t, struct arena_thread *r, uint64_t now)
 {
 	uint64_t samples = samples_inside(t);
@@ -412,7 +418,7 @@ static void renew_clock(struct agents *agents, struct thread *t)
 	t->clock_renewed += t->clock_renewed < SILENT_MAX;
 }
 
-/* What was to come by chance within the first period has come, or will not. */
+/* Closes the event for the sample by chance: it was due in the first period. */
 static void end_chance(struct events *e, uint64_t period)
 {
 	struct tally_reading now;
@@ -423,7 +429,7 @@ static void end_chance(struct events *e, uint64_t period)
 		inside_end_chance(e->inside);
 }
 
-/* A clock that goes on while no samples come: whatever the reason, with a new one they may. */
+/* Reopens a clock that runs on without samples. Whatever the reason is, that may help. */
 static void watch_clock(struct agents *agents, struct thread *t, const struct arena_thread *record)
 {
 	struct arena_thread *r = (struct arena_thread *)record;
@@ -472,14 +478,14 @@ void sampling_tick(struct agents *agents)
 	agents->sampling.busy = busy;
 }
 
-/* ---- what a signal does and costs ---- */
+/* ---- effects and cost of a signal ---- */
 
 static void on_signal(int signal)
 {
 	(void)signal;
 }
 
-/* So that our signal comes here, and as it was before. */
+/* Lets our signal come to this process for a while, and keeps the former settings. */
 struct hearing {
 	struct sigaction action;
 	sigset_t mask;
@@ -503,13 +509,13 @@ static void hear_no_more(const struct hearing *before)
 	sigaction(WIRE_SIGNAL, &before->action, NULL);
 }
 
-/* The kernel looks at these timers in its own tick. Newer ones (5.9 on x86-64, later on aarch64) send the
-   signal when the thread is about to go back to its own code, and nothing ends because of it. Older ones
-   send it at once. What this one does is seen by a transfer that takes longer than a tick. */
+/* The kernel checks POSIX timers in its own tick. Newer kernels (5.9 on x86-64, later on aarch64) send the
+   signal when the thread returns to its own code, and then it interrupts nothing. Older kernels send it at
+   once. To find out what this kernel does, a transfer is tried that takes longer than a tick. */
 
 #define PIECE (64u << 10)
 #define PIECES 1024
-#define TRANSFERS 8 /* some 5 ms each */
+#define TRANSFERS 8 /* about 5 ms each */
 
 static bool is_cut_short(int zero, char *memory)
 {
@@ -525,7 +531,7 @@ static bool do_timers_interrupt(void)
 	struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = WIRE_SIGNAL};
 	struct hearing before;
 	timer_t timer;
-	bool found = true; /* where nothing can be seen */
+	bool found = true; /* if it cannot be tried */
 	event._sigev_un._tid = (pid_t)syscall(SYS_gettid);
 	int zero = open("/dev/zero", O_RDONLY | O_CLOEXEC);
 	char *memory = malloc(PIECE);
@@ -557,8 +563,8 @@ static int compare_times(const void *a, const void *b)
 	return (*x > *y) - (*x < *y);
 }
 
-/* As in a program whose own code and data fill the caches: between two samples of it, what the
-   kernel needs for a signal goes out of them. */
+/* A busy program fills the caches with its own code and data. So between two samples, what the kernel
+   needs for a signal is evicted. This has the same effect. */
 #define CACHES (2u << 20)
 
 static void fill_caches(volatile char *memory)

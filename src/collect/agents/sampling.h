@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* The perf events of the threads that agents sample. */
+/* The perf events of the threads that agents sample. scan.c opens and closes them, and agents.c calls
+   the rest. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -12,24 +13,28 @@ struct recording_event;
 struct tally;
 struct thread;
 
-/* What comes in the process's own code is told apart from what comes while the kernel works for it. */
+/* Whether events are opened twice for this process: one for its own code, one for the time in which the
+   kernel works for it. */
 bool sampling_is_split(const struct agents *agents, const struct process *p);
-/* Samples of the event that a signal brings are all that there are. */
+/* Whether all samples of the event come by signals, also those while the kernel works. */
 bool sampling_is_whole(const struct agents *agents, const struct process *p,
 		       const struct recording_event *event);
-/* A signal may come while the kernel works for the process. */
+/* Whether a signal may come while the kernel works for the process. */
 bool sampling_interrupts(const struct agents *agents, const struct process *p,
 			 const struct recording_event *event);
-/* Before anything else. */
+/* Must be called first. */
 void sampling_start(struct agents *agents);
+/* Opens and enables the events of a thread; and closes them. */
 void sampling_open(struct agents *agents, struct thread *t);
 void sampling_close(struct agents *agents, struct thread *t);
-/* For the first thread of a program that waits for our answer; sampling_open adopts it. */
+/* The same for the first thread of a program that waits for our answer to HELLO. Later sampling_open takes
+   over its events. */
 void sampling_open_early(struct agents *agents, struct process *p);
 void sampling_close_early(struct agents *agents, struct process *p);
-/* Ten times a second: now and then another period, and events that went silent anew. */
+/* Must be called ten times a second. It changes periods now and then, and reopens events that bring no
+   samples any more. */
 void sampling_tick(struct agents *agents);
-/* Adds what the events have counted until now, to one for each event. */
+/* Adds what the events have counted so far; `tallies` has one for each event. */
 void sampling_tally(const struct agents *agents, struct tally *tallies);
-/* What a signal costs apart from its handler, in nanoseconds. */
+/* The cost of a signal without its handler, in nanoseconds. */
 uint64_t sampling_delivery(void);

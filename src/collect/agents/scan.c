@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A target says nothing when a thread begins but "look"; and nothing at all when one ends, since the last
- * destructors count too: that a thread is gone is for us to find out.
+ * Scans the arenas. A target only rings when a thread begins. It says nothing when a thread ends, because the
+ * thread's last destructors are sampled, too. So we must find out ourselves that a thread is gone.
  *
- * Who has an arena mapped cannot be asked, but there is a way to know that nobody has: the kernel refuses to seal
- * memory against writing while somebody could write. So a child that was forked a moment ago and has not been seen
- * yet keeps its arena, and an arena is given back as soon as it is of no use.
+ * We cannot ask which processes have an arena mapped, but we can find out that none has: the kernel refuses
+ * to seal memory against writing as long as somebody could write. So an arena stays if a child was forked a
+ * moment ago that we have not seen yet, and it is freed as soon as it is of no use.
  */
 #include "collect/agents/scan.h"
 
@@ -94,7 +94,7 @@ static struct thread *thread_known(struct agents *agents, struct arena *a, uint3
 	return t;
 }
 
-/* A record that nobody will write to any more. */
+/* Takes everything from a record that nobody will write to any more. */
 static void thread_finish(struct agents *agents, struct arena *a, uint32_t chunk,
 			  struct arena_thread *r, void *context)
 {
@@ -102,7 +102,7 @@ static void thread_finish(struct agents *agents, struct arena *a, uint32_t chunk
 	struct process *p = context;
 	if (t)
 		sampling_close(agents, t);
-	/* A record is taken for a thread before there is one. */
+	/* In state TAKEN the thread has not begun: there is nothing to take. */
 	if (atomic_load(&r->state) != ARENA_TAKEN) {
 		if (!t && (unwalked_any(r) || atomic_load(&r->times)))
 			t = thread_known(agents, a, chunk, r, p);
@@ -118,7 +118,7 @@ static void thread_finish(struct agents *agents, struct arena *a, uint32_t chunk
 	arena_thread_free(a->header, r);
 }
 
-/* A thread that has the number of another one: that has ended. */
+/* If a new thread has the tid of another one, that one has ended. */
 static void finish_older(struct agents *agents, struct arena *a, struct process *p, pid_t tid)
 {
 	for (size_t i = a->thread_count; i; i--) {
@@ -143,7 +143,8 @@ static void thread_new(struct agents *agents, struct arena *a, uint32_t chunk,
 	sampling_open(agents, t);
 }
 
-/* One that has ended may have the number of a new one: that is seen to later. */
+/* Whether a thread that we know has this tid. It may have ended, and the tid belong to a new thread now:
+   that case is left to scan_arena. */
 static bool is_number_taken(const struct arena *a, const struct arena_thread *r)
 {
 	for (size_t i = 0; i < a->thread_count; i++)
@@ -152,6 +153,7 @@ static bool is_number_taken(const struct arena *a, const struct arena_thread *r)
 	return false;
 }
 
+/* For scan_greet: takes copies, and begins to sample new threads. */
 static void greet(struct agents *agents, struct arena *a, uint32_t chunk, struct arena_thread *r,
 		  void *context)
 {
@@ -171,6 +173,7 @@ void scan_greet(struct agents *agents)
 			arena_each(agents, a, NULL, greet, NULL);
 }
 
+/* For scan_arena: looks at one record. */
 static void see(struct agents *agents, struct arena *a, uint32_t chunk, struct arena_thread *r,
 		void *context)
 {
@@ -179,7 +182,7 @@ static void see(struct agents *agents, struct arena *a, uint32_t chunk, struct a
 	(void)context;
 	if (state == ARENA_TAKEN)
 		return;
-	if (t && t->generation != r->generation) { /* written over: nothing can be known */
+	if (t && t->generation != r->generation) { /* overwritten: nothing is known about it */
 		thread_remove(agents, a, t);
 		t = NULL;
 	}
@@ -193,7 +196,7 @@ static void see(struct agents *agents, struct arena *a, uint32_t chunk, struct a
 		thread_finish(agents, a, chunk, r, t->process);
 }
 
-/* They end with the process: nobody has to delete them (agent/threads.c). */
+/* The timers of a process end with it: no thread has to delete them (agent/threads.c). */
 static void free_timers(struct arena *a, const struct process *p)
 {
 	uint64_t left = a->size >> ARENA_CHUNK_BITS;
@@ -205,7 +208,7 @@ static void free_timers(struct arena *a, const struct process *p)
 	}
 }
 
-/* First those that we know of, whatever their records say by now. */
+/* First the threads that we know, whatever their records contain by now. */
 static void finish_threads(struct agents *agents, struct process *p)
 {
 	struct arena *a = p->agent->arena;
@@ -258,7 +261,7 @@ static bool has_ended(const struct thread *t)
 	       syscall(SYS_tgkill, t->process->pid, t->tid, 0) && errno == ESRCH;
 }
 
-/* Threads whose process goes on. */
+/* Finishes threads that have ended while their process goes on. */
 static void end_threads(struct agents *agents, struct arena *a, uint64_t now)
 {
 	a->checked_ns = now;
@@ -316,7 +319,7 @@ void scan_finish(struct agents *agents, struct arena *a)
 	arena_close(agents, a);
 }
 
-/* Processes that we could get no descriptor of. */
+/* Ends processes for which we have no descriptor (pidfd) that would tell their end. */
 static void end_unwatched(struct agents *agents)
 {
 	for (struct process *p = agents->recording->processes, *next; p; p = next) {
@@ -326,6 +329,7 @@ static void end_unwatched(struct agents *agents)
 	}
 }
 
+/* Frees arenas that nobody has mapped any more. */
 static void sweep(struct agents *agents, uint64_t now)
 {
 	for (struct arena *a = agents->arenas, *next; a; a = next) {

@@ -1,21 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* Looking at the memory that targets count in: threads that are new, or have ended; samples that were left to us. */
+/* Looks at the arenas: threads that are new or have ended, and copies that threads have left. agents.c and
+   talk.c call it. */
 #include <sys/types.h>
 
 struct agents;
 struct arena;
 struct process;
 
-/* The program that said HELLO. NULL: no memory. */
+/* Adds a program that said HELLO. NULL if out of memory. */
 struct process *scan_add_program(struct agents *agents, struct arena *a, pid_t pid, pid_t own);
 /* Looks at every record of an arena. */
 void scan_arena(struct agents *agents, struct arena *a);
-/* The same for all; those that nobody uses any more are freed. */
+/* The same for all arenas. Frees arenas that nobody uses any more. */
 void scan_all(struct agents *agents);
-/* While we wait for tables: new threads are sampled, samples to walk put aside. */
+/* The short form of a scan, while we wait for tables: new threads are sampled, and copies are taken out of
+   the arenas. */
 void scan_greet(struct agents *agents);
-/* Takes everything that the process counted, and forgets it. */
+/* Takes everything that the process counted, and forgets the process. */
 void scan_end(struct process *p);
-/* The same for all that count in the arena, and for the arena. */
+/* The same for all processes of the arena, and frees the arena. */
 void scan_finish(struct agents *agents, struct arena *a);

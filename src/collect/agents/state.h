@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * What the sampler by agents holds. Each part belongs to the file that it names.
+ * The data of the sampler by agents. All files of agents/ share it. Each part belongs to the file that its
+ * comment names.
  *
- *    agents --< arena --< process          a program image and the children that it forked
+ *    agents --< arena --< process          a program and the children that it forked
  *                    \--< thread           for each record in the arena that is in use
  *
- * A process belongs to one arena. When it execs, the new image says HELLO and is a
- * process of its own, in a new arena, with the same pid; the old one has ended.
+ * A process belongs to one arena. When it calls exec, the new program says HELLO. It becomes a new process
+ * here, in a new arena, with the same pid; the old one has ended.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -27,7 +28,7 @@ struct recording;
 struct times;
 struct unwalked;
 
-struct client { /* talk.c */
+struct client { /* talk.c: a connection from an agent */
 	struct watch watch;
 	struct agents *agents;
 	struct client *next;
@@ -35,19 +36,19 @@ struct client { /* talk.c */
 	uint64_t since_ns;
 };
 
-struct events { /* sampling.c: those of a thread, as descriptors */
+struct events { /* sampling.c: the events of a thread, as descriptors */
 	bool open;
 	int periodic[ARENA_METRICS_MAX];
 	int once;              /* the first event's sample by chance; -1: none (any more) */
 	struct inside *inside; /* NULL: none */
 };
 
-struct process_agent {      /* scan.c: more of a process */
-	struct watch watch; /* of its end */
+struct process_agent {      /* scan.c: the agent's part of a process */
+	struct watch watch; /* for its end */
 	struct agents *agents;
 	struct arena *arena;
-	struct process *next, *previous; /* in the arena */
-	struct events early;             /* of its first thread, until its record is there */
+	struct process *next, *previous; /* in the list of the arena */
+	struct events early;             /* of its first thread, until that has a record */
 };
 
 struct thread { /* scan.c */
@@ -57,11 +58,13 @@ struct thread { /* scan.c */
 	struct events events;
 	uint64_t opened_ns, attended_ns, changed_ns;
 	uint64_t samples;
-	uint64_t clock_samples, clock_count; /* when a sample was missed first */
+	/* To notice a clock that brings no samples: their number at the last look, and the clock's count
+	   when that number stopped growing. */
+	uint64_t clock_samples, clock_count;
 	bool clock_watched, clock_known;
-	unsigned clock_renewed; /* times since the last sample */
-	uint32_t profile;       /* its index there + 1; 0: not there yet */
-	uint32_t times_read;    /* bytes of the first chunk of its time line */
+	unsigned clock_renewed; /* times it was reopened since the last sample */
+	uint32_t profile;       /* index in the profile + 1; 0: not there yet */
+	uint32_t times_read;    /* bytes that were read of its time line's first chunk */
 	char name[16];
 };
 
@@ -70,34 +73,35 @@ struct arena { /* arenas.c */
 	int fd;
 	struct arena_header *header;
 	uint64_t size;
-	uint32_t changes;                /* of the header, as seen last */
-	uint64_t lost[ARENA_LOST_KINDS]; /* of the header, in the profile already */
-	bool namespaced;                 /* numbers of processes in it may mean others to us */
+	uint32_t changes;                /* header->changes, as last seen */
+	uint64_t lost[ARENA_LOST_KINDS]; /* part of header->lost that is in the profile already */
+	bool namespaced;                 /* pids in it are of another namespace */
 	struct process *processes;
 	struct thread *threads;
 	size_t thread_count, thread_room;
-	uint16_t *thread_of; /* for each chunk the index in `threads` + 1 */
-	uint64_t inode;      /* of the memory: how to tell who has it mapped */
-	uint64_t checked_ns; /* whether threads have ended, last */
-	uint64_t tried_ns;   /* to give it back, last */
+	uint16_t *thread_of; /* for each chunk: index in `threads` + 1 */
+	uint64_t inode;      /* of the memfd: tells which processes have it mapped */
+	uint64_t checked_ns; /* last time we looked for ended threads */
+	uint64_t tried_ns;   /* last time we tried to free it */
 };
 
-struct bell { /* bell.c: what targets ring, waited for by a small thread */
+struct bell { /* bell.c: targets ring it; a thread waits for that */
 	struct watch watch;
-	int fd, ring; /* ring: an eventfd */
+	int fd, ring; /* fd: the shared memory; ring: an eventfd */
 	_Atomic uint32_t *word;
 	pthread_t waiter;
 	bool waiting;
 	_Atomic bool stop;
-	_Atomic uint32_t pause_us; /* between two rings at least */
+	_Atomic uint32_t pause_us; /* pause after each ring */
 };
 
 struct door { /* door.c: how agents find us */
 	struct watch watch;
 	char *directory, *socket, *preload;
-	int lock; /* the directory, which nobody else may take for a dead one's */
+	/* Of the directory: tells other collectors that its owner is alive. */
+	int lock;
 	int listener;
-	struct client *clients; /* oldest last */
+	struct client *clients; /* newest first */
 	size_t client_count;
 };
 
@@ -108,20 +112,21 @@ struct agents {
 	struct door door;
 	struct arena *arenas;
 	size_t arena_count;
-	struct unwalked *unwalked; /* unwalked.c; NULL: none is waiting */
-	uint64_t walking_ns;       /* CPU time that they took */
-	struct times *times;       /* times.c; NULL: none was on a time line yet */
+	struct unwalked *unwalked; /* unwalked.c; NULL: no samples wait */
+	uint64_t walking_ns;       /* CPU time of all walks */
+	struct times *times;       /* times.c; NULL: nothing is on a time line yet */
 
 	struct {                       /* sampling.c */
-		uint64_t busy;         /* threads */
-		bool timers_interrupt; /* those of this kernel end calls of the program */
+		uint64_t busy;         /* threads that had samples lately */
+		bool timers_interrupt; /* POSIX timers of this kernel interrupt system calls */
 		struct tally tallies[ARENA_METRICS_MAX]; /* of events that are closed */
 	} sampling;
 
 	struct { /* inside.c */
 		struct watch watch;
-		struct inside_rings *rings; /* NULL: nothing is sampled so */
-		bool few_counters;          /* of the CPU: for one of each event at most */
-		size_t count;               /* of threads */
+		struct inside_rings *rings; /* NULL: there are none */
+		/* The CPU has too few counters to count each event twice. */
+		bool few_counters;
+		size_t count; /* threads that have a ring */
 	} inside;
 };

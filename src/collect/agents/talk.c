@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Conversations. A request is one packet and so is the answer, which always
- * fits: nobody can keep us waiting. Who we talk to is what the kernel says, not
- * what the request does. Those that say nothing are hung up on after a while,
- * those that say nonsense at once.
+ * Conversations with agents. A request is one packet, and so is the answer, which always fits: so nobody can
+ * keep us waiting. We believe the kernel, not the request, about who is talking. A connection without a
+ * request is closed after a while, one with an invalid request at once.
  */
 #include "collect/agents/talk.h"
 
@@ -56,7 +55,7 @@ void talk_hang_up(struct agents *agents, bool all)
 	}
 }
 
-/* Only those that have not said anything yet are kept, so the oldest is the most suspect. */
+/* Only connections without a request are kept, so the oldest is the most suspicious: it is closed. */
 static void make_room(struct agents *agents)
 {
 	struct client *last = agents->door.clients;
@@ -144,7 +143,7 @@ static struct wire_reply settings(const struct agents *agents, const struct proc
 	return reply;
 }
 
-/* ---- who may join ---- */
+/* ---- who may connect ---- */
 
 #define GENERATIONS_MAX 256
 
@@ -154,8 +153,8 @@ static pid_t parent_of(pid_t pid)
 	return process_status(pid, &status) ? status.parent : 0;
 }
 
-/* What we started, and what that starts. One whose parent has ended is known if it was before; else nobody
-   can tell whose it is. */
+/* Whether the process is one that we started, or a descendant of such a one. If its parent has ended, that
+   is known only if the process itself was known before. */
 static bool descends(struct agents *agents, pid_t pid)
 {
 	for (int i = 0; pid > 1 && i < GENERATIONS_MAX; i++, pid = parent_of(pid)) {
@@ -166,7 +165,8 @@ static bool descends(struct agents *agents, pid_t pid)
 	return false;
 }
 
-/* The socket's name is a secret, but may get around. Whoever has our own rights could look into us anyway. */
+/* The name of the socket is secret, but may become known. Processes of our own user are trusted: they
+   could look into our memory anyway. */
 static bool may_join(struct agents *agents, const struct ucred *peer)
 {
 	return peer->uid == geteuid() || descends(agents, peer->pid);
@@ -174,7 +174,7 @@ static bool may_join(struct agents *agents, const struct ucred *peer)
 
 /* ---- requests ---- */
 
-/* Go's runtime takes every signal for itself, and dies of those that it does not expect. */
+/* Go's runtime handles all signals itself, and dies of unexpected ones. */
 static bool is_go(struct agents *agents, const struct process *p,
 		  const struct library_module *executable)
 {
@@ -219,7 +219,7 @@ static void hello(struct agents *agents, const struct client *client, const stru
 	answer(client, &reply, descriptors, 3);
 }
 
-/* A library is about to go, or the process: what was sampled in its code is walked while it is
+/* A library is about to go, or the process is about to end. Copies are walked now, while the code is
    still there. */
 static void modules(struct agents *agents, const struct client *client, const struct ucred *peer)
 {
@@ -229,7 +229,7 @@ static void modules(struct agents *agents, const struct client *client, const st
 		p->useless = 0;
 	inside_take_all(agents);
 	for (struct arena *a = agents->arenas; a; a = a->next)
-		if (!p || a == p->agent->arena) /* else a child that nobody has looked at yet */
+		if (!p || a == p->agent->arena) /* else it is a child that we have not seen yet */
 			scan_arena(agents, a);
 	p = program_find(agents, peer->pid);
 	if (p)

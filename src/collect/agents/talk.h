@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* What agents say and are answered: HELLO and MODULES. */
+/* Conversations with agents: HELLO and MODULES (safe/wire.h). agents.c calls it if somebody connects. */
 #include <stdbool.h>
 
 struct agents;
 
-/* Those that knock at the door's socket. */
+/* Accepts the connections that wait at the door's socket. */
 void talk_accept(struct agents *agents);
-/* Those that have been silent for too long (all: whoever is there). */
+/* Closes connections that have been silent for too long; all of them, if `all` is set. */
 void talk_hang_up(struct agents *agents, bool all);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The time lines of threads that an agent samples: a thread notes when each
- * sample came and in which node of its tree (safe/arena.h); here that becomes the
- * time line of the profile, now and then while the thread goes on, and at its end.
+ * The time lines of threads that an agent samples. A thread notes when each sample came, and in which node of
+ * its tree (safe/arena.h). Here that becomes the time line of the profile: now and then while the thread
+ * runs, and at its end.
  *
- * The tree's own numbers of nodes hold until the record is given back. What they are in the
- * profile is found from the keys of the node and of those above it; that is remembered, so
- * that mostly the node itself or the one above it is known already.
+ * The references to nodes are valid until the record is given back. To find the node in the profile, we
+ * follow the keys of the node and of its callers. Results are remembered, so usually the node itself or its
+ * caller is already known.
  */
 #include "collect/agents/times.h"
 
@@ -25,10 +25,10 @@
 
 #define KNOWN_BITS 13
 
-struct known { /* a node of a thread's tree */
+struct known { /* a node of a thread's tree that is known */
 	uint64_t arena;
 	uint32_t owner, generation; /* the thread's record */
-	uint32_t ref, node;         /* node: in the profile */
+	uint32_t ref, node;         /* ref: in the tree; node: in the profile */
 };
 
 struct times {
@@ -44,8 +44,8 @@ static struct times *times_open(struct agents *agents)
 		agents->times = calloc(1, sizeof *agents->times +
 						  (max + 2) * sizeof *agents->times->path);
 	if (agents->times)
-		agents->times->max =
-			max + 2; /* the root, and what stands for callers that are not known */
+		/* And the root, and the node for callers that are not known. */
+		agents->times->max = max + 2;
 	return agents->times;
 }
 
@@ -67,7 +67,7 @@ static bool is_same(const struct known *a, const struct known *b)
 	       a->arena == b->arena;
 }
 
-/* Where a node is; NULL where none can be: the memory may have been written over. */
+/* The node with this reference; NULL if there can be none: the target may have overwritten the memory. */
 static const volatile struct cct_node *node_at(const struct arena *a, uint32_t ref)
 {
 	uint64_t at = (uint64_t)ref * 8;
@@ -76,7 +76,7 @@ static const volatile struct cct_node *node_at(const struct arena *a, uint32_t r
 		       : NULL;
 }
 
-/* The node in the profile: up to one that is known, then down again. */
+/* Finds the node in the profile: goes up to a node that is known, then down again. */
 static struct err *find_node(struct agents *agents, const struct arena *a, struct process *p,
 			     struct known at, uint32_t *out, bool *good)
 {
@@ -131,7 +131,7 @@ static void take_one(struct agents *agents, const struct arena *a, const struct 
 
 void times_take(struct agents *agents, struct arena *a, struct thread *t, struct arena_thread *r)
 {
-	uint64_t left = a->size >> ARENA_CHUNK_BITS; /* the list may have been written over */
+	uint64_t left = a->size >> ARENA_CHUNK_BITS; /* a target may have overwritten the list */
 	uint32_t first = atomic_load_explicit(&r->times, memory_order_acquire), thread, used;
 	struct arena_chunk *chunk = (void *)arena_record(a, first);
 	if (!chunk || !agents->recording->options.timeline || !times_open(agents) ||
@@ -147,7 +147,7 @@ void times_take(struct agents *agents, struct arena *a, struct thread *t, struct
 		if (at + sizeof(struct arena_time) <= ARENA_CHUNK)
 			break;
 		uint32_t next = atomic_load_explicit(&chunk->next, memory_order_acquire);
-		if (!next) /* the thread has not gone on to another */
+		if (!next) /* the thread has not begun another chunk */
 			break;
 		atomic_store(&r->times, next);
 		arena_give_times(a->header, first);

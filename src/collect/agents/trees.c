@@ -24,7 +24,7 @@ static uint64_t sum_samples(const struct recording *recording, const struct aren
 	return sum;
 }
 
-/* Ticks stand for nanoseconds until the end: session.c turns them into time. */
+/* handler_ns is still in ticks here: session.c converts it at the end. */
 static struct profile_thread describe(const struct recording *recording, const struct thread *t,
 				      struct arena_thread *r, uint32_t process)
 {
@@ -52,7 +52,7 @@ static struct err *place_thread(struct recording *recording, struct harvest *h, 
 		return e;
 	struct profile_thread wanted = describe(recording, t, (struct arena_thread *)record,
 						process);
-	if (t && t->profile) { /* a sample of it was walked before: it is there, without numbers */
+	if (t && t->profile) { /* a copy of it was walked before: it is there, without numbers */
 		*index = t->profile - 1;
 		struct profile_thread *there = &h->profile->threads[*index];
 		if (t->profile == p->more_threads) {
@@ -162,7 +162,7 @@ void trees_take(struct recording *recording, struct harvest *h, struct process *
 			    .harvest = h,
 			    .process = p,
 			    .metrics = recording->options.event_count};
-	/* The tree is laid out for as many values as the header says. */
+	/* The tree has as many values per node as the header says. */
 	bool whole = a->header->metrics == r.metrics;
 	if (!is_worth_keeping(recording, p, t, record))
 		return;
@@ -197,7 +197,7 @@ void trees_lose(struct recording *recording, struct harvest *h, struct arena *a,
 	}
 }
 
-/* ---- a look at a tree that goes on ---- */
+/* ---- counting in the tree of a live thread ---- */
 
 struct counting {
 	bool *partial;

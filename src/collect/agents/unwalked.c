@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Samples that a target could not walk, because they met code of no module
- * that it had been told of: a library that was loaded a moment ago, code made at
- * run time. It leaves registers and stack; we look at the process's memory map
- * again, tell it, and walk.
+ * Copies: samples that a target could not walk, because they met code of no module in its list. The code may
+ * be a library that was loaded a moment ago, or made at run time. The target leaves registers and stack. We
+ * read the process's memory map again, tell the target the new list, and walk the copy. Copies of inside.c
+ * are walked here, too.
  *
- * That may take seconds where a new module's table has to be built, and the
- * arena has room for few. So samples are first taken out of it (unwalked_keep),
- * also while tables are built, and then walked (unwalked_walk), oldest first. Until then the process
- * may have unloaded what it ran, or ended: so its memory map is looked at now and then meanwhile
- * (struct picture), for those that the present one does not explain.
+ * A walk may have to wait for seconds until a new module's table is built, and the arena has room for few
+ * copies. So copies are first taken out of the arena (unwalked_keep), also while tables are built. Then they
+ * are walked (unwalked_walk), oldest first. By then the process may have ended, or unloaded the code that it
+ * ran. So its memory map is read now and then meanwhile, and kept as a picture (struct picture). Pictures are
+ * tried if the present map does not explain a copy.
  *
- * A stack changes little from sample to sample but at its end. It is kept in
- * blocks, and a block that is as it was in the thread's sample before is shared
- * with that: a deep stack costs no more memory than a shallow one.
+ * From one sample to the next, a stack changes little except at its inner end. So it is kept in blocks. A
+ * block that is unchanged since the thread's sample before is shared with that. So many copies of a deep
+ * stack need little more memory than those of a shallow one.
  *
  *     the thread's samples      [a][b][c][d]
  *                            [e][f]  |  |       (the upper ends are the same)
@@ -38,42 +38,46 @@
 #include "library/library.h"
 #include "profile/profile.h"
 
-#define LOOK_AGAIN_NS 500000ull /* at a map in which nothing was new; doubled each time */
-#define USELESS_MAX 10u
+/* Pause before a memory map is read again in which nothing was new; doubled each time. */
+#define LOOK_AGAIN_NS 500000ull
+#define USELESS_MAX 10u /* doublings */
 #define BYTES_MAX ((size_t)ARENA_SNAPSHOT_CHUNKS * ARENA_CHUNK)
-#define KEPT_MAX ((size_t)512 << 20) /* bytes; what is more stays in the arena */
+#define KEPT_MAX ((size_t)512 << 20) /* bytes of all; further copies stay in the arena */
 #define BLOCK 256u
 #define PICTURE_NS 1000000ull /* between two of a process */
 #define PICTURES_MAX 256u
 #define BEYOND (64u << 10) /* bytes that are read at a time */
-#define THREADS 256u       /* whose last samples are at hand */
-#define AT_A_TIME 64u      /* walked before we look for more */
+#define THREADS 256u       /* slots for the last samples of threads */
+#define AT_A_TIME 64u      /* walks between two calls of `meanwhile` */
 
+/* A part of a stack. Samples share blocks. */
 struct block {
 	unsigned uses;
 	uint8_t bytes[BLOCK];
 };
 
-/* A sample as copied out of the arena. */
+/* A copy that was taken out of the arena. */
 struct sample {
 	struct sample *next;
 	struct process *process;
-	uint32_t owner;  /* the chunk of its thread's record */
-	uint32_t thread; /* in the profile */
+	uint32_t owner;  /* chunk of its thread's record */
+	uint32_t thread; /* index in the profile */
 	uint32_t event, weight;
 	uint64_t ns;
 	uint64_t kept_ns; /* when it was taken out of the arena */
 	uint64_t registers[CPU_REGISTERS];
 	uint64_t pc, address, size; /* address, size: of the stack */
-	bool cut;                   /* that goes on beyond */
+	bool cut;                   /* the stack goes on beyond the copy */
 	bool inside;                /* it came while the kernel worked for the thread */
-	uint64_t copied;  /* bytes of the stack that are of its time: the rest was read later */
-	struct mark mark; /* for what was not kept */
+	/* Bytes of the stack that are from the moment of the sample; the rest was read later. */
+	uint64_t copied;
+	struct mark mark; /* to read more of the stack later */
 	size_t block_count;
-	struct block *blocks[]; /* the first one has the word at `address` somewhere in it */
+	struct block *blocks[]; /* the word at `address` is somewhere in the first one */
 };
 _Static_assert(CPU_REGISTERS == 32, "as many as in struct arena_snapshot");
 
+/* The memory map of a process at some moment. */
 struct picture {
 	struct picture *next;
 	struct process *process;
@@ -85,7 +89,7 @@ struct unwalked {
 	struct sample *first, *last;
 	struct picture *pictures; /* oldest first */
 	unsigned picture_count;
-	struct sample *recent[THREADS]; /* by hash of the thread; among those that wait */
+	struct sample *recent[THREADS]; /* last waiting sample of threads, by hash */
 	size_t bytes;
 	bool walking;
 };
@@ -143,7 +147,7 @@ static struct block *block_at(const struct sample *sample, uint64_t address)
 	return address >= first && index < sample->block_count ? sample->blocks[index] : NULL;
 }
 
-/* Takes over `fresh`, which holds what is there, unless `before` has the same. */
+/* The block of `before` at this address, if it has the same bytes; else takes over *fresh. */
 static struct block *share_block(struct unwalked *u, const struct sample *before, uint64_t address,
 				 struct block **fresh)
 {
@@ -157,12 +161,12 @@ static struct block *share_block(struct unwalked *u, const struct sample *before
 	return same;
 }
 
-/* A snapshot's bytes, in the chunks that hold them. */
+/* Where the bytes of a stack come from: the chunks of a copy in the arena, or memory. */
 struct source {
 	const struct arena *arena;
 	const struct arena_chunk *chunk;
 	size_t at;
-	const uint8_t *flat; /* or all of them */
+	const uint8_t *flat; /* not NULL: all bytes are here */
 };
 
 static bool source_read(struct source *from, uint8_t *to, size_t size)
@@ -220,7 +224,7 @@ static struct sample **recent_of(struct unwalked *u, const struct arena *a, uint
 	return &u->recent[(owner * 31u + (uint32_t)a->inode) % THREADS];
 }
 
-/* NULL where it could not be kept. */
+/* NULL if it could not be kept. */
 static struct sample *keep_one(struct agents *agents, const struct arena *a, struct process *p,
 			       uint32_t owner, uint32_t thread, const struct arena_snapshot *from,
 			       struct source source)
@@ -303,7 +307,7 @@ void unwalked_keep(struct agents *agents, struct arena *a, struct process *p, ui
 		if (!chunk || agents->unwalked->bytes > KEPT_MAX)
 			continue;
 		keep_left(agents, a, p, owner, thread, chunk);
-		/* Its chunks are free before the thread may leave another one. */
+		/* The chunks are given back first, then the thread may leave another copy. */
 		arena_give(a->header, chunk);
 		atomic_store(&record->snapshots[i], 0);
 	}
@@ -318,7 +322,7 @@ bool unwalked_add(struct agents *agents, struct arena *a, uint32_t owner,
 	struct thread *t = arena_thread_of(a, owner);
 	const struct arena_thread *record = arena_record(a, owner);
 	uint32_t thread;
-	if (!t || !record || t->generation != record->generation) /* written over */
+	if (!t || !record || t->generation != record->generation) /* overwritten */
 		return true;
 	if (!agents->unwalked)
 		agents->unwalked = calloc(1, sizeof *agents->unwalked);
@@ -356,9 +360,9 @@ static bool read_kept(const struct sample *s, uint64_t address, uint64_t *out)
 	return true;
 }
 
-struct beyond { /* a part of the stack that was not kept */
+struct beyond { /* a part of the stack that was not copied */
 	const struct sample *sample;
-	bool late; /* something of the stack is of a later time */
+	bool late; /* some words that were read are of a later time */
 	uint64_t address, size;
 	uint8_t bytes[BEYOND];
 };
@@ -395,7 +399,7 @@ struct path {
 	uint64_t *keys;
 	uint32_t count, max;
 	enum walk_end end;
-	bool late; /* it is by words of a later time, too */
+	bool late; /* it depends on words of a later time */
 };
 
 static struct err *keep_path(struct agents *agents, const struct sample *sample,
@@ -420,7 +424,8 @@ static struct err *keep_path(struct agents *agents, const struct sample *sample,
 	return e;
 }
 
-/* Looks at the process's memory again, unless that was of no use lately. */
+/* Reads the process's memory map again, unless that was of no use lately. Returns whether there is a
+   new list. */
 static bool refresh(struct agents *agents, struct process *p)
 {
 	uint64_t now = now_ns(), rest = p->useless ? LOOK_AGAIN_NS << p->useless : 0;
@@ -428,7 +433,7 @@ static bool refresh(struct agents *agents, struct process *p)
 		return false;
 	const struct library_list *before = p->list;
 	p->looked_ns = now;
-	err_free(program_look(agents, p, NULL)); /* it may be ending: then with what we know */
+	err_free(program_look(agents, p, NULL)); /* if it is ending, we go on with what we know */
 	if (p->list != before)
 		p->useless = 0;
 	else if (p->useless < USELESS_MAX)
@@ -457,7 +462,7 @@ static enum walk_end walk_with(struct agents *agents, struct sample *sample,
 	return end;
 }
 
-/* So that the thread leaves fewer of them. */
+/* Tells the thread that this copy was in vain, so that it leaves fewer. */
 static void tell_in_vain(const struct sample *sample)
 {
 	const struct arena *a = sample->process->agent->arena;
@@ -466,8 +471,8 @@ static void tell_in_vain(const struct sample *sample)
 		atomic_fetch_add(&record->vain, 1);
 }
 
-/* Whether it ended at code of no module; or one frame before, since a frame pointer is not believed that
-   leads there. */
+/* Whether the walk ended at code of no module; or one frame before, because a frame pointer that leads to
+   such code is not believed. */
 static bool is_unknown(const struct path *path)
 {
 	return path->end == WALK_NO_MODULE || path->end == WALK_NO_RECIPE;
@@ -484,7 +489,7 @@ static void walk_one(struct agents *agents, struct sample *sample, struct path *
 			path->end = walk_with(agents, sample,
 					      library_settle(agents->recording->library, at->view),
 					      false, path);
-	if (is_unknown(path)) /* as far as the present one goes */
+	if (is_unknown(path)) /* as far as the present list goes */
 		path->end = walk_with(agents, sample, p->list, p->looked_ns >= sample->kept_ns,
 				      path);
 	if (is_unknown(path) && !sample->inside)
@@ -492,7 +497,7 @@ static void walk_one(struct agents *agents, struct sample *sample, struct path *
 	if (path->end == WALK_BAD_MEMORY && sample->cut)
 		path->end = WALK_NO_STACK;
 	if (path->late && path->end != WALK_COMPLETE && path->end != WALK_TOO_DEEP)
-		path->end = WALK_NO_STACK; /* what was read later has led astray */
+		path->end = WALK_NO_STACK; /* words of a later time were misleading */
 	recording_kept(agents->recording, keep_path(agents, sample, path));
 }
 
@@ -517,7 +522,8 @@ void unwalked_walk(struct agents *agents, void (*meanwhile)(struct agents *agent
 	uint64_t start = own_cpu_ns();
 	u->walking = true;
 	path.keys = reallocarray(NULL, path.max, sizeof *path.keys);
-	/* More may come while those that wait now are walked, and are walked then. */
+	/* More copies may come during the walks. They are walked, too, but after the last one that waits
+	   now, `meanwhile` is not called any more; so the loop ends. */
 	const struct sample *end = u->last;
 	for (unsigned count = 1; u->first; count++) {
 		struct sample *sample = take_first(u);

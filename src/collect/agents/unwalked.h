@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* Samples that a target left for us to walk, with a copy of its stack. */
+/* Copies: samples that a target or the kernel left for us to walk, with registers and stack. scan.c and
+   inside.c add them; scan.c and agents.c have them walked. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -12,14 +13,15 @@ struct arena_snapshot;
 struct arena_thread;
 struct process;
 
-/* Whether the record has such samples. */
+/* Whether the record has copies. */
 bool unwalked_any(const struct arena_thread *record);
-/* Takes them out of the arena, so that the thread can leave more. `owner`: the record's chunk. */
+/* Takes the copies out of the arena, so that the thread can leave more. `owner`: the chunk of the record. */
 void unwalked_keep(struct agents *agents, struct arena *a, struct process *p, uint32_t owner,
 		   struct arena_thread *record);
-/* One of which the stack is here: `from` without its chunks. `copied`: bytes of it that are of the sample's time, the
-   rest was read later. False where there is no room. */
+/* Adds a copy whose stack is in `stack`; `from` describes it. `copied`: bytes of the stack that are from
+   the moment of the sample; the rest was read later. False if there is no room. */
 bool unwalked_add(struct agents *agents, struct arena *a, uint32_t owner,
 		  const struct arena_snapshot *from, const uint8_t *stack, size_t copied);
-/* Walks all that were taken out. Threads may be elsewhere in memory afterwards. `meanwhile` is called now and then. */
+/* Walks all copies that were taken. `meanwhile` is called now and then. Pointers to threads (struct
+   thread) are invalid afterwards. */
 void unwalked_walk(struct agents *agents, void (*meanwhile)(struct agents *agents));

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whether the kernel is new enough for the sampler. Linux 6.1 is the first that
- * has all that it needs: bpf_loop (5.17), and hash maps that take memory as they
- * need it in programs for perf events (6.1). Distributors bring both to older
- * kernels, so it is tried out; only the oldest are told by their number.
+ * Whether the kernel is new enough for the sampler. Linux 6.1 is the first version that has all that is
+ * needed: bpf_loop (5.17), and hash maps without preallocation in programs for perf events (6.1).
+ * Distributors bring both to older kernels. So both are tried out, and the version number only rules out
+ * kernels before Linux 5.
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -16,7 +16,7 @@
 
 #define OLDEST 5
 
-/* A program that has such a map, and does nothing. */
+/* Tries to load a program that uses a hash map without preallocation and does nothing. */
 static bool takes_growing_maps(void)
 {
 	LIBBPF_OPTS(bpf_map_create_opts, map_opts, .map_flags = BPF_F_NO_PREALLOC);
@@ -28,7 +28,7 @@ static bool takes_growing_maps(void)
 		 .dst_reg = BPF_REG_1,
 		 .src_reg = BPF_PSEUDO_MAP_FD,
 		 .imm = map},
-		{.code = 0}, /* its second half */
+		{.code = 0}, /* second half of the instruction */
 		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0},
 		{.code = BPF_JMP | BPF_EXIT},
 	};

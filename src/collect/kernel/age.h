@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
+/* Whether the running kernel is new enough for the sampler (bpf/). can.c uses it. */
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Whether the kernel has what the sampler needs, for whoever may load programs; where not, `why` (size bytes). */
+/* Returns whether the kernel has all features that the sampler needs; if not, `why` (size bytes) gets
+   the reason. The caller must have the right to load BPF programs. */
 bool age_suffices(char *why, size_t size);

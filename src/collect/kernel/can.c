@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whether this kernel and user may sample; where not, what exactly is missing and what provides it. */
+/* Whether this kernel and this user can sample. If not, the answer says what is missing and how to get
+   it. */
 
 #include "collect/kernel/kernel.h"
 
@@ -14,8 +15,10 @@
 
 #include "collect/kernel/age.h"
 
+/* Inode of the initial PID namespace: PROC_PID_INIT_INO of the kernel. */
 #define PID_NAMESPACE 4026531836ull
 
+/* Where the reason goes if the answer is no. */
 struct answer {
 	char *why;
 	size_t size;
@@ -37,6 +40,7 @@ static bool is_locked_down(void)
 	return locked;
 }
 
+/* Whether we are in a PID namespace of our own: the sampler only sees the numbers of the initial one. */
 static bool is_in_container(void)
 {
 	char space[64];
@@ -52,7 +56,7 @@ static bool has(const struct __user_cap_data_struct data[2], unsigned capability
 	return data[capability / 32].effective >> capability % 32 & 1;
 }
 
-/* CAP_SYS_ADMIN stands for both. */
+/* Whether we have CAP_BPF and CAP_PERFMON. CAP_SYS_ADMIN includes both. */
 static bool is_privileged(const struct answer *a)
 {
 	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
@@ -71,6 +75,7 @@ static bool is_privileged(const struct answer *a)
 	return false;
 }
 
+/* Whether the kernel lets us load a program: tries one that does nothing. */
 static bool takes_programs(const struct answer *a)
 {
 	LIBBPF_OPTS(bpf_prog_load_opts, opts);

@@ -1,21 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the sampler knows of code. A module's table is given to it once; a list
- * of modules (library/library.h) once for all processes that have the same.
- * Lists are only ever added; where there is no room for more, all are forgotten
- * and given anew as they are needed. A process whose list the sampler does not
- * have leaves its stacks to us meanwhile.
+ * What the sampler knows of code. It gets the table of a module once, and a list of modules
+ * (library/library.h) once for all processes that have the same list. Lists are only added. If there is no
+ * room for another one, all lists are removed and given again when they are needed. While the sampler has
+ * no list for a process, it copies the stacks, and the collector walks them.
  *
- * A library may go, and another one come in its place, between two looks. So the sampler sees where the kernel gives a
- * program room (`mapped` in bpf/sample.bpf.c): if the program's list has code there, the list is no longer used, and
- * stacks are copied until we have looked again. We may be held up at any point of a look. So the sampler counts how
- * often a process was given room (struct kernel_room): a list is used at once only if there was none since before the
- * look; else when the records of mapped.c have shown that no library went (code_trust). What a program maps at an
- * address that it chooses itself is not given room: that is known only from the records, a moment later.
+ * A library may be unloaded, and another one loaded in its place, between two looks. So the sampler watches
+ * where the kernel finds free addresses for new mappings (program `mapped` in bpf/sample.bpf.c). If the
+ * list of the process has code at these addresses, the sampler stops using the list, and copies stacks
+ * until the collector has looked again. The collector may be delayed at any point of a look. So the sampler
+ * counts how often the kernel found addresses for a process (struct kernel_room). If the count has not
+ * changed since before the look, the list is used at once. Otherwise it is used when the records of
+ * mapped.c have shown that no library was replaced (code_trust). If a program chooses the address of a
+ * mapping itself, the kernel does not search for one. Such a mapping is known only from the records, a
+ * moment later.
  *
- * To ask a compiler what it has in memory takes longer than some live. So what mapped.c has noted will do for a program
- * that has just been started, if all its files are known and no record was lost. Code that is not where it was
- * noted to be is asked for at once, the rest when the program has lived for a second (code_confirm).
+ * Reading the memory map of a compiler takes longer than some compilers live. So for a program that has
+ * just been started, the notes of mapped.c are used instead, if all its files are known and no record was
+ * lost. If a sample then meets code that is not in the notes, the memory map is read at once. Otherwise it
+ * is read a second later (code_confirm).
  */
 #include "collect/kernel/code.h"
 
@@ -45,12 +48,14 @@
 #include "safe/wire.h"
 
 #define CONFIRM_NS 1000000000ull
-#define TRUST_NS 100000000ull   /* after which what had room has been mapped, and is noted */
-#define AT_ONCE 256             /* processes: more than a bucket has */
-#define GENERATIONS 16          /* of children that are made while lists are taken away */
-#define JIT_REACH (64ull << 20) /* compilers at run time make more code, near to the last */
+/* After this time the records tell of every mapping that was being made. */
+#define TRUST_NS 100000000ull
+#define AT_ONCE 256    /* entries of the map per call: more than a hash bucket has */
+#define GENERATIONS 16 /* rounds: children that are forked meanwhile inherit lists */
+/* Run-time compilers put new code within this distance of their old code. */
+#define JIT_REACH (64ull << 20)
 
-/* ---- life ---- */
+/* ---- opening and closing ---- */
 
 struct err *code_open(struct kernel *k)
 {
@@ -77,8 +82,8 @@ void code_close(struct kernel *k)
 
 /* ---- lists ---- */
 
-/* An entry that is changed goes to the front of its bucket, and whoever went from one to the next would come to it
-   again, for ever where two are in one: so it goes from bucket to bucket. */
+/* Goes from bucket to bucket. An entry that is changed moves to the front of its bucket. Going from
+   entry to entry would meet it again, and never end if two entries share a bucket. */
 bool code_take_lists(int processes)
 {
 	uint32_t keys[AT_ONCE], next, *from = NULL;
@@ -87,7 +92,7 @@ bool code_take_lists(int processes)
 	for (int more = 0; !more; from = &next) {
 		uint32_t count = AT_ONCE;
 		more = bpf_map_lookup_batch(processes, from, &next, keys, values, &count, NULL);
-		if (more && errno != ENOENT) /* which says that these are the last */
+		if (more && errno != ENOENT) /* ENOENT: this batch is the last one */
 			break;
 		for (uint32_t i = 0; i < count; i++) {
 			if (!values[i].serial)
@@ -109,30 +114,29 @@ void code_take_counts(struct kernel *k)
 void code_forget_lists(struct kernel *k)
 {
 	code_take_counts(k);
-	/* A child that is made meanwhile has its parent's. */
+	/* A child that is forked meanwhile inherits the list of its parent, so this is repeated. */
 	for (int i = 0; i < GENERATIONS && code_take_lists(k->processes); i++)
 		;
 	k->code.spans_used = 0;
 	k->code.list_count = 0;
 }
 
-/* Ids of modules will be others': what the sampler knows by them is of no use any more. */
+/* Ids of modules get new meanings, so what the sampler remembers by id becomes invalid. */
 static void begin_generation(struct kernel *k)
 {
 	uint32_t next = *k->code.generation + 1;
 	__atomic_store_n(k->code.generation, next ? next : 1, __ATOMIC_RELEASE);
 }
 
-/* All tables, to begin anew with those that are needed now. */
 void code_forget_tables(struct kernel *k)
 {
 	code_forget_lists(k);
 	tables_begin(k);
-	begin_generation(k); /* what is looked up from here on is of the new ones */
+	begin_generation(k); /* from here on, lookups find the new tables */
 }
 
-/* Those that the sampler may name: children of processes have lists that we were not asked for; and those
-   of the profile, whose functions are named at its end. */
+/* Marks the modules that the sampler may still name: those of its lists, since children inherit lists
+   without asking us; and those of the profile, whose functions are named at its end. */
 static void use_modules(struct kernel *k)
 {
 	for (uint32_t i = 0; i < k->code.spans_used; i++)
@@ -142,7 +146,8 @@ static void use_modules(struct kernel *k)
 			library_use_module(k->recording->library, id);
 }
 
-/* Of ids that nobody has any more, so that the next one with such an id is given its own table. */
+/* Takes back the tables of ids that no module has any more. The next module with such an id gets its own
+   table. */
 static void take_back_modules(struct kernel *k)
 {
 	bool any = false;
@@ -158,7 +163,7 @@ static void take_back_modules(struct kernel *k)
 void code_sweep(struct kernel *k)
 {
 	struct library *library = k->recording->library;
-	if (library_is_short(library)) /* lists that the sampler was given are of long ago, too */
+	if (library_is_short(library)) /* ids are short, and lists of long ago hold some */
 		code_forget_lists(k);
 	use_modules(k);
 	for (uint32_t i = 0; i < k->code.list_count; i++)
@@ -169,6 +174,7 @@ void code_sweep(struct kernel *k)
 	k->code.vdso_known = false;
 }
 
+/* Returns a module of a list as the sampler has it. Gives the sampler its table. */
 static struct kernel_span describe(struct kernel *k, const struct wire_module *w)
 {
 	const struct library_module *m = library_module(k->recording->library, w->id);
@@ -185,6 +191,7 @@ static struct kernel_span describe(struct kernel *k, const struct wire_module *w
 	return span;
 }
 
+/* Sets the range of addresses in which code made at run time is expected. */
 static void find_jit(struct kernel_list *l)
 {
 	l->jit_low = UINT64_MAX;
@@ -201,6 +208,8 @@ static void find_jit(struct kernel_list *l)
 	l->jit_high += l->jit_high ? JIT_REACH : 0;
 }
 
+/* Returns the list as the sampler has it, and gives it to the sampler if it is new; NULL: it is too
+   large. */
 static const struct kernel_list *give_list(struct kernel *k, const struct library_list *list)
 {
 	if (list->given && list->given <= k->code.list_count &&
@@ -223,7 +232,7 @@ static const struct kernel_list *give_list(struct kernel *k, const struct librar
 	return l;
 }
 
-/* Of a process, before it was looked at. */
+/* State of a process before it was looked at. */
 struct before {
 	uint64_t ns;
 	uint32_t changes, found;
@@ -236,8 +245,9 @@ static struct kernel_room room_of(const struct kernel *k, pid_t pid)
 				    __atomic_load_n(&r->taken, __ATOMIC_SEQ_CST)};
 }
 
-/* Code that came while we looked is not in the list: then it is not given. Where something was mapped
-   meanwhile, a library of the list may have gone: it is not used before that is known. */
+/* Gives the list of a process to the sampler, unless the process has exec'd since the look began. If the
+   kernel found addresses for a mapping meanwhile, a library of the list may have been replaced. Then the
+   list is marked as doubtful, and the sampler does not use it until code_trust has checked it. */
 static void publish(struct kernel *k, struct process *p, const struct before *before)
 {
 	uint32_t pid = (uint32_t)p->pid;
@@ -251,7 +261,7 @@ static void publish(struct kernel *k, struct process *p, const struct before *be
 	if (bpf_map_lookup_elem(k->processes, &pid, &now)) {
 		if (!k->whole)
 			return;
-		now = (struct kernel_process){0}; /* it was there before us */
+		now = (struct kernel_process){0}; /* it started before us */
 	}
 	if (now.changes != before->changes)
 		return;
@@ -265,7 +275,7 @@ static void publish(struct kernel *k, struct process *p, const struct before *be
 	now.resigned = 0;
 	now.doubtful = 1;
 	bpf_map_update_elem(k->processes, &pid, &now, flags);
-	/* From here on the sampler sees what comes into the place of a library. */
+	/* From here on the sampler notices if something takes the place of a library. */
 	if (room_of(k, p->pid).found != before->found) {
 		p->kernel->doubtful_ns = now_ns();
 		return;
@@ -293,6 +303,7 @@ void code_trust(struct kernel *k, struct process *p)
 	}
 }
 
+/* Lists are ascending by serial. */
 static const struct kernel_list *find_list(const struct kernel *k, uint32_t serial)
 {
 	uint32_t low = 0, high = k->code.list_count;
@@ -307,7 +318,7 @@ static const struct kernel_list *find_list(const struct kernel *k, uint32_t seri
 									       : NULL;
 }
 
-/* As find_place() in bpf/code.h. */
+/* Gives the same keys as find_place() in bpf/code.h. */
 bool code_key(const struct kernel *k, uint32_t serial, uint64_t address, uint64_t *key)
 {
 	const struct kernel_list *l = find_list(k, serial);
@@ -329,7 +340,8 @@ bool code_key(const struct kernel *k, uint32_t serial, uint64_t address, uint64_
 	return true;
 }
 
-/* A process that is gone cannot be asked for its vDSO, but all have the same. */
+/* A process that has ended cannot be asked for its vDSO. All processes have the same one, so we look at
+   our own. */
 static void learn_vdso(struct kernel *k)
 {
 	struct maps maps;
@@ -366,8 +378,9 @@ const struct library_list *code_then(struct kernel *k, const struct process *p, 
 	return good ? list : NULL;
 }
 
-/* Most programs are started again and again, from files that are known: to read what one of them has
-   in memory would take longer than many of them live. */
+/* Takes the list of a young process from the notes of mapped.c. Most programs are started again and
+   again, from files that are known. Reading their memory maps would take longer than many of them live.
+   False: the memory map must be read. */
 static bool look_at_noted(struct kernel *k, struct process *p, struct err **e)
 {
 	struct maps maps;
@@ -391,7 +404,7 @@ static void look(struct kernel *k, struct process *p, bool ask)
 	struct err *e = NULL;
 	if (p->gone)
 		return;
-	library_was_unready(k->recording->library); /* for others */
+	library_was_unready(k->recording->library); /* clears what earlier looks have reported */
 	if (bpf_map_lookup_elem(k->processes, &pid, &now))
 		now.changes = 0;
 	const struct library_list *list = p->list, *found = NULL;
@@ -453,7 +466,7 @@ void code_resign(struct kernel *k, struct process *p)
 	bool known = !bpf_map_lookup_elem(k->processes, &pid, &now) && now.serial;
 	if (!known && !k->whole)
 		return;
-	if (!known) /* nobody can tell what it has in memory */
+	if (!known) /* nobody can read its memory map */
 		now = (struct kernel_process){.serial = ++k->code.serial,
 					      .changes = p->kernel->changes,
 					      .taken = room_of(k, p->pid).taken};

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* What the sampler knows of the code that processes have in memory. */
+/* Tells the sampler what code processes have in memory: lists of modules, and the unwind tables of these
+   modules (tables.h). kernel.c calls it for processes with new code, walks.c if a walk meets unknown
+   code. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -13,34 +15,37 @@ struct process;
 
 struct err *code_open(struct kernel *k);
 void code_close(struct kernel *k);
-/* Takes away the lists that processes have in this map; false: none had any. */
+/* Takes the lists away from all processes in this BPF map. False: no process had one. */
 bool code_take_lists(int processes);
-/* The same for all, and what is known of them here. What was counted needs them, and is taken before. */
+/* Takes the lists away from all processes, and forgets the lists. Takes the counted samples first, since
+   they refer to lists. */
 void code_forget_lists(struct kernel *k);
-/* Takes what was counted until now. */
+/* Takes the samples that were counted until now (counters.h). */
 void code_take_counts(struct kernel *k);
-/* Forgets all tables and lists, to begin anew with those that are needed now. */
+/* Removes all tables and lists from the sampler. Those that are needed are given again. */
 void code_forget_tables(struct kernel *k);
-/* Looks at the code that the process has in memory, and tells the sampler. What was noted of a young one
-   will do, which it is not to be relied on for long: code_confirm. */
+/* Looks at the code that a process has in memory, and gives the list to the sampler. For a process that
+   has just been started, the notes of mapped.h are enough for the moment: see code_confirm. */
 void code_look(struct kernel *k, struct process *p);
-/* The same by asking the process. */
+/* The same, but always reads the memory map of the process. */
 void code_ask(struct kernel *k, struct process *p);
-/* Asks a process that goes on, where that was put off. */
+/* Reads the memory map of a process whose list came from notes alone, once the list is a second old. */
 void code_confirm(struct kernel *k, struct process *p);
-/* Lets the sampler use the list of a process that mapped something while we looked, once it is known that no
-   library went meanwhile. */
+/* Checks a list that the sampler does not use yet, because the process mapped something while we looked.
+   The sampler may use it once it is known that no library was replaced meanwhile. */
 void code_trust(struct kernel *k, struct process *p);
-/* The same as code_look without waiting for tables: until they are there, samples are not whole, but cost
+/* The same as code_look, but does not wait for tables. Until they are ready, walks end early, but cost
    little. */
 void code_make_do(struct kernel *k, struct process *p);
-/* The code that it had in memory at that time, as far as that was noted; NULL: not known. */
+/* Returns the code that the process had in memory at that time, as far as it was noted; NULL: not known. */
 const struct library_list *code_then(struct kernel *k, const struct process *p, uint64_t time);
-/* The key of a place in the code of a list; false where it has none there. */
+/* Finds the key (cct/cct.h) of an address, by the list with this serial. False: the list has no code
+   there. */
 bool code_key(const struct kernel *k, uint32_t serial, uint64_t address, uint64_t *key);
-/* Gives back what nobody uses (library_use) but us. */
+/* Frees lists and tables that nobody uses. The caller has called library_use for all others. */
 void code_sweep(struct kernel *k);
-/* What the process that forked this one has in memory; NULL: not known. */
+/* Returns the list of the process that forked this one; NULL: not known. */
 const struct library_list *code_of_parent(struct kernel *k, const struct process *p);
-/* Code of no module will stay so: samples that meet it are not worth a copy of the stack. */
+/* Tells the sampler that code of no module stays unknown in this process: no more copies of stacks for
+   it. */
 void code_resign(struct kernel *k, struct process *p);

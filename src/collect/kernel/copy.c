@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Stacks that the sampler copied: what is missing of them, and their words.
+ * Completes copies of stacks, and reads their words.
  *
- * What an interrupt could not reach, or was more than it copies, is read from
- * the process as soon as the copy comes out of the ring, since that may wait
- * long until it is looked at, and longer until it is walked. The stack may be another one by then, so the words that were
- * copied next to it must be what they were, and it must be soon: a stack that
- * has returned and grown again since may have the same words there.
+ * An interrupt cannot reach all pages of a stack, and copies only a limited part of it. The rest is read
+ * from the process as soon as the copy comes out of the ring, because it may take long until the copy is
+ * looked at, and longer until it is walked. The stack may have changed by then. So the copied words next to
+ * the missing part must be unchanged, and the copy must be recent: a stack that has returned and grown
+ * again may have the same words there.
  */
 #include "collect/kernel/copy.h"
 
@@ -18,11 +18,12 @@
 #include "process/reach.h"
 
 #define PAGE 4096u
+/* Older copies are not completed. */
 #define SOON_NS 1000000000u
-#define BEYOND_MAX ((uint64_t)1 << 30) /* bytes of a stack */
-#define AGAIN 64u                      /* bytes that must be as they were */
+#define BEYOND_MAX ((uint64_t)1 << 30) /* bytes that a stack may have beyond its copy */
+#define AGAIN 64u                      /* bytes that must be unchanged */
 
-/* Of the other stacks. */
+/* Returns the size of the other stacks in a record. */
 static uint64_t far_bytes(const struct kernel_far *far)
 {
 	uint64_t size = 0;
@@ -73,7 +74,7 @@ void copy_far(const struct kernel_far *far, const uint8_t *stacks, struct kernel
 	}
 }
 
-/* The sampler tells holes only of what it has copied. */
+/* Only pages that the sampler tried to copy can be holes. */
 static bool is_hole(const uint64_t *holes, size_t page)
 {
 	return page / 64 < KERNEL_HOLES && holes[page / 64] >> page % 64 & 1;
@@ -84,8 +85,8 @@ static bool is_soon(uint64_t time)
 	return now_ns() - time <= SOON_NS;
 }
 
-/* Whether what is beyond these bytes was copied, and is another by now: the thread has returned from what lies
-   before them, and left it as it was. */
+/* Whether the bytes at `end` were copied, and have changed since. Then the thread has returned from the
+   frames below `end`, and their memory only looks unchanged. */
 static bool is_other(const struct kernel_copy *c, uint64_t end)
 {
 	uint64_t offset = end - c->address;
@@ -94,7 +95,8 @@ static bool is_other(const struct kernel_copy *c, uint64_t end)
 					     memcmp(again, c->bytes + offset, AGAIN) != 0);
 }
 
-/* The memory from `address` on, if the copied words before `edge` are as they were. How many bytes. */
+/* Reads the memory from `address` on, if the copied bytes before `edge` are unchanged. Returns how many
+   bytes were read. */
 static uint64_t read_behind(const struct kernel_copy *c, uint64_t edge, uint64_t address,
 			    uint8_t *out, uint64_t size)
 {
@@ -107,7 +109,7 @@ static uint64_t read_behind(const struct kernel_copy *c, uint64_t edge, uint64_t
 	return (uint64_t)got - check;
 }
 
-/* All but the innermost page, which changes all the time. */
+/* Fills all holes but the innermost page, which changes all the time. */
 static void fill_holes(struct kernel_copy *c)
 {
 	uint64_t first = c->address / PAGE, end = (c->address + c->size) / PAGE - first;
@@ -140,7 +142,7 @@ void copy_complete(struct kernel_copy *c, uint64_t room)
 			   sizeof(uint64_t);
 }
 
-/* Of a stack that is larger still. */
+/* Reads a word of a stack that is larger than what was read until now. */
 static bool read_beyond(const struct kernel_waiting *w, uint64_t address, uint64_t *out)
 {
 	uint64_t then, now;
@@ -155,7 +157,7 @@ static bool read_beyond(const struct kernel_waiting *w, uint64_t address, uint64
 	return now == then;
 }
 
-/* Of another stack, or what leads to it. */
+/* Reads a word of another stack, or of Go's structures that lead to it. */
 static bool read_piece(const struct kernel_pieces *p, uint64_t address, uint64_t *out)
 {
 	const uint64_t *words = p->words;
@@ -176,7 +178,7 @@ bool copy_read(void *waiting, uint64_t address, uint64_t *out)
 	if (address % sizeof *out)
 		return false;
 	uint64_t size = w->strict ? w->copied : w->size;
-	if (offset >= size && w->pieces) /* whose stacks move: there is nothing to be read late */
+	if (offset >= size && w->pieces) /* Go's stacks move, so nothing of them is read later */
 		return read_piece(w->pieces, address, out);
 	w->used |= offset >= w->copied;
 	if (offset > size || size - offset < sizeof *out) {

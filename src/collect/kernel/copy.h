@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* Stacks that the sampler could only copy. */
+/* Copies of stacks: samples that the sampler could not walk itself. reader.c completes a copy when it
+   comes out of the ring. waiting.c keeps it, and walks.c reads its words. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -10,22 +11,23 @@ struct kernel_far;
 struct kernel_pieces;
 struct kernel_snapshot;
 
-#define COPY_MORE (8u << 20) /* bytes that are read beyond a copy of a stack, at most */
+#define COPY_MORE (8u << 20) /* bytes that are read beyond a copy at most */
 
-struct kernel_copy { /* a stack of which something may be missing */
+struct kernel_copy { /* a stack of which parts may be missing */
 	pid_t pid;
 	uint64_t time, address, size;
-	uint64_t *holes; /* KERNEL_HOLES */
+	uint64_t *holes; /* KERNEL_HOLES words */
 	uint8_t *bytes;
 };
-/* Reads what is missing of it, if that is not too late; beyond its end as much as there is room for
-   behind its bytes. */
+/* Reads the missing parts from the process, if the copy is recent. Beyond its end it reads up to `room`
+   bytes: that much must be free behind `bytes`. */
 void copy_complete(struct kernel_copy *copy, uint64_t room);
-/* How many bytes the pieces of such a record take. */
+/* Returns the size in bytes of the pieces of such a record. */
 uint64_t copy_far_size(const struct kernel_far *far);
-/* Into so many bytes; `stacks`: what is behind the snapshot's own. */
+/* Fills `out`, which has copy_far_size() bytes. `stacks`: the bytes behind the snapshot's own stack. */
 void copy_far(const struct kernel_far *far, const uint8_t *stacks, struct kernel_pieces *out);
-/* The snapshot in a record, and how many bytes come before it; NULL: there is none, or it is not whole. */
+/* Returns the snapshot in a record, and sets `before` to the number of bytes before it; NULL: the record
+   has no snapshot, or is cut off. */
 const struct kernel_snapshot *copy_in(const void *record, size_t size, size_t *before);
-/* For a walk (struct walk_reader). */
+/* Reads a word of a copy (struct kernel_waiting), as the reader of a walk (struct walk_reader). */
 bool copy_read(void *waiting, uint64_t address, uint64_t *out);

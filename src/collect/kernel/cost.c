@@ -10,12 +10,13 @@
 #include "collect/kernel/cpus.h"
 #include "harvest/recording.h"
 
-#define CALIBRATE_NS 20000ull /* period of the clock while its cost is measured */
+#define CALIBRATE_NS 20000ull /* period of the clock during the measurement */
 #define CALIBRATE_MEMORY (1u << 20)
 #define CALIBRATE_ROUNDS 24
 #define CALIBRATE_TRIES 9
 
-/* Some time with memory that does not stay in the nearest caches, as programs have it. */
+/* Works for a while on memory that does not stay in the nearest caches, as programs do. Returns the
+   time. */
 static uint64_t work(volatile uint8_t *memory)
 {
 	uint64_t start = now_ns(), at = 1;
@@ -33,8 +34,8 @@ static int compare_costs(const void *a, const void *b)
 	return (*x > *y) - (*x < *y);
 }
 
-/* The interrupt of the clock, without what the program does in it: it is not in the time that the
-   program takes for itself. */
+/* Compares the same work with and without the clock. The clock's event runs no program here: the sampler
+   measures the time of its program itself. */
 uint64_t cost_of_interrupt(void)
 {
 	const struct recording_event clock = {.type = PERF_TYPE_SOFTWARE,

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
+/* Measures what a sample costs a program beside the walk. kernel.c puts it into the table of the
+   sampler. */
 #include <stdint.h>
 
-/* What the clock's interrupt costs, in ns, beside what the sampler measures in it. Takes some 10 ms. */
+/* Returns what an interrupt of the clock costs, in ns, without the time that the sampler measures
+   itself; 0: it cannot be measured. Takes some 10 ms. */
 uint64_t cost_of_interrupt(void);

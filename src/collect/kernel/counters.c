@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Samples that the sampler only counts. It has two tables for each CPU: it is
- * told to count in the other ones, and when none is at work in the first any
- * more, those are emptied. That is done each second, while what is known of
- * processes that have ended is still there; and after all that the ring has, so
- * that it is known who began.
+ * Samples that the sampler only counts. Each CPU has two tables. The collector tells the sampler to count
+ * in the other one, waits until no CPU is at work in the first one any more, and empties it. It does so
+ * each second, while processes that have ended are still known (tasks.c), and after all records were read
+ * from the ring, so that new processes are known, too.
  */
 #include "collect/kernel/counters.h"
 
@@ -22,6 +21,7 @@
 #include "harvest/recording.h"
 
 #define FLIP_NS 1000000000ull
+/* The longest wait for a CPU that is still counting. */
 #define PATIENCE_NS 10000000ull
 
 static size_t counters_size(const struct kernel *k)
@@ -51,6 +51,7 @@ void counters_close(struct kernel *k)
 		munmap(k->counting.side, sizeof *k->counting.side);
 }
 
+/* Adds a count to the profile. If the code of the place is not known yet, the count waits. */
 static struct err *add(struct kernel *k, struct process *p, uint64_t place, uint32_t serial,
 		       uint64_t count, counters_key *find)
 {
@@ -92,7 +93,7 @@ static void take_line(struct kernel *k, struct kernel_counters *line, counters_k
 		if (line->counts[i])
 			take(k, line->processes[i], line->places[i], line->serials[i],
 			     line->counts[i], find);
-	if (line->counts[0]) /* free ones are the last */
+	if (line->counts[0]) /* free entries are the last ones */
 		memset(line, 0, sizeof *line);
 }
 
@@ -136,7 +137,7 @@ bool counters_flip(struct kernel *k, bool now)
 		k->counting.flipped_ns = time;
 		k->counting.flipped = true;
 	}
-	/* That takes less than a microsecond, unless the CPU itself was taken away. */
+	/* This takes less than a microsecond, unless the CPU itself was taken away from the machine. */
 	while (k->counting.flipped && is_counting(k))
 		if (now_ns() - time > PATIENCE_NS)
 			return false;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* Samples that the sampler only counts. */
+/* Samples that the sampler only counts by place, without a walk (recording_options.every). Each second
+   they are taken from the sampler's memory into the profile. kernel.c and code.c use it. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -13,12 +14,15 @@ struct recording_counted;
 
 struct err *counters_open(struct kernel *k);
 void counters_close(struct kernel *k);
-/* Every now and then, or now, lets the sampler count elsewhere; whether there is something to take. */
+/* Each second, or at once if `now`, lets the sampler count in its other tables. Returns whether the
+   tables that it has left can be taken. */
 bool counters_flip(struct kernel *k, bool now);
-/* The key of a place (cct/cct.h) in the code of a list; false where that has none there. */
+/* Finds the key of an address (cct/cct.h) by the list with this serial. False: the list has no code
+   there. See code_key. */
 typedef bool counters_key(const struct kernel *k, uint32_t serial, uint64_t address, uint64_t *key);
+/* Takes all counts of the tables that the sampler has left. */
 void counters_take(struct kernel *k, counters_key *find);
-/* What had to make room. */
+/* Takes one count that had to make room for another one in its table. */
 void counters_take_one(struct kernel *k, const struct kernel_counted *counted, counters_key *find);
-/* What was counted since this was called last. */
+/* Returns the totals since the last call. */
 struct recording_counted counters_sum(struct kernel *k);

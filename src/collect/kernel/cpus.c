@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* CPUs are switched on and off while a machine works, virtual ones above all. */
+/* CPUs are switched on and off while a machine runs, virtual ones above all. So the list of CPUs is read
+   again each second, and events are opened and closed accordingly. */
 #include "collect/kernel/cpus.h"
 
 #include <bpf/libbpf.h>
@@ -23,9 +24,9 @@
 #define ONLINE "/sys/devices/system/cpu/online"
 #define LOOK_NS 1000000000ull
 
-/* ---- which run ---- */
+/* ---- which CPUs are on ---- */
 
-/* "0-3,5": numbers and ranges. */
+/* Parses numbers and ranges: "0-3,5". */
 static void read_list(const char *text, bool *online, unsigned cpus)
 {
 	while (*text) {
@@ -41,7 +42,7 @@ static void read_list(const char *text, bool *online, unsigned cpus)
 	}
 }
 
-/* Where nobody says which, all are tried. */
+/* If nothing says which CPUs are on, all are tried. */
 static void read_online(const struct kernel *k, bool *online)
 {
 	char text[4096] = "";
@@ -57,14 +58,14 @@ static void read_online(const struct kernel *k, bool *online)
 		memset(online, 1, k->cpus * sizeof *online);
 }
 
-/* ---- their events ---- */
+/* ---- events of a CPU ---- */
 
 int cpus_open_event(const struct recording_event *event, pid_t pid, int cpu)
 {
 	struct perf_event_attr attr = event_attr(event);
 	attr.sample_period = event->period;
 	attr.exclude_kernel = attr.exclude_hv = event->user_only;
-	/* Counters of aarch64 refuse to. They stand still then anyway, nearly. */
+	/* Hardware counters of aarch64 refuse this. They nearly stand still on an idle CPU anyway. */
 	attr.exclude_idle = event->type == PERF_TYPE_SOFTWARE;
 	return (int)syscall(SYS_perf_event_open, &attr, pid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
 }
@@ -84,7 +85,7 @@ static void close_event(struct kernel *k, size_t index)
 	struct bpf_link *link = k->events.links[index];
 	tally_one(k, index, k->events.tallies, false);
 	k->events.readings[index] = (struct tally_reading){0};
-	object_drop(k, link); /* with its descriptor */
+	object_drop(k, link); /* closes its descriptor, too */
 	k->events.links[index] = NULL;
 	k->events.fds[index] = -1;
 }
@@ -96,7 +97,7 @@ static struct err *open_cpu(struct kernel *k, unsigned cpu)
 	for (size_t i = 0; i < count; i++) {
 		LIBBPF_OPTS(bpf_perf_event_opts, opts, .bpf_cookie = i);
 		int fd = cpus_open_event(&k->recording->options.events[i], -1, (int)cpu);
-		if (fd < 0 && errno == ENODEV) /* it is switched off */
+		if (fd < 0 && errno == ENODEV) /* the CPU is off */
 			return NULL;
 		if (fd < 0)
 			return err_new("%s: cannot be sampled on CPU %u: %s",
@@ -179,7 +180,7 @@ void cpus_close(struct kernel *k)
 	free(e->enabled_ns);
 }
 
-/* ---- those that come and go ---- */
+/* ---- CPUs that come and go ---- */
 
 static bool is_due(struct kernel *k)
 {
@@ -190,7 +191,7 @@ static bool is_due(struct kernel *k)
 	return true;
 }
 
-/* Whether the CPU was off since we looked last: its events are no longer counted then. */
+/* Whether the CPU was off since the last look: its events count nothing any more then. */
 static bool is_dead(struct kernel *k, unsigned cpu)
 {
 	struct tally_reading now = {0};
@@ -202,8 +203,7 @@ static bool is_dead(struct kernel *k, unsigned cpu)
 	return before && now.enabled_ns == before;
 }
 
-/* CPUs that were switched on or off: also when the machine slept. What was opened for one that was off meanwhile is
-   dead. */
+/* Events that were opened before their CPU was switched off are dead. They are closed, and opened again. */
 void cpus_follow(struct kernel *k)
 {
 	size_t count = k->recording->options.event_count;
@@ -221,7 +221,7 @@ void cpus_follow(struct kernel *k)
 		mapped_leave(k, cpu);
 		if (!online[cpu])
 			continue;
-		err_free(open_cpu(k, cpu)); /* it is tried again */
+		err_free(open_cpu(k, cpu)); /* if that fails, it is tried again later */
 		for (size_t i = 0; i < count; i++)
 			if (k->events.fds[cpu * count + i] >= 0)
 				ioctl(k->events.fds[cpu * count + i], PERF_EVENT_IOC_ENABLE, 0);

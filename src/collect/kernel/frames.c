@@ -10,12 +10,13 @@
 #include "profile/profile.h"
 #include "unwind/walk.h"
 
-/* The sampler cannot include the tree's header. */
+/* The sampler cannot include cct/cct.h, so it has copies of these constants. */
 _Static_assert(KERNEL_KEY_CALL == CCT_CALL && KERNEL_KEY_BITS == CCT_ADDRESS_BITS &&
 		       KERNEL_KEY_KERNEL == CCT_KERNEL << CCT_ADDRESS_BITS,
 	       "keys are as in the tree");
 
-/* With bounded recursion: the nearest frame outwards that is the same call. */
+/* For --collapse-recursion: moves `node` to the nearest outer frame that is the same call, if there is
+   one. */
 static void find_ancestor(const struct profile *p, uint32_t parent, uint32_t *node)
 {
 	const struct profile_node *wanted = &p->nodes[*node];
@@ -36,7 +37,6 @@ struct err *frames_add(struct kernel *k, struct process *p, uint64_t key, uint32
 	return e;
 }
 
-/* What the kernel did for it. Without names one frame stands for all. */
 struct err *frames_add_inner(struct kernel *k, struct process *p, const uint64_t *addresses,
 			     uint32_t count, uint32_t *node)
 {

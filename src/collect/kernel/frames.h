@@ -1,21 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* Frames of a path, outermost first, as nodes of the profile; and the sample at its end. */
+/* Adds the frames of a path to the profile's tree, outermost first, and counts the sample at the last
+   one. paths.c uses it for paths that the sampler walked, walks.c for copies, counters.c for samples
+   that were only counted. */
 #include <stdint.h>
 
 struct err;
 struct kernel;
 struct process;
 
-/* Where a path that ended so (enum walk_end) begins. */
+/* Sets `node` to where a path begins, by how its walk ended (enum walk_end): at the root, or at the node
+   of the reason for a partial path. */
 struct err *frames_add_root(struct kernel *k, struct process *p, uint32_t end, uint32_t *node);
-/* Goes from the node to that of the next frame inwards. */
+/* Moves `node` to its child for the next inner frame. */
 struct err *frames_add(struct kernel *k, struct process *p, uint64_t key, uint32_t *node);
-/* The same for what the kernel did for it, innermost first. Without names one frame stands for all. */
+/* The same for frames of the kernel, which are given innermost first. If they have no names, one frame
+   stands for all. */
 struct err *frames_add_inner(struct kernel *k, struct process *p, const uint64_t *addresses,
 			     uint32_t count, uint32_t *node);
+/* Counts one sample at a node. */
 struct err *frames_count(struct kernel *k, uint32_t thread, uint32_t node, uint32_t event,
 			 uint32_t end, uint64_t time);
-/* Samples of a place whose callers nobody knows. */
+/* Counts samples of a place whose callers are not known. */
 struct err *frames_count_place(struct kernel *k, struct process *p, uint32_t thread, uint64_t key,
 			       uint32_t event, uint64_t count);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The kernel as a sampler: what is done in which order. */
+/* The kernel's sampler as the session sees it (collect/sampler.h). It opens and closes all parts, and
+   says what is done in which order. catch_up() is the center: whenever records have come, and at each
+   tick, it reads them and passes each one on to the file that handles it. */
 #include "collect/kernel/kernel.h"
 
 #include <bpf/bpf.h>
@@ -36,12 +38,14 @@
 #include "process/reach.h"
 #include "process/status.h"
 
-#define LAST_TABLES_NS 5000000000ull /* at the end, for tables that are being made */
+/* The longest wait at the end for tables that are being made. */
+#define LAST_TABLES_NS 5000000000ull
+/* The least time from naming the functions of files to doing it again. */
 #define NAME_NS 20000000000ull
 
-/* ---- what it sends ---- */
+/* ---- records ---- */
 
-/* The kernel's own words, but a record is as long as it says. */
+/* Handles a record. The kernel wrote it, so its contents are trusted, but it must be as long as it says. */
 static void take(struct kernel *k, const void *data, size_t size)
 {
 	k->records++;
@@ -83,7 +87,7 @@ static void take(struct kernel *k, const void *data, size_t size)
 	}
 }
 
-/* At those that wait for tables, when there are new ones. */
+/* Looks again at the processes that wait for tables, if new tables are ready. */
 static void look_again(struct kernel *k)
 {
 	unsigned builds = library_builds(k->recording->library);
@@ -92,12 +96,13 @@ static void look_again(struct kernel *k)
 	k->builds = builds;
 	for (struct process *p = k->recording->processes; p; p = p->next)
 		if (p->kernel->makeshift && p->gone)
-			p->kernel->makeshift = false; /* what was noted of it will do */
+			p->kernel->makeshift = false; /* the notes of mapped.c must do */
 		else if (p->kernel->makeshift)
 			code_look(k, p);
 }
 
-/* Of the whole machine's processes only those that were looked at before, for the sake of a sample. */
+/* Looks at processes that have new code. For the whole machine, only at those that were looked at
+   before, because of a sample. */
 static void look_at_new(struct kernel *k)
 {
 	bool whole = k->whole;
@@ -120,7 +125,7 @@ static void look_at_new(struct kernel *k)
 	}
 }
 
-/* Gives back what is of no use any more, where much has come together. */
+/* Frees what is not used any more, if there is much of it. */
 static void sweep(struct kernel *k)
 {
 	if (tables_are_full(k))
@@ -135,7 +140,7 @@ static void sweep(struct kernel *k)
 	code_sweep(k);
 }
 
-/* Reads what has come, and looks at what it is about. `all`: also what was counted a moment ago. */
+/* Reads what has come, and does what it asks for. `all`: also takes what was counted a moment ago. */
 static void catch_up(struct kernel *k, bool all)
 {
 	uint64_t begun = now_ns();
@@ -143,7 +148,8 @@ static void catch_up(struct kernel *k, bool all)
 	if (counted)
 		reader_sync(k);
 	if (!reader_take(k, take) && k->sampling) {
-		/* What the sampler believes that we know may be among what was lost. */
+		/* The sampler sends only what is new since the previous walk, and that may be lost. New
+		   lists make it send whole paths again. */
 		paths_forget(k);
 		code_forget_lists(k);
 	}
@@ -151,7 +157,7 @@ static void catch_up(struct kernel *k, bool all)
 		counters_take(k, code_key);
 	if (counted || k->every == 1)
 		library_end_turn(k->recording->library, now_ns());
-	mapped_note(k); /* after them, so that the code of each sample is there */
+	mapped_note(k); /* after the records, so that the code of each sample is there */
 	look_at_new(k);
 	walks_all(k);
 	tasks_reap(k);
@@ -164,14 +170,14 @@ static void on_records(void *self)
 	catch_up(self, false);
 }
 
-/* ---- life ---- */
+/* ---- opening and closing ---- */
 
 static void renew_names(struct kernel *k)
 {
 	kernel_names_renew(&k->names, &k->names_stamp, "/proc/kallsyms", "/proc/modules");
 }
 
-/* Of the kernel's functions. Without, its work is one line for each path. */
+/* Reads the names of the kernel's functions. Without names, the kernel's work is one frame on each path. */
 static void read_names(struct kernel *k)
 {
 	struct err *e = kernel_names_open("/proc/kallsyms", &k->names);
@@ -183,7 +189,7 @@ static void read_names(struct kernel *k)
 	renew_names(k);
 }
 
-/* They are made in the background: when some are ready, there are stacks to walk. */
+/* Tables are made in the background. When some are ready, there are stacks to walk. */
 static struct err *watch_tables(struct kernel *k)
 {
 	struct epoll_event event = {.events = EPOLLIN};
@@ -195,6 +201,7 @@ static struct err *watch_tables(struct kernel *k)
 	return e;
 }
 
+/* The library calls it while it waits for a table. */
 static bool wait_for_tables(void *self, int until, const char *what)
 {
 	struct kernel *k = self;
@@ -221,7 +228,7 @@ static struct err *open_parts(struct kernel *k)
 		e = reader_open(k);
 	if (!e)
 		e = object_attach(k);
-	if (!e && k->whole) { /* samples come as soon as there are events */
+	if (!e && k->whole) { /* before the events are opened, since samples come at once then */
 		read_names(k);
 		tasks_scan(k);
 	}
@@ -291,7 +298,7 @@ static void tick(void *self)
 		periods_change(k);
 }
 
-/* What the sampler could not say, as far as that is new. */
+/* Adds the samples that were lost since the last call to the profile. */
 static void take_lost(struct kernel *k)
 {
 	struct kernel_counts counts;
@@ -301,7 +308,7 @@ static void take_lost(struct kernel *k)
 	uint64_t lost = all > k->lost ? all - k->lost : 0;
 	k->lost += lost;
 	recording_lose(k->recording, "no room", lost);
-	k->recording->notes.lost_maps = (unsigned)mapped_lost(k); /* since the profile before */
+	k->recording->notes.lost_maps = (unsigned)mapped_lost(k); /* since the last profile */
 }
 
 static void stop(void *self)
@@ -328,7 +335,7 @@ static void finish(void *self)
 	tasks_forget_all(self);
 }
 
-/* ---- what there is so far ---- */
+/* ---- profiles ---- */
 
 static void status(void *self, struct recording_state *out)
 {
@@ -349,7 +356,7 @@ static void prepare(void *self, bool all)
 	tasks_name(k);
 	renew_names(k);
 	names_of_kernel(&k->recording->harvest, k->names);
-	/* That may take a while, and is of use for few. */
+	/* This may take a while, and few files need it. */
 	if (!all && now_ns() - k->named_ns < NAME_NS)
 		return;
 	k->named_ns = now_ns();
@@ -358,7 +365,7 @@ static void prepare(void *self, bool all)
 
 static void copy(void *self, struct harvest *copy)
 {
-	(void)self; /* all is in the recording */
+	(void)self; /* everything is in the recording already */
 	(void)copy;
 }
 
@@ -379,9 +386,9 @@ static void restart(void *self)
 	waiting_restart(self);
 }
 
-/* ---- who is asked ---- */
+/* ---- whom to sample ---- */
 
-/* The command needs none of ours. */
+/* Returns a copy: the command needs no variables of ours. */
 static char **environment(void *self, char **of)
 {
 	size_t count = 0;
@@ -394,6 +401,7 @@ static char **environment(void *self, char **of)
 	return out;
 }
 
+/* In the child that becomes the command: it is sampled from its exec on. */
 static void join(void *self)
 {
 	const struct kernel *k = self;

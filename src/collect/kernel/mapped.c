@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Notes what code processes map, and when, from the records that perf makes of
- * it. A process that lives is better asked itself (/proc): it knows what it has
- * unmapped or moved, of which there are no records. But what one had that has
- * ended, has become another program or has unloaded a library stands only here;
- * and of one that has just begun it is all there is to know, and costs less. All
- * processes are noted, since who is sampled is known only later; those that are
- * not are forgotten soon.
+ * Notes what code processes map, and when, from the records that perf makes of it. For a process that is
+ * alive, it is better to read its memory map (/proc). That shows what was unmapped or moved, while records
+ * show only what was mapped. But the notes are the only source for a process that has ended, has become
+ * another program, or has unloaded a library. For a process that has just begun, they say everything, and
+ * cost less. All processes are noted, since it is known only later which of them are sampled. Those that
+ * are not sampled are soon forgotten.
  *
- * Who takes notes may be at something else for seconds (tables are made), and
- * the kernel drops records that find no room. So the thread that empties the
- * sampler's ring looks at these, too, and holds what is in those that fill up.
+ * The collector may be busy for seconds (while tables are made), and the kernel drops records that find no
+ * room in a ring. So the thread that empties the sampler's ring (reader.c) watches these rings, too. It
+ * takes the records out of rings that fill up, and holds them.
  */
 #include "collect/kernel/mapped.h"
 
@@ -33,22 +32,25 @@
 
 #define RING_PAGES 64u
 #define BUCKETS 1024u
-#define NOTED_MAX 65536u /* processes */
-#define LINES_MAX 4096u  /* of one */
-#define LINES_KEPT 1024u /* the last ones, where there were more */
+#define NOTED_MAX 65536u /* processes that are noted */
+#define LINES_MAX 4096u  /* mappings of a process */
+#define LINES_KEPT 1024u /* of these, the latest, if there were more */
+/* For how long a process is noted after we last heard of it. */
 #define KEPT_NS 3000000000ull
-#define LIVES_MAX 16u                /* of one number: programs that it has been in turn */
-#define LATE_NS (60 * 1000000000ull) /* after which no sample comes any more */
-#define FORKS_MAX 64u                /* from parent to parent */
-#define HELD_MAX ((size_t)64 << 20)  /* bytes of records */
-#define HELD_KEPT ((size_t)1 << 20)  /* of the memory for them, until the next time */
+#define LIVES_MAX 16u                /* programs that one process number has been in turn */
+#define LATE_NS (60 * 1000000000ull) /* samples do not come later than this */
+#define FORKS_MAX 64u                /* steps from parent to parent */
+#define HELD_MAX ((size_t)64 << 20)  /* bytes of records that are held */
+#define HELD_KEPT ((size_t)1 << 20)  /* bytes of memory for them that are kept for the next time */
+/* For how long after its exec the notes of a process are relied on: mapped_young. */
 #define YOUNG_NS 1000000000ull
 
+/* A mapping. */
 struct line {
 	uint64_t start, end, offset, inode, time;
 	uint32_t major, minor;
 	char *path;
-	bool replaces; /* code of another file that was there until then */
+	bool replaces; /* it was mapped over code of another file */
 };
 
 struct lines {
@@ -56,9 +58,9 @@ struct lines {
 	size_t count, room;
 };
 
-struct life { /* as one program */
+struct life { /* the time of a process as one program */
 	uint64_t since;
-	pid_t parent; /* it began as a copy of this one; 0: with nothing, by exec */
+	pid_t parent; /* it began as a copy of this process, by fork; 0: with nothing, by exec */
 };
 
 struct noted {
@@ -66,14 +68,14 @@ struct noted {
 	pid_t pid;
 	struct life lives[LIVES_MAX]; /* ascending */
 	size_t life_count;
-	uint64_t seen_ns;      /* by us */
-	bool changed;          /* since it was asked last */
-	uint64_t forgotten_ns; /* what came and went before is not kept any more */
-	struct lines
-		lines; /* in the order of their times; what is mapped over another is not cut out of it */
+	uint64_t seen_ns;      /* when we last heard of it */
+	bool changed;          /* since mapped_changed was last called */
+	uint64_t forgotten_ns; /* what came and went before this time is not kept */
+	/* Ascending by time. Lines may overlap: a later one hides an earlier one. */
+	struct lines lines;
 };
 
-struct ring { /* of a CPU; without a page: there is none */
+struct ring { /* of a CPU; if `page` is NULL, there is none */
 	int fd;
 	struct perf_event_mmap_page *page;
 };
@@ -84,24 +86,25 @@ struct held { /* records, one behind another */
 };
 
 struct kernel_notes {
-	pthread_mutex_t lock; /* of the rings, and what is held of them */
+	pthread_mutex_t lock; /* of the rings and of `held` */
 	struct held held;
 	struct ring *rings;
 	unsigned ring_count;
 	size_t page_size, ring_size;
 	struct noted *noted[BUCKETS];
 	size_t noted_count;
-	uint64_t lost_time; /* before which something may be missing */
-	uint64_t lost;      /* records, since somebody asked */
+	uint64_t lost_time; /* records before this time may be missing */
+	uint64_t lost;      /* records, since mapped_lost was last called */
 	uint64_t swept_ns;
 };
 
-/* What stands behind the fixed part of each record: attr.sample_id_all. */
+/* The end of each record: attr.sample_id_all. */
 struct tail {
 	uint32_t pid, tid;
 	uint64_t time;
 };
 
+/* PERF_RECORD_MMAP2. */
 struct mapped {
 	struct perf_event_header header;
 	uint32_t pid, tid;
@@ -112,12 +115,13 @@ struct mapped {
 	char path[];
 };
 
+/* PERF_RECORD_LOST. */
 struct lost {
 	struct perf_event_header header;
 	uint64_t id, count;
 };
 
-/* ---- what is noted ---- */
+/* ---- notes ---- */
 
 static struct noted *find(const struct kernel_notes *n, pid_t pid)
 {
@@ -150,7 +154,8 @@ static bool add_line(struct lines *to, const struct line *line)
 	return true;
 }
 
-/* What was there before. A program is first mapped as a whole, and then parts of it anew. */
+/* Cuts a range out of all lines, because something else is mapped there. A program is first mapped as a
+   whole, and then parts of it again. */
 static bool cut_lines(struct lines *in, uint64_t start, uint64_t end)
 {
 	for (size_t i = 0; i < in->count;) {
@@ -161,7 +166,7 @@ static bool cut_lines(struct lines *in, uint64_t start, uint64_t end)
 		}
 		if (l->start < start)
 			in->all[i++].end = start;
-		else /* another one takes its place */
+		else /* the last line takes its place */
 			*l = in->all[--in->count];
 		if (rest.end <= end)
 			continue;
@@ -173,7 +178,7 @@ static bool cut_lines(struct lines *in, uint64_t start, uint64_t end)
 	return true;
 }
 
-/* What it was at that time; NULL: it was there before us. */
+/* Returns the program that the process was at that time; NULL: it started before us. */
 static const struct life *life_at(const struct noted *at, uint64_t time)
 {
 	size_t i = at->life_count;
@@ -182,13 +187,14 @@ static const struct life *life_at(const struct noted *at, uint64_t time)
 	return i ? &at->lives[i - 1] : NULL;
 }
 
+/* Returns when it became the program that it was at that time. */
 static uint64_t began(const struct noted *at, uint64_t time)
 {
 	const struct life *life = life_at(at, time);
 	return life ? life->since : 0;
 }
 
-/* The index of the first line that is later. */
+/* Returns the index of the first line after that time. */
 static size_t first_after(const struct lines *lines, uint64_t time)
 {
 	size_t low = 0, high = lines->count;
@@ -202,7 +208,7 @@ static size_t first_after(const struct lines *lines, uint64_t time)
 	return low;
 }
 
-/* Adds to `out` what it had mapped then itself. Paths stay with `at`. */
+/* Adds to `out` what the process had mapped itself until that time. The paths still belong to `at`. */
 static bool replay(const struct noted *at, uint64_t time, struct lines *out)
 {
 	uint64_t since = began(at, time);
@@ -216,7 +222,7 @@ static bool replay(const struct noted *at, uint64_t time, struct lines *out)
 	return good;
 }
 
-/* The same with what it has from its parents. */
+/* The same, with the mappings that it has from its parents. */
 static bool replay_all(const struct kernel_notes *n, pid_t pid, uint64_t time, struct lines *out)
 {
 	const struct noted *chain[FORKS_MAX];
@@ -251,7 +257,7 @@ static bool overlap(const struct line *a, const struct line *b)
 	return a->start < b->end && b->start < a->end;
 }
 
-/* Whether other code was there before that line. The latest that was there tells. */
+/* Whether the line was mapped over other code. Looks at older lines, the latest first. */
 static bool replaces(const struct noted *at, size_t index)
 {
 	const struct line *l = &at->lines.all[index];
@@ -270,7 +276,7 @@ static bool replaces(const struct noted *at, size_t index)
 	return false;
 }
 
-/* They come from several CPUs, but nearly always in order. False: there is no memory. */
+/* Lines come from several CPUs, but nearly always in order. False: no memory. */
 static bool insert_line(struct noted *at, const struct line *line)
 {
 	struct lines *in = &at->lines;
@@ -285,13 +291,13 @@ static bool insert_line(struct noted *at, const struct line *line)
 	return true;
 }
 
-/* Programs that map code again and again: only the last of what they did is kept, and what they had before. */
+/* For programs that map code again and again: keeps the latest lines, and what was mapped before them. */
 static void compact(struct noted *at)
 {
 	struct lines had = {0}, *lines = &at->lines;
 	at->forgotten_ns = lines->all[lines->count - LINES_KEPT].time;
 	if (!replay(at, at->forgotten_ns, &had))
-		had.count = 0; /* there is no memory */
+		had.count = 0; /* no memory */
 	for (size_t i = 0; i < had.count; i++)
 		had.all[i].path = strdup(had.all[i].path);
 	forget_lines(at, at->forgotten_ns);
@@ -323,7 +329,7 @@ static void note_mapping(struct kernel_notes *n, const struct mapped *m, size_t 
 		free(line.path);
 }
 
-/* Those of other CPUs may come later and be of earlier. */
+/* Records of other CPUs may come later, although they are older. */
 static void note_life(struct kernel_notes *n, pid_t pid, pid_t parent, uint64_t since)
 {
 	struct noted *at = find_or_add(n, pid);
@@ -377,7 +383,7 @@ static void forget(struct kernel_notes *n, struct noted **link)
 	n->noted_count--;
 }
 
-/* ---- the rings ---- */
+/* ---- rings ---- */
 
 void mapped_take(struct kernel *k, const struct perf_event_header *header)
 {
@@ -419,7 +425,8 @@ static bool make_room(struct held *h, size_t size)
 	return true;
 }
 
-/* Takes what is in a ring, if it is so much; where there is no memory it stays there. */
+/* Takes the records out of a ring if they have at least `least` bytes. If there is no memory, they stay
+   there. */
 static void hold_ring(struct kernel_notes *n, struct ring *r, size_t least)
 {
 	uint64_t head = __atomic_load_n(&r->page->data_head, __ATOMIC_ACQUIRE);
@@ -514,7 +521,7 @@ void mapped_watch(struct kernel *k, unsigned cpu)
 		.wakeup_watermark = k->whole ? (uint32_t)n->ring_size / 2 : 1,
 	};
 	int fd = (int)syscall(SYS_perf_event_open, &attr, -1, (int)cpu, -1, PERF_FLAG_FD_CLOEXEC);
-	if (fd < 0 && errno == ENODEV) /* it is off */
+	if (fd < 0 && errno == ENODEV) /* the CPU is off */
 		return;
 	void *page = fd < 0 ? MAP_FAILED
 			    : mmap(NULL, n->page_size + n->ring_size, PROT_READ | PROT_WRITE,
@@ -545,7 +552,7 @@ struct err *mapped_open(struct kernel *k)
 	if (!n || !n->rings)
 		return err_new("out of memory");
 	for (unsigned cpu = 0; cpu < k->cpus; cpu++)
-		mapped_watch(k, cpu); /* without, short processes have no names */
+		mapped_watch(k, cpu); /* if that fails, code of short processes has no names */
 	return NULL;
 }
 
@@ -565,7 +572,7 @@ void mapped_close(struct kernel *k)
 	k->notes = NULL;
 }
 
-/* ---- for others ---- */
+/* ---- answers ---- */
 
 static int compare_lines(const void *a, const void *b)
 {
@@ -573,7 +580,7 @@ static int compare_lines(const void *a, const void *b)
 	return (x->start > y->start) - (x->start < y->start);
 }
 
-/* As /proc would have shown it. Paths are copied. */
+/* Makes maps of lines, as /proc would have shown them. Paths are copied. */
 static bool give_maps(struct lines *from, struct maps *out)
 {
 	size_t room = 1;
@@ -590,7 +597,7 @@ static bool give_maps(struct lines *from, struct maps *out)
 		bool deleted = maps_is_deleted(l->path, &length);
 		if (l->start >= l->end)
 			continue;
-		if (!strncmp(l->path, "//", 2)) /* "//anon": it has no name there */
+		if (!strncmp(l->path, "//", 2)) /* "//anon": /proc shows no name */
 			length = 0;
 		memcpy(text, l->path, length);
 		text[length] = '\0';
@@ -618,8 +625,8 @@ bool mapped_at(const struct kernel *k, pid_t pid, uint64_t time, struct maps *ou
 	return good;
 }
 
-/* What is known of a file from its record alone: memory without one, or whose file is gone, must be
-   looked at. */
+/* Whether a record says everything about a mapping. Memory without a file, and memory whose file is
+   gone, must be looked at. */
 static bool is_plain(const char *path)
 {
 	static const char *const others[] = {"//", "/dev/", "/memfd:", "/SYSV"};

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* What code processes have mapped, and when: for those that have just begun, and those that end before we look. */
+/* Notes what code processes map, and when. code.c uses the notes for processes that have just begun, and
+   walks.c for samples of processes that have ended or changed since. kernel.c and reader.c see to it
+   that records are read in time. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -12,35 +14,38 @@ struct maps;
 struct perf_event_header;
 
 struct err *mapped_open(struct kernel *k);
-/* From now on what is mapped on this CPU is noted; also anew, where it was switched off meanwhile. */
+/* Begins to note what is mapped on this CPU; also again, after the CPU was off. */
 void mapped_watch(struct kernel *k, unsigned cpu);
+/* Ends noting for this CPU. */
 void mapped_leave(struct kernel *k, unsigned cpu);
 void mapped_close(struct kernel *k);
-/* Notes what a record says: one of a mapping, of a new program, or that some were lost. */
+/* Notes what a record says: a mapping, an exec, or that records were lost. */
 void mapped_take(struct kernel *k, const struct perf_event_header *header);
-/* Notes what has been mapped since. */
+/* Notes everything that was mapped since the last call. */
 void mapped_note(struct kernel *k);
-/* Keeps the kernel's memory for that from filling up while nobody notes it; for another thread. */
+/* Keeps the kernel's rings from filling up while nobody calls mapped_note. Another thread may call it. */
 void mapped_hold(struct kernel *k);
-/* How many records found no room, since the last call. */
+/* Returns how many records found no room in the rings since the last call. */
 uint64_t mapped_lost(struct kernel *k);
-/* Notes what a process has now that was there before us. */
+/* Notes what a process has mapped that started before us. */
 void mapped_scan(struct kernel *k, pid_t pid);
 /* Notes that a process began with what its parent had. */
 void mapped_forked(struct kernel *k, pid_t pid, pid_t parent, uint64_t time);
-/* The code that a process had in memory at that time, as noted; false where nothing is. The caller
-   frees it. */
+/* Sets `out` to the code that a process had in memory at that time, by the notes. False: nothing is
+   noted. The caller frees it. */
 bool mapped_at(const struct kernel *k, pid_t pid, uint64_t time, struct maps *out);
-/* What a process has now, where that follows from the records alone: it became this program a moment ago,
-   nothing was lost since, and all its code is of files. False: it must be asked itself. */
+/* Sets `out` to the code that a process has in memory now, if the records alone can tell: it became this
+   program a moment ago, no record was lost since, and all its code is of files. False: its memory map
+   must be read. */
 bool mapped_young(const struct kernel *k, pid_t pid, struct maps *out);
-/* Whether it has become another program since. */
+/* Whether the process has become another program since that time. */
 bool mapped_executed(const struct kernel *k, pid_t pid, uint64_t since);
-/* Whether it has mapped code where other code had been, between two times: libraries that come and go. */
+/* Whether the process has mapped code over other code between two times: a library has replaced another
+   one. */
 bool mapped_replaced(const struct kernel *k, pid_t pid, uint64_t one, uint64_t other);
-/* Whether it has mapped code since this was asked last. */
+/* Whether the process has mapped code since this was last called for it. */
 bool mapped_changed(const struct kernel *k, pid_t pid);
-/* Forgets those that are long gone. `now` is when we began to take records: who maps code after that may
-   be told of in those that come next. `is_there`: who is not long gone. */
+/* Forgets processes that are long gone. `now` is the time when the caller began to read records: what is
+   mapped later may be in records that come next. `is_there` says which processes are not long gone. */
 void mapped_sweep(struct kernel *k, uint64_t now,
 		  bool (*is_there)(const struct kernel *k, pid_t pid));

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* The program in the kernel: loaded, attached, its memory. */
+/* Loads the BPF program into the kernel, attaches it, and gives access to its maps. kernel.c loads and
+   detaches it; the other files map their parts of its memory. */
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -10,13 +11,16 @@ struct kernel;
 struct kernel_counts;
 
 struct err *object_load(struct kernel *k);
-/* To what processes and threads do. */
+/* Attaches the programs that see forks, execs, exits and new mappings. */
 struct err *object_attach(struct kernel *k);
-/* Keeps a link until the end; NULL: it could not be made, to `what`. */
+/* Keeps a link until object_detach. If the link is NULL, attaching to `what` has failed: returns that
+   error. */
 struct err *object_keep(struct kernel *k, struct bpf_link *link, const char *what);
-/* Not this one. NULL is fine. */
+/* Destroys one link before that. NULL is allowed. */
 void object_drop(struct kernel *k, struct bpf_link *link);
+/* Destroys all links. */
 void object_detach(struct kernel *k);
-/* The memory of a map; NULL: it cannot be had (errno). */
+/* Returns the memory of a BPF map; NULL: it cannot be mapped (errno). */
 void *object_map(struct kernel *k, const char *name, size_t size);
+/* Reads how much the sampler has lost. False: it cannot be read. */
 bool object_read_counts(const struct kernel *k, struct kernel_counts *out);

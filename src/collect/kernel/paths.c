@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * From what the sampler sends to the tree of the profile. A path says which of
- * the frames of its memo stay: their nodes are kept here, so that only frames
- * that are new are looked up.
- */
+/* Adds paths to the profile's tree. A record says how many frames of its memo (the previous walk,
+   bpf/memo.h) stay. Their nodes are kept here, so that only new frames are looked up in the tree. */
 #include "collect/kernel/paths.h"
 
 #include <stdlib.h>
@@ -21,7 +18,7 @@
 static struct kernel_memo *find_memo(struct kernel *k, uint32_t number)
 {
 	if (number == KERNEL_NO_MEMO)
-		number = 1u << k->paths.memo_bits; /* one for those that keep nothing */
+		number = 1u << k->paths.memo_bits; /* all paths without a memo share one */
 	if (number > 1u << k->paths.memo_bits)
 		return NULL;
 	struct kernel_memo **memo = &k->paths.memos[number];
@@ -50,7 +47,8 @@ void paths_close(struct kernel *k)
 	free(k->paths.memos);
 }
 
-/* A thread that has ended still takes a moment of the kernel's: that is its process's. */
+/* Returns the thread that a path belongs to; 0: nobody. The kernel still works for a thread for a moment
+   after it has ended. Such a sample belongs to the first thread of its process. */
 static pid_t whose(const struct kernel *k, const struct kernel_path *path, const uint64_t *keys)
 {
 	bool after = path->fresh == 1 && cct_key_module(keys[0]) == CCT_KERNEL;
@@ -87,7 +85,7 @@ static void note_frames(struct kernel_memo *memo, const struct kernel_path *path
 		memo->frames[memo->count++].key = keys[i - 1];
 }
 
-/* Nodes for the frames that have none: those that are new, and after a drain all. */
+/* Makes nodes for the frames that have none: new ones, and all frames after a drain. */
 static struct err *place_frames(struct kernel *k, struct process *p, struct kernel_memo *memo,
 				uint32_t *node)
 {

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Periods are never quite those that were asked for, so that no event runs in
- * step with what a program or the scheduler does, nor with another event: a
- * sample wakes us now and then, and one whose period is a multiple of the first
- * one's would then meet us each time, and nobody else.
+ * Periods are never quite those that were asked for. So no event runs in step with what a program or the
+ * scheduler does, nor with another event. For example, samples of an event wake the collector now and then.
+ * If the period of a second event were a multiple of the first one's, the second event would always sample
+ * the collector, and nobody else.
  *
- * A change begins a period anew: what was counted of the one before is gone. So
- * there are few changes, and they are made good. Of the clock, which goes on by
- * itself, the time says how many samples there should have been; of events that
- * a CPU counts, their number.
+ * A change begins a period anew: what was counted of the current one is lost. So changes are rare, and they
+ * are made up for. For a clock, which goes on by itself, the time says how many samples there should have
+ * been. For events that a CPU counts, their number does.
  */
 #include "collect/kernel/periods.h"
 
@@ -19,14 +18,16 @@
 #include "collect/kernel/state.h"
 #include "harvest/recording.h"
 
-#define CHANGE_NS 200000000ull          /* between two changes of the clock's period */
-#define CHANGE_COUNTED_NS 1000000000ull /* and of what is counted: it must be read */
-#define CHANGE_SAMPLES 64               /* of what is counted: half a period is lost */
-#define SWING_LEAST 0.006               /* of the rate */
+#define CHANGE_NS 200000000ull /* between two changes of a clock's period */
+/* The same for events that a CPU counts: their counters must be read. */
+#define CHANGE_COUNTED_NS 1000000000ull
+/* Between two changes of a counted event: each one loses half a period. */
+#define CHANGE_SAMPLES 64
+#define SWING_LEAST 0.006 /* parts of the rate */
 #define SWING_MOST 0.018
 #define REPAY_MOST 0.05
 
-static double chance(struct kernel *k) /* between 0 and 1 */
+static double chance(struct kernel *k) /* a random number between 0 and 1 */
 {
 	return (double)(recording_random(k->recording) >> 40) / (1 << 24);
 }
@@ -41,8 +42,8 @@ static void set(struct kernel *k, size_t index, const struct recording_event *ev
 
 /* ---- clocks ---- */
 
-/* The rate is as much higher as it is lower, one after the other, so that there are as many samples in
-   all: where a change comes late, the next ones make up for it. */
+/* The rate is higher and lower in turn, by the same amount, so that there are as many samples in all. If
+   a change comes late, the next ones make up for it. */
 static void swing_clock(struct kernel *k, uint64_t now)
 {
 	if (k->sampling)
@@ -57,7 +58,7 @@ static void swing_clock(struct kernel *k, uint64_t now)
 		k->events.swing = SWING_LEAST + part * (SWING_MOST - SWING_LEAST);
 }
 
-/* ---- what a CPU counts ---- */
+/* ---- events that a CPU counts ---- */
 
 double periods_repay(struct kernel_pace *pace, uint64_t count, uint64_t period)
 {
@@ -69,20 +70,21 @@ double periods_repay(struct kernel_pace *pace, uint64_t count, uint64_t period)
 	return part > REPAY_MOST ? REPAY_MOST : part < -REPAY_MOST ? -REPAY_MOST : part;
 }
 
-/* As many samples as were missed until now are to come in as many events as there were. */
+/* As many samples as were missed until now are added, within as many events as there were since the last
+   change. */
 static void pace_one(struct kernel *k, size_t index, const struct recording_event *event)
 {
 	struct kernel_pace *pace = &k->events.paces[index];
 	struct tally_reading now;
 	double swing = (2 * chance(k) - 1) * SWING_MOST;
-	if (!k->sampling) /* nothing is lost by the first one */
+	if (!k->sampling) /* the first change loses nothing */
 		set(k, index, event, swing);
 	else if (tally_read(k->events.fds[index], &now) && now.count > pace->count &&
 		 now.count - pace->count >= CHANGE_SAMPLES * event->period)
 		set(k, index, event, swing + periods_repay(pace, now.count, event->period));
 }
 
-/* ---- all ---- */
+/* ---- all events ---- */
 
 bool periods_due(const struct kernel *k)
 {
@@ -100,11 +102,10 @@ void periods_change(struct kernel *k)
 	for (size_t i = 0; i < k->cpus * k->recording->options.event_count; i++) {
 		const struct recording_event *event =
 			&k->recording->options.events[i % k->recording->options.event_count];
+		/* The kernel's own events keep their periods: they happen irregularly, in step with nothing. */
 		if (k->events.fds[i] >= 0 && event->clock)
 			set(k, i, event, k->events.swing);
 		else if (k->events.fds[i] >= 0 && counted && event->counter)
-			pace_one(
-				k, i,
-				event); /* the kernel's own happen when they do: nothing else has their rhythm */
+			pace_one(k, i, event);
 	}
 }

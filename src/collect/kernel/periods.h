@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* How often there is a sample: never quite in step with anything. */
+/* Changes the periods of events again and again, so that samples are never quite in step with anything.
+   kernel.c calls it at each tick. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -9,10 +10,11 @@
 struct kernel;
 struct kernel_pace;
 
-/* Whether it is time for other periods. */
+/* Whether it is time to change the periods. */
 bool periods_due(const struct kernel *k);
-/* The first time before anything is sampled. */
+/* Changes the periods. The first call comes before anything is sampled. */
 void periods_change(struct kernel *k);
-/* Notes that the period changes after so many events, of which each `period`th should have been a sample:
-   so much of the rate higher it makes good for those that there were not, where that can be. */
+/* Notes that the period changes when `count` events have happened, and that each `period`th event should
+   have been a sample. Returns by which part the rate must rise to make up for missing samples, within
+   limits. */
 double periods_repay(struct kernel_pace *pace, uint64_t count, uint64_t period);

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Empties the ring that the sampler writes to. Whatever else the collector is
- * at (tables are made, a profile is saved to a slow disk), samples do not wait
- * for it. Only when very much waits in memory does the ring fill up, and then
- * the sampler itself counts what is lost. The same for what programs map, which
- * comes by other rings (mapped.c).
+ * Empties the ring that the sampler writes to. A thread does that, so samples do not wait for whatever else
+ * the collector is doing (tables are made, a profile is saved to a slow disk). The ring fills up only if
+ * very much waits in memory. Then the sampler itself counts what is lost. The thread also watches the rings
+ * of mapped.c, which tell what programs map.
  */
 #include "collect/kernel/reader.h"
 
@@ -25,11 +24,13 @@
 #include "collect/kernel/state.h"
 
 #define BATCH (256u << 10)
-#define HELD_MAX ((size_t)1 << 30)      /* bytes in memory */
-#define HELD_WHOLE ((size_t)64 << 20)   /* the same for what may go on for weeks */
-#define MORE_LITTLE ((size_t)256 << 10) /* of a stack, where much waits already, or may */
+#define HELD_MAX ((size_t)1 << 30) /* bytes that wait in memory */
+/* The same for the whole machine, which may go on for weeks. */
+#define HELD_WHOLE ((size_t)64 << 20)
+/* Bytes that are read beyond a copy, if much waits already or may wait. */
+#define MORE_LITTLE ((size_t)256 << 10)
 #define MUCH ((size_t)128 << 20)
-#define LOOK_MS 50 /* the sampler wakes us for what is urgent only */
+#define LOOK_MS 50 /* the sampler wakes us only for what is urgent */
 
 static bool is_urgent(const struct kernel_reader *r, const struct kernel_head *head)
 {
@@ -44,7 +45,7 @@ static void ring_bell(int fd)
 		;
 }
 
-/* The one that was read last will do, as a rule. */
+/* Usually takes the batch that was read last. */
 static struct kernel_batch *make_batch(struct kernel_reader *r, size_t size)
 {
 	size_t room = size > BATCH ? size : BATCH;
@@ -58,7 +59,7 @@ static struct kernel_batch *make_batch(struct kernel_reader *r, size_t size)
 	return b;
 }
 
-/* Room for this many bytes in the last batch; NULL where there is no memory. */
+/* Returns room for this many bytes in the last batch; NULL: no memory. */
 static uint64_t *make_room(struct kernel_reader *r, size_t size)
 {
 	struct kernel_batch *b = r->last;
@@ -108,13 +109,14 @@ static bool is_incomplete(const void *data, size_t size)
 	return s->size && (holes || s->beyond);
 }
 
-/* A stack with what the sampler could not copy: whoever walks it may come too late for that. */
+/* Returns the record with those parts of the stack that the sampler could not copy. When the copy is
+   walked, it may be too late to read them. */
 static void *complete(struct kernel_reader *r, void *data, size_t *size)
 {
 	size_t before;
 	const struct kernel_snapshot *from = copy_in(data, *size, &before);
 	size_t room = r->relaxed || held(r) > MUCH ? MORE_LITTLE : COPY_MORE;
-	if (before) /* other stacks are behind it */
+	if (before) /* other stacks are behind it, so it cannot grow */
 		room = 0;
 	else if (from->beyond < room)
 		room = from->beyond;
@@ -158,7 +160,7 @@ static bool is_full(struct kernel_reader *r)
 	return held(r) >= r->bytes_max;
 }
 
-/* What the ring gives is out of it, whatever we answer: so it is not asked where there is no room. */
+/* A record is out of the ring whatever reader_hold returns. So nothing is read if there is no room. */
 void reader_sync(struct kernel *k)
 {
 	pthread_mutex_lock(&k->reader.reading);
@@ -170,7 +172,7 @@ void reader_sync(struct kernel *k)
 static void *read_ring(void *context)
 {
 	struct kernel *k = context;
-	hurry(); /* what is missing of a stack is there only as long as its program is */
+	hurry(); /* missing parts of a stack can be read only while its program runs */
 	struct pollfd ready[] = {{k->reader.wake, POLLIN, 0},
 				 {ring_buffer__epoll_fd(k->reader.ring), POLLIN, 0}};
 	while (!atomic_load(&k->reader.stop)) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* What the kernel's sampler holds, part by part. Each part belongs to the file that it names. */
+/* Everything that the kernel's sampler holds in our process, part by part. Each part belongs to the file
+   that its comment names. Only files of this folder include it. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -24,28 +25,31 @@ struct ring_buffer;
 #define KERNEL_LISTS 4096u
 #define KERNEL_BUCKETS 4096u
 
-struct process_kernel {              /* tasks.c: more of a process */
-	struct process *same_bucket; /* the next older one */
-	bool attached;               /* it was there before us */
-	bool undescribed;            /* nobody has asked yet what it is called */
-	bool executed;               /* it has become a program of its own since it was forked */
-	unsigned image;              /* times that it did */
-	uint32_t changes;            /* how often it and its parents had, when it became this one */
-	uint32_t counted;            /* index + 1 of the thread that counted samples are of */
+struct process_kernel {              /* tasks.c: what the kernel's sampler adds to a process */
+	struct process *same_bucket; /* the next older one in the hash bucket */
+	bool attached;               /* it started before us */
+	bool undescribed;            /* its name was not read from /proc yet */
+	bool executed;               /* it has exec'd since it was forked */
+	unsigned image;              /* how often it did */
+	/* How often it and its parents had exec'd when it became this program. */
+	uint32_t changes;
+	/* Index + 1 of the thread that counted samples go to; 0: none yet. */
+	uint32_t counted;
 	/* code.c */
-	bool unlooked;  /* its code in memory is new */
-	bool makeshift; /* the sampler has a list without all tables, and so has `list` */
-	uint64_t list_ns, list_end_ns; /* between which it had what is in `list` */
-	uint64_t
-		doubtful_ns; /* since it has mapped something meanwhile, and the sampler does not use
-				 that; 0: it does */
-	uint64_t
-		noted_ns; /* when its code was last taken from what was noted; 0: it was asked since */
+	bool unlooked; /* it has new code in memory, which was not looked at yet */
+	/* `list` was made, and given to the sampler, without waiting for all tables */
+	bool makeshift;
+	uint64_t list_ns, list_end_ns; /* it had what is in `list` between these times */
+	/* Since when its list is doubtful: it mapped something while we looked, so the sampler does not
+	   use the list. 0: the sampler uses it. */
+	uint64_t doubtful_ns;
+	/* When its list was last made from the notes of mapped.c; 0: its memory map was read since. */
+	uint64_t noted_ns;
 	/* waiting.c */
-	unsigned waiting; /* stacks of it that are not walked yet */
+	unsigned waiting; /* copies of its stacks that are not walked yet */
 	uint64_t waiting_bytes;
-	unsigned
-		waits_for; /* library_builds: nothing is new to walk them with before that changes */
+	/* library_builds: its copies wait until that changes, since there are no new tables before. */
+	unsigned waits_for;
 };
 
 struct kernel_list { /* code.c: a list of modules as the sampler has it */
@@ -55,21 +59,22 @@ struct kernel_list { /* code.c: a list of modules as the sampler has it */
 	bool jit_top;
 };
 
-struct kernel_thread {              /* tasks.c */
-	struct kernel_thread *next; /* in its bucket */
+struct kernel_thread {              /* tasks.c: a thread of a process that is sampled */
+	struct kernel_thread *next; /* in the hash bucket */
 	struct process *process;
 	pid_t tid;
-	uint32_t profile; /* its index there + 1; 0: not there yet */
+	uint32_t profile; /* index + 1 in the profile; 0: not there yet */
 	uint64_t start_ns, end_ns, cpu_ns, handler_ns, handled;
-	uint64_t named_ns; /* when its name was looked at last */
-	bool drained;      /* a part of its time is in another profile */
+	uint64_t named_ns; /* when its name was last read */
+	bool drained;      /* a part of its time is in an earlier profile */
 	char name[KERNEL_COMM + 1];
 };
 
-struct kernel_memo { /* paths.c: what the sampler's memo is in the profile */
+/* paths.c: a memo of the sampler (bpf/memo.h), with its nodes in the profile */
+struct kernel_memo {
 	uint32_t thread, count, room;
-	uint32_t placed; /* frames that have a node: a drain takes those of all */
-	uint32_t end;    /* of the walk that its outermost frame is of */
+	uint32_t placed; /* frames that have a node; a drain sets it to 0 */
+	uint32_t end;    /* how the walk ended that its outermost frame is from (enum walk_end) */
 	struct {
 		uint64_t key;
 		uint32_t node;
@@ -78,25 +83,27 @@ struct kernel_memo { /* paths.c: what the sampler's memo is in the profile */
 
 #define KERNEL_THREAD_NONE UINT32_MAX
 
-/* copy.c: words of a process's memory, which the sampler copied. */
+/* copy.c: memory of a process that the sampler copied besides the stack: Go's structures and other
+   stacks. */
 struct kernel_pieces {
 	struct {
 		uint64_t address, size;
 	} pieces[KERNEL_GO + KERNEL_FAR_STACKS];
 	uint32_t count;
-	uint64_t bytes; /* of all */
-	uint64_t g;     /* of Go: the thread's */
+	uint64_t bytes; /* of all pieces */
+	uint64_t g;     /* Go's g of the thread */
 	uint64_t words[];
 };
 
-struct kernel_waiting { /* waiting.c: a stack that is walked when its code is known */
+struct kernel_waiting { /* waiting.c: a sample that is walked when its code is known */
 	struct kernel_waiting *next;
 	struct process *process;
-	const struct library_list
-		*list;                 /* what the process had when it came, as far as was known */
+	/* The list of the process when the sample came, as far as it was known. */
+	const struct library_list *list;
 	uint64_t list_ns, list_end_ns; /* as in the process */
-	unsigned image;                /* of the process */
-	uint32_t thread;               /* in the profile; KERNEL_THREAD_NONE: drained */
+	unsigned image;                /* as in the process, when the sample came */
+	/* Index in the profile; KERNEL_THREAD_NONE: not in this profile yet. */
+	uint32_t thread;
 	pid_t tid;
 	uint32_t event;
 	uint64_t time; /* CLOCK_MONOTONIC */
@@ -104,117 +111,124 @@ struct kernel_waiting { /* waiting.c: a stack that is walked when its code is kn
 	uint64_t address, size;
 	uint64_t copied; /* bytes that the sampler copied itself; the others were read later */
 	uint64_t beyond; /* bytes of the stack that were not copied at first, as far as is known */
-	uint64_t edge;   /* while it is walked: the outermost word that was taken of its bytes */
+	uint64_t edge;   /* during a walk: the outermost word that was read from `bytes` */
 	const uint64_t *inner;        /* frames of the kernel, behind the bytes */
-	struct kernel_pieces *pieces; /* what lies elsewhere, behind those; or NULL */
+	struct kernel_pieces *pieces; /* what lies elsewhere, behind `inner`; or NULL */
 	uint32_t inner_count;
 	enum kernel_unborn unborn;
-	bool unlisted; /* the sampler did not know its modules */
+	bool unlisted; /* the sampler had no list of its modules */
 	bool cut;      /* its stack was not kept */
-	bool used;     /* while it is walked: words that were read later */
-	bool strict;   /* it is walked without those */
-	bool lacks; /* while it is walked: it came to what was not copied, and is not to be had any more */
-	uint64_t bare; /* nobody wants its stack: it is only counted, so often */
+	bool used;     /* during a walk: it has read words that were not copied at once */
+	bool strict;   /* it is walked without such words */
+	/* During a walk: it needed words that were not copied, and cannot be read any more. */
+	bool lacks;
+	uint64_t bare; /* not 0: it has no stack, and stands for so many samples of a place */
 	uint64_t holes[KERNEL_HOLES];
 	uint8_t bytes[];
 };
 
-struct kernel_batch { /* records, one after another, each after its length */
+struct kernel_batch { /* records, one after another, each behind its length */
 	struct kernel_batch *next;
 	size_t used, room;
-	uint64_t bytes[]; /* the room */
+	uint64_t bytes[]; /* `room` of them */
 };
 
-/* reader.c: a thread of its own empties the ring, so that it never waits for what we do with it. */
+/* reader.c: a thread of its own empties the ring, so that the ring never waits for what we do with the
+   records. */
 struct kernel_reader {
 	struct ring_buffer *ring;
 	pthread_t thread;
 	bool running;
 	_Atomic bool stop;
-	pthread_mutex_t reading; /* the ring has one reader at a time */
+	pthread_mutex_t reading; /* only one thread may read the ring at a time */
 	pthread_mutex_t lock;
 	struct kernel_batch *first, *last; /* oldest first */
-	struct kernel_batch *spare;        /* for the next one; or NULL */
-	void *scratch;                     /* a record with a stack that is completed; or NULL */
+	struct kernel_batch *spare;        /* a free batch for the next records; or NULL */
+	void *scratch;                     /* a record whose stack is being completed; or NULL */
 	size_t scratch_room;               /* bytes */
 	size_t bytes, bytes_max;
-	uint64_t missed; /* records for which there was no memory */
-	bool relaxed;    /* only stacks to walk are urgent */
-	int urgent;      /* an eventfd, for others to wait on */
-	int wake;        /* an eventfd, to end its own waiting */
+	uint64_t missed; /* records that were lost for lack of memory */
+	bool relaxed;    /* only copies are urgent */
+	int urgent;      /* an eventfd: something urgent has come */
+	int wake;        /* an eventfd: wakes the thread */
 };
 
 struct kernel_shard {
 	uint32_t *words;
-	size_t room, used; /* words */
+	size_t room, used; /* in words */
 };
 
-struct kernel_tables {             /* tables.c */
-	int shards;                /* descriptor of the map */
+struct kernel_tables {             /* tables.c: unwind tables in the sampler's memory */
+	int shards;                /* descriptor of the BPF map */
 	struct kernel_shard *list; /* the last one is being filled */
 	uint32_t count;
-	uint64_t bytes, begun_ns; /* of all; when they were begun */
+	uint64_t bytes, begun_ns; /* of all shards; when the tables were last begun anew */
 	bool full;
-	struct kernel_module *modules; /* the maps' memory */
+	struct kernel_module *modules; /* memory of the BPF maps */
 	struct recipe *rules;
 	uint32_t rules_used;
-	uint32_t *rule_slots;               /* hash of the rules: their numbers */
-	uint8_t loaded[KERNEL_MODULES / 8]; /* modules whose tables the sampler has */
+	uint32_t *rule_slots;               /* a hash table of the rules, by number */
+	uint8_t loaded[KERNEL_MODULES / 8]; /* a bit for each module whose table the sampler has */
 };
 
-struct kernel_code {               /* code.c */
-	struct kernel_span *spans; /* the maps' memory */
+struct kernel_code {               /* code.c: lists in the sampler's memory */
+	struct kernel_span *spans; /* memory of the BPF maps */
 	struct kernel_room *rooms;
-	uint32_t *generation; /* of what it knows by ids of modules */
+	uint32_t *generation; /* changes when ids of modules get new meanings */
 	uint32_t spans_used, serial;
 	struct kernel_list lists[KERNEL_LISTS];
 	uint32_t list_count;
-	bool vdso_known; /* by the library */
+	bool vdso_known; /* the library has looked at the vDSO */
 };
 
-struct kernel_pace {            /* of an event on a CPU */
-	uint64_t period, count; /* now; events before that */
-	double owed;            /* samples that there should have been besides, until then */
+struct kernel_pace {            /* an event on a CPU */
+	uint64_t period, count; /* the period now; events that had happened when it was set */
+	double owed;            /* samples that were missing until then */
 };
 
-struct kernel_events { /* cpus.c: one after another for each CPU */
+struct kernel_events { /* cpus.c: arrays with `event_count` entries for each CPU */
 	int *fds;
-	struct tally_reading *readings; /* when tallies began */
+	struct tally_reading *readings; /* when the tallies began */
 	struct kernel_pace *paces;
 	struct bpf_link **links;
-	struct tally tallies[ARENA_METRICS_MAX]; /* of those that are closed */
+	struct tally tallies[ARENA_METRICS_MAX]; /* of events that are closed */
 	bool *online;                            /* CPUs that are sampled */
-	uint64_t *enabled_ns; /* for each: how long its first event was when we looked */
-	uint64_t looked_ns;   /* when that was last looked at */
+	/* For each CPU: how long its first event had been enabled at the last look. */
+	uint64_t *enabled_ns;
+	uint64_t looked_ns; /* when that was */
 	/* periods.c */
-	double swing; /* of the rate now: so much of it higher, or lower */
-	double ahead; /* of all until now: so much of a usual time between two changes */
+	double swing; /* by which part the clock's rate is higher now, or lower */
+	/* The sum until now: `swing` times the time it was used, in units of CHANGE_NS. */
+	double ahead;
+	/* When periods were last changed: of clocks, and of events that a CPU counts. */
 	uint64_t changed_ns, paced_ns;
 };
 
-struct kernel_counting {                  /* counters.c */
-	struct kernel_counters *counters; /* the map's memory: two tables for each CPU */
+struct kernel_counting {                  /* counters.c: samples that are only counted */
+	struct kernel_counters *counters; /* memory of the BPF map: two tables for each CPU */
 	struct kernel_turn *turns;
-	uint32_t *side;                 /* which of the two the sampler counts in */
-	bool flipped;                   /* the other one is to be emptied */
-	uint64_t flipped_ns;            /* when that was last */
+	uint32_t *side; /* which of the two the sampler counts in */
+	bool flipped;   /* the other table is to be emptied */
+	/* When the sampler was last told to count in the other one. */
+	uint64_t flipped_ns;
 	uint64_t runs, ns;              /* of all turns, until then */
 	uint64_t mean_ns;               /* what counting a sample took lately */
-	struct recording_counted since; /* the last drain */
+	struct recording_counted since; /* totals since the last drain */
 };
 
-struct kernel_tasks {                           /* tasks.c */
+/* tasks.c: processes and threads by their numbers */
+struct kernel_tasks {
 	struct process *by_pid[KERNEL_BUCKETS]; /* newest first */
 	struct kernel_thread *threads[KERNEL_BUCKETS];
 	uint64_t reaped_ns, checked_ns;
 };
 
-struct kernel_paths {               /* paths.c */
-	struct kernel_memo **memos; /* by number; made when first used */
+struct kernel_paths {               /* paths.c: the sampler's memos */
+	struct kernel_memo **memos; /* by number; allocated when first used */
 	unsigned memo_bits;
 };
 
-struct kernel_queue {                        /* waiting.c */
+struct kernel_queue {                        /* waiting.c: samples that wait to be walked */
 	struct kernel_waiting *first, **end; /* oldest first */
 	uint64_t bytes;
 };
@@ -223,7 +237,7 @@ struct kernel {
 	struct recording *recording;
 	bool whole;         /* the whole machine is sampled */
 	uint32_t max_depth; /* frames of a path */
-	uint32_t every;     /* one of so many samples is walked */
+	uint32_t every;     /* one of so many samples is walked, the others are counted */
 	unsigned cpus;
 	bool sampling;
 	int epoll; /* readable when there is something urgent to do */
@@ -232,7 +246,7 @@ struct kernel {
 	struct bpf_object *object; /* object.c */
 	struct bpf_link **links;
 	size_t link_count;
-	int processes; /* descriptor of the map */
+	int processes; /* descriptor of the BPF map */
 
 	struct kernel_reader reader;
 	struct kernel_events events;
@@ -246,9 +260,9 @@ struct kernel {
 	struct kernel_names *names; /* of the kernel's functions; NULL: not known */
 	uint64_t names_stamp;
 
-	uint64_t confused; /* records that made no sense */
-	uint64_t lost;     /* samples that are in the profile as such already */
+	uint64_t confused; /* samples that could not be used */
+	uint64_t lost;     /* lost samples that are in the profile already */
 	uint64_t records, record_bytes, copies;
-	unsigned builds; /* library_builds, as it was last */
+	unsigned builds; /* library_builds, at the last look */
 	uint64_t named_ns, looked_ns;
 };

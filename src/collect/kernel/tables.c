@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Unwind tables in the sampler's memory: shards, which are filled one after
- * another. A small table is given as a whole when a process with its module is. Of a large one, in
- * what may go on for weeks, only the pages that were needed so far: a stack that
- * comes to another one is left to us, and when we have walked it the
- * sampler has the pages that it took. Where there is no room for more, all
- * are forgotten and given anew as they are needed.
+ * Unwind tables in the sampler's memory. It consists of shards (BPF maps), which are filled one after
+ * another. A small table is given as a whole, with the first list that has its module. Of a large one, in a
+ * recording of the whole machine, only those pages are given that were needed so far. If a walk comes to
+ * another page, the sampler copies the stack. When we have walked the copy, we give the sampler the pages
+ * that the walk needed. If there is no room left, all tables are removed, and given again when they are
+ * needed.
  *
- * The tables of a browser, a few compilers and their libraries would not fit, and little of them is ever used. A
- * recording of one program gets all tables whole: there a copied stack costs the program more than the memory is worth.
+ * The tables of a browser, a few compilers and their libraries would not fit, and little of them is ever
+ * used. A recording of one program gets all tables as a whole: there a copied stack costs the program more
+ * than the memory is worth.
  *
- * Rules are shared by all tables: 3600 programs and libraries of Debian have 750 000 of them, of which 24 000 differ.
+ * Rules (recipes) are shared by all tables: 3600 programs and libraries of Debian have 750 000 of them, of
+ * which 24 000 differ.
  */
 #include "collect/kernel/tables.h"
 
@@ -31,16 +33,16 @@
 #include "library/library.h"
 #include "process/registers.h"
 
-#define TABLES_WHOLE \
-	(24ull << 20) /* bytes, of what may go on for weeks: with the other maps below 60 MB */
-#define TABLES_NS 60000000000ull /* at least, from one time that all are forgotten to the next */
-#define LARGE 65536u             /* words */
-#define PART_PAGES 16u           /* are given at once: a power of two */
+/* Bytes of tables in a recording of the whole machine: together with the other maps less than 60 MB. */
+#define TABLES_WHOLE (24ull << 20)
+#define TABLES_NS 60000000000ull /* at least, from one removal of all tables to the next */
+#define LARGE 65536u             /* words: larger tables are given in parts */
+#define PART_PAGES 16u           /* that are given at once: a power of two */
 #define RULE_SLOTS (2 * KERNEL_RULES)
 
 /* ---- shards ---- */
 
-/* A new one. The kernel waits for all programs that run when it gets one: so they are large. */
+/* Adds a shard. Whenever the kernel gets one, it waits for all running programs, so shards are large. */
 static bool make_shard(struct kernel *k, size_t words)
 {
 	LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = BPF_F_MMAPABLE | BPF_F_INNER_MAP);
@@ -72,7 +74,7 @@ static bool make_shard(struct kernel *k, size_t words)
 	return made;
 }
 
-/* Memory for so many words, and where the sampler finds it; NULL: there is no more. */
+/* Returns memory for so many words, and where the sampler finds it; NULL: there is no more. */
 static uint32_t *take_words(struct kernel *k, size_t words, uint32_t *shard, uint32_t *at)
 {
 	struct kernel_shard *s = k->tables.count ? &k->tables.list[k->tables.count - 1] : NULL;
@@ -87,6 +89,7 @@ static uint32_t *take_words(struct kernel *k, size_t words, uint32_t *shard, uin
 	return s->words + *at;
 }
 
+/* Unmaps all shards. */
 static void leave_shards(struct kernel *k)
 {
 	for (uint32_t i = 0; i < k->tables.count; i++)
@@ -99,6 +102,7 @@ static void leave_shards(struct kernel *k)
 
 /* ---- tables ---- */
 
+/* Whether step_simple() in bpf/step.h can apply it. */
 static bool is_simple(const struct recipe *r)
 {
 	const struct unwind_cpu *cpu = unwind_cpu_for(native_machine);
@@ -108,8 +112,8 @@ static bool is_simple(const struct recipe *r)
 	       (r->extra == RECIPE_AT_CFA || r->extra == RECIPE_SAME);
 }
 
-/* Tables have most rules in common: each is in the sampler's memory once. Its number there; 0: there is no
-   room. */
+/* Returns the number of a rule in the sampler's memory; 0: there is no room. Tables have most rules in
+   common, so each rule is stored once. */
 static uint32_t share_rule(struct kernel *k, const struct recipe *rule)
 {
 	struct recipe shared = *rule;
@@ -132,7 +136,7 @@ static uint32_t share_rule(struct kernel *k, const struct recipe *rule)
 	}
 }
 
-/* With the numbers of shared rules. */
+/* Copies rows, with the numbers of the shared rules. */
 static bool copy_rows(struct kernel *k, const struct table *t, uint32_t first, uint32_t count,
 		      uint32_t *to)
 {
@@ -146,7 +150,8 @@ static bool copy_rows(struct kernel *k, const struct table *t, uint32_t first, u
 	return true;
 }
 
-/* Pages and rows: all, or none yet. */
+/* Gives a table: pages and rows of a small one; of a large one an index of its pages that is empty at
+   first. */
 static bool place_table(struct kernel *k, const struct library_module *m)
 {
 	const struct table *t = &m->table;
@@ -180,7 +185,7 @@ enum kernel_given tables_give(struct kernel *k, const struct library_module *m)
 	return k->tables.modules[m->id].page_count ? KERNEL_GIVEN : KERNEL_NO_ROOM;
 }
 
-/* Some pages around one that the sampler does not have. */
+/* Gives the sampler a page that it does not have, and some pages around it. */
 static void give_pages(struct kernel *k, const struct library_module *m, uint32_t page)
 {
 	const struct table *t = &m->table;
@@ -195,7 +200,7 @@ static void give_pages(struct kernel *k, const struct library_module *m, uint32_
 			return;
 		}
 		*to = count;
-		/* The sampler may look there at any time. */
+		/* The sampler may read this word at any time. */
 		__atomic_store_n(&k->tables.list[x->shard].words[x->pages + page],
 				 KERNEL_PART(shard, at), __ATOMIC_RELEASE);
 	}
@@ -211,7 +216,7 @@ void tables_need(struct kernel *k, const uint64_t *keys, uint32_t count)
 							 : NULL;
 		uint64_t address = (keys[i] & CCT_ADDRESS) - (keys[i] & CCT_CALL ? 1 : 0);
 		uint64_t page = (address - x->start) >> TABLE_PAGE_BITS;
-		/* its table may have been given back meanwhile */
+		/* The library may have freed its table meanwhile. */
 		if (m && page < x->page_count && m->table.page_count == x->page_count &&
 		    !k->tables.list[x->shard].words[x->pages + page])
 			give_pages(k, m, (uint32_t)page);
@@ -229,7 +234,7 @@ bool tables_begin(struct kernel *k)
 		k->tables.rule_slots = reallocarray(NULL, RULE_SLOTS, sizeof *k->tables.rule_slots);
 	if (!k->tables.rule_slots)
 		return false;
-	for (uint32_t i = 0; i < k->tables.count; i++) /* no program has them after that */
+	for (uint32_t i = 0; i < k->tables.count; i++) /* no program uses them after that */
 		bpf_map_delete_elem(k->tables.shards, &i);
 	leave_shards(k);
 	memset(k->tables.modules, 0, KERNEL_MODULES * sizeof *k->tables.modules);

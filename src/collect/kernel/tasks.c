@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who is sampled, as the sampler tells it: a process that forks, execs or ends,
- * with each thread that comes and goes. A process is described from /proc while
- * it lives; one that was too short for that is what its parent was, under the
- * name that the kernel gives it.
+ * The processes and threads that are sampled. The sampler tells when a process forks, execs or ends, and
+ * when a thread begins or ends. A process is described from /proc while it lives. If its life is too short
+ * for that, it has the description of its parent, with the name that the kernel gives it.
  *
- * In a recording of the whole machine most processes are never sampled, and
- * nothing is asked about those. One that is sampled without having been told of
- * was there before us. What has ended is kept for a moment: the kernel still
- * works for it, and is sampled doing so.
+ * In a recording of the whole machine most processes are never sampled, and nothing is asked about these.
+ * If a process is sampled that no record has told of, it started before us. Processes and threads that have
+ * ended are kept for a moment: the kernel still works for them, and is sampled while it does.
  */
 #include "collect/kernel/tasks.h"
 
@@ -31,9 +29,9 @@
 
 #define NAMED_AT_ONCE 256
 #define NAMED_FOR_NS 1000000000ull
-#define AFTERLIFE_NS 3000000000ull /* what was counted comes later than what was walked */
+#define AFTERLIFE_NS 3000000000ull /* counted samples come later than walked ones */
 #define CHECK_NS 10000000000ull
-#define RELATIVES_MAX 8 /* from parent to parent */
+#define RELATIVES_MAX 8 /* steps from parent to parent */
 
 static void finish(struct kernel *k, struct kernel_thread *t);
 
@@ -57,7 +55,7 @@ struct process *tasks_find_process(const struct kernel *k, pid_t pid)
 	return p;
 }
 
-/* The same, or the last one that has ended. */
+/* The same, or the latest one that has ended. */
 static struct process *find_any(const struct kernel *k, pid_t pid)
 {
 	struct process *p = tasks_find_process(k, pid);
@@ -71,7 +69,7 @@ bool tasks_has(const struct kernel *k, pid_t pid)
 	return find_any(k, pid);
 }
 
-/* One whose end will be told by records. `parent` may be NULL. */
+/* Adds a process whose end will be told by a record. `parent` may be NULL. */
 static struct process *add_process(struct kernel *k, pid_t pid, const struct process *parent)
 {
 	struct process_kernel *more = calloc(1, sizeof *more);
@@ -140,7 +138,7 @@ static void set_name(char *to, size_t size, const char *comm)
 	snprintf(to, size, "%.*s", (int)KERNEL_COMM, comm);
 }
 
-/* Its stacks may still wait to be walked: it is forgotten after that. */
+/* Copies of its stacks may still wait to be walked. It is forgotten after that. */
 static void end_process(struct kernel *k, struct process *p)
 {
 	if (!k->whole)
@@ -149,14 +147,14 @@ static void end_process(struct kernel *k, struct process *p)
 	p->end_ns = now_ns();
 }
 
-/* Where the sampler was given its code after it had ended, nobody else takes that back. */
+/* Removes a process from the sampler's map. If its list was given after its end, nobody else removes it. */
 static void take_back(struct kernel *k, const struct process *p)
 {
 	uint32_t pid = (uint32_t)p->pid;
 	bpf_map_delete_elem(k->processes, &pid);
 }
 
-/* Between fork and exec a child is nobody yet: what it took then counts for what it became. */
+/* What a child does between fork and exec counts for the program that it becomes. */
 void tasks_executed(struct kernel *k, const struct kernel_task *t)
 {
 	pid_t pid = (pid_t)t->head.process;
@@ -166,7 +164,7 @@ void tasks_executed(struct kernel *k, const struct kernel_task *t)
 	const struct process *before = p && p->kernel->executed ? p : NULL;
 	if (before) {
 		p->replaced = true;
-		if (k->whole && first) { /* what it becomes has the same number */
+		if (k->whole && first) { /* the new program has the same number */
 			finish(k, first);
 			first = NULL;
 		}
@@ -177,7 +175,7 @@ void tasks_executed(struct kernel *k, const struct kernel_task *t)
 		p = add_process(k, pid, NULL);
 	if (!p)
 		return;
-	if (before && k->whole) { /* which is kept for a while */
+	if (before && k->whole) { /* the old one is kept for a while */
 		p->parent = before->parent;
 		p->start_ms = before->start_ms;
 	}
@@ -192,7 +190,7 @@ void tasks_executed(struct kernel *k, const struct kernel_task *t)
 		p->kernel->undescribed = !p->profile;
 	}
 	if (!p->kernel->undescribed)
-		process_describe(k->recording, p, true); /* which may know a longer one */
+		process_describe(k->recording, p, true); /* which may know a longer name */
 	p->kernel->executed = true;
 	p->kernel->changes = (uint32_t)t->changes;
 	p->kernel->image++;
@@ -237,12 +235,12 @@ struct kernel_thread *tasks_find(struct kernel *k, pid_t process, pid_t tid)
 	struct kernel_thread *t = find_thread(k, tid);
 	if (t && (t->process->pid == process || !k->whole))
 		return t;
-	if (t) /* the number is another one's now */
+	if (t) /* another process has this number now */
 		finish(k, t);
 	struct process *p = k->whole ? find_any(k, process) : tasks_find_process(k, process);
 	if (!p && k->whole && tasks_attach(k, process))
 		p = tasks_find_process(k, process);
-	if (!p) { /* what came before was lost */
+	if (!p) { /* its earlier records were lost */
 		p = add_child(k, process, 0);
 		if (p)
 			p->kernel->unlooked = true;
@@ -250,7 +248,8 @@ struct kernel_thread *tasks_find(struct kernel *k, pid_t process, pid_t tid)
 	return p ? add_thread(k, p, tid, now_ns()) : NULL;
 }
 
-/* One that has become another program since, of which we will hear, keeps the name that it had. */
+/* If the process has become another program since, it keeps the name that it had: a record of the exec
+   is still to come. */
 static void describe(struct kernel *k, struct process *p)
 {
 	char name[sizeof p->name];
@@ -311,7 +310,7 @@ struct process *tasks_process(struct kernel *k, pid_t pid, uint32_t changes)
 	for (struct process *p = first_process(k, pid); p; p = p->kernel->same_bucket) {
 		if (p->pid != pid)
 			continue;
-		found = p; /* the oldest, if none is as old */
+		found = p; /* the oldest one, if none is old enough */
 		if ((changes - p->kernel->changes) % most < most / 2)
 			return p;
 	}
@@ -349,7 +348,8 @@ void tasks_add_cost(struct kernel *k, struct process *p, uint64_t samples, uint6
 	err_free(e);
 }
 
-/* Of one that goes on, or began before us, nobody has told the time on a CPU. */
+/* Estimates the CPU time of a thread by its samples. The kernel tells the time only at the end of a
+   thread, and since its very beginning. */
 static uint64_t guess_cpu(const struct kernel *k, const struct kernel_thread *t)
 {
 	const struct recording_event *event = &k->recording->options.events[0];
@@ -367,7 +367,7 @@ static void read_name(struct kernel_thread *t)
 		fclose(file);
 }
 
-/* Threads are named when they are made, and many name themselves afterwards. */
+/* Threads get a name when they are made, and many of them rename themselves afterwards. */
 void tasks_name(struct kernel *k)
 {
 	uint64_t now = now_ns();
@@ -386,7 +386,7 @@ void tasks_name(struct kernel *k)
 		}
 }
 
-/* Numbers that are known at its end. */
+/* Ends a thread: puts its totals into the profile, and frees it. */
 static void finish(struct kernel *k, struct kernel_thread *t)
 {
 	uint32_t index;
@@ -449,7 +449,7 @@ void tasks_restart(struct kernel *k)
 		p->kernel->counted = 0;
 }
 
-/* Threads that nobody finished: their numbers are of no interest any more. */
+/* Frees the threads that were not finished. Nobody needs their totals any more. */
 void tasks_close(struct kernel *k)
 {
 	for (size_t i = 0; i < KERNEL_BUCKETS; i++)
@@ -460,7 +460,7 @@ void tasks_close(struct kernel *k)
 	tasks_forget_all(k);
 }
 
-/* ---- what the sampler says ---- */
+/* ---- records ---- */
 
 bool tasks_attach(struct kernel *k, pid_t pid)
 {
@@ -476,8 +476,8 @@ bool tasks_attach(struct kernel *k, pid_t pid)
 	return true;
 }
 
-/* What is asked now is of use for those that are gone by the time of their first sample, and for the
-   children of all. */
+/* Names and mappings are read now, for processes that are gone at the time of their first sample, and
+   for the children of all. */
 void tasks_scan(struct kernel *k)
 {
 	struct dirent *entry;
@@ -502,7 +502,7 @@ void tasks_forked(struct kernel *k, const struct kernel_task *t)
 	struct process *p = tasks_find_process(k, pid);
 	if (old)
 		finish(k, old);
-	if (pid == tid) { /* a new process; an old one of this number has ended unseen */
+	if (pid == tid) { /* a new process; if the number is known, the old process ended unseen */
 		if (p)
 			end_process(k, p);
 		p = add_child(k, pid, (pid_t)t->head.process);
@@ -537,7 +537,7 @@ void tasks_exited(struct kernel *k, const struct kernel_task *t)
 
 /* ---- what has ended ---- */
 
-/* Those of whose end nobody told us, because there was no room in the ring. */
+/* Finds processes of whose end no record came, because there was no room in the ring. */
 static void find_ended(struct kernel *k, uint64_t now)
 {
 	k->tasks.checked_ns = now;

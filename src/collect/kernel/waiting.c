@@ -13,10 +13,11 @@
 #include "harvest/recording.h"
 #include "library/library.h"
 
-#define WAITING_MAX ((uint64_t)512 << 20)  /* bytes */
-#define WAITING_WHOLE ((uint64_t)32 << 20) /* the same for what may go on for weeks */
-#define WAITING_SMALL \
-	8192u /* bytes: most stacks are not larger, and are kept while there is any room */
+#define WAITING_MAX ((uint64_t)512 << 20) /* bytes of all */
+/* The same for the whole machine, which may go on for weeks. */
+#define WAITING_WHOLE ((uint64_t)32 << 20)
+/* Bytes. Most stacks are not larger, and are kept as long as there is any room. */
+#define WAITING_SMALL 8192u
 
 static uint64_t bytes_of(const struct kernel_waiting *w)
 {
@@ -74,7 +75,7 @@ void waiting_add(struct kernel *k, const struct kernel_snapshot *from, const uin
 	memcpy(w->registers, from->registers, sizeof w->registers);
 	memcpy(w->holes, from->holes, sizeof w->holes);
 	memcpy(w->bytes, bytes, size);
-	if (from->inner_count) { /* stacks are whole words */
+	if (from->inner_count) { /* aligned, since stacks are whole words */
 		w->inner = (uint64_t *)(w->bytes + w->size);
 		w->inner_count = (uint32_t)from->inner_count;
 		memcpy(w->bytes + w->size, from->inner, inner);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* Samples that wait for their code to be known (walks.c): copies of stacks, and places that were only counted. */
+/* The queue of samples that wait until their code is known: copies of stacks, and places that are only
+   counted. kernel.c and counters.c add samples, walks.c walks and removes them. */
 #include <stdint.h>
 
 struct err;
@@ -11,20 +12,20 @@ struct kernel_snapshot;
 struct kernel_waiting;
 struct process;
 
-#define WAITING_ONE ((uint64_t)2 << 20) /* bytes of one process, so that others have a part */
+#define WAITING_ONE ((uint64_t)2 << 20) /* bytes of one process, so that there is room for others */
 
-/* `far`: what was copied with it from elsewhere, or NULL. */
+/* Adds a copy. `far`: what was copied with it from elsewhere, or NULL. */
 void waiting_add(struct kernel *k, const struct kernel_snapshot *snapshot, const uint8_t *bytes,
 		 const struct kernel_far *far);
-/* The same for one that is only counted. */
+/* Adds a sample that is only counted. */
 void waiting_add_place(struct kernel *k, const struct kernel_place *place);
-/* Counts of a place. */
+/* Adds so many samples of a place. */
 struct err *waiting_count(struct kernel *k, struct process *p, uint64_t pc, uint32_t event,
 			  uint64_t count);
-/* The one that `link` points to; frees it. */
+/* Removes the one that `link` points to, and frees it. */
 void waiting_remove(struct kernel *k, struct kernel_waiting **link);
 /* Tells the library which lists they need. */
 void waiting_use(const struct kernel *k);
-/* The profile is another one from now on. */
+/* A new profile begins: each sample looks up its thread again. */
 void waiting_restart(struct kernel *k);
 void waiting_close(struct kernel *k);

@@ -20,8 +20,10 @@
 #include "library/library.h"
 #include "process/kernel_names.h"
 
+/* After new code was mapped: how many looks are tried again, for the whole machine. */
 #define HOPES 4u
-#define UNRESOLVED_MAX 64u /* stacks in a row that looking at the process's memory did not help */
+/* Walks in a row for which it was useless to look at the process again. */
+#define UNRESOLVED_MAX 64u
 
 static struct walk_space space_of(struct kernel *k, const struct library_list *list)
 {
@@ -38,7 +40,7 @@ static enum walk_end walk_with(struct kernel *k, struct kernel_waiting *w,
 			  k->max_depth, frames);
 }
 
-/* Which still runs the same program. */
+/* Returns the process if it still runs the same program; else 0. */
 static pid_t task_of(const struct kernel_waiting *w)
 {
 	return w->process->gone || w->image != w->process->kernel->image ? 0 : w->process->pid;
@@ -57,14 +59,14 @@ static enum walk_end walk(struct kernel *k, struct kernel_waiting *w,
 	return walk_with(k, w, &code, keys, frames);
 }
 
-/* Whether it still is the program that it was when the sample came. */
+/* Whether the process is still the program that it was when the sample came. */
 static bool is_same(const struct kernel *k, const struct kernel_waiting *w)
 {
 	const struct process *p = w->process;
 	return w->image == p->kernel->image && !mapped_executed(k, p->pid, w->time);
 }
 
-/* Whether a library came into another one's place between the sample and when the process had that list. */
+/* Whether a library was replaced between the sample and the time at which the process had that list. */
 static bool is_other(const struct kernel *k, const struct kernel_waiting *w, uint64_t list_ns,
 		     uint64_t list_end_ns)
 {
@@ -73,7 +75,8 @@ static bool is_other(const struct kernel *k, const struct kernel_waiting *w, uin
 	       mapped_replaced(k, pid, w->time, list_end_ns);
 }
 
-/* What the process has, where it had that when the sample came; otherwise what was noted of that time. */
+/* Returns the list of the process if it was right when the sample came (sets `now`), otherwise the list
+   that was noted for that time. */
 static const struct library_list *list_of(struct kernel *k, const struct kernel_waiting *w,
 					  bool *now)
 {
@@ -89,7 +92,7 @@ static enum walk_end walk_listed(struct kernel *k, struct kernel_waiting *w, uin
 	return walk(k, w, list_of(k, w, &now), keys, frames);
 }
 
-/* Where nothing explains it: as far as that goes. */
+/* The last try, if no list explains the stack: walks as far as possible. */
 static enum walk_end walk_last(struct kernel *k, struct kernel_waiting *w, uint64_t *keys,
 			       uint32_t *frames)
 {
@@ -100,6 +103,7 @@ static enum walk_end walk_last(struct kernel *k, struct kernel_waiting *w, uint6
 	return walk_with(k, w, &code, keys, frames);
 }
 
+/* Adds a sample without a stack to the profile. */
 static struct err *keep_bare(struct kernel *k, const struct kernel_waiting *w, uint64_t key)
 {
 	uint32_t thread;
@@ -107,6 +111,7 @@ static struct err *keep_bare(struct kernel *k, const struct kernel_waiting *w, u
 	return e ? e : frames_count_place(k, w->process, thread, key, w->event, w->bare);
 }
 
+/* Adds a path to the profile. */
 static struct err *keep(struct kernel *k, const struct kernel_waiting *w, const uint64_t *keys,
 			uint32_t frames, enum walk_end end)
 {
@@ -123,14 +128,16 @@ static struct err *keep(struct kernel *k, const struct kernel_waiting *w, const 
 	return e ? e : frames_count(k, thread, node, w->event, end, w->time);
 }
 
+/* Whether the first frame is in code that is known. */
 static bool is_known(struct kernel *k, const struct kernel_waiting *w)
 {
 	struct walk_space space = space_of(k, w->process->list);
 	return walk_find_module(&space, w->pc);
 }
 
-/* Of a process that has ended, become another program or unloaded a library since: by what was noted
-   of it, what it had when the sample came, or what its parent has. */
+/* Walks the stack of a process that has ended, has become another program or has unloaded a library
+   since. Tries what was noted for that time, then what was known when the sample came, then the list of
+   its parent. */
 static enum walk_end walk_back(struct kernel *k, struct kernel_waiting *w, uint64_t *keys,
 			       uint32_t *frames)
 {
@@ -142,8 +149,8 @@ static enum walk_end walk_back(struct kernel *k, struct kernel_waiting *w, uint6
 	return end;
 }
 
-/* Looks at the memory of the process again where the walk met unknown code, unless that was of no
-   use lately. Where it begins in unknown code it is not even tried before. */
+/* Walks a stack. If it meets unknown code, looks at the memory map of the process again, unless that was
+   useless lately. If the first frame is in unknown code already, it looks before it walks. */
 static enum walk_end walk_looking(struct kernel *k, struct kernel_waiting *w, uint64_t *keys,
 				  uint32_t *frames)
 {
@@ -151,7 +158,8 @@ static enum walk_end walk_looking(struct kernel *k, struct kernel_waiting *w, ui
 	const struct library_list *before = p->list;
 	bool same = is_same(k, w);
 	bool patient = same && !p->gone && p->useless <= UNRESOLVED_MAX;
-	/* The sampler had no list for it: its parent's was not there yet when it was forked, or a library has gone. */
+	/* The sampler had no list: its parent had none yet when it was forked, or a library was
+	   replaced. */
 	bool unlisted = patient && w->unlisted && !p->kernel->doubtful_ns &&
 			w->time > p->kernel->list_ns;
 	bool looked = unlisted || (patient && !is_known(k, w));
@@ -184,7 +192,8 @@ static enum walk_end walk_looking(struct kernel *k, struct kernel_waiting *w, ui
 	return end;
 }
 
-/* A thread that has not run yet either, and has touched no stack. */
+/* Whether a thread has not run yet, and so has no frame on its stack: the kernel's outermost frame is
+   ret_from_fork. */
 static bool is_new(const struct kernel *k, const struct kernel_waiting *w)
 {
 	uint64_t start, size;
@@ -195,6 +204,7 @@ static bool is_new(const struct kernel *k, const struct kernel_waiting *w)
 	return name && !strncmp(name, "ret_from_fork", strlen("ret_from_fork"));
 }
 
+/* The same decision as is_unborn() in bpf/sample.bpf.c. */
 static bool is_unborn(const struct kernel *k, const struct kernel_waiting *w, enum walk_end end)
 {
 	return w->unborn == KERNEL_UNBORN ||
@@ -202,6 +212,7 @@ static bool is_unborn(const struct kernel *k, const struct kernel_waiting *w, en
 	       (end == WALK_BAD_MEMORY && (w->unborn == KERNEL_UNBORN_COPY || is_new(k, w)));
 }
 
+/* Adds a sample that was walked to the profile. */
 static void walk_one(struct kernel *k, struct kernel_waiting *w, uint64_t *keys, uint32_t frames,
 		     enum walk_end end)
 {
@@ -212,11 +223,12 @@ static void walk_one(struct kernel *k, struct kernel_waiting *w, uint64_t *keys,
 		return;
 	}
 	if (w->used && end != WALK_COMPLETE && end != WALK_TOO_DEEP) {
-		/* What was read later is of another time: frames by it are believed only to the root. */
+		/* Words that were read later are of another time. Frames found by them are believed only
+		   if the walk has come to the root. */
 		w->strict = true;
 		end = walk_listed(k, w, keys, &frames);
 	}
-	if (is_unborn(k, w, end)) { /* as in the sampler */
+	if (is_unborn(k, w, end)) { /* as end() in bpf/sample.bpf.c */
 		keys[0] = KERNEL_KEY_KERNEL;
 		frames = w->inner_count ? 0 : 1;
 		end = WALK_COMPLETE;
@@ -227,7 +239,8 @@ static void walk_one(struct kernel *k, struct kernel_waiting *w, uint64_t *keys,
 	recording_kept(k->recording, keep(k, w, keys, frames, end));
 }
 
-/* Compilers at run time have new code again and again: what was of no use is not tried as often then. */
+/* Run-time compilers have new code again and again. So for the whole machine only a few more looks are
+   tried. */
 void walks_hope(const struct kernel *k, struct process *p)
 {
 	if (!k->whole)
@@ -236,7 +249,7 @@ void walks_hope(const struct kernel *k, struct process *p)
 		p->useless = UNRESOLVED_MAX - HOPES;
 }
 
-/* Whether its code is not known yet, but will be. */
+/* Whether the code of the sample is not known yet, but will be. */
 static bool must_wait(struct kernel *k, struct kernel_waiting *w, enum walk_end end)
 {
 	unsigned unready = library_was_unready(k->recording->library);
@@ -256,7 +269,8 @@ void walks_all(struct kernel *k)
 		bool wait = builds && (w->process->kernel->makeshift ||
 				       w->process->kernel->waits_for == builds);
 		if (!wait) {
-			library_was_unready(k->recording->library); /* for others */
+			/* Clears what earlier looks have reported. */
+			library_was_unready(k->recording->library);
 			end = walk_looking(k, w, keys, &frames);
 			wait = must_wait(k, w, end);
 		}

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 #pragma once
-/* What is known about the code at an address: span -> module -> page -> row -> rule. */
+/* Finds what is known about the code at an address: span (a mapping of a list) -> module -> page -> row
+   -> rule (a recipe). sample.bpf.c and count.h use it. */
 #include "collect/kernel/bpf/maps.h"
 
-/* The last span that begins at or before the address, or the first; UINT32_MAX: there are none. */
+/* Returns the last span that begins at or before the address, or the first one; UINT32_MAX: there are
+   none. */
 CHECKED uint32_t find_last(uint32_t first, uint32_t count, uint64_t address)
 {
 	for (int i = 0; i < SPAN_STEPS && count > 1; i++) {
@@ -21,7 +23,7 @@ CHECKED uint32_t find_last(uint32_t first, uint32_t count, uint64_t address)
 	return count ? first : UINT32_MAX;
 }
 
-/* The span that has the address; UINT32_MAX: none. */
+/* Returns the span that has the address; UINT32_MAX: none. */
 CHECKED uint32_t find_span(uint32_t first, uint32_t count, uint64_t address)
 {
 	uint32_t at = find_last(first, count, address);
@@ -29,7 +31,8 @@ CHECKED uint32_t find_span(uint32_t first, uint32_t count, uint64_t address)
 	return s && address - s->start < s->end - s->start ? at : UINT32_MAX;
 }
 
-/* Whether the list has code of a file there. What is made at run time comes and goes, and is walked without a table. */
+/* Whether the list has code of a file in this range. Code made at run time does not count: it comes and
+   goes, and is walked without a table. */
 CHECKED int is_listed(struct kernel_process *process, uint64_t start, uint64_t end)
 {
 	if (!process)
@@ -45,7 +48,8 @@ INLINE struct kernel_room *room_of(uint32_t tgid)
 	return bpf_map_lookup_elem(&rooms, &at);
 }
 
-/* The serial of the list that a process is to be walked with; 0: none, or it may be of another time. */
+/* Returns the serial of the list that the process is to be walked with; 0: there is none, or it may be
+   out of date. */
 INLINE uint32_t list_of(const struct kernel_process *process, uint32_t tgid)
 {
 	struct kernel_room *room = room_of(tgid);
@@ -53,7 +57,7 @@ INLINE uint32_t list_of(const struct kernel_process *process, uint32_t tgid)
 	return good ? process->serial : 0;
 }
 
-/* A word of a shard; 0 where there is none. */
+/* Returns a word of a shard; 0: there is none. */
 CHECKED uint32_t read_shard(uint32_t number, uint32_t index)
 {
 	void *table = bpf_map_lookup_elem(&shards, &number);
@@ -62,7 +66,7 @@ CHECKED uint32_t read_shard(uint32_t number, uint32_t index)
 	return b ? b->words[index % KERNEL_BLOCK] : 0;
 }
 
-/* The index of the rule for an address of the module; NO_RULE where this part of its table is not
+/* Returns the index of the rule for an address of the module; NO_RULE: this part of its table is not
    here. */
 CHECKED uint32_t find_rule(uint32_t id, uint64_t address)
 {
@@ -106,7 +110,8 @@ CHECKED uint32_t find_rule(uint32_t id, uint64_t address)
 	return b ? b->words[row % KERNEL_BLOCK] & TABLE_RULE_MASK : NO_RULE;
 }
 
-/* Goes to the span that has the address; 0: none has. Beyond them code may be made at run time. */
+/* Moves the walk to the span that has the address; 0: no span has it. An address outside all spans may
+   be code made at run time. */
 CHECKED int know_span(struct walk *w, struct kernel_process *process, uint64_t address)
 {
 	if (!w || !process)
@@ -128,8 +133,8 @@ CHECKED int know_span(struct walk *w, struct kernel_process *process, uint64_t a
 	return address >= process->jit_low && address < process->jit_high;
 }
 
-/* Fills in what is known about an address of the span that the walk is at; 0: nothing can be. What
-   a module's table says is the same for all that have the module, and for as long as it is called so. */
+/* Fills in what is known about an address of the walk's span; 0: nothing. What a module's table says
+   holds for all processes that have the module, for as long as the module has this id. */
 CHECKED int know_place(struct place *p, struct walk *w, uint64_t key)
 {
 	uint32_t now = generation, rule = 0;
@@ -153,8 +158,8 @@ CHECKED int know_place(struct place *p, struct walk *w, uint64_t key)
 	return 1;
 }
 
-/* What is known about an address, mostly since it was met before, in this or another process that has
-   the same module; NULL: it is of none. `first`: of this CPU's places. */
+/* Returns what is known about an address; NULL: it is of no module. Usually it was met before, in this
+   or another process that has the same module. `first`: the first of this CPU's places. */
 INLINE struct place *find_place(uint32_t first, struct walk *w, struct kernel_process *process,
 				uint64_t address)
 {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 #pragma once
 /*
- * Samples that are not walked: they are counted by process, place and event, in a table for each CPU whose lines are
- * those of the cache, so that a sample touches one. Of each CPU there are two tables: the collector has the sampler use
- * the other one and empties the first (counters.c), so nobody waits and nothing is counted twice.
+ * Counts samples that are not walked, by process, place and event. Each CPU has tables whose lines are as
+ * large as those of the cache, so that a sample touches one line. There are two tables for each CPU: the
+ * collector lets the sampler use the other one, and empties the first (counters.c). So nobody waits, and
+ * nothing is counted twice. sample.bpf.c uses it.
  */
 #include "collect/kernel/bpf/code.h"
 #include "collect/kernel/bpf/record.h"
@@ -21,7 +22,7 @@ INLINE bool is_turn(uint32_t cpu, uint32_t event)
 	return !left;
 }
 
-/* Its code is not known yet: the collector will count it. */
+/* Sends a sample whose code is not known yet. The collector will count it. */
 INLINE void send_place(uint32_t event, uint64_t pc, const struct kernel_process *process,
 		       uint64_t start)
 {
@@ -31,6 +32,7 @@ INLINE void send_place(uint32_t event, uint64_t pc, const struct kernel_process 
 		__sync_fetch_and_add(&counts.lost_records, 1);
 }
 
+/* Sends a count that must make room for another one. */
 INLINE void send_counted(const struct kernel_counters *line, uint64_t way)
 {
 	struct kernel_counted out = {.place = line->places[way],
@@ -43,14 +45,14 @@ INLINE void send_counted(const struct kernel_counters *line, uint64_t way)
 		__sync_fetch_and_add(&counts.lost_records, out.count);
 }
 
-/* One more of this place, which may take the room of another one. */
+/* Counts one more sample of this place. It may take the room of another one. */
 CHECKED int count_place(struct kernel_turn *turn, uint64_t place, uint32_t process, uint32_t serial,
 			uint32_t cpu)
 {
 	if (!turn)
 		return 0;
 	uint64_t hash = (place ^ (uint64_t)process << 20) * 0x9e3779b97f4a7c15ull, way;
-	/* Before it is asked which table, and seen by others then: see counters_flip(). */
+	/* This must be visible to others before the table is chosen: see counters_flip(). */
 	__sync_lock_test_and_set(&turn->counting, 1);
 	uint32_t index = (cpu * 2 + (side & 1)) * KERNEL_COUNTERS +
 			 ((uint32_t)(hash >> 32) & (KERNEL_COUNTERS - 1));
@@ -82,7 +84,7 @@ CHECKED int count_place(struct kernel_turn *turn, uint64_t place, uint32_t proce
 	return 1;
 }
 
-/* Where the CPU was. `process` may be NULL. */
+/* Counts a sample at the place where the CPU was. `process` may be NULL. */
 INLINE void count(struct bpf_perf_event_data *context, struct kernel_process *process, uint32_t cpu,
 		  uint32_t tgid, uint32_t event, uint64_t start)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 #pragma once
-/* What the sampler must know about aarch64. CO-RE leaves out what follows ___ in a name. */
+/* What the sampler must know about aarch64: where registers are, and what system calls look like.
+   types.h includes it. CO-RE ignores what follows ___ in the name of a type. */
 #define CO_RE __attribute__((preserve_access_index))
 
 struct thread_struct {
@@ -15,28 +16,28 @@ struct pt_regs___kernel {
 	__s32 syscallno;
 } CO_RE;
 
-/* They lie in the kernel as DWARF numbers them: x0 to x30, SP, then the PC. */
+/* The kernel has them in the order of their DWARF numbers: x0 to x30, SP, then the PC. */
 static inline __attribute__((always_inline)) long cpu_registers(struct pt_regs___kernel *regs,
 								uint64_t *out)
 {
 	return bpf_probe_read_kernel(out, (KERNEL_REGISTERS + 1) * sizeof *out, regs);
 }
 
-/* Of what an event interrupted. */
+/* For the registers that an event interrupted. */
 #define CPU_IN_KERNEL(regs) ((regs)->pstate & 15) /* not at EL0 */
 #define CPU_EVENT_PC(regs) ((regs)->pc)
 
-/* Those that every walk begins with. */
+/* For the user registers that every walk begins with. */
 #define CPU_PC(regs) ((regs)->pc)
 #define CPU_SP(regs) ((regs)->sp)
 #define CPU_FP(regs) ((regs)->regs[29])
 #define CPU_LINK(regs) ((regs)->regs[30])
-#define CPU_GO 28 /* Go's g, by DWARF number */
-/* The words of the thread's own variables that the linker knows, from the first one on. */
+#define CPU_GO 28 /* register of Go's g, by DWARF number */
+/* Address of word number i of the static thread-local variables, from the first one on. */
 #define CPU_GO_WORD(tp, i) ((tp) + 16 + 8ull * (i))
 #define CPU_EXTRA(regs) ((regs)->regs[19])
 
-/* Whether clone or clone3 has just said 0, as to a child. */
+/* Whether clone or clone3 has just returned 0, as it does in a child. */
 static inline __attribute__((always_inline)) bool cpu_at_birth(struct pt_regs___kernel *regs)
 {
 	const uint32_t call = 0xd4000001u; /* svc #0 */
@@ -47,15 +48,17 @@ static inline __attribute__((always_inline)) bool cpu_at_birth(struct pt_regs___
 	       (code[0] == call || code[1] == call);
 }
 
-/* Whether the kernel is about to go back to what a signal interrupted, and the PC is still behind the call for that. */
+/* Whether the thread is in sigreturn: the kernel is about to go back to what a signal interrupted, but
+   the PC is still behind the system call. */
 static inline __attribute__((always_inline)) bool cpu_in_sigreturn(struct pt_regs___kernel *regs)
 {
-	uint32_t code = 0; /* the kernel notes the number late, and x8 becomes another one soon */
+	/* The kernel sets syscallno late, and x8 soon gets another value: so both are tested. */
+	uint32_t code = 0;
 	return (regs->syscallno == 139 || regs->regs[8] == 139) &&
 	       !bpf_probe_read_user(&code, sizeof code, (void *)(regs->pc - sizeof code)) &&
 	       code == 0xd4000001u;
 }
-#define CPU_CALL_SIZE 4 /* of svc */
+#define CPU_CALL_SIZE 4 /* size of svc */
 
-/* The thread's own pointer, which lies at the end of its stack where a C library made the thread. */
+/* The thread pointer. If a C library made the thread, it points to the end of the thread's stack. */
 #define cpu_thread_pointer(task) ((task)->thread.uw.tp_value)

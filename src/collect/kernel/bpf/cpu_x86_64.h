@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 #pragma once
-/* What the sampler must know about x86-64. CO-RE leaves out what follows ___ in a name. */
+/* What the sampler must know about x86-64: where registers are, and what system calls look like. types.h
+   includes it. CO-RE ignores what follows ___ in the name of a type. */
 #define CO_RE __attribute__((preserve_access_index))
 
 struct thread_struct {
@@ -12,7 +13,7 @@ struct pt_regs___kernel {
 		cs, flags, sp, ss;
 } CO_RE;
 
-/* By DWARF number; the PC last. */
+/* By DWARF number; the PC is last. */
 static inline __attribute__((always_inline)) long cpu_registers(struct pt_regs___kernel *regs,
 								uint64_t *out)
 {
@@ -36,22 +37,22 @@ static inline __attribute__((always_inline)) long cpu_registers(struct pt_regs__
 	return 0;
 }
 
-/* Of what an event interrupted, in which registers have their public names. */
+/* For the registers that an event interrupted. They have their public names there. */
 #define CPU_IN_KERNEL(regs) (!((regs)->cs & 3))
 #define CPU_EVENT_PC(regs) ((regs)->rip)
 
-/* Those that every walk begins with. */
+/* For the user registers that every walk begins with. */
 #define CPU_PC(regs) ((regs)->ip)
 #define CPU_SP(regs) ((regs)->sp)
 #define CPU_FP(regs) ((regs)->bp)
 #define CPU_LINK(regs) 0 /* there is none */
-#define CPU_GO 14        /* Go's g, by DWARF number */
-/* The words of the thread's own variables that the linker knows, from the last one on. */
+#define CPU_GO 14        /* register of Go's g, by DWARF number */
+/* Address of word number i of the static thread-local variables, from the last one on. */
 #define CPU_GO_WORD(tp, i) ((tp)-8 - 8ull * (i))
 #define CPU_EXTRA(regs) ((regs)->bx)
 
-/* Whether clone or clone3 has just said 0, as to a child. Which call it was is forgotten, but it leaves behind where it
-   came back to, and the instruction before it says which. */
+/* Whether clone or clone3 has just returned 0, as it does in a child. The number of the call is lost,
+   but RCX still has the address behind it, and the instruction before the call has the number. */
 static inline __attribute__((always_inline)) bool cpu_at_birth(struct pt_regs___kernel *regs)
 {
 	uint8_t code[7] = {0}; /* mov $NUMBER, %eax; syscall */
@@ -63,7 +64,8 @@ static inline __attribute__((always_inline)) bool cpu_at_birth(struct pt_regs___
 	       code[5] == 0x0f && code[6] == 0x05;
 }
 
-/* Whether the kernel is about to go back to what a signal interrupted, and the PC is still behind the call for that. */
+/* Whether the thread is in sigreturn: the kernel is about to go back to what a signal interrupted, but
+   the PC is still behind the system call. */
 static inline __attribute__((always_inline)) bool cpu_in_sigreturn(struct pt_regs___kernel *regs)
 {
 	uint16_t code = 0;
@@ -71,7 +73,7 @@ static inline __attribute__((always_inline)) bool cpu_in_sigreturn(struct pt_reg
 	       !bpf_probe_read_user(&code, sizeof code, (void *)(regs->ip - sizeof code)) &&
 	       code == 0x050f;
 }
-#define CPU_CALL_SIZE 2 /* of syscall */
+#define CPU_CALL_SIZE 2 /* size of syscall */
 
-/* The thread's own pointer, which lies at the end of its stack where a C library made the thread. */
+/* The thread pointer. If a C library made the thread, it points to the end of the thread's stack. */
 #define cpu_thread_pointer(task) ((task)->thread.fsbase)

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 #pragma once
 /*
- * Stacks of goroutines, for the collector to walk. Where the sampler walks itself, recipes lead it from the thread's
- * stack to the goroutine's (RECIPE_PARKED); a copy of one stack alone would end there. So of a thread that runs Go its
- * g and m are copied, too, with the stacks that they tell of. C code that Go has called keeps other things in the
- * register of g: then it is sought among the thread's own variables. Nothing of these is read later: stacks of
- * goroutines move, and the zeros of a fresh one look like the outermost frame.
+ * Copies the stacks of goroutines, for the collector to walk. If the sampler walks itself, recipes lead it
+ * from the thread's stack to the goroutine's (RECIPE_PARKED). A copy of one stack alone would end there. So
+ * if a thread runs Go, the runtime's structures for the goroutine (g) and the thread (m) are copied, too,
+ * with the stacks that they point to. C code that Go has called may use the register of g for other things.
+ * Then g is searched among the thread-local variables. Nothing of these is read later: stacks of goroutines
+ * move, and the zeros of a fresh stack look like the outermost frame. sample.bpf.c uses it.
  */
 #include "collect/kernel/bpf/maps.h"
 
-/* Where Go's runtime keeps what is needed here, in words. A version that keeps it elsewhere is seen by what the
-   words say of each other, and the copy goes without. */
+/* Where Go's runtime keeps what is needed here, in words. If a version of Go keeps it elsewhere, the
+   words do not fit together (is_go), and the copy goes without them. */
 #define GO_STACK_LOW 0
 #define GO_STACK_HIGH 1
 #define GO_M 6
@@ -19,12 +20,13 @@
 #define GO_M_SIGNALS 10 /* m.gsignal */
 #define GO_M_CURRENT 24 /* m.curg */
 #define GO_STACK_MAX (1ull << 32)
-#define GO_STACK_PART \
-	(KERNEL_STACK - (1u << 16)) /* of a stack of which it is not known where it ends */
-#define GO_M_SIZE 1024              /* an m is larger */
-#define GO_WORDS 64                 /* of a thread's own variables, in which its g may be */
-#define GO_SAVED 1024               /* the same of its stack */
+/* Bytes that are copied of a stack if its SP is not known. */
+#define GO_STACK_PART (KERNEL_STACK - (1u << 16))
+#define GO_M_SIZE 1024 /* an m is larger than this */
+#define GO_WORDS 64    /* thread-local variables among which g is searched */
+#define GO_SAVED 1024  /* words of the stack among which g is searched */
 
+/* Indices of kernel_far.go: the g whose stack it is on, its m, m.g0, m.curg, m.gsignal. */
 enum { GO_HERE, GO_THREAD, GO_SYSTEM, GO_CURRENT, GO_SIGNALS };
 
 INLINE struct task_struct *current_task(void)
@@ -32,7 +34,7 @@ INLINE struct task_struct *current_task(void)
 	return (void *)bpf_get_current_task_btf();
 }
 
-/* How far it is to the end of a stack that a C library made, or the kernel; 0: that is not known. */
+/* Returns the distance from SP to the end of a stack that a C library made, or the kernel; 0: not known. */
 INLINE uint64_t thread_stack_size(uint64_t sp, uint64_t thread_pointer)
 {
 	struct mm_struct *mm = current_task()->mm;
@@ -53,7 +55,7 @@ INLINE bool copy_go(struct kernel_far *far, uint32_t i, uint64_t address)
 	return false;
 }
 
-/* Whether this is the g of a thread that runs Go; if so, its m and the others that it may have to do with. */
+/* Whether this is the g of a thread that runs Go. If so, copies its m and the other gs of that thread. */
 INLINE bool is_go(struct kernel_far *far, uint64_t g)
 {
 	const uint64_t *m = far->go[GO_THREAD], *system = far->go[GO_SYSTEM];
@@ -67,14 +69,14 @@ INLINE bool is_go(struct kernel_far *far, uint64_t g)
 	return true;
 }
 
-/* How much of a g's stack is beyond SP; 0: that is on another one. */
+/* Returns how much of a g's stack is beyond SP; 0: SP is on another stack. */
 INLINE uint64_t go_beyond(const struct kernel_far *far, uint32_t i, uint64_t sp)
 {
 	uint64_t low = far->go[i][GO_STACK_LOW], high = far->go[i][GO_STACK_HIGH];
 	return far->go_at[i] && low <= sp && sp < high && high - low < GO_STACK_MAX ? high - sp : 0;
 }
 
-/* Whether it is that of this very thread, which is on one of its stacks. */
+/* Whether it is the g of this very thread: SP is on one of its stacks. */
 INLINE bool is_go_here(struct workspace *ws, uint64_t g)
 {
 	struct kernel_far *far = &ws->far;
@@ -103,9 +105,12 @@ static long find_go_saved(uint32_t i, struct workspace **context)
 	return ws->go;
 }
 
-/* C has Go's register for itself, but where there is C, Go keeps its g among the thread's own variables, too; at which
-   place is up to the linker. The first thread may have put these somewhere that the kernel has not noticed yet, and has
-   the pointer of the program before: then it is where C has saved the register. */
+/*
+ * Finds g. C code may use Go's register for itself. But if there is C in a program, Go also keeps g among
+ * the thread-local variables; the linker decides where. The first thread may have put these somewhere
+ * without the kernel having noticed yet. Then its thread pointer is still that of the previous program, and
+ * g is searched where C has saved the register: on the stack.
+ */
 INLINE bool find_go(struct workspace *ws)
 {
 	uint64_t tp = cpu_thread_pointer(current_task()), word;
@@ -119,8 +124,8 @@ INLINE bool find_go(struct workspace *ws)
 	return ws->go;
 }
 
-/* Where the stack of g0 ends. What Go takes for its end may be where C has called Go. Where Go made the thread itself, the
-   thread's pointer is into its m, and says nothing of the stack. */
+/* Returns where the stack of g0 ends. What Go takes for the end may be the place where C has called Go.
+   If Go made the thread itself, the thread pointer points into its m, and says nothing about the stack. */
 INLINE uint64_t go_thread_end(const struct kernel_far *far)
 {
 	uint64_t end = far->go[GO_SYSTEM][GO_STACK_HIGH];
@@ -128,7 +133,8 @@ INLINE uint64_t go_thread_end(const struct kernel_far *far)
 	return end + thread_stack_size(end, tp - far->go_at[GO_THREAD] < GO_M_SIZE ? 0 : tp);
 }
 
-/* The same for the stack that it is on, whosever that is, with what C has there. */
+/* Returns the distance from SP to the end of the stack that SP is on, with what C has there; 0: it is
+   none of Go's stacks. */
 INLINE uint64_t go_stack_size(const struct kernel_far *far, uint64_t sp)
 {
 	uint64_t size = go_beyond(far, GO_CURRENT, sp);
@@ -138,8 +144,9 @@ INLINE uint64_t go_stack_size(const struct kernel_far *far, uint64_t sp)
 	return size;
 }
 
-/* To the next page of another stack, which goes behind what was copied before. A page that is not there
-   was never touched: the stack ends beyond it. Of what C has there it is the end. */
+/* Copies up to the next page of another stack, behind what was copied before. If a page is not there, it
+   was never touched, and the stack begins beyond it. In the part that belongs to C, such a page is the
+   end. */
 static long copy_far_one(uint32_t i, struct workspace **context)
 {
 	struct workspace *ws = *context;
@@ -166,7 +173,8 @@ static long copy_far_one(uint32_t i, struct workspace **context)
 	return 0;
 }
 
-/* The stack of a g, unless SP is there. Where it was left properly it is known how far it goes. */
+/* Copies the stack of a g, unless SP is on it. `parked`: the goroutine has left it properly, so its SP
+   is known. */
 INLINE void copy_far_stack(struct workspace *ws, uint32_t i, uint64_t sp, bool parked)
 {
 	struct kernel_far *far = &ws->far;
@@ -184,7 +192,8 @@ INLINE void copy_far_stack(struct workspace *ws, uint32_t i, uint64_t sp, bool p
 	ws->behind += far->stacks[ws->other & 1].size;
 }
 
-/* Behind so many bytes of the stack that SP is on, and about as many as there is room for. Returns how many there are then. */
+/* Copies the other stacks behind the first `behind` bytes, which are of the stack that SP is on: about
+   `room` bytes at most. Returns how many bytes there are then. */
 INLINE uint64_t copy_far(struct workspace *ws, uint64_t sp, uint64_t behind, uint64_t room)
 {
 	struct kernel_far *far = &ws->far;

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 #pragma once
 /*
- * The memo: the walk before, of the same thread. Frames that did not change since need no recipe,
- * only that the words which their PCs were read from still hold them.
+ * The memo: the previous walk, of the same thread. Frames that have not changed since need no recipe. It is
+ * enough that the words from which their PCs were read are the same. sample.bpf.c uses it.
  *
- * All of these words are compared, for nothing less will do: a thread may have returned to its first frame
- * since, called from elsewhere there, and have come to the same inner frames again. So what a deep stack costs is what
- * one compare does, and that is made small: the stack is read in whole pages, and words are compared
- * in groups, with one look at the outcome for each.
+ * All of these words are compared, and nothing less would do: a thread may have returned to its first
+ * frame, called from another place there, and come to the same inner frames again. So the cost of a deep
+ * stack is the cost of comparing it. To keep that small, the stack is read in whole pages, and words are
+ * compared in groups, with one test of the outcome for each group.
  */
 #include "collect/kernel/bpf/step.h"
 
-/* An address of the stack as the memo has it; 0: none. */
+/* Returns an address of the stack as the memo has it; 0: none. */
 INLINE uint32_t offset_of(struct walk *w, uint64_t address)
 {
 	uint64_t offset = address - w->base;
@@ -20,14 +20,14 @@ INLINE uint32_t offset_of(struct walk *w, uint64_t address)
 	return address ? (uint32_t)offset : 0;
 }
 
-/* Where the PC was read. Only whole words are compared. */
+/* Returns where the PC was read, as the memo has it. Only whole words are compared. */
 INLINE uint32_t slot_of(struct walk *w)
 {
 	return w->slot & 7 ? 0 : offset_of(w, w->slot);
 }
 
-/* As the memo has it: a thread that is interrupted where a call will return to, or has returned to, stands
-   elsewhere than the caller does. */
+/* Returns the PC as the memo has it. A thread that was interrupted at an address is marked, because a
+   frame that only returns to the same address is another frame. */
 INLINE uint64_t marked_pc(const struct walk *w)
 {
 	return w->exact ? w->pc | FRAME_EXACT : w->pc;
@@ -38,7 +38,7 @@ struct compare {
 	struct memo *memo;
 };
 
-/* Whether the words of a group of frames, which must all be in the page at hand, are as they were. */
+/* Whether the words of a group of frames are unchanged. All must be in the page that was read. */
 INLINE bool compare_group(const struct walk *w, const struct frame *f)
 {
 	uint64_t from = w->base - w->at, beyond = 0, differs = 0;
@@ -56,7 +56,7 @@ INLINE bool compare_group(const struct walk *w, const struct frame *f)
 	return !(differs & CPU.address_bits) && beyond < KERNEL_WINDOW;
 }
 
-/* The same for one, which may lie elsewhere. */
+/* The same for one frame, whose word may be elsewhere. */
 INLINE bool compare_one(struct walk *w, const struct frame *f)
 {
 	uint64_t slot = w->base + f->slot, offset = slot - w->at;
@@ -69,7 +69,7 @@ INLINE bool compare_one(struct walk *w, const struct frame *f)
 	return !((*(uint64_t *)(w->bytes + offset) ^ f->pc) & CPU.address_bits);
 }
 
-/* How far it came is in the map's memory: on the stack the verifier would follow each round. */
+/* The state of the loop is in the map's memory. On the stack, the verifier would follow each round. */
 static long compare_some(uint32_t i, struct compare *c)
 {
 	uint32_t count = c->walk->to_compare;
@@ -90,8 +90,8 @@ static long compare_some(uint32_t i, struct compare *c)
 	return k < COMPARED_AT_ONCE;
 }
 
-/* How many of the outermost frames of the memo that the walk has come to must be walked again: 0
-   where all are as they were. */
+/* Compares the frames of the memo from the one on that the walk has come to. Returns how many of the
+   outermost ones must be walked again; 0: all are unchanged. */
 CHECKED int compare(struct walk *w, struct memo *memo)
 {
 	if (!w || !memo)
@@ -104,12 +104,12 @@ CHECKED int compare(struct walk *w, struct memo *memo)
 	return (int)w->to_compare;
 }
 
-/* Goes to the frame of the memo that the walk stands on; 0: there is none. */
+/* Finds the frame of the memo that the walk stands on; 0: there is none. */
 CHECKED int find_frame(struct walk *w, struct memo *memo)
 {
 	if (!w || !memo)
 		return 0;
-	/* As many are looked at as one step may pass. */
+	/* One step may pass several frames of the memo: at most 8 are looked at. */
 	for (int i = 0; i < 8 && w->known; i++, w->known--) {
 		uint64_t index = KERNEL_FRAMES - w->known;
 		MASK(index, KERNEL_FRAMES - 1);
@@ -132,7 +132,7 @@ struct remembering {
 	struct memo *memo;
 };
 
-/* A copy by a helper is quicker than a loop. */
+/* Copies by a helper, which is faster than a loop. */
 static long remember_some(uint32_t i, struct remembering *r)
 {
 	uint64_t from = r->ws->walk.done, count = r->ws->walk.fresh - from;
@@ -149,7 +149,7 @@ static long remember_some(uint32_t i, struct remembering *r)
 	return 0;
 }
 
-/* The fresh frames before those that stay. */
+/* Puts the new frames into the memo, before the `kept` ones that stay. */
 INLINE void remember(struct workspace *ws, struct memo *memo, uint32_t kept)
 {
 	struct remembering r = {ws, memo};

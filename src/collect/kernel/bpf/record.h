@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 #pragma once
-/* What all records have, and when somebody is woken for them. */
+/* What all records have in common, and when the collector is woken for them. count.h and sample.bpf.c
+   use it. */
 #include "collect/kernel/bpf/maps.h"
 
 INLINE void fill_head(struct kernel_head *head, uint32_t kind, uint32_t event, uint64_t now)
@@ -13,7 +14,8 @@ INLINE void fill_head(struct kernel_head *head, uint32_t kind, uint32_t event, u
 	head->time = now;
 }
 
-/* More than half full: somebody should read it. */
+/* Returns a flag for the ring. It wakes the collector for urgent records, and if the ring is more than
+   half full. */
 INLINE uint64_t wake(uint64_t urgent)
 {
 	return urgent || bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) > 1 << 23 ? BPF_RB_FORCE_WAKEUP

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only
 /*
- * The sampler in the kernel. A perf event on each CPU runs `sample`: where the
- * thread that it interrupts is one to be sampled, its user stack is walked with
- * our own tables (unwind/table.h), and what is new since the walk before goes
- * into the ring. Nothing happens in the program itself.
+ * The sampler in the kernel: a BPF program. A perf event on each CPU runs `sample`. If the thread that it
+ * interrupts is to be sampled, its user stack is walked with our own tables (unwind/table.h), and what is
+ * new since the previous walk goes into the ring. Nothing happens in the target itself. The small programs
+ * at the end of the file tell of forks, execs and exits, and watch new mappings.
  *
- * The rules are those of unwind/step.h, in terms that the kernel's verifier
- * can follow; tests compare the two. Loops over frames are bpf_loop's, searches
- * are functions of their own, which the verifier looks at once.
+ * The rules are those of unwind/step.h, written so that the kernel's verifier can follow them; tests
+ * compare the two. Loops over frames are done by bpf_loop. Searches are functions of their own, which the
+ * verifier checks once.
  */
 #include <linux/bpf.h>
 #include <linux/bpf_perf_event.h>
@@ -32,17 +32,17 @@ struct walker { /* what a step needs besides */
 	struct walk *walk;
 	struct memo *memo;
 	struct kernel_process *process;
-	uint32_t places; /* of this CPU */
+	uint32_t places; /* the first one of this CPU */
 };
 
-/* Whether the frame that the walk stands on is one of the memo, with all beyond it. */
+/* Whether the frame that the walk stands on is in the memo, and all frames beyond it are unchanged. */
 INLINE bool meets(struct walker *x)
 {
 	struct walk *w = x->walk;
 	if (w->sp < w->next || !find_frame(w, x->memo))
 		return false;
-	if (w->fresh + w->known >
-	    settings.max_depth) { /* it is cut elsewhere than the walk before */
+	/* max_depth cuts the path at another frame than it cut the previous walk. */
+	if (w->fresh + w->known > settings.max_depth) {
 		w->known = 0;
 		w->next = UINT64_MAX;
 		return false;
@@ -53,7 +53,7 @@ INLINE bool meets(struct walker *x)
 	return !changed;
 }
 
-/* After step_pointer into code that has a recipe: step_pointer_compiled() in unwind/step.h. */
+/* After step_pointer has come to code that has a recipe: as step_pointer_compiled() in unwind/step.h. */
 INLINE int step_compiled(struct walker *x)
 {
 	struct walk *w = x->walk;
@@ -101,15 +101,16 @@ INLINE int step(struct walker *x, struct place *p)
 	return r->cfa == RECIPE_COMPLEX ? WALK_COMPLEX : WALK_NO_RECIPE;
 }
 
-/* What comes behind the call that a handler ends with is other code, and registers may be half those of what the signal
-   interrupted: but all of these are in the signal frame, to which the call itself leads. */
+/* In sigreturn, the PC is behind the system call, where other code begins, and the registers may be half
+   those of the code that the signal interrupted. But all of these are in the signal frame, and the
+   system call itself leads there. So the walk begins at the call. */
 INLINE uint64_t first_pc(const struct walk *w, struct pt_regs___kernel *regs)
 {
 	uint64_t pc = CPU_PC(regs) & CPU.address_bits;
 	return w->returning ? pc - CPU_CALL_SIZE : pc;
 }
 
-/* Where the thread was when it was interrupted, or entered the kernel. */
+/* Begins a walk where the thread was when it was interrupted, or when it entered the kernel. */
 INLINE void begin(struct walk *w)
 {
 	struct task_struct *task = (void *)bpf_get_current_task_btf();
@@ -132,8 +133,9 @@ INLINE void begin(struct walk *w)
 	w->known = w->fresh = 0;
 }
 
-/* Whether a walk that failed may be tried again, by frame pointers: assembly of a compiler at run time that no analysis
-   understood keeps those. Where that fails, too, what was found at first is what there is: once more. */
+/* Whether a walk that failed may be tried again, by frame pointers: assembly of a run-time compiler that
+   no analysis understood keeps those. If that fails, too, the walk is repeated as at first, and its
+   result stays. */
 INLINE bool may_retry(const struct walker *x)
 {
 	const struct walk *w = x->walk;
@@ -141,7 +143,7 @@ INLINE bool may_retry(const struct walker *x)
 	       x->process->jit_high && w->retries < 2;
 }
 
-/* Whether the walk has come to its end. */
+/* Makes a step. Returns whether the walk has come to its end. */
 INLINE bool step_one(struct walker *x)
 {
 	struct walk *w = x->walk;
@@ -164,7 +166,7 @@ INLINE bool step_one(struct walker *x)
 	x->ws->keys[n] = w->exact ? key : (key + 1) | KERNEL_KEY_CALL;
 	w->fresh++;
 	w->end = (uint16_t)(p ? step(x, p) : WALK_NO_MODULE);
-	if (may_retry(x)) { /* here, because the verifier looks at each call of bpf_loop anew */
+	if (may_retry(x)) { /* here, because the verifier checks each call of bpf_loop again */
 		begin(w);
 		w->known = w->known_first;
 		w->next = w->known ? 0 : UINT64_MAX;
@@ -182,9 +184,9 @@ static long step_some(uint32_t i, struct walker *x)
 	return 0;
 }
 
-/* ---- what comes out ---- */
+/* ---- what is sent ---- */
 
-/* The kernel's own frames behind those of the program; how many there are. */
+/* Adds the kernel's own frames behind those of the program. Returns how many there are. */
 INLINE uint64_t add_inner(struct bpf_perf_event_data *context, struct workspace *ws)
 {
 	uint64_t at = ws->walk.fresh;
@@ -227,9 +229,9 @@ INLINE void send_path(struct bpf_perf_event_data *context, struct walker *x, uin
 	}
 }
 
-/* To the next page. A page that the program never touched is not there: it is left out, for there
-   may be more beyond. How far it came is in the map's memory: on the stack the verifier would follow
-   each round. */
+/* Copies up to the next page of the stack. A page that the program never touched is not there. It is
+   left out, for there may be more beyond. The state of the loop is in the map's memory. On the stack,
+   the verifier would follow each round. */
 static long copy_one(uint32_t i, struct workspace **context)
 {
 	struct workspace *ws = *context;
@@ -252,7 +254,8 @@ static long copy_one(uint32_t i, struct workspace **context)
 	return 0;
 }
 
-/* Copies are large: what is small is not to be lost for their sake. Of the whole machine's stacks most are small. */
+/* Returns how many bytes of a stack may be copied. Copies are large, and small records must not be lost
+   because of them. In a recording of the whole machine most stacks are small. */
 INLINE uint64_t room_for_stack(void)
 {
 	uint64_t used = bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA);
@@ -261,6 +264,7 @@ INLINE uint64_t room_for_stack(void)
 	return used < RING_SIZE / 2 ? KERNEL_STACK : used < RING_SIZE / 4 * 3 ? 1 << 17 : 1 << 14;
 }
 
+/* Whether the thread has run at all: see enum kernel_unborn. */
 INLINE enum kernel_unborn find_unborn(const struct walk *w, const struct kernel_process *process)
 {
 	struct task_struct *task = (void *)bpf_get_current_task_btf();
@@ -273,6 +277,7 @@ INLINE enum kernel_unborn find_unborn(const struct walk *w, const struct kernel_
 									   : KERNEL_BORN;
 }
 
+/* Whether it has not run yet, so that its path is the kernel's alone. */
 INLINE bool is_unborn(const struct walk *w, const struct kernel_process *process)
 {
 	enum kernel_unborn found = find_unborn(w, process);
@@ -281,8 +286,9 @@ INLINE bool is_unborn(const struct walk *w, const struct kernel_process *process
 	       (found == KERNEL_RETURNING && KERNEL_IS_NOWHERE(w->end));
 }
 
-/* Whether the kernel is about to send it to a signal handler: SP is at the frame for that already, the PC still where it
-   was interrupted. The first bytes of the frame are zeros, as if nobody had called. */
+/* Whether the kernel is about to send the thread to a signal handler: SP is at the new signal frame
+   already, but the PC is still where the signal came. The first bytes of the frame are zeros, as if
+   nobody had called. */
 INLINE bool is_leaving(struct bpf_perf_event_data *context, const struct walk *w)
 {
 	struct task_struct *task = (void *)bpf_get_current_task_btf();
@@ -301,7 +307,7 @@ INLINE void send_snapshot(struct bpf_perf_event_data *context, struct workspace 
 	uint64_t sp, size, whole;
 	if (read_registers(ws->walk.registers))
 		return;
-	/* With what code may have left below SP. */
+	/* With what code may keep below SP. */
 	sp = (ws->walk.registers[CPU.sp & (KERNEL_REGISTERS - 1)] & ~7ull) - CPU.kept_below;
 	fill_head(&s->head, KERNEL_SNAPSHOT, event, start);
 	__builtin_memcpy(s->registers, ws->walk.registers, sizeof s->registers);
@@ -345,13 +351,14 @@ INLINE void send_snapshot(struct bpf_perf_event_data *context, struct workspace 
 		__sync_fetch_and_add(&counts.lost_snapshots, 1);
 }
 
-/* The program ends, or becomes another one. Its memory may be gone: what is left is the kernel's work. */
+/* Makes a path for a program that ends or execs. Its memory may be gone, so only the kernel's work is
+   left. */
 INLINE void end(struct walker *x)
 {
 	struct walk *w = x->walk;
 	w->end = WALK_COMPLETE;
 	w->known = 0;
-	w->fresh = settings.whole ? 0 : 1; /* its own frames stand for it */
+	w->fresh = settings.whole ? 0 : 1; /* if `whole`, the kernel's own frames follow */
 	x->ws->fresh[0] = (struct frame){0};
 	x->ws->keys[0] = KERNEL_KEY_KERNEL;
 }
@@ -367,8 +374,8 @@ INLINE void walk(struct walker *x, bool known)
 	bpf_loop(3 * KERNEL_FRAMES / STEPS_AT_ONCE + 3, step_some, x, 0);
 }
 
-/* The work of the kernel alone: its threads have no other, and of a program that ends, or becomes
-   another one, none is left. */
+/* Sends the kernel's frames alone: kernel threads have no others, and a program that ends or execs has
+   none left. */
 INLINE void send_inner(struct bpf_perf_event_data *context, struct workspace *ws, uint32_t event,
 		       uint64_t start)
 {
@@ -427,8 +434,9 @@ SEC("perf_event") int sample(struct bpf_perf_event_data *context)
 		walk(&x, known);
 	if (is_unborn(&ws->walk, process) || is_leaving(context, &ws->walk))
 		end(&x);
-	/* Memory that is there may be out of reach in an interrupt: a page that the program has not touched
-	   since fork, or since the kernel looked who uses it, on CPUs that do not mark pages themselves. */
+	/* Memory that is there may be out of reach in an interrupt: a page that the program has not
+	   touched since a fork, or since the kernel looked who uses it, on CPUs that do not mark pages
+	   themselves. */
 	if ((ws->walk.end == WALK_NO_MODULE && (!process->resigned || ws->walk.elsewhere)) ||
 	    (ws->walk.end == WALK_BAD_MEMORY && ws->walk.fresh))
 		send_snapshot(context, ws, process, event, start);
@@ -439,7 +447,7 @@ SEC("perf_event") int sample(struct bpf_perf_event_data *context)
 	return 0;
 }
 
-/* ---- who they are ---- */
+/* ---- processes and mappings ---- */
 
 INLINE void fill_task(struct kernel_task *t, uint32_t kind, struct task_struct *task)
 {
@@ -488,20 +496,20 @@ SEC("tp_btf/sched_process_exec") int BPF_PROG(executed, struct task_struct *task
 	if (!process && !settings.whole)
 		return 0;
 	struct kernel_room *room = room_of(id);
-	if (room) /* a list that is put in place just now is of the program before */
+	if (room) /* a list that is being given just now is of the old program */
 		__sync_fetch_and_add(&room->taken, 1);
 	none.changes = (process ? process->changes : 0) + 1;
 	bpf_map_update_elem(&processes, &id, &none, BPF_ANY);
 	fill_task(&t, KERNEL_EXEC, task);
 	t.changes = none.changes;
-	/* Of the whole machine's programs most are never sampled: what they are can wait. */
+	/* In a recording of the whole machine most programs are never sampled: this can wait. */
 	if (bpf_ringbuf_output(&ring, &t, sizeof t, wake(!settings.whole)))
 		__sync_fetch_and_add(&counts.lost_records, 1);
 	return 0;
 }
 
-/* The kernel has found room for what a program maps. Where the list has code there, a library has gone, and the
-   next one may be in its place: samples are left to the collector until it has looked. */
+/* The kernel has found free addresses for a new mapping. If the list has code there, a library is gone,
+   and another one may come in its place. So samples are left to the collector until it has looked. */
 SEC("tp_btf/vm_unmapped_area")
 int BPF_PROG(mapped, unsigned long address, struct vm_unmapped_area_info *info)
 {

@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 #pragma once
-/* From a frame to its caller, by the rules of unwind/step.h; and the memory that it reads. */
+/* Steps of a walk: from a frame to its caller, by the rules of unwind/step.h, and the memory that a step
+   reads. Functions that have the same name there do the same. sample.bpf.c and memo.h use it. */
 #include "collect/kernel/bpf/maps.h"
 #include "unwind/made.h"
 
 /* ---- memory ---- */
 
-/* Reads a piece of the stack from `at` on, at most `size` bytes and no farther than to the end of the
-   page, for there may be nothing beyond; 0 where it can be read. */
+/* Reads a piece of the stack from `at` on: at most `size` bytes, and only to the end of the page, for
+   there may be nothing beyond. Returns 0 if it can be read. */
 INLINE int read_window(struct walk *w, uint64_t at, uint64_t size)
 {
 	uint64_t room = 4096 - (at & 4095);
 	if (size > room)
 		size = room;
 	w->have = 0;
-	KEEP(size); /* the verifier of older kernels does not know what follows from the above */
+	KEEP(size); /* older verifiers do not see this bound */
 	if (size > KERNEL_WINDOW || bpf_probe_read_user(w->bytes, (uint32_t)size, (void *)at))
 		return 1;
 	w->at = at;
@@ -22,7 +23,7 @@ INLINE int read_window(struct walk *w, uint64_t at, uint64_t size)
 	return 0;
 }
 
-/* The word at `address` into walk->word; 0 where it can be read. */
+/* Reads the word at `address` into walk->word. Returns 0 if it can be read. */
 CHECKED int read_word(struct walk *w, uint64_t address)
 {
 	if (!w)
@@ -31,7 +32,7 @@ CHECKED int read_word(struct walk *w, uint64_t address)
 	if (address & 7)
 		return bpf_probe_read_user(&w->word, 8, (void *)address) != 0;
 	if (offset >= w->have) {
-		/* From some words before on: what else the frame has saved is there. */
+		/* Begins some words before: what else the frame has saved is there. */
 		uint64_t at = address & ~(uint64_t)(LINE - 1);
 		if (at & 4095)
 			at -= LINE;
@@ -46,8 +47,9 @@ CHECKED int read_word(struct walk *w, uint64_t address)
 	return 0;
 }
 
-/* A piece that has the word, and the next one, which lies `distance` beyond, too, if that is worth
-   it: a large frame is mostly of no interest. Far down a stack whole pages are read. */
+/* Reads a piece of the stack that has the word at `address`. If it is worth it, the piece also has the
+   next word, which is `distance` beyond: most of a large frame is of no interest. Far down a stack,
+   whole pages are read. */
 CHECKED int read_near(struct walk *w, uint64_t address, uint64_t distance)
 {
 	if (!w || address & 7)
@@ -62,7 +64,8 @@ CHECKED int read_near(struct walk *w, uint64_t address, uint64_t distance)
 
 /* ---- the step, as in unwind/step.h ---- */
 
-/* Reads what is needed seldom: most frames are found by SP alone. */
+/* Reads FP and the extra register if that was put off. They are seldom needed: most frames are found by
+   SP alone. */
 CHECKED int settle(struct walk *w)
 {
 	if (!w)
@@ -80,7 +83,7 @@ CHECKED int settle(struct walk *w)
 	return 0;
 }
 
-/* Each leaves what it read in walk->word; 0: it could be read. */
+/* The following functions leave what they have read in walk->word. They return 0 if it could be read. */
 
 CHECKED int read_register(struct walk *w, uint32_t reg)
 {
@@ -117,7 +120,7 @@ CHECKED int read_register(struct walk *w, uint32_t reg)
 	return !offset || read_word(w, w->signal_sp + offset);
 }
 
-/* Where it is, 0 for a register. */
+/* Returns the address of a value; 0: it is in a register. */
 INLINE uint64_t find_slot(const struct walk *w, uint64_t cfa, uint32_t where, int32_t offset)
 {
 	uint64_t base = where == RECIPE_AT_CFA ? cfa : where == RECIPE_AT_FP ? w->fp : w->sp;
@@ -125,7 +128,7 @@ INLINE uint64_t find_slot(const struct walk *w, uint64_t cfa, uint32_t where, in
 	return in_memory ? base + (int64_t)offset : 0;
 }
 
-/* What lies relative to the register that the CFA hangs on. */
+/* Reads what lies relative to the register that the CFA is based on. */
 CHECKED int read_based(struct walk *w, uint32_t reg, uint32_t where, int32_t offset)
 {
 	if (!w || read_register(w, reg) || read_word(w, w->word + (int64_t)offset))
@@ -182,7 +185,7 @@ CHECKED int step_signal(struct walk *w)
 	return WALK_ON;
 }
 
-/* step_special() of unwind/step.h: the CFA into walk->word. */
+/* As step_special() of unwind/step.h: the CFA goes into walk->word. */
 CHECKED int find_special(struct walk *w, const struct recipe *r)
 {
 	if (!w || !r)
@@ -218,7 +221,7 @@ CHECKED int find_special(struct walk *w, const struct recipe *r)
 	return WALK_ON;
 }
 
-/* The CFA into walk->word. */
+/* The CFA goes into walk->word. */
 CHECKED int find_cfa(struct walk *w, const struct recipe *r)
 {
 	if (!w || !r)
@@ -238,7 +241,7 @@ CHECKED int find_cfa(struct walk *w, const struct recipe *r)
 	return WALK_ON;
 }
 
-/* step_may_stay() of unwind/step.h */
+/* As step_may_stay() of unwind/step.h. */
 INLINE bool may_stay(const struct walk *w, const struct recipe *r, bool in_register)
 {
 	if (in_register)
@@ -315,8 +318,8 @@ INLINE int peek(struct walk *w, uint64_t address, uint64_t *out)
 	return 0;
 }
 
-/* The same for most frames (KERNEL_SIMPLE), in one piece: the CFA is SP or FP and a number, and
-   what is saved is near it. */
+/* The same as step_frame for most frames (KERNEL_SIMPLE), in one piece: the CFA is SP or FP plus a
+   number, and what is saved is near it. */
 CHECKED int step_simple(struct walk *w, const struct recipe *r)
 {
 	if (!w || !r)
@@ -349,8 +352,8 @@ CHECKED int step_simple(struct walk *w, const struct recipe *r)
 	return WALK_ON;
 }
 
-/* Go's g, into walk->word: where the code before this was C, the one that had called it; else it is in a
-   register, which all Go code between the exact frame and this one leaves alone. */
+/* Go's g goes into walk->word. If the walk comes from C code, it is the g that had called C. Otherwise
+   it is in a register, which all Go code between the exact frame and this one leaves alone. */
 CHECKED int read_g(struct walk *w, uint32_t reg)
 {
 	if (!w)
@@ -372,8 +375,9 @@ CHECKED int read_g(struct walk *w, uint32_t reg)
 	return !offset || read_word(w, w->signal_sp + offset);
 }
 
-/* The g whose stack comes next into walk->cfa, its SP there into walk->word. What the register holds is a g
-   if its thread says so; else the stack is copied, for there are more ways to find it (find_go). */
+/* Finds the g whose stack comes next. The g goes into walk->cfa, its SP into walk->word. The register
+   holds a g only if the thread (m) of that g agrees. If it does not, the stack is copied: then there are
+   more ways to find g (find_go in far.h). */
 CHECKED int find_other_g(struct walk *w, const struct recipe *r)
 {
 	if (!w || !r || read_g(w, r->cfa_reg))
@@ -404,7 +408,7 @@ CHECKED int find_other_g(struct walk *w, const struct recipe *r)
 	return w->word ? WALK_ON : WALK_BAD_FRAME;
 }
 
-/* The CFA into walk->word, the g, if there is one, into walk->cfa. */
+/* The CFA goes into walk->word, the g, if there is one, into walk->cfa. */
 CHECKED int find_away(struct walk *w, const struct recipe *r)
 {
 	if (!w || !r)
@@ -437,7 +441,7 @@ CHECKED int find_away(struct walk *w, const struct recipe *r)
 	return WALK_ON;
 }
 
-/* To a caller that may be on another stack. */
+/* Steps to a caller that may be on another stack. */
 CHECKED int step_away(struct walk *w, const struct recipe *r)
 {
 	if (!w || !r)
@@ -470,7 +474,7 @@ CHECKED int step_away(struct walk *w, const struct recipe *r)
 	w->still = 0;
 	w->exact = r->cfa == RECIPE_AWAY && r->cfa_add;
 	w->slot = 0;
-	if (w->exact) { /* of its registers only these are known */
+	if (w->exact) { /* only these of its registers are known */
 		w->g = read_g(w, (uint32_t)r->extra_offset) ? 0 : w->word;
 		w->in_signal = 1;
 		w->signal_sp = 0;
@@ -481,7 +485,8 @@ CHECKED int step_away(struct walk *w, const struct recipe *r)
 	return WALK_ON;
 }
 
-/* In the map's memory: on the stack the verifier would follow each round. */
+/* Looks at one instruction. The state of the loop is in the map's memory. On the stack, the verifier
+   would follow each round. */
 static long look_at_one(uint32_t i, struct walk **context)
 {
 	struct walk *w = *context;
@@ -492,7 +497,7 @@ static long look_at_one(uint32_t i, struct walk **context)
 	return w->made != MADE_ON;
 }
 
-/* What is known of the frame of the code at the PC: unwind/made.h. */
+/* Returns what is known of the frame of the code at the PC (enum made_frame): unwind/made.h. */
 INLINE int look_at_code(struct walk *w)
 {
 	uint64_t size = 4096 - (w->pc & 4095);
@@ -511,7 +516,8 @@ INLINE int look_at_code(struct walk *w)
 	return w->made == MADE_ON ? MADE_FRAME : (int)w->made;
 }
 
-/* From a first frame in such code that has none of its own, to where it was called; 1: it is not so. */
+/* Steps to the caller of a first frame in code made at run time, if that code has not made its frame
+   yet, or has removed it. Returns 1 if this is not the case. */
 CHECKED int step_unmade(struct walk *w)
 {
 	if (!w || !w->exact)
@@ -545,7 +551,7 @@ CHECKED int step_unmade(struct walk *w)
 	return 0;
 }
 
-/* By the frame record at FP, for code without recipes. */
+/* Steps by the frame record at FP, for code without recipes. */
 CHECKED int step_pointer(struct walk *w)
 {
 	if (!w)

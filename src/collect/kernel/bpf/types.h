@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 #pragma once
-/*
- * The little that the sampler knows of the kernel's own types: fields by name,
- * which the loader finds in the running kernel (CO-RE).
- */
+/* The few types of the kernel that the sampler knows. The loader finds their fields by name in the
+   running kernel (CO-RE). maps.h includes it. */
 #if defined(__TARGET_ARCH_x86)
 #include "collect/kernel/bpf/cpu_x86_64.h"
 #else
@@ -48,7 +46,7 @@ struct task_struct {
 
 #pragma clang attribute pop
 
-/* The user registers of the current thread by DWARF number, then its PC. */
+/* Reads the user registers of the current thread, by DWARF number, then its PC. */
 static inline __attribute__((always_inline)) long read_registers(uint64_t *out)
 {
 	struct task_struct *task = (void *)bpf_get_current_task_btf();

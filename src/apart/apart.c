@@ -243,7 +243,7 @@ static void set_bounds(const struct apart_bounds *b)
 		limit(RLIMIT_NOFILE, b->files);
 }
 
-void apart_keep(uint64_t rights)
+void apart_limit_rights(uint64_t rights)
 {
 	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
 	struct __user_cap_data_struct data[2] = {{0}};
@@ -290,7 +290,7 @@ bool apart_enter(pid_t parent, int handed, const struct apart_bounds *bounds)
 		return false;
 	syscall(SYS_close_range, APART_FIRST + handed, ~0u, 0);
 	set_bounds(bounds);
-	apart_keep(0); /* the files that it needs are open */
+	apart_limit_rights(0); /* the files that it needs are open */
 	write_nowhere();
 	apart_restrict_calls();
 	return true;

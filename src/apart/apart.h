@@ -52,6 +52,6 @@ bool apart_enter(pid_t parent, int handed, const struct apart_bounds *bounds);
 /* Part of apart_enter (apart_calls.c): system calls that such a process does not need fail from now on. */
 void apart_restrict_calls(void);
 /* From now on the process has only those of its capabilities whose bits are set in `rights`. */
-void apart_keep(uint64_t rights);
+void apart_limit_rights(uint64_t rights);
 /* The peak memory of this process in bytes; 0 if it cannot be read. */
 uint64_t apart_memory(void);

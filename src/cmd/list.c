@@ -186,7 +186,7 @@ static void probe_sampler(struct machine *m)
 {
 	struct ability *a = ability_new(m, "kernel sampling");
 	char why[160];
-	if (kernel_can(why, sizeof why))
+	if (kernel_can_sample(why, sizeof why))
 		set(a, true, "record needs no library in the program", "");
 	else
 		set(a, false, why, "sudo culprit record ..., outside of containers");

@@ -368,7 +368,7 @@ static void fill_session(struct recorder *r)
 static struct err *choose_collector(struct recorder *r)
 {
 	char why[400];
-	bool can = kernel_can(why, sizeof why);
+	bool can = kernel_can_sample(why, sizeof why);
 	if (r->options->all && (!can || r->options->collector == COLLECTOR_AGENT))
 		return err_new("-a: %s",
 			       can ? "the whole machine is sampled by the kernel alone, and "

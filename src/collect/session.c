@@ -15,7 +15,7 @@
 #include "base/err.h"
 #include "base/file_limit.h"
 #include "collect/events.h"
-#include "collect/hurry.h"
+#include "collect/schedule.h"
 #include "collect/loop.h"
 #include "collect/sampler.h"
 #include "collect/tally.h"
@@ -128,7 +128,7 @@ struct err *session_open(const struct recording_options *options, struct session
 	s->sampler = options->kernel ? &sampler_kernel : &sampler_agents;
 	s->loop.epoll = s->timer = -1;
 	file_limit_ignore();
-	hurry();
+	schedule_soon();
 	s->files_raised = raise_limit(s);
 	struct err *e = open_recording(&s->recording, options);
 	if (!e)
@@ -273,13 +273,13 @@ static void write_note(struct session *s, struct profile *p)
 static void convert_ticks(const struct session *s, struct profile *p)
 {
 	uint64_t ns = now_ns() - s->recording.start_ns;
+	if (!s->sampler->in_ticks)
+		return;
 	if (ns < CALIBRATE_NS) {
 		struct timespec rest = {0, (long)CALIBRATE_NS};
 		nanosleep(&rest, NULL);
 		ns = now_ns() - s->recording.start_ns;
 	}
-	if (!s->sampler->in_ticks)
-		return;
 	double rate = (double)ns / (double)(ticks_now() - s->recording.start_ticks);
 	for (size_t i = 0; i < p->thread_count; i++)
 		p->threads[i].handler_ns = (uint64_t)((double)p->threads[i].handler_ns * rate +
@@ -309,7 +309,7 @@ static void name_code(struct session *s, struct harvest *h)
 {
 	for (const struct process *p = s->recording.processes; p; p = p->next)
 		if (p->unnamed_code && p->profile)
-			names_of_code(h, p);
+			names_of_jit(h, p);
 }
 
 /* ---- snapshots ---- */
@@ -402,7 +402,7 @@ static void begin_anew(struct session *s, const struct harvest *fresh)
 		p->unnamed_code = false;
 	}
 	s->sampler->restart(s->self);
-	library_rest(r->library);
+	library_release_memory(r->library);
 }
 
 struct err *session_drain(struct session *s, bool last, struct session_drained *out)

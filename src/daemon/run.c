@@ -211,7 +211,7 @@ static struct err *open_all(struct daemon *d)
 	struct err *e = daemon_settings(d->options, &d->config);
 	if (e)
 		return e;
-	if (!kernel_can(why, sizeof why))
+	if (!kernel_can_sample(why, sizeof why))
 		return err_new("%s", why);
 	here_read(&d->here);
 	e = daemon_events(&d->config, &d->recording_options);

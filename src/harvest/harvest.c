@@ -56,7 +56,7 @@ struct err *harvest_copy(struct recording *r, struct harvest *copy)
 	struct err *e = NULL;
 	for (struct process *p = r->processes; p && !e; p = p->next)
 		if (p->profile || !r->options.whole)
-			e = harvest_process(r, p, &index);
+			e = harvest_add_process(r, p, &index);
 	*copy = (struct harvest){0};
 	copy->modules = calloc(WIRE_MODULE_MAX, sizeof *copy->modules);
 	if (!e)
@@ -111,7 +111,7 @@ static struct err *unnamed_module(struct recording *r, struct harvest *h, struct
 				  uint32_t *index)
 {
 	uint32_t process;
-	struct err *e = harvest_process(r, p, &process);
+	struct err *e = harvest_add_process(r, p, &process);
 	if (e)
 		return e;
 	p->unnamed_code = true;
@@ -161,8 +161,8 @@ static bool makes_code(const struct process *p)
 	return false;
 }
 
-struct err *harvest_child(struct recording *r, struct harvest *h, struct process *p,
-			  uint32_t parent, uint64_t key, uint32_t *node)
+struct err *harvest_add_child(struct recording *r, struct harvest *h, struct process *p,
+			      uint32_t parent, uint64_t key, uint32_t *node)
 {
 	uint32_t id = cct_key_module(key), module = 0;
 	uint64_t address = key & CCT_ADDRESS;
@@ -213,7 +213,7 @@ static struct err *note_owner(struct recording *r, const struct process *p)
 	return NULL;
 }
 
-struct err *harvest_process(struct recording *r, struct process *p, uint32_t *index)
+struct err *harvest_add_process(struct recording *r, struct process *p, uint32_t *index)
 {
 	if (!p->profile) {
 		struct profile_process x = {
@@ -241,13 +241,13 @@ void harvest_end_process(struct recording *r, struct process *p)
 {
 	uint32_t index;
 	if (!p->replaced && !r->options.whole)
-		recording_kept(r, harvest_process(r, p, &index));
+		recording_note_error(r, harvest_add_process(r, p, &index));
 	if (p->profile) {
 		struct profile_process *x = &r->harvest.profile->processes[p->profile - 1];
 		x->end_ns = recording_since(r, p->end_ns);
 		x->status = p->status;
 		if (p->unnamed_code)
-			names_of_code(&r->harvest, p);
+			names_of_jit(&r->harvest, p);
 	}
 	process_forget(r, p);
 }

@@ -19,10 +19,10 @@ struct err *harvest_begin(const struct recording *r, struct harvest *h);
 struct err *harvest_copy(struct recording *r, struct harvest *copy);
 void harvest_end(struct harvest *h);
 /* Finds or adds the child of `parent` for a frame of this process. */
-struct err *harvest_child(struct recording *r, struct harvest *h, struct process *p,
-			  uint32_t parent, uint64_t key, uint32_t *node);
+struct err *harvest_add_child(struct recording *r, struct harvest *h, struct process *p,
+			      uint32_t parent, uint64_t key, uint32_t *node);
 /* Gives a process its place in the profile, and returns the index. */
-struct err *harvest_process(struct recording *r, struct process *p, uint32_t *index);
+struct err *harvest_add_process(struct recording *r, struct process *p, uint32_t *index);
 /* Ends a process of which everything is in the profile: notes there when and how it ended (end_ns,
    status), and forgets it. */
 void harvest_end_process(struct recording *r, struct process *p);

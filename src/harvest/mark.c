@@ -8,7 +8,7 @@
 
 #define SOON_NS 1000000000u
 
-void mark_find(struct mark *mark, uint64_t address, const uint8_t *stack, size_t size)
+void mark_make(struct mark *mark, uint64_t address, const uint8_t *stack, size_t size)
 {
 	uint64_t word = 0;
 	size_t end = size / sizeof word * sizeof word;

@@ -19,7 +19,7 @@ struct mark {
 
 /* Makes a mark from a part of a stack that is at `address`: its outermost bytes that can be told from
    any others. */
-void mark_find(struct mark *mark, uint64_t address, const uint8_t *stack, size_t size);
+void mark_make(struct mark *mark, uint64_t address, const uint8_t *stack, size_t size);
 
 /* Reads what the process has at `address` now, if the mark is unchanged, and `ns` (CLOCK_MONOTONIC),
    when it was made, is not long ago. Returns how many bytes: whole words. */

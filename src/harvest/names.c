@@ -169,7 +169,7 @@ static const char *made_name(const void *context, uint64_t address, uint64_t *st
 	return code->name;
 }
 
-void names_of_code(struct harvest *h, const struct process *p)
+void names_of_jit(struct harvest *h, const struct process *p)
 {
 	struct profile *profile = h->profile;
 	uint32_t module = 0;

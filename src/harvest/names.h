@@ -13,4 +13,4 @@ void names_of_kernel(struct harvest *h, const struct kernel_names *names);
 /* Names functions of files that nobody can open later. */
 void names_of_files(struct recording *r, struct harvest *h);
 /* Names code of no module that was met in the process. */
-void names_of_code(struct harvest *h, const struct process *p);
+void names_of_jit(struct harvest *h, const struct process *p);

@@ -68,7 +68,7 @@ void recording_lose(struct recording *r, const char *why, uint64_t samples)
 		err_free(profile_lose(r->harvest.profile, why, samples));
 }
 
-bool recording_kept(struct recording *r, struct err *e)
+bool recording_note_error(struct recording *r, struct err *e)
 {
 	r->notes.unkept += e != NULL;
 	err_free(e);

@@ -134,7 +134,7 @@ uint64_t recording_random(struct recording *r);
 /* Counts samples that were lost, in the profile as well. */
 void recording_lose(struct recording *r, const char *why, uint64_t samples);
 /* Counts a failure if `e` is an error, and frees it. Returns whether all is well. */
-bool recording_kept(struct recording *r, struct err *e);
+bool recording_note_error(struct recording *r, struct err *e);
 /* Waits for unwind tables that are being made, until the first of these descriptors is readable. Calls
    `meanwhile` if another one is. False: nobody wants to wait any longer (see wait_on). `what`: see
    there. */

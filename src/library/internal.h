@@ -84,7 +84,6 @@ struct library {
 	int built; /* an eventfd: a lane has finished */
 	unsigned builds;
 	/* Value of `builds` when a look found a table that was not ready; 0: none did. */
-	unsigned unready;
 	struct maker maker; /* if its program is NULL, this process makes tables */
 	struct library_account account;
 };
@@ -102,9 +101,10 @@ struct fresh *library_add_fresh(struct library *l, struct library_module *m);
 
 /* Makes the tables of all modules that are pending. In the background: starts that, and returns false if
    one of `found` is not ready. */
-bool later_build(struct library *l, struct library_module *const *found, size_t count);
+bool later_build(struct library *l, struct library_module *const *found, size_t count,
+		 bool unready_too);
 /* Whether it is time for another try to make its table. */
-bool later_is_worth(const struct library_module *m);
+bool later_is_due(const struct library_module *m);
 /* Ends all work on tables. False if some work cannot be stopped: then the library must not be freed. */
 bool later_close(struct library *l);
 

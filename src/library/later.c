@@ -276,7 +276,7 @@ static void seek_table(void *context, size_t index)
 	const struct fresh_list *list = context;
 	struct fresh *f = &list->items[index];
 	if (f->image && f->module->id && list->tables)
-		f->sought = !maker_find(f->image, list->mode, &f->table);
+		f->sought = !maker_find_cached(f->image, list->mode, &f->table);
 }
 
 /* At most so many processes make tables at once, however many CPUs there are. */
@@ -399,37 +399,17 @@ void library_wait(struct library *l, uint64_t until_ns)
 	}
 }
 
-unsigned library_was_unready(struct library *l)
-{
-	unsigned unready = l->unready;
-	l->unready = 0;
-	return unready;
-}
-
-bool library_is_unready(const struct library *l)
-{
-	return l->unready;
-}
-
-bool library_hurry(struct library *l, bool hurried)
-{
-	bool before = l->hurried;
-	l->hurried = hurried;
-	return before;
-}
-
-bool later_build(struct library *l, struct library_module *const *found, size_t count)
+bool later_build(struct library *l, struct library_module *const *found, size_t count,
+		 bool unready_too)
 {
 	if (!l->background) {
 		build_now(l);
 		return true;
 	}
 	start(l);
-	for (size_t i = 0; i < count && !l->hurried; i++)
-		if (found[i] && found[i]->state == LIBRARY_PENDING) {
-			l->unready = l->builds;
+	for (size_t i = 0; i < count && !unready_too && !l->hurried; i++)
+		if (found[i] && found[i]->state == LIBRARY_PENDING)
 			return false;
-		}
 	return true;
 }
 
@@ -466,7 +446,7 @@ struct library_account library_take_account(struct library *l)
 	return account;
 }
 
-bool later_is_worth(const struct library_module *m)
+bool later_is_due(const struct library_module *m)
 {
 	return m->again_ns && m->state == LIBRARY_READY && now_ns() >= m->again_ns;
 }
@@ -580,7 +560,7 @@ void library_end_turn(struct library *l, uint64_t now_ns)
 	l->turn++;
 }
 
-void library_rest(const struct library *l)
+void library_release_memory(const struct library *l)
 {
 	for (uint32_t i = 0; i < l->module_count; i++)
 		if (l->modules[i])

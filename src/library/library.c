@@ -196,7 +196,7 @@ static struct library_module *find_checked(const struct library *l, const struct
 	struct library_module *m = l->background && !map->deleted ? find_module(l, map, 0) : NULL;
 	bool same = m && m->changed && m->checked_ns && now - m->checked_ns < l->unasked_ns &&
 		    !is_young(m->changed);
-	return same && is_ready(m) && !later_is_worth(m) ? m : NULL;
+	return same && is_ready(m) && !later_is_due(m) ? m : NULL;
 }
 
 /* Cuts a mapping that was noted to the part that is code. A file is first mapped as a whole. Then the
@@ -278,7 +278,7 @@ static void learn(const struct library *l, pid_t task, const struct map *map,
 {
 	free(m->problem);
 	m->problem = e ? strdup(err_text(e)) : NULL;
-	if (e && reach_rests(task))
+	if (e && reach_is_paused(task))
 		m->again_ns = now_ns() + LIBRARY_AGAIN_NS;
 	if (e)
 		return;
@@ -373,7 +373,7 @@ static struct err *open_new(struct library *l, pid_t task, const struct maps *ma
 		if (!found[i])
 			e = add_module(l, task, maps, i, changed, &found[i]);
 		else if (found[i]->state == LIBRARY_DROPPED || (!found[i]->id && l->freed) ||
-			 later_is_worth(found[i]))
+			 later_is_due(found[i]))
 			renew(l, task, maps, i, found[i]);
 		if (!e)
 			found[i]->checked_ns = now;
@@ -519,13 +519,17 @@ struct library_view {
 	const struct library_list *list;
 };
 
-/* The list of a process with these modules, whose tables are made first. NULL if they are not ready yet. */
-static struct err *settle(struct library *l, const struct maps *maps, const struct runtime *runtime,
-			  struct library_module *const *found, const struct library_list **out)
+/* The list of a process with these modules. Their tables are made first; in the background that may take a
+   while. */
+static struct err *make_list(struct library *l, const struct maps *maps,
+			     const struct runtime *runtime, struct library_module *const *found,
+			     bool unready_too, struct library_look *out)
 {
-	*out = NULL;
-	if (!later_build(l, found, maps->count))
+	if (!later_build(l, found, maps->count, unready_too)) {
+		out->state = LIBRARY_LOOK_WAITING;
+		out->builds = l->builds;
 		return NULL;
+	}
 	struct wire_module *modules = calloc(maps->count + 1, sizeof *modules);
 	if (!modules)
 		return err_new("out of memory");
@@ -533,30 +537,22 @@ static struct err *settle(struct library *l, const struct maps *maps, const stru
 					       fill_list(l, maps, runtime, found, modules));
 	if (list)
 		list->runtime = runtime;
-	*out = list;
+	out->list = list;
 	return list ? NULL : err_new("the memory for unwind tables is full");
 }
 
-static struct err *look_at(struct library *l, pid_t task, uint16_t machine, const struct maps *maps,
-			   const struct library_list **out,
-			   const struct library_module **executable)
+static struct err *look_at(struct library *l, const struct library_question *q, pid_t task,
+			   uint16_t machine, const struct maps *maps, struct library_look *out)
 {
 	struct library_module **found = calloc(maps->count + 1, sizeof(struct library_module *));
 	struct err *e = found ? open_new(l, task, maps, found) : err_new("out of memory");
-	*out = NULL;
 	if (!e)
-		e = settle(l, maps, runtime_find(maps, task, machine), found, out);
-	if (!e && executable)
-		*executable = find_executable(task, maps, found);
+		e = make_list(l, maps, runtime_find(maps, task, machine), found, q->unready_too,
+			      out);
+	if (!e && q->executable)
+		out->executable = find_executable(task, maps, found);
 	free(found);
 	return e;
-}
-
-struct err *library_look_at(struct library *l, pid_t task, const struct maps *maps,
-			    const struct library_list **out,
-			    const struct library_module **executable)
-{
-	return look_at(l, task, native_machine, maps, out, executable);
 }
 
 /* An emulator may also run programs of its own CPU. Then our agent is mapped, but not executable. */
@@ -583,20 +579,24 @@ static struct err *read_maps(const struct library *l, pid_t pid, uint16_t machin
 	return e;
 }
 
-struct err *library_look(struct library *l, pid_t pid, uint16_t machine,
-			 const struct library_list **out, const struct library_module **executable)
+struct err *library_look(struct library *l, const struct library_question *q,
+			 struct library_look *out)
 {
+	uint16_t machine = q->machine ? q->machine : native_machine;
 	struct maps maps;
-	struct err *e = read_maps(l, pid, machine, &maps);
-	*out = NULL;
+	*out = (struct library_look){.state = LIBRARY_LOOK_READY};
+	if (q->maps)
+		return look_at(l, q, q->pid, machine, q->maps, out);
+	struct err *e = read_maps(l, q->pid, machine, &maps);
 	if (e)
 		return e;
-	e = look_at(l, maps.task, machine, &maps, out, executable);
+	e = look_at(l, q, maps.task, machine, &maps, out);
 	maps_free(&maps);
 	return e;
 }
 
-struct err *library_see(struct library *l, pid_t pid, uint16_t machine, struct library_view **out)
+struct err *library_view_open(struct library *l, pid_t pid, uint16_t machine,
+			      struct library_view **out)
 {
 	struct library_view *v = calloc(1, sizeof *v);
 	struct err *e = v ? read_maps(l, pid, machine, &v->maps) : err_new("out of memory");
@@ -616,11 +616,14 @@ struct err *library_see(struct library *l, pid_t pid, uint16_t machine, struct l
 	return e;
 }
 
-const struct library_list *library_settle(struct library *l, struct library_view *v)
+const struct library_list *library_view_list(struct library *l, struct library_view *v)
 {
-	if (!v->list)
-		err_free(settle(l, &v->maps, runtime_find(&v->maps, v->task, v->machine), v->found,
-				&v->list));
+	struct library_look look = {0};
+	if (!v->list) {
+		err_free(make_list(l, &v->maps, runtime_find(&v->maps, v->task, v->machine),
+				   v->found, false, &look));
+		v->list = look.list;
+	}
 	return v->list;
 }
 

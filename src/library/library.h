@@ -84,35 +84,47 @@ void library_close(struct library *library); /* NULL is fine */
 /* The read-only descriptor of the tables file, for targets. */
 int library_file(const struct library *library);
 
-/* Reads a process's memory map, opens modules that are new, and gives the list. *executable (the pointer
-   may be NULL): the module of the program itself, or NULL. `machine`: the ELF machine of the code that
-   runs there; if it is not ours, see library/emulated.h. */
-struct err *library_look(struct library *library, pid_t pid, uint16_t machine,
-			 const struct library_list **out, const struct library_module **executable);
+/* A look at the memory of a process: which modules it has where. New ones are opened. */
+struct library_question {
+	pid_t pid; /* the process; with `maps` also what process/backing.h says for one that is gone */
+	uint16_t
+		machine; /* of the code that runs there (library/emulated.h); 0: the machine's own */
+	const struct maps *maps; /* its memory map, read or noted before; NULL: it is read now */
+	bool executable;         /* also say which module the process was started from */
+	bool unready_too;        /* give a list even if some of its tables are not ready */
+};
 
-/* The same for a memory map that was read or noted before. Files are opened as process `task` sees them.
-   If that process has ended, see process/backing.h. */
-struct err *library_look_at(struct library *library, pid_t task, const struct maps *maps,
-			    const struct library_list **out,
-			    const struct library_module **executable);
+struct library_look {
+	enum library_look_state {
+		LIBRARY_LOOK_READY,
+		LIBRARY_LOOK_WAITING, /* in the background: some tables are still being made */
+	} state;
+	const struct library_list *list;         /* NULL while waiting */
+	const struct library_module *executable; /* NULL: not asked for, or not known */
+	unsigned
+		builds; /* while waiting: look again as soon as library_builds() is no longer this */
+};
+
+struct err *library_look(struct library *library, const struct library_question *question,
+			 struct library_look *out);
 
 /* For mappings that were noted, not read: whether all of them are files that are known already, by their
    numbers and names. If so, the mappings are cut to the part that is code. */
 bool library_knows(const struct library *library, struct maps *maps);
 
-/* library_look in two steps. library_see opens the modules, which must happen while the process is there.
-   library_settle makes the missing tables later. The list is NULL if memory ran out. */
+/* library_look in two steps. library_view_open opens the modules, which must happen while the process is there.
+   library_view_list makes the missing tables later. The list is NULL if memory ran out. */
 struct library_view;
-struct err *library_see(struct library *library, pid_t pid, uint16_t machine,
-			struct library_view **out);
-const struct library_list *library_settle(struct library *library, struct library_view *view);
+struct err *library_view_open(struct library *library, pid_t pid, uint16_t machine,
+			      struct library_view **out);
+const struct library_list *library_view_list(struct library *library, struct library_view *view);
 bool library_view_is_same(const struct library_view *a, const struct library_view *b);
 void library_view_free(struct library_view *view); /* NULL is fine */
 
 /* A function that is called in library_look while tables are made; `what` is the module that will probably
    take longest. It returns true when the descriptor `until` is readable. It may return false if nobody
    wants to wait any longer: then modules that are not ready get no table, and no more tables are made. It
-   must not call the library, except library_list and library_see. */
+   must not call the library, except library_list and library_view_open. */
 typedef bool library_meanwhile(void *context, int until, const char *what);
 void library_set_meanwhile(struct library *library, library_meanwhile *meanwhile, void *context);
 /* Whether that function is running. */
@@ -130,14 +142,7 @@ struct library_account library_take_account(struct library *library);
 int library_built_fd(const struct library *library);
 /* Takes over finished tables. The number changes whenever there are any. */
 unsigned library_builds(struct library *library);
-/* The value of library_builds when a look last found a table not ready, since the last call of this; 0:
-   none did. */
-unsigned library_was_unready(struct library *library);
-/* The same as a question, and the answer stays. */
-bool library_is_unready(const struct library *library);
 bool library_is_building(const struct library *library);
-/* Whether library_look gives lists even if not all of their tables are ready. Returns the former setting. */
-bool library_hurry(struct library *library, bool hurried);
 /* Waits until one of the tables that are being made is ready, or until the time (CLOCK_MONOTONIC). When
    the time has come, modules that are not ready have no table. */
 void library_wait(struct library *library, uint64_t until_ns);
@@ -153,7 +158,7 @@ void library_use(const struct library_list *list); /* NULL is fine */
 void library_use_module(struct library *library, uint32_t id);
 void library_forget_unused(struct library *library);
 /* In the background: gives the memory of tables back to the kernel. It comes back when they are used. */
-void library_rest(const struct library *library);
+void library_release_memory(const struct library *library);
 /* Ends a turn. When a turn ends, everything that carried a module's id at the end of the turn before has
    been read. So after a few turns, ids of unused modules can be used again. Without turns they are not. */
 void library_end_turn(struct library *library, uint64_t now_ns);

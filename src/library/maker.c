@@ -179,7 +179,7 @@ static off_t size_of(const struct image *image)
 	return fd < 0 || fstat(fd, &st) ? 0 : st.st_size;
 }
 
-bool maker_find(struct image *image, enum recipes_mode mode, struct module_table *out)
+bool maker_find_cached(struct image *image, enum recipes_mode mode, struct module_table *out)
 {
 	return cache_find(image, mode, true, out);
 }

@@ -54,7 +54,7 @@ void maker_table(const struct maker *maker, struct image *image, enum recipes_mo
 
 /* The same, but only if the cache has it and that is known quickly: not if a large file would have to be
    read whole. */
-bool maker_find(struct image *image, enum recipes_mode mode, struct module_table *out);
+bool maker_find_cached(struct image *image, enum recipes_mode mode, struct module_table *out);
 
 /* The main function of the other process, with its arguments; returns its exit status. */
 int maker_main(int argc, char **argv);

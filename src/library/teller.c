@@ -24,7 +24,7 @@
 
 /* The descriptors that the other process gets. */
 #define TELLER_SOCKET APART_FIRST
-#define TELLER_PAPER (APART_FIRST + 1)
+#define TELLER_SHARED (APART_FIRST + 1)
 #define HANDED 2
 
 #define MEMORY_MAX (UINT64_C(256) << 20)
@@ -232,14 +232,14 @@ static struct err *find(const struct question *q, int file, struct buf *out, boo
 	struct image *image = NULL;
 	struct places *places = NULL;
 	uint64_t *addresses = reallocarray(NULL, q->count + 1, sizeof *addresses);
-	struct err *e = addresses && read_paper(TELLER_PAPER, addresses,
+	struct err *e = addresses && read_paper(TELLER_SHARED, addresses,
 						q->count * sizeof *addresses)
 				? open_places(q, file, &image, &places)
 				: err_new("out of memory");
 	*refused = addresses && e;
 	if (!e && !pieces_write(places, addresses, q->count, out))
 		e = err_new("it takes more memory than is allowed");
-	if (!e && !write_paper(TELLER_PAPER, out->data, out->size))
+	if (!e && !write_paper(TELLER_SHARED, out->data, out->size))
 		e = err_errno("cannot write pieces");
 	places_close(places);
 	image_close(image);

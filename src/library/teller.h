@@ -6,7 +6,7 @@
  * asked, and answers for one file after the other:
  *
  *      daemon                                             PROGRAM tell-names PARENT
- *      teller_ask --- writes the addresses -------------> TELLER_PAPER, a file in memory
+ *      teller_ask --- writes the addresses -------------> TELLER_SHARED, a file in memory
  *                 --- the open file, its name ----------> TELLER_SOCKET
  *                                                         teller_main: reads its symbols, writes pieces
  *                 <-- how many bytes, or why not -------- TELLER_SOCKET

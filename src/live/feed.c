@@ -194,7 +194,7 @@ static struct err *begin(struct feed *s)
 {
 	struct recording_options o = {.kernel = true, .event_count = 1, .agent = ""};
 	char why[400];
-	if (!kernel_can(why, sizeof why))
+	if (!kernel_can_sample(why, sizeof why))
 		return err_new("-p: a running process is sampled by the kernel alone: %s", why);
 	struct err *e = event_default(s->wanted.hz, &o.events[0], &o.timers, s->why_timers,
 				      sizeof s->why_timers);

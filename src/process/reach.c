@@ -105,7 +105,7 @@ static bool rests(const struct reach_question *q)
 	return found;
 }
 
-bool reach_rests(pid_t pid)
+bool reach_is_paused(pid_t pid)
 {
 	const struct reach_question q = {.act = REACH_READ, .pid = pid};
 	return program && rests(&q);

@@ -13,7 +13,7 @@
  *      reach_open ... --- a path, or a process and addresses --> REACH_SOCKET
  *                                                              reach_main: opens it, reads it
  *                     <-- an open file, sizes, errno ----------- REACH_SOCKET
- *                     <-- bytes of memory ---------------------- REACH_PAPER, which both have mapped
+ *                     <-- bytes of memory ---------------------- REACH_SHARED, which both have mapped
  *
  * A file of a file system that might not answer comes as a copy in memory. So reading it cannot block either.
  *
@@ -55,7 +55,7 @@ ssize_t reach_memory(pid_t pid, const struct reach_piece *pieces, size_t count);
 bool reach_bytes(pid_t pid, uint64_t address, void *out, size_t size);
 
 /* Whether the process has to pause now, because there was no answer a while ago. */
-bool reach_rests(pid_t pid);
+bool reach_is_paused(pid_t pid);
 
 struct reach_account {
 	unsigned late;     /* answers that did not come */

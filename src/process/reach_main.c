@@ -188,7 +188,7 @@ static bool begin(pid_t parent)
 	signal(SIGHUP, SIG_IGN);
 	prctl(PR_SET_NAME, "culprit");
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	apart_keep(REACH_RIGHTS);
+	apart_limit_rights(REACH_RIGHTS);
 	setrlimit(RLIMIT_CORE, &none);
 	syscall(SYS_close_range, APART_FIRST + REACH_HANDED, ~0u, 0);
 	return getppid() == parent;
@@ -200,7 +200,7 @@ int reach_main(int argc, char **argv)
 	int file;
 	if (argc != REACH_ARGUMENTS || !begin((pid_t)atoi(argv[1])))
 		return EXIT_FAILURE;
-	char *paper = mmap(NULL, REACH_MAX, PROT_READ | PROT_WRITE, MAP_SHARED, REACH_PAPER, 0);
+	char *paper = mmap(NULL, REACH_MAX, PROT_READ | PROT_WRITE, MAP_SHARED, REACH_SHARED, 0);
 	if (paper == MAP_FAILED)
 		return EXIT_FAILURE;
 	while (packet_receive(REACH_SOCKET, &q, sizeof q, &file, 0) > 0)

@@ -11,7 +11,7 @@
 
 /* The descriptors that the other process gets. */
 #define REACH_SOCKET APART_FIRST
-#define REACH_PAPER (APART_FIRST + 1)
+#define REACH_SHARED (APART_FIRST + 1)
 #define REACH_HANDED 2
 
 /* The capabilities that are needed to look at everybody's memory, files, and mapped files without a name.

@@ -208,14 +208,14 @@ struct err *remote_stop(pid_t pid, pid_t tid, struct remote *out)
 	if (!e)
 		e = read_threads(out, tid);
 	if (e) {
-		remote_resume(out);
+		remote_close(out);
 		return e;
 	}
 	qsort(out->threads, out->thread_count, sizeof *out->threads, compare_threads);
 	return NULL;
 }
 
-void remote_release(struct remote *r)
+void remote_resume(struct remote *r)
 {
 	for (size_t i = 0; i < r->thread_count; i++) {
 		struct remote_thread *t = &r->threads[i];
@@ -240,9 +240,9 @@ static void forget_pages(struct remote *r)
 	r->page_count = r->page_slots = 0;
 }
 
-void remote_resume(struct remote *r)
+void remote_close(struct remote *r)
 {
-	remote_release(r);
+	remote_resume(r);
 	forget_pages(r);
 	free(r->threads);
 	*r = (struct remote){.pid = r->pid};

@@ -37,15 +37,15 @@ struct remote {
 };
 
 /* Stops the threads of `pid` (only `tid`, if that is not 0) and reads their registers. Threads that are
-   created meanwhile are stopped, too. The process goes on when remote_resume is called, or when we die. An
+   created meanwhile are stopped, too. The process goes on when remote_close is called, or when we die. An
    error tells the reason: no such process, no permission (and which setting forbids it: ptrace_scope,
    another user, another tracer), a kernel thread, a zombie. */
 struct err *remote_stop(pid_t pid, pid_t tid, struct remote *out);
 /* Lets the process go on and frees everything. */
-void remote_resume(struct remote *remote);
+void remote_close(struct remote *remote);
 
-/* Only lets the process go on, and keeps the list of threads. remote_resume must still be called. */
-void remote_release(struct remote *remote);
+/* Only lets the process go on, and keeps the list of threads. remote_close must still be called. */
+void remote_resume(struct remote *remote);
 
 /* Reads the names of the threads. Call it when the process goes on again, to keep the stop short. */
 void remote_read_names(struct remote *remote);

@@ -126,12 +126,12 @@ static struct err *take_once(pid_t pid, pid_t tid, size_t max, bool fresh,
 		stack->end = WALK_BAD_MEMORY;
 		good = t->stuck || walk_thread(&remote, t, space, max, fresh, stack);
 	}
-	remote_release(&remote);
+	remote_resume(&remote);
 	out->stopped_ns += now_ns() - remote.stopped_ns;
 	out->stops++;
 	if (good)
 		take_names(&remote, out);
-	remote_resume(&remote);
+	remote_close(&remote);
 	return good ? NULL : err_new("out of memory");
 }
 

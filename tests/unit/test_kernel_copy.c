@@ -184,12 +184,12 @@ static void large_stacks_are_whole(void **state)
 	w->beyond = PAGE;
 	for (uint64_t i = 0; i < words; i++)
 		assert_true(copy_read(w, (uint64_t)(memory + i), &word) && word == i);
-	assert_false(w->lacks);
+	assert_false(w->missing);
 	assert_false(copy_read(w, (uint64_t)(memory + words), &word));
-	assert_true(w->lacks); /* which is no fault of the stack's */
-	w->lacks = false;
+	assert_true(w->missing); /* which is no fault of the stack's */
+	w->missing = false;
 	assert_false(copy_read(w, (uint64_t)(memory + words) + 2 * PAGE, &word));
-	assert_false(w->lacks);
+	assert_false(w->missing);
 	free(w);
 	free(memory);
 }

@@ -39,13 +39,13 @@ static void all_lists_are_taken(void **state)
 		struct kernel_process p = {.first = pid, .count = 2, .serial = pid, .changes = pid};
 		assert_int_equal(bpf_map_update_elem(map, &pid, &p, BPF_ANY), 0);
 	}
-	assert_true(code_take_lists(map));
+	assert_true(code_clear_lists(map));
 	for (uint32_t pid = 1; pid <= COUNT; pid++) {
 		struct kernel_process p = read_one(map, pid);
 		assert_true(!p.serial && !p.first && !p.count);
 		assert_int_equal(p.changes, pid); /* what else is known stays */
 	}
-	assert_false(code_take_lists(map));
+	assert_false(code_clear_lists(map));
 	close(map);
 }
 
@@ -53,7 +53,7 @@ static void an_empty_map_has_none(void **state)
 {
 	int map = open_map();
 	(void)state;
-	assert_false(code_take_lists(map));
+	assert_false(code_clear_lists(map));
 	close(map);
 }
 

@@ -52,7 +52,7 @@ static void all_is_kept(void **state)
 		assert_int_equal(taken, given);
 		assert_int_equal(wrong, 0);
 	}
-	assert_int_equal(k.confused, 0);
+	assert_int_equal(k.unusable, 0);
 	free(k.reader.spare);
 	close(k.reader.urgent);
 }

@@ -25,14 +25,29 @@ static struct library *open_library(void)
 	return l;
 }
 
+/* What this process has now, or one with this memory map. */
+static struct library_look look_at(struct library *l, pid_t pid, const struct maps *maps)
+{
+	struct library_look found;
+	assert_null(library_look(l, &(struct library_question){.pid = pid, .maps = maps}, &found));
+	assert_int_equal(found.state == LIBRARY_LOOK_READY, found.list != NULL);
+	return found;
+}
+
+static struct library_look look_now(struct library *l)
+{
+	return look_at(l, getpid(), NULL);
+}
+
 /* What this process has, as soon as its tables are there. */
 static const struct library_list *look(struct library *l)
 {
 	const struct library_list *list = NULL;
 	for (int i = 0; i < 100 && !list; i++) {
 		unsigned builds = library_builds(l);
-		assert_null(library_look(l, getpid(), native_machine, &list, NULL));
-		assert_int_equal(library_was_unready(l), list ? 0 : builds);
+		struct library_look found = look_now(l);
+		list = found.list;
+		assert_int_equal(found.builds, list ? 0 : builds);
 		while (!list && library_builds(l) == builds)
 			library_wait(l, UINT64_MAX / 2);
 	}
@@ -56,9 +71,9 @@ static void makes_tables_in_the_background(void **state)
 	struct library *l = open_library();
 	const struct library_list *list = NULL;
 	(void)state;
-	assert_null(library_look(l, getpid(), native_machine, &list, NULL));
-	assert_null(list);
-	assert_true(library_is_unready(l) && library_is_building(l));
+	struct library_look first = look_now(l);
+	assert_int_equal(first.state, LIBRARY_LOOK_WAITING);
+	assert_true(library_is_building(l));
 	unsigned builds = 1;
 	for (int i = 0; i < 3 && builds == 1; i++) { /* the cache has nothing, at first */
 		struct pollfd built = {library_built_fd(l), POLLIN, 0};
@@ -66,8 +81,7 @@ static void makes_tables_in_the_background(void **state)
 		builds = library_builds(l);
 	}
 	/* What was made between the look and this is worth another look. */
-	assert_int_not_equal(builds, library_was_unready(l));
-	assert_false(library_is_unready(l));
+	assert_int_not_equal(builds, first.builds);
 	list = look(l);
 	assert_true(count_tables(l, list) >= 2); /* of the program and the C library */
 	assert_ptr_equal(look(l), list);
@@ -128,7 +142,7 @@ static void lists_are_bounded(void **state)
 			maps.items[k].start += 4096;
 			maps.items[k].end += 4096;
 		}
-		assert_null(library_look_at(l, getpid(), &maps, &list, NULL));
+		list = look_at(l, getpid(), &maps).list;
 		made += list && list != first;
 		if (!library_has_many(l))
 			continue;
@@ -168,9 +182,8 @@ static const struct library_list *run_program(struct library *l, const char *pat
 		struct maps maps;
 		unsigned builds = library_builds(l);
 		assert_null(maps_parse(line, (size_t)length, &maps));
-		assert_null(library_look_at(l, PROCESS_GONE, &maps, &list, NULL));
+		list = look_at(l, PROCESS_GONE, &maps).list;
 		maps_free(&maps);
-		library_was_unready(l);
 		while (!list && library_builds(l) == builds)
 			library_wait(l, UINT64_MAX / 2);
 	}
@@ -270,15 +283,19 @@ static void too_many_at_once(void **state)
 static void can_be_hurried(void **state)
 {
 	struct library *l = open_library();
-	const struct library_list *list = NULL;
+	const struct library_question hurried = {.pid = getpid(), .unready_too = true};
+	struct library_look found;
 	unsigned builds = library_builds(l);
 	(void)state;
-	assert_null(library_look(l, getpid(), native_machine, &list, NULL));
-	assert_null(list);
+	assert_int_equal(look_now(l).state, LIBRARY_LOOK_WAITING);
+	/* One look, or all from now on. */
+	assert_null(library_look(l, &hurried, &found));
+	assert_non_null(found.list);
+	if (library_builds(l) == builds)
+		assert_int_equal(look_now(l).state, LIBRARY_LOOK_WAITING);
 	library_wait(l, 0);
 	assert_int_not_equal(library_builds(l), builds);
-	assert_null(library_look(l, getpid(), native_machine, &list, NULL));
-	assert_non_null(list);
+	assert_int_equal(look_now(l).state, LIBRARY_LOOK_READY);
 	while (library_is_building(l)) /* so that nothing is left running */
 		library_builds(l);
 	library_close(l);
@@ -431,7 +448,7 @@ static void files_that_are_read(void **state)
 	struct maps maps;
 
 	assert_null(maps_parse(line, strlen(line), &maps));
-	assert_null(library_look_at(l, PROCESS_GONE, &maps, &list, NULL));
+	list = look_at(l, PROCESS_GONE, &maps).list;
 	maps_free(&maps);
 	assert_null(list);
 	assert_int_equal(library_names(l, 1, &image), -1);
@@ -498,7 +515,7 @@ static void the_kernels_page(void **state)
 	struct maps maps;
 	(void)state;
 	assert_null(maps_parse(text, sizeof text - 1, &maps));
-	assert_null(library_look_at(l, PROCESS_GONE, &maps, &list, NULL));
+	list = look_at(l, PROCESS_GONE, &maps).list;
 	assert_non_null(list);
 	assert_int_equal(list->count, 1);
 	assert_true(list->modules[0].flags & WIRE_MODULE_JIT);

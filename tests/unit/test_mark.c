@@ -34,7 +34,7 @@ static struct mark mark_of_copy(void)
 	uint64_t copy[COPIED];
 	struct mark mark;
 	memcpy(copy, stack, sizeof copy);
-	mark_find(&mark, address_of(stack), (const uint8_t *)copy, sizeof copy);
+	mark_make(&mark, address_of(stack), (const uint8_t *)copy, sizeof copy);
 	return mark;
 }
 
@@ -96,7 +96,7 @@ static void what_is_gone_is_not_read(void **state)
 	fill();
 	struct mark mark = mark_of_copy();
 	assert_int_equal(mark_read(&mark, getpid(), now(), 8, rest, sizeof rest), 0);
-	mark_find(&mark, address_of(stack), (const uint8_t *)stack, MARK_SIZE - 8);
+	mark_make(&mark, address_of(stack), (const uint8_t *)stack, MARK_SIZE - 8);
 	assert_int_equal(mark.address, 0);
 }
 

@@ -10,7 +10,7 @@
  *    arenas.c     the memory that they count in
  *    sampling.c   the perf events of a thread
  *    inside.c     samples that come while the kernel works for a thread; inside_ring.c: their rings
- *    unwalked.c   copies: samples that are left for us to walk
+ *    copies.c   copies: samples that are left for us to walk
  *    trees.c      from a thread's tree to the profile
  *    times.c      the time lines of threads
  */
@@ -29,7 +29,7 @@
 #include "collect/agents/talk.h"
 #include "collect/agents/times.h"
 #include "collect/agents/trees.h"
-#include "collect/agents/unwalked.h"
+#include "collect/agents/copies.h"
 #include "collect/sampler.h"
 #include "harvest/recording.h"
 #include "library/library.h"
@@ -53,7 +53,7 @@ static void on_bell(void *self)
 static void on_inside(void *self)
 {
 	inside_hear(self);
-	unwalked_walk(self, scan_greet);
+	copies_walk(self, scan_briefly);
 }
 
 static void on_knock(void *self)
@@ -80,7 +80,7 @@ static void meanwhile(void *context)
 		return;
 	w->rung = true;
 	bell_hear(&w->agents->bell);
-	scan_greet(w->agents);
+	scan_briefly(w->agents);
 }
 
 static bool wait_for_tables(void *self, int until, const char *what)
@@ -140,7 +140,7 @@ static void leave_targets(struct agents *agents)
 		atomic_store(&a->header->stop, 1);
 	while (agents->recording->harvest.profile && agents->arenas)
 		scan_finish(agents, agents->arenas);
-	talk_hang_up(agents, true);
+	talk_close_silent(agents, true);
 	door_close(&agents->door);
 }
 
@@ -158,7 +158,7 @@ static void tick(void *self)
 {
 	sampling_tick(self);
 	scan_all(self);
-	talk_hang_up(self, false);
+	talk_close_silent(self, false);
 }
 
 static void stop(void *self)

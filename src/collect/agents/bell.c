@@ -15,7 +15,7 @@
 
 #include "base/err.h"
 #include "collect/agents/state.h"
-#include "collect/hurry.h"
+#include "collect/schedule.h"
 
 #define PAGE 4096u
 #define PAUSE_US 100u
@@ -30,7 +30,7 @@ void bell_ring_again(struct bell *bell)
 static void *wait_for_ringing(void *context)
 {
 	struct bell *bell = context;
-	hurry();
+	schedule_soon();
 	uint32_t heard = 0;
 	while (!atomic_load(&bell->stop)) {
 		uint32_t now = atomic_load(bell->word);

@@ -6,7 +6,7 @@
  * twice.
  *
  * The kernel copies the registers of the thread's own code, and the innermost part of its stack, to a ring
- * (inside_ring.h). Here these become copies, like those that a target leaves (unwalked.c).
+ * (inside_ring.h). Here these become copies, like those that a target leaves (copies.c).
  */
 #include "collect/agents/inside.h"
 
@@ -23,7 +23,7 @@
 #include "collect/agents/arenas.h"
 #include "collect/agents/inside_ring.h"
 #include "collect/agents/state.h"
-#include "collect/agents/unwalked.h"
+#include "collect/agents/copies.h"
 #include "collect/events.h"
 #include "harvest/recording.h"
 
@@ -79,7 +79,7 @@ static bool open_all(struct agents *agents, struct inside *in, pid_t tid, const 
 	for (size_t i = 0; i < in->event_count; i++) {
 		if (events[i].user_only)
 			continue;
-		int fd = in->events[i] = open_event(&events[i], inside_is_whole(agents, i), tid,
+		int fd = in->events[i] = open_event(&events[i], inside_takes_all(agents, i), tid,
 						    periods[i], size);
 		if (fd >= 0 && !in->ring) {
 			in->leader = fd;
@@ -223,7 +223,7 @@ static bool counters_suffice(const struct agents *agents)
 	return all;
 }
 
-bool inside_is_whole(const struct agents *agents, size_t event)
+bool inside_takes_all(const struct agents *agents, size_t event)
 {
 	const struct recording_event *e = &agents->recording->options.events[event];
 	return agents->inside.few_counters && e->counter && !e->user_only;
@@ -293,7 +293,7 @@ static void take_copy(struct agents *agents, struct inside *in, const struct ins
 				      .cut = copy->cut};
 	memcpy(from.registers, copy->registers, sizeof from.registers);
 	in->samples++;
-	if (!unwalked_add(agents, in->arena, in->owner, &from, copy->stack, copy->copied))
+	if (!copies_add(agents, in->arena, in->owner, &from, copy->stack, copy->copied))
 		recording_lose(agents->recording, "no room", 1);
 	else if (!event)
 		agents->recording->samples++;

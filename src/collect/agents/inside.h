@@ -24,7 +24,7 @@ void inside_stop(struct agents *agents);
 struct inside *inside_open(struct agents *agents, pid_t tid, const uint64_t *periods,
 			   uint64_t first);
 /* Whether all samples of the event come this way, also those in the thread's own code. */
-bool inside_is_whole(const struct agents *agents, size_t event);
+bool inside_takes_all(const struct agents *agents, size_t event);
 void inside_enable(const struct inside *in);
 /* Tells to which record (`owner`) of which arena the thread belongs. Before that, its samples wait. */
 void inside_adopt(struct agents *agents, struct inside *in, struct arena *a, uint32_t owner);

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "base/err.h"
-#include "collect/hurry.h"
+#include "collect/schedule.h"
 #include "collect/tally.h"
 #include "harvest/mark.h"
 #include "process/registers.h"
@@ -87,7 +87,7 @@ static size_t read_beyond(struct inside_rings *all, const struct inside_ring *ri
 	struct mark mark;
 	if (ring->stack_top && ring->stack_top + TOP_UNSURE - end < room)
 		room = ring->stack_top + TOP_UNSURE - end;
-	mark_find(&mark, copy->address, stack, copy->size);
+	mark_make(&mark, copy->address, stack, copy->size);
 	return mark_read(&mark, ring->tid, copy->ns, end, all->beyond, room);
 }
 
@@ -188,7 +188,7 @@ static void *read_rings(void *context)
 	struct inside_rings *all = context;
 	const struct timespec pause = {0, PAUSE_NS};
 	struct epoll_event ready;
-	hurry();
+	schedule_soon();
 	while (!atomic_load(&all->stop)) {
 		if (epoll_wait(all->epoll, &ready, 1, -1) < 0 && errno != EINTR)
 			break;

@@ -220,12 +220,17 @@ static void publish(struct agents *agents, struct arena *a, uint32_t chunk, stru
 struct err *program_look(struct agents *agents, struct process *p,
 			 const struct library_module **executable)
 {
-	const struct library_list *list;
-	struct err *e = library_look(agents->recording->library, p->pid, p->machine, &list,
-				     executable);
-	if (e || !list) /* the list is not ready yet */
+	struct library_look found;
+	struct err *e = library_look(agents->recording->library,
+				     &(struct library_question){.pid = p->pid,
+								.machine = p->machine,
+								.executable = executable},
+				     &found);
+	if (e)
 		return e;
-	p->list = list;
-	arena_each(agents, p->agent->arena, p, publish, (void *)list);
+	if (executable)
+		*executable = found.executable;
+	p->list = found.list;
+	arena_each(agents, p->agent->arena, p, publish, (void *)p->list);
 	return NULL;
 }

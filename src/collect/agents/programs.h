@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /* The processes that count in our arenas: which process a record belongs to, and which modules it has in
-   memory. scan.c, talk.c and unwalked.c use it. */
+   memory. scan.c, talk.c and copies.c use it. */
 #include <sys/types.h>
 
 struct agents;

@@ -219,7 +219,7 @@ static bool prepare_all(struct agents *agents, pid_t tid, bool split, struct eve
 		prepare_inside(agents, tid, by_chance, e);
 	for (size_t i = 0; i < count; i++) {
 		uint64_t period = agents->recording->options.events[i].period;
-		if (e->inside && inside_is_whole(agents, i))
+		if (e->inside && inside_takes_all(agents, i))
 			continue;
 		e->periodic[i] = prepare(agents, tid, i, (int)i,
 					 later_period(agents, period, !split), split);
@@ -298,8 +298,8 @@ bool sampling_is_split(const struct agents *agents, const struct process *p)
 	return agents->inside.rings && p->machine == native_machine;
 }
 
-bool sampling_is_whole(const struct agents *agents, const struct process *p,
-		       const struct recording_event *event)
+bool sampling_signals_bring_all(const struct agents *agents, const struct process *p,
+				const struct recording_event *event)
 {
 	return !event->user_only && !sampling_is_split(agents, p);
 }
@@ -312,7 +312,7 @@ bool sampling_interrupts(const struct agents *agents, const struct process *p,
 		return agents->sampling.timers_interrupt || p->machine != native_machine;
 	if (event->counter)
 		return true;
-	return sampling_is_whole(agents, p, event);
+	return sampling_signals_bring_all(agents, p, event);
 }
 
 void sampling_open_early(struct agents *agents, struct process *p)

@@ -17,8 +17,8 @@ struct thread;
    kernel works for it. */
 bool sampling_is_split(const struct agents *agents, const struct process *p);
 /* Whether all samples of the event come by signals, also those while the kernel works. */
-bool sampling_is_whole(const struct agents *agents, const struct process *p,
-		       const struct recording_event *event);
+bool sampling_signals_bring_all(const struct agents *agents, const struct process *p,
+				const struct recording_event *event);
 /* Whether a signal may come while the kernel works for the process. */
 bool sampling_interrupts(const struct agents *agents, const struct process *p,
 			 const struct recording_event *event);

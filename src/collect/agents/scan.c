@@ -23,7 +23,7 @@
 #include "collect/agents/state.h"
 #include "collect/agents/times.h"
 #include "collect/agents/trees.h"
-#include "collect/agents/unwalked.h"
+#include "collect/agents/copies.h"
 #include "harvest/harvest.h"
 #include "harvest/process.h"
 #include "harvest/recording.h"
@@ -77,8 +77,8 @@ static struct process *process_of(struct agents *agents, struct arena *a,
 	return own > 0 ? program_add_forked(agents, a, own, parent, on_end) : NULL;
 }
 
-static struct thread *thread_known(struct agents *agents, struct arena *a, uint32_t chunk,
-				   const struct arena_thread *r, struct process *p)
+static struct thread *thread_register(struct agents *agents, struct arena *a, uint32_t chunk,
+				      const struct arena_thread *r, struct process *p)
 {
 	struct thread *t = thread_add(a, chunk);
 	if (!t)
@@ -104,9 +104,9 @@ static void thread_finish(struct agents *agents, struct arena *a, uint32_t chunk
 		sampling_close(agents, t);
 	/* In state TAKEN the thread has not begun: there is nothing to take. */
 	if (atomic_load(&r->state) != ARENA_TAKEN) {
-		if (!t && (unwalked_any(r) || atomic_load(&r->times)))
-			t = thread_known(agents, a, chunk, r, p);
-		unwalked_keep(agents, a, p, chunk, r);
+		if (!t && (copies_any(r) || atomic_load(&r->times)))
+			t = thread_register(agents, a, chunk, r, p);
+		copies_take_out(agents, a, p, chunk, r);
 		if (t)
 			times_take(agents, a, t, r);
 		agents->recording->harvest.profile->untimed += atomic_load(&r->untimed);
@@ -135,7 +135,7 @@ static void thread_new(struct agents *agents, struct arena *a, uint32_t chunk,
 	if (!p)
 		return;
 	finish_older(agents, a, p, program_tid(p, r->tid));
-	struct thread *t = thread_known(agents, a, chunk, r, p);
+	struct thread *t = thread_register(agents, a, chunk, r, p);
 	if (!t)
 		return;
 	if (p->list && atomic_load(&r->space) != p->list->place)
@@ -153,20 +153,20 @@ static bool is_number_taken(const struct arena *a, const struct arena_thread *r)
 	return false;
 }
 
-/* For scan_greet: takes copies, and begins to sample new threads. */
+/* For scan_briefly: takes copies, and begins to sample new threads. */
 static void greet(struct agents *agents, struct arena *a, uint32_t chunk, struct arena_thread *r,
 		  void *context)
 {
 	struct thread *t = arena_thread_of(a, chunk);
 	(void)context;
 	if (t && t->generation == r->generation)
-		unwalked_keep(agents, a, t->process, chunk, r);
+		copies_take_out(agents, a, t->process, chunk, r);
 	else if (!t && atomic_load(&r->state) == ARENA_LIVE && !a->namespaced &&
 		 !is_number_taken(a, r))
 		thread_new(agents, a, chunk, r);
 }
 
-void scan_greet(struct agents *agents)
+void scan_briefly(struct agents *agents)
 {
 	for (struct arena *a = agents->arenas; a; a = a->next)
 		if (a->header && atomic_load(&a->header->changes) != a->changes)
@@ -191,7 +191,7 @@ static void see(struct agents *agents, struct arena *a, uint32_t chunk, struct a
 		t = arena_thread_of(a, chunk);
 	}
 	if (t)
-		unwalked_keep(agents, a, t->process, chunk, r);
+		copies_take_out(agents, a, t->process, chunk, r);
 	if (t && state == ARENA_DONE)
 		thread_finish(agents, a, chunk, r, t->process);
 }
@@ -226,7 +226,7 @@ static void finish_threads(struct agents *agents, struct process *p)
 		arena_each(agents, a, p, thread_finish, p);
 		free_timers(a, p);
 	}
-	unwalked_walk(agents, scan_greet);
+	copies_walk(agents, scan_briefly);
 }
 
 static void read_status(struct process *p)
@@ -281,7 +281,7 @@ void scan_arena(struct agents *agents, struct arena *a)
 		a->changes = changes;
 		arena_each(agents, a, NULL, see, NULL);
 	}
-	unwalked_walk(agents, scan_greet);
+	copies_walk(agents, scan_briefly);
 	if (now - a->checked_ns >= CHECK_NS)
 		end_threads(agents, a, now);
 	end_gone(a);

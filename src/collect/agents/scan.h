@@ -16,7 +16,7 @@ void scan_arena(struct agents *agents, struct arena *a);
 void scan_all(struct agents *agents);
 /* The short form of a scan, while we wait for tables: new threads are sampled, and copies are taken out of
    the arenas. */
-void scan_greet(struct agents *agents);
+void scan_briefly(struct agents *agents);
 /* Takes everything that the process counted, and forgets the process. */
 void scan_end(struct process *p);
 /* The same for all processes of the arena, and frees the arena. */

@@ -26,7 +26,7 @@ struct inside_rings;
 struct process;
 struct recording;
 struct times;
-struct unwalked;
+struct copies;
 
 struct client { /* talk.c: a connection from an agent */
 	struct watch watch;
@@ -112,9 +112,9 @@ struct agents {
 	struct door door;
 	struct arena *arenas;
 	size_t arena_count;
-	struct unwalked *unwalked; /* unwalked.c; NULL: no samples wait */
-	uint64_t walking_ns;       /* CPU time of all walks */
-	struct times *times;       /* times.c; NULL: nothing is on a time line yet */
+	struct copies *copies; /* copies.c; NULL: no samples wait */
+	uint64_t walking_ns;   /* CPU time of all walks */
+	struct times *times;   /* times.c; NULL: nothing is on a time line yet */
 
 	struct {                       /* sampling.c */
 		uint64_t busy;         /* threads that had samples lately */

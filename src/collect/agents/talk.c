@@ -45,7 +45,7 @@ static void hang_up(struct agents *agents, struct client *client)
 	free(client);
 }
 
-void talk_hang_up(struct agents *agents, bool all)
+void talk_close_silent(struct agents *agents, bool all)
 {
 	uint64_t now = now_ns();
 	for (struct client *c = agents->door.clients, *next; c; c = next) {
@@ -137,7 +137,7 @@ static struct wire_reply settings(const struct agents *agents, const struct proc
 		const struct recording_event *e = &o->events[i];
 		reply.events[i] = (struct wire_event){
 			.period = e->period,
-			.clock = e->clock && sampling_is_whole(agents, p, e),
+			.clock = e->clock && sampling_signals_bring_all(agents, p, e),
 			.interrupts = sampling_interrupts(agents, p, e)};
 	}
 	return reply;

@@ -8,4 +8,4 @@ struct agents;
 /* Accepts the connections that wait at the door's socket. */
 void talk_accept(struct agents *agents);
 /* Closes connections that have been silent for too long; all of them, if `all` is set. */
-void talk_hang_up(struct agents *agents, bool all);
+void talk_close_silent(struct agents *agents, bool all);

@@ -102,8 +102,8 @@ static struct err *find_node(struct agents *agents, const struct arena *a, struc
 	while (count && !e) {
 		struct known *here = &k->path[--count];
 		uint64_t key = node_at(a, here->ref)->key;
-		e = harvest_child(agents->recording, &agents->recording->harvest, p, node, key,
-				  &node);
+		e = harvest_add_child(agents->recording, &agents->recording->harvest, p, node, key,
+				      &node);
 		here->node = node;
 		*place_of(k, here) = *here;
 	}

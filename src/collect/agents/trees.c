@@ -47,7 +47,7 @@ static struct err *place_thread(struct recording *recording, struct harvest *h, 
 				uint32_t *index)
 {
 	uint32_t process;
-	struct err *e = harvest_process(recording, p, &process);
+	struct err *e = harvest_add_process(recording, p, &process);
 	if (e)
 		return e;
 	struct profile_thread wanted = describe(recording, t, (struct arena_thread *)record,
@@ -77,7 +77,7 @@ bool trees_find_thread(struct recording *recording, struct thread *t,
 		*index = t->profile - 1;
 	else
 		e = place_thread(recording, &recording->harvest, t->process, t, record, index);
-	return recording_kept(recording, e);
+	return recording_note_error(recording, e);
 }
 
 /* ---- trees ---- */
@@ -124,8 +124,8 @@ static void visit(void *context, uint32_t index, uint32_t parent, uint64_t key,
 	if (index) {
 		at = r->placed[parent];
 		at.partial |= !at.node && cct_key_module(key) == CCT_PARTIAL;
-		r->error = harvest_child(r->recording, r->harvest, r->process, at.node, key,
-					 &at.node);
+		r->error = harvest_add_child(r->recording, r->harvest, r->process, at.node, key,
+					     &at.node);
 	}
 	r->placed[index] = at;
 	for (uint32_t i = 0; i < r->metrics && !r->error; i++)
@@ -175,7 +175,7 @@ void trees_take(struct recording *recording, struct harvest *h, struct process *
 	} else if (atomic_load(&((struct arena_thread *)record)->lost)) {
 		err_free(profile_lose(h->profile, "no room", record->lost));
 	}
-	recording_kept(recording, r.error);
+	recording_note_error(recording, r.error);
 	free(r.placed);
 }
 

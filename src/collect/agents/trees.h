@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /* From the tree that a thread has counted in its arena to the tree of the profile. scan.c and agents.c
-   call it, and it finds threads in the profile for times.c and unwalked.c. */
+   call it, and it finds threads in the profile for times.c and copies.c. */
 #include <stdbool.h>
 #include <stdint.h>
 

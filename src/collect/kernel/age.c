@@ -42,7 +42,7 @@ static bool takes_growing_maps(void)
 	return fd >= 0;
 }
 
-bool age_suffices(char *why, size_t size)
+bool kernel_is_new_enough(char *why, size_t size)
 {
 	struct utsname system;
 	if (uname(&system))

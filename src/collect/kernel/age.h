@@ -6,4 +6,4 @@
 
 /* Returns whether the kernel has all features that the sampler needs; if not, `why` (size bytes) gets
    the reason. The caller must have the right to load BPF programs. */
-bool age_suffices(char *why, size_t size);
+bool kernel_is_new_enough(char *why, size_t size);

@@ -96,7 +96,7 @@ static bool takes_programs(const struct answer *a)
 	return true;
 }
 
-bool kernel_can(char *why, size_t size)
+bool kernel_can_sample(char *why, size_t size)
 {
 	const struct answer a = {why, size};
 	*why = '\0';
@@ -113,5 +113,5 @@ bool kernel_can(char *why, size_t size)
 			&a,
 			"the kernel keeps its memory to itself (lockdown=confidentiality), so it "
 			"cannot be sampled from: boot it with lockdown=integrity or without");
-	return is_privileged(&a) && takes_programs(&a) && age_suffices(why, size);
+	return is_privileged(&a) && takes_programs(&a) && kernel_is_new_enough(why, size);
 }

@@ -11,7 +11,7 @@
  * until the collector has looked again. The collector may be delayed at any point of a look. So the sampler
  * counts how often the kernel found addresses for a process (struct kernel_room). If the count has not
  * changed since before the look, the list is used at once. Otherwise it is used when the records of
- * mapped.c have shown that no library was replaced (code_trust). If a program chooses the address of a
+ * mapped.c have shown that no library was replaced (code_check_doubtful). If a program chooses the address of a
  * mapping itself, the kernel does not search for one. Such a mapping is known only from the records, a
  * moment later.
  *
@@ -84,7 +84,7 @@ void code_close(struct kernel *k)
 
 /* Goes from bucket to bucket. An entry that is changed moves to the front of its bucket. Going from
    entry to entry would meet it again, and never end if two entries share a bucket. */
-bool code_take_lists(int processes)
+bool code_clear_lists(int processes)
 {
 	uint32_t keys[AT_ONCE], next, *from = NULL;
 	struct kernel_process values[AT_ONCE];
@@ -107,7 +107,7 @@ bool code_take_lists(int processes)
 
 void code_take_counts(struct kernel *k)
 {
-	if (counters_flip(k, true))
+	if (counters_switch(k, true))
 		counters_take(k, code_key);
 }
 
@@ -115,7 +115,7 @@ void code_forget_lists(struct kernel *k)
 {
 	code_take_counts(k);
 	/* A child that is forked meanwhile inherits the list of its parent, so this is repeated. */
-	for (int i = 0; i < GENERATIONS && code_take_lists(k->processes); i++)
+	for (int i = 0; i < GENERATIONS && code_clear_lists(k->processes); i++)
 		;
 	k->code.spans_used = 0;
 	k->code.list_count = 0;
@@ -247,7 +247,7 @@ static struct kernel_room room_of(const struct kernel *k, pid_t pid)
 
 /* Gives the list of a process to the sampler, unless the process has exec'd since the look began. If the
    kernel found addresses for a mapping meanwhile, a library of the list may have been replaced. Then the
-   list is marked as doubtful, and the sampler does not use it until code_trust has checked it. */
+   list is marked as doubtful, and the sampler does not use it until code_check_doubtful has checked it. */
 static void publish(struct kernel *k, struct process *p, const struct before *before)
 {
 	uint32_t pid = (uint32_t)p->pid;
@@ -284,7 +284,7 @@ static void publish(struct kernel *k, struct process *p, const struct before *be
 	bpf_map_update_elem(k->processes, &pid, &now, flags);
 }
 
-void code_trust(struct kernel *k, struct process *p)
+void code_check_doubtful(struct kernel *k, struct process *p)
 {
 	uint32_t pid = (uint32_t)p->pid;
 	struct kernel_process now;
@@ -340,12 +340,34 @@ bool code_key(const struct kernel *k, uint32_t serial, uint64_t address, uint64_
 	return true;
 }
 
+/* ---- looking ---- */
+
+unsigned code_waits_for(const struct kernel *k)
+{
+	return k->code.waits_for;
+}
+
+void code_forget_waits(struct kernel *k)
+{
+	k->code.waits_for = 0;
+}
+
+/* The list, or NULL: there is an error, or its tables are waited for. */
+static const struct library_list *ask_library(struct kernel *k, const struct library_question *q,
+					      struct err **e)
+{
+	struct library_look found;
+	*e = library_look(k->recording->library, q, &found);
+	if (!*e && found.state == LIBRARY_LOOK_WAITING)
+		k->code.waits_for = found.builds;
+	return *e ? NULL : found.list;
+}
+
 /* A process that has ended cannot be asked for its vDSO. All processes have the same one, so we look at
    our own. */
 static void learn_vdso(struct kernel *k)
 {
 	struct maps maps;
-	const struct library_list *ignored;
 	struct err *e = maps_read(getpid(), &maps);
 	if (!e) {
 		size_t kept = 0;
@@ -353,72 +375,80 @@ static void learn_vdso(struct kernel *k)
 			if (!strcmp(maps.items[i].path, "[vdso]"))
 				maps.items[kept++] = maps.items[i];
 		maps.count = kept;
-		e = library_look_at(k->recording->library, getpid(), &maps, &ignored, NULL);
+		ask_library(k, &(struct library_question){.pid = getpid(), .maps = &maps}, &e);
 		maps_free(&maps);
 	}
 	err_free(e);
 	k->code.vdso_known = true;
 }
 
-const struct library_list *code_then(struct kernel *k, const struct process *p, uint64_t time)
+static const struct library_list *list_at(struct kernel *k, const struct process *p, uint64_t time,
+					  bool unready_too)
 {
 	struct maps maps;
-	const struct library_list *list;
+	struct err *e;
 	if (!k->code.vdso_known)
 		learn_vdso(k);
 	if (!mapped_at(k, p->pid, time, &maps))
 		return NULL;
 	pid_t relative = tasks_relative(k, p);
-	struct err *e = library_look_at(k->recording->library,
-					relative ? PROCESS_BELOW(relative) : PROCESS_GONE, &maps,
-					&list, NULL);
+	const struct library_question q = {.pid = relative ? PROCESS_BELOW(relative) : PROCESS_GONE,
+					   .maps = &maps,
+					   .unready_too = unready_too};
+	const struct library_list *list = ask_library(k, &q, &e);
 	maps_free(&maps);
-	bool good = !e && list && list->count;
 	err_free(e);
-	return good ? list : NULL;
+	return list && list->count ? list : NULL;
+}
+
+const struct library_list *code_list_at(struct kernel *k, const struct process *p, uint64_t time)
+{
+	return list_at(k, p, time, false);
 }
 
 /* Takes the list of a young process from the notes of mapped.c. Most programs are started again and
    again, from files that are known. Reading their memory maps would take longer than many of them live.
    False: the memory map must be read. */
-static bool look_at_noted(struct kernel *k, struct process *p, struct err **e)
+static bool look_at_noted(struct kernel *k, struct process *p, bool unready_too, struct err **e)
 {
 	struct maps maps;
-	const struct library_list *list;
 	if (!k->whole || !p->kernel->executed || p->machine != native_machine ||
 	    !mapped_young(k, p->pid, &maps))
 		return false;
 	bool known = library_knows(k->recording->library, &maps);
-	if (known)
-		*e = library_look_at(k->recording->library, p->pid, &maps, &list, NULL);
-	if (known && !*e && list)
+	const struct library_question q = {
+		.pid = p->pid, .maps = &maps, .unready_too = unready_too};
+	const struct library_list *list = known ? ask_library(k, &q, e) : NULL;
+	if (list)
 		p->list = list;
 	maps_free(&maps);
 	return known;
 }
 
-static void look(struct kernel *k, struct process *p, bool ask)
+static void look(struct kernel *k, struct process *p, bool ask, bool unready_too)
 {
 	uint32_t pid = (uint32_t)p->pid;
 	struct kernel_process now;
 	struct err *e = NULL;
 	if (p->gone)
 		return;
-	library_was_unready(k->recording->library); /* clears what earlier looks have reported */
+	code_forget_waits(k); /* of earlier looks */
 	if (bpf_map_lookup_elem(k->processes, &pid, &now))
 		now.changes = 0;
-	const struct library_list *list = p->list, *found = NULL;
+	const struct library_list *list = p->list;
 	struct before before = {now_ns(), now.changes, room_of(k, p->pid).found};
-	bool noted = !ask && look_at_noted(k, p, &e);
+	bool noted = !ask && look_at_noted(k, p, unready_too, &e);
 	if (!noted) {
-		e = library_look(k->recording->library, p->pid, p->machine, &found, NULL);
-		if (!e && found)
+		const struct library_question q = {
+			.pid = p->pid, .machine = p->machine, .unready_too = unready_too};
+		const struct library_list *found = ask_library(k, &q, &e);
+		if (found)
 			p->list = found;
 		p->looked_ns = e ? p->looked_ns : before.ns;
 	}
-	bool unready = !e && library_is_unready(k->recording->library);
+	bool unready = !e && code_waits_for(k);
 	if (!unready && (e || !p->list || !p->list->count))
-		p->list = code_then(k, p, UINT64_MAX);
+		p->list = list_at(k, p, UINT64_MAX, unready_too);
 	err_free(e);
 	if (!unready || p->list != list) {
 		p->kernel->list_ns = before.ns;
@@ -429,37 +459,35 @@ static void look(struct kernel *k, struct process *p, bool ask)
 	if (p->list) {
 		publish(k, p, &before);
 		mapped_note(k);
-		code_trust(k, p);
+		code_check_doubtful(k, p);
 	}
 	p->kernel->noted_ns = noted ? now_ns() : 0;
-	p->kernel->makeshift = false;
+	p->kernel->without_tables = false;
 }
 
 void code_look(struct kernel *k, struct process *p)
 {
-	look(k, p, false);
+	look(k, p, false, false);
 }
 
 void code_ask(struct kernel *k, struct process *p)
 {
-	look(k, p, true);
+	look(k, p, true, false);
 }
 
 void code_confirm(struct kernel *k, struct process *p)
 {
 	if (p->kernel->noted_ns && now_ns() - p->kernel->noted_ns > CONFIRM_NS)
-		look(k, p, true);
+		look(k, p, true, false);
 }
 
-void code_make_do(struct kernel *k, struct process *p)
+void code_look_without_tables(struct kernel *k, struct process *p)
 {
-	bool before = library_hurry(k->recording->library, true);
-	code_look(k, p);
-	library_hurry(k->recording->library, before);
-	p->kernel->makeshift = true;
+	look(k, p, false, true);
+	p->kernel->without_tables = true;
 }
 
-void code_resign(struct kernel *k, struct process *p)
+void code_stop_copies(struct kernel *k, struct process *p)
 {
 	uint32_t pid = (uint32_t)p->pid;
 	struct kernel_process now;
@@ -474,7 +502,7 @@ void code_resign(struct kernel *k, struct process *p)
 	bpf_map_update_elem(k->processes, &pid, &now, known ? BPF_EXIST : BPF_ANY);
 }
 
-const struct library_list *code_of_parent(struct kernel *k, const struct process *p)
+const struct library_list *code_parent_list(struct kernel *k, const struct process *p)
 {
 	struct process *parent = tasks_find_process(k, p->parent);
 	if (parent && !parent->list && !parent->gone)

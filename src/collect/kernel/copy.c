@@ -177,14 +177,14 @@ bool copy_read(void *waiting, uint64_t address, uint64_t *out)
 	uint64_t offset = address - w->address;
 	if (address % sizeof *out)
 		return false;
-	uint64_t size = w->strict ? w->copied : w->size;
+	uint64_t size = w->copied_only ? w->copied : w->size;
 	if (offset >= size && w->pieces) /* Go's stacks move, so nothing of them is read later */
 		return read_piece(w->pieces, address, out);
 	w->used |= offset >= w->copied;
 	if (offset > size || size - offset < sizeof *out) {
-		bool got = !w->strict && read_beyond(w, address, out);
-		w->lacks |= !got && offset >= size && w->beyond + w->size - size &&
-			    offset - size <= w->beyond + w->size - size;
+		bool got = !w->copied_only && read_beyond(w, address, out);
+		w->missing |= !got && offset >= size && w->beyond + w->size - size &&
+			      offset - size <= w->beyond + w->size - size;
 		return got;
 	}
 	if (is_hole(w->holes, address / PAGE - w->address / PAGE))

@@ -59,7 +59,7 @@ static struct err *add(struct kernel *k, struct process *p, uint64_t place, uint
 	uint64_t address = place & CCT_ADDRESS, key = cct_key(false, CCT_KERNEL, address);
 	if (serial != KERNEL_INSIDE && !find(k, serial, address, &key))
 		return waiting_count(k, p, address, event, count);
-	struct err *e = tasks_keep_process(k, p, &thread);
+	struct err *e = tasks_place_process(k, p, &thread);
 	return e ? e : frames_count_place(k, p, thread, key, event, count);
 }
 
@@ -72,7 +72,7 @@ static void take(struct kernel *k, uint32_t pid, uint64_t place, uint32_t serial
 	bool good = p && KERNEL_COUNTER_EVENT(place) < k->recording->options.event_count;
 	struct err *e = good ? add(k, p, place, serial, count, find) : err_new("of nobody");
 	if (e)
-		k->confused += count;
+		k->unusable += count;
 	else
 		tasks_add_cost(k, p, count, ns);
 	err_free(e);
@@ -127,7 +127,7 @@ static bool is_counting(const struct kernel *k)
 	return false;
 }
 
-bool counters_flip(struct kernel *k, bool now)
+bool counters_switch(struct kernel *k, bool now)
 {
 	uint64_t time = now_ns();
 	if (k->every == 1)

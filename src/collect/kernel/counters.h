@@ -16,7 +16,7 @@ struct err *counters_open(struct kernel *k);
 void counters_close(struct kernel *k);
 /* Each second, or at once if `now`, lets the sampler count in its other tables. Returns whether the
    tables that it has left can be taken. */
-bool counters_flip(struct kernel *k, bool now);
+bool counters_switch(struct kernel *k, bool now);
 /* Finds the key of an address (cct/cct.h) by the list with this serial. False: the list has no code
    there. See code_key. */
 typedef bool counters_key(const struct kernel *k, uint32_t serial, uint64_t address, uint64_t *key);

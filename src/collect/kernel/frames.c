@@ -31,7 +31,8 @@ static void find_ancestor(const struct profile *p, uint32_t parent, uint32_t *no
 struct err *frames_add(struct kernel *k, struct process *p, uint64_t key, uint32_t *node)
 {
 	uint32_t parent = *node;
-	struct err *e = harvest_child(k->recording, &k->recording->harvest, p, parent, key, node);
+	struct err *e = harvest_add_child(k->recording, &k->recording->harvest, p, parent, key,
+					  node);
 	if (!e && k->recording->options.collapse && key & CCT_CALL)
 		find_ancestor(k->recording->harvest.profile, parent, node);
 	return e;
@@ -42,11 +43,11 @@ struct err *frames_add_inner(struct kernel *k, struct process *p, const uint64_t
 {
 	struct err *e = NULL;
 	if (!k->names || !count)
-		return harvest_child(k->recording, &k->recording->harvest, p, *node,
-				     KERNEL_KEY_KERNEL, node);
+		return harvest_add_child(k->recording, &k->recording->harvest, p, *node,
+					 KERNEL_KEY_KERNEL, node);
 	for (uint32_t i = count; !e && i; i--)
-		e = harvest_child(k->recording, &k->recording->harvest, p, *node,
-				  cct_key(i > 1, CCT_KERNEL, addresses[i - 1]), node);
+		e = harvest_add_child(k->recording, &k->recording->harvest, p, *node,
+				      cct_key(i > 1, CCT_KERNEL, addresses[i - 1]), node);
 	return e;
 }
 
@@ -55,8 +56,8 @@ struct err *frames_add_root(struct kernel *k, struct process *p, uint32_t end, u
 	*node = 0;
 	if (end == WALK_COMPLETE)
 		return NULL;
-	return harvest_child(k->recording, &k->recording->harvest, p, 0,
-			     cct_key(false, CCT_PARTIAL, end), node);
+	return harvest_add_child(k->recording, &k->recording->harvest, p, 0,
+				 cct_key(false, CCT_PARTIAL, end), node);
 }
 
 struct err *frames_count(struct kernel *k, uint32_t thread, uint32_t node, uint32_t event,
@@ -79,7 +80,7 @@ struct err *frames_count_place(struct kernel *k, struct process *p, uint32_t thr
 	uint32_t node;
 	struct err *e = frames_add_root(k, p, WALK_COUNTED, &node);
 	if (!e)
-		e = harvest_child(k->recording, &k->recording->harvest, p, node, key, &node);
+		e = harvest_add_child(k->recording, &k->recording->harvest, p, node, key, &node);
 	if (!e)
 		e = profile_count(k->recording->harvest.profile, node, thread, event, count);
 	if (!e && !event)

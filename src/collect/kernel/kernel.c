@@ -95,9 +95,9 @@ static void look_again(struct kernel *k)
 		return;
 	k->builds = builds;
 	for (struct process *p = k->recording->processes; p; p = p->next)
-		if (p->kernel->makeshift && p->gone)
-			p->kernel->makeshift = false; /* the notes of mapped.c must do */
-		else if (p->kernel->makeshift)
+		if (p->kernel->without_tables && p->gone)
+			p->kernel->without_tables = false; /* the notes of mapped.c must do */
+		else if (p->kernel->without_tables)
 			code_look(k, p);
 }
 
@@ -115,11 +115,11 @@ static void look_at_new(struct kernel *k)
 	for (struct process *p = k->recording->processes; p; p = p->next) {
 		if (p->kernel->noted_ns && !p->gone)
 			code_confirm(k, p);
-		code_trust(k, p);
+		code_check_doubtful(k, p);
 		if (p->kernel->unlooked ||
 		    (!p->gone && (!whole || p->list) && mapped_changed(k, p->pid))) {
 			p->kernel->unlooked = false;
-			walks_hope(k, p);
+			walks_allow_looks(k, p);
 			code_look(k, p);
 		}
 	}
@@ -144,7 +144,7 @@ static void sweep(struct kernel *k)
 static void catch_up(struct kernel *k, bool all)
 {
 	uint64_t begun = now_ns();
-	bool counted = counters_flip(k, all);
+	bool counted = counters_switch(k, all);
 	if (counted)
 		reader_sync(k);
 	if (!reader_take(k, take) && k->sampling) {
@@ -161,7 +161,7 @@ static void catch_up(struct kernel *k, bool all)
 	look_at_new(k);
 	walks_all(k);
 	tasks_reap(k);
-	mapped_sweep(k, begun, tasks_has);
+	mapped_sweep(k, begun, tasks_has_process);
 	sweep(k);
 }
 
@@ -304,7 +304,7 @@ static void take_lost(struct kernel *k)
 	struct kernel_counts counts;
 	if (!object_read_counts(k, &counts))
 		return;
-	uint64_t all = counts.lost_records + counts.lost_snapshots + k->confused;
+	uint64_t all = counts.lost_records + counts.lost_snapshots + k->unusable;
 	uint64_t lost = all > k->lost ? all - k->lost : 0;
 	k->lost += lost;
 	recording_lose(k->recording, "no room", lost);

@@ -4,7 +4,7 @@
  * The sampler in the kernel. A perf event on each CPU runs a BPF program of ours (bpf/), which walks the
  * stack of the thread that it interrupts. Nothing is loaded into the target, so any program can be sampled:
  * static ones, running ones, those of other users. session.c uses it as `sampler_kernel`
- * (collect/sampler.h). Commands ask kernel_can() whether it works here.
+ * (collect/sampler.h). Commands ask kernel_can_sample() whether it works here.
  *
  * In this folder "the sampler" is the BPF program, and "we" are the collector: the process that loads the
  * program and reads what it sends.
@@ -35,4 +35,4 @@
 
 /* Returns whether this kernel and this user can sample. If not, `why` (size bytes) gets what is missing
    and what provides it. */
-bool kernel_can(char *why, size_t size);
+bool kernel_can_sample(char *why, size_t size);

@@ -52,9 +52,9 @@ void paths_close(struct kernel *k)
 static pid_t whose(const struct kernel *k, const struct kernel_path *path, const uint64_t *keys)
 {
 	bool after = path->fresh == 1 && cct_key_module(keys[0]) == CCT_KERNEL;
-	if (!after || k->whole || tasks_known(k, (pid_t)path->head.thread))
+	if (!after || k->whole || tasks_has_thread(k, (pid_t)path->head.thread))
 		return (pid_t)path->head.thread;
-	return tasks_known(k, (pid_t)path->head.process) ? (pid_t)path->head.process : 0;
+	return tasks_has_thread(k, (pid_t)path->head.process) ? (pid_t)path->head.process : 0;
 }
 
 static bool make_room(struct kernel_memo *memo, uint32_t count)
@@ -113,11 +113,11 @@ void paths_take(struct kernel *k, const struct kernel_path *path, const uint64_t
 	    (path->kept && (memo->thread != path->head.thread || path->kept > memo->count)) ||
 	    path->kept + path->fresh > KERNEL_FRAMES ||
 	    !make_room(memo, path->kept + path->fresh)) {
-		k->confused++;
+		k->unusable++;
 		return;
 	}
 	uint32_t node = 0, thread;
-	struct err *e = tasks_keep(k, t, &thread);
+	struct err *e = tasks_place(k, t, &thread);
 	note_frames(memo, path, keys);
 	if (!e)
 		e = place_frames(k, t->process, memo, &node);
@@ -127,7 +127,7 @@ void paths_take(struct kernel *k, const struct kernel_path *path, const uint64_t
 		e = frames_count(k, thread, node, path->head.event, path->end, path->head.time);
 	t->handler_ns += path->ns;
 	t->handled++;
-	recording_kept(k->recording, e);
+	recording_note_error(k->recording, e);
 }
 
 void paths_use(struct kernel *k)

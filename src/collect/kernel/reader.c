@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "base/err.h"
-#include "collect/hurry.h"
+#include "collect/schedule.h"
 #include "collect/kernel/copy.h"
 #include "collect/kernel/mapped.h"
 #include "collect/kernel/state.h"
@@ -172,7 +172,7 @@ void reader_sync(struct kernel *k)
 static void *read_ring(void *context)
 {
 	struct kernel *k = context;
-	hurry(); /* missing parts of a stack can be read only while its program runs */
+	schedule_soon(); /* missing parts of a stack can be read only while its program runs */
 	struct pollfd ready[] = {{k->reader.wake, POLLIN, 0},
 				 {ring_buffer__epoll_fd(k->reader.ring), POLLIN, 0}};
 	while (!atomic_load(&k->reader.stop)) {
@@ -258,7 +258,7 @@ bool reader_take(struct kernel *k, void (*take)(struct kernel *k, const void *da
 		leave_batch(r, b);
 		b = next;
 	}
-	k->confused += missed;
+	k->unusable += missed;
 	return !missed;
 }
 

@@ -38,7 +38,7 @@ struct process_kernel {              /* tasks.c: what the kernel's sampler adds 
 	/* code.c */
 	bool unlooked; /* it has new code in memory, which was not looked at yet */
 	/* `list` was made, and given to the sampler, without waiting for all tables */
-	bool makeshift;
+	bool without_tables;
 	uint64_t list_ns, list_end_ns; /* it had what is in `list` between these times */
 	/* Since when its list is doubtful: it mapped something while we looked, so the sampler does not
 	   use the list. 0: the sampler uses it. */
@@ -116,13 +116,13 @@ struct kernel_waiting { /* waiting.c: a sample that is walked when its code is k
 	struct kernel_pieces *pieces; /* what lies elsewhere, behind `inner`; or NULL */
 	uint32_t inner_count;
 	enum kernel_unborn unborn;
-	bool unlisted; /* the sampler had no list of its modules */
-	bool cut;      /* its stack was not kept */
-	bool used;     /* during a walk: it has read words that were not copied at once */
-	bool strict;   /* it is walked without such words */
+	bool unlisted;    /* the sampler had no list of its modules */
+	bool cut;         /* its stack was not kept */
+	bool used;        /* during a walk: it has read words that were not copied at once */
+	bool copied_only; /* it is walked without such words */
 	/* During a walk: it needed words that were not copied, and cannot be read any more. */
-	bool lacks;
-	uint64_t bare; /* not 0: it has no stack, and stands for so many samples of a place */
+	bool missing;
+	uint64_t count; /* not 0: it has no stack, and stands for so many samples of a place */
 	uint64_t holes[KERNEL_HOLES];
 	uint8_t bytes[];
 };
@@ -178,6 +178,8 @@ struct kernel_code {               /* code.c: lists in the sampler's memory */
 	uint32_t spans_used, serial;
 	struct kernel_list lists[KERNEL_LISTS];
 	uint32_t list_count;
+	unsigned
+		waits_for; /* library_builds() when a look last met tables that were not ready; 0: none did */
 	bool vdso_known; /* the library has looked at the vDSO */
 };
 
@@ -260,7 +262,7 @@ struct kernel {
 	struct kernel_names *names; /* of the kernel's functions; NULL: not known */
 	uint64_t names_stamp;
 
-	uint64_t confused; /* samples that could not be used */
+	uint64_t unusable; /* samples that could not be used */
 	uint64_t lost;     /* lost samples that are in the profile already */
 	uint64_t records, record_bytes, copies;
 	unsigned builds; /* library_builds, at the last look */

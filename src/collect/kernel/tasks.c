@@ -64,7 +64,7 @@ static struct process *find_any(const struct kernel *k, pid_t pid)
 	return p;
 }
 
-bool tasks_has(const struct kernel *k, pid_t pid)
+bool tasks_has_process(const struct kernel *k, pid_t pid)
 {
 	return find_any(k, pid);
 }
@@ -225,7 +225,7 @@ static struct kernel_thread *add_thread(struct kernel *k, struct process *p, pid
 	return t;
 }
 
-bool tasks_known(const struct kernel *k, pid_t tid)
+bool tasks_has_thread(const struct kernel *k, pid_t tid)
 {
 	return find_thread(k, tid);
 }
@@ -267,7 +267,7 @@ static void describe(struct kernel *k, struct process *p)
 	p->command = NULL;
 }
 
-struct err *tasks_keep(struct kernel *k, struct kernel_thread *t, uint32_t *index)
+struct err *tasks_place(struct kernel *k, struct kernel_thread *t, uint32_t *index)
 {
 	uint32_t process;
 	if (t->profile) {
@@ -276,7 +276,7 @@ struct err *tasks_keep(struct kernel *k, struct kernel_thread *t, uint32_t *inde
 	}
 	if (t->process->kernel->undescribed)
 		describe(k, t->process);
-	struct err *e = harvest_process(k->recording, t->process, &process);
+	struct err *e = harvest_add_process(k->recording, t->process, &process);
 	if (e)
 		return e;
 	struct profile_thread wanted = {.process = process,
@@ -289,13 +289,13 @@ struct err *tasks_keep(struct kernel *k, struct kernel_thread *t, uint32_t *inde
 	return e;
 }
 
-struct err *tasks_keep_again(struct kernel *k, struct process *p, pid_t tid, uint32_t *index)
+struct err *tasks_place_ended(struct kernel *k, struct process *p, pid_t tid, uint32_t *index)
 {
 	struct kernel_thread *t = find_thread(k, tid);
 	uint32_t process;
 	if (t && t->process == p)
-		return tasks_keep(k, t, index);
-	struct err *e = harvest_process(k->recording, p, &process);
+		return tasks_place(k, t, index);
+	struct err *e = harvest_add_process(k->recording, p, &process);
 	struct profile_thread wanted = {
 		.process = process, .tid = tid, .name = p->name, .start_ns = 0};
 	return e ? e : harvest_add_thread(k->recording, &k->recording->harvest, p, &wanted, index);
@@ -320,9 +320,9 @@ struct process *tasks_process(struct kernel *k, pid_t pid, uint32_t changes)
 	return t ? t->process : NULL;
 }
 
-struct err *tasks_keep_process(struct kernel *k, struct process *p, uint32_t *index)
+struct err *tasks_place_process(struct kernel *k, struct process *p, uint32_t *index)
 {
-	struct err *e = p->kernel->counted ? NULL : tasks_keep_again(k, p, p->pid, index);
+	struct err *e = p->kernel->counted ? NULL : tasks_place_ended(k, p, p->pid, index);
 	if (e)
 		return e;
 	if (!p->kernel->counted)
@@ -340,7 +340,7 @@ void tasks_add_cost(struct kernel *k, struct process *p, uint64_t samples, uint6
 		t->handler_ns += ns;
 		return;
 	}
-	struct err *e = tasks_keep_process(k, p, &index);
+	struct err *e = tasks_place_process(k, p, &index);
 	if (!e) {
 		k->recording->harvest.profile->threads[index].handled += samples;
 		k->recording->harvest.profile->threads[index].handler_ns += ns;
@@ -393,8 +393,8 @@ static void finish(struct kernel *k, struct kernel_thread *t)
 	bool first = t->tid == t->process->pid && !t->process->replaced && !k->whole;
 	if (!t->name[0] && !k->whole)
 		read_name(t);
-	struct err *e = t->profile || t->handled || first ? tasks_keep(k, t, &index) : NULL;
-	recording_kept(k->recording, e);
+	struct err *e = t->profile || t->handled || first ? tasks_place(k, t, &index) : NULL;
+	recording_note_error(k->recording, e);
 	if (t->profile) {
 		struct profile_thread *x = &k->recording->harvest.profile->threads[t->profile - 1];
 		bool joined = t->profile == t->process->more_threads;

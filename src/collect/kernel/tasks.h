@@ -26,9 +26,9 @@ struct process *tasks_find_process(const struct kernel *k, pid_t pid);
 /* Returns the nearest ancestor that is alive; 0: none. Most probably it sees the same files. */
 pid_t tasks_relative(const struct kernel *k, const struct process *p);
 /* Whether this thread is known. */
-bool tasks_known(const struct kernel *k, pid_t thread);
+bool tasks_has_thread(const struct kernel *k, pid_t thread);
 /* Whether there is such a process, or was a moment ago. */
-bool tasks_has(const struct kernel *k, pid_t process);
+bool tasks_has_process(const struct kernel *k, pid_t process);
 /* Forgets what has ended. In a recording of the whole machine it waits a while, since the kernel still
    works for processes that have ended. */
 void tasks_reap(struct kernel *k);
@@ -37,14 +37,14 @@ struct kernel_thread *tasks_find(struct kernel *k, pid_t process, pid_t thread);
 /* Reads the names of some threads again. */
 void tasks_name(struct kernel *k);
 /* Gives a thread its place in the profile, and returns the index. */
-struct err *tasks_keep(struct kernel *k, struct kernel_thread *t, uint32_t *index);
+struct err *tasks_place(struct kernel *k, struct kernel_thread *t, uint32_t *index);
 /* The same for a thread that may have ended since. */
-struct err *tasks_keep_again(struct kernel *k, struct process *p, pid_t tid, uint32_t *index);
+struct err *tasks_place_ended(struct kernel *k, struct process *p, pid_t tid, uint32_t *index);
 /* Returns the process that counted samples belong to; NULL: no memory. `changes` tells which of the
    programs it was that the process has been. */
 struct process *tasks_process(struct kernel *k, pid_t process, uint32_t changes);
 /* Returns the index of the thread in the profile that stands for all threads of the process. */
-struct err *tasks_keep_process(struct kernel *k, struct process *p, uint32_t *index);
+struct err *tasks_place_process(struct kernel *k, struct process *p, uint32_t *index);
 /* Adds the cost of samples that were only counted. */
 void tasks_add_cost(struct kernel *k, struct process *p, uint64_t samples, uint64_t ns);
 /* Ends all threads of a process; NULL: of all processes. */

@@ -45,14 +45,14 @@ void waiting_add(struct kernel *k, const struct kernel_snapshot *from, const uin
 	    (t->process->kernel->waiting_bytes > 2 * WAITING_ONE ||
 	     (size > WAITING_SMALL && k->waiting.bytes > WAITING_WHOLE / 2)))
 		size = 0;
-	struct err *e = t ? tasks_keep(k, t, &thread) : NULL;
+	struct err *e = t ? tasks_place(k, t, &thread) : NULL;
 	if (t && !e && from->head.event < k->recording->options.event_count &&
 	    size <= KERNEL_STACK + COPY_MORE && from->inner_count <= KERNEL_INNER &&
 	    k->waiting.bytes < (k->whole ? WAITING_WHOLE : WAITING_MAX))
 		w = malloc(sizeof *w + size + inner + (far ? copy_far_size(far) : 0));
 	err_free(e);
 	if (!w) {
-		k->confused++;
+		k->unusable++;
 		return;
 	}
 	*w = (struct kernel_waiting){.process = t->process,
@@ -105,7 +105,7 @@ static struct err *wait(struct kernel *k, struct process *p, uint64_t pc, uint32
 	w->event = event;
 	w->time = time;
 	w->pc = pc;
-	w->bare = count;
+	w->count = count;
 	add(k, w);
 	return NULL;
 }
@@ -123,7 +123,7 @@ void waiting_add_place(struct kernel *k, const struct kernel_place *from)
 				? wait(k, p, from->pc, from->head.event, 1, from->head.time)
 				: err_new("of nobody");
 	if (e)
-		k->confused++;
+		k->unusable++;
 	else
 		tasks_add_cost(k, p, 1, 0);
 	err_free(e);

@@ -35,7 +35,7 @@ static enum walk_end walk_with(struct kernel *k, struct kernel_waiting *w,
 {
 	struct walk_reader reader = {copy_read, w};
 	w->edge = 0;
-	w->lacks = w->used = false;
+	w->missing = w->used = false;
 	return stack_walk(code, w->process->machine, w->registers, w->pc, &reader, keys,
 			  k->max_depth, frames);
 }
@@ -82,7 +82,7 @@ static const struct library_list *list_of(struct kernel *k, const struct kernel_
 {
 	const struct process *p = w->process;
 	*now = is_same(k, w) && !is_other(k, w, p->kernel->list_ns, p->kernel->list_end_ns);
-	return *now ? p->list : code_then(k, p, w->time);
+	return *now ? p->list : code_list_at(k, p, w->time);
 }
 
 static enum walk_end walk_listed(struct kernel *k, struct kernel_waiting *w, uint64_t *keys,
@@ -104,11 +104,11 @@ static enum walk_end walk_last(struct kernel *k, struct kernel_waiting *w, uint6
 }
 
 /* Adds a sample without a stack to the profile. */
-static struct err *keep_bare(struct kernel *k, const struct kernel_waiting *w, uint64_t key)
+static struct err *keep_count(struct kernel *k, const struct kernel_waiting *w, uint64_t key)
 {
 	uint32_t thread;
-	struct err *e = tasks_keep_process(k, w->process, &thread);
-	return e ? e : frames_count_place(k, w->process, thread, key, w->event, w->bare);
+	struct err *e = tasks_place_process(k, w->process, &thread);
+	return e ? e : frames_count_place(k, w->process, thread, key, w->event, w->count);
 }
 
 /* Adds a path to the profile. */
@@ -117,7 +117,7 @@ static struct err *keep(struct kernel *k, const struct kernel_waiting *w, const 
 {
 	uint32_t node, thread = w->thread;
 	struct err *e = thread == KERNEL_THREAD_NONE
-				? tasks_keep_again(k, w->process, w->tid, &thread)
+				? tasks_place_ended(k, w->process, w->tid, &thread)
 				: NULL;
 	if (!e)
 		e = frames_add_root(k, w->process, end, &node);
@@ -141,11 +141,11 @@ static bool is_known(struct kernel *k, const struct kernel_waiting *w)
 static enum walk_end walk_back(struct kernel *k, struct kernel_waiting *w, uint64_t *keys,
 			       uint32_t *frames)
 {
-	enum walk_end end = walk(k, w, code_then(k, w->process, w->time), keys, frames);
+	enum walk_end end = walk(k, w, code_list_at(k, w->process, w->time), keys, frames);
 	if (end == WALK_NO_MODULE && w->list && !is_other(k, w, w->list_ns, w->list_end_ns))
 		end = walk(k, w, w->list, keys, frames);
 	if (end == WALK_NO_MODULE)
-		end = walk(k, w, code_of_parent(k, w->process), keys, frames);
+		end = walk(k, w, code_parent_list(k, w->process), keys, frames);
 	return end;
 }
 
@@ -165,30 +165,29 @@ static enum walk_end walk_looking(struct kernel *k, struct kernel_waiting *w, ui
 	bool looked = unlisted || (patient && !is_known(k, w));
 	if (looked)
 		code_look(k, p);
-	if (looked && p->kernel->noted_ns && !library_is_unready(k->recording->library) &&
-	    !is_known(k, w))
+	if (looked && p->kernel->noted_ns && !code_waits_for(k) && !is_known(k, w))
 		code_ask(k, p);
-	if (library_is_unready(k->recording->library))
+	if (code_waits_for(k))
 		return WALK_NO_MODULE;
 	enum walk_end end = same ? walk_listed(k, w, keys, frames) : WALK_NO_MODULE;
 	if (end == WALK_NO_MODULE && patient && (!looked || p->kernel->noted_ns) &&
-	    !library_is_unready(k->recording->library)) {
+	    !code_waits_for(k)) {
 		code_ask(k, p);
 		looked = true;
 		if (p->list != before)
 			end = walk_listed(k, w, keys, frames);
 	}
-	if (library_is_unready(k->recording->library))
+	if (code_waits_for(k))
 		return WALK_NO_MODULE;
 	if (end == WALK_NO_MODULE && (!k->whole || patient || !same || p->gone))
 		end = walk_back(k, w, keys, frames);
-	if (library_is_unready(k->recording->library))
+	if (code_waits_for(k))
 		return end;
 	if (end == WALK_NO_MODULE && same)
 		end = walk_last(k, w, keys, frames);
 	p->useless = looked && p->list == before ? p->useless + 1 : patient ? 0 : p->useless;
 	if (p->useless == UNRESOLVED_MAX)
-		code_resign(k, p);
+		code_stop_copies(k, p);
 	return end;
 }
 
@@ -216,16 +215,16 @@ static bool is_unborn(const struct kernel *k, const struct kernel_waiting *w, en
 static void walk_one(struct kernel *k, struct kernel_waiting *w, uint64_t *keys, uint32_t frames,
 		     enum walk_end end)
 {
-	if (w->bare) {
-		struct err *e = keep_bare(k, w, frames ? keys[0] : w->pc & CCT_ADDRESS);
-		k->recording->notes.unkept += e ? w->bare : 0;
+	if (w->count) {
+		struct err *e = keep_count(k, w, frames ? keys[0] : w->pc & CCT_ADDRESS);
+		k->recording->notes.unkept += e ? w->count : 0;
 		err_free(e);
 		return;
 	}
 	if (w->used && end != WALK_COMPLETE && end != WALK_TOO_DEEP) {
 		/* Words that were read later are of another time. Frames found by them are believed only
 		   if the walk has come to the root. */
-		w->strict = true;
+		w->copied_only = true;
 		end = walk_listed(k, w, keys, &frames);
 	}
 	if (is_unborn(k, w, end)) { /* as end() in bpf/sample.bpf.c */
@@ -233,15 +232,15 @@ static void walk_one(struct kernel *k, struct kernel_waiting *w, uint64_t *keys,
 		frames = w->inner_count ? 0 : 1;
 		end = WALK_COMPLETE;
 	}
-	if (end == WALK_BAD_MEMORY && (w->cut || w->lacks))
+	if (end == WALK_BAD_MEMORY && (w->cut || w->missing))
 		end = WALK_NO_STACK;
 	tables_need(k, keys, frames);
-	recording_kept(k->recording, keep(k, w, keys, frames, end));
+	recording_note_error(k->recording, keep(k, w, keys, frames, end));
 }
 
 /* Run-time compilers have new code again and again. So for the whole machine only a few more looks are
    tried. */
-void walks_hope(const struct kernel *k, struct process *p)
+void walks_allow_looks(const struct kernel *k, struct process *p)
 {
 	if (!k->whole)
 		p->useless = 0;
@@ -252,7 +251,8 @@ void walks_hope(const struct kernel *k, struct process *p)
 /* Whether the code of the sample is not known yet, but will be. */
 static bool must_wait(struct kernel *k, struct kernel_waiting *w, enum walk_end end)
 {
-	unsigned unready = library_was_unready(k->recording->library);
+	unsigned unready = code_waits_for(k);
+	code_forget_waits(k);
 	bool wait = unready && end == WALK_NO_MODULE;
 	if (wait)
 		w->process->kernel->waits_for = unready;
@@ -266,18 +266,18 @@ void walks_all(struct kernel *k)
 	unsigned builds = k->whole ? library_builds(k->recording->library) : 0;
 	for (struct kernel_waiting **link = &k->waiting.first, *w; keys && (w = *link);) {
 		enum walk_end end = WALK_NO_MODULE;
-		bool wait = builds && (w->process->kernel->makeshift ||
+		bool wait = builds && (w->process->kernel->without_tables ||
 				       w->process->kernel->waits_for == builds);
 		if (!wait) {
 			/* Clears what earlier looks have reported. */
-			library_was_unready(k->recording->library);
+			code_forget_waits(k);
 			end = walk_looking(k, w, keys, &frames);
 			wait = must_wait(k, w, end);
 		}
 		if (wait) {
 			if (w->process->kernel->waiting_bytes > WAITING_ONE &&
-			    !w->process->kernel->makeshift && !w->process->gone)
-				code_make_do(k, w->process);
+			    !w->process->kernel->without_tables && !w->process->gone)
+				code_look_without_tables(k, w->process);
 			link = &w->next;
 			continue;
 		}

@@ -9,4 +9,4 @@ void walks_all(struct kernel *k);
 /* At the end: walks the samples that still wait, as far as their code is known. */
 void walks_give_up(struct kernel *k);
 /* The process has mapped new code, so it may be of use again to look for unknown code. */
-void walks_hope(const struct kernel *k, struct process *p);
+void walks_allow_looks(const struct kernel *k, struct process *p);

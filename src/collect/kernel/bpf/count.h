@@ -52,7 +52,7 @@ CHECKED int count_place(struct kernel_turn *turn, uint64_t place, uint32_t proce
 	if (!turn)
 		return 0;
 	uint64_t hash = (place ^ (uint64_t)process << 20) * 0x9e3779b97f4a7c15ull, way;
-	/* This must be visible to others before the table is chosen: see counters_flip(). */
+	/* This must be visible to others before the table is chosen: see counters_switch(). */
 	__sync_lock_test_and_set(&turn->counting, 1);
 	uint32_t index = (cpu * 2 + (side & 1)) * KERNEL_COUNTERS +
 			 ((uint32_t)(hash >> 32) & (KERNEL_COUNTERS - 1));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "collect/hurry.h"
+#include "collect/schedule.h"
 
 #include <sched.h>
 #include <stdint.h>
@@ -20,7 +20,7 @@ struct scheduling {
 };
 #define RESET_ON_FORK 1u
 
-void hurry(void)
+void schedule_soon(void)
 {
 	int nice = getpriority(PRIO_PROCESS, 0);
 	struct scheduling wish = {.size = sizeof wish,

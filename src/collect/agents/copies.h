@@ -14,14 +14,14 @@ struct arena_thread;
 struct process;
 
 /* Whether the record has copies. */
-bool unwalked_any(const struct arena_thread *record);
+bool copies_any(const struct arena_thread *record);
 /* Takes the copies out of the arena, so that the thread can leave more. `owner`: the chunk of the record. */
-void unwalked_keep(struct agents *agents, struct arena *a, struct process *p, uint32_t owner,
-		   struct arena_thread *record);
+void copies_take_out(struct agents *agents, struct arena *a, struct process *p, uint32_t owner,
+		     struct arena_thread *record);
 /* Adds a copy whose stack is in `stack`; `from` describes it. `copied`: bytes of the stack that are from
    the moment of the sample; the rest was read later. False if there is no room. */
-bool unwalked_add(struct agents *agents, struct arena *a, uint32_t owner,
-		  const struct arena_snapshot *from, const uint8_t *stack, size_t copied);
+bool copies_add(struct agents *agents, struct arena *a, uint32_t owner,
+		const struct arena_snapshot *from, const uint8_t *stack, size_t copied);
 /* Walks all copies that were taken. `meanwhile` is called now and then. Pointers to threads (struct
    thread) are invalid afterwards. */
-void unwalked_walk(struct agents *agents, void (*meanwhile)(struct agents *agents));
+void copies_walk(struct agents *agents, void (*meanwhile)(struct agents *agents));

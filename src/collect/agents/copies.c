@@ -6,8 +6,8 @@
  * are walked here, too.
  *
  * A walk may have to wait for seconds until a new module's table is built, and the arena has room for few
- * copies. So copies are first taken out of the arena (unwalked_keep), also while tables are built. Then they
- * are walked (unwalked_walk), oldest first. By then the process may have ended, or unloaded the code that it
+ * copies. So copies are first taken out of the arena (copies_take_out), also while tables are built. Then they
+ * are walked (copies_walk), oldest first. By then the process may have ended, or unloaded the code that it
  * ran. So its memory map is read now and then meanwhile, and kept as a picture (struct picture). Pictures are
  * tried if the present map does not explain a copy.
  *
@@ -18,7 +18,7 @@
  *     the thread's samples      [a][b][c][d]
  *                            [e][f]  |  |       (the upper ends are the same)
  */
-#include "collect/agents/unwalked.h"
+#include "collect/agents/copies.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -85,7 +85,7 @@ struct picture {
 	uint64_t taken_ns;
 };
 
-struct unwalked {
+struct copies {
 	struct sample *first, *last;
 	struct picture *pictures; /* oldest first */
 	unsigned picture_count;
@@ -94,7 +94,7 @@ struct unwalked {
 	bool walking;
 };
 
-bool unwalked_any(const struct arena_thread *record)
+bool copies_any(const struct arena_thread *record)
 {
 	for (int i = 0; i < ARENA_SNAPSHOTS; i++)
 		if (atomic_load_explicit(&((struct arena_thread *)record)->snapshots[i],
@@ -105,7 +105,7 @@ bool unwalked_any(const struct arena_thread *record)
 
 /* ---- keeping ---- */
 
-static void sample_free(struct unwalked *u, struct sample *sample)
+static void sample_free(struct copies *u, struct sample *sample)
 {
 	for (size_t i = 0; i < sample->block_count; i++)
 		if (sample->blocks[i] && !--sample->blocks[i]->uses) {
@@ -116,7 +116,7 @@ static void sample_free(struct unwalked *u, struct sample *sample)
 	free(sample);
 }
 
-static struct sample *sample_new(struct unwalked *u, const struct arena_snapshot *from)
+static struct sample *sample_new(struct copies *u, const struct arena_snapshot *from)
 {
 	uint64_t size = from->size, address = from->address;
 	if (size > BYTES_MAX || address > UINT64_MAX - BYTES_MAX - BLOCK)
@@ -148,7 +148,7 @@ static struct block *block_at(const struct sample *sample, uint64_t address)
 }
 
 /* The block of `before` at this address, if it has the same bytes; else takes over *fresh. */
-static struct block *share_block(struct unwalked *u, const struct sample *before, uint64_t address,
+static struct block *share_block(struct copies *u, const struct sample *before, uint64_t address,
 				 struct block **fresh)
 {
 	struct block *same = before ? block_at(before, address) : NULL;
@@ -193,7 +193,7 @@ static bool source_read(struct source *from, uint8_t *to, size_t size)
 	return true;
 }
 
-static bool copy_stack(struct unwalked *u, struct source source, const struct sample *before,
+static bool copy_stack(struct copies *u, struct source source, const struct sample *before,
 		       struct sample *out)
 {
 	struct block *fresh = NULL;
@@ -219,7 +219,7 @@ static bool copy_stack(struct unwalked *u, struct source source, const struct sa
 	return true;
 }
 
-static struct sample **recent_of(struct unwalked *u, const struct arena *a, uint32_t owner)
+static struct sample **recent_of(struct copies *u, const struct arena *a, uint32_t owner)
 {
 	return &u->recent[(owner * 31u + (uint32_t)a->inode) % THREADS];
 }
@@ -229,7 +229,7 @@ static struct sample *keep_one(struct agents *agents, const struct arena *a, str
 			       uint32_t owner, uint32_t thread, const struct arena_snapshot *from,
 			       struct source source)
 {
-	struct unwalked *u = agents->unwalked;
+	struct copies *u = agents->copies;
 	struct sample **recent = recent_of(u, a, owner);
 	struct sample *sample = from ? sample_new(u, from) : NULL;
 	if (!sample) {
@@ -263,7 +263,7 @@ static void keep_left(struct agents *agents, struct arena *a, struct process *p,
 
 static void take_picture(struct agents *agents, struct process *p)
 {
-	struct unwalked *u = agents->unwalked;
+	struct copies *u = agents->copies;
 	struct picture **end = &u->pictures, *last = NULL, *new;
 	struct library_view *view;
 	uint64_t now = now_ns();
@@ -273,7 +273,7 @@ static void take_picture(struct agents *agents, struct process *p)
 	if (p->gone || p->foreign || (last && now - last->taken_ns < PICTURE_NS) ||
 	    u->picture_count == PICTURES_MAX || !process_is_alive(p))
 		return;
-	struct err *e = library_see(agents->recording->library, p->pid, p->machine, &view);
+	struct err *e = library_view_open(agents->recording->library, p->pid, p->machine, &view);
 	if (e) { /* it may be ending */
 		err_free(e);
 		return;
@@ -292,41 +292,40 @@ static void take_picture(struct agents *agents, struct process *p)
 	library_view_free(view);
 }
 
-void unwalked_keep(struct agents *agents, struct arena *a, struct process *p, uint32_t owner,
-		   struct arena_thread *record)
+void copies_take_out(struct agents *agents, struct arena *a, struct process *p, uint32_t owner,
+		     struct arena_thread *record)
 {
 	struct thread *t = arena_thread_of(a, owner);
 	uint32_t thread;
-	if (!t || !unwalked_any(record) ||
-	    !trees_find_thread(agents->recording, t, record, &thread))
+	if (!t || !copies_any(record) || !trees_find_thread(agents->recording, t, record, &thread))
 		return;
-	if (!agents->unwalked)
-		agents->unwalked = calloc(1, sizeof *agents->unwalked);
-	for (int i = 0; agents->unwalked && i < ARENA_SNAPSHOTS; i++) {
+	if (!agents->copies)
+		agents->copies = calloc(1, sizeof *agents->copies);
+	for (int i = 0; agents->copies && i < ARENA_SNAPSHOTS; i++) {
 		uint32_t chunk = atomic_load(&record->snapshots[i]);
-		if (!chunk || agents->unwalked->bytes > KEPT_MAX)
+		if (!chunk || agents->copies->bytes > KEPT_MAX)
 			continue;
 		keep_left(agents, a, p, owner, thread, chunk);
 		/* The chunks are given back first, then the thread may leave another copy. */
 		arena_give(a->header, chunk);
 		atomic_store(&record->snapshots[i], 0);
 	}
-	if (agents->unwalked &&
-	    (agents->unwalked->walking || library_is_busy(agents->recording->library)))
+	if (agents->copies &&
+	    (agents->copies->walking || library_is_busy(agents->recording->library)))
 		take_picture(agents, p);
 }
 
-bool unwalked_add(struct agents *agents, struct arena *a, uint32_t owner,
-		  const struct arena_snapshot *from, const uint8_t *stack, size_t copied)
+bool copies_add(struct agents *agents, struct arena *a, uint32_t owner,
+		const struct arena_snapshot *from, const uint8_t *stack, size_t copied)
 {
 	struct thread *t = arena_thread_of(a, owner);
 	const struct arena_thread *record = arena_record(a, owner);
 	uint32_t thread;
 	if (!t || !record || t->generation != record->generation) /* overwritten */
 		return true;
-	if (!agents->unwalked)
-		agents->unwalked = calloc(1, sizeof *agents->unwalked);
-	if (!agents->unwalked || agents->unwalked->bytes > KEPT_MAX ||
+	if (!agents->copies)
+		agents->copies = calloc(1, sizeof *agents->copies);
+	if (!agents->copies || agents->copies->bytes > KEPT_MAX ||
 	    !trees_find_thread(agents->recording, t, record, &thread))
 		return false;
 	struct sample *sample = keep_one(agents, a, t->process, owner, thread, from,
@@ -336,8 +335,8 @@ bool unwalked_add(struct agents *agents, struct arena *a, uint32_t owner,
 	sample->inside = true;
 	sample->copied = copied;
 	if (from->cut)
-		mark_find(&sample->mark, from->address, stack, from->size);
-	if (agents->unwalked->walking || library_is_busy(agents->recording->library))
+		mark_make(&sample->mark, from->address, stack, from->size);
+	if (agents->copies->walking || library_is_busy(agents->recording->library))
 		take_picture(agents, t->process);
 	return true;
 }
@@ -410,10 +409,10 @@ static struct err *keep_path(struct agents *agents, const struct sample *sample,
 	uint32_t node = 0;
 	struct err *e = NULL;
 	if (path->end != WALK_COMPLETE)
-		e = harvest_child(agents->recording, h, p, 0,
-				  cct_key(false, CCT_PARTIAL, (uint64_t)path->end), &node);
+		e = harvest_add_child(agents->recording, h, p, 0,
+				      cct_key(false, CCT_PARTIAL, (uint64_t)path->end), &node);
 	for (uint32_t i = path->count; !e && i; i--)
-		e = harvest_child(agents->recording, h, p, node, path->keys[i - 1], &node);
+		e = harvest_add_child(agents->recording, h, p, node, path->keys[i - 1], &node);
 	if (!e)
 		e = profile_count(h->profile, node, sample->thread, sample->event, sample->weight);
 	if (!e && agents->recording->options.timeline && !sample->event)
@@ -484,11 +483,12 @@ static void walk_one(struct agents *agents, struct sample *sample, struct path *
 	path->end = walk_with(agents, sample, p->list, false, path);
 	if (is_unknown(path) && refresh(agents, p))
 		path->end = walk_with(agents, sample, p->list, false, path);
-	for (struct picture *at = agents->unwalked->pictures; is_unknown(path) && at; at = at->next)
+	for (struct picture *at = agents->copies->pictures; is_unknown(path) && at; at = at->next)
 		if (at->process == p)
-			path->end = walk_with(agents, sample,
-					      library_settle(agents->recording->library, at->view),
-					      false, path);
+			path->end = walk_with(
+				agents, sample,
+				library_view_list(agents->recording->library, at->view), false,
+				path);
 	if (is_unknown(path)) /* as far as the present list goes */
 		path->end = walk_with(agents, sample, p->list, p->looked_ns >= sample->kept_ns,
 				      path);
@@ -498,10 +498,10 @@ static void walk_one(struct agents *agents, struct sample *sample, struct path *
 		path->end = WALK_NO_STACK;
 	if (path->late && path->end != WALK_COMPLETE && path->end != WALK_TOO_DEEP)
 		path->end = WALK_NO_STACK; /* words of a later time were misleading */
-	recording_kept(agents->recording, keep_path(agents, sample, path));
+	recording_note_error(agents->recording, keep_path(agents, sample, path));
 }
 
-static struct sample *take_first(struct unwalked *u)
+static struct sample *take_first(struct copies *u)
 {
 	struct sample *sample = u->first;
 	struct sample **recent = recent_of(u, sample->process->agent->arena, sample->owner);
@@ -513,10 +513,10 @@ static struct sample *take_first(struct unwalked *u)
 	return sample;
 }
 
-void unwalked_walk(struct agents *agents, void (*meanwhile)(struct agents *agents))
+void copies_walk(struct agents *agents, void (*meanwhile)(struct agents *agents))
 {
 	struct path path = {.max = agents->recording->options.max_depth};
-	struct unwalked *u = agents->unwalked;
+	struct copies *u = agents->copies;
 	if (!u || u->walking || library_is_busy(agents->recording->library))
 		return;
 	uint64_t start = own_cpu_ns();
@@ -544,6 +544,6 @@ void unwalked_walk(struct agents *agents, void (*meanwhile)(struct agents *agent
 	}
 	free(path.keys);
 	free(u);
-	agents->unwalked = NULL;
+	agents->copies = NULL;
 	agents->walking_ns += own_cpu_ns() - start;
 }

@@ -7,4 +7,4 @@
  * thread starts is not affected. The session uses it, and the threads of both samplers that read what
  * targets do.
  */
-void hurry(void);
+void schedule_soon(void);

@@ -116,10 +116,13 @@ static struct err *set_fleet(struct config *c, const char *name, const char *val
 {
 	*known = true;
 	if (!strcmp(name, "fleet"))
-		return server_is_address(value) ? set_path(c->fleet, value)
-						: err_new("it is http://HOST:PORT/DATABASE");
+		return server_is_address(value)
+			       ? set_path(c->fleet, value)
+			       : err_new("it is http://HOST:PORT/DATABASE, or https");
 	if (!strcmp(name, "fleet-credentials"))
 		return set_path(c->fleet_credentials, value);
+	if (!strcmp(name, "fleet-ca"))
+		return set_path(c->fleet_ca, value);
 	if (!strcmp(name, "fleet-every"))
 		return set_time(&c->fleet_every_s, value, 86400);
 	if (!strcmp(name, "fleet-spool"))

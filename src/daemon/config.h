@@ -30,6 +30,7 @@ struct config {
 	enum config_log log;
 	char fleet[CONFIG_PATH_SIZE];             /* address of a server; "": none */
 	char fleet_credentials[CONFIG_PATH_SIZE]; /* "": as fleet/server.h says */
+	char fleet_ca[CONFIG_PATH_SIZE];          /* the same */
 	uint64_t fleet_every_s;                   /* between two sendings */
 	uint64_t fleet_spool;                     /* bytes that may wait */
 	uint64_t fleet_patience_ms;               /* with a server that says nothing */

@@ -96,8 +96,8 @@ static bool same_fleet(const struct config *a, const struct config *b)
 	return !strcmp(a->fleet, b->fleet) &&
 	       (!*a->fleet ||
 		(!strcmp(a->fleet_credentials, b->fleet_credentials) &&
-		 a->fleet_every_s == b->fleet_every_s && a->fleet_spool == b->fleet_spool &&
-		 a->fleet_patience_ms == b->fleet_patience_ms));
+		 !strcmp(a->fleet_ca, b->fleet_ca) && a->fleet_every_s == b->fleet_every_s &&
+		 a->fleet_spool == b->fleet_spool && a->fleet_patience_ms == b->fleet_patience_ms));
 }
 
 /* What needs a restart goes on as it is, and is told each time. */
@@ -107,6 +107,7 @@ static void keep_fixed(struct config *c, const struct config *before)
 	strcpy(c->socket, before->socket);
 	strcpy(c->fleet, before->fleet);
 	strcpy(c->fleet_credentials, before->fleet_credentials);
+	strcpy(c->fleet_ca, before->fleet_ca);
 	c->fleet_every_s = before->fleet_every_s;
 	c->fleet_spool = before->fleet_spool;
 	c->fleet_patience_ms = before->fleet_patience_ms;

@@ -296,7 +296,9 @@ static void read_machine(char out[64])
 static struct err *open_all(struct shipper *s, const struct config *c)
 {
 	char machine[64];
-	const char *credentials = *c->fleet_credentials ? c->fleet_credentials : NULL;
+	const struct server_trust trust = {
+		.credentials = *c->fleet_credentials ? c->fleet_credentials : NULL,
+		.ca = *c->fleet_ca ? c->fleet_ca : NULL};
 	s->every_ms = c->fleet_every_s * 1000;
 	s->spool = c->fleet_spool;
 	if (c->max_bytes && s->spool > c->max_bytes / 2)
@@ -310,7 +312,7 @@ static struct err *open_all(struct shipper *s, const struct config *c)
 		return err_new("out of memory");
 	if (s->stop < 0 || s->wake < 0)
 		return err_errno("cannot make an eventfd");
-	struct err *e = err_context(server_open(c->fleet, credentials, &s->server), "fleet");
+	struct err *e = err_context(server_open(c->fleet, &trust, &s->server), "fleet");
 	if (!e)
 		e = writer_send_begin(s->writer, machine, &s->state);
 	if (!e)

@@ -1,208 +1,295 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The way to the server and back. Nothing waits without an end: each step has its time, all of them
-   together have one, what moves has a least pace, and a descriptor can end all of it. */
 #include "fleet/http.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <netdb.h>
-#include <poll.h>
-#include <stdio.h>
+#include <stdbool.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "fleet/curl.h"
 
-#define PORTION 65536
+#define LOOK_MS 1000 /* at the times, at least so often */
 
-static struct err *stopped(void)
-{
-	return err_new("told to stop");
-}
-
-/* Until `fd` is ready for `events`, but not longer than `ms` or beyond `until_ms`. */
-static struct err *await(int fd, short events, int ms, int64_t until_ms, int stop)
-{
-	struct pollfd both[] = {{.fd = fd, .events = events}, {.fd = stop, .events = POLLIN}};
-	int64_t left = until_ms - (int64_t)now_ms();
-	bool last = left < ms;
-	int n;
-	do {
-		n = poll(both, 2, !last ? ms : left > 0 ? (int)left : 0);
-	} while (n < 0 && errno == EINTR);
-	if (n < 0)
-		return err_errno("cannot wait");
-	if (both[1].revents)
-		return stopped();
-	if (n && left > 0)
-		return NULL;
-	return last ? err_new("it takes too long") : err_new("no answer in %.3g s", ms / 1e3);
-}
-
-/* How fast bytes go or come: HTTP_PACE_BYTES in each window, which begins anew when they are there. */
-struct pace {
-	int window_ms;
-	int64_t since_ms;
-	size_t moved;
+struct talk {
+	const struct http_request *request;
+	struct http_answer *answer;
+	const struct curl_library *curl;
+	CURL *easy;
+	CURLM *multi;
+	struct curl_slist *headers;
+	char why[CURL_ERROR_SIZE];
+	struct err *problem; /* of ours: what comes is not as it should be */
+	/* when and how much */
+	int64_t until_ms;    /* all of it */
+	int64_t moved_ms;    /* when bytes went or came last */
+	uint64_t sent, come; /* bytes */
+	uint64_t head;       /* bytes of them that are no body */
+	int64_t paced_ms;    /* when the present window began; 0: nothing has moved yet */
+	uint64_t paced;      /* bytes until then */
 };
 
-static struct pace pace_begin(int window_ms)
+/* ---- what comes ---- */
+
+/* The first lines of a refusal say why; the rest is read and dropped. */
+static void take_refusal(struct http_answer *a, const char *bytes, size_t size)
 {
-	return (struct pace){.window_ms = window_ms, .since_ms = (int64_t)now_ms()};
+	size_t room = HTTP_REFUSAL_MAX - a->body.size;
+	buf_append(&a->body, bytes, size < room ? size : room);
 }
 
-static struct err *pace_keep(struct pace *p, size_t moved)
+static size_t take_body(char *bytes, size_t one, size_t count, void *context)
 {
-	int64_t now = (int64_t)now_ms();
-	p->moved += moved;
-	if (p->moved >= HTTP_PACE_BYTES) {
-		p->since_ms = now;
-		p->moved = 0;
+	struct talk *t = context;
+	struct http_answer *a = t->answer;
+	size_t size = one * count;
+	long status = 0;
+	t->come += size;
+	t->curl->easy_getinfo(t->easy, CURLINFO_RESPONSE_CODE, &status);
+	if (status != 200) {
+		take_refusal(a, bytes, size);
+		return size;
 	}
-	return now - p->since_ms <= p->window_ms
-		       ? NULL
-		       : err_new("it is too slow: less than %d KB in %.3g s", HTTP_PACE_BYTES >> 10,
-				 p->window_ms / 1e3);
-}
-
-/* ---- connecting ---- */
-
-static struct err *connect_to(const struct addrinfo *to, const struct http_request *r, int *out)
-{
-	int problem = 0;
-	socklen_t size = sizeof problem;
-	int fd = socket(to->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (fd < 0)
-		return err_errno("cannot make a socket");
-	struct err *e = NULL;
-	if (connect(fd, to->ai_addr, to->ai_addrlen) && errno != EINPROGRESS)
-		e = err_errno("cannot connect");
-	if (!e)
-		e = await(fd, POLLOUT, r->connect_ms, INT64_MAX, r->stop);
-	if (!e && getsockopt(fd, SOL_SOCKET, SO_ERROR, &problem, &size))
-		e = err_errno("cannot connect");
-	if (!e && problem) {
-		errno = problem;
-		e = err_errno("cannot connect");
+	if (size > a->body_max - a->body.size) {
+		bool large = a->body_max >= 1u << 20;
+		t->problem = err_new("the answer is longer than the %zu %s that are read of one",
+				     large ? a->body_max >> 20 : a->body_max,
+				     large ? "MB" : "bytes");
+		return 0; /* ends it */
 	}
-	if (e)
-		close(fd);
-	else
-		*out = fd;
-	return e;
+	buf_append(&a->body, bytes, size);
+	if (!a->body.failed)
+		return size;
+	t->problem = err_new("out of memory");
+	return 0;
 }
 
-/* The addresses of a name one after another, until one answers. */
-static struct err *dial(const struct http_request *r, int *out)
+static size_t take_head(char *bytes, size_t one, size_t count, void *context)
 {
-	struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *list;
-	int failed = getaddrinfo(r->host, r->port, &hints, &list);
-	if (failed == EAI_SYSTEM)
-		return err_errno("cannot find its address");
-	if (failed)
-		return err_new("cannot find its address: %s", gai_strerror(failed));
-	struct err *e = err_new("it has no address");
-	for (const struct addrinfo *a = list; a && e; a = a->ai_next) {
-		err_free(e);
-		e = connect_to(a, r, out);
-	}
-	freeaddrinfo(list);
-	return e;
+	struct talk *t = context;
+	(void)bytes;
+	t->come += one * count;
+	t->head += one * count;
+	if (t->head <= HTTP_HEAD_MAX)
+		return one * count;
+	t->problem = err_new("the head of the answer is too long");
+	return 0; /* ends it */
 }
 
-/* ---- talking ---- */
-
-static struct err *send_all(int fd, const struct http_request *r, int64_t until_ms,
-			    const char *bytes, size_t size)
+static int on_progress(void *context, curl_off_t total, curl_off_t come, curl_off_t to_send,
+		       curl_off_t sent)
 {
-	struct pace pace = pace_begin(r->silent_ms);
-	while (size) {
-		ssize_t n = send(fd, bytes, size, MSG_NOSIGNAL | MSG_DONTWAIT);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0 && errno != EAGAIN)
-			return err_errno("cannot send");
-		if (n < 0) {
-			struct err *e = await(fd, POLLOUT, r->silent_ms, until_ms, r->stop);
-			if (e)
-				return e;
-			continue;
-		}
-		bytes += n;
-		size -= (size_t)n;
-		struct err *e = size ? pace_keep(&pace, (size_t)n) : NULL;
-		if (e)
-			return e;
-	}
-	return NULL;
+	struct talk *t = context;
+	(void)total;
+	(void)come;
+	(void)to_send;
+	t->sent = sent > 0 ? (uint64_t)sent : 0;
+	return 0;
 }
+
+/* ---- how long it takes ---- */
 
 /* A server may think for as long as it may be silent; when it speaks, it is to speak on. */
-static struct err *receive(int fd, const struct http_request *r, int silent_ms, int64_t until_ms,
-			   struct http_answer *a)
+static int window_of(const struct talk *t)
 {
-	char bytes[PORTION];
-	struct pace pace = {0};
-	while (a->state != HTTP_WHOLE) {
-		struct err *e = await(fd, POLLIN, silent_ms, until_ms, r->stop);
+	int silent = t->request->silent_ms;
+	return t->come && silent > HTTP_PACE_MS ? HTTP_PACE_MS : silent;
+}
+
+static struct err *check_pace(struct talk *t, uint64_t moved, int64_t now)
+{
+	bool thinking = !t->come && t->sent >= t->request->body_size;
+	if (thinking || !t->paced_ms || moved - t->paced >= HTTP_PACE_BYTES) {
+		t->paced_ms = thinking ? 0 : now;
+		t->paced = moved;
+		return NULL;
+	}
+	return now - t->paced_ms <= window_of(t)
+		       ? NULL
+		       : err_new("it is too slow: less than %d KB in %.3g s", HTTP_PACE_BYTES >> 10,
+				 window_of(t) / 1e3);
+}
+
+static struct err *check_times(struct talk *t, uint64_t *before)
+{
+	int64_t now = (int64_t)now_ms();
+	uint64_t moved = t->sent + t->come;
+	if (moved != *before)
+		t->moved_ms = now;
+	*before = moved;
+	if (now >= t->until_ms)
+		return err_new("it takes too long");
+	if (now - t->moved_ms >= window_of(t))
+		return err_new("no answer in %.3g s", window_of(t) / 1e3);
+	return moved ? check_pace(t, moved, now) : NULL;
+}
+
+/* Until something may have to be looked at. */
+static int wait_of(const struct talk *t)
+{
+	int64_t now = (int64_t)now_ms(), silent = t->moved_ms + window_of(t) - now;
+	int64_t left = t->until_ms - now < silent ? t->until_ms - now : silent;
+	return left < 0 ? 0 : left < LOOK_MS ? (int)left : LOOK_MS;
+}
+
+/* ---- asking ---- */
+
+static struct err *run(struct talk *t)
+{
+	int running = 1;
+	uint64_t moved = 0;
+	while (running) {
+		struct curl_waitfd stop = {t->request->stop, CURL_WAIT_POLLIN, 0};
+		if (t->curl->multi_perform(t->multi, &running))
+			return err_new("libcurl cannot go on");
+		if (!running)
+			break;
+		struct err *e = check_times(t, &moved);
 		if (e)
 			return e;
-		ssize_t n = recv(fd, bytes, sizeof bytes, MSG_DONTWAIT);
-		if (n < 0 && (errno == EINTR || errno == EAGAIN))
-			continue;
-		if (n < 0)
-			return err_errno("cannot receive");
-		e = n ? http_feed(a, bytes, (size_t)n) : http_end(a);
-		if (e || !n || a->state == HTTP_WHOLE)
-			return e;
-		silent_ms = silent_ms < HTTP_PACE_MS ? silent_ms : HTTP_PACE_MS;
-		if (!pace.since_ms)
-			pace = pace_begin(silent_ms);
-		e = pace_keep(&pace, (size_t)n);
-		if (e)
-			return e;
+		t->curl->multi_poll(t->multi, &stop, t->request->stop >= 0, wait_of(t), NULL);
+		if (stop.revents)
+			return err_new("told to stop");
 	}
 	return NULL;
 }
 
-struct err *http_talk(int fd, const struct http_request *r, struct http_answer *a)
+/* In words that say what to do, where it is not clear. */
+static struct err *explain(const struct talk *t, CURLcode code)
 {
-	struct buf head = {0};
-	int64_t until = (int64_t)now_ms() + r->total_ms;
-	bool numbers = strchr(r->host, ':') != NULL; /* of IPv6 */
-	buf_printf(&head,
-		   "%s %s HTTP/1.1\r\nHost: %s%s%s:%s\r\nConnection: close\r\n"
-		   "Content-Length: %zu\r\n%s\r\n",
-		   r->method, r->target, numbers ? "[" : "", r->host, numbers ? "]" : "", r->port,
-		   r->body_size, r->headers);
-	struct err *e = head.failed ? err_new("out of memory")
-				    : send_all(fd, r, until, head.data, head.size);
-	if (head.data) /* there may be a password in it */
-		explicit_bzero(head.data, head.size);
-	buf_free(&head);
-	if (e)
-		return e;
-	struct err *sent = send_all(fd, r, until, r->body, r->body_size);
-	if (!sent)
-		return receive(fd, r, r->silent_ms, until, a);
-	/* A server that refuses need not read all, and its answer says more than a broken pipe. */
-	e = receive(fd, r, 0, until, a);
-	bool answered = !e && a->status >= 400;
-	err_free(answered ? sent : e);
-	return answered ? NULL : sent;
+	const char *why = *t->why ? t->why : t->curl->easy_strerror(code);
+	long number = 0;
+	switch (code) {
+	case CURLE_PEER_FAILED_VERIFICATION:
+		return err_new("it is not sure who answers: %s. $CULPRIT_DB_CA, or fleet-ca, "
+			       "names a file with the certificate of who signed the server's",
+			       why);
+	case CURLE_SSL_CACERT_BADFILE:
+		return err_new("the file with certificates cannot be used: %s", why);
+	case CURLE_COULDNT_CONNECT:
+		t->curl->easy_getinfo(t->easy, CURLINFO_OS_ERRNO, &number);
+		errno = (int)number;
+		return number ? err_errno("cannot connect") : err_new("cannot connect: %s", why);
+	case CURLE_COULDNT_RESOLVE_HOST:
+	case CURLE_COULDNT_RESOLVE_PROXY:
+		return err_new("cannot find its address: %s", why);
+	case CURLE_GOT_NOTHING:
+		return err_new("the server ended the connection without an answer");
+	case CURLE_PARTIAL_FILE:
+		return err_new("the answer is cut short");
+	case CURLE_UNSUPPORTED_PROTOCOL:
+	case CURLE_WEIRD_SERVER_REPLY:
+		return err_new("what answers is no HTTP server: %s", why);
+	default:
+		return err_new("%s", why);
+	}
 }
 
-struct err *http_ask(const struct http_request *r, struct http_answer *a)
+static struct err *result_of(struct talk *t)
 {
-	int fd = -1;
-	struct err *e = dial(r, &fd);
+	int left;
+	long status = 0;
+	const CURLMsg *message = t->curl->multi_info_read(t->multi, &left);
+	if (t->problem)
+		return t->problem;
+	t->curl->easy_getinfo(t->easy, CURLINFO_RESPONSE_CODE, &status);
+	t->answer->status = (int)status;
+	CURLcode code = message ? message->data.result : CURLE_RECV_ERROR;
+	/* A server that refuses need not read all, and its answer says more than a broken pipe. */
+	if (!code || (code == CURLE_SEND_ERROR && status >= 400))
+		return t->answer->body.failed ? err_new("out of memory") : NULL;
+	return explain(t, code);
+}
+
+#define SET(option, value) good = good && !t->curl->easy_setopt(t->easy, option, value)
+
+static bool set_options(struct talk *t)
+{
+	const struct http_request *r = t->request;
+	bool good = true;
+	SET(CURLOPT_URL, r->url);
+#if LIBCURL_VERSION_NUM >= 0x075500
+	SET(CURLOPT_PROTOCOLS_STR, "http,https");
+#else
+	SET(CURLOPT_PROTOCOLS, (long)(CURLPROTO_HTTP | CURLPROTO_HTTPS));
+#endif
+	SET(CURLOPT_NOSIGNAL, 1L);
+	SET(CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
+	SET(CURLOPT_FRESH_CONNECT, 1L);
+	SET(CURLOPT_FORBID_REUSE, 1L);
+	SET(CURLOPT_CONNECTTIMEOUT_MS, (long)r->connect_ms);
+	SET(CURLOPT_ERRORBUFFER, t->why);
+	SET(CURLOPT_HTTPHEADER, t->headers);
+	SET(CURLOPT_WRITEFUNCTION, take_body);
+	SET(CURLOPT_WRITEDATA, t);
+	SET(CURLOPT_HEADERFUNCTION, take_head);
+	SET(CURLOPT_HEADERDATA, t);
+	SET(CURLOPT_XFERINFOFUNCTION, on_progress);
+	SET(CURLOPT_XFERINFODATA, t);
+	SET(CURLOPT_NOPROGRESS, 0L);
+	if (r->ca)
+		SET(CURLOPT_CAINFO, r->ca);
+	if (r->body) {
+		SET(CURLOPT_POSTFIELDS, r->body);
+		SET(CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)r->body_size);
+	}
+	return good;
+}
+
+/* Without "Expect", on which a server would have to answer before anything is sent; and it need not keep the
+   connection. */
+static bool make_headers(struct talk *t)
+{
+	struct curl_slist *first = t->curl->slist_append(NULL, "Expect:");
+	t->headers = first ? t->curl->slist_append(first, "Connection: close") : NULL;
+	if (!t->headers)
+		t->curl->slist_free_all(first);
+	for (size_t i = 0; t->headers && i < HTTP_HEADERS_MAX && t->request->headers[i]; i++) {
+		struct curl_slist *more = t->curl->slist_append(t->headers, t->request->headers[i]);
+		if (!more)
+			return false;
+	}
+	return t->headers;
+}
+
+/* There may be a password in them. */
+static void forget_headers(struct talk *t)
+{
+	for (struct curl_slist *at = t->headers; at; at = at->next)
+		explicit_bzero(at->data, strlen(at->data));
+	t->curl->slist_free_all(t->headers);
+}
+
+static struct err *talk(struct talk *t)
+{
+	t->easy = t->curl->easy_init();
+	t->multi = t->curl->multi_init();
+	if (!t->easy || !t->multi || !make_headers(t) || !set_options(t) ||
+	    t->curl->multi_add_handle(t->multi, t->easy))
+		return err_new("libcurl refuses to ask");
+	t->moved_ms = (int64_t)now_ms();
+	t->until_ms = t->moved_ms + t->request->total_ms;
+	struct err *e = run(t);
+	if (e)
+		err_free(t->problem);
+	else
+		e = result_of(t);
+	t->curl->multi_remove_handle(t->multi, t->easy);
+	return e;
+}
+
+struct err *http_ask(const struct http_request *request, struct http_answer *answer)
+{
+	struct talk t = {.request = request, .answer = answer};
+	struct err *e = curl_load(&t.curl);
 	if (e)
 		return e;
-	e = http_talk(fd, r, a);
-	close(fd);
+	e = talk(&t);
+	if (t.easy)
+		t.curl->easy_cleanup(t.easy);
+	if (t.multi)
+		t.curl->multi_cleanup(t.multi);
+	forget_headers(&t);
 	return e;
 }
 

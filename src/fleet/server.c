@@ -17,6 +17,7 @@
 #define SCHEME "http://"
 #define SCHEME_TLS "https://"
 #define DEFAULT_PORT "8123"
+#define DEFAULT_PORT_TLS "8443"
 #define DEFAULT_DATABASE "culprit"
 #define CONNECT_MS 10000
 #define SILENT_MS 300000
@@ -27,9 +28,12 @@
 #define WORD_MAX 256         /* of a user's name or password */
 
 struct server {
+	bool tls;
 	char host[256], port[8], database[128];
 	char user[WORD_MAX], password[WORD_MAX];
-	char *name, *quoted;
+	char *ca;            /* a file with the certificates to trust; NULL: those of the system */
+	char *site;          /* "https://host:port", as a URL begins */
+	char *name, *quoted; /* site and database, for people; the database for SQL */
 	int stop, silent_ms;
 };
 
@@ -59,7 +63,7 @@ void server_set_patience(struct server *s, int stop, int silent_ms)
 
 static struct err *bad_address(const char *what)
 {
-	return err_new("%s: it is http://HOST:PORT/DATABASE", what);
+	return err_new("%s: it is http://HOST:PORT/DATABASE, or https", what);
 }
 
 static bool plain(const char *text, const char *also)
@@ -97,18 +101,19 @@ static struct err *take_host(struct server *s, const char *from, size_t size)
 	if (port && (!isdigit((unsigned char)*port) || *rest || !number || number > 65535))
 		return bad_address("the port is no number from 1 to 65535");
 	strcpy(s->host, host);
-	snprintf(s->port, sizeof s->port, "%s", port ? port : DEFAULT_PORT);
+	snprintf(s->port, sizeof s->port, "%s",
+		 port     ? port
+		 : s->tls ? DEFAULT_PORT_TLS
+			  : DEFAULT_PORT);
 	return NULL;
 }
 
 static struct err *take_address(struct server *s, const char *address)
 {
-	if (!strncasecmp(address, SCHEME_TLS, strlen(SCHEME_TLS)))
-		return err_new("https is not spoken here: use http:// within a network that you "
-			       "trust, or through a tunnel (ssh -L, stunnel)");
-	if (strncasecmp(address, SCHEME, strlen(SCHEME)) != 0)
+	s->tls = !strncasecmp(address, SCHEME_TLS, strlen(SCHEME_TLS));
+	if (!server_is_address(address))
 		return bad_address("this is no address of a server");
-	address += strlen(SCHEME);
+	address += strlen(s->tls ? SCHEME_TLS : SCHEME);
 	if (strchr(address, '@')) /* what is before it is not shown */
 		return err_new("user and password do not belong into an address, where others see "
 			       "them: $CULPRIT_DB_USER and $CULPRIT_DB_PASSWORD, or a file that "
@@ -207,7 +212,30 @@ static struct err *find_credentials(struct server *s, const char *path)
 	return e;
 }
 
-struct err *server_open(const char *address, const char *credentials, struct server **out)
+/* "https://host:port"; numbers of IPv6 stand in brackets, and the interface behind them after "%25" in URLs. */
+static char *make_site(const struct server *s, const char *percent)
+{
+	struct buf out = {0};
+	bool numbers = strchr(s->host, ':');
+	buf_printf(&out, "%s%s", s->tls ? SCHEME_TLS : SCHEME, numbers ? "[" : "");
+	for (const char *c = s->host; *c; c++)
+		buf_printf(&out, "%s%.1s", *c == '%' ? percent : "", *c == '%' ? "" : c);
+	buf_printf(&out, "%s:%s", numbers ? "]" : "", s->port);
+	return buf_take(&out);
+}
+
+/* Who signed certificates that the system does not know. */
+static struct err *find_ca(struct server *s, const char *path)
+{
+	if (!path)
+		path = getenv("CULPRIT_DB_CA");
+	if (!path || !*path)
+		return NULL;
+	s->ca = strdup(path);
+	return s->ca ? NULL : err_new("out of memory");
+}
+
+struct err *server_open(const char *address, const struct server_trust *trust, struct server **out)
 {
 	struct buf name = {0}, quoted = {0};
 	struct server *s = calloc(1, sizeof *s);
@@ -217,13 +245,17 @@ struct err *server_open(const char *address, const char *credentials, struct ser
 	server_set_patience(s, -1, SILENT_MS);
 	struct err *e = take_address(s, address);
 	if (!e)
-		e = find_credentials(s, credentials);
-	buf_printf(&name, strchr(s->host, ':') ? SCHEME "[%s]:%s/%s" : SCHEME "%s:%s/%s", s->host,
-		   s->port, s->database);
+		e = find_credentials(s, trust ? trust->credentials : NULL);
+	if (!e)
+		e = find_ca(s, trust ? trust->ca : NULL);
+	char *shown = make_site(s, "%");
+	buf_printf(&name, "%s/%s", shown ? shown : "", s->database);
+	free(shown);
 	buf_printf(&quoted, "`%s`", s->database);
+	s->site = make_site(s, "%25");
 	s->name = buf_take(&name);
 	s->quoted = buf_take(&quoted);
-	if (!e && (!s->name || !s->quoted))
+	if (!e && (!s->site || !s->name || !s->quoted))
 		e = err_new("out of memory");
 	if (e)
 		server_close(s);
@@ -237,6 +269,8 @@ void server_close(struct server *s)
 	if (!s)
 		return;
 	explicit_bzero(s->password, sizeof s->password);
+	free(s->ca);
+	free(s->site);
 	free(s->name);
 	free(s->quoted);
 	free(s);
@@ -255,12 +289,22 @@ void server_quote(struct buf *out, const char *text)
 	buf_puts(out, "'");
 }
 
-static void put_headers(const struct server *s, struct buf *out)
+/* Who we are, as lines of a head. */
+struct headers {
+	char user[WORD_MAX + 32], password[WORD_MAX + 32];
+};
+
+static void put_headers(const struct server *s, struct headers *to, struct http_request *r)
 {
-	if (*s->user)
-		buf_printf(out, "X-ClickHouse-User: %s\r\n", s->user);
-	if (*s->password)
-		buf_printf(out, "X-ClickHouse-Key: %s\r\n", s->password);
+	size_t count = 0;
+	if (*s->user) {
+		snprintf(to->user, sizeof to->user, "X-ClickHouse-User: %s", s->user);
+		r->headers[count++] = to->user;
+	}
+	if (*s->password) {
+		snprintf(to->password, sizeof to->password, "X-ClickHouse-Key: %s", s->password);
+		r->headers[count++] = to->password;
+	}
 }
 
 /* The first line of what a server says against it, as one that people can read. */
@@ -286,25 +330,25 @@ static struct err *refusal(const struct http_answer *a)
 		       *said ? said : "no reason given");
 }
 
-static struct err *ask(struct server *s, const char *method, const char *target, const void *bytes,
-		       size_t size, size_t most, struct buf *answer)
+/* `target`: what follows the site in the URL. `bytes`: NULL where nothing is sent (GET). */
+static struct err *ask(struct server *s, const char *target, const void *bytes, size_t size,
+		       size_t most, struct buf *answer)
 {
-	struct buf headers = {0};
+	struct buf url = {0};
+	struct headers headers;
 	struct http_answer a = {.body_max = most};
-	put_headers(s, &headers);
-	struct http_request r = {.method = method,
-				 .host = s->host,
-				 .port = s->port,
-				 .target = target,
-				 .headers = buf_text(&headers),
+	buf_printf(&url, "%s%s", s->site, target);
+	struct http_request r = {.url = buf_text(&url),
 				 .body = bytes,
 				 .body_size = size,
+				 .ca = s->ca,
 				 .connect_ms = s->silent_ms < CONNECT_MS ? s->silent_ms
 									 : CONNECT_MS,
 				 .silent_ms = s->silent_ms,
 				 .total_ms = (int64_t)s->silent_ms * PATIENT_TIMES,
 				 .stop = s->stop};
-	struct err *e = headers.failed ? err_new("out of memory") : http_ask(&r, &a);
+	put_headers(s, &headers, &r);
+	struct err *e = url.failed ? err_new("out of memory") : http_ask(&r, &a);
 	if (!e && a.status != 200)
 		e = refusal(&a);
 	if (!e && answer) {
@@ -312,10 +356,9 @@ static struct err *ask(struct server *s, const char *method, const char *target,
 		*answer = a.body;
 		a.body = (struct buf){0};
 	}
-	if (headers.data)
-		explicit_bzero(headers.data, headers.size);
-	buf_free(&headers);
-	http_answer_free(&a);
+	explicit_bzero(&headers, sizeof headers);
+	buf_free(&url);
+	buf_free(&a.body);
 	return err_context(e, "%s", s->name);
 }
 
@@ -324,23 +367,22 @@ static struct err *ask(struct server *s, const char *method, const char *target,
 
 struct err *server_ask(struct server *s, const char *sql, struct buf *answer)
 {
-	return ask(s, "POST", WHOLE, sql, strlen(sql), SERVER_ANSWER_MAX, answer);
+	return ask(s, WHOLE, sql, strlen(sql), SERVER_ANSWER_MAX, answer);
 }
 
 struct err *server_ask_rows(struct server *s, const char *sql, struct buf *answer)
 {
-	return ask(s, "POST", WHOLE, sql, strlen(sql), SERVER_ROWS_MAX, answer);
+	return ask(s, WHOLE, sql, strlen(sql), SERVER_ROWS_MAX, answer);
 }
 
-static struct err *ask_with(struct server *s, const char *method, const char *target,
-			    const char *sql, const void *bytes, size_t size, size_t most,
-			    struct buf *answer)
+static struct err *ask_with(struct server *s, const char *target, const char *sql,
+			    const void *bytes, size_t size, size_t most, struct buf *answer)
 {
 	struct buf whole = {0};
 	buf_puts(&whole, target);
 	http_escape(&whole, sql);
 	struct err *e = whole.failed ? err_new("out of memory")
-				     : ask(s, method, buf_text(&whole), bytes, size, most, answer);
+				     : ask(s, buf_text(&whole), bytes, size, most, answer);
 	buf_free(&whole);
 	return e;
 }
@@ -352,13 +394,12 @@ struct err *server_ask_reading(struct server *s, const char *sql, struct buf *an
 	if (strlen(sql) > READING_MAX)
 		return err_new("the statement is longer than %d bytes", READING_MAX);
 	buf_printf(&target, WHOLE "&database=%s&query=", s->database);
-	struct err *e = ask_with(s, "GET", buf_text(&target), sql, NULL, 0, SERVER_ROWS_MAX,
-				 answer);
+	struct err *e = ask_with(s, buf_text(&target), sql, NULL, 0, SERVER_ROWS_MAX, answer);
 	buf_free(&target);
 	return e;
 }
 
 struct err *server_insert(struct server *s, const char *sql, const void *bytes, size_t size)
 {
-	return ask_with(s, "POST", "/?query=", sql, bytes, size, SERVER_ANSWER_MAX, NULL);
+	return ask_with(s, "/?query=", sql, bytes ? bytes : "", size, SERVER_ANSWER_MAX, NULL);
 }

@@ -3,7 +3,7 @@
 /*
  * A ClickHouse server that keeps the samples of many hosts, by its address:
  *
- *    http://HOST[:PORT][/DATABASE]      port 8123, database "culprit" unless told
+ *    http://HOST[:PORT][/DATABASE]      port 8123 (https: 8443), database "culprit" by default
  *
  * Who we are for it is not in the address, so that it is in no list of
  * processes and in no log: $CULPRIT_DB_USER and $CULPRIT_DB_PASSWORD say it, or
@@ -23,8 +23,15 @@ struct server;
 /* Is this the address of a server, not the name of a file? */
 bool server_is_address(const char *text);
 
-/* `credentials` is such a file; NULL: $CULPRIT_DB_CREDENTIALS, where that is set. Nothing is asked yet. */
-struct err *server_open(const char *address, const char *credentials, struct server **out);
+struct server_trust {
+	const char *credentials; /* such a file; NULL: $CULPRIT_DB_CREDENTIALS, if that is set */
+	const char *
+		ca; /* a file with certificates of those who sign a server's; NULL: $CULPRIT_DB_CA, if that is set,
+			   else those of the system */
+};
+
+/* `trust` may be NULL. Nothing is asked yet. */
+struct err *server_open(const char *address, const struct server_trust *trust, struct server **out);
 void server_close(struct server *server); /* NULL is fine */
 
 /* The address as people may see it. */

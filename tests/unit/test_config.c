@@ -39,6 +39,8 @@ static void reads_values(void **state)
 	assert_string_equal(c.fleet, "http://profiles:8123/culprit");
 	assert_null(config_set(&c, "fleet-credentials", "/etc/culprit/fleet"));
 	assert_string_equal(c.fleet_credentials, "/etc/culprit/fleet");
+	assert_null(config_set(&c, "fleet-ca", "/etc/culprit/ca.pem"));
+	assert_string_equal(c.fleet_ca, "/etc/culprit/ca.pem");
 	assert_null(config_set(&c, "fleet-every", "0"));
 	assert_int_equal(c.fleet_every_s, 0);
 	assert_null(config_set(&c, "fleet-spool", "1G"));

@@ -218,14 +218,8 @@ static uint32_t line_of(struct maker *k, uint32_t scope)
 static struct annotate_insn *new_insn(struct maker *k)
 {
 	struct annotation *a = k->a;
-	if (a->insn_count == k->insn_room) {
-		size_t room = k->insn_room ? k->insn_room * 2 : 1024;
-		struct annotate_insn *moved = reallocarray(a->insns, room, sizeof *moved);
-		if (!moved || room > INSN_COUNT_MAX)
-			return NULL;
-		a->insns = moved;
-		k->insn_room = room;
-	}
+	if (!ARRAY_ROOM_BELOW(a->insns, a->insn_count, k->insn_room, INSN_COUNT_MAX))
+		return NULL;
 	return &a->insns[a->insn_count++];
 }
 

@@ -11,6 +11,7 @@
 #include "analyze/modules.h"
 #include "analyze/shorten.h"
 #include "annotate/sources.h"
+#include "base/array.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/path.h"
@@ -41,14 +42,9 @@ static void add(struct matches *m, struct lookup *known, const struct annotate_f
 		m->all[at].self += f->self;
 		return;
 	}
-	if (m->count == m->room) {
-		size_t room = m->room ? m->room * 2 : 256;
-		struct annotate_function *moved = reallocarray(m->all, room, sizeof *moved);
-		m->failed |= !moved;
-		if (!moved)
-			return;
-		m->all = moved;
-		m->room = room;
+	if (!ARRAY_ROOM(m->all, m->count, m->room)) {
+		m->failed = true;
+		return;
 	}
 	m->failed |= !lookup_put(known, key, (uint32_t)m->count);
 	m->all[m->count++] = *f;

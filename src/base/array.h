@@ -8,5 +8,9 @@
 #define ARRAY_ROOM(items, count, room) \
 	((count) < (room) || array_grow(&(items), &(room), sizeof *(items)))
 
+/* The same where there may be no more than so many. */
+#define ARRAY_ROOM_BELOW(items, count, room, max) \
+	((count) < (max) && ARRAY_ROOM(items, count, room))
+
 /* `items`: where the pointer to them is. */
 bool array_grow(void *items, size_t *room, size_t size);

@@ -9,6 +9,7 @@
 #include "analyze/lookup.h"
 #include "analyze/modules.h"
 #include "analyze/scopes.h"
+#include "base/array.h"
 #include "base/err.h"
 #include "export/job.h"
 #include "image/places.h"
@@ -32,16 +33,8 @@ uint64_t location_instruction(const struct location *l)
 static struct err *add_frame(struct maker *k, const struct frame *frame)
 {
 	struct locations *l = k->l;
-	if (l->frame_count == k->frame_room) {
-		size_t room = k->frame_room ? k->frame_room * 2 : 1024;
-		struct frame *moved = reallocarray(l->frames, room, sizeof *moved);
-		if (!moved || room > UINT32_MAX) {
-			l->frames = moved ? moved : l->frames;
-			return err_new("out of memory");
-		}
-		l->frames = moved;
-		k->frame_room = room;
-	}
+	if (!ARRAY_ROOM_BELOW(l->frames, l->frame_count, k->frame_room, UINT32_MAX))
+		return err_new("out of memory");
 	l->frames[l->frame_count++] = *frame;
 	return NULL;
 }

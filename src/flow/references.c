@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "base/err.h"
 #include "image/image.h"
 #include "image/relocs.h"
@@ -47,14 +48,8 @@ void references_close(struct references *r)
 static void add(void *context, uint64_t to)
 {
 	struct references *r = context;
-	if (r->count == r->capacity) {
-		size_t wanted = r->capacity ? r->capacity * 2 : 1024;
-		uint64_t *grown = realloc(r->targets, wanted * sizeof *grown);
-		if (!grown)
-			return;
-		r->targets = grown;
-		r->capacity = wanted;
-	}
+	if (!ARRAY_ROOM(r->targets, r->count, r->capacity))
+		return;
 	r->targets[r->count++] = to;
 }
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/err.h"
 #include "flow/builtins.h"
 #include "flow/trace.h"
@@ -22,15 +23,9 @@ struct addresses {
 
 static void add(struct addresses *list, uint64_t address)
 {
-	if (list->count == list->capacity) {
-		size_t wanted = list->capacity ? list->capacity * 2 : 1024;
-		uint64_t *grown = realloc(list->items, wanted * sizeof *grown);
-		if (!grown) {
-			list->failed = true;
-			return;
-		}
-		list->items = grown;
-		list->capacity = wanted;
+	if (!ARRAY_ROOM(list->items, list->count, list->capacity)) {
+		list->failed = true;
+		return;
 	}
 	list->items[list->count++] = address;
 }

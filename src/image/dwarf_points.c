@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "image/dwarf_points.h"
+#include "base/array.h"
 
 #include <stdlib.h>
 
@@ -8,15 +9,8 @@
 bool dwarf_intervals_add(struct dwarf_intervals *in, uint64_t start, uint64_t end, uint32_t what,
 			 uint32_t rank)
 {
-	if (in->count == in->room) {
-		size_t room = in->room ? in->room * 2 : 64;
-		struct dwarf_interval *moved;
-		moved = room <= INTERVALS_MAX ? reallocarray(in->all, room, sizeof *moved) : NULL;
-		if (!moved)
-			return false;
-		in->all = moved;
-		in->room = room;
-	}
+	if (!ARRAY_ROOM_BELOW(in->all, in->count, in->room, INTERVALS_MAX))
+		return false;
 	in->all[in->count++] = (struct dwarf_interval){start, end, what, rank};
 	return true;
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/buf.h"
 #include "image/dwarf_names.h"
 #include "image/dwarf_value.h"
@@ -49,16 +50,9 @@ static void open_one(struct making *m, const struct dwarf_die *die, const char *
 	struct dwarf_scopes *out = m->out;
 	if (m->nesting == NESTING_MAX)
 		return;
-	if (out->count == out->room) {
-		size_t room = out->room ? out->room * 2 : 64;
-		struct scope *moved = reallocarray(out->all, room, sizeof *moved);
-		if (!moved || room > SCOPES_MAX) {
-			out->all = moved ? moved : out->all;
-			m->failed = true;
-			return;
-		}
-		out->all = moved;
-		out->room = room;
+	if (!ARRAY_ROOM_BELOW(out->all, out->count, out->room, SCOPES_MAX)) {
+		m->failed = true;
+		return;
 	}
 	out->all[out->count] = (struct scope){
 		.start = die->offset,

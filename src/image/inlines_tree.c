@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/buf.h"
 #include "image/dwarf_names.h"
 #include "image/dwarf_scopes.h"
@@ -173,16 +174,9 @@ static void tidy_ranges(struct dwarf_ranges *r, size_t first)
 static struct inline_scope *new_scope(struct tree *t)
 {
 	struct inline_procedure *out = t->out;
-	if (out->scope_count == t->scope_room) {
-		size_t room = t->scope_room ? t->scope_room * 2 : 8;
-		struct inline_scope *moved = reallocarray(out->scopes, room, sizeof *moved);
-		if (!moved || room > SCOPES_MAX) {
-			out->scopes = moved ? moved : out->scopes;
-			t->failed = true;
-			return NULL;
-		}
-		out->scopes = moved;
-		t->scope_room = room;
+	if (!ARRAY_ROOM_BELOW(out->scopes, out->scope_count, t->scope_room, SCOPES_MAX)) {
+		t->failed = true;
+		return NULL;
 	}
 	return &out->scopes[out->scope_count++];
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "image/dwarf_names.h"
 #include "image/dwarf_value.h"
 
@@ -19,16 +20,9 @@ static void add_function(struct listing *x, uint64_t offset, uint32_t depth)
 {
 	struct inline_unit *out = x->out;
 	uint64_t start = UINT64_MAX;
-	if (out->count == out->room) {
-		size_t room = out->room ? out->room * 2 : 64;
-		struct inline_function *moved = reallocarray(out->functions, room, sizeof *moved);
-		if (!moved || room > UINT32_MAX) {
-			out->functions = moved ? moved : out->functions;
-			x->failed = true;
-			return;
-		}
-		out->functions = moved;
-		out->room = room;
+	if (!ARRAY_ROOM_BELOW(out->functions, out->count, out->room, UINT32_MAX)) {
+		x->failed = true;
+		return;
 	}
 	for (size_t i = 0; i < x->ranges.count && !x->failed; i++) {
 		const struct inline_range *r = &x->ranges.all[i];

@@ -163,16 +163,8 @@ static struct line_table *add_table(struct lines *l, struct dwarf_file *file, ui
 {
 	struct line_table **slot = &l->slots[offset / 8 % TABLE_SLOTS];
 	struct line_table *t;
-	if (l->table_count == l->table_room) {
-		size_t room = l->table_room ? l->table_room * 2 : 64;
-		struct line_table **moved = reallocarray(l->tables, room, sizeof *moved);
-		if (!moved || room > TABLES_MAX) {
-			l->tables = moved ? moved : l->tables;
-			return NULL;
-		}
-		l->tables = moved;
-		l->table_room = room;
-	}
+	if (!ARRAY_ROOM_BELOW(l->tables, l->table_count, l->table_room, TABLES_MAX))
+		return NULL;
 	t = calloc(1, sizeof *t);
 	if (!t)
 		return NULL;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "image/near.h"
+#include "base/array.h"
 
 #include <stdlib.h>
 
@@ -81,14 +82,9 @@ static int compare_starts(const void *a, const void *b)
 
 static void note_start(struct near *near, uint64_t start)
 {
-	if (near->start_count == near->start_room) {
-		size_t room = near->start_room ? near->start_room * 2 : 16;
-		uint64_t *moved = reallocarray(near->starts, room, sizeof *moved);
-		near->failed |= !moved;
-		if (!moved)
-			return;
-		near->starts = moved;
-		near->start_room = room;
+	if (!ARRAY_ROOM(near->starts, near->start_count, near->start_room)) {
+		near->failed = true;
+		return;
 	}
 	near->starts[near->start_count++] = start;
 }

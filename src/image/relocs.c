@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/err.h"
 #include "image/image.h"
 
@@ -24,15 +25,9 @@ struct names { /* .dynsym and .dynstr */
 
 static void add(struct list *list, uint64_t offset, uint64_t value, const char *symbol)
 {
-	if (list->count == list->capacity) {
-		size_t wanted = list->capacity ? list->capacity * 2 : 256;
-		struct reloc *grown = realloc(list->items, wanted * sizeof *grown);
-		if (!grown) {
-			list->failed = true;
-			return;
-		}
-		list->items = grown;
-		list->capacity = wanted;
+	if (!ARRAY_ROOM(list->items, list->count, list->capacity)) {
+		list->failed = true;
+		return;
 	}
 	list->items[list->count++] = (struct reloc){offset, value, symbol};
 }

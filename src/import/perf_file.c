@@ -17,6 +17,7 @@
 #include <string.h>
 #include <zstd.h>
 
+#include "base/array.h"
 #include "base/err.h"
 #include "import/bytes.h"
 #include "import/perf_format.h"
@@ -274,15 +275,7 @@ static struct err *wait(struct perf_file *f, const struct perf_event *event, uin
 			const uint8_t *bytes, size_t size)
 {
 	struct waiting *w = malloc(sizeof *w + size);
-	if (w && f->count == f->room) {
-		size_t room = f->room ? f->room * 2 : 1024;
-		struct waiting **more = reallocarray(f->heap, room, sizeof(struct waiting *));
-		if (more) {
-			f->heap = more;
-			f->room = room;
-		}
-	}
-	if (!w || f->count == f->room) {
+	if (!w || !ARRAY_ROOM(f->heap, f->count, f->room)) {
 		free(w);
 		return err_new("out of memory");
 	}

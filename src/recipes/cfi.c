@@ -14,6 +14,7 @@
 #include "recipes/cfi.h"
 #include <elf.h>
 #include <stdlib.h>
+#include "base/array.h"
 #include "base/err.h"
 #include "image/image.h"
 #include "isa/insn.h"
@@ -463,15 +464,9 @@ struct ranges {
 static bool take_range(void *context, const struct cfi_entry *entry)
 {
 	struct ranges *ranges = context;
-	if (ranges->count == ranges->capacity) {
-		size_t wanted = ranges->capacity ? ranges->capacity * 2 : 1024;
-		struct cfi_range *grown = realloc(ranges->items, wanted * sizeof *grown);
-		if (!grown) {
-			ranges->failed = true;
-			return false;
-		}
-		ranges->items = grown;
-		ranges->capacity = wanted;
+	if (!ARRAY_ROOM(ranges->items, ranges->count, ranges->capacity)) {
+		ranges->failed = true;
+		return false;
 	}
 	ranges->items[ranges->count++] = (struct cfi_range){entry->start, entry->end};
 	return true;

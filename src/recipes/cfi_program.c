@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include "isa/insn.h"
 #include "recipes/cfi.h"
+#include "base/array.h"
 
 /* Newer than some <dwarf.h>. */
 #define CFA_AARCH64_NEGATE_RA_STATE_WITH_PC 0x2c
@@ -46,15 +47,9 @@ void cfi_machine_free(struct cfi_machine *machine)
 
 static void pending_push(struct cfi_machine *machine, uint64_t address, const struct recipe *recipe)
 {
-	if (machine->pending_count == machine->pending_capacity) {
-		size_t wanted = machine->pending_capacity ? machine->pending_capacity * 2 : 256;
-		struct row *grown = realloc(machine->pending, wanted * sizeof *grown);
-		if (!grown) {
-			machine->out_of_memory = true;
-			return;
-		}
-		machine->pending = grown;
-		machine->pending_capacity = wanted;
+	if (!ARRAY_ROOM(machine->pending, machine->pending_count, machine->pending_capacity)) {
+		machine->out_of_memory = true;
+		return;
 	}
 	machine->pending[machine->pending_count++] = (struct row){
 		.address = address, .rule = rows_rule(machine->rows, recipe)};

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/err.h"
 #include "flow/frame.h"
 #include "isa/insn.h"
@@ -52,15 +53,9 @@ struct comparer {
 static void add_wrong(void *context, enum correction why, uint64_t start, uint64_t end)
 {
 	struct comparer *c = context;
-	if (c->wrong_count == c->wrong_capacity) {
-		size_t wanted = c->wrong_capacity ? c->wrong_capacity * 2 : 256;
-		struct span *grown = realloc(c->wrong, wanted * sizeof *grown);
-		if (!grown) {
-			c->failed = true;
-			return;
-		}
-		c->wrong = grown;
-		c->wrong_capacity = wanted;
+	if (!ARRAY_ROOM(c->wrong, c->wrong_count, c->wrong_capacity)) {
+		c->failed = true;
+		return;
 	}
 	c->wrong[c->wrong_count++] = (struct span){
 		start, end, why == CORRECTION_EPILOGUE ? COMPARE_EPILOGUE : COMPARE_LATE};
@@ -148,15 +143,9 @@ static void begin_run(struct comparer *c, enum compare_cause cause, uint64_t add
 	c->run = NULL;
 	if (cause == COMPARE_AGREE || c->listed[cause] == c->list)
 		return;
-	if (out->run_count == c->run_capacity) {
-		size_t wanted = c->run_capacity ? c->run_capacity * 2 : 64;
-		struct compare_run *grown = realloc(out->runs, wanted * sizeof *grown);
-		if (!grown) {
-			c->failed = true;
-			return;
-		}
-		out->runs = grown;
-		c->run_capacity = wanted;
+	if (!ARRAY_ROOM(out->runs, out->run_count, c->run_capacity)) {
+		c->failed = true;
+		return;
 	}
 	c->listed[cause]++;
 	c->run = &out->runs[out->run_count++];

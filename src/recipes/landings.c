@@ -9,6 +9,7 @@
  */
 #include "recipes/cfi.h"
 #include <stdlib.h>
+#include "base/array.h"
 #include "base/err.h"
 #include "image/image.h"
 #include "isa/insn.h"
@@ -20,15 +21,9 @@
 
 static bool landing_push(struct landings *landings, struct cfi_landing landing)
 {
-	if (landings->count == landings->capacity) {
-		size_t wanted = landings->capacity ? landings->capacity * 2 : 256;
-		struct cfi_landing *grown = realloc(landings->items, wanted * sizeof *grown);
-		if (!grown) {
-			landings->out_of_memory = true;
-			return false;
-		}
-		landings->items = grown;
-		landings->capacity = wanted;
+	if (!ARRAY_ROOM(landings->items, landings->count, landings->capacity)) {
+		landings->out_of_memory = true;
+		return false;
 	}
 	landings->items[landings->count++] = landing;
 	return true;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/err.h"
 #include "image/image.h"
 #include "image/inlines.h"
@@ -32,14 +33,8 @@ static struct err *add_host(struct reader *r, const struct inline_procedure *p)
 	if (start < r->end)
 		return NULL;
 	r->end = end;
-	if (r->count == r->capacity) {
-		size_t wanted = r->capacity ? r->capacity * 2 : 256;
-		struct host *grown = realloc(r->hosts, wanted * sizeof *grown);
-		if (!grown)
-			return err_new("out of memory");
-		r->hosts = grown;
-		r->capacity = wanted;
-	}
+	if (!ARRAY_ROOM(r->hosts, r->count, r->capacity))
+		return err_new("out of memory");
 	r->hosts[r->count++] = (struct host){self->file, self->line, start, end};
 	return NULL;
 }

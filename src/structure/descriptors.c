@@ -37,6 +37,7 @@
 #include <string.h>
 
 #include "image/lines.h"
+#include "base/array.h"
 
 #define DEPTH_MAX 32    /* of procedures inside of each other; beyond, nothing is told */
 #define INSIDE_MAX 1024 /* so many are looked for inside of one */
@@ -44,15 +45,9 @@
 
 void descriptors_add(struct descriptors *d, struct descriptor descriptor)
 {
-	if (d->count == d->capacity) {
-		size_t wanted = d->capacity ? d->capacity * 2 : 256;
-		struct descriptor *grown = realloc(d->items, wanted * sizeof *grown);
-		if (!grown) {
-			d->failed = true;
-			return;
-		}
-		d->items = grown;
-		d->capacity = wanted;
+	if (!ARRAY_ROOM(d->items, d->count, d->capacity)) {
+		d->failed = true;
+		return;
 	}
 	d->items[d->count++] = descriptor;
 }

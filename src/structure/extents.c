@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/err.h"
 #include "base/parallel.h"
 #include "image/image.h"
@@ -37,15 +38,9 @@ struct spans {
 
 static void add(struct spans *s, struct span span)
 {
-	if (s->count == s->capacity) {
-		size_t wanted = s->capacity ? s->capacity * 2 : 1024;
-		struct span *grown = realloc(s->items, wanted * sizeof *grown);
-		if (!grown) {
-			s->failed = true;
-			return;
-		}
-		s->items = grown;
-		s->capacity = wanted;
+	if (!ARRAY_ROOM(s->items, s->count, s->capacity)) {
+		s->failed = true;
+		return;
 	}
 	s->items[s->count++] = span;
 }

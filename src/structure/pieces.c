@@ -6,6 +6,7 @@
 
 #include "image/lines.h"
 #include "structure/control.h"
+#include "base/array.h"
 
 /* ---- overlapping spans ---- */
 
@@ -62,14 +63,8 @@ static bool emit(struct sweep *s, uint64_t start, uint64_t end, uint32_t index)
 		last->end = end;
 		return true;
 	}
-	if (s->count == s->capacity) {
-		size_t wanted = s->capacity ? s->capacity * 2 : 64;
-		struct piece_span *grown = realloc(s->out, wanted * sizeof *grown);
-		if (!grown)
-			return false;
-		s->out = grown;
-		s->capacity = wanted;
-	}
+	if (!ARRAY_ROOM(s->out, s->count, s->capacity))
+		return false;
 	s->out[s->count++] = (struct piece_span){start, end, span->context, span->depth};
 	return true;
 }
@@ -175,14 +170,8 @@ static bool put(struct cutter *c, struct weave_piece piece)
 		last->control |= piece.control;
 		return true;
 	}
-	if (c->count == c->capacity) {
-		size_t wanted = c->capacity ? c->capacity * 2 : 64;
-		struct weave_piece *grown = realloc(c->out, wanted * sizeof *grown);
-		if (!grown)
-			return false;
-		c->out = grown;
-		c->capacity = wanted;
-	}
+	if (!ARRAY_ROOM(c->out, c->count, c->capacity))
+		return false;
 	c->out[c->count++] = piece;
 	return true;
 }

@@ -21,6 +21,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/cachedir.h"
 #include "structure/encode.h"
 #include "structure/extents.h"
@@ -56,14 +57,8 @@ static struct key text_key(const char *text)
 
 static bool add_text(struct store *s, const char *text)
 {
-	if (s->text_count == s->text_capacity) {
-		size_t wanted = s->text_capacity ? s->text_capacity * 2 : 256;
-		const char **grown = realloc(s->texts, wanted * sizeof *grown);
-		if (!grown)
-			return false;
-		s->texts = grown;
-		s->text_capacity = wanted;
-	}
+	if (!ARRAY_ROOM(s->texts, s->text_count, s->text_capacity))
+		return false;
 	s->texts[s->text_count++] = text;
 	return true;
 }

@@ -37,6 +37,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "structure/keys.h"
 
@@ -310,14 +311,8 @@ static uint32_t node_get(struct weaver *w, struct weave_node node)
 		return WEAVE_NONE;
 	if (*at != KEYS_NONE)
 		return *at;
-	if (w->tree->count == w->capacity) {
-		size_t wanted = w->capacity ? w->capacity * 2 : 64;
-		struct weave_node *grown = realloc(w->tree->nodes, wanted * sizeof *grown);
-		if (!grown)
-			return WEAVE_NONE;
-		w->tree->nodes = grown;
-		w->capacity = wanted;
-	}
+	if (!ARRAY_ROOM(w->tree->nodes, w->tree->count, w->capacity))
+		return WEAVE_NONE;
 	*at = (uint32_t)w->tree->count;
 	w->tree->nodes[w->tree->count++] = node;
 	return *at;

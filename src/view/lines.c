@@ -12,6 +12,7 @@
 #include "analyze/answers.h"
 #include "analyze/modules.h"
 #include "analyze/strings.h"
+#include "base/array.h"
 #include "base/err.h"
 #include "image/places.h"
 #include "profile/profile.h"
@@ -46,16 +47,8 @@ static struct err *add_line(struct lines *l, struct strings *strings, const char
 	*number = lookup_find(&l->by_place, key);
 	if (*number != LOOKUP_NONE)
 		return NULL;
-	if (l->count == l->room) {
-		size_t room = l->room ? l->room * 2 : 1024;
-		struct view_line *moved = reallocarray(l->all, room, sizeof *moved);
-		if (!moved || room >= LOOKUP_NONE) {
-			l->all = moved ? moved : l->all;
-			return err_new("out of memory");
-		}
-		l->all = moved;
-		l->room = room;
-	}
+	if (!ARRAY_ROOM_BELOW(l->all, l->count, l->room, LOOKUP_NONE))
+		return err_new("out of memory");
 	*number = (uint32_t)l->count;
 	l->all[l->count++] = (struct view_line){text, (uint32_t)line};
 	return lookup_put(&l->by_place, key, *number) ? NULL : err_new("out of memory");

@@ -72,7 +72,7 @@ static int run(const struct top_options *o)
 
 int cmd_top(int argc, char **argv)
 {
-	struct top_options o = {.hz = 1000};
+	struct top_options o = {.hz = 1000, .out = stdout};
 	const struct arg options[] = {
 		{'p', "pid", "PID", "record this process ourselves; may be given several times",
 		 ARG_LIST, &o.pids},

@@ -162,6 +162,7 @@ static struct err *view(struct viewing *v)
 static int serve(const struct options *o)
 {
 	struct page_options s = {
+		.out = stdout,
 		.path = o->path,
 		.port = (uint16_t)o->port,
 		.no_open = o->no_open,

@@ -33,7 +33,7 @@ struct sampler {
 	void (*tick)(void *self);
 	/* Adds what has come, and what was lost, if it is not in the recording yet. */
 	void (*status)(void *self, struct recording_state *out);
-	/* Adds what its events have counted, one tally for each. `anew`: the next call counts from here. */
+	/* Sets one tally for each event: what it has counted. `anew`: the next call counts from here. */
 	void (*tally)(void *self, struct tally *tallies, bool anew);
 	/* Called before a profile is taken: adds names, and what else only the sampler knows. `all`:
 	   also what takes long. */

@@ -55,5 +55,6 @@ struct err *curl_load(const struct curl_library **out)
 	pthread_once(&once, load);
 	*out = &library;
 	return loaded ? NULL
-		      : err_new("a server needs libcurl, which is not installed: apt install libcurl4");
+		      : err_new("libcurl, which a server needs, cannot be loaded: apt install "
+				"libcurl4");
 }

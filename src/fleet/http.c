@@ -9,7 +9,7 @@
 #include "base/err.h"
 #include "fleet/curl.h"
 
-#define LOOK_MS 1000 /* at the times, at least so often */
+#define LOOK_MS 1000 /* the longest wait between two checks of the times */
 
 struct talk {
 	const struct http_request *request;
@@ -19,14 +19,13 @@ struct talk {
 	CURLM *multi;
 	struct curl_slist *headers;
 	char why[CURL_ERROR_SIZE];
-	struct err *problem; /* of ours: what comes is not as it should be */
-	/* when and how much */
-	int64_t until_ms;    /* all of it */
+	struct err *problem; /* why a callback ended it; NULL: none did */
+	int64_t until_ms;    /* when all of it must be over */
 	int64_t moved_ms;    /* when bytes went or came last */
 	uint64_t sent, come; /* bytes */
-	uint64_t head;       /* bytes of them that are no body */
-	int64_t paced_ms;    /* when the present window began; 0: nothing has moved yet */
-	uint64_t paced;      /* bytes until then */
+	uint64_t head;       /* bytes of the answer that are not its body */
+	int64_t paced_ms;    /* when the present window of the least pace began; 0: there is none */
+	uint64_t paced;      /* bytes that had moved by then */
 };
 
 /* ---- what comes ---- */
@@ -89,7 +88,8 @@ static int on_progress(void *context, curl_off_t total, curl_off_t come, curl_of
 
 /* ---- how long it takes ---- */
 
-/* A server may think for as long as it may be silent; when it speaks, it is to speak on. */
+/* How long nothing may move. Before its answer a server may be silent for long, within the answer only for a
+   short time. */
 static int window_of(const struct talk *t)
 {
 	int silent = t->request->silent_ms;
@@ -124,7 +124,7 @@ static struct err *check_times(struct talk *t, uint64_t *before)
 	return moved ? check_pace(t, moved, now) : NULL;
 }
 
-/* Until something may have to be looked at. */
+/* How long we may wait until a time is over. */
 static int wait_of(const struct talk *t)
 {
 	int64_t now = (int64_t)now_ms(), silent = t->moved_ms + window_of(t) - now;
@@ -154,16 +154,18 @@ static struct err *run(struct talk *t)
 	return NULL;
 }
 
-/* In words that say what to do, where it is not clear. */
+/* Says what went wrong, and what to do about it if that is not clear. */
 static struct err *explain(const struct talk *t, CURLcode code)
 {
 	const char *why = *t->why ? t->why : t->curl->easy_strerror(code);
 	long number = 0;
 	switch (code) {
 	case CURLE_PEER_FAILED_VERIFICATION:
-		return err_new("it is not sure who answers: %s. $CULPRIT_DB_CA, or fleet-ca, "
-			       "names a file with the certificate of who signed the server's",
-			       why);
+		return err_new(
+			"the server cannot prove who it is: %s. $CULPRIT_DB_CA, or the setting "
+			"fleet-ca, names a file with the certificate of whoever signed "
+			"the server's",
+			why);
 	case CURLE_SSL_CACERT_BADFILE:
 		return err_new("the file with certificates cannot be used: %s", why);
 	case CURLE_COULDNT_CONNECT:
@@ -236,8 +238,8 @@ static bool set_options(struct talk *t)
 	return good;
 }
 
-/* Without "Expect", on which a server would have to answer before anything is sent; and it need not keep the
-   connection. */
+/* No "Expect" header: with it we would wait for the server before we send the body. "Connection: close": there is
+   one question for each connection. */
 static bool make_headers(struct talk *t)
 {
 	struct curl_slist *first = t->curl->slist_append(NULL, "Expect:");
@@ -252,7 +254,7 @@ static bool make_headers(struct talk *t)
 	return t->headers;
 }
 
-/* There may be a password in them. */
+/* One of them may contain the password. */
 static void forget_headers(struct talk *t)
 {
 	for (struct curl_slist *at = t->headers; at; at = at->next)

@@ -173,11 +173,11 @@ static void begin_work(struct server *s, struct profile *p)
 static void announce(struct server *s)
 {
 	bool shown = !s->o->no_open && browser_possible();
-	printf("%s%s\n", serve_url(s->serve), shown ? "" : "   open it in a browser");
-	printf("%s; Ctrl-C ends it\n", s->state == FEED_GOING
-					       ? "the recording goes on: the page follows it"
-					       : "only this user's browser can see it");
-	fflush(stdout);
+	fprintf(s->o->out, "%s%s\n", serve_url(s->serve), shown ? "" : "   open it in a browser");
+	fprintf(s->o->out, "%s; Ctrl-C ends it\n",
+		s->state == FEED_GOING ? "the recording goes on: the page follows it"
+				       : "only this user's browser can see it");
+	fflush(s->o->out);
 	const char *pass = shown ? serve_pass(s->serve, PASS_MS) : "";
 	if (*pass)
 		browser_open(pass);

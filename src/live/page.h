@@ -6,11 +6,13 @@
  */
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 struct arg_list;
 struct err;
 
 struct page_options {
+	FILE *out; /* for the address of the page */
 	const char *path;
 	uint16_t port; /* 0: any */
 	bool no_open, no_source, debuginfod;

@@ -127,10 +127,10 @@ static void print(struct top *t)
 		print_board(board, &t->browse.order, state_word(t),
 			    t->o->limit ? t->o->limit : DEFAULT_LIMIT, &text);
 	}
-	fwrite(buf_text(&text), 1, text.size, stdout);
+	fwrite(buf_text(&text), 1, text.size, t->o->out);
 	buf_free(&text);
 	t->printed++;
-	if (fflush(stdout) || (t->o->count && t->printed >= t->o->count))
+	if (fflush(t->o->out) || (t->o->count && t->printed >= t->o->count))
 		t->stop = true;
 }
 

@@ -5,6 +5,7 @@
  */
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "base/args.h"
 
@@ -17,6 +18,7 @@ struct top_options {
 	int by, sort;
 	bool so_far, json;
 	double interval;
+	FILE *out; /* for tables, if there is no terminal */
 };
 
 struct top_end {

@@ -10,7 +10,7 @@
  *    arenas.c     the memory that they count in
  *    sampling.c   the perf events of a thread
  *    inside.c     samples that come while the kernel works for a thread; inside_ring.c: their rings
- *    copies.c   copies: samples that are left for us to walk
+ *    copies.c     samples that a target could not walk itself, and left for us with a copy of its stack
  *    trees.c      from a thread's tree to the profile
  *    times.c      the time lines of threads
  */
@@ -21,6 +21,7 @@
 #include "base/err.h"
 #include "collect/agents/arenas.h"
 #include "collect/agents/bell.h"
+#include "collect/agents/copies.h"
 #include "collect/agents/door.h"
 #include "collect/agents/inside.h"
 #include "collect/agents/sampling.h"
@@ -29,7 +30,6 @@
 #include "collect/agents/talk.h"
 #include "collect/agents/times.h"
 #include "collect/agents/trees.h"
-#include "collect/agents/copies.h"
 #include "collect/sampler.h"
 #include "harvest/recording.h"
 #include "library/library.h"

@@ -21,9 +21,9 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "collect/agents/arenas.h"
+#include "collect/agents/copies.h"
 #include "collect/agents/inside_ring.h"
 #include "collect/agents/state.h"
-#include "collect/agents/copies.h"
 #include "collect/events.h"
 #include "harvest/recording.h"
 

@@ -144,15 +144,11 @@ static bool is_worth_keeping(struct recording *recording, struct process *p, con
 	return record->tid == p->own ? !p->replaced : recording->idle_threads++ < IDLE_MAX;
 }
 
-static void count_up(struct recording *recording, struct harvest *h, struct arena_thread *r,
-		     uint64_t partial)
+static void count_up(struct recording *recording, struct arena_thread *r, uint64_t partial)
 {
-	uint64_t lost = atomic_load(&r->lost);
 	recording->samples += atomic_load(&r->weights[0]);
 	recording->partial += partial;
-	recording->lost += lost;
-	if (lost)
-		err_free(profile_lose(h->profile, "no room", lost));
+	recording_lose(recording, "no room", atomic_load(&r->lost));
 }
 
 void trees_take(struct recording *recording, struct harvest *h, struct process *p, struct thread *t,
@@ -170,7 +166,7 @@ void trees_take(struct recording *recording, struct harvest *h, struct process *
 	if (!r.error && whole)
 		whole = cct_read(a->header, a->size, record, visit, &r);
 	if (last) {
-		count_up(recording, h, (struct arena_thread *)record, r.partial);
+		count_up(recording, (struct arena_thread *)record, r.partial);
 		recording->notes.damaged_trees += !whole;
 	} else if (atomic_load(&((struct arena_thread *)record)->lost)) {
 		err_free(profile_lose(h->profile, "no room", record->lost));

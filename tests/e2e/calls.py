@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""calls.py REPORT OUTPUT HZ: has tests/targets/calls.c its time where it spent it: in its own code, in calls, in
-touching fresh memory? REPORT is what `culprit report --json --min 0` printed, OUTPUT what the program said (CPU time by
-function, in microseconds)."""
+"""calls.py REPORT OUTPUT HZ: has a program its time where it spent it? Used for tests/targets/calls.c and in_step.c. REPORT
+is what `culprit report --json --min 0` printed, OUTPUT what the program said (CPU time by function, in microseconds)."""
 import json
 import math
 import sys

@@ -69,8 +69,10 @@
 /* Samples between two changes at least, because each change starts a period again. */
 #define CHANGE_SAMPLES 64u
 #define NAME_NS 1000000000ull
-/* Time between two changes, for events that no clock weighs: each change loses half a period of them. */
+/* Time between two changes, for events that are no clocks: each change loses half a period of them. */
 #define CHANGE_COUNTED_NS 2000000000ull
+#define SWING_LEAST 0.02 /* of a clock's rate, which no CPU clock weighs */
+#define SWING_MOST 0.05
 #define SILENT_PERIODS 20u /* without a sample: then the event is reopened */
 #define SILENT_MAX 6u      /* doublings of that, if it did not help */
 #define NUMBER_TRIES 64
@@ -361,19 +363,36 @@ void sampling_tally(const struct agents *agents, struct tally *tallies)
 
 /* ---- periods ---- */
 
+/* The period of a clock whose samples all have the same weight. Its rate is higher or lower by a random part,
+   and then lower or higher by as much, so that there are as many samples in all. Each change begins a period
+   anew, and half a period is lost; the rate makes up for that, too. `samples` is their number since the last
+   change. */
+static uint64_t swung_period(struct agents *agents, uint64_t period, bool back, float *swing,
+			     uint64_t samples)
+{
+	double part = (double)random_below(agents, 1001) / 1000;
+	double most = SWING_LEAST + part * (SWING_MOST - SWING_LEAST);
+	if (back)
+		*swing = -*swing;
+	else
+		*swing = (float)(random_below(agents, 2) ? most : -most);
+	return (uint64_t)((double)period / (1 + *swing + 0.5 / (double)samples) + 0.5);
+}
+
 /* The two events get different periods. With the same one, the second would always come a moment after the
    first, while the kernel delivers its signal. */
-static void change_period(struct agents *agents, struct thread *t, size_t event)
+static void change_period(struct agents *agents, struct thread *t, size_t event, uint64_t samples)
 {
-	bool weighed = !sampling_is_split(agents, t->process);
-	uint64_t period = later_period(agents, agents->recording->options.events[event].period,
-				       weighed);
-	ioctl(t->events.periodic[event], PERF_EVENT_IOC_PERIOD, &period);
+	const struct recording_event *e = &agents->recording->options.events[event];
+	bool split = sampling_is_split(agents, t->process);
+	uint64_t periods[2];
+	for (size_t i = 0; i < 2; i++)
+		periods[i] = split && e->clock ? swung_period(agents, e->period, t->swings_back,
+							      &t->swings[i][event], samples)
+					       : later_period(agents, e->period, !split);
+	ioctl(t->events.periodic[event], PERF_EVENT_IOC_PERIOD, &periods[0]);
 	if (t->events.inside)
-		inside_change_period(t->events.inside, event,
-				     later_period(agents,
-						  agents->recording->options.events[event].period,
-						  weighed));
+		inside_change_period(t->events.inside, event, periods[1]);
 }
 
 static uint64_t samples_inside(const struct thread *t)
@@ -394,12 +413,12 @@ static bool attend(struct agents *agents, struct thread *t, struct arena_thread 
 	read_name(agents, t);
 	if (samples - t->samples < CHANGE_SAMPLES)
 		return true;
-	t->samples = samples;
 	bool all = now - t->changed_ns >= CHANGE_COUNTED_NS;
 	for (size_t i = 0; t->events.open && i < agents->recording->options.event_count; i++)
-		if (all || (agents->recording->options.events[i].clock &&
-			    !sampling_is_split(agents, t->process)))
-			change_period(agents, t, i);
+		if (all || agents->recording->options.events[i].clock)
+			change_period(agents, t, i, samples - t->samples);
+	t->samples = samples;
+	t->swings_back = !t->swings_back;
 	if (all)
 		t->changed_ns = now;
 	return true;

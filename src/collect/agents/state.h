@@ -57,7 +57,11 @@ struct thread { /* scan.c */
 	pid_t tid;                  /* as we see it */
 	struct events events;
 	uint64_t opened_ns, attended_ns, changed_ns;
-	uint64_t samples;
+	uint64_t samples; /* when the periods were changed */
+	/* How much the rates of clocks were changed, in the thread's own code and while the kernel works; and
+	   whether the next change is the same in the other direction. */
+	float swings[2][ARENA_METRICS_MAX];
+	bool swings_back;
 	/* To notice a clock that brings no samples: their number at the last look, and the clock's count
 	   when that number stopped growing. */
 	uint64_t clock_samples, clock_count;

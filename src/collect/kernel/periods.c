@@ -23,8 +23,10 @@
 #define CHANGE_COUNTED_NS 1000000000ull
 /* Between two changes of a counted event: each one loses half a period. */
 #define CHANGE_SAMPLES 64
-#define SWING_LEAST 0.006 /* parts of the rate */
-#define SWING_MOST 0.018
+/* The same for a clock: the half must be less than SWING_LEAST. */
+#define CHANGE_PERIODS 32
+#define SWING_LEAST 0.02 /* parts of the rate */
+#define SWING_MOST 0.05
 #define REPAY_MOST 0.05
 
 static double chance(struct kernel *k) /* a random number between 0 and 1 */
@@ -42,13 +44,29 @@ static void set(struct kernel *k, size_t index, const struct recording_event *ev
 
 /* ---- clocks ---- */
 
+static uint64_t clock_period(const struct kernel *k) /* of the first clock; 0: there is none */
+{
+	for (size_t i = 0; i < k->recording->options.event_count; i++)
+		if (k->recording->options.events[i].clock)
+			return k->recording->options.events[i].period;
+	return 0;
+}
+
+static uint64_t change_interval(const struct kernel *k)
+{
+	uint64_t periods = CHANGE_PERIODS * clock_period(k);
+	return periods > CHANGE_NS ? periods : CHANGE_NS;
+}
+
 /* The rate is higher and lower in turn, by the same amount, so that there are as many samples in all. If
-   a change comes late, the next ones make up for it. */
+   a change comes late, or loses half a period, the next ones make up for it. */
 static void swing_clock(struct kernel *k, uint64_t now)
 {
+	double interval = (double)change_interval(k);
 	if (k->sampling)
-		k->events.ahead += k->events.swing * (double)(now - k->events.changed_ns) /
-				   (double)CHANGE_NS;
+		k->events.ahead += (k->events.swing * (double)(now - k->events.changed_ns) -
+				    (double)clock_period(k) / 2) /
+				   interval;
 	double part = chance(k);
 	if (k->events.ahead >= SWING_LEAST || k->events.ahead <= -SWING_LEAST)
 		k->events.swing = k->events.ahead > SWING_MOST    ? -SWING_MOST
@@ -88,7 +106,7 @@ static void pace_one(struct kernel *k, size_t index, const struct recording_even
 
 bool periods_due(const struct kernel *k)
 {
-	return k->sampling && now_ns() - k->events.changed_ns >= CHANGE_NS;
+	return k->sampling && now_ns() - k->events.changed_ns >= change_interval(k);
 }
 
 void periods_change(struct kernel *k)

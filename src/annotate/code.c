@@ -272,17 +272,10 @@ static struct err *read_insns(struct maker *k)
 
 uint32_t annotate_insn_at(const struct annotation *a, uint64_t address)
 {
-	size_t low = 0, high = a->insn_count;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (a->insns[middle].address <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (!low || address - a->insns[low - 1].address >= a->insns[low - 1].length)
+	size_t after = FIRST_NOT(i, a->insn_count, a->insns[i].address <= address);
+	if (!after || address - a->insns[after - 1].address >= a->insns[after - 1].length)
 		return ANNOTATE_NONE;
-	return (uint32_t)low - 1;
+	return (uint32_t)after - 1;
 }
 
 static void note_address(struct annotation *a, uint32_t item, uint64_t address)

@@ -22,6 +22,7 @@
 
 #include "annotate/draw.h"
 #include "annotate/sources.h"
+#include "base/array.h"
 #include "base/buf.h"
 #include "base/err.h"
 
@@ -116,18 +117,11 @@ static uint32_t caller_of(const struct view *v, uint32_t context)
 	const struct annotate_item *c = &a->items[context];
 	if (a->items[c->parent].kind == ANNOTATE_LINE)
 		return c->parent;
-	size_t low = 0, high = a->insn_count;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (a->insns[middle].address < c->address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	for (unsigned i = 0; low > 0 && i < BACK_MAX; i++) {
-		const struct annotate_item *line = &a->items[a->insns[--low].line];
+	size_t found = FIRST_NOT(i, a->insn_count, a->insns[i].address < c->address);
+	for (unsigned i = 0; found > 0 && i < BACK_MAX; i++) {
+		const struct annotate_item *line = &a->items[a->insns[--found].line];
 		if (line->context == c->parent && line->line)
-			return a->insns[low].line;
+			return a->insns[found].line;
 	}
 	return c->parent;
 }
@@ -344,16 +338,9 @@ static void draw_inlined(struct view *v, uint32_t item, unsigned levels, unsigne
 /* The item of a line; ANNOTATE_NONE where it has none. */
 static uint32_t item_at(const struct view *v, const struct block *b, uint32_t line)
 {
-	size_t low = 0, high = b->count;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (v->d.a->items[b->lines[middle]].line < line)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < b->count && v->d.a->items[b->lines[low]].line == line ? b->lines[low]
-									   : ANNOTATE_NONE;
+	size_t found = FIRST_NOT(i, b->count, v->d.a->items[b->lines[i]].line < line);
+	return found < b->count && v->d.a->items[b->lines[found]].line == line ? b->lines[found]
+									       : ANNOTATE_NONE;
 }
 
 static void draw_line(struct view *v, struct block *b, uint32_t line, unsigned depth)

@@ -5,9 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "annotate/build.h"
 #include "analyze/modules.h"
 #include "analyze/shorten.h"
+#include "annotate/build.h"
+#include "base/array.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "image/image.h"
@@ -74,15 +75,9 @@ uint32_t targets_label(const struct targets *t, uint32_t insn)
 /* The symbol whose address the dynamic linker puts into this word. */
 static const char *import_at(const struct targets *t, uint64_t slot)
 {
-	size_t low = 0, high = t->reloc_count;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (t->relocs[middle].offset < slot)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < t->reloc_count && t->relocs[low].offset == slot ? t->relocs[low].symbol : NULL;
+	size_t found = FIRST_NOT(i, t->reloc_count, t->relocs[i].offset < slot);
+	return found < t->reloc_count && t->relocs[found].offset == slot ? t->relocs[found].symbol
+									 : NULL;
 }
 
 /* The word that a stub loads: by a jump through memory, or from a page that it computes. */

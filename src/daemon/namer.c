@@ -174,15 +174,8 @@ static int compare_pieces(const void *a, const void *b)
 /* Among the first `count`, which are in order. */
 static const struct piece *find_piece(const struct file *f, size_t count, uint64_t address)
 {
-	size_t low = 0, high = count;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (f->pieces[middle].from <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	const struct piece *x = low ? &f->pieces[low - 1] : NULL;
+	size_t after = FIRST_NOT(i, count, f->pieces[i].from <= address);
+	const struct piece *x = after ? &f->pieces[after - 1] : NULL;
 	return x && address < x->to ? x : NULL;
 }
 

@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "base/err.h"
 #include "export/job.h"
 #include "profile/profile.h"
@@ -19,18 +20,11 @@ struct part { /* of the time line: that of a thread and metric */
 
 static struct part find_part(const struct profile *p, uint32_t thread, uint32_t metric)
 {
-	size_t low = 0, high = p->span_count;
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-		if (p->spans[middle].thread < thread)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	struct part part = {p->span_count ? p->spans + low : NULL, 0, metric, 0};
-	for (; low < p->span_count && p->spans[low].thread == thread; low++) {
+	size_t found = FIRST_NOT(i, p->span_count, p->spans[i].thread < thread);
+	struct part part = {p->span_count ? p->spans + found : NULL, 0, metric, 0};
+	for (; found < p->span_count && p->spans[found].thread == thread; found++) {
 		part.count++;
-		part.samples += p->spans[low].metric == metric ? p->spans[low].samples : 0;
+		part.samples += p->spans[found].metric == metric ? p->spans[found].samples : 0;
 	}
 	return part;
 }

@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/err.h"
 #include "flow/builtins.h"
 #include "flow/survey.h"
@@ -137,20 +138,13 @@ static void list_exports(struct module *m)
 static const struct exported *find_export(struct evidence *e, size_t index, const char *name)
 {
 	struct module *m = open_module(e, index);
-	size_t low = 0, high, length = strcspn(name, "@");
+	size_t length = strcspn(name, "@");
 	if (!m->listed)
 		list_exports(m);
-	high = m->export_count;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (strncmp(m->exports[middle].name, name, length) < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	for (; low < m->export_count && !strncmp(m->exports[low].name, name, length); low++)
-		if (!m->exports[low].name[length])
-			return &m->exports[low];
+	size_t found = FIRST_NOT(i, m->export_count, strncmp(m->exports[i].name, name, length) < 0);
+	for (; found < m->export_count && !strncmp(m->exports[found].name, name, length); found++)
+		if (!m->exports[found].name[length])
+			return &m->exports[found];
 	return NULL;
 }
 
@@ -158,15 +152,8 @@ static const struct exported *find_export(struct evidence *e, size_t index, cons
 
 static uint64_t last_not_above(const uint64_t *sorted, size_t count, uint64_t address)
 {
-	size_t low = 0, high = count;
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-		if (sorted[middle] <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low ? sorted[low - 1] : 0;
+	size_t after = FIRST_NOT(i, count, sorted[i] <= address);
+	return after ? sorted[after - 1] : 0;
 }
 
 static const struct symbol *symbol_at(struct evidence *e, const struct evidence_place *at)
@@ -217,16 +204,9 @@ static bool jumps_on(struct evidence *e, const struct evidence_place *start)
 static const char *stub_import(struct evidence *e, const struct evidence_place *at)
 {
 	const struct survey *survey = survey_of(e, at->module);
-	size_t low = 0, high = survey->stub_count;
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-		if (survey->stubs[middle].address < at->address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < survey->stub_count && survey->stubs[low].address == at->address
-		       ? survey->stubs[low].import
+	size_t found = FIRST_NOT(i, survey->stub_count, survey->stubs[i].address < at->address);
+	return found < survey->stub_count && survey->stubs[found].address == at->address
+		       ? survey->stubs[found].import
 		       : NULL;
 }
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/err.h"
 #include "flow/graph_build.h"
 #include "image/image.h"
@@ -26,15 +27,8 @@ bool build_grow(struct build *b, void *array, size_t *capacity, size_t count, si
 
 struct span *build_span(const struct build *b, uint64_t at)
 {
-	size_t low = 0, high = b->span_count;
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-		if (b->spans[middle].end <= at)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < b->span_count && at >= b->spans[low].start ? &b->spans[low] : NULL;
+	size_t found = FIRST_NOT(i, b->span_count, b->spans[i].end <= at);
+	return found < b->span_count && at >= b->spans[found].start ? &b->spans[found] : NULL;
 }
 
 static int by_start(const void *a, const void *b)
@@ -136,16 +130,9 @@ void graph_free(struct graph *graph)
 
 uint32_t graph_find(const struct graph *graph, uint64_t address)
 {
-	size_t low = 0, high = graph->block_count;
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-		if (graph->blocks[middle].end <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < graph->block_count && address >= graph->blocks[low].start ? (uint32_t)low
-									       : GRAPH_NONE;
+	size_t found = FIRST_NOT(i, graph->block_count, graph->blocks[i].end <= address);
+	return found < graph->block_count && address >= graph->blocks[found].start ? (uint32_t)found
+										   : GRAPH_NONE;
 }
 
 bool graph_returns(const struct graph *graph)

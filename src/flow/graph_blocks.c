@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "flow/graph_build.h"
 
 static int by_address(const void *a, const void *b)
@@ -12,15 +13,8 @@ static int by_address(const void *a, const void *b)
 
 const struct leave *build_leave(const struct build *b, uint64_t at)
 {
-	size_t low = 0, high = b->leave_count;
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-		if (b->leaves[middle].at < at)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < b->leave_count && b->leaves[low].at == at ? &b->leaves[low] : NULL;
+	size_t found = FIRST_NOT(i, b->leave_count, b->leaves[i].at < at);
+	return found < b->leave_count && b->leaves[found].at == at ? &b->leaves[found] : NULL;
 }
 
 static uint8_t slot_at(const struct build *b, const struct span *s, uint64_t at)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "flow/graph_build.h"
 
 #define MAX_BLOCKS 1000000u
@@ -39,16 +40,10 @@ bool build_leads(struct build *b, uint64_t at)
 /* Where an exception goes that is thrown below the call that returns to `at`; 0: nowhere. */
 static uint64_t landing_of(const struct graph_input *in, uint64_t at)
 {
-	size_t low = 0, high = in->landing_count;
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-		if (in->landings[middle].end < at)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < in->landing_count && in->landings[low].start < at ? in->landings[low].target
-								       : 0;
+	size_t found = FIRST_NOT(i, in->landing_count, in->landings[i].end < at);
+	return found < in->landing_count && in->landings[found].start < at
+		       ? in->landings[found].target
+		       : 0;
 }
 
 static bool call_returns(const struct build *b, const struct insn *call)

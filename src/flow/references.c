@@ -135,30 +135,16 @@ static void know(struct references *r)
 uint64_t references_next(struct references *r, uint64_t address)
 {
 	know(r);
-	size_t low = 0, high = r->count;
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-		if (r->targets[middle] <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < r->count ? r->targets[low] : UINT64_MAX;
+	size_t after = FIRST_NOT(i, r->count, r->targets[i] <= address);
+	return after < r->count ? r->targets[after] : UINT64_MAX;
 }
 
 bool references_word(struct references *r, uint64_t address, uint64_t *value)
 {
 	know(r);
-	size_t low = 0, high = r->word_count;
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-		if (r->words[middle].offset < address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (low == r->word_count || r->words[low].offset != address)
+	size_t found = FIRST_NOT(i, r->word_count, r->words[i].offset < address);
+	if (found == r->word_count || r->words[found].offset != address)
 		return false;
-	*value = r->words[low].value;
+	*value = r->words[found].value;
 	return true;
 }

@@ -24,6 +24,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "flow/returns.h"
 #include "flow/tables.h"
 #include "image/image.h"
@@ -171,16 +172,9 @@ static void go_landing(struct region *r, const struct insn *call, uint32_t state
 {
 	const struct trace_landing *all = r->input->landings;
 	uint64_t at = call->address + call->length;
-	size_t low = 0, high = r->input->landing_count;
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-		if (all[middle].end < at)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (low < r->input->landing_count && all[low].start < at && at <= all[low].end)
-		go(r, all[low].target, state);
+	size_t found = FIRST_NOT(i, r->input->landing_count, all[i].end < at);
+	if (found < r->input->landing_count && all[found].start < at && at <= all[found].end)
+		go(r, all[found].target, state);
 }
 
 /* An unconditional jump may leave the procedure. */

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "flow/trace.h"
 #include "isa/insn.h"
 
@@ -32,15 +33,8 @@ void returns_free(struct returns *r)
 
 static bool listed(const struct returns *r, uint64_t entry)
 {
-	size_t low = 0, high = r->noreturn_count;
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-		if (r->noreturn[middle] < entry)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < r->noreturn_count && r->noreturn[low] == entry;
+	size_t found = FIRST_NOT(i, r->noreturn_count, r->noreturn[i] < entry);
+	return found < r->noreturn_count && r->noreturn[found] == entry;
 }
 
 struct look {
@@ -75,18 +69,11 @@ static bool begins_another(const struct returns *r, const struct insn *call, con
 
 uint64_t call_target(const struct returns *r, const struct insn *call)
 {
-	size_t low = 0, high = r->slot_count;
 	if (call->kind == INSN_CALL || !call->target)
 		return call->target;
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-		if (r->slots[middle].address < call->target)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < r->slot_count && r->slots[low].address == call->target
-		       ? r->slots[low].procedure
+	size_t found = FIRST_NOT(i, r->slot_count, r->slots[i].address < call->target);
+	return found < r->slot_count && r->slots[found].address == call->target
+		       ? r->slots[found].procedure
 		       : 0;
 }
 

@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/err.h"
 #include "base/parallel.h"
 #include "flow/region.h"
@@ -41,15 +42,8 @@ struct trace {
 
 static struct region *find_region(const struct trace *t, uint64_t at)
 {
-	size_t low = 0, high = t->count;
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-		if (t->regions[middle].end <= at)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < t->count && at >= t->regions[low].start ? &t->regions[low] : NULL;
+	size_t found = FIRST_NOT(i, t->count, t->regions[i].end <= at);
+	return found < t->count && at >= t->regions[found].start ? &t->regions[found] : NULL;
 }
 
 static bool add_span(struct trace *t, struct image *image, const struct trace_input *input,
@@ -225,14 +219,7 @@ static void add_entries(struct trace *t, const uint64_t *at, size_t count)
 
 static bool start_between(const struct trace *t, uint64_t low, uint64_t high)
 {
-	size_t first = 0, end = t->start_count;
-	while (first < end) {
-		size_t middle = (first + end) / 2;
-		if (t->starts[middle] <= low)
-			first = middle + 1;
-		else
-			end = middle;
-	}
+	size_t first = FIRST_NOT(i, t->start_count, t->starts[i] <= low);
 	return first < t->start_count && t->starts[first] <= high;
 }
 

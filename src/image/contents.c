@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "image/inflate.h"
 #include "image/internal.h"
 
@@ -107,15 +108,8 @@ const uint8_t *image_section_bytes(struct image *image, const struct image_secti
 /* The last segment that starts at or before `address`; segments do not overlap. */
 static struct image_segment *segment_at(struct image *image, uint64_t address)
 {
-	size_t low = 0, high = image->segment_count;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (image->segments[middle].address <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low ? &image->segments[low - 1] : NULL;
+	size_t after = FIRST_NOT(i, image->segment_count, image->segments[i].address <= address);
+	return after ? &image->segments[after - 1] : NULL;
 }
 
 static void load_segment(struct image *image, const struct image_segment *s, struct contents *c)

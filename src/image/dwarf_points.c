@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "image/dwarf_points.h"
-#include "base/array.h"
 
 #include <stdlib.h>
+
+#include "base/array.h"
 
 #define INTERVALS_MAX ((size_t)1 << 26)
 
@@ -120,15 +121,7 @@ bool dwarf_points_make(struct dwarf_points *points, struct dwarf_intervals *in)
 
 size_t dwarf_points_before(const struct dwarf_points *points, uint64_t address)
 {
-	size_t low = 0, high = points->count;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (points->all[middle].start <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return FIRST_NOT(i, points->count, points->all[i].start <= address);
 }
 
 uint32_t dwarf_points_find(const struct dwarf_points *points, uint64_t address)

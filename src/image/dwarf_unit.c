@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "image/dwarf_names.h"
 #include "image/dwarf_value.h"
 
@@ -185,15 +186,8 @@ void dwarf_list_units(struct dwarf_file *file)
 
 struct dwarf_unit *dwarf_unit_at(struct dwarf_file *file, uint64_t offset)
 {
-	size_t low = 0, high = file->unit_count;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (file->units[middle].offset <= offset)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (low == 0 || offset >= file->units[low - 1].end)
+	size_t after = FIRST_NOT(i, file->unit_count, file->units[i].offset <= offset);
+	if (after == 0 || offset >= file->units[after - 1].end)
 		return NULL;
-	return &file->units[low - 1];
+	return &file->units[after - 1];
 }

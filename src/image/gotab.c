@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/err.h"
 #include "image/image.h"
 #include "image/relocs.h"
@@ -311,16 +312,9 @@ bool gotab_function(const struct gotab *t, size_t index, struct gotab_function *
 
 bool gotab_find(const struct gotab *t, uint64_t address, size_t *index)
 {
-	size_t low = 0, high = t->count;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (entry_of(t, middle) <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	*index = low ? low - 1 : 0;
-	return low && address < entry_of(t, low);
+	size_t after = FIRST_NOT(i, t->count, entry_of(t, i) <= address);
+	*index = after ? after - 1 : 0;
+	return after && address < entry_of(t, after);
 }
 
 /* Where the series begins, 0: there is none. */

@@ -356,30 +356,17 @@ static void add_row(struct found *f, const struct line_table *t, const struct li
 /* The last row at or before `offset` of a sequence. */
 static size_t row_before(const struct line_table *t, const struct line_sequence *s, uint64_t offset)
 {
-	size_t low = 0, high = s->count;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (t->rows[s->first + middle].offset <= offset)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low ? low - 1 : 0;
+	size_t after = FIRST_NOT(i, s->count, t->rows[s->first + i].offset <= offset);
+	return after ? after - 1 : 0;
 }
 
 /* The rows that the table has for [start, end). */
 static void collect(struct found *f, const struct line_table *t, uint64_t start, uint64_t end)
 {
-	size_t low = 0, high = t->sequence_count;
-	while (low < high) { /* the first that ends after start */
-		size_t middle = low + (high - low) / 2;
-		if (t->sequences[middle].end <= start)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	for (; low < t->sequence_count && t->sequences[low].start < end && !f->failed; low++) {
-		const struct line_sequence *s = &t->sequences[low];
+	size_t found = FIRST_NOT(i, t->sequence_count, t->sequences[i].end <= start);
+	for (; found < t->sequence_count && t->sequences[found].start < end && !f->failed;
+	     found++) {
+		const struct line_sequence *s = &t->sequences[found];
 		size_t at = s->start < start ? row_before(t, s, start - s->start) : 0;
 		for (; at < s->count && s->start + t->rows[s->first + at].offset < end; at++)
 			add_row(f, t, s, at, start, end);

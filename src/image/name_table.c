@@ -20,6 +20,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/buf.h"
 #include "base/cachedir.h"
 #include "base/err.h"
@@ -192,15 +193,9 @@ void name_table_close(struct name_table *t)
 const char *name_table_find(const struct name_table *t, uint64_t address, uint64_t *start,
 			    uint64_t *size)
 {
-	size_t low = 0, high = t->header ? t->header->count : 0;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (t->entries[middle].from <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	const struct name_table_entry *x = low ? &t->entries[low - 1] : NULL;
+	size_t after = FIRST_NOT(i, t->header ? t->header->count : 0,
+				 t->entries[i].from <= address);
+	const struct name_table_entry *x = after ? &t->entries[after - 1] : NULL;
 	if (!x || address - x->from >= x->length || x->name >= t->header->names_size)
 		return NULL;
 	*start = x->from - x->into;

@@ -120,17 +120,10 @@ static bool find_code(struct symbols *symbols, const struct image *image)
 /* The executable part that holds `address`, or NULL. */
 static const struct range *code_at(const struct symbols *symbols, uint64_t address)
 {
-	size_t low = 0, high = symbols->code_count;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (symbols->code[middle].start <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (low == 0 || address >= symbols->code[low - 1].end)
+	size_t after = FIRST_NOT(i, symbols->code_count, symbols->code[i].start <= address);
+	if (after == 0 || address >= symbols->code[after - 1].end)
 		return NULL;
-	return &symbols->code[low - 1];
+	return &symbols->code[after - 1];
 }
 
 /* ---- one table ---- */
@@ -627,18 +620,10 @@ size_t symbols_all(const struct symbols *symbols, const struct symbol **out)
 const struct symbol *symbols_around(const struct symbols *symbols, uint64_t address,
 				    uint64_t *start, uint64_t *end)
 {
-	size_t low = 0, high = symbols->count;
-	uint32_t i;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (symbols->all[middle].address <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	i = low ? (uint32_t)(low - 1) : NO_OUTER;
-	*start = low ? symbols->all[low - 1].address : 0;
-	*end = low < symbols->count ? symbols->all[low].address : UINT64_MAX;
+	size_t after = FIRST_NOT(k, symbols->count, symbols->all[k].address <= address);
+	uint32_t i = after ? (uint32_t)(after - 1) : NO_OUTER;
+	*start = after ? symbols->all[after - 1].address : 0;
+	*end = after < symbols->count ? symbols->all[after].address : UINT64_MAX;
 	for (int depth = 0; i != NO_OUTER && depth < NESTING_MAX; depth++) {
 		uint64_t last = symbol_end(symbols, i);
 		if (address < last) {

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/err.h"
 #include "import/binaries.h"
 #include "process/space.h"
@@ -119,15 +120,7 @@ static struct task_space *own_space(struct perf_tasks *t, struct task_process *p
 /* The first mapping that ends after `address`. */
 static uint32_t find_mapping(const struct task_space *s, uint64_t address)
 {
-	uint32_t low = 0, high = s->count;
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-		if (s->mappings[middle].end <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return FIRST_NOT(i, s->count, s->mappings[i].end <= address);
 }
 
 /* Puts it in, and cuts away what it covers. */

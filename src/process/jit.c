@@ -166,15 +166,8 @@ struct err *jit_open(pid_t pid, struct jit **out)
 
 static bool is_wanted(const struct jit_wanted *w, const struct jit_code *code)
 {
-	size_t low = 0, high = w->count;
-	while (low < high) { /* find the first one that is not below its start */
-		size_t middle = low + (high - low) / 2;
-		if (w->addresses[middle] < code->start)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < w->count && w->addresses[low] - code->start < code->size;
+	size_t found = FIRST_NOT(i, w->count, w->addresses[i] < code->start);
+	return found < w->count && w->addresses[found] - code->start < code->size;
 }
 
 /* Code that is replaced again and again has an entry each time. If there are too many, the older half
@@ -278,16 +271,9 @@ void jit_close(struct jit *jit)
 const struct jit_code *jit_find(const struct jit *jit, uint64_t address)
 {
 	const struct jit_entry *best = NULL;
-	size_t low = 0, high = jit->count;
-	while (low < high) { /* find the first one that starts above the address */
-		size_t middle = (low + high) / 2;
-		if (jit->entries[middle].code.start <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	for (size_t i = 0; i < LOOK_BACK && low; i++) {
-		const struct jit_entry *entry = &jit->entries[--low];
+	size_t after = FIRST_NOT(i, jit->count, jit->entries[i].code.start <= address);
+	for (size_t i = 0; i < LOOK_BACK && after; i++) {
+		const struct jit_entry *entry = &jit->entries[--after];
 		if (address - entry->code.start < entry->code.size &&
 		    (!best || entry->order > best->order))
 			best = entry;

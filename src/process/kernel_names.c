@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/hash.h"
@@ -141,22 +142,15 @@ const char *kernel_names_find(const struct kernel_names *k, uint64_t address, ui
 			      uint64_t *size)
 {
 	uint64_t at = address - k->shift;
-	size_t low = 0, high = k->count;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (k->symbols[middle].address <= at)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (!low)
+	size_t after = FIRST_NOT(i, k->count, k->symbols[i].address <= at);
+	if (!after)
 		return NULL;
 	/* If several symbols have the same address, take the first of the list. */
-	uint64_t begin = k->symbols[low - 1].address;
-	uint64_t end = low < k->count ? k->symbols[low].address : begin + FUNCTION_MAX;
-	while (low > 1 && k->symbols[low - 2].address == begin)
-		low--;
-	const struct symbol *s = &k->symbols[low - 1];
+	uint64_t begin = k->symbols[after - 1].address;
+	uint64_t end = after < k->count ? k->symbols[after].address : begin + FUNCTION_MAX;
+	while (after > 1 && k->symbols[after - 2].address == begin)
+		after--;
+	const struct symbol *s = &k->symbols[after - 1];
 	if ((s->module && k->shift) || at - begin >= FUNCTION_MAX)
 		return NULL;
 	*start = begin + k->shift;

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/err.h"
 #include "base/parallel.h"
 #include "image/image.h"
@@ -255,14 +256,7 @@ const struct space_module *space_find(const struct space *space, uint64_t addres
 
 const struct map *space_map(const struct space *space, uint64_t address)
 {
-	size_t low = 0, high = space->maps.count;
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-		if (space->maps.items[middle].end <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	const struct map *found = &space->maps.items[low];
-	return low < space->maps.count && address >= found->start ? found : NULL;
+	size_t at = FIRST_NOT(i, space->maps.count, space->maps.items[i].end <= address);
+	const struct map *found = &space->maps.items[at];
+	return at < space->maps.count && address >= found->start ? found : NULL;
 }

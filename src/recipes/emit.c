@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "image/image.h"
@@ -184,17 +185,10 @@ static void add_symbol(struct emitter *m, const char *name, uint64_t address, ui
 /* The end of what has recipes in [start, limit). */
 static uint64_t code_end(const struct rows *rows, uint64_t start, uint64_t limit)
 {
-	size_t low = 0, high = rows->count;
-	while (low < high) { /* the first row at or after the limit */
-		size_t middle = low + (high - low) / 2;
-		if (rows->rows[middle].address < limit)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	while (low && !rows->rows[low - 1].rule) {
-		limit = rows->rows[low - 1].address;
-		low--;
+	size_t found = FIRST_NOT(i, rows->count, rows->rows[i].address < limit);
+	while (found && !rows->rows[found - 1].rule) {
+		limit = rows->rows[found - 1].address;
+		found--;
 	}
 	return limit > start ? limit : start;
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/err.h"
 #include "image/image.h"
 #include "image/symbols.h"
@@ -88,15 +89,9 @@ void procedures_free(struct procedures *procedures)
 static bool is_label(const struct symbols *known, uint64_t address)
 {
 	const struct symbol *all;
-	size_t count = known ? symbols_all(known, &all) : 0, low = 0, high = count;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (all[middle].address < address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < count && all[low].address == address && !all[low].size;
+	size_t count = known ? symbols_all(known, &all) : 0;
+	size_t found = FIRST_NOT(i, count, all[i].address < address);
+	return found < count && all[found].address == address && !all[found].size;
 }
 
 void procedures_compare(const struct image *image, const struct procedures *truth,

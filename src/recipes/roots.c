@@ -23,6 +23,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/err.h"
 #include "flow/references.h"
 #include "flow/returns.h"
@@ -156,15 +157,9 @@ static bool is_named(struct image *image, uint64_t address, bool in_code)
 static bool is_start(const struct analysis *a, uint64_t at)
 {
 	const uint64_t *starts;
-	size_t low = 0, high = trace_starts(a->trace, &starts), count = high;
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-		if (starts[middle] < at)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < count && starts[low] == at;
+	size_t count = trace_starts(a->trace, &starts);
+	size_t found = FIRST_NOT(i, count, starts[i] < at);
+	return found < count && starts[found] == at;
 }
 
 #define LOOKS_MAX 64u /* at addresses in all of the module */

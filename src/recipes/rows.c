@@ -16,8 +16,11 @@
  * again works.
  */
 #include "recipes/rows.h"
+
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/array.h"
 
 #define NO_RULE 0
 
@@ -316,15 +319,8 @@ void rows_finish(struct rows *rows)
 
 uint32_t rows_find(const struct rows *rows, uint64_t address)
 {
-	size_t low = 0, high = rows->count;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (rows->rows[middle].address <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low ? rows->rows[low - 1].rule : NO_RULE;
+	size_t after = FIRST_NOT(i, rows->count, rows->rows[i].address <= address);
+	return after ? rows->rows[after - 1].rule : NO_RULE;
 }
 
 uint32_t rows_follow(const struct rows *rows, size_t *row, uint64_t address)

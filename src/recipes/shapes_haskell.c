@@ -20,6 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/err.h"
 #include "flow/frame.h"
 #include "image/image.h"
@@ -42,15 +43,8 @@ struct haskell {
 
 static const struct cfi_range *find_range(const struct haskell *h, uint64_t at)
 {
-	size_t low = 0, high = h->count;
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-		if (h->described[middle].end <= at)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < h->count && h->described[low].start <= at ? &h->described[low] : NULL;
+	size_t found = FIRST_NOT(i, h->count, h->described[i].end <= at);
+	return found < h->count && h->described[found].start <= at ? &h->described[found] : NULL;
 }
 
 /* By how much the instruction moves SP up; 0: not at all, or in another way. */
@@ -252,16 +246,9 @@ struct gaps {
 
 static void refuse_gap(struct gaps *gaps, uint64_t at)
 {
-	size_t low = 0, high = gaps->count;
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-		if (gaps->list[middle].start <= at)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (low && at < gaps->list[low - 1].end)
-		gaps->list[low - 1].end = gaps->list[low - 1].start;
+	size_t after = FIRST_NOT(i, gaps->count, gaps->list[i].start <= at);
+	if (after && at < gaps->list[after - 1].end)
+		gaps->list[after - 1].end = gaps->list[after - 1].start;
 }
 
 /* What C calls is not Haskell's. */

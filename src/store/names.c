@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/err.h"
 #include "base/hash.h"
 #include "profile/process_name.h"
@@ -309,15 +310,8 @@ void wanted_free(struct wanted *w)
 
 const struct store_symbol *read_symbol_before(const struct read_image *m, uint64_t address)
 {
-	size_t low = 0, high = m->symbol_count;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (m->symbols[middle].start <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low ? &m->symbols[low - 1] : NULL;
+	size_t after = FIRST_NOT(i, m->symbol_count, m->symbols[i].start <= address);
+	return after ? &m->symbols[after - 1] : NULL;
 }
 
 static bool reaches(const struct store_symbol *y, uint64_t address)

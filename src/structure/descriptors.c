@@ -36,8 +36,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "image/lines.h"
 #include "base/array.h"
+#include "image/lines.h"
 
 #define DEPTH_MAX 32    /* of procedures inside of each other; beyond, nothing is told */
 #define INSIDE_MAX 1024 /* so many are looked for inside of one */
@@ -151,16 +151,10 @@ uint32_t descriptor_level(const char *name)
 /* The last one that begins at or before this line. */
 static uint32_t begins_before(const struct descriptors *d, uint32_t file, uint32_t line)
 {
-	size_t low = 0, high = d->count;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		const struct descriptor *m = &d->items[middle];
-		if (m->file < file || (m->file == file && m->line <= line))
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low && d->items[low - 1].file == file ? (uint32_t)(low - 1) : OWNER_NONE;
+	const struct descriptor *all = d->items;
+	size_t after = FIRST_NOT(
+		i, d->count, all[i].file < file || (all[i].file == file && all[i].line <= line));
+	return after && d->items[after - 1].file == file ? (uint32_t)(after - 1) : OWNER_NONE;
 }
 
 uint32_t descriptors_owner(const struct descriptors *d, uint32_t file, uint32_t line)

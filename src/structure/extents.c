@@ -319,33 +319,18 @@ struct claims {
 
 static uint32_t span_at(const struct spans *s, uint64_t address)
 {
-	size_t low = 0, high = s->count;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (s->items[middle].end <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < s->count && s->items[low].start <= address ? (uint32_t)low : EXTENT_NONE;
+	size_t found = FIRST_NOT(i, s->count, s->items[i].end <= address);
+	return found < s->count && s->items[found].start <= address ? (uint32_t)found : EXTENT_NONE;
 }
 
 static void claim(struct claims *c, uint32_t span, uint64_t target)
 {
-	size_t low = 0, high = c->part_count;
 	const struct span *items = c->spans->items;
-	uint32_t before;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (items[c->parts[middle]].end <= target)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (low == c->part_count || items[c->parts[low]].start > target)
+	size_t found = FIRST_NOT(i, c->part_count, items[c->parts[i]].end <= target);
+	if (found == c->part_count || items[c->parts[found]].start > target)
 		return;
-	before = atomic_load(&c->owner[low]);
-	while (span < before && !atomic_compare_exchange_weak(&c->owner[low], &before, span))
+	uint32_t before = atomic_load(&c->owner[found]);
+	while (span < before && !atomic_compare_exchange_weak(&c->owner[found], &before, span))
 		;
 }
 
@@ -404,20 +389,13 @@ static int by_name(const void *a, const void *b)
 /* "f.cold" belongs to "f", where there is only one of that name. */
 static uint32_t owner_by_name(const struct named *named, size_t count, const char *part)
 {
-	size_t length = (size_t)(part_suffix(part) - part), low = 0, high = count;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		int order = strncmp(named[middle].name, part, length);
-		if (order < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (low == count || strncmp(named[low].name, part, length) || named[low].name[length])
+	size_t length = (size_t)(part_suffix(part) - part);
+	size_t found = FIRST_NOT(i, count, strncmp(named[i].name, part, length) < 0);
+	if (found == count || strncmp(named[found].name, part, length) || named[found].name[length])
 		return EXTENT_NONE;
-	if (low + 1 < count && !strcmp(named[low + 1].name, named[low].name))
+	if (found + 1 < count && !strcmp(named[found + 1].name, named[found].name))
 		return EXTENT_NONE;
-	return named[low].span;
+	return named[found].span;
 }
 
 static bool own_by_name(struct spans *s)
@@ -553,16 +531,9 @@ void extents_free(struct extents *x)
 
 uint32_t extents_at(const struct extents *x, uint64_t address)
 {
-	size_t low = 0, high = x->part_count;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (x->parts[middle].end <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < x->part_count && x->parts[low].start <= address ? x->parts[low].procedure
-								     : EXTENT_NONE;
+	size_t found = FIRST_NOT(i, x->part_count, x->parts[i].end <= address);
+	return found < x->part_count && x->parts[found].start <= address ? x->parts[found].procedure
+									 : EXTENT_NONE;
 }
 
 uint64_t extents_start(const struct extents *x, uint32_t procedure)

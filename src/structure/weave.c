@@ -227,15 +227,9 @@ static bool nested_contexts(struct weaver *w)
 
 static const struct weave_piece *piece_at(const struct weave_input *in, uint64_t address)
 {
-	size_t low = 0, high = in->piece_count;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (in->pieces[middle].end <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < in->piece_count && in->pieces[low].start <= address ? &in->pieces[low] : NULL;
+	size_t found = FIRST_NOT(i, in->piece_count, in->pieces[i].end <= address);
+	return found < in->piece_count && in->pieces[found].start <= address ? &in->pieces[found]
+									     : NULL;
 }
 
 /* Where the statements of this nest that belong to a context around it prove that the loop is,

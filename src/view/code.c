@@ -10,6 +10,7 @@
 #include "analyze/strings.h"
 #include "annotate/annotate.h"
 #include "annotate/targets.h"
+#include "base/array.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "image/image.h"
@@ -109,15 +110,7 @@ static struct err *find_functions(struct maker *k)
 static size_t first_hit(const struct maker *k, const struct code_function *f)
 {
 	struct hit wanted = {.module = f->module, .start = f->start};
-	size_t low = 0, high = k->hit_count;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (compare_hits(&k->hits[middle], &wanted) < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return FIRST_NOT(i, k->hit_count, compare_hits(&k->hits[i], &wanted) < 0);
 }
 
 /* ---- one function ---- */
@@ -151,15 +144,9 @@ struct function {
 
 static size_t find_insn(const struct annotation *a, uint64_t address)
 {
-	size_t low = 0, high = a->insn_count;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (a->insns[middle].address + a->insns[middle].length <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < a->insn_count && a->insns[low].address <= address ? low : a->insn_count;
+	size_t after = FIRST_NOT(i, a->insn_count,
+				 a->insns[i].address + a->insns[i].length <= address);
+	return after < a->insn_count && a->insns[after].address <= address ? after : a->insn_count;
 }
 
 /* Samples on its instructions, and which of these are shown. */

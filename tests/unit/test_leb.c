@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Numbers of as many bytes as they need, and arrays that grow. */
+/* Numbers of as many bytes as they need, arrays that grow, and searches in sorted ones. */
 #include "unit.h"
 
 #include "base/array.h"
@@ -110,6 +110,23 @@ static void arrays_grow(void **state)
 	free(a.items);
 }
 
+static void the_first_that_is_not_is_found(void **state)
+{
+	static const int numbers[] = {1, 3, 3, 3, 7, 9, 12};
+	size_t all = sizeof numbers / sizeof *numbers;
+	(void)state;
+	for (size_t count = 0; count <= all; count++)
+		for (int wanted = 0; wanted < 14; wanted++) {
+			size_t below = 0, upto = 0;
+			for (size_t i = 0; i < count; i++) {
+				below += numbers[i] < wanted;
+				upto += numbers[i] <= wanted;
+			}
+			assert_int_equal(FIRST_NOT(i, count, numbers[i] < wanted), below);
+			assert_int_equal(FIRST_NOT(i, count, numbers[i] <= wanted), upto);
+		}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -117,6 +134,7 @@ int main(void)
 		cmocka_unit_test(signs_come_back),
 		cmocka_unit_test(padding_adds_nothing),
 		cmocka_unit_test(arrays_grow),
+		cmocka_unit_test(the_first_that_is_not_is_found),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -30,6 +30,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "cct/cct.h"
@@ -306,31 +307,19 @@ void code_check_doubtful(struct kernel *k, struct process *p)
 /* Lists are ascending by serial. */
 static const struct kernel_list *find_list(const struct kernel *k, uint32_t serial)
 {
-	uint32_t low = 0, high = k->code.list_count;
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-		if (k->code.lists[middle].serial < serial)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < k->code.list_count && k->code.lists[low].serial == serial ? &k->code.lists[low]
-									       : NULL;
+	size_t found = FIRST_NOT(i, k->code.list_count, k->code.lists[i].serial < serial);
+	return found < k->code.list_count && k->code.lists[found].serial == serial
+		       ? &k->code.lists[found]
+		       : NULL;
 }
 
 /* Gives the same keys as find_place() in bpf/code.h. */
 bool code_key(const struct kernel *k, uint32_t serial, uint64_t address, uint64_t *key)
 {
 	const struct kernel_list *l = find_list(k, serial);
-	uint32_t low = l ? l->first : 0, high = l ? l->first + l->count : 0, first = low;
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-		if (k->code.spans[middle].start <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	const struct kernel_span *span = low > first ? &k->code.spans[low - 1] : NULL;
+	const struct kernel_span *spans = l ? &k->code.spans[l->first] : NULL;
+	size_t after = FIRST_NOT(i, l ? l->count : 0, spans[i].start <= address);
+	const struct kernel_span *span = after ? &spans[after - 1] : NULL;
 	if (span && address < span->end)
 		*key = cct_key(false, span->module, address - span->bias);
 	else if (l && address >= l->jit_low && address < l->jit_high)

@@ -197,15 +197,7 @@ static uint64_t began(const struct noted *at, uint64_t time)
 /* Returns the index of the first line after that time. */
 static size_t first_after(const struct lines *lines, uint64_t time)
 {
-	size_t low = 0, high = lines->count;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (lines->all[middle].time <= time)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return FIRST_NOT(i, lines->count, lines->all[i].time <= time);
 }
 
 /* Adds to `out` what the process had mapped itself until that time. The paths still belong to `at`. */

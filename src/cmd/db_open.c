@@ -37,20 +37,22 @@ static void keep_host(struct read_epochs *x, const char *host)
 	x->count = kept;
 }
 
+/* Opens one of the two. */
+static struct err *open_either(const char *file, struct server **server, struct store **store)
+{
+	*server = NULL;
+	*store = NULL;
+	return server_is_address(file) ? server_open(file, NULL, server)
+				       : store_open(file, STORE_READ, store);
+}
+
 struct err *db_epochs(const char *file, const char *host, struct read_epochs *out)
 {
-	struct server *server = NULL;
-	struct store *store = NULL;
-	struct err *e;
-	if (server_is_address(file)) {
-		e = server_open(file, NULL, &server);
-		if (!e)
-			e = fetch_epochs(server, out);
-	} else {
-		e = store_open(file, STORE_READ, &store);
-		if (!e)
-			e = read_epochs(store, out);
-	}
+	struct server *server;
+	struct store *store;
+	struct err *e = open_either(file, &server, &store);
+	if (!e)
+		e = server ? fetch_epochs(server, out) : read_epochs(store, out);
 	if (!e && host)
 		keep_host(out, host);
 	server_close(server);
@@ -60,18 +62,12 @@ struct err *db_epochs(const char *file, const char *host, struct read_epochs *ou
 
 struct err *db_sql(const char *file, const char *sql, read_row *row, void *context)
 {
-	struct server *server = NULL;
-	struct store *store = NULL;
-	struct err *e;
-	if (server_is_address(file)) {
-		e = server_open(file, NULL, &server);
-		if (!e)
-			e = fetch_sql(server, sql, row, context);
-	} else {
-		e = store_open(file, STORE_READ, &store);
-		if (!e)
-			e = read_sql(store, sql, row, context);
-	}
+	struct server *server;
+	struct store *store;
+	struct err *e = open_either(file, &server, &store);
+	if (!e)
+		e = server ? fetch_sql(server, sql, row, context)
+			   : read_sql(store, sql, row, context);
 	server_close(server);
 	store_close(store);
 	return e;

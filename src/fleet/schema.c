@@ -193,21 +193,23 @@ static struct err *make_second(struct server *s)
 	return e;
 }
 
-static struct err *newer(const struct server *s, uint64_t version)
+/* The version of its tables, 0 if there are none; an error if it is newer than ours. */
+static struct err *known_version(struct server *s, uint64_t *version)
 {
+	struct err *e = find_version(s, version);
+	if (e || *version <= VERSION)
+		return e;
 	return err_new("%s: made by a newer culprit (version %llu of the tables; this one knows "
 		       "%d): use that one",
-		       server_name(s), (unsigned long long)version, VERSION);
+		       server_name(s), (unsigned long long)*version, VERSION);
 }
 
 struct err *server_check(struct server *s)
 {
 	uint64_t version;
-	struct err *e = find_version(s, &version);
+	struct err *e = known_version(s, &version);
 	if (e || version == VERSION)
 		return e;
-	if (version > VERSION)
-		return newer(s, version);
 	if (version)
 		return err_new(
 			"%s: made by an older culprit (version %llu of the tables): a daemon "
@@ -224,11 +226,9 @@ struct err *server_prepare(struct server *s)
 {
 	char mark[128];
 	uint64_t version;
-	struct err *e = find_version(s, &version);
+	struct err *e = known_version(s, &version);
 	if (e || version == VERSION)
 		return e;
-	if (version > VERSION)
-		return newer(s, version);
 	e = run(s, "CREATE DATABASE IF NOT EXISTS ", "@");
 	for (size_t i = 0; !e && i < sizeof tables / sizeof *tables; i++)
 		e = run(s, "", tables[i]);

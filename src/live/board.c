@@ -264,15 +264,21 @@ static void fill_row(const struct board_maker *k, struct board *t, const struct 
 	t->rows[t->count++] = row;
 }
 
-static struct err *make_rows(struct board_maker *k, struct board *t)
+static struct err *make_view(struct board_maker *k, const struct board *t, enum view view,
+			     struct tree **tree)
 {
 	struct view_options o = {
-		.view = VIEW_FLAT,
+		.view = view,
 		.group = t->wish.by == BOARD_THREAD ? GROUP_THREAD : GROUP_NONE,
 		.metric = t->wish.metric,
 	};
+	return view_make(&k->attribution, &o, tree);
+}
+
+static struct err *make_rows(struct board_maker *k, struct board *t)
+{
 	struct tree *tree;
-	struct err *e = view_make(&k->attribution, &o, &tree);
+	struct err *e = make_view(k, t, VIEW_FLAT, &tree);
 	if (e)
 		return e;
 	t->rows = calloc(tree->count + 1, sizeof *t->rows);
@@ -286,13 +292,8 @@ static struct err *make_rows(struct board_maker *k, struct board *t)
 
 static struct err *make_path(struct board_maker *k, struct board *t)
 {
-	struct view_options o = {
-		.view = VIEW_TREE,
-		.group = t->wish.by == BOARD_THREAD ? GROUP_THREAD : GROUP_NONE,
-		.metric = t->wish.metric,
-	};
 	struct tree *tree;
-	struct err *e = view_make(&k->attribution, &o, &tree);
+	struct err *e = make_view(k, t, VIEW_TREE, &tree);
 	if (e)
 		return e;
 	uint32_t all = t->wish.metric;

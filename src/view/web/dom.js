@@ -18,6 +18,16 @@ export function el(tag, properties = {}, ...children) {
 	return element;
 }
 
+// Gives a canvas its size. Only if it is another: each change clears it.
+export function fitCanvas(canvas, width, height, scale) {
+	if (canvas.width === width * scale && canvas.height === height * scale)
+		return;
+	canvas.width = width * scale;
+	canvas.height = height * scale;
+	canvas.style.width = width + "px";
+	canvas.style.height = height + "px";
+}
+
 // When what is to be seen is drawn.
 export const whenIdle = globalThis.requestIdleCallback || ((run) => setTimeout(run, 50));
 

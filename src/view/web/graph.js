@@ -7,7 +7,7 @@ import {KIND, cached, modulePath, scopeName, scopeShort} from "./model.js";
 import {flameHit, flameLevels, layoutFlame, matchedTotal} from "./flame.js";
 import {matchScopes} from "./select.js";
 import {comparedColour, comparedLabel, comparedLegend, comparedTip, comparedWidths} from "./compare_graph.js";
-import {el, setText} from "./dom.js";
+import {el, fitCanvas, setText} from "./dom.js";
 
 const BOX = 20;
 const MODULES_NAMED = 5;
@@ -124,12 +124,7 @@ export class Graph {
 			return;
 		const width = this.scroller.clientWidth, height = this.scroller.clientHeight;
 		const scale = window.devicePixelRatio || 1, c = this.canvas.getContext("2d");
-		if (this.canvas.width !== width * scale || this.canvas.height !== height * scale) {
-			this.canvas.width = width * scale;
-			this.canvas.height = height * scale;
-			this.canvas.style.width = width + "px";
-			this.canvas.style.height = height + "px";
-		}
+		fitCanvas(this.canvas, width, height, scale);
 		const style = getComputedStyle(document.documentElement);
 		this.theme = {
 			text: style.getPropertyValue("--graph-text").trim(),

@@ -5,7 +5,7 @@
 import {formatTime, plural} from "./format.js";
 import {scopeName, scopeShort, threadLabel} from "./model.js";
 import {matchScopes} from "./select.js";
-import {el, setText} from "./dom.js";
+import {el, fitCanvas, setText} from "./dom.js";
 import {Pixels, hslColour, readColours} from "./pixels.js";
 import {moduleHues} from "./graph.js";
 import {hasTimeline, shownNodes, spanAt, stepOf, timeBoxes, timeRows, timeTicks, wholeTime} from "./times.js";
@@ -184,12 +184,7 @@ export class Timeline {
 		if (this.app.state.view !== "time" || !width || !hasTimeline(this.app.model))
 			return;
 		const scale = window.devicePixelRatio || 1, c = this.canvas.getContext("2d");
-		if (this.canvas.width !== width * scale || this.canvas.height !== height * scale) {
-			this.canvas.width = width * scale;
-			this.canvas.height = height * scale;
-			this.canvas.style.width = width + "px";
-			this.canvas.style.height = height + "px";
-		}
+		fitCanvas(this.canvas, width, height, scale);
 		this.readTheme();
 		this.look(width, height, scale);
 		c.setTransform(scale, 0, 0, scale, 0, 0);

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "analyze/answers.h"
+#include "base/array.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/parallel.h"
@@ -203,40 +204,25 @@ struct err *modules_update(struct modules *ms, const struct profile *now)
    one; code that is made at run time may lie where another one was. */
 static void find_made(const struct profile_module *p, uint64_t at, struct modules_function *out)
 {
-	size_t low = 0, high = p->name_count;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (p->names[middle].start <= at)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	size_t after = FIRST_NOT(i, p->name_count, p->names[i].start <= at);
 	size_t more = p->kind == PROFILE_JIT ? 0 : NESTING_MAX;
-	while (low && at - p->names[low - 1].start >= p->names[low - 1].size)
-		low = more-- ? low - 1 : 0;
-	if (!low)
+	while (after && at - p->names[after - 1].start >= p->names[after - 1].size)
+		after = more-- ? after - 1 : 0;
+	if (!after)
 		return;
-	out->name = p->names[low - 1].name;
-	out->start = p->names[low - 1].start;
+	out->name = p->names[after - 1].name;
+	out->start = p->names[after - 1].start;
 }
 
 /* Where there is no symbol, unwind information still says where functions begin. */
 static uint64_t range_start(struct module *m, uint64_t at)
 {
-	size_t low = 0, high;
 	if (!m->has_ranges)
 		err_free(
 			cfi_ranges(m->image, places_debug(m->places), &m->ranges, &m->range_count));
 	m->has_ranges = true;
-	high = m->range_count;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (m->ranges[middle].start <= at)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low && at < m->ranges[low - 1].end ? m->ranges[low - 1].start : at;
+	size_t after = FIRST_NOT(i, m->range_count, m->ranges[i].start <= at);
+	return after && at < m->ranges[after - 1].end ? m->ranges[after - 1].start : at;
 }
 
 static void find_in_file(struct module *m, uint64_t address, bool exact,
@@ -409,8 +395,9 @@ unsigned modules_notes(const struct modules *ms, struct buf *out)
 		{has_gaps,
 		 "so much code without symbols and unwind information that loops in it were "
 		 "not looked for: 'culprit structure FILE' finds them, and keeps them"},
-		{is_damaged, "damaged debug information, so that inlined functions, loops and "
-			     "lines may be missing"},
+		{is_damaged,
+		 "debug information that cannot all be read, so that inlined functions, "
+		 "loops and lines may be missing"},
 	};
 	unsigned lines = 0;
 	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {

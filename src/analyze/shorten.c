@@ -24,7 +24,33 @@ static const char *past_bracket(const char *at)
 	return at;
 }
 
-/* The characters of an operator's name, which may be brackets: operator<, operator(), operator-> */
+/* The length of what `operator` is followed by at this place; 0: it is no operator. Longer ones stand first. */
+static size_t sign_length(const char *at)
+{
+	static const char *const signs[] = {
+		"<=>", "<<=", ">>=", "->*", "()", "[]", "->", "<<", ">>", "<=", ">=", "==", "!=",
+		"&&",  "||",  "++",  "--",  "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<",
+		">",   "=",   "!",   "+",   "-",  "*",  "/",  "%",  "&",  "|",  "^",  "~",  ",",
+	};
+	for (size_t i = 0; i < sizeof signs / sizeof *signs; i++)
+		if (!strncmp(at, signs[i], strlen(signs[i])))
+			return strlen(signs[i]);
+	return 0;
+}
+
+/* " new", " bool", " std::vector<int>": up to the parameters, or what else follows. */
+static size_t type_length(const char *at)
+{
+	const char *end = at + 1;
+	if (at[0] != ' ' || !(isalpha((unsigned char)at[1]) || at[1] == '_'))
+		return 0;
+	while (*end && *end != '(' && strncmp(end, " [", 2) != 0)
+		end = *end == '<' ? past_bracket(end) : end + 1;
+	return (size_t)(end - at);
+}
+
+/* The characters of an operator's name, which may be brackets (operator<, operator(), operator->) and have spaces
+   (operator bool). */
 static size_t operator_length(const char *at, const char *start)
 {
 	static const char word[] = "operator";
@@ -32,10 +58,10 @@ static size_t operator_length(const char *at, const char *start)
 	if (strncmp(at, word, length) ||
 	    (at > start && (isalnum((unsigned char)at[-1]) || at[-1] == '_')))
 		return 0;
-	if (!strncmp(at + length, "()", 2) || !strncmp(at + length, "[]", 2))
-		return length + 2;
-	size_t signs = strspn(at + length, "<>=!+-*/%&|^~,");
-	return signs ? length + signs : 0;
+	size_t rest = sign_length(at + length);
+	if (!rest)
+		rest = type_length(at + length);
+	return rest ? length + rest : 0;
 }
 
 static bool is_kept(const char *at)

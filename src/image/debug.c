@@ -21,8 +21,7 @@
 
 #define CRC_PIECE (1 << 20)
 
-/* Where debug files are installed; the environment may say another place. */
-static const char *debug_root(void)
+const char *debug_root(void)
 {
 	const char *root = getenv("CULPRIT_DEBUG_ROOT");
 	return root && root[0] ? root : "/usr/lib/debug";

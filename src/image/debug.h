@@ -12,3 +12,6 @@ struct image;
 
 /* *out is the opened debug file, or NULL where none was found. */
 struct err *debug_find(struct image *image, bool allow_download, struct image **out);
+
+/* The folder in which debug files are installed: $CULPRIT_DEBUG_ROOT, /usr/lib/debug by default. */
+const char *debug_root(void);

@@ -237,9 +237,12 @@ static enum dwarf_wanted wanted_of(enum dwarf_kind kind, uint64_t attribute)
 		return WANT_SIBLING;
 	if (kind == DWARF_FUNCTION || kind == DWARF_INLINED)
 		return wanted_of_function(attribute);
-	if (kind == DWARF_PASS && attribute == DW_AT_name)
-		return WANT_NAME; /* functions may be told by it */
-	return WANT_NOTHING;
+	if (kind != DWARF_PASS) /* functions may be told by what they lie in */
+		return WANT_NOTHING;
+	return attribute == DW_AT_name        ? WANT_NAME
+	       : attribute == DW_AT_decl_file ? WANT_DECL_FILE
+	       : attribute == DW_AT_decl_line ? WANT_DECL_LINE
+					      : WANT_NOTHING;
 }
 
 /* ---- tables ---- */
@@ -380,13 +383,6 @@ void dwarf_abbrevs_free(struct dwarf_abbrevs *t)
 
 const struct dwarf_abbrev *dwarf_abbrevs_search(const struct dwarf_abbrevs *t, uint64_t code)
 {
-	size_t low = 0, high = t->count;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (t->all[middle].code < code)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < t->count && t->all[low].code == code ? &t->all[low] : NULL;
+	size_t found = FIRST_NOT(i, t->count, t->all[i].code < code);
+	return found < t->count && t->all[found].code == code ? &t->all[found] : NULL;
 }

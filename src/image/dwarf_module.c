@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "image/debug.h"
 #include "image/dwarf_names.h"
 #include "image/dwarf_split.h"
 #include "image/dwarf_value.h"
@@ -98,26 +99,35 @@ static bool shared_path(struct image *image, const char *link, char *path, size_
 	return snprintf(path, room, "%s/%s", own, link) < (int)room;
 }
 
+#define TOP "/usr/lib/debug/" /* where packages put debug files */
+
 /* Where the debug file is from packages that were unpacked elsewhere, so is the shared one. */
 static bool shared_path_moved(struct image *image, const char *link, char *path, size_t room)
 {
-	static const char top[] = "/usr/lib/debug/";
 	char own[PATH_MAX], *found;
-	if (strncmp(link, top, strlen(top)) != 0 || !realpath(image_path(image), own))
+	if (strncmp(link, TOP, strlen(TOP)) != 0 || !realpath(image_path(image), own))
 		return false;
-	found = strstr(own, top);
+	found = strstr(own, TOP);
 	return found && snprintf(path, room, "%.*s%s", (int)(found - own), own, link) < (int)room;
+}
+
+/* The user may keep debug files elsewhere. */
+static bool shared_path_in_root(const char *link, char *path, size_t room)
+{
+	return !strncmp(link, TOP, strlen(TOP)) &&
+	       snprintf(path, room, "%s/%s", debug_root(), link + strlen(TOP)) < (int)room;
 }
 
 /* Debian and others keep it by its identity, too. */
 static bool shared_path_by_id(struct dwarf_span id, char *path, size_t room)
 {
-	int at = snprintf(path, room, "/usr/lib/debug/.build-id/%02x/", id.size ? id.bytes[0] : 0);
+	char name[2 * BUILD_ID_MAX + 1] = "";
 	if (id.size < 2 || id.size > BUILD_ID_MAX)
 		return false;
 	for (size_t i = 1; i < id.size; i++)
-		at += snprintf(path + at, room - (size_t)at, "%02x", id.bytes[i]);
-	return snprintf(path + at, room - (size_t)at, ".debug") < (int)(room - (size_t)at);
+		snprintf(name + 2 * (i - 1), 3, "%02x", id.bytes[i]);
+	return snprintf(path, room, "%s/.build-id/%02x/%s.debug", debug_root(), id.bytes[0], name) <
+	       (int)room;
 }
 
 static struct image *open_shared(const char *path, struct dwarf_span id)
@@ -159,6 +169,8 @@ static void find_shared(struct dwarf_module *m)
 	if (shared_path(m->source, link, path, sizeof path))
 		m->shared_image = open_shared(path, id);
 	if (!m->shared_image && shared_path_moved(m->source, link, path, sizeof path))
+		m->shared_image = open_shared(path, id);
+	if (!m->shared_image && shared_path_in_root(link, path, sizeof path))
 		m->shared_image = open_shared(path, id);
 	if (!m->shared_image && shared_path_by_id(id, path, sizeof path))
 		m->shared_image = open_shared(path, id);

@@ -16,8 +16,10 @@
 
 struct scope {
 	uint64_t start, end; /* offsets: of its DIE, and behind all that is in it */
-	const char *name;
+	const char *name;    /* NULL: a class without one */
+	uint32_t file, line; /* of such a class, where it is written; 0: not known */
 	uint32_t outer;
+	bool lambda; /* such a class, made by the compiler */
 };
 
 struct dwarf_scopes {
@@ -44,10 +46,20 @@ static bool has_scope(uint16_t tag)
 	       tag == DW_TAG_interface_type || tag == DW_TAG_subprogram;
 }
 
+/* gcc gives the class of a lambda expression no name, but this one to its constructors. */
+static bool is_lambda(const struct making *m, const char *name, uint32_t depth)
+{
+	const struct open_scope *outer = m->nesting ? &m->open[m->nesting - 1] : NULL;
+	return name && !strcmp(name, "<lambda>") && outer && outer->depth + 1 == depth &&
+	       !m->out->all[outer->index].name;
+}
+
 static void open_one(struct making *m, const struct dwarf_die *die, const char *name,
 		     uint32_t depth)
 {
 	struct dwarf_scopes *out = m->out;
+	if (is_lambda(m, name, depth))
+		out->all[m->open[m->nesting - 1].index].lambda = true;
 	if (m->nesting == NESTING_MAX)
 		return;
 	if (!ARRAY_ROOM_BELOW(out->all, out->count, out->room, SCOPES_MAX)) {
@@ -58,6 +70,8 @@ static void open_one(struct making *m, const struct dwarf_die *die, const char *
 		.start = die->offset,
 		.end = UINT64_MAX,
 		.name = name,
+		.file = name ? 0 : dwarf_number(die, WANT_DECL_FILE),
+		.line = name ? 0 : dwarf_number(die, WANT_DECL_LINE),
 		.outer = m->nesting ? m->open[m->nesting - 1].index : NONE,
 	};
 	m->open[m->nesting++] = (struct open_scope){(uint32_t)out->count++, depth,
@@ -76,12 +90,14 @@ static void close_to(struct making *m, uint32_t depth, uint64_t offset)
 	}
 }
 
-static const char *scope_name(struct dwarf_unit *unit, const struct dwarf_die *die)
+/* False: what it holds is not told by it. */
+static bool scope_name(struct dwarf_unit *unit, const struct dwarf_die *die, const char **name)
 {
-	const char *name = dwarf_string(unit, die, WANT_NAME);
-	if (name || die->abbrev->tag == DW_TAG_subprogram)
-		return name; /* an instance has none: the abstract one does */
-	return die->abbrev->tag == DW_TAG_namespace ? "(anonymous namespace)" : "(anonymous)";
+	*name = dwarf_string(unit, die, WANT_NAME);
+	if (!*name && die->abbrev->tag == DW_TAG_namespace)
+		*name = "(anonymous namespace)";
+	/* An instance of a function has none: the abstract one does. */
+	return *name || die->abbrev->tag != DW_TAG_subprogram;
 }
 
 static struct dwarf_scopes *make(struct dwarf_unit *unit)
@@ -102,8 +118,7 @@ static struct dwarf_scopes *make(struct dwarf_unit *unit)
 			dwarf_walk_pass(&walk, abbrev);
 		} else {
 			dwarf_walk_read(&walk, abbrev, &die);
-			name = walk.c.bad ? NULL : scope_name(unit, &die);
-			if (name)
+			if (!walk.c.bad && scope_name(unit, &die, &name))
 				open_one(&m, &die, name, depth);
 		}
 	}
@@ -132,31 +147,51 @@ void dwarf_scopes_free(struct dwarf_scopes *scopes)
 	free(scopes);
 }
 
+/* The innermost scope that holds the DIE at `offset`; NONE: there is none. */
+static uint32_t find_holder(const struct dwarf_scopes *scopes, uint64_t offset)
+{
+	size_t after = FIRST_NOT(i, scopes ? scopes->count : 0, scopes->all[i].start < offset);
+	uint32_t at = after ? (uint32_t)(after - 1) : NONE;
+	/* What holds the DIE holds, or is, the last one that began before it. */
+	while (at != NONE && scopes->all[at].end <= offset)
+		at = scopes->all[at].outer;
+	return at;
+}
+
+static void append_name(const struct scope *scope, struct buf *out)
+{
+	if (scope->name)
+		buf_append(out, scope->name, strnlen(scope->name, NAME_MAX_BYTES));
+	else if (scope->lambda && scope->line)
+		buf_printf(out, "{lambda at line %u}", (unsigned)scope->line);
+	else
+		buf_puts(out, scope->lambda ? "{lambda}" : "(anonymous)");
+	buf_puts(out, "::");
+}
+
 void dwarf_scopes_append(struct dwarf_unit *unit, uint64_t offset, struct buf *out)
 {
 	const struct dwarf_scopes *scopes = need(unit);
-	const char *names[NESTING_MAX];
-	size_t low = 0, high = scopes ? scopes->count : 0, count = 0;
-	size_t length = 0;
-	uint32_t at;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (scopes->all[middle].start < offset)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	/* What holds the DIE holds, or is, the last one that began before it. */
-	for (at = low ? (uint32_t)(low - 1) : NONE; at != NONE; at = scopes->all[at].outer) {
-		if (scopes->all[at].end <= offset)
-			continue;
-		length += strnlen(scopes->all[at].name, NAME_MAX_BYTES);
+	const struct scope *found[NESTING_MAX];
+	size_t count = 0, length = 0;
+	for (uint32_t at = find_holder(scopes, offset); at != NONE; at = scopes->all[at].outer) {
+		const char *name = scopes->all[at].name;
+		length += name ? strnlen(name, NAME_MAX_BYTES) : 0;
 		if (length > NAME_MAX_BYTES || count == NESTING_MAX)
 			break;
-		names[count++] = scopes->all[at].name;
+		found[count++] = &scopes->all[at];
 	}
-	while (count > 0) {
-		buf_puts(out, names[--count]);
-		buf_puts(out, "::");
-	}
+	while (count > 0)
+		append_name(found[--count], out);
+}
+
+bool dwarf_scopes_lambda(struct dwarf_unit *unit, uint64_t offset, uint32_t *file, uint32_t *line)
+{
+	const struct dwarf_scopes *scopes = need(unit);
+	uint32_t at = find_holder(scopes, offset);
+	if (at == NONE || !scopes->all[at].lambda)
+		return false;
+	*file = scopes->all[at].file;
+	*line = scopes->all[at].line;
+	return true;
 }

@@ -14,4 +14,7 @@ struct dwarf_scopes;
    name. The index of the unit is made when first asked for; several threads may ask. */
 void dwarf_scopes_append(struct dwarf_unit *unit, uint64_t offset, struct buf *out);
 
+/* Where the lambda expression is written whose code the DIE at `offset` is; false: it is of none. */
+bool dwarf_scopes_lambda(struct dwarf_unit *unit, uint64_t offset, uint32_t *file, uint32_t *line);
+
 void dwarf_scopes_free(struct dwarf_scopes *scopes); /* NULL is fine */

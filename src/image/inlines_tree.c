@@ -84,7 +84,7 @@ static bool is_cplusplus(uint16_t language)
 	       language == DW_LANG_C_plus_plus_17 || language == DW_LANG_C_plus_plus_20;
 }
 
-/* A name for a function that has no linkage name, with what it lies in: "main::<lambda(int)>::" is
+/* A name for a function that has no linkage name, with what it lies in: "main::{lambda at line 8}::" is
    what tells one "operator()" from all the others. */
 static const char *qualified(struct tree *t, struct dwarf_unit *unit, uint64_t offset,
 			     const char *plain)
@@ -117,8 +117,14 @@ static void find_names(struct tree *t, struct dwarf_unit *unit, struct dwarf_die
 			break;
 		take_names(t, unit, die, out);
 	}
-	if (!out->name)
-		out->name = qualified(t, unit, die->offset, out->plain);
+	if (out->name)
+		return;
+	out->name = qualified(t, unit, die->offset, out->plain);
+	uint32_t file, line;
+	if (!out->line && dwarf_scopes_lambda(unit, die->offset, &file, &line)) {
+		out->line = line;
+		out->file = file ? lines_unit_file(t->lines, unit, file) : out->file;
+	}
 }
 
 /* The names of the function that was inlined; many scopes have the same. */

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/buf.h"
 #include "base/cachedir.h"
 #include "base/err.h"
@@ -20,7 +21,7 @@
 #include "structure/internal.h"
 
 /* To be raised when the same module would give another structure. */
-#define STRUCTURE_VERSION 4
+#define STRUCTURE_VERSION 5
 
 /* ---- the cache's key ---- */
 
@@ -245,15 +246,9 @@ bool structure_has_gaps(const struct structure *s)
 
 uint32_t structure_scope_at(const struct structure_procedure *p, uint64_t address)
 {
-	size_t low = 0, high = p->range_count;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (p->ranges[middle].end <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < p->range_count && p->ranges[low].start <= address ? p->ranges[low].scope : 0;
+	size_t found = FIRST_NOT(i, p->range_count, p->ranges[i].end <= address);
+	return found < p->range_count && p->ranges[found].start <= address ? p->ranges[found].scope
+									   : 0;
 }
 
 /* ---- the whole module ---- */

@@ -29,6 +29,23 @@ static void test_names(void **state)
 	      "(anonymous namespace)::f [clone .constprop.0]");
 	check("bool std::operator< <char, std::char_traits<char>, std::allocator<char> >(S const&)",
 	      "std::operator<<…>");
+	check("std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> > "
+	      "std::operator+<char, std::char_traits<char>, std::allocator<char> >(char const*, "
+	      "std::__cxx11::basic_string<char> const&)",
+	      "std::operator+<…>");
+	check("bool a::operator><int>(b<int>)", "a::operator><int>");
+	check("bool a::operator<= <std::vector<int>, std::vector<int> >(X)", "a::operator<=<…>");
+	check("A& a::operator+=<int>(int)", "a::operator+=<int>");
+	check("std::ostream& std::operator<< <std::char_traits<char> >(std::ostream&, char const*)",
+	      "std::operator<<<…>");
+	check("std::function<void (int)>::operator bool() const",
+	      "std::function<void (int)>::operator bool");
+	check("a::b::operator std::vector<int, std::allocator<int> >() const [clone .cold]",
+	      "a::b::operator std::vector<int, std::allocator<int> > [clone .cold]");
+	check("operator new(unsigned long)", "operator new");
+	check("operator delete[](void*, unsigned long)", "operator delete[]");
+	check("x::operator_like(int)", "x::operator_like");
+	check("x::cooperator<int>(int)", "x::cooperator<int>");
 	check("a::operator()(int) const", "a::operator()");
 	check("a::operator->() const", "a::operator->");
 	check("std::thread::_State_impl<std::thread::_Invoker<std::tuple<main::{lambda()#1}> > "

@@ -267,9 +267,9 @@ unsigned summary_warn(const struct summary *s, const struct profile *p, struct b
 			 "could be sampled; a higher rate (record -F 10000) sees shorter runs\n");
 	else if (s->samples && s->samples < FEW_SAMPLES && ++count)
 		buf_printf(out,
-			   "only %s samples: shares are rough; a longer run or a higher rate "
+			   "only %s sample%s: shares are rough; a longer run or a higher rate "
 			   "(record -F) gives more\n",
-			   summary_count(n, s->samples));
+			   summary_count(n, s->samples), s->samples == 1 ? "" : "s");
 	return count;
 }
 

@@ -141,8 +141,8 @@ struct err *process_forbidden(pid_t pid, pid_t tid)
 			(int)pid, scope);
 	return err_new(
 		"not permitted to look at process %d: it guards itself (set-uid or undumpable), or "
-		"this container lacks CAP_SYS_PTRACE: run as root",
-		(int)pid);
+		"this container lacks CAP_SYS_PTRACE: %s",
+		(int)pid, geteuid() ? "run as root" : "start it with --cap-add=SYS_PTRACE");
 }
 
 struct err *process_tasks(pid_t pid, pid_t **tids, size_t *count)

@@ -66,12 +66,13 @@ static bool is_privileged(const struct answer *a)
 	bool bpf = has(data, CAP_BPF), perfmon = has(data, CAP_PERFMON);
 	if (bpf && perfmon)
 		return true;
-	snprintf(
-		a->why, a->size,
-		"to sample from the kernel takes CAP_BPF and CAP_PERFMON, and %s missing: run as root, "
-		"or with %s",
-		bpf || perfmon ? (bpf ? "CAP_PERFMON is" : "CAP_BPF is") : "both are",
-		bpf || perfmon ? "that one, too" : "these two");
+	const char *way = bpf || perfmon ? "run as root, or with that one, too"
+					 : "run as root, or with these two";
+	if (!geteuid()) /* it lacks what root has elsewhere */
+		way = "add to what this container or unit may do, as by docker run --cap-add";
+	snprintf(a->why, a->size,
+		 "to sample from the kernel takes CAP_BPF and CAP_PERFMON, and %s missing: %s",
+		 bpf || perfmon ? (bpf ? "CAP_PERFMON is" : "CAP_BPF is") : "both are", way);
 	return false;
 }
 

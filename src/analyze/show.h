@@ -20,6 +20,9 @@ struct show_options {
 	bool colour;
 	bool full_names; /* of C++, with parameters and template arguments */
 	bool functions;  /* say which function a loop is in */
+	bool rows;       /* JSON: a tree as rows (base/json_tree.h) */
+	bool brief;      /* a chain of nodes (brief.h) on one line */
+	double least;    /* brief: fewer samples may leave a chain */
 };
 
 /* Appends a line of titles and one for each node that is not hidden. Returns how many more there
@@ -27,6 +30,6 @@ struct show_options {
 size_t show_text(const struct tree *tree, const struct profile *profile,
 		 const struct show_options *options, struct buf *out);
 
-/* Writes "metrics", and "tree" or "rows", into the object that is open. */
-void show_json(const struct tree *tree, const struct profile *profile,
+/* Writes "metrics", and "tree" or "rows", into the object that is open. False: no memory. */
+bool show_json(const struct tree *tree, const struct profile *profile,
 	       const struct show_options *options, struct json *out);

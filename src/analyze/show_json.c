@@ -4,6 +4,7 @@
 #include "analyze/scopes.h"
 #include "analyze/tree.h"
 #include "base/json.h"
+#include "base/json_tree.h"
 #include "profile/profile.h"
 
 static void put_values(struct json *j, const char *key, const uint64_t *values, size_t count)
@@ -43,11 +44,10 @@ static void put_inlined(const struct tree_node *n, const struct scope *s, struct
 	}
 }
 
-/* All of a node but its children; the object stays open. */
-static void begin_node(const struct tree *t, const struct profile *p, uint32_t node, struct json *j)
+/* All of a node but its children, into the object that is open. */
+static void put_node(const struct tree *t, const struct profile *p, uint32_t node, struct json *j)
 {
 	const struct scope *s = scopes_get(t->scopes, t->nodes[node].scope);
-	json_begin_object(j);
 	json_key(j, "name");
 	json_string(j, s->name);
 	json_key(j, "kind");
@@ -74,31 +74,25 @@ static void begin_node(const struct tree *t, const struct profile *p, uint32_t n
 	put_values(j, "total", t->total + node * t->metric_count, t->metric_count);
 }
 
-static void begin_children(struct json *j)
-{
-	json_key(j, "children");
-	json_begin_array(j);
-}
-
 /* Trees may be as deep as stacks: no recursion here. */
-static void put_tree(const struct tree *t, const struct profile *p, struct json *j)
+static bool put_tree(const struct tree *t, const struct profile *p, bool rows, struct json *j)
 {
+	struct json_tree out;
 	uint32_t at = 0;
-	begin_node(t, p, at, j);
-	begin_children(j);
+	json_tree_begin(&out, j, rows, "tree");
 	for (;;) {
+		json_tree_open(&out);
+		put_node(t, p, at, j);
+		json_tree_children(&out);
 		uint32_t next = tree_first(t, at);
 		while (next == TREE_NONE) {
-			json_end_array(j);
-			json_end_object(j);
+			json_tree_close(&out);
 			if (!at)
-				return;
+				return json_tree_end(&out);
 			next = tree_next(t, at);
 			at = t->nodes[at].parent;
 		}
 		at = next;
-		begin_node(t, p, at, j);
-		begin_children(j);
 	}
 }
 
@@ -122,22 +116,22 @@ static void put_metrics(const struct tree *t, const struct profile *p, struct js
 	json_end_array(j);
 }
 
-void show_json(const struct tree *t, const struct profile *p, const struct show_options *o,
+bool show_json(const struct tree *t, const struct profile *p, const struct show_options *o,
 	       struct json *j)
 {
 	uint64_t rows = 0;
 	put_metrics(t, p, j);
-	json_key(j, o->flat ? "rows" : "tree");
-	if (!o->flat) {
-		put_tree(t, p, j);
-		return;
-	}
+	if (!o->flat)
+		return put_tree(t, p, o->rows, j);
+	json_key(j, "rows");
 	json_begin_array(j);
 	for (uint32_t i = tree_first(t, 0); i != TREE_NONE; i = tree_next(t, i)) {
 		if (o->limit && rows++ >= o->limit)
 			break;
-		begin_node(t, p, i, j);
+		json_begin_object(j);
+		put_node(t, p, i, j);
 		json_end_object(j);
 	}
 	json_end_array(j);
+	return true;
 }

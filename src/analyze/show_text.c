@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/brief.h"
 #include "analyze/shorten.h"
 #include "analyze/scopes.h"
 #include "analyze/summary.h"
@@ -83,9 +84,10 @@ static const char *amount(const struct drawing *d, uint64_t count, char out[SUMM
 	return summary_count(out, count);
 }
 
-static void put_numbers(struct drawing *d, uint32_t node)
+/* Of the nodes from `node` to `last`: all samples of the first, and those of the last alone. */
+static void put_numbers(struct drawing *d, uint32_t node, uint32_t last)
 {
-	uint64_t self = tree_self(d->t, node, d->o->metric);
+	uint64_t self = tree_self(d->t, last, d->o->metric);
 	double own = share(d, self), all = share(d, tree_total(d->t, node, d->o->metric));
 	const char *colour = own >= 5 ? RED : own >= 1 ? YELLOW : "";
 	char text[SUMMARY_COUNT_MAX];
@@ -173,15 +175,60 @@ static void describe(const struct drawing *d, const struct scope *s, struct buf 
 		buf_puts(out, s->guessed ? " (inlined?)" : " (inlined)");
 }
 
+/* The name of a node's scope, as it is shown. */
+static void name_node(const struct drawing *d, uint32_t node, struct buf *out)
+{
+	const struct tree_node *n = &d->t->nodes[node];
+	const struct scope *s = scopes_get(d->t->scopes, n->scope);
+	if (s->kind != SCOPE_FUNCTION && s->kind != SCOPE_INLINE) {
+		buf_puts(out, s->name);
+		return;
+	}
+	put_short(d, s->name, out);
+	if (n->folded)
+		buf_printf(out, " x %" PRIu32, n->folded + 1);
+}
+
+#define ARROW " → "
+
+/* "main → … → " of the nodes from `first` to the one before `last`, as many as there is room for. */
+static size_t put_way(struct drawing *d, uint32_t first, uint32_t last, size_t room)
+{
+	struct buf way = {0}, name = {0};
+	size_t most = room > 2 * NAME_LEAST ? room - NAME_LEAST : NAME_LEAST;
+	bool cut = false;
+	for (uint32_t node = last; node != first;) {
+		node = d->t->nodes[node].parent;
+		buf_clear(&name);
+		name_node(d, node, &name);
+		buf_puts(&name, ARROW);
+		cut = d->o->width &&
+		      utf8_count(buf_text(&way)) + utf8_count(buf_text(&name)) > most;
+		if (cut)
+			break;
+		buf_append(&name, buf_text(&way), way.size);
+		struct buf swapped = way;
+		way = name;
+		name = swapped;
+	}
+	buf_puts(d->out, style(d, DIM));
+	if (cut)
+		buf_puts(d->out, "…" ARROW);
+	buf_put_clean(d->out, buf_text(&way), way.size);
+	buf_puts(d->out, style(d, PLAIN));
+	size_t used = utf8_count(buf_text(&way)) + (cut ? 1 + strlen(" > ") : 0);
+	d->out->failed |= way.failed | name.failed;
+	buf_free(&way);
+	buf_free(&name);
+	return used;
+}
+
 static void put_scope(struct drawing *d, uint32_t node, size_t used)
 {
 	const struct scope *s = scopes_get(d->t->scopes, d->t->nodes[node].scope);
-	struct buf rest = {0}, shortened = {0};
-	const char *name = s->name;
-	if (!d->o->full_names && (s->kind == SCOPE_FUNCTION || s->kind == SCOPE_INLINE)) {
-		name_shorten(s->name, &shortened);
-		name = shortened.failed ? s->name : buf_text(&shortened);
-	}
+	struct buf rest = {0}, text = {0};
+	name_node(d, node, &text);
+	const char *name = text.failed ? s->name : buf_text(&text);
 	describe(d, s, &rest);
 	size_t behind = utf8_count(buf_text(&rest)), max = 0;
 	size_t left = d->o->width > used ? d->o->width - used : 0;
@@ -201,7 +248,7 @@ static void put_scope(struct drawing *d, uint32_t node, size_t used)
 		buf_puts(d->out, style(d, PLAIN));
 	}
 	buf_free(&rest);
-	buf_free(&shortened);
+	buf_free(&text);
 	buf_puts(d->out, "\n");
 }
 
@@ -248,14 +295,17 @@ static bool push_children(struct drawing *d, uint32_t node)
 	return good;
 }
 
-static void draw_node(struct drawing *d, struct entry entry)
+/* Draws the nodes from that of the entry to `last` on one line. */
+static void draw_line(struct drawing *d, struct entry entry, uint32_t last)
 {
 	d->guides.size = entry.guides;
 	if (d->guides.data)
 		d->guides.data[entry.guides] = 0;
-	put_numbers(d, entry.node);
-	size_t used = put_guides(d, entry.fork);
-	put_scope(d, entry.node, NUMBERS + used);
+	put_numbers(d, entry.node, last);
+	size_t used = NUMBERS + put_guides(d, entry.fork);
+	if (last != entry.node)
+		used += put_way(d, entry.node, last, d->o->width > used ? d->o->width - used : 0);
+	put_scope(d, last, used);
 	if (entry.fork != ALONE)
 		buf_puts(&d->guides, entry.fork == LAST ? "   " : "│  ");
 }
@@ -267,11 +317,14 @@ static size_t draw_tree(struct drawing *d)
 	bool good = push(d, (struct entry){0, 0, ALONE});
 	while (good && d->count) {
 		struct entry entry = d->stack[--d->count];
+		uint32_t last = d->o->brief
+					? brief_chain(d->t, d->o->metric, d->o->least, entry.node)
+					: entry.node;
 		if (d->o->limit && rows++ >= d->o->limit)
 			more++;
 		else
-			draw_node(d, entry);
-		good = push_children(d, entry.node);
+			draw_line(d, entry, last);
+		good = push_children(d, last);
 	}
 	d->out->failed |= !good;
 	return more;
@@ -285,7 +338,7 @@ static size_t draw_rows(struct drawing *d)
 		if (d->o->limit && rows++ >= d->o->limit)
 			more++;
 		else
-			draw_node(d, (struct entry){i, 0, ALONE});
+			draw_line(d, (struct entry){i, 0, ALONE}, i);
 	}
 	return more;
 }

@@ -22,6 +22,7 @@ struct tree_node {
 	uint32_t child, next; /* TREE_NONE: none */
 	bool hidden;          /* left out of what is shown, with all below it */
 	bool called;          /* of an inlined function: tree_called was told something */
+	uint32_t folded;      /* calls of itself that were folded, one below the other (brief.h) */
 	int call_line;        /* 0: not known, or in several places */
 	const char *call_file;
 };

@@ -3,6 +3,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/nearest.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -15,6 +16,18 @@
 static struct err *misused(const struct args *args, const char *what, const char *text)
 {
 	return err_new("%s '%s' (see culprit %s -h)", what, text, args->command);
+}
+
+static struct err *unknown(const struct args *args, const char *text, size_t length)
+{
+	struct nearest n = {0};
+	for (const struct arg *arg = args->options; arg->help; arg++)
+		if (arg->name)
+			nearest_try(&n, text + 2, length, arg->name);
+	if (!n.name)
+		return misused(args, "unknown option", text);
+	return err_new("unknown option '%s', did you mean '--%s'? (see culprit %s -h)", text,
+		       n.name, args->command);
 }
 
 static const struct arg *find_letter(const struct args *args, char letter)
@@ -90,6 +103,14 @@ static struct err *store(const struct args *args, const struct arg *arg, const c
 			return NULL;
 		return err_new("%s is one of %s, not '%s' (see culprit %s -h)", option, arg->value,
 			       text, args->command);
+	case ARG_MAYBE:
+		*(int *)arg->out = 0;
+		if (text && !parse_choice(arg->value, text, arg->out))
+			return err_new(
+				"%s stands alone, or is one of %s, not '%s' (see culprit %s -h)",
+				option, arg->value, text, args->command);
+		*(int *)arg->out += text ? 2 : 1;
+		return NULL;
 	case ARG_LIST:
 		return append(arg->out, option, text);
 	}
@@ -108,10 +129,10 @@ static struct err *parse_long(struct args *args, const char *text, char ***next)
 		return NULL;
 	}
 	if (!arg)
-		return misused(args, "unknown option", text);
+		return unknown(args, text, length);
 	if (arg->kind == ARG_FLAG && equals)
 		return misused(args, "this option takes no value:", text);
-	if (arg->kind != ARG_FLAG && !equals) {
+	if (arg->kind != ARG_FLAG && arg->kind != ARG_MAYBE && !equals) {
 		if (!**next)
 			return misused(args, "a value is missing after", text);
 		equals = *(*next)++;
@@ -132,7 +153,7 @@ static struct err *parse_letters(struct args *args, const char *text, char ***ne
 			args->help = true;
 		} else if (!arg) {
 			e = misused(args, "unknown option", option);
-		} else if (arg->kind == ARG_FLAG) {
+		} else if (arg->kind == ARG_FLAG || arg->kind == ARG_MAYBE) {
 			e = store(args, arg, option, NULL);
 		} else if (c[1]) {
 			return store(args, arg, option, c + 1);
@@ -184,7 +205,11 @@ static void help_option(const struct arg *arg, struct buf *out)
 	if (arg->name)
 		buf_printf(out, "--%s", arg->name);
 	if (arg->value)
-		buf_printf(out, "%s%s", arg->name ? "=" : " ", arg->value);
+		buf_printf(out,
+			   arg->kind == ARG_MAYBE ? "[=%s]"
+			   : arg->name            ? "=%s"
+						  : " %s",
+			   arg->value);
 	width = out->size - start;
 	if (width + 2 > HELP_COLUMN) {
 		buf_puts(out, "\n");

@@ -27,7 +27,8 @@ enum arg_kind {
 	ARG_STRING, /* const char **: points into argv */
 	ARG_U64,    /* uint64_t *: decimal, or hexadecimal after 0x */
 	ARG_CHOICE, /* int *: the index of the value among "one|two|three" in `value` */
-	ARG_LIST,   /* struct arg_list *: every value that was given, in order */
+	ARG_MAYBE, /* int *: 1 if it was given without a value; else 2 + the index, as ARG_CHOICE */
+	ARG_LIST,  /* struct arg_list *: every value that was given, in order */
 };
 
 #define ARG_LIST_MAX 64

@@ -9,8 +9,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/err.h"
 #include "base/term.h"
+#include "base/utf8.h"
 
 #define NOT_FOUND 127 /* what a shell says of a command that does not exist */
 
@@ -75,11 +77,13 @@ static bool show_by(const char *command, const char *text, size_t size)
 	return !(WIFEXITED(status) && WEXITSTATUS(status) == NOT_FOUND);
 }
 
-struct err *pager_show(const char *text, size_t size, bool wanted)
+struct err *pager_show(struct buf *text, bool wanted)
 {
 	const char *command = wanted && term_is_tty(STDOUT_FILENO) ? pager_command() : NULL;
+	if (text->size && term_wants_ascii())
+		text->size = utf8_draw_ascii(text->data, text->size);
 	fflush(stdout);
-	if (command && show_by(command, text, size))
+	if (command && show_by(command, buf_text(text), text->size))
 		return NULL;
-	return write_all(STDOUT_FILENO, text, size);
+	return write_all(STDOUT_FILENO, buf_text(text), text->size);
 }

@@ -5,9 +5,10 @@
  * unless it says otherwise; "" and "cat" mean none), else straight to stdout.
  */
 #include <stdbool.h>
-#include <stddef.h>
 
+struct buf;
 struct err;
 
-/* Writes all of it. A reader who quits the pager early is no error. `wanted` false: no pager. */
-struct err *pager_show(const char *text, size_t size, bool wanted);
+/* Writes all of it. A reader who quits the pager early is no error. `wanted` false: no pager. Where the locale is not UTF-8,
+   what is drawn in the text becomes ASCII. */
+struct err *pager_show(struct buf *text, bool wanted);

@@ -37,6 +37,17 @@ bool term_colour(int fd)
 	return term_is_tty(fd) && terminal && strcmp(terminal, "dumb");
 }
 
+bool term_wants_ascii(void)
+{
+	static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+		if (env_set(names[i])) {
+			const char *value = getenv(names[i]);
+			return !strcasestr(value, "utf-8") && !strcasestr(value, "utf8");
+		}
+	return false;
+}
+
 const char *term_style(int fd, enum term_style style)
 {
 	static const char *const sequences[] = {

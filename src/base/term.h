@@ -14,6 +14,9 @@ bool term_is_tty(int fd);
 /* Whether to colour: NO_COLOR forbids, CLICOLOR_FORCE demands, else a terminal that is not dumb. */
 bool term_colour(int fd);
 
+/* Whether the user's locale is another than UTF-8. If the environment names none, it is not. */
+bool term_wants_ascii(void);
+
 /* The escape sequence that starts `style` on fd (TERM_PLAIN ends it); "" where fd has no colour. */
 const char *term_style(int fd, enum term_style style);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/utf8.h"
 
+#include <stdbool.h>
 #include <string.h>
 
 size_t utf8_decode(const char *text, size_t size, uint32_t *character)
@@ -54,4 +55,21 @@ size_t utf8_count(const char *text)
 	for (; *text; text++)
 		count += utf8_begins(*text);
 	return count;
+}
+
+size_t utf8_draw_ascii(char *text, size_t size)
+{
+	/* All have three bytes. */
+	static const char marks[][4] = {"│", "├", "└", "─", "╭", "↳", "→", "…"};
+	static const char ascii[] = "||`-+>>~";
+	size_t used = 0;
+	for (size_t at = 0; at < size; used++) {
+		size_t i = size - at < 3 ? sizeof marks / sizeof *marks : 0;
+		while (i < sizeof marks / sizeof *marks && memcmp(text + at, marks[i], 3) != 0)
+			i++;
+		bool found = i < sizeof marks / sizeof *marks;
+		text[used] = found ? ascii[i] : text[at];
+		at += found ? 3 : 1;
+	}
+	return used;
 }

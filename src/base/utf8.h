@@ -23,3 +23,7 @@ size_t utf8_count(const char *text);
 
 /* In place: bytes of what is harmful, or no character, become '?'. */
 void utf8_tame(char *text);
+
+/* In place: the lines and marks that we draw with become ASCII, each as wide as before. Names stay as they are. Returns how
+   many bytes are left. */
+size_t utf8_draw_ascii(char *text, size_t size);

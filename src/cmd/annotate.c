@@ -4,6 +4,7 @@
  * with its samples.
  */
 #include "cmd/cmd.h"
+#include "cmd/options.h"
 
 #include "annotate/annotate.h"
 #include "annotate/find.h"
@@ -28,7 +29,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#define DEFAULT_FILE "culprit.prof"
 #define DEFAULT_MIN 0.5
 #define DEFAULT_CONTEXT 5
 
@@ -197,7 +197,7 @@ static struct err *print_text(struct annotate *x)
 	if (!e && out.failed)
 		e = err_new("out of memory");
 	if (!e)
-		e = pager_show(buf_text(&out), out.size, !o->no_pager);
+		e = pager_show(&out, !o->no_pager);
 	buf_free(&out);
 	return e;
 }
@@ -267,11 +267,7 @@ static int read_operands(struct options *o, const struct args *args)
 	}
 	if (o->function && !*o->function)
 		return cmd_misused("annotate", "a function without a name");
-	for (size_t i = 0; i < o->path_maps.count; i++)
-		if (!strchr(o->path_maps.values[i], '='))
-			return cmd_misused("annotate", "--path-map takes FROM=TO, not '%s'",
-					   o->path_maps.values[i]);
-	return -1;
+	return options_path_maps("annotate", &o->path_maps);
 }
 
 static int run(struct options *o, const struct args *args)
@@ -284,11 +280,8 @@ static int run(struct options *o, const struct args *args)
 		return status;
 	if (o->source && o->instructions && !o->json)
 		return cmd_misused("annotate", "--source or --asm, not both");
-	if (choose_is_missing(o->path))
-		return cmd_fail("annotate",
-				err_new("there is no %s%s: make one by culprit record -- COMMAND",
-					o->path, strchr(o->path, '/') ? "" : " here"));
-	return annotate(&x);
+	status = options_profile("annotate", o->path);
+	return status < 0 ? annotate(&x) : status;
 }
 
 int cmd_annotate(int argc, char **argv)
@@ -312,15 +305,10 @@ int cmd_annotate(int argc, char **argv)
 		 &o.min_text},
 		{0, "metric", "M", "another event than the first, by name or number", ARG_STRING,
 		 &o.metric},
-		{0, "thread", "ID|NAME", "only samples of such threads", ARG_STRING, &o.thread},
-		{0, "process", "ID|NAME", "only samples of such processes", ARG_STRING, &o.process},
+		OPTIONS_OF_THREADS(o),
 		{0, "bytes", NULL, "with --asm: the bytes of instructions", ARG_FLAG, &o.bytes},
-		{0, "full-names", NULL, "C++ names with parameters and all template arguments",
-		 ARG_FLAG, &o.full_names},
-		{0, "debuginfod", NULL, "download missing debug information", ARG_FLAG,
-		 &o.debuginfod},
-		{0, "no-pager", NULL, "straight to the terminal", ARG_FLAG, &o.no_pager},
-		{0, "json", NULL, "print JSON", ARG_FLAG, &o.json},
+		OPTIONS_OF_NAMES(o),
+		OPTIONS_OF_OUTPUT(o),
 		{0},
 	};
 	struct args args = {

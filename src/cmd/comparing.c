@@ -132,9 +132,8 @@ struct err *comparing_show(const struct comparing *c, const struct buf *text)
 	struct buf out = {0};
 	cmd_put_lines(&out, buf_text(&c->notes), TERM_YELLOW);
 	buf_puts(&out, buf_text(text));
-	struct err *e = out.failed || text->failed
-				? err_new("out of memory")
-				: pager_show(buf_text(&out), out.size, !c->no_pager);
+	struct err *e = out.failed || text->failed ? err_new("out of memory")
+						   : pager_show(&out, !c->no_pager);
 	buf_free(&out);
 	return e;
 }

@@ -9,6 +9,7 @@
 #include "base/pager.h"
 #include "base/term.h"
 #include "cmd/cmd.h"
+#include "cmd/options.h"
 #include "store/span.h"
 
 #include <ctype.h>
@@ -71,18 +72,6 @@ void db_keep_spans(int argc, char **argv)
 			argv[i]++;
 }
 
-static int compile(const char *command, const char *option, const char *text, regex_t *out,
-		   bool *has)
-{
-	char why[128];
-	int failed = text ? regcomp(out, text, REG_EXTENDED | REG_NOSUB) : 0;
-	*has = text && !failed;
-	if (!failed)
-		return -1;
-	regerror(failed, out, why, sizeof why);
-	return cmd_misused(command, "--%s='%s' is no regular expression: %s", option, text, why);
-}
-
 static int choose_user(const char *command, struct db_choice *c)
 {
 	char *end;
@@ -123,10 +112,11 @@ int db_choose(const char *command, struct db_choice *c, const struct args *args)
 	c->read.epoch = (int64_t)c->epoch;
 	int status = choose_user(command, c);
 	if (status < 0)
-		status = compile(command, "image", c->image_text, &c->image, &c->has_image);
+		status = options_pattern(command, "image", c->image_text, &c->image);
+	c->has_image = c->image_text && status < 0;
 	if (status < 0)
-		status = compile(command, "procedure", c->procedure_text, &c->procedure,
-				 &c->has_procedure);
+		status = options_pattern(command, "procedure", c->procedure_text, &c->procedure);
+	c->has_procedure = c->procedure_text && status < 0;
 	c->read.image = c->has_image ? &c->image : NULL;
 	c->read.procedure = c->has_procedure ? &c->procedure : NULL;
 	return status < 0 ? choose_span(command, c, args) : status;
@@ -147,9 +137,8 @@ struct err *db_page(struct buf *text, bool no_pager)
 {
 	struct buf out = {0};
 	cmd_put_lines(&out, buf_text(text), TERM_PLAIN);
-	struct err *e = text->failed || out.failed
-				? err_new("out of memory")
-				: pager_show(buf_text(&out), out.size, !no_pager);
+	struct err *e = text->failed || out.failed ? err_new("out of memory")
+						   : pager_show(&out, !no_pager);
 	buf_free(text);
 	buf_free(&out);
 	return e;

@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "base/term.h"
 #include "cmd/cmd.h"
+#include "cmd/options.h"
 
 struct options {
 	const char *file, *host;
@@ -215,8 +216,7 @@ int db_list(int argc, char **argv)
 	const struct arg options[] = {
 		DB_FILE_OPTION(o.file),
 		{0, "host", "NAME", "only of this host", ARG_STRING, &o.host},
-		{0, "no-pager", NULL, "straight to the terminal", ARG_FLAG, &o.no_pager},
-		{0, "json", NULL, "print JSON", ARG_FLAG, &o.json},
+		OPTIONS_OF_OUTPUT(o),
 		{0},
 	};
 	struct args args = {

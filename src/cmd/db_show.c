@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "base/term.h"
 #include "cmd/cmd.h"
+#include "cmd/options.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -180,8 +181,7 @@ int db_show(int argc, char **argv)
 		 &o.sort},
 		{0, "limit", "N", "no more than N rows; 50 by default, all with --json", ARG_U64,
 		 &o.limit},
-		{0, "no-pager", NULL, "straight to the terminal", ARG_FLAG, &o.no_pager},
-		{0, "json", NULL, "print JSON", ARG_FLAG, &o.json},
+		OPTIONS_OF_OUTPUT(o),
 		{0},
 	};
 	struct args args = {

@@ -3,6 +3,7 @@
  * `culprit export`: a profile in the format of another tool.
  */
 #include "cmd/cmd.h"
+#include "cmd/options.h"
 #include "analyze/choose.h"
 
 #include "analyze/attribution.h"
@@ -20,7 +21,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#define DEFAULT_FILE "culprit.prof"
 #define FORMATS "pprof|folded|speedscope|firefox|callgrind|perf-script|csv"
 #define UNTOLD -1
 
@@ -105,16 +105,6 @@ static int export(struct run *r)
 
 /* ---- the command ---- */
 
-static int compile(const char *option, const char *text, regex_t *out)
-{
-	char why[128];
-	int failed = text ? regcomp(out, text, REG_EXTENDED | REG_NOSUB) : 0;
-	if (!failed)
-		return -1;
-	regerror(failed, out, why, sizeof why);
-	return cmd_misused("export", "--%s='%s' is no regular expression: %s", option, text, why);
-}
-
 /* -1 to go on. */
 static int check(const struct options *o, const struct args *args)
 {
@@ -129,11 +119,7 @@ static int check(const struct options *o, const struct args *args)
 	if (!o->output && export_is_binary((enum export_format)o->to) && term_is_tty(STDOUT_FILENO))
 		return cmd_fail("export", err_new("this format is not for a terminal: name a file "
 						  "with -o, or send it to a pipe"));
-	if (choose_is_missing(o->path))
-		return cmd_fail("export",
-				err_new("there is no %s%s: make one by culprit record -- COMMAND",
-					o->path, args->count ? "" : " here"));
-	return -1;
+	return options_profile("export", o->path);
 }
 
 static int run(struct options *o, const struct args *args)
@@ -144,10 +130,10 @@ static int run(struct options *o, const struct args *args)
 		o->output = NULL;
 	int status = check(o, args);
 	if (status < 0)
-		status = compile("focus", o->focus, &r.focus);
+		status = options_pattern("export", "focus", o->focus, &r.focus);
 	if (status >= 0)
 		return status;
-	status = compile("ignore", o->ignore, &r.ignore);
+	status = options_pattern("export", "ignore", o->ignore, &r.ignore);
 	if (status < 0) {
 		status = export(&r);
 		if (o->ignore)
@@ -166,20 +152,15 @@ int cmd_export(int argc, char **argv)
 		{'o', "output", "FILE", "write there; standard output by default", ARG_STRING,
 		 &o.output},
 		{0, "metric", "M", "only this event, by name or number", ARG_STRING, &o.metric},
-		{0, "thread", "ID|NAME", "only samples of such threads", ARG_STRING, &o.thread},
-		{0, "process", "ID|NAME", "only samples of such processes", ARG_STRING, &o.process},
-		{0, "focus", "RE", "only paths with a function that matches", ARG_STRING, &o.focus},
-		{0, "ignore", "RE", "no paths with a function that matches", ARG_STRING, &o.ignore},
+		OPTIONS_OF_THREADS(o),
+		OPTIONS_OF_PATHS(o),
 		{0, "group", "thread|process", "folded, csv: begin paths with it", ARG_CHOICE,
 		 &o.group},
 		{0, "rows", "function|context", "csv: what a row is; a function by default",
 		 ARG_CHOICE, &o.rows},
 		{0, "loops", NULL, "loops as frames of their own", ARG_FLAG, &o.loops},
 		{0, "no-inline", NULL, "leave out inlined functions", ARG_FLAG, &o.no_inline},
-		{0, "full-names", NULL, "C++ names with parameters and all template arguments",
-		 ARG_FLAG, &o.full_names},
-		{0, "debuginfod", NULL, "download missing debug information", ARG_FLAG,
-		 &o.debuginfod},
+		OPTIONS_OF_NAMES(o),
 		{0},
 	};
 	struct args args = {

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "base/nearest.h"
 #include "cmd/cmd.h"
 #include "cmd/db_profile.h"
 #include "library/maker.h"
@@ -40,44 +41,13 @@ const struct command *command_find(const char *name)
 	return NULL;
 }
 
-#define NAME_MAX_COMPARED 16
-
-/* How many letters must be changed, added or left out to get from a to b. */
-static size_t distance(const char *a, const char *b)
-{
-	size_t row[NAME_MAX_COMPARED + 1], width = strlen(b), i, j;
-	for (j = 0; j <= width; j++)
-		row[j] = j;
-	for (i = 0; a[i]; i++) {
-		size_t diagonal = row[0];
-		row[0] = i + 1;
-		for (j = 1; j <= width; j++) {
-			size_t change = diagonal + (a[i] != b[j - 1]);
-			diagonal = row[j];
-			if (row[j - 1] < row[j])
-				row[j] = row[j - 1];
-			row[j]++;
-			if (change < row[j])
-				row[j] = change;
-		}
-	}
-	return row[width];
-}
-
 static int unknown_command(const char *name)
 {
-	const struct command *c, *nearest = NULL;
-	size_t best = 3; /* farther than two letters is no slip of the finger */
-	for (c = commands; strlen(name) <= NAME_MAX_COMPARED && c->name; c++) {
-		size_t d = distance(name, c->name);
-		if (d < best && d < strlen(c->name)) {
-			best = d;
-			nearest = c;
-		}
-	}
-	if (nearest)
-		return cmd_misused(NULL, "unknown command '%s', did you mean '%s'?", name,
-				   nearest->name);
+	struct nearest n = {0};
+	for (const struct command *c = commands; c->name; c++)
+		nearest_try(&n, name, strlen(name), c->name);
+	if (n.name)
+		return cmd_misused(NULL, "unknown command '%s', did you mean '%s'?", name, n.name);
 	return cmd_misused(NULL, "unknown command '%.64s'", name);
 }
 

@@ -4,9 +4,11 @@
  * first, names are looked up only where they are shown.
  */
 #include "cmd/cmd.h"
+#include "cmd/options.h"
 #include "analyze/choose.h"
 
 #include "analyze/attribution.h"
+#include "analyze/brief.h"
 #include "analyze/links.h"
 #include "analyze/modules.h"
 #include "analyze/show.h"
@@ -29,9 +31,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#define DEFAULT_FILE "culprit.prof"
 #define DEFAULT_MIN 0.5
 #define DEFAULT_LINKS 20 /* rows */
+#define BRIEF_TOP 10     /* functions */
+#define BRIEF_LINES 40   /* of the tree */
 #define ANY 1e-15        /* a share that every sample has */
 
 struct options {
@@ -40,7 +43,9 @@ struct options {
 	const char *metric, *min_text, *focus, *ignore, *thread, *process;
 	double min; /* per cent */
 	uint64_t limit, depth;
-	bool hot_path, links, no_inline, no_loops, full_names, debuginfod, json, no_pager;
+	bool full, brief; /* brief: what fits on a screen */
+	bool hot_path, links, no_inline, no_loops, full_names, debuginfod, no_pager;
+	int json; /* OPTION_JSON_TREE */
 };
 
 /* As the values of --by stand in help. */
@@ -66,6 +71,7 @@ struct report {
 	struct modules *modules;
 	struct attribution attribution;
 	struct tree *tree;
+	struct tree *top; /* brief: the functions, by self */
 };
 
 /* ---- the work ---- */
@@ -76,6 +82,21 @@ static struct err *load(struct report *r)
 				       &r->summary, &r->notes);
 	return e ? e
 		 : choose_threads(r->profile, r->o->path, r->o->thread, r->o->process, &r->threads);
+}
+
+static struct err *make_brief(struct report *r, const struct view_options *view)
+{
+	struct view_options v = *view;
+	v.view = VIEW_FLAT;
+	struct err *e = view_make(&r->attribution, &v, &r->top);
+	struct tree *folded = NULL;
+	if (!e)
+		e = brief_fold(r->tree, r->metric, &folded);
+	if (e)
+		return e;
+	tree_free(r->tree);
+	r->tree = folded;
+	return NULL;
 }
 
 static struct err *make_view(struct report *r)
@@ -101,7 +122,11 @@ static struct err *make_view(struct report *r)
 	struct err *e = modules_open(r->profile, o->debuginfod, &r->modules);
 	if (!e)
 		e = attribution_make(r->profile, r->modules, &a, &r->attribution);
-	return e ? e : view_make(&r->attribution, &v, &r->tree);
+	if (!e)
+		e = view_make(&r->attribution, &v, &r->tree);
+	if (!e && o->brief)
+		e = make_brief(r, &v);
+	return e;
 }
 
 /* ---- output ---- */
@@ -119,13 +144,14 @@ static void begin_json(struct report *r, struct json *j)
 	json_end_object(j);
 }
 
-static void print_json(struct report *r, const struct show_options *show)
+static struct err *print_json(struct report *r, const struct show_options *show)
 {
 	struct json j = json_to_file(stdout);
 	begin_json(r, &j);
-	show_json(r->tree, r->profile, show, &j);
+	bool good = show_json(r->tree, r->profile, show, &j);
 	json_end_object(&j);
 	json_newline(&j);
+	return good ? NULL : err_new("out of memory");
 }
 
 /* Which part of the recording is shown, where it is not all. */
@@ -151,10 +177,16 @@ static void put_selection(const struct report *r, struct buf *out)
 		   whole ? 100 * (double)part / (double)whole : 0);
 }
 
-static void put_footer(const struct report *r, size_t hidden, size_t more, struct buf *out)
+static void put_footer(const struct report *r, size_t hidden, size_t more, double min,
+		       struct buf *out)
 {
 	struct buf notes = {0};
-	if (hidden && r->o->min > 0 && !r->o->hot_path)
+	if (r->o->brief)
+		buf_printf(&notes,
+			   "%zu more with less than %.2g%%: culprit report --full shows all, "
+			   "culprit view lets you look around\n",
+			   hidden, 100 * min);
+	else if (hidden && r->o->min > 0 && !r->o->hot_path)
 		buf_printf(&notes, "less than %g%%: %zu more; --min 0 shows all\n", r->o->min,
 			   hidden);
 	if (more)
@@ -166,7 +198,20 @@ static void put_footer(const struct report *r, size_t hidden, size_t more, struc
 	buf_free(&notes);
 }
 
-static struct err *print_text(struct report *r, const struct show_options *show, size_t hidden)
+/* The answer first. */
+static void put_top(struct report *r, const struct show_options *show, struct buf *out)
+{
+	struct show_options rows = *show;
+	rows.flat = true;
+	rows.brief = false;
+	rows.limit = BRIEF_TOP;
+	tree_prune(r->top, r->metric, ANY, 0);
+	show_text(r->top, r->profile, &rows, out);
+	buf_puts(out, "\n");
+}
+
+static struct err *print_text(struct report *r, const struct show_options *show, size_t hidden,
+			      double min)
 {
 	struct buf out = {0};
 	cmd_put_lines(&out, buf_text(&r->notes), TERM_YELLOW);
@@ -176,11 +221,12 @@ static struct err *print_text(struct report *r, const struct show_options *show,
 	if (r->metric < r->profile->metric_count && r->summary.samples) {
 		put_selection(r, &out);
 		buf_puts(&out, "\n");
+		if (r->top)
+			put_top(r, show, &out);
 		size_t more = show_text(r->tree, r->profile, show, &out);
-		put_footer(r, hidden, more, &out);
+		put_footer(r, hidden, more, min, &out);
 	}
-	struct err *e = out.failed ? err_new("out of memory")
-				   : pager_show(buf_text(&out), out.size, !r->o->no_pager);
+	struct err *e = out.failed ? err_new("out of memory") : pager_show(&out, !r->o->no_pager);
 	buf_free(&out);
 	return e;
 }
@@ -194,17 +240,24 @@ static struct err *print(struct report *r)
 		.limit = o->limit,
 		.full_names = r->o->full_names,
 		.functions = by_choices[o->by].by == BY_LOOP,
+		.brief = o->brief,
+		.rows = o->json == JSON_ROWS,
 		.width = term_is_tty(STDOUT_FILENO) ? term_width(STDOUT_FILENO) : 0,
 		.colour = term_colour(STDOUT_FILENO),
 	};
 	double min = o->min > 0 || o->json ? o->min / 100 : ANY;
-	size_t hidden = tree_prune(r->tree, r->metric, min, o->depth);
+	size_t hidden;
+	if (o->brief && r->metric < r->profile->metric_count) {
+		min = brief_fit(r->tree, r->metric, min, BRIEF_LINES, &hidden);
+		show.least = min * (double)r->tree->whole[r->metric];
+	} else {
+		hidden = tree_prune(r->tree, r->metric, min, o->depth);
+	}
 	if (o->hot_path && r->metric < r->profile->metric_count)
 		tree_hot_path(r->tree, r->metric);
 	if (!o->json)
-		return print_text(r, &show, hidden);
-	print_json(r, &show);
-	return NULL;
+		return print_text(r, &show, hidden, min);
+	return print_json(r, &show);
 }
 
 /* ---- how well the code bears out the paths, in the place of a view ---- */
@@ -215,9 +268,8 @@ static struct err *print_links_text(struct report *r, const struct link_totals *
 	cmd_put_lines(&out, buf_text(&r->notes), TERM_YELLOW);
 	summary_print(&r->summary, "", &out);
 	link_totals_print(links, r->o->limit ? r->o->limit : DEFAULT_LINKS, &out);
-	put_footer(r, 0, 0, &out);
-	struct err *e = out.failed ? err_new("out of memory")
-				   : pager_show(buf_text(&out), out.size, !r->o->no_pager);
+	put_footer(r, 0, 0, 0, &out);
+	struct err *e = out.failed ? err_new("out of memory") : pager_show(&out, !r->o->no_pager);
 	buf_free(&out);
 	return e;
 }
@@ -253,6 +305,7 @@ static int report(struct report *r)
 	if (!e)
 		e = r->o->links ? show_links(r) : show_view(r);
 	tree_free(r->tree);
+	tree_free(r->top);
 	attribution_free(&r->attribution);
 	modules_close(r->modules);
 	profile_free(r->profile);
@@ -262,16 +315,6 @@ static int report(struct report *r)
 }
 
 /* ---- the command ---- */
-
-static int compile(const char *option, const char *text, regex_t *out)
-{
-	char why[128];
-	int failed = text ? regcomp(out, text, REG_EXTENDED | REG_NOSUB) : 0;
-	if (!failed)
-		return -1;
-	regerror(failed, out, why, sizeof why);
-	return cmd_misused("report", "--%s='%s' is no regular expression: %s", option, text, why);
-}
 
 /* Sets o->min; -1 to go on. */
 static int read_min(struct options *o)
@@ -285,6 +328,20 @@ static int read_min(struct options *o)
 	if (end == o->min_text || *end || !isfinite(o->min) || o->min < 0 || o->min > 100)
 		return cmd_misused("report", "--min takes a per cent from 0 to 100, not '%s'",
 				   o->min_text);
+	return -1;
+}
+
+/* By default, a terminal gets what fits on its screen, if no option asks for more; -1 to go on. */
+static int choose_brief(struct options *o)
+{
+	bool more = o->json || o->links || o->hot_path || o->view != VIEW_TREE || o->by ||
+		    o->depth || o->limit || o->min_text;
+	if (o->brief && o->full)
+		return cmd_misused("report", "--brief or --full, not both");
+	if (o->brief && more)
+		return cmd_misused("report", "--brief is for the plain tree of functions, without "
+					     "--min, --depth and --limit");
+	o->brief |= !o->full && !more && term_is_tty(STDOUT_FILENO);
 	return -1;
 }
 
@@ -303,15 +360,16 @@ static int run(struct options *o, const struct args *args)
 		return cmd_misused("report", "--by=loop and --no-loops exclude each other");
 	if (o->hot_path && o->view != VIEW_TREE)
 		return cmd_misused("report", "--hot-path is for --view=tree");
-	o->path = args->count ? args->operands[0] : DEFAULT_FILE;
-	if (choose_is_missing(o->path))
-		return cmd_fail("report",
-				err_new("there is no %s%s: make one by culprit record -- COMMAND",
-					o->path, args->count ? "" : " here"));
-	status = compile("focus", o->focus, &r.focus);
+	status = choose_brief(o);
 	if (status >= 0)
 		return status;
-	status = compile("ignore", o->ignore, &r.ignore);
+	o->path = args->count ? args->operands[0] : DEFAULT_FILE;
+	status = options_profile("report", o->path);
+	if (status < 0)
+		status = options_pattern("report", "focus", o->focus, &r.focus);
+	if (status >= 0)
+		return status;
+	status = options_pattern("report", "ignore", o->ignore, &r.ignore);
 	if (status < 0)
 		status = report(&r);
 	if (o->focus)
@@ -333,24 +391,25 @@ int cmd_report(int argc, char **argv)
 		 &o.metric},
 		{0, "min", "PCT", "leave out what has less; 0.5 by default, 0 with --json",
 		 ARG_STRING, &o.min_text},
-		{0, "focus", "RE", "only paths with a function that matches", ARG_STRING, &o.focus},
-		{0, "ignore", "RE", "no paths with a function that matches", ARG_STRING, &o.ignore},
+		OPTIONS_OF_PATHS(o),
+		{0, "brief", NULL,
+		 "the ten hottest functions, and as much of the tree as fits on a screen; on a "
+		 "terminal by default",
+		 ARG_FLAG, &o.brief},
+		{0, "full", NULL, "the whole tree; by default if it goes to a file or a pipe",
+		 ARG_FLAG, &o.full},
 		{0, "hot-path", NULL, "only the costliest chain of calls and loops", ARG_FLAG,
 		 &o.hot_path},
 		{0, "links", NULL, "instead, how well the code bears out each step of the paths",
 		 ARG_FLAG, &o.links},
-		{0, "thread", "ID|NAME", "only samples of such threads", ARG_STRING, &o.thread},
-		{0, "process", "ID|NAME", "only samples of such processes", ARG_STRING, &o.process},
+		OPTIONS_OF_THREADS(o),
 		{0, "depth", "N", "no deeper than N levels", ARG_U64, &o.depth},
 		{0, "limit", "N", "no more than N rows", ARG_U64, &o.limit},
 		{0, "no-inline", NULL, "leave out inlined functions", ARG_FLAG, &o.no_inline},
 		{0, "no-loops", NULL, "leave out loops", ARG_FLAG, &o.no_loops},
-		{0, "full-names", NULL, "C++ names with parameters and all template arguments",
-		 ARG_FLAG, &o.full_names},
-		{0, "debuginfod", NULL, "download missing debug information", ARG_FLAG,
-		 &o.debuginfod},
-		{0, "no-pager", NULL, "straight to the terminal", ARG_FLAG, &o.no_pager},
-		{0, "json", NULL, "print JSON", ARG_FLAG, &o.json},
+		OPTIONS_OF_NAMES(o),
+		OPTION_NO_PAGER(o),
+		OPTION_JSON_TREE(o.json),
 		{0},
 	};
 	struct args args = {

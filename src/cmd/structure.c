@@ -4,10 +4,12 @@
  * and lines, each with the addresses that it covers.
  */
 #include "cmd/cmd.h"
+#include "cmd/options.h"
 
 #include "base/args.h"
 #include "base/err.h"
 #include "base/json.h"
+#include "base/json_tree.h"
 #include "base/path.h"
 #include "base/term.h"
 #include "image/image.h"
@@ -115,9 +117,11 @@ static void text_close(void *context, struct shown *s, uint32_t at)
 
 /* ---- JSON ---- */
 
-static void json_begin_scope(struct json *j, const char *kind, const char *name, const char *file)
+static void json_open_scope(struct json_tree *t, const char *kind, const char *name,
+			    const char *file)
 {
-	json_begin_object(j);
+	struct json *j = t->j;
+	json_tree_open(t);
 	json_put_string(j, "kind", kind);
 	json_put_string(j, "name", name);
 	json_put_string(j, "file", file);
@@ -165,10 +169,11 @@ static void json_open(void *context, struct shown *s, uint32_t at, unsigned dept
 {
 	static const char *const kinds[] = {"procedure", "inline", "loop", "statement"};
 	const struct structure_scope *scope = &s->p->scopes[at];
-	struct json *j = context;
+	struct json_tree *t = context;
+	struct json *j = t->j;
 	char *name = scope_name(scope);
 	(void)depth;
-	json_begin_scope(j, kinds[scope->type], name, scope->file);
+	json_open_scope(t, kinds[scope->type], name, scope->file);
 	json_key(j, "lines");
 	json_begin_array(j);
 	json_u64(j, scope->line);
@@ -176,17 +181,14 @@ static void json_open(void *context, struct shown *s, uint32_t at, unsigned dept
 	json_end_array(j);
 	json_ranges(j, s, at);
 	json_details(j, s->p, scope);
-	json_key(j, "children");
-	json_begin_array(j);
+	json_tree_children(t);
 	free(name);
 }
 
 static void json_close(void *context, struct shown *s, uint32_t at)
 {
-	struct json *j = context;
 	(void)s, (void)at;
-	json_end_array(j);
-	json_end_object(j);
+	json_tree_close(context);
 }
 
 /* ---- the command ---- */
@@ -216,43 +218,47 @@ static struct err *print_text(struct structure *structure, const struct wanted *
 	return e;
 }
 
-static struct err *print_json(struct structure *structure, const char *path,
+/* The tree is the document itself; as rows, it is in an object. */
+static struct err *print_json(struct structure *structure, const char *path, bool rows,
 			      const struct wanted *list)
 {
 	struct json j = json_to_file(stdout);
+	struct json_tree t = {.j = &j};
 	struct err *e = NULL;
-	json_begin_scope(&j, "module", path, path);
-	json_key(&j, "children");
-	json_begin_array(&j);
+	if (rows) {
+		json_begin_object(&j);
+		json_tree_begin(&t, &j, true, NULL);
+	}
+	json_open_scope(&t, "module", path, path);
+	json_tree_children(&t);
 	for (size_t i = 0; !e && i < list->count; i++) {
 		struct structure_procedure *p = structure_take(structure, list->items[i].entry);
 		const char *file = list->items[i].file;
 		struct shown shown;
 		if (!i || !same_file(file, list->items[i - 1].file)) {
-			json_begin_scope(&j, "file", file, file);
-			json_key(&j, "children");
-			json_begin_array(&j);
+			json_open_scope(&t, "file", file, file);
+			json_tree_children(&t);
 		}
 		if (p) {
 			e = shown_make(p, &shown);
 			if (!e)
-				shown_walk(&shown, json_open, json_close, &j);
+				shown_walk(&shown, json_open, json_close, &t);
 			shown_free(&shown);
 		}
 		structure_procedure_free(p);
-		if (i + 1 == list->count || !same_file(file, list->items[i + 1].file)) {
-			json_end_array(&j);
-			json_end_object(&j);
-		}
+		if (i + 1 == list->count || !same_file(file, list->items[i + 1].file))
+			json_tree_close(&t);
 	}
-	json_end_array(&j);
-	json_end_object(&j);
+	json_tree_close(&t);
+	bool good = json_tree_end(&t);
+	if (rows)
+		json_end_object(&j);
 	json_newline(&j);
-	return e;
+	return e || good ? e : err_new("out of memory");
 }
 
 static struct err *run(const char *path, const char *function,
-		       const struct structure_options *options, bool json)
+		       const struct structure_options *options, int json)
 {
 	struct image *image = NULL;
 	struct structure *structure = NULL;
@@ -266,7 +272,8 @@ static struct err *run(const char *path, const char *function,
 		printf("%s%s%s\n", term_style(STDOUT_FILENO, TERM_BOLD), term_text(path),
 		       term_style(STDOUT_FILENO, TERM_PLAIN));
 	if (!e)
-		e = json ? print_json(structure, path, &list) : print_text(structure, &list);
+		e = json ? print_json(structure, path, json == JSON_ROWS, &list)
+			 : print_text(structure, &list);
 	if (!e && structure_damage(structure))
 		fprintf(stderr, "culprit structure: %s: %s\n", term_text(path),
 			term_text(structure_damage(structure)));
@@ -278,8 +285,8 @@ static struct err *run(const char *path, const char *function,
 
 int cmd_structure(int argc, char **argv)
 {
-	bool json = false, lines_only = false;
-	int known = 0;
+	bool lines_only = false;
+	int known = 0, json = 0;
 	const struct arg options[] = {
 		{0, "lines-only", NULL,
 		 "tell inlined code by its lines alone, as where no compiler recorded it", ARG_FLAG,
@@ -287,7 +294,7 @@ int cmd_structure(int argc, char **argv)
 		{0, "known", "all|code",
 		 "with --lines-only: the procedures to go by, all described or only those with code",
 		 ARG_CHOICE, &known},
-		{0, "json", NULL, "print JSON", ARG_FLAG, &json},
+		OPTION_JSON_TREE(json),
 		{0},
 	};
 	struct args args = {

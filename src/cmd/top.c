@@ -4,14 +4,13 @@
 #include "base/args.h"
 #include "base/err.h"
 #include "cmd/cmd.h"
+#include "cmd/options.h"
 
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
-
-#define DEFAULT_FILE "culprit.prof"
 
 static bool read_seconds(const char *text, double *out)
 {

@@ -3,6 +3,7 @@
  * `culprit view`: a profile as one HTML file to look at.
  */
 #include "cmd/cmd.h"
+#include "cmd/options.h"
 #include "base/browser.h"
 #include "analyze/choose.h"
 #include "live/page.h"
@@ -25,8 +26,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#define DEFAULT_FILE "culprit.prof"
 
 struct options {
 	const char *path, *output;
@@ -204,21 +203,19 @@ static int choose_files(struct options *o, const struct args *args, int behind)
 	return status;
 }
 
-static int run(struct options *o, const struct args *args)
+static int run(struct options *o)
 {
 	struct viewing v = {.o = o, .diff = &o->diff};
-	for (size_t i = 0; i < o->path_maps.count; i++)
-		if (!strchr(o->path_maps.values[i], '='))
-			return cmd_misused("view", "--path-map takes FROM=TO, not '%s'",
-					   o->path_maps.values[i]);
+	int status = options_path_maps("view", &o->path_maps);
+	if (status >= 0)
+		return status;
 	if (o->port && !o->serve)
 		return cmd_misused("view", "--port is for --serve");
 	if (o->serve)
 		return serve(o);
-	if (!o->diff.wanted && choose_is_missing(o->path))
-		return cmd_fail("view",
-				err_new("there is no %s%s: make one by culprit record -- COMMAND",
-					o->path, args->count ? "" : " here"));
+	status = o->diff.wanted ? -1 : options_profile("view", o->path);
+	if (status >= 0)
+		return status;
 	struct err *e = view(&v);
 	sources_close(v.sources);
 	attribution_free(&v.attribution);
@@ -253,8 +250,7 @@ int cmd_view(int argc, char **argv)
 		 &o.source_dirs},
 		{0, "path-map", "FROM=TO", "source paths that begin with FROM are at TO", ARG_LIST,
 		 &o.path_maps},
-		{0, "debuginfod", NULL, "download missing debug information", ARG_FLAG,
-		 &o.debuginfod},
+		OPTION_DEBUGINFOD(o),
 		{0},
 	};
 	struct args args = {
@@ -273,7 +269,7 @@ int cmd_view(int argc, char **argv)
 	if (status < 0)
 		status = choose_files(&o, &args, behind);
 	if (status < 0)
-		status = run(&o, &args);
+		status = run(&o);
 	view_diff_free(&o.diff);
 	return status;
 }

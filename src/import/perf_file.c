@@ -19,6 +19,7 @@
 
 #include "base/array.h"
 #include "base/err.h"
+#include "base/filekind.h"
 #include "import/bytes.h"
 #include "import/perf_format.h"
 #include "import/perf_info.h"
@@ -163,8 +164,11 @@ static struct err *open_any(struct perf_file *f)
 	uint64_t magic = bytes_u64(&b), size = bytes_u64(&b);
 	if (magic == PERF_MAGIC_SWAPPED)
 		return err_new("it is of a big-endian machine, which is not supported");
-	if (magic != PERF_MAGIC)
-		return err_new("it is no perf.data file");
+	if (magic != PERF_MAGIC) {
+		const char *hint = filekind_hint(head, PERF_PIPE_HEADER_SIZE);
+		return hint ? err_new("it is no perf.data file, but %s", hint)
+			    : err_new("it is no perf.data file");
+	}
 	f->pipe = size == PERF_PIPE_HEADER_SIZE;
 	f->data_end = input_size(f->input);
 	if (f->pipe)

@@ -13,6 +13,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/filekind.h"
 #include "profile/decode.h"
 
 #define PIECE (1u << 20)
@@ -40,12 +41,19 @@ static bool looks_like_one(const uint8_t *bytes, size_t size)
 		format_get_section(bytes + FORMAT_HEADER_SIZE, &ignored));
 }
 
+static struct err *no_profile(const void *bytes, size_t size)
+{
+	const char *hint = filekind_hint(bytes, size);
+	return hint ? err_new("not a profile of culprit, but %s", hint)
+		    : err_new("not a profile of culprit");
+}
+
 static struct err *check_header(const uint8_t *bytes, size_t size, const char **problem)
 {
 	if (size == 0)
 		return err_new("the file is empty");
 	if (!looks_like_one(bytes, size))
-		return err_new("not a profile of culprit");
+		return no_profile(bytes, size);
 	if (size < FORMAT_HEADER_SIZE)
 		return err_new("cut short: nothing in it can be used");
 	if (memcmp(bytes, FORMAT_MAGIC, 8) != 0 ||
@@ -193,7 +201,7 @@ static struct err *read_all(int fd, struct buf *bytes)
 		/* Said early: what follows may have no end. */
 		if (bytes->size >= 4096 &&
 		    !looks_like_one((const uint8_t *)bytes->data, bytes->size))
-			return err_new("not a profile of culprit");
+			return no_profile(bytes->data, bytes->size);
 	}
 }
 

@@ -11,7 +11,7 @@
 static bool json, quiet;
 static const char *output;
 static uint64_t pid;
-static int way;
+static int way, form;
 static struct arg_list events;
 
 static const struct arg options[] = {
@@ -20,6 +20,7 @@ static const struct arg options[] = {
 	{'o', "output", "FILE", "write there", ARG_STRING, &output},
 	{'p', "pid", "PID", "the process", ARG_U64, &pid},
 	{0, "unwind-with-a-long-name", "auto|cfi|fp", "where from", ARG_CHOICE, &way},
+	{'f', "form", "tree|rows", "how", ARG_MAYBE, &form},
 	{'e', "event", "EVENT", "what to count", ARG_LIST, &events},
 	{0},
 };
@@ -38,6 +39,7 @@ static struct err *parse(const char *line)
 	output = NULL;
 	pid = 0;
 	way = -1;
+	form = 0;
 	events.count = 0;
 	args = (struct args){.command = "stack",
 			     .usage = "PID",
@@ -155,12 +157,42 @@ static void lists(void **state)
 	assert_int_equal(events.count, ARG_LIST_MAX);
 }
 
+static void values_that_may_be_missing(void **state)
+{
+	(void)state;
+	assert_null(parse("stack 1"));
+	assert_int_equal(form, 0);
+	assert_null(parse("stack --form 1"));
+	assert_int_equal(form, 1);
+	assert_int_equal(args.count, 1);
+	assert_null(parse("stack -jf 1"));
+	assert_int_equal(form, 1);
+	assert_null(parse("stack --form=tree"));
+	assert_int_equal(form, 2);
+	assert_null(parse("stack --form=rows --form"));
+	assert_int_equal(form, 1);
+	assert_null(parse("stack --form --form=rows"));
+	assert_int_equal(form, 3);
+	assert_refused("stack --form=", "--form stands alone, or is one of tree|rows, not '' (see "
+					"culprit stack -h)");
+	assert_refused("stack --form=row", "--form stands alone, or is one of tree|rows, not 'row' "
+					   "(see culprit stack -h)");
+}
+
 static void says_what_is_wrong(void **state)
 {
 	(void)state;
 	assert_refused("stack --x", "unknown option '--x' (see culprit stack -h)");
-	assert_refused("stack --jso", "unknown option '--jso' (see culprit stack -h)");
-	assert_refused("stack --jsons", "unknown option '--jsons' (see culprit stack -h)");
+	assert_refused("stack --jso",
+		       "unknown option '--jso', did you mean '--json'? (see culprit stack -h)");
+	assert_refused("stack --jsons=1",
+		       "unknown option '--jsons=1', did you mean '--json'? (see culprit stack -h)");
+	assert_refused("stack --unwind=fp", "unknown option '--unwind=fp', did you mean "
+					    "'--unwind-with-a-long-name'? (see culprit stack -h)");
+	assert_refused(
+		"stack --evnet=x",
+		"unknown option '--evnet=x', did you mean '--event'? (see culprit stack -h)");
+	assert_refused("stack --d", "unknown option '--d' (see culprit stack -h)");
 	assert_refused("stack --=", "unknown option '--=' (see culprit stack -h)");
 	assert_refused("stack -jz", "unknown option '-z' (see culprit stack -h)");
 	assert_refused("stack --json=1",
@@ -209,6 +241,7 @@ static void help(void **state)
 					  "  -p, --pid=PID             the process\n"
 					  "      --unwind-with-a-long-name=auto|cfi|fp\n"
 					  "                            where from\n"
+					  "  -f, --form[=tree|rows]    how\n"
 					  "  -e, --event=EVENT         what to count\n"
 					  "  -h, --help                show this text\n"
 					  "\nculprit help stack shows the manual page.\n");
@@ -221,6 +254,7 @@ int main(void)
 		cmocka_unit_test(long_options),
 		cmocka_unit_test(short_options),
 		cmocka_unit_test(operands_anywhere),
+		cmocka_unit_test(values_that_may_be_missing),
 		cmocka_unit_test(says_what_is_wrong),
 		cmocka_unit_test(the_first_operand_ends_options),
 		cmocka_unit_test(lists),

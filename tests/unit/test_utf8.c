@@ -68,11 +68,24 @@ static void nothing_steers_a_terminal(void **state)
 	check("a\xe2\x82", "a??", "a??");
 }
 
+static void drawings_as_ascii(void **state)
+{
+	char text[] = "├─ na\xc3\xafve\n│  └─ a…\n";
+	(void)state;
+	size_t size = utf8_draw_ascii(text, sizeof text - 1);
+	assert_int_equal(size, strlen("|- na\xc3\xafve\n|  `- a~\n"));
+	assert_memory_equal(text, "|- na\xc3\xafve\n|  `- a~\n", size);
+	char cut[] = "a\xe2\x94"; /* a mark that is cut short */
+	assert_int_equal(utf8_draw_ascii(cut, 3), 3);
+	assert_memory_equal(cut, "a\xe2\x94", 3);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(characters_of_all_lengths),
 		cmocka_unit_test(nothing_steers_a_terminal),
+		cmocka_unit_test(drawings_as_ascii),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analyze/brief.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include "analyze/scopes.h"
+#include "analyze/tree.h"
+#include "base/err.h"
+
+#define CYCLE_MAX 64
+#define FIT_STEPS 30 /* of halving the range in which the share is */
+
+/* ---- folding ---- */
+
+struct folding {
+	const struct tree *from;
+	struct tree *to;
+	uint32_t *node;  /* for each node: the one it became */
+	uint32_t *again; /* how many nodes above it became the same one */
+};
+
+/* The node itself or one above it that has this scope; TREE_NONE: none. */
+static uint32_t find_above(const struct tree *t, uint32_t node, uint32_t scope)
+{
+	enum scope_kind kind = scopes_get(t->scopes, scope)->kind;
+	if (kind != SCOPE_FUNCTION && kind != SCOPE_INLINE)
+		return TREE_NONE;
+	while (node != TREE_NONE && (!node || t->nodes[node].scope != scope))
+		node = t->nodes[node].parent;
+	return node;
+}
+
+/* Looks among the nodes above for one that became the same. Functions that call each other are at most so many calls apart. */
+static void count_again(struct folding *f, uint32_t i)
+{
+	uint32_t above = f->from->nodes[i].parent;
+	for (int calls = 0; above && calls < CYCLE_MAX && f->node[above] != f->node[i]; calls++)
+		above = f->from->nodes[above].parent;
+	if (!above || f->node[above] != f->node[i])
+		return;
+	f->again[i] = f->again[above] + 1;
+	struct tree_node *n = &f->to->nodes[f->node[i]];
+	if (f->again[i] > n->folded)
+		n->folded = f->again[i];
+}
+
+/* Parents come before their children. */
+static struct err *fold_node(struct folding *f, uint32_t i)
+{
+	const struct tree_node *n = &f->from->nodes[i];
+	uint32_t parent = f->node[n->parent];
+	uint32_t known = find_above(f->to, parent, n->scope);
+	struct err *e = NULL;
+	f->node[i] = known;
+	if (known == TREE_NONE)
+		e = tree_child(f->to, parent, n->scope, &f->node[i]);
+	if (e)
+		return e;
+	if (known != TREE_NONE || f->again[n->parent])
+		count_again(f, i);
+	if (n->called)
+		tree_called(f->to, f->node[i], n->call_file, n->call_line);
+	for (size_t m = 0; m < f->from->metric_count; m++)
+		f->to->self[f->node[i] * f->to->metric_count + m] +=
+			f->from->self[i * f->from->metric_count + m];
+	return NULL;
+}
+
+struct err *brief_fold(const struct tree *t, uint32_t metric, struct tree **out)
+{
+	struct folding f = {.from = t};
+	struct err *e = tree_new(t->scopes, t->metric_count, &f.to);
+	f.node = calloc(t->count, sizeof *f.node);
+	f.again = calloc(t->count, sizeof *f.again);
+	if (!e && (!f.node || !f.again))
+		e = err_new("out of memory");
+	for (size_t m = 0; !e && m < t->metric_count; m++) {
+		f.to->whole[m] = t->whole[m];
+		f.to->self[m] = t->self[m];
+	}
+	for (uint32_t i = 1; !e && i < t->count; i++)
+		e = fold_node(&f, i);
+	free(f.node);
+	free(f.again);
+	if (!e) {
+		tree_sum(f.to);
+		e = tree_sort(f.to, metric, false);
+	}
+	if (e) {
+		tree_free(f.to);
+		f.to = NULL;
+	}
+	*out = f.to;
+	return e;
+}
+
+/* ---- chains ---- */
+
+uint32_t brief_chain(const struct tree *t, uint32_t metric, double least, uint32_t node)
+{
+	for (;;) {
+		uint32_t only = node ? tree_first(t, node) : TREE_NONE;
+		if (only == TREE_NONE || tree_next(t, only) != TREE_NONE)
+			return node;
+		uint64_t leave = tree_total(t, node, metric) - tree_total(t, only, metric);
+		if (leave && (double)leave >= least)
+			return node;
+		node = only;
+	}
+}
+
+/* ---- fitting ---- */
+
+static size_t count_lines(const struct tree *t, uint32_t metric, double least)
+{
+	size_t lines = 0;
+	uint32_t at = 0;
+	while (at != TREE_NONE) {
+		at = brief_chain(t, metric, least, at);
+		lines++;
+		uint32_t next = tree_first(t, at);
+		while (next == TREE_NONE && at != TREE_NONE) {
+			next = at ? tree_next(t, at) : TREE_NONE;
+			at = t->nodes[at].parent;
+		}
+		at = next;
+	}
+	return lines;
+}
+
+double brief_fit(struct tree *t, uint32_t metric, double min, size_t lines, size_t *hidden)
+{
+	double whole = (double)t->whole[metric], low = min, high = 1, share = min;
+	for (int i = 0; i <= FIT_STEPS; i++) {
+		*hidden = tree_prune(t, metric, share, 0);
+		bool fits = count_lines(t, metric, share * whole) <= lines;
+		if (fits && share == min)
+			return share;
+		*(fits ? &high : &low) = share;
+		share = i + 1 < FIT_STEPS ? (low + high) / 2 : high; /* at last one that fits */
+	}
+	return high;
+}

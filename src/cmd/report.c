@@ -204,8 +204,12 @@ static void put_top(struct report *r, const struct show_options *show, struct bu
 	struct show_options rows = *show;
 	rows.flat = true;
 	rows.brief = false;
-	rows.limit = BRIEF_TOP;
+	rows.limit = 0;
 	tree_prune(r->top, r->metric, ANY, 0);
+	for (uint32_t i = tree_first(r->top, 0);
+	     rows.limit < BRIEF_TOP && i != TREE_NONE && tree_self(r->top, i, r->metric);
+	     i = tree_next(r->top, i))
+		rows.limit++;
 	show_text(r->top, r->profile, &rows, out);
 	buf_puts(out, "\n");
 }
@@ -392,10 +396,8 @@ int cmd_report(int argc, char **argv)
 		{0, "min", "PCT", "leave out what has less; 0.5 by default, 0 with --json",
 		 ARG_STRING, &o.min_text},
 		OPTIONS_OF_PATHS(o),
-		{0, "brief", NULL,
-		 "the ten hottest functions, and as much of the tree as fits on a screen; on a "
-		 "terminal by default",
-		 ARG_FLAG, &o.brief},
+		{0, "brief", NULL, "what fits on a screen; on a terminal by default", ARG_FLAG,
+		 &o.brief},
 		{0, "full", NULL, "the whole tree; by default if it goes to a file or a pipe",
 		 ARG_FLAG, &o.full},
 		{0, "hot-path", NULL, "only the costliest chain of calls and loops", ARG_FLAG,
@@ -418,9 +420,7 @@ int cmd_report(int argc, char **argv)
 		.summary = "Shows a profile (" DEFAULT_FILE
 			   " by default): who took the time, and by which way.",
 		.options = options,
-		.examples = "  culprit report --view=flat --limit 20\n"
-			    "  culprit report --hot-path\n"
-			    "  culprit report --by=loop\n"
+		.examples = "  culprit report --by=loop\n"
 			    "  culprit report --view=callers --focus '^malloc$'\n",
 	};
 	int status = cmd_parse(&args, argc, argv);

@@ -46,19 +46,20 @@ static bool has_scope(uint16_t tag)
 	       tag == DW_TAG_interface_type || tag == DW_TAG_subprogram;
 }
 
-/* gcc gives the class of a lambda expression no name, but this one to its constructors. */
-static bool is_lambda(const struct making *m, const char *name, uint32_t depth)
+/* gcc gives the class of a lambda expression no name. The function in it is written nowhere. */
+static bool is_lambda(const struct making *m, const struct dwarf_die *die, const char *name,
+		      uint32_t depth)
 {
 	const struct open_scope *outer = m->nesting ? &m->open[m->nesting - 1] : NULL;
-	return name && !strcmp(name, "<lambda>") && outer && outer->depth + 1 == depth &&
-	       !m->out->all[outer->index].name;
+	return name && !strcmp(name, "operator()") && !dwarf_has(die, WANT_DECL_LINE) && outer &&
+	       outer->depth + 1 == depth && !m->out->all[outer->index].name;
 }
 
 static void open_one(struct making *m, const struct dwarf_die *die, const char *name,
 		     uint32_t depth)
 {
 	struct dwarf_scopes *out = m->out;
-	if (is_lambda(m, name, depth))
+	if (is_lambda(m, die, name, depth))
 		out->all[m->open[m->nesting - 1].index].lambda = true;
 	if (m->nesting == NESTING_MAX)
 		return;

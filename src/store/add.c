@@ -234,9 +234,9 @@ static struct err *add(struct store *s, int64_t epoch, const struct store_interv
 	struct err *e = intern_refresh(s);
 	if (!e)
 		e = sql_number(s, &last, -1, "SELECT interval FROM epoch WHERE id = ?", "d", epoch);
-	if (!e && last < 0) {
-		s->trouble = STORE_OTHER;
-		e = err_new("%s: there is no epoch %lld", s->path, (long long)epoch);
+	if (!e && last < 0) { /* nobody removes the newest one */
+		s->trouble = STORE_DAMAGED;
+		e = err_new("%s: damaged: there is no epoch %lld", s->path, (long long)epoch);
 	}
 	if (e || v->number <= (uint64_t)last)
 		return e;

@@ -123,6 +123,7 @@ static void wrong_intervals_leave_nothing(void **state)
 	bad(store_add(s, epoch, &v, &added), "more than");
 	v = make_interval(1);
 	bad(store_add(s, epoch + 1, &v, &added), "there is no epoch");
+	assert_int_equal(store_trouble(s), STORE_DAMAGED);
 	assert_int_equal(all_samples(s), 0);
 	add(s, epoch, 1, true);
 	assert_int_equal(all_samples(s), 80);

@@ -8,7 +8,7 @@
 #include "analyze/tree.h"
 #include "base/err.h"
 
-#define CYCLE_MAX 64
+#define CYCLE_MAX 64 /* calls between a function and itself, if recursion goes through others */
 #define FIT_STEPS 30 /* of halving the range in which the share is */
 
 /* ---- folding ---- */
@@ -31,7 +31,7 @@ static uint32_t find_above(const struct tree *t, uint32_t node, uint32_t scope)
 	return node;
 }
 
-/* Looks among the nodes above for one that became the same. Functions that call each other are at most so many calls apart. */
+/* Looks among the nodes above, up to CYCLE_MAX of them, for one that became the same. */
 static void count_again(struct folding *f, uint32_t i)
 {
 	uint32_t above = f->from->nodes[i].parent;

@@ -18,15 +18,6 @@
 #define LEAVE "\033[0m\033[?7h\033[?25h\033[?1049l"
 #define WRITE_WAIT_MS 1000
 
-bool screen_locale_utf8(void)
-{
-	static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
-	const char *value = NULL;
-	for (size_t i = 0; i < sizeof names / sizeof *names && (!value || !*value); i++)
-		value = getenv(names[i]);
-	return value && (strcasestr(value, "utf-8") || strcasestr(value, "utf8"));
-}
-
 bool screen_possible(void)
 {
 	const char *terminal = getenv("TERM");
@@ -36,7 +27,7 @@ bool screen_possible(void)
 void screen_open(struct screen *s)
 {
 	*s = (struct screen){.in = STDIN_FILENO, .out = STDOUT_FILENO};
-	s->utf8 = screen_locale_utf8();
+	s->utf8 = !term_wants_ascii();
 	if (!term_is_tty(s->in)) {
 		s->in = open("/dev/tty", O_RDONLY | O_CLOEXEC | O_NOCTTY);
 		s->own_in = s->in >= 0;

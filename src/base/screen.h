@@ -63,6 +63,3 @@ void screen_read(struct screen *screen);
 int screen_key(struct screen *screen, bool waited);
 /* The key that `bytes` begin with, and how many of them it takes (0 with KEY_NONE). */
 int key_decode(const char *bytes, size_t size, bool waited, size_t *used);
-
-/* Whether the environment asks for UTF-8. */
-bool screen_locale_utf8(void);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/utf8.h"
 
-#include <stdbool.h>
 #include <string.h>
 
 size_t utf8_decode(const char *text, size_t size, uint32_t *character)

@@ -181,7 +181,7 @@ static void put_footer(const struct report *r, size_t hidden, size_t more, doubl
 		       struct buf *out)
 {
 	struct buf notes = {0};
-	if (r->o->brief)
+	if (r->o->brief && hidden)
 		buf_printf(&notes,
 			   "%zu more with less than %.2g%%: culprit report --full shows all, "
 			   "culprit view lets you look around\n",

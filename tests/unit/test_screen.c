@@ -53,28 +53,12 @@ static void test_escape(void **state)
 	check("\033[1;", true, KEY_OTHER, 4);
 }
 
-static void test_locale(void **state)
-{
-	(void)state;
-	unsetenv("LC_ALL");
-	unsetenv("LC_CTYPE");
-	unsetenv("LANG");
-	assert_false(screen_locale_utf8());
-	setenv("LANG", "de_DE.UTF-8", 1);
-	assert_true(screen_locale_utf8());
-	setenv("LC_CTYPE", "C", 1);
-	assert_false(screen_locale_utf8());
-	setenv("LC_ALL", "C.utf8", 1);
-	assert_true(screen_locale_utf8());
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_letters),
 		cmocka_unit_test(test_sequences),
 		cmocka_unit_test(test_escape),
-		cmocka_unit_test(test_locale),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -70,12 +70,30 @@ static void colours(void **state)
 	close(null);
 }
 
+static void locales(void **state)
+{
+	(void)state;
+	unsetenv("LC_ALL");
+	unsetenv("LC_CTYPE");
+	unsetenv("LANG");
+	assert_false(term_wants_ascii());
+	setenv("LANG", "de_DE.UTF-8", 1);
+	assert_false(term_wants_ascii());
+	setenv("LC_CTYPE", "C", 1);
+	assert_true(term_wants_ascii());
+	setenv("LC_ALL", "", 1); /* as if it were not set */
+	assert_true(term_wants_ascii());
+	setenv("LC_ALL", "C.utf8", 1);
+	assert_false(term_wants_ascii());
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(sizes),
 		cmocka_unit_test(times),
 		cmocka_unit_test(colours),
+		cmocka_unit_test(locales),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -229,6 +229,7 @@ int cmd_record(int argc, char **argv)
 		 &o.timeline},
 		{0, "collapse-recursion", NULL, "one frame for all of a recursion", ARG_FLAG,
 		 &o.collapse},
+		{0, "no-kernel", NULL, "leave out functions of the kernel", ARG_FLAG, &o.no_kernel},
 		{0, "max-depth", "FRAMES", "at most so many frames of a path", ARG_U64,
 		 &o.max_depth},
 		{0, "collector", "auto|agent|kernel", "who samples", ARG_CHOICE, &collector},

@@ -358,6 +358,7 @@ static void fill_session(struct recorder *r)
 	s->frame_pointers = o->unwind == UNWIND_FP;
 	s->collapse = o->collapse;
 	s->timeline = o->timeline;
+	s->kernel_frames = !o->no_kernel;
 	s->max_depth = (uint32_t)o->max_depth;
 	s->agent = r->agent;
 	s->whole = o->all;

@@ -46,6 +46,7 @@ struct err *daemon_events(const struct config *c, struct recording_options *s)
 	char why[400] = "";
 	struct err *e = NULL;
 	*s = (struct recording_options){.hz = c->hz,
+					.kernel_frames = true,
 					.kernel = true,
 					.whole = true,
 					.drained = true,

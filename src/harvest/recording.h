@@ -11,6 +11,7 @@
 #include "safe/arena.h"
 
 struct err;
+struct kernel_names;
 struct library;
 struct pollfd;
 struct process;
@@ -42,6 +43,7 @@ struct recording_options {
 	uint32_t max_depth;  /* frames of a path; 0: RECORDING_DEPTH */
 	const char *agent;   /* path of libculprit-agent.so */
 	bool kernel;         /* the kernel samples (collect/kernel/kernel.h); no agent is needed */
+	bool kernel_frames;  /* functions of the kernel are frames, too, where they may be known */
 	bool whole;          /* the whole machine is sampled, which only the kernel can do */
 	bool drained;        /* there will be drains; only with `whole` */
 	/* With `whole`: one of so many samples is walked, the others are counted. 0: all are walked. */
@@ -103,7 +105,10 @@ struct recording {
 	struct recording_options options;
 	struct library *library;
 	struct harvest harvest;
-	struct process *processes; /* those that are not forgotten yet */
+	struct process *processes;         /* those that are not forgotten yet */
+	bool inner;                        /* functions of the kernel are frames: harvest/inner.h */
+	struct kernel_names *kernel_names; /* NULL: not read yet */
+	uint64_t kernel_stamp;             /* of its modules when they were read */
 
 	/* Of the recording, or of what comes after the last drain. */
 	uint64_t start_ns, start_ticks;

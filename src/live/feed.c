@@ -192,7 +192,8 @@ static struct err *handle_session(struct feed *s, struct profile **profile)
 
 static struct err *begin(struct feed *s)
 {
-	struct recording_options o = {.kernel = true, .event_count = 1, .agent = ""};
+	struct recording_options o = {
+		.kernel = true, .kernel_frames = true, .event_count = 1, .agent = ""};
 	char why[400];
 	if (!kernel_can_sample(why, sizeof why))
 		return err_new("-p: a running process is sampled by the kernel alone: %s", why);

@@ -120,6 +120,18 @@ struct err *kernel_names_open(const char *path, struct kernel_names **out)
 	return err_context(e, "%s", path);
 }
 
+bool kernel_names_shown(const char *path)
+{
+	char line[256];
+	bool shown = false;
+	FILE *file = fopen(path, "re");
+	for (int i = 0; file && !shown && i < 100 && fgets(line, sizeof line, file); i++)
+		shown = strtoull(line, NULL, 16);
+	if (file)
+		fclose(file);
+	return shown;
+}
+
 void kernel_names_close(struct kernel_names *k)
 {
 	if (!k)

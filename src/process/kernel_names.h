@@ -5,6 +5,7 @@
  * imports use it. The kernel has other addresses after each boot, so the list of one boot can be shifted to
  * those of another (kernel_names_place).
  */
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -15,6 +16,8 @@ struct kernel_names;
 struct err *kernel_names_open(const char *path, struct kernel_names **out);
 struct err *kernel_names_parse(const char *text, size_t size, struct kernel_names **out);
 void kernel_names_close(struct kernel_names *names); /* NULL is fine */
+/* Whether the list has addresses, by its first lines: much sooner than reading it. */
+bool kernel_names_shown(const char *path);
 
 /* Uses the list for a kernel that has the symbol `name` at `address`. Functions of kernel modules then
    have names only if that is the address in the list, too. */

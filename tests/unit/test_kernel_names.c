@@ -63,10 +63,25 @@ static void modules_that_come_later_are_named(void **state)
 	kernel_names_close(k);
 }
 
+static void hidden_addresses_are_seen(void **state)
+{
+	const char *list = scratch("kallsyms");
+	(void)state;
+	put(list, "0000000000000000 T one\n0000000000000000 T two\n");
+	assert_false(kernel_names_shown(list));
+	put(list, "0000000000000000 A fixed\nffff800080000100 T two\n");
+	assert_true(kernel_names_shown(list));
+	put(list, "");
+	assert_false(kernel_names_shown(list));
+	unlink(list);
+	assert_false(kernel_names_shown(list));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(modules_that_come_later_are_named),
+		cmocka_unit_test(hidden_addresses_are_seen),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

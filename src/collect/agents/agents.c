@@ -31,6 +31,7 @@
 #include "collect/agents/times.h"
 #include "collect/agents/trees.h"
 #include "collect/sampler.h"
+#include "harvest/inner.h"
 #include "harvest/recording.h"
 #include "library/library.h"
 
@@ -221,10 +222,12 @@ static void copy(void *self, struct harvest *copy)
 	}
 }
 
-static void take_times(void *self, bool all)
+static void prepare(void *self, bool all)
 {
+	struct agents *agents = self;
 	(void)all;
-	times_take_all(self);
+	times_take_all(agents);
+	inner_name(agents->recording);
 }
 
 /* ---- the command and its processes ---- */
@@ -255,7 +258,7 @@ const struct sampler sampler_agents = {
 	.tick = tick,
 	.status = status,
 	.tally = tally,
-	.prepare = take_times,
+	.prepare = prepare,
 	.copy = copy,
 	.stop = stop,
 	.finish = finish,

@@ -27,10 +27,12 @@
 #include "base/err.h"
 #include "cct/cct.h"
 #include "collect/agents/arenas.h"
+#include "collect/agents/inside_ring.h"
 #include "collect/agents/programs.h"
 #include "collect/agents/state.h"
 #include "collect/agents/trees.h"
 #include "harvest/harvest.h"
+#include "harvest/inner.h"
 #include "harvest/mark.h"
 #include "harvest/process.h"
 #include "harvest/recording.h"
@@ -72,6 +74,8 @@ struct sample {
 	/* Bytes of the stack that are from the moment of the sample; the rest was read later. */
 	uint64_t copied;
 	struct mark mark; /* to read more of the stack later */
+	uint64_t *inner;  /* frames of the kernel, innermost first */
+	uint32_t inner_count;
 	size_t block_count;
 	struct block *blocks[]; /* the word at `address` is somewhere in the first one */
 };
@@ -112,7 +116,9 @@ static void sample_free(struct copies *u, struct sample *sample)
 			free(sample->blocks[i]);
 			u->bytes -= sizeof(struct block);
 		}
-	u->bytes -= sizeof *sample + sample->block_count * sizeof *sample->blocks;
+	u->bytes -= sizeof *sample + sample->block_count * sizeof *sample->blocks +
+		    sample->inner_count * sizeof *sample->inner;
+	free(sample->inner);
 	free(sample);
 }
 
@@ -315,8 +321,20 @@ void copies_take_out(struct agents *agents, struct arena *a, struct process *p, 
 		take_picture(agents, p);
 }
 
+/* Without memory, the path ends at the program's call. */
+static void keep_inner(struct copies *u, struct sample *sample, const struct inside_copy *copy)
+{
+	size_t size = copy->inner_count * sizeof *copy->inner;
+	sample->inner = size ? malloc(size) : NULL;
+	if (!sample->inner)
+		return;
+	memcpy(sample->inner, copy->inner, size);
+	sample->inner_count = copy->inner_count;
+	u->bytes += size;
+}
+
 bool copies_add(struct agents *agents, struct arena *a, uint32_t owner,
-		const struct arena_snapshot *from, const uint8_t *stack, size_t copied)
+		const struct arena_snapshot *from, const struct inside_copy *copy)
 {
 	struct thread *t = arena_thread_of(a, owner);
 	const struct arena_thread *record = arena_record(a, owner);
@@ -329,13 +347,14 @@ bool copies_add(struct agents *agents, struct arena *a, uint32_t owner,
 	    !trees_find_thread(agents->recording, t, record, &thread))
 		return false;
 	struct sample *sample = keep_one(agents, a, t->process, owner, thread, from,
-					 (struct source){.flat = stack});
+					 (struct source){.flat = copy->stack});
 	if (!sample)
 		return false;
 	sample->inside = true;
-	sample->copied = copied;
+	sample->copied = copy->copied;
+	keep_inner(agents->copies, sample, copy);
 	if (from->cut)
-		mark_make(&sample->mark, from->address, stack, from->size);
+		mark_make(&sample->mark, from->address, copy->stack, from->size);
 	if (agents->copies->walking || library_is_busy(agents->recording->library))
 		take_picture(agents, t->process);
 	return true;
@@ -413,6 +432,8 @@ static struct err *keep_path(struct agents *agents, const struct sample *sample,
 				      cct_key(false, CCT_PARTIAL, (uint64_t)path->end), &node);
 	for (uint32_t i = path->count; !e && i; i--)
 		e = harvest_add_child(agents->recording, h, p, node, path->keys[i - 1], &node);
+	if (!e && sample->inner_count)
+		e = inner_add(agents->recording, p, sample->inner, sample->inner_count, &node);
 	if (!e)
 		e = profile_count(h->profile, node, sample->thread, sample->event, sample->weight);
 	if (!e && agents->recording->options.timeline && !sample->event)

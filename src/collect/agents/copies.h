@@ -11,6 +11,7 @@ struct agents;
 struct arena;
 struct arena_snapshot;
 struct arena_thread;
+struct inside_copy;
 struct process;
 
 /* Whether the record has copies. */
@@ -18,10 +19,9 @@ bool copies_any(const struct arena_thread *record);
 /* Takes the copies out of the arena, so that the thread can leave more. `owner`: the chunk of the record. */
 void copies_take_out(struct agents *agents, struct arena *a, struct process *p, uint32_t owner,
 		     struct arena_thread *record);
-/* Adds a copy whose stack is in `stack`; `from` describes it. `copied`: bytes of the stack that are from
-   the moment of the sample; the rest was read later. False if there is no room. */
+/* Adds a copy that came from the kernel; `from` describes it, too. False if there is no room. */
 bool copies_add(struct agents *agents, struct arena *a, uint32_t owner,
-		const struct arena_snapshot *from, const uint8_t *stack, size_t copied);
+		const struct arena_snapshot *from, const struct inside_copy *copy);
 /* Walks all copies that were taken. `meanwhile` is called now and then. Pointers to threads (struct
    thread) are invalid afterwards. */
 void copies_walk(struct agents *agents, void (*meanwhile)(struct agents *agents));

@@ -25,6 +25,7 @@
 #include "collect/agents/inside_ring.h"
 #include "collect/agents/state.h"
 #include "collect/events.h"
+#include "harvest/inner.h"
 #include "harvest/recording.h"
 
 struct inside {
@@ -42,15 +43,16 @@ struct inside {
 
 /* ---- opening ---- */
 
-static int open_event(const struct recording_event *event, bool whole, pid_t tid, uint64_t period,
-		      size_t ring)
+static int open_event(const struct agents *agents, size_t number, bool whole, pid_t tid,
+		      uint64_t period, size_t ring)
 {
+	const struct recording_event *event = &agents->recording->options.events[number];
 	struct perf_event_attr attr = event_attr(event);
 	attr.sample_period = period;
 	attr.exclude_user = !whole;
 	attr.exclude_hv = 1;
 	attr.remove_on_exec = 1;
-	inside_ring_ask(&attr, ring);
+	inside_ring_ask(&attr, ring, agents->recording->inner);
 	return (int)syscall(SYS_perf_event_open, &attr, tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
 }
 
@@ -79,7 +81,7 @@ static bool open_all(struct agents *agents, struct inside *in, pid_t tid, const 
 	for (size_t i = 0; i < in->event_count; i++) {
 		if (events[i].user_only)
 			continue;
-		int fd = in->events[i] = open_event(&events[i], inside_takes_all(agents, i), tid,
+		int fd = in->events[i] = open_event(agents, i, inside_takes_all(agents, i), tid,
 						    periods[i], size);
 		if (fd >= 0 && !in->ring) {
 			in->leader = fd;
@@ -89,7 +91,7 @@ static bool open_all(struct agents *agents, struct inside *in, pid_t tid, const 
 			return false;
 	}
 	if (first) { /* if this fails, we go on without it */
-		in->chance = open_event(&events[0], false, tid, first, size);
+		in->chance = open_event(agents, 0, false, tid, first, size);
 		if (in->chance >= 0 && !join(in, in->chance, &in->chance_id))
 			inside_end_chance(in);
 	}
@@ -239,7 +241,9 @@ struct err *inside_start(struct agents *agents)
 	if (!any || agents->recording->options.timers)
 		return NULL;
 	agents->inside.few_counters = !counters_suffice(agents);
-	return inside_rings_open(&agents->inside.rings);
+	if (agents->recording->options.kernel_frames)
+		inner_open(agents->recording);
+	return inside_rings_open(agents->recording->inner, &agents->inside.rings);
 }
 
 int inside_fd(const struct agents *agents)
@@ -257,6 +261,7 @@ void inside_stop(struct agents *agents)
 {
 	inside_rings_close(agents->inside.rings);
 	agents->inside.rings = NULL;
+	inner_close(agents->recording);
 }
 
 /* With a sample by chance, the first tick of a period is half a sample too much: see sampling.c. */
@@ -293,7 +298,7 @@ static void take_copy(struct agents *agents, struct inside *in, const struct ins
 				      .cut = copy->cut};
 	memcpy(from.registers, copy->registers, sizeof from.registers);
 	in->samples++;
-	if (!copies_add(agents, in->arena, in->owner, &from, copy->stack, copy->copied))
+	if (!copies_add(agents, in->arena, in->owner, &from, copy))
 		recording_lose(agents->recording, "no room", 1);
 	else if (!event)
 		agents->recording->samples++;

@@ -45,7 +45,7 @@ struct inside_ring {
 struct inside_rings {
 	int epoll, come, wake; /* come: wakes the main thread; wake: the reader */
 	_Atomic bool stop;
-	bool reading;
+	bool reading, inner;
 	pthread_t reader;
 	pthread_mutex_t lock; /* for what follows, and the lists of rings */
 	struct inside_ring *rings;
@@ -60,14 +60,20 @@ struct record {
 	struct perf_event_header header;
 	uint64_t id, ns;
 	struct tally_reading reading;
-	uint64_t abi, registers[];
-	/* uint64_t size; uint8_t stack[size]; uint64_t copied */
+	uint64_t words[];
+	/* if `inner`: uint64_t count, frames[count];
+	   uint64_t abi, registers[]; uint64_t size; uint8_t stack[size]; uint64_t copied */
 };
 
-void inside_ring_ask(struct perf_event_attr *attr, size_t size)
+void inside_ring_ask(struct perf_event_attr *attr, size_t size, bool inner)
 {
 	attr->sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TIME | PERF_SAMPLE_READ |
 			    PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
+	if (inner) {
+		attr->sample_type |= PERF_SAMPLE_CALLCHAIN;
+		attr->exclude_callchain_user = 1;
+		attr->sample_max_stack = INSIDE_INNER;
+	}
 	attr->sample_regs_user = registers_perf_mask;
 	attr->sample_stack_user = (uint32_t)(size / COPIES_MIN < COPY_MAX ? size / COPIES_MIN
 									  : COPY_MAX);
@@ -109,17 +115,31 @@ static void add_copy(struct inside_rings *all, struct inside_ring *ring,
 	ring->last = &copy->next;
 }
 
+/* Takes the frames of the kernel, if there are some. Returns what follows in the record. */
+static const uint64_t *take_inner(const struct inside_rings *all, const struct record *r,
+				  struct inside_copy *out)
+{
+	const uint64_t *at = r->words;
+	if (!all->inner)
+		return at;
+	for (uint64_t count = *at++; count; count--, at++)
+		if (*at < PERF_CONTEXT_MAX && out->inner_count < INSIDE_INNER)
+			out->inner[out->inner_count++] = *at; /* no mark between kinds of frames */
+	return at;
+}
+
 static void take_sample(struct inside_rings *all, struct inside_ring *ring, const struct record *r)
 {
-	const uint64_t *size = r->registers + registers_perf_count;
 	struct inside_copy head = {.id = r->id, .count = r->reading.count, .ns = r->ns};
+	const uint64_t *abi = take_inner(all, r, &head), *registers = abi + 1;
+	const uint64_t *size = registers + registers_perf_count;
 	/* There is no program any more, or not yet. */
-	if (r->abi != PERF_SAMPLE_REGS_ABI_64 || !*size)
+	if (*abi != PERF_SAMPLE_REGS_ABI_64 || !*size)
 		return;
 	const uint64_t *words = size + 1, copied = words[*size / sizeof *words];
 	if (!copied || copied > *size)
 		return;
-	registers_from_perf(r->registers, head.registers, &head.pc);
+	registers_from_perf(registers, head.registers, &head.pc);
 	head.address = head.registers[unwind_cpu_for(native_machine)->sp];
 	head.size = head.copied = copied / sizeof *words * sizeof *words;
 	head.cut = copied == *size || head.address + head.size < ring->stack_top;
@@ -221,11 +241,12 @@ static struct err *start(struct inside_rings *all)
 	return error ? err_errno("cannot start a thread") : NULL;
 }
 
-struct err *inside_rings_open(struct inside_rings **out)
+struct err *inside_rings_open(bool inner, struct inside_rings **out)
 {
 	struct inside_rings *all = calloc(1, sizeof *all);
 	if (!all)
 		return err_new("out of memory");
+	all->inner = inner;
 	all->epoll = all->come = all->wake = -1;
 	pthread_mutex_init(&all->lock, NULL);
 	struct err *e = start(all);

@@ -20,6 +20,8 @@ struct perf_event_attr;
 struct inside_rings;
 struct inside_ring;
 
+#define INSIDE_INNER 48u
+
 struct inside_copy { /* a sample */
 	struct inside_copy *next;
 	uint64_t id;    /* of the event, as the kernel numbers it */
@@ -30,16 +32,19 @@ struct inside_copy { /* a sample */
 	/* `copied` bytes are from the moment of the sample; the rest, up to `size`, was read later. */
 	size_t size, copied;
 	bool cut; /* the stack goes on beyond the copy */
+	uint32_t inner_count;
+	uint64_t inner[INSIDE_INNER]; /* frames of the kernel, innermost first */
 	uint8_t stack[];
 };
 
-struct err *inside_rings_open(struct inside_rings **out);
+/* `inner`: as all events were asked for (inside_ring_ask). */
+struct err *inside_rings_open(bool inner, struct inside_rings **out);
 void inside_rings_close(struct inside_rings *all);      /* NULL is fine */
 int inside_rings_fd(const struct inside_rings *all);    /* readable if something has come */
 void inside_rings_hear(const struct inside_rings *all); /* resets that, until more comes */
 
-/* Sets what an event must record for a ring of this size. */
-void inside_ring_ask(struct perf_event_attr *attr, size_t size);
+/* Sets what an event must record for a ring of this size. `inner`: frames of the kernel, too. */
+void inside_ring_ask(struct perf_event_attr *attr, size_t size, bool inner);
 
 /* Maps the ring of the thread's event. NULL if it fails: see errno. */
 struct inside_ring *inside_ring_open(struct inside_rings *all, int event, pid_t tid, size_t size);

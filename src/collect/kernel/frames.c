@@ -38,19 +38,6 @@ struct err *frames_add(struct kernel *k, struct process *p, uint64_t key, uint32
 	return e;
 }
 
-struct err *frames_add_inner(struct kernel *k, struct process *p, const uint64_t *addresses,
-			     uint32_t count, uint32_t *node)
-{
-	struct err *e = NULL;
-	if (!k->names || !count)
-		return harvest_add_child(k->recording, &k->recording->harvest, p, *node,
-					 KERNEL_KEY_KERNEL, node);
-	for (uint32_t i = count; !e && i; i--)
-		e = harvest_add_child(k->recording, &k->recording->harvest, p, *node,
-				      cct_key(i > 1, CCT_KERNEL, addresses[i - 1]), node);
-	return e;
-}
-
 struct err *frames_add_root(struct kernel *k, struct process *p, uint32_t end, uint32_t *node)
 {
 	*node = 0;

@@ -14,10 +14,6 @@ struct process;
 struct err *frames_add_root(struct kernel *k, struct process *p, uint32_t end, uint32_t *node);
 /* Moves `node` to its child for the next inner frame. */
 struct err *frames_add(struct kernel *k, struct process *p, uint64_t key, uint32_t *node);
-/* The same for frames of the kernel, which are given innermost first. If they have no names, one frame
-   stands for all. */
-struct err *frames_add_inner(struct kernel *k, struct process *p, const uint64_t *addresses,
-			     uint32_t count, uint32_t *node);
 /* Counts one sample at a node. */
 struct err *frames_count(struct kernel *k, uint32_t thread, uint32_t node, uint32_t event,
 			 uint32_t end, uint64_t time);

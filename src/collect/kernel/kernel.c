@@ -30,11 +30,11 @@
 #include "collect/kernel/waiting.h"
 #include "collect/kernel/walks.h"
 #include "collect/sampler.h"
+#include "harvest/inner.h"
 #include "harvest/names.h"
 #include "harvest/process.h"
 #include "harvest/recording.h"
 #include "library/library.h"
-#include "process/kernel_names.h"
 #include "process/reach.h"
 #include "process/status.h"
 
@@ -172,21 +172,14 @@ static void on_records(void *self)
 
 /* ---- opening and closing ---- */
 
-static void renew_names(struct kernel *k)
+/* Without names, the kernel's work is one frame on each path. */
+static void look_for_names(struct kernel *k)
 {
-	kernel_names_renew(&k->names, &k->names_stamp, "/proc/kallsyms", "/proc/modules");
-}
-
-/* Reads the names of the kernel's functions. Without names, the kernel's work is one frame on each path. */
-static void read_names(struct kernel *k)
-{
-	struct err *e = kernel_names_open("/proc/kallsyms", &k->names);
-	if (e)
+	inner_open(k->recording);
+	if (!k->recording->inner)
 		k->recording->notes.nameless_kernel =
 			"functions of the kernel have no names: /proc/kallsyms shows no addresses "
 			"(sysctl kernel.kptr_restrict=1 shows them to root)";
-	err_free(e);
-	renew_names(k);
 }
 
 /* Tables are made in the background. When some are ready, there are stacks to walk. */
@@ -228,10 +221,11 @@ static struct err *open_parts(struct kernel *k)
 		e = reader_open(k);
 	if (!e)
 		e = object_attach(k);
-	if (!e && k->whole) { /* before the events are opened, since samples come at once then */
-		read_names(k);
+	/* Before the events are opened, since samples come at once then. */
+	if (!e && k->recording->options.kernel_frames)
+		look_for_names(k);
+	if (!e && k->whole)
 		tasks_scan(k);
-	}
 	return e ? e : cpus_open(k);
 }
 
@@ -251,6 +245,7 @@ static struct err *open_kernel(struct recording *r, struct loop *loop, void **se
 	reach_apart(r->options.reacher);
 	k->recording = r;
 	k->whole = r->options.whole;
+	k->inner = k->whole || r->options.kernel_frames;
 	k->max_depth = r->options.max_depth < KERNEL_FRAMES ? r->options.max_depth : KERNEL_FRAMES;
 	k->every = r->options.every > 1 ? r->options.every : 1;
 	k->cpus = (unsigned)libbpf_num_possible_cpus();
@@ -282,7 +277,7 @@ static void close_kernel(void *self)
 	paths_close(k);
 	tasks_close(k);
 	cpus_close(k);
-	kernel_names_close(k->names);
+	inner_close(k->recording);
 	bpf_object__close(k->object);
 	if (k->epoll >= 0)
 		close(k->epoll);
@@ -354,8 +349,7 @@ static void prepare(void *self, bool all)
 {
 	struct kernel *k = self;
 	tasks_name(k);
-	renew_names(k);
-	names_of_kernel(&k->recording->harvest, k->names);
+	inner_name(k->recording);
 	/* This may take a while, and few files need it. */
 	if (!all && now_ns() - k->named_ns < NAME_NS)
 		return;

@@ -10,6 +10,7 @@
 #include "collect/kernel/frames.h"
 #include "collect/kernel/state.h"
 #include "collect/kernel/tasks.h"
+#include "harvest/inner.h"
 #include "harvest/recording.h"
 #include "library/library.h"
 
@@ -51,7 +52,7 @@ void paths_close(struct kernel *k)
    after it has ended. Such a sample belongs to the first thread of its process. */
 static pid_t whose(const struct kernel *k, const struct kernel_path *path, const uint64_t *keys)
 {
-	bool after = path->fresh == 1 && cct_key_module(keys[0]) == CCT_KERNEL;
+	bool after = !path->kept && (!path->fresh || cct_key_module(keys[0]) == CCT_KERNEL);
 	if (!after || k->whole || tasks_has_thread(k, (pid_t)path->head.thread))
 		return (pid_t)path->head.thread;
 	return tasks_has_thread(k, (pid_t)path->head.process) ? (pid_t)path->head.process : 0;
@@ -122,7 +123,7 @@ void paths_take(struct kernel *k, const struct kernel_path *path, const uint64_t
 	if (!e)
 		e = place_frames(k, t->process, memo, &node);
 	if (!e && (path->inner || !node))
-		e = frames_add_inner(k, t->process, keys + path->fresh, path->inner, &node);
+		e = inner_add(k->recording, t->process, keys + path->fresh, path->inner, &node);
 	if (!e)
 		e = frames_count(k, thread, node, path->head.event, path->end, path->head.time);
 	t->handler_ns += path->ns;

@@ -16,7 +16,6 @@
 
 struct bpf_object;
 struct bpf_link;
-struct kernel_names;
 struct kernel_notes;
 struct library_list;
 struct process;
@@ -238,6 +237,7 @@ struct kernel_queue {                        /* waiting.c: samples that wait to 
 struct kernel {
 	struct recording *recording;
 	bool whole;         /* the whole machine is sampled */
+	bool inner;         /* the kernel's functions are frames, too */
 	uint32_t max_depth; /* frames of a path */
 	uint32_t every;     /* one of so many samples is walked, the others are counted */
 	unsigned cpus;
@@ -259,8 +259,6 @@ struct kernel {
 	struct kernel_tasks tasks;
 	struct kernel_paths paths;
 	struct kernel_queue waiting;
-	struct kernel_names *names; /* of the kernel's functions; NULL: not known */
-	uint64_t names_stamp;
 
 	uint64_t unusable; /* samples that could not be used */
 	uint64_t lost;     /* lost samples that are in the profile already */

@@ -14,6 +14,7 @@
 #include "collect/kernel/tables.h"
 #include "collect/kernel/tasks.h"
 #include "collect/kernel/waiting.h"
+#include "harvest/inner.h"
 #include "harvest/process.h"
 #include "harvest/recording.h"
 #include "harvest/stack.h"
@@ -124,7 +125,7 @@ static struct err *keep(struct kernel *k, const struct kernel_waiting *w, const 
 	for (uint32_t i = frames; !e && i; i--)
 		e = frames_add(k, w->process, keys[i - 1], &node);
 	if (!e && w->inner_count)
-		e = frames_add_inner(k, w->process, w->inner, w->inner_count, &node);
+		e = inner_add(k->recording, w->process, w->inner, w->inner_count, &node);
 	return e ? e : frames_count(k, thread, node, w->event, end, w->time);
 }
 
@@ -196,10 +197,10 @@ static enum walk_end walk_looking(struct kernel *k, struct kernel_waiting *w, ui
 static bool is_new(const struct kernel *k, const struct kernel_waiting *w)
 {
 	uint64_t start, size;
-	const char *name = k->names && w->inner_count
-				   ? kernel_names_find(k->names, w->inner[w->inner_count - 1] - 1,
-						       &start, &size)
-				   : NULL;
+	const struct kernel_names *names = w->inner_count ? inner_names(k->recording) : NULL;
+	const char *name = names ? kernel_names_find(names, w->inner[w->inner_count - 1] - 1,
+						     &start, &size)
+				 : NULL;
 	return name && !strncmp(name, "ret_from_fork", strlen("ret_from_fork"));
 }
 

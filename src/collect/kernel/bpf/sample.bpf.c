@@ -202,7 +202,7 @@ INLINE void send_path(struct bpf_perf_event_data *context, struct walker *x, uin
 	struct kernel_path *path = &x->ws->path;
 	struct walk *w = x->walk;
 	struct memo *memo = x->memo;
-	uint64_t fresh = w->fresh, inner = settings.whole ? add_inner(context, x->ws) : 0, size;
+	uint64_t fresh = w->fresh, inner = settings.inner ? add_inner(context, x->ws) : 0, size;
 	uint32_t kept = w->met ? w->known : 0;
 	fill_head(&path->head, KERNEL_PATH, event, start);
 	path->memo = (uint16_t)slot;
@@ -317,7 +317,7 @@ INLINE void send_snapshot(struct bpf_perf_event_data *context, struct workspace 
 	s->unborn = find_unborn(&ws->walk, process);
 	s->unlisted = !list_of(process, s->head.process);
 	s->inner_count = 0;
-	if (settings.whole && CPU_IN_KERNEL(&context->regs)) {
+	if (settings.inner && CPU_IN_KERNEL(&context->regs)) {
 		long inner = bpf_get_stack(context, s->inner, sizeof s->inner, 0);
 		s->inner_count = inner > 0 ? (uint64_t)inner / sizeof *s->inner : 0;
 	}
@@ -358,7 +358,7 @@ INLINE void end(struct walker *x)
 	struct walk *w = x->walk;
 	w->end = WALK_COMPLETE;
 	w->known = 0;
-	w->fresh = settings.whole ? 0 : 1; /* if `whole`, the kernel's own frames follow */
+	w->fresh = !settings.inner; /* one frame stands for the kernel's own, or they follow */
 	x->ws->fresh[0] = (struct frame){0};
 	x->ws->keys[0] = KERNEL_KEY_KERNEL;
 }

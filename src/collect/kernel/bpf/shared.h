@@ -60,6 +60,7 @@ struct kernel_settings {
 	uint32_t memo_bits; /* there are 1 << memo_bits memos */
 	/* All processes are sampled, and what the kernel does for them or for itself. */
 	uint32_t whole;
+	uint32_t inner; /* frames of the kernel are sent, too */
 	uint32_t every; /* one of so many samples is walked, at least 1; the others are counted */
 };
 

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "harvest/inner.h"
+
+#include "base/err.h"
+#include "cct/cct.h"
+#include "harvest/harvest.h"
+#include "harvest/names.h"
+#include "harvest/recording.h"
+#include "process/kernel_names.h"
+
+#define LIST "/proc/kallsyms"
+
+void inner_open(struct recording *r)
+{
+	r->inner = kernel_names_shown(LIST);
+}
+
+void inner_close(struct recording *r)
+{
+	kernel_names_close(r->kernel_names);
+	r->kernel_names = NULL;
+}
+
+const struct kernel_names *inner_names(struct recording *r)
+{
+	if (r->inner && !r->kernel_names)
+		err_free(kernel_names_open(LIST, &r->kernel_names));
+	return r->kernel_names;
+}
+
+void inner_name(struct recording *r)
+{
+	if (!r->harvest.kernel || !inner_names(r))
+		return;
+	/* Modules of the kernel come and go. */
+	kernel_names_renew(&r->kernel_names, &r->kernel_stamp, LIST, "/proc/modules");
+	names_of_kernel(&r->harvest, r->kernel_names);
+}
+
+struct err *inner_add(struct recording *r, struct process *p, const uint64_t *addresses,
+		      uint32_t count, uint32_t *node)
+{
+	struct err *e = NULL;
+	if (!r->inner || !count)
+		return harvest_add_child(r, &r->harvest, p, *node, cct_key(false, CCT_KERNEL, 0),
+					 node);
+	for (uint32_t i = count; !e && i; i--)
+		e = harvest_add_child(r, &r->harvest, p, *node,
+				      cct_key(i > 1, CCT_KERNEL, addresses[i - 1]), node);
+	return e;
+}

@@ -10,6 +10,7 @@
  *    start.c     the constructor: HELLO to the collector, mappings; fork
  *    threads.c   a record in the arena for each thread: pthread_create
  *    sample.c    the handler: from registers to a path, from a path to a node
+ *    script.c    calls of interpreted functions, in place of the frames that run them
  *    signals.c   keeps our signal deliverable, and hides it from the program
  *    room.c      room for our signal if the program's stack has none
  *    waits.c     keeps our signal from interrupting the program's waits
@@ -95,6 +96,8 @@ struct agent_frames {
 	uint32_t chunks[FRAMES_CHUNKS];
 };
 
+#define SCRIPT_TABLES 16u
+
 /* A thread's record: first the part that the collector reads, then the agent's own. */
 struct agent_thread {
 	struct arena_thread shared;
@@ -133,6 +136,10 @@ struct agent_thread {
 	uint8_t memo_end;
 	uint32_t times; /* chunk of the time line that is written to; 0: none yet */
 	uint64_t registers[CPU_REGISTERS];
+	/* script.c: the interpreter's thread that this one is, tables of functions that were met, and the chunk that they are
+	   copied to; 0: none */
+	uint64_t script_thread;
+	uint32_t script_tables[SCRIPT_TABLES], script_table_count, script_text;
 	struct agent_frames memo; /* the walk before, outermost frame first */
 	/* The current walk, innermost frame first, up to the frame where it meets the memo. */
 	struct agent_frames fresh;
@@ -169,6 +176,9 @@ extern AGENT_OWN uint64_t agent_stack;
 
 /* sample.c: takes a sample. Returns true if the signal is not one of ours: then the program gets it. */
 bool sample_on_signal(int signal, siginfo_t *info, void *context);
+
+/* script.c: the node of a sample whose walk is in the memo and has the node `native`. */
+uint32_t script_insert(struct agent_thread *t, uint32_t native);
 
 /* signals.c */
 void signals_install(void);

@@ -12,6 +12,13 @@ static inline const uint64_t *cpu_registers(const ucontext_t *context, uint64_t 
 	return (const uint64_t *)context->uc_mcontext.regs;
 }
 
+static inline uint64_t cpu_thread_pointer(void)
+{
+	uint64_t pointer;
+	__asm__("mrs %0, tpidr_el0" : "=r"(pointer));
+	return pointer;
+}
+
 static inline uint64_t cpu_pc(const ucontext_t *context)
 {
 	return context->uc_mcontext.pc;

@@ -15,6 +15,13 @@ static inline const uint64_t *cpu_registers(const ucontext_t *context, uint64_t 
 	return room;
 }
 
+static inline uint64_t cpu_thread_pointer(void)
+{
+	uint64_t pointer;
+	__asm__("mov %%fs:0, %0" : "=r"(pointer));
+	return pointer;
+}
+
 static inline uint64_t cpu_pc(const ucontext_t *context)
 {
 	return (uint64_t)context->uc_mcontext.gregs[REG_RIP];

@@ -31,6 +31,7 @@
 #include <time.h>
 
 #include "agent/cpu.h"
+#include "agent/frames.h"
 #include "safe/readable.h"
 #include "safe/ticks.h"
 
@@ -43,7 +44,6 @@
 #define LARGE_SNAPSHOTS 128u     /* per thread: beyond this many, copies are small */
 #define FEW_SNAPSHOTS 256u       /* per thread: limit if the arena has little room */
 #define SMALL_SNAPSHOT_CHUNKS 5u /* about 80 KiB of stack */
-#define INLINE static inline __attribute__((always_inline))
 
 /* ---- memory ---- */
 
@@ -89,30 +89,23 @@ static void know_memory(struct agent_thread *t, uint64_t sp)
 
 /* ---- lists of frames ---- */
 
-INLINE struct agent_frame *frame_at(const struct agent_frames *list, uint32_t index)
+uint32_t scratch_take(struct agent_thread *t)
 {
-	struct agent_frame *first = arena_at(agent.arena, list->chunks[index / FRAMES_PER_CHUNK]);
-	return first + 1 + index % FRAMES_PER_CHUNK;
-}
-
-static bool frames_grow(struct agent_thread *t, struct agent_frames *list)
-{
-	uint32_t chunk = list->chunk_count < FRAMES_CHUNKS ? arena_take(agent.arena) : 0;
+	uint32_t chunk = arena_take(agent.arena);
 	if (!chunk)
-		return false;
+		return 0;
 	struct arena_chunk *head = arena_at(agent.arena, chunk);
 	atomic_store(&head->next, atomic_load(&t->shared.scratch));
 	atomic_store(&t->shared.scratch, chunk);
-	list->chunks[list->chunk_count++] = chunk;
-	return true;
+	return chunk;
 }
 
-INLINE struct agent_frame *frames_add(struct agent_thread *t, struct agent_frames *list)
+bool frames_grow(struct agent_thread *t, struct agent_frames *list)
 {
-	if (__builtin_expect(list->count == list->chunk_count * FRAMES_PER_CHUNK, 0) &&
-	    !frames_grow(t, list))
-		return NULL;
-	return frame_at(list, list->count++);
+	uint32_t chunk = list->chunk_count < FRAMES_CHUNKS ? scratch_take(t) : 0;
+	if (chunk)
+		list->chunks[list->chunk_count++] = chunk;
+	return chunk;
 }
 
 /* ---- modules ---- */
@@ -641,6 +634,10 @@ static void take(struct agent_thread *t, uint32_t event, uint64_t weight, const 
 	if (end == WALK_NO_MODULE && leave_snapshot(t, registers, pc, event, weight))
 		return;
 	uint32_t node = insert_path(t, known, end);
+	if (node &&
+	    __builtin_expect(atomic_load_explicit(&agent.arena->has_python, memory_order_acquire),
+			     0))
+		node = script_insert(t, node);
 	if (node)
 		add(&cct_values(cct_node(&t->tree, node))[event], weight);
 	else

@@ -79,6 +79,18 @@ static bool grow(struct answers *as)
 	return true;
 }
 
+static void keep(struct answers *as, uint64_t address, struct answer *a, const struct place *found)
+{
+	struct place *kept = malloc(a->count * sizeof *kept);
+	if (!kept || !lookup_put(&as->by_address, address, (uint32_t)as->count)) {
+		free(kept);
+		return;
+	}
+	memcpy(kept, found, a->count * sizeof *kept);
+	a->places = kept;
+	as->all[as->count++] = *a;
+}
+
 void answers_add(struct answers *as, struct places *places, struct structure *structure,
 		 uint64_t address)
 {
@@ -87,14 +99,14 @@ void answers_add(struct answers *as, struct places *places, struct structure *st
 	if (lookup_find(&as->by_address, address) != LOOKUP_NONE || !grow(as))
 		return;
 	a.count = find(places, structure, address, &a, found);
-	struct place *kept = malloc(a.count * sizeof *kept);
-	if (!kept || !lookup_put(&as->by_address, address, (uint32_t)as->count)) {
-		free(kept);
-		return;
-	}
-	memcpy(kept, found, a.count * sizeof *kept);
-	a.places = kept;
-	as->all[as->count++] = a;
+	keep(as, address, &a, found);
+}
+
+void answers_add_place(struct answers *as, uint64_t address, const struct place *place)
+{
+	struct answer a = {.count = 1};
+	if (lookup_find(&as->by_address, address) == LOOKUP_NONE && grow(as))
+		keep(as, address, &a, place);
 }
 
 const struct answer *answers_find(const struct answers *as, uint64_t address)

@@ -60,7 +60,8 @@ static struct err *add_named(struct maker *k, enum scope_kind kind, uint32_t mod
 			  .module = module,
 			  .address = f->start,
 			  .name = f->name,
-			  .nameless = !f->name};
+			  .nameless = !f->name,
+			  .script = k->p->modules[module].kind == PROFILE_SCRIPT};
 	struct buf text = {0};
 	if (!s.name) {
 		buf_printf(&text, "%s+0x%" PRIx64, path_file(k->p->modules[module].path), f->start);

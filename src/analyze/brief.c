@@ -20,14 +20,18 @@ struct folding {
 	uint32_t *again; /* how many nodes above it became the same one */
 };
 
-/* The node itself or one above it that has this scope; TREE_NONE: none. */
+/* The node itself or one above it that has this scope; TREE_NONE: none. That an interpreter calls itself for the
+   functions that it runs is no recursion. */
 static uint32_t find_above(const struct tree *t, uint32_t node, uint32_t scope)
 {
-	enum scope_kind kind = scopes_get(t->scopes, scope)->kind;
-	if (kind != SCOPE_FUNCTION && kind != SCOPE_INLINE)
+	const struct scope *wanted = scopes_get(t->scopes, scope);
+	if (wanted->kind != SCOPE_FUNCTION && wanted->kind != SCOPE_INLINE)
 		return TREE_NONE;
-	while (node != TREE_NONE && (!node || t->nodes[node].scope != scope))
+	while (node != TREE_NONE && (!node || t->nodes[node].scope != scope)) {
+		if (scopes_get(t->scopes, t->nodes[node].scope)->script && !wanted->script)
+			return TREE_NONE;
 		node = t->nodes[node].parent;
+	}
 	return node;
 }
 

@@ -287,10 +287,33 @@ static int compare_questions(const void *a, const void *b)
 	return x->address < y->address ? -1 : x->address > y->address;
 }
 
+/* The address itself has the line. */
+static void answer_script(struct modules *ms, size_t index)
+{
+	const struct profile_module *p = &ms->profile->modules[index];
+	for (size_t i = ms->first[index]; i < ms->first[index + 1]; i++) {
+		uint64_t address = ms->questions[i].address;
+		struct modules_function f;
+		modules_function(ms, (uint32_t)index, address, true, &f);
+		answers_add_place(
+			&ms->all[index].answers, address,
+			&(struct place){.function = f.name,
+					.symbol = f.name,
+					.file = p->path,
+					.line = (int)PROFILE_SCRIPT_LINE(address),
+					.declared_file = p->path,
+					.declared_line = (int)PROFILE_SCRIPT_LINE(f.start)});
+	}
+}
+
 static void answer_module(void *context, size_t index)
 {
 	struct modules *ms = context;
 	struct module *m = &ms->all[index];
+	if (ms->profile->modules[index].kind == PROFILE_SCRIPT) {
+		answer_script(ms, index);
+		return;
+	}
 	bool any = m->places && ms->first[index] < ms->first[index + 1];
 	struct structure *structure = any && ms->with_structure
 					      ? modules_structure(ms, (uint32_t)index)

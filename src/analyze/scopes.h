@@ -37,6 +37,7 @@ struct scope {
 	int line;         /* 0: not known */
 	int last_line;    /* of a loop */
 	bool nameless;    /* of a function: the name is its address */
+	bool script;      /* an interpreted function */
 	bool guessed;     /* of an inlined function: told from the lines alone */
 	uint32_t function, inlined; /* of a loop: the scopes that it is in; inlined 0: in none */
 };

@@ -183,6 +183,10 @@ static struct err *refuse(const struct profile *p, struct modules *modules, uint
 			       name);
 	case PROFILE_KERNEL:
 		return err_new("%s is code of the kernel, which cannot be read", name);
+	case PROFILE_SCRIPT:
+		return err_new(
+			"%s is run by an interpreter and has no instructions: culprit report --by=line shows its lines",
+			name);
 	case PROFILE_NONE:
 		return err_new("the code belongs to no file");
 	default:

@@ -28,6 +28,18 @@ size_t utf8_decode(const char *text, size_t size, uint32_t *character)
 		       : length;
 }
 
+size_t utf8_encode(uint32_t c, char *to)
+{
+	if (c > 0x10ffff || (c >= 0xd800 && c < 0xe000))
+		c = 0xfffd;
+	size_t more = c < 0x80 ? 0 : c < 0x800 ? 1 : c < 0x10000 ? 2 : 3;
+	static const uint8_t first[] = {0, 0xc0, 0xe0, 0xf0};
+	for (size_t i = more; i; i--, c >>= 6)
+		to[i] = (char)(0x80 | (c & 0x3f));
+	to[0] = (char)(first[more] | c);
+	return more + 1;
+}
+
 bool utf8_is_harmful(uint32_t c)
 {
 	return c < 0x20 || (c >= 0x7f && c < 0xa0) || (c >= 0x200e && c <= 0x200f) ||

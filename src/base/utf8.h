@@ -8,6 +8,9 @@
 /* The bytes of the character at `text`, of which there are `size`, and its number; 0 where it is none (RFC 3629). */
 size_t utf8_decode(const char *text, size_t size, uint32_t *character);
 
+/* Writes a character, at most 4 bytes. Returns how many there are. What is no character becomes U+FFFD. */
+size_t utf8_encode(uint32_t character, char *to);
+
 /* What does something to a terminal or to the text around it: control characters (C0, C1), line ends of other kinds, and those
    that turn the direction. */
 bool utf8_is_harmful(uint32_t character);

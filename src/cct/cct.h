@@ -35,8 +35,16 @@ struct cct_node {
    CCT_PARTIAL are no frames: they stand right under the root where a path does not reach its root, and the
    address is the reason (enum walk_end). */
 #define CCT_PARTIAL 0x7fffull
+/* Set in a key of a module: the frame runs interpreted functions. No module has such addresses. */
+#define CCT_HOST (1ull << 47)
 /* Module CCT_KERNEL is the kernel, where no frame of the program is left. */
 #define CCT_KERNEL 0x7ffeull
+
+/* Module CCT_SCRIPT is an interpreted function: the address has its copy in the arena (struct arena_script), as a reference,
+   and the instruction, by number. */
+#define CCT_SCRIPT 0x7ffdull
+#define CCT_SCRIPT_BITS 16
+#define CCT_SCRIPT_UNIT ((1ull << CCT_SCRIPT_BITS) - 1)
 
 static inline uint64_t cct_key(bool call, uint32_t module, uint64_t address)
 {

@@ -199,6 +199,20 @@ static void print_place(const struct view *v, const struct stack_frame *frame,
 		printf(" (inlined)");
 }
 
+/* Calls of interpreted functions that this frame runs: they stand below it. */
+static void print_calls(const struct stack *s, size_t index, size_t *next, unsigned *number)
+{
+	for (; *next < s->call_count && s->calls[*next].frame == index; ++*next) {
+		const struct stack_call *call = &s->calls[*next];
+		printf("#%-3u 0x%016" PRIx64 " %s%s%s  %s", (*number)++, call->address,
+		       term_style(STDOUT_FILENO, TERM_BOLD), term_text(call->name),
+		       term_style(STDOUT_FILENO, TERM_PLAIN), term_text(path_file(call->file)));
+		if (call->line)
+			printf(":%u", call->line);
+		printf("  (Python)\n");
+	}
+}
+
 static void print_frame(const struct view *v, const struct stack *s, size_t index, unsigned *number)
 {
 	const struct stack_frame *frame = &s->frames[index];
@@ -222,10 +236,13 @@ static void print_frame(const struct view *v, const struct stack *s, size_t inde
 static void print_thread(const struct view *v, const struct stack *s)
 {
 	unsigned number = 0;
+	size_t next = 0;
 	printf("%sthread %d \"%s\"%s\n", term_style(STDOUT_FILENO, TERM_CYAN), (int)s->tid,
 	       term_text(s->name), term_style(STDOUT_FILENO, TERM_PLAIN));
-	for (size_t i = 0; i < s->count; i++)
+	for (size_t i = 0; i < s->count; i++) {
+		print_calls(s, i, &next, &number);
 		print_frame(v, s, i, &number);
+	}
 	print_end(v, s);
 }
 
@@ -280,6 +297,30 @@ static void json_frame(const struct view *v, struct json *j, const struct stack 
 	}
 }
 
+static void json_calls(struct json *j, const struct stack *s, size_t index, size_t *next)
+{
+	for (; *next < s->call_count && s->calls[*next].frame == index; ++*next) {
+		const struct stack_call *call = &s->calls[*next];
+		json_begin_object(j);
+		json_key(j, "address");
+		json_address(j, call->address);
+		json_put_string(j, "module", call->file);
+		json_put_string(j, "function", call->name);
+		json_key(j, "offset");
+		json_null(j);
+		json_put_string(j, "file", call->file);
+		json_key(j, "line");
+		if (call->line)
+			json_u64(j, call->line);
+		else
+			json_null(j);
+		json_key(j, "inline");
+		json_bool(j, false);
+		json_put_string(j, "language", "Python");
+		json_end_object(j);
+	}
+}
+
 static void print_json(const struct view *v)
 {
 	struct json j = json_to_file(stdout);
@@ -299,8 +340,10 @@ static void print_json(const struct view *v)
 		json_put_string(&j, "end", s->stuck ? "not stopped" : walk_end_name(s->end));
 		json_key(&j, "frames");
 		json_begin_array(&j);
-		for (size_t k = 0; k < s->count; k++)
+		for (size_t k = 0, next = 0; k < s->count; k++) {
+			json_calls(&j, s, k, &next);
 			json_frame(v, &j, s, k);
+		}
 		json_end_array(&j);
 		json_end_object(&j);
 	}

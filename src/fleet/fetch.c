@@ -138,7 +138,7 @@ static struct err *fetch_images(struct fetch *f)
 		}
 		struct store_image *m = &f->all.images[f->all.image_count++];
 		uint64_t kind = rowbinary_get(&r, 1);
-		m->kind = kind > PROFILE_KERNEL ? PROFILE_NONE : (uint8_t)kind;
+		m->kind = kind >= PROFILE_KINDS ? PROFILE_NONE : (uint8_t)kind;
 		m->path = rowbinary_text(&r, f->all.strings);
 		m->build_id = rowbinary_text(&r, f->all.strings);
 		m->process = numbering_find(&f->process_places, source, rowbinary_get(&r, 8), 0);

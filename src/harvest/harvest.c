@@ -178,6 +178,7 @@ struct err *harvest_add_child(struct recording *r, struct harvest *h, struct pro
 		/* The kernel is at the upper end of memory. */
 		address |= address ? ~CCT_ADDRESS : 0;
 	} else if (id) {
+		address &= ~CCT_HOST;
 		e = file_module(r, h, id, &module);
 	} else if (!r->options.drained || makes_code(p)) {
 		e = unnamed_module(r, h, p, &module);

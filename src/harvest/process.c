@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "harvest/recording.h"
+#include "harvest/scripts.h"
 #include "process/registers.h"
 #include "process/status.h"
 #include "profile/process_name.h"
@@ -84,6 +85,7 @@ void process_forget(struct recording *r, struct process *p)
 		close(p->pidfd);
 	free(p->command);
 	free(p->container);
+	scripts_close(p->scripts);
 	free(p->agent);
 	free(p->kernel);
 	free(p);

@@ -13,6 +13,7 @@ struct library_list;
 struct process_agent;
 struct process_kernel;
 struct recording;
+struct scripts;
 
 struct process {
 	struct process *next, *previous; /* in the recording */
@@ -41,6 +42,7 @@ struct process {
 	uint32_t profile;      /* index + 1 in the profile; 0: not there yet */
 	uint32_t more_threads; /* index + 1 of the place that its threads beyond the limit share */
 	bool unnamed_code;     /* it ran code of no module */
+	struct scripts *scripts; /* its interpreted functions; NULL: none were called */
 	/* What its sampler knows of it: one of the two, malloc'ed. */
 	struct process_agent *agent;   /* collect/agents/state.h */
 	struct process_kernel *kernel; /* collect/kernel/state.h */

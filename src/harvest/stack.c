@@ -61,8 +61,13 @@ static enum walk_end walk(struct walk w, bool pointer, const struct stack_code *
 		.task = in->task,
 	};
 	enum walk_end end;
+	size_t hosts = 0;
 	*count = 0;
 	do {
+		if (*count && hosts < in->host_count && in->hosts[hosts] < w.sp) {
+			keys[*count - 1] |= CCT_HOST;
+			hosts++;
+		}
 		const struct walk_module *m = walk_find_module(space, w.pc - !w.exact);
 		if (*count == max)
 			return WALK_TOO_DEEP;

@@ -19,6 +19,9 @@ struct stack_code {
 	   only if it ends in code that is known to be outermost, and not by a zero. NULL: never. */
 	const bool *late;
 	pid_t task; /* a thread that has the code in memory, or 0 */
+	/* Addresses in the frames that run interpreted functions, innermost first: their keys get CCT_HOST. */
+	const uint64_t *hosts;
+	size_t host_count;
 	uint64_t g; /* Go's g, if it is known otherwise than by its register; or 0 */
 };
 

@@ -19,6 +19,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/parallel.h"
+#include "base/path.h"
 #include "library/emulated.h"
 #include "library/internal.h"
 #include "process/backing.h"
@@ -175,6 +176,9 @@ static void learn_image(struct library_module *m, struct image *image)
 		m->segment_count = count;
 	}
 	image_build_id_hex(image, m->build_id);
+	/* Looking for it in all files would take a while. */
+	if (!strstr(path_file(m->path), "python") || !python_in_file(image, &m->python))
+		m->python.version = 0;
 	m->go = image_section(image, ".go.buildinfo") || image_section(image, ".note.go.buildid");
 }
 

@@ -18,6 +18,7 @@
 #include "recipes/build.h"
 #include "recipes/cache.h"
 #include "safe/wire.h"
+#include "script/python.h"
 #include "unwind/walk.h"
 
 struct err;
@@ -57,9 +58,10 @@ struct library_module {
 	unsigned idle;
 	/* How often making its table failed for a reason that may be gone the next time. */
 	unsigned tries;
-	uint64_t again_ns; /* when to try again; 0: never */
-	bool agent;        /* it is the agent */
-	bool go;           /* made by Go's compiler */
+	uint64_t again_ns;         /* when to try again; 0: never */
+	bool agent;                /* it is the agent */
+	bool go;                   /* made by Go's compiler */
+	struct python_file python; /* the interpreter in it; version 0: there is none */
 };
 
 /* A list: the modules that one or more processes have in memory. */

@@ -342,3 +342,16 @@ bool remote_word(void *context, uint64_t address, uint64_t *out)
 	}
 	return peek(r, address, out);
 }
+
+bool remote_read(void *context, uint64_t address, void *out, size_t size)
+{
+	for (size_t done = 0; done < size;) {
+		uint64_t word;
+		size_t part = size - done < sizeof word ? size - done : sizeof word;
+		if (!remote_word(context, address + done, &word))
+			return false;
+		memcpy((char *)out + done, &word, part);
+		done += part;
+	}
+	return true;
+}

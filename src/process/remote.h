@@ -53,3 +53,5 @@ void remote_read_names(struct remote *remote);
 /* The function of a walk_reader; `remote` is a struct remote *. Whole pages are read once by
    process_vm_readv, or words by PTRACE_PEEKDATA if that is not allowed. */
 bool remote_word(void *remote, uint64_t address, uint64_t *out);
+/* The same for any number of bytes. */
+bool remote_read(void *remote, uint64_t address, void *out, size_t size);

@@ -8,9 +8,11 @@
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/err.h"
+#include "process/interpreted.h"
 #include "process/pointer.h"
 #include "process/remote.h"
 #include "process/runtime.h"
+
 #include "process/space.h"
 
 #define TRIES 3
@@ -74,7 +76,8 @@ static bool add_frame(struct stack *stack, size_t *capacity, const struct walk *
 {
 	if (!ARRAY_ROOM(stack->frames, stack->count, *capacity))
 		return false;
-	stack->frames[stack->count++] = (struct stack_frame){.address = w->pc, .exact = w->exact};
+	stack->frames[stack->count++] = (struct stack_frame){
+		.address = w->pc, .sp = w->sp, .exact = w->exact};
 	return true;
 }
 
@@ -126,6 +129,7 @@ static struct err *take_once(pid_t pid, pid_t tid, size_t max, bool fresh,
 		stack->end = WALK_BAD_MEMORY;
 		good = t->stuck || walk_thread(&remote, t, space, max, fresh, stack);
 	}
+	good = good && interpreted_add(&remote, space, out);
 	remote_resume(&remote);
 	out->stopped_ns += now_ns() - remote.stopped_ns;
 	out->stops++;
@@ -137,8 +141,15 @@ static struct err *take_once(pid_t pid, pid_t tid, size_t max, bool fresh,
 
 static void drop(struct stacks *stacks)
 {
-	for (size_t i = 0; i < stacks->count; i++)
-		free(stacks->threads[i].frames);
+	for (size_t i = 0; i < stacks->count; i++) {
+		struct stack *s = &stacks->threads[i];
+		for (size_t k = 0; k < s->call_count; k++) {
+			free(s->calls[k].name);
+			free(s->calls[k].file);
+		}
+		free(s->calls);
+		free(s->frames);
+	}
 	free(stacks->threads);
 	stacks->threads = NULL;
 	stacks->count = 0;

@@ -108,7 +108,7 @@ static void read_module(struct decoder *d, struct cursor *c)
 	struct profile_module m = {0};
 	uint32_t index, process;
 	uint8_t kind;
-	kind = (uint8_t)cursor_limited(c, PROFILE_KERNEL);
+	kind = (uint8_t)cursor_limited(c, PROFILE_KINDS - 1);
 	m.kind = PROFILE_FILE; /* for now: the process of a JIT module may be missing as yet */
 	m.path = take_text(d, c);
 	m.build_id = take_text(d, c);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/err.h"
 #include "profile/own.h"
 
@@ -57,6 +58,28 @@ void profile_name_module(struct profile *p, uint32_t module, profile_find_name *
 	free(p->modules[module].names);
 	p->modules[module].names = names;
 	p->modules[module].name_count = count;
+}
+
+struct err *profile_name_function(struct profile *p, uint32_t module, uint64_t start, uint64_t size,
+				  const char *name)
+{
+	struct profile_module *m = &p->modules[module];
+	size_t at = FIRST_NOT(i, m->name_count, m->names[i].start < start);
+	if (at < m->name_count && m->names[at].start == start)
+		return NULL;
+	/* There is room for a power of two. */
+	bool full = !(m->name_count & (m->name_count - 1));
+	struct profile_name *names = full ? reallocarray(m->names,
+							 m->name_count ? m->name_count * 2 : 1,
+							 sizeof *names)
+					  : m->names;
+	if (!names)
+		return err_new("out of memory");
+	memmove(names + at + 1, names + at, (m->name_count - at) * sizeof *names);
+	names[at] = (struct profile_name){start, size, profile_string(p, name)};
+	m->names = names;
+	m->name_count++;
+	return NULL;
 }
 
 struct err *own_merge_names(struct profile *p, struct profile_module *into,

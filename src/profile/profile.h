@@ -39,7 +39,12 @@ enum profile_module_kind {
 	PROFILE_VDSO,
 	PROFILE_JIT, /* made at run time; `names` tells what is known; belongs to `process` */
 	PROFILE_KERNEL,
+	/* A file of source that an interpreter runs. Of an address, the upper half stands for the function, and the
+	   lower half is the line; `names` has the functions. Its nodes are PROFILE_EXACT. */
+	PROFILE_SCRIPT,
+	PROFILE_KINDS,
 };
+#define PROFILE_SCRIPT_LINE(address) ((uint32_t)(address))
 
 struct profile_name { /* a function of a JIT module; of others for when their file is gone */
 	uint64_t start, size;
@@ -181,6 +186,9 @@ typedef const char *profile_find_name(const void *context, uint64_t address, uin
 				      uint64_t *size);
 void profile_name_module(struct profile *p, uint32_t module, profile_find_name *find,
 			 const void *context);
+/* Adds the name of one function, if the module does not have it. */
+struct err *profile_name_function(struct profile *p, uint32_t module, uint64_t start, uint64_t size,
+				  const char *name);
 /* Adds to a value (which ends at UINT64_MAX). Nothing is added where `count` is 0. */
 struct err *profile_count(struct profile *p, uint32_t node, uint32_t thread, uint32_t metric,
 			  uint64_t count);

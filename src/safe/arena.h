@@ -31,8 +31,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "safe/python.h"
+
 #define ARENA_MAGIC 0x31616e6572612d63ull /* "c-arena1" */
-#define ARENA_VERSION 5u
+#define ARENA_VERSION 6u
 #define ARENA_CHUNK_BITS 14
 #define ARENA_CHUNK (1u << ARENA_CHUNK_BITS)
 #define ARENA_METRICS_MAX 8
@@ -60,6 +62,9 @@ struct arena_header {
 	_Atomic uint32_t times; /* chunks of time lines in use */
 	/* Programs that were left alone because they refuse our system calls (agent/sandbox.c). */
 	_Atomic uint32_t restricted;
+	/* The program is interpreted: the collector says where its interpreter is, once. */
+	_Atomic uint32_t has_python;
+	struct python python;
 };
 
 /* Every chunk except chunk 0 begins with this. */
@@ -84,6 +89,14 @@ struct arena_snapshot {
 	uint64_t size;   /* of the copied stack, in bytes */
 	uint64_t cut;    /* the stack goes on beyond the copied part */
 	uint8_t bytes[]; /* up to the end of this chunk */
+};
+
+/* An interpreted function: a copy of what the interpreter knows of it. Pieces follow (struct python_piece). It is in a scratch
+   chunk, and never changes. */
+struct arena_script {
+	uint64_t code; /* address of the code object */
+	uint32_t size; /* of all */
+	uint32_t pieces;
 };
 
 /* One sample on a time line. Chunks of a time line hold these after their struct arena_chunk. */

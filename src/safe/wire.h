@@ -85,7 +85,7 @@ struct wire_space {
 	uint32_t count, reserved;
 	struct wire_module modules[];
 };
-#define WIRE_MODULE_MAX 0x7ffeu /* larger numbers are the tree's own: cct/cct.h */
+#define WIRE_MODULE_MAX 0x7ffdu /* larger numbers are the tree's own: cct/cct.h */
 #define WIRE_MODULE_AGENT 1u    /* the agent itself: its frames are left out of paths */
 /* Memory that a program made executable, such as code of a JIT compiler. Its id is 0 and it has no table.
    It is walked by frame pointers. WIRE_MODULE_TOP: its frame records are known to be at the upper ends of

@@ -133,7 +133,7 @@ static struct err *read_image(struct names *n, struct read_image *m)
 	m->build_id = "";
 	if (!e && row) {
 		int64_t kind = sqlite3_column_int64(r, 0);
-		m->kind = kind < 0 || kind > PROFILE_KERNEL ? PROFILE_NONE : (uint8_t)kind;
+		m->kind = kind < 0 || kind >= PROFILE_KINDS ? PROFILE_NONE : (uint8_t)kind;
 		m->path = profile_string(n->strings, sql_text(r, 1));
 		m->build_id = profile_string(n->strings, sql_text(r, 2));
 		m->process = sqlite3_column_int64(r, 3);

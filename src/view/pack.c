@@ -347,7 +347,7 @@ static void put_modules(const struct packer *k, struct json *j)
 {
 	static const char *const kinds[] = {
 		[PROFILE_NONE] = "none", [PROFILE_FILE] = "file",     [PROFILE_VDSO] = "vdso",
-		[PROFILE_JIT] = "jit",   [PROFILE_KERNEL] = "kernel",
+		[PROFILE_JIT] = "jit",   [PROFILE_KERNEL] = "kernel", [PROFILE_SCRIPT] = "script",
 	};
 	json_key(j, "modules");
 	json_begin_array(j);
@@ -355,7 +355,7 @@ static void put_modules(const struct packer *k, struct json *j)
 		const struct profile_module *m = &k->p->modules[i];
 		json_begin_object(j);
 		key_text(j, "path", m->path);
-		key_text(j, "kind", m->kind <= PROFILE_KERNEL ? kinds[m->kind] : "none");
+		key_text(j, "kind", m->kind < PROFILE_KINDS ? kinds[m->kind] : "none");
 		key_text(j, "buildId", m->build_id);
 		key_text(j, "problem", m->problem);
 		json_end_object(j);

@@ -18,6 +18,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "collect/agents/arenas.h"
+#include "collect/agents/interpreted.h"
 #include "collect/agents/state.h"
 #include "harvest/process.h"
 #include "harvest/recording.h"
@@ -231,6 +232,7 @@ struct err *program_look(struct agents *agents, struct process *p,
 	if (executable)
 		*executable = found.executable;
 	p->list = found.list;
+	interpreted_tell(agents, p);
 	arena_each(agents, p->agent->arena, p, publish, (void *)p->list);
 	return NULL;
 }

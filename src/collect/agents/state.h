@@ -80,6 +80,8 @@ struct arena { /* arenas.c */
 	uint32_t changes;                /* header->changes, as last seen */
 	uint64_t lost[ARENA_LOST_KINDS]; /* part of header->lost that is in the profile already */
 	bool namespaced;                 /* pids in it are of another namespace */
+	bool has_python;                 /* interpreted.c: its processes have this interpreter */
+	struct python python;
 	struct process *processes;
 	struct thread *threads;
 	size_t thread_count, thread_room;

@@ -16,6 +16,7 @@
 #include "base/err.h"
 #include "cct/cct.h"
 #include "collect/agents/arenas.h"
+#include "collect/agents/interpreted.h"
 #include "collect/agents/state.h"
 #include "collect/agents/trees.h"
 #include "harvest/harvest.h"
@@ -102,8 +103,8 @@ static struct err *find_node(struct agents *agents, const struct arena *a, struc
 	while (count && !e) {
 		struct known *here = &k->path[--count];
 		uint64_t key = node_at(a, here->ref)->key;
-		e = harvest_add_child(agents->recording, &agents->recording->harvest, p, node, key,
-				      &node);
+		e = interpreted_add_child(agents->recording, &agents->recording->harvest, p, a,
+					  node, key, &node);
 		here->node = node;
 		*place_of(k, here) = *here;
 	}

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "cct/cct.h"
+#include "collect/agents/interpreted.h"
 #include "collect/agents/state.h"
 #include "harvest/harvest.h"
 #include "harvest/process.h"
@@ -91,6 +92,7 @@ struct reading {
 	struct recording *recording;
 	struct harvest *harvest;
 	struct process *process;
+	const struct arena *arena;
 	uint32_t thread;
 	size_t metrics;
 	struct placed *placed; /* by index in the tree that is read */
@@ -124,8 +126,8 @@ static void visit(void *context, uint32_t index, uint32_t parent, uint64_t key,
 	if (index) {
 		at = r->placed[parent];
 		at.partial |= !at.node && cct_key_module(key) == CCT_PARTIAL;
-		r->error = harvest_add_child(r->recording, r->harvest, r->process, at.node, key,
-					     &at.node);
+		r->error = interpreted_add_child(r->recording, r->harvest, r->process, r->arena,
+						 at.node, key, &at.node);
 	}
 	r->placed[index] = at;
 	for (uint32_t i = 0; i < r->metrics && !r->error; i++)
@@ -157,6 +159,7 @@ void trees_take(struct recording *recording, struct harvest *h, struct process *
 	struct reading r = {.recording = recording,
 			    .harvest = h,
 			    .process = p,
+			    .arena = a,
 			    .metrics = recording->options.event_count};
 	/* The tree has as many values per node as the header says. */
 	bool whole = a->header->metrics == r.metrics;

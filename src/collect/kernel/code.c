@@ -35,6 +35,7 @@
 #include "base/err.h"
 #include "cct/cct.h"
 #include "collect/kernel/counters.h"
+#include "collect/kernel/interpreters.h"
 #include "collect/kernel/mapped.h"
 #include "collect/kernel/object.h"
 #include "collect/kernel/state.h"
@@ -273,6 +274,7 @@ static void publish(struct kernel *k, struct process *p, const struct before *be
 	now.jit_low = l->jit_low;
 	now.jit_high = l->jit_high;
 	now.jit_top = l->jit_top;
+	now.script = interpreters_give(k, p);
 	now.resigned = 0;
 	now.doubtful = 1;
 	bpf_map_update_elem(k->processes, &pid, &now, flags);

@@ -7,12 +7,15 @@
 #include "harvest/harvest.h"
 #include "harvest/process.h"
 #include "harvest/recording.h"
+#include "harvest/scripts.h"
 #include "profile/profile.h"
+#include "safe/wire.h"
 #include "unwind/walk.h"
 
 /* The sampler cannot include cct/cct.h, so it has copies of these constants. */
 _Static_assert(KERNEL_KEY_CALL == CCT_CALL && KERNEL_KEY_BITS == CCT_ADDRESS_BITS &&
-		       KERNEL_KEY_KERNEL == CCT_KERNEL << CCT_ADDRESS_BITS,
+		       KERNEL_KEY_KERNEL == CCT_KERNEL << CCT_ADDRESS_BITS &&
+		       KERNEL_KEY_HOST == CCT_HOST,
 	       "keys are as in the tree");
 
 /* For --collapse-recursion: moves `node` to the nearest outer frame that is the same call, if there is
@@ -36,6 +39,19 @@ struct err *frames_add(struct kernel *k, struct process *p, uint64_t key, uint32
 	if (!e && k->recording->options.collapse && key & CCT_CALL)
 		find_ancestor(k->recording->harvest.profile, parent, node);
 	return e;
+}
+
+bool frames_is_host(uint64_t key)
+{
+	uint32_t module = cct_key_module(key);
+	return key & CCT_HOST && module && module < WIRE_MODULE_MAX;
+}
+
+struct err *frames_add_called(struct kernel *k, struct process *p, uint64_t key,
+			      const struct script_calls *calls, size_t *left, uint32_t *node)
+{
+	return *left && frames_is_host(key) ? scripts_add(k->recording, calls, left, node)
+					    : frames_add(k, p, key, node);
 }
 
 struct err *frames_add_root(struct kernel *k, struct process *p, uint32_t end, uint32_t *node)

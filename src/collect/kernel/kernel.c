@@ -19,6 +19,7 @@
 #include "collect/kernel/cost.h"
 #include "collect/kernel/counters.h"
 #include "collect/kernel/cpus.h"
+#include "collect/kernel/interpreters.h"
 #include "collect/kernel/mapped.h"
 #include "collect/kernel/object.h"
 #include "collect/kernel/paths.h"
@@ -52,6 +53,7 @@ static void take(struct kernel *k, const void *data, size_t size)
 	k->record_bytes += size;
 	const struct kernel_head *head = data;
 	const struct kernel_path *path = data;
+	const struct kernel_calls *calls = data;
 	const struct kernel_snapshot *snapshot;
 	size_t before;
 	switch (size >= sizeof *head ? head->kind : 0) {
@@ -59,6 +61,15 @@ static void take(struct kernel *k, const void *data, size_t size)
 		if (size >= sizeof *path &&
 		    (uint64_t)path->fresh + path->inner <= (size - sizeof *path) / sizeof(uint64_t))
 			paths_take(k, path, (const uint64_t *)(path + 1));
+		break;
+	case KERNEL_FUNCTION:
+		if (size >= sizeof(struct kernel_function))
+			interpreters_learn(k, data);
+		break;
+	case KERNEL_CALLED:
+		if (size >= sizeof *calls &&
+		    calls->count <= (size - sizeof *calls) / sizeof(struct python_call))
+			interpreters_take(k, calls);
 		break;
 	case KERNEL_SNAPSHOT:
 	case KERNEL_FAR:
@@ -211,6 +222,8 @@ static struct err *open_parts(struct kernel *k)
 		e = tables_open(k);
 	if (!e)
 		e = code_open(k);
+	if (!e)
+		e = interpreters_open(k);
 	if (!e)
 		e = counters_open(k);
 	if (!e)

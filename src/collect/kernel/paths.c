@@ -8,10 +8,12 @@
 #include "base/err.h"
 #include "cct/cct.h"
 #include "collect/kernel/frames.h"
+#include "collect/kernel/interpreters.h"
 #include "collect/kernel/state.h"
 #include "collect/kernel/tasks.h"
 #include "harvest/inner.h"
 #include "harvest/recording.h"
+#include "harvest/scripts.h"
 #include "library/library.h"
 
 #define MEMO_ROOM 128u /* frames, at first */
@@ -103,6 +105,20 @@ static struct err *place_frames(struct kernel *k, struct process *p, struct kern
 	return e;
 }
 
+/* The same for a sample in interpreted functions. Their calls are not in the memo. */
+static struct err *place_called(struct kernel *k, struct process *p, const struct kernel_memo *memo,
+				const struct script_calls *calls, uint32_t *node)
+{
+	size_t hosts = 0;
+	for (uint32_t i = 0; i < memo->count; i++)
+		hosts += frames_is_host(memo->frames[i].key);
+	size_t left = hosts == calls->groups ? calls->count : 0;
+	struct err *e = frames_add_root(k, p, memo->end, node);
+	for (uint32_t i = 0; !e && i < memo->count; i++)
+		e = frames_add_called(k, p, memo->frames[i].key, calls, &left, node);
+	return e;
+}
+
 void paths_take(struct kernel *k, const struct kernel_path *path, const uint64_t *keys)
 {
 	pid_t tid = whose(k, path, keys);
@@ -120,8 +136,11 @@ void paths_take(struct kernel *k, const struct kernel_path *path, const uint64_t
 	uint32_t node = 0, thread;
 	struct err *e = tasks_place(k, t, &thread);
 	note_frames(memo, path, keys);
+	struct script_calls *calls = interpreters_calls(t, path->head.time);
 	if (!e)
-		e = place_frames(k, t->process, memo, &node);
+		e = calls ? place_called(k, t->process, memo, calls, &node)
+			  : place_frames(k, t->process, memo, &node);
+	free(calls);
 	if (!e && (path->inner || !node))
 		e = inner_add(k->recording, t->process, keys + path->fresh, path->inner, &node);
 	if (!e)

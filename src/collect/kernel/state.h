@@ -20,6 +20,7 @@ struct kernel_notes;
 struct library_list;
 struct process;
 struct ring_buffer;
+struct script_calls;
 
 #define KERNEL_LISTS 4096u
 #define KERNEL_BUCKETS 4096u
@@ -51,6 +52,11 @@ struct process_kernel {              /* tasks.c: what the kernel's sampler adds 
 	unsigned waits_for;
 };
 
+struct kernel_interpreters {       /* interpreters.c */
+	struct kernel_script *all; /* memory of the BPF map */
+	uint32_t count;
+};
+
 struct kernel_list { /* code.c: a list of modules as the sampler has it */
 	const struct library_list *list;
 	uint32_t first, count, serial;
@@ -67,6 +73,9 @@ struct kernel_thread {              /* tasks.c: a thread of a process that is sa
 	uint64_t named_ns; /* when its name was last read */
 	bool drained;      /* a part of its time is in an earlier profile */
 	char name[KERNEL_COMM + 1];
+	/* interpreters.c: calls of the sample at that time, which is still to come */
+	struct script_calls *calls;
+	uint64_t calls_time;
 };
 
 /* paths.c: a memo of the sampler (bpf/memo.h), with its nodes in the profile */
@@ -122,6 +131,7 @@ struct kernel_waiting { /* waiting.c: a sample that is walked when its code is k
 	/* During a walk: it needed words that were not copied, and cannot be read any more. */
 	bool missing;
 	uint64_t count; /* not 0: it has no stack, and stands for so many samples of a place */
+	struct script_calls *calls; /* of interpreted functions; or NULL */
 	uint64_t holes[KERNEL_HOLES];
 	uint8_t bytes[];
 };
@@ -256,6 +266,7 @@ struct kernel {
 	struct kernel_code code;
 	struct kernel_counting counting;
 	struct kernel_notes *notes; /* mapped.c */
+	struct kernel_interpreters interpreters;
 	struct kernel_tasks tasks;
 	struct kernel_paths paths;
 	struct kernel_queue waiting;

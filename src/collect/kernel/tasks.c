@@ -410,6 +410,7 @@ static void finish(struct kernel *k, struct kernel_thread *t)
 	while (*link != t)
 		link = &(*link)->next;
 	*link = t->next;
+	free(t->calls);
 	free(t);
 }
 

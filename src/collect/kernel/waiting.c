@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "collect/kernel/copy.h"
+#include "collect/kernel/interpreters.h"
 #include "collect/kernel/state.h"
 #include "collect/kernel/tasks.h"
 #include "harvest/process.h"
@@ -84,6 +85,7 @@ void waiting_add(struct kernel *k, const struct kernel_snapshot *from, const uin
 		w->pieces = (void *)(w->bytes + w->size + inner);
 		copy_far(far, bytes + from->size, w->pieces);
 	}
+	w->calls = interpreters_calls(t, w->time);
 	t->handled++;
 	k->copies++;
 	add(k, w);
@@ -135,6 +137,7 @@ void waiting_remove(struct kernel *k, struct kernel_waiting **link)
 	*link = w->next;
 	if (!w->next)
 		k->waiting.end = link;
+	free(w->calls);
 	k->waiting.bytes -= sizeof *w + bytes_of(w);
 	w->process->kernel->waiting--;
 	w->process->kernel->waiting_bytes -= bytes_of(w);

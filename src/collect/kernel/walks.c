@@ -17,6 +17,7 @@
 #include "harvest/inner.h"
 #include "harvest/process.h"
 #include "harvest/recording.h"
+#include "harvest/scripts.h"
 #include "harvest/stack.h"
 #include "library/library.h"
 #include "process/kernel_names.h"
@@ -31,10 +32,12 @@ static struct walk_space space_of(struct kernel *k, const struct library_list *l
 	return list ? library_walk(k->recording->library, list) : (struct walk_space){0};
 }
 
-static enum walk_end walk_with(struct kernel *k, struct kernel_waiting *w,
-			       const struct stack_code *code, uint64_t *keys, uint32_t *frames)
+static enum walk_end walk_with(struct kernel *k, struct kernel_waiting *w, struct stack_code *code,
+			       uint64_t *keys, uint32_t *frames)
 {
 	struct walk_reader reader = {copy_read, w};
+	code->hosts = w->calls ? w->calls->hosts : NULL;
+	code->host_count = w->calls ? w->calls->groups : 0;
 	w->edge = 0;
 	w->missing = w->used = false;
 	return stack_walk(code, w->process->machine, w->registers, w->pc, &reader, keys,
@@ -55,8 +58,7 @@ static uint64_t g_of(const struct kernel_waiting *w)
 static enum walk_end walk(struct kernel *k, struct kernel_waiting *w,
 			  const struct library_list *list, uint64_t *keys, uint32_t *frames)
 {
-	const struct stack_code code = {
-		.space = space_of(k, list), .task = task_of(w), .g = g_of(w)};
+	struct stack_code code = {.space = space_of(k, list), .task = task_of(w), .g = g_of(w)};
 	return walk_with(k, w, &code, keys, frames);
 }
 
@@ -122,8 +124,12 @@ static struct err *keep(struct kernel *k, const struct kernel_waiting *w, const 
 				: NULL;
 	if (!e)
 		e = frames_add_root(k, w->process, end, &node);
+	size_t hosts = 0, left;
+	for (uint32_t i = 0; i < frames; i++)
+		hosts += frames_is_host(keys[i]);
+	left = w->calls && hosts == w->calls->groups ? w->calls->count : 0;
 	for (uint32_t i = frames; !e && i; i--)
-		e = frames_add(k, w->process, keys[i - 1], &node);
+		e = frames_add_called(k, w->process, keys[i - 1], w->calls, &left, &node);
 	if (!e && w->inner_count)
 		e = inner_add(k->recording, w->process, w->inner, w->inner_count, &node);
 	return e ? e : frames_count(k, thread, node, w->event, end, w->time);

@@ -53,6 +53,7 @@ struct memo {
 	uint32_t busy; /* it is in use: threads on two CPUs may share a memo */
 	uint32_t thread, count, serial, end;
 	uint64_t base;
+	uint64_t script_thread; /* the interpreter's; 0: none */
 	/* Innermost first. The outermost frame is always number KERNEL_FRAMES - 1, so that frames that
 	   stay need not be moved. The additional ones are for the verifier, which adds the largest start
 	   and the largest size. */
@@ -76,6 +77,7 @@ struct walk {
 	uint32_t known;       /* frames of the memo that may still be met */
 	uint32_t known_first;
 	uint32_t fresh;
+	uint32_t hosts; /* frames that run interpreted functions */
 	uint16_t end;
 	uint8_t exact, near, still, fp_lost, extra_lost, in_signal, met, by_pointer;
 	uint8_t retries;
@@ -96,12 +98,29 @@ struct walk {
 	uint64_t registers[KERNEL_REGISTERS + 1]; /* by DWARF number, then the PC */
 };
 
+/* Words of a str object that are looked at: its length, its hash, some flags, and the first characters. */
+#define NAME_WORDS 8
+#define NAME_HASH 1
+
+/* Calls of interpreted functions: script.h. */
+struct calls {
+	uint64_t interpreter, thread, record, frame; /* what is being read */
+	uint64_t marks;                              /* groups of calls */
+	uint64_t at[KERNEL_MARKS]; /* where on the C stack each group belongs, innermost first */
+	uint8_t bytes[128];        /* of a frame */
+	uint64_t name[NAME_WORDS]; /* of a function: from its length on */
+	struct kernel_calls head;  /* this and what follows is a record */
+	struct python_call all[KERNEL_CALLS];
+};
+
 struct workspace {
 	struct walk walk;
 	/* Innermost first; larger for the verifier, as in the memo. */
 	struct frame fresh[KERNEL_FRAMES + COPIED_AT_ONCE];
 	struct kernel_path path;
 	uint64_t keys[KERNEL_FRAMES + KERNEL_INNER];
+	struct calls calls;
+	struct kernel_function function;
 	uint64_t behind, most; /* bytes of copied stacks: those that are there, and the limit */
 	uint64_t other;        /* index in far.stacks of the stack that is being copied */
 	uint64_t other_high;   /* where that stack ends for Go */
@@ -211,6 +230,21 @@ struct {
 	__type(key, uint32_t);
 	__type(value, struct kernel_turn);
 } turns SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, KERNEL_SCRIPTS);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__type(key, uint32_t);
+	__type(value, struct kernel_script);
+} scripts SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, KERNEL_CODES);
+	__type(key, uint64_t);
+	__type(value, uint64_t);
+} codes SEC(".maps");
 
 /* Two tables for each CPU, one after the other. If no samples are only counted, there is one line. */
 struct {

@@ -21,6 +21,7 @@
 #include "collect/kernel/bpf/far.h"
 #include "collect/kernel/bpf/memo.h"
 #include "collect/kernel/bpf/record.h"
+#include "collect/kernel/bpf/script.h"
 #include "collect/kernel/bpf/step.h"
 
 char LICENSE[] SEC("license") = "GPL";
@@ -130,7 +131,7 @@ INLINE void begin(struct walk *w)
 	w->all_registers = w->elsewhere = 0;
 	w->g = w->left = 0;
 	w->end = WALK_ON;
-	w->known = w->fresh = 0;
+	w->known = w->fresh = w->hosts = 0;
 }
 
 /* Whether a walk that failed may be tried again, by frame pointers: assembly of a run-time compiler that
@@ -143,10 +144,29 @@ INLINE bool may_retry(const struct walker *x)
 	       x->process->jit_high && w->retries < 2;
 }
 
+/* Marks the frame before this one if it runs interpreted functions: their record is in its part of the stack. */
+INLINE void find_host(struct walker *x)
+{
+	struct walk *w = x->walk;
+	uint64_t n = w->fresh, mark = w->hosts;
+	if (!n || mark >= x->ws->calls.marks)
+		return;
+	n--;
+	MASK(n, KERNEL_FRAMES - 1);
+	MASK(mark, KERNEL_MARKS - 1);
+	uint64_t key = x->ws->keys[n];
+	if (x->ws->calls.at[mark] < w->sp) {
+		if (key >> KERNEL_KEY_BITS & 0x7fff)
+			x->ws->keys[n] = key | KERNEL_KEY_HOST;
+		w->hosts++;
+	}
+}
+
 /* Makes a step. Returns whether the walk has come to its end. */
 INLINE bool step_one(struct walker *x)
 {
 	struct walk *w = x->walk;
+	find_host(x);
 	if (meets(x)) {
 		w->met = 1;
 		w->end = (uint16_t)x->memo->end;
@@ -394,6 +414,13 @@ INLINE void send_inner(struct bpf_perf_event_data *context, struct workspace *ws
 		__sync_fetch_and_add(&counts.lost_records, 1);
 }
 
+/* The interpreter of a process; NULL: it has none. */
+INLINE struct kernel_script *script_of(struct kernel_process *process)
+{
+	uint32_t number = process->script - 1;
+	return process->script ? bpf_map_lookup_elem(&scripts, &number) : NULL;
+}
+
 SEC("perf_event") int sample(struct bpf_perf_event_data *context)
 {
 	uint64_t id = bpf_get_current_pid_tgid(), start = bpf_ktime_get_ns();
@@ -411,6 +438,7 @@ SEC("perf_event") int sample(struct bpf_perf_event_data *context)
 	if (!ws)
 		return 0;
 	begin(&ws->walk);
+	ws->calls.marks = ws->calls.head.count = 0;
 	struct task_struct *task = (void *)bpf_get_current_task_btf();
 	bool ending = task->flags & ENDING || BPF_CORE_READ_BITFIELD(task, in_execve);
 	if (settings.whole && (ending || task->flags & OF_KERNEL)) {
@@ -427,6 +455,9 @@ SEC("perf_event") int sample(struct bpf_perf_event_data *context)
 		return 0;
 	struct walker x = {ws, &ws->walk, memo, process, here * KERNEL_PLACES};
 	bool mine = !__sync_lock_test_and_set(&memo->busy, 1);
+	struct kernel_script *script = script_of(process);
+	if (script)
+		read_calls(ws, memo, script);
 	bool known = mine && memo->thread == tid && memo->serial == process->serial;
 	if (ending)
 		end(&x);
@@ -437,6 +468,8 @@ SEC("perf_event") int sample(struct bpf_perf_event_data *context)
 	/* Memory that is there may be out of reach in an interrupt: a page that the program has not
 	   touched since a fork, or since the kernel looked who uses it, on CPUs that do not mark pages
 	   themselves. */
+	if (script && ws->calls.head.count)
+		send_calls(ws, script, event, start);
 	if ((ws->walk.end == WALK_NO_MODULE && (!process->resigned || ws->walk.elsewhere)) ||
 	    (ws->walk.end == WALK_BAD_MEMORY && ws->walk.fresh))
 		send_snapshot(context, ws, process, event, start);

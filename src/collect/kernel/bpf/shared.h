@@ -14,6 +14,8 @@
  *    places, workspaces                            the sampler's own memory, for each CPU
  *    memos                                         the same, for threads
  *    turns                                         whether the next sample is walked, for each CPU
+ *    scripts: struct kernel_script[]               interpreters in processes
+ *    codes                                         interpreted functions that the collector knows
  *    counters: struct kernel_counters[]            samples that are only counted, for each CPU
  *    ring                                          records, for the collector
  *
@@ -28,6 +30,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "safe/python.h"
 #include "unwind/cpu.h"
 
 #define KERNEL_FRAMES 32768u  /* of a path, at most: a power of two */
@@ -53,6 +56,13 @@
 #define KERNEL_INNER 127u     /* frames of the kernel itself */
 #define KERNEL_COUNTERS 2048u /* lines of a table: a power of two */
 #define KERNEL_WAYS 3u
+#define KERNEL_SCRIPTS 1024u /* interpreters */
+#define KERNEL_CALLS 4096u   /* of interpreted functions on a path: a power of two */
+#define KERNEL_MARKS 1024u   /* frames on a path that run them: a power of two */
+#define KERNEL_CODES 65536u
+#define KERNEL_CODE 256u   /* bytes that are copied: of code objects, */
+#define KERNEL_TEXT 512u   /* of names, */
+#define KERNEL_LINES 4096u /* and of tables of lines */
 
 struct kernel_settings {
 	struct unwind_cpu cpu;
@@ -72,6 +82,7 @@ struct kernel_counts {
 #define KERNEL_KEY_CALL (1ull << 63)
 #define KERNEL_KEY_BITS 48
 #define KERNEL_KEY_KERNEL (0x7ffeull << KERNEL_KEY_BITS)
+#define KERNEL_KEY_HOST (1ull << 47)
 
 #define KERNEL_SIMPLE 1 /* recipe.reserved: step_simple() in step.h can apply it */
 
@@ -112,6 +123,14 @@ struct kernel_process {
 	uint64_t born_pc, born_sp; /* where a child begins, which has touched no memory yet */
 	uint64_t jit_low, jit_high;
 	uint64_t jit_top; /* not 0: WIRE_MODULE_TOP */
+	uint32_t script;  /* number of its interpreter + 1; 0: it has none */
+	uint32_t reserved;
+};
+
+struct kernel_script {    /* an interpreter: processes that have it at the same place share it */
+	uint64_t runtime; /* its address */
+	struct python_layout layout;
+	uint32_t code_name, code_file, code_line, code_lines; /* as in struct python */
 };
 
 /* How often the kernel has found free addresses for a mapping of a process. Only the sampler changes it,
@@ -155,9 +174,11 @@ enum kernel_record {
 	KERNEL_FORK,
 	KERNEL_EXEC,
 	KERNEL_EXIT,
-	KERNEL_COUNTED, /* a count that made room for another one */
-	KERNEL_PLACE,   /* a place to be counted when its code is known */
-	KERNEL_FAR,     /* memory that is not on the stack, followed by a snapshot */
+	KERNEL_COUNTED,  /* a count that made room for another one */
+	KERNEL_PLACE,    /* a place to be counted when its code is known */
+	KERNEL_CALLED,   /* calls of interpreted functions, of the path or snapshot that follows */
+	KERNEL_FUNCTION, /* an interpreted function that was not called before */
+	KERNEL_FAR,      /* memory that is not on the stack, followed by a snapshot */
 };
 
 struct kernel_head {
@@ -220,6 +241,29 @@ struct kernel_far {
 	struct {
 		uint64_t address, size;
 	} stacks[KERNEL_FAR_STACKS]; /* of m.g0 and m.curg; if the size is 0, there is none */
+};
+
+struct kernel_calls { /* KERNEL_CALLED: has the thread and the time of its path or snapshot */
+	struct kernel_head head;
+	uint64_t count;
+	/* struct python_call calls[count] */
+};
+
+struct kernel_function { /* KERNEL_FUNCTION: copies as in struct python_piece */
+	struct kernel_head head;
+	uint64_t code, identity; /* as in struct python_call */
+	struct {
+		uint64_t address, size;
+		uint8_t bytes[KERNEL_CODE];
+	} object;
+	struct {
+		uint64_t address, size;
+		uint8_t bytes[KERNEL_TEXT];
+	} name, file;
+	struct {
+		uint64_t address, size;
+		uint8_t bytes[KERNEL_LINES];
+	} lines;
 };
 
 struct kernel_counted { /* KERNEL_COUNTED: as in struct kernel_counters */

@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Calls of interpreted functions: safe/python.h says where the interpreter keeps them. After a walk they are read, and stand in
+ * the tree in place of the frames that run them:
+ *
+ *    stack:  main    run    eval         sort    eval            eval: the C function that runs Python's functions
+ *    calls:                 f   g                h
+ *    tree:   main    run    f   g        sort    h
+ *
+ * A call's record on the C stack tells which frame runs it. When a function is met first, what the interpreter knows about it is
+ * copied into the arena: its memory may be gone when the collector looks.
+ *
+ * The interpreter may be interrupted while it changes its lists. So nothing is read before the kernel was asked
+ * whether it can be read, and what does not fit the stack is left out.
+ */
+#include <string.h>
+
+#include "agent/agent.h"
+#include "agent/cpu.h"
+#include "agent/frames.h"
+#include "safe/readable.h"
+
+#define PAGE 4096u
+#define PAGES 8u             /* that are known to be readable, in one sample */
+#define THREADS_MAX 4096u    /* of an interpreter */
+#define CALLS_MAX 4096u      /* of a sample */
+#define PROBES 16u           /* in a table of functions */
+#define NAME_MAX_BYTES 1024u /* of a name or a path */
+#define LINES_MAX 8192u      /* bytes of a table of lines */
+#define CODE_MAX 512u        /* bytes of a code object that are copied */
+
+struct reader {
+	uint64_t pages[PAGES];
+	uint32_t next;
+};
+
+/* ---- memory ---- */
+
+static bool can_read(struct reader *r, uint64_t page)
+{
+	for (uint32_t i = 0; i < PAGES; i++)
+		if (r->pages[i] == page)
+			return true;
+	if (!page || !readable_word(page))
+		return false;
+	r->pages[r->next++ % PAGES] = page;
+	return true;
+}
+
+static bool read_bytes(struct reader *r, uint64_t address, void *out, uint64_t size)
+{
+	uint64_t last = address + size - 1;
+	if (last < address)
+		return false;
+	for (uint64_t page = address & ~(uint64_t)(PAGE - 1); page <= last; page += PAGE)
+		if (!can_read(r, page))
+			return false;
+	memcpy(out, (const void *)(uintptr_t)address, size);
+	return true;
+}
+
+/* 0 if it cannot be read. */
+static uint64_t word(struct reader *r, uint64_t address)
+{
+	uint64_t value;
+	return read_bytes(r, address, &value, sizeof value) ? value : 0;
+}
+
+/* ---- calls ---- */
+
+/* Whether the interpreter's thread is this one. What pthread_self() says is at the thread pointer (x86-64) or less than a
+   page before it. */
+static bool is_self(struct reader *r, const struct python_layout *l, uint64_t thread)
+{
+	return cpu_thread_pointer() - word(r, thread + l->thread_ident) < PAGE;
+}
+
+/* The interpreter's thread that this one is; 0: none. */
+static uint64_t find_thread(struct agent_thread *t, struct reader *r, const struct python *p)
+{
+	const struct python_layout *l = &p->layout;
+	if (t->script_thread && is_self(r, l, t->script_thread))
+		return t->script_thread;
+	t->script_thread = 0;
+	uint64_t interpreter = word(r, p->runtime + l->runtime_interpreter);
+	for (uint32_t left = THREADS_MAX; interpreter && left; left--) {
+		uint64_t thread = word(r, interpreter + l->interpreter_thread);
+		for (; thread && left; left--) {
+			if (is_self(r, l, thread)) {
+				t->script_thread = thread;
+				return thread;
+			}
+			thread = word(r, thread + l->thread_next);
+		}
+		interpreter = word(r, interpreter + l->interpreter_next);
+	}
+	return 0;
+}
+
+/* In the list of fresh frames, which the walk does not need any more: sp is the code object, or 0 at the end of a group, and
+   pc is the instruction, or where on the C stack the group belongs. */
+static bool add_call(struct agent_thread *t, uint64_t code, uint64_t instruction)
+{
+	struct agent_frame *f = t->fresh.count < CALLS_MAX ? frames_add(t, &t->fresh) : NULL;
+	if (f)
+		*f = (struct agent_frame){.sp = code, .pc = instruction};
+	return f;
+}
+
+/* As python_calls() in script/python.c. False: there are too many, or it makes no sense. */
+static bool read_calls(struct agent_thread *t, struct reader *r, const struct python *p)
+{
+	const struct python_layout *l = &p->layout;
+	uint64_t thread = find_thread(t, r, p);
+	uint64_t record = thread ? word(r, thread + l->thread_calls) : 0;
+	uint64_t frame = l->by_record && record ? word(r, record + l->record_frame) : record;
+	t->fresh.count = 0;
+	while (frame) {
+		uint8_t mark = 0;
+		uint64_t here = frame;
+		if (!read_bytes(r, here + l->frame_mark, &mark, sizeof mark))
+			return false;
+		bool last = mark == l->mark_last;
+		frame = word(r, here + l->frame_previous);
+		if (last && !l->by_record) {
+			if (!add_call(t, 0, here))
+				return false;
+			continue;
+		}
+		uint64_t code = word(r, here + l->frame_code) & ~7ull;
+		if (code && !add_call(t, code, word(r, here + l->frame_instruction)))
+			return false;
+		if (!last)
+			continue;
+		if (!add_call(t, 0, record))
+			return false;
+		record = word(r, record + l->record_previous);
+		frame = record ? word(r, record + l->record_frame) : 0;
+	}
+	return t->fresh.count;
+}
+
+/* ---- functions ---- */
+
+struct entry { /* of a table of functions that were met */
+	uint64_t code, identity;
+	uint64_t function; /* reference of its copy; 0: the entry is free */
+};
+#define ENTRIES ((uint32_t)((ARENA_CHUNK - sizeof(struct arena_chunk)) / sizeof(struct entry)))
+
+/* Tells the code object from one that had its place before. */
+static uint64_t identity_of(struct reader *r, const struct python *p, uint64_t code)
+{
+	uint64_t words[8] = {0}, identity = (uint32_t)word(r, code + p->code_line);
+	if (!read_bytes(r, word(r, code + p->code_name) + PYTHON_LENGTH, words, sizeof words))
+		return identity;
+	words[1] = 0; /* a hash, which is computed when it is first needed */
+	for (int i = 0; i < 8; i++)
+		identity = (identity ^ words[i]) * UINT64_C(0x9e3779b97f4a7c15);
+	return identity;
+}
+
+/* Room for a copy; NULL: there is none. */
+static struct arena_script *make_room(struct agent_thread *t, uint32_t size)
+{
+	struct arena_chunk *chunk = t->script_text ? arena_at(agent.arena, t->script_text) : NULL;
+	if (!chunk || chunk->used + size > ARENA_CHUNK) {
+		t->script_text = scratch_take(t);
+		chunk = t->script_text ? arena_at(agent.arena, t->script_text) : NULL;
+	}
+	if (!chunk)
+		return NULL;
+	struct arena_script *s = (struct arena_script *)((char *)chunk + chunk->used);
+	atomic_store_explicit(&chunk->used, chunk->used + size, memory_order_release);
+	return s;
+}
+
+struct wanted { /* a piece of memory that the collector will want */
+	uint64_t address;
+	uint32_t size;
+};
+
+static struct wanted text_at(struct reader *r, uint64_t object)
+{
+	uint64_t length = object ? word(r, object + PYTHON_LENGTH) : 0;
+	uint64_t bytes = length < NAME_MAX_BYTES ? length * 4 : 0;
+	if (bytes > NAME_MAX_BYTES)
+		bytes = length; /* not all of it if it is not ASCII: then it has no name */
+	return (struct wanted){object, PYTHON_TEXT_HEAD + (uint32_t)bytes};
+}
+
+/* Text may end before the piece does, at the end of what can be read. */
+static uint32_t copy_piece(struct reader *r, struct wanted w, struct python_piece *to)
+{
+	uint32_t size = (w.size + 7) & ~7u;
+	while (size && !read_bytes(r, w.address, to->bytes, size))
+		size -= 8;
+	to->address = w.address;
+	to->size = size;
+	return (uint32_t)sizeof *to + size;
+}
+
+static uint64_t copy_function(struct agent_thread *t, struct reader *r, const struct python *p,
+			      uint64_t code)
+{
+	uint64_t lines = word(r, code + p->code_lines);
+	uint64_t lines_size = lines ? word(r, lines + PYTHON_LENGTH) : 0;
+	const struct wanted wanted[] = {
+		{code, CODE_MAX},
+		text_at(r, word(r, code + p->code_name)),
+		text_at(r, word(r, code + p->code_file)),
+		{lines, PYTHON_BYTES + (uint32_t)(lines_size < LINES_MAX ? lines_size : 0)},
+	};
+	uint32_t size = sizeof(struct arena_script), count = sizeof wanted / sizeof *wanted;
+	for (uint32_t i = 0; i < count; i++)
+		size += (uint32_t)sizeof(struct python_piece) + ((wanted[i].size + 7) & ~7u);
+	struct arena_script *s = make_room(t, size);
+	if (!s)
+		return 0;
+	*s = (struct arena_script){.code = code, .size = size, .pieces = count};
+	char *to = (char *)(s + 1);
+	for (uint32_t i = 0; i < count; i++)
+		to += copy_piece(r, wanted[i], (struct python_piece *)to);
+	return (uint64_t)((char *)s - (char *)agent.arena) / 8;
+}
+
+/* The entry of a function, or a free one; NULL: the table is full. */
+static struct entry *find_entry(const struct agent_thread *t, uint32_t table, uint64_t code,
+				uint64_t identity)
+{
+	struct entry *all = (struct entry *)((struct arena_chunk *)arena_at(
+						     agent.arena, t->script_tables[table]) +
+					     1);
+	uint32_t first = (uint32_t)((code ^ identity) * UINT64_C(0x9e3779b97f4a7c15) >> 40);
+	for (uint32_t i = 0; i < PROBES; i++) {
+		struct entry *e = &all[(first + i) % ENTRIES];
+		if (!e->function || (e->code == code && e->identity == identity))
+			return e;
+	}
+	return NULL;
+}
+
+static bool add_table(struct agent_thread *t)
+{
+	uint32_t chunk = t->script_table_count < SCRIPT_TABLES ? scratch_take(t) : 0;
+	if (!chunk)
+		return false;
+	struct arena_chunk *head = arena_at(agent.arena, chunk);
+	memset(head + 1, 0, ARENA_CHUNK - sizeof *head);
+	t->script_tables[t->script_table_count++] = chunk;
+	return true;
+}
+
+/* The reference of the function's copy; 0: there is no room. */
+static uint64_t find_function(struct agent_thread *t, struct reader *r, const struct python *p,
+			      uint64_t code)
+{
+	uint64_t identity = identity_of(r, p, code);
+	for (uint32_t i = 0;; i++) {
+		if (i == t->script_table_count && !add_table(t))
+			return 0;
+		struct entry *e = find_entry(t, i, code, identity);
+		if (e && !e->function)
+			*e = (struct entry){code, identity, copy_function(t, r, p, code)};
+		if (e)
+			return e->function;
+	}
+}
+
+/* ---- the tree ---- */
+
+/* Whether the outermost group of those up to `left` belongs to frame `i` of the memo. */
+static bool is_host(const struct agent_thread *t, uint32_t i, uint32_t left)
+{
+	const struct agent_frame *group = left ? frame_at(&t->fresh, left - 1) : NULL;
+	uint64_t end = i ? frame_at(&t->memo, i - 1)->sp : UINT64_MAX;
+	return group && !group->sp && group->pc >= frame_at(&t->memo, i)->sp && group->pc < end;
+}
+
+/* The number of calls from the outermost one of a group to its innermost one. */
+static uint32_t group_size(const struct agent_thread *t, uint32_t left)
+{
+	uint32_t size = 0;
+	while (size < left && frame_at(&t->fresh, left - 1 - size)->sp)
+		size++;
+	return size;
+}
+
+/* Whether all groups belong to frames of the stack. */
+static bool fits(const struct agent_thread *t)
+{
+	uint32_t left = t->fresh.count;
+	for (uint32_t i = 0; i < t->memo.count && left; i++)
+		if (is_host(t, i, left)) {
+			left--;
+			left -= group_size(t, left);
+		}
+	return !left;
+}
+
+static uint32_t insert_call(struct agent_thread *t, struct reader *r, const struct python *p,
+			    uint32_t parent, const struct agent_frame *call)
+{
+	uint64_t function = find_function(t, r, p, call->sp);
+	uint64_t unit = (call->pc - call->sp - p->code_start) / PYTHON_UNIT;
+	return function
+		       ? cct_child(
+				 &t->tree, parent,
+				 cct_key(false, CCT_SCRIPT,
+					 function << CCT_SCRIPT_BITS |
+						 (unit > CCT_SCRIPT_UNIT ? CCT_SCRIPT_UNIT : unit)))
+		       : 0;
+}
+
+uint32_t script_insert(struct agent_thread *t, uint32_t native)
+{
+	const struct python *p = &agent.arena->python;
+	struct reader r = {0};
+	if (!read_calls(t, &r, p) || !fits(t))
+		return native;
+	uint32_t node = t->tree.root, left = t->fresh.count, before = 0;
+	if (t->memo_end != WALK_COMPLETE)
+		node = cct_child(&t->tree, node, cct_key(false, CCT_PARTIAL, t->memo_end));
+	for (uint32_t i = 0; i < t->memo.count && node; i++) {
+		uint32_t place = frame_at(&t->memo, i)->node;
+		if (is_host(t, i, left)) {
+			left--;
+			for (uint32_t n = group_size(t, left); n && node; n--, left--)
+				node = insert_call(t, &r, p, node, frame_at(&t->fresh, left - 1));
+		} else if (place !=
+			   before) { /* frames that are left out have their caller's node */
+			node = cct_child(&t->tree, node, cct_node(&t->tree, place)->key);
+		}
+		before = place;
+	}
+	return node ? node : native;
+}

@@ -1,0 +1,376 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "script/python.h"
+
+#include <elf.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/utf8.h"
+#include "image/image.h"
+
+#define INTERPRETERS_MAX 1024u
+#define THREADS_MAX 65536u
+#define NAME_MAX_BYTES 4096u /* characters of a name or path */
+#define LINES_MAX (1u << 20) /* bytes of a table of lines */
+#define PYTHON_3_11 0x030bu
+#define PYTHON_3_13 0x030du
+
+/* ---- the file ---- */
+
+struct wanted {
+	const char *name;
+	uint64_t *address;
+};
+
+static void find_symbols(struct image *image, const struct wanted *wanted, size_t count)
+{
+	size_t size, names_size;
+	const struct image_section *sections, *table = image_section(image, ".dynsym");
+	size_t section_count = image_sections(image, &sections);
+	if (!table || table->link >= section_count)
+		return;
+	const uint8_t *symbols = image_section_bytes(image, table, &size);
+	const char *names = (const char *)image_section_bytes(image, &sections[table->link],
+							      &names_size);
+	Elf64_Sym symbol;
+	for (size_t at = 0; symbols && names && size - at >= sizeof symbol; at += sizeof symbol) {
+		memcpy(&symbol, symbols + at, sizeof symbol);
+		if (symbol.st_name >= names_size || !symbol.st_value ||
+		    ELF64_ST_TYPE(symbol.st_info) != STT_OBJECT)
+			continue;
+		const char *name = names + symbol.st_name;
+		size_t length = strnlen(name, names_size - symbol.st_name);
+		for (size_t i = 0; i < count; i++)
+			if (strlen(wanted[i].name) == length &&
+			    !memcmp(name, wanted[i].name, length))
+				*wanted[i].address = symbol.st_value;
+	}
+}
+
+bool python_in_file(struct image *image, struct python_file *out)
+{
+	uint64_t version = 0;
+	size_t size;
+	*out = (struct python_file){0};
+	const struct wanted wanted[] = {{"_PyRuntime", &out->runtime},
+					{"PyCode_Type", &out->code_type},
+					{"Py_Version", &version}};
+	find_symbols(image, wanted, sizeof wanted / sizeof *wanted);
+	const uint8_t *bytes = version ? image_bytes_at(image, version, &size) : NULL;
+	if (!out->runtime || !out->code_type || !bytes || size < 4)
+		return false;
+	out->version = (uint32_t)bytes[3] << 8 | bytes[2]; /* 0x030b02f0: 3.11.2 */
+	return out->version >= PYTHON_3_11;
+}
+
+bool python_is_understood(const struct python_file *file)
+{
+	return file->version == PYTHON_3_11 || file->version == PYTHON_3_13;
+}
+
+/* ---- where things are ---- */
+
+static const struct python python_3_11 = {
+	.layout = {.runtime_interpreter = 40,
+		   .interpreter_next = 0,
+		   .interpreter_thread = 16,
+		   .thread_next = 8,
+		   .thread_ident = 152,
+		   .by_record = 1,
+		   .thread_calls = 56,
+		   .record_frame = 8,
+		   .record_previous = 16,
+		   .frame_code = 32,
+		   .frame_previous = 48,
+		   .frame_instruction = 56,
+		   .frame_mark = 68,
+		   .mark_last = 1},
+	.code_file = 112,
+	.code_name = 128,
+	.code_lines = 136,
+	.code_line = 72,
+	.code_start = 184,
+	.text_size = 48,
+	.text_kind_shift = 2,
+	.text_wide = 72,
+};
+
+/* 3.13 begins its runtime with a list of offsets, each a word. These are their places in the list. */
+enum told {
+	TOLD_COOKIE = 0,
+	TOLD_INTERPRETER = 5,
+	TOLD_INTERPRETER_NEXT = 8,
+	TOLD_THREAD = 9,
+	TOLD_THREAD_NEXT = 21,
+	TOLD_THREAD_FRAME = 23,
+	TOLD_THREAD_IDENT = 24,
+	TOLD_FRAME_PREVIOUS = 29,
+	TOLD_FRAME_CODE = 30,
+	TOLD_FRAME_INSTRUCTION = 31,
+	TOLD_FRAME_OWNER = 33,
+	TOLD_CODE_FILE = 35,
+	TOLD_CODE_NAME = 37,
+	TOLD_CODE_LINES = 38,
+	TOLD_CODE_LINE = 39,
+	TOLD_CODE_START = 43,
+	TOLD_TEXT_SIZE = 70,
+	TOLD_COUNT,
+};
+#define OWNER_C_STACK 3 /* the frame is on the C stack */
+
+static bool read_told(const struct python_memory *memory, struct python *out)
+{
+	uint64_t told[TOLD_COUNT];
+	if (!memory->read(memory->context, out->runtime, told, sizeof told) ||
+	    memcmp(&told[TOLD_COOKIE], "xdebugpy", sizeof *told) != 0)
+		return false;
+	for (size_t i = TOLD_INTERPRETER; i < TOLD_COUNT; i++)
+		if (told[i] > UINT32_MAX / 2)
+			return false;
+	out->layout = (struct python_layout){
+		.runtime_interpreter = (uint32_t)told[TOLD_INTERPRETER],
+		.interpreter_next = (uint32_t)told[TOLD_INTERPRETER_NEXT],
+		.interpreter_thread = (uint32_t)told[TOLD_THREAD],
+		.thread_next = (uint32_t)told[TOLD_THREAD_NEXT],
+		.thread_ident = (uint32_t)told[TOLD_THREAD_IDENT],
+		.thread_calls = (uint32_t)told[TOLD_THREAD_FRAME],
+		.frame_code = (uint32_t)told[TOLD_FRAME_CODE],
+		.frame_previous = (uint32_t)told[TOLD_FRAME_PREVIOUS],
+		.frame_instruction = (uint32_t)told[TOLD_FRAME_INSTRUCTION],
+		.frame_mark = (uint32_t)told[TOLD_FRAME_OWNER],
+		.mark_last = OWNER_C_STACK,
+	};
+	out->code_file = (uint32_t)told[TOLD_CODE_FILE];
+	out->code_name = (uint32_t)told[TOLD_CODE_NAME];
+	out->code_lines = (uint32_t)told[TOLD_CODE_LINES];
+	out->code_line = (uint32_t)told[TOLD_CODE_LINE];
+	out->code_start = (uint32_t)told[TOLD_CODE_START];
+	out->text_size = (uint32_t)told[TOLD_TEXT_SIZE];
+	out->text_wide = out->text_size + 16;
+	return true;
+}
+
+bool python_open(const struct python_file *file, uint64_t bias, const struct python_memory *memory,
+		 struct python *out)
+{
+	*out = python_3_11;
+	out->runtime = file->runtime + bias;
+	out->code_type = file->code_type + bias;
+	return python_is_understood(file) &&
+	       (file->version < PYTHON_3_13 || read_told(memory, out));
+}
+
+/* ---- copies ---- */
+
+bool python_read_pieces(void *context, uint64_t address, void *out, size_t size)
+{
+	const struct python_pieces *c = context;
+	struct python_piece piece;
+	for (uint64_t at = 0; c->size - at >= sizeof piece; at += sizeof piece + piece.size) {
+		memcpy(&piece, c->bytes + at, sizeof piece);
+		if (piece.size > c->size - at - sizeof piece)
+			return false;
+		uint64_t offset = address - piece.address;
+		if (offset > piece.size || size > piece.size - offset)
+			continue;
+		memcpy(out, c->bytes + at + sizeof piece + offset, size);
+		return true;
+	}
+	return false;
+}
+
+/* ---- calls ---- */
+
+static uint64_t word(const struct python_memory *memory, uint64_t address)
+{
+	uint64_t value;
+	return memory->read(memory->context, address, &value, sizeof value) ? value : 0;
+}
+
+void python_threads(const struct python *p, const struct python_memory *memory,
+		    bool (*see)(void *context, uint64_t thread), void *context)
+{
+	const struct python_layout *l = &p->layout;
+	uint64_t interpreter = word(memory, p->runtime + l->runtime_interpreter);
+	unsigned left = THREADS_MAX;
+	for (unsigned i = 0; interpreter && i < INTERPRETERS_MAX; i++) {
+		uint64_t thread = word(memory, interpreter + l->interpreter_thread);
+		for (; thread && left; left--) {
+			if (!see(context, thread))
+				return;
+			thread = word(memory, thread + l->thread_next);
+		}
+		interpreter = word(memory, interpreter + l->interpreter_next);
+	}
+}
+
+/* Adds the calls from `frame` on, up to the one that ends those of one call of the C function. */
+static size_t add_calls(const struct python *p, const struct python_memory *memory, uint64_t *frame,
+			struct python_call *calls, size_t max)
+{
+	const struct python_layout *l = &p->layout;
+	size_t count = 0;
+	while (*frame && count < max) {
+		uint8_t mark = 0;
+		uint64_t here = *frame;
+		memory->read(memory->context, here + l->frame_mark, &mark, sizeof mark);
+		bool last = mark == l->mark_last;
+		*frame = word(memory, here + l->frame_previous);
+		if (last && !l->by_record) {
+			calls[count++] = (struct python_call){.instruction = here};
+			break;
+		}
+		/* References have marks in their lowest bits. */
+		uint64_t code = word(memory, here + l->frame_code) & ~7ull;
+		if (code)
+			calls[count++] = (struct python_call){
+				.code = code,
+				.instruction = word(memory, here + l->frame_instruction)};
+		if (last)
+			break;
+	}
+	return count;
+}
+
+size_t python_calls(const struct python *p, const struct python_memory *memory, uint64_t thread,
+		    struct python_call *calls, size_t max)
+{
+	const struct python_layout *l = &p->layout;
+	uint64_t at = word(memory, thread + l->thread_calls);
+	size_t count = 0;
+	while (at && count < max) {
+		uint64_t frame = l->by_record ? word(memory, at + l->record_frame) : at;
+		count += add_calls(p, memory, &frame, calls + count, max - count);
+		if (!l->by_record) {
+			at = frame;
+			continue;
+		}
+		if (count < max)
+			calls[count++] = (struct python_call){.instruction = at};
+		at = word(memory, at + l->record_previous);
+	}
+	return count;
+}
+
+/* ---- functions ---- */
+
+/* Characters have 1, 2 or 4 bytes. */
+static char *to_utf8(const uint8_t *from, size_t count, unsigned bytes)
+{
+	char *text = malloc(count * 4 + 1), *to = text;
+	for (size_t i = 0; text && i < count; i++) {
+		uint32_t c = 0;
+		memcpy(&c, from + i * bytes, bytes);
+		to += utf8_encode(c, to);
+	}
+	if (text)
+		*to = '\0';
+	return text;
+}
+
+/* Reads a str object. */
+static char *read_text(const struct python *p, const struct python_memory *memory, uint64_t object)
+{
+	uint8_t head[PYTHON_TEXT_HEAD];
+	uint64_t count;
+	uint32_t state;
+	if (!object || !memory->read(memory->context, object, head, sizeof head))
+		return NULL;
+	memcpy(&count, head + PYTHON_LENGTH, sizeof count);
+	memcpy(&state, head + PYTHON_TEXT_STATE, sizeof state);
+	state >>= p->text_kind_shift;
+	unsigned bytes = state & 7;
+	bool compact = state & 8, ascii = state & 16;
+	if (!compact || (bytes != 1 && bytes != 2 && bytes != 4) || count > NAME_MAX_BYTES)
+		return NULL;
+	uint8_t *raw = malloc((size_t)count * bytes + 1);
+	char *text = NULL;
+	if (raw && memory->read(memory->context, object + (ascii ? p->text_size : p->text_wide),
+				raw, (size_t)count * bytes))
+		text = to_utf8(raw, (size_t)count, bytes);
+	free(raw);
+	return text;
+}
+
+static bool read_lines(const struct python *p, const struct python_memory *memory, uint64_t code,
+		       struct python_function *out)
+{
+	uint64_t object = word(memory, code + p->code_lines),
+		 size = word(memory, object + PYTHON_LENGTH);
+	if (!object || size > LINES_MAX)
+		return false;
+	out->lines = malloc((size_t)size + 1);
+	out->lines_size = (size_t)size;
+	return out->lines &&
+	       memory->read(memory->context, object + PYTHON_BYTES, out->lines, (size_t)size);
+}
+
+bool python_function_read(const struct python *p, const struct python_memory *memory, uint64_t code,
+			  struct python_function *out)
+{
+	*out = (struct python_function){.start = code + p->code_start};
+	if (word(memory, code + PYTHON_TYPE) != p->code_type ||
+	    !memory->read(memory->context, code + p->code_line, &out->line, sizeof out->line))
+		return false;
+	out->name = read_text(p, memory, word(memory, code + p->code_name));
+	out->file = read_text(p, memory, word(memory, code + p->code_file));
+	if (out->name && out->file && read_lines(p, memory, code, out))
+		return true;
+	python_function_free(out);
+	return false;
+}
+
+void python_function_free(struct python_function *f)
+{
+	free(f->name);
+	free(f->file);
+	free(f->lines);
+	*f = (struct python_function){0};
+}
+
+/* ---- lines ---- */
+
+/* Numbers have 6 bits in a byte, the lowest first; another bit says whether more follow. */
+static uint32_t read_number(const struct python_function *f, size_t *at)
+{
+	uint32_t value = 0;
+	for (unsigned shift = 0; *at < f->lines_size && shift < 30; shift += 6) {
+		uint8_t byte = f->lines[(*at)++];
+		value |= (uint32_t)(byte & 63) << shift;
+		if (!(byte & 64))
+			break;
+	}
+	return value;
+}
+
+/* The lowest bit is the sign. */
+static int32_t read_signed(const struct python_function *f, size_t *at)
+{
+	uint32_t value = read_number(f, at);
+	return value & 1 ? -(int32_t)(value >> 1) : (int32_t)(value >> 1);
+}
+
+enum { LINE_NEXT = 10, LINE_WITHOUT_COLUMNS = 13, LINE_LONG = 14, LINE_NONE = 15 };
+
+/* The table: an entry for some instructions in a row. Its first byte has the highest bit set, then the kind in four bits
+   and the number of instructions less one in three. What follows depends on the kind; only how far the line is from the
+   one before matters here. */
+uint32_t python_line(const struct python_function *f, uint64_t instruction)
+{
+	uint64_t wanted = (instruction - f->start) / PYTHON_UNIT, unit = 0;
+	int64_t line = f->line;
+	for (size_t at = 0; at < f->lines_size && unit <= wanted;) {
+		uint8_t first = f->lines[at++];
+		unsigned kind = first >> 3 & 15;
+		unit += (first & 7u) + 1;
+		if (kind >= LINE_NEXT && kind < LINE_WITHOUT_COLUMNS)
+			line += kind - LINE_NEXT;
+		else if (kind == LINE_WITHOUT_COLUMNS || kind == LINE_LONG)
+			line += read_signed(f, &at);
+		if (unit > wanted)
+			return kind == LINE_NONE || line < 0 ? 0 : (uint32_t)line;
+		while (at < f->lines_size && !(f->lines[at] & 128))
+			at++;
+	}
+	return 0;
+}

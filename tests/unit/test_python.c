@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* script/python.c on memory that is made here: an interpreter of 3.11 with one thread. */
+#include "unit.h"
+
+#include <string.h>
+
+#include "script/python.h"
+
+/* Addresses of the things in it. */
+enum {
+	RUNTIME = 0x1000,
+	INTERPRETER = 0x2000,
+	THREAD = 0x3000,
+	RECORD = 0x4000, /* two of them: on the C stack */
+	OUTER_RECORD = 0x4100,
+	FRAME = 0x5000, /* some of 256 bytes */
+	CODE = 0x6000,
+	TYPE = 0x7000,
+	NAME = 0x7100,
+	FILE_NAME = 0x7200,
+	LINES = 0x7300,
+	MEMORY = 0x8000,
+};
+
+static uint8_t memory[MEMORY];
+
+static void put(uint64_t address, uint64_t value)
+{
+	memcpy(memory + address, &value, sizeof value);
+}
+
+static bool read_memory(void *context, uint64_t address, void *out, size_t size)
+{
+	(void)context;
+	if (address > MEMORY || size > MEMORY - address)
+		return false;
+	memcpy(out, memory + address, size);
+	return true;
+}
+
+static const struct python_memory reader = {read_memory, NULL};
+static const struct python_file file = {.runtime = RUNTIME, .code_type = TYPE, .version = 0x030b};
+
+/* ASCII text has one byte for a character, behind 48 others. */
+static void put_text(uint64_t at, const char *text)
+{
+	put(at + 16, strlen(text));
+	put(at + 32, 1 << 2 | 1 << 5 | 1 << 6);
+	memcpy(memory + at + 48, text, strlen(text));
+}
+
+static void put_frame(uint64_t at, uint64_t previous, uint64_t instruction, bool last)
+{
+	put(at + 32, CODE);
+	put(at + 48, previous);
+	put(at + 56, instruction);
+	memory[at + 68] = last;
+}
+
+static void make(void)
+{
+	/* Instructions 0 and 1 are of line 10, 2 of 12, 3 has no line, 4 is of 9. */
+	static const uint8_t lines[] = {
+		0x80 | 0 << 3 | 1, 0x23, 0x80 | 12 << 3, 1, 2, 0x80 | 15 << 3, 0x80 | 13 << 3, 7};
+	memset(memory, 0, sizeof memory);
+	put(RUNTIME + 40, INTERPRETER);
+	put(INTERPRETER + 16, THREAD);
+	put(THREAD + 56, RECORD);
+	put(RECORD + 8, FRAME);
+	put(RECORD + 16, OUTER_RECORD);
+	put(OUTER_RECORD + 8, FRAME + 0x200);
+	put_frame(FRAME, FRAME + 0x100, CODE + 184, false);
+	put_frame(FRAME + 0x100, FRAME + 0x200, CODE + 186, true);
+	put_frame(FRAME + 0x200, 0, CODE + 188, true);
+	put(CODE + 8, TYPE);
+	put(CODE + 72, 10);
+	put(CODE + 112, FILE_NAME);
+	put(CODE + 128, NAME);
+	put(CODE + 136, LINES);
+	put_text(NAME, "Reader.next");
+	put_text(FILE_NAME, "/tmp/a.py");
+	put(LINES + 16, sizeof lines);
+	memcpy(memory + LINES + 32, lines, sizeof lines);
+}
+
+static bool see(void *context, uint64_t thread)
+{
+	unsigned *seen = context;
+	assert_int_equal(thread, THREAD);
+	return ++*seen < 1000;
+}
+
+static void calls_are_grouped_by_the_c_function_that_runs_them(void **state)
+{
+	struct python python;
+	struct python_call calls[8];
+	unsigned seen = 0;
+	(void)state;
+	make();
+	assert_true(python_open(&file, 0, &reader, &python));
+	python_threads(&python, &reader, see, &seen);
+	assert_int_equal(seen, 1);
+	assert_int_equal(python_calls(&python, &reader, THREAD, calls, 8), 5);
+	assert_int_equal(calls[0].code, CODE);
+	assert_int_equal(calls[0].instruction, CODE + 184);
+	assert_int_equal(calls[1].instruction, CODE + 186);
+	assert_int_equal(calls[2].code, 0);
+	assert_int_equal(calls[2].instruction, RECORD);
+	assert_int_equal(calls[3].instruction, CODE + 188);
+	assert_int_equal(calls[4].instruction, OUTER_RECORD);
+	assert_int_equal(python_calls(&python, &reader, THREAD, calls, 2), 2);
+}
+
+static void functions_have_names_and_lines(void **state)
+{
+	struct python python;
+	struct python_function f;
+	(void)state;
+	make();
+	assert_true(python_open(&file, 0, &reader, &python));
+	assert_true(python_function_read(&python, &reader, CODE, &f));
+	assert_string_equal(f.name, "Reader.next");
+	assert_string_equal(f.file, "/tmp/a.py");
+	static const uint32_t lines[] = {10, 10, 12, 0, 9, 0};
+	for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
+		assert_int_equal(python_line(&f, CODE + 184 + 2 * i), lines[i]);
+	assert_int_equal(python_line(&f, CODE), 0); /* before it, or far behind it */
+	assert_int_equal(python_line(&f, UINT64_MAX), 0);
+	python_function_free(&f);
+
+	put(NAME + 16, 2); /* two characters of two bytes: "é€" */
+	put(NAME + 32, 2 << 2 | 1 << 5);
+	put(NAME + 72, 0x20ac00e9);
+	assert_true(python_function_read(&python, &reader, CODE, &f));
+	assert_string_equal(f.name, "é€");
+	python_function_free(&f);
+}
+
+static void what_makes_no_sense_is_left_out(void **state)
+{
+	struct python python;
+	struct python_function f;
+	struct python_call calls[100];
+	unsigned seen = 0;
+	(void)state;
+	make();
+	assert_true(python_open(&file, 0, &reader, &python));
+	put(CODE + 8, TYPE + 8); /* no code object */
+	assert_false(python_function_read(&python, &reader, CODE, &f));
+	make();
+	put(NAME + 16, 1 << 30); /* a very long name */
+	assert_false(python_function_read(&python, &reader, CODE, &f));
+	make();
+	put(LINES + 16, UINT64_MAX);
+	assert_false(python_function_read(&python, &reader, CODE, &f));
+	assert_false(python_function_read(&python, &reader, UINT64_MAX - 4, &f));
+
+	make();
+	put(THREAD + 8, THREAD); /* circles */
+	put_frame(FRAME + 0x100, FRAME, CODE, false);
+	python_threads(&python, &reader, see, &seen);
+	assert_int_equal(seen, 1000);
+	assert_int_equal(python_calls(&python, &reader, THREAD, calls, 100), 100);
+	put_frame(FRAME, FRAME + 0x100, CODE, true);
+	put(OUTER_RECORD + 16, RECORD);
+	assert_int_equal(python_calls(&python, &reader, THREAD, calls, 100), 100);
+	put(RECORD + 8, UINT64_MAX - 8);
+	put(RECORD + 16, MEMORY);
+	assert_in_range(python_calls(&python, &reader, THREAD, calls, 100), 0, 100);
+
+	struct python_file other = file;
+	other.version = 0x030c;
+	assert_false(python_open(&other, 0, &reader, &python));
+	other.version = 0x030d; /* it should say where things are, and does not */
+	assert_false(python_open(&other, 0, &reader, &python));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(calls_are_grouped_by_the_c_function_that_runs_them),
+		cmocka_unit_test(functions_have_names_and_lines),
+		cmocka_unit_test(what_makes_no_sense_is_left_out),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

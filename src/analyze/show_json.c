@@ -2,6 +2,7 @@
 #include "analyze/show.h"
 
 #include "analyze/scopes.h"
+#include "analyze/summary.h"
 #include "analyze/tree.h"
 #include "base/json.h"
 #include "base/json_tree.h"
@@ -96,31 +97,11 @@ static bool put_tree(const struct tree *t, const struct profile *p, bool rows, s
 	}
 }
 
-static void put_metrics(const struct tree *t, const struct profile *p, struct json *j)
-{
-	json_key(j, "metrics");
-	json_begin_array(j);
-	for (size_t i = 0; i < p->metric_count; i++) {
-		json_begin_object(j);
-		json_key(j, "name");
-		json_string(j, p->metrics[i].name);
-		json_key(j, "unit");
-		json_string(j, p->metrics[i].unit);
-		json_key(j, "period");
-		json_u64(j, profile_period(p, (uint32_t)i));
-		json_put_double(j, "counted", coverage_share(p->metrics[i].coverage));
-		json_key(j, "total");
-		json_u64(j, t->whole[i]);
-		json_end_object(j);
-	}
-	json_end_array(j);
-}
-
 bool show_json(const struct tree *t, const struct profile *p, const struct show_options *o,
 	       struct json *j)
 {
 	uint64_t rows = 0;
-	put_metrics(t, p, j);
+	summary_json_metrics(p, j);
 	if (!o->flat)
 		return put_tree(t, p, o->rows, j);
 	json_key(j, "rows");

@@ -334,3 +334,19 @@ void summary_json(const struct summary *s, const struct profile *p, const char *
 	json_key(j, "notes");
 	json_lines(j, notes);
 }
+
+void summary_json_metrics(const struct profile *p, struct json *j)
+{
+	json_key(j, "metrics");
+	json_begin_array(j);
+	for (uint32_t i = 0; i < p->metric_count; i++) {
+		json_begin_object(j);
+		json_put_string(j, "name", p->metrics[i].name);
+		json_put_string(j, "unit", p->metrics[i].unit);
+		json_put_u64(j, "period", profile_period(p, i));
+		json_put_double(j, "counted", coverage_share(p->metrics[i].coverage));
+		json_put_u64(j, "total", profile_samples(p, i));
+		json_end_object(j);
+	}
+	json_end_array(j);
+}

@@ -57,6 +57,9 @@ unsigned summary_warn(const struct summary *summary, const struct profile *profi
 void summary_json(const struct summary *summary, const struct profile *profile, const char *notes,
 		  struct json *out);
 
+/* The metrics of the profile, with all their samples, as the member "metrics" of the JSON object that is open. */
+void summary_json_metrics(const struct profile *profile, struct json *out);
+
 #define SUMMARY_COUNT_MAX 32
 /* "41 203" into out; returns out. */
 const char *summary_count(char out[SUMMARY_COUNT_MAX], uint64_t count);

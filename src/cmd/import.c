@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `culprit import`: a perf.data file becomes a profile, for all other commands. */
 #include "cmd/cmd.h"
+#include "cmd/outcome.h"
 #include "profile/output.h"
 
 #include "analyze/summary.h"
@@ -20,7 +21,7 @@
 
 struct options {
 	const char *input, *output;
-	bool quiet;
+	bool quiet, json;
 	struct import_options import;
 };
 
@@ -32,15 +33,6 @@ static void print_metrics(const struct profile *p, struct buf *out)
 			   summary_count(count, profile_samples(p, i)), p->metrics[i].name);
 }
 
-static void print_lines(const char *lines, struct buf *out)
-{
-	while (*lines) {
-		size_t length = strcspn(lines, "\n");
-		buf_printf(out, "%*s%.*s\n", (int)strlen(NAME), "", (int)length, lines);
-		lines += length + (lines[length] == '\n');
-	}
-}
-
 static void print_summary(const struct options *o, const struct profile *p,
 			  const struct output *output, const char *notes)
 {
@@ -49,7 +41,7 @@ static void print_summary(const struct options *o, const struct profile *p,
 	summary_make(p, 0, &summary);
 	summary_print(&summary, NAME, &text);
 	print_metrics(p, &text);
-	print_lines(notes, &text);
+	outcome_put_notes(notes, NAME, &text);
 	summary_print_file(NAME, o->output, output_size(output), &text);
 	/* names come from a file: they may not steer a terminal */
 	char *rest = strdup(buf_text(&text)), *all = rest, *line;
@@ -59,6 +51,19 @@ static void print_summary(const struct options *o, const struct profile *p,
 	}
 	free(all);
 	buf_free(&text);
+}
+
+static void tell(const struct options *o, const struct profile *p, const struct output *output,
+		 struct buf *notes)
+{
+	if (o->json) {
+		struct summary summary;
+		summary_make(p, 0, &summary);
+		summary_warn(&summary, p, notes);
+		outcome_json(&(struct outcome){p, o->output, output, buf_text(notes)}, stdout);
+	} else if (!o->quiet) {
+		print_summary(o, p, output, buf_text(notes));
+	}
 }
 
 static struct err *convert(const struct options *o)
@@ -71,8 +76,8 @@ static struct err *convert(const struct options *o)
 		e = import_perf(o->input, &o->import, &profile, &notes);
 	if (!e)
 		e = output_save(&output, profile);
-	if (!e && !o->quiet)
-		print_summary(o, profile, &output, buf_text(&notes));
+	if (!e)
+		tell(o, profile, &output, &notes);
 	profile_free(profile);
 	output_close(&output);
 	buf_free(&notes);
@@ -92,6 +97,7 @@ int cmd_import(int argc, char **argv)
 		{0, "timeline", NULL, "also which context each thread was in over time", ARG_FLAG,
 		 &o.import.timeline},
 		{'q', "quiet", NULL, "no summary", ARG_FLAG, &o.quiet},
+		{0, "json", NULL, "the summary as JSON", ARG_FLAG, &o.json},
 		{0},
 	};
 	struct args args = {
@@ -106,6 +112,8 @@ int cmd_import(int argc, char **argv)
 			"  perf record -g -o - ./app | culprit import -\n",
 	};
 	int status = cmd_parse(&args, argc, argv);
+	if (status < 0)
+		status = outcome_check("import", o.json, o.quiet);
 	if (status >= 0)
 		return status;
 	if (args.count > 1)
@@ -116,5 +124,5 @@ int cmd_import(int argc, char **argv)
 		return cmd_fail("import", err_new("there is no perf.data here: make one by perf "
 						  "record -g -- COMMAND"));
 	struct err *e = convert(&o);
-	return e ? cmd_fail("import", e) : CMD_OK;
+	return e ? cmd_fail("import", e) : cmd_finish("import", CMD_OK);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `culprit merge`: many profiles as one. */
 #include "cmd/cmd.h"
+#include "cmd/outcome.h"
 #include "profile/output.h"
 
 #include "analyze/summary.h"
@@ -19,7 +20,7 @@
 struct options {
 	const char *output;
 	struct join_options join;
-	bool quiet;
+	bool quiet, json;
 };
 
 /* What was damaged or left out, line by line. */
@@ -45,9 +46,20 @@ static void print_summary(const struct options *o, const struct output *output,
 	summary_make(profile, 0, &summary);
 	summary_print(&summary, "culprit: ", &text);
 	summary_print_file("culprit: ", o->output, output_size(output), &text);
-	if (!o->quiet)
-		fputs(buf_text(&text), stderr);
+	fputs(buf_text(&text), stderr);
 	buf_free(&text);
+}
+
+/* The result's own note has the warnings, too. */
+static void print_json(const struct options *o, const struct output *output,
+		       const struct profile *profile)
+{
+	struct summary summary;
+	struct buf notes = {0};
+	summary_make(profile, 0, &summary);
+	summary_warn(&summary, profile, &notes);
+	outcome_json(&(struct outcome){profile, o->output, output, buf_text(&notes)}, stdout);
+	buf_free(&notes);
 }
 
 static int merge(const struct options *o, const struct args *args)
@@ -62,12 +74,14 @@ static int merge(const struct options *o, const struct args *args)
 	if (!e)
 		e = output_save(&output, profile);
 	print_warnings(buf_text(&warnings));
-	if (!e)
+	if (!e && o->json)
+		print_json(o, &output, profile);
+	else if (!e && !o->quiet)
 		print_summary(o, &output, profile);
 	profile_free(profile);
 	output_close(&output);
 	buf_free(&warnings);
-	return e ? cmd_fail("merge", e) : CMD_OK;
+	return e ? cmd_fail("merge", e) : cmd_finish("merge", CMD_OK);
 }
 
 int cmd_merge(int argc, char **argv)
@@ -82,6 +96,7 @@ int cmd_merge(int argc, char **argv)
 		{'k', "keep-going", NULL, "leave out files that cannot be read", ARG_FLAG,
 		 &o.join.keep_going},
 		{'q', "quiet", NULL, "no summary", ARG_FLAG, &o.quiet},
+		{0, "json", NULL, "the summary as JSON", ARG_FLAG, &o.json},
 		{0},
 	};
 	struct args args = {
@@ -94,6 +109,8 @@ int cmd_merge(int argc, char **argv)
 			"  culprit merge rank-*.prof -o job.prof && culprit report --by=rank job.prof\n",
 	};
 	int status = cmd_parse(&args, argc, argv);
+	if (status < 0)
+		status = outcome_check("merge", o.json, o.quiet);
 	if (status >= 0)
 		return status;
 	if (!o.output || !*o.output || !strcmp(o.output, "-"))

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `culprit record`: its options, and what people are told at the end. The command's exit status is ours. */
 #include "cmd/cmd.h"
+#include "cmd/outcome.h"
 
 #include "analyze/summary.h"
 #include "base/args.h"
@@ -18,6 +19,10 @@
 
 #define NAME "culprit: "
 #define DEPTH_MAX 65535u
+
+struct telling { /* of what came of it */
+	bool quiet, json;
+};
 
 static void say_what_waits(const struct recorder_options *o, const char *file)
 {
@@ -88,47 +93,58 @@ static void print_metrics(const struct recorder *r, struct buf *out)
 	}
 }
 
-static void print_notes(const char *lines, struct buf *out)
-{
-	while (*lines) {
-		size_t length = strcspn(lines, "\n");
-		buf_printf(out, "%*s%.*s\n", (int)strlen(NAME), "", (int)length, lines);
-		lines += length + (lines[length] == '\n');
-	}
-}
-
-static void print_summary(struct recorder *r)
+static void print_summary(const struct recorder *r)
 {
 	struct summary summary;
 	struct buf text = {0};
 	summary_make(r->profile, 0, &summary);
-	note_processes(r);
-	note_unreached(r);
-	summary_warn(&summary, r->profile, &r->notes);
 	summary_print(&summary, NAME, &text);
 	print_metrics(r, &text);
-	print_notes(buf_text(&r->notes), &text);
+	outcome_put_notes(buf_text(&r->notes), NAME, &text);
 	if (!r->problem)
 		summary_print_file(NAME, r->options->output, output_size(&r->output), &text);
 	fputs(buf_text(&text), stderr);
 	buf_free(&text);
 }
 
-static int finish(struct recorder *r, bool quiet)
+/* A command has our standard output: what it writes there is its own. */
+static void print_json(const struct recorder *r)
+{
+	const struct outcome outcome = {r->profile, r->options->output,
+					r->problem ? NULL : &r->output, buf_text(&r->notes)};
+	outcome_json(&outcome, r->options->command ? stderr : stdout);
+}
+
+static void tell(struct recorder *r, bool json)
+{
+	struct summary summary;
+	summary_make(r->profile, 0, &summary);
+	note_processes(r);
+	note_unreached(r);
+	summary_warn(&summary, r->profile, &r->notes);
+	if (json)
+		print_json(r);
+	else
+		print_summary(r);
+}
+
+static int finish(struct recorder *r, const struct telling *telling)
 {
 	int status = CMD_OK;
 	fflush(stdout);
 	print_traffic(r);
-	if (r->profile && !quiet)
-		print_summary(r);
+	if (r->profile && !telling->quiet)
+		tell(r, telling->json);
 	if (r->problem)
 		status = cmd_fail("record", r->problem);
+	else
+		status = cmd_finish("record", status);
 	r->problem = NULL;
 	target_release(&r->target);
 	return status == CMD_OK && r->options->command ? target_exit(&r->target) : status;
 }
 
-static int record(const struct recorder_options *o, bool quiet)
+static int record(const struct recorder_options *o, const struct telling *telling)
 {
 	struct recorder r;
 	struct err *e = recorder_open(&r, o);
@@ -137,7 +153,7 @@ static int record(const struct recorder_options *o, bool quiet)
 		status = cmd_fail("record", e);
 	} else {
 		recorder_run(&r);
-		status = finish(&r, quiet);
+		status = finish(&r, telling);
 	}
 	recorder_close(&r);
 	return status;
@@ -209,7 +225,7 @@ int cmd_record(int argc, char **argv)
 				     .say_what_waits = say_what_waits};
 	const char *duration = NULL;
 	int unwind = UNWIND_AUTO, collector = COLLECTOR_AUTO;
-	bool quiet = false;
+	struct telling telling = {0};
 	const struct arg options[] = {
 		{'e', "event", "EVENT[@RATE]", "what to sample; may be given several times",
 		 ARG_LIST, &o.events},
@@ -233,7 +249,8 @@ int cmd_record(int argc, char **argv)
 		{0, "max-depth", "FRAMES", "at most so many frames of a path", ARG_U64,
 		 &o.max_depth},
 		{0, "collector", "auto|agent|kernel", "who samples", ARG_CHOICE, &collector},
-		{'q', "quiet", NULL, "no summary", ARG_FLAG, &quiet},
+		{'q', "quiet", NULL, "no summary", ARG_FLAG, &telling.quiet},
+		{0, "json", NULL, "the summary as JSON", ARG_FLAG, &telling.json},
 		{0},
 	};
 	struct args args = {
@@ -252,11 +269,13 @@ int cmd_record(int argc, char **argv)
 	int status = cmd_parse(&args, argc, argv);
 	o.unwind = (enum recorder_unwind)unwind;
 	o.collector = (enum recorder_collector)collector;
-	if (quiet)
+	if (telling.quiet)
 		o.say_what_waits = say_nothing;
+	if (status < 0)
+		status = outcome_check("record", telling.json, telling.quiet);
 	if (status < 0)
 		status = check_options(&o, duration, &args);
 	if (status < 0)
 		status = default_collector(&o);
-	return status >= 0 ? status : record(&o, quiet);
+	return status >= 0 ? status : record(&o, &telling);
 }

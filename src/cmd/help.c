@@ -3,6 +3,8 @@
 
 #include "base/args.h"
 #include "base/buf.h"
+#include "base/err.h"
+#include "base/pager.h"
 
 #include <limits.h>
 #include <stdbool.h>
@@ -13,24 +15,24 @@
 
 /* Where pages lie as seen from the directory of the program: installed, and in the build. */
 static const char *const page_places[] = {"../share/man/man1", "../../doc"};
+static const char *const text_places[] = {"../share/culprit/manual", "../../doc"};
 
-/* The path of a manual page into out; false where there is none. */
-static bool find_page(const char *name, struct buf *out)
+/* The path of NAME with this ending into out; false where there is none. */
+static bool find_file(const char *const places[2], const char *name, const char *ending,
+		      struct buf *out)
 {
 	char self[PATH_MAX];
 	ssize_t length = readlink("/proc/self/exe", self, sizeof self);
-	size_t i;
-	char *slash;
 	if (length <= 0 || length >= (ssize_t)sizeof self)
 		return false;
 	self[length] = 0;
-	slash = strrchr(self, '/');
+	char *slash = strrchr(self, '/');
 	if (!slash)
 		return false;
 	*slash = 0;
-	for (i = 0; i < sizeof page_places / sizeof page_places[0]; i++) {
+	for (int i = 0; i < 2; i++) {
 		buf_clear(out);
-		buf_printf(out, "%s/%s/%s.1", self, page_places[i], name);
+		buf_printf(out, "%s/%s/%s%s", self, places[i], name, ending);
 		if (!out->failed && !access(out->data, R_OK))
 			return true;
 	}
@@ -51,6 +53,37 @@ static bool show_page(const char *page)
 		_exit(127);
 	}
 	return waitpid(child, &status, 0) == child && WIFEXITED(status) && !WEXITSTATUS(status);
+}
+
+/* Shows the page as it was written, which is text that people can read; false where that was not possible. */
+static bool show_text(const char *path)
+{
+	struct buf text = {0};
+	char piece[BUFSIZ];
+	size_t size;
+	FILE *file = fopen(path, "re");
+	if (!file)
+		return false;
+	while ((size = fread(piece, 1, sizeof piece, file)))
+		buf_append(&text, piece, size);
+	bool good = !ferror(file) && !text.failed && text.size;
+	fclose(file);
+	struct err *e = good ? pager_show(&text, true) : NULL;
+	good &= !e;
+	err_free(e);
+	buf_free(&text);
+	return good;
+}
+
+/* By man(1); without that, or without a page for it, as text. */
+static bool show_manual(const char *name)
+{
+	struct buf path = {0};
+	bool shown = find_file(page_places, name, ".1", &path) && show_page(path.data);
+	if (!shown)
+		shown = find_file(text_places, name, ".1.md", &path) && show_text(path.data);
+	buf_free(&path);
+	return shown;
 }
 
 static int overview(void)
@@ -76,7 +109,7 @@ int cmd_help(int argc, char **argv)
 	};
 	int status = cmd_parse(&args, argc, argv);
 	const struct command *command;
-	struct buf name = {0}, page = {0};
+	struct buf name = {0};
 	bool shown;
 	if (status >= 0)
 		return status;
@@ -88,9 +121,8 @@ int cmd_help(int argc, char **argv)
 	if (!command && strcmp(args.operands[0], "culprit"))
 		return cmd_misused("help", "unknown command '%.64s'", args.operands[0]);
 	buf_printf(&name, "culprit%s%s", command ? "-" : "", command ? command->name : "");
-	shown = find_page(buf_text(&name), &page) && show_page(page.data);
+	shown = show_manual(buf_text(&name));
 	buf_free(&name);
-	buf_free(&page);
 	if (shown)
 		return CMD_OK;
 	if (!command)

@@ -53,8 +53,9 @@ int cmd_stats(int argc, char **argv)
 	struct args args = {
 		.command = "stats",
 		.usage = "[options] FILE FILE...",
-		.summary = "Shows how much each function varies over several recordings, the most "
-			   "variable first.",
+		.summary =
+			"Shows how much each function varies over several recordings; what varies "
+			"most, and by more than chance, comes first.",
 		.options = options,
 		.examples = "  culprit stats run1.prof run2.prof run3.prof run4.prof\n"
 			    "  culprit stats --by=loop --limit 10 run*.prof\n",

@@ -73,6 +73,12 @@ double student_quantile(double chance, double df)
 	return (low + high) / 2;
 }
 
+double chi_square_above(double x, double df)
+{
+	double spread = 2 / (9 * df);
+	return x <= 0 ? 1 : normal_above((cbrt(x / df) - (1 - spread)) / sqrt(spread));
+}
+
 struct ranked {
 	double p;
 	size_t index;

@@ -9,6 +9,8 @@
 #include "compare/counts.h"
 #include "compare/runs.h"
 
+#define ALPHA 0.05 /* the chance that a row is wrongly said to vary */
+
 /* Samples of another period count for more or less. */
 static double weight(const struct runs *runs, size_t run)
 {
@@ -28,16 +30,37 @@ static void measure(const struct runs *runs, const uint64_t *counts, double *val
 	out->range = out->moments.sum > 0 ? (out->moments.max - out->moments.min) / out->moments.sum
 					  : 0;
 	out->expected = sqrt(variance);
+	double squares = variance > 0 ? out->moments.deviation * out->moments.deviation / variance
+				      : 0;
+	double df = (double)runs->count - 1;
+	out->p = chi_square_above(squares * df, df);
+	out->varies = out->p < ALPHA;
 }
 
 static int compare(const void *a, const void *b)
 {
 	const struct stats_row *x = a, *y = b;
-	if (x->range != y->range)
-		return x->range > y->range ? -1 : 1;
+	if (x->varies != y->varies)
+		return x->varies ? -1 : 1;
+	if (x->varies && x->moments.deviation != y->moments.deviation)
+		return x->moments.deviation > y->moments.deviation ? -1 : 1;
 	if (x->moments.sum != y->moments.sum)
 		return x->moments.sum > y->moments.sum ? -1 : 1;
 	return strcmp(x->row->name, y->row->name);
+}
+
+/* Among many rows some have a small chance by chance. */
+static struct err *find_varying(struct stats *s)
+{
+	double *p = calloc(s->count + 1, sizeof *p);
+	bool good = p;
+	for (size_t i = 0; good && i < s->count; i++)
+		p[i] = s->rows[i].p;
+	good = good && holm(p, p, s->count);
+	for (size_t i = 0; good && i < s->count; i++)
+		s->rows[i].varies = p[i] < ALPHA;
+	free(p);
+	return good ? NULL : err_new("out of memory");
 }
 
 static void measure_rows(const struct runs *runs, const struct counts *rows, double min,
@@ -54,7 +77,6 @@ static void measure_rows(const struct runs *runs, const struct counts *rows, dou
 		else
 			out->hidden++;
 	}
-	qsort(out->rows, out->count, sizeof *out->rows, compare);
 }
 
 struct err *stats_make(const struct runs *runs, const struct counts *rows, double min,
@@ -72,11 +94,14 @@ struct err *stats_make(const struct runs *runs, const struct counts *rows, doubl
 		measure(runs, out->totals, values, &out->total);
 		out->total.share = 1;
 		measure_rows(runs, rows, min, values, out);
-	} else {
-		stats_free(out);
 	}
 	free(values);
-	return good ? NULL : err_new("out of memory");
+	struct err *e = good ? find_varying(out) : err_new("out of memory");
+	if (e)
+		stats_free(out);
+	else
+		qsort(out->rows, out->count, sizeof *out->rows, compare);
+	return e;
 }
 
 void stats_free(struct stats *s)

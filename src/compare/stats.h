@@ -2,7 +2,8 @@
 #pragma once
 /*
  * How much the rows of several runs vary: sum, mean, standard deviation, smallest, largest, and the
- * normalised range (largest - smallest) / sum, by which they are ordered.
+ * normalised range (largest - smallest) / sum. Few samples have a large range by chance alone, so rows
+ * that vary by more than chance come first.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -25,10 +26,13 @@ struct stats_row {
 	double range;           /* (max - min) / sum */
 	double share;           /* of all samples */
 	double expected;        /* the deviation that sampling alone would give */
+	double p;               /* the chance of such a deviation by sampling alone */
+	bool varies;            /* by more than that, however many rows there are */
 };
 
 struct stats {
-	struct stats_row *rows; /* the largest range first */
+	/* Those that vary, the largest deviation first; then the others, the largest sum first. */
+	struct stats_row *rows;
 	size_t count;
 	size_t hidden; /* rows with a smaller share */
 	struct stats_row total;

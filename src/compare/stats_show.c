@@ -12,7 +12,6 @@
 #define NUMBERS 75       /* columns before the names */
 #define SETS_IN_A_LINE 4 /* totals of runs */
 #define SETS_MAX 64      /* more are not listed */
-#define NOTABLE 3        /* times the deviation of sampling alone */
 
 struct drawing {
 	const struct stats *s;
@@ -28,10 +27,9 @@ static const char *style(const struct drawing *d, const char *sequence)
 static void put_row(const struct drawing *d, const struct stats_row *r)
 {
 	const struct moments *m = &r->moments;
-	bool notable = m->deviation > NOTABLE * r->expected;
 	buf_printf(d->out, "%s%7.2f%%%s %12.0f %6.2f%% %10.1f %10.1f %9.0f %9.0f  ",
-		   style(d, notable ? TEXT_RED : ""), 100 * r->range, style(d, TEXT_PLAIN), m->sum,
-		   100 * r->share, m->mean, m->deviation, m->min, m->max);
+		   style(d, r->varies ? TEXT_RED : ""), 100 * r->range, style(d, TEXT_PLAIN),
+		   m->sum, 100 * r->share, m->mean, m->deviation, m->min, m->max);
 	if (r->row)
 		text_row(r->row, d->o, d->o->width > NUMBERS ? d->o->width - NUMBERS : 0, d->out);
 	else
@@ -65,8 +63,12 @@ void stats_text(const struct stats *s, const struct runs *runs, const struct tex
 	buf_printf(out, "\n%s%8s %12s %7s %10s %10s %9s %9s%s\n", style(&d, TEXT_DIM), "range",
 		   "sum", "sum%", "mean", "std-dev", "min", "max", style(&d, TEXT_PLAIN));
 	put_row(&d, &s->total);
-	for (size_t i = 0; i < shown; i++)
+	for (size_t i = 0; i < shown; i++) {
+		if (!s->rows[i].varies && (!i || s->rows[i - 1].varies))
+			buf_printf(out, "%sno more than sampling explains:%s\n",
+				   style(&d, TEXT_DIM), style(&d, TEXT_PLAIN));
 		put_row(&d, &s->rows[i]);
+	}
 	if (shown < s->count || s->hidden)
 		buf_puts(out, "\n");
 	buf_puts(out, style(&d, TEXT_DIM));
@@ -88,6 +90,8 @@ static void put_json_row(struct json *j, const struct stats_row *r, size_t runs)
 	json_put_double(j, "mean", r->moments.mean);
 	json_put_double(j, "deviation", r->moments.deviation);
 	json_put_double(j, "sampling_deviation", r->expected);
+	json_put_double(j, "p", r->p);
+	json_put_bool(j, "varies", r->varies);
 	json_put_double(j, "min", r->moments.min);
 	json_put_double(j, "max", r->moments.max);
 	json_key(j, "samples");

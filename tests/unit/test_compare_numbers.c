@@ -58,6 +58,20 @@ static void corrections_are_holms(void **state)
 	assert_true(holm(p, adjusted, 0));
 }
 
+/* Against tables of the distribution. */
+static void chi_square_is_near(void **state)
+{
+	static const struct {
+		double x, df, above;
+	} known[] = {{3.841459, 1, 0.05},  {9, 1, 0.0026998},    {7.814728, 3, 0.05},
+		     {16.26624, 3, 0.001}, {23.68479, 14, 0.05}, {149.4493, 100, 0.001}};
+	(void)state;
+	for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+		assert_near(chi_square_above(known[i].x, known[i].df) / known[i].above, 1, 0.1);
+	assert_true(chi_square_above(0, 3) == 1);
+	assert_true(chi_square_above(-1, 1) == 1);
+}
+
 static void moments_are_right(void **state)
 {
 	const double values[] = {2, 4, 4, 4, 5, 5, 7, 9};
@@ -288,6 +302,51 @@ static void count(const struct world *w, int *any, int *hot, int *too_slow)
 	}
 }
 
+/* Five runs of a program; where `slower` is not 1, row 1 of one run takes that much longer. */
+static struct stats vary(double samples, double slower, struct row *rows, uint64_t *counts)
+{
+	static char name[] = "f";
+	struct run all[5] = {0};
+	struct runs runs = {.all = all, .count = 5, .metric = "clock", .unit = "ns"};
+	struct counts table = {.all = rows, .count = ROWS, .runs = 5, .counts = counts};
+	struct stats s;
+	for (size_t r = 0; r < runs.count; r++) {
+		all[r] = (struct run){.path = "x", .period = 1000000};
+		for (size_t i = 0; i < ROWS; i++) {
+			double mean = samples * share_of((int)i);
+			rows[i].name = name;
+			counts[i * 5 + r] = poisson(i == 1 && r == 2 ? mean * slower : mean);
+			all[r].samples += counts[i * 5 + r];
+		}
+	}
+	assert_null(stats_make(&runs, &table, 0, &s));
+	return s;
+}
+
+/* Rows of few samples have a large range by chance: no more than 5 % of the comparisons say of any that it varies. */
+static void few_samples_say_little(void **state)
+{
+	struct row rows[ROWS] = {0};
+	uint64_t counts[ROWS * 5];
+	int alarms = 0, found = 0;
+	(void)state;
+	random_state = 20261117;
+	for (int i = 0; i < PAIRS; i++) {
+		struct stats s = vary(1000, 1, rows, counts);
+		alarms += s.rows[0].varies;
+		for (size_t k = 1; k < s.count; k++)
+			assert_true(s.rows[k].varies || s.rows[k - 1].varies ||
+				    s.rows[k].moments.sum <= s.rows[k - 1].moments.sum);
+		stats_free(&s);
+		s = vary(1000, 2, rows, counts);
+		found += s.rows[0].varies && s.rows[0].row == &rows[1];
+		stats_free(&s);
+	}
+	print_message("# %d of %d alarms, %d found\n", alarms, PAIRS, found);
+	assert_true(alarms <= ALARMS_MAX);
+	assert_true(found > 0.9 * PAIRS);
+}
+
 /* Nothing changed: at most 5 % of the pairs have any row that is called changed. */
 static void false_alarms_are_rare(void **state)
 {
@@ -344,11 +403,13 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(tails_are_right),
 		cmocka_unit_test(corrections_are_holms),
+		cmocka_unit_test(chi_square_is_near),
 		cmocka_unit_test(moments_are_right),
 		cmocka_unit_test(names_lose_their_numbers),
 		cmocka_unit_test(single_runs_are_compared_as_counts),
 		cmocka_unit_test(several_runs_are_compared_by_their_scatter),
 		cmocka_unit_test(periods_weigh),
+		cmocka_unit_test(few_samples_say_little),
 		cmocka_unit_test(false_alarms_are_rare),
 		cmocka_unit_test(changes_are_found),
 	};

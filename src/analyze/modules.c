@@ -15,6 +15,7 @@
 #include "base/term.h"
 #include "image/image.h"
 #include "image/places.h"
+#include "image/relocs.h"
 #include "image/symbols.h"
 #include "process/backing.h"
 #include "profile/between.h"
@@ -39,6 +40,9 @@ struct module {
 	bool has_ranges; /* were looked for */
 	struct cfi_range *ranges;
 	size_t range_count;
+	bool has_imports; /* were looked for */
+	struct reloc *imports;
+	size_t import_count;
 	bool nameless; /* a function of it was asked for that has no name */
 	struct answers answers;
 };
@@ -110,6 +114,7 @@ static void close_module(struct module *m)
 {
 	answers_free(&m->answers);
 	free(m->ranges);
+	free(m->imports);
 	structure_close(m->structure);
 	places_close(m->places);
 	image_close(m->image);
@@ -259,6 +264,29 @@ void modules_function(struct modules *ms, uint32_t module, uint64_t address, boo
 struct image *modules_image(struct modules *ms, uint32_t module)
 {
 	return ms->all[module].state == GOOD ? ms->all[module].image : NULL;
+}
+
+/* A large program has hundreds of thousands of relocations, and few imports among them. */
+static void find_imports(struct module *m, struct image *image)
+{
+	size_t count;
+	m->has_imports = true;
+	err_free(relocs_read(image, &m->imports, &count));
+	for (size_t i = 0; i < count; i++)
+		if (m->imports[i].symbol)
+			m->imports[m->import_count++] = m->imports[i];
+}
+
+const char *modules_import(struct modules *ms, uint32_t module, uint64_t slot)
+{
+	struct module *m = &ms->all[module];
+	struct image *image = modules_image(ms, module);
+	if (image && !m->has_imports)
+		find_imports(m, image);
+	size_t found = FIRST_NOT(i, m->import_count, m->imports[i].offset < slot);
+	return found < m->import_count && m->imports[found].offset == slot
+		       ? m->imports[found].symbol
+		       : NULL;
 }
 
 struct structure *modules_structure(struct modules *ms, uint32_t module)

@@ -8,12 +8,10 @@
 #include "analyze/modules.h"
 #include "analyze/shorten.h"
 #include "annotate/build.h"
-#include "base/array.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "image/image.h"
 #include "image/names.h"
-#include "image/relocs.h"
 #include "isa/insn.h"
 #include "recipes/procedures.h"
 
@@ -23,16 +21,8 @@ struct targets {
 	const struct annotation *a;
 	struct image *image;
 	uint32_t *labels; /* of each instruction */
-	struct reloc *relocs;
-	size_t reloc_count;
 	struct buf name;
 };
-
-static int by_offset(const void *a, const void *b)
-{
-	const struct reloc *x = a, *y = b;
-	return x->offset < y->offset ? -1 : x->offset > y->offset;
-}
 
 struct err *targets_open(const struct annotation *a, struct targets **out)
 {
@@ -50,9 +40,6 @@ struct err *targets_open(const struct annotation *a, struct targets **out)
 	for (size_t i = 0; i < a->insn_count; i++)
 		if (a->insns[i].is_target)
 			t->labels[i] = ++count;
-	err_free(relocs_read(t->image, &t->relocs, &t->reloc_count));
-	if (t->reloc_count)
-		qsort(t->relocs, t->reloc_count, sizeof *t->relocs, by_offset);
 	*out = t;
 	return NULL;
 }
@@ -62,7 +49,6 @@ void targets_close(struct targets *t)
 	if (!t)
 		return;
 	free(t->labels);
-	free(t->relocs);
 	buf_free(&t->name);
 	free(t);
 }
@@ -72,12 +58,9 @@ uint32_t targets_label(const struct targets *t, uint32_t insn)
 	return t->labels[insn];
 }
 
-/* The symbol whose address the dynamic linker puts into this word. */
 static const char *import_at(const struct targets *t, uint64_t slot)
 {
-	size_t found = FIRST_NOT(i, t->reloc_count, t->relocs[i].offset < slot);
-	return found < t->reloc_count && t->relocs[found].offset == slot ? t->relocs[found].symbol
-									 : NULL;
+	return modules_import(t->a->modules, t->a->module, slot);
 }
 
 /* The word that a stub loads: by a jump through memory, or from a page that it computes. */

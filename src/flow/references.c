@@ -92,12 +92,6 @@ static int by_number(const void *a, const void *b)
 	return *x < *y ? -1 : *x > *y;
 }
 
-static int by_offset(const void *a, const void *b)
-{
-	const struct reloc *x = a, *y = b;
-	return x->offset < y->offset ? -1 : x->offset > y->offset;
-}
-
 static void learn(struct references *r)
 {
 	size_t kept = 0;
@@ -106,8 +100,6 @@ static void learn(struct references *r)
 		err_free(e);
 		r->word_count = 0;
 	}
-	if (r->word_count)
-		qsort(r->words, r->word_count, sizeof *r->words, by_offset);
 	add_sections(r);
 	for (size_t i = 0; i < r->word_count; i++)
 		if (r->words[i].value)

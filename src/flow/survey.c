@@ -169,16 +169,10 @@ static void add_unbound(struct image *image, uint64_t slot, struct addresses *hi
 		add(hints, word);
 }
 
-static int by_offset(const void *a, const void *b)
-{
-	const struct reloc *x = a, *y = b;
-	return x->offset < y->offset ? -1 : x->offset > y->offset;
-}
-
 static const struct reloc *reloc_at(const struct reloc *relocs, size_t count, uint64_t offset)
 {
-	struct reloc key = {.offset = offset};
-	return count ? bsearch(&key, relocs, count, sizeof key, by_offset) : NULL;
+	size_t found = FIRST_NOT(i, count, relocs[i].offset < offset);
+	return found < count && relocs[found].offset == offset ? &relocs[found] : NULL;
 }
 
 /* The memory word that the stub's final jump goes through: from its address on x86-64, from the
@@ -241,13 +235,11 @@ static bool read_stubs(struct image *image, const struct isa *isa, const struct 
 	return true;
 }
 
-static bool add_stubs(struct image *image, const struct isa *isa, struct reloc *relocs,
+static bool add_stubs(struct image *image, const struct isa *isa, const struct reloc *relocs,
 		      size_t reloc_count, struct survey *survey)
 {
 	const struct image_section *sections;
 	size_t count = image_sections(image, &sections), capacity = 0;
-	if (reloc_count)
-		qsort(relocs, reloc_count, sizeof *relocs, by_offset);
 	for (size_t i = 0; i < count; i++)
 		if (!strncmp(sections[i].name, ".plt", 4) && sections[i].type == SHT_PROGBITS &&
 		    (sections[i].flags & SHF_EXECINSTR) &&
@@ -256,7 +248,6 @@ static bool add_stubs(struct image *image, const struct isa *isa, struct reloc *
 	return true;
 }
 
-/* Relocations are sorted by offset. */
 static bool add_slots(struct image *image, const struct reloc *relocs, size_t count,
 		      struct survey *survey)
 {

@@ -113,6 +113,55 @@ static void read_relr(struct image *image, struct list *list)
 	}
 }
 
+/* ---- sorting ---- */
+
+/* Linkers write few long runs that ascend: all relative ones, then those of each table. Merging such runs takes
+   a few passes, where sorting compares millions of times. Equal offsets stay in their order. */
+
+static size_t run_end(const struct reloc *items, size_t from, size_t count)
+{
+	size_t end = from + 1;
+	while (end < count && items[end - 1].offset <= items[end].offset)
+		end++;
+	return end;
+}
+
+/* Merges items[0..half) and items[half..count), each of which ascends. */
+static void merge(const struct reloc *items, size_t half, size_t count, struct reloc *out)
+{
+	size_t left = 0, right = half;
+	while (left < half && right < count)
+		*out++ = items[right].offset < items[left].offset ? items[right++] : items[left++];
+	memcpy(out, items + left, (half - left) * sizeof *out);
+	memcpy(out + (half - left), items + right, (count - right) * sizeof *out);
+}
+
+/* Merges each two neighbouring runs. */
+static void merge_runs(const struct reloc *items, size_t count, struct reloc *out)
+{
+	for (size_t at = 0; at < count;) {
+		size_t half = run_end(items, at, count);
+		size_t end = half < count ? run_end(items, half, count) : half;
+		merge(items + at, half - at, end - at, out + at);
+		at = end;
+	}
+}
+
+static void sort(struct list *list)
+{
+	if (!list->count || run_end(list->items, 0, list->count) == list->count)
+		return;
+	struct reloc *other = calloc(list->count, sizeof *other);
+	list->failed |= !other;
+	while (other && run_end(list->items, 0, list->count) < list->count) {
+		struct reloc *before = list->items;
+		merge_runs(before, list->count, other);
+		list->items = other;
+		other = before;
+	}
+	free(other);
+}
+
 struct err *relocs_read(struct image *image, struct reloc **out, size_t *count)
 {
 	struct names names = {0};
@@ -129,6 +178,7 @@ struct err *relocs_read(struct image *image, struct reloc **out, size_t *count)
 	read_rela(image, &names, ".rela.dyn", &list);
 	read_rela(image, &names, ".rela.plt", &list);
 	read_relr(image, &list);
+	sort(&list);
 	if (list.failed) {
 		free(list.items);
 		return err_new("out of memory");

@@ -16,6 +16,6 @@ struct reloc {
 	const char *symbol; /* name of an import or export, NULL for none; owned by the image */
 };
 
-/* All relocations of .rela.dyn, .rela.plt and .relr.dyn that are understood, in the order of
-   the file; malloc'ed, the caller's. Damaged tables give what is intact. */
+/* All relocations of .rela.dyn, .rela.plt and .relr.dyn that are understood, by offset;
+   malloc'ed, the caller's. Damaged tables give what is intact. */
 struct err *relocs_read(struct image *image, struct reloc **out, size_t *count);

@@ -73,10 +73,16 @@ double student_quantile(double chance, double df)
 	return (low + high) / 2;
 }
 
-double chi_square_above(double x, double df)
+/* That of one or two, and what each two more of them add. */
+double chi_square_above(double x, size_t df)
 {
-	double spread = 2 / (9 * df);
-	return x <= 0 ? 1 : normal_above((cbrt(x / df) - (1 - spread)) / sqrt(spread));
+	double y = x / 2, a = df % 2 ? 0.5 : 1;
+	if (x <= 0 || !df)
+		return x <= 0;
+	double chance = df % 2 ? erfc(sqrt(y)) : exp(-y);
+	for (; a < (double)df / 2; a++)
+		chance += exp(a * log(y) - y - lgamma(a + 1));
+	return fmin(chance, 1);
 }
 
 struct ranked {

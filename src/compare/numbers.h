@@ -14,9 +14,8 @@ double student_above(double t, double df);
 /* The t that is exceeded with this chance, 0 < chance < 1. */
 double student_quantile(double chance, double df);
 
-/* The chance that the sum of `df` squared standard normal numbers is above x, to some per cent of itself
-   (Wilson and Hilferty's approximation). */
-double chi_square_above(double x, double df);
+/* The chance that the sum of `df` squared standard normal numbers is above x. */
+double chi_square_above(double x, size_t df);
 
 /* Holm's correction: adjusted[i] is the smallest chance of any wrong decision at which p[i] would
    be called significant among all `count`. Entries with p < 0 take no part and stay as they are.

@@ -32,8 +32,8 @@ static void measure(const struct runs *runs, const uint64_t *counts, double *val
 	out->expected = sqrt(variance);
 	double squares = variance > 0 ? out->moments.deviation * out->moments.deviation / variance
 				      : 0;
-	double df = (double)runs->count - 1;
-	out->p = chi_square_above(squares * df, df);
+	size_t df = runs->count - 1;
+	out->p = chi_square_above(squares * (double)df, df);
 	out->varies = out->p < ALPHA;
 }
 

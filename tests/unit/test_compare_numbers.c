@@ -31,6 +31,13 @@ static void tails_are_right(void **state)
 	(void)state;
 	assert_near(normal_above(1.959963985), 0.025, 1e-8);
 	assert_near(normal_above(6), 9.865876450e-10, 1e-8);
+	assert_near(chi_square_above(3.841458821, 1), 0.05, 1e-8);
+	assert_near(chi_square_above(9.210340372, 2), 0.01, 1e-8);
+	assert_near(chi_square_above(16.26623620, 3), 0.001, 1e-8);
+	assert_near(chi_square_above(23.68479130, 14), 0.05, 1e-8);
+	assert_near(chi_square_above(149.4492528, 100), 0.001, 1e-7);
+	assert_near(chi_square_above(1e5, 1001), 0, 0);
+	assert_near(chi_square_above(0, 3), 1, 0);
 	assert_near(student_above(12.706204736, 1), 0.025, 1e-8);
 	assert_near(student_above(4.302652730, 2), 0.025, 1e-8);
 	assert_near(student_above(2.228138852, 10), 0.025, 1e-8);
@@ -56,20 +63,6 @@ static void corrections_are_holms(void **state)
 	for (int i = 0; i < 5; i++)
 		assert_near(adjusted[i], wanted[i], 1e-12);
 	assert_true(holm(p, adjusted, 0));
-}
-
-/* Against tables of the distribution. */
-static void chi_square_is_near(void **state)
-{
-	static const struct {
-		double x, df, above;
-	} known[] = {{3.841459, 1, 0.05},  {9, 1, 0.0026998},    {7.814728, 3, 0.05},
-		     {16.26624, 3, 0.001}, {23.68479, 14, 0.05}, {149.4493, 100, 0.001}};
-	(void)state;
-	for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-		assert_near(chi_square_above(known[i].x, known[i].df) / known[i].above, 1, 0.1);
-	assert_true(chi_square_above(0, 3) == 1);
-	assert_true(chi_square_above(-1, 1) == 1);
 }
 
 static void moments_are_right(void **state)
@@ -403,7 +396,6 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(tails_are_right),
 		cmocka_unit_test(corrections_are_holms),
-		cmocka_unit_test(chi_square_is_near),
 		cmocka_unit_test(moments_are_right),
 		cmocka_unit_test(names_lose_their_numbers),
 		cmocka_unit_test(single_runs_are_compared_as_counts),

@@ -2,11 +2,14 @@
 #include "analyze/brief.h"
 
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "analyze/scopes.h"
 #include "analyze/tree.h"
+#include "base/buf.h"
 #include "base/err.h"
+#include "base/utf8.h"
 
 #define CYCLE_MAX 64 /* calls between a function and itself, if recursion goes through others */
 #define FIT_STEPS 30 /* of halving the range in which the share is */
@@ -112,6 +115,56 @@ uint32_t brief_chain(const struct tree *t, uint32_t metric, double least, uint32
 			return node;
 		node = only;
 	}
+}
+
+#define ARROW " → "
+#define ARROW_COLUMNS 3
+#define NAME_LEAST 30 /* columns that the first name is not cut below */
+
+static size_t columns_of(const char *name)
+{
+	return utf8_count(name) + ARROW_COLUMNS;
+}
+
+/* Cut in the middle to at most `max` columns (0: not cut). */
+static size_t put_step(const char *name, size_t max, struct buf *out)
+{
+	size_t columns = utf8_count(name);
+	buf_put_cut(out, name, max);
+	buf_puts(out, ARROW);
+	return (max && columns > max ? max : columns) + ARROW_COLUMNS;
+}
+
+/* The first of the names at the end that are kept, which go behind the first name and a mark that is so wide. */
+static size_t choose_kept(const char *const *names, size_t count, size_t most, size_t mark)
+{
+	size_t used = columns_of(names[0]), from = count;
+	for (size_t i = 1; i < count; i++)
+		used += columns_of(names[i]);
+	if (used <= most)
+		return 1;
+	used = columns_of(names[0]) + mark;
+	while (from > 1 && used + columns_of(names[from - 1]) <= most)
+		used += columns_of(names[--from]);
+	return from;
+}
+
+size_t brief_way(const char *const *names, size_t count, size_t most, struct buf *out)
+{
+	char text[48] = "";
+	if (!count)
+		return 0;
+	snprintf(text, sizeof text, "… %zu …", count);
+	size_t from = choose_kept(names, count, most, columns_of(text));
+	snprintf(text, sizeof text, "… %zu …", from - 1);
+	size_t behind = ARROW_COLUMNS + (from > 1 ? columns_of(text) : 0);
+	size_t room = most > behind + NAME_LEAST ? most - behind : NAME_LEAST;
+	size_t used = put_step(names[0], room, out);
+	if (from > 1)
+		used += put_step(text, 0, out);
+	for (size_t i = from; i < count; i++)
+		used += put_step(names[i], 0, out);
+	return used;
 }
 
 /* ---- fitting ---- */

@@ -29,10 +29,11 @@
 #include "base/utf8.h"
 #include "profile/profile.h"
 
-#define NUMBERS 29    /* columns before the names */
-#define GUIDE 3       /* columns of a fork */
-#define GUIDES_MAX 16 /* forks drawn; what lies further out is told by "…" */
-#define NAME_LEAST 30 /* columns that a name is not cut below */
+#define NUMBERS 29      /* columns before the names */
+#define GUIDE 3         /* columns of a fork */
+#define GUIDES_MAX 16   /* forks drawn; what lies further out is told by "…" */
+#define NAME_LEAST 30   /* columns that a name is not cut below */
+#define CHAIN_WIDTH 120 /* columns of a line with a chain, if nothing says how many there are */
 
 enum fork { ALONE, BRANCH, LAST };
 
@@ -103,32 +104,6 @@ static void put_numbers(struct drawing *d, uint32_t node, uint32_t last)
 
 /* ---- names ---- */
 
-/* The byte where character number `index` begins. */
-static size_t byte_of(const char *text, size_t index)
-{
-	size_t at = 0;
-	for (; text[at]; at++)
-		if (utf8_begins(text[at]) && !index--)
-			break;
-	return at;
-}
-
-/* Names are foreign: what would move a terminal's cursor is not passed on. */
-/* Cut in the middle to at most `max` columns (0: not cut). */
-static void put_name(struct drawing *d, const char *name, size_t max)
-{
-	size_t wide = utf8_count(name), size = strlen(name);
-	if (!max || wide <= max) {
-		buf_put_clean(d->out, name, size);
-		return;
-	}
-	size_t front = (max - 1) / 2, back = max - 1 - front;
-	buf_put_clean(d->out, name, byte_of(name, front));
-	buf_puts(d->out, "…");
-	size_t from = byte_of(name, wide - back);
-	buf_put_clean(d->out, name + from, size - from);
-}
-
 static void put_short(const struct drawing *d, const char *name, struct buf *out)
 {
 	if (d->o->full_names)
@@ -191,38 +166,59 @@ static void name_node(const struct drawing *d, uint32_t node, struct buf *out)
 		buf_printf(out, " x %" PRIu32, n->folded + 1);
 }
 
-#define ARROW " → "
-
-/* "main → … → " of the nodes from `first` to the one before `last`, as many as there is room for. */
-static size_t put_way(struct drawing *d, uint32_t first, uint32_t last, size_t room)
+static void free_names(char **names, size_t count)
 {
-	struct buf way = {0}, name = {0};
-	size_t most = room > 2 * NAME_LEAST ? room - NAME_LEAST : NAME_LEAST;
-	bool cut = false;
-	for (uint32_t node = last; node != first;) {
-		node = d->t->nodes[node].parent;
-		buf_clear(&name);
+	for (size_t i = 0; names && i < count; i++)
+		free(names[i]);
+	free(names);
+}
+
+/* The names of the nodes from `first` to the one before `last`. NULL without memory. */
+static char **names_between(const struct drawing *d, uint32_t first, uint32_t last, size_t *count)
+{
+	*count = 0;
+	for (uint32_t node = last; node != first; node = d->t->nodes[node].parent)
+		++*count;
+	char **names = calloc(*count + 1, sizeof *names);
+	bool good = names;
+	uint32_t node = d->t->nodes[last].parent;
+	for (size_t i = *count; good && i-- > 0; node = d->t->nodes[node].parent) {
+		struct buf name = {0};
 		name_node(d, node, &name);
-		buf_puts(&name, ARROW);
-		cut = d->o->width &&
-		      utf8_count(buf_text(&way)) + utf8_count(buf_text(&name)) > most;
-		if (cut)
-			break;
-		buf_append(&name, buf_text(&way), way.size);
-		struct buf swapped = way;
-		way = name;
-		name = swapped;
+		names[i] = buf_take(&name);
+		good = names[i];
 	}
+	if (good)
+		return names;
+	free_names(names, *count);
+	return NULL;
+}
+
+/* Columns of a scope that is drawn in full. */
+static size_t scope_columns(const struct drawing *d, uint32_t node)
+{
+	struct buf text = {0};
+	name_node(d, node, &text);
+	describe(d, scopes_get(d->t->scopes, d->t->nodes[node].scope), &text);
+	size_t columns = utf8_count(buf_text(&text));
+	buf_free(&text);
+	return columns;
+}
+
+/* "main → solve → " of the nodes from `first` to the one before `last`, so that the line fits if possible. */
+static size_t put_way(struct drawing *d, uint32_t first, uint32_t last, size_t used)
+{
+	size_t width = d->o->width ? d->o->width : CHAIN_WIDTH, count, columns = 0;
+	size_t taken = used + scope_columns(d, last);
+	char **names = names_between(d, first, last, &count);
 	buf_puts(d->out, style(d, DIM));
-	if (cut)
-		buf_puts(d->out, "…" ARROW);
-	buf_put_clean(d->out, buf_text(&way), way.size);
+	if (names)
+		columns = brief_way((const char *const *)names, count,
+				    width > taken ? width - taken : 0, d->out);
 	buf_puts(d->out, style(d, PLAIN));
-	size_t used = utf8_count(buf_text(&way)) + (cut ? 1 + strlen(" > ") : 0);
-	d->out->failed |= way.failed | name.failed;
-	buf_free(&way);
-	buf_free(&name);
-	return used;
+	d->out->failed |= !names;
+	free_names(names, count);
+	return columns;
 }
 
 static void put_scope(struct drawing *d, uint32_t node, size_t used)
@@ -242,7 +238,7 @@ static void put_scope(struct drawing *d, uint32_t node, size_t used)
 		max = left > behind + NAME_LEAST ? left - behind : NAME_LEAST;
 	}
 	buf_puts(d->out, style(d, s->kind == SCOPE_PARTIAL ? YELLOW : BOLD));
-	put_name(d, name, max);
+	buf_put_cut(d->out, name, max);
 	buf_puts(d->out, style(d, PLAIN));
 	if (rest.size) {
 		buf_puts(d->out, style(d, DIM));
@@ -263,7 +259,7 @@ static size_t put_guides(struct drawing *d, enum fork fork)
 	const char *text = buf_text(&d->guides);
 	size_t wide = utf8_count(text), skipped = 0;
 	if (wide > GUIDES_MAX * GUIDE) {
-		skipped = byte_of(text, wide - GUIDES_MAX * GUIDE);
+		skipped = utf8_at(text, wide - GUIDES_MAX * GUIDE);
 		wide = GUIDES_MAX * GUIDE + 2;
 		buf_puts(d->out, "… ");
 	}
@@ -306,7 +302,7 @@ static void draw_line(struct drawing *d, struct entry entry, uint32_t last)
 	put_numbers(d, entry.node, last);
 	size_t used = NUMBERS + put_guides(d, entry.fork);
 	if (last != entry.node)
-		used += put_way(d, entry.node, last, d->o->width > used ? d->o->width - used : 0);
+		used += put_way(d, entry.node, last, used);
 	put_scope(d, last, used);
 	if (entry.fork != ALONE)
 		buf_puts(&d->guides, entry.fork == LAST ? "   " : "│  ");

@@ -60,6 +60,20 @@ void buf_put_clean(struct buf *b, const char *text, size_t size)
 	}
 }
 
+void buf_put_cut(struct buf *b, const char *text, size_t max)
+{
+	size_t wide = utf8_count(text), size = strlen(text);
+	if (!max || wide <= max) {
+		buf_put_clean(b, text, size);
+		return;
+	}
+	size_t front = (max - 1) / 2, back = max - 1 - front;
+	buf_put_clean(b, text, utf8_at(text, front));
+	buf_puts(b, "…");
+	size_t from = utf8_at(text, wide - back);
+	buf_put_clean(b, text + from, size - from);
+}
+
 void buf_printf(struct buf *b, const char *format, ...)
 {
 	va_list ap;

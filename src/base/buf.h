@@ -21,6 +21,8 @@ void buf_append(struct buf *b, const void *bytes, size_t size);
 void buf_puts(struct buf *b, const char *text);
 /* Text of others, for a terminal: what could do something to that becomes '?' (base/utf8.h). */
 void buf_put_clean(struct buf *b, const char *text, size_t size);
+/* The same, cut in its middle to at most `max` characters ("begin…end"); 0: not cut. */
+void buf_put_cut(struct buf *b, const char *text, size_t max);
 void buf_printf(struct buf *b, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* The contents as a string, "" when empty; owned by the buffer, valid until the next append. */

@@ -68,6 +68,15 @@ size_t utf8_count(const char *text)
 	return count;
 }
 
+size_t utf8_at(const char *text, size_t index)
+{
+	size_t at = 0;
+	for (; text[at]; at++)
+		if (utf8_begins(text[at]) && !index--)
+			break;
+	return at;
+}
+
 size_t utf8_draw_ascii(char *text, size_t size)
 {
 	/* All have three bytes. */

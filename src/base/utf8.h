@@ -24,6 +24,9 @@ static inline bool utf8_begins(char byte)
 /* How many characters the text has. */
 size_t utf8_count(const char *text);
 
+/* The byte at which character number `index` begins; where there are fewer, the end. */
+size_t utf8_at(const char *text, size_t index);
+
 /* In place: bytes of what is harmful, or no character, become '?'. */
 void utf8_tame(char *text);
 

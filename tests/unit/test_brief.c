@@ -12,6 +12,7 @@
 #include "analyze/tree.h"
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/utf8.h"
 
 static void good(struct err *e)
 {
@@ -174,6 +175,59 @@ static void as_much_is_shown_as_fits(void **state)
 	free_all(t, NULL);
 }
 
+/* ---- names of a chain ---- */
+
+/* What becomes of the names in so many columns, and that the columns are those that it takes. */
+static void assert_way(const char *const *names, size_t count, size_t most, const char *wanted)
+{
+	struct buf out = {0};
+	size_t columns = brief_way(names, count, most, &out);
+	assert_string_equal(buf_text(&out), wanted);
+	assert_int_equal(columns, utf8_count(wanted));
+	uint32_t character;
+	for (size_t at = 0, step; at < out.size; at += step)
+		assert_true(step = utf8_decode(out.data + at, out.size - at, &character));
+	if (out.data)
+		out.data[utf8_draw_ascii(out.data, out.size)] = 0;
+	assert_int_equal(utf8_count(buf_text(&out)), columns);
+	buf_free(&out);
+}
+
+static void chains_that_fit_are_whole(void **state)
+{
+	static const char *const names[] = {"read", "vfs_read"};
+	(void)state;
+	assert_way(names, 2, 18, "read → vfs_read → ");
+	assert_way(names, 1, 0, "read → ");
+	assert_way(NULL, 0, 0, "");
+}
+
+static void long_chains_lose_their_middle(void **state)
+{
+	static const char *const names[] = {"read",   "el0t_64_sync", "el0_svc",
+					    "invoke", "ksys_read",    "vfs_read"};
+	(void)state;
+	assert_way(names, 6, 64,
+		   "read → el0t_64_sync → el0_svc → invoke → ksys_read → vfs_read → ");
+	assert_way(names, 6, 63, "read → … 1 … → el0_svc → invoke → ksys_read → vfs_read → ");
+	assert_way(names, 6, 38, "read → … 3 … → ksys_read → vfs_read → ");
+	assert_way(names, 6, 37, "read → … 4 … → vfs_read → ");
+	assert_way(names, 6, 26, "read → … 4 … → vfs_read → ");
+	assert_way(names, 6, 25, "read → … 5 … → ");
+	assert_way(names, 6, 0, "read → … 5 … → ");
+}
+
+/* By characters, and no shorter than can be read. */
+static void long_first_names_are_cut(void **state)
+{
+	static const char *const names[] = {"größe_größe_größe_größe_größe_größe_größe_größe", "b",
+					    "c"};
+	(void)state;
+	assert_way(names, 1, 44, "größe_größe_größe_gr…ße_größe_größe_größe → ");
+	assert_way(names, 1, 10, "größe_größe_gr…öße_größe_größe → ");
+	assert_way(names, 3, 10, "größe_größe_gr…öße_größe_größe → … 2 … → ");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -182,6 +236,9 @@ int main(void)
 		cmocka_unit_test(a_deep_recursion_takes_no_time),
 		cmocka_unit_test(chains_end_where_samples_leave),
 		cmocka_unit_test(as_much_is_shown_as_fits),
+		cmocka_unit_test(chains_that_fit_are_whole),
+		cmocka_unit_test(long_chains_lose_their_middle),
+		cmocka_unit_test(long_first_names_are_cut),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -311,3 +311,10 @@ void attribution_free(struct attribution *a)
 	free(a->dropped);
 	*a = (struct attribution){0};
 }
+
+uint32_t attribution_rest(const struct attribution *a, uint32_t node)
+{
+	const struct profile *p = a->profile;
+	bool kernel = p->modules[p->nodes[node].module].kind == PROFILE_KERNEL;
+	return a->spans[node].count ? 0 : kernel ? a->kernel_rest : a->rest;
+}

@@ -46,7 +46,8 @@ struct attribution {
 	struct attribution_span *spans; /* by node: its part of the steps; none for the root */
 	struct attribution_step *steps;
 	size_t step_count, step_room;
-	uint32_t rest; /* the scope of samples in a frame without steps; 0: that of its caller */
+	/* The scopes of samples in a frame without steps, and of those of the kernel; 0: that of its caller. */
+	uint32_t rest, kernel_rest;
 	bool *dropped; /* nodes whose samples focus or ignore leave out */
 };
 
@@ -54,3 +55,6 @@ struct attribution {
 struct err *attribution_make(const struct profile *profile, struct modules *modules,
 			     const struct attribution_options *options, struct attribution *out);
 void attribution_free(struct attribution *attribution);
+
+/* The scope of samples in this node, where they are in none of its steps; 0: they are. */
+uint32_t attribution_rest(const struct attribution *attribution, uint32_t node);

@@ -28,7 +28,7 @@ struct folding {
 static uint32_t find_above(const struct tree *t, uint32_t node, uint32_t scope)
 {
 	const struct scope *wanted = scopes_get(t->scopes, scope);
-	if (wanted->kind != SCOPE_FUNCTION && wanted->kind != SCOPE_INLINE)
+	if (!scope_is_function(wanted))
 		return TREE_NONE;
 	while (node != TREE_NONE && (!node || t->nodes[node].scope != scope)) {
 		if (scopes_get(t->scopes, t->nodes[node].scope)->script && !wanted->script)

@@ -209,7 +209,7 @@ static struct err *by_place(struct chainer *c, const struct profile_node *n, uin
 		const char *name = outermost ? scopes_get(c->a->scopes, function)->name
 					     : p->function;
 		struct scope s = {.kind = line ? SCOPE_LINE : SCOPE_FILE,
-				  .module = line ? n->module : 0,
+				  .module = line || !p->file ? n->module : 0,
 				  .name = line      ? name
 					  : p->file ? path_file(p->file)
 						    : "(no file known)",
@@ -306,6 +306,15 @@ static struct err *chain_node(struct chainer *c, uint32_t node, uint32_t functio
 	return e;
 }
 
+/* What is in no loop. Loops of the kernel are not known. */
+static struct err *name_rest(struct attribution *a)
+{
+	const struct scope none = {.kind = SCOPE_LOOP, .name = "(in no loop)"};
+	const struct scope kernel = {.kind = SCOPE_LOOP, .address = 1, .name = "(in the kernel)"};
+	struct err *e = scopes_add(a->scopes, &none, &a->rest);
+	return e ? e : scopes_add(a->scopes, &kernel, &a->kernel_rest);
+}
+
 struct err *chains_make(struct attribution *a, struct modules *modules,
 			const struct attribution_options *o, const uint32_t *functions)
 {
@@ -316,9 +325,7 @@ struct err *chains_make(struct attribution *a, struct modules *modules,
 	if (!a->spans || !c.recent)
 		e = err_new("out of memory");
 	if (!e && o->by == BY_LOOP)
-		e = scopes_add(a->scopes,
-			       &(struct scope){.kind = SCOPE_LOOP, .name = "(in no loop)"},
-			       &a->rest);
+		e = name_rest(a);
 	for (size_t i = 0; !e && i < c.p->node_count; i++)
 		e = chain_node(&c, (uint32_t)i, functions[i]);
 	free(c.recent);

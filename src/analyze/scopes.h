@@ -42,6 +42,19 @@ struct scope {
 	uint32_t function, inlined; /* of a loop: the scopes that it is in; inlined 0: in none */
 };
 
+/* Also one that is inlined, or of the kernel. */
+static inline bool scope_is_function(const struct scope *scope)
+{
+	return scope->kind == SCOPE_FUNCTION || scope->kind == SCOPE_INLINE ||
+	       scope->kind == SCOPE_KERNEL;
+}
+/* Whether the address is where its code begins. */
+static inline bool scope_has_address(const struct scope *scope)
+{
+	return scope->module && (scope->kind == SCOPE_FUNCTION || scope->kind == SCOPE_LOOP ||
+				 (scope->kind == SCOPE_KERNEL && scope->address));
+}
+
 /* Scope 0 is the root. */
 struct err *scopes_new(struct scopes **out);
 void scopes_free(struct scopes *scopes); /* NULL is fine */

@@ -62,8 +62,7 @@ static void put_node(const struct tree *t, const struct profile *p, uint32_t nod
 		json_i64(j, s->line);
 	else
 		json_null(j);
-	if (s->kind == SCOPE_FUNCTION || s->kind == SCOPE_INSN ||
-	    (s->kind == SCOPE_LOOP && s->module)) {
+	if (scope_has_address(s) || s->kind == SCOPE_FUNCTION || s->kind == SCOPE_INSN) {
 		json_key(j, "address");
 		json_address(j, s->address);
 	}

@@ -146,7 +146,7 @@ static void describe(const struct drawing *d, const struct scope *s, struct buf 
 		return;
 	if (s->module && s->kind != SCOPE_MODULE)
 		buf_printf(out, "  (%s)", path_file(d->p->modules[s->module].path));
-	else if (s->module)
+	else if (s->module && strcmp(s->name, d->p->modules[s->module].path) != 0)
 		buf_printf(out, "  %s", d->p->modules[s->module].path);
 	if (s->kind == SCOPE_INLINE)
 		buf_puts(out, s->guessed ? " (inlined?)" : " (inlined)");
@@ -157,7 +157,7 @@ static void name_node(const struct drawing *d, uint32_t node, struct buf *out)
 {
 	const struct tree_node *n = &d->t->nodes[node];
 	const struct scope *s = scopes_get(d->t->scopes, n->scope);
-	if (s->kind != SCOPE_FUNCTION && s->kind != SCOPE_INLINE) {
+	if (!scope_is_function(s)) {
 		buf_puts(out, s->name);
 		return;
 	}

@@ -134,8 +134,9 @@ static struct err *build_tree(struct builder *b, const struct view_options *o)
 		if (b->a->dropped[v->node] || (o->thread && !o->thread[v->thread]))
 			continue;
 		e = place(b, v->node, b->groups[v->thread], &node);
-		if (!e && b->a->rest && !b->a->spans[v->node].count)
-			e = tree_child(b->tree, node, b->a->rest, &node);
+		uint32_t rest = attribution_rest(b->a, v->node);
+		if (!e && rest)
+			e = tree_child(b->tree, node, rest, &node);
 		if (!e)
 			b->tree->self[node * b->tree->metric_count + v->metric] += v->count;
 	}

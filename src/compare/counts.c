@@ -118,7 +118,8 @@ static struct err *find_row(struct maker *k, const struct scope *s, uint32_t nod
 static uint32_t scope_of(const struct maker *k, uint32_t node)
 {
 	const struct attribution_span *span = &k->a.spans[node];
-	return span->count ? k->a.steps[span->first + span->count - 1].scope : k->a.rest;
+	return span->count ? k->a.steps[span->first + span->count - 1].scope
+			   : attribution_rest(&k->a, node);
 }
 
 /* The row of a node's own samples. */

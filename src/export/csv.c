@@ -63,7 +63,7 @@ static void put_node(struct job *j, const struct tree *t, uint32_t node)
 {
 	uint32_t number = t->nodes[node].scope;
 	const struct scope *s = job_scope(j, number);
-	bool addressed = s->module && (s->kind == SCOPE_FUNCTION || s->kind == SCOPE_LOOP);
+	bool addressed = scope_has_address(s);
 	fputs(scope_kind_name(s->kind), j->out);
 	put_field(j, node ? job_name(j, number) : "(all)");
 	put_field(j, job_module(j, number));

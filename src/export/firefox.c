@@ -39,7 +39,7 @@ struct writer {
 	uint32_t func_count;
 	uint32_t *lib_of, *module_of;
 	uint32_t lib_count;
-	size_t *order, *first; /* values by thread */
+	struct timing timing;
 };
 
 #define NONE UINT32_MAX
@@ -138,24 +138,6 @@ static struct err *number_all(struct writer *w)
 		w->func_of[scope] = w->func_count++;
 		number_libs(w, job_scope(w->j, scope)->module);
 	}
-	return NULL;
-}
-
-/* Values by thread, in their order. */
-static struct err *sort_values(struct writer *w)
-{
-	const struct profile *p = w->j->p;
-	w->first = calloc(p->thread_count + 2, sizeof *w->first);
-	w->order = calloc(p->value_count + 1, sizeof *w->order);
-	if (!w->first || !w->order)
-		return err_new("out of memory");
-	for (size_t i = 0; i < p->value_count; i++)
-		w->first[p->values[i].thread + 2] += job_has(w->j, &p->values[i]);
-	for (size_t i = 2; i < p->thread_count + 2; i++)
-		w->first[i] += w->first[i - 1];
-	for (size_t i = 0; i < p->value_count; i++)
-		if (job_has(w->j, &p->values[i]))
-			w->order[w->first[p->values[i].thread + 1]++] = i;
 	return NULL;
 }
 
@@ -388,27 +370,13 @@ static void put_category(struct writer *w, const char *name, const char *colour)
 	json_end_object(&w->json);
 }
 
-static const struct profile_metric *metric_of(const struct writer *w)
-{
-	return w->j->metric_count ? &w->j->p->metrics[w->j->metrics[0]] : NULL;
-}
-
-/* Milliseconds of a sample. */
-static double interval_of(const struct writer *w)
-{
-	const struct profile_metric *m = metric_of(w);
-	return m && m->period && !strcmp(m->unit, "ns")
-		       ? (double)profile_period(w->j->p, w->j->metrics[0]) / 1e6
-		       : 1;
-}
-
 static void put_meta(struct writer *w)
 {
 	const struct profile *p = w->j->p;
 	begin(w, "meta");
 	key_number(w, "preprocessedProfileVersion", VERSION);
 	key_number(w, "version", GECKO_VERSION);
-	key_number(w, "interval", interval_of(w));
+	key_number(w, "interval", w->timing.step_ms);
 	key_number(w, "startTime", (double)p->start_time * 1000);
 	key_number(w, "processType", 0);
 	key_number(w, "stackwalk", 1);
@@ -436,8 +404,7 @@ static void put_meta(struct writer *w)
 static void put_samples(struct writer *w, uint32_t thread)
 {
 	struct moments m;
-	struct err *e = moments_make(w->j, thread, w->order + w->first[thread],
-				     w->first[thread + 1] - w->first[thread], interval_of(w), &m);
+	struct err *e = moments_make(&w->timing, thread, &m);
 	w->j->no_memory |= e != NULL;
 	err_free(e);
 	begin(w, "samples");
@@ -508,7 +475,7 @@ static void put_all(struct writer *w)
 	put_libs(w);
 	column(w, "threads");
 	for (uint32_t i = 0; i < w->j->p->thread_count; i++)
-		if (w->first[i] < w->first[i + 1])
+		if (moments_any(&w->timing, i))
 			put_thread(w, i);
 	json_end_array(&w->json);
 	put_shared(w);
@@ -524,7 +491,7 @@ struct err *firefox_write(struct job *j)
 	if (!e)
 		e = number_all(&w);
 	if (!e)
-		e = sort_values(&w);
+		e = moments_open(j, j->metric_count ? j->metrics[0] : 0, &w.timing);
 	if (!e)
 		put_all(&w);
 	frame_tree_free(&w.stacks);
@@ -534,7 +501,6 @@ struct err *firefox_write(struct job *j)
 	free(w.scope_of);
 	free(w.lib_of);
 	free(w.module_of);
-	free(w.order);
-	free(w.first);
+	moments_close(&w.timing);
 	return e;
 }

@@ -9,8 +9,9 @@
  *     	            1120 small (inlined)
  *     	            1120 solve+0x20 (/usr/bin/app)
  *
- * There are no times in a profile: the samples of a thread stand one after the other, a path's
- * together. Readers leave out names that begin with a bracket: ours become others.
+ * The samples of a thread stand in the order of their times, where there is a time line; else those
+ * of a path stand together, each a period after the one before (export/moments.h). Readers leave out
+ * names that begin with a bracket: ours become others.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -21,19 +22,19 @@
 #include "base/err.h"
 #include "export/job.h"
 #include "export/locations.h"
+#include "export/moments.h"
 #include "export/text.h"
 #include "profile/profile.h"
 
 #define ANONYMOUS "(anonymous namespace)"
 #define BLANKS " \t"
-#define NO_CLOCK_STEP UINT64_C(1000000) /* ns between samples of what is no time */
+#define MS_MAX 1e15
 
 struct script {
 	struct job *j;
 	struct locations locations;
 	char **modules; /* names that are clean, by module */
 	char **frames;  /* lines that were made before, by frame */
-	uint64_t *time; /* of the newest sample in ns, by thread */
 	struct buf head, path;
 };
 
@@ -48,11 +49,13 @@ static char *take_clean(struct job *j, const char *text, const char *avoid, char
 	return own;
 }
 
-/* Of a file: a bracket after a space would begin another. */
+/* Of a file: a bracket after a space would begin another. Readers know the kernel by perf's name for it. */
 static const char *module_of(struct script *s, uint32_t module)
 {
 	if (!module)
 		return "[unknown]";
+	if (s->j->p->modules[module].kind == PROFILE_KERNEL)
+		return "[kernel.kallsyms]";
 	if (!s->modules[module])
 		s->modules[module] = take_clean(s->j, s->j->p->modules[module].path, BLANKS, '_');
 	return s->modules[module] ? s->modules[module] : "[unknown]";
@@ -83,7 +86,7 @@ static void describe(struct script *s, const struct frame *f, struct buf *out)
 		buf_printf(out, " (%s)\n", scope->kind == SCOPE_LOOP ? "loop" : "inlined");
 		return;
 	}
-	if (scope->kind == SCOPE_FUNCTION && scope->module && l->address >= scope->address)
+	if (scope_has_address(scope) && l->address >= scope->address)
 		buf_printf(out, "+0x%" PRIx64, l->address - scope->address);
 	buf_printf(out, " (%s)\n", real ? module_of(s, l->module) : "[unknown]");
 }
@@ -127,35 +130,49 @@ static void put_head(struct script *s, const struct profile_thread *t)
 	free(name);
 }
 
-static void put_samples(struct script *s, const struct profile_value *v, const char *event)
+/* A sample came at the end of what it stands for. */
+static void put_moment(struct script *s, const struct moment *m, uint64_t period, const char *event)
 {
-	const struct profile_metric *m = &s->j->p->metrics[v->metric];
-	uint64_t period = job_amount(s->j, v->metric, 1), *time = &s->time[v->thread];
-	uint64_t step = m->period && !strcmp(m->unit, "ns") ? period : NO_CLOCK_STEP;
-	put_head(s, &s->j->p->threads[v->thread]);
-	put_path(s, v->node);
+	put_path(s, m->node);
 	s->j->no_memory |= s->head.failed || s->path.failed;
-	for (uint64_t i = 0; i < v->count && !ferror(s->j->out); i++) {
-		*time += step;
+	for (uint64_t i = 0; i < m->count && !ferror(s->j->out); i++) {
+		double ms = m->ms + m->length_ms * ((double)(i + 1) / (double)m->count);
+		uint64_t us = ms < MS_MAX ? (uint64_t)(ms * 1000 + 0.5) : (uint64_t)(MS_MAX * 1000);
 		fprintf(s->j->out, "%s %5" PRIu64 ".%06" PRIu64 ": %10" PRIu64 " %s: \n%s\n",
-			buf_text(&s->head), *time / 1000000000, *time / 1000 % 1000000, period,
-			event, buf_text(&s->path));
+			buf_text(&s->head), us / 1000000, us % 1000000, period, event,
+			buf_text(&s->path));
 	}
 }
 
+static struct err *put_thread(struct script *s, const struct timing *timing, uint32_t thread,
+			      const char *event)
+{
+	struct moments m;
+	struct err *e = moments_make(timing, thread, &m);
+	put_head(s, &s->j->p->threads[thread]);
+	for (size_t i = 0; i < m.count; i++)
+		put_moment(s, &m.all[i], job_amount(s->j, timing->metric, 1), event);
+	moments_free(&m);
+	return e;
+}
+
 /* An event after the other: readers take the first one that they meet for theirs. */
-static void put_all(struct script *s)
+static struct err *put_all(struct script *s)
 {
 	const struct profile *p = s->j->p;
-	for (size_t m = 0; m < s->j->metric_count; m++) {
-		char *event = take_clean(s->j, p->metrics[s->j->metrics[m]].name, BLANKS, '_');
-		for (size_t i = 0; i < p->thread_count; i++)
-			s->time[i] = p->threads[i].start_ns;
-		for (size_t i = 0; i < p->value_count; i++)
-			if (p->values[i].metric == s->j->metrics[m] && job_has(s->j, &p->values[i]))
-				put_samples(s, &p->values[i], event ? event : "");
+	struct err *e = NULL;
+	for (size_t m = 0; !e && m < s->j->metric_count; m++) {
+		uint32_t metric = s->j->metrics[m];
+		char *event = take_clean(s->j, p->metrics[metric].name, BLANKS, '_');
+		struct timing timing;
+		e = moments_open(s->j, metric, &timing);
+		for (uint32_t i = 0; !e && i < p->thread_count; i++)
+			if (moments_any(&timing, i))
+				e = put_thread(s, &timing, i, event ? event : "");
+		moments_close(&timing);
 		free(event);
 	}
+	return e;
 }
 
 static void free_all(char **texts, size_t count)
@@ -174,15 +191,10 @@ struct err *perf_script_write(struct job *j)
 	if (!e) {
 		s.modules = calloc(j->p->module_count + 1, sizeof *s.modules);
 		s.frames = calloc(s.locations.frame_count + 1, sizeof *s.frames);
-		s.time = calloc(j->p->thread_count + 1, sizeof *s.time);
-		if (s.modules && s.frames && s.time)
-			put_all(&s);
-		else
-			e = err_new("out of memory");
+		e = s.modules && s.frames ? put_all(&s) : err_new("out of memory");
 	}
 	free_all(s.modules, j->p->module_count);
 	free_all(s.frames, s.locations.frame_count);
-	free(s.time);
 	buf_free(&s.head);
 	buf_free(&s.path);
 	locations_free(&s.locations);

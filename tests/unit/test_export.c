@@ -59,8 +59,9 @@ static struct profile *new_profile(const char *const *names)
 }
 
 /* Samples of a path: a letter for each function, outermost first; a digit in front is the reason
-   why it is partial. */
-static void count(struct profile *p, const char *path, unsigned thread, unsigned metric, unsigned n)
+   why it is partial. Returns its node. */
+static uint32_t count(struct profile *p, const char *path, unsigned thread, unsigned metric,
+		      unsigned n)
 {
 	uint32_t node = 0;
 	if (*path >= '0' && *path <= '9')
@@ -69,6 +70,7 @@ static void count(struct profile *p, const char *path, unsigned thread, unsigned
 		good(profile_child(p, node, path[1] ? PROFILE_CALL : PROFILE_EXACT, 1,
 				   0x1010 + 0x100u * (unsigned)(*path - 'a'), &node));
 	good(profile_count(p, node, thread, metric, n));
+	return node;
 }
 
 static struct err *try_export(struct profile *p, struct export_options o, char **text)
@@ -235,6 +237,58 @@ static void test_perf_script(void **state)
 	(void)state;
 }
 
+/* A sample of the first metric that came so many milliseconds after the beginning. */
+static void count_at(struct profile *p, const char *path, unsigned thread, unsigned ms)
+{
+	uint32_t node = count(p, path, thread, 0, 1);
+	good(profile_time(p, node, thread, 0, ms * UINT64_C(1000000), 1));
+}
+
+/* Where there is a time line, samples stand in its order; weights are as without it. */
+static void test_time_line(void **state)
+{
+	struct profile *p = new_profile(NULL);
+	struct export_options o = {.format = EXPORT_SPEEDSCOPE, .metric = ALL};
+	p->timed = true;
+	count_at(p, "ab", 0, 100);
+	count_at(p, "ab", 0, 1);
+	count_at(p, "ac", 0, 3);
+	count_at(p, "ab", 0, 2);
+	count_at(p, "c", 1, 7);
+	count(p, "c", 1, 0, 1); /* not on the time line */
+	count(p, "a", 0, 1, 3);
+	expect_part(p, o,
+		    "\"unit\":\"nanoseconds\",\"startValue\":0,\"samples\":[[1,0],[1,2],[],[1,0]],"
+		    "\"weights\":[2000000,1000000,96000000,1000000],\"endValue\":100000000}");
+	expect_part(p, o, "\"samples\":[[2]],\"weights\":[2000000],\"endValue\":2000000}");
+	expect_part(p, o, "\"unit\":\"none\",\"startValue\":0,\"samples\":[[1]],\"weights\":[3],");
+	o = (struct export_options){.format = EXPORT_PERF_SCRIPT, .metric = 0};
+	char *text = export(p, o);
+	static const char *const heads[] = {
+		" 0.001000:", " 0.002000:", " 0.003000:", " 0.100000:", " 0.001000:", " 0.002000:"};
+	const char *at = text;
+	for (size_t i = 0; i < sizeof heads / sizeof *heads; i++) {
+		at = strstr(at,
+			    i < 4 ? "app                10/10  " : "the_worker         10/11  ");
+		assert_non_null(at);
+		const char *frames = strchr(at, '\n');
+		assert_non_null(frames);
+		if (memmem(at, (size_t)(frames - at), heads[i], strlen(heads[i])) == NULL)
+			fail_msg("no%s in: %s", heads[i], at);
+		assert_non_null(strstr(frames, i == 2 || i > 3 ? " c+0x10" : " b+0x10"));
+		assert_true(strstr(frames, i == 2 || i > 3 ? " c+0x10" : " b+0x10") - frames < 30);
+		at = frames;
+	}
+	assert_null(strstr(at, "cpu-clock"));
+	free(text);
+	/* The same for a part of the samples. */
+	o = (struct export_options){
+		.format = EXPORT_SPEEDSCOPE, .metric = 0, .thread = (bool[]){true, false}};
+	expect_part(p, o, "\"samples\":[[1,0],[1,2],[],[1,0]],");
+	profile_free(p);
+	(void)state;
+}
+
 static void test_hostile(void **state)
 {
 	static const char *const names[] = {
@@ -303,8 +357,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_folded),      cmocka_unit_test(test_no_path),
 		cmocka_unit_test(test_empty),       cmocka_unit_test(test_callgrind),
-		cmocka_unit_test(test_perf_script), cmocka_unit_test(test_hostile),
-		cmocka_unit_test(test_overflow),    cmocka_unit_test(test_deep),
+		cmocka_unit_test(test_perf_script), cmocka_unit_test(test_time_line),
+		cmocka_unit_test(test_hostile),     cmocka_unit_test(test_overflow),
+		cmocka_unit_test(test_deep),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

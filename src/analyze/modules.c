@@ -406,12 +406,13 @@ static bool has_gaps(const struct module *m)
 }
 
 /* "app, libx.so and 3 more"; returns how many there are. */
-static size_t list(const struct modules *ms, bool (*wanted)(const struct module *m),
-		   struct buf *out)
+static size_t list(const struct modules *ms, const struct modules_shown *shown,
+		   bool (*wanted)(const struct module *m), struct buf *out)
 {
 	size_t count = 0;
 	for (size_t i = 0; i < ms->profile->module_count; i++) {
-		if (!wanted(&ms->all[i]))
+		if (!wanted(&ms->all[i]) || (shown && !shown[i].any) ||
+		    (shown && wanted == is_nameless && !shown[i].nameless))
 			continue;
 		if (count++ < LISTED_MAX)
 			buf_printf(out, "%s%s", count > 1 ? ", " : "",
@@ -422,15 +423,15 @@ static size_t list(const struct modules *ms, bool (*wanted)(const struct module 
 	return count;
 }
 
-static const char *first_damage(const struct modules *ms)
+static const char *first_damage(const struct modules *ms, const struct modules_shown *shown)
 {
 	for (size_t i = 0; i < ms->profile->module_count; i++)
-		if (is_damaged(&ms->all[i]))
+		if (is_damaged(&ms->all[i]) && (!shown || shown[i].any))
 			return structure_damage(ms->all[i].structure);
 	return NULL;
 }
 
-unsigned modules_notes(const struct modules *ms, struct buf *out)
+unsigned modules_notes(const struct modules *ms, const struct modules_shown *shown, struct buf *out)
 {
 	static const struct {
 		bool (*wanted)(const struct module *m);
@@ -453,8 +454,9 @@ unsigned modules_notes(const struct modules *ms, struct buf *out)
 	unsigned lines = 0;
 	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
 		struct buf names = {0};
-		if (list(ms, kinds[i].wanted, &names)) {
-			const char *why = kinds[i].wanted == is_damaged ? first_damage(ms) : NULL;
+		if (list(ms, shown, kinds[i].wanted, &names)) {
+			const char *why = kinds[i].wanted == is_damaged ? first_damage(ms, shown)
+									: NULL;
 			buf_printf(out, "%s: %s%s%s%s\n", buf_text(&names), kinds[i].text,
 				   why ? " (" : "", why ? why : "", why ? ")" : "");
 			lines++;

@@ -57,6 +57,13 @@ void modules_prepare(struct modules *modules, struct modules_question *questions
 const struct answer *modules_answer(const struct modules *modules, uint32_t module,
 				    uint64_t address);
 
+/* What people see of each module. */
+struct modules_shown {
+	bool any;
+	bool nameless; /* a function without a name */
+};
 /* Appends a line for each way in which modules could not be read: changed since the recording,
-   gone, without symbols, with damaged debug information. Returns how many. */
-unsigned modules_notes(const struct modules *modules, struct buf *out);
+   gone, without symbols, with damaged debug information. Only those that are shown are told of; NULL: all.
+   Returns how many. */
+unsigned modules_notes(const struct modules *modules, const struct modules_shown *shown,
+		       struct buf *out);

@@ -129,13 +129,21 @@ static void put_inlined(struct listing *l, uint32_t context)
 	buf_puts(l->d.out, ", inlined)");
 }
 
+/* All lines of a function are shown, but nobody misses the text of those without samples. */
+static const struct source_text *source_of(const struct listing *l, uint32_t item)
+{
+	const char *file = l->d.a->items[item].file;
+	return annotate_total(l->d.a, item, l->d.o->metric) ? sources_find(l->d.o->sources, file)
+							    : sources_glance(l->d.o->sources, file);
+}
+
 static void put_line(struct listing *l, uint32_t item)
 {
 	const struct annotate_item *i = &l->d.a->items[item];
 	size_t size = 0;
 	if (item == l->line || (!i->line && !i->context))
 		return;
-	const struct source_text *text = i->line ? sources_find(l->d.o->sources, i->file) : NULL;
+	const struct source_text *text = i->line ? source_of(l, item) : NULL;
 	const char *words = text ? source_line(text, i->line, &size) : NULL;
 	draw_blank(&l->d);
 	put_bars(l, l->depth, false);

@@ -31,6 +31,7 @@ struct source_text {
 	size_t size;
 	uint32_t *starts; /* of the lines, and the end */
 	uint32_t line_count;
+	bool wanted; /* the reader misses it where it is not found */
 };
 
 struct sources {
@@ -223,16 +224,30 @@ static struct source_text *add(struct sources *s, const char *path)
 	return t;
 }
 
-const struct source_text *sources_find(struct sources *s, const char *path)
+static struct source_text *get(struct sources *s, const char *path)
 {
 	if (!path || !*path)
 		return NULL;
 	for (size_t i = 0; i < s->count; i++)
 		if (!strcmp(s->all[i]->path, path))
-			return s->all[i]->state == GOOD ? s->all[i] : NULL;
+			return s->all[i];
 	struct source_text *t = add(s, path);
 	if (t)
 		search(s, t);
+	return t;
+}
+
+const struct source_text *sources_find(struct sources *s, const char *path)
+{
+	struct source_text *t = get(s, path);
+	if (t)
+		t->wanted = true;
+	return t && t->state == GOOD ? t : NULL;
+}
+
+const struct source_text *sources_glance(struct sources *s, const char *path)
+{
+	const struct source_text *t = get(s, path);
 	return t && t->state == GOOD ? t : NULL;
 }
 
@@ -257,11 +272,11 @@ uint32_t source_line_count(const struct source_text *t)
 
 static bool is_missing(const struct source_text *t)
 {
-	return t->state == MISSING;
+	return t->wanted && t->state == MISSING;
 }
 static bool is_newer(const struct source_text *t)
 {
-	return t->state == GOOD && t->newer;
+	return t->wanted && t->state == GOOD && t->newer;
 }
 
 static size_t list(const struct sources *s, bool (*wanted)(const struct source_text *t),
@@ -293,7 +308,7 @@ unsigned sources_notes(const struct sources *s, struct buf *out)
 		lines++;
 	}
 	for (size_t i = 0; i < s->count; i++) {
-		if (s->all[i]->state != UNUSABLE)
+		if (!s->all[i]->wanted || s->all[i]->state != UNUSABLE)
 			continue;
 		buf_puts(out, "no source: ");
 		source_put_clean(out, s->all[i]->path, strlen(s->all[i]->path), 0);

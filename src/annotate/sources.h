@@ -32,6 +32,8 @@ void sources_close(struct sources *sources); /* NULL is fine */
 
 /* The text of a file, owned by `sources`; NULL where it is not found or cannot be used. */
 const struct source_text *sources_find(struct sources *sources, const char *path);
+/* The same for text that only goes with something else: sources_notes does not tell of it. */
+const struct source_text *sources_glance(struct sources *sources, const char *path);
 
 /* Lines count from 1. NULL where there is none; else without the line's end, *size bytes. */
 const char *source_line(const struct source_text *text, uint32_t line, size_t *size);

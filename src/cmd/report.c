@@ -11,6 +11,7 @@
 #include "analyze/brief.h"
 #include "analyze/links.h"
 #include "analyze/modules.h"
+#include "analyze/scopes.h"
 #include "analyze/show.h"
 #include "analyze/summary.h"
 #include "analyze/tree.h"
@@ -131,10 +132,42 @@ static struct err *make_view(struct report *r)
 
 /* ---- output ---- */
 
+/* The modules of the first rows of a tree, as many as are shown; 0: all. */
+static void look_at(const struct tree *t, uint64_t rows, struct modules_shown *shown)
+{
+	uint32_t at = 0;
+	for (uint64_t seen = 0; at != TREE_NONE && (!rows || seen < rows); seen++) {
+		const struct scope *s = scopes_get(t->scopes, t->nodes[at].scope);
+		shown[s->module].any = true;
+		shown[s->module].nameless |= s->nameless || !scope_is_function(s);
+		uint32_t next = tree_first(t, at);
+		while (next == TREE_NONE && at != TREE_NONE) {
+			next = at ? tree_next(t, at) : TREE_NONE;
+			at = t->nodes[at].parent;
+		}
+		at = next;
+	}
+}
+
+/* Why names are missing in what is shown. By file, rows have no module. */
+static void note_modules(const struct report *r, struct buf *out)
+{
+	bool all = !r->tree || by_choices[r->o->by].by == BY_FILE;
+	uint64_t root = r->o->view == VIEW_FLAT; /* which is no row there */
+	struct modules_shown *shown = all ? NULL
+					  : calloc(r->profile->module_count + 1, sizeof *shown);
+	if (shown)
+		look_at(r->tree, r->o->limit ? r->o->limit + root : 0, shown);
+	if (shown && r->top)
+		look_at(r->top, BRIEF_TOP + 1, shown);
+	modules_notes(r->modules, shown, out);
+	free(shown);
+}
+
 static void begin_json(struct report *r, struct json *j)
 {
 	__fsetlocking(stdout, FSETLOCKING_BYCALLER); /* many small pieces, one thread */
-	modules_notes(r->modules, &r->notes);
+	note_modules(r, &r->notes);
 	json_begin_object(j);
 	json_key(j, "culprit");
 	json_u64(j, 1);
@@ -191,7 +224,7 @@ static void put_footer(const struct report *r, size_t hidden, size_t more, doubl
 			   hidden);
 	if (more)
 		buf_printf(&notes, "%zu more rows: --limit shows more\n", more);
-	modules_notes(r->modules, &notes);
+	note_modules(r, &notes);
 	if (notes.size)
 		buf_puts(out, "\n");
 	cmd_put_lines(out, buf_text(&notes), TERM_DIM);

@@ -181,7 +181,7 @@ static struct err *make(struct maker *k, struct buf *notes)
 	if (!e)
 		e = count_values(k);
 	if (!e)
-		modules_notes(k->modules, notes);
+		modules_notes(k->modules, NULL, notes);
 	if (!e && k->o->by != COUNTS_MODULE)
 		keys_note_wholes(&k->keys, notes);
 	return e;

@@ -465,7 +465,7 @@ static struct err *put_header(struct packer *k, struct buf *out)
 	if (k->in->comparison)
 		comparison_json(k->in->comparison, k->p->thread_count, &j);
 	put_timeline_header(k, &j);
-	modules_notes(k->in->modules, &notes);
+	modules_notes(k->in->modules, NULL, &notes);
 	if (k->code.no_text)
 		buf_printf(&notes, "%s\n", err_text(k->code.no_text));
 	put_text_lines(&j, "moduleNotes", buf_text(&notes));

@@ -126,10 +126,15 @@ static void what_is_no_source_is_not_read(void **state)
 	assert_null(sources_find(s, "/dev/tty"));
 	assert_null(sources_find(s, "/gone/a.c"));
 	assert_null(sources_find(s, "/gone/a.c"));
+	assert_null(sources_glance(s, "/gone/a.c"));
+	assert_null(sources_glance(s, "/gone/unrelated.c"));
+	assert_null(sources_glance(s, "/dev/null"));
 	assert_null(sources_find(s, "/gone/\033[2J.c"));
 	const char *notes = notes_of(s);
 	assert_non_null(strstr(notes, "no source: /gone/a.c, /gone/?[2J.c: --source-dir"));
 	assert_null(strstr(strstr(notes, "/gone/a.c") + 1, "/gone/a.c"));
+	assert_null(strstr(notes, "unrelated"));
+	assert_null(strstr(notes, "/dev/null"));
 	assert_non_null(strstr(notes, "/folder is no regular file\n"));
 	assert_non_null(strstr(notes, "/pipe is no regular file\n"));
 	assert_non_null(strstr(notes, "/loop cannot be opened\n"));

@@ -7,8 +7,8 @@
  *    command TEXT | note TEXT | hz N | seconds N | incomplete
  *    lost N REASON
  *    metric NAME UNIT PERIOD [ENABLED RUNNING]   the last two: nanoseconds that it was to be counted, and was
- *    module file|vdso|jit BUILD_ID|- PATH
- *    name MODULE START SIZE NAME         of a jit module; before any path
+ *    module file|vdso|jit|kernel BUILD_ID|- PATH
+ *    name MODULE START SIZE NAME         of a jit module, or the kernel; before any path
  *    process PID RANK NAME
  *    thread PROCESS TID NAME
  *    path THREAD METRIC COUNT FRAME…     outermost first: MODULE:ADDRESS, or !REASON (a number)
@@ -79,9 +79,10 @@ static void add_module(char *rest)
 {
 	const char *kind = word(&rest), *id = word(&rest);
 	modules[module_count++] = (struct profile_module){
-		.kind = !strcmp(kind, "file")  ? PROFILE_FILE
-			: !strcmp(kind, "jit") ? PROFILE_JIT
-					       : PROFILE_VDSO,
+		.kind = !strcmp(kind, "file")     ? PROFILE_FILE
+			: !strcmp(kind, "jit")    ? PROFILE_JIT
+			: !strcmp(kind, "kernel") ? PROFILE_KERNEL
+						  : PROFILE_VDSO,
 		.build_id = strdup(strcmp(id, "-") ? id : ""),
 		.path = strdup(rest),
 		.problem = "",

@@ -230,7 +230,7 @@ static const char *describe(const struct board_maker *k, struct board *t, const 
 			buf_printf(&text, s->line ? "%s:%d" : "%s", path_file(s->file), s->line);
 		if (s->kind == SCOPE_INLINE)
 			buf_puts(&text, text.size ? " inlined" : "inlined");
-	} else if (s->kind == SCOPE_MODULE) {
+	} else if (s->kind == SCOPE_MODULE && strcmp(path, s->name) != 0) {
 		buf_puts(&text, path);
 	}
 	if (s->module && s->kind != SCOPE_MODULE)

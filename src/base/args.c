@@ -107,7 +107,7 @@ static struct err *store(const struct args *args, const struct arg *arg, const c
 		*(int *)arg->out = 0;
 		if (text && !parse_choice(arg->value, text, arg->out))
 			return err_new(
-				"%s stands alone, or is one of %s, not '%s' (see culprit %s -h)",
+				"%s takes no value, or one of %s, not '%s' (see culprit %s -h)",
 				option, arg->value, text, args->command);
 		*(int *)arg->out += text ? 2 : 1;
 		return NULL;
@@ -230,5 +230,7 @@ void args_help(const struct args *args, struct buf *out)
 	help_option(&help, out);
 	if (args->examples)
 		buf_printf(out, "\nexamples:\n%s", args->examples);
-	buf_printf(out, "\nculprit help %s shows the manual page.\n", args->command);
+	/* A command with parts, such as "db list", has one page. */
+	buf_printf(out, "\nculprit help %.*s shows the manual page.\n",
+		   (int)strcspn(args->command, " "), args->command);
 }

@@ -288,10 +288,10 @@ int cmd_annotate(int argc, char **argv)
 {
 	struct options o = {0};
 	const struct arg options[] = {
-		{0, "source", NULL, "by source lines, as is usual where they are known", ARG_FLAG,
+		{0, "source", NULL, "by source lines; the default if they are known", ARG_FLAG,
 		 &o.source},
 		{0, "asm", NULL, "by instructions", ARG_FLAG, &o.instructions},
-		{0, "hottest", NULL, "where several functions fit: the one with the most samples",
+		{0, "hottest", NULL, "if several functions match: the one with the most samples",
 		 ARG_FLAG, &o.hottest},
 		{0, "source-dir", "DIR", "look for source files below DIR, too; may be repeated",
 		 ARG_LIST, &o.source_dirs},
@@ -300,9 +300,8 @@ int cmd_annotate(int argc, char **argv)
 		 &o.path_maps},
 		{0, "context", "N|all", "lines around those with samples; 5 by default", ARG_STRING,
 		 &o.context_text},
-		{0, "min", "PCT",
-		 "what has less of the function is not pointed out; 0.5 by default", ARG_STRING,
-		 &o.min_text},
+		{0, "min", "PCT", "leave out what has less of the function; 0.5 by default",
+		 ARG_STRING, &o.min_text},
 		{0, "metric", "M", "another event than the first, by name or number", ARG_STRING,
 		 &o.metric},
 		OPTIONS_OF_THREADS(o),

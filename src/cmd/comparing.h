@@ -39,10 +39,10 @@ struct comparing {
 	{0, "metric", "M", "another event than the first, by name or number", ARG_STRING, &(c).metric}, \
 	{0, "min", "PCT", less "; 0.1 by default", ARG_STRING, &(c).min_text}, \
 	{0, "limit", "N", "no more than N rows", ARG_U64, &(c).limit}, \
-	{0, "no-inline", NULL, "inlined functions count for the one that they are in", ARG_FLAG, &(c).no_inline}, \
+	{0, "no-inline", NULL, "leave out inlined functions", ARG_FLAG, &(c).no_inline}, \
 	{0, "full-names", NULL, "C++ names with parameters and all template arguments", ARG_FLAG, &(c).full_names}, \
 	{0, "debuginfod", NULL, "download missing debug information", ARG_FLAG, &(c).debuginfod}, \
-	{0, "no-pager", NULL, "straight to the terminal", ARG_FLAG, &(c).no_pager}, \
+	{0, "no-pager", NULL, "do not use a pager", ARG_FLAG, &(c).no_pager}, \
 	{0, "json", NULL, "print JSON", ARG_FLAG, &(c).json}
 /* clang-format on */
 

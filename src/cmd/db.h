@@ -40,9 +40,9 @@ struct db_choice {
 	{0, "epoch", "N", "only of this epoch", ARG_U64, &(c).epoch}, \
 	{0, "image", "RE", "only code of images whose path matches", ARG_STRING, &(c).image_text}, \
 	{0, "procedure", "RE", "only code of procedures whose name matches", ARG_STRING, &(c).procedure_text}, \
-	{0, "process", "ID|NAME", "only of such processes", ARG_STRING, &(c).process}, \
+	{0, "process", "ID|NAME", "only of processes with this number or name", ARG_STRING, &(c).process}, \
 	{0, "user", "ID|NAME", "only of this user's processes", ARG_STRING, &(c).user_text}, \
-	{0, "container", "ID", "only of containers whose id begins so", ARG_STRING, &(c).container}
+	{0, "container", "ID", "only of containers whose id begins with this", ARG_STRING, &(c).container}
 /* clang-format on */
 
 /* Spans such as -1h are no options: they lose their dash. Before cmd_parse. */

@@ -110,8 +110,8 @@ int db_epoch(int argc, char **argv)
 	struct args args = {
 		.command = "db epoch",
 		.usage = "[options]",
-		.summary = "Asks the daemon to begin another epoch: what comes is kept apart from "
-			   "what was.",
+		.summary =
+			"Asks the daemon to begin a new epoch: samples from before and after are separate.",
 		.options = options,
 	};
 	int status = cmd_parse(&args, argc, argv);

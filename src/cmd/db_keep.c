@@ -166,7 +166,7 @@ int db_prune(int argc, char **argv)
 		.usage = "[options]",
 		.summary =
 			"Merges old spans of time into coarser ones, as the daemon does by itself, "
-			"and removes what is told.",
+			"and removes what --keep and --max-size say.",
 		.options = options,
 		.examples = "  culprit db prune --keep=90d --max-size=50M\n",
 	};

@@ -86,16 +86,15 @@ int cmd_diff(int argc, char **argv)
 	const struct arg options[] = {
 		{0, "old", "FILE", "a recording before; may be repeated", ARG_LIST, &o.files.old},
 		{0, "new", "FILE", "a recording after; may be repeated", ARG_LIST, &o.files.new},
-		{0, "fail-above", "PCT",
-		 "exit status 1 where something is slower by more, for sure", ARG_STRING,
-		 &o.fail_above},
+		{0, "fail-above", "PCT", "exit status 1 if something is certainly slower by more",
+		 ARG_STRING, &o.fail_above},
 		{0, "fail-on", "any|total", "what may not be slower: total and rows, or the total",
 		 ARG_CHOICE, &o.fail_on},
 		{0, "share", NULL, "compare shares of the samples, not CPU time", ARG_FLAG,
 		 &o.share},
 		{0, "noise", "PCT", "how much runs differ by themselves; 2 by default, or as seen",
 		 ARG_STRING, &o.noise},
-		COMPARING_OPTIONS(o.c, "rows with less are not looked at"),
+		COMPARING_OPTIONS(o.c, "do not test rows with less"),
 		{0},
 	};
 	struct args args = {

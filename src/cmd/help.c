@@ -90,7 +90,7 @@ static int overview(void)
 {
 	const struct command *c;
 	puts("usage: culprit COMMAND [options] [--] ARGS\n"
-	     "Who took the cycles, by which way, and why.\n");
+	     "Shows which code took the CPU time, through which calls, and why.\n");
 	for (c = commands; c->name; c++)
 		printf("  %-8s %s\n", c->name, c->summary);
 	puts("\nculprit COMMAND -h shows a command's options, culprit help COMMAND its manual page.");

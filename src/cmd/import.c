@@ -104,8 +104,7 @@ int cmd_import(int argc, char **argv)
 		.command = "import",
 		.usage = "[options] [PERF.DATA]",
 		.summary =
-			"Makes a profile of a perf.data file, whose copies of stacks are unwound "
-			"anew.",
+			"Makes a profile from a perf.data file; copies of stacks in it are walked anew.",
 		.options = options,
 		.examples =
 			"  perf record --call-graph dwarf ./app; culprit import; culprit report\n"

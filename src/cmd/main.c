@@ -10,9 +10,10 @@
 #include <string.h>
 
 const struct command commands[] = {
-	{"record", "samples call paths of a command into a profile", cmd_record},
-	{"report", "a profile as text: who took the time, and by which way", cmd_report},
-	{"view", "a profile as one HTML file to look at", cmd_view},
+	{"record", "records call paths of a command, a process or the machine into a profile",
+	 cmd_record},
+	{"report", "a profile as text: what took the time, and through which calls", cmd_report},
+	{"view", "a profile in the browser: as one HTML file, or live", cmd_view},
 	{"top", "what a recording or a process spends its time on, live", cmd_top},
 	{"annotate", "the source lines or instructions of a function, with their samples",
 	 cmd_annotate},
@@ -20,7 +21,7 @@ const struct command commands[] = {
 	{"import", "a profile from the perf.data of perf record", cmd_import},
 	{"diff", "what changed between recordings, and whether it is more than chance", cmd_diff},
 	{"stats", "how much functions vary over several recordings", cmd_stats},
-	{"merge", "many profiles as one", cmd_merge},
+	{"merge", "merges many profiles into one", cmd_merge},
 	{"daemon", "samples the whole machine all the time, into a database", cmd_daemon},
 	{"db", "the database of continuous profiling", cmd_db},
 	{"stack", "the call stacks of a running process, now", cmd_stack},

@@ -10,8 +10,8 @@
 
 /* clang-format off */
 #define OPTIONS_OF_THREADS(o) \
-	{0, "thread", "ID|NAME", "only samples of such threads", ARG_STRING, &(o).thread}, \
-	{0, "process", "ID|NAME", "only samples of such processes", ARG_STRING, &(o).process}
+	{0, "thread", "ID|NAME", "only samples of threads with this number or name", ARG_STRING, &(o).thread}, \
+	{0, "process", "ID|NAME", "only samples of processes with this number or name", ARG_STRING, &(o).process}
 #define OPTIONS_OF_PATHS(o) \
 	{0, "focus", "RE", "only paths with a function that matches", ARG_STRING, &(o).focus}, \
 	{0, "ignore", "RE", "no paths with a function that matches", ARG_STRING, &(o).ignore}
@@ -21,12 +21,12 @@
 	{0, "full-names", NULL, "C++ names with parameters and all template arguments", ARG_FLAG, &(o).full_names}, \
 	OPTION_DEBUGINFOD(o)
 #define OPTION_NO_PAGER(o) \
-	{0, "no-pager", NULL, "straight to the terminal", ARG_FLAG, &(o).no_pager}
+	{0, "no-pager", NULL, "do not use a pager", ARG_FLAG, &(o).no_pager}
 #define OPTIONS_OF_OUTPUT(o) \
 	OPTION_NO_PAGER(o), \
 	{0, "json", NULL, "print JSON", ARG_FLAG, &(o).json}
 #define OPTION_JSON_TREE(where) \
-	{0, "json", "rows", "print JSON; rows: without nesting", ARG_MAYBE, &(where)}
+	{0, "json", "rows", "print JSON; rows: a list instead of a tree", ARG_MAYBE, &(where)}
 /* clang-format on */
 
 /* Values of OPTION_JSON_TREE; 0: not given. */

@@ -435,7 +435,7 @@ int cmd_report(int argc, char **argv)
 		 ARG_FLAG, &o.full},
 		{0, "hot-path", NULL, "only the costliest chain of calls and loops", ARG_FLAG,
 		 &o.hot_path},
-		{0, "links", NULL, "instead, how well the code bears out each step of the paths",
+		{0, "links", NULL, "instead, how well the code confirms each step of the paths",
 		 ARG_FLAG, &o.links},
 		OPTIONS_OF_THREADS(o),
 		{0, "depth", "N", "no deeper than N levels", ARG_U64, &o.depth},
@@ -451,7 +451,7 @@ int cmd_report(int argc, char **argv)
 		.command = "report",
 		.usage = "[options] [FILE]",
 		.summary = "Shows a profile (" DEFAULT_FILE
-			   " by default): who took the time, and by which way.",
+			   " by default): what took the time, and through which calls.",
 		.options = options,
 		.examples = "  culprit report --by=loop\n"
 			    "  culprit report --view=callers --focus '^malloc$'\n",

@@ -289,10 +289,10 @@ int cmd_structure(int argc, char **argv)
 	int known = 0, json = 0;
 	const struct arg options[] = {
 		{0, "lines-only", NULL,
-		 "tell inlined code by its lines alone, as where no compiler recorded it", ARG_FLAG,
+		 "infer inlined code from its lines alone, as if no compiler recorded it", ARG_FLAG,
 		 &lines_only},
 		{0, "known", "all|code",
-		 "with --lines-only: the procedures to go by, all described or only those with code",
+		 "with --lines-only: use all procedures, or only those with code of their own",
 		 ARG_CHOICE, &known},
 		OPTION_JSON_TREE(json),
 		{0},

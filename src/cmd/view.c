@@ -257,7 +257,7 @@ int cmd_view(int argc, char **argv)
 		.command = "view",
 		.usage = "[options] [FILE] | --diff OLD NEW | --diff OLD... -- NEW...",
 		.summary = "Writes a profile (" DEFAULT_FILE
-			   " by default) as one HTML file to look at, and opens it.",
+			   " by default) as one HTML file, and opens it in the browser.",
 		.options = options,
 		.examples = "  culprit view\n"
 			    "  culprit view --serve\n"

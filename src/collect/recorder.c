@@ -371,15 +371,17 @@ static struct err *choose_collector(struct recorder *r)
 	char why[400];
 	bool can = kernel_can_sample(why, sizeof why);
 	if (r->options->all && (!can || r->options->collector == COLLECTOR_AGENT))
-		return err_new("-a: %s",
-			       can ? "the whole machine is sampled by the kernel alone, and "
-				     "--collector=agent says no"
-				   : why);
+		return err_new(
+			"-a: %s",
+			can ? "only the sampler in the kernel can sample the whole machine, and "
+			      "--collector=agent says no"
+			    : why);
 	if (r->options->collector == COLLECTOR_KERNEL && !can)
 		return err_new("--collector=kernel: %s", why);
 	if (!r->options->command && (!can || r->options->collector == COLLECTOR_AGENT))
-		return err_new("-p: a running process is sampled by the kernel alone%s%s",
-			       can ? "" : ": ", can ? ", and --collector=agent says no" : why);
+		return err_new(
+			"-p: only the sampler in the kernel can sample a running process%s%s",
+			can ? "" : ": ", can ? ", and --collector=agent says no" : why);
 	r->wanted.kernel = can && r->options->collector != COLLECTOR_AGENT;
 	/* The sampled processes may belong to others, so a process of its own reaches for their files
 	   and memory. */

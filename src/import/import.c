@@ -304,7 +304,7 @@ static void note_missing(const struct import *i, struct buf *notes)
 		buf_printf(
 			notes,
 			"%s: not to be had as recorded (%s), so that functions are addresses and "
-			"stacks end there: --sysroot names the folder where they are\n",
+			"stacks end there: --sysroot names the directory where they are\n",
 			buf_text(&names), why);
 	buf_free(&names);
 }

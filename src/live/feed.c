@@ -196,7 +196,8 @@ static struct err *begin(struct feed *s)
 		.kernel = true, .kernel_frames = true, .event_count = 1, .agent = ""};
 	char why[400];
 	if (!kernel_can_sample(why, sizeof why))
-		return err_new("-p: a running process is sampled by the kernel alone: %s", why);
+		return err_new(
+			"-p: only the sampler in the kernel can sample a running process: %s", why);
 	struct err *e = event_default(s->wanted.hz, &o.events[0], &o.timers, s->why_timers,
 				      sizeof s->why_timers);
 	o.hz = o.events[0].hz;

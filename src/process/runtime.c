@@ -165,10 +165,9 @@ static const struct runtime nobody = {"", false, false, ""};
 #define KEEPS(name) ((struct runtime){name, false, false, ""})
 #define KEEPS_TOP(name) ((struct runtime){name, false, true, ""})
 
-#define JAVA                                         \
-	BARE("Java", "without frame pointers: java " \
-		     "-XX:+PreserveFramePointer has it keep them")
-#define ERLANG BARE("Erlang", "without frame pointers: erl +JPperf true has it keep them")
+#define JAVA \
+	BARE("Java", "without frame pointers: it keeps them with java -XX:+PreserveFramePointer")
+#define ERLANG BARE("Erlang", "without frame pointers: it keeps them with erl +JPperf true")
 
 /* The first one that is mapped decides. Runtimes that make most of a program's code come before libraries
    that make only a little. */

@@ -173,9 +173,9 @@ static void values_that_may_be_missing(void **state)
 	assert_int_equal(form, 1);
 	assert_null(parse("stack --form --form=rows"));
 	assert_int_equal(form, 3);
-	assert_refused("stack --form=", "--form stands alone, or is one of tree|rows, not '' (see "
+	assert_refused("stack --form=", "--form takes no value, or one of tree|rows, not '' (see "
 					"culprit stack -h)");
-	assert_refused("stack --form=row", "--form stands alone, or is one of tree|rows, not 'row' "
+	assert_refused("stack --form=row", "--form takes no value, or one of tree|rows, not 'row' "
 					   "(see culprit stack -h)");
 }
 

@@ -246,7 +246,8 @@ static void join(void *self)
 static struct err *refuse(void *self, pid_t pid)
 {
 	(void)self;
-	return err_new("process %d runs already: the kernel alone can sample it", (int)pid);
+	return err_new("process %d already runs: only the sampler in the kernel can sample it",
+		       (int)pid);
 }
 
 const struct sampler sampler_agents = {

@@ -283,8 +283,8 @@ int cmd_check(int argc, char **argv)
 		.command = "check",
 		.usage = "[options] BINARY...",
 		.summary =
-			"Shows how well a binary can be unwound: how much of its code unwind information\n"
-			"(CFI) and analysis of the code describe, and where the two disagree.",
+			"Shows how well the call stacks of a binary can be walked: how much of its code\n"
+			"unwind information (CFI) and analysis describe, and where the two disagree.",
 		.options = options,
 		.examples = "  culprit check --list 3 ./program\n"
 			    "  culprit check --emit-cfi program.debug ./program\n"

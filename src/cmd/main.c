@@ -26,7 +26,7 @@ const struct command commands[] = {
 	{"db", "the database of continuous profiling", cmd_db},
 	{"stack", "the call stacks of a running process, now", cmd_stack},
 	{"structure", "procedures, loops and inlined code of a binary", cmd_structure},
-	{"check", "how well a binary can be unwound", cmd_check},
+	{"check", "how well the call stacks of a binary can be walked", cmd_check},
 	{"list", "the events and abilities of this machine, and what would enable the rest",
 	 cmd_list},
 	{"help", "the manual page of a command", cmd_help},

@@ -170,16 +170,16 @@ CHECKED int read_calls(struct workspace *ws, struct memo *memo, struct kernel_sc
 }
 
 /* Copies memory: as much as there is room for; if not all of that can be read, what is in the same page. */
-#define COPY_PIECE(piece, from)                                                               \
-	do {                                                                                  \
-		uint64_t at_ = (from), rest_ = 4096 - (at_ & 4095);                           \
-		if (rest_ > sizeof(piece)->bytes)                                             \
-			rest_ = sizeof(piece)->bytes;                                         \
-		(piece)->address = at_;                                                       \
-		(piece)->size = sizeof(piece)->bytes;                                         \
-		if (bpf_probe_read_user((piece)->bytes, sizeof(piece)->bytes, (void *)at_) && \
-		    bpf_probe_read_user((piece)->bytes, (uint32_t)rest_, (void *)at_))        \
-			(piece)->address = 0;                                                 \
+#define COPY_PIECE(f, piece, from)                                                             \
+	do {                                                                                   \
+		uint64_t at_ = (from), rest_ = 4096 - (at_ & 4095);                            \
+		if (rest_ > sizeof f->piece.bytes)                                             \
+			rest_ = sizeof f->piece.bytes;                                         \
+		f->piece.address = at_;                                                        \
+		f->piece.size = sizeof f->piece.bytes;                                         \
+		if (bpf_probe_read_user(f->piece.bytes, sizeof f->piece.bytes, (void *)at_) && \
+		    bpf_probe_read_user(f->piece.bytes, (uint32_t)rest_, (void *)at_))         \
+			f->piece.address = 0;                                                  \
 	} while (0)
 
 /* Sends what the interpreter knows of a function: it may be gone when the collector looks. */
@@ -189,10 +189,10 @@ INLINE long send_function(struct script_reader *r, uint64_t code, uint64_t ident
 	fill_head(&f->head, KERNEL_FUNCTION, 0, bpf_ktime_get_ns());
 	f->code = code;
 	f->identity = identity;
-	COPY_PIECE(&f->object, code);
-	COPY_PIECE(&f->name, user_word(code + r->script->code_name));
-	COPY_PIECE(&f->file, user_word(code + r->script->code_file));
-	COPY_PIECE(&f->lines, user_word(code + r->script->code_lines));
+	COPY_PIECE(f, object, code);
+	COPY_PIECE(f, name, user_word(code + r->script->code_name));
+	COPY_PIECE(f, file, user_word(code + r->script->code_file));
+	COPY_PIECE(f, lines, user_word(code + r->script->code_lines));
 	return bpf_ringbuf_output(&ring, f, sizeof *f, wake(0));
 }
 

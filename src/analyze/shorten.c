@@ -49,9 +49,7 @@ static size_t type_length(const char *at)
 	return (size_t)(end - at);
 }
 
-/* The characters of an operator's name, which may be brackets (operator<, operator(), operator->) and have spaces
-   (operator bool). */
-static size_t operator_length(const char *at, const char *start)
+size_t name_operator(const char *at, const char *start)
 {
 	static const char word[] = "operator";
 	size_t length = sizeof word - 1;
@@ -79,7 +77,7 @@ static size_t find_name(const struct buf *b, size_t from)
 	size_t start = from;
 	const char *text = b->data;
 	for (size_t i = from; i < b->size; i++) {
-		size_t operator_ = operator_length(text + i, text + from);
+		size_t operator_ = name_operator(text + i, text + from);
 		if (operator_ || strchr("<({[", text[i]))
 			i = operator_ ? i + operator_ - 1
 				      : (size_t)(past_bracket(text + i) - text) - 1;
@@ -103,7 +101,7 @@ void name_shorten(const char *name, struct buf *out)
 		return;
 	}
 	for (const char *at = name; *at;) {
-		size_t length = operator_length(at, name);
+		size_t length = name_operator(at, name);
 		const char *past = at + 1;
 		if (length) {
 			buf_append(out, at, length);

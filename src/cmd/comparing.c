@@ -84,9 +84,13 @@ struct err *comparing_check(const struct comparing_files *f)
 	return check_files(f->paths, f->count);
 }
 
-struct err *comparing_read(struct comparing *c, const char *const *paths, size_t count)
+struct err *comparing_read(struct comparing *c, const char *const *paths, size_t count,
+			   size_t old_count)
 {
-	struct counts_options options = {(enum counts_by)c->by, c->no_inline, c->debuginfod};
+	struct counts_options options = {.by = (enum counts_by)c->by,
+					 .old_runs = old_count,
+					 .no_inline = c->no_inline,
+					 .debuginfod = c->debuginfod};
 	struct err *e = check_files(paths, count);
 	if (!e)
 		e = runs_read(paths, count, c->metric, &c->runs);

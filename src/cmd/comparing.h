@@ -64,8 +64,9 @@ struct err *comparing_check(const struct comparing_files *files);
 int comparing_percent(const char *command, const char *option, const char *text, double most,
 		      double *out);
 
-/* Reads the files and makes the rows. */
-struct err *comparing_read(struct comparing *c, const char *const *paths, size_t count);
+/* Reads the files and makes the rows. `old_count`: how many of the files are old; 0: there are no sides. */
+struct err *comparing_read(struct comparing *c, const char *const *paths, size_t count,
+			   size_t old_count);
 void comparing_free(struct comparing *c);
 
 /* How text is to look on stdout. */

@@ -49,7 +49,7 @@ static int compare(struct options *o)
 		.fail_on_total = o->fail_on == 1,
 	};
 	struct diff diff = {0};
-	struct err *e = comparing_read(c, o->files.paths, o->files.count);
+	struct err *e = comparing_read(c, o->files.paths, o->files.count, o->files.old_count);
 	if (!e)
 		e = diff_make(&c->runs, &c->rows, &options, &diff);
 	if (!e)

@@ -33,7 +33,8 @@ static int run(struct comparing *c, const struct args *args)
 		return status;
 	if (args->count < 2)
 		return cmd_misused("stats", "at least two profiles are needed");
-	struct err *e = comparing_read(c, (const char *const *)args->operands, (size_t)args->count);
+	struct err *e = comparing_read(c, (const char *const *)args->operands, (size_t)args->count,
+				       0);
 	if (!e)
 		e = stats_make(&c->runs, &c->rows, c->min / 100, &stats);
 	if (!e)

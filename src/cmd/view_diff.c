@@ -37,7 +37,8 @@ struct err *view_diff_match(struct view_diff *d, struct modules *modules,
 		d->list[i] = (struct comparison_run){d->runs.all[i].path, d->runs.all[i].samples,
 						     d->runs.all[i].periods,
 						     d->runs.all[i].period_count};
-	struct err *e = matches_make(&d->runs, modules, attribution, &d->matches, notes);
+	struct err *e = matches_make(&d->runs, d->files.old_count, modules, attribution,
+				     &d->matches, notes);
 	d->comparison = (struct comparison){
 		.runs = d->list,
 		.count = d->runs.count,

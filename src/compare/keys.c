@@ -4,137 +4,120 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/answers.h"
-#include "analyze/modules.h"
 #include "analyze/scopes.h"
+#include "base/array.h"
 #include "base/err.h"
 #include "base/hash.h"
 #include "base/path.h"
 #include "compare/names.h"
 #include "image/places.h"
-#include "profile/profile.h"
-#include "structure/structure.h"
 
-#define LOOPS_RANKED 20000 /* scopes of a procedure; in larger ones loops are known by line */
+enum { KEY_WHOLE = 1000 }; /* beside enum scope_kind */
 
-const char *keys_plain(struct keys *k, const char *name)
+/* ---- names ---- */
+
+const char *keys_function_name(struct keys *k, const struct scope *s)
 {
+	bool whole = builds_whole(&k->builds, s->module);
 	buf_clear(&k->text);
-	name_plain(name, &k->text);
-	return k->text.size ? buf_text(&k->text) : name;
-}
-
-const char *keys_module_name(struct keys *k, uint32_t module)
-{
-	buf_clear(&k->text);
-	name_module(k->profile->modules[module].path, &k->text);
-	return buf_text(&k->text);
-}
-
-/* ---- modules that were built anew between the runs ---- */
-
-static uint64_t module_key(struct keys *k, uint32_t module)
-{
-	const char *name = keys_module_name(k, module);
-	return hash_bytes(HASH_START, name, strlen(name));
-}
-
-static uint32_t first_of(struct keys *k, uint32_t module)
-{
-	return module ? lookup_find(&k->files, module_key(k, module)) : LOOKUP_NONE;
-}
-
-/* Which modules have code in the tree: others were not opened. */
-static bool *find_used(const struct profile *p)
-{
-	bool *used = calloc(p->module_count + 1, sizeof *used);
-	for (size_t i = 0; used && i < p->node_count; i++)
-		used[p->nodes[i].module] = true;
-	return used;
-}
-
-static struct err *find_rebuilt(struct keys *k)
-{
-	bool *used = find_used(k->profile);
-	k->rebuilt = calloc(k->profile->module_count + 1, sizeof *k->rebuilt);
-	k->unreadable = calloc(k->profile->module_count + 1, sizeof *k->unreadable);
-	bool good = used && k->rebuilt && k->unreadable;
-	for (uint32_t i = 1; i < k->profile->module_count && good; i++) {
-		const struct profile_module *m = &k->profile->modules[i];
-		uint32_t first = used[i] ? first_of(k, i) : i;
-		if (first == LOOKUP_NONE)
-			good = lookup_put(&k->files, module_key(k, i), i);
-		else if (used[i] && strcmp(k->profile->modules[first].build_id, m->build_id) != 0)
-			k->rebuilt[first] = true;
+	if (whole || (s->nameless && builds_differ(&k->builds, s->module))) {
+		buf_puts(&k->text, whole ? "all of " : "functions without a name in ");
+		builds_name(&k->builds, s->module, &k->text);
+		return buf_text(&k->text);
 	}
-	for (uint32_t i = 1; i < k->profile->module_count && good; i++) {
-		uint32_t first = used[i] ? first_of(k, i) : LOOKUP_NONE;
-		const struct profile_module *m = &k->profile->modules[i];
-		if (first == LOOKUP_NONE || m->kind != PROFILE_FILE || modules_image(k->modules, i))
-			continue;
-		k->unreadable[first] = true;
-		if (!*m->build_id && !m->name_count) /* nothing says that it is the same */
-			k->rebuilt[first] = true;
+	if (!s->nameless)
+		name_plain(s->name, &k->text);
+	return k->text.size ? buf_text(&k->text) : s->name;
+}
+
+static uint64_t start_of(const struct keys *k, int kind, uint32_t module)
+{
+	return hash_number(hash_number(HASH_START, (uint64_t)kind), k->builds.same[module]);
+}
+
+/* ---- functions ---- */
+
+static const struct scope *function_of(const struct keys *k, const struct scope *s)
+{
+	if (s->kind != SCOPE_LOOP)
+		return s;
+	/* What it was inlined into is above it in the tree. */
+	return scopes_get(k->scopes, s->inlined ? s->inlined : s->function);
+}
+
+static uint64_t family_of(struct keys *k, const struct scope *s, const char *name)
+{
+	struct buf family = {0};
+	name_family(name, &family);
+	uint64_t hash = hash_text(start_of(k, SCOPE_FUNCTION, s->module), buf_text(&family));
+	k->text.failed |= family.failed;
+	buf_free(&family);
+	return hash;
+}
+
+struct err *keys_function(struct keys *k, const struct scope *scope, uint8_t sides,
+			  uint32_t *number)
+{
+	const struct scope *s = function_of(k, scope);
+	const char *name = keys_function_name(k, s);
+	uint64_t key = hash_text(start_of(k, SCOPE_FUNCTION, s->module), name);
+	*number = lookup_find(&k->by_key, key);
+	if (*number == LOOKUP_NONE) {
+		if (!ARRAY_ROOM(k->functions, k->function_count, k->function_room) ||
+		    !lookup_put(&k->by_key, key, (uint32_t)k->function_count))
+			return err_new("out of memory");
+		*number = (uint32_t)k->function_count++;
+		k->functions[*number] = (struct key_function){
+			.key = key,
+			.family = family_of(k, s, name),
+			.same = *number,
+			.known = !s->nameless || !builds_differ(&k->builds, s->module),
+		};
 	}
-	free(used);
+	k->functions[*number].sides |= sides;
+	return k->text.failed ? err_new("out of memory") : NULL;
+}
+
+/* The only function of a family that just this side has; LOOKUP_NONE - 1: there are several. */
+static bool find_only(const struct keys *k, uint8_t side, struct lookup *out)
+{
+	bool good = true;
+	for (uint32_t i = 0; i < k->function_count && good; i++) {
+		const struct key_function *f = &k->functions[i];
+		if (f->sides == side && f->known)
+			good = lookup_put(
+				out, f->family,
+				lookup_find(out, f->family) == LOOKUP_NONE ? i : LOOKUP_NONE - 1);
+	}
+	return good;
+}
+
+struct err *keys_join_families(struct keys *k)
+{
+	struct lookup old = {0}, new = {0};
+	bool good = find_only(k, SIDE_OLD, &old) && find_only(k, SIDE_NEW, &new);
+	for (uint32_t i = 0; i < k->function_count && good; i++) {
+		struct key_function *f = &k->functions[i];
+		uint32_t after = lookup_find(&new, f->family);
+		if (f->sides == SIDE_OLD && lookup_find(&old, f->family) == i &&
+		    after < k->function_count)
+			f->same = after;
+	}
+	lookup_free(&old);
+	lookup_free(&new);
 	return good ? NULL : err_new("out of memory");
 }
 
-static bool is_rebuilt(struct keys *k, uint32_t module)
+/* ---- keys ---- */
+
+uint64_t keys_of_function(const struct keys *k, uint32_t number)
 {
-	uint32_t first = first_of(k, module);
-	return first != LOOKUP_NONE && k->rebuilt[first];
+	return k->functions[number].key;
 }
 
-/* Whether it can only be compared as a whole. */
-bool keys_whole(struct keys *k, uint32_t module)
+uint64_t keys_of_loop(const struct keys *k, uint32_t number, uint32_t loop)
 {
-	uint32_t first = first_of(k, module);
-	return first != LOOKUP_NONE && k->rebuilt[first] && k->unreadable[first];
-}
-
-void keys_note_wholes(struct keys *k, struct buf *notes)
-{
-	for (uint32_t i = 1; i < k->profile->module_count; i++)
-		if (k->rebuilt[i] && k->unreadable[i])
-			buf_printf(notes,
-				   "%s is compared as a whole: not all of its builds are there\n",
-				   keys_module_name(k, i));
-}
-
-/* ---- keys: parts that end with a zero ---- */
-
-static void add_part(struct keys *k, const char *text)
-{
-	buf_append(&k->key, text ? text : "", text ? strlen(text) + 1 : 1);
-}
-
-static void add_number(struct keys *k, long number)
-{
-	buf_printf(&k->key, "%ld", number);
-	buf_append(&k->key, "", 1);
-}
-
-/* The name of a function's row. */
-const char *keys_function_name(struct keys *k, const struct scope *s)
-{
-	bool whole = keys_whole(k, s->module);
-	if (whole || (s->nameless && is_rebuilt(k, s->module))) {
-		buf_clear(&k->text);
-		buf_puts(&k->text, whole ? "all of " : "functions without a name in ");
-		name_module(k->profile->modules[s->module].path, &k->text);
-		return buf_text(&k->text);
-	}
-	return s->nameless ? s->name : keys_plain(k, s->name);
-}
-
-/* ---- loops ---- */
-
-static uint32_t inline_of(const struct structure_procedure *p, uint32_t scope)
-{
-	while (scope && p->scopes[scope].type != STRUCTURE_INLINE)
-		scope = p->scopes[scope].parent < scope ? p->scopes[scope].parent : 0;
-	return scope;
+	return hash_number(hash_number(k->functions[number].key, SCOPE_LOOP), loop);
 }
 
 static bool equal(const char *a, const char *b)
@@ -142,103 +125,42 @@ static bool equal(const char *a, const char *b)
 	return a == b || (a && b && !strcmp(a, b));
 }
 
-static int compare_positions(const void *a, const void *b)
+uint64_t keys_of_line(const struct keys *k, uint32_t number, const struct scope *s,
+		      const struct place *p)
 {
-	const uint64_t *x = a, *y = b;
-	return (*x > *y) - (*x < *y);
-}
-
-static uint64_t position(const struct structure_scope *s)
-{
-	return s->file && s->line ? s->line : s->header;
-}
-
-/* How many loops of the same function (inlined or not) and file begin before this one. */
-static long rank_loop(const struct structure_procedure *p, uint32_t loop)
-{
-	const struct structure_scope *l = &p->scopes[loop];
-	const char *within = p->scopes[inline_of(p, loop)].name;
-	uint64_t *before = p->scope_count <= LOOPS_RANKED ? calloc(p->scope_count, sizeof *before)
-							  : NULL;
-	size_t count = 0;
-	long rank = 0;
-	if (!before)
-		return (long)position(l);
-	for (uint32_t i = 1; i < p->scope_count; i++) {
-		const struct structure_scope *s = &p->scopes[i];
-		if (s->type == STRUCTURE_LOOP && equal(path_file(s->file), path_file(l->file)) &&
-		    position(s) < position(l) && equal(p->scopes[inline_of(p, i)].name, within))
-			before[count++] = position(s);
-	}
-	qsort(before, count, sizeof *before, compare_positions);
-	for (size_t i = 0; i < count; i++)
-		rank += !i || before[i] != before[i - 1];
-	free(before);
-	return rank;
-}
-
-static void key_of_loop(struct keys *k, const struct scope *s, const struct answer *answer)
-{
-	const struct structure_procedure *p = answer ? answer->procedure : NULL;
-	uint32_t loop = p ? answer->scope : 0;
-	while (loop &&
-	       (p->scopes[loop].type != STRUCTURE_LOOP || p->scopes[loop].header != s->address))
-		loop = p->scopes[loop].parent < loop ? p->scopes[loop].parent : 0;
-	add_part(k, keys_function_name(k, scopes_get(k->scopes, s->function)));
-	add_part(k, s->inlined ? keys_plain(k, scopes_get(k->scopes, s->inlined)->name) : "");
-	add_part(k, path_file(s->file));
-	add_number(k, loop ? rank_loop(p, loop) : (long)s->address);
-}
-
-/* ---- lines ---- */
-
-static void key_of_line(struct keys *k, const struct scope *s, const struct answer *answer)
-{
-	size_t at = answer && k->no_inline ? answer->count - 1 : 0;
-	const struct place *p = answer && answer->count ? &answer->places[at] : NULL;
 	bool known = p && p->declared_line > 0 && p->declared_line <= s->line &&
 		     equal(p->declared_file, s->file);
-	add_part(k, keys_function_name(k, s));
-	add_part(k, path_file(s->file));
-	add_part(k, known ? "+" : "");
-	add_number(k, known ? s->line - p->declared_line : s->line);
+	uint64_t key = hash_number(k->functions[number].key, SCOPE_LINE);
+	key = hash_text(key, path_file(s->file));
+	return hash_number(hash_number(key, known),
+			   (uint64_t)(known ? s->line - p->declared_line : s->line));
 }
 
-uint64_t keys_of(struct keys *k, const struct scope *s, const struct answer *answer)
+uint64_t keys_of_other(struct keys *k, const struct scope *s)
 {
-	buf_clear(&k->key);
-	add_number(k, s->kind == SCOPE_INLINE ? SCOPE_FUNCTION : s->kind);
-	add_part(k, s->module ? keys_module_name(k, s->module) : "");
-	if (s->kind == SCOPE_LOOP && s->module)
-		key_of_loop(k, s, answer);
-	else if (s->kind == SCOPE_LINE)
-		key_of_line(k, s, answer);
-	else
-		add_part(k, s->kind == SCOPE_MODULE ? "" : keys_function_name(k, s));
-	return k->key.size ? hash_bytes(HASH_START, k->key.data, k->key.size) : 0;
+	return hash_text(start_of(k, (int)s->kind, s->module),
+			 s->kind == SCOPE_MODULE ? "" : keys_function_name(k, s));
+}
+
+uint64_t keys_of_whole(const struct keys *k, uint32_t module)
+{
+	return start_of(k, KEY_WHOLE, module);
 }
 
 /* ---- the face ---- */
 
-struct scope keys_whole_scope(uint32_t module)
-{
-	return (struct scope){.kind = SCOPE_FUNCTION, .module = module, .name = ""};
-}
-
 struct err *keys_open(const struct profile *profile, struct modules *modules,
-		      const struct scopes *scopes, bool no_inline, struct keys *out)
+		      const struct scopes *scopes, const uint8_t *sides, struct keys *out)
 {
-	*out = (struct keys){
-		.profile = profile, .modules = modules, .scopes = scopes, .no_inline = no_inline};
-	return find_rebuilt(out);
+	*out = (struct keys){.scopes = scopes};
+	return builds_find(profile, modules, sides, &out->builds);
 }
 
 void keys_close(struct keys *k)
 {
-	lookup_free(&k->files);
-	free(k->rebuilt);
-	free(k->unreadable);
-	buf_free(&k->key);
+	builds_free(&k->builds);
+	free(k->functions);
+	lookup_free(&k->by_key);
 	buf_free(&k->text);
 	*k = (struct keys){0};
 }

@@ -3,59 +3,67 @@
 /*
  * What makes code of different builds the same. Scopes (analyze/scopes.h) with equal keys are:
  *
- *    function   its plain name (compare/names.h) and the file name of its module, inlined or not
- *    loop       its function, and the how-manieth it is of the loops there, by the lines that they
- *               begin in (a compiler makes several of one, all with its line); by address where
- *               there are no lines
+ *    function   its plain name (compare/names.h) and its module (compare/builds.h), inlined or not. Of
+ *               functions that only one side has, one of each side that are of one family (other
+ *               template arguments, other parameters)
+ *    loop       its function, and which of the function's loops it is (compare/loop_lists.h)
  *    line       its function and how far below the function's first line it is
  *    module     the file name
  *
  * A function without a name is known by its address as long as all runs have the same file; else all
- * such functions of a module are the same. And where one build of a module cannot be read any more
- * but another can, all of the module is one: half of it without names would look as if everything had
- * changed.
+ * such functions of a module are the same.
  */
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "analyze/lookup.h"
 #include "base/buf.h"
+#include "compare/builds.h"
 
-struct answer;
 struct err;
 struct modules;
+struct place;
 struct profile;
 struct scope;
 struct scopes;
 
-struct keys {
-	const struct profile *profile;
-	struct modules *modules;
-	const struct scopes *scopes;
-	bool no_inline;       /* lines are of the function that others are inlined into */
-	struct lookup files;  /* hash of a module's file name -> a module */
-	bool *rebuilt;        /* by that module: others of the name have another build-id */
-	bool *unreadable;     /* by that module: and the file of one of them is gone */
-	struct buf key, text; /* at work; a failure in them is one of memory */
+struct key_function { /* a function of all builds */
+	uint64_t key, family;
+	uint32_t same; /* the function of the new side that it is the same as, or itself */
+	uint8_t sides;
+	bool known; /* by its name, or by an address that means the same in all runs */
 };
 
-/* All three must outlive the keys. */
+struct keys {
+	const struct scopes *scopes;
+	struct builds builds;
+	struct key_function *functions;
+	size_t function_count, function_room;
+	struct lookup by_key; /* -> function */
+	struct buf text;      /* at work; a failure in it is one of memory */
+};
+
+/* All must outlive the keys. `sides`: as for builds_find. */
 struct err *keys_open(const struct profile *profile, struct modules *modules,
-		      const struct scopes *scopes, bool no_inline, struct keys *out);
+		      const struct scopes *scopes, const uint8_t *sides, struct keys *out);
 void keys_close(struct keys *keys);
 
-/* The key of a scope that is met at an instruction of which `answer` (may be NULL) tells. */
-uint64_t keys_of(struct keys *keys, const struct scope *scope, const struct answer *answer);
+/* The number of the function that a scope is, or is in, which has samples of these sides. */
+struct err *keys_function(struct keys *keys, const struct scope *scope, uint8_t sides,
+			  uint32_t *number);
+/* Finds families, after keys_function was asked for all scopes: sets `same`. */
+struct err *keys_join_families(struct keys *keys);
 
-/* Whether a module can only be compared as a whole: all of its scopes have the key, and the name,
-   of a function `keys_whole_scope`. */
-bool keys_whole(struct keys *keys, uint32_t module);
-struct scope keys_whole_scope(uint32_t module);
-/* A line for each such module. */
-void keys_note_wholes(struct keys *keys, struct buf *notes);
+/* The key of a function (a number that is `same`); that of a line of it, which is at
+   `place` (NULL: not known); that of a loop of it with this number; that of anything else. */
+uint64_t keys_of_function(const struct keys *keys, uint32_t number);
+uint64_t keys_of_line(const struct keys *keys, uint32_t number, const struct scope *line,
+		      const struct place *place);
+uint64_t keys_of_loop(const struct keys *keys, uint32_t number, uint32_t loop);
+uint64_t keys_of_other(struct keys *keys, const struct scope *scope);
+/* That of all of a module. */
+uint64_t keys_of_whole(const struct keys *keys, uint32_t module);
 
-/* What a function is called in all builds; a name without what differs; the file name of a module.
-   Each stays until the next of these. */
+/* What a function is called in all builds. Stays until the next such question. */
 const char *keys_function_name(struct keys *keys, const struct scope *function);
-const char *keys_plain(struct keys *keys, const char *name);
-const char *keys_module_name(struct keys *keys, uint32_t module);

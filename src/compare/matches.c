@@ -4,39 +4,57 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/answers.h"
 #include "analyze/attribution.h"
 #include "analyze/modules.h"
 #include "analyze/scopes.h"
 #include "base/err.h"
 #include "compare/keys.h"
+#include "compare/loop_lists.h"
 #include "compare/runs.h"
+#include "image/places.h"
 #include "profile/profile.h"
 
 struct matcher {
 	const struct runs *runs;
 	const struct attribution *a;
+	size_t old_runs;
 	struct modules *modules;
 	struct keys keys;
+	struct loop_lists loops;
 	struct matches *out;
 	uint32_t *last; /* by profile node: the last run with samples there or below, plus 1 */
+	uint8_t *sides; /* by profile node: the sides that have samples there or below */
 	uint32_t *met;  /* by scope: a node that has it; 0: none */
+	uint32_t *step; /* by scope: and which of the steps there it is */
 	uint32_t *scope_last; /* by scope: the last run that has it, plus 1 */
-	struct lookup by_key; /* -> the scope that stands for all with this key */
+	uint8_t *scope_sides;
+	uint32_t *functions;   /* by scope: the function that it is or is in (keys.h) */
+	uint32_t *loop_of;     /* by scope of a loop: its number (loop_lists.h) */
+	struct lookup by_key;  /* -> the scope that stands for all with this key */
+	struct lookup last_of; /* the same -> the one of the last run */
 };
 
 static struct err *allocate(struct matcher *k)
 {
-	size_t scopes = scopes_count(k->a->scopes);
+	size_t scopes = scopes_count(k->a->scopes), nodes = k->a->profile->node_count;
 	k->out->count = scopes;
 	k->out->same = calloc(scopes + 1, sizeof *k->out->same);
 	k->out->names = calloc(scopes + 1, sizeof *k->out->names);
 	k->out->whole = calloc(scopes + 1, sizeof *k->out->whole);
-	k->last = calloc(k->a->profile->node_count + 1, sizeof *k->last);
+	k->out->latest = calloc(scopes + 1, sizeof *k->out->latest);
+	k->last = calloc(nodes + 1, sizeof *k->last);
+	k->sides = calloc(nodes + 1, sizeof *k->sides);
 	k->met = calloc(scopes + 1, sizeof *k->met);
+	k->step = calloc(scopes + 1, sizeof *k->step);
 	k->scope_last = calloc(scopes + 1, sizeof *k->scope_last);
-	return k->out->same && k->out->names && k->out->whole && k->last && k->met && k->scope_last
-		       ? NULL
-		       : err_new("out of memory");
+	k->scope_sides = calloc(scopes + 1, sizeof *k->scope_sides);
+	k->functions = calloc(scopes + 1, sizeof *k->functions);
+	k->loop_of = calloc(scopes + 1, sizeof *k->loop_of);
+	bool good = k->out->same && k->out->names && k->out->whole && k->out->latest && k->last &&
+		    k->sides && k->met && k->step && k->scope_last && k->scope_sides &&
+		    k->functions && k->loop_of;
+	return good ? NULL : err_new("out of memory");
 }
 
 static void raise_to(uint32_t *at, uint32_t value)
@@ -45,20 +63,157 @@ static void raise_to(uint32_t *at, uint32_t value)
 		*at = value;
 }
 
-static void find_last_runs(struct matcher *k)
+/* ---- which runs have what ---- */
+
+static void find_runs(struct matcher *k)
 {
 	const struct profile *p = k->a->profile;
-	for (size_t i = 0; i < p->value_count; i++)
-		raise_to(&k->last[p->values[i].node], k->runs->of_thread[p->values[i].thread] + 1);
-	for (size_t i = p->node_count; i-- > 1;)
+	for (size_t i = 0; i < p->value_count; i++) {
+		uint32_t run = k->runs->of_thread[p->values[i].thread];
+		raise_to(&k->last[p->values[i].node], run + 1);
+		k->sides[p->values[i].node] |= run < k->old_runs ? SIDE_OLD : SIDE_NEW;
+	}
+	for (size_t i = p->node_count; i-- > 1;) {
 		raise_to(&k->last[p->nodes[i].parent], k->last[i]);
+		k->sides[p->nodes[i].parent] |= k->sides[i];
+	}
 	for (uint32_t i = 1; i < p->node_count; i++) {
 		const struct attribution_span *span = &k->a->spans[i];
 		for (uint32_t s = span->first; s < span->first + span->count; s++) {
 			uint32_t scope = k->a->steps[s].scope;
 			raise_to(&k->scope_last[scope], k->last[i]);
-			k->met[scope] = k->met[scope] ? k->met[scope] : i;
+			k->scope_sides[scope] |= k->sides[i];
+			if (k->met[scope])
+				continue;
+			k->met[scope] = i;
+			k->step[scope] = s - span->first;
 		}
+	}
+}
+
+static const struct answer *answer_of(const struct matcher *k, uint32_t scope)
+{
+	const struct profile_node *n = &k->a->profile->nodes[k->met[scope]];
+	return modules_answer(k->modules, n->module, n->address - (n->kind == PROFILE_CALL));
+}
+
+/* Where a line is: steps go from the outermost place to the innermost, which is the first of the answer. */
+static const struct place *place_of(const struct matcher *k, uint32_t line)
+{
+	const struct answer *answer = answer_of(k, line);
+	return answer && k->step[line] < answer->count
+		       ? &answer->places[answer->count - 1 - k->step[line]]
+		       : NULL;
+}
+
+static bool is_whole(struct matcher *k, uint32_t scope)
+{
+	uint32_t module = scopes_get(k->a->scopes, scope)->module;
+	return module && builds_whole(&k->keys.builds, module);
+}
+
+/* ---- functions ---- */
+
+static bool has_function(const struct scope *s)
+{
+	return s->kind == SCOPE_FUNCTION || s->kind == SCOPE_INLINE || s->kind == SCOPE_LINE ||
+	       (s->kind == SCOPE_LOOP && s->module);
+}
+
+static struct err *find_functions(struct matcher *k)
+{
+	struct err *e = NULL;
+	for (uint32_t i = 1; i < k->out->count && !e; i++)
+		if (k->met[i] && has_function(scopes_get(k->a->scopes, i)))
+			e = keys_function(&k->keys, scopes_get(k->a->scopes, i), k->scope_sides[i],
+					  &k->functions[i]);
+	if (!e)
+		e = keys_join_families(&k->keys);
+	for (uint32_t i = 1; i < k->out->count && !e; i++)
+		if (k->met[i] && has_function(scopes_get(k->a->scopes, i)))
+			k->functions[i] = k->keys.functions[k->functions[i]].same;
+	return e;
+}
+
+/* ---- loops ---- */
+
+static bool is_loop(const struct matcher *k, uint32_t scope)
+{
+	const struct scope *s = scopes_get(k->a->scopes, scope);
+	return s->kind == SCOPE_LOOP && s->module;
+}
+
+static struct err *add_loop(struct matcher *k, uint32_t scope)
+{
+	const struct scope *s = scopes_get(k->a->scopes, scope);
+	const struct scope *f = scopes_get(k->a->scopes, s->inlined ? s->inlined : s->function);
+	struct loop_where where = {
+		.function = k->functions[scope],
+		.module = s->module,
+		.last_run = k->scope_last[scope],
+		.written = f,
+		.answer = answer_of(k, scope),
+		.nameless = !k->keys.functions[k->functions[scope]].known,
+	};
+	return loop_lists_add(&k->loops, s, &where, &k->loop_of[scope]);
+}
+
+/* Of a loop, what comes next: a function that is inlined or called there. */
+static struct err *add_content(struct matcher *k, uint32_t loop, uint32_t below)
+{
+	enum scope_kind kind = scopes_get(k->a->scopes, below)->kind;
+	if (!is_loop(k, loop) || (kind != SCOPE_FUNCTION && kind != SCOPE_INLINE))
+		return NULL;
+	return loop_lists_contain(&k->loops, k->loop_of[loop],
+				  keys_of_function(&k->keys, k->functions[below]));
+}
+
+static struct err *add_contents(struct matcher *k)
+{
+	const struct profile *p = k->a->profile;
+	struct err *e = NULL;
+	for (uint32_t i = 1; i < p->node_count && !e; i++) {
+		const struct attribution_span *span = &k->a->spans[i],
+					      *above = &k->a->spans[p->nodes[i].parent];
+		const struct attribution_step *steps = k->a->steps;
+		if (above->count && span->count)
+			e = add_content(k, steps[above->first + above->count - 1].scope,
+					steps[span->first].scope);
+		for (uint32_t s = span->first; s + 1 < span->first + span->count && !e; s++)
+			e = add_content(k, steps[s].scope, steps[s + 1].scope);
+	}
+	return e;
+}
+
+static struct err *find_loops(struct matcher *k)
+{
+	struct err *e = NULL;
+	for (uint32_t i = 1; i < k->out->count && !e; i++)
+		if (k->met[i] && is_loop(k, i))
+			e = add_loop(k, i);
+	if (!e && k->loops.count)
+		e = add_contents(k);
+	return e ? e : loop_lists_match(&k->loops);
+}
+
+/* ---- which is which ---- */
+
+static uint64_t key_of(struct matcher *k, uint32_t scope)
+{
+	const struct scope *s = scopes_get(k->a->scopes, scope);
+	if (is_whole(k, scope) && s->kind != SCOPE_MODULE)
+		return keys_of_whole(&k->keys, s->module);
+	if (!has_function(s))
+		return keys_of_other(&k->keys, s);
+	uint32_t function = k->functions[scope];
+	switch (s->kind) {
+	case SCOPE_LOOP:
+		return keys_of_loop(&k->keys, function,
+				    loop_lists_same(&k->loops, k->loop_of[scope]));
+	case SCOPE_LINE:
+		return keys_of_line(&k->keys, function, s, place_of(k, scope));
+	default:
+		return keys_of_function(&k->keys, function);
 	}
 }
 
@@ -71,49 +226,30 @@ static bool is_better(const struct matcher *k, uint32_t a, uint32_t b)
 	return k->scope_last[a] > k->scope_last[b];
 }
 
-static bool is_whole(struct matcher *k, uint32_t scope)
-{
-	uint32_t module = scopes_get(k->a->scopes, scope)->module;
-	return module && keys_whole(&k->keys, module);
-}
-
-static uint64_t key_of(struct matcher *k, uint32_t scope)
-{
-	struct scope s = *scopes_get(k->a->scopes, scope);
-	const struct profile_node *n = &k->a->profile->nodes[k->met[scope]];
-	struct scope all = keys_whole_scope(s.module);
-	if (is_whole(k, scope))
-		return keys_of(&k->keys, &all, NULL);
-	if (s.inlined) { /* what it was inlined into is above it in the tree */
-		s.function = s.inlined;
-		s.inlined = 0;
-	}
-	return keys_of(
-		&k->keys, &s,
-		modules_answer(k->modules, n->module, n->address - (n->kind == PROFILE_CALL)));
-}
-
-/* The key of each scope, and by_key the best one of each. */
+/* The key of each scope, and for each key the best scope and the last one. */
 static struct err *group(struct matcher *k, uint64_t *keys)
 {
-	struct err *e = NULL;
-	for (uint32_t i = 1; i < k->out->count && !e; i++) {
+	bool good = true;
+	for (uint32_t i = 1; i < k->out->count && good; i++) {
 		if (!k->met[i])
 			continue;
 		keys[i] = key_of(k, i);
-		uint32_t before = lookup_find(&k->by_key, keys[i]);
-		if ((before == LOOKUP_NONE || is_better(k, i, before)) &&
-		    !lookup_put(&k->by_key, keys[i], i))
-			e = err_new("out of memory");
+		uint32_t best = lookup_find(&k->by_key, keys[i]);
+		if (best == LOOKUP_NONE || is_better(k, i, best))
+			good = lookup_put(&k->by_key, keys[i], i);
+		uint32_t last = lookup_find(&k->last_of, keys[i]);
+		if (good && (last == LOOKUP_NONE || k->scope_last[i] > k->scope_last[last]))
+			good = lookup_put(&k->last_of, keys[i], i);
 	}
-	return !e && (k->keys.key.failed || k->keys.text.failed) ? err_new("out of memory") : e;
+	return good && !k->keys.text.failed ? NULL : err_new("out of memory");
 }
 
 static struct err *name(struct matcher *k, uint32_t scope)
 {
 	const struct scope *s = scopes_get(k->a->scopes, scope);
-	bool function = s->kind == SCOPE_FUNCTION || s->kind == SCOPE_INLINE;
-	k->out->whole[scope] = is_whole(k, scope);
+	bool function = s->kind == SCOPE_FUNCTION || s->kind == SCOPE_INLINE ||
+			s->kind == SCOPE_LINE || s->kind == SCOPE_KERNEL;
+	k->out->whole[scope] = is_whole(k, scope) && s->kind != SCOPE_MODULE;
 	if (!function && !k->out->whole[scope])
 		return NULL;
 	const char *text = keys_function_name(&k->keys, s);
@@ -129,6 +265,7 @@ static struct err *match(struct matcher *k)
 	struct err *e = keys ? group(k, keys) : err_new("out of memory");
 	for (uint32_t i = 0; i < k->out->count && !e; i++) {
 		k->out->same[i] = k->met[i] ? lookup_find(&k->by_key, keys[i]) : i;
+		k->out->latest[i] = k->met[i] ? lookup_find(&k->last_of, keys[i]) : i;
 		if (k->met[i] && k->out->same[i] == i)
 			e = name(k, i);
 	}
@@ -136,25 +273,42 @@ static struct err *match(struct matcher *k)
 	return e;
 }
 
-struct err *matches_make(const struct runs *runs, struct modules *modules,
+static struct err *make(struct matcher *k)
+{
+	struct err *e = allocate(k);
+	if (e)
+		return e;
+	find_runs(k);
+	e = keys_open(k->a->profile, k->modules, k->a->scopes, k->old_runs ? k->sides : NULL,
+		      &k->keys);
+	if (!e)
+		e = find_functions(k);
+	if (!e)
+		e = find_loops(k);
+	return e ? e : match(k);
+}
+
+struct err *matches_make(const struct runs *runs, size_t old_runs, struct modules *modules,
 			 const struct attribution *a, struct matches *out, struct buf *notes)
 {
-	struct matcher k = {.runs = runs, .a = a, .modules = modules, .out = out};
+	struct matcher k = {
+		.runs = runs, .a = a, .old_runs = old_runs, .modules = modules, .out = out};
 	*out = (struct matches){0};
-	struct err *e = keys_open(a->profile, modules, a->scopes, false, &k.keys);
-	if (!e)
-		e = allocate(&k);
-	if (!e) {
-		find_last_runs(&k);
-		e = match(&k);
-	}
-	if (!e)
-		keys_note_wholes(&k.keys, notes);
+	struct err *e = make(&k);
+	if (!e && a->by != BY_MODULE)
+		builds_note_wholes(&k.keys.builds, notes);
 	keys_close(&k.keys);
+	loop_lists_free(&k.loops);
 	lookup_free(&k.by_key);
+	lookup_free(&k.last_of);
 	free(k.last);
+	free(k.sides);
 	free(k.met);
+	free(k.step);
 	free(k.scope_last);
+	free(k.scope_sides);
+	free(k.functions);
+	free(k.loop_of);
 	if (e)
 		matches_free(out);
 	return e;
@@ -167,5 +321,6 @@ void matches_free(struct matches *m)
 	free(m->same);
 	free(m->names);
 	free(m->whole);
+	free(m->latest);
 	*m = (struct matches){0};
 }

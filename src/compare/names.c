@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "analyze/shorten.h"
 #include "base/buf.h"
 
 static size_t digits(const char *at)
@@ -73,6 +74,79 @@ void name_plain(const char *name, struct buf *out)
 		buf_append(out, at, kept ? kept : 1);
 		at += kept ? kept + digits(at + kept) : 1;
 	}
+}
+
+/* ---- families ---- */
+
+/* Whether a bracket begins what a name has besides itself; "(anonymous namespace)" is part of it. */
+static bool begins_arguments(const char *at, const char *start)
+{
+	return at > start && (*at == '<' || *at == '(') &&
+	       strncmp(at, "(anonymous", strlen("(anonymous")) != 0;
+}
+
+/* Where the name begins behind its return type, which may have spaces, as may the name of an operator. */
+static size_t past_return_type(const char *name)
+{
+	static const char inside[] = " namespace)";
+	const char *end = strstr(name, "operator");
+	size_t start = 0;
+	for (size_t i = 0; name[i] && name + i != end; i++)
+		if (name[i] == ' ' && strncmp(name + i, inside, sizeof inside - 1) != 0)
+			start = i + 1;
+	return start;
+}
+
+/* Without brackets and what is in them. */
+static void put_without_arguments(const char *name, struct buf *out)
+{
+	int depth = 0;
+	for (const char *at = name; *at; at++) {
+		size_t kept = depth ? 0 : name_operator(at, name);
+		if (kept) {
+			buf_append(out, at, kept);
+			at += kept - 1;
+		} else if (depth || begins_arguments(at, name)) {
+			depth += *at == '<' || *at == '(';
+			depth -= *at == ')' || (*at == '>' && at[-1] != '-');
+		} else {
+			buf_append(out, at, 1);
+		}
+	}
+}
+
+void name_family(const char *name, struct buf *out)
+{
+	static const char constant[] = " const";
+	struct buf plain = {0};
+	if (strchr(name, '/') || strchr(name, '$')) { /* of scripts, and of other languages */
+		buf_puts(out, name);
+		return;
+	}
+	put_without_arguments(name, &plain);
+	size_t extra = sizeof constant - 1;
+	if (plain.size > extra && !strcmp(plain.data + plain.size - extra, constant))
+		plain.data[plain.size -= extra] = 0;
+	buf_puts(out, buf_text(&plain) + past_return_type(buf_text(&plain)));
+	out->failed |= plain.failed;
+	buf_free(&plain);
+}
+
+/* ---- modules ---- */
+
+void name_module_family(const char *path, struct buf *out)
+{
+	struct buf file = {0};
+	name_module(path, &file);
+	for (const char *at = buf_text(&file); *at;) {
+		size_t sign = strspn(at, ".-_"), number = sign ? digits(at + sign) : 0;
+		if (number)
+			at += sign + number;
+		else
+			buf_append(out, at++, 1);
+	}
+	out->failed |= file.failed;
+	buf_free(&file);
 }
 
 void name_module(const char *path, struct buf *out)

@@ -106,7 +106,7 @@ static void make(struct made *m, struct profile *p)
 	good(modules_open(p, false, &m->modules));
 	good(attribution_make(p, m->modules, &(struct attribution_options){.by = BY_FUNCTION},
 			      &m->a));
-	good(matches_make(&runs, m->modules, &m->a, &m->matches, &m->notes));
+	good(matches_make(&runs, 1, m->modules, &m->a, &m->matches, &m->notes));
 	m->comparison = (struct comparison){
 		.runs = m->runs,
 		.count = 2,

@@ -3,12 +3,14 @@
 
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "analyze/attribution.h"
 #include "analyze/scopes.h"
 #include "analyze/tree.h"
 #include "base/err.h"
 #include "profile/profile.h"
+#include "view/align.h"
 #include "view/comparison.h"
 #include "view/lines.h"
 
@@ -25,6 +27,23 @@ static bool *find_wanted(const struct profile *p)
 	return wanted;
 }
 
+/* Whether a step goes on in what it comes from: calls inside of what is one, and of the part that a
+   compiler split off a function. */
+static bool is_inside(const struct attribution *a, const struct comparison *c, uint32_t node,
+		      uint32_t step)
+{
+	const struct attribution_span *span = &a->spans[node],
+				      *above = &a->spans[a->profile->nodes[node].parent];
+	if (c->whole[c->same[a->steps[step].scope]])
+		return true;
+	if (step != span->first || !above->count)
+		return false;
+	const struct scope *s = scopes_get(a->scopes, a->steps[step].scope),
+			   *from = scopes_get(a->scopes,
+					      a->steps[above->first + above->count - 1].scope);
+	return strstr(s->name, ".part") && !strstr(from->name, ".part");
+}
+
 static struct err *descend(const struct attribution *a, const struct comparison *c, struct tree *t,
 			   uint32_t node, uint32_t *at)
 {
@@ -33,8 +52,8 @@ static struct err *descend(const struct attribution *a, const struct comparison 
 	for (uint32_t i = span->first; !e && i < span->first + span->count; i++) {
 		const struct attribution_step *step = &a->steps[i];
 		uint32_t scope = c ? c->same[step->scope] : step->scope;
-		if (c && c->whole[scope] && t->nodes[*at].scope == scope)
-			continue; /* calls inside of what is one */
+		if (c && t->nodes[*at].scope == scope && is_inside(a, c, node, i))
+			continue;
 		e = tree_child(t, *at, scope, at);
 		if (!e && scopes_get(a->scopes, scope)->kind == SCOPE_INLINE)
 			tree_called(t, *at, step->call_file, step->call_line);
@@ -55,6 +74,41 @@ static struct err *place_nodes(const struct attribution *a, const struct compari
 			e = descend(a, c, t, i, &places[i]);
 	}
 	free(wanted);
+	return e;
+}
+
+/* By node of the tree, the samples of either side. */
+static struct err *count_sides(const struct profile *p, const struct comparison *c,
+			       const uint32_t *places, size_t count, uint64_t (**own)[2])
+{
+	*own = calloc(count + 1, sizeof **own);
+	for (size_t i = 0; *own && i < p->value_count; i++) {
+		const struct profile_value *v = &p->values[i];
+		bool new = c->of_thread[v->thread] >= c->old_count;
+		(*own)[places[v->node]][new] += v->count;
+	}
+	return *own ? NULL : err_new("out of memory");
+}
+
+/* Joins what is the same though one side has levels that the other has not. */
+static struct err *align(const struct profile *p, const struct comparison *c, struct tree **tree,
+			 uint32_t *places)
+{
+	uint32_t *moved = calloc((*tree)->count + 1, sizeof *moved);
+	uint64_t(*own)[2] = NULL;
+	struct tree *aligned = NULL;
+	struct err *e = moved ? count_sides(p, c, places, (*tree)->count, &own)
+			      : err_new("out of memory");
+	if (!e)
+		e = align_make(*tree, (const uint64_t(*)[2])own, &aligned, moved);
+	for (size_t i = 0; !e && i < p->node_count; i++)
+		places[i] = moved[places[i]];
+	if (!e) {
+		tree_free(*tree);
+		*tree = aligned;
+	}
+	free(own);
+	free(moved);
 	return e;
 }
 
@@ -143,6 +197,8 @@ struct err *contexts_make(struct attribution *a, const struct lines *lines,
 			       : err_new("out of memory");
 	if (!e)
 		e = place_nodes(a, comparison, out->tree, places);
+	if (!e && comparison)
+		e = align(p, comparison, &out->tree, places);
 	if (!e) {
 		count_samples(p, out->tree, places);
 		e = p->metric_count ? tree_sort(out->tree, 0, false) : NULL;

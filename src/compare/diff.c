@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "compare/numbers.h"
 #include "compare/runs.h"
 
 struct differ {
@@ -36,59 +35,37 @@ static struct test_side side_of(const struct differ *f, const uint64_t *counts, 
 		   : (struct test_side){counts + split, f->scales + split, f->runs->count - split};
 }
 
-static struct test_options test_options_of(const struct diff_options *o)
-{
-	return (struct test_options){o->noise, 1 - o->alpha, o->shares};
-}
-
 static void measure(const struct differ *f, struct diff_row *r, const uint64_t *counts)
 {
 	const struct diff_options *o = &f->d->options;
-	struct test_side before = side_of(f, counts, true), after = side_of(f, counts, false);
-	struct test_options options = test_options_of(o);
+	r->counts = counts;
 	sum_side(f, counts, true, &r->old_samples, &r->old_cost);
 	sum_side(f, counts, false, &r->new_samples, &r->new_cost);
 	r->old_share = f->old_whole > 0 ? r->old_cost / f->old_whole : 0;
 	r->new_share = f->new_whole > 0 ? r->new_cost / f->new_whole : 0;
-	r->p = r->too_slow_p = -1;
+	r->p = -1;
 	r->tested = r->old_samples + r->new_samples >= TEST_LEAST &&
 		    (r->row ? (r->old_share + r->new_share) / 2 >= o->min : !o->shares);
+	f->d->tests += r->tested;
+	f->d->untested += r->row && !r->tested;
+}
+
+static void test(const struct differ *f, struct diff_row *r)
+{
+	struct diff *d = f->d;
+	const struct diff_options *o = &d->options;
+	struct test_side before = side_of(f, r->counts, true), after = side_of(f, r->counts, false);
+	struct test_options options = {o->noise, d->confidence, o->shares};
 	if (!r->tested)
 		return;
 	test_compare(&before, &after, &options, &r->test);
-	r->p = r->test.p;
+	r->p = fmin(1, r->test.p * (double)d->tests);
+	r->changed = r->test.changed;
 	/* What is new cannot have become slower; all together can. */
-	if (o->fail_above >= 0 && r->old_samples && !(r->row && o->fail_on_total))
-		r->too_slow_p = test_exceeds(&before, &after, &options, 1 + o->fail_above);
-}
-
-/* Corrects one of the two chances of total and rows. */
-static struct err *correct(struct diff *d, bool slow)
-{
-	size_t count = d->count + 1;
-	double *p = calloc(count, 2 * sizeof *p), *adjusted = p ? p + count : NULL;
-	bool good = p;
-	for (size_t i = 0; good && i < count; i++) {
-		const struct diff_row *r = i ? &d->rows[i - 1] : &d->total;
-		p[i] = slow ? r->too_slow_p : r->p;
-	}
-	good = good && holm(p, adjusted, count);
-	for (size_t i = 0; good && i < count; i++) {
-		struct diff_row *r = i ? &d->rows[i - 1] : &d->total;
-		*(slow ? &r->too_slow_p : &r->p) = adjusted[i];
-	}
-	free(p);
-	return good ? NULL : err_new("out of memory");
-}
-
-static void judge(struct diff *d, struct diff_row *r)
-{
-	r->changed = r->p >= 0 && r->p <= d->options.alpha;
-	r->too_slow = r->too_slow_p >= 0 && r->too_slow_p <= d->options.alpha;
+	r->too_slow = o->fail_above >= 0 && r->old_samples && !(r->row && o->fail_on_total) &&
+		      r->test.low > 1 + o->fail_above;
 	d->too_slow |= r->too_slow;
-	d->tests += r->tested;
 	d->changed += r->row && r->changed;
-	d->untested += r->row && !r->tested;
 }
 
 static int compare_rows(const struct diff_row *x, const struct diff_row *y, double by_x,
@@ -131,15 +108,13 @@ static struct err *set_scales(struct differ *f)
 	return NULL;
 }
 
-static struct err *measure_all(struct differ *f, const struct counts *rows)
+static struct err *measure_all(struct differ *f, const struct counts *rows, uint64_t *whole)
 {
 	struct diff *d = f->d;
-	uint64_t *whole = calloc(f->runs->count + 1, sizeof *whole), ignored;
+	uint64_t ignored;
 	d->rows = calloc(rows->count + 1, sizeof *d->rows);
-	if (!whole || !d->rows) {
-		free(whole);
+	if (!whole || !d->rows)
 		return err_new("out of memory");
-	}
 	for (size_t i = 0; i < f->runs->count; i++)
 		whole[i] = f->runs->all[i].samples;
 	sum_side(f, whole, true, &ignored, &f->old_whole);
@@ -150,7 +125,10 @@ static struct err *measure_all(struct differ *f, const struct counts *rows)
 		r->row = &rows->all[i];
 		measure(f, r, rows->counts + i * rows->runs);
 	}
-	free(whole);
+	d->confidence = 1 - d->options.alpha / (double)(d->tests ? d->tests : 1);
+	for (size_t i = 0; i <= d->count; i++)
+		test(f, i ? &d->rows[i - 1] : &d->total);
+	d->total.counts = NULL; /* they go */
 	return NULL;
 }
 
@@ -158,6 +136,7 @@ struct err *diff_make(const struct runs *runs, const struct counts *rows,
 		      const struct diff_options *options, struct diff *out)
 {
 	struct differ f = {.runs = runs, .d = out};
+	uint64_t *whole = calloc(runs->count + 1, sizeof *whole);
 	*out = (struct diff){
 		.options = *options,
 		.metric = runs->metric,
@@ -166,20 +145,32 @@ struct err *diff_make(const struct runs *runs, const struct counts *rows,
 	};
 	struct err *e = set_scales(&f);
 	if (!e)
-		e = measure_all(&f, rows);
-	if (!e)
-		e = correct(out, false);
-	if (!e)
-		e = correct(out, true);
-	for (size_t i = 0; i <= out->count && !e; i++)
-		judge(out, i ? &out->rows[i - 1] : &out->total);
+		e = measure_all(&f, rows, whole);
 	if (!e)
 		qsort(out->rows, out->count, sizeof *out->rows,
 		      options->shares ? compare_shares : compare_costs);
+	free(whole);
 	free(f.scales);
 	if (e)
 		diff_free(out);
 	return e;
+}
+
+const char *diff_verdict(const struct diff *d, const struct diff_row *r)
+{
+	bool shares = d->options.shares;
+	if (!r->tested)
+		return "too few";
+	if (!r->changed)
+		return "noise";
+	if (!r->old_samples)
+		return "new";
+	if (!r->new_samples)
+		return "gone";
+	bool more = shares ? r->new_share > r->old_share : r->new_cost > r->old_cost;
+	if (shares || strcmp(d->unit, "ns") != 0)
+		return more ? "more" : "less";
+	return more ? "slower" : "faster";
 }
 
 void diff_free(struct diff *d)

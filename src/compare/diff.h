@@ -3,8 +3,10 @@
 /*
  * What changed between some runs and others: each row's cost before and after,
  * and whether the difference is more than chance (compare/test.h). Many rows are
- * looked at, so some would look changed by luck: Holm's correction keeps the
- * chance that any at all is called changed wrongly below `alpha`.
+ * looked at, so some would look changed by luck: each interval is so wide that the
+ * chance that any at all misses what is true is below `alpha` (Bonferroni). All that
+ * is said of a row follows from its interval: it changed if "no change" is not in
+ * it, and it is too slow if all of it is above what is allowed.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -30,7 +32,8 @@ struct diff_options {
 };
 
 struct diff_row {
-	const struct row *row; /* NULL: all together */
+	const struct row *row;  /* NULL: all together */
+	const uint64_t *counts; /* by run; of rows */
 	uint64_t old_samples, new_samples;
 	double old_cost, new_cost; /* of a run on average, in the metric's unit */
 	double old_share, new_share;
@@ -38,8 +41,7 @@ struct diff_row {
 	struct test_result test; /* of costs, or shares */
 	double p;                /* corrected; < 0: not tested */
 	bool changed;            /* more than chance */
-	double too_slow_p;       /* corrected, of "not slower than fail_above"; < 0: not asked */
-	bool too_slow;
+	bool too_slow;           /* by more than fail_above, for sure */
 };
 
 struct diff {
@@ -49,6 +51,7 @@ struct diff {
 	struct diff_row *rows; /* those that changed first, then by difference */
 	size_t count;
 	size_t tests;        /* total and rows that were tested */
+	double confidence;   /* of each interval, so that all together have 1 - alpha */
 	size_t changed;      /* rows */
 	size_t untested;     /* rows */
 	bool too_slow;       /* total or a row */
@@ -59,6 +62,9 @@ struct diff {
 struct err *diff_make(const struct runs *runs, const struct counts *rows,
 		      const struct diff_options *options, struct diff *out);
 void diff_free(struct diff *diff);
+
+/* "slower", "faster", "more", "less", "new", "gone", "noise", "too few". */
+const char *diff_verdict(const struct diff *diff, const struct diff_row *row);
 
 /* Appends the table for people. */
 void diff_text(const struct diff *diff, const struct runs *runs, const struct text_options *options,

@@ -28,8 +28,9 @@ static void put_test(struct json *j, const struct diff *d)
 	json_begin_object(j);
 	json_put_string(j, "compared", d->options.shares ? "share" : "cost");
 	json_put_string(j, "statistic", d->has_replicates ? "welch" : "poisson");
-	json_put_string(j, "correction", "holm");
+	json_put_string(j, "correction", "bonferroni");
 	json_put_double(j, "alpha", d->options.alpha);
+	json_put_double(j, "confidence", d->confidence);
 	json_put_double(j, "noise", d->has_replicates ? NAN : d->options.noise);
 	json_put_double(j, "min", d->options.min);
 	json_put_u64(j, "tests", d->tests);
@@ -63,6 +64,7 @@ static void put_change(struct json *j, const struct diff *d, const struct diff_r
 	json_put_double(j, "p_corrected", r->p >= 0 ? r->p : NAN);
 	json_put_bool(j, "tested", r->tested);
 	json_put_bool(j, "changed", r->changed);
+	json_put_string(j, "verdict", diff_verdict(d, r));
 	if (d->options.fail_above >= 0)
 		json_put_bool(j, "too_slow", r->too_slow);
 }

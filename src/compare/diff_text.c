@@ -6,7 +6,6 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "analyze/summary.h"
 #include "base/buf.h"
@@ -34,22 +33,6 @@ static double score(const struct diff *d, const struct diff_row *r, bool old)
 	if (d->options.shares)
 		return old ? r->old_share : r->new_share;
 	return old ? r->old_cost : r->new_cost;
-}
-
-static const char *verdict(const struct diff *d, const struct diff_row *r)
-{
-	if (!r->tested)
-		return "too few";
-	if (!r->changed)
-		return "noise";
-	if (!r->old_samples)
-		return "new";
-	if (!r->new_samples)
-		return "gone";
-	bool more = score(d, r, false) > score(d, r, true);
-	if (d->options.shares || strcmp(d->unit, "ns") != 0)
-		return more ? "more" : "less";
-	return more ? "slower" : "faster";
 }
 
 static const char *colour_of(const struct diff *d, const struct diff_row *r)
@@ -91,7 +74,7 @@ static void put_row(const struct drawing *d, const struct diff_row *r)
 		   text_cost(new, r->new_cost, d->d->unit));
 	put_interval(d, r);
 	buf_printf(d->out, " %6.2f%% %6.2f%%  %-8s", 100 * r->old_share, 100 * r->new_share,
-		   verdict(d->d, r));
+		   diff_verdict(d->d, r));
 	buf_puts(d->out, r->changed ? style(d, TEXT_PLAIN) : "");
 	if (r->row)
 		text_row(r->row, d->o, d->o->width > NUMBERS ? d->o->width - NUMBERS : 0, d->out);
@@ -124,10 +107,10 @@ static void put_footer(const struct drawing *d, uint64_t more)
 	buf_printf(d->out, "\n%s", style(d, TEXT_DIM));
 	if (more)
 		buf_printf(d->out, "%" PRIu64 " more rows: --limit shows more\n", more);
-	buf_printf(d->out,
-		   "%zu of %zu rows changed; the chance that any is called so wrongly is at most "
-		   "%g%% (Holm)\n",
-		   x->changed, x->count - x->untested, 100 * o->alpha);
+	buf_printf(
+		d->out,
+		"%zu of %zu rows changed; the chance that any interval is wrong is at most %g%%\n",
+		x->changed, x->count - x->untested, 100 * o->alpha);
 	if (x->untested)
 		buf_printf(d->out,
 			   "%zu rows with less than %g%% or few samples were not looked "

@@ -27,7 +27,9 @@
  * The correction is half a sample of each side, as counts come in whole numbers.
  * With equal scales and r = 1 this is the sign test of the samples, a little to
  * the safe side. The interval of after / before has all r for which t is not
- * larger than usual, so it and p never contradict each other.
+ * larger than usual, so it and p never contradict each other: it leaves out 1 if and only if p says that
+ * something changed. With runs that scatter much, such r may lie in two pieces; what is between 1 and the
+ * piece with after / before is then decided by whether 1 itself is plausible.
  */
 #include "compare/test.h"
 
@@ -152,14 +154,31 @@ static double find_edge(const struct question *q, double inside, double outside)
 	return inside;
 }
 
-static void find_interval(const struct question *q, struct test_result *out)
+static double find_low(const struct question *q, double middle, bool same)
 {
-	double middle = out->before > 0 ? out->after / out->before : RATIO_MAX, far = middle;
-	out->low = is_plausible(q, 0) ? 0 : find_edge(q, middle, 0);
+	if (!same && middle > 1)
+		return find_edge(q, middle, 1);
+	return is_plausible(q, 0) ? 0 : find_edge(q, same ? fmin(middle, 1) : middle, 0);
+}
+
+static double find_high(const struct question *q, double middle, bool same)
+{
+	double inside = same ? fmax(middle, 1) : middle, far = inside;
+	if (!same && middle < 1)
+		return find_edge(q, middle, 1);
 	do
 		far = far * 2 + 1e-3;
 	while (far < RATIO_MAX && is_plausible(q, far));
-	out->high = far < RATIO_MAX ? find_edge(q, middle, far) : INFINITY;
+	return far < RATIO_MAX ? find_edge(q, inside, far) : INFINITY;
+}
+
+static void find_interval(const struct question *q, struct test_result *out)
+{
+	double middle = out->before > 0 ? out->after / out->before : RATIO_MAX;
+	bool same = is_plausible(q, 1);
+	out->low = find_low(q, middle, same);
+	out->high = find_high(q, middle, same);
+	out->changed = !same;
 }
 
 void test_compare(const struct test_side *before, const struct test_side *after,
@@ -175,14 +194,4 @@ void test_compare(const struct test_side *before, const struct test_side *after,
 	out->error = sqrt(variance(&q, 0, out->before, r, &ignored) +
 			  variance(&q, 1, out->after, r, &ignored));
 	find_interval(&q, out);
-}
-
-double test_exceeds(const struct test_side *before, const struct test_side *after,
-		    const struct test_options *options, double ratio)
-{
-	struct question q;
-	double df;
-	question_make(before, after, options, &q);
-	double t = t_of(&q, ratio, &df);
-	return student_above(t, df);
 }

@@ -19,7 +19,7 @@ struct test_side {
 struct test_options {
 	double noise;      /* how much a run differs from the next by itself, as a part of the cost:
 			 assumed where no side has several runs to tell */
-	double confidence; /* of the interval: 0.95 */
+	double confidence; /* of the interval, and of what is called changed */
 	bool shares;       /* scales are parts of a whole */
 };
 
@@ -27,16 +27,13 @@ struct test_result {
 	double before, after; /* mean cost of a run */
 	double p;             /* two-sided, of "nothing changed"; not corrected */
 	double low, high;     /* interval of after / before; high may be INFINITY */
+	bool changed;         /* 1 is not in it */
 	double error;         /* standard error of after - before */
 	double df; /* degrees of freedom, INFINITY where nothing was estimated from runs */
 };
 
 void test_compare(const struct test_side *before, const struct test_side *after,
 		  const struct test_options *options, struct test_result *out);
-
-/* The chance of such a result, or one further up, if after is no more than ratio * before. */
-double test_exceeds(const struct test_side *before, const struct test_side *after,
-		    const struct test_options *options, double ratio);
 
 /* Fewer samples than this on both sides together decide nothing. */
 #define TEST_LEAST 10

@@ -24,7 +24,7 @@ function compareWith(shares) {
 		tree: new m.TopDown(model, selection)};
 }
 
-function checkRow(compare, counts, p, wanted, all) {
+function checkRow(compare, counts, {p, tests}, wanted, all) {
 	const {name} = wanted, measure = compare.measure(counts);
 	["old", "new"].forEach((side, s) => {
 		assert.equal(measure.samples[s], wanted[side].samples, `${name}: ${side} samples`);
@@ -40,16 +40,55 @@ function checkRow(compare, counts, p, wanted, all) {
 	assert.equal(compare.isTested(counts, all), wanted.tested, `${name}: tested`);
 	assert.equal(p >= 0, wanted.tested, `${name}: has a chance`);
 	assert.equal(p >= 0 && p <= compare.limits.alpha, wanted.changed, `${name}: changed`);
+	assert.equal(compare.verdict(measure, p), wanted.verdict, `${name}: verdict`);
 	if (!wanted.tested)
 		return;
 	close(compare.chance(counts, all), wanted.p, `${name}: p`, 1e-8);
 	close(p, wanted.p_corrected, `${name}: corrected p`, 1e-8);
-	const [low, high] = compare.interval(counts);
+	const [low, high] = compare.interval(counts, tests);
+	assert.equal(low > 1 || high < 1, wanted.changed, `${name}: the interval says something else than the verdict`);
 	close(low, wanted.interval[0], `${name}: interval`, 1e-8);
 	if (wanted.interval[1] === null)
 		assert.equal(high, Infinity);
 	else
 		close(high, wanted.interval[1], `${name}: interval`, 1e-8);
+}
+
+// No row with the numbers of a row of `culprit diff` says another thing than that, wherever it stands, and every row's
+// verdict is that of its interval.
+function checkSaying(compare, {callers, flat, tree}, diff) {
+	const said = new Map(), key = (samples) => samples.join(" ");
+	const counts = (row, base) => row[base].join(" ");
+	for (const row of callers.level(null).rows()) {
+		const {p} = compare.judge(row, "self", callers, () => callers);
+		if (p >= 0)
+			said.set(counts(row, "self"), compare.verdict(compare.measure(row.self), p));
+	}
+	if (diff.total.tested)
+		said.set(counts(tree.level(null).rows()[0], "total"), diff.total.verdict);
+	const check = (row, base, view) => {
+		const {p, tests} = compare.judge(row, base, view, () => callers), verdict = compare.verdict(compare.measure(row[base]), p);
+		if (p < 0)
+			return;
+		checks++;
+		assert.equal(verdict, said.get(counts(row, base)) ?? verdict, `${m.rowName(model, row)}: other than diff says`);
+		const [low, high] = compare.interval(row[base], tests);
+		assert.equal(low > 1 || high < 1, verdict !== "noise", `${m.rowName(model, row)}: ${verdict}, ${low} to ${high}`);
+		said.set(counts(row, base), verdict);
+	};
+	for (const base of ["self", "total"]) {
+		for (let node = 0; node < model.nodes.count; node++)
+			check(tree.row(node), base, tree);
+		for (const view of [callers, flat])
+			for (const row of view.level(null).rows().slice(0, 30)) {
+				check(row, base, view);
+				if (row.leaf)
+					continue;
+				const below = view.level(row);
+				compare.remember(view, below, () => callers);
+				below.rows().slice(0, 30).forEach((one) => check(one, base, view));
+			}
+	}
 }
 
 // Functions, by what tells them apart in both.
@@ -75,22 +114,24 @@ for (const [i, path] of diffs.entries()) {
 	for (const wanted of diff.rows) {
 		const name = `${wanted.name} ${wanted.module || ""}`, row = found.get(name);
 		assert.ok(row, `${name} is not in the page`);
-		checkRow(compare, row.self, family.chances[row.scope], wanted, false);
+		checkRow(compare, row.self, compare.judge(row, "self", callers, () => callers), wanted, false);
 		const flatRow = inFlat.get(name); // functions that are only inlined stand in others there
 		if (!flatRow)
 			continue;
 		assert.deepEqual(flatRow.self, row.self, `${name} in flat`);
-		assert.equal(compare.corrected(flatRow, "self", flat, () => callers), family.chances[row.scope]);
+		assert.equal(compare.judge(flatRow, "self", flat, () => callers).p, family.chances[row.scope]);
 	}
 	const [top] = tree.level(null).rows();
-	checkRow(compare, top.total, family.total, {name: "(all)", ...diff.total}, true);
+	checkRow(compare, top.total, {p: family.total, tests: family.tests}, {name: "(all)", ...diff.total}, true);
+	assert.equal(diff.test.tests, family.tests);
+	checkSaying(compare, {callers, flat, tree}, diff);
 	// What is shown of the whole tree adds up.
 	for (const side of [0, 1]) {
 		const sum = rows.reduce((s, row) => s + compare.rowMeasure(row, "self").cost[side], 0);
 		close(sum, compare.whole[side], `side ${side} adds up`);
 	}
 	// Contexts: a chance is at least what it is alone, and a child never has more than its parent.
-	const contexts = compare.contexts("total"), chances = [...model.nodes.parent].map((_, node) => contexts.get(node) ?? -1);
+	const contexts = compare.contexts("total"), chances = [...model.nodes.parent].map((_, node) => contexts.get(node)?.p ?? -1);
 	for (let node = 1; node < model.nodes.count; node++) {
 		const row = tree.row(node), up = tree.row(model.nodes.parent[node]);
 		const counts = row.total, above = up.total;
@@ -148,5 +189,5 @@ close(m.normalAbove(37), 5.725571222524577e-300, "normal", 1e-10);
 close(m.studentAbove(2.228138851964939, 10), 0.025, "Student", 1e-10);
 close(m.studentAbove(1, 1), 0.25, "Student", 1e-12);
 close(m.studentAbove(1.959963984540054, Infinity), 0.025, "Student", 1e-12);
-assert.deepEqual([...m.holm([0.01, -1, 0.04, 0.03])], [0.03, -1, 0.06, 0.06]);
+assert.deepEqual(m.correct([0.01, -1, 0.04, 0.5]), {tests: 3, chances: [0.03, -1, 0.12, 1]});
 console.log(`${checks} numbers compared`);

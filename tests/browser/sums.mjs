@@ -130,19 +130,23 @@ function checkViews(model, selection, simple) {
 }
 
 // Chances, from those of all nodes and of all functions.
-function simpleContexts(comparison, base, simple) {
-	const {zoom} = comparison.selection, {parent, end} = comparison.model.nodes, of = new Map(), list = [];
-	for (let node = zoom; node < end[zoom]; node++) {
-		const counts = simple.map((one) => one[base][node]);
-		if (!comparison.isTested(counts))
-			continue;
-		const same = base === "total" && node > zoom && simple.every(({total}) => total[node] === total[parent[node]]);
-		of.set(node, same ? of.get(parent[node]) : list.length);
-		if (!same)
-			list.push(comparison.chance(counts, node === 0 && base === "total"));
-	}
-	const adjusted = m.holm(list);
-	return new Map([...of].map(([node, test]) => [node, adjusted[test]]));
+function simpleContexts(comparison, simple) {
+	const {selection: {zoom}, shares} = comparison, {parent, end} = comparison.model.nodes, tests = [];
+	const {known} = comparison.functions("self"), result = {total: new Map(), self: new Map()};
+	for (const base of ["total", "self"])
+		for (let node = zoom; node < end[zoom]; node++) {
+			const counts = simple.map((one) => one[base][node]), key = counts.join(" ");
+			if (!comparison.isTested(counts) || (!node && shares))
+				continue;
+			const up = result.total.get(base === "self" ? node : parent[node]);
+			const test = up && up.key === key ? up : {key, p: comparison.chance(counts), known: known.get(key)};
+			result[base].set(node, test);
+			if (test !== up && !test.known)
+				tests.push(test);
+		}
+	const chanceOf = (test) => test.known ? test.known.p : Math.min(1, test.p * tests.length);
+	const byNode = (map) => new Map([...map].map(([node, test]) => [node, chanceOf(test)]));
+	return {total: byNode(result.total), self: byNode(result.self)};
 }
 
 function checkFunctions(comparison, callers, wanted) {
@@ -152,22 +156,28 @@ function checkFunctions(comparison, callers, wanted) {
 		const counts = rows.map((row) => row[base]), keys = counts.map((list) => list.join());
 		const first = keys.map((key, i) => base === "self" ? i : keys.indexOf(key));
 		const all = comparison.selection.values("total", comparison.selection.zoom);
-		const adjusted = m.holm([comparison.chance(all, true),
-			...counts.map((c, i) => first[i] === i ? comparison.chance(c) : -1)]);
+		const known = base === "self" ? new Map() : comparison.allContexts.known;
+		const isTest = (key, i) => first[i] === i && !known.has(counts[i].join(" "));
+		const raw = [...base === "self" ? [comparison.chance(all, true)] : [],
+			...keys.map((key, i) => isTest(key, i) ? comparison.chance(counts[i]) : -1)];
+		const {length} = raw.filter((p) => p >= 0), adjusted = raw.map((p) => p < 0 ? p : Math.min(1, p * length));
+		const shift = base === "self" ? 1 : 0;
 		equal(tested, rows.length, `functions tested by ${base}`);
-		equal(total, adjusted[0], "all together");
+		equal(total, shift ? adjusted[0] : comparison.functions("self").total, "all together");
 		equal(chances.filter((p) => p >= 0).length, rows.length, `functions with a chance by ${base}`);
-		rows.forEach((row, i) => equal(chances[row.scope], adjusted[first[i] + 1], `chance of function ${row.scope}`));
+		rows.forEach((row, i) => equal(chances[row.scope],
+			known.get(counts[i].join(" "))?.p ?? adjusted[first[i] + shift], `chance of function ${row.scope}`));
 		equal(changed, rows.filter((row) => chances[row.scope] <= comparison.limits.alpha).length, "functions that changed");
 	}
 }
 
 function checkComparison(model, comparison, simple) {
 	const {selection} = comparison, tree = new m.TopDown(model, selection), [top] = tree.level(null).rows();
+	const contexts = simpleContexts(comparison, simple);
 	for (const base of ["total", "self"]) {
-		const wanted = simpleContexts(comparison, base, simple), got = comparison.contexts(base);
+		const wanted = contexts[base], got = comparison.contexts(base);
 		assert.deepEqual([...got.keys()], [...wanted.keys()], `${where}: contexts tested by ${base}`);
-		wanted.forEach((p, node) => equal(got.get(node), p, `chance of node ${node}`));
+		wanted.forEach((p, node) => equal(got.get(node).p, p, `chance of node ${node}`));
 		const level = tree.level(top), costs = comparison.levelCosts(level, base);
 		const chances = comparison.levelChances(tree, level, base, null);
 		level.ids.forEach((node, place) => {

@@ -105,13 +105,13 @@ def check_diff(old, new, before, after):
     rows = {key(r): r for r in found["rows"] if r["tested"]}
     rows[None] = found["total"]
     check("diff: rows", set(rows), set(ps))
-    worst = 0.0
-    for rank, k in enumerate(sorted(ps, key=ps.get)):
-        worst = max(worst, min(1.0, ps[k] * (len(ps) - rank)))
+    for k, p in ps.items():
         if k in rows:
-            check(f"diff: p of {k}", rows[k]["p"], ps[k])
-            check(f"diff: corrected p of {k}", rows[k]["p_corrected"], worst)
-            check(f"diff: {k} changed", rows[k]["changed"], worst <= ALPHA)
+            corrected, (low, high) = min(1.0, p * len(ps)), rows[k]["interval"]
+            check(f"diff: p of {k}", rows[k]["p"], p)
+            check(f"diff: corrected p of {k}", rows[k]["p_corrected"], corrected)
+            check(f"diff: {k} changed", rows[k]["changed"], corrected <= ALPHA)
+            check(f"diff: interval of {k}", low > 1 or (high is not None and high < 1), corrected <= ALPHA)
     return len(ps)
 
 

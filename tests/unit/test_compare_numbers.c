@@ -53,18 +53,6 @@ static void tails_are_right(void **state)
 			assert_near(student_above(student_quantile(p, df), df), p, 1e-6);
 }
 
-static void corrections_are_holms(void **state)
-{
-	const double p[] = {0.01, 0.04, -1, 0.03, 0.005};
-	const double wanted[] = {0.03, 0.06, -1, 0.06, 0.02};
-	double adjusted[5];
-	(void)state;
-	assert_true(holm(p, adjusted, 5));
-	for (int i = 0; i < 5; i++)
-		assert_near(adjusted[i], wanted[i], 1e-12);
-	assert_true(holm(p, adjusted, 0));
-}
-
 static void moments_are_right(void **state)
 {
 	const double values[] = {2, 4, 4, 4, 5, 5, 7, 9};
@@ -80,6 +68,15 @@ static void moments_are_right(void **state)
 	assert_true(m.deviation == 0);
 	moments_of(values, 0, &m);
 	assert_true(m.sum == 0);
+}
+
+static void expect_name(void (*make)(const char *name, struct buf *out), const char *name,
+			const char *wanted)
+{
+	struct buf b = {0};
+	make(name, &b);
+	assert_string_equal(buf_text(&b), wanted);
+	buf_free(&b);
 }
 
 static void names_lose_their_numbers(void **state)
@@ -103,16 +100,32 @@ static void names_lose_their_numbers(void **state)
 		{"a.part", "a"},
 	};
 	(void)state;
-	for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
-		struct buf b = {0};
-		name_plain(pairs[i][0], &b);
-		assert_string_equal(buf_text(&b), pairs[i][1]);
-		buf_free(&b);
-	}
-	struct buf b = {0};
-	name_module("/usr/lib/libx.so.1 (deleted)", &b);
-	assert_string_equal(buf_text(&b), "libx.so.1");
-	buf_free(&b);
+	for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
+		expect_name(name_plain, pairs[i][0], pairs[i][1]);
+	expect_name(name_module, "/usr/lib/libx.so.1 (deleted)", "libx.so.1");
+}
+
+static void names_have_families(void **state)
+{
+	static const char *const pairs[][2] = {
+		{"solve", "solve"},
+		{"double fib<double>(double)", "fib"},
+		{"double app::sum<double>(std::vector<double> const&)", "app::sum"},
+		{"app::Box<int>::operator<(app::Box<int> const&)", "app::Box::operator<"},
+		{"Foo::operator bool() const", "Foo::operator bool"},
+		{"Foo<a->b>::g() const", "Foo::g"},
+		{"(anonymous namespace)::f(int)", "(anonymous namespace)::f"},
+		{"decltype(auto) f<int>(int)", "f"},
+		{"main::{lambda(int)#}::operator()(int) const", "main::{lambda#}::operator()"},
+		{"/home/x/a script.py", "/home/x/a script.py"},
+	};
+	(void)state;
+	for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
+		expect_name(name_family, pairs[i][0], pairs[i][1]);
+	expect_name(name_module_family, "/usr/lib/libx.so.1.2", "libx.so");
+	expect_name(name_module_family, "/usr/lib/libx-1.3.so (deleted)", "libx.so");
+	expect_name(name_module_family, "/usr/bin/python3.11", "python3");
+	expect_name(name_module_family, "/opt/app-old", "app-old");
 }
 
 /* ---- one row ---- */
@@ -184,8 +197,7 @@ static void periods_weigh(void **state)
 	assert_near(r.before, 1000, 1e-12);
 	assert_near(r.after, 1000, 1e-12);
 	assert_true(r.p > 0.99);
-	assert_true(test_exceeds(&before, &after, &o, 1.05) > 0.7);
-	assert_true(test_exceeds(&before, &after, &o, 0.8) < 1e-3);
+	assert_true(r.low > 0.8 && r.high < 1.25 && r.low < 1 && r.high > 1);
 }
 
 /* ---- simulation: many rows, pairs of recordings ---- */
@@ -239,7 +251,23 @@ static double share_of(int row)
 
 struct outcome {
 	bool any, hot, too_slow;
+	bool missed; /* an interval that does not have what is true */
 };
+
+/* A row's verdict, its corrected chance and its interval are of one test. */
+static void check_agreement(const struct diff *d, const struct diff_row *r)
+{
+	if (!r->tested)
+		return;
+	bool outside = r->test.low > 1 || r->test.high < 1;
+	assert_true(r->test.low <= r->test.high);
+	assert_true(r->changed == outside);
+	if (fabs(r->p - d->options.alpha) > 1e-9)
+		assert_true(r->changed == (r->p <= d->options.alpha));
+	assert_true(!strcmp(diff_verdict(d, r), "noise") == !outside);
+	if (r->too_slow)
+		assert_true(r->changed && r->test.low > 1 + d->options.fail_above);
+}
 
 static struct outcome simulate(const struct world *w)
 {
@@ -272,8 +300,15 @@ static struct outcome simulate(const struct world *w)
 	assert_null(diff_make(&runs, &table, &o, &d));
 	out.any = d.changed || d.total.changed;
 	out.too_slow = d.too_slow;
-	for (size_t i = 0; i < d.count; i++)
-		out.hot |= d.rows[i].row == &rows[1] && d.rows[i].changed;
+	check_agreement(&d, &d.total);
+	for (size_t i = 0; i < d.count; i++) {
+		const struct diff_row *r = &d.rows[i];
+		double ratio = r->row == &rows[1] ? w->slower : 1;
+		out.hot |= r->row == &rows[1] && r->changed;
+		check_agreement(&d, r);
+		out.missed |= !w->shares && r->tested &&
+			      (ratio < r->test.low || ratio > r->test.high);
+	}
 	diff_free(&d);
 	return out;
 }
@@ -286,12 +321,70 @@ static struct outcome simulate(const struct world *w)
 
 static void count(const struct world *w, int *any, int *hot, int *too_slow)
 {
+	int missed = 0;
 	*any = *hot = *too_slow = 0;
 	for (int i = 0; i < PAIRS; i++) {
 		struct outcome o = simulate(w);
 		*any += o.any;
 		*hot += o.hot;
 		*too_slow += o.too_slow;
+		missed += o.missed;
+	}
+	/* All intervals together have what is true. */
+	assert_true(missed <= ALARMS_MAX);
+}
+
+/* One row that may be called noise or changed: what is said of it is what its interval says. With one more
+   row to be tested, both are more careful. */
+static void verdict_is_that_of_the_interval(void **state)
+{
+	(void)state;
+	for (uint64_t more = 0; more < 400; more++) {
+		struct run all[2] = {{.path = "a", .period = 1}, {.path = "b", .period = 1}};
+		char name[] = "f";
+		struct row rows[8] = {{.name = name}, {.name = name}, {.name = name},
+				      {.name = name}, {.name = name}, {.name = name},
+				      {.name = name}, {.name = name}};
+		uint64_t counts[16];
+		struct runs runs = {.all = all, .count = 2, .metric = "clock", .unit = "ns"};
+		struct counts table = {.all = rows, .count = 8, .runs = 2, .counts = counts};
+		struct diff_options o = {.old_runs = 1, .alpha = 0.05, .fail_above = 0};
+		struct diff d;
+		for (size_t i = 0; i < 8; i++) {
+			counts[2 * i] = 1000;
+			counts[2 * i + 1] = 1000 + more * i / 4;
+			all[0].samples += counts[2 * i];
+			all[1].samples += counts[2 * i + 1];
+		}
+		assert_null(diff_make(&runs, &table, &o, &d));
+		assert_int_equal(d.tests, 9);
+		assert_near(d.confidence, 1 - 0.05 / 9, 1e-12);
+		check_agreement(&d, &d.total);
+		for (size_t i = 0; i < d.count; i++)
+			check_agreement(&d, &d.rows[i]);
+		diff_free(&d);
+	}
+}
+
+/* The ratios that are plausible may lie in two pieces; 1 may be in the other one, or between them. */
+static void interval_has_no_change_or_not(void **state)
+{
+	(void)state;
+	random_state = 20261117;
+	for (int i = 0; i < 20000; i++) {
+		uint64_t old[4], new[4];
+		size_t olds = 1 + (size_t)(uniform() * 4), news = 1 + (size_t)(uniform() * 4);
+		double mean = exp(8 * uniform()), scatter = 2 * uniform();
+		for (size_t k = 0; k < 4; k++) {
+			old[k] = poisson(mean * exp(scatter * normal()));
+			new[k] = poisson(mean * exp(scatter * normal()));
+		}
+		struct test_result r = compare_counts(old, olds, new, news, 0.02);
+		bool outside = r.low > 1 || r.high < 1;
+		assert_true(r.changed == outside);
+		assert_true(r.changed == (r.p <= 0.05));
+		if (r.before > 0)
+			assert_true(r.low <= r.after / r.before && r.after / r.before <= r.high);
 	}
 }
 
@@ -384,7 +477,7 @@ static void changes_are_found(void **state)
 		print_message("# change %zu: found %d of %d, too slow %d\n", i, hot, PAIRS,
 			      too_slow);
 		assert_true(hot >= PAIRS * 90 / 100);
-		assert_true(too_slow >= PAIRS * 70 / 100);
+		assert_true(too_slow >= PAIRS * 60 / 100);
 	}
 	count(&limit, &any, &hot, &too_slow);
 	print_message("# at the limit: %d of %d\n", too_slow, PAIRS);
@@ -395,13 +488,15 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(tails_are_right),
-		cmocka_unit_test(corrections_are_holms),
 		cmocka_unit_test(moments_are_right),
 		cmocka_unit_test(names_lose_their_numbers),
+		cmocka_unit_test(names_have_families),
 		cmocka_unit_test(single_runs_are_compared_as_counts),
 		cmocka_unit_test(several_runs_are_compared_by_their_scatter),
 		cmocka_unit_test(periods_weigh),
 		cmocka_unit_test(few_samples_say_little),
+		cmocka_unit_test(verdict_is_that_of_the_interval),
+		cmocka_unit_test(interval_has_no_change_or_not),
 		cmocka_unit_test(false_alarms_are_rare),
 		cmocka_unit_test(changes_are_found),
 	};

@@ -4,11 +4,14 @@
 // every view has them for its rows.
 //
 // What a row took is the mean of a side's runs, and whether that changed is tested as by `culprit diff`
-// (statistics.js). Many rows are looked at, so chances are corrected (Holm) among
+// (statistics.js). Many rows are looked at, so chances and intervals are corrected for how many are tested of
 //
 //     functions          all of them and all together, for their own samples: what `culprit diff` has
 //     contexts           all of the tree; one with just the samples of its caller is the same test
 //     others             those beside it: callers of a function, loops in it, files, modules
+//
+// Equal samples are the same test wherever they stand: a row with those of a function, or of all together, gets what
+// the function got. So no two rows with the same numbers say different things, and none says another than `culprit diff`.
 
 import {KIND, inBlocks, sumsType} from "./model.js";
 import {rowsByThread} from "./lists.js";
@@ -17,13 +20,14 @@ import {Selection, compilePattern, rowsByLine, samplesByThread} from "./select.j
 import {numbersOf} from "./levels.js";
 import {BottomUp, TopDown, valuesAt} from "./views.js";
 import {keepsOwn, nodesOfScopes, ownOfNodes, ownOfThreads} from "./own.js";
-import {Side, TEST_LEAST, holm, testChance, testInterval} from "./statistics.js";
+import {Side, TEST_LEAST, correct, testChance, testInterval} from "./statistics.js";
 import {addScaled, addWeighted, areCommon, chancesOf, commonOfRuns, commonOwnOfRuns, findLeast, findLeastLate, findOwn,
 	firstFrom, firstOfEach, listLeast, sumGroups, takeChances} from "./compare_find.js";
 import {defaultLimits, fileRuns, sideText, splitRuns} from "./compare_sides.js";
 
 const CELLS_MAX = 32e6; // numbers for the runs of groups
 const ROWS_FEW_ENOUGH = 1e6; // to be gone through at once
+const NOT_TESTED = {p: -1, tests: 0};
 const LEAST = 0.999; // of what is large enough: weights are not exact
 
 // Columns may have been added to those that were recorded (columns.js).
@@ -31,10 +35,9 @@ function metricsOf(model) {
 	return model.recorded ? model.recorded.metrics : model.metrics;
 }
 
-// Whether two places have the same in all arrays.
-function isLike(arrays, place, other) {
-	for (let r = 0; r < arrays.length; r++)
-		if (arrays[r][place] !== arrays[r][other])
+function isLike(list, other) {
+	for (let r = 0; r < list.length; r++)
+		if (list[r] !== other[r])
 			return false;
 	return true;
 }
@@ -214,8 +217,9 @@ export class Comparison {
 	chance(counts, all = false) {
 		return this.isTested(counts, all) ? testChance(counts, this.sides, this.options) : -1;
 	}
-	interval(counts) {
-		return testInterval(counts, this.sides, this.options);
+	// The interval of what changed, among so many tests.
+	interval(counts, tests) {
+		return testInterval(counts, this.sides, {...this.options, confidence: 1 - this.limits.alpha / Math.max(1, tests)});
 	}
 
 	// Corrected chances
@@ -225,24 +229,46 @@ export class Comparison {
 			this.families.set(name, make());
 		return this.families.get(name);
 	}
-	// Of functions, by scope, and of all together: {total, chances}, and how many are tested and changed. `callers`: the
-	// view of that name. Functions with the same samples are different ones, but totals with the same are mostly those
-	// of one call chain: a test each.
-	functions(base, callers) {
-		return this.family("functions " + base, () => {
-			const chances = new Float64Array(this.model.scopes.count).fill(-1);
-			const {zoom, sums} = this.selection, total = sums.map((one) => one.total(zoom));
-			const {scopes, arrays} = base === "self" ? this.ownOfLarge(callers) : {scopes: null, arrays: callers.sums.total};
-			const places = this.findTested(arrays, scopes ? 0 : 1, arrays[0].length);
-			const tested = scopes ? places.map((place) => scopes[place]) : places;
-			const counts = places.map((place) => arrays.map((array) => array[place]));
-			const first = base === "self" ? counts.map((_, i) => i) : firstOfEach(counts);
-			const adjusted = holm([this.chance(total, true),
-				...counts.map((c, i) => first[i] === i ? this.chance(c) : -1)]);
-			tested.forEach((scope, i) => { chances[scope] = adjusted[first[i] + 1]; });
-			const changed = tested.filter((scope) => chances[scope] <= this.limits.alpha).length;
-			return {total: adjusted[0], chances, tested: tested.length, changed};
+	// Of functions, by scope: {chances, verdictOf}, how many are tested and changed, and `total`: the chance of all together.
+	// `callers`: the view of that name.
+	functions(base, callers = null) {
+		return this.family("functions " + base, () => base === "self" ? this.ownFunctions(callers) : this.allOfFunctions(callers));
+	}
+	ownFunctions(callers) {
+		const {zoom, sums} = this.selection, total = sums.map((one) => one.total(zoom)), {scopes, arrays} = this.ownOfLarge(callers);
+		const places = this.findTested(arrays, scopes ? 0 : 1, arrays[0].length), all = this.isTested(total, true) ? [total] : [];
+		const lists = [...all, ...places.map((place) => valuesAt(arrays, place))];
+		const {verdicts, tests, known} = this.judgeTogether(lists, null, new Map());
+		const {p} = all.length ? verdicts.shift() : NOT_TESTED;
+		return {...this.byScope(scopes ? places.map((place) => scopes[place]) : places, verdicts), total: p, tests, known};
+	}
+	// Totals with the same samples are mostly those of one call chain: a test each.
+	allOfFunctions(callers) {
+		const arrays = callers.sums.total, tested = this.findTested(arrays, 1, arrays[0].length);
+		const lists = tested.map((place) => valuesAt(arrays, place));
+		const {verdicts, known} = this.judgeTogether(lists, firstOfEach(lists), this.allContexts.known);
+		return {...this.byScope(tested, verdicts), total: this.functions("self").total, known};
+	}
+	byScope(tested, verdicts) {
+		const chances = new Float64Array(this.model.scopes.count).fill(-1), of = new Map();
+		tested.forEach((scope, i) => {
+			chances[scope] = verdicts[i].p;
+			of.set(scope, verdicts[i]);
 		});
+		const changed = verdicts.filter(({p}) => p <= this.limits.alpha).length;
+		return {chances, tested: tested.length, changed, verdictOf: (scope) => of.get(scope) || NOT_TESTED};
+	}
+	// Tests lists of samples: {verdicts: {p: corrected chance, tests: of how many it is one}, by list; tests: how many were
+	// made; known: with these}.
+	// first: by list, the one that it is the same test as; null: each is one of its own. known: what was said before, by
+	// samples, which stays.
+	judgeTogether(lists, first, known) {
+		const keys = lists.map((list) => list.join(" ")), isNew = (i) => (!first || first[i] === i) && !known.has(keys[i]);
+		const {tests, chances} = correct(lists.map((list, i) => isNew(i) ? testChance(list, this.sides, this.options) : -1));
+		const verdicts = keys.map((key, i) => known.get(key) || {p: chances[first ? first[i] : i], tests});
+		return {verdicts, tests, get known() {
+			return new Map([...keys.map((key, i) => [key, verdicts[i]]), ...known]);
+		}};
 	}
 	// Functions that may be large enough by their own samples: {scopes, arrays: of these, by run}. They are among those
 	// that are if all samples count. Where a zoom begins in a loop, that is a function, too: then all are looked at
@@ -252,7 +278,7 @@ export class Comparison {
 		if (selection === this.all)
 			return {scopes, arrays};
 		if (model.scopes.kind[model.nodes.scope[zoom]] === KIND.loop)
-			return {scopes: null, arrays: callers.sums.self};
+			return {scopes: null, arrays: (callers || new BottomUp(model, selection)).sums.self};
 		const {nodes, groups} = this.nodesOfLarge, from = firstFrom(nodes, zoom), to = firstFrom(nodes, model.nodes.end[zoom]);
 		const [inside, groupsInside] = [nodes.subarray(from, to), groups.subarray(from, to)];
 		return {scopes, arrays: sums.map((one) => sumGroups(one.numbers("self", inside), groupsInside, scopes.length))};
@@ -334,56 +360,70 @@ export class Comparison {
 		}
 		return selection.large;
 	}
-	// Of contexts, by node: those that are tested.
+	// The verdicts of contexts that are tested, by node.
 	contexts(base) {
-		return this.family("contexts " + base, () => {
-			const {nodes, total, ...known} = this.findLarge(), {parent} = this.model.nodes, {sums} = this.selection;
-			const numbers = base === "total" ? total : known.self || sums.map((one) => one.numbers(base, nodes));
-			const places = new Map(), of = new Map(), list = []; // of: node -> its test
-			for (let place = 0; place < nodes.length; place++) {
-				const node = nodes[place], counts = valuesAt(numbers, place), up = places.get(parent[node]);
-				places.set(node, place);
-				if (!this.isTested(counts))
-					continue;
-				const same = base === "total" && up !== undefined && isLike(total, place, up);
-				of.set(node, same ? of.get(parent[node]) : list.length);
-				if (!same)
-					list.push(node ? testChance(counts, this.sides, this.options) : this.chance(counts, base === "total"));
-			}
-			const adjusted = holm(list);
-			return new Map([...of].map(([node, test]) => [node, adjusted[test]]));
+		return this.allContexts[base];
+	}
+	// Total and self are tested together: what calls nothing has the same.
+	get allContexts() {
+		return this.family("contexts", () => {
+			const {nodes, total, ...large} = this.findLarge(), {parent} = this.model.nodes, lists = [], first = [];
+			const self = large.self || this.selection.sums.map((one) => one.numbers("self", nodes));
+			const totals = new Map(), selves = new Map();
+			this.listContexts(nodes, total, {lists, first, places: totals}, (node) => totals.get(parent[node]));
+			this.listContexts(nodes, self, {lists, first, places: selves}, (node) => totals.get(node));
+			const judged = this.judgeTogether(lists, first, this.functions("self").known), {verdicts} = judged;
+			const byNode = (places) => new Map([...places].map(([node, place]) => [node, verdicts[place]]));
+			return {total: byNode(totals), self: byNode(selves), known: judged.known};
 		});
+	}
+	// Appends the samples of nodes that are tested. places: gets where, by node; first: which they are the same test as.
+	// sameAs(node): the place of samples that may be the same.
+	listContexts(nodes, arrays, {lists, first, places}, sameAs) {
+		for (let i = 0; i < nodes.length; i++) {
+			const node = nodes[i], counts = valuesAt(arrays, i), same = sameAs(node);
+			if (!this.isTested(counts) || (!node && this.shares)) // its share is always all
+				continue;
+			first.push(same !== undefined && isLike(counts, lists[same]) ? first[same] : lists.length);
+			places.set(node, lists.length);
+			lists.push(counts);
+		}
 	}
 	// The corrected chances of all rows of a level; -1: not tested. callers(): the view of that name.
 	levelChances(view, level, base, callers) {
-		if (view instanceof TopDown) {
+		if (view instanceof TopDown)
 			return chancesOf(level, this.contexts(base));
-		}
 		const known = this.family(level, () => ({}));
-		known[base] = known[base] || this.otherChances(view, level, base, callers);
-		return known[base];
+		known.chances = known.chances || this.otherChances(view, level, callers);
+		return known.chances[base];
 	}
-	// Functions among functions, others among those beside them. Rows remember what they got.
-	otherChances(view, level, base, callers) {
-		const result = new Float64Array(level.length).fill(-1);
-		const known = this.functionsOf(view, level), others = [];
-		const {chances} = known.includes(1) ? this.functions(base, callers()) : {};
-		if (!known.includes(0)) { // their numbers are those of the functions
-			inBlocks(0, level.length, (from, to) => takeChances(from, to, level.scopes, chances, result));
+	// Functions among functions, others among those beside them, by total and self: {total, self}. Rows remember what they
+	// got.
+	otherChances(view, level, callers) {
+		const isFunction = this.functionsOf(view, level), bases = ["total", "self"], lists = [], others = [];
+		const result = {total: new Float64Array(level.length).fill(-1), self: new Float64Array(level.length).fill(-1)};
+		for (const base of bases) {
+			const {chances} = isFunction.includes(1) ? this.functions(base, callers()) : {};
+			if (!isFunction.includes(0)) { // their numbers are those of the functions
+				inBlocks(0, level.length, (from, to) => takeChances(from, to, level.scopes, chances, result[base]));
+				continue;
+			}
+			const arrays = this.runs.map((_, r) => level.numbers(base, r));
+			for (const place of this.findTested(arrays, 0, level.length)) {
+				if (isFunction[place]) {
+					result[base][place] = chances[level.scopes[place]];
+					continue;
+				}
+				lists.push(valuesAt(arrays, place));
+				others.push({place, base});
+			}
+		}
+		if (!others.length)
 			return result;
-		}
-		const arrays = this.runs.map((_, r) => level.numbers(base, r));
-		for (const place of this.findTested(arrays, 0, level.length)) {
-			if (known[place])
-				result[place] = chances[level.scopes[place]];
-			else
-				others.push(place);
-		}
-		const adjusted = holm(others.map((place) => this.chance(arrays.map((array) => array[place]))));
-		others.forEach((place, i) => {
-			const row = level.row(place);
-			result[place] = adjusted[i];
-			this.family(row, () => ({}))[base] = adjusted[i];
+		const {verdicts} = this.judgeTogether(lists, firstOfEach(lists), this.functions("total", callers()).known);
+		others.forEach(({place, base}, i) => {
+			result[base][place] = verdicts[i].p;
+			this.family(level.row(place), () => ({}))[base] = verdicts[i];
 		});
 		return result;
 	}
@@ -392,7 +432,6 @@ export class Comparison {
 		if (!this.functionsOf(view, level).includes(0))
 			return;
 		this.levelChances(view, level, "total", callers);
-		this.levelChances(view, level, "self", callers);
 	}
 	// By place: 1 where a row stands for a function as a whole.
 	functionsOf(view, level) {
@@ -409,16 +448,15 @@ export class Comparison {
 			flags[place] = levelOf[level.ids[place]] === 2 && kind[level.scopes[place]] !== KIND.loop ? 1 : 0;
 		return flags;
 	}
-	// The corrected chance of a row; -1: it is not tested.
-	corrected(row, base, view, callers) {
+	// The corrected chance of a row (-1: it is not tested), and of how many tests it is one: {p, tests}.
+	judge(row, base, view, callers) {
 		if (row.node >= 0)
-			return this.contexts(base).get(row.node) ?? -1;
+			return this.contexts(base).get(row.node) || NOT_TESTED;
 		const isFunction = view instanceof BottomUp ? !row.key.includes(".") :
 			row.level === 2 && this.model.scopes.kind[row.scope] !== KIND.loop;
 		if (isFunction)
-			return this.functions(base, callers()).chances[row.scope];
-		const judged = this.families.get(row);
-		return judged && base in judged ? judged[base] : this.chance(row[base]);
+			return this.functions(base, callers()).verdictOf(row.scope);
+		return this.families.get(row)?.[base] || {p: this.chance(row[base]), tests: 1};
 	}
 	verdict(measure, p) {
 		if (p < 0)
@@ -448,7 +486,7 @@ export class Comparison {
 		});
 	}
 	isSure(node) {
-		const p = this.contexts("total").get(node) ?? -1;
+		const {p} = this.contexts("total").get(node) || NOT_TESTED;
 		return p >= 0 && p <= this.limits.alpha;
 	}
 	// How much a node changed for certain, from -5 to 5: 0 is not told from chance. `all`: or perhaps.

@@ -34,15 +34,15 @@ export function takeChances(from, to, scopes, chances, result) {
 		result[i] = chances[scopes[i]];
 }
 
-// Of the rows of a level, from those of some nodes; -1: not tested. Whichever are fewer are gone through.
+// Of the rows of a level, from the verdicts of some nodes; -1: not tested. Whichever are fewer are gone through.
 export function chancesOf(level, contexts) {
 	const chances = new Float64Array(level.length).fill(-1);
 	if (level.length < contexts.size) {
 		for (let place = 0; place < level.length; place++)
-			chances[place] = contexts.get(level.ids[place]) ?? -1;
+			chances[place] = contexts.get(level.ids[place])?.p ?? -1;
 		return chances;
 	}
-	for (const [node, p] of contexts) {
+	for (const [node, {p}] of contexts) {
 		const place = level.placeOf(node);
 		if (place >= 0)
 			chances[place] = p;

@@ -163,8 +163,9 @@ export function formatChance(p) {
 
 function judged(app, row, base) {
 	const measure = app.comparison.rowMeasure(row, base);
-	const p = app.comparison.corrected(row, base, app.view(app.treeView()), () => app.view("callers"));
-	return {measure, p, verdict: app.comparison.verdict(measure, p), changed: p >= 0 && p <= app.comparison.limits.alpha};
+	const {p, tests} = app.comparison.judge(row, base, app.view(app.treeView()), () => app.view("callers"));
+	return {measure, p, tests, verdict: app.comparison.verdict(measure, p),
+		changed: p >= 0 && p <= app.comparison.limits.alpha};
 }
 
 // The numbers of a cell: [share, amount, part of the bar, class].
@@ -258,25 +259,25 @@ export function comparedSort(app) {
 export function comparedLines(app, row, bases = ["total", "self"]) {
 	const {comparison} = app, {names, unit} = comparison, lines = [];
 	for (const base of bases) {
-		const {measure, p, verdict} = judged(app, row, base);
+		const {measure, p, tests, verdict} = judged(app, row, base);
 		if (base === "self" && !measure.samples[0] && !measure.samples[1]) {
 			lines.push(["self", "no samples"]);
 			continue;
 		}
 		names.forEach((name, side) => lines.push([`${name} ${base}`, `${formatShare(measure.share[side])} · ` +
 			`${formatCost(unit, measure.cost[side])} · ${formatError(measure.samples[side])}`]));
-		lines.push([`${base} change`, changeText(comparison, row[base], measure, p, verdict)]);
+		lines.push([`${base} change`, changeText(comparison, row[base], measure, {p, tests, verdict})]);
 	}
 	return lines;
 }
 
 // "slower: +20 ms, +1.20 pp, +12.0% (95%: +8.0% to +16.0%), p = 0.001"
-function changeText(comparison, counts, measure, p, verdict) {
+function changeText(comparison, counts, measure, {p, tests, verdict}) {
 	const ratio = formatRatio(measure.ratio);
 	const parts = [formatDifference(comparison.unit, measure.difference), formatPoints(measure.shareDifference)];
 	if (p < 0)
 		return `${verdict}: ${[...parts, ratio].filter(Boolean).join(", ")}`;
-	const [low, high] = comparison.interval(counts).map(formatRatio);
+	const [low, high] = comparison.interval(counts, tests).map(formatRatio);
 	const sure = `${Math.round(100 * (1 - comparison.limits.alpha))}%`;
 	return `${verdict}: ${[...parts, ratio].filter(Boolean).join(", ")} (${sure}: ${low} to ${high}), ${formatChance(p)}`;
 }

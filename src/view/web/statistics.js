@@ -92,19 +92,11 @@ export function studentAbove(t, df) {
 	return t >= 0 ? tail : 1 - tail;
 }
 
-// Holm's correction of an array of chances. Those below 0 take no part.
-export function holm(list) {
-	const adjusted = Float64Array.from(list), order = [];
-	for (let i = 0; i < list.length; i++)
-		if (list[i] >= 0)
-			order.push(i);
-	order.sort((a, b) => list[a] - list[b] || a - b);
-	let highest = 0;
-	order.forEach((index, i) => {
-		highest = Math.max(highest, Math.min(1, list[index] * (order.length - i)));
-		adjusted[index] = highest;
-	});
-	return adjusted;
+// Corrects an array of chances for the number of tests that are made (Bonferroni), which those below 0 are none of:
+// {chances, tests}.
+export function correct(list) {
+	const tests = list.reduce((sum, p) => sum + (p >= 0 ? 1 : 0), 0);
+	return {tests, chances: list.map((p) => p >= 0 ? Math.min(1, p * tests) : p)};
 }
 
 // The runs of a side: those from `first` on, and what a sample stands for in each.
@@ -199,14 +191,26 @@ export function testChance(counts, sides, options) {
 	return Math.min(1, 2 * studentAbove(Math.abs(t), df));
 }
 
-// The interval of after / before: [low, high]; high may be Infinity.
+// The interval of after / before: [low, high]; high may be Infinity. It has 1 if and only if that is plausible.
 export function testInterval(counts, sides, options) {
-	const q = new Question(counts, sides, options);
+	const q = new Question(counts, sides, options), same = q.isPlausible(1);
 	const middle = q.spreads[0].mean > 0 ? q.spreads[1].mean / q.spreads[0].mean : RATIO_MAX;
-	let far = middle;
-	const low = q.isPlausible(0) ? 0 : q.findEdge(middle, 0);
+	return [findLow(q, middle, same), findHigh(q, middle, same)];
+}
+
+function findLow(q, middle, same) {
+	if (!same && middle > 1)
+		return q.findEdge(middle, 1);
+	return q.isPlausible(0) ? 0 : q.findEdge(same ? Math.min(middle, 1) : middle, 0);
+}
+
+function findHigh(q, middle, same) {
+	const inside = same ? Math.max(middle, 1) : middle;
+	let far = inside;
+	if (!same && middle < 1)
+		return q.findEdge(middle, 1);
 	do
 		far = far * 2 + 1e-3;
 	while (far < RATIO_MAX && q.isPlausible(far));
-	return [low, far < RATIO_MAX ? q.findEdge(middle, far) : Infinity];
+	return far < RATIO_MAX ? q.findEdge(inside, far) : Infinity;
 }

@@ -8,9 +8,7 @@
 #include "base/array.h"
 #include "base/err.h"
 #include "base/hash.h"
-#include "base/path.h"
 #include "compare/names.h"
-#include "image/places.h"
 
 enum { KEY_WHOLE = 1000 }; /* beside enum scope_kind */
 
@@ -115,25 +113,9 @@ uint64_t keys_of_function(const struct keys *k, uint32_t number)
 	return k->functions[number].key;
 }
 
-uint64_t keys_of_loop(const struct keys *k, uint32_t number, uint32_t loop)
+uint64_t keys_of_piece(const struct keys *k, uint32_t number, const struct scope *s, uint32_t same)
 {
-	return hash_number(hash_number(k->functions[number].key, SCOPE_LOOP), loop);
-}
-
-static bool equal(const char *a, const char *b)
-{
-	return a == b || (a && b && !strcmp(a, b));
-}
-
-uint64_t keys_of_line(const struct keys *k, uint32_t number, const struct scope *s,
-		      const struct place *p)
-{
-	bool known = p && p->declared_line > 0 && p->declared_line <= s->line &&
-		     equal(p->declared_file, s->file);
-	uint64_t key = hash_number(k->functions[number].key, SCOPE_LINE);
-	key = hash_text(key, path_file(s->file));
-	return hash_number(hash_number(key, known),
-			   (uint64_t)(known ? s->line - p->declared_line : s->line));
+	return hash_number(hash_number(k->functions[number].key, s->kind), same);
 }
 
 uint64_t keys_of_other(struct keys *k, const struct scope *s)

@@ -6,8 +6,8 @@
  *    function   its plain name (compare/names.h) and its module (compare/builds.h), inlined or not. Of
  *               functions that only one side has, one of each side that are of one family (other
  *               template arguments, other parameters)
- *    loop       its function, and which of the function's loops it is (compare/loop_lists.h)
- *    line       its function and how far below the function's first line it is
+ *    loop       its function, and which of the function's loops it is (compare/inside.h)
+ *    line       its function, and which of the function's lines it is
  *    module     the file name
  *
  * A function without a name is known by its address as long as all runs have the same file; else all
@@ -23,7 +23,6 @@
 
 struct err;
 struct modules;
-struct place;
 struct profile;
 struct scope;
 struct scopes;
@@ -55,12 +54,11 @@ struct err *keys_function(struct keys *keys, const struct scope *scope, uint8_t 
 /* Finds families, after keys_function was asked for all scopes: sets `same`. */
 struct err *keys_join_families(struct keys *keys);
 
-/* The key of a function (a number that is `same`); that of a line of it, which is at
-   `place` (NULL: not known); that of a loop of it with this number; that of anything else. */
+/* The key of a function (a number that is `same`); that of a loop or a line in it, which has this number in
+   all builds; that of anything else. */
 uint64_t keys_of_function(const struct keys *keys, uint32_t number);
-uint64_t keys_of_line(const struct keys *keys, uint32_t number, const struct scope *line,
-		      const struct place *place);
-uint64_t keys_of_loop(const struct keys *keys, uint32_t number, uint32_t loop);
+uint64_t keys_of_piece(const struct keys *keys, uint32_t number, const struct scope *piece,
+		       uint32_t same);
 uint64_t keys_of_other(struct keys *keys, const struct scope *scope);
 /* That of all of a module. */
 uint64_t keys_of_whole(const struct keys *keys, uint32_t module);

@@ -9,8 +9,8 @@
 #include "analyze/modules.h"
 #include "analyze/scopes.h"
 #include "base/err.h"
+#include "compare/inside.h"
 #include "compare/keys.h"
-#include "compare/loop_lists.h"
 #include "compare/runs.h"
 #include "image/places.h"
 #include "profile/profile.h"
@@ -21,7 +21,7 @@ struct matcher {
 	size_t old_runs;
 	struct modules *modules;
 	struct keys keys;
-	struct loop_lists loops;
+	struct inside inside;
 	struct matches *out;
 	uint32_t *last; /* by profile node: the last run with samples there or below, plus 1 */
 	uint8_t *sides; /* by profile node: the sides that have samples there or below */
@@ -30,7 +30,7 @@ struct matcher {
 	uint32_t *scope_last; /* by scope: the last run that has it, plus 1 */
 	uint8_t *scope_sides;
 	uint32_t *functions;   /* by scope: the function that it is or is in (keys.h) */
-	uint32_t *loop_of;     /* by scope of a loop: its number (loop_lists.h) */
+	uint32_t *piece;       /* by scope of a loop or line: its number (inside.h) */
 	struct lookup by_key;  /* -> the scope that stands for all with this key */
 	struct lookup last_of; /* the same -> the one of the last run */
 };
@@ -50,10 +50,10 @@ static struct err *allocate(struct matcher *k)
 	k->scope_last = calloc(scopes + 1, sizeof *k->scope_last);
 	k->scope_sides = calloc(scopes + 1, sizeof *k->scope_sides);
 	k->functions = calloc(scopes + 1, sizeof *k->functions);
-	k->loop_of = calloc(scopes + 1, sizeof *k->loop_of);
+	k->piece = calloc(scopes + 1, sizeof *k->piece);
 	bool good = k->out->same && k->out->names && k->out->whole && k->out->latest && k->last &&
 		    k->sides && k->met && k->step && k->scope_last && k->scope_sides &&
-		    k->functions && k->loop_of;
+		    k->functions && k->piece;
 	return good ? NULL : err_new("out of memory");
 }
 
@@ -97,15 +97,6 @@ static const struct answer *answer_of(const struct matcher *k, uint32_t scope)
 	return modules_answer(k->modules, n->module, n->address - (n->kind == PROFILE_CALL));
 }
 
-/* Where a line is: steps go from the outermost place to the innermost, which is the first of the answer. */
-static const struct place *place_of(const struct matcher *k, uint32_t line)
-{
-	const struct answer *answer = answer_of(k, line);
-	return answer && k->step[line] < answer->count
-		       ? &answer->places[answer->count - 1 - k->step[line]]
-		       : NULL;
-}
-
 static bool is_whole(struct matcher *k, uint32_t scope)
 {
 	uint32_t module = scopes_get(k->a->scopes, scope)->module;
@@ -135,37 +126,57 @@ static struct err *find_functions(struct matcher *k)
 	return e;
 }
 
-/* ---- loops ---- */
+/* ---- loops and lines ---- */
 
-static bool is_loop(const struct matcher *k, uint32_t scope)
+static bool is_piece(const struct matcher *k, uint32_t scope)
 {
 	const struct scope *s = scopes_get(k->a->scopes, scope);
-	return s->kind == SCOPE_LOOP && s->module;
+	return s->module && (s->kind == SCOPE_LOOP || s->kind == SCOPE_LINE);
 }
 
-static struct err *add_loop(struct matcher *k, uint32_t scope)
+/* Where a line is: steps go from the outermost place to the innermost, which is the first of the answer. */
+static const struct place *place_of(const struct answer *answer, uint32_t step)
+{
+	return answer && step < answer->count ? &answer->places[answer->count - 1 - step] : NULL;
+}
+
+static struct err *add_piece(struct matcher *k, uint32_t scope)
 {
 	const struct scope *s = scopes_get(k->a->scopes, scope);
-	const struct scope *f = scopes_get(k->a->scopes, s->inlined ? s->inlined : s->function);
-	struct loop_where where = {
+	struct inside_where w = {
 		.function = k->functions[scope],
 		.module = s->module,
 		.last_run = k->scope_last[scope],
-		.written = f,
 		.answer = answer_of(k, scope),
 		.nameless = !k->keys.functions[k->functions[scope]].known,
 	};
-	return loop_lists_add(&k->loops, s, &where, &k->loop_of[scope]);
+	if (s->kind == SCOPE_LINE) {
+		const struct place *p = place_of(w.answer, k->step[scope]);
+		w.first_file = p ? p->declared_file : NULL;
+		w.first_line = p ? p->declared_line : 0;
+		return inside_add_line(&k->inside, s, k->step[scope], &w, &k->piece[scope]);
+	}
+	const struct scope *f = scopes_get(k->a->scopes, s->inlined ? s->inlined : s->function);
+	w.first_file = f->file;
+	w.first_line = f->line;
+	return inside_add_loop(&k->inside, s, &w, &k->piece[scope]);
 }
 
-/* Of a loop, what comes next: a function that is inlined or called there. */
-static struct err *add_content(struct matcher *k, uint32_t loop, uint32_t below)
+static struct pieces *pieces_of(struct matcher *k, uint32_t scope)
+{
+	bool line = scopes_get(k->a->scopes, scope)->kind == SCOPE_LINE;
+	return line ? &k->inside.lines : &k->inside.loops;
+}
+
+/* Of a loop or line, what comes next: a function that is inlined or called there. */
+static struct err *add_content(struct matcher *k, uint32_t piece, uint32_t below)
 {
 	enum scope_kind kind = scopes_get(k->a->scopes, below)->kind;
-	if (!is_loop(k, loop) || (kind != SCOPE_FUNCTION && kind != SCOPE_INLINE))
+	if (!is_piece(k, piece) ||
+	    (kind != SCOPE_FUNCTION && kind != SCOPE_INLINE && kind != SCOPE_LINE))
 		return NULL;
-	return loop_lists_contain(&k->loops, k->loop_of[loop],
-				  keys_of_function(&k->keys, k->functions[below]));
+	return pieces_contain(pieces_of(k, piece), k->piece[piece],
+			      keys_of_function(&k->keys, k->functions[below]));
 }
 
 static struct err *add_contents(struct matcher *k)
@@ -185,15 +196,15 @@ static struct err *add_contents(struct matcher *k)
 	return e;
 }
 
-static struct err *find_loops(struct matcher *k)
+static struct err *find_pieces(struct matcher *k)
 {
 	struct err *e = NULL;
 	for (uint32_t i = 1; i < k->out->count && !e; i++)
-		if (k->met[i] && is_loop(k, i))
-			e = add_loop(k, i);
-	if (!e && k->loops.count)
+		if (k->met[i] && is_piece(k, i))
+			e = add_piece(k, i);
+	if (!e && (k->inside.loops.count || k->inside.lines.count))
 		e = add_contents(k);
-	return e ? e : loop_lists_match(&k->loops);
+	return e ? e : inside_match(&k->inside);
 }
 
 /* ---- which is which ---- */
@@ -205,16 +216,10 @@ static uint64_t key_of(struct matcher *k, uint32_t scope)
 		return keys_of_whole(&k->keys, s->module);
 	if (!has_function(s))
 		return keys_of_other(&k->keys, s);
-	uint32_t function = k->functions[scope];
-	switch (s->kind) {
-	case SCOPE_LOOP:
-		return keys_of_loop(&k->keys, function,
-				    loop_lists_same(&k->loops, k->loop_of[scope]));
-	case SCOPE_LINE:
-		return keys_of_line(&k->keys, function, s, place_of(k, scope));
-	default:
-		return keys_of_function(&k->keys, function);
-	}
+	if (is_piece(k, scope))
+		return keys_of_piece(&k->keys, k->functions[scope], s,
+				     pieces_of(k, scope)->all[k->piece[scope]].same);
+	return keys_of_function(&k->keys, k->functions[scope]);
 }
 
 /* Whether scope a is the better one to stand for both. */
@@ -284,7 +289,7 @@ static struct err *make(struct matcher *k)
 	if (!e)
 		e = find_functions(k);
 	if (!e)
-		e = find_loops(k);
+		e = find_pieces(k);
 	return e ? e : match(k);
 }
 
@@ -298,7 +303,7 @@ struct err *matches_make(const struct runs *runs, size_t old_runs, struct module
 	if (!e && a->by != BY_MODULE)
 		builds_note_wholes(&k.keys.builds, notes);
 	keys_close(&k.keys);
-	loop_lists_free(&k.loops);
+	inside_free(&k.inside);
 	lookup_free(&k.by_key);
 	lookup_free(&k.last_of);
 	free(k.last);
@@ -308,7 +313,7 @@ struct err *matches_make(const struct runs *runs, size_t old_runs, struct module
 	free(k.scope_last);
 	free(k.scope_sides);
 	free(k.functions);
-	free(k.loop_of);
+	free(k.piece);
 	if (e)
 		matches_free(out);
 	return e;

@@ -95,13 +95,19 @@ static uint32_t compare_content(const struct pieces *l, const struct piece *a,
 	return either ? (uint32_t)(all * both / either) : 0;
 }
 
+static bool has_same(const struct piece *a, const struct piece *b, int trait)
+{
+	return a->traits[trait] == b->traits[trait] && a->traits[trait] != PIECE_UNKNOWN;
+}
+
 static uint32_t score(const struct pieces *l, const struct piece_weights *w, uint32_t first,
 		      uint32_t second)
 {
 	const struct piece *a = &l->all[first], *b = &l->all[second];
 	uint32_t sum = compare_content(l, a, b, w->content);
 	for (int i = 0; i < PIECE_TRAITS; i++)
-		if (a->traits[i] == b->traits[i] && a->traits[i] != PIECE_UNKNOWN)
+		if (has_same(a, b, i) && (i != PIECE_REST || has_same(a, b, PIECE_BEFORE) ||
+					  has_same(a, b, PIECE_AFTER)))
 			sum += w->traits[i];
 	return sum >= w->least ? sum : 0;
 }

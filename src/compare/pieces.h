@@ -24,7 +24,7 @@ enum piece_trait {
 	PIECE_INSIDE, /* from the first line of the loop that it is in */
 	PIECE_BEFORE, /* from the piece before it; this and the next two are found by pieces_match */
 	PIECE_AFTER,  /* to the piece behind it */
-	PIECE_REST,   /* to the function's last piece */
+	PIECE_REST,   /* to the function's last piece; it counts if one of the two before does */
 	PIECE_TRAITS,
 };
 

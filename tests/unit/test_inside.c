@@ -216,6 +216,19 @@ static void other_optimisation(void **state)
 	expect(&old, &new, STRUCTURE_LINE, "12:0 13:13 14:14 16:16 18:18 20:20 22:22");
 }
 
+/* Nearly all of a function went elsewhere: what is left is at its line, not at the end. */
+static void little_is_left(void **state)
+{
+	static const struct line all[] = {LINE(1, 11), LOOP(1, 13, 14), LINE(2, 13),
+					  LINE(2, 14), LINE(1, 16),     {0}};
+	static const struct line left[] = {LINE(1, 14), {0}};
+	struct build old, new;
+	(void)state;
+	make_build(&old, 10, true, all);
+	make_build(&new, 10, true, left);
+	expect(&old, &new, STRUCTURE_LINE, "11:0 13:0 14:14 16:0");
+}
+
 /* Without lines there is the nesting, and what is inlined. */
 static void without_lines(void **state)
 {
@@ -277,7 +290,7 @@ int main(void)
 		cmocka_unit_test(moved_as_a_whole), cmocka_unit_test(loop_before),
 		cmocka_unit_test(loop_around),      cmocka_unit_test(other_optimisation),
 		cmocka_unit_test(without_lines),    cmocka_unit_test(lines_between),
-		cmocka_unit_test(three_builds),
+		cmocka_unit_test(three_builds),     cmocka_unit_test(little_is_left),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,6 +3,7 @@
 /*
  * The few functions of statistics that comparing needs.
  */
+#include <stdbool.h>
 #include <stddef.h>
 
 /* The chance that a standard normal number is above z. */

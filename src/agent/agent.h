@@ -97,6 +97,7 @@ struct agent_frames {
 };
 
 #define SCRIPT_TABLES 16u
+#define CALLED_CHUNKS 4u
 
 /* A thread's record: first the part that the collector reads, then the agent's own. */
 struct agent_thread {
@@ -140,6 +141,8 @@ struct agent_thread {
 	   copied to; 0: none */
 	uint64_t script_thread;
 	uint32_t script_tables[SCRIPT_TABLES], script_table_count, script_text;
+	/* Calls of the sample before, outermost first, with their functions. */
+	uint32_t called_count, called[CALLED_CHUNKS];
 	struct agent_frames memo; /* the walk before, outermost frame first */
 	/* The current walk, innermost frame first, up to the frame where it meets the memo. */
 	struct agent_frames fresh;

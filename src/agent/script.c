@@ -28,6 +28,7 @@
 #define NAME_MAX_BYTES 1024u /* of a name or a path */
 #define LINES_MAX 8192u      /* bytes of a table of lines */
 #define CODE_MAX 512u        /* bytes of a code object that are copied */
+#define CHECKED_ALWAYS 8u    /* innermost calls, with the ends of groups */
 
 struct reader {
 	uint64_t pages[PAGES];
@@ -97,13 +98,13 @@ static uint64_t find_thread(struct agent_thread *t, struct reader *r, const stru
 	return 0;
 }
 
-/* In the list of fresh frames, which the walk does not need any more: sp is the code object, or 0 at the end of a group, and
-   pc is the instruction, or where on the C stack the group belongs. */
-static bool add_call(struct agent_thread *t, uint64_t code, uint64_t instruction)
+/* In the list of fresh frames, which the walk does not need any more: sp is the code object, or 0 at the end of a group; pc is
+   the instruction, or where on the C stack the group belongs; slot is the interpreter's frame. */
+static bool add_call(struct agent_thread *t, uint64_t code, uint64_t instruction, uint64_t frame)
 {
 	struct agent_frame *f = t->fresh.count < CALLS_MAX ? frames_add(t, &t->fresh) : NULL;
 	if (f)
-		*f = (struct agent_frame){.sp = code, .pc = instruction};
+		*f = (struct agent_frame){.sp = code, .pc = instruction, .slot = frame};
 	return f;
 }
 
@@ -123,16 +124,16 @@ static bool read_calls(struct agent_thread *t, struct reader *r, const struct py
 		bool last = mark == l->mark_last;
 		frame = word(r, here + l->frame_previous);
 		if (last && !l->by_record) {
-			if (!add_call(t, 0, here))
+			if (!add_call(t, 0, here, 0))
 				return false;
 			continue;
 		}
 		uint64_t code = word(r, here + l->frame_code) & ~7ull;
-		if (code && !add_call(t, code, word(r, here + l->frame_instruction)))
+		if (code && !add_call(t, code, word(r, here + l->frame_instruction), here))
 			return false;
 		if (!last)
 			continue;
-		if (!add_call(t, 0, record))
+		if (!add_call(t, 0, record, 0))
 			return false;
 		record = word(r, record + l->record_previous);
 		frame = record ? word(r, record + l->record_frame) : 0;
@@ -298,18 +299,45 @@ static bool fits(const struct agent_thread *t)
 	return !left;
 }
 
-static uint32_t insert_call(struct agent_thread *t, struct reader *r, const struct python *p,
-			    uint32_t parent, const struct agent_frame *call)
+/* The place of a call in what is kept of the sample before; NULL: it is too far in. */
+static struct agent_frame *called_at(struct agent_thread *t, uint32_t number)
 {
+	uint32_t index = number / FRAMES_PER_CHUNK;
+	if (index < CALLED_CHUNKS && !t->called[index])
+		t->called[index] = scratch_take(t);
+	if (index >= CALLED_CHUNKS || !t->called[index])
+		return NULL;
+	struct agent_frame *first = arena_at(agent.arena, t->called[index]);
+	return first + 1 + number % FRAMES_PER_CHUNK;
+}
+
+/* The function of a call. Asking what is at an address takes longer than all else, so it is not done for a caller that is in
+   the same frame and at the same instruction as in the sample before. `number`: of calls farther out; `left`: of those farther
+   in. Returns the reference of its copy; 0: there is no room. */
+static uint64_t know_function(struct agent_thread *t, struct reader *r, const struct python *p,
+			      const struct agent_frame *call, uint32_t number, uint32_t left)
+{
+	struct agent_frame *before = number <= t->called_count ? called_at(t, number) : NULL;
+	if (before && number < t->called_count && left >= CHECKED_ALWAYS &&
+	    before->sp == call->sp && before->pc == call->pc && before->slot == call->slot)
+		return before->key;
 	uint64_t function = find_function(t, r, p, call->sp);
+	if (before) { /* what was called from here on before is of no use */
+		*before = *call;
+		before->key = function;
+		t->called_count = function ? number + 1 : number;
+	}
+	return function;
+}
+
+static uint32_t insert_call(struct agent_thread *t, const struct python *p, uint32_t parent,
+			    const struct agent_frame *call, uint64_t function)
+{
 	uint64_t unit = (call->pc - call->sp - p->code_start) / PYTHON_UNIT;
-	return function
-		       ? cct_child(
-				 &t->tree, parent,
-				 cct_key(false, CCT_SCRIPT,
-					 function << CCT_SCRIPT_BITS |
-						 (unit > CCT_SCRIPT_UNIT ? CCT_SCRIPT_UNIT : unit)))
-		       : 0;
+	if (unit > CCT_SCRIPT_UNIT)
+		unit = CCT_SCRIPT_UNIT;
+	return cct_child(&t->tree, parent,
+			 cct_key(false, CCT_SCRIPT, function << CCT_SCRIPT_BITS | unit));
 }
 
 uint32_t script_insert(struct agent_thread *t, uint32_t native)
@@ -318,17 +346,20 @@ uint32_t script_insert(struct agent_thread *t, uint32_t native)
 	struct reader r = {0};
 	if (!read_calls(t, &r, p) || !fits(t))
 		return native;
-	uint32_t node = t->tree.root, left = t->fresh.count, before = 0;
+	uint32_t node = t->tree.root, left = t->fresh.count, before = 0, number = 0;
 	if (t->memo_end != WALK_COMPLETE)
 		node = cct_child(&t->tree, node, cct_key(false, CCT_PARTIAL, t->memo_end));
 	for (uint32_t i = 0; i < t->memo.count && node; i++) {
 		uint32_t place = frame_at(&t->memo, i)->node;
 		if (is_host(t, i, left)) {
 			left--;
-			for (uint32_t n = group_size(t, left); n && node; n--, left--)
-				node = insert_call(t, &r, p, node, frame_at(&t->fresh, left - 1));
-		} else if (place !=
-			   before) { /* frames that are left out have their caller's node */
+			for (uint32_t n = group_size(t, left); n && node; n--, left--) {
+				const struct agent_frame *call = frame_at(&t->fresh, left - 1);
+				uint64_t function = know_function(t, &r, p, call, number++, left);
+				node = function ? insert_call(t, p, node, call, function) : 0;
+			}
+		} else if (place != before) {
+			/* Frames that are left out have their caller's node. */
 			node = cct_child(&t->tree, node, cct_node(&t->tree, place)->key);
 		}
 		before = place;

@@ -11,7 +11,7 @@
 #include "library/library.h"
 #include "profile/profile.h"
 
-#define BUCKETS 4096u
+#define BUCKETS 512u
 #define LINES_OF_A_FUNCTION (1ull << 31)
 
 struct script_function {
@@ -37,6 +37,11 @@ struct scripts *scripts_open(const struct python *python)
 		s->gone.read = (struct python_function){.name = name, .file = file};
 	}
 	return s;
+}
+
+void scripts_read_as(struct scripts *s, const struct python *python)
+{
+	s->python = *python;
 }
 
 void scripts_close(struct scripts *s)
@@ -148,6 +153,9 @@ struct script_calls *scripts_resolve(struct scripts *s, const struct python_call
 		c->function = find_function(s, NULL, &calls[i]);
 		c->line = line_of(c->function, calls[i].instruction);
 	}
+	/* If the outermost group has no end, its other calls could not be read. */
+	while (out->count && out->calls[out->count - 1].function)
+		out->count--;
 	return out;
 }
 

@@ -26,7 +26,9 @@ bool scripts_find(const struct library *library, const struct library_list *list
 		  struct python *out);
 
 struct scripts *scripts_open(const struct python *python); /* NULL: out of memory */
-void scripts_close(struct scripts *scripts);               /* NULL is fine */
+/* The process has become another program: from now on its functions are read by this. */
+void scripts_read_as(struct scripts *scripts, const struct python *python);
+void scripts_close(struct scripts *scripts); /* NULL is fine */
 struct script_function;
 struct script_call {
 	struct script_function *function; /* NULL: ends a group, see struct python_call */

@@ -16,45 +16,67 @@ struct err *interpreters_open(struct kernel *k)
 {
 	k->interpreters.all = object_map(k, "scripts",
 					 KERNEL_SCRIPTS * sizeof *k->interpreters.all);
-	return k->interpreters.all ? NULL : err_errno("cannot map memory of the sampler");
+	k->interpreters.known = calloc(KERNEL_SCRIPTS, sizeof *k->interpreters.known);
+	if (!k->interpreters.all)
+		return err_errno("cannot map memory of the sampler");
+	return k->interpreters.known ? NULL : err_new("out of memory");
 }
 
-/* Processes that were forked have it at the same place. */
+void interpreters_close(struct kernel *k)
+{
+	free(k->interpreters.known);
+}
+
+static bool is_used(const struct kernel *k, uint32_t number)
+{
+	for (const struct process *p = k->recording->processes; p; p = p->next)
+		if (!p->gone && p->kernel->script == number + 1)
+			return true;
+	return false;
+}
+
+/* Processes that were forked have it at the same place. When all numbers were given, those are given again whose processes
+   are gone. Returns the number + 1; 0: there is none. */
 static uint32_t number_of(struct kernel *k, const struct python *python)
 {
-	struct kernel_script wanted = {.runtime = python->runtime,
-				       .layout = python->layout,
-				       .code_name = python->code_name,
-				       .code_file = python->code_file,
-				       .code_line = python->code_line,
-				       .code_lines = python->code_lines};
+	struct kernel_interpreters *x = &k->interpreters;
 	uint32_t i = 0;
-	while (i < k->interpreters.count &&
-	       memcmp(&k->interpreters.all[i], &wanted, sizeof wanted) != 0)
+	while (i < x->count && memcmp(&x->known[i], python, sizeof *python) != 0)
+		i++;
+	if (i < x->count)
+		return i + 1;
+	for (i = x->count < KERNEL_SCRIPTS ? x->count : 0; i < x->count && is_used(k, i);)
 		i++;
 	if (i == KERNEL_SCRIPTS)
 		return 0;
-	if (i == k->interpreters.count)
-		k->interpreters.all[k->interpreters.count++] = wanted;
+	x->count += i == x->count;
+	x->known[i] = *python;
+	x->all[i] = (struct kernel_script){.runtime = python->runtime,
+					   .layout = python->layout,
+					   .code_name = python->code_name,
+					   .code_file = python->code_file,
+					   .code_line = python->code_line,
+					   .code_lines = python->code_lines};
 	return i + 1;
 }
 
 uint32_t interpreters_give(struct kernel *k, struct process *p)
 {
 	struct python python;
-	if (!p->list || !scripts_find(k->recording->library, p->list, p->pid, &python))
-		return 0;
-	if (!p->scripts)
-		p->scripts = scripts_open(&python);
-	return p->scripts ? number_of(k, &python) : 0;
+	bool found = p->list && scripts_find(k->recording->library, p->list, p->pid, &python);
+	p->kernel->script = found ? number_of(k, &python) : 0;
+	if (p->kernel->script && p->scripts)
+		scripts_read_as(p->scripts, &python);
+	return p->kernel->script;
 }
 
-/* The process of a record, if it is interpreted. */
-static struct scripts *scripts_of(struct kernel *k, struct kernel_thread *t)
+/* What is known of the functions of the thread's process; NULL if it is not interpreted. */
+static struct scripts *scripts_of(const struct kernel *k, struct kernel_thread *t)
 {
-	if (t && !t->process->scripts) /* it was forked, and nothing was told about it since */
-		interpreters_give(k, t->process);
-	return t ? t->process->scripts : NULL;
+	struct process *p = t ? t->process : NULL;
+	if (p && !p->scripts && p->kernel->script)
+		p->scripts = scripts_open(&k->interpreters.known[p->kernel->script - 1]);
+	return p ? p->scripts : NULL;
 }
 
 void interpreters_learn(struct kernel *k, const struct kernel_function *f)

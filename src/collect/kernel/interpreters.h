@@ -13,6 +13,7 @@ struct process;
 struct script_calls;
 
 struct err *interpreters_open(struct kernel *k);
+void interpreters_close(struct kernel *k);
 /* Tells the sampler about the interpreter in the process's list. Returns its number + 1; 0: there is none. */
 uint32_t interpreters_give(struct kernel *k, struct process *p);
 /* Takes what the sampler copied of a function. */

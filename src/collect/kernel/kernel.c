@@ -288,6 +288,7 @@ static void close_kernel(void *self)
 	tables_close(k);
 	waiting_close(k);
 	paths_close(k);
+	interpreters_close(k);
 	tasks_close(k);
 	cpus_close(k);
 	inner_close(k->recording);

@@ -33,6 +33,7 @@ struct process_kernel {              /* tasks.c: what the kernel's sampler adds 
 	unsigned image;              /* how often it did */
 	/* How often it and its parents had exec'd when it became this program. */
 	uint32_t changes;
+	uint32_t script; /* number of its interpreter + 1; 0: it has none */
 	/* Index + 1 of the thread that counted samples go to; 0: none yet. */
 	uint32_t counted;
 	/* code.c */
@@ -54,6 +55,7 @@ struct process_kernel {              /* tasks.c: what the kernel's sampler adds 
 
 struct kernel_interpreters {       /* interpreters.c */
 	struct kernel_script *all; /* memory of the BPF map */
+	struct python *known;      /* the same, all of it */
 	uint32_t count;
 };
 

@@ -85,6 +85,7 @@ static struct process *add_process(struct kernel *k, pid_t pid, const struct pro
 	if (parent) {
 		process_inherit(p, parent);
 		p->parent = parent->pid;
+		more->script = parent->kernel->script;
 	}
 	more->undescribed = k->whole;
 	if (!k->whole)
@@ -195,6 +196,7 @@ void tasks_executed(struct kernel *k, const struct kernel_task *t)
 	p->kernel->changes = (uint32_t)t->changes;
 	p->kernel->image++;
 	p->list = NULL;
+	p->kernel->script = 0;
 	p->kernel->noted_ns = 0;
 	p->kernel->unlooked = !k->whole;
 }

@@ -4,7 +4,7 @@
 // contrast that WCAG AA asks for, in light and dark, and it stays usable when the page is enlarged.
 import assert from "node:assert/strict";
 import {Browser} from "./browser.mjs";
-import {pageUrl} from "./page.mjs";
+import {treeUrl} from "./page.mjs";
 import {stepper} from "./steps.mjs";
 
 const [program, page, hostile] = process.argv.slice(2);
@@ -35,7 +35,7 @@ const dialogCloses = () => b.until("!document.querySelector('dialog')");
 
 await b.size(1400, 900);
 await step("Tab reaches every control, and focus is seen", async () => {
-	await b.open(pageUrl(page));
+	await b.open(treeUrl(page));
 	await keys("3", "h", "k"); // so that there are buttons to flatten, and a chip
 	await settle();
 	const wanted = await b.evaluate(`[...document.querySelectorAll("button, input, select, a[href], [tabindex]")]
@@ -67,7 +67,7 @@ await step("names and roles are told", async () => {
 			assert.ok(name?.value, `a ${role.value} without a name`);
 		roles.set(role.value, (roles.get(role.value) || 0) + 1);
 	}
-	assert.equal(roles.get("tab"), 5);
+	assert.equal(roles.get("tab"), 6);
 	assert.equal(roles.get("treegrid"), 1);
 	for (const role of ["tablist", "tabpanel", "row", "gridcell", "columnheader", "searchbox", "list", "listitem",
 		"banner", "main", "heading"])
@@ -88,14 +88,14 @@ await step("tabs move by arrows", async () => {
 	await keys("ArrowRight");
 	assert.equal((await focused()).name, "Time line");
 	await keys("ArrowRight");
-	assert.equal((await focused()).name, "Top-down");
+	assert.equal((await focused()).name, "Overview");
 	await keys("ArrowLeft", "ArrowLeft", "ArrowLeft");
 	assert.equal((await focused()).name, "Flat");
 	await keys("ArrowLeft");
 	assert.equal((await focused()).name, "Bottom-up");
 });
 await step("a filter is made and taken away by Tab and Enter", async () => {
-	await b.open(pageUrl(page));
+	await b.open(treeUrl(page));
 	await tabTo("filter by a regular expression");
 	await keys("Enter");
 	await dialogOpens();
@@ -168,7 +168,7 @@ await step("a column is derived, sorted by and removed by the keyboard", async (
 	assert.equal(await b.evaluate("culprit.state.derived.length"), 0);
 });
 await step("rows, source and flame graph are moved in by arrows", async () => {
-	await b.open(pageUrl(page));
+	await b.open(treeUrl(page));
 	await keys("Home", "h");
 	const before = await text(".row.selected:not([hidden]) .label");
 	await keys("ArrowUp");
@@ -198,7 +198,7 @@ for (const dark of [false, true])
 			assert.ok(seen > 3, `${where}: only ${seen} texts`);
 			assert.ok(worst.ratio >= 4.5, `${where}: ${JSON.stringify(worst)}`);
 		};
-		await b.open(pageUrl(page));
+		await b.open(treeUrl(page));
 		await keys("Home", "h");
 		await check("top-down");
 		await keys("/");
@@ -208,6 +208,8 @@ for (const dark of [false, true])
 		await check("instructions");
 		await keys("a", "k");
 		await check("filter");
+		await keys("o");
+		await check("overview");
 		await keys("3");
 		await check("flat");
 		await keys("2");
@@ -223,21 +225,21 @@ for (const dark of [false, true])
 		await check("flame graph");
 		const labels = await b.evaluate(`(${worstLabel})()`);
 		assert.ok(labels.seen > 5 && labels.worst.ratio >= 4.5, `labels: ${JSON.stringify(labels)}`);
-		await b.open(pageUrl(hostile));
+		await b.open(treeUrl(hostile));
 		await keys("Home", "*");
 		await check("partial paths");
 	});
 await b.dark(false);
 await step("nothing moves by itself", async () => {
 	await b.call("Emulation.setEmulatedMedia", {features: [{name: "prefers-reduced-motion", value: "reduce"}]});
-	await b.open(pageUrl(page));
+	await b.open(treeUrl(page));
 	assert.deepEqual(await b.evaluate(`[...document.querySelectorAll("*")].filter((e) => { const s = getComputedStyle(e);
 		return parseFloat(s.transitionDuration) > 0 || s.animationName !== "none" || s.scrollBehavior === "smooth"; }).length`), 0);
 	assert.equal(await b.evaluate("document.getAnimations().length"), 0);
 });
 await step("stays usable when enlarged four times", async () => {
 	await b.call("Emulation.setDeviceMetricsOverride", {width: 350, height: 480, deviceScaleFactor: 4, mobile: false});
-	await b.open(pageUrl(page));
+	await b.open(treeUrl(page));
 	await keys("Home", "h");
 	await settle();
 	assert.ok(await b.evaluate("document.documentElement.scrollWidth <= innerWidth"), "the page is wider than the window");

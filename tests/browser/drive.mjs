@@ -3,7 +3,7 @@
 // a page with names that would like to be HTML. Screenshots go to FOLDER.
 import assert from "node:assert/strict";
 import {Browser} from "./browser.mjs";
-import {pageUrl} from "./page.mjs";
+import {pageUrl, treeUrl} from "./page.mjs";
 import {ROWS_SEEN, stepper} from "./steps.mjs";
 
 const [program, page, hostile, folder] = process.argv.slice(2);
@@ -20,7 +20,7 @@ const rows = () => b.evaluate(`${ROWS_SEEN}
 
 await b.size(1400, 900);
 await step("opens", async () => {
-	await b.open(pageUrl(page));
+	await b.open(treeUrl(page));
 	assert.equal(await b.evaluate("document.documentElement.dataset.ready"), "true");
 	assert.deepEqual([...new Set(b.requests.filter((u) => u !== "about:blank"))], [pageUrl(page)]);
 	assert.equal((await rows())[0].name, "(all)");
@@ -125,17 +125,34 @@ await step("sorts", async () => {
 		const list = (await rows()).filter((r) => r.level === 1).map(pick);
 		return list.every((v, i) => !i || sign * (list[i - 1] - v) >= 0) && list.length > 3;
 	};
+	const orderOf = (column) => b.evaluate(`document.querySelector('[data-column="${column}"]').getAttribute("aria-sort")`);
+	assert.ok(await sortedBy((r) => r.self, 1));
+	await b.click('[data-column="total"] button');
 	assert.ok(await sortedBy((r) => r.total, 1));
 	await b.click('[data-column="self"] button');
 	assert.ok(await sortedBy((r) => r.self, 1));
-	assert.equal(await b.evaluate(`document.querySelector('[data-column="self"]').getAttribute("aria-sort")`),
-		"descending");
+	assert.equal(await orderOf("self"), "descending");
 	await b.click('[data-column="self"] button');
 	assert.ok(await sortedBy((r) => r.self, -1));
 	await keys("r", "<");
 	assert.ok(await sortedBy((r) => r.total, 1));
-	assert.equal(await b.evaluate(`document.querySelector('[data-column="total"]').getAttribute("aria-sort")`),
-		"descending");
+	assert.equal(await orderOf("total"), "descending");
+	await keys("2"); // each view keeps its own order
+	assert.equal(await orderOf("self"), "descending");
+	assert.ok(await sortedBy((r) => r.self, 1));
+	await b.click('[data-column="name"] button');
+	assert.equal(await orderOf("name"), "ascending");
+	await keys("3");
+	assert.equal(await orderOf("total"), "descending");
+	await keys("1");
+	assert.equal(await orderOf("total"), "descending");
+	const url = await b.until("location.hash.includes('sc=name') && location.href");
+	await b.open(url);
+	await keys("2");
+	assert.equal(await orderOf("name"), "ascending");
+	await b.click('[data-column="self"] button');
+	await keys("3");
+	assert.equal(await orderOf("total"), "descending");
 });
 await step("flattens, with loops as peers", async () => {
 	const top = async () => (await b.evaluate(`culprit.outline.list.filter((e) => !e.depth).map((e) =>
@@ -223,10 +240,11 @@ await step("derives metrics by a formula", async () => {
 		[parseFloat(r.children[1].innerText) || 0, parseFloat(r.children[5].innerText) || 0])`);
 	assert.ok(numbers.length > 3 && numbers.every(([share, derived]) => Math.abs(share - derived) < 0.02),
 		JSON.stringify(numbers));
+	await keys("3");
 	await b.evaluate(`document.querySelector('[data-column="self"][data-metric="2"] button').focus()`);
 	await settle();
 	await b.click('[data-column="self"][data-metric="2"] button'); // it was out of sight
-	await keys("3");
+	await settle();
 	const self = (await rows()).filter((r) => r.level === 1).map((r) => r.self);
 	assert.ok(self.length > 3 && self.every((v, i) => !i || self[i - 1] >= v), "not sorted by the formula");
 	await keys("1", "c");
@@ -287,11 +305,12 @@ await step("keeps its state in the address", async () => {
 	await keys("u");
 });
 await step("has all of its state in the address", async () => {
-	const link = "v=flat&m=1&s=self.1.up&l=3&q=fi&f=hide.name.order&t=0&flame=1&theme=dark&pane=1&c=1&by=thread.0.1&" +
+	const link = "v=flat&m=1&sf=name.1.up&l=3&q=fi&f=hide.name.order&t=0&flame=1&theme=dark&pane=1&c=1&by=thread.0.1&" +
 		"d=a%3D%241%2B1&insn=1";
 	await b.open(pageUrl(page) + "#" + link);
 	const seen = await b.evaluate(`({...culprit.state, open: null, selected: null})`);
-	assert.deepEqual(seen, {view: "flat", metric: 1, sort: {column: "self", metric: 1, up: true}, flatten: 3, zoom: 0,
+	assert.deepEqual(seen, {view: "flat", metric: 1, sorts: {tree: {column: "total", metric: 1, up: false},
+		callers: {column: "self", metric: 1, up: false}, flat: {column: "name", metric: 1, up: true}}, flatten: 3, zoom: 0, node: 0,
 		selected: null, open: null, filters: [{how: "hide", what: "name", text: "order"}], threads: [0], search: "fi",
 		icicle: false, theme: "dark", pane: true, columns: [1], compared: {by: "thread", threads: [0, 1]},
 		derived: [{name: "a", formula: "$1+1"}], instructions: true, compare: null, base: "", shares: false, width: "new",
@@ -304,10 +323,10 @@ await step("has all of its state in the address", async () => {
 	const again = new URLSearchParams(await b.evaluate("location.hash.slice(1)"));
 	for (const [name, value] of new URLSearchParams(link))
 		assert.ok(name === "pane" || again.getAll(name).includes(value), `${name}=${value} is gone`);
-	await b.open(pageUrl(page));
+	await b.open(treeUrl(page));
 });
 await step("is light or dark, as the system is or as wanted", async () => {
-	await b.open(pageUrl(page));
+	await b.open(treeUrl(page));
 	for (const dark of [false, true]) {
 		await b.dark(dark);
 		await keys("Home", "h");
@@ -356,7 +375,7 @@ await step("has only the rows in sight as elements", async () => {
 	assert.ok((await rows()).length > 5 && await selected());
 });
 await step("shows names as they are, whatever they are", async () => {
-	await b.open(pageUrl(hostile));
+	await b.open(treeUrl(hostile));
 	await keys("Home", "*");
 	const names = (await rows()).map((r) => r.name).join("\n");
 	assert.match(names, /<script>alert\(1\)<\/script>/);
@@ -377,7 +396,7 @@ await step("shows names as they are, whatever they are", async () => {
 });
 await step("fits a narrow window", async () => {
 	await b.size(420, 800);
-	await b.open(pageUrl(page));
+	await b.open(treeUrl(page));
 	assert.ok(await b.evaluate("document.documentElement.scrollWidth <= innerWidth"));
 	await shoot("narrow");
 });

@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import {readFileSync} from "node:fs";
 import {Browser} from "./browser.mjs";
-import {pageUrl} from "./page.mjs";
+import {pageUrl, treeUrl} from "./page.mjs";
 import {ROWS_SEEN, stepper} from "./steps.mjs";
 
 const [program, page, diffPath, threadsPage, hostile, folder] = process.argv.slice(2);
@@ -57,7 +57,7 @@ function cells(row) {
 
 await b.size(1400, 900);
 await step("opens with both sides", async () => {
-	await b.open(pageUrl(page));
+	await b.open(treeUrl(page));
 	assert.equal(await b.evaluate("document.documentElement.dataset.ready"), "true");
 	assert.deepEqual([...new Set(b.requests.filter((u) => u !== "about:blank"))], [pageUrl(page)]);
 	assert.deepEqual(await titles(), ["scope", "old total", "new total", "total difference", "change"]);
@@ -190,7 +190,7 @@ await step("keeps a comparison in the address", async () => {
 	await b.open(url);
 	assert.deepEqual(await titles(), heads);
 	assert.deepEqual(await rows(), before);
-	await b.open(pageUrl(page));
+	await b.open(treeUrl(page));
 	await b.click(".comparing .chip button");
 	assert.match((await titles())[1], /total$/);
 	assert.equal(await count(".comparing .chip"), 0);
@@ -212,7 +212,7 @@ await step("filters and zooms with two sides", async () => {
 	await keys("u");
 });
 await step("compares threads by the keyboard alone", async () => {
-	await b.open(pageUrl(threadsPage));
+	await b.open(treeUrl(threadsPage));
 	assert.equal(await count(".comparing .chip"), 0);
 	await keys("v");
 	assert.equal(await count("dialog[open]"), 1);
@@ -253,7 +253,7 @@ await step("compares threads by the keyboard alone", async () => {
 	await keys("Escape");
 });
 await step("is readable in light and dark", async () => {
-	await b.open(pageUrl(page));
+	await b.open(treeUrl(page));
 	for (const dark of [false, true]) {
 		await b.dark(dark);
 		const worst = await b.evaluate(`(${contrast})()`);
@@ -278,7 +278,7 @@ await step("is reached by the keyboard alone", async () => {
 		assert.ok(reached.has(wanted), `${wanted} is not reached: ${[...reached]}`);
 });
 await step("shows names as they are, whatever they are", async () => {
-	await b.open(pageUrl(hostile));
+	await b.open(treeUrl(hostile));
 	await keys("Home", "*");
 	const names = (await rows()).map((r) => r.name).join("\n");
 	assert.match(names, /<script>alert\(1\)<\/script>/);
@@ -291,7 +291,7 @@ await step("shows names as they are, whatever they are", async () => {
 });
 await step("fits a narrow window", async () => {
 	await b.size(420, 800);
-	await b.open(pageUrl(page));
+	await b.open(treeUrl(page));
 	assert.ok(await b.evaluate("document.documentElement.scrollWidth <= innerWidth"));
 	await shoot("diff-narrow");
 	await keys("4");

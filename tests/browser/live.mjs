@@ -23,7 +23,7 @@ async function newer() {
 
 await b.size(1400, 900);
 await step("opens live", async () => {
-	await b.open(url);
+	await b.open(url + "#v=tree");
 	assert.match(await mark(), /^● live · [0-9]/);
 	await newer();
 });

@@ -7,7 +7,7 @@
 import {statSync} from "node:fs";
 import {Browser} from "./browser.mjs";
 import {HELPERS, actionsOf} from "./measure_actions.mjs";
-import {pageUrl} from "./page.mjs";
+import {treeUrl} from "./page.mjs";
 
 const json = process.argv[2] === "--json";
 const [program, page, rounds = "3", kind = ""] = process.argv.slice(json ? 3 : 2);
@@ -74,7 +74,7 @@ await b.call("Performance.enable", {timeDomain: "threadTicks"});
 const opened = [], all = [];
 let actions = null;
 for (let i = 0; i < Number(rounds); i++) {
-	opened.push(await b.open(pageUrl(page)));
+	opened.push(await b.open(treeUrl(page)));
 	await new Promise((resolve) => setTimeout(resolve, 1500)); // what it prepares while nobody asks
 	actions = actions || actionsOf(kind || await b.evaluate("culprit.comparison ? 'diff' : " +
 		"culprit.model.spans.count ? 'times' : 'plain'"));

@@ -26,3 +26,8 @@ export function readPage(path) {
 export function pageUrl(path) {
 	return pathToFileURL(path).href;
 }
+
+// The page with the tree in sight.
+export function treeUrl(path) {
+	return pageUrl(path) + "#v=tree";
+}

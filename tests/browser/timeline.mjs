@@ -3,7 +3,7 @@
 // tests/e2e/103-view-timeline describes, WITHOUT has no time line, JOINED one that is not exact.
 import assert from "node:assert/strict";
 import {Browser} from "./browser.mjs";
-import {pageUrl} from "./page.mjs";
+import {pageUrl, treeUrl} from "./page.mjs";
 import {ROWS_SEEN, stepper} from "./steps.mjs";
 
 const [program, page, without, joined, folder] = process.argv.slice(2);
@@ -22,7 +22,7 @@ const total = () => b.evaluate("culprit.selection.sums[0].total(0)");
 
 await b.size(1400, 700);
 await step("is a tab", async () => {
-	await b.open(pageUrl(page));
+	await b.open(treeUrl(page));
 	await b.click("#tab-time");
 	assert.equal(await b.evaluate("document.activeElement.getAttribute('aria-roledescription')"), "time line");
 	await keys("1", "5");

@@ -8,7 +8,9 @@ import {BottomUp, TopDown} from "./views.js";
 import {Flat} from "./flat.js";
 import {Outline} from "./outline.js";
 import {columnCount, setColumns} from "./columns.js";
-import {decodeState, encodeState} from "./state.js";
+import {decodeState, encodeState, usualSort} from "./state.js";
+import {noHotPath} from "./hot_path.js";
+import {firstFunction, functionOfNode, nodeOfFunction} from "./overview.js";
 import {el, setAttribute, setText} from "./dom.js";
 import {Table} from "./table.js";
 import {Graph} from "./graph.js";
@@ -20,9 +22,10 @@ import {comparedColumns, comparedSizes, comparedSort, comparedStatus, compareBar
 import {showCompare} from "./compare_dialog.js";
 import {showColumns, showFilter, showHelp, showNotes, showThreads} from "./dialogs.js";
 
-const VIEWS = [["tree", "Top-down"], ["callers", "Bottom-up"], ["flat", "Flat"], ["graph", "Flame graph"],
-	["time", "Time line"]];
+const VIEWS = [["overview", "Overview", "o"], ["tree", "Top-down", "1"], ["callers", "Bottom-up", "2"], ["flat", "Flat", "3"],
+	["graph", "Flame graph", "4"], ["time", "Time line", "5"]]; // with their keys
 const METRICS_SHOWN = 2; // unless chosen
+const SAID_FOR = 8000; // milliseconds
 
 // What was made of a selection is kept with it; that of all samples stays.
 export function viewOf(name, model, selection) {
@@ -64,8 +67,8 @@ export class App {
 		const {header} = this.model;
 		const title = header.comparison ? header.title : header.summary.command;
 		document.title = `${title || header.title} – culprit`;
-		this.tabs = VIEWS.map(([name, title], i) => el("button", {type: "button", role: "tab",
-			id: "tab-" + name, "aria-controls": "main", title: `key ${i + 1}`,
+		this.tabs = VIEWS.map(([name, title, key]) => el("button", {type: "button", role: "tab",
+			id: "tab-" + name, "aria-controls": "main", title: `key ${key}`,
 			onclick: () => this.setView(name)}, title));
 		this.metric = el("select", {"aria-label": "metric", onchange: () =>
 			this.setMetric(Number(this.metric.value))});
@@ -77,6 +80,7 @@ export class App {
 		this.count = el("span", {class: "count", role: "status"});
 		this.chips = el("div", {class: "chips", role: "group", "aria-label": "filters"});
 		this.status = el("div", {class: "status", role: "status"});
+		this.said = el("div", {class: "said", role: "status", hidden: true, onclick: () => { this.said.hidden = true; }});
 		const notes = header.summary.notes.length + header.moduleNotes.length;
 		const button = (text, label, run, cls = "") => el("button", {type: "button", title: label,
 			"aria-label": label, class: cls, onclick: run}, text);
@@ -101,7 +105,7 @@ export class App {
 				this.warned,
 				button("◐", "light or dark (d)", () => this.switchTheme()),
 				button("?", "keys (?)", showHelp))),
-		this.chips, el("main", {class: "body"}, this.main, this.pane), this.status);
+		this.chips, el("main", {class: "body"}, this.main, this.pane), this.said, this.status);
 		this.flattened = el("span", {class: "flatten"},
 			button("Flatten", "take the top level away (f)", () => this.flatten(1)),
 			button("Unflatten", "bring the level above back (F)", () => this.flatten(-1)));
@@ -121,15 +125,31 @@ export class App {
 		this.state = decodeState(location.hash.slice(1), this.model);
 		if (setColumns(this.model, this.state))
 			this.selection = null;
-		if (this.state.sort.metric >= columnCount(this.model))
-			this.state.sort.metric = 0;
+		this.limitSorts();
 		this.open = {};
 		for (const [name, keys] of Object.entries(this.state.open))
 			this.open[name] = new Set(keys);
 		const view = this.treeView();
 		this.selectedBy = {tree: "", callers: "", flat: "", [view]: this.state.selected};
 		this.select();
+		this.selectFirst();
 		this.render({reveal: "middle"});
+	}
+	// The overview has something selected: what the address says, or the first function.
+	selectFirst() {
+		if (this.state.view !== "overview")
+			return;
+		if (!this.view("callers").rowOf(this.selectedBy.callers || "0"))
+			this.selectedBy.callers = firstFunction(this);
+		if (this.state.node && this.view("tree").rowOf(String(this.state.node)))
+			this.selectedBy.tree = String(this.state.node);
+		else
+			this.linkFunction();
+	}
+	// Selects in the overview the node that stands for the selected function.
+	linkFunction() {
+		this.state.node = 0;
+		this.selectedBy.tree = String(nodeOfFunction(this, this.view("callers").rowOf(this.selectedBy.callers || "0")) || "");
 	}
 	// Writes the state into the address, as a step that can be taken back (push) or not: a little later, so
 	// that nobody waits for it.
@@ -153,13 +173,22 @@ export class App {
 	picture() {
 		return {graph: this.graph, time: this.timeline}[this.state.view] || null;
 	}
-	repaint() {
-		const picture = this.picture();
-		if (picture)
-			picture.paint();
+	showsGraph() {
+		return this.state.view === "graph" || this.state.view === "overview";
 	}
+	// What the view consists of, from the top.
+	parts() {
+		return this.state.view === "overview" ? [this.graph, this.table] : [this.picture() || this.table];
+	}
+	repaint() {
+		if (this.state.view === "time")
+			this.timeline.paint();
+		else if (this.showsGraph())
+			this.graph.paint();
+	}
+	// The view whose rows are those that are shown.
 	treeView() {
-		return this.picture() ? "tree" : this.state.view;
+		return this.picture() ? "tree" : this.state.view === "overview" ? "callers" : this.state.view;
 	}
 	selectedKey() {
 		return this.selectedBy[this.treeView()];
@@ -188,23 +217,36 @@ export class App {
 		return view;
 	}
 	get outline() {
-		const name = this.treeView();
+		return this.outlineOf(this.treeView());
+	}
+	outlineOf(name) {
 		if (!this.outlines[name]) {
-			const open = this.open[name];
+			const open = this.open[name], sort = name === this.treeView() ? this.sorting() : this.state.sorts[name];
 			if (name === "tree")
 				open.add(String(this.state.zoom));
-			this.outlines[name] = new Outline(this.model, this.view(name), this.sorting(), open);
+			this.outlines[name] = new Outline(this.model, this.view(name), sort, open);
 		}
 		return this.outlines[name];
 	}
+	get sort() {
+		return this.state.sorts[this.treeView()];
+	}
 	sorting() {
-		const {sort} = this.state;
 		if (this.comparison)
 			return comparedSort(this);
-		return ["total", "self", "name"].includes(sort.column) ? sort : {...sort, column: "total", up: false};
+		return ["total", "self", "name"].includes(this.sort.column) ? this.sort : usualSort(this.treeView(), this.sort.metric);
+	}
+	// No table is ordered by a column that is gone.
+	limitSorts() {
+		const {sorts, metric} = this.state;
+		for (const [name, sort] of Object.entries(sorts))
+			if (sort.metric >= columnCount(this.model))
+				sorts[name] = usualSort(name, metric);
 	}
 	selectedRow() {
 		const key = this.selectedKey();
+		if (this.state.view === "overview" && this.state.node)
+			return this.view("tree").rowOf(String(this.state.node));
 		if (this.picture())
 			return key ? this.view("tree").rowOf(key) : null;
 		const place = this.outline.placeOf(key);
@@ -226,16 +268,17 @@ export class App {
 		if (this.search.value !== state.search)
 			this.search.value = state.search;
 		this.pane.hidden = !state.pane;
-		const part = (this.picture() || this.table).element;
-		if (this.main.firstChild !== part)
-			this.main.replaceChildren(part);
+		const parts = this.parts(), elements = parts.map((part) => part.element);
+		if (this.main.children.length !== parts.length || this.main.firstChild !== elements[0])
+			this.main.replaceChildren(...elements);
+		this.main.classList.toggle("overview", parts.length > 1);
 		this.main.setAttribute("aria-labelledby", "tab-" + state.view);
 		this.matched = state.search ? matchScopes(this.model, "name", state.search) : null;
 		const more = Array.from({length: columnCount(this.model)}, (_, m) => m)
 			.slice(this.model.recorded.metrics.length);
 		this.table.setColumns(this.comparison ? comparedColumns(this) : [...this.shownMetrics(), ...more].flatMap((metric) =>
 			[{metric, column: "total"}, {metric, column: "self"}]));
-		(this.picture() || this.table).draw(reveal);
+		parts.forEach((part) => part.draw(reveal));
 		this.renderChips();
 		this.renderCount();
 		if (later)
@@ -309,13 +352,27 @@ export class App {
 	// reveal: as of the table's draw; anew: whether its rows are others
 	selectRow(key, reveal = true, anew = false) {
 		this.selectedBy[this.treeView()] = key;
+		if (this.state.view === "overview")
+			this.linkFunction();
+		this.showSelected(reveal, anew);
+	}
+	// The same of a node of the tree, as it is chosen in the graph.
+	selectNode(node) {
+		if (this.state.view !== "overview")
+			return this.selectRow(String(node));
+		this.state.node = node;
+		this.selectedBy.tree = String(node);
+		this.selectedBy.callers = functionOfNode(this, node);
+		this.showSelected("middle", false);
+	}
+	showSelected(reveal, anew) {
 		if (this.state.view === "time")
 			this.timeline.paint();
-		else if (this.state.view === "graph")
+		if (this.showsGraph())
 			this.graph.reveal();
-		else if (anew)
+		if (!this.picture() && anew)
 			this.table.draw(reveal);
-		else
+		else if (!this.picture())
 			this.table.showSelected(reveal);
 		this.showRow();
 		this.showCount();
@@ -336,15 +393,26 @@ export class App {
 		this.table.draw();
 		this.save();
 	}
+	// In the overview it is that of the graph.
 	hotPath() {
-		const start = this.selectedKey();
+		const name = this.state.view === "overview" ? "tree" : this.treeView(), outline = this.outlineOf(name);
+		const start = this.state.view === "overview" ? String(this.state.node || this.state.zoom) : this.selectedKey();
 		const large = this.comparison ? [(row) => Math.abs(this.comparison.rowMeasure(row, "total").by),
 			(level) => comparedSizes(this, level)] : [];
-		const end = this.outline.hotPath(start, this.state.metric, ...large);
-		if (end)
+		const end = outline.hotPath(start, this.state.metric, ...large);
+		if (!end || end === start)
+			this.say(noHotPath(this, outline, start, large[1]));
+		else if (this.state.view === "overview")
+			this.selectNode(Number(end));
+		else
 			this.selectRow(end, "middle", true);
-		else if (!this.picture())
-			this.table.draw();
+	}
+	// Tells what was done, or why nothing was.
+	say(text) {
+		setText(this.said, text);
+		this.said.hidden = false;
+		clearTimeout(this.saying);
+		this.saying = setTimeout(() => { this.said.hidden = true; }, SAID_FOR);
 	}
 	setView(view) {
 		const row = this.selectedRow();
@@ -353,6 +421,13 @@ export class App {
 		const to = this.treeView();
 		if (row && from !== to && !this.selectedBy[to])
 			this.carry(row, to);
+		if (to === "tree" && this.selectedKey() && this.view("tree").rowOf(this.selectedKey()))
+			this.outline.reveal(this.selectedKey());
+		if (view === "overview" && from === "tree" && row && row.node > 0) {
+			this.state.node = row.node;
+			this.selectedBy.callers = functionOfNode(this, row.node);
+		}
+		this.selectFirst();
 		this.render({reveal: "middle"});
 		this.save(true);
 		this.focus();
@@ -385,8 +460,7 @@ export class App {
 			this.select();
 		}
 		this.outlines = {};
-		if (this.state.sort.metric >= columnCount(this.model))
-			this.state.sort = {column: "total", metric: this.state.metric, up: false};
+		this.limitSorts();
 		this.render();
 		this.save(true);
 	}
@@ -405,13 +479,15 @@ export class App {
 			this.columnsChanged();
 		else if (this.comparison)
 			this.select();
+		for (const sort of Object.values(this.state.sorts))
+			sort.metric = metric;
 		this.sortBy(this.sorting().column, metric, this.sorting().up);
 	}
 	sortBy(column, metric, up) {
 		const sort = this.sorting();
 		const same = sort.column === column && (sort.metric === metric || column === "name");
 		const turned = up === undefined ? same ? !sort.up : column === "name" : up;
-		this.state.sort = {column, metric, up: turned};
+		this.state.sorts[this.treeView()] = {column, metric, up: turned};
 		if (column !== "name" && metric < this.model.recorded.metrics.length)
 			this.state.metric = metric;
 		this.outlines = {};
@@ -431,6 +507,7 @@ export class App {
 		this.select();
 		if (this.selectedKey() && !this.view(this.treeView()).rowOf(this.selectedKey()))
 			this.selectedBy[this.treeView()] = "";
+		this.selectFirst();
 		this.render({later: true, reveal: true});
 		this.save(push);
 	}
@@ -567,10 +644,12 @@ export class App {
 		this.state.search = text;
 		this.matched = text ? matchScopes(this.model, "name", text) : null;
 		this.renderCount();
-		if (this.picture())
-			this.picture().draw();
-		else
+		if (this.showsGraph())
+			this.graph.draw();
+		if (!this.picture())
 			this.table.list.draw(true);
+		else if (this.state.view === "time")
+			this.timeline.draw();
 		this.save();
 	}
 	nextMatch(by) {
@@ -622,8 +701,7 @@ export class App {
 			return;
 		}
 		const actions = {
-			1: () => this.setView("tree"), 2: () => this.setView("callers"),
-			3: () => this.setView("flat"), 4: () => this.setView("graph"), 5: () => this.setView("time"),
+			...Object.fromEntries(VIEWS.map(([name, , key]) => [key, () => this.setView(name)])),
 			h: () => this.hotPath(), z: () => this.zoomIn(), Z: () => this.zoomOut(),
 			f: () => this.flatten(1), F: () => this.flatten(-1),
 			"<": () => this.moveSort(-1), ">": () => this.moveSort(1),

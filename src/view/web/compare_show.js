@@ -80,8 +80,7 @@ function makeComparison(model, sides, state) {
 }
 
 function usualBase(app) {
-	const {view} = app.state;
-	return view === "callers" || view === "flat" ? "self" : "total";
+	return app.treeView() === "tree" ? "total" : "self";
 }
 
 // Which samples are compared in the view that is shown: ["total"], ["self"] or both.
@@ -242,7 +241,7 @@ export function comparedSizes(app, level) {
 
 // The order of the state, for rows with two sides.
 export function comparedSort(app) {
-	const {sort, metric} = app.state;
+	const {sort} = app, {metric} = app.state;
 	const column = sort.column === "name" || comparedColumns(app).some((c) => c.column === sort.column) ?
 		sort.column : "change";
 	return {
@@ -333,9 +332,9 @@ export function compareBar(app) {
 		button(bases.length > 1 ? "total and self" : bases[0], "which samples are compared (b)", () => app.nextBase()),
 		button(comparison.shares ? "shares" : comparison.unit === "ns" ? "time" : "cost",
 			"compare what it took, or its share of the samples (%)", () => app.toggleShares()),
-		state.view === "graph" ? button(`width: ${widthName(app)}`, "which side boxes are as wide as (w)",
+		app.showsGraph() ? button(`width: ${widthName(app)}`, "which side boxes are as wide as (w)",
 			() => app.nextWidth()) : null,
-		state.view === "graph" ? button(state.unsure ? "all differences" : "sure differences",
+		app.showsGraph() ? button(state.unsure ? "all differences" : "sure differences",
 			"colours for what is more than chance, or for all that differs (y)", () => app.toggleUnsure()) : null,
 		summary(app));
 }

@@ -16,6 +16,7 @@ export const KEYS = [
 	["*", "open all below"],
 	["h", "hot path: open the costliest chain below"],
 	["z / Z", "zoom into the row / out again"],
+	["o", "overview: graph, functions and source at once"],
 	["1 2 3 4 5", "top-down, bottom-up, flat, graph, time line"],
 	["f / F", "flat view: take the top level away, so that loops stand as peers / bring it back"],
 	["< > r", "sort by the column before, after; the other way round"],

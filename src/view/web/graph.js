@@ -7,7 +7,7 @@ import {KIND, cached, modulePath, scopeName, scopeShort} from "./model.js";
 import {flameHit, flameLevels, layoutFlame, matchedTotal} from "./flame.js";
 import {matchScopes} from "./select.js";
 import {comparedColour, comparedLabel, comparedLegend, comparedTip, comparedWidths} from "./compare_graph.js";
-import {el, fitCanvas, setText} from "./dom.js";
+import {el, fitCanvas, setStyle, setText} from "./dom.js";
 
 const BOX = 20;
 const MODULES_NAMED = 5;
@@ -61,16 +61,19 @@ export class Graph {
 		new ResizeObserver(() => this.draw()).observe(this.scroller);
 		this.hovered = -1;
 		this.laid = {};
+		this.highest = 0;
 	}
 	draw() {
 		const {app} = this, width = this.scroller.clientWidth;
-		if (app.state.view !== "graph" || !width)
+		if (!app.showsGraph() || !width)
 			return;
 		const sums = app.comparison ? comparedWidths(app) : app.selection.sums[app.state.metric];
 		this.lay(sums, app.state.zoom, width);
 		this.found = app.state.search ? matchScopes(app.model, "name", app.state.search) : null;
 		const high = (this.layout.deepest + 1) * BOX + 4;
 		this.space.style.height = Math.max(high, 1) + "px";
+		this.highest = Math.max(this.highest, high); // it stays as high when it is zoomed or filtered
+		setStyle(this.element, "--deep", this.highest + "px");
 		this.partial.hidden = Boolean(app.comparison);
 		this.legend.replaceChildren(...(app.comparison ? [comparedLegend(app)] : []));
 		setText(this.flip, app.state.icicle ? "turn into flames" : "turn into icicles");
@@ -237,14 +240,30 @@ export class Graph {
 		c.fillStyle = this.theme.text;
 		c.fillText(text, left + 4, y + BOX / 2, x + wide - left - 5);
 	}
+	// The selected box, and others of the same function.
 	paintFocus(c, top) {
-		const box = this.boxOf(Number(this.app.selectedKey()));
+		const box = this.boxOf(this.selectedNode());
 		if (box < 0)
 			return;
 		c.strokeStyle = this.theme.focus;
+		this.paintSame(c, top, this.app.model.nodes.scope[this.layout.node[box]]);
 		c.lineWidth = 2;
 		c.strokeRect(this.layout.x[box] + 1, this.topOf(this.layout.depth[box]) - top + 1,
 			Math.max(2, this.layout.w[box] - 2), BOX - 3);
+	}
+	paintSame(c, top, scope) {
+		const {layout} = this, {scope: scopes} = this.app.model.nodes, bottom = top + this.scroller.clientHeight;
+		c.lineWidth = 1;
+		layout.node.forEach((node, box) => {
+			if (scopes[node] !== scope || layout.w[box] <= 3)
+				return;
+			const y = this.topOf(layout.depth[box]);
+			if (y >= top - BOX && y < bottom)
+				c.strokeRect(layout.x[box] + 0.5, y - top + 0.5, layout.w[box] - 2, BOX - 2);
+		});
+	}
+	selectedNode() {
+		return Number(this.app.selectedBy.tree || NaN);
 	}
 	boxOf(node) {
 		const {layout} = this;
@@ -292,10 +311,10 @@ export class Graph {
 		if (box < 0)
 			return;
 		const node = this.layout.node[box];
-		if (this.app.selectedKey() === String(node) && node !== this.app.state.zoom && event.detail === 1)
+		if (this.selectedNode() === node && node !== this.app.state.zoom && event.detail === 1)
 			this.app.zoomTo(node);
 		else
-			this.app.selectRow(String(node));
+			this.app.selectNode(node);
 	}
 	zoomAt(event) {
 		const box = this.boxAt(event);
@@ -303,7 +322,7 @@ export class Graph {
 			this.app.zoomTo(this.layout.node[box]);
 	}
 	reveal() {
-		const box = this.boxOf(Number(this.app.selectedKey()));
+		const box = this.boxOf(this.selectedNode());
 		if (box >= 0) {
 			const y = this.topOf(this.layout.depth[box]), at = this.scroller.scrollTop;
 			if (y < at)
@@ -317,9 +336,9 @@ export class Graph {
 		if (event.ctrlKey || event.metaKey || event.altKey || !this.layout)
 			return;
 		const {layout, app} = this;
-		const box = Math.max(0, this.boxOf(Number(app.selectedKey())));
+		const box = Math.max(0, this.boxOf(this.selectedNode()));
 		const level = this.levels[layout.depth[box]], at = level.indexOf(box);
-		const go = (b) => b >= 0 && b < layout.node.length && app.selectRow(String(layout.node[b]));
+		const go = (b) => b >= 0 && b < layout.node.length && app.selectNode(layout.node[b]);
 		const inward = () => go(layout.parent.indexOf(box));
 		const outward = () => go(layout.parent[box]);
 		const actions = {

@@ -119,6 +119,7 @@ export function replaceModel(app, now) {
 		state.compared.threads = findThreads(before, now, state.compared.threads);
 	setColumns(now, state);
 	state.zoom = Math.max(0, nodes.find(state.zoom));
+	state.node = Math.max(0, nodes.find(state.node));
 	if (state.threads)
 		state.threads = findThreads(before, now, state.threads);
 	if (state.compare && state.compare !== "off") {

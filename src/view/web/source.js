@@ -4,11 +4,13 @@
 
 import {baseName, formatAmount, formatError, formatPercent} from "./format.js";
 import {functionOf, instructionEntries} from "./instructions.js";
+import {hotLine} from "./hot_line.js";
 import {KIND, scopeShort} from "./model.js";
 import {lineSelf} from "./select.js";
 import {VirtualList, el, setAttribute, setClass, setStyle, setText} from "./dom.js";
 
 const SOURCE_ROW = 18;
+const ABOVE = 4; // lines that stand above what is shown
 
 // What is shown of a file: [{number, text}…], number 0 for a gap. Without its text only lines with
 // samples are.
@@ -101,7 +103,7 @@ export class Source {
 		if (state.instructions && kind[scope] !== KIND.root && kind[scope] !== KIND.partial)
 			this.showInstructions(row, file[scope], line[scope], last[scope] || line[scope]);
 		else
-			this.show(file[scope], line[scope], last[scope] || line[scope], file[scope] ? "" : why);
+			this.show(file[scope], line[scope], last[scope] || line[scope], file[scope] ? "" : why, hotLine(this.app, row));
 	}
 	// Of which samples, and which lines are marked.
 	begin(instructions, file, first, last) {
@@ -122,14 +124,19 @@ export class Source {
 		setText(this.what, instructions ? "address" : "line");
 		setAttribute(this.scroller, "aria-label", instructions ? "instructions" : "source lines");
 	}
-	finish(at) {
+	// at: an entry that is to be in sight near the top; hot: one that is to be in sight in any case.
+	finish(at, hot = -1) {
 		this.head.hidden = !this.entries.length;
 		this.list.set(this.entries.length);
-		if (at >= 0)
-			this.list.scrollTo((at - 4) * SOURCE_ROW);
+		const first = at - ABOVE, fits = hot < first + this.list.page() - 1 && hot >= first;
+		if (hot >= 0 && !fits)
+			this.list.scrollTo(hot * SOURCE_ROW - this.list.high / 2);
+		else if (at >= 0)
+			this.list.scrollTo(first * SOURCE_ROW);
 		this.list.draw();
 	}
-	show(file, first, last, why = "") {
+	// hot: the number of a line (model.lines) that is to be in sight
+	show(file, first, last, why = "", hot = 0) {
 		const {model} = this.app;
 		const fresh = file !== this.file || this.instructions;
 		this.begin(false, file, first, last);
@@ -146,7 +153,8 @@ export class Source {
 		this.title.title = path;
 		const hasText = this.entries.some((entry) => entry.text);
 		setText(this.note, why || (hasText ? path : this.whyNone(path)));
-		this.finish(this.entries.findIndex((entry) => entry.number >= first));
+		this.finish(this.entries.findIndex((entry) => entry.number >= first), hot && model.lines.file[hot] === file ?
+			this.entries.findIndex(({number}) => number === model.lines.line[hot]) : -1);
 	}
 	showInstructions(row, file, first, last) {
 		const {model, selection} = this.app, scope = functionOf(model, row);

@@ -33,7 +33,7 @@ async function start() {
 		const {live} = document.documentElement.dataset;
 		if (live)
 			window.culprit.live = new Live(window.culprit, live);
-		window.culprit.table.element.focus();
+		window.culprit.focus();
 		document.documentElement.dataset.ready = "true";
 		// Where two sides are compared, the views are others.
 		const current = (name) => window.culprit.comparison ? window.culprit.view(name) : wholeView(name, model);
@@ -42,7 +42,7 @@ async function start() {
 				if (window.culprit.comparison)
 					prepareChances(window.culprit, name);
 				else
-					sortLevel(model, wholeView(name, model).level(null), window.culprit.sorting());
+					sortLevel(model, wholeView(name, model).level(null), window.culprit.state.sorts[name]);
 			}];
 		prepare([() => { nameRanks(model); }, () => { rowsByThread(model); }, () => { computeSelection(model).sums; },
 			...prepareComparisons(window.culprit), ...prepareTimes(model), ...prepareCallers(model), ...view("callers"),

@@ -6,11 +6,17 @@ import {COMPARE_COLUMNS, decodeCompare, encodeCompare, newCompareState} from "./
 
 const DERIVED_MAX = 20;
 const OPEN_MAX = 1500; // rows that are remembered as open
+export const VIEW_NAMES = ["overview", "tree", "callers", "flat", "graph", "time"];
+
+// What each table is ordered by at first: a tree by all that is in a subtree, lists of functions by their own code.
+export function usualSort(table, metric = 0) {
+	return {metric, column: table === "tree" ? "total" : "self", up: false};
+}
 
 export function newState() {
 	return {
-		view: "tree", metric: 0, sort: {metric: 0, column: "total", up: false},
-		flatten: 2, zoom: 0, selected: "", open: {tree: ["0"], callers: [], flat: []},
+		view: "overview", metric: 0, sorts: {tree: usualSort("tree"), callers: usualSort("callers"), flat: usualSort("flat")},
+		flatten: 2, zoom: 0, selected: "", node: 0, open: {tree: ["0"], callers: [], flat: []},
 		filters: [], threads: null, time: null, window: null, moment: null, level: 0, search: "", icicle: true,
 		theme: "", pane: true, columns: null, compared: null, derived: [], instructions: false,
 		...newCompareState(),
@@ -42,15 +48,17 @@ export function encodeState(state) {
 	p.set("v", state.view);
 	if (state.metric)
 		p.set("m", state.metric);
-	const {sort} = state;
-	if (sort.metric || sort.column !== "total" || sort.up)
-		p.set("s", `${sort.column}.${sort.metric}${sort.up ? ".up" : ""}`);
+	for (const [name, sort] of Object.entries(state.sorts))
+		if (sort.metric !== state.metric || sort.column !== first.sorts[name].column || sort.up)
+			p.set("s" + name[0], `${sort.column}.${sort.metric}${sort.up ? ".up" : ""}`);
 	if (state.flatten !== first.flatten)
 		p.set("l", state.flatten);
 	if (state.zoom)
 		p.set("z", state.zoom);
 	if (state.selected)
 		p.set("r", state.selected);
+	if (state.node)
+		p.set("n", state.node);
 	for (const name of Object.keys(first.open)) {
 		const keys = packKeys(state.open[name]);
 		if (keys !== packKeys(first.open[name]))
@@ -99,6 +107,16 @@ function decodeTimes(p, model, state) {
 	}
 }
 
+// The order of each table: "column.metric", and ".up".
+function decodeSorts(p, limit, state) {
+	for (const name of Object.keys(state.sorts)) {
+		const [column, metric, up] = (p.get("s" + name[0]) || "").split(".");
+		state.sorts[name].metric = state.metric;
+		if (["total", "self", "name", ...COMPARE_COLUMNS].includes(column) && Number(metric) < limit)
+			state.sorts[name] = {column, metric: Math.max(0, Math.trunc(Number(metric))) || 0, up: up === "up"};
+	}
+}
+
 // Anything may stand in an address: what makes no sense for this model is left out.
 export function decodeState(text, model) {
 	const p = new URLSearchParams(text);
@@ -107,7 +125,7 @@ export function decodeState(text, model) {
 		const n = p.has(name) ? Number(p.get(name)) : NaN;
 		return Number.isInteger(n) && n >= 0 && n < limit ? n : otherwise;
 	};
-	if (["tree", "callers", "flat", "graph", "time"].includes(p.get("v")))
+	if (VIEW_NAMES.includes(p.get("v")))
 		state.view = p.get("v");
 	const {threads} = model.header, metrics = model.header.metrics.length;
 	state.metric = whole("m", metrics, 0);
@@ -120,14 +138,12 @@ export function decodeState(text, model) {
 			state.derived.push({name: text.slice(0, at), formula: text.slice(at + 1)});
 	}
 	state.instructions = p.get("insn") === "1";
-	const [column, metric, up] = (p.get("s") || "").split(".");
-	if (["total", "self", "name", ...COMPARE_COLUMNS].includes(column) &&
-	    Number(metric) < metrics + GROUPS_MAX + state.derived.length)
-		state.sort = {column, metric: Math.max(0, Math.trunc(Number(metric))) || 0, up: up === "up"};
+	decodeSorts(p, metrics + GROUPS_MAX + state.derived.length, state);
 	state.flatten = whole("l", 20, state.flatten);
 	state.zoom = whole("z", model.nodes.count, 0);
 	if (/^\d+(\.\d+)*$/.test(p.get("r") || ""))
 		state.selected = p.get("r");
+	state.node = whole("n", model.nodes.count, 0);
 	for (const name of Object.keys(state.open))
 		if (p.has("o" + name[0]))
 			state.open[name] = unpackKeys(p.get("o" + name[0]));

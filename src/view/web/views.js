@@ -233,6 +233,14 @@ function findPlaces(model, homes, zoom) {
 	return places;
 }
 
+// The function of a loop, or the node itself.
+export function homeOf(model, node) {
+	const {scope, parent} = model.nodes, {kind} = model.scopes;
+	while (node > 0 && kind[scope[node]] === KIND.loop)
+		node = parent[node];
+	return node;
+}
+
 const homesOf = (model) => cached(model, "homes", () => findHomes(model, 0));
 export const placesOf = (model) => cached(model, "places", () => findPlaces(model, homesOf(model), 0));
 const partsOf = (model) => cached(model, "nodes by scope", () => partBy(model.nodes.scope, model.scopes.count));

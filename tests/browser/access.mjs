@@ -67,7 +67,7 @@ await step("names and roles are told", async () => {
 			assert.ok(name?.value, `a ${role.value} without a name`);
 		roles.set(role.value, (roles.get(role.value) || 0) + 1);
 	}
-	assert.equal(roles.get("tab"), 6);
+	assert.equal(roles.get("tab"), 7);
 	assert.equal(roles.get("treegrid"), 1);
 	for (const role of ["tablist", "tabpanel", "row", "gridcell", "columnheader", "searchbox", "list", "listitem",
 		"banner", "main", "heading"])
@@ -88,8 +88,10 @@ await step("tabs move by arrows", async () => {
 	await keys("ArrowRight");
 	assert.equal((await focused()).name, "Time line");
 	await keys("ArrowRight");
+	assert.equal((await focused()).name, "Sandwich");
+	await keys("ArrowRight");
 	assert.equal((await focused()).name, "Overview");
-	await keys("ArrowLeft", "ArrowLeft", "ArrowLeft");
+	await keys("ArrowLeft", "ArrowLeft", "ArrowLeft", "ArrowLeft");
 	assert.equal((await focused()).name, "Flat");
 	await keys("ArrowLeft");
 	assert.equal((await focused()).name, "Bottom-up");
@@ -324,7 +326,7 @@ function worstLabel() {
 	};
 	const {text, match, warn, light: lightness, strength} = graph.theme;
 	const colours = new Set([match, warn]);
-	for (const node of graph.layout.node) {
+	for (const node of graph.layout.item) {
 		const scope = model.nodes.scope[node];
 		colours.add(graph.colour(scope, model.scopes.kind[scope]));
 	}

@@ -310,9 +310,10 @@ await step("has all of its state in the address", async () => {
 	await b.open(pageUrl(page) + "#" + link);
 	const seen = await b.evaluate(`({...culprit.state, open: null, selected: null})`);
 	assert.deepEqual(seen, {view: "flat", metric: 1, sorts: {tree: {column: "total", metric: 1, up: false},
-		callers: {column: "self", metric: 1, up: false}, flat: {column: "name", metric: 1, up: true}}, flatten: 3, zoom: 0, node: 0,
+		callers: {column: "self", metric: 1, up: false}, flat: {column: "name", metric: 1, up: true},
+		sandwich: {column: "total", metric: 1, up: false}}, flatten: 3, zoom: 0, node: 0,
 		selected: null, open: null, filters: [{how: "hide", what: "name", text: "order"}], threads: [0], search: "fi",
-		icicle: false, theme: "dark", pane: true, columns: [1], compared: {by: "thread", threads: [0, 1]},
+		icicle: false, inverted: false, folded: false, inside: "", center: 0, tables: false, theme: "dark", pane: true, columns: [1], compared: {by: "thread", threads: [0, 1]},
 		derived: [{name: "a", formula: "$1+1"}], instructions: true, compare: null, base: "", shares: false, width: "new",
 		noise: null, min: null, unsure: false, time: null, window: null, moment: null, level: 0});
 	assert.deepEqual(await chips(), ["without /order/", await b.evaluate("document.querySelectorAll('.chip')[1].firstChild.data"),

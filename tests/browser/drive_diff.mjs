@@ -153,7 +153,7 @@ await step("draws the difference", async () => {
 			same: has("--same")}; })()`);
 	assert.deepEqual(await colours(), {more: true, less: false, same: true});
 	// Boxes are as wide as the new side: extra is there; as wide as the old one: it is not.
-	const has = (name) => b.evaluate(`culprit.graph.layout.node.some((n) =>
+	const has = (name) => b.evaluate(`culprit.graph.layout.item.some((n) =>
 		culprit.model.strings[culprit.model.scopes.name[culprit.model.nodes.scope[n]]].startsWith(${JSON.stringify(name)}))`);
 	assert.ok(await has("extra") && await has("solve"));
 	await shoot("diff-graph");
@@ -164,7 +164,7 @@ await step("draws the difference", async () => {
 	assert.ok(await has("extra"));
 	await keys("w");
 	assert.match(await text(".legend"), /less in new.*more in new/s);
-	const at = await b.evaluate(`(() => { const g = culprit.graph, i = g.layout.node.findIndex((n) =>
+	const at = await b.evaluate(`(() => { const g = culprit.graph, i = g.layout.item.findIndex((n) =>
 		culprit.model.strings[culprit.model.scopes.name[culprit.model.nodes.scope[n]]].startsWith("solve"));
 		const f = g.canvas.getBoundingClientRect();
 		return {x: f.x + g.layout.x[i] + 5, y: f.y + g.topOf(g.layout.depth[i]) - g.scroller.scrollTop + 8}; })()`);

@@ -7,7 +7,8 @@ import {join} from "node:path";
 import {loadModules, readPage} from "./page.mjs";
 
 const [page, folder] = process.argv.slice(2);
-const m = await loadModules("format", "model", "times", "lists", "sums", "select", "formula", "columns", "levels", "views", "own", "flat", "outline", "flame",
+const m = await loadModules("format", "model", "times", "lists", "sums", "select", "formula", "columns", "levels", "views", "own", "flat", "outline", "folded", "flame",
+	"flame_trees", "sandwich",
 	"statistics", "compare_sides", "compare_find", "compare", "compare_state", "state");
 const rootsOf = (view) => view.level(null).rows();
 const model = m.parseModel(readPage(page).bytes);
@@ -188,20 +189,105 @@ assert.equal(top.search("no such name at all").length, 0);
 assert.equal(top.search("(").length, 0);
 
 // Flame graph: boxes are inside of their parents and beside each other.
-const layout = m.layoutFlame(model, all.sums[0], 0, 1000, 0);
+const layout = m.layoutFlame(new m.NodeTree(model, all.sums[0], 0), 1000, 0);
 const levels = m.flameLevels(layout);
-for (let b = 1; b < layout.node.length; b++) {
+for (let b = 1; b < layout.item.length; b++) {
 	const p = layout.parent[b];
 	assert.ok(layout.x[b] >= layout.x[p] - 1e-6 && layout.x[b] + layout.w[b] <= layout.x[p] + layout.w[p] + 1e-6);
 	if (layout.w[b] > 1e-3)
 		assert.equal(m.flameHit(layout, levels, layout.depth[b], layout.x[b] + layout.w[b] / 2), b);
 }
 
+// Boxes that are too small stand together: what is drawn and what is not is all that is below.
+let drawnTogether = 0;
+const narrow = new m.NodeTree(model, all.sums[0], 0), coarse = m.layoutFlame(narrow, 300, 4);
+coarse.item.forEach((item, b) => {
+	const below = coarse.parent.flatMap((up, i) => up === b ? [i] : []), small = below.filter((i) => coarse.small[i]);
+	const {totals, count, rest} = narrow.children(item, 4 * all.sums[0].total(0) / 300);
+	if (coarse.small[b])
+		return assert.equal(below.length, 0);
+	assert.equal(below.length - small.length, totals.length);
+	assert.ok(small.length <= 1 && (small.length === 1) === (rest * 300 / all.sums[0].total(0) >= 4));
+	drawnTogether += small.length;
+	const children = m.childrenOf(model, item).filter((c) => all.sums[0].total(c) > 0).length;
+	assert.equal(totals.length + count, children);
+	const wide = below.reduce((sum, i) => sum + coarse.w[i], 0);
+	assert.ok(wide <= coarse.w[b] + 1e-6);
+});
+assert.ok(drawnTogether > 0, "no boxes are drawn together");
+
+// Trees of paths, added up by hand: key -> sum, for the scopes on the way from the top.
+function addPath(sums, path, amount) {
+	for (let i = 1; i <= path.length; i++) {
+		const key = path.slice(0, i).join(".");
+		sums.set(key, (sums.get(key) || 0) + amount);
+	}
+}
+function addView(view, column, row, sums) {
+	const level = view.level(row);
+	for (let i = 0; i < level.length; i++) {
+		const one = level.row(i);
+		assert.equal(level.numbers(column, 0)[i], one[column][0]);
+		assert.deepEqual(view.rowOf(one.key).total, one.total);
+		if (one[column][0] > 0)
+			sums.set(one.key, one[column][0]);
+		if (!one.leaf)
+			addView(view, column, one, sums);
+	}
+	return sums;
+}
+const {scope: scopeAt, parent: parentAt, count: nodeCount} = model.nodes;
+const pathOf = (node) => node > 0 ? [...pathOf(parentAt[node]), scopeAt[node]] : [];
+const sorted = (sums) => [...sums].sort(([a], [b]) => a < b ? -1 : 1);
+const firstThread = m.computeSelection(model, {threads: new Set([0])});
+for (const selection of [all, firstThread]) {
+	const own = selection.sums[0], byHand = new Map();
+	for (let i = 1; i < nodeCount; i++) {
+		const path = [];
+		for (const s of pathOf(i))
+			path.includes(s) ? path.splice(path.indexOf(s) + 1) : path.push(s);
+		if (own.self(i))
+			addPath(byHand, path, own.self(i));
+	}
+	assert.deepEqual(sorted(addView(new m.Folded(model, selection), "total", null, new Map())), sorted(byHand), "folded");
+}
+
+// Inverted with recursion folded: callers that are on the way are left out.
+{
+	const byHand = new Map(), whole = new m.BottomUp(model, all);
+	for (let i = 1; i < nodeCount; i++) {
+		const way = [], home = m.homeOf(model, i);
+		for (const s of pathOf(home).reverse())
+			if (!way.includes(s))
+				way.push(s);
+		if (all.sums[0].self(i))
+			addPath(byHand, way, all.sums[0].self(i));
+	}
+	assert.deepEqual(sorted(addView(new m.BottomUp(model, all, whole), "self", null, new Map())), sorted(byHand), "inverted and folded");
+}
+
+// Callers and callees of a function, recursion once: paths from its outermost call.
+for (const name of ["fib", "work", "fill"]) {
+	const center = Array.from({length: model.scopes.count}, (_, s) => s).find((s) => s && m.scopeShort(model, s) === name);
+	const up = new m.BottomUp(model, all), callees = new Map(), callers = new Map();
+	for (let i = 1; i < nodeCount; i++) {
+		const path = pathOf(i), at = path.indexOf(center), self = all.sums[0].self(i);
+		if (at < 0 || !self)
+			continue;
+		addPath(callees, path.slice(at), self);
+		addPath(callers, path.slice(0, at + 1).reverse(), self);
+	}
+	assert.ok(callees.size > 1 && callers.size > 1, name);
+	assert.deepEqual(sorted(addView(new m.CalleesOf(up, center), "total", null, new Map())), sorted(callees), `callees of ${name}`);
+	assert.deepEqual(sorted(addView(new m.CallersOf(up, center), "total", null, new Map())), sorted(callers), `callers of ${name}`);
+}
+
 // The state comes back from the address; nonsense in it does no harm.
 const state = m.newState();
 Object.assign(state, {view: "callers", metric: model.metrics.length - 1, zoom: 1, search: "a&b=c", icicle: false,
 	selected: "3.4", threads: [0], theme: "dark", pane: false, flatten: 4,
-	sort: {column: "self", metric: 0, up: true}, open: {tree: ["0", "1", "3"], callers: ["1", "1.2"], flat: []},
+	sorts: {tree: {column: "self", metric: 0, up: true}, callers: m.usualSort("callers", model.metrics.length - 1),
+		flat: {column: "total", metric: 0, up: false}, sandwich: {column: "name", metric: 0, up: true}}, center: 2, tables: true, inverted: true, folded: true, inside: "3.4", node: 1, open: {tree: ["0", "1", "3"], callers: ["1", "1.2"], flat: []},
 	filters: [{how: "hide", what: "module", text: "lib.c\\.so#&%"}], instructions: true,
 	compared: {by: "process", threads: [0, 1]}, derived: [{name: "a b", formula: "$1 = & + #"}]});
 assert.deepEqual(m.decodeState(m.encodeState(state), model), state);

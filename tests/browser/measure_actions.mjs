@@ -55,7 +55,7 @@ const GRAPH = [
 	["flame graph", "culprit.setView('graph')"],
 	["hover", "hover(0.3, 5)"],
 	["hover elsewhere", "hover(0.6, 12)"],
-	["zoom by a click", "culprit.zoomTo(culprit.graph.layout.node[3])"],
+	["zoom by a click", "culprit.zoomTo(culprit.graph.layout.item[3])"],
 	["zoom out", "culprit.zoomTo(0)"],
 	["upside down", "culprit.flip()"],
 	["search in it", "culprit.setSearch(hot)"],

@@ -19,10 +19,10 @@ const rows = () => b.evaluate(`${ROWS_SEEN}.map((r) => ({name: r.querySelector("
 // Where the middle of a box is, in the page: of the first that is drawn and in sight, of a function.
 const boxOf = (name, least = 8) => b.evaluate(`(() => { const {graph, model} = culprit, {layout} = graph;
 	const frame = graph.canvas.getBoundingClientRect(), high = graph.scroller.clientHeight, top = graph.scroller.scrollTop;
-	const box = layout.node.findIndex((n, i) => layout.w[i] > ${least} && graph.topOf(layout.depth[i]) - top + 20 <= high &&
+	const box = layout.item.findIndex((n, i) => layout.w[i] > ${least} && graph.topOf(layout.depth[i]) - top + 20 <= high &&
 		model.strings[model.scopes.short[model.nodes.scope[n]]] === ${JSON.stringify(name)});
 	return box < 0 ? null : {x: frame.x + layout.x[box] + layout.w[box] / 2,
-		y: frame.y + graph.topOf(layout.depth[box]) - top + 10, node: layout.node[box]}; })()`);
+		y: frame.y + graph.topOf(layout.depth[box]) - top + 10, node: layout.item[box]}; })()`);
 const clickAt = async ({x, y}, count = 1) => {
 	for (const type of ["mouseMoved", "mousePressed", "mouseReleased"])
 		await b.call("Input.dispatchMouseEvent", {type, x, y, button: type === "mouseMoved" ? "none" : "left", clickCount: count});
@@ -41,7 +41,7 @@ for (const [width, height, dark] of [[1500, 900, false], [1500, 900, true], [800
 		assert.ok(await b.evaluate("document.documentElement.scrollWidth <= innerWidth"));
 		const names = await b.evaluate(`culprit.outline.list.map(({row}) => culprit.model.scopes.kind[row.scope])`);
 		assert.ok(names.includes(7), "no inlined function is listed");
-		assert.ok(await b.evaluate("culprit.graph.layout.node.length") > 10);
+		assert.ok(await b.evaluate("culprit.graph.layout.item.length") > 10);
 		await shoot(`overview-${width}-${dark ? "dark" : "light"}`);
 	});
 await b.dark(false);
@@ -69,12 +69,12 @@ await step("a box selects its function, a function its widest box", async () => 
 	await clickAt(box);
 	assert.equal(await selected(), "work");
 	assert.equal(await text(".detail h2"), "work(int)");
-	assert.equal(await b.evaluate("culprit.graph.selectedNode()"), box.node);
+	assert.equal(await b.evaluate("Number(culprit.graph.source.selectedKey())"), box.node);
 	await clickAt(await b.evaluate(`(({x, y}) => ({x: x + 40, y: y + 60}))(document.querySelector(".table .scroller")
 		.getBoundingClientRect())`));
 	await settle();
 	const {name, widest, node} = await b.evaluate(`(() => { const {model, graph, selection} = culprit;
-		const scope = culprit.selectedRow().scope, node = graph.selectedNode(), total = (n) => selection.sums[0].total(n);
+		const scope = culprit.selectedRow().scope, node = Number(graph.source.selectedKey()), total = (n) => selection.sums[0].total(n);
 		let widest = 0;
 		for (let i = 1; i < model.nodes.count; i++)
 			if (model.nodes.scope[i] === scope) widest = Math.max(widest, total(i));
@@ -94,17 +94,17 @@ await step("the keyboard moves in both, and the address has it all", async () =>
 	assert.equal(await selected(), second);
 	await b.evaluate("culprit.graph.canvas.focus()");
 	await keys("Home", "ArrowDown", "ArrowDown");
-	const node = await b.evaluate("culprit.graph.selectedNode()");
+	const node = await b.evaluate("Number(culprit.graph.source.selectedKey())");
 	assert.ok(node > 1);
 	await b.until(`location.hash.includes("n=${node}")`);
 	const name = await text(".detail h2");
 	await b.open(await b.evaluate("location.href"));
-	assert.equal(await b.evaluate("culprit.graph.selectedNode()"), node);
+	assert.equal(await b.evaluate("Number(culprit.graph.source.selectedKey())"), node);
 	assert.equal(await text(".detail h2"), name);
 	await keys("1");
 	assert.equal(await b.evaluate("culprit.selectedKey()"), String(node), "the tree has another row selected");
 	await keys("o");
-	assert.equal(await b.evaluate("culprit.graph.selectedNode()"), node);
+	assert.equal(await b.evaluate("Number(culprit.graph.source.selectedKey())"), node);
 	await b.click("#tab-callers");
 	await b.click("#tab-overview");
 	assert.equal(await b.evaluate("culprit.state.view"), "overview");
@@ -130,7 +130,7 @@ await step("goes along the hot path, and says why it ends", async () => {
 	await b.open(pageUrl(page));
 	await b.evaluate("culprit.selectNode(0)");
 	await keys("h");
-	assert.ok(await b.evaluate("culprit.graph.selectedNode()") > 0);
+	assert.ok(await b.evaluate("Number(culprit.graph.source.selectedKey())") > 0);
 	await keys("h");
 	assert.match(await text(".said"), /^The hot path ends here: nothing below .* (has half of its samples\. The largest is|\.)/);
 	await b.open(pageUrl(flat));

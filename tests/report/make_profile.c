@@ -26,7 +26,6 @@
 #include "profile/profile.h"
 
 #define MODULES_MAX 64
-#define NAMES_MAX 256
 
 static struct profile *profile;
 static struct profile_module modules[MODULES_MAX]; /* added when the first path comes */
@@ -59,11 +58,11 @@ static uint64_t number(char **rest)
 static void add_name(char *rest)
 {
 	struct profile_module *m = &modules[number(&rest) - 1];
-	if (!m->names)
-		m->names = calloc(NAMES_MAX, sizeof *m->names);
-	m->names[m->name_count].start = number(&rest);
-	m->names[m->name_count].size = number(&rest);
-	m->names[m->name_count++].name = strdup(rest);
+	m->names = reallocarray(m->names, m->name_count + 1, sizeof *m->names);
+	struct profile_name *name = &m->names[m->name_count++];
+	*name = (struct profile_name){.start = number(&rest)};
+	name->size = number(&rest);
+	name->name = strdup(rest);
 }
 
 static void add_modules(void)

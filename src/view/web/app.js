@@ -1,38 +1,45 @@
 // SPDX-License-Identifier: Apache-2.0
 // Puts it all together: the state, what is computed from it, and the parts that show it.
 
-import {baseName, formatAmount, formatCount, formatPercent, formatTime, plural} from "./format.js";
-import {scopeName, scopeShort, threadLabel} from "./model.js";
+import {baseName, formatCount, formatPercent, plural} from "./format.js";
+import {scopeName} from "./model.js";
 import {computeSelection, matchScopes} from "./select.js";
 import {BottomUp, TopDown} from "./views.js";
 import {Flat} from "./flat.js";
+import {Folded} from "./folded.js";
+import {Trail} from "./trail.js";
 import {Outline} from "./outline.js";
 import {columnCount, setColumns} from "./columns.js";
 import {decodeState, encodeState, usualSort} from "./state.js";
+import {chipsOf} from "./chips.js";
 import {noHotPath} from "./hot_path.js";
-import {firstFunction, functionOfNode, nodeOfFunction} from "./overview.js";
+import {firstFunction, functionOfNode, functionOfScope, nodeOfFunction} from "./overview.js";
 import {el, setAttribute, setText} from "./dom.js";
 import {Table} from "./table.js";
 import {Graph} from "./graph.js";
 import {Timeline} from "./timeline.js";
+import {Sandwich} from "./sandwich_show.js";
 import {Source} from "./source.js";
 import {Detail} from "./detail.js";
-import {comparedColumns, comparedSizes, comparedSort, comparedStatus, compareBar, comparisonOf, nextCompareBase,
+import {comparedColumns, comparedSizes, comparedSort, comparedStatus, comparisonOf, nextCompareBase,
 	nextCompareWidth} from "./compare_show.js";
 import {showCompare} from "./compare_dialog.js";
 import {showColumns, showFilter, showHelp, showNotes, showThreads} from "./dialogs.js";
 
 const VIEWS = [["overview", "Overview", "o"], ["tree", "Top-down", "1"], ["callers", "Bottom-up", "2"], ["flat", "Flat", "3"],
-	["graph", "Flame graph", "4"], ["time", "Time line", "5"]]; // with their keys
+	["graph", "Flame graph", "4"], ["time", "Time line", "5"], ["sandwich", "Sandwich", "6"]]; // with their keys
 const METRICS_SHOWN = 2; // unless chosen
 const SAID_FOR = 8000; // milliseconds
 
 // What was made of a selection is kept with it; that of all samples stays.
 export function viewOf(name, model, selection) {
 	const {views} = selection;
-	if (!views[name])
-		views[name] = name === "tree" ? new TopDown(model, selection) : name === "callers" ?
-			new BottomUp(model, selection) : new Flat(model, selection);
+	const make = {
+		tree: () => new TopDown(model, selection), callers: () => new BottomUp(model, selection),
+		flat: () => new Flat(model, selection), folded: () => new Folded(model, selection),
+		foldedCallers: () => new BottomUp(model, selection, viewOf("callers", model, selection)),
+	};
+	views[name] = views[name] || make[name]();
 	return views[name];
 }
 
@@ -46,9 +53,11 @@ export class App {
 		setColumns(model, {compared: null, metric: 0, derived: []});
 		this.selectedBy = {tree: "", callers: "", flat: ""};
 		this.spent = null;
+		this.trail = new Trail(this);
 		this.table = new Table(this);
 		this.graph = new Graph(this);
 		this.timeline = new Timeline(this);
+		this.sandwich = new Sandwich(this);
 		this.source = new Source(this);
 		this.detail = new Detail(this);
 		this.build();
@@ -126,6 +135,7 @@ export class App {
 		if (setColumns(this.model, this.state))
 			this.selection = null;
 		this.limitSorts();
+		this.trail.clear();
 		this.open = {};
 		for (const [name, keys] of Object.entries(this.state.open))
 			this.open[name] = new Set(keys);
@@ -135,8 +145,10 @@ export class App {
 		this.selectFirst();
 		this.render({reveal: "middle"});
 	}
-	// The overview has something selected: what the address says, or the first function.
+	// The overview has something selected: what the address says, or the first function; and the sandwich has a function.
 	selectFirst() {
+		if (this.state.view === "sandwich" && !this.state.center)
+			this.setCenter(null);
 		if (this.state.view !== "overview")
 			return;
 		if (!this.view("callers").rowOf(this.selectedBy.callers || "0"))
@@ -171,7 +183,7 @@ export class App {
 	}
 	// What is drawn instead of a table, or null; it shows the tree.
 	picture() {
-		return {graph: this.graph, time: this.timeline}[this.state.view] || null;
+		return {graph: this.graph, time: this.timeline, sandwich: this.sandwich}[this.state.view] || null;
 	}
 	showsGraph() {
 		return this.state.view === "graph" || this.state.view === "overview";
@@ -181,17 +193,19 @@ export class App {
 		return this.state.view === "overview" ? [this.graph, this.table] : [this.picture() || this.table];
 	}
 	repaint() {
-		if (this.state.view === "time")
-			this.timeline.paint();
+		if (this.picture())
+			this.picture().paint();
 		else if (this.showsGraph())
 			this.graph.paint();
 	}
 	// The view whose rows are those that are shown.
 	treeView() {
-		return this.picture() ? "tree" : this.state.view === "overview" ? "callers" : this.state.view;
+		const {view} = this.state;
+		return view === "graph" ? this.graph.source.name() : view === "sandwich" ? this.sandwich.side :
+			view === "time" ? "tree" : view === "overview" ? "callers" : view;
 	}
 	selectedKey() {
-		return this.selectedBy[this.treeView()];
+		return this.selectedBy[this.treeView()] || "";
 	}
 	shownMetrics() {
 		const recorded = this.model.recorded.metrics.map((_, m) => m);
@@ -211,6 +225,8 @@ export class App {
 		this.outlines = {};
 	}
 	view(name) {
+		if (name === "upper" || name === "lower")
+			return this.sandwich.view(name);
 		const view = viewOf(name, this.model, this.selection);
 		if (name === "flat" && view.flatten !== this.state.flatten)
 			view.setFlatten(this.state.flatten);
@@ -221,20 +237,25 @@ export class App {
 	}
 	outlineOf(name) {
 		if (!this.outlines[name]) {
-			const open = this.open[name], sort = name === this.treeView() ? this.sorting() : this.state.sorts[name];
+			const open = this.open[name] = this.open[name] || new Set();
+			const sort = name === this.treeView() ? this.sorting() : this.state.sorts[this.sortName(name)];
 			if (name === "tree")
 				open.add(String(this.state.zoom));
 			this.outlines[name] = new Outline(this.model, this.view(name), sort, open);
 		}
 		return this.outlines[name];
 	}
+	// Which order a view has: some have one together.
+	sortName(name = this.treeView()) {
+		return {upper: "sandwich", lower: "sandwich", folded: "tree", foldedCallers: "callers"}[name] || name;
+	}
 	get sort() {
-		return this.state.sorts[this.treeView()];
+		return this.state.sorts[this.sortName()];
 	}
 	sorting() {
 		if (this.comparison)
 			return comparedSort(this);
-		return ["total", "self", "name"].includes(this.sort.column) ? this.sort : usualSort(this.treeView(), this.sort.metric);
+		return ["total", "self", "name"].includes(this.sort.column) ? this.sort : usualSort(this.sortName(), this.sort.metric);
 	}
 	// No table is ordered by a column that is gone.
 	limitSorts() {
@@ -248,7 +269,7 @@ export class App {
 		if (this.state.view === "overview" && this.state.node)
 			return this.view("tree").rowOf(String(this.state.node));
 		if (this.picture())
-			return key ? this.view("tree").rowOf(key) : null;
+			return key ? this.view(this.treeView()).rowOf(key) : null;
 		const place = this.outline.placeOf(key);
 		return place >= 0 ? this.outline.entry(place).row : key ? this.outline.view.rowOf(key) : null;
 	}
@@ -287,42 +308,9 @@ export class App {
 			this.showRow();
 	}
 	renderChips() {
-		const {state, model} = this;
-		const chips = [];
-		const chip = (text, remove, label) => chips.push(el("span", {class: "chip"}, text,
-			el("button", {type: "button", "aria-label": `remove ${label || text}`, onclick: remove}, "×")));
-		state.filters.forEach((f, i) => chip(
-			`${f.how === "keep" ? "only" : "without"} ${f.what === "module" ? "module " : ""}/${f.text}/`,
-			() => this.removeFilter(i)));
-		if (state.threads)
-			chip(state.threads.length === 1 ? threadLabel(model, state.threads[0]) :
-				`${state.threads.length} of ${plural(model.header.threads.length, "thread")}`,
-			() => this.setThreads(null));
-		if (state.compared)
-			chip(`compared: ${plural(model.metrics.length - model.recorded.metrics.length, state.compared.by,
-				state.compared.by === "process" ? "processes" : undefined)}`, () => this.compare(null));
-		if (state.time && !this.comparison)
-			chip(`time ${(state.time[0] / 1e6).toFixed(3)} s to ${(state.time[1] / 1e6).toFixed(3)} s` +
-				this.timeRemark(), () => this.setTime(null), "time");
-		if (state.zoom)
-			chip(`zoom: ${scopeShort(model, model.nodes.scope[state.zoom])}`, () => this.zoomTo(0), "zoom");
-		if (!this.comparison && (state.filters.length || state.threads || state.time || state.zoom)) {
-			const shown = this.selection.sums[state.metric].total(state.zoom);
-			chips.push(el("span", {class: "shown"}, `${formatPercent(shown, model.whole[state.metric]) || "0%"} ` +
-				`of all: ${formatAmount(model.metrics[state.metric], shown)}`));
-		}
-		if (this.comparison)
-			chips.unshift(compareBar(this));
-		if (state.view === "flat")
-			chips.unshift(this.flattened);
+		const chips = chipsOf(this);
 		this.chips.replaceChildren(...chips);
 		this.chips.hidden = !chips.length;
-	}
-	// What is not exact about a part of the time.
-	timeRemark() {
-		const {model} = this, {coarse} = model.header.timeline;
-		return (coarse ? `, by samples within ${formatTime(coarse / 1e6)}` : "") +
-			(model.metrics.length > 1 ? `, ${model.metrics[model.spans.metric[0] || 0].name} alone` : "");
 	}
 	renderCount() {
 		this.matches = this.state.search ? this.view(this.treeView()).search(this.state.search) : null;
@@ -365,9 +353,23 @@ export class App {
 		this.selectedBy.callers = functionOfNode(this, node);
 		this.showSelected("middle", false);
 	}
+	// The same of a box of a graph that is not the tree as it is.
+	selectBox(name, key) {
+		if (this.state.view !== "overview")
+			return this.selectRow(key);
+		const row = key ? this.view(name).rowOf(key) : null;
+		this.selectedBy[name] = key;
+		this.state.node = 0;
+		if (row && name !== "callers")
+			this.selectedBy.callers = functionOfScope(this.model, row.scope);
+		this.outline.reveal(this.selectedBy.callers || "0");
+		this.showSelected("middle", true);
+	}
 	showSelected(reveal, anew) {
 		if (this.state.view === "time")
 			this.timeline.paint();
+		if (this.state.view === "sandwich")
+			this.sandwich.reveal(reveal);
 		if (this.showsGraph())
 			this.graph.reveal();
 		if (!this.picture() && anew)
@@ -397,8 +399,9 @@ export class App {
 	hotPath() {
 		const name = this.state.view === "overview" ? "tree" : this.treeView(), outline = this.outlineOf(name);
 		const start = this.state.view === "overview" ? String(this.state.node || this.state.zoom) : this.selectedKey();
+		const {metric} = this.state, inverted = this.state.view === "graph" && this.treeView().endsWith("allers");
 		const large = this.comparison ? [(row) => Math.abs(this.comparison.rowMeasure(row, "total").by),
-			(level) => comparedSizes(this, level)] : [];
+			(level) => comparedSizes(this, level)] : inverted ? [(row) => row.self[metric], (level) => level.numbers("self", metric)] : [];
 		const end = outline.hotPath(start, this.state.metric, ...large);
 		if (!end || end === start)
 			this.say(noHotPath(this, outline, start, large[1]));
@@ -415,6 +418,8 @@ export class App {
 		this.saying = setTimeout(() => { this.said.hidden = true; }, SAID_FOR);
 	}
 	setView(view) {
+		if (view === "sandwich")
+			return this.showSandwich(this.selectedRow());
 		const row = this.selectedRow();
 		const from = this.treeView();
 		this.state.view = view;
@@ -433,8 +438,8 @@ export class App {
 		this.focus();
 	}
 	focus() {
-		if (this.state.view === "time")
-			this.timeline.focus();
+		if (this.state.view === "time" || this.state.view === "sandwich")
+			this.picture().focus();
 		else
 			(this.state.view === "graph" ? this.graph.canvas : this.table.element).focus();
 	}
@@ -446,12 +451,34 @@ export class App {
 	// The row of another view that stands for the same.
 	carry(row, to) {
 		const {structure} = to === "flat" ? this.view("flat") : {};
-		const key = to === "callers" && row.scope >= 0 ? String(row.scope) :
+		const key = (to === "callers" || to === "foldedCallers") && row.scope >= 0 ? functionOfScope(this.model, row.scope) :
 			to === "flat" && row.node > 0 ? String(structure.of[row.node]) : "";
 		if (key && this.view(to).rowOf(key) && (to !== "flat" || this.view(to).isShown(key))) {
 			this.selectedBy[to] = key;
-			this.outline.reveal(key);
+			this.outlineOf(to).reveal(key);
 		}
+	}
+	// Callers and callees of what a row is, or is in.
+	showSandwich(row) {
+		this.trail.remember();
+		this.setCenter(row);
+		this.state.view = "sandwich";
+		this.render();
+		this.save(true);
+		this.focus();
+	}
+	setCenter(row) {
+		this.state.center = this.sandwich.centerOf(row);
+		this.selectedBy.upper = this.selectedBy.lower = String(this.state.center || "");
+		this.sandwich.side = "lower";
+	}
+	toggleTables() {
+		if (this.state.view !== "sandwich")
+			return;
+		this.state.tables = !this.state.tables;
+		this.render();
+		this.save();
+		this.focus();
 	}
 	// Makes the columns anew that are not recorded ones.
 	columnsChanged() {
@@ -487,7 +514,7 @@ export class App {
 		const sort = this.sorting();
 		const same = sort.column === column && (sort.metric === metric || column === "name");
 		const turned = up === undefined ? same ? !sort.up : column === "name" : up;
-		this.state.sorts[this.treeView()] = {column, metric, up: turned};
+		this.state.sorts[this.sortName()] = {column, metric, up: turned};
 		if (column !== "name" && metric < this.model.recorded.metrics.length)
 			this.state.metric = metric;
 		this.outlines = {};
@@ -541,6 +568,8 @@ export class App {
 			this.compare(null);
 		else if (state.time)
 			this.setTime(null);
+		else if (state.inside)
+			this.setInside("");
 		else if (state.zoom)
 			this.zoomTo(0);
 	}
@@ -597,19 +626,45 @@ export class App {
 	zoomTo(node) {
 		if (node === this.state.zoom)
 			return;
+		this.trail.remember();
 		this.state.zoom = node;
+		this.state.inside = "";
 		this.selectedBy.tree = this.selectedBy.tree || String(node);
 		this.changed();
 	}
+	// Zooms into a box of a graph that is not the tree as it is.
+	setInside(key) {
+		if (key === this.state.inside)
+			return;
+		this.trail.remember();
+		this.state.inside = key;
+		this.render();
+		this.save(true);
+	}
+	// The graph: inverted, folded.
+	toggleGraph(what) {
+		const row = this.selectedRow();
+		this.state[what] = !this.state[what];
+		this.state.inside = "";
+		if (row && this.state.view === "graph" && !this.selectedKey())
+			this.carry(row, this.treeView());
+		this.render();
+		this.save(true);
+	}
 	zoomIn() {
+		if (this.state.view === "graph" && !this.graph.source.isPlain())
+			return this.setInside(this.selectedKey());
 		const row = this.selectedRow();
 		if (row && row.node > 0)
 			this.zoomTo(row.node);
 		else if (row && row.scope > 0)
 			this.filterRow("keep", "name");
 	}
+	// To what is around.
 	zoomOut() {
-		if (this.state.zoom)
+		if (this.state.inside)
+			this.setInside(this.view(this.graph.source.name()).parentKey(this.state.inside));
+		else if (this.state.zoom)
 			this.zoomTo(Math.max(0, this.model.nodes.parent[this.state.zoom]));
 	}
 	flatten(by) {
@@ -648,8 +703,8 @@ export class App {
 			this.graph.draw();
 		if (!this.picture())
 			this.table.list.draw(true);
-		else if (this.state.view === "time")
-			this.timeline.draw();
+		else if (!this.showsGraph())
+			this.picture().draw();
 		this.save();
 	}
 	nextMatch(by) {
@@ -702,7 +757,8 @@ export class App {
 		}
 		const actions = {
 			...Object.fromEntries(VIEWS.map(([name, , key]) => [key, () => this.setView(name)])),
-			h: () => this.hotPath(), z: () => this.zoomIn(), Z: () => this.zoomOut(),
+			h: () => this.hotPath(), z: () => this.zoomIn(), Z: () => this.trail.back(),
+			Escape: () => this.trail.back(), I: () => this.toggleGraph("inverted"), R: () => this.toggleGraph("folded"), T: () => this.toggleTables(),
 			f: () => this.flatten(1), F: () => this.flatten(-1),
 			"<": () => this.moveSort(-1), ">": () => this.moveSort(1),
 			r: () => this.sortBy(this.sorting().column, this.sorting().metric),

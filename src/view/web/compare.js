@@ -18,7 +18,7 @@ import {rowsByThread} from "./lists.js";
 import {Base} from "./sums.js";
 import {Selection, compilePattern, rowsByLine, samplesByThread} from "./select.js";
 import {numbersOf} from "./levels.js";
-import {BottomUp, TopDown, valuesAt} from "./views.js";
+import {TopDown, valuesAt} from "./views.js";
 import {keepsOwn, nodesOfScopes, ownOfNodes, ownOfThreads} from "./own.js";
 import {Side, TEST_LEAST, correct, testChance, testInterval} from "./statistics.js";
 import {addScaled, addWeighted, areCommon, chancesOf, commonOfRuns, commonOwnOfRuns, findLeast, findLeastLate, findOwn,
@@ -441,7 +441,7 @@ export class Comparison {
 	}
 	findFunctions(view, level) {
 		const {kind} = this.model.scopes, flags = new Uint8Array(level.length);
-		if (view instanceof BottomUp)
+		if (view.listsFunctions)
 			return level === view.level(null) ? flags.fill(1) : flags;
 		const {levelOf} = view.structure;
 		for (let place = 0; place < flags.length; place++)
@@ -452,7 +452,7 @@ export class Comparison {
 	judge(row, base, view, callers) {
 		if (row.node >= 0)
 			return this.contexts(base).get(row.node) || NOT_TESTED;
-		const isFunction = view instanceof BottomUp ? !row.key.includes(".") :
+		const isFunction = view.listsFunctions ? !row.key.includes(".") :
 			row.level === 2 && this.model.scopes.kind[row.scope] !== KIND.loop;
 		if (isFunction)
 			return this.functions(base, callers()).verdictOf(row.scope);

@@ -80,7 +80,7 @@ function makeComparison(model, sides, state) {
 }
 
 function usualBase(app) {
-	return app.treeView() === "tree" ? "total" : "self";
+	return ["tree", "sandwich"].includes(app.sortName()) ? "total" : "self";
 }
 
 // Which samples are compared in the view that is shown: ["total"], ["self"] or both.

@@ -1,37 +1,41 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where the boxes of a flame graph are, without drawing them.
 
-// Boxes at least `least` wide of the subtree of `root`, which is `width` wide: parallel arrays, parents
-// before children. Children stand beside each other from the left, in the tree's order. sums: of one metric
-// (select.js).
-export function layoutFlame(model, sums, root, width, least = 0.6) {
-	const {end} = model.nodes;
-	const node = [root], x = [0], w = [width], depth = [0], parent = [-1];
-	const scale = sums.total(root) > 0 ? width / sums.total(root) : 0;
+// The boxes of a tree (flame_trees.js), `width` wide: parallel arrays, parents before children. Children stand beside
+// each other from the left, in the tree's order. Those that are less than `least` wide stand together in one box after
+// the others: small[b] says how many these are (0: it is a usual box), and item[b] what they are in.
+export function layoutFlame(tree, width, least = 0.6) {
+	const item = [tree.root], x = [0], w = [width], depth = [0], parent = [-1], small = [0];
+	const whole = tree.total(tree.root), scale = whole > 0 ? width / whole : 0;
 	let deepest = 0;
-	for (let b = 0; b < node.length; b++) {
+	const put = (what, left, wide, up, count) => {
+		item.push(what);
+		x.push(left);
+		w.push(wide);
+		depth.push(depth[up] + 1);
+		parent.push(up);
+		small.push(count);
+		deepest = Math.max(deepest, depth[up] + 1);
+	};
+	for (let b = 0; b < item.length; b++) {
+		if (small[b] || w[b] < tree.leastOpen || !scale)
+			continue;
+		const {totals, itemAt, count, rest} = tree.children(item[b], Math.max(Number.MIN_VALUE, least / scale));
 		let left = x[b];
-		for (let c = node[b] + 1; c < end[node[b]]; c = end[c]) {
-			const wide = sums.total(c) * scale;
-			if (wide >= least) {
-				node.push(c);
-				x.push(left);
-				w.push(wide);
-				depth.push(depth[b] + 1);
-				parent.push(b);
-				if (depth[b] + 1 > deepest)
-					deepest = depth[b] + 1;
-			}
-			left += wide;
-		}
+		totals.forEach((total, i) => {
+			put(itemAt(i), left, total * scale, b, 0);
+			left += total * scale;
+		});
+		if (count && rest * scale >= least)
+			put(item[b], left, rest * scale, b, count);
 	}
-	return {node, x, w, depth, parent, deepest};
+	return {item, x, w, depth, parent, small, deepest};
 }
 
 // Boxes of each level, as indices in order from the left.
 export function flameLevels(layout) {
 	const levels = Array.from({length: layout.deepest + 1}, () => []);
-	for (let b = 0; b < layout.node.length; b++)
+	for (let b = 0; b < layout.item.length; b++)
 		levels[layout.depth[b]].push(b);
 	return levels;
 }
@@ -52,7 +56,7 @@ export function flameHit(layout, levels, depth, x) {
 	return -1;
 }
 
-// Samples in frames that match, recursion once.
+// Samples in frames that match, recursion once. sums: of one metric (select.js).
 export function matchedTotal(model, sums, root, found) {
 	const {scope, end} = model.nodes;
 	let sum = 0;

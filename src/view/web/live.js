@@ -85,12 +85,13 @@ function findThreads(before, now, list) {
 function keyFinders(app, before, now, scopes, nodes) {
 	const flatBefore = app.open.flat.size || app.selectedBy.flat ? app.view("flat") : null;
 	const known = new Map();
+	const path = (key) => {
+		const parts = key ? key.split(".").map((part) => scopes[Number(part)]) : [-1];
+		return parts.every((part) => part >= 0) ? parts.join(".") : "";
+	};
 	return {
+		callers: path, folded: path, foldedCallers: path, upper: path, lower: path,
 		tree: (key) => key && nodes.find(Number(key)) >= 0 ? String(nodes.find(Number(key))) : "",
-		callers: (key) => {
-			const parts = key ? key.split(".").map((part) => scopes[Number(part)]) : [-1];
-			return parts.every((part) => part >= 0) ? parts.join(".") : "";
-		},
 		flat: (key) => {
 			const row = key && flatBefore ? findFlat(flatBefore, app.view("flat"), scopes, key, known) : null;
 			return row ? row.key : "";
@@ -120,6 +121,9 @@ export function replaceModel(app, now) {
 	setColumns(now, state);
 	state.zoom = Math.max(0, nodes.find(state.zoom));
 	state.node = Math.max(0, nodes.find(state.node));
+	state.center = Math.max(0, scopes[state.center]);
+	state.inside = finders.callers(state.inside);
+	app.trail.clear(); // its nodes are others now
 	if (state.threads)
 		state.threads = findThreads(before, now, state.threads);
 	if (state.compare && state.compare !== "off") {
@@ -132,8 +136,8 @@ export function replaceModel(app, now) {
 	}
 	app.select();
 	for (const [name, find] of Object.entries(finders)) {
-		app.open[name] = new Set([...app.open[name]].map(find).filter(Boolean));
-		app.selectedBy[name] = find(app.selectedBy[name]);
+		app.open[name] = new Set([...app.open[name] || []].map(find).filter(Boolean));
+		app.selectedBy[name] = find(app.selectedBy[name] || "");
 	}
 	app.source.file = -1;
 	markNotes(app);

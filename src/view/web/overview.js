@@ -3,6 +3,7 @@
 // source of what was selected last in either. What is selected in one is selected in the other: a function stands for
 // its widest box, a box for its function.
 
+import {KIND} from "./model.js";
 import {homeOf, nodesOfScope} from "./views.js";
 
 // Of nodes, the one with the largest total that is in the selection; 0: none is.
@@ -30,7 +31,14 @@ export function functionOfNode(app, node) {
 	return node > 0 ? String(app.model.nodes.scope[homeOf(app.model, node)]) : "";
 }
 
-// The function that is first in the table; "": there is none.
+// The same of a scope: that of a loop is in what it is in.
+export function functionOfScope(model, scope) {
+	const {kind, function: inside, inlined} = model.scopes;
+	return String(kind[scope] === KIND.loop ? inlined[scope] || inside[scope] || scope : scope);
+}
+
+// The function that is first in the bottom-up view; "": there is none.
 export function firstFunction(app) {
-	return app.outline.length ? app.outline.entry(0).row.key : "";
+	const outline = app.outlineOf("callers");
+	return outline.length ? outline.entry(0).row.key : "";
 }

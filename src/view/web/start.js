@@ -6,6 +6,7 @@ import {prepareChances, prepareComparisons, prepareOthers} from "./compare_show.
 import {prepareCommon} from "./compare_find.js";
 import {whenIdle} from "./dom.js";
 import {prepareFlat} from "./flat.js";
+import {prepareFold} from "./folded.js";
 import {nameRanks, sortLevel} from "./levels.js";
 import {Live} from "./live.js";
 import {decodeBase64, inflate, parseModel} from "./model.js";
@@ -48,7 +49,7 @@ async function start() {
 			...prepareComparisons(window.culprit), ...prepareTimes(model), ...prepareCallers(model), ...view("callers"),
 			...prepareFlat(model), ...view("flat"), () => { current("flat").sumUpper(); },
 			...prepareOthers(window.culprit, viewOf), () => { rowsByLine(model); },
-			...prepareThreads(model), ...prepareOwn(model), ...prepareCommon(model),
+			...prepareFold(model), ...prepareThreads(model), ...prepareOwn(model), ...prepareCommon(model),
 			...model.header.metrics.map((_, m) => () => { samplesByThread(model, m); }), ...prepareSides(window.culprit),
 			() => { window.culprit.showMarks(); }]);
 	} catch (error) {

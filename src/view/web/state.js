@@ -6,18 +6,21 @@ import {COMPARE_COLUMNS, decodeCompare, encodeCompare, newCompareState} from "./
 
 const DERIVED_MAX = 20;
 const OPEN_MAX = 1500; // rows that are remembered as open
-export const VIEW_NAMES = ["overview", "tree", "callers", "flat", "graph", "time"];
+export const VIEW_NAMES = ["overview", "tree", "callers", "flat", "graph", "time", "sandwich"];
 
 // What each table is ordered by at first: a tree by all that is in a subtree, lists of functions by their own code.
 export function usualSort(table, metric = 0) {
-	return {metric, column: table === "tree" ? "total" : "self", up: false};
+	return {metric, column: table === "tree" || table === "sandwich" ? "total" : "self", up: false};
 }
 
 export function newState() {
 	return {
-		view: "overview", metric: 0, sorts: {tree: usualSort("tree"), callers: usualSort("callers"), flat: usualSort("flat")},
+		view: "overview", metric: 0, 
+		sorts: Object.fromEntries(["tree", "callers", "flat", "sandwich"].map((table) => [table, usualSort(table)])),
 		flatten: 2, zoom: 0, selected: "", node: 0, open: {tree: ["0"], callers: [], flat: []},
 		filters: [], threads: null, time: null, window: null, moment: null, level: 0, search: "", icicle: true,
+		inverted: false, folded: false, inside: "", // the graph: as it is drawn, and the box that it is zoomed to
+		center: 0, tables: false, // the sandwich: around which function, and whether as tables
 		theme: "", pane: true, columns: null, compared: null, derived: [], instructions: false,
 		...newCompareState(),
 	};
@@ -37,7 +40,7 @@ function unpackKeys(text) {
 		return [];
 	const parts = text.slice(1).split("_");
 	if (text[0] === "k")
-		return parts.filter((part) => /^\d+(\.\d+)*$/.test(part));
+		return parts.filter(isPath);
 	let sum = 0;
 	return parts.map((part) => String(sum += parseInt(part, 36) || 0));
 }
@@ -77,6 +80,14 @@ export function encodeState(state) {
 		p.set("q", state.search);
 	if (!state.icicle)
 		p.set("flame", "1");
+	if (state.inverted || state.folded)
+		p.set("graph", (state.inverted ? "i" : "") + (state.folded ? "f" : ""));
+	if (state.inside)
+		p.set("in", state.inside);
+	if (state.center)
+		p.set("around", state.center);
+	if (state.tables)
+		p.set("tables", "1");
 	if (state.theme)
 		p.set("theme", state.theme);
 	if (!state.pane)
@@ -91,6 +102,10 @@ export function encodeState(state) {
 		p.set("insn", "1");
 	encodeCompare(p, state);
 	return p.toString();
+}
+
+function isPath(text) {
+	return /^\d+(\.\d+)*$/.test(text || "");
 }
 
 function numbers(text) {
@@ -141,7 +156,7 @@ export function decodeState(text, model) {
 	decodeSorts(p, metrics + GROUPS_MAX + state.derived.length, state);
 	state.flatten = whole("l", 20, state.flatten);
 	state.zoom = whole("z", model.nodes.count, 0);
-	if (/^\d+(\.\d+)*$/.test(p.get("r") || ""))
+	if (isPath(p.get("r")))
 		state.selected = p.get("r");
 	state.node = whole("n", model.nodes.count, 0);
 	for (const name of Object.keys(state.open))
@@ -158,6 +173,12 @@ export function decodeState(text, model) {
 	state.level = whole("level", 13, 0);
 	state.search = p.get("q") || "";
 	state.icicle = p.get("flame") !== "1";
+	state.inverted = (p.get("graph") || "").includes("i");
+	state.folded = (p.get("graph") || "").includes("f");
+	if ((state.inverted || state.folded) && isPath(p.get("in")))
+		state.inside = p.get("in");
+	state.center = whole("around", model.scopes.count, 0);
+	state.tables = p.get("tables") === "1";
 	if (["light", "dark"].includes(p.get("theme")))
 		state.theme = p.get("theme");
 	state.pane = p.get("pane") !== "0";

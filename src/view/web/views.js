@@ -293,21 +293,31 @@ export function markSome(from, to, list, some) {
 }
 
 export class BottomUp {
-	constructor(model, selection) {
+	// whole: the same of the selection, if callers that are already on the way are to be left out here
+	constructor(model, selection, whole = null) {
 		this.model = model;
 		this.selection = selection;
+		this.whole = whole;
 		this.found = {homes: null, places: null};
 		this.hasLoops = model.scopes.kind.includes(KIND.loop);
 		this.levels = new Map(); // by key
 		this.made = {self: [], total: []};
 		this.steps = pairSteps(selection, model.scopes.count, (a, b) => this.sum(a, b), this.made);
 	}
+	// Whether rows of the top level are functions as a whole.
+	get listsFunctions() {
+		return true;
+	}
 	get homes() {
+		if (this.whole)
+			return this.whole.homes;
 		const {model} = this, {zoom} = this.selection;
 		this.found.homes = this.found.homes || (zoom ? findHomes(model, zoom) : homesOf(model));
 		return this.found.homes;
 	}
 	get places() {
+		if (this.whole)
+			return this.whole.places;
 		const {model} = this, {zoom} = this.selection;
 		this.found.places = this.found.places || (zoom ? findPlaces(model, this.homes, zoom) : placesOf(model));
 		return this.found.places;
@@ -320,6 +330,8 @@ export class BottomUp {
 	}
 	// Of all columns, by scope: {self, total}.
 	get sums() {
+		if (this.whole)
+			return this.whole.sums;
 		while (this.advance())
 			;
 		return this.made;
@@ -351,7 +363,7 @@ export class BottomUp {
 	originsOf(scope) {
 		return nodesOfScope(this.model, scope).filter((node) => this.counts(node));
 	}
-	// Own samples of a node with those of its loops, of one metric.
+	// Own samples of a node with those of its loops, of one metric. In tables few are asked for.
 	ownOf(sums, node) {
 		const {scope, end} = this.model.nodes, {kind} = this.model.scopes;
 		let own = sums.self(node);
@@ -375,16 +387,24 @@ export class BottomUp {
 		const up = this.model.nodes.parent[node];
 		return up <= 0 ? -1 : up;
 	}
+	// The same, where those on the way (a set of scopes) are left out.
+	nextCaller(node, way) {
+		let up = this.caller(node);
+		while (up >= 0 && way && way.has(this.model.nodes.scope[up]))
+			up = this.caller(up);
+		return up;
+	}
 	// One step up from all that a row stands for, parted by where that leads. A row has the nodes
 	// (origins) that it stands for, and how far up each has come (at).
 	lowerLevel(row) {
 		const {scope} = this.model.nodes;
 		const origins = row.origins || this.originsOf(row.scope), before = row.at || origins;
+		const way = this.whole ? new Set(row.key.split(".").map(Number)) : null;
 		const at = new Int32Array(origins.length), group = new Int32Array(origins.length);
 		const numbers = this.numbers || (this.numbers = new Int32Array(this.model.scopes.count).fill(-1));
 		const found = [], counts = [];
 		for (let i = 0; i < at.length; i++) {
-			at[i] = this.caller(before[i]);
+			at[i] = this.nextCaller(before[i], way);
 			if (at[i] < 0) {
 				group[i] = -1;
 				continue;

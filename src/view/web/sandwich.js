@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// The callers and the callees of one function, as two views like those of views.js, each with the function as its only
+// row at the top. Calls of it by itself, also by way of others, count once: only its outermost calls are looked at.
+
+import {Level} from "./levels.js";
+import {matchScopes} from "./select.js";
+import {valuesAt} from "./views.js";
+
+const MATCHES_MAX = 5000; // rows that a search goes through
+
+// One row at the top of a level.
+function alone(row) {
+	return new Level(row ? Int32Array.of(row.scope) : new Int32Array(0), {
+		of: () => row, numbers: (column, metric) => Float64Array.of(...(row ? [row[column][metric]] : [])),
+		scopes: row ? Int32Array.of(row.scope) : new Int32Array(0),
+	});
+}
+
+// What both have: keys are the scopes on the way from the function.
+class Half {
+	constructor(model, center) {
+		this.model = model;
+		this.center = center;
+		this.levels = new Map(); // by key
+	}
+	get listsFunctions() {
+		return true;
+	}
+	level(row) {
+		const key = row ? row.key : "";
+		if (!this.levels.has(key))
+			this.levels.set(key, row ? this.below(row) : alone(this.top()));
+		return this.levels.get(key);
+	}
+	rowOf(key) {
+		let row = null;
+		for (const part of key.split(".")) {
+			const level = this.level(row), place = level.placeOf(Number(part));
+			if (place < 0)
+				return null;
+			row = level.row(place);
+		}
+		return row;
+	}
+	parentKey(key) {
+		const dot = key.lastIndexOf(".");
+		return dot < 0 ? "" : key.slice(0, dot);
+	}
+	idOf(key) {
+		return Number(key.slice(key.lastIndexOf(".") + 1));
+	}
+	// The first rows, level by level.
+	search(text) {
+		const found = matchScopes(this.model, "name", text), rows = this.level(null).rows(), keys = [];
+		for (let i = 0; i < rows.length && i < MATCHES_MAX; i++) { // those below are added meanwhile
+			if (found[rows[i].scope])
+				keys.push(rows[i].key);
+			if (!rows[i].leaf && rows.length < MATCHES_MAX)
+				rows.push(...this.level(rows[i]).rows());
+		}
+		return {length: keys.length, key: (i) => keys[i], indexOf: (key) => keys.indexOf(key)};
+	}
+}
+
+// up: the bottom-up view of the selection, which has these rows already.
+export class CallersOf extends Half {
+	constructor(up, center) {
+		super(up.model, center);
+		this.up = up;
+	}
+	top() {
+		return this.up.rowOf(String(this.center));
+	}
+	below(row) {
+		return this.up.level(row);
+	}
+}
+
+// A row has the nodes that it stands for.
+export class CalleesOf extends Half {
+	constructor(up, center) {
+		super(up.model, center);
+		this.selection = up.selection;
+		this.up = up;
+	}
+	top() {
+		const nodes = this.up.originsOf(this.center).filter((node) => this.up.isFirst(node)), known = this.up.rowOf(String(this.center));
+		return known && {...known, nodes, origins: null, leaf: this.isLeaf(nodes)};
+	}
+	isLeaf(nodes) {
+		const {end} = this.model.nodes;
+		return !nodes.some((node) => {
+			for (let c = node + 1; c < end[node]; c = end[c])
+				if (this.selection.any(c))
+					return true;
+			return false;
+		});
+	}
+	below(row) {
+		const {scope, end} = this.model.nodes, groups = new Map();
+		for (const node of row.nodes)
+			for (let c = node + 1; c < end[node]; c = end[c])
+				if (this.selection.any(c)) {
+					if (!groups.has(scope[c]))
+						groups.set(scope[c], []);
+					groups.get(scope[c]).push(c);
+				}
+		const ids = Int32Array.from(groups.keys()).sort(), sums = {self: [], total: []};
+		const lists = Array.from(ids, (id) => Int32Array.from(groups.get(id)));
+		this.selection.sums.forEach((all) => {
+			for (const column of ["self", "total"])
+				sums[column].push(Float64Array.from(lists, (nodes) => all.numbers(column, nodes).reduce((a, b) => a + b, 0)));
+		});
+		return new Level(ids, {
+			of: (id, place) => ({key: `${row.key}.${id}`, scope: id, node: -1, nodes: lists[place],
+				self: valuesAt(sums.self, place), total: valuesAt(sums.total, place), leaf: this.isLeaf(lists[place])}),
+			numbers: (column, metric) => sums[column][metric],
+			scopes: ids,
+		});
+	}
+}

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// The way back: from a zoom, or from the callers and callees of a function, to what was looked at before, as it was.
+
+const STEPS_MAX = 200;
+const PLACE = ["view", "zoom", "inside", "node", "center"]; // of the state
+
+export class Trail {
+	constructor(app) {
+		this.app = app;
+		this.steps = [];
+	}
+	clear() {
+		this.steps = [];
+	}
+	// Before something else is looked at.
+	remember() {
+		const {state, selectedBy} = this.app;
+		this.steps.push({state: Object.fromEntries(PLACE.map((name) => [name, state[name]])), selectedBy: {...selectedBy}});
+		this.steps.splice(0, this.steps.length - STEPS_MAX);
+	}
+	// To where one came from; where that is not known, outwards.
+	back() {
+		const {app} = this, step = this.steps.pop();
+		if (!step)
+			return app.zoomOut();
+		const zoomed = step.state.zoom !== app.state.zoom, there = step.state.view === app.state.view;
+		Object.assign(app.state, step.state);
+		Object.assign(app.selectedBy, step.selectedBy);
+		if (zoomed)
+			app.select();
+		app.render({reveal: "middle"});
+		app.save(true);
+		if (!there)
+			app.focus();
+	}
+}

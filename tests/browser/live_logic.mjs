@@ -19,7 +19,7 @@ function newApp(model, state) {
 	const app = {
 		model, state: {...m.newState(), ...state}, shown: 0,
 		open: {tree: new Set(), callers: new Set(), flat: new Set()},
-		selectedBy: {tree: "", callers: "", flat: ""},
+		selectedBy: {tree: "", callers: "", flat: ""}, trail: {clear() {}},
 		source: {list: {top: 7, scrollTo() {}}},
 		selectedKey: () => app.selectedBy.tree,
 		select() {

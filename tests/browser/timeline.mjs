@@ -206,5 +206,26 @@ await step("says how to get one", async () => {
 	await keys("ArrowRight", "+", "Enter", "1");
 	assert.equal(await b.evaluate("culprit.state.view"), "tree");
 });
+await step("a comparison counts the chosen time alone", async () => {
+	const totals = async (hash) => {
+		await b.open(pageUrl(page) + "#v=tree&" + hash);
+		return b.evaluate("culprit.view('tree').rowOf('0').total");
+	};
+	const [one] = await totals("time=0-500000&t=0"), [other] = await totals("time=0-500000&t=1");
+	assert.ok(one > 0 && other > 0 && one !== other);
+	assert.deepEqual(await totals("time=0-500000&a=0&b=1&per=thread"), [one, other]);
+	assert.match((await chips()).join(), /time 0\.000 s to 0\.500 s/);
+	assert.deepEqual(await b.evaluate("culprit.comparison.runs.map((run) => run.samples)"), [one, other]);
+	const all = await totals("a=0&b=1&per=thread");
+	assert.ok(all[0] > one && all[1] > other);
+	await b.open(pageUrl(page) + "#v=tree&a=0&b=1&per=thread");
+	await b.evaluate("culprit.setTime([0, 500000])");
+	assert.deepEqual(await b.evaluate("culprit.view('tree').rowOf('0').total"), [one, other]);
+	await keys("u");
+	assert.deepEqual(await b.evaluate("culprit.view('tree').rowOf('0').total"), all);
+	for (const view of ["2", "3", "4", "o"])
+		await keys(view);
+});
+
 await b.close();
 console.log(`${steps.length} steps: ${steps.join(", ")}`);

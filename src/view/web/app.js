@@ -24,6 +24,7 @@ import {Detail} from "./detail.js";
 import {comparedColumns, comparedSizes, comparedSort, comparedStatus, comparisonOf, nextCompareBase,
 	nextCompareWidth} from "./compare_show.js";
 import {showCompare} from "./compare_dialog.js";
+import {copyOnDemand, openMenuByKey} from "./menu.js";
 import {showColumns, showFilter, showHelp, showNotes, showThreads} from "./dialogs.js";
 
 const VIEWS = [["overview", "Overview", "o"], ["tree", "Top-down", "1"], ["callers", "Bottom-up", "2"], ["flat", "Flat", "3"],
@@ -67,6 +68,7 @@ export class App {
 				this.load();
 		});
 		document.addEventListener("keydown", (event) => this.key(event));
+		copyOnDemand(this);
 		matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.repaint());
 	}
 
@@ -655,7 +657,9 @@ export class App {
 		if (this.state.view === "graph" && !this.graph.source.isPlain())
 			return this.setInside(this.selectedKey());
 		const row = this.selectedRow();
-		if (row && row.node > 0)
+		if (row && this.state.view === "sandwich")
+			this.showSandwich(row);
+		else if (row && row.node > 0)
 			this.zoomTo(row.node);
 		else if (row && row.scope > 0)
 			this.filterRow("keep", "name");
@@ -766,7 +770,7 @@ export class App {
 			"/": () => this.search.focus(), n: () => this.nextMatch(1), N: () => this.nextMatch(-1),
 			k: () => this.filterRow("keep", "name"), x: () => this.filterRow("hide", "name"),
 			K: () => this.filterRow("keep", "module"), X: () => this.filterRow("hide", "module"),
-			e: () => showFilter(this), t: () => showThreads(this),
+			M: () => openMenuByKey(this), e: () => showFilter(this), t: () => showThreads(this),
 			v: () => showCompare(this), b: () => this.nextBase(), "%": () => this.toggleShares(),
 			w: () => this.nextWidth(), y: () => this.toggleUnsure(), u: () => this.undo(),
 			c: () => showColumns(this), i: () => showNotes(this), s: () => this.togglePane(),

@@ -10,7 +10,7 @@ import {el} from "./dom.js";
 function timeRemark(model) {
 	const {coarse} = model.header.timeline;
 	return (coarse ? `, by samples within ${formatTime(coarse / 1e6)}` : "") +
-		(model.metrics.length > 1 ? `, ${model.metrics[model.spans.metric[0] || 0].name} alone` : "");
+		(model.recorded.metrics.length > 1 ? `, ${model.metrics[model.spans.metric[0] || 0].name} alone` : "");
 }
 
 function zoomChips(app, chip) {
@@ -36,7 +36,7 @@ export function chipsOf(app) {
 	if (state.compared)
 		chip(`compared: ${plural(model.metrics.length - model.recorded.metrics.length, state.compared.by,
 			state.compared.by === "process" ? "processes" : undefined)}`, () => app.compare(null));
-	if (state.time && !app.comparison)
+	if (state.time)
 		chip(`time ${(state.time[0] / 1e6).toFixed(3)} s to ${(state.time[1] / 1e6).toFixed(3)} s` +
 			timeRemark(model), () => app.setTime(null), "time");
 	zoomChips(app, chip);

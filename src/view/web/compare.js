@@ -16,7 +16,8 @@
 import {KIND, inBlocks, sumsType} from "./model.js";
 import {rowsByThread} from "./lists.js";
 import {Base} from "./sums.js";
-import {Selection, compilePattern, rowsByLine, samplesByThread} from "./select.js";
+import {Selection, compilePattern, rowsByLine, samplesByThread, sumByThread} from "./select.js";
+import {timeCounts} from "./times.js";
 import {numbersOf} from "./levels.js";
 import {TopDown, valuesAt} from "./views.js";
 import {keepsOwn, nodesOfScopes, ownOfNodes, ownOfThreads} from "./own.js";
@@ -43,9 +44,12 @@ function isLike(list, other) {
 }
 
 export class Comparison {
-	// sides: of chosenSides; limits: {alpha, noise, min}; shares: whether shares are compared, not costs.
-	constructor(model, sides, {metric = 0, shares = false, limits = defaultLimits(model)} = {}) {
+	// sides: of chosenSides; limits: {alpha, noise, min}; shares: whether shares are compared, not costs; time: [from, to)
+	// of the time line, or null for all samples.
+	constructor(model, sides, {metric = 0, shares = false, limits = defaultLimits(model), time = null} = {}) {
 		this.model = model;
+		this.time = time;
+		this.rowCounts = time ? timeCounts(model, time) : model.rows.counts; // by metric
 		this.shares = shares;
 		this.limits = limits;
 		this.threads = [...sides.a, ...sides.b];
@@ -82,7 +86,7 @@ export class Comparison {
 		const {model} = this, metrics = metricsOf(model), {name, unit} = metrics[metric];
 		const alike = metrics.map((_, m) => m).filter((m) => metrics[m].name === name && metrics[m].unit === unit);
 		const sums = alike.map((m) => this.runs.map(({threads}) =>
-			threads.reduce((sum, thread) => sum + samplesByThread(model, m)[thread], 0)));
+			threads.reduce((sum, thread) => sum + this.threadSamples(m)[thread], 0)));
 		this.unit = unit;
 		this.runs.forEach((run, r) => {
 			const own = Math.max(0, alike.findIndex((_, i) => sums[i][r] > 0));
@@ -93,6 +97,11 @@ export class Comparison {
 		});
 		this.whole = [0, 1].map((side) => this.costOf(this.runs.map((run) => run.samples), side));
 		this.setScales();
+	}
+	// By thread.
+	threadSamples(metric) {
+		const {model, time} = this;
+		return time ? sumByThread(model, this.rowCounts[metric]) : samplesByThread(model, metric);
 	}
 	setScales() {
 		// About what a sample of a run adds to the mean of both shares.
@@ -112,7 +121,8 @@ export class Comparison {
 		};
 		if (!this.columns)
 			this.columns = new Base(model, this.runs.map(({metric, threads}) =>
-				({counts: model.rows.counts[metric], threads: of(threads)})), sumsType(model.header.metrics), of(this.threads));
+				({counts: this.rowCounts[metric], threads: of(threads)})),
+			this.time ? Float64Array : sumsType(model.header.metrics), of(this.threads));
 		return this.columns;
 	}
 	// threads: a set of those that count, or null. What is not narrowed is kept. `reuse`: as in select.js.
@@ -145,7 +155,7 @@ export class Comparison {
 	}
 	// Self samples of a line, of one side: lines of the other may be those of another text.
 	lineSelf(line, side) {
-		const {thread} = this.model.rows, {starts, order} = rowsByLine(this.model), {counts} = this.model.rows;
+		const {thread} = this.model.rows, {starts, order} = rowsByLine(this.model), counts = this.rowCounts;
 		let sum = 0;
 		for (let i = starts[line]; i < starts[line + 1]; i++) {
 			const r = order[i], run = this.runs[this.runOf[thread[r]]];
@@ -312,7 +322,7 @@ export class Comparison {
 	// Whether all that may be large enough is among what is common of all samples, and known of each thread.
 	get isCommon() {
 		const [{metric}] = this.runs;
-		return this.runs.every((run) => run.metric === metric) &&
+		return !this.time && this.runs.every((run) => run.metric === metric) &&
 			areCommon(this.model, metric, Math.max(...this.weights), LEAST * this.limits.min);
 	}
 	commonFunctions() {

@@ -16,7 +16,7 @@ export function comparisonOf(model, state) {
 	const sides = chosenSides(model, state), kept = cached(model, "comparisons", () => new Map());
 	if (!sides)
 		return null;
-	const key = JSON.stringify([state.compare, state.metric, state.noise, state.min]);
+	const key = JSON.stringify([state.compare, state.metric, state.noise, state.min, state.time]);
 	const comparison = kept.get(key) || makeComparison(model, sides, state);
 	comparison.setShares(state.shares);
 	kept.delete(key);
@@ -76,7 +76,7 @@ function makeComparison(model, sides, state) {
 	const {alpha, noise, min} = defaultLimits(model);
 	const limits = {alpha, noise: state.noise === null ? noise : state.noise / 100,
 		min: state.min === null ? min : state.min / 100};
-	return new Comparison(model, sides, {metric: state.metric, limits});
+	return new Comparison(model, sides, {metric: state.metric, limits, time: state.time});
 }
 
 function usualBase(app) {

@@ -25,7 +25,8 @@ function partialReason(name) {
 // Lines about the module that say why names or lines are missing.
 export function moduleNotes(model, scope) {
 	const path = modulePath(model, scope), module = model.header.modules[model.scopes.module[scope]];
-	const notes = path ? model.header.moduleNotes.filter((note) => note.includes(baseName(path))) : [];
+	const isNamed = (note) => note.split(/[\s,;:()'"]+/).some((word) => baseName(word) === baseName(path));
+	const notes = path ? model.header.moduleNotes.filter(isNamed) : [];
 	if (module && module.problem)
 		notes.push(`${baseName(path)}: ${module.problem}`);
 	return notes;

@@ -44,6 +44,8 @@ export const KEYS = [
 	["+ - 0", "time line: zoom in, out, the whole; Shift with ← → moves it"],
 	[", .", "time line: colour by the level above, below"],
 	["Enter [ ] w Esc", "time line: count only the time of the span, from here, to here, what is in sight; all"],
+	["Ctrl+C", "copy the name of what is selected"],
+	["M, right click", "menu: copy name, stack or row; callers and callees; zoom; filter"],
 	["d", "light or dark"],
 	["?", "this help"],
 ];

@@ -6,6 +6,7 @@ import {baseName, formatAmount, formatCount, formatError, formatPercent} from ".
 import {KIND, cached, modulePath, scopeName, scopeShort} from "./model.js";
 import {flameHit, flameLevels, layoutFlame, matchedTotal} from "./flame.js";
 import {GraphSource} from "./graph_source.js";
+import {openMenu} from "./menu.js";
 import {matchScopes} from "./select.js";
 import {comparedColour, comparedLabel, comparedLegend, comparedTip, comparedWidths} from "./compare_graph.js";
 import {el, fitCanvas, setAttribute, setStyle, setText} from "./dom.js";
@@ -44,6 +45,7 @@ export class Graph {
 			onclick: (event) => this.click(event),
 			ondblclick: (event) => this.zoomAt(event),
 			onmousemove: (event) => this.hover(event),
+			oncontextmenu: (event) => this.menu(event),
 			onmouseleave: () => this.showTip(-1),
 		});
 		this.tip = el("div", {class: "tip", role: "tooltip", hidden: true});
@@ -358,6 +360,14 @@ export class Graph {
 			this.zoomBy(event, key);
 		else
 			this.source.select(key);
+	}
+	menu(event) {
+		const box = event.button === 2 ? this.boxAt(event) : -1;
+		event.preventDefault();
+		if (box >= 0)
+			this.source.select(this.keyOf(box));
+		this.showTip(-1);
+		openMenu(this.app, event.clientX, event.clientY);
 	}
 	zoomAt(event) {
 		const box = this.boxAt(event);

@@ -23,12 +23,21 @@ export function functionOf(model, row) {
 	return functionAround(model, row.node >= 0 ? row.node : nodesOfScope(model, scope)[0]);
 }
 
+// The place of a function's instructions in model.code; -1: they are not here.
+function codeOf({code, scopes}, scope) {
+	const f = scope ? code.functions.get(`${scopes.module[scope]}:${scopes.high[scope]}:${scopes.low[scope]}`) : undefined;
+	return f === undefined || code.first[f] === code.first[f + 1] ? -1 : f;
+}
+
+export function hasInstructions(model, scope) {
+	return codeOf(model, scope) >= 0;
+}
+
 // What is shown of a function: headings {number, text}, gaps {number: 0} and instructions {address, text,
 // insn}. null: its instructions are not here.
 export function instructionEntries(model, scope, textOf) {
-	const {code, scopes} = model;
-	const f = code.functions.get(`${scopes.module[scope]}:${scopes.high[scope]}:${scopes.low[scope]}`);
-	if (!scope || f === undefined || code.first[f] === code.first[f + 1])
+	const {code} = model, f = codeOf(model, scope);
+	if (f < 0)
 		return null;
 	const entries = [];
 	for (let i = code.first[f]; i < code.first[f + 1]; i++) {

@@ -198,6 +198,14 @@ export function threadTotals(model, filters, metric, zoom = 0, time = null) {
 	return sums;
 }
 
+// Samples by thread of all rows.
+export function sumByThread(model, counts) {
+	const sums = new Float64Array(model.header.threads.length), {thread} = model.rows;
+	for (let r = 0; r < thread.length; r++)
+		sums[thread[r]] += counts[r];
+	return sums;
+}
+
 // Of a recorded metric, whatever is filtered.
 export function samplesByThread(model, metric) {
 	return cached(model, "samples by thread " + metric, () => threadTotals(model, [], metric));

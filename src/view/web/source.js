@@ -3,7 +3,7 @@
 // instructions of its function.
 
 import {baseName, formatAmount, formatError, formatPercent} from "./format.js";
-import {functionOf, instructionEntries} from "./instructions.js";
+import {functionOf, hasInstructions, instructionEntries} from "./instructions.js";
 import {hotLine} from "./hot_line.js";
 import {KIND, scopeShort} from "./model.js";
 import {lineSelf} from "./select.js";
@@ -100,8 +100,9 @@ export class Source {
 			kind[scope] === KIND.kernel ? "This is code of the kernel." :
 			kind[scope] === KIND.partial ? "The callers of what is below are not known." :
 			"No source is known: its module has no debug information about lines.";
-		if (state.instructions && kind[scope] !== KIND.root && kind[scope] !== KIND.partial)
-			this.showInstructions(row, file[scope], line[scope], last[scope] || line[scope]);
+		const isCode = kind[scope] !== KIND.root && kind[scope] !== KIND.partial;
+		if (isCode && (state.instructions || (!file[scope] && hasInstructions(model, functionOf(model, row)))))
+			this.showInstructions(row, file[scope], line[scope], last[scope] || line[scope], state.instructions ? "" : why);
 		else
 			this.show(file[scope], line[scope], last[scope] || line[scope], file[scope] ? "" : why, hotLine(this.app, row));
 	}
@@ -156,7 +157,8 @@ export class Source {
 		this.finish(this.entries.findIndex((entry) => entry.number >= first), hot && model.lines.file[hot] === file ?
 			this.entries.findIndex(({number}) => number === model.lines.line[hot]) : -1);
 	}
-	showInstructions(row, file, first, last) {
+	// why: they are shown although nobody asked for them
+	showInstructions(row, file, first, last, why = "") {
 		const {model, selection} = this.app, scope = functionOf(model, row);
 		const isFunction = scope === row.scope;
 		this.begin(true, isFunction ? 0 : file, first, last);
@@ -164,11 +166,20 @@ export class Source {
 		setText(this.title, scope ? scopeShort(model, scope) : "Instructions");
 		setText(this.note, !this.entries.length ? "Its instructions are not here: they are where a function has many " +
 			"samples of its own and its file could be read. culprit annotate shows them for one function." :
-			selection.narrowed ? "Samples here are those of the whole recording, whatever is filtered." : "");
+			[why, selection.narrowed ? "Samples here are those of the whole recording, whatever is filtered." : ""].join(" ").trim());
 		const marked = this.entries.findIndex((entry) => this.isMarked(entry));
-		const hottest = this.entries.reduce((best, {insn}, i) => insn !== undefined && (best < 0 ||
-			this.selfOfInsn(insn) > this.selfOfInsn(this.entries[best].insn)) ? i : best, -1);
-		this.finish(marked >= 0 ? marked : hottest);
+		const inside = this.hottestInsn((entry) => this.isMarked(entry)), hottest = this.hottestInsn(() => true);
+		this.finish(marked >= 0 ? marked : hottest, marked >= 0 ? inside : hottest);
+	}
+	// The entry of the instruction with the most samples among some; -1: none has any.
+	hottestInsn(isWanted) {
+		let best = -1, most = 0;
+		this.entries.forEach((entry, i) => {
+			const self = entry.insn !== undefined && isWanted(entry) ? this.selfOfInsn(entry.insn) : 0;
+			if (self > most)
+				[best, most] = [i, self];
+		});
+		return best;
 	}
 	selfOfInsn(insn) {
 		return this.app.model.code.self[this.metric][insn];
@@ -190,8 +201,8 @@ export class Source {
 		const {header} = this.app.model;
 		if (!header.hasSources)
 			return `${path}: sources were left out (--no-source); these are its lines with samples.`;
-		const known = (header.sourceNotes || []).find((note) => note.includes(path));
-		return known || `${path}: its text was not found, or had no room here; these are its lines with ` +
+		const unusable = (header.sourceNotes || []).find((note) => note.startsWith(`no source: ${path} `));
+		return `${unusable || `${path}: its text was not found, or had no room here`}; these are its lines with ` +
 			"samples. --source-dir and --path-map tell where sources are.";
 	}
 }

@@ -5,6 +5,7 @@ import {columnCount, columnName, valueOf} from "./columns.js";
 import {baseName, formatAmount, formatNumber, formatPercent} from "./format.js";
 import {GUESSED, KIND, NAMELESS, modulePath, scopeFile, scopeShort} from "./model.js";
 import {comparedTitle, fillCompared} from "./compare_show.js";
+import {openMenu} from "./menu.js";
 import {VirtualList, el, setAttribute, setClass, setStyle, setText} from "./dom.js";
 
 const TABLE_ROW = 24;
@@ -60,6 +61,7 @@ export class Table {
 			onkeydown: (event) => this.key(event),
 			onclick: (event) => this.click(event),
 			ondblclick: (event) => this.doubleClick(event),
+			oncontextmenu: (event) => this.menu(event),
 		}, el("div", {class: "headbox", role: "rowgroup"}, this.head), this.scroller);
 		this.list = new VirtualList(this.scroller, TABLE_ROW, () => this.makeRow(), (row, i) => this.fill(row, i));
 		this.scroller.addEventListener("scroll", () => {
@@ -256,6 +258,15 @@ export class Table {
 		this.app.selectRow(row.key);
 		if (event.target.closest(".toggle"))
 			this.app.toggleRow(row.key);
+	}
+	menu(event) {
+		const element = event.target.closest(".row");
+		if (event.target.closest(".head"))
+			return;
+		event.preventDefault();
+		if (element)
+			this.app.selectRow(this.app.outline.entry(element.index).row.key);
+		openMenu(this.app, event.clientX, event.clientY);
 	}
 	doubleClick(event) {
 		const element = event.target.closest(".row");

@@ -18,20 +18,37 @@ struct text {
 	char out[TEXT_MAX];
 };
 
-struct err *text_open(const struct isa *isa, struct text **out)
+static const struct text_cpu *cpu_of(const struct isa *isa)
+{
+	return isa->elf_machine == EM_AARCH64 ? &text_aarch64 : &text_x86_64;
+}
+
+static struct err *open_text(const struct isa *isa, struct err *(*open)(void **state),
+			     struct text **out)
 {
 	struct text *t = calloc(1, sizeof *t);
 	*out = NULL;
 	if (!t)
 		return err_new("out of memory");
 	t->isa = isa;
-	t->cpu = isa->elf_machine == EM_AARCH64 ? &text_aarch64 : &text_x86_64;
-	struct err *e = t->cpu->open(&t->state);
+	t->cpu = cpu_of(isa);
+	struct err *e = open(&t->state);
 	if (e)
 		free(t);
 	else
 		*out = t;
 	return e;
+}
+
+struct err *text_open(const struct isa *isa, struct text **out)
+{
+	return open_text(isa, cpu_of(isa)->open, out);
+}
+
+struct err *text_open_intel(const struct isa *isa, struct text **out)
+{
+	*out = NULL;
+	return cpu_of(isa)->open_intel ? open_text(isa, cpu_of(isa)->open_intel, out) : NULL;
 }
 
 void text_close(struct text *t)

@@ -2,7 +2,7 @@
 #pragma once
 /*
  * Instructions as people read them, in the words of the CPU's usual assembler:
- * AT&T syntax for x86-64. Bytes that are no instruction become ".inst" or ".byte".
+ * AT&T syntax for x86-64, or Intel's. Bytes that are no instruction become ".inst" or ".byte".
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -15,6 +15,8 @@ struct text;
 #define TEXT_MAX 256
 
 struct err *text_open(const struct isa *isa, struct text **out);
+/* The same in Intel's syntax; *out is NULL where the CPU has but one syntax. */
+struct err *text_open_intel(const struct isa *isa, struct text **out);
 void text_close(struct text *text); /* NULL is fine */
 
 /* The text of `insn`, which was decoded from `code` (at most `size` bytes). `target` stands in the

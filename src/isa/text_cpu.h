@@ -9,6 +9,7 @@ struct err;
 
 struct text_cpu {
 	struct err *(*open)(void **state);
+	struct err *(*open_intel)(void **state); /* in Intel's syntax; NULL: there is but one */
 	void (*close)(void *state);
 	/* False where it is no instruction. The target of a direct jump or call ends the text, as 0x… */
 	bool (*format)(void *state, const uint8_t *code, size_t size, uint64_t address, char *out,

@@ -135,7 +135,7 @@ static struct err *grow(struct code *c, size_t more)
 struct function {
 	const struct annotation *a;
 	struct image *image;
-	struct text *text;
+	struct text *text, *intel; /* intel: NULL where the CPU has but one syntax */
 	struct targets *targets;
 	uint64_t *self; /* [insn * metric_count + metric] */
 	bool *shown;
@@ -175,21 +175,21 @@ static struct err *count_samples(struct maker *k, const struct code_function *wa
 	return NULL;
 }
 
-static uint32_t insn_text(struct maker *k, struct function *f, size_t index)
+static uint32_t insn_text(struct maker *k, struct function *f, struct text *syntax, size_t index)
 {
 	const struct annotate_insn *i = &f->a->insns[index];
 	size_t size = 0;
 	const uint8_t *code = image_bytes_at(f->image, i->address, &size);
 	struct insn insn;
 	struct buf words = {0};
-	if (!code)
+	if (!code || !syntax)
 		return 0;
 	f->a->isa->decode(code, size, i->address, &insn);
 	const char *target = i->target ? targets_name(f->targets, i->target) : NULL;
 	uint32_t label = targets_label(f->targets, (uint32_t)index);
 	if (label)
 		buf_printf(&words, ".L%u: ", label);
-	buf_puts(&words, text_insn(f->text, code, size, &insn, target));
+	buf_puts(&words, text_insn(syntax, code, size, &insn, target));
 	const char *import = targets_import(f->targets, &insn);
 	if (import)
 		buf_printf(&words, "  # %s", import);
@@ -212,7 +212,8 @@ static struct err *put_function(struct maker *k, uint32_t number, struct functio
 		c->insns[c->count] = (struct code_insn){
 			.function = number,
 			.address = insn->address,
-			.text = insn_text(k, f, i),
+			.text = insn_text(k, f, f->text, i),
+			.intel = insn_text(k, f, f->intel, i),
 			.file = known ? strings_add_fixed(k->strings, line->file) : 0,
 			.line = known ? line->line : 0,
 			.gap = i && !f->shown[i - 1],
@@ -228,6 +229,8 @@ static struct err *put_function(struct maker *k, uint32_t number, struct functio
 static bool has_text(struct maker *k, struct function *f)
 {
 	struct err *e = text_open(f->a->isa, &f->text);
+	if (!e)
+		e = text_open_intel(f->a->isa, &f->intel);
 	if (e && !k->out->no_text)
 		k->out->no_text = e;
 	else
@@ -254,6 +257,7 @@ static struct err *add_function(struct maker *k, uint32_t number)
 	}
 	targets_close(f.targets);
 	text_close(f.text);
+	text_close(f.intel);
 	free(f.self);
 	free(f.shown);
 	annotate_free(&a);

@@ -16,6 +16,7 @@ struct code_insn {
 	uint32_t function; /* of `functions` */
 	uint64_t address;
 	uint32_t text, file, line; /* texts; file and line 0: not known */
+	uint32_t intel;            /* the text in Intel's syntax; 0: the CPU has but one */
 	uint32_t gap;              /* 1: others before it are left out */
 };
 

@@ -16,8 +16,7 @@
 
 /* ---- the tree ---- */
 
-/* Profile nodes with samples, and all above them. */
-static bool *find_wanted(const struct profile *p)
+bool *contexts_wanted(const struct profile *p)
 {
 	bool *wanted = calloc(p->node_count + 1, sizeof *wanted);
 	for (size_t i = 0; wanted && i < p->value_count; i++)
@@ -66,7 +65,7 @@ static struct err *place_nodes(const struct attribution *a, const struct compari
 			       struct tree *t, uint32_t *places)
 {
 	const struct profile *p = a->profile;
-	bool *wanted = find_wanted(p);
+	bool *wanted = contexts_wanted(p);
 	struct err *e = wanted ? NULL : err_new("out of memory");
 	for (uint32_t i = 1; !e && i < p->node_count; i++) {
 		places[i] = places[p->nodes[i].parent];

@@ -5,6 +5,7 @@
  * are in preorder, siblings with the largest total of the first metric first, so
  * that a subtree is a range and what is read first matters most.
  */
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -12,6 +13,7 @@ struct attribution;
 struct comparison;
 struct err;
 struct lines;
+struct profile;
 struct tree;
 
 /* Samples of one node in one thread and one line. */
@@ -35,3 +37,6 @@ struct contexts {
 struct err *contexts_make(struct attribution *attribution, const struct lines *lines,
 			  const struct comparison *comparison, struct contexts *out);
 void contexts_free(struct contexts *contexts);
+
+/* By node of a profile: whether it or one below it has samples. To be freed; NULL without memory. */
+bool *contexts_wanted(const struct profile *profile);

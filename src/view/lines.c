@@ -211,6 +211,15 @@ struct err *lines_make(const struct profile *profile, const struct modules *modu
 	return e;
 }
 
+uint32_t lines_find(const struct lines *l, struct strings *strings, const char *file, int line)
+{
+	if (!file || line <= 0)
+		return 0;
+	uint64_t key = (uint64_t)strings_add_fixed(strings, file) << 32 | (uint32_t)line;
+	uint32_t number = lookup_find(&l->by_place, key);
+	return number == LOOKUP_NONE ? 0 : number;
+}
+
 void lines_free(struct lines *l)
 {
 	free(l->all);

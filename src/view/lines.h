@@ -33,3 +33,6 @@ struct lines {
 struct err *lines_make(const struct profile *profile, const struct modules *modules,
 		       struct strings *strings, struct lines *out);
 void lines_free(struct lines *lines);
+
+/* The number of a line; 0: it has none. */
+uint32_t lines_find(const struct lines *lines, struct strings *strings, const char *file, int line);

@@ -19,6 +19,7 @@
 #include "base/json.h"
 #include "base/leb.h"
 #include "profile/profile.h"
+#include "view/calls.h"
 #include "view/code.h"
 #include "view/comparison.h"
 #include "view/contexts.h"
@@ -32,6 +33,7 @@ struct packer {
 	struct strings strings;
 	struct lines lines;
 	struct contexts contexts;
+	struct calls calls; /* of a comparison: none */
 	struct code code;
 	struct timeline timeline;
 	struct buf columns, list; /* list: the array "columns" */
@@ -156,6 +158,37 @@ static void put_nodes(struct packer *k)
 		put(k, n->call_line > 0 && n->call_file ? (uint64_t)n->call_line : 0);
 	}
 	end_column(k, "node.call_line");
+	for (size_t i = 0; i < t->count; i++)
+		put(k, k->calls.line ? k->calls.line[i] : 0);
+	end_column(k, "node.call");
+}
+
+static bool same_call(const struct call_row *a, const struct call_row *b)
+{
+	return a->node == b->node && a->line == b->line;
+}
+
+static void put_calls(struct packer *k)
+{
+	const struct calls *c = &k->calls;
+	for (size_t i = 0; i < c->row_count; i++)
+		if (!i || !same_call(&c->rows[i - 1], &c->rows[i]))
+			put(k, c->rows[i].node);
+	end_column(k, "call.node");
+	for (size_t i = 0; i < c->row_count; i++)
+		if (!i || !same_call(&c->rows[i - 1], &c->rows[i]))
+			put(k, c->rows[i].line);
+	end_column(k, "call.line");
+	for (size_t m = 0; m < k->p->metric_count; m++) {
+		for (size_t i = 0; i < c->row_count;) {
+			const struct call_row *first = &c->rows[i];
+			uint64_t count = 0;
+			for (; i < c->row_count && same_call(first, &c->rows[i]); i++)
+				count += c->rows[i].metric == m ? c->rows[i].count : 0;
+			put(k, count);
+		}
+		end_metric_column(k, "call", m);
+	}
 }
 
 static bool same_place(const struct context_row *a, const struct context_row *b)
@@ -253,6 +286,8 @@ static uint64_t insn_number(const struct code *c, size_t i, size_t column)
 		return insn->file;
 	case 4:
 		return insn->line;
+	case 5:
+		return insn->intel;
 	default:
 		return insn->gap;
 	}
@@ -261,7 +296,8 @@ static uint64_t insn_number(const struct code *c, size_t i, size_t column)
 static void put_code(struct packer *k)
 {
 	static const char *const names[] = {"insn.function", "insn.address", "insn.text",
-					    "insn.file",     "insn.line",    "insn.gap"};
+					    "insn.file",     "insn.line",    "insn.intel",
+					    "insn.gap"};
 	const struct code *c = &k->code;
 	for (size_t i = 0; i < c->function_count; i++)
 		put(k, c->functions[i].module);
@@ -491,6 +527,7 @@ static void put_columns(struct packer *k)
 	put_scopes(k);
 	put_nodes(k);
 	put_rows(k);
+	put_calls(k);
 	put_lines(k);
 	put_code(k);
 	put_timeline(k);
@@ -525,6 +562,8 @@ struct err *pack_make(const struct pack_input *in, struct buf *out)
 	struct err *e = lines_make(in->profile, in->modules, &k.strings, &k.lines);
 	if (!e)
 		e = contexts_make(in->attribution, &k.lines, in->comparison, &k.contexts);
+	if (!e && !in->comparison)
+		e = calls_make(in->attribution, &k.contexts, &k.lines, &k.strings, &k.calls);
 	if (!e)
 		e = code_make(in->profile, in->modules, &k.strings, &k.code);
 	if (!e)
@@ -536,6 +575,7 @@ struct err *pack_make(const struct pack_input *in, struct buf *out)
 	strings_free(&k.strings);
 	lines_free(&k.lines);
 	contexts_free(&k.contexts);
+	calls_free(&k.calls);
 	code_free(&k.code);
 	timeline_free(&k.timeline);
 	buf_free(&k.columns);

@@ -16,14 +16,17 @@
  *                 and high half of the address
  *     node.*      by node, in preorder: up (how many levels above the node before it its parent
  *                 is: 0 is that node itself), scope, call_file (text) and call_line of inlined
- *                 functions
+ *                 functions, call (the line from which it is called; 0: several, or not known)
+ *     call.*      samples of nodes that are called from several lines (view/calls.h): node, line,
+ *                 and for each metric call.0, …
  *     row.*       samples: node (distance from that of the row before), thread, line, and for each
  *                 metric a column row.0, row.1, …
  *     line.*      file (text), line, and for each metric total.0, … : samples in the line and in all
  *                 that it called. Line 0 is not known
  *     code.*      functions whose instructions are here: module, low and high half of the address
  *     insn.*      of those, by function: function, address (distance from that of the one before in
- *                 the same function), text, file (text), line, gap (1: some before it are left out),
+ *                 the same function), text, file (text), line, intel (the text in Intel's syntax; 0:
+ *                 the CPU has but one), gap (1: some before it are left out),
  *                 and for each metric insn.0, …
  *     span.*      the time line (view/timeline.h): row, start, duration, samples, metric
  */

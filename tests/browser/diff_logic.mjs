@@ -172,7 +172,7 @@ for (const per of ["thread", "process", "group"]) {
 // The state of a comparison comes back from the address; nonsense in it does no harm.
 const state = m.newState();
 Object.assign(state, {compare: {a: [0, 1], b: [2], per: "process"}, base: "both", shares: true, width: "old", noise: 3.5,
-	min: 0, unsure: true, sort: {column: "change-self", metric: 0, up: false}});
+	min: 0, unsure: true, sorts: {...m.newState().sorts, tree: {column: "change-self", metric: 0, up: false}}});
 if (threads.length > 2)
 	assert.deepEqual(m.decodeState(m.encodeState(state), model), state);
 for (const bad of ["a=0&b=0", "a=1-999999999&b=0", "a=x&b=-1", "a=0", "per=all&a=0&b=1", "base=no&w=up&noise=-1&min=a"]) {

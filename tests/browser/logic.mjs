@@ -8,7 +8,7 @@ import {loadModules, readPage} from "./page.mjs";
 
 const [page, folder] = process.argv.slice(2);
 const m = await loadModules("format", "model", "times", "lists", "sums", "select", "formula", "columns", "levels", "views", "own", "flat", "outline", "folded", "flame",
-	"flame_trees", "sandwich",
+	"flame_trees", "sandwich", "line_total",
 	"statistics", "compare_sides", "compare_find", "compare", "compare_state", "state");
 const rootsOf = (view) => view.level(null).rows();
 const model = m.parseModel(readPage(page).bytes);
@@ -175,6 +175,35 @@ model.whole.forEach((whole, metric) => {
 	assert.equal(lines.reduce((a, b) => a + b, 0), whole);
 	lines.forEach((self, i) => i && assert.ok(self <= model.lines.total[metric][i]));
 });
+// Totals that are found in a part are those that the program counted, where that part is all; parts add up.
+{
+	const threads = model.header.threads.map((_, t) => m.computeSelection(model, {threads: new Set([t])}));
+	let told = 0, untold = 0, parted = 0;
+	for (let line = 1; line < model.lines.count; line++) {
+		const total = m.lineTotal(model, all, 0, line), where = `${model.strings[model.lines.file[line]]}:${model.lines.line[line]}`;
+		if (Number.isNaN(total)) {
+			untold++;
+			continue;
+		}
+		told++;
+		assert.equal(total, model.lines.total[0][line], where);
+		const parts = threads.map((one) => m.lineTotal(model, one, 0, line));
+		if (parts.some(Number.isNaN))
+			continue;
+		parted++;
+		assert.equal(parts.reduce((a, b) => a + b, 0), total, `${where} by thread`);
+	}
+	assert.ok(told > 5 * untold && parted > told / 2, `${told} told, ${untold} not, ${parted} parted`);
+	const main = m.childrenOf(model, 0).reduce((a, b) => all.sums[0].total(a) > all.sums[0].total(b) ? a : b);
+	const inside = m.computeSelection(model, {zoom: main});
+	let some = 0;
+	for (let line = 1; line < model.lines.count; line++) {
+		const total = m.lineTotal(model, inside, 0, line);
+		assert.ok(Number.isNaN(total) || (total <= all.sums[0].total(main) && total <= model.lines.total[0][line]));
+		some += total > 0 ? 1 : 0;
+	}
+	assert.ok(some > 5, "no line has a total in a zoom");
+}
 // A line's total is at most all, and what the first function of the tree calls from is that.
 assert.ok(model.lines.total[0].every((t) => t <= model.whole[0]));
 

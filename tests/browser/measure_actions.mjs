@@ -62,6 +62,26 @@ const GRAPH = [
 	["end of search", "culprit.setSearch('')"],
 ];
 
+const GRAPHS = [
+	["inverted", "culprit.toggleGraph('inverted')"],
+	["as it was", "culprit.toggleGraph('inverted')"],
+	["recursion folded", "culprit.toggleGraph('folded')"],
+	["inverted, too", "culprit.toggleGraph('inverted')"],
+	["as it was", "culprit.toggleGraph('inverted'); culprit.toggleGraph('folded')"],
+];
+
+const OVERVIEW = [
+	["overview", "culprit.setView('overview')"],
+	["another function", "culprit.selectRow(culprit.outline.entry(5).row.key)"],
+	["a box", "culprit.selectNode(culprit.graph.layout.item[3])"],
+	["zoom in both", "culprit.zoomTo(culprit.graph.layout.item[3])"],
+	["back", "culprit.trail.back()"],
+	["sandwich", "culprit.showSandwich(culprit.view('callers').rowOf(culprit.outline.entry(0).row.key))"],
+	["as tables", "culprit.toggleTables()"],
+	["as graphs", "culprit.toggleTables()"],
+	["back", "culprit.trail.back()"],
+];
+
 const FILTERS_THERE = [
 	["search there", "culprit.setSearch(hot)"],
 	["end of search", "culprit.setSearch('')"],
@@ -107,10 +127,13 @@ const PLAIN = [
 	["threads beside each other", "culprit.compare({by: 'thread', threads: threads.slice(0, 2)})"],
 	["without them", "culprit.compare(null)"],
 	...GRAPH,
+	...GRAPHS,
+	...OVERVIEW,
+	...FILTERS_THERE,
 	["bottom-up", "culprit.setView('callers')"],
 	["hot path there", "culprit.hotPath()"],
 	["expand there", "toggle()"],
-	["sort by self there", "culprit.sortBy('self', 0)"],
+	["sort by total there", "culprit.sortBy('total', 0)"],
 	...FILTERS_THERE,
 	["flat", "culprit.setView('flat')"],
 	...FLATTEN,

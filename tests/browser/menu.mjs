@@ -102,6 +102,26 @@ await step("instructions open at the hottest one of what is selected", async () 
 	assert.ok(order.best < 0 || order.inside, JSON.stringify(order));
 	await keys("a");
 });
+await step("instructions have the other syntax where the CPU has one", async () => {
+	await b.open(pageUrl(page) + "#v=tree");
+	await search("^fib");
+	await keys("a");
+	const own = await b.evaluate("culprit.model.code.intel.some((text) => text > 0)");
+	assert.equal(await b.evaluate("culprit.source.syntax.hidden"), !own);
+	if (!own) // as if it had
+		await b.evaluate(`(() => { const {code, strings} = culprit.model; code.intel = code.text.map((t) => strings.push("intel " + strings[t]) - 1); })()`);
+	await keys("a", "a");
+	const texts = () => b.evaluate("culprit.source.entries.filter((e) => e.insn !== undefined).map((e) => e.text)");
+	const before = await texts();
+	await b.click(".source .bar .switch"); // the first of the two
+	assert.equal(await b.evaluate("culprit.source.syntax.getAttribute('aria-pressed')"), "true");
+	assert.notDeepEqual(await texts(), before);
+	await b.until("location.hash.includes('intel=1')");
+	await keys("A");
+	assert.deepEqual(await texts(), before);
+	await keys("a");
+	assert.equal(await b.evaluate("culprit.source.syntax.hidden"), true, "it is offered for source");
+});
 await step("without lines the instructions are shown, and why", async () => {
 	await b.open(pageUrl(stripped));
 	const has = await b.evaluate("culprit.model.code.first.length > 1 && culprit.source.entries.length");

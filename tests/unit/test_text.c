@@ -117,6 +117,35 @@ static void a_name_stands_for_the_target(void **state)
 	text_close(NULL);
 }
 
+static void intel_syntax_where_there_is_one(void **state)
+{
+	static const struct {
+		uint8_t code[8];
+		const char *text;
+	} samples[] = {
+		{{0x48, 0x8b, 5, 0, 0x10, 0, 0}, "mov rax, [rip+0x1000]"},
+		{{0x48, 0x89, 0xd8}, "mov rax, rbx"},
+		{{0x74, 0x10}, "je there"},
+		{{0x0f, 0x97, 0xc0}, "seta al"},
+		{{0x48, 0x98}, "cdqe"},
+		{{0x83, 0xc0, 1}, "add eax, 0x1"},
+		{{0xe8, 0, 1, 0, 0}, "call there"},
+	};
+	struct text *text;
+	(void)state;
+	assert_null(text_open_intel(&isa_x86_64, &text));
+	for (size_t i = 0; i < sizeof samples / sizeof *samples; i++) {
+		struct insn insn;
+		isa_x86_64.decode(samples[i].code, sizeof samples[i].code, ADDRESS, &insn);
+		assert_string_equal(
+			text_insn(text, samples[i].code, sizeof samples[i].code, &insn, "there"),
+			samples[i].text);
+	}
+	text_close(text);
+	assert_null(text_open_intel(&isa_aarch64, &text));
+	assert_null(text);
+}
+
 /* Bytes of all kinds, also cut short: some text, and within bounds. */
 static void any_bytes_have_a_text(void **state)
 {
@@ -151,6 +180,7 @@ int main(void)
 		cmocka_unit_test(x86_64_in_the_words_of_its_assembler),
 		cmocka_unit_test(aarch64_in_the_words_of_its_assembler),
 		cmocka_unit_test(a_name_stands_for_the_target),
+		cmocka_unit_test(intel_syntax_where_there_is_one),
 		cmocka_unit_test(any_bytes_have_a_text),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

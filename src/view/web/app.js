@@ -736,6 +736,11 @@ export class App {
 		this.render();
 		this.save();
 	}
+	switchSyntax() {
+		this.state.intel = !this.state.intel;
+		this.showRow();
+		this.save();
+	}
 	togglePane() {
 		this.state.pane = !this.state.pane;
 		this.render();
@@ -774,7 +779,7 @@ export class App {
 			v: () => showCompare(this), b: () => this.nextBase(), "%": () => this.toggleShares(),
 			w: () => this.nextWidth(), y: () => this.toggleUnsure(), u: () => this.undo(),
 			c: () => showColumns(this), i: () => showNotes(this), s: () => this.togglePane(),
-			a: () => this.switchInstructions(),
+			a: () => this.switchInstructions(), A: () => this.switchSyntax(),
 			g: () => this.flip(), d: () => this.switchTheme(), "?": showHelp,
 		};
 		const action = actions[event.key];

@@ -38,6 +38,7 @@ export const KEYS = [
 	["i", "notes: what is uncertain"],
 	["s", "details and source: show or hide"],
 	["a", "source or instructions"],
+	["A", "instructions of x86-64: Intel or AT&T syntax"],
 	["g", "graph: flames or icicles"],
 	["I", "graph: inverted, each function with its callers below"],
 	["R", "graph: fold recursion"],

@@ -29,13 +29,19 @@ function codeOf({code, scopes}, scope) {
 	return f === undefined || code.first[f] === code.first[f + 1] ? -1 : f;
 }
 
+// Whether there are two ways to write them.
+export function hasIntel(model, scope) {
+	const f = codeOf(model, scope);
+	return f >= 0 && model.code.intel[model.code.first[f]] > 0;
+}
+
 export function hasInstructions(model, scope) {
 	return codeOf(model, scope) >= 0;
 }
 
 // What is shown of a function: headings {number, text}, gaps {number: 0} and instructions {address, text,
 // insn}. null: its instructions are not here.
-export function instructionEntries(model, scope, textOf) {
+export function instructionEntries(model, scope, textOf, intel = false) {
 	const {code} = model, f = codeOf(model, scope);
 	if (f < 0)
 		return null;
@@ -47,7 +53,8 @@ export function instructionEntries(model, scope, textOf) {
 		if (code.line[i] && (begins || code.line[i] !== code.line[i - 1] || code.file[i] !== code.file[i - 1]))
 			entries.push({number: code.line[i], file: code.file[i], heading: true,
 				text: `${baseName(model.strings[code.file[i]])}:${code.line[i]}  ${textOf(code.file[i], code.line[i]).trim()}`});
-		entries.push({insn: i, number: code.line[i], file: code.file[i], text: model.strings[code.text[i]],
+		entries.push({insn: i, number: code.line[i], file: code.file[i],
+			text: model.strings[intel && code.intel[i] || code.text[i]],
 			address: code.address[i].toString(16)});
 	}
 	return entries;

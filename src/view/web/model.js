@@ -95,6 +95,7 @@ function readNodes(columns) {
 		scope: columns.read("node.scope", Uint32Array),
 		callFile: columns.read("node.call_file", Uint32Array),
 		callLine: columns.read("node.call_line", Uint32Array),
+		call: columns.read("node.call", Uint32Array),
 	};
 }
 
@@ -124,6 +125,14 @@ function readLines(columns, metrics) {
 	};
 }
 
+// Samples of nodes that are called from several lines, by the line.
+function readCalls(columns, metrics) {
+	return {
+		node: columns.read("call.node", Uint32Array), line: columns.read("call.line", Uint32Array),
+		counts: metrics.map((_, m) => columns.read("call." + m, Float64Array)),
+	};
+}
+
 // Instructions of function f of `functions` are first[f] .. first[f + 1] - 1; there may be none.
 function readCode(columns, metrics) {
 	const whole = (name) => columns.read(name, Uint32Array);
@@ -141,7 +150,7 @@ function readCode(columns, metrics) {
 	}
 	return {
 		functions, first, address, text: whole("insn.text"), file: whole("insn.file"), line: whole("insn.line"),
-		gap: columns.read("insn.gap", Uint8Array),
+		gap: columns.read("insn.gap", Uint8Array), intel: whole("insn.intel"),
 		self: metrics.map((_, m) => columns.read("insn." + m, Float64Array)),
 	};
 }
@@ -184,6 +193,7 @@ export function parseModel(bytes) {
 		nodes: readNodes(columns),
 		rows: readRows(columns, header.metrics),
 		lines: readLines(columns, header.metrics),
+		calls: readCalls(columns, header.metrics),
 		code: readCode(columns, header.metrics),
 		cache: new Map(),
 	};

@@ -114,7 +114,8 @@ export class Selection {
 		this.model = model;
 		this.base = base;
 		this.zoom = zoom;
-		this.narrowed = Boolean(filters.length || threads || zoom || time);
+		this.filtered = Boolean(filters.length || threads || time);
+		this.narrowed = Boolean(this.filtered || zoom);
 		this.dropped = findDropped(model, filters);
 		this.chosen = threads ? new Uint8Array(model.header.threads.length) : null;
 		for (const index of threads || [])

@@ -3,9 +3,10 @@
 // instructions of its function.
 
 import {baseName, formatAmount, formatError, formatPercent} from "./format.js";
-import {functionOf, hasInstructions, instructionEntries} from "./instructions.js";
+import {functionOf, hasInstructions, hasIntel, instructionEntries} from "./instructions.js";
 import {hotLine} from "./hot_line.js";
 import {KIND, scopeShort} from "./model.js";
+import {lineTotal} from "./line_total.js";
 import {lineSelf} from "./select.js";
 import {VirtualList, el, setAttribute, setClass, setStyle, setText} from "./dom.js";
 
@@ -42,6 +43,8 @@ export class Source {
 		this.title = el("h2", {class: "file"});
 		this.switch = el("button", {type: "button", class: "switch", title: "key a", onclick: () =>
 			app.switchInstructions()}, "Instructions");
+		this.syntax = el("button", {type: "button", class: "switch", title: "Intel or AT&T syntax: key A", hidden: true,
+			onclick: () => app.switchSyntax()}, "Intel");
 		this.note = el("p", {class: "note"});
 		this.first = el("span", {class: "share"}, "total");
 		this.what = el("span", {class: "number"}, "line");
@@ -49,7 +52,7 @@ export class Source {
 			this.first, el("span", {class: "share"}, "self"), this.what, el("span", {class: "text"}, ""));
 		this.scroller = el("div", {class: "scroller", tabIndex: 0, role: "list", "aria-label": "source lines"});
 		this.element = el("section", {class: "source", "aria-label": "source"},
-			el("div", {class: "bar"}, this.title, this.switch), this.note, this.head, this.scroller);
+			el("div", {class: "bar"}, this.title, this.syntax, this.switch), this.note, this.head, this.scroller);
 		this.list = new VirtualList(this.scroller, SOURCE_ROW, () => this.make(), (row, i) => this.fill(row, i));
 		this.file = -1;
 		this.entries = [];
@@ -65,11 +68,12 @@ export class Source {
 		const whole = compared ? comparison.sideSamples(this.sideOf()) : model.whole[state.metric];
 		const id = this.instructions ? undefined : this.ids.get(number);
 		const self = insn === undefined ? this.selfOf(id) : model.code.self[state.metric][insn];
-		const total = id === undefined || this.selection.narrowed ? 0 : model.lines.total[state.metric][id];
+		const total = id === undefined || comparison ? 0 : this.totalOf(id);
 		const [all, own, line, code] = row.children;
-		setText(all, total ? formatPercent(total, whole) : "");
+		setText(all, total ? formatPercent(total, whole) : Number.isNaN(total) ? "?" : "");
 		setText(own, self ? formatPercent(self, whole) : "");
 		setStyle(own, "background-size", (whole ? Math.min(100, 100 * self / whole).toFixed(1) : 0) + "% 100%");
+		all.title = Number.isNaN(total) ? "it is called from here and from elsewhere, and cannot be told apart under these filters" : "";
 		row.title = self || total ? `self ${compared ? "" : formatAmount(metric, self) + ", "}${formatError(self)}` : "";
 		setText(line, insn !== undefined ? entry.address : entry.heading ? "" : number ? String(number) : "…");
 		setText(code, text);
@@ -86,6 +90,15 @@ export class Source {
 			this.known.set(line, this.app.comparison ? this.app.comparison.lineSelf(line, this.sideOf()) :
 				lineSelf(this.app.model, this.selection, this.metric, line));
 		return this.known.get(line);
+	}
+	// With what was called from it; NaN: it cannot be told.
+	totalOf(line) {
+		const {model, state} = this.app;
+		if (!this.selection.narrowed)
+			return model.lines.total[state.metric][line];
+		if (!this.totals.has(line))
+			this.totals.set(line, lineTotal(model, this.selection, state.metric, line));
+		return this.totals.get(line);
 	}
 	// Shows what belongs to a row.
 	showRow(row) {
@@ -108,9 +121,11 @@ export class Source {
 	}
 	// Of which samples, and which lines are marked.
 	begin(instructions, file, first, last) {
+		this.syntax.hidden = true;
 		const {state, selection} = this.app;
 		if (this.selection !== selection || this.metric !== state.metric || this.width !== state.width) {
 			this.known = new Map(); // line -> self
+			this.totals = new Map();
 			this.selection = selection;
 			this.metric = state.metric;
 			this.width = state.width;
@@ -162,7 +177,10 @@ export class Source {
 		const {model, selection} = this.app, scope = functionOf(model, row);
 		const isFunction = scope === row.scope;
 		this.begin(true, isFunction ? 0 : file, first, last);
-		this.entries = instructionEntries(model, scope, (of, line) => this.textOf(of, line)) || [];
+		this.entries = instructionEntries(model, scope, (of, line) => this.textOf(of, line),
+			this.app.state.intel) || [];
+		this.syntax.hidden = !hasIntel(model, scope);
+		setAttribute(this.syntax, "aria-pressed", String(this.app.state.intel));
 		setText(this.title, scope ? scopeShort(model, scope) : "Instructions");
 		setText(this.note, !this.entries.length ? "Its instructions are not here: they are where a function has many " +
 			"samples of its own and its file could be read. culprit annotate shows them for one function." :

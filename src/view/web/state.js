@@ -21,7 +21,7 @@ export function newState() {
 		filters: [], threads: null, time: null, window: null, moment: null, level: 0, search: "", icicle: true,
 		inverted: false, folded: false, inside: "", // the graph: as it is drawn, and the box that it is zoomed to
 		center: 0, tables: false, // the sandwich: around which function, and whether as tables
-		theme: "", pane: true, columns: null, compared: null, derived: [], instructions: false,
+		theme: "", pane: true, columns: null, compared: null, derived: [], instructions: false, intel: false,
 		...newCompareState(),
 	};
 }
@@ -100,6 +100,8 @@ export function encodeState(state) {
 		p.append("d", `${name}=${formula}`);
 	if (state.instructions)
 		p.set("insn", "1");
+	if (state.intel)
+		p.set("intel", "1");
 	encodeCompare(p, state);
 	return p.toString();
 }
@@ -153,6 +155,7 @@ export function decodeState(text, model) {
 			state.derived.push({name: text.slice(0, at), formula: text.slice(at + 1)});
 	}
 	state.instructions = p.get("insn") === "1";
+	state.intel = p.get("intel") === "1";
 	decodeSorts(p, metrics + GROUPS_MAX + state.derived.length, state);
 	state.flatten = whole("l", 20, state.flatten);
 	state.zoom = whole("z", model.nodes.count, 0);

@@ -127,9 +127,6 @@ const PLAIN = [
 	["threads beside each other", "culprit.compare({by: 'thread', threads: threads.slice(0, 2)})"],
 	["without them", "culprit.compare(null)"],
 	...GRAPH,
-	...GRAPHS,
-	...OVERVIEW,
-	...FILTERS_THERE,
 	["bottom-up", "culprit.setView('callers')"],
 	["hot path there", "culprit.hotPath()"],
 	["expand there", "toggle()"],
@@ -146,6 +143,10 @@ const PLAIN = [
 	["compare threads", "culprit.setCompare({a: threads.slice(0, half), b: threads.slice(half, 2 * half), per: 'thread'})"],
 	["compare groups", GROUPS],
 	["compare nothing", "culprit.setCompare('off')"],
+	["flame graph", "culprit.setView('graph')"],
+	...GRAPHS,
+	...OVERVIEW,
+	...FILTERS_THERE,
 	["dark, or light", "culprit.switchTheme()"],
 ];
 

@@ -16,12 +16,14 @@ function rowStarts(model) {
 	});
 }
 
+const hasLoops = (model) => cached(model, "has loops", () => model.scopes.kind.includes(KIND.loop));
+
 // Goes through the rows of a node and of the loops in it.
 function eachRow(model, node, run) {
 	const starts = rowStarts(model), {scope, end} = model.nodes, {kind} = model.scopes;
 	for (let r = starts[node]; r < starts[node + 1]; r++)
 		run(r);
-	for (let c = node + 1; c < end[node]; c = end[c])
+	for (let c = node + 1; hasLoops(model) && c < end[node]; c = end[c])
 		if (kind[scope[c]] === KIND.loop)
 			eachRow(model, c, run);
 }

@@ -6,6 +6,7 @@ import {COMPARE_COLUMNS, decodeCompare, encodeCompare, newCompareState} from "./
 
 const DERIVED_MAX = 20;
 const OPEN_MAX = 1500; // rows that are remembered as open
+const LETTERS_MAX = 30000; // of their keys: those of bottom-up are as long as the way to them
 export const VIEW_NAMES = ["overview", "tree", "callers", "flat", "graph", "time", "sandwich"];
 
 // What each table is ordered by at first: a tree by all that is in a subtree, lists of functions by their own code.
@@ -29,8 +30,10 @@ export function newState() {
 // Keys that are numbers become distances, others stay.
 function packKeys(keys) {
 	const list = keys.slice(0, OPEN_MAX);
-	if (!list.every((key) => /^\d+$/.test(key)))
-		return "k" + list.join("_");
+	if (!list.every((key) => /^\d+$/.test(key))) {
+		let letters = 0;
+		return "k" + list.filter((key) => (letters += key.length + 1) <= LETTERS_MAX).join("_");
+	}
 	const numbers = list.map(Number).sort((a, b) => a - b);
 	return "n" + numbers.map((n, i) => (n - (i ? numbers[i - 1] : 0)).toString(36)).join("_");
 }

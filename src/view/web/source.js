@@ -12,6 +12,7 @@ import {VirtualList, el, setAttribute, setClass, setStyle, setText} from "./dom.
 
 const SOURCE_ROW = 18;
 const ABOVE = 4; // lines that stand above what is shown
+const HIGH = 260; // pixels that it has at least, as long as that is not known
 
 // What is shown of a file: [{number, text}…], number 0 for a gap. Without its text only lines with
 // samples are.
@@ -144,9 +145,9 @@ export class Source {
 	finish(at, hot = -1) {
 		this.head.hidden = !this.entries.length;
 		this.list.set(this.entries.length);
-		const first = at - ABOVE, fits = hot < first + this.list.page() - 1 && hot >= first;
+		const first = at - ABOVE, high = this.list.high || HIGH, fits = hot >= first && (hot + 2 - first) * SOURCE_ROW <= high;
 		if (hot >= 0 && !fits)
-			this.list.scrollTo(hot * SOURCE_ROW - this.list.high / 2);
+			this.list.scrollTo(hot * SOURCE_ROW - high / 2);
 		else if (at >= 0)
 			this.list.scrollTo(first * SOURCE_ROW);
 		this.list.draw();

@@ -33,8 +33,9 @@ export function rowPlace(model, row) {
 	const file = scopeFile(model, row.scope);
 	if (file && kind[row.scope] !== KIND.loop)
 		parts.push(baseName(file) + (line[row.scope] ? ":" + line[row.scope] : ""));
-	if (module[row.scope] && kind[row.scope] !== KIND.loop && kind[row.scope] !== KIND.inline)
-		parts.push(baseName(modulePath(model, row.scope)));
+	const path = modulePath(model, row.scope); // of an interpreted function: its file
+	if (module[row.scope] && kind[row.scope] !== KIND.loop && kind[row.scope] !== KIND.inline && path !== file)
+		parts.push(baseName(path));
 	return parts.join("  ");
 }
 

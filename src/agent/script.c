@@ -129,8 +129,8 @@ static bool read_calls(struct agent_thread *t, struct reader *r, const struct py
 			continue;
 		}
 		uint64_t code = word(r, here + l->frame_code) & ~7ull;
-		if (code && !add_call(t, code, word(r, here + l->frame_instruction), here))
-			return false;
+		if (!code || !add_call(t, code, word(r, here + l->frame_instruction), here))
+			return false; /* that is no frame, or there are too many */
 		if (!last)
 			continue;
 		if (!add_call(t, 0, record, 0))

@@ -222,10 +222,12 @@ static size_t add_calls(const struct python *p, const struct python_memory *memo
 		}
 		/* References have marks in their lowest bits. */
 		uint64_t code = word(memory, here + l->frame_code) & ~7ull;
-		if (code)
-			calls[count++] = (struct python_call){
-				.code = code,
-				.instruction = word(memory, here + l->frame_instruction)};
+		if (!code) { /* that is no frame */
+			*frame = 0;
+			break;
+		}
+		calls[count++] = (struct python_call){
+			.code = code, .instruction = word(memory, here + l->frame_instruction)};
 		if (last)
 			break;
 	}

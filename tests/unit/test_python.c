@@ -164,6 +164,11 @@ static void what_makes_no_sense_is_left_out(void **state)
 	put_frame(FRAME, FRAME + 0x100, CODE, true);
 	put(OUTER_RECORD + 16, RECORD);
 	assert_int_equal(python_calls(&python, &reader, THREAD, calls, 100), 100);
+	put(FRAME + 32, 0); /* no code, and a circle */
+	put_frame(FRAME + 0x100, FRAME, 0, false);
+	put(FRAME + 0x100 + 32, 0);
+	memory[FRAME + 68] = 0;
+	assert_in_range(python_calls(&python, &reader, THREAD, calls, 100), 0, 100);
 	put(RECORD + 8, UINT64_MAX - 8);
 	put(RECORD + 16, MEMORY);
 	assert_in_range(python_calls(&python, &reader, THREAD, calls, 100), 0, 100);

@@ -139,11 +139,11 @@ static long read_call(uint32_t i, struct script_reader *r)
 		add_mark(c, frame);
 		return 0;
 	}
-	uint64_t code = frame_word(c, s->layout.frame_code) &
-			~7ull; /* lowest bits: marks of references */
-	if (code)
-		add_call(c, code, frame_word(c, s->layout.frame_instruction),
-			 identity_of(c, s, code));
+	/* The lowest bits are marks of references. */
+	uint64_t code = frame_word(c, s->layout.frame_code) & ~7ull;
+	if (!code) /* that is no frame */
+		return 1;
+	add_call(c, code, frame_word(c, s->layout.frame_instruction), identity_of(c, s, code));
 	if (!last)
 		return 0;
 	add_mark(c, c->record);

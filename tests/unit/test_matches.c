@@ -256,6 +256,117 @@ static void what_is_gone_is_whole(void **state)
 	made_free(&m);
 }
 
+/* Functions of one family, where there is no choice. */
+static void other_template_arguments(void **state)
+{
+	static const struct side sides[2] = {
+		{PROFILE_JIT,
+		 "[made]",
+		 "",
+		 {{0x1000, 0x100, "main"},
+		  {0x1100, 0x100, "double sum<double>(double)"},
+		  {0x1200, 0x100, "cut<int>(int)"},
+		  {0x1300, 0x100, "cut<long>(long)"}},
+		 4},
+		{PROFILE_JIT,
+		 "[made]",
+		 "",
+		 {{0x5000, 0x100, "main"},
+		  {0x5100, 0x100, "float sum<float>(float)"},
+		  {0x5200, 0x100, "cut<char>(char)"}},
+		 3},
+	};
+	struct profile *p = new_profile(sides);
+	struct made m;
+	(void)state;
+	count(p, 0, (uint64_t[]){0x1000, 0x1100, 0}, 100);
+	count(p, 0, (uint64_t[]){0x1000, 0x1200, 0}, 30);
+	count(p, 0, (uint64_t[]){0x1000, 0x1300, 0}, 20);
+	count(p, 1, (uint64_t[]){0x5000, 0x5100, 0}, 90);
+	count(p, 1, (uint64_t[]){0x5000, 0x5200, 0}, 40);
+	make(&m, p);
+	assert_int_equal(samples(&m, "float sum<float>(float)", 0), 100);
+	assert_int_equal(samples(&m, "float sum<float>(float)", 1), 90);
+	assert_int_equal(samples(&m, "cut<int>(int)", 1), 0);
+	assert_int_equal(samples(&m, "cut<long>(long)", 1), 0);
+	assert_int_equal(samples(&m, "cut<char>(char)", 0), 0);
+	made_free(&m);
+}
+
+/* What a compiler split off a function is called by what is left of it; calls of itself stay calls. */
+static void split_functions_are_one(void **state)
+{
+	static const struct side sides[2] = {
+		{PROFILE_JIT, "[made]", "", {{0x1000, 0x100, "main"}, {0x1100, 0x100, "fib"}}, 2},
+		{PROFILE_JIT,
+		 "[made]",
+		 "",
+		 {{0x5000, 0x100, "main"}, {0x5100, 0x100, "fib"}, {0x5200, 0x100, "fib.part.0"}},
+		 3},
+	};
+	struct profile *p = new_profile(sides);
+	struct made m;
+	(void)state;
+	count(p, 0, (uint64_t[]){0x1000, 0x1100, 0x1100, 0}, 100);
+	count(p, 1, (uint64_t[]){0x5000, 0x5100, 0x5200, 0x5100, 0x5200, 0}, 90);
+	make(&m, p);
+	expect_tree(&m, "(all)(main(fib(fib)))");
+	assert_int_equal(samples(&m, "fib", 0), 100);
+	assert_int_equal(samples(&m, "fib", 1), 90);
+	made_free(&m);
+}
+
+/* Modules of other names: by version, as the program of a side, and not at all. */
+static void modules_with_other_names(void **state)
+{
+	static const struct {
+		const char *old, *new;
+		bool same;
+	} cases[] = {
+		{"/old/libx.so.1.2", "/new/libx.so.1.3", true},
+		{"/old/libx-2.so", "/new/libx-3.so", true},
+		{"/old/app", "/new/app-changed", true},
+		{"/old/libx.so.1", "/new/liby.so.1", false},
+		{"/old/app", "/new/libx.so.1", false},
+	};
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		const struct side sides[2] = {
+			{PROFILE_FILE, cases[i].old, "01", {{0}}, 0},
+			{PROFILE_FILE, cases[i].new, "02", {{0}}, 0},
+		};
+		struct profile *p = new_profile(sides);
+		struct made m;
+		count(p, 0, (uint64_t[]){0x1000, 0}, 10);
+		count(p, 1, (uint64_t[]){0x1000, 0}, 20);
+		make(&m, p);
+		const struct tree *t = m.contexts.tree;
+		size_t below = 0;
+		for (uint32_t c = t->nodes[0].child; c != TREE_NONE; c = t->nodes[c].next)
+			below++;
+		assert_int_equal(below, cases[i].same ? 1 : 2);
+		made_free(&m);
+	}
+}
+
+/* A frame that one build has: what is below it is below its parent, too. */
+static void level_of_one_build(void **state)
+{
+	struct profile *p = new_profile(moved);
+	struct made m;
+	(void)state;
+	count(p, 0, (uint64_t[]){0x1000, 0x1100, 0x1200, 0}, 100);
+	count(p, 1, (uint64_t[]){0x5200, 0x5000, 0x5100, 0}, 200);
+	count(p, 1, (uint64_t[]){0x5200, 0x5000, 0}, 5);
+	make(&m, p);
+	expect_tree(&m, "(all)(main(extra(solve(gone))))");
+	assert_int_equal(samples(&m, "gone", 0), 100);
+	assert_int_equal(samples(&m, "solve", 1), 200);
+	assert_int_equal(samples(&m, "extra", 1), 5);
+	assert_int_equal(samples(&m, "extra", 0), 0);
+	made_free(&m);
+}
+
 static void packs_what_is_compared(void **state)
 {
 	struct profile *p = new_profile(moved);
@@ -304,6 +415,10 @@ int main(void)
 		cmocka_unit_test(matches_by_name),
 		cmocka_unit_test(code_without_a_name_is_one),
 		cmocka_unit_test(what_is_gone_is_whole),
+		cmocka_unit_test(other_template_arguments),
+		cmocka_unit_test(split_functions_are_one),
+		cmocka_unit_test(modules_with_other_names),
+		cmocka_unit_test(level_of_one_build),
 		cmocka_unit_test(packs_what_is_compared),
 		cmocka_unit_test(packs_an_empty_side),
 	};

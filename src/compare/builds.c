@@ -6,6 +6,7 @@
 
 #include "analyze/lookup.h"
 #include "analyze/modules.h"
+#include "base/array.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/hash.h"
@@ -169,14 +170,79 @@ static struct err *find_program(const struct finder *f, uint8_t side, uint32_t *
 	return NULL;
 }
 
+/* ---- names in common ---- */
+
+struct names { /* hashes, ascending, each once */
+	uint64_t *all;
+	size_t count, room;
+};
+
+static int compare_hashes(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+	return (*x > *y) - (*x < *y);
+}
+
+/* Every program has these. */
+static bool says_nothing(const char *name)
+{
+	return !name || !strcmp(name, "main") || !strcmp(name, "_start");
+}
+
+/* The functions of a module that were seen. */
+static struct err *find_names(const struct finder *f, uint32_t module, struct names *out)
+{
+	size_t kept = 0;
+	for (size_t i = 1; i < f->p->node_count; i++) {
+		const struct profile_node *n = &f->p->nodes[i];
+		struct modules_function function;
+		if (f->out->same[n->module] != module)
+			continue;
+		modules_function(f->modules, n->module, n->address, n->kind == PROFILE_EXACT,
+				 &function);
+		if (says_nothing(function.name))
+			continue;
+		if (!ARRAY_ROOM(out->all, out->count, out->room))
+			return err_new("out of memory");
+		out->all[out->count++] = hash_name(function.name, name_plain);
+	}
+	if (out->count)
+		qsort(out->all, out->count, sizeof *out->all, compare_hashes);
+	for (size_t i = 0; i < out->count; i++)
+		if (!kept || out->all[kept - 1] != out->all[i])
+			out->all[kept++] = out->all[i];
+	out->count = kept;
+	return NULL;
+}
+
+/* Whether at least half of the functions of the one that has fewer are in both. */
+static bool are_alike(const struct names *a, const struct names *b)
+{
+	size_t i = 0, j = 0, both = 0;
+	while (i < a->count && j < b->count) {
+		uint64_t x = a->all[i], y = b->all[j];
+		both += x == y;
+		i += x <= y;
+		j += y <= x;
+	}
+	return 2 * both >= (a->count < b->count ? a->count : b->count);
+}
+
 static struct err *join_programs(struct finder *f)
 {
 	uint32_t old, new = 0;
+	struct names before = {0}, after = {0};
 	struct err *e = find_program(f, SIDE_OLD, &old);
 	if (!e)
 		e = find_program(f, SIDE_NEW, &new);
 	if (!e && old && new)
+		e = find_names(f, old, &before);
+	if (!e && old && new)
+		e = find_names(f, new, &after);
+	if (!e && old && new &&are_alike(&before, &after))
 		pair_up(f, old, new);
+	free(before.all);
+	free(after.all);
 	return e;
 }
 

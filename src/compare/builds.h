@@ -7,7 +7,8 @@
  *   - of those that only one side has, one of each side that have the same name but for the numbers of
  *     their version (libx.so.1.2 and libx.so.1.3);
  *   - and the program of each side, if that is called otherwise: a file that is no library, in which or
- *     below which at least half of the side's samples are.
+ *     below which at least half of the side's samples are, if they have at least half of the functions of
+ *     one of them in common.
  *
  * Where one build cannot be read any more but another can, the module is compared as a whole: half of it
  * without names would look as if everything had changed.

@@ -34,7 +34,7 @@ struct inside_where {
 	uint32_t last_run;      /* that has this build */
 	const char *first_file; /* where the function is written in this build; NULL: not known */
 	int first_line;         /* 0: not known */
-	const struct answer *answer; /* of an instruction there; NULL: not known */
+	const struct answer *answer; /* of an instruction there; NULL: nothing else is added */
 	bool nameless;               /* the function has no name, in any build: its loops are one */
 };
 

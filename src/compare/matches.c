@@ -143,15 +143,19 @@ static const struct place *place_of(const struct answer *answer, uint32_t step)
 static struct err *add_piece(struct matcher *k, uint32_t scope)
 {
 	const struct scope *s = scopes_get(k->a->scopes, scope);
+	const struct answer *answer = answer_of(k, scope);
 	struct inside_where w = {
 		.function = k->functions[scope],
-		.module = s->module,
+		.module = k->keys.builds.same[s->module],
 		.last_run = k->scope_last[scope],
-		.answer = answer_of(k, scope),
 		.nameless = !k->keys.functions[k->functions[scope]].known,
 	};
+	if (builds_differ(&k->keys.builds, s->module)) { /* else all are where they were */
+		w.module = s->module;
+		w.answer = answer;
+	}
 	if (s->kind == SCOPE_LINE) {
-		const struct place *p = place_of(w.answer, k->step[scope]);
+		const struct place *p = place_of(answer, k->step[scope]);
 		w.first_file = p ? p->declared_file : NULL;
 		w.first_line = p ? p->declared_line : 0;
 		return inside_add_line(&k->inside, s, k->step[scope], &w, &k->piece[scope]);
@@ -173,6 +177,7 @@ static struct err *add_content(struct matcher *k, uint32_t piece, uint32_t below
 {
 	enum scope_kind kind = scopes_get(k->a->scopes, below)->kind;
 	if (!is_piece(k, piece) ||
+	    !builds_differ(&k->keys.builds, scopes_get(k->a->scopes, piece)->module) ||
 	    (kind != SCOPE_FUNCTION && kind != SCOPE_INLINE && kind != SCOPE_LINE))
 		return NULL;
 	return pieces_contain(pieces_of(k, piece), k->piece[piece],

@@ -33,7 +33,7 @@ struct contexts {
 };
 
 /* `attribution` must outlive the result. Where there is a comparison (NULL: none), scopes that are the
-   same are one. */
+   same are one, and a level that one side has does not part what is below it (view/align.h). */
 struct err *contexts_make(struct attribution *attribution, const struct lines *lines,
 			  const struct comparison *comparison, struct contexts *out);
 void contexts_free(struct contexts *contexts);

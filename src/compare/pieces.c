@@ -197,23 +197,34 @@ static bool are_equal(const struct pieces *l, const struct list *a, const struct
 	return a->count == b->count;
 }
 
-/* Those with the same offset: where both are equal, or too many for a table. */
+/* By file and offset: the order of a list, if nothing was moved. */
+static int compare_offsets(const struct piece *a, const struct piece *b)
+{
+	uint64_t x = a->traits[PIECE_OFFSET], y = b->traits[PIECE_OFFSET];
+	if (a->file != b->file)
+		return a->file < b->file ? -1 : 1;
+	return (x > y) - (x < y);
+}
+
+/* Joins those with the same offset: where both are equal, or too many for a table. */
 static void join_by_offset(struct pieces *l, const struct list *known, const struct list *more,
 			   struct list *out)
 {
 	size_t i = 0, j = 0;
-	while (i < known->count || j < more->count) {
-		const struct piece *a = i < known->count ? &l->all[known->pieces[i]] : NULL;
-		struct piece *b = j < more->count ? &l->all[more->pieces[j]] : NULL;
-		uint64_t x = a ? a->traits[PIECE_OFFSET] : PIECE_UNKNOWN,
-			 y = b ? b->traits[PIECE_OFFSET] : PIECE_UNKNOWN;
-		if (a && b && x == y)
+	while (i < known->count && j < more->count) {
+		const struct piece *a = &l->all[known->pieces[i]];
+		struct piece *b = &l->all[more->pieces[j]];
+		int order = compare_offsets(a, b);
+		if (!order)
 			b->same = a->same;
-		bool first = a && (!b || x <= y);
-		out->pieces[out->count++] = first ? known->pieces[i] : more->pieces[j];
-		i += first;
-		j += b && (!a || y <= x);
+		out->pieces[out->count++] = order <= 0 ? known->pieces[i] : more->pieces[j];
+		i += order <= 0;
+		j += order >= 0;
 	}
+	while (i < known->count)
+		out->pieces[out->count++] = known->pieces[i++];
+	while (j < more->count)
+		out->pieces[out->count++] = more->pieces[j++];
 }
 
 /* Adds a further build to what is known of a function. */

@@ -284,13 +284,45 @@ static void three_builds(void **state)
 	inside_free(&in);
 }
 
+/* Too many for a look at each pair: those that are as far from the first line are the same. */
+static void many_lines(void **state)
+{
+	const uint32_t count = 2000;
+	static const struct piece_weights weights = {.traits = {[PIECE_OFFSET] = 200},
+						     .least = 200};
+	struct pieces pieces = {0};
+	uint32_t numbers[2][2000];
+	(void)state;
+	for (uint32_t build = 0; build < 2; build++)
+		for (uint32_t i = 0; i < count; i++) {
+			struct piece piece = {.function = 1,
+					      .module = build + 1,
+					      .last_run = build,
+					      .file = 1 + i % 3,
+					      .position = 100 * build + i};
+			for (int t = 0; t < PIECE_TRAITS; t++)
+				piece.traits[t] = PIECE_UNKNOWN;
+			piece.traits[PIECE_OFFSET] = i;
+			numbers[build][i] = UINT32_MAX;
+			if (build || i % 10) /* the newer one has more */
+				good(pieces_add(&pieces, &piece, &numbers[build][i]));
+		}
+	good(pieces_match(&pieces, &weights));
+	for (uint32_t i = 0; i < count; i++)
+		if (i % 10)
+			assert_int_equal(pieces.all[numbers[0][i]].same,
+					 pieces.all[numbers[1][i]].same);
+	pieces_free(&pieces);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(moved_as_a_whole), cmocka_unit_test(loop_before),
 		cmocka_unit_test(loop_around),      cmocka_unit_test(other_optimisation),
 		cmocka_unit_test(without_lines),    cmocka_unit_test(lines_between),
-		cmocka_unit_test(three_builds),     cmocka_unit_test(little_is_left),
+		cmocka_unit_test(three_builds),     cmocka_unit_test(many_lines),
+		cmocka_unit_test(little_is_left),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

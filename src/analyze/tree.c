@@ -27,7 +27,7 @@ static bool grow(struct tree *t)
 	return true;
 }
 
-static struct err *add_node(struct tree *t, uint32_t parent, uint32_t scope, uint32_t *node)
+struct err *tree_add(struct tree *t, uint32_t parent, uint32_t scope, uint32_t *node)
 {
 	if (!grow(t))
 		return err_new("out of memory");
@@ -53,7 +53,7 @@ struct err *tree_new(const struct scopes *scopes, size_t metric_count, struct tr
 	t->scopes = scopes;
 	t->metric_count = metric_count;
 	t->whole = calloc(metric_count + 1, sizeof *t->whole);
-	struct err *e = t->whole ? add_node(t, TREE_NONE, 0, &root) : err_new("out of memory");
+	struct err *e = t->whole ? tree_add(t, TREE_NONE, 0, &root) : err_new("out of memory");
 	if (e) {
 		tree_free(t);
 		return e;
@@ -80,7 +80,7 @@ struct err *tree_child(struct tree *t, uint32_t parent, uint32_t scope, uint32_t
 	*node = lookup_find(&t->children, key);
 	if (*node != LOOKUP_NONE)
 		return NULL;
-	struct err *e = add_node(t, parent, scope, node);
+	struct err *e = tree_add(t, parent, scope, node);
 	if (!e && !lookup_put(&t->children, key, *node))
 		e = err_new("out of memory");
 	return e;

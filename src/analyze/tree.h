@@ -43,6 +43,8 @@ void tree_free(struct tree *tree); /* NULL is fine */
 
 /* The child with this scope, made where there was none. */
 struct err *tree_child(struct tree *tree, uint32_t parent, uint32_t scope, uint32_t *node);
+/* The same where the parent is known to have none yet; tree_child does not find it. */
+struct err *tree_add(struct tree *tree, uint32_t parent, uint32_t scope, uint32_t *node);
 
 /* Where the call was that an inlined function stands for. Calls in several places are none. */
 void tree_called(struct tree *tree, uint32_t node, const char *file, int line);

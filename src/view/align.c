@@ -72,7 +72,7 @@ struct aligner {
 	const struct tree *draft;
 	struct node *nodes;
 	size_t count;
-	struct lookup children; /* parent and scope -> node */
+	struct lookup moved; /* parent and scope -> node, of those that are not as in the draft */
 	struct places places[2];
 	struct pair *pairs;
 	size_t pair_count, pair_room;
@@ -124,12 +124,19 @@ static uint64_t key_of(uint32_t parent, uint32_t scope)
 	return (uint64_t)parent << 32 | scope;
 }
 
+static bool is_child(const struct aligner *k, uint32_t node, uint32_t parent)
+{
+	return node != LOOKUP_NONE && is_alive(k, node) && k->nodes[node].parent == parent;
+}
+
+/* Those that were moved, else those that are where the draft has them. */
 static uint32_t find_child(const struct aligner *k, uint32_t parent, uint32_t scope)
 {
-	uint32_t node = lookup_find(&k->children, key_of(parent, scope));
-	return node != LOOKUP_NONE && is_alive(k, node) && k->nodes[node].parent == parent
-		       ? node
-		       : TREE_NONE;
+	uint64_t key = key_of(parent, scope);
+	uint32_t node = lookup_find(&k->moved, key);
+	if (!is_child(k, node, parent))
+		node = lookup_find(&k->draft->children, key);
+	return is_child(k, node, parent) ? node : TREE_NONE;
 }
 
 static void detach(struct aligner *k, uint32_t node)
@@ -144,7 +151,7 @@ static void detach(struct aligner *k, uint32_t node)
 	n->before = n->next = TREE_NONE;
 }
 
-static struct err *attach(struct aligner *k, uint32_t node, uint32_t parent)
+static void link_to(struct aligner *k, uint32_t node, uint32_t parent)
 {
 	struct node *n = &k->nodes[node], *p = &k->nodes[parent];
 	n->parent = parent;
@@ -152,8 +159,14 @@ static struct err *attach(struct aligner *k, uint32_t node, uint32_t parent)
 	if (p->child != TREE_NONE)
 		k->nodes[p->child].before = node;
 	p->child = node;
-	return lookup_put(&k->children, key_of(parent, n->scope), node) ? NULL
-									: err_new("out of memory");
+}
+
+static struct err *attach(struct aligner *k, uint32_t node, uint32_t parent)
+{
+	link_to(k, node, parent);
+	return lookup_put(&k->moved, key_of(parent, k->nodes[node].scope), node)
+		       ? NULL
+		       : err_new("out of memory");
 }
 
 static struct err *push(struct aligner *k, uint32_t node)
@@ -503,7 +516,6 @@ static struct err *align_jumps(struct aligner *k)
 static struct err *begin(struct aligner *k, const uint64_t (*own)[2])
 {
 	const struct tree *t = k->draft;
-	struct err *e = NULL;
 	k->count = t->count;
 	k->nodes = calloc(t->count, sizeof *k->nodes);
 	if (!k->nodes)
@@ -518,13 +530,13 @@ static struct err *begin(struct aligner *k, const uint64_t (*own)[2])
 			.became = i,
 			.total = {own[i][0], own[i][1]},
 		};
-	for (uint32_t i = (uint32_t)t->count; !e && i-- > 1;) {
+	for (uint32_t i = (uint32_t)t->count; i-- > 1;) {
 		uint32_t parent = t->nodes[i].parent;
 		for (int s = 0; s < 2; s++)
 			k->nodes[parent].total[s] += k->nodes[i].total[s];
-		e = attach(k, i, parent);
+		link_to(k, i, parent);
 	}
-	return e;
+	return NULL;
 }
 
 static struct err *finish(struct aligner *k, struct tree *out, uint32_t *places)
@@ -535,7 +547,7 @@ static struct err *finish(struct aligner *k, struct tree *out, uint32_t *places)
 		uint32_t node = k->stack[--k->stack_count];
 		for (uint32_t c = k->nodes[node].child; !e && c != TREE_NONE;
 		     c = k->nodes[c].next) {
-			e = tree_child(out, places[node], k->nodes[c].scope, &places[c]);
+			e = tree_add(out, places[node], k->nodes[c].scope, &places[c]);
 			if (!e)
 				e = push(k, c);
 		}
@@ -566,7 +578,7 @@ struct err *align_make(const struct tree *draft, const uint64_t (*own)[2], struc
 	if (!e)
 		e = finish(&k, *out, places);
 	free(k.nodes);
-	lookup_free(&k.children);
+	lookup_free(&k.moved);
 	free(k.places[0].all);
 	free(k.places[1].all);
 	free(k.pairs);

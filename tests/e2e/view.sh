@@ -118,7 +118,7 @@ END
 	g++ -O2 -g -pthread -DCHANGED -o new/app builds.cc
 	for i in $(seq "$1"); do
 		for side in old new; do
-			"$CULPRIT" record -q -F 4000 -e cpu-clock -e page-faults -o $side$i.prof -- $side/app ||
+			"$CULPRIT" record -q --no-kernel -F 4000 -e cpu-clock -e page-faults -o $side$i.prof -- $side/app ||
 				fail "cannot record"
 		done
 	done

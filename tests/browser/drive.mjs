@@ -114,9 +114,9 @@ await step("zooms", async () => {
 	await keys("Enter", "Escape", "z");
 	assert.match((await rows())[0].name, /^fill/);
 	assert.match((await chips())[0], /^zoom: fill/);
-	const share = parseFloat(await text(".shown")), totals = await b.evaluate(`[...document.querySelectorAll(".source .lines:not(.head):not([hidden]) .share:first-child")]
-		.map((e) => parseFloat(e.innerText)).filter((n) => n > 0)`);
-	assert.ok(totals.length > 0 && totals.every((total) => total <= share + 0.01), `${totals} of ${share}`);
+	const share = parseFloat(await text(".shown"));
+	await b.until(`(() => { const totals = [...document.querySelectorAll(".source .lines:not(.head):not([hidden]) .share:first-child")]
+		.map((e) => parseFloat(e.innerText)).filter((n) => n > 0); return totals.length > 0 && totals.every((t) => t <= ${share} + 0.01); })()`);
 	await keys("Z");
 	assert.doesNotMatch((await rows())[0].name, /^fill/);
 	await keys("u");
@@ -318,7 +318,7 @@ await step("has all of its state in the address", async () => {
 		selected: null, open: null, filters: [{how: "hide", what: "name", text: "order"}], threads: [0], search: "fi",
 		icicle: false, inverted: false, folded: false, inside: "", center: 0, tables: false, theme: "dark", pane: true, columns: [1], compared: {by: "thread", threads: [0, 1]},
 		derived: [{name: "a", formula: "$1+1"}], instructions: true, intel: false, compare: null, base: "", shares: false, width: "new",
-		noise: null, min: null, unsure: false, time: null, window: null, moment: null, level: 0});
+		noise: null, min: null, unsure: false, time: null, window: null, moment: null, level: 0, stacks: false});
 	assert.deepEqual(await chips(), ["without /order/", await b.evaluate("document.querySelectorAll('.chip')[1].firstChild.data"),
 		"compared: 2 threads"]);
 	assert.equal(await b.evaluate("document.querySelector('input[type=search]').value"), "fi");

@@ -20,7 +20,7 @@ export const HELPERS = `
 	window.press = (key) => document.body.dispatchEvent(new KeyboardEvent("keydown", {key, bubbles: true}));
 	window.shut = () => document.querySelector("dialog").close();
 	window.pointer = (x, row) => { const box = culprit.timeline.canvas.getBoundingClientRect();
-		return {clientX: box.x + 210 + x * (box.width - 210), clientY: box.y + 22 + 24 * row + 12, pointerId: 1, button: 0,
+		return {clientX: box.x + 210 + x * (box.width - 210), clientY: box.y + 22 + culprit.timeline.tops[row] + 12, pointerId: 1, button: 0,
 			deltaX: 0, deltaY: -100, preventDefault() {}}; };
 	window.span = (x, row) => culprit.timeline.spanUnder(pointer(x, row));
 	window.part = (from, to) => { const [a, b] = culprit.timeline.window();

@@ -13,9 +13,9 @@ const LEFT = 200;
 // Where a time (ms) of a row is on the screen, and what colour is there.
 const place = (row, ms) => b.evaluate(`(() => { const t = culprit.timeline;
 	const frame = t.canvas.getBoundingClientRect();
-	return {x: frame.x + t.xOf(${ms} * 1000), y: frame.y + 22 + ${row} * 24 + 17 - t.scroller.scrollTop}; })()`);
+	return {x: frame.x + t.xOf(${ms} * 1000), y: frame.y + 22 + t.tops[${row} + 1] - 7 - t.scroller.scrollTop}; })()`);
 const colour = (row, ms) => b.evaluate(`(() => { const t = culprit.timeline;
-	const d = t.canvas.getContext("2d").getImageData(Math.floor(t.xOf(${ms} * 1000)), 22 + ${row} * 24 + 17, 1, 1).data;
+	const d = t.canvas.getContext("2d").getImageData(Math.floor(t.xOf(${ms} * 1000)), 22 + t.tops[${row} + 1] - 7, 1, 1).data;
 	return d[0] << 16 | d[1] << 8 | d[2]; })()`);
 const inSight = () => b.evaluate("culprit.timeline.window()");
 const total = () => b.evaluate("culprit.selection.sums[0].total(0)");
@@ -205,6 +205,47 @@ await step("says how to get one", async () => {
 	assert.match(await text(".timeline .none"), /culprit record --timeline/);
 	await keys("ArrowRight", "+", "Enter", "1");
 	assert.equal(await b.evaluate("culprit.state.view"), "tree");
+});
+for (const [width, dark] of [[1400, false], [800, true]])
+	await step(`lanes use the room, colours are named, stacks are drawn, ${width} pixels wide`, async () => {
+		await b.size(width, 900);
+		await b.dark(dark);
+		await b.open(pageUrl(page) + "#v=time");
+		const high = await b.evaluate("[0, 1, 2].map((row) => culprit.timeline.highOf(row))");
+		assert.ok(high[0] === 24 && high[1] > 24 && high[1] === high[2], JSON.stringify(high));
+		const names = await b.evaluate("[...document.querySelectorAll('.timeline .key.exact')].map((e) => e.innerText)");
+		assert.deepEqual([...names].sort(), ["inner", "solve", "wait"]);
+		assert.equal(names[0], "wait", "not the longest first");
+		await keys("ArrowDown", "l");
+		const at = async (level) => b.evaluate(`(() => { const t = culprit.timeline, frame = t.canvas.getBoundingClientRect();
+			return {x: frame.x + t.xOf(1200000), y: frame.y + 22 + t.tops[1] + 2 + (${level} + 0.5) * 16}; })()`);
+		const outer = await at(0), inner = await at(1);
+		assert.ok(await b.evaluate("culprit.timeline.highOf(1)") >= 2 * 16);
+		await b.move(outer.x, outer.y);
+		assert.match(await text(".timeline .tip"), /^main\s+in solve/);
+		await b.drag(outer, outer);
+		assert.equal(await text(".detail h2"), "main");
+		await b.drag(inner, inner);
+		assert.match(await text(".detail h2"), /^solve/);
+		await shoot(`timeline-stacks-${width}`);
+		await b.until("location.hash.includes('stacks=1')");
+		await b.evaluate("[...document.querySelectorAll('.timeline button')].find((e) => e.innerText === 'Stacks').click()");
+		assert.equal(await b.evaluate("culprit.state.stacks"), false);
+	});
+await b.size(1400, 700);
+await b.dark(false);
+await step("the whole time in small moves what is in sight", async () => {
+	await b.open(pageUrl(page) + "#v=time");
+	const [first, last] = await inSight();
+	const {x, y, width} = await b.evaluate("(({x, y, width}) => ({x, y, width}))(document.querySelector('.timemap').getBoundingClientRect())");
+	const at = (part) => ({x: x + LEFT + (width - LEFT) * part, y: y + 10});
+	await b.drag(at(0.25), at(0.5));
+	const [from, to] = await inSight(), whole = last - first;
+	assert.ok(Math.abs(from - whole * 0.25) < whole / 100 && Math.abs(to - whole * 0.5) < whole / 100, `${from} to ${to} of ${whole}`);
+	await b.drag(at(0.75), at(0.75));
+	const [a, c] = await inSight();
+	assert.ok(Math.abs((a + c) / 2 - whole * 0.75) < whole / 100 && Math.abs(c - a - (to - from)) < whole / 100);
+	assert.ok(await b.evaluate("culprit.timeline.map.canvas.getContext('2d').getImageData(250, 20, 400, 4).data.some((v, i, d) => i % 4 === 0 && v !== d[0])"));
 });
 await step("a comparison counts the chosen time alone", async () => {
 	const totals = async (hash) => {

@@ -10,7 +10,7 @@ import {Folded} from "./folded.js";
 import {Trail} from "./trail.js";
 import {Outline} from "./outline.js";
 import {columnCount, setColumns} from "./columns.js";
-import {decodeState, encodeState, usualSort} from "./state.js";
+import {VIEWS, decodeState, encodeState, usualSort} from "./state.js";
 import {chipsOf} from "./chips.js";
 import {noHotPath} from "./hot_path.js";
 import {firstFunction, functionOfNode, functionOfScope, nodeOfFunction} from "./overview.js";
@@ -24,11 +24,10 @@ import {Detail} from "./detail.js";
 import {comparedColumns, comparedSizes, comparedSort, comparedStatus, comparisonOf, nextCompareBase,
 	nextCompareWidth} from "./compare_show.js";
 import {showCompare} from "./compare_dialog.js";
-import {copyOnDemand, openMenuByKey} from "./menu.js";
+import {keyActions} from "./keys.js";
+import {copyOnDemand} from "./menu.js";
 import {showColumns, showFilter, showHelp, showNotes, showThreads} from "./dialogs.js";
 
-const VIEWS = [["overview", "Overview", "o"], ["tree", "Top-down", "1"], ["callers", "Bottom-up", "2"], ["flat", "Flat", "3"],
-	["graph", "Flame graph", "4"], ["time", "Time line", "5"], ["sandwich", "Sandwich", "6"]]; // with their keys
 const METRICS_SHOWN = 2; // unless chosen
 const SAID_FOR = 8000; // milliseconds
 
@@ -613,6 +612,14 @@ export class App {
 		this.render();
 		this.save();
 	}
+	// The time line: stacks over time of the selected thread.
+	toggleStacks() {
+		if (this.state.view !== "time")
+			return;
+		this.state.stacks = !this.state.stacks;
+		this.timeline.draw();
+		this.save();
+	}
 	// Counts only a part of the time, by the time line.
 	setTime(time) {
 		if (!time && !this.state.time)
@@ -764,25 +771,7 @@ export class App {
 			event.preventDefault();
 			return;
 		}
-		const actions = {
-			...Object.fromEntries(VIEWS.map(([name, , key]) => [key, () => this.setView(name)])),
-			h: () => this.hotPath(), z: () => this.zoomIn(), Z: () => this.trail.back(),
-			Escape: () => this.trail.back(), I: () => this.toggleGraph("inverted"), R: () => this.toggleGraph("folded"), T: () => this.toggleTables(),
-			f: () => this.flatten(1), F: () => this.flatten(-1),
-			"<": () => this.moveSort(-1), ">": () => this.moveSort(1),
-			r: () => this.sortBy(this.sorting().column, this.sorting().metric),
-			m: () => this.setMetric((this.state.metric + 1) % this.model.recorded.metrics.length),
-			"/": () => this.search.focus(), n: () => this.nextMatch(1), N: () => this.nextMatch(-1),
-			k: () => this.filterRow("keep", "name"), x: () => this.filterRow("hide", "name"),
-			K: () => this.filterRow("keep", "module"), X: () => this.filterRow("hide", "module"),
-			M: () => openMenuByKey(this), e: () => showFilter(this), t: () => showThreads(this),
-			v: () => showCompare(this), b: () => this.nextBase(), "%": () => this.toggleShares(),
-			w: () => this.nextWidth(), y: () => this.toggleUnsure(), u: () => this.undo(),
-			c: () => showColumns(this), i: () => showNotes(this), s: () => this.togglePane(),
-			a: () => this.switchInstructions(), A: () => this.switchSyntax(),
-			g: () => this.flip(), d: () => this.switchTheme(), "?": showHelp,
-		};
-		const action = actions[event.key];
+		const action = keyActions(this)[event.key];
 		if (!action)
 			return;
 		event.preventDefault();

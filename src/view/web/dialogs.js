@@ -43,6 +43,7 @@ export const KEYS = [
 	["I", "graph: inverted, each function with its callers below"],
 	["R", "graph: fold recursion"],
 	["+ - 0", "time line: zoom in, out, the whole; Shift with ← → moves it"],
+	["l", "time line: stacks over time of the selected thread"],
 	[", .", "time line: colour by the level above, below"],
 	["Enter [ ] w Esc", "time line: count only the time of the span, from here, to here, what is in sight; all"],
 	["Ctrl+C", "copy the name of what is selected"],

@@ -7,7 +7,10 @@ import {COMPARE_COLUMNS, decodeCompare, encodeCompare, newCompareState} from "./
 const DERIVED_MAX = 20;
 const OPEN_MAX = 1500; // rows that are remembered as open
 const LETTERS_MAX = 30000; // of their keys: those of bottom-up are as long as the way to them
-export const VIEW_NAMES = ["overview", "tree", "callers", "flat", "graph", "time", "sandwich"];
+
+// [name, title, key]
+export const VIEWS = [["overview", "Overview", "o"], ["tree", "Top-down", "1"], ["callers", "Bottom-up", "2"], ["flat", "Flat", "3"],
+	["graph", "Flame graph", "4"], ["time", "Time line", "5"], ["sandwich", "Sandwich", "6"]];
 
 // What each table is ordered by at first: a tree by all that is in a subtree, lists of functions by their own code.
 export function usualSort(table, metric = 0) {
@@ -16,10 +19,10 @@ export function usualSort(table, metric = 0) {
 
 export function newState() {
 	return {
-		view: "overview", metric: 0, 
+		view: "overview", metric: 0,
 		sorts: Object.fromEntries(["tree", "callers", "flat", "sandwich"].map((table) => [table, usualSort(table)])),
 		flatten: 2, zoom: 0, selected: "", node: 0, open: {tree: ["0"], callers: [], flat: []},
-		filters: [], threads: null, time: null, window: null, moment: null, level: 0, search: "", icicle: true,
+		filters: [], threads: null, time: null, window: null, moment: null, level: 0, stacks: false, search: "", icicle: true,
 		inverted: false, folded: false, inside: "", // the graph: as it is drawn, and the box that it is zoomed to
 		center: 0, tables: false, // the sandwich: around which function, and whether as tables
 		theme: "", pane: true, columns: null, compared: null, derived: [], instructions: false, intel: false,
@@ -79,6 +82,8 @@ export function encodeState(state) {
 			p.set(name, state[name].join("-"));
 	if (state.level)
 		p.set("level", state.level);
+	if (state.stacks)
+		p.set("stacks", "1");
 	if (state.search)
 		p.set("q", state.search);
 	if (!state.icicle)
@@ -145,7 +150,7 @@ export function decodeState(text, model) {
 		const n = p.has(name) ? Number(p.get(name)) : NaN;
 		return Number.isInteger(n) && n >= 0 && n < limit ? n : otherwise;
 	};
-	if (VIEW_NAMES.includes(p.get("v")))
+	if (VIEWS.some(([name]) => name === p.get("v")))
 		state.view = p.get("v");
 	const {threads} = model.header, metrics = model.header.metrics.length;
 	state.metric = whole("m", metrics, 0);
@@ -177,6 +182,7 @@ export function decodeState(text, model) {
 		state.threads = numbers(p.get("t")).filter((n) => n < threads.length);
 	decodeTimes(p, model, state);
 	state.level = whole("level", 13, 0);
+	state.stacks = p.get("stacks") === "1";
 	state.search = p.get("q") || "";
 	state.icicle = p.get("flame") !== "1";
 	state.inverted = (p.get("graph") || "").includes("i");

@@ -5,12 +5,14 @@
 import {formatTime, plural} from "./format.js";
 import {scopeName, scopeShort, threadLabel} from "./model.js";
 import {matchScopes} from "./select.js";
-import {el, fitCanvas, setText} from "./dom.js";
+import {el, fitCanvas, setAttribute, setText} from "./dom.js";
 import {Pixels, hslColour, readColours} from "./pixels.js";
 import {moduleHues} from "./graph.js";
+import {TimeMap} from "./timeline_map.js";
+import {laneAt, laneTops, levelHigh, stackLevel, stackNodes} from "./timeline_lanes.js";
 import {hasTimeline, shownNodes, spanAt, stepOf, timeBoxes, timeRows, timeTicks, wholeTime} from "./times.js";
 
-const TIME_ROW = 24, AXIS = 22, LEVELS = 12, NEAR = 4 /* pixels */, SHORTEST = 20 /* µs in sight */;
+const AXIS = 22, NAMED = 6 /* functions in the legend */, LEVELS = 12, NEAR = 4 /* pixels */, SHORTEST = 20 /* µs in sight */;
 
 function seconds(us) {
 	return formatTime(us / 1e6);
@@ -51,16 +53,20 @@ export class Timeline {
 		const button = (text, label, run) => el("button", {type: "button", title: label,
 			"aria-label": label, onclick: run}, text);
 		this.about = el("span", {class: "matched"});
+		this.names = el("span", {class: "modules"});
+		this.stacks = button("Stacks", "stacks over time of the selected thread (l)", () => app.toggleStacks());
+		this.map = new TimeMap(this);
 		this.bar = el("div", {class: "legend"}, el("label", {}, "colour by ", this.level),
 			button("+", "zoom in (+)", () => this.zoom(0.5)), button("−", "zoom out (-)", () => this.zoom(2)),
 			button("Whole", "the whole time (0)", () => this.setWindow(null)),
-			button("Keep", "count only what is in sight (w)", () => this.app.setTime(this.window())),
-			this.about);
+			button("Keep", "count only what is in sight (w)", () => this.app.setTime(this.window())), this.stacks,
+			this.names, this.about);
 		this.none = el("div", {class: "none"});
-		this.element = el("div", {class: "graph timeline"}, this.bar, this.scroller, this.none, this.tip);
+		this.element = el("div", {class: "graph timeline"}, this.bar, this.map.canvas, this.scroller, this.none, this.tip);
 		this.scroller.addEventListener("scroll", () => this.paint(), {passive: true});
 		new ResizeObserver(() => this.draw()).observe(this.scroller);
 		this.rows = [];
+		this.tops = new Float64Array(1); // where rows begin
 		this.pixelColours = {};
 		this.mark = null; // where a part of the time begins
 		this.drag = null;
@@ -114,7 +120,7 @@ export class Timeline {
 		if (app.state.view !== "time")
 			return;
 		const there = hasTimeline(app.model);
-		this.bar.hidden = this.scroller.hidden = !there;
+		this.bar.hidden = this.scroller.hidden = this.map.canvas.hidden = !there;
 		this.none.hidden = there;
 		if (!there) {
 			this.explain();
@@ -122,10 +128,24 @@ export class Timeline {
 		}
 		this.level.value = app.state.level;
 		this.rows = timeRows(app.model, app.state.threads);
-		this.space.style.height = AXIS + this.rows.length * TIME_ROW + 2 + "px";
+		this.layLanes();
 		this.found = app.state.search ? matchScopes(app.model, "name", app.state.search) : null;
 		setText(this.about, this.remark());
 		this.paint();
+	}
+	layLanes() {
+		const {app} = this;
+		this.tops = laneTops(app.model, this.rows, this.scroller.clientHeight - AXIS - 2, this.openedThread());
+		this.space.style.height = AXIS + this.tops.at(-1) + 2 + "px";
+		setAttribute(this.stacks, "aria-pressed", String(app.state.stacks));
+	}
+	// The thread whose stacks are shown: that of the selected span, or the first; -1: none are.
+	openedThread() {
+		const {moment, stacks} = this.app.state;
+		return !stacks ? -1 : moment ? moment[0] : this.rows.find((row) => row.thread >= 0)?.thread ?? -1;
+	}
+	highOf(row) {
+		return this.tops[row + 1] - this.tops[row];
 	}
 	explain() {
 		const {recorded} = this.app.model.header.timeline;
@@ -191,18 +211,23 @@ export class Timeline {
 		c.font = "12px system-ui, sans-serif";
 		c.textBaseline = "middle";
 		const top = this.scroller.scrollTop, {left} = this.sight, names = [];
-		const first = Math.max(0, Math.floor(top / TIME_ROW));
-		const last = Math.min(this.rows.length, Math.ceil((top + height - AXIS) / TIME_ROW));
+		const first = Math.max(0, laneAt(this.tops, top)), end = laneAt(this.tops, top + height - AXIS);
+		const last = end < 0 ? this.rows.length : end + 1, opened = this.openedThread();
 		this.paintKept(height);
-		for (let i = first; i < last; i++)
-			this.paintBoxes(this.rows[i].thread, AXIS + i * TIME_ROW - top, width - left, names);
+		this.shares = new Map();
+		for (let i = first; i < last; i++) {
+			const paint = this.rows[i].thread === opened ? this.paintStacks : this.paintBoxes;
+			paint.call(this, this.rows[i].thread, AXIS + this.tops[i] - top, this.highOf(i), width - left, names);
+		}
 		c.fillStyle = this.theme.back;
 		c.fillRect(0, 0, left, height);
 		c.putImageData(this.pixels.image, Math.round(left * scale), 0);
 		for (let i = first; i < last; i++)
-			this.paintLabel(c, this.rows[i], AXIS + i * TIME_ROW - top);
+			this.paintLabel(c, this.rows[i], AXIS + this.tops[i] - top, Math.min(24, this.highOf(i)));
 		for (const [scope, from, to, y] of names)
 			this.paintName(c, scopeShort(this.app.model, scope), from, to, y);
+		this.map.paint(this.theme, left, width);
+		this.showNames();
 		this.paintAxis(c, width, height);
 		this.paintCursor(c, top);
 	}
@@ -215,7 +240,21 @@ export class Timeline {
 			this.pixels = new Pixels(width - left, height, scale);
 		this.pixels.all.fill(this.pixelColours.back);
 	}
-	paintLabel(c, row, y) {
+	// The functions that took the most of what is in sight, in their colours.
+	showNames() {
+		const {model} = this.app, most = [...this.shares].sort((a, b) => b[1] - a[1]).slice(0, NAMED).map(([scope]) => scope);
+		const key = JSON.stringify([most, this.coloursFor]);
+		if (this.named === key)
+			return;
+		this.named = key;
+		this.names.replaceChildren(...most.map((scope) => {
+			const colour = this.colour(scope), parts = [colour & 255, colour >> 8 & 255, colour >> 16 & 255];
+			const name = el("span", {class: "key exact", title: scopeName(model, scope)}, scopeShort(model, scope));
+			name.style.setProperty("--exact", `rgb(${parts.join(" ")})`);
+			return name;
+		}));
+	}
+	paintLabel(c, row, y, high) {
 		const {model} = this.app, {theme} = this, {left} = this.sight;
 		c.fillStyle = row.thread < 0 ? theme.page : theme.dim;
 		const process = model.header.processes[row.process];
@@ -223,9 +262,9 @@ export class Timeline {
 			`${model.header.threads[row.thread].name} ${model.header.threads[row.thread].tid}`;
 		c.save();
 		c.beginPath();
-		c.rect(0, y, left - 4, TIME_ROW);
+		c.rect(0, y, left - 4, high);
 		c.clip();
-		c.fillText(name, row.thread < 0 || this.rows[0].thread >= 0 ? 6 : 18, y + TIME_ROW / 2);
+		c.fillText(name, row.thread < 0 || this.rows[0].thread >= 0 ? 6 : 18, y + high / 2);
 		c.restore();
 	}
 	boxesOf(thread, width) {
@@ -239,26 +278,66 @@ export class Timeline {
 			this.boxes.set(thread, timeBoxes(model, thread, from, to, width));
 		return this.boxes.get(thread);
 	}
-	// The boxes of a thread; those with room for it get a name, [scope, from, to, y].
-	paintBoxes(thread, y, width, names) {
+	// The boxes of a thread; those with room for it get a name, [scope, from, to, its middle].
+	paintBoxes(thread, y, laneHigh, width, names) {
 		if (thread < 0)
 			return;
 		const {model, selection} = this.app, {scope, end} = model.nodes, {row} = model.spans, {wanted} = selection;
 		const {pixels, pixelColours, sight} = this, [begun, ended] = model.header.timeline.threads[thread];
-		const chosen = Number(this.app.selectedBy.tree) || 0, bottom = y + TIME_ROW - 3;
+		const chosen = Number(this.app.selectedBy.tree) || 0, bottom = y + laneHigh - 3;
 		const x = (begun - sight.from) * sight.scale, until = (ended - sight.from) * sight.scale;
 		if (until > 0 && x < width)
-			pixels.fill(Math.max(0, x), y + TIME_ROW - 2, Math.min(until, width) - Math.max(0, x), 1, pixelColours.line);
+			pixels.fill(Math.max(0, x), y + laneHigh - 2, Math.min(until, width) - Math.max(0, x), 1, pixelColours.line);
 		for (const box of this.boxesOf(thread, width)) {
 			const place = row[box.span], node = model.rows.node[place], shown = this.shown[node];
-			const counts = wanted[place], high = Math.max(3, (TIME_ROW - 6) * box.busy);
+			const counts = wanted[place], high = Math.max(3, (laneHigh - 6) * box.busy);
 			const w = Math.max(1, box.w - (box.w > 3 ? 0.5 : 0));
 			pixels.fill(box.x, bottom - high, w, high, counts ? this.colour(scope[shown]) : pixelColours.line);
 			if (chosen && node >= chosen && node < end[chosen])
 				pixels.fill(box.x, bottom, w, 3, pixelColours.focus);
+			if (counts)
+				this.shares.set(scope[shown], (this.shares.get(scope[shown]) || 0) + w * box.busy);
 			if (counts && w > 24 && high > 12)
-				names.push([scope[shown], sight.left + box.x, sight.left + box.x + w, y]);
+				names.push([scope[shown], sight.left + box.x, sight.left + box.x + w, bottom - Math.min(high, 18) / 2]);
 		}
+	}
+	// The same with all functions of each stack, the outermost above.
+	paintStacks(thread, y, laneHigh, width, names) {
+		const {model, selection} = this.app, {scope} = model.nodes, {pixels, pixelColours, sight} = this;
+		const before = []; // by level: {node, from, to} that may go on
+		const end = (level) => {
+			const {node, from, to} = before[level];
+			if (to - from > 24)
+				names.push([scope[node], sight.left + from, sight.left + to, y + 2 + (level + 0.5) * high]);
+		};
+		const boxes = this.boxesOf(thread, width).map((box) => {
+			const place = model.spans.row[box.span];
+			return {...box, counts: selection.wanted[place], stack: stackNodes(model, model.rows.node[place])};
+		});
+		const deepest = Math.max(1, ...boxes.map((box) => box.stack.length)), high = levelHigh(laneHigh, deepest);
+		this.stackDepth = deepest;
+		for (const {x, w, counts, stack} of boxes) {
+			while (before.length > stack.length) {
+				if (high > 11)
+					end(before.length - 1);
+				before.pop();
+			}
+			stack.forEach((node, level) => {
+				pixels.fill(x, y + 2 + level * high, Math.max(1, w), Math.max(1, high - 1), counts ? this.colour(scope[node]) : pixelColours.line);
+				const last = before[level];
+				if (last && last.node === node && x - last.to < 2) {
+					last.to = x + w;
+					return;
+				}
+				if (last && high > 11)
+					end(level);
+				before[level] = {node, from: x, to: x + w};
+			});
+			if (counts)
+				this.shares.set(scope[stack.at(-1)], (this.shares.get(scope[stack.at(-1)]) || 0) + w);
+		}
+		if (high > 11)
+			before.forEach((_, level) => end(level));
 	}
 	paintName(c, name, from, to, y) {
 		const left = Math.max(from, this.sight.left), room = Math.floor((Math.min(to, this.sight.width) -
@@ -266,7 +345,7 @@ export class Timeline {
 		if (room < 3)
 			return;
 		c.fillStyle = this.theme.text;
-		c.fillText(name.length > room ? name.slice(0, room - 1) + "…" : name, left + 4, y + TIME_ROW / 2);
+		c.fillText(name.length > room ? name.slice(0, room - 1) + "…" : name, left + 4, y);
 	}
 	paintAxis(c, width, height) {
 		const {theme} = this, {left, from, to, scale} = this.sight;
@@ -305,12 +384,12 @@ export class Timeline {
 		const span = at < 0 ? -1 : spanAt(this.app.model, moment[0], moment[1], Infinity);
 		if (span < 0)
 			return;
-		const x = Math.max(this.left, this.xOf(start[span])), y = AXIS + at * TIME_ROW - top;
-		if (y < AXIS - TIME_ROW || this.xOf(end[span]) < this.left)
+		const x = Math.max(this.left, this.xOf(start[span])), y = AXIS + this.tops[at] - top, high = this.highOf(at);
+		if (y < AXIS - high || this.xOf(end[span]) < this.left)
 			return;
 		c.strokeStyle = this.theme.focus;
 		c.lineWidth = 2;
-		c.strokeRect(x - 1, y + 2, Math.max(3, this.xOf(end[span]) - x + 2), TIME_ROW - 3);
+		c.strokeRect(x - 1, y + 2, Math.max(3, this.xOf(end[span]) - x + 2), high - 3);
 	}
 
 	// The mouse
@@ -320,12 +399,20 @@ export class Timeline {
 		return {x: event.clientX - frame.left, y: event.clientY - frame.top};
 	}
 	rowUnder(y) {
-		const row = y < AXIS ? null : this.rows[Math.floor((y - AXIS + this.scroller.scrollTop) / TIME_ROW)];
+		const row = y < AXIS ? null : this.rows[laneAt(this.tops, y - AXIS + this.scroller.scrollTop)];
 		return row && row.thread >= 0 ? row : null;
 	}
 	spanUnder(event) {
 		const {x, y} = this.place(event), row = x < this.left ? null : this.rowUnder(y);
 		return row ? spanAt(this.app.model, row.thread, this.timeOf(x), NEAR / this.scale()) : -1;
+	}
+	// The node of a stack that is shown there; null: there is none.
+	stackUnder(event) {
+		const {model} = this.app, {y} = this.place(event), span = this.spanUnder(event), row = this.rowUnder(y);
+		if (span < 0 || row.thread !== this.openedThread())
+			return null;
+		const at = this.rows.indexOf(row), stack = stackNodes(model, model.rows.node[model.spans.row[span]]);
+		return stack[stackLevel(y - AXIS + this.scroller.scrollTop - this.tops[at], this.highOf(at), this.stackDepth)] ?? null;
 	}
 	press(event) {
 		const {x} = this.place(event);
@@ -357,7 +444,7 @@ export class Timeline {
 		if (!drag)
 			return;
 		if (!drag.moved)
-			this.pick(this.spanUnder(event));
+			this.pick(this.spanUnder(event), this.stackUnder(event));
 		else if (!drag.pan)
 			this.keep(drag.from, drag.to);
 	}
@@ -376,7 +463,7 @@ export class Timeline {
 		if (span < 0)
 			return;
 		const {model} = this.app, {x, y} = this.place(event);
-		const [name, ...lines] = this.describe(span);
+		const [name, ...lines] = this.describe(span, this.stackUnder(event));
 		this.tip.replaceChildren(el("b", {}, name), ...lines.map((line) => el("div", {}, line)));
 		const frame = this.element.getBoundingClientRect(), top = y + this.bar.offsetHeight;
 		this.tip.style.left = Math.max(0, Math.min(x + 12, frame.width - this.tip.offsetWidth - 4)) + "px";
@@ -385,9 +472,9 @@ export class Timeline {
 		this.canvas.style.cursor = model.spans.count ? "pointer" : "default";
 	}
 	// Where, in what, when, how much.
-	describe(span) {
+	describe(span, over = null) {
 		const {model} = this.app, {spans, nodes, rows} = model;
-		const node = rows.node[spans.row[span]], shown = this.shown ? this.shown[node] : node;
+		const node = rows.node[spans.row[span]], shown = over ?? (this.shown ? this.shown[node] : node);
 		const inner = shownNodes(model, 0)[node], length = spans.end[span] - spans.start[span];
 		const step = stepOf(model, spans.metric[span]);
 		const busy = step && length ? Math.min(1, spans.samples[span] * step / length) : 1;
@@ -400,24 +487,26 @@ export class Timeline {
 
 	// What is done
 
-	pick(span) {
+	// node: what is selected, if it is not that of the span
+	pick(span, node = null) {
 		const {app} = this, {spans, rows} = app.model;
 		if (span < 0)
 			return;
 		const from = Math.floor((spans.start[span] + spans.end[span]) / 2);
 		app.state.moment = [rows.thread[spans.row[span]], from];
+		this.layLanes();
 		this.reveal(span);
-		app.openTo(rows.node[spans.row[span]]);
+		app.openTo(node ?? rows.node[spans.row[span]]);
 		setText(app.status, this.describe(span).join(", "));
 	}
 	reveal(span) {
 		const {start, end, row} = this.app.model.spans, [from, to] = this.window();
 		const at = this.rows.findIndex((r) => r.thread === this.app.model.rows.thread[row[span]]);
-		const y = at * TIME_ROW, top = this.scroller.scrollTop, high = this.scroller.clientHeight - AXIS;
+		const y = this.tops[at], top = this.scroller.scrollTop, high = this.scroller.clientHeight - AXIS;
 		if (y < top)
 			this.scroller.scrollTop = y;
-		else if (y + TIME_ROW > top + high)
-			this.scroller.scrollTop = y + TIME_ROW - high;
+		else if (y + this.highOf(at) > top + high)
+			this.scroller.scrollTop = y + this.highOf(at) - high;
 		if (end[span] < from || start[span] > to)
 			this.setWindow([start[span] - (to - from) / 4, start[span] + 3 * (to - from) / 4]);
 	}

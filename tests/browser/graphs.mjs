@@ -187,6 +187,10 @@ await step("Escape and Z go back to where one came from", async () => {
 	assert.equal(await text(".row.selected:not([hidden]) .label"), "fill");
 	await keys("Z", "Escape");
 	assert.equal(await b.evaluate("culprit.state.view"), "tree");
+	await keys("z", "u"); // outwards: what was inside is not on the way back
+	assert.deepEqual(await b.evaluate("[culprit.state.zoom, culprit.trail.steps.length]"), [0, 0]);
+	await keys("Escape");
+	assert.equal(await b.evaluate("culprit.state.zoom"), 0);
 	await b.open(pageUrl(page) + `#v=graph&z=${zoom}`); // nobody knows where from
 	await keys("Z");
 	assert.notEqual(await b.evaluate("culprit.state.zoom"), zoom);

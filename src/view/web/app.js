@@ -635,7 +635,8 @@ export class App {
 	zoomTo(node) {
 		if (node === this.state.zoom)
 			return;
-		this.trail.remember();
+		const {end} = this.model.nodes, isIn = (inner, outer) => inner > outer && inner < end[outer];
+		this.trail.zoom(!isIn(this.state.zoom, node), (before) => isIn(node, before.zoom));
 		this.state.zoom = node;
 		this.state.inside = "";
 		this.selectedBy.tree = this.selectedBy.tree || String(node);
@@ -645,7 +646,8 @@ export class App {
 	setInside(key) {
 		if (key === this.state.inside)
 			return;
-		this.trail.remember();
+		const isIn = (inner, outer) => inner !== outer && (!outer || inner.startsWith(outer + "."));
+		this.trail.zoom(!isIn(this.state.inside, key), (before) => isIn(key, before.inside));
 		this.state.inside = key;
 		this.render();
 		this.save(true);

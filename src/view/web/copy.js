@@ -2,6 +2,7 @@
 // What can be copied of a row: its name, the stack that it stands for, and its numbers.
 
 import {columnName, valueOf} from "./columns.js";
+import {comparedLines} from "./compare_show.js";
 import {formatAmount, formatNumber, formatPercent} from "./format.js";
 import {scopeName} from "./model.js";
 import {nodeOfFunction} from "./overview.js";
@@ -28,8 +29,8 @@ export function rowText(app, row) {
 		cells.push(metric >= model.metrics.length ? `${title} ${formatNumber(value)}` :
 			`${title} ${formatPercent(value, model.whole[metric]) || "0%"} ${formatAmount(model.metrics[metric], value)}`);
 	}
-	if (app.comparison) // as it is shown
-		cells.push(...[...document.querySelectorAll(".row.selected:not([hidden]) .number")].map((cell) => cell.innerText.replace(/\s+/g, " ").trim()));
+	if (app.comparison)
+		cells.push(...comparedLines(app, row).map(([name, text]) => `${name}: ${text}`));
 	return cells.join("\t");
 }
 

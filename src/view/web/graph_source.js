@@ -4,7 +4,6 @@
 
 import {comparedWidths} from "./compare_graph.js";
 import {NodeTree, ViewTree} from "./flame_trees.js";
-import {KIND} from "./model.js";
 
 export class GraphSource {
 	constructor(app) {
@@ -56,12 +55,5 @@ export class GraphSource {
 			this.app.zoomTo(Number(key));
 		else
 			this.app.setInside(key);
-	}
-	isComparing() {
-		return Boolean(this.app.comparison);
-	}
-	// What stands in the box of all samples.
-	kindOf(scope) {
-		return scope ? this.app.model.scopes.kind[scope] : KIND.root;
 	}
 }

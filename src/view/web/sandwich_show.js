@@ -99,7 +99,7 @@ export class Sandwich {
 	}
 	draw(reveal) {
 		const {app} = this, tables = this.asTables(), {model, state} = app;
-		const {row} = {row: this.view("upper").top()}, metric = model.metrics[state.metric];
+		const row = this.view("upper").top(), metric = model.metrics[state.metric];
 		setText(this.title, state.center ? scopeName(model, state.center) : "");
 		setText(this.about, !row || app.comparison ? "" : `total ${formatPercent(row.total[state.metric], model.whole[state.metric])} · ` +
 			`${formatAmount(metric, row.total[state.metric])}, self ${formatPercent(row.self[state.metric], model.whole[state.metric])}`);
@@ -142,8 +142,5 @@ export class Sandwich {
 	focus() {
 		const half = this.halves[this.side];
 		(this.asTables() ? half.table.element : half.graph.canvas).focus();
-	}
-	forget() {
-		this.views = {};
 	}
 }

@@ -14,6 +14,7 @@ import {computeSelection, rowsByLine, samplesByThread} from "./select.js";
 import {prepareThreads, rowsByThread} from "./lists.js";
 import {prepareOwn} from "./own.js";
 import {prepareSides} from "./rehearse.js";
+import {prepareTimeMap} from "./timeline_map.js";
 import {prepareTimes} from "./times.js";
 import {prepareCallers} from "./views.js";
 
@@ -46,7 +47,7 @@ async function start() {
 					sortLevel(model, wholeView(name, model).level(null), window.culprit.state.sorts[name]);
 			}];
 		prepare([() => { nameRanks(model); }, () => { rowsByThread(model); }, () => { computeSelection(model).sums; },
-			...prepareComparisons(window.culprit), ...prepareTimes(model), ...prepareCallers(model), ...view("callers"),
+			...prepareComparisons(window.culprit), ...prepareTimes(model), ...prepareTimeMap(model), ...prepareCallers(model), ...view("callers"),
 			...prepareFlat(model), ...view("flat"), () => { current("flat").sumUpper(); },
 			...prepareOthers(window.culprit, viewOf), () => { rowsByLine(model); },
 			...prepareFold(model), ...prepareThreads(model), ...prepareOwn(model), ...prepareCommon(model),

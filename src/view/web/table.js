@@ -113,7 +113,7 @@ export class Table {
 		this.late = null;
 		for (const row of this.list.elements())
 			this.addCells(row, this.columns);
-		if (!this.app.picture())
+		if (!this.app.picture() || this.element.isConnected)
 			this.list.draw(true);
 	}
 	widths() {

@@ -2,7 +2,7 @@
 // How high the rows of the time line are: lanes take the room that there is, headings do not; the lane of one thread
 // may be as high as its stacks are deep.
 
-import {KIND} from "./model.js";
+import {KIND, cached} from "./model.js";
 
 export const HEADING = 24;
 const LANE_MOST = 72, LEVEL = 16, STACK_PART = 0.6; // of what is in sight
@@ -18,13 +18,12 @@ export function stackNodes(model, node) {
 
 // How deep the stacks of a thread are.
 function deepest(model, thread) {
-	const {first, row} = model.spans, seen = new Set();
-	let most = 1;
-	for (let span = first[thread]; span < first[thread + 1]; span++)
-		seen.add(model.rows.node[row[span]]);
-	for (const node of seen)
-		most = Math.max(most, stackNodes(model, node).length);
-	return most;
+	return cached(model, "deepest stack " + thread, () => {
+		const {first, row} = model.spans, seen = new Set();
+		for (let span = first[thread]; span < first[thread + 1]; span++)
+			seen.add(model.rows.node[row[span]]);
+		return [...seen].reduce((most, node) => Math.max(most, stackNodes(model, node).length), 1);
+	});
 }
 
 // Where each row begins, and the last one ends. opened: the thread whose stacks are shown, or -1.

@@ -28,6 +28,11 @@ export function busyParts(model) {
 	});
 }
 
+// As steps that can be taken while nothing else is to do.
+export function prepareTimeMap(model) {
+	return model.spans.count ? [() => { busyParts(model); }] : [];
+}
+
 export class TimeMap {
 	constructor(timeline) {
 		this.timeline = timeline;

@@ -363,7 +363,7 @@ export class BottomUp {
 	originsOf(scope) {
 		return nodesOfScope(this.model, scope).filter((node) => this.counts(node));
 	}
-	// Own samples of a node with those of its loops, of one metric. In tables few are asked for.
+	// Own samples of a node with those of its loops, of one metric.
 	ownOf(sums, node) {
 		const {scope, end} = this.model.nodes, {kind} = this.model.scopes;
 		let own = sums.self(node);

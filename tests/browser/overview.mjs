@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// overview.mjs CHROMIUM PAGE TINY FLAT [FOLDER]: the first screen, by mouse and keyboard, wide and narrow, light and
+// overview.mjs CHROMIUM PAGE TINY FLAT EMPTY [FOLDER]: the first screen, by mouse and keyboard, wide and narrow, light and
 // dark. PAGE is a recording of threads.cc (view.sh), TINY one with a single sample, FLAT one of many functions without
-// callers. Screenshots go to FOLDER.
+// callers, EMPTY one without samples. Screenshots go to FOLDER.
 import assert from "node:assert/strict";
 import {Browser} from "./browser.mjs";
 import {pageUrl} from "./page.mjs";
 import {ROWS_SEEN, stepper} from "./steps.mjs";
 
-const [program, page, tiny, flat, folder] = process.argv.slice(2);
+const [program, page, tiny, flat, empty, folder] = process.argv.slice(2);
 const b = await new Browser(program).start();
 const {keys, settle, shoot, step, steps, text} = stepper(b, folder);
 
@@ -149,6 +149,19 @@ await step("a tiny profile looks sensible", async () => {
 	assert.ok(graph.height < 150, `the graph of three levels is ${graph.height} high`);
 	assert.ok(table.top - graph.bottom < 2 && table.height > 400);
 	await shoot("overview-tiny");
+});
+
+await step("an empty profile says so, and nothing fails", async () => {
+	await b.open(pageUrl(empty));
+	assert.equal(await text(".table .none"), "This recording has no samples.");
+	await keys("h", "1", "h", "2", "3", "4", "I", "R", "I", "R", "5", "6", "T", "M", "Escape", "o", "z", "k");
+	await b.open(pageUrl(tiny));
+	await keys("e");
+	await b.type("nothing");
+	await keys("Enter");
+	assert.equal(await text(".table .none"), "The filters leave out all samples.");
+	await keys("u");
+	assert.equal(await b.evaluate("document.querySelector('.table .none').hidden"), true);
 });
 
 await b.close();

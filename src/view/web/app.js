@@ -162,7 +162,8 @@ export class App {
 	// Selects in the overview the node that stands for the selected function.
 	linkFunction() {
 		this.state.node = 0;
-		this.selectedBy.tree = String(nodeOfFunction(this, this.view("callers").rowOf(this.selectedBy.callers || "0")) || "");
+		const row = this.view("callers").rowOf(this.selectedBy.callers || "0");
+		this.selectedBy.tree = String(nodeOfFunction(this, row) || "");
 	}
 	// Writes the state into the address, as a step that can be taken back (push) or not: a little later, so
 	// that nobody waits for it.
@@ -402,7 +403,8 @@ export class App {
 		const start = this.state.view === "overview" ? String(this.state.node || this.state.zoom) : this.selectedKey();
 		const {metric} = this.state, inverted = this.state.view === "graph" && this.treeView().endsWith("allers");
 		const large = this.comparison ? [(row) => Math.abs(this.comparison.rowMeasure(row, "total").by),
-			(level) => comparedSizes(this, level)] : inverted ? [(row) => row.self[metric], (level) => level.numbers("self", metric)] : [];
+			(level) => comparedSizes(this, level)] :
+			inverted ? [(row) => row.self[metric], (level) => level.numbers("self", metric)] : [];
 		const end = outline.hotPath(start, this.state.metric, ...large);
 		if (!end || end === start)
 			this.say(noHotPath(this, outline, start, large[1]));

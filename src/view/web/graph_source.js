@@ -29,7 +29,8 @@ export class GraphSource {
 		const sums = app.comparison ? comparedWidths(app) : selection.sums[state.metric];
 		const key = [name, state.metric, state.zoom, state.inside].join();
 		if (this.made.sums !== sums || this.made.key !== key || this.made.model !== model)
-			this.made = {sums, key, model, tree: name === "tree" ? new NodeTree(model, sums, state.zoom) : this.viewTree(name, sums)};
+			this.made = {sums, key, model,
+				tree: name === "tree" ? new NodeTree(model, sums, state.zoom) : this.viewTree(name, sums)};
 		return this.made.tree;
 	}
 	viewTree(name, sums) {

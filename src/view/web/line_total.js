@@ -43,7 +43,8 @@ function isInside(model, list, node) {
 // NaN: it cannot be told.
 export function lineTotal(model, selection, metric, line) {
 	const {end} = model.nodes, {zoom} = selection, sums = selection.sums[metric], whole = outermost(model, selection, line);
-	const parts = [...ofLine(callsByLine(model), line)].map((i) => ({node: model.calls.node[i], count: model.calls.counts[metric][i]}))
+	const parts = [...ofLine(callsByLine(model), line)]
+		.map((i) => ({node: model.calls.node[i], count: model.calls.counts[metric][i]}))
 		.filter(({node}) => node > zoom && node < end[zoom] && !isInside(model, whole, node) && sums.total(node) > 0);
 	const unclear = parts.map(({node}) => node);
 	let sum = 0;

@@ -50,10 +50,12 @@ export function openMenu(app, x, y) {
 			event.preventDefault();
 			keys[event.key]();
 		}
-	}}, ...itemsOf(app, row).map(([words, key, run]) => el("button", {type: "button", role: "menuitem", tabIndex: -1, onclick: () => {
-		close(true);
-		run();
-	}}, el("span", {}, words), el("kbd", {}, key))));
+	}}, ...itemsOf(app, row).map(([words, key, run]) => el("button", {
+		type: "button", role: "menuitem", tabIndex: -1, onclick: () => {
+			close(true);
+			run();
+		},
+	}, el("span", {}, words), el("kbd", {}, key))));
 	document.body.append(menu);
 	menu.style.left = Math.max(0, Math.min(x, innerWidth - menu.offsetWidth - 4)) + "px";
 	menu.style.top = Math.max(0, Math.min(y, innerHeight - menu.offsetHeight - 4)) + "px";

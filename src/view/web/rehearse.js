@@ -19,7 +19,8 @@ function makeRehearsal({model, state}, compare) {
 	Object.assign(app, {
 		model, comparison, selection: comparison.select(), outlines: {}, open: {tree: new Set()},
 		selectedBy: {tree: "0"}, matched: null,
-		state: {...state, ...newCompareState(), compare, view: "tree", zoom: 0, sorts: {tree: {column: "change", metric: 0, up: false}}},
+		state: {...state, ...newCompareState(), compare, view: "tree", zoom: 0,
+			sorts: {tree: {column: "change", metric: 0, up: false}}},
 	});
 	app.table = new Table(app);
 	return app;

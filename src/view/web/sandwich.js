@@ -84,7 +84,8 @@ export class CalleesOf extends Half {
 		this.up = up;
 	}
 	top() {
-		const nodes = this.up.originsOf(this.center).filter((node) => this.up.isFirst(node)), known = this.up.rowOf(String(this.center));
+		const nodes = this.up.originsOf(this.center).filter((node) => this.up.isFirst(node));
+		const known = this.up.rowOf(String(this.center));
 		return known && {...known, nodes, origins: null, leaf: this.isLeaf(nodes)};
 	}
 	isLeaf(nodes) {

@@ -74,7 +74,8 @@ export class Source {
 		setText(all, total ? formatPercent(total, whole) : Number.isNaN(total) ? "?" : "");
 		setText(own, self ? formatPercent(self, whole) : "");
 		setStyle(own, "background-size", (whole ? Math.min(100, 100 * self / whole).toFixed(1) : 0) + "% 100%");
-		all.title = Number.isNaN(total) ? "it is called from here and from elsewhere, and cannot be told apart under these filters" : "";
+		all.title = Number.isNaN(total) ? "what is called from here is called from elsewhere, too: under these filters " +
+			"it cannot be told apart" : "";
 		row.title = self || total ? `self ${compared ? "" : formatAmount(metric, self) + ", "}${formatError(self)}` : "";
 		setText(line, insn !== undefined ? entry.address : entry.heading ? "" : number ? String(number) : "…");
 		setText(code, text);

@@ -47,7 +47,8 @@ async function start() {
 					sortLevel(model, wholeView(name, model).level(null), window.culprit.state.sorts[name]);
 			}];
 		prepare([() => { nameRanks(model); }, () => { rowsByThread(model); }, () => { computeSelection(model).sums; },
-			...prepareComparisons(window.culprit), ...prepareTimes(model), ...prepareTimeMap(model), ...prepareCallers(model), ...view("callers"),
+			...prepareComparisons(window.culprit), ...prepareTimes(model), ...prepareTimeMap(model),
+			...prepareCallers(model), ...view("callers"),
 			...prepareFlat(model), ...view("flat"), () => { current("flat").sumUpper(); },
 			...prepareOthers(window.culprit, viewOf), () => { rowsByLine(model); },
 			...prepareFold(model), ...prepareThreads(model), ...prepareOwn(model), ...prepareCommon(model),

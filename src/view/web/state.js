@@ -9,8 +9,8 @@ const OPEN_MAX = 1500; // rows that are remembered as open
 const LETTERS_MAX = 30000; // of their keys: those of bottom-up are as long as the way to them
 
 // [name, title, key]
-export const VIEWS = [["overview", "Overview", "o"], ["tree", "Top-down", "1"], ["callers", "Bottom-up", "2"], ["flat", "Flat", "3"],
-	["graph", "Flame graph", "4"], ["time", "Time line", "5"], ["sandwich", "Sandwich", "6"]];
+export const VIEWS = [["overview", "Overview", "o"], ["tree", "Top-down", "1"], ["callers", "Bottom-up", "2"],
+	["flat", "Flat", "3"], ["graph", "Flame graph", "4"], ["time", "Time line", "5"], ["sandwich", "Sandwich", "6"]];
 
 // What each table is ordered by at first: a tree by all that is in a subtree, lists of functions by their own code.
 export function usualSort(table, metric = 0) {

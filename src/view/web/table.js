@@ -57,13 +57,14 @@ export class Table {
 		this.app = app;
 		this.head = el("div", {class: "row head", role: "row"});
 		this.scroller = el("div", {class: "scroller", role: "presentation"});
+		this.none = el("p", {class: "note none", hidden: true});
 		this.element = el("div", {
 			class: "table", role: "treegrid", tabIndex: 0, "aria-label": "profile",
 			onkeydown: (event) => this.key(event),
 			onclick: (event) => this.click(event),
 			ondblclick: (event) => this.doubleClick(event),
 			oncontextmenu: (event) => this.menu(event),
-		}, el("div", {class: "headbox", role: "rowgroup"}, this.head), this.scroller);
+		}, el("div", {class: "headbox", role: "rowgroup"}, this.head), this.none, this.scroller);
 		this.list = new VirtualList(this.scroller, TABLE_ROW, () => this.makeRow(), (row, i) => this.fill(row, i));
 		this.scroller.addEventListener("scroll", () => {
 			this.moved = this.scroller.scrollLeft;
@@ -236,6 +237,8 @@ export class Table {
 		const {app} = this, place = this.showActive();
 		this.showSort();
 		setAttribute(this.element, "aria-rowcount", app.outline.length + 1);
+		this.none.hidden = app.outline.length > 0;
+		setText(this.none, app.selection.narrowed ? "The filters leave out all samples." : "This recording has no samples.");
 		this.list.set(app.outline.length, reveal ? place : -1, reveal === "middle");
 	}
 	// Tells which row is selected; returns its place, or -1.

@@ -323,7 +323,8 @@ export class Timeline {
 				before.pop();
 			}
 			stack.forEach((node, level) => {
-				pixels.fill(x, y + 2 + level * high, Math.max(1, w), Math.max(1, high - 1), counts ? this.colour(scope[node]) : pixelColours.line);
+				pixels.fill(x, y + 2 + level * high, Math.max(1, w), Math.max(1, high - 1),
+					counts ? this.colour(scope[node]) : pixelColours.line);
 				const last = before[level];
 				if (last && last.node === node && x - last.to < 2) {
 					last.to = x + w;

@@ -28,7 +28,8 @@ function deepest(model, thread) {
 
 // Where each row begins, and the last one ends. opened: the thread whose stacks are shown, or -1.
 export function laneTops(model, rows, room, opened) {
-	const lanes = rows.filter((row) => row.thread >= 0 && row.thread !== opened).length, headings = rows.filter((row) => row.thread < 0).length;
+	const lanes = rows.filter((row) => row.thread >= 0 && row.thread !== opened).length;
+	const headings = rows.filter((row) => row.thread < 0).length;
 	const open = rows.some((row) => row.thread === opened && opened >= 0);
 	const stack = open ? Math.max(HEADING, Math.min(deepest(model, opened) * LEVEL + 6, Math.floor(room * STACK_PART))) : 0;
 	const each = lanes ? Math.floor((room - HEADING * headings - stack) / lanes) : HEADING;

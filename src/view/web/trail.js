@@ -18,8 +18,8 @@ export class Trail {
 		this.steps.push({state: Object.fromEntries(PLACE.map((name) => [name, state[name]])), selectedBy: {...selectedBy}});
 		this.steps.splice(0, this.steps.length - STEPS_MAX);
 	}
-	// Before it is zoomed: inwards, one may come back; outwards, what is inside is not on the way back any more. isAround(step):
-	// whether what was looked at then is around what comes now.
+	// Before it is zoomed: inwards, one may come back; outwards, what is inside is not on the way back any more.
+	// isAround(state): whether what was looked at then is around what comes now.
 	zoom(isInwards, isAround) {
 		if (isInwards)
 			return this.remember();

@@ -212,6 +212,13 @@ for (const dark of [false, true])
 		await check("filter");
 		await keys("o");
 		await check("overview");
+		await keys("M");
+		await check("menu");
+		await keys("Escape", "6");
+		await check("sandwich");
+		await keys("T");
+		await check("sandwich as tables");
+		await keys("Escape");
 		await keys("3");
 		await check("flat");
 		await keys("2");

@@ -4,7 +4,7 @@
 // its widest box, a box for its function.
 
 import {KIND} from "./model.js";
-import {homeOf, nodesOfScope} from "./views.js";
+import {homeOf, nodesOfScope, originsOfRow} from "./views.js";
 
 // Of nodes, the one with the largest total that is in the selection; 0: none is.
 function widestOf(app, nodes) {
@@ -23,7 +23,7 @@ function widestOf(app, nodes) {
 
 // The node that stands for a row of the bottom-up view; 0: none does.
 export function nodeOfFunction(app, row) {
-	return row && row.scope > 0 ? widestOf(app, row.origins || nodesOfScope(app.model, row.scope)) : 0;
+	return row && row.scope > 0 ? widestOf(app, originsOfRow(row) || nodesOfScope(app.model, row.scope)) : 0;
 }
 
 // The key of the row of the bottom-up view that a node belongs to: that of its function.

@@ -86,7 +86,7 @@ export class CalleesOf extends Half {
 	top() {
 		const nodes = this.up.originsOf(this.center).filter((node) => this.up.isFirst(node));
 		const known = this.up.rowOf(String(this.center));
-		return known && {...known, nodes, origins: null, leaf: this.isLeaf(nodes)};
+		return known && {...known, nodes, leaf: this.isLeaf(nodes)};
 	}
 	isLeaf(nodes) {
 		const {end} = this.model.nodes;
@@ -97,25 +97,35 @@ export class CalleesOf extends Half {
 			return false;
 		});
 	}
-	below(row) {
-		const {scope, end} = this.model.nodes, groups = new Map();
-		for (const node of row.nodes)
-			for (let c = node + 1; c < end[node]; c = end[c])
-				if (this.selection.any(c)) {
-					if (!groups.has(scope[c]))
-						groups.set(scope[c], []);
-					groups.get(scope[c]).push(c);
+	// What the nodes of a row call, parted by scope: {ids, lists: their nodes, self, total: sums by metric}.
+	part(nodes) {
+		const {scope, end} = this.model.nodes, {sums} = this.selection, ids = [], lists = [], groups = new Map();
+		const self = sums.map(() => []), total = sums.map(() => []);
+		for (const node of nodes)
+			for (let c = node + 1; c < end[node]; c = end[c]) {
+				if (!this.selection.any(c))
+					continue;
+				let group = groups.get(scope[c]);
+				if (group === undefined) {
+					group = ids.push(scope[c]) - 1;
+					groups.set(scope[c], group);
+					lists.push([]);
+					[...self, ...total].forEach((list) => list.push(0));
 				}
-		const ids = Int32Array.from(groups.keys()).sort(), sums = {self: [], total: []};
-		const lists = Array.from(ids, (id) => Int32Array.from(groups.get(id)));
-		this.selection.sums.forEach((all) => {
-			for (const column of ["self", "total"])
-				sums[column].push(Float64Array.from(lists, (nodes) => all.numbers(column, nodes).reduce((a, b) => a + b, 0)));
-		});
+				lists[group].push(c);
+				for (let m = 0; m < sums.length; m++) {
+					self[m][group] += sums[m].self(c);
+					total[m][group] += sums[m].total(c);
+				}
+			}
+		return {ids: Int32Array.from(ids), lists, self, total};
+	}
+	below(row) {
+		const {ids, lists, self, total} = this.part(row.nodes);
 		return new Level(ids, {
 			of: (id, place) => ({key: `${row.key}.${id}`, scope: id, node: -1, nodes: lists[place],
-				self: valuesAt(sums.self, place), total: valuesAt(sums.total, place), leaf: this.isLeaf(lists[place])}),
-			numbers: (column, metric) => sums[column][metric],
+				self: valuesAt(self, place), total: valuesAt(total, place), leaf: this.isLeaf(lists[place])}),
+			numbers: (column, metric) => Float64Array.from((column === "self" ? self : total)[metric]),
 			scopes: ids,
 		});
 	}

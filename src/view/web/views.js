@@ -292,6 +292,23 @@ export function markSome(from, to, list, some) {
 		some[s] |= list[s] !== 0 ? 1 : 0;
 }
 
+// Sums of the origins in each group, by metric.
+function sumOrigins(root, index, group, count) {
+	const add = (values) => {
+		const sums = new Float64Array(count);
+		for (let i = 0; i < index.length; i++)
+			if (group[i] >= 0)
+				sums[group[i]] += values[index[i]];
+		return sums;
+	};
+	return {self: root.self.map(add), total: root.total.map(add)};
+}
+
+// The nodes that a row stands for; null: all of its scope.
+export function originsOfRow({root, index}) {
+	return root ? index.map((i) => root.origins[i]) : null;
+}
+
 export class BottomUp {
 	// whole: the same of the selection, if callers that are already on the way are to be left out here
 	constructor(model, selection, whole = null) {
@@ -394,13 +411,20 @@ export class BottomUp {
 			up = this.caller(up);
 		return up;
 	}
-	// One step up from all that a row stands for, parted by where that leads. A row has the nodes
-	// (origins) that it stands for, and how far up each has come (at).
+	// What a row of the top level stands for: the nodes (origins), and what each counts, by metric.
+	rootOf(scope) {
+		const origins = this.originsOf(scope), {sums} = this.selection;
+		const first = origins.map((node) => this.isFirst(node) ? 1 : 0);
+		return {origins, self: sums.map((all) => Float64Array.from(origins, (node) => this.ownOf(all, node))),
+			total: sums.map((all) => Float64Array.from(origins, (node, i) => first[i] ? all.total(node) : 0))};
+	}
+	// One step up from all that a row stands for, parted by where that leads. A row has which of the origins of its root
+	// it stands for (index), and how far up each has come (at).
 	lowerLevel(row) {
-		const {scope} = this.model.nodes;
-		const origins = row.origins || this.originsOf(row.scope), before = row.at || origins;
+		const {scope} = this.model.nodes, root = row.root || this.rootOf(row.scope);
+		const index = row.index || root.origins.map((_, i) => i), before = row.at || root.origins;
 		const way = this.whole ? new Set(row.key.split(".").map(Number)) : null;
-		const at = new Int32Array(origins.length), group = new Int32Array(origins.length);
+		const at = new Int32Array(index.length), group = new Int32Array(index.length);
 		const numbers = this.numbers || (this.numbers = new Int32Array(this.model.scopes.count).fill(-1));
 		const found = [], counts = [];
 		for (let i = 0; i < at.length; i++) {
@@ -419,28 +443,14 @@ export class BottomUp {
 		}
 		for (const s of found)
 			numbers[s] = -1;
-		const parts = counts.map((count) => ({origins: new Int32Array(count), at: new Int32Array(count), used: 0}));
+		const parts = counts.map((count) => ({root, index: new Int32Array(count), at: new Int32Array(count), used: 0}));
 		for (let i = 0; i < at.length; i++)
 			if (group[i] >= 0) {
 				const part = parts[group[i]];
-				part.origins[part.used] = origins[i];
+				part.index[part.used] = index[i];
 				part.at[part.used++] = at[i];
 			}
-		return this.makeLevel(row.key, found, parts, this.sumParts(origins, group, found.length));
-	}
-	sumParts(origins, group, count) {
-		const sums = {self: [], total: []};
-		this.selection.sums.forEach((all) => {
-			const self = new Float64Array(count), total = new Float64Array(count);
-			for (let i = 0; i < origins.length; i++)
-				if (group[i] >= 0) {
-					self[group[i]] += this.ownOf(all, origins[i]);
-					total[group[i]] += this.isFirst(origins[i]) ? all.total(origins[i]) : 0;
-				}
-			sums.self.push(self);
-			sums.total.push(total);
-		});
-		return sums;
+		return this.makeLevel(row.key, found, parts, sumOrigins(root, index, group, found.length));
 	}
 	makeLevel(key, found, parts, sums) {
 		const some = (g) => sums.self.some((list) => list[g] > 0) || sums.total.some((list) => list[g] > 0);
@@ -448,8 +458,8 @@ export class BottomUp {
 		const ids = groups.map((g) => found[g]);
 		return new Level(ids, {
 			of: (s, place) => {
-				const g = groups[place], {origins, at} = parts[g];
-				return {key: `${key}.${s}`, scope: s, node: -1, origins, at, self: valuesAt(sums.self, g),
+				const g = groups[place], {root, index, at} = parts[g];
+				return {key: `${key}.${s}`, scope: s, node: -1, root, index, at, self: valuesAt(sums.self, g),
 					total: valuesAt(sums.total, g), leaf: !at.some((node) => this.caller(node) >= 0)};
 			},
 			numbers: (column, metric) => numbersOf(groups, sums[column][metric]),

@@ -39,10 +39,12 @@ struct reader {
 
 static bool can_read(struct reader *r, uint64_t page)
 {
+	if (!page) /* which also stands for an entry that is free */
+		return false;
 	for (uint32_t i = 0; i < PAGES; i++)
 		if (r->pages[i] == page)
 			return true;
-	if (!page || !readable_word(page))
+	if (!readable_word(page))
 		return false;
 	r->pages[r->next++ % PAGES] = page;
 	return true;

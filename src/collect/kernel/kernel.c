@@ -187,6 +187,8 @@ static void on_records(void *self)
 static void look_for_names(struct kernel *k)
 {
 	inner_open(k->recording);
+	if (k->whole) /* before sampling: our own work would be in it */
+		inner_names(k->recording);
 	if (!k->recording->inner)
 		k->recording->notes.nameless_kernel =
 			"functions of the kernel have no names: /proc/kallsyms shows no addresses "

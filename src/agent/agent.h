@@ -141,6 +141,7 @@ struct agent_thread {
 	   copied to; 0: none */
 	uint64_t script_thread;
 	uint32_t script_tables[SCRIPT_TABLES], script_table_count, script_text;
+	uint32_t script_rest; /* samples that are left until calls are read again */
 	/* Calls of the sample before, outermost first, with their functions. */
 	uint32_t called_count, called[CALLED_CHUNKS];
 	struct agent_frames memo; /* the walk before, outermost frame first */

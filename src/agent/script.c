@@ -28,7 +28,10 @@
 #define NAME_MAX_BYTES 1024u /* of a name or a path */
 #define LINES_MAX 8192u      /* bytes of a table of lines */
 #define CODE_MAX 512u        /* bytes of a code object that are copied */
-#define CHECKED_ALWAYS 8u    /* innermost calls, with the ends of groups */
+/* A list without end, or a long search in vain, is not worth its time in each sample: then nothing is read for a while. */
+#define SEEN_A_SAMPLE 8u  /* threads that may be looked at in each sample */
+#define ENDLESS_REST 512u /* samples */
+#define CHECKED_ALWAYS 8u /* innermost calls, with the ends of groups */
 
 struct reader {
 	uint64_t pages[PAGES];
@@ -50,14 +53,21 @@ static bool can_read(struct reader *r, uint64_t page)
 	return true;
 }
 
+/* How many of these bytes can be read, from the first one on. */
+static uint64_t readable_part(struct reader *r, uint64_t address, uint64_t size)
+{
+	uint64_t part = 0;
+	if (address + size < address)
+		return 0;
+	while (part < size && can_read(r, (address + part) & ~(uint64_t)(PAGE - 1)))
+		part += PAGE - (address + part) % PAGE;
+	return part < size ? part : size;
+}
+
 static bool read_bytes(struct reader *r, uint64_t address, void *out, uint64_t size)
 {
-	uint64_t last = address + size - 1;
-	if (last < address)
+	if (readable_part(r, address, size) < size)
 		return false;
-	for (uint64_t page = address & ~(uint64_t)(PAGE - 1); page <= last; page += PAGE)
-		if (!can_read(r, page))
-			return false;
 	memcpy(out, (const void *)(uintptr_t)address, size);
 	return true;
 }
@@ -86,7 +96,8 @@ static uint64_t find_thread(struct agent_thread *t, struct reader *r, const stru
 		return t->script_thread;
 	t->script_thread = 0;
 	uint64_t interpreter = word(r, p->runtime + l->runtime_interpreter);
-	for (uint32_t left = THREADS_MAX; interpreter && left; left--) {
+	uint32_t left = THREADS_MAX;
+	for (; interpreter && left; left--) {
 		uint64_t thread = word(r, interpreter + l->interpreter_thread);
 		for (; thread && left; left--) {
 			if (is_self(r, l, thread)) {
@@ -97,6 +108,7 @@ static uint64_t find_thread(struct agent_thread *t, struct reader *r, const stru
 		}
 		interpreter = word(r, interpreter + l->interpreter_next);
 	}
+	t->script_rest = (THREADS_MAX - left) / SEEN_A_SAMPLE;
 	return 0;
 }
 
@@ -151,15 +163,15 @@ struct entry { /* of a table of functions that were met */
 };
 #define ENTRIES ((uint32_t)((ARENA_CHUNK - sizeof(struct arena_chunk)) / sizeof(struct entry)))
 
-/* Tells the code object from one that had its place before. */
+/* Tells the code object from one that had its place before. As identity_of() in collect/kernel/bpf/script.h. */
 static uint64_t identity_of(struct reader *r, const struct python *p, uint64_t code)
 {
-	uint64_t words[8] = {0}, identity = (uint32_t)word(r, code + p->code_line);
+	uint64_t words[PYTHON_NAME_WORDS] = {0}, identity = (uint32_t)word(r, code + p->code_line);
 	if (!read_bytes(r, word(r, code + p->code_name) + PYTHON_LENGTH, words, sizeof words))
 		return identity;
-	words[1] = 0; /* a hash, which is computed when it is first needed */
-	for (int i = 0; i < 8; i++)
-		identity = (identity ^ words[i]) * UINT64_C(0x9e3779b97f4a7c15);
+	for (int i = 0; i < PYTHON_NAME_WORDS; i++)
+		if (i != PYTHON_NAME_HASH)
+			identity = (identity ^ words[i]) * UINT64_C(0x9e3779b97f4a7c15);
 	return identity;
 }
 
@@ -195,9 +207,8 @@ static struct wanted text_at(struct reader *r, uint64_t object)
 /* Text may end before the piece does, at the end of what can be read. */
 static uint32_t copy_piece(struct reader *r, struct wanted w, struct python_piece *to)
 {
-	uint32_t size = (w.size + 7) & ~7u;
-	while (size && !read_bytes(r, w.address, to->bytes, size))
-		size -= 8;
+	uint32_t size = (uint32_t)readable_part(r, w.address, (w.size + 7) & ~7u) & ~7u;
+	memcpy(to->bytes, (const void *)(uintptr_t)w.address, size);
 	to->address = w.address;
 	to->size = size;
 	return (uint32_t)sizeof *to + size;
@@ -346,7 +357,14 @@ uint32_t script_insert(struct agent_thread *t, uint32_t native)
 {
 	const struct python *p = &agent.arena->python;
 	struct reader r = {0};
-	if (!read_calls(t, &r, p) || !fits(t))
+	if (t->script_rest) {
+		t->script_rest--;
+		return native;
+	}
+	bool read = read_calls(t, &r, p);
+	if (t->fresh.count == CALLS_MAX)
+		t->script_rest = ENDLESS_REST;
+	if (!read || !fits(t))
 		return native;
 	uint32_t node = t->tree.root, left = t->fresh.count, before = 0, number = 0;
 	if (t->memo_end != WALK_COMPLETE)

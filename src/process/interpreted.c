@@ -10,13 +10,15 @@
 #include "process/stack.h"
 #include "script/python.h"
 
-#define CALLS_MAX (1u << 20) /* of a thread */
+/* Of all threads together: the process stands still meanwhile. */
+#define CALLS_MAX (1u << 18)
 
 struct looker {
 	const struct python *python;
 	const struct python_memory *memory;
 	struct stacks *stacks;
 	struct python_call *calls; /* CALLS_MAX of them */
+	size_t left;               /* calls that may still be read */
 	bool failed;
 };
 
@@ -68,7 +70,8 @@ static bool add_call(const struct looker *l, struct stack *s, size_t frame,
 static bool see(void *context, uint64_t thread)
 {
 	struct looker *l = context;
-	size_t count = python_calls(l->python, l->memory, thread, l->calls, CALLS_MAX);
+	size_t count = python_calls(l->python, l->memory, thread, l->calls, l->left);
+	l->left -= count;
 	struct stack *s = NULL;
 	for (size_t i = 0, first = 0; i < count && !l->failed; i++) {
 		if (l->calls[i].code)
@@ -80,13 +83,13 @@ static bool see(void *context, uint64_t thread)
 			l->failed = !add_call(l, s, frame, &l->calls[first]);
 		first = i + 1;
 	}
-	return !l->failed;
+	return !l->failed && l->left;
 }
 
 bool interpreted_add(struct remote *remote, const struct space *space, struct stacks *stacks)
 {
 	const struct python_memory memory = {remote_read, remote};
-	struct looker l = {.memory = &memory, .stacks = stacks};
+	struct looker l = {.memory = &memory, .stacks = stacks, .left = CALLS_MAX};
 	for (size_t i = 0; i < space->module_count && !l.failed; i++) {
 		const struct space_module *m = &space->modules[i];
 		struct python_file file;

@@ -40,6 +40,11 @@ struct python {                      /* an interpreter in a process */
 #define PYTHON_TEXT_HEAD 80u  /* more than what is before the text */
 #define PYTHON_UNIT 2u        /* bytes of an instruction */
 
+/* Words of a name, from its length on, by which functions are told apart: its length, its hash, flags, and the first
+   characters. The hash is left out: it is computed when it is first needed. */
+#define PYTHON_NAME_WORDS 8
+#define PYTHON_NAME_HASH 1
+
 /* A call, innermost first. Behind those that one call of the C function runs is one without code. */
 struct python_call {
 	uint64_t code; /* the code object; 0: there is none */

@@ -54,6 +54,7 @@ struct memo {
 	uint32_t thread, count, serial, end;
 	uint64_t base;
 	uint64_t script_thread; /* the interpreter's; 0: none */
+	uint64_t script_rest;   /* samples that are left until its calls are read again */
 	/* Innermost first. The outermost frame is always number KERNEL_FRAMES - 1, so that frames that
 	   stay need not be moved. The additional ones are for the verifier, which adds the largest start
 	   and the largest size. */
@@ -98,18 +99,15 @@ struct walk {
 	uint64_t registers[KERNEL_REGISTERS + 1]; /* by DWARF number, then the PC */
 };
 
-/* Words of a str object that are looked at: its length, its hash, some flags, and the first characters. */
-#define NAME_WORDS 8
-#define NAME_HASH 1
-
 /* Calls of interpreted functions: script.h. */
 struct calls {
 	uint64_t interpreter, thread, record, frame; /* what is being read */
+	uint64_t seen;                               /* threads that were looked at */
 	uint64_t marks;                              /* groups of calls */
 	uint64_t at[KERNEL_MARKS]; /* where on the C stack each group belongs, innermost first */
 	uint8_t bytes[128];        /* of a frame */
-	uint64_t name[NAME_WORDS]; /* of a function: from its length on */
-	struct kernel_calls head;  /* this and what follows is a record */
+	uint64_t name[PYTHON_NAME_WORDS]; /* of a function: from its length on */
+	struct kernel_calls head;         /* this and what follows is a record */
 	struct python_call all[KERNEL_CALLS];
 };
 

@@ -10,6 +10,8 @@
 #include "collect/kernel/bpf/record.h"
 
 #define THREADS_SEEN 4096u /* of an interpreter, when the current one is looked for */
+#define SEEN_A_SAMPLE 8u   /* threads that may be looked at in each sample */
+#define ENDLESS_REST 512u  /* samples */
 #define FRAME_BYTES 128u   /* of an interpreter's frame that are read at once */
 /* What pthread_self() says is at the thread pointer (x86-64) or less than this before it. */
 #define THREAD_BYTES 4096u
@@ -36,6 +38,7 @@ static long see_thread(uint32_t i, struct script_reader *r)
 {
 	struct kernel_script *s = r->script;
 	struct workspace *ws = r->ws;
+	ws->calls.seen++;
 	if (!ws->calls.thread) {
 		ws->calls.interpreter = user_word(ws->calls.interpreter +
 						  s->layout.interpreter_next);
@@ -113,13 +116,13 @@ INLINE long next_record(struct calls *c, struct kernel_script *s)
    tells them apart. */
 INLINE uint64_t identity_of(struct calls *c, struct kernel_script *s, uint64_t code)
 {
-	uint64_t name = user_word(code + s->code_name) + 16,
+	uint64_t name = user_word(code + s->code_name) + PYTHON_LENGTH,
 		 identity = (uint32_t)user_word(code + s->code_line);
 	if (bpf_probe_read_user(c->name, sizeof c->name, (void *)name))
 		return identity;
 #pragma clang loop unroll(full)
-	for (int i = 0; i < NAME_WORDS; i++)
-		if (i != NAME_HASH) /* it is computed when it is first needed */
+	for (int i = 0; i < PYTHON_NAME_WORDS; i++)
+		if (i != PYTHON_NAME_HASH)
 			identity = (identity ^ c->name[i]) * 0x9e3779b97f4a7c15ull;
 	return identity;
 }
@@ -150,22 +153,34 @@ static long read_call(uint32_t i, struct script_reader *r)
 	return next_record(c, s);
 }
 
-/* Reads the calls of the current thread into the workspace. */
+/* Reads the calls of the current thread into the workspace. A list without end, or a long search in vain, is not worth
+   its time in each sample: then nothing is read for a while. */
 CHECKED int read_calls(struct workspace *ws, struct memo *memo, struct kernel_script *script)
 {
 	if (!ws || !memo || !script)
 		return 0;
+	if (memo->script_rest) {
+		memo->script_rest--;
+		return 0;
+	}
 	struct script_reader r = {ws, script};
+	ws->calls.seen = 0;
 	find_thread(&r, memo);
 	uint64_t first = ws->calls.thread;
-	if (!first)
+	if (!first) {
+		memo->script_rest = ws->calls.seen / SEEN_A_SAMPLE;
 		return 0;
+	}
 	first = user_word(first + script->layout.thread_calls);
 	ws->calls.record = first;
 	ws->calls.frame = script->layout.by_record && first
 				  ? user_word(first + script->layout.record_frame)
 				  : first;
 	bpf_loop(KERNEL_CALLS, read_call, &r, 0);
+	if (ws->calls.head.count >= KERNEL_CALLS - 2) {
+		ws->calls.marks = ws->calls.head.count = 0;
+		memo->script_rest = ENDLESS_REST;
+	}
 	return 0;
 }
 

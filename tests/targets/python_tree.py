@@ -3,6 +3,7 @@
 each had, in microseconds. fork, thread: in a child, in a thread. codes: functions come and go, others take their places.
 deep: all of it below 900 calls."""
 import os
+import random
 import sys
 import threading
 import time
@@ -60,13 +61,18 @@ def deep(levels, n):
     return total
 
 
+def some(n):
+    """About so many: rounds of equal length could be in step with the samples."""
+    return int(n * random.uniform(0.3, 1.7))
+
+
 def rounds(many):
     for _ in range(many):
-        count("plain", plain, 20000)
-        count("Shape.area", Shape().area, 15000)
-        count("numbers", lambda: list(numbers(8000)))
-        count("sum_of", from_c, 9000)
-        count("deep", deep, 40, 12000)
+        count("plain", plain, some(20000))
+        count("Shape.area", Shape().area, some(15000))
+        count("numbers", lambda n: list(numbers(n)), some(8000))
+        count("sum_of", from_c, some(9000))
+        count("deep", deep, 40, some(12000))
 
 
 def codes(many):

@@ -7,15 +7,15 @@
  * The agent keeps no descriptor, allocates nothing, creates no thread and takes no lock. All that it has is
  * three mappings and one signal handler:
  *
- *    start.c     the constructor: HELLO to the collector, mappings; fork
- *    threads.c   a record in the arena for each thread: pthread_create
- *    sample.c    the handler: from registers to a path, from a path to a node
- *    script.c    calls of interpreted functions, in place of the frames that run them
- *    signals.c   keeps our signal deliverable, and hides it from the program
- *    room.c      room for our signal if the program's stack has none
- *    waits.c     keeps our signal from interrupting the program's waits
- *    exec.c      keeps a late signal from killing a new program
- *    sandbox.c   leaves programs alone whose seccomp filter refuses our system calls
+ *    start.c             the constructor: HELLO to the collector, mappings; fork
+ *    threads.c           a record in the arena for each thread: pthread_create
+ *    sample.c            the handler: from registers to a path, from a path to a node
+ *    script.c            calls of interpreted functions, in place of the frames that run them
+ *    signals.c           keeps our signal deliverable, and hides it from the program
+ *    alternate_stack.c   a stack for our signal if the program's stack has no room for it
+ *    waits.c             keeps our signal from interrupting the program's waits
+ *    exec.c              keeps a late signal from killing a new program
+ *    sandbox.c           leaves programs alone whose seccomp filter refuses our system calls
  *
  * If anything fails, the program runs on without being sampled.
  */
@@ -185,26 +185,26 @@ bool sample_on_signal(int signal, siginfo_t *info, void *context);
 uint32_t script_insert(struct agent_thread *t, uint32_t native);
 
 /* signals.c */
+/* Installs our handler. Until signals_use_program_stack, it uses the alternate stack if there is one. */
 void signals_install(void);
-/* From now on our handler does not use the stack of room.c. */
-void signals_leave_room(void);
-/* Sampling ends. `come`: our signal may still come, so it is ignored. Else it is handled as the
+void signals_use_program_stack(void);
+/* Sampling ends. `may_come`: our signal may still come, so it is ignored. Else it is handled as the
    program wants. */
-void signals_leave(bool come);
-/* Whether the thread runs a handler of the program on an alternate stack (sigaltstack). Such a stack may
+void signals_uninstall(bool may_come);
+/* Whether the thread runs a handler of the program on an alternate stack of the program. Such a stack may
    have no room for our handler. So our signal is blocked there and must stay blocked. */
-bool signals_on_own_stack(void);
+bool signals_must_stay_blocked(void);
 void signals_unblock(void);
 /* Hands a signal that uses our number, but is not from us, on to the program. */
 void signals_forward(int signal, siginfo_t *info, void *context);
 
-/* room.c: an alternate stack for our signal. Only the first thread has it, and only until the program
-   might notice. */
-void room_make(void);
-void room_give_up(void);
+/* alternate_stack.c: an alternate stack (sigaltstack) for our signal. Only the first thread has it, and
+   only until the program might notice. */
+void alternate_stack_make(void);
+void alternate_stack_give_up(void);
 /* In a forked child: gives up the stack that it has from its parent. It lies in shared memory and the
    parent still uses it. Returns whether there was one. */
-bool room_leave_parents(void);
+bool alternate_stack_drop_inherited(void);
 
 /* sandbox.c: is called before the program restricts its system calls, with the arguments of seccomp(2). */
 void sandbox_begin(unsigned mode, unsigned flags, const void *arguments);

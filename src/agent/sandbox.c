@@ -174,7 +174,8 @@ static bool lets_us(const struct sock_fprog *program)
 	return true;
 }
 
-static void leave(void)
+/* Ends sampling in this program. */
+static void leave_alone(void)
 {
 	/* A child of vfork is not sampled, and shares its parent's memory: nothing to do. */
 	if (agent_self && agent_self->shared.process != getpid())
@@ -183,7 +184,7 @@ static void leave(void)
 		return;
 	agent.interrupts = false;
 	agent_self = NULL;
-	signals_leave(true);
+	signals_uninstall(true);
 	atomic_fetch_add(&agent.arena->restricted, 1);
 }
 
@@ -191,9 +192,9 @@ void sandbox_begin(unsigned mode, unsigned flags, const void *arguments)
 {
 	bool strict = mode == SECCOMP_SET_MODE_STRICT && !flags;
 	bool filter = mode == SECCOMP_SET_MODE_FILTER && arguments && atomic_load(&agent.on);
-	room_give_up(); /* later it might not be allowed */
+	alternate_stack_give_up(); /* later it might not be allowed */
 	if (strict || (filter && !lets_us(arguments)))
-		leave();
+		leave_alone();
 }
 
 AGENT_EXPORT int prctl(int option, ...)

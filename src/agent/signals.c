@@ -32,8 +32,8 @@ static struct sigaction wanted;
 /* For each signal: whether the program wants our signal blocked while its handler runs. */
 static _Atomic bool handler_masks[SIGNALS];
 
-/* The program has handlers that run on alternate stacks. */
-static _Atomic bool uses_own_stacks;
+/* The program has handlers that run on alternate stacks of its own. */
+static _Atomic bool uses_alternate_stacks;
 
 static bool is_on(void)
 {
@@ -59,15 +59,15 @@ void signals_install(void)
 		wanted.sa_handler = SIG_DFL;
 }
 
-void signals_leave_room(void)
+void signals_use_program_stack(void)
 {
 	install(0, NULL);
 }
 
-void signals_leave(bool come)
+void signals_uninstall(bool may_come)
 {
 	static const struct sigaction ignore = {.sa_handler = SIG_IGN};
-	REAL(sigaction)(WIRE_SIGNAL, come ? &ignore : &wanted, NULL);
+	REAL(sigaction)(WIRE_SIGNAL, may_come ? &ignore : &wanted, NULL);
 }
 
 void signals_unblock(void)
@@ -99,23 +99,24 @@ void signals_forward(int signal, siginfo_t *info, void *context)
 
 /* ---- handlers ---- */
 
-static bool find_own_stack(stack_t *stack)
+/* Finds the alternate stack of the program that the thread is on; false: it is on none. */
+static bool find_alternate_stack(stack_t *stack)
 {
-	return atomic_load_explicit(&uses_own_stacks, memory_order_relaxed) && is_on() &&
+	return atomic_load_explicit(&uses_alternate_stacks, memory_order_relaxed) && is_on() &&
 	       SAFE_SYSCALL(SYS_sigaltstack, 0, stack, 0, 0) == 0 && stack->ss_flags & SS_ONSTACK;
 }
 
-bool signals_on_own_stack(void)
+bool signals_must_stay_blocked(void)
 {
 	stack_t stack;
-	return find_own_stack(&stack);
+	return find_alternate_stack(&stack);
 }
 
 static int set_wanted(const struct sigaction *action, struct sigaction *old)
 {
 	struct sigaction before = wanted;
 	if (action) {
-		room_give_up(); /* the program's handler needs more room */
+		alternate_stack_give_up(); /* the program's handler needs more room */
 		wanted = *action;
 	}
 	if (old)
@@ -123,33 +124,41 @@ static int set_wanted(const struct sigaction *action, struct sigaction *old)
 	return 0;
 }
 
+/* The same action, but its handler does not block our signal. If it runs on an alternate stack of the
+   program, it does: that stack has no room for our signal on top of the handler's. */
+static struct sigaction for_kernel(const struct sigaction *action)
+{
+	struct sigaction changed = *action;
+	if (changed.sa_flags & SA_ONSTACK) {
+		alternate_stack_give_up();
+		atomic_store(&uses_alternate_stacks, true);
+		sigaddset(&changed.sa_mask, WIRE_SIGNAL);
+	} else {
+		sigdelset(&changed.sa_mask, WIRE_SIGNAL);
+	}
+	return changed;
+}
+
 AGENT_EXPORT int sigaction(int signal, const struct sigaction *action, struct sigaction *old)
 {
-	struct sigaction changed;
-	bool masks = false, masked = false;
 	if (!is_on() || signal <= 0 || signal >= SIGNALS)
 		return REAL(sigaction)(signal, action, old);
 	if (signal == WIRE_SIGNAL)
 		return set_wanted(action, old);
-	masked = handler_masks[signal];
+	bool masked_before = handler_masks[signal], masks = false;
+	struct sigaction changed;
 	if (action) {
-		changed = *action;
-		masks = sigismember(&changed.sa_mask, WIRE_SIGNAL) == 1;
-		/* An alternate stack of the program has no room for our signal on top of its handler's. */
-		if (changed.sa_flags & SA_ONSTACK) {
-			room_give_up();
-			atomic_store(&uses_own_stacks, true);
-			sigaddset(&changed.sa_mask, WIRE_SIGNAL);
-		} else {
-			sigdelset(&changed.sa_mask, WIRE_SIGNAL);
-		}
-		action = &changed;
+		masks = sigismember(&action->sa_mask, WIRE_SIGNAL) == 1;
+		changed = for_kernel(action);
+		action = &changed; /* the program's own may be in the same place as `old` */
 	}
 	int result = REAL(sigaction)(signal, action, old);
-	if (result == 0 && action)
+	if (result != 0)
+		return result;
+	if (action)
 		handler_masks[signal] = masks;
-	if (result == 0 && old)
-		(masked ? sigaddset : sigdelset)(&old->sa_mask, WIRE_SIGNAL);
+	if (old)
+		(masked_before ? sigaddset : sigdelset)(&old->sa_mask, WIRE_SIGNAL);
 	return result;
 }
 
@@ -192,8 +201,14 @@ AGENT_EXPORT int siginterrupt(int number, int interrupts)
 
 /* ---- masks ---- */
 
-/* Whether the program will see our signal as blocked after this change of the mask. */
-static bool masks_after(int how, const sigset_t *set, bool masked)
+/*
+ * A thread has two masks: the one that the kernel has, and the one that the program believes in. They differ
+ * only in our signal. For the program, it is blocked if the program said so (t->masked). For the kernel, it
+ * is unblocked, unless it must stay blocked.
+ */
+
+/* Whether the program believes our signal to be blocked after this change of its mask. */
+static bool is_masked_after(int how, const sigset_t *set, bool masked)
 {
 	bool in_set = sigismember(set, WIRE_SIGNAL) == 1;
 	switch (how) {
@@ -206,30 +221,40 @@ static bool masks_after(int how, const sigset_t *set, bool masked)
 	}
 }
 
+/* Whether our signal belongs in the set that the kernel gets. SIG_BLOCK without it changes nothing. Whatever
+   else the program does, our signal becomes unblocked, or stays blocked if it must: SIG_UNBLOCK unblocks what
+   is in the set, SIG_SETMASK what is not. */
+static bool is_in_kernels_set(int how)
+{
+	switch (how) {
+	case SIG_BLOCK:
+		return false;
+	case SIG_UNBLOCK:
+		return !signals_must_stay_blocked();
+	default:
+		return signals_must_stay_blocked();
+	}
+}
+
 static int change_mask(__typeof__(&sigprocmask) real, int how, const sigset_t *set, sigset_t *old)
 {
 	struct agent_thread *t = agent_self;
-	sigset_t changed;
 	if (!is_on() || !t)
 		return real(how, set, old);
-	bool masked = t->masked, after = masked;
+	bool masked = t->masked, masked_after = masked;
+	sigset_t changed;
 	if (set) {
+		masked_after = is_masked_after(how, set, masked);
 		changed = *set;
-		after = masks_after(how, set, masked);
-		/* Our signal is unblocked; but on an alternate stack of the program it is, and
-		   stays, blocked. */
-		if ((how == SIG_UNBLOCK) != (how != SIG_BLOCK && signals_on_own_stack()))
-			sigaddset(&changed, WIRE_SIGNAL);
-		else
-			sigdelset(&changed, WIRE_SIGNAL);
+		(is_in_kernels_set(how) ? sigaddset : sigdelset)(&changed, WIRE_SIGNAL);
 		set = &changed;
 	}
 	int result = real(how, set, old);
-	if (result == 0) {
-		t->masked = after;
-		if (old && masked)
-			sigaddset(old, WIRE_SIGNAL);
-	}
+	if (result != 0)
+		return result;
+	t->masked = masked_after;
+	if (old && masked)
+		sigaddset(old, WIRE_SIGNAL);
 	return result;
 }
 
@@ -253,7 +278,7 @@ static void prepare_jump(struct __jmp_buf_tag *place)
 {
 	stack_t stack;
 	char here;
-	if (place->__mask_was_saved && find_own_stack(&stack) &&
+	if (place->__mask_was_saved && find_alternate_stack(&stack) &&
 	    (uint64_t)(&here - (char *)stack.ss_sp) < getauxval(AT_MINSIGSTKSZ) + FRAME_MORE)
 		sigaddset((sigset_t *)&place->__saved_mask, WIRE_SIGNAL);
 }

@@ -239,7 +239,7 @@ static bool hello(bool *asked)
 static void after_fork(void)
 {
 	struct agent_thread *parent = agent_self, *child;
-	bool had_room = room_leave_parents();
+	bool had_alternate_stack = alternate_stack_drop_inherited();
 	agent_self = NULL;
 	agent_stack = 0;
 	if (!parent || !atomic_load(&agent.on) || agent.arena->stop)
@@ -252,8 +252,8 @@ static void after_fork(void)
 	child->stack_reach = parent->stack_reach;
 	child->masked = parent->masked;
 	thread_begin(child, parent->shared.stack_top);
-	if (had_room)
-		room_make();
+	if (had_alternate_stack)
+		alternate_stack_make();
 }
 
 static void know_limit(void)
@@ -309,10 +309,10 @@ __attribute__((constructor)) static void agent_start(int argc, char **argv, char
 			/* The kernel maps nothing else within this limit. */
 			first->stack_reach = agent.stack_limit;
 			thread_begin(first, (uint64_t)__libc_stack_end);
-			room_make();
+			alternate_stack_make();
 		}
 	} else {
-		signals_leave(asked); /* signals may come although we do not sample */
+		signals_uninstall(asked); /* signals may come although we do not sample */
 	}
 	errno = saved;
 }

@@ -164,7 +164,7 @@ static int thread_main_c11(void *record)
 static struct agent_thread *prepare(void *argument)
 {
 	struct agent_thread *creator = agent_self, *t;
-	room_give_up();
+	alternate_stack_give_up();
 	if (!atomic_load(&agent.on) || agent.arena->stop)
 		return NULL;
 	if (agent.sampler == WIRE_TIMERS)

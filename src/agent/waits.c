@@ -39,7 +39,7 @@ static void block(int how)
 /* Returns whether it has blocked the signal, for wait_end. */
 static bool wait_begin(void)
 {
-	if (__builtin_expect(!agent.interrupts, 1) || !agent_self || signals_on_own_stack())
+	if (__builtin_expect(!agent.interrupts, 1) || !agent_self || signals_must_stay_blocked())
 		return false;
 	block(SIG_BLOCK);
 	return true;
@@ -186,7 +186,7 @@ REAL_SLOT(sigtimedwait);
 
 AGENT_EXPORT int pause(void)
 {
-	if (!agent_self || !atomic_load(&agent.on) || signals_on_own_stack())
+	if (!agent_self || !atomic_load(&agent.on) || signals_must_stay_blocked())
 		return REAL(pause)();
 	block(SIG_BLOCK);
 	int result = REAL(pause)();

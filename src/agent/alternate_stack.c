@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Room for our signal. The kernel puts a signal frame on the program's stack, and kills the program if that
- * stack is full. Some programs move SP to the end of the stack on purpose: Ruby does at its start, to have
+ * The alternate stack of our signal. The kernel puts a signal frame on the program's stack, and kills the
+ * program if that stack is full. Some programs move SP to the end of the stack on purpose: Ruby does at its start, to have
  * the whole stack mapped. So our signal gets an alternate stack (sigaltstack), which we hide from the
  * program.
  *
@@ -32,7 +32,7 @@ static bool is_ours(void)
 
 /* Our handler's own stack (agent_stack) is one chunk, and needs only the upper part of it. This uses
    the rest. */
-void room_make(void)
+void alternate_stack_make(void)
 {
 	struct arena_chunk *chunk = (struct arena_chunk *)(agent_stack - ARENA_CHUNK);
 	stack_t stack = {.ss_sp = chunk + 1,
@@ -49,15 +49,15 @@ static void unset(void)
 	atomic_store(&owner, 0);
 }
 
-void room_give_up(void)
+void alternate_stack_give_up(void)
 {
 	if (!is_ours())
 		return;
-	signals_leave_room();
+	signals_use_program_stack();
 	unset();
 }
 
-bool room_leave_parents(void)
+bool alternate_stack_drop_inherited(void)
 {
 	bool had = atomic_load(&owner);
 	if (had)
@@ -68,7 +68,7 @@ bool room_leave_parents(void)
 AGENT_EXPORT int sigaltstack(const stack_t *restrict stack, stack_t *restrict old)
 {
 	if (stack)
-		room_give_up();
+		alternate_stack_give_up();
 	if (stack || !old || !is_ours())
 		return REAL(sigaltstack)(stack, old);
 	*old = (stack_t){.ss_flags = SS_DISABLE};

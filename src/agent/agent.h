@@ -62,7 +62,7 @@ struct agent {
 	struct arena_header *arena;
 	const char *tables;
 	uint64_t tables_map;
-	uint64_t space; /* offset of the first list of modules */
+	uint64_t list_place; /* offset of the first list of modules */
 	_Atomic uint32_t *bell;
 	uint64_t ticks_at_start, ns_at_start;
 	/* RLIMIT_STACK: the limit of the first thread's stack, and of others that were created without
@@ -110,8 +110,8 @@ struct agent_thread {
 	bool masked; /* the program believes that our signal is blocked */
 
 	struct cct tree;
-	uint64_t space; /* value of shared.space for which cache and memo hold */
-	const struct wire_space *modules;
+	uint64_t list_place; /* value of shared.list_place for which cache and memo hold */
+	const struct wire_list *modules;
 	bool has_jit; /* some of the modules are code made at run time */
 	bool jit_top; /* one of them has WIRE_MODULE_TOP */
 	uint64_t cpu_last;

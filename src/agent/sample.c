@@ -41,9 +41,9 @@
 #define PATIENCE_MAX 1024u
 /* Copies that the collector may fail to walk before fewer are left: libraries may come and go meanwhile. */
 #define VAIN_MAX 64u
-#define LARGE_SNAPSHOTS 128u     /* per thread: beyond this many, copies are small */
-#define FEW_SNAPSHOTS 256u       /* per thread: limit if the arena has little room */
-#define SMALL_SNAPSHOT_CHUNKS 5u /* about 80 KiB of stack */
+#define LARGE_COPIES 128u    /* per thread: beyond this many, copies are small */
+#define FEW_COPIES 256u      /* per thread: limit if the arena has little room */
+#define SMALL_COPY_CHUNKS 5u /* about 80 KiB of stack */
 
 /* ---- memory ---- */
 
@@ -126,19 +126,19 @@ static void know_jit(struct agent_thread *t)
 /* Reads the list of modules again if the collector has changed it since the last sample. */
 static void know_modules(struct agent_thread *t)
 {
-	uint64_t space = atomic_load_explicit(&t->shared.space, memory_order_acquire);
-	if (__builtin_expect(space == t->space, 1))
+	uint64_t place = atomic_load_explicit(&t->shared.list_place, memory_order_acquire);
+	if (__builtin_expect(place == t->list_place, 1))
 		return;
 	memset(&t->cache, 0, sizeof t->cache);
 	t->memo.count = 0;
-	t->space = space;
+	t->list_place = place;
 	t->modules = NULL;
 	t->patience = 1;
 	t->vain_first = t->vain = atomic_load_explicit(&t->shared.vain, memory_order_relaxed);
-	if (space && space + sizeof(struct wire_space) <= agent.tables_map)
-		t->modules = (const struct wire_space *)(agent.tables + space);
+	if (place && place + sizeof(struct wire_list) <= agent.tables_map)
+		t->modules = (const struct wire_list *)(agent.tables + place);
 	if (t->modules &&
-	    space + sizeof(struct wire_space) + t->modules->count * sizeof(struct wire_module) >
+	    place + sizeof(struct wire_list) + t->modules->count * sizeof(struct wire_module) >
 		    agent.tables_map)
 		t->modules = NULL;
 	know_jit(t);
@@ -380,13 +380,12 @@ static bool has_room(void)
 
 /* The arena has room for only a few large copies. If many wait, or trees have taken much of the arena,
    copies are small. */
-static unsigned snapshot_chunks(unsigned waiting)
+static unsigned copy_chunks(unsigned waiting)
 {
-	return waiting < LARGE_SNAPSHOTS && has_room() ? ARENA_SNAPSHOT_CHUNKS
-						       : SMALL_SNAPSHOT_CHUNKS;
+	return waiting < LARGE_COPIES && has_room() ? ARENA_COPY_CHUNKS : SMALL_COPY_CHUNKS;
 }
 
-static void copy_stack(struct agent_thread *t, struct arena_snapshot *s, unsigned chunks)
+static void copy_stack(struct agent_thread *t, struct arena_copy *s, unsigned chunks)
 {
 	struct arena_chunk *chunk = &s->chunk;
 	char *to = (char *)s->bytes;
@@ -440,28 +439,28 @@ static void lose_patience(struct agent_thread *t)
 		t->patience *= 2;
 }
 
-static bool leave_snapshot(struct agent_thread *t, const uint64_t *registers, uint64_t pc,
-			   uint32_t event, uint64_t weight)
+static bool leave_copy(struct agent_thread *t, const uint64_t *registers, uint64_t pc,
+		       uint32_t event, uint64_t weight)
 {
-	unsigned slot = 0, most = has_room() ? ARENA_SNAPSHOTS : FEW_SNAPSHOTS;
+	unsigned slot = 0, most = has_room() ? ARENA_COPIES : FEW_COPIES;
 	if (++t->unknown < t->patience)
 		return false;
-	while (slot < most && atomic_load(&t->shared.snapshots[slot]))
+	while (slot < most && atomic_load(&t->shared.copies[slot]))
 		slot++;
 	uint32_t chunk = slot < most ? arena_take(agent.arena) : 0;
 	if (!chunk)
 		return false;
 	t->unknown = 0;
 	lose_patience(t);
-	struct arena_snapshot *s = arena_at(agent.arena, chunk);
+	struct arena_copy *s = arena_at(agent.arena, chunk);
 	s->event = event;
 	s->weight = (uint32_t)weight;
 	s->ns = agent.timeline ? agent_ns(CLOCK_MONOTONIC) : 0;
 	memcpy(s->registers, registers, sizeof s->registers);
 	s->pc = pc;
 	s->address = copy_begin(t, registers[CPU_HERE.sp] & ~7ull);
-	copy_stack(t, s, snapshot_chunks(slot));
-	atomic_store_explicit(&t->shared.snapshots[slot], chunk, memory_order_release);
+	copy_stack(t, s, copy_chunks(slot));
+	atomic_store_explicit(&t->shared.copies[slot], chunk, memory_order_release);
 	t->rings = true;
 	return true;
 }
@@ -631,7 +630,7 @@ static void take(struct agent_thread *t, uint32_t event, uint64_t weight, const 
 	add(&t->shared.reused, known);
 	t->walked = t->fresh.count;
 	t->reused = known;
-	if (end == WALK_NO_MODULE && leave_snapshot(t, registers, pc, event, weight))
+	if (end == WALK_NO_MODULE && leave_copy(t, registers, pc, event, weight))
 		return;
 	uint32_t node = insert_path(t, known, end);
 	if (node &&

@@ -136,30 +136,30 @@ static bool is_sampling(void)
 	return atomic_load(&agent.on) && !agent.arena->stop;
 }
 
-static bool has_snapshots(void)
+static bool has_copies(void)
 {
 	int32_t process = getpid();
 	for (uint32_t number = agent.arena->threads; number;) {
 		const struct arena_thread *t = arena_at(agent.arena, number);
-		for (int i = 0; t->process == process && i < ARENA_SNAPSHOTS; i++)
-			if (t->snapshots[i])
+		for (int i = 0; t->process == process && i < ARENA_COPIES; i++)
+			if (t->copies[i])
 				return true;
 		number = t->chunk.next;
 	}
 	return false;
 }
 
-static void settle_snapshots(void)
+static void settle_copies(void)
 {
 	struct wire_reply reply;
-	if (is_sampling() && has_snapshots())
+	if (is_sampling() && has_copies())
 		converse(WIRE_MODULES, &reply, NULL);
 }
 
 AGENT_EXPORT int dlclose(void *handle)
 {
 	struct wire_reply reply;
-	settle_snapshots();
+	settle_copies();
 	int result = REAL(dlclose)(handle);
 	if (result == 0 && is_sampling())
 		converse(WIRE_MODULES, &reply, NULL);
@@ -168,7 +168,7 @@ AGENT_EXPORT int dlclose(void *handle)
 
 __attribute__((destructor)) static void agent_end(void)
 {
-	settle_snapshots();
+	settle_copies();
 }
 
 /* ---- the beginning ---- */
@@ -230,7 +230,7 @@ static bool hello(bool *asked)
 	if (!good)
 		return false;
 	settle(&reply);
-	agent.space = reply.space;
+	agent.list_place = reply.list_place;
 	return true;
 }
 
@@ -247,7 +247,7 @@ static void after_fork(void)
 	child = thread_take();
 	if (!child)
 		return;
-	child->shared.space = parent->shared.space;
+	child->shared.list_place = parent->shared.list_place;
 	child->stack_low = parent->stack_low;
 	child->stack_reach = parent->stack_reach;
 	child->masked = parent->masked;
@@ -305,7 +305,7 @@ __attribute__((constructor)) static void agent_start(int argc, char **argv, char
 		pthread_atfork(NULL, NULL, after_fork);
 		atomic_store(&agent.on, true);
 		if (first) {
-			first->shared.space = agent.space;
+			first->shared.list_place = agent.list_place;
 			/* The kernel maps nothing else within this limit. */
 			first->stack_reach = agent.stack_limit;
 			thread_begin(first, (uint64_t)__libc_stack_end);

@@ -175,7 +175,7 @@ static struct agent_thread *prepare(void *argument)
 	t->argument = argument;
 	t->masked = creator && creator->masked;
 	t->stack_reach = agent.stack_limit < RLIM_INFINITY ? agent.stack_limit : 0;
-	t->shared.space = creator ? creator->shared.space : agent.space;
+	t->shared.list_place = creator ? creator->shared.list_place : agent.list_place;
 	return t;
 }
 

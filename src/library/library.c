@@ -477,7 +477,7 @@ static struct library_list *share_list(struct library *l, struct wire_module *mo
 			free(modules);
 			return list;
 		}
-	const struct wire_space head = {.count = (uint32_t)count};
+	const struct wire_list head = {.count = (uint32_t)count};
 	list = calloc(1, sizeof *list);
 	uint64_t place = !list           ? 0
 			 : l->background ? 1

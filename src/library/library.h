@@ -5,7 +5,7 @@
  * which targets read tables and lists. Both samplers (collect/), and the harvest (harvest/), use it.
  *
  * The tables file has its final size from the start, so that targets can map all of it, but it is sparse.
- * Tables and lists of modules (struct wire_space) are only ever appended. Processes with the same list share
+ * Tables and lists of modules (struct wire_list) are only ever appended. Processes with the same list share
  * it. So a program that loads and unloads the same libraries again and again needs room for them only once.
  */
 #include <stdbool.h>
@@ -67,7 +67,7 @@ struct library_module {
 /* A list: the modules that one or more processes have in memory. */
 struct library_list {
 	struct library_list *chain;
-	uint64_t hash, place; /* place: of the struct wire_space in the tables file */
+	uint64_t hash, place; /* place: of the struct wire_list in the tables file */
 	uint32_t count;
 	struct wire_module *modules;
 	struct walk_module *walk;      /* the same for walks; NULL: not made yet */

@@ -151,14 +151,14 @@ struct arena_thread *arena_thread_take(struct arena_header *arena)
 	thread->generation++;
 	thread->process = thread->parent = thread->tid = 0;
 	thread->nodes = thread->scratch = thread->times = thread->timer = 0;
-	thread->space = 0;
+	thread->list_place = 0;
 	thread->stack_top = thread->handler_stack = thread->start_ns = 0;
 	thread->end_ns = thread->cpu_start_ns = thread->cpu_ns = 0;
 	thread->ticks = thread->walked = thread->reused = thread->lost = thread->untimed = 0;
 	for (int i = 0; i < ARENA_METRICS_MAX; i++)
 		thread->samples[i] = thread->weights[i] = 0;
-	for (int i = 0; i < ARENA_SNAPSHOTS; i++)
-		thread->snapshots[i] = 0;
+	for (int i = 0; i < ARENA_COPIES; i++)
+		thread->copies[i] = 0;
 	return thread;
 }
 
@@ -167,8 +167,8 @@ void arena_thread_free(struct arena_header *arena, struct arena_thread *thread)
 	arena_give(arena, atomic_exchange(&thread->nodes, 0));
 	arena_give(arena, atomic_exchange(&thread->scratch, 0));
 	give_time_line(arena, atomic_exchange(&thread->times, 0));
-	for (int i = 0; i < ARENA_SNAPSHOTS; i++)
-		if (atomic_load_explicit(&thread->snapshots[i], memory_order_relaxed))
-			arena_give(arena, atomic_exchange(&thread->snapshots[i], 0));
+	for (int i = 0; i < ARENA_COPIES; i++)
+		if (atomic_load_explicit(&thread->copies[i], memory_order_relaxed))
+			arena_give(arena, atomic_exchange(&thread->copies[i], 0));
 	atomic_store(&thread->state, ARENA_FREE);
 }

@@ -75,10 +75,10 @@ struct arena_chunk {
 
 /* A copy: the registers and the stack of a sample that met code of no known module. The collector walks
    it. The stack goes on in further chunks (chunk.next), in each of them after its struct arena_chunk. */
-#define ARENA_SNAPSHOTS 512       /* per thread: half a second at 1 kHz */
-#define ARENA_SNAPSHOT_CHUNKS 33u /* per copy: 512 KiB of stack */
+#define ARENA_COPIES 512      /* per thread: half a second at 1 kHz */
+#define ARENA_COPY_CHUNKS 33u /* per copy: 512 KiB of stack */
 
-struct arena_snapshot {
+struct arena_copy {
 	struct arena_chunk chunk;
 	uint32_t event, weight;
 	uint64_t ns;            /* CLOCK_MONOTONIC; set only if there is a time line */
@@ -116,10 +116,10 @@ struct arena_thread {
 	_Atomic uint32_t times;   /* first chunk of the time line that is not fully read */
 	uint32_t generation;      /* raised each time the record is taken */
 	int32_t process, parent, tid;
-	_Atomic uint32_t timer; /* the thread samples itself with a POSIX timer */
-	_Atomic uint64_t space; /* offset of the process's list of modules: safe/wire.h */
+	_Atomic uint32_t timer;      /* the thread samples itself with a POSIX timer */
+	_Atomic uint64_t list_place; /* offset of the process's list of modules: safe/wire.h */
 	/* First chunk of each copy. 0: the thread may set it; else the collector takes it and sets 0. */
-	_Atomic uint32_t snapshots[ARENA_SNAPSHOTS];
+	_Atomic uint32_t copies[ARENA_COPIES];
 	/* Copies that the collector could not walk either. The collector raises it. */
 	_Atomic uint32_t vain;
 	uint64_t stack_top; /* upper end of the thread's stack */

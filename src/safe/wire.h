@@ -18,8 +18,8 @@
  *    collector: a new thread or process in the arena, a copy, a thread that is done.
  *  - The tables file only grows; what is in it never changes. The agent maps wire_reply.tables_map bytes of it
  *    at once, more than there are yet. It holds unwind tables (unwind/table.h) at multiples of 64 bytes, and
- *    lists of modules: a struct wire_space followed by its wire_modules.
- *  - arena_thread.space is the offset of the process's list in the tables file. When the modules of a process
+ *    lists of modules: a struct wire_list followed by its wire_modules.
+ *  - arena_thread.list_place is the offset of the process's list in the tables file. When the modules of a process
  *    change, the collector writes a new list and sets the offset in all records of that process. A new thread
  *    and a forked child begin with the offset of the thread that made them.
  *  - A sample that meets code of no module in its list leaves a copy (safe/arena.h) and rings. The collector
@@ -61,7 +61,7 @@ struct wire_reply {
 	uint32_t magic, sampler; /* enum wire_sampler */
 	uint64_t arena_size;     /* 0: there is none, and the program runs without us */
 	uint64_t tables_map;     /* bytes of the tables file to map; not all are in use yet */
-	uint64_t space;          /* offset of the process's list, a struct wire_space */
+	uint64_t list_place;     /* offset of the process's list, a struct wire_list */
 	uint32_t event_count;
 	uint32_t max_depth;      /* limit for the frames of a path */
 	uint32_t collapse;       /* bound recursion in the tree */
@@ -81,7 +81,7 @@ struct wire_module {
 	uint32_t flags; /* WIRE_MODULE_… */
 };
 /* A list: the modules that a process has in memory, and where. */
-struct wire_space {
+struct wire_list {
 	uint32_t count, reserved;
 	struct wire_module modules[];
 };

@@ -87,7 +87,7 @@ static void test_records_are_used_again(void **state)
 	uint32_t fresh = arena->fresh, generation = first->generation;
 	first->nodes = arena_take(arena);
 	first->scratch = arena_take(arena);
-	first->snapshots[3] = arena_take(arena);
+	first->copies[3] = arena_take(arena);
 	first->tid = 42;
 	first->weights[1] = 7;
 	arena_thread_free(arena, first);

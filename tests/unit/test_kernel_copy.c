@@ -46,8 +46,8 @@ static struct stack make(uint64_t skip, uint64_t pages, uint64_t holes)
 
 static void complete(struct stack *s, uint64_t room)
 {
-	struct kernel_copy copy = {s->process.pid, s->copy->time,  s->copy->address,
-				   s->copy->size,  s->copy->holes, s->copy->bytes};
+	struct partial_stack copy = {s->process.pid, s->copy->time,  s->copy->address,
+				     s->copy->size,  s->copy->holes, s->copy->bytes};
 	s->copy->process = &s->process;
 	copy_complete(&copy, room);
 	s->copy->size = copy.size;
@@ -174,8 +174,8 @@ static void large_stacks_are_whole(void **state)
 	for (uint64_t i = 0; i < words; i++)
 		memory[i] = i;
 	memcpy(w->bytes, memory, KERNEL_STACK);
-	struct kernel_copy copy = {process.pid,  now_ns(), (uint64_t)memory,
-				   KERNEL_STACK, w->holes, w->bytes};
+	struct partial_stack copy = {process.pid,  now_ns(), (uint64_t)memory,
+				     KERNEL_STACK, w->holes, w->bytes};
 	copy_complete(&copy, more);
 	w->process = &process;
 	w->time = copy.time;
@@ -245,15 +245,15 @@ static void other_stacks_are_read(void **state)
 }
 
 /* A record is as long as it says. */
-static void snapshots_are_found(void **state)
+static void copies_are_found(void **state)
 {
-	size_t size = sizeof(struct kernel_far) + sizeof(struct kernel_snapshot) + 8 + 24, before;
+	size_t size = sizeof(struct kernel_far) + sizeof(struct kernel_copy) + 8 + 24, before;
 	struct kernel_far *far = calloc(1, size);
-	struct kernel_snapshot *alone = (void *)(far + 1);
+	struct kernel_copy *alone = (void *)(far + 1);
 	(void)state;
 	assert_non_null(far);
 	far->head.kind = KERNEL_FAR;
-	alone->head.kind = KERNEL_SNAPSHOT;
+	alone->head.kind = KERNEL_COPY;
 	alone->size = 8;
 	far->stacks[0].size = 16;
 	far->stacks[1].size = 8;
@@ -285,7 +285,7 @@ int main(void)
 		cmocka_unit_test(large_stacks_are_whole),
 		cmocka_unit_test(of_nobody_nothing_is_read),
 		cmocka_unit_test(other_stacks_are_read),
-		cmocka_unit_test(snapshots_are_found),
+		cmocka_unit_test(copies_are_found),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

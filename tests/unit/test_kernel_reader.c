@@ -64,12 +64,11 @@ static const uint8_t *stack; /* our own memory, as if it were one */
 
 static void take_stack(struct kernel *k, const void *data, size_t size)
 {
-	const struct kernel_snapshot *snapshot = data;
+	const struct kernel_copy *copy = data;
 	(void)k;
 	taken++;
-	wrong += size != sizeof *snapshot + snapshot->size || snapshot->beyond ||
-		 snapshot->size != COPIED + BEYOND ||
-		 memcmp(snapshot + 1, stack, COPIED + BEYOND) != 0;
+	wrong += size != sizeof *copy + copy->size || copy->beyond ||
+		 copy->size != COPIED + BEYOND || memcmp(copy + 1, stack, COPIED + BEYOND) != 0;
 }
 
 /* What the sampler did not copy of a stack is read when its record comes, not when somebody looks at it. */
@@ -77,14 +76,14 @@ static void stacks_are_completed(void **state)
 {
 	struct kernel k = {0};
 	uint8_t *memory = malloc(COPIED + BEYOND);
-	struct kernel_snapshot *record = calloc(1, sizeof *record + COPIED);
+	struct kernel_copy *record = calloc(1, sizeof *record + COPIED);
 	(void)state;
 	assert_true(memory && record);
 	for (size_t i = 0; i < COPIED + BEYOND; i++)
 		memory[i] = (uint8_t)(i * 7 + i / 4096);
 	stack = memory;
 	record->head = (struct kernel_head){
-		.kind = KERNEL_SNAPSHOT, .process = (uint32_t)getpid(), .time = now_ns()};
+		.kind = KERNEL_COPY, .process = (uint32_t)getpid(), .time = now_ns()};
 	record->address = (uint64_t)memory;
 	record->size = COPIED;
 	record->beyond = BEYOND;
@@ -113,21 +112,21 @@ static void stacks_are_completed(void **state)
 static void take_far(struct kernel *k, const void *data, size_t size)
 {
 	size_t before;
-	const struct kernel_snapshot *snapshot = copy_in(data, size, &before);
+	const struct kernel_copy *copy = copy_in(data, size, &before);
 	(void)k;
 	taken++;
-	wrong += !snapshot || !before || snapshot->size != 3 * PAGE || snapshot->holes[0] ||
-		 memcmp(snapshot + 1, stack, 3 * PAGE + PAGE) != 0;
+	wrong += !copy || !before || copy->size != 3 * PAGE || copy->holes[0] ||
+		 memcmp(copy + 1, stack, 3 * PAGE + PAGE) != 0;
 }
 
 /* Where other stacks are behind it, only holes are filled. */
 static void far_stacks_stay(void **state)
 {
 	struct kernel k = {0};
-	size_t size = sizeof(struct kernel_far) + sizeof(struct kernel_snapshot) + 4 * PAGE;
+	size_t size = sizeof(struct kernel_far) + sizeof(struct kernel_copy) + 4 * PAGE;
 	uint8_t *memory = aligned_alloc(PAGE, 4 * PAGE);
 	struct kernel_far *far = calloc(1, size);
-	struct kernel_snapshot *record = (void *)(far + 1);
+	struct kernel_copy *record = (void *)(far + 1);
 	(void)state;
 	assert_true(memory && far);
 	for (size_t i = 0; i < 4 * PAGE; i++)
@@ -136,7 +135,7 @@ static void far_stacks_stay(void **state)
 	far->head = (struct kernel_head){.kind = KERNEL_FAR};
 	far->stacks[1].size = PAGE;
 	record->head = (struct kernel_head){
-		.kind = KERNEL_SNAPSHOT, .process = (uint32_t)getpid(), .time = now_ns()};
+		.kind = KERNEL_COPY, .process = (uint32_t)getpid(), .time = now_ns()};
 	record->address = (uint64_t)memory;
 	record->size = 3 * PAGE;
 	record->beyond = PAGE;

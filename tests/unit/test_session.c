@@ -176,9 +176,9 @@ static void hello(const char *path, struct fake *f)
 		close(fds[i]);
 }
 
-static const struct wire_module *module_at(const struct fake *f, uint64_t space, uint64_t address)
+static const struct wire_module *module_at(const struct fake *f, uint64_t place, uint64_t address)
 {
-	const struct wire_space *list = (const struct wire_space *)(f->tables + space);
+	const struct wire_list *list = (const struct wire_list *)(f->tables + place);
 	for (uint32_t i = 0; i < list->count; i++) {
 		CHECK(list->modules[i].start < list->modules[i].end);
 		CHECK(!i || list->modules[i].start >= list->modules[i - 1].end);
@@ -202,7 +202,7 @@ static struct arena_thread *take_record(const struct fake *f, struct cct *tree)
 	t->process = getpid();
 	t->parent = getppid();
 	t->tid = (int32_t)syscall(SYS_gettid);
-	t->space = f->reply.space;
+	t->list_place = f->reply.list_place;
 	CHECK(cct_begin(tree, f->arena, t));
 	return t;
 }
@@ -210,7 +210,7 @@ static struct arena_thread *take_record(const struct fake *f, struct cct *tree)
 static void add_path(const struct fake *f, struct cct *tree, uint64_t weight)
 {
 	uint64_t here = (uint64_t)(uintptr_t)add_path, leaf = (uint64_t)(uintptr_t)hello;
-	const struct wire_module *m = module_at(f, tree->thread->space, here);
+	const struct wire_module *m = module_at(f, tree->thread->list_place, here);
 	CHECK(m && m->id && m->table_size);
 	uint32_t node = cct_child(tree, tree->root, cct_key(true, m->id, here - m->bias));
 	node = cct_child(tree, node, cct_key(false, m->id, leaf - m->bias));
@@ -415,18 +415,18 @@ static void children_and_new_images_are_there(void **state)
 }
 
 /* A sample in memory that was made executable after HELLO, called by add_path's module. */
-static void agent_leaves_a_snapshot(const char *path)
+static void agent_leaves_a_copy(const char *path)
 {
 	struct fake f;
 	struct cct tree;
 	hello(path, &f);
 	struct arena_thread *t = take_record(&f, &tree);
 	go_live(&f, t);
-	uint64_t space = t->space;
+	uint64_t place = t->list_place;
 	char *code = mmap(NULL, 65536, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	CHECK(code != MAP_FAILED && !module_at(&f, space, (uint64_t)(uintptr_t)code));
+	CHECK(code != MAP_FAILED && !module_at(&f, place, (uint64_t)(uintptr_t)code));
 	uint32_t chunk = arena_take(f.arena);
-	struct arena_snapshot *s = arena_at(f.arena, chunk);
+	struct arena_copy *s = arena_at(f.arena, chunk);
 	uint64_t stack[2] = {0x1000, (uint64_t)(uintptr_t)add_path + 4};
 	memset(s->registers, 0, sizeof s->registers);
 	s->event = 0;
@@ -444,31 +444,31 @@ static void agent_leaves_a_snapshot(const char *path)
 #endif
 	t->samples[0] = 1;
 	t->weights[0] = 4;
-	atomic_store(&t->snapshots[3], chunk);
+	atomic_store(&t->copies[3], chunk);
 	ring(&f);
 	/* The slot is free a moment before the new list is told. */
-	for (int i = 0; i < 6000 && (atomic_load(&t->snapshots[3]) || t->space == space); i++)
+	for (int i = 0; i < 6000 && (atomic_load(&t->copies[3]) || t->list_place == place); i++)
 		pause_for(10);
-	CHECK(!atomic_load(&t->snapshots[3]));
-	CHECK(t->space != space);
-	const struct wire_module *m = module_at(&f, t->space, (uint64_t)(uintptr_t)code);
+	CHECK(!atomic_load(&t->copies[3]));
+	CHECK(t->list_place != place);
+	const struct wire_module *m = module_at(&f, t->list_place, (uint64_t)(uintptr_t)code);
 	CHECK(m && m->id == 0 && m->flags == (WIRE_MODULE_JIT | WIRE_MODULE_READ) &&
 	      !m->table_size);
 	/* The same code again: the same list. */
 	struct wire_reply reply;
-	space = t->space;
-	CHECK(ask(path, WIRE_MODULES, &reply, NULL) == 0 && t->space == space);
+	place = t->list_place;
+	CHECK(ask(path, WIRE_MODULES, &reply, NULL) == 0 && t->list_place == place);
 	munmap(code, 65536);
-	CHECK(ask(path, WIRE_MODULES, &reply, NULL) == 0 && t->space != space);
-	CHECK(!module_at(&f, t->space, (uint64_t)(uintptr_t)code));
+	CHECK(ask(path, WIRE_MODULES, &reply, NULL) == 0 && t->list_place != place);
+	CHECK(!module_at(&f, t->list_place, (uint64_t)(uintptr_t)code));
 }
 
-static void snapshots_are_walked_with_new_modules(void **state)
+static void copies_are_walked_with_new_modules(void **state)
 {
 	struct session *s = open_session(1);
 	char *path = socket_of(s);
 	(void)state;
-	handle_until_end(s, start(agent_leaves_a_snapshot, path));
+	handle_until_end(s, start(agent_leaves_a_copy, path));
 	struct profile *p = finish(s, 0);
 	assert_int_equal(profile_samples(p, 0), 4);
 	const struct profile_node *leaf = &p->nodes[p->values[0].node];
@@ -606,8 +606,8 @@ static void agent_scribbles(const char *path)
 	struct arena_thread *t = take_record(&f, &tree);
 	add_path(&f, &tree, 5);
 	t->process = t->tid = getppid(); /* the collector itself */
-	for (int i = 0; i < ARENA_SNAPSHOTS; i++)
-		t->snapshots[i] = (uint32_t)i * 1000003u;
+	for (int i = 0; i < ARENA_COPIES; i++)
+		t->copies[i] = (uint32_t)i * 1000003u;
 	go_live(&f, t);
 	pause_for(30);
 	for (int round = 0; round < 60; round++) {
@@ -625,9 +625,9 @@ static void agent_scribbles(const char *path)
 			for (size_t i = 2; i < sizeof *r / 4; i++)
 				words[i] = 2 + random_word() % 10000;
 			break;
-		case 3: /* a snapshot that is larger than can be */
-			r->snapshots[0] = arena_take(f.arena);
-			((struct arena_snapshot *)arena_at(f.arena, r->snapshots[0]))->size =
+		case 3: /* a copy that is larger than can be */
+			r->copies[0] = arena_take(f.arena);
+			((struct arena_copy *)arena_at(f.arena, r->copies[0]))->size =
 				round % 12 == 3 ? UINT64_MAX : 5 * ARENA_CHUNK;
 			break;
 		case 4: /* the tree */
@@ -711,7 +711,7 @@ int main(void)
 		cmocka_unit_test(counts_come_into_the_profile),
 		cmocka_unit_test(a_snapshot_disturbs_nothing),
 		cmocka_unit_test(children_and_new_images_are_there),
-		cmocka_unit_test(snapshots_are_walked_with_new_modules),
+		cmocka_unit_test(copies_are_walked_with_new_modules),
 		cmocka_unit_test(threads_are_sampled),
 		cmocka_unit_test(nonsense_is_hung_up_on),
 		cmocka_unit_test(an_arena_may_hold_anything),

@@ -43,7 +43,7 @@
 /* Pause before a memory map is read again in which nothing was new; doubled each time. */
 #define LOOK_AGAIN_NS 500000ull
 #define USELESS_MAX 10u /* doublings */
-#define BYTES_MAX ((size_t)ARENA_SNAPSHOT_CHUNKS * ARENA_CHUNK)
+#define BYTES_MAX ((size_t)ARENA_COPY_CHUNKS * ARENA_CHUNK)
 #define KEPT_MAX ((size_t)512 << 20) /* bytes of all; further copies stay in the arena */
 #define BLOCK 256u
 #define PICTURE_NS 1000000ull /* between two of a process */
@@ -79,7 +79,7 @@ struct sample {
 	size_t block_count;
 	struct block *blocks[]; /* the word at `address` is somewhere in the first one */
 };
-_Static_assert(CPU_REGISTERS == 32, "as many as in struct arena_snapshot");
+_Static_assert(CPU_REGISTERS == 32, "as many as in struct arena_copy");
 
 /* The memory map of a process at some moment. */
 struct picture {
@@ -100,8 +100,8 @@ struct copies {
 
 bool copies_any(const struct arena_thread *record)
 {
-	for (int i = 0; i < ARENA_SNAPSHOTS; i++)
-		if (atomic_load_explicit(&((struct arena_thread *)record)->snapshots[i],
+	for (int i = 0; i < ARENA_COPIES; i++)
+		if (atomic_load_explicit(&((struct arena_thread *)record)->copies[i],
 					 memory_order_relaxed))
 			return true;
 	return false;
@@ -122,7 +122,7 @@ static void sample_free(struct copies *u, struct sample *sample)
 	free(sample);
 }
 
-static struct sample *sample_new(struct copies *u, const struct arena_snapshot *from)
+static struct sample *sample_new(struct copies *u, const struct arena_copy *from)
 {
 	uint64_t size = from->size, address = from->address;
 	if (size > BYTES_MAX || address > UINT64_MAX - BYTES_MAX - BLOCK)
@@ -232,7 +232,7 @@ static struct sample **recent_of(struct copies *u, const struct arena *a, uint32
 
 /* NULL if it could not be kept. */
 static struct sample *keep_one(struct agents *agents, const struct arena *a, struct process *p,
-			       uint32_t owner, uint32_t thread, const struct arena_snapshot *from,
+			       uint32_t owner, uint32_t thread, const struct arena_copy *from,
 			       struct source source)
 {
 	struct copies *u = agents->copies;
@@ -260,10 +260,10 @@ static struct sample *keep_one(struct agents *agents, const struct arena *a, str
 static void keep_left(struct agents *agents, struct arena *a, struct process *p, uint32_t owner,
 		      uint32_t thread, uint32_t chunk)
 {
-	const struct arena_snapshot *from = (void *)arena_record(a, chunk);
+	const struct arena_copy *from = (void *)arena_record(a, chunk);
 	struct source source = {.arena = a,
 				.chunk = from ? &from->chunk : NULL,
-				.at = offsetof(struct arena_snapshot, bytes)};
+				.at = offsetof(struct arena_copy, bytes)};
 	keep_one(agents, a, p, owner, thread, from, source);
 }
 
@@ -307,14 +307,14 @@ void copies_take_out(struct agents *agents, struct arena *a, struct process *p, 
 		return;
 	if (!agents->copies)
 		agents->copies = calloc(1, sizeof *agents->copies);
-	for (int i = 0; agents->copies && i < ARENA_SNAPSHOTS; i++) {
-		uint32_t chunk = atomic_load(&record->snapshots[i]);
+	for (int i = 0; agents->copies && i < ARENA_COPIES; i++) {
+		uint32_t chunk = atomic_load(&record->copies[i]);
 		if (!chunk || agents->copies->bytes > KEPT_MAX)
 			continue;
 		keep_left(agents, a, p, owner, thread, chunk);
 		/* The chunks are given back first, then the thread may leave another copy. */
 		arena_give(a->header, chunk);
-		atomic_store(&record->snapshots[i], 0);
+		atomic_store(&record->copies[i], 0);
 	}
 	if (agents->copies &&
 	    (agents->copies->walking || library_is_busy(agents->recording->library)))
@@ -334,7 +334,7 @@ static void keep_inner(struct copies *u, struct sample *sample, const struct ins
 }
 
 bool copies_add(struct agents *agents, struct arena *a, uint32_t owner,
-		const struct arena_snapshot *from, const struct inside_copy *copy)
+		const struct arena_copy *from, const struct inside_copy *copy)
 {
 	struct thread *t = arena_thread_of(a, owner);
 	const struct arena_thread *record = arena_record(a, owner);

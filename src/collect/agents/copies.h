@@ -9,7 +9,7 @@
 
 struct agents;
 struct arena;
-struct arena_snapshot;
+struct arena_copy;
 struct arena_thread;
 struct inside_copy;
 struct process;
@@ -21,7 +21,7 @@ void copies_take_out(struct agents *agents, struct arena *a, struct process *p, 
 		     struct arena_thread *record);
 /* Adds a copy that came from the kernel; `from` describes it, too. False if there is no room. */
 bool copies_add(struct agents *agents, struct arena *a, uint32_t owner,
-		const struct arena_snapshot *from, const struct inside_copy *copy);
+		const struct arena_copy *from, const struct inside_copy *copy);
 /* Walks all copies that were taken. `meanwhile` is called now and then. Pointers to threads (struct
    thread) are invalid afterwards. */
 void copies_walk(struct agents *agents, void (*meanwhile)(struct agents *agents));

@@ -289,13 +289,13 @@ static void take_copy(struct agents *agents, struct inside *in, const struct ins
 		return;
 	if (record->handler_stack - copy->address < ARENA_CHUNK) /* it came in our own handler */
 		return;
-	struct arena_snapshot from = {.event = (uint32_t)event,
-				      .weight = 1,
-				      .ns = copy->ns,
-				      .pc = copy->pc,
-				      .address = copy->address,
-				      .size = copy->size,
-				      .cut = copy->cut};
+	struct arena_copy from = {.event = (uint32_t)event,
+				  .weight = 1,
+				  .ns = copy->ns,
+				  .pc = copy->pc,
+				  .address = copy->address,
+				  .size = copy->size,
+				  .cut = copy->cut};
 	memcpy(from.registers, copy->registers, sizeof from.registers);
 	in->samples++;
 	if (!copies_add(agents, in->arena, in->owner, &from, copy))

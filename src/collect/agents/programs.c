@@ -215,7 +215,7 @@ static void publish(struct agents *agents, struct arena *a, uint32_t chunk, stru
 	(void)agents;
 	(void)a;
 	(void)chunk;
-	atomic_store_explicit(&r->space, list->place, memory_order_release);
+	atomic_store_explicit(&r->list_place, list->place, memory_order_release);
 }
 
 struct err *program_look(struct agents *agents, struct process *p,

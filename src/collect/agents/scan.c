@@ -90,7 +90,7 @@ static struct thread *thread_register(struct agents *agents, struct arena *a, ui
 	agents->recording->thread_count++;
 	if (!p->list)
 		p->list = library_list(agents->recording->library,
-				       atomic_load(&((struct arena_thread *)r)->space));
+				       atomic_load(&((struct arena_thread *)r)->list_place));
 	return t;
 }
 
@@ -138,8 +138,8 @@ static void thread_new(struct agents *agents, struct arena *a, uint32_t chunk,
 	struct thread *t = thread_register(agents, a, chunk, r, p);
 	if (!t)
 		return;
-	if (p->list && atomic_load(&r->space) != p->list->place)
-		atomic_store(&r->space, p->list->place);
+	if (p->list && atomic_load(&r->list_place) != p->list->place)
+		atomic_store(&r->list_place, p->list->place);
 	sampling_open(agents, t);
 }
 

@@ -211,7 +211,7 @@ static void hello(struct agents *agents, const struct client *client, const stru
 		return; /* it stays, as a process without samples */
 	}
 	struct wire_reply reply = settings(agents, p);
-	reply.space = p->list->place;
+	reply.list_place = p->list->place;
 	reply.arena_size = a->size;
 	sampling_open_early(agents, p);
 	const int descriptors[] = {a->fd, library_file(agents->recording->library),

@@ -32,13 +32,13 @@ static uint64_t far_bytes(const struct kernel_far *far)
 	return size;
 }
 
-const struct kernel_snapshot *copy_in(const void *record, size_t size, size_t *before)
+const struct kernel_copy *copy_in(const void *record, size_t size, size_t *before)
 {
 	const struct kernel_head *head = record;
 	uint32_t kind = size >= sizeof *head ? head->kind : 0;
 	*before = kind == KERNEL_FAR ? sizeof(struct kernel_far) : 0;
-	const struct kernel_snapshot *s = (const void *)((const char *)record + *before);
-	if ((kind != KERNEL_FAR && kind != KERNEL_SNAPSHOT) || size < *before + sizeof *s)
+	const struct kernel_copy *s = (const void *)((const char *)record + *before);
+	if ((kind != KERNEL_FAR && kind != KERNEL_COPY) || size < *before + sizeof *s)
 		return NULL;
 	uint64_t bytes = size - *before - sizeof *s, behind = *before ? far_bytes(record) : 0;
 	return behind <= bytes && s->size <= bytes - behind ? s : NULL;
@@ -87,7 +87,7 @@ static bool is_soon(uint64_t time)
 
 /* Whether the bytes at `end` were copied, and have changed since. Then the thread has returned from the
    frames below `end`, and their memory only looks unchanged. */
-static bool is_other(const struct kernel_copy *c, uint64_t end)
+static bool is_other(const struct partial_stack *c, uint64_t end)
 {
 	uint64_t offset = end - c->address;
 	uint8_t again[AGAIN];
@@ -97,7 +97,7 @@ static bool is_other(const struct kernel_copy *c, uint64_t end)
 
 /* Reads the memory from `address` on, if the copied bytes before `edge` are unchanged. Returns how many
    bytes were read. */
-static uint64_t read_behind(const struct kernel_copy *c, uint64_t edge, uint64_t address,
+static uint64_t read_behind(const struct partial_stack *c, uint64_t edge, uint64_t address,
 			    uint8_t *out, uint64_t size)
 {
 	uint64_t copied = edge - c->address, check = copied < AGAIN ? copied : AGAIN;
@@ -110,7 +110,7 @@ static uint64_t read_behind(const struct kernel_copy *c, uint64_t edge, uint64_t
 }
 
 /* Fills all holes but the innermost page, which changes all the time. */
-static void fill_holes(struct kernel_copy *c)
+static void fill_holes(struct partial_stack *c)
 {
 	uint64_t first = c->address / PAGE, end = (c->address + c->size) / PAGE - first;
 	for (uint64_t page = 1, next; page < end; page = next) {
@@ -129,7 +129,7 @@ static void fill_holes(struct kernel_copy *c)
 	}
 }
 
-void copy_complete(struct kernel_copy *c, uint64_t room)
+void copy_complete(struct partial_stack *c, uint64_t room)
 {
 	if (!is_soon(c->time))
 		return;

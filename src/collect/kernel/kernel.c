@@ -54,7 +54,7 @@ static void take(struct kernel *k, const void *data, size_t size)
 	const struct kernel_head *head = data;
 	const struct kernel_path *path = data;
 	const struct kernel_calls *calls = data;
-	const struct kernel_snapshot *snapshot;
+	const struct kernel_copy *copy;
 	size_t before;
 	switch (size >= sizeof *head ? head->kind : 0) {
 	case KERNEL_PATH:
@@ -71,12 +71,11 @@ static void take(struct kernel *k, const void *data, size_t size)
 		    calls->count <= (size - sizeof *calls) / sizeof(struct python_call))
 			interpreters_take(k, calls);
 		break;
-	case KERNEL_SNAPSHOT:
+	case KERNEL_COPY:
 	case KERNEL_FAR:
-		snapshot = copy_in(data, size, &before);
-		if (snapshot)
-			waiting_add(k, snapshot, (const uint8_t *)(snapshot + 1),
-				    before ? data : NULL);
+		copy = copy_in(data, size, &before);
+		if (copy)
+			waiting_add(k, copy, (const uint8_t *)(copy + 1), before ? data : NULL);
 		break;
 	case KERNEL_COUNTED:
 		counters_take_one(k, data, code_key);
@@ -315,7 +314,7 @@ static void take_lost(struct kernel *k)
 	struct kernel_counts counts;
 	if (!object_read_counts(k, &counts))
 		return;
-	uint64_t all = counts.lost_records + counts.lost_snapshots + k->unusable;
+	uint64_t all = counts.lost_records + counts.lost_copies + k->unusable;
 	uint64_t lost = all > k->lost ? all - k->lost : 0;
 	k->lost += lost;
 	recording_lose(k->recording, "no room", lost);

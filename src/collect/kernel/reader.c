@@ -34,7 +34,7 @@
 
 static bool is_urgent(const struct kernel_reader *r, const struct kernel_head *head)
 {
-	return head->kind == KERNEL_SNAPSHOT || head->kind == KERNEL_FAR ||
+	return head->kind == KERNEL_COPY || head->kind == KERNEL_FAR ||
 	       (head->kind == KERNEL_EXEC && !r->relaxed);
 }
 
@@ -100,7 +100,7 @@ static bool make_scratch(struct kernel_reader *r, size_t size)
 static bool is_incomplete(const void *data, size_t size)
 {
 	size_t before;
-	const struct kernel_snapshot *s = copy_in(data, size, &before);
+	const struct kernel_copy *s = copy_in(data, size, &before);
 	bool holes = false;
 	if (!s)
 		return false;
@@ -114,7 +114,7 @@ static bool is_incomplete(const void *data, size_t size)
 static void *complete(struct kernel_reader *r, void *data, size_t *size)
 {
 	size_t before;
-	const struct kernel_snapshot *from = copy_in(data, *size, &before);
+	const struct kernel_copy *from = copy_in(data, *size, &before);
 	size_t room = r->relaxed || held(r) > MUCH ? MORE_LITTLE : COPY_MORE;
 	if (before) /* other stacks are behind it, so it cannot grow */
 		room = 0;
@@ -123,12 +123,12 @@ static void *complete(struct kernel_reader *r, void *data, size_t *size)
 	if (!make_scratch(r, *size + room))
 		return data;
 	memcpy(r->scratch, data, *size);
-	struct kernel_snapshot *s = (void *)((char *)r->scratch + before);
-	struct kernel_copy copy = {
+	struct kernel_copy *s = (void *)((char *)r->scratch + before);
+	struct partial_stack stack = {
 		(pid_t)s->head.process, s->head.time, s->address, s->size, s->holes,
 		(uint8_t *)(s + 1)};
-	copy_complete(&copy, room);
-	uint64_t more = copy.size - s->size;
+	copy_complete(&stack, room);
+	uint64_t more = stack.size - s->size;
 	s->beyond -= more;
 	s->size += more;
 	*size += more;

@@ -34,7 +34,7 @@ static void add(struct kernel *k, struct kernel_waiting *w)
 	k->waiting.end = &w->next;
 }
 
-void waiting_add(struct kernel *k, const struct kernel_snapshot *from, const uint8_t *bytes,
+void waiting_add(struct kernel *k, const struct kernel_copy *from, const uint8_t *bytes,
 		 const struct kernel_far *far)
 {
 	struct kernel_thread *t = tasks_find(k, (pid_t)from->head.process,

@@ -6,16 +6,16 @@
 
 struct err;
 struct kernel;
+struct kernel_copy;
 struct kernel_far;
 struct kernel_place;
-struct kernel_snapshot;
 struct kernel_waiting;
 struct process;
 
 #define WAITING_ONE ((uint64_t)2 << 20) /* bytes of one process, so that there is room for others */
 
 /* Adds a copy. `far`: what was copied with it from elsewhere, or NULL. */
-void waiting_add(struct kernel *k, const struct kernel_snapshot *snapshot, const uint8_t *bytes,
+void waiting_add(struct kernel *k, const struct kernel_copy *copy, const uint8_t *bytes,
 		 const struct kernel_far *far);
 /* Adds a sample that is only counted. */
 void waiting_add_place(struct kernel *k, const struct kernel_place *place);

@@ -125,7 +125,7 @@ struct workspace {
 	uint64_t other_end;    /* where it ends with what C has beyond */
 	uint64_t go;           /* the thread runs Go: `far` is filled */
 	struct kernel_far far; /* this and what follows may be sent as one record */
-	struct kernel_snapshot snapshot;
+	struct kernel_copy copy;
 	uint8_t stack[KERNEL_STACK];
 };
 

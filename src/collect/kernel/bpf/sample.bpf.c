@@ -255,7 +255,7 @@ INLINE void send_path(struct bpf_perf_event_data *context, struct walker *x, uin
 static long copy_one(uint32_t i, struct workspace **context)
 {
 	struct workspace *ws = *context;
-	uint64_t to = ws->snapshot.size, from = ws->snapshot.address + to;
+	uint64_t to = ws->copy.size, from = ws->copy.address + to;
 	uint64_t size = 4096 - (from & 4095), page = i;
 	if (to > KERNEL_STACK - 4096 || to >= ws->walk.word)
 		return 1;
@@ -264,13 +264,13 @@ static long copy_one(uint32_t i, struct workspace **context)
 		return 1;
 	if (bpf_probe_read_user(ws->stack + to, size, (void *)from)) {
 		MASK(page, 127);
-		ws->snapshot.holes[page / 64] |= 1ull << page % 64;
+		ws->copy.holes[page / 64] |= 1ull << page % 64;
 		if (++ws->walk.known > HOLES_MAX)
 			return 1;
 	} else {
 		ws->walk.known = 0;
 	}
-	ws->snapshot.size += size;
+	ws->copy.size += size;
 	return 0;
 }
 
@@ -320,16 +320,16 @@ INLINE bool is_leaving(struct bpf_perf_event_data *context, const struct walk *w
 	       pc == w->first_pc;
 }
 
-INLINE void send_snapshot(struct bpf_perf_event_data *context, struct workspace *ws,
-			  const struct kernel_process *process, uint32_t event, uint64_t start)
+INLINE void send_copy(struct bpf_perf_event_data *context, struct workspace *ws,
+		      const struct kernel_process *process, uint32_t event, uint64_t start)
 {
-	struct kernel_snapshot *s = &ws->snapshot;
+	struct kernel_copy *s = &ws->copy;
 	uint64_t sp, size, whole;
 	if (read_registers(ws->walk.registers))
 		return;
 	/* With what code may keep below SP. */
 	sp = (ws->walk.registers[CPU.sp & (KERNEL_REGISTERS - 1)] & ~7ull) - CPU.kept_below;
-	fill_head(&s->head, KERNEL_SNAPSHOT, event, start);
+	fill_head(&s->head, KERNEL_COPY, event, start);
 	__builtin_memcpy(s->registers, ws->walk.registers, sizeof s->registers);
 	s->pc = ws->walk.first_pc;
 	s->address = sp;
@@ -364,11 +364,11 @@ INLINE void send_snapshot(struct bpf_perf_event_data *context, struct workspace 
 			size = KERNEL_STACK;
 		fill_head(&ws->far.head, KERNEL_FAR, event, start);
 		if (bpf_ringbuf_output(&ring, &ws->far, sizeof ws->far + sizeof *s + size, wake(1)))
-			__sync_fetch_and_add(&counts.lost_snapshots, 1);
+			__sync_fetch_and_add(&counts.lost_copies, 1);
 		return;
 	}
 	if (bpf_ringbuf_output(&ring, s, sizeof *s + size, wake(1)))
-		__sync_fetch_and_add(&counts.lost_snapshots, 1);
+		__sync_fetch_and_add(&counts.lost_copies, 1);
 }
 
 /* Makes a path for a program that ends or execs. Its memory may be gone, so only the kernel's work is
@@ -446,7 +446,7 @@ SEC("perf_event") int sample(struct bpf_perf_event_data *context)
 		return 0;
 	}
 	if (!process || (!list_of(process, tgid) && !ending)) {
-		send_snapshot(context, ws, process, event, start);
+		send_copy(context, ws, process, event, start);
 		return 0;
 	}
 	uint32_t number = (tid * 0x9e3779b1u) >> (32 - settings.memo_bits);
@@ -472,7 +472,7 @@ SEC("perf_event") int sample(struct bpf_perf_event_data *context)
 		send_calls(ws, script, event, start);
 	if ((ws->walk.end == WALK_NO_MODULE && (!process->resigned || ws->walk.elsewhere)) ||
 	    (ws->walk.end == WALK_BAD_MEMORY && ws->walk.fresh))
-		send_snapshot(context, ws, process, event, start);
+		send_copy(context, ws, process, event, start);
 	else
 		send_path(context, &x, event, mine ? number : KERNEL_NO_MEMO, start);
 	if (mine)

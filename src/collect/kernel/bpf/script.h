@@ -230,7 +230,7 @@ static long see_code(uint32_t i, struct script_reader *r)
 	return 0;
 }
 
-/* Sends the calls, before the path or the snapshot that they belong to. */
+/* Sends the calls, before the path or the copy that they belong to. */
 CHECKED int send_calls(struct workspace *ws, struct kernel_script *script, uint32_t event,
 		       uint64_t start)
 {

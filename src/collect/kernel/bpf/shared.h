@@ -75,7 +75,7 @@ struct kernel_settings {
 };
 
 struct kernel_counts {
-	uint64_t lost_records, lost_snapshots; /* those that found no room in the ring */
+	uint64_t lost_records, lost_copies; /* those that found no room in the ring */
 };
 
 /* Keys of frames, as in cct/cct.h. */
@@ -170,15 +170,15 @@ struct kernel_turn {
 
 enum kernel_record {
 	KERNEL_PATH = 1,
-	KERNEL_SNAPSHOT,
+	KERNEL_COPY, /* registers and stack of a sample that was not walked */
 	KERNEL_FORK,
 	KERNEL_EXEC,
 	KERNEL_EXIT,
 	KERNEL_COUNTED,  /* a count that made room for another one */
 	KERNEL_PLACE,    /* a place to be counted when its code is known */
-	KERNEL_CALLED,   /* calls of interpreted functions, of the path or snapshot that follows */
+	KERNEL_CALLED,   /* calls of interpreted functions, of the path or copy that follows */
 	KERNEL_FUNCTION, /* an interpreted function that was not called before */
-	KERNEL_FAR,      /* memory that is not on the stack, followed by a snapshot */
+	KERNEL_FAR,      /* memory that is not on the stack, followed by a copy */
 };
 
 struct kernel_head {
@@ -212,7 +212,7 @@ enum kernel_unborn { KERNEL_BORN, KERNEL_UNBORN_COPY, KERNEL_UNBORN, KERNEL_RETU
 #define KERNEL_IS_NOWHERE(end) \
 	((end) == WALK_BAD_MEMORY || (end) == WALK_NO_MODULE || (end) == WALK_BAD_FRAME)
 
-struct kernel_snapshot {
+struct kernel_copy {
 	struct kernel_head head;
 	uint64_t registers[KERNEL_REGISTERS]; /* by DWARF number */
 	uint64_t pc;
@@ -230,7 +230,7 @@ struct kernel_snapshot {
 };
 
 /* KERNEL_FAR: goroutines have stacks of their own, and Go's runtime works for them on those of threads
-   and of signals (RECIPE_PARKED). So a walk may need several stacks. Behind this follow a snapshot, and
+   and of signals (RECIPE_PARKED). So a walk may need several stacks. Behind this follow a copy, and
    the bytes of the other stacks. */
 struct kernel_far {
 	struct kernel_head head;
@@ -243,7 +243,7 @@ struct kernel_far {
 	} stacks[KERNEL_FAR_STACKS]; /* of m.g0 and m.curg; if the size is 0, there is none */
 };
 
-struct kernel_calls { /* KERNEL_CALLED: has the thread and the time of its path or snapshot */
+struct kernel_calls { /* KERNEL_CALLED: has the thread and the time of its path or copy */
 	struct kernel_head head;
 	uint64_t count;
 	/* struct python_call calls[count] */
@@ -272,7 +272,7 @@ struct kernel_counted { /* KERNEL_COUNTED: as in struct kernel_counters */
 	uint32_t serial, count;
 };
 
-struct kernel_place { /* KERNEL_PLACE: as a snapshot without a stack */
+struct kernel_place { /* KERNEL_PLACE: as a copy without a stack */
 	struct kernel_head head;
 	uint64_t pc;
 	uint64_t changes; /* of the process */

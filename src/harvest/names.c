@@ -151,7 +151,7 @@ static struct jit *open_names(struct harvest *h, const struct process *p, uint32
 	wanted.addresses = addresses;
 	struct err *e = addresses ? jit_open_wanted(p->pid, &wanted, &jit) : NULL;
 	if (addresses && !e && !jit) { /* the process is gone, but its file is there */
-		snprintf(path, sizeof path, "/tmp/perf-%d.map", (int)p->own);
+		snprintf(path, sizeof path, "/tmp/perf-%d.map", (int)p->namespace_pid);
 		e = jit_open_file_wanted(path, p->user, &wanted, &jit);
 	}
 	err_free(e);

@@ -34,13 +34,13 @@
 
 /* ---- the list of processes ---- */
 
-struct process *process_add(struct recording *r, pid_t pid, pid_t own)
+struct process *process_add(struct recording *r, pid_t pid, pid_t namespace_pid)
 {
 	struct process *p = calloc(1, sizeof *p);
 	if (!p)
 		return NULL;
 	*p = (struct process){.pid = pid,
-			      .own = own,
+			      .namespace_pid = namespace_pid,
 			      .pidfd = -1,
 			      .rank = -1,
 			      .status = -1,

@@ -18,7 +18,7 @@ struct scripts;
 struct process {
 	struct process *next, *previous; /* in the recording */
 	pid_t pid;                       /* its number as we see it */
-	pid_t own; /* as it sees itself: different in a namespace of its own */
+	pid_t namespace_pid;             /* its number in its own namespace, as it sees itself */
 	pid_t parent;
 	int pidfd;        /* -1: there is none */
 	bool gone;        /* ended, or replaced */
@@ -48,8 +48,8 @@ struct process {
 	struct process_kernel *kernel; /* collect/kernel/state.h */
 };
 
-/* Adds a process; NULL: no memory. `own`: see above. */
-struct process *process_add(struct recording *r, pid_t pid, pid_t own);
+/* Adds a process; NULL: no memory. `namespace_pid`: see above. */
+struct process *process_add(struct recording *r, pid_t pid, pid_t namespace_pid);
 /* Copies what a child has from its parent until it says otherwise. */
 void process_inherit(struct process *p, const struct process *parent);
 bool process_is_alive(const struct process *p);

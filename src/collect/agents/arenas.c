@@ -75,7 +75,7 @@ void arena_each(struct agents *agents, struct arena *a, const struct process *pr
 	for (struct arena_thread *r; left && (r = arena_record(a, chunk)); left--, chunk = next) {
 		next = atomic_load(&r->chunk.next);
 		uint32_t state = atomic_load(&r->state);
-		if (state != ARENA_FREE && (!process || r->process == process->own))
+		if (state != ARENA_FREE && (!process || r->process == process->namespace_pid))
 			each(agents, a, chunk, r, context);
 	}
 }

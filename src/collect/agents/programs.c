@@ -42,25 +42,26 @@ static pid_t innermost(const char *status, const char *key, pid_t otherwise)
 	return number > 0 ? number : otherwise;
 }
 
-static pid_t own_number(pid_t pid)
+/* The number that a process or thread has in its own namespace; 0: it is gone. */
+static pid_t namespace_number(pid_t pid)
 {
 	struct buf text = {0};
 	struct err *e = process_file(pid, "status", &text);
-	pid_t own = e ? 0 : innermost(buf_text(&text), "\nNSpid:", pid);
+	pid_t number = e ? 0 : innermost(buf_text(&text), "\nNSpid:", pid);
 	err_free(e);
 	buf_free(&text);
-	return own;
+	return number;
 }
 
-pid_t program_tid(const struct process *p, pid_t own)
+pid_t program_tid(const struct process *p, pid_t namespace_tid)
 {
-	pid_t *tids = NULL, found = own;
+	pid_t *tids = NULL, found = namespace_tid;
 	size_t count = 0;
-	if (p->own == p->pid)
-		return own;
+	if (p->namespace_pid == p->pid)
+		return namespace_tid;
 	struct err *e = process_tasks(p->pid, &tids, &count);
 	for (size_t i = 0; !e && i < count; i++)
-		if (own_number(tids[i]) == own)
+		if (namespace_number(tids[i]) == namespace_tid)
 			found = tids[i];
 	err_free(e);
 	free(tids);
@@ -93,14 +94,14 @@ static enum answer has_arena(pid_t pid, const struct arena *a)
 }
 
 /* Finds a process of another namespace: it has this pid there, and the arena mapped. */
-static pid_t search(const struct arena *a, pid_t own)
+static pid_t search(const struct arena *a, pid_t namespace_pid)
 {
 	struct dirent *entry;
 	pid_t found = 0;
 	DIR *directory = opendir("/proc");
 	while (directory && !found && (entry = readdir(directory))) {
 		pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
-		if (pid > 0 && own_number(pid) == own && has_arena(pid, a) == YES)
+		if (pid > 0 && namespace_number(pid) == namespace_pid && has_arena(pid, a) == YES)
 			found = pid;
 	}
 	if (directory)
@@ -108,10 +109,10 @@ static pid_t search(const struct arena *a, pid_t own)
 	return found;
 }
 
-static struct process *add(struct agents *agents, struct arena *a, pid_t pid, pid_t own)
+static struct process *add(struct agents *agents, struct arena *a, pid_t pid, pid_t namespace_pid)
 {
 	struct process_agent *agent = calloc(1, sizeof *agent);
-	struct process *p = agent ? process_add(agents->recording, pid, own) : NULL;
+	struct process *p = agent ? process_add(agents->recording, pid, namespace_pid) : NULL;
 	if (!p) {
 		free(agent);
 		return NULL;
@@ -141,13 +142,13 @@ static void watch(struct agents *agents, struct process *p, program_ended *ended
 	err_free(e);
 }
 
-struct process *program_add(struct agents *agents, struct arena *a, pid_t pid, pid_t own,
+struct process *program_add(struct agents *agents, struct arena *a, pid_t pid, pid_t namespace_pid,
 			    program_ended *ended)
 {
-	struct process *p = add(agents, a, pid, own);
+	struct process *p = add(agents, a, pid, namespace_pid);
 	if (!p)
 		return NULL;
-	a->namespaced |= pid != own;
+	a->namespaced |= pid != namespace_pid;
 	watch(agents, p, ended);
 	process_describe(agents->recording, p, true);
 	return p;
@@ -157,21 +158,21 @@ struct process *program_add(struct agents *agents, struct arena *a, pid_t pid, p
 static const struct process *parent_in(const struct arena *a, pid_t parent)
 {
 	for (const struct process *p = a->processes; p; p = p->agent->next)
-		if (p->own == parent)
+		if (p->namespace_pid == parent)
 			return p;
 	return a->processes;
 }
 
-struct process *program_add_forked(struct agents *agents, struct arena *a, pid_t own, pid_t parent,
-				   program_ended *ended)
+struct process *program_add_forked(struct agents *agents, struct arena *a, pid_t namespace_pid,
+				   pid_t parent, program_ended *ended)
 {
 	const struct process *from = parent_in(a, parent);
 	a->namespaced |= parent == 0;
-	enum answer here = a->namespaced ? UNKNOWN : has_arena(own, a);
-	if (own == getpid()) /* we have the arena mapped, too, but are no child */
+	enum answer here = a->namespaced ? UNKNOWN : has_arena(namespace_pid, a);
+	if (namespace_pid == getpid()) /* we have the arena mapped, too, but are no child */
 		here = NO;
-	pid_t pid = a->namespaced ? search(a, own) : own;
-	struct process *p = add(agents, a, pid ? pid : own, own);
+	pid_t pid = a->namespaced ? search(a, namespace_pid) : namespace_pid;
+	struct process *p = add(agents, a, pid ? pid : namespace_pid, namespace_pid);
 	if (!p)
 		return NULL;
 	p->parent = parent;

@@ -62,19 +62,21 @@ static void on_end(void *process)
 	scan_end(process);
 }
 
-struct process *scan_add_program(struct agents *agents, struct arena *a, pid_t pid, pid_t own)
+struct process *scan_add_program(struct agents *agents, struct arena *a, pid_t pid,
+				 pid_t namespace_pid)
 {
-	return program_add(agents, a, pid, own, on_end);
+	return program_add(agents, a, pid, namespace_pid, on_end);
 }
 
 static struct process *process_of(struct agents *agents, struct arena *a,
 				  const struct arena_thread *r)
 {
-	pid_t own = r->process, parent = r->parent;
+	pid_t namespace_pid = r->process, parent = r->parent;
 	for (struct process *p = a->processes; p; p = p->agent->next)
-		if (p->own == own)
+		if (p->namespace_pid == namespace_pid)
 			return p;
-	return own > 0 ? program_add_forked(agents, a, own, parent, on_end) : NULL;
+	return namespace_pid > 0 ? program_add_forked(agents, a, namespace_pid, parent, on_end)
+				 : NULL;
 }
 
 static struct thread *thread_register(struct agents *agents, struct arena *a, uint32_t chunk,
@@ -148,7 +150,8 @@ static void thread_new(struct agents *agents, struct arena *a, uint32_t chunk,
 static bool is_number_taken(const struct arena *a, const struct arena_thread *r)
 {
 	for (size_t i = 0; i < a->thread_count; i++)
-		if (a->threads[i].process->own == r->process && a->threads[i].tid == r->tid)
+		if (a->threads[i].process->namespace_pid == r->process &&
+		    a->threads[i].tid == r->tid)
 			return true;
 	return false;
 }
@@ -202,7 +205,7 @@ static void free_timers(struct arena *a, const struct process *p)
 	uint64_t left = a->size >> ARENA_CHUNK_BITS;
 	uint32_t chunk = atomic_load(&a->header->threads);
 	for (struct arena_thread *r; left && (r = arena_record(a, chunk)); left--) {
-		if (atomic_load(&r->state) == ARENA_FREE && r->process == p->own)
+		if (atomic_load(&r->state) == ARENA_FREE && r->process == p->namespace_pid)
 			atomic_store(&r->timer, 0);
 		chunk = atomic_load(&r->chunk.next);
 	}

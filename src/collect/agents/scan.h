@@ -9,7 +9,8 @@ struct arena;
 struct process;
 
 /* Adds a program that said HELLO. NULL if out of memory. */
-struct process *scan_add_program(struct agents *agents, struct arena *a, pid_t pid, pid_t own);
+struct process *scan_add_program(struct agents *agents, struct arena *a, pid_t pid,
+				 pid_t namespace_pid);
 /* Looks at every record of an arena. */
 void scan_arena(struct agents *agents, struct arena *a);
 /* The same for all arenas. Frees arenas that nobody uses any more. */

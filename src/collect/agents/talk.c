@@ -191,7 +191,7 @@ static void hello(struct agents *agents, const struct client *client, const stru
 	struct process *before = program_find(agents, peer->pid), *p = NULL;
 	const struct library_module *executable = NULL;
 	struct arena *a;
-	pid_t own = request->process > 0 ? request->process : peer->pid;
+	pid_t namespace_pid = request->process > 0 ? request->process : peer->pid;
 	agents->recording->process_count += !before;
 	if (before) { /* exec: the same process, another program */
 		before->replaced = before->gone = true;
@@ -202,7 +202,7 @@ static void hello(struct agents *agents, const struct client *client, const stru
 		refuse(agents, client, e);
 		return;
 	}
-	p = scan_add_program(agents, a, peer->pid, own);
+	p = scan_add_program(agents, a, peer->pid, namespace_pid);
 	if (p && unwind_cpu_for((uint16_t)request->machine))
 		p->machine = (uint16_t)request->machine;
 	e = p ? program_look(agents, p, &executable) : err_new("out of memory");

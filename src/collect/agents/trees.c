@@ -143,7 +143,8 @@ static bool is_worth_keeping(struct recording *recording, struct process *p, con
 {
 	if ((t && t->profile) || sum_samples(recording, record))
 		return true;
-	return record->tid == p->own ? !p->replaced : recording->idle_threads++ < IDLE_MAX;
+	return record->tid == p->namespace_pid ? !p->replaced
+					       : recording->idle_threads++ < IDLE_MAX;
 }
 
 static void count_up(struct recording *recording, struct arena_thread *r, uint64_t partial)

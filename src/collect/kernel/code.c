@@ -9,7 +9,7 @@
  * where the kernel finds free addresses for new mappings (program `mapped` in bpf/sample.bpf.c). If the
  * list of the process has code at these addresses, the sampler stops using the list, and copies stacks
  * until the collector has looked again. The collector may be delayed at any point of a look. So the sampler
- * counts how often the kernel found addresses for a process (struct kernel_room). If the count has not
+ * counts how often the kernel found addresses for a process (struct kernel_mappings). If the count has not
  * changed since before the look, the list is used at once. Otherwise it is used when the records of
  * mapped.c have shown that no library was replaced (code_check_doubtful). If a program chooses the address of a
  * mapping itself, the kernel does not search for one. Such a mapping is known only from the records, a
@@ -63,9 +63,9 @@ struct err *code_open(struct kernel *k)
 {
 	struct kernel_code *code = &k->code;
 	code->spans = object_map(k, "spans", KERNEL_SPANS * sizeof *code->spans);
-	code->rooms = object_map(k, "rooms", KERNEL_ROOMS * sizeof *code->rooms);
+	code->mappings = object_map(k, "mappings", KERNEL_MAPPINGS * sizeof *code->mappings);
 	code->generation = object_map(k, ".data.generation", sizeof *code->generation);
-	if (!code->spans || !code->rooms || !code->generation)
+	if (!code->spans || !code->mappings || !code->generation)
 		return err_errno("cannot map the sampler's memory");
 	*code->generation = 1;
 	return NULL;
@@ -76,8 +76,8 @@ void code_close(struct kernel *k)
 	struct kernel_code *code = &k->code;
 	if (code->spans)
 		munmap(code->spans, KERNEL_SPANS * sizeof *code->spans);
-	if (code->rooms)
-		munmap(code->rooms, KERNEL_ROOMS * sizeof *code->rooms);
+	if (code->mappings)
+		munmap(code->mappings, KERNEL_MAPPINGS * sizeof *code->mappings);
 	if (code->generation)
 		munmap(code->generation, sizeof *code->generation);
 }
@@ -237,14 +237,14 @@ static const struct kernel_list *give_list(struct kernel *k, const struct librar
 /* State of a process before it was looked at. */
 struct before {
 	uint64_t ns;
-	uint32_t changes, found;
+	uint32_t changes, begun;
 };
 
-static struct kernel_room room_of(const struct kernel *k, pid_t pid)
+static struct kernel_mappings mappings_of(const struct kernel *k, pid_t pid)
 {
-	const struct kernel_room *r = &k->code.rooms[(uint32_t)pid % KERNEL_ROOMS];
-	return (struct kernel_room){__atomic_load_n(&r->found, __ATOMIC_SEQ_CST),
-				    __atomic_load_n(&r->taken, __ATOMIC_SEQ_CST)};
+	const struct kernel_mappings *r = &k->code.mappings[(uint32_t)pid % KERNEL_MAPPINGS];
+	return (struct kernel_mappings){__atomic_load_n(&r->begun, __ATOMIC_SEQ_CST),
+					__atomic_load_n(&r->over_code, __ATOMIC_SEQ_CST)};
 }
 
 /* Gives the list of a process to the sampler, unless the process has exec'd since the look began. If the
@@ -256,7 +256,7 @@ static void publish(struct kernel *k, struct process *p, const struct before *be
 	uint64_t flags = k->whole ? BPF_ANY : BPF_EXIST;
 	struct kernel_process now;
 	const struct kernel_list *l = give_list(k, p->list);
-	uint32_t taken = room_of(k, p->pid).taken;
+	uint32_t over_code = mappings_of(k, p->pid).over_code;
 	p->kernel->doubtful_ns = 0;
 	if (!l)
 		return;
@@ -270,7 +270,7 @@ static void publish(struct kernel *k, struct process *p, const struct before *be
 	now.first = l->first;
 	now.count = l->count;
 	now.serial = l->serial;
-	now.taken = taken;
+	now.over_code = over_code;
 	now.jit_low = l->jit_low;
 	now.jit_high = l->jit_high;
 	now.jit_top = l->jit_top;
@@ -279,7 +279,7 @@ static void publish(struct kernel *k, struct process *p, const struct before *be
 	now.doubtful = 1;
 	bpf_map_update_elem(k->processes, &pid, &now, flags);
 	/* From here on the sampler notices if something takes the place of a library. */
-	if (room_of(k, p->pid).found != before->found) {
+	if (mappings_of(k, p->pid).begun != before->begun) {
 		p->kernel->doubtful_ns = now_ns();
 		return;
 	}
@@ -295,7 +295,7 @@ void code_check_doubtful(struct kernel *k, struct process *p)
 		return;
 	if (p->gone || bpf_map_lookup_elem(k->processes, &pid, &now) || !now.doubtful) {
 		p->kernel->doubtful_ns = 0;
-	} else if (now.taken != room_of(k, p->pid).taken ||
+	} else if (now.over_code != mappings_of(k, p->pid).over_code ||
 		   mapped_replaced(k, p->pid, p->kernel->list_ns, now_ns())) {
 		p->kernel->doubtful_ns = 0;
 		p->kernel->unlooked = true;
@@ -427,7 +427,7 @@ static void look(struct kernel *k, struct process *p, bool ask, bool unready_too
 	if (bpf_map_lookup_elem(k->processes, &pid, &now))
 		now.changes = 0;
 	const struct library_list *list = p->list;
-	struct before before = {now_ns(), now.changes, room_of(k, p->pid).found};
+	struct before before = {now_ns(), now.changes, mappings_of(k, p->pid).begun};
 	bool noted = !ask && look_at_noted(k, p, unready_too, &e);
 	if (!noted) {
 		const struct library_question q = {
@@ -488,7 +488,7 @@ void code_stop_copies(struct kernel *k, struct process *p)
 	if (!known) /* nobody can read its memory map */
 		now = (struct kernel_process){.serial = ++k->code.serial,
 					      .changes = p->kernel->changes,
-					      .taken = room_of(k, p->pid).taken};
+					      .over_code = mappings_of(k, p->pid).over_code};
 	now.resigned = 1;
 	bpf_map_update_elem(k->processes, &pid, &now, known ? BPF_EXIST : BPF_ANY);
 }

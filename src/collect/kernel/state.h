@@ -184,7 +184,7 @@ struct kernel_tables {             /* tables.c: unwind tables in the sampler's m
 
 struct kernel_code {               /* code.c: lists in the sampler's memory */
 	struct kernel_span *spans; /* memory of the BPF maps */
-	struct kernel_room *rooms;
+	struct kernel_mappings *mappings;
 	uint32_t *generation; /* changes when ids of modules get new meanings */
 	uint32_t spans_used, serial;
 	struct kernel_list lists[KERNEL_LISTS];

@@ -42,18 +42,18 @@ CHECKED int is_listed(struct kernel_process *process, uint64_t start, uint64_t e
 	return s && s->start < end && s->end > start && !(s->flags & KERNEL_SPAN_JIT);
 }
 
-INLINE struct kernel_room *room_of(uint32_t tgid)
+INLINE struct kernel_mappings *mappings_of(uint32_t tgid)
 {
-	uint32_t at = tgid & (KERNEL_ROOMS - 1);
-	return bpf_map_lookup_elem(&rooms, &at);
+	uint32_t at = tgid & (KERNEL_MAPPINGS - 1);
+	return bpf_map_lookup_elem(&mappings, &at);
 }
 
 /* Returns the serial of the list that the process is to be walked with; 0: there is none, or it may be
    out of date. */
 INLINE uint32_t list_of(const struct kernel_process *process, uint32_t tgid)
 {
-	struct kernel_room *room = room_of(tgid);
-	bool good = room && process && !process->doubtful && process->taken == room->taken;
+	struct kernel_mappings *its = mappings_of(tgid);
+	bool good = its && process && !process->doubtful && process->over_code == its->over_code;
 	return good ? process->serial : 0;
 }
 

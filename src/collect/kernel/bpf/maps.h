@@ -151,11 +151,11 @@ struct {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, KERNEL_ROOMS);
+	__uint(max_entries, KERNEL_MAPPINGS);
 	__uint(map_flags, BPF_F_MMAPABLE);
 	__type(key, uint32_t);
-	__type(value, struct kernel_room);
-} rooms SEC(".maps");
+	__type(value, struct kernel_mappings);
+} mappings SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);

@@ -501,10 +501,10 @@ int BPF_PROG(forked, struct task_struct *parent, struct task_struct *child)
 		struct pt_regs___kernel *regs = (void *)bpf_task_pt_regs(parent);
 		if (process)
 			copy = *process;
-		struct kernel_room *room = room_of(to);
+		struct kernel_mappings *its = mappings_of(to);
 		copy.serial = list_of(process, from);
 		copy.doubtful = 0;
-		copy.taken = room ? room->taken : 0;
+		copy.over_code = its ? its->over_code : 0;
 		copy.born_pc = CPU_PC(regs);
 		copy.born_sp = CPU_SP(regs);
 		bpf_map_update_elem(&processes, &to, &copy, BPF_ANY);
@@ -528,9 +528,9 @@ SEC("tp_btf/sched_process_exec") int BPF_PROG(executed, struct task_struct *task
 	struct kernel_task t;
 	if (!process && !settings.whole)
 		return 0;
-	struct kernel_room *room = room_of(id);
-	if (room) /* a list that is being given just now is of the old program */
-		__sync_fetch_and_add(&room->taken, 1);
+	struct kernel_mappings *its = mappings_of(id);
+	if (its) /* a list that is being given just now is of the old program */
+		__sync_fetch_and_add(&its->over_code, 1);
 	none.changes = (process ? process->changes : 0) + 1;
 	bpf_map_update_elem(&processes, &id, &none, BPF_ANY);
 	fill_task(&t, KERNEL_EXEC, task);
@@ -547,13 +547,13 @@ SEC("tp_btf/vm_unmapped_area")
 int BPF_PROG(mapped, unsigned long address, struct vm_unmapped_area_info *info)
 {
 	uint32_t tgid = (uint32_t)(bpf_get_current_pid_tgid() >> 32);
-	struct kernel_room *room = room_of(tgid);
-	if (!room)
+	struct kernel_mappings *its = mappings_of(tgid);
+	if (!its)
 		return 0;
-	__sync_fetch_and_add(&room->found, 1);
+	__sync_fetch_and_add(&its->begun, 1);
 	struct kernel_process *process = bpf_map_lookup_elem(&processes, &tgid);
 	if (process && process->serial && is_listed(process, address, address + info->length))
-		__sync_fetch_and_add(&room->taken, 1);
+		__sync_fetch_and_add(&its->over_code, 1);
 	return 0;
 }
 

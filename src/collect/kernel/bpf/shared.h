@@ -5,7 +5,7 @@
  * the BPF maps, and the records that come out of the ring.
  *
  *    processes: tgid -> struct kernel_process      which processes to sample, and where their code is
- *    rooms: struct kernel_room[]                   how often they were given addresses for mappings
+ *    mappings: struct kernel_mappings[]            how many mappings processes have begun
  *    spans: struct kernel_span[]                   lists of code in memory, one after another
  *    modules: id -> struct kernel_module           where the table of a module is
  *    shards: words[]                               of tables: pages and rows, as in unwind/table.h;
@@ -46,7 +46,8 @@
 #define KERNEL_RULES 65536u   /* 3600 tables of Debian's programs have 24 000 different rules */
 #define KERNEL_MODULES 32768u /* ids are smaller */
 #define KERNEL_PROCESSES 65536u
-#define KERNEL_ROOMS 16384u /* a power of two; several processes may share one, by their numbers */
+#define KERNEL_MAPPINGS \
+	16384u /* a power of two; several processes may share one, by their numbers */
 #define KERNEL_SHARDS 4096u
 #define KERNEL_SHARD (4u << 20) /* bytes; larger if it is made for a larger table */
 #define KERNEL_BLOCK 16u        /* words in one value of a shard */
@@ -113,8 +114,8 @@ struct kernel_module {
 struct kernel_process {
 	uint32_t first, count; /* its spans */
 	uint32_t serial; /* of the list; 0: not known yet, samples are left to the collector */
-	/* As in its kernel_room; if it differs, a library of the list may be gone. */
-	uint32_t taken;
+	/* As in its kernel_mappings; if it differs, a library of the list may be gone. */
+	uint32_t over_code;
 	uint32_t doubtful; /* a library may have gone since the list was made: it is not used yet */
 	/* Code of no module stays unknown: it is not worth a copy of the stack. */
 	uint32_t resigned;
@@ -133,13 +134,13 @@ struct kernel_script {    /* an interpreter: processes that have it at the same 
 	uint32_t code_name, code_file, code_line, code_lines; /* as in struct python */
 };
 
-/* How often the kernel has found free addresses for a mapping of a process. Only the sampler changes it,
-   and only counts up. So the collector, which gives a list meanwhile, can neither miss a change nor
-   overwrite it. */
-struct kernel_room {
-	uint32_t found;
-	/* Of these, where its list had code: a library is gone. Each exec counts, too. */
-	uint32_t taken;
+/* How many mappings a process has begun: how often the kernel has found free addresses for one. Only the
+   sampler changes it, and only counts up. So the collector, which gives a list meanwhile, can neither miss a
+   change nor overwrite it. */
+struct kernel_mappings {
+	uint32_t begun;
+	/* Of these, at addresses where its list had code: a library is gone. Each exec counts, too. */
+	uint32_t over_code;
 };
 
 /* Three places and how often they were sampled. The collector finds the code by the serial of the

@@ -250,7 +250,7 @@ static void write_note(struct session *s, struct profile *p)
 	note_error(&note, s->recording.notes.restricted_programs,
 		   "programs were sampled only until they restricted their system calls (seccomp)",
 		   "--collector=kernel samples all");
-	note_error(&note, s->recording.notes.outside_threads,
+	note_error(&note, s->recording.notes.own_code_threads,
 		   "threads were not sampled while the kernel worked for them",
 		   "there is too little memory that perf may keep (kernel.perf_event_mlock_kb, "
 		   "ulimit -l), or too few files (ulimit -n)");

@@ -120,7 +120,7 @@ struct recording {
 	unsigned process_count, thread_count, idle_threads;
 	struct {
 		unsigned unsampled_threads, refused_processes, go_programs, damaged_trees, unkept;
-		unsigned restricted_programs, lost_maps, outside_threads;
+		unsigned restricted_programs, lost_maps, own_code_threads;
 		const char *nameless_kernel; /* why the kernel's functions have no names */
 		int unsampled_error;
 		char go_name[64];

@@ -78,7 +78,7 @@ static enum walk_end walk(struct walk w, bool pointer, const struct stack_code *
 			end = pointer_step(&w, &code, reader) ? WALK_ON : WALK_BAD_FRAME;
 		else
 			end = step(&w, &code, reader);
-		if (end == WALK_ON && w.exact && in->inside && is_ours(&w, reader))
+		if (end == WALK_ON && w.exact && in->in_kernel && is_ours(&w, reader))
 			*count = 0;
 	} while (end == WALK_ON);
 	bool sure = !in->late || !*in->late || (w.recipe && w.recipe->cfa == RECIPE_ROOT);
@@ -93,8 +93,8 @@ static enum walk_end walk(struct walk w, bool pointer, const struct stack_code *
 static bool is_returning(const struct stack_code *code, const struct walk *w)
 {
 	const struct walk_module *m = walk_find_module(&code->space, w->pc - 1);
-	const struct recipe *r = m && code->inside ? table_find(&m->table, w->pc - 1 - m->bias)
-						   : NULL;
+	const struct recipe *r = m && code->in_kernel ? table_find(&m->table, w->pc - 1 - m->bias)
+						      : NULL;
 	return r && r->cfa == RECIPE_SIGNAL && r->cfa_add != RECIPE_RETURNED;
 }
 
@@ -104,7 +104,7 @@ static bool is_leaving(const struct stack_code *code, const struct walk *w,
 		       const struct walk_reader *reader)
 {
 	uint64_t pc;
-	return code->inside &&
+	return code->in_kernel &&
 	       reader->word(reader->context, w->sp + w->cpu->call_pushes + w->cpu->signal_pc,
 			    &pc) &&
 	       pc == w->pc;

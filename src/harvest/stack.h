@@ -14,7 +14,7 @@ struct stack_code {
 	/* The memory map was read after the sample, and no earlier list explains the stack: where there
 	   is no code now, there was none. */
 	bool fresh;
-	bool inside; /* the kernel was at work for the thread */
+	bool in_kernel; /* the kernel may have been at work for the thread */
 	/* True, at the end of a walk, if the reader gave words of a later time. Then a path is complete
 	   only if it ends in code that is known to be outermost, and not by a zero. NULL: never. */
 	const bool *late;

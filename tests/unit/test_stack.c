@@ -26,11 +26,11 @@ static bool read_stack(void *context, uint64_t address, uint64_t *out)
 }
 
 /* Walks with no code at all known. */
-static enum walk_end walk(uint16_t machine, bool inside, uint64_t *keys, uint32_t *count)
+static enum walk_end walk(uint16_t machine, bool in_kernel, uint64_t *keys, uint32_t *count)
 {
 	const struct unwind_cpu *cpu = unwind_cpu_for(machine);
 	const struct walk_reader reader = {read_stack, NULL};
-	const struct stack_code code = {.inside = inside};
+	const struct stack_code code = {.in_kernel = in_kernel};
 	uint64_t registers[32] = {0};
 	registers[cpu->sp] = SP;
 	return stack_walk(&code, machine, registers, PC, &reader, keys, MAX, count);

@@ -2,17 +2,18 @@
 /*
  * The sampler by agents: the functions of collect/sampler.h. The parts are:
  *
- *    door.c       how agents find us
- *    talk.c       what they say: HELLO and MODULES
- *    bell.c       what they ring when there is something to look at
- *    scan.c       looks at the arenas: threads come and go, copies were left
- *    programs.c   the processes that count in an arena
- *    arenas.c     the memory that they count in
- *    sampling.c   the perf events of a thread
- *    inside.c     samples that come while the kernel works for a thread; inside_ring.c: their rings
- *    copies.c     samples that a target could not walk itself, and left for us with a copy of its stack
- *    trees.c      from a thread's tree to the profile
- *    times.c      the time lines of threads
+ *    door.c          how agents find us
+ *    talk.c          what they say: HELLO and MODULES
+ *    bell.c          what they ring when there is something to look at
+ *    scan.c          looks at the arenas: threads come and go, copies were left
+ *    programs.c      the processes that count in an arena
+ *    arenas.c        the memory that they count in
+ *    sampling.c      the perf events of a thread
+ *    unsignalled.c   samples that come while the kernel works for a thread; sample_ring.c: their rings
+ *    copies.c        samples that a target could not walk itself, and left for us with a copy of its stack
+ *    trees.c         from a thread's tree to the profile
+ *    times.c         the time lines of threads
+ *    interpreted.c   Python's functions, which an agent puts into its trees
  */
 #include <poll.h>
 #include <stdlib.h>
@@ -23,13 +24,13 @@
 #include "collect/agents/bell.h"
 #include "collect/agents/copies.h"
 #include "collect/agents/door.h"
-#include "collect/agents/inside.h"
 #include "collect/agents/sampling.h"
 #include "collect/agents/scan.h"
 #include "collect/agents/state.h"
 #include "collect/agents/talk.h"
 #include "collect/agents/times.h"
 #include "collect/agents/trees.h"
+#include "collect/agents/unsignalled.h"
 #include "collect/sampler.h"
 #include "harvest/inner.h"
 #include "harvest/recording.h"
@@ -51,9 +52,9 @@ static void on_bell(void *self)
 	atomic_store(&agents->bell.pause_us, pause > 100 ? (uint32_t)pause : 100);
 }
 
-static void on_inside(void *self)
+static void on_unsignalled(void *self)
 {
-	inside_hear(self);
+	unsignalled_hear(self);
 	copies_walk(self, scan_briefly);
 }
 
@@ -64,7 +65,7 @@ static void on_knock(void *self)
 
 /* While tables are made, new threads are sampled, and copies are taken out of the arenas. Everything
    else waits. */
-enum { UNTIL, BELL, INSIDE, HEARD };
+enum { UNTIL, BELL, UNSIGNALLED, HEARD };
 
 struct waiting {
 	struct agents *agents;
@@ -75,8 +76,8 @@ struct waiting {
 static void meanwhile(void *context)
 {
 	struct waiting *w = context;
-	if (w->ready[INSIDE].revents)
-		inside_hear(w->agents);
+	if (w->ready[UNSIGNALLED].revents)
+		unsignalled_hear(w->agents);
 	if (!w->ready[BELL].revents)
 		return;
 	w->rung = true;
@@ -90,7 +91,7 @@ static bool wait_for_tables(void *self, int until, const char *what)
 	struct waiting w = {.agents = agents,
 			    .ready = {[UNTIL] = {until, POLLIN, 0},
 				      [BELL] = {agents->bell.ring, POLLIN, 0},
-				      [INSIDE] = {inside_fd(agents), POLLIN, 0}}};
+				      [UNSIGNALLED] = {unsignalled_fd(agents), POLLIN, 0}}};
 	bool done = recording_wait(agents->recording, what, w.ready, HEARD, meanwhile, &w);
 	if (w.rung)
 		bell_ring_again(&agents->bell);
@@ -105,16 +106,16 @@ static struct err *open_watched(struct agents *agents)
 	if (!e)
 		e = door_open(&agents->door, agents->recording->options.agent);
 	if (!e)
-		e = inside_start(agents);
+		e = unsignalled_start(agents);
 	agents->bell.watch = (struct watch){on_bell, agents};
 	agents->door.watch = (struct watch){on_knock, agents};
-	agents->inside.watch = (struct watch){on_inside, agents};
+	agents->unsignalled.watch = (struct watch){on_unsignalled, agents};
 	if (!e)
 		e = loop_watch(agents->loop, agents->bell.ring, &agents->bell.watch);
 	if (!e)
 		e = loop_watch(agents->loop, agents->door.listener, &agents->door.watch);
-	if (!e && agents->inside.rings)
-		e = loop_watch(agents->loop, inside_fd(agents), &agents->inside.watch);
+	if (!e && agents->unsignalled.rings)
+		e = loop_watch(agents->loop, unsignalled_fd(agents), &agents->unsignalled.watch);
 	return e;
 }
 
@@ -150,7 +151,7 @@ static void close_agents(void *self)
 	struct agents *agents = self;
 	leave_targets(agents);
 	bell_close(&agents->bell);
-	inside_stop(agents);
+	unsignalled_stop(agents);
 	times_close(agents);
 	free(agents);
 }

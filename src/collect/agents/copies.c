@@ -2,8 +2,8 @@
 /*
  * Copies: samples that a target could not walk, because they met code of no module in its list. The code may
  * be a library that was loaded a moment ago, or made at run time. The target leaves registers and stack. We
- * read the process's memory map again, tell the target the new list, and walk the copy. Copies of inside.c
- * are walked here, too.
+ * read the process's memory map again, tell the target the new list, and walk the copy. The samples of
+ * unsignalled.c are walked here, too.
  *
  * A walk may have to wait for seconds until a new module's table is built, and the arena has room for few
  * copies. So copies are first taken out of the arena (copies_take_out), also while tables are built. Then they
@@ -27,8 +27,8 @@
 #include "base/err.h"
 #include "cct/cct.h"
 #include "collect/agents/arenas.h"
-#include "collect/agents/inside_ring.h"
 #include "collect/agents/programs.h"
+#include "collect/agents/sample_ring.h"
 #include "collect/agents/state.h"
 #include "collect/agents/trees.h"
 #include "harvest/harvest.h"
@@ -70,7 +70,7 @@ struct sample {
 	uint64_t registers[CPU_REGISTERS];
 	uint64_t pc, address, size; /* address, size: of the stack */
 	bool cut;                   /* the stack goes on beyond the copy */
-	bool inside;                /* it came while the kernel worked for the thread */
+	bool unsignalled;           /* it came without a signal: see unsignalled.c */
 	/* Bytes of the stack that are from the moment of the sample; the rest was read later. */
 	uint64_t copied;
 	struct mark mark; /* to read more of the stack later */
@@ -322,7 +322,7 @@ void copies_take_out(struct agents *agents, struct arena *a, struct process *p, 
 }
 
 /* Without memory, the path ends at the program's call. */
-static void keep_inner(struct copies *u, struct sample *sample, const struct inside_copy *copy)
+static void keep_inner(struct copies *u, struct sample *sample, const struct ring_copy *copy)
 {
 	size_t size = copy->inner_count * sizeof *copy->inner;
 	sample->inner = size ? malloc(size) : NULL;
@@ -334,7 +334,7 @@ static void keep_inner(struct copies *u, struct sample *sample, const struct ins
 }
 
 bool copies_add(struct agents *agents, struct arena *a, uint32_t owner,
-		const struct arena_copy *from, const struct inside_copy *copy)
+		const struct arena_copy *from, const struct ring_copy *copy)
 {
 	struct thread *t = arena_thread_of(a, owner);
 	const struct arena_thread *record = arena_record(a, owner);
@@ -350,7 +350,7 @@ bool copies_add(struct agents *agents, struct arena *a, uint32_t owner,
 					 (struct source){.flat = copy->stack});
 	if (!sample)
 		return false;
-	sample->inside = true;
+	sample->unsignalled = true;
 	sample->copied = copy->copied;
 	keep_inner(agents->copies, sample, copy);
 	if (from->cut)
@@ -468,7 +468,7 @@ static enum walk_end walk_with(struct agents *agents, struct sample *sample,
 	struct beyond beyond;
 	struct walk_reader reader = {read_word, &beyond};
 	struct stack_code code = {.fresh = fresh,
-				  .inside = sample->inside,
+				  .in_kernel = sample->unsignalled,
 				  .late = &beyond.late,
 				  .task = p->gone || p->foreign ? 0 : p->pid};
 	beyond.sample = sample;
@@ -513,7 +513,7 @@ static void walk_one(struct agents *agents, struct sample *sample, struct path *
 	if (is_unknown(path)) /* as far as the present list goes */
 		path->end = walk_with(agents, sample, p->list, p->looked_ns >= sample->kept_ns,
 				      path);
-	if (is_unknown(path) && !sample->inside)
+	if (is_unknown(path) && !sample->unsignalled)
 		tell_in_vain(sample);
 	if (path->end == WALK_BAD_MEMORY && sample->cut)
 		path->end = WALK_NO_STACK;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /* Copies: samples that a target or the kernel left for us to walk, with registers and stack. scan.c and
-   inside.c add them; scan.c and agents.c have them walked. */
+   unsignalled.c add them; scan.c and agents.c have them walked. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -11,7 +11,7 @@ struct agents;
 struct arena;
 struct arena_copy;
 struct arena_thread;
-struct inside_copy;
+struct ring_copy;
 struct process;
 
 /* Whether the record has copies. */
@@ -21,7 +21,7 @@ void copies_take_out(struct agents *agents, struct arena *a, struct process *p, 
 		     struct arena_thread *record);
 /* Adds a copy that came from the kernel; `from` describes it, too. False if there is no room. */
 bool copies_add(struct agents *agents, struct arena *a, uint32_t owner,
-		const struct arena_copy *from, const struct inside_copy *copy);
+		const struct arena_copy *from, const struct ring_copy *copy);
 /* Walks all copies that were taken. `meanwhile` is called now and then. Pointers to threads (struct
    thread) are invalid afterwards. */
 void copies_walk(struct agents *agents, void (*meanwhile)(struct agents *agents));

@@ -7,7 +7,7 @@
  * opened twice:
  *
  *    in the thread's own code     a signal to the thread; it can only come there
- *    while the kernel works       no signal: registers and stack come to us, see inside.c
+ *    while the kernel works       no signal: registers and stack come to us, see unsignalled.c
  *
  * An event that the CPU counts takes a counter for each of the two. If the CPU has too few, all samples of
  * the event come to us, and one counter is enough.
@@ -54,8 +54,8 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "collect/agents/arenas.h"
-#include "collect/agents/inside.h"
 #include "collect/agents/state.h"
+#include "collect/agents/unsignalled.h"
 #include "collect/events.h"
 #include "harvest/process.h"
 #include "harvest/recording.h"
@@ -176,8 +176,8 @@ static void tally_events(const struct agents *agents, const struct events *e, st
 {
 	for (size_t i = 0; e->open && i < agents->recording->options.event_count; i++) {
 		tally_one(e->periodic[i], &tallies[i]);
-		if (e->inside && !agents->recording->options.events[i].clock)
-			tally_one(inside_event(e->inside, i), &tallies[i]);
+		if (e->unsignalled && !agents->recording->options.events[i].clock)
+			tally_one(unsignalled_event(e->unsignalled, i), &tallies[i]);
 	}
 }
 
@@ -189,23 +189,23 @@ static void close_events(struct agents *agents, struct events *e)
 	for (size_t i = 0; i < agents->recording->options.event_count; i++)
 		close_one(&e->periodic[i]);
 	close_one(&e->once);
-	inside_close(agents, e->inside);
-	e->inside = NULL;
+	unsignalled_close(agents, e->unsignalled);
+	e->unsignalled = NULL;
 	e->open = false;
 }
 
 /* Opens the events that bring no signal. */
-static void prepare_inside(struct agents *agents, pid_t tid, bool by_chance, struct events *e)
+static void prepare_unsignalled(struct agents *agents, pid_t tid, bool by_chance, struct events *e)
 {
 	uint64_t periods[ARENA_METRICS_MAX];
 	for (size_t i = 0; i < agents->recording->options.event_count; i++)
 		periods[i] = later_period(agents, agents->recording->options.events[i].period,
 					  false);
-	e->inside = inside_open(
+	e->unsignalled = unsignalled_open(
 		agents, tid, periods,
 		by_chance ? 1 + random_below(agents, agents->recording->options.events[0].period)
 			  : 0);
-	agents->recording->notes.outside_threads += !e->inside && errno != ESRCH;
+	agents->recording->notes.own_code_threads += !e->unsignalled && errno != ESRCH;
 }
 
 /* Opens all events of a thread, not enabled. On errors see errno. */
@@ -218,10 +218,10 @@ static bool prepare_all(struct agents *agents, pid_t tid, bool split, struct eve
 	for (size_t i = 0; i < count; i++)
 		e->periodic[i] = -1;
 	if (split)
-		prepare_inside(agents, tid, by_chance, e);
+		prepare_unsignalled(agents, tid, by_chance, e);
 	for (size_t i = 0; i < count; i++) {
 		uint64_t period = agents->recording->options.events[i].period;
-		if (e->inside && inside_takes_all(agents, i))
+		if (e->unsignalled && unsignalled_takes_all(agents, i))
 			continue;
 		e->periodic[i] = prepare(agents, tid, i, (int)i,
 					 later_period(agents, period, !split), split);
@@ -290,14 +290,14 @@ static bool open_all(struct agents *agents, const struct process *p, pid_t tid, 
 		ioctl(e->once, PERF_EVENT_IOC_REFRESH, 1);
 	for (size_t i = 0; i < agents->recording->options.event_count; i++)
 		ioctl(e->periodic[i], PERF_EVENT_IOC_ENABLE, 0);
-	if (e->inside)
-		inside_enable(e->inside);
+	if (e->unsignalled)
+		unsignalled_enable(e->unsignalled);
 	return true;
 }
 
 bool sampling_is_split(const struct agents *agents, const struct process *p)
 {
-	return agents->inside.rings && p->machine == native_machine;
+	return agents->unsignalled.rings && p->machine == native_machine;
 }
 
 bool sampling_signals_bring_all(const struct agents *agents, const struct process *p,
@@ -341,8 +341,8 @@ void sampling_open(struct agents *agents, struct thread *t)
 	} else if (!agents->recording->options.timers) {
 		open_all(agents, p, t->tid, &t->events);
 	}
-	if (t->events.open && t->events.inside)
-		inside_adopt(agents, t->events.inside, p->agent->arena, t->chunk);
+	if (t->events.open && t->events.unsignalled)
+		unsignalled_adopt(agents, t->events.unsignalled, p->agent->arena, t->chunk);
 	read_name(agents, t);
 }
 
@@ -391,20 +391,21 @@ static void change_period(struct agents *agents, struct thread *t, size_t event,
 							      &t->swings[i][event], samples)
 					       : later_period(agents, e->period, !split);
 	ioctl(t->events.periodic[event], PERF_EVENT_IOC_PERIOD, &periods[0]);
-	if (t->events.inside)
-		inside_change_period(t->events.inside, event, periods[1]);
+	if (t->events.unsignalled)
+		unsignalled_change_period(t->events.unsignalled, event, periods[1]);
 }
 
-static uint64_t samples_inside(const struct thread *t)
+static uint64_t unsignalled_so_far(const struct thread *t)
 {
-	return t->events.open && t->events.inside ? inside_samples(t->events.inside) : 0;
+	return t->events.open && t->events.unsignalled ? unsignalled_samples(t->events.unsignalled)
+						       : 0;
 }
 
 /* Reads the thread's name again and changes its periods, if it had enough samples or it is time. Returns
    whether it was due. */
 static bool attend(struct agents *agents, struct thread *t, struct arena_thread *r, uint64_t now)
 {
-	uint64_t samples = samples_inside(t);
+	uint64_t samples = unsignalled_so_far(t);
 	for (size_t i = 0; i < agents->recording->options.event_count; i++)
 		samples += atomic_load_explicit(&r->samples[i], memory_order_relaxed);
 	if (samples - t->samples < CHANGE_SAMPLES && now - t->attended_ns < NAME_NS)
@@ -430,8 +431,9 @@ static void renew_clock(struct agents *agents, struct thread *t)
 	close_events(agents, &t->events);
 	if (open_all(agents, t->process, t->tid, &fresh)) {
 		t->events = fresh;
-		if (fresh.inside)
-			inside_adopt(agents, fresh.inside, t->process->agent->arena, t->chunk);
+		if (fresh.unsignalled)
+			unsignalled_adopt(agents, fresh.unsignalled, t->process->agent->arena,
+					  t->chunk);
 	}
 	t->clock_known = false;
 	t->clock_renewed += t->clock_renewed < SILENT_MAX;
@@ -444,8 +446,8 @@ static void end_chance(struct events *e, uint64_t period)
 	if (e->once < 0 || !tally_read(e->periodic[0], &now) || now.count < 2 * period)
 		return;
 	close_one(&e->once);
-	if (e->inside)
-		inside_end_chance(e->inside);
+	if (e->unsignalled)
+		unsignalled_end_chance(e->unsignalled);
 }
 
 /* Reopens a clock that runs on without samples. Whatever the reason is, that may help. */
@@ -456,7 +458,7 @@ static void watch_clock(struct agents *agents, struct thread *t, const struct ar
 	struct events *e = &t->events;
 	struct tally_reading now;
 	uint64_t samples = atomic_load_explicit(&r->samples[0], memory_order_relaxed) +
-			   samples_inside(t);
+			   unsignalled_so_far(t);
 	if (!e->open || !event->clock)
 		return;
 	end_chance(e, event->period);

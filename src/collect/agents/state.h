@@ -21,8 +21,8 @@
 #include "collect/tally.h"
 #include "safe/arena.h"
 
-struct inside;
-struct inside_rings;
+struct unsignalled;
+struct sample_rings;
 struct process;
 struct recording;
 struct times;
@@ -39,8 +39,8 @@ struct client { /* talk.c: a connection from an agent */
 struct events { /* sampling.c: the events of a thread, as descriptors */
 	bool open;
 	int periodic[ARENA_METRICS_MAX];
-	int once;              /* the first event's sample by chance; -1: none (any more) */
-	struct inside *inside; /* NULL: none */
+	int once; /* the first event's sample by chance; -1: none (any more) */
+	struct unsignalled *unsignalled; /* those that send no signal; NULL: none */
 };
 
 struct process_agent {      /* scan.c: the agent's part of a process */
@@ -128,11 +128,11 @@ struct agents {
 		struct tally tallies[ARENA_METRICS_MAX]; /* of events that are closed */
 	} sampling;
 
-	struct { /* inside.c */
+	struct { /* unsignalled.c */
 		struct watch watch;
-		struct inside_rings *rings; /* NULL: there are none */
+		struct sample_rings *rings; /* NULL: there are none */
 		/* The CPU has too few counters to count each event twice. */
 		bool few_counters;
 		size_t count; /* threads that have a ring */
-	} inside;
+	} unsignalled;
 };

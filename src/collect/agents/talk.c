@@ -16,11 +16,11 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "collect/agents/arenas.h"
-#include "collect/agents/inside.h"
 #include "collect/agents/programs.h"
 #include "collect/agents/sampling.h"
 #include "collect/agents/scan.h"
 #include "collect/agents/state.h"
+#include "collect/agents/unsignalled.h"
 #include "harvest/process.h"
 #include "harvest/recording.h"
 #include "library/library.h"
@@ -227,7 +227,7 @@ static void modules(struct agents *agents, const struct client *client, const st
 	struct process *p = program_find(agents, peer->pid);
 	if (p)
 		p->useless = 0;
-	inside_take_all(agents);
+	unsignalled_take_all(agents);
 	for (struct arena *a = agents->arenas; a; a = a->next)
 		if (!p || a == p->agent->arena) /* else it is a child that we have not seen yet */
 			scan_arena(agents, a);

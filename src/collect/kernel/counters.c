@@ -57,7 +57,7 @@ static struct err *add(struct kernel *k, struct process *p, uint64_t place, uint
 {
 	uint32_t event = KERNEL_COUNTER_EVENT(place), thread;
 	uint64_t address = place & CCT_ADDRESS, key = cct_key(false, CCT_KERNEL, address);
-	if (serial != KERNEL_INSIDE && !find(k, serial, address, &key))
+	if (serial != KERNEL_SERIAL_KERNEL && !find(k, serial, address, &key))
 		return waiting_count(k, p, address, event, count);
 	struct err *e = tasks_place_process(k, p, &thread);
 	return e ? e : frames_count_place(k, p, thread, key, event, count);

@@ -9,19 +9,20 @@
  * In this folder "the sampler" is the BPF program, and "we" are the collector: the process that loads the
  * program and reads what it sends.
  *
- *    kernel.c     implements collect/sampler.h: what is done in which order
- *    can.c        what is missing if it cannot sample;  age.c: whether the kernel is new enough
- *    object.c     the BPF program, and its memory
- *    cpus.c       the events on each CPU;  periods.c: their periods, never quite in step with anything
- *    reader.c     empties the ring, whatever else there is to do
- *    mapped.c     notes what processes map, for those that end before we look
- *    tasks.c      processes and threads, as they come and go
- *    code.c       tells the sampler what code is where: modules, lists
- *    tables.c     tells it how to unwind that code
- *    paths.c      adds the paths that the sampler has walked to the profile's tree, by frames.c
- *    waiting.c    keeps stacks that it could only copy (copy.c);  walks.c walks them when their code is known
- *    counters.c   takes samples that it only counts
- *    cost.c       measures what a sample costs
+ *    kernel.c         implements collect/sampler.h: what is done in which order
+ *    can.c            what is missing if it cannot sample;  age.c: whether the kernel is new enough
+ *    object.c         the BPF program, and its memory
+ *    cpus.c           the events on each CPU;  periods.c: their periods, never quite in step with anything
+ *    reader.c         empties the ring, whatever else there is to do
+ *    mapped.c         notes what processes map, for those that end before we look
+ *    tasks.c          processes and threads, as they come and go
+ *    code.c           tells the sampler what code is where: modules, lists
+ *    tables.c         tells it how to unwind that code
+ *    paths.c          adds the paths that the sampler has walked to the profile's tree, by frames.c
+ *    waiting.c        keeps stacks that it could only copy (copy.c);  walks.c walks them when their code is known
+ *    counters.c       takes samples that it only counts
+ *    interpreters.c   tells it where Python keeps its calls, and takes those that it has read
+ *    cost.c           measures what a sample costs
  *
  * A recording of the whole machine uses the same program. It samples every thread that runs, and adds the
  * kernel's own frames behind those of the process. Nearly all processes do nothing that matters. So nothing

@@ -90,7 +90,8 @@ INLINE void count(struct bpf_perf_event_data *context, struct kernel_process *pr
 {
 	struct kernel_turn *turn = bpf_map_lookup_elem(&turns, &cpu);
 	uint64_t pc = CPU_EVENT_PC(&context->regs);
-	uint32_t serial = CPU_IN_KERNEL(&context->regs) ? KERNEL_INSIDE : list_of(process, tgid);
+	uint32_t serial = CPU_IN_KERNEL(&context->regs) ? KERNEL_SERIAL_KERNEL
+							: list_of(process, tgid);
 	if (!turn)
 		return;
 	if (!serial) {

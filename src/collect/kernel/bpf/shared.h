@@ -149,11 +149,11 @@ struct kernel_mappings {
 struct kernel_counters {
 	uint64_t places[KERNEL_WAYS]; /* KERNEL_COUNTER_PLACE */
 	uint32_t processes[KERNEL_WAYS];
-	uint32_t serials[KERNEL_WAYS]; /* KERNEL_INSIDE: the place is in the kernel */
+	uint32_t serials[KERNEL_WAYS]; /* KERNEL_SERIAL_KERNEL: the place is in the kernel */
 	uint32_t counts[KERNEL_WAYS];
 	uint32_t next; /* which one must go next if there is no room */
 };
-#define KERNEL_INSIDE UINT32_MAX
+#define KERNEL_SERIAL_KERNEL UINT32_MAX
 #define KERNEL_COUNTER_PLACE(address, event, changes)                                           \
 	(((address) & ((1ull << KERNEL_KEY_BITS) - 1)) | (uint64_t)(event) << KERNEL_KEY_BITS | \
 	 (uint64_t)(changes) << (KERNEL_KEY_BITS + 3))

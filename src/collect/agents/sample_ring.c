@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "collect/agents/inside_ring.h"
+#include "collect/agents/sample_ring.h"
 
 #include <errno.h>
 #include <linux/perf_event.h>
@@ -30,32 +30,32 @@
 #define PAUSE_NS 500000              /* between two rounds, so that a round finds several samples */
 
 /* A ring. `first` is the list of copies that were read from it. */
-struct inside_ring {
-	struct inside_ring *next;
+struct sample_ring {
+	struct sample_ring *next;
 	int event;
 	pid_t tid;
 	size_t size;
 	struct perf_event_mmap_page *head;
 	const uint8_t *data;
 	uint64_t stack_top; /* 0: not known yet */
-	struct inside_copy *first, **last;
+	struct ring_copy *first, **last;
 	uint64_t lost;
 };
 
-struct inside_rings {
+struct sample_rings {
 	int epoll, come, wake; /* come: wakes the main thread; wake: the reader */
 	_Atomic bool stop;
 	bool reading, inner;
 	pthread_t reader;
 	pthread_mutex_t lock; /* for what follows, and the lists of rings */
-	struct inside_ring *rings;
+	struct sample_ring *rings;
 	size_t kept;
 	/* Buffers: for one record of a ring, and for the rest of a stack. */
 	struct record *record;
 	uint8_t *beyond;
 };
 
-/* A record, as inside_ring_ask wants it. */
+/* A record, as sample_ring_ask wants it. */
 struct record {
 	struct perf_event_header header;
 	uint64_t id, ns;
@@ -65,14 +65,14 @@ struct record {
 	   uint64_t abi, registers[]; uint64_t size; uint8_t stack[size]; uint64_t copied */
 };
 
-void inside_ring_ask(struct perf_event_attr *attr, size_t size, bool inner)
+void sample_ring_ask(struct perf_event_attr *attr, size_t size, bool inner)
 {
 	attr->sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TIME | PERF_SAMPLE_READ |
 			    PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
 	if (inner) {
 		attr->sample_type |= PERF_SAMPLE_CALLCHAIN;
 		attr->exclude_callchain_user = 1;
-		attr->sample_max_stack = INSIDE_INNER;
+		attr->sample_max_stack = RING_KERNEL_FRAMES;
 	}
 	attr->sample_regs_user = registers_perf_mask;
 	attr->sample_stack_user = (uint32_t)(size / COPIES_MIN < COPY_MAX ? size / COPIES_MIN
@@ -86,8 +86,8 @@ void inside_ring_ask(struct perf_event_attr *attr, size_t size, bool inner)
 
 /* Reads the part of the stack above the copy, up to its upper end, into all->beyond. Returns the number
    of bytes. */
-static size_t read_beyond(struct inside_rings *all, const struct inside_ring *ring,
-			  const struct inside_copy *copy, const uint8_t *stack)
+static size_t read_beyond(struct sample_rings *all, const struct sample_ring *ring,
+			  const struct ring_copy *copy, const uint8_t *stack)
 {
 	uint64_t end = copy->address + copy->size, room = BEYOND_MAX;
 	struct mark mark;
@@ -97,11 +97,11 @@ static size_t read_beyond(struct inside_rings *all, const struct inside_ring *ri
 	return mark_read(&mark, ring->tid, copy->ns, end, all->beyond, room);
 }
 
-static void add_copy(struct inside_rings *all, struct inside_ring *ring,
-		     const struct inside_copy *head, const uint8_t *stack, size_t beyond)
+static void add_copy(struct sample_rings *all, struct sample_ring *ring,
+		     const struct ring_copy *head, const uint8_t *stack, size_t beyond)
 {
 	size_t size = sizeof *head + head->size + beyond;
-	struct inside_copy *copy = all->kept + size <= KEPT_MAX ? malloc(size) : NULL;
+	struct ring_copy *copy = all->kept + size <= KEPT_MAX ? malloc(size) : NULL;
 	if (!copy) {
 		ring->lost++;
 		return;
@@ -116,21 +116,21 @@ static void add_copy(struct inside_rings *all, struct inside_ring *ring,
 }
 
 /* Takes the frames of the kernel, if there are some. Returns what follows in the record. */
-static const uint64_t *take_inner(const struct inside_rings *all, const struct record *r,
-				  struct inside_copy *out)
+static const uint64_t *take_inner(const struct sample_rings *all, const struct record *r,
+				  struct ring_copy *out)
 {
 	const uint64_t *at = r->words;
 	if (!all->inner)
 		return at;
 	for (uint64_t count = *at++; count; count--, at++)
-		if (*at < PERF_CONTEXT_MAX && out->inner_count < INSIDE_INNER)
+		if (*at < PERF_CONTEXT_MAX && out->inner_count < RING_KERNEL_FRAMES)
 			out->inner[out->inner_count++] = *at; /* no mark between kinds of frames */
 	return at;
 }
 
-static void take_sample(struct inside_rings *all, struct inside_ring *ring, const struct record *r)
+static void take_sample(struct sample_rings *all, struct sample_ring *ring, const struct record *r)
 {
-	struct inside_copy head = {.id = r->id, .count = r->reading.count, .ns = r->ns};
+	struct ring_copy head = {.id = r->id, .count = r->reading.count, .ns = r->ns};
 	const uint64_t *abi = take_inner(all, r, &head), *registers = abi + 1;
 	const uint64_t *size = registers + registers_perf_count;
 	/* There is no program any more, or not yet. */
@@ -147,7 +147,7 @@ static void take_sample(struct inside_rings *all, struct inside_ring *ring, cons
 	add_copy(all, ring, &head, stack, head.cut ? read_beyond(all, ring, &head, stack) : 0);
 }
 
-static void take_record(struct inside_rings *all, struct inside_ring *ring, const struct record *r)
+static void take_record(struct sample_rings *all, struct sample_ring *ring, const struct record *r)
 {
 	struct {
 		struct perf_event_header header;
@@ -159,7 +159,7 @@ static void take_record(struct inside_rings *all, struct inside_ring *ring, cons
 		ring->lost += lost->count;
 }
 
-static void read_ring(const struct inside_ring *ring, uint64_t from, void *to, size_t size)
+static void read_ring(const struct sample_ring *ring, uint64_t from, void *to, size_t size)
 {
 	size_t at = (size_t)from & (ring->size - 1), part = ring->size - at;
 	if (part > size)
@@ -169,7 +169,7 @@ static void read_ring(const struct inside_ring *ring, uint64_t from, void *to, s
 }
 
 /* Reads all records of a ring; the caller holds the lock. Returns whether there were any. */
-static bool empty_ring(struct inside_rings *all, struct inside_ring *ring)
+static bool empty_ring(struct sample_rings *all, struct sample_ring *ring)
 {
 	uint64_t head = __atomic_load_n(&ring->head->data_head, __ATOMIC_ACQUIRE),
 		 tail = ring->head->data_tail;
@@ -189,12 +189,12 @@ static bool empty_ring(struct inside_rings *all, struct inside_ring *ring)
 
 /* ---- the reader thread ---- */
 
-static void read_all(struct inside_rings *all)
+static void read_all(struct sample_rings *all)
 {
 	const uint64_t one = 1;
 	bool any = false;
 	pthread_mutex_lock(&all->lock);
-	for (struct inside_ring *ring = all->rings; ring; ring = ring->next)
+	for (struct sample_ring *ring = all->rings; ring; ring = ring->next)
 		any |= empty_ring(all, ring);
 	pthread_mutex_unlock(&all->lock);
 	while (any && write(all->come, &one, sizeof one) < 0 && errno == EINTR)
@@ -205,7 +205,7 @@ static void read_all(struct inside_rings *all)
    all rings are looked at. */
 static void *read_rings(void *context)
 {
-	struct inside_rings *all = context;
+	struct sample_rings *all = context;
 	const struct timespec pause = {0, PAUSE_NS};
 	struct epoll_event ready;
 	schedule_soon();
@@ -218,7 +218,7 @@ static void *read_rings(void *context)
 	return NULL;
 }
 
-static struct err *start(struct inside_rings *all)
+static struct err *start(struct sample_rings *all)
 {
 	struct epoll_event wake = {.events = EPOLLIN};
 	sigset_t every, before;
@@ -241,9 +241,9 @@ static struct err *start(struct inside_rings *all)
 	return error ? err_errno("cannot start a thread") : NULL;
 }
 
-struct err *inside_rings_open(bool inner, struct inside_rings **out)
+struct err *sample_rings_open(bool inner, struct sample_rings **out)
 {
-	struct inside_rings *all = calloc(1, sizeof *all);
+	struct sample_rings *all = calloc(1, sizeof *all);
 	if (!all)
 		return err_new("out of memory");
 	all->inner = inner;
@@ -251,7 +251,7 @@ struct err *inside_rings_open(bool inner, struct inside_rings **out)
 	pthread_mutex_init(&all->lock, NULL);
 	struct err *e = start(all);
 	if (e) {
-		inside_rings_close(all);
+		sample_rings_close(all);
 		return e;
 	}
 	*out = all;
@@ -264,7 +264,7 @@ static void close_one(int fd)
 		close(fd);
 }
 
-void inside_rings_close(struct inside_rings *all)
+void sample_rings_close(struct sample_rings *all)
 {
 	const uint64_t one = 1;
 	if (!all)
@@ -284,12 +284,12 @@ void inside_rings_close(struct inside_rings *all)
 	free(all);
 }
 
-int inside_rings_fd(const struct inside_rings *all)
+int sample_rings_fd(const struct sample_rings *all)
 {
 	return all->come;
 }
 
-void inside_rings_hear(const struct inside_rings *all)
+void sample_rings_hear(const struct sample_rings *all)
 {
 	uint64_t count;
 	while (read(all->come, &count, sizeof count) < 0 && errno == EINTR)
@@ -303,14 +303,14 @@ static size_t page_size(void)
 	return (size_t)sysconf(_SC_PAGESIZE);
 }
 
-struct inside_ring *inside_ring_open(struct inside_rings *all, int event, pid_t tid, size_t size)
+struct sample_ring *sample_ring_open(struct sample_rings *all, int event, pid_t tid, size_t size)
 {
 	/* edge-triggered: a ring whose thread has ended would be ready all the time */
 	struct epoll_event wake = {.events = EPOLLIN | EPOLLET};
-	struct inside_ring *ring = calloc(1, sizeof *ring);
+	struct sample_ring *ring = calloc(1, sizeof *ring);
 	if (!ring)
 		return NULL;
-	*ring = (struct inside_ring){.event = event, .tid = tid, .size = size};
+	*ring = (struct sample_ring){.event = event, .tid = tid, .size = size};
 	ring->last = &ring->first;
 	void *memory = mmap(NULL, page_size() + size, PROT_READ | PROT_WRITE, MAP_SHARED, event, 0);
 	if (memory == MAP_FAILED) {
@@ -328,20 +328,20 @@ struct inside_ring *inside_ring_open(struct inside_rings *all, int event, pid_t 
 	return ring;
 }
 
-void inside_ring_know(struct inside_rings *all, struct inside_ring *ring, uint64_t stack_top)
+void sample_ring_know(struct sample_rings *all, struct sample_ring *ring, uint64_t stack_top)
 {
 	pthread_mutex_lock(&all->lock);
 	ring->stack_top = stack_top;
 	pthread_mutex_unlock(&all->lock);
 }
 
-struct inside_copy *inside_ring_take(struct inside_rings *all, struct inside_ring *ring,
-				     uint64_t *lost)
+struct ring_copy *sample_ring_take(struct sample_rings *all, struct sample_ring *ring,
+				   uint64_t *lost)
 {
 	pthread_mutex_lock(&all->lock);
 	empty_ring(all, ring);
-	struct inside_copy *first = ring->first;
-	for (const struct inside_copy *copy = first; copy; copy = copy->next)
+	struct ring_copy *first = ring->first;
+	for (const struct ring_copy *copy = first; copy; copy = copy->next)
 		all->kept -= sizeof *copy + copy->size;
 	ring->first = NULL;
 	ring->last = &ring->first;
@@ -351,11 +351,11 @@ struct inside_copy *inside_ring_take(struct inside_rings *all, struct inside_rin
 	return first;
 }
 
-void inside_ring_close(struct inside_rings *all, struct inside_ring *ring)
+void sample_ring_close(struct sample_rings *all, struct sample_ring *ring)
 {
 	uint64_t lost;
-	struct inside_ring **link = &all->rings;
-	for (struct inside_copy *copy = inside_ring_take(all, ring, &lost), *next; copy;
+	struct sample_ring **link = &all->rings;
+	for (struct ring_copy *copy = sample_ring_take(all, ring, &lost), *next; copy;
 	     copy = next) {
 		next = copy->next;
 		free(copy);

@@ -142,7 +142,7 @@ static struct err *kernel_module(const struct recording *r, struct harvest *h, u
 	*index = h->kernel_module;
 	if (h->kernel)
 		return NULL;
-	if (r->options.whole || r->inner)
+	if (r->options.whole || r->kernel_frames)
 		kernel_names_boot(boot);
 	const struct profile_module wanted = {
 		.kind = PROFILE_KERNEL, .path = "[kernel]", .build_id = boot, .problem = ""};

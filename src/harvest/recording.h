@@ -105,8 +105,8 @@ struct recording {
 	struct recording_options options;
 	struct library *library;
 	struct harvest harvest;
-	struct process *processes;         /* those that are not forgotten yet */
-	bool inner;                        /* functions of the kernel are frames: harvest/inner.h */
+	struct process *processes; /* those that are not forgotten yet */
+	bool kernel_frames;        /* functions of the kernel are frames: harvest/kernel_frames.h */
 	struct kernel_names *kernel_names; /* NULL: not read yet */
 	uint64_t kernel_stamp;             /* of its modules when they were read */
 

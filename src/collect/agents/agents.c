@@ -32,7 +32,7 @@
 #include "collect/agents/trees.h"
 #include "collect/agents/unsignalled.h"
 #include "collect/sampler.h"
-#include "harvest/inner.h"
+#include "harvest/kernel_frames.h"
 #include "harvest/recording.h"
 #include "library/library.h"
 
@@ -228,7 +228,7 @@ static void prepare(void *self, bool all)
 	struct agents *agents = self;
 	(void)all;
 	times_take_all(agents);
-	inner_name(agents->recording);
+	kernel_frames_name(agents->recording);
 }
 
 /* ---- the command and its processes ---- */

@@ -32,7 +32,7 @@
 #include "collect/agents/state.h"
 #include "collect/agents/trees.h"
 #include "harvest/harvest.h"
-#include "harvest/inner.h"
+#include "harvest/kernel_frames.h"
 #include "harvest/mark.h"
 #include "harvest/process.h"
 #include "harvest/recording.h"
@@ -73,9 +73,9 @@ struct sample {
 	bool unsignalled;           /* it came without a signal: see unsignalled.c */
 	/* Bytes of the stack that are from the moment of the sample; the rest was read later. */
 	uint64_t copied;
-	struct mark mark; /* to read more of the stack later */
-	uint64_t *inner;  /* frames of the kernel, innermost first */
-	uint32_t inner_count;
+	struct mark mark;        /* to read more of the stack later */
+	uint64_t *kernel_frames; /* frames of the kernel, innermost first */
+	uint32_t kernel_frame_count;
 	size_t block_count;
 	struct block *blocks[]; /* the word at `address` is somewhere in the first one */
 };
@@ -117,8 +117,8 @@ static void sample_free(struct copies *u, struct sample *sample)
 			u->bytes -= sizeof(struct block);
 		}
 	u->bytes -= sizeof *sample + sample->block_count * sizeof *sample->blocks +
-		    sample->inner_count * sizeof *sample->inner;
-	free(sample->inner);
+		    sample->kernel_frame_count * sizeof *sample->kernel_frames;
+	free(sample->kernel_frames);
 	free(sample);
 }
 
@@ -322,14 +322,15 @@ void copies_take_out(struct agents *agents, struct arena *a, struct process *p, 
 }
 
 /* Without memory, the path ends at the program's call. */
-static void keep_inner(struct copies *u, struct sample *sample, const struct ring_copy *copy)
+static void keep_kernel_frames(struct copies *u, struct sample *sample,
+			       const struct ring_copy *copy)
 {
-	size_t size = copy->inner_count * sizeof *copy->inner;
-	sample->inner = size ? malloc(size) : NULL;
-	if (!sample->inner)
+	size_t size = copy->kernel_frame_count * sizeof *copy->kernel_frames;
+	sample->kernel_frames = size ? malloc(size) : NULL;
+	if (!sample->kernel_frames)
 		return;
-	memcpy(sample->inner, copy->inner, size);
-	sample->inner_count = copy->inner_count;
+	memcpy(sample->kernel_frames, copy->kernel_frames, size);
+	sample->kernel_frame_count = copy->kernel_frame_count;
 	u->bytes += size;
 }
 
@@ -352,7 +353,7 @@ bool copies_add(struct agents *agents, struct arena *a, uint32_t owner,
 		return false;
 	sample->unsignalled = true;
 	sample->copied = copy->copied;
-	keep_inner(agents->copies, sample, copy);
+	keep_kernel_frames(agents->copies, sample, copy);
 	if (from->cut)
 		mark_make(&sample->mark, from->address, copy->stack, from->size);
 	if (agents->copies->walking || library_is_busy(agents->recording->library))
@@ -432,8 +433,9 @@ static struct err *keep_path(struct agents *agents, const struct sample *sample,
 				      cct_key(false, CCT_PARTIAL, (uint64_t)path->end), &node);
 	for (uint32_t i = path->count; !e && i; i--)
 		e = harvest_add_child(agents->recording, h, p, node, path->keys[i - 1], &node);
-	if (!e && sample->inner_count)
-		e = inner_add(agents->recording, p, sample->inner, sample->inner_count, &node);
+	if (!e && sample->kernel_frame_count)
+		e = kernel_frames_add(agents->recording, p, sample->kernel_frames,
+				      sample->kernel_frame_count, &node);
 	if (!e)
 		e = profile_count(h->profile, node, sample->thread, sample->event, sample->weight);
 	if (!e && agents->recording->options.timeline && !sample->event)

@@ -45,7 +45,7 @@ struct sample_ring {
 struct sample_rings {
 	int epoll, come, wake; /* come: wakes the main thread; wake: the reader */
 	_Atomic bool stop;
-	bool reading, inner;
+	bool reading, kernel_frames;
 	pthread_t reader;
 	pthread_mutex_t lock; /* for what follows, and the lists of rings */
 	struct sample_ring *rings;
@@ -61,15 +61,15 @@ struct record {
 	uint64_t id, ns;
 	struct tally_reading reading;
 	uint64_t words[];
-	/* if `inner`: uint64_t count, frames[count];
+	/* if `kernel_frames`: uint64_t count, frames[count];
 	   uint64_t abi, registers[]; uint64_t size; uint8_t stack[size]; uint64_t copied */
 };
 
-void sample_ring_ask(struct perf_event_attr *attr, size_t size, bool inner)
+void sample_ring_ask(struct perf_event_attr *attr, size_t size, bool kernel_frames)
 {
 	attr->sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TIME | PERF_SAMPLE_READ |
 			    PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
-	if (inner) {
+	if (kernel_frames) {
 		attr->sample_type |= PERF_SAMPLE_CALLCHAIN;
 		attr->exclude_callchain_user = 1;
 		attr->sample_max_stack = RING_KERNEL_FRAMES;
@@ -116,22 +116,24 @@ static void add_copy(struct sample_rings *all, struct sample_ring *ring,
 }
 
 /* Takes the frames of the kernel, if there are some. Returns what follows in the record. */
-static const uint64_t *take_inner(const struct sample_rings *all, const struct record *r,
-				  struct ring_copy *out)
+static const uint64_t *take_kernel_frames(const struct sample_rings *all, const struct record *r,
+					  struct ring_copy *out)
 {
 	const uint64_t *at = r->words;
-	if (!all->inner)
+	if (!all->kernel_frames)
 		return at;
-	for (uint64_t count = *at++; count; count--, at++)
-		if (*at < PERF_CONTEXT_MAX && out->inner_count < RING_KERNEL_FRAMES)
-			out->inner[out->inner_count++] = *at; /* no mark between kinds of frames */
+	for (uint64_t count = *at++; count; count--, at++) {
+		bool mark = *at >= PERF_CONTEXT_MAX; /* stands between kinds of frames */
+		if (!mark && out->kernel_frame_count < RING_KERNEL_FRAMES)
+			out->kernel_frames[out->kernel_frame_count++] = *at;
+	}
 	return at;
 }
 
 static void take_sample(struct sample_rings *all, struct sample_ring *ring, const struct record *r)
 {
 	struct ring_copy head = {.id = r->id, .count = r->reading.count, .ns = r->ns};
-	const uint64_t *abi = take_inner(all, r, &head), *registers = abi + 1;
+	const uint64_t *abi = take_kernel_frames(all, r, &head), *registers = abi + 1;
 	const uint64_t *size = registers + registers_perf_count;
 	/* There is no program any more, or not yet. */
 	if (*abi != PERF_SAMPLE_REGS_ABI_64 || !*size)
@@ -241,12 +243,12 @@ static struct err *start(struct sample_rings *all)
 	return error ? err_errno("cannot start a thread") : NULL;
 }
 
-struct err *sample_rings_open(bool inner, struct sample_rings **out)
+struct err *sample_rings_open(bool kernel_frames, struct sample_rings **out)
 {
 	struct sample_rings *all = calloc(1, sizeof *all);
 	if (!all)
 		return err_new("out of memory");
-	all->inner = inner;
+	all->kernel_frames = kernel_frames;
 	all->epoll = all->come = all->wake = -1;
 	pthread_mutex_init(&all->lock, NULL);
 	struct err *e = start(all);

@@ -32,19 +32,19 @@ struct ring_copy { /* a sample */
 	/* `copied` bytes are from the moment of the sample; the rest, up to `size`, was read later. */
 	size_t size, copied;
 	bool cut; /* the stack goes on beyond the copy */
-	uint32_t inner_count;
-	uint64_t inner[RING_KERNEL_FRAMES]; /* frames of the kernel, innermost first */
+	uint32_t kernel_frame_count;
+	uint64_t kernel_frames[RING_KERNEL_FRAMES]; /* frames of the kernel, innermost first */
 	uint8_t stack[];
 };
 
-/* `inner`: as all events were asked for (sample_ring_ask). */
-struct err *sample_rings_open(bool inner, struct sample_rings **out);
+/* `kernel_frames`: as all events were asked for (sample_ring_ask). */
+struct err *sample_rings_open(bool kernel_frames, struct sample_rings **out);
 void sample_rings_close(struct sample_rings *all);      /* NULL is fine */
 int sample_rings_fd(const struct sample_rings *all);    /* readable if something has come */
 void sample_rings_hear(const struct sample_rings *all); /* resets that, until more comes */
 
-/* Sets what an event must record for a ring of this size. `inner`: frames of the kernel, too. */
-void sample_ring_ask(struct perf_event_attr *attr, size_t size, bool inner);
+/* Sets what an event must record for a ring of this size. `kernel_frames`: frames of the kernel, too. */
+void sample_ring_ask(struct perf_event_attr *attr, size_t size, bool kernel_frames);
 
 /* Maps the ring of the thread's event. NULL if it fails: see errno. */
 struct sample_ring *sample_ring_open(struct sample_rings *all, int event, pid_t tid, size_t size);

@@ -25,7 +25,7 @@
 #include "collect/agents/sample_ring.h"
 #include "collect/agents/state.h"
 #include "collect/events.h"
-#include "harvest/inner.h"
+#include "harvest/kernel_frames.h"
 #include "harvest/recording.h"
 
 struct unsignalled {
@@ -52,7 +52,7 @@ static int open_event(const struct agents *agents, size_t number, bool whole, pi
 	attr.exclude_user = !whole;
 	attr.exclude_hv = 1;
 	attr.remove_on_exec = 1;
-	sample_ring_ask(&attr, ring, agents->recording->inner);
+	sample_ring_ask(&attr, ring, agents->recording->kernel_frames);
 	return (int)syscall(SYS_perf_event_open, &attr, tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
 }
 
@@ -243,8 +243,8 @@ struct err *unsignalled_start(struct agents *agents)
 		return NULL;
 	agents->unsignalled.few_counters = !counters_suffice(agents);
 	if (agents->recording->options.kernel_frames)
-		inner_open(agents->recording);
-	return sample_rings_open(agents->recording->inner, &agents->unsignalled.rings);
+		kernel_frames_open(agents->recording);
+	return sample_rings_open(agents->recording->kernel_frames, &agents->unsignalled.rings);
 }
 
 int unsignalled_fd(const struct agents *agents)
@@ -262,7 +262,7 @@ void unsignalled_stop(struct agents *agents)
 {
 	sample_rings_close(agents->unsignalled.rings);
 	agents->unsignalled.rings = NULL;
-	inner_close(agents->recording);
+	kernel_frames_close(agents->recording);
 }
 
 /* With a sample by chance, the first tick of a period is half a sample too much: see sampling.c. */

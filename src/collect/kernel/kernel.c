@@ -31,7 +31,7 @@
 #include "collect/kernel/waiting.h"
 #include "collect/kernel/walks.h"
 #include "collect/sampler.h"
-#include "harvest/inner.h"
+#include "harvest/kernel_frames.h"
 #include "harvest/names.h"
 #include "harvest/process.h"
 #include "harvest/recording.h"
@@ -58,8 +58,8 @@ static void take(struct kernel *k, const void *data, size_t size)
 	size_t before;
 	switch (size >= sizeof *head ? head->kind : 0) {
 	case KERNEL_PATH:
-		if (size >= sizeof *path &&
-		    (uint64_t)path->fresh + path->inner <= (size - sizeof *path) / sizeof(uint64_t))
+		if (size >= sizeof *path && (uint64_t)path->fresh + path->kernel_frames <=
+						    (size - sizeof *path) / sizeof(uint64_t))
 			paths_take(k, path, (const uint64_t *)(path + 1));
 		break;
 	case KERNEL_FUNCTION:
@@ -185,10 +185,10 @@ static void on_records(void *self)
 /* Without names, the kernel's work is one frame on each path. */
 static void look_for_names(struct kernel *k)
 {
-	inner_open(k->recording);
+	kernel_frames_open(k->recording);
 	if (k->whole) /* before sampling: our own work would be in it */
-		inner_names(k->recording);
-	if (!k->recording->inner)
+		kernel_frames_names(k->recording);
+	if (!k->recording->kernel_frames)
 		k->recording->notes.nameless_kernel =
 			"functions of the kernel have no names: /proc/kallsyms shows no addresses "
 			"(sysctl kernel.kptr_restrict=1 shows them to root)";
@@ -259,7 +259,7 @@ static struct err *open_kernel(struct recording *r, struct loop *loop, void **se
 	reach_apart(r->options.reacher);
 	k->recording = r;
 	k->whole = r->options.whole;
-	k->inner = k->whole || r->options.kernel_frames;
+	k->kernel_frames = k->whole || r->options.kernel_frames;
 	k->max_depth = r->options.max_depth < KERNEL_FRAMES ? r->options.max_depth : KERNEL_FRAMES;
 	k->every = r->options.every > 1 ? r->options.every : 1;
 	k->cpus = (unsigned)libbpf_num_possible_cpus();
@@ -292,7 +292,7 @@ static void close_kernel(void *self)
 	interpreters_close(k);
 	tasks_close(k);
 	cpus_close(k);
-	inner_close(k->recording);
+	kernel_frames_close(k->recording);
 	bpf_object__close(k->object);
 	if (k->epoll >= 0)
 		close(k->epoll);
@@ -364,7 +364,7 @@ static void prepare(void *self, bool all)
 {
 	struct kernel *k = self;
 	tasks_name(k);
-	inner_name(k->recording);
+	kernel_frames_name(k->recording);
 	/* This may take a while, and few files need it. */
 	if (!all && now_ns() - k->named_ns < NAME_NS)
 		return;

@@ -55,7 +55,7 @@ struct err *object_load(struct kernel *k)
 		.max_depth = k->max_depth,
 		.memo_bits = k->paths.memo_bits,
 		.whole = k->whole,
-		.inner = k->inner,
+		.kernel_frames = k->kernel_frames,
 		.every = k->every,
 	};
 	if (!set(k->object, &settings) || !set_size(k->object, "workspaces", k->cpus) ||

@@ -11,7 +11,7 @@
 #include "collect/kernel/interpreters.h"
 #include "collect/kernel/state.h"
 #include "collect/kernel/tasks.h"
-#include "harvest/inner.h"
+#include "harvest/kernel_frames.h"
 #include "harvest/recording.h"
 #include "harvest/scripts.h"
 #include "library/library.h"
@@ -141,8 +141,9 @@ void paths_take(struct kernel *k, const struct kernel_path *path, const uint64_t
 		e = calls ? place_called(k, t->process, memo, calls, &node)
 			  : place_frames(k, t->process, memo, &node);
 	free(calls);
-	if (!e && (path->inner || !node))
-		e = inner_add(k->recording, t->process, keys + path->fresh, path->inner, &node);
+	if (!e && (path->kernel_frames || !node))
+		e = kernel_frames_add(k->recording, t->process, keys + path->fresh,
+				      path->kernel_frames, &node);
 	if (!e)
 		e = frames_count(k, thread, node, path->head.event, path->end, path->head.time);
 	t->handler_ns += path->ns;

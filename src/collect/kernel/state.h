@@ -122,9 +122,9 @@ struct kernel_waiting { /* waiting.c: a sample that is walked when its code is k
 	uint64_t copied; /* bytes that the sampler copied itself; the others were read later */
 	uint64_t beyond; /* bytes of the stack that were not copied at first, as far as is known */
 	uint64_t edge;   /* during a walk: the outermost word that was read from `bytes` */
-	const uint64_t *inner;        /* frames of the kernel, behind the bytes */
-	struct kernel_pieces *pieces; /* what lies elsewhere, behind `inner`; or NULL */
-	uint32_t inner_count;
+	const uint64_t *kernel_frames; /* frames of the kernel, behind the bytes */
+	struct kernel_pieces *pieces;  /* what lies elsewhere, behind `kernel_frames`; or NULL */
+	uint32_t kernel_frame_count;
 	enum kernel_unborn unborn;
 	bool unlisted;    /* the sampler had no list of its modules */
 	bool cut;         /* its stack was not kept */
@@ -249,7 +249,7 @@ struct kernel_queue {                        /* waiting.c: samples that wait to 
 struct kernel {
 	struct recording *recording;
 	bool whole;         /* the whole machine is sampled */
-	bool inner;         /* the kernel's functions are frames, too */
+	bool kernel_frames; /* the kernel's functions are frames, too */
 	uint32_t max_depth; /* frames of a path */
 	uint32_t every;     /* one of so many samples is walked, the others are counted */
 	unsigned cpus;

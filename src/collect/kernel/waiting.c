@@ -40,7 +40,7 @@ void waiting_add(struct kernel *k, const struct kernel_copy *from, const uint8_t
 	struct kernel_thread *t = tasks_find(k, (pid_t)from->head.process,
 					     (pid_t)from->head.thread);
 	struct kernel_waiting *w = NULL;
-	uint64_t size = from->size, inner = from->inner_count * sizeof *from->inner;
+	uint64_t size = from->size, own = from->kernel_frame_count * sizeof *from->kernel_frames;
 	uint32_t thread;
 	if (k->whole && t &&
 	    (t->process->kernel->waiting_bytes > 2 * WAITING_ONE ||
@@ -48,9 +48,9 @@ void waiting_add(struct kernel *k, const struct kernel_copy *from, const uint8_t
 		size = 0;
 	struct err *e = t ? tasks_place(k, t, &thread) : NULL;
 	if (t && !e && from->head.event < k->recording->options.event_count &&
-	    size <= KERNEL_STACK + COPY_MORE && from->inner_count <= KERNEL_INNER &&
+	    size <= KERNEL_STACK + COPY_MORE && from->kernel_frame_count <= KERNEL_OWN_FRAMES &&
 	    k->waiting.bytes < (k->whole ? WAITING_WHOLE : WAITING_MAX))
-		w = malloc(sizeof *w + size + inner + (far ? copy_far_size(far) : 0));
+		w = malloc(sizeof *w + size + own + (far ? copy_far_size(far) : 0));
 	err_free(e);
 	if (!w) {
 		k->unusable++;
@@ -76,13 +76,13 @@ void waiting_add(struct kernel *k, const struct kernel_copy *from, const uint8_t
 	memcpy(w->registers, from->registers, sizeof w->registers);
 	memcpy(w->holes, from->holes, sizeof w->holes);
 	memcpy(w->bytes, bytes, size);
-	if (from->inner_count) { /* aligned, since stacks are whole words */
-		w->inner = (uint64_t *)(w->bytes + w->size);
-		w->inner_count = (uint32_t)from->inner_count;
-		memcpy(w->bytes + w->size, from->inner, inner);
+	if (from->kernel_frame_count) { /* aligned, since stacks are whole words */
+		w->kernel_frames = (uint64_t *)(w->bytes + w->size);
+		w->kernel_frame_count = (uint32_t)from->kernel_frame_count;
+		memcpy(w->bytes + w->size, from->kernel_frames, own);
 	}
 	if (far) {
-		w->pieces = (void *)(w->bytes + w->size + inner);
+		w->pieces = (void *)(w->bytes + w->size + own);
 		copy_far(far, bytes + from->size, w->pieces);
 	}
 	w->calls = interpreters_calls(t, w->time);

@@ -14,7 +14,7 @@
 #include "collect/kernel/tables.h"
 #include "collect/kernel/tasks.h"
 #include "collect/kernel/waiting.h"
-#include "harvest/inner.h"
+#include "harvest/kernel_frames.h"
 #include "harvest/process.h"
 #include "harvest/recording.h"
 #include "harvest/scripts.h"
@@ -130,8 +130,9 @@ static struct err *keep(struct kernel *k, const struct kernel_waiting *w, const 
 	left = w->calls && hosts == w->calls->groups ? w->calls->count : 0;
 	for (uint32_t i = frames; !e && i; i--)
 		e = frames_add_called(k, w->process, keys[i - 1], w->calls, &left, &node);
-	if (!e && w->inner_count)
-		e = inner_add(k->recording, w->process, w->inner, w->inner_count, &node);
+	if (!e && w->kernel_frame_count)
+		e = kernel_frames_add(k->recording, w->process, w->kernel_frames,
+				      w->kernel_frame_count, &node);
 	return e ? e : frames_count(k, thread, node, w->event, end, w->time);
 }
 
@@ -203,9 +204,10 @@ static enum walk_end walk_looking(struct kernel *k, struct kernel_waiting *w, ui
 static bool is_new(const struct kernel *k, const struct kernel_waiting *w)
 {
 	uint64_t start, size;
-	const struct kernel_names *names = w->inner_count ? inner_names(k->recording) : NULL;
-	const char *name = names ? kernel_names_find(names, w->inner[w->inner_count - 1] - 1,
-						     &start, &size)
+	uint32_t count = w->kernel_frame_count;
+	const struct kernel_names *names = count ? kernel_frames_names(k->recording) : NULL;
+	const char *name = names ? kernel_names_find(names, w->kernel_frames[count - 1] - 1, &start,
+						     &size)
 				 : NULL;
 	return name && !strncmp(name, "ret_from_fork", strlen("ret_from_fork"));
 }
@@ -236,7 +238,7 @@ static void walk_one(struct kernel *k, struct kernel_waiting *w, uint64_t *keys,
 	}
 	if (is_unborn(k, w, end)) { /* as end() in bpf/sample.bpf.c */
 		keys[0] = KERNEL_KEY_KERNEL;
-		frames = w->inner_count ? 0 : 1;
+		frames = w->kernel_frame_count ? 0 : 1;
 		end = WALK_COMPLETE;
 	}
 	if (end == WALK_BAD_MEMORY && (w->cut || w->missing))

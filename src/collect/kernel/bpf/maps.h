@@ -116,7 +116,7 @@ struct workspace {
 	/* Innermost first; larger for the verifier, as in the memo. */
 	struct frame fresh[KERNEL_FRAMES + COPIED_AT_ONCE];
 	struct kernel_path path;
-	uint64_t keys[KERNEL_FRAMES + KERNEL_INNER];
+	uint64_t keys[KERNEL_FRAMES + KERNEL_OWN_FRAMES];
 	struct calls calls;
 	struct kernel_function function;
 	uint64_t behind, most; /* bytes of copied stacks: those that are there, and the limit */

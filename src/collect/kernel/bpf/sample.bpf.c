@@ -207,12 +207,12 @@ static long step_some(uint32_t i, struct walker *x)
 /* ---- what is sent ---- */
 
 /* Adds the kernel's own frames behind those of the program. Returns how many there are. */
-INLINE uint64_t add_inner(struct bpf_perf_event_data *context, struct workspace *ws)
+INLINE uint64_t add_kernel_frames(struct bpf_perf_event_data *context, struct workspace *ws)
 {
 	uint64_t at = ws->walk.fresh;
 	if (!CPU_IN_KERNEL(&context->regs) || at > KERNEL_FRAMES)
 		return 0;
-	long size = bpf_get_stack(context, &ws->keys[at], KERNEL_INNER * sizeof *ws->keys, 0);
+	long size = bpf_get_stack(context, &ws->keys[at], KERNEL_OWN_FRAMES * sizeof *ws->keys, 0);
 	return size > 0 ? (uint64_t)size / sizeof *ws->keys : 0;
 }
 
@@ -222,12 +222,13 @@ INLINE void send_path(struct bpf_perf_event_data *context, struct walker *x, uin
 	struct kernel_path *path = &x->ws->path;
 	struct walk *w = x->walk;
 	struct memo *memo = x->memo;
-	uint64_t fresh = w->fresh, inner = settings.inner ? add_inner(context, x->ws) : 0, size;
+	uint64_t fresh = w->fresh, size;
+	uint64_t own = settings.kernel_frames ? add_kernel_frames(context, x->ws) : 0;
 	uint32_t kept = w->met ? w->known : 0;
 	fill_head(&path->head, KERNEL_PATH, event, start);
 	path->memo = (uint16_t)slot;
 	path->end = (uint8_t)w->end;
-	path->inner = (uint8_t)inner;
+	path->kernel_frames = (uint8_t)own;
 	path->kept = kept;
 	path->fresh = w->fresh;
 	if (slot != KERNEL_NO_MEMO) {
@@ -239,9 +240,9 @@ INLINE void send_path(struct bpf_perf_event_data *context, struct walker *x, uin
 	path->ns = (uint32_t)(bpf_ktime_get_ns() - start);
 	if (fresh > KERNEL_FRAMES)
 		fresh = KERNEL_FRAMES;
-	if (inner > KERNEL_INNER)
-		inner = KERNEL_INNER;
-	size = sizeof *path + (fresh + inner) * 8;
+	if (own > KERNEL_OWN_FRAMES)
+		own = KERNEL_OWN_FRAMES;
+	size = sizeof *path + (fresh + own) * 8;
 	if (bpf_ringbuf_output(&ring, path, size, wake(0))) {
 		if (slot != KERNEL_NO_MEMO)
 			memo->count = 0;
@@ -336,10 +337,10 @@ INLINE void send_copy(struct bpf_perf_event_data *context, struct workspace *ws,
 	s->size = 0;
 	s->unborn = find_unborn(&ws->walk, process);
 	s->unlisted = !list_of(process, s->head.process);
-	s->inner_count = 0;
-	if (settings.inner && CPU_IN_KERNEL(&context->regs)) {
-		long inner = bpf_get_stack(context, s->inner, sizeof s->inner, 0);
-		s->inner_count = inner > 0 ? (uint64_t)inner / sizeof *s->inner : 0;
+	s->kernel_frame_count = 0;
+	if (settings.kernel_frames && CPU_IN_KERNEL(&context->regs)) {
+		long got = bpf_get_stack(context, s->kernel_frames, sizeof s->kernel_frames, 0);
+		s->kernel_frame_count = got > 0 ? (uint64_t)got / sizeof *s->kernel_frames : 0;
 	}
 	__builtin_memset(s->holes, 0, sizeof s->holes);
 	ws->walk.known = 0;
@@ -378,7 +379,8 @@ INLINE void end(struct walker *x)
 	struct walk *w = x->walk;
 	w->end = WALK_COMPLETE;
 	w->known = 0;
-	w->fresh = !settings.inner; /* one frame stands for the kernel's own, or they follow */
+	/* One frame stands for the kernel's own, or they follow. */
+	w->fresh = !settings.kernel_frames;
 	x->ws->fresh[0] = (struct frame){0};
 	x->ws->keys[0] = KERNEL_KEY_KERNEL;
 }
@@ -396,21 +398,21 @@ INLINE void walk(struct walker *x, bool known)
 
 /* Sends the kernel's frames alone: kernel threads have no others, and a program that ends or execs has
    none left. */
-INLINE void send_inner(struct bpf_perf_event_data *context, struct workspace *ws, uint32_t event,
-		       uint64_t start)
+INLINE void send_kernel_frames(struct bpf_perf_event_data *context, struct workspace *ws,
+			       uint32_t event, uint64_t start)
 {
 	struct kernel_path *path = &ws->path;
 	ws->walk.fresh = 0;
-	uint64_t inner = add_inner(context, ws);
-	if (inner > KERNEL_INNER)
-		inner = KERNEL_INNER;
+	uint64_t own = add_kernel_frames(context, ws);
+	if (own > KERNEL_OWN_FRAMES)
+		own = KERNEL_OWN_FRAMES;
 	fill_head(&path->head, KERNEL_PATH, event, start);
 	path->memo = KERNEL_NO_MEMO;
 	path->end = WALK_COMPLETE;
-	path->inner = (uint8_t)inner;
+	path->kernel_frames = (uint8_t)own;
 	path->kept = path->fresh = 0;
 	path->ns = (uint32_t)(bpf_ktime_get_ns() - start);
-	if (bpf_ringbuf_output(&ring, path, sizeof *path + inner * 8, wake(0)))
+	if (bpf_ringbuf_output(&ring, path, sizeof *path + own * 8, wake(0)))
 		__sync_fetch_and_add(&counts.lost_records, 1);
 }
 
@@ -442,7 +444,7 @@ SEC("perf_event") int sample(struct bpf_perf_event_data *context)
 	struct task_struct *task = (void *)bpf_get_current_task_btf();
 	bool ending = task->flags & ENDING || BPF_CORE_READ_BITFIELD(task, in_execve);
 	if (settings.whole && (ending || task->flags & OF_KERNEL)) {
-		send_inner(context, ws, event, start);
+		send_kernel_frames(context, ws, event, start);
 		return 0;
 	}
 	if (!process || (!list_of(process, tgid) && !ending)) {

@@ -54,8 +54,8 @@
 #define KERNEL_METRICS 8u
 #define KERNEL_COMM 16u
 #define KERNEL_REGISTERS 32u
-#define KERNEL_INNER 127u     /* frames of the kernel itself */
-#define KERNEL_COUNTERS 2048u /* lines of a table: a power of two */
+#define KERNEL_OWN_FRAMES 127u /* frames of the kernel itself */
+#define KERNEL_COUNTERS 2048u  /* lines of a table: a power of two */
 #define KERNEL_WAYS 3u
 #define KERNEL_SCRIPTS 1024u /* interpreters */
 #define KERNEL_CALLS 4096u   /* of interpreted functions on a path: a power of two */
@@ -71,7 +71,7 @@ struct kernel_settings {
 	uint32_t memo_bits; /* there are 1 << memo_bits memos */
 	/* All processes are sampled, and what the kernel does for them or for itself. */
 	uint32_t whole;
-	uint32_t inner; /* frames of the kernel are sent, too */
+	uint32_t kernel_frames; /* frames of the kernel are sent, too */
 	uint32_t every; /* one of so many samples is walked, at least 1; the others are counted */
 };
 
@@ -192,13 +192,13 @@ struct kernel_head {
 #define KERNEL_NO_MEMO 0xffffu
 struct kernel_path {
 	struct kernel_head head;
-	uint16_t memo;  /* its number; KERNEL_NO_MEMO: none was free, all frames are new */
-	uint8_t end;    /* enum walk_end, of the whole path */
-	uint8_t inner;  /* frames of the kernel, if it was there */
-	uint32_t kept;  /* outermost frames of the memo that stay */
-	uint32_t fresh; /* new frames that follow, innermost first */
-	uint32_t ns;    /* time that the sampler took */
-	/* uint64_t keys[fresh], as in cct/cct.h; uint64_t addresses[inner], innermost first */
+	uint16_t memo;         /* its number; KERNEL_NO_MEMO: none was free, all frames are new */
+	uint8_t end;           /* enum walk_end, of the whole path */
+	uint8_t kernel_frames; /* frames of the kernel, if it was there */
+	uint32_t kept;         /* outermost frames of the memo that stay */
+	uint32_t fresh;        /* new frames that follow, innermost first */
+	uint32_t ns;           /* time that the sampler took */
+	/* uint64_t keys[fresh], as in cct/cct.h; uint64_t addresses[kernel_frames], innermost first */
 };
 
 /*
@@ -223,8 +223,8 @@ struct kernel_copy {
 	uint64_t unlisted; /* the sampler has no list of its modules */
 	uint64_t copied;   /* how many of these bytes the sampler copied itself */
 	uint64_t beyond;   /* bytes of the stack that were not copied, as far as is known */
-	uint64_t inner_count;
-	uint64_t inner[KERNEL_INNER]; /* as in struct kernel_path */
+	uint64_t kernel_frame_count;
+	uint64_t kernel_frames[KERNEL_OWN_FRAMES]; /* as in struct kernel_path */
 	/* A bit for each page that could not be read. The first one is the page of `address`. */
 	uint64_t holes[KERNEL_HOLES];
 	/* uint8_t bytes[size] */

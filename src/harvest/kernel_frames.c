@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "harvest/inner.h"
+#include "harvest/kernel_frames.h"
 
 #include "base/err.h"
 #include "cct/cct.h"
@@ -10,38 +10,38 @@
 
 #define LIST "/proc/kallsyms"
 
-void inner_open(struct recording *r)
+void kernel_frames_open(struct recording *r)
 {
-	r->inner = kernel_names_shown(LIST);
+	r->kernel_frames = kernel_names_shown(LIST);
 }
 
-void inner_close(struct recording *r)
+void kernel_frames_close(struct recording *r)
 {
 	kernel_names_close(r->kernel_names);
 	r->kernel_names = NULL;
 }
 
-const struct kernel_names *inner_names(struct recording *r)
+const struct kernel_names *kernel_frames_names(struct recording *r)
 {
-	if (r->inner && !r->kernel_names)
+	if (r->kernel_frames && !r->kernel_names)
 		err_free(kernel_names_open(LIST, &r->kernel_names));
 	return r->kernel_names;
 }
 
-void inner_name(struct recording *r)
+void kernel_frames_name(struct recording *r)
 {
-	if (!r->harvest.kernel || !inner_names(r))
+	if (!r->harvest.kernel || !kernel_frames_names(r))
 		return;
 	/* Modules of the kernel come and go. */
 	kernel_names_renew(&r->kernel_names, &r->kernel_stamp, LIST, "/proc/modules");
 	names_of_kernel(&r->harvest, r->kernel_names);
 }
 
-struct err *inner_add(struct recording *r, struct process *p, const uint64_t *addresses,
-		      uint32_t count, uint32_t *node)
+struct err *kernel_frames_add(struct recording *r, struct process *p, const uint64_t *addresses,
+			      uint32_t count, uint32_t *node)
 {
 	struct err *e = NULL;
-	if (!r->inner || !count)
+	if (!r->kernel_frames || !count)
 		return harvest_add_child(r, &r->harvest, p, *node, cct_key(false, CCT_KERNEL, 0),
 					 node);
 	for (uint32_t i = count; !e && i; i--)

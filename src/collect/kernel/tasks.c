@@ -155,35 +155,29 @@ static void take_back(struct kernel *k, const struct process *p)
 	bpf_map_delete_elem(k->processes, &pid);
 }
 
-/* What a child does between fork and exec counts for the program that it becomes. */
-void tasks_executed(struct kernel *k, const struct kernel_task *t)
+/* Ends the program that a process was, and adds the one that it has become. NULL: no memory. */
+static struct process *replace_process(struct kernel *k, struct process *old)
 {
-	pid_t pid = (pid_t)t->head.process;
-	struct process *p = tasks_find_process(k, pid);
-	k->recording->process_count += !p;
-	struct kernel_thread *first = find_thread(k, pid);
-	const struct process *before = p && p->kernel->executed ? p : NULL;
-	if (before) {
-		p->replaced = true;
-		if (k->whole && first) { /* the new program has the same number */
-			finish(k, first);
-			first = NULL;
-		}
-		end_process(k, p);
-		p = NULL;
+	struct kernel_thread *first = find_thread(k, old->pid);
+	old->replaced = true;
+	if (k->whole && first) /* the new program has the same number */
+		finish(k, first);
+	end_process(k, old);
+	struct process *p = add_process(k, old->pid, NULL);
+	if (p && k->whole) { /* elsewhere they are read from /proc */
+		p->parent = old->parent;
+		p->start_ms = old->start_ms;
 	}
-	if (!p)
-		p = add_process(k, pid, NULL);
-	if (!p)
-		return;
-	if (before && k->whole) { /* the old one is kept for a while */
-		p->parent = before->parent;
-		p->start_ms = before->start_ms;
-	}
-	first = find_thread(k, pid);
+	return p;
+}
+
+/* Names a process after the program that it has become. */
+static void name_program(struct kernel *k, struct process *p, const char *comm)
+{
+	struct kernel_thread *first = find_thread(k, p->pid);
 	if (first)
-		set_name(first->name, sizeof first->name, t->comm);
-	set_name(p->name, sizeof p->name, t->comm);
+		set_name(first->name, sizeof first->name, comm);
+	set_name(p->name, sizeof p->name, comm);
 	p->named = false;
 	if (k->whole) {
 		free(p->command);
@@ -192,13 +186,36 @@ void tasks_executed(struct kernel *k, const struct kernel_task *t)
 	}
 	if (!p->kernel->undescribed)
 		process_describe(k->recording, p, true); /* which may know a longer name */
-	p->kernel->executed = true;
-	p->kernel->changes = (uint32_t)t->changes;
-	p->kernel->image++;
+}
+
+/* Nothing of the code that the process had before its exec is left. */
+static void forget_code(const struct kernel *k, struct process *p)
+{
 	p->list = NULL;
 	p->kernel->script = 0;
 	p->kernel->noted_ns = 0;
 	p->kernel->unlooked = !k->whole;
+}
+
+/* A process that has exec'd before becomes another struct process. But what a child does between fork and
+   exec counts for the program that it becomes: it stays the same. */
+void tasks_executed(struct kernel *k, const struct kernel_task *t)
+{
+	pid_t pid = (pid_t)t->head.process;
+	struct process *p = tasks_find_process(k, pid);
+	if (!p) {
+		k->recording->process_count++;
+		p = add_process(k, pid, NULL);
+	} else if (p->kernel->executed) {
+		p = replace_process(k, p);
+	}
+	if (!p)
+		return;
+	name_program(k, p, t->comm);
+	forget_code(k, p);
+	p->kernel->executed = true;
+	p->kernel->changes = (uint32_t)t->changes;
+	p->kernel->image++;
 }
 
 static struct process *add_child(struct kernel *k, pid_t pid, pid_t parent)

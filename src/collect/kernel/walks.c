@@ -157,29 +157,65 @@ static enum walk_end walk_back(struct kernel *k, struct kernel_waiting *w, uint6
 	return end;
 }
 
-/* Walks a stack. If it meets unknown code, looks at the memory map of the process again, unless that was
-   useless lately. If the first frame is in unknown code already, it looks before it walks. */
+/* Whether the sampler had no list when the sample came, and nobody has looked since: the parent had none yet
+   when it forked the process, or a library was replaced. */
+static bool was_unlisted(const struct kernel_waiting *w)
+{
+	const struct process_kernel *p = w->process->kernel;
+	return w->unlisted && !p->doubtful_ns && w->time > p->list_ns;
+}
+
+/* Looks at the process before its stack is walked, if the walk would be in vain otherwise. Returns whether
+   it has looked. */
+static bool look_first(struct kernel *k, const struct kernel_waiting *w)
+{
+	struct process *p = w->process;
+	if (!was_unlisted(w) && is_known(k, w))
+		return false;
+	code_look(k, p);
+	/* The notes that make a list may lack this code: the memory map has it. */
+	if (p->kernel->noted_ns && !code_waits_for(k) && !is_known(k, w))
+		code_ask(k, p);
+	return true;
+}
+
+/* Counts the looks in a row that brought nothing new. After many, the sampler makes no more copies of such
+   stacks. */
+static void count_useless(struct kernel *k, struct process *p, bool looked, bool patient, bool news)
+{
+	if (looked && !news)
+		p->useless++;
+	else if (patient)
+		p->useless = 0;
+	if (p->useless == UNRESOLVED_MAX)
+		code_stop_copies(k, p);
+}
+
+/*
+ * Walks a stack by one list of modules after another, until one has all of its code:
+ *
+ *  1. the list of the process; look_first may make a new one
+ *  2. the list that the memory map of the process gives now
+ *  3. lists of other times (walk_back)
+ *  4. if no list has all of it, the walk goes as far as the list of the process does (walk_last)
+ *
+ * A list may need tables that are still being made (code_waits_for). Then the sample waits, and begins anew
+ * later. The process is looked at only if it is still the program that it was, and only while we are patient:
+ * looks were not useless lately.
+ */
 static enum walk_end walk_looking(struct kernel *k, struct kernel_waiting *w, uint64_t *keys,
 				  uint32_t *frames)
 {
 	struct process *p = w->process;
 	const struct library_list *before = p->list;
-	bool same = is_same(k, w);
-	bool patient = same && !p->gone && p->useless <= UNRESOLVED_MAX;
-	/* The sampler had no list: its parent had none yet when it was forked, or a library was
-	   replaced. */
-	bool unlisted = patient && w->unlisted && !p->kernel->doubtful_ns &&
-			w->time > p->kernel->list_ns;
-	bool looked = unlisted || (patient && !is_known(k, w));
-	if (looked)
-		code_look(k, p);
-	if (looked && p->kernel->noted_ns && !code_waits_for(k) && !is_known(k, w))
-		code_ask(k, p);
+	bool same = is_same(k, w), there = same && !p->gone;
+	bool patient = there && p->useless <= UNRESOLVED_MAX;
+	bool looked = patient && look_first(k, w);
 	if (code_waits_for(k))
 		return WALK_NO_MODULE;
 	enum walk_end end = same ? walk_listed(k, w, keys, frames) : WALK_NO_MODULE;
-	if (end == WALK_NO_MODULE && patient && (!looked || p->kernel->noted_ns) &&
-	    !code_waits_for(k)) {
+	bool asked = looked && !p->kernel->noted_ns;
+	if (end == WALK_NO_MODULE && patient && !asked && !code_waits_for(k)) {
 		code_ask(k, p);
 		looked = true;
 		if (p->list != before)
@@ -187,15 +223,15 @@ static enum walk_end walk_looking(struct kernel *k, struct kernel_waiting *w, ui
 	}
 	if (code_waits_for(k))
 		return WALK_NO_MODULE;
-	if (end == WALK_NO_MODULE && (!k->whole || patient || !same || p->gone))
+	/* In a recording of the whole machine, more is not tried for code that stays unknown. */
+	bool resigned = k->whole && there && !patient;
+	if (end == WALK_NO_MODULE && !resigned)
 		end = walk_back(k, w, keys, frames);
 	if (code_waits_for(k))
 		return end;
 	if (end == WALK_NO_MODULE && same)
 		end = walk_last(k, w, keys, frames);
-	p->useless = looked && p->list == before ? p->useless + 1 : patient ? 0 : p->useless;
-	if (p->useless == UNRESOLVED_MAX)
-		code_stop_copies(k, p);
+	count_useless(k, p, looked, patient, p->list != before);
 	return end;
 }
 

@@ -231,7 +231,7 @@ static uint64_t copy_function(struct agent_thread *t, struct reader *r, const st
 	struct arena_script *s = make_room(t, size);
 	if (!s)
 		return 0;
-	*s = (struct arena_script){.code = code, .size = size, .pieces = count};
+	*s = (struct arena_script){.code = code, .size = size};
 	char *to = (char *)(s + 1);
 	for (uint32_t i = 0; i < count; i++)
 		to += copy_piece(r, wanted[i], (struct python_piece *)to);

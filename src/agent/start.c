@@ -112,8 +112,6 @@ static bool converse(uint32_t kind, struct wire_reply *reply, int *descriptors)
 		.magic = WIRE_MAGIC,
 		.kind = kind,
 		.process = getpid(),
-		.parent = getppid(),
-		.tid = (int32_t)SAFE_SYSCALL(SYS_gettid, 0, 0, 0, 0),
 		.machine = CPU_HERE.elf_machine,
 	};
 	int fd = converse_open(kind == WIRE_HELLO ? HELLO_SECONDS : MODULES_SECONDS);

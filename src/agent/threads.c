@@ -29,7 +29,7 @@ struct agent_thread *thread_take(void)
 {
 	struct agent_thread *t = (struct agent_thread *)arena_thread_take(agent.arena);
 	if (!t) {
-		atomic_fetch_add(&agent.arena->lost[ARENA_LOST_THREAD], 1);
+		atomic_fetch_add(&agent.arena->unsampled, 1);
 		return NULL;
 	}
 	t->shared.process = getpid();
@@ -61,7 +61,7 @@ static void timer_start(struct agent_thread *t)
 		SAFE_SYSCALL(SYS_timer_settime, t->timer, 0, &when, 0);
 		t->shared.timer = 1;
 	} else {
-		atomic_fetch_add(&agent.arena->lost[ARENA_LOST_THREAD], 1);
+		atomic_fetch_add(&agent.arena->unsampled, 1);
 	}
 }
 
@@ -118,7 +118,7 @@ void thread_begin(struct agent_thread *t, uint64_t stack_top)
 		t->stack_low = (stack_top & ~(uint64_t)(PAGE - 1));
 	t->patience = 1;
 	if (!cct_begin(&t->tree, agent.arena, &t->shared)) {
-		atomic_fetch_add(&agent.arena->lost[ARENA_LOST_THREAD], 1);
+		atomic_fetch_add(&agent.arena->unsampled, 1);
 		thread_drop(t);
 		errno = saved;
 		return;

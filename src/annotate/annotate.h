@@ -25,7 +25,6 @@ struct err;
 struct isa;
 struct modules;
 struct profile;
-struct sources;
 
 #define ANNOTATE_NONE UINT32_MAX
 

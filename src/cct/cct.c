@@ -31,7 +31,6 @@ bool cct_begin(struct cct *t, struct arena_header *arena, struct arena_thread *t
 	uint32_t first = arena_take(arena);
 	*t = (struct cct){
 		.arena = arena,
-		.thread = thread,
 		.node_size = (uint32_t)(sizeof(struct cct_node) + 8 * arena->metrics),
 		.last = first,
 	};

@@ -58,7 +58,6 @@ static inline uint32_t cct_key_module(uint64_t key)
 
 struct cct {
 	struct arena_header *arena;
-	struct arena_thread *thread;
 	uint32_t node_size; /* bytes, values included */
 	uint32_t last;      /* chunk that nodes are taken from */
 	uint32_t root;

@@ -22,7 +22,7 @@ struct options {
 	int by;
 	const char *sort;
 	uint64_t limit;
-	bool json, no_pager, has_limit;
+	bool json, no_pager;
 };
 
 static double percent(uint64_t part, uint64_t whole)

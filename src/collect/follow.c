@@ -15,7 +15,6 @@
 
 struct follow {
 	int fd;
-	pid_t pid;
 	bool asked;
 };
 
@@ -55,7 +54,7 @@ struct err *follow_open(const char *path, struct follow **out)
 		close(fd);
 		return err_new("out of memory");
 	}
-	*f = (struct follow){.fd = fd, .pid = peer.pid};
+	*f = (struct follow){.fd = fd};
 	*out = f;
 	return NULL;
 }
@@ -66,11 +65,6 @@ void follow_close(struct follow *f)
 		return;
 	close(f->fd);
 	free(f);
-}
-
-pid_t follow_pid(const struct follow *f)
-{
-	return f->pid;
 }
 
 int follow_fd(const struct follow *f)

@@ -43,8 +43,7 @@ enum follow_news { FOLLOW_NOTHING, FOLLOW_PROFILE, FOLLOW_ENDED };
 
 /* Sets *out to NULL if nobody records to this file. Returns an error if another user does. */
 struct err *follow_open(const char *path, struct follow **out);
-void follow_close(struct follow *follow);      /* NULL is allowed */
-pid_t follow_pid(const struct follow *follow); /* of the recorder */
+void follow_close(struct follow *follow); /* NULL is allowed */
 /* Returns a descriptor that is readable when follow_take has news. */
 int follow_fd(const struct follow *follow);
 /* Asks for a snapshot, unless one is on its way. */

@@ -196,8 +196,7 @@ void session_status(struct session *s, struct recording_state *out)
 					.partial = r->partial,
 					.lost = r->lost,
 					.processes = r->process_count,
-					.threads = r->thread_count,
-					.elapsed_ns = now_ns() - r->start_ns};
+					.threads = r->thread_count};
 	for (const struct process *p = r->processes; p; p = p->next)
 		out->live++;
 	s->sampler->status(s->self, out);

@@ -11,7 +11,6 @@
 
 struct buf;
 struct err;
-struct modules;
 struct runs;
 
 enum counts_by { COUNTS_FUNCTION, COUNTS_LOOP, COUNTS_LINE, COUNTS_MODULE };

@@ -123,7 +123,7 @@ bool holm(const double *p, double *adjusted, size_t count)
 void moments_of(const double *values, size_t count, struct moments *out)
 {
 	double squares = 0;
-	*out = (struct moments){.count = count};
+	*out = (struct moments){0};
 	if (!count)
 		return;
 	out->min = out->max = values[0];

@@ -23,7 +23,6 @@ double chi_square_above(double x, size_t df);
 bool holm(const double *p, double *adjusted, size_t count);
 
 struct moments {
-	size_t count;
 	double sum, mean;
 	double deviation; /* of the sample (n - 1); 0 where there is only one */
 	double min, max;

@@ -14,7 +14,6 @@
 #define SETS_MAX 64      /* more are not listed */
 
 struct drawing {
-	const struct stats *s;
 	const struct text_options *o;
 	struct buf *out;
 };
@@ -55,7 +54,7 @@ static void put_sets(const struct drawing *d, const struct runs *runs)
 void stats_text(const struct stats *s, const struct runs *runs, const struct text_options *o,
 		struct buf *out)
 {
-	struct drawing d = {.s = s, .o = o, .out = out};
+	struct drawing d = {.o = o, .out = out};
 	size_t shown = s->count;
 	if (o->limit && shown > o->limit)
 		shown = o->limit;

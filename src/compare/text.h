@@ -9,11 +9,9 @@ struct buf;
 struct json;
 struct row;
 
-#define TEXT_BOLD "\033[1m"
 #define TEXT_DIM "\033[2m"
 #define TEXT_RED "\033[31m"
 #define TEXT_GREEN "\033[32m"
-#define TEXT_YELLOW "\033[33m"
 #define TEXT_PLAIN "\033[0m"
 
 struct text_options {

@@ -88,8 +88,8 @@ struct graph {
 	uint32_t entry;
 	struct graph_table *tables; /* of GRAPH_SWITCHES, in no order */
 	size_t table_count;
-	uint32_t switches, unresolved; /* indirect jumps that are no tail calls */
-	bool truncated;                /* max_blocks was met: the rest is not there */
+	uint32_t unresolved; /* switches whose table was not found */
+	bool truncated;      /* max_blocks was met: the rest is not there */
 };
 
 struct err *graph_build(const struct graph_input *input, struct graph *out);

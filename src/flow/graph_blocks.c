@@ -134,7 +134,6 @@ static void connect(struct build *b, struct graph *g)
 		    (block->ends == GRAPH_CALLS || block->ends == GRAPH_STOPS))
 			add_edge(b, g, &capacity, i, leave->landing, EDGE_LANDING);
 		finish_edges(g, block);
-		g->switches += block->ends == GRAPH_SWITCHES;
 	}
 }
 

@@ -43,7 +43,6 @@ struct build {
 	uint64_t *targets; /* of jump tables */
 	size_t target_count, target_capacity;
 	size_t table_capacity; /* of graph->tables */
-	size_t insns;          /* followed so far */
 	size_t leaders;        /* blocks, about */
 	size_t cost;           /* of searches for jump tables */
 	struct graph sketch;   /* of what is known so far … */

@@ -127,7 +127,6 @@ static void follow_way(struct build *b, uint64_t at)
 			return;
 		b->isa->decode(s->bytes + (at - s->start), s->end - at, at, &insn);
 		*slot |= (uint8_t)(insn.length / unit);
-		b->insns++;
 		enum graph_end ends = end_of(b, &insn, &landing);
 		at += insn.length;
 		if (at >= s->end)

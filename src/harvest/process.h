@@ -8,7 +8,6 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-struct err;
 struct library_list;
 struct process_agent;
 struct process_kernel;

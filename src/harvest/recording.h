@@ -62,7 +62,6 @@ struct recording_options {
 struct recording_state { /* for progress and the summary */
 	uint64_t samples, partial, lost;
 	unsigned processes, threads, live;
-	uint64_t elapsed_ns;
 	/* If the kernel samples: the records that it sent, and how many of these are copies of stacks. */
 	uint64_t records, record_bytes, copies;
 };

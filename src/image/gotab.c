@@ -41,7 +41,6 @@ struct gotab {
 	size_t count;
 	struct part all, names, units, files, values, records;
 	struct part inlined; /* what funcdata is relative to */
-	uint64_t inlined_address;
 	struct image *image;
 };
 
@@ -404,7 +403,6 @@ static void take_module(struct gotab *t, const uint64_t *words)
 	if (!bytes)
 		return;
 	t->inlined = (struct part){bytes, size};
-	t->inlined_address = words[at];
 }
 
 static void search_module(struct gotab *t, const uint8_t *bytes, size_t size, uint64_t table)

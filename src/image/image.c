@@ -220,7 +220,6 @@ static void fill_section(struct image_section *out, const Elf64_Shdr *in)
 		.flags = in->sh_flags,
 		.type = in->sh_type,
 		.link = in->sh_link,
-		.info = in->sh_info,
 	};
 }
 

@@ -25,7 +25,7 @@ struct image_segment {              /* a PT_LOAD */
 struct image_section {
 	const char *name; /* owned by the image */
 	uint64_t address, offset, size, entry_size, flags;
-	uint32_t type, link, info;
+	uint32_t type, link;
 };
 
 /* Opens an executable, shared object, vDSO copy or debug file (ELF64, little

@@ -47,11 +47,6 @@ void places_close(struct places *p)
 	free(p);
 }
 
-struct image *places_image(struct places *p)
-{
-	return p->image;
-}
-
 struct image *places_debug(struct places *p)
 {
 	if (!p->has_debug)

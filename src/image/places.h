@@ -34,8 +34,7 @@ struct place {
 struct err *places_open(struct image *image, bool download, struct places **out);
 void places_close(struct places *places); /* NULL is fine */
 
-/* The image that it stands on; its separate debug file and its symbols, NULL where there are none. */
-struct image *places_image(struct places *places);
+/* Its separate debug file and its symbols, NULL where there are none. */
 struct image *places_debug(struct places *places);
 const struct symbols *places_symbols(struct places *places);
 /* To be called first, where only these addresses, which ascend, will be asked for: the symbols are those

@@ -26,7 +26,6 @@ struct task_space {
 	struct mapping *mappings; /* ascending, disjoint */
 	uint32_t count, room;
 	struct walk_module *walk; /* NULL: not made since the last change */
-	size_t walk_count;
 };
 
 struct perf_tasks {

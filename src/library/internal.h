@@ -83,7 +83,6 @@ struct library {
 	} lanes[LIBRARY_LANES];
 	int built; /* an eventfd: a lane has finished */
 	unsigned builds;
-	/* Value of `builds` when a look found a table that was not ready; 0: none did. */
 	struct maker maker; /* if its program is NULL, this process makes tables */
 	struct library_account account;
 };

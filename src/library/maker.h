@@ -22,7 +22,6 @@
 
 #include "recipes/cache.h"
 
-struct err;
 struct image;
 
 #define MAKER_COMMAND "make-table"

@@ -11,7 +11,6 @@
 
 #include "analyze/scopes.h"
 
-struct buf;
 struct err;
 struct profile;
 

@@ -241,11 +241,6 @@ enum feed_state feed_state(const struct feed *s)
 	return s->state;
 }
 
-pid_t feed_recorder(const struct feed *s)
-{
-	return s->session ? getpid() : s->follow ? follow_pid(s->follow) : 0;
-}
-
 void feed_ask(struct feed *s)
 {
 	s->asked = true;

@@ -42,7 +42,6 @@ struct err *feed_open_processes(const struct feed_processes *wanted, struct feed
 void feed_close(struct feed *feed); /* NULL is fine */
 
 enum feed_state feed_state(const struct feed *feed);
-pid_t feed_recorder(const struct feed *feed); /* 0: none is known */
 
 /* Says that a newer profile is welcome. */
 void feed_ask(struct feed *feed);

@@ -3,7 +3,6 @@
 /* What board.c and path.c share. */
 #include <stdint.h>
 
-struct attribution;
 struct profile;
 struct scope;
 struct board;

@@ -16,7 +16,6 @@ bool registers_read(struct remote_thread *thread);
 
 /* Registers as perf events give them (perf_event_attr.sample_regs_user): the mask to ask for, how many
    they are, and the conversion to the order of DWARF numbers and the PC. */
-#define REGISTERS_OF_PERF 33
 extern const uint64_t registers_perf_mask;
 extern const unsigned registers_perf_count;
 void registers_from_perf(const uint64_t *perf, uint64_t *registers, uint64_t *pc);

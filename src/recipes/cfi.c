@@ -45,7 +45,6 @@ struct reader {
 };
 
 struct entry {
-	uint64_t offset;    /* of the length field */
 	uint64_t id_offset; /* of the id or CIE pointer */
 	uint64_t id;
 	bool is_cie;
@@ -79,7 +78,6 @@ static bool entry_read(const struct cfi_section *section, uint64_t offset, struc
 	uint64_t length;
 	if (!cursor_skip(&cursor, offset))
 		return false;
-	entry->offset = offset;
 	length = cursor_u32(&cursor);
 	entry->is_wide = length == UINT32_MAX;
 	if (entry->is_wide)

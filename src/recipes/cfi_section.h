@@ -12,7 +12,6 @@
 
 struct image;
 struct image_segment;
-struct err;
 
 struct cfi_section {
 	const uint8_t *bytes;

@@ -8,7 +8,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct analysis;
 struct cfi_range;
 struct err;
 struct image;

@@ -28,7 +28,6 @@
 struct sframe {
 	const struct cfi_section *section;
 	struct rows *rows;
-	struct cfi_stats *stats;
 	struct cursor index, frames;
 	uint64_t index_offset; /* of the FDEs in the section */
 	uint8_t version, flags;
@@ -228,8 +227,7 @@ static bool procedure_add(struct sframe *sframe, const struct procedure *procedu
 bool sframe_read_section(const struct cfi_section *section, struct rows *rows,
 			 struct cfi_stats *stats)
 {
-	struct sframe sframe = {
-		.section = section, .rows = rows, .stats = stats, .repeats_left = REPEATS_MAX};
+	struct sframe sframe = {.section = section, .rows = rows, .repeats_left = REPEATS_MAX};
 	struct procedure procedure;
 	if (!header_read(&sframe)) {
 		stats->bad_entries++;

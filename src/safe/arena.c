@@ -153,7 +153,7 @@ struct arena_thread *arena_thread_take(struct arena_header *arena)
 	thread->nodes = thread->scratch = thread->times = thread->timer = 0;
 	thread->list_place = 0;
 	thread->stack_top = thread->handler_stack = thread->start_ns = 0;
-	thread->end_ns = thread->cpu_start_ns = thread->cpu_ns = 0;
+	thread->cpu_start_ns = thread->cpu_ns = 0;
 	thread->ticks = thread->walked = thread->reused = thread->lost = thread->untimed = 0;
 	for (int i = 0; i < ARENA_METRICS_MAX; i++)
 		thread->samples[i] = thread->weights[i] = 0;

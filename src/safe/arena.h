@@ -34,17 +34,10 @@
 #include "safe/python.h"
 
 #define ARENA_MAGIC 0x31616e6572612d63ull /* "c-arena1" */
-#define ARENA_VERSION 6u
+#define ARENA_VERSION 7u
 #define ARENA_CHUNK_BITS 14
 #define ARENA_CHUNK (1u << ARENA_CHUNK_BITS)
 #define ARENA_METRICS_MAX 8
-
-/* Why a sample is in no tree. */
-enum arena_lost {
-	ARENA_LOST_ROOM,   /* the arena is full */
-	ARENA_LOST_THREAD, /* there was no record for the thread */
-	ARENA_LOST_KINDS,
-};
 
 struct arena_header {
 	uint64_t magic;
@@ -57,7 +50,8 @@ struct arena_header {
 	_Atomic uint32_t stop;        /* set by the collector: stop sampling */
 	/* Raised when a record becomes LIVE or DONE, and when a thread leaves a copy. */
 	_Atomic uint32_t changes;
-	_Atomic uint64_t lost[ARENA_LOST_KINDS];
+	/* Threads that are not sampled, because there was no record or no timer for them. */
+	_Atomic uint64_t unsampled;
 	uint32_t times_max;     /* limit for chunks of time lines; 0: no time lines */
 	_Atomic uint32_t times; /* chunks of time lines in use */
 	/* Programs that were left alone because they refuse our system calls (agent/sandbox.c). */
@@ -95,8 +89,7 @@ struct arena_copy {
    chunk, and never changes. */
 struct arena_script {
 	uint64_t code; /* address of the code object */
-	uint32_t size; /* of all */
-	uint32_t pieces;
+	uint64_t size; /* of all */
 };
 
 /* One sample on a time line. Chunks of a time line hold these after their struct arena_chunk. */
@@ -125,8 +118,7 @@ struct arena_thread {
 	uint64_t stack_top; /* upper end of the thread's stack */
 	/* Upper end of the agent's own stack, which is the chunk below this address; 0: none. */
 	uint64_t handler_stack;
-	uint64_t start_ns;       /* CLOCK_MONOTONIC */
-	_Atomic uint64_t end_ns; /* 0: it has not ended */
+	uint64_t start_ns; /* CLOCK_MONOTONIC */
 	/* The thread's CPU time: when it began, and at its last sample. */
 	_Atomic uint64_t cpu_start_ns, cpu_ns;
 	/* Samples that the handler took, by event. (The tree has weights instead.) */

@@ -29,7 +29,7 @@
 #include <stdint.h>
 #include "safe/arena.h"
 
-#define WIRE_MAGIC 0x31746c63u /* "clt1" */
+#define WIRE_MAGIC 0x32746c63u /* "clt2" */
 #define WIRE_SOCKET "CULPRIT_SOCKET"
 #define WIRE_SIGNAL 16 /* SIGSTKFLT: nothing else uses it, and a second pending one is dropped */
 
@@ -37,7 +37,7 @@ enum wire_kind { WIRE_HELLO = 1, WIRE_MODULES };
 
 struct wire_request {
 	uint32_t magic, kind;
-	int32_t process, parent, tid;
+	int32_t process;
 	uint32_t machine; /* ELF machine of the agent; not ours if an emulator runs it */
 };
 

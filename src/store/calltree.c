@@ -86,13 +86,3 @@ uint32_t calltree_child(struct calltree *t, const struct pack_node *node)
 		t->slots[at] = t->count;
 	return t->count++;
 }
-
-void calltree_cut(struct calltree *t, uint32_t count)
-{
-	if (count >= t->count)
-		return;
-	t->count = count;
-	memset(t->slots, 0, t->slot_room * sizeof *t->slots);
-	for (uint32_t i = 1; i < count; i++)
-		place(t, i);
-}

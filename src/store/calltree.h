@@ -19,5 +19,3 @@ bool calltree_clear(struct calltree *tree);
 void calltree_free(struct calltree *tree);
 /* The node that is this frame, made where there is none; UINT32_MAX without memory. */
 uint32_t calltree_child(struct calltree *tree, const struct pack_node *node);
-/* Forgets nodes from `count` on. */
-void calltree_cut(struct calltree *tree, uint32_t count);

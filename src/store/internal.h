@@ -10,8 +10,6 @@
 #include "store/store.h"
 #include "store/calltree.h"
 
-struct buf;
-
 /* The file's marks: "CLPD", and which version of the schema it has. */
 #define STORE_APPLICATION 0x434c5044
 #define STORE_VERSION 3
@@ -68,7 +66,6 @@ struct store {
 	int64_t tree_epoch;
 	struct epoch_events {
 		int64_t epoch, ids[STORE_EVENT_MAX];
-		uint64_t every[STORE_EVENT_MAX];
 		size_t count;
 	} events;
 };

@@ -14,7 +14,7 @@ struct span_list {
 		int64_t id, epoch, start_ms, end_ms;
 	} * items;
 	size_t count;
-	int64_t from_ms, to_ms, longest_ms, sum_ms;
+	int64_t from_ms, to_ms, longest_ms;
 };
 struct err *spans_list(struct store *store, const struct read_choice *choice,
 		       struct span_list *out);

@@ -46,7 +46,6 @@ struct err *spans_list(struct store *s, const struct read_choice *c, struct span
 			out->to_ms = x.end_ms;
 		if (x.end_ms - x.start_ms > out->longest_ms)
 			out->longest_ms = x.end_ms - x.start_ms;
-		out->sum_ms += x.end_ms - x.start_ms;
 		out->items[out->count++] = x;
 	}
 	sql_done(s, r);

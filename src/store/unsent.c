@@ -81,7 +81,7 @@ struct err *unsent_list(struct store *s, int64_t after, struct unsent_span *out,
 	*count = 0;
 	*bytes = 0;
 	struct err *e = sql_prepare(s, &r,
-				    "SELECT id, epoch, start, length(counts) + length(paths),"
+				    "SELECT id, start, length(counts) + length(paths),"
 				    " (SELECT sum(samples) FROM total WHERE segment = segment.id)"
 				    " FROM segment WHERE level = 0 AND id > ? ORDER BY id",
 				    "d", after);
@@ -90,9 +90,8 @@ struct err *unsent_list(struct store *s, int64_t after, struct unsent_span *out,
 		if (e || !row)
 			break;
 		struct unsent_span x = {sqlite3_column_int64(r, 0), sqlite3_column_int64(r, 1),
-					sqlite3_column_int64(r, 2),
-					(uint64_t)sqlite3_column_int64(r, 3),
-					(uint64_t)sqlite3_column_int64(r, 4)};
+					(uint64_t)sqlite3_column_int64(r, 2),
+					(uint64_t)sqlite3_column_int64(r, 3)};
 		*bytes += x.bytes;
 		if (*count < room)
 			out[(*count)++] = x;

@@ -12,8 +12,6 @@
  */
 #include "store/read.h"
 
-struct calltree;
-
 struct unsent_state {
 	uint64_t source;   /* this file's number among all files: by chance */
 	int64_t sent;      /* the last span that the server has, or that was given up */
@@ -28,7 +26,7 @@ struct err *unsent_note(struct store *store, const struct unsent_state *state);
 struct err *unsent_end(struct store *store);
 
 struct unsent_span {
-	int64_t id, epoch, start_ms;
+	int64_t id, start_ms;
 	uint64_t bytes; /* in the file */
 	uint64_t samples;
 };

@@ -73,8 +73,3 @@ uint32_t *keys_at(struct keys *keys, struct key key)
 	}
 	return &keys->values[i];
 }
-
-uint32_t keys_get(const struct keys *keys, struct key key)
-{
-	return keys->capacity ? keys->values[slot_of(keys, key)] : KEYS_NONE;
-}

@@ -23,5 +23,3 @@ void keys_clear(struct keys *keys);
 /* The place of the value for this key, KEYS_NONE in it where it is new (the caller then sets it).
    NULL without memory. Valid until the next call. */
 uint32_t *keys_at(struct keys *keys, struct key key);
-/* The value, or KEYS_NONE. */
-uint32_t keys_get(const struct keys *keys, struct key key);

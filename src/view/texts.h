@@ -4,7 +4,6 @@
  * The sources of hot files, as far as there is room for them: files with the
  * most samples first, of large ones what is near to lines with samples.
  */
-struct buf;
 struct err;
 struct json;
 struct lines;

@@ -79,7 +79,6 @@ static void test_look(void **state)
 	assert_false(live_wanted(live));
 	good(follow_open(path, &follow));
 	assert_non_null(follow);
-	assert_int_equal(follow_pid(follow), getpid());
 	assert_int_equal(follow_take(follow, &p), FOLLOW_NOTHING);
 	assert_false(live_wanted(live)); /* nobody has asked */
 	good(follow_open(path, &other));

@@ -207,17 +207,18 @@ static struct arena_thread *take_record(const struct fake *f, struct cct *tree)
 	return t;
 }
 
-static void add_path(const struct fake *f, struct cct *tree, uint64_t weight)
+static void add_path(const struct fake *f, struct arena_thread *t, struct cct *tree,
+		     uint64_t weight)
 {
 	uint64_t here = (uint64_t)(uintptr_t)add_path, leaf = (uint64_t)(uintptr_t)hello;
-	const struct wire_module *m = module_at(f, tree->thread->list_place, here);
+	const struct wire_module *m = module_at(f, t->list_place, here);
 	CHECK(m && m->id && m->table_size);
 	uint32_t node = cct_child(tree, tree->root, cct_key(true, m->id, here - m->bias));
 	node = cct_child(tree, node, cct_key(false, m->id, leaf - m->bias));
 	CHECK(node);
 	cct_values(cct_node(tree, node))[0] += weight;
-	tree->thread->samples[0] += weight;
-	tree->thread->weights[0] += weight;
+	t->samples[0] += weight;
+	t->weights[0] += weight;
 }
 
 static void go_live(const struct fake *f, struct arena_thread *t)
@@ -279,7 +280,7 @@ static void agent_counts(const char *path)
 	struct cct tree;
 	hello(path, &f);
 	struct arena_thread *t = take_record(&f, &tree);
-	add_path(&f, &tree, 7);
+	add_path(&f, t, &tree, 7);
 	cct_values(cct_node(&tree, cct_child(&tree, tree.root,
 					     cct_key(false, CCT_PARTIAL, WALK_NO_RECIPE))))[0] += 2;
 	t->samples[0] += 2;
@@ -333,7 +334,7 @@ static void agent_lives(const char *path)
 	struct cct tree;
 	hello(path, &f);
 	struct arena_thread *t = take_record(&f, &tree);
-	add_path(&f, &tree, 5);
+	add_path(&f, t, &tree, 5);
 	go_live(&f, t);
 	pause_for(10000);
 }
@@ -369,7 +370,7 @@ static void agent_forks(const char *path)
 	struct cct tree;
 	hello(path, &f);
 	struct arena_thread *t = take_record(&f, &tree);
-	add_path(&f, &tree, 1);
+	add_path(&f, t, &tree, 1);
 	go_live(&f, t);
 	for (int i = 0; i < 3; i++) {
 		pid_t child = fork();
@@ -378,13 +379,13 @@ static void agent_forks(const char *path)
 			continue;
 		}
 		t = take_record(&f, &tree);
-		add_path(&f, &tree, 10);
+		add_path(&f, t, &tree, 10);
 		go_live(&f, t);
 		if (i == 1) { /* a new program in the same process */
 			munmap(f.arena, f.reply.arena_size);
 			hello(path, &f);
 			t = take_record(&f, &tree);
-			add_path(&f, &tree, 100);
+			add_path(&f, t, &tree, 100);
 			go_live(&f, t);
 		}
 		pause_for(i == 2 ? 0 : 50); /* one is gone before anybody looks */
@@ -604,7 +605,7 @@ static void agent_scribbles(const char *path)
 	struct cct tree;
 	hello(path, &f);
 	struct arena_thread *t = take_record(&f, &tree);
-	add_path(&f, &tree, 5);
+	add_path(&f, t, &tree, 5);
 	t->process = t->tid = getppid(); /* the collector itself */
 	for (int i = 0; i < ARENA_COPIES; i++)
 		t->copies[i] = (uint32_t)i * 1000003u;

@@ -194,8 +194,7 @@ static void status(void *self, struct recording_state *out)
 {
 	struct agents *agents = self;
 	for (struct arena *a = agents->arenas; a; a = a->next) {
-		for (int i = 0; i < ARENA_LOST_KINDS; i++)
-			out->lost += atomic_load(&a->header->lost[i]) - a->lost[i];
+		out->lost += atomic_load(&a->header->unsampled) - a->unsampled;
 		arena_each(agents, a, NULL, add_state, out);
 	}
 }

@@ -88,7 +88,6 @@ static struct thread *thread_register(struct agents *agents, struct arena *a, ui
 	t->process = p;
 	t->generation = r->generation;
 	t->tid = program_tid(p, r->tid);
-	t->opened_ns = now_ns();
 	agents->recording->thread_count++;
 	if (!p->list)
 		p->list = library_list(agents->recording->library,

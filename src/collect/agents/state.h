@@ -56,7 +56,7 @@ struct thread { /* scan.c */
 	uint32_t chunk, generation; /* of its record */
 	pid_t tid;                  /* as we see it */
 	struct events events;
-	uint64_t opened_ns, attended_ns, changed_ns;
+	uint64_t attended_ns, changed_ns;
 	uint64_t samples; /* when the periods were changed */
 	/* How much the rates of clocks were changed, in the thread's own code and while the kernel works; and
 	   whether the next change is the same in the other direction. */
@@ -77,10 +77,10 @@ struct arena { /* arenas.c */
 	int fd;
 	struct arena_header *header;
 	uint64_t size;
-	uint32_t changes;                /* header->changes, as last seen */
-	uint64_t lost[ARENA_LOST_KINDS]; /* part of header->lost that is in the profile already */
-	bool namespaced;                 /* pids in it are of another namespace */
-	bool has_python;                 /* interpreted.c: its processes have this interpreter */
+	uint32_t changes;   /* header->changes, as last seen */
+	uint64_t unsampled; /* part of header->unsampled that is in the profile already */
+	bool namespaced;    /* pids in it are of another namespace */
+	bool has_python;    /* interpreted.c: its processes have this interpreter */
 	struct python python;
 	struct process *processes;
 	struct thread *threads;

@@ -30,13 +30,12 @@ static struct profile_thread describe(const struct recording *recording, const s
 				      struct arena_thread *r, uint32_t process)
 {
 	uint64_t cpu = atomic_load(&r->cpu_ns), begun = atomic_load(&r->cpu_start_ns);
-	uint64_t end = atomic_load(&r->end_ns);
 	return (struct profile_thread){
 		.process = process,
 		.tid = t ? t->tid : r->tid,
 		.name = t ? t->name : "",
 		.start_ns = recording_since(recording, r->start_ns),
-		.end_ns = recording_since(recording, end ? end : now_ns()),
+		.end_ns = recording_since(recording, now_ns()),
 		.cpu_ns = cpu > begun ? cpu - begun : 0,
 		.handler_ns = atomic_load(&r->ticks),
 		.handled = sum_samples(recording, r),
@@ -181,19 +180,15 @@ void trees_take(struct recording *recording, struct harvest *h, struct process *
 
 void trees_lose(struct recording *recording, struct harvest *h, struct arena *a, bool last)
 {
-	static const char *const reasons[] = {
-		[ARENA_LOST_ROOM] = "no room", [ARENA_LOST_THREAD] = "thread without a record"};
+	uint64_t now = atomic_load(&a->header->unsampled), more = now - a->unsampled;
 	if (last)
 		recording->notes.restricted_programs += atomic_exchange(&a->header->restricted, 0);
-	for (int i = 0; i < ARENA_LOST_KINDS; i++) {
-		uint64_t now = atomic_load(&a->header->lost[i]), more = now - a->lost[i];
-		if (now <= a->lost[i])
-			continue;
-		err_free(profile_lose(h->profile, reasons[i], more));
-		if (last) {
-			a->lost[i] = now;
-			recording->lost += more;
-		}
+	if (now <= a->unsampled)
+		return;
+	err_free(profile_lose(h->profile, "thread without a record", more));
+	if (last) {
+		a->unsampled = now;
+		recording->lost += more;
 	}
 }
 

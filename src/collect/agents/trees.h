@@ -7,7 +7,6 @@
 
 struct arena;
 struct arena_thread;
-struct err;
 struct harvest;
 struct process;
 struct recording;

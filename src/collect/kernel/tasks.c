@@ -475,6 +475,7 @@ void tasks_close(struct kernel *k)
 	for (size_t i = 0; i < KERNEL_BUCKETS; i++)
 		for (struct kernel_thread *t = k->tasks.threads[i], *next; t; t = next) {
 			next = t->next;
+			free(t->calls);
 			free(t);
 		}
 	tasks_forget_all(k);

@@ -160,6 +160,7 @@ void waiting_close(struct kernel *k)
 {
 	for (struct kernel_waiting *w = k->waiting.first, *next; w; w = next) {
 		next = w->next;
+		free(w->calls);
 		free(w);
 	}
 }

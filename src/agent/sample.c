@@ -395,7 +395,7 @@ static void copy_stack(struct agent_thread *t, struct arena_copy *s, unsigned ch
 		uint64_t word;
 		if (from == t->shared.stack_top || !read_word(t, from, &word))
 			break;
-		s->cut = !room;
+		s->cut = !room; /* there is another word, but nowhere to put it */
 		if (s->cut)
 			break;
 		memcpy(to, &word, sizeof word);
@@ -604,6 +604,19 @@ INLINE void add(_Atomic uint64_t *counter, uint64_t count)
 			      memory_order_relaxed);
 }
 
+/* Walks once more. Perhaps the first frame is assembly code of a JIT compiler that the analysis did not
+   understand: that keeps frame pointers. If that is no better, the result of the first walk is made again. */
+static enum walk_end walk_by_pointer(struct agent_thread *t, struct walk *w,
+				     const uint64_t *registers, uint64_t pc, uint32_t *known)
+{
+	step_begin(w, &CPU_HERE, registers, pc);
+	enum walk_end end = walk_stack(t, w, known, true);
+	if (end <= WALK_COMPLETE || *known)
+		return end;
+	step_begin(w, &CPU_HERE, registers, pc);
+	return walk_stack(t, w, known, false);
+}
+
 static void take(struct agent_thread *t, uint32_t event, uint64_t weight, const ucontext_t *context)
 {
 	const uint64_t *registers = cpu_registers(context, t->registers);
@@ -616,16 +629,8 @@ static void take(struct agent_thread *t, uint32_t event, uint64_t weight, const 
 	know_memory(t, registers[CPU_HERE.sp]);
 	step_begin(&w, &CPU_HERE, registers, pc);
 	enum walk_end end = walk_stack(t, &w, &known, false);
-	/* Perhaps the first frame is assembly code of a JIT compiler that the analysis did not understand:
-	   that keeps frame pointers. */
-	if (end > WALK_COMPLETE && end != WALK_TOO_DEEP && t->has_jit && !known) {
-		step_begin(&w, &CPU_HERE, registers, pc);
-		enum walk_end other = walk_stack(t, &w, &known, true);
-		bool better = other <= WALK_COMPLETE || known;
-		if (!better) /* the result of the first walk is wanted again */
-			step_begin(&w, &CPU_HERE, registers, pc);
-		end = better ? other : walk_stack(t, &w, &known, false);
-	}
+	if (end > WALK_COMPLETE && end != WALK_TOO_DEEP && t->has_jit && !known)
+		end = walk_by_pointer(t, &w, registers, pc, &known);
 	add(&t->shared.walked, t->fresh.count);
 	add(&t->shared.reused, known);
 	t->walked = t->fresh.count;

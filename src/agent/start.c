@@ -196,7 +196,7 @@ static bool map_all(const struct wire_reply *reply, const int *descriptors)
 	       arena_is_sane(agent.arena, reply->arena_size);
 }
 
-static void settle(const struct wire_reply *reply)
+static void take_settings(const struct wire_reply *reply)
 {
 	agent.sampler = reply->sampler;
 	agent.event_count = reply->event_count < ARENA_METRICS_MAX ? reply->event_count
@@ -227,7 +227,7 @@ static bool hello(bool *asked)
 			SAFE_SYSCALL(SYS_close, descriptors[i], 0, 0, 0);
 	if (!good)
 		return false;
-	settle(&reply);
+	take_settings(&reply);
 	agent.list_place = reply.list_place;
 	return true;
 }

@@ -109,20 +109,20 @@ bool copies_any(const struct arena_thread *record)
 
 /* ---- keeping ---- */
 
-static void sample_free(struct copies *u, struct sample *sample)
+static void sample_free(struct copies *c, struct sample *sample)
 {
 	for (size_t i = 0; i < sample->block_count; i++)
 		if (sample->blocks[i] && !--sample->blocks[i]->uses) {
 			free(sample->blocks[i]);
-			u->bytes -= sizeof(struct block);
+			c->bytes -= sizeof(struct block);
 		}
-	u->bytes -= sizeof *sample + sample->block_count * sizeof *sample->blocks +
+	c->bytes -= sizeof *sample + sample->block_count * sizeof *sample->blocks +
 		    sample->kernel_frame_count * sizeof *sample->kernel_frames;
 	free(sample->kernel_frames);
 	free(sample);
 }
 
-static struct sample *sample_new(struct copies *u, const struct arena_copy *from)
+static struct sample *sample_new(struct copies *c, const struct arena_copy *from)
 {
 	uint64_t size = from->size, address = from->address;
 	if (size > BYTES_MAX || address > UINT64_MAX - BYTES_MAX - BLOCK)
@@ -141,7 +141,7 @@ static struct sample *sample_new(struct copies *u, const struct arena_copy *from
 	out->cut = from->cut;
 	memcpy(out->registers, from->registers, sizeof out->registers);
 	out->block_count = count;
-	u->bytes += sizeof *out + count * sizeof *out->blocks;
+	c->bytes += sizeof *out + count * sizeof *out->blocks;
 	return out;
 }
 
@@ -154,14 +154,14 @@ static struct block *block_at(const struct sample *sample, uint64_t address)
 }
 
 /* The block of `before` at this address, if it has the same bytes; else takes over *fresh. */
-static struct block *share_block(struct copies *u, const struct sample *before, uint64_t address,
+static struct block *share_block(struct copies *c, const struct sample *before, uint64_t address,
 				 struct block **fresh)
 {
 	struct block *same = before ? block_at(before, address) : NULL;
 	if (!same || memcmp(same->bytes, (*fresh)->bytes, BLOCK)) {
 		same = *fresh;
 		*fresh = NULL;
-		u->bytes += sizeof *same;
+		c->bytes += sizeof *same;
 	}
 	same->uses++;
 	return same;
@@ -199,7 +199,7 @@ static bool source_read(struct source *from, uint8_t *to, size_t size)
 	return true;
 }
 
-static bool copy_stack(struct copies *u, struct source source, const struct sample *before,
+static bool copy_stack(struct copies *c, struct source source, const struct sample *before,
 		       struct sample *out)
 {
 	struct block *fresh = NULL;
@@ -218,16 +218,16 @@ static bool copy_stack(struct copies *u, struct source source, const struct samp
 			free(fresh);
 			return false;
 		}
-		out->blocks[i] = share_block(u, before, at - skip, &fresh);
+		out->blocks[i] = share_block(c, before, at - skip, &fresh);
 		done += part;
 	}
 	free(fresh);
 	return true;
 }
 
-static struct sample **recent_of(struct copies *u, const struct arena *a, uint32_t owner)
+static struct sample **recent_of(struct copies *c, const struct arena *a, uint32_t owner)
 {
-	return &u->recent[(owner * 31u + (uint32_t)a->inode) % THREADS];
+	return &c->recent[(owner * 31u + (uint32_t)a->inode) % THREADS];
 }
 
 /* NULL if it could not be kept. */
@@ -235,24 +235,24 @@ static struct sample *keep_one(struct agents *agents, const struct arena *a, str
 			       uint32_t owner, uint32_t thread, const struct arena_copy *from,
 			       struct source source)
 {
-	struct copies *u = agents->copies;
-	struct sample **recent = recent_of(u, a, owner);
-	struct sample *sample = from ? sample_new(u, from) : NULL;
+	struct copies *c = agents->copies;
+	struct sample **recent = recent_of(c, a, owner);
+	struct sample *sample = from ? sample_new(c, from) : NULL;
 	if (!sample) {
 		agents->recording->notes.unkept++;
 		return NULL;
 	}
 	if (sample->event >= agents->recording->options.event_count ||
-	    !copy_stack(u, source, *recent, sample)) {
+	    !copy_stack(c, source, *recent, sample)) {
 		agents->recording->notes.damaged_trees++;
-		sample_free(u, sample);
+		sample_free(c, sample);
 		return NULL;
 	}
 	sample->process = p;
 	sample->owner = owner;
 	sample->thread = thread;
-	*(u->last ? &u->last->next : &u->first) = sample;
-	u->last = sample;
+	*(c->last ? &c->last->next : &c->first) = sample;
+	c->last = sample;
 	*recent = sample;
 	return sample;
 }
@@ -269,15 +269,15 @@ static void keep_left(struct agents *agents, struct arena *a, struct process *p,
 
 static void take_picture(struct agents *agents, struct process *p)
 {
-	struct copies *u = agents->copies;
-	struct picture **end = &u->pictures, *last = NULL, *new;
+	struct copies *c = agents->copies;
+	struct picture **end = &c->pictures, *last = NULL, *new;
 	struct library_view *view;
 	uint64_t now = now_ns();
 	for (; *end; end = &(*end)->next)
 		if ((*end)->process == p)
 			last = *end;
 	if (p->gone || p->foreign || (last && now - last->taken_ns < PICTURE_NS) ||
-	    u->picture_count == PICTURES_MAX || !process_is_alive(p))
+	    c->picture_count == PICTURES_MAX || !process_is_alive(p))
 		return;
 	struct err *e = library_view_open(agents->recording->library, p->pid, p->machine, &view);
 	if (e) { /* it may be ending */
@@ -291,7 +291,7 @@ static void take_picture(struct agents *agents, struct process *p)
 		if (new) {
 			*new = (struct picture){NULL, p, view, now};
 			*end = new;
-			u->picture_count++;
+			c->picture_count++;
 			return;
 		}
 	}
@@ -322,7 +322,7 @@ void copies_take_out(struct agents *agents, struct arena *a, struct process *p, 
 }
 
 /* Without memory, the path ends at the program's call. */
-static void keep_kernel_frames(struct copies *u, struct sample *sample,
+static void keep_kernel_frames(struct copies *c, struct sample *sample,
 			       const struct ring_copy *copy)
 {
 	size_t size = copy->kernel_frame_count * sizeof *copy->kernel_frames;
@@ -331,7 +331,7 @@ static void keep_kernel_frames(struct copies *u, struct sample *sample,
 		return;
 	memcpy(sample->kernel_frames, copy->kernel_frames, size);
 	sample->kernel_frame_count = copy->kernel_frame_count;
-	u->bytes += size;
+	c->bytes += size;
 }
 
 bool copies_add(struct agents *agents, struct arena *a, uint32_t owner,
@@ -524,49 +524,49 @@ static void walk_one(struct agents *agents, struct sample *sample, struct path *
 	recording_note_error(agents->recording, keep_path(agents, sample, path));
 }
 
-static struct sample *take_first(struct copies *u)
+static struct sample *take_first(struct copies *c)
 {
-	struct sample *sample = u->first;
-	struct sample **recent = recent_of(u, sample->process->agent->arena, sample->owner);
+	struct sample *sample = c->first;
+	struct sample **recent = recent_of(c, sample->process->agent->arena, sample->owner);
 	if (*recent == sample)
 		*recent = NULL;
-	u->first = sample->next;
-	if (!u->first)
-		u->last = NULL;
+	c->first = sample->next;
+	if (!c->first)
+		c->last = NULL;
 	return sample;
 }
 
 void copies_walk(struct agents *agents, void (*meanwhile)(struct agents *agents))
 {
 	struct path path = {.max = agents->recording->options.max_depth};
-	struct copies *u = agents->copies;
-	if (!u || u->walking || library_is_busy(agents->recording->library))
+	struct copies *c = agents->copies;
+	if (!c || c->walking || library_is_busy(agents->recording->library))
 		return;
 	uint64_t start = own_cpu_ns();
-	u->walking = true;
+	c->walking = true;
 	path.keys = reallocarray(NULL, path.max, sizeof *path.keys);
 	/* More copies may come during the walks. They are walked, too, but after the last one that waits
 	   now, `meanwhile` is not called any more; so the loop ends. */
-	const struct sample *end = u->last;
-	for (unsigned count = 1; u->first; count++) {
-		struct sample *sample = take_first(u);
+	const struct sample *end = c->last;
+	for (unsigned count = 1; c->first; count++) {
+		struct sample *sample = take_first(c);
 		if (sample == end)
 			end = NULL;
 		if (path.keys)
 			walk_one(agents, sample, &path);
 		else
 			agents->recording->notes.unkept++;
-		sample_free(u, sample);
+		sample_free(c, sample);
 		if (end && count % AT_A_TIME == 0)
 			meanwhile(agents);
 	}
-	for (struct picture *at = u->pictures, *next; at; at = next) {
+	for (struct picture *at = c->pictures, *next; at; at = next) {
 		next = at->next;
 		library_view_free(at->view);
 		free(at);
 	}
 	free(path.keys);
-	free(u);
+	free(c);
 	agents->copies = NULL;
 	agents->walking_ns += own_cpu_ns() - start;
 }

@@ -80,8 +80,8 @@ bool scripts_find(const struct library *library, const struct library_list *list
 
 static uint64_t start_of(const struct python_function *f)
 {
-	static const uint8_t
-		secret[SIPHASH_SIZE]; /* nobody is to be kept from finding the same hash */
+	/* Zeros: nobody is to be kept from finding the same hash. */
+	static const uint8_t secret[SIPHASH_SIZE];
 	uint8_t bytes[SIPHASH_SIZE];
 	uint32_t number;
 	struct siphash hash;

@@ -94,7 +94,7 @@ static void place_table(struct library *l, struct fresh *f)
 	else
 		free(f->report.reason);
 	if (f->table.bytes && l->background) { /* targets do not read it */
-		m->own = f->table;
+		m->private_table = f->table;
 		m->table = f->table.table;
 		m->place = 1;
 		m->size = f->table.size;
@@ -503,8 +503,8 @@ static void forget_lists(struct library *l)
 
 static void drop_table(struct library_module *m)
 {
-	module_table_free(&m->own);
-	m->own = (struct module_table){0};
+	module_table_free(&m->private_table);
+	m->private_table = (struct module_table){0};
 	m->table = library_no_table;
 	m->size = m->place = 0;
 	m->state = LIBRARY_DROPPED;
@@ -522,7 +522,7 @@ static void sweep_module(const struct library *l, struct library_module *m)
 	bool used = m->used || m->state == LIBRARY_PENDING;
 	m->used = false;
 	m->idle = used || !l->turn ? 0 : m->idle ? m->idle : l->turn;
-	if (!used && m->own.bytes && m->state == LIBRARY_READY)
+	if (!used && m->private_table.bytes && m->state == LIBRARY_READY)
 		drop_table(m);
 }
 
@@ -564,5 +564,5 @@ void library_release_memory(const struct library *l)
 {
 	for (uint32_t i = 0; i < l->module_count; i++)
 		if (l->modules[i])
-			module_table_rest(&l->modules[i]->own);
+			module_table_rest(&l->modules[i]->private_table);
 }

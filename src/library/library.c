@@ -129,7 +129,7 @@ void library_free_module(struct library_module *m)
 	free(m->here);
 	if (m->names >= 0)
 		close(m->names);
-	module_table_free(&m->own);
+	module_table_free(&m->private_table);
 	free(m);
 }
 

@@ -44,7 +44,7 @@ struct library_module {
 		LIBRARY_READY,  /* its table is made, or cannot be made */
 		LIBRARY_DROPPED /* its table was freed because nobody used it */
 	} state;
-	struct module_table own; /* the table, if it is not in the tables file */
+	struct module_table private_table; /* the table, if it is not in the tables file */
 	/* Its path as we see it, if that is not `path`; NULL: the same, or it has none. */
 	char *here;
 	/* The file has no path for us, or may soon be gone: the names of its functions are read at once. */
@@ -89,8 +89,8 @@ int library_file(const struct library *library);
 /* A look at the memory of a process: which modules it has where. New ones are opened. */
 struct library_question {
 	pid_t pid; /* the process; with `maps` also what process/backing.h says for one that is gone */
-	uint16_t
-		machine; /* of the code that runs there (library/emulated.h); 0: the machine's own */
+	/* Of the code that runs there (library/emulated.h); 0: the machine's own. */
+	uint16_t machine;
 	const struct maps *maps; /* its memory map, read or noted before; NULL: it is read now */
 	bool executable;         /* also say which module the process was started from */
 	bool unready_too;        /* give a list even if some of its tables are not ready */
@@ -103,8 +103,8 @@ struct library_look {
 	} state;
 	const struct library_list *list;         /* NULL while waiting */
 	const struct library_module *executable; /* NULL: not asked for, or not known */
-	unsigned
-		builds; /* while waiting: look again as soon as library_builds() is no longer this */
+	/* While waiting: look again as soon as library_builds() is no longer this. */
+	unsigned builds;
 };
 
 struct err *library_look(struct library *library, const struct library_question *question,

@@ -416,11 +416,34 @@ static bool look_at_noted(struct kernel *k, struct process *p, bool unready_too,
 	return known;
 }
 
+/* Finds the list of a process, which is what it has in memory since `ns`: by the notes (sets `noted`), or by
+   its memory map; if `ask`, only by that. If that cannot be read, by all that was noted. False: tables of it
+   are still being made. */
+static bool renew_list(struct kernel *k, struct process *p, bool ask, bool unready_too, uint64_t ns,
+		       bool *noted)
+{
+	struct err *e = NULL;
+	*noted = !ask && look_at_noted(k, p, unready_too, &e);
+	if (!*noted) {
+		const struct library_question q = {
+			.pid = p->pid, .machine = p->machine, .unready_too = unready_too};
+		const struct library_list *found = ask_library(k, &q, &e);
+		if (found)
+			p->list = found;
+		p->looked_ns = e ? p->looked_ns : ns;
+	}
+	bool ready = e || !code_waits_for(k);
+	if (ready && (e || !p->list || !p->list->count))
+		p->list = list_at(k, p, UINT64_MAX, unready_too);
+	err_free(e);
+	return ready;
+}
+
 static void look(struct kernel *k, struct process *p, bool ask, bool unready_too)
 {
 	uint32_t pid = (uint32_t)p->pid;
 	struct kernel_process now;
-	struct err *e = NULL;
+	bool noted;
 	if (p->gone)
 		return;
 	code_forget_waits(k); /* of earlier looks */
@@ -428,24 +451,12 @@ static void look(struct kernel *k, struct process *p, bool ask, bool unready_too
 		now.changes = 0;
 	const struct library_list *list = p->list;
 	struct before before = {now_ns(), now.changes, mappings_of(k, p->pid).begun};
-	bool noted = !ask && look_at_noted(k, p, unready_too, &e);
-	if (!noted) {
-		const struct library_question q = {
-			.pid = p->pid, .machine = p->machine, .unready_too = unready_too};
-		const struct library_list *found = ask_library(k, &q, &e);
-		if (found)
-			p->list = found;
-		p->looked_ns = e ? p->looked_ns : before.ns;
-	}
-	bool unready = !e && code_waits_for(k);
-	if (!unready && (e || !p->list || !p->list->count))
-		p->list = list_at(k, p, UINT64_MAX, unready_too);
-	err_free(e);
-	if (!unready || p->list != list) {
+	bool ready = renew_list(k, p, ask, unready_too, before.ns, &noted);
+	if (ready || p->list != list) {
 		p->kernel->list_ns = before.ns;
 		p->kernel->list_end_ns = now_ns();
 	}
-	if (unready)
+	if (!ready)
 		return;
 	if (p->list) {
 		publish(k, p, &before);

@@ -87,7 +87,7 @@ static bool is_soon(uint64_t time)
 
 /* Whether the bytes at `end` were copied, and have changed since. Then the thread has returned from the
    frames below `end`, and their memory only looks unchanged. */
-static bool is_other(const struct partial_stack *c, uint64_t end)
+static bool has_changed(const struct partial_stack *c, uint64_t end)
 {
 	uint64_t offset = end - c->address;
 	uint8_t again[AGAIN];
@@ -122,7 +122,7 @@ static void fill_holes(struct partial_stack *c)
 		uint64_t from = (first + page) * PAGE;
 		uint64_t got = read_behind(c, from, from, c->bytes + (from - c->address),
 					   (next - page) * PAGE);
-		if (got && is_other(c, from + (next - page) * PAGE))
+		if (got && has_changed(c, from + (next - page) * PAGE))
 			continue;
 		for (; got >= PAGE; got -= PAGE, page++)
 			c->holes[page / 64] &= ~(1ull << page % 64);
@@ -150,7 +150,7 @@ static bool read_beyond(const struct kernel_waiting *w, uint64_t address, uint64
 	const struct reach_piece pieces[] = {{address, sizeof *out, out},
 					     {w->edge, sizeof now, &now}};
 	if (!w->edge || address - w->edge > BEYOND_MAX || !is_soon(w->time) || p->gone ||
-	    w->image != p->kernel->image ||
+	    w->execs != p->kernel->execs ||
 	    reach_memory(p->pid, pieces, 2) != (ssize_t)(sizeof *out + sizeof now))
 		return false;
 	memcpy(&then, w->bytes + (w->edge - w->address), sizeof then);
@@ -183,8 +183,9 @@ bool copy_read(void *waiting, uint64_t address, uint64_t *out)
 	w->used |= offset >= w->copied;
 	if (offset > size || size - offset < sizeof *out) {
 		bool got = !w->copied_only && read_beyond(w, address, out);
-		w->missing |= !got && offset >= size && w->beyond + w->size - size &&
-			      offset - size <= w->beyond + w->size - size;
+		uint64_t left_out = w->beyond + w->size -
+				    size; /* bytes of the stack behind `size` */
+		w->missing |= !got && offset >= size && left_out && offset - size <= left_out;
 		return got;
 	}
 	if (is_hole(w->holes, address / PAGE - w->address / PAGE))

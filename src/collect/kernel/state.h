@@ -30,7 +30,7 @@ struct process_kernel {              /* tasks.c: what the kernel's sampler adds 
 	bool attached;               /* it started before us */
 	bool undescribed;            /* its name was not read from /proc yet */
 	bool executed;               /* it has exec'd since it was forked */
-	unsigned image;              /* how often it did */
+	unsigned execs;              /* how often it did */
 	/* How often it and its parents had exec'd when it became this program. */
 	uint32_t changes;
 	uint32_t script; /* number of its interpreter + 1; 0: it has none */
@@ -111,7 +111,7 @@ struct kernel_waiting { /* waiting.c: a sample that is walked when its code is k
 	/* The list of the process when the sample came, as far as it was known. */
 	const struct library_list *list;
 	uint64_t list_ns, list_end_ns; /* as in the process */
-	unsigned image;                /* as in the process, when the sample came */
+	unsigned execs;                /* as in the process, when the sample came */
 	/* Index in the profile; KERNEL_THREAD_NONE: not in this profile yet. */
 	uint32_t thread;
 	pid_t tid;
@@ -189,8 +189,8 @@ struct kernel_code {               /* code.c: lists in the sampler's memory */
 	uint32_t spans_used, serial;
 	struct kernel_list lists[KERNEL_LISTS];
 	uint32_t list_count;
-	unsigned
-		waits_for; /* library_builds() when a look last met tables that were not ready; 0: none did */
+	/* library_builds() when a look last met tables that were not ready; 0: none did. */
+	unsigned waits_for;
 	bool vdso_known; /* the library has looked at the vDSO */
 };
 

@@ -215,7 +215,7 @@ void tasks_executed(struct kernel *k, const struct kernel_task *t)
 	forget_code(k, p);
 	p->kernel->executed = true;
 	p->kernel->changes = (uint32_t)t->changes;
-	p->kernel->image++;
+	p->kernel->execs++;
 }
 
 static struct process *add_child(struct kernel *k, pid_t pid, pid_t parent)

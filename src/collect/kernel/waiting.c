@@ -60,7 +60,7 @@ void waiting_add(struct kernel *k, const struct kernel_copy *from, const uint8_t
 				     .list = t->process->list,
 				     .list_ns = t->process->kernel->list_ns,
 				     .list_end_ns = t->process->kernel->list_end_ns,
-				     .image = t->process->kernel->image,
+				     .execs = t->process->kernel->execs,
 				     .thread = thread,
 				     .tid = t->tid,
 				     .event = from->head.event,
@@ -101,7 +101,7 @@ static struct err *wait(struct kernel *k, struct process *p, uint64_t pc, uint32
 	w->list = p->list;
 	w->list_ns = p->kernel->list_ns;
 	w->list_end_ns = p->kernel->list_end_ns;
-	w->image = p->kernel->image;
+	w->execs = p->kernel->execs;
 	w->thread = KERNEL_THREAD_NONE;
 	w->tid = p->pid;
 	w->event = event;

@@ -47,7 +47,7 @@ static enum walk_end walk_with(struct kernel *k, struct kernel_waiting *w, struc
 /* Returns the process if it still runs the same program; else 0. */
 static pid_t task_of(const struct kernel_waiting *w)
 {
-	return w->process->gone || w->image != w->process->kernel->image ? 0 : w->process->pid;
+	return w->process->gone || w->execs != w->process->kernel->execs ? 0 : w->process->pid;
 }
 
 static uint64_t g_of(const struct kernel_waiting *w)
@@ -63,15 +63,15 @@ static enum walk_end walk(struct kernel *k, struct kernel_waiting *w,
 }
 
 /* Whether the process is still the program that it was when the sample came. */
-static bool is_same(const struct kernel *k, const struct kernel_waiting *w)
+static bool is_same_program(const struct kernel *k, const struct kernel_waiting *w)
 {
 	const struct process *p = w->process;
-	return w->image == p->kernel->image && !mapped_executed(k, p->pid, w->time);
+	return w->execs == p->kernel->execs && !mapped_executed(k, p->pid, w->time);
 }
 
 /* Whether a library was replaced between the sample and the time at which the process had that list. */
-static bool is_other(const struct kernel *k, const struct kernel_waiting *w, uint64_t list_ns,
-		     uint64_t list_end_ns)
+static bool was_replaced(const struct kernel *k, const struct kernel_waiting *w, uint64_t list_ns,
+			 uint64_t list_end_ns)
 {
 	pid_t pid = w->process->pid;
 	return mapped_replaced(k, pid, w->time, list_ns) ||
@@ -84,7 +84,8 @@ static const struct library_list *list_of(struct kernel *k, const struct kernel_
 					  bool *now)
 {
 	const struct process *p = w->process;
-	*now = is_same(k, w) && !is_other(k, w, p->kernel->list_ns, p->kernel->list_end_ns);
+	*now = is_same_program(k, w) &&
+	       !was_replaced(k, w, p->kernel->list_ns, p->kernel->list_end_ns);
 	return *now ? p->list : code_list_at(k, p, w->time);
 }
 
@@ -150,7 +151,7 @@ static enum walk_end walk_back(struct kernel *k, struct kernel_waiting *w, uint6
 			       uint32_t *frames)
 {
 	enum walk_end end = walk(k, w, code_list_at(k, w->process, w->time), keys, frames);
-	if (end == WALK_NO_MODULE && w->list && !is_other(k, w, w->list_ns, w->list_end_ns))
+	if (end == WALK_NO_MODULE && w->list && !was_replaced(k, w, w->list_ns, w->list_end_ns))
 		end = walk(k, w, w->list, keys, frames);
 	if (end == WALK_NO_MODULE)
 		end = walk(k, w, code_parent_list(k, w->process), keys, frames);
@@ -208,7 +209,7 @@ static enum walk_end walk_looking(struct kernel *k, struct kernel_waiting *w, ui
 {
 	struct process *p = w->process;
 	const struct library_list *before = p->list;
-	bool same = is_same(k, w), there = same && !p->gone;
+	bool same = is_same_program(k, w), there = same && !p->gone;
 	bool patient = there && p->useless <= UNRESOLVED_MAX;
 	bool looked = patient && look_first(k, w);
 	if (code_waits_for(k))
@@ -257,8 +258,8 @@ static bool is_unborn(const struct kernel *k, const struct kernel_waiting *w, en
 }
 
 /* Adds a sample that was walked to the profile. */
-static void walk_one(struct kernel *k, struct kernel_waiting *w, uint64_t *keys, uint32_t frames,
-		     enum walk_end end)
+static void keep_walked(struct kernel *k, struct kernel_waiting *w, uint64_t *keys, uint32_t frames,
+			enum walk_end end)
 {
 	if (w->count) {
 		struct err *e = keep_count(k, w, frames ? keys[0] : w->pc & CCT_ADDRESS);
@@ -326,7 +327,7 @@ void walks_all(struct kernel *k)
 			link = &w->next;
 			continue;
 		}
-		walk_one(k, w, keys, frames, end);
+		keep_walked(k, w, keys, frames, end);
 		waiting_remove(k, link);
 	}
 	free(keys);
@@ -338,7 +339,7 @@ void walks_give_up(struct kernel *k)
 	uint32_t frames = 0;
 	for (struct kernel_waiting *w; keys && (w = k->waiting.first);) {
 		enum walk_end end = walk_listed(k, w, keys, &frames);
-		walk_one(k, w, keys, frames, end);
+		keep_walked(k, w, keys, frames, end);
 		waiting_remove(k, &k->waiting.first);
 	}
 	free(keys);

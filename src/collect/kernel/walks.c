@@ -273,7 +273,7 @@ static void keep_walked(struct kernel *k, struct kernel_waiting *w, uint64_t *ke
 		w->copied_only = true;
 		end = walk_listed(k, w, keys, &frames);
 	}
-	if (is_unborn(k, w, end)) { /* as end() in bpf/sample.bpf.c */
+	if (is_unborn(k, w, end)) { /* as keep_only_kernel() in bpf/sample.bpf.c */
 		keys[0] = KERNEL_KEY_KERNEL;
 		frames = w->kernel_frame_count ? 0 : 1;
 		end = WALK_COMPLETE;

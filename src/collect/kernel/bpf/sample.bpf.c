@@ -252,7 +252,8 @@ INLINE void send_path(struct bpf_perf_event_data *context, struct walker *x, uin
 
 /* Copies up to the next page of the stack. A page that the program never touched is not there. It is
    left out, for there may be more beyond. The state of the loop is in the map's memory. On the stack,
-   the verifier would follow each round. */
+   the verifier would follow each round. Two fields of the walk, which is over, have another meaning here:
+   `word` is how much is to be copied, and `known` how many pages in a row were not there. */
 static long copy_one(uint32_t i, struct workspace **context)
 {
 	struct workspace *ws = *context;
@@ -321,6 +322,16 @@ INLINE bool is_leaving(struct bpf_perf_event_data *context, const struct walk *w
 	       pc == w->first_pc;
 }
 
+/* Returns the distance from SP to the end of the stack that it is on; if that is not known, as much as can be
+   copied. */
+INLINE uint64_t stack_size(const struct kernel_far *far, bool go, uint64_t sp)
+{
+	uint64_t size = go ? go_stack_size(far, sp) : 0;
+	if (!size)
+		size = thread_stack_size(sp, cpu_thread_pointer(current_task()));
+	return size ? size : KERNEL_STACK;
+}
+
 INLINE void send_copy(struct bpf_perf_event_data *context, struct workspace *ws,
 		      const struct kernel_process *process, uint32_t event, uint64_t start)
 {
@@ -345,11 +356,7 @@ INLINE void send_copy(struct bpf_perf_event_data *context, struct workspace *ws,
 	__builtin_memset(s->holes, 0, sizeof s->holes);
 	ws->walk.known = 0;
 	bool go = find_go(ws);
-	whole = go ? go_stack_size(&ws->far, sp) : 0;
-	if (!whole)
-		whole = thread_stack_size(sp, cpu_thread_pointer(current_task()));
-	if (!whole)
-		whole = KERNEL_STACK;
+	whole = stack_size(&ws->far, go, sp);
 	ws->walk.word = whole;
 	if (ws->walk.word > room_for_stack())
 		ws->walk.word = room_for_stack();
@@ -374,7 +381,7 @@ INLINE void send_copy(struct bpf_perf_event_data *context, struct workspace *ws,
 
 /* Makes a path for a program that ends or execs. Its memory may be gone, so only the kernel's work is
    left. */
-INLINE void end(struct walker *x)
+INLINE void keep_only_kernel(struct walker *x)
 {
 	struct walk *w = x->walk;
 	w->end = WALK_COMPLETE;
@@ -462,11 +469,11 @@ SEC("perf_event") int sample(struct bpf_perf_event_data *context)
 		read_calls(ws, memo, script);
 	bool known = mine && memo->thread == tid && memo->serial == process->serial;
 	if (ending)
-		end(&x);
+		keep_only_kernel(&x);
 	else
 		walk(&x, known);
 	if (is_unborn(&ws->walk, process) || is_leaving(context, &ws->walk))
-		end(&x);
+		keep_only_kernel(&x);
 	/* Memory that is there may be out of reach in an interrupt: a page that the program has not
 	   touched since a fork, or since the kernel looked who uses it, on CPUs that do not mark pages
 	   themselves. */

@@ -52,7 +52,7 @@ struct library_module {
 	/* File with these names (image/name_table.h); -1: they are not kept, or there are none. */
 	int names;
 	bool names_in_memory;
-	uint64_t names_size, named; /* named: when they were last asked for */
+	uint64_t names_size, named; /* named: library.asked, when they were last asked for */
 	bool used;                  /* see library_use_module */
 	/* The turn since which nobody uses it; 0: it is in use. */
 	unsigned idle;

@@ -49,8 +49,9 @@ struct answer {
 
 struct teller {
 	const char *program;
-	pid_t pid; /* 0: it is not running */
-	int socket, paper;
+	pid_t pid;       /* 0: it is not running */
+	int socket;      /* the other end of TELLER_SOCKET */
+	int shared;      /* TELLER_SHARED, as it is here */
 	uint64_t cpu_ns; /* of processes that have ended */
 };
 
@@ -59,7 +60,7 @@ struct err *teller_open(const char *program, struct teller **out)
 	*out = calloc(1, sizeof **out);
 	if (!*out)
 		return err_new("out of memory");
-	**out = (struct teller){.program = program, .socket = -1, .paper = -1};
+	**out = (struct teller){.program = program, .socket = -1, .shared = -1};
 	return NULL;
 }
 
@@ -68,10 +69,10 @@ static int end(struct teller *t)
 	int status = t->pid ? apart_end(t->pid, &t->cpu_ns) : 0;
 	if (t->socket >= 0)
 		close(t->socket);
-	if (t->paper >= 0)
-		close(t->paper);
+	if (t->shared >= 0)
+		close(t->shared);
 	t->pid = 0;
-	t->socket = t->paper = -1;
+	t->socket = t->shared = -1;
 	return status;
 }
 
@@ -99,10 +100,10 @@ static struct err *begin(struct teller *t)
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends))
 		return err_errno("cannot make a socket");
 	t->socket = ends[0];
-	t->paper = memfd_create("culprit-names", MFD_CLOEXEC);
-	const int files[HANDED] = {ends[1], t->paper};
-	struct err *e = t->paper < 0 ? err_errno("cannot make a file in memory")
-				     : apart_start(t->program, arguments, files, HANDED, &t->pid);
+	t->shared = memfd_create("culprit-names", MFD_CLOEXEC);
+	const int files[HANDED] = {ends[1], t->shared};
+	struct err *e = t->shared < 0 ? err_errno("cannot make a file in memory")
+				      : apart_start(t->program, arguments, files, HANDED, &t->pid);
 	close(ends[1]);
 	if (e) {
 		t->pid = 0;
@@ -112,11 +113,11 @@ static struct err *begin(struct teller *t)
 }
 
 /* Writes all of it to the beginning of the file. */
-static bool write_paper(int paper, const void *bytes, size_t size)
+static bool write_shared(int shared, const void *bytes, size_t size)
 {
 	size_t done = 0;
 	while (done < size) {
-		ssize_t n = pwrite(paper, (const char *)bytes + done, size - done, (off_t)done);
+		ssize_t n = pwrite(shared, (const char *)bytes + done, size - done, (off_t)done);
 		if (n <= 0 && errno != EINTR)
 			return false;
 		done += n > 0 ? (size_t)n : 0;
@@ -124,11 +125,11 @@ static bool write_paper(int paper, const void *bytes, size_t size)
 	return true;
 }
 
-static bool read_paper(int paper, void *bytes, size_t size)
+static bool read_shared(int shared, void *bytes, size_t size)
 {
 	size_t done = 0;
 	while (done < size) {
-		ssize_t n = pread(paper, (char *)bytes + done, size - done, (off_t)done);
+		ssize_t n = pread(shared, (char *)bytes + done, size - done, (off_t)done);
 		if (n == 0 || (n < 0 && errno != EINTR))
 			return false;
 		done += n > 0 ? (size_t)n : 0;
@@ -141,7 +142,7 @@ static struct err *put(const struct teller *t, const struct teller_question *ask
 	struct question q = {.count = asked->count < ADDRESSES_MAX ? asked->count : ADDRESSES_MAX};
 	snprintf(q.build_id, sizeof q.build_id, "%s", asked->build_id);
 	snprintf(q.path, sizeof q.path, "%s", asked->path);
-	if (!write_paper(t->paper, asked->addresses, q.count * sizeof *asked->addresses))
+	if (!write_shared(t->shared, asked->addresses, q.count * sizeof *asked->addresses))
 		return err_errno("cannot write addresses");
 	ssize_t sent = packet_send(t->socket, &q, sizeof q, &asked->file, 1, 0);
 	return sent == (ssize_t)sizeof q ? NULL : err_errno("cannot ask for names");
@@ -153,7 +154,7 @@ static struct err *take(const struct teller *t, size_t size, struct buf *out)
 		return err_new("the process for it answers nonsense");
 	if (!buf_reserve(out, size))
 		return err_new("out of memory");
-	if (!read_paper(t->paper, out->data + out->size, size) ||
+	if (!read_shared(t->shared, out->data + out->size, size) ||
 	    !pieces_are_whole(out->data + out->size, size))
 		return err_new("the process for it answers nonsense");
 	out->size += size;
@@ -232,14 +233,14 @@ static struct err *find(const struct question *q, int file, struct buf *out, boo
 	struct image *image = NULL;
 	struct places *places = NULL;
 	uint64_t *addresses = reallocarray(NULL, q->count + 1, sizeof *addresses);
-	struct err *e = addresses && read_paper(TELLER_SHARED, addresses,
-						q->count * sizeof *addresses)
+	struct err *e = addresses && read_shared(TELLER_SHARED, addresses,
+						 q->count * sizeof *addresses)
 				? open_places(q, file, &image, &places)
 				: err_new("out of memory");
 	*refused = addresses && e;
 	if (!e && !pieces_write(places, addresses, q->count, out))
 		e = err_new("it takes more memory than is allowed");
-	if (!e && !write_paper(TELLER_SHARED, out->data, out->size))
+	if (!e && !write_shared(TELLER_SHARED, out->data, out->size))
 		e = err_errno("cannot write pieces");
 	places_close(places);
 	image_close(image);

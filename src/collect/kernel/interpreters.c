@@ -35,18 +35,27 @@ static bool is_used(const struct kernel *k, uint32_t number)
 	return false;
 }
 
-/* Processes that were forked have it at the same place. When all numbers were given, those are given again whose processes
-   are gone. Returns the number + 1; 0: there is none. */
+/* Returns a number that can be given: a new one; or, when all were given, one whose processes are gone.
+   KERNEL_SCRIPTS: there is none. */
+static uint32_t find_free(const struct kernel *k)
+{
+	uint32_t i = 0;
+	if (k->interpreters.count < KERNEL_SCRIPTS)
+		return k->interpreters.count;
+	while (i < KERNEL_SCRIPTS && is_used(k, i))
+		i++;
+	return i;
+}
+
+/* Returns the number of an interpreter + 1, and gives the interpreter to the sampler if it is new; 0: there is
+   no room. Processes that were forked have theirs at the same place, and share it. */
 static uint32_t number_of(struct kernel *k, const struct python *python)
 {
 	struct kernel_interpreters *x = &k->interpreters;
-	uint32_t i = 0;
-	while (i < x->count && memcmp(&x->known[i], python, sizeof *python) != 0)
-		i++;
-	if (i < x->count)
-		return i + 1;
-	for (i = x->count < KERNEL_SCRIPTS ? x->count : 0; i < x->count && is_used(k, i);)
-		i++;
+	for (uint32_t i = 0; i < x->count; i++)
+		if (!memcmp(&x->known[i], python, sizeof *python))
+			return i + 1;
+	uint32_t i = find_free(k);
 	if (i == KERNEL_SCRIPTS)
 		return 0;
 	x->count += i == x->count;

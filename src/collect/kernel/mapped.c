@@ -45,7 +45,7 @@
 /* For how long after its exec the notes of a process are relied on: mapped_young. */
 #define YOUNG_NS 1000000000ull
 
-/* A mapping. */
+/* A mapping, as in a line of /proc/PID/maps. */
 struct line {
 	uint64_t start, end, offset, inode, time;
 	uint32_t major, minor;

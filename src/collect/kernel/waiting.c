@@ -34,21 +34,31 @@ static void add(struct kernel *k, struct kernel_waiting *w)
 	k->waiting.end = &w->next;
 }
 
+/* Whether so much waits already that the stack of this copy is not kept. */
+static bool has_too_much(const struct kernel *k, const struct process *p,
+			 const struct kernel_copy *from)
+{
+	return k->whole && (p->kernel->waiting_bytes > 2 * WAITING_ONE ||
+			    (from->size > WAITING_SMALL && k->waiting.bytes > WAITING_WHOLE / 2));
+}
+
+static bool is_sane(const struct kernel *k, const struct kernel_copy *from, uint64_t size)
+{
+	return from->head.event < k->recording->options.event_count &&
+	       size <= KERNEL_STACK + COPY_MORE && from->kernel_frame_count <= KERNEL_OWN_FRAMES;
+}
+
 void waiting_add(struct kernel *k, const struct kernel_copy *from, const uint8_t *bytes,
 		 const struct kernel_far *far)
 {
 	struct kernel_thread *t = tasks_find(k, (pid_t)from->head.process,
 					     (pid_t)from->head.thread);
 	struct kernel_waiting *w = NULL;
-	uint64_t size = from->size, own = from->kernel_frame_count * sizeof *from->kernel_frames;
+	uint64_t size = t && has_too_much(k, t->process, from) ? 0 : from->size;
+	uint64_t own = from->kernel_frame_count * sizeof *from->kernel_frames;
 	uint32_t thread;
-	if (k->whole && t &&
-	    (t->process->kernel->waiting_bytes > 2 * WAITING_ONE ||
-	     (size > WAITING_SMALL && k->waiting.bytes > WAITING_WHOLE / 2)))
-		size = 0;
 	struct err *e = t ? tasks_place(k, t, &thread) : NULL;
-	if (t && !e && from->head.event < k->recording->options.event_count &&
-	    size <= KERNEL_STACK + COPY_MORE && from->kernel_frame_count <= KERNEL_OWN_FRAMES &&
+	if (t && !e && is_sane(k, from, size) &&
 	    k->waiting.bytes < (k->whole ? WAITING_WHOLE : WAITING_MAX))
 		w = malloc(sizeof *w + size + own + (far ? copy_far_size(far) : 0));
 	err_free(e);
@@ -91,8 +101,9 @@ void waiting_add(struct kernel *k, const struct kernel_copy *from, const uint8_t
 	add(k, w);
 }
 
-static struct err *wait(struct kernel *k, struct process *p, uint64_t pc, uint32_t event,
-			uint64_t count, uint64_t time)
+/* Adds samples of a place, without a stack. */
+static struct err *add_place(struct kernel *k, struct process *p, uint64_t pc, uint32_t event,
+			     uint64_t count, uint64_t time)
 {
 	struct kernel_waiting *w = k->waiting.bytes < WAITING_WHOLE ? calloc(1, sizeof *w) : NULL;
 	if (!w)
@@ -115,14 +126,14 @@ static struct err *wait(struct kernel *k, struct process *p, uint64_t pc, uint32
 struct err *waiting_count(struct kernel *k, struct process *p, uint64_t pc, uint32_t event,
 			  uint64_t count)
 {
-	return wait(k, p, pc, event, count, now_ns());
+	return add_place(k, p, pc, event, count, now_ns());
 }
 
 void waiting_add_place(struct kernel *k, const struct kernel_place *from)
 {
 	struct process *p = tasks_process(k, (pid_t)from->head.process, (uint32_t)from->changes);
 	struct err *e = p && from->head.event < k->recording->options.event_count
-				? wait(k, p, from->pc, from->head.event, 1, from->head.time)
+				? add_place(k, p, from->pc, from->head.event, 1, from->head.time)
 				: err_new("of nobody");
 	if (e)
 		k->unusable++;

@@ -137,8 +137,8 @@ struct agent_thread {
 	uint8_t memo_end;
 	uint32_t times; /* chunk of the time line that is written to; 0: none yet */
 	uint64_t registers[CPU_REGISTERS];
-	/* script.c: the interpreter's thread that this one is, tables of functions that were met, and the chunk that they are
-	   copied to; 0: none */
+	/* script.c: the interpreter's thread that this one is, tables of functions that were met, and
+	   the chunk that they are copied to; 0: none */
 	uint64_t script_thread;
 	uint32_t script_tables[SCRIPT_TABLES], script_table_count, script_text;
 	uint32_t script_rest; /* samples that are left until calls are read again */

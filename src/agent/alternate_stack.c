@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The alternate stack of our signal. The kernel puts a signal frame on the program's stack, and kills the
- * program if that stack is full. Some programs move SP to the end of the stack on purpose: Ruby does at its start, to have
- * the whole stack mapped. So our signal gets an alternate stack (sigaltstack), which we hide from the
- * program.
+ * program if that stack is full. Some programs move SP to the end of the stack on purpose: Ruby does at
+ * its start, to have the whole stack mapped. So our signal gets an alternate stack (sigaltstack), which we
+ * hide from the program.
  *
  * A thread can have only one such stack. We give ours up as soon as the program may want one, or might run a
  * handler on ours: when it sets one, when it has a handler that would use one, or when it makes a second

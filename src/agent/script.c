@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Calls of interpreted functions: safe/python.h says where the interpreter keeps them. After a walk they are read, and stand in
- * the tree in place of the frames that run them:
+ * Calls of interpreted functions: safe/python.h says where the interpreter keeps them. After a walk they
+ * are read, and stand in the tree in place of the frames that run them:
  *
  *    stack:  main    run    eval         sort    eval            eval: the C function that runs Python's functions
  *    calls:                 f   g                h
  *    tree:   main    run    f   g        sort    h
  *
- * A call's record on the C stack tells which frame runs it. When a function is met first, what the interpreter knows about it is
- * copied into the arena: its memory may be gone when the collector looks.
+ * A call's record on the C stack tells which frame runs it. When a function is met first, what the
+ * interpreter knows about it is copied into the arena: its memory may be gone when the collector looks.
  *
  * The interpreter may be interrupted while it changes its lists. So nothing is read before the kernel was asked
  * whether it can be read, and what does not fit the stack is left out.
@@ -28,7 +28,8 @@
 #define NAME_MAX_BYTES 1024u /* of a name or a path */
 #define LINES_MAX 8192u      /* bytes of a table of lines */
 #define CODE_MAX 512u        /* bytes of a code object that are copied */
-/* A list without end, or a long search in vain, is not worth its time in each sample: then nothing is read for a while. */
+/* A list without end, or a long search in vain, is not worth its time in each sample: then nothing is
+   read for a while. */
 #define SEEN_A_SAMPLE 8u  /* threads that may be looked at in each sample */
 #define ENDLESS_REST 512u /* samples */
 #define CHECKED_ALWAYS 8u /* innermost calls, with the ends of groups */
@@ -81,8 +82,8 @@ static uint64_t word(struct reader *r, uint64_t address)
 
 /* ---- calls ---- */
 
-/* Whether the interpreter's thread is this one. What pthread_self() says is at the thread pointer (x86-64) or less than a
-   page before it. */
+/* Whether the interpreter's thread is this one. What pthread_self() says is at the thread pointer
+   (x86-64) or less than a page before it. */
 static bool is_self(struct reader *r, const struct python_layout *l, uint64_t thread)
 {
 	return cpu_thread_pointer() - word(r, thread + l->thread_ident) < PAGE;
@@ -112,14 +113,29 @@ static uint64_t find_thread(struct agent_thread *t, struct reader *r, const stru
 	return 0;
 }
 
-/* In the list of fresh frames, which the walk does not need any more: sp is the code object, or 0 at the end of a group; pc is
-   the instruction, or where on the C stack the group belongs; slot is the interpreter's frame. */
+/* A call, or the end of a group of calls. They are kept in the list of fresh frames, which the walk does not
+   need any more, and in chunks like those of that list. */
+struct call {
+	uint64_t code;        /* the code object; 0: the group ends here */
+	uint64_t instruction; /* at the end of a group: where on the C stack it belongs */
+	uint64_t frame;       /* the interpreter's */
+	uint64_t function;    /* in the calls of the sample before: reference of its copy */
+};
+_Static_assert(sizeof(struct call) == sizeof(struct agent_frame),
+	       "a call takes the place of a frame");
+
+static struct call *call_at(const struct agent_thread *t, uint32_t index)
+{
+	return (struct call *)frame_at(&t->fresh, index);
+}
+
 static bool add_call(struct agent_thread *t, uint64_t code, uint64_t instruction, uint64_t frame)
 {
-	struct agent_frame *f = t->fresh.count < CALLS_MAX ? frames_add(t, &t->fresh) : NULL;
-	if (f)
-		*f = (struct agent_frame){.sp = code, .pc = instruction, .slot = frame};
-	return f;
+	struct call *c = t->fresh.count < CALLS_MAX ? (struct call *)frames_add(t, &t->fresh)
+						    : NULL;
+	if (c)
+		*c = (struct call){.code = code, .instruction = instruction, .frame = frame};
+	return c;
 }
 
 /* As python_calls() in script/python.c. False: there are too many, or it makes no sense. */
@@ -286,16 +302,19 @@ static uint64_t find_function(struct agent_thread *t, struct reader *r, const st
 /* Whether the outermost group of those up to `left` belongs to frame `i` of the memo. */
 static bool is_host(const struct agent_thread *t, uint32_t i, uint32_t left)
 {
-	const struct agent_frame *group = left ? frame_at(&t->fresh, left - 1) : NULL;
+	const struct call *group = left ? call_at(t, left - 1) : NULL;
 	uint64_t end = i ? frame_at(&t->memo, i - 1)->sp : UINT64_MAX;
-	return group && !group->sp && group->pc >= frame_at(&t->memo, i)->sp && group->pc < end;
+	if (!group || group->code)
+		return false;
+	uint64_t place = group->instruction;
+	return place >= frame_at(&t->memo, i)->sp && place < end;
 }
 
 /* The number of calls from the outermost one of a group to its innermost one. */
 static uint32_t group_size(const struct agent_thread *t, uint32_t left)
 {
 	uint32_t size = 0;
-	while (size < left && frame_at(&t->fresh, left - 1 - size)->sp)
+	while (size < left && call_at(t, left - 1 - size)->code)
 		size++;
 	return size;
 }
@@ -313,40 +332,42 @@ static bool fits(const struct agent_thread *t)
 }
 
 /* The place of a call in what is kept of the sample before; NULL: it is too far in. */
-static struct agent_frame *called_at(struct agent_thread *t, uint32_t number)
+static struct call *called_at(struct agent_thread *t, uint32_t number)
 {
 	uint32_t index = number / FRAMES_PER_CHUNK;
 	if (index < CALLED_CHUNKS && !t->called[index])
 		t->called[index] = scratch_take(t);
 	if (index >= CALLED_CHUNKS || !t->called[index])
 		return NULL;
-	struct agent_frame *first = arena_at(agent.arena, t->called[index]);
+	struct call *first = arena_at(agent.arena, t->called[index]);
 	return first + 1 + number % FRAMES_PER_CHUNK;
 }
 
-/* The function of a call. Asking what is at an address takes longer than all else, so it is not done for a caller that is in
-   the same frame and at the same instruction as in the sample before. `number`: of calls farther out; `left`: of those farther
-   in. Returns the reference of its copy; 0: there is no room. */
+/* The function of a call. Asking what is at an address takes longer than all else, so it is not done
+   for a caller that is in the same frame and at the same instruction as in the sample before. `number`:
+   of calls farther out; `left`: of those farther in. Returns the reference of its copy; 0: there is no
+   room. */
 static uint64_t know_function(struct agent_thread *t, struct reader *r, const struct python *p,
-			      const struct agent_frame *call, uint32_t number, uint32_t left)
+			      const struct call *call, uint32_t number, uint32_t left)
 {
-	struct agent_frame *before = number <= t->called_count ? called_at(t, number) : NULL;
+	struct call *before = number <= t->called_count ? called_at(t, number) : NULL;
 	if (before && number < t->called_count && left >= CHECKED_ALWAYS &&
-	    before->sp == call->sp && before->pc == call->pc && before->slot == call->slot)
-		return before->key;
-	uint64_t function = find_function(t, r, p, call->sp);
+	    before->code == call->code && before->instruction == call->instruction &&
+	    before->frame == call->frame)
+		return before->function;
+	uint64_t function = find_function(t, r, p, call->code);
 	if (before) { /* what was called from here on before is of no use */
 		*before = *call;
-		before->key = function;
+		before->function = function;
 		t->called_count = function ? number + 1 : number;
 	}
 	return function;
 }
 
 static uint32_t insert_call(struct agent_thread *t, const struct python *p, uint32_t parent,
-			    const struct agent_frame *call, uint64_t function)
+			    const struct call *call, uint64_t function)
 {
-	uint64_t unit = (call->pc - call->sp - p->code_start) / PYTHON_UNIT;
+	uint64_t unit = (call->instruction - call->code - p->code_start) / PYTHON_UNIT;
 	if (unit > CCT_SCRIPT_UNIT)
 		unit = CCT_SCRIPT_UNIT;
 	return cct_child(&t->tree, parent,
@@ -374,7 +395,7 @@ uint32_t script_insert(struct agent_thread *t, uint32_t native)
 		if (is_host(t, i, left)) {
 			left--;
 			for (uint32_t n = group_size(t, left); n && node; n--, left--) {
-				const struct agent_frame *call = frame_at(&t->fresh, left - 1);
+				const struct call *call = call_at(t, left - 1);
 				uint64_t function = know_function(t, &r, p, call, number++, left);
 				node = function ? insert_call(t, p, node, call, function) : 0;
 			}

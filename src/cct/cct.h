@@ -40,8 +40,8 @@ struct cct_node {
 /* Module CCT_KERNEL is the kernel, where no frame of the program is left. */
 #define CCT_KERNEL 0x7ffeull
 
-/* Module CCT_SCRIPT is an interpreted function: the address has its copy in the arena (struct arena_script), as a reference,
-   and the instruction, by number. */
+/* Module CCT_SCRIPT is an interpreted function: the address has its copy in the arena (struct
+   arena_script), as a reference, and the instruction, by number. */
 #define CCT_SCRIPT 0x7ffdull
 #define CCT_SCRIPT_BITS 16
 #define CCT_SCRIPT_UNIT ((1ull << CCT_SCRIPT_BITS) - 1)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Calls of interpreted functions (script/python.h) in the profile. Samplers give them as addresses in a process; here they
- * become functions and lines. In the profile, a file of source is a module, and an address in it is
+ * Calls of interpreted functions (script/python.h) in the profile. Samplers give them as addresses in a
+ * process; here they become functions and lines. In the profile, a file of source is a module, and an
+ * address in it is
  *
  *    a hash of the function (32 bits) | the line (32 bits)
  *
@@ -45,8 +46,8 @@ struct script_calls {
 /* Reads what there is about the function of a call, if it is not known yet. */
 void scripts_learn(struct scripts *scripts, const struct python_memory *memory,
 		   const struct python_call *call);
-/* Finds out which functions were called, among those that are known. The caller frees the result; the functions stay until
-   the scripts are closed. NULL: out of memory. */
+/* Finds out which functions were called, among those that are known. The caller frees the result; the
+   functions stay until the scripts are closed. NULL: out of memory. */
 struct script_calls *scripts_resolve(struct scripts *scripts, const struct python_call *calls,
 				     size_t count);
 /* Moves `node` to its child for one call. What is not known of its function yet is read from `memory`. */

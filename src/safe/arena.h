@@ -85,8 +85,8 @@ struct arena_copy {
 	uint8_t bytes[]; /* up to the end of this chunk */
 };
 
-/* An interpreted function: a copy of what the interpreter knows of it. Pieces follow (struct python_piece). It is in a scratch
-   chunk, and never changes. */
+/* An interpreted function: a copy of what the interpreter knows of it. Pieces follow (struct
+   python_piece). It is in a scratch chunk, and never changes. */
 struct arena_script {
 	uint64_t code; /* address of the code object */
 	uint64_t size; /* of all */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 #pragma once
-/* Where CPython keeps the calls of a thread: offsets of fields, in bytes. script/python.h finds that out; the agent and the
-   sampler in the kernel (collect/kernel/bpf/) read by it, too. */
+/* Where CPython keeps the calls of a thread: offsets of fields, in bytes. script/python.h finds that
+   out; the agent and the sampler in the kernel (collect/kernel/bpf/) read by it, too. */
 #include <stdint.h>
 
 struct python_layout {
@@ -40,8 +40,8 @@ struct python {                      /* an interpreter in a process */
 #define PYTHON_TEXT_HEAD 80u  /* more than what is before the text */
 #define PYTHON_UNIT 2u        /* bytes of an instruction */
 
-/* Words of a name, from its length on, by which functions are told apart: its length, its hash, flags, and the first
-   characters. The hash is left out: it is computed when it is first needed. */
+/* Words of a name, from its length on, by which functions are told apart: its length, its hash, flags,
+   and the first characters. The hash is left out: it is computed when it is first needed. */
 #define PYTHON_NAME_WORDS 8
 #define PYTHON_NAME_HASH 1
 
@@ -54,8 +54,8 @@ struct python_call {
 	uint64_t identity;
 };
 
-/* A piece of the process's memory, as a copy. With those of a code object, of its name, its file and its table of lines, all
-   about a function can be read when the process has no such function any more. */
+/* A piece of the process's memory, as a copy. With those of a code object, of its name, its file and
+   its table of lines, all about a function can be read when the process has no such function any more. */
 struct python_piece {
 	uint64_t address;
 	uint64_t size; /* of what follows */

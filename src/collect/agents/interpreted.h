@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* Interpreted functions in targets: agents are told where the interpreter is, and what they copied of its functions
-   (struct arena_script) becomes frames of the profile. */
+/* Interpreted functions in targets: agents are told where the interpreter is, and what they copied of
+   its functions (struct arena_script) becomes frames of the profile. */
 #include <stdint.h>
 
 struct agents;

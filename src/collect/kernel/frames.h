@@ -17,8 +17,8 @@ struct script_calls;
 struct err *frames_add_root(struct kernel *k, struct process *p, uint32_t end, uint32_t *node);
 /* Moves `node` to its child for the next inner frame. */
 struct err *frames_add(struct kernel *k, struct process *p, uint64_t key, uint32_t *node);
-/* The same; but if the frame runs interpreted functions, these stand in its place. *left is as for scripts_add; 0: calls
-   are left out. */
+/* The same; but if the frame runs interpreted functions, these stand in its place. *left is as for
+   scripts_add; 0: calls are left out. */
 struct err *frames_add_called(struct kernel *k, struct process *p, uint64_t key,
 			      const struct script_calls *calls, size_t *left, uint32_t *node);
 /* Whether the frame runs interpreted functions. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* Interpreters in processes: the sampler is told where they are, and what it reads of their calls (bpf/script.h) is made
-   known. */
+/* Interpreters in processes: the sampler is told where they are, and what it reads of their calls
+   (bpf/script.h) is made known. */
 #include <stdint.h>
 
 struct err;

@@ -144,7 +144,8 @@ INLINE bool may_retry(const struct walker *x)
 	       x->process->jit_high && w->retries < 2;
 }
 
-/* Marks the frame before this one if it runs interpreted functions: their record is in its part of the stack. */
+/* Marks the frame before this one if it runs interpreted functions: their record is in its part of the
+   stack. */
 INLINE void find_host(struct walker *x)
 {
 	struct walk *w = x->walk;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 #pragma once
 /*
- * Calls of interpreted functions: safe/python.h says where the interpreter keeps them. They are read before the stack
- * is walked. The walk then finds the frames of the C function that runs them: its hosts. sample.bpf.c uses it.
+ * Calls of interpreted functions: safe/python.h says where the interpreter keeps them. They are read
+ * before the stack is walked. The walk then finds the frames of the C function that runs them: its hosts.
+ * sample.bpf.c uses it.
  *
  * The state of the loops is in the map's memory. On the stack, the verifier would follow each round.
  */
@@ -53,8 +54,9 @@ static long see_thread(uint32_t i, struct script_reader *r)
 	return 0;
 }
 
-/* Finds the interpreter's thread that runs now; it was the one in the memo most of the time. On aarch64 the kernel learns
-   the thread pointer when the thread first leaves the CPU: until then the first thread is taken if it is the only one. */
+/* Finds the interpreter's thread that runs now; it was the one in the memo most of the time. On aarch64
+   the kernel learns the thread pointer when the thread first leaves the CPU: until then the first
+   thread is taken if it is the only one. */
 INLINE void find_thread(struct script_reader *r, struct memo *memo)
 {
 	struct kernel_script *s = r->script;
@@ -112,8 +114,8 @@ INLINE long next_record(struct calls *c, struct kernel_script *s)
 	return !c->frame;
 }
 
-/* Code objects may be freed, and others take their places, even with names and tables at the same addresses: what they say
-   tells them apart. */
+/* Code objects may be freed, and others take their places, even with names and tables at the same
+   addresses: what they say tells them apart. */
 INLINE uint64_t identity_of(struct calls *c, struct kernel_script *s, uint64_t code)
 {
 	uint64_t name = user_word(code + s->code_name) + PYTHON_LENGTH,
@@ -153,8 +155,8 @@ static long read_call(uint32_t i, struct script_reader *r)
 	return next_record(c, s);
 }
 
-/* Reads the calls of the current thread into the workspace. A list without end, or a long search in vain, is not worth
-   its time in each sample: then nothing is read for a while. */
+/* Reads the calls of the current thread into the workspace. A list without end, or a long search in
+   vain, is not worth its time in each sample: then nothing is read for a while. */
 CHECKED int read_calls(struct workspace *ws, struct memo *memo, struct kernel_script *script)
 {
 	if (!ws || !memo || !script)

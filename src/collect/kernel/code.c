@@ -416,9 +416,9 @@ static bool look_at_noted(struct kernel *k, struct process *p, bool unready_too,
 	return known;
 }
 
-/* Finds the list of a process, which is what it has in memory since `ns`: by the notes (sets `noted`), or by
-   its memory map; if `ask`, only by that. If that cannot be read, by all that was noted. False: tables of it
-   are still being made. */
+/* Finds the list of a process again: by the notes (sets `noted`), or by its memory map; if `ask`, only by
+   that. If the memory map cannot be read, the list is what was noted last. `ns`: when the look began. False:
+   some of the list's tables are still being made. */
 static bool renew_list(struct kernel *k, struct process *p, bool ask, bool unready_too, uint64_t ns,
 		       bool *noted)
 {

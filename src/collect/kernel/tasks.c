@@ -164,7 +164,7 @@ static struct process *replace_process(struct kernel *k, struct process *old)
 		finish(k, first);
 	end_process(k, old);
 	struct process *p = add_process(k, old->pid, NULL);
-	if (p && k->whole) { /* elsewhere they are read from /proc */
+	if (p && k->whole) { /* in other recordings /proc says */
 		p->parent = old->parent;
 		p->start_ms = old->start_ms;
 	}

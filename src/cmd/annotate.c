@@ -266,7 +266,7 @@ static int read_operands(struct options *o, const struct args *args)
 		*(is_file ? &o->path : &o->function) = only;
 	}
 	if (o->function && !*o->function)
-		return cmd_misused("annotate", "a function without a name");
+		return cmd_misused("annotate", "the name of the function is empty");
 	return options_path_maps("annotate", &o->path_maps);
 }
 

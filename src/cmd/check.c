@@ -84,12 +84,12 @@ static const char *cause_help(enum compare_cause cause)
 		[COMPARE_LATE] = "the CFI is wrong: it does not follow a change of the stack",
 		[COMPARE_CLOBBER] = "the CFI is wrong: the code overwrites the frame pointer",
 		[COMPARE_ROOT] = "the CFI ends the stack here, the code does not (yet)",
-		[COMPARE_UNREACHED] = "code that the analysis did not come to",
+		[COMPARE_UNREACHED] = "code that the analysis did not reach",
 		[COMPARE_NO_STATE] = "the analysis lost the frame",
 		[COMPARE_CFA] = "they differ in the CFA",
 		[COMPARE_RA] = "they differ in where the return address is",
 		[COMPARE_FP] = "they differ in where the caller's frame pointer is",
-		[COMPARE_EXPRESSION] = "CFI that no recipe can say",
+		[COMPARE_EXPRESSION] = "CFI with an expression that a recipe cannot represent",
 		[COMPARE_CFI_ABSENT] = "code without CFI; not compared",
 	};
 	return help[cause];
@@ -299,7 +299,7 @@ int cmd_check(int argc, char **argv)
 	if (o.check.emit && args.count > 1)
 		return cmd_misused("check", "--emit-cfi takes one binary at a time");
 	if (o.check.unwind && !o.check.emit)
-		return cmd_misused("check", "--unwind only says what --emit-cfi writes");
+		return cmd_misused("check", "--unwind needs --emit-cfi");
 	status = CMD_OK;
 	for (int i = 0; i < args.count; i++) {
 		if (check_one(args.operands[i], &o, &totals) != CMD_OK)

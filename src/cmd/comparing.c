@@ -44,13 +44,14 @@ int comparing_gather(const char *command, struct comparing_files *f, const struc
 	size_t operands = (size_t)args->count, split = operands - (size_t)behind;
 	if (f->old.count + f->new.count) {
 		if (operands || !f->old.count || !f->new.count)
-			return cmd_misused(command, "--old and --new go together, without others");
+			return cmd_misused(command,
+					   "--old and --new go together, without other profiles");
 		operands = 0;
 		split = 0;
 	} else if (!behind && operands != 2) {
 		return cmd_misused(command, operands < 2 ? "two profiles are needed: OLD NEW"
-							 : "with more than two profiles: OLD... -- "
-							   "NEW...");
+							 : "more than two profiles need a -- "
+							   "between the sides: OLD... -- NEW...");
 	} else if (!behind) {
 		split = 1;
 	} else if (!split) {

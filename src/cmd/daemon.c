@@ -35,9 +35,9 @@ int cmd_daemon(int argc, char **argv)
 		 &o.interval},
 		{0, "socket", "PATH", "the control socket; /run/culprit/control by default",
 		 ARG_STRING, &o.socket},
-		{0, "log", "config|error|warning|info|debug", "what is said on stderr", ARG_CHOICE,
-		 &o.log},
-		{0, "check", NULL, "only say what is wrong with the settings", ARG_FLAG, &o.check},
+		{0, "log", "config|error|warning|info|debug", "which messages go to stderr",
+		 ARG_CHOICE, &o.log},
+		{0, "check", NULL, "only check the settings", ARG_FLAG, &o.check},
 		{0},
 	};
 	struct args args = {
@@ -54,7 +54,7 @@ int cmd_daemon(int argc, char **argv)
 	if (status >= 0)
 		return status;
 	if (args.count)
-		return cmd_misused("daemon", "what is '%s'?", args.operands[0]);
+		return cmd_misused("daemon", "unexpected argument '%s'", args.operands[0]);
 	struct err *e = o.check ? check_settings(&o) : daemon_run(&o);
 	return e ? cmd_fail("daemon", e) : CMD_OK;
 }

@@ -28,7 +28,7 @@ static const struct {
 	 db_show},
 	{"query", "samples as plain rows; SQL", db_query},
 	{"export", "a time as a profile for report, view, annotate, diff", db_export},
-	{"epoch", "asks the daemon to begin another epoch", db_epoch},
+	{"epoch", "asks the daemon to begin a new epoch", db_epoch},
 	{"prune", "merges and removes what is old", db_prune},
 	{"check", "whether the file is sound", db_check},
 };
@@ -37,16 +37,17 @@ static const struct {
 static int help(void)
 {
 	puts("usage: culprit db PART [options] [SPAN]\n"
-	     "The database of continuous profiling, which culprit daemon writes.\n");
+	     "Shows and changes the database of continuous profiling, which culprit daemon writes.\n");
 	for (size_t i = 0; i < PARTS; i++)
 		printf("  %-8s %s\n", parts[i].name, parts[i].summary);
-	puts("\n  -h, --help  show this\n"
+	puts("\n  -h, --help  show this text\n"
 	     "\nculprit db PART -h shows the options of a part.\n"
 	     "\nexamples:\n"
 	     "  culprit db list\n"
 	     "  culprit db show yesterday 14:00-15:00\n"
 	     "  culprit db show --by=process -1h\n"
-	     "  culprit report 'db:yesterday 14:00-15:00'");
+	     "  culprit report 'db:yesterday 14:00-15:00'\n"
+	     "\nculprit help db shows the manual page.");
 	return cmd_finish("db", CMD_OK);
 }
 
@@ -60,7 +61,7 @@ int cmd_db(int argc, char **argv)
 	for (size_t i = 0; i < PARTS; i++)
 		if (!strcmp(argv[1], parts[i].name))
 			return parts[i].run(argc - 1, argv + 1);
-	return cmd_misused("db", "there is no db %s", argv[1]);
+	return cmd_misused("db", "unknown part '%.64s'", argv[1]);
 }
 
 /* ---- choosing ---- */

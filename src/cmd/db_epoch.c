@@ -32,14 +32,14 @@ static struct err *dial(const char *path, int *out)
 	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
 	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
 	if (connect(fd, (struct sockaddr *)&address, sizeof address)) {
-		struct err *e =
-			errno == EACCES || errno == EPERM
-				? err_errno("%s: only its owner may talk to the daemon: run "
-					    "as that one",
-					    path)
-				: err_errno("no daemon answers at %s: start culprit daemon, "
-					    "or name its socket with --socket",
-					    path);
+		struct err *e = errno == EACCES || errno == EPERM
+					? err_errno("%s: only its owner and root may talk to the "
+						    "daemon: run this command as one of them",
+						    path)
+					: err_errno(
+						  "no daemon answers at %s: start culprit daemon, "
+						  "or name its socket with --socket",
+						  path);
 		close(fd);
 		return e;
 	}
@@ -53,7 +53,7 @@ static struct err *ask(int fd, char *answer, size_t room)
 	size_t got = 0;
 	ssize_t n = send(fd, question, sizeof question - 1, MSG_NOSIGNAL);
 	if (n != (ssize_t)sizeof question - 1)
-		return err_errno("the daemon does not listen");
+		return err_errno("cannot send to the daemon");
 	while (got < room - 1 && (n = read(fd, answer + got, room - 1 - got)) > 0) {
 		got += (size_t)n;
 		if (memchr(answer, '\n', got))
@@ -117,6 +117,6 @@ int db_epoch(int argc, char **argv)
 	int status = cmd_parse(&args, argc, argv);
 	if (status >= 0)
 		return status;
-	return args.count ? cmd_misused("db epoch", "what is '%s'?", args.operands[0])
+	return args.count ? cmd_misused("db epoch", "unexpected argument '%s'", args.operands[0])
 			  : run(path, json);
 }

@@ -135,8 +135,8 @@ static int prune_server(const struct options *o)
 	struct server *server;
 	uint64_t days = 0;
 	if (o->size || !o->keep)
-		return cmd_misused("db prune", "a server keeps what --keep=TIME says, whatever its "
-					       "size");
+		return cmd_misused("db prune", "on a server, --keep=TIME is needed, and --max-size "
+					       "does not work");
 	struct err *e = server_open(o->file, NULL, &server);
 	if (!e)
 		e = fetch_prune(server, db_now_ms() - (int64_t)o->policy.keep_s * 1000, &days);
@@ -174,7 +174,7 @@ int db_prune(int argc, char **argv)
 	if (status >= 0)
 		return status;
 	if (args.count)
-		return cmd_misused("db prune", "what is '%s'?", args.operands[0]);
+		return cmd_misused("db prune", "unexpected argument '%s'", args.operands[0]);
 	status = read_keep(o.keep, &o.policy.keep_s);
 	if (status < 0)
 		status = read_size(o.size, &o.policy.max_bytes);
@@ -219,7 +219,7 @@ int db_check(int argc, char **argv)
 	if (status >= 0)
 		return status;
 	if (args.count)
-		return cmd_misused("db check", "what is '%s'?", args.operands[0]);
+		return cmd_misused("db check", "unexpected argument '%s'", args.operands[0]);
 	if (!file)
 		file = store_default_path();
 	struct err *e = server_is_address(file)

@@ -231,7 +231,7 @@ int db_list(int argc, char **argv)
 	if (status >= 0)
 		return status;
 	if (args.count)
-		return cmd_misused("db list", "what is '%s'?", args.operands[0]);
+		return cmd_misused("db list", "unexpected argument '%s'", args.operands[0]);
 	if (!o.file)
 		o.file = store_default_path();
 	return run(&o);

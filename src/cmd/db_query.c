@@ -214,8 +214,8 @@ int db_query(int argc, char **argv)
 		return status;
 	if (o.sql && (args.count || o.c.host || o.c.epoch || o.c.image_text || o.c.procedure_text ||
 		      o.c.process || o.c.user_text || o.c.container))
-		return cmd_misused("db query", "--sql says all: neither spans nor other choices "
-					       "go with it");
+		return cmd_misused("db query", "--sql takes no span and no option that chooses "
+					       "samples: put that into the SELECT");
 	status = db_choose("db query", &o.c, &args);
 	if (status < 0)
 		status = query(&o);

@@ -71,7 +71,8 @@ static int run(struct options *o, const struct args *args, int behind)
 		status = comparing_percent("diff", "fail-above", o->fail_above, 1e6,
 					   &o->fail_percent);
 	if (status < 0 && o->share && o->fail_above && o->fail_on == 1)
-		status = cmd_misused("diff", "--share has no total to fail on");
+		status = cmd_misused(
+			"diff", "--fail-on=total does not go with --share, which has no total");
 	if (status < 0)
 		status = comparing_gather("diff", &o->files, args, behind);
 	if (status < 0)
@@ -88,11 +89,12 @@ int cmd_diff(int argc, char **argv)
 		{0, "new", "FILE", "a recording after; may be repeated", ARG_LIST, &o.files.new},
 		{0, "fail-above", "PCT", "exit status 1 if something is certainly slower by more",
 		 ARG_STRING, &o.fail_above},
-		{0, "fail-on", "any|total", "what may not be slower: total and rows, or the total",
-		 ARG_CHOICE, &o.fail_on},
+		{0, "fail-on", "any|total",
+		 "what can fail: the total and each row, or only the total", ARG_CHOICE,
+		 &o.fail_on},
 		{0, "share", NULL, "compare shares of the samples, not CPU time", ARG_FLAG,
 		 &o.share},
-		{0, "noise", "PCT", "how much runs differ by themselves; 2 by default, or as seen",
+		{0, "noise", "PCT", "how much single runs differ by themselves; 2 by default",
 		 ARG_STRING, &o.noise},
 		COMPARING_OPTIONS(o.c, "do not test rows with less"),
 		{0},

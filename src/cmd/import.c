@@ -104,7 +104,8 @@ int cmd_import(int argc, char **argv)
 		.command = "import",
 		.usage = "[options] [PERF.DATA]",
 		.summary =
-			"Makes a profile from a perf.data file; copies of stacks in it are walked anew.",
+			"Makes a profile from a perf.data file; stacks that perf copied are walked with "
+			"culprit's tables.",
 		.options = options,
 		.examples =
 			"  perf record --call-graph dwarf ./app; culprit import; culprit report\n"

@@ -114,7 +114,7 @@ int cmd_merge(int argc, char **argv)
 	if (status >= 0)
 		return status;
 	if (!o.output || !*o.output || !strcmp(o.output, "-"))
-		return cmd_misused("merge", "-o FILE says where the profile goes");
+		return cmd_misused("merge", "-o FILE is missing: the file for the profile");
 	if (!args.count)
 		return cmd_misused("merge", "which profiles?");
 	return merge(&o, &args);

@@ -28,8 +28,9 @@ static void say_what_waits(const struct recorder_options *o, const char *file)
 {
 	(void)o;
 	fprintf(stderr,
-		NAME "sampling is over; the unwind table of %s is being made, once. Ctrl-C "
-		     "ends the wait: paths through it are partial then\n",
+		NAME
+		"sampling is over; waiting for the unwind table of %s, which is made only once. "
+		"Ctrl-C ends the wait: paths through it are then partial\n",
 		path_file(file));
 }
 
@@ -66,13 +67,14 @@ static void note_processes(struct recorder *r)
 	if (r->options->all)
 		return;
 	if (r->living && r->options->command)
-		buf_printf(&r->notes, "%u process%s of it %s on, no longer sampled\n", r->living,
-			   r->living == 1 ? "" : "es", r->living == 1 ? "lives" : "live");
+		buf_printf(&r->notes,
+			   "%u process%s of the command still run%s, not sampled any more\n",
+			   r->living, r->living == 1 ? "" : "es", r->living == 1 ? "s" : "");
 	if (!r->profile->process_count && r->options->command)
 		buf_puts(
 			&r->notes,
-			"no process could be sampled: each one started others at once that cannot be "
-			"preloaded, or cleared its environment\n");
+			"no process could be sampled: the agent cannot be loaded into them, or they "
+			"cleared their environment at once\n");
 }
 
 static void print_metrics(const struct recorder *r, struct buf *out)

@@ -220,8 +220,8 @@ static void put_footer(const struct report *r, size_t hidden, size_t more, doubl
 			   "culprit view lets you look around\n",
 			   hidden, 100 * min);
 	else if (hidden && r->o->min > 0 && !r->o->hot_path)
-		buf_printf(&notes, "less than %g%%: %zu more; --min 0 shows all\n", r->o->min,
-			   hidden);
+		buf_printf(&notes, "%zu more with less than %g%%: --min 0 shows all\n", hidden,
+			   r->o->min);
 	if (more)
 		buf_printf(&notes, "%zu more rows: --limit shows more\n", more);
 	note_modules(r, &notes);
@@ -423,7 +423,7 @@ int cmd_report(int argc, char **argv)
 		{0, "view", "tree|callers|flat",
 		 "top-down; the callers of each function; or a plain list", ARG_CHOICE, &o.view},
 		{0, "by", "function|loop|line|file|module|insn|thread|process|rank",
-		 "what rows are; the last three go above functions", ARG_CHOICE, &o.by},
+		 "what rows are; the last three have functions below them", ARG_CHOICE, &o.by},
 		{0, "metric", "M", "another event than the first, by name or number", ARG_STRING,
 		 &o.metric},
 		{0, "min", "PCT", "leave out what has less; 0.5 by default, 0 with --json",
@@ -435,8 +435,9 @@ int cmd_report(int argc, char **argv)
 		 ARG_FLAG, &o.full},
 		{0, "hot-path", NULL, "only the costliest chain of calls and loops", ARG_FLAG,
 		 &o.hot_path},
-		{0, "links", NULL, "instead, how well the code confirms each step of the paths",
-		 ARG_FLAG, &o.links},
+		{0, "links", NULL,
+		 "show how well the code confirms the paths, instead of functions", ARG_FLAG,
+		 &o.links},
 		OPTIONS_OF_THREADS(o),
 		{0, "depth", "N", "no deeper than N levels", ARG_U64, &o.depth},
 		{0, "limit", "N", "no more than N rows", ARG_U64, &o.limit},

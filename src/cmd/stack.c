@@ -449,7 +449,7 @@ int cmd_stack(int argc, char **argv)
 		return status;
 	if (args.count != 1)
 		return cmd_misused("stack",
-				   args.count ? "one process at a time" : "of which process?");
+				   args.count ? "one process at a time" : "which process?");
 	o.pid = read_pid(args.operands[0]);
 	if (!o.pid)
 		return cmd_misused("stack", "'%s' is no process number", args.operands[0]);

@@ -317,7 +317,7 @@ int cmd_structure(int argc, char **argv)
 	if (args.count > 2)
 		return cmd_misused("structure", "unexpected argument '%.64s'", args.operands[2]);
 	if (known && !lines_only)
-		return cmd_misused("structure", "--known only says what --lines-only goes by");
+		return cmd_misused("structure", "--known needs --lines-only");
 	wanted.source = !lines_only ? STRUCTURE_AUTO
 			: known     ? STRUCTURE_LINES_CODE
 				    : STRUCTURE_LINES_ONLY;

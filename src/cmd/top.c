@@ -38,7 +38,7 @@ static int check(struct top_options *o, const struct args *args)
 		return cmd_misused("top", "either a file or -p, not both");
 	if (o->output && !o->pids.count)
 		return cmd_misused("top",
-				   "-o goes with -p: others keep their recording themselves");
+				   "-o needs -p: what culprit record writes is kept already");
 	for (size_t i = 0; i < o->pids.count; i++)
 		if (!is_number(o->pids.values[i]))
 			return cmd_misused("top", "-p needs the number of a process, not '%.64s'",
@@ -73,7 +73,7 @@ int cmd_top(int argc, char **argv)
 {
 	struct top_options o = {.hz = 1000, .out = stdout};
 	const struct arg options[] = {
-		{'p', "pid", "PID", "record this process ourselves; may be given several times",
+		{'p', "pid", "PID", "record and show this process; may be given several times",
 		 ARG_LIST, &o.pids},
 		{'i', "interval", "SECONDS", "update the table after this time (1)", ARG_STRING,
 		 &o.interval_text},

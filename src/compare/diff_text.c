@@ -54,6 +54,16 @@ static const char *percent(char out[PERCENT_MAX], double ratio)
 	return out;
 }
 
+/* The end of an interval. If it is not 0, it never reads as 0: whether it is above or below says what the
+   verdict is. */
+static const char *end(char out[PERCENT_MAX], double ratio)
+{
+	if (ratio == 1 || fabs(ratio - 1) >= 0.0005)
+		return percent(out, ratio);
+	snprintf(out, PERCENT_MAX, "%+.1g%%", 100 * (ratio - 1));
+	return out;
+}
+
 static void put_interval(const struct drawing *d, const struct diff_row *r)
 {
 	char change[PERCENT_MAX] = "", low[PERCENT_MAX], high[PERCENT_MAX], text[64] = "";
@@ -61,8 +71,8 @@ static void put_interval(const struct drawing *d, const struct diff_row *r)
 	if (old > 0)
 		percent(change, new / old);
 	if (r->tested)
-		snprintf(text, sizeof text, "%s to %s", percent(low, r->test.low),
-			 percent(high, r->test.high));
+		snprintf(text, sizeof text, "%s to %s", end(low, r->test.low),
+			 end(high, r->test.high));
 	buf_printf(d->out, " %8s  %-18s", change, text);
 }
 
@@ -113,13 +123,13 @@ static void put_footer(const struct drawing *d, uint64_t more)
 		x->changed, x->count - x->untested, 100 * o->alpha);
 	if (x->untested)
 		buf_printf(d->out,
-			   "%zu rows with less than %g%% or few samples were not looked "
-			   "at: --min\n",
+			   "%zu rows with less than %g%%, or with few samples, were not "
+			   "tested (--min)\n",
 			   x->untested, 100 * o->min);
 	if (!x->has_replicates)
 		buf_printf(d->out,
-			   "one run on each side: runs are taken to differ by %g%% by themselves "
-			   "(--noise); several tell\n",
+			   "one run on each side: it is assumed that runs differ by %g%% "
+			   "(--noise); several runs would show it\n",
 			   100 * o->noise);
 	buf_puts(d->out, style(d, TEXT_PLAIN));
 	if (o->fail_above >= 0)

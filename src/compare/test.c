@@ -24,6 +24,12 @@
  *     noise * C; small functions differ by more than that and sampling give, as caches and addresses
  *     happen to be: their variance by sampling is taken CLUMPED times (bench/diff shows why).
  *
+ * Few samples lie unevenly around their mean: far more of them than expected come by luck more often than far
+ * fewer. Where the sides have about equally many samples, that cancels out. Where one side has only few (a short
+ * recording, a long period), t would be too large. The square roots of counts lie evenly (of shares, the angle
+ * whose sine the square root is); where they differ less than the counts, t is less by that, too. That is for
+ * single runs: where runs scatter, Student's distribution has more than enough room for it.
+ *
  * The correction is half a sample of each side, as counts come in whole numbers.
  * With equal scales and r = 1 this is the sign test of the samples, a little to
  * the safe side. The interval of after / before has all r for which t is not
@@ -113,6 +119,27 @@ static double variance(const struct question *q, int s, double cost, double r, d
 	return fmax(least, scatter / runs);
 }
 
+/* A cost or share whose luck is the same in both directions, and how fast that grows with it. */
+static double evened(const struct question *q, double cost)
+{
+	return q->options->shares ? asin(sqrt(fmin(1, cost))) : sqrt(cost);
+}
+
+static double evened_slope(const struct question *q, double cost)
+{
+	return 0.5 / sqrt(cost * (q->options->shares ? fmax(0, 1 - cost) : 1));
+}
+
+/* The part of a difference that is left when the luck of few samples is evened out, at most 1. */
+static double even_part(const struct question *q, double r, double expected)
+{
+	double before = r * q->spreads[0].mean, after = q->spreads[1].mean;
+	double slope = evened_slope(q, expected), off = fabs(after - before);
+	if (!(off > 0) || !isfinite(slope))
+		return 1;
+	return fmin(1, fabs(evened(q, after) - evened(q, before)) / (slope * off));
+}
+
 static double t_of(const struct question *q, double r, double *df)
 {
 	double cost = common_cost(q, r), dfs[2];
@@ -131,7 +158,8 @@ static double t_of(const struct question *q, double r, double *df)
 	double left = fmax(0, fabs(off) - correction);
 	if (!(v > 0))
 		return left > 0 ? copysign(INFINITY, off) : 0;
-	return copysign(left / sqrt(v), off);
+	double part = isfinite(*df) ? 1 : even_part(q, r, cost * r);
+	return copysign(part * left / sqrt(v), off);
 }
 
 /* Whether a ratio is within the interval. */

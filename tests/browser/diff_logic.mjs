@@ -7,7 +7,7 @@ import {loadModules, readPage} from "./page.mjs";
 
 const [page, ...diffs] = process.argv.slice(2);
 const m = await loadModules("format", "model", "lists", "sums", "select", "formula", "columns", "levels", "views", "own", "flat", "outline", "flame",
-	"statistics", "compare_sides", "compare_find", "compare", "compare_state", "state");
+	"dom", "statistics", "compare_sides", "compare_find", "compare", "compare_state", "compare_show", "state");
 const model = m.parseModel(readPage(page).bytes);
 let checks = 0;
 
@@ -16,6 +16,9 @@ function close(got, wanted, what, tolerance = 1e-9) {
 	const off = Math.abs(got - wanted) / Math.max(Math.abs(wanted), 1e-280);
 	assert.ok(got === wanted || off <= tolerance, `${what}: ${got} is not ${wanted}`);
 }
+
+// The end of an interval reads as 0 only if it is 0.
+assert.deepEqual([1.1, 1.0002, 1, 0.9998, 0].map(m.formatEnd), ["+10.0%", "+0.02%", "±0.0%", "\u22120.02%", "\u2212100.0%"]);
 
 function compareWith(shares) {
 	const compare = new m.Comparison(model, m.fileSides(model), {shares});

@@ -18,6 +18,7 @@
 #include "compare/numbers.h"
 #include "compare/runs.h"
 #include "compare/stats.h"
+#include "compare/text.h"
 
 static void assert_near(double got, double wanted, double relative)
 {
@@ -238,6 +239,7 @@ struct world {
 	double noise; /* that is assumed */
 	bool shares;
 	double fail_above;
+	double fewer; /* so many times: samples of the new runs, which are shorter or have a longer period */
 };
 
 /* A program with few hot functions and many others. */
@@ -287,9 +289,11 @@ static struct outcome simulate(const struct world *w)
 	struct diff d;
 	for (size_t r = 0; r < runs.count; r++) {
 		double speed = exp(w->common * normal());
-		all[r] = (struct run){.path = "x", .period = 1000000};
+		double fewer = r >= w->old ? w->fewer : 1;
+		all[r] = (struct run){.path = "x", .period = (uint64_t)(1000000 * fewer)};
 		for (int i = 0; i < ROWS; i++) {
-			double mean = w->samples * share_of(i) * speed * exp(w->own * normal());
+			double mean = w->samples / fewer * share_of(i) * speed *
+				      exp(w->own * normal());
 			if (i == 1 && r >= w->old)
 				mean *= w->slower;
 			rows[i].name = name;
@@ -366,6 +370,36 @@ static void verdict_is_that_of_the_interval(void **state)
 	}
 }
 
+/* An interval that begins just above 0 does not read as if it had 0 in it. */
+static void interval_reads_as_it_is(void **state)
+{
+	struct row row = {.name = (char[]){"f"}};
+	struct text_options o = {0};
+	int close = 0;
+	(void)state;
+	for (uint64_t more = 9000; more < 12000; more += 20) {
+		uint64_t counts[2] = {10000000, 10000000 + more};
+		struct run all[2] = {{.path = "a", .period = 1, .samples = counts[0]},
+				     {.path = "b", .period = 1, .samples = counts[1]}};
+		struct runs runs = {.all = all, .count = 2, .metric = "clock", .unit = "ns"};
+		struct counts table = {.all = &row, .count = 1, .runs = 2, .counts = counts};
+		struct diff_options options = {.old_runs = 1, .alpha = 0.05, .fail_above = -1};
+		struct buf text = {0};
+		struct diff d;
+		assert_null(diff_make(&runs, &table, &options, &d));
+		diff_text(&d, &runs, &o, &text);
+		const char *low = strstr(buf_text(&text), "% to ");
+		assert_non_null(low);
+		while (low[-1] != ' ')
+			low--;
+		assert_true((strtod(low, NULL) > 0) == d.rows[0].changed);
+		close += d.rows[0].changed && d.rows[0].test.low < 1.0005;
+		buf_free(&text);
+		diff_free(&d);
+	}
+	assert_true(close > 10);
+}
+
 /* The ratios that are plausible may lie in two pieces; 1 may be in the other one, or between them. */
 static void interval_has_no_change_or_not(void **state)
 {
@@ -437,15 +471,19 @@ static void few_samples_say_little(void **state)
 static void false_alarms_are_rare(void **state)
 {
 	static const struct world worlds[] = {
-		{20000, 0, 0, 1, 1, 1, 0, false, 0},           /* sampling alone, nothing assumed */
-		{500, 0, 0, 1, 1, 1, 0, false, 0},             /* few samples */
-		{20000, 0, 0, 1, 1, 1, 0, true, 0},            /* shares */
-		{50000, 0.015, 0.01, 1, 1, 1, 0.02, false, 0}, /* runs that differ as assumed */
-		{50000, 0.03, 0.03, 1, 4, 4, 0, false, 0},     /* runs that tell how they differ */
-		{50000, 0.1, 0.05, 1, 2, 2, 0, false, 0},      /* and are few */
-		{50000, 0.03, 0.03, 1, 6, 3, 0, false, 0},
-		{50000, 0.03, 0.03, 1, 5, 1, 0, false, 0},
-		{2000, 0.01, 0.02, 1, 5, 5, 0, true, 0},
+		{20000, 0, 0, 1, 1, 1, 0, false, 0, 1}, /* sampling alone, nothing assumed */
+		{500, 0, 0, 1, 1, 1, 0, false, 0, 1},   /* few samples */
+		{20000, 0, 0, 1, 1, 1, 0, true, 0, 1},  /* shares */
+		{50000, 0.015, 0.01, 1, 1, 1, 0.02, false, 0, 1}, /* runs that differ as assumed */
+		{50000, 0.03, 0.03, 1, 4, 4, 0, false, 0, 1}, /* runs that tell how they differ */
+		{50000, 0.1, 0.05, 1, 2, 2, 0, false, 0, 1},  /* and are few */
+		{50000, 0.03, 0.03, 1, 6, 3, 0, false, 0, 1},
+		{50000, 0.03, 0.03, 1, 5, 1, 0, false, 0, 1},
+		{2000, 0.01, 0.02, 1, 5, 5, 0, true, 0, 1},
+		{50000, 0, 0, 1, 1, 1, 0, true, 0, 200},        /* a short run beside a long one */
+		{50000, 0, 0, 1, 1, 1, 0, false, 0, 200},       /* other periods */
+		{50000, 0.02, 0, 1, 1, 1, 0.02, true, 0, 1000}, /* very short, as usual */
+		{50000, 0.01, 0.01, 1, 4, 4, 0, true, 0, 200},
 	};
 	int any, hot, too_slow;
 	(void)state;
@@ -463,12 +501,12 @@ static void false_alarms_are_rare(void **state)
 static void changes_are_found(void **state)
 {
 	static const struct world found[] = {
-		{100000, 0, 0, 1.1, 1, 1, 0, false, 0.03},
-		{50000, 0.01, 0.01, 1.1, 5, 5, 0, false, 0.03},
-		{100000, 0, 0, 1.1, 1, 1, 0, true, 0.03},
-		{50000, 0.01, 0.01, 1.2, 1, 1, 0.02, false, 0.03},
+		{100000, 0, 0, 1.1, 1, 1, 0, false, 0.03, 1},
+		{50000, 0.01, 0.01, 1.1, 5, 5, 0, false, 0.03, 1},
+		{100000, 0, 0, 1.1, 1, 1, 0, true, 0.03, 1},
+		{50000, 0.01, 0.01, 1.2, 1, 1, 0.02, false, 0.03, 1},
 	};
-	struct world limit = {50000, 0.01, 0.01, 1.1, 5, 5, 0, false, 0.1};
+	struct world limit = {50000, 0.01, 0.01, 1.1, 5, 5, 0, false, 0.1, 1};
 	int any, hot, too_slow;
 	(void)state;
 	random_state = 20261116;
@@ -497,6 +535,7 @@ int main(void)
 		cmocka_unit_test(few_samples_say_little),
 		cmocka_unit_test(verdict_is_that_of_the_interval),
 		cmocka_unit_test(interval_has_no_change_or_not),
+		cmocka_unit_test(interval_reads_as_it_is),
 		cmocka_unit_test(false_alarms_are_rare),
 		cmocka_unit_test(changes_are_found),
 	};

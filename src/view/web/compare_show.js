@@ -140,6 +140,12 @@ export function formatRatio(ratio) {
 	return (percent === "0.0" ? "±" : sign(ratio - 1)) + percent + "%";
 }
 
+// The end of an interval. If it is not 0, it never reads as 0: whether it is above or below says what the verdict is.
+export function formatEnd(ratio) {
+	const percent = 100 * (ratio - 1);
+	return percent && Math.abs(percent) < 0.05 ? sign(percent) + Math.abs(percent).toPrecision(1) + "%" : formatRatio(ratio);
+}
+
 export function formatPoints(part) {
 	const points = (100 * Math.abs(part)).toFixed(2);
 	return (points === "0.00" ? "±" : sign(part)) + points + "\u202fpp";
@@ -276,7 +282,7 @@ function changeText(comparison, counts, measure, {p, tests, verdict}) {
 	const parts = [formatDifference(comparison.unit, measure.difference), formatPoints(measure.shareDifference)];
 	if (p < 0)
 		return `${verdict}: ${[...parts, ratio].filter(Boolean).join(", ")}`;
-	const [low, high] = comparison.interval(counts, tests).map(formatRatio);
+	const [low, high] = comparison.interval(counts, tests).map(formatEnd);
 	const sure = `${Math.round(100 * (1 - comparison.limits.alpha))}%`;
 	return `${verdict}: ${[...parts, ratio].filter(Boolean).join(", ")} (${sure}: ${low} to ${high}), ${formatChance(p)}`;
 }

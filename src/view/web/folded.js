@@ -6,7 +6,7 @@
 import {Level, numbersOf} from "./levels.js";
 import {cached, inBlocks} from "./model.js";
 import {matchScopes} from "./select.js";
-import {placesWith, valuesAt} from "./views.js";
+import {PathView, placesWith, valuesAt} from "./views.js";
 
 // Which place of the folded tree each node has, found step by step. Place 0 is the root; those above come first. Nodes
 // beside each other have different scopes, so places below one that stands for a single node are all new: they are
@@ -94,15 +94,12 @@ function addOwn(from, to, of, zoom, upTo, own) {
 		own[of[i - zoom]] += upTo[i + 1] - upTo[i];
 }
 
-export class Folded {
+export class Folded extends PathView {
 	constructor(model, selection) {
-		const {zoom} = selection;
-		this.model = model;
-		this.selection = selection;
-		this.fold = foldOf(model, zoom);
+		super(model, selection);
+		this.fold = foldOf(model, selection.zoom);
 		this.self = selection.sums.map(({upTo}) => this.sumOwn(upTo));
 		this.total = this.self.map((own) => this.sumUp(own));
-		this.levels = new Map(); // by place
 	}
 	sumOwn(upTo) {
 		const {of, zoom, count} = this.fold, own = new Float64Array(count);
@@ -119,33 +116,22 @@ export class Folded {
 		return {key, scope: this.fold.scope[place], node: -1, place, self: valuesAt(this.self, place),
 			total: valuesAt(this.total, place), leaf: !this.fold.first[place]};
 	}
-	level(row) {
-		const place = row ? row.place : 0;
-		if (!this.levels.has(place)) {
-			const all = this.fold.below(place);
-			const totals = this.total.map((list) => numbersOf(all, list));
-			const places = placesWith(totals, 0, all.length).map((i) => all[i]);
-			const scopes = places.map((one) => this.fold.scope[one]);
-			this.levels.set(place, new Level(scopes, {
-				of: (scope, i) => this.row(places[i], row ? `${row.key}.${scope}` : String(scope)),
-				numbers: (column, metric) => numbersOf(places, this[column][metric]),
-				scopes,
-			}));
-		}
-		return this.levels.get(place);
+	levelBelow(place, prefix) {
+		const all = this.fold.below(place);
+		const totals = this.total.map((list) => numbersOf(all, list));
+		const places = placesWith(totals, 0, all.length).map((i) => all[i]);
+		const scopes = places.map((one) => this.fold.scope[one]);
+		return new Level(scopes, {
+			of: (scope, i) => this.row(places[i], prefix + scope),
+			numbers: (column, metric) => numbersOf(places, this[column][metric]),
+			scopes,
+		});
 	}
-	rowOf(key) {
-		let place = 0;
-		for (const scope of key.split("."))
-			place = place < 0 ? -1 : this.fold.below(place).find((one) => this.fold.scope[one] === Number(scope)) ?? -1;
-		return place > 0 && this.total.some((list) => list[place] > 0) ? this.row(place, key) : null;
+	topLevel() {
+		return this.levelBelow(0, "");
 	}
-	parentKey(key) {
-		const dot = key.lastIndexOf(".");
-		return dot < 0 ? "" : key.slice(0, dot);
-	}
-	idOf(key) {
-		return Number(key.slice(key.lastIndexOf(".") + 1));
+	lowerLevel(row) {
+		return this.levelBelow(row.place, `${row.key}.`);
 	}
 	keyOf(place) {
 		const {scope, parent} = this.fold, path = [];

@@ -4,7 +4,7 @@
 
 import {Level} from "./levels.js";
 import {matchScopes} from "./select.js";
-import {valuesAt} from "./views.js";
+import {PathView, valuesAt} from "./views.js";
 
 const MATCHES_MAX = 5000; // rows that a search goes through
 
@@ -16,38 +16,18 @@ function alone(row) {
 	});
 }
 
-// What both have: keys are the scopes on the way from the function.
-class Half {
-	constructor(model, center) {
-		this.model = model;
+// What both have. up: the bottom-up view of the selection.
+class Half extends PathView {
+	constructor(up, center) {
+		super(up.model, up.selection);
+		this.up = up;
 		this.center = center;
-		this.levels = new Map(); // by key
 	}
 	get listsFunctions() {
 		return true;
 	}
-	level(row) {
-		const key = row ? row.key : "";
-		if (!this.levels.has(key))
-			this.levels.set(key, row ? this.below(row) : alone(this.top()));
-		return this.levels.get(key);
-	}
-	rowOf(key) {
-		let row = null;
-		for (const part of key.split(".")) {
-			const level = this.level(row), place = level.placeOf(Number(part));
-			if (place < 0)
-				return null;
-			row = level.row(place);
-		}
-		return row;
-	}
-	parentKey(key) {
-		const dot = key.lastIndexOf(".");
-		return dot < 0 ? "" : key.slice(0, dot);
-	}
-	idOf(key) {
-		return Number(key.slice(key.lastIndexOf(".") + 1));
+	topLevel() {
+		return alone(this.top());
 	}
 	// The first rows, level by level.
 	search(text) {
@@ -62,27 +42,18 @@ class Half {
 	}
 }
 
-// up: the bottom-up view of the selection, which has these rows already.
+// The bottom-up view has these rows already.
 export class CallersOf extends Half {
-	constructor(up, center) {
-		super(up.model, center);
-		this.up = up;
-	}
 	top() {
 		return this.up.rowOf(String(this.center));
 	}
-	below(row) {
+	lowerLevel(row) {
 		return this.up.level(row);
 	}
 }
 
 // A row has the nodes that it stands for.
 export class CalleesOf extends Half {
-	constructor(up, center) {
-		super(up.model, center);
-		this.selection = up.selection;
-		this.up = up;
-	}
 	top() {
 		const nodes = this.up.originsOf(this.center).filter((node) => this.up.isFirst(node));
 		const known = this.up.rowOf(String(this.center));
@@ -120,7 +91,7 @@ export class CalleesOf extends Half {
 			}
 		return {ids: Int32Array.from(ids), lists, self, total};
 	}
-	below(row) {
+	lowerLevel(row) {
 		const {ids, lists, self, total} = this.part(row.nodes);
 		return new Level(ids, {
 			of: (id, place) => ({key: `${row.key}.${id}`, scope: id, node: -1, nodes: lists[place],

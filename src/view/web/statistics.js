@@ -152,6 +152,21 @@ class Question {
 		const own = this.spreads[s].variance, others = this.spreads[1 - s].variance;
 		return own < 0 && others < 0 ? Infinity : this.sides[own >= 0 ? s : 1 - s].scales.length - 1;
 	}
+	// A cost or share whose luck is the same in both directions, and how fast that grows with it.
+	evened(cost) {
+		return this.options.shares ? Math.asin(Math.sqrt(Math.min(1, cost))) : Math.sqrt(cost);
+	}
+	evenedSlope(cost) {
+		return 0.5 / Math.sqrt(cost * (this.options.shares ? Math.max(0, 1 - cost) : 1));
+	}
+	// The part of a difference that is left when the luck of few samples is evened out, at most 1.
+	evenPart(r, expected) {
+		const before = r * this.spreads[0].mean, after = this.spreads[1].mean;
+		const slope = this.evenedSlope(expected), off = Math.abs(after - before);
+		if (!(off > 0) || !Number.isFinite(slope))
+			return 1;
+		return Math.min(1, Math.abs(this.evened(after) - this.evened(before)) / (slope * off));
+	}
 	// [t, degrees of freedom] of "after is r times before".
 	tOf(r) {
 		const cost = this.commonCost(r);
@@ -167,7 +182,8 @@ class Question {
 		const left = Math.max(0, Math.abs(off) - correction);
 		if (!(v > 0))
 			return [left > 0 ? Math.sign(off) * Infinity : 0, df];
-		return [Math.sign(off) * left / Math.sqrt(v), df];
+		const part = Number.isFinite(df) ? 1 : this.evenPart(r, cost * r);
+		return [Math.sign(off) * part * left / Math.sqrt(v), df];
 	}
 	isPlausible(r) {
 		const [t, df] = this.tOf(r);

@@ -204,6 +204,42 @@ export class TopDown {
 	}
 }
 
+// A view in which a key has the ids of all rows on the way from the top, as in "12.7.3". It is told the levels:
+// topLevel(), and lowerLevel(row), which has what is below a row.
+export class PathView {
+	constructor(model, selection) {
+		this.model = model;
+		this.selection = selection;
+		this.levels = new Map(); // by key
+	}
+	level(row) {
+		const key = row ? row.key : "";
+		let level = this.levels.get(key);
+		if (!level) {
+			level = row ? this.lowerLevel(row) : this.topLevel();
+			this.levels.set(key, level);
+		}
+		return level;
+	}
+	rowOf(key) {
+		let row = null;
+		for (const id of key.split(".")) {
+			const level = this.level(row), place = level.placeOf(Number(id));
+			if (place < 0)
+				return null;
+			row = level.row(place);
+		}
+		return row;
+	}
+	parentKey(key) {
+		const dot = key.lastIndexOf(".");
+		return dot < 0 ? "" : key.slice(0, dot);
+	}
+	idOf(key) {
+		return Number(key.slice(key.lastIndexOf(".") + 1));
+	}
+}
+
 // Bottom-up
 
 // By node: itself, or of a loop the function that it is in.
@@ -309,15 +345,13 @@ export function originsOfRow({root, index}) {
 	return root ? index.map((i) => root.origins[i]) : null;
 }
 
-export class BottomUp {
+export class BottomUp extends PathView {
 	// whole: the same of the selection, if callers that are already on the way are to be left out here
 	constructor(model, selection, whole = null) {
-		this.model = model;
-		this.selection = selection;
+		super(model, selection);
 		this.whole = whole;
 		this.found = {homes: null, places: null};
 		this.hasLoops = model.scopes.kind.includes(KIND.loop);
-		this.levels = new Map(); // by key
 		this.made = {self: [], total: []};
 		this.steps = pairSteps(selection, model.scopes.count, (a, b) => this.sum(a, b), this.made);
 	}
@@ -465,32 +499,6 @@ export class BottomUp {
 			numbers: (column, metric) => numbersOf(groups, sums[column][metric]),
 			scopes: ids,
 		});
-	}
-	level(row) {
-		const key = row ? row.key : "";
-		let level = this.levels.get(key);
-		if (!level) {
-			level = row ? this.lowerLevel(row) : this.topLevel();
-			this.levels.set(key, level);
-		}
-		return level;
-	}
-	rowOf(key) {
-		let row = null;
-		for (const part of key.split(".")) {
-			const level = this.level(row), place = level.placeOf(Number(part));
-			if (place < 0)
-				return null;
-			row = level.row(place);
-		}
-		return row;
-	}
-	parentKey(key) {
-		const dot = key.lastIndexOf(".");
-		return dot < 0 ? "" : key.slice(0, dot);
-	}
-	idOf(key) {
-		return Number(key.slice(key.lastIndexOf(".") + 1));
 	}
 	search(text) {
 		const found = matchScopes(this.model, "name", text);

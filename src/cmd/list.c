@@ -97,6 +97,12 @@ static void probe_events(struct machine *m)
 		m->events[m->event_count].name = names[i];
 		set(&m->events[m->event_count++], said.available, said.state, said.fix);
 	}
+	said.available = kernel_can_see_waits(said.fix, sizeof said.fix);
+	m->events[m->event_count].name = "blocked";
+	set(&m->events[m->event_count++], said.available,
+	    said.available ? "time off the CPU, by the sampler in the kernel"
+			   : "nothing tells when threads wait",
+	    said.fix);
 	event_ask_tracepoints(&said);
 	m->events[m->event_count].name = "tracepoints";
 	set(&m->events[m->event_count++], said.available, said.state, said.fix);

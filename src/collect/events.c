@@ -134,7 +134,7 @@ bool event_known(const char *name, struct recording_event *out)
 bool event_same(const struct recording_event *a, const struct recording_event *b)
 {
 	return a->type == b->type && a->config == b->config && a->config1 == b->config1 &&
-	       a->config2 == b->config2 && a->user_only == b->user_only;
+	       a->config2 == b->config2 && a->user_only == b->user_only && a->off == b->off;
 }
 
 /* "r1a8": a number from the CPU's manual. */
@@ -512,6 +512,34 @@ static bool parse_count(const char *text, uint64_t *out)
 
 /* ---- names with their rates ---- */
 
+/* Events of time off the CPU. `wall` is the CPU's clock, and goes on there. */
+static bool parse_off(const char *name, struct recording_event *out)
+{
+	bool wall = !strcmp(name, "wall");
+	if (!wall && strcmp(name, "blocked"))
+		return false;
+	event_known("cpu-clock", out);
+	set_names(out, name, "ns");
+	out->off = wall ? RECORDING_BLOCKED | RECORDING_QUEUED : RECORDING_BLOCKED;
+	out->clock = wall;
+	return true;
+}
+
+bool event_is_off(const struct recording_event *event)
+{
+	return event->off && !event->clock;
+}
+
+bool event_companion(const struct recording_event *event, struct recording_event *out)
+{
+	if (event->off != RECORDING_BLOCKED)
+		return false;
+	*out = *event;
+	set_names(out, "blocked.queued", "ns");
+	out->off = RECORDING_QUEUED;
+	return true;
+}
+
 /* A name that the kernel knows, or a raw number, with ":u" for user code only. */
 static bool parse_known(const char *name, struct recording_event *out)
 {
@@ -523,6 +551,8 @@ static bool parse_known(const char *name, struct recording_event *out)
 	known = find_known(bare);
 	if (known)
 		fill_known(known, out);
+	else if (parse_off(bare, out))
+		return !colon;
 	else if (!parse_raw(bare, out))
 		return false;
 	if (user) {

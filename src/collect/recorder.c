@@ -39,23 +39,36 @@ static struct err *choose_events(struct recorder *r)
 {
 	struct recording_options *s = &r->wanted;
 	const struct arg_list *names = &r->options->events;
+	char why[400];
 	size_t i, k;
 	if (!names->count) {
 		s->event_count = 1;
 		return event_default(r->options->hz, &s->events[0], &s->timers, r->why_timers,
 				     sizeof r->why_timers);
 	}
-	if (names->count > ARENA_METRICS_MAX)
-		return err_new("%zu events: at most %d at once", names->count, ARENA_METRICS_MAX);
 	for (i = 0; i < names->count; i++) {
-		struct err *e = event_parse(names->values[i], r->options->hz, &s->events[i]);
+		struct recording_event event, more;
+		struct err *e = event_parse(names->values[i], r->options->hz, &event);
 		if (e)
 			return e;
-		for (k = 0; k < i; k++)
-			if (event_same(&s->events[i], &s->events[k]))
-				return err_new("event '%s' is given twice", s->events[i].name);
+		for (k = 0; k < s->event_count; k++)
+			if (event_same(&event, &s->events[k]))
+				return err_new("event '%s' is given twice", event.name);
+		if (event.off && !s->kernel)
+			return err_new(
+				"event '%s': only the sampler in the kernel sees when threads "
+				"wait, and %s",
+				event.name, r->why_agent);
+		if (event.off && !kernel_can_see_waits(why, sizeof why))
+			return err_new("event '%s': %s", event.name, why);
+		bool two = event_companion(&event, &more);
+		if (s->event_count + 1 + two > ARENA_METRICS_MAX)
+			return err_new("at most %d events can be recorded at once",
+				       ARENA_METRICS_MAX);
+		s->events[s->event_count++] = event;
+		if (two)
+			s->events[s->event_count++] = more;
 	}
-	s->event_count = names->count;
 	return NULL;
 }
 
@@ -383,6 +396,7 @@ static struct err *choose_collector(struct recorder *r)
 			"-p: only the sampler in the kernel can sample a running process%s%s",
 			can ? "" : ": ", can ? ", and --collector=agent says no" : why);
 	r->wanted.kernel = can && r->options->collector != COLLECTOR_AGENT;
+	snprintf(r->why_agent, sizeof r->why_agent, "%s", can ? "--collector=agent says no" : why);
 	/* The sampled processes may belong to others, so a process of its own reaches for their files
 	   and memory. */
 	if (!r->options->command || r->options->all)
@@ -431,8 +445,11 @@ static struct err *open_session(struct recorder *r)
 	struct err *e;
 	fill_session(r);
 	e = session_open(&r->wanted, &r->session);
+	bool off = false; /* agents do not see time off the CPU */
+	for (size_t i = 0; i < r->wanted.event_count; i++)
+		off |= r->wanted.events[i].off != 0;
 	if (e && r->wanted.kernel && r->options->collector == COLLECTOR_AUTO &&
-	    r->options->command && !r->options->all)
+	    r->options->command && !r->options->all && !off)
 		e = open_with_agent(r, e);
 	return e;
 }

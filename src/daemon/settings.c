@@ -54,8 +54,12 @@ struct err *daemon_events(const struct config *c, struct recording_options *s)
 					.maker = "/proc/self/exe",
 					.reacher = "/proc/self/exe",
 					.event_count = c->event_count};
-	for (size_t i = 0; !e && i < c->event_count; i++)
+	for (size_t i = 0; !e && i < c->event_count; i++) {
 		e = event_parse(c->events[i], c->hz, &s->events[i]);
+		if (!e && s->events[i].off)
+			e = err_new("event '%s': only culprit record has time off the CPU",
+				    s->events[i].name);
+	}
 	if (e || c->event_count)
 		return e;
 	s->event_count = 1;

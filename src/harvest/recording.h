@@ -29,7 +29,11 @@ struct recording_event {
 	bool clock;      /* cpu-clock, task-clock: CPU time of the thread */
 	bool counter;    /* the CPU counts it, and has few counters */
 	bool user_only;  /* only user code is sampled */
+	uint8_t off; /* RECORDING_BLOCKED, RECORDING_QUEUED: time off the CPU that is sampled, too */
 };
+/* Why a thread is off the CPU: it waits for something, or it could run, but has no CPU. */
+#define RECORDING_BLOCKED 1u
+#define RECORDING_QUEUED 2u
 
 struct recording_options {
 	struct recording_event events[ARENA_METRICS_MAX];

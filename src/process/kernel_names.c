@@ -150,6 +150,14 @@ void kernel_names_place(struct kernel_names *k, const char *name, uint64_t addre
 		}
 }
 
+uint64_t kernel_names_address(const struct kernel_names *k, const char *name)
+{
+	for (size_t i = 0; i < k->count; i++)
+		if (!strcmp(k->text + k->symbols[i].name, name))
+			return k->symbols[i].address + (k->symbols[i].module ? 0 : k->shift);
+	return 0;
+}
+
 const char *kernel_names_find(const struct kernel_names *k, uint64_t address, uint64_t *start,
 			      uint64_t *size)
 {

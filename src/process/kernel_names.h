@@ -23,6 +23,8 @@ bool kernel_names_shown(const char *path);
    have names only if that is the address in the list, too. */
 void kernel_names_place(struct kernel_names *names, const char *name, uint64_t address);
 
+/* Returns the address of a symbol; 0 if the list does not have it. */
+uint64_t kernel_names_address(const struct kernel_names *names, const char *name);
 /* The function at an address, with its *start and *size; NULL if there is none. */
 const char *kernel_names_find(const struct kernel_names *names, uint64_t address, uint64_t *start,
 			      uint64_t *size);

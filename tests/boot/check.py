@@ -7,6 +7,7 @@ import re
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../e2e"))
+import absences  # noqa: E402
 import calls as calls_of  # noqa: E402
 import known_tree  # noqa: E402
 
@@ -99,6 +100,14 @@ def calls(results):
     """What the kernel does for a program, as the agent's collector has it: at the call or the access, and no call is shorter."""
     spent = {name: int(us) for name, us in re.findall(r"^(compute|call|touch) (\d+)$", results.text("calls"), re.M)}
     yield from calls_of.problems(results.load("calls.json"), spent, 400)
+
+
+def blocked(results):
+    """Time off the CPU. For aarch64, Debian 12's kernel has no way to see it."""
+    if os.path.exists(results.path("blocked.json")):
+        yield from absences.problems(results.load("blocked.json"), results.text("blocked"), 400)
+    elif "x86_64" in results.text("uname"):
+        yield "it cannot be sampled: " + results.text("list")
 
 
 def events(results):
@@ -213,7 +222,7 @@ def daemon(results):
 def main():
     results, failed = Results(sys.argv[1]), 0
     print(results.text("uname").strip())
-    for check in (statuses, known, usual, events, born, agent, calls, machine, turns, daemon):
+    for check in (statuses, known, usual, events, born, agent, calls, blocked, machine, turns, daemon):
         try:
             found = list(check(results))
         except (OSError, KeyError, ValueError, ZeroDivisionError) as why:

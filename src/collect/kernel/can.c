@@ -5,6 +5,7 @@
 #include "collect/kernel/kernel.h"
 
 #include <bpf/bpf.h>
+#include <bpf/libbpf.h>
 #include <errno.h>
 #include <linux/capability.h>
 #include <stdio.h>
@@ -14,6 +15,7 @@
 #include <unistd.h>
 
 #include "collect/kernel/age.h"
+#include "collect/kernel/off.h"
 
 /* Inode of the initial PID namespace: PROC_PID_INIT_INO of the kernel. */
 #define PID_NAMESPACE 4026531836ull
@@ -115,4 +117,15 @@ bool kernel_can_sample(char *why, size_t size)
 			"the kernel keeps its memory to itself (lockdown=confidentiality), so it "
 			"cannot be sampled from: boot it with lockdown=integrity or without");
 	return is_privileged(&a) && takes_programs(&a) && kernel_is_new_enough(why, size);
+}
+
+bool kernel_can_see_waits(char *why, size_t size)
+{
+	const struct answer a = {why, size};
+	if (!kernel_can_sample(why, size))
+		return false;
+	return off_way() != OFF_NO_WAY ||
+	       refuse(&a,
+		      "this kernel does not tell when a thread is back on a CPU: Linux 6.16 and later "
+		      "do, and earlier ones that let root trace functions (fentry or kprobes)");
 }

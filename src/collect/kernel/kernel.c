@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "collect/kernel/absences.h"
 #include "collect/kernel/code.h"
 #include "collect/kernel/copy.h"
 #include "collect/kernel/cost.h"
@@ -22,6 +23,7 @@
 #include "collect/kernel/interpreters.h"
 #include "collect/kernel/mapped.h"
 #include "collect/kernel/object.h"
+#include "collect/kernel/off.h"
 #include "collect/kernel/paths.h"
 #include "collect/kernel/periods.h"
 #include "collect/kernel/reader.h"
@@ -65,6 +67,10 @@ static void take(struct kernel *k, const void *data, size_t size)
 	case KERNEL_FUNCTION:
 		if (size >= sizeof(struct kernel_function))
 			interpreters_learn(k, data);
+		break;
+	case KERNEL_OFF:
+		if (size >= sizeof(struct kernel_off))
+			absences_note(k, data);
 		break;
 	case KERNEL_CALLED:
 		if (size >= sizeof *calls &&
@@ -218,7 +224,11 @@ static struct err *open_parts(struct kernel *k)
 {
 	struct err *e = paths_open(k);
 	if (!e)
+		e = object_open(k);
+	if (!e) {
+		off_choose(k);
 		e = object_load(k);
+	}
 	if (!e)
 		e = tables_open(k);
 	if (!e)
@@ -240,12 +250,16 @@ static struct err *open_parts(struct kernel *k)
 		look_for_names(k);
 	if (!e && k->whole)
 		tasks_scan(k);
+	if (!e)
+		e = off_open(k);
 	return e ? e : cpus_open(k);
 }
 
 static void start(struct kernel *k)
 {
 	periods_change(k);
+	if (k->whole)
+		off_begin(k);
 	cpus_enable(k);
 	k->sampling = true;
 }
@@ -265,7 +279,7 @@ static struct err *open_kernel(struct recording *r, struct loop *loop, void **se
 	k->cpus = (unsigned)libbpf_num_possible_cpus();
 	k->code.serial = 1;
 	k->waiting.end = &k->waiting.first;
-	k->reader.urgent = k->reader.wake = -1;
+	k->reader.urgent = k->reader.wake = k->off.event = -1;
 	k->watch = (struct watch){on_records, k};
 	k->epoll = epoll_create1(EPOLL_CLOEXEC);
 	struct err *e = k->epoll < 0 ? err_errno("cannot make a sampler") : open_parts(k);
@@ -292,6 +306,7 @@ static void close_kernel(void *self)
 	interpreters_close(k);
 	tasks_close(k);
 	cpus_close(k);
+	off_close(k);
 	kernel_frames_close(k->recording);
 	bpf_object__close(k->object);
 	if (k->epoll >= 0)
@@ -329,6 +344,8 @@ static void stop(void *self)
 	k->sampling = false;
 	cpus_disable(k);
 	reader_flush(k);
+	catch_up(k, true);
+	off_stop(k);
 	catch_up(k, true);
 	uint64_t until = now_ns() + LAST_TABLES_NS;
 	while (k->waiting.first && library_is_building(k->recording->library)) {
@@ -434,6 +451,7 @@ static struct err *attach(void *self, pid_t pid)
 		return err_new("out of memory");
 	if (bpf_map_update_elem(k->processes, &number, &unknown, BPF_ANY))
 		return err_errno("process %d cannot be sampled", (int)pid);
+	off_begin(k);
 	mapped_scan(k, pid);
 	catch_up(k, false);
 	return NULL;

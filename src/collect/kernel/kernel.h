@@ -22,6 +22,7 @@
  *    waiting.c        keeps stacks that it could only copy (copy.c);  walks.c walks them when their code is known
  *    counters.c       takes samples that it only counts
  *    interpreters.c   tells it where Python keeps its calls, and takes those that it has read
+ *    off.c            time off the CPU;  absences.c: how many samples it has
  *    cost.c           measures what a sample costs
  *
  * A recording of the whole machine uses the same program. It samples every thread that runs, and adds the
@@ -37,3 +38,5 @@
 /* Returns whether this kernel and this user can sample. If not, `why` (size bytes) gets what is missing
    and what provides it. */
 bool kernel_can_sample(char *why, size_t size);
+/* Returns whether it can also sample time off the CPU. */
+bool kernel_can_see_waits(char *why, size_t size);

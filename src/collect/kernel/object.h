@@ -10,6 +10,8 @@ struct err;
 struct kernel;
 struct kernel_counts;
 
+struct err *object_open(struct kernel *k);
+/* Loads it. Programs that are not needed were left out before. */
 struct err *object_load(struct kernel *k);
 /* Attaches the programs that see forks, execs, exits and new mappings. */
 struct err *object_attach(struct kernel *k);

@@ -7,6 +7,7 @@
 
 #include "base/err.h"
 #include "cct/cct.h"
+#include "collect/kernel/absences.h"
 #include "collect/kernel/frames.h"
 #include "collect/kernel/interpreters.h"
 #include "collect/kernel/state.h"
@@ -126,7 +127,7 @@ void paths_take(struct kernel *k, const struct kernel_path *path, const uint64_t
 		return;
 	struct kernel_thread *t = tasks_find(k, (pid_t)path->head.process, tid);
 	struct kernel_memo *memo = find_memo(k, path->memo);
-	if (!t || !memo || path->head.event >= k->recording->options.event_count ||
+	if (!t || !memo || !absences_have_event(k, path->head.event) ||
 	    (path->kept && (memo->thread != path->head.thread || path->kept > memo->count)) ||
 	    path->kept + path->fresh > KERNEL_FRAMES ||
 	    !make_room(memo, path->kept + path->fresh)) {
@@ -141,11 +142,19 @@ void paths_take(struct kernel *k, const struct kernel_path *path, const uint64_t
 		e = calls ? place_called(k, t->process, memo, calls, &node)
 			  : place_frames(k, t->process, memo, &node);
 	free(calls);
+	const uint64_t *own = keys + path->fresh;
+	uint32_t skip = path->head.event == KERNEL_EVENT_OFF
+				? absences_skip(k, own, path->kernel_frames)
+				: 0;
 	if (!e && (path->kernel_frames || !node))
-		e = kernel_frames_add(k->recording, t->process, keys + path->fresh,
-				      path->kernel_frames, &node);
+		e = kernel_frames_add(k->recording, t->process, own + skip,
+				      path->kernel_frames - skip, &node);
 	if (!e)
-		e = frames_count(k, thread, node, path->head.event, path->end, path->head.time);
+		e = path->head.event == KERNEL_EVENT_OFF
+			    ? absences_count(k, thread, node, absences_take(t, path->head.time),
+					     path->end, path->head.time)
+			    : frames_count(k, thread, node, path->head.event, path->end,
+					   path->head.time, 1);
 	t->handler_ns += path->ns;
 	t->handled++;
 	recording_note_error(k->recording, e);

@@ -66,6 +66,10 @@ struct kernel_list { /* code.c: a list of modules as the sampler has it */
 	bool jit_top;
 };
 
+struct kernel_absence { /* absences.c: samples of the time that a thread was off the CPU */
+	uint64_t blocked, queued;
+};
+
 struct kernel_thread {              /* tasks.c: a thread of a process that is sampled */
 	struct kernel_thread *next; /* in the hash bucket */
 	struct process *process;
@@ -78,6 +82,9 @@ struct kernel_thread {              /* tasks.c: a thread of a process that is sa
 	/* interpreters.c: calls of the sample at that time, which is still to come */
 	struct script_calls *calls;
 	uint64_t calls_time;
+	/* absences.c: time off the CPU, of the sample at that time, which is still to come */
+	struct kernel_absence absence;
+	uint64_t absence_time;
 };
 
 /* paths.c: a memo of the sampler (bpf/memo.h), with its nodes in the profile */
@@ -132,6 +139,7 @@ struct kernel_waiting { /* waiting.c: a sample that is walked when its code is k
 	bool copied_only; /* it is walked without such words */
 	/* During a walk: it needed words that were not copied, and cannot be read any more. */
 	bool missing;
+	struct kernel_absence absence; /* of KERNEL_EVENT_OFF */
 	uint64_t count; /* not 0: it has no stack, and stands for so many samples of a place */
 	struct script_calls *calls; /* of interpreted functions; or NULL */
 	uint64_t holes[KERNEL_HOLES];
@@ -246,6 +254,14 @@ struct kernel_queue {                        /* waiting.c: samples that wait to 
 	uint64_t bytes;
 };
 
+struct kernel_off_events { /* off.c: time off the CPU */
+	uint32_t way;      /* enum off_way: how we are told of it */
+	int event;         /* one that does nothing; -1: none */
+	struct bpf_link *links[2];
+	size_t link_count;
+	uint64_t sleepers, sleepers_end; /* the kernel's functions that put threads to sleep */
+};
+
 struct kernel {
 	struct recording *recording;
 	bool whole;         /* the whole machine is sampled */
@@ -272,6 +288,7 @@ struct kernel {
 	struct kernel_tasks tasks;
 	struct kernel_paths paths;
 	struct kernel_queue waiting;
+	struct kernel_off_events off;
 
 	uint64_t unusable; /* samples that could not be used */
 	uint64_t lost;     /* lost samples that are in the profile already */

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "collect/kernel/absences.h"
 #include "collect/kernel/copy.h"
 #include "collect/kernel/interpreters.h"
 #include "collect/kernel/state.h"
@@ -44,8 +45,8 @@ static bool has_too_much(const struct kernel *k, const struct process *p,
 
 static bool is_sane(const struct kernel *k, const struct kernel_copy *from, uint64_t size)
 {
-	return from->head.event < k->recording->options.event_count &&
-	       size <= KERNEL_STACK + COPY_MORE && from->kernel_frame_count <= KERNEL_OWN_FRAMES;
+	return absences_have_event(k, from->head.event) && size <= KERNEL_STACK + COPY_MORE &&
+	       from->kernel_frame_count <= KERNEL_OWN_FRAMES;
 }
 
 void waiting_add(struct kernel *k, const struct kernel_copy *from, const uint8_t *bytes,
@@ -96,6 +97,8 @@ void waiting_add(struct kernel *k, const struct kernel_copy *from, const uint8_t
 		copy_far(far, bytes + from->size, w->pieces);
 	}
 	w->calls = interpreters_calls(t, w->time);
+	if (w->event == KERNEL_EVENT_OFF)
+		w->absence = absences_take(t, w->time);
 	t->handled++;
 	k->copies++;
 	add(k, w);

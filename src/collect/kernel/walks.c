@@ -6,6 +6,7 @@
 
 #include "base/err.h"
 #include "cct/cct.h"
+#include "collect/kernel/absences.h"
 #include "collect/kernel/code.h"
 #include "collect/kernel/copy.h"
 #include "collect/kernel/frames.h"
@@ -131,10 +132,15 @@ static struct err *keep(struct kernel *k, const struct kernel_waiting *w, const 
 	left = w->calls && hosts == w->calls->groups ? w->calls->count : 0;
 	for (uint32_t i = frames; !e && i; i--)
 		e = frames_add_called(k, w->process, keys[i - 1], w->calls, &left, &node);
+	uint32_t skip = w->event == KERNEL_EVENT_OFF
+				? absences_skip(k, w->kernel_frames, w->kernel_frame_count)
+				: 0;
 	if (!e && w->kernel_frame_count)
-		e = kernel_frames_add(k->recording, w->process, w->kernel_frames,
-				      w->kernel_frame_count, &node);
-	return e ? e : frames_count(k, thread, node, w->event, end, w->time);
+		e = kernel_frames_add(k->recording, w->process, w->kernel_frames + skip,
+				      w->kernel_frame_count - skip, &node);
+	if (!e && w->event == KERNEL_EVENT_OFF)
+		return absences_count(k, thread, node, w->absence, end, w->time);
+	return e ? e : frames_count(k, thread, node, w->event, end, w->time, 1);
 }
 
 /* Whether the first frame is in code that is known. */

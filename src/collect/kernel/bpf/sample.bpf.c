@@ -20,6 +20,7 @@
 #include "collect/kernel/bpf/count.h"
 #include "collect/kernel/bpf/far.h"
 #include "collect/kernel/bpf/memo.h"
+#include "collect/kernel/bpf/off.h"
 #include "collect/kernel/bpf/record.h"
 #include "collect/kernel/bpf/script.h"
 #include "collect/kernel/bpf/step.h"
@@ -207,26 +208,33 @@ static long step_some(uint32_t i, struct walker *x)
 
 /* ---- what is sent ---- */
 
+struct moment {         /* what a sample is of */
+	void *context;  /* of the program that takes it */
+	bool inside;    /* the thread is in the kernel */
+	uint32_t event; /* its number, or KERNEL_EVENT_OFF */
+	uint64_t start; /* when it began */
+};
+
 /* Adds the kernel's own frames behind those of the program. Returns how many there are. */
-INLINE uint64_t add_kernel_frames(struct bpf_perf_event_data *context, struct workspace *ws)
+INLINE uint64_t add_kernel_frames(const struct moment *m, struct workspace *ws)
 {
 	uint64_t at = ws->walk.fresh;
-	if (!CPU_IN_KERNEL(&context->regs) || at > KERNEL_FRAMES)
+	if (!m->inside || at > KERNEL_FRAMES)
 		return 0;
-	long size = bpf_get_stack(context, &ws->keys[at], KERNEL_OWN_FRAMES * sizeof *ws->keys, 0);
+	long size = bpf_get_stack(m->context, &ws->keys[at], KERNEL_OWN_FRAMES * sizeof *ws->keys,
+				  0);
 	return size > 0 ? (uint64_t)size / sizeof *ws->keys : 0;
 }
 
-INLINE void send_path(struct bpf_perf_event_data *context, struct walker *x, uint32_t event,
-		      uint32_t slot, uint64_t start)
+INLINE void send_path(const struct moment *m, struct walker *x, uint32_t slot)
 {
 	struct kernel_path *path = &x->ws->path;
 	struct walk *w = x->walk;
 	struct memo *memo = x->memo;
-	uint64_t fresh = w->fresh, size;
-	uint64_t own = settings.kernel_frames ? add_kernel_frames(context, x->ws) : 0;
+	uint64_t fresh = w->fresh, own = settings.kernel_frames ? add_kernel_frames(m, x->ws) : 0,
+		 size;
 	uint32_t kept = w->met ? w->known : 0;
-	fill_head(&path->head, KERNEL_PATH, event, start);
+	fill_head(&path->head, KERNEL_PATH, m->event, m->start);
 	path->memo = (uint16_t)slot;
 	path->end = (uint8_t)w->end;
 	path->kernel_frames = (uint8_t)own;
@@ -238,7 +246,7 @@ INLINE void send_path(struct bpf_perf_event_data *context, struct walker *x, uin
 		memo->end = w->end;
 		remember(x->ws, memo, kept);
 	}
-	path->ns = (uint32_t)(bpf_ktime_get_ns() - start);
+	path->ns = (uint32_t)(bpf_ktime_get_ns() - m->start);
 	if (fresh > KERNEL_FRAMES)
 		fresh = KERNEL_FRAMES;
 	if (own > KERNEL_OWN_FRAMES)
@@ -312,13 +320,12 @@ INLINE bool is_unborn(const struct walk *w, const struct kernel_process *process
 /* Whether the kernel is about to send the thread to a signal handler: SP is at the new signal frame
    already, but the PC is still where the signal came. The first bytes of the frame are zeros, as if
    nobody had called. */
-INLINE bool is_leaving(struct bpf_perf_event_data *context, const struct walk *w)
+INLINE bool is_leaving(const struct moment *m, const struct walk *w)
 {
 	struct task_struct *task = (void *)bpf_get_current_task_btf();
 	struct pt_regs___kernel *regs = (void *)bpf_task_pt_regs(task);
 	uint64_t pc = 0;
-	return w->end == WALK_COMPLETE && w->fresh == 1 && !w->met &&
-	       CPU_IN_KERNEL(&context->regs) &&
+	return w->end == WALK_COMPLETE && w->fresh == 1 && !w->met && m->inside &&
 	       !bpf_probe_read_user(&pc, sizeof pc, (void *)(CPU_SP(regs) + CPU.signal_pc)) &&
 	       pc == w->first_pc;
 }
@@ -333,8 +340,8 @@ INLINE uint64_t stack_size(const struct kernel_far *far, bool go, uint64_t sp)
 	return size ? size : KERNEL_STACK;
 }
 
-INLINE void send_copy(struct bpf_perf_event_data *context, struct workspace *ws,
-		      const struct kernel_process *process, uint32_t event, uint64_t start)
+INLINE void send_copy(const struct moment *m, struct workspace *ws,
+		      const struct kernel_process *process)
 {
 	struct kernel_copy *s = &ws->copy;
 	uint64_t sp, size, whole;
@@ -342,7 +349,7 @@ INLINE void send_copy(struct bpf_perf_event_data *context, struct workspace *ws,
 		return;
 	/* With what code may keep below SP. */
 	sp = (ws->walk.registers[CPU.sp & (KERNEL_REGISTERS - 1)] & ~7ull) - CPU.kept_below;
-	fill_head(&s->head, KERNEL_COPY, event, start);
+	fill_head(&s->head, KERNEL_COPY, m->event, m->start);
 	__builtin_memcpy(s->registers, ws->walk.registers, sizeof s->registers);
 	s->pc = ws->walk.first_pc;
 	s->address = sp;
@@ -350,9 +357,9 @@ INLINE void send_copy(struct bpf_perf_event_data *context, struct workspace *ws,
 	s->unborn = find_unborn(&ws->walk, process);
 	s->unlisted = !list_of(process, s->head.process);
 	s->kernel_frame_count = 0;
-	if (settings.kernel_frames && CPU_IN_KERNEL(&context->regs)) {
-		long got = bpf_get_stack(context, s->kernel_frames, sizeof s->kernel_frames, 0);
-		s->kernel_frame_count = got > 0 ? (uint64_t)got / sizeof *s->kernel_frames : 0;
+	if (settings.kernel_frames && m->inside) {
+		long own = bpf_get_stack(m->context, s->kernel_frames, sizeof s->kernel_frames, 0);
+		s->kernel_frame_count = own > 0 ? (uint64_t)own / sizeof *s->kernel_frames : 0;
 	}
 	__builtin_memset(s->holes, 0, sizeof s->holes);
 	ws->walk.known = 0;
@@ -371,7 +378,7 @@ INLINE void send_copy(struct bpf_perf_event_data *context, struct workspace *ws,
 		size = copy_far(ws, sp, size, room_for_stack());
 		if (size > KERNEL_STACK)
 			size = KERNEL_STACK;
-		fill_head(&ws->far.head, KERNEL_FAR, event, start);
+		fill_head(&ws->far.head, KERNEL_FAR, m->event, m->start);
 		if (bpf_ringbuf_output(&ring, &ws->far, sizeof ws->far + sizeof *s + size, wake(1)))
 			__sync_fetch_and_add(&counts.lost_copies, 1);
 		return;
@@ -406,20 +413,19 @@ INLINE void walk(struct walker *x, bool known)
 
 /* Sends the kernel's frames alone: kernel threads have no others, and a program that ends or execs has
    none left. */
-INLINE void send_kernel_frames(struct bpf_perf_event_data *context, struct workspace *ws,
-			       uint32_t event, uint64_t start)
+INLINE void send_kernel_frames(const struct moment *m, struct workspace *ws)
 {
 	struct kernel_path *path = &ws->path;
 	ws->walk.fresh = 0;
-	uint64_t own = add_kernel_frames(context, ws);
+	uint64_t own = add_kernel_frames(m, ws);
 	if (own > KERNEL_OWN_FRAMES)
 		own = KERNEL_OWN_FRAMES;
-	fill_head(&path->head, KERNEL_PATH, event, start);
+	fill_head(&path->head, KERNEL_PATH, m->event, m->start);
 	path->memo = KERNEL_NO_MEMO;
 	path->end = WALK_COMPLETE;
 	path->kernel_frames = (uint8_t)own;
 	path->kept = path->fresh = 0;
-	path->ns = (uint32_t)(bpf_ktime_get_ns() - start);
+	path->ns = (uint32_t)(bpf_ktime_get_ns() - m->start);
 	if (bpf_ringbuf_output(&ring, path, sizeof *path + own * 8, wake(0)))
 		__sync_fetch_and_add(&counts.lost_records, 1);
 }
@@ -431,20 +437,12 @@ INLINE struct kernel_script *script_of(struct kernel_process *process)
 	return process->script ? bpf_map_lookup_elem(&scripts, &number) : NULL;
 }
 
-SEC("perf_event") int sample(struct bpf_perf_event_data *context)
+/* Walks the thread that runs on this CPU, and sends its path. `space`: the number of the workspace. */
+INLINE int take(const struct moment *m, struct kernel_process *process, uint32_t space)
 {
-	uint64_t id = bpf_get_current_pid_tgid(), start = bpf_ktime_get_ns();
+	uint64_t id = bpf_get_current_pid_tgid();
 	uint32_t tgid = (uint32_t)(id >> 32), tid = (uint32_t)id;
-	uint32_t here = bpf_get_smp_processor_id();
-	struct kernel_process *process = bpf_map_lookup_elem(&processes, &tgid);
-	if (process ? process->asleep : !settings.whole || !tid)
-		return 0;
-	uint32_t event = (uint32_t)bpf_get_attach_cookie(context);
-	if (settings.every > 1 && !is_turn(here, event)) {
-		count(context, process, here, tgid, event, start);
-		return 0;
-	}
-	struct workspace *ws = bpf_map_lookup_elem(&workspaces, &here);
+	struct workspace *ws = bpf_map_lookup_elem(&workspaces, &space);
 	if (!ws)
 		return 0;
 	begin(&ws->walk);
@@ -452,18 +450,18 @@ SEC("perf_event") int sample(struct bpf_perf_event_data *context)
 	struct task_struct *task = (void *)bpf_get_current_task_btf();
 	bool ending = task->flags & ENDING || BPF_CORE_READ_BITFIELD(task, in_execve);
 	if (settings.whole && (ending || task->flags & OF_KERNEL)) {
-		send_kernel_frames(context, ws, event, start);
+		send_kernel_frames(m, ws);
 		return 0;
 	}
 	if (!process || (!list_of(process, tgid) && !ending)) {
-		send_copy(context, ws, process, event, start);
+		send_copy(m, ws, process);
 		return 0;
 	}
 	uint32_t number = (tid * 0x9e3779b1u) >> (32 - settings.memo_bits);
 	struct memo *memo = bpf_map_lookup_elem(&memos, &number);
 	if (!memo)
 		return 0;
-	struct walker x = {ws, &ws->walk, memo, process, here * KERNEL_PLACES};
+	struct walker x = {ws, &ws->walk, memo, process, space * KERNEL_PLACES};
 	bool mine = !__sync_lock_test_and_set(&memo->busy, 1);
 	struct kernel_script *script = script_of(process);
 	if (script)
@@ -473,20 +471,155 @@ SEC("perf_event") int sample(struct bpf_perf_event_data *context)
 		keep_only_kernel(&x);
 	else
 		walk(&x, known);
-	if (is_unborn(&ws->walk, process) || is_leaving(context, &ws->walk))
+	if (is_unborn(&ws->walk, process) || is_leaving(m, &ws->walk))
 		keep_only_kernel(&x);
 	/* Memory that is there may be out of reach in an interrupt: a page that the program has not
 	   touched since a fork, or since the kernel looked who uses it, on CPUs that do not mark pages
 	   themselves. */
 	if (script && ws->calls.head.count)
-		send_calls(ws, script, event, start);
+		send_calls(ws, script, m->event, m->start);
 	if ((ws->walk.end == WALK_NO_MODULE && (!process->resigned || ws->walk.elsewhere)) ||
 	    (ws->walk.end == WALK_BAD_MEMORY && ws->walk.fresh))
-		send_copy(context, ws, process, event, start);
+		send_copy(m, ws, process);
 	else
-		send_path(context, &x, event, mine ? number : KERNEL_NO_MEMO, start);
+		send_path(m, &x, mine ? number : KERNEL_NO_MEMO);
 	if (mine)
 		memo->busy = 0;
+	return 0;
+}
+
+SEC("perf_event") int sample(struct bpf_perf_event_data *context)
+{
+	uint64_t id = bpf_get_current_pid_tgid();
+	uint32_t tgid = (uint32_t)(id >> 32), tid = (uint32_t)id;
+	uint32_t here = bpf_get_smp_processor_id();
+	struct kernel_process *process = bpf_map_lookup_elem(&processes, &tgid);
+	if (process ? process->asleep : !settings.whole || !tid)
+		return 0;
+	const struct moment m = {context, CPU_IN_KERNEL(&context->regs),
+				 (uint32_t)bpf_get_attach_cookie(context), bpf_ktime_get_ns()};
+	if (settings.every > 1 && !is_turn(here, m.event)) {
+		count(context, process, here, tgid, m.event, m.start);
+		return 0;
+	}
+	return take(&m, process, here);
+}
+
+/* ---- time off the CPU ---- */
+
+/* Returns when the thread left the CPU; NULL: it is not sampled. */
+INLINE struct off *off_of(struct task_struct *task)
+{
+	uint32_t tgid = task->tgid;
+	if (!task->pid || task->flags & (ENDING | OF_KERNEL))
+		return NULL;
+	struct off *off = bpf_task_storage_get(&offs, task, 0, 0);
+	if (off) /* it was asked for before */
+		return off;
+	if (!settings.whole && !bpf_map_lookup_elem(&processes, &tgid))
+		return NULL;
+	return bpf_task_storage_get(&offs, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+}
+
+/* Returns how long the thread could have run, but had no CPU. Some kernels do not count it. */
+INLINE uint64_t queued_ns(struct task_struct *task)
+{
+	return bpf_core_field_exists(task->sched_info.run_delay) ? task->sched_info.run_delay : 0;
+}
+
+INLINE void leave(struct task_struct *task, struct off *off)
+{
+	off->since = bpf_ktime_get_ns();
+	off->queued = queued_ns(task);
+}
+
+INLINE void fill_off(struct kernel_off *out, struct task_struct *task, const struct off *off,
+		     uint64_t now)
+{
+	fill_head(&out->head, KERNEL_OFF, KERNEL_EVENT_OFF, now);
+	out->ns = now - off->since;
+	out->queued_ns = queued_ns(task) - off->queued;
+}
+
+SEC("tp_btf/sched_switch") int BPF_PROG(left, bool preempted, struct task_struct *task)
+{
+	struct off *off = off_of(task);
+	if (off)
+		leave(task, off);
+	return 0;
+}
+
+/* The thread that was chosen runs. Its user stack is as it was when it left the CPU, and can be read now. */
+INLINE int come_back(void *context)
+{
+	struct task_struct *task = (void *)bpf_get_current_task_btf();
+	struct off *off = bpf_task_storage_get(&offs, task, 0, 0);
+	if (!off || !off->since || task->flags & ENDING)
+		return 0;
+	uint64_t now = bpf_ktime_get_ns();
+	struct kernel_off out;
+	fill_off(&out, task, off, now);
+	off->since = 0;
+	if (!is_off_sampled(out.ns))
+		return 0;
+	uint32_t tgid = task->tgid;
+	struct kernel_process *process = bpf_map_lookup_elem(&processes, &tgid);
+	if (process ? process->asleep : !settings.whole)
+		return 0;
+	if (bpf_ringbuf_output(&ring, &out, sizeof out, wake(0))) {
+		__sync_fetch_and_add(&counts.lost_records, 1);
+		return 0;
+	}
+	const struct moment m = {context, true, KERNEL_EVENT_OFF, now};
+	return take(&m, process, settings.cpus + bpf_get_smp_processor_id());
+}
+
+/* The loader takes the first of these that the kernel has (kernel/off.c). */
+SEC("tp_btf/sched_exit_tp") int BPF_PROG(back_by_tracepoint, bool switched)
+{
+	return switched ? come_back(ctx) : 0;
+}
+
+SEC("fentry/__perf_event_task_sched_in") int BPF_PROG(back_by_function)
+{
+	return come_back(ctx);
+}
+
+SEC("kprobe") int back_by_probe(void *context)
+{
+	return come_back(context);
+}
+
+/* Sampling begins: threads that wait already are off the CPU from now on. */
+SEC("iter/task") int note_waiting(struct bpf_iter__task *context)
+{
+	struct task_struct *task = context->task;
+	struct off *off = task && task->__state ? off_of(task) : NULL;
+	if (off && !off->since)
+		leave(task, off);
+	return 0;
+}
+
+/* Sampling ends: writes what is known of threads that still wait. The collector reads their stacks. */
+SEC("iter/task") int tell_waiting(struct bpf_iter__task *context)
+{
+	struct task_struct *task = context->task;
+	struct off *off = task && task->__state ? off_of(task) : NULL;
+	uint32_t zero = 0;
+	struct kernel_waits *out = bpf_map_lookup_elem(&told, &zero);
+	if (!off || !off->since || !out)
+		return 0;
+	fill_off(&out->off, task, off, bpf_ktime_get_ns());
+	out->off.head.process = task->tgid;
+	out->off.head.thread = task->pid;
+	out->since = off->since;
+	if (cpu_registers((void *)bpf_task_pt_regs(task), out->registers))
+		return 0;
+	long got = 0;
+	if (settings.kernel_frames)
+		got = bpf_get_task_stack(task, out->kernel_frames, sizeof out->kernel_frames, 0);
+	out->kernel_frame_count = got > 0 ? (uint64_t)got / sizeof *out->kernel_frames : 0;
+	bpf_seq_write(context->meta->seq, out, sizeof *out);
 	return 0;
 }
 

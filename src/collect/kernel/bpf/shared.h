@@ -73,6 +73,8 @@ struct kernel_settings {
 	uint32_t whole;
 	uint32_t kernel_frames; /* frames of the kernel are sent, too */
 	uint32_t every; /* one of so many samples is walked, at least 1; the others are counted */
+	uint32_t cpus;
+	uint64_t off_ns; /* time off the CPU from sample to sample; 0: it is not sampled */
 };
 
 struct kernel_counts {
@@ -179,6 +181,7 @@ enum kernel_record {
 	KERNEL_PLACE,    /* a place to be counted when its code is known */
 	KERNEL_CALLED,   /* calls of interpreted functions, of the path or copy that follows */
 	KERNEL_FUNCTION, /* an interpreted function that was not called before */
+	KERNEL_OFF,      /* time off the CPU, of the path or copy that follows */
 	KERNEL_FAR,      /* memory that is not on the stack, followed by a copy */
 };
 
@@ -189,6 +192,7 @@ struct kernel_head {
 	uint64_t time; /* CLOCK_MONOTONIC, ns */
 };
 
+#define KERNEL_EVENT_OFF UINT32_MAX /* head.event: none of the CPU's, but time off the CPU */
 #define KERNEL_NO_MEMO 0xffffu
 struct kernel_path {
 	struct kernel_head head;
@@ -265,6 +269,19 @@ struct kernel_function { /* KERNEL_FUNCTION: copies as in struct python_piece */
 		uint64_t address, size;
 		uint8_t bytes[KERNEL_LINES];
 	} lines;
+};
+
+struct kernel_off { /* KERNEL_OFF: has the thread and the time of its path or copy */
+	struct kernel_head head;
+	uint64_t ns;        /* since the thread left the CPU */
+	uint64_t queued_ns; /* of these it could have run, but had no CPU */
+};
+
+struct kernel_waits { /* no record: what tell_waiting() says of a thread that is off the CPU */
+	struct kernel_off off;
+	uint64_t since;                           /* when it left */
+	uint64_t registers[KERNEL_REGISTERS + 1]; /* by DWARF number, then the PC */
+	uint64_t kernel_frame_count, kernel_frames[KERNEL_OWN_FRAMES];
 };
 
 struct kernel_counted { /* KERNEL_COUNTED: as in struct kernel_counters */

@@ -27,12 +27,17 @@ struct sched_entity {
 	__u64 sum_exec_runtime;
 };
 
+struct sched_info {
+	unsigned long long run_delay;
+};
+
 struct mm_struct {
 	unsigned long start_stack;
 };
 
 struct task_struct {
 	struct thread_struct thread;
+	unsigned int __state;
 	struct mm_struct *mm;
 	int pid, tgid;
 	int exit_code;
@@ -40,8 +45,20 @@ struct task_struct {
 	unsigned int in_execve : 1;
 	struct signal_struct *signal;
 	struct sched_entity se;
+	struct sched_info sched_info;
 	__u64 start_boottime;
 	char comm[16];
+};
+
+struct seq_file;
+
+struct bpf_iter_meta {
+	struct seq_file *seq;
+};
+
+struct bpf_iter__task {
+	struct bpf_iter_meta *meta;
+	struct task_struct *task;
 };
 
 #pragma clang attribute pop

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "collect/kernel/absences.h"
+
+#include <math.h>
+
+#include "base/err.h"
+#include "collect/kernel/frames.h"
+#include "collect/kernel/state.h"
+#include "collect/kernel/tasks.h"
+#include "harvest/kernel_frames.h"
+#include "harvest/recording.h"
+#include "process/kernel_names.h"
+
+#define SWITCHING_FRAMES 12u /* more than there are between such functions, or to our program */
+#define SMALL_MEAN 30.0      /* from here on, a Poisson distribution is nearly normal */
+#define SMALL_COUNT 64u      /* the same for a binomial one */
+
+uint64_t absences_period(const struct kernel *k)
+{
+	uint64_t least = 0;
+	for (size_t i = 0; i < k->recording->options.event_count; i++) {
+		const struct recording_event *event = &k->recording->options.events[i];
+		if (event->off && (!least || event->period < least))
+			least = event->period;
+	}
+	return least;
+}
+
+bool absences_have_event(const struct kernel *k, uint32_t event)
+{
+	return event == KERNEL_EVENT_OFF || event < k->recording->options.event_count;
+}
+
+/* ---- how many samples ---- */
+
+static double chance(struct recording *r) /* a random number between 0 and 1, neither of them */
+{
+	return ((double)(recording_random(r) >> 12) + 0.5) / (double)(1ull << 52);
+}
+
+static double normal(struct recording *r, double mean, double variance)
+{
+	double u = chance(r), v = chance(r);
+	return mean + sqrt(variance) * sqrt(-2 * log(u)) * cos(2 * M_PI * v);
+}
+
+/* Returns a number from a Poisson distribution, but not 0. */
+static uint64_t draw_samples(struct recording *r, double mean)
+{
+	if (mean >= SMALL_MEAN) {
+		double n = normal(r, mean, mean);
+		return n < 1 ? 1 : (uint64_t)(n + 0.5);
+	}
+	/* The chances of 1, 2, … in turn, of what is left without that of 0. */
+	double one = mean * exp(-mean), left = chance(r) * -expm1(-mean);
+	uint64_t n = 1;
+	while (left > one && one > 0) {
+		left -= one;
+		one *= mean / (double)++n;
+	}
+	return n;
+}
+
+/* Returns how many of `count` samples fall into a part. */
+static uint64_t draw_part(struct recording *r, uint64_t count, double part)
+{
+	uint64_t n = 0;
+	if (part >= 1)
+		return count;
+	if (count > SMALL_COUNT) {
+		double x = normal(r, (double)count * part, (double)count * part * (1 - part));
+		return x < 0 ? 0 : x > (double)count ? count : (uint64_t)(x + 0.5);
+	}
+	for (uint64_t i = 0; i < count; i++)
+		n += chance(r) < part;
+	return n;
+}
+
+bool absences_have_sample(struct kernel *k, uint64_t ns)
+{
+	return chance(k->recording) < -expm1(-(double)ns / (double)absences_period(k));
+}
+
+/* ---- from the absence to the profile ---- */
+
+void absences_note(struct kernel *k, const struct kernel_off *off)
+{
+	struct kernel_thread *t = tasks_find(k, (pid_t)off->head.process, (pid_t)off->head.thread);
+	uint64_t period = absences_period(k);
+	if (!t || !period || !off->ns)
+		return;
+	double queued = (double)off->queued_ns / (double)off->ns;
+	uint64_t samples = draw_samples(k->recording, (double)off->ns / (double)period);
+	t->absence.queued = draw_part(k->recording, samples, queued < 1 ? queued : 1);
+	t->absence.blocked = samples - t->absence.queued;
+	t->absence_time = off->head.time;
+}
+
+struct kernel_absence absences_take(const struct kernel_thread *t, uint64_t time)
+{
+	return t->absence_time == time ? t->absence : (struct kernel_absence){0};
+}
+
+struct err *absences_count(struct kernel *k, uint32_t thread, uint32_t node,
+			   struct kernel_absence absence, uint32_t end, uint64_t time)
+{
+	struct err *e = NULL;
+	double period = (double)absences_period(k);
+	for (uint32_t i = 0; !e && i < k->recording->options.event_count; i++) {
+		const struct recording_event *event = &k->recording->options.events[i];
+		uint64_t count = (event->off & RECORDING_BLOCKED ? absence.blocked : 0) +
+				 (event->off & RECORDING_QUEUED ? absence.queued : 0);
+		/* An event with a longer period has a part of the samples. */
+		if (count)
+			count = draw_part(k->recording, count, period / (double)event->period);
+		if (count)
+			e = frames_count(k, thread, node, i, end, time, count);
+	}
+	return e;
+}
+
+/* ---- the kernel's own frames ---- */
+
+/* Functions that put threads to sleep are together in the kernel's memory. Those of a thread that waits say
+   nothing but that, and the kernel itself leaves them out, in /proc/PID/stack and in tell_waiting(). */
+uint32_t absences_skip(struct kernel *k, const uint64_t *addresses, uint32_t count)
+{
+	const struct kernel_names *names = count ? kernel_frames_names(k->recording) : NULL;
+	uint32_t skip = 0;
+	if (names && !k->off.sleepers_end) {
+		k->off.sleepers = kernel_names_address(names, "__sched_text_start");
+		k->off.sleepers_end = kernel_names_address(names, "__sched_text_end");
+		if (k->off.sleepers_end <= k->off.sleepers)
+			k->off.sleepers_end = UINT64_MAX; /* there is no such list */
+	}
+	for (uint32_t i = 0; k->off.sleepers && i < count && i < skip + SWITCHING_FRAMES; i++)
+		if (addresses[i] - k->off.sleepers < k->off.sleepers_end - k->off.sleepers)
+			skip = i + 1;
+	return skip < count ? skip : count - 1;
+}

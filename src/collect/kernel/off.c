@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A program of ours must run where the kernel has put a thread back on a CPU. Since Linux 6.16 there is a
+ * tracepoint. Before, there is a function, __perf_event_task_sched_in, if the kernel lets us attach to
+ * functions. The kernel calls it only while some perf event belongs to a thread. So we open one that does
+ * nothing. The last way is a kprobe on the function that calls it, which costs several times as much on aarch64.
+ *
+ * Threads may wait when sampling begins, or still wait when it ends. An iterator over all threads notes the
+ * first (note_waiting), and tells of the others (tell_waiting), whose stacks we read here. A thread may come
+ * back meanwhile. So the iterator is asked again afterwards, and what is not the same is left out.
+ */
+#include "collect/kernel/off.h"
+
+#include <bpf/bpf.h>
+#include <bpf/btf.h>
+#include <bpf/libbpf.h>
+#include <linux/perf_event.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "collect/kernel/absences.h"
+#include "collect/kernel/state.h"
+#include "collect/kernel/waiting.h"
+#include "process/reach.h"
+#include "process/registers.h"
+#include "unwind/cpu.h"
+
+#define STACK_READ \
+	(64u << 10) /* bytes of a stack that are read at once; others follow if they are needed */
+#define STACKS_READ ((size_t)128 << 20) /* bytes of all stacks */
+
+/* Whether the kernel lets us run a program where one of its functions begins: tries one that does nothing. */
+static bool takes_functions(const struct btf *btf)
+{
+	static const struct bpf_insn nothing[] = {
+		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = 0},
+		{.code = BPF_JMP | BPF_EXIT},
+	};
+	int function = btf__find_by_name_kind(btf, "__perf_event_task_sched_in", BTF_KIND_FUNC);
+	LIBBPF_OPTS(bpf_prog_load_opts, opts, .expected_attach_type = BPF_TRACE_FENTRY,
+		    .attach_btf_id = (uint32_t)function);
+	int fd = function > 0
+			 ? bpf_prog_load(BPF_PROG_TYPE_TRACING, "culprit", "GPL", nothing, 2, &opts)
+			 : -1;
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0;
+}
+
+/* Finds the function that finishes a switch. Compilers give it suffixes. */
+static bool find_probed(char *name, size_t size)
+{
+	static const char stem[] = "finish_task_switch";
+	FILE *file = access("/sys/bus/event_source/devices/kprobe", F_OK)
+			     ? NULL
+			     : fopen("/proc/kallsyms", "re");
+	char line[512], *at = NULL;
+	while (file && !at && fgets(line, sizeof line, file)) {
+		at = strstr(line, stem);
+		if (at && (at == line || at[-1] != ' ' || !strchr(".\n", at[sizeof stem - 1])))
+			at = NULL;
+	}
+	if (file)
+		fclose(file);
+	if (at)
+		snprintf(name, size, "%.*s", (int)strcspn(at, " \t\n"), at);
+	return at;
+}
+
+enum off_way off_way(void)
+{
+	char name[256];
+	struct btf *btf = btf__load_vmlinux_btf();
+	enum off_way way = OFF_NO_WAY;
+	if (btf && btf__find_by_name_kind(btf, "btf_trace_sched_exit_tp", BTF_KIND_TYPEDEF) > 0)
+		way = OFF_TRACEPOINT;
+	else if (btf && takes_functions(btf))
+		way = OFF_FUNCTION;
+	else if (find_probed(name, sizeof name))
+		way = OFF_PROBE;
+	btf__free(btf);
+	return way;
+}
+
+static const char *const ways[] = {
+	[OFF_TRACEPOINT] = "back_by_tracepoint",
+	[OFF_FUNCTION] = "back_by_function",
+	[OFF_PROBE] = "back_by_probe",
+};
+
+static void choose_program(struct bpf_object *object, const char *name, bool wanted)
+{
+	struct bpf_program *program = bpf_object__find_program_by_name(object, name);
+	if (program)
+		bpf_program__set_autoload(program, wanted);
+}
+
+void off_choose(struct kernel *k)
+{
+	bool wanted = absences_period(k);
+	static const char *const programs[] = {"left", "note_waiting", "tell_waiting"};
+	static const char *const maps[] = {"offs", "told"};
+	k->off.way = wanted ? off_way() : OFF_NO_WAY;
+	for (size_t i = 0; i < sizeof programs / sizeof *programs; i++)
+		choose_program(k->object, programs[i], wanted);
+	for (size_t i = OFF_TRACEPOINT; i <= OFF_PROBE; i++)
+		choose_program(k->object, ways[i], i == k->off.way);
+	for (size_t i = 0; i < sizeof maps / sizeof *maps; i++) {
+		struct bpf_map *map = bpf_object__find_map_by_name(k->object, maps[i]);
+		if (map)
+			bpf_map__set_autocreate(map, wanted);
+	}
+}
+
+static struct err *attach(struct kernel *k, const char *name, const char *probed)
+{
+	struct bpf_program *program = bpf_object__find_program_by_name(k->object, name);
+	struct bpf_link *link = !program ? NULL
+				: probed ? bpf_program__attach_kprobe(program, false, probed)
+					 : bpf_program__attach(program);
+	if (!link)
+		return err_errno("cannot attach the sampler to %s", name);
+	k->off.links[k->off.link_count++] = link;
+	return NULL;
+}
+
+struct err *off_open(struct kernel *k)
+{
+	struct perf_event_attr nothing = {.type = PERF_TYPE_SOFTWARE,
+					  .size = sizeof nothing,
+					  .config = PERF_COUNT_SW_DUMMY,
+					  .exclude_kernel = 1};
+	char probed[256];
+	if (!absences_period(k))
+		return NULL;
+	k->off.event = (int)syscall(SYS_perf_event_open, &nothing, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+	struct err *e = k->off.event < 0 ? err_errno("cannot open an event")
+					 : attach(k, "left", NULL);
+	bool probe = k->off.way == OFF_PROBE && find_probed(probed, sizeof probed);
+	if (!e)
+		e = k->off.way ? attach(k, ways[k->off.way], probe ? probed : NULL)
+			       : err_new("the kernel does not tell it");
+	return err_context(e, "time off the CPU");
+}
+
+static void detach(struct kernel *k)
+{
+	while (k->off.link_count)
+		bpf_link__destroy(k->off.links[--k->off.link_count]);
+}
+
+void off_close(struct kernel *k)
+{
+	detach(k);
+	if (k->off.event >= 0)
+		close(k->off.event);
+}
+
+/* ---- threads that wait when sampling begins or ends ---- */
+
+/* Runs an iterator, and appends what it writes. */
+static void iterate(struct kernel *k, const char *name, struct buf *out)
+{
+	struct bpf_program *program = bpf_object__find_program_by_name(k->object, name);
+	struct bpf_link *link = program ? bpf_program__attach_iter(program, NULL) : NULL;
+	int fd = link ? bpf_iter_create(bpf_link__fd(link)) : -1;
+	char bytes[8192];
+	ssize_t got;
+	while (fd >= 0 && (got = read(fd, bytes, sizeof bytes)) > 0)
+		buf_append(out, bytes, (size_t)got);
+	if (fd >= 0)
+		close(fd);
+	bpf_link__destroy(link);
+}
+
+void off_begin(struct kernel *k)
+{
+	struct buf none = {0};
+	if (absences_period(k))
+		iterate(k, "note_waiting", &none);
+	buf_free(&none);
+}
+
+/* Returns the first address of a thread's stack that its code may use. */
+static uint64_t stack_of(const struct kernel_waits *w)
+{
+	const struct unwind_cpu *cpu = unwind_cpu_for(native_machine);
+	return (w->registers[cpu->sp] & ~7ull) - cpu->kept_below;
+}
+
+/* Reads the inner part of each stack. `sizes`: how many bytes each one has; those without room have none. */
+static void read_stacks(const struct kernel_waits *w, size_t count, struct buf *stacks,
+			size_t *sizes)
+{
+	for (size_t i = 0; i < count && stacks->size < STACKS_READ; i++) {
+		if (!buf_reserve(stacks, STACK_READ))
+			return;
+		const struct reach_piece piece = {stack_of(&w[i]), STACK_READ,
+						  stacks->data + stacks->size};
+		ssize_t got = reach_memory((pid_t)w[i].off.head.process, &piece, 1);
+		sizes[i] = got > 0 ? (size_t)got & ~(size_t)7 : 0;
+		stacks->size += sizes[i];
+	}
+}
+
+/* Whether the thread is still off the CPU, since the same time. */
+static bool is_among(const struct kernel_waits *one, const struct kernel_waits *all, size_t count)
+{
+	size_t i = 0;
+	while (i < count &&
+	       (all[i].off.head.thread != one->off.head.thread || all[i].since != one->since))
+		i++;
+	return i < count;
+}
+
+static void add_waiting(struct kernel *k, const struct kernel_waits *w, const char *stack,
+			size_t size)
+{
+	struct kernel_copy s = {.head = w->off.head,
+				.pc = w->registers[KERNEL_REGISTERS] &
+				      unwind_cpu_for(native_machine)->address_bits,
+				.address = stack_of(w),
+				.size = size,
+				.copied = size,
+				.beyond = KERNEL_STACK,
+				.kernel_frame_count = w->kernel_frame_count};
+	memcpy(s.registers, w->registers, sizeof s.registers);
+	memcpy(s.kernel_frames, w->kernel_frames, sizeof s.kernel_frames);
+	absences_note(k, &w->off);
+	waiting_add(k, &s, (const uint8_t *)stack, NULL);
+}
+
+static void take_waiting(struct kernel *k)
+{
+	struct buf first = {0}, second = {0}, stacks = {0};
+	iterate(k, "tell_waiting", &first);
+	size_t count = first.size / sizeof(struct kernel_waits);
+	const struct kernel_waits *w = (const void *)first.data;
+	size_t *sizes = calloc(count + 1, sizeof *sizes), at = 0;
+	if (sizes) {
+		read_stacks(w, count, &stacks, sizes);
+		iterate(k, "tell_waiting", &second);
+	}
+	for (size_t i = 0; sizes && i < count; at += sizes[i++])
+		if (absences_have_sample(k, w[i].off.ns) &&
+		    is_among(&w[i], (const void *)second.data, second.size / sizeof *w))
+			add_waiting(k, &w[i], stacks.data + at, sizes[i]);
+	free(sizes);
+	buf_free(&first);
+	buf_free(&second);
+	buf_free(&stacks);
+}
+
+void off_stop(struct kernel *k)
+{
+	detach(k);
+	if (absences_period(k))
+		take_waiting(k);
+}

@@ -84,6 +84,20 @@ static bool may(const struct machine *m, enum capability which)
 
 /* ---- events ---- */
 
+static void probe_blocked(struct machine *m)
+{
+	struct ability *a = &m->events[m->event_count++];
+	char why[160];
+	a->name = "blocked";
+	if (kernel_can_see_waits(why, sizeof why))
+		set(a, true, "time off the CPU, by the sampler in the kernel", "");
+	else if (kernel_can_sample(why, sizeof why))
+		set(a, false, "the kernel does not tell when a thread is back on a CPU",
+		    "Linux 6.16 or later, or one that lets root trace functions");
+	else
+		set(a, false, why, "sudo culprit record -e blocked ..., outside of containers");
+}
+
 static void probe_events(struct machine *m)
 {
 	static const char *const names[] = {"cycles",     "instructions", "cpu-clock",
@@ -97,12 +111,7 @@ static void probe_events(struct machine *m)
 		m->events[m->event_count].name = names[i];
 		set(&m->events[m->event_count++], said.available, said.state, said.fix);
 	}
-	said.available = kernel_can_see_waits(said.fix, sizeof said.fix);
-	m->events[m->event_count].name = "blocked";
-	set(&m->events[m->event_count++], said.available,
-	    said.available ? "time off the CPU, by the sampler in the kernel"
-			   : "nothing tells when threads wait",
-	    said.fix);
+	probe_blocked(m);
 	event_ask_tracepoints(&said);
 	m->events[m->event_count].name = "tracepoints";
 	set(&m->events[m->event_count++], said.available, said.state, said.fix);

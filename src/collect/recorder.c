@@ -35,32 +35,39 @@ static void remember(struct recorder *r, struct err *e)
 
 /* ---- events ---- */
 
+/* Whether this event can be recorded, beside those that are chosen already. */
+static struct err *check_event(const struct recorder *r, const struct recording_event *event)
+{
+	const struct recording_options *s = &r->wanted;
+	char why[400];
+	for (size_t i = 0; i < s->event_count; i++)
+		if (event_same(event, &s->events[i]))
+			return err_new("event '%s' is given twice", event->name);
+	if (event->off && !s->kernel)
+		return err_new("event '%s': only the sampler in the kernel sees when threads wait, "
+			       "and %s",
+			       event->name, r->why_agent);
+	if (event->off && !kernel_can_see_waits(why, sizeof why))
+		return err_new("event '%s': %s", event->name, why);
+	return NULL;
+}
+
 static struct err *choose_events(struct recorder *r)
 {
 	struct recording_options *s = &r->wanted;
 	const struct arg_list *names = &r->options->events;
-	char why[400];
-	size_t i, k;
 	if (!names->count) {
 		s->event_count = 1;
 		return event_default(r->options->hz, &s->events[0], &s->timers, r->why_timers,
 				     sizeof r->why_timers);
 	}
-	for (i = 0; i < names->count; i++) {
+	for (size_t i = 0; i < names->count; i++) {
 		struct recording_event event, more;
 		struct err *e = event_parse(names->values[i], r->options->hz, &event);
+		if (!e)
+			e = check_event(r, &event);
 		if (e)
 			return e;
-		for (k = 0; k < s->event_count; k++)
-			if (event_same(&event, &s->events[k]))
-				return err_new("event '%s' is given twice", event.name);
-		if (event.off && !s->kernel)
-			return err_new(
-				"event '%s': only the sampler in the kernel sees when threads "
-				"wait, and %s",
-				event.name, r->why_agent);
-		if (event.off && !kernel_can_see_waits(why, sizeof why))
-			return err_new("event '%s': %s", event.name, why);
 		bool two = event_companion(&event, &more);
 		if (s->event_count + 1 + two > ARENA_METRICS_MAX)
 			return err_new("at most %d events can be recorded at once",
@@ -440,18 +447,20 @@ static struct err *open_with_agent(struct recorder *r, struct err *why)
 	return e ? e : session_open(&r->wanted, &r->session);
 }
 
+/* Whether the agent could sample instead of the kernel. It does not see time off the CPU. */
+static bool agent_would_do(const struct recorder *r)
+{
+	for (size_t i = 0; i < r->wanted.event_count; i++)
+		if (r->wanted.events[i].off)
+			return false;
+	return r->options->collector == COLLECTOR_AUTO && r->options->command && !r->options->all;
+}
+
 static struct err *open_session(struct recorder *r)
 {
-	struct err *e;
 	fill_session(r);
-	e = session_open(&r->wanted, &r->session);
-	bool off = false; /* agents do not see time off the CPU */
-	for (size_t i = 0; i < r->wanted.event_count; i++)
-		off |= r->wanted.events[i].off != 0;
-	if (e && r->wanted.kernel && r->options->collector == COLLECTOR_AUTO &&
-	    r->options->command && !r->options->all && !off)
-		e = open_with_agent(r, e);
-	return e;
+	struct err *e = session_open(&r->wanted, &r->session);
+	return e && r->wanted.kernel && agent_would_do(r) ? open_with_agent(r, e) : e;
 }
 
 static struct err *begin(struct recorder *r)

@@ -136,5 +136,5 @@ uint32_t absences_skip(struct kernel *k, const uint64_t *addresses, uint32_t cou
 	for (uint32_t i = 0; k->off.sleepers && i < count && i < skip + SWITCHING_FRAMES; i++)
 		if (addresses[i] - k->off.sleepers < k->off.sleepers_end - k->off.sleepers)
 			skip = i + 1;
-	return skip < count ? skip : count - 1;
+	return skip && skip == count ? count - 1 : skip;
 }

@@ -42,6 +42,18 @@ static bool takes_growing_maps(void)
 	return fd >= 0;
 }
 
+bool kernel_takes_program(enum bpf_prog_type type, struct bpf_prog_load_opts *opts)
+{
+	static const struct bpf_insn nothing[] = {
+		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = 0},
+		{.code = BPF_JMP | BPF_EXIT},
+	};
+	int fd = bpf_prog_load(type, "culprit", "GPL", nothing, 2, opts);
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0;
+}
+
 bool kernel_is_new_enough(char *why, size_t size)
 {
 	struct utsname system;

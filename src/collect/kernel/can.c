@@ -5,7 +5,6 @@
 #include "collect/kernel/kernel.h"
 
 #include <bpf/bpf.h>
-#include <bpf/libbpf.h>
 #include <errno.h>
 #include <linux/capability.h>
 #include <stdio.h>
@@ -78,25 +77,15 @@ static bool is_privileged(const struct answer *a)
 	return false;
 }
 
-/* Whether the kernel lets us load a program: tries one that does nothing. */
 static bool takes_programs(const struct answer *a)
 {
-	LIBBPF_OPTS(bpf_prog_load_opts, opts);
-	static const struct bpf_insn nothing[] = {
-		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = 0},
-		{.code = BPF_JMP | BPF_EXIT},
-	};
-	int fd = bpf_prog_load(BPF_PROG_TYPE_PERF_EVENT, "culprit", "GPL", nothing, 2, &opts);
-	if (fd < 0) {
-		snprintf(
-			a->why, a->size,
-			"the kernel lets nobody load programs here (bpf: %s): run as root outside of "
-			"containers and sandboxes",
-			strerror(errno));
-		return false;
-	}
-	close(fd);
-	return true;
+	if (kernel_takes_program(BPF_PROG_TYPE_PERF_EVENT, NULL))
+		return true;
+	snprintf(a->why, a->size,
+		 "the kernel lets nobody load programs here (bpf: %s): run as root outside of "
+		 "containers and sandboxes",
+		 strerror(errno));
+	return false;
 }
 
 bool kernel_can_sample(char *why, size_t size)
@@ -124,7 +113,7 @@ bool kernel_can_see_waits(char *why, size_t size)
 	const struct answer a = {why, size};
 	if (!kernel_can_sample(why, size))
 		return false;
-	return off_way() != OFF_NO_WAY ||
+	return off_way()->kind != OFF_NO_WAY ||
 	       refuse(&a,
 		      "this kernel does not tell when a thread is back on a CPU: Linux 6.16 and later "
 		      "do, and earlier ones that let root trace functions (fentry or kprobes)");

@@ -3,7 +3,7 @@
  * A program of ours must run where the kernel has put a thread back on a CPU. Since Linux 6.16 there is a
  * tracepoint. Before, there is a function, __perf_event_task_sched_in, if the kernel lets us attach to
  * functions. The kernel calls it only while some perf event belongs to a thread. So we open one that does
- * nothing. The last way is a kprobe on the function that calls it, which costs several times as much on aarch64.
+ * nothing. The last way is a kprobe on the function that calls it. It costs several times as much on aarch64.
  *
  * Threads may wait when sampling begins, or still wait when it ends. An iterator over all threads notes the
  * first (note_waiting), and tells of the others (tell_waiting), whose stacks we read here. A thread may come
@@ -24,32 +24,23 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "collect/kernel/absences.h"
+#include "collect/kernel/age.h"
 #include "collect/kernel/state.h"
 #include "collect/kernel/waiting.h"
 #include "process/reach.h"
 #include "process/registers.h"
 #include "unwind/cpu.h"
 
-#define STACK_READ \
-	(64u << 10) /* bytes of a stack that are read at once; others follow if they are needed */
+#define STACK_READ (64u << 10)          /* bytes of a stack; more is read when it is needed */
 #define STACKS_READ ((size_t)128 << 20) /* bytes of all stacks */
 
-/* Whether the kernel lets us run a program where one of its functions begins: tries one that does nothing. */
+/* Whether the kernel lets us run a program where one of its functions begins. */
 static bool takes_functions(const struct btf *btf)
 {
-	static const struct bpf_insn nothing[] = {
-		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = 0},
-		{.code = BPF_JMP | BPF_EXIT},
-	};
 	int function = btf__find_by_name_kind(btf, "__perf_event_task_sched_in", BTF_KIND_FUNC);
 	LIBBPF_OPTS(bpf_prog_load_opts, opts, .expected_attach_type = BPF_TRACE_FENTRY,
 		    .attach_btf_id = (uint32_t)function);
-	int fd = function > 0
-			 ? bpf_prog_load(BPF_PROG_TYPE_TRACING, "culprit", "GPL", nothing, 2, &opts)
-			 : -1;
-	if (fd >= 0)
-		close(fd);
-	return fd >= 0;
+	return function > 0 && kernel_takes_program(BPF_PROG_TYPE_TRACING, &opts);
 }
 
 /* Finds the function that finishes a switch. Compilers give it suffixes. */
@@ -72,22 +63,30 @@ static bool find_probed(char *name, size_t size)
 	return at;
 }
 
-enum off_way off_way(void)
+static void find_way(struct off_way *out)
 {
-	char name[256];
 	struct btf *btf = btf__load_vmlinux_btf();
-	enum off_way way = OFF_NO_WAY;
+	out->kind = OFF_NO_WAY;
 	if (btf && btf__find_by_name_kind(btf, "btf_trace_sched_exit_tp", BTF_KIND_TYPEDEF) > 0)
-		way = OFF_TRACEPOINT;
+		out->kind = OFF_TRACEPOINT;
 	else if (btf && takes_functions(btf))
-		way = OFF_FUNCTION;
-	else if (find_probed(name, sizeof name))
-		way = OFF_PROBE;
+		out->kind = OFF_FUNCTION;
+	else if (find_probed(out->probed, sizeof out->probed))
+		out->kind = OFF_PROBE;
 	btf__free(btf);
-	return way;
 }
 
-static const char *const ways[] = {
+const struct off_way *off_way(void)
+{
+	static struct off_way way;
+	static bool known; /* to find it out takes a while, and it stays the same */
+	if (!known)
+		find_way(&way);
+	known = true;
+	return &way;
+}
+
+static const char *const back_programs[] = {
 	[OFF_TRACEPOINT] = "back_by_tracepoint",
 	[OFF_FUNCTION] = "back_by_function",
 	[OFF_PROBE] = "back_by_probe",
@@ -102,14 +101,14 @@ static void choose_program(struct bpf_object *object, const char *name, bool wan
 
 void off_choose(struct kernel *k)
 {
-	bool wanted = absences_period(k);
 	static const char *const programs[] = {"left", "note_waiting", "tell_waiting"};
 	static const char *const maps[] = {"offs", "told"};
-	k->off.way = wanted ? off_way() : OFF_NO_WAY;
+	bool wanted = absences_period(k);
+	enum off_kind kind = wanted ? off_way()->kind : OFF_NO_WAY;
 	for (size_t i = 0; i < sizeof programs / sizeof *programs; i++)
 		choose_program(k->object, programs[i], wanted);
 	for (size_t i = OFF_TRACEPOINT; i <= OFF_PROBE; i++)
-		choose_program(k->object, ways[i], i == k->off.way);
+		choose_program(k->object, back_programs[i], i == kind);
 	for (size_t i = 0; i < sizeof maps / sizeof *maps; i++) {
 		struct bpf_map *map = bpf_object__find_map_by_name(k->object, maps[i]);
 		if (map)
@@ -135,16 +134,16 @@ struct err *off_open(struct kernel *k)
 					  .size = sizeof nothing,
 					  .config = PERF_COUNT_SW_DUMMY,
 					  .exclude_kernel = 1};
-	char probed[256];
 	if (!absences_period(k))
 		return NULL;
+	const struct off_way *way = off_way();
 	k->off.event = (int)syscall(SYS_perf_event_open, &nothing, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
 	struct err *e = k->off.event < 0 ? err_errno("cannot open an event")
 					 : attach(k, "left", NULL);
-	bool probe = k->off.way == OFF_PROBE && find_probed(probed, sizeof probed);
 	if (!e)
-		e = k->off.way ? attach(k, ways[k->off.way], probe ? probed : NULL)
-			       : err_new("the kernel does not tell it");
+		e = way->kind ? attach(k, back_programs[way->kind],
+				       way->kind == OFF_PROBE ? way->probed : NULL)
+			      : err_new("the kernel does not tell it");
 	return err_context(e, "time off the CPU");
 }
 
@@ -193,11 +192,14 @@ static uint64_t stack_of(const struct kernel_waits *w)
 	return (w->registers[cpu->sp] & ~7ull) - cpu->kept_below;
 }
 
-/* Reads the inner part of each stack. `sizes`: how many bytes each one has; those without room have none. */
-static void read_stacks(const struct kernel_waits *w, size_t count, struct buf *stacks,
-			size_t *sizes)
+/* Reads the inner part of each stack. `sizes`: how many bytes each one has; those without a sample or room
+   have none. */
+static void read_stacks(const struct kernel_waits *w, const bool *sampled, size_t count,
+			struct buf *stacks, size_t *sizes)
 {
 	for (size_t i = 0; i < count && stacks->size < STACKS_READ; i++) {
+		if (!sampled[i])
+			continue;
 		if (!buf_reserve(stacks, STACK_READ))
 			return;
 		const struct reach_piece piece = {stack_of(&w[i]), STACK_READ,
@@ -242,15 +244,19 @@ static void take_waiting(struct kernel *k)
 	size_t count = first.size / sizeof(struct kernel_waits);
 	const struct kernel_waits *w = (const void *)first.data;
 	size_t *sizes = calloc(count + 1, sizeof *sizes), at = 0;
-	if (sizes) {
-		read_stacks(w, count, &stacks, sizes);
+	bool *sampled = calloc(count + 1, sizeof *sampled);
+	if (sizes && sampled) {
+		for (size_t i = 0; i < count; i++)
+			sampled[i] = absences_have_sample(k, w[i].off.ns);
+		read_stacks(w, sampled, count, &stacks, sizes);
 		iterate(k, "tell_waiting", &second);
+		for (size_t i = 0; i < count; at += sizes[i++])
+			if (sampled[i] &&
+			    is_among(&w[i], (const void *)second.data, second.size / sizeof *w))
+				add_waiting(k, &w[i], stacks.data + at, sizes[i]);
 	}
-	for (size_t i = 0; sizes && i < count; at += sizes[i++])
-		if (absences_have_sample(k, w[i].off.ns) &&
-		    is_among(&w[i], (const void *)second.data, second.size / sizeof *w))
-			add_waiting(k, &w[i], stacks.data + at, sizes[i]);
 	free(sizes);
+	free(sampled);
 	buf_free(&first);
 	buf_free(&second);
 	buf_free(&stacks);

@@ -5,10 +5,14 @@
 struct err;
 struct kernel;
 
-/* How we are told that a thread is back on a CPU: by a tracepoint, where a function begins, or by a kprobe there. */
-enum off_way { OFF_NO_WAY, OFF_TRACEPOINT, OFF_FUNCTION, OFF_PROBE };
+enum off_kind { OFF_NO_WAY, OFF_TRACEPOINT, OFF_FUNCTION, OFF_PROBE };
+/* How we are told that a thread is back on a CPU. */
+struct off_way {
+	enum off_kind kind; /* by a tracepoint, where a function begins, or by a kprobe there */
+	char probed[256];   /* OFF_PROBE: the function's name */
+};
 /* Returns the cheapest way that this kernel has. */
-enum off_way off_way(void);
+const struct off_way *off_way(void);
 
 /* Chooses the programs that are needed, before they are loaded. */
 void off_choose(struct kernel *k);

@@ -9,10 +9,10 @@
 #include "cct/cct.h"
 #include "collect/kernel/absences.h"
 #include "collect/kernel/frames.h"
+#include "collect/kernel/inner_end.h"
 #include "collect/kernel/interpreters.h"
 #include "collect/kernel/state.h"
 #include "collect/kernel/tasks.h"
-#include "harvest/kernel_frames.h"
 #include "harvest/recording.h"
 #include "harvest/scripts.h"
 #include "library/library.h"
@@ -134,27 +134,22 @@ void paths_take(struct kernel *k, const struct kernel_path *path, const uint64_t
 		k->unusable++;
 		return;
 	}
-	uint32_t node = 0, thread;
-	struct err *e = tasks_place(k, t, &thread);
+	struct kernel_inner_end end = {.process = t->process,
+				       .event = path->head.event,
+				       .absence = absences_take(t, path->head.time),
+				       .end = path->end,
+				       .time = path->head.time,
+				       .kernel_frames = keys + path->fresh,
+				       .kernel_frame_count = path->kernel_frames};
+	struct err *e = tasks_place(k, t, &end.thread);
 	note_frames(memo, path, keys);
 	struct script_calls *calls = interpreters_calls(t, path->head.time);
 	if (!e)
-		e = calls ? place_called(k, t->process, memo, calls, &node)
-			  : place_frames(k, t->process, memo, &node);
+		e = calls ? place_called(k, t->process, memo, calls, &end.node)
+			  : place_frames(k, t->process, memo, &end.node);
 	free(calls);
-	const uint64_t *own = keys + path->fresh;
-	uint32_t skip = path->head.event == KERNEL_EVENT_OFF
-				? absences_skip(k, own, path->kernel_frames)
-				: 0;
-	if (!e && (path->kernel_frames || !node))
-		e = kernel_frames_add(k->recording, t->process, own + skip,
-				      path->kernel_frames - skip, &node);
 	if (!e)
-		e = path->head.event == KERNEL_EVENT_OFF
-			    ? absences_count(k, thread, node, absences_take(t, path->head.time),
-					     path->end, path->head.time)
-			    : frames_count(k, thread, node, path->head.event, path->end,
-					   path->head.time, 1);
+		e = inner_end_add(k, &end);
 	t->handler_ns += path->ns;
 	t->handled++;
 	recording_note_error(k->recording, e);

@@ -255,7 +255,6 @@ struct kernel_queue {                        /* waiting.c: samples that wait to 
 };
 
 struct kernel_off_events { /* off.c: time off the CPU */
-	uint32_t way;      /* enum off_way: how we are told of it */
 	int event;         /* one that does nothing; -1: none */
 	struct bpf_link *links[2];
 	size_t link_count;

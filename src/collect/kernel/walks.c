@@ -6,10 +6,10 @@
 
 #include "base/err.h"
 #include "cct/cct.h"
-#include "collect/kernel/absences.h"
 #include "collect/kernel/code.h"
 #include "collect/kernel/copy.h"
 #include "collect/kernel/frames.h"
+#include "collect/kernel/inner_end.h"
 #include "collect/kernel/mapped.h"
 #include "collect/kernel/state.h"
 #include "collect/kernel/tables.h"
@@ -120,27 +120,26 @@ static struct err *keep_count(struct kernel *k, const struct kernel_waiting *w, 
 static struct err *keep(struct kernel *k, const struct kernel_waiting *w, const uint64_t *keys,
 			uint32_t frames, enum walk_end end)
 {
-	uint32_t node, thread = w->thread;
-	struct err *e = thread == KERNEL_THREAD_NONE
-				? tasks_place_ended(k, w->process, w->tid, &thread)
+	struct kernel_inner_end inner = {.process = w->process,
+					 .thread = w->thread,
+					 .event = w->event,
+					 .absence = w->absence,
+					 .end = end,
+					 .time = w->time,
+					 .kernel_frames = w->kernel_frames,
+					 .kernel_frame_count = w->kernel_frame_count};
+	struct err *e = w->thread == KERNEL_THREAD_NONE
+				? tasks_place_ended(k, w->process, w->tid, &inner.thread)
 				: NULL;
 	if (!e)
-		e = frames_add_root(k, w->process, end, &node);
+		e = frames_add_root(k, w->process, end, &inner.node);
 	size_t hosts = 0, left;
 	for (uint32_t i = 0; i < frames; i++)
 		hosts += frames_is_host(keys[i]);
 	left = w->calls && hosts == w->calls->groups ? w->calls->count : 0;
 	for (uint32_t i = frames; !e && i; i--)
-		e = frames_add_called(k, w->process, keys[i - 1], w->calls, &left, &node);
-	uint32_t skip = w->event == KERNEL_EVENT_OFF
-				? absences_skip(k, w->kernel_frames, w->kernel_frame_count)
-				: 0;
-	if (!e && w->kernel_frame_count)
-		e = kernel_frames_add(k->recording, w->process, w->kernel_frames + skip,
-				      w->kernel_frame_count - skip, &node);
-	if (!e && w->event == KERNEL_EVENT_OFF)
-		return absences_count(k, thread, node, w->absence, end, w->time);
-	return e ? e : frames_count(k, thread, node, w->event, end, w->time, 1);
+		e = frames_add_called(k, w->process, keys[i - 1], w->calls, &left, &inner.node);
+	return e ? e : inner_end_add(k, &inner);
 }
 
 /* Whether the first frame is in code that is known. */

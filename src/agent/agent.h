@@ -10,6 +10,7 @@
  *    start.c             the constructor: HELLO to the collector, mappings; fork
  *    threads.c           a record in the arena for each thread: pthread_create
  *    sample.c            the handler: from registers to a path, from a path to a node
+ *    heap.c              allocations that are sampled; alloc.c: malloc, free and so on
  *    script.c            calls of interpreted functions, in place of the frames that run them
  *    signals.c           keeps our signal deliverable, and hides it from the program
  *    alternate_stack.c   a stack for our signal if the program's stack has no room for it
@@ -59,6 +60,7 @@ struct agent {
 	uint32_t event_count, max_depth;
 	bool collapse, frame_pointers, timeline;
 	struct wire_event events[ARENA_METRICS_MAX];
+	struct wire_heap heap;
 	struct arena_header *arena;
 	const char *tables;
 	uint64_t tables_map;
@@ -180,6 +182,15 @@ extern AGENT_OWN uint64_t agent_stack;
 
 /* sample.c: takes a sample. Returns true if the signal is not one of ours: then the program gets it. */
 bool sample_on_signal(int signal, siginfo_t *info, void *context);
+
+/* The same for a thread that has called us. Returns the reference of the site for its path, which is made if it
+   is new; 0 if there is no room. */
+struct arena_heap;
+uint32_t sample_by_call(struct agent_thread *t, struct arena_heap *heap);
+
+/* heap.c */
+void heap_start(void);
+void heap_after_fork(void); /* in the child */
 
 /* script.c: the node of a sample whose walk is in the memo and has the node `native`. */
 uint32_t script_insert(struct agent_thread *t, uint32_t native);

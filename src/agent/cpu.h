@@ -8,6 +8,7 @@
  *    CPU_AUDIT                its number in filters of system calls
  *    cpu_registers()          the interrupted registers, by DWARF number; `room` may be used to store them
  *    cpu_pc()                 the interrupted PC
+ *    cpu_capture()            the PC and the registers of the calling function, as its unwind table has them
  */
 #include <stdbool.h>
 #include <stdint.h>

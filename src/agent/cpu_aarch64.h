@@ -12,6 +12,25 @@ static inline const uint64_t *cpu_registers(const ucontext_t *context, uint64_t 
 	return (const uint64_t *)context->uc_mcontext.regs;
 }
 
+/* Stores the registers that a call preserves. Returns the PC. */
+static inline __attribute__((always_inline)) uint64_t cpu_capture(uint64_t *registers)
+{
+	uint64_t pc, sp;
+	__asm__ volatile("adr %0, .\n\t"
+			 "mov %1, sp\n\t"
+			 "stp x19, x20, [%2, #152]\n\t"
+			 "stp x21, x22, [%2, #168]\n\t"
+			 "stp x23, x24, [%2, #184]\n\t"
+			 "stp x25, x26, [%2, #200]\n\t"
+			 "stp x27, x28, [%2, #216]\n\t"
+			 "stp x29, x30, [%2, #232]\n\t"
+			 : "=&r"(pc), "=&r"(sp)
+			 : "r"(registers)
+			 : "memory");
+	registers[31] = sp;
+	return pc;
+}
+
 static inline uint64_t cpu_thread_pointer(void)
 {
 	uint64_t pointer;

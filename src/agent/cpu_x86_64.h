@@ -15,6 +15,24 @@ static inline const uint64_t *cpu_registers(const ucontext_t *context, uint64_t 
 	return room;
 }
 
+/* Stores the registers that a call preserves. Returns the PC. */
+static inline __attribute__((always_inline)) uint64_t cpu_capture(uint64_t *registers)
+{
+	uint64_t pc;
+	__asm__ volatile("lea 0(%%rip), %0\n\t"
+			 "mov %%rbx, 24(%1)\n\t"
+			 "mov %%rbp, 48(%1)\n\t"
+			 "mov %%rsp, 56(%1)\n\t"
+			 "mov %%r12, 96(%1)\n\t"
+			 "mov %%r13, 104(%1)\n\t"
+			 "mov %%r14, 112(%1)\n\t"
+			 "mov %%r15, 120(%1)\n\t"
+			 : "=&r"(pc)
+			 : "r"(registers)
+			 : "memory");
+	return pc;
+}
+
 static inline uint64_t cpu_thread_pointer(void)
 {
 	uint64_t pointer;

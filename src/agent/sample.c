@@ -32,6 +32,8 @@
 
 #include "agent/cpu.h"
 #include "agent/frames.h"
+#include "agent/heap.h"
+#include "safe/heap.h"
 #include "safe/readable.h"
 #include "safe/ticks.h"
 
@@ -439,8 +441,9 @@ static void lose_patience(struct agent_thread *t)
 		t->patience *= 2;
 }
 
+/* `site`: of an allocation, or 0. */
 static bool leave_copy(struct agent_thread *t, const uint64_t *registers, uint64_t pc,
-		       uint32_t event, uint64_t weight)
+		       uint32_t event, uint64_t weight, uint64_t site)
 {
 	unsigned slot = 0, most = has_room() ? ARENA_COPIES : FEW_COPIES;
 	if (++t->unknown < t->patience)
@@ -455,6 +458,7 @@ static bool leave_copy(struct agent_thread *t, const uint64_t *registers, uint64
 	struct arena_copy *s = arena_at(agent.arena, chunk);
 	s->event = event;
 	s->weight = (uint32_t)weight;
+	s->site = site;
 	s->ns = agent.timeline ? agent_ns(CLOCK_MONOTONIC) : 0;
 	memcpy(s->registers, registers, sizeof s->registers);
 	s->pc = pc;
@@ -617,31 +621,46 @@ static enum walk_end walk_by_pointer(struct agent_thread *t, struct walk *w,
 	return walk_stack(t, w, known, false);
 }
 
-static void take(struct agent_thread *t, uint32_t event, uint64_t weight, const ucontext_t *context)
+/* Walks the stack. Returns how that ended. *known: as for walk_stack. */
+static enum walk_end walk(struct agent_thread *t, const uint64_t *registers, uint64_t pc,
+			  uint32_t *known)
 {
-	const uint64_t *registers = cpu_registers(context, t->registers);
-	uint64_t pc = cpu_pc(context);
-	uint32_t known;
 	struct walk w;
-	add(&t->shared.samples[event], 1);
-	add(&t->shared.weights[event], weight);
 	know_modules(t);
 	know_memory(t, registers[CPU_HERE.sp]);
 	step_begin(&w, &CPU_HERE, registers, pc);
-	enum walk_end end = walk_stack(t, &w, &known, false);
-	if (end > WALK_COMPLETE && end != WALK_TOO_DEEP && t->has_jit && !known)
-		end = walk_by_pointer(t, &w, registers, pc, &known);
+	enum walk_end end = walk_stack(t, &w, known, false);
+	if (end > WALK_COMPLETE && end != WALK_TOO_DEEP && t->has_jit && !*known)
+		end = walk_by_pointer(t, &w, registers, pc, known);
 	add(&t->shared.walked, t->fresh.count);
-	add(&t->shared.reused, known);
+	add(&t->shared.reused, *known);
 	t->walked = t->fresh.count;
-	t->reused = known;
-	if (end == WALK_NO_MODULE && leave_copy(t, registers, pc, event, weight))
-		return;
+	t->reused = *known;
+	return end;
+}
+
+/* Returns the node of the path that was walked; 0 if there is no room. */
+static uint32_t node_of(struct agent_thread *t, uint32_t known, enum walk_end end)
+{
 	uint32_t node = insert_path(t, known, end);
 	if (node &&
 	    __builtin_expect(atomic_load_explicit(&agent.arena->has_python, memory_order_acquire),
 			     0))
 		node = script_insert(t, node);
+	return node;
+}
+
+static void take(struct agent_thread *t, uint32_t event, uint64_t weight, const ucontext_t *context)
+{
+	const uint64_t *registers = cpu_registers(context, t->registers);
+	uint64_t pc = cpu_pc(context);
+	uint32_t known;
+	add(&t->shared.samples[event], 1);
+	add(&t->shared.weights[event], weight);
+	enum walk_end end = walk(t, registers, pc, &known);
+	if (end == WALK_NO_MODULE && leave_copy(t, registers, pc, event, weight, 0))
+		return;
+	uint32_t node = node_of(t, known, end);
 	if (node)
 		add(&cct_values(cct_node(&t->tree, node))[event], weight);
 	else
@@ -696,8 +715,43 @@ bool sample_on_signal(int signal, siginfo_t *info, void *context)
 	int saved = errno, event = event_of(info, &by_chance);
 	struct agent_thread *t = agent_self;
 	(void)signal;
-	if (event >= 0 && t && !atomic_load_explicit(&agent.arena->stop, memory_order_relaxed))
+	if (event >= 0 && t && heap_own.busy)
+		t->skipped[event]++; /* the thread walks its stack already: heap.c */
+	else if (event >= 0 && t && !atomic_load_explicit(&agent.arena->stop, memory_order_relaxed))
 		handle(t, (uint32_t)event, by_chance, context);
 	errno = saved;
 	return event < 0;
+}
+
+/* The site that a node refers to. It is made if there is none. */
+static uint32_t site_of(struct agent_thread *t, struct arena_heap *heap, uint32_t node)
+{
+	_Atomic uint64_t *site = &cct_values(cct_node(&t->tree, node))[agent.heap.site];
+	uint64_t there = atomic_load_explicit(site, memory_order_relaxed);
+	if (!there)
+		there = arena_site_take(agent.arena, heap);
+	atomic_store_explicit(site, there, memory_order_release);
+	return (uint32_t)there;
+}
+
+__attribute__((noinline)) uint32_t sample_by_call(struct agent_thread *t, struct arena_heap *heap)
+{
+	uint32_t event = agent.heap.samples, known, site;
+	uint64_t pc = cpu_capture(t->registers), start = ticks_now();
+	enum walk_end end = walk(t, t->registers, pc, &known);
+	add(&t->shared.samples[event], 1);
+	add(&t->shared.weights[event], 1);
+	if (end == WALK_NO_MODULE) {
+		site = arena_site_take(agent.arena, heap);
+		if (site && leave_copy(t, t->registers, pc, event, 1, site))
+			return site;
+	}
+	uint32_t node = node_of(t, known, end);
+	site = node ? site_of(t, heap, node) : 0;
+	if (site)
+		add(&cct_values(cct_node(&t->tree, node))[event], 1);
+	else
+		add(&t->shared.lost, 1);
+	add(&t->shared.ticks, ticks_now() - start);
+	return site;
 }

@@ -208,6 +208,9 @@ static void take_settings(const struct wire_reply *reply)
 	agent.frame_pointers = reply->frame_pointers;
 	agent.timeline = reply->timeline;
 	memcpy(agent.events, reply->events, sizeof agent.events);
+	agent.heap = reply->heap;
+	if (agent.heap.samples >= agent.event_count || agent.heap.site >= agent.event_count)
+		agent.heap.wanted = false;
 	agent.chance = reply->chance;
 	for (uint32_t i = 0; i < agent.event_count; i++)
 		agent.interrupts |= agent.events[i].interrupts;
@@ -240,6 +243,7 @@ static void after_fork(void)
 	bool had_alternate_stack = alternate_stack_drop_inherited();
 	agent_self = NULL;
 	agent_stack = 0;
+	heap_after_fork();
 	if (!parent || !atomic_load(&agent.on) || agent.arena->stop)
 		return;
 	child = thread_take();
@@ -302,6 +306,7 @@ __attribute__((constructor)) static void agent_start(int argc, char **argv, char
 		know_limit();
 		pthread_atfork(NULL, NULL, after_fork);
 		atomic_store(&agent.on, true);
+		heap_start();
 		if (first) {
 			first->shared.list_place = agent.list_place;
 			/* The kernel maps nothing else within this limit. */

@@ -59,6 +59,8 @@ struct err *choose_profile(const char *path, const char *wanted, struct profile 
 		e = choose_metric(*profile, path, wanted, metric);
 	if (e)
 		return e;
+	if (!wanted)
+		*metric = profile_main(*profile);
 	summary_make(*profile, *metric, summary);
 	summary_warn(summary, *profile, notes);
 	return NULL;

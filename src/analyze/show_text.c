@@ -72,6 +72,11 @@ static double share(const struct drawing *d, uint64_t count)
 	return whole ? 100 * (double)count / (double)whole : 0;
 }
 
+static bool is_size(const struct profile_metric *m)
+{
+	return !strcmp(m->unit, "bytes");
+}
+
 /* Samples as what they stand for: time where the metric is a clock. */
 static const char *amount(const struct drawing *d, uint64_t count, char out[SUMMARY_COUNT_MAX])
 {
@@ -82,7 +87,23 @@ static const char *amount(const struct drawing *d, uint64_t count, char out[SUMM
 		snprintf(out, SUMMARY_COUNT_MAX, "%s", time);
 		return out;
 	}
+	if (is_size(m)) {
+		char size[TERM_UNIT_MAX];
+		snprintf(out, SUMMARY_COUNT_MAX, "%s", term_size(size, count * m->period));
+		return out;
+	}
 	return summary_count(out, count);
+}
+
+/* What the column of amounts is called. */
+static const char *amount_title(const struct profile *p, uint32_t metric)
+{
+	const struct profile_metric *m = &p->metrics[metric];
+	if (!strcmp(m->unit, "ns"))
+		return "time";
+	if (is_size(m))
+		return "size";
+	return profile_sampled(p, metric) == metric ? "samples" : m->unit;
 }
 
 /* Of the nodes from `node` to `last`: all samples of the first, and those of the last alone. */
@@ -345,9 +366,8 @@ size_t show_text(const struct tree *t, const struct profile *p, const struct sho
 		 struct buf *out)
 {
 	struct drawing d = {.t = t, .p = p, .o = o, .out = out};
-	bool clock = !strcmp(p->metrics[o->metric].unit, "ns");
 	buf_printf(out, "%s%8s %8s %10s %s\n", style(&d, DIM), o->flat ? "self" : "total",
-		   o->flat ? "total" : "self", clock ? "time" : "samples", style(&d, PLAIN));
+		   o->flat ? "total" : "self", amount_title(p, o->metric), style(&d, PLAIN));
 	size_t more = o->flat ? draw_rows(&d) : draw_tree(&d);
 	free(d.stack);
 	buf_free(&d.guides);

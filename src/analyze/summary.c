@@ -68,8 +68,9 @@ static void count_cost(const struct profile *p, struct summary *s)
 	s->overhead = cpu > 0 ? (handler + handled * (double)p->delivery_ns) / cpu : -1;
 }
 
-void summary_make(const struct profile *p, uint32_t metric, struct summary *s)
+void summary_make(const struct profile *p, uint32_t shown, struct summary *s)
 {
+	uint32_t metric = profile_sampled(p, shown);
 	*s = (struct summary){
 		.metric = metric < p->metric_count ? p->metrics[metric].name : "",
 		.processes = p->process_count,

@@ -30,7 +30,7 @@ struct summary {
 	double overhead;   /* share of the CPU time that sampling took; < 0: not known */
 };
 
-/* The numbers of one metric of a profile (the first: 0). */
+/* The numbers of one metric of a profile (the first: 0), or of the one that counts its samples. */
 void summary_make(const struct profile *profile, uint32_t metric, struct summary *out);
 
 /* Appends the two lines for people, each ending with a line end:

@@ -77,6 +77,21 @@ static void note_processes(struct recorder *r)
 			"cleared their environment at once\n");
 }
 
+/* `bytes`: the metric alloc.bytes; the others follow it. */
+static void print_heap(const struct profile *p, uint32_t bytes, struct buf *out)
+{
+	enum { CALLS = 1, LIVE, PEAK, TEMPORARY };
+	char size[TERM_UNIT_MAX], count[SUMMARY_COUNT_MAX];
+	buf_printf(out, "%*s%s in %s allocations", (int)strlen(NAME), "",
+		   term_size(size, profile_samples(p, bytes)),
+		   summary_count(count, profile_samples(p, bytes + CALLS)));
+	buf_printf(out, ", %s of them temporary",
+		   summary_count(count, profile_samples(p, bytes + TEMPORARY)));
+	buf_printf(out, "; %s at the peak", term_size(size, profile_samples(p, bytes + PEAK)));
+	buf_printf(out, ", %s not freed at the end\n",
+		   term_size(size, profile_samples(p, bytes + LIVE)));
+}
+
 static void print_metrics(const struct recorder *r, struct buf *out)
 {
 	const struct profile *p = r->profile;
@@ -84,6 +99,10 @@ static void print_metrics(const struct recorder *r, struct buf *out)
 	size_t i;
 	for (i = 1; i < p->metric_count && i < r->wanted.event_count; i++) {
 		const struct recording_event *event = &r->wanted.events[i];
+		if (event->heap == RECORDING_HEAP_BYTES)
+			print_heap(p, (uint32_t)i, out);
+		if (event->heap)
+			continue;
 		buf_printf(out, "%*s%s samples of %s", (int)strlen(NAME), "",
 			   summary_count(count, profile_samples(p, (uint32_t)i)),
 			   p->metrics[i].name);

@@ -134,7 +134,8 @@ bool event_known(const char *name, struct recording_event *out)
 bool event_same(const struct recording_event *a, const struct recording_event *b)
 {
 	return a->type == b->type && a->config == b->config && a->config1 == b->config1 &&
-	       a->config2 == b->config2 && a->user_only == b->user_only && a->off == b->off;
+	       a->config2 == b->config2 && a->user_only == b->user_only && a->off == b->off &&
+	       a->heap == b->heap;
 }
 
 /* "r1a8": a number from the CPU's manual. */
@@ -401,6 +402,8 @@ void event_ask_tracepoints(struct event_answer *out)
 static struct err *open_event(struct recording_event *event)
 {
 	struct event_answer said;
+	if (event->heap)
+		return NULL;
 	if (event->user_only && happens_in_kernel(event))
 		return err_new("it happens in the kernel: leave out ':u'");
 	event_ask(event, &said);
@@ -488,7 +491,7 @@ static struct err *set_period(struct recording_event *e, const uint64_t *given, 
 {
 	uint64_t every, least;
 	period_bounds(e, &every, &least);
-	if (!every)
+	if (!every && !e->heap)
 		return set_rate(e, given ? *given : hz);
 	if (given && !*given)
 		return err_new("a rate of 0 gives no samples");
@@ -496,7 +499,7 @@ static struct err *set_period(struct recording_event *e, const uint64_t *given, 
 		return err_new("@%" PRIu64 " is too seldom to ever happen", *given);
 	if (given && *given < least)
 		return too_often(e, least);
-	e->period = given ? *given : every;
+	e->period = given ? *given : every; /* 0, for allocations: as it fits */
 	return NULL;
 }
 
@@ -530,14 +533,46 @@ bool event_is_off(const struct recording_event *event)
 	return event->off && !event->clock;
 }
 
-bool event_companion(const struct recording_event *event, struct recording_event *out)
+/* Allocations. No perf event tells of them. */
+static bool parse_alloc(const char *name, struct recording_event *out)
 {
-	if (event->off != RECORDING_BLOCKED)
+	if (strcmp(name, "alloc"))
 		return false;
+	set_names(out, name, "allocations");
+	out->heap = RECORDING_HEAP_SAMPLES;
+	return true;
+}
+
+static size_t alloc_companions(const struct recording_event *event, struct recording_event *out)
+{
+	static const struct {
+		enum recording_heap heap;
+		const char *name, *unit;
+	} all[] = {{RECORDING_HEAP_BYTES, "alloc.bytes", "bytes"},
+		   {RECORDING_HEAP_CALLS, "alloc.calls", "calls"},
+		   {RECORDING_HEAP_LIVE, "alloc.live", "bytes"},
+		   {RECORDING_HEAP_PEAK, "alloc.peak", "bytes"},
+		   {RECORDING_HEAP_TEMPORARY, "alloc.temporary", "calls"}};
+	_Static_assert(sizeof all / sizeof *all <= EVENT_COMPANIONS, "there is room for all");
+	for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+		out[i] = *event;
+		out[i].heap = all[i].heap;
+		set_names(&out[i], all[i].name, all[i].unit);
+	}
+	return sizeof all / sizeof *all;
+}
+
+size_t event_companions(const struct recording_event *event,
+			struct recording_event out[EVENT_COMPANIONS])
+{
+	if (event->heap)
+		return alloc_companions(event, out);
+	if (event->off != RECORDING_BLOCKED)
+		return 0;
 	*out = *event;
 	set_names(out, "blocked.queued", "ns");
 	out->off = RECORDING_QUEUED;
-	return true;
+	return 1;
 }
 
 /* A name that the kernel knows, or a raw number, with ":u" for user code only. */
@@ -551,7 +586,7 @@ static bool parse_known(const char *name, struct recording_event *out)
 	known = find_known(bare);
 	if (known)
 		fill_known(known, out);
-	else if (parse_off(bare, out))
+	else if (parse_off(bare, out) || parse_alloc(bare, out))
 		return !colon;
 	else if (!parse_raw(bare, out))
 		return false;

@@ -30,8 +30,10 @@ struct perf_event_attr event_attr(const struct recording_event *event);
 
 /* Whether an event is of time off the CPU alone: then there is no perf event for it. */
 bool event_is_off(const struct recording_event *event);
-/* Fills the event that is always recorded with another one, as a metric of its own. False: there is none. */
-bool event_companion(const struct recording_event *event, struct recording_event *out);
+/* Fills the events that are always recorded with another one, as metrics of their own. Returns how many. */
+#define EVENT_COMPANIONS 5
+size_t event_companions(const struct recording_event *event,
+			struct recording_event out[EVENT_COMPANIONS]);
 
 /* Whether two events count the same. */
 bool event_same(const struct recording_event *a, const struct recording_event *b);

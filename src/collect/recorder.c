@@ -35,6 +35,15 @@ static void remember(struct recorder *r, struct err *e)
 
 /* ---- events ---- */
 
+/* Whether the agent could sample instead of the kernel. It does not see time off the CPU. */
+static bool agent_would_do(const struct recorder *r)
+{
+	for (size_t i = 0; i < r->wanted.event_count; i++)
+		if (r->wanted.events[i].off)
+			return false;
+	return r->options->collector == COLLECTOR_AUTO && r->options->command && !r->options->all;
+}
+
 /* Whether this event can be recorded, beside those that are chosen already. */
 static struct err *check_event(const struct recorder *r, const struct recording_event *event)
 {
@@ -49,7 +58,24 @@ static struct err *check_event(const struct recorder *r, const struct recording_
 			       event->name, r->why_agent);
 	if (event->off && !kernel_can_see_waits(why, sizeof why))
 		return err_new("event '%s': %s", event->name, why);
+	if (event->heap && s->kernel)
+		return err_new(
+			"event '%s': only the agent in a program sees when it allocates, and %s",
+			event->name,
+			!r->options->command || r->options->all
+				? "that must be there from the program's start: give a command"
+				: "--collector=kernel, or another event, says no");
 	return NULL;
+}
+
+/* The agent samples if an event needs it. */
+static void choose_agent(struct recorder *r, const struct recording_event *event)
+{
+	struct recording_options *s = &r->wanted;
+	if (!event->heap || !s->kernel || !agent_would_do(r))
+		return;
+	s->kernel = false;
+	snprintf(r->why_agent, sizeof r->why_agent, "event '%s' takes the agent", event->name);
 }
 
 static struct err *choose_events(struct recorder *r)
@@ -62,19 +88,21 @@ static struct err *choose_events(struct recorder *r)
 				     sizeof r->why_timers);
 	}
 	for (size_t i = 0; i < names->count; i++) {
-		struct recording_event event, more;
+		struct recording_event event, more[EVENT_COMPANIONS];
 		struct err *e = event_parse(names->values[i], r->options->hz, &event);
+		if (!e)
+			choose_agent(r, &event);
 		if (!e)
 			e = check_event(r, &event);
 		if (e)
 			return e;
-		bool two = event_companion(&event, &more);
-		if (s->event_count + 1 + two > ARENA_METRICS_MAX)
+		size_t companions = event_companions(&event, more);
+		if (s->event_count + 1 + companions > ARENA_METRICS_MAX)
 			return err_new("at most %d events can be recorded at once",
 				       ARENA_METRICS_MAX);
 		s->events[s->event_count++] = event;
-		if (two)
-			s->events[s->event_count++] = more;
+		for (size_t k = 0; k < companions; k++)
+			s->events[s->event_count++] = more[k];
 	}
 	return NULL;
 }
@@ -95,11 +123,20 @@ static bool is_open_to_all(const char *path, char *closed, size_t size)
 	return !stat(path, &info) && info.st_mode & S_IROTH;
 }
 
+/* Events that come by calls of the program need an agent that wraps these. */
+static const char *agent_name(const struct recorder *r)
+{
+	for (size_t i = 0; i < r->wanted.event_count; i++)
+		if (r->wanted.events[i].heap)
+			return "libculprit-events.so";
+	return "libculprit-agent.so";
+}
+
 static bool set_agent(struct recorder *r, const char *directory, const char *place)
 {
 	char path[PATH_MAX * 2];
-	snprintf(path, sizeof path, "%s%s%s/libculprit-agent.so", directory, *place ? "/" : "",
-		 place);
+	snprintf(path, sizeof path, "%s%s%s/%s", directory, *place ? "/" : "", place,
+		 agent_name(r));
 	return realpath(path, r->agent) && !access(r->agent, R_OK);
 }
 
@@ -127,9 +164,9 @@ static struct err *find_agent(struct recorder *r)
 		if (set_agent(r, self, places[i]))
 			return NULL;
 	return err_new(
-		"libculprit-agent.so is neither in %s/%s nor where the build has it: install "
-		"culprit again, or set CULPRIT_AGENT to its path",
-		self, places[1]);
+		"%s is neither in %s/%s nor where the build has it: install culprit again, or set "
+		"CULPRIT_AGENT to its path",
+		agent_name(r), self, places[1]);
 }
 
 static void check_agent(struct recorder *r)
@@ -423,10 +460,10 @@ static struct err *look_before(struct recorder *r)
 {
 	const struct recorder_options *o = r->options;
 	struct err *e = choose_collector(r);
-	if (!e && o->command)
-		e = target_check(o->command[0], !r->wanted.kernel);
 	if (!e)
 		e = choose_events(r);
+	if (!e && o->command)
+		e = target_check(o->command[0], !r->wanted.kernel);
 	if (!e)
 		e = output_open(&r->output, o->output);
 	if (!e && !r->wanted.kernel)
@@ -445,15 +482,6 @@ static struct err *open_with_agent(struct recorder *r, struct err *why)
 	if (!e)
 		e = prepare_agent(r);
 	return e ? e : session_open(&r->wanted, &r->session);
-}
-
-/* Whether the agent could sample instead of the kernel. It does not see time off the CPU. */
-static bool agent_would_do(const struct recorder *r)
-{
-	for (size_t i = 0; i < r->wanted.event_count; i++)
-		if (r->wanted.events[i].off)
-			return false;
-	return r->options->collector == COLLECTOR_AUTO && r->options->command && !r->options->all;
 }
 
 static struct err *open_session(struct recorder *r)

@@ -73,6 +73,11 @@ static struct err *add(struct runs *r, struct run *run, const struct profile *p,
 	struct err *e = !p->metric_count ? err_new("%s has no samples", run->path)
 			: first          ? choose_metric(p, run->path, wanted, &metric)
 					 : find(r, p, run->path, &metric);
+	if (!e && profile_sampled(p, metric) != metric)
+		e = err_new(
+			"%s stands for samples of %s, and only samples can be compared: --metric %s",
+			p->metrics[metric].name, p->metrics[profile_sampled(p, metric)].name,
+			p->metrics[profile_sampled(p, metric)].name);
 	if (e)
 		return e;
 	if (first) {

@@ -29,12 +29,13 @@ struct err *harvest_begin(const struct recording *r, struct harvest *h)
 	for (size_t i = 0; !e && i < r->options.event_count; i++) {
 		const struct recording_event *event = &r->options.events[i];
 		uint32_t index;
-		e = profile_add_metric(h->profile,
-				       &(struct profile_metric){.name = event->name,
-								.unit = event->unit,
-								.period = event->period,
-								.user_only = event->user_only},
-				       &index);
+		e = profile_add_metric(
+			h->profile,
+			&(struct profile_metric){.name = event->name,
+						 .unit = event->unit,
+						 .period = event->heap ? 1 : event->period,
+						 .user_only = event->user_only},
+			&index);
 	}
 	if (e)
 		harvest_end(h);

@@ -30,10 +30,22 @@ struct recording_event {
 	bool counter;    /* the CPU counts it, and has few counters */
 	bool user_only;  /* only user code is sampled */
 	uint8_t off; /* RECORDING_BLOCKED, RECORDING_QUEUED: time off the CPU that is sampled, too */
+	uint8_t heap; /* enum recording_heap: the agent counts it when the program allocates or frees */
 };
 /* Why a thread is off the CPU: it waits for something, or it could run, but has no CPU. */
 #define RECORDING_BLOCKED 1u
 #define RECORDING_QUEUED 2u
+
+/* The metrics of the event `alloc`, in this order. */
+enum recording_heap {
+	RECORDING_HEAP_NONE,
+	RECORDING_HEAP_SAMPLES, /* its `period` is in bytes; 1: all allocations, 0: as it fits */
+	RECORDING_HEAP_BYTES,
+	RECORDING_HEAP_CALLS,
+	RECORDING_HEAP_LIVE,
+	RECORDING_HEAP_PEAK,
+	RECORDING_HEAP_TEMPORARY,
+};
 
 struct recording_options {
 	struct recording_event events[ARENA_METRICS_MAX];
@@ -127,6 +139,8 @@ struct recording {
 		const char *nameless_kernel; /* why the kernel's functions have no names */
 		int unsampled_error;
 		char go_name[64];
+		char other_malloc
+			[512]; /* a file whose malloc a program called instead of ours; "": none */
 		char *refused_why;
 	} notes;
 };

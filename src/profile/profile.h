@@ -219,6 +219,12 @@ struct err *profile_append(struct profile *into, const struct profile *from);
    of the time. */
 uint64_t profile_period(const struct profile *p, uint32_t metric);
 
+/* Some events have several metrics: `alloc` counts samples, and `alloc.bytes` what these stand for. Returns
+   the metric that counts the samples of a metric's event; mostly that is itself. */
+uint32_t profile_sampled(const struct profile *p, uint32_t metric);
+/* Returns the metric that people want to see first. */
+uint32_t profile_main(const struct profile *p);
+
 /* Sums: samples of a metric in the tree; of those, with partial paths for one reason. */
 uint64_t profile_samples(const struct profile *p, uint32_t metric);
 uint64_t profile_partial(const struct profile *p, uint32_t metric, unsigned reason);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Nodes, and the hash that finds a node's child. */
+#include <string.h>
 #include <stdlib.h>
 
 #include "base/err.h"
@@ -129,6 +130,24 @@ struct err *profile_child(struct profile *p, uint32_t parent, enum profile_node_
 uint64_t profile_period(const struct profile *p, uint32_t metric)
 {
 	return coverage_period(p->metrics[metric].coverage, p->metrics[metric].period);
+}
+
+uint32_t profile_sampled(const struct profile *p, uint32_t metric)
+{
+	const char *name = metric < p->metric_count ? p->metrics[metric].name : "";
+	const char *dot = strrchr(name, '.');
+	for (uint32_t i = 0; dot && strcmp(p->metrics[metric].unit, "ns") && i < p->metric_count;
+	     i++) {
+		const char *event = p->metrics[i].name;
+		if (strlen(event) == (size_t)(dot - name) && !strncmp(event, name, strlen(event)))
+			return i;
+	}
+	return metric;
+}
+
+uint32_t profile_main(const struct profile *p)
+{
+	return p->metric_count > 1 && !profile_sampled(p, 1);
 }
 
 uint64_t profile_samples(const struct profile *p, uint32_t metric)

@@ -34,10 +34,10 @@
 #include "safe/python.h"
 
 #define ARENA_MAGIC 0x31616e6572612d63ull /* "c-arena1" */
-#define ARENA_VERSION 7u
+#define ARENA_VERSION 8u
 #define ARENA_CHUNK_BITS 14
 #define ARENA_CHUNK (1u << ARENA_CHUNK_BITS)
-#define ARENA_METRICS_MAX 8
+#define ARENA_METRICS_MAX 12
 
 struct arena_header {
 	uint64_t magic;
@@ -47,6 +47,7 @@ struct arena_header {
 	_Atomic uint64_t free_chunks; /* tag << 32 | first chunk that was given back; 0: none */
 	_Atomic uint32_t fresh;       /* first chunk that was never taken */
 	_Atomic uint32_t threads;     /* first thread record of the list */
+	_Atomic uint32_t heaps;       /* first heap of the list: safe/heap.h */
 	_Atomic uint32_t stop;        /* set by the collector: stop sampling */
 	/* Raised when a record becomes LIVE or DONE, and when a thread leaves a copy. */
 	_Atomic uint32_t changes;
@@ -76,6 +77,7 @@ struct arena_copy {
 	struct arena_chunk chunk;
 	uint32_t event, weight;
 	uint64_t ns;            /* CLOCK_MONOTONIC; set only if there is a time line */
+	uint64_t site;          /* of an allocation (safe/heap.h); 0: it is none */
 	uint64_t registers[32]; /* by DWARF number, as in unwind/walk.h */
 	uint64_t pc;
 	/* Of the first copied stack byte: SP, or a little below it if code may keep something there. */

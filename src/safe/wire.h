@@ -57,6 +57,13 @@ struct wire_event {
 	uint32_t interrupts; /* samples may come while the kernel works for the program */
 };
 
+/* Allocations: agent/heap.h. */
+struct wire_heap {
+	uint32_t wanted;
+	uint32_t samples, site; /* values of a node: its samples, and the reference to its site */
+	uint64_t bytes; /* from sample to sample, on average; 1: all allocations; 0: as it fits */
+};
+
 struct wire_reply {
 	uint32_t magic, sampler; /* enum wire_sampler */
 	uint64_t arena_size;     /* 0: there is none, and the program runs without us */
@@ -70,6 +77,7 @@ struct wire_reply {
 	/* The first event has one sample by chance, too: collect/agents/sampling.c. */
 	uint32_t chance;
 	struct wire_event events[ARENA_METRICS_MAX];
+	struct wire_heap heap;
 };
 
 /* One entry of a list: an executable mapping. Entries are disjoint and ascend by start. */

@@ -12,6 +12,7 @@
  *    unsignalled.c   samples that come while the kernel works for a thread; sample_ring.c: their rings
  *    copies.c        samples that a target could not walk itself, and left for us with a copy of its stack
  *    trees.c         from a thread's tree to the profile
+ *    heaps.c         what was allocated, and what became of it
  *    times.c         the time lines of threads
  *    interpreted.c   Python's functions, which an agent puts into its trees
  */
@@ -24,6 +25,7 @@
 #include "collect/agents/bell.h"
 #include "collect/agents/copies.h"
 #include "collect/agents/door.h"
+#include "collect/agents/heaps.h"
 #include "collect/agents/sampling.h"
 #include "collect/agents/scan.h"
 #include "collect/agents/state.h"
@@ -33,6 +35,7 @@
 #include "collect/agents/unsignalled.h"
 #include "collect/sampler.h"
 #include "harvest/kernel_frames.h"
+#include "harvest/process.h"
 #include "harvest/recording.h"
 #include "library/library.h"
 
@@ -218,6 +221,8 @@ static void copy(void *self, struct harvest *copy)
 	struct agents *agents = self;
 	for (struct arena *a = agents->arenas; a; a = a->next) {
 		arena_each(agents, a, NULL, copy_live, copy);
+		for (const struct process *p = a->processes; p; p = p->agent->next)
+			heaps_count_placed(agents, copy, p);
 		trees_lose(agents->recording, copy, a, false);
 	}
 }

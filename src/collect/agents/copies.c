@@ -27,6 +27,7 @@
 #include "base/err.h"
 #include "cct/cct.h"
 #include "collect/agents/arenas.h"
+#include "collect/agents/heaps.h"
 #include "collect/agents/programs.h"
 #include "collect/agents/sample_ring.h"
 #include "collect/agents/state.h"
@@ -65,6 +66,7 @@ struct sample {
 	uint32_t owner;  /* chunk of its thread's record */
 	uint32_t thread; /* index in the profile */
 	uint32_t event, weight;
+	uint64_t site; /* of an allocation, or 0 */
 	uint64_t ns;
 	uint64_t kept_ns; /* when it was taken out of the arena */
 	uint64_t registers[CPU_REGISTERS];
@@ -133,6 +135,7 @@ static struct sample *sample_new(struct copies *c, const struct arena_copy *from
 		return NULL;
 	out->event = from->event;
 	out->weight = from->weight;
+	out->site = from->site;
 	out->ns = from->ns;
 	out->kept_ns = now_ns();
 	out->pc = from->pc;
@@ -438,6 +441,8 @@ static struct err *keep_path(struct agents *agents, const struct sample *sample,
 				      sample->kernel_frame_count, &node);
 	if (!e)
 		e = profile_count(h->profile, node, sample->thread, sample->event, sample->weight);
+	if (!e && sample->site)
+		heaps_place(p, sample->site, node, sample->thread);
 	if (!e && agents->recording->options.timeline && !sample->event)
 		e = profile_time(h->profile, node, sample->thread, 0,
 				 recording_since(agents->recording, sample->ns), sample->weight);

@@ -19,6 +19,7 @@
 #include "base/clock.h"
 #include "collect/agents/arenas.h"
 #include "collect/agents/copies.h"
+#include "collect/agents/heaps.h"
 #include "collect/agents/programs.h"
 #include "collect/agents/sampling.h"
 #include "collect/agents/state.h"
@@ -244,6 +245,7 @@ void scan_end(struct process *p)
 	p->end_ns = now_ns();
 	sampling_close_early(agents, p);
 	finish_threads(agents, p);
+	heaps_end(agents, p);
 	program_leave(p);
 	harvest_end_process(agents->recording, p);
 }

@@ -43,12 +43,18 @@ struct events { /* sampling.c: the events of a thread, as descriptors */
 	struct unsignalled *unsignalled; /* those that send no signal; NULL: none */
 };
 
+struct heap_sites { /* heaps.c: where the sites of a process are in the profile */
+	struct placed_site *placed;
+	size_t count, room;
+};
+
 struct process_agent {      /* scan.c: the agent's part of a process */
 	struct watch watch; /* for its end */
 	struct agents *agents;
 	struct arena *arena;
 	struct process *next, *previous; /* in the list of the arena */
 	struct events early;             /* of its first thread, until that has a record */
+	struct heap_sites sites;
 };
 
 struct thread { /* scan.c */

@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "collect/agents/arenas.h"
+#include "collect/agents/heaps.h"
 #include "collect/agents/programs.h"
 #include "collect/agents/sampling.h"
 #include "collect/agents/scan.h"
@@ -135,6 +136,13 @@ static struct wire_reply settings(const struct agents *agents, const struct proc
 	};
 	for (size_t i = 0; i < o->event_count; i++) {
 		const struct recording_event *e = &o->events[i];
+		if (e->heap == RECORDING_HEAP_SAMPLES)
+			reply.heap = (struct wire_heap){.wanted = true,
+							.samples = (uint32_t)i,
+							.site = (uint32_t)heaps_site_metric(o),
+							.bytes = e->period};
+		if (e->heap)
+			continue;
 		reply.events[i] = (struct wire_event){
 			.period = e->period,
 			.clock = e->clock && sampling_signals_bring_all(agents, p, e),

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "cct/cct.h"
+#include "collect/agents/heaps.h"
 #include "collect/agents/interpreted.h"
 #include "collect/agents/state.h"
 #include "harvest/harvest.h"
@@ -94,6 +95,8 @@ struct reading {
 	const struct arena *arena;
 	uint32_t thread;
 	size_t metrics;
+	size_t site_metric;    /* whose values are references to sites */
+	bool last;             /* nobody will write to the tree any more */
 	struct placed *placed; /* by index in the tree that is read */
 	size_t room;
 	uint64_t partial;
@@ -115,6 +118,16 @@ static bool make_room(struct reading *r, uint32_t index)
 	return true;
 }
 
+/* A site's numbers are read when the process ends; but now, if the tree is taken for a look only. */
+static struct err *take_site(struct reading *r, uint64_t site, uint32_t node)
+{
+	if (!r->last)
+		return heaps_count(&r->recording->options, r->harvest, r->arena, r->process, site,
+				   node, r->thread);
+	heaps_place(r->process, site, node, r->thread);
+	return NULL;
+}
+
 static void visit(void *context, uint32_t index, uint32_t parent, uint64_t key,
 		  const uint64_t *values)
 {
@@ -130,7 +143,9 @@ static void visit(void *context, uint32_t index, uint32_t parent, uint64_t key,
 	}
 	r->placed[index] = at;
 	for (uint32_t i = 0; i < r->metrics && !r->error; i++)
-		if (values[i])
+		if (values[i] && i == r->site_metric)
+			r->error = take_site(r, values[i], at.node);
+		else if (values[i])
 			r->error = profile_count(r->harvest->profile, at.node, r->thread, i,
 						 values[i]);
 	if (at.partial)
@@ -160,7 +175,9 @@ void trees_take(struct recording *recording, struct harvest *h, struct process *
 			    .harvest = h,
 			    .process = p,
 			    .arena = a,
-			    .metrics = recording->options.event_count};
+			    .metrics = recording->options.event_count,
+			    .site_metric = heaps_site_metric(&recording->options),
+			    .last = last};
 	/* The tree has as many values per node as the header says. */
 	bool whole = a->header->metrics == r.metrics;
 	if (!is_worth_keeping(recording, p, t, record))

@@ -2,7 +2,7 @@
 // What is known of the selected row, and how sure it is.
 
 import {columnCount, columnName, valueOf} from "./columns.js";
-import {baseName, formatAmount, formatError, formatNumber, formatPercent} from "./format.js";
+import {baseName, formatNumber, formatPercent, formatTrusted} from "./format.js";
 import {GUESSED, KIND, NAMELESS, modulePath, scopeAddress, scopeFile, scopeName, scopeShort} from "./model.js";
 import {comparedLines, runLines} from "./compare_show.js";
 import {MARKS} from "./table.js";
@@ -67,7 +67,7 @@ export class Detail {
 			const before = model.metrics.length > 1 ? metric.name + " " : "";
 			for (const column of ["total", "self"])
 				put(before + column, `${formatPercent(row[column][m], model.whole[m]) || "0%"} · ` +
-					`${formatAmount(metric, row[column][m])} · ${formatError(row[column][m])}`);
+					formatTrusted(model.metrics, m, row[column][m]));
 		});
 		for (let m = model.metrics.length; !app.comparison && m < columnCount(model); m++)
 			put(columnName(model, m), ["total", "self"].map((column) =>

@@ -21,11 +21,39 @@ export function formatTime(seconds) {
 	return value.toFixed(digits) + NARROW + name;
 }
 
+// Three digits that matter: "1.23 MB", "456 B"
+export function formatSize(bytes) {
+	const units = [[1e12, "TB"], [1e9, "GB"], [1e6, "MB"], [1e3, "kB"], [1, "B"]];
+	const [size, name] = units.find(([size]) => bytes >= size * 0.9995) || units[4];
+	const value = bytes / size;
+	const digits = size === 1 || value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2;
+	return value.toFixed(digits) + NARROW + name;
+}
+
 // Samples as what they stand for: time where the metric is a clock.
 export function formatAmount(metric, count) {
 	if (metric.unit === "ns")
 		return formatTime(count * metric.period / 1e9);
-	return formatCount(count);
+	return metric.unit === "bytes" ? formatSize(count * metric.period) : formatCount(count);
+}
+
+// Of the metrics by number: the one that counts the samples of a metric's event. Mostly that is itself, but
+// alloc.bytes is what the samples of alloc stand for.
+export function sampledMetric(metrics, m) {
+	const {name, unit} = metrics[m], dot = name.lastIndexOf(".");
+	const event = dot < 0 || unit === "ns" ? -1 : metrics.findIndex((other) => other.name === name.slice(0, dot));
+	return event < 0 ? m : event;
+}
+
+// The metric that people want to see first.
+export function mainMetric(metrics) {
+	return metrics.length > 1 && sampledMetric(metrics, 1) === 0 ? 1 : 0;
+}
+
+// The amount of a metric by number, and how far it can be trusted, where that is known.
+export function formatTrusted(metrics, m, count) {
+	const amount = formatAmount(metrics[m], count);
+	return sampledMetric(metrics, m) === m ? `${amount} · ${formatError(count)}` : amount;
 }
 
 export function formatPercent(part, whole) {

@@ -2,7 +2,7 @@
 // The flame graph, or icicles: a canvas as large as what is in sight, over a space as high as the
 // stacks are deep.
 
-import {baseName, formatAmount, formatCount, formatError, formatPercent} from "./format.js";
+import {baseName, formatAmount, formatCount, formatPercent, formatTrusted} from "./format.js";
 import {KIND, cached, modulePath, scopeName, scopeShort} from "./model.js";
 import {flameHit, flameLevels, layoutFlame, matchedTotal} from "./flame.js";
 import {GraphSource} from "./graph_source.js";
@@ -340,8 +340,8 @@ export class Graph {
 	tipLines(box) {
 		const {model, state} = this.app, {total, self} = this.tree.values(this.layout.item[box]);
 		const metric = model.metrics[state.metric], whole = model.whole[state.metric];
-		return [el("div", {}, `total ${formatPercent(total, whole)} · ${formatAmount(metric, total)}` +
-			` · ${formatError(total)}`),
+		return [el("div", {}, `total ${formatPercent(total, whole)} · ` +
+			formatTrusted(model.metrics, state.metric, total)),
 		el("div", {}, `self ${formatPercent(self, whole)} · ${formatAmount(metric, self)}`)];
 	}
 	smallLines(box) {

@@ -2,7 +2,7 @@
 // The source pane: the file of what is selected, with the samples of each line beside it; or the
 // instructions of its function.
 
-import {baseName, formatAmount, formatError, formatPercent} from "./format.js";
+import {baseName, formatError, formatPercent, formatTrusted} from "./format.js";
 import {functionOf, hasInstructions, hasIntel, instructionEntries} from "./instructions.js";
 import {hotLine} from "./hot_line.js";
 import {KIND, scopeShort} from "./model.js";
@@ -64,7 +64,7 @@ export class Source {
 	}
 	fill(row, index) {
 		const entry = this.entries[index], {number, text, insn} = entry;
-		const {model, state, comparison} = this.app, metric = model.metrics[state.metric];
+		const {model, state, comparison} = this.app;
 		const compared = comparison && insn === undefined;
 		const whole = compared ? comparison.sideSamples(this.sideOf()) : model.whole[state.metric];
 		const id = this.instructions ? undefined : this.ids.get(number);
@@ -76,7 +76,7 @@ export class Source {
 		setStyle(own, "background-size", (whole ? Math.min(100, 100 * self / whole).toFixed(1) : 0) + "% 100%");
 		all.title = Number.isNaN(total) ? "what is called from here is called from elsewhere, too: under these filters " +
 			"it cannot be told apart" : "";
-		row.title = self || total ? `self ${compared ? "" : formatAmount(metric, self) + ", "}${formatError(self)}` : "";
+		row.title = self || total ? `self ${compared ? formatError(self) : formatTrusted(model.metrics, state.metric, self)}` : "";
 		setText(line, insn !== undefined ? entry.address : entry.heading ? "" : number ? String(number) : "…");
 		setText(code, text);
 		setClass(row, "lines" + (this.isMarked(entry) ? " marked" : "") + (self ? " hot" : "") +

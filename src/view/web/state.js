@@ -3,6 +3,7 @@
 
 import {GROUPS_MAX} from "./columns.js";
 import {COMPARE_COLUMNS, decodeCompare, encodeCompare, newCompareState} from "./compare_state.js";
+import {mainMetric} from "./format.js";
 
 const DERIVED_MAX = 20;
 const OPEN_MAX = 1500; // rows that are remembered as open
@@ -19,7 +20,7 @@ export function usualSort(table, metric = 0) {
 
 export function newState() {
 	return {
-		view: "overview", metric: 0,
+		view: "overview", metric: 0, mainMetric: 0, // the main one is shown first
 		sorts: Object.fromEntries(["tree", "callers", "flat", "sandwich"].map((table) => [table, usualSort(table)])),
 		flatten: 2, zoom: 0, selected: "", node: 0, open: {tree: ["0"], callers: [], flat: []},
 		filters: [], threads: null, time: null, window: null, moment: null, level: 0, stacks: false, search: "", icicle: true,
@@ -55,7 +56,7 @@ export function encodeState(state) {
 	const p = new URLSearchParams();
 	const first = newState();
 	p.set("v", state.view);
-	if (state.metric)
+	if (state.metric !== state.mainMetric)
 		p.set("m", state.metric);
 	for (const [name, sort] of Object.entries(state.sorts))
 		if (sort.metric !== state.metric || sort.column !== first.sorts[name].column || sort.up)
@@ -153,7 +154,8 @@ export function decodeState(text, model) {
 	if (VIEWS.some(([name]) => name === p.get("v")))
 		state.view = p.get("v");
 	const {threads} = model.header, metrics = model.header.metrics.length;
-	state.metric = whole("m", metrics, 0);
+	state.mainMetric = mainMetric(model.header.metrics);
+	state.metric = whole("m", metrics, state.mainMetric);
 	const [by, ...compared] = (p.get("by") || "").split(".");
 	if (["thread", "process", "rank"].includes(by))
 		state.compared = {by, threads: numbers(compared.join(".")).filter((n) => n < threads.length)};

@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Allocations are sampled by bytes. From sample to sample, a random number of bytes is allocated, with an
+ * exponential distribution. So an allocation of s bytes has a sample with the chance P = 1 - exp(-s / period),
+ * and stands for 1 / P allocations and s / P bytes: the sums are right on average, whatever the sizes are. The
+ * period of a thread follows its rate of samples, which is bounded so. It changes only for gaps that are still
+ * to come, so that it does not bias what has been counted.
+ *
+ * Blocks that have a sample are in a table, by address, until they are freed. It is private memory: a forked
+ * child has a copy of the heap, but has allocated nothing of it. The table has parts, each with a lock. A thread
+ * never waits for itself: what a handler of the program does while the thread is in here is not counted.
+ *
+ * The peak: what each site had when the process had most. When memory is freed for the first time after a new
+ * peak, the heap's serial is raised. A site notes what it had (`peak`) before its first change with a new serial.
+ */
+#include "agent/heap.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#include "safe/exponential.h"
+#include "safe/heap.h"
+#include "safe/syscall.h"
+
+#define PERIOD_FIRST (UINT64_C(512) << 10)
+#define PERIOD_LEAST (UINT64_C(8) << 10)
+#define PERIOD_MOST (UINT64_C(16) << 20)
+#define RATE 1000u /* samples per second of a thread */
+#define PARTS_BITS 6
+#define PART_BITS 7u /* of the first size of a part */
+#define SPINS 64
+
+AGENT_OWN struct heap_own heap_own;
+uint8_t heap_filter[1u << HEAP_FILTER_BITS];
+
+static struct part {
+	_Atomic uint32_t lock;
+	uint32_t bits; /* it has room for 2^bits blocks; 0: for none */
+	uint64_t count;
+	struct heap_block *blocks;
+} parts[1u << PARTS_BITS];
+
+static struct arena_heap *_Atomic heap;
+
+/* ---- the table of blocks ---- */
+
+static struct part *part_lock(const void *address)
+{
+	struct part *p = &parts[heap_hash(address) >> (64 - PARTS_BITS)];
+	for (int spins = 0; atomic_exchange_explicit(&p->lock, 1, memory_order_acquire); spins++)
+		if (spins >= SPINS)
+			SAFE_SYSCALL(SYS_sched_yield, 0, 0, 0, 0);
+	return p;
+}
+
+static void part_unlock(struct part *p)
+{
+	atomic_store_explicit(&p->lock, 0, memory_order_release);
+}
+
+static uint64_t place_of(const struct part *p, uint64_t address)
+{
+	return heap_hash((void *)address) << PARTS_BITS >> (64 - p->bits);
+}
+
+static struct heap_block *map_blocks(uint32_t bits)
+{
+	size_t size = sizeof(struct heap_block) << bits;
+	long at = safe_syscall6(SYS_mmap, 0, (long)size, PROT_READ | PROT_WRITE,
+				MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	return at < 0 && at > -4096 ? NULL : (struct heap_block *)at;
+}
+
+/* Returns where the block is, or would be. */
+static struct heap_block *part_find(const struct part *p, uint64_t address)
+{
+	uint64_t mask = (UINT64_C(1) << p->bits) - 1, at = place_of(p, address);
+	while (p->blocks[at].address && p->blocks[at].address != address)
+		at = (at + 1) & mask;
+	return &p->blocks[at];
+}
+
+/* Makes room for one more. */
+static bool part_grow(struct part *p)
+{
+	struct part larger = {.bits = p->bits ? p->bits + 1 : PART_BITS};
+	if (p->bits && p->count < (UINT64_C(3) << p->bits) / 4)
+		return true;
+	larger.blocks = map_blocks(larger.bits);
+	if (!larger.blocks)
+		return p->bits && p->count + 1 < UINT64_C(1) << p->bits;
+	for (uint64_t i = 0; p->bits && i < UINT64_C(1) << p->bits; i++)
+		if (p->blocks[i].address)
+			*part_find(&larger, p->blocks[i].address) = p->blocks[i];
+	if (p->bits)
+		SAFE_SYSCALL(SYS_munmap, p->blocks, sizeof *p->blocks << p->bits, 0, 0);
+	p->blocks = larger.blocks;
+	p->bits = larger.bits;
+	return true;
+}
+
+/* Blocks behind a gap move into it, if they belong before it. */
+static void part_close_gap(struct part *p, uint64_t gap)
+{
+	uint64_t mask = (UINT64_C(1) << p->bits) - 1;
+	for (uint64_t at = (gap + 1) & mask; p->blocks[at].address; at = (at + 1) & mask) {
+		uint64_t home = place_of(p, p->blocks[at].address);
+		if (((at - home) & mask) >= ((at - gap) & mask)) {
+			p->blocks[gap] = p->blocks[at];
+			gap = at;
+		}
+	}
+	p->blocks[gap].address = 0;
+}
+
+/* The filter counts the blocks of a hash. A count that has reached its limit stays there. */
+static void filter_add(const void *address, int more)
+{
+	_Atomic uint8_t *count =
+		(_Atomic uint8_t *)&heap_filter[heap_hash(address) >> (64 - HEAP_FILTER_BITS)];
+	if (agent.heap.bytes != 1 && atomic_load(count) != UINT8_MAX)
+		atomic_fetch_add(count, (uint8_t)more);
+}
+
+/* Adds a block. *old gets one that was at the same address, whose end we have missed; or its address is 0. */
+static bool table_add(const struct heap_block *block, struct heap_block *old)
+{
+	struct part *p = part_lock((void *)block->address);
+	bool good = part_grow(p);
+	old->address = 0;
+	if (good) {
+		struct heap_block *at = part_find(p, block->address);
+		*old = *at;
+		p->count += !at->address;
+		*at = *block;
+	}
+	part_unlock(p);
+	if (good && !old->address)
+		filter_add((void *)block->address, 1);
+	return good;
+}
+
+static bool table_take(const void *address, struct heap_block *out)
+{
+	struct part *p = part_lock(address);
+	struct heap_block *at = p->bits ? part_find(p, (uint64_t)address) : NULL;
+	bool found = at && at->address;
+	if (found) {
+		*out = *at;
+		part_close_gap(p, (uint64_t)(at - p->blocks));
+		p->count--;
+	}
+	part_unlock(p);
+	if (found)
+		filter_add(address, -1);
+	return found;
+}
+
+void heap_after_fork(void)
+{
+	for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+		if (parts[i].bits)
+			SAFE_SYSCALL(SYS_munmap, parts[i].blocks,
+				     sizeof *parts[i].blocks << parts[i].bits, 0, 0);
+		parts[i] = (struct part){0};
+	}
+	if (agent.heap.bytes != 1)
+		memset(heap_filter, 0, sizeof heap_filter);
+	atomic_store(&heap, NULL);
+	heap_own.busy = false;
+}
+
+/* ---- sites ---- */
+
+/* Of this process, made when it is needed first. */
+static struct arena_heap *heap_here(void)
+{
+	struct arena_heap *here = atomic_load_explicit(&heap, memory_order_acquire), *none = NULL;
+	if (here)
+		return here;
+	here = arena_heap_take(agent.arena, getpid());
+	if (!here || atomic_compare_exchange_strong(&heap, &none, here))
+		return here;
+	arena_heap_free(agent.arena, here); /* another thread was faster */
+	return none;
+}
+
+void heap_start(void)
+{
+	const char *other = alloc_other ? alloc_other() : NULL;
+	if (!agent.heap.wanted)
+		return;
+	if (agent.heap.bytes == 1)
+		memset(heap_filter, UINT8_MAX, sizeof heap_filter);
+	struct arena_heap *here = other ? heap_here() : NULL;
+	for (size_t i = 0; here && i < HEAP_NAME - 1 && (here->other[i] = other[i]); i++)
+		here->other[i + 1] = 0;
+}
+
+/* Before a change of what lives. */
+static void site_see(struct arena_heap *h, struct arena_site *site)
+{
+	uint32_t serial = atomic_load_explicit(&h->serial, memory_order_relaxed);
+	if (atomic_load_explicit(&site->serial, memory_order_relaxed) == serial)
+		return;
+	atomic_store_explicit(&site->peak, atomic_load(&site->live), memory_order_relaxed);
+	atomic_store_explicit(&site->serial, serial, memory_order_relaxed);
+}
+
+static void site_add(struct arena_heap *h, const struct heap_block *block)
+{
+	struct arena_site *site = arena_site(agent.arena, block->site);
+	site_see(h, site);
+	atomic_fetch_add(&site->live, block->bytes);
+	uint64_t live = atomic_fetch_add(&h->live, block->bytes) + block->bytes;
+	if (live > atomic_load_explicit(&h->peak, memory_order_relaxed)) {
+		atomic_store_explicit(&h->peak, live, memory_order_relaxed);
+		atomic_store_explicit(&h->at_peak, 1, memory_order_relaxed);
+	}
+}
+
+static void site_remove(struct arena_heap *h, const struct heap_block *block)
+{
+	struct arena_site *site = arena_site(agent.arena, block->site);
+	if (atomic_load_explicit(&h->at_peak, memory_order_relaxed) &&
+	    atomic_exchange(&h->at_peak, 0))
+		atomic_fetch_add(&h->serial, 1);
+	site_see(h, site);
+	atomic_fetch_sub(&site->live, block->bytes);
+	atomic_fetch_sub(&h->live, block->bytes);
+}
+
+/* ---- samples ---- */
+
+static uint64_t random_next(void)
+{
+	heap_own.random ^= heap_own.random << 13;
+	heap_own.random ^= heap_own.random >> 7;
+	heap_own.random ^= heap_own.random << 17;
+	/* Its bits are not all equally good: mix them. */
+	return heap_own.random * UINT64_C(0x2545f4914f6cdd1d);
+}
+
+static int64_t next_gap(void)
+{
+	if (agent.heap.bytes == 1)
+		return 0;
+	return (int64_t)(exponential_gap(random_next()) * (double)heap_own.period) + 1;
+}
+
+static void begin(const struct agent_thread *t)
+{
+	heap_own.begun = true;
+	heap_own.period = agent.heap.bytes ? agent.heap.bytes : PERIOD_FIRST;
+	heap_own.last_ns = agent_ns(CLOCK_MONOTONIC);
+	heap_own.random = (heap_own.last_ns ^ (uint64_t)t->shared.tid << 32) *
+				  UINT64_C(0x9e3779b97f4a7c15) |
+			  1;
+	heap_own.left += next_gap();
+}
+
+/* Half of the gaps shall be shorter than 1 / RATE seconds. */
+static void adapt(void)
+{
+	uint64_t now = agent_ns(CLOCK_MONOTONIC);
+	uint64_t step = heap_own.period / 5;
+	if (now - heap_own.last_ns < 1000000000u / RATE)
+		heap_own.period += step;
+	else
+		heap_own.period -= step;
+	if (heap_own.period < PERIOD_LEAST)
+		heap_own.period = PERIOD_LEAST;
+	if (heap_own.period > PERIOD_MOST)
+		heap_own.period = PERIOD_MOST;
+	heap_own.last_ns = now;
+}
+
+/* Rounds up or down by chance, so that sums are right on average. */
+static uint64_t round_by_chance(double number)
+{
+	uint64_t whole = (uint64_t)number;
+	return whole + ((double)(random_next() >> 11) / (double)(UINT64_C(1) << 53) <
+			number - (double)whole);
+}
+
+/* What a block of this size stands for. */
+static void weigh(struct heap_block *block, size_t size)
+{
+	block->bytes = size;
+	block->calls = 1;
+	if (agent.heap.bytes == 1)
+		return;
+	double chance = exponential_chance((double)(size + HEAP_BESIDES) / (double)heap_own.period);
+	block->bytes = round_by_chance((double)size / chance);
+	block->calls = (uint32_t)round_by_chance(1 / chance);
+}
+
+static void count(struct arena_site *site, const struct heap_block *block)
+{
+	atomic_fetch_add_explicit(&site->bytes, block->bytes, memory_order_relaxed);
+	atomic_fetch_add_explicit(&site->calls, block->calls, memory_order_relaxed);
+}
+
+static void take(struct agent_thread *t, void *address, size_t size)
+{
+	struct arena_heap *h = heap_here();
+	struct heap_block old, block = {.address = (uint64_t)address,
+					.event = (uint64_t)t->shared.tid << 40 ^ heap_own.events};
+	weigh(&block, size);
+	block.site = h ? sample_by_call(t, h) : 0;
+	if (!block.site) {
+		atomic_fetch_add(h ? &h->untracked : &agent.arena->unsampled, 1);
+		return;
+	}
+	count(arena_site(agent.arena, block.site), &block);
+	if (!address)
+		return;
+	if (!table_add(&block, &old)) {
+		atomic_fetch_add(&h->untracked, 1);
+		return;
+	}
+	if (old.address)
+		site_remove(h, &old);
+	site_add(h, &block);
+}
+
+static struct agent_thread *enter(void)
+{
+	struct agent_thread *t = agent_self;
+	if (!t || !agent.heap.wanted || heap_own.busy ||
+	    atomic_load_explicit(&agent.arena->stop, memory_order_relaxed))
+		return NULL;
+	heap_own.busy = true;
+	return t;
+}
+
+void heap_note(void *block, size_t size)
+{
+	int saved = errno;
+	struct agent_thread *t = enter();
+	if (!t) { /* this one is not counted; the next gap begins behind it */
+		heap_own.left = heap_own.begun ? next_gap() : 0;
+		return;
+	}
+	if (!heap_own.begun)
+		begin(t);
+	if (heap_own.left < 0) {
+		take(t, block, size);
+		if (!agent.heap.bytes)
+			adapt();
+		heap_own.left = next_gap();
+	}
+	heap_own.busy = false;
+	errno = saved;
+}
+
+bool heap_forget(void *block, struct heap_block *out)
+{
+	int saved = errno;
+	bool known = block && enter();
+	if (!known)
+		return false;
+	struct arena_heap *h = atomic_load(&heap);
+	known = h && table_take(block, out);
+	if (known) {
+		uint64_t event = (uint64_t)agent_self->shared.tid << 40 ^ (heap_own.events - 1);
+		if (out->event == event)
+			atomic_fetch_add(&arena_site(agent.arena, out->site)->temporary,
+					 out->calls);
+		site_remove(h, out);
+	}
+	heap_own.busy = false;
+	errno = saved;
+	return known;
+}
+
+void heap_keep(const struct heap_block *block)
+{
+	struct heap_block old;
+	struct arena_heap *h = atomic_load(&heap);
+	if (!enter())
+		return;
+	if (h && table_add(block, &old))
+		site_add(h, block);
+	heap_own.busy = false;
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * What an agent counts of allocations, in the arena. The agent (agent/heap.c) writes it, the collector
+ * (collect/agents/heaps.c) reads it.
+ *
+ * A site is a call path that allocates. Its numbers change when its memory is freed, and that may be done by
+ * another thread, after the one that allocated has ended. So they are not in the thread's tree: the node has
+ * a reference to the site.
+ *
+ *    header->heaps -> struct arena_heap -> struct arena_heap …    one for each process
+ *                        `sites` -> chunk -> chunk …              struct arena_site, one after another
+ */
+#include "safe/arena.h"
+
+/* Numbers are estimates for all allocations, if only some are sampled. */
+struct arena_site {
+	_Atomic uint64_t bytes, calls;
+	_Atomic uint64_t live; /* bytes that are not freed */
+	/* Bytes that were not freed when the process had the most, if `serial` is the heap's. Else nothing has
+	   changed since then, and `live` is it. */
+	_Atomic uint64_t peak;
+	_Atomic uint64_t temporary; /* calls whose memory was freed at once */
+	_Atomic uint32_t serial;
+	uint32_t reserved;
+};
+
+#define HEAP_NAME 512u
+
+struct arena_heap {
+	struct arena_chunk chunk; /* next: of the heap that was linked before this one */
+	_Atomic int32_t process;  /* 0: nobody's, to be taken again */
+	_Atomic uint32_t
+		sites; /* the chunk that sites are taken from; its `next` is the one before */
+	_Atomic uint64_t live, peak;
+	_Atomic uint32_t
+		serial; /* raised when memory is freed for the first time after a new peak */
+	_Atomic uint32_t at_peak;   /* there was never more than now */
+	_Atomic uint64_t untracked; /* samples for which there was no memory */
+	char other
+		[HEAP_NAME]; /* the file whose malloc the program calls instead of ours; "": none */
+};
+
+/* References are in units of 8 bytes from the arena's start, as in cct/cct.h. */
+static inline struct arena_site *arena_site(const struct arena_header *arena, uint64_t reference)
+{
+	return (struct arena_site *)((char *)arena + reference * 8);
+}
+
+/* Takes a heap for a process; NULL if the arena is full. */
+struct arena_heap *arena_heap_take(struct arena_header *arena, int32_t process);
+/* Gives back all chunks of a heap. */
+void arena_heap_free(struct arena_header *arena, struct arena_heap *heap);
+/* Takes a site, with all numbers zero. Returns a reference; 0 if the arena is full. */
+uint32_t arena_site_take(struct arena_header *arena, struct arena_heap *heap);

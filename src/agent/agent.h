@@ -183,10 +183,10 @@ extern AGENT_OWN uint64_t agent_stack;
 /* sample.c: takes a sample. Returns true if the signal is not one of ours: then the program gets it. */
 bool sample_on_signal(int signal, siginfo_t *info, void *context);
 
-/* The same for a thread that has called us. Returns the reference of the site for its path, which is made if it
-   is new; 0 if there is no room. */
+/* The same for a thread that has called us, whose registers are in t->registers. Returns the reference of the
+   site for its path, which is made if it is new; 0 if there is no room. */
 struct arena_heap;
-uint32_t sample_by_call(struct agent_thread *t, struct arena_heap *heap);
+uint32_t sample_by_call(struct agent_thread *t, uint64_t pc, struct arena_heap *heap);
 
 /* heap.c */
 void heap_start(void);

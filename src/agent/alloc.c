@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/cpu.h"
 #include "agent/heap.h"
 
 REAL_SLOT(malloc);
@@ -27,7 +28,7 @@ REAL_SLOT(valloc);
 REAL_SLOT(pvalloc);
 
 /* While the real functions are looked up, the dynamic linker may allocate, and so call us. It gets memory from
-   here, which is never freed. */
+   here, which is never freed. The filter knows it, so that free and realloc need not look here each time. */
 static _Alignas(16) char early[16384];
 static _Atomic size_t early_used;
 static __thread bool resolving __attribute__((tls_model("initial-exec")));
@@ -46,61 +47,100 @@ static void *take_early(size_t size)
 		return NULL;
 	}
 	memcpy(early + at, &size, sizeof size);
+	heap_always_ask(early + at + 16);
 	return early + at + 16;
 }
 
-/* Whether the real functions can be called. */
-static bool is_ready(void)
+/* Returns a real function by its slot; NULL: they are being looked up. */
+static __attribute__((noinline)) void *find_real(void *_Atomic *slot, const char *name)
 {
-	if (__builtin_expect(atomic_load_explicit(&real_malloc, memory_order_relaxed) != NULL, 1))
-		return true;
 	if (resolving)
-		return false;
+		return NULL;
 	resolving = true;
-	REAL(free);
-	REAL(calloc);
-	REAL(realloc);
-	REAL(malloc);
+	void *found = real_resolve(slot, name);
 	resolving = false;
-	return true;
+	return found;
 }
 
-static inline void *noted(void *block, size_t size)
+/* Returns a real function that is known; NULL: it is not, or not yet. */
+#define KNOWN(name) ((__typeof__(&name))atomic_load_explicit(&real_##name, memory_order_relaxed))
+#define UNLIKELY(condition) __builtin_expect((condition), 0)
+
+/* Notes an allocation. The walk of the stack begins here, in the function that the program has called. */
+static inline __attribute__((always_inline)) void *noted(void *block, size_t size)
 {
-	if (block)
-		heap_note(block, size);
+	struct agent_thread *t = block ? heap_enter() : NULL;
+	if (t)
+		heap_note(t, cpu_capture(t->registers), block, size);
 	return block;
+}
+
+/* What is seldom needed is apart, so that the usual way needs no stack. */
+
+static __attribute__((noinline)) void *malloc_first(size_t size)
+{
+	return find_real(&real_malloc, "malloc") ? malloc(size) : take_early(size);
+}
+
+static __attribute__((noinline)) void *malloc_noted(size_t size)
+{
+	return noted(KNOWN(malloc)(size), size);
 }
 
 AGENT_EXPORT void *malloc(size_t size)
 {
-	if (!is_ready())
-		return take_early(size);
+	__typeof__(&malloc) real = KNOWN(malloc);
+	if (UNLIKELY(!real))
+		return malloc_first(size);
 	if (heap_count(size))
-		return noted(REAL(malloc)(size), size);
-	return REAL(malloc)(size);
+		return malloc_noted(size);
+	return real(size);
+}
+
+static __attribute__((noinline)) void *calloc_first(size_t count, size_t size)
+{
+	return find_real(&real_calloc, "calloc") ? calloc(count, size) : take_early(count * size);
+}
+
+static __attribute__((noinline)) void *calloc_noted(size_t count, size_t size)
+{
+	return noted(KNOWN(calloc)(count, size), count * size);
 }
 
 AGENT_EXPORT void *calloc(size_t count, size_t size)
 {
-	if (!is_ready())
-		return take_early(count * size); /* it is zero */
+	__typeof__(&calloc) real = KNOWN(calloc);
 	size_t bytes;
-	if (__builtin_mul_overflow(count, size, &bytes))
-		bytes = 0; /* it fails */
-	if (heap_count(bytes))
-		return noted(REAL(calloc)(count, size), bytes);
-	return REAL(calloc)(count, size);
+	if (UNLIKELY(!real))
+		return calloc_first(count, size);
+	if (!__builtin_mul_overflow(count, size, &bytes) && heap_count(bytes))
+		return calloc_noted(count, size);
+	return real(count, size);
+}
+
+static __attribute__((noinline)) void free_first(void *block)
+{
+	if (find_real(&real_free, "free"))
+		free(block);
+}
+
+static __attribute__((noinline)) void free_known(void *block)
+{
+	struct heap_block known;
+	if (is_early(block))
+		return;
+	heap_forget(block, &known);
+	KNOWN(free)(block);
 }
 
 AGENT_EXPORT void free(void *block)
 {
-	struct heap_block known;
-	if (is_early(block) || !is_ready())
-		return;
+	__typeof__(&free) real = KNOWN(free);
+	if (UNLIKELY(!real))
+		return free_first(block);
 	if (heap_may_know(block))
-		heap_forget(block, &known);
-	REAL(free)(block);
+		return free_known(block);
+	return real(block);
 }
 
 static void *move_early(void *block, size_t size)
@@ -116,13 +156,17 @@ static void *move_early(void *block, size_t size)
 AGENT_EXPORT void *realloc(void *block, size_t size)
 {
 	struct heap_block known;
+	bool was_known = false;
 	if (is_early(block))
 		return move_early(block, size);
-	if (!is_ready())
-		return take_early(size);
-	bool was_known = block && heap_may_know(block) && heap_forget(block, &known);
+	__typeof__(&realloc) real = KNOWN(realloc) ? KNOWN(realloc)
+						   : find_real(&real_realloc, "realloc");
+	if (!real) /* the linker asks for more; it has nothing yet */
+		return block ? NULL : take_early(size);
+	if (block && heap_may_know(block))
+		was_known = heap_forget(block, &known);
 	bool sampled = heap_count(size);
-	void *moved = REAL(realloc)(block, size);
+	void *moved = real(block, size);
 	if (!moved && size && was_known)
 		heap_keep(&known);
 	return sampled ? noted(moved, size) : moved;

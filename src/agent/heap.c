@@ -116,11 +116,10 @@ static void part_close_gap(struct part *p, uint64_t gap)
 	p->blocks[gap].address = 0;
 }
 
-/* The filter counts the blocks of a hash. A count that has reached its limit stays there. */
+/* The filter counts the blocks of a place. A count that has reached its limit stays there. */
 static void filter_add(const void *address, int more)
 {
-	_Atomic uint8_t *count =
-		(_Atomic uint8_t *)&heap_filter[heap_hash(address) >> (64 - HEAP_FILTER_BITS)];
+	_Atomic uint8_t *count = (_Atomic uint8_t *)&heap_filter[heap_filter_place(address)];
 	if (agent.heap.bytes != 1 && atomic_load(count) != UINT8_MAX)
 		atomic_fetch_add(count, (uint8_t)more);
 }
@@ -200,13 +199,19 @@ void heap_start(void)
 		here->other[i + 1] = 0;
 }
 
+static uint64_t add(_Atomic uint64_t *number, uint64_t more)
+{
+	return atomic_fetch_add_explicit(number, more, memory_order_relaxed);
+}
+
 /* Before a change of what lives. */
 static void site_see(struct arena_heap *h, struct arena_site *site)
 {
 	uint32_t serial = atomic_load_explicit(&h->serial, memory_order_relaxed);
 	if (atomic_load_explicit(&site->serial, memory_order_relaxed) == serial)
 		return;
-	atomic_store_explicit(&site->peak, atomic_load(&site->live), memory_order_relaxed);
+	atomic_store_explicit(&site->peak, atomic_load_explicit(&site->live, memory_order_relaxed),
+			      memory_order_relaxed);
 	atomic_store_explicit(&site->serial, serial, memory_order_relaxed);
 }
 
@@ -214,8 +219,8 @@ static void site_add(struct arena_heap *h, const struct heap_block *block)
 {
 	struct arena_site *site = arena_site(agent.arena, block->site);
 	site_see(h, site);
-	atomic_fetch_add(&site->live, block->bytes);
-	uint64_t live = atomic_fetch_add(&h->live, block->bytes) + block->bytes;
+	add(&site->live, block->bytes);
+	uint64_t live = add(&h->live, block->bytes) + block->bytes;
 	if (live > atomic_load_explicit(&h->peak, memory_order_relaxed)) {
 		atomic_store_explicit(&h->peak, live, memory_order_relaxed);
 		atomic_store_explicit(&h->at_peak, 1, memory_order_relaxed);
@@ -229,8 +234,8 @@ static void site_remove(struct arena_heap *h, const struct heap_block *block)
 	    atomic_exchange(&h->at_peak, 0))
 		atomic_fetch_add(&h->serial, 1);
 	site_see(h, site);
-	atomic_fetch_sub(&site->live, block->bytes);
-	atomic_fetch_sub(&h->live, block->bytes);
+	add(&site->live, -block->bytes);
+	add(&h->live, -block->bytes);
 }
 
 /* ---- samples ---- */
@@ -244,11 +249,11 @@ static uint64_t random_next(void)
 	return heap_own.random * UINT64_C(0x2545f4914f6cdd1d);
 }
 
-static int64_t next_gap(void)
+static uint64_t next_gap(void)
 {
 	if (agent.heap.bytes == 1)
 		return 0;
-	return (int64_t)(exponential_gap(random_next()) * (double)heap_own.period) + 1;
+	return (uint64_t)(exponential_gap(random_next()) * (double)heap_own.period) + 1;
 }
 
 static void begin(const struct agent_thread *t)
@@ -259,7 +264,7 @@ static void begin(const struct agent_thread *t)
 	heap_own.random = (heap_own.last_ns ^ (uint64_t)t->shared.tid << 32) *
 				  UINT64_C(0x9e3779b97f4a7c15) |
 			  1;
-	heap_own.left += next_gap();
+	heap_own.left = next_gap();
 }
 
 /* Half of the gaps shall be shorter than 1 / RATE seconds. */
@@ -300,24 +305,21 @@ static void weigh(struct heap_block *block, size_t size)
 
 static void count(struct arena_site *site, const struct heap_block *block)
 {
-	atomic_fetch_add_explicit(&site->bytes, block->bytes, memory_order_relaxed);
-	atomic_fetch_add_explicit(&site->calls, block->calls, memory_order_relaxed);
+	add(&site->bytes, block->bytes);
+	add(&site->calls, block->calls);
 }
 
-static void take(struct agent_thread *t, void *address, size_t size)
+static void take(struct agent_thread *t, uint64_t pc, void *address, size_t size)
 {
 	struct arena_heap *h = heap_here();
-	struct heap_block old, block = {.address = (uint64_t)address,
-					.event = (uint64_t)t->shared.tid << 40 ^ heap_own.events};
+	struct heap_block old, block = {.address = (uint64_t)address};
 	weigh(&block, size);
-	block.site = h ? sample_by_call(t, h) : 0;
+	block.site = h ? sample_by_call(t, pc, h) : 0;
 	if (!block.site) {
 		atomic_fetch_add(h ? &h->untracked : &agent.arena->unsampled, 1);
 		return;
 	}
 	count(arena_site(agent.arena, block.site), &block);
-	if (!address)
-		return;
 	if (!table_add(&block, &old)) {
 		atomic_fetch_add(&h->untracked, 1);
 		return;
@@ -327,6 +329,7 @@ static void take(struct agent_thread *t, void *address, size_t size)
 	site_add(h, &block);
 }
 
+/* A handler of the program must not come in here while the thread is here already. */
 static struct agent_thread *enter(void)
 {
 	struct agent_thread *t = agent_self;
@@ -337,21 +340,25 @@ static struct agent_thread *enter(void)
 	return t;
 }
 
-void heap_note(void *block, size_t size)
+struct agent_thread *heap_enter(void)
+{
+	struct agent_thread *t = enter();
+	if (!t) /* this one is not counted; the next gap begins behind it */
+		heap_own.left = heap_own.begun ? next_gap() : 0;
+	return t;
+}
+
+void heap_note(struct agent_thread *t, uint64_t pc, void *block, size_t size)
 {
 	int saved = errno;
-	struct agent_thread *t = enter();
-	if (!t) { /* this one is not counted; the next gap begins behind it */
-		heap_own.left = heap_own.begun ? next_gap() : 0;
-		return;
-	}
 	if (!heap_own.begun)
 		begin(t);
-	if (heap_own.left < 0) {
-		take(t, block, size);
+	if (heap_count(size)) {
+		take(t, pc, block, size);
 		if (!agent.heap.bytes)
 			adapt();
-		heap_own.left = next_gap();
+		heap_own.left = heap_own.last_left = next_gap();
+		heap_own.last = (uint64_t)block;
 	}
 	heap_own.busy = false;
 	errno = saved;
@@ -366,10 +373,9 @@ bool heap_forget(void *block, struct heap_block *out)
 	struct arena_heap *h = atomic_load(&heap);
 	known = h && table_take(block, out);
 	if (known) {
-		uint64_t event = (uint64_t)agent_self->shared.tid << 40 ^ (heap_own.events - 1);
-		if (out->event == event)
-			atomic_fetch_add(&arena_site(agent.arena, out->site)->temporary,
-					 out->calls);
+		if (heap_own.last == out->address && heap_own.left == heap_own.last_left)
+			add(&arena_site(agent.arena, out->site)->temporary, out->calls);
+		heap_own.last = 0;
 		site_remove(h, out);
 	}
 	heap_own.busy = false;

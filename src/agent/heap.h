@@ -18,8 +18,10 @@
 
 /* Of the calling thread. */
 struct heap_own {
-	int64_t left;    /* bytes until the next sample */
-	uint64_t events; /* allocations and frees */
+	uint64_t left; /* bytes until the next sample */
+	/* The last sampled block, if nothing sampled was freed since, and `left` after it. It is temporary if
+	   it is freed while both are still so. */
+	uint64_t last, last_left;
 	bool begun;
 	bool busy;       /* we are at work: the program's handlers may interrupt us, and allocate */
 	uint64_t period; /* mean bytes from sample to sample */
@@ -27,8 +29,13 @@ struct heap_own {
 	uint64_t last_ns; /* when the last sample was */
 };
 extern AGENT_OWN struct heap_own heap_own;
-/* Not 0 if some block whose address has this hash is sampled. */
+/* Not 0 if some block is sampled whose address has this place. */
 extern uint8_t heap_filter[1u << HEAP_FILTER_BITS] __attribute__((visibility("hidden")));
+
+static inline uint64_t heap_filter_place(const void *block)
+{
+	return (uint64_t)block >> 4 & ((UINT64_C(1) << HEAP_FILTER_BITS) - 1);
+}
 
 static inline uint64_t heap_hash(const void *block)
 {
@@ -38,30 +45,39 @@ static inline uint64_t heap_hash(const void *block)
 /* Counts down. Whether the allocation may have a sample: then heap_note is called for its memory. */
 static inline bool heap_count(size_t size)
 {
-	heap_own.events++;
-	heap_own.left -= (int64_t)(size < INT64_MAX / 2 ? size : INT64_MAX / 2) + HEAP_BESIDES;
-	return __builtin_expect(heap_own.left < 0, 0);
+	uint64_t bytes = size + HEAP_BESIDES;
+	if (__builtin_expect(heap_own.left <= bytes, 0))
+		return true;
+	heap_own.left -= bytes;
+	return false;
 }
 
 /* Whether memory that is about to be freed may belong to a sample: then heap_forget is called for it. */
 static inline bool heap_may_know(const void *block)
 {
-	heap_own.events++;
-	return __builtin_expect(heap_filter[heap_hash(block) >> (64 - HEAP_FILTER_BITS)], 0);
+	return __builtin_expect(heap_filter[heap_filter_place(block)], 0);
+}
+
+/* Sees to it that heap_may_know is true for this block. */
+static inline void heap_always_ask(const void *block)
+{
+	heap_filter[heap_filter_place(block)] = UINT8_MAX;
 }
 
 /* A sampled block of memory. */
 struct heap_block {
 	uint64_t address;
 	uint64_t bytes; /* that it stands for, and calls */
-	uint64_t event; /* tells the allocation: thread and number */
 	uint32_t site, calls;
 };
 
 /* alloc.c, if it is there: the file whose malloc the program calls instead of ours; NULL: it calls ours. */
 const char *alloc_other(void) __attribute__((weak, visibility("hidden")));
 
-void heap_note(void *block, size_t size);
+/* Whether an allocation is counted now: then heap_note follows. NULL: it is not. */
+struct agent_thread *heap_enter(void);
+/* The caller has stored its registers (cpu_capture); this is its PC. */
+void heap_note(struct agent_thread *t, uint64_t pc, void *block, size_t size);
 /* Returns whether it was known. `out` gets it, for heap_keep. */
 bool heap_forget(void *block, struct heap_block *out);
 /* The memory was not freed after all. */

@@ -734,10 +734,10 @@ static uint32_t site_of(struct agent_thread *t, struct arena_heap *heap, uint32_
 	return (uint32_t)there;
 }
 
-__attribute__((noinline)) uint32_t sample_by_call(struct agent_thread *t, struct arena_heap *heap)
+uint32_t sample_by_call(struct agent_thread *t, uint64_t pc, struct arena_heap *heap)
 {
 	uint32_t event = agent.heap.samples, known, site;
-	uint64_t pc = cpu_capture(t->registers), start = ticks_now();
+	uint64_t start = ticks_now();
 	enum walk_end end = walk(t, t->registers, pc, &known);
 	add(&t->shared.samples[event], 1);
 	add(&t->shared.weights[event], 1);

@@ -112,7 +112,8 @@ static void *thread(void *argument)
 	unsigned seed = (unsigned)(size_t)argument;
 	for (unsigned i = 0; i < rounds; i++) {
 		void *mine = heap_leak(200);
-		free(__atomic_exchange_n((void **)&mail[rand_r(&seed) % BLOCKS], mine, __ATOMIC_ACQ_REL));
+		free(__atomic_exchange_n((void **)&mail[rand_r(&seed) % BLOCKS], mine,
+					 __ATOMIC_ACQ_REL));
 	}
 	return NULL;
 }

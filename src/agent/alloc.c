@@ -159,8 +159,9 @@ AGENT_EXPORT void *realloc(void *block, size_t size)
 	bool was_known = false;
 	if (is_early(block))
 		return move_early(block, size);
-	__typeof__(&realloc) real = KNOWN(realloc) ? KNOWN(realloc)
-						   : find_real(&real_realloc, "realloc");
+	__typeof__(&realloc) real = KNOWN(realloc);
+	if (UNLIKELY(!real))
+		real = find_real(&real_realloc, "realloc");
 	if (!real) /* the linker asks for more; it has nothing yet */
 		return block ? NULL : take_early(size);
 	if (block && heap_may_know(block))

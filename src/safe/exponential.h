@@ -16,8 +16,9 @@ static inline double exponential_small_log(double m)
 /* Returns a gap from a random number. */
 static inline double exponential_gap(uint64_t random)
 {
-	int halves = random ? __builtin_clzll(random) : 63;
-	uint64_t top = (random | 1) << halves; /* its highest bit is set */
+	random = random ? random : 1;
+	int halves = __builtin_clzll(random);
+	uint64_t top = random << halves; /* its highest bit is set */
 	double m = (double)(top >> 11) / (double)(UINT64_C(1) << 53);
 	return exponential_small_log(m) + halves * 0.693147180559945309417;
 }

@@ -30,6 +30,7 @@
 #define PERIOD_MOST (UINT64_C(16) << 20)
 #define RATE 1000u /* samples per second of a thread */
 #define PARTS_BITS 6
+#define REGION_BITS 16 /* of an address: all blocks of a region are in the same part */
 #define PART_BITS 7u /* of the first size of a part */
 #define SPINS 64
 
@@ -47,9 +48,18 @@ static struct arena_heap *_Atomic heap;
 
 /* ---- the table of blocks ---- */
 
+/* Returns `bits` bits. */
+static uint64_t hash(uint64_t number, unsigned bits)
+{
+	return number * UINT64_C(0x9e3779b97f4a7c15) >> (64 - bits);
+}
+
+/* Blocks that are close in memory are close in the table as well: they are mostly used together, and the CPU's
+   caches are small. */
+
 static struct part *part_lock(const void *address)
 {
-	struct part *p = &parts[heap_hash(address) >> (64 - PARTS_BITS)];
+	struct part *p = &parts[hash((uint64_t)address >> REGION_BITS, PARTS_BITS)];
 	for (int spins = 0; atomic_exchange_explicit(&p->lock, 1, memory_order_acquire); spins++)
 		if (spins >= SPINS)
 			SAFE_SYSCALL(SYS_sched_yield, 0, 0, 0, 0);
@@ -63,7 +73,8 @@ static void part_unlock(struct part *p)
 
 static uint64_t place_of(const struct part *p, uint64_t address)
 {
-	return heap_hash((void *)address) << PARTS_BITS >> (64 - p->bits);
+	uint64_t number = address >> 4;
+	return (number ^ hash(number >> p->bits, p->bits)) & ((UINT64_C(1) << p->bits) - 1);
 }
 
 static struct heap_block *map_blocks(uint32_t bits)
@@ -87,7 +98,7 @@ static struct heap_block *part_find(const struct part *p, uint64_t address)
 static bool part_grow(struct part *p)
 {
 	struct part larger = {.bits = p->bits ? p->bits + 1 : PART_BITS};
-	if (p->bits && p->count < (UINT64_C(3) << p->bits) / 4)
+	if (p->bits && p->count < (UINT64_C(1) << p->bits) / 2)
 		return true;
 	larger.blocks = map_blocks(larger.bits);
 	if (!larger.blocks)

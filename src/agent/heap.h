@@ -37,11 +37,6 @@ static inline uint64_t heap_filter_place(const void *block)
 	return (uint64_t)block >> 4 & ((UINT64_C(1) << HEAP_FILTER_BITS) - 1);
 }
 
-static inline uint64_t heap_hash(const void *block)
-{
-	return ((uint64_t)block >> 4) * UINT64_C(0x9e3779b97f4a7c15);
-}
-
 /* Counts down. Whether the allocation may have a sample: then heap_note is called for its memory. */
 static inline bool heap_count(size_t size)
 {

@@ -312,7 +312,7 @@ await step("has all of its state in the address", async () => {
 		"d=a%3D%241%2B1&insn=1";
 	await b.open(pageUrl(page) + "#" + link);
 	const seen = await b.evaluate(`({...culprit.state, open: null, selected: null})`);
-	assert.deepEqual(seen, {view: "flat", metric: 1, sorts: {tree: {column: "total", metric: 1, up: false},
+	assert.deepEqual(seen, {view: "flat", metric: 1, mainMetric: 0, sorts: {tree: {column: "total", metric: 1, up: false},
 		callers: {column: "self", metric: 1, up: false}, flat: {column: "name", metric: 1, up: true},
 		sandwich: {column: "total", metric: 1, up: false}}, flatten: 3, zoom: 0, node: 0,
 		selected: null, open: null, filters: [{how: "hide", what: "name", text: "order"}], threads: [0], search: "fi",

@@ -11,6 +11,7 @@
  *    threads.c           a record in the arena for each thread: pthread_create
  *    sample.c            the handler: from registers to a path, from a path to a node
  *    heap.c              allocations that are sampled; alloc.c: malloc, free and so on
+ *    lock.c              waits for locks, and who let them wait
  *    script.c            calls of interpreted functions, in place of the frames that run them
  *    signals.c           keeps our signal deliverable, and hides it from the program
  *    alternate_stack.c   a stack for our signal if the program's stack has no room for it
@@ -61,6 +62,7 @@ struct agent {
 	bool collapse, frame_pointers, timeline;
 	struct wire_event events[ARENA_METRICS_MAX];
 	struct wire_heap heap;
+	struct wire_locks locks;
 	struct arena_header *arena;
 	const char *tables;
 	uint64_t tables_map;
@@ -188,9 +190,24 @@ bool sample_on_signal(int signal, siginfo_t *info, void *context);
 struct arena_heap;
 uint32_t sample_by_call(struct agent_thread *t, uint64_t pc, struct arena_heap *heap);
 
+/* The same; adds to values of the path's node, or counts `lost`. */
+struct sample_value {
+	uint32_t metric;
+	uint64_t more;
+};
+void sample_values(struct agent_thread *t, uint64_t pc, const struct sample_value *values,
+		   size_t count);
+
+/* A thread that has called us is at work here: no sample comes meanwhile, and what a handler of the program does is
+   not counted. Returns NULL if it is so already, or if nothing is counted. */
+struct agent_thread *call_enter(void);
+void call_leave(void);
+
 /* heap.c */
 void heap_start(void);
 void heap_after_fork(void); /* in the child */
+/* lock.c, if it is there */
+void lock_after_fork(void) __attribute__((weak, visibility("hidden")));
 
 /* script.c: the node of a sample whose walk is in the memo and has the node `native`. */
 uint32_t script_insert(struct agent_thread *t, uint32_t native);

@@ -31,7 +31,7 @@
 #define RATE 1000u /* samples per second of a thread */
 #define PARTS_BITS 6
 #define REGION_BITS 16 /* of an address: all blocks of a region are in the same part */
-#define PART_BITS 7u /* of the first size of a part */
+#define PART_BITS 7u   /* of the first size of a part */
 #define SPINS 64
 
 AGENT_OWN struct heap_own heap_own;
@@ -180,7 +180,6 @@ void heap_after_fork(void)
 	if (agent.heap.bytes != 1)
 		memset(heap_filter, 0, sizeof heap_filter);
 	atomic_store(&heap, NULL);
-	heap_own.busy = false;
 }
 
 /* ---- sites ---- */
@@ -340,20 +339,9 @@ static void take(struct agent_thread *t, uint64_t pc, void *address, size_t size
 	site_add(h, &block);
 }
 
-/* A handler of the program must not come in here while the thread is here already. */
-static struct agent_thread *enter(void)
-{
-	struct agent_thread *t = agent_self;
-	if (!t || !agent.heap.wanted || heap_own.busy ||
-	    atomic_load_explicit(&agent.arena->stop, memory_order_relaxed))
-		return NULL;
-	heap_own.busy = true;
-	return t;
-}
-
 struct agent_thread *heap_enter(void)
 {
-	struct agent_thread *t = enter();
+	struct agent_thread *t = agent.heap.wanted ? call_enter() : NULL;
 	if (!t) /* this one is not counted; the next gap begins behind it */
 		heap_own.left = heap_own.begun ? next_gap() : 0;
 	return t;
@@ -371,14 +359,14 @@ void heap_note(struct agent_thread *t, uint64_t pc, void *block, size_t size)
 		heap_own.left = heap_own.last_left = next_gap();
 		heap_own.last = (uint64_t)block;
 	}
-	heap_own.busy = false;
+	call_leave();
 	errno = saved;
 }
 
 bool heap_forget(void *block, struct heap_block *out)
 {
 	int saved = errno;
-	bool known = block && enter();
+	bool known = block && agent.heap.wanted && call_enter();
 	if (!known)
 		return false;
 	struct arena_heap *h = atomic_load(&heap);
@@ -389,7 +377,7 @@ bool heap_forget(void *block, struct heap_block *out)
 		heap_own.last = 0;
 		site_remove(h, out);
 	}
-	heap_own.busy = false;
+	call_leave();
 	errno = saved;
 	return known;
 }
@@ -398,9 +386,9 @@ void heap_keep(const struct heap_block *block)
 {
 	struct heap_block old;
 	struct arena_heap *h = atomic_load(&heap);
-	if (!enter())
+	if (!call_enter())
 		return;
 	if (h && table_add(block, &old))
 		site_add(h, block);
-	heap_own.busy = false;
+	call_leave();
 }

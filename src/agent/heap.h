@@ -23,7 +23,6 @@ struct heap_own {
 	   it is freed while both are still so. */
 	uint64_t last, last_left;
 	bool begun;
-	bool busy;       /* we are at work: the program's handlers may interrupt us, and allocate */
 	uint64_t period; /* mean bytes from sample to sample */
 	uint64_t random;
 	uint64_t last_ns; /* when the last sample was */

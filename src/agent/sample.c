@@ -32,7 +32,6 @@
 
 #include "agent/cpu.h"
 #include "agent/frames.h"
-#include "agent/heap.h"
 #include "safe/heap.h"
 #include "safe/readable.h"
 #include "safe/ticks.h"
@@ -709,14 +708,32 @@ static void handle(struct agent_thread *t, uint32_t event, bool by_chance,
 	t->rings = false;
 }
 
+/* ---- samples by calls ---- */
+
+static __thread volatile bool busy __attribute__((tls_model("initial-exec")));
+
+struct agent_thread *call_enter(void)
+{
+	struct agent_thread *t = agent_self;
+	if (!t || busy || atomic_load_explicit(&agent.arena->stop, memory_order_relaxed))
+		return NULL;
+	busy = true;
+	return t;
+}
+
+void call_leave(void)
+{
+	busy = false;
+}
+
 bool sample_on_signal(int signal, siginfo_t *info, void *context)
 {
 	bool by_chance;
 	int saved = errno, event = event_of(info, &by_chance);
 	struct agent_thread *t = agent_self;
 	(void)signal;
-	if (event >= 0 && t && heap_own.busy)
-		t->skipped[event]++; /* the thread walks its stack already: heap.c */
+	if (event >= 0 && t && busy)
+		t->skipped[event]++; /* the thread walks its stack already */
 	else if (event >= 0 && t && !atomic_load_explicit(&agent.arena->stop, memory_order_relaxed))
 		handle(t, (uint32_t)event, by_chance, context);
 	errno = saved;
@@ -754,4 +771,21 @@ uint32_t sample_by_call(struct agent_thread *t, uint64_t pc, struct arena_heap *
 		add(&t->shared.lost, 1);
 	add(&t->shared.ticks, ticks_now() - start);
 	return site;
+}
+
+void sample_values(struct agent_thread *t, uint64_t pc, const struct sample_value *values,
+		   size_t count)
+{
+	uint32_t known;
+	enum walk_end end = walk(t, t->registers, pc, &known);
+	uint32_t node = node_of(t, known, end);
+	for (size_t i = 0; i < count; i++) {
+		if (node)
+			add(&cct_values(cct_node(&t->tree, node))[values[i].metric],
+			    values[i].more);
+		add(&t->shared.weights[values[i].metric], values[i].more);
+	}
+	add(&t->shared.samples[values[0].metric], 1);
+	if (!node)
+		add(&t->shared.lost, 1);
 }

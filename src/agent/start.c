@@ -209,6 +209,10 @@ static void take_settings(const struct wire_reply *reply)
 	agent.timeline = reply->timeline;
 	memcpy(agent.events, reply->events, sizeof agent.events);
 	agent.heap = reply->heap;
+	agent.locks = reply->locks;
+	if (agent.locks.waits >= agent.event_count || agent.locks.ns >= agent.event_count ||
+	    agent.locks.held >= agent.event_count)
+		agent.locks.wanted = false;
 	if (agent.heap.samples >= agent.event_count || agent.heap.site >= agent.event_count)
 		agent.heap.wanted = false;
 	agent.chance = reply->chance;
@@ -243,7 +247,10 @@ static void after_fork(void)
 	bool had_alternate_stack = alternate_stack_drop_inherited();
 	agent_self = NULL;
 	agent_stack = 0;
+	call_leave();
 	heap_after_fork();
+	if (lock_after_fork)
+		lock_after_fork();
 	if (!parent || !atomic_load(&agent.on) || agent.arena->stop)
 		return;
 	child = thread_take();

@@ -92,6 +92,15 @@ static void print_heap(const struct profile *p, uint32_t bytes, struct buf *out)
 		   term_size(size, profile_samples(p, bytes + LIVE)));
 }
 
+/* `ns`: the metric lock.ns; the waits are before it. */
+static void print_locks(const struct profile *p, uint32_t ns, struct buf *out)
+{
+	char time[TERM_UNIT_MAX], count[SUMMARY_COUNT_MAX];
+	buf_printf(out, "%*s%s of waiting in %s waits\n", (int)strlen(NAME), "",
+		   term_time(time, (double)profile_samples(p, ns) / 1e9),
+		   summary_count(count, profile_samples(p, ns - 1)));
+}
+
 static void print_metrics(const struct recorder *r, struct buf *out)
 {
 	const struct profile *p = r->profile;
@@ -99,9 +108,11 @@ static void print_metrics(const struct recorder *r, struct buf *out)
 	size_t i;
 	for (i = 1; i < p->metric_count && i < r->wanted.event_count; i++) {
 		const struct recording_event *event = &r->wanted.events[i];
-		if (event->heap == RECORDING_HEAP_BYTES)
+		if (event->call == RECORDING_HEAP_BYTES)
 			print_heap(p, (uint32_t)i, out);
-		if (event->heap)
+		if (event->call == RECORDING_LOCK_NS)
+			print_locks(p, (uint32_t)i, out);
+		if (event->call)
 			continue;
 		buf_printf(out, "%*s%s samples of %s", (int)strlen(NAME), "",
 			   summary_count(count, profile_samples(p, (uint32_t)i)),

@@ -135,7 +135,7 @@ bool event_same(const struct recording_event *a, const struct recording_event *b
 {
 	return a->type == b->type && a->config == b->config && a->config1 == b->config1 &&
 	       a->config2 == b->config2 && a->user_only == b->user_only && a->off == b->off &&
-	       a->heap == b->heap;
+	       a->call == b->call;
 }
 
 /* "r1a8": a number from the CPU's manual. */
@@ -402,7 +402,7 @@ void event_ask_tracepoints(struct event_answer *out)
 static struct err *open_event(struct recording_event *event)
 {
 	struct event_answer said;
-	if (event->heap)
+	if (event->call)
 		return NULL;
 	if (event->user_only && happens_in_kernel(event))
 		return err_new("it happens in the kernel: leave out ':u'");
@@ -491,8 +491,10 @@ static struct err *set_period(struct recording_event *e, const uint64_t *given, 
 {
 	uint64_t every, least;
 	period_bounds(e, &every, &least);
-	if (!every && !e->heap)
+	if (!every && !e->call)
 		return set_rate(e, given ? *given : hz);
+	if (given && e->call == RECORDING_LOCK_WAITS)
+		return err_new("each wait is counted: leave out '@'");
 	if (given && !*given)
 		return err_new("a rate of 0 gives no samples");
 	if (given && *given > PERIOD_MAX)
@@ -533,40 +535,45 @@ bool event_is_off(const struct recording_event *event)
 	return event->off && !event->clock;
 }
 
-/* Allocations. No perf event tells of them. */
-static bool parse_alloc(const char *name, struct recording_event *out)
+/* Allocations, and waits for locks. No perf event tells of them. */
+static bool parse_call(const char *name, struct recording_event *out)
 {
-	if (strcmp(name, "alloc"))
+	bool lock = !strcmp(name, "lock");
+	if (!lock && strcmp(name, "alloc"))
 		return false;
-	set_names(out, name, "allocations");
-	out->heap = RECORDING_HEAP_SAMPLES;
+	set_names(out, name, lock ? "waits" : "allocations");
+	out->call = lock ? RECORDING_LOCK_WAITS : RECORDING_HEAP_SAMPLES;
 	return true;
 }
 
-static size_t alloc_companions(const struct recording_event *event, struct recording_event *out)
+static size_t call_companions(const struct recording_event *event, struct recording_event *out)
 {
 	static const struct {
-		enum recording_heap heap;
+		enum recording_call of, call;
 		const char *name, *unit;
-	} all[] = {{RECORDING_HEAP_BYTES, "alloc.bytes", "bytes"},
-		   {RECORDING_HEAP_CALLS, "alloc.calls", "calls"},
-		   {RECORDING_HEAP_LIVE, "alloc.live", "bytes"},
-		   {RECORDING_HEAP_PEAK, "alloc.peak", "bytes"},
-		   {RECORDING_HEAP_TEMPORARY, "alloc.temporary", "calls"}};
-	_Static_assert(sizeof all / sizeof *all <= EVENT_COMPANIONS, "there is room for all");
+	} all[] = {{RECORDING_HEAP_SAMPLES, RECORDING_HEAP_BYTES, "alloc.bytes", "bytes"},
+		   {RECORDING_HEAP_SAMPLES, RECORDING_HEAP_CALLS, "alloc.calls", "calls"},
+		   {RECORDING_HEAP_SAMPLES, RECORDING_HEAP_LIVE, "alloc.live", "bytes"},
+		   {RECORDING_HEAP_SAMPLES, RECORDING_HEAP_PEAK, "alloc.peak", "bytes"},
+		   {RECORDING_HEAP_SAMPLES, RECORDING_HEAP_TEMPORARY, "alloc.temporary", "calls"},
+		   {RECORDING_LOCK_WAITS, RECORDING_LOCK_NS, "lock.ns", "ns"},
+		   {RECORDING_LOCK_WAITS, RECORDING_LOCK_HELD, "lock.held", "ns"}};
+	size_t count = 0;
 	for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
-		out[i] = *event;
-		out[i].heap = all[i].heap;
-		set_names(&out[i], all[i].name, all[i].unit);
+		if (all[i].of != event->call)
+			continue;
+		out[count] = *event;
+		out[count].call = all[i].call;
+		set_names(&out[count++], all[i].name, all[i].unit);
 	}
-	return sizeof all / sizeof *all;
+	return count;
 }
 
 size_t event_companions(const struct recording_event *event,
 			struct recording_event out[EVENT_COMPANIONS])
 {
-	if (event->heap)
-		return alloc_companions(event, out);
+	if (event->call)
+		return call_companions(event, out);
 	if (event->off != RECORDING_BLOCKED)
 		return 0;
 	*out = *event;
@@ -586,7 +593,7 @@ static bool parse_known(const char *name, struct recording_event *out)
 	known = find_known(bare);
 	if (known)
 		fill_known(known, out);
-	else if (parse_off(bare, out) || parse_alloc(bare, out))
+	else if (parse_off(bare, out) || parse_call(bare, out))
 		return !colon;
 	else if (!parse_raw(bare, out))
 		return false;

@@ -58,9 +58,9 @@ static struct err *check_event(const struct recorder *r, const struct recording_
 			       event->name, r->why_agent);
 	if (event->off && !kernel_can_see_waits(why, sizeof why))
 		return err_new("event '%s': %s", event->name, why);
-	if (event->heap && s->kernel)
+	if (event->call && s->kernel)
 		return err_new(
-			"event '%s': only the agent in a program sees when it allocates, and %s",
+			"event '%s': only the agent in a program sees its calls, and %s",
 			event->name,
 			!r->options->command || r->options->all
 				? "that must be there from the program's start: give a command"
@@ -72,7 +72,7 @@ static struct err *check_event(const struct recorder *r, const struct recording_
 static void choose_agent(struct recorder *r, const struct recording_event *event)
 {
 	struct recording_options *s = &r->wanted;
-	if (!event->heap || !s->kernel || !agent_would_do(r))
+	if (!event->call || !s->kernel || !agent_would_do(r))
 		return;
 	s->kernel = false;
 	snprintf(r->why_agent, sizeof r->why_agent, "event '%s' takes the agent", event->name);
@@ -127,7 +127,7 @@ static bool is_open_to_all(const char *path, char *closed, size_t size)
 static const char *agent_name(const struct recorder *r)
 {
 	for (size_t i = 0; i < r->wanted.event_count; i++)
-		if (r->wanted.events[i].heap)
+		if (r->wanted.events[i].call)
 			return "libculprit-events.so";
 	return "libculprit-agent.so";
 }

@@ -33,7 +33,7 @@ struct err *harvest_begin(const struct recording *r, struct harvest *h)
 			h->profile,
 			&(struct profile_metric){.name = event->name,
 						 .unit = event->unit,
-						 .period = event->heap ? 1 : event->period,
+						 .period = event->call ? 1 : event->period,
 						 .user_only = event->user_only},
 			&index);
 	}

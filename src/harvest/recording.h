@@ -30,21 +30,24 @@ struct recording_event {
 	bool counter;    /* the CPU counts it, and has few counters */
 	bool user_only;  /* only user code is sampled */
 	uint8_t off; /* RECORDING_BLOCKED, RECORDING_QUEUED: time off the CPU that is sampled, too */
-	uint8_t heap; /* enum recording_heap: the agent counts it when the program allocates or frees */
+	uint8_t call; /* enum recording_call: the agent counts it when the program calls a function */
 };
 /* Why a thread is off the CPU: it waits for something, or it could run, but has no CPU. */
 #define RECORDING_BLOCKED 1u
 #define RECORDING_QUEUED 2u
 
-/* The metrics of the event `alloc`, in this order. */
-enum recording_heap {
-	RECORDING_HEAP_NONE,
+/* The metrics of the events `alloc` and `lock`, in this order. */
+enum recording_call {
+	RECORDING_CALL_NONE,
 	RECORDING_HEAP_SAMPLES, /* its `period` is in bytes; 1: all allocations, 0: as it fits */
 	RECORDING_HEAP_BYTES,
 	RECORDING_HEAP_CALLS,
 	RECORDING_HEAP_LIVE,
 	RECORDING_HEAP_PEAK,
 	RECORDING_HEAP_TEMPORARY,
+	RECORDING_LOCK_WAITS,
+	RECORDING_LOCK_NS,
+	RECORDING_LOCK_HELD,
 };
 
 struct recording_options {

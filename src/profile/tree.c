@@ -136,8 +136,8 @@ uint32_t profile_sampled(const struct profile *p, uint32_t metric)
 {
 	const char *name = metric < p->metric_count ? p->metrics[metric].name : "";
 	const char *dot = strrchr(name, '.');
-	for (uint32_t i = 0; dot && strcmp(p->metrics[metric].unit, "ns") && i < p->metric_count;
-	     i++) {
+	bool time = dot && !strcmp(p->metrics[metric].unit, "ns") && p->metrics[metric].period > 1;
+	for (uint32_t i = 0; dot && !time && i < p->metric_count; i++) {
 		const char *event = p->metrics[i].name;
 		if (strlen(event) == (size_t)(dot - name) && !strncmp(event, name, strlen(event)))
 			return i;

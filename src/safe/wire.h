@@ -64,6 +64,12 @@ struct wire_heap {
 	uint64_t bytes; /* from sample to sample, on average; 1: all allocations; 0: as it fits */
 };
 
+/* Waits for locks: agent/lock.c. */
+struct wire_locks {
+	uint32_t wanted;
+	uint32_t waits, ns, held; /* values of a node */
+};
+
 struct wire_reply {
 	uint32_t magic, sampler; /* enum wire_sampler */
 	uint64_t arena_size;     /* 0: there is none, and the program runs without us */
@@ -78,6 +84,7 @@ struct wire_reply {
 	uint32_t chance;
 	struct wire_event events[ARENA_METRICS_MAX];
 	struct wire_heap heap;
+	struct wire_locks locks;
 };
 
 /* One entry of a list: an executable mapping. Entries are disjoint and ascend by start. */

@@ -335,7 +335,7 @@ assert.equal(m.formatError(100), "100 ± 10 samples (± 10%)");
 assert.deepEqual([0, 999, 1000, 12345, 999999, 1.5e9].map((bytes) => m.formatSize(bytes).replace("\u202f", " ")),
 	["0 B", "999 B", "1.00 kB", "12.3 kB", "1.00 MB", "1.50 GB"]);
 const heap = [{name: "alloc", unit: "allocations", period: 1}, {name: "alloc.bytes", unit: "bytes", period: 1}];
-const waits = [{name: "blocked", unit: "ns", period: 1}, {name: "blocked.queued", unit: "ns", period: 1}];
+const waits = [{name: "blocked", unit: "ns", period: 1000}, {name: "blocked.queued", unit: "ns", period: 1000}];
 assert.deepEqual([m.mainMetric(heap), m.mainMetric(waits), m.mainMetric(heap.slice(1)), m.mainMetric([])], [1, 0, 0, 0]);
 assert.equal(m.formatTrusted(heap, 0, 100), `100 · ${m.formatError(100)}`);
 assert.equal(m.formatTrusted(heap, 1, 100), "100\u202fB"); // bytes are no samples

@@ -23,7 +23,7 @@ struct placed_site {
 size_t heaps_site_metric(const struct recording_options *o)
 {
 	for (size_t i = 0; i < o->event_count; i++)
-		if (o->events[i].heap == RECORDING_HEAP_BYTES)
+		if (o->events[i].call == RECORDING_HEAP_BYTES)
 			return i;
 	return SIZE_MAX;
 }
@@ -50,7 +50,7 @@ static struct arena_heap *heap_of(const struct arena *a, const struct process *p
 }
 
 static uint64_t number_of(const struct arena_heap *heap, struct arena_site *site,
-			  enum recording_heap which)
+			  enum recording_call which)
 {
 	uint64_t live = atomic_load(&site->live);
 	switch (which) {
@@ -78,7 +78,7 @@ static struct err *count(const struct recording_options *o, struct harvest *h,
 	if (at->site > (a->size - sizeof(struct arena_site)) / 8)
 		return NULL;
 	for (uint32_t i = 0; !e && i < o->event_count; i++) {
-		uint64_t n = number_of(heap, arena_site(a->header, at->site), o->events[i].heap);
+		uint64_t n = number_of(heap, arena_site(a->header, at->site), o->events[i].call);
 		if (n && n < UINT64_C(1) << 62)
 			e = profile_count(h->profile, at->node, at->thread, i, n);
 	}

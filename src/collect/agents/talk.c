@@ -136,12 +136,15 @@ static struct wire_reply settings(const struct agents *agents, const struct proc
 	};
 	for (size_t i = 0; i < o->event_count; i++) {
 		const struct recording_event *e = &o->events[i];
-		if (e->heap == RECORDING_HEAP_SAMPLES)
+		if (e->call == RECORDING_HEAP_SAMPLES)
 			reply.heap = (struct wire_heap){.wanted = true,
 							.samples = (uint32_t)i,
 							.site = (uint32_t)heaps_site_metric(o),
 							.bytes = e->period};
-		if (e->heap)
+		if (e->call == RECORDING_LOCK_WAITS)
+			reply.locks = (struct wire_locks){true, (uint32_t)i, (uint32_t)i + 1,
+							  (uint32_t)i + 2};
+		if (e->call)
 			continue;
 		reply.events[i] = (struct wire_event){
 			.period = e->period,

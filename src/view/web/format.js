@@ -40,8 +40,8 @@ export function formatAmount(metric, count) {
 // Of the metrics by number: the one that counts the samples of a metric's event. Mostly that is itself, but
 // alloc.bytes is what the samples of alloc stand for.
 export function sampledMetric(metrics, m) {
-	const {name, unit} = metrics[m], dot = name.lastIndexOf(".");
-	const event = dot < 0 || unit === "ns" ? -1 : metrics.findIndex((other) => other.name === name.slice(0, dot));
+	const {name, unit, period} = metrics[m], dot = name.lastIndexOf(".");
+	const event = dot < 0 || (unit === "ns" && period > 1) ? -1 : metrics.findIndex((other) => other.name === name.slice(0, dot));
 	return event < 0 ? m : event;
 }
 

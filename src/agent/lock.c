@@ -1,0 +1,405 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Waits for locks, and for what else threads wait for each other. These functions are only in the agent for events
+ * (libculprit-events.so).
+ *
+ * A lock that is free costs little more than without us: it is tried first. Who must wait notes that in a slot for the
+ * lock (struct slot), and counts the time at its own path when it has the lock (`ns`). Who lets a lock go looks whether
+ * somebody waits, which is one load. If so, it counts at its own path what they have waited while it had the lock
+ * (`held`). So the two sums are nearly equal: one tells who waits, the other who is to blame.
+ *
+ *    a waits       |------------------------->|            ns of a: both parts
+ *    b has it    ======|        c has it  ====|
+ *                      held of b              held of c
+ *
+ * The same holds for whoever signals a condition, posts a semaphore or comes to a barrier: those that wait could not
+ * go on before.
+ */
+#include "agent/agent.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <string.h>
+#include <threads.h>
+#include <time.h>
+
+#include "agent/cpu.h"
+#include "safe/syscall.h"
+
+#define SLOT_BITS 10
+#define SPINS 64
+
+/* Threads that wait for one lock. If two locks have the same slot, the second one to be waited for is not in it, and
+   nobody is blamed for it. */
+struct slot {
+	_Atomic uint32_t guard;
+	uint32_t waiters;
+	const void *lock; /* NULL: nobody waits */
+	/* Sum of the times from which on the waiters' time is not yet blamed on anybody; when that was last. */
+	uint64_t since, last;
+};
+static struct slot slots[1u << SLOT_BITS];
+/* Waiters of each slot, also those that are not in it: for one look. */
+static _Atomic uint16_t waiting[1u << SLOT_BITS];
+
+static size_t place_of(const void *lock)
+{
+	return (uint64_t)lock * UINT64_C(0x9e3779b97f4a7c15) >> (64 - SLOT_BITS);
+}
+
+static struct slot *slot_lock(const void *lock)
+{
+	struct slot *s = &slots[place_of(lock)];
+	for (int spins = 0; atomic_exchange_explicit(&s->guard, 1, memory_order_acquire); spins++)
+		if (spins >= SPINS)
+			SAFE_SYSCALL(SYS_sched_yield, 0, 0, 0, 0);
+	return s;
+}
+
+static void slot_unlock(struct slot *s)
+{
+	atomic_store_explicit(&s->guard, 0, memory_order_release);
+}
+
+void lock_after_fork(void)
+{
+	memset(slots, 0, sizeof slots);
+	memset((void *)waiting, 0, sizeof waiting);
+}
+
+/* ---- waiting ---- */
+
+struct wait {
+	const void *lock;
+	uint64_t start; /* 0: it is not counted */
+	bool noted;     /* in the slot */
+};
+
+static inline bool is_wanted(void)
+{
+	return __builtin_expect(agent.locks.wanted != 0, 0) && agent_self;
+}
+
+static void wait_begin(struct wait *w, const void *lock)
+{
+	*w = (struct wait){.lock = lock};
+	if (!call_enter())
+		return;
+	w->start = agent_ns(CLOCK_MONOTONIC);
+	struct slot *s = slot_lock(lock);
+	w->noted = !s->lock || s->lock == lock;
+	if (w->noted) {
+		s->lock = lock;
+		s->waiters++;
+		s->since += w->start;
+	}
+	slot_unlock(s);
+	atomic_fetch_add(&waiting[place_of(lock)], 1);
+	call_leave();
+}
+
+static void slot_leave(const struct wait *w)
+{
+	struct slot *s = slot_lock(w->lock);
+	if (s->lock == w->lock && s->waiters) {
+		s->since -= w->start > s->last ? w->start : s->last;
+		if (!--s->waiters) {
+			s->lock = NULL;
+			s->since = s->last = 0;
+		}
+	}
+	slot_unlock(s);
+}
+
+/* It does not wait any more; also if the thread is cancelled. */
+static void wait_leave(void *wait)
+{
+	const struct wait *w = wait;
+	if (w->noted && call_enter()) { /* else nothing is counted any more */
+		slot_leave(w);
+		call_leave();
+	}
+	if (w->start)
+		atomic_fetch_sub(&waiting[place_of(w->lock)], 1);
+}
+
+/* The walk begins in the function that the program has called, so that one captures its registers. */
+static void wait_count(const struct wait *w, uint64_t pc)
+{
+	int saved = errno;
+	struct agent_thread *t = w->start ? call_enter() : NULL;
+	if (t) {
+		const struct sample_value values[] = {
+			{agent.locks.waits, 1},
+			{agent.locks.ns, agent_ns(CLOCK_MONOTONIC) - w->start}};
+		sample_values(t, pc, values, 2);
+		call_leave();
+	}
+	errno = saved;
+}
+
+/* Waits by a call, and gives its result. */
+#define WAIT(address, call)                                             \
+	({                                                              \
+		struct wait wait_;                                      \
+		wait_begin(&wait_, (address));                          \
+		int result_ = (call);                                   \
+		wait_leave(&wait_);                                     \
+		wait_count(&wait_, cpu_capture(agent_self->registers)); \
+		result_;                                                \
+	})
+
+/* The same for calls that the program may cancel. */
+#define WAIT_CANCELLED(address, call)                                   \
+	({                                                              \
+		struct wait wait_;                                      \
+		int result_;                                            \
+		wait_begin(&wait_, (address));                          \
+		pthread_cleanup_push(wait_leave, &wait_);               \
+		result_ = (call);                                       \
+		pthread_cleanup_pop(1);                                 \
+		wait_count(&wait_, cpu_capture(agent_self->registers)); \
+		result_;                                                \
+	})
+
+/* ---- letting go ---- */
+
+static inline bool has_waiters(const void *lock)
+{
+	return __builtin_expect(
+		atomic_load_explicit(&waiting[place_of(lock)], memory_order_relaxed) != 0, 0);
+}
+
+static void let_go(const void *lock, uint64_t pc)
+{
+	int saved = errno;
+	struct agent_thread *t = call_enter();
+	uint64_t now = agent_ns(CLOCK_MONOTONIC), held = 0;
+	if (!t)
+		return;
+	struct slot *s = slot_lock(lock);
+	if (s->lock == lock && s->waiters * now > s->since) {
+		held = s->waiters * now - s->since;
+		s->since = s->waiters * now;
+		s->last = now;
+	}
+	slot_unlock(s);
+	if (held)
+		sample_values(t, pc, &(struct sample_value){agent.locks.held, held}, 1);
+	call_leave();
+	errno = saved;
+}
+
+#define LET_GO(address)                                                        \
+	do {                                                                   \
+		if (has_waiters(address) && is_wanted())                       \
+			let_go((address), cpu_capture(agent_self->registers)); \
+	} while (0)
+
+/* ---- mutexes ---- */
+
+REAL_SLOT(pthread_mutex_lock);
+REAL_SLOT(pthread_mutex_trylock);
+REAL_SLOT(pthread_mutex_timedlock);
+REAL_SLOT(pthread_mutex_clocklock);
+REAL_SLOT(pthread_mutex_unlock);
+
+AGENT_EXPORT int pthread_mutex_lock(pthread_mutex_t *m)
+{
+	if (!is_wanted())
+		return REAL(pthread_mutex_lock)(m);
+	int error = REAL(pthread_mutex_trylock)(m);
+	return error == EBUSY ? WAIT(m, REAL(pthread_mutex_lock)(m)) : error;
+}
+
+AGENT_EXPORT int pthread_mutex_timedlock(pthread_mutex_t *m, const struct timespec *until)
+{
+	if (!is_wanted())
+		return REAL(pthread_mutex_timedlock)(m, until);
+	int error = REAL(pthread_mutex_trylock)(m);
+	return error == EBUSY ? WAIT(m, REAL(pthread_mutex_timedlock)(m, until)) : error;
+}
+
+AGENT_EXPORT int pthread_mutex_clocklock(pthread_mutex_t *m, clockid_t clock,
+					 const struct timespec *until)
+{
+	if (!is_wanted())
+		return REAL(pthread_mutex_clocklock)(m, clock, until);
+	int error = REAL(pthread_mutex_trylock)(m);
+	return error == EBUSY ? WAIT(m, REAL(pthread_mutex_clocklock)(m, clock, until)) : error;
+}
+
+AGENT_EXPORT int pthread_mutex_unlock(pthread_mutex_t *m)
+{
+	LET_GO(m);
+	return REAL(pthread_mutex_unlock)(m);
+}
+
+/* ---- locks for readers and writers ---- */
+
+REAL_SLOT(pthread_rwlock_rdlock);
+REAL_SLOT(pthread_rwlock_tryrdlock);
+REAL_SLOT(pthread_rwlock_wrlock);
+REAL_SLOT(pthread_rwlock_trywrlock);
+REAL_SLOT(pthread_rwlock_unlock);
+
+AGENT_EXPORT int pthread_rwlock_rdlock(pthread_rwlock_t *l)
+{
+	if (!is_wanted())
+		return REAL(pthread_rwlock_rdlock)(l);
+	int error = REAL(pthread_rwlock_tryrdlock)(l);
+	return error == EBUSY ? WAIT(l, REAL(pthread_rwlock_rdlock)(l)) : error;
+}
+
+AGENT_EXPORT int pthread_rwlock_wrlock(pthread_rwlock_t *l)
+{
+	if (!is_wanted())
+		return REAL(pthread_rwlock_wrlock)(l);
+	int error = REAL(pthread_rwlock_trywrlock)(l);
+	return error == EBUSY ? WAIT(l, REAL(pthread_rwlock_wrlock)(l)) : error;
+}
+
+AGENT_EXPORT int pthread_rwlock_unlock(pthread_rwlock_t *l)
+{
+	LET_GO(l);
+	return REAL(pthread_rwlock_unlock)(l);
+}
+
+/* ---- conditions ---- */
+
+/* On x86-64 there is an old version of each, and dlsym may find that. */
+static void *cond_function(void *_Atomic *slot, const char *name)
+{
+	void *found = atomic_load_explicit(slot, memory_order_relaxed);
+	if (found)
+		return found;
+	found = dlvsym(RTLD_NEXT, name, "GLIBC_2.3.2");
+	if (!found)
+		found = dlsym(RTLD_NEXT, name);
+	atomic_store_explicit(slot, found, memory_order_relaxed);
+	return found;
+}
+#define COND_SLOT(name) static void *_Atomic real_##name
+#define COND(name) ((__typeof__(&name))cond_function(&real_##name, #name))
+COND_SLOT(pthread_cond_wait);
+COND_SLOT(pthread_cond_timedwait);
+COND_SLOT(pthread_cond_signal);
+COND_SLOT(pthread_cond_broadcast);
+REAL_SLOT(pthread_cond_clockwait);
+
+/* A wait lets the mutex go, too. */
+AGENT_EXPORT int pthread_cond_wait(pthread_cond_t *c, pthread_mutex_t *m)
+{
+	if (!is_wanted())
+		return COND(pthread_cond_wait)(c, m);
+	LET_GO(m);
+	return WAIT_CANCELLED(c, COND(pthread_cond_wait)(c, m));
+}
+
+AGENT_EXPORT int pthread_cond_timedwait(pthread_cond_t *c, pthread_mutex_t *m,
+					const struct timespec *until)
+{
+	if (!is_wanted())
+		return COND(pthread_cond_timedwait)(c, m, until);
+	LET_GO(m);
+	return WAIT_CANCELLED(c, COND(pthread_cond_timedwait)(c, m, until));
+}
+
+AGENT_EXPORT int pthread_cond_clockwait(pthread_cond_t *c, pthread_mutex_t *m, clockid_t clock,
+					const struct timespec *until)
+{
+	if (!is_wanted())
+		return REAL(pthread_cond_clockwait)(c, m, clock, until);
+	LET_GO(m);
+	return WAIT_CANCELLED(c, REAL(pthread_cond_clockwait)(c, m, clock, until));
+}
+
+AGENT_EXPORT int pthread_cond_signal(pthread_cond_t *c)
+{
+	LET_GO(c);
+	return COND(pthread_cond_signal)(c);
+}
+
+AGENT_EXPORT int pthread_cond_broadcast(pthread_cond_t *c)
+{
+	LET_GO(c);
+	return COND(pthread_cond_broadcast)(c);
+}
+
+/* ---- semaphores and barriers ---- */
+
+REAL_SLOT(sem_wait);
+REAL_SLOT(sem_trywait);
+REAL_SLOT(sem_post);
+REAL_SLOT(pthread_barrier_wait);
+
+AGENT_EXPORT int sem_wait(sem_t *s)
+{
+	int saved = errno;
+	if (!is_wanted())
+		return REAL(sem_wait)(s);
+	if (!REAL(sem_trywait)(s))
+		return 0;
+	errno = saved;
+	return WAIT_CANCELLED(s, REAL(sem_wait)(s));
+}
+
+AGENT_EXPORT int sem_post(sem_t *s)
+{
+	LET_GO(s);
+	return REAL(sem_post)(s);
+}
+
+/* Those that wait at a barrier wait for whoever comes next. */
+AGENT_EXPORT int pthread_barrier_wait(pthread_barrier_t *b)
+{
+	if (!is_wanted())
+		return REAL(pthread_barrier_wait)(b);
+	LET_GO(b);
+	return WAIT(b, REAL(pthread_barrier_wait)(b));
+}
+
+/* ---- C11 ---- */
+
+REAL_SLOT(mtx_lock);
+REAL_SLOT(mtx_trylock);
+REAL_SLOT(mtx_unlock);
+REAL_SLOT(cnd_wait);
+REAL_SLOT(cnd_signal);
+REAL_SLOT(cnd_broadcast);
+
+AGENT_EXPORT int mtx_lock(mtx_t *m)
+{
+	if (!is_wanted())
+		return REAL(mtx_lock)(m);
+	int result = REAL(mtx_trylock)(m);
+	return result == thrd_busy ? WAIT(m, REAL(mtx_lock)(m)) : result;
+}
+
+AGENT_EXPORT int mtx_unlock(mtx_t *m)
+{
+	LET_GO(m);
+	return REAL(mtx_unlock)(m);
+}
+
+AGENT_EXPORT int cnd_wait(cnd_t *c, mtx_t *m)
+{
+	if (!is_wanted())
+		return REAL(cnd_wait)(c, m);
+	LET_GO(m);
+	return WAIT_CANCELLED(c, REAL(cnd_wait)(c, m));
+}
+
+AGENT_EXPORT int cnd_signal(cnd_t *c)
+{
+	LET_GO(c);
+	return REAL(cnd_signal)(c);
+}
+
+AGENT_EXPORT int cnd_broadcast(cnd_t *c)
+{
+	LET_GO(c);
+	return REAL(cnd_broadcast)(c);
+}

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * locks KIND [MILLISECONDS]: threads wait for each other, and one function is to blame.
+ *
+ * guilty() has the lock for 4 ms at a time, and innocent() for moments; victim() wants it all the time. For conditions,
+ * semaphores and barriers, guilty() is late. Prints the sum of the times that victim() waited, in microseconds.
+ */
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <threads.h>
+#include <time.h>
+#include <unistd.h>
+
+#define KEEP __attribute__((noinline, noclone))
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER, other = PTHREAD_MUTEX_INITIALIZER;
+static pthread_rwlock_t rwlock = PTHREAD_RWLOCK_INITIALIZER;
+static pthread_cond_t cond = PTHREAD_COND_INITIALIZER;
+static pthread_barrier_t barrier;
+static sem_t semaphore;
+static mtx_t c11;
+static cnd_t c11_cond;
+static const char *kind;
+static int work; /* what conditions tell of */
+static _Atomic long waited_us;
+static _Atomic int stop;
+
+static long now_us(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000000 + t.tv_nsec / 1000;
+}
+
+KEEP static void rest(long us)
+{
+	for (long end = now_us() + us, left; (left = end - now_us()) > 0;)
+		usleep((useconds_t)left);
+}
+
+static int is(const char *name)
+{
+	return !strcmp(kind, name);
+}
+
+static struct timespec soon(clockid_t clock)
+{
+	struct timespec t;
+	clock_gettime(clock, &t);
+	t.tv_sec += 5;
+	return t;
+}
+
+KEEP static void lock(int reader)
+{
+	struct timespec until;
+	if (is("rwlock") || (is("writer") && !reader))
+		pthread_rwlock_wrlock(&rwlock);
+	else if (is("writer") || is("reader"))
+		reader ? pthread_rwlock_rdlock(&rwlock) : pthread_rwlock_wrlock(&rwlock);
+	else if (is("c11"))
+		mtx_lock(&c11);
+	else if (is("semaphore-lock"))
+		sem_wait(&semaphore);
+	else if (is("timed") && (until = soon(CLOCK_REALTIME), 1))
+		pthread_mutex_timedlock(&mutex, &until);
+	else if (is("clocked") && (until = soon(CLOCK_MONOTONIC), 1))
+		pthread_mutex_clocklock(&mutex, CLOCK_MONOTONIC, &until);
+	else
+		pthread_mutex_lock(&mutex);
+}
+
+KEEP static void unlock(void)
+{
+	if (is("rwlock") || is("writer") || is("reader"))
+		pthread_rwlock_unlock(&rwlock);
+	else if (is("c11"))
+		mtx_unlock(&c11);
+	else if (is("semaphore-lock"))
+		sem_post(&semaphore);
+	else
+		pthread_mutex_unlock(&mutex);
+}
+
+/* ---- the three parts ---- */
+
+KEEP static void guilty(void)
+{
+	if (is("condition") || is("c11-condition")) {
+		rest(4000);
+		is("condition") ? pthread_mutex_lock(&mutex) : mtx_lock(&c11);
+		work++;
+		is("condition") ? pthread_cond_broadcast(&cond) : cnd_broadcast(&c11_cond);
+		is("condition") ? pthread_mutex_unlock(&mutex) : mtx_unlock(&c11);
+	} else if (is("semaphore")) {
+		rest(4000);
+		sem_post(&semaphore);
+	} else if (is("barrier")) {
+		rest(4000);
+		pthread_barrier_wait(&barrier);
+	} else {
+		lock(is("reader"));
+		rest(4000);
+		unlock();
+		rest(500);
+	}
+}
+
+KEEP static void innocent(void)
+{
+	if (is("barrier")) {
+		rest(100);
+		pthread_barrier_wait(&barrier);
+		return;
+	}
+	rest(300);
+	pthread_mutex_lock(&other);
+	pthread_mutex_unlock(&other);
+	if (is("condition") || is("c11-condition") || is("semaphore"))
+		return;
+	lock(0);
+	rest(20);
+	unlock();
+}
+
+KEEP static void victim(void)
+{
+	long start = now_us();
+	if (is("condition")) {
+		pthread_mutex_lock(&mutex);
+		for (int seen = work; seen == work && !stop;)
+			pthread_cond_wait(&cond, &mutex);
+		pthread_mutex_unlock(&mutex);
+	} else if (is("c11-condition")) {
+		mtx_lock(&c11);
+		for (int seen = work; seen == work && !stop;)
+			cnd_wait(&c11_cond, &c11);
+		mtx_unlock(&c11);
+	} else if (is("semaphore")) {
+		sem_wait(&semaphore);
+	} else if (is("barrier")) {
+		pthread_barrier_wait(&barrier);
+	} else {
+		lock(is("writer"));
+		waited_us += now_us() - start;
+		rest(10);
+		unlock();
+		return;
+	}
+	waited_us += now_us() - start;
+}
+
+/* ---- */
+
+/* The barrier needs all three to the end. */
+static _Atomic int rounds_left;
+
+static void *run(void *part)
+{
+	void (*function)(void) = part;
+	for (int i = 0; is("barrier") ? i < rounds_left : !stop; i++)
+		function();
+	return NULL;
+}
+
+int main(int count, char **arguments)
+{
+	pthread_t threads[3];
+	long ms = count > 2 ? atol(arguments[2]) : 300;
+	pthread_mutexattr_t attributes;
+	kind = count > 1 ? arguments[1] : "mutex";
+	pthread_mutexattr_init(&attributes);
+	pthread_mutexattr_settype(&attributes, is("recursive")    ? PTHREAD_MUTEX_RECURSIVE
+					       : is("errorcheck") ? PTHREAD_MUTEX_ERRORCHECK
+								  : PTHREAD_MUTEX_NORMAL);
+	pthread_mutex_init(&mutex, &attributes);
+	pthread_barrier_init(&barrier, NULL, 3);
+	sem_init(&semaphore, 0, is("semaphore-lock"));
+	mtx_init(&c11, mtx_plain);
+	cnd_init(&c11_cond);
+	rounds_left = (int)(ms / 4);
+	pthread_create(&threads[0], NULL, run, guilty);
+	pthread_create(&threads[1], NULL, run, innocent);
+	pthread_create(&threads[2], NULL, run, victim);
+	rest(ms * 1000);
+	stop = 1;
+	for (int i = 0; i < 3; i++) {
+		if (i == 2) { /* nobody wakes it any more */
+			pthread_mutex_lock(&mutex);
+			pthread_cond_broadcast(&cond);
+			pthread_mutex_unlock(&mutex);
+			mtx_lock(&c11);
+			cnd_broadcast(&c11_cond);
+			mtx_unlock(&c11);
+			sem_post(&semaphore);
+		}
+		pthread_join(threads[i], NULL);
+	}
+	printf("%ld\n", (long)waited_us);
+	return 0;
+}

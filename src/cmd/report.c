@@ -11,6 +11,7 @@
 #include "analyze/brief.h"
 #include "analyze/links.h"
 #include "analyze/modules.h"
+#include "analyze/reason_totals.h"
 #include "analyze/scopes.h"
 #include "analyze/show.h"
 #include "analyze/summary.h"
@@ -57,6 +58,7 @@ static const struct {
 	{BY_FUNCTION, GROUP_NONE},   {BY_LOOP, GROUP_NONE},        {BY_LINE, GROUP_NONE},
 	{BY_FILE, GROUP_NONE},       {BY_MODULE, GROUP_NONE},      {BY_INSN, GROUP_NONE},
 	{BY_FUNCTION, GROUP_THREAD}, {BY_FUNCTION, GROUP_PROCESS}, {BY_FUNCTION, GROUP_RANK},
+	{BY_FUNCTION, GROUP_REASON},
 };
 
 #define VIEW_UNTOLD -1
@@ -71,6 +73,7 @@ struct report {
 	bool *threads; /* which count; NULL: all */
 	struct modules *modules;
 	struct attribution attribution;
+	struct reason_totals reasons;
 	struct tree *tree;
 	struct tree *top; /* brief: the functions, by self */
 };
@@ -125,6 +128,8 @@ static struct err *make_view(struct report *r)
 		e = attribution_make(r->profile, r->modules, &a, &r->attribution);
 	if (!e)
 		e = view_make(&r->attribution, &v, &r->tree);
+	if (!e)
+		e = reason_totals_make(&r->attribution, r->threads, &r->reasons);
 	if (!e && o->brief)
 		e = make_brief(r, &v);
 	return e;
@@ -181,6 +186,7 @@ static struct err *print_json(struct report *r, const struct show_options *show)
 {
 	struct json j = json_to_file(stdout);
 	begin_json(r, &j);
+	reason_totals_json(&r->reasons, &j);
 	bool good = show_json(r->tree, r->profile, show, &j);
 	json_end_object(&j);
 	json_newline(&j);
@@ -257,6 +263,7 @@ static struct err *print_text(struct report *r, const struct show_options *show,
 		cmd_put_labelled(&out, "command", r->profile->command);
 	if (r->metric < r->profile->metric_count && r->summary.samples) {
 		put_selection(r, &out);
+		reason_totals_print(&r->reasons, r->profile, r->metric, &out);
 		buf_puts(&out, "\n");
 		if (r->top)
 			put_top(r, show, &out);
@@ -343,6 +350,7 @@ static int report(struct report *r)
 		e = r->o->links ? show_links(r) : show_view(r);
 	tree_free(r->tree);
 	tree_free(r->top);
+	reason_totals_free(&r->reasons);
 	attribution_free(&r->attribution);
 	modules_close(r->modules);
 	profile_free(r->profile);
@@ -422,8 +430,8 @@ int cmd_report(int argc, char **argv)
 	const struct arg options[] = {
 		{0, "view", "tree|callers|flat",
 		 "top-down; the callers of each function; or a plain list", ARG_CHOICE, &o.view},
-		{0, "by", "function|loop|line|file|module|insn|thread|process|rank",
-		 "what rows are; the last three have functions below them", ARG_CHOICE, &o.by},
+		{0, "by", "function|loop|line|file|module|insn|thread|process|rank|reason",
+		 "what rows are; the last four have functions below them", ARG_CHOICE, &o.by},
 		{0, "metric", "M", "another event than the first, by name or number", ARG_STRING,
 		 &o.metric},
 		{0, "min", "PCT", "leave out what has less; 0.5 by default, 0 with --json",

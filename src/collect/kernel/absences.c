@@ -2,6 +2,7 @@
 #include "collect/kernel/absences.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "base/err.h"
 #include "collect/kernel/frames.h"
@@ -121,8 +122,17 @@ struct err *absences_count(struct kernel *k, uint32_t thread, uint32_t node,
 
 /* ---- the kernel's own frames ---- */
 
+/* A function of the kernel that takes a lock of the kernel, and sleeps until it has it. */
+static bool takes_lock(const struct kernel_names *names, uint64_t address)
+{
+	uint64_t start, size;
+	const char *name = kernel_names_find(names, address - 1, &start, &size);
+	return name && (strstr(name, "mutex") || strstr(name, "down_") || strstr(name, "rwsem"));
+}
+
 /* Functions that put threads to sleep are together in the kernel's memory. Those of a thread that waits say
-   nothing but that, and the kernel itself leaves them out, in /proc/PID/stack and in tell_waiting(). */
+   nothing but that, and the kernel itself leaves them out, in /proc/PID/stack and in tell_waiting(). Only those
+   that take locks tell of what is waited for: the outermost of them stays. */
 uint32_t absences_skip(struct kernel *k, const uint64_t *addresses, uint32_t count)
 {
 	const struct kernel_names *names = count ? kernel_frames_names(k->recording) : NULL;
@@ -136,5 +146,7 @@ uint32_t absences_skip(struct kernel *k, const uint64_t *addresses, uint32_t cou
 	for (uint32_t i = 0; k->off.sleepers && i < count && i < skip + SWITCHING_FRAMES; i++)
 		if (addresses[i] - k->off.sleepers < k->off.sleepers_end - k->off.sleepers)
 			skip = i + 1;
+	if (skip && takes_lock(names, addresses[skip - 1]))
+		skip--;
 	return skip && skip == count ? count - 1 : skip;
 }

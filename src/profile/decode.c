@@ -188,6 +188,18 @@ static void read_thread(struct decoder *d, struct cursor *c)
 	p->threads[p->thread_count++] = t;
 }
 
+/* Those of the threads from `first` on, which files before version 1.3 have not. */
+static void read_waits(struct decoder *d, struct cursor *c, size_t first)
+{
+	for (size_t i = first; c->at < c->end && i < d->p->thread_count && !c->bad; i++) {
+		uint64_t blocked = cursor_number(c), queued = cursor_number(c);
+		if (c->bad)
+			return;
+		d->p->threads[i].blocked_ns = blocked;
+		d->p->threads[i].queued_ns = queued;
+	}
+}
+
 static void read_lost(struct decoder *d, struct cursor *c)
 {
 	const char *reason = take_text(d, c);
@@ -234,6 +246,14 @@ static void read_metrics(struct decoder *d, struct cursor *c)
 	read_rows(d, c, FORMAT_METRICS, &d->metrics, read_metric);
 	if (!c->bad && !d->error)
 		read_coverage(d, c, first);
+}
+
+static void read_threads(struct decoder *d, struct cursor *c)
+{
+	size_t first = d->p->thread_count;
+	read_rows(d, c, FORMAT_THREADS, &d->threads, read_thread);
+	if (!c->bad && !d->error)
+		read_waits(d, c, first);
 }
 
 static void read_names(struct decoder *d, struct cursor *c)
@@ -437,7 +457,7 @@ static void read_section(struct decoder *d, struct cursor *c, unsigned type)
 	case FORMAT_PROCESSES:
 		return read_rows(d, c, type, &d->processes, read_process);
 	case FORMAT_THREADS:
-		return read_rows(d, c, type, &d->threads, read_thread);
+		return read_threads(d, c);
 	case FORMAT_NODES:
 		return read_nodes(d, c);
 	case FORMAT_VALUES:

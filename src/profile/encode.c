@@ -134,6 +134,13 @@ static void put_thread(struct buf *b, const struct profile *p, size_t i)
 	format_put_number(b, t->handled);
 }
 
+/* Behind all rows of a section: since version 1.3. */
+static void put_waits(struct buf *b, const struct profile *p, size_t i)
+{
+	format_put_number(b, p->threads[i].blocked_ns);
+	format_put_number(b, p->threads[i].queued_ns);
+}
+
 static void put_lost(struct buf *b, const struct profile *p, size_t i)
 {
 	put_text(b, p->lost[i].reason);
@@ -328,7 +335,7 @@ static void put_all(struct encoder *e)
 	put_names(e);
 	put_rows(e, FORMAT_METRICS, 0, e->p->metric_count, put_metric, put_coverage);
 	put_rows(e, FORMAT_PROCESSES, 0, e->p->process_count, put_process, NULL);
-	put_rows(e, FORMAT_THREADS, 0, e->p->thread_count, put_thread, NULL);
+	put_rows(e, FORMAT_THREADS, 0, e->p->thread_count, put_thread, put_waits);
 	put_nodes(e);
 	put_values(e);
 	put_rows(e, FORMAT_LOST, 0, e->p->lost_count, put_lost, NULL);

@@ -87,6 +87,8 @@ struct profile_thread {
 	uint64_t cpu_ns;     /* while it was sampled */
 	uint64_t handler_ns; /* in our handler */
 	uint64_t handled;    /* samples */
+	/* Off the CPU, exactly: waiting, and able to run. 0: not counted. */
+	uint64_t blocked_ns, queued_ns;
 };
 
 enum profile_node_kind {

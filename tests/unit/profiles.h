@@ -86,7 +86,8 @@ static inline void add_random_tables(struct profile *p, unsigned most)
 			p,
 			&(struct profile_thread){below(p->process_count), (int32_t)any_number(),
 						 any_text(), any_number(), any_number(),
-						 any_number(), any_number(), any_number()},
+						 any_number(), any_number(), any_number(),
+						 any_number(), any_number()},
 			&index));
 	for (unsigned i = below(4); i; i--)
 		ok(profile_add_metric(p,
@@ -194,6 +195,8 @@ static inline const char *differ_thread(const struct profile_thread *a,
 	SAME(cpu_ns);
 	SAME(handler_ns);
 	SAME(handled);
+	SAME(blocked_ns);
+	SAME(queued_ns);
 	return NULL;
 }
 

@@ -85,6 +85,9 @@ struct kernel_thread {              /* tasks.c: a thread of a process that is sa
 	/* absences.c: time off the CPU, of the sample at that time, which is still to come */
 	struct kernel_absence absence;
 	uint64_t absence_time;
+	/* all its time, as far as the sampler has told it, and when it did so last */
+	struct kernel_sums sums;
+	uint64_t sums_time;
 };
 
 /* paths.c: a memo of the sampler (bpf/memo.h), with its nodes in the profile */

@@ -11,6 +11,7 @@ struct err;
 struct kernel;
 struct kernel_task;
 struct kernel_thread;
+struct kernel_told;
 struct process;
 
 /* Adds a process that started before us. False: no memory. */
@@ -34,6 +35,8 @@ bool tasks_has_process(const struct kernel *k, pid_t process);
 void tasks_reap(struct kernel *k);
 /* Returns the thread of a sample, and adds it if it was not known; NULL: no memory. */
 struct kernel_thread *tasks_find(struct kernel *k, pid_t process, pid_t thread);
+/* Notes all time of a thread that is alive at the end. */
+void tasks_add_sums(struct kernel *k, const struct kernel_told *told);
 /* Reads the names of some threads again. */
 void tasks_name(struct kernel *k);
 /* Gives a thread its place in the profile, and returns the index. */

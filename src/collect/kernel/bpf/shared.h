@@ -75,6 +75,8 @@ struct kernel_settings {
 	uint32_t every; /* one of so many samples is walked, at least 1; the others are counted */
 	uint32_t cpus;
 	uint64_t off_ns; /* time off the CPU from sample to sample; 0: it is not sampled */
+	uint64_t
+		begun; /* CLOCK_BOOTTIME: threads that started before are not known from their start */
 };
 
 struct kernel_counts {
@@ -277,6 +279,19 @@ struct kernel_off { /* KERNEL_OFF: has the thread and the time of its path or co
 	uint64_t queued_ns; /* of these it could have run, but had no CPU */
 };
 
+struct kernel_sums {         /* all time of a thread */
+	uint64_t begun;      /* since when, CLOCK_MONOTONIC; 0: it is not counted */
+	uint64_t blocked_ns; /* off the CPU, waiting */
+	uint64_t queued_ns;  /* off the CPU, able to run */
+	uint64_t cpu_ns;
+};
+
+struct kernel_told { /* no record: what tell_sums() says of a thread */
+	uint64_t process, thread;
+	uint64_t time;
+	struct kernel_sums sums;
+};
+
 struct kernel_waits { /* no record: what tell_waiting() says of a thread that is off the CPU */
 	struct kernel_off off;
 	uint64_t since;                           /* when it left */
@@ -305,5 +320,6 @@ struct kernel_task { /* KERNEL_FORK, KERNEL_EXEC, KERNEL_EXIT */
 	uint64_t start_ns;                    /* FORK: of the child, CLOCK_BOOTTIME */
 	/* FORK, EXEC: as in struct kernel_process, of the child or the process */
 	uint64_t changes;
+	struct kernel_sums sums; /* EXIT; EXEC: of the program before */
 	char comm[KERNEL_COMM];
 };

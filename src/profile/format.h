@@ -38,6 +38,7 @@ enum format_type {
 	FORMAT_LOST,
 	FORMAT_END,
 	FORMAT_SPANS, /* since version 1.1 */
+	FORMAT_WAKES, /* since version 1.3 */
 	FORMAT_TYPES,
 };
 

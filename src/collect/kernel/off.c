@@ -102,7 +102,8 @@ static void choose_program(struct bpf_object *object, const char *name, bool wan
 
 void off_choose(struct kernel *k)
 {
-	static const char *const programs[] = {"left", "note_waiting", "tell_waiting", "tell_sums"};
+	static const char *const programs[] = {"left", "woken", "note_waiting", "tell_waiting",
+					       "tell_sums"};
 	bool wanted = absences_period(k);
 	enum off_kind kind = wanted ? off_way()->kind : OFF_NO_WAY;
 	for (size_t i = 0; i < sizeof programs / sizeof *programs; i++)
@@ -138,6 +139,8 @@ struct err *off_open(struct kernel *k)
 	k->off.event = (int)syscall(SYS_perf_event_open, &nothing, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
 	struct err *e = k->off.event < 0 ? err_errno("cannot open an event")
 					 : attach(k, "left", NULL);
+	if (!e)
+		e = attach(k, "woken", NULL);
 	if (!e)
 		e = way->kind ? attach(k, back_programs[way->kind],
 				       way->kind == OFF_PROBE ? way->probed : NULL)

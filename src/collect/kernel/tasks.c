@@ -445,6 +445,14 @@ static void put_sums(const struct kernel *k, const struct kernel_thread *t,
 	x->queued_ns += t->sums.queued_ns;
 }
 
+/* Keeps what the waits of other threads may need of a thread that has ended. */
+static void remember(struct kernel *k, struct kernel_thread *t)
+{
+	struct kernel_ended *x = &k->tasks.ended[k->tasks.ended_next++ % KERNEL_ENDED];
+	free(x->history);
+	*x = (struct kernel_ended){t->process->pid, t->tid, t->profile, t->history};
+}
+
 /* Ends a thread: puts its totals into the profile, and frees it. */
 static void finish(struct kernel *k, struct kernel_thread *t)
 {
@@ -473,8 +481,20 @@ static void finish(struct kernel *k, struct kernel_thread *t)
 	while (*link != t)
 		link = &(*link)->next;
 	*link = t->next;
+	remember(k, t);
 	free(t->calls);
 	free(t);
+}
+
+const struct kernel_ended *tasks_ended(const struct kernel *k, pid_t process, pid_t tid)
+{
+	for (uint32_t i = 1; i <= KERNEL_ENDED; i++) { /* the last one first */
+		const struct kernel_ended *x =
+			&k->tasks.ended[(k->tasks.ended_next - i) % KERNEL_ENDED];
+		if (x->profile && x->process == process && x->tid == tid)
+			return x;
+	}
+	return NULL;
 }
 
 void tasks_finish(struct kernel *k, const struct process *p)
@@ -509,6 +529,8 @@ void tasks_restart(struct kernel *k)
 	for (size_t i = 0; i < KERNEL_BUCKETS; i++)
 		for (struct kernel_thread *t = k->tasks.threads[i]; t; t = t->next)
 			t->profile = 0;
+	for (size_t i = 0; i < KERNEL_ENDED; i++)
+		k->tasks.ended[i].profile = 0;
 	for (struct process *p = k->recording->processes; p; p = p->next)
 		p->kernel->counted = 0;
 }
@@ -520,8 +542,11 @@ void tasks_close(struct kernel *k)
 		for (struct kernel_thread *t = k->tasks.threads[i], *next; t; t = next) {
 			next = t->next;
 			free(t->calls);
+			free(t->history);
 			free(t);
 		}
+	for (size_t i = 0; i < KERNEL_ENDED; i++)
+		free(k->tasks.ended[i].history);
 	tasks_forget_all(k);
 }
 

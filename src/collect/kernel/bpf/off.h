@@ -14,10 +14,11 @@
 #define OFF_ALWAYS 24 /* times off_ns: the chance of no sample is less than 1 in 10^10 */
 
 struct off {
-	uint64_t since;          /* when it left the CPU; 0: it is running */
-	uint64_t chosen;         /* when it was chosen to run, the last time */
-	uint64_t run_delay;      /* task.sched_info.run_delay when it left */
-	uint64_t preempted;      /* it could have run on when it left */
+	uint64_t since;                              /* when it left the CPU; 0: it is running */
+	uint64_t chosen;                             /* when it was chosen to run, the last time */
+	uint64_t run_delay;                          /* task.sched_info.run_delay when it left */
+	uint64_t preempted;                          /* it could have run on when it left */
+	uint32_t waker, waker_process, waker_thread; /* as in struct kernel_off */
 	struct kernel_sums sums; /* until it left, or was chosen, the last time */
 };
 
@@ -27,6 +28,9 @@ struct {
 	__type(key, int);
 	__type(value, struct off);
 } offs SEC(".maps");
+
+/* Bits of the CPU's preempt_count: it handles an interrupt, also what the interrupt has left for later. */
+#define IN_INTERRUPT (0xf00000u | 0xf0000u | 0x100u)
 
 /* Returns how long the thread could have run, but had no CPU. Some kernels do not count it. */
 INLINE uint64_t run_delay(struct task_struct *task)

@@ -528,6 +528,7 @@ INLINE void leave(struct task_struct *task, struct off *off, bool preempted, uin
 	off->since = now;
 	off->run_delay = run_delay(task);
 	off->preempted = preempted;
+	off->waker = KERNEL_WAKER_NONE;
 }
 
 INLINE void fill_off(struct kernel_off *out, struct task_struct *task, const struct off *off,
@@ -538,6 +539,11 @@ INLINE void fill_off(struct kernel_off *out, struct task_struct *task, const str
 	fill_head(&out->head, KERNEL_OFF, KERNEL_EVENT_OFF, now);
 	out->ns = end - off->since;
 	out->queued_ns = queued < out->ns ? queued : out->ns;
+	out->blocked_before = off->sums.blocked_ns;
+	out->waker = off->waker;
+	out->waker_process = off->waker_process;
+	out->waker_thread = off->waker_thread;
+	out->reserved = 0;
 }
 
 SEC("tp_btf/sched_switch")
@@ -550,6 +556,22 @@ int BPF_PROG(left, bool preempted, struct task_struct *task, struct task_struct 
 	off = bpf_task_storage_get(&offs, next, 0, 0);
 	if (off)
 		off->chosen = now;
+	return 0;
+}
+
+/* A thread is woken, by what runs here. An interrupt has only borrowed the thread that it has met. */
+SEC("tp_btf/sched_waking") int BPF_PROG(woken, struct task_struct *task)
+{
+	struct off *off = bpf_task_storage_get(&offs, task, 0, 0);
+	if (!off || !off->since)
+		return 0;
+	struct task_struct *waker = (void *)bpf_get_current_task_btf();
+	off->waker_process = waker->tgid;
+	off->waker_thread = waker->pid;
+	bool interrupt = !waker->pid || cpu_preempt_count(waker) & IN_INTERRUPT;
+	off->waker = interrupt                  ? KERNEL_WAKER_INTERRUPT
+		     : waker->flags & OF_KERNEL ? KERNEL_WAKER_KERNEL
+						: KERNEL_WAKER_THREAD;
 	return 0;
 }
 

@@ -273,10 +273,20 @@ struct kernel_function { /* KERNEL_FUNCTION: copies as in struct python_piece */
 	} lines;
 };
 
+enum kernel_waker {
+	KERNEL_WAKER_NONE, /* nobody: it has not waited, or it is not known */
+	KERNEL_WAKER_INTERRUPT,
+	KERNEL_WAKER_KERNEL, /* a thread of the kernel */
+	KERNEL_WAKER_THREAD,
+};
+
 struct kernel_off { /* KERNEL_OFF: has the thread and the time of its path or copy */
 	struct kernel_head head;
-	uint64_t ns;        /* since the thread left the CPU */
-	uint64_t queued_ns; /* of these it could have run, but had no CPU */
+	uint64_t ns;             /* since the thread left the CPU */
+	uint64_t queued_ns;      /* of these it could have run, but had no CPU */
+	uint64_t blocked_before; /* its time off the CPU, waiting, before this */
+	/* who has ended its wait; of a thread: process and number */
+	uint32_t waker, waker_process, waker_thread, reserved;
 };
 
 struct kernel_sums {         /* all time of a thread */

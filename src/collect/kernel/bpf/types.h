@@ -36,6 +36,7 @@ struct mm_struct {
 };
 
 struct task_struct {
+	struct thread_info thread_info;
 	struct thread_struct thread;
 	unsigned int __state;
 	int on_cpu;

@@ -9,6 +9,7 @@
 #include "analyze/answers.h"
 #include "analyze/chains.h"
 #include "analyze/modules.h"
+#include "analyze/reasons.h"
 #include "analyze/scopes.h"
 #include "base/buf.h"
 #include "base/err.h"
@@ -282,6 +283,8 @@ static struct err *make(struct maker *k)
 	if (!e && (k->o->focus || k->o->ignore))
 		e = drop_nodes(k);
 	if (!e)
+		e = reasons_make(k->p, a->scopes, k->functions, &a->reasons);
+	if (!e)
 		place_functions(k);
 	return e ? e : chains_make(a, k->modules, k->o, k->functions);
 }
@@ -309,6 +312,7 @@ void attribution_free(struct attribution *a)
 	free(a->spans);
 	free(a->steps);
 	free(a->dropped);
+	free(a->reasons);
 	*a = (struct attribution){0};
 }
 

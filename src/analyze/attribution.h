@@ -49,6 +49,8 @@ struct attribution {
 	/* The scopes of samples in a frame without steps, and of those of the kernel; 0: that of its caller. */
 	uint32_t rest, kernel_rest;
 	bool *dropped; /* nodes whose samples focus or ignore leave out */
+	uint8_t *
+		reasons; /* by node, why a thread waits there (reasons.h); NULL: nothing tells of waiting */
 };
 
 /* `profile` and `modules` must outlive the result. */

@@ -24,7 +24,7 @@ const char *scope_kind_name(enum scope_kind kind)
 		[SCOPE_FUNCTION] = "function", [SCOPE_INLINE] = "inline",
 		[SCOPE_LOOP] = "loop",         [SCOPE_LINE] = "line",
 		[SCOPE_INSN] = "insn",         [SCOPE_KERNEL] = "kernel",
-		[SCOPE_PARTIAL] = "partial",
+		[SCOPE_PARTIAL] = "partial",   [SCOPE_REASON] = "reason",
 	};
 	return names[kind];
 }

@@ -16,6 +16,7 @@ enum scope_kind {
 	SCOPE_RANK,
 	SCOPE_PROCESS,
 	SCOPE_THREAD,
+	SCOPE_REASON, /* why threads wait */
 	SCOPE_MODULE,
 	SCOPE_FILE,
 	SCOPE_FUNCTION,

@@ -45,6 +45,18 @@ static void put_inlined(const struct tree_node *n, const struct scope *s, struct
 	}
 }
 
+/* All its time, if the kernel counted it. */
+static void put_thread(const struct profile *p, const struct scope *s, struct json *j)
+{
+	const struct profile_thread *t = &p->threads[s->address];
+	if (!t->blocked_ns && !t->queued_ns)
+		return;
+	json_put_u64(j, "wall_ns", t->end_ns - t->start_ns);
+	json_put_u64(j, "cpu_ns", t->cpu_ns);
+	json_put_u64(j, "blocked_ns", t->blocked_ns);
+	json_put_u64(j, "queued_ns", t->queued_ns);
+}
+
 /* All of a node but its children, into the object that is open. */
 static void put_node(const struct tree *t, const struct profile *p, uint32_t node, struct json *j)
 {
@@ -70,6 +82,8 @@ static void put_node(const struct tree *t, const struct profile *p, uint32_t nod
 		put_loop(t, s, j);
 	else if (s->kind == SCOPE_INLINE)
 		put_inlined(&t->nodes[node], s, j);
+	else if (s->kind == SCOPE_THREAD)
+		put_thread(p, s, j);
 	put_values(j, "self", t->self + node * t->metric_count, t->metric_count);
 	put_values(j, "total", t->total + node * t->metric_count, t->metric_count);
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/reasons.h"
 #include "base/buf.h"
 #include "base/json.h"
 #include "base/term.h"
@@ -68,6 +69,20 @@ static void count_cost(const struct profile *p, struct summary *s)
 	s->overhead = cpu > 0 ? (handler + handled * (double)p->delivery_ns) / cpu : -1;
 }
 
+/* What the threads did all the time, whatever the samples say. */
+static void sum_times(const struct profile *p, uint32_t metric, struct summary *s)
+{
+	s->by_samples = -1;
+	for (size_t i = 0; i < p->thread_count; i++) {
+		s->blocked_ns += p->threads[i].blocked_ns;
+		s->queued_ns += p->threads[i].queued_ns;
+		s->cpu_ns += p->threads[i].cpu_ns;
+	}
+	s->timed = s->blocked_ns || s->queued_ns;
+	if (metric < p->metric_count && reason_is_told(&p->metrics[metric]))
+		s->by_samples = (double)s->samples * (double)profile_period(p, metric) / 1e9;
+}
+
 void summary_make(const struct profile *p, uint32_t shown, struct summary *s)
 {
 	uint32_t metric = profile_sampled(p, shown);
@@ -82,9 +97,10 @@ void summary_make(const struct profile *p, uint32_t shown, struct summary *s)
 	for (size_t i = 0; i < p->lost_count; i++)
 		s->lost += p->lost[i].count;
 	count_cost(p, s);
+	sum_times(p, metric, s);
 }
 
-static const char *reason_name(unsigned end)
+static const char *end_name(unsigned end)
 {
 	return end == WALK_ON ? "unknown" : walk_end_name((enum walk_end)end);
 }
@@ -101,12 +117,20 @@ static void print_reasons(const struct summary *s, struct buf *out)
 	for (unsigned i = 0; i < SUMMARY_ENDS; i++) {
 		if (!s->by_reason[i])
 			continue;
-		buf_printf(out, "%s%s %s", before, summary_count(n, s->by_reason[i]),
-			   reason_name(i));
+		buf_printf(out, "%s%s %s", before, summary_count(n, s->by_reason[i]), end_name(i));
 		before = ", ";
 	}
 	if (s->partial)
 		buf_puts(out, ")");
+}
+
+static void print_times(const struct summary *s, struct buf *out)
+{
+	char time[TERM_UNIT_MAX];
+	buf_printf(out, "times: waiting %s", term_time(time, (double)s->blocked_ns / 1e9));
+	buf_printf(out, ", for a CPU %s", term_time(time, (double)s->queued_ns / 1e9));
+	buf_printf(out, ", on a CPU %s", term_time(time, (double)s->cpu_ns / 1e9));
+	buf_printf(out, "; by samples of %s %s\n", s->metric, term_time(time, s->by_samples));
 }
 
 void summary_print(const struct summary *s, const char *name, struct buf *out)
@@ -131,6 +155,10 @@ void summary_print(const struct summary *s, const char *name, struct buf *out)
 	if (s->overhead >= 0)
 		buf_printf(out, "; overhead %.2f%% of CPU time", s->overhead * 100);
 	buf_puts(out, "\n");
+	if (s->timed && s->by_samples >= 0) {
+		buf_printf(out, "%*s", (int)strlen(name), "");
+		print_times(s, out);
+	}
 }
 
 void summary_print_file(const char *name, const char *path, uint64_t size, struct buf *out)
@@ -315,7 +343,7 @@ void summary_json(const struct summary *s, const struct profile *p, const char *
 	json_begin_object(j);
 	for (unsigned i = 0; i < SUMMARY_ENDS; i++)
 		if (s->by_reason[i])
-			json_put_u64(j, reason_name(i), s->by_reason[i]);
+			json_put_u64(j, end_name(i), s->by_reason[i]);
 	json_end_object(j);
 	json_put_u64(j, "processes", s->processes);
 	json_put_u64(j, "threads", s->threads);
@@ -329,6 +357,14 @@ void summary_json(const struct summary *s, const struct profile *p, const char *
 		json_double(j, s->overhead);
 	else
 		json_null(j);
+	if (s->timed) {
+		json_key(j, "times");
+		json_begin_object(j);
+		json_put_u64(j, "blocked_ns", s->blocked_ns);
+		json_put_u64(j, "queued_ns", s->queued_ns);
+		json_put_u64(j, "cpu_ns", s->cpu_ns);
+		json_end_object(j);
+	}
 	json_timeline(j, p);
 	json_key(j, "command");
 	json_string(j, p->command);

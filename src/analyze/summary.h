@@ -28,12 +28,16 @@ struct summary {
 	uint64_t hz;
 	double handler_ns; /* mean time in our handler per sample */
 	double overhead;   /* share of the CPU time that sampling took; < 0: not known */
+	/* All time of the threads, as the kernel counts it, if one of the metrics is of waiting and it was counted. */
+	bool timed;
+	uint64_t blocked_ns, queued_ns, cpu_ns;
+	double by_samples; /* seconds that the samples stand for; < 0: the metric is none of waiting */
 };
 
 /* The numbers of one metric of a profile (the first: 0), or of the one that counts its samples. */
 void summary_make(const struct profile *profile, uint32_t metric, struct summary *out);
 
-/* Appends the two lines for people, each ending with a line end:
+/* Appends the two lines for people, each ending with a line end, and a third about times if the metric is of waiting:
 
    culprit: 41 203 samples of cpu-clock at 1000 Hz in 41.3 s, 3 processes, 12 threads
             paths: 41 201 complete, 2 partial (1 no recipe, 1 bad frame); 0 lost; overhead 0.21% of CPU time

@@ -7,6 +7,7 @@
 
 #include "analyze/attribution.h"
 #include "analyze/lookup.h"
+#include "analyze/reasons.h"
 #include "analyze/scopes.h"
 #include "analyze/tree.h"
 #include "base/array.h"
@@ -44,9 +45,24 @@ static void name_group(const struct profile *p, enum view_group group, uint32_t 
 	}
 }
 
-/* The scope of every thread's group. */
+static struct err *find_reasons(struct attribution *a, uint32_t **out)
+{
+	uint32_t *scopes = *out = calloc(REASON_COUNT, sizeof *scopes);
+	struct err *e = scopes ? NULL : err_new("out of memory");
+	for (uint32_t i = 0; !e && i < REASON_COUNT; i++)
+		e = scopes_add(a->scopes,
+			       &(struct scope){.kind = SCOPE_REASON,
+					       .address = i,
+					       .name = reason_name((enum reason)i)},
+			       &scopes[i]);
+	return e;
+}
+
+/* The scopes of all groups: by reason, or by thread. */
 static struct err *find_groups(struct attribution *a, enum view_group group, uint32_t **out)
 {
+	if (group == GROUP_REASON)
+		return find_reasons(a, out);
 	uint32_t *scopes = *out = calloc(a->profile->thread_count + 1, sizeof *scopes);
 	struct err *e = scopes ? NULL : err_new("out of memory");
 	for (uint32_t i = 0; !e && group && i < a->profile->thread_count; i++) {
@@ -63,7 +79,8 @@ static struct err *find_groups(struct attribution *a, enum view_group group, uin
 static bool is_group(const struct tree *t, uint32_t node)
 {
 	enum scope_kind kind = scopes_get(t->scopes, t->nodes[node].scope)->kind;
-	return kind == SCOPE_THREAD || kind == SCOPE_PROCESS || kind == SCOPE_RANK;
+	return kind == SCOPE_THREAD || kind == SCOPE_PROCESS || kind == SCOPE_RANK ||
+	       kind == SCOPE_REASON;
 }
 
 /* ---- from the roots down ---- */
@@ -133,7 +150,9 @@ static struct err *build_tree(struct builder *b, const struct view_options *o)
 		b->tree->whole[v->metric] += v->count;
 		if (b->a->dropped[v->node] || (o->thread && !o->thread[v->thread]))
 			continue;
-		e = place(b, v->node, b->groups[v->thread], &node);
+		uint32_t group = b->groups[o->group == GROUP_REASON ? reason_of(p, b->a->reasons, v)
+								    : v->thread];
+		e = place(b, v->node, group, &node);
 		uint32_t rest = attribution_rest(b->a, v->node);
 		if (!e && rest)
 			e = tree_child(b->tree, node, rest, &node);

@@ -23,7 +23,7 @@ struct tree;
 enum view { VIEW_TREE, VIEW_CALLERS, VIEW_FLAT };
 
 /* What the samples are parted by first. */
-enum view_group { GROUP_NONE, GROUP_THREAD, GROUP_PROCESS, GROUP_RANK };
+enum view_group { GROUP_NONE, GROUP_THREAD, GROUP_PROCESS, GROUP_RANK, GROUP_REASON };
 
 struct view_options {
 	enum view view;
@@ -34,6 +34,6 @@ struct view_options {
 	const bool *thread; /* which threads count, by index; NULL: all */
 };
 
-/* `attribution` must outlive the result. Scopes of threads and processes are added to it. */
+/* `attribution` must outlive the result. Scopes of groups are added to it. */
 struct err *view_make(struct attribution *attribution, const struct view_options *options,
 		      struct tree **out);

@@ -11,11 +11,13 @@
 #include "analyze/brief.h"
 #include "analyze/links.h"
 #include "analyze/modules.h"
+#include "analyze/reason_totals.h"
 #include "analyze/scopes.h"
 #include "analyze/show.h"
 #include "analyze/summary.h"
 #include "analyze/tree.h"
 #include "analyze/views.h"
+#include "analyze/waits.h"
 #include "base/args.h"
 #include "base/buf.h"
 #include "base/err.h"
@@ -57,9 +59,11 @@ static const struct {
 	{BY_FUNCTION, GROUP_NONE},   {BY_LOOP, GROUP_NONE},        {BY_LINE, GROUP_NONE},
 	{BY_FILE, GROUP_NONE},       {BY_MODULE, GROUP_NONE},      {BY_INSN, GROUP_NONE},
 	{BY_FUNCTION, GROUP_THREAD}, {BY_FUNCTION, GROUP_PROCESS}, {BY_FUNCTION, GROUP_RANK},
+	{BY_FUNCTION, GROUP_REASON},
 };
 
 #define VIEW_UNTOLD -1
+#define VIEW_WAITS (VIEW_FLAT + 1) /* as it stands in help */
 
 struct report {
 	const struct options *o;
@@ -71,6 +75,7 @@ struct report {
 	bool *threads; /* which count; NULL: all */
 	struct modules *modules;
 	struct attribution attribution;
+	struct reason_totals reasons;
 	struct tree *tree;
 	struct tree *top; /* brief: the functions, by self */
 };
@@ -125,6 +130,8 @@ static struct err *make_view(struct report *r)
 		e = attribution_make(r->profile, r->modules, &a, &r->attribution);
 	if (!e)
 		e = view_make(&r->attribution, &v, &r->tree);
+	if (!e)
+		e = reason_totals_make(&r->attribution, r->threads, &r->reasons);
 	if (!e && o->brief)
 		e = make_brief(r, &v);
 	return e;
@@ -181,6 +188,7 @@ static struct err *print_json(struct report *r, const struct show_options *show)
 {
 	struct json j = json_to_file(stdout);
 	begin_json(r, &j);
+	reason_totals_json(&r->reasons, &j);
 	bool good = show_json(r->tree, r->profile, show, &j);
 	json_end_object(&j);
 	json_newline(&j);
@@ -257,6 +265,7 @@ static struct err *print_text(struct report *r, const struct show_options *show,
 		cmd_put_labelled(&out, "command", r->profile->command);
 	if (r->metric < r->profile->metric_count && r->summary.samples) {
 		put_selection(r, &out);
+		reason_totals_print(&r->reasons, r->profile, r->metric, &out);
 		buf_puts(&out, "\n");
 		if (r->top)
 			put_top(r, show, &out);
@@ -330,6 +339,64 @@ static struct err *show_links(struct report *r)
 	return e;
 }
 
+/* ---- who waited for whom, in the place of a view ---- */
+
+static struct err *print_waits_text(struct report *r, const struct waits *waits)
+{
+	struct buf out = {0};
+	cmd_put_lines(&out, buf_text(&r->notes), TERM_YELLOW);
+	summary_print(&r->summary, "", &out);
+	reason_totals_print(&r->reasons, r->profile, r->metric, &out);
+	buf_puts(&out, "\n");
+	waits_print(waits, r->profile, r->metric, r->o->limit, r->o->min / 100, &out);
+	struct err *e = out.failed ? err_new("out of memory") : pager_show(&out, !r->o->no_pager);
+	buf_free(&out);
+	return e;
+}
+
+static void print_waits_json(struct report *r, const struct waits *waits)
+{
+	struct json j = json_to_file(stdout);
+	begin_json(r, &j);
+	reason_totals_json(&r->reasons, &j);
+	summary_json_metrics(r->profile, &j);
+	waits_json(waits, r->profile, r->o->limit, &j);
+	json_end_object(&j);
+	json_newline(&j);
+}
+
+static struct err *show_waits(struct report *r)
+{
+	const struct attribution_options a = {
+		.by = BY_FUNCTION,
+		.no_inline = true,
+		.no_loops = true,
+		.metric = r->metric,
+		.detail = 1,
+		.focus = r->o->focus ? &r->focus : NULL,
+		.ignore = r->o->ignore ? &r->ignore : NULL,
+	};
+	struct waits waits = {0};
+	if (!waits_metric(r->profile, &r->metric))
+		return err_new("%s: it is not known who waited for whom: culprit record -e blocked "
+			       "records it",
+			       r->o->path);
+	summary_make(r->profile, r->metric, &r->summary);
+	struct err *e = modules_open(r->profile, r->o->debuginfod, &r->modules);
+	if (!e)
+		e = attribution_make(r->profile, r->modules, &a, &r->attribution);
+	if (!e)
+		e = reason_totals_make(&r->attribution, r->threads, &r->reasons);
+	if (!e)
+		e = waits_make(&r->attribution, r->metric, r->threads, &waits);
+	if (!e && r->o->json)
+		print_waits_json(r, &waits);
+	else if (!e)
+		e = print_waits_text(r, &waits);
+	waits_free(&waits);
+	return e;
+}
+
 static struct err *show_view(struct report *r)
 {
 	struct err *e = make_view(r);
@@ -340,9 +407,12 @@ static int report(struct report *r)
 {
 	struct err *e = load(r);
 	if (!e)
-		e = r->o->links ? show_links(r) : show_view(r);
+		e = r->o->links                ? show_links(r)
+		    : r->o->view == VIEW_WAITS ? show_waits(r)
+					       : show_view(r);
 	tree_free(r->tree);
 	tree_free(r->top);
+	reason_totals_free(&r->reasons);
 	attribution_free(&r->attribution);
 	modules_close(r->modules);
 	profile_free(r->profile);
@@ -395,6 +465,8 @@ static int run(struct options *o, const struct args *args)
 		o->view = by_loop && !o->hot_path ? VIEW_FLAT : VIEW_TREE;
 	if (by_loop && o->no_loops)
 		return cmd_misused("report", "--by=loop and --no-loops exclude each other");
+	if (o->view == VIEW_WAITS && o->by)
+		return cmd_misused("report", "--view=waits has threads as its rows, without --by");
 	if (o->hot_path && o->view != VIEW_TREE)
 		return cmd_misused("report", "--hot-path is for --view=tree");
 	status = choose_brief(o);
@@ -420,10 +492,11 @@ int cmd_report(int argc, char **argv)
 {
 	struct options o = {.view = VIEW_UNTOLD};
 	const struct arg options[] = {
-		{0, "view", "tree|callers|flat",
-		 "top-down; the callers of each function; or a plain list", ARG_CHOICE, &o.view},
-		{0, "by", "function|loop|line|file|module|insn|thread|process|rank",
-		 "what rows are; the last three have functions below them", ARG_CHOICE, &o.by},
+		{0, "view", "tree|callers|flat|waits",
+		 "top-down; the callers of each function; a list; who waited for whom", ARG_CHOICE,
+		 &o.view},
+		{0, "by", "function|loop|line|file|module|insn|thread|process|rank|reason",
+		 "what rows are; the last four have functions below them", ARG_CHOICE, &o.by},
 		{0, "metric", "M", "another event than the first, by name or number", ARG_STRING,
 		 &o.metric},
 		{0, "min", "PCT", "leave out what has less; 0.5 by default, 0 with --json",

@@ -278,6 +278,8 @@ void harvest_join_thread(struct profile_thread *all, const struct profile_thread
 	all->cpu_ns += one->cpu_ns;
 	all->handler_ns += one->handler_ns;
 	all->handled += one->handled;
+	all->blocked_ns += one->blocked_ns;
+	all->queued_ns += one->queued_ns;
 	if (one->end_ns > all->end_ns)
 		all->end_ns = one->end_ns;
 }

@@ -37,8 +37,9 @@ void kernel_frames_name(struct recording *r)
 	names_of_kernel(&r->harvest, r->kernel_names);
 }
 
-struct err *kernel_frames_add(struct recording *r, struct process *p, const uint64_t *addresses,
-			      uint32_t count, uint32_t *node)
+/* `calling`: from this frame on, counted from 1, they have made calls. */
+static struct err *add(struct recording *r, struct process *p, const uint64_t *addresses,
+		       uint32_t count, uint32_t calling, uint32_t *node)
 {
 	struct err *e = NULL;
 	if (!r->kernel_frames || !count)
@@ -46,6 +47,18 @@ struct err *kernel_frames_add(struct recording *r, struct process *p, const uint
 					 node);
 	for (uint32_t i = count; !e && i; i--)
 		e = harvest_add_child(r, &r->harvest, p, *node,
-				      cct_key(i > 1, CCT_KERNEL, addresses[i - 1]), node);
+				      cct_key(i >= calling, CCT_KERNEL, addresses[i - 1]), node);
 	return e;
+}
+
+struct err *kernel_frames_add(struct recording *r, struct process *p, const uint64_t *addresses,
+			      uint32_t count, uint32_t *node)
+{
+	return add(r, p, addresses, count, 2, node);
+}
+
+struct err *kernel_frames_add_waiting(struct recording *r, struct process *p,
+				      const uint64_t *addresses, uint32_t count, uint32_t *node)
+{
+	return add(r, p, addresses, count, 1, node);
 }

@@ -20,3 +20,6 @@ void kernel_frames_name(struct recording *r);
    one frame stands for all. */
 struct err *kernel_frames_add(struct recording *r, struct process *p, const uint64_t *addresses,
 			      uint32_t count, uint32_t *node);
+/* The same for a thread that waits: the innermost of these frames has made a call, too. */
+struct err *kernel_frames_add_waiting(struct recording *r, struct process *p,
+				      const uint64_t *addresses, uint32_t count, uint32_t *node);

@@ -188,6 +188,18 @@ static void read_thread(struct decoder *d, struct cursor *c)
 	p->threads[p->thread_count++] = t;
 }
 
+/* Those of the threads from `first` on, which files before version 1.3 have not. */
+static void read_off_times(struct decoder *d, struct cursor *c, size_t first)
+{
+	for (size_t i = first; c->at < c->end && i < d->p->thread_count && !c->bad; i++) {
+		uint64_t blocked = cursor_number(c), queued = cursor_number(c);
+		if (c->bad)
+			return;
+		d->p->threads[i].blocked_ns = blocked;
+		d->p->threads[i].queued_ns = queued;
+	}
+}
+
 static void read_lost(struct decoder *d, struct cursor *c)
 {
 	const char *reason = take_text(d, c);
@@ -234,6 +246,14 @@ static void read_metrics(struct decoder *d, struct cursor *c)
 	read_rows(d, c, FORMAT_METRICS, &d->metrics, read_metric);
 	if (!c->bad && !d->error)
 		read_coverage(d, c, first);
+}
+
+static void read_threads(struct decoder *d, struct cursor *c)
+{
+	size_t first = d->p->thread_count;
+	read_rows(d, c, FORMAT_THREADS, &d->threads, read_thread);
+	if (!c->bad && !d->error)
+		read_off_times(d, c, first);
 }
 
 static void read_names(struct decoder *d, struct cursor *c)
@@ -410,6 +430,50 @@ static void read_values(struct decoder *d, struct cursor *c)
 	free(values);
 }
 
+static void read_wake_columns(struct cursor *c, struct profile_wake *wakes, size_t count)
+{
+	uint64_t node = 0;
+	for (size_t i = 0; i < count; i++) {
+		node += cursor_limited(c, INDEX_NONE - 1);
+		wakes[i].node = node < INDEX_NONE ? (uint32_t)node : INDEX_NONE;
+	}
+	for (size_t i = 0; i < count; i++)
+		wakes[i].thread = cursor_limited(c, INDEX_NONE - 1);
+	for (size_t i = 0; i < count; i++)
+		wakes[i].metric = cursor_limited(c, INDEX_NONE - 1);
+	for (size_t i = 0; i < count; i++)
+		wakes[i].waker = cursor_limited(c, INDEX_NONE - 1);
+	for (size_t i = 0; i < count; i++)
+		wakes[i].count = cursor_number(c);
+}
+
+/* What a wake refers to besides its node may be missing as yet. */
+static void read_wakes(struct decoder *d, struct cursor *c)
+{
+	size_t count = cursor_rows(c, 6);
+	struct profile_wake *wakes = calloc(count + 1, sizeof *wakes);
+	if (!wakes) {
+		d->error = err_new("out of memory");
+		return;
+	}
+	read_wake_columns(c, wakes, count);
+	for (size_t i = 0; i < count && !c->bad && !d->error; i++) {
+		wakes[i].waited = cursor_number(c);
+		c->bad |= !wakes[i].count || wakes[i].waited > wakes[i].count ||
+			  d->tables[FORMAT_WAKES].got >= PROFILE_WAKE_MAX;
+		if (c->bad)
+			break;
+		wakes[i].node = map_find(&d->nodes, wakes[i].node);
+		if (wakes[i].node == INDEX_NONE) {
+			decode_complain(d, FORMAT_WAKES, "their contexts are missing");
+			continue;
+		}
+		d->tables[FORMAT_WAKES].got++;
+		d->error = own_append_wake(d->p, &wakes[i]);
+	}
+	free(wakes);
+}
+
 static void read_end(struct decoder *d, struct cursor *c)
 {
 	uint64_t sections = cursor_number(c);
@@ -437,7 +501,7 @@ static void read_section(struct decoder *d, struct cursor *c, unsigned type)
 	case FORMAT_PROCESSES:
 		return read_rows(d, c, type, &d->processes, read_process);
 	case FORMAT_THREADS:
-		return read_rows(d, c, type, &d->threads, read_thread);
+		return read_threads(d, c);
 	case FORMAT_NODES:
 		return read_nodes(d, c);
 	case FORMAT_VALUES:
@@ -448,6 +512,8 @@ static void read_section(struct decoder *d, struct cursor *c, unsigned type)
 		return read_end(d, c);
 	case FORMAT_SPANS:
 		return timeline_read(d, c);
+	case FORMAT_WAKES:
+		return read_wakes(d, c);
 	}
 }
 

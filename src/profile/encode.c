@@ -134,6 +134,13 @@ static void put_thread(struct buf *b, const struct profile *p, size_t i)
 	format_put_number(b, t->handled);
 }
 
+/* Behind all rows of a section: since version 1.3. */
+static void put_off_times(struct buf *b, const struct profile *p, size_t i)
+{
+	format_put_number(b, p->threads[i].blocked_ns);
+	format_put_number(b, p->threads[i].queued_ns);
+}
+
 static void put_lost(struct buf *b, const struct profile *p, size_t i)
 {
 	put_text(b, p->lost[i].reason);
@@ -305,6 +312,34 @@ static void put_spans(struct encoder *e)
 	e->totals[FORMAT_SPANS] = e->p->span_count;
 }
 
+static void put_wake_columns(struct buf *raw, const struct profile_wake *wakes, size_t count)
+{
+	format_put_number(raw, count);
+	for (size_t i = 0; i < count; i++)
+		format_put_number(raw, wakes[i].node - (i ? wakes[i - 1].node : 0));
+	for (size_t i = 0; i < count; i++)
+		format_put_number(raw, wakes[i].thread);
+	for (size_t i = 0; i < count; i++)
+		format_put_number(raw, wakes[i].metric);
+	for (size_t i = 0; i < count; i++)
+		format_put_number(raw, wakes[i].waker);
+	for (size_t i = 0; i < count; i++)
+		format_put_number(raw, wakes[i].count);
+	for (size_t i = 0; i < count; i++)
+		format_put_number(raw, wakes[i].waited);
+}
+
+static void put_wakes(struct encoder *e)
+{
+	const struct profile_wake *wakes = e->p->wakes;
+	for (size_t left = e->p->wake_count, n; left; left -= n, wakes += n) {
+		n = left < FORMAT_ROWS ? left : FORMAT_ROWS;
+		put_wake_columns(&e->raw, wakes, n);
+		put_section(e, FORMAT_WAKES);
+	}
+	e->totals[FORMAT_WAKES] = e->p->wake_count;
+}
+
 static void put_end(struct encoder *e)
 {
 	format_put_number(&e->raw, e->sections);
@@ -328,11 +363,12 @@ static void put_all(struct encoder *e)
 	put_names(e);
 	put_rows(e, FORMAT_METRICS, 0, e->p->metric_count, put_metric, put_coverage);
 	put_rows(e, FORMAT_PROCESSES, 0, e->p->process_count, put_process, NULL);
-	put_rows(e, FORMAT_THREADS, 0, e->p->thread_count, put_thread, NULL);
+	put_rows(e, FORMAT_THREADS, 0, e->p->thread_count, put_thread, put_off_times);
 	put_nodes(e);
 	put_values(e);
 	put_rows(e, FORMAT_LOST, 0, e->p->lost_count, put_lost, NULL);
 	put_spans(e);
+	put_wakes(e);
 	put_end(e);
 }
 

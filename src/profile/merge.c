@@ -174,6 +174,14 @@ static struct err *merge_tree(struct merge *m)
 		r.metric = m->metrics[r.metric];
 		e = own_append_span(m->into, &r);
 	}
+	for (size_t i = 0; i < from->wake_count && !e; i++) {
+		struct profile_wake w = from->wakes[i];
+		w.node = m->nodes[w.node];
+		w.thread += m->first_thread;
+		w.metric = m->metrics[w.metric];
+		w.waker += w.waker >= PROFILE_WAKERS ? m->first_thread : 0;
+		e = profile_wake(m->into, &w);
+	}
 	for (size_t i = 0; i < from->lost_count && !e; i++)
 		e = profile_lose(m->into, from->lost[i].reason, from->lost[i].count);
 	return e;

@@ -59,6 +59,7 @@ void profile_free(struct profile *p)
 	free(p->nodes);
 	free(p->values);
 	free(p->spans);
+	free(p->wakes);
 	free(p->lost);
 	own_strings_free(p->own);
 	free(p->own->slots);

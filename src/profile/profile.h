@@ -10,7 +10,7 @@
  * into modules, threads, processes, metrics and nodes are in range (checked by
  * profile_read). Module 0 is "no module".
  *
- * Counting appends; `values` and `spans` are ordered, each key once, after profile_settle (and
+ * Counting appends; `values`, `spans` and `wakes` are ordered, each key once, after profile_settle (and
  * after profile_read, profile_parse, profile_write and profile_pack). profile_child and
  * the others that add may move the arrays.
  */
@@ -30,6 +30,7 @@ struct profile;
 #define PROFILE_NODE_MAX (1u << 25)
 #define PROFILE_VALUE_MAX (1u << 26)
 #define PROFILE_SPAN_MAX (1u << 20)   /* more become fewer: see profile_time */
+#define PROFILE_WAKE_MAX (1u << 20)   /* of more, it is not known who woke */
 #define PROFILE_TABLE_MAX (1u << 24)  /* modules, processes, threads; names of all modules */
 #define PROFILE_STRING_MAX (1u << 20) /* bytes; what is longer is cut */
 
@@ -87,6 +88,8 @@ struct profile_thread {
 	uint64_t cpu_ns;     /* while it was sampled */
 	uint64_t handler_ns; /* in our handler */
 	uint64_t handled;    /* samples */
+	/* Off the CPU, exactly: waiting, and able to run. 0: not counted. */
+	uint64_t blocked_ns, queued_ns;
 };
 
 enum profile_node_kind {
@@ -117,6 +120,20 @@ struct profile_span {
 	uint64_t start_us, duration_us; /* since the recording began */
 	uint32_t thread, node, metric;
 	uint32_t samples; /* by weight */
+};
+
+/* Who ended the waits of one node in one thread: who woke the thread. Ordered by node, thread, metric, waker. */
+enum profile_waker {
+	PROFILE_WAKER_INTERRUPT, /* of a timer or another device */
+	PROFILE_WAKER_KERNEL,    /* a thread of the kernel */
+	PROFILE_WAKER_OUTSIDER,  /* a thread that is not recorded */
+	PROFILE_WAKERS,          /* from here on: + the index of a thread */
+};
+struct profile_wake {
+	uint32_t node, thread, metric;
+	uint32_t waker;  /* enum profile_waker */
+	uint64_t count;  /* samples; a part of the node's value */
+	uint64_t waited; /* of these: while the waker waited itself */
 };
 
 /* Samples that are in no tree, by reason. */
@@ -155,6 +172,8 @@ struct profile {
 	size_t value_count;
 	struct profile_span *spans;
 	size_t span_count;
+	struct profile_wake *wakes;
+	size_t wake_count;
 	struct profile_lost *lost;
 	size_t lost_count;
 
@@ -192,6 +211,8 @@ struct err *profile_name_function(struct profile *p, uint32_t module, uint64_t s
 /* Adds to a value (which ends at UINT64_MAX). Nothing is added where `count` is 0. */
 struct err *profile_count(struct profile *p, uint32_t node, uint32_t thread, uint32_t metric,
 			  uint64_t count);
+/* Adds to a wake. Nothing is added where its count is 0. */
+struct err *profile_wake(struct profile *p, const struct profile_wake *wake);
 /* Puts a sample on the time line: `weight` periods that ended at `ns` since the recording began. In
    any order. Those that follow each other in one context become one span; where no sample of the
    thread came for more than two periods, there is a gap. Where there are more than PROFILE_SPAN_MAX

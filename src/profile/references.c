@@ -91,6 +91,8 @@ static void add_metrics(struct decoder *d)
 		refer(d, &d->metrics, d->p->values[i].metric);
 	for (size_t i = 0; i < d->p->span_count; i++)
 		refer(d, &d->metrics, d->p->spans[i].metric);
+	for (size_t i = 0; i < d->p->wake_count; i++)
+		refer(d, &d->metrics, d->p->wakes[i].metric);
 	limit_missing(d, &d->metrics, FORMAT_METRICS, PROFILE_METRIC_MAX);
 	for (size_t i = 0; i < d->metrics.stand_in_count && !d->error; i++) {
 		snprintf(name, sizeof name, "(lost) %u", d->metrics.stand_ins[i]);
@@ -109,6 +111,11 @@ static void add_threads(struct decoder *d)
 		refer(d, &d->threads, p->values[i].thread);
 	for (size_t i = 0; i < p->span_count; i++)
 		refer(d, &d->threads, p->spans[i].thread);
+	for (size_t i = 0; i < p->wake_count; i++) {
+		refer(d, &d->threads, p->wakes[i].thread);
+		if (p->wakes[i].waker >= PROFILE_WAKERS)
+			refer(d, &d->threads, p->wakes[i].waker - PROFILE_WAKERS);
+	}
 	limit_missing(d, &d->threads, FORMAT_THREADS, PROFILE_TABLE_MAX);
 	for (size_t i = 0; i < d->threads.stand_in_count && !d->error; i++) {
 		struct profile_thread *moved = own_grow(p->threads, &p->own->thread_room,
@@ -182,6 +189,33 @@ static void place_spans(struct decoder *d)
 	p->span_count = kept;
 }
 
+static bool place_waker(const struct decoder *d, uint32_t *waker)
+{
+	uint32_t thread = *waker - PROFILE_WAKERS;
+	if (*waker < PROFILE_WAKERS)
+		return true;
+	bool good = place(&d->threads, &thread) && thread < INDEX_NONE - PROFILE_WAKERS;
+	*waker = thread + PROFILE_WAKERS;
+	return good;
+}
+
+static void place_wakes(struct decoder *d)
+{
+	struct profile *p = d->p;
+	size_t kept = 0;
+	for (size_t i = 0; i < p->wake_count; i++) {
+		struct profile_wake w = p->wakes[i];
+		if (place(&d->threads, &w.thread) && place(&d->metrics, &w.metric) &&
+		    place_waker(d, &w.waker)) {
+			p->wakes[kept++] = w;
+			continue;
+		}
+		d->tables[FORMAT_WAKES].got--;
+		decode_complain(d, FORMAT_WAKES, "malformed");
+	}
+	p->wake_count = kept;
+}
+
 static bool place_rest(struct decoder *d)
 {
 	struct profile *p = d->p;
@@ -206,6 +240,7 @@ bool decode_references(struct decoder *d)
 		return false;
 	place_values(d);
 	place_spans(d);
+	place_wakes(d);
 	if (!place_rest(d))
 		d->error = err_new("more is missing than can be made up for");
 	else

@@ -147,6 +147,7 @@ static struct err *settle_values(struct profile *p)
 struct err *profile_settle(struct profile *p)
 {
 	struct err *e = settle_values(p);
+	own_settle_wakes(p);
 	return e ? e : own_settle_spans(p);
 }
 

@@ -102,10 +102,28 @@ def calls(results):
     yield from calls_of.problems(results.load("calls.json"), spent, 400)
 
 
+def wakers(document):
+    """Who woke the threads: sleeps end by an interrupt, and other waits by another thread."""
+    found = {}
+    for wait in document["waits"]:
+        key = wait["reason"], wait["by"]
+        found[key] = found.get(key, 0) + wait["samples"]
+    print("     ", found)
+    for reason, by in ("sleep", "interrupt"), ("pipe", "thread"), ("lock", "thread"):
+        total = sum(samples for key, samples in found.items() if key[0] == reason)
+        if not total or found.get((reason, by), 0) < 0.9 * total:
+            yield f"waits for a {reason} were not ended by: {by}"
+    times = document["summary"]["times"]
+    print("     ", times)
+    if not times["blocked_ns"] or not times["cpu_ns"]:
+        yield "times were not counted"
+
+
 def blocked(results):
     """Time off the CPU. For aarch64, Debian 12's kernel has no way to see it."""
     if os.path.exists(results.path("blocked.json")):
         yield from absences.problems(results.load("blocked.json"), results.text("blocked"), 400)
+        yield from wakers(results.load("waits.json"))
     elif "x86_64" in results.text("uname"):
         yield "it cannot be sampled: " + results.text("list")
 

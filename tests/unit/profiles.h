@@ -86,7 +86,8 @@ static inline void add_random_tables(struct profile *p, unsigned most)
 			p,
 			&(struct profile_thread){below(p->process_count), (int32_t)any_number(),
 						 any_text(), any_number(), any_number(),
-						 any_number(), any_number(), any_number()},
+						 any_number(), any_number(), any_number(),
+						 any_number(), any_number()},
 			&index));
 	for (unsigned i = below(4); i; i--)
 		ok(profile_add_metric(p,
@@ -139,6 +140,16 @@ static inline struct profile *random_profile(unsigned most)
 	for (unsigned i = p->thread_count && p->metric_count ? below(most * 16) : 0; i; i--)
 		ok(profile_count(p, below(p->node_count), below(p->thread_count),
 				 below(p->metric_count), any_number()));
+	for (unsigned i = p->thread_count && p->metric_count ? below(most * 4) : 0; i; i--) {
+		uint64_t samples = any_number();
+		ok(profile_wake(
+			p, &(struct profile_wake){.node = below(p->node_count),
+						  .thread = below(p->thread_count),
+						  .metric = below(p->metric_count),
+						  .waker = below(PROFILE_WAKERS + p->thread_count),
+						  .count = samples,
+						  .waited = samples / (1 + below(4))}));
+	}
 	for (unsigned i = below(5); i; i--)
 		ok(profile_lose(p, any_text(), any_number()));
 	ok(profile_settle(p));
@@ -194,6 +205,8 @@ static inline const char *differ_thread(const struct profile_thread *a,
 	SAME(cpu_ns);
 	SAME(handler_ns);
 	SAME(handled);
+	SAME(blocked_ns);
+	SAME(queued_ns);
 	return NULL;
 }
 
@@ -235,6 +248,15 @@ static inline const char *differ_tree(const struct profile *a, const struct prof
 		SAME(values[i].thread);
 		SAME(values[i].metric);
 		SAME(values[i].count);
+	}
+	SAME(wake_count);
+	for (size_t i = 0; i < a->wake_count; i++) {
+		SAME(wakes[i].node);
+		SAME(wakes[i].thread);
+		SAME(wakes[i].metric);
+		SAME(wakes[i].waker);
+		SAME(wakes[i].count);
+		SAME(wakes[i].waited);
 	}
 	for (size_t i = 0; i < a->lost_count; i++) {
 		SAME_TEXT(lost[i].reason);
@@ -292,6 +314,12 @@ static inline void assert_sane(const struct profile *p)
 	for (size_t i = 0; i < p->module_count; i++)
 		assert_true(p->modules[i].kind != PROFILE_JIT ||
 			    p->modules[i].process < p->process_count);
+	for (size_t i = 0; i < p->wake_count; i++) {
+		const struct profile_wake *w = &p->wakes[i];
+		assert_true(w->node < p->node_count && w->thread < p->thread_count &&
+			    w->metric < p->metric_count && w->count && w->waited <= w->count);
+		assert_true(w->waker < PROFILE_WAKERS + p->thread_count);
+	}
 	for (size_t i = 0; i < p->value_count; i++) {
 		const struct profile_value *v = &p->values[i], *w = v - 1;
 		assert_true(v->node < p->node_count && v->thread < p->thread_count &&

@@ -2,6 +2,8 @@
 #include "collect/kernel/absences.h"
 
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "base/err.h"
 #include "collect/kernel/frames.h"
@@ -10,6 +12,7 @@
 #include "harvest/kernel_frames.h"
 #include "harvest/recording.h"
 #include "process/kernel_names.h"
+#include "profile/profile.h"
 
 #define SWITCHING_FRAMES 12u /* more than there are between such functions, or to our program */
 #define SMALL_MEAN 30.0      /* from here on, a Poisson distribution is nearly normal */
@@ -83,6 +86,97 @@ bool absences_have_sample(struct kernel *k, uint64_t ns)
 
 /* ---- from the absence to the profile ---- */
 
+/* Half of the older moments go, but not the first. */
+static void thin_out(struct kernel_history *h)
+{
+	uint32_t kept = 0;
+	for (uint32_t i = 0; i < h->count; i++)
+		if (i >= h->count / 2 || i % 2 == 0)
+			h->at[kept++] = h->at[i];
+	h->count = kept;
+}
+
+static void add_moment(struct kernel_history *h, uint64_t time, uint64_t waited_ns)
+{
+	if (h->count == KERNEL_HISTORY)
+		thin_out(h);
+	h->at[h->count].time = time;
+	h->at[h->count++].waited_ns = waited_ns;
+}
+
+static void keep_history(struct kernel_thread *t, const struct kernel_off *off, uint64_t start,
+			 uint64_t end)
+{
+	if (!t->history)
+		t->history = calloc(1, sizeof *t->history);
+	struct kernel_history *h = t->history;
+	if (!h)
+		return;
+	uint32_t last = h->count - 1;
+	if (h->count && (start < h->at[last].time || off->blocked_before < h->at[last].waited_ns))
+		h->count = 0; /* it has become another program */
+	add_moment(h, start, off->blocked_before);
+	add_moment(h, end, off->blocked_before + end - start);
+}
+
+/* Returns how many ns a thread has waited until a moment, from some time on. */
+static double waited_until(const struct kernel_history *h, uint64_t time)
+{
+	uint32_t i = h->count;
+	while (i && h->at[i - 1].time > time)
+		i--;
+	if (!i || i == h->count)
+		return (double)h->at[i ? i - 1 : 0].waited_ns;
+	double part = (double)(time - h->at[i - 1].time) /
+		      (double)(h->at[i].time - h->at[i - 1].time);
+	return (double)h->at[i - 1].waited_ns +
+	       part * (double)(h->at[i].waited_ns - h->at[i - 1].waited_ns);
+}
+
+/* Returns which part of this time a thread has waited. */
+static double waited_between(const struct kernel_history *h, uint64_t start, uint64_t end)
+{
+	if (!h || !h->count || end <= start)
+		return 0;
+	double ns = waited_until(h, end) - waited_until(h, start);
+	return fmin(1, fmax(0, ns / (double)(end - start)));
+}
+
+/* Finds the thread that has ended a wait. It may have ended itself. */
+static const struct kernel_history *find_thread(struct kernel *k, const struct kernel_off *off,
+						struct kernel_absence *out)
+{
+	pid_t process = (pid_t)off->waker_process, tid = (pid_t)off->waker_thread;
+	uint32_t index;
+	out->waker = 1 + PROFILE_WAKER_OUTSIDER;
+	const struct kernel_ended *ended = tasks_has_thread(k, tid) ? NULL
+								    : tasks_ended(k, process, tid);
+	if (ended) {
+		out->waker = PROFILE_WAKERS + ended->profile;
+		return ended->history;
+	}
+	struct kernel_thread *t = k->whole || tasks_find_process(k, process)
+					  ? tasks_find(k, process, tid)
+					  : NULL;
+	struct err *e = t ? tasks_place(k, t, &index) : NULL;
+	if (t && !e)
+		out->waker = 1 + PROFILE_WAKERS + index;
+	recording_note_error(k->recording, e);
+	return t ? t->history : NULL;
+}
+
+/* Finds who has ended a wait, which took from `start` to `end`. */
+static void find_waker(struct kernel *k, const struct kernel_off *off, uint64_t start, uint64_t end,
+		       struct kernel_absence *out)
+{
+	if (off->waker == KERNEL_WAKER_INTERRUPT)
+		out->waker = 1 + PROFILE_WAKER_INTERRUPT;
+	else if (off->waker == KERNEL_WAKER_KERNEL)
+		out->waker = 1 + PROFILE_WAKER_KERNEL;
+	else if (off->waker == KERNEL_WAKER_THREAD)
+		out->waited = waited_between(find_thread(k, off, out), start, end);
+}
+
 void absences_note(struct kernel *k, const struct kernel_off *off)
 {
 	struct kernel_thread *t = tasks_find(k, (pid_t)off->head.process, (pid_t)off->head.thread);
@@ -93,12 +187,37 @@ void absences_note(struct kernel *k, const struct kernel_off *off)
 	uint64_t samples = draw_samples(k->recording, (double)off->ns / (double)period);
 	t->absence.queued = draw_part(k->recording, samples, queued < 1 ? queued : 1);
 	t->absence.blocked = samples - t->absence.queued;
+	t->absence.waker = 0;
+	t->absence.waited = 0;
 	t->absence_time = off->head.time;
+	uint64_t blocked_ns = off->ns > off->queued_ns ? off->ns - off->queued_ns : 0;
+	uint64_t start = off->head.time - off->ns, end = start + blocked_ns;
+	if (!blocked_ns)
+		return;
+	keep_history(t, off, start, end);
+	if (t->absence.blocked)
+		find_waker(k, off, start, end, &t->absence);
 }
 
 struct kernel_absence absences_take(const struct kernel_thread *t, uint64_t time)
 {
 	return t->absence_time == time ? t->absence : (struct kernel_absence){0};
+}
+
+/* Counts who ended a wait, for an event that has `blocked` of its samples. */
+static struct err *count_wake(struct kernel *k, uint32_t thread, uint32_t node, uint32_t event,
+			      const struct kernel_absence *absence, uint64_t blocked)
+{
+	if (!absence->waker || !blocked)
+		return NULL;
+	return profile_wake(k->recording->harvest.profile,
+			    &(struct profile_wake){
+				    .node = node,
+				    .thread = thread,
+				    .metric = event,
+				    .waker = absence->waker - 1,
+				    .count = blocked,
+				    .waited = draw_part(k->recording, blocked, absence->waited)});
 }
 
 struct err *absences_count(struct kernel *k, uint32_t thread, uint32_t node,
@@ -108,21 +227,33 @@ struct err *absences_count(struct kernel *k, uint32_t thread, uint32_t node,
 	double period = (double)absences_period(k);
 	for (uint32_t i = 0; !e && i < k->recording->options.event_count; i++) {
 		const struct recording_event *event = &k->recording->options.events[i];
-		uint64_t count = (event->off & RECORDING_BLOCKED ? absence.blocked : 0) +
-				 (event->off & RECORDING_QUEUED ? absence.queued : 0);
 		/* An event with a longer period has a part of the samples. */
-		if (count)
-			count = draw_part(k->recording, count, period / (double)event->period);
-		if (count)
-			e = frames_count(k, thread, node, i, end, time, count);
+		double part = period / (double)event->period;
+		uint64_t blocked = event->off & RECORDING_BLOCKED ? absence.blocked : 0;
+		uint64_t queued = event->off & RECORDING_QUEUED ? absence.queued : 0;
+		blocked = blocked ? draw_part(k->recording, blocked, part) : 0;
+		queued = queued ? draw_part(k->recording, queued, part) : 0;
+		if (blocked + queued)
+			e = frames_count(k, thread, node, i, end, time, blocked + queued);
+		if (!e)
+			e = count_wake(k, thread, node, i, &absence, blocked);
 	}
 	return e;
 }
 
 /* ---- the kernel's own frames ---- */
 
+/* A function of the kernel that takes a lock of the kernel, and sleeps until it has it. */
+static bool takes_lock(const struct kernel_names *names, uint64_t address)
+{
+	uint64_t start, size;
+	const char *name = kernel_names_find(names, address - 1, &start, &size);
+	return name && (strstr(name, "mutex") || strstr(name, "down_") || strstr(name, "rwsem"));
+}
+
 /* Functions that put threads to sleep are together in the kernel's memory. Those of a thread that waits say
-   nothing but that, and the kernel itself leaves them out, in /proc/PID/stack and in tell_waiting(). */
+   nothing but that, and the kernel itself leaves them out, in /proc/PID/stack and in tell_waiting(). Only those
+   that take locks tell of what is waited for: the outermost of them stays. */
 uint32_t absences_skip(struct kernel *k, const uint64_t *addresses, uint32_t count)
 {
 	const struct kernel_names *names = count ? kernel_frames_names(k->recording) : NULL;
@@ -136,5 +267,7 @@ uint32_t absences_skip(struct kernel *k, const uint64_t *addresses, uint32_t cou
 	for (uint32_t i = 0; k->off.sleepers && i < count && i < skip + SWITCHING_FRAMES; i++)
 		if (addresses[i] - k->off.sleepers < k->off.sleepers_end - k->off.sleepers)
 			skip = i + 1;
+	if (skip && takes_lock(names, addresses[skip - 1]))
+		skip--;
 	return skip && skip == count ? count - 1 : skip;
 }

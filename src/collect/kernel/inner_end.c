@@ -13,8 +13,9 @@ struct err *inner_end_add(struct kernel *k, const struct kernel_inner_end *end)
 	uint32_t skip = off ? absences_skip(k, end->kernel_frames, end->kernel_frame_count) : 0;
 	struct err *e = NULL;
 	if (end->kernel_frame_count || !node)
-		e = kernel_frames_add(k->recording, end->process, end->kernel_frames + skip,
-				      end->kernel_frame_count - skip, &node);
+		e = (off ? kernel_frames_add_waiting
+			 : kernel_frames_add)(k->recording, end->process, end->kernel_frames + skip,
+					      end->kernel_frame_count - skip, &node);
 	if (e)
 		return e;
 	return off ? absences_count(k, end->thread, node, end->absence, end->end, end->time)

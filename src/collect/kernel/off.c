@@ -26,6 +26,7 @@
 #include "collect/kernel/absences.h"
 #include "collect/kernel/age.h"
 #include "collect/kernel/state.h"
+#include "collect/kernel/tasks.h"
 #include "collect/kernel/waiting.h"
 #include "process/reach.h"
 #include "process/registers.h"
@@ -101,19 +102,17 @@ static void choose_program(struct bpf_object *object, const char *name, bool wan
 
 void off_choose(struct kernel *k)
 {
-	static const char *const programs[] = {"left", "note_waiting", "tell_waiting"};
-	static const char *const maps[] = {"offs", "told"};
+	static const char *const programs[] = {"left", "woken", "note_waiting", "tell_waiting",
+					       "tell_sums"};
 	bool wanted = absences_period(k);
 	enum off_kind kind = wanted ? off_way()->kind : OFF_NO_WAY;
 	for (size_t i = 0; i < sizeof programs / sizeof *programs; i++)
 		choose_program(k->object, programs[i], wanted);
 	for (size_t i = OFF_TRACEPOINT; i <= OFF_PROBE; i++)
 		choose_program(k->object, back_programs[i], i == kind);
-	for (size_t i = 0; i < sizeof maps / sizeof *maps; i++) {
-		struct bpf_map *map = bpf_object__find_map_by_name(k->object, maps[i]);
-		if (map)
-			bpf_map__set_autocreate(map, wanted);
-	}
+	struct bpf_map *told = bpf_object__find_map_by_name(k->object, "told");
+	if (told)
+		bpf_map__set_autocreate(told, wanted);
 }
 
 static struct err *attach(struct kernel *k, const char *name, const char *probed)
@@ -140,6 +139,8 @@ struct err *off_open(struct kernel *k)
 	k->off.event = (int)syscall(SYS_perf_event_open, &nothing, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
 	struct err *e = k->off.event < 0 ? err_errno("cannot open an event")
 					 : attach(k, "left", NULL);
+	if (!e)
+		e = attach(k, "woken", NULL);
 	if (!e)
 		e = way->kind ? attach(k, back_programs[way->kind],
 				       way->kind == OFF_PROBE ? way->probed : NULL)
@@ -262,9 +263,22 @@ static void take_waiting(struct kernel *k)
 	buf_free(&stacks);
 }
 
+/* All time of the threads that are alive. */
+static void take_sums(struct kernel *k)
+{
+	struct buf all = {0};
+	iterate(k, "tell_sums", &all);
+	const struct kernel_told *told = (const void *)all.data;
+	for (size_t i = 0; i < all.size / sizeof *told; i++)
+		tasks_add_sums(k, &told[i]);
+	buf_free(&all);
+}
+
 void off_stop(struct kernel *k)
 {
 	detach(k);
-	if (absences_period(k))
-		take_waiting(k);
+	if (!absences_period(k))
+		return;
+	take_sums(k);
+	take_waiting(k);
 }

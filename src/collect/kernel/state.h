@@ -68,6 +68,25 @@ struct kernel_list { /* code.c: a list of modules as the sampler has it */
 
 struct kernel_absence { /* absences.c: samples of the time that a thread was off the CPU */
 	uint64_t blocked, queued;
+	/* Who has ended the wait: 1 + enum profile_waker; 0: not known. And which part of the wait the waker has
+	   waited itself. */
+	uint32_t waker;
+	double waited;
+};
+
+#define KERNEL_HISTORY 32u
+struct kernel_history { /* absences.c: how much of the time a thread has waited, until some moments */
+	uint32_t count;
+	struct {
+		uint64_t time, waited_ns;
+	} at[KERNEL_HISTORY]; /* in order; the older ones are farther apart */
+};
+
+#define KERNEL_ENDED 32u
+struct kernel_ended { /* tasks.c: a thread that has ended a moment ago; it may still have woken another */
+	pid_t process, tid;
+	uint32_t profile; /* index + 1 in the profile; 0: none */
+	struct kernel_history *history;
 };
 
 struct kernel_thread {              /* tasks.c: a thread of a process that is sampled */
@@ -85,6 +104,10 @@ struct kernel_thread {              /* tasks.c: a thread of a process that is sa
 	/* absences.c: time off the CPU, of the sample at that time, which is still to come */
 	struct kernel_absence absence;
 	uint64_t absence_time;
+	struct kernel_history *history; /* or NULL */
+	/* all its time, as far as the sampler has told it, and when it did so last */
+	struct kernel_sums sums;
+	uint64_t sums_time;
 };
 
 /* paths.c: a memo of the sampler (bpf/memo.h), with its nodes in the profile */
@@ -241,6 +264,8 @@ struct kernel_counting {                  /* counters.c: samples that are only c
 struct kernel_tasks {
 	struct process *by_pid[KERNEL_BUCKETS]; /* newest first */
 	struct kernel_thread *threads[KERNEL_BUCKETS];
+	struct kernel_ended ended[KERNEL_ENDED]; /* in a circle */
+	uint32_t ended_next;
 	uint64_t reaped_ns, checked_ns;
 };
 
@@ -256,7 +281,7 @@ struct kernel_queue {                        /* waiting.c: samples that wait to 
 
 struct kernel_off_events { /* off.c: time off the CPU */
 	int event;         /* one that does nothing; -1: none */
-	struct bpf_link *links[2];
+	struct bpf_link *links[3];
 	size_t link_count;
 	uint64_t sleepers, sleepers_end; /* the kernel's functions that put threads to sleep */
 };

@@ -197,12 +197,28 @@ static void forget_code(const struct kernel *k, struct process *p)
 	p->kernel->unlooked = !k->whole;
 }
 
+/* Adds to all time of a thread: of the program that it was before an exec, or until its end. */
+static void add_sums(struct kernel_thread *t, const struct kernel_sums *more, uint64_t time)
+{
+	if (!more->begun)
+		return;
+	if (!t->sums.begun || more->begun < t->sums.begun)
+		t->sums.begun = more->begun;
+	t->sums.blocked_ns += more->blocked_ns;
+	t->sums.queued_ns += more->queued_ns;
+	t->sums.cpu_ns += more->cpu_ns;
+	t->sums_time = time;
+}
+
 /* A process that has exec'd before becomes another struct process. But what a child does between fork and
    exec counts for the program that it becomes: it stays the same. */
 void tasks_executed(struct kernel *k, const struct kernel_task *t)
 {
 	pid_t pid = (pid_t)t->head.process;
 	struct process *p = tasks_find_process(k, pid);
+	struct kernel_thread *first = find_thread(k, pid);
+	if (first && p && first->process == p)
+		add_sums(first, &t->sums, t->head.time);
 	if (!p) {
 		k->recording->process_count++;
 		p = add_process(k, pid, NULL);
@@ -405,6 +421,38 @@ void tasks_name(struct kernel *k)
 		}
 }
 
+void tasks_add_sums(struct kernel *k, const struct kernel_told *told)
+{
+	/* In a recording of the whole machine, threads without a sample have hardly any time. */
+	struct kernel_thread *t = k->whole ? find_thread(k, (pid_t)told->thread)
+					   : tasks_find(k, (pid_t)told->process,
+							(pid_t)told->thread);
+	if (t)
+		add_sums(t, &told->sums, told->time);
+}
+
+/* Puts all time of a thread into the profile. */
+static void put_sums(const struct kernel *k, const struct kernel_thread *t,
+		     struct profile_thread *x)
+{
+	uint64_t begun = recording_since(k->recording, t->sums.begun);
+	if (begun < x->start_ns)
+		x->start_ns = begun;
+	if (!t->end_ns)
+		x->end_ns = recording_since(k->recording, t->sums_time);
+	x->cpu_ns += t->sums.cpu_ns;
+	x->blocked_ns += t->sums.blocked_ns;
+	x->queued_ns += t->sums.queued_ns;
+}
+
+/* Keeps what the waits of other threads may need of a thread that has ended. */
+static void remember(struct kernel *k, struct kernel_thread *t)
+{
+	struct kernel_ended *x = &k->tasks.ended[k->tasks.ended_next++ % KERNEL_ENDED];
+	free(x->history);
+	*x = (struct kernel_ended){t->process->pid, t->tid, t->profile, t->history};
+}
+
 /* Ends a thread: puts its totals into the profile, and frees it. */
 static void finish(struct kernel *k, struct kernel_thread *t)
 {
@@ -412,7 +460,8 @@ static void finish(struct kernel *k, struct kernel_thread *t)
 	bool first = t->tid == t->process->pid && !t->process->replaced && !k->whole;
 	if (!t->name[0] && !k->whole)
 		read_name(t);
-	struct err *e = t->profile || t->handled || first ? tasks_place(k, t, &index) : NULL;
+	bool counts = t->handled || first || (t->sums.begun && !k->whole);
+	struct err *e = t->profile || counts ? tasks_place(k, t, &index) : NULL;
 	recording_note_error(k->recording, e);
 	if (t->profile) {
 		struct profile_thread *x = &k->recording->harvest.profile->threads[t->profile - 1];
@@ -421,7 +470,10 @@ static void finish(struct kernel *k, struct kernel_thread *t)
 			x->name = profile_string(k->recording->harvest.profile, t->name);
 		bool told = t->cpu_ns && !t->process->kernel->attached && !t->drained;
 		x->end_ns = recording_since(k->recording, t->end_ns ? t->end_ns : now_ns());
-		x->cpu_ns += told ? t->cpu_ns : guess_cpu(k, t);
+		if (t->sums.begun)
+			put_sums(k, t, x);
+		else
+			x->cpu_ns += told ? t->cpu_ns : guess_cpu(k, t);
 		x->handler_ns += t->handler_ns;
 		x->handled += t->handled;
 	}
@@ -429,8 +481,20 @@ static void finish(struct kernel *k, struct kernel_thread *t)
 	while (*link != t)
 		link = &(*link)->next;
 	*link = t->next;
+	remember(k, t);
 	free(t->calls);
 	free(t);
+}
+
+const struct kernel_ended *tasks_ended(const struct kernel *k, pid_t process, pid_t tid)
+{
+	for (uint32_t i = 1; i <= KERNEL_ENDED; i++) { /* the last one first */
+		const struct kernel_ended *x =
+			&k->tasks.ended[(k->tasks.ended_next - i) % KERNEL_ENDED];
+		if (x->profile && x->process == process && x->tid == tid)
+			return x;
+	}
+	return NULL;
 }
 
 void tasks_finish(struct kernel *k, const struct process *p)
@@ -465,6 +529,8 @@ void tasks_restart(struct kernel *k)
 	for (size_t i = 0; i < KERNEL_BUCKETS; i++)
 		for (struct kernel_thread *t = k->tasks.threads[i]; t; t = t->next)
 			t->profile = 0;
+	for (size_t i = 0; i < KERNEL_ENDED; i++)
+		k->tasks.ended[i].profile = 0;
 	for (struct process *p = k->recording->processes; p; p = p->next)
 		p->kernel->counted = 0;
 }
@@ -476,8 +542,11 @@ void tasks_close(struct kernel *k)
 		for (struct kernel_thread *t = k->tasks.threads[i], *next; t; t = next) {
 			next = t->next;
 			free(t->calls);
+			free(t->history);
 			free(t);
 		}
+	for (size_t i = 0; i < KERNEL_ENDED; i++)
+		free(k->tasks.ended[i].history);
 	tasks_forget_all(k);
 }
 
@@ -539,12 +608,15 @@ void tasks_forked(struct kernel *k, const struct kernel_task *t)
 
 void tasks_exited(struct kernel *k, const struct kernel_task *t)
 {
-	struct kernel_thread *thread = find_thread(k, (pid_t)t->head.thread);
 	struct process *p = tasks_find_process(k, (pid_t)t->head.process);
+	struct kernel_thread *thread = p && t->sums.begun && !k->whole
+					       ? tasks_find(k, p->pid, (pid_t)t->head.thread)
+					       : find_thread(k, (pid_t)t->head.thread);
 	if (thread && thread->process == p) {
 		set_name(thread->name, sizeof thread->name, t->comm);
 		thread->end_ns = t->head.time;
 		thread->cpu_ns = t->cpu_ns;
+		add_sums(thread, &t->sums, t->head.time);
 		if (!k->whole)
 			finish(k, thread);
 	}

@@ -9,8 +9,10 @@
 
 struct err;
 struct kernel;
+struct kernel_ended;
 struct kernel_task;
 struct kernel_thread;
+struct kernel_told;
 struct process;
 
 /* Adds a process that started before us. False: no memory. */
@@ -34,6 +36,10 @@ bool tasks_has_process(const struct kernel *k, pid_t process);
 void tasks_reap(struct kernel *k);
 /* Returns the thread of a sample, and adds it if it was not known; NULL: no memory. */
 struct kernel_thread *tasks_find(struct kernel *k, pid_t process, pid_t thread);
+/* Returns a thread that has ended a moment ago; NULL: none that is in the profile. */
+const struct kernel_ended *tasks_ended(const struct kernel *k, pid_t process, pid_t tid);
+/* Notes all time of a thread that is alive at the end. */
+void tasks_add_sums(struct kernel *k, const struct kernel_told *told);
 /* Reads the names of some threads again. */
 void tasks_name(struct kernel *k);
 /* Gives a thread its place in the profile, and returns the index. */

@@ -10,6 +10,10 @@ struct thread_struct {
 	} uw;
 } CO_RE;
 
+struct thread_info {
+	__u64 preempt_count; /* and in the upper half, whether to switch */
+} CO_RE;
+
 struct pt_regs___kernel {
 	__u64 regs[31];
 	__u64 sp, pc, pstate;
@@ -62,3 +66,6 @@ static inline __attribute__((always_inline)) bool cpu_in_sigreturn(struct pt_reg
 
 /* The thread pointer. If a C library made the thread, it points to the end of the thread's stack. */
 #define cpu_thread_pointer(task) ((task)->thread.uw.tp_value)
+
+/* What the CPU does that runs this task, as bits. */
+#define cpu_preempt_count(task) ((uint32_t)(task)->thread_info.preempt_count)

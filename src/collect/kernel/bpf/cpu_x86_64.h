@@ -8,6 +8,10 @@ struct thread_struct {
 	unsigned long fsbase;
 } CO_RE;
 
+struct thread_info {
+	unsigned long flags;
+} CO_RE;
+
 struct pt_regs___kernel {
 	unsigned long r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di, orig_ax, ip,
 		cs, flags, sp, ss;
@@ -77,3 +81,20 @@ static inline __attribute__((always_inline)) bool cpu_in_sigreturn(struct pt_reg
 
 /* The thread pointer. If a C library made the thread, it points to the end of the thread's stack. */
 #define cpu_thread_pointer(task) ((task)->thread.fsbase)
+
+/* What the CPU does that runs this task, as bits. It is a variable of the CPU; Linux 6.2 to 6.14 have it in another
+   one. */
+struct pcpu_hot___kernel {
+	int preempt_count;
+} CO_RE;
+extern const struct pcpu_hot___kernel pcpu_hot __ksym __weak;
+extern const int __preempt_count __ksym __weak;
+
+static inline __attribute__((always_inline)) uint32_t cpu_preempt_count(const void *task)
+{
+	(void)task;
+	if (&pcpu_hot)
+		return (uint32_t)((const struct pcpu_hot___kernel *)bpf_this_cpu_ptr(&pcpu_hot))
+			->preempt_count;
+	return &__preempt_count ? *(const uint32_t *)bpf_this_cpu_ptr(&__preempt_count) : 0;
+}

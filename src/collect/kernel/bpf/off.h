@@ -14,8 +14,12 @@
 #define OFF_ALWAYS 24 /* times off_ns: the chance of no sample is less than 1 in 10^10 */
 
 struct off {
-	uint64_t since;  /* when it left the CPU; 0: it is running */
-	uint64_t queued; /* task.sched_info.run_delay then */
+	uint64_t since;                              /* when it left the CPU; 0: it is running */
+	uint64_t chosen;                             /* when it was chosen to run, the last time */
+	uint64_t run_delay;                          /* task.sched_info.run_delay when it left */
+	uint64_t preempted;                          /* it could have run on when it left */
+	uint32_t waker, waker_process, waker_thread; /* as in struct kernel_off */
+	struct kernel_sums sums; /* until it left, or was chosen, the last time */
 };
 
 struct {
@@ -24,6 +28,50 @@ struct {
 	__type(key, int);
 	__type(value, struct off);
 } offs SEC(".maps");
+
+/* Bits of the CPU's preempt_count: it handles an interrupt, also what the interrupt has left for later. */
+#define IN_INTERRUPT (0xf00000u | 0xf0000u | 0x100u)
+
+/* Returns how long the thread could have run, but had no CPU. Some kernels do not count it. */
+INLINE uint64_t run_delay(struct task_struct *task)
+{
+	return bpf_core_field_exists(task->sched_info.run_delay) ? task->sched_info.run_delay : 0;
+}
+
+/* Counts anew from now on, for a thread that is on a CPU. */
+INLINE void restart_sums(struct off *off)
+{
+	__builtin_memset(&off->sums, 0, sizeof off->sums);
+	off->sums.begun = off->chosen = bpf_ktime_get_ns();
+}
+
+/* Returns what is known of a thread, from its start on if that is not too long ago. */
+INLINE struct off *make_off(struct task_struct *task)
+{
+	struct off *off = bpf_task_storage_get(&offs, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!off || off->sums.begun)
+		return off;
+	restart_sums(off);
+	if (task->start_boottime >= settings.begun) {
+		off->sums.begun = task->start_time;
+		off->sums.queued_ns = run_delay(task);
+		off->chosen = off->sums.begun + off->sums.queued_ns;
+	}
+	return off;
+}
+
+/* The sums of a thread until now. */
+INLINE void fill_sums(struct kernel_sums *out, const struct off *off, uint64_t now)
+{
+	uint64_t from = off->since ? off->since : off->chosen, ns = now > from ? now - from : 0;
+	*out = off->sums;
+	if (!off->since)
+		out->cpu_ns += ns;
+	else if (off->preempted)
+		out->queued_ns += ns;
+	else
+		out->blocked_ns += ns;
+}
 
 /* What tell_waiting() writes: too large for the stack. One reader runs it at a time. */
 struct {

@@ -518,34 +518,60 @@ INLINE struct off *off_of(struct task_struct *task)
 		return off;
 	if (!settings.whole && !bpf_map_lookup_elem(&processes, &tgid))
 		return NULL;
-	return bpf_task_storage_get(&offs, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	return make_off(task);
 }
 
-/* Returns how long the thread could have run, but had no CPU. Some kernels do not count it. */
-INLINE uint64_t queued_ns(struct task_struct *task)
+INLINE void leave(struct task_struct *task, struct off *off, bool preempted, uint64_t now)
 {
-	return bpf_core_field_exists(task->sched_info.run_delay) ? task->sched_info.run_delay : 0;
-}
-
-INLINE void leave(struct task_struct *task, struct off *off)
-{
-	off->since = bpf_ktime_get_ns();
-	off->queued = queued_ns(task);
+	if (!off->since && now > off->chosen)
+		off->sums.cpu_ns += now - off->chosen;
+	off->since = now;
+	off->run_delay = run_delay(task);
+	off->preempted = preempted;
+	off->waker = KERNEL_WAKER_NONE;
 }
 
 INLINE void fill_off(struct kernel_off *out, struct task_struct *task, const struct off *off,
 		     uint64_t now)
 {
+	uint64_t queued = run_delay(task) - off->run_delay;
+	uint64_t end = off->chosen > off->since ? off->chosen : now;
 	fill_head(&out->head, KERNEL_OFF, KERNEL_EVENT_OFF, now);
-	out->ns = now - off->since;
-	out->queued_ns = queued_ns(task) - off->queued;
+	out->ns = end - off->since;
+	out->queued_ns = queued < out->ns ? queued : out->ns;
+	out->blocked_before = off->sums.blocked_ns;
+	out->waker = off->waker;
+	out->waker_process = off->waker_process;
+	out->waker_thread = off->waker_thread;
+	out->reserved = 0;
 }
 
-SEC("tp_btf/sched_switch") int BPF_PROG(left, bool preempted, struct task_struct *task)
+SEC("tp_btf/sched_switch")
+int BPF_PROG(left, bool preempted, struct task_struct *task, struct task_struct *next)
 {
 	struct off *off = off_of(task);
+	uint64_t now = bpf_ktime_get_ns();
 	if (off)
-		leave(task, off);
+		leave(task, off, preempted, now);
+	off = bpf_task_storage_get(&offs, next, 0, 0);
+	if (off)
+		off->chosen = now;
+	return 0;
+}
+
+/* A thread is woken, by what runs here. An interrupt has only borrowed the thread that it has met. */
+SEC("tp_btf/sched_waking") int BPF_PROG(woken, struct task_struct *task)
+{
+	struct off *off = bpf_task_storage_get(&offs, task, 0, 0);
+	if (!off || !off->since)
+		return 0;
+	struct task_struct *waker = (void *)bpf_get_current_task_btf();
+	off->waker_process = waker->tgid;
+	off->waker_thread = waker->pid;
+	bool interrupt = !waker->pid || cpu_preempt_count(waker) & IN_INTERRUPT;
+	off->waker = interrupt                  ? KERNEL_WAKER_INTERRUPT
+		     : waker->flags & OF_KERNEL ? KERNEL_WAKER_KERNEL
+						: KERNEL_WAKER_THREAD;
 	return 0;
 }
 
@@ -559,6 +585,8 @@ INLINE int come_back(void *context)
 	uint64_t now = bpf_ktime_get_ns();
 	struct kernel_off out;
 	fill_off(&out, task, off, now);
+	off->sums.blocked_ns += out.ns - out.queued_ns;
+	off->sums.queued_ns += out.queued_ns;
 	off->since = 0;
 	if (!is_off_sampled(out.ns))
 		return 0;
@@ -590,13 +618,27 @@ SEC("kprobe") int back_by_probe(void *context)
 	return come_back(context);
 }
 
-/* Sampling begins: threads that wait already are off the CPU from now on. */
+/* Sampling begins: threads that have no CPU are off it from now on. */
 SEC("iter/task") int note_waiting(struct bpf_iter__task *context)
 {
 	struct task_struct *task = context->task;
-	struct off *off = task && task->__state ? off_of(task) : NULL;
-	if (off && !off->since)
-		leave(task, off);
+	struct off *off = task ? off_of(task) : NULL;
+	if (off && !off->since && (task->__state || !task->on_cpu))
+		leave(task, off, !task->__state, bpf_ktime_get_ns());
+	return 0;
+}
+
+/* Sampling ends: writes the sums of all threads. */
+SEC("iter/task") int tell_sums(struct bpf_iter__task *context)
+{
+	struct task_struct *task = context->task;
+	struct off *off = task ? off_of(task) : NULL;
+	if (!off)
+		return 0;
+	struct kernel_told out = {.process = task->tgid, .thread = task->pid};
+	out.time = bpf_ktime_get_ns();
+	fill_sums(&out.sums, off, out.time);
+	bpf_seq_write(context->meta->seq, &out, sizeof out);
 	return 0;
 }
 
@@ -678,6 +720,11 @@ SEC("tp_btf/sched_process_exec") int BPF_PROG(executed, struct task_struct *task
 	bpf_map_update_elem(&processes, &id, &none, BPF_ANY);
 	fill_task(&t, KERNEL_EXEC, task);
 	t.changes = none.changes;
+	struct off *off = settings.off_ns ? make_off(task) : NULL;
+	if (off) {
+		fill_sums(&t.sums, off, t.head.time);
+		restart_sums(off);
+	}
 	/* In a recording of the whole machine most programs are never sampled: this can wait. */
 	if (bpf_ringbuf_output(&ring, &t, sizeof t, wake(!settings.whole)))
 		__sync_fetch_and_add(&counts.lost_records, 1);
@@ -713,6 +760,9 @@ SEC("tp_btf/sched_process_exit") int BPF_PROG(exited, struct task_struct *task)
 	t.last = !task->signal->live.counter;
 	t.status = task->signal->group_exit_code ? task->signal->group_exit_code : task->exit_code;
 	t.cpu_ns = task->se.sum_exec_runtime;
+	struct off *off = settings.off_ns && !(task->flags & OF_KERNEL) ? make_off(task) : NULL;
+	if (off)
+		fill_sums(&t.sums, off, t.head.time);
 	if (t.last)
 		bpf_map_delete_elem(&processes, &id);
 	if (bpf_ringbuf_output(&ring, &t, sizeof t, wake(0)))

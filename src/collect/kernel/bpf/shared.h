@@ -75,6 +75,8 @@ struct kernel_settings {
 	uint32_t every; /* one of so many samples is walked, at least 1; the others are counted */
 	uint32_t cpus;
 	uint64_t off_ns; /* time off the CPU from sample to sample; 0: it is not sampled */
+	uint64_t
+		begun; /* CLOCK_BOOTTIME: threads that started before are not known from their start */
 };
 
 struct kernel_counts {
@@ -271,10 +273,33 @@ struct kernel_function { /* KERNEL_FUNCTION: copies as in struct python_piece */
 	} lines;
 };
 
+enum kernel_waker {
+	KERNEL_WAKER_NONE, /* nobody: it has not waited, or it is not known */
+	KERNEL_WAKER_INTERRUPT,
+	KERNEL_WAKER_KERNEL, /* a thread of the kernel */
+	KERNEL_WAKER_THREAD,
+};
+
 struct kernel_off { /* KERNEL_OFF: has the thread and the time of its path or copy */
 	struct kernel_head head;
-	uint64_t ns;        /* since the thread left the CPU */
-	uint64_t queued_ns; /* of these it could have run, but had no CPU */
+	uint64_t ns;             /* since the thread left the CPU */
+	uint64_t queued_ns;      /* of these it could have run, but had no CPU */
+	uint64_t blocked_before; /* its time off the CPU, waiting, before this */
+	/* who has ended its wait; of a thread: process and number */
+	uint32_t waker, waker_process, waker_thread, reserved;
+};
+
+struct kernel_sums {         /* all time of a thread */
+	uint64_t begun;      /* since when, CLOCK_MONOTONIC; 0: it is not counted */
+	uint64_t blocked_ns; /* off the CPU, waiting */
+	uint64_t queued_ns;  /* off the CPU, able to run */
+	uint64_t cpu_ns;
+};
+
+struct kernel_told { /* no record: what tell_sums() says of a thread */
+	uint64_t process, thread;
+	uint64_t time;
+	struct kernel_sums sums;
 };
 
 struct kernel_waits { /* no record: what tell_waiting() says of a thread that is off the CPU */
@@ -305,5 +330,6 @@ struct kernel_task { /* KERNEL_FORK, KERNEL_EXEC, KERNEL_EXIT */
 	uint64_t start_ns;                    /* FORK: of the child, CLOCK_BOOTTIME */
 	/* FORK, EXEC: as in struct kernel_process, of the child or the process */
 	uint64_t changes;
+	struct kernel_sums sums; /* EXIT; EXEC: of the program before */
 	char comm[KERNEL_COMM];
 };

@@ -36,8 +36,10 @@ struct mm_struct {
 };
 
 struct task_struct {
+	struct thread_info thread_info;
 	struct thread_struct thread;
 	unsigned int __state;
+	int on_cpu;
 	struct mm_struct *mm;
 	int pid, tgid;
 	int exit_code;
@@ -46,7 +48,7 @@ struct task_struct {
 	struct signal_struct *signal;
 	struct sched_entity se;
 	struct sched_info sched_info;
-	__u64 start_boottime;
+	__u64 start_time, start_boottime;
 	char comm[16];
 };
 

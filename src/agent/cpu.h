@@ -8,11 +8,15 @@
  *    CPU_AUDIT                its number in filters of system calls
  *    cpu_registers()          the interrupted registers, by DWARF number; `room` may be used to store them
  *    cpu_pc()                 the interrupted PC
+ *    cpu_is_after_call(), cpu_will_read(), cpu_signs(), cpu_has_shadow_stack()
+ *                             for sentinel.c
  */
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/auxv.h>
 #include <ucontext.h>
 
+#include "safe/syscall.h"
 #include "unwind/cpu.h"
 
 #if defined(__aarch64__)

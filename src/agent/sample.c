@@ -32,6 +32,7 @@
 
 #include "agent/cpu.h"
 #include "agent/frames.h"
+#include "agent/sentinel.h"
 #include "safe/readable.h"
 #include "safe/ticks.h"
 
@@ -61,7 +62,7 @@ static bool read_slowly(struct agent_thread *t, uint64_t address)
 	return true;
 }
 
-INLINE bool read_word(void *context, uint64_t address, uint64_t *out)
+INLINE bool read_raw(void *context, uint64_t address, uint64_t *out)
 {
 	struct agent_thread *t = context;
 	if (__builtin_expect(address - t->low > t->high - t->low - 8 || t->high == t->low, 0) &&
@@ -69,6 +70,15 @@ INLINE bool read_word(void *context, uint64_t address, uint64_t *out)
 		return false;
 	memcpy(out, (const void *)address, sizeof *out);
 	return true;
+}
+
+/* As the stack would be without the sentinel. */
+INLINE bool read_word(void *context, uint64_t address, uint64_t *out)
+{
+	bool read = read_raw(context, address, out);
+	if (AGENT_CALLS && read && __builtin_expect(sentinel_is_stub(*out), 0))
+		*out = sentinel_see_through(*out);
+	return read;
 }
 
 /* The thread's stack is known to be mapped from stack_low up to its upper end, and stays mapped as long as
@@ -188,6 +198,14 @@ INLINE const struct step_place *know_place(struct agent_thread *t, uint64_t addr
 	return slot;
 }
 
+const struct recipe *sample_code(struct agent_thread *t, uint64_t address, uint32_t *flags)
+{
+	const struct wire_module *m = find_module(t, address);
+	const struct step_place *place = m ? know_place(t, address) : NULL;
+	*flags = m ? m->flags : 0;
+	return place ? place->recipe : NULL;
+}
+
 /* ---- the walk ---- */
 
 /* Whether the stack word from which the frame's PC was read still holds it. */
@@ -216,12 +234,15 @@ INLINE bool is_group_unchanged(const struct agent_thread *t, const struct agent_
 /* How many of the outermost `count` frames of the memo must be walked again: 0 if all their words are
    unchanged; else all up to the innermost one that changed, and that one. All are compared: the thread
    may have returned to its first frame since, made another call there, and come to the same inner
-   frames again. */
+   frames again. If the sentinel is still in its place, it has not. */
 static uint32_t count_changed(struct agent_thread *t, uint32_t count)
 {
-	while (count) {
+	uint32_t guarded = AGENT_CALLS ? sentinel_guarded(t, read_raw) : 0;
+	while (count > guarded) {
 		const struct agent_frame *f = frame_at(&t->memo, count - 1);
 		uint32_t left = (count - 1) % FRAMES_PER_CHUNK + 1; /* in its chunk */
+		if (left > count - guarded)
+			left = count - guarded;
 		while (left) {
 			uint32_t same = left >= COMPARED_AT_ONCE && is_group_unchanged(t, f)
 						? COMPARED_AT_ONCE
@@ -617,6 +638,26 @@ static enum walk_end walk_by_pointer(struct agent_thread *t, struct walk *w,
 	return walk_stack(t, w, known, false);
 }
 
+/* While a stub of the sentinel works, the memo is in use: the sample counts to the frame that is returned to. */
+static bool count_at_stub(struct agent_thread *t, uint32_t event, uint64_t weight,
+			  const uint64_t *registers)
+{
+	uint32_t node = sentinel_busy_node(registers[CPU_HERE.sp]);
+	if (node)
+		add(&cct_values(cct_node(&t->tree, node))[event], weight);
+	return node;
+}
+
+/* Stands on the first frame. In a stub of the sentinel that is the one that is returned to. */
+static void begin_walk(struct walk *w, const uint64_t *registers, uint64_t pc)
+{
+	step_begin(w, &CPU_HERE, registers, pc);
+	if (AGENT_CALLS && sentinel_is_stub(pc)) {
+		w->pc = sentinel_see_through(pc);
+		w->exact = false;
+	}
+}
+
 static void take(struct agent_thread *t, uint32_t event, uint64_t weight, const ucontext_t *context)
 {
 	const uint64_t *registers = cpu_registers(context, t->registers);
@@ -625,9 +666,13 @@ static void take(struct agent_thread *t, uint32_t event, uint64_t weight, const 
 	struct walk w;
 	add(&t->shared.samples[event], 1);
 	add(&t->shared.weights[event], weight);
+	if (AGENT_CALLS && count_at_stub(t, event, weight, registers))
+		return;
+	if (AGENT_CALLS)
+		registers = sentinel_registers(registers, t->registers);
 	know_modules(t);
 	know_memory(t, registers[CPU_HERE.sp]);
-	step_begin(&w, &CPU_HERE, registers, pc);
+	begin_walk(&w, registers, pc);
 	enum walk_end end = walk_stack(t, &w, &known, false);
 	if (end > WALK_COMPLETE && end != WALK_TOO_DEEP && t->has_jit && !known)
 		end = walk_by_pointer(t, &w, registers, pc, &known);
@@ -638,10 +683,14 @@ static void take(struct agent_thread *t, uint32_t event, uint64_t weight, const 
 	if (end == WALK_NO_MODULE && leave_copy(t, registers, pc, event, weight))
 		return;
 	uint32_t node = insert_path(t, known, end);
+	if (AGENT_CALLS && node)
+		sentinel_judge(t, known, registers);
 	if (node &&
 	    __builtin_expect(atomic_load_explicit(&agent.arena->has_python, memory_order_acquire),
 			     0))
 		node = script_insert(t, node);
+	if (AGENT_CALLS && node)
+		sentinel_place(t, pc, registers[CPU_HERE.sp]);
 	if (node)
 		add(&cct_values(cct_node(&t->tree, node))[event], weight);
 	else

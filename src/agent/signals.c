@@ -14,6 +14,7 @@
 #include <sys/auxv.h>
 #include <unistd.h>
 
+#include "agent/sentinel.h"
 #include "safe/syscall.h"
 
 #define SIGNALS 65
@@ -278,6 +279,8 @@ static void prepare_jump(struct __jmp_buf_tag *place)
 {
 	stack_t stack;
 	char here;
+	if (AGENT_CALLS)
+		sentinel_leave((uint64_t)&here, 0);
 	if (place->__mask_was_saved && find_alternate_stack(&stack) &&
 	    (uint64_t)(&here - (char *)stack.ss_sp) < getauxval(AT_MINSIGSTKSZ) + FRAME_MORE)
 		sigaddset((sigset_t *)&place->__saved_mask, WIRE_SIGNAL);

@@ -245,6 +245,7 @@ int cmd_record(int argc, char **argv)
 		 ARG_CHOICE, &unwind},
 		{0, "timeline", NULL, "also which context each thread was in over time", ARG_FLAG,
 		 &o.timeline},
+		{0, "calls", NULL, "also how many calls the samples are of", ARG_FLAG, &o.calls},
 		{0, "collapse-recursion", NULL, "count all levels of a recursion in one frame",
 		 ARG_FLAG, &o.collapse},
 		{0, "no-kernel", NULL, "leave out functions of the kernel", ARG_FLAG, &o.no_kernel},
@@ -279,7 +280,7 @@ int cmd_record(int argc, char **argv)
 		status = outcome_check("record", telling.json, telling.quiet);
 	if (status < 0)
 		status = check_options(&o, duration, &args);
-	if (status < 0)
+	if (status < 0 && !o.calls)
 		status = default_collector(&o);
 	return status >= 0 ? status : record(&o, &telling);
 }

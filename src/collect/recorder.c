@@ -69,9 +69,9 @@ static struct err *choose_events(struct recorder *r)
 		if (e)
 			return e;
 		bool two = event_companion(&event, &more);
-		if (s->event_count + 1 + two > ARENA_METRICS_MAX)
+		if (s->event_count + 1 + two + r->options->calls > ARENA_METRICS_MAX)
 			return err_new("at most %d events can be recorded at once",
-				       ARENA_METRICS_MAX);
+				       ARENA_METRICS_MAX - r->options->calls);
 		s->events[s->event_count++] = event;
 		if (two)
 			s->events[s->event_count++] = more;
@@ -98,8 +98,8 @@ static bool is_open_to_all(const char *path, char *closed, size_t size)
 static bool set_agent(struct recorder *r, const char *directory, const char *place)
 {
 	char path[PATH_MAX * 2];
-	snprintf(path, sizeof path, "%s%s%s/libculprit-agent.so", directory, *place ? "/" : "",
-		 place);
+	snprintf(path, sizeof path, "%s%s%s/libculprit-agent%s.so", directory, *place ? "/" : "",
+		 place, r->options->calls ? "-calls" : "");
 	return realpath(path, r->agent) && !access(r->agent, R_OK);
 }
 
@@ -127,9 +127,9 @@ static struct err *find_agent(struct recorder *r)
 		if (set_agent(r, self, places[i]))
 			return NULL;
 	return err_new(
-		"libculprit-agent.so is neither in %s/%s nor where the build has it: install "
+		"libculprit-agent%s.so is neither in %s/%s nor where the build has it: install "
 		"culprit again, or set CULPRIT_AGENT to its path",
-		self, places[1]);
+		r->options->calls ? "-calls" : "", self, places[1]);
 }
 
 static void check_agent(struct recorder *r)
@@ -378,6 +378,7 @@ static void fill_session(struct recorder *r)
 	s->frame_pointers = o->unwind == UNWIND_FP;
 	s->collapse = o->collapse;
 	s->timeline = o->timeline;
+	s->calls = o->calls;
 	s->kernel_frames = !o->no_kernel;
 	s->max_depth = (uint32_t)o->max_depth;
 	s->agent = r->agent;
@@ -386,9 +387,24 @@ static void fill_session(struct recorder *r)
 	s->wait_context = r;
 }
 
+/* Calls are counted inside of the program: by the agent, which is there from the beginning. */
+static struct err *choose_agent_for_calls(struct recorder *r)
+{
+	if (!r->options->command || r->options->all)
+		return err_new("--calls counts in programs that it starts: give a command instead of %s",
+			       r->options->all ? "-a" : "-p");
+	if (r->options->collector == COLLECTOR_KERNEL)
+		return err_new("--calls needs the agent, which counts inside of the program: leave out "
+			       "--collector=kernel");
+	snprintf(r->why_agent, sizeof r->why_agent, "--calls needs the agent");
+	return NULL;
+}
+
 static struct err *choose_collector(struct recorder *r)
 {
 	char why[400];
+	if (r->options->calls)
+		return choose_agent_for_calls(r);
 	bool can = kernel_can_sample(why, sizeof why);
 	if (r->options->all && (!can || r->options->collector == COLLECTOR_AGENT))
 		return err_new(

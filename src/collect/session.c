@@ -109,6 +109,8 @@ static struct err *open_recording(struct recording *r, const struct recording_op
 	const struct recording_options *o = &r->options;
 	if (!e)
 		e = library_open(o->unwind, !o->frame_pointers, o->agent, &r->library);
+	if (!e && o->calls)
+		library_count_returns(r->library);
 	return e ? e : harvest_begin(r, &r->harvest);
 }
 
@@ -231,6 +233,21 @@ static void note_missing(struct session *s, const struct profile *p, struct buf 
 	}
 }
 
+/* Notes why calls were not counted. */
+static void note_uncounted(uint32_t why, struct buf *note)
+{
+	if (why & ARENA_UNCOUNTED_SHADOW)
+		buf_printf(note,
+			   "%scalls are not counted: the CPU compares return addresses with a "
+			   "shadow stack",
+			   note->size ? "; " : "");
+	if (why & ARENA_UNCOUNTED_LEFT)
+		buf_printf(note,
+			   "%scalls are not all counted: the program left too many frames by ways "
+			   "of its own",
+			   note->size ? "; " : "");
+}
+
 static void write_note(struct session *s, struct profile *p)
 {
 	struct buf note = {0};
@@ -256,6 +273,7 @@ static void write_note(struct session *s, struct profile *p)
 	note_error(&note, s->recording.notes.lost_maps,
 		   "records of what programs map were lost, because the collector came late",
 		   "paths of programs that have ended may be partial");
+	note_uncounted(s->recording.notes.uncounted, &note);
 	if (s->recording.notes.nameless_kernel)
 		buf_printf(&note, "%s%s", note.size ? "; " : "",
 			   s->recording.notes.nameless_kernel);

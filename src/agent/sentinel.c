@@ -198,15 +198,27 @@ static void move(struct agent_thread *t, uint32_t index)
 		}
 }
 
+/* Whether the frame that is returned to is known. */
+static bool is_in_memo(const struct agent_thread *t, const struct sentinel *s)
+{
+	return mark.index < t->memo.count && frame_at(&t->memo, mark.index)->sp == s->sp;
+}
+
 static void returned(struct agent_thread *t, const struct sentinel *s)
 {
-	uint32_t index = mark.index;
-	bool known = index < t->memo.count && frame_at(&t->memo, index)->sp == s->sp;
-	mark.at = NULL;
-	mark.busy_node = known ? frame_at(&t->memo, index)->node : 0;
-	count(t, mark.node);
-	if (known && !atomic_load_explicit(&agent.arena->stop, memory_order_relaxed))
-		move(t, index);
+	mark.busy_node = is_in_memo(t, s) ? frame_at(&t->memo, mark.index)->node : mark.node;
+	fence();
+	mark.busy = s->sp;
+	fence();
+	if (mark.at == s) { /* else a sample came right before */
+		mark.at = NULL;
+		count(t, mark.node);
+		if (is_in_memo(t, s) &&
+		    !atomic_load_explicit(&agent.arena->stop, memory_order_relaxed))
+			move(t, mark.index);
+	}
+	fence();
+	mark.busy = 0;
 }
 
 uint64_t sentinel_returned(uint64_t stub, uint64_t sp)
@@ -214,16 +226,11 @@ uint64_t sentinel_returned(uint64_t stub, uint64_t sp)
 	struct sentinel *s = sentinel_of(stub);
 	struct agent_thread *t = agent_self;
 	uint64_t word = s->word;
-	mark.busy_node = 0;
-	mark.busy = sp;
-	fence();
 	if (t && mark.at == s && s->sp == sp)
 		returned(t, s);
 	else if (mark.at == s)
 		mark.at = NULL;
 	atomic_store_explicit(&s->state, SENTINEL_FREE, memory_order_release);
-	fence();
-	mark.busy = 0;
 	return word;
 }
 
@@ -235,7 +242,7 @@ uint32_t sentinel_busy_node(uint64_t sp)
 		mark.busy = 0;
 		return 0;
 	}
-	return mark.busy_node ? mark.busy_node : agent_self->tree.root;
+	return mark.busy_node;
 }
 
 /* ---- a sample ---- */

@@ -8,7 +8,6 @@
 #include "safe/wire.h"
 #include "unwind/cpu.h"
 
-#define ANY_SLOT UINT64_MAX
 #define SLOT ((UINT64_C(1) << 52) - 1)
 
 /* The ring of a thread; NULL: there is none. */
@@ -25,16 +24,21 @@ static bool is_stub(const struct arena *a, uint64_t word)
 	return stubs && word - stubs < WIRE_STUBS * WIRE_STUB;
 }
 
+/* A stub may have put its own address elsewhere: the word at the same place is the best, else any of its
+   number. A ring has fewer entries than there are stubs, and these are used in turn. */
 static uint64_t find(const struct arena *a, uint32_t owner, uint64_t address, uint64_t word)
 {
 	const struct arena_mark *ring = ring_of(a, owner);
-	uint64_t number = (word - a->header->stubs) / WIRE_STUB;
+	uint64_t number = (word - a->header->stubs) / WIRE_STUB, found = word;
 	for (uint32_t i = 0; ring && i < ARENA_MARKS; i++) {
 		uint64_t place = ring[i].place;
-		if (place >> 52 == number && place && (address == ANY_SLOT || (place & SLOT) == address))
-			return ring[i].word;
+		if (!place || place >> 52 != number)
+			continue;
+		found = ring[i].word;
+		if ((place & SLOT) == address)
+			break;
 	}
-	return word;
+	return found;
 }
 
 uint64_t marks_see_through(const struct arena *a, uint32_t owner, uint64_t address, uint64_t word)
@@ -56,5 +60,5 @@ void marks_remove(const struct arena *a, uint32_t owner, uint64_t address, uint8
 		memcpy(stack + at, &word, sizeof word);
 	}
 	for (unsigned i = 0; i < CPU_REGISTERS; i++)
-		registers[i] = marks_see_through(a, owner, ANY_SLOT, registers[i]);
+		registers[i] = marks_see_through(a, owner, 0, registers[i]);
 }

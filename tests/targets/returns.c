@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calls whose numbers are known: each takes several samples. "returns [N]": N rounds. */
+/* Calls whose numbers are known: each takes several samples. "returns [ROUNDS [MS]]"; MS of CPU time for each. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
-#define PART_NS 6000000 /* of CPU time: some samples at 1000 Hz */
-
 static volatile unsigned sink;
+static long part_ns = 6000000; /* some samples at 1000 Hz */
 
 __attribute__((noinline)) static long cpu_ns(void)
 {
@@ -28,7 +27,7 @@ struct pair {
 
 __attribute__((noinline)) struct pair work(double a)
 {
-	long end = cpu_ns() + PART_NS;
+	long end = cpu_ns() + part_ns;
 	while (cpu_ns() < end)
 		turn(2000);
 	return (struct pair){a, a + 1};
@@ -64,12 +63,16 @@ __attribute__((noinline)) long recurse(int depth)
 {
 	if (!depth)
 		return (long)work(2).b;
-	return recurse(depth - 1) + 1;
+	long below = recurse(depth - 1);
+	sink = (unsigned)below; /* so that no loop is made of it */
+	return below + 1;
 }
 
 int main(int argc, char **argv)
 {
 	int rounds = argc > 1 ? atoi(argv[1]) : 20;
+	if (argc > 2)
+		part_ns = atol(argv[2]) * 1000000;
 	printf("%ld %ld\n", outer(rounds), recurse(50));
 	return 0;
 }

@@ -8,6 +8,7 @@
  */
 #define SENTINELS 4096
 #define SENTINEL_SIZE 32
+#define SENTINEL_SIGN 0x746e6573
 
 	.text
 	.hidden sentinels, sentinel_returned, leaves_begin
@@ -15,8 +16,17 @@
 	.hidden sentinel_stubs
 	.balign 16
 	.cfi_startproc
-	/* x30 is at: (x30 & -16) + 8, plus what is there */
-	.cfi_escape 0x10, 30, 11, 0x8e, 0, 0x09, 0xf0, 0x1a, 0x23, 8, 0x12, 0x94, 4, 0x22
+	/* A signal frame, as its CFA is that of the next one: unwinders tell frames apart by that. So the caller
+	   stands right on an instruction, that of the call: at the true address - 1. Of x30, which is read
+	   from the stack, and may be the true address by now: */
+	.cfi_signal_frame
+	.cfi_escape 0x16, 30, 31, 0x8e, 0    /* word: */
+	.cfi_escape 0x12, 0x09, 0xf0, 0x1a   /* stub = word & -16 */
+	.cfi_escape 0x12, 0x23, 12, 0x94, 4  /* if what is at stub + 12 */
+	.cfi_escape 0x0c, 0x73, 0x65, 0x6e, 0x74, 0x2e, 0x28, 8, 0 /* is SENTINEL_SIGN: */
+	.cfi_escape 0x23, 8, 0x12, 0x94, 4, 0x22 /* what is at stub + 8 leads to the data */
+	.cfi_escape 0x06, 0x16               /* with the true word in front */
+	.cfi_escape 0x13, 0x31, 0x1c         /* - 1 */
 	.rept 4
 	nop /* a caller is looked for right before its return address */
 	.endr
@@ -26,7 +36,7 @@ sentinel_stubs:
 	adr x30, .
 	b go_on
 	.word sentinels + number * SENTINEL_SIZE - .
-	nop
+	.word SENTINEL_SIGN
 	.set number, number + 1
 	.endr
 	.cfi_endproc

@@ -9,6 +9,7 @@
  */
 #define SENTINELS 4096
 #define SENTINEL_SIZE 32
+#define SENTINEL_SIGN 0x746e6573
 
 	.text
 	.hidden sentinels, sentinel_returned, leaves_begin
@@ -17,8 +18,17 @@
 	.balign 16
 	.cfi_startproc
 	.cfi_def_cfa_offset 0
-	/* the return address is at: (register 16 & -16) + 8, plus what is there */
-	.cfi_escape 0x10, 16, 11, 0x80, 0, 0x09, 0xf0, 0x1a, 0x23, 8, 0x12, 0x94, 4, 0x22
+	/* A signal frame, as its CFA is that of the next one: unwinders tell frames apart by that. So the caller
+	   stands right on an instruction, that of the call: at the true address - 1. Of register 16, which is read
+	   from the stack, and may be the true address by now: */
+	.cfi_signal_frame
+	.cfi_escape 0x16, 16, 31, 0x80, 0    /* word: */
+	.cfi_escape 0x12, 0x09, 0xf0, 0x1a   /* stub = word & -16 */
+	.cfi_escape 0x12, 0x23, 12, 0x94, 4  /* if what is at stub + 12 */
+	.cfi_escape 0x0c, 0x73, 0x65, 0x6e, 0x74, 0x2e, 0x28, 8, 0 /* is SENTINEL_SIGN: */
+	.cfi_escape 0x23, 8, 0x12, 0x94, 4, 0x22 /* what is at stub + 8 leads to the data */
+	.cfi_escape 0x06, 0x16               /* with the true word in front */
+	.cfi_escape 0x13, 0x31, 0x1c         /* - 1 */
 	.fill 16, 1, 0x90 /* a caller is looked for right before its return address */
 sentinel_stubs:
 	.set number, 0
@@ -26,7 +36,7 @@ sentinel_stubs:
 	call go_on
 	.fill 3, 1, 0xcc
 	.long sentinels + number * SENTINEL_SIZE - .
-	.fill 4, 1, 0xcc
+	.long SENTINEL_SIGN
 	.set number, number + 1
 	.endr
 	.cfi_endproc

@@ -19,6 +19,7 @@
 #include "collect/loop.h"
 #include "collect/sampler.h"
 #include "collect/tally.h"
+#include "harvest/entries.h"
 #include "harvest/harvest.h"
 #include "harvest/names.h"
 #include "harvest/process.h"
@@ -305,6 +306,8 @@ static void convert_ticks(const struct session *s, struct profile *p)
 
 static void complete(struct session *s, struct profile *p, bool complete)
 {
+	if (s->recording.options.calls)
+		entries_take_counts(p, (uint32_t)s->recording.options.event_count);
 	p->duration_ns = now_ns() - s->recording.start_ns;
 	p->complete = complete;
 	convert_ticks(s, p);

@@ -192,6 +192,8 @@ struct err *profile_name_function(struct profile *p, uint32_t module, uint64_t s
 /* Adds to a value (which ends at UINT64_MAX). Nothing is added where `count` is 0. */
 struct err *profile_count(struct profile *p, uint32_t node, uint32_t thread, uint32_t metric,
 			  uint64_t count);
+/* Moves the values of a metric from node i to to[i], of the first `count` nodes; 0: they stay. */
+struct err *profile_move(struct profile *p, uint32_t metric, const uint32_t *to, size_t count);
 /* Puts a sample on the time line: `weight` periods that ended at `ns` since the recording began. In
    any order. Those that follow each other in one context become one span; where no sample of the
    thread came for more than two periods, there is a gap. Where there are more than PROFILE_SPAN_MAX

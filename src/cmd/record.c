@@ -93,6 +93,9 @@ static void print_metrics(const struct recorder *r, struct buf *out)
 			buf_printf(out, ", one for %s %s\n", summary_count(every, event->period),
 				   event->unit);
 	}
+	if (r->wanted.calls && i < p->metric_count)
+		buf_printf(out, "%*s%s calls of functions that samples met\n", (int)strlen(NAME),
+			   "", summary_count(count, profile_samples(p, (uint32_t)i)));
 }
 
 static void print_summary(const struct recorder *r)

@@ -89,8 +89,8 @@ struct agent_frame {
 	uint64_t pc;
 	uint64_t slot; /* where in memory the PC was found; 0: not in memory */
 	union {
-		uint64_t key; /* in the list `fresh`: the key for cct_child */
-		struct {      /* in the list `memo` */
+		uint64_t key;          /* in the list `fresh`: the key for cct_child */
+		struct {               /* in the list `memo` */
 			uint32_t node; /* in the tree */
 			/* The node that gets the count if the callee returns (sentinel.h); 0: it
 			   cannot be seen. */

@@ -14,9 +14,15 @@
 
 /* In the order of sentinel_CPU.S. */
 static const char *const names[] = {
-	"_Unwind_RaiseException", "_Unwind_ForcedUnwind", "_Unwind_Resume",
-	"_Unwind_Resume_or_Rethrow", "_Unwind_Backtrace", "backtrace",
-	"pthread_exit", "thrd_exit", "swapcontext",
+	"_Unwind_RaiseException",
+	"_Unwind_ForcedUnwind",
+	"_Unwind_Resume",
+	"_Unwind_Resume_or_Rethrow",
+	"_Unwind_Backtrace",
+	"backtrace",
+	"pthread_exit",
+	"thrd_exit",
+	"swapcontext",
 	"setcontext",
 };
 #define LEAVES (sizeof names / sizeof names[0])

@@ -231,13 +231,21 @@ INLINE bool is_group_unchanged(const struct agent_thread *t, const struct agent_
 	return !(differs & CPU_HERE.address_bits);
 }
 
+/* How many of the memo's outermost frames are unchanged, because the sentinel is still in its place. */
+static uint32_t count_guarded(struct agent_thread *t)
+{
+	uint64_t slot, stub, word;
+	uint32_t count = sentinel_guarded(t, &slot, &stub);
+	return count && read_raw(t, slot, &word) && word == stub ? count : 0;
+}
+
 /* How many of the outermost `count` frames of the memo must be walked again: 0 if all their words are
    unchanged; else all up to the innermost one that changed, and that one. All are compared: the thread
    may have returned to its first frame since, made another call there, and come to the same inner
    frames again. If the sentinel is still in its place, it has not. */
 static uint32_t count_changed(struct agent_thread *t, uint32_t count)
 {
-	uint32_t guarded = AGENT_CALLS ? sentinel_guarded(t, read_raw) : 0;
+	uint32_t guarded = AGENT_CALLS ? count_guarded(t) : 0;
 	while (count > guarded) {
 		const struct agent_frame *f = frame_at(&t->memo, count - 1);
 		uint32_t left = (count - 1) % FRAMES_PER_CHUNK + 1; /* in its chunk */

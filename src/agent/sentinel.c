@@ -109,7 +109,8 @@ void sentinel_start(void)
 static struct sentinel *take(void)
 {
 	for (unsigned i = 0; i < SEARCHED; i++) {
-		uint32_t number = atomic_fetch_add_explicit(&next_sentinel, 1, memory_order_relaxed);
+		uint32_t number = atomic_fetch_add_explicit(&next_sentinel, 1,
+							    memory_order_relaxed);
 		struct sentinel *s = &sentinels[number % SENTINELS];
 		uint32_t before = SENTINEL_FREE;
 		if (atomic_compare_exchange_strong(&s->state, &before, SENTINEL_PUT))
@@ -130,7 +131,8 @@ static void note(struct agent_thread *t, const struct sentinel *s)
 	uint32_t chunk = atomic_load_explicit(&t->shared.marks, memory_order_relaxed);
 	if (!chunk)
 		return;
-	struct arena_mark *first = (struct arena_mark *)((struct arena_chunk *)arena_at(agent.arena, chunk) + 2);
+	struct arena_mark *first =
+		(struct arena_mark *)((struct arena_chunk *)arena_at(agent.arena, chunk) + 2);
 	struct arena_mark *m = &first[t->noted++ % ARENA_MARKS];
 	m->place = ARENA_MARK_PLACE(s->slot, s - sentinels);
 	m->word = s->word;
@@ -247,14 +249,13 @@ uint32_t sentinel_busy_node(uint64_t sp)
 
 /* ---- a sample ---- */
 
-uint32_t sentinel_guarded(struct agent_thread *t,
-			  bool (*raw)(void *context, uint64_t address, uint64_t *out))
+uint32_t sentinel_guarded(const struct agent_thread *t, uint64_t *slot, uint64_t *stub)
 {
 	const struct sentinel *s = mark.at;
-	uint64_t word;
-	if (!s || mark.index >= t->memo.count || frame_at(&t->memo, mark.index)->slot != s->slot ||
-	    !raw(t, s->slot, &word) || word != stub_of(s))
+	if (!s || mark.index >= t->memo.count || frame_at(&t->memo, mark.index)->slot != s->slot)
 		return 0;
+	*slot = s->slot;
+	*stub = stub_of(s);
 	return mark.index + 1;
 }
 

@@ -34,10 +34,9 @@ void sentinel_start(void);
 const uint64_t *sentinel_registers(const uint64_t *registers, uint64_t *room);
 /* The node for a sample that came while a stub works; 0: it came elsewhere. */
 uint32_t sentinel_busy_node(uint64_t sp);
-/* How many of the memo's outermost frames are there for sure, because the sentinel is still in its place.
-   `raw`: reads a word as it is. */
-uint32_t sentinel_guarded(struct agent_thread *t,
-			  bool (*raw)(void *context, uint64_t address, uint64_t *out));
+/* How many of the memo's outermost frames are there for sure, if the sentinel is still in its place: the word in
+   *slot is *stub. */
+uint32_t sentinel_guarded(const struct agent_thread *t, uint64_t *slot, uint64_t *stub);
 /* After a walk, when the memo is complete: finds out which of its frames can have the sentinel. `known`: how many
    were there before. */
 void sentinel_judge(struct agent_thread *t, uint32_t known, const uint64_t *registers);

@@ -29,8 +29,8 @@
 #include "base/utf8.h"
 #include "profile/profile.h"
 
-#define NUMBERS 29      /* columns before the names */
-#define CALLS 11        /* columns for calls, if they were counted */
+#define NUMBERS 29 /* columns before the names */
+#define CALLS 11   /* columns for calls, if they were counted */
 #define NO_CALLS UINT32_MAX
 #define GUIDE 3         /* columns of a fork */
 #define GUIDES_MAX 16   /* forks drawn; what lies further out is told by "…" */
@@ -93,8 +93,7 @@ static void put_calls(const struct drawing *d, uint32_t node, uint32_t last)
 {
 	char text[SUMMARY_COUNT_MAX];
 	const struct tree *t = d->t;
-	while (last != node &&
-	       !scope_is_function(scopes_get(t->scopes, t->nodes[last].scope)))
+	while (last != node && !scope_is_function(scopes_get(t->scopes, t->nodes[last].scope)))
 		last = t->nodes[last].parent;
 	uint64_t calls = tree_self(t, last, d->calls);
 	buf_printf(d->out, "%*s ", CALLS - 1, calls ? summary_count(text, calls) : "");

@@ -391,11 +391,13 @@ static void fill_session(struct recorder *r)
 static struct err *choose_agent_for_calls(struct recorder *r)
 {
 	if (!r->options->command || r->options->all)
-		return err_new("--calls counts in programs that it starts: give a command instead of %s",
-			       r->options->all ? "-a" : "-p");
+		return err_new(
+			"--calls counts in programs that it starts: give a command instead of %s",
+			r->options->all ? "-a" : "-p");
 	if (r->options->collector == COLLECTOR_KERNEL)
-		return err_new("--calls needs the agent, which counts inside of the program: leave out "
-			       "--collector=kernel");
+		return err_new(
+			"--calls needs the agent, which counts inside of the program: leave out "
+			"--collector=kernel");
 	snprintf(r->why_agent, sizeof r->why_agent, "--calls needs the agent");
 	return NULL;
 }

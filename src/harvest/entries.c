@@ -64,7 +64,8 @@ static struct image *open_file(const struct profile_module *module)
 	return image;
 }
 
-static struct err *find_entries(const struct moving *m, uint32_t module, const struct symbols *symbols)
+static struct err *find_entries(const struct moving *m, uint32_t module,
+				const struct symbols *symbols)
 {
 	struct err *e = NULL;
 	for (size_t i = 1; !e && i < m->count; i++) {

@@ -12,8 +12,8 @@
 static bool looks_at_its_own(const char *path)
 {
 	static const char *const files[] = {
-		"libc.so",	"libc-",       "ld-linux",  "ld-musl",	     "ld-2",	  "libpthread",
-		"libdl.so",	"libdl-",      "libgcc_s.", "libunwind",     "[vdso]",	  "linux-vdso",
+		"libc.so",      "libc-",       "ld-linux",  "ld-musl",     "ld-2",   "libpthread",
+		"libdl.so",     "libdl-",      "libgcc_s.", "libunwind",   "[vdso]", "linux-vdso",
 		"libcoroutine", "libboost_co", "libcilkrt", "libgreenlet",
 	};
 	for (size_t i = 0; i < sizeof files / sizeof files[0]; i++)
@@ -43,8 +43,8 @@ static bool has_ocaml(struct image *image)
 static bool has_signatures(struct image *image)
 {
 	static const uint8_t a[] = {0x3f, 0x23, 0x03, 0xd5}, b[] = {0x7f, 0x23, 0x03, 0xd5};
-	return image_machine(image) == EM_AARCH64 && (has_bytes(image, ".text", a, sizeof a) ||
-						      has_bytes(image, ".text", b, sizeof b));
+	return image_machine(image) == EM_AARCH64 &&
+	       (has_bytes(image, ".text", a, sizeof a) || has_bytes(image, ".text", b, sizeof b));
 }
 
 uint32_t returns_in_file(const char *path, struct image *image, bool go)

@@ -120,8 +120,9 @@ struct agent_thread {
 	struct cct tree;
 	uint64_t list_place; /* value of shared.list_place for which cache and memo hold */
 	const struct wire_list *modules;
-	bool has_jit; /* some of the modules are code made at run time */
-	bool jit_top; /* one of them has WIRE_MODULE_TOP */
+	bool has_jit;      /* some of the modules are code made at run time */
+	bool jit_top;      /* one of them has WIRE_MODULE_TOP */
+	bool has_unwinder; /* one of them has WIRE_MODULE_OWN_UNWINDER */
 	uint64_t cpu_last;
 	/* The first tick of the first event's period has come. */
 	bool ticked;

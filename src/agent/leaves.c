@@ -4,8 +4,8 @@
  * or they look at return addresses. The replacements are in sentinel_CPU.S. They have no frame when the real
  * function begins: it sees its true caller. longjmp is in signals.c.
  *
- * Unwinders that we cannot replace, such as those of libc for cancellation, and those that are linked into a
- * program, find the true address by the description of the stubs (.eh_frame).
+ * Calls of the unwinder that we do not see, such as those of libc for cancellation, find the true address by the
+ * description of the stubs (.eh_frame).
  */
 #include "agent/sentinel.h"
 
@@ -24,8 +24,12 @@ static const char *const names[] = {
 	"thrd_exit",
 	"swapcontext",
 	"setcontext",
+	"dlopen",
+	"dlmopen",
+	"dlsym",
 };
 #define LEAVES (sizeof names / sizeof names[0])
+#define DLSYM (LEAVES - 1)
 
 static void *_Atomic found[LEAVES];
 
@@ -41,20 +45,35 @@ static void *find_unwinder(const char *name)
 	return function;
 }
 
+/* dlsym is one of ours: the real one is found by its version. */
+static void *find_dlsym(void)
+{
+	static const char *const versions[] = {"GLIBC_2.34", "GLIBC_2.17", "GLIBC_2.2.5"};
+	void *function = NULL;
+	for (size_t i = 0; !function && i < sizeof versions / sizeof versions[0]; i++)
+		function = dlvsym(RTLD_NEXT, names[DLSYM], versions[i]);
+	return function;
+}
+
+static void *find_leave(uint64_t which)
+{
+	void *function = which == DLSYM ? find_dlsym() : dlsym(RTLD_NEXT, names[which]);
+	if (!function && which != DLSYM)
+		function = find_unwinder(names[which]);
+	atomic_store_explicit(&found[which], function, memory_order_relaxed);
+	return function;
+}
+
 void *leaves_begin(uint64_t which, uint64_t sp, uint64_t *link)
 {
 	sentinel_leave(sp, sentinel_see_through(*link));
 	*link = sentinel_see_through(*link); /* it is in a register if the caller has jumped here */
-	void *function = real_function(&found[which], names[which]);
-	if (!function) {
-		function = find_unwinder(names[which]);
-		atomic_store_explicit(&found[which], function, memory_order_relaxed);
-	}
-	return function;
+	void *function = atomic_load_explicit(&found[which], memory_order_relaxed);
+	return function ? function : find_leave(which);
 }
 
 __attribute__((constructor)) static void find_leaves(void)
 {
-	for (size_t i = 0; i < LEAVES; i++)
-		real_resolve(&found[i], names[i]);
+	for (size_t i = LEAVES; i--;)
+		find_leave(i);
 }

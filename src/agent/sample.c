@@ -126,10 +126,11 @@ static const struct recipe no_recipe; /* RECIPE_NONE */
    close: it may be a library that was loaded since. */
 static void know_jit(struct agent_thread *t)
 {
-	t->has_jit = t->jit_top = false;
+	t->has_jit = t->jit_top = t->has_unwinder = false;
 	for (uint32_t i = 0; t->modules && i < t->modules->count; i++) {
 		t->has_jit |= t->modules->modules[i].flags & WIRE_MODULE_JIT;
 		t->jit_top |= t->modules->modules[i].flags & WIRE_MODULE_TOP;
+		t->has_unwinder |= (t->modules->modules[i].flags & WIRE_MODULE_OWN_UNWINDER) != 0;
 	}
 }
 

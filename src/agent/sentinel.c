@@ -25,10 +25,13 @@
  */
 #include "agent/sentinel.h"
 
+#include <sys/mman.h>
+
 #include "agent/cpu.h"
 #include "agent/frames.h"
 #include "safe/readable.h"
 
+#define PAGE 4096u
 #define SEARCHED 64u          /* stubs, or frames, that are looked at */
 #define STACK_NEEDED 1024u    /* bytes below SP that a stub may use */
 #define HELD_REACH (1u << 18) /* bytes of stack that libc's longjmp and unwinders use at most */
@@ -93,6 +96,26 @@ const uint64_t *sentinel_registers(const uint64_t *registers, uint64_t *room)
 	return room;
 }
 
+/* Is 0 in a child that was made without libc's knowledge, and has our record as its own. */
+static const volatile uint64_t *is_ours;
+
+void sentinel_begin_process(void)
+{
+	static uint64_t *page;
+	if (!page) {
+		void *made = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+				  -1, 0);
+		page = made == MAP_FAILED ? NULL : made;
+		if (page && madvise(page, PAGE, MADV_WIPEONFORK))
+			agent.calls = false;
+	}
+	if (page)
+		*page = 1;
+	else
+		agent.calls = false;
+	is_ours = page;
+}
+
 void sentinel_start(void)
 {
 	if (agent.calls && cpu_has_shadow_stack()) {
@@ -100,6 +123,8 @@ void sentinel_start(void)
 		agent.calls = false;
 	}
 	agent.signs = cpu_signs();
+	if (agent.calls)
+		sentinel_begin_process();
 	if (agent.calls)
 		atomic_store(&agent.arena->stubs, (uint64_t)sentinel_stubs);
 }
@@ -134,8 +159,9 @@ static void note(struct agent_thread *t, const struct sentinel *s)
 	struct arena_mark *first =
 		(struct arena_mark *)((struct arena_chunk *)arena_at(agent.arena, chunk) + 2);
 	struct arena_mark *m = &first[t->noted++ % ARENA_MARKS];
-	m->place = ARENA_MARK_PLACE(s->slot, s - sentinels);
+	m->place = 0;
 	m->word = s->word;
+	m->place = ARENA_MARK_PLACE(s->slot, s - sentinels);
 }
 
 /* Puts the sentinel into the slot of the memo's frame number `index`. */
@@ -228,7 +254,7 @@ uint64_t sentinel_returned(uint64_t stub, uint64_t sp)
 	struct sentinel *s = sentinel_of(stub);
 	struct agent_thread *t = agent_self;
 	uint64_t word = s->word;
-	if (t && mark.at == s && s->sp == sp)
+	if (t && mark.at == s && s->sp == sp && *is_ours)
 		returned(t, s);
 	else if (mark.at == s)
 		mark.at = NULL;
@@ -273,6 +299,13 @@ static bool is_plain(struct agent_thread *t, uint64_t address, bool owner)
 	       (r->cfa == RECIPE_REG || r->cfa == RECIPE_DEREF);
 }
 
+/* Whether a stub has room on the stack. */
+static bool has_room(const struct agent_thread *t, uint64_t sp)
+{
+	uint64_t low = sp - STACK_NEEDED;
+	return is_on_own_stack(t, low) || readable_word(low);
+}
+
 /* Whether the return address of frame number `index + 1` can be changed: it is that of a call in code that
    is known, and will be read again. */
 static bool can_have(struct agent_thread *t, uint32_t index, const uint64_t *registers)
@@ -285,7 +318,7 @@ static bool can_have(struct agent_thread *t, uint32_t index, const uint64_t *reg
 	uint64_t pc = owner->pc & ~FRAME_EXACT;
 	return is_plain(t, pc - !exact, true) && is_plain(t, f->pc - 1, false) &&
 	       cpu_is_after_call(f->pc) && (!exact || cpu_will_read(registers, pc, f->pc)) &&
-	       (f->sp - STACK_NEEDED >= t->low || readable_word(f->sp - STACK_NEEDED));
+	       has_room(t, f->sp);
 }
 
 void sentinel_judge(struct agent_thread *t, uint32_t known, const uint64_t *registers)
@@ -318,7 +351,8 @@ static bool find(struct agent_thread *t)
 	struct sentinel *s = mark.at;
 	for (uint32_t i = t->memo.count; s && i--;) {
 		const struct agent_frame *f = frame_at(&t->memo, i);
-		if (f->sp != s->sp || !f->slot || *(volatile uint64_t *)f->slot != stub_of(s))
+		bool same = f->slot && (f->slot == s->slot || f->returns);
+		if (f->sp != s->sp || !same || *(volatile uint64_t *)f->slot != stub_of(s))
 			continue;
 		s->slot = f->slot;
 		mark.index = i;
@@ -348,9 +382,22 @@ static bool is_in_agent(struct agent_thread *t, uint64_t pc)
 	return flags & WIRE_MODULE_AGENT;
 }
 
+/* An unwinder tells the frame with the handler from others by its CFA, which a stub would share: what it finds in
+   its first phase must not differ from what it finds in the second one. So nothing is counted if there is an
+   unwinder before which the sentinel is not taken out. */
+static void note_unwinder(struct agent_thread *t)
+{
+	take_out(t, find(t));
+	atomic_fetch_or(&agent.arena->uncounted, ARENA_UNCOUNTED_UNWINDER);
+}
+
 void sentinel_place(struct agent_thread *t, uint64_t pc, uint64_t sp)
 {
 	uint32_t index;
+	if (agent.calls && t->has_unwinder) {
+		note_unwinder(t);
+		return;
+	}
 	if (!agent.calls || is_in_agent(t, pc) || is_held(t, sp))
 		return;
 	mark.held_sp = 0;
@@ -360,7 +407,7 @@ void sentinel_place(struct agent_thread *t, uint64_t pc, uint64_t sp)
 	if (!atomic_load_explicit(&t->shared.marks, memory_order_relaxed))
 		atomic_store(&t->shared.marks, scratch_take(t));
 	bool chosen = choose(t, &index);
-	if (there && (!chosen || index == mark.index))
+	if (there && (!chosen || index <= mark.index))
 		return;
 	take_out(t, there);
 	if (chosen)

@@ -29,6 +29,8 @@ uint64_t sentinel_see_through(uint64_t word);
 
 /* Prepares counting, and finds out whether the machine allows it. */
 void sentinel_start(void);
+/* A child of fork counts, too. */
+void sentinel_begin_process(void);
 
 /* For sample.c. The registers as they would be without a sentinel; `room` may be used to store them. */
 const uint64_t *sentinel_registers(const uint64_t *registers, uint64_t *room);

@@ -135,4 +135,7 @@ go_on:
 	leave_by thrd_exit, 7
 	leave_by swapcontext, 8
 	leave_by setcontext, 9
+	leave_by dlopen, 10
+	leave_by dlmopen, 11
+	leave_by dlsym, 12
 	.section .note.GNU-stack, "", @progbits

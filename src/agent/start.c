@@ -255,6 +255,8 @@ static void after_fork(void)
 	child->stack_low = parent->stack_low;
 	child->stack_reach = parent->stack_reach;
 	child->masked = parent->masked;
+	if (AGENT_CALLS && agent.calls)
+		sentinel_begin_process();
 	thread_begin(child, parent->shared.stack_top);
 	if (had_alternate_stack)
 		alternate_stack_make();

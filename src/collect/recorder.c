@@ -398,6 +398,10 @@ static struct err *choose_agent_for_calls(struct recorder *r)
 		return err_new(
 			"--calls needs the agent, which counts inside of the program: leave out "
 			"--collector=kernel");
+	if (r->options->unwind == UNWIND_ANALYSIS || r->options->unwind == UNWIND_FP)
+		return err_new("--calls needs the unwind information of the program: leave out "
+			       "--unwind=%s",
+			       r->options->unwind == UNWIND_FP ? "fp" : "analysis");
 	snprintf(r->why_agent, sizeof r->why_agent, "--calls needs the agent");
 	return NULL;
 }

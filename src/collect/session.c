@@ -242,6 +242,11 @@ static void note_uncounted(uint32_t why, struct buf *note)
 			   "%scalls are not counted: the CPU compares return addresses with a "
 			   "shadow stack",
 			   note->size ? "; " : "");
+	if (why & ARENA_UNCOUNTED_UNWINDER)
+		buf_printf(note,
+			   "%scalls are not counted in programs with an unwinder of their own "
+			   "(linked with -static-libgcc)",
+			   note->size ? "; " : "");
 	if (why & ARENA_UNCOUNTED_LEFT)
 		buf_printf(note,
 			   "%scalls are not all counted: the program left too many frames by ways "

@@ -47,9 +47,18 @@ static bool has_signatures(struct image *image)
 	       (has_bytes(image, ".text", a, sizeof a) || has_bytes(image, ".text", b, sizeof b));
 }
 
+/* It catches exceptions, or cleans up for them, and needs nobody for that. */
+static bool has_unwinder(struct image *image)
+{
+	static const char name[] = "\0_Unwind_Resume";
+	return image_section(image, ".gcc_except_table") &&
+	       !has_bytes(image, ".dynstr", name, sizeof name);
+}
+
 uint32_t returns_in_file(const char *path, struct image *image, bool go)
 {
 	uint32_t flags = looks_at_its_own(path) ? WIRE_MODULE_OWN_RETURNS : 0;
+	flags |= !flags && has_unwinder(image) ? WIRE_MODULE_OWN_UNWINDER : 0;
 	flags |= go || has_ocaml(image) ? WIRE_MODULE_OWN_WALKS : 0;
 	flags |= has_signatures(image) ? WIRE_MODULE_SIGNS : 0;
 	return flags;

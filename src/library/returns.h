@@ -6,6 +6,6 @@
 
 struct image;
 
-/* Returns flags of struct wire_module (safe/wire.h): WIRE_MODULE_OWN_RETURNS, …_OWN_WALKS, …_SIGNS. `go`: the
-   file was made by Go's compiler. */
+/* Returns flags of struct wire_module (safe/wire.h): WIRE_MODULE_OWN_RETURNS, …_OWN_WALKS, …_OWN_UNWINDER,
+   …_SIGNS. `go`: the file was made by Go's compiler. */
 uint32_t returns_in_file(const char *path, struct image *image, bool go);

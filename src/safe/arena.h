@@ -102,8 +102,9 @@ struct arena_time {
 	uint32_t weight;
 };
 
-#define ARENA_UNCOUNTED_SHADOW 1u /* the CPU keeps a stack of return addresses */
-#define ARENA_UNCOUNTED_LEFT 2u   /* too many sentinels were left behind */
+#define ARENA_UNCOUNTED_SHADOW 1u   /* the CPU keeps a stack of return addresses */
+#define ARENA_UNCOUNTED_LEFT 2u     /* too many sentinels were left behind */
+#define ARENA_UNCOUNTED_UNWINDER 4u /* the program has an unwinder of its own */
 
 /* A sentinel that was put into a stack (agent/sentinel.c). A ring of these is in a scratch chunk, after two
    struct arena_chunk. A copy of a stack has the address of stub number N in the word at `slot`: it stands

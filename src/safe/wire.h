@@ -97,9 +97,11 @@ struct wire_list {
 #define WIRE_MODULE_BARE 8u
 #define WIRE_MODULE_READ 16u /* its bytes can be read */
 /* For recordings that count returns (agent/sentinel.c): some of its procedures look at their own return address;
-   its runtime walks stacks with its own tables of return addresses; some of its procedures sign theirs. */
+   its runtime walks stacks with its own tables of return addresses; some of its procedures sign theirs; it has an
+   unwinder for exceptions in it. */
 #define WIRE_MODULE_OWN_RETURNS 32u
 #define WIRE_MODULE_OWN_WALKS 64u
 #define WIRE_MODULE_SIGNS 128u
+#define WIRE_MODULE_OWN_UNWINDER 256u
 #define WIRE_STUB 16u /* bytes of a stub; a sentinel is known by the number of its stub */
 #define WIRE_STUBS 4096u

@@ -18,6 +18,7 @@
  *    waits.c             keeps our signal from interrupting the program's waits
  *    exec.c              keeps a late signal from killing a new program
  *    sandbox.c           leaves programs alone whose seccomp filter refuses our system calls
+ *    sentinel.c          counts returns; leaves.c: when that must pause. Only in the library for --calls
  *
  * If anything fails, the program runs on without being sampled.
  */
@@ -60,6 +61,8 @@ struct agent {
 	uint32_t sampler;
 	uint32_t event_count, max_depth;
 	bool collapse, frame_pointers, timeline;
+	bool calls; /* count returns: sentinel.h */
+	bool signs; /* the CPU has pointer authentication */
 	struct wire_event events[ARENA_METRICS_MAX];
 	struct wire_heap heap;
 	struct wire_locks locks;
@@ -90,8 +93,13 @@ struct agent_frame {
 	uint64_t pc;
 	uint64_t slot; /* where in memory the PC was found; 0: not in memory */
 	union {
-		uint64_t key;  /* in the list `fresh`: the key for cct_child */
-		uint32_t node; /* in the list `memo`: the node in the tree */
+		uint64_t key;          /* in the list `fresh`: the key for cct_child */
+		struct {               /* in the list `memo` */
+			uint32_t node; /* in the tree */
+			/* The node that gets the count if the callee returns (sentinel.h); 0: it
+			   cannot be seen. */
+			uint32_t returns;
+		};
 	};
 };
 
@@ -116,8 +124,9 @@ struct agent_thread {
 	struct cct tree;
 	uint64_t list_place; /* value of shared.list_place for which cache and memo hold */
 	const struct wire_list *modules;
-	bool has_jit; /* some of the modules are code made at run time */
-	bool jit_top; /* one of them has WIRE_MODULE_TOP */
+	bool has_jit;      /* some of the modules are code made at run time */
+	bool jit_top;      /* one of them has WIRE_MODULE_TOP */
+	bool has_unwinder; /* one of them has WIRE_MODULE_OWN_UNWINDER */
 	uint64_t cpu_last;
 	/* The first tick of the first event's period has come. */
 	bool ticked;
@@ -140,6 +149,7 @@ struct agent_thread {
 	/* How the walk of the memo ended (enum walk_end). */
 	uint8_t memo_end;
 	uint32_t times; /* chunk of the time line that is written to; 0: none yet */
+	uint32_t noted; /* marks that were noted for the collector (sentinel.c) */
 	uint64_t registers[CPU_REGISTERS];
 	/* script.c: the interpreter's thread that this one is, tables of functions that were met, and
 	   the chunk that they are copied to; 0: none */
@@ -184,6 +194,8 @@ extern AGENT_OWN uint64_t agent_stack;
 
 /* sample.c: takes a sample. Returns true if the signal is not one of ours: then the program gets it. */
 bool sample_on_signal(int signal, siginfo_t *info, void *context);
+/* The recipe for the code at an address, and the flags of its module; NULL: there is none. */
+const struct recipe *sample_code(struct agent_thread *t, uint64_t address, uint32_t *flags);
 
 /* The same for a thread that has called us, whose registers are in t->registers. Returns the reference of the
    site for its path, which is made if it is new; 0 if there is no room. */

@@ -9,11 +9,15 @@
  *    cpu_registers()          the interrupted registers, by DWARF number; `room` may be used to store them
  *    cpu_pc()                 the interrupted PC
  *    cpu_capture()            the PC and the registers of the calling function, as its unwind table has them
+ *    cpu_is_after_call(), cpu_will_read(), cpu_signs(), cpu_has_shadow_stack()
+ *                             for sentinel.c
  */
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/auxv.h>
 #include <ucontext.h>
 
+#include "safe/syscall.h"
 #include "unwind/cpu.h"
 
 #if defined(__aarch64__)

@@ -38,6 +38,34 @@ static inline uint64_t cpu_thread_pointer(void)
 	return pointer;
 }
 
+/* Whether the instruction before a return address is a call. */
+static inline bool cpu_is_after_call(uint64_t address)
+{
+	uint32_t code = *(const uint32_t *)(address - 4);
+	return (code & 0xfc000000) == 0x94000000 || (code & 0xfffffc1f) == 0xd63f0000;
+}
+
+/* Whether the procedure at `pc` will read its return address from memory again. It has done so already if the
+   link register holds it. (Or it has just stored it. Nothing is lost by a no.) */
+static inline bool cpu_will_read(const uint64_t *registers, uint64_t pc, uint64_t address)
+{
+	(void)pc;
+	return registers[CPU_HERE.link] != address;
+}
+
+static inline bool cpu_signs(void)
+{
+	return getauxval(AT_HWCAP) & HWCAP_PACA;
+}
+
+/* Whether the CPU compares return addresses with a stack of its own. */
+static inline bool cpu_has_shadow_stack(void)
+{
+	uint64_t state = 0;
+	return SAFE_SYSCALL(SYS_prctl, 74 /* PR_GET_SHADOW_STACK_STATUS */, &state, 0, 0) == 0 &&
+	       state & 1;
+}
+
 static inline uint64_t cpu_pc(const ucontext_t *context)
 {
 	return context->uc_mcontext.pc;

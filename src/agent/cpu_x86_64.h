@@ -40,6 +40,45 @@ static inline uint64_t cpu_thread_pointer(void)
 	return pointer;
 }
 
+/* Whether the instruction before a return address is a call: direct, or in one of the lengths of an
+   indirect one. */
+static inline bool cpu_is_after_call(uint64_t address)
+{
+	const uint8_t *after = (const uint8_t *)address;
+	if (after[-5] == 0xe8)
+		return true;
+	for (int size = 2; size <= 7; size++)
+		if (after[-size] == 0xff && (after[1 - size] >> 3 & 7) == 2)
+			return true;
+	return false;
+}
+
+/* Whether the procedure at `pc` is the one that will return. An entry of the linker's table (.plt.sec) is not: it
+   leads to any procedure, also to those that look at their return address. */
+static inline bool cpu_will_read(const uint64_t *registers, uint64_t pc, uint64_t address)
+{
+	const uint8_t *code = (const uint8_t *)pc;
+	(void)registers;
+	(void)address;
+	bool jumps = code[0] == 0xff && code[1] == 0x25;
+	bool bound = code[0] == 0xf2 && code[1] == 0xff && code[2] == 0x25;
+	bool entry = code[0] == 0xf3 && code[1] == 0x0f && code[2] == 0x1e && code[3] == 0xfa;
+	return !jumps && !bound && !entry;
+}
+
+static inline bool cpu_signs(void)
+{
+	return false;
+}
+
+/* Whether the CPU compares return addresses with a stack of its own. */
+static inline bool cpu_has_shadow_stack(void)
+{
+	uint64_t features = 0;
+	return SAFE_SYSCALL(SYS_arch_prctl, 0x5005 /* ARCH_SHSTK_STATUS */, &features, 0, 0) == 0 &&
+	       features & 1;
+}
+
 static inline uint64_t cpu_pc(const ucontext_t *context)
 {
 	return (uint64_t)context->uc_mcontext.gregs[REG_RIP];

@@ -32,6 +32,7 @@
 
 #include "agent/cpu.h"
 #include "agent/frames.h"
+#include "agent/sentinel.h"
 #include "safe/heap.h"
 #include "safe/readable.h"
 #include "safe/ticks.h"
@@ -62,7 +63,7 @@ static bool read_slowly(struct agent_thread *t, uint64_t address)
 	return true;
 }
 
-INLINE bool read_word(void *context, uint64_t address, uint64_t *out)
+INLINE bool read_raw(void *context, uint64_t address, uint64_t *out)
 {
 	struct agent_thread *t = context;
 	if (__builtin_expect(address - t->low > t->high - t->low - 8 || t->high == t->low, 0) &&
@@ -70,6 +71,15 @@ INLINE bool read_word(void *context, uint64_t address, uint64_t *out)
 		return false;
 	memcpy(out, (const void *)address, sizeof *out);
 	return true;
+}
+
+/* As the stack would be without the sentinel. */
+INLINE bool read_word(void *context, uint64_t address, uint64_t *out)
+{
+	bool read = read_raw(context, address, out);
+	if (AGENT_CALLS && read && __builtin_expect(sentinel_is_stub(*out), 0))
+		*out = sentinel_see_through(*out);
+	return read;
 }
 
 /* The thread's stack is known to be mapped from stack_low up to its upper end, and stays mapped as long as
@@ -117,10 +127,11 @@ static const struct recipe no_recipe; /* RECIPE_NONE */
    close: it may be a library that was loaded since. */
 static void know_jit(struct agent_thread *t)
 {
-	t->has_jit = t->jit_top = false;
+	t->has_jit = t->jit_top = t->has_unwinder = false;
 	for (uint32_t i = 0; t->modules && i < t->modules->count; i++) {
 		t->has_jit |= t->modules->modules[i].flags & WIRE_MODULE_JIT;
 		t->jit_top |= t->modules->modules[i].flags & WIRE_MODULE_TOP;
+		t->has_unwinder |= (t->modules->modules[i].flags & WIRE_MODULE_OWN_UNWINDER) != 0;
 	}
 }
 
@@ -189,6 +200,14 @@ INLINE const struct step_place *know_place(struct agent_thread *t, uint64_t addr
 	return slot;
 }
 
+const struct recipe *sample_code(struct agent_thread *t, uint64_t address, uint32_t *flags)
+{
+	const struct wire_module *m = find_module(t, address);
+	const struct step_place *place = m ? know_place(t, address) : NULL;
+	*flags = m ? m->flags : 0;
+	return place ? place->recipe : NULL;
+}
+
 /* ---- the walk ---- */
 
 /* Whether the stack word from which the frame's PC was read still holds it. */
@@ -214,15 +233,26 @@ INLINE bool is_group_unchanged(const struct agent_thread *t, const struct agent_
 	return !(differs & CPU_HERE.address_bits);
 }
 
+/* How many of the memo's outermost frames are unchanged, because the sentinel is still in its place. */
+static uint32_t count_guarded(struct agent_thread *t)
+{
+	uint64_t slot, stub, word;
+	uint32_t count = sentinel_guarded(t, &slot, &stub);
+	return count && read_raw(t, slot, &word) && word == stub ? count : 0;
+}
+
 /* How many of the outermost `count` frames of the memo must be walked again: 0 if all their words are
    unchanged; else all up to the innermost one that changed, and that one. All are compared: the thread
    may have returned to its first frame since, made another call there, and come to the same inner
-   frames again. */
+   frames again. If the sentinel is still in its place, it has not. */
 static uint32_t count_changed(struct agent_thread *t, uint32_t count)
 {
-	while (count) {
+	uint32_t guarded = AGENT_CALLS ? count_guarded(t) : 0;
+	while (count > guarded) {
 		const struct agent_frame *f = frame_at(&t->memo, count - 1);
 		uint32_t left = (count - 1) % FRAMES_PER_CHUNK + 1; /* in its chunk */
+		if (left > count - guarded)
+			left = count - guarded;
 		while (left) {
 			uint32_t same = left >= COMPARED_AT_ONCE && is_group_unchanged(t, f)
 						? COMPARED_AT_ONCE
@@ -620,6 +650,26 @@ static enum walk_end walk_by_pointer(struct agent_thread *t, struct walk *w,
 	return walk_stack(t, w, known, false);
 }
 
+/* While a stub of the sentinel works, the memo is in use: the sample counts to the frame that is returned to. */
+static bool count_at_stub(struct agent_thread *t, uint32_t event, uint64_t weight,
+			  const uint64_t *registers)
+{
+	uint32_t node = sentinel_busy_node(registers[CPU_HERE.sp]);
+	if (node)
+		add(&cct_values(cct_node(&t->tree, node))[event], weight);
+	return node;
+}
+
+/* Stands on the first frame. In a stub of the sentinel that is the one that is returned to. */
+static void begin_walk(struct walk *w, const uint64_t *registers, uint64_t pc)
+{
+	step_begin(w, &CPU_HERE, registers, pc);
+	if (AGENT_CALLS && sentinel_is_stub(pc)) {
+		w->pc = sentinel_see_through(pc);
+		w->exact = false;
+	}
+}
+
 /* Walks the stack. Returns how that ended. *known: as for walk_stack. */
 static enum walk_end walk(struct agent_thread *t, const uint64_t *registers, uint64_t pc,
 			  uint32_t *known)
@@ -627,7 +677,7 @@ static enum walk_end walk(struct agent_thread *t, const uint64_t *registers, uin
 	struct walk w;
 	know_modules(t);
 	know_memory(t, registers[CPU_HERE.sp]);
-	step_begin(&w, &CPU_HERE, registers, pc);
+	begin_walk(&w, registers, pc);
 	enum walk_end end = walk_stack(t, &w, known, false);
 	if (end > WALK_COMPLETE && end != WALK_TOO_DEEP && t->has_jit && !*known)
 		end = walk_by_pointer(t, &w, registers, pc, known);
@@ -639,9 +689,12 @@ static enum walk_end walk(struct agent_thread *t, const uint64_t *registers, uin
 }
 
 /* Returns the node of the path that was walked; 0 if there is no room. */
-static uint32_t node_of(struct agent_thread *t, uint32_t known, enum walk_end end)
+static uint32_t node_of(struct agent_thread *t, uint32_t known, enum walk_end end,
+			const uint64_t *registers)
 {
 	uint32_t node = insert_path(t, known, end);
+	if (AGENT_CALLS && node)
+		sentinel_judge(t, known, registers);
 	if (node &&
 	    __builtin_expect(atomic_load_explicit(&agent.arena->has_python, memory_order_acquire),
 			     0))
@@ -656,10 +709,16 @@ static void take(struct agent_thread *t, uint32_t event, uint64_t weight, const 
 	uint32_t known;
 	add(&t->shared.samples[event], 1);
 	add(&t->shared.weights[event], weight);
+	if (AGENT_CALLS && count_at_stub(t, event, weight, registers))
+		return;
+	if (AGENT_CALLS)
+		registers = sentinel_registers(registers, t->registers);
 	enum walk_end end = walk(t, registers, pc, &known);
 	if (end == WALK_NO_MODULE && leave_copy(t, registers, pc, event, weight, 0))
 		return;
-	uint32_t node = node_of(t, known, end);
+	uint32_t node = node_of(t, known, end, registers);
+	if (AGENT_CALLS && node)
+		sentinel_place(t, pc, registers[CPU_HERE.sp]);
 	if (node)
 		add(&cct_values(cct_node(&t->tree, node))[event], weight);
 	else
@@ -763,7 +822,7 @@ uint32_t sample_by_call(struct agent_thread *t, uint64_t pc, struct arena_heap *
 		if (site && leave_copy(t, t->registers, pc, event, 1, site))
 			return site;
 	}
-	uint32_t node = node_of(t, known, end);
+	uint32_t node = node_of(t, known, end, t->registers);
 	site = node ? site_of(t, heap, node) : 0;
 	if (site)
 		add(&cct_values(cct_node(&t->tree, node))[event], 1);
@@ -778,7 +837,7 @@ void sample_values(struct agent_thread *t, uint64_t pc, const struct sample_valu
 {
 	uint32_t known;
 	enum walk_end end = walk(t, t->registers, pc, &known);
-	uint32_t node = node_of(t, known, end);
+	uint32_t node = node_of(t, known, end, t->registers);
 	for (size_t i = 0; i < count; i++) {
 		if (node)
 			add(&cct_values(cct_node(&t->tree, node))[values[i].metric],

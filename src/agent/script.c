@@ -404,6 +404,8 @@ uint32_t script_insert(struct agent_thread *t, uint32_t native)
 			node = cct_child(&t->tree, node, cct_node(&t->tree, place)->key);
 		}
 		before = place;
+		if (i && frame_at(&t->memo, i - 1)->returns && node)
+			frame_at(&t->memo, i - 1)->returns = node;
 	}
 	return node ? node : native;
 }

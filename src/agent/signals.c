@@ -14,6 +14,7 @@
 #include <sys/auxv.h>
 #include <unistd.h>
 
+#include "agent/sentinel.h"
 #include "safe/syscall.h"
 
 #define SIGNALS 65
@@ -283,6 +284,15 @@ static void prepare_jump(struct __jmp_buf_tag *place)
 		sigaddset((sigset_t *)&place->__saved_mask, WIRE_SIGNAL);
 }
 
+/* In each of the functions below: frames will be left. */
+#define LEAVE()                                                                               \
+	do {                                                                                  \
+		if (AGENT_CALLS)                                                              \
+			sentinel_leave(                                                       \
+				(uint64_t)__builtin_dwarf_cfa(),                              \
+				sentinel_see_through((uint64_t)__builtin_return_address(0))); \
+	} while (0)
+
 void __longjmp_chk(jmp_buf place, int value) __attribute__((noreturn));
 
 REAL_SLOT(longjmp);
@@ -292,24 +302,28 @@ REAL_SLOT(__longjmp_chk);
 
 AGENT_EXPORT void longjmp(jmp_buf place, int value)
 {
+	LEAVE();
 	prepare_jump(place);
 	REAL(longjmp)(place, value);
 }
 
 AGENT_EXPORT void _longjmp(jmp_buf place, int value)
 {
+	LEAVE();
 	prepare_jump(place);
 	REAL(_longjmp)(place, value);
 }
 
 AGENT_EXPORT void siglongjmp(sigjmp_buf place, int value)
 {
+	LEAVE();
 	prepare_jump(place);
 	REAL(siglongjmp)(place, value);
 }
 
 AGENT_EXPORT void __longjmp_chk(jmp_buf place, int value)
 {
+	LEAVE();
 	prepare_jump(place);
 	REAL(__longjmp_chk)(place, value);
 }

@@ -24,6 +24,7 @@
 #include <unistd.h>
 
 #include "agent/cpu.h"
+#include "agent/sentinel.h"
 #include "safe/syscall.h"
 #include "safe/ticks.h"
 
@@ -166,6 +167,8 @@ AGENT_EXPORT int dlclose(void *handle)
 
 __attribute__((destructor)) static void agent_end(void)
 {
+	if (AGENT_CALLS)
+		sentinel_withdraw((uint64_t)__builtin_frame_address(0));
 	settle_copies();
 }
 
@@ -207,6 +210,7 @@ static void take_settings(const struct wire_reply *reply)
 	agent.collapse = reply->collapse;
 	agent.frame_pointers = reply->frame_pointers;
 	agent.timeline = reply->timeline;
+	agent.calls = AGENT_CALLS && reply->calls;
 	memcpy(agent.events, reply->events, sizeof agent.events);
 	agent.heap = reply->heap;
 	agent.locks = reply->locks;
@@ -245,6 +249,8 @@ static void after_fork(void)
 {
 	struct agent_thread *parent = agent_self, *child;
 	bool had_alternate_stack = alternate_stack_drop_inherited();
+	if (AGENT_CALLS)
+		sentinel_withdraw((uint64_t)__builtin_frame_address(0));
 	agent_self = NULL;
 	agent_stack = 0;
 	call_leave();
@@ -260,6 +266,8 @@ static void after_fork(void)
 	child->stack_low = parent->stack_low;
 	child->stack_reach = parent->stack_reach;
 	child->masked = parent->masked;
+	if (AGENT_CALLS && agent.calls)
+		sentinel_begin_process();
 	thread_begin(child, parent->shared.stack_top);
 	if (had_alternate_stack)
 		alternate_stack_make();
@@ -311,6 +319,8 @@ __attribute__((constructor)) static void agent_start(int argc, char **argv, char
 		struct agent_thread *first = thread_take();
 		measure_clock();
 		know_limit();
+		if (AGENT_CALLS)
+			sentinel_start();
 		pthread_atfork(NULL, NULL, after_fork);
 		atomic_store(&agent.on, true);
 		heap_start();

@@ -29,7 +29,9 @@
 #include "base/utf8.h"
 #include "profile/profile.h"
 
-#define NUMBERS 29      /* columns before the names */
+#define NUMBERS 29 /* columns before the names */
+#define CALLS 11   /* columns for calls, if they were counted */
+#define NO_CALLS UINT32_MAX
 #define GUIDE 3         /* columns of a fork */
 #define GUIDES_MAX 16   /* forks drawn; what lies further out is told by "…" */
 #define NAME_LEAST 30   /* columns that a name is not cut below */
@@ -51,6 +53,7 @@ struct drawing {
 	struct buf guides;
 	struct entry *stack;
 	size_t count, room;
+	uint32_t calls; /* the metric that has a column beside the chosen one, or NO_CALLS */
 };
 
 static const char *style(const struct drawing *d, const char *sequence)
@@ -103,7 +106,19 @@ static const char *amount_title(const struct profile *p, uint32_t metric)
 		return "time";
 	if (is_size(m))
 		return "size";
-	return profile_sampled(p, metric) == metric ? "samples" : m->unit;
+	bool calls = !strcmp(m->unit, "calls");
+	return profile_sampled(p, metric) == metric && !calls ? "samples" : m->unit;
+}
+
+/* Calls of the innermost function from `node` to `last`. */
+static void put_calls(const struct drawing *d, uint32_t node, uint32_t last)
+{
+	char text[SUMMARY_COUNT_MAX];
+	const struct tree *t = d->t;
+	while (last != node && !scope_is_function(scopes_get(t->scopes, t->nodes[last].scope)))
+		last = t->nodes[last].parent;
+	uint64_t calls = tree_self(t, last, d->calls);
+	buf_printf(d->out, "%*s ", CALLS - 1, calls ? summary_count(text, calls) : "");
 }
 
 /* Of the nodes from `node` to `last`: all samples of the first, and those of the last alone. */
@@ -121,6 +136,8 @@ static void put_numbers(struct drawing *d, uint32_t node, uint32_t last)
 		buf_printf(d->out, "%7.2f%% %s%7.2f%%%s", all, style(d, colour), own,
 			   style(d, PLAIN));
 	buf_printf(d->out, " %10s ", amount(d, shown, text));
+	if (d->calls != NO_CALLS)
+		put_calls(d, node, last);
 }
 
 /* ---- names ---- */
@@ -321,7 +338,8 @@ static void draw_line(struct drawing *d, struct entry entry, uint32_t last)
 	if (d->guides.data)
 		d->guides.data[entry.guides] = 0;
 	put_numbers(d, entry.node, last);
-	size_t used = NUMBERS + put_guides(d, entry.fork);
+	size_t used = NUMBERS + (d->calls != NO_CALLS ? CALLS : 0);
+	used += put_guides(d, entry.fork);
 	if (last != entry.node)
 		used += put_way(d, entry.node, last, used);
 	put_scope(d, last, used);
@@ -362,12 +380,23 @@ static size_t draw_rows(struct drawing *d)
 	return more;
 }
 
+static uint32_t find_calls(const struct profile *p, uint32_t chosen)
+{
+	for (uint32_t i = 0; i < p->metric_count; i++)
+		if (i != chosen && !strcmp(p->metrics[i].unit, "calls"))
+			return i;
+	return NO_CALLS;
+}
+
 size_t show_text(const struct tree *t, const struct profile *p, const struct show_options *o,
 		 struct buf *out)
 {
-	struct drawing d = {.t = t, .p = p, .o = o, .out = out};
-	buf_printf(out, "%s%8s %8s %10s %s\n", style(&d, DIM), o->flat ? "self" : "total",
-		   o->flat ? "total" : "self", amount_title(p, o->metric), style(&d, PLAIN));
+	struct drawing d = {.t = t, .p = p, .o = o, .out = out, .calls = find_calls(p, o->metric)};
+	buf_printf(out, "%s%8s %8s %10s ", style(&d, DIM), o->flat ? "self" : "total",
+		   o->flat ? "total" : "self", amount_title(p, o->metric));
+	if (d.calls != NO_CALLS)
+		buf_printf(out, "%*s ", CALLS - 1, "calls");
+	buf_printf(out, "%s\n", style(&d, PLAIN));
 	size_t more = o->flat ? draw_rows(&d) : draw_tree(&d);
 	free(d.stack);
 	buf_free(&d.guides);

@@ -136,13 +136,15 @@ static void print_times(const struct summary *s, struct buf *out)
 void summary_print(const struct summary *s, const char *name, struct buf *out)
 {
 	char a[SUMMARY_COUNT_MAX], b[SUMMARY_COUNT_MAX], time[TERM_UNIT_MAX];
+	bool calls = !strcmp(s->metric, "calls"); /* they are counted, not sampled */
 	buf_printf(out, "%s%s %s", name, summary_count(a, s->samples),
-		   plural(s->samples, "sample", "samples"));
-	if (s->metric[0]) {
+		   calls ? plural(s->samples, "call", "calls")
+			 : plural(s->samples, "sample", "samples"));
+	if (s->metric[0] && !calls) {
 		buf_puts(out, " of ");
 		buf_put_clean(out, s->metric, strlen(s->metric));
 	}
-	if (s->hz)
+	if (s->hz && !calls)
 		buf_printf(out, " at %" PRIu64 " Hz", s->hz);
 	buf_printf(out, " in %s, %s %s", term_time(time, s->seconds),
 		   summary_count(a, s->processes), plural(s->processes, "process", "processes"));

@@ -123,6 +123,9 @@ static void print_metrics(const struct recorder *r, struct buf *out)
 			buf_printf(out, ", one for %s %s\n", summary_count(every, event->period),
 				   event->unit);
 	}
+	if (r->wanted.calls && i < p->metric_count)
+		buf_printf(out, "%*s%s calls of functions that samples met\n", (int)strlen(NAME),
+			   "", summary_count(count, profile_samples(p, (uint32_t)i)));
 }
 
 static void print_summary(const struct recorder *r)
@@ -275,6 +278,7 @@ int cmd_record(int argc, char **argv)
 		 ARG_CHOICE, &unwind},
 		{0, "timeline", NULL, "also which context each thread was in over time", ARG_FLAG,
 		 &o.timeline},
+		{0, "calls", NULL, "also how many calls the samples are of", ARG_FLAG, &o.calls},
 		{0, "collapse-recursion", NULL, "count all levels of a recursion in one frame",
 		 ARG_FLAG, &o.collapse},
 		{0, "no-kernel", NULL, "leave out functions of the kernel", ARG_FLAG, &o.no_kernel},
@@ -309,7 +313,7 @@ int cmd_record(int argc, char **argv)
 		status = outcome_check("record", telling.json, telling.quiet);
 	if (status < 0)
 		status = check_options(&o, duration, &args);
-	if (status < 0)
+	if (status < 0 && !o.calls)
 		status = default_collector(&o);
 	return status >= 0 ? status : record(&o, &telling);
 }

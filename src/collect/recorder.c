@@ -58,6 +58,11 @@ static struct err *check_event(const struct recorder *r, const struct recording_
 			       event->name, r->why_agent);
 	if (event->off && !kernel_can_see_waits(why, sizeof why))
 		return err_new("event '%s': %s", event->name, why);
+	if (event->call && r->options->calls)
+		return err_new(
+			"event '%s' and --calls need two different agents: record one after the "
+			"other",
+			event->name);
 	if (event->call && s->kernel)
 		return err_new(
 			"event '%s': only the agent in a program sees its calls, and %s",
@@ -97,9 +102,9 @@ static struct err *choose_events(struct recorder *r)
 		if (e)
 			return e;
 		size_t companions = event_companions(&event, more);
-		if (s->event_count + 1 + companions > ARENA_METRICS_MAX)
+		if (s->event_count + 1 + companions + r->options->calls > ARENA_METRICS_MAX)
 			return err_new("at most %d events can be recorded at once",
-				       ARENA_METRICS_MAX);
+				       ARENA_METRICS_MAX - r->options->calls);
 		s->events[s->event_count++] = event;
 		for (size_t k = 0; k < companions; k++)
 			s->events[s->event_count++] = more[k];
@@ -129,7 +134,7 @@ static const char *agent_name(const struct recorder *r)
 	for (size_t i = 0; i < r->wanted.event_count; i++)
 		if (r->wanted.events[i].call)
 			return "libculprit-events.so";
-	return "libculprit-agent.so";
+	return r->options->calls ? "libculprit-agent-calls.so" : "libculprit-agent.so";
 }
 
 static bool set_agent(struct recorder *r, const char *directory, const char *place)
@@ -415,6 +420,7 @@ static void fill_session(struct recorder *r)
 	s->frame_pointers = o->unwind == UNWIND_FP;
 	s->collapse = o->collapse;
 	s->timeline = o->timeline;
+	s->calls = o->calls;
 	s->kernel_frames = !o->no_kernel;
 	s->max_depth = (uint32_t)o->max_depth;
 	s->agent = r->agent;
@@ -423,9 +429,30 @@ static void fill_session(struct recorder *r)
 	s->wait_context = r;
 }
 
+/* Calls are counted inside of the program: by the agent, which is there from the beginning. */
+static struct err *choose_agent_for_calls(struct recorder *r)
+{
+	if (!r->options->command || r->options->all)
+		return err_new(
+			"--calls counts in programs that it starts: give a command instead of %s",
+			r->options->all ? "-a" : "-p");
+	if (r->options->collector == COLLECTOR_KERNEL)
+		return err_new(
+			"--calls needs the agent, which counts inside of the program: leave out "
+			"--collector=kernel");
+	if (r->options->unwind == UNWIND_ANALYSIS || r->options->unwind == UNWIND_FP)
+		return err_new("--calls needs the unwind information of the program: leave out "
+			       "--unwind=%s",
+			       r->options->unwind == UNWIND_FP ? "fp" : "analysis");
+	snprintf(r->why_agent, sizeof r->why_agent, "--calls needs the agent");
+	return NULL;
+}
+
 static struct err *choose_collector(struct recorder *r)
 {
 	char why[400];
+	if (r->options->calls)
+		return choose_agent_for_calls(r);
 	bool can = kernel_can_sample(why, sizeof why);
 	if (r->options->all && (!can || r->options->collector == COLLECTOR_AGENT))
 		return err_new(

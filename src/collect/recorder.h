@@ -34,7 +34,7 @@ struct recorder_options {
 	const char *output;
 	enum recorder_unwind unwind;
 	enum recorder_collector collector;
-	bool collapse, timeline, all, no_kernel;
+	bool collapse, timeline, calls, all, no_kernel;
 	double seconds;      /* 0: to the command's end */
 	char **command;      /* NULL: processes that run already */
 	const char *version; /* of culprit, for the profile */

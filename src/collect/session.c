@@ -19,6 +19,7 @@
 #include "collect/loop.h"
 #include "collect/sampler.h"
 #include "collect/tally.h"
+#include "harvest/entries.h"
 #include "harvest/harvest.h"
 #include "harvest/names.h"
 #include "harvest/process.h"
@@ -109,6 +110,8 @@ static struct err *open_recording(struct recording *r, const struct recording_op
 	const struct recording_options *o = &r->options;
 	if (!e)
 		e = library_open(o->unwind, !o->frame_pointers, o->agent, &r->library);
+	if (!e && o->calls)
+		library_count_returns(r->library);
 	return e ? e : harvest_begin(r, &r->harvest);
 }
 
@@ -231,6 +234,26 @@ static void note_missing(struct session *s, const struct profile *p, struct buf 
 	}
 }
 
+/* Notes why calls were not counted. */
+static void note_uncounted(uint32_t why, struct buf *note)
+{
+	if (why & ARENA_UNCOUNTED_SHADOW)
+		buf_printf(note,
+			   "%scalls are not counted: the CPU compares return addresses with a "
+			   "shadow stack",
+			   note->size ? "; " : "");
+	if (why & ARENA_UNCOUNTED_UNWINDER)
+		buf_printf(note,
+			   "%scalls are not counted in programs with an unwinder of their own "
+			   "(linked with -static-libgcc)",
+			   note->size ? "; " : "");
+	if (why & ARENA_UNCOUNTED_LEFT)
+		buf_printf(note,
+			   "%scalls are not all counted: the program left too many frames by ways "
+			   "of its own",
+			   note->size ? "; " : "");
+}
+
 static void write_note(struct session *s, struct profile *p)
 {
 	struct buf note = {0};
@@ -256,6 +279,7 @@ static void write_note(struct session *s, struct profile *p)
 	note_error(&note, s->recording.notes.lost_maps,
 		   "records of what programs map were lost, because the collector came late",
 		   "paths of programs that have ended may be partial");
+	note_uncounted(s->recording.notes.uncounted, &note);
 	if (s->recording.notes.nameless_kernel)
 		buf_printf(&note, "%s%s", note.size ? "; " : "",
 			   s->recording.notes.nameless_kernel);
@@ -291,6 +315,8 @@ static void convert_ticks(const struct session *s, struct profile *p)
 
 static void complete(struct session *s, struct profile *p, bool complete)
 {
+	if (s->recording.options.calls)
+		entries_take_counts(p, (uint32_t)s->recording.options.event_count);
 	p->duration_ns = now_ns() - s->recording.start_ns;
 	p->complete = complete;
 	convert_ticks(s, p);

@@ -19,6 +19,13 @@
 #define REASONS 64u         /* more than there are reasons for a partial path */
 #define THREADS_MAX 100000u /* threads that have a place of their own */
 
+static struct err *add_calls(struct profile *p)
+{
+	uint32_t index;
+	return profile_add_metric(
+		p, &(struct profile_metric){.name = "calls", .unit = "calls", .period = 1}, &index);
+}
+
 struct err *harvest_begin(const struct recording *r, struct harvest *h)
 {
 	*h = (struct harvest){.bounded = r->options.drained};
@@ -37,6 +44,8 @@ struct err *harvest_begin(const struct recording *r, struct harvest *h)
 						 .user_only = event->user_only},
 			&index);
 	}
+	if (!e && r->options.calls)
+		e = add_calls(h->profile);
 	if (e)
 		harvest_end(h);
 	return e;

@@ -36,7 +36,7 @@ struct err *recording_open(struct recording *r, const struct recording_options *
 		r->options.event_count = 1;
 	if (!r->options.max_depth)
 		r->options.max_depth = RECORDING_DEPTH;
-	if (!r->options.event_count || r->options.event_count > ARENA_METRICS_MAX)
+	if (!r->options.event_count || recording_metrics(r) > ARENA_METRICS_MAX)
 		return err_new("between 1 and %d events can be recorded at once",
 			       ARENA_METRICS_MAX);
 	return NULL;
@@ -46,6 +46,11 @@ void recording_close(struct recording *r)
 {
 	free(r->notes.refused_why);
 	free((char *)r->options.agent);
+}
+
+uint32_t recording_metrics(const struct recording *r)
+{
+	return (uint32_t)r->options.event_count + r->options.calls;
 }
 
 uint64_t recording_since(const struct recording *r, uint64_t ns)

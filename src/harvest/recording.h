@@ -59,12 +59,13 @@ struct recording_options {
 	bool frame_pointers; /* --unwind=fp */
 	bool collapse;       /* bound recursion in the tree */
 	bool timeline;       /* also notes when the samples of the first event came */
-	uint32_t max_depth;  /* frames of a path; 0: RECORDING_DEPTH */
-	const char *agent;   /* path of libculprit-agent.so */
-	bool kernel;         /* the kernel samples (collect/kernel/kernel.h); no agent is needed */
-	bool kernel_frames;  /* functions of the kernel are frames, too, where they may be known */
-	bool whole;          /* the whole machine is sampled, which only the kernel can do */
-	bool drained;        /* there will be drains; only with `whole` */
+	bool calls;         /* counts returns, as a metric after those of the events; agents only */
+	uint32_t max_depth; /* frames of a path; 0: RECORDING_DEPTH */
+	const char *agent;  /* path of libculprit-agent.so */
+	bool kernel;        /* the kernel samples (collect/kernel/kernel.h); no agent is needed */
+	bool kernel_frames; /* functions of the kernel are frames, too, where they may be known */
+	bool whole;         /* the whole machine is sampled, which only the kernel can do */
+	bool drained;       /* there will be drains; only with `whole` */
 	/* With `whole`: one of so many samples is walked, the others are counted. 0: all are walked. */
 	uint32_t every;
 	/* Programs that do what we had better not do ourselves; NULL: we do it. `maker` makes unwind
@@ -139,6 +140,7 @@ struct recording {
 	struct {
 		unsigned unsampled_threads, refused_processes, go_programs, damaged_trees, unkept;
 		unsigned restricted_programs, lost_maps, own_code_threads;
+		uint32_t uncounted;          /* ARENA_UNCOUNTED_…: why returns were not counted */
 		const char *nameless_kernel; /* why the kernel's functions have no names */
 		int unsampled_error;
 		char go_name[64];
@@ -152,6 +154,8 @@ struct recording {
 struct err *recording_open(struct recording *r, const struct recording_options *options);
 /* Also after recording_open has failed. No process may be left. */
 void recording_close(struct recording *r);
+/* Returns how many metrics there are. */
+uint32_t recording_metrics(const struct recording *r);
 /* Returns a time as the profile has it: since the recording began. */
 uint64_t recording_since(const struct recording *r, uint64_t ns);
 /* Returns a random number. */

@@ -45,7 +45,7 @@ enum {
 
 struct library {
 	enum recipes_mode mode;
-	bool tables;
+	bool tables, returns; /* returns: see library_count_returns */
 	char *agent;
 	uint64_t agent_device, agent_inode;
 	/* For so long, a file is not checked again for changes (find_checked). */

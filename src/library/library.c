@@ -19,6 +19,7 @@
 #include "base/path.h"
 #include "library/emulated.h"
 #include "library/internal.h"
+#include "library/returns.h"
 #include "process/backing.h"
 #include "process/maps.h"
 #include "process/reach.h"
@@ -284,6 +285,8 @@ static void learn(const struct library *l, pid_t task, const struct map *map,
 	if (e)
 		return;
 	learn_image(m, image);
+	if (l->returns)
+		m->returns = returns_in_file(m->path, image, m->go);
 	if (l->background && map->path[0] == '/')
 		learn_path(m, task, map);
 }
@@ -395,7 +398,7 @@ static struct wire_module describe(const struct library_module *m, const struct 
 	struct wire_module w = {.start = map->start, .end = map->end};
 	uint64_t bias;
 	w.id = m->id;
-	w.flags = m->agent ? WIRE_MODULE_AGENT : 0;
+	w.flags = (m->agent ? WIRE_MODULE_AGENT : 0) | m->returns;
 	w.bias = map->start - map->offset;
 	if (space_bias(m->segments, m->segment_count, map, &bias)) {
 		w.bias = bias;
@@ -726,6 +729,11 @@ struct err *library_open(enum recipes_mode mode, bool tables, const char *agent,
 		*out = NULL;
 	}
 	return e;
+}
+
+void library_count_returns(struct library *l)
+{
+	l->returns = true;
 }
 
 void library_close(struct library *l)

@@ -61,6 +61,7 @@ struct library_module {
 	uint64_t again_ns;         /* when to try again; 0: never */
 	bool agent;                /* it is the agent */
 	bool go;                   /* made by Go's compiler */
+	uint32_t returns;          /* WIRE_MODULE_…: see library_count_returns */
 	struct python_file python; /* the interpreter in it; version 0: there is none */
 };
 
@@ -82,6 +83,8 @@ struct library;
 struct err *library_open(enum recipes_mode mode, bool tables, const char *agent,
 			 struct library **out);
 void library_close(struct library *library); /* NULL is fine */
+/* Returns are counted: lists say what modules do with return addresses (library/returns.h). Call it first. */
+void library_count_returns(struct library *library);
 
 /* The read-only descriptor of the tables file, for targets. */
 int library_file(const struct library *library);

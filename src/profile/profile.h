@@ -213,6 +213,8 @@ struct err *profile_count(struct profile *p, uint32_t node, uint32_t thread, uin
 			  uint64_t count);
 /* Adds to a wake. Nothing is added where its count is 0. */
 struct err *profile_wake(struct profile *p, const struct profile_wake *wake);
+/* Moves the values of a metric from node i to to[i], of the first `count` nodes; 0: they stay. */
+struct err *profile_move(struct profile *p, uint32_t metric, const uint32_t *to, size_t count);
 /* Puts a sample on the time line: `weight` periods that ended at `ns` since the recording began. In
    any order. Those that follow each other in one context become one span; where no sample of the
    thread came for more than two periods, there is a gap. Where there are more than PROFILE_SPAN_MAX

@@ -198,3 +198,14 @@ struct err *profile_count(struct profile *p, uint32_t node, uint32_t thread, uin
 		p->values[p->value_count++] = value;
 	return e;
 }
+
+struct err *profile_move(struct profile *p, uint32_t metric, const uint32_t *to, size_t count)
+{
+	for (size_t i = 0; i < p->value_count; i++) {
+		struct profile_value *v = &p->values[i];
+		if (v->metric == metric && v->node < count && to[v->node])
+			v->node = to[v->node];
+	}
+	p->own->settled = 0;
+	return profile_settle(p);
+}

@@ -150,7 +150,7 @@ struct arena_thread *arena_thread_take(struct arena_header *arena)
 		return NULL;
 	thread->generation++;
 	thread->process = thread->parent = thread->tid = 0;
-	thread->nodes = thread->scratch = thread->times = thread->timer = 0;
+	thread->nodes = thread->scratch = thread->times = thread->timer = thread->marks = 0;
 	thread->list_place = 0;
 	thread->stack_top = thread->handler_stack = thread->start_ns = 0;
 	thread->cpu_start_ns = thread->cpu_ns = 0;

@@ -57,6 +57,9 @@ struct arena_header {
 	_Atomic uint32_t times; /* chunks of time lines in use */
 	/* Programs that were left alone because they refuse our system calls (agent/sandbox.c). */
 	_Atomic uint32_t restricted;
+	/* Why returns are not counted, though that was asked for (agent/sentinel.c): ARENA_UNCOUNTED_… */
+	_Atomic uint32_t uncounted;
+	_Atomic uint64_t stubs; /* address of the first stub; 0: returns are not counted */
 	/* The program is interpreted: the collector says where its interpreter is, once. */
 	_Atomic uint32_t has_python;
 	struct python python;
@@ -101,6 +104,20 @@ struct arena_time {
 	uint32_t weight;
 };
 
+#define ARENA_UNCOUNTED_SHADOW 1u   /* the CPU keeps a stack of return addresses */
+#define ARENA_UNCOUNTED_LEFT 2u     /* too many sentinels were left behind */
+#define ARENA_UNCOUNTED_UNWINDER 4u /* the program has an unwinder of its own */
+
+/* A sentinel that was put into a stack (agent/sentinel.c). A ring of these is in a scratch chunk, after two
+   struct arena_chunk. A copy of a stack has the address of stub number N in the word at `slot`: it stands
+   for `word`. */
+struct arena_mark {
+	_Atomic uint64_t place; /* ARENA_MARK_PLACE(slot, N) */
+	_Atomic uint64_t word;
+};
+#define ARENA_MARK_PLACE(slot, number) ((uint64_t)(slot) | (uint64_t)(number) << 52)
+#define ARENA_MARKS ((uint32_t)(ARENA_CHUNK / sizeof(struct arena_mark) - 1))
+
 enum arena_state { ARENA_FREE, ARENA_TAKEN, ARENA_LIVE, ARENA_DONE };
 
 struct arena_thread {
@@ -109,6 +126,7 @@ struct arena_thread {
 	_Atomic uint32_t nodes;   /* first chunk of the tree; nodes[0] is the root */
 	_Atomic uint32_t scratch; /* first chunk of the agent's private data */
 	_Atomic uint32_t times;   /* first chunk of the time line that is not fully read */
+	_Atomic uint32_t marks;   /* the chunk with the ring of struct arena_mark; 0: none */
 	uint32_t generation;      /* raised each time the record is taken */
 	int32_t process, parent, tid;
 	_Atomic uint32_t timer;      /* the thread samples itself with a POSIX timer */

@@ -80,6 +80,7 @@ struct wire_reply {
 	uint32_t collapse;       /* bound recursion in the tree */
 	uint32_t frame_pointers; /* walk by frame pointers only */
 	uint32_t timeline;       /* note the time of each sample of the first event */
+	uint32_t calls;          /* count returns, as the metric after the events */
 	/* The first event has one sample by chance, too: collect/agents/sampling.c. */
 	uint32_t chance;
 	struct wire_event events[ARENA_METRICS_MAX];
@@ -110,3 +111,12 @@ struct wire_list {
 /* The same, but its code keeps no frame pointers. (WIRE_MODULE_JIT is not set then.) */
 #define WIRE_MODULE_BARE 8u
 #define WIRE_MODULE_READ 16u /* its bytes can be read */
+/* For recordings that count returns (agent/sentinel.c): some of its procedures look at their own return address;
+   its runtime walks stacks with its own tables of return addresses; some of its procedures sign theirs; it has an
+   unwinder for exceptions in it. */
+#define WIRE_MODULE_OWN_RETURNS 32u
+#define WIRE_MODULE_OWN_WALKS 64u
+#define WIRE_MODULE_SIGNS 128u
+#define WIRE_MODULE_OWN_UNWINDER 256u
+#define WIRE_STUB 16u /* bytes of a stub; a sentinel is known by the number of its stub */
+#define WIRE_STUBS 4096u

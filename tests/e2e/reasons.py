@@ -33,8 +33,11 @@ def problems(document, said, metric, functions):
         if not re.fullmatch(functions, function):
             continue
         true, found = int(ns) / 1e6, seen.get(function, {})
-        # Processes that are started there sleep.
+        # Processes that are started there sleep. Before it asks for a lock, the program waits until another thread has it.
         usual = {reason, "a CPU", "on a CPU"} | ({"sleep"} if reason == "child process" else set())
+        if reason in ("lock", "file lock"):
+            true -= found.get("semaphore", 0)
+            usual.add("semaphore")
         others = sum(count for other, count in found.items() if other not in usual)
         print(f"      {function:16}{true:8.1f} ms {found}")
         if abs(found.get(reason, 0) - true) > 4.5 * math.sqrt(true) + 0.05 * true or others > 5 + 0.05 * true:

@@ -118,6 +118,7 @@ int main(int argc, char **argv)
 	if (argc < 6)
 		check(err_new("usage: foreign AGENT HZ OUTPUT EMULATOR [OPTION...] -- PROGRAM..."));
 	options.agent = argv[1];
+	options.calls = strstr(argv[1], "-calls") != NULL;
 	options.hz = strtoull(argv[2], NULL, 10);
 	options.events[0] = (struct recording_event){.name = "cpu-clock",
 						     .unit = "ns",

@@ -2,7 +2,7 @@
 /*
  * locks KIND [MILLISECONDS]: threads wait for each other, and one function is to blame.
  *
- * guilty() has the lock for 4 ms at a time, and innocent() for moments; victim() wants it all the time. For conditions,
+ * guilty() has the lock for 4 ms at a time, and the others for moments, but often. For conditions,
  * semaphores and barriers, guilty() is late. Prints the sum of the times that victim() waited, in microseconds.
  */
 #define _GNU_SOURCE
@@ -123,7 +123,6 @@ KEEP static void innocent(void)
 	if (is("condition") || is("c11-condition") || is("semaphore"))
 		return;
 	lock(0);
-	rest(20);
 	unlock();
 }
 
@@ -147,8 +146,8 @@ KEEP static void victim(void)
 	} else {
 		lock(is("writer"));
 		waited_us += now_us() - start;
-		rest(10);
 		unlock();
+		rest(300); /* so that the others have a chance */
 		return;
 	}
 	waited_us += now_us() - start;

@@ -505,6 +505,24 @@ static void names_without_a_cache(void **state)
 }
 
 /* What the kernel shows at the end of each list on x86-64 is no code that was made at run time. */
+/* libc looks at return addresses, this program does not. (It has the string that all programs of OCaml have.) */
+static void says_what_looks_at_return_addresses(void **state)
+{
+	struct library *l = open_library();
+	unsigned own = 0, other = 0;
+	(void)state;
+	library_count_returns(l);
+	const struct library_list *list = look(l);
+	for (uint32_t i = 0; i < list->count; i++) {
+		const struct library_module *m = library_module(l, list->modules[i].id);
+		uint32_t flags = list->modules[i].flags & ~(uint32_t)WIRE_MODULE_SIGNS;
+		own += m && strstr(m->path, "libc.so") && flags == WIRE_MODULE_OWN_RETURNS;
+		other += m && strstr(m->path, "test_library") && flags == WIRE_MODULE_OWN_WALKS;
+	}
+	assert_true(own && other);
+	library_close(l);
+}
+
 static void the_kernels_page(void **state)
 {
 	static const char text[] =
@@ -542,6 +560,7 @@ int main(void)
 		cmocka_unit_test(names_are_bounded),
 		cmocka_unit_test(names_without_a_cache),
 		cmocka_unit_test(the_kernels_page),
+		cmocka_unit_test(says_what_looks_at_return_addresses),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -211,6 +211,33 @@ static void merging_keeps_all_samples(void **state)
 	}
 }
 
+static void values_are_moved(void **state)
+{
+	struct profile *p = fresh();
+	uint32_t index, a, b, to[3] = {0};
+	(void)state;
+	ok(profile_add_process(p, &(struct profile_process){0}, &index));
+	ok(profile_add_thread(p, &(struct profile_thread){0}, &index));
+	for (int i = 0; i < 2; i++)
+		ok(profile_add_metric(p, &(struct profile_metric){0}, &index));
+	ok(profile_child(p, 0, PROFILE_CALL, 0, 1, &a));
+	ok(profile_child(p, 0, PROFILE_CALL, 0, 2, &b));
+	ok(profile_count(p, a, 0, 0, 3));
+	ok(profile_count(p, a, 0, 1, 4));
+	ok(profile_count(p, b, 0, 1, 5));
+	ok(profile_child(p, 0, PROFILE_EXACT, 0, 1, &index));
+	to[a] = to[b] = index;
+	ok(profile_move(p, 1, to, 3));
+	assert_sane(p);
+	assert_int_equal(p->value_count, 2);
+	assert_int_equal(p->values[0].node, a);
+	assert_int_equal(p->values[0].count, 3);
+	assert_int_equal(p->values[1].node, index);
+	assert_int_equal(p->values[1].metric, 1);
+	assert_int_equal(p->values[1].count, 9);
+	profile_free(p);
+}
+
 static void reasons_are_bounded(void **state)
 {
 	struct profile *p = fresh();
@@ -233,6 +260,7 @@ int main(void)
 		cmocka_unit_test(children_are_found_again),  cmocka_unit_test(sums),
 		cmocka_unit_test(merges_equal_parts),        cmocka_unit_test(names_are_merged),
 		cmocka_unit_test(merging_keeps_all_samples), cmocka_unit_test(reasons_are_bounded),
+		cmocka_unit_test(values_are_moved),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

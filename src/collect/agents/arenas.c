@@ -47,7 +47,7 @@ struct err *arena_open(struct agents *agents, struct arena **out)
 		return e;
 	}
 	a->inode = st.st_ino;
-	arena_format(a->header, a->size, (uint32_t)agents->recording->options.event_count);
+	arena_format(a->header, a->size, recording_metrics(agents->recording));
 	if (agents->recording->options.timeline)
 		a->header->times_max = TIMES_SIZE >> ARENA_CHUNK_BITS;
 	a->next = agents->arenas;

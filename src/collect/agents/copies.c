@@ -28,6 +28,7 @@
 #include "cct/cct.h"
 #include "collect/agents/arenas.h"
 #include "collect/agents/heaps.h"
+#include "collect/agents/marks.h"
 #include "collect/agents/programs.h"
 #include "collect/agents/sample_ring.h"
 #include "collect/agents/state.h"
@@ -337,8 +338,8 @@ static void keep_kernel_frames(struct copies *c, struct sample *sample,
 	c->bytes += size;
 }
 
-bool copies_add(struct agents *agents, struct arena *a, uint32_t owner,
-		const struct arena_copy *from, const struct ring_copy *copy)
+bool copies_add(struct agents *agents, struct arena *a, uint32_t owner, struct arena_copy *from,
+		struct ring_copy *copy)
 {
 	struct thread *t = arena_thread_of(a, owner);
 	const struct arena_thread *record = arena_record(a, owner);
@@ -350,15 +351,18 @@ bool copies_add(struct agents *agents, struct arena *a, uint32_t owner,
 	if (!agents->copies || agents->copies->bytes > KEPT_MAX ||
 	    !trees_find_thread(agents->recording, t, record, &thread))
 		return false;
+	struct mark mark = {0};
+	if (from->cut) /* from the bytes as they are in memory */
+		mark_make(&mark, from->address, copy->stack, from->size);
+	marks_remove(a, owner, from->address, copy->stack, from->size, from->registers);
 	struct sample *sample = keep_one(agents, a, t->process, owner, thread, from,
 					 (struct source){.flat = copy->stack});
 	if (!sample)
 		return false;
 	sample->unsignalled = true;
 	sample->copied = copy->copied;
+	sample->mark = mark;
 	keep_kernel_frames(agents->copies, sample, copy);
-	if (from->cut)
-		mark_make(&sample->mark, from->address, copy->stack, from->size);
 	if (agents->copies->walking || library_is_busy(agents->recording->library))
 		take_picture(agents, t->process);
 	return true;
@@ -404,6 +408,7 @@ static bool read_beyond(struct beyond *b, uint64_t address, uint64_t *out)
 	if (address - b->address > b->size || b->size - (address - b->address) < sizeof *out)
 		return false;
 	memcpy(out, b->bytes + (address - b->address), sizeof *out);
+	*out = marks_see_through(s->process->agent->arena, s->owner, address, *out);
 	return true;
 }
 

@@ -20,8 +20,8 @@ bool copies_any(const struct arena_thread *record);
 void copies_take_out(struct agents *agents, struct arena *a, struct process *p, uint32_t owner,
 		     struct arena_thread *record);
 /* Adds a copy that came from the kernel; `from` describes it, too. False if there is no room. */
-bool copies_add(struct agents *agents, struct arena *a, uint32_t owner,
-		const struct arena_copy *from, const struct ring_copy *copy);
+bool copies_add(struct agents *agents, struct arena *a, uint32_t owner, struct arena_copy *from,
+		struct ring_copy *copy);
 /* Walks all copies that were taken. `meanwhile` is called now and then. Pointers to threads (struct
    thread) are invalid afterwards. */
 void copies_walk(struct agents *agents, void (*meanwhile)(struct agents *agents));

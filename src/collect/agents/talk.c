@@ -131,6 +131,7 @@ static struct wire_reply settings(const struct agents *agents, const struct proc
 		.collapse = o->collapse,
 		.frame_pointers = o->frame_pointers,
 		.timeline = o->timeline,
+		.calls = o->calls,
 		.chance = sampling_is_split(agents, p) && o->events[0].clock &&
 			  !o->events[0].user_only,
 	};

@@ -175,7 +175,7 @@ void trees_take(struct recording *recording, struct harvest *h, struct process *
 			    .harvest = h,
 			    .process = p,
 			    .arena = a,
-			    .metrics = recording->options.event_count,
+			    .metrics = recording_metrics(recording),
 			    .site_metric = heaps_site_metric(&recording->options),
 			    .last = last};
 	/* The tree has as many values per node as the header says. */
@@ -200,6 +200,7 @@ void trees_lose(struct recording *recording, struct harvest *h, struct arena *a,
 	uint64_t now = atomic_load(&a->header->unsampled), more = now - a->unsampled;
 	if (last)
 		recording->notes.restricted_programs += atomic_exchange(&a->header->restricted, 0);
+	recording->notes.uncounted |= atomic_load(&a->header->uncounted);
 	if (now <= a->unsampled)
 		return;
 	err_free(profile_lose(h->profile, "thread without a record", more));

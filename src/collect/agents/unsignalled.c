@@ -283,7 +283,7 @@ static size_t event_of(const struct unsignalled *u, const struct ring_copy *copy
 	return i;
 }
 
-static void take_copy(struct agents *agents, struct unsignalled *u, const struct ring_copy *copy)
+static void take_copy(struct agents *agents, struct unsignalled *u, struct ring_copy *copy)
 {
 	size_t event = event_of(u, copy);
 	const struct arena_thread *record = arena_record(u->arena, u->owner);

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/err.h"
+#include "collect/events.h"
 #include "collect/session.h"
 #include "profile/profile.h"
 #include "safe/wire.h"
@@ -109,6 +110,14 @@ static int follow(struct session *session, pid_t pid)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
+/* All allocations, instead of samples by a timer. */
+static void count_allocations(struct recording_options *options)
+{
+	options->timers = false;
+	check(event_parse("alloc@1", 0, &options->events[0]));
+	options->event_count = 1 + event_companions(&options->events[0], options->events + 1);
+}
+
 int main(int argc, char **argv)
 {
 	struct recording_options options = {.timers = true, .event_count = 1};
@@ -126,6 +135,8 @@ int main(int argc, char **argv)
 							       (options.hz ? options.hz : 1),
 						     .hz = options.hz,
 						     .clock = true};
+	if (strstr(argv[1], "-events"))
+		count_allocations(&options);
 	check(session_open(&options, &session));
 	char *none[] = {NULL}, **environment = session_environment(session, none);
 	if (!environment)

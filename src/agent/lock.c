@@ -39,9 +39,11 @@ struct slot {
 	const void *lock; /* NULL: nobody waits */
 	/* Sum of the times from which on the waiters' time is not yet blamed on anybody; when that was last. */
 	uint64_t since, last;
+	/* Time of waits that came to their limit: it is blamed on whoever lets the lock go next. */
+	uint64_t unblamed;
 };
 static struct slot slots[1u << SLOT_BITS];
-/* Waiters of each slot, also those that are not in it: for one look. */
+/* Waiters of each slot, also those that are not in it, and one more if it has unblamed time: for one look. */
 static _Atomic uint16_t waiting[1u << SLOT_BITS];
 
 static size_t place_of(const void *lock)
@@ -75,11 +77,21 @@ struct wait {
 	const void *lock;
 	uint64_t start; /* 0: it is not counted */
 	bool noted;     /* in the slot */
+	bool in_vain;   /* its limit of time has come */
 };
 
 static inline bool is_wanted(void)
 {
 	return __builtin_expect(agent.locks.wanted != 0, 0) && agent_self;
+}
+
+/* Nobody waits for its lock any more. */
+static void slot_clear(struct slot *s)
+{
+	if (s->unblamed)
+		atomic_fetch_sub(&waiting[s - slots], 1);
+	s->lock = NULL;
+	s->since = s->last = s->unblamed = 0;
 }
 
 static void wait_begin(struct wait *w, const void *lock)
@@ -89,6 +101,8 @@ static void wait_begin(struct wait *w, const void *lock)
 		return;
 	w->start = agent_ns(CLOCK_MONOTONIC);
 	struct slot *s = slot_lock(lock);
+	if (s->lock != lock && !s->waiters)
+		slot_clear(s);
 	w->noted = !s->lock || s->lock == lock;
 	if (w->noted) {
 		s->lock = lock;
@@ -104,11 +118,15 @@ static void slot_leave(const struct wait *w)
 {
 	struct slot *s = slot_lock(w->lock);
 	if (s->lock == w->lock && s->waiters) {
-		s->since -= w->start > s->last ? w->start : s->last;
-		if (!--s->waiters) {
-			s->lock = NULL;
-			s->since = s->last = 0;
-		}
+		uint64_t since = w->start > s->last ? w->start : s->last;
+		uint64_t now = w->in_vain ? agent_ns(CLOCK_MONOTONIC) : since;
+		s->since -= since;
+		s->waiters--;
+		if (now > since && !s->unblamed)
+			atomic_fetch_add(&waiting[s - slots], 1);
+		s->unblamed += now > since ? now - since : 0;
+		if (!s->waiters && !s->unblamed)
+			slot_clear(s);
 	}
 	slot_unlock(s);
 }
@@ -146,6 +164,7 @@ static void wait_count(const struct wait *w, uint64_t pc)
 		struct wait wait_;                                      \
 		wait_begin(&wait_, (address));                          \
 		int result_ = (call);                                   \
+		wait_.in_vain = result_ == ETIMEDOUT;                   \
 		wait_leave(&wait_);                                     \
 		wait_count(&wait_, cpu_capture(agent_self->registers)); \
 		result_;                                                \
@@ -159,6 +178,7 @@ static void wait_count(const struct wait *w, uint64_t pc)
 		wait_begin(&wait_, (address));                          \
 		pthread_cleanup_push(wait_leave, &wait_);               \
 		result_ = (call);                                       \
+		wait_.in_vain = result_ == ETIMEDOUT;                   \
 		pthread_cleanup_pop(1);                                 \
 		wait_count(&wait_, cpu_capture(agent_self->registers)); \
 		result_;                                                \
@@ -180,10 +200,15 @@ static void let_go(const void *lock, uint64_t pc)
 	if (!t)
 		return;
 	struct slot *s = slot_lock(lock);
-	if (s->lock == lock && s->waiters * now > s->since) {
-		held = s->waiters * now - s->since;
+	if (s->lock == lock && s->waiters * now >= s->since) {
+		held = s->waiters * now - s->since + s->unblamed;
+		if (s->unblamed)
+			atomic_fetch_sub(&waiting[s - slots], 1);
+		s->unblamed = 0;
 		s->since = s->waiters * now;
 		s->last = now;
+		if (!s->waiters)
+			slot_clear(s);
 	}
 	slot_unlock(s);
 	if (held)

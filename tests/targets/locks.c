@@ -47,6 +47,11 @@ static int is(const char *name)
 	return !strcmp(kind, name);
 }
 
+static int is_condition(void)
+{
+	return is("condition") || is("polling") || is("c11-condition");
+}
+
 static struct timespec soon(clockid_t clock)
 {
 	struct timespec t;
@@ -90,12 +95,12 @@ KEEP static void unlock(void)
 
 KEEP static void guilty(void)
 {
-	if (is("condition") || is("c11-condition")) {
+	if (is_condition()) {
 		rest(4000);
-		is("condition") ? pthread_mutex_lock(&mutex) : mtx_lock(&c11);
+		!is("c11-condition") ? pthread_mutex_lock(&mutex) : mtx_lock(&c11);
 		work++;
-		is("condition") ? pthread_cond_broadcast(&cond) : cnd_broadcast(&c11_cond);
-		is("condition") ? pthread_mutex_unlock(&mutex) : mtx_unlock(&c11);
+		!is("c11-condition") ? pthread_cond_broadcast(&cond) : cnd_broadcast(&c11_cond);
+		!is("c11-condition") ? pthread_mutex_unlock(&mutex) : mtx_unlock(&c11);
 	} else if (is("semaphore")) {
 		rest(4000);
 		sem_post(&semaphore);
@@ -120,7 +125,7 @@ KEEP static void innocent(void)
 	rest(300);
 	pthread_mutex_lock(&other);
 	pthread_mutex_unlock(&other);
-	if (is("condition") || is("c11-condition") || is("semaphore"))
+	if (is_condition() || is("semaphore"))
 		return;
 	lock(0);
 	unlock();
@@ -129,10 +134,19 @@ KEEP static void innocent(void)
 KEEP static void victim(void)
 {
 	long start = now_us();
-	if (is("condition")) {
+	if (is("condition") || is("polling")) {
 		pthread_mutex_lock(&mutex);
-		for (int seen = work; seen == work && !stop;)
-			pthread_cond_wait(&cond, &mutex);
+		for (int seen = work; seen == work && !stop;) {
+			struct timespec until;
+			clock_gettime(CLOCK_REALTIME, &until);
+			until.tv_nsec += 1000000;
+			until.tv_sec += until.tv_nsec / 1000000000;
+			until.tv_nsec %= 1000000000;
+			if (is("polling"))
+				pthread_cond_timedwait(&cond, &mutex, &until);
+			else
+				pthread_cond_wait(&cond, &mutex);
+		}
 		pthread_mutex_unlock(&mutex);
 	} else if (is("c11-condition")) {
 		mtx_lock(&c11);

@@ -215,11 +215,12 @@ void sample_values(struct agent_thread *t, uint64_t pc, const struct sample_valu
 struct agent_thread *call_enter(void);
 void call_leave(void);
 
-/* heap.c */
-void heap_start(void);
-void heap_after_fork(void); /* in the child */
-/* lock.c, if it is there */
-void lock_after_fork(void) __attribute__((weak, visibility("hidden")));
+/* heap.c and lock.c are only in the agent for events: elsewhere these are NULL. After a fork, they are called in the
+   child. */
+#define AGENT_OPTIONAL __attribute__((weak, visibility("hidden")))
+void heap_start(void) AGENT_OPTIONAL;
+void heap_after_fork(void) AGENT_OPTIONAL;
+void lock_after_fork(void) AGENT_OPTIONAL;
 
 /* script.c: the node of a sample whose walk is in the memo and has the node `native`. */
 uint32_t script_insert(struct agent_thread *t, uint32_t native);

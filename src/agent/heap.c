@@ -177,9 +177,9 @@ void heap_after_fork(void)
 				     sizeof *parts[i].blocks << parts[i].bits, 0, 0);
 		parts[i] = (struct part){0};
 	}
-	if (agent.heap.bytes != 1)
-		memset(heap_filter, 0, sizeof heap_filter);
-	atomic_store(&heap, NULL);
+	atomic_store(
+		&heap,
+		NULL); /* the filter may stay as it is: then some blocks are looked for in vain */
 }
 
 /* ---- sites ---- */
@@ -199,7 +199,7 @@ static struct arena_heap *heap_here(void)
 
 void heap_start(void)
 {
-	const char *other = alloc_other ? alloc_other() : NULL;
+	const char *other = agent.heap.wanted ? alloc_other() : NULL;
 	if (!agent.heap.wanted)
 		return;
 	if (agent.heap.bytes == 1)

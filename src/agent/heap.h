@@ -65,8 +65,8 @@ struct heap_block {
 	uint32_t site, calls;
 };
 
-/* alloc.c, if it is there: the file whose malloc the program calls instead of ours; NULL: it calls ours. */
-const char *alloc_other(void) __attribute__((weak, visibility("hidden")));
+/* alloc.c: the file whose malloc the program calls instead of ours; NULL: it calls ours. */
+const char *alloc_other(void);
 
 /* Whether an allocation is counted now: then heap_note follows. NULL: it is not. */
 struct agent_thread *heap_enter(void);

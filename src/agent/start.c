@@ -254,7 +254,8 @@ static void after_fork(void)
 	agent_self = NULL;
 	agent_stack = 0;
 	call_leave();
-	heap_after_fork();
+	if (heap_after_fork)
+		heap_after_fork();
 	if (lock_after_fork)
 		lock_after_fork();
 	if (!parent || !atomic_load(&agent.on) || agent.arena->stop)
@@ -323,7 +324,8 @@ __attribute__((constructor)) static void agent_start(int argc, char **argv, char
 			sentinel_start();
 		pthread_atfork(NULL, NULL, after_fork);
 		atomic_store(&agent.on, true);
-		heap_start();
+		if (heap_start)
+			heap_start();
 		if (first) {
 			first->shared.list_place = agent.list_place;
 			/* The kernel maps nothing else within this limit. */

@@ -44,6 +44,7 @@ struct session {
 	int timer;
 	struct rlimit files;
 	bool files_raised;
+	uint64_t end_ns;                 /* when sampling ended; 0: it goes on */
 	uint64_t due[ARENA_METRICS_MAX]; /* samples that there should be, by what was counted */
 };
 
@@ -144,6 +145,8 @@ struct err *session_open(const struct recording_options *options, struct session
 		session_close(s);
 		return e;
 	}
+	recording_begin(
+		&s->recording); /* to get ready may take half a second, and is no part of it */
 	describe(s);
 	*out = s;
 	return NULL;
@@ -317,7 +320,7 @@ static void complete(struct session *s, struct profile *p, bool complete)
 {
 	if (s->recording.options.calls)
 		entries_take_counts(p, (uint32_t)s->recording.options.event_count);
-	p->duration_ns = now_ns() - s->recording.start_ns;
+	p->duration_ns = (s->end_ns ? s->end_ns : now_ns()) - s->recording.start_ns;
 	p->complete = complete;
 	convert_ticks(s, p);
 	write_note(s, p);
@@ -387,6 +390,7 @@ struct err *session_finish(struct session *s, struct profile **out, unsigned *st
 {
 	struct recording *r = &s->recording;
 	struct err *e = session_handle(s);
+	s->end_ns = now_ns();
 	s->sampler->stop(s->self);
 	s->sampler->prepare(s->self, true);
 	if (still_running)

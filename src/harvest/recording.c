@@ -14,10 +14,15 @@
 
 #define WAIT_MS 100 /* between two calls of wait_on */
 
-static void set_clocks(struct recording *r)
+void recording_begin(struct recording *r)
 {
 	r->start_ns = now_ns();
 	r->start_ticks = ticks_now();
+}
+
+static void set_clocks(struct recording *r)
+{
+	recording_begin(r);
 	r->boot_ms = (int64_t)(clock_ns(CLOCK_REALTIME) / 1000000) -
 		     (int64_t)(clock_ns(CLOCK_BOOTTIME) / 1000000);
 	if (getrandom(&r->random, sizeof r->random, GRND_NONBLOCK) != sizeof r->random)

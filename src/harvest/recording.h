@@ -152,6 +152,8 @@ struct recording {
 
 /* Checks the options, and completes them. The caller makes the library and the harvest. */
 struct err *recording_open(struct recording *r, const struct recording_options *options);
+/* The time of the recording begins now. */
+void recording_begin(struct recording *r);
 /* Also after recording_open has failed. No process may be left. */
 void recording_close(struct recording *r);
 /* Returns how many metrics there are. */

@@ -16,7 +16,6 @@ enum scope_kind {
 	SCOPE_RANK,
 	SCOPE_PROCESS,
 	SCOPE_THREAD,
-	SCOPE_REASON, /* why threads wait */
 	SCOPE_MODULE,
 	SCOPE_FILE,
 	SCOPE_FUNCTION,
@@ -26,6 +25,7 @@ enum scope_kind {
 	SCOPE_INSN,
 	SCOPE_KERNEL,
 	SCOPE_PARTIAL, /* the callers of what is below are not known */
+	SCOPE_REASON,  /* why threads wait */
 };
 const char *scope_kind_name(enum scope_kind kind);
 

@@ -41,6 +41,27 @@ struct err *daemon_settings(const struct daemon_options *o, struct config *c)
 	return e;
 }
 
+/* Adds an event, and another that comes with it. */
+static struct err *add_event(const struct config *c, const char *name, struct recording_options *s)
+{
+	struct recording_event event, more;
+	struct err *e = event_parse(name, c->hz, &event);
+	if (e)
+		return e;
+	if (event.off && event.clock)
+		return err_new(
+			"event '%s': the daemon keeps time on and off the CPU apart: cpu-clock "
+			"and blocked",
+			event.name);
+	bool two = event_companion(&event, &more);
+	if (s->event_count + 1 + two > CONFIG_EVENTS_MAX)
+		return err_new("at most %d events at once", CONFIG_EVENTS_MAX);
+	s->events[s->event_count++] = event;
+	if (two)
+		s->events[s->event_count++] = more;
+	return NULL;
+}
+
 struct err *daemon_events(const struct config *c, struct recording_options *s)
 {
 	char why[400] = "";
@@ -52,14 +73,9 @@ struct err *daemon_events(const struct config *c, struct recording_options *s)
 					.drained = true,
 					.every = (uint32_t)c->every,
 					.maker = "/proc/self/exe",
-					.reacher = "/proc/self/exe",
-					.event_count = c->event_count};
-	for (size_t i = 0; !e && i < c->event_count; i++) {
-		e = event_parse(c->events[i], c->hz, &s->events[i]);
-		if (!e && s->events[i].off)
-			e = err_new("event '%s': only culprit record has time off the CPU",
-				    s->events[i].name);
-	}
+					.reacher = "/proc/self/exe"};
+	for (size_t i = 0; !e && i < c->event_count; i++)
+		e = add_event(c, c->events[i], s);
 	if (e || c->event_count)
 		return e;
 	s->event_count = 1;

@@ -10,6 +10,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/err.h"
+#include "collect/events.h"
 #include "daemon/interval.h"
 #include "daemon/namer.h"
 #include "daemon/notify.h"
@@ -76,8 +77,9 @@ struct err *daemon_begin_epoch(struct daemon *d)
 	struct wall_time now = wall_now();
 	for (size_t i = 0; i < d->recording_options.event_count; i++) {
 		const struct recording_event *x = &d->recording_options.events[i];
-		events[i] = (struct store_event){x->name, x->unit, x->period,
-						 d->recording_options.every, x->user_only};
+		/* Each sample of time off the CPU has its path. */
+		uint32_t every = event_is_off(x) ? 1 : d->recording_options.every;
+		events[i] = (struct store_event){x->name, x->unit, x->period, every, x->user_only};
 	}
 	struct store_epoch epoch = {
 		.host = d->here.host,

@@ -192,7 +192,8 @@ void absences_note(struct kernel *k, const struct kernel_off *off)
 	t->absence_time = off->head.time;
 	uint64_t blocked_ns = off->ns > off->queued_ns ? off->ns - off->queued_ns : 0;
 	uint64_t start = off->head.time - off->ns, end = start + blocked_ns;
-	if (!blocked_ns)
+	/* A database keeps no wakers. */
+	if (!blocked_ns || k->recording->options.drained)
 		return;
 	keep_history(t, off, start, end);
 	if (t->absence.blocked)

@@ -280,5 +280,7 @@ void off_stop(struct kernel *k)
 	if (!absences_period(k))
 		return;
 	take_sums(k);
-	take_waiting(k);
+	/* A recording without end is not held up for the stacks of a whole machine. */
+	if (!k->recording->options.drained)
+		take_waiting(k);
 }

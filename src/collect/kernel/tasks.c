@@ -470,7 +470,7 @@ static void finish(struct kernel *k, struct kernel_thread *t)
 			x->name = profile_string(k->recording->harvest.profile, t->name);
 		bool told = t->cpu_ns && !t->process->kernel->attached && !t->drained;
 		x->end_ns = recording_since(k->recording, t->end_ns ? t->end_ns : now_ns());
-		if (t->sums.begun)
+		if (t->sums.begun && !t->drained)
 			put_sums(k, t, x);
 		else
 			x->cpu_ns += told ? t->cpu_ns : guess_cpu(k, t);

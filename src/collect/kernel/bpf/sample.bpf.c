@@ -587,6 +587,7 @@ INLINE int come_back(void *context)
 	fill_off(&out, task, off, now);
 	off->sums.blocked_ns += out.ns - out.queued_ns;
 	off->sums.queued_ns += out.queued_ns;
+	off->chosen = off->since + out.ns;
 	off->since = 0;
 	if (!is_off_sampled(out.ns))
 		return 0;

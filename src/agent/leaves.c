@@ -72,8 +72,11 @@ void *leaves_begin(uint64_t which, uint64_t sp, uint64_t *link)
 	return function ? function : find_leave(which);
 }
 
+/* Most of them are found early. The others are of libraries that are not there yet. */
 __attribute__((constructor)) static void find_leaves(void)
 {
-	for (size_t i = LEAVES; i--;)
-		find_leave(i);
+	found[DLSYM] = find_dlsym();
+	for (size_t i = 0; i < DLSYM; i++)
+		found[i] = dlsym(RTLD_NEXT, names[i]);
+	dlerror(); /* the program does not ask for our errors */
 }

@@ -650,13 +650,20 @@ static enum walk_end walk_by_pointer(struct agent_thread *t, struct walk *w,
 	return walk_stack(t, w, known, false);
 }
 
+static void count_sample(struct agent_thread *t, uint32_t node, uint32_t event, uint64_t weight)
+{
+	add(&cct_values(cct_node(&t->tree, node))[event], weight);
+	if (__builtin_expect(agent.timeline, 0) && !event && !keep_time(t, node, weight))
+		add(&t->shared.untimed, weight);
+}
+
 /* While a stub of the sentinel works, the memo is in use: the sample counts to the frame that is returned to. */
 static bool count_at_stub(struct agent_thread *t, uint32_t event, uint64_t weight,
 			  const uint64_t *registers)
 {
 	uint32_t node = sentinel_busy_node(registers[CPU_HERE.sp]);
 	if (node)
-		add(&cct_values(cct_node(&t->tree, node))[event], weight);
+		count_sample(t, node, event, weight);
 	return node;
 }
 
@@ -720,11 +727,9 @@ static void take(struct agent_thread *t, uint32_t event, uint64_t weight, const 
 	if (AGENT_CALLS && node)
 		sentinel_place(t, pc, registers[CPU_HERE.sp]);
 	if (node)
-		add(&cct_values(cct_node(&t->tree, node))[event], weight);
+		count_sample(t, node, event, weight);
 	else
 		add(&t->shared.lost, weight);
-	if (__builtin_expect(agent.timeline, 0) && node && !event && !keep_time(t, node, weight))
-		add(&t->shared.untimed, weight);
 }
 
 /* The event of a signal; -1 if the signal is not from us. */

@@ -17,6 +17,7 @@
 #include <time.h>
 
 #include "agent/cpu.h"
+#include "agent/sentinel.h"
 #include "safe/readable.h"
 
 #define PAGE 4096u
@@ -183,6 +184,8 @@ static void leave_alone(void)
 	if (!atomic_exchange(&agent.on, false))
 		return;
 	agent.interrupts = false;
+	if (AGENT_CALLS)
+		sentinel_withdraw((uint64_t)__builtin_frame_address(0));
 	agent_self = NULL;
 	signals_uninstall(true);
 	atomic_fetch_add(&agent.arena->restricted, 1);

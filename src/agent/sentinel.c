@@ -56,6 +56,7 @@ struct mark {
 	struct sentinel *at; /* NULL: none */
 	uint32_t index;      /* in the memo, of the frame that is returned to */
 	uint32_t node;       /* gets the count */
+	bool in_register;    /* at this sample: the procedure has read it, and is about to return */
 	/* A stub works, and this is its SP; samples belong to busy_node. */
 	uint64_t busy;
 	uint32_t busy_node;
@@ -87,12 +88,15 @@ uint64_t sentinel_see_through(uint64_t word)
 const uint64_t *sentinel_registers(const uint64_t *registers, uint64_t *room)
 {
 	bool any = false;
+	mark.in_register = false;
 	for (unsigned i = 0; i < CPU_REGISTERS; i++)
 		any |= sentinel_is_stub(registers[i]);
 	if (!any)
 		return registers;
-	for (unsigned i = 0; i < CPU_REGISTERS; i++)
+	for (unsigned i = 0; i < CPU_REGISTERS; i++) {
+		mark.in_register |= mark.at && registers[i] == stub_of(mark.at);
 		room[i] = sentinel_see_through(registers[i]);
+	}
 	return room;
 }
 
@@ -201,7 +205,8 @@ static void take_out(const struct agent_thread *t, bool there)
 	mark.at = NULL;
 	fence();
 	bool own = is_on_own_stack(t, s->slot);
-	bool out = (own || readable_word(s->slot)) && exchange(s->slot, stub_of(s), s->word);
+	bool known = own || (atomic_load(&agent.on) && readable_word(s->slot));
+	bool out = known && exchange(s->slot, stub_of(s), s->word);
 	s->state = out && (there || !own) ? SENTINEL_FREE : SENTINEL_LEFT;
 }
 
@@ -232,6 +237,12 @@ static bool is_in_memo(const struct agent_thread *t, const struct sentinel *s)
 	return mark.index < t->memo.count && frame_at(&t->memo, mark.index)->sp == s->sp;
 }
 
+static bool is_sampling(void)
+{
+	return atomic_load_explicit(&agent.on, memory_order_relaxed) &&
+	       !atomic_load_explicit(&agent.arena->stop, memory_order_relaxed);
+}
+
 static void returned(struct agent_thread *t, const struct sentinel *s)
 {
 	mark.busy_node = is_in_memo(t, s) ? frame_at(&t->memo, mark.index)->node : mark.node;
@@ -241,8 +252,7 @@ static void returned(struct agent_thread *t, const struct sentinel *s)
 	if (mark.at == s) { /* else a sample came right before */
 		mark.at = NULL;
 		count(t, mark.node);
-		if (is_in_memo(t, s) &&
-		    !atomic_load_explicit(&agent.arena->stop, memory_order_relaxed))
+		if (is_in_memo(t, s) && is_sampling())
 			move(t, mark.index);
 	}
 	fence();
@@ -323,6 +333,8 @@ static bool can_have(struct agent_thread *t, uint32_t index, const uint64_t *reg
 
 void sentinel_judge(struct agent_thread *t, uint32_t known, const uint64_t *registers)
 {
+	if (!agent.calls || t->has_unwinder)
+		return;
 	for (uint32_t i = known ? known - 1 : 0; i < t->memo.count; i++) {
 		struct agent_frame *f = frame_at(&t->memo, i);
 		f->returns = can_have(t, i, registers) ? frame_at(&t->memo, i + 1)->node : 0;
@@ -394,11 +406,13 @@ static void note_unwinder(struct agent_thread *t)
 void sentinel_place(struct agent_thread *t, uint64_t pc, uint64_t sp)
 {
 	uint32_t index;
-	if (agent.calls && t->has_unwinder) {
+	if (!agent.calls || mark.in_register || is_in_agent(t, pc))
+		return;
+	if (t->has_unwinder) {
 		note_unwinder(t);
 		return;
 	}
-	if (!agent.calls || is_in_agent(t, pc) || is_held(t, sp))
+	if (is_held(t, sp))
 		return;
 	mark.held_sp = 0;
 	bool there = find(t);
@@ -424,7 +438,7 @@ void sentinel_withdraw(uint64_t sp)
 
 void sentinel_leave(uint64_t sp, uint64_t pc)
 {
-	if (!agent.calls || !agent_self)
+	if (!agent.calls)
 		return;
 	mark.held_pc = pc;
 	mark.held_sp = sp;

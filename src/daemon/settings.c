@@ -41,10 +41,10 @@ struct err *daemon_settings(const struct daemon_options *o, struct config *c)
 	return e;
 }
 
-/* Adds an event, and another that comes with it. */
+/* Adds an event, and others that come with it. */
 static struct err *add_event(const struct config *c, const char *name, struct recording_options *s)
 {
-	struct recording_event event, more;
+	struct recording_event event, more[EVENT_COMPANIONS];
 	struct err *e = event_parse(name, c->hz, &event);
 	if (e)
 		return e;
@@ -53,12 +53,15 @@ static struct err *add_event(const struct config *c, const char *name, struct re
 			"event '%s': the daemon keeps time on and off the CPU apart: cpu-clock "
 			"and blocked",
 			event.name);
-	bool two = event_companion(&event, &more);
-	if (s->event_count + 1 + two > CONFIG_EVENTS_MAX)
+	if (event.call)
+		return err_new("event '%s': only the agent in a program that record starts sees it",
+			       event.name);
+	size_t companions = event_companions(&event, more);
+	if (s->event_count + 1 + companions > CONFIG_EVENTS_MAX)
 		return err_new("at most %d events at once", CONFIG_EVENTS_MAX);
 	s->events[s->event_count++] = event;
-	if (two)
-		s->events[s->event_count++] = more;
+	for (size_t i = 0; i < companions; i++)
+		s->events[s->event_count++] = more[i];
 	return NULL;
 }
 

@@ -523,6 +523,18 @@ static const struct saying *ask(struct saying *known, const struct scope *scope,
 	return known;
 }
 
+/* Of time that is sampled whether a thread runs or not, this is how culprit tells that it could run: its path ends in
+   the function that has put it to sleep. */
+#define READY 0x80u
+
+static bool ends_ready(const struct profile *p, const struct scopes *scopes,
+		       const uint32_t *functions, size_t node)
+{
+	const struct profile_node *n = &p->nodes[node];
+	return n->kind == PROFILE_CALL && p->modules[n->module].kind == PROFILE_KERNEL &&
+	       !strcmp(scopes_get(scopes, functions[node])->name, "schedule");
+}
+
 static bool has_any(const struct profile *p)
 {
 	for (size_t i = 0; i < p->metric_count; i++)
@@ -554,7 +566,7 @@ struct err *reasons_make(const struct profile *p, const struct scopes *scopes,
 			else
 				enter_program(&said[i], f, n->module);
 		}
-		reasons[i] = conclude(&said[i]);
+		reasons[i] = conclude(&said[i]) | (ends_ready(p, scopes, functions, i) ? READY : 0);
 	}
 	free(said);
 	free(known);
@@ -607,7 +619,9 @@ enum reason reason_of(const struct profile *p, const uint8_t *reasons,
 	enum telling t = reasons ? telling(&p->metrics[v->metric]) : TELLS_NOTHING;
 	if (t == TELLS_QUEUED)
 		return REASON_CPU;
-	if (t == TELLS_WAITS || (t == TELLS_ALL_TIME && ends_waiting(p, v->node)))
-		return (enum reason)reasons[v->node];
-	return REASON_ON_CPU;
+	if (t == TELLS_WAITS)
+		return (enum reason)(reasons[v->node] & ~READY);
+	if (t == TELLS_NOTHING || !ends_waiting(p, v->node))
+		return REASON_ON_CPU;
+	return reasons[v->node] & READY ? REASON_CPU : (enum reason)reasons[v->node];
 }

@@ -242,6 +242,11 @@ static void all_time_has_both(void **state)
 	count_path(p, "main kernel:hrtimer_nanosleep", true, WALL, 20);
 	count_path(p, "main kernel:pipe_read", true, CLOCK, 70);
 	expect(p, WALL, "on a CPU: 40%, waited for: pipe 40%, sleep 20%\n");
+	/* a wait is over, but there is no CPU */
+	p = new_profile();
+	count_path(p, "main libc:read kernel:pipe_read", true, WALL, 30);
+	count_path(p, "main libc:read kernel:pipe_read kernel:schedule", true, WALL, 70);
+	expect(p, WALL, "waited for: a CPU 70%, pipe 30%\n");
 	p = new_profile();
 	count_path(p, "main", false, CLOCK, 70);
 	expect(p, CLOCK, "");

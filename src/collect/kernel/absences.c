@@ -221,8 +221,26 @@ static struct err *count_wake(struct kernel *k, uint32_t thread, uint32_t node, 
 				    .waited = draw_part(k->recording, blocked, absence->waited)});
 }
 
-struct err *absences_count(struct kernel *k, uint32_t thread, uint32_t node,
-			   struct kernel_absence absence, uint32_t end, uint64_t time)
+/* Returns the node below which a thread is that could run, but has no CPU: in the function that has put it to
+   sleep. So events of all time tell this apart from the wait before. */
+static struct err *find_queued(struct kernel *k, struct process *process, uint32_t node,
+			       uint32_t *out)
+{
+	const struct kernel_names *names = k->off.schedule ? NULL
+							   : kernel_frames_names(k->recording);
+	*out = node;
+	if (!k->kernel_frames)
+		return NULL;
+	if (names)
+		k->off.schedule = kernel_names_address(names, "schedule");
+	const uint64_t inside = k->off.schedule + 4; /* behind its first instruction */
+	return k->off.schedule ? kernel_frames_add_waiting(k->recording, process, &inside, 1, out)
+			       : NULL;
+}
+
+struct err *absences_count(struct kernel *k, struct process *process, uint32_t thread,
+			   uint32_t node, struct kernel_absence absence, uint32_t end,
+			   uint64_t time)
 {
 	struct err *e = NULL;
 	double period = (double)absences_period(k);
@@ -234,8 +252,13 @@ struct err *absences_count(struct kernel *k, uint32_t thread, uint32_t node,
 		uint64_t queued = event->off & RECORDING_QUEUED ? absence.queued : 0;
 		blocked = blocked ? draw_part(k->recording, blocked, part) : 0;
 		queued = queued ? draw_part(k->recording, queued, part) : 0;
-		if (blocked + queued)
-			e = frames_count(k, thread, node, i, end, time, blocked + queued);
+		uint32_t at = node;
+		if (queued && event->off & RECORDING_BLOCKED)
+			e = find_queued(k, process, node, &at);
+		if (!e && blocked)
+			e = frames_count(k, thread, node, i, end, time, blocked);
+		if (!e && queued)
+			e = frames_count(k, thread, at, i, end, time, queued);
 		if (!e)
 			e = count_wake(k, thread, node, i, &absence, blocked);
 	}

@@ -11,6 +11,7 @@ struct kernel;
 struct kernel_absence;
 struct kernel_off;
 struct kernel_thread;
+struct process;
 
 /* Returns the time off the CPU from sample to sample, in ns, of the event that has the most samples; 0: no event
    wants it. */
@@ -24,7 +25,8 @@ void absences_note(struct kernel *k, const struct kernel_off *off);
 /* Returns the samples of the absence that ended then; none if it was lost. */
 struct kernel_absence absences_take(const struct kernel_thread *t, uint64_t time);
 /* Counts them at a node. `end` and `time` are as for frames_count(). */
-struct err *absences_count(struct kernel *k, uint32_t thread, uint32_t node,
-			   struct kernel_absence absence, uint32_t end, uint64_t time);
+struct err *absences_count(struct kernel *k, struct process *process, uint32_t thread,
+			   uint32_t node, struct kernel_absence absence, uint32_t end,
+			   uint64_t time);
 /* Returns how many of a thread's innermost frames in the kernel only put it to sleep, and woke it. */
 uint32_t absences_skip(struct kernel *k, const uint64_t *addresses, uint32_t count);

@@ -18,6 +18,7 @@ struct err *inner_end_add(struct kernel *k, const struct kernel_inner_end *end)
 					      end->kernel_frame_count - skip, &node);
 	if (e)
 		return e;
-	return off ? absences_count(k, end->thread, node, end->absence, end->end, end->time)
+	return off ? absences_count(k, end->process, end->thread, node, end->absence, end->end,
+				    end->time)
 		   : frames_count(k, end->thread, node, end->event, end->end, end->time, 1);
 }

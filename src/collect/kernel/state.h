@@ -284,6 +284,7 @@ struct kernel_off_events { /* off.c: time off the CPU */
 	struct bpf_link *links[3];
 	size_t link_count;
 	uint64_t sleepers, sleepers_end; /* the kernel's functions that put threads to sleep */
+	uint64_t schedule;               /* the outermost of them; 0: not known */
 };
 
 struct kernel {

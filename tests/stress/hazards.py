@@ -73,8 +73,9 @@ def all_hazards():
         Hazard("perl", "perl", script("forks.pl"), "%s", share=0.1,
                reason=without(not shutil.which("perl"), "perl is not installed")),
     ]
-    hazards += [Hazard(f"die_{way}", "die", "%s", way) for way in WAYS_TO_DIE]
-    hazards += [Hazard(f"die_thread_{way}", "die", "%s", "thread_" + way)
+    # Threads of these spin as long as others work: a busy second CPU halves their CPU time.
+    hazards += [Hazard(f"die_{way}", "die", "%s", way, share=0.3) for way in WAYS_TO_DIE]
+    hazards += [Hazard(f"die_thread_{way}", "die", "%s", "thread_" + way, share=0.3)
                 for way in WAYS_OF_THREADS]
     for name, value in LIMITS:
         # what does not fit in the limit is not sampled, but runs

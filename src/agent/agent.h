@@ -12,6 +12,8 @@
  *    sample.c            the handler: from registers to a path, from a path to a node
  *    heap.c              allocations that are sampled; alloc.c: malloc, free and so on
  *    lock.c              waits for locks, and who let them wait
+ *    weights.c           how many periods a sample stands for
+ *    time_line.c         when each sample came
  *    script.c            calls of interpreted functions, in place of the frames that run them
  *    signals.c           keeps our signal deliverable, and hides it from the program
  *    alternate_stack.c   a stack for our signal if the program's stack has no room for it
@@ -172,6 +174,13 @@ _Static_assert(sizeof(struct agent_thread) <= ARENA_CHUNK, "a thread's record is
 
 extern AGENT_OWN struct agent_thread *agent_self;
 
+/* Adds to a number that only this thread writes, and others read: so no atomic addition is needed. */
+static inline void counter_add(_Atomic uint64_t *counter, uint64_t count)
+{
+	atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + count,
+			      memory_order_relaxed);
+}
+
 /* start.c */
 void agent_ring(void); /* tells the collector that the arena has something new */
 /* Reads a clock, in nanoseconds. */
@@ -196,6 +205,11 @@ extern AGENT_OWN uint64_t agent_stack;
 bool sample_on_signal(int signal, siginfo_t *info, void *context);
 /* The recipe for the code at an address, and the flags of its module; NULL: there is none. */
 const struct recipe *sample_code(struct agent_thread *t, uint64_t address, uint32_t *flags);
+
+/* weights.c: returns how many periods this sample stands for. */
+uint64_t weight_of(struct agent_thread *t, uint32_t event, bool by_chance);
+/* time_line.c: notes when a sample came. Returns false if there is no room. */
+bool time_line_add(struct agent_thread *t, uint32_t node, uint64_t weight);
 
 /* The same for a thread that has called us, whose registers are in t->registers. Returns the reference of the
    site for its path, which is made if it is new; 0 if there is no room. */

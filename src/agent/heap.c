@@ -16,11 +16,11 @@
 #include "agent/heap.h"
 
 #include <errno.h>
-#include <sched.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
 
+#include "agent/guard.h"
 #include "safe/exponential.h"
 #include "safe/heap.h"
 #include "safe/syscall.h"
@@ -32,13 +32,12 @@
 #define PARTS_BITS 6
 #define REGION_BITS 16 /* of an address: all blocks of a region are in the same part */
 #define PART_BITS 7u   /* of the first size of a part */
-#define SPINS 64
 
 AGENT_OWN struct heap_own heap_own;
 uint8_t heap_filter[1u << HEAP_FILTER_BITS];
 
 static struct part {
-	_Atomic uint32_t lock;
+	_Atomic uint32_t guard;
 	uint32_t bits; /* it has room for 2^bits blocks; 0: for none */
 	uint64_t count;
 	struct heap_block *blocks;
@@ -60,15 +59,8 @@ static uint64_t hash(uint64_t number, unsigned bits)
 static struct part *part_lock(const void *address)
 {
 	struct part *p = &parts[hash((uint64_t)address >> REGION_BITS, PARTS_BITS)];
-	for (int spins = 0; atomic_exchange_explicit(&p->lock, 1, memory_order_acquire); spins++)
-		if (spins >= SPINS)
-			SAFE_SYSCALL(SYS_sched_yield, 0, 0, 0, 0);
+	guard_lock(&p->guard);
 	return p;
-}
-
-static void part_unlock(struct part *p)
-{
-	atomic_store_explicit(&p->lock, 0, memory_order_release);
 }
 
 static uint64_t place_of(const struct part *p, uint64_t address)
@@ -147,7 +139,7 @@ static bool table_add(const struct heap_block *block, struct heap_block *old)
 		p->count += !at->address;
 		*at = *block;
 	}
-	part_unlock(p);
+	guard_unlock(&p->guard);
 	if (good && !old->address)
 		filter_add((void *)block->address, 1);
 	return good;
@@ -163,7 +155,7 @@ static bool table_take(const void *address, struct heap_block *out)
 		part_close_gap(p, (uint64_t)(at - p->blocks));
 		p->count--;
 	}
-	part_unlock(p);
+	guard_unlock(&p->guard);
 	if (found)
 		filter_add(address, -1);
 	return found;
@@ -199,9 +191,9 @@ static struct arena_heap *heap_here(void)
 
 void heap_start(void)
 {
-	const char *other = agent.heap.wanted ? alloc_other() : NULL;
 	if (!agent.heap.wanted)
 		return;
+	const char *other = alloc_other();
 	if (agent.heap.bytes == 1)
 		memset(heap_filter, UINT8_MAX, sizeof heap_filter);
 	struct arena_heap *here = other ? heap_here() : NULL;

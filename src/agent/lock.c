@@ -26,10 +26,9 @@
 #include <time.h>
 
 #include "agent/cpu.h"
-#include "safe/syscall.h"
+#include "agent/guard.h"
 
 #define SLOT_BITS 10
-#define SPINS 64
 
 /* Threads that wait for one lock. If two locks have the same slot, the second one to be waited for is not in it, and
    nobody is blamed for it. */
@@ -54,15 +53,8 @@ static size_t place_of(const void *lock)
 static struct slot *slot_lock(const void *lock)
 {
 	struct slot *s = &slots[place_of(lock)];
-	for (int spins = 0; atomic_exchange_explicit(&s->guard, 1, memory_order_acquire); spins++)
-		if (spins >= SPINS)
-			SAFE_SYSCALL(SYS_sched_yield, 0, 0, 0, 0);
+	guard_lock(&s->guard);
 	return s;
-}
-
-static void slot_unlock(struct slot *s)
-{
-	atomic_store_explicit(&s->guard, 0, memory_order_release);
 }
 
 void lock_after_fork(void)
@@ -109,7 +101,7 @@ static void wait_begin(struct wait *w, const void *lock)
 		s->waiters++;
 		s->since += w->start;
 	}
-	slot_unlock(s);
+	guard_unlock(&s->guard);
 	atomic_fetch_add(&waiting[place_of(lock)], 1);
 	call_leave();
 }
@@ -128,7 +120,7 @@ static void slot_leave(const struct wait *w)
 		if (!s->waiters && !s->unblamed)
 			slot_clear(s);
 	}
-	slot_unlock(s);
+	guard_unlock(&s->guard);
 }
 
 /* It does not wait any more; also if the thread is cancelled. */
@@ -210,7 +202,7 @@ static void let_go(const void *lock, uint64_t pc)
 		if (!s->waiters)
 			slot_clear(s);
 	}
-	slot_unlock(s);
+	guard_unlock(&s->guard);
 	if (held)
 		sample_values(t, pc, &(struct sample_value){agent.locks.held, held}, 1);
 	call_leave();

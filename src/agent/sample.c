@@ -498,103 +498,6 @@ static bool leave_copy(struct agent_thread *t, const uint64_t *registers, uint64
 	return true;
 }
 
-/* The time line: when each sample came, and in which node. The collector reads it now and then. If it is
-   too late, the line has a gap, and the missing samples are counted. */
-
-static struct arena_time *time_slot(struct agent_thread *t)
-{
-	struct arena_chunk *chunk = t->times ? arena_at(agent.arena, t->times) : NULL;
-	uint32_t used = chunk ? atomic_load_explicit(&chunk->used, memory_order_relaxed) : 0;
-	if (!chunk || used + sizeof(struct arena_time) > ARENA_CHUNK) {
-		uint32_t more = arena_take_times(agent.arena);
-		if (!more)
-			return NULL;
-		/* As soon as this is set, the collector may give the full chunk back. */
-		atomic_store_explicit(chunk ? &chunk->next : &t->shared.times, more,
-				      memory_order_release);
-		t->times = more;
-		used = sizeof *chunk;
-	}
-	return (struct arena_time *)((char *)arena_at(agent.arena, t->times) + used);
-}
-
-static bool keep_time(struct agent_thread *t, uint32_t node, uint64_t weight)
-{
-	struct arena_time *slot = time_slot(t);
-	if (!slot)
-		return false;
-	*slot = (struct arena_time){agent_ns(CLOCK_MONOTONIC), node, (uint32_t)weight};
-	struct arena_chunk *chunk = arena_at(agent.arena, t->times);
-	uint32_t used = (uint32_t)((char *)(slot + 1) - (char *)chunk);
-	atomic_store_explicit(&chunk->used, used, memory_order_release);
-	return true;
-}
-
-/*
- * Weights: how many periods a sample stands for.
- *
- * A sample of a clock that counts all CPU time may stand for several periods, or for none: ticks while the
- * kernel works come as one signal at its end, and POSIX timers are only as exact as the kernel's own tick. So
- * the thread's CPU clock tells the weight.
- *
- * Any other sample stands for itself, and for those that were skipped before it because they came too early.
- *
- * The first event may also have one sample by chance: at a random time in the thread's first period. It is a
- * fair share for threads shorter than a period, but for all others it is half a sample too much. So every
- * other thread leaves out the first tick of its period.
- */
-
-#define CLOCK_EVERY 16u /* samples between two looks at the CPU clock */
-
-static void ask_clock(struct agent_thread *t)
-{
-	uint64_t now = agent_ns(CLOCK_THREAD_CPUTIME_ID);
-	t->credit += (int64_t)(now - t->cpu_last);
-	t->cpu_last = now;
-	t->unasked = 0;
-	atomic_store_explicit(&t->shared.cpu_ns, now, memory_order_relaxed);
-}
-
-static uint64_t weigh_clock(struct agent_thread *t)
-{
-	uint64_t period = agent.events[0].period;
-	ask_clock(t);
-	if (!t->shared.samples[0]) { /* it comes by chance, and stands for all time until now */
-		uint64_t until_now = ((uint64_t)t->credit + period - 1) / period;
-		t->credit = 0;
-		return until_now ? until_now : 1;
-	}
-	int64_t weight = (t->credit + (int64_t)(period / 2)) / (int64_t)period;
-	if (weight < 1)
-		return 0;
-	t->credit -= weight * (int64_t)period;
-	return (uint64_t)weight;
-}
-
-/* The test for the CPU time: if the first tick came while the kernel worked, it is the collector that
-   leaves it out, and the first one here comes later. */
-static bool is_left_out(struct agent_thread *t, bool by_chance)
-{
-	if (!agent.chance || by_chance || t->ticked)
-		return false;
-	t->ticked = true;
-	bool coin = t->shared.start_ns * UINT64_C(0x9e3779b97f4a7c15) >> 63;
-	return t->cpu_last - t->shared.cpu_start_ns < agent.events[0].period * 5 / 2 && coin;
-}
-
-static uint64_t weigh(struct agent_thread *t, uint32_t event, bool by_chance)
-{
-	uint64_t count = 1 + t->skipped[event];
-	t->skipped[event] = 0;
-	if (event)
-		return count;
-	if (agent.events[0].clock && agent.events[0].period)
-		return weigh_clock(t);
-	if (t->shared.samples[0] < CLOCK_EVERY || ++t->unasked >= CLOCK_EVERY)
-		ask_clock(t);
-	return is_left_out(t, by_chance) ? 0 : count;
-}
-
 /* Finds the rate of ticks, as soon as that can be known. */
 static void know_rate(const struct agent_thread *t, uint64_t ticks)
 {
@@ -630,13 +533,6 @@ INLINE bool is_too_early(const struct agent_thread *t, uint64_t now)
 	return now - t->walk_end < t->walk_ticks * BRAKE;
 }
 
-INLINE void add(_Atomic uint64_t *counter, uint64_t count)
-{
-	/* only this thread writes, so no atomic addition is needed */
-	atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + count,
-			      memory_order_relaxed);
-}
-
 /* Walks once more. Perhaps the first frame is assembly code of a JIT compiler that the analysis did not
    understand: that keeps frame pointers. If that is no better, the result of the first walk is made again. */
 static enum walk_end walk_by_pointer(struct agent_thread *t, struct walk *w,
@@ -652,9 +548,9 @@ static enum walk_end walk_by_pointer(struct agent_thread *t, struct walk *w,
 
 static void count_sample(struct agent_thread *t, uint32_t node, uint32_t event, uint64_t weight)
 {
-	add(&cct_values(cct_node(&t->tree, node))[event], weight);
-	if (__builtin_expect(agent.timeline, 0) && !event && !keep_time(t, node, weight))
-		add(&t->shared.untimed, weight);
+	counter_add(&cct_values(cct_node(&t->tree, node))[event], weight);
+	if (__builtin_expect(agent.timeline, 0) && !event && !time_line_add(t, node, weight))
+		counter_add(&t->shared.untimed, weight);
 }
 
 /* While a stub of the sentinel works, the memo is in use: the sample counts to the frame that is returned to. */
@@ -688,8 +584,8 @@ static enum walk_end walk(struct agent_thread *t, const uint64_t *registers, uin
 	enum walk_end end = walk_stack(t, &w, known, false);
 	if (end > WALK_COMPLETE && end != WALK_TOO_DEEP && t->has_jit && !*known)
 		end = walk_by_pointer(t, &w, registers, pc, known);
-	add(&t->shared.walked, t->fresh.count);
-	add(&t->shared.reused, *known);
+	counter_add(&t->shared.walked, t->fresh.count);
+	counter_add(&t->shared.reused, *known);
 	t->walked = t->fresh.count;
 	t->reused = *known;
 	return end;
@@ -714,8 +610,8 @@ static void take(struct agent_thread *t, uint32_t event, uint64_t weight, const 
 	const uint64_t *registers = cpu_registers(context, t->registers);
 	uint64_t pc = cpu_pc(context);
 	uint32_t known;
-	add(&t->shared.samples[event], 1);
-	add(&t->shared.weights[event], weight);
+	counter_add(&t->shared.samples[event], 1);
+	counter_add(&t->shared.weights[event], weight);
 	if (AGENT_CALLS && count_at_stub(t, event, weight, registers))
 		return;
 	if (AGENT_CALLS)
@@ -729,7 +625,7 @@ static void take(struct agent_thread *t, uint32_t event, uint64_t weight, const 
 	if (node)
 		count_sample(t, node, event, weight);
 	else
-		add(&t->shared.lost, weight);
+		counter_add(&t->shared.lost, weight);
 }
 
 /* The event of a signal; -1 if the signal is not from us. */
@@ -758,7 +654,7 @@ static void handle(struct agent_thread *t, uint32_t event, bool by_chance,
 	/* The kernel often switches to another thread when it is asked for the CPU time. That
 	   is no cost of ours, so this call is not measured here; what it costs was measured
 	   before (agent.clock_ticks). */
-	uint64_t weight = weigh(t, event, by_chance), start = ticks_now();
+	uint64_t weight = weight_of(t, event, by_chance), start = ticks_now();
 	t->walked = t->reused = 0;
 	if (weight)
 		take(t, event, weight, context);
@@ -766,7 +662,7 @@ static void handle(struct agent_thread *t, uint32_t event, bool by_chance,
 	know_rate(t, end);
 	t->walk_end = end;
 	t->walk_ticks = walk_cost(t, end - start);
-	add(&t->shared.ticks, end - start + (event || t->unasked ? 0 : agent.clock_ticks));
+	counter_add(&t->shared.ticks, end - start + (event || t->unasked ? 0 : agent.clock_ticks));
 	if (t->rings) /* last, since the collector may take the CPU at once */
 		agent_ring();
 	t->rings = false;
@@ -820,8 +716,8 @@ uint32_t sample_by_call(struct agent_thread *t, uint64_t pc, struct arena_heap *
 	uint32_t event = agent.heap.samples, known, site;
 	uint64_t start = ticks_now();
 	enum walk_end end = walk(t, t->registers, pc, &known);
-	add(&t->shared.samples[event], 1);
-	add(&t->shared.weights[event], 1);
+	counter_add(&t->shared.samples[event], 1);
+	counter_add(&t->shared.weights[event], 1);
 	if (end == WALK_NO_MODULE) {
 		site = arena_site_take(agent.arena, heap);
 		if (site && leave_copy(t, t->registers, pc, event, 1, site))
@@ -830,10 +726,10 @@ uint32_t sample_by_call(struct agent_thread *t, uint64_t pc, struct arena_heap *
 	uint32_t node = node_of(t, known, end, t->registers);
 	site = node ? site_of(t, heap, node) : 0;
 	if (site)
-		add(&cct_values(cct_node(&t->tree, node))[event], 1);
+		counter_add(&cct_values(cct_node(&t->tree, node))[event], 1);
 	else
-		add(&t->shared.lost, 1);
-	add(&t->shared.ticks, ticks_now() - start);
+		counter_add(&t->shared.lost, 1);
+	counter_add(&t->shared.ticks, ticks_now() - start);
 	return site;
 }
 
@@ -845,11 +741,11 @@ void sample_values(struct agent_thread *t, uint64_t pc, const struct sample_valu
 	uint32_t node = node_of(t, known, end, t->registers);
 	for (size_t i = 0; i < count; i++) {
 		if (node)
-			add(&cct_values(cct_node(&t->tree, node))[values[i].metric],
-			    values[i].more);
-		add(&t->shared.weights[values[i].metric], values[i].more);
+			counter_add(&cct_values(cct_node(&t->tree, node))[values[i].metric],
+				    values[i].more);
+		counter_add(&t->shared.weights[values[i].metric], values[i].more);
 	}
-	add(&t->shared.samples[values[0].metric], 1);
+	counter_add(&t->shared.samples[values[0].metric], 1);
 	if (!node)
-		add(&t->shared.lost, 1);
+		counter_add(&t->shared.lost, 1);
 }

@@ -214,9 +214,7 @@ static void take_out(const struct agent_thread *t, bool there)
 
 static void count(struct agent_thread *t, uint32_t node)
 {
-	_Atomic uint64_t *value = &cct_values(cct_node(&t->tree, node))[agent.event_count];
-	atomic_store_explicit(value, atomic_load_explicit(value, memory_order_relaxed) + 1,
-			      memory_order_relaxed);
+	counter_add(&cct_values(cct_node(&t->tree, node))[agent.event_count], 1);
 }
 
 /* The frame number `index` of the memo is the innermost one now: the sentinel goes to the next one that can

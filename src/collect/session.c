@@ -286,10 +286,12 @@ static void write_note(struct session *s, struct profile *p)
 	if (s->recording.notes.nameless_kernel)
 		buf_printf(&note, "%s%s", note.size ? "; " : "",
 			   s->recording.notes.nameless_kernel);
-	if (*s->recording.notes.other_malloc)
-		buf_printf(&note,
-			   "%sallocations are missing: the program has its own malloc, in %s",
-			   note.size ? "; " : "", s->recording.notes.other_malloc);
+	if (*s->recording.notes.other_malloc) {
+		buf_printf(&note, "%sallocations are missing: the program has its own malloc, in ",
+			   note.size ? "; " : "");
+		buf_put_clean(&note, s->recording.notes.other_malloc,
+			      strlen(s->recording.notes.other_malloc));
+	}
 	note_missing(s, p, &note);
 	note_error(&note, s->recording.notes.damaged_trees, "trees were damaged by the program",
 		   NULL);

@@ -163,6 +163,8 @@ struct agent_thread {
 	struct agent_frames memo; /* the walk before, outermost frame first */
 	/* The current walk, innermost frame first, up to the frame where it meets the memo. */
 	struct agent_frames fresh;
+	uint32_t recent,
+		recent_turn; /* recent.c: the chunk of recent paths, and which is the next to go */
 	struct step_cache cache;
 };
 _Static_assert(sizeof(struct agent_thread) <= ARENA_CHUNK, "a thread's record is one chunk");
@@ -206,12 +208,26 @@ bool sample_on_signal(int signal, siginfo_t *info, void *context);
 /* The recipe for the code at an address, and the flags of its module; NULL: there is none. */
 const struct recipe *sample_code(struct agent_thread *t, uint64_t address, uint32_t *flags);
 
+/* Reads what has changed since the last sample: modules, and the memory that may be read for a walk from `sp`. */
+void sample_prepare(struct agent_thread *t, uint64_t sp);
+/* Walks the stack from these registers. *known: how many frames of the memo are the path's outermost ones. */
+enum walk_end sample_walk(struct agent_thread *t, const uint64_t *registers, uint64_t pc,
+			  uint32_t *known);
+/* Returns the node of the path that was walked; 0 if there is no room. The path becomes the memo. */
+uint32_t sample_node(struct agent_thread *t, uint32_t known, enum walk_end end,
+		     const uint64_t *registers);
+/* Whether the outermost `count` frames of the memo, the last of which has this SP and node, are on the stack. */
+bool sample_memo_holds(struct agent_thread *t, uint32_t count, uint64_t sp, uint32_t node);
+/* Leaves a copy of the stack to the collector, if it is time for one. `site`: of an allocation, or 0. */
+bool sample_leave_copy(struct agent_thread *t, const uint64_t *registers, uint64_t pc,
+		       uint32_t event, uint64_t weight, uint64_t site);
+
 /* weights.c: returns how many periods this sample stands for. */
 uint64_t weight_of(struct agent_thread *t, uint32_t event, bool by_chance);
 /* time_line.c: notes when a sample came. Returns false if there is no room. */
 bool time_line_add(struct agent_thread *t, uint32_t node, uint64_t weight);
 
-/* The same for a thread that has called us, whose registers are in t->registers. Returns the reference of the
+/* by_call.c: a sample of a thread that has called us, whose registers are in t->registers. Returns the reference of the
    site for its path, which is made if it is new; 0 if there is no room. */
 struct arena_heap;
 uint32_t sample_by_call(struct agent_thread *t, uint64_t pc, struct arena_heap *heap);

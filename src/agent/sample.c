@@ -33,7 +33,6 @@
 #include "agent/cpu.h"
 #include "agent/frames.h"
 #include "agent/sentinel.h"
-#include "safe/heap.h"
 #include "safe/readable.h"
 #include "safe/ticks.h"
 
@@ -267,6 +266,12 @@ static uint32_t count_changed(struct agent_thread *t, uint32_t count)
 	return 0;
 }
 
+bool sample_memo_holds(struct agent_thread *t, uint32_t count, uint64_t sp, uint32_t node)
+{
+	const struct agent_frame *f = count <= t->memo.count ? frame_at(&t->memo, count - 1) : NULL;
+	return f && f->sp == sp && f->node == node && !count_changed(t, count - 1);
+}
+
 /* The PC as the memo stores it. FRAME_EXACT keeps two cases apart that may have the same PC: the thread
    was interrupted at this instruction, or the instruction is where a call will return to. */
 INLINE uint64_t marked_pc(const struct walk *w)
@@ -470,8 +475,7 @@ static void lose_patience(struct agent_thread *t)
 		t->patience *= 2;
 }
 
-/* `site`: of an allocation, or 0. */
-static bool leave_copy(struct agent_thread *t, const uint64_t *registers, uint64_t pc,
+bool sample_leave_copy(struct agent_thread *t, const uint64_t *registers, uint64_t pc,
 		       uint32_t event, uint64_t weight, uint64_t site)
 {
 	unsigned slot = 0, most = has_room() ? ARENA_COPIES : FEW_COPIES;
@@ -574,12 +578,17 @@ static void begin_walk(struct walk *w, const uint64_t *registers, uint64_t pc)
 }
 
 /* Walks the stack. Returns how that ended. *known: as for walk_stack. */
-static enum walk_end walk(struct agent_thread *t, const uint64_t *registers, uint64_t pc,
+void sample_prepare(struct agent_thread *t, uint64_t sp)
+{
+	know_modules(t);
+	know_memory(t, sp);
+}
+
+enum walk_end sample_walk(struct agent_thread *t, const uint64_t *registers, uint64_t pc,
 			  uint32_t *known)
 {
 	struct walk w;
-	know_modules(t);
-	know_memory(t, registers[CPU_HERE.sp]);
+	sample_prepare(t, registers[CPU_HERE.sp]);
 	begin_walk(&w, registers, pc);
 	enum walk_end end = walk_stack(t, &w, known, false);
 	if (end > WALK_COMPLETE && end != WALK_TOO_DEEP && t->has_jit && !*known)
@@ -591,9 +600,8 @@ static enum walk_end walk(struct agent_thread *t, const uint64_t *registers, uin
 	return end;
 }
 
-/* Returns the node of the path that was walked; 0 if there is no room. */
-static uint32_t node_of(struct agent_thread *t, uint32_t known, enum walk_end end,
-			const uint64_t *registers)
+uint32_t sample_node(struct agent_thread *t, uint32_t known, enum walk_end end,
+		     const uint64_t *registers)
 {
 	uint32_t node = insert_path(t, known, end);
 	if (AGENT_CALLS && node)
@@ -616,10 +624,10 @@ static void take(struct agent_thread *t, uint32_t event, uint64_t weight, const 
 		return;
 	if (AGENT_CALLS)
 		registers = sentinel_registers(registers, t->registers);
-	enum walk_end end = walk(t, registers, pc, &known);
-	if (end == WALK_NO_MODULE && leave_copy(t, registers, pc, event, weight, 0))
+	enum walk_end end = sample_walk(t, registers, pc, &known);
+	if (end == WALK_NO_MODULE && sample_leave_copy(t, registers, pc, event, weight, 0))
 		return;
-	uint32_t node = node_of(t, known, end, registers);
+	uint32_t node = sample_node(t, known, end, registers);
 	if (AGENT_CALLS && node)
 		sentinel_place(t, pc, registers[CPU_HERE.sp]);
 	if (node)
@@ -698,54 +706,4 @@ bool sample_on_signal(int signal, siginfo_t *info, void *context)
 		handle(t, (uint32_t)event, by_chance, context);
 	errno = saved;
 	return event < 0;
-}
-
-/* The site that a node refers to. It is made if there is none. */
-static uint32_t site_of(struct agent_thread *t, struct arena_heap *heap, uint32_t node)
-{
-	_Atomic uint64_t *site = &cct_values(cct_node(&t->tree, node))[agent.heap.site];
-	uint64_t there = atomic_load_explicit(site, memory_order_relaxed);
-	if (!there)
-		there = arena_site_take(agent.arena, heap);
-	atomic_store_explicit(site, there, memory_order_release);
-	return (uint32_t)there;
-}
-
-uint32_t sample_by_call(struct agent_thread *t, uint64_t pc, struct arena_heap *heap)
-{
-	uint32_t event = agent.heap.samples, known, site;
-	uint64_t start = ticks_now();
-	enum walk_end end = walk(t, t->registers, pc, &known);
-	counter_add(&t->shared.samples[event], 1);
-	counter_add(&t->shared.weights[event], 1);
-	if (end == WALK_NO_MODULE) {
-		site = arena_site_take(agent.arena, heap);
-		if (site && leave_copy(t, t->registers, pc, event, 1, site))
-			return site;
-	}
-	uint32_t node = node_of(t, known, end, t->registers);
-	site = node ? site_of(t, heap, node) : 0;
-	if (site)
-		counter_add(&cct_values(cct_node(&t->tree, node))[event], 1);
-	else
-		counter_add(&t->shared.lost, 1);
-	counter_add(&t->shared.ticks, ticks_now() - start);
-	return site;
-}
-
-void sample_values(struct agent_thread *t, uint64_t pc, const struct sample_value *values,
-		   size_t count)
-{
-	uint32_t known;
-	enum walk_end end = walk(t, t->registers, pc, &known);
-	uint32_t node = node_of(t, known, end, t->registers);
-	for (size_t i = 0; i < count; i++) {
-		if (node)
-			counter_add(&cct_values(cct_node(&t->tree, node))[values[i].metric],
-				    values[i].more);
-		counter_add(&t->shared.weights[values[i].metric], values[i].more);
-	}
-	counter_add(&t->shared.samples[values[0].metric], 1);
-	if (!node)
-		counter_add(&t->shared.lost, 1);
 }

@@ -53,6 +53,14 @@ struct err *object_open(struct kernel *k)
 	return k->object ? NULL : err_errno("cannot open the sampler for the kernel");
 }
 
+#define SECOND 1000000000u /* in ns */
+
+static uint64_t walk_ns(const struct kernel *k)
+{
+	uint64_t hz = k->recording->options.hz;
+	return (hz && hz < SECOND ? SECOND / hz : SECOND / 1000) * k->every;
+}
+
 struct err *object_load(struct kernel *k)
 {
 	struct kernel_settings settings = {
@@ -63,6 +71,7 @@ struct err *object_load(struct kernel *k)
 		.kernel_frames = k->kernel_frames,
 		.every = k->every,
 		.cpus = k->cpus,
+		.walk_ns = walk_ns(k),
 		.off_ns = absences_period(k),
 		.begun = clock_ns(CLOCK_BOOTTIME),
 	};

@@ -53,6 +53,7 @@ struct memo {
 	uint32_t busy; /* it is in use: threads on two CPUs may share a memo */
 	uint32_t thread, count, serial, end;
 	uint64_t base;
+	uint64_t rest;          /* samples until the next walk: see brake.h */
 	uint64_t script_thread; /* the interpreter's; 0: none */
 	uint64_t script_rest;   /* samples that are left until its calls are read again */
 	/* Innermost first. The outermost frame is always number KERNEL_FRAMES - 1, so that frames that

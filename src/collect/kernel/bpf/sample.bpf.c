@@ -16,6 +16,7 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 
+#include "collect/kernel/bpf/brake.h"
 #include "collect/kernel/bpf/code.h"
 #include "collect/kernel/bpf/count.h"
 #include "collect/kernel/bpf/far.h"
@@ -467,6 +468,12 @@ INLINE int take(const struct moment *m, struct kernel_process *process, uint32_t
 	if (script)
 		read_calls(ws, memo, script);
 	bool known = mine && memo->thread == tid && memo->serial == process->serial;
+	if (known && !script && !ending && m->event < KERNEL_METRICS && brake_holds(memo)) {
+		brake_repeat(&ws->walk, memo);
+		send_path(m, &x, number);
+		memo->busy = 0;
+		return 0;
+	}
 	if (ending)
 		keep_only_kernel(&x);
 	else
@@ -483,8 +490,10 @@ INLINE int take(const struct moment *m, struct kernel_process *process, uint32_t
 		send_copy(m, ws, process);
 	else
 		send_path(m, &x, mine ? number : KERNEL_NO_MEMO);
-	if (mine)
+	if (mine) {
+		brake_set(memo, (uint64_t)ws->walk.known + ws->walk.fresh, m->start);
 		memo->busy = 0;
+	}
 	return 0;
 }
 

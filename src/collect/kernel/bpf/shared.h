@@ -74,7 +74,8 @@ struct kernel_settings {
 	uint32_t kernel_frames; /* frames of the kernel are sent, too */
 	uint32_t every; /* one of so many samples is walked, at least 1; the others are counted */
 	uint32_t cpus;
-	uint64_t off_ns; /* time off the CPU from sample to sample; 0: it is not sampled */
+	uint64_t walk_ns; /* CPU time from one walk of a thread to the next, about; never 0 */
+	uint64_t off_ns;  /* time off the CPU from sample to sample; 0: it is not sampled */
 	uint64_t
 		begun; /* CLOCK_BOOTTIME: threads that started before are not known from their start */
 };

@@ -10,10 +10,14 @@ import {Folded} from "./folded.js";
 import {Trail} from "./trail.js";
 import {Outline} from "./outline.js";
 import {columnCount, setColumns} from "./columns.js";
-import {VIEWS, decodeState, encodeState, usualSort} from "./state.js";
+import {VIEWS, decodeState, encodeState, noView, usualSort} from "./state.js";
+import {MemoryPlaces, isMemoryMetric, memoryColumns, memoryMetric} from "./memory.js";
+import {MemoryBar} from "./memory_show.js";
 import {chipsOf} from "./chips.js";
 import {noHotPath} from "./hot_path.js";
 import {firstFunction, functionOfNode, functionOfScope, nodeOfFunction} from "./overview.js";
+import {isOwnOnly, usualMetrics} from "./events.js";
+import {EventSwitch} from "./event_switch.js";
 import {el, setAttribute, setText} from "./dom.js";
 import {Table} from "./table.js";
 import {Graph} from "./graph.js";
@@ -28,7 +32,6 @@ import {keyActions} from "./keys.js";
 import {copyOnDemand} from "./menu.js";
 import {showColumns, showFilter, showHelp, showNotes, showThreads} from "./dialogs.js";
 
-const METRICS_SHOWN = 2; // unless chosen
 const SAID_FOR = 8000; // milliseconds
 
 // What was made of a selection is kept with it; that of all samples stays.
@@ -38,6 +41,7 @@ export function viewOf(name, model, selection) {
 		tree: () => new TopDown(model, selection), callers: () => new BottomUp(model, selection),
 		flat: () => new Flat(model, selection), folded: () => new Folded(model, selection),
 		foldedCallers: () => new BottomUp(model, selection, viewOf("callers", model, selection)),
+		memory: () => new MemoryPlaces(viewOf("callers", model, selection)),
 	};
 	views[name] = views[name] || make[name]();
 	return views[name];
@@ -58,6 +62,7 @@ export class App {
 		this.graph = new Graph(this);
 		this.timeline = new Timeline(this);
 		this.sandwich = new Sandwich(this);
+		this.memory = new MemoryBar(this);
 		this.source = new Source(this);
 		this.detail = new Detail(this);
 		this.build();
@@ -80,10 +85,7 @@ export class App {
 		this.tabs = VIEWS.map(([name, title, key]) => el("button", {type: "button", role: "tab",
 			id: "tab-" + name, "aria-controls": "main", title: `key ${key}`,
 			onclick: () => this.setView(name)}, title));
-		this.metric = el("select", {"aria-label": "metric", onchange: () =>
-			this.setMetric(Number(this.metric.value))});
-		this.model.metrics.forEach((m, i) => this.metric.append(el("option", {value: i}, m.name)));
-		this.metric.hidden = this.model.metrics.length < 2;
+		this.events = new EventSwitch(this);
 		this.search = el("input", {type: "search", placeholder: "search  (/)", "aria-label": "search by name",
 			spellcheck: false, oninput: () => this.setSearch(this.search.value),
 			onkeydown: (event) => this.searchKey(event)});
@@ -102,7 +104,7 @@ export class App {
 		app.textContent = "";
 		app.append(el("header", {},
 			el("h1", {title: header.title}, title || baseName(header.title)),
-			el("div", {class: "tabs", role: "tablist", "aria-label": "views"}, ...this.tabs), this.metric,
+			el("div", {class: "tabs", role: "tablist", "aria-label": "views"}, ...this.tabs), this.events.element,
 			el("span", {class: "searchbox"}, this.search, this.count,
 				button("‹", "previous match (N)", () => this.nextMatch(-1)),
 				button("›", "next match (n)", () => this.nextMatch(1))),
@@ -150,6 +152,8 @@ export class App {
 	selectFirst() {
 		if (this.state.view === "sandwich" && !this.state.center)
 			this.setCenter(null);
+		if (this.state.view === "memory")
+			this.selectMemory();
 		if (this.state.view !== "overview")
 			return;
 		if (!this.view("callers").rowOf(this.selectedBy.callers || "0"))
@@ -158,6 +162,17 @@ export class App {
 			this.selectedBy.tree = String(this.state.node);
 		else
 			this.linkFunction();
+	}
+	// Memory is ordered by a measure of it, at first by the peak.
+	selectMemory() {
+		const {model, state} = this, peak = memoryMetric(model, "alloc.peak");
+		if (!isMemoryMetric(model, state.metric))
+			state.metric = peak >= 0 ? peak : memoryMetric(model, "alloc.bytes");
+		if (!isMemoryMetric(model, state.sorts.memory.metric))
+			state.sorts.memory = usualSort("memory", state.metric);
+		const outline = this.outlineOf("memory");
+		if (!this.selectedBy.memory || !this.view("memory").rowOf(this.selectedBy.memory))
+			this.selectedBy.memory = outline.length ? outline.entry(0).row.key : "";
 	}
 	// Selects in the overview the node that stands for the selected function.
 	linkFunction() {
@@ -192,7 +207,8 @@ export class App {
 	}
 	// What the view consists of, from the top.
 	parts() {
-		return this.state.view === "overview" ? [this.graph, this.table] : [this.picture() || this.table];
+		const above = {overview: this.graph, memory: this.memory}[this.state.view];
+		return above ? [above, this.table] : [this.picture() || this.table];
 	}
 	repaint() {
 		if (this.picture())
@@ -210,9 +226,8 @@ export class App {
 		return this.selectedBy[this.treeView()] || "";
 	}
 	shownMetrics() {
-		const recorded = this.model.recorded.metrics.map((_, m) => m);
-		return this.state.columns && this.state.columns.length ? this.state.columns :
-			recorded.slice(0, METRICS_SHOWN);
+		const {columns, metric} = this.state;
+		return columns && columns.length ? columns : usualMetrics(this.model.recorded.metrics, metric);
 	}
 
 	// What is computed
@@ -286,8 +301,9 @@ export class App {
 			const here = VIEWS[i][0] === state.view;
 			setAttribute(tab, "aria-selected", String(here));
 			tab.tabIndex = here ? 0 : -1;
+			tab.hidden = Boolean(noView(this.model, VIEWS[i][0]));
 		});
-		this.metric.value = state.metric;
+		this.events.show();
 		if (this.search.value !== state.search)
 			this.search.value = state.search;
 		this.pane.hidden = !state.pane;
@@ -299,8 +315,8 @@ export class App {
 		this.matched = state.search ? matchScopes(this.model, "name", state.search) : null;
 		const more = Array.from({length: columnCount(this.model)}, (_, m) => m)
 			.slice(this.model.recorded.metrics.length);
-		this.table.setColumns(this.comparison ? comparedColumns(this) : [...this.shownMetrics(), ...more].flatMap((metric) =>
-			[{metric, column: "total"}, {metric, column: "self"}]));
+		this.table.setColumns(this.comparison ? comparedColumns(this) : state.view === "memory" ? memoryColumns(this.model) : [...this.shownMetrics(), ...more].flatMap((metric) =>
+			(isOwnOnly(this.model.metrics[metric] || {}) ? ["self"] : ["total", "self"]).map((column) => ({metric, column}))));
 		parts.forEach((part) => part.draw(reveal));
 		this.renderChips();
 		this.renderCount();
@@ -421,6 +437,9 @@ export class App {
 		this.saying = setTimeout(() => { this.said.hidden = true; }, SAID_FOR);
 	}
 	setView(view) {
+		const why = noView(this.model, view) || (view === "memory" && this.comparison ? "Two sides are compared in the other views." : "");
+		if (why)
+			return this.say(why);
 		if (view === "sandwich")
 			return this.showSandwich(this.selectedRow());
 		const row = this.selectedRow();
@@ -583,6 +602,8 @@ export class App {
 	// What is compared (state.compare) and the limits of it.
 	setCompare(compare, limits = {}) {
 		Object.assign(this.state, limits, {compare});
+		if (compare && compare !== "off" && this.state.view === "memory")
+			this.state.view = "overview";
 		this.changed();
 	}
 	nextBase() {
@@ -761,10 +782,11 @@ export class App {
 		const by = event.key === "ArrowRight" ? 1 : event.key === "ArrowLeft" ? -1 : 0;
 		if (!by)
 			return false;
-		const at = VIEWS.findIndex(([name]) => name === this.state.view);
-		const next = (at + by + VIEWS.length) % VIEWS.length;
-		this.setView(VIEWS[next][0]);
-		this.tabs[next].focus();
+		const there = VIEWS.map(([name], i) => [name, i]).filter(([name]) => !noView(this.model, name));
+		const at = there.findIndex(([name]) => name === this.state.view);
+		const [view, tab] = there[(at + by + there.length) % there.length];
+		this.setView(view);
+		this.tabs[tab].focus();
 		return true;
 	}
 	key(event) {

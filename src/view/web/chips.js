@@ -2,7 +2,8 @@
 // What stands above a view: a chip for each thing that narrows what is counted, which takes it back; and what is left.
 
 import {compareBar} from "./compare_show.js";
-import {formatAmount, formatPercent, formatTime, plural} from "./format.js";
+import {formatWorded, metricShort} from "./events.js";
+import {formatPercent, formatTime, plural} from "./format.js";
 import {scopeShort, threadLabel} from "./model.js";
 import {el} from "./dom.js";
 
@@ -10,7 +11,7 @@ import {el} from "./dom.js";
 function timeRemark(model) {
 	const {coarse} = model.header.timeline;
 	return (coarse ? `, by samples within ${formatTime(coarse / 1e6)}` : "") +
-		(model.recorded.metrics.length > 1 ? `, ${model.metrics[model.spans.metric[0] || 0].name} alone` : "");
+		(model.recorded.metrics.length > 1 ? `, ${metricShort(model.metrics[model.spans.metric[0] || 0])} alone` : "");
 }
 
 function zoomChips(app, chip) {
@@ -43,7 +44,7 @@ export function chipsOf(app) {
 	if (!app.comparison && (state.filters.length || state.threads || state.time || state.zoom)) {
 		const shown = app.selection.sums[state.metric].total(state.zoom);
 		chips.push(el("span", {class: "shown"}, `${formatPercent(shown, model.whole[state.metric]) || "0%"} ` +
-			`of all: ${formatAmount(model.metrics[state.metric], shown)}`));
+			`of all: ${formatWorded(model.metrics[state.metric], shown)}`));
 	}
 	if (app.comparison)
 		chips.unshift(compareBar(app));

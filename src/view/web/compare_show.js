@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How a comparison looks: columns, details, what the pointer shows, the bar above the table.
 
-import {formatCount, formatError, formatTime, plural} from "./format.js";
+import {formatCount, formatError, formatSize, formatTime, plural} from "./format.js";
 import {cached, inBlocks} from "./model.js";
 import {rowName} from "./views.js";
 import {Comparison} from "./compare.js";
@@ -119,6 +119,8 @@ export function comparedTitle(app, column) {
 export function formatCost(unit, cost) {
 	if (unit === "ns")
 		return formatTime(cost / 1e9);
+	if (unit === "bytes")
+		return formatSize(cost);
 	return cost && cost < 100 && !Number.isInteger(cost) ? cost.toFixed(1) : formatCount(cost);
 }
 
@@ -336,7 +338,7 @@ export function compareBar(app) {
 		el("span", {class: "chip"}, `${names[0]} ${labels[0]} → ${names[1]} ${labels[1]}`,
 			el("button", {type: "button", "aria-label": "stop comparing", onclick: () => app.setCompare("off")}, "✕")),
 		button(bases.length > 1 ? "total and self" : bases[0], "which samples are compared (b)", () => app.nextBase()),
-		button(comparison.shares ? "shares" : comparison.unit === "ns" ? "time" : "cost",
+		button(comparison.shares ? "shares" : comparison.unit === "ns" ? "time" : comparison.unit === "bytes" ? "bytes" : "cost",
 			"compare what it took, or its share of the samples (%)", () => app.toggleShares()),
 		app.showsGraph() ? button(`width: ${widthName(app)}`, "which side boxes are as wide as (w)",
 			() => app.nextWidth()) : null,

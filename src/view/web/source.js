@@ -2,7 +2,8 @@
 // The source pane: the file of what is selected, with the samples of each line beside it; or the
 // instructions of its function.
 
-import {baseName, formatError, formatPercent, formatTrusted} from "./format.js";
+import {formatTrusted} from "./events.js";
+import {baseName, formatError, formatPercent} from "./format.js";
 import {functionOf, hasInstructions, hasIntel, instructionEntries} from "./instructions.js";
 import {hotLine} from "./hot_line.js";
 import {KIND, scopeShort} from "./model.js";
@@ -116,7 +117,9 @@ export class Source {
 			kind[scope] === KIND.partial ? "The callers of what is below are not known." :
 			"No source is known: its module has no debug information about lines.";
 		const isCode = kind[scope] !== KIND.root && kind[scope] !== KIND.partial;
-		if (isCode && (state.instructions || (!file[scope] && hasInstructions(model, functionOf(model, row)))))
+		if (row.line && !state.instructions)
+			this.show(model.lines.file[row.line], model.lines.line[row.line], model.lines.line[row.line], "", row.line);
+		else if (isCode && (state.instructions || (!file[scope] && hasInstructions(model, functionOf(model, row)))))
 			this.showInstructions(row, file[scope], line[scope], last[scope] || line[scope], state.instructions ? "" : why);
 		else
 			this.show(file[scope], line[scope], last[scope] || line[scope], file[scope] ? "" : why, hotLine(this.app, row));

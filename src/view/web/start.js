@@ -12,6 +12,7 @@ import {Live} from "./live.js";
 import {decodeBase64, inflate, parseModel} from "./model.js";
 import {computeSelection, rowsByLine, samplesByThread} from "./select.js";
 import {prepareThreads, rowsByThread} from "./lists.js";
+import {prepareMemory} from "./memory.js";
 import {prepareOwn} from "./own.js";
 import {prepareSides} from "./rehearse.js";
 import {prepareTimeMap} from "./timeline_map.js";
@@ -51,7 +52,7 @@ async function start() {
 			...prepareCallers(model), ...view("callers"),
 			...prepareFlat(model), ...view("flat"), () => { current("flat").sumUpper(); },
 			...prepareOthers(window.culprit, viewOf), () => { rowsByLine(model); },
-			...prepareFold(model), ...prepareThreads(model), ...prepareOwn(model), ...prepareCommon(model),
+			...prepareMemory(model), ...prepareFold(model), ...prepareThreads(model), ...prepareOwn(model), ...prepareCommon(model),
 			...model.header.metrics.map((_, m) => () => { samplesByThread(model, m); }), ...prepareSides(window.culprit),
 			() => { window.culprit.showMarks(); }]);
 	} catch (error) {

@@ -4,6 +4,7 @@
 import {GROUPS_MAX} from "./columns.js";
 import {COMPARE_COLUMNS, decodeCompare, encodeCompare, newCompareState} from "./compare_state.js";
 import {mainMetric} from "./format.js";
+import {hasMemory} from "./memory.js";
 
 const DERIVED_MAX = 20;
 const OPEN_MAX = 1500; // rows that are remembered as open
@@ -11,7 +12,15 @@ const LETTERS_MAX = 30000; // of their keys: those of bottom-up are as long as t
 
 // [name, title, key]
 export const VIEWS = [["overview", "Overview", "o"], ["tree", "Top-down", "1"], ["callers", "Bottom-up", "2"],
-	["flat", "Flat", "3"], ["graph", "Flame graph", "4"], ["time", "Time line", "5"], ["sandwich", "Sandwich", "6"]];
+	["flat", "Flat", "3"], ["graph", "Flame graph", "4"], ["time", "Time line", "5"], ["sandwich", "Sandwich", "6"],
+	["memory", "Memory", "7"]];
+
+// Why there is no such view of a recording; "": there is one.
+export function noView(model, view) {
+	if (view === "memory" && !hasMemory(model))
+		return "No allocations were recorded: culprit record -e alloc COMMAND";
+	return view === "memory" && model.header.comparison ? "Recordings are compared in the other views: memory is chosen at the top." : "";
+}
 
 // What each table is ordered by at first: a tree by all that is in a subtree, lists of functions by their own code.
 export function usualSort(table, metric = 0) {
@@ -21,8 +30,8 @@ export function usualSort(table, metric = 0) {
 export function newState() {
 	return {
 		view: "overview", metric: 0, mainMetric: 0, // the main one is shown first
-		sorts: Object.fromEntries(["tree", "callers", "flat", "sandwich"].map((table) => [table, usualSort(table)])),
-		flatten: 2, zoom: 0, selected: "", node: 0, open: {tree: ["0"], callers: [], flat: []},
+		sorts: Object.fromEntries(["tree", "callers", "flat", "sandwich", "memory"].map((table) => [table, usualSort(table)])),
+		flatten: 2, zoom: 0, selected: "", node: 0, open: {tree: ["0"], callers: [], flat: [], memory: []},
 		filters: [], threads: null, time: null, window: null, moment: null, level: 0, stacks: false, search: "", icicle: true,
 		inverted: false, folded: false, inside: "", // the graph: as it is drawn, and the box that it is zoomed to
 		center: 0, tables: false, // the sandwich: around which function, and whether as tables
@@ -151,7 +160,7 @@ export function decodeState(text, model) {
 		const n = p.has(name) ? Number(p.get(name)) : NaN;
 		return Number.isInteger(n) && n >= 0 && n < limit ? n : otherwise;
 	};
-	if (VIEWS.some(([name]) => name === p.get("v")))
+	if (VIEWS.some(([name]) => name === p.get("v")) && !noView(model, p.get("v")))
 		state.view = p.get("v");
 	const {threads} = model.header, metrics = model.header.metrics.length;
 	state.mainMetric = mainMetric(model.header.metrics);

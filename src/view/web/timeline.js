@@ -2,6 +2,7 @@
 // The time line: one row for each thread, coloured by the function that it was in. A canvas as large
 // as what is in sight, as the flame graph is.
 
+import {metricShort} from "./events.js";
 import {formatTime, plural} from "./format.js";
 import {scopeName, scopeShort, threadLabel} from "./model.js";
 import {matchScopes} from "./select.js";
@@ -158,7 +159,7 @@ export class Timeline {
 	remark() {
 		const {model} = this.app, {coarse, untimed} = model.header.timeline, texts = [];
 		if (model.metrics.length > 1)
-			texts.push(`of ${model.metrics[model.spans.metric[0] || 0].name}`);
+			texts.push(`of ${metricShort(model.metrics[model.spans.metric[0] || 0])}`);
 		if (coarse)
 			texts.push(`samples within ${seconds(coarse)} were joined: shorter spans and gaps are not seen`);
 		if (untimed)

@@ -268,11 +268,11 @@ export function comparedLines(app, row, bases = ["total", "self"]) {
 	for (const base of bases) {
 		const {measure, p, tests, verdict} = judged(app, row, base);
 		if (base === "self" && !measure.samples[0] && !measure.samples[1]) {
-			lines.push(["self", "no samples"]);
+			lines.push(["self", comparison.amounts ? "nothing" : "no samples"]);
 			continue;
 		}
 		names.forEach((name, side) => lines.push([`${name} ${base}`, `${formatShare(measure.share[side])} · ` +
-			`${formatCost(unit, measure.cost[side])} · ${formatError(measure.samples[side])}`]));
+			`${formatCost(unit, measure.cost[side])}${comparison.amounts ? "" : ` · ${formatError(measure.samples[side])}`}`]));
 		lines.push([`${base} change`, changeText(comparison, row[base], measure, {p, tests, verdict})]);
 	}
 	return lines;
@@ -326,7 +326,8 @@ function summaryText(app) {
 		formatCost(comparison.unit, cost)).join(" → ");
 	const verdict = total < 0 ? "" : ` ${comparison.verdict(measure, total)}`;
 	const whole = comparison.shares && !selection.zoom ? "" : `${amounts}, ${formatRatio(measure.ratio)}${verdict}; `;
-	return `${whole}${changed} of ${plural(tested, "function")} changed`;
+	return comparison.untestable ? `${whole}no verdicts: they take several runs on each side` :
+		`${whole}${changed} of ${plural(tested, "function")} changed`;
 }
 
 export function compareBar(app) {

@@ -4,6 +4,7 @@
 
 import {formatTrusted} from "./events.js";
 import {baseName, formatError, formatPercent} from "./format.js";
+import {formatCost} from "./compare_show.js";
 import {functionOf, hasInstructions, hasIntel, instructionEntries} from "./instructions.js";
 import {hotLine} from "./hot_line.js";
 import {KIND, scopeShort} from "./model.js";
@@ -77,11 +78,15 @@ export class Source {
 		setStyle(own, "background-size", (whole ? Math.min(100, 100 * self / whole).toFixed(1) : 0) + "% 100%");
 		all.title = Number.isNaN(total) ? "what is called from here is called from elsewhere, too: under these filters " +
 			"it cannot be told apart" : "";
-		row.title = self || total ? `self ${compared ? formatError(self) : formatTrusted(model.metrics, state.metric, self)}` : "";
+		row.title = self || total ? `self ${compared ? this.comparedSelf(self) : formatTrusted(model.metrics, state.metric, self)}` : "";
 		setText(line, insn !== undefined ? entry.address : entry.heading ? "" : number ? String(number) : "…");
 		setText(code, text);
 		setClass(row, "lines" + (this.isMarked(entry) ? " marked" : "") + (self ? " hot" : "") +
 			(insn !== undefined ? " insn" : "") + (entry.heading ? " heading" : ""));
+	}
+	comparedSelf(self) {
+		const {amounts, unit} = this.app.comparison;
+		return amounts ? formatCost(unit, self) : formatError(self);
 	}
 	isMarked({number, file = this.file}) {
 		return number >= this.from && number <= this.to && file === this.markedFile;

@@ -69,6 +69,8 @@ export class Detail {
 		if (app.comparison)
 			for (const [name, text] of [...comparedLines(app, row), ...runLines(app, row)])
 				put(name, text);
+		if (app.state.view === "time")
+			app.timeline.putSpan(put);
 		if (app.state.view === "memory")
 			return this.showPlace(row, list, put);
 		if (!app.comparison)

@@ -12,13 +12,16 @@ export class EventSwitch {
 			app.setMetric(Number(this.select.value))});
 		this.element = el("label", {class: "events"}, this.event, this.select);
 	}
+	option(metric, m) {
+		return el("option", {value: m}, `${metricWords(metric)} – ${formatWorded(metric, metric.total)}`);
+	}
 	// Newer data has other sums.
 	show() {
 		const {model, state} = this.app, {metrics} = model.recorded;
 		this.element.hidden = metrics.length < 2;
 		if (this.model !== model)
 			this.select.replaceChildren(...metricGroups(metrics).map(({event, members}) => el("optgroup", {label: event},
-				...members.map((m) => el("option", {value: m}, `${metricWords(metrics[m])} – ${formatWorded(metrics[m], metrics[m].total)}`)))));
+				...members.map((m) => this.option(metrics[m], m)))));
 		this.model = model;
 		this.select.value = state.metric;
 		setText(this.event, metricEvent(metrics[state.metric]) + ":");

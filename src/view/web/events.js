@@ -56,7 +56,8 @@ export function nextMetric(metrics, m) {
 // Which metrics a table shows, if nobody chose: the first of two events, or the first two of one, and in any case the one
 // that everything else shows.
 export function usualMetrics(metrics, chosen) {
-	const groups = metricGroups(metrics), list = groups.flatMap(({event, members}) => event === "Events" ? members : members.slice(0, 1));
+	const groups = metricGroups(metrics);
+	const list = groups.flatMap(({event, members}) => event === "Events" ? members : members.slice(0, 1));
 	const wanted = (list.length > 1 ? list : groups.flatMap(({members}) => members)).slice(0, 2);
 	return wanted.includes(chosen) || wanted.length < 2 ? wanted : [wanted[0], chosen];
 }

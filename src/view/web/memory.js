@@ -1,22 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where a program allocates: the places in its own code, with what each allocated, what of that lived at the peak and
-// what was never freed. Allocators, the C library and what is made of headers of a language's library are left out: a
-// place is the innermost function outside of them, and the line from which it calls them. It is a view as those of
+// what was never freed. A place
+// is the innermost function that is its own code (own_code.js), and the line from which it allocates. It is a view as those of
 // views.js; below a place are its callers.
 
 import {metricEvent, metricShort} from "./events.js";
-import {baseName, formatCount, formatPercent, formatSize} from "./format.js";
+import {formatCount, formatPercent, formatSize} from "./format.js";
 import {Level, numbersOf} from "./levels.js";
-import {KIND, cached, inBlocks, modulePath, partBy, scopeFile, scopeName} from "./model.js";
+import {cached, inBlocks, partBy} from "./model.js";
+import {ownNodes} from "./own_code.js";
 import {matchScopes} from "./select.js";
 import {Matches, PathView, homeOf, placesWith, valuesAt} from "./views.js";
 
-const LIBRARY = new RegExp("^(ld-linux[-\\w]*|ld-musl[-\\w]*|libc|libc\\+\\+(abi)?|libstdc\\+\\+|libgcc_s|libm|libpthread|" +
-	"libjemalloc|libtcmalloc(_\\w+)?|libmimalloc)(-[\\d.]+)?\\.so");
-const LIBRARY_FILE = /(^|\/)include\/c\+\+\/|^\/usr\/(local\/)?include\/|\/rustc\/[0-9a-f]+\/library\/|\/rustlib\/src\//;
-const ALLOCATOR = new RegExp("^(operator new\\b|(__|_)?(libc_)?(malloc|calloc|realloc|reallocarray|memalign|posix_memalign|" +
-	"aligned_alloc|valloc|pvalloc|strdup|strndup|mmap(64)?)$|x(malloc|calloc|realloc|strdup)$|g_(try_)?(malloc|realloc)|" +
-	"std::|__gnu_cxx::|alloc::|core::)");
 const CHURN = "alloc.calls", PEAK = "alloc.peak", LEAKS = "alloc.live";
 
 // What places may be ordered by: [word, metric, what it tells].
@@ -56,33 +51,6 @@ export function memoryLines(model, row) {
 		lines.push(["allocations", `${formatCount(calls)}, ${formatSize(bytes / calls)} each`],
 			["temporary", `${formatPercent(count("alloc.temporary"), calls) || "0%"} of them`]);
 	return lines;
-}
-
-// By scope: 1 where it is the program's own code.
-function ownCode(model) {
-	const {kind, count} = model.scopes, own = new Uint8Array(count), modules = model.header.modules.map(({path, kind: what}) =>
-		what === "kernel" || LIBRARY.test(baseName(path)) ? 0 : 1);
-	for (let s = 1; s < count; s++)
-		own[s] = (kind[s] === KIND.function || kind[s] === KIND.inline) && modules[model.scopes.module[s]] &&
-			!LIBRARY_FILE.test(scopeFile(model, s)) && !ALLOCATOR.test(scopeName(model, s)) ? 1 : 0;
-	return own;
-}
-
-// By node: the node of the own code that it is in or that called it (0: none), and the line of that from which it was
-// called (0: not known; of own code itself -1: that of the sample).
-function ownNodes(model) {
-	const {parent, scope, call, count} = model.nodes, {kind} = model.scopes, own = ownCode(model);
-	const node = new Int32Array(count), line = new Int32Array(count).fill(-1);
-	for (let i = 1; i < count; i++) {
-		const up = parent[i];
-		if (kind[scope[i]] === KIND.loop || !own[scope[i]]) {
-			node[i] = node[up];
-			line[i] = kind[scope[i]] === KIND.loop || line[up] >= 0 ? line[up] : call[i];
-		} else {
-			node[i] = i;
-		}
-	}
-	return {node, line};
 }
 
 // The places of all samples: of each row its place (-1: it has no allocation) and node (origin); of each place its scope

@@ -2,7 +2,8 @@
 // What stands above the places that allocate: what they may be ordered by, with how much there is of it.
 
 import {formatWorded} from "./events.js";
-import {MEMORY_ORDERS, memoryMetric} from "./memory.js";
+import {MEMORY_ORDERS, isMemoryMetric, memoryMetric} from "./memory.js";
+import {usualSort} from "./state.js";
 import {el, setAttribute, setText} from "./dom.js";
 
 export class MemoryBar {
@@ -13,6 +14,17 @@ export class MemoryBar {
 		this.about = el("span", {class: "about"});
 		this.element = el("div", {class: "legend memory", role: "group", "aria-label": "order of the places that allocate"},
 			...this.buttons, this.about);
+	}
+	// It is ordered by a measure of memory, at first by the peak, and something is selected.
+	select() {
+		const {app} = this, {model, state} = app, peak = memoryMetric(model, "alloc.peak");
+		if (!isMemoryMetric(model, state.metric))
+			state.metric = peak >= 0 ? peak : memoryMetric(model, "alloc.bytes");
+		if (!isMemoryMetric(model, state.sorts.memory.metric))
+			state.sorts.memory = usualSort("memory", state.metric);
+		const outline = app.outlineOf("memory");
+		if (!app.selectedBy.memory || !app.view("memory").rowOf(app.selectedBy.memory))
+			app.selectedBy.memory = outline.length ? outline.entry(0).row.key : "";
 	}
 	draw() {
 		const {model, state} = this.app;

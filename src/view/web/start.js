@@ -5,6 +5,7 @@ import {App, viewOf, wholeView} from "./app.js";
 import {prepareChances, prepareComparisons, prepareOthers} from "./compare_show.js";
 import {prepareCommon} from "./compare_find.js";
 import {whenIdle} from "./dom.js";
+import {showMarks} from "./frame.js";
 import {prepareFlat} from "./flat.js";
 import {prepareFold} from "./folded.js";
 import {nameRanks, sortLevel} from "./levels.js";
@@ -54,7 +55,7 @@ async function start() {
 			...prepareOthers(window.culprit, viewOf), () => { rowsByLine(model); },
 			...prepareMemory(model), ...prepareFold(model), ...prepareThreads(model), ...prepareOwn(model), ...prepareCommon(model),
 			...model.header.metrics.map((_, m) => () => { samplesByThread(model, m); }), ...prepareSides(window.culprit),
-			() => { window.culprit.showMarks(); }]);
+			() => { showMarks(); }]);
 	} catch (error) {
 		document.getElementById("app").textContent = `This profile cannot be shown: ${error.message}`;
 		document.documentElement.dataset.ready = "failed";

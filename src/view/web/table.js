@@ -89,8 +89,8 @@ export class Table {
 	}
 	// columns: [{metric, column}]
 	setColumns(columns) {
-		const {comparison} = this.app;
-		const text = JSON.stringify([this.app.state.view === "memory", ...columns.map((c) => [c, comparison ? comparedTitle(this.app, c.column) :
+		const {comparison, state} = this.app;
+		const text = JSON.stringify([state.view === "memory", ...columns.map((c) => [c, comparison ? comparedTitle(this.app, c.column) :
 			columnName(this.app.model, c.metric)])]);
 		if (text === this.columnsText)
 			return;
@@ -136,9 +136,9 @@ export class Table {
 		return this.late && this.list.wide ? Math.min(length, Math.ceil((right - name) / column)) : length;
 	}
 	makeTitle(column, metric) {
-		const {model} = this.app;
+		const {model} = this.app, first = this.app.state.view === "memory" ? "place that allocates" : "scope";
 		const compared = this.app.comparison && column !== "name" ? comparedTitle(this.app, column) : null;
-		const name = compared ? compared[0] : column === "name" ? this.app.state.view === "memory" ? "place that allocates" : "scope" : columnCount(model) > 1 ?
+		const name = compared ? compared[0] : column === "name" ? first : columnCount(model) > 1 ?
 			`${columnName(model, metric)}${this.isOnly(metric) ? "" : " " + column}` : column;
 		const button = el("button", {
 			type: "button", class: "title", onclick: () => this.app.sortBy(column, metric),

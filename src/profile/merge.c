@@ -172,6 +172,7 @@ static struct err *merge_tree(struct merge *m)
 		r.node = m->nodes[r.node];
 		r.thread += m->first_thread;
 		r.metric = m->metrics[r.metric];
+		r.waker += r.waker > PROFILE_WAKERS ? m->first_thread : 0;
 		e = own_append_span(m->into, &r);
 	}
 	for (size_t i = 0; i < from->wake_count && !e; i++) {

@@ -109,8 +109,11 @@ static void add_threads(struct decoder *d)
 		.process = INDEX_NONE, .tid = -1, .name = PROFILE_LOST_NAME};
 	for (size_t i = 0; i < p->value_count; i++)
 		refer(d, &d->threads, p->values[i].thread);
-	for (size_t i = 0; i < p->span_count; i++)
+	for (size_t i = 0; i < p->span_count; i++) {
 		refer(d, &d->threads, p->spans[i].thread);
+		if (p->spans[i].waker > PROFILE_WAKERS)
+			refer(d, &d->threads, p->spans[i].waker - 1 - PROFILE_WAKERS);
+	}
 	for (size_t i = 0; i < p->wake_count; i++) {
 		refer(d, &d->threads, p->wakes[i].thread);
 		if (p->wakes[i].waker >= PROFILE_WAKERS)
@@ -173,22 +176,6 @@ static void place_values(struct decoder *d)
 	p->value_count = kept;
 }
 
-static void place_spans(struct decoder *d)
-{
-	struct profile *p = d->p;
-	size_t kept = 0;
-	for (size_t i = 0; i < p->span_count; i++) {
-		struct profile_span r = p->spans[i];
-		if (place(&d->threads, &r.thread) && place(&d->metrics, &r.metric)) {
-			p->spans[kept++] = r;
-			continue;
-		}
-		d->tables[FORMAT_SPANS].got--;
-		decode_complain(d, FORMAT_SPANS, "malformed");
-	}
-	p->span_count = kept;
-}
-
 static bool place_waker(const struct decoder *d, uint32_t *waker)
 {
 	uint32_t thread = *waker - PROFILE_WAKERS;
@@ -197,6 +184,34 @@ static bool place_waker(const struct decoder *d, uint32_t *waker)
 	bool good = place(&d->threads, &thread) && thread < INDEX_NONE - PROFILE_WAKERS;
 	*waker = thread + PROFILE_WAKERS;
 	return good;
+}
+
+/* 0: not known; else one more. */
+static bool place_span_waker(const struct decoder *d, uint32_t *waker)
+{
+	uint32_t known = *waker - 1;
+	if (!*waker)
+		return true;
+	bool good = place_waker(d, &known);
+	*waker = known + 1;
+	return good;
+}
+
+static void place_spans(struct decoder *d)
+{
+	struct profile *p = d->p;
+	size_t kept = 0;
+	for (size_t i = 0; i < p->span_count; i++) {
+		struct profile_span r = p->spans[i];
+		if (place(&d->threads, &r.thread) && place(&d->metrics, &r.metric) &&
+		    place_span_waker(d, &r.waker)) {
+			p->spans[kept++] = r;
+			continue;
+		}
+		d->tables[FORMAT_SPANS].got--;
+		decode_complain(d, FORMAT_SPANS, "malformed");
+	}
+	p->span_count = kept;
 }
 
 static void place_wakes(struct decoder *d)

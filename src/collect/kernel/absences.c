@@ -189,11 +189,12 @@ void absences_note(struct kernel *k, const struct kernel_off *off)
 	t->absence.blocked = samples - t->absence.queued;
 	t->absence.waker = 0;
 	t->absence.waited = 0;
+	t->absence.queued_ns = off->queued_ns < off->ns ? off->queued_ns : off->ns;
+	t->absence.blocked_ns = off->ns - t->absence.queued_ns;
 	t->absence_time = off->head.time;
-	uint64_t blocked_ns = off->ns > off->queued_ns ? off->ns - off->queued_ns : 0;
-	uint64_t start = off->head.time - off->ns, end = start + blocked_ns;
+	uint64_t start = off->head.time - off->ns, end = start + t->absence.blocked_ns;
 	/* A database keeps no wakers. */
-	if (!blocked_ns || k->recording->options.drained)
+	if (!t->absence.blocked_ns || k->recording->options.drained)
 		return;
 	keep_history(t, off, start, end);
 	if (t->absence.blocked)
@@ -238,6 +239,37 @@ static struct err *find_queued(struct kernel *k, struct process *process, uint32
 			       : NULL;
 }
 
+/* Whether time off the CPU goes onto the time line as samples of an event: of the first that has it. The time line has
+   the samples of the first event, too. */
+static bool is_timed(const struct kernel *k, uint32_t event, uint8_t off)
+{
+	for (uint32_t i = 0; i < event; i++)
+		if (k->recording->options.events[i].off & off)
+			return false;
+	return k->recording->options.timeline;
+}
+
+/* Counts samples of a part of an absence, which took `ns` until `end_ns`. */
+static struct err *count_part(struct kernel *k, const struct profile_span *part, uint32_t end,
+			      uint64_t end_ns, uint64_t ns, bool timed)
+{
+	struct profile_span span = *part;
+	struct err *e = frames_count_only(k, span.thread, span.node, span.metric, end,
+					  span.samples);
+	if (e || !timed)
+		return e;
+	uint64_t last = recording_since(k->recording, end_ns) / 1000;
+	uint64_t first = recording_since(k->recording, end_ns - ns) / 1000;
+	span.start_us = first;
+	span.duration_us = last - first;
+	return profile_time_span(k->recording->harvest.profile, &span);
+}
+
+static uint32_t limited(uint64_t samples)
+{
+	return samples < UINT32_MAX ? (uint32_t)samples : UINT32_MAX;
+}
+
 struct err *absences_count(struct kernel *k, struct process *process, uint32_t thread,
 			   uint32_t node, struct kernel_absence absence, uint32_t end,
 			   uint64_t time)
@@ -255,10 +287,19 @@ struct err *absences_count(struct kernel *k, struct process *process, uint32_t t
 		uint32_t at = node;
 		if (queued && event->off & RECORDING_BLOCKED)
 			e = find_queued(k, process, node, &at);
+		struct profile_span waits = {.thread = thread,
+					     .node = node,
+					     .metric = i,
+					     .samples = limited(blocked),
+					     .waker = absence.waker};
+		struct profile_span ready = {
+			.thread = thread, .node = at, .metric = i, .samples = limited(queued)};
 		if (!e && blocked)
-			e = frames_count(k, thread, node, i, end, time, blocked);
+			e = count_part(k, &waits, end, time - absence.queued_ns, absence.blocked_ns,
+				       is_timed(k, i, RECORDING_BLOCKED));
 		if (!e && queued)
-			e = frames_count(k, thread, at, i, end, time, queued);
+			e = count_part(k, &ready, end, time, absence.queued_ns,
+				       is_timed(k, i, RECORDING_QUEUED));
 		if (!e)
 			e = count_wake(k, thread, node, i, &absence, blocked);
 	}

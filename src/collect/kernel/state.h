@@ -68,6 +68,7 @@ struct kernel_list { /* code.c: a list of modules as the sampler has it */
 
 struct kernel_absence { /* absences.c: samples of the time that a thread was off the CPU */
 	uint64_t blocked, queued;
+	uint64_t blocked_ns, queued_ns; /* the time itself; it could run at its end */
 	/* Who has ended the wait: 1 + enum profile_waker; 0: not known. And which part of the wait the waker has
 	   waited itself. */
 	uint32_t waker;

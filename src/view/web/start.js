@@ -5,6 +5,7 @@ import {App, viewOf, wholeView} from "./app.js";
 import {prepareChances, prepareComparisons, prepareOthers} from "./compare_show.js";
 import {prepareCommon} from "./compare_find.js";
 import {whenIdle} from "./dom.js";
+import {showMarks} from "./frame.js";
 import {prepareFlat} from "./flat.js";
 import {prepareFold} from "./folded.js";
 import {nameRanks, sortLevel} from "./levels.js";
@@ -12,6 +13,7 @@ import {Live} from "./live.js";
 import {decodeBase64, inflate, parseModel} from "./model.js";
 import {computeSelection, rowsByLine, samplesByThread} from "./select.js";
 import {prepareThreads, rowsByThread} from "./lists.js";
+import {prepareMemory} from "./memory.js";
 import {prepareOwn} from "./own.js";
 import {prepareSides} from "./rehearse.js";
 import {prepareTimeMap} from "./timeline_map.js";
@@ -51,9 +53,9 @@ async function start() {
 			...prepareCallers(model), ...view("callers"),
 			...prepareFlat(model), ...view("flat"), () => { current("flat").sumUpper(); },
 			...prepareOthers(window.culprit, viewOf), () => { rowsByLine(model); },
-			...prepareFold(model), ...prepareThreads(model), ...prepareOwn(model), ...prepareCommon(model),
+			...prepareMemory(model), ...prepareFold(model), ...prepareThreads(model), ...prepareOwn(model), ...prepareCommon(model),
 			...model.header.metrics.map((_, m) => () => { samplesByThread(model, m); }), ...prepareSides(window.culprit),
-			() => { window.culprit.showMarks(); }]);
+			() => { showMarks(); }]);
 	} catch (error) {
 		document.getElementById("app").textContent = `This profile cannot be shown: ${error.message}`;
 		document.documentElement.dataset.ready = "failed";

@@ -122,6 +122,8 @@ struct agent_thread {
 	int (*start_c11)(void *);
 	void *argument;
 	bool masked; /* the program believes that our signal is blocked */
+	/* The same within a handler on an alternate stack, if `in_handler`. */
+	bool masked_in_handler, in_handler;
 
 	struct cct tree;
 	uint64_t list_place; /* value of shared.list_place for which cache and memo hold */

@@ -122,6 +122,8 @@ struct agent_thread {
 	int (*start_c11)(void *);
 	void *argument;
 	bool masked; /* the program believes that our signal is blocked */
+	/* The same within a handler on an alternate stack, if `in_handler`. */
+	bool masked_in_handler, in_handler;
 
 	struct cct tree;
 	uint64_t list_place; /* value of shared.list_place for which cache and memo hold */
@@ -198,7 +200,10 @@ void thread_begin(struct agent_thread *thread, uint64_t stack_top);
 /* waits.c: the futex system call of a program that uses syscall() itself */
 long wait_futex(__typeof__(&syscall) real, long a, long b, long c, long d, long e, long f);
 
-/* handler_CPU.S: the signal handler */
+/* handler_CPU.S: the entry of the signal handler. The kernel has put its frame on the program's stack, or on
+   our small alternate stack (alternate_stack.c). There may be no room for more. So the rest runs on a stack
+   of our own (agent_stack, one for each thread), if there is one. If sample_on_signal returns true, the
+   signal is not ours. Then it goes to the program's handler, on the program's stack. */
 void handler_entry(int signal, siginfo_t *info, void *context);
 /* Upper end of the calling thread's stack for the handler; 0: there is none. */
 extern AGENT_OWN uint64_t agent_stack;

@@ -183,9 +183,9 @@ static const struct recipe *find_recipe(const struct wire_module *m, uint64_t ad
 
 /* What is known about the code at an address, from a cache as in unwind/step.h; its key is the one for the
    tree. NULL: the code is of no module. If the place has no recipe, it is walked by frame pointers. */
-INLINE const struct step_place *know_place(struct agent_thread *t, uint64_t address)
+INLINE const struct step_known *know_place(struct agent_thread *t, uint64_t address)
 {
-	struct step_place *slot =
+	struct step_known *slot =
 		&t->cache.slots[(address * 0x9e3779b97f4a7c15u) >> (64 - STEP_CACHE_BITS)];
 	if (__builtin_expect(slot->address != address, 0)) {
 		const struct wire_module *m = find_module(t, address);
@@ -202,7 +202,7 @@ INLINE const struct step_place *know_place(struct agent_thread *t, uint64_t addr
 const struct recipe *sample_code(struct agent_thread *t, uint64_t address, uint32_t *flags)
 {
 	const struct wire_module *m = find_module(t, address);
-	const struct step_place *place = m ? know_place(t, address) : NULL;
+	const struct step_known *place = m ? know_place(t, address) : NULL;
 	*flags = m ? m->flags : 0;
 	return place ? place->recipe : NULL;
 }
@@ -321,7 +321,7 @@ static enum walk_end step_without_recipe(struct agent_thread *t, struct walk *w)
 {
 	if (!step_unmade(w, look_at_code(t, w), read_word, t) && !step_pointer(w, read_word, t))
 		return WALK_BAD_FRAME;
-	const struct step_place *caller = know_place(t, w->pc - 1);
+	const struct step_known *caller = know_place(t, w->pc - 1);
 	if (caller && caller->recipe && !step_pointer_compiled(w, caller->recipe, t->jit_top))
 		return WALK_BAD_FRAME;
 	return WALK_ON;
@@ -338,7 +338,7 @@ static enum walk_end walk_stack(struct agent_thread *t, struct walk *w, uint32_t
 	do {
 		if (meets(t, w, known))
 			return t->memo_end;
-		const struct step_place *place = know_place(t, w->pc - !w->exact);
+		const struct step_known *place = know_place(t, w->pc - !w->exact);
 		struct agent_frame *f = t->fresh.count < agent.max_depth ? frames_add(t, &t->fresh)
 									 : NULL;
 		if (!f) {

@@ -449,7 +449,7 @@ struct err *session_drain(struct session *s, bool last, struct session_drained *
 		s->sampler->stop(s->self);
 	struct err *e = harvest_begin(r, &fresh);
 	if (!e)
-		s->sampler->settle(s->self, &out->counted);
+		s->sampler->take_all(s->self, &out->counted);
 	if (!e)
 		e = harvest_owners(&r->harvest, &out->processes);
 	if (!e)

@@ -5,7 +5,7 @@
  *    values: [ in order, each key once | as they came ]
  *            0                         settled        value_count
  *
- * Settling sorts the log, joins equal keys and merges the two. It happens when
+ * Settling the values sorts the log, joins equal keys and merges the two. It happens when
  * a reader asks, and when the array is full and the log is a good part of it,
  * so that counting the same few keys for ever takes no more memory, and each
  * count costs a constant time on average.

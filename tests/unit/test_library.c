@@ -215,8 +215,8 @@ static void ids_are_given_back(void **state)
 		library_use(kept);
 		library_forget_unused(l);
 		assert_non_null(library_module(l, id));
-		library_end_turn(l, now += 1000000000u);
-		library_end_turn(l, now + 1000000u); /* that is no turn */
+		library_end_round(l, now += 1000000000u);
+		library_end_round(l, now + 1000000u); /* that is no turn */
 		library_use(kept);
 		library_forget_unused(l);
 		assert_non_null(library_module(l, id));
@@ -241,13 +241,13 @@ static void ids_in_use_are_kept(void **state)
 		library_use_module(l, 0);
 		library_use_module(l, 30000);
 		library_forget_unused(l);
-		library_end_turn(l, now += 1000000000u);
+		library_end_round(l, now += 1000000000u);
 	}
 	assert_string_equal(library_module(l, id)->path, path);
 	for (int i = 0; i < 3; i++) {
 		assert_non_null(library_module(l, id));
 		library_forget_unused(l);
-		library_end_turn(l, now += 1000000000u);
+		library_end_round(l, now += 1000000000u);
 	}
 	assert_null(library_module(l, id));
 	library_close(l);
@@ -271,7 +271,7 @@ static void too_many_at_once(void **state)
 	for (int turn = 0; turn < 4; turn++) {
 		library_use(lists[0]);
 		library_forget_unused(l);
-		library_end_turn(l, now += 1000000000u);
+		library_end_round(l, now += 1000000000u);
 	}
 	assert_int_equal(l->freed, 3);
 	assert_int_not_equal(run_program(l, paths[5])->modules[0].id, 0);

@@ -172,7 +172,7 @@ static void catch_up(struct kernel *k, bool all)
 	if (counted)
 		counters_take(k, code_key);
 	if (counted || k->every == 1)
-		library_end_turn(k->recording->library, now_ns());
+		library_end_round(k->recording->library, now_ns());
 	mapped_note(k); /* after the records, so that the code of each sample is there */
 	look_at_new(k);
 	walks_all(k);
@@ -395,13 +395,13 @@ static void copy(void *self, struct harvest *copy)
 	(void)copy;
 }
 
-static void settle(void *self, struct recording_counted *counted)
+static void take_all(void *self, struct recording_counted *counted)
 {
 	struct kernel *k = self;
 	if (k->sampling)
 		catch_up(k, true);
 	take_lost(k);
-	tasks_settle(k);
+	tasks_add_totals(k);
 	*counted = counters_sum(k);
 }
 
@@ -470,7 +470,7 @@ const struct sampler sampler_kernel = {
 	.copy = copy,
 	.stop = stop,
 	.finish = finish,
-	.settle = settle,
+	.take_all = take_all,
 	.restart = restart,
 	.delivery = cost_of_interrupt,
 	.delivery_at_end = true,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* Notes what code processes map, and when. code.c uses the notes for processes that have just begun, and
+/* The history of each process: what code it mapped, and when. code.c uses it for processes that have just begun, and
    walks.c for samples of processes that have ended or changed since. kernel.c and reader.c see to it
    that records are read in time. */
 #include <stdbool.h>
@@ -31,8 +31,8 @@ uint64_t mapped_lost(struct kernel *k);
 void mapped_scan(struct kernel *k, pid_t pid);
 /* Notes that a process began with what its parent had. */
 void mapped_forked(struct kernel *k, pid_t pid, pid_t parent, uint64_t time);
-/* Sets `out` to the code that a process had in memory at that time, by the notes. False: nothing is
-   noted. The caller frees it. */
+/* Sets `out` to the code that a process had in memory at that time, by its history. False: there is
+   none. The caller frees it. */
 bool mapped_at(const struct kernel *k, pid_t pid, uint64_t time, struct maps *out);
 /* Sets `out` to the code that a process has in memory now, if the records alone can tell: it became this
    program a moment ago, no record was lost since, and all its code is of files. False: its memory map

@@ -16,7 +16,7 @@
 
 struct bpf_object;
 struct bpf_link;
-struct kernel_notes;
+struct kernel_histories;
 struct library_list;
 struct process;
 struct ring_buffer;
@@ -309,7 +309,7 @@ struct kernel {
 	struct kernel_tables tables;
 	struct kernel_code code;
 	struct kernel_counting counting;
-	struct kernel_notes *notes; /* mapped.c */
+	struct kernel_histories *histories; /* mapped.c */
 	struct kernel_interpreters interpreters;
 	struct kernel_tasks tasks;
 	struct kernel_paths paths;

@@ -507,7 +507,7 @@ void tasks_finish(struct kernel *k, const struct process *p)
 		}
 }
 
-void tasks_settle(struct kernel *k)
+void tasks_add_totals(struct kernel *k)
 {
 	for (size_t i = 0; i < KERNEL_BUCKETS; i++)
 		for (struct kernel_thread *t = k->tasks.threads[i]; t; t = t->next) {

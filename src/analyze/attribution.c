@@ -62,7 +62,8 @@ static struct err *add_named(struct maker *k, enum scope_kind kind, uint32_t mod
 			  .address = f->start,
 			  .name = f->name,
 			  .nameless = !f->name,
-			  .script = k->p->modules[module].kind == PROFILE_SCRIPT};
+			  .script = k->p->modules[module].kind == PROFILE_SCRIPT,
+			  .object = k->p->modules[module].kind == PROFILE_OBJECT};
 	struct buf text = {0};
 	if (!s.name) {
 		buf_printf(&text, "%s+0x%" PRIx64, path_file(k->p->modules[module].path), f->start);
@@ -205,7 +206,7 @@ static void place_functions(struct maker *k)
 {
 	for (uint32_t i = 0; i < scopes_count(k->a->scopes); i++) {
 		const struct scope *s = scopes_get(k->a->scopes, i);
-		if (s->kind != SCOPE_FUNCTION)
+		if (s->kind != SCOPE_FUNCTION || s->object)
 			continue;
 		const struct answer *a = modules_answer(k->modules, s->module, s->address);
 		if (!a)

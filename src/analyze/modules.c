@@ -334,12 +334,25 @@ static void answer_script(struct modules *ms, size_t index)
 	}
 }
 
+/* What is read or written stands where a file of source does. */
+static void answer_object(struct modules *ms, size_t index)
+{
+	const char *path = ms->profile->modules[index].path;
+	for (size_t i = ms->first[index]; i < ms->first[index + 1]; i++)
+		answers_add_place(&ms->all[index].answers, ms->questions[i].address,
+				  &(struct place){.file = path});
+}
+
 static void answer_module(void *context, size_t index)
 {
 	struct modules *ms = context;
 	struct module *m = &ms->all[index];
 	if (ms->profile->modules[index].kind == PROFILE_SCRIPT) {
 		answer_script(ms, index);
+		return;
+	}
+	if (ms->profile->modules[index].kind == PROFILE_OBJECT) {
+		answer_object(ms, index);
 		return;
 	}
 	bool any = m->places && ms->first[index] < ms->first[index + 1];

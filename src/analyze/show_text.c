@@ -180,7 +180,7 @@ static void describe(const struct drawing *d, const struct scope *s, struct buf 
 		buf_printf(out, "  %s", s->file);
 	else if (s->file)
 		buf_printf(out, s->line ? "  %s:%d" : "  %s", path_file(s->file), s->line);
-	if (s->script && s->file) /* the file is the module */
+	if ((s->script && s->file) || s->object) /* the file is the module; the name says it all */
 		return;
 	if (s->module && s->kind != SCOPE_MODULE)
 		buf_printf(out, "  (%s)", path_file(d->p->modules[s->module].path));

@@ -67,6 +67,8 @@ static void count_cost(const struct profile *p, struct summary *s)
 	}
 	s->handler_ns = handled > 0 ? handler / handled : 0;
 	s->overhead = cpu > 0 ? (handler + handled * (double)p->delivery_ns) / cpu : -1;
+	if (s->overhead > 1) /* of threads that ran on, the CPU time is not known without a clock */
+		s->overhead = -1;
 }
 
 /* What the threads did all the time, whatever the samples say. */
@@ -292,11 +294,14 @@ unsigned summary_warn(const struct summary *s, const struct profile *p, struct b
 			out,
 			"%s samples are not on the time line: there was no room, or they came while it was read\n",
 			summary_count(n, p->untimed));
-	if (!s->samples && ++count)
+	bool counted = !strcmp(s->metric, "io"); /* not sampled: few are as exact as many */
+	if (!s->samples && counted && ++count)
+		buf_puts(out, "no samples: nothing was read or written\n");
+	else if (!s->samples && ++count)
 		buf_puts(out,
 			 "no samples: the command took no CPU time to speak of, or nothing of it "
 			 "could be sampled; a higher rate (record -F 10000) sees shorter runs\n");
-	else if (s->samples && s->samples < FEW_SAMPLES && ++count)
+	else if (s->samples && s->samples < FEW_SAMPLES && !counted && ++count)
 		buf_printf(out,
 			   "only %s sample%s: shares are rough; a longer run or a higher rate "
 			   "(record -F) gives more\n",

@@ -39,7 +39,7 @@ struct machine {
 	uint64_t capabilities; /* effective */
 	int paranoid; /* kernel.perf_event_paranoid; meaningless where the kernel has none */
 	bool has_perf;
-	struct ability events[10], abilities[9];
+	struct ability events[11], abilities[9];
 	size_t event_count, ability_count;
 };
 
@@ -98,6 +98,17 @@ static void probe_blocked(struct machine *m)
 		set(a, false, why, "sudo culprit record -e blocked ..., outside of containers");
 }
 
+static void probe_io(struct machine *m)
+{
+	struct ability *a = &m->events[m->event_count++];
+	char why[160];
+	a->name = "io";
+	if (kernel_can_sample(why, sizeof why))
+		set(a, true, "reads and writes, by the sampler in the kernel", "");
+	else
+		set(a, false, why, "sudo culprit record -e io ..., outside of containers");
+}
+
 /* The agent sees these wherever it can be loaded. */
 static void add_call_events(struct machine *m)
 {
@@ -123,6 +134,7 @@ static void probe_events(struct machine *m)
 		set(&m->events[m->event_count++], said.available, said.state, said.fix);
 	}
 	probe_blocked(m);
+	probe_io(m);
 	add_call_events(m);
 	event_ask_tracepoints(&said);
 	m->events[m->event_count].name = "tracepoints";

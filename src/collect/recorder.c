@@ -39,7 +39,7 @@ static void remember(struct recorder *r, struct err *e)
 static bool agent_would_do(const struct recorder *r)
 {
 	for (size_t i = 0; i < r->wanted.event_count; i++)
-		if (r->wanted.events[i].off)
+		if (r->wanted.events[i].off || r->wanted.events[i].io)
 			return false;
 	return r->options->collector == COLLECTOR_AUTO && r->options->command && !r->options->all;
 }
@@ -58,6 +58,10 @@ static struct err *check_event(const struct recorder *r, const struct recording_
 			       event->name, r->why_agent);
 	if (event->off && !kernel_can_see_waits(why, sizeof why))
 		return err_new("event '%s': %s", event->name, why);
+	if (event->io && !s->kernel)
+		return err_new("event '%s': only the sampler in the kernel sees system calls, and "
+			       "%s",
+			       event->name, r->why_agent);
 	if (event->call && r->options->calls)
 		return err_new(
 			"event '%s' and --calls need two different agents: record one after the "
@@ -109,6 +113,10 @@ static struct err *choose_events(struct recorder *r)
 		for (size_t k = 0; k < companions; k++)
 			s->events[s->event_count++] = more[k];
 	}
+	if (s->events[0].io && r->options->timeline)
+		return err_new(
+			"--timeline is of the samples of the first event, and io is counted, "
+			"not sampled: give another one first (-e cpu-clock -e io)");
 	return NULL;
 }
 

@@ -43,6 +43,9 @@ enum profile_module_kind {
 	/* A file of source that an interpreter runs. Of an address, the upper half stands for the function, and the
 	   lower half is the line; `names` has the functions. Its nodes are PROFILE_EXACT. */
 	PROFILE_SCRIPT,
+	/* No code, but what a program reads and writes: its path says what kind it is, and which ("file /etc/hosts",
+	   "pipe"). Its nodes are PROFILE_EXACT; `names` says what was done, by address. */
+	PROFILE_OBJECT,
 	PROFILE_KINDS,
 };
 #define PROFILE_SCRIPT_LINE(address) ((uint32_t)(address))

@@ -419,8 +419,10 @@ static void put_reasons(struct json *j)
 static void put_modules(const struct packer *k, struct json *j)
 {
 	static const char *const kinds[] = {
-		[PROFILE_NONE] = "none", [PROFILE_FILE] = "file",     [PROFILE_VDSO] = "vdso",
-		[PROFILE_JIT] = "jit",   [PROFILE_KERNEL] = "kernel", [PROFILE_SCRIPT] = "script",
+		[PROFILE_NONE] = "none",     [PROFILE_FILE] = "file",
+		[PROFILE_VDSO] = "vdso",     [PROFILE_JIT] = "jit",
+		[PROFILE_KERNEL] = "kernel", [PROFILE_SCRIPT] = "script",
+		[PROFILE_OBJECT] = "object",
 	};
 	json_key(j, "modules");
 	json_begin_array(j);

@@ -31,7 +31,8 @@ uint64_t absences_period(const struct kernel *k)
 
 bool absences_have_event(const struct kernel *k, uint32_t event)
 {
-	return event == KERNEL_EVENT_OFF || event < k->recording->options.event_count;
+	return event == KERNEL_EVENT_OFF || event == KERNEL_EVENT_IO ||
+	       event < k->recording->options.event_count;
 }
 
 /* ---- how many samples ---- */

@@ -21,6 +21,7 @@
 #include "collect/kernel/counters.h"
 #include "collect/kernel/cpus.h"
 #include "collect/kernel/interpreters.h"
+#include "collect/kernel/io.h"
 #include "collect/kernel/mapped.h"
 #include "collect/kernel/object.h"
 #include "collect/kernel/off.h"
@@ -71,6 +72,14 @@ static void take(struct kernel *k, const void *data, size_t size)
 	case KERNEL_OFF:
 		if (size >= sizeof(struct kernel_off))
 			absences_note(k, data);
+		break;
+	case KERNEL_IO:
+		if (size >= sizeof(struct kernel_io))
+			io_note(k, data);
+		break;
+	case KERNEL_OBJECT:
+		if (size >= sizeof(struct kernel_object))
+			io_learn(k, data);
 		break;
 	case KERNEL_CALLED:
 		if (size >= sizeof *calls &&
@@ -227,6 +236,7 @@ static struct err *open_parts(struct kernel *k)
 		e = object_open(k);
 	if (!e) {
 		off_choose(k);
+		io_choose(k);
 		e = object_load(k);
 	}
 	if (!e)
@@ -252,6 +262,8 @@ static struct err *open_parts(struct kernel *k)
 		tasks_scan(k);
 	if (!e)
 		e = off_open(k);
+	if (!e)
+		e = io_open(k);
 	return e ? e : cpus_open(k);
 }
 
@@ -307,6 +319,7 @@ static void close_kernel(void *self)
 	tasks_close(k);
 	cpus_close(k);
 	off_close(k);
+	io_close(k);
 	kernel_frames_close(k->recording);
 	bpf_object__close(k->object);
 	if (k->epoll >= 0)
@@ -333,6 +346,7 @@ static void take_lost(struct kernel *k)
 	uint64_t lost = all > k->lost ? all - k->lost : 0;
 	k->lost += lost;
 	recording_lose(k->recording, "no room", lost);
+	k->recording->notes.unseen_io = counts.io_unseen;
 	k->recording->notes.lost_maps = (unsigned)mapped_lost(k); /* since the last profile */
 }
 
@@ -344,6 +358,7 @@ static void stop(void *self)
 	k->sampling = false;
 	cpus_disable(k);
 	reader_flush(k);
+	io_detach(k);
 	catch_up(k, true);
 	off_stop(k);
 	catch_up(k, true);
@@ -353,6 +368,7 @@ static void stop(void *self)
 		catch_up(k, false);
 	}
 	walks_give_up(k);
+	io_stop(k);
 	tasks_finish(k, NULL);
 	take_lost(k);
 }
@@ -381,6 +397,7 @@ static void prepare(void *self, bool all)
 {
 	struct kernel *k = self;
 	tasks_name(k);
+	io_settle(k);
 	kernel_frames_name(k->recording);
 	/* This may take a while, and few files need it. */
 	if (!all && now_ns() - k->named_ns < NAME_NS)

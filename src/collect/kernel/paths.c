@@ -11,6 +11,7 @@
 #include "collect/kernel/frames.h"
 #include "collect/kernel/inner_end.h"
 #include "collect/kernel/interpreters.h"
+#include "collect/kernel/io.h"
 #include "collect/kernel/state.h"
 #include "collect/kernel/tasks.h"
 #include "harvest/recording.h"
@@ -137,6 +138,7 @@ void paths_take(struct kernel *k, const struct kernel_path *path, const uint64_t
 	struct kernel_inner_end end = {.process = t->process,
 				       .event = path->head.event,
 				       .absence = absences_take(t, path->head.time),
+				       .io = io_take(t, path->head.time),
 				       .end = path->end,
 				       .time = path->head.time,
 				       .kernel_frames = keys + path->fresh,
@@ -151,7 +153,7 @@ void paths_take(struct kernel *k, const struct kernel_path *path, const uint64_t
 	if (!e)
 		e = inner_end_add(k, &end);
 	t->handler_ns += path->ns;
-	t->handled++;
+	t->handled += path->head.event != KERNEL_EVENT_IO; /* no interrupt has brought it */
 	recording_note_error(k->recording, e);
 }
 

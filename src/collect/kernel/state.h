@@ -106,6 +106,8 @@ struct kernel_thread {              /* tasks.c: a thread of a process that is sa
 	struct kernel_absence absence;
 	uint64_t absence_time;
 	struct kernel_history *history; /* or NULL */
+	struct kernel_io
+		io; /* io.c: what it has read or written, of a path that is still to come */
 	/* all its time, as far as the sampler has told it, and when it did so last */
 	struct kernel_sums sums;
 	uint64_t sums_time;
@@ -164,6 +166,7 @@ struct kernel_waiting { /* waiting.c: a sample that is walked when its code is k
 	/* During a walk: it needed words that were not copied, and cannot be read any more. */
 	bool missing;
 	struct kernel_absence absence; /* of KERNEL_EVENT_OFF */
+	struct kernel_io io;           /* of KERNEL_EVENT_IO */
 	uint64_t count; /* not 0: it has no stack, and stands for so many samples of a place */
 	struct script_calls *calls; /* of interpreted functions; or NULL */
 	uint64_t holes[KERNEL_HOLES];
@@ -280,6 +283,28 @@ struct kernel_queue {                        /* waiting.c: samples that wait to 
 	uint64_t bytes;
 };
 
+struct kernel_io_object {                          /* io.c: what a descriptor stands for */
+	struct kernel_io_object *next, *same_name; /* in their hash buckets */
+	uint64_t id;
+	const char *name; /* a string of the profile */
+	uint32_t module;  /* its index there; 0: none yet */
+};
+
+struct kernel_io_sum {              /* io.c: where the sum of the calls of a path belongs */
+	struct kernel_io_sum *next; /* in the hash bucket */
+	struct kernel_transfer_key key;
+	struct kernel_transfer taken; /* what is in the profile already */
+	uint32_t node, thread, end;   /* end: how the walk of the path has ended */
+};
+
+struct kernel_io_state { /* io.c: reads and writes */
+	struct bpf_link *links[2];
+	int transfers; /* descriptor of the BPF map */
+	struct kernel_io_object *objects[KERNEL_BUCKETS], *named[KERNEL_BUCKETS];
+	struct kernel_io_sum *sums[KERNEL_BUCKETS]; /* by thread */
+	size_t object_count;
+};
+
 struct kernel_off_events { /* off.c: time off the CPU */
 	int event;         /* one that does nothing; -1: none */
 	struct bpf_link *links[3];
@@ -315,6 +340,7 @@ struct kernel {
 	struct kernel_paths paths;
 	struct kernel_queue waiting;
 	struct kernel_off_events off;
+	struct kernel_io_state io;
 
 	uint64_t unusable; /* samples that could not be used */
 	uint64_t lost;     /* lost samples that are in the profile already */

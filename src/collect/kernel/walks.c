@@ -124,6 +124,7 @@ static struct err *keep(struct kernel *k, const struct kernel_waiting *w, const 
 					 .thread = w->thread,
 					 .event = w->event,
 					 .absence = w->absence,
+					 .io = w->io,
 					 .end = end,
 					 .time = w->time,
 					 .kernel_frames = w->kernel_frames,

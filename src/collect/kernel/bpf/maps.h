@@ -120,6 +120,9 @@ struct workspace {
 	uint64_t keys[KERNEL_FRAMES + KERNEL_OWN_FRAMES];
 	struct calls calls;
 	struct kernel_function function;
+	uint64_t hash,
+		hash_at; /* io.h: of the path, as far as it is hashed; where it begins in the memo */
+	struct kernel_object object;
 	uint64_t behind, most; /* bytes of copied stacks: those that are there, and the limit */
 	uint64_t other;        /* index in far.stacks of the stack that is being copied */
 	uint64_t other_high;   /* where that stack ends for Go */

@@ -514,7 +514,8 @@ INLINE int take(const struct moment *m, struct kernel_process *process, uint32_t
 	if (script)
 		read_calls(ws, memo, script);
 	bool known = mine && memo->thread == tid && memo->serial == process->serial;
-	if (known && !script && !ending && m->event < KERNEL_METRICS && brake_holds(memo)) {
+	bool clocked = m->event < KERNEL_METRICS && !m->io;
+	if (known && !script && !ending && clocked && brake_holds(memo)) {
 		brake_repeat(&ws->walk, memo);
 		send_path(m, &x, number);
 		memo->busy = 0;
@@ -538,10 +539,10 @@ INLINE int take(const struct moment *m, struct kernel_process *process, uint32_t
 		leave_io(m, &x, mine ? number : KERNEL_NO_MEMO);
 	else
 		send_path(m, &x, mine ? number : KERNEL_NO_MEMO);
-	if (mine) {
+	if (mine && clocked)
 		brake_set(memo, (uint64_t)ws->walk.known + ws->walk.fresh, m->start);
+	if (mine)
 		memo->busy = 0;
-	}
 	return 0;
 }
 

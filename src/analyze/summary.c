@@ -139,6 +139,7 @@ void summary_print(const struct summary *s, const char *name, struct buf *out)
 {
 	char a[SUMMARY_COUNT_MAX], b[SUMMARY_COUNT_MAX], time[TERM_UNIT_MAX];
 	bool calls = !strcmp(s->metric, "calls"); /* they are counted, not sampled */
+	bool counted = calls || !strcmp(s->metric, "io");
 	buf_printf(out, "%s%s %s", name, summary_count(a, s->samples),
 		   calls ? plural(s->samples, "call", "calls")
 			 : plural(s->samples, "sample", "samples"));
@@ -146,7 +147,7 @@ void summary_print(const struct summary *s, const char *name, struct buf *out)
 		buf_puts(out, " of ");
 		buf_put_clean(out, s->metric, strlen(s->metric));
 	}
-	if (s->hz && !calls)
+	if (s->hz && !counted)
 		buf_printf(out, " at %" PRIu64 " Hz", s->hz);
 	buf_printf(out, " in %s, %s %s", term_time(time, s->seconds),
 		   summary_count(a, s->processes), plural(s->processes, "process", "processes"));

@@ -77,10 +77,12 @@ function allPlaces(model) {
 	});
 }
 
-function addPlaces(from, to, place, wanted, counts, threads, thread, sums) {
-	for (let r = from; r < to; r++)
-		if (place[r] >= 0 && wanted[r] && (!threads || threads[thread[r]]))
+function addPlaces(from, to, order, place, wanted, counts, threads, thread, sums) {
+	for (let i = from; i < to; i++) {
+		const r = order[i];
+		if (wanted[r] && (!threads || threads[thread[r]]))
 			sums[place[r]] += counts[r];
+	}
 }
 
 export class MemoryPlaces extends PathView {
@@ -89,12 +91,14 @@ export class MemoryPlaces extends PathView {
 		super(up.model, up.selection);
 		this.up = up;
 		this.all = allPlaces(up.model);
-		const {rows} = this.model, {wanted, base} = this.selection, {place, scopes} = this.all;
-		this.sums = base.columns.map(({counts, threads}) => {
-			const sums = new Float64Array(scopes.length);
-			inBlocks(0, rows.count, (from, to) => addPlaces(from, to, place, wanted, counts, threads, rows.thread, sums));
-			return sums;
-		});
+		this.sums = this.selection.base.columns.map((column, m) => this.sum(column, m));
+	}
+	// By place; of what is no measure of memory nothing.
+	sum({counts, threads}, m) {
+		const {place, scopes, rows: {order, starts}} = this.all, {thread} = this.model.rows, {wanted} = this.selection;
+		const sums = new Float64Array(scopes.length), end = isMemoryMetric(this.model, m) ? starts[scopes.length] : 0;
+		inBlocks(0, end, (from, to) => addPlaces(from, to, order, place, wanted, counts, threads, thread, sums));
+		return sums;
 	}
 	topLevel() {
 		const {scopes} = this.all, metrics = this.sums.filter((_, m) => isMemoryMetric(this.model, m));

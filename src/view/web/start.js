@@ -51,10 +51,10 @@ async function start() {
 			}];
 		prepare([() => { nameRanks(model); }, () => { rowsByThread(model); }, () => { computeSelection(model).sums; },
 			...prepareComparisons(window.culprit), ...prepareTimes(model), ...prepareTimeMap(model),
-			...prepareCallers(model), ...view("callers"),
+			...prepareMemory(model), ...prepareWaits(model), ...prepareCallers(model), ...view("callers"),
 			...prepareFlat(model), ...view("flat"), () => { current("flat").sumUpper(); },
 			...prepareOthers(window.culprit, viewOf), () => { rowsByLine(model); },
-			...prepareMemory(model), ...prepareWaits(model), ...prepareFold(model), ...prepareThreads(model), ...prepareOwn(model), ...prepareCommon(model),
+			...prepareFold(model), ...prepareThreads(model), ...prepareOwn(model), ...prepareCommon(model),
 			...model.header.metrics.map((_, m) => () => { samplesByThread(model, m); }), ...prepareSides(window.culprit),
 			() => { showMarks(); }]);
 	} catch (error) {

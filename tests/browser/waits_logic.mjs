@@ -25,6 +25,10 @@ assert.deepEqual(all.reasons.map(({reason, count}) => [model.header.reasons[reas
 assert.deepEqual(all.chains.map(({threads, count, end}) => [threads.map(tid), count, end === m.EACH_OTHER ? "each other" :
 	model.header.reasons[end]]), report.chains.map((c) => [c.threads.map((t) => t.tid), c.samples, c.end]));
 
+// Threads of one name are told apart.
+const same = {header: {threads: [{name: "a", tid: 1}, {name: "b", tid: 2}, {name: "a", tid: 3}], reasons: model.header.reasons}, cache: new Map()};
+assert.equal(m.chainWords(same, {threads: [0, 1, 2], end: 0}), "a 1 ← b ← a 3, which runs");
+
 // One reason alone: its samples are counted everywhere, and all reasons are still told.
 for (const {reason, count} of all.reasons) {
 	const some = m.computeSelection(model, {reason});

@@ -21,6 +21,11 @@ export function waitMetrics(model) {
 
 export const threadOfWaker = (waker) => waker >= WAKER_THREADS ? waker - WAKER_THREADS : -1;
 
+// Who ended a wait of a pair. For a CPU, no thread does.
+export function pairWaker(model, {waker, reason}) {
+	return waker === WAKER_UNKNOWN && model.header.reasons[reason] === "a CPU" ? "nobody: it could run" : wakerWords(model, waker);
+}
+
 export function wakerWords(model, waker) {
 	return waker === WAKER_UNKNOWN ? "what is not known" : WAKER_WORDS[waker] || threadLabel(model, waker - WAKER_THREADS);
 }
@@ -194,9 +199,19 @@ export function prepareWaits(model) {
 	return waitMetrics(model).map((metric) => () => { allWaits(model, metric); });
 }
 
+// The name of a thread; with its number, if others have the same.
+export function threadName(model, thread) {
+	const {name, tid} = model.header.threads[thread], counts = cached(model, "names of threads", () => {
+		const known = new Map();
+		model.header.threads.forEach((one) => known.set(one.name, (known.get(one.name) || 0) + 1));
+		return known;
+	});
+	return counts.get(name) > 1 ? `${name} ${tid}` : name;
+}
+
 // "main ← worker ← sleep"
 export function chainWords(model, {threads, end}) {
-	const names = threads.map((thread) => model.header.threads[thread].name).join(" ← ");
+	const names = threads.map((thread) => threadName(model, thread)).join(" ← ");
 	if (end === EACH_OTHER)
 		return `${names}, for each other`;
 	return end ? `${names} ← ${model.header.reasons[end]}` : `${names}, which runs`;

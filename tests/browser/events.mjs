@@ -128,6 +128,15 @@ await step("filters, searches and goes elsewhere from a place", async () => {
 	await keys("Escape", "2", "7");
 	assert.equal(await b.evaluate("culprit.state.view"), "memory");
 });
+await step("another measure than one of memory leaves that view", async () => {
+	await b.open(pageUrl(memory) + "#v=memory");
+	await choose("allocations");
+	assert.equal(await b.evaluate("culprit.state.view"), "memory");
+	assert.equal((await places())[0][0], "format");
+	await choose("on a CPU");
+	assert.equal(await b.evaluate("culprit.state.view"), "overview");
+	assert.equal(await text(".detail h2"), "load");
+});
 await step("a recording without allocations says so", async () => {
 	await b.open(pageUrl(time) + "#v=memory");
 	assert.equal(await b.evaluate("culprit.state.view"), "overview");

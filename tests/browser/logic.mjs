@@ -338,5 +338,11 @@ const heap = [{name: "alloc", unit: "allocations", period: 1}, {name: "alloc.byt
 const waits = [{name: "blocked", unit: "ns", period: 1000}, {name: "blocked.queued", unit: "ns", period: 1000}];
 assert.deepEqual([m.mainMetric(heap), m.mainMetric(waits), m.mainMetric(heap.slice(1)), m.mainMetric([])], [1, 0, 0, 0]);
 assert.equal(m.formatTrusted(heap, 0, 100), m.formatError(100));
+const io = ["io", "io.bytes", "io.calls", "io.ns"].map((name, i) => ({name, unit: ["calls", "bytes", "calls", "ns"][i], period: 1}));
+assert.deepEqual(m.metricGroups(io), [{event: "Files and network", members: [1, 2, 3]}]); // io counts what io.calls does
+assert.deepEqual([m.mainMetric(io), m.usualMetrics(io, 1), m.usualMetrics(io, 3), m.nextMetric(io, 3)], [1, [1, 2], [1, 3], 1]);
+assert.equal(m.formatTrusted(io, 0, 5), "5 calls");
+assert.deepEqual(m.metricGroups([{name: "cycles"}, {name: "cpu-clock"}, ...heap]).map(({event, members}) => [event, members]),
+	[["Events", [0]], ["Time", [1]], ["Memory", [3, 2]]]);
 assert.equal(m.formatTrusted(heap, 1, 100), "100\u202fB"); // bytes are no samples
 console.log(`${checks} rows compared`);

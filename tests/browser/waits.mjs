@@ -22,6 +22,16 @@ const PAIRS = [[`${share(900)}  900 ms`, "main (thread 10)", "end of a thread", 
 	[`${share(500)}  500 ms`, "reader (thread 13)", "pipe", "spinner (thread 14)", "0%"],
 	[`${share(50)}  50.0 ms`, "reader (thread 13)", "lock", "a thread that is not recorded", ""],
 	[`${share(50)}  50.0 ms`, "reader (thread 13)", "pipe", "what is not known", ""]];
+const rowOf = (name) => b.evaluate(`culprit.timeline.rows.findIndex((r) => culprit.model.header.threads[r.thread]?.name === "${name}")`);
+// Where a time of a thread is, in the page.
+const placeOf = async (name, ms) => b.evaluate(`(() => { const t = culprit.timeline, f = t.canvas.getBoundingClientRect(), row = ${await rowOf(name)};
+	return {x: f.x + t.xOf(${ms} * 1000), y: f.y + 22 + (t.tops[row] + t.tops[row + 1]) / 2}; })()`);
+const colourAt = async (name, ms) => b.evaluate(`(() => { const t = culprit.timeline, row = ${await rowOf(name)};
+	return [...t.canvas.getContext("2d").getImageData(t.xOf(${ms} * 1000), 22 + t.tops[row] + t.highOf(row) - 12, 1, 1).data].join(); })()`);
+const clickAt = async ({x, y}) => {
+	for (const type of ["mouseMoved", "mousePressed", "mouseReleased"])
+		await b.call("Input.dispatchMouseEvent", {type, x, y, button: type === "mouseMoved" ? "none" : "left", clickCount: 1});
+};
 // What is in sight fits.
 const fits = () => b.evaluate(`document.documentElement.scrollWidth <= innerWidth && [...document.querySelectorAll(".waits, .waitlist .scroller")]
 	.every((e) => e.scrollWidth <= e.clientWidth)`);
@@ -85,6 +95,9 @@ await step("keeps the waits for one reason, in all views", async () => {
 	await b.until("location.hash.includes('why=')");
 	await b.open(await b.evaluate("location.href"));
 	assert.deepEqual(await chips(), ["waits for: pipe"]);
+	await keys("5"); // there the others are grey
+	assert.equal(await colourAt("waiter", 200), await colourAt("spinner", 200));
+	assert.notEqual(await colourAt("reader", 300), await colourAt("waiter", 200));
 	await keys("u", "8");
 	assert.equal((await pairs()).length, 6);
 	await b.evaluate(`document.querySelector(".reason").focus()`);
@@ -94,17 +107,10 @@ await step("keeps the waits for one reason, in all views", async () => {
 	await b.click("dialog .thread:nth-of-type(1) input");
 	await b.click("dialog .main");
 	assert.ok((await pairs()).length < 6, "threads are not left out");
+	await keys("u");
+	await b.evaluate("culprit.setMetric(0)"); // which does not tell of waiting
+	assert.equal(await b.evaluate("culprit.state.view"), "overview");
 });
-const rowOf = (name) => b.evaluate(`culprit.timeline.rows.findIndex((r) => culprit.model.header.threads[r.thread]?.name === "${name}")`);
-// Where a time of a thread is, in the page.
-const placeOf = async (name, ms) => b.evaluate(`(() => { const t = culprit.timeline, f = t.canvas.getBoundingClientRect(), row = ${await rowOf(name)};
-	return {x: f.x + t.xOf(${ms} * 1000), y: f.y + 22 + (t.tops[row] + t.tops[row + 1]) / 2}; })()`);
-const colourAt = async (name, ms) => b.evaluate(`(() => { const t = culprit.timeline, row = ${await rowOf(name)};
-	return [...t.canvas.getContext("2d").getImageData(t.xOf(${ms} * 1000), 22 + t.tops[row] + t.highOf(row) - 12, 1, 1).data].join(); })()`);
-const clickAt = async ({x, y}) => {
-	for (const type of ["mouseMoved", "mousePressed", "mouseReleased"])
-		await b.call("Input.dispatchMouseEvent", {type, x, y, button: type === "mouseMoved" ? "none" : "left", clickCount: 1});
-};
 for (const [width, dark] of [[1500, false], [800, true]])
 	await step(`draws waiting on the time line, ${width} pixels wide, ${dark ? "dark" : "light"}`, async () => {
 		await b.size(width, 900);

@@ -11,7 +11,7 @@ import {Trail} from "./trail.js";
 import {Outline} from "./outline.js";
 import {columnCount, setColumns} from "./columns.js";
 import {VIEWS, decodeState, encodeState, noView, usualSort} from "./state.js";
-import {MemoryPlaces, memoryColumns} from "./memory.js";
+import {MemoryPlaces, isMemoryMetric, memoryColumns} from "./memory.js";
 import {Waits} from "./waits_show.js";
 import {MemoryBar} from "./memory_show.js";
 import {chipsOf} from "./chips.js";
@@ -161,6 +161,10 @@ export class App {
 	selectedKey() {
 		return this.selectedBy[this.treeView()] || "";
 	}
+	// The same of what is searched in.
+	shownKey() {
+		return this.state.view === "waits" ? this.state.wait : this.selectedKey();
+	}
 	// Of the table: [{metric, column}…]
 	columns() {
 		const {model} = this, added = Array.from({length: columnCount(model)}, (_, m) => m).slice(model.recorded.metrics.length);
@@ -277,7 +281,7 @@ export class App {
 		this.showCount();
 	}
 	showCount() {
-		const {matches} = this, at = matches ? matches.indexOf(this.state.view === "waits" ? this.state.wait : this.selectedKey()) : -1;
+		const {matches} = this, at = matches ? matches.indexOf(this.shownKey()) : -1;
 		setText(this.count, !matches ? "" : !matches.length ? "no match" :
 			`${at >= 0 ? at + 1 + "/" : ""}${formatCount(matches.length)}`);
 	}
@@ -467,7 +471,12 @@ export class App {
 		this.columnsChanged();
 	}
 	setMetric(metric) {
+		const {view} = this.state, {model} = this;
 		this.state.metric = metric;
+		if ((view === "memory" && !isMemoryMetric(model, metric)) || (view === "waits" && !model.recorded.metrics[metric].waits)) {
+			this.state.view = "overview"; // that one shows other things
+			this.selectFirst();
+		}
 		if (this.state.compared)
 			this.columnsChanged();
 		else if (this.comparison)
@@ -704,9 +713,9 @@ export class App {
 		const {matches} = this;
 		if (!matches || !matches.length)
 			return;
-		const waits = this.state.view === "waits", at = matches.indexOf(waits ? this.state.wait : this.selectedKey());
+		const at = matches.indexOf(this.shownKey());
 		const next = at < 0 ? by > 0 ? 0 : matches.length - 1 : (at + by + matches.length) % matches.length;
-		if (waits)
+		if (this.state.view === "waits")
 			return this.waits.select(matches.key(next));
 		this.outline.reveal(matches.key(next));
 		this.selectRow(matches.key(next), "middle", true);

@@ -20,10 +20,10 @@ const METRIC_WORDS = {
 	"lock.ns": ["Locks", "waiting for locks", "lock wait"],
 	"lock.held": ["Locks", "made others wait", "to blame"],
 	lock: ["Locks", "waits", "lock waits"],
-	"io.ns": ["Files and network", "time", "I/O time"],
-	"io.bytes": ["Files and network", "bytes", "I/O bytes"],
-	"io.calls": ["Files and network", "calls", "I/O calls"],
-	io: ["Files and network", "samples", "I/O samples"],
+	"io.bytes": ["Files and network", "bytes read and written", "I/O bytes"],
+	"io.calls": ["Files and network", "reads and writes", "I/O calls"],
+	"io.ns": ["Files and network", "time in reads and writes", "I/O time"],
+	io: ["Files and network", "reads and writes", "I/O calls"],
 	calls: ["Calls", "of functions", "calls"],
 };
 const METRIC_ORDER = Object.keys(METRIC_WORDS);
@@ -37,11 +37,16 @@ export const metricEvent = (metric) => wordsOf(metric)[0];
 export const metricWords = (metric) => wordsOf(metric)[1];
 export const metricShort = (metric) => wordsOf(metric)[2];
 
+// Of these calls, two metrics have the same number.
+const isTwice = (metrics, {name}) => name === "io" && metrics.some((other) => other.name === "io.calls");
+
 // Metrics (by number) that are about the same: [{event, members}…], as they were recorded.
 export function metricGroups(metrics) {
 	const groups = new Map(), place = (m) => METRIC_ORDER.indexOf(metrics[m].name);
 	metrics.forEach((metric, m) => {
 		const event = metricEvent(metric);
+		if (isTwice(metrics, metric))
+			return;
 		groups.set(event, [...groups.get(event) || [], m]);
 	});
 	return [...groups].map(([event, members]) => ({event, members: members.sort((a, b) => place(a) - place(b) || a - b)}));
@@ -67,6 +72,9 @@ export function isOwnOnly({name, unit, group}) {
 	return !group && name === "calls" && unit === "calls";
 }
 
+// Whether each one is counted, so that there is no error of sampling.
+const isCounted = (metric) => metric.name === "io" || isOwnOnly(metric);
+
 // "1.20 GB", "3 033 calls". Where a sample stands for several, samples are counted.
 export function formatWorded(metric, count) {
 	const amount = formatAmount(metric, count), {unit, period} = metric;
@@ -76,7 +84,7 @@ export function formatWorded(metric, count) {
 // The amount of a metric by number, and how far it can be trusted, where that is known.
 export function formatTrusted(metrics, m, count) {
 	const metric = metrics[m];
-	if (sampledMetric(metrics, m) !== m || isOwnOnly(metric))
+	if (sampledMetric(metrics, m) !== m || isCounted(metric))
 		return formatWorded(metric, count);
 	const isCount = metric.unit !== "ns" && metric.unit !== "bytes";
 	return isCount ? formatError(count) : `${formatAmount(metric, count)} · ${formatError(count)}`;

@@ -10,7 +10,7 @@ import {Level, numbersOf} from "./levels.js";
 import {cached, inBlocks, partBy} from "./model.js";
 import {ownNodes} from "./own_code.js";
 import {matchScopes} from "./select.js";
-import {Matches, PathView, homeOf, placesWith, valuesAt} from "./views.js";
+import {Matches, PathView, homeOf, markSome, placesWith, valuesAt} from "./views.js";
 
 const CHURN = "alloc.calls", PEAK = "alloc.peak", LEAKS = "alloc.live";
 
@@ -58,29 +58,46 @@ export function memoryLines(model, row) {
 function allPlaces(model) {
 	return cached(model, "memory places", () => {
 		const {rows} = model, {node, line} = ownNodes(model), place = new Int32Array(rows.count).fill(-1);
-		const metrics = model.header.metrics.flatMap((metric, m) => metricEvent(metric) === "Memory" ? [rows.counts[m]] : []);
-		const origin = new Int32Array(rows.count), known = new Map(), scopes = [], lines = [];
+		const origin = new Int32Array(rows.count), known = new Map(), scopes = [], lines = [], some = rowsWithMemory(model);
 		for (let r = 0; r < rows.count; r++) {
-			if (!metrics.some((counts) => counts[r] > 0))
+			if (!some[r])
 				continue;
 			const at = rows.node[r], home = node[at] || homeOf(model, at), scope = model.nodes.scope[home];
 			const of = !node[at] || line[at] < 0 ? rows.line[r] : line[at], key = scope * model.lines.count + of;
-			if (!known.has(key)) {
-				known.set(key, scopes.push(scope) - 1);
+			let id = known.get(key);
+			if (id === undefined) {
+				id = scopes.push(scope) - 1;
+				known.set(key, id);
 				lines.push(of);
 			}
-			place[r] = known.get(key);
+			place[r] = id;
 			origin[r] = home;
 		}
-		const groups = place.map((id) => id < 0 ? scopes.length : id);
-		return {place, origin, scopes: Int32Array.from(scopes), lines: Int32Array.from(lines), rows: partBy(groups, scopes.length + 1)};
+		return {place, origin, scopes: Int32Array.from(scopes), lines: Int32Array.from(lines), rows: partPlaces(place, scopes.length)};
 	});
 }
 
-function addPlaces(from, to, place, wanted, counts, threads, thread, sums) {
-	for (let r = from; r < to; r++)
-		if (place[r] >= 0 && wanted[r] && (!threads || threads[thread[r]]))
+// By row: 1 where it has allocations.
+function rowsWithMemory({header, rows}) {
+	const some = new Uint8Array(rows.count);
+	header.metrics.forEach((metric, m) => {
+		if (metricEvent(metric) === "Memory")
+			inBlocks(0, rows.count, (from, to) => markSome(from, to, rows.counts[m], some));
+	});
+	return some;
+}
+
+// Rows by place; those that have none come last.
+function partPlaces(place, count) {
+	return partBy(place.map((id) => id < 0 ? count : id), count + 1);
+}
+
+function addPlaces(from, to, order, place, wanted, counts, threads, thread, sums) {
+	for (let i = from; i < to; i++) {
+		const r = order[i];
+		if (wanted[r] && (!threads || threads[thread[r]]))
 			sums[place[r]] += counts[r];
+	}
 }
 
 export class MemoryPlaces extends PathView {
@@ -89,12 +106,14 @@ export class MemoryPlaces extends PathView {
 		super(up.model, up.selection);
 		this.up = up;
 		this.all = allPlaces(up.model);
-		const {rows} = this.model, {wanted, base} = this.selection, {place, scopes} = this.all;
-		this.sums = base.columns.map(({counts, threads}) => {
-			const sums = new Float64Array(scopes.length);
-			inBlocks(0, rows.count, (from, to) => addPlaces(from, to, place, wanted, counts, threads, rows.thread, sums));
-			return sums;
-		});
+		this.sums = this.selection.base.columns.map((column, m) => this.sum(column, m));
+	}
+	// By place; of what is no measure of memory nothing.
+	sum({counts, threads}, m) {
+		const {place, scopes, rows: {order, starts}} = this.all, {thread} = this.model.rows, {wanted} = this.selection;
+		const sums = new Float64Array(scopes.length), end = isMemoryMetric(this.model, m) ? starts[scopes.length] : 0;
+		inBlocks(0, end, (from, to) => addPlaces(from, to, order, place, wanted, counts, threads, thread, sums));
+		return sums;
 	}
 	topLevel() {
 		const {scopes} = this.all, metrics = this.sums.filter((_, m) => isMemoryMetric(this.model, m));
@@ -138,7 +157,7 @@ export class MemoryPlaces extends PathView {
 	}
 }
 
-// What it needs of the model and makes once.
+// What it needs of the model and makes once, as steps that can be taken while nothing else is to do.
 export function prepareMemory(model) {
-	return hasMemory(model) ? [() => { allPlaces(model); }] : [];
+	return hasMemory(model) ? [() => { ownNodes(model); }, () => { allPlaces(model); }] : [];
 }

@@ -89,7 +89,9 @@ function keepReason(from, to, reason, wanted, counts, kept) {
 function reasonBase(model, time, reason) {
 	const all = baseOf(model, time), kept = cached(model, "base of a reason", () => ({}));
 	if (kept.all !== all || kept.reason !== reason) {
-		const {rows} = model, columns = all.columns.map((column) => {
+		const {rows} = model, columns = all.columns.map((column, k) => {
+			if (!model.metrics[model.metrics[k].of ?? k].waits) // it does not tell of waiting
+				return {...column, counts: noCounts(model), empty: true};
 			const counts = new column.counts.constructor(rows.count);
 			inBlocks(0, rows.count, (from, to) => keepReason(from, to, rows.reason, reason, column.counts, counts));
 			return {...column, counts};

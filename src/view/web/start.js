@@ -18,6 +18,7 @@ import {prepareOwn} from "./own.js";
 import {prepareSides} from "./rehearse.js";
 import {prepareTimeMap} from "./timeline_map.js";
 import {prepareTimes} from "./times.js";
+import {prepareWaits} from "./waits.js";
 import {prepareCallers} from "./views.js";
 
 // Takes steps while there is nothing else to do. One that returns true is not yet at its end.
@@ -50,10 +51,10 @@ async function start() {
 			}];
 		prepare([() => { nameRanks(model); }, () => { rowsByThread(model); }, () => { computeSelection(model).sums; },
 			...prepareComparisons(window.culprit), ...prepareTimes(model), ...prepareTimeMap(model),
-			...prepareCallers(model), ...view("callers"),
+			...prepareMemory(model), ...prepareWaits(model), ...prepareCallers(model), ...view("callers"),
 			...prepareFlat(model), ...view("flat"), () => { current("flat").sumUpper(); },
 			...prepareOthers(window.culprit, viewOf), () => { rowsByLine(model); },
-			...prepareMemory(model), ...prepareFold(model), ...prepareThreads(model), ...prepareOwn(model), ...prepareCommon(model),
+			...prepareFold(model), ...prepareThreads(model), ...prepareOwn(model), ...prepareCommon(model),
 			...model.header.metrics.map((_, m) => () => { samplesByThread(model, m); }), ...prepareSides(window.culprit),
 			() => { showMarks(); }]);
 	} catch (error) {

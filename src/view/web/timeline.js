@@ -294,11 +294,16 @@ export class Timeline {
 			this.boxes.set(thread, timeBoxes(model, thread, from, to, width));
 		return this.boxes.get(thread);
 	}
+	// Whether the filters leave a row of samples.
+	isCounted(row) {
+		const {selection, state, model} = this.app;
+		return selection.wanted[row] && (!state.reason || model.rows.reason[row] === state.reason);
+	}
 	// The boxes of a thread; those with room for it get a name, [scope, from, to, its middle].
 	paintBoxes(thread, y, laneHigh, width, names) {
 		if (thread < 0)
 			return;
-		const {model, selection} = this.app, {scope, end} = model.nodes, {row} = model.spans, {wanted} = selection;
+		const {model} = this.app, {scope, end} = model.nodes, {row} = model.spans;
 		const {pixels, pixelColours, sight} = this, [begun, ended] = model.header.timeline.threads[thread];
 		const chosen = Number(this.app.selectedBy.tree) || 0, bottom = y + laneHigh - 3;
 		const x = (begun - sight.from) * sight.scale, until = (ended - sight.from) * sight.scale;
@@ -306,7 +311,7 @@ export class Timeline {
 			pixels.fill(Math.max(0, x), y + laneHigh - 2, Math.min(until, width) - Math.max(0, x), 1, pixelColours.line);
 		for (const box of this.boxesOf(thread, width)) {
 			const place = row[box.span], node = model.rows.node[place], shown = this.shown[node];
-			const counts = wanted[place], high = Math.max(3, (laneHigh - 6) * box.busy);
+			const counts = this.isCounted(place), high = Math.max(3, (laneHigh - 6) * box.busy);
 			const w = Math.max(1, box.w - (box.w > 3 ? 0.5 : 0));
 			if (box.waits >= 0)
 				this.paintWait(box, bottom, laneHigh, w, names);
@@ -323,8 +328,8 @@ export class Timeline {
 	}
 	// Waiting stands above what runs in the same time, and is not as high.
 	paintWait({x, waits, busy, wait}, bottom, laneHigh, w, names) {
-		const {model, selection} = this.app, {pixels, pixelColours, sight} = this, room = laneHigh - 6;
-		const reason = spanReason(model, waits), counts = selection.wanted[model.spans.row[waits]];
+		const {model} = this.app, {pixels, pixelColours, sight} = this, room = laneHigh - 6;
+		const reason = spanReason(model, waits), counts = this.isCounted(model.spans.row[waits]);
 		const high = Math.max(3, room * WAIT_PART * wait), top = bottom - room * busy - high;
 		pixels.fill(x, top, w, high, counts ? this.waitColours[reason] : pixelColours.line);
 		if (!counts)
@@ -335,7 +340,7 @@ export class Timeline {
 	}
 	// The same with all functions of each stack, the outermost above.
 	paintStacks(thread, y, laneHigh, width, names) {
-		const {model, selection} = this.app, {scope} = model.nodes, {pixels, pixelColours, sight} = this;
+		const {model} = this.app, {scope} = model.nodes, {pixels, pixelColours, sight} = this;
 		const before = []; // by level: {node, from, to} that may go on
 		const end = (level) => {
 			const {node, from, to} = before[level];
@@ -344,7 +349,7 @@ export class Timeline {
 		};
 		const boxes = this.boxesOf(thread, width).map((box) => {
 			const place = model.spans.row[box.span];
-			return {...box, counts: selection.wanted[place], stack: stackNodes(model, model.rows.node[place])};
+			return {...box, counts: this.isCounted(place), stack: stackNodes(model, model.rows.node[place])};
 		});
 		const deepest = Math.max(1, ...boxes.map((box) => box.stack.length)), high = levelHigh(laneHigh, deepest);
 		this.stackDepth = deepest;

@@ -4,6 +4,7 @@
 
 import {cached, inBlocks} from "./model.js";
 import {el, fitCanvas} from "./dom.js";
+import {stackDepths} from "./timeline_lanes.js";
 import {stepOf, wholeTime} from "./times.js";
 
 const MAP_HIGH = 26, BUCKETS = 1000, MAP_NEAR = 3 /* pixels */;
@@ -37,7 +38,7 @@ export function busyParts(model) {
 
 // As steps that can be taken while nothing else is to do.
 export function prepareTimeMap(model) {
-	return model.spans.count ? [() => { busyParts(model); }] : [];
+	return model.spans.count ? [() => { busyParts(model); }, () => { stackDepths(model); }] : [];
 }
 
 export class TimeMap {

@@ -324,5 +324,5 @@ export function timeTicks(from, to, wanted) {
 // What it needs of the model and makes once, as steps that can be taken while nothing else is to do.
 export function prepareTimes(model) {
 	return hasTimeline(model) ? [() => { wholeTime(model); }, () => { spanBlocks(model); }, () => { shownNodes(model, 0); },
-		() => { allTimeCounts(model); }] : [];
+		() => { allTimeCounts(model); }, () => { wokenBy(model, 0); }] : [];
 }

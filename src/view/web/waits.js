@@ -4,11 +4,13 @@
 // A chain begins with a thread, and with the thread that most of its wait was for. If that one waited itself for more
 // than half of this time, the chain goes on with what it waits for most, and so on.
 
-import {threadLabel} from "./model.js";
+import {rowsByThread} from "./lists.js";
+import {cached, inBlocks, partBy, threadLabel} from "./model.js";
 
 const WAKER_THREADS = 3; // from here on: + the number of a thread
 const WAKER_WORDS = ["an interrupt", "a thread of the kernel", "a thread that is not recorded"];
 const WAKER_UNKNOWN = -1;
+const REASONS_MAX = 256;
 const CHAIN_LEAST = 0.1, CHAIN_MAX = 8;
 export const EACH_OTHER = -1; // how a chain ends that leads back into itself
 
@@ -19,45 +21,75 @@ export function waitMetrics(model) {
 
 export const threadOfWaker = (waker) => waker >= WAKER_THREADS ? waker - WAKER_THREADS : -1;
 
+// Who ended a wait of a pair. For a CPU, no thread does.
+export function pairWaker(model, {waker, reason}) {
+	return waker === WAKER_UNKNOWN && model.header.reasons[reason] === "a CPU" ? "nobody: it could run" : wakerWords(model, waker);
+}
+
 export function wakerWords(model, waker) {
 	return waker === WAKER_UNKNOWN ? "what is not known" : WAKER_WORDS[waker] || threadLabel(model, waker - WAKER_THREADS);
 }
 
-// Calls run(row, waker, samples, waited) for all waits that count.
-function eachWait(model, {base, wanted}, metric, run) {
-	const {rows, wakes} = model, {counts, threads} = base.columns[metric], whole = rows.counts[metric], left = new Map();
-	for (let r = 0; r < rows.count; r++)
-		if (rows.reason[r] && wanted[r] && counts[r] > 0 && (!threads || threads[rows.thread[r]]))
-			left.set(r, counts[r]);
-	for (let w = 0; w < wakes.count; w++) {
-		const row = wakes.row[w];
-		if (wakes.metric[w] !== metric || !left.has(row))
-			continue;
-		const part = counts[row] / whole[row], samples = Math.min(wakes.samples[w] * part, left.get(row));
-		left.set(row, left.get(row) - samples);
-		run(row, wakes.waker[w], samples, wakes.waited[w] * part);
-	}
-	for (const [row, samples] of left)
-		if (samples > 0)
-			run(row, WAKER_UNKNOWN, samples, 0);
+const keyOfPair = (thread, waker, reason) => `${thread}.${waker + 1}.${reason}`;
+
+// All waits of a metric, whatever counts: parts of rows, each {row, samples, waited, pair}, as columns; pairs: {thread,
+// waker, reason}; order, starts: parts by pair.
+function allWaits(model, metric) {
+	return cached(model, `waits of ${metric}`, () => {
+		const {rows, wakes} = model, whole = rows.counts[metric], left = Float64Array.from(whole), known = new Map(), pairs = [];
+		const room = wakes.count + rows.count, row = new Int32Array(room), pair = new Int32Array(room);
+		const samples = new Float64Array(room), waited = new Float64Array(room), threads = model.header.threads.length;
+		let count = 0;
+		const add = (r, waker, part, itself) => {
+			const {thread, reason} = rows, key = (thread[r] * (threads + WAKER_THREADS + 1) + waker + 1) * REASONS_MAX + reason[r];
+			let number = known.get(key);
+			if (number === undefined) {
+				number = pairs.push({thread: thread[r], waker, reason: reason[r]}) - 1;
+				known.set(key, number);
+			}
+			row[count] = r;
+			pair[count] = number;
+			samples[count] = part;
+			waited[count++] = itself;
+		};
+		for (let w = 0; w < wakes.count; w++) {
+			const r = wakes.row[w], part = wakes.metric[w] === metric && rows.reason[r] ? Math.min(wakes.samples[w], left[r]) : 0;
+			left[r] -= part;
+			if (part > 0)
+				add(r, wakes.waker[w], part, wakes.waited[w]);
+		}
+		for (let r = 0; r < rows.count; r++)
+			if (rows.reason[r] && left[r] > 0)
+				add(r, WAKER_UNKNOWN, left[r], 0);
+		const used = pair.subarray(0, count);
+		return {count, row, samples, waited, pair: used, pairs, ...partBy(used, pairs.length)};
+	});
 }
 
-const keyOfPair = (thread, waker, reason) => `${thread}.${waker + 1}.${reason}`;
+// The part of a row that counts.
+function shareOf({rows}, {base, wanted}, metric) {
+	const {counts, threads} = base.columns[metric], whole = rows.counts[metric];
+	return (r) => wanted[r] && (!threads || threads[rows.thread[r]]) ? counts[r] / whole[r] : 0;
+}
+
+function addWaits(from, to, {row, samples, waited, pair}, share, counts, itself) {
+	for (let i = from; i < to; i++) {
+		const part = share(row[i]);
+		counts[pair[i]] += samples[i] * part;
+		itself[pair[i]] += waited[i] * part;
+	}
+}
 
 // {key, thread, waker, reason, count, waited: of the count, while the waker waited itself}, the largest first.
 function findPairs(model, selection, metric) {
-	const pairs = new Map(), {thread, reason} = model.rows;
-	eachWait(model, selection, metric, (row, waker, samples, waited) => {
-		const key = keyOfPair(thread[row], waker, reason[row]);
-		if (!pairs.has(key))
-			pairs.set(key, {key, thread: thread[row], waker, reason: reason[row], count: 0, waited: 0});
-		const pair = pairs.get(key);
-		pair.count += samples;
-		pair.waited += waited;
-	});
+	const all = allWaits(model, metric), counts = new Float64Array(all.pairs.length), itself = new Float64Array(all.pairs.length);
+	const share = shareOf(model, selection, metric);
+	inBlocks(0, all.count, (from, to) => addWaits(from, to, all, share, counts, itself));
+	const pairs = all.pairs.map(({thread, waker, reason}, number) => ({key: keyOfPair(thread, waker, reason), number, thread, waker,
+		reason, count: counts[number], waited: itself[number]})).filter(({count}) => count > 0);
 	const last = (pair) => pair.waker === WAKER_UNKNOWN ? Infinity : pair.waker;
 	const byWaker = (a, b) => a.waker === b.waker ? 0 : last(a) - last(b);
-	return [...pairs.values()].sort((a, b) => b.count - a.count || a.thread - b.thread || byWaker(a, b) || a.reason - b.reason);
+	return pairs.sort((a, b) => b.count - a.count || a.thread - b.thread || byWaker(a, b) || a.reason - b.reason);
 }
 
 // By thread: {total, most: the pair that it waits for most, other: the same among other threads}.
@@ -99,14 +131,17 @@ function findChains(pairs) {
 		.map(({other}) => followChain(waiters, other)).sort((a, b) => b.count - a.count || a.threads[0] - b.threads[0]);
 }
 
-// How much is of each reason, whichever of them is kept: [{reason, count}…], the largest first.
-function findReasons(model, {base, wanted}, metric) {
-	const {counts, threads} = (base.unmasked || base).columns[metric], {reason, thread, count} = model.rows;
-	const sums = model.header.reasons.map(() => 0);
-	for (let r = 0; r < count; r++)
+function addReasons(from, to, {reason, thread}, wanted, counts, threads, sums) {
+	for (let r = from; r < to; r++)
 		if (wanted[r] && (!threads || threads[thread[r]]))
 			sums[reason[r]] += counts[r];
-	return sums.map((sum, i) => ({reason: i, count: sum})).filter((one) => one.reason && one.count > 0)
+}
+
+// How much is of each reason, whichever of them is kept: [{reason, count}…], the largest first.
+function findReasons(model, {base, wanted}, metric) {
+	const {counts, threads} = (base.unmasked || base).columns[metric], sums = new Float64Array(model.header.reasons.length);
+	inBlocks(0, model.rows.count, (from, to) => addReasons(from, to, model.rows, wanted, counts, threads, sums));
+	return Array.from(sums, (count, reason) => ({reason, count})).filter((one) => one.reason && one.count > 0)
 		.sort((a, b) => b.count - a.count || a.reason - b.reason);
 }
 
@@ -133,32 +168,50 @@ function largestNodes(model, each, most) {
 }
 
 // Where the waits of a pair are.
-export function pairNodes(model, selection, metric, pair, most) {
-	const {thread, reason} = model.rows;
-	return largestNodes(model, (run) => eachWait(model, selection, metric, (row, waker, samples) => {
-		if (thread[row] === pair.thread && waker === pair.waker && reason[row] === pair.reason)
-			run(row, samples);
-	}), most);
+export function pairNodes(model, selection, metric, {number}, most) {
+	const all = allWaits(model, metric), share = shareOf(model, selection, metric);
+	return largestNodes(model, (run) => {
+		for (const i of all.order.subarray(all.starts[number], all.starts[number + 1]))
+			if (share(all.row[i]) > 0)
+				run(all.row[i], all.samples[i] * share(all.row[i]));
+	}, most);
 }
 
 // Where a thread is, of all its samples of some metrics: {count: all, nodes}.
 export function threadNodes(model, thread, metrics, most) {
-	const {rows} = model;
-	let count = 0;
-	const nodes = largestNodes(model, (run) => {
-		for (const m of metrics)
-			for (let r = 0; r < rows.count; r++)
-				if (rows.thread[r] === thread && rows.counts[m][r] > 0) {
-					count += rows.counts[m][r] * model.metrics[m].period;
-					run(r, rows.counts[m][r] * model.metrics[m].period);
-				}
-	}, most);
-	return {count, nodes};
+	return cached(model, `nodes of thread ${thread}`, () => {
+		const {rows} = model, {starts, order} = rowsByThread(model);
+		let count = 0;
+		const nodes = largestNodes(model, (run) => {
+			for (const r of order.subarray(starts[thread], starts[thread + 1]))
+				for (const m of metrics)
+					if (rows.counts[m][r] > 0) {
+						count += rows.counts[m][r] * model.metrics[m].period;
+						run(r, rows.counts[m][r] * model.metrics[m].period);
+					}
+		}, most);
+		return {count, nodes};
+	});
+}
+
+// What it needs of the model and makes once, as steps that can be taken while nothing else is to do.
+export function prepareWaits(model) {
+	return waitMetrics(model).map((metric) => () => { allWaits(model, metric); });
+}
+
+// The name of a thread; with its number, if others have the same.
+export function threadName(model, thread) {
+	const {name, tid} = model.header.threads[thread], counts = cached(model, "names of threads", () => {
+		const known = new Map();
+		model.header.threads.forEach((one) => known.set(one.name, (known.get(one.name) || 0) + 1));
+		return known;
+	});
+	return counts.get(name) > 1 ? `${name} ${tid}` : name;
 }
 
 // "main ← worker ← sleep"
 export function chainWords(model, {threads, end}) {
-	const names = threads.map((thread) => model.header.threads[thread].name).join(" ← ");
+	const names = threads.map((thread) => threadName(model, thread)).join(" ← ");
 	if (end === EACH_OTHER)
 		return `${names}, for each other`;
 	return end ? `${names} ← ${model.header.reasons[end]}` : `${names}, which runs`;

@@ -6,7 +6,7 @@ import {threadLabel} from "./model.js";
 import {ownNodes} from "./own_code.js";
 import {pathList} from "./path_list.js";
 import {compilePattern} from "./select.js";
-import {chainWords, pairNodes, threadNodes, threadOfWaker, waitMetrics, waitsOf, wakerWords} from "./waits.js";
+import {chainWords, pairNodes, pairWaker, threadName, threadNodes, threadOfWaker, waitMetrics, waitsOf} from "./waits.js";
 import {VirtualList, el, setAttribute, setClass, setStyle, setText} from "./dom.js";
 
 const WAIT_ROW = 26;
@@ -96,16 +96,16 @@ export class Waits {
 		setStyle(time, "background-size", `${(100 * pair.count / this.total).toFixed(1)}% 100%`);
 		setText(who, threadLabel(model, pair.thread));
 		setText(why, model.header.reasons[pair.reason]);
-		setText(waker, wakerWords(model, pair.waker));
+		setText(waker, pairWaker(model, pair));
 		setText(itself, threadOfWaker(pair.waker) < 0 ? "" : `${Math.round(100 * pair.waited / pair.count)}%`);
 		[who, why, waker].forEach((cell) => { cell.title = cell.innerText; });
 		setAttribute(element, "aria-selected", String(selected));
 		setAttribute(element, "aria-rowindex", index + 2);
 		setClass(element, `wait${selected ? " selected" : ""}${this.matched && this.matched.test(this.wordsOf(pair)) ? " match" : ""}`);
 	}
-	wordsOf({thread, reason, waker}) {
+	wordsOf(pair) {
 		const {model} = this.app;
-		return `${threadLabel(model, thread)} ${model.header.reasons[reason]} ${wakerWords(model, waker)}`;
+		return `${threadLabel(model, pair.thread)} ${model.header.reasons[pair.reason]} ${pairWaker(model, pair)}`;
 	}
 	// 1 + where a pair stands; 0: nowhere.
 	place(key) {
@@ -178,11 +178,11 @@ export class Waits {
 		element.textContent = "";
 		if (!pair)
 			return null;
-		const thread = threadOfWaker(pair.waker), list = el("dl"), name = (t) => model.header.threads[t].name;
+		const thread = threadOfWaker(pair.waker), list = el("dl"), name = (t) => threadName(model, t);
 		const put = (word, text) => list.append(el("dt", {}, word), el("dd", {}, text));
 		put("time", `${this.amount(pair.count)} · ${formatPercent(pair.count, this.total)} of all waiting`);
 		put("for", model.header.reasons[pair.reason]);
-		put("woken by", wakerWords(model, pair.waker));
+		put("woken by", pairWaker(model, pair));
 		if (thread >= 0)
 			put("", `${name(thread)} waited itself for ${Math.round(100 * pair.waited / pair.count)}% of this time`);
 		const paths = pairNodes(model, app.selection, this.metric(), pair, PATHS_MOST);
@@ -195,12 +195,12 @@ export class Waits {
 	}
 	title({thread, waker, reason}) {
 		const {model} = this.app, other = threadOfWaker(waker);
-		const {name} = model.header.threads[thread];
-		return other < 0 ? `${name} waits: ${model.header.reasons[reason]}` : `${name} waits for ${model.header.threads[other].name}`;
+		const name = threadName(model, thread);
+		return other < 0 ? `${name} waits: ${model.header.reasons[reason]}` : `${name} waits for ${threadName(model, other)}`;
 	}
 	// What the other thread does, of all its time that is known.
 	wakerPaths(thread) {
-		const {app} = this, {model} = app, {name} = model.header.threads[thread];
+		const {app} = this, {model} = app, name = threadName(model, thread);
 		const times = model.header.metrics.flatMap(({unit, period}, m) => unit === "ns" && period > 1 ? [m] : []);
 		const {count, nodes} = threadNodes(model, thread, times, PATHS_MOST);
 		return nodes.map(({node, row, count: part}) => {

@@ -241,7 +241,7 @@ static bool is_in_kernels_set(int how)
 }
 
 /* Returns what the program believes now. A handler on an alternate stack has a mask of its own, which ends with
-   it. The kernel has our signal blocked in all of them; the program in those that say so. */
+   it. That it has ended is seen when the mask is changed outside of it. The kernel has our signal blocked in all of them; the program in those that say so. */
 static bool *current_belief(struct agent_thread *t)
 {
 	bool in_handler = signals_must_stay_blocked();

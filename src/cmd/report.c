@@ -241,7 +241,7 @@ static void put_footer(const struct report *r, size_t hidden, size_t more, doubl
 	struct buf notes = {0};
 	if (r->o->brief && hidden)
 		buf_printf(&notes,
-			   "%zu more with less than %.2g%%: culprit report --full shows all, "
+			   "%zu more with less than %.2g%%: culprit report --full shows more, "
 			   "culprit view lets you look around\n",
 			   hidden, 100 * min);
 	else if (hidden && r->o->min > 0 && !r->o->hot_path)

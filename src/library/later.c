@@ -464,13 +464,13 @@ bool library_has_many(const struct library *l)
 				 (library_is_short(l) && l->unswept > l->module_limit / 16));
 }
 
-void library_use(const struct library_list *list)
+void library_mark_used(const struct library_list *list)
 {
 	if (list)
 		((struct library_list *)list)->used = true;
 }
 
-void library_use_module(struct library *l, uint32_t id)
+void library_mark_module_used(struct library *l, uint32_t id)
 {
 	if (id && id <= l->module_count && l->modules[id - 1])
 		l->modules[id - 1]->used = true;
@@ -479,7 +479,7 @@ void library_use_module(struct library *l, uint32_t id)
 static void mark_modules(struct library *l, const struct library_list *list)
 {
 	for (uint32_t i = 0; i < list->count; i++)
-		library_use_module(l, list->modules[i].id);
+		library_mark_module_used(l, list->modules[i].id);
 }
 
 static void forget_lists(struct library *l)

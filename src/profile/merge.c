@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/sum.h"
 #include "profile/own.h"
 
 struct key { /* what makes modules equal; the strings are of one profile: pointers tell */
@@ -234,7 +235,7 @@ static void merge_info(struct profile *into, const struct profile *from, bool fi
 	if (!into->hz)
 		into->hz = from->hz;
 	into->timed |= from->timed;
-	into->untimed = own_add(into->untimed, from->untimed);
+	into->untimed = sum_add(into->untimed, from->untimed);
 	if (first)
 		into->unwind = from->unwind;
 	into->complete = (first || into->complete) && from->complete;

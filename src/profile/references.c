@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/err.h"
+#include "base/sum.h"
 #include "profile/decode.h"
 #include "profile/own.h"
 
@@ -169,7 +170,7 @@ static void renumber_values(struct decoder *d)
 			p->values[kept++] = v;
 			continue;
 		}
-		d->dropped = own_add(d->dropped, v.count);
+		d->dropped = sum_add(d->dropped, v.count);
 		d->tables[FORMAT_VALUES].got--;
 		decode_complain(d, FORMAT_VALUES, "malformed");
 	}

@@ -22,6 +22,7 @@
 #include <stdlib.h>
 
 #include "base/err.h"
+#include "base/sum.h"
 #include "profile/own.h"
 
 #define MOMENT_US 1000 /* samples that stand for no time belong together if so close */
@@ -207,7 +208,7 @@ static uint64_t latest(const struct list *l)
 static void cut_off(struct profile *p, struct list *l)
 {
 	while (l->count > PROFILE_SPAN_MAX)
-		p->untimed = own_add(p->untimed, l->spans[--l->count].samples);
+		p->untimed = sum_add(p->untimed, l->spans[--l->count].samples);
 }
 
 static void combine_all(const struct profile *p, struct list *l)

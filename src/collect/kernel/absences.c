@@ -88,7 +88,7 @@ bool absences_have_sample(struct kernel *k, uint64_t ns)
 /* ---- from the absence to the profile ---- */
 
 /* Half of the older moments go, but not the first. */
-static void thin_out(struct kernel_history *h)
+static void thin_out(struct kernel_waited *h)
 {
 	uint32_t kept = 0;
 	for (uint32_t i = 0; i < h->count; i++)
@@ -97,20 +97,20 @@ static void thin_out(struct kernel_history *h)
 	h->count = kept;
 }
 
-static void add_moment(struct kernel_history *h, uint64_t time, uint64_t waited_ns)
+static void add_moment(struct kernel_waited *h, uint64_t time, uint64_t waited_ns)
 {
-	if (h->count == KERNEL_HISTORY)
+	if (h->count == KERNEL_WAITED)
 		thin_out(h);
 	h->at[h->count].time = time;
 	h->at[h->count++].waited_ns = waited_ns;
 }
 
-static void keep_history(struct kernel_thread *t, const struct kernel_off *off, uint64_t start,
-			 uint64_t end)
+static void keep_waits(struct kernel_thread *t, const struct kernel_off *off, uint64_t start,
+		       uint64_t end)
 {
-	if (!t->history)
-		t->history = calloc(1, sizeof *t->history);
-	struct kernel_history *h = t->history;
+	if (!t->waits)
+		t->waits = calloc(1, sizeof *t->waits);
+	struct kernel_waited *h = t->waits;
 	if (!h)
 		return;
 	uint32_t last = h->count - 1;
@@ -121,7 +121,7 @@ static void keep_history(struct kernel_thread *t, const struct kernel_off *off, 
 }
 
 /* Returns how many ns a thread has waited until a moment, from some time on. */
-static double waited_until(const struct kernel_history *h, uint64_t time)
+static double waited_until(const struct kernel_waited *h, uint64_t time)
 {
 	uint32_t i = h->count;
 	while (i && h->at[i - 1].time > time)
@@ -135,7 +135,7 @@ static double waited_until(const struct kernel_history *h, uint64_t time)
 }
 
 /* Returns which part of this time a thread has waited. */
-static double waited_between(const struct kernel_history *h, uint64_t start, uint64_t end)
+static double waited_between(const struct kernel_waited *h, uint64_t start, uint64_t end)
 {
 	if (!h || !h->count || end <= start)
 		return 0;
@@ -144,8 +144,8 @@ static double waited_between(const struct kernel_history *h, uint64_t start, uin
 }
 
 /* Finds the thread that has ended a wait. It may have ended itself. */
-static const struct kernel_history *find_thread(struct kernel *k, const struct kernel_off *off,
-						struct kernel_absence *out)
+static const struct kernel_waited *find_thread(struct kernel *k, const struct kernel_off *off,
+					       struct kernel_absence *out)
 {
 	pid_t process = (pid_t)off->waker_process, tid = (pid_t)off->waker_thread;
 	uint32_t index;
@@ -154,7 +154,7 @@ static const struct kernel_history *find_thread(struct kernel *k, const struct k
 								    : tasks_ended(k, process, tid);
 	if (ended) {
 		out->waker = PROFILE_WAKERS + ended->profile;
-		return ended->history;
+		return ended->waits;
 	}
 	struct kernel_thread *t = k->whole || tasks_find_process(k, process)
 					  ? tasks_find(k, process, tid)
@@ -163,7 +163,7 @@ static const struct kernel_history *find_thread(struct kernel *k, const struct k
 	if (t && !e)
 		out->waker = 1 + PROFILE_WAKERS + index;
 	recording_note_error(k->recording, e);
-	return t ? t->history : NULL;
+	return t ? t->waits : NULL;
 }
 
 /* Finds who has ended a wait, which took from `start` to `end`. */
@@ -197,7 +197,7 @@ void absences_note(struct kernel *k, const struct kernel_off *off)
 	/* A database keeps no wakers. */
 	if (!t->absence.blocked_ns || k->recording->options.drained)
 		return;
-	keep_history(t, off, start, end);
+	keep_waits(t, off, start, end);
 	if (t->absence.blocked)
 		find_waker(k, off, start, end, &t->absence);
 }

@@ -121,7 +121,7 @@ static void look_again(struct kernel *k)
 	k->builds = builds;
 	for (struct process *p = k->recording->processes; p; p = p->next)
 		if (p->kernel->without_tables && p->gone)
-			p->kernel->without_tables = false; /* the notes of mapped.c must do */
+			p->kernel->without_tables = false; /* its history (mapped.c) must do */
 		else if (p->kernel->without_tables)
 			code_look(k, p);
 }
@@ -138,7 +138,7 @@ static void look_at_new(struct kernel *k)
 		return;
 	k->looked_ns = now;
 	for (struct process *p = k->recording->processes; p; p = p->next) {
-		if (p->kernel->noted_ns && !p->gone)
+		if (p->kernel->by_history_ns && !p->gone)
 			code_confirm(k, p);
 		code_check_doubtful(k, p);
 		if (p->kernel->unlooked ||
@@ -159,9 +159,9 @@ static void sweep(struct kernel *k)
 		return;
 	code_take_counts(k);
 	for (const struct process *p = k->recording->processes; p; p = p->next)
-		library_use(p->list);
-	waiting_use(k);
-	paths_use(k);
+		library_mark_used(p->list);
+	waiting_mark_used(k);
+	paths_mark_used(k);
 	code_sweep(k);
 }
 
@@ -182,7 +182,7 @@ static void catch_up(struct kernel *k, bool all)
 		counters_take(k, code_key);
 	if (counted || k->every == 1)
 		library_end_round(k->recording->library, now_ns());
-	mapped_note(k); /* after the records, so that the code of each sample is there */
+	mapped_read(k); /* after the records, so that the code of each sample is there */
 	look_at_new(k);
 	walks_all(k);
 	tasks_reap(k);

@@ -460,7 +460,7 @@ static void give_back(struct kernel_histories *n, struct held *h)
 	free(h->bytes);
 }
 
-void mapped_note(struct kernel *k)
+void mapped_read(struct kernel *k)
 {
 	struct kernel_histories *n = k->histories;
 	pthread_mutex_lock(&n->lock);

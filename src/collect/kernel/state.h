@@ -44,8 +44,8 @@ struct process_kernel {              /* tasks.c: what the kernel's sampler adds 
 	/* Since when its list is doubtful: it mapped something while we looked, so the sampler does not
 	   use the list. 0: the sampler uses it. */
 	uint64_t doubtful_ns;
-	/* When its list was last made from the notes of mapped.c; 0: its memory map was read since. */
-	uint64_t noted_ns;
+	/* When its list was last made from its history (mapped.c); 0: its memory map was read since. */
+	uint64_t by_history_ns;
 	/* waiting.c */
 	unsigned waiting; /* copies of its stacks that are not walked yet */
 	uint64_t waiting_bytes;
@@ -75,19 +75,19 @@ struct kernel_absence { /* absences.c: samples of the time that a thread was off
 	double waited;
 };
 
-#define KERNEL_HISTORY 32u
-struct kernel_history { /* absences.c: how much of the time a thread has waited, until some moments */
+#define KERNEL_WAITED 32u
+struct kernel_waited { /* absences.c: how much of the time a thread has waited, until some moments */
 	uint32_t count;
 	struct {
 		uint64_t time, waited_ns;
-	} at[KERNEL_HISTORY]; /* in order; the older ones are farther apart */
+	} at[KERNEL_WAITED]; /* in order; the older ones are farther apart */
 };
 
 #define KERNEL_ENDED 32u
 struct kernel_ended { /* tasks.c: a thread that has ended a moment ago; it may still have woken another */
 	pid_t process, tid;
 	uint32_t profile; /* index + 1 in the profile; 0: none */
-	struct kernel_history *history;
+	struct kernel_waited *waits;
 };
 
 struct kernel_thread {              /* tasks.c: a thread of a process that is sampled */
@@ -105,7 +105,7 @@ struct kernel_thread {              /* tasks.c: a thread of a process that is sa
 	/* absences.c: time off the CPU, of the sample at that time, which is still to come */
 	struct kernel_absence absence;
 	uint64_t absence_time;
-	struct kernel_history *history; /* or NULL */
+	struct kernel_waited *waits; /* or NULL */
 	struct kernel_io
 		io; /* io.c: what it has read or written, of a path that is still to come */
 	/* all its time, as far as the sampler has told it, and when it did so last */
@@ -116,8 +116,8 @@ struct kernel_thread {              /* tasks.c: a thread of a process that is sa
 /* paths.c: a memo of the sampler (bpf/memo.h), with its nodes in the profile */
 struct kernel_memo {
 	uint32_t thread, count, room;
-	uint32_t placed; /* frames that have a node; a drain sets it to 0 */
-	uint32_t end;    /* how the walk ended that its outermost frame is from (enum walk_end) */
+	uint32_t with_nodes; /* frames that have a node; a drain sets it to 0 */
+	uint32_t end; /* how the walk ended that its outermost frame is from (enum walk_end) */
 	struct {
 		uint64_t key;
 		uint32_t node;

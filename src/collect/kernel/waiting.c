@@ -161,10 +161,10 @@ void waiting_remove(struct kernel *k, struct kernel_waiting **link)
 	free(w);
 }
 
-void waiting_use(const struct kernel *k)
+void waiting_mark_used(const struct kernel *k)
 {
 	for (const struct kernel_waiting *w = k->waiting.first; w; w = w->next)
-		library_use(w->list);
+		library_mark_used(w->list);
 }
 
 void waiting_restart(struct kernel *k)

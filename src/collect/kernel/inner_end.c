@@ -14,7 +14,7 @@ struct err *inner_end_add(struct kernel *k, const struct kernel_inner_end *end)
 	uint32_t skip = off ? absences_skip(k, end->kernel_frames, end->kernel_frame_count) : 0;
 	struct err *e = NULL;
 	if (end->event == KERNEL_EVENT_IO)
-		return io_count(k, end, node);
+		return io_count(k, &end->io, end->thread, node, end->end);
 	if (end->kernel_frame_count || !node)
 		e = (off ? kernel_frames_add_waiting
 			 : kernel_frames_add)(k->recording, end->process, end->kernel_frames + skip,

@@ -15,8 +15,6 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "collect/kernel/frames.h"
-#include "collect/kernel/inner_end.h"
-#include "collect/kernel/object.h"
 #include "collect/kernel/state.h"
 #include "collect/kernel/tasks.h"
 #include "harvest/recording.h"
@@ -358,16 +356,16 @@ static struct err *add_sum(struct kernel *k, const struct kernel_transfer_key *k
 	return NULL;
 }
 
-struct err *io_count(struct kernel *k, const struct kernel_inner_end *end, uint32_t node)
+struct err *io_count(struct kernel *k, const struct kernel_io *io, uint32_t thread, uint32_t node,
+		     uint32_t end)
 {
-	const struct kernel_io *io = &end->io;
 	if (!io->head.time)
 		return NULL;
 	struct err *e = add_object_frame(k, &io->key, &node);
 	if (e)
 		return e;
-	return io->sum.calls ? count(k, node, end->thread, end->end, &io->sum)
-			     : add_sum(k, &io->key, node, end->thread, end->end);
+	return io->sum.calls ? count(k, node, thread, end, &io->sum)
+			     : add_sum(k, &io->key, node, thread, end);
 }
 
 /* ---- sums ---- */

@@ -10,7 +10,6 @@
 
 struct err;
 struct kernel;
-struct kernel_inner_end;
 struct kernel_thread;
 struct process;
 
@@ -29,8 +28,10 @@ void io_learn(struct kernel *k, const struct kernel_object *object);
 void io_note(struct kernel *k, const struct kernel_io *io);
 /* Returns what belongs to the path that came then; if it was lost, one without calls. */
 struct kernel_io io_take(const struct kernel_thread *t, uint64_t time);
-/* Counts it below the node of its path, or notes where its sum belongs. */
-struct err *io_count(struct kernel *k, const struct kernel_inner_end *end, uint32_t node);
+/* Counts it below the node of its path, whose walk has come to this end (enum walk_end), or notes where its sum
+   belongs. */
+struct err *io_count(struct kernel *k, const struct kernel_io *io, uint32_t thread, uint32_t node,
+		     uint32_t end);
 
 /* A thread has ended: takes its sums. */
 void io_end_thread(struct kernel *k, uint32_t thread);

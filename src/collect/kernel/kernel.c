@@ -105,6 +105,7 @@ static void take(struct kernel *k, const void *data, size_t size)
 		tasks_executed(k, data);
 		break;
 	case KERNEL_EXIT:
+		io_end_thread(k, head->thread);
 		tasks_exited(k, data);
 		break;
 	default:

@@ -241,7 +241,8 @@ static bool is_in_kernels_set(int how)
 }
 
 /* Returns what the program believes now. A handler on an alternate stack has a mask of its own, which ends with
-   it. That it has ended is seen when the mask is changed outside of it. The kernel has our signal blocked in all of them; the program in those that say so. */
+   it. That it has ended is seen when the mask is changed outside of it. The kernel has our signal blocked in all
+   of them; the program in those that say so. */
 static bool *current_belief(struct agent_thread *t)
 {
 	bool in_handler = signals_must_stay_blocked();
@@ -268,8 +269,10 @@ static int change_mask(__typeof__(&sigprocmask) real, int how, const sigset_t *s
 	if (result != 0)
 		return result;
 	*belief = masked_after;
-	if (old)
-		(masked ? sigaddset : sigdelset)(old, WIRE_SIGNAL);
+	if (old && masked)
+		sigaddset(old, WIRE_SIGNAL);
+	else if (old && t->in_handler)
+		sigdelset(old, WIRE_SIGNAL);
 	return result;
 }
 

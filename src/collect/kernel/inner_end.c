@@ -5,6 +5,7 @@
 #include "collect/kernel/absences.h"
 #include "collect/kernel/frames.h"
 #include "collect/kernel/io.h"
+#include "collect/kernel/state.h"
 #include "harvest/kernel_frames.h"
 
 struct err *inner_end_add(struct kernel *k, const struct kernel_inner_end *end)

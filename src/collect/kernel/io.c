@@ -15,8 +15,6 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "collect/kernel/frames.h"
-#include "collect/kernel/inner_end.h"
-#include "collect/kernel/object.h"
 #include "collect/kernel/state.h"
 #include "collect/kernel/tasks.h"
 #include "harvest/recording.h"
@@ -411,7 +409,7 @@ void io_end_thread(struct kernel *k, uint32_t thread)
 		take_bucket(k, &k->io.sums[thread % KERNEL_BUCKETS], thread);
 }
 
-void io_settle(struct kernel *k)
+void io_take_sums(struct kernel *k)
 {
 	for (size_t i = 0; i < KERNEL_BUCKETS; i++)
 		for (struct kernel_io_sum *s = k->io.sums[i]; s; s = s->next)

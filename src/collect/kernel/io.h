@@ -35,7 +35,7 @@ struct err *io_count(struct kernel *k, const struct kernel_inner_end *end, uint3
 /* A thread has ended: takes its sums. */
 void io_end_thread(struct kernel *k, uint32_t thread);
 /* Takes all sums until now. */
-void io_settle(struct kernel *k);
+void io_take_sums(struct kernel *k);
 /* Ends counting. */
 void io_detach(struct kernel *k);
 /* Takes all sums, also those whose path was lost. */

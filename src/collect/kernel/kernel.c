@@ -105,6 +105,7 @@ static void take(struct kernel *k, const void *data, size_t size)
 		tasks_executed(k, data);
 		break;
 	case KERNEL_EXIT:
+		io_end_thread(k, head->thread); /* while the thread is known */
 		tasks_exited(k, data);
 		break;
 	default:
@@ -397,7 +398,7 @@ static void prepare(void *self, bool all)
 {
 	struct kernel *k = self;
 	tasks_name(k);
-	io_settle(k);
+	io_take_sums(k);
 	kernel_frames_name(k->recording);
 	/* This may take a while, and few files need it. */
 	if (!all && now_ns() - k->named_ns < NAME_NS)

@@ -124,6 +124,18 @@ struct kernel_memo {
 	} * frames; /* outermost first */
 };
 
+struct kernel_inner_end { /* inner_end.c: where a sample's path ends */
+	struct process *process;
+	uint32_t thread, node;         /* node: of the innermost frame in the process */
+	uint32_t event;                /* KERNEL_EVENT_OFF: the thread was off the CPU */
+	struct kernel_absence absence; /* its samples, if it was */
+	struct kernel_io io;           /* KERNEL_EVENT_IO: what was read or written */
+	uint32_t end;                  /* how the walk ended (enum walk_end) */
+	uint64_t time;
+	const uint64_t *kernel_frames; /* addresses, innermost first */
+	uint32_t kernel_frame_count;
+};
+
 #define KERNEL_THREAD_NONE UINT32_MAX
 
 /* copy.c: memory of a process that the sampler copied besides the stack: Go's structures and other

@@ -21,7 +21,6 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "collect/kernel/mapped.h"
-#include "collect/kernel/io.h"
 #include "collect/kernel/state.h"
 #include "harvest/harvest.h"
 #include "harvest/process.h"
@@ -609,7 +608,6 @@ void tasks_forked(struct kernel *k, const struct kernel_task *t)
 
 void tasks_exited(struct kernel *k, const struct kernel_task *t)
 {
-	io_end_thread(k, t->head.thread);
 	struct process *p = tasks_find_process(k, (pid_t)t->head.process);
 	struct kernel_thread *thread = p && t->sums.begun && !k->whole
 					       ? tasks_find(k, p->pid, (pid_t)t->head.thread)

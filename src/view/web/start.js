@@ -49,7 +49,7 @@ async function start() {
 				else
 					sortLevel(model, wholeView(name, model).level(null), window.culprit.state.sorts[name]);
 			}];
-		prepare([() => { nameRanks(model); }, () => { rowsByThread(model); }, () => { computeSelection(model).sums; },
+		prepare([() => { nameRanks(model); }, () => { rowsByThread(model); }, () => { computeSelection(model).sums; }, () => { computeSelection(model).wanted; },
 			...prepareComparisons(window.culprit), ...prepareTimes(model), ...prepareTimeMap(model),
 			...prepareMemory(model), ...prepareWaits(model), ...prepareCallers(model), ...view("callers"),
 			...prepareFlat(model), ...view("flat"), () => { current("flat").sumUpper(); },

@@ -16,6 +16,7 @@ import {prepareThreads, rowsByThread} from "./lists.js";
 import {prepareMemory} from "./memory.js";
 import {prepareOwn} from "./own.js";
 import {prepareSides} from "./rehearse.js";
+import {noView} from "./state.js";
 import {prepareTimeMap} from "./timeline_map.js";
 import {prepareTimes} from "./times.js";
 import {prepareWaits} from "./waits.js";
@@ -51,7 +52,8 @@ async function start() {
 			}];
 		prepare([() => { nameRanks(model); }, () => { rowsByThread(model); }, () => { computeSelection(model).sums; }, () => { computeSelection(model).wanted; },
 			...prepareComparisons(window.culprit), ...prepareTimes(model), ...prepareTimeMap(model),
-			...prepareMemory(model), ...prepareWaits(model), ...prepareCallers(model), ...view("callers"),
+			...prepareMemory(model), ...noView(model, "memory") ? [] : [() => { wholeView("memory", model); }], ...prepareWaits(model),
+			...prepareCallers(model), ...view("callers"),
 			...prepareFlat(model), ...view("flat"), () => { current("flat").sumUpper(); },
 			...prepareOthers(window.culprit, viewOf), () => { rowsByLine(model); },
 			...prepareFold(model), ...prepareThreads(model), ...prepareOwn(model), ...prepareCommon(model),

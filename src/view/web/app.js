@@ -473,16 +473,18 @@ export class App {
 	setMetric(metric) {
 		const {view} = this.state, {model} = this;
 		this.state.metric = metric;
-		if ((view === "memory" && !isMemoryMetric(model, metric)) || (view === "waits" && !model.recorded.metrics[metric].waits)) {
-			this.state.view = "overview"; // that one shows other things
-			this.selectFirst();
-		}
+		if ((view === "memory" && !isMemoryMetric(model, metric)) || (view === "waits" && !model.recorded.metrics[metric].waits))
+			this.state.view = "overview"; // those show other things
 		if (this.state.compared)
 			this.columnsChanged();
 		else if (this.comparison)
 			this.select();
 		for (const sort of Object.values(this.state.sorts))
 			sort.metric = metric;
+		if (this.state.view !== view) {
+			this.outlines = {};
+			this.selectFirst();
+		}
 		this.sortBy(this.sorting().column, metric, this.sorting().up);
 	}
 	sortBy(column, metric, up) {

@@ -127,7 +127,7 @@ export class Source {
 		else if (isCode && (state.instructions || (!file[scope] && hasInstructions(model, functionOf(model, row)))))
 			this.showInstructions(row, file[scope], line[scope], last[scope] || line[scope], state.instructions ? "" : why);
 		else
-			this.show(file[scope], line[scope], last[scope] || line[scope], file[scope] ? "" : why, hotLine(this.app, row));
+			this.show(file[scope], line[scope], last[scope] || line[scope], file[scope] ? "" : why, file[scope] ? hotLine(this.app, row) : 0);
 	}
 	// Of which samples, and which lines are marked.
 	begin(instructions, file, first, last) {

@@ -16,6 +16,7 @@ import {prepareThreads, rowsByThread} from "./lists.js";
 import {prepareMemory} from "./memory.js";
 import {prepareOwn} from "./own.js";
 import {prepareSides} from "./rehearse.js";
+import {noView} from "./state.js";
 import {prepareTimeMap} from "./timeline_map.js";
 import {prepareTimes} from "./times.js";
 import {prepareWaits} from "./waits.js";
@@ -49,9 +50,10 @@ async function start() {
 				else
 					sortLevel(model, wholeView(name, model).level(null), window.culprit.state.sorts[name]);
 			}];
-		prepare([() => { nameRanks(model); }, () => { rowsByThread(model); }, () => { computeSelection(model).sums; },
+		prepare([() => { nameRanks(model); }, () => { rowsByThread(model); }, () => { computeSelection(model).sums; }, () => { computeSelection(model).wanted; },
 			...prepareComparisons(window.culprit), ...prepareTimes(model), ...prepareTimeMap(model),
-			...prepareMemory(model), ...prepareWaits(model), ...prepareCallers(model), ...view("callers"),
+			...prepareMemory(model), ...noView(model, "memory") ? [] : [() => { wholeView("memory", model); }], ...prepareWaits(model),
+			...prepareCallers(model), ...view("callers"),
 			...prepareFlat(model), ...view("flat"), () => { current("flat").sumUpper(); },
 			...prepareOthers(window.culprit, viewOf), () => { rowsByLine(model); },
 			...prepareFold(model), ...prepareThreads(model), ...prepareOwn(model), ...prepareCommon(model),

@@ -226,7 +226,7 @@ export class Timeline {
 		const last = end < 0 ? this.rows.length : end + 1, opened = this.openedThread();
 		this.paintKept(height);
 		this.shares = new Map();
-		this.waitShares = new Map();
+		this.waitShares = new Float64Array(this.app.model.header.reasons.length);
 		for (let i = first; i < last; i++) {
 			const paint = this.rows[i].thread === opened ? this.paintStacks : this.paintBoxes;
 			paint.call(this, this.rows[i].thread, AXIS + this.tops[i] - top, this.highOf(i), width - left, names);
@@ -246,7 +246,9 @@ export class Timeline {
 	// What is in sight, asked for once: the browser may have to lay out the page for it.
 	look(width, height, scale) {
 		const [from, to] = this.window(), {left} = this, {pixels} = this;
-		this.sight = {left, width, from, to, scale: (width - left) / (to - from)};
+		const {selection, state, model} = this.app;
+		this.sight = {left, width, from, to, scale: (width - left) / (to - from), wanted: selection.wanted, kept: state.reason,
+			reasons: model.rows.reason};
 		this.shown = shownNodes(this.app.model, this.app.state.level);
 		if (!pixels || !pixels.isLike(width - left, height, scale))
 			this.pixels = new Pixels(width - left, height, scale);
@@ -256,7 +258,7 @@ export class Timeline {
 	showNames() {
 		const {model} = this.app;
 		const largest = (shares, count) => [...shares].sort((a, b) => b[1] - a[1]).slice(0, count).map(([one]) => one);
-		const waits = largest(this.waitShares, WAITS_NAMED), most = largest(this.shares, NAMED - waits.length);
+		const waits = largest([...this.waitShares.entries()].filter(([, share]) => share), WAITS_NAMED), most = largest(this.shares, NAMED - waits.length);
 		const key = JSON.stringify([most, waits, this.coloursFor]);
 		if (this.named === key)
 			return;
@@ -296,8 +298,8 @@ export class Timeline {
 	}
 	// Whether the filters leave a row of samples.
 	isCounted(row) {
-		const {selection, state, model} = this.app;
-		return selection.wanted[row] && (!state.reason || model.rows.reason[row] === state.reason);
+		const {wanted, kept, reasons} = this.sight;
+		return wanted[row] && (!kept || reasons[row] === kept);
 	}
 	// The boxes of a thread; those with room for it get a name, [scope, from, to, its middle].
 	paintBoxes(thread, y, laneHigh, width, names) {
@@ -328,15 +330,15 @@ export class Timeline {
 	}
 	// Waiting stands above what runs in the same time, and is not as high.
 	paintWait({x, waits, busy, wait}, bottom, laneHigh, w, names) {
-		const {model} = this.app, {pixels, pixelColours, sight} = this, room = laneHigh - 6;
-		const reason = spanReason(model, waits), counts = this.isCounted(model.spans.row[waits]);
+		const {pixels, pixelColours, sight} = this, room = laneHigh - 6, row = this.app.model.spans.row[waits];
+		const reason = sight.reasons[row], counts = this.isCounted(row);
 		const high = Math.max(3, room * WAIT_PART * wait), top = bottom - room * busy - high;
 		pixels.fill(x, top, w, high, counts ? this.waitColours[reason] : pixelColours.line);
 		if (!counts)
 			return;
-		this.waitShares.set(reason, (this.waitShares.get(reason) || 0) + w * wait);
+		this.waitShares[reason] += w * wait;
 		if (w > 24 && high > 12)
-			names.push([model.header.reasons[reason], sight.left + x, sight.left + x + w, top + Math.min(high, 18) / 2]);
+			names.push([this.app.model.header.reasons[reason], sight.left + x, sight.left + x + w, top + Math.min(high, 18) / 2]);
 	}
 	// The same with all functions of each stack, the outermost above.
 	paintStacks(thread, y, laneHigh, width, names) {

@@ -12,6 +12,7 @@
  *    sample.c            the handler: from registers to a path, from a path to a node
  *    heap.c              allocations that are sampled; alloc.c: malloc, free and so on
  *    lock.c              waits for locks, and who let them wait
+ *    mpi.c               calls of MPI
  *    weights.c           how many periods a sample stands for
  *    time_line.c         when each sample came
  *    script.c            calls of interpreted functions, in place of the frames that run them
@@ -68,6 +69,7 @@ struct agent {
 	struct wire_event events[ARENA_METRICS_MAX];
 	struct wire_heap heap;
 	struct wire_locks locks;
+	struct wire_mpi mpi;
 	struct arena_header *arena;
 	const char *tables;
 	uint64_t tables_map;
@@ -221,6 +223,8 @@ enum walk_end sample_walk(struct agent_thread *t, const uint64_t *registers, uin
 /* Returns the node of the path that was walked; 0 if there is no room. The path becomes the memo. */
 uint32_t sample_node(struct agent_thread *t, uint32_t known, enum walk_end end,
 		     const uint64_t *registers);
+/* Returns the child of a node that stands for a function; the node itself if the function is not known. */
+uint32_t sample_called(struct agent_thread *t, uint32_t node, uint64_t function);
 /* Whether the outermost `count` frames of the memo, the last of which has this SP and node, are on the stack. */
 bool sample_memo_holds(struct agent_thread *t, uint32_t count, uint64_t sp, uint32_t node);
 /* Leaves a copy of the stack to the collector, if it is time for one. `site`: of an allocation, or 0. */
@@ -237,13 +241,14 @@ bool time_line_add(struct agent_thread *t, uint32_t node, uint64_t weight);
 struct arena_heap;
 uint32_t sample_by_call(struct agent_thread *t, uint64_t pc, struct arena_heap *heap);
 
-/* The same; adds to values of the path's node, or counts `lost`. */
+/* The same; adds to values of the path's node, or counts `lost`. `called`: a function that the program has called by
+   ours, as the last frame; 0: there is none. */
 struct sample_value {
 	uint32_t metric;
 	uint64_t more;
 };
-void sample_values(struct agent_thread *t, uint64_t pc, const struct sample_value *values,
-		   size_t count);
+void sample_values(struct agent_thread *t, uint64_t pc, uint64_t called,
+		   const struct sample_value *values, size_t count);
 
 /* A thread that has called us is at work here: no sample comes meanwhile, and what a handler of the program does is
    not counted. Returns NULL if it is so already, or if nothing is counted. */

@@ -67,14 +67,16 @@ uint32_t sample_by_call(struct agent_thread *t, uint64_t pc, struct arena_heap *
 	return site;
 }
 
-void sample_values(struct agent_thread *t, uint64_t pc, const struct sample_value *values,
-		   size_t count)
+void sample_values(struct agent_thread *t, uint64_t pc, uint64_t called,
+		   const struct sample_value *values, size_t count)
 {
 	uint32_t known, node = recent_node(t, pc);
 	if (!node) {
 		enum walk_end end = sample_walk(t, t->registers, pc, &known);
 		node = walked_node(t, known, end);
 	}
+	if (node && called)
+		node = sample_called(t, node, called);
 	for (size_t i = 0; i < count; i++) {
 		if (node)
 			counter_add(&cct_values(cct_node(&t->tree, node))[values[i].metric],

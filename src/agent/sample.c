@@ -707,3 +707,9 @@ bool sample_on_signal(int signal, siginfo_t *info, void *context)
 	errno = saved;
 	return event < 0;
 }
+
+uint32_t sample_called(struct agent_thread *t, uint32_t node, uint64_t function)
+{
+	const struct step_known *place = know_place(t, function);
+	return place && place->key != HIDDEN ? cct_child(&t->tree, node, place->key) : node;
+}

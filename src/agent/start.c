@@ -217,6 +217,9 @@ static void take_settings(const struct wire_reply *reply)
 	if (agent.locks.waits >= agent.event_count || agent.locks.ns >= agent.event_count ||
 	    agent.locks.held >= agent.event_count)
 		agent.locks.wanted = false;
+	agent.mpi = reply->mpi;
+	if (agent.mpi.calls >= agent.event_count || agent.mpi.ns >= agent.event_count)
+		agent.mpi.wanted = false;
 	if (agent.heap.samples >= agent.event_count || agent.heap.site >= agent.event_count)
 		agent.heap.wanted = false;
 	agent.chance = reply->chance;

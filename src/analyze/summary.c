@@ -135,11 +135,20 @@ static void print_times(const struct summary *s, struct buf *out)
 	buf_printf(out, "; by samples of %s %s\n", s->metric, term_time(time, s->by_samples));
 }
 
+/* Some events are not sampled, but counted one by one: few are as exact as many. */
+static bool is_counted(const char *metric)
+{
+	static const char *const all[] = {"calls", "io", "lock", "mpi"};
+	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+		if (!strcmp(metric, all[i]))
+			return true;
+	return false;
+}
+
 void summary_print(const struct summary *s, const char *name, struct buf *out)
 {
 	char a[SUMMARY_COUNT_MAX], b[SUMMARY_COUNT_MAX], time[TERM_UNIT_MAX];
 	bool calls = !strcmp(s->metric, "calls"); /* they are counted, not sampled */
-	bool counted = calls || !strcmp(s->metric, "io");
 	buf_printf(out, "%s%s %s", name, summary_count(a, s->samples),
 		   calls ? plural(s->samples, "call", "calls")
 			 : plural(s->samples, "sample", "samples"));
@@ -147,7 +156,7 @@ void summary_print(const struct summary *s, const char *name, struct buf *out)
 		buf_puts(out, " of ");
 		buf_put_clean(out, s->metric, strlen(s->metric));
 	}
-	if (s->hz && !counted)
+	if (s->hz && !is_counted(s->metric))
 		buf_printf(out, " at %" PRIu64 " Hz", s->hz);
 	buf_printf(out, " in %s, %s %s", term_time(time, s->seconds),
 		   summary_count(a, s->processes), plural(s->processes, "process", "processes"));
@@ -295,9 +304,9 @@ unsigned summary_warn(const struct summary *s, const struct profile *p, struct b
 			out,
 			"%s samples are not on the time line: there was no room, or they came while it was read\n",
 			summary_count(n, p->untimed));
-	bool counted = !strcmp(s->metric, "io"); /* not sampled: few are as exact as many */
+	bool counted = is_counted(s->metric);
 	if (!s->samples && counted && ++count)
-		buf_puts(out, "no samples: nothing was read or written\n");
+		buf_printf(out, "no samples: nothing of the event %s happened\n", s->metric);
 	else if (!s->samples && ++count)
 		buf_puts(out,
 			 "no samples: the command took no CPU time to speak of, or nothing of it "

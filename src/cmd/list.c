@@ -39,7 +39,7 @@ struct machine {
 	uint64_t capabilities; /* effective */
 	int paranoid; /* kernel.perf_event_paranoid; meaningless where the kernel has none */
 	bool has_perf;
-	struct ability events[11], abilities[9];
+	struct ability events[12], abilities[9];
 	size_t event_count, ability_count;
 };
 
@@ -113,7 +113,8 @@ static void probe_io(struct machine *m)
 static void add_call_events(struct machine *m)
 {
 	static const char *const all[][2] = {{"alloc", "allocations, by the agent"},
-					     {"lock", "waits for locks, by the agent"}};
+					     {"lock", "waits for locks, by the agent"},
+					     {"mpi", "calls of MPI, by the agent"}};
 	for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
 		m->events[m->event_count].name = all[i][0];
 		set(&m->events[m->event_count++], true, all[i][1], "");

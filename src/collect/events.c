@@ -497,6 +497,8 @@ static struct err *set_period(struct recording_event *e, const uint64_t *given, 
 		return set_rate(e, given ? *given : hz);
 	if (given && e->call == RECORDING_LOCK_WAITS)
 		return err_new("each wait is counted: leave out '@'");
+	if (given && e->call == RECORDING_MPI_CALLS)
+		return err_new("each call is counted: leave out '@'");
 	if (given && !*given)
 		return err_new("a rate of 0 gives no samples");
 	if (given && *given > PERIOD_MAX)
@@ -537,15 +539,23 @@ bool event_is_off(const struct recording_event *event)
 	return event->off && !event->clock;
 }
 
-/* Allocations, and waits for locks. No perf event tells of them. */
+/* Allocations, waits for locks, calls of MPI. No perf event tells of them. */
 static bool parse_call(const char *name, struct recording_event *out)
 {
-	bool lock = !strcmp(name, "lock");
-	if (!lock && strcmp(name, "alloc"))
-		return false;
-	set_names(out, name, lock ? "waits" : "allocations");
-	out->call = lock ? RECORDING_LOCK_WAITS : RECORDING_HEAP_SAMPLES;
-	return true;
+	static const struct {
+		const char *name, *unit;
+		enum recording_call call;
+	} all[] = {{"alloc", "allocations", RECORDING_HEAP_SAMPLES},
+		   {"lock", "waits", RECORDING_LOCK_WAITS},
+		   {"mpi", "calls", RECORDING_MPI_CALLS}};
+	for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+		if (strcmp(name, all[i].name))
+			continue;
+		set_names(out, name, all[i].unit);
+		out->call = all[i].call;
+		return true;
+	}
+	return false;
 }
 
 /* Reads and writes. The kernel's sampler sees the system calls. */
@@ -581,7 +591,8 @@ static size_t call_companions(const struct recording_event *event, struct record
 		   {RECORDING_HEAP_SAMPLES, RECORDING_HEAP_PEAK, "alloc.peak", "bytes"},
 		   {RECORDING_HEAP_SAMPLES, RECORDING_HEAP_TEMPORARY, "alloc.temporary", "calls"},
 		   {RECORDING_LOCK_WAITS, RECORDING_LOCK_NS, "lock.ns", "ns"},
-		   {RECORDING_LOCK_WAITS, RECORDING_LOCK_HELD, "lock.held", "ns"}};
+		   {RECORDING_LOCK_WAITS, RECORDING_LOCK_HELD, "lock.held", "ns"},
+		   {RECORDING_MPI_CALLS, RECORDING_MPI_NS, "mpi.ns", "ns"}};
 	size_t count = 0;
 	for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
 		if (all[i].of != event->call)

@@ -138,9 +138,14 @@ static bool is_open_to_all(const char *path, char *closed, size_t size)
 /* Events that come by calls of the program need an agent that wraps these. */
 static const char *agent_name(const struct recorder *r)
 {
-	for (size_t i = 0; i < r->wanted.event_count; i++)
-		if (r->wanted.events[i].call)
-			return "libculprit-events.so";
+	bool any = false;
+	for (size_t i = 0; i < r->wanted.event_count; i++) {
+		if (r->wanted.events[i].call == RECORDING_MPI_CALLS)
+			return "libculprit-mpi.so";
+		any |= r->wanted.events[i].call != 0;
+	}
+	if (any)
+		return "libculprit-events.so";
 	return r->options->calls ? "libculprit-agent-calls.so" : "libculprit-agent.so";
 }
 

@@ -37,7 +37,7 @@ struct recording_event {
 #define RECORDING_BLOCKED 1u
 #define RECORDING_QUEUED 2u
 
-/* The metrics of the events `alloc` and `lock`, in this order. */
+/* The metrics of the events `alloc`, `lock` and `mpi`, in this order. */
 enum recording_call {
 	RECORDING_CALL_NONE,
 	RECORDING_HEAP_SAMPLES, /* its `period` is in bytes; 1: all allocations, 0: as it fits */
@@ -49,6 +49,8 @@ enum recording_call {
 	RECORDING_LOCK_WAITS,
 	RECORDING_LOCK_NS,
 	RECORDING_LOCK_HELD,
+	RECORDING_MPI_CALLS,
+	RECORDING_MPI_NS,
 };
 
 /* The metrics of the event `io`, in this order. */

@@ -75,6 +75,7 @@ struct err *object_load(struct kernel *k)
 		.walk_ns = walk_ns(k),
 		.off_ns = absences_period(k),
 		.begun = clock_ns(CLOCK_BOOTTIME),
+		.ring = io_wanted(k) ? KERNEL_RING_IO : KERNEL_RING,
 		.io = io_wanted(k),
 	};
 	io_fill_calls(settings.io_calls);
@@ -83,7 +84,7 @@ struct err *object_load(struct kernel *k)
 	uint32_t hashes = settings.io ? 1u << k->paths.memo_bits : 1;
 	if (!set(k->object, &settings) || !set_size(k->object, "workspaces", spaces) ||
 	    !set_size(k->object, "memos", 1u << k->paths.memo_bits) ||
-	    !set_size(k->object, "hashes", hashes) ||
+	    !set_size(k->object, "ring", settings.ring) || !set_size(k->object, "hashes", hashes) ||
 	    !set_size(k->object, "objects", settings.io ? KERNEL_OBJECTS : 1) ||
 	    !set_size(k->object, "places", spaces * KERNEL_PLACES) ||
 	    !set_size(k->object, "turns", k->cpus) || !set_size(k->object, "rules", KERNEL_RULES) ||

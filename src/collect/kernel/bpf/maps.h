@@ -13,10 +13,9 @@
 #define ENDING 4           /* PF_EXITING */
 #define OF_KERNEL 0x204010 /* PF_KTHREAD, PF_USER_WORKER, PF_IO_WORKER: run no code of a program */
 #define UNBORN_NS 1000000u /* of CPU time: a thread that had more has run */
-#define RING_SIZE (1u << 24)
-#define LINE 64                /* bytes of a cache line */
-#define FIRST_WINDOW 256       /* bytes of the stack that are read first */
-#define LARGE_FRAME 384        /* bytes: of larger frames less is read */
+#define LINE 64            /* bytes of a cache line */
+#define FIRST_WINDOW 256   /* bytes of the stack that are read first */
+#define LARGE_FRAME 384    /* bytes: of larger frames less is read */
 #define STACK_REACH (1u << 30) /* bytes: what is farther away is another stack */
 #define HOLES_MAX 32           /* pages in a row that cannot be read: the stack ends there */
 #define COMPARED_AT_ONCE 16    /* frames of the memo */
@@ -259,7 +258,7 @@ struct {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
-	__uint(max_entries, RING_SIZE);
+	__uint(max_entries, KERNEL_RING);
 } ring SEC(".maps");
 
 /* MASK bounds a value in a way that the compiler cannot remove: the verifier does not know what the

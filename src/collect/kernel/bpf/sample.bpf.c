@@ -299,8 +299,10 @@ INLINE uint64_t room_for_stack(void)
 {
 	uint64_t used = bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA);
 	if (settings.whole)
-		return used < RING_SIZE / 8 ? 1 << 17 : used < RING_SIZE / 4 ? 1 << 14 : 0;
-	return used < RING_SIZE / 2 ? KERNEL_STACK : used < RING_SIZE / 4 * 3 ? 1 << 17 : 1 << 14;
+		return used < settings.ring / 8 ? 1 << 17 : used < settings.ring / 4 ? 1 << 14 : 0;
+	return used < settings.ring / 2       ? KERNEL_STACK
+	       : used < settings.ring / 4 * 3 ? 1 << 17
+					      : 1 << 14;
 }
 
 /* Whether the thread has run at all: see enum kernel_unborn. */

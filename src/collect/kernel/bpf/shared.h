@@ -62,9 +62,12 @@
 #define KERNEL_CALLS 4096u   /* of interpreted functions on a path: a power of two */
 #define KERNEL_MARKS 1024u   /* frames on a path that run them: a power of two */
 #define KERNEL_CODES 65536u
-#define KERNEL_CODE 256u     /* bytes that are copied: of code objects, */
-#define KERNEL_TEXT 512u     /* of names, */
-#define KERNEL_LINES 4096u   /* and of tables of lines */
+#define KERNEL_CODE 256u       /* bytes that are copied: of code objects, */
+#define KERNEL_TEXT 512u       /* of names, */
+#define KERNEL_LINES 4096u     /* and of tables of lines */
+#define KERNEL_RING (1u << 24) /* bytes */
+/* Until the code of a program is known, each of its calls leaves a copy. */
+#define KERNEL_RING_IO (1u << 26)
 #define KERNEL_IO_CALLS 512u /* numbers of system calls are smaller */
 #define KERNEL_OBJECTS 65536u
 #define KERNEL_TRANSFERS 65536u
@@ -83,6 +86,7 @@ struct kernel_settings {
 	uint64_t off_ns;  /* time off the CPU from sample to sample; 0: it is not sampled */
 	uint64_t
 		begun; /* CLOCK_BOOTTIME: threads that started before are not known from their start */
+	uint32_t ring;                     /* bytes */
 	uint32_t io;                       /* reads and writes are counted */
 	uint8_t io_calls[KERNEL_IO_CALLS]; /* by number: KERNEL_IO_CALL; 0: none that moves bytes */
 };

@@ -135,6 +135,8 @@ static bool is_open_to_all(const char *path, char *closed, size_t size)
 	return !stat(path, &info) && info.st_mode & S_IROTH;
 }
 
+#define USUAL_AGENT "libculprit-agent.so"
+
 /* Events that come by calls of the program need an agent that wraps these. */
 static const char *agent_name(const struct recorder *r)
 {
@@ -146,7 +148,7 @@ static const char *agent_name(const struct recorder *r)
 	}
 	if (any)
 		return "libculprit-events.so";
-	return r->options->calls ? "libculprit-agent-calls.so" : "libculprit-agent.so";
+	return r->options->calls ? "libculprit-agent-calls.so" : USUAL_AGENT;
 }
 
 static bool set_agent(struct recorder *r, const char *directory, const char *folder)
@@ -157,13 +159,22 @@ static bool set_agent(struct recorder *r, const char *directory, const char *fol
 	return realpath(path, r->agent) && !access(r->agent, R_OK);
 }
 
+/* An agent that wraps nothing would count nothing. */
+static struct err *check_given(const struct recorder *r)
+{
+	const char *name = agent_name(r), *slash = strrchr(r->agent, '/');
+	if (!strcmp(name, USUAL_AGENT) || !strcmp(slash ? slash + 1 : r->agent, name))
+		return NULL;
+	return err_new("CULPRIT_AGENT: this recording needs %s, not %s", name, r->agent);
+}
+
 static struct err *find_agent(struct recorder *r)
 {
 	const char *given = getenv("CULPRIT_AGENT");
 	if (given && *given) {
 		if (!realpath(given, r->agent) || access(r->agent, R_OK))
 			return err_errno("CULPRIT_AGENT: %s", given);
-		return NULL;
+		return check_given(r);
 	}
 	/* From the directory of our program: in the build, and installed. */
 	char installed[PATH_MAX];

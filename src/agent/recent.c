@@ -47,9 +47,15 @@ uint32_t recent_find(struct agent_thread *t, uint64_t pc, uint64_t sp)
 
 static bool take_chunk(struct agent_thread *t)
 {
+	if (t->recent)
+		return true;
+	t->recent = scratch_take(t);
 	if (!t->recent)
-		t->recent = scratch_take(t);
-	return t->recent;
+		return false;
+	/* What its last owner left may be paths of the same program, with nodes of another tree. */
+	struct arena_chunk *chunk = arena_at(agent.arena, t->recent);
+	memset(chunk + 1, 0, ARENA_CHUNK - sizeof *chunk);
+	return true;
 }
 
 /* The words that were read for the frame that this one has called. */

@@ -222,7 +222,7 @@ static void name_node(const struct drawing *d, uint32_t node, struct buf *out)
 {
 	const struct tree_node *n = &d->t->nodes[node];
 	const struct scope *s = scopes_get(d->t->scopes, n->scope);
-	if (!scope_is_function(s)) {
+	if (!scope_is_function(s) || s->object) {
 		buf_puts(out, s->name);
 		return;
 	}

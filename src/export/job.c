@@ -89,7 +89,8 @@ static bool grow_names(struct job *j)
 static char *make_name(const struct job *j, uint32_t scope)
 {
 	const struct scope *s = job_scope(j, scope);
-	bool shorten = !j->o->full_names && (s->kind == SCOPE_FUNCTION || s->kind == SCOPE_INLINE);
+	bool shorten = !j->o->full_names && !s->object &&
+		       (s->kind == SCOPE_FUNCTION || s->kind == SCOPE_INLINE);
 	struct buf name = {0}, clean = {0};
 	if (shorten)
 		name_shorten(s->name, &name);

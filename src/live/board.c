@@ -65,7 +65,7 @@ const char *text_keep(struct board *t, const char *text)
 const char *text_label(struct board *t, const struct scope *s)
 {
 	bool line = s->kind == SCOPE_LINE;
-	if (s->kind != SCOPE_FUNCTION && s->kind != SCOPE_INLINE && !line)
+	if (s->object || (s->kind != SCOPE_FUNCTION && s->kind != SCOPE_INLINE && !line))
 		return text_keep(t, s->name);
 	struct buf text = {0};
 	if (line && s->file)

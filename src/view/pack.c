@@ -83,7 +83,8 @@ static void put_texts(struct packer *k)
 			const struct scope *s = scopes_get(scopes, i);
 			const char *full = comparison_name(k->in->comparison, i, s->name);
 			struct buf name = {0};
-			if (column == 1 && (s->kind == SCOPE_FUNCTION || s->kind == SCOPE_INLINE))
+			if (column == 1 && !s->object &&
+			    (s->kind == SCOPE_FUNCTION || s->kind == SCOPE_INLINE))
 				name_shorten(full, &name);
 			bool placed = !comparison_whole(k->in->comparison, i);
 			put(k, strings_add(&k->strings, column == 2 ? placed ? s->file : ""

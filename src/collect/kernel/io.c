@@ -339,15 +339,12 @@ static struct err *count(struct kernel *k, uint32_t node, uint32_t thread, uint3
 	return e;
 }
 
-/* Notes where a sum belongs. */
+/* Notes where a sum belongs. The sampler tells of each one once. */
 static struct err *add_sum(struct kernel *k, const struct kernel_transfer_key *key, uint32_t node,
 			   uint32_t thread, uint32_t end)
 {
-	struct kernel_io_sum **bucket = &k->io.sums[key->thread % KERNEL_BUCKETS], *s;
-	for (s = *bucket; s; s = s->next)
-		if (!memcmp(&s->key, key, sizeof *key))
-			return NULL;
-	s = calloc(1, sizeof *s);
+	struct kernel_io_sum **bucket = &k->io.sums[key->thread % KERNEL_BUCKETS];
+	struct kernel_io_sum *s = calloc(1, sizeof *s);
 	if (!s)
 		return err_new("out of memory");
 	*s = (struct kernel_io_sum){

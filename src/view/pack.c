@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "analyze/attribution.h"
+#include "analyze/derived.h"
 #include "analyze/modules.h"
 #include "analyze/reasons.h"
 #include "analyze/scopes.h"
@@ -408,6 +409,26 @@ static void put_metrics(const struct packer *k, struct json *j)
 	json_end_array(j);
 }
 
+/* Quotients of two metrics, by number. */
+static void put_quotients(const struct packer *k, struct json *j)
+{
+	struct derived all[DERIVED_MAX];
+	size_t count = derived_find(k->p, all);
+	json_key(j, "quotients");
+	json_begin_array(j);
+	for (size_t i = 0; i < count; i++) {
+		json_begin_object(j);
+		key_text(j, "name", all[i].name);
+		key_text(j, "unit", all[i].unit);
+		key_number(j, "over", all[i].over);
+		key_number(j, "under", all[i].under);
+		json_key(j, "ofCalls");
+		json_bool(j, all[i].of_calls);
+		json_end_object(j);
+	}
+	json_end_array(j);
+}
+
 static void put_reasons(struct json *j)
 {
 	json_key(j, "reasons");
@@ -536,6 +557,7 @@ static struct err *put_header(struct packer *k, struct buf *out)
 	json_u64(&j, 1);
 	put_recording(k, &j);
 	put_metrics(k, &j);
+	put_quotients(k, &j);
 	put_reasons(&j);
 	put_modules(k, &j);
 	put_threads(k, &j);

@@ -65,6 +65,8 @@ for (const [width, dark] of [[1500, false], [800, true]])
 		await b.type("^load");
 		await keys("Enter", "Escape");
 		assert.equal((await details()).calls, "100.00% · 12 calls");
+		assert.equal((await details())["each call"], "75.0 ms"); // 900 ms in 12 calls
+		assert.equal((await details())["each allocation"], "10.0 kB");
 		await keys("c");
 		assert.deepEqual(await b.evaluate(`[...document.querySelectorAll("dialog legend")].map((e) => e.innerText)`),
 			["Time", "Memory", "Calls", "Events"]);

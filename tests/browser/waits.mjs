@@ -13,8 +13,12 @@ const {chips, keys, settle, shoot, step, steps, text} = stepper(b, folder);
 const plain = (value) => JSON.parse(JSON.stringify(value).replaceAll("\u202f", " "));
 const texts = (selector) => b.evaluate(`[...document.querySelectorAll(${JSON.stringify(selector)})].filter((e) => !e.closest("[hidden]"))
 	.map((e) => e.innerText)`).then(plain);
-const pairs = () => b.evaluate(`[...culprit.waits.list.rows].sort(([i], [j]) => i - j).map(([, row]) =>
-	[...row.children].map((c) => c.innerText.trim()))`).then(plain);
+// All are in sight, but some may be drawn a little later.
+const pairs = async () => {
+	await b.until("culprit.waits.list.rows.size === culprit.waits.pairs.length");
+	return plain(await b.evaluate(`[...culprit.waits.list.rows].sort(([i], [j]) => i - j).map(([, row]) =>
+		[...row.children].map((c) => c.innerText.trim()))`));
+};
 const share = (ms) => (100 * ms / 3270).toFixed(2) + "%"; // of all waiting
 const PAIRS = [[`${share(900)}  900 ms`, "main (thread 10)", "end of a thread", "waiter (thread 11)", "89%"],
 	[`${share(900)}  900 ms`, "waiter (thread 11)", "condition", "worker (thread 12)", "96%"],

@@ -135,7 +135,7 @@ static struct test_result compare_counts(const uint64_t *old, size_t olds, const
 					 size_t news, double noise)
 {
 	double ones[16];
-	struct test_options o = {noise, 0.95, false};
+	struct test_options o = {.noise = noise, .confidence = 0.95};
 	struct test_result r;
 	for (int i = 0; i < 16; i++)
 		ones[i] = 1;
@@ -190,7 +190,7 @@ static void periods_weigh(void **state)
 {
 	const uint64_t old = 1000, new = 500;
 	const double one = 1, two = 2;
-	struct test_options o = {0, 0.95, false};
+	struct test_options o = {.confidence = 0.95};
 	struct test_side before = {&old, &one, 1}, after = {&new, &two, 1};
 	struct test_result r;
 	(void)state;
@@ -443,6 +443,44 @@ static struct stats vary(double samples, double slower, struct row *rows, uint64
 	return s;
 }
 
+static struct test_result compare_amounts(const uint64_t *old, const uint64_t *new, size_t runs)
+{
+	const double ones[] = {1, 1, 1, 1};
+	struct test_result r;
+	test_compare(&(struct test_side){old, ones, runs}, &(struct test_side){new, ones, runs},
+		     &(struct test_options){.confidence = 0.95, .amounts = true}, &r);
+	return r;
+}
+
+/* Bytes are no samples: only the scatter of the runs counts, whatever the numbers are. */
+static void amounts_are_compared_by_their_scatter(void **state)
+{
+	const uint64_t old[] = {1000, 1200, 1100, 900}, new[] = {1500, 1400, 1700, 1600};
+	const uint64_t same[] = {100, 100, 100}, more[] = {110, 110, 110};
+	(void)state;
+	struct test_result r = compare_amounts(old, new, 4);
+	assert_near(r.p, 2 * student_above(500 / sqrt((50000.0 / 3 + 50000.0 / 3) / 4), 6), 1e-9);
+	r = compare_amounts(same, more, 3);
+	assert_true(r.p == 0 && r.changed);
+	assert_near(r.low, 1.1, 1e-9);
+	assert_near(r.high, 1.1, 1e-9);
+	r = compare_amounts(same, same, 3);
+	assert_true(r.p == 1 && !r.changed && r.low == 1 && r.high == 1);
+	/* If nothing changed, no more than 5 % say that something did. */
+	random_state = 20261118;
+	int alarms = 0;
+	const int pairs = 4000;
+	for (int i = 0; i < pairs; i++) {
+		uint64_t a[3], b[3];
+		for (int k = 0; k < 3; k++) {
+			a[k] = (uint64_t)fmax(0, 1e6 + 2e5 * normal());
+			b[k] = (uint64_t)fmax(0, 1e6 + 2e5 * normal());
+		}
+		alarms += compare_amounts(a, b, 3).changed;
+	}
+	assert_true(alarms < 0.06 * pairs && alarms > 0.02 * pairs);
+}
+
 /* Rows of few samples have a large range by chance: no more than 5 % of the comparisons say of any that it varies. */
 static void few_samples_say_little(void **state)
 {
@@ -536,6 +574,7 @@ int main(void)
 		cmocka_unit_test(verdict_is_that_of_the_interval),
 		cmocka_unit_test(interval_has_no_change_or_not),
 		cmocka_unit_test(interval_reads_as_it_is),
+		cmocka_unit_test(amounts_are_compared_by_their_scatter),
 		cmocka_unit_test(false_alarms_are_rare),
 		cmocka_unit_test(changes_are_found),
 	};

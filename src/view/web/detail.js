@@ -5,7 +5,7 @@ import {memoryLines} from "./memory.js";
 import {nodeOfFunction} from "./overview.js";
 import {pathList} from "./path_list.js";
 import {columnCount, columnName, valueOf} from "./columns.js";
-import {formatTrusted, formatWorded, isOwnOnly, metricShort} from "./events.js";
+import {formatTrusted, formatWorded, isOwnOnly, metricShort, quotientLines} from "./events.js";
 import {baseName, formatNumber, formatPercent} from "./format.js";
 import {GUESSED, KIND, NAMELESS, modulePath, scopeAddress, scopeFile, scopeName, scopeShort} from "./model.js";
 import {comparedLines, runLines} from "./compare_show.js";
@@ -75,6 +75,8 @@ export class Detail {
 			return this.showPlace(row, list, put);
 		if (!app.comparison)
 			this.putMetrics(row, put);
+		for (const [name, text] of app.comparison ? [] : quotientLines(model, row))
+			put(name, text);
 		for (let m = model.metrics.length; !app.comparison && m < columnCount(model); m++)
 			put(columnName(model, m), ["total", "self"].map((column) =>
 				`${column} ${formatNumber(valueOf(model, row, column, m)) || "none"}`).join(" · "));

@@ -2,7 +2,8 @@
 // What metrics are called for people, and which belong together: an event may have several, as alloc has bytes,
 // calls, what is not freed, and more.
 
-import {formatAmount, formatError, sampledMetric} from "./format.js";
+import {formatAmount, formatCount, formatError, formatNumber, formatPercent, formatSize, formatTime,
+	sampledMetric} from "./format.js";
 
 // By name: what it is about, what it counts of that, and a word for the head of a column. Those about the same thing
 // are listed in this order.
@@ -24,7 +25,16 @@ const METRIC_WORDS = {
 	"io.calls": ["Files and network", "reads and writes", "I/O calls"],
 	"io.ns": ["Files and network", "time in reads and writes", "I/O time"],
 	io: ["Files and network", "reads and writes", "I/O calls"],
+	"mpi.ns": ["MPI", "time in calls", "MPI time"],
+	mpi: ["MPI", "calls", "MPI calls"],
 	calls: ["Calls", "of functions", "calls"],
+};
+// Quotients of two of them, as report has them (analyze/derived.h).
+const QUOTIENT_WORDS = {
+	"alloc.size": "each allocation", "alloc.churn": "temporary share", "io.size": "each read or write", "io.time": "time of each",
+	"lock.wait": "each lock wait", "mpi.time": "each MPI call", "calls.time": "each call", "calls.cycles": "cycles of a call",
+	ipc: "instructions/cycle", "cache-miss-rate": "cache miss rate", "branch-miss-rate": "branch miss rate",
+	"frontend-stalls": "frontend stalls", "backend-stalls": "backend stalls",
 };
 const METRIC_ORDER = Object.keys(METRIC_WORDS);
 
@@ -73,12 +83,24 @@ export function isOwnOnly({name, unit, group}) {
 }
 
 // Whether each one is counted, so that there is no error of sampling.
-const isCounted = (metric) => metric.name === "io" || isOwnOnly(metric);
+const isCounted = (metric) => ["io", "lock", "mpi"].includes(metric.name) || isOwnOnly(metric);
 
 // "1.20 GB", "3 033 calls". Where a sample stands for several, samples are counted.
 export function formatWorded(metric, count) {
 	const amount = formatAmount(metric, count), {unit, period} = metric;
 	return unit === "ns" || unit === "bytes" ? amount : `${amount} ${period === 1 && unit ? unit : "samples"}`;
+}
+
+const QUOTIENT_FORMATS = {bytes: formatSize, ns: (ns) => formatTime(ns / 1e9), share: (part) => formatPercent(part, 1),
+	ratio: formatNumber, cycles: (cycles) => `${formatCount(cycles)} cycles`};
+
+// Lines of [name, text] about a row: with all that it calls; of calls its own.
+export function quotientLines({header, recorded}, row) {
+	return (header.quotients || []).flatMap(({name, unit, over, under, ofCalls}) => {
+		const amount = (column, m) => row[column][m] * recorded.metrics[m].period;
+		const divisor = amount(ofCalls ? "self" : "total", under), format = QUOTIENT_FORMATS[unit] || formatNumber;
+		return divisor > 0 ? [[QUOTIENT_WORDS[name] || name, format(amount("total", over) / divisor)]] : [];
+	});
 }
 
 // The amount of a metric by number, and how far it can be trusted, where that is known.

@@ -226,8 +226,8 @@ class Pixel {
 	}
 	begin(until) {
 		this.until = until; // the time at which it ends
-		this.work = [0, 0];
-		this.best = [-1, -1];
+		this.busy = this.waited = 0;
+		this.runs = this.waits = -1;
 	}
 	fits(i, level, size) {
 		const {start} = this.spans, last = i + size - 1;
@@ -243,24 +243,34 @@ class Pixel {
 			size <<= BLOCK_BITS;
 		}
 		if (level >= 0) {
-			for (const waits of [0, 1])
-				this.add(waits, levels[level].best[waits][i / size], levels[level].work[waits][i / size]);
+			const {best, work} = levels[level], block = i / size;
+			this.addRun(best[0][block], work[0][block]);
+			this.addWait(best[1][block], work[1][block]);
 			return i + size;
 		}
-		const step = this.steps[metric[i]];
-		this.add(this.reason[row[i]] ? 1 : 0, i, step ? samples[i] * step : Infinity);
+		const step = this.steps[metric[i]], work = step ? samples[i] * step : Infinity;
+		if (this.reason[row[i]])
+			this.addWait(i, work);
+		else
+			this.addRun(i, work);
 		return i + 1;
 	}
-	add(waits, best, work) {
-		const {samples} = this.spans, known = this.best[waits];
-		this.work[waits] += work;
-		if (best >= 0 && (known < 0 || samples[best] > samples[known]))
-			this.best[waits] = best;
+	addRun(best, work) {
+		const {samples} = this.spans;
+		this.busy += work;
+		if (best >= 0 && (this.runs < 0 || samples[best] > samples[this.runs]))
+			this.runs = best;
 	}
-	// {span, busy, waits, wait}: the span that runs most, for which part of the pixel some do; the same of waits.
-	box(scale) {
-		const [span, waits] = this.best, [busy, wait] = this.work.map((work) => Math.min(1, work * scale));
-		return {span: span < 0 ? waits : span, busy, waits, wait: Math.min(wait, 1 - busy)};
+	addWait(best, work) {
+		const {samples} = this.spans;
+		this.waited += work;
+		if (best >= 0 && (this.waits < 0 || samples[best] > samples[this.waits]))
+			this.waits = best;
+	}
+	// {x, w, span, busy, waits, wait}: the span that runs most, and for which part of the pixel some do; the same of waits.
+	box(x, scale) {
+		const {runs, waits} = this, busy = Math.min(1, this.busy * scale);
+		return {x, w: 1, span: runs < 0 ? waits : runs, busy, waits, wait: Math.min(this.waited * scale, 1 - busy)};
 	}
 }
 
@@ -284,7 +294,7 @@ export function timeBoxes(model, thread, from, to, width) {
 		do
 			i = pixel.take(i);
 		while (i < last && start[i] < to && start[i] < pixel.until && end[i] - start[i] < pixel.longest);
-		out.push({x: at, w: 1, ...pixel.box(scale)});
+		out.push(pixel.box(at, scale));
 	}
 	return out;
 }

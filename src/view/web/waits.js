@@ -6,6 +6,7 @@
 
 import {rowsByThread} from "./lists.js";
 import {cached, inBlocks, partBy, threadLabel} from "./model.js";
+import {computeSelection} from "./select.js";
 
 const WAKER_THREADS = 3; // from here on: + the number of a thread
 const WAKER_WORDS = ["an interrupt", "a thread of the kernel", "a thread that is not recorded"];
@@ -196,7 +197,8 @@ export function threadNodes(model, thread, metrics, most) {
 
 // What it needs of the model and makes once, as steps that can be taken while nothing else is to do.
 export function prepareWaits(model) {
-	return waitMetrics(model).map((metric) => () => { allWaits(model, metric); });
+	return waitMetrics(model).flatMap((metric) => [() => { allWaits(model, metric); },
+		() => { waitsOf(model, computeSelection(model), metric); }]);
 }
 
 // The name of a thread; with its number, if others have the same.

@@ -76,8 +76,8 @@ static int compare_shifts(const void *a, const void *b)
 	return (*x > *y) - (*x < *y);
 }
 
-/* The most frequent one; there may be several functions of a name, at most one of which is right. False: fewer than half
-   of the names agree. */
+/* The most frequent one. There may be several functions of a name, and at most one of them is right. False:
+   fewer than half of the names agree. */
 static bool choose_shift(uint64_t *shifts, size_t count, size_t names, uint64_t *out)
 {
 	size_t most = 0;
@@ -93,8 +93,8 @@ static bool choose_shift(uint64_t *shifts, size_t count, size_t names, uint64_t 
 	return most && most >= (names + 1) / 2;
 }
 
-/* The kernel is moved by whole pages when it starts. Its functions tell by how much: the recording and the file have both
-   their names and addresses. Functions of loaded modules are not in the file. */
+/* The kernel is moved by whole pages when it starts. Its functions tell by how much: the recording and the
+   file both have their names and addresses. Functions of loaded modules are not in the file. */
 static bool find_shift(const struct profile_module *kernel, const struct symbols *symbols,
 		       uint64_t *out)
 {

@@ -347,8 +347,8 @@ static void answer_object(struct modules *ms, size_t index)
 				  &(struct place){.file = path});
 }
 
-/* Names of the kernel's functions are those of the recording. If the debug information agrees with them, it says what is
-   inlined. */
+/* Names of the kernel's functions are those of the recording. If the debug information agrees with them, it
+   says what is inlined. */
 static void answer_kernel(struct modules *ms, size_t index)
 {
 	struct module *m = &ms->all[index];

@@ -5,15 +5,20 @@
 #include "recipes/rows.h"
 #include "recipes/shapes.h"
 
-static inline struct rows shapes_of(uint16_t machine, const void *code, size_t size)
+/* Closes the image. */
+static inline struct rows shapes_of_image(struct image *image)
 {
-	struct image *image = bare_image(machine, code, size, 0);
 	struct rows rows;
 	rows_init(&rows);
 	shapes_add(image, &rows);
 	rows_finish(&rows);
 	image_close(image);
 	return rows;
+}
+
+static inline struct rows shapes_of(uint16_t machine, const void *code, size_t size)
+{
+	return shapes_of_image(bare_image(machine, code, size, 0));
 }
 
 static inline const struct recipe *at(const struct rows *rows, uint64_t offset)

@@ -43,13 +43,7 @@ static struct image *image_of_builtin(uint16_t machine, const char *name, const 
 static struct rows shapes_of_builtin(uint16_t machine, const char *name, const void *code,
 				     size_t size)
 {
-	struct image *image = image_of_builtin(machine, name, code, size);
-	struct rows rows;
-	rows_init(&rows);
-	shapes_add(image, &rows);
-	rows_finish(&rows);
-	image_close(image);
-	return rows;
+	return shapes_of_image(image_of_builtin(machine, name, code, size));
 }
 
 /* What the analysis alone makes of it. */

@@ -38,28 +38,34 @@ static const struct store_count counts[] = {
 static const struct store_path paths[] = {{2, 1, 0, 40}, {3, 1, 1, 3}};
 static const struct store_loss losses[] = {{STORE_LOST, "ring full", 7}};
 
-static void add(struct store *s, int64_t epoch, uint64_t number)
+/* A minute with files and processes, and nothing else. */
+static struct store_interval begin_interval(uint64_t number)
 {
-	const struct store_interval v = {
+	return (struct store_interval){
 		.number = number,
 		.start_ms = START + (int64_t)(number - 1) * MINUTE,
 		.end_ms = START + (int64_t)number * MINUTE,
 		.images = images,
 		.image_count = 3,
-		.symbols = symbols,
-		.symbol_count = 3,
 		.processes = processes,
 		.process_count = 2,
-		.nodes = nodes,
-		.node_count = 3,
-		.counts = counts,
-		.count_count = 3,
-		.paths = paths,
-		.path_count = 2,
-		.losses = losses,
-		.loss_count = 1,
-		.cost = {1, 2, 3, 4},
 	};
+}
+
+static void add(struct store *s, int64_t epoch, uint64_t number)
+{
+	struct store_interval v = begin_interval(number);
+	v.symbols = symbols;
+	v.symbol_count = 3;
+	v.nodes = nodes;
+	v.node_count = 3;
+	v.counts = counts;
+	v.count_count = 3;
+	v.paths = paths;
+	v.path_count = 2;
+	v.losses = losses;
+	v.loss_count = 1;
+	v.cost = (struct store_cost){1, 2, 3, 4};
 	bool added;
 	good(store_add(s, epoch, &v, &added));
 	assert_true(added);
@@ -72,19 +78,11 @@ static void add_deeper(struct store *s, int64_t epoch, uint64_t number)
 						   {1, 1, PROFILE_EXACT, 0x1010},
 						   {1, 1, PROFILE_EXACT, 0x1020}};
 	static const struct store_path path[] = {{3, 1, 0, 2}};
-	const struct store_interval v = {
-		.number = number,
-		.start_ms = START + (int64_t)(number - 1) * MINUTE,
-		.end_ms = START + (int64_t)number * MINUTE,
-		.images = images,
-		.image_count = 3,
-		.processes = processes,
-		.process_count = 2,
-		.nodes = deeper,
-		.node_count = 3,
-		.paths = path,
-		.path_count = 1,
-	};
+	struct store_interval v = begin_interval(number);
+	v.nodes = deeper;
+	v.node_count = 3;
+	v.paths = path;
+	v.path_count = 1;
 	bool added;
 	good(store_add(s, epoch, &v, &added));
 }

@@ -28,9 +28,9 @@
 #include "cct/cct.h"
 #include "collect/agents/arenas.h"
 #include "collect/agents/heaps.h"
-#include "collect/agents/marks.h"
 #include "collect/agents/programs.h"
 #include "collect/agents/sample_ring.h"
+#include "collect/agents/sentinels.h"
 #include "collect/agents/state.h"
 #include "collect/agents/trees.h"
 #include "harvest/harvest.h"
@@ -354,7 +354,7 @@ bool copies_add(struct agents *agents, struct arena *a, uint32_t owner, struct a
 	struct mark mark = {0};
 	if (from->cut) /* from the bytes as they are in memory */
 		mark_make(&mark, from->address, copy->stack, from->size);
-	marks_remove(a, owner, from->address, copy->stack, from->size, from->registers);
+	sentinels_remove(a, owner, from->address, copy->stack, from->size, from->registers);
 	struct sample *sample = keep_one(agents, a, t->process, owner, thread, from,
 					 (struct source){.flat = copy->stack});
 	if (!sample)
@@ -408,7 +408,7 @@ static bool read_beyond(struct beyond *b, uint64_t address, uint64_t *out)
 	if (address - b->address > b->size || b->size - (address - b->address) < sizeof *out)
 		return false;
 	memcpy(out, b->bytes + (address - b->address), sizeof *out);
-	*out = marks_see_through(s->process->agent->arena, s->owner, address, *out);
+	*out = sentinels_see_through(s->process->agent->arena, s->owner, address, *out);
 	return true;
 }
 

@@ -10,7 +10,8 @@
 struct arena;
 
 /* Returns the true word for one that was read at this address of a thread's stack; `owner`: its record. */
-uint64_t marks_see_through(const struct arena *a, uint32_t owner, uint64_t address, uint64_t word);
+uint64_t sentinels_see_through(const struct arena *a, uint32_t owner, uint64_t address,
+			       uint64_t word);
 /* Sets the true words in a part of a stack that is at `address`, and in the registers. */
-void marks_remove(const struct arena *a, uint32_t owner, uint64_t address, uint8_t *stack,
-		  uint64_t size, uint64_t *registers);
+void sentinels_remove(const struct arena *a, uint32_t owner, uint64_t address, uint8_t *stack,
+		      uint64_t size, uint64_t *registers);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "collect/agents/marks.h"
+#include "collect/agents/sentinels.h"
 
 #include <string.h>
 
@@ -41,13 +41,14 @@ static uint64_t find(const struct arena *a, uint32_t owner, uint64_t address, ui
 	return found;
 }
 
-uint64_t marks_see_through(const struct arena *a, uint32_t owner, uint64_t address, uint64_t word)
+uint64_t sentinels_see_through(const struct arena *a, uint32_t owner, uint64_t address,
+			       uint64_t word)
 {
 	return is_stub(a, word) ? find(a, owner, address, word) : word;
 }
 
-void marks_remove(const struct arena *a, uint32_t owner, uint64_t address, uint8_t *stack,
-		  uint64_t size, uint64_t *registers)
+void sentinels_remove(const struct arena *a, uint32_t owner, uint64_t address, uint8_t *stack,
+		      uint64_t size, uint64_t *registers)
 {
 	if (!ring_of(a, owner))
 		return;
@@ -60,5 +61,5 @@ void marks_remove(const struct arena *a, uint32_t owner, uint64_t address, uint8
 		memcpy(stack + at, &word, sizeof word);
 	}
 	for (unsigned i = 0; i < CPU_REGISTERS; i++)
-		registers[i] = marks_see_through(a, owner, 0, registers[i]);
+		registers[i] = sentinels_see_through(a, owner, 0, registers[i]);
 }

@@ -2,7 +2,7 @@
 /* Copies of stacks with a sentinel in them. */
 #include "scratch.h"
 
-#include "collect/agents/marks.h"
+#include "collect/agents/sentinels.h"
 #include "collect/agents/state.h"
 #include "safe/wire.h"
 
@@ -58,7 +58,7 @@ static void true_words_are_set(void **state)
 	note(&m, 0, STACK + 8, 5, 0x1111);
 	note(&m, 1, STACK + 80, 7, 0x2222);
 	note(&m, ARENA_MARKS - 1, STACK + 24, 9, 0x3333);
-	marks_remove(&m.arena, m.owner, STACK, (uint8_t *)stack, sizeof stack, registers);
+	sentinels_remove(&m.arena, m.owner, STACK, (uint8_t *)stack, sizeof stack, registers);
 	assert_int_equal(stack[0], 1);
 	assert_int_equal(stack[1], 0x1111);
 	assert_int_equal(stack[2], 2);
@@ -77,9 +77,9 @@ static void the_same_place_is_the_best(void **state)
 	note(&m, 0, STACK, 5, 0x1111);
 	note(&m, 1, STACK + 16, 5, 0x2222);
 	note(&m, 2, STACK + 32, 5, 0x3333);
-	assert_int_equal(marks_see_through(&m.arena, m.owner, STACK + 16, stub(5)), 0x2222);
-	assert_int_equal(marks_see_through(&m.arena, m.owner, STACK, stub(5)), 0x1111);
-	assert_int_equal(marks_see_through(&m.arena, m.owner, STACK, stub(6)), stub(6));
+	assert_int_equal(sentinels_see_through(&m.arena, m.owner, STACK + 16, stub(5)), 0x2222);
+	assert_int_equal(sentinels_see_through(&m.arena, m.owner, STACK, stub(5)), 0x1111);
+	assert_int_equal(sentinels_see_through(&m.arena, m.owner, STACK, stub(6)), stub(6));
 	free(m.arena.header);
 }
 
@@ -90,13 +90,13 @@ static void damage(void **state)
 	uint64_t registers[32] = {stub(1)}, stack[WORDS] = {stub(1)};
 	(void)state;
 	m.record->marks = 0xffffff;
-	marks_remove(&m.arena, m.owner, STACK, (uint8_t *)stack, sizeof stack, registers);
+	sentinels_remove(&m.arena, m.owner, STACK, (uint8_t *)stack, sizeof stack, registers);
 	assert_int_equal(stack[0], stub(1));
 	m.record->marks = 0;
-	assert_int_equal(marks_see_through(&m.arena, m.owner, STACK, stub(1)), stub(1));
-	assert_int_equal(marks_see_through(&m.arena, 0xffffff, STACK, stub(1)), stub(1));
+	assert_int_equal(sentinels_see_through(&m.arena, m.owner, STACK, stub(1)), stub(1));
+	assert_int_equal(sentinels_see_through(&m.arena, 0xffffff, STACK, stub(1)), stub(1));
 	m.arena.header->stubs = 0;
-	assert_int_equal(marks_see_through(&m.arena, m.owner, STACK, 16), 16);
+	assert_int_equal(sentinels_see_through(&m.arena, m.owner, STACK, 16), 16);
 	free(m.arena.header);
 }
 

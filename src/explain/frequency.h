@@ -5,7 +5,7 @@
  *
  * A sample says where time went: an instruction that ran often and one that waited long look the same. But
  * blocks that must run equally often (a cycle equivalence class: explain/classes.h) share one frequency,
- * most instructions wait for nothing, and what flows into a block flows out of it. frequency.c says how
+ * most instructions wait for nothing, and what flows into a block flows out of it. estimate.c says how
  * these are joined.
  *
  * Edges that were seen (branch records of the CPU, or code that was followed from samples) and blocks that

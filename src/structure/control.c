@@ -100,8 +100,8 @@ static bool never_returns_slot(const void *context, uint64_t slot)
 
 /* ---- a procedure ---- */
 
-static struct err *build_graph(const struct control_module *m, const struct extents *x,
-			       uint32_t procedure, uint32_t max_blocks, struct graph *out)
+struct err *control_graph(const struct control_module *m, const struct extents *x,
+			  uint32_t procedure, uint32_t max_blocks, struct graph *out)
 {
 	const struct extents_procedure *p = &x->procedures[procedure];
 	struct graph_part *parts = calloc(p->count + 1, sizeof *parts);
@@ -236,7 +236,7 @@ struct err *control_read(const struct control_module *m, const struct extents *x
 	memset(out, 0, sizeof *out);
 	if (!m->isa)
 		return NULL;
-	e = build_graph(m, x, procedure, max_blocks, &graph);
+	e = control_graph(m, x, procedure, max_blocks, &graph);
 	if (e)
 		return e;
 	out->unresolved = graph.unresolved;

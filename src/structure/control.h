@@ -14,6 +14,7 @@
 
 struct err;
 struct extents;
+struct graph;
 struct graph_landing;
 struct image;
 struct isa;
@@ -57,3 +58,7 @@ struct control {
 struct err *control_read(const struct control_module *module, const struct extents *extents,
 			 uint32_t procedure, uint32_t max_blocks, struct control *out);
 void control_free(struct control *code);
+
+/* The graph alone: the caller's (graph_free). */
+struct err *control_graph(const struct control_module *module, const struct extents *extents,
+			  uint32_t procedure, uint32_t max_blocks, struct graph *out);

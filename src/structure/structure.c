@@ -228,6 +228,17 @@ struct structure_procedure *structure_take(struct structure *s, uint64_t address
 	return procedure == EXTENT_NONE ? NULL : take(s, procedure);
 }
 
+struct err *structure_graph(struct structure *s, uint64_t address, struct graph *out)
+{
+	uint32_t procedure = extents_at(&s->extents, address);
+	if (procedure == EXTENT_NONE)
+		return err_new("no procedure is known at 0x%lx", address);
+	struct err *e = prepare(s);
+	if (!e && !s->control.isa)
+		e = err_new("'%s' is for a CPU that is not known", image_path(s->image));
+	return e ? e : control_graph(&s->control, &s->extents, procedure, 0, out);
+}
+
 size_t structure_count(const struct structure *s)
 {
 	return s->extents.procedure_count;

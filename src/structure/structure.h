@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 struct err;
+struct graph;
 struct image;
 struct structure;
 
@@ -75,6 +76,10 @@ uint32_t structure_scope_at(const struct structure_procedure *procedure, uint64_
    `structure`. For whoever goes through many procedures and keeps none. */
 struct structure_procedure *structure_take(struct structure *structure, uint64_t address);
 void structure_procedure_free(struct structure_procedure *procedure); /* NULL is fine */
+
+/* The control-flow graph of the procedure with this address, which is the caller's (graph_free). The cache
+   has none: it is made each time. */
+struct err *structure_graph(struct structure *structure, uint64_t address, struct graph *out);
 
 /* How many procedures the module has, and one after the other, ascending by entry: its entry and its
    symbol's name (NULL: has none). Quick: no code is looked at. */

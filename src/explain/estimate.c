@@ -1,0 +1,399 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "explain/frequency.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/err.h"
+#include "explain/classes.h"
+#include "explain/costs.h"
+#include "explain/flow.h"
+#include "flow/graph.h"
+
+#define LEARN_ROUNDS 4
+#define LEARN_USUAL 20.0 /* how many windows the usual costs count for */
+
+/* A procedure while it is estimated. */
+struct estimate {
+	const struct frequency_input *in;
+	const struct frequency_costs *costs;
+	struct network network;
+	uint32_t *class; /* of each arc */
+	size_t class_count;
+	struct cost_window *windows; /* by class */
+	uint32_t *first;             /* of each class, and one more: its windows */
+	double temper;
+	double *values, *deviations; /* of each class: logarithms */
+};
+
+static void release(struct estimate *x)
+{
+	network_free(&x->network);
+	free(x->class);
+	free(x->windows);
+	free(x->first);
+	free(x->values);
+	free(x->deviations);
+}
+
+/* ---- windows of classes ---- */
+
+static size_t insns_of(const struct frequency_input *in, uint32_t block, size_t *first)
+{
+	const struct graph_block *b = &in->graph->blocks[block];
+	*first = FIRST_NOT(i, in->insn_count, in->insns[i].address < b->start);
+	return FIRST_NOT(i, in->insn_count, in->insns[i].address < b->end) - *first;
+}
+
+static bool take_windows(struct estimate *x)
+{
+	const struct frequency_input *in = x->in;
+	size_t blocks = in->graph->block_count, first;
+	x->first = calloc(x->class_count + 2, sizeof *x->first);
+	struct cost_window *cut = calloc(in->insn_count + 1, sizeof *cut);
+	x->windows = calloc(in->insn_count + 1, sizeof *x->windows);
+	if (!x->first || !cut || !x->windows) {
+		free(cut);
+		return false;
+	}
+	for (uint32_t i = 0; i < blocks; i++) {
+		size_t count = insns_of(in, i, &first);
+		x->first[x->class[i] + 2] += (uint32_t)cost_cut(in->insns + first, count, cut);
+	}
+	for (size_t i = 1; i <= x->class_count; i++)
+		x->first[i + 1] += x->first[i];
+	for (uint32_t i = 0; i < blocks; i++) {
+		size_t count = insns_of(in, i, &first);
+		count = cost_cut(in->insns + first, count, cut);
+		memcpy(x->windows + x->first[x->class[i] + 1], cut, count * sizeof *cut);
+		x->first[x->class[i] + 1] += (uint32_t)count;
+	}
+	free(cut);
+	return true;
+}
+
+static struct err *begin(struct estimate *x)
+{
+	struct err *e = network_make(x->in->graph, &x->network);
+	if (!e)
+		e = network_classes(&x->network, &x->class, &x->class_count);
+	if (e)
+		return e;
+	x->values = calloc(x->class_count + 1, sizeof *x->values);
+	x->deviations = calloc(x->class_count + 1, sizeof *x->deviations);
+	if (!x->values || !x->deviations || !take_windows(x))
+		return err_new("out of memory");
+	x->temper = 0.5;
+	return NULL;
+}
+
+/* ---- what the samples of a class tell ---- */
+
+static double class_likelihood(const struct estimate *x, uint32_t class, double value)
+{
+	double sum = 0;
+	for (uint32_t i = x->first[class]; i < x->first[class + 1]; i++)
+		sum += cost_likelihood(x->costs, &x->windows[i], value);
+	return sum * x->temper;
+}
+
+static void class_cost(const void *context, uint32_t class, double value, double step,
+		       double *slope, double *curvature)
+{
+	const struct estimate *x = context;
+	*slope = *curvature = 0;
+	if (x->first[class] == x->first[class + 1])
+		return;
+	double below = class_likelihood(x, class, value - step);
+	double here = class_likelihood(x, class, value);
+	double above = class_likelihood(x, class, value + step);
+	*slope = (below - above) / (2 * step);
+	*curvature = (2 * here - below - above) / (step * step);
+	if (*curvature < 0.05)
+		*curvature = 0.05;
+	double floor = fabs(*slope) / 1.5; /* so that no step is far */
+	if (*curvature < floor)
+		*curvature = floor;
+}
+
+/* The best frequency of a class by its samples alone. */
+static double best_of(const struct estimate *x, uint32_t class)
+{
+	double total = 0.3, best = 0, most = -INFINITY;
+	uint32_t count = x->first[class + 1] - x->first[class];
+	for (uint32_t i = x->first[class]; i < x->first[class + 1]; i++)
+		total += x->windows[i].samples;
+	double around = log(total / (1 + count));
+	for (double value = around - 4; value < around + 5; value += 0.1) {
+		double likelihood = class_likelihood(x, class, value);
+		if (likelihood > most) {
+			most = likelihood;
+			best = value;
+		}
+	}
+	return best;
+}
+
+/* ---- the flow ---- */
+
+static struct err *relate_edges(const struct estimate *x, struct flow *flow)
+{
+	const struct network *n = &x->network;
+	struct err *e = NULL;
+	uint32_t *outs = calloc(n->node_count + 1, sizeof *outs);
+	if (!outs)
+		return err_new("out of memory");
+	for (size_t i = 0; i < n->arc_count; i++)
+		outs[n->arcs[i].from]++;
+	for (size_t i = n->block_count; !e && i < n->arc_count; i++) {
+		uint32_t from = n->arcs[i].from;
+		if (from && outs[from] > 1)
+			e = flow_relate(flow, x->class[i], x->class[(from - 2) / 2],
+					-log(outs[from]), 1.5 * 1.5);
+	}
+	free(outs);
+	return e;
+}
+
+static void guess(struct estimate *x)
+{
+	const struct network *n = &x->network;
+	for (uint32_t i = 0; i < x->class_count; i++)
+		x->values[i] = x->first[i] == x->first[i + 1] ? INFINITY : best_of(x, i);
+	for (size_t i = n->block_count; i < n->arc_count; i++) {
+		double *value = &x->values[x->class[i]];
+		uint32_t from = n->arcs[i].from, to = n->arcs[i].to;
+		if (x->first[x->class[i]] != x->first[x->class[i] + 1])
+			continue;
+		double a = from ? x->values[x->class[(from - 2) / 2]] : INFINITY;
+		double b = to ? x->values[x->class[(to - 1) / 2]] : INFINITY;
+		double least = (a < b ? a : b) - 0.7;
+		if (least < *value)
+			*value = least;
+	}
+	for (uint32_t i = 0; i < x->class_count; i++)
+		if (!isfinite(x->values[i]))
+			x->values[i] = 0;
+}
+
+static struct err *expect_known(const struct estimate *x, struct flow *flow)
+{
+	const struct frequency_input *in = x->in;
+	double unit = in->cycles_per_sample > 0 ? in->cycles_per_sample : 1;
+	struct err *e = NULL;
+	if (in->entries > 0)
+		e = flow_expect(flow, x->class[x->network.entry], log(in->entries / unit), 0.1 * 0.1);
+	for (size_t i = 0; !e && i < in->anchor_count; i++) {
+		uint32_t block = graph_find(in->graph, in->anchors[i].address);
+		if (block != GRAPH_NONE && in->anchors[i].executions > 0)
+			e = flow_expect(flow, x->class[block],
+					log(in->anchors[i].executions / unit), 0.01 * 0.01);
+	}
+	return e;
+}
+
+/* Pairs that were seen: of each block, the logarithms of the odds of its edges. */
+static struct err *relate_seen(const struct estimate *x, struct flow *flow)
+{
+	const struct frequency_input *in = x->in;
+	const struct graph *g = in->graph;
+	struct err *e = NULL;
+	double *seen = calloc(g->edge_count + 1, sizeof *seen);
+	if (!seen)
+		return err_new("out of memory");
+	for (size_t i = 0; i < in->observation_count; i++) {
+		const struct frequency_observation *o = &in->observations[i];
+		uint32_t from = graph_find(g, o->from), to = graph_find(g, o->to);
+		if (from == GRAPH_NONE || to == GRAPH_NONE || g->blocks[to].start != o->to)
+			continue;
+		const struct graph_block *b = &g->blocks[from];
+		for (uint32_t k = b->first; k < b->first + b->count; k++)
+			if (g->edges[k].to == to)
+				seen[k] += o->count;
+	}
+	for (uint32_t i = 0; !e && i < g->block_count; i++) {
+		const struct graph_block *b = &g->blocks[i];
+		double sum = 0;
+		for (uint32_t k = b->first; k < b->first + b->count; k++)
+			sum += seen[k];
+		for (uint32_t k = b->first; !e && sum > 0 && k < b->first + b->count; k++) {
+			double part = (seen[k] + 0.5) / (sum + 0.5 * b->count);
+			double variance = (1 - part) / (seen[k] + 0.5) + 0.05 * 0.05;
+			e = flow_relate(flow, x->class[g->block_count + k], x->class[i], log(part),
+					variance);
+		}
+	}
+	free(seen);
+	return e;
+}
+
+static struct err *solve(struct estimate *x)
+{
+	struct flow *flow = NULL;
+	struct err *e = flow_open(&x->network, x->class, x->class_count, &flow);
+	if (!e)
+		e = relate_edges(x, flow);
+	if (!e)
+		e = relate_seen(x, flow);
+	if (!e)
+		e = expect_known(x, flow);
+	if (!e) {
+		guess(x);
+		e = flow_solve(flow, class_cost, x, x->values, x->deviations);
+	}
+	flow_close(flow);
+	return e;
+}
+
+/* ---- the result ---- */
+
+static struct frequency frequency_of(const struct estimate *x, size_t arc)
+{
+	uint32_t class = x->class[arc];
+	double unit = x->in->cycles_per_sample > 0 ? x->in->cycles_per_sample : 1;
+	double deviation = x->deviations[class], most = exp(x->values[class]) * unit;
+	return (struct frequency){
+		.executions = most,
+		.low = most * exp(-1.645 * deviation),
+		.high = most * exp(1.645 * deviation),
+		.class = class,
+		.confidence = deviation < 0.07   ? FREQUENCY_HIGH
+			      : deviation < 0.25 ? FREQUENCY_MEDIUM
+						 : FREQUENCY_LOW,
+	};
+}
+
+static struct err *give(const struct estimate *x, struct frequency_result *out)
+{
+	const struct network *n = &x->network;
+	out->blocks = calloc(n->block_count + 1, sizeof *out->blocks);
+	out->edges = calloc(n->edge_count + 1, sizeof *out->edges);
+	if (!out->blocks || !out->edges) {
+		frequency_free(out);
+		return err_new("out of memory");
+	}
+	out->block_count = n->block_count;
+	out->edge_count = n->edge_count;
+	out->class_count = x->class_count;
+	out->incomplete = n->incomplete;
+	for (size_t i = 0; i < n->block_count; i++)
+		out->blocks[i] = frequency_of(x, i);
+	for (size_t i = 0; i < n->edge_count; i++)
+		out->edges[i] = frequency_of(x, n->block_count + i);
+	out->entries = frequency_of(x, n->entry);
+	return NULL;
+}
+
+struct err *frequency_estimate(const struct frequency_input *input, struct frequency_result *out)
+{
+	struct estimate x = {.in = input, .costs = input->costs};
+	struct frequency_costs *own = NULL;
+	struct err *e = NULL;
+	memset(out, 0, sizeof *out);
+	if (!x.costs) {
+		e = frequency_learn(input, 1, &own);
+		x.costs = own;
+	}
+	if (!e)
+		e = begin(&x);
+	if (!e)
+		e = solve(&x);
+	if (!e)
+		e = give(&x, out);
+	release(&x);
+	frequency_forget(own);
+	return e;
+}
+
+void frequency_free(struct frequency_result *result)
+{
+	free(result->blocks);
+	free(result->edges);
+	memset(result, 0, sizeof *result);
+}
+
+/* ---- learning ---- */
+
+typedef double cost_sums[COST_CELLS];
+
+static void count_windows(const struct estimate *x, cost_sums *sums)
+{
+	for (uint32_t class = 0; class < x->class_count; class ++) {
+		double weight = exp(x->values[class]) / 20;
+		for (uint32_t i = x->first[class]; i < x->first[class + 1]; i++)
+			cost_count(x->costs, &x->windows[i], x->values[class],
+				   weight < 1 ? weight : 1, sums[x->windows[i].kind]);
+	}
+}
+
+/* Neighbours share, so that few windows make no spikes. */
+static void set_shares(struct frequency_costs *costs, const struct frequency_costs *usual,
+		       const cost_sums *sums)
+{
+	for (size_t kind = 0; kind < COST_KINDS; kind++) {
+		double total = 0;
+		for (size_t cell = 0; cell < COST_CELLS; cell++) {
+			double sum = 0, weights = 0;
+			for (int by = -4; by <= 4; by++) {
+				if ((int)cell + by < 0 || (int)cell + by >= COST_CELLS)
+					continue;
+				double weight = exp(-0.5 * by * by / 4.0);
+				sum += weight * sums[kind][(int)cell + by];
+				weights += weight;
+			}
+			costs->share[kind][cell] =
+				sum / weights + LEARN_USUAL * usual->share[kind][cell];
+			total += costs->share[kind][cell];
+		}
+		for (size_t cell = 0; cell < COST_CELLS; cell++)
+			costs->share[kind][cell] /= total;
+	}
+	cost_prepare(costs);
+}
+
+static struct err *learn_from(const struct frequency_input *in, const struct frequency_costs *costs,
+			      cost_sums *sums)
+{
+	struct estimate x = {.in = in, .costs = costs};
+	struct err *e = begin(&x);
+	if (!e)
+		e = solve(&x);
+	if (!e)
+		count_windows(&x, sums);
+	release(&x);
+	return e;
+}
+
+struct err *frequency_learn(const struct frequency_input *inputs, size_t count,
+			    struct frequency_costs **out)
+{
+	struct frequency_costs *costs = malloc(sizeof *costs), *usual = malloc(sizeof *usual);
+	cost_sums *sums = malloc(COST_KINDS * sizeof *sums);
+	struct err *e = costs && usual && sums ? NULL : err_new("out of memory");
+	if (!e) {
+		cost_usual(usual);
+		*costs = *usual;
+	}
+	for (int round = 0; !e && round < LEARN_ROUNDS; round++) {
+		memset(sums, 0, COST_KINDS * sizeof *sums);
+		for (size_t i = 0; !e && i < count; i++)
+			e = learn_from(&inputs[i], costs, sums);
+		if (!e)
+			set_shares(costs, usual, sums);
+	}
+	free(usual);
+	free(sums);
+	if (e) {
+		free(costs);
+		costs = NULL;
+	}
+	*out = costs;
+	return e;
+}
+
+void frequency_forget(struct frequency_costs *costs)
+{
+	free(costs);
+}

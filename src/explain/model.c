@@ -10,7 +10,7 @@
 #include "explain/form.h"
 #include "isa/insn.h"
 
-#include "model_texts.h"
+#include "explain/model_texts.h"
 
 struct row {
 	const char *form; /* up to the tab */

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "isa/insn.h"
+#include "isa/operands.h"
 
 #define OPERAND_MAX 8
 #define NAME_MAX_SIZE 16

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /* What operands.c needs of each CPU: internal to isa/. */
-#include "isa/operands.h"
+#include <stddef.h>
+#include <stdint.h>
+
+struct operands;
 
 /* From the text alone, which says all of it. */
 void operands_aarch64(const char *text, struct operands *out);

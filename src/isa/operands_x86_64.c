@@ -5,6 +5,7 @@
 #include <Zydis/Zydis.h>
 
 #include "isa/insn_x86_64.h"
+#include "isa/operands.h"
 
 static uint64_t register_bit(ZydisRegister reg)
 {

@@ -105,9 +105,10 @@ static double cell_value(size_t cell)
 /* Where `likelihood` begins: as far below the center as the dearest cell, and some more. */
 #define PLACE_FIRST (-(COST_FIRST + COST_STEP * COST_CELLS) - 3)
 
-static double poisson(double count, double log_rate)
+/* `log_factorial`: lgamma(count + 1). */
+static double poisson(double count, double log_factorial, double log_rate)
 {
-	return exp(count * log_rate - exp(log_rate) - lgamma(count + 1));
+	return exp(count * log_rate - exp(log_rate) - log_factorial);
 }
 
 /* How likely a count is, by the logarithm of its rate: from the lowest that is asked for. */
@@ -119,10 +120,11 @@ struct rates {
 static void take_rates(double count, struct rates *out)
 {
 	double lowest = PLACE_FIRST + center_of(count) + COST_FIRST;
+	double log_factorial = lgamma(count + 1);
 	out->first = COST_PLACES + COST_CELLS;
 	out->end = 0;
 	for (size_t i = 0; i < COST_PLACES + COST_CELLS; i++) {
-		out->likely[i] = poisson(count, lowest + COST_STEP * (double)i);
+		out->likely[i] = poisson(count, log_factorial, lowest + COST_STEP * (double)i);
 		if (out->likely[i] < 1e-8)
 			continue;
 		if (i < out->first)
@@ -192,10 +194,10 @@ void cost_count(const struct frequency_costs *c, const struct cost_window *w, do
 {
 	double count = w->index < EXACT_COUNTS ? w->samples : count_of(w->index);
 	double shift = w->index < EXACT_COUNTS ? 0 : log(count / w->samples);
-	double parts[COST_CELLS], total = 1e-300;
+	double parts[COST_CELLS], total = 1e-300, log_factorial = lgamma(count + 1);
 	for (size_t cell = 0; cell < COST_CELLS; cell++) {
 		parts[cell] = c->share[w->kind][cell] *
-			      poisson(count, frequency + shift + cell_value(cell));
+			      poisson(count, log_factorial, frequency + shift + cell_value(cell));
 		total += parts[cell];
 	}
 	for (size_t cell = 0; cell < COST_CELLS; cell++)

@@ -39,7 +39,7 @@
 
 #define LEARN_ROUNDS 1
 #define LEARN_USUAL 300.0 /* how many windows the usual costs count for */
-#define LEARN_SAMPLES 50  /* of a procedure: fewer teach nothing */
+#define LEARN_SAMPLES 500 /* of a procedure: fewer teach little */
 
 /* Instructions of a class are not as independent as the likelihood takes them for: measured errors are this
    much wider (bench/frequency). */

@@ -32,8 +32,9 @@
 #define DAMPING_MOST 1e7
 #define WEAK 8.0 /* deviation of what nothing is known of */
 
-static const double springs[] = {0.3, 0.1, 0.03, 0.01, 0.003, 0.001}; /* deviations of sums */
-#define SPRING_LAST 0.001
+static const double springs[] = {0.3,   0.1,   0.03,  0.01,
+				 0.003, 0.001, 0.0003}; /* deviations of sums */
+#define SPRING_LAST 0.0003
 
 struct sum { /* whole = left + right */
 	uint32_t whole, left, right;

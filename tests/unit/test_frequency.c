@@ -304,11 +304,9 @@ static struct frequency_result estimate(const struct graph *g, const struct freq
 static void check_conserved(const struct graph *g, const struct frequency_result *r)
 {
 	double *in = calloc(g->block_count, sizeof *in), *out = calloc(g->block_count, sizeof *out);
-	bool *enters = calloc(g->block_count, sizeof *enters);
 	for (size_t i = 0; i < g->edge_count; i++) {
 		in[g->edges[i].to] += r->edges[i].executions;
 		out[g->edges[i].from] += r->edges[i].executions;
-		enters[g->edges[i].to] = true;
 	}
 	for (size_t i = 0; i < g->block_count; i++) {
 		double ran = r->blocks[i].executions;
@@ -321,7 +319,6 @@ static void check_conserved(const struct graph *g, const struct frequency_result
 		    0.01 * r->blocks[g->entry].executions);
 	free(in);
 	free(out);
-	free(enters);
 }
 
 static bool is_about(double a, double b, double part)
@@ -427,8 +424,8 @@ static void no_code(void **state)
 static void random_estimates(void **state)
 {
 	(void)state;
-	for (int i = 0; i < 150; i++) {
-		struct graph g = random_graph(i % 10 ? 12 : 300);
+	for (int i = 0; i < 60; i++) {
+		struct graph g = random_graph(i % 10 ? 12 : 100);
 		double *ran = calloc(g.block_count, sizeof *ran);
 		for (size_t k = 0; k < g.block_count; k++)
 			ran[k] = random_below(3) ? pow(10, random_below(6)) : 0;
@@ -446,7 +443,7 @@ static void random_estimates(void **state)
 static void many_blocks(void **state)
 {
 	(void)state;
-	enum { BLOCKS = 6000 };
+	enum { BLOCKS = 3000 };
 	struct pair *pairs = calloc(3 * BLOCKS, sizeof *pairs);
 	size_t count = 0;
 	for (uint32_t i = 0; i + 1 < BLOCKS; i++) {

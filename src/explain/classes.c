@@ -36,8 +36,8 @@ struct search {
 	uint32_t *first, *around; /* arcs at each node */
 	uint32_t *number, *order; /* of each node, and the other way round */
 	uint32_t *parent_arc;     /* NONE: the root */
-	uint32_t *high;           /* the number of the highest node that a bracket from below it ends at */
-	uint32_t *next;           /* where the search of a node's arcs stands */
+	uint32_t *high; /* the number of the highest node that a bracket from below it ends at */
+	uint32_t *next; /* where the search of a node's arcs stands */
 	uint32_t *stack;
 	struct brackets *lists; /* of each node */
 	struct bracket *brackets;

@@ -37,5 +37,11 @@ void network_free(struct network *network);
 /* The class of each arc: arc_count numbers below *class_count, that the caller frees. */
 struct err *network_classes(const struct network *network, uint32_t **out, size_t *class_count);
 
-static inline uint32_t network_head(uint32_t block) { return 1 + 2 * block; }
-static inline uint32_t network_tail(uint32_t block) { return 2 + 2 * block; }
+static inline uint32_t network_head(uint32_t block)
+{
+	return 1 + 2 * block;
+}
+static inline uint32_t network_tail(uint32_t block)
+{
+	return 2 + 2 * block;
+}

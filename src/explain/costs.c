@@ -2,58 +2,26 @@
 #include "explain/costs.h"
 
 #include <math.h>
-#include <string.h>
 
-/* ---- windows ---- */
+#define SMALL_LEAST 0.02 /* cycles */
+#define SMALL_SAMPLES 5  /* fewer tell nothing */
+#define EXACT_COUNTS 16  /* numbers of samples below this are told apart, each */
 
-/* The hardest to foresee of its instructions decides. */
-static unsigned worst_of(const struct frequency_insn *insns, size_t count)
-{
-	unsigned worst = 0;
-	for (size_t i = 0; i < count; i++) {
-		switch (insns[i].kind) {
-		case FREQUENCY_SLOW:
-		case FREQUENCY_VECTOR:
-		case FREQUENCY_CALL:
-			return 2;
-		case FREQUENCY_LOAD:
-			worst = 1;
-			break;
-		default:
-			break;
-		}
-	}
-	return worst;
-}
-
-size_t cost_cut(const struct frequency_insn *insns, size_t count, struct cost_window *out)
-{
-	size_t pieces = (count + COST_WINDOW - 1) / COST_WINDOW;
-	for (size_t i = 0; i < pieces; i++) {
-		size_t from = i * count / pieces, to = (i + 1) * count / pieces;
-		out[i].samples = 0;
-		for (size_t k = from; k < to; k++)
-			out[i].samples += insns[k].samples;
-		out[i].kind = (uint8_t)(((to - from - 1) * 3 + worst_of(insns + from, to - from)) * 2 +
-					(i == 0));
-	}
-	return pieces;
-}
-
-/* ---- likelihood ---- */
+/* ---- samples ---- */
 
 static double count_of(size_t index)
 {
-	static const double more[] = {20, 25, 32, 40, 50, 64, 80, 100};
-	return index < 16 ? (double)index : more[index - 16];
+	static const double more[] = {20,  25,  32,  40,  50,  64,  80,  100,
+				      125, 150, 180, 210, 250, 300, 350, 400};
+	return index < EXACT_COUNTS ? (double)index : more[index - EXACT_COUNTS];
 }
 
 /* Beyond the last, cycles vary more than counts do. */
 static size_t index_of(double samples)
 {
-	if (samples < 15.5)
+	if (samples < EXACT_COUNTS - 0.5)
 		return (size_t)(samples + 0.5);
-	size_t i = 16;
+	size_t i = EXACT_COUNTS;
 	while (i + 1 < COST_COUNTS && samples > (count_of(i) + count_of(i + 1)) / 2)
 		i++;
 	return i;
@@ -64,6 +32,71 @@ static double center_of(double samples)
 	return log(samples > 0.5 ? samples : 0.5);
 }
 
+/* ---- windows ---- */
+
+static struct cost_window window_of(double samples, unsigned kind)
+{
+	size_t index = index_of(samples);
+	return (struct cost_window){.samples = samples,
+				    .center = index < EXACT_COUNTS ? center_of(count_of(index))
+								   : log(samples),
+				    .kind = (uint8_t)kind,
+				    .index = (uint8_t)index};
+}
+
+static unsigned before_of(uint8_t kind)
+{
+	switch (kind) {
+	case FREQUENCY_PLAIN:
+		return 1;
+	case FREQUENCY_LOAD:
+		return 2;
+	case FREQUENCY_STORE:
+		return 3;
+	default:
+		return 4;
+	}
+}
+
+static unsigned after_of(uint8_t kind)
+{
+	switch (kind) {
+	case FREQUENCY_PLAIN:
+		return 1;
+	case FREQUENCY_BRANCH:
+	case FREQUENCY_JUMP:
+		return 2;
+	default:
+		return 0;
+	}
+}
+
+/* Returns how many instructions are in the window. */
+static size_t cut_pair(const struct frequency_insn *insns, size_t at, size_t count,
+		       struct cost_window *out)
+{
+	unsigned after = 0;
+	if (insns[at].kind == FREQUENCY_PLAIN && at + 1 < count)
+		after = after_of(insns[at + 1].kind);
+	*out = window_of(insns[at].samples + (after ? insns[at + 1].samples : 0),
+			 COST_ALONE + (insns[at].kind * COST_AFTER + after) * 2 + !at);
+	return after ? 2 : 1;
+}
+
+size_t cost_cut(const struct frequency_insn *insns, size_t count, struct cost_window *out)
+{
+	size_t made = 0;
+	for (size_t i = 0; i < count; i++) {
+		unsigned before = i ? before_of(insns[i - 1].kind) : 0;
+		out[made++] = window_of(insns[i].samples, insns[i].kind * COST_BEFORE + before);
+	}
+	for (size_t i = 0; i < count;)
+		i += cut_pair(insns, i, count, &out[made++]);
+	return made;
+}
+
+/* ---- likelihood ---- */
+
 static double cell_value(size_t cell)
 {
 	return COST_FIRST + COST_STEP * (double)cell;
@@ -72,44 +105,86 @@ static double cell_value(size_t cell)
 /* Where `likelihood` begins: as far below the center as the dearest cell, and some more. */
 #define PLACE_FIRST (-(COST_FIRST + COST_STEP * COST_CELLS) - 3)
 
-static double poisson(double count, double log_rate)
+/* `log_factorial`: lgamma(count + 1). */
+static double poisson(double count, double log_factorial, double log_rate)
 {
-	return exp(count * log_rate - exp(log_rate) - lgamma(count + 1));
+	return exp(count * log_rate - exp(log_rate) - log_factorial);
 }
 
-static void prepare_count(struct frequency_costs *c, size_t kind, size_t index)
+/* How likely a count is, by the logarithm of its rate: from the lowest that is asked for. */
+struct rates {
+	double likely[COST_PLACES + COST_CELLS];
+	size_t first, end; /* others are as good as 0 */
+};
+
+static void take_rates(double count, struct rates *out)
 {
-	double rates[COST_PLACES + COST_CELLS], count = count_of(index);
 	double lowest = PLACE_FIRST + center_of(count) + COST_FIRST;
-	for (size_t i = 0; i < COST_PLACES + COST_CELLS; i++)
-		rates[i] = poisson(count, lowest + COST_STEP * (double)i);
-	for (size_t place = 0; place < COST_PLACES; place++) {
-		double sum = 1e-30;
-		for (size_t cell = 0; cell < COST_CELLS; cell++)
-			sum += c->share[kind][cell] * rates[place + cell];
-		c->likelihood[kind][index][place] = (float)log(sum);
+	double log_factorial = lgamma(count + 1);
+	out->first = COST_PLACES + COST_CELLS;
+	out->end = 0;
+	for (size_t i = 0; i < COST_PLACES + COST_CELLS; i++) {
+		out->likely[i] = poisson(count, log_factorial, lowest + COST_STEP * (double)i);
+		if (out->likely[i] < 1e-8)
+			continue;
+		if (i < out->first)
+			out->first = i;
+		out->end = i + 1;
 	}
+}
+
+static void prepare_row(const double *share, const struct rates *rates, float *row)
+{
+	for (size_t place = 0; place < COST_PLACES; place++) {
+		size_t first = rates->first > place ? rates->first - place : 0;
+		size_t end = rates->end > place ? rates->end - place : 0;
+		double sum = 1e-30;
+		for (size_t cell = first; cell < end && cell < COST_CELLS; cell++)
+			sum += share[cell] * rates->likely[place + cell];
+		row[place] = (float)log(sum);
+	}
+}
+
+/* Loads behind plain instructions show it best: they are never finished along with these, and mostly find
+   their data at once. */
+static void find_small(struct frequency_costs *c)
+{
+	const double *share = c->share[FREQUENCY_LOAD * COST_BEFORE + before_of(FREQUENCY_PLAIN)];
+	size_t most = 0;
+	for (size_t cell = 0; cell < COST_CELLS; cell++)
+		if (cell_value(cell) > log(SMALL_LEAST) && (!most || share[cell] > share[most]))
+			most = cell;
+	c->small = exp(cell_value(most));
+}
+
+bool cost_is_small(const struct frequency_costs *c, const struct cost_window *w, double frequency)
+{
+	double cycles = w->samples / exp(frequency);
+	return w->kind < COST_ALONE && w->samples >= SMALL_SAMPLES && cycles > 0.75 * c->small &&
+	       cycles < 1.4 * c->small;
 }
 
 void cost_prepare(struct frequency_costs *c)
 {
-	for (size_t kind = 0; kind < COST_KINDS; kind++)
-		for (size_t index = 0; index < COST_COUNTS; index++)
-			prepare_count(c, kind, index);
+	find_small(c);
+	for (size_t index = 0; index < COST_COUNTS; index++) {
+		struct rates rates;
+		take_rates(count_of(index), &rates);
+		for (size_t kind = 0; kind < COST_KINDS; kind++)
+			prepare_row(c->share[kind], &rates, c->likelihood[kind][index]);
+	}
 }
 
 double cost_likelihood(const struct frequency_costs *c, const struct cost_window *w,
 		       double frequency)
 {
-	size_t index = index_of(w->samples);
-	const float *row = c->likelihood[w->kind][index];
-	double center = index < 16 ? center_of(count_of(index)) : log(w->samples);
-	double place = (frequency - center - PLACE_FIRST) / COST_STEP;
+	const float *row = c->likelihood[w->kind][w->index];
+	double place = (frequency - w->center - PLACE_FIRST) / COST_STEP;
 	if (place < 0)
 		return row[0] + place * (row[1] - row[0]);
 	if (place >= COST_PLACES - 1)
-		return row[COST_PLACES - 1] + (place - (COST_PLACES - 1)) *
-						      (row[COST_PLACES - 1] - row[COST_PLACES - 2]);
+		return row[COST_PLACES - 1] +
+		       (place - (COST_PLACES - 1)) * (row[COST_PLACES - 1] - row[COST_PLACES - 2]);
 	size_t at = (size_t)place;
 	return row[at] + (place - (double)at) * (row[at + 1] - row[at]);
 }
@@ -117,32 +192,14 @@ double cost_likelihood(const struct frequency_costs *c, const struct cost_window
 void cost_count(const struct frequency_costs *c, const struct cost_window *w, double frequency,
 		double weight, double *sums)
 {
-	size_t index = index_of(w->samples);
-	double count = index < 16 ? w->samples : count_of(index);
-	double shift = index < 16 ? 0 : log(count / w->samples);
-	double parts[COST_CELLS], total = 1e-300;
+	double count = w->index < EXACT_COUNTS ? w->samples : count_of(w->index);
+	double shift = w->index < EXACT_COUNTS ? 0 : log(count / w->samples);
+	double parts[COST_CELLS], total = 1e-300, log_factorial = lgamma(count + 1);
 	for (size_t cell = 0; cell < COST_CELLS; cell++) {
 		parts[cell] = c->share[w->kind][cell] *
-			      poisson(count, frequency + shift + cell_value(cell));
+			      poisson(count, log_factorial, frequency + shift + cell_value(cell));
 		total += parts[cell];
 	}
 	for (size_t cell = 0; cell < COST_CELLS; cell++)
 		sums[cell] += weight * parts[cell] / total;
-}
-
-void cost_usual(struct frequency_costs *c)
-{
-	for (size_t kind = 0; kind < COST_KINDS; kind++) {
-		unsigned length = (unsigned)kind / 6 + 1, worst = kind / 2 % 3;
-		double center = log(0.3 * length * (worst == 2 ? 2 : worst == 1 ? 1.4 : 1)), sum = 0;
-		for (size_t cell = 0; cell < COST_CELLS; cell++) {
-			double far = cell_value(cell) - center;
-			double wide = far > 0 ? 1.0 : 1.2 - 0.1 * length;
-			c->share[kind][cell] = exp(-0.5 * far * far / (wide * wide)) + 0.003;
-			sum += c->share[kind][cell];
-		}
-		for (size_t cell = 0; cell < COST_CELLS; cell++)
-			c->share[kind][cell] /= sum;
-	}
-	cost_prepare(c);
 }

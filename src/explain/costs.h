@@ -2,47 +2,58 @@
 #pragma once
 /*
  * What instructions cost: how many cycles go by while an instruction is the oldest one that is not finished.
- * Most are finished along with the one before and cost nothing; some wait. Single ones vary too much to tell
- * anything, so windows of a few consecutive instructions are looked at. Windows of one kind have a common
- * distribution of cycles, which is learned from all of a program's windows.
+ * An instruction that waits for nothing has a small share of a cycle, always the same, or none where it is
+ * finished along with the one before; others wait. What is alike has a common distribution of cycles, which
+ * is learned from all of a program's instructions.
+ *
+ * Each instruction is looked at in two ways, each of which counts half: alone, by what stands before it; and
+ * as a pair, where it is a plain one and a plain one or a jump follows, because such pairs are finished
+ * together and it varies where one begins.
  */
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "explain/frequency.h"
 
-#define COST_KINDS 24 /* of windows */
-#define COST_CELLS 110
-#define COST_STEP 0.1   /* of the logarithm of cycles, from one cell to the next */
-#define COST_FIRST (-5.0) /* of the first cell */
-#define COST_COUNTS 24  /* numbers of samples that are told apart */
-#define COST_PLACES 180
+#define COST_BEFORE 5 /* what stands before: nothing in the block, plain, load, store, other */
+#define COST_AFTER 3  /* what is in a pair: nothing more, plain, jump */
+#define COST_ALONE (FREQUENCY_KINDS * COST_BEFORE)
+#define COST_KINDS (COST_ALONE + FREQUENCY_KINDS * COST_AFTER * 2)
+#define COST_CELLS 320
+#define COST_STEP 0.05     /* of the logarithm of cycles, from one cell to the next */
+#define COST_FIRST (-11.0) /* of the first cell, which is as good as none */
+#define COST_COUNTS 32     /* numbers of samples that are told apart */
+#define COST_PLACES 440
 
 struct frequency_costs {
-	double share[COST_KINDS][COST_CELLS]; /* of each kind, how the cycles of windows are spread */
+	double share[COST_KINDS][COST_CELLS]; /* of each kind, how the cycles are spread */
+	double small; /* what an instruction costs that waits for nothing, in cycles */
 	/* The logarithm of how likely a number of samples is, by the frequency. */
 	float likelihood[COST_KINDS][COST_COUNTS][COST_PLACES];
 };
 
-struct cost_window {
-	double samples;
-	uint8_t kind;
+struct cost_window {            /* an instruction or a pair */
+	double samples, center; /* center: of its likelihood, a logarithm */
+	uint8_t kind, index;    /* index: of its samples, in `likelihood` */
 };
+#define COST_WEIGHT 0.5 /* of a window */
 
-#define COST_WINDOW 4 /* instructions at most */
-
-/* Cuts the instructions of a block into windows, at most `count` of them; returns how many. */
+/* The windows of the instructions of a block, at most twice as many; returns how many. */
 size_t cost_cut(const struct frequency_insn *insns, size_t count, struct cost_window *out);
 
 /* What is usual, and what to begin with. */
 void cost_usual(struct frequency_costs *costs);
-/* Makes `likelihood` from `share`. */
+/* Makes the rest from `share`. */
 void cost_prepare(struct frequency_costs *costs);
 
-/* The logarithm of how likely the window's samples are at this logarithm of the frequency, in samples for a
-   cycle that each execution takes. */
+/* The logarithm of how likely the samples are at this logarithm of the frequency, in samples for a cycle
+   that each execution takes. */
 double cost_likelihood(const struct frequency_costs *costs, const struct cost_window *window,
 		       double frequency);
+/* Whether it is an instruction that waited for nothing, as far as its samples tell: about `small` cycles. */
+bool cost_is_small(const struct frequency_costs *costs, const struct cost_window *window,
+		   double frequency);
 /* Adds `weight` to the cells of `sums`, by how likely each is. */
 void cost_count(const struct frequency_costs *costs, const struct cost_window *window,
 		double frequency, double weight, double *sums);

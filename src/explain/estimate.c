@@ -1,4 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From samples of time to frequencies.
+ *
+ * The samples of an instruction are about its executions times the cycles that each takes: only the product
+ * is known. Three things tell them apart.
+ *
+ *   1. Classes. Blocks and edges that must run equally often share one unknown (explain/classes.h).
+ *   2. Costs. On a CPU that finishes several instructions in a cycle, one that waits for nothing takes a small
+ *      share of a cycle, always the same, or nothing at all, if it is finished along with the one before. So
+ *      where several instructions of a class have the same few samples, these tell its frequency. It is not
+ *      decided which ones wait: each instruction has a distribution of cycles (explain/costs.h), and how likely
+ *      all samples of a class are, by its frequency, is a curve, often with several peaks.
+ *   3. Flow. What comes into a block goes out of it. All classes are estimated together (explain/flow.h): a class
+ *      whose instructions all wait gets its frequency from its neighbours.
+ *
+ * The distributions are learned from the program itself: estimate with those that are usual, count how many
+ * cycles instructions took by that, and begin again.
+ *
+ * What cannot be told from time: two parts of a procedure that are joined only by ways which are rarely taken,
+ * and both of which wait in all their instructions. Edges that were seen, and anchors, tell it.
+ *
+ * How sure an estimate is comes from the curvature of all costs together at the result. This is too good, because
+ * instructions of a class wait for the same things; WIDER is by how much, as measured. High confidence also asks for
+ * several instructions that waited for nothing.
+ */
 #include "explain/frequency.h"
 
 #include <math.h>
@@ -12,8 +37,27 @@
 #include "explain/flow.h"
 #include "flow/graph.h"
 
-#define LEARN_ROUNDS 4
-#define LEARN_USUAL 20.0 /* how many windows the usual costs count for */
+#define LEARN_ROUNDS 1
+#define LEARN_USUAL 300.0 /* how many windows the usual costs count for */
+#define LEARN_SAMPLES 500 /* of a procedure: fewer teach little */
+
+/* Instructions of a class are not as independent as the likelihood takes them for: measured errors are this
+   much wider (bench/frequency). */
+#define WIDER 2.5
+
+#define CURVATURE_LEAST 0.05
+#define SLOPE_STEP 1.5 /* of a logarithm: no step is longer */
+#define EDGE_DEVIATION \
+	2.0 /* of the logarithm of an edge's share of its block, where nothing is known */
+
+/* When an estimate is of high and of medium confidence: its deviation, with how many instructions that waited
+   for nothing, and so many samples of these; as measured (bench/frequency). */
+#define HIGH_DEVIATION 0.2
+#define HIGH_COUNT 5
+#define HIGH_SAMPLES 150
+#define HIGH_ANCHORED 0.05 /* by other things than samples */
+#define MEDIUM_DEVIATION 0.4
+#define MEDIUM_COUNT 2
 
 /* A procedure while it is estimated. */
 struct estimate {
@@ -24,7 +68,6 @@ struct estimate {
 	size_t class_count;
 	struct cost_window *windows; /* by class */
 	uint32_t *first;             /* of each class, and one more: its windows */
-	double temper;
 	double *values, *deviations; /* of each class: logarithms */
 };
 
@@ -52,9 +95,9 @@ static bool take_windows(struct estimate *x)
 	const struct frequency_input *in = x->in;
 	size_t blocks = in->graph->block_count, first;
 	x->first = calloc(x->class_count + 2, sizeof *x->first);
-	struct cost_window *cut = calloc(in->insn_count + 1, sizeof *cut);
-	x->windows = calloc(in->insn_count + 1, sizeof *x->windows);
-	if (!x->first || !cut || !x->windows) {
+	struct cost_window *cut = calloc(2 * in->insn_count + 1, sizeof *cut);
+	x->windows = calloc(2 * in->insn_count + 1, sizeof *x->windows);
+	if (!x->first || !x->windows || !cut) {
 		free(cut);
 		return false;
 	}
@@ -66,8 +109,7 @@ static bool take_windows(struct estimate *x)
 		x->first[i + 1] += x->first[i];
 	for (uint32_t i = 0; i < blocks; i++) {
 		size_t count = insns_of(in, i, &first);
-		count = cost_cut(in->insns + first, count, cut);
-		memcpy(x->windows + x->first[x->class[i] + 1], cut, count * sizeof *cut);
+		count = cost_cut(in->insns + first, count, x->windows + x->first[x->class[i] + 1]);
 		x->first[x->class[i] + 1] += (uint32_t)count;
 	}
 	free(cut);
@@ -85,7 +127,6 @@ static struct err *begin(struct estimate *x)
 	x->deviations = calloc(x->class_count + 1, sizeof *x->deviations);
 	if (!x->values || !x->deviations || !take_windows(x))
 		return err_new("out of memory");
-	x->temper = 0.5;
 	return NULL;
 }
 
@@ -96,26 +137,25 @@ static double class_likelihood(const struct estimate *x, uint32_t class, double 
 	double sum = 0;
 	for (uint32_t i = x->first[class]; i < x->first[class + 1]; i++)
 		sum += cost_likelihood(x->costs, &x->windows[i], value);
-	return sum * x->temper;
+	return sum * COST_WEIGHT;
 }
 
-static void class_cost(const void *context, uint32_t class, double value, double step,
-		       double *slope, double *curvature)
+/* Where the likelihood bends the wrong way, or is steep, its curvature is taken for more: no step is far then. */
+static double class_cost(const void *context, uint32_t class, double value, double step,
+			 double *slope, double *curvature)
 {
 	const struct estimate *x = context;
-	*slope = *curvature = 0;
 	if (x->first[class] == x->first[class + 1])
-		return;
-	double below = class_likelihood(x, class, value - step);
+		return 0;
 	double here = class_likelihood(x, class, value);
+	if (!slope)
+		return -here;
+	double below = class_likelihood(x, class, value - step);
 	double above = class_likelihood(x, class, value + step);
 	*slope = (below - above) / (2 * step);
-	*curvature = (2 * here - below - above) / (step * step);
-	if (*curvature < 0.05)
-		*curvature = 0.05;
-	double floor = fabs(*slope) / 1.5; /* so that no step is far */
-	if (*curvature < floor)
-		*curvature = floor;
+	*curvature = fmax((2 * here - below - above) / (step * step),
+			  fmax(CURVATURE_LEAST, fabs(*slope) / SLOPE_STEP));
+	return -here;
 }
 
 /* The best frequency of a class by its samples alone. */
@@ -126,7 +166,7 @@ static double best_of(const struct estimate *x, uint32_t class)
 	for (uint32_t i = x->first[class]; i < x->first[class + 1]; i++)
 		total += x->windows[i].samples;
 	double around = log(total / (1 + count));
-	for (double value = around - 4; value < around + 5; value += 0.1) {
+	for (double value = around - 3; value < around + 8; value += 0.1) {
 		double likelihood = class_likelihood(x, class, value);
 		if (likelihood > most) {
 			most = likelihood;
@@ -150,8 +190,8 @@ static struct err *relate_edges(const struct estimate *x, struct flow *flow)
 	for (size_t i = n->block_count; !e && i < n->arc_count; i++) {
 		uint32_t from = n->arcs[i].from;
 		if (from && outs[from] > 1)
-			e = flow_relate(flow, x->class[i], x->class[(from - 2) / 2],
-					-log(outs[from]), 1.5 * 1.5);
+			e = flow_relate(flow, x->class[i], x -> class[(from - 2) / 2],
+					-log(outs[from]), EDGE_DEVIATION *EDGE_DEVIATION);
 	}
 	free(outs);
 	return e;
@@ -184,7 +224,8 @@ static struct err *expect_known(const struct estimate *x, struct flow *flow)
 	double unit = in->cycles_per_sample > 0 ? in->cycles_per_sample : 1;
 	struct err *e = NULL;
 	if (in->entries > 0)
-		e = flow_expect(flow, x->class[x->network.entry], log(in->entries / unit), 0.1 * 0.1);
+		e = flow_expect(flow, x->class[x->network.entry], log(in->entries / unit),
+				0.1 * 0.1);
 	for (size_t i = 0; !e && i < in->anchor_count; i++) {
 		uint32_t block = graph_find(in->graph, in->anchors[i].address);
 		if (block != GRAPH_NONE && in->anchors[i].executions > 0)
@@ -221,16 +262,27 @@ static struct err *relate_seen(const struct estimate *x, struct flow *flow)
 		for (uint32_t k = b->first; !e && sum > 0 && k < b->first + b->count; k++) {
 			double part = (seen[k] + 0.5) / (sum + 0.5 * b->count);
 			double variance = (1 - part) / (seen[k] + 0.5) + 0.05 * 0.05;
-			e = flow_relate(flow, x->class[g->block_count + k], x->class[i], log(part),
-					variance);
+			e = flow_relate(flow, x->class[g->block_count + k], x -> class[i],
+					log(part), variance);
 		}
 	}
 	free(seen);
 	return e;
 }
 
+/* Each class alone, where the flow cannot be found. */
+static void estimate_alone(struct estimate *x)
+{
+	for (uint32_t i = 0; i < x->class_count; i++) {
+		double slope = 0, curvature = 0;
+		class_cost(x, i, x->values[i], 0.2, &slope, &curvature);
+		x->deviations[i] = curvature > 0.1 ? 1 / sqrt(curvature) : 3;
+	}
+}
+
 static struct err *solve(struct estimate *x)
 {
+	bool solved = true;
 	struct flow *flow = NULL;
 	struct err *e = flow_open(&x->network, x->class, x->class_count, &flow);
 	if (!e)
@@ -241,27 +293,57 @@ static struct err *solve(struct estimate *x)
 		e = expect_known(x, flow);
 	if (!e) {
 		guess(x);
-		e = flow_solve(flow, class_cost, x, x->values, x->deviations);
+		e = flow_solve(flow, class_cost, x, x->values, x->deviations, &solved);
 	}
+	if (!solved)
+		estimate_alone(x);
+	for (size_t i = 0; i < x->class_count; i++)
+		x->deviations[i] *= WIDER;
 	flow_close(flow);
 	return e;
 }
 
 /* ---- the result ---- */
 
+/* How many of a class's instructions waited for nothing, and the samples of these. */
+static unsigned count_small(const struct estimate *x, uint32_t class, double *samples)
+{
+	unsigned count = 0;
+	*samples = 0;
+	for (uint32_t i = x->first[class]; i < x->first[class + 1]; i++) {
+		if (!cost_is_small(x->costs, &x->windows[i], x->values[class]))
+			continue;
+		count++;
+		*samples += x->windows[i].samples;
+	}
+	return count;
+}
+
+static uint8_t confidence_of(const struct estimate *x, uint32_t class)
+{
+	double samples, deviation = x->deviations[class];
+	unsigned count = count_small(x, class, &samples);
+	if (x->network.incomplete)
+		return count >= HIGH_COUNT ? FREQUENCY_MEDIUM : FREQUENCY_LOW;
+	if (deviation < HIGH_ANCHORED ||
+	    (deviation < HIGH_DEVIATION && count >= HIGH_COUNT && samples >= HIGH_SAMPLES))
+		return FREQUENCY_HIGH;
+	return deviation < MEDIUM_DEVIATION && count >= MEDIUM_COUNT ? FREQUENCY_MEDIUM
+								     : FREQUENCY_LOW;
+}
+
 static struct frequency frequency_of(const struct estimate *x, size_t arc)
 {
 	uint32_t class = x->class[arc];
 	double unit = x->in->cycles_per_sample > 0 ? x->in->cycles_per_sample : 1;
-	double deviation = x->deviations[class], most = exp(x->values[class]) * unit;
+	double most = exp(x->values[class]) * unit;
+	double wide = exp(1.645 * x->deviations[class]);
 	return (struct frequency){
 		.executions = most,
-		.low = most * exp(-1.645 * deviation),
-		.high = most * exp(1.645 * deviation),
+		.low = most / wide,
+		.high = most * wide,
 		.class = class,
-		.confidence = deviation < 0.07   ? FREQUENCY_HIGH
-			      : deviation < 0.25 ? FREQUENCY_MEDIUM
-						 : FREQUENCY_LOW,
+		.confidence = confidence_of(x, class),
 	};
 }
 
@@ -336,15 +418,15 @@ static void set_shares(struct frequency_costs *costs, const struct frequency_cos
 		double total = 0;
 		for (size_t cell = 0; cell < COST_CELLS; cell++) {
 			double sum = 0, weights = 0;
-			for (int by = -4; by <= 4; by++) {
+			for (int by = -3; by <= 3; by++) {
 				if ((int)cell + by < 0 || (int)cell + by >= COST_CELLS)
 					continue;
-				double weight = exp(-0.5 * by * by / 4.0);
+				double weight = exp(-0.5 * by * by / 2.25);
 				sum += weight * sums[kind][(int)cell + by];
 				weights += weight;
 			}
-			costs->share[kind][cell] =
-				sum / weights + LEARN_USUAL * usual->share[kind][cell];
+			costs->share[kind][cell] = sum / weights +
+						   LEARN_USUAL * usual->share[kind][cell];
 			total += costs->share[kind][cell];
 		}
 		for (size_t cell = 0; cell < COST_CELLS; cell++)
@@ -357,6 +439,11 @@ static struct err *learn_from(const struct frequency_input *in, const struct fre
 			      cost_sums *sums)
 {
 	struct estimate x = {.in = in, .costs = costs};
+	double samples = 0;
+	for (size_t i = 0; i < in->insn_count; i++)
+		samples += in->insns[i].samples;
+	if (samples < LEARN_SAMPLES)
+		return NULL;
 	struct err *e = begin(&x);
 	if (!e)
 		e = solve(&x);

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Gauss-Newton on the logarithms of flows, which are positive by that. Three things are summed:
+ * Least squares on the logarithms of flows, which are positive by that. Three things are summed:
  *
  *   costs       of each class, as the samples tell; any shape
  *   relations   one logarithm against another, or against a number; quadratic
  *   sums        what flows into a node flows out of it: the logarithm of the whole against that of the sum
  *
- * Sums are held by a stiff spring, that becomes stiffer with each round: rules that must hold would make the
- * system indefinite, and springs let a bad start pass through flows that do not fit. A node with many arcs
+ * Sums are held by springs that become stiffer from stage to stage: so a bad start may pass through flows that
+ * do not fit. In each stage, steps are as Levenberg and Marquardt have them: where one makes things worse, the
+ * next is shorter. (Plain steps go back and forth: the flow of a way that is hardly taken is the small
+ * difference of large ones, and its logarithm may be anything.) A node with many arcs
  * (a switch, a common end) becomes a tree of sums of two, with unknowns of their own between: so a row of
  * the system has few entries, and its factors stay sparse.
  */
@@ -23,13 +25,16 @@
 #include "explain/classes.h"
 #include "explain/sparse.h"
 
-#define ROUNDS 24
-#define ROUNDS_MAX 60
+#define ROUNDS 12    /* in each stage, at most */
 #define STEP_MAX 1.5 /* of a logarithm in one round */
-#define SETTLED 1e-4
-#define SPRING_FIRST 0.3 /* deviation of a sum, first and last */
-#define SPRING_LAST 0.0005
+#define SETTLED 0.01 /* of the cost */
+#define DAMPING_LEAST 1e-4
+#define DAMPING_MOST 1e7
 #define WEAK 8.0 /* deviation of what nothing is known of */
+
+static const double springs[] = {0.3,   0.1,   0.03,  0.01,
+				 0.003, 0.001, 0.0003}; /* deviations of sums */
+#define SPRING_LAST 0.0003
 
 struct sum { /* whole = left + right */
 	uint32_t whole, left, right;
@@ -50,6 +55,28 @@ struct flow {
 	struct relation *relations;
 	size_t relation_count, relation_room;
 };
+
+/* ---- relations ---- */
+
+static bool relate(struct flow *f, uint32_t a, uint32_t b, double ratio, double variance)
+{
+	if (a == b)
+		return true;
+	if (!ARRAY_ROOM(f->relations, f->relation_count, f->relation_room))
+		return false;
+	f->relations[f->relation_count++] = (struct relation){a, b, ratio, 1 / variance};
+	return true;
+}
+
+struct err *flow_relate(struct flow *f, uint32_t a, uint32_t b, double ratio, double variance)
+{
+	return relate(f, a, b, ratio, variance) ? NULL : err_new("out of memory");
+}
+
+struct err *flow_expect(struct flow *f, uint32_t a, double value, double variance)
+{
+	return flow_relate(f, a, NOTHING, value, variance);
+}
 
 /* ---- sums ---- */
 
@@ -106,8 +133,7 @@ static bool add_sums(struct flow *f, bool by_end)
 		for (size_t k = 0; k < count; k++)
 			parts[k] = f->class[parts[k]];
 		if (count == 1 && parts[0] != f->class[i])
-			good = !flow_relate(f, parts[0], f->class[i], 0,
-					    SPRING_LAST * SPRING_LAST);
+			good = relate(f, parts[0], f->class[i], 0, SPRING_LAST * SPRING_LAST);
 		else
 			good = add_parts(f, f->class[i], parts, count);
 	}
@@ -143,23 +169,6 @@ void flow_close(struct flow *f)
 	free(f);
 }
 
-/* ---- relations ---- */
-
-struct err *flow_relate(struct flow *f, uint32_t a, uint32_t b, double ratio, double variance)
-{
-	if (a == b)
-		return NULL;
-	if (!ARRAY_ROOM(f->relations, f->relation_count, f->relation_room))
-		return err_new("out of memory");
-	f->relations[f->relation_count++] = (struct relation){a, b, ratio, 1 / variance};
-	return NULL;
-}
-
-struct err *flow_expect(struct flow *f, uint32_t a, double value, double variance)
-{
-	return flow_relate(f, a, NOTHING, value, variance);
-}
-
 /* ---- the system ---- */
 
 struct solver {
@@ -167,8 +176,8 @@ struct solver {
 	struct sparse *matrix;
 	flow_cost *cost;
 	const void *context;
-	double *values, *right; /* of the unknowns */
-	double spring, step;
+	double *values, *right, *tried; /* of the unknowns */
+	double spring, step, damping;
 };
 
 static struct err *open_matrix(struct solver *s)
@@ -186,8 +195,7 @@ static struct err *open_matrix(struct solver *s)
 	}
 	for (size_t i = 0; i < f->relation_count; i++)
 		if (f->relations[i].b != NOTHING)
-			pairs[count++] =
-				(struct sparse_pair){f->relations[i].a, f->relations[i].b};
+			pairs[count++] = (struct sparse_pair){f->relations[i].a, f->relations[i].b};
 	size_t kept = 0;
 	for (size_t i = 0; i < count; i++)
 		if (pairs[i].row != pairs[i].column)
@@ -224,22 +232,30 @@ static void add_sum_residual(struct solver *s, const struct sum *x)
 		     1 / (s->spring * s->spring));
 }
 
+static double relation_residual(const struct relation *r, const double *values)
+{
+	return values[r->a] - (r->b == NOTHING ? 0 : values[r->b]) - r->value;
+}
+
 static void add_relation(struct solver *s, const struct relation *r)
 {
-	bool two = r->b != NOTHING;
 	uint32_t unknowns[2] = {r->a, r->b};
 	double slopes[2] = {1, -1};
-	double residual = s->values[r->a] - (two ? s->values[r->b] : 0) - r->value;
-	add_residual(s, unknowns, slopes, two ? 2 : 1, residual, r->weight);
+	add_residual(s, unknowns, slopes, r->b == NOTHING ? 1 : 2, relation_residual(r, s->values),
+		     r->weight);
 }
 
 static void add_costs(struct solver *s)
 {
 	for (uint32_t i = 0; i < s->f->class_count; i++) {
-		double slope, curvature;
+		double slope = 0, curvature = 0;
 		s->cost(s->context, i, s->values[i], s->step, &slope, &curvature);
-		sparse_add(s->matrix, i, i, curvature > 0 ? curvature : 0);
+		sparse_add(s->matrix, i, i, curvature);
 		s->right[i] -= slope;
+	}
+	for (uint32_t i = 0; i < s->f->count; i++) {
+		sparse_add(s->matrix, i, i, 1 / (WEAK * WEAK) + s->damping);
+		s->right[i] -= s->values[i] / (WEAK * WEAK);
 	}
 }
 
@@ -253,71 +269,112 @@ static void fill(struct solver *s)
 		add_relation(s, &f->relations[i]);
 	for (size_t i = 0; i < f->sum_count; i++)
 		add_sum_residual(s, &f->sums[i]);
-	for (uint32_t i = 0; i < f->count; i++)
-		sparse_add(s->matrix, i, i, 1 / (WEAK * WEAK));
 	sparse_factor(s->matrix);
 }
 
-/* Returns the longest step. */
-static double move(struct solver *s)
+/* What all costs, relations and sums come to. */
+static double total_cost(const struct solver *s, const double *values)
 {
-	double longest = 0;
+	const struct flow *f = s->f;
+	double total = 0, squares = 0, weak = 0;
+	for (uint32_t i = 0; i < f->class_count; i++)
+		total += s->cost(s->context, i, values[i], s->step, NULL, NULL);
+	for (size_t i = 0; i < f->relation_count; i++) {
+		double residual = relation_residual(&f->relations[i], values);
+		total += 0.5 * f->relations[i].weight * residual * residual;
+	}
+	for (size_t i = 0; i < f->sum_count; i++) {
+		const struct sum *x = &f->sums[i];
+		double residual = log_sum(values[x->left], values[x->right]) - values[x->whole];
+		squares += residual * residual;
+	}
+	for (size_t i = 0; i < f->count; i++)
+		weak += values[i] * values[i];
+	return total + 0.5 * squares / (s->spring * s->spring) + 0.5 * weak / (WEAK * WEAK);
+}
+
+static void try_step(struct solver *s)
+{
 	fill(s);
 	sparse_solve(s->matrix, s->right);
 	for (size_t i = 0; i < s->f->count; i++) {
 		double step = s->right[i];
 		if (!(fabs(step) < STEP_MAX))
 			step = step > 0 ? STEP_MAX : -STEP_MAX;
-		s->values[i] += step;
-		longest = fabs(step) > longest ? fabs(step) : longest;
+		s->tried[i] = s->values[i] + step;
 	}
-	return longest;
+}
+
+static void run_stage(struct solver *s)
+{
+	double least = total_cost(s, s->values);
+	for (int round = 0; round < ROUNDS; round++) {
+		try_step(s);
+		double cost = total_cost(s, s->tried);
+		if (!(cost < least)) {
+			s->damping = fmin(s->damping * 6, DAMPING_MOST);
+			continue;
+		}
+		memcpy(s->values, s->tried, s->f->count * sizeof *s->values);
+		s->damping = fmax(s->damping / 4, DAMPING_LEAST);
+		if (least - cost < SETTLED)
+			return;
+		least = cost;
+	}
 }
 
 static void set_parts(struct solver *s)
 {
-	for (size_t i = 0; i < s->f->sum_count; i++) { /* parts of a tree come before what they make up */
+	for (size_t i = 0; i < s->f->sum_count;
+	     i++) { /* parts of a tree come before what they make up */
 		const struct sum *x = &s->f->sums[i];
 		if (x->whole >= s->f->class_count)
 			s->values[x->whole] = log_sum(s->values[x->left], s->values[x->right]);
 	}
 }
 
-static void iterate(struct solver *s)
+static void run_stages(struct solver *s)
 {
-	for (int round = 0; round < ROUNDS_MAX; round++) {
-		double part = round < ROUNDS ? (double)round / ROUNDS : 1;
-		s->spring = SPRING_FIRST * pow(SPRING_LAST / SPRING_FIRST, part);
-		s->step = round < ROUNDS / 2 ? 0.4 : 0.2;
-		double longest = move(s);
-		if (round >= ROUNDS && longest < SETTLED)
-			break;
+	set_parts(s);
+	s->damping = 1;
+	for (size_t i = 0; i < sizeof springs / sizeof *springs; i++) {
+		s->spring = springs[i];
+		s->step = s->spring > 0.05 ? 0.4 : 0.2;
+		run_stage(s);
 	}
 }
 
-struct err *flow_solve(struct flow *f, flow_cost *cost, const void *context, double *values,
-		       double *deviations)
+static void take_deviations(struct solver *s, double *deviations)
 {
-	struct solver s = {.f = f, .cost = cost, .context = context, .step = 0.2, .spring = SPRING_LAST};
+	s->damping = 0;
+	fill(s);
+	sparse_invert(s->matrix, s->right);
+	for (size_t i = 0; i < s->f->class_count; i++)
+		deviations[i] = sqrt(s->right[i] > 0 ? s->right[i] : 0);
+}
+
+struct err *flow_solve(struct flow *f, flow_cost *cost, const void *context, double *values,
+		       double *deviations, bool *solved)
+{
+	struct solver s = {.f = f, .cost = cost, .context = context};
 	struct err *e = open_matrix(&s);
-	if (e || !s.matrix)
-		return e ? e : err_new("the control flow is too dense");
+	*solved = !e && s.matrix;
+	if (!*solved)
+		return e;
 	s.values = calloc(f->count + 1, sizeof *s.values);
 	s.right = calloc(f->count + 1, sizeof *s.right);
-	if (s.values && s.right) {
+	s.tried = calloc(f->count + 1, sizeof *s.tried);
+	if (s.values && s.right && s.tried) {
 		memcpy(s.values, values, f->class_count * sizeof *values);
-		set_parts(&s);
-		iterate(&s);
+		run_stages(&s);
 		memcpy(values, s.values, f->class_count * sizeof *values);
-		fill(&s);
-		sparse_invert(s.matrix, s.right);
-		for (size_t i = 0; i < f->class_count; i++)
-			deviations[i] = sqrt(s.right[i] > 0 ? s.right[i] : 0);
+		take_deviations(&s, deviations);
 	} else {
 		e = err_new("out of memory");
 	}
 	free(s.values);
 	free(s.right);
+	free(s.tried);
 	sparse_close(s.matrix);
 	return e;
 }

@@ -4,6 +4,7 @@
  * Flows that fit together and fit what is known of them best. The unknowns are the logarithms of the flows
  * of classes (explain/classes.h); what is known are costs: each says how unlikely a flow is.
  */
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -21,12 +22,13 @@ struct err *flow_relate(struct flow *flow, uint32_t a, uint32_t b, double ratio,
 /* The flow of class `a` is about `value` (a logarithm). */
 struct err *flow_expect(struct flow *flow, uint32_t a, double value, double variance);
 
-/* The cost of a class at the logarithm of its flow, by its slope and curvature over a `step` to each side;
-   a curvature below 0 is taken for none. */
-typedef void flow_cost(const void *context, uint32_t class, double value, double step,
-		       double *slope, double *curvature);
+/* The cost of a class at the logarithm of its flow. `slope`, if it is not NULL, gets its slope over a `step` to
+   each side, and `curvature` what the curvature is to be taken for. */
+typedef double flow_cost(const void *context, uint32_t class, double value, double step,
+			 double *slope, double *curvature);
 
 /* Finds the flows: of each class the logarithm, from those that `values` has, and its standard deviation, as
-   far as costs tell. */
+   far as costs tell. *solved is false, and nothing is changed, where so many arcs lead from many nodes to many
+   that it would take too long. */
 struct err *flow_solve(struct flow *flow, flow_cost *cost, const void *context, double *values,
-		       double *deviations);
+		       double *deviations, bool *solved);

@@ -50,7 +50,7 @@ struct frequency_anchor { /* counted, not sampled */
 
 struct frequency_input {
 	const struct graph *graph;
-	const struct frequency_insn *insns; /* ascending by address, all that have samples */
+	const struct frequency_insn *insns; /* of all its blocks, ascending; also those without samples */
 	size_t insn_count;
 	double cycles_per_sample; /* how long a sample stands for. 0: executions are left in units of it */
 	const struct frequency_observation *observations;

@@ -25,7 +25,7 @@ static enum frequency_kind kind_of_memory(uint32_t word)
 	default:
 		if (!vector && !bits(word, 24, 24) && bits(word, 21, 21) && !bits(word, 11, 10))
 			return FREQUENCY_SLOW; /* atomic */
-		if (vector) /* opc: 00 and 10 store */
+		if (vector)                    /* opc: 00 and 10 store */
 			return bits(word, 22, 22) ? FREQUENCY_LOAD : FREQUENCY_STORE;
 		return bits(word, 23, 22) ? FREQUENCY_LOAD : FREQUENCY_STORE;
 	}
@@ -52,5 +52,6 @@ enum frequency_kind kind_aarch64(const uint8_t *code, size_t size)
 		return kind_of_registers(word);
 	if ((group & 7) == 7 || group == 2)
 		return FREQUENCY_VECTOR;
-	return bits(word, 31, 22) == 0x354 ? FREQUENCY_SLOW : FREQUENCY_PLAIN; /* system registers, barriers */
+	return bits(word, 31, 22) == 0x354 ? FREQUENCY_SLOW
+					   : FREQUENCY_PLAIN; /* system registers, barriers */
 }

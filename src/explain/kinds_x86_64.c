@@ -21,8 +21,8 @@ static enum frequency_kind kind_of_category(const ZydisDecodedInstruction *in)
 	default:
 		break;
 	}
-	if (in->attributes & (ZYDIS_ATTRIB_HAS_LOCK | ZYDIS_ATTRIB_HAS_REP |
-			      ZYDIS_ATTRIB_HAS_REPE | ZYDIS_ATTRIB_HAS_REPNE))
+	if (in->attributes & (ZYDIS_ATTRIB_HAS_LOCK | ZYDIS_ATTRIB_HAS_REP | ZYDIS_ATTRIB_HAS_REPE |
+			      ZYDIS_ATTRIB_HAS_REPNE))
 		return FREQUENCY_SLOW;
 	switch (in->meta.isa_set) {
 	case ZYDIS_ISA_SET_I86:

@@ -20,11 +20,11 @@
 
 struct sparse {
 	size_t size;
-	uint32_t *place;       /* of each unknown: its column */
-	size_t *first;         /* of each column, and one more: its entries */
-	uint32_t *rows;        /* of each entry: a column */
-	double *values;        /* of each entry */
-	double *diagonal;      /* of each column */
+	uint32_t *place;  /* of each unknown: its column */
+	size_t *first;    /* of each column, and one more: its entries */
+	uint32_t *rows;   /* of each entry: a column */
+	double *values;   /* of each entry */
+	double *diagonal; /* of each column */
 	double *work;
 };
 
@@ -38,7 +38,7 @@ struct list {
 struct orderer {
 	size_t size;
 	struct list *around; /* the neighbours that are left, of each unknown */
-	struct list *heaps;  /* by number of neighbours: unknowns, some with another number by now */
+	struct list *heaps; /* by number of neighbours: unknowns, some with another number by now */
 	bool *gone;
 	uint32_t *order; /* of each column: its unknown */
 	size_t entries;
@@ -69,7 +69,8 @@ static uint32_t next_unknown(struct orderer *o, size_t *lowest)
 		while (heap->count) {
 			uint32_t unknown = heap->items[--heap->count];
 			size_t degree = o->around[unknown].count;
-			if (!o->gone[unknown] && (degree < DEGREE_MAX ? degree : DEGREE_MAX) == *lowest)
+			if (!o->gone[unknown] &&
+			    (degree < DEGREE_MAX ? degree : DEGREE_MAX) == *lowest)
 				return unknown;
 		}
 	}
@@ -161,7 +162,8 @@ static bool make_columns(struct sparse *s, const struct orderer *o)
 	return true;
 }
 
-static struct err *order(struct sparse *s, const struct sparse_pair *pairs, size_t count, bool *dense)
+static struct err *order(struct sparse *s, const struct sparse_pair *pairs, size_t count,
+			 bool *dense)
 {
 	struct orderer o = {.size = s->size};
 	o.around = calloc(s->size + 1, sizeof *o.around);

@@ -7,6 +7,9 @@
  *   injected    the same, with 10 % more samples in the function that has the most
  *
  * An alarm is a pair in which the total or any function is called changed.
+ *
+ * Then it says how much the recordings themselves differ, beyond what sampling gives, and how many of them the alarms
+ * are due to: one recording that was disturbed is in a twentieth of all pairs of 40.
  */
 #include <math.h>
 #include <stdbool.h>
@@ -87,9 +90,9 @@ static uint64_t sample(const struct trial *t, size_t row, size_t run)
 	return poisson(sum / (double)table.runs);
 }
 
-static void try_once(const struct trial *t, bool *alarm, bool *found)
+static void try_these(const struct trial *t, const size_t *chosen, bool *alarm, bool *found)
 {
-	size_t chosen[2 * GROUP_MAX], n = 2 * t->group;
+	size_t n = 2 * t->group;
 	struct run all[2 * GROUP_MAX];
 	struct runs part = {.all = all, .count = n, .metric = runs.metric, .unit = runs.unit};
 	struct counts counts = {.all = table.all, .count = table.count, .runs = n};
@@ -99,7 +102,6 @@ static void try_once(const struct trial *t, bool *alarm, bool *found)
 				 .noise = t->noise,
 				 .fail_above = -1};
 	struct diff d;
-	choose(t->group, chosen);
 	counts.counts = calloc(table.count * n + 1, sizeof *counts.counts);
 	for (size_t r = 0; r < n && counts.counts; r++) {
 		all[r] = runs.all[chosen[r]];
@@ -119,6 +121,80 @@ static void try_once(const struct trial *t, bool *alarm, bool *found)
 		*found |= d.rows[i].row == &table.all[hottest] && d.rows[i].changed;
 	diff_free(&d);
 	free(counts.counts);
+}
+
+static void try_once(const struct trial *t, bool *alarm, bool *found)
+{
+	size_t chosen[2 * GROUP_MAX];
+	choose(t->group, chosen);
+	try_these(t, chosen, alarm, found);
+}
+
+/* ---- how much recordings differ ---- */
+
+/* The standard deviation of a row's samples between recordings, without that of sampling, as a part of the mean. Row
+   table.count is the sum of all. Returns -1 where it has fewer samples than 1 % of all. */
+static double excess_of(size_t row)
+{
+	double sum = 0, squares = 0, all = 0, runs_count = (double)table.runs;
+	for (size_t r = 0; r < table.runs; r++) {
+		double total = 0, count;
+		for (size_t i = 0; i < table.count; i++)
+			total += (double)table.counts[i * table.runs + r];
+		count = row < table.count ? (double)table.counts[row * table.runs + r] : total;
+		all += total;
+		sum += count;
+		squares += count * count;
+	}
+	double mean = sum / runs_count;
+	double variance = (squares - sum * mean) / (runs_count - 1);
+	return sum < all / 100 ? -1 : sqrt(fmax(0, variance - mean)) / mean;
+}
+
+static void say_how_runs_differ(void)
+{
+	double most = 0;
+	size_t which = 0;
+	for (size_t i = 0; i < table.count; i++)
+		if (excess_of(i) > most) {
+			most = excess_of(i);
+			which = i;
+		}
+	printf("\nBeyond sampling, recordings differ by %.1f%% in all, and by %.1f%% in %s, the most of all "
+	       "functions.\n",
+	       100 * excess_of(table.count), 100 * most, table.all[which].name);
+}
+
+static int descending(const void *a, const void *b)
+{
+	return *(const int *)b - *(const int *)a;
+}
+
+/* Every pair of recordings, and the recordings that take part in the most alarms. */
+static void say_which_runs_alarm(const struct trial *t)
+{
+	int *alarms = calloc(runs.count, sizeof *alarms), all = 0, left = 0;
+	for (size_t i = 0; alarms && i < runs.count; i++)
+		for (size_t k = i + 1; k < runs.count; k++) {
+			bool alarm, found;
+			try_these(t, (const size_t[]){i, k}, &alarm, &found);
+			alarms[i] += alarm;
+			alarms[k] += alarm;
+			all += alarm;
+		}
+	if (!alarms)
+		return;
+	qsort(alarms, runs.count, sizeof *alarms, descending);
+	printf("Of all %zu pairs of single recordings %d alarm (%.1f%%). The recordings with the most alarms:",
+	       runs.count * (runs.count - 1) / 2, all,
+	       200.0 * all / (double)(runs.count * (runs.count - 1)));
+	for (size_t i = 0; i < runs.count && i < 5; i++)
+		printf(" %d", alarms[i]);
+	for (size_t i = 5; i < runs.count; i++)
+		left += alarms[i];
+	printf("; all others have %.1f each.\n",
+	       (double)left / (double)(runs.count > 5 ? runs.count - 5 : 1));
+	free(alarms);
 }
 
 static void find_hottest(void)
@@ -173,6 +249,8 @@ int main(int argc, char **argv)
 		printf("| %s | %.1f%% | %.1f%% |\n", trials[i].name, 100.0 * alarms / pairs,
 		       100.0 * founds / pairs);
 	}
+	say_how_runs_differ();
+	say_which_runs_alarm(&trials[2]);
 	counts_free(&table);
 	runs_free(&runs);
 	buf_free(&notes);

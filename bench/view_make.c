@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * view_make [--run N] [--changed] [--spans N] OUT NODES [IN]: a large profile, to see what looking at one
+ * view_make [--run N] [--changed] [--spans N] [--events] OUT NODES [IN]: a large profile, to see what looking at one
  * costs.
  *
  * With IN, a recording, copies of its tree until there are NODES nodes. Each stands below a
@@ -13,6 +13,7 @@
  *
  * Runs of different numbers have the same tree with other counts, and lack some. With --changed, some
  * functions take half as much again, others a third less. With --spans, as many are on a time line.
+ * With --events, a tree by chance has waits and allocations, too.
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -30,7 +31,7 @@
 
 static struct {
 	uint32_t run;
-	bool changed;
+	bool changed, events;
 	size_t spans;
 } options;
 
@@ -122,8 +123,42 @@ static void add_functions(struct profile *p)
 	}
 }
 
+enum { BLOCKED = 2, ALLOC };
+
+/* Each context waits for another thread, and every third one allocates. */
+static void count_events(struct profile *p, uint32_t node, uint32_t thread)
+{
+	uint64_t waits = 1 + chance(9), calls = 1 + chance(1000), bytes = calls * (16 + chance(99));
+	check(profile_count(p, node, thread, BLOCKED, waits));
+	check(profile_wake(p, &(struct profile_wake){node, thread, BLOCKED,
+						     PROFILE_WAKERS + chance(THREADS), waits,
+						     chance((uint32_t)waits)}));
+	const uint64_t counts[] = {1 + chance(20), bytes,        calls, chance(5) ? 0 : bytes / 2,
+				   bytes / 3,      calls / 2 + 1};
+	for (uint32_t i = 0; !chance(3) && i < sizeof counts / sizeof *counts; i++)
+		check(profile_count(p, node, thread, ALLOC + i, counts[i]));
+}
+
+static void add_events(struct profile *p)
+{
+	static const struct profile_metric all[] = {
+		{"blocked", "ns", 1000000, false, {0, 0}},
+		{"alloc", "allocations", 1, false, {0, 0}},
+		{"alloc.bytes", "bytes", 1, false, {0, 0}},
+		{"alloc.calls", "calls", 1, false, {0, 0}},
+		{"alloc.live", "bytes", 1, false, {0, 0}},
+		{"alloc.peak", "bytes", 1, false, {0, 0}},
+		{"alloc.temporary", "calls", 1, false, {0, 0}},
+	};
+	uint32_t index;
+	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+		check(profile_add_metric(p, &all[i], &index));
+}
+
 static void count(struct profile *p, uint32_t node, uint32_t thread)
 {
+	if (options.events)
+		count_events(p, node, thread);
 	uint64_t function = p->nodes[node].address / 256;
 	check(profile_count(p, node, thread, 0, vary(1 + chance(20), function)));
 	if (!chance(4))
@@ -147,6 +182,8 @@ static void make_by_chance(struct profile *p, size_t wanted)
 		p, &(struct profile_metric){"cpu-clock", "ns", 1000000, false, {0, 0}}, &index));
 	check(profile_add_metric(
 		p, &(struct profile_metric){"page-faults", "faults", 1, false, {0, 0}}, &index));
+	if (options.events)
+		add_events(p);
 	for (uint32_t i = 0; i < THREADS; i++)
 		threads[i] = add_thread(p, i);
 	add_functions(p);
@@ -327,7 +364,19 @@ static void add_spans(struct profile *p)
 			uint64_t weight = 1 + chance(5);
 			at = chance(20) ? (at + 1 + chance(8)) % own : chance(own);
 			ns += (weight + (chance(30) ? 0 : chance(200))) * period;
-			check(profile_time(p, all[i + at].node, all[i].thread, 0, ns, weight));
+			if (options.events && !chance(3))
+				check(profile_time_span(
+					p, &(struct profile_span){
+						   .start_us = (ns - weight * period) / 1000,
+						   .duration_us = weight * period / 1000,
+						   .thread = all[i].thread,
+						   .node = all[i + at].node,
+						   .metric = BLOCKED,
+						   .samples = (uint32_t)weight,
+						   .waker = 1 + PROFILE_WAKERS + chance(THREADS)}));
+			else
+				check(profile_time(p, all[i + at].node, all[i].thread, 0, ns,
+						   weight));
 		}
 		if (p->duration_ns < ns)
 			p->duration_ns = ns;
@@ -343,6 +392,8 @@ static int parse(int argc, char **argv)
 	for (int i = 1; i < argc; i++) {
 		if (!strcmp(argv[i], "--changed"))
 			options.changed = true;
+		else if (!strcmp(argv[i], "--events"))
+			options.events = true;
 		else if (!strcmp(argv[i], "--run") && i + 1 < argc)
 			options.run = (uint32_t)strtoul(argv[++i], NULL, 10);
 		else if (!strcmp(argv[i], "--spans") && i + 1 < argc)
@@ -358,7 +409,9 @@ int main(int argc, char **argv)
 	struct profile *p;
 	argc = parse(argc, argv);
 	if (argc < 3 || argc > 4)
-		check(err_new("usage: view_make [--run N] [--changed] [--spans N] OUT NODES [IN]"));
+		check(err_new(
+			"usage: view_make [--run N] [--changed] [--spans N] [--events] OUT NODES "
+			"[IN]"));
 	count_state = 0x9e3779b97f4a7c15 * (options.run + 1);
 	size_t wanted = strtoul(argv[2], NULL, 10);
 	check(profile_new(&p));

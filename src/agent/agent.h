@@ -12,6 +12,7 @@
  *    sample.c            the handler: from registers to a path, from a path to a node
  *    heap.c              allocations that are sampled; alloc.c: malloc, free and so on
  *    lock.c              waits for locks, and who let them wait
+ *    mpi.c               calls of MPI
  *    weights.c           how many periods a sample stands for
  *    time_line.c         when each sample came
  *    script.c            calls of interpreted functions, in place of the frames that run them
@@ -68,6 +69,7 @@ struct agent {
 	struct wire_event events[ARENA_METRICS_MAX];
 	struct wire_heap heap;
 	struct wire_locks locks;
+	struct wire_mpi mpi;
 	struct arena_header *arena;
 	const char *tables;
 	uint64_t tables_map;
@@ -122,6 +124,8 @@ struct agent_thread {
 	int (*start_c11)(void *);
 	void *argument;
 	bool masked; /* the program believes that our signal is blocked */
+	/* The same within a handler on an alternate stack, if `in_handler`. */
+	bool masked_in_handler, in_handler;
 
 	struct cct tree;
 	uint64_t list_place; /* value of shared.list_place for which cache and memo hold */
@@ -163,6 +167,8 @@ struct agent_thread {
 	struct agent_frames memo; /* the walk before, outermost frame first */
 	/* The current walk, innermost frame first, up to the frame where it meets the memo. */
 	struct agent_frames fresh;
+	uint32_t recent,
+		recent_turn; /* recent.c: the chunk of recent paths, and which is the next to go */
 	struct step_cache cache;
 };
 _Static_assert(sizeof(struct agent_thread) <= ARENA_CHUNK, "a thread's record is one chunk");
@@ -196,7 +202,10 @@ void thread_begin(struct agent_thread *thread, uint64_t stack_top);
 /* waits.c: the futex system call of a program that uses syscall() itself */
 long wait_futex(__typeof__(&syscall) real, long a, long b, long c, long d, long e, long f);
 
-/* handler_CPU.S: the signal handler */
+/* handler_CPU.S: the entry of the signal handler. The kernel has put its frame on the program's stack, or on
+   our small alternate stack (alternate_stack.c). There may be no room for more. So the rest runs on a stack
+   of our own (agent_stack, one for each thread), if there is one. If sample_on_signal returns true, the
+   signal is not ours. Then it goes to the program's handler, on the program's stack. */
 void handler_entry(int signal, siginfo_t *info, void *context);
 /* Upper end of the calling thread's stack for the handler; 0: there is none. */
 extern AGENT_OWN uint64_t agent_stack;
@@ -206,23 +215,40 @@ bool sample_on_signal(int signal, siginfo_t *info, void *context);
 /* The recipe for the code at an address, and the flags of its module; NULL: there is none. */
 const struct recipe *sample_code(struct agent_thread *t, uint64_t address, uint32_t *flags);
 
+/* Reads what has changed since the last sample: modules, and the memory that may be read for a walk from `sp`. */
+void sample_prepare(struct agent_thread *t, uint64_t sp);
+/* Walks the stack from these registers. *known: how many frames of the memo are the path's outermost ones. */
+enum walk_end sample_walk(struct agent_thread *t, const uint64_t *registers, uint64_t pc,
+			  uint32_t *known);
+/* Returns the node of the path that was walked; 0 if there is no room. The path becomes the memo. */
+uint32_t sample_node(struct agent_thread *t, uint32_t known, enum walk_end end,
+		     const uint64_t *registers);
+/* Returns the child of a node that stands for a function; the node itself if the function is not known. */
+uint32_t sample_called(struct agent_thread *t, uint32_t node, uint64_t function);
+/* Whether the outermost `count` frames of the memo, the last of which has this SP and node, are on the stack. */
+bool sample_memo_holds(struct agent_thread *t, uint32_t count, uint64_t sp, uint32_t node);
+/* Leaves a copy of the stack to the collector, if it is time for one. `site`: of an allocation, or 0. */
+bool sample_leave_copy(struct agent_thread *t, const uint64_t *registers, uint64_t pc,
+		       uint32_t event, uint64_t weight, uint64_t site);
+
 /* weights.c: returns how many periods this sample stands for. */
 uint64_t weight_of(struct agent_thread *t, uint32_t event, bool by_chance);
 /* time_line.c: notes when a sample came. Returns false if there is no room. */
 bool time_line_add(struct agent_thread *t, uint32_t node, uint64_t weight);
 
-/* The same for a thread that has called us, whose registers are in t->registers. Returns the reference of the
+/* by_call.c: a sample of a thread that has called us, whose registers are in t->registers. Returns the reference of the
    site for its path, which is made if it is new; 0 if there is no room. */
 struct arena_heap;
 uint32_t sample_by_call(struct agent_thread *t, uint64_t pc, struct arena_heap *heap);
 
-/* The same; adds to values of the path's node, or counts `lost`. */
+/* The same; adds to values of the path's node, or counts `lost`. `called`: a function that the program has called by
+   ours, as the last frame; 0: there is none. */
 struct sample_value {
 	uint32_t metric;
 	uint64_t more;
 };
-void sample_values(struct agent_thread *t, uint64_t pc, const struct sample_value *values,
-		   size_t count);
+void sample_values(struct agent_thread *t, uint64_t pc, uint64_t called,
+		   const struct sample_value *values, size_t count);
 
 /* A thread that has called us is at work here: no sample comes meanwhile, and what a handler of the program does is
    not counted. Returns NULL if it is so already, or if nothing is counted. */

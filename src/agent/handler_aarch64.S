@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The entry of the signal handler. The kernel has put its frame on the program's stack, or on our small
- * alternate stack (alternate_stack.c). There may be no room for more. So the rest runs on a stack of our own
- * (agent_stack, one for each thread), if there is one. If sample_on_signal returns true, the signal is not
- * ours. Then it goes to the program's handler, on the program's stack.
- */
+/* The entry of the signal handler: agent.h says what it does. */
 	.text
 	.hidden agent_stack
 	.globl handler_entry

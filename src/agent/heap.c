@@ -56,9 +56,14 @@ static uint64_t hash(uint64_t number, unsigned bits)
 /* Blocks that are close in memory are close in the table as well: they are mostly used together, and the CPU's
    caches are small. */
 
+static struct part *part_of(const void *address)
+{
+	return &parts[hash((uint64_t)address >> REGION_BITS, PARTS_BITS)];
+}
+
 static struct part *part_lock(const void *address)
 {
-	struct part *p = &parts[hash((uint64_t)address >> REGION_BITS, PARTS_BITS)];
+	struct part *p = part_of(address);
 	guard_lock(&p->guard);
 	return p;
 }
@@ -67,6 +72,14 @@ static uint64_t place_of(const struct part *p, uint64_t address)
 {
 	uint64_t number = address >> 4;
 	return (number ^ hash(number >> p->bits, p->bits)) & ((UINT64_C(1) << p->bits) - 1);
+}
+
+/* Brings the place of a block into the CPU's cache. The table may move meanwhile: then this was in vain. */
+static void table_prefetch(const void *address)
+{
+	const struct part *p = part_of(address);
+	if (p->bits)
+		__builtin_prefetch(&p->blocks[place_of(p, (uint64_t)address)], 1);
 }
 
 static struct heap_block *map_blocks(uint32_t bits)
@@ -212,17 +225,14 @@ static void site_see(struct arena_heap *h, struct arena_site *site)
 	uint32_t serial = atomic_load_explicit(&h->serial, memory_order_relaxed);
 	if (atomic_load_explicit(&site->serial, memory_order_relaxed) == serial)
 		return;
-	atomic_store_explicit(&site->peak, atomic_load_explicit(&site->live, memory_order_relaxed),
-			      memory_order_relaxed);
+	atomic_store_explicit(&site->peak, arena_site_live(site), memory_order_relaxed);
 	atomic_store_explicit(&site->serial, serial, memory_order_relaxed);
 }
 
-static void site_add(struct arena_heap *h, const struct heap_block *block)
+/* The memory lives that was counted for a site. */
+static void heap_add(struct arena_heap *h, uint64_t bytes)
 {
-	struct arena_site *site = arena_site(agent.arena, block->site);
-	site_see(h, site);
-	add(&site->live, block->bytes);
-	uint64_t live = add(&h->live, block->bytes) + block->bytes;
+	uint64_t live = add(&h->live, bytes) + bytes;
 	if (live > atomic_load_explicit(&h->peak, memory_order_relaxed)) {
 		atomic_store_explicit(&h->peak, live, memory_order_relaxed);
 		atomic_store_explicit(&h->at_peak, 1, memory_order_relaxed);
@@ -236,7 +246,7 @@ static void site_remove(struct arena_heap *h, const struct heap_block *block)
 	    atomic_exchange(&h->at_peak, 0))
 		atomic_fetch_add(&h->serial, 1);
 	site_see(h, site);
-	add(&site->live, -block->bytes);
+	add(&site->freed, block->bytes);
 	add(&h->live, -block->bytes);
 }
 
@@ -305,30 +315,34 @@ static void weigh(struct heap_block *block, size_t size)
 	block->calls = (uint32_t)round_by_chance(1 / chance);
 }
 
-static void count(struct arena_site *site, const struct heap_block *block)
+static void count(struct arena_heap *h, const struct heap_block *block)
 {
-	add(&site->bytes, block->bytes);
-	add(&site->calls, block->calls);
+	struct arena_site *site = arena_site(agent.arena, block->site);
+	site_see(h, site);
+	counter_add(&site->bytes, block->bytes);
+	counter_add(&site->calls, block->calls);
 }
 
 static void take(struct agent_thread *t, uint64_t pc, void *address, size_t size)
 {
 	struct arena_heap *h = heap_here();
 	struct heap_block old, block = {.address = (uint64_t)address};
+	table_prefetch(address);
 	weigh(&block, size);
 	block.site = h ? sample_by_call(t, pc, h) : 0;
 	if (!block.site) {
 		atomic_fetch_add(h ? &h->untracked : &agent.arena->unsampled, 1);
 		return;
 	}
-	count(arena_site(agent.arena, block.site), &block);
+	count(h, &block);
 	if (!table_add(&block, &old)) {
+		add(&arena_site(agent.arena, block.site)->freed, block.bytes);
 		atomic_fetch_add(&h->untracked, 1);
 		return;
 	}
 	if (old.address)
 		site_remove(h, &old);
-	site_add(h, &block);
+	heap_add(h, block.bytes);
 }
 
 struct agent_thread *heap_enter(void)
@@ -365,7 +379,7 @@ bool heap_forget(void *block, struct heap_block *out)
 	known = h && table_take(block, out);
 	if (known) {
 		if (heap_own.last == out->address && heap_own.left == heap_own.last_left)
-			add(&arena_site(agent.arena, out->site)->temporary, out->calls);
+			counter_add(&arena_site(agent.arena, out->site)->temporary, out->calls);
 		heap_own.last = 0;
 		site_remove(h, out);
 	}
@@ -380,7 +394,11 @@ void heap_keep(const struct heap_block *block)
 	struct arena_heap *h = atomic_load(&heap);
 	if (!call_enter())
 		return;
-	if (h && table_add(block, &old))
-		site_add(h, block);
+	if (h && table_add(block, &old)) {
+		struct arena_site *site = arena_site(agent.arena, block->site);
+		site_see(h, site);
+		add(&site->freed, -block->bytes);
+		heap_add(h, block->bytes);
+	}
 	call_leave();
 }

@@ -12,22 +12,10 @@
 #include <dlfcn.h>
 #include <stddef.h>
 
-/* In the order of sentinel_CPU.S. */
-static const char *const names[] = {
-	"_Unwind_RaiseException",
-	"_Unwind_ForcedUnwind",
-	"_Unwind_Resume",
-	"_Unwind_Resume_or_Rethrow",
-	"_Unwind_Backtrace",
-	"backtrace",
-	"pthread_exit",
-	"thrd_exit",
-	"swapcontext",
-	"setcontext",
-	"dlopen",
-	"dlmopen",
-	"dlsym",
-};
+#include "agent/sentinel_stubs.h"
+
+#define NAME(name, number) [number] = #name,
+static const char *const names[] = {LEAVES_EACH(NAME)};
 #define LEAVES (sizeof names / sizeof names[0])
 #define DLSYM (LEAVES - 1)
 

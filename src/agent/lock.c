@@ -144,7 +144,7 @@ static void wait_count(const struct wait *w, uint64_t pc)
 		const struct sample_value values[] = {
 			{agent.locks.waits, 1},
 			{agent.locks.ns, agent_ns(CLOCK_MONOTONIC) - w->start}};
-		sample_values(t, pc, values, 2);
+		sample_values(t, pc, 0, values, 2);
 		call_leave();
 	}
 	errno = saved;
@@ -204,7 +204,7 @@ static void let_go(const void *lock, uint64_t pc)
 	}
 	guard_unlock(&s->guard);
 	if (held)
-		sample_values(t, pc, &(struct sample_value){agent.locks.held, held}, 1);
+		sample_values(t, pc, 0, &(struct sample_value){agent.locks.held, held}, 1);
 	call_leave();
 	errno = saved;
 }
@@ -260,6 +260,10 @@ REAL_SLOT(pthread_rwlock_rdlock);
 REAL_SLOT(pthread_rwlock_tryrdlock);
 REAL_SLOT(pthread_rwlock_wrlock);
 REAL_SLOT(pthread_rwlock_trywrlock);
+REAL_SLOT(pthread_rwlock_timedrdlock);
+REAL_SLOT(pthread_rwlock_timedwrlock);
+REAL_SLOT(pthread_rwlock_clockrdlock);
+REAL_SLOT(pthread_rwlock_clockwrlock);
 REAL_SLOT(pthread_rwlock_unlock);
 
 AGENT_EXPORT int pthread_rwlock_rdlock(pthread_rwlock_t *l)
@@ -276,6 +280,40 @@ AGENT_EXPORT int pthread_rwlock_wrlock(pthread_rwlock_t *l)
 		return REAL(pthread_rwlock_wrlock)(l);
 	int error = REAL(pthread_rwlock_trywrlock)(l);
 	return error == EBUSY ? WAIT(l, REAL(pthread_rwlock_wrlock)(l)) : error;
+}
+
+AGENT_EXPORT int pthread_rwlock_timedrdlock(pthread_rwlock_t *l, const struct timespec *until)
+{
+	if (!is_wanted())
+		return REAL(pthread_rwlock_timedrdlock)(l, until);
+	int error = REAL(pthread_rwlock_tryrdlock)(l);
+	return error == EBUSY ? WAIT(l, REAL(pthread_rwlock_timedrdlock)(l, until)) : error;
+}
+
+AGENT_EXPORT int pthread_rwlock_timedwrlock(pthread_rwlock_t *l, const struct timespec *until)
+{
+	if (!is_wanted())
+		return REAL(pthread_rwlock_timedwrlock)(l, until);
+	int error = REAL(pthread_rwlock_trywrlock)(l);
+	return error == EBUSY ? WAIT(l, REAL(pthread_rwlock_timedwrlock)(l, until)) : error;
+}
+
+AGENT_EXPORT int pthread_rwlock_clockrdlock(pthread_rwlock_t *l, clockid_t clock,
+					    const struct timespec *until)
+{
+	if (!is_wanted())
+		return REAL(pthread_rwlock_clockrdlock)(l, clock, until);
+	int error = REAL(pthread_rwlock_tryrdlock)(l);
+	return error == EBUSY ? WAIT(l, REAL(pthread_rwlock_clockrdlock)(l, clock, until)) : error;
+}
+
+AGENT_EXPORT int pthread_rwlock_clockwrlock(pthread_rwlock_t *l, clockid_t clock,
+					    const struct timespec *until)
+{
+	if (!is_wanted())
+		return REAL(pthread_rwlock_clockwrlock)(l, clock, until);
+	int error = REAL(pthread_rwlock_trywrlock)(l);
+	return error == EBUSY ? WAIT(l, REAL(pthread_rwlock_clockwrlock)(l, clock, until)) : error;
 }
 
 AGENT_EXPORT int pthread_rwlock_unlock(pthread_rwlock_t *l)

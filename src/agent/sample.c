@@ -33,7 +33,6 @@
 #include "agent/cpu.h"
 #include "agent/frames.h"
 #include "agent/sentinel.h"
-#include "safe/heap.h"
 #include "safe/readable.h"
 #include "safe/ticks.h"
 
@@ -184,9 +183,9 @@ static const struct recipe *find_recipe(const struct wire_module *m, uint64_t ad
 
 /* What is known about the code at an address, from a cache as in unwind/step.h; its key is the one for the
    tree. NULL: the code is of no module. If the place has no recipe, it is walked by frame pointers. */
-INLINE const struct step_place *know_place(struct agent_thread *t, uint64_t address)
+INLINE const struct step_known *know_place(struct agent_thread *t, uint64_t address)
 {
-	struct step_place *slot =
+	struct step_known *slot =
 		&t->cache.slots[(address * 0x9e3779b97f4a7c15u) >> (64 - STEP_CACHE_BITS)];
 	if (__builtin_expect(slot->address != address, 0)) {
 		const struct wire_module *m = find_module(t, address);
@@ -203,7 +202,7 @@ INLINE const struct step_place *know_place(struct agent_thread *t, uint64_t addr
 const struct recipe *sample_code(struct agent_thread *t, uint64_t address, uint32_t *flags)
 {
 	const struct wire_module *m = find_module(t, address);
-	const struct step_place *place = m ? know_place(t, address) : NULL;
+	const struct step_known *place = m ? know_place(t, address) : NULL;
 	*flags = m ? m->flags : 0;
 	return place ? place->recipe : NULL;
 }
@@ -267,6 +266,12 @@ static uint32_t count_changed(struct agent_thread *t, uint32_t count)
 	return 0;
 }
 
+bool sample_memo_holds(struct agent_thread *t, uint32_t count, uint64_t sp, uint32_t node)
+{
+	const struct agent_frame *f = count <= t->memo.count ? frame_at(&t->memo, count - 1) : NULL;
+	return f && f->sp == sp && f->node == node && !count_changed(t, count - 1);
+}
+
 /* The PC as the memo stores it. FRAME_EXACT keeps two cases apart that may have the same PC: the thread
    was interrupted at this instruction, or the instruction is where a call will return to. */
 INLINE uint64_t marked_pc(const struct walk *w)
@@ -316,7 +321,7 @@ static enum walk_end step_without_recipe(struct agent_thread *t, struct walk *w)
 {
 	if (!step_unmade(w, look_at_code(t, w), read_word, t) && !step_pointer(w, read_word, t))
 		return WALK_BAD_FRAME;
-	const struct step_place *caller = know_place(t, w->pc - 1);
+	const struct step_known *caller = know_place(t, w->pc - 1);
 	if (caller && caller->recipe && !step_pointer_compiled(w, caller->recipe, t->jit_top))
 		return WALK_BAD_FRAME;
 	return WALK_ON;
@@ -333,7 +338,7 @@ static enum walk_end walk_stack(struct agent_thread *t, struct walk *w, uint32_t
 	do {
 		if (meets(t, w, known))
 			return t->memo_end;
-		const struct step_place *place = know_place(t, w->pc - !w->exact);
+		const struct step_known *place = know_place(t, w->pc - !w->exact);
 		struct agent_frame *f = t->fresh.count < agent.max_depth ? frames_add(t, &t->fresh)
 									 : NULL;
 		if (!f) {
@@ -470,8 +475,7 @@ static void lose_patience(struct agent_thread *t)
 		t->patience *= 2;
 }
 
-/* `site`: of an allocation, or 0. */
-static bool leave_copy(struct agent_thread *t, const uint64_t *registers, uint64_t pc,
+bool sample_leave_copy(struct agent_thread *t, const uint64_t *registers, uint64_t pc,
 		       uint32_t event, uint64_t weight, uint64_t site)
 {
 	unsigned slot = 0, most = has_room() ? ARENA_COPIES : FEW_COPIES;
@@ -574,12 +578,17 @@ static void begin_walk(struct walk *w, const uint64_t *registers, uint64_t pc)
 }
 
 /* Walks the stack. Returns how that ended. *known: as for walk_stack. */
-static enum walk_end walk(struct agent_thread *t, const uint64_t *registers, uint64_t pc,
+void sample_prepare(struct agent_thread *t, uint64_t sp)
+{
+	know_modules(t);
+	know_memory(t, sp);
+}
+
+enum walk_end sample_walk(struct agent_thread *t, const uint64_t *registers, uint64_t pc,
 			  uint32_t *known)
 {
 	struct walk w;
-	know_modules(t);
-	know_memory(t, registers[CPU_HERE.sp]);
+	sample_prepare(t, registers[CPU_HERE.sp]);
 	begin_walk(&w, registers, pc);
 	enum walk_end end = walk_stack(t, &w, known, false);
 	if (end > WALK_COMPLETE && end != WALK_TOO_DEEP && t->has_jit && !*known)
@@ -591,9 +600,8 @@ static enum walk_end walk(struct agent_thread *t, const uint64_t *registers, uin
 	return end;
 }
 
-/* Returns the node of the path that was walked; 0 if there is no room. */
-static uint32_t node_of(struct agent_thread *t, uint32_t known, enum walk_end end,
-			const uint64_t *registers)
+uint32_t sample_node(struct agent_thread *t, uint32_t known, enum walk_end end,
+		     const uint64_t *registers)
 {
 	uint32_t node = insert_path(t, known, end);
 	if (AGENT_CALLS && node)
@@ -616,10 +624,10 @@ static void take(struct agent_thread *t, uint32_t event, uint64_t weight, const 
 		return;
 	if (AGENT_CALLS)
 		registers = sentinel_registers(registers, t->registers);
-	enum walk_end end = walk(t, registers, pc, &known);
-	if (end == WALK_NO_MODULE && leave_copy(t, registers, pc, event, weight, 0))
+	enum walk_end end = sample_walk(t, registers, pc, &known);
+	if (end == WALK_NO_MODULE && sample_leave_copy(t, registers, pc, event, weight, 0))
 		return;
-	uint32_t node = node_of(t, known, end, registers);
+	uint32_t node = sample_node(t, known, end, registers);
 	if (AGENT_CALLS && node)
 		sentinel_place(t, pc, registers[CPU_HERE.sp]);
 	if (node)
@@ -700,52 +708,8 @@ bool sample_on_signal(int signal, siginfo_t *info, void *context)
 	return event < 0;
 }
 
-/* The site that a node refers to. It is made if there is none. */
-static uint32_t site_of(struct agent_thread *t, struct arena_heap *heap, uint32_t node)
+uint32_t sample_called(struct agent_thread *t, uint32_t node, uint64_t function)
 {
-	_Atomic uint64_t *site = &cct_values(cct_node(&t->tree, node))[agent.heap.site];
-	uint64_t there = atomic_load_explicit(site, memory_order_relaxed);
-	if (!there)
-		there = arena_site_take(agent.arena, heap);
-	atomic_store_explicit(site, there, memory_order_release);
-	return (uint32_t)there;
-}
-
-uint32_t sample_by_call(struct agent_thread *t, uint64_t pc, struct arena_heap *heap)
-{
-	uint32_t event = agent.heap.samples, known, site;
-	uint64_t start = ticks_now();
-	enum walk_end end = walk(t, t->registers, pc, &known);
-	counter_add(&t->shared.samples[event], 1);
-	counter_add(&t->shared.weights[event], 1);
-	if (end == WALK_NO_MODULE) {
-		site = arena_site_take(agent.arena, heap);
-		if (site && leave_copy(t, t->registers, pc, event, 1, site))
-			return site;
-	}
-	uint32_t node = node_of(t, known, end, t->registers);
-	site = node ? site_of(t, heap, node) : 0;
-	if (site)
-		counter_add(&cct_values(cct_node(&t->tree, node))[event], 1);
-	else
-		counter_add(&t->shared.lost, 1);
-	counter_add(&t->shared.ticks, ticks_now() - start);
-	return site;
-}
-
-void sample_values(struct agent_thread *t, uint64_t pc, const struct sample_value *values,
-		   size_t count)
-{
-	uint32_t known;
-	enum walk_end end = walk(t, t->registers, pc, &known);
-	uint32_t node = node_of(t, known, end, t->registers);
-	for (size_t i = 0; i < count; i++) {
-		if (node)
-			counter_add(&cct_values(cct_node(&t->tree, node))[values[i].metric],
-				    values[i].more);
-		counter_add(&t->shared.weights[values[i].metric], values[i].more);
-	}
-	counter_add(&t->shared.samples[values[0].metric], 1);
-	if (!node)
-		counter_add(&t->shared.lost, 1);
+	const struct step_known *place = know_place(t, function);
+	return place && place->key != HIDDEN ? cct_child(&t->tree, node, place->key) : node;
 }

@@ -144,7 +144,7 @@ static bool read_calls(struct agent_thread *t, struct reader *r, const struct py
 	const struct python_layout *l = &p->layout;
 	uint64_t thread = find_thread(t, r, p);
 	uint64_t record = thread ? word(r, thread + l->thread_calls) : 0;
-	uint64_t frame = l->by_record && record ? word(r, record + l->record_frame) : record;
+	uint64_t frame = l->has_record && record ? word(r, record + l->record_frame) : record;
 	t->fresh.count = 0;
 	while (frame) {
 		uint8_t mark = 0;

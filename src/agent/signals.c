@@ -33,8 +33,9 @@ static struct sigaction wanted;
 /* For each signal: whether the program wants our signal blocked while its handler runs. */
 static _Atomic bool handler_masks[SIGNALS];
 
-/* The program has handlers that run on alternate stacks of its own. */
-static _Atomic bool uses_alternate_stacks;
+/* The program has handlers that run on alternate stacks of its own, and wants our signal blocked in one of
+   them. */
+static _Atomic bool uses_alternate_stacks, masks_on_alternate_stacks;
 
 static bool is_on(void)
 {
@@ -150,6 +151,8 @@ AGENT_EXPORT int sigaction(int signal, const struct sigaction *action, struct si
 	struct sigaction changed;
 	if (action) {
 		masks = sigismember(&action->sa_mask, WIRE_SIGNAL) == 1;
+		if (masks && action->sa_flags & SA_ONSTACK)
+			atomic_store(&masks_on_alternate_stacks, true);
 		changed = for_kernel(action);
 		action = &changed; /* the program's own may be in the same place as `old` */
 	}
@@ -237,12 +240,24 @@ static bool is_in_kernels_set(int how)
 	}
 }
 
+/* Returns what the program believes now. A handler on an alternate stack has a mask of its own, which ends with
+   it. That it has ended is seen when the mask is changed outside of it. The kernel has our signal blocked in all
+   of them; the program in those that say so. */
+static bool *current_belief(struct agent_thread *t)
+{
+	bool in_handler = signals_must_stay_blocked();
+	if (in_handler && !t->in_handler)
+		t->masked_in_handler = t->masked || atomic_load(&masks_on_alternate_stacks);
+	t->in_handler = in_handler;
+	return in_handler ? &t->masked_in_handler : &t->masked;
+}
+
 static int change_mask(__typeof__(&sigprocmask) real, int how, const sigset_t *set, sigset_t *old)
 {
 	struct agent_thread *t = agent_self;
 	if (!is_on() || !t)
 		return real(how, set, old);
-	bool masked = t->masked, masked_after = masked;
+	bool *belief = current_belief(t), masked = *belief, masked_after = masked;
 	sigset_t changed;
 	if (set) {
 		masked_after = is_masked_after(how, set, masked);
@@ -253,9 +268,11 @@ static int change_mask(__typeof__(&sigprocmask) real, int how, const sigset_t *s
 	int result = real(how, set, old);
 	if (result != 0)
 		return result;
-	t->masked = masked_after;
+	*belief = masked_after;
 	if (old && masked)
 		sigaddset(old, WIRE_SIGNAL);
+	else if (old && t->in_handler)
+		sigdelset(old, WIRE_SIGNAL);
 	return result;
 }
 

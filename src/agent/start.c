@@ -148,7 +148,7 @@ static bool has_copies(void)
 	return false;
 }
 
-static void settle_copies(void)
+static void hand_over_copies(void)
 {
 	struct wire_reply reply;
 	if (is_sampling() && has_copies())
@@ -158,7 +158,7 @@ static void settle_copies(void)
 AGENT_EXPORT int dlclose(void *handle)
 {
 	struct wire_reply reply;
-	settle_copies();
+	hand_over_copies();
 	int result = REAL(dlclose)(handle);
 	if (result == 0 && is_sampling())
 		converse(WIRE_MODULES, &reply, NULL);
@@ -169,7 +169,7 @@ __attribute__((destructor)) static void agent_end(void)
 {
 	if (AGENT_CALLS)
 		sentinel_withdraw((uint64_t)__builtin_frame_address(0));
-	settle_copies();
+	hand_over_copies();
 }
 
 /* ---- the beginning ---- */
@@ -217,6 +217,9 @@ static void take_settings(const struct wire_reply *reply)
 	if (agent.locks.waits >= agent.event_count || agent.locks.ns >= agent.event_count ||
 	    agent.locks.held >= agent.event_count)
 		agent.locks.wanted = false;
+	agent.mpi = reply->mpi;
+	if (agent.mpi.calls >= agent.event_count || agent.mpi.ns >= agent.event_count)
+		agent.mpi.wanted = false;
 	if (agent.heap.samples >= agent.event_count || agent.heap.site >= agent.event_count)
 		agent.heap.wanted = false;
 	agent.chance = reply->chance;

@@ -102,6 +102,16 @@ void answers_add(struct answers *as, struct places *places, struct structure *st
 	keep(as, address, &a, found);
 }
 
+void answers_add_at(struct answers *as, struct places *places, uint64_t address, uint64_t at)
+{
+	struct place found[PLACES_MAX];
+	struct answer a = {0};
+	if (lookup_find(&as->by_address, address) != LOOKUP_NONE || !grow(as))
+		return;
+	a.count = places_find(places, at, found);
+	keep(as, address, &a, found);
+}
+
 void answers_add_place(struct answers *as, uint64_t address, const struct place *place)
 {
 	struct answer a = {.count = 1};

@@ -31,6 +31,8 @@ struct answers {
 /* Finds out about an instruction. `structure` may be NULL; both must outlive the answers. */
 void answers_add(struct answers *answers, struct places *places, struct structure *structure,
 		 uint64_t address);
+/* The same of an instruction that is at another address in the file: `at`. */
+void answers_add_at(struct answers *answers, struct places *places, uint64_t address, uint64_t at);
 /* The same where the place is known. */
 void answers_add_place(struct answers *answers, uint64_t address, const struct place *place);
 /* NULL where it was not added. Stays until the next answers_add. */

@@ -62,7 +62,8 @@ static struct err *add_named(struct maker *k, enum scope_kind kind, uint32_t mod
 			  .address = f->start,
 			  .name = f->name,
 			  .nameless = !f->name,
-			  .script = k->p->modules[module].kind == PROFILE_SCRIPT};
+			  .script = k->p->modules[module].kind == PROFILE_SCRIPT,
+			  .object = k->p->modules[module].kind == PROFILE_OBJECT};
 	struct buf text = {0};
 	if (!s.name) {
 		buf_printf(&text, "%s+0x%" PRIx64, path_file(k->p->modules[module].path), f->start);
@@ -146,6 +147,12 @@ static bool wants_places(const struct maker *k)
 	       !k->o->no_inline || wants_loops(k);
 }
 
+/* Whether it is a function of a file, or of the kernel. */
+static bool is_written(const struct scope *s)
+{
+	return !s->object && (s->kind == SCOPE_FUNCTION || s->kind == SCOPE_KERNEL);
+}
+
 static struct err *look_up_places(struct maker *k)
 {
 	size_t scope_count = scopes_count(k->a->scopes), count = 0;
@@ -159,7 +166,7 @@ static struct err *look_up_places(struct maker *k)
 	}
 	for (uint32_t i = 0; i < scope_count; i++) { /* where functions are written */
 		const struct scope *s = scopes_get(k->a->scopes, i);
-		if (s->kind == SCOPE_FUNCTION && k->detailed[i] && k->o->by == BY_FUNCTION)
+		if (is_written(s) && k->detailed[i] && k->o->by == BY_FUNCTION)
 			q[count++] = (struct modules_question){s->module, s->address};
 	}
 	modules_prepare(k->modules, q, count, wants_places(k));
@@ -205,7 +212,7 @@ static void place_functions(struct maker *k)
 {
 	for (uint32_t i = 0; i < scopes_count(k->a->scopes); i++) {
 		const struct scope *s = scopes_get(k->a->scopes, i);
-		if (s->kind != SCOPE_FUNCTION)
+		if (!is_written(s))
 			continue;
 		const struct answer *a = modules_answer(k->modules, s->module, s->address);
 		if (!a)

@@ -73,12 +73,12 @@ static bool is_signal(const struct profile *p, const struct profile_node *caller
 	return caller->kind == PROFILE_EXACT || p->nodes[caller->parent].kind == PROFILE_EXACT;
 }
 
-static struct evidence_place place(const struct profile *p, const struct profile_node *n,
-				   uint64_t address)
+static struct evidence_address place(const struct profile *p, const struct profile_node *n,
+				     uint64_t address)
 {
 	uint8_t kind = p->modules[n->module].kind;
 	bool is_file = kind == PROFILE_FILE || kind == PROFILE_VDSO;
-	return (struct evidence_place){is_file ? n->module : EVIDENCE_NOWHERE, address};
+	return (struct evidence_address){is_file ? n->module : EVIDENCE_NOWHERE, address};
 }
 
 static enum link classify(struct count *c, const struct profile_node *caller,
@@ -87,9 +87,9 @@ static enum link classify(struct count *c, const struct profile_node *caller,
 	const struct profile *p = c->totals->profile;
 	if (is_signal(p, caller))
 		return LINK_VALID;
-	struct evidence_place from = place(p, caller, caller->address),
-			      to = place(p, callee,
-					 callee->address - (callee->kind == PROFILE_CALL));
+	struct evidence_address from = place(p, caller, caller->address),
+				to = place(p, callee,
+					   callee->address - (callee->kind == PROFILE_CALL));
 	/* Code that was there and cannot be read now says nothing. */
 	if (to.module != EVIDENCE_NOWHERE && !modules_image(c->totals->modules, callee->module))
 		return LINK_UNKNOWN;

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "analyze/answers.h"
+#include "analyze/kernel_debug.h"
 #include "base/array.h"
 #include "base/buf.h"
 #include "base/err.h"
@@ -43,7 +44,9 @@ struct module {
 	bool has_imports; /* were looked for */
 	struct reloc *imports;
 	size_t import_count;
-	bool nameless; /* a function of it was asked for that has no name */
+	bool nameless;  /* a function of it was asked for that has no name */
+	bool has_debug; /* was looked for: of the kernel */
+	struct kernel_debug debug;
 	struct answers answers;
 };
 
@@ -113,6 +116,7 @@ static void open_module(void *context, size_t index)
 static void close_module(struct module *m)
 {
 	answers_free(&m->answers);
+	kernel_debug_close(&m->debug);
 	free(m->ranges);
 	free(m->imports);
 	structure_close(m->structure);
@@ -334,13 +338,51 @@ static void answer_script(struct modules *ms, size_t index)
 	}
 }
 
+/* What is read or written stands where a file of source does. */
+static void answer_object(struct modules *ms, size_t index)
+{
+	const char *path = ms->profile->modules[index].path;
+	for (size_t i = ms->first[index]; i < ms->first[index + 1]; i++)
+		answers_add_place(&ms->all[index].answers, ms->questions[i].address,
+				  &(struct place){.file = path});
+}
+
+/* Names of the kernel's functions are those of the recording. If the debug information agrees with them, it says what is
+   inlined. */
+static void answer_kernel(struct modules *ms, size_t index)
+{
+	struct module *m = &ms->all[index];
+	if (ms->first[index] == ms->first[index + 1])
+		return;
+	if (!m->has_debug)
+		kernel_debug_open(&ms->profile->modules[index], &m->debug);
+	m->has_debug = true;
+	for (size_t i = ms->first[index]; m->debug.places && i < ms->first[index + 1]; i++) {
+		uint64_t address = ms->questions[i].address, at = address - m->debug.shift;
+		const struct symbol *s = places_function(m->debug.places, at);
+		struct modules_function f;
+		modules_function(ms, (uint32_t)index, address, true, &f);
+		if (f.name && s && s->address + m->debug.shift == f.start)
+			answers_add_at(&m->answers, m->debug.places, address, at);
+	}
+}
+
 static void answer_module(void *context, size_t index)
 {
 	struct modules *ms = context;
 	struct module *m = &ms->all[index];
-	if (ms->profile->modules[index].kind == PROFILE_SCRIPT) {
+	switch (ms->profile->modules[index].kind) {
+	case PROFILE_SCRIPT:
 		answer_script(ms, index);
 		return;
+	case PROFILE_OBJECT:
+		answer_object(ms, index);
+		return;
+	case PROFILE_KERNEL:
+		answer_kernel(ms, index);
+		return;
+	default:
+		break;
 	}
 	bool any = m->places && ms->first[index] < ms->first[index + 1];
 	struct structure *structure = any && ms->with_structure

@@ -39,6 +39,7 @@ struct scope {
 	int last_line;    /* of a loop */
 	bool nameless;    /* of a function: the name is its address */
 	bool script;      /* an interpreted function */
+	bool object;      /* no function, but what is read or written there (PROFILE_OBJECT) */
 	bool guessed;     /* of an inlined function: told from the lines alone */
 	uint32_t function, inlined; /* of a loop: the scopes that it is in; inlined 0: in none */
 };

@@ -14,9 +14,10 @@ struct tree;
 
 struct show_options {
 	uint32_t metric;
-	bool flat;      /* rows without a tree */
-	uint64_t limit; /* rows; 0: all */
-	unsigned width; /* columns to fit into; 0: no matter */
+	const char *derived; /* text: a quotient to show beside it (derived.h); NULL: what fits */
+	bool flat;           /* rows without a tree */
+	uint64_t limit;      /* rows; 0: all */
+	unsigned width;      /* columns to fit into; 0: no matter */
 	bool colour;
 	bool full_names; /* of C++, with parameters and template arguments */
 	bool functions;  /* say which function a loop is in */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analyze/show.h"
 
+#include "analyze/derived.h"
 #include "analyze/scopes.h"
 #include "analyze/summary.h"
 #include "analyze/tree.h"
@@ -57,9 +58,18 @@ static void put_thread(const struct profile *p, const struct scope *s, struct js
 	json_put_u64(j, "queued_ns", t->queued_ns);
 }
 
+struct shown {
+	const struct tree *t;
+	const struct profile *p;
+	struct derived derived[DERIVED_MAX];
+	size_t derived_count;
+};
+
 /* All of a node but its children, into the object that is open. */
-static void put_node(const struct tree *t, const struct profile *p, uint32_t node, struct json *j)
+static void put_node(const struct shown *x, uint32_t node, struct json *j)
 {
+	const struct tree *t = x->t;
+	const struct profile *p = x->p;
 	const struct scope *s = scopes_get(t->scopes, t->nodes[node].scope);
 	json_key(j, "name");
 	json_string(j, s->name);
@@ -86,17 +96,19 @@ static void put_node(const struct tree *t, const struct profile *p, uint32_t nod
 		put_thread(p, s, j);
 	put_values(j, "self", t->self + node * t->metric_count, t->metric_count);
 	put_values(j, "total", t->total + node * t->metric_count, t->metric_count);
+	derived_json_values(x->derived, x->derived_count, p, t, node, j);
 }
 
 /* Trees may be as deep as stacks: no recursion here. */
-static bool put_tree(const struct tree *t, const struct profile *p, bool rows, struct json *j)
+static bool put_tree(const struct shown *x, bool rows, struct json *j)
 {
+	const struct tree *t = x->t;
 	struct json_tree out;
 	uint32_t at = 0;
 	json_tree_begin(&out, j, rows, "tree");
 	for (;;) {
 		json_tree_open(&out);
-		put_node(t, p, at, j);
+		put_node(x, at, j);
 		json_tree_children(&out);
 		uint32_t next = tree_first(t, at);
 		while (next == TREE_NONE) {
@@ -114,16 +126,19 @@ bool show_json(const struct tree *t, const struct profile *p, const struct show_
 	       struct json *j)
 {
 	uint64_t rows = 0;
+	struct shown x = {.t = t, .p = p};
+	x.derived_count = derived_find(p, x.derived);
 	summary_json_metrics(p, j);
+	derived_json(x.derived, x.derived_count, p, j);
 	if (!o->flat)
-		return put_tree(t, p, o->rows, j);
+		return put_tree(&x, o->rows, j);
 	json_key(j, "rows");
 	json_begin_array(j);
 	for (uint32_t i = tree_first(t, 0); i != TREE_NONE; i = tree_next(t, i)) {
 		if (o->limit && rows++ >= o->limit)
 			break;
 		json_begin_object(j);
-		put_node(t, p, i, j);
+		put_node(&x, i, j);
 		json_end_object(j);
 	}
 	json_end_array(j);

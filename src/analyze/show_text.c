@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "analyze/brief.h"
+#include "analyze/derived.h"
 #include "analyze/shorten.h"
 #include "analyze/scopes.h"
 #include "analyze/summary.h"
@@ -32,6 +33,7 @@
 #define NUMBERS 29 /* columns before the names */
 #define CALLS 11   /* columns for calls, if they were counted */
 #define NO_CALLS UINT32_MAX
+#define DERIVED 10      /* columns for a quotient, if there is one */
 #define GUIDE 3         /* columns of a fork */
 #define GUIDES_MAX 16   /* forks drawn; what lies further out is told by "…" */
 #define NAME_LEAST 30   /* columns that a name is not cut below */
@@ -54,6 +56,8 @@ struct drawing {
 	struct entry *stack;
 	size_t count, room;
 	uint32_t calls; /* the metric that has a column beside the chosen one, or NO_CALLS */
+	bool has_derived;
+	struct derived derived;
 };
 
 static const char *style(const struct drawing *d, const char *sequence)
@@ -110,15 +114,36 @@ static const char *amount_title(const struct profile *p, uint32_t metric)
 	return profile_sampled(p, metric) == metric && !calls ? "samples" : m->unit;
 }
 
-/* Calls of the innermost function from `node` to `last`. */
-static void put_calls(const struct drawing *d, uint32_t node, uint32_t last)
+/* Returns the innermost function from `node` to `last`. */
+static uint32_t innermost(const struct drawing *d, uint32_t node, uint32_t last)
 {
-	char text[SUMMARY_COUNT_MAX];
 	const struct tree *t = d->t;
 	while (last != node && !scope_is_function(scopes_get(t->scopes, t->nodes[last].scope)))
 		last = t->nodes[last].parent;
-	uint64_t calls = tree_self(t, last, d->calls);
+	return last;
+}
+
+/* Calls of the innermost function, if functions are counted; else those that the chosen metric is of. */
+static void put_calls(const struct drawing *d, uint32_t node, uint32_t last)
+{
+	char text[SUMMARY_COUNT_MAX];
+	bool functions = profile_sampled(d->p, d->calls) == d->calls &&
+			 profile_sampled(d->p, d->o->metric) != d->calls;
+	uint64_t calls = functions || d->o->flat
+				 ? tree_self(d->t, innermost(d, node, last), d->calls)
+				 : tree_total(d->t, node, d->calls);
 	buf_printf(d->out, "%*s ", CALLS - 1, calls ? summary_count(text, calls) : "");
+}
+
+static void put_derived(const struct drawing *d, uint32_t node, uint32_t last)
+{
+	struct buf text = {0};
+	double value;
+	uint32_t of = d->derived.of_calls ? innermost(d, node, last) : node;
+	if (derived_value(&d->derived, d->p, d->t, of, d->o->flat, &value))
+		derived_print(&d->derived, value, &text);
+	buf_printf(d->out, "%*s ", DERIVED - 1, buf_text(&text));
+	buf_free(&text);
 }
 
 /* Of the nodes from `node` to `last`: all samples of the first, and those of the last alone. */
@@ -138,6 +163,8 @@ static void put_numbers(struct drawing *d, uint32_t node, uint32_t last)
 	buf_printf(d->out, " %10s ", amount(d, shown, text));
 	if (d->calls != NO_CALLS)
 		put_calls(d, node, last);
+	if (d->has_derived)
+		put_derived(d, node, last);
 }
 
 /* ---- names ---- */
@@ -180,7 +207,7 @@ static void describe(const struct drawing *d, const struct scope *s, struct buf 
 		buf_printf(out, "  %s", s->file);
 	else if (s->file)
 		buf_printf(out, s->line ? "  %s:%d" : "  %s", path_file(s->file), s->line);
-	if (s->script && s->file) /* the file is the module */
+	if ((s->script && s->file) || s->object) /* the file is the module; the name says it all */
 		return;
 	if (s->module && s->kind != SCOPE_MODULE)
 		buf_printf(out, "  (%s)", path_file(d->p->modules[s->module].path));
@@ -338,7 +365,7 @@ static void draw_line(struct drawing *d, struct entry entry, uint32_t last)
 	if (d->guides.data)
 		d->guides.data[entry.guides] = 0;
 	put_numbers(d, entry.node, last);
-	size_t used = NUMBERS + (d->calls != NO_CALLS ? CALLS : 0);
+	size_t used = NUMBERS + (d->calls != NO_CALLS ? CALLS : 0) + (d->has_derived ? DERIVED : 0);
 	used += put_guides(d, entry.fork);
 	if (last != entry.node)
 		used += put_way(d, entry.node, last, used);
@@ -380,9 +407,11 @@ static size_t draw_rows(struct drawing *d)
 	return more;
 }
 
+/* Calls need no column beside calls. */
 static uint32_t find_calls(const struct profile *p, uint32_t chosen)
 {
-	for (uint32_t i = 0; i < p->metric_count; i++)
+	bool calls = chosen < p->metric_count && !strcmp(p->metrics[chosen].unit, "calls");
+	for (uint32_t i = 0; !calls && i < p->metric_count; i++)
 		if (i != chosen && !strcmp(p->metrics[i].unit, "calls"))
 			return i;
 	return NO_CALLS;
@@ -392,10 +421,13 @@ size_t show_text(const struct tree *t, const struct profile *p, const struct sho
 		 struct buf *out)
 {
 	struct drawing d = {.t = t, .p = p, .o = o, .out = out, .calls = find_calls(p, o->metric)};
+	d.has_derived = derived_choose(p, o->derived, o->metric, &d.derived);
 	buf_printf(out, "%s%8s %8s %10s ", style(&d, DIM), o->flat ? "self" : "total",
 		   o->flat ? "total" : "self", amount_title(p, o->metric));
 	if (d.calls != NO_CALLS)
 		buf_printf(out, "%*s ", CALLS - 1, "calls");
+	if (d.has_derived)
+		buf_printf(out, "%*s ", DERIVED - 1, d.derived.title);
 	buf_printf(out, "%s\n", style(&d, PLAIN));
 	size_t more = o->flat ? draw_rows(&d) : draw_tree(&d);
 	free(d.stack);

@@ -67,6 +67,8 @@ static void count_cost(const struct profile *p, struct summary *s)
 	}
 	s->handler_ns = handled > 0 ? handler / handled : 0;
 	s->overhead = cpu > 0 ? (handler + handled * (double)p->delivery_ns) / cpu : -1;
+	if (s->overhead > 1) /* of threads that ran on, the CPU time is not known without a clock */
+		s->overhead = -1;
 }
 
 /* What the threads did all the time, whatever the samples say. */
@@ -133,6 +135,16 @@ static void print_times(const struct summary *s, struct buf *out)
 	buf_printf(out, "; by samples of %s %s\n", s->metric, term_time(time, s->by_samples));
 }
 
+/* Some events are not sampled, but counted one by one: few are as exact as many. */
+static bool is_counted(const char *metric)
+{
+	static const char *const all[] = {"calls", "io", "lock", "mpi"};
+	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+		if (!strcmp(metric, all[i]))
+			return true;
+	return false;
+}
+
 void summary_print(const struct summary *s, const char *name, struct buf *out)
 {
 	char a[SUMMARY_COUNT_MAX], b[SUMMARY_COUNT_MAX], time[TERM_UNIT_MAX];
@@ -144,7 +156,7 @@ void summary_print(const struct summary *s, const char *name, struct buf *out)
 		buf_puts(out, " of ");
 		buf_put_clean(out, s->metric, strlen(s->metric));
 	}
-	if (s->hz && !calls)
+	if (s->hz && !is_counted(s->metric))
 		buf_printf(out, " at %" PRIu64 " Hz", s->hz);
 	buf_printf(out, " in %s, %s %s", term_time(time, s->seconds),
 		   summary_count(a, s->processes), plural(s->processes, "process", "processes"));
@@ -292,11 +304,14 @@ unsigned summary_warn(const struct summary *s, const struct profile *p, struct b
 			out,
 			"%s samples are not on the time line: there was no room, or they came while it was read\n",
 			summary_count(n, p->untimed));
-	if (!s->samples && ++count)
+	bool counted = is_counted(s->metric);
+	if (!s->samples && counted && ++count)
+		buf_printf(out, "no samples: nothing of the event %s happened\n", s->metric);
+	else if (!s->samples && ++count)
 		buf_puts(out,
 			 "no samples: the command took no CPU time to speak of, or nothing of it "
 			 "could be sampled; a higher rate (record -F 10000) sees shorter runs\n");
-	else if (s->samples && s->samples < FEW_SAMPLES && ++count)
+	else if (s->samples && s->samples < FEW_SAMPLES && !counted && ++count)
 		buf_printf(out,
 			   "only %s sample%s: shares are rough; a longer run or a higher rate "
 			   "(record -F) gives more\n",

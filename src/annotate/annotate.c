@@ -187,6 +187,8 @@ static struct err *refuse(const struct profile *p, struct modules *modules, uint
 		return err_new(
 			"%s is run by an interpreter and has no instructions: culprit report --by=line shows its lines",
 			name);
+	case PROFILE_OBJECT:
+		return err_new("'%s' is no function, but what functions do", name);
 	case PROFILE_NONE:
 		return err_new("the code belongs to no file");
 	default:

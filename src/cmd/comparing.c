@@ -97,6 +97,10 @@ struct err *comparing_read(struct comparing *c, const char *const *paths, size_t
 		e = runs_read(paths, count, c->metric, &c->runs);
 	if (e)
 		return e;
+	if (c->runs.amounts && !old_count)
+		return err_new("%s counts no samples, and how much these vary is told by samples: "
+			       "--metric %s",
+			       c->runs.metric, c->runs.sampled);
 	runs_notes(&c->runs, &c->notes);
 	return counts_make(&c->runs, &options, &c->rows, &c->notes);
 }

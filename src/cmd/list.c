@@ -40,7 +40,7 @@ struct machine {
 	uint64_t capabilities; /* effective */
 	int paranoid; /* kernel.perf_event_paranoid; meaningless where the kernel has none */
 	bool has_perf;
-	struct ability events[10], abilities[9];
+	struct ability events[12], abilities[9];
 	size_t event_count, ability_count;
 	struct calibration calibration;
 };
@@ -100,11 +100,23 @@ static void probe_blocked(struct machine *m)
 		set(a, false, why, "sudo culprit record -e blocked ..., outside of containers");
 }
 
+static void probe_io(struct machine *m)
+{
+	struct ability *a = &m->events[m->event_count++];
+	char why[160];
+	a->name = "io";
+	if (kernel_can_sample(why, sizeof why))
+		set(a, true, "reads and writes, by the sampler in the kernel", "");
+	else
+		set(a, false, why, "sudo culprit record -e io ..., outside of containers");
+}
+
 /* The agent sees these wherever it can be loaded. */
 static void add_call_events(struct machine *m)
 {
 	static const char *const all[][2] = {{"alloc", "allocations, by the agent"},
-					     {"lock", "waits for locks, by the agent"}};
+					     {"lock", "waits for locks, by the agent"},
+					     {"mpi", "calls of MPI, by the agent"}};
 	for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
 		m->events[m->event_count].name = all[i][0];
 		set(&m->events[m->event_count++], true, all[i][1], "");
@@ -125,6 +137,7 @@ static void probe_events(struct machine *m)
 		set(&m->events[m->event_count++], said.available, said.state, said.fix);
 	}
 	probe_blocked(m);
+	probe_io(m);
 	add_call_events(m);
 	event_ask_tracepoints(&said);
 	m->events[m->event_count].name = "tracepoints";

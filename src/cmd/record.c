@@ -101,6 +101,27 @@ static void print_locks(const struct profile *p, uint32_t ns, struct buf *out)
 		   summary_count(count, profile_samples(p, ns - 1)));
 }
 
+/* `ns`: the metric mpi.ns; the calls are before it. */
+static void print_mpi(const struct profile *p, uint32_t ns, struct buf *out)
+{
+	char time[TERM_UNIT_MAX], count[SUMMARY_COUNT_MAX];
+	buf_printf(out, "%*s%s in %s calls of MPI\n", (int)strlen(NAME), "",
+		   term_time(time, (double)profile_samples(p, ns) / 1e9),
+		   summary_count(count, profile_samples(p, ns - 1)));
+}
+
+/* `bytes`: the metric io.bytes; the others follow it. */
+static void print_io(const struct profile *p, uint32_t bytes, struct buf *out)
+{
+	enum { CALLS = 1, NS };
+	char size[TERM_UNIT_MAX], time[TERM_UNIT_MAX], count[SUMMARY_COUNT_MAX];
+	buf_printf(out, "%*s%s in %s calls that read or write", (int)strlen(NAME), "",
+		   term_size(size, profile_samples(p, bytes)),
+		   summary_count(count, profile_samples(p, bytes + CALLS)));
+	buf_printf(out, ", which took %s\n",
+		   term_time(time, (double)profile_samples(p, bytes + NS) / 1e9));
+}
+
 static void print_metrics(const struct recorder *r, struct buf *out)
 {
 	const struct profile *p = r->profile;
@@ -112,7 +133,11 @@ static void print_metrics(const struct recorder *r, struct buf *out)
 			print_heap(p, (uint32_t)i, out);
 		if (event->call == RECORDING_LOCK_NS)
 			print_locks(p, (uint32_t)i, out);
-		if (event->call)
+		if (event->call == RECORDING_MPI_NS)
+			print_mpi(p, (uint32_t)i, out);
+		if (event->io == RECORDING_IO_BYTES)
+			print_io(p, (uint32_t)i, out);
+		if (event->call || event->io)
 			continue;
 		buf_printf(out, "%*s%s samples of %s", (int)strlen(NAME), "",
 			   summary_count(count, profile_samples(p, (uint32_t)i)),

@@ -9,6 +9,7 @@
 
 #include "analyze/attribution.h"
 #include "analyze/brief.h"
+#include "analyze/derived.h"
 #include "analyze/links.h"
 #include "analyze/modules.h"
 #include "analyze/reason_totals.h"
@@ -71,6 +72,7 @@ struct report {
 	struct summary summary;
 	struct buf notes; /* lines about reliability */
 	uint32_t metric;
+	const char *derived; /* a quotient to show beside it; NULL: what fits */
 	regex_t focus, ignore;
 	bool *threads; /* which count; NULL: all */
 	struct modules *modules;
@@ -82,10 +84,25 @@ struct report {
 
 /* ---- the work ---- */
 
+/* A quotient is shown beside one of its metrics. */
+static struct err *choose_derived(struct report *r)
+{
+	struct derived derived;
+	if (!derived_choose(r->profile, r->o->metric, 0, &derived))
+		return choose_no_metric(r->profile, r->o->path, r->o->metric);
+	r->metric = derived.beside;
+	r->derived = r->o->metric;
+	summary_make(r->profile, r->metric, &r->summary);
+	return NULL;
+}
+
 static struct err *load(struct report *r)
 {
-	struct err *e = choose_profile(r->o->path, r->o->metric, &r->profile, &r->metric,
-				       &r->summary, &r->notes);
+	bool derived = r->o->metric && derived_is_known(r->o->metric);
+	struct err *e = choose_profile(r->o->path, derived ? NULL : r->o->metric, &r->profile,
+				       &r->metric, &r->summary, &r->notes);
+	if (!e && derived)
+		e = choose_derived(r);
 	return e ? e
 		 : choose_threads(r->profile, r->o->path, r->o->thread, r->o->process, &r->threads);
 }
@@ -224,7 +241,7 @@ static void put_footer(const struct report *r, size_t hidden, size_t more, doubl
 	struct buf notes = {0};
 	if (r->o->brief && hidden)
 		buf_printf(&notes,
-			   "%zu more with less than %.2g%%: culprit report --full shows all, "
+			   "%zu more with less than %.2g%%: culprit report --full shows more, "
 			   "culprit view lets you look around\n",
 			   hidden, 100 * min);
 	else if (hidden && r->o->min > 0 && !r->o->hot_path)
@@ -282,6 +299,7 @@ static struct err *print(struct report *r)
 	const struct options *o = r->o;
 	struct show_options show = {
 		.metric = r->metric,
+		.derived = r->derived,
 		.flat = o->view == VIEW_FLAT,
 		.limit = o->limit,
 		.full_names = r->o->full_names,

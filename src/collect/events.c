@@ -135,7 +135,7 @@ bool event_same(const struct recording_event *a, const struct recording_event *b
 {
 	return a->type == b->type && a->config == b->config && a->config1 == b->config1 &&
 	       a->config2 == b->config2 && a->user_only == b->user_only && a->off == b->off &&
-	       a->call == b->call;
+	       a->call == b->call && a->io == b->io;
 }
 
 /* "r1a8": a number from the CPU's manual. */
@@ -402,7 +402,7 @@ void event_ask_tracepoints(struct event_answer *out)
 static struct err *open_event(struct recording_event *event)
 {
 	struct event_answer said;
-	if (event->call)
+	if (event->call || event->io)
 		return NULL;
 	if (event->user_only && happens_in_kernel(event))
 		return err_new("it happens in the kernel: leave out ':u'");
@@ -491,10 +491,14 @@ static struct err *set_period(struct recording_event *e, const uint64_t *given, 
 {
 	uint64_t every, least;
 	period_bounds(e, &every, &least);
-	if (!every && !e->call)
+	if (given && e->io)
+		return err_new("each call is counted: leave out '@'");
+	if (!every && !e->call && !e->io)
 		return set_rate(e, given ? *given : hz);
 	if (given && e->call == RECORDING_LOCK_WAITS)
 		return err_new("each wait is counted: leave out '@'");
+	if (given && e->call == RECORDING_MPI_CALLS)
+		return err_new("each call is counted: leave out '@'");
 	if (given && !*given)
 		return err_new("a rate of 0 gives no samples");
 	if (given && *given > PERIOD_MAX)
@@ -535,15 +539,45 @@ bool event_is_off(const struct recording_event *event)
 	return event->off && !event->clock;
 }
 
-/* Allocations, and waits for locks. No perf event tells of them. */
+/* Allocations, waits for locks, calls of MPI. No perf event tells of them. */
 static bool parse_call(const char *name, struct recording_event *out)
 {
-	bool lock = !strcmp(name, "lock");
-	if (!lock && strcmp(name, "alloc"))
+	static const struct {
+		const char *name, *unit;
+		enum recording_call call;
+	} all[] = {{"alloc", "allocations", RECORDING_HEAP_SAMPLES},
+		   {"lock", "waits", RECORDING_LOCK_WAITS},
+		   {"mpi", "calls", RECORDING_MPI_CALLS}};
+	for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+		if (strcmp(name, all[i].name))
+			continue;
+		set_names(out, name, all[i].unit);
+		out->call = all[i].call;
+		return true;
+	}
+	return false;
+}
+
+/* Reads and writes. The kernel's sampler sees the system calls. */
+static bool parse_io(const char *name, struct recording_event *out)
+{
+	if (strcmp(name, "io"))
 		return false;
-	set_names(out, name, lock ? "waits" : "allocations");
-	out->call = lock ? RECORDING_LOCK_WAITS : RECORDING_HEAP_SAMPLES;
+	set_names(out, name, "calls");
+	out->io = RECORDING_IO_SAMPLES;
 	return true;
+}
+
+static size_t io_companions(const struct recording_event *event, struct recording_event *out)
+{
+	static const char *const all[][2] = {
+		{"io.bytes", "bytes"}, {"io.calls", "calls"}, {"io.ns", "ns"}};
+	for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+		out[i] = *event;
+		out[i].io = (uint8_t)(RECORDING_IO_BYTES + i);
+		set_names(&out[i], all[i][0], all[i][1]);
+	}
+	return sizeof all / sizeof *all;
 }
 
 static size_t call_companions(const struct recording_event *event, struct recording_event *out)
@@ -557,7 +591,8 @@ static size_t call_companions(const struct recording_event *event, struct record
 		   {RECORDING_HEAP_SAMPLES, RECORDING_HEAP_PEAK, "alloc.peak", "bytes"},
 		   {RECORDING_HEAP_SAMPLES, RECORDING_HEAP_TEMPORARY, "alloc.temporary", "calls"},
 		   {RECORDING_LOCK_WAITS, RECORDING_LOCK_NS, "lock.ns", "ns"},
-		   {RECORDING_LOCK_WAITS, RECORDING_LOCK_HELD, "lock.held", "ns"}};
+		   {RECORDING_LOCK_WAITS, RECORDING_LOCK_HELD, "lock.held", "ns"},
+		   {RECORDING_MPI_CALLS, RECORDING_MPI_NS, "mpi.ns", "ns"}};
 	size_t count = 0;
 	for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
 		if (all[i].of != event->call)
@@ -574,6 +609,8 @@ size_t event_companions(const struct recording_event *event,
 {
 	if (event->call)
 		return call_companions(event, out);
+	if (event->io)
+		return io_companions(event, out);
 	if (event->off != RECORDING_BLOCKED)
 		return 0;
 	*out = *event;
@@ -593,7 +630,7 @@ static bool parse_known(const char *name, struct recording_event *out)
 	known = find_known(bare);
 	if (known)
 		fill_known(known, out);
-	else if (parse_off(bare, out) || parse_call(bare, out))
+	else if (parse_off(bare, out) || parse_call(bare, out) || parse_io(bare, out))
 		return !colon;
 	else if (!parse_raw(bare, out))
 		return false;

@@ -39,7 +39,7 @@ static void remember(struct recorder *r, struct err *e)
 static bool agent_would_do(const struct recorder *r)
 {
 	for (size_t i = 0; i < r->wanted.event_count; i++)
-		if (r->wanted.events[i].off)
+		if (r->wanted.events[i].off || r->wanted.events[i].io)
 			return false;
 	return r->options->collector == COLLECTOR_AUTO && r->options->command && !r->options->all;
 }
@@ -58,6 +58,10 @@ static struct err *check_event(const struct recorder *r, const struct recording_
 			       event->name, r->why_agent);
 	if (event->off && !kernel_can_see_waits(why, sizeof why))
 		return err_new("event '%s': %s", event->name, why);
+	if (event->io && !s->kernel)
+		return err_new("event '%s': only the sampler in the kernel sees system calls, and "
+			       "%s",
+			       event->name, r->why_agent);
 	if (event->call && r->options->calls)
 		return err_new(
 			"event '%s' and --calls need two different agents: record one after the "
@@ -109,6 +113,10 @@ static struct err *choose_events(struct recorder *r)
 		for (size_t k = 0; k < companions; k++)
 			s->events[s->event_count++] = more[k];
 	}
+	if (s->events[0].io && r->options->timeline)
+		return err_new(
+			"--timeline is of the samples of the first event, and io is counted, "
+			"not sampled: give another one first (-e cpu-clock -e io)");
 	return NULL;
 }
 
@@ -118,8 +126,7 @@ static struct err *choose_events(struct recorder *r)
 static bool is_open_to_all(const char *path, char *closed, size_t size)
 {
 	struct stat info;
-	const char *slash;
-	for (slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+	for (const char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
 		snprintf(closed, size, "%.*s", (int)(slash - path), path);
 		if (!stat(closed, &info) && !(info.st_mode & S_IXOTH))
 			return false;
@@ -128,50 +135,64 @@ static bool is_open_to_all(const char *path, char *closed, size_t size)
 	return !stat(path, &info) && info.st_mode & S_IROTH;
 }
 
+#define USUAL_AGENT "libculprit-agent.so"
+
 /* Events that come by calls of the program need an agent that wraps these. */
 static const char *agent_name(const struct recorder *r)
 {
-	for (size_t i = 0; i < r->wanted.event_count; i++)
-		if (r->wanted.events[i].call)
-			return "libculprit-events.so";
-	return r->options->calls ? "libculprit-agent-calls.so" : "libculprit-agent.so";
+	bool any = false;
+	for (size_t i = 0; i < r->wanted.event_count; i++) {
+		if (r->wanted.events[i].call == RECORDING_MPI_CALLS)
+			return "libculprit-mpi.so";
+		any |= r->wanted.events[i].call != 0;
+	}
+	if (any)
+		return "libculprit-events.so";
+	return r->options->calls ? "libculprit-agent-calls.so" : USUAL_AGENT;
 }
 
-static bool set_agent(struct recorder *r, const char *directory, const char *place)
+static bool set_agent(struct recorder *r, const char *directory, const char *folder)
 {
 	char path[PATH_MAX * 2];
-	snprintf(path, sizeof path, "%s%s%s/%s", directory, *place ? "/" : "", place,
+	snprintf(path, sizeof path, "%s%s%s/%s", directory, *folder ? "/" : "", folder,
 		 agent_name(r));
 	return realpath(path, r->agent) && !access(r->agent, R_OK);
 }
 
+/* An agent that wraps nothing would count nothing. */
+static struct err *check_given(const struct recorder *r)
+{
+	const char *name = agent_name(r), *slash = strrchr(r->agent, '/');
+	if (!strcmp(name, USUAL_AGENT) || !strcmp(slash ? slash + 1 : r->agent, name))
+		return NULL;
+	return err_new("CULPRIT_AGENT: this recording needs %s, not %s", name, r->agent);
+}
+
 static struct err *find_agent(struct recorder *r)
 {
-	/* From the directory of our program: in the build, and installed. */
-	char installed[PATH_MAX];
-	const char *const places[] = {"../agent", installed};
 	const char *given = getenv("CULPRIT_AGENT");
-	char self[PATH_MAX], *slash;
-	ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
-	size_t i;
-
-	snprintf(installed, sizeof installed, "../%s/culprit", r->options->libdir);
 	if (given && *given) {
 		if (!realpath(given, r->agent) || access(r->agent, R_OK))
 			return err_errno("CULPRIT_AGENT: %s", given);
-		return NULL;
+		return check_given(r);
 	}
+	/* From the directory of our program: in the build, and installed. */
+	char installed[PATH_MAX];
+	snprintf(installed, sizeof installed, "../%s/culprit", r->options->libdir);
+	const char *const folders[] = {"../agent", installed};
+	char self[PATH_MAX];
+	ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
 	self[length > 0 ? length : 0] = 0;
-	slash = strrchr(self, '/');
+	char *slash = strrchr(self, '/');
 	if (slash)
 		*slash = 0;
-	for (i = 0; i < sizeof places / sizeof places[0]; i++)
-		if (set_agent(r, self, places[i]))
+	for (size_t i = 0; i < sizeof folders / sizeof folders[0]; i++)
+		if (set_agent(r, self, folders[i]))
 			return NULL;
 	return err_new(
 		"%s is neither in %s/%s nor where the build has it: install culprit again, or set "
 		"CULPRIT_AGENT to its path",
-		agent_name(r), self, places[1]);
+		agent_name(r), self, installed);
 }
 
 static void check_agent(struct recorder *r)
@@ -192,13 +213,11 @@ static void check_agent(struct recorder *r)
 static void describe(struct recorder *r, struct profile *p)
 {
 	struct buf text = {0};
-	char **word;
-	size_t i;
-	for (word = r->options->command; word && *word; word++)
+	for (char **word = r->options->command; word && *word; word++)
 		buf_printf(&text, "%s%s", word == r->options->command ? "" : " ", *word);
 	if (r->options->all && !r->options->command)
 		buf_puts(&text, "(the whole machine)");
-	for (i = 0; i < r->options->pids.count; i++)
+	for (size_t i = 0; i < r->options->pids.count; i++)
 		buf_printf(&text, "%s%s", i ? ", " : "process ", r->options->pids.values[i]);
 	p->command = profile_string(p, buf_text(&text));
 	p->version = profile_string(p, r->options->version);
@@ -244,8 +263,7 @@ static void show_meanwhile(struct recorder *r)
 static void set_status(struct recorder *r)
 {
 	struct profile *p = r->profile;
-	size_t i;
-	for (i = r->target.ended ? p->process_count : 0; i > 0; i--) {
+	for (size_t i = r->target.ended ? p->process_count : 0; i > 0; i--) {
 		if (p->processes[i - 1].pid == r->target.pid) {
 			p->processes[i - 1].status = r->target.status;
 			return;
@@ -257,7 +275,6 @@ static void stop_sampling(struct recorder *r)
 {
 	session_status(r->session, &r->state);
 	struct err *e = session_finish(r->session, &r->profile, &r->living);
-
 	session_close(r->session);
 	r->session = NULL;
 	if (!e) {
@@ -363,11 +380,11 @@ static void prepare_child(void *context)
 static struct err *start(struct recorder *r)
 {
 	char **environment = session_environment(r->session, environ);
-	struct err *e;
 	if (!environment)
 		return err_new("out of memory");
 	start_clock(r);
-	e = target_start(&r->target, r->options->command, environment, prepare_child, r);
+	struct err *e = target_start(&r->target, r->options->command, environment, prepare_child,
+				     r);
 	free(environment);
 	return e;
 }
@@ -378,9 +395,8 @@ static struct err *attach(struct recorder *r)
 {
 	const struct arg_list *pids = &r->options->pids;
 	struct err *e = NULL;
-	size_t i;
 	start_clock(r);
-	for (i = 0; i < pids->count && !e; i++)
+	for (size_t i = 0; i < pids->count && !e; i++)
 		e = session_attach(r->session, (pid_t)strtol(pids->values[i], NULL, 10));
 	return e;
 }
@@ -395,10 +411,10 @@ static void run_attached(struct recorder *r)
 			{.fd = session_fd(r->session), .events = POLLIN},
 			{.fd = live_fd(r->live), .events = POLLIN},
 		};
-		struct recording_state state;
 		if (poll(ready, 3, wait_ms(r, end_ns)) < 0 && errno != EINTR)
 			break;
 		attend(r, end_ns);
+		struct recording_state state;
 		if (r->session)
 			session_status(r->session, &state);
 		if (r->session &&

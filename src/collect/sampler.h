@@ -47,7 +47,7 @@ struct sampler {
 
 	/* For drains; NULL: the sampler has none. Called before the profile is taken away: puts
 	   everything into it that has come. */
-	void (*settle)(void *self, struct recording_counted *counted);
+	void (*take_all)(void *self, struct recording_counted *counted);
 	/* A new profile begins. */
 	void (*restart)(void *self);
 

@@ -2,6 +2,7 @@
 #include "collect/session.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -286,6 +287,11 @@ static void write_note(struct session *s, struct profile *p)
 	note_error(&note, s->recording.notes.lost_maps,
 		   "records of what programs map were lost, because the collector came late",
 		   "paths of programs that have ended may be partial");
+	if (s->recording.notes.unseen_io)
+		buf_printf(&note,
+			   "%swhat io_uring and io_submit read and write is not counted (%" PRIu64
+			   " calls)",
+			   note.size ? "; " : "", s->recording.notes.unseen_io);
 	note_uncounted(s->recording.notes.uncounted, &note);
 	if (s->recording.notes.nameless_kernel)
 		buf_printf(&note, "%s%s", note.size ? "; " : "",
@@ -453,7 +459,7 @@ struct err *session_drain(struct session *s, bool last, struct session_drained *
 		s->sampler->stop(s->self);
 	struct err *e = harvest_begin(r, &fresh);
 	if (!e)
-		s->sampler->settle(s->self, &out->counted);
+		s->sampler->take_all(s->self, &out->counted);
 	if (!e)
 		e = harvest_owners(&r->harvest, &out->processes);
 	if (!e)

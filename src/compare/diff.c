@@ -44,10 +44,11 @@ static void measure(const struct differ *f, struct diff_row *r, const uint64_t *
 	r->old_share = f->old_whole > 0 ? r->old_cost / f->old_whole : 0;
 	r->new_share = f->new_whole > 0 ? r->new_cost / f->new_whole : 0;
 	r->p = -1;
-	r->tested = r->old_samples + r->new_samples >= TEST_LEAST &&
-		    (r->row ? (r->old_share + r->new_share) / 2 >= o->min : !o->shares);
+	r->large = r->old_samples + r->new_samples >= (f->d->amounts ? 1 : TEST_LEAST) &&
+		   (!r->row || (r->old_share + r->new_share) / 2 >= o->min);
+	r->tested = r->large && !f->d->untestable && (r->row || !o->shares);
 	f->d->tests += r->tested;
-	f->d->untested += r->row && !r->tested;
+	f->d->untested += r->row && !r->large;
 }
 
 static void test(const struct differ *f, struct diff_row *r)
@@ -55,7 +56,7 @@ static void test(const struct differ *f, struct diff_row *r)
 	struct diff *d = f->d;
 	const struct diff_options *o = &d->options;
 	struct test_side before = side_of(f, r->counts, true), after = side_of(f, r->counts, false);
-	struct test_options options = {o->noise, d->confidence, o->shares};
+	struct test_options options = {o->noise, d->confidence, o->shares, d->amounts};
 	if (!r->tested)
 		return;
 	test_compare(&before, &after, &options, &r->test);
@@ -73,8 +74,8 @@ static int compare_rows(const struct diff_row *x, const struct diff_row *y, doub
 {
 	if (x->changed != y->changed)
 		return x->changed ? -1 : 1;
-	if (x->tested != y->tested)
-		return x->tested ? -1 : 1;
+	if (x->large != y->large)
+		return x->large ? -1 : 1;
 	if (by_x != by_y)
 		return by_x > by_y ? -1 : 1;
 	return strcmp(x->row->name, y->row->name);
@@ -142,8 +143,15 @@ struct err *diff_make(const struct runs *runs, const struct counts *rows,
 		.metric = runs->metric,
 		.unit = runs->unit,
 		.has_replicates = options->old_runs > 1 || runs->count - options->old_runs > 1,
+		.amounts = runs->amounts,
+		.untestable = runs->amounts &&
+			      (options->old_runs < 2 || runs->count - options->old_runs < 2),
 	};
 	struct err *e = set_scales(&f);
+	if (!e && out->untestable && options->fail_above >= 0)
+		e = err_new("--fail-above takes several runs on each side for %s, which counts no "
+			    "samples",
+			    runs->metric);
 	if (!e)
 		e = measure_all(&f, rows, whole);
 	if (!e)
@@ -160,7 +168,7 @@ const char *diff_verdict(const struct diff *d, const struct diff_row *r)
 {
 	bool shares = d->options.shares;
 	if (!r->tested)
-		return "too few";
+		return r->large && d->untestable ? "untested" : "too few";
 	if (!r->changed)
 		return "noise";
 	if (!r->old_samples)
@@ -168,7 +176,7 @@ const char *diff_verdict(const struct diff *d, const struct diff_row *r)
 	if (!r->new_samples)
 		return "gone";
 	bool more = shares ? r->new_share > r->old_share : r->new_cost > r->old_cost;
-	if (shares || strcmp(d->unit, "ns") != 0)
+	if (shares || d->amounts || strcmp(d->unit, "ns") != 0)
 		return more ? "more" : "less";
 	return more ? "slower" : "faster";
 }

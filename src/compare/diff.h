@@ -37,7 +37,8 @@ struct diff_row {
 	uint64_t old_samples, new_samples;
 	double old_cost, new_cost; /* of a run on average, in the metric's unit */
 	double old_share, new_share;
-	bool tested;             /* large enough to be looked at */
+	bool large;              /* enough to be looked at */
+	bool tested;             /* and it can be told whether it changed */
 	struct test_result test; /* of costs, or shares */
 	double p;                /* corrected; < 0: not tested */
 	bool changed;            /* more than chance */
@@ -56,6 +57,8 @@ struct diff {
 	size_t untested;     /* rows */
 	bool too_slow;       /* total or a row */
 	bool has_replicates; /* a side has several runs */
+	bool amounts;        /* runs.h */
+	bool untestable;     /* these, and a side has but one run: there are no verdicts */
 };
 
 /* `runs` and `rows` must outlive the result. */
@@ -63,7 +66,7 @@ struct err *diff_make(const struct runs *runs, const struct counts *rows,
 		      const struct diff_options *options, struct diff *out);
 void diff_free(struct diff *diff);
 
-/* "slower", "faster", "more", "less", "new", "gone", "noise", "too few". */
+/* "slower", "faster", "more", "less", "new", "gone", "noise", "too few", "untested". */
 const char *diff_verdict(const struct diff *diff, const struct diff_row *row);
 
 /* Appends the table for people. */

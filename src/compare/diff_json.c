@@ -27,11 +27,14 @@ static void put_test(struct json *j, const struct diff *d)
 	json_key(j, "test");
 	json_begin_object(j);
 	json_put_string(j, "compared", d->options.shares ? "share" : "cost");
-	json_put_string(j, "statistic", d->has_replicates ? "welch" : "poisson");
+	json_put_string(j, "statistic",
+			d->untestable       ? "none"
+			: d->has_replicates ? "welch"
+					    : "poisson");
 	json_put_string(j, "correction", "bonferroni");
 	json_put_double(j, "alpha", d->options.alpha);
 	json_put_double(j, "confidence", d->confidence);
-	json_put_double(j, "noise", d->has_replicates ? NAN : d->options.noise);
+	json_put_double(j, "noise", d->has_replicates || d->amounts ? NAN : d->options.noise);
 	json_put_double(j, "min", d->options.min);
 	json_put_u64(j, "tests", d->tests);
 	json_end_object(j);

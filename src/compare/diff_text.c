@@ -13,7 +13,7 @@
 #include "compare/runs.h"
 #include "compare/text.h"
 
-#define NUMBERS 76 /* columns before the names */
+#define NUMBERS 77 /* columns before the names */
 #define PERCENT_MAX 16
 
 struct drawing {
@@ -83,7 +83,7 @@ static void put_row(const struct drawing *d, const struct diff_row *r)
 	buf_printf(d->out, "%9s %9s", text_cost(old, r->old_cost, d->d->unit),
 		   text_cost(new, r->new_cost, d->d->unit));
 	put_interval(d, r);
-	buf_printf(d->out, " %6.2f%% %6.2f%%  %-8s", 100 * r->old_share, 100 * r->new_share,
+	buf_printf(d->out, " %6.2f%% %6.2f%%  %-9s", 100 * r->old_share, 100 * r->new_share,
 		   diff_verdict(d->d, r));
 	buf_puts(d->out, r->changed ? style(d, TEXT_PLAIN) : "");
 	if (r->row)
@@ -97,7 +97,7 @@ static void put_row(const struct drawing *d, const struct diff_row *r)
 
 static void put_side(const struct drawing *d, const char *name, size_t from, size_t to)
 {
-	char count[SUMMARY_COUNT_MAX];
+	char count[SUMMARY_COUNT_MAX], cost[TEXT_COST_MAX];
 	uint64_t samples = 0;
 	for (size_t i = from; i < to; i++)
 		samples += d->runs->all[i].samples;
@@ -105,7 +105,11 @@ static void put_side(const struct drawing *d, const char *name, size_t from, siz
 	text_harmless(d->runs->all[from].path, d->out);
 	if (to - from > 1)
 		buf_printf(d->out, " and %zu more", to - from - 1);
-	buf_printf(d->out, ", %s samples of ", summary_count(count, samples));
+	if (d->d->amounts)
+		buf_printf(d->out, ", %s of ",
+			   text_cost(cost, (double)samples / (double)(to - from), d->d->unit));
+	else
+		buf_printf(d->out, ", %s samples of ", summary_count(count, samples));
 	text_harmless(d->d->metric, d->out);
 	buf_puts(d->out, to - from > 1 ? "; a run on average is shown\n" : "\n");
 }
@@ -117,16 +121,25 @@ static void put_footer(const struct drawing *d, uint64_t more)
 	buf_printf(d->out, "\n%s", style(d, TEXT_DIM));
 	if (more)
 		buf_printf(d->out, "%" PRIu64 " more rows: --limit shows more\n", more);
-	buf_printf(
-		d->out,
-		"%zu of %zu rows changed; the chance that any interval is wrong is at most %g%%\n",
-		x->changed, x->count - x->untested, 100 * o->alpha);
+	if (x->untestable) {
+		buf_puts(d->out, "no verdicts: ");
+		text_harmless(x->metric, d->out);
+		buf_puts(d->out,
+			 " counts no samples, so it takes several runs on each side to tell "
+			 "a change from chance\n");
+	} else {
+		buf_printf(d->out,
+			   "%zu of %zu rows changed; the chance that any interval is wrong is at "
+			   "most %g%%\n",
+			   x->changed, x->count - x->untested, 100 * o->alpha);
+	}
 	if (x->untested)
 		buf_printf(d->out,
-			   "%zu rows with less than %g%%, or with few samples, were not "
+			   "%zu %s with less than %g%%, or with few samples, %s not "
 			   "tested (--min)\n",
-			   x->untested, 100 * o->min);
-	if (!x->has_replicates)
+			   x->untested, x->untested == 1 ? "row" : "rows", 100 * o->min,
+			   x->untested == 1 ? "was" : "were");
+	if (!x->has_replicates && !x->amounts)
 		buf_printf(d->out,
 			   "one run on each side: it is assumed that runs differ by %g%% "
 			   "(--noise); several runs would show it\n",
@@ -152,7 +165,7 @@ void diff_text(const struct diff *x, const struct runs *runs, const struct text_
 	if (!x->options.shares)
 		put_row(&d, &x->total);
 	for (size_t i = 0; i < x->count; i++) {
-		if (!x->rows[i].tested && x->options.min > 0)
+		if (!x->rows[i].large && x->options.min > 0)
 			continue;
 		if (o->limit && shown >= o->limit) {
 			more++;

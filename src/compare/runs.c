@@ -73,16 +73,14 @@ static struct err *add(struct runs *r, struct run *run, const struct profile *p,
 	struct err *e = !p->metric_count ? err_new("%s has no samples", run->path)
 			: first          ? choose_metric(p, run->path, wanted, &metric)
 					 : find(r, p, run->path, &metric);
-	if (!e && profile_sampled(p, metric) != metric)
-		e = err_new(
-			"%s stands for samples of %s, and only samples can be compared: --metric %s",
-			p->metrics[metric].name, p->metrics[profile_sampled(p, metric)].name,
-			p->metrics[profile_sampled(p, metric)].name);
 	if (e)
 		return e;
 	if (first) {
 		r->metric = profile_string(r->profile, p->metrics[metric].name);
 		r->unit = profile_string(r->profile, p->metrics[metric].unit);
+		uint32_t sampled = profile_sampled(p, metric);
+		r->amounts = sampled != metric;
+		r->sampled = profile_string(r->profile, p->metrics[sampled].name);
 	}
 	describe(run, p, metric);
 	if (!run->period)

@@ -34,6 +34,9 @@ struct runs {
 	size_t count;
 	uint32_t *of_thread; /* by thread of the profile: its run */
 	const char *metric, *unit;
+	/* The metric counts no samples, but what they stand for (bytes, say): how far chance goes is told by runs alone. */
+	bool amounts;
+	const char *sampled; /* what counts its samples */
 };
 
 /* Reads the files. `metric` is a name, or a number in the first file; NULL: the first one's first.

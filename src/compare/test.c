@@ -30,6 +30,9 @@
  * whose sine the square root is); where they differ less than the counts, t is less by that, too. That is for
  * single runs: where runs scatter, Student's distribution has more than enough room for it.
  *
+ * What is counted may be no samples, but what they stand for, such as bytes. Then nothing is known of chance but the
+ * scatter of the runs: V is that alone, and there is no correction.
+ *
  * The correction is half a sample of each side, as counts come in whole numbers.
  * With equal scales and r = 1 this is the sign test of the samples, a little to
  * the safe side. The interval of after / before has all r for which t is not
@@ -97,6 +100,8 @@ static double sampling(const struct question *q, int s, double cost)
 {
 	const struct test_side *side = q->sides[s];
 	double scales = 0;
+	if (q->options->amounts)
+		return 0;
 	for (size_t i = 0; i < side->runs; i++)
 		scales += side->scales[i];
 	double part = q->options->shares ? fmax(0, 1 - cost) : 1;
@@ -146,7 +151,7 @@ static double t_of(const struct question *q, double r, double *df)
 	double v0 = variance(q, 0, cost, r, &dfs[0]) * r * r;
 	double v1 = variance(q, 1, cost * r, r, &dfs[1]), v = v0 + v1;
 	double off = q->spreads[1].mean - r * q->spreads[0].mean, correction = 0;
-	for (int s = 0; s < 2; s++) {
+	for (int s = 0; s < 2 && !q->options->amounts; s++) {
 		const struct test_side *side = q->sides[s];
 		correction += 0.5 * (s ? 1 : r) * side->scales[0] / (double)side->runs;
 	}

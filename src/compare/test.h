@@ -21,6 +21,7 @@ struct test_options {
 			 assumed where no side has several runs to tell */
 	double confidence; /* of the interval, and of what is called changed */
 	bool shares;       /* scales are parts of a whole */
+	bool amounts; /* counts are no samples: only the scatter of runs tells of chance; each side has several */
 };
 
 struct test_result {

@@ -78,6 +78,8 @@ const char *text_cost(char out[TEXT_COST_MAX], double cost, const char *unit)
 	char time[TERM_UNIT_MAX];
 	if (!strcmp(unit, "ns"))
 		snprintf(out, TEXT_COST_MAX, "%s", term_time(time, cost / 1e9));
+	else if (!strcmp(unit, "bytes") && cost >= 0)
+		snprintf(out, TEXT_COST_MAX, "%s", term_size(time, (uint64_t)(cost + 0.5)));
 	else
 		snprintf(out, TEXT_COST_MAX, fabs(cost) < 1e7 ? "%.0f" : "%.4g", cost);
 	return out;

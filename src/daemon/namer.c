@@ -220,8 +220,8 @@ static struct err *read_vdso(const uint64_t *addresses, size_t count, struct buf
 }
 
 /* What it took, and what becomes of the file for that. */
-static void settle(struct namer *n, struct file *f, const struct teller_report *report,
-		   const struct err *e)
+static void decide_rest(struct namer *n, struct file *f, const struct teller_report *report,
+			const struct err *e)
 {
 	uint64_t ms = report->cpu_ns / 1000000, rest = ms > LONG_MS ? ms * LONG_REST : 0;
 	if (report->failed)
@@ -256,7 +256,7 @@ static struct err *read_apart(struct namer *n, struct file *f, const struct prof
 							 .count = count,
 							 .wait_ms = left_ms / SHARE},
 			       out, &report);
-	settle(n, f, &report, e);
+	decide_rest(n, f, &report, e);
 	if (fd >= 0)
 		close(fd);
 	return e;

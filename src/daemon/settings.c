@@ -56,6 +56,9 @@ static struct err *add_event(const struct config *c, const char *name, struct re
 	if (event.call)
 		return err_new("event '%s': only the agent in a program that record starts sees it",
 			       event.name);
+	if (event.io)
+		return err_new("event '%s': the daemon does not keep it: culprit record -a does",
+			       event.name);
 	size_t companions = event_companions(&event, more);
 	if (s->event_count + 1 + companions > CONFIG_EVENTS_MAX)
 		return err_new("at most %d events at once", CONFIG_EVENTS_MAX);

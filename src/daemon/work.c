@@ -142,7 +142,7 @@ static void say_it_waits(struct daemon *d, const char *why)
 }
 
 /* Says what has become of an interval, when that changes. */
-static void settle(struct daemon *d, enum writer_result result)
+static void say_outcome(struct daemon *d, enum writer_result result)
 {
 	tell_news(d);
 	if (result == WRITER_STORED && d->waiting_since_ns) {
@@ -293,7 +293,7 @@ struct err *daemon_drain(struct daemon *d, bool last)
 			d, CONFIG_WARNING,
 			"no answer %u times, the last for %s: nothing of its user, or its directory, is read for a while",
 			reach.late, reach.newest);
-	settle(d, writer_add(d->writer, &v));
+	say_outcome(d, writer_add(d->writer, &v));
 	give_back_memory();
 	return NULL;
 }
@@ -312,7 +312,7 @@ static bool is_due(uint64_t *last_ns, uint64_t every_ns)
 void daemon_try_again(struct daemon *d)
 {
 	if (writer_waits(d->writer))
-		settle(d, writer_retry(d->writer));
+		say_outcome(d, writer_retry(d->writer));
 	daemon_begin_if_due(d);
 }
 

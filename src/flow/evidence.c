@@ -156,14 +156,14 @@ static uint64_t last_not_above(const uint64_t *sorted, size_t count, uint64_t ad
 	return after ? sorted[after - 1] : 0;
 }
 
-static const struct symbol *symbol_at(struct evidence *e, const struct evidence_place *at)
+static const struct symbol *symbol_at(struct evidence *e, const struct evidence_address *at)
 {
 	const struct symbols *symbols = open_module(e, at->module)->symbols;
 	return symbols ? symbols_find(symbols, at->address) : NULL;
 }
 
 /* Where the procedure that holds `at` begins, as far as known. */
-static uint64_t beginning(struct evidence *e, const struct evidence_place *at)
+static uint64_t beginning(struct evidence *e, const struct evidence_address *at)
 {
 	const struct symbol *symbol = symbol_at(e, at);
 	const struct survey *survey = survey_of(e, at->module);
@@ -171,15 +171,15 @@ static uint64_t beginning(struct evidence *e, const struct evidence_place *at)
 		      : last_not_above(survey->entries, survey->entry_count, at->address);
 }
 
-static bool calls(struct evidence *e, const struct evidence_place *target,
-		  const struct evidence_place *callee)
+static bool calls(struct evidence *e, const struct evidence_address *target,
+		  const struct evidence_address *callee)
 {
 	return target->module == callee->module && target->address <= callee->address &&
 	       target->address >= beginning(e, callee);
 }
 
 /* Could the procedure at `start` end by a jump to another? */
-static bool jumps_on(struct evidence *e, const struct evidence_place *start)
+static bool jumps_on(struct evidence *e, const struct evidence_address *start)
 {
 	const struct module *m = open_module(e, start->module);
 	const struct symbol *symbol = symbol_at(e, start);
@@ -201,7 +201,7 @@ static bool jumps_on(struct evidence *e, const struct evidence_place *start)
 	return false;
 }
 
-static const char *stub_import(struct evidence *e, const struct evidence_place *at)
+static const char *stub_import(struct evidence *e, const struct evidence_address *at)
 {
 	const struct survey *survey = survey_of(e, at->module);
 	size_t found = FIRST_NOT(i, survey->stub_count, survey->stubs[i].address < at->address);
@@ -220,8 +220,8 @@ static bool is_linker(struct evidence *e, size_t module)
 
 /* Whether `callee` is still on its way from the stub at `target`: in it, or in the first entry of
    the table, by which a stub goes to the dynamic linker. */
-static bool is_in_stub(struct evidence *e, const struct evidence_place *target,
-		       const struct evidence_place *callee)
+static bool is_in_stub(struct evidence *e, const struct evidence_address *target,
+		       const struct evidence_address *callee)
 {
 	const struct image_section *table;
 	if (callee->module != target->module)
@@ -234,14 +234,14 @@ static bool is_in_stub(struct evidence *e, const struct evidence_place *target,
 
 /* A call of an imported function: whichever module the linker took it from. */
 static enum link classify_import(struct evidence *e, const char *import,
-				 const struct evidence_place *callee)
+				 const struct evidence_address *callee)
 {
 	enum link best = is_linker(e, callee->module) ? LINK_LIKELY : LINK_UNKNOWN;
 	for (size_t i = 0; i < e->source.module_count; i++) {
 		const struct exported *found = find_export(e, i, import);
 		if (!found)
 			continue;
-		struct evidence_place target = {i, found->address};
+		struct evidence_address target = {i, found->address};
 		if (!found->chosen && calls(e, &target, callee))
 			return LINK_VALID;
 		if (found->chosen || jumps_on(e, &target))
@@ -253,11 +253,11 @@ static enum link classify_import(struct evidence *e, const char *import,
 }
 
 static enum link classify_call(struct evidence *e, const struct insn *insn, size_t caller,
-			       const struct evidence_place *callee)
+			       const struct evidence_address *callee)
 {
 	if (insn->kind == INSN_CALL_INDIRECT)
 		return LINK_LIKELY;
-	struct evidence_place target = {caller, insn->target};
+	struct evidence_address target = {caller, insn->target};
 	const char *import = stub_import(e, &target);
 	if (import && is_in_stub(e, &target, callee))
 		return LINK_VALID;
@@ -278,8 +278,8 @@ static enum link better(enum link a, enum link b)
 }
 
 /* The best that a call which ends at `ra` can mean; LINK_NONE: there is none. */
-static enum link classify_before(struct evidence *e, const struct evidence_place *ra,
-				 const struct evidence_place *callee)
+static enum link classify_before(struct evidence *e, const struct evidence_address *ra,
+				 const struct evidence_address *callee)
 {
 	struct image *image = e->modules[ra->module].image;
 	unsigned shortest = e->isa->insn_min > 2 ? e->isa->insn_min : 2;
@@ -301,15 +301,15 @@ static enum link classify_before(struct evidence *e, const struct evidence_place
 
 /* V8 turns frames of optimised code into such of its interpreter while they wait, with return
    addresses that no call left there. They are in its own procedures. */
-static bool is_rewritten(struct evidence *e, const struct evidence_place *ra)
+static bool is_rewritten(struct evidence *e, const struct evidence_address *ra)
 {
 	const struct symbol *symbol = symbol_at(e, ra);
 	struct image *image = e->modules[ra->module].image;
 	return symbol && builtin_kind(image, e->isa, symbol) != BUILTIN_NONE;
 }
 
-enum link evidence_classify(struct evidence *e, const struct evidence_place *caller,
-			    const struct evidence_place *callee)
+enum link evidence_classify(struct evidence *e, const struct evidence_address *caller,
+			    const struct evidence_address *callee)
 {
 	if (caller->module == EVIDENCE_NOWHERE || !e->isa || !open_module(e, caller->module)->image)
 		return LINK_UNKNOWN;

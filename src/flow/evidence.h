@@ -40,11 +40,11 @@ struct err *evidence_open(const struct evidence_source *source, const struct isa
 void evidence_close(struct evidence *evidence); /* NULL is fine */
 
 #define EVIDENCE_NOWHERE SIZE_MAX
-struct evidence_place {
+struct evidence_address {
 	size_t module;    /* EVIDENCE_NOWHERE: code of none */
 	uint64_t address; /* the module's own */
 };
 
 /* `caller`: the return address. `callee`: the instruction in it, its call where it called. */
-enum link evidence_classify(struct evidence *evidence, const struct evidence_place *caller,
-			    const struct evidence_place *callee);
+enum link evidence_classify(struct evidence *evidence, const struct evidence_address *caller,
+			    const struct evidence_address *callee);

@@ -357,13 +357,13 @@ void trace_free(struct trace *t)
 }
 
 void trace_each(const struct trace *t, bool gaps,
-		void (*each)(void *context, const struct trace_place *place), void *context)
+		void (*each)(void *context, const struct trace_point *place), void *context)
 {
 	unsigned unit = t->isa->insn_min;
 	uint64_t covered = 0; /* an instruction may reach over into the next region */
 	for (size_t i = 0; i < t->count; i++) {
 		const struct region *r = &t->regions[i];
-		struct trace_place p = {.fresh = true};
+		struct trace_point p = {.fresh = true};
 		for (uint64_t at = covered > r->start ? covered : r->start; at < r->end;) {
 			uint32_t slot = *region_slot(r, at, unit);
 			p.address = at;

@@ -46,7 +46,7 @@ struct err *trace_run(struct image *image, const struct isa *isa, const struct t
 		      struct trace **out);
 void trace_free(struct trace *trace);
 
-struct trace_place {
+struct trace_point {
 	uint64_t address;
 	unsigned length;
 	const struct frame_state *state; /* NULL: never reached */
@@ -58,7 +58,7 @@ struct trace_place {
 /* Calls `each` for all instructions that were reached, in ascending order of address; with
    `gaps` also, once per gap, with state NULL and the gap's length. */
 void trace_each(const struct trace *trace, bool gaps,
-		void (*each)(void *context, const struct trace_place *place), void *context);
+		void (*each)(void *context, const struct trace_point *place), void *context);
 
 /* The state at an instruction, NULL where it was not reached or no instruction begins there. */
 const struct frame_state *trace_at(const struct trace *trace, uint64_t address);

@@ -36,13 +36,14 @@ struct err *harvest_begin(const struct recording *r, struct harvest *h)
 	for (size_t i = 0; !e && i < r->options.event_count; i++) {
 		const struct recording_event *event = &r->options.events[i];
 		uint32_t index;
-		e = profile_add_metric(
-			h->profile,
-			&(struct profile_metric){.name = event->name,
-						 .unit = event->unit,
-						 .period = event->call ? 1 : event->period,
-						 .user_only = event->user_only},
-			&index);
+		e = profile_add_metric(h->profile,
+				       &(struct profile_metric){.name = event->name,
+								.unit = event->unit,
+								.period = event->call || event->io
+										  ? 1
+										  : event->period,
+								.user_only = event->user_only},
+				       &index);
 	}
 	if (!e && r->options.calls)
 		e = add_calls(h->profile);

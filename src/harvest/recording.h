@@ -31,12 +31,13 @@ struct recording_event {
 	bool user_only;  /* only user code is sampled */
 	uint8_t off; /* RECORDING_BLOCKED, RECORDING_QUEUED: time off the CPU that is sampled, too */
 	uint8_t call; /* enum recording_call: the agent counts it when the program calls a function */
+	uint8_t io;   /* enum recording_io: the kernel's sampler counts it at system calls */
 };
 /* Why a thread is off the CPU: it waits for something, or it could run, but has no CPU. */
 #define RECORDING_BLOCKED 1u
 #define RECORDING_QUEUED 2u
 
-/* The metrics of the events `alloc` and `lock`, in this order. */
+/* The metrics of the events `alloc`, `lock` and `mpi`, in this order. */
 enum recording_call {
 	RECORDING_CALL_NONE,
 	RECORDING_HEAP_SAMPLES, /* its `period` is in bytes; 1: all allocations, 0: as it fits */
@@ -48,6 +49,17 @@ enum recording_call {
 	RECORDING_LOCK_WAITS,
 	RECORDING_LOCK_NS,
 	RECORDING_LOCK_HELD,
+	RECORDING_MPI_CALLS,
+	RECORDING_MPI_NS,
+};
+
+/* The metrics of the event `io`, in this order. */
+enum recording_io {
+	RECORDING_IO_NONE,
+	RECORDING_IO_SAMPLES, /* each call is one */
+	RECORDING_IO_BYTES,
+	RECORDING_IO_CALLS,
+	RECORDING_IO_NS,
 };
 
 struct recording_options {
@@ -140,7 +152,8 @@ struct recording {
 	struct {
 		unsigned unsampled_threads, refused_processes, go_programs, damaged_trees, unkept;
 		unsigned restricted_programs, lost_maps, own_code_threads;
-		uint32_t uncounted;          /* ARENA_UNCOUNTED_…: why returns were not counted */
+		uint64_t unseen_io; /* calls that read or write in ways that are not seen */
+		uint32_t uncounted; /* ARENA_UNCOUNTED_…: why returns were not counted */
 		const char *nameless_kernel; /* why the kernel's functions have no names */
 		int unsampled_error;
 		char go_name[64];

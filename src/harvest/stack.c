@@ -23,7 +23,7 @@ static bool has_flag(const struct walk_space *space, uint32_t flag)
 	return false;
 }
 
-static enum walk_end step(struct walk *w, const struct code_space *code,
+static enum walk_end step(struct walk *w, const struct code_kinds *code,
 			  const struct walk_reader *reader)
 {
 	const struct walk_space *space = code->modules;
@@ -52,7 +52,7 @@ static enum walk_end walk(struct walk w, bool pointer, const struct stack_code *
 			  uint32_t *count)
 {
 	const struct walk_space *space = &in->space;
-	const struct code_space code = {
+	const struct code_kinds code = {
 		.at = code_at,
 		.context = space,
 		.modules = space,

@@ -102,7 +102,7 @@ static struct stat_key key_of(const struct stat *st, const uint8_t secret[SIPHAS
 	return key;
 }
 
-static struct remembered *place_of(const struct stat_key *key)
+static struct remembered *slot_of(const struct stat_key *key)
 {
 	uint64_t mixed = (key->inode * 31 + key->device) * 0x9e3779b97f4a7c15u;
 	return &memory[mixed >> 32 & (REMEMBERED - 1)];
@@ -111,7 +111,7 @@ static struct remembered *place_of(const struct stat_key *key)
 static bool recall(const struct stat_key *key, uint8_t hash[SIPHASH_SIZE])
 {
 	pthread_mutex_lock(&memory_lock);
-	const struct remembered *r = place_of(key);
+	const struct remembered *r = slot_of(key);
 	bool known = r->known && !memcmp(&r->key, key, sizeof *key);
 	if (known)
 		memcpy(hash, r->hash, SIPHASH_SIZE);
@@ -122,7 +122,7 @@ static bool recall(const struct stat_key *key, uint8_t hash[SIPHASH_SIZE])
 static void remember(const struct stat_key *key, const uint8_t hash[SIPHASH_SIZE])
 {
 	pthread_mutex_lock(&memory_lock);
-	struct remembered *r = place_of(key);
+	struct remembered *r = slot_of(key);
 	r->key = *key;
 	r->known = true;
 	memcpy(r->hash, hash, SIPHASH_SIZE);

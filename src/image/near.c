@@ -7,7 +7,7 @@
 struct near {
 	const uint64_t *addresses;
 	size_t count;
-	uint64_t *lows, *highs; /* of the window around each; ascending once it is settled */
+	uint64_t *lows, *highs; /* of the window around each; ascending after near_spread */
 	uint64_t *starts;       /* of those that reach into a window from before it */
 	size_t start_count, start_room;
 	bool aliases, failed;
@@ -54,7 +54,7 @@ static size_t find_first(const uint64_t *sorted, size_t count, uint64_t value)
 	return low + (left && sorted[low] < value);
 }
 
-/* Only the addresses next to it are told; near_settle tells the others. */
+/* Only the addresses next to it are told; near_spread tells the others. */
 void near_see(struct near *near, uint64_t start)
 {
 	size_t next = find_first(near->addresses, near->count, start);
@@ -64,7 +64,7 @@ void near_see(struct near *near, uint64_t start)
 		near->highs[next - 1] = start;
 }
 
-void near_settle(struct near *near)
+void near_spread(struct near *near)
 {
 	for (size_t i = 1; i < near->count; i++)
 		if (near->lows[i] < near->lows[i - 1])

@@ -5,8 +5,8 @@
  * before it to the first one behind it, all that reach in there, and their aliases. For these
  * addresses a search among them finds what a search among all would find.
  *
- * First all functions with sizes are seen, then it is settled, then each symbol is kept or not; and once more
- * for the aliases, if there may be any.
+ * Call near_see for all functions with sizes, then near_spread, then near_keeps for each symbol. If there may
+ * be aliases (near_aliases), call near_keeps for each symbol once more.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,8 +18,10 @@ struct near;
 struct near *near_open(const uint64_t *addresses, size_t count);
 void near_close(struct near *near); /* NULL is fine */
 
+/* A function begins at `start`. */
 void near_see(struct near *near, uint64_t start);
-void near_settle(struct near *near);
+/* Gives each address the nearest functions, which near_see has told only to their neighbours. */
+void near_spread(struct near *near);
 bool near_keeps(struct near *near, uint64_t start, uint64_t size);
 /* From now on only shorter aliases of what was kept are. False: there are none. */
 bool near_aliases(struct near *near);

@@ -581,7 +581,7 @@ struct err *symbols_read_near(struct image *image, struct image *debug, const ui
 	       (!debug || see_table(symbols, debug, ".symtab")) &&
 	       see_table(symbols, image, ".dynsym") && add_own(symbols, image, debug, true);
 	if (good)
-		near_settle(symbols->near);
+		near_spread(symbols->near);
 	good = good && add_tables(symbols, image, debug);
 	if (good && near_aliases(symbols->near))
 		good = add_tables(symbols, image, debug);

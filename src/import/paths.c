@@ -251,7 +251,7 @@ static void ask_kernel(struct import *i)
 		return;
 	err_free(kernel_names_open(path, &i->kernel));
 	if (i->kernel && i->kernel_symbol[0])
-		kernel_names_place(i->kernel, i->kernel_symbol, i->kernel_address);
+		kernel_names_move(i->kernel, i->kernel_symbol, i->kernel_address);
 }
 
 /* One kernel from another, and from where it is after another boot. */

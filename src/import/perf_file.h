@@ -9,46 +9,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/buf.h"
+#include "import/perf_info.h"
 
 struct err;
 struct input;
-
-#define PERF_EVENTS_MAX 256u
-
-struct perf_event {
-	char *name; /* "cycles:u"; NULL: not told */
-	uint32_t type;
-	uint64_t config, period; /* or frequency: */
-	bool frequency, id_all, no_kernel;
-	uint64_t sample_type, read_format, branches, registers;
-	uint32_t max_stack; /* frames of a call chain; 0: the kernel's usual limit */
-};
-
-struct perf_id {
-	uint64_t id;
-	uint32_t event;
-};
-
-struct perf_build_id {
-	struct perf_build_id *chain;
-	char hex[2 * 20 + 1];
-	char path[];
-};
-#define PERF_BUILD_ID_BUCKETS 4096u
-
-struct perf_info {
-	struct perf_event *events;
-	size_t event_count;
-	struct perf_id *ids; /* ascending once sorted */
-	size_t id_count, id_room;
-	bool ids_sorted;
-	struct perf_build_id *build_ids[PERF_BUILD_ID_BUCKETS];
-	size_t build_id_count;
-	char *host, *release, *arch, *command; /* NULL: not told */
-	bool cut_short;                        /* perf did not end in order */
-	struct buf damage;                     /* what was left out, "; " between */
-};
 
 struct perf_record {
 	uint32_t type; /* PERF_KERNEL_… */
@@ -74,7 +38,3 @@ struct err *perf_file_records(struct perf_file *file,
 struct perf_info *perf_file_info(struct perf_file *file);
 /* Samples that no event is known for. */
 uint64_t perf_file_unknown(const struct perf_file *file);
-
-/* The build-id that the file tells for a path, or NULL. */
-const char *perf_info_build_id(const struct perf_info *info, const char *path);
-uint32_t perf_info_event_number(const struct perf_info *info, const struct perf_event *event);

@@ -8,7 +8,6 @@
 
 #include "base/err.h"
 #include "import/bytes.h"
-#include "import/perf_file.h"
 #include "import/perf_format.h"
 
 #define ATTR_MIN 64u /* of the first version of struct perf_event_attr */

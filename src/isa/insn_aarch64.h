@@ -7,6 +7,7 @@
  * Register field 31 means sp in some operands and the zero register in others. Each write goes
  * through write_x() (31 is the zero register: nothing is written) or write_sp() (31 is sp).
  */
+#include "isa/effect.h"
 #include "isa/insn.h"
 
 enum { FP = 29, LR = 30, SP = 31, ZR = 31 };
@@ -44,17 +45,6 @@ static inline uint8_t rm(uint32_t word)
 static inline uint8_t rt2(uint32_t word)
 {
 	return word >> 10 & 31;
-}
-
-static inline void add_effect(struct insn *out, uint8_t op, uint8_t dst, uint8_t src, int64_t imm)
-{
-	out->effects[out->effect_count++] = (struct effect){
-		.op = op,
-		.dst = dst,
-		.src = src,
-		.src2 = INSN_NO_REG,
-		.imm = imm,
-	};
 }
 
 static inline void add_effect2(struct insn *out, uint8_t op, uint8_t dst, uint8_t src, uint8_t src2)

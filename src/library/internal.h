@@ -61,8 +61,8 @@ struct library {
 	uint32_t names_count;             /* modules that have their functions' names kept */
 	uint64_t names_size, memory_size; /* bytes of these names: on disk, in memory */
 	uint64_t asked;                   /* how often names were asked for */
-	/* See library_end_turn. */
-	unsigned turn;
+	/* See library_end_round. */
+	unsigned round;
 	uint64_t turned_ns;
 	struct library_module *by_file[BUCKETS];
 	struct library_list *by_contents[BUCKETS];

@@ -31,7 +31,7 @@
 #define APART_AT_ONCE 4u
 #define WAIT_MS 1000
 #define TRIES_MAX 3u          /* if the process that makes a table dies */
-#define TURNS_MAX 2u          /* after so many turns, an unused module is forgotten */
+#define ROUNDS_MAX 2u         /* after so many rounds, an unused module is forgotten */
 #define TURN_NS 1000000000ull /* at least: records are under way for less time */
 
 /* ---- with others waiting ---- */
@@ -464,13 +464,13 @@ bool library_has_many(const struct library *l)
 				 (library_is_short(l) && l->unswept > l->module_limit / 16));
 }
 
-void library_use(const struct library_list *list)
+void library_mark_used(const struct library_list *list)
 {
 	if (list)
 		((struct library_list *)list)->used = true;
 }
 
-void library_use_module(struct library *l, uint32_t id)
+void library_mark_module_used(struct library *l, uint32_t id)
 {
 	if (id && id <= l->module_count && l->modules[id - 1])
 		l->modules[id - 1]->used = true;
@@ -479,7 +479,7 @@ void library_use_module(struct library *l, uint32_t id)
 static void mark_modules(struct library *l, const struct library_list *list)
 {
 	for (uint32_t i = 0; i < list->count; i++)
-		library_use_module(l, list->modules[i].id);
+		library_mark_module_used(l, list->modules[i].id);
 }
 
 static void forget_lists(struct library *l)
@@ -514,14 +514,14 @@ static void drop_table(struct library_module *m)
 static bool is_over(const struct library *l, const struct library_module *m)
 {
 	return m->state != LIBRARY_PENDING &&
-	       (!m->id || (m->idle && l->turn >= m->idle + TURNS_MAX));
+	       (!m->id || (m->idle && l->round >= m->idle + ROUNDS_MAX));
 }
 
 static void sweep_module(const struct library *l, struct library_module *m)
 {
 	bool used = m->used || m->state == LIBRARY_PENDING;
 	m->used = false;
-	m->idle = used || !l->turn ? 0 : m->idle ? m->idle : l->turn;
+	m->idle = used || !l->round ? 0 : m->idle ? m->idle : l->round;
 	if (!used && m->private_table.bytes && m->state == LIBRARY_READY)
 		drop_table(m);
 }
@@ -552,12 +552,12 @@ void library_forget_unused(struct library *l)
 	forget_modules(l);
 }
 
-void library_end_turn(struct library *l, uint64_t now_ns)
+void library_end_round(struct library *l, uint64_t now_ns)
 {
 	if (now_ns - l->turned_ns < TURN_NS)
 		return;
 	l->turned_ns = now_ns;
-	l->turn++;
+	l->round++;
 }
 
 void library_release_memory(const struct library *l)

@@ -53,8 +53,8 @@ struct library_module {
 	int names;
 	bool names_in_memory;
 	uint64_t names_size, named; /* named: library.asked, when they were last asked for */
-	bool used;                  /* see library_use_module */
-	/* The turn since which nobody uses it; 0: it is in use. */
+	bool used;                  /* see library_mark_module_used */
+	/* The round since which nobody uses it; 0: it is in use. */
 	unsigned idle;
 	/* How often making its table failed for a reason that may be gone the next time. */
 	unsigned tries;
@@ -73,7 +73,7 @@ struct library_list {
 	struct wire_module *modules;
 	struct walk_module *walk;      /* the same for walks; NULL: not made yet */
 	const struct runtime *runtime; /* which compiler makes code there */
-	bool used;                     /* see library_use */
+	bool used;                     /* see library_mark_used */
 	uint32_t given;                /* its place in collect/kernel/code.c, + 1 */
 };
 
@@ -152,21 +152,21 @@ bool library_is_building(const struct library *library);
    the time has come, modules that are not ready have no table. */
 void library_wait(struct library *library, uint64_t until_ns);
 
-/* Whether there are so many lists that unused ones should be forgotten. To forget them, call library_use
-   and library_use_module for everything in use, and then library_forget_unused. It forgets all other
-   lists. Modules that are in no list, and that library_use_module was not called for, lose their tables. A
-   few turns later they are forgotten, too, and their ids are used again. */
+/* Whether there are so many lists that unused ones should be forgotten. To forget them, call library_mark_used
+   and library_mark_module_used for everything in use, and then library_forget_unused. It forgets all other
+   lists. Modules that are in no list, and that library_mark_module_used was not called for, lose their tables. A
+   few rounds later they are forgotten, too, and their ids are used again. */
 bool library_has_many(const struct library *library);
 /* Whether only few ids are left. */
 bool library_is_short(const struct library *library);
-void library_use(const struct library_list *list); /* NULL is fine */
-void library_use_module(struct library *library, uint32_t id);
+void library_mark_used(const struct library_list *list); /* NULL is fine */
+void library_mark_module_used(struct library *library, uint32_t id);
 void library_forget_unused(struct library *library);
 /* In the background: gives the memory of tables back to the kernel. It comes back when they are used. */
 void library_release_memory(const struct library *library);
-/* Ends a turn. When a turn ends, everything that carried a module's id at the end of the turn before has
-   been read. So after a few turns, ids of unused modules can be used again. Without turns they are not. */
-void library_end_turn(struct library *library, uint64_t now_ns);
+/* Ends a round. When a round ends, everything that carried a module's id at the end of the round before has
+   been read. So after a few rounds, ids of unused modules can be used again. Without rounds they are not. */
+void library_end_round(struct library *library, uint64_t now_ns);
 
 /* The list at this offset of the tables file, or NULL. */
 const struct library_list *library_list(const struct library *library, uint64_t place);

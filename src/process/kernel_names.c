@@ -141,7 +141,7 @@ void kernel_names_close(struct kernel_names *k)
 	free(k);
 }
 
-void kernel_names_place(struct kernel_names *k, const char *name, uint64_t address)
+void kernel_names_move(struct kernel_names *k, const char *name, uint64_t address)
 {
 	for (size_t i = 0; i < k->count; i++)
 		if (!k->symbols[i].module && !strcmp(k->text + k->symbols[i].name, name)) {

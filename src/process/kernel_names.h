@@ -3,7 +3,7 @@
 /*
  * Names of the kernel's functions, from a list like /proc/kallsyms. Recordings (harvest/), the daemon and
  * imports use it. The kernel has other addresses after each boot, so the list of one boot can be shifted to
- * those of another (kernel_names_place).
+ * those of another (kernel_names_move).
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -21,7 +21,7 @@ bool kernel_names_shown(const char *path);
 
 /* Uses the list for a kernel that has the symbol `name` at `address`. Functions of kernel modules then
    have names only if that is the address in the list, too. */
-void kernel_names_place(struct kernel_names *names, const char *name, uint64_t address);
+void kernel_names_move(struct kernel_names *names, const char *name, uint64_t address);
 
 /* Returns the address of a symbol; 0 if the list does not have it. */
 uint64_t kernel_names_address(const struct kernel_names *names, const char *name);

@@ -52,12 +52,12 @@ void links_close(struct links *l)
 	free(l);
 }
 
-static struct evidence_place place(const struct links *l, uint64_t address, uint64_t inside)
+static struct evidence_address place(const struct links *l, uint64_t address, uint64_t inside)
 {
 	const struct space_module *m = space_find(l->space, inside);
 	if (!m)
-		return (struct evidence_place){EVIDENCE_NOWHERE, 0};
-	return (struct evidence_place){(size_t)(m - l->space->modules), address - m->bias};
+		return (struct evidence_address){EVIDENCE_NOWHERE, 0};
+	return (struct evidence_address){(size_t)(m - l->space->modules), address - m->bias};
 }
 
 enum link links_classify(struct links *l, const struct stack *stack, size_t index)
@@ -71,7 +71,7 @@ enum link links_classify(struct links *l, const struct stack *stack, size_t inde
 	if (caller->exact || callee->how == STACK_SIGNAL || caller->how == STACK_SIGNAL)
 		return LINK_VALID;
 	uint64_t at = callee->address - !callee->exact;
-	struct evidence_place from = place(l, caller->address, caller->address - 1),
-			      to = place(l, at, at);
+	struct evidence_address from = place(l, caller->address, caller->address - 1),
+				to = place(l, at, at);
 	return evidence_classify(l->evidence, &from, &to);
 }

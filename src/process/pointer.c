@@ -6,7 +6,7 @@
 #include "process/reach.h"
 #include "unwind/step.h"
 
-static bool is_code(const struct code_space *code, uint64_t address)
+static bool is_code(const struct code_kinds *code, uint64_t address)
 {
 	return code->at(code->context, address) != CODE_NONE;
 }
@@ -28,7 +28,7 @@ static bool look_at_code(const struct walk *w, pid_t task, enum made_frame *made
 	return true;
 }
 
-bool pointer_step(struct walk *w, const struct code_space *code, const struct walk_reader *reader)
+bool pointer_step(struct walk *w, const struct code_kinds *code, const struct walk_reader *reader)
 {
 	struct walk caller = *w;
 	enum made_frame made;
@@ -48,7 +48,7 @@ bool pointer_step(struct walk *w, const struct code_space *code, const struct wa
 	return true;
 }
 
-bool pointer_step_back(struct walk *w, const struct code_space *code,
+bool pointer_step_back(struct walk *w, const struct code_kinds *code,
 		       const struct walk_reader *reader)
 {
 	const struct unwind_cpu *cpu = w->cpu;

@@ -20,7 +20,7 @@ enum code_kind {
 	CODE_MODULE, /* of a module with a table */
 };
 
-struct code_space {
+struct code_kinds {
 	enum code_kind (*at)(const void *context, uint64_t address);
 	const void *context;
 	const struct walk_space *modules;
@@ -32,10 +32,10 @@ struct code_space {
 
 /* Goes to the caller by the frame record at FP: the caller's FP, and above it the return address. If the
    first frame has no record yet, or not any more, the return address is where the call left it. */
-bool pointer_step(struct walk *walk, const struct code_space *code,
+bool pointer_step(struct walk *walk, const struct code_kinds *code,
 		  const struct walk_reader *reader);
 
 /* Goes to the caller of a first frame whose PC is in no code. This needs a memory map that was read after
    the process was seen there (`fresh`). Otherwise the place may be code that was loaded a moment ago. */
-bool pointer_step_back(struct walk *walk, const struct code_space *code,
+bool pointer_step_back(struct walk *walk, const struct code_kinds *code,
 		       const struct walk_reader *reader);

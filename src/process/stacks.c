@@ -51,7 +51,7 @@ static enum stack_how how_of(const struct recipe *recipe)
 static enum walk_end step(struct walk *w, const struct space *space,
 			  const struct walk_reader *reader, bool fresh, uint8_t *how)
 {
-	const struct code_space code = {code_at, space,           &space->walk, space->runtime->top,
+	const struct code_kinds code = {code_at, space,           &space->walk, space->runtime->top,
 					fresh,   space->maps.task};
 	uint64_t at = w->pc - !w->exact;
 	enum walk_end end = walk_step(w, &space->walk, reader);

@@ -4,7 +4,7 @@
 #include <inttypes.h>
 
 #include "base/buf.h"
-#include "profile/own.h"
+#include "base/sum.h"
 
 #define WHOLE 0.999
 
@@ -31,8 +31,8 @@ uint64_t coverage_period(struct coverage c, uint64_t period)
 void coverage_add(struct coverage *into, uint64_t samples, struct coverage from, uint64_t more)
 {
 	double a = coverage_share(*into), b = coverage_share(from);
-	struct coverage sum = {own_add(into->enabled_ns, from.enabled_ns),
-			       own_add(into->running_ns, from.running_ns)};
+	struct coverage sum = {sum_add(into->enabled_ns, from.enabled_ns),
+			       sum_add(into->running_ns, from.running_ns)};
 	/* Where both are alike, or one is empty, nothing is to be weighed. */
 	if (a != b && a > 0 && b > 0 && (samples || more)) {
 		double all = (double)samples + (double)more;

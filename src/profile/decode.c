@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/sum.h"
 #include "profile/own.h"
 #include "profile/timeline_file.h"
 
@@ -375,7 +376,7 @@ static void add_value(struct decoder *d, struct profile_value v)
 	struct profile_value *moved;
 	uint32_t node = map_find(&d->nodes, v.node);
 	if (node == INDEX_NONE) {
-		d->dropped = own_add(d->dropped, v.count);
+		d->dropped = sum_add(d->dropped, v.count);
 		decode_complain(d, FORMAT_VALUES, "their contexts are missing");
 		return;
 	}

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/sum.h"
 #include "profile/own.h"
 
 struct key { /* what makes modules equal; the strings are of one profile: pointers tell */
@@ -172,6 +173,7 @@ static struct err *merge_tree(struct merge *m)
 		r.node = m->nodes[r.node];
 		r.thread += m->first_thread;
 		r.metric = m->metrics[r.metric];
+		r.waker += r.waker > PROFILE_WAKERS ? m->first_thread : 0;
 		e = own_append_span(m->into, &r);
 	}
 	for (size_t i = 0; i < from->wake_count && !e; i++) {
@@ -234,7 +236,7 @@ static void merge_info(struct profile *into, const struct profile *from, bool fi
 	if (!into->hz)
 		into->hz = from->hz;
 	into->timed |= from->timed;
-	into->untimed = own_add(into->untimed, from->untimed);
+	into->untimed = sum_add(into->untimed, from->untimed);
 	if (first)
 		into->unwind = from->unwind;
 	into->complete = (first || into->complete) && from->complete;

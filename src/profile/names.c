@@ -23,7 +23,7 @@ static struct profile_name *make_room(size_t count)
 }
 
 /* In order, the first of those that begin at one place. */
-static size_t settle(struct profile_name *names, size_t count)
+static size_t sort_names(struct profile_name *names, size_t count)
 {
 	size_t kept = 0;
 	if (count)
@@ -52,7 +52,7 @@ void profile_name_module(struct profile *p, uint32_t module, profile_find_name *
 	}
 	if (!names)
 		return;
-	count = settle(names, count);
+	count = sort_names(names, count);
 	for (size_t i = 0; i < count; i++)
 		names[i].name = profile_string(p, names[i].name);
 	free(p->modules[module].names);
@@ -101,6 +101,6 @@ struct err *own_merge_names(struct profile *p, struct profile_module *into,
 	}
 	free(into->names);
 	into->names = names;
-	into->name_count = settle(names, count);
+	into->name_count = sort_names(names, count);
 	return NULL;
 }

@@ -69,9 +69,3 @@ static inline uint64_t own_mix(uint64_t x)
 	x *= 0xd6e8feb86659fd93u;
 	return x ^ x >> 32;
 }
-
-static inline uint64_t own_add(uint64_t a, uint64_t b)
-{
-	uint64_t sum;
-	return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
-}

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/sum.h"
 #include "profile/own.h"
 
 void *own_grow(void *items, size_t *room, size_t count, size_t size)
@@ -221,7 +222,7 @@ struct err *profile_lose(struct profile *p, const char *reason, uint64_t count)
 		found = &p->lost[p->lost_count++];
 		*found = (struct profile_lost){reason, 0};
 	}
-	found->count = own_add(found->count, count);
+	found->count = sum_add(found->count, count);
 	return NULL;
 }
 

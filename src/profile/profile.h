@@ -43,6 +43,9 @@ enum profile_module_kind {
 	/* A file of source that an interpreter runs. Of an address, the upper half stands for the function, and the
 	   lower half is the line; `names` has the functions. Its nodes are PROFILE_EXACT. */
 	PROFILE_SCRIPT,
+	/* No code, but what a program reads and writes: its path says what kind it is, and which ("file /etc/hosts",
+	   "pipe"). Its nodes are PROFILE_EXACT; `names` says what was done, by address. */
+	PROFILE_OBJECT,
 	PROFILE_KINDS,
 };
 #define PROFILE_SCRIPT_LINE(address) ((uint32_t)(address))
@@ -120,6 +123,7 @@ struct profile_span {
 	uint64_t start_us, duration_us; /* since the recording began */
 	uint32_t thread, node, metric;
 	uint32_t samples; /* by weight */
+	uint32_t waker;   /* of a wait: 1 + enum profile_waker, who ended it; 0: not known */
 };
 
 /* Who ended the waits of one node in one thread: who woke the thread. Ordered by node, thread, metric, waker. */
@@ -224,6 +228,8 @@ struct err *profile_move(struct profile *p, uint32_t metric, const uint32_t *to,
    they are few enough. */
 struct err *profile_time(struct profile *p, uint32_t node, uint32_t thread, uint32_t metric,
 			 uint64_t ns, uint64_t weight);
+/* The same of a while whose beginning and end are known. */
+struct err *profile_time_span(struct profile *p, const struct profile_span *span);
 /* How long a sample of the metric stands for, about; 0: it is a moment. */
 uint64_t profile_step_us(const struct profile *p, uint32_t metric);
 /* Puts `values` in order, each (node, thread, metric) once, and `spans`: to be called before reading

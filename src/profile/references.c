@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/err.h"
+#include "base/sum.h"
 #include "profile/decode.h"
 #include "profile/own.h"
 
@@ -109,8 +110,11 @@ static void add_threads(struct decoder *d)
 		.process = INDEX_NONE, .tid = -1, .name = PROFILE_LOST_NAME};
 	for (size_t i = 0; i < p->value_count; i++)
 		refer(d, &d->threads, p->values[i].thread);
-	for (size_t i = 0; i < p->span_count; i++)
+	for (size_t i = 0; i < p->span_count; i++) {
 		refer(d, &d->threads, p->spans[i].thread);
+		if (p->spans[i].waker > PROFILE_WAKERS)
+			refer(d, &d->threads, p->spans[i].waker - 1 - PROFILE_WAKERS);
+	}
 	for (size_t i = 0; i < p->wake_count; i++) {
 		refer(d, &d->threads, p->wakes[i].thread);
 		if (p->wakes[i].waker >= PROFILE_WAKERS)
@@ -150,36 +154,58 @@ static void add_processes(struct decoder *d)
 		d->error = profile_add_process(p, &lost, &index);
 }
 
-static bool place(const struct index_map *m, uint32_t *index)
+static bool renumber(const struct index_map *m, uint32_t *index)
 {
 	*index = map_find(m, *index);
 	return *index != INDEX_NONE;
 }
 
-static void place_values(struct decoder *d)
+static void renumber_values(struct decoder *d)
 {
 	struct profile *p = d->p;
 	size_t kept = 0;
 	for (size_t i = 0; i < p->value_count; i++) {
 		struct profile_value v = p->values[i];
-		if (place(&d->threads, &v.thread) && place(&d->metrics, &v.metric)) {
+		if (renumber(&d->threads, &v.thread) && renumber(&d->metrics, &v.metric)) {
 			p->values[kept++] = v;
 			continue;
 		}
-		d->dropped = own_add(d->dropped, v.count);
+		d->dropped = sum_add(d->dropped, v.count);
 		d->tables[FORMAT_VALUES].got--;
 		decode_complain(d, FORMAT_VALUES, "malformed");
 	}
 	p->value_count = kept;
 }
 
-static void place_spans(struct decoder *d)
+static bool renumber_waker(const struct decoder *d, uint32_t *waker)
+{
+	uint32_t thread = *waker - PROFILE_WAKERS;
+	if (*waker < PROFILE_WAKERS)
+		return true;
+	bool good = renumber(&d->threads, &thread) && thread < INDEX_NONE - PROFILE_WAKERS;
+	*waker = thread + PROFILE_WAKERS;
+	return good;
+}
+
+/* 0: not known; else one more. */
+static bool renumber_span_waker(const struct decoder *d, uint32_t *waker)
+{
+	uint32_t known = *waker - 1;
+	if (!*waker)
+		return true;
+	bool good = renumber_waker(d, &known);
+	*waker = known + 1;
+	return good;
+}
+
+static void renumber_spans(struct decoder *d)
 {
 	struct profile *p = d->p;
 	size_t kept = 0;
 	for (size_t i = 0; i < p->span_count; i++) {
 		struct profile_span r = p->spans[i];
-		if (place(&d->threads, &r.thread) && place(&d->metrics, &r.metric)) {
+		if (renumber(&d->threads, &r.thread) && renumber(&d->metrics, &r.metric) &&
+		    renumber_span_waker(d, &r.waker)) {
 			p->spans[kept++] = r;
 			continue;
 		}
@@ -189,24 +215,14 @@ static void place_spans(struct decoder *d)
 	p->span_count = kept;
 }
 
-static bool place_waker(const struct decoder *d, uint32_t *waker)
-{
-	uint32_t thread = *waker - PROFILE_WAKERS;
-	if (*waker < PROFILE_WAKERS)
-		return true;
-	bool good = place(&d->threads, &thread) && thread < INDEX_NONE - PROFILE_WAKERS;
-	*waker = thread + PROFILE_WAKERS;
-	return good;
-}
-
-static void place_wakes(struct decoder *d)
+static void renumber_wakes(struct decoder *d)
 {
 	struct profile *p = d->p;
 	size_t kept = 0;
 	for (size_t i = 0; i < p->wake_count; i++) {
 		struct profile_wake w = p->wakes[i];
-		if (place(&d->threads, &w.thread) && place(&d->metrics, &w.metric) &&
-		    place_waker(d, &w.waker)) {
+		if (renumber(&d->threads, &w.thread) && renumber(&d->metrics, &w.metric) &&
+		    renumber_waker(d, &w.waker)) {
 			p->wakes[kept++] = w;
 			continue;
 		}
@@ -216,17 +232,17 @@ static void place_wakes(struct decoder *d)
 	p->wake_count = kept;
 }
 
-static bool place_rest(struct decoder *d)
+static bool renumber_rest(struct decoder *d)
 {
 	struct profile *p = d->p;
 	bool good = true;
 	for (size_t i = 1; i < p->node_count; i++)
-		good &= place(&d->modules, &p->nodes[i].module);
+		good &= renumber(&d->modules, &p->nodes[i].module);
 	for (size_t i = 0; i < p->thread_count; i++)
-		good &= place(&d->processes, &p->threads[i].process);
+		good &= renumber(&d->processes, &p->threads[i].process);
 	for (size_t i = 0; i < p->module_count; i++)
 		if (p->modules[i].kind == PROFILE_JIT)
-			good &= place(&d->processes, &p->modules[i].process);
+			good &= renumber(&d->processes, &p->modules[i].process);
 	return good;
 }
 
@@ -238,10 +254,10 @@ bool decode_references(struct decoder *d)
 	add_processes(d);
 	if (d->error)
 		return false;
-	place_values(d);
-	place_spans(d);
-	place_wakes(d);
-	if (!place_rest(d))
+	renumber_values(d);
+	renumber_spans(d);
+	renumber_wakes(d);
+	if (!renumber_rest(d))
 		d->error = err_new("more is missing than can be made up for");
 	else
 		d->error = profile_settle(d->p);

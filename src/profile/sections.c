@@ -58,7 +58,7 @@ static const char *check(struct scan *s, const struct section *x)
 
 /* A section that is whole ends where it says. One that is not may have lost or gained bytes: the
    next one may begin inside of what would have been its own. */
-static size_t next_place(struct scan *s, size_t at, const struct section *x, bool *gap)
+static size_t next_section(struct scan *s, size_t at, const struct section *x, bool *gap)
 {
 	size_t inside = at + FORMAT_SECTION_SIZE, end = inside + x->header.stored;
 	struct format_section ignored;
@@ -85,7 +85,7 @@ bool sections_find(const uint8_t *bytes, size_t size, struct sections *out)
 		}
 		x.bytes = bytes + at + FORMAT_SECTION_SIZE;
 		x.problem = check(&s, &x);
-		at = next_place(&s, at, &x, &gap);
+		at = next_section(&s, at, &x, &gap);
 		out->gaps += gap;
 		moved = own_grow(out->items, &room, out->count, sizeof x);
 		if (!moved)

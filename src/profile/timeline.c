@@ -22,6 +22,7 @@
 #include <stdlib.h>
 
 #include "base/err.h"
+#include "base/sum.h"
 #include "profile/own.h"
 
 #define MOMENT_US 1000 /* samples that stand for no time belong together if so close */
@@ -48,10 +49,11 @@ static uint64_t slack_of(const struct profile *p, uint32_t metric)
 	return step ? step : MOMENT_US;
 }
 
+/* Whether they may become one. Waits of which it is known who ended them stay as they are. */
 static bool same_context(const struct profile_span *a, const struct profile_span *b)
 {
-	return a->thread == b->thread && a->node == b->node && a->metric == b->metric &&
-	       a->samples <= UINT32_MAX - b->samples;
+	return !a->waker && !b->waker && a->thread == b->thread && a->node == b->node &&
+	       a->metric == b->metric && a->samples <= UINT32_MAX - b->samples;
 }
 
 static bool is_ordered(const struct profile_span *a, const struct profile_span *b)
@@ -102,6 +104,7 @@ static bool cut(struct list *out, const struct profile_span *span)
 	tail.duration_us = left;
 	last->duration_us = span->start_us - last->start_us;
 	last->samples -= tail.samples;
+	last->waker = 0;
 	push(out, span);
 	push(out, &tail);
 	return true;
@@ -182,8 +185,10 @@ static size_t combine(struct profile_span *spans, size_t count, uint64_t coarse_
 			spans[kept++] = *r;
 			continue;
 		}
-		if (is_chosen(last, r))
+		if (is_chosen(last, r)) {
 			last->node = r->node;
+			last->waker = r->waker;
+		}
 		last->duration_us = end_of(r) - last->start_us;
 		last->samples += r->samples;
 	}
@@ -203,7 +208,7 @@ static uint64_t latest(const struct list *l)
 static void cut_off(struct profile *p, struct list *l)
 {
 	while (l->count > PROFILE_SPAN_MAX)
-		p->untimed = own_add(p->untimed, l->spans[--l->count].samples);
+		p->untimed = sum_add(p->untimed, l->spans[--l->count].samples);
 }
 
 static void combine_all(const struct profile *p, struct list *l)
@@ -282,6 +287,16 @@ struct err *own_append_span(struct profile *p, const struct profile_span *span)
 	if (!e)
 		p->spans[p->span_count++] = *span;
 	return e;
+}
+
+struct err *profile_time_span(struct profile *p, const struct profile_span *span)
+{
+	uint32_t waker = span->waker > PROFILE_WAKERS ? span->waker - 1 - PROFILE_WAKERS : 0;
+	if (span->node >= p->node_count || span->thread >= p->thread_count ||
+	    span->metric >= p->metric_count || (waker && waker >= p->thread_count))
+		return err_new("no such time: context %u, thread %u, metric %u", span->node,
+			       span->thread, span->metric);
+	return span->samples ? own_append_span(p, span) : NULL;
 }
 
 struct err *profile_time(struct profile *p, uint32_t node, uint32_t thread, uint32_t metric,

@@ -18,6 +18,14 @@ static uint64_t base_of(const struct profile_span *before, uint32_t thread)
 	return before && before->thread == thread ? end_of(before) : 0;
 }
 
+static bool has_wakers(const struct profile_span *spans, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (spans[i].waker)
+			return true;
+	return false;
+}
+
 void timeline_put(struct buf *raw, const struct profile_span *spans, size_t count,
 		  uint64_t coarse_us)
 {
@@ -36,6 +44,9 @@ void timeline_put(struct buf *raw, const struct profile_span *spans, size_t coun
 		format_put_number(raw, spans[i].metric);
 	for (size_t i = 0; i < count; i++)
 		format_put_number(raw, spans[i].samples);
+	bool wakers = has_wakers(spans, count);
+	for (size_t i = 0; wakers && i < count; i++)
+		format_put_number(raw, spans[i].waker);
 }
 
 static void read_columns(struct cursor *c, struct profile_span *spans, size_t count)
@@ -56,6 +67,10 @@ static void read_columns(struct cursor *c, struct profile_span *spans, size_t co
 	}
 	for (size_t i = 0; i < count; i++)
 		spans[i].metric = cursor_limited(c, INDEX_NONE - 1);
+	for (size_t i = 0; i < count; i++)
+		spans[i].samples = cursor_limited(c, UINT32_MAX);
+	for (size_t i = 0; i < count && !c->bad && c->at < c->end; i++)
+		spans[i].waker = cursor_limited(c, INDEX_NONE - 1);
 }
 
 /* Makes the start what it is. False where the span does not come after the one before. */
@@ -104,7 +119,6 @@ void timeline_read(struct decoder *d, struct cursor *c)
 	if (count > PROFILE_SPAN_MAX - d->p->span_count || coarse_us > INT64_MAX)
 		c->bad = true;
 	for (size_t i = 0; i < count && !c->bad && !d->error; i++) {
-		spans[i].samples = cursor_limited(c, UINT32_MAX);
 		if (!spans[i].samples || !place_span(d, i ? &spans[i - 1] : NULL, &spans[i]))
 			c->bad = true;
 		if (c->bad)

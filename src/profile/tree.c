@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/err.h"
+#include "base/sum.h"
 #include "profile/own.h"
 
 #define AHEAD 6 /* nodes whose slots are on their way from memory */
@@ -155,7 +156,7 @@ uint64_t profile_samples(const struct profile *p, uint32_t metric)
 	uint64_t sum = 0;
 	for (size_t i = 0; i < p->value_count; i++)
 		if (p->values[i].metric == metric)
-			sum = own_add(sum, p->values[i].count);
+			sum = sum_add(sum, p->values[i].count);
 	return sum;
 }
 
@@ -181,7 +182,7 @@ uint64_t profile_partial(const struct profile *p, uint32_t metric, unsigned reas
 	for (size_t i = 0; i < p->value_count; i++) {
 		const struct profile_value *v = &p->values[i];
 		if (v->metric == metric && (below ? below[v->node] : is_below(p, v->node, reason)))
-			sum = own_add(sum, v->count);
+			sum = sum_add(sum, v->count);
 	}
 	free(below);
 	return sum;

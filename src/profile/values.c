@@ -5,7 +5,7 @@
  *    values: [ in order, each key once | as they came ]
  *            0                         settled        value_count
  *
- * Settling sorts the log, joins equal keys and merges the two. It happens when
+ * Settling the values sorts the log, joins equal keys and merges the two. It happens when
  * a reader asks, and when the array is full and the log is a good part of it,
  * so that counting the same few keys for ever takes no more memory, and each
  * count costs a constant time on average.
@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/sum.h"
 #include "profile/own.h"
 
 #define DIGIT_BITS 11
@@ -99,7 +100,7 @@ static size_t join(struct profile_value *values, size_t count)
 	size_t kept = 0;
 	for (size_t i = 0; i < count; i++) {
 		if (kept && !compare(&values[kept - 1], &values[i]))
-			values[kept - 1].count = own_add(values[kept - 1].count, values[i].count);
+			values[kept - 1].count = sum_add(values[kept - 1].count, values[i].count);
 		else
 			values[kept++] = values[i];
 	}
@@ -117,7 +118,7 @@ static struct profile_value *merge(const struct profile *p, size_t count, size_t
 		int order = a == a_end ? 1 : b == b_end ? -1 : compare(a, b);
 		out[n] = order <= 0 ? *a++ : *b++;
 		if (order == 0)
-			out[n].count = own_add(out[n].count, b++->count);
+			out[n].count = sum_add(out[n].count, b++->count);
 		n++;
 	}
 	*out_count = n;
@@ -190,7 +191,7 @@ struct err *profile_count(struct profile *p, uint32_t node, uint32_t thread, uin
 		return NULL;
 	last = p->value_count ? &p->values[p->value_count - 1] : NULL;
 	if (last && !compare(last, &value)) {
-		last->count = own_add(last->count, count);
+		last->count = sum_add(last->count, count);
 		return NULL;
 	}
 	e = make_room(p);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/err.h"
+#include "base/sum.h"
 #include "profile/own.h"
 
 static int compare(const void *a, const void *b)
@@ -28,8 +29,8 @@ void own_settle_wakes(struct profile *p)
 			p->wakes[kept++] = p->wakes[i];
 			continue;
 		}
-		last->count = own_add(last->count, p->wakes[i].count);
-		last->waited = own_add(last->waited, p->wakes[i].waited);
+		last->count = sum_add(last->count, p->wakes[i].count);
+		last->waited = sum_add(last->waited, p->wakes[i].waited);
 	}
 	p->wake_count = kept;
 }

@@ -101,7 +101,7 @@ struct row_writer {
 	size_t rule_capacity;
 };
 
-static uint32_t rule_of_state(struct row_writer *w, const struct trace_place *p)
+static uint32_t rule_of_state(struct row_writer *w, const struct trace_point *p)
 {
 	struct recipe recipe;
 	if (p->state_id >= w->rule_capacity) {
@@ -145,7 +145,7 @@ static void flush(struct row_writer *w)
 		rows_add(w->rows, w->start, w->end, w->rule);
 }
 
-static void write_place(void *context, const struct trace_place *p)
+static void write_place(void *context, const struct trace_point *p)
 {
 	struct row_writer *w = context;
 	if (p->fresh && w->rule_capacity)

@@ -62,33 +62,33 @@ static bool map_table(int fd, int flags, struct module_table *out)
 }
 
 /* Where the table of an image is, or would be, in the cache. */
-struct place {
+struct entry {
 	int directory; /* -1: there is no cache, or it is not to be kept */
 	uint8_t key[KEY_SIZE];
 	struct buf name;
 };
 
-static void leave_place(struct place *place)
+static void close_entry(struct entry *entry)
 {
-	if (place->directory >= 0)
-		close(place->directory);
-	buf_free(&place->name);
+	if (entry->directory >= 0)
+		close(entry->directory);
+	buf_free(&entry->name);
 }
 
-static void find_place(const struct identity *id, enum recipes_mode mode, struct place *out)
+static void open_entry(const struct identity *id, enum recipes_mode mode, struct entry *out)
 {
-	*out = (struct place){.directory = -1};
+	*out = (struct entry){.directory = -1};
 	make_key(id, out->key);
 	key_name(id, mode, &out->name);
 	if (id->kind != IDENTITY_NONE && !out->name.failed)
 		err_free(cachedir_open("tables", &out->directory));
 }
 
-static bool map_file(const struct place *place, struct module_table *out)
+static bool map_file(const struct entry *entry, struct module_table *out)
 {
 	struct table_header h;
-	int fd = place->directory < 0 ? -1
-				      : cachedir_read(place->directory, buf_text(&place->name));
+	int fd = entry->directory < 0 ? -1
+				      : cachedir_read(entry->directory, buf_text(&entry->name));
 	if (fd < 0)
 		return false;
 	bool mapped = map_table(fd, MAP_POPULATE, out);
@@ -96,7 +96,7 @@ static bool map_file(const struct place *place, struct module_table *out)
 	if (!mapped)
 		return false;
 	memcpy(&h, out->bytes, sizeof h);
-	if (!memcmp(h.key, place->key, KEY_SIZE))
+	if (!memcmp(h.key, entry->key, KEY_SIZE))
 		return true;
 	module_table_free(out);
 	return false;
@@ -114,14 +114,14 @@ static bool write_all(int fd, const char *bytes, size_t size)
 	return done == size;
 }
 
-static void save_file(const struct place *place, const void *bytes, size_t size)
+static void save_file(const struct entry *entry, const void *bytes, size_t size)
 {
 	struct buf temporary = {0};
-	int fd = place->directory < 0
+	int fd = entry->directory < 0
 			 ? -1
-			 : cachedir_write(place->directory, buf_text(&place->name), &temporary);
+			 : cachedir_write(entry->directory, buf_text(&entry->name), &temporary);
 	if (fd >= 0)
-		cachedir_keep(place->directory, buf_text(&place->name), &temporary, fd,
+		cachedir_keep(entry->directory, buf_text(&entry->name), &temporary, fd,
 			      write_all(fd, bytes, size));
 	buf_free(&temporary);
 }
@@ -172,18 +172,18 @@ struct cache_job {
 	enum recipes_mode mode;
 	enum cache_debug debug;
 	struct image *image, *copy; /* what it is made of: the file or a copy */
-	struct place place;
+	struct entry entry;
 };
 
 bool cache_find(struct image *image, enum recipes_mode mode, bool soon, struct module_table *out)
 {
 	enum cache_debug ignored;
-	struct place place;
+	struct entry entry;
 	memset(out, 0, sizeof *out);
 	const struct identity id = identify(image, mode, soon, &ignored);
-	find_place(&id, mode, &place);
-	bool found = map_file(&place, out);
-	leave_place(&place);
+	open_entry(&id, mode, &entry);
+	bool found = map_file(&entry, out);
+	close_entry(&entry);
 	return found;
 }
 
@@ -198,14 +198,14 @@ struct err *cache_begin(struct image *image, enum recipes_mode mode, struct modu
 	struct identity id = identify(image, mode, false, &j->debug);
 	j->mode = mode;
 	j->image = image;
-	find_place(&id, mode, &j->place);
-	if (j->place.directory < 0 || map_file(&j->place, out) || id.kind != IDENTITY_CONTENTS)
+	open_entry(&id, mode, &j->entry);
+	if (j->entry.directory < 0 || map_file(&j->entry, out) || id.kind != IDENTITY_CONTENTS)
 		return NULL;
-	leave_place(&j->place);
+	close_entry(&j->entry);
 	id = identity_copy(image, &j->copy);
 	if (j->copy)
 		j->image = j->copy;
-	find_place(&id, mode, &j->place);
+	open_entry(&id, mode, &j->entry);
 	return NULL;
 }
 
@@ -223,7 +223,7 @@ void cache_end(struct cache_job *j)
 {
 	if (!j)
 		return;
-	leave_place(&j->place);
+	close_entry(&j->entry);
 	image_close(j->copy);
 	free(j);
 }
@@ -261,8 +261,8 @@ static struct err *build(struct image *image, enum recipes_mode mode, enum cache
 static void keep(const struct cache_job *j, struct module_table *t)
 {
 	struct module_table saved = {0};
-	save_file(&j->place, t->bytes, t->size);
-	if (map_file(&j->place, &saved)) {
+	save_file(&j->entry, t->bytes, t->size);
+	if (map_file(&j->entry, &saved)) {
 		module_table_free(t);
 		*t = saved;
 	}
@@ -273,7 +273,7 @@ struct err *cache_table(struct image *image, enum recipes_mode mode, struct modu
 	struct cache_job *j;
 	struct err *e = cache_begin(image, mode, out, &j);
 	if (!e && !out->bytes) {
-		e = build(j->image, mode, j->debug, j->place.key, out);
+		e = build(j->image, mode, j->debug, j->entry.key, out);
 		if (!e)
 			keep(j, out);
 	}
@@ -317,7 +317,7 @@ bool cache_adopt(struct cache_job *j, int fd, struct module_table *out)
 		module_table_free(out);
 		return false;
 	}
-	memcpy(h->key, j->place.key, KEY_SIZE);
+	memcpy(h->key, j->entry.key, KEY_SIZE);
 	mprotect(out->bytes, out->size, PROT_READ);
 	keep(j, out);
 	return true;

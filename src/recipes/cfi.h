@@ -7,15 +7,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "recipes/cfi_stats.h"
+
 struct err;
 struct image;
 struct rows;
-
-struct cfi_stats {
-	uint64_t entries;      /* FDEs read */
-	uint64_t bad_entries;  /* FDEs that were damaged or made no sense, left out */
-	uint64_t complex_rows; /* rows whose expression no recipe can say (RECIPE_COMPLEX) */
-};
 
 /* Adds the recipes of all code that `image` (or, for .debug_frame, `debug`; may be NULL) describes. Where
    several sections describe an address, .eh_frame goes before .debug_frame before .sframe.

@@ -3,7 +3,7 @@
 #include <dwarf.h>
 #include <stdlib.h>
 #include "isa/insn.h"
-#include "recipes/cfi.h"
+#include "recipes/cfi_stats.h"
 #include "base/array.h"
 
 /* Newer than some <dwarf.h>. */

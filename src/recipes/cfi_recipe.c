@@ -8,7 +8,8 @@
 #include "recipes/cfi_expression.h"
 #include "recipes/cfi_program.h"
 
-struct place {
+/* Where a register of the caller is saved. */
+struct saved {
 	uint8_t where; /* enum recipe_where */
 	int32_t offset;
 };
@@ -32,10 +33,10 @@ static bool fits(int64_t value)
 	return value >= INT32_MIN && value <= INT32_MAX;
 }
 
-static bool place_set(struct place *place, enum recipe_where where, int64_t offset)
+static bool saved_set(struct saved *saved, enum recipe_where where, int64_t offset)
 {
-	place->where = (uint8_t)where;
-	place->offset = (int32_t)offset;
+	saved->where = (uint8_t)where;
+	saved->offset = (int32_t)offset;
 	return fits(offset);
 }
 
@@ -50,40 +51,40 @@ static struct value without_cfa(const struct frame *frame, struct value value)
 	return sum;
 }
 
-/* A place for the word at the address `value`. */
-static bool place_at(const struct frame *frame, struct value value, struct place *place)
+/* For a register that is saved in the word at the address `value`. */
+static bool saved_in_memory(const struct frame *frame, struct value value, struct saved *saved)
 {
 	const struct isa *isa = frame->common->isa;
 	const struct value *sp = &frame->sp;
 	if (value.memory)
 		return false;
 	if (value.base == VALUE_CFA && !value.vg && frame->sp_is_cfa)
-		return place_set(place, RECIPE_AT_CFA, value.add);
+		return saved_set(saved, RECIPE_AT_CFA, value.add);
 	value = without_cfa(frame, value);
 	if (value.base != VALUE_REGISTER || value.indexed || sp->indexed)
 		return false;
 	if (!value.vg && value.reg == isa->fp)
-		return place_set(place, RECIPE_AT_FP, value.add);
+		return saved_set(saved, RECIPE_AT_FP, value.add);
 	if (!value.vg && value.reg == isa->sp)
-		return place_set(place, RECIPE_AT_SP, value.add);
+		return saved_set(saved, RECIPE_AT_SP, value.add);
 	if (sp->memory || sp->reg != value.reg || sp->vg != value.vg)
 		return false;
-	return place_set(place, RECIPE_AT_CFA, (int64_t)((uint64_t)value.add - (uint64_t)sp->add));
+	return saved_set(saved, RECIPE_AT_CFA, (int64_t)((uint64_t)value.add - (uint64_t)sp->add));
 }
 
-/* A place that holds `value` itself. */
-static bool place_of(const struct frame *frame, struct value value, struct place *place)
+/* For a register whose value is `value` itself. */
+static bool saved_value(const struct frame *frame, struct value value, struct saved *saved)
 {
 	struct value address = {.base = value.base, .reg = value.reg, .add = value.inner};
 	if (value.add || value.vg || value.indexed)
 		return false;
 	if (value.memory)
-		return place_at(frame, address, place);
-	return value.base == VALUE_REGISTER && place_set(place, RECIPE_IN_REG, value.reg);
+		return saved_in_memory(frame, address, saved);
+	return value.base == VALUE_REGISTER && saved_set(saved, RECIPE_IN_REG, value.reg);
 }
 
 /* Where the rule of `slot` puts the register; RULE_UNSPECIFIED means it is unchanged. */
-static bool place_find(struct frame *frame, enum cfi_slot slot, struct place *place)
+static bool saved_by_rule(struct frame *frame, enum cfi_slot slot, struct saved *saved)
 {
 	const struct cfi_rule *rule = &frame->state->rules[slot];
 	uint64_t own = frame->common->columns[slot];
@@ -91,46 +92,46 @@ static bool place_find(struct frame *frame, enum cfi_slot slot, struct place *pl
 	switch (rule->kind) {
 	case RULE_UNSPECIFIED:
 	case RULE_SAME:
-		return place_set(place, RECIPE_IN_REG, (int64_t)own);
+		return saved_set(saved, RECIPE_IN_REG, (int64_t)own);
 	case RULE_OFFSET:
 		if (frame->sp_is_cfa) /* nearly all there is */
-			return place_set(place, RECIPE_AT_CFA, rule->value);
+			return saved_set(saved, RECIPE_AT_CFA, rule->value);
 		value = (struct value){.base = VALUE_CFA, .add = rule->value};
-		return place_at(frame, value, place);
+		return saved_in_memory(frame, value, saved);
 	case RULE_REGISTER:
-		return place_set(place, RECIPE_IN_REG, rule->value);
+		return saved_set(saved, RECIPE_IN_REG, rule->value);
 	case RULE_EXPRESSION:
 		return expression_evaluate(&frame->evaluation, rule_block(rule), true, &value) &&
-		       place_at(frame, value, place);
+		       saved_in_memory(frame, value, saved);
 	case RULE_VAL_EXPRESSION:
 		return expression_evaluate(&frame->evaluation, rule_block(rule), true, &value) &&
-		       place_of(frame, value, place);
+		       saved_value(frame, value, saved);
 	default: /* RULE_UNDEFINED, RULE_VAL_OFFSET: no word holds it */
 		return false;
 	}
 }
 
-/* As place_find, with the register's own number said as "unchanged". */
-static bool place_slot(struct frame *frame, enum cfi_slot slot, uint8_t own, struct place *place)
+/* As saved_by_rule, with the register's own number said as "unchanged". */
+static bool saved_slot(struct frame *frame, enum cfi_slot slot, uint8_t own, struct saved *saved)
 {
 	const struct isa *isa = frame->common->isa;
-	if (!place_find(frame, slot, place))
+	if (!saved_by_rule(frame, slot, saved))
 		return false;
-	if (place->where != RECIPE_IN_REG)
+	if (saved->where != RECIPE_IN_REG)
 		return true;
-	if (place->offset < 0 || place->offset >= isa->register_count)
+	if (saved->offset < 0 || saved->offset >= isa->register_count)
 		return false;
-	if (own != INSN_NO_REG && place->offset == own)
-		*place = (struct place){.where = RECIPE_SAME};
+	if (own != INSN_NO_REG && saved->offset == own)
+		*saved = (struct saved){.where = RECIPE_SAME};
 	return true;
 }
 
-static struct place place_or_lost(struct frame *frame, enum cfi_slot slot, uint8_t own)
+static struct saved saved_or_lost(struct frame *frame, enum cfi_slot slot, uint8_t own)
 {
-	struct place place;
-	if (!place_slot(frame, slot, own, &place))
-		place = (struct place){.where = RECIPE_LOST};
-	return place;
+	struct saved saved;
+	if (!saved_slot(frame, slot, own, &saved))
+		saved = (struct saved){.where = RECIPE_LOST};
+	return saved;
 }
 
 static bool values_equal(const struct value *a, const struct value *b)
@@ -226,12 +227,12 @@ static bool cfa_say(const struct value *cfa, struct recipe *recipe)
 static bool recipe_fill(struct frame *frame, struct recipe *recipe)
 {
 	const struct isa *isa = frame->common->isa;
-	struct place ra, fp, extra;
+	struct saved ra, fp, extra;
 	if (!cfa_find(frame) || !sp_find(frame) || !cfa_say(&frame->sp, recipe) ||
-	    !place_slot(frame, SLOT_RA, isa->link, &ra))
+	    !saved_slot(frame, SLOT_RA, isa->link, &ra))
 		return false;
-	fp = place_or_lost(frame, SLOT_FP, isa->fp);
-	extra = place_or_lost(frame, SLOT_EXTRA, isa->extra);
+	fp = saved_or_lost(frame, SLOT_FP, isa->fp);
+	extra = saved_or_lost(frame, SLOT_EXTRA, isa->extra);
 	recipe->ra = ra.where;
 	recipe->ra_offset = ra.offset;
 	recipe->fp = fp.where;

@@ -73,7 +73,7 @@ static enum compare_cause wrong_at(struct comparer *c, uint64_t address)
 
 /* ---- the verdict on an instruction ---- */
 
-static struct known *known_state(struct comparer *c, const struct trace_place *p)
+static struct known *known_state(struct comparer *c, const struct trace_point *p)
 {
 	struct known *known;
 	if (p->fresh && c->known_count)
@@ -106,7 +106,7 @@ static bool overwrites_fp(const struct frame_state *state, const struct recipe *
 	return cfi->fp == RECIPE_SAME && !state->guessed && state->fp.kind != FRAME_FP;
 }
 
-static enum compare_cause cause_of(struct comparer *c, const struct trace_place *p,
+static enum compare_cause cause_of(struct comparer *c, const struct trace_point *p,
 				   struct known *known, uint32_t rule)
 {
 	static const enum compare_cause causes[] = {
@@ -189,7 +189,7 @@ static void compare_gap(struct comparer *c, uint64_t start, uint64_t end)
 	}
 }
 
-static void compare_place(void *context, const struct trace_place *p)
+static void compare_place(void *context, const struct trace_point *p)
 {
 	struct comparer *c = context;
 	struct known *known;

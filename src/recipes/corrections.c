@@ -49,7 +49,7 @@ static bool is_call(const struct corrector *c, uint64_t address)
 }
 
 /* Does the procedure end here, with the stack as it was at the entry? */
-static bool leaves_procedure(const struct corrector *c, const struct trace_place *p)
+static bool leaves_procedure(const struct corrector *c, const struct trace_point *p)
 {
 	struct insn insn;
 	if (!frame_is_entry(c->analysis->isa, p->state))
@@ -61,7 +61,7 @@ static bool leaves_procedure(const struct corrector *c, const struct trace_place
 
 /* Does the state at `p` follow, by one instruction, from `from` at the one before it? */
 static bool follows(const struct corrector *c, const struct frame_state *from,
-		    const struct trace_place *p)
+		    const struct trace_point *p)
 {
 	const struct isa *isa = c->analysis->isa;
 	struct frame_state state;
@@ -84,7 +84,7 @@ static bool follows(const struct corrector *c, const struct frame_state *from,
    said to be in the frame that it points to (the epilogue of a realigned stack, by GCC). Or the return address is said to be
    in the stack, where nothing has stored it: it is still in the link register. (Not before a call,
    which would lose it: then somebody has written over it on purpose.) */
-static bool refutes(const struct corrector *c, const struct trace_place *p,
+static bool refutes(const struct corrector *c, const struct trace_point *p,
 		    const struct recipe *cfi, enum frame_verdict verdict)
 {
 	struct frame_value value;
@@ -111,7 +111,7 @@ static void end_run(struct corrector *c)
 	c->run_start = 0;
 }
 
-static void differ(struct corrector *c, const struct trace_place *p, const struct recipe *cfi,
+static void differ(struct corrector *c, const struct trace_point *p, const struct recipe *cfi,
 		   enum frame_verdict verdict)
 {
 	bool certain = refutes(c, p, cfi, verdict) && follows(c, c->certain, p);
@@ -144,7 +144,7 @@ static enum frame_verdict compare(struct corrector *c, const struct frame_state 
  * moved SP, which only the analysis followed, and now they say the same. CFI that is late gives this, and an
  * analysis that is wrong by as much: it proves nothing until the CFI says something else.
  */
-static bool meet_by_chance(struct corrector *c, const struct trace_place *p,
+static bool meet_by_chance(struct corrector *c, const struct trace_point *p,
 			   const struct recipe *cfi)
 {
 	bool by_sp = cfi->cfa == RECIPE_REG && cfi->cfa_reg == c->analysis->isa->sp;
@@ -156,7 +156,7 @@ static bool meet_by_chance(struct corrector *c, const struct trace_place *p,
 	return c->met;
 }
 
-static void correct_place(void *context, const struct trace_place *p)
+static void correct_place(void *context, const struct trace_point *p)
 {
 	struct corrector *c = context;
 	const struct recipe *cfi = &c->cfi->rules[rows_follow(c->cfi, &c->row, p->address)];

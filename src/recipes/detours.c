@@ -84,7 +84,7 @@ static void add_pushed(const struct finder *f, uint64_t address, const uint8_t *
 }
 
 /* A branch leads to a call, or over a jump that does. */
-static void find_detour(void *context, const struct trace_place *p)
+static void find_detour(void *context, const struct trace_point *p)
 {
 	struct finder *f = context;
 	struct insn branch, jump;

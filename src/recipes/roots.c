@@ -122,7 +122,7 @@ static void follow(struct follower *f, uint64_t entry, struct rows *rows)
 }
 
 /* An instruction of the module: does it call what was reached? */
-static void note_call(void *context, const struct trace_place *place)
+static void note_call(void *context, const struct trace_point *place)
 {
 	struct follower *f = context;
 	const struct isa *isa = f->analysis->isa;

@@ -13,7 +13,7 @@
 #include "recipes/sframe.h"
 #include <elf.h>
 #include "isa/insn.h"
-#include "recipes/cfi.h"
+#include "recipes/cfi_stats.h"
 #include "recipes/cfi_section.h"
 
 #define SFRAME_MAGIC 0xdee2

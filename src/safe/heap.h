@@ -15,10 +15,10 @@
 
 /* Numbers are estimates for all allocations, if only some are sampled. */
 struct arena_site {
-	_Atomic uint64_t bytes, calls;
-	_Atomic uint64_t live; /* bytes that are not freed */
+	_Atomic uint64_t bytes, calls; /* only the thread that allocates adds to these */
+	_Atomic uint64_t freed;        /* bytes */
 	/* Bytes that were not freed when the process had the most, if `serial` is the heap's. Else nothing has
-	   changed since then, and `live` is it. */
+	   changed since then. */
 	_Atomic uint64_t peak;
 	_Atomic uint64_t temporary; /* calls whose memory was freed at once */
 	_Atomic uint32_t serial;
@@ -45,6 +45,13 @@ struct arena_heap {
 static inline struct arena_site *arena_site(const struct arena_header *arena, uint64_t reference)
 {
 	return (struct arena_site *)((char *)arena + reference * 8);
+}
+
+/* Bytes of a site that are not freed. */
+static inline uint64_t arena_site_live(const struct arena_site *site)
+{
+	return atomic_load_explicit(&site->bytes, memory_order_relaxed) -
+	       atomic_load_explicit(&site->freed, memory_order_relaxed);
 }
 
 /* Takes a heap for a process; NULL if the arena is full. */

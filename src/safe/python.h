@@ -11,12 +11,13 @@ struct python_layout {
 	uint32_t thread_next;
 	uint32_t thread_ident; /* what pthread_self() says in it */
 	/* In 3.11, the C function that runs Python's functions has a record on its stack. Records are
-	   a list, and each has the innermost frame of those that this call of the function runs. In
-	   3.13, the thread has the innermost frame of all, and a frame on the C stack ends those of one
-	   call. */
-	uint32_t by_record;
+	   a list, and each has the innermost frame of those that this call of the function runs.
+	   From 3.12 on, all frames are one list, and a frame on the C stack ends those of one call.
+	   In 3.12, a record has the innermost frame; from 3.13 on, the thread has it. */
+	uint32_t by_record;                     /* 3.11: a list of records */
+	uint32_t has_record;                    /* 3.11, 3.12: the thread has a record */
 	uint32_t thread_calls;                  /* the innermost record, or the innermost frame */
-	uint32_t record_frame, record_previous; /* 3.11 */
+	uint32_t record_frame, record_previous; /* of a record */
 	uint32_t frame_code, frame_previous, frame_instruction;
 	uint32_t frame_mark; /* a byte that says whether the frame ends those of one call */
 	uint32_t mark_last;  /* it does if it is this */

@@ -70,6 +70,13 @@ struct wire_locks {
 	uint32_t waits, ns, held; /* values of a node */
 };
 
+/* Calls of MPI: agent/mpi.c. */
+struct wire_mpi {
+	uint32_t wanted;
+	uint32_t calls, ns; /* values of a node */
+	uint32_t reserved;
+};
+
 struct wire_reply {
 	uint32_t magic, sampler; /* enum wire_sampler */
 	uint64_t arena_size;     /* 0: there is none, and the program runs without us */
@@ -86,6 +93,7 @@ struct wire_reply {
 	struct wire_event events[ARENA_METRICS_MAX];
 	struct wire_heap heap;
 	struct wire_locks locks;
+	struct wire_mpi mpi;
 };
 
 /* One entry of a list: an executable mapping. Entries are disjoint and ascend by start. */

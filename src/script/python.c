@@ -14,6 +14,9 @@
 #define LINES_MAX (1u << 20) /* bytes of a table of lines */
 #define PYTHON_3_11 0x030bu
 #define PYTHON_3_13 0x030du
+#define PYTHON_3_14 0x030eu
+#define OWNER_C_STACK \
+	3 /* the frame is on the C stack: it ends the frames of one call of the C function */
 
 /* ---- the file ---- */
 
@@ -65,7 +68,7 @@ bool python_in_file(struct image *image, struct python_file *out)
 
 bool python_is_understood(const struct python_file *file)
 {
-	return file->version == PYTHON_3_11 || file->version == PYTHON_3_13;
+	return file->version >= PYTHON_3_11 && file->version <= PYTHON_3_14;
 }
 
 /* ---- where things are ---- */
@@ -77,6 +80,7 @@ static const struct python python_3_11 = {
 		   .thread_next = 8,
 		   .thread_ident = 152,
 		   .by_record = 1,
+		   .has_record = 1,
 		   .thread_calls = 56,
 		   .record_frame = 8,
 		   .record_previous = 16,
@@ -95,69 +99,136 @@ static const struct python python_3_11 = {
 	.text_wide = 72,
 };
 
-/* 3.13 begins its runtime with a list of offsets, each a word. These are their places in the list. */
+static const struct python python_3_12 = {
+	.layout = {.runtime_interpreter = 40,
+		   .interpreter_next = 0,
+		   .interpreter_thread = 72,
+		   .thread_next = 8,
+		   .thread_ident = 136,
+		   .has_record = 1,
+		   .thread_calls = 56,
+		   .record_frame = 0,
+		   .frame_code = 0,
+		   .frame_previous = 8,
+		   .frame_instruction = 56,
+		   .frame_mark = 70,
+		   .mark_last = OWNER_C_STACK},
+	.code_file = 112,
+	.code_name = 128,
+	.code_lines = 136,
+	.code_line = 68,
+	.code_start = 192,
+	.text_size = 40,
+	.text_kind_shift = 2,
+	.text_wide = 56,
+};
+
+/* From 3.13 on, the runtime begins with a list of offsets, each a word: these of them are used. */
 enum told {
-	TOLD_COOKIE = 0,
-	TOLD_INTERPRETER = 5,
-	TOLD_INTERPRETER_NEXT = 8,
-	TOLD_THREAD = 9,
-	TOLD_THREAD_NEXT = 21,
-	TOLD_THREAD_FRAME = 23,
-	TOLD_THREAD_IDENT = 24,
-	TOLD_FRAME_PREVIOUS = 29,
-	TOLD_FRAME_CODE = 30,
-	TOLD_FRAME_INSTRUCTION = 31,
-	TOLD_FRAME_OWNER = 33,
-	TOLD_CODE_FILE = 35,
-	TOLD_CODE_NAME = 37,
-	TOLD_CODE_LINES = 38,
-	TOLD_CODE_LINE = 39,
-	TOLD_CODE_START = 43,
-	TOLD_TEXT_SIZE = 70,
+	TOLD_INTERPRETER,
+	TOLD_INTERPRETER_NEXT,
+	TOLD_THREAD,
+	TOLD_THREAD_NEXT,
+	TOLD_THREAD_FRAME,
+	TOLD_THREAD_IDENT,
+	TOLD_FRAME_PREVIOUS,
+	TOLD_FRAME_CODE,
+	TOLD_FRAME_INSTRUCTION,
+	TOLD_FRAME_OWNER,
+	TOLD_CODE_FILE,
+	TOLD_CODE_NAME,
+	TOLD_CODE_LINES,
+	TOLD_CODE_LINE,
+	TOLD_CODE_START,
+	TOLD_OBJECT_SIZE,
+	TOLD_OBJECT_TYPE,
+	TOLD_TEXT_STATE,
+	TOLD_TEXT_LENGTH,
+	TOLD_TEXT_SIZE,
 	TOLD_COUNT,
 };
-#define OWNER_C_STACK 3 /* the frame is on the C stack */
+#define TOLD_COOKIE 0  /* a word that says that there is a list */
+#define TOLD_VERSION 1 /* as in Py_Version */
+#define TOLD_WORDS 81  /* that are read */
 
-static bool read_told(const struct python_memory *memory, struct python *out)
+/* Where they are in the list. */
+static const uint8_t told_3_13[TOLD_COUNT] = {
+	[TOLD_INTERPRETER] = 5,     [TOLD_INTERPRETER_NEXT] = 8, [TOLD_THREAD] = 9,
+	[TOLD_THREAD_NEXT] = 21,    [TOLD_THREAD_FRAME] = 23,    [TOLD_THREAD_IDENT] = 24,
+	[TOLD_FRAME_PREVIOUS] = 29, [TOLD_FRAME_CODE] = 30,      [TOLD_FRAME_INSTRUCTION] = 31,
+	[TOLD_FRAME_OWNER] = 33,    [TOLD_CODE_FILE] = 35,       [TOLD_CODE_NAME] = 37,
+	[TOLD_CODE_LINES] = 38,     [TOLD_CODE_LINE] = 39,       [TOLD_CODE_START] = 43,
+	[TOLD_OBJECT_SIZE] = 44,    [TOLD_OBJECT_TYPE] = 45,     [TOLD_TEXT_STATE] = 68,
+	[TOLD_TEXT_LENGTH] = 69,    [TOLD_TEXT_SIZE] = 70,
+};
+static const uint8_t told_3_14[TOLD_COUNT] = {
+	[TOLD_INTERPRETER] = 5,     [TOLD_INTERPRETER_NEXT] = 8, [TOLD_THREAD] = 9,
+	[TOLD_THREAD_NEXT] = 24,    [TOLD_THREAD_FRAME] = 26,    [TOLD_THREAD_IDENT] = 27,
+	[TOLD_FRAME_PREVIOUS] = 32, [TOLD_FRAME_CODE] = 33,      [TOLD_FRAME_INSTRUCTION] = 34,
+	[TOLD_FRAME_OWNER] = 36,    [TOLD_CODE_FILE] = 40,       [TOLD_CODE_NAME] = 42,
+	[TOLD_CODE_LINES] = 43,     [TOLD_CODE_LINE] = 44,       [TOLD_CODE_START] = 48,
+	[TOLD_OBJECT_SIZE] = 50,    [TOLD_OBJECT_TYPE] = 51,     [TOLD_TEXT_STATE] = 78,
+	[TOLD_TEXT_LENGTH] = 79,    [TOLD_TEXT_SIZE] = 80,
+};
+
+/* Reads the list. False: it is none, or not in the order of this version, or objects are not as usual (in builds
+   without the global lock they are not). */
+static bool read_list(const struct python_memory *memory, uint64_t runtime, uint32_t version,
+		      uint32_t told[TOLD_COUNT])
 {
-	uint64_t told[TOLD_COUNT];
-	if (!memory->read(memory->context, out->runtime, told, sizeof told) ||
-	    memcmp(&told[TOLD_COOKIE], "xdebugpy", sizeof *told) != 0)
+	const uint8_t *at = version == PYTHON_3_13 ? told_3_13 : told_3_14;
+	uint64_t words[TOLD_WORDS];
+	if (!memory->read(memory->context, runtime, words, sizeof words) ||
+	    memcmp(&words[TOLD_COOKIE], "xdebugpy", sizeof *words) != 0 ||
+	    words[TOLD_VERSION] >> 16 != version)
 		return false;
-	for (size_t i = TOLD_INTERPRETER; i < TOLD_COUNT; i++)
-		if (told[i] > UINT32_MAX / 2)
+	for (size_t i = 0; i < TOLD_COUNT; i++) {
+		if (words[at[i]] > UINT32_MAX / 2)
 			return false;
+		told[i] = (uint32_t)words[at[i]];
+	}
+	return told[TOLD_OBJECT_SIZE] == PYTHON_LENGTH && told[TOLD_OBJECT_TYPE] == PYTHON_TYPE &&
+	       told[TOLD_TEXT_LENGTH] == PYTHON_LENGTH &&
+	       told[TOLD_TEXT_STATE] == PYTHON_TEXT_STATE;
+}
+
+static bool read_told(const struct python_memory *memory, uint32_t version, struct python *out)
+{
+	uint32_t told[TOLD_COUNT];
+	if (!read_list(memory, out->runtime, version, told))
+		return false;
 	out->layout = (struct python_layout){
-		.runtime_interpreter = (uint32_t)told[TOLD_INTERPRETER],
-		.interpreter_next = (uint32_t)told[TOLD_INTERPRETER_NEXT],
-		.interpreter_thread = (uint32_t)told[TOLD_THREAD],
-		.thread_next = (uint32_t)told[TOLD_THREAD_NEXT],
-		.thread_ident = (uint32_t)told[TOLD_THREAD_IDENT],
-		.thread_calls = (uint32_t)told[TOLD_THREAD_FRAME],
-		.frame_code = (uint32_t)told[TOLD_FRAME_CODE],
-		.frame_previous = (uint32_t)told[TOLD_FRAME_PREVIOUS],
-		.frame_instruction = (uint32_t)told[TOLD_FRAME_INSTRUCTION],
-		.frame_mark = (uint32_t)told[TOLD_FRAME_OWNER],
+		.runtime_interpreter = told[TOLD_INTERPRETER],
+		.interpreter_next = told[TOLD_INTERPRETER_NEXT],
+		.interpreter_thread = told[TOLD_THREAD],
+		.thread_next = told[TOLD_THREAD_NEXT],
+		.thread_ident = told[TOLD_THREAD_IDENT],
+		.thread_calls = told[TOLD_THREAD_FRAME],
+		.frame_code = told[TOLD_FRAME_CODE],
+		.frame_previous = told[TOLD_FRAME_PREVIOUS],
+		.frame_instruction = told[TOLD_FRAME_INSTRUCTION],
+		.frame_mark = told[TOLD_FRAME_OWNER],
 		.mark_last = OWNER_C_STACK,
 	};
-	out->code_file = (uint32_t)told[TOLD_CODE_FILE];
-	out->code_name = (uint32_t)told[TOLD_CODE_NAME];
-	out->code_lines = (uint32_t)told[TOLD_CODE_LINES];
-	out->code_line = (uint32_t)told[TOLD_CODE_LINE];
-	out->code_start = (uint32_t)told[TOLD_CODE_START];
-	out->text_size = (uint32_t)told[TOLD_TEXT_SIZE];
+	out->code_file = told[TOLD_CODE_FILE];
+	out->code_name = told[TOLD_CODE_NAME];
+	out->code_lines = told[TOLD_CODE_LINES];
+	out->code_line = told[TOLD_CODE_LINE];
+	out->code_start = told[TOLD_CODE_START];
+	out->text_size = told[TOLD_TEXT_SIZE];
 	out->text_wide = out->text_size + 16;
+	out->text_kind_shift = version == PYTHON_3_13 ? 2 : 16;
 	return true;
 }
 
 bool python_open(const struct python_file *file, uint64_t bias, const struct python_memory *memory,
 		 struct python *out)
 {
-	*out = python_3_11;
+	*out = file->version == PYTHON_3_11 ? python_3_11 : python_3_12;
 	out->runtime = file->runtime + bias;
 	out->code_type = file->code_type + bias;
 	return python_is_understood(file) &&
-	       (file->version < PYTHON_3_13 || read_told(memory, out));
+	       (file->version < PYTHON_3_13 || read_told(memory, file->version, out));
 }
 
 /* ---- copies ---- */
@@ -240,6 +311,8 @@ size_t python_calls(const struct python *p, const struct python_memory *memory, 
 	const struct python_layout *l = &p->layout;
 	uint64_t at = word(memory, thread + l->thread_calls);
 	size_t count = 0;
+	if (l->has_record && !l->by_record)
+		at = word(memory, at + l->record_frame);
 	while (at && count < max) {
 		uint64_t frame = l->by_record ? word(memory, at + l->record_frame) : at;
 		count += add_calls(p, memory, &frame, calls + count, max - count);

@@ -33,6 +33,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/sum.h"
 #include "profile/format.h"
 #include "profile/sections.h"
 
@@ -64,19 +65,13 @@ static int compare_numbers(const void *a, const void *b)
 	return 0;
 }
 
-static uint64_t add(uint64_t a, uint64_t b)
-{
-	uint64_t sum;
-	return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
-}
-
 size_t pack_settle_counts(struct pack_count *rows, size_t count)
 {
 	size_t kept = 0;
 	qsort(rows, count, sizeof *rows, compare_counts);
 	for (size_t i = 0; i < count; i++) {
 		if (kept && !compare_counts(&rows[kept - 1], &rows[i]))
-			rows[kept - 1].count = add(rows[kept - 1].count, rows[i].count);
+			rows[kept - 1].count = sum_add(rows[kept - 1].count, rows[i].count);
 		else if (rows[i].count)
 			rows[kept++] = rows[i];
 	}
@@ -89,7 +84,7 @@ size_t pack_settle_paths(struct pack_path *rows, size_t count)
 	qsort(rows, count, sizeof *rows, compare_paths);
 	for (size_t i = 0; i < count; i++) {
 		if (kept && !compare_paths(&rows[kept - 1], &rows[i]))
-			rows[kept - 1].count = add(rows[kept - 1].count, rows[i].count);
+			rows[kept - 1].count = sum_add(rows[kept - 1].count, rows[i].count);
 		else if (rows[i].count)
 			rows[kept++] = rows[i];
 	}

@@ -145,7 +145,7 @@ static int by_start(const void *a, const void *b)
 }
 
 /* One span for each place where something begins, with an end, none inside of another. */
-static void settle(struct spans *s)
+static void join_spans(struct spans *s)
 {
 	size_t kept = 0;
 	if (s->count)
@@ -304,7 +304,7 @@ static struct err *fill_gaps(struct spans *s, const struct symbols *symbols, uin
 			add(s, g.found.items[i]);
 	}
 	free(g.found.items);
-	settle(s);
+	join_spans(s);
 	return NULL;
 }
 
@@ -508,7 +508,7 @@ struct err *extents_find(struct image *image, struct image *debug, const struct 
 	e = add_cfi(&s, debug, symbols);
 	if (!e && inlines)
 		e = inlines_each(inlines, add_described, &s);
-	settle(&s);
+	join_spans(&s);
 	if (!e)
 		e = fill_gaps(&s, symbols, gap_bytes_max, &out->gaps);
 	if (!e && s.failed)

@@ -116,7 +116,7 @@ static bool may_hold(const struct joiner *j, uint32_t loop, uint32_t line)
 }
 
 /* Two instances of one statement in one context: returns the one that stays. */
-static uint32_t settle(struct joiner *j, uint32_t first, uint32_t second)
+static uint32_t join_instances(struct joiner *j, uint32_t first, uint32_t second)
 {
 	uint32_t x = first, y = second;
 	while (parent_of(j, x) != parent_of(j, y)) {
@@ -156,7 +156,7 @@ static void join_by_statement(struct joiner *j)
 		else if (*at == KEYS_NONE)
 			*at = n;
 		else if (parent_of(j, *at) != parent_of(j, n))
-			*at = settle(j, *at, n);
+			*at = join_instances(j, *at, n);
 	}
 }
 

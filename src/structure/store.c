@@ -44,7 +44,7 @@ struct file_part {
 
 struct file_procedure {
 	uint32_t name, entry;
-	struct store_place place;
+	struct store_blob blob;
 };
 
 /* ---- texts ---- */
@@ -85,9 +85,9 @@ static uint32_t number_of(void *context, const char *text)
 bool store_start(struct store *s, size_t procedures)
 {
 	memset(s, 0, sizeof *s);
-	s->places = calloc(procedures + 1, sizeof *s->places);
+	s->blob_of_procedure = calloc(procedures + 1, sizeof *s->blob_of_procedure);
 	s->count = procedures;
-	if (s->places && add_text(s, NULL))
+	if (s->blob_of_procedure && add_text(s, NULL))
 		return true;
 	store_free(s);
 	return false;
@@ -98,7 +98,7 @@ void store_free(struct store *s)
 	if (s->file)
 		munmap(s->file, s->file_size);
 	buf_free(&s->more);
-	free(s->places);
+	free(s->blob_of_procedure);
 	free(s->texts);
 	keys_free(&s->known);
 	memset(s, 0, sizeof *s);
@@ -114,7 +114,7 @@ void store_put(struct store *s, uint32_t procedure, const struct structure_proce
 		s->more.size = before;
 		return;
 	}
-	s->places[procedure] = (struct store_place){
+	s->blob_of_procedure[procedure] = (struct store_blob){
 		.offset = s->blob_size + before,
 		.size = (uint32_t)(s->more.size - before),
 		.checksum = (uint32_t)table_checksum(s->more.data + before, s->more.size - before),
@@ -122,24 +122,24 @@ void store_put(struct store *s, uint32_t procedure, const struct structure_proce
 	s->changed = true;
 }
 
-static const uint8_t *blob_of(const struct store *s, const struct store_place *place)
+static const uint8_t *blob_of(const struct store *s, const struct store_blob *at)
 {
-	if (place->offset < s->blob_size)
-		return place->size <= s->blob_size - place->offset ? s->blobs + place->offset
-								   : NULL;
-	if (place->offset - s->blob_size > s->more.size ||
-	    place->size > s->more.size - (place->offset - s->blob_size))
+	if (at->offset < s->blob_size)
+		return at->size <= s->blob_size - at->offset ? s->blobs + at->offset : NULL;
+	if (at->offset - s->blob_size > s->more.size ||
+	    at->size > s->more.size - (at->offset - s->blob_size))
 		return NULL;
-	return (const uint8_t *)s->more.data + (place->offset - s->blob_size);
+	return (const uint8_t *)s->more.data + (at->offset - s->blob_size);
 }
 
 struct structure_procedure *store_get(const struct store *s, uint32_t procedure)
 {
-	const struct store_place *place = procedure < s->count ? &s->places[procedure] : NULL;
-	const uint8_t *blob = place && place->size ? blob_of(s, place) : NULL;
-	if (!blob || (uint32_t)table_checksum(blob, place->size) != place->checksum)
+	const struct store_blob *at = procedure < s->count ? &s->blob_of_procedure[procedure]
+							   : NULL;
+	const uint8_t *blob = at && at->size ? blob_of(s, at) : NULL;
+	if (!blob || (uint32_t)table_checksum(blob, at->size) != at->checksum)
 		return NULL;
-	return decode_procedure(blob, place->size, s->texts, s->text_count);
+	return decode_procedure(blob, at->size, s->texts, s->text_count);
 }
 
 /* ---- reading the file ---- */
@@ -264,7 +264,7 @@ bool store_load(struct store *s, int directory, const char *name, const uint8_t 
 		return false;
 	}
 	for (uint64_t i = 0; i < l.h.procedures; i++)
-		s->places[i] = l.procedures[i].place;
+		s->blob_of_procedure[i] = l.procedures[i].blob;
 	return true;
 }
 
@@ -283,7 +283,7 @@ static bool put_tables(struct store *s, const struct extents *x, struct buf *out
 		struct file_procedure procedure = {
 			.name = p->name ? number_of(s, p->name) : 0,
 			.entry = x->by_procedure[p->first],
-			.place = s->places[i],
+			.blob = s->blob_of_procedure[i],
 		};
 		if (procedure.name == UINT32_MAX)
 			return false;

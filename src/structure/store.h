@@ -19,7 +19,8 @@ struct structure_procedure;
 
 #define STORE_KEY_SIZE 96
 
-struct store_place {
+/* Where the structure of a procedure is stored. */
+struct store_blob {
 	uint64_t offset; /* in the file's blobs, or beyond these in memory */
 	uint32_t size;   /* 0: not known */
 	uint32_t checksum;
@@ -30,8 +31,8 @@ struct store {
 	size_t file_size;
 	const uint8_t *blobs; /* of the file */
 	uint64_t blob_size;
-	struct buf more;            /* blobs that it does not have */
-	struct store_place *places; /* by procedure */
+	struct buf more; /* blobs that it does not have */
+	struct store_blob *blob_of_procedure;
 	size_t count;
 	const char **texts; /* by number; 0 is NULL */
 	size_t text_count, text_capacity;

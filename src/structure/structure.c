@@ -56,7 +56,7 @@ static void make_key(const struct structure *s, const struct identity *id,
 }
 
 /* The directory, -1 where there is none, and the name in it. */
-static int cache_place(const struct structure *s, uint8_t key[STORE_KEY_SIZE], struct buf *name)
+static int cache_file_of(const struct structure *s, uint8_t key[STORE_KEY_SIZE], struct buf *name)
 {
 	static const char *const sources[] = {"auto", "lines", "lines-code"};
 	const struct identity id = identity_of_file(s->image, s->debug);
@@ -74,7 +74,7 @@ static bool load(struct structure *s)
 {
 	uint8_t key[STORE_KEY_SIZE];
 	struct buf name = {0};
-	int directory = cache_place(s, key, &name);
+	int directory = cache_file_of(s, key, &name);
 	bool good = directory >= 0 &&
 		    store_load(&s->store, directory, buf_text(&name), key, &s->extents);
 	if (directory >= 0)
@@ -91,7 +91,7 @@ static void save(struct structure *s)
 	int directory;
 	if (!s->store.changed || structure_damage(s) || s->extents.gaps)
 		return;
-	directory = cache_place(s, key, &name);
+	directory = cache_file_of(s, key, &name);
 	if (directory >= 0) {
 		store_save(&s->store, directory, buf_text(&name), key, &s->extents);
 		close(directory);

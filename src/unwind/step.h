@@ -469,21 +469,21 @@ static inline bool step_pointer_compiled(struct walk *w, const struct recipe *r,
  */
 #define STEP_CACHE_BITS 9
 
-struct step_place {
+struct step_known {
 	uint64_t address;
 	const struct recipe *recipe;
 	uint64_t key; /* for whoever fills it in: what else is known about the place */
 };
 
 struct step_cache {
-	struct step_place slots[1 << STEP_CACHE_BITS];
+	struct step_known slots[1 << STEP_CACHE_BITS];
 };
 
 /* What is known about the code at `address`, or NULL where it is of no module. */
-static inline __attribute__((always_inline)) const struct step_place *step_lookup(
+static inline __attribute__((always_inline)) const struct step_known *step_lookup(
 	const struct walk_space *space, struct step_cache *cache, uint64_t address)
 {
-	struct step_place *slot =
+	struct step_known *slot =
 		&cache->slots[(address * 0x9e3779b97f4a7c15u) >> (64 - STEP_CACHE_BITS)];
 	if (__builtin_expect(slot->address != address, 0)) {
 		const struct walk_module *module = walk_find_module(space, address);
@@ -499,6 +499,6 @@ static inline __attribute__((always_inline)) enum walk_end step_cached(
 	struct walk *w, const struct walk_space *space, struct step_cache *cache, step_read read,
 	void *context)
 {
-	const struct step_place *found = step_lookup(space, cache, w->pc - !w->exact);
+	const struct step_known *found = step_lookup(space, cache, w->pc - !w->exact);
 	return found ? step_recipe(w, found->recipe, read, context) : WALK_NO_MODULE;
 }

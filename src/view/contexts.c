@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "analyze/attribution.h"
+#include "analyze/reasons.h"
 #include "analyze/scopes.h"
 #include "analyze/tree.h"
 #include "base/err.h"
@@ -149,21 +150,48 @@ static struct err *order_nodes(struct contexts *c, uint32_t **numbers)
 
 /* ---- rows ---- */
 
-static int compare_rows(const void *a, const void *b)
+int contexts_compare(const struct context_row *x, const struct context_row *y)
 {
-	const struct context_row *x = a, *y = b;
 	if (x->node != y->node)
 		return x->node < y->node ? -1 : 1;
 	if (x->thread != y->thread)
 		return x->thread < y->thread ? -1 : 1;
 	if (x->line != y->line)
 		return x->line < y->line ? -1 : 1;
-	return x->metric < y->metric ? -1 : x->metric > y->metric;
+	return (x->reason > y->reason) - (x->reason < y->reason);
 }
 
-static struct err *make_rows(const struct profile *p, const struct lines *lines,
+static int compare_rows(const void *a, const void *b)
+{
+	const struct context_row *x = a, *y = b;
+	int order = contexts_compare(x, y);
+	return order ? order : (x->metric > y->metric) - (x->metric < y->metric);
+}
+
+uint32_t *contexts_number(const struct contexts *c)
+{
+	uint32_t *numbers = calloc(c->row_count + 1, sizeof *numbers);
+	for (size_t i = 1; numbers && i < c->row_count; i++)
+		numbers[i] = numbers[i - 1] + (contexts_compare(&c->rows[i - 1], &c->rows[i]) != 0);
+	return numbers;
+}
+
+const struct context_row *contexts_find(const struct contexts *c, const struct attribution *a,
+					const struct lines *lines, const struct profile_value *v)
+{
+	const struct context_row wanted = {.node = c->of_node[v->node],
+					   .thread = v->thread,
+					   .line = lines->of_node[v->node],
+					   .reason = (uint8_t)reason_of(a->profile, a->reasons, v),
+					   .metric = v->metric};
+	return c->row_count ? bsearch(&wanted, c->rows, c->row_count, sizeof wanted, compare_rows)
+			    : NULL;
+}
+
+static struct err *make_rows(const struct attribution *a, const struct lines *lines,
 			     const uint32_t *places, const uint32_t *numbers, struct contexts *c)
 {
+	const struct profile *p = a->profile;
 	size_t count = 0;
 	c->rows = calloc(p->value_count + 1, sizeof *c->rows);
 	if (!c->rows)
@@ -173,6 +201,7 @@ static struct err *make_rows(const struct profile *p, const struct lines *lines,
 		c->rows[i] = (struct context_row){.node = numbers[places[v->node]],
 						  .thread = v->thread,
 						  .line = lines->of_node[v->node],
+						  .reason = (uint8_t)reason_of(p, a->reasons, v),
 						  .metric = v->metric,
 						  .count = v->count};
 	}
@@ -205,7 +234,7 @@ struct err *contexts_make(struct attribution *a, const struct lines *lines,
 	if (!e)
 		e = order_nodes(out, &numbers);
 	if (!e)
-		e = make_rows(p, lines, places, numbers, out);
+		e = make_rows(a, lines, places, numbers, out);
 	for (size_t i = 0; !e && i < p->node_count; i++)
 		places[i] = numbers[places[i]];
 	out->of_node = places;

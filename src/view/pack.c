@@ -8,6 +8,7 @@
 
 #include "analyze/attribution.h"
 #include "analyze/modules.h"
+#include "analyze/reasons.h"
 #include "analyze/scopes.h"
 #include "analyze/shorten.h"
 #include "analyze/strings.h"
@@ -26,6 +27,7 @@
 #include "view/lines.h"
 #include "view/texts.h"
 #include "view/timeline.h"
+#include "view/wakes.h"
 
 struct packer {
 	const struct pack_input *in;
@@ -36,6 +38,7 @@ struct packer {
 	struct calls calls; /* of a comparison: none */
 	struct code code;
 	struct timeline timeline;
+	struct view_wakes wakes;
 	struct buf columns, list; /* list: the array "columns" */
 	struct json names;
 	size_t start, count; /* of the column that is written */
@@ -191,11 +194,6 @@ static void put_calls(struct packer *k)
 	}
 }
 
-static bool same_place(const struct context_row *a, const struct context_row *b)
-{
-	return a->node == b->node && a->thread == b->thread && a->line == b->line;
-}
-
 /* One number for each place (node, thread, line), of the rows of which each has one metric. */
 static void put_row_column(struct packer *k, uint64_t (*number)(const struct context_row *row,
 								const struct context_row *before))
@@ -204,7 +202,7 @@ static void put_row_column(struct packer *k, uint64_t (*number)(const struct con
 	const struct context_row *before = NULL;
 	for (size_t i = 0; i < c->row_count; i++) {
 		const struct context_row *row = &c->rows[i];
-		if (before && same_place(before, row))
+		if (before && !contexts_compare(before, row))
 			continue;
 		put(k, number(row, before));
 		before = row;
@@ -228,13 +226,19 @@ static uint64_t line_number(const struct context_row *row, const struct context_
 	return row->line;
 }
 
+static uint64_t reason_number(const struct context_row *row, const struct context_row *before)
+{
+	(void)before;
+	return row->reason;
+}
+
 static void put_counts(struct packer *k, size_t metric)
 {
 	const struct contexts *c = &k->contexts;
 	for (size_t i = 0; i < c->row_count;) {
 		const struct context_row *first = &c->rows[i];
 		uint64_t count = 0;
-		for (; i < c->row_count && same_place(first, &c->rows[i]); i++)
+		for (; i < c->row_count && !contexts_compare(first, &c->rows[i]); i++)
 			count += c->rows[i].metric == metric ? c->rows[i].count : 0;
 		put(k, count);
 	}
@@ -249,8 +253,30 @@ static void put_rows(struct packer *k)
 	end_column(k, "row.thread");
 	put_row_column(k, line_number);
 	end_column(k, "row.line");
+	put_row_column(k, reason_number);
+	end_column(k, "row.reason");
 	for (size_t m = 0; m < k->p->metric_count; m++)
 		put_counts(k, m);
+}
+
+static void put_wakes(struct packer *k)
+{
+	const struct view_wakes *w = &k->wakes;
+	for (size_t i = 0; i < w->count; i++)
+		put(k, w->all[i].row - (i ? w->all[i - 1].row : 0));
+	end_column(k, "wake.row");
+	for (size_t i = 0; i < w->count; i++)
+		put(k, w->all[i].metric);
+	end_column(k, "wake.metric");
+	for (size_t i = 0; i < w->count; i++)
+		put(k, w->all[i].waker);
+	end_column(k, "wake.waker");
+	for (size_t i = 0; i < w->count; i++)
+		put(k, w->all[i].count);
+	end_column(k, "wake.samples");
+	for (size_t i = 0; i < w->count; i++)
+		put(k, w->all[i].waited);
+	end_column(k, "wake.waited");
 }
 
 static void put_lines(struct packer *k)
@@ -374,16 +400,29 @@ static void put_metrics(const struct packer *k, struct json *j)
 		json_bool(j, m->user_only);
 		json_key(j, "total");
 		json_u64(j, k->contexts.tree->whole[i]);
+		json_key(j, "waits"); /* it tells of waiting */
+		json_bool(j, reason_is_told(m));
 		json_end_object(j);
 	}
+	json_end_array(j);
+}
+
+static void put_reasons(struct json *j)
+{
+	json_key(j, "reasons");
+	json_begin_array(j);
+	for (enum reason r = 0; r < REASON_COUNT; r++)
+		json_string(j, reason_name(r));
 	json_end_array(j);
 }
 
 static void put_modules(const struct packer *k, struct json *j)
 {
 	static const char *const kinds[] = {
-		[PROFILE_NONE] = "none", [PROFILE_FILE] = "file",     [PROFILE_VDSO] = "vdso",
-		[PROFILE_JIT] = "jit",   [PROFILE_KERNEL] = "kernel", [PROFILE_SCRIPT] = "script",
+		[PROFILE_NONE] = "none",     [PROFILE_FILE] = "file",
+		[PROFILE_VDSO] = "vdso",     [PROFILE_JIT] = "jit",
+		[PROFILE_KERNEL] = "kernel", [PROFILE_SCRIPT] = "script",
+		[PROFILE_OBJECT] = "object",
 	};
 	json_key(j, "modules");
 	json_begin_array(j);
@@ -496,6 +535,7 @@ static struct err *put_header(struct packer *k, struct buf *out)
 	json_u64(&j, 1);
 	put_recording(k, &j);
 	put_metrics(k, &j);
+	put_reasons(&j);
 	put_modules(k, &j);
 	put_threads(k, &j);
 	if (k->in->comparison)
@@ -527,6 +567,7 @@ static void put_columns(struct packer *k)
 	put_scopes(k);
 	put_nodes(k);
 	put_rows(k);
+	put_wakes(k);
 	put_calls(k);
 	put_lines(k);
 	put_code(k);
@@ -567,7 +608,9 @@ struct err *pack_make(const struct pack_input *in, struct buf *out)
 	if (!e)
 		e = code_make(in->profile, in->modules, &k.strings, &k.code);
 	if (!e)
-		e = timeline_make(in->profile, &k.contexts, &k.lines, &k.timeline);
+		e = timeline_make(in->attribution, &k.contexts, &k.lines, &k.timeline);
+	if (!e)
+		e = view_wakes_make(in->attribution, &k.contexts, &k.lines, &k.wakes);
 	if (!e) {
 		put_columns(&k);
 		e = join(&k, out);
@@ -578,6 +621,7 @@ struct err *pack_make(const struct pack_input *in, struct buf *out)
 	calls_free(&k.calls);
 	code_free(&k.code);
 	timeline_free(&k.timeline);
+	view_wakes_free(&k.wakes);
 	buf_free(&k.columns);
 	buf_free(&k.list);
 	return e;

@@ -19,8 +19,10 @@
  *                 functions, call (the line from which it is called; 0: several, or not known)
  *     call.*      samples of nodes that are called from several lines (view/calls.h): node, line,
  *                 and for each metric call.0, …
- *     row.*       samples: node (distance from that of the row before), thread, line, and for each
- *                 metric a column row.0, row.1, …
+ *     row.*       samples: node (distance from that of the row before), thread, line, reason (why the
+ *                 thread waited: an index into "reasons"), and for each metric a column row.0, row.1, …
+ *     wake.*      who ended the waits of a row: row (distance from that of the wake before), metric,
+ *                 waker (enum profile_waker), samples, and of these while the waker waited: waited
  *     line.*      file (text), line, and for each metric total.0, … : samples in the line and in all
  *                 that it called. Line 0 is not known
  *     code.*      functions whose instructions are here: module, low and high half of the address
@@ -28,7 +30,8 @@
  *                 the same function), text, file (text), line, intel (the text in Intel's syntax; 0:
  *                 the CPU has but one), gap (1: some before it are left out),
  *                 and for each metric insn.0, …
- *     span.*      the time line (view/timeline.h): row, start, duration, samples, metric
+ *     span.*      the time line (view/timeline.h): row, start, duration, samples,
+ *                 metric, waker
  */
 #include <stdbool.h>
 

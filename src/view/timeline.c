@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
+#include "analyze/attribution.h"
 #include "base/err.h"
 #include "profile/profile.h"
 #include "view/contexts.h"
@@ -12,59 +13,33 @@
 const char *const timeline_columns[TIMELINE_COLUMNS] = {
 	[TIMELINE_ROW] = "span.row",           [TIMELINE_START] = "span.start",
 	[TIMELINE_DURATION] = "span.duration", [TIMELINE_SAMPLES] = "span.samples",
-	[TIMELINE_METRIC] = "span.metric",
+	[TIMELINE_METRIC] = "span.metric",     [TIMELINE_WAKER] = "span.waker",
 };
 
-static bool same_place(const struct context_row *a, const struct context_row *b)
-{
-	return a->node == b->node && a->thread == b->thread && a->line == b->line;
-}
-
-/* The numbers of rows as they are packed: those of one place, by metric, are one. */
-static uint32_t *number_rows(const struct contexts *c)
-{
-	uint32_t *numbers = calloc(c->row_count + 1, sizeof *numbers);
-	for (size_t i = 1; numbers && i < c->row_count; i++)
-		numbers[i] = numbers[i - 1] + !same_place(&c->rows[i - 1], &c->rows[i]);
-	return numbers;
-}
-
-static int compare_place(const void *a, const void *b)
-{
-	const struct context_row *x = a, *y = b;
-	if (x->node != y->node)
-		return x->node < y->node ? -1 : 1;
-	if (x->thread != y->thread)
-		return x->thread < y->thread ? -1 : 1;
-	return (x->line > y->line) - (x->line < y->line);
-}
-
-static const struct context_row *find_row(const struct profile_span *s, const struct contexts *c,
-					  const struct lines *lines)
-{
-	const struct context_row wanted = {
-		.node = c->of_node[s->node], .thread = s->thread, .line = lines->of_node[s->node]};
-	return c->row_count ? bsearch(&wanted, c->rows, c->row_count, sizeof wanted, compare_place)
-			    : NULL;
-}
-
-struct err *timeline_make(const struct profile *p, const struct contexts *c,
+struct err *timeline_make(const struct attribution *a, const struct contexts *c,
 			  const struct lines *lines, struct timeline *out)
 {
+	const struct profile *p = a->profile;
 	*out = (struct timeline){0};
 	if (!p->span_count)
 		return NULL;
-	uint32_t *numbers = number_rows(c);
+	uint32_t *numbers = contexts_number(c);
 	out->all = calloc(p->span_count, sizeof *out->all);
 	for (size_t i = 0; numbers && out->all && i < p->span_count; i++) {
 		const struct profile_span *s = &p->spans[i];
-		const struct context_row *row = find_row(s, c, lines);
+		const struct profile_value value = {s->node, s->thread, s->metric, 0};
+		const struct context_row *row = contexts_find(c, a, lines, &value);
 		if (!row) {
 			out->unplaced += s->samples;
 			continue;
 		}
 		out->all[out->count++] = (struct timeline_span){
-			numbers[row - c->rows], s->thread, s->metric, s->samples, s->start_us,
+			numbers[row - c->rows],
+			s->thread,
+			s->metric,
+			s->samples,
+			s->waker,
+			s->start_us,
 			s->duration_us,
 		};
 	}
@@ -98,7 +73,9 @@ uint64_t timeline_number(const struct timeline *t, size_t i, enum timeline_colum
 		return s->duration_us;
 	case TIMELINE_SAMPLES:
 		return s->samples;
-	default:
+	case TIMELINE_METRIC:
 		return s->metric;
+	default:
+		return s->waker;
 	}
 }

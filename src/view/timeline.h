@@ -7,14 +7,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct attribution;
 struct contexts;
 struct err;
 struct lines;
-struct profile;
 
 struct timeline_span {
 	uint32_t row;
 	uint32_t thread, metric, samples;
+	uint32_t waker; /* as in profile/profile.h */
 	uint64_t start_us, duration_us;
 };
 
@@ -24,7 +25,7 @@ struct timeline {
 	uint64_t unplaced; /* samples in contexts without a row: their values were damaged */
 };
 
-struct err *timeline_make(const struct profile *profile, const struct contexts *contexts,
+struct err *timeline_make(const struct attribution *attribution, const struct contexts *contexts,
 			  const struct lines *lines, struct timeline *out);
 void timeline_free(struct timeline *timeline);
 
@@ -35,6 +36,7 @@ enum timeline_column {
 	TIMELINE_DURATION, /* µs */
 	TIMELINE_SAMPLES,
 	TIMELINE_METRIC,
+	TIMELINE_WAKER,
 	TIMELINE_COLUMNS,
 };
 extern const char *const timeline_columns[TIMELINE_COLUMNS];

@@ -6,8 +6,8 @@ import {readFileSync} from "node:fs";
 import {loadModules, readPage} from "./page.mjs";
 
 const [page, ...diffs] = process.argv.slice(2);
-const m = await loadModules("format", "model", "lists", "sums", "select", "formula", "columns", "levels", "views", "own", "flat", "outline", "flame",
-	"dom", "statistics", "compare_sides", "compare_find", "compare", "compare_state", "compare_show", "state");
+const m = await loadModules("format", "events", "model", "lists", "sums", "select", "formula", "columns", "levels", "views", "own", "flat", "outline", "flame",
+	"dom", "statistics", "compare_sides", "compare_find", "compare", "compare_state", "compare_show", "own_code", "memory", "waits", "state");
 const model = m.parseModel(readPage(page).bytes);
 let checks = 0;
 
@@ -20,8 +20,8 @@ function close(got, wanted, what, tolerance = 1e-9) {
 // The end of an interval reads as 0 only if it is 0.
 assert.deepEqual([1.1, 1.0002, 1, 0.9998, 0].map(m.formatEnd), ["+10.0%", "+0.02%", "±0.0%", "\u22120.02%", "\u2212100.0%"]);
 
-function compareWith(shares) {
-	const compare = new m.Comparison(model, m.fileSides(model), {shares});
+function compareWith(shares, metric) {
+	const compare = new m.Comparison(model, m.fileSides(model), {shares, metric});
 	const selection = compare.select();
 	return {compare, callers: new m.BottomUp(model, selection), flat: new m.Flat(model, selection),
 		tree: new m.TopDown(model, selection)};
@@ -105,9 +105,9 @@ function rowsByName(rows) {
 
 for (const [i, path] of diffs.entries()) {
 	const diff = JSON.parse(readFileSync(path, "utf8"));
-	const {compare, callers, flat, tree} = compareWith(i === 1);
+	const {compare, callers, flat, tree} = compareWith(i === 1, model.metrics.findIndex(({name}) => name === diff.metric));
 	assert.equal(diff.test.compared, compare.shares ? "share" : "cost");
-	assert.equal(diff.test.statistic, compare.hasReplicates ? "welch" : "poisson");
+	assert.equal(diff.test.statistic, compare.untestable ? "none" : compare.hasReplicates ? "welch" : "poisson");
 	assert.deepEqual([...diff.old, ...diff.new].map((run) => [run.samples, run.period]),
 		compare.runs.map((run) => [run.samples, run.period]));
 	const family = compare.functions("self", callers), rows = callers.level(null).rows();
@@ -176,7 +176,7 @@ for (const per of ["thread", "process", "group"]) {
 const state = m.newState();
 Object.assign(state, {compare: {a: [0, 1], b: [2], per: "process"}, base: "both", shares: true, width: "old", noise: 3.5,
 	min: 0, unsure: true, sorts: {...m.newState().sorts, tree: {column: "change-self", metric: 0, up: false}}});
-if (threads.length > 2)
+if (threads.length > 2 && !m.mainMetric(model.header.metrics))
 	assert.deepEqual(m.decodeState(m.encodeState(state), model), state);
 for (const bad of ["a=0&b=0", "a=1-999999999&b=0", "a=x&b=-1", "a=0", "per=all&a=0&b=1", "base=no&w=up&noise=-1&min=a"]) {
 	const read = m.decodeState(bad, model);

@@ -217,16 +217,16 @@ await step("filters by module", async () => {
 });
 await step("sorts by another metric, and shows those that are wanted", async () => {
 	const titles = () => b.evaluate(`[...document.querySelectorAll("[role=columnheader] .what")].map((e) => e.innerText)`);
-	assert.deepEqual(await titles(), ["scope", "cpu-clock total", "cpu-clock self", "page-faults total", "page-faults self"]);
+	assert.deepEqual(await titles(), ["scope", "CPU time total", "CPU time self", "page-faults total", "page-faults self"]);
 	await keys("m");
 	assert.match(await b.evaluate(`document.querySelector("[aria-sort=descending]").innerText`), /^page-faults total/);
 	await keys("m", "c");
-	await b.click("dialog .thread:nth-of-type(2) input");
+	await b.click("dialog fieldset:nth-of-type(2) input");
 	await b.click("dialog .main");
 	await b.until("!document.querySelector('dialog')");
-	assert.deepEqual(await titles(), ["scope", "cpu-clock total", "cpu-clock self"]);
+	assert.deepEqual(await titles(), ["scope", "CPU time total", "CPU time self"]);
 	await keys("c");
-	await b.click("dialog .thread:nth-of-type(2) input");
+	await b.click("dialog fieldset:nth-of-type(2) input");
 	await b.click("dialog .main");
 	await b.until("!document.querySelector('dialog')");
 	assert.equal((await titles()).length, 5);
@@ -314,11 +314,11 @@ await step("has all of its state in the address", async () => {
 	const seen = await b.evaluate(`({...culprit.state, open: null, selected: null})`);
 	assert.deepEqual(seen, {view: "flat", metric: 1, mainMetric: 0, sorts: {tree: {column: "total", metric: 1, up: false},
 		callers: {column: "self", metric: 1, up: false}, flat: {column: "name", metric: 1, up: true},
-		sandwich: {column: "total", metric: 1, up: false}}, flatten: 3, zoom: 0, node: 0,
+		sandwich: {column: "total", metric: 1, up: false}, memory: {column: "self", metric: 1, up: false}}, flatten: 3, zoom: 0, node: 0,
 		selected: null, open: null, filters: [{how: "hide", what: "name", text: "order"}], threads: [0], search: "fi",
 		icicle: false, inverted: false, folded: false, inside: "", center: 0, tables: false, theme: "dark", pane: true, columns: [1], compared: {by: "thread", threads: [0, 1]},
 		derived: [{name: "a", formula: "$1+1"}], instructions: true, intel: false, compare: null, base: "", shares: false, width: "new",
-		noise: null, min: null, unsure: false, time: null, window: null, moment: null, level: 0, stacks: false});
+		noise: null, min: null, unsure: false, time: null, window: null, moment: null, level: 0, stacks: false, reason: 0, wait: ""});
 	assert.deepEqual(await chips(), ["without /order/", await b.evaluate("document.querySelectorAll('.chip')[1].firstChild.data"),
 		"compared: 2 threads"]);
 	assert.equal(await b.evaluate("document.querySelector('input[type=search]').value"), "fi");

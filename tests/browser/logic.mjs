@@ -7,9 +7,9 @@ import {join} from "node:path";
 import {loadModules, readPage} from "./page.mjs";
 
 const [page, folder] = process.argv.slice(2);
-const m = await loadModules("format", "model", "times", "lists", "sums", "select", "formula", "columns", "levels", "views", "own", "flat", "outline", "folded", "flame",
+const m = await loadModules("format", "events", "model", "times", "lists", "sums", "select", "formula", "columns", "levels", "views", "own", "flat", "outline", "folded", "flame",
 	"flame_trees", "sandwich", "line_total",
-	"statistics", "compare_sides", "compare_find", "compare", "compare_state", "state");
+	"statistics", "compare_sides", "compare_find", "compare", "compare_state", "own_code", "memory", "waits", "state");
 const rootsOf = (view) => view.level(null).rows();
 const model = m.parseModel(readPage(page).bytes);
 const report = (name) => JSON.parse(readFileSync(join(folder, name + ".json"), "utf8"));
@@ -316,7 +316,7 @@ const state = m.newState();
 Object.assign(state, {view: "callers", metric: model.metrics.length - 1, zoom: 1, search: "a&b=c", icicle: false,
 	selected: "3.4", threads: [0], theme: "dark", pane: false, flatten: 4,
 	sorts: {tree: {column: "self", metric: 0, up: true}, callers: m.usualSort("callers", model.metrics.length - 1),
-		flat: {column: "total", metric: 0, up: false}, sandwich: {column: "name", metric: 0, up: true}}, center: 2, tables: true, inverted: true, folded: true, inside: "3.4", node: 1, open: {tree: ["0", "1", "3"], callers: ["1", "1.2"], flat: []},
+		flat: {column: "total", metric: 0, up: false}, sandwich: {column: "name", metric: 0, up: true}, memory: m.usualSort("memory", model.metrics.length - 1)}, center: 2, tables: true, inverted: true, folded: true, inside: "3.4", node: 1, open: {tree: ["0", "1", "3"], callers: ["1", "1.2"], flat: [], memory: ["1"]},
 	filters: [{how: "hide", what: "module", text: "lib.c\\.so#&%"}], instructions: true,
 	compared: {by: "process", threads: [0, 1]}, derived: [{name: "a b", formula: "$1 = & + #"}]});
 assert.deepEqual(m.decodeState(m.encodeState(state), model), state);
@@ -337,6 +337,12 @@ assert.deepEqual([0, 999, 1000, 12345, 999999, 1.5e9].map((bytes) => m.formatSiz
 const heap = [{name: "alloc", unit: "allocations", period: 1}, {name: "alloc.bytes", unit: "bytes", period: 1}];
 const waits = [{name: "blocked", unit: "ns", period: 1000}, {name: "blocked.queued", unit: "ns", period: 1000}];
 assert.deepEqual([m.mainMetric(heap), m.mainMetric(waits), m.mainMetric(heap.slice(1)), m.mainMetric([])], [1, 0, 0, 0]);
-assert.equal(m.formatTrusted(heap, 0, 100), `100 · ${m.formatError(100)}`);
+assert.equal(m.formatTrusted(heap, 0, 100), m.formatError(100));
+const io = ["io", "io.bytes", "io.calls", "io.ns"].map((name, i) => ({name, unit: ["calls", "bytes", "calls", "ns"][i], period: 1}));
+assert.deepEqual(m.metricGroups(io), [{event: "Files and network", members: [1, 2, 3]}]); // io counts what io.calls does
+assert.deepEqual([m.mainMetric(io), m.usualMetrics(io, 1), m.usualMetrics(io, 3), m.nextMetric(io, 3)], [1, [1, 2], [1, 3], 1]);
+assert.equal(m.formatTrusted(io, 0, 5), "5 calls");
+assert.deepEqual(m.metricGroups([{name: "cycles"}, {name: "cpu-clock"}, ...heap]).map(({event, members}) => [event, members]),
+	[["Events", [0]], ["Time", [1]], ["Memory", [3, 2]]]);
 assert.equal(m.formatTrusted(heap, 1, 100), "100\u202fB"); // bytes are no samples
 console.log(`${checks} rows compared`);

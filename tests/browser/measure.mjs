@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// measure.mjs [--json] CHROMIUM PAGE [ROUNDS] [plain | times | diff]: how long a page takes to open and to answer,
+// measure.mjs [--json] CHROMIUM PAGE [ROUNDS] [plain | times | events | diff]: how long a page takes to open and to answer,
 // the median of ROUNDS (3): milliseconds of work, until the frame after it is drawn, until nothing in sight changes
 // any more, and of CPU time of the page's thread up to that frame, which depends less on what else runs; and of the
 // longest task that the page had left for later, if that is longer than 50 ms. What is done: as the page is for, or
@@ -77,7 +77,7 @@ for (let i = 0; i < Number(rounds); i++) {
 	opened.push(await b.open(treeUrl(page)));
 	await new Promise((resolve) => setTimeout(resolve, 1500)); // what it prepares while nobody asks
 	actions = actions || actionsOf(kind || await b.evaluate("culprit.comparison ? 'diff' : " +
-		"culprit.model.spans.count ? 'times' : 'plain'"));
+		"culprit.model.wakes.count ? 'events' : culprit.model.spans.count ? 'times' : 'plain'"));
 	all.push(await measureAll(b, actions));
 }
 const result = {

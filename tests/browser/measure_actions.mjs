@@ -192,6 +192,41 @@ const TIMES = [
 	["dark, or light", "culprit.switchTheme()"],
 ];
 
+const EVENTS = [
+	["memory", "culprit.setView('memory')"],
+	["by leaks", "document.querySelectorAll('.legend.memory button')[1].click()"],
+	["by churn", "document.querySelectorAll('.legend.memory button')[2].click()"],
+	["sort by bytes", "culprit.sortBy('self', 4)"],
+	["select another place", "culprit.selectRow(culprit.outline.entry(5).row.key)"],
+	["expand", "toggle()"],
+	...FILTERS_THERE,
+	["waits", "culprit.setView('waits')"],
+	["another wait", "culprit.waits.select(culprit.waits.pairs[3].key)"],
+	["one reason", "culprit.setReason(culprit.waits.found().reasons[0].reason)"],
+	["its flame graph", "culprit.setView('graph')"],
+	["its functions", "culprit.setView('callers')"],
+	["all samples", "culprit.setReason(0)"],
+	["waits again", "culprit.setView('waits')"],
+	["search there", "culprit.setSearch('worker-3')"],
+	["next match", "culprit.nextMatch(1)"],
+	["end of search", "culprit.setSearch('')"],
+	["one thread", "culprit.setThreads([0])"],
+	["all threads", "culprit.setThreads(null)"],
+	["hide by name there", "culprit.addFilter({how: 'hide', what: 'name', text: hot})"],
+	["undo", "culprit.undo()"],
+	["another measure", "press('m')"],
+	["overview", "culprit.setView('overview')"],
+	["another measure", "press('m')"],
+	["time line", "culprit.setView('time')"],
+	["choose a span", "culprit.timeline.pick(span(0.5, 3))"],
+	["next span", "culprit.timeline.step(1)"],
+	["to the waker", "culprit.timeline.pickWaker()"],
+	["zoom in", "culprit.timeline.zoom(0.01)"],
+	["whole time", "culprit.timeline.setWindow(null)"],
+	["stacks", "culprit.toggleStacks()"],
+	["without stacks", "culprit.toggleStacks()"],
+];
+
 const SORTS = [
 	["sort by old", "culprit.sortBy('old', 0)"],
 	["sort by new", "culprit.sortBy('new', 0)"],
@@ -249,7 +284,7 @@ const DIFF = [
 	["old with new", "culprit.setCompare(null)"],
 ];
 
-// kind: "plain", "times" or "diff".
+// kind: "plain", "times", "events" or "diff".
 export function actionsOf(kind) {
-	return {plain: PLAIN, times: TIMES, diff: DIFF}[kind];
+	return {plain: PLAIN, times: TIMES, events: EVENTS, diff: DIFF}[kind];
 }

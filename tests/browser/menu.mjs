@@ -54,7 +54,7 @@ for (const [width, dark] of [[1500, false], [800, true]])
 		await b.evaluate("culprit.focus()");
 		await keys("M", "ArrowDown", "ArrowDown", "Enter");
 		await b.until("document.querySelector('.said').innerText.startsWith('copied: the row')");
-		assert.match(await clipboard(), /^fib\(int\)\tcpu-clock total [\d.]+% .*\tcpu-clock self [\d.]+% /);
+		assert.match(await clipboard(), /^fib\(int\)\tCPU time total [\d.]+% .*\tCPU time self [\d.]+% /);
 		assert.equal(await b.evaluate("document.activeElement.getAttribute('role')"), "treegrid", "the focus is elsewhere");
 	});
 await b.size(1500, 900);

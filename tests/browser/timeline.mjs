@@ -101,7 +101,7 @@ await step("goes from entry to entry by keys", async () => {
 await step("counts the time of an entry alone", async () => {
 	assert.equal(await total(), 3300);
 	await keys("Enter");
-	assert.match((await chips())[0], /^time 0\.000 s to 0\.400 s, cpu-clock alone$/);
+	assert.match((await chips())[0], /^time 0\.000 s to 0\.400 s, CPU time alone$/);
 	assert.equal(await total(), 600);
 	assert.match(await text(".shown"), /^18\.18% of all: 600\s*ms$/);
 	await keys("1");

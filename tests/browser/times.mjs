@@ -3,8 +3,8 @@
 import assert from "node:assert/strict";
 import {loadModules, readPage} from "./page.mjs";
 
-const m = await loadModules("format", "model", "times", "lists", "sums", "select", "formula", "columns", "levels", "views", "own", "flat",
-	"statistics", "compare_sides", "compare_find", "compare", "compare_state", "state");
+const m = await loadModules("format", "events", "model", "times", "lists", "sums", "select", "formula", "columns", "levels", "views", "own", "flat",
+	"statistics", "compare_sides", "compare_find", "compare", "compare_state", "own_code", "memory", "waits", "state");
 const model = m.parseModel(readPage(process.argv[2]).bytes);
 const {spans, rows} = model, metric = spans.metric[0];
 assert.ok(m.hasTimeline(model));

@@ -41,7 +41,7 @@ struct order {
 	uint64_t end;
 };
 
-static void check_place(void *context, const struct trace_place *p)
+static void check_place(void *context, const struct trace_point *p)
 {
 	struct order *o = context;
 	struct recipe recipe;

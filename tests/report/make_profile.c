@@ -15,6 +15,9 @@
  *                                        first; all but the last are return addresses
  *    during THREAD METRIC FROM TO FRAME…  a sample each millisecond after FROM until TO, on the time
  *                                        line too
+ *    waiting THREAD METRIC FROM TO WAKER WAITED FRAME…  the same of a wait, which WAKER ended (the number of a thread,
+ *                                        interrupt, kernel, outsider or -: not known), having waited itself for
+ *                                        WAITED milliseconds of it
  *    joined MICROSECONDS | untimed N     of the time line
  */
 #include <stdbool.h>
@@ -125,6 +128,39 @@ static void add_time(char *rest)
 	}
 }
 
+/* 1 + enum profile_waker; 0: not known. */
+static uint32_t find_waker(const char *name)
+{
+	return !strcmp(name, "-")           ? 0
+	       : !strcmp(name, "interrupt") ? 1 + PROFILE_WAKER_INTERRUPT
+	       : !strcmp(name, "kernel")    ? 1 + PROFILE_WAKER_KERNEL
+	       : !strcmp(name, "outsider")  ? 1 + PROFILE_WAKER_OUTSIDER
+					    : 1 + PROFILE_WAKERS + (uint32_t)strtoul(name, NULL, 0);
+}
+
+static void add_wait(char *rest)
+{
+	struct profile_span span = {.thread = (uint32_t)number(&rest)};
+	span.metric = (uint32_t)number(&rest);
+	uint64_t from = number(&rest), to = number(&rest);
+	span.waker = find_waker(word(&rest));
+	uint64_t waited = number(&rest);
+	span.node = add_frames(rest);
+	span.start_us = from * 1000;
+	span.duration_us = (to - from) * 1000;
+	span.samples = (uint32_t)(to - from);
+	profile->timed = true;
+	check(profile_count(profile, span.node, span.thread, span.metric, span.samples));
+	check(profile_time_span(profile, &span));
+	if (span.waker)
+		check(profile_wake(profile, &(struct profile_wake){.node = span.node,
+								   .thread = span.thread,
+								   .metric = span.metric,
+								   .waker = span.waker - 1,
+								   .count = span.samples,
+								   .waited = waited}));
+}
+
 static void add_others(const char *kind, char *rest)
 {
 	uint32_t index;
@@ -177,6 +213,8 @@ static void read_line(char *text)
 		add_path(rest);
 	else if (!strcmp(kind, "during"))
 		add_time(rest);
+	else if (!strcmp(kind, "waiting"))
+		add_wait(rest);
 	else if (!strcmp(kind, "joined"))
 		profile->coarse_us = number(&rest);
 	else if (!strcmp(kind, "untimed"))

@@ -63,7 +63,13 @@ static struct timespec soon(clockid_t clock)
 KEEP static void lock(int reader)
 {
 	struct timespec until;
-	if (is("rwlock") || (is("writer") && !reader))
+	if (is("rwlock-timed") || is("rwlock-clocked")) {
+		struct timespec until;
+		clock_gettime(CLOCK_REALTIME, &until);
+		until.tv_sec += 100;
+		is("rwlock-timed") ? pthread_rwlock_timedwrlock(&rwlock, &until)
+				   : pthread_rwlock_clockwrlock(&rwlock, CLOCK_REALTIME, &until);
+	} else if (is("rwlock") || (is("writer") && !reader))
 		pthread_rwlock_wrlock(&rwlock);
 	else if (is("writer") || is("reader"))
 		reader ? pthread_rwlock_rdlock(&rwlock) : pthread_rwlock_wrlock(&rwlock);
@@ -81,7 +87,8 @@ KEEP static void lock(int reader)
 
 KEEP static void unlock(void)
 {
-	if (is("rwlock") || is("writer") || is("reader"))
+	if (is("rwlock") || is("rwlock-timed") || is("rwlock-clocked") || is("writer") ||
+	    is("reader"))
 		pthread_rwlock_unlock(&rwlock);
 	else if (is("c11"))
 		mtx_unlock(&c11);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "unit.h"
 
+#include "made_module.h"
+
 #include "live/board.h"
 
 #include <stdio.h>
@@ -47,14 +49,7 @@ static struct profile *new_profile(double seconds)
 		p,
 		&(struct profile_process){.pid = 10, .name = "app", .command = "app", .rank = -1},
 		&index));
-	good(profile_add_module(p,
-				&(struct profile_module){.kind = PROFILE_JIT,
-							 .path = "[made]",
-							 .build_id = "",
-							 .problem = "",
-							 .names = names,
-							 .name_count = 4},
-				&index));
+	add_made_module(p, names, 4);
 	for (int i = 0; i < 2; i++)
 		good(profile_add_thread(
 			p, &(struct profile_thread){.tid = 10 + i, .name = i ? "worker" : "app"},

@@ -2,6 +2,8 @@
 /* Formats as text, of small profiles whose numbers are known; and of ones that are large or odd. */
 #include "unit.h"
 
+#include "made_module.h"
+
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,14 +40,7 @@ static struct profile *new_profile(const char *const *names)
 	good(profile_add_process(
 		p, &(struct profile_process){.pid = 10, .name = "app", .command = "", .rank = -1},
 		&index));
-	good(profile_add_module(p,
-				&(struct profile_module){.kind = PROFILE_JIT,
-							 .path = "[made]",
-							 .build_id = "",
-							 .problem = "",
-							 .names = functions,
-							 .name_count = FUNCTIONS},
-				&index));
+	add_made_module(p, functions, FUNCTIONS);
 	good(profile_add_metric(
 		p, &(struct profile_metric){"cpu-clock", "ns", 1000000, false, {0, 0}}, &index));
 	good(profile_add_metric(

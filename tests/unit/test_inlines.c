@@ -11,35 +11,9 @@
 
 #include "image/symbols.h"
 #include "inlines_reader.h"
+#include "nested_program.h"
+#include "open_image.h"
 #include "scratch.h"
-
-static const char text[] =
-	/* 1 */ "volatile int sink;\n"
-		/* 2 */ "static inline __attribute__((always_inline)) void deep(int a)\n"
-		/* 3 */ "{\n"
-		/* 4 */ "	sink = a * 3;\n"
-		/* 5 */ "}\n"
-		/* 6 */ "static inline __attribute__((always_inline)) void middle(int a)\n"
-		/* 7 */ "{\n"
-		/* 8 */ "	sink = a;\n"
-		/* 9 */ "	deep(a + sink);\n"
-		/* 10 */ "}\n"
-		/* 11 */ "__attribute__((noinline)) int outer(int a)\n"
-		/* 12 */ "{\n"
-		/* 13 */ "	sink = 1;\n"
-		/* 14 */ "	middle(a);\n"
-		/* 15 */ "	return sink;\n"
-		/* 16 */ "}\n"
-		/* 17 */ "int main(int argc, char **argv) { (void)argv; return outer(argc); }\n";
-
-static struct image *open_image(const char *path)
-{
-	struct image *image;
-	struct err *e = image_open(path, &image);
-	if (e)
-		fail_msg("%s", err_text(e));
-	return image;
-}
 
 static uint64_t find_symbol(struct image *image, struct image *debug, const char *name)
 {
@@ -106,7 +80,7 @@ static void compiled(void **state)
 	(void)state;
 	for (size_t c = 0; c < 2; c++) {
 		for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++) {
-			scratch_write("made.c", text, strlen(text));
+			scratch_write("made.c", nested_program, strlen(nested_program));
 			if (!scratch_run(scratch_format("%s -g -O2 %s -o made made.c", compilers[c],
 							flags[i]))) {
 				print_message("skipped: %s %s\n", compilers[c], flags[i]);
@@ -120,7 +94,7 @@ static void compiled(void **state)
 static void from_a_debug_file(void **state)
 {
 	(void)state;
-	scratch_compile("whole", text, "-g -O2");
+	scratch_compile("whole", nested_program, "-g -O2");
 	assert_true(scratch_run("objcopy --only-keep-debug whole debug && strip -o bare whole"));
 	check_outer(scratch("whole.c"), open_image(scratch("bare")), open_image(scratch("debug")));
 }
@@ -135,7 +109,7 @@ static void split_units(void **state)
 		const char *bar = strchr(ways[i], '|');
 		struct inline_procedure p;
 		struct reader r;
-		scratch_write("made.c", text, strlen(text));
+		scratch_write("made.c", nested_program, strlen(nested_program));
 		if (!scratch_run(scratch_format(
 			    "rm -f *.dwo && %.*s -g -O2 -gsplit-dwarf -c made.c && %.*s -o made "
 			    "made.o && timeout 20 %s -o made.dwp *.dwo && rm *.dwo",
@@ -160,7 +134,7 @@ static void shared_by_dwz(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
 		const char *bar = strchr(ways[i], '|');
-		scratch_write("one.c", text, strlen(text));
+		scratch_write("one.c", nested_program, strlen(nested_program));
 		if (!scratch_run(scratch_format("cc -g -O2 %.*s -o one one.c && cp one two && "
 						"dwz %s -m shared.dwz one two",
 						(int)(bar - ways[i]), ways[i], bar + 1))) {
@@ -385,7 +359,7 @@ static void many_threads(void **state)
 	const struct image_section *code;
 	struct reader r;
 	(void)state;
-	scratch_compile("threads", text, "-g -O2");
+	scratch_compile("threads", nested_program, "-g -O2");
 	r = reader_of(open_image(scratch("threads")), NULL);
 	code = image_section(r.image, ".text");
 	for (int i = 0; i < 4; i++) {
@@ -415,7 +389,7 @@ static void stops_where_told(void **state)
 	struct err *e;
 	int calls = 0;
 	(void)state;
-	scratch_compile("stop", text, "-g -O2");
+	scratch_compile("stop", nested_program, "-g -O2");
 	r = reader_of(open_image(scratch("stop")), NULL);
 	e = inlines_each(r.inlines, stop, &calls);
 	assert_non_null(e);
@@ -423,7 +397,7 @@ static void stops_where_told(void **state)
 	assert_int_equal(calls, 1);
 	err_free(e);
 	reader_close(&r);
-	scratch_compile("bare", text, "-O2 -s");
+	scratch_compile("bare", nested_program, "-O2 -s");
 	r = reader_of(open_image(scratch("bare")), NULL);
 	assert_int_equal(list_all(&r).procedures, 0);
 	assert_null(inlines_damage(r.inlines));
@@ -454,7 +428,7 @@ static void damaged(void **state)
 		struct image *image;
 		size_t size, count;
 		uint8_t *bytes;
-		scratch_compile("tiny", text,
+		scratch_compile("tiny", nested_program,
 				scratch_format("-g -O2 %s -nostartfiles -Wl,-e,main", flags[f]));
 		bytes = scratch_read("tiny", &size);
 		image = open_image(scratch("tiny"));

@@ -114,7 +114,7 @@ static void forgets_what_is_not_used(void **state)
 	size_t tables = count_tables(l, list);
 	(void)state;
 	assert_false(library_has_many(l));
-	library_use(list);
+	library_mark_used(list);
 	library_forget_unused(l);
 	assert_ptr_equal(look(l), list);
 	assert_int_equal(library_module(l, id)->state, LIBRARY_READY);
@@ -146,7 +146,7 @@ static void lists_are_bounded(void **state)
 		made += list && list != first;
 		if (!library_has_many(l))
 			continue;
-		library_use(first); /* so that tables stay */
+		library_mark_used(first); /* so that tables stay */
 		library_forget_unused(l);
 		assert_false(library_has_many(l));
 		sweeps++;
@@ -212,12 +212,12 @@ static void ids_are_given_back(void **state)
 		unlink(path);
 		last = id;
 		/* It ends at once, but what it did is still on its way for two turns. */
-		library_use(kept);
+		library_mark_used(kept);
 		library_forget_unused(l);
 		assert_non_null(library_module(l, id));
-		library_end_turn(l, now += 1000000000u);
-		library_end_turn(l, now + 1000000u); /* that is no turn */
-		library_use(kept);
+		library_end_round(l, now += 1000000000u);
+		library_end_round(l, now + 1000000u); /* that is no turn */
+		library_mark_used(kept);
 		library_forget_unused(l);
 		assert_non_null(library_module(l, id));
 		assert_string_equal(library_module(l, id)->path, path);
@@ -237,17 +237,17 @@ static void ids_in_use_are_kept(void **state)
 	uint32_t id = run_program(l, path)->modules[0].id;
 	(void)state;
 	for (int i = 0; i < 10; i++) {
-		library_use_module(l, id);
-		library_use_module(l, 0);
-		library_use_module(l, 30000);
+		library_mark_module_used(l, id);
+		library_mark_module_used(l, 0);
+		library_mark_module_used(l, 30000);
 		library_forget_unused(l);
-		library_end_turn(l, now += 1000000000u);
+		library_end_round(l, now += 1000000000u);
 	}
 	assert_string_equal(library_module(l, id)->path, path);
 	for (int i = 0; i < 3; i++) {
 		assert_non_null(library_module(l, id));
 		library_forget_unused(l);
-		library_end_turn(l, now += 1000000000u);
+		library_end_round(l, now += 1000000000u);
 	}
 	assert_null(library_module(l, id));
 	library_close(l);
@@ -269,9 +269,9 @@ static void too_many_at_once(void **state)
 	}
 	assert_true(l->module_count == 4 && !l->freed);
 	for (int turn = 0; turn < 4; turn++) {
-		library_use(lists[0]);
+		library_mark_used(lists[0]);
 		library_forget_unused(l);
-		library_end_turn(l, now += 1000000000u);
+		library_end_round(l, now += 1000000000u);
 	}
 	assert_int_equal(l->freed, 3);
 	assert_int_not_equal(run_program(l, paths[5])->modules[0].id, 0);

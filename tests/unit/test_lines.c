@@ -11,6 +11,7 @@
 
 #include "image/symbols.h"
 #include "lines_reader.h"
+#include "open_image.h"
 #include "scratch.h"
 
 static const char text[] =
@@ -27,15 +28,6 @@ static const char text[] =
 		/* 11 */ "	return sink;\n"
 		/* 12 */ "}\n"
 		/* 13 */ "int main(int argc, char **argv) { (void)argv; return outer(argc); }\n";
-
-static struct image *open_image(const char *path)
-{
-	struct image *image;
-	struct err *e = image_open(path, &image);
-	if (e)
-		fail_msg("%s", err_text(e));
-	return image;
-}
 
 static struct symbol find_outer(struct image *image, struct image *debug)
 {

@@ -412,7 +412,7 @@ static void names_the_kernel_where_it_was(void **state)
 	assert_string_equal(kernel_names_find(k, 0xffff800090000004, &start, &size), "far");
 	assert_null(kernel_names_find(k, 0x1000, &start, &size));
 	/* Another boot: all moved, modules to nobody knows where. */
-	kernel_names_place(k, "_text", 0xffffa00080000000);
+	kernel_names_move(k, "_text", 0xffffa00080000000);
 	assert_string_equal(kernel_names_find(k, 0xffffa00080000304, &start, &size), "two");
 	assert_int_equal(start, 0xffffa00080000300);
 	assert_null(kernel_names_find(k, 0xffffa00090000004, &start, &size));

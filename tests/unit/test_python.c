@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* script/python.c on memory that is made here: an interpreter of 3.11 with one thread. */
+/* script/python.c on memory that is made here: an interpreter with one thread, of 3.11, and of later versions. */
 #include "unit.h"
 
 #include <string.h>
@@ -174,10 +174,142 @@ static void what_makes_no_sense_is_left_out(void **state)
 	assert_in_range(python_calls(&python, &reader, THREAD, calls, 100), 0, 100);
 
 	struct python_file other = file;
-	other.version = 0x030c;
+	other.version = 0x030a; /* older and newer ones than are known */
+	assert_false(python_open(&other, 0, &reader, &python));
+	other.version = 0x030f;
 	assert_false(python_open(&other, 0, &reader, &python));
 	other.version = 0x030d; /* it should say where things are, and does not */
 	assert_false(python_open(&other, 0, &reader, &python));
+}
+
+/* ---- 3.12 and later ---- */
+
+/* Where things are in such an interpreter: those of 3.12 as they are, the others as nobody has them. */
+static const struct shape {
+	uint32_t version;
+	bool record; /* between thread and frame */
+	uint64_t interpreter, thread, frame, code, previous, instruction, owner;
+	uint64_t file, name, lines, line, start, text;
+	unsigned kind_shift;
+} shapes[] = {
+	{0x030c, true, 40, 72, 56, 0, 8, 56, 70, 112, 128, 136, 68, 192, 40, 2},
+	{0x030d, false, 800, 88, 72, 16, 24, 32, 42, 120, 136, 144, 76, 200, 40, 2},
+	{0x030e, false, 808, 96, 80, 24, 32, 40, 50, 128, 144, 152, 84, 208, 48, 16},
+};
+
+/* The list of offsets at the beginning of the runtime. */
+static void put_list(const struct shape *s)
+{
+	bool old = s->version == 0x030d;
+	const uint64_t list[][3] = {/* place in 3.13, in 3.14, offset */
+				    {5, 5, s->interpreter},
+				    {8, 8, 0},
+				    {9, 9, s->thread},
+				    {21, 24, 8},
+				    {23, 26, s->frame},
+				    {24, 27, 136},
+				    {29, 32, s->previous},
+				    {30, 33, s->code},
+				    {31, 34, s->instruction},
+				    {33, 36, s->owner},
+				    {35, 40, s->file},
+				    {37, 42, s->name},
+				    {38, 43, s->lines},
+				    {39, 44, s->line},
+				    {43, 48, s->start},
+				    {44, 50, 16},
+				    {45, 51, 8},
+				    {68, 78, 32},
+				    {69, 79, 16},
+				    {70, 80, s->text}};
+	memcpy(memory + RUNTIME, "xdebugpy", 8);
+	put(RUNTIME + 8, (uint64_t)s->version << 16 | 0x00f0);
+	for (size_t i = 0; i < sizeof list / sizeof *list; i++)
+		put(RUNTIME + 8 * list[i][old ? 0 : 1], list[i][2]);
+}
+
+static void put_text_as(const struct shape *s, uint64_t at, const char *text)
+{
+	put(at + 16, strlen(text));
+	put(at + 32, (uint64_t)(1 | 1 << 3 | 1 << 4) << s->kind_shift | 1);
+	memcpy(memory + at + s->text, text, strlen(text));
+}
+
+/* Two calls, a frame on the C stack, another call, and the outermost frame on the C stack. */
+static void make_as(const struct shape *s)
+{
+	static const uint8_t owners[] = {0, 1, 3, 0, 3};
+	memset(memory, 0, sizeof memory);
+	if (s->version > 0x030c)
+		put_list(s);
+	put(RUNTIME + s->interpreter, INTERPRETER);
+	put(INTERPRETER + s->thread, THREAD);
+	put(THREAD + s->frame, s->record ? RECORD : FRAME);
+	put(RECORD, FRAME);
+	for (size_t i = 0; i < sizeof owners; i++) {
+		uint64_t frame = FRAME + 0x100 * i;
+		/* From 3.14 on, references have a mark. */
+		put(frame + s->code, CODE | (s->version == 0x030e));
+		put(frame + s->previous, i + 1 < sizeof owners ? frame + 0x100 : 0);
+		put(frame + s->instruction, CODE + s->start + 2 * i);
+		memory[frame + s->owner] = owners[i];
+	}
+	put(CODE + s->line, 10);
+	put(CODE + 8, TYPE);
+	put(CODE + s->file, FILE_NAME);
+	put(CODE + s->name, NAME);
+	put(CODE + s->lines, LINES);
+	put_text_as(s, NAME, "Reader.next");
+	put_text_as(s, FILE_NAME, "/tmp/a.py");
+	put(LINES + 16, 2);
+	memory[LINES + 32] = 0x80 | 11 << 3; /* the next line */
+}
+
+static void later_versions_have_one_list_of_frames(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+		const struct shape *s = &shapes[i];
+		struct python_file other = {RUNTIME, TYPE, s->version};
+		struct python python;
+		struct python_call calls[8];
+		struct python_function f;
+		unsigned seen = 0;
+		make_as(s);
+		assert_true(python_open(&other, 0, &reader, &python));
+		python_threads(&python, &reader, see, &seen);
+		assert_int_equal(seen, 1);
+		assert_int_equal(python_calls(&python, &reader, THREAD, calls, 8), 5);
+		static const uint64_t codes[] = {CODE, CODE, 0, CODE, 0};
+		for (size_t n = 0; n < 5; n++) {
+			assert_int_equal(calls[n].code, codes[n]);
+			assert_int_equal(calls[n].instruction,
+					 codes[n] ? CODE + s->start + 2 * n : FRAME + 0x100 * n);
+		}
+		assert_true(python_function_read(&python, &reader, CODE, &f));
+		assert_string_equal(f.name, "Reader.next");
+		assert_string_equal(f.file, "/tmp/a.py");
+		assert_int_equal(python_line(&f, CODE + s->start), 11);
+		python_function_free(&f);
+	}
+}
+
+static void a_list_that_is_not_as_known_is_refused(void **state)
+{
+	struct python python;
+	(void)state;
+	for (size_t i = 1; i < sizeof shapes / sizeof *shapes; i++) {
+		struct python_file other = {RUNTIME, TYPE, shapes[i].version};
+		make_as(&shapes[i]);
+		put(RUNTIME + 8 * (i == 1 ? 44 : 50), 32); /* objects of a build without the lock */
+		assert_false(python_open(&other, 0, &reader, &python));
+		make_as(&shapes[i]);
+		put(RUNTIME + 8, (uint64_t)0x0310 << 16); /* of another version */
+		assert_false(python_open(&other, 0, &reader, &python));
+		make_as(&shapes[i]);
+		put(RUNTIME + 8 * 5, UINT64_MAX);
+		assert_false(python_open(&other, 0, &reader, &python));
+	}
 }
 
 int main(void)
@@ -186,6 +318,8 @@ int main(void)
 		cmocka_unit_test(calls_are_grouped_by_the_c_function_that_runs_them),
 		cmocka_unit_test(functions_have_names_and_lines),
 		cmocka_unit_test(what_makes_no_sense_is_left_out),
+		cmocka_unit_test(later_versions_have_one_list_of_frames),
+		cmocka_unit_test(a_list_that_is_not_as_known_is_refused),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,38 +11,11 @@
 #include "base/err.h"
 #include "image/image.h"
 #include "image/symbols.h"
+#include "nested_program.h"
+#include "open_image.h"
 #include "scratch.h"
 
 #define PLACES 16
-
-/* Line numbers matter: they are what is tested. */
-static const char program[] =
-	/* 1 */ "volatile int sink;\n"
-		/* 2 */ "static inline __attribute__((always_inline)) void deep(int a)\n"
-		/* 3 */ "{\n"
-		/* 4 */ "	sink = a * 3;\n"
-		/* 5 */ "}\n"
-		/* 6 */ "static inline __attribute__((always_inline)) void middle(int a)\n"
-		/* 7 */ "{\n"
-		/* 8 */ "	sink = a;\n"
-		/* 9 */ "	deep(a + sink);\n"
-		/* 10 */ "}\n"
-		/* 11 */ "__attribute__((noinline)) int outer(int a)\n"
-		/* 12 */ "{\n"
-		/* 13 */ "	sink = 1;\n"
-		/* 14 */ "	middle(a);\n"
-		/* 15 */ "	return sink;\n"
-		/* 16 */ "}\n"
-		/* 17 */ "int main(int argc, char **argv) { (void)argv; return outer(argc); }\n";
-
-static struct image *open_image(const char *path)
-{
-	struct image *image;
-	struct err *e = image_open(path, &image);
-	if (e)
-		fail_msg("%s", err_text(e));
-	return image;
-}
 
 static bool is_place(const struct source_place *p, const char *function, int line, const char *file)
 {
@@ -91,7 +64,7 @@ static void check_outer(const char *name, struct image *image, struct image *deb
 static void check_compiled(const char *name, const char *flags)
 {
 	struct image *image;
-	if (!scratch_try_compile(name, program, scratch_format("-O2 %s", flags))) {
+	if (!scratch_try_compile(name, nested_program, scratch_format("-O2 %s", flags))) {
 		print_message("skipped: %s\n", flags);
 		return;
 	}
@@ -118,7 +91,7 @@ static void clang_too(void **state)
 {
 	struct image *image;
 	(void)state;
-	scratch_write("llvm.c", program, strlen(program));
+	scratch_write("llvm.c", nested_program, strlen(nested_program));
 	if (!scratch_run("clang -g -O2 -o llvm llvm.c"))
 		skip();
 	image = open_image(scratch("llvm"));
@@ -131,7 +104,7 @@ static void from_a_debug_file(void **state)
 	static const char *const ways[] = {"none", "zlib", "zlib-gnu", "zstd"};
 	struct image *image, *debug;
 	(void)state;
-	scratch_compile("whole", program, "-g -O2");
+	scratch_compile("whole", nested_program, "-g -O2");
 	for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
 		if (!scratch_run(scratch_format(
 			    "objcopy --only-keep-debug --compress-debug-sections=%s whole debug && "
@@ -150,7 +123,7 @@ static void shared_by_dwz(void **state)
 {
 	struct image *image;
 	(void)state;
-	scratch_compile("one", program, "-g -O2");
+	scratch_compile("one", nested_program, "-g -O2");
 	if (!scratch_run("cp one two && dwz -m shared.dwz one two"))
 		skip();
 	image = open_image(scratch("one"));
@@ -164,7 +137,7 @@ static void without_dwarf_nothing_is_known(void **state)
 	struct image *image;
 	struct source *source;
 	(void)state;
-	scratch_compile("bare", program, "-O2 -s");
+	scratch_compile("bare", nested_program, "-O2 -s");
 	image = open_image(scratch("bare"));
 	assert_null(source_open(image, NULL, &source));
 	assert_int_equal(source_places(source, image_entry(image), p, PLACES), 0);
@@ -225,7 +198,7 @@ static void damaged_dwarf(void **state)
 	uint64_t from, to;
 	uint8_t *bytes;
 	(void)state;
-	scratch_compile("tiny", program, "-g -O2 -nostartfiles -Wl,-e,main");
+	scratch_compile("tiny", nested_program, "-g -O2 -nostartfiles -Wl,-e,main");
 	find_ranges(scratch("tiny"), &start, &end, &from, &to);
 	bytes = scratch_read("tiny", &size);
 	assert_true(start < end && end <= size);

@@ -10,6 +10,7 @@
 
 #include "base/err.h"
 #include "image/image.h"
+#include "open_image.h"
 #include "scratch.h"
 
 static struct symbols *read_all(struct image *image, struct image *debug)
@@ -19,15 +20,6 @@ static struct symbols *read_all(struct image *image, struct image *debug)
 	if (e)
 		fail_msg("%s", err_text(e));
 	return symbols;
-}
-
-static struct image *open_image(const char *path)
-{
-	struct image *image;
-	struct err *e = image_open(path, &image);
-	if (e)
-		fail_msg("%s", err_text(e));
-	return image;
 }
 
 static const struct symbol *by_name(const struct symbols *symbols, const char *name)

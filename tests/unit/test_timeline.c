@@ -571,6 +571,58 @@ static void merging_keeps_both(void **state)
 	profile_free(both);
 }
 
+static void wait(struct profile *p, uint32_t thread, uint64_t start_us, uint64_t end_us,
+		 uint32_t waker)
+{
+	ok(profile_time_span(p, &(struct profile_span){.thread = thread,
+						       .node = 1,
+						       .start_us = start_us,
+						       .duration_us = end_us - start_us,
+						       .samples = 5,
+						       .waker = waker}));
+}
+
+static void waits_have_wakers(void **state)
+{
+	struct profile *p = fresh(3, 2), *q, *both;
+	const uint32_t thread = 1 + PROFILE_WAKERS;
+	char *damage;
+	(void)state;
+	wait(p, 0, 0, 5000, thread + 2);
+	wait(p, 0, 5000, 9000, thread + 2); /* another wait */
+	wait(p, 0, 9000, 12000, 0);
+	wait(p, 0, 12000, 15000, 0);
+	wait(p, 1, 0, 10000, 1 + PROFILE_WAKER_INTERRUPT);
+	at(p, 1, 2, 5); /* came late, in the midst of it */
+	ok(profile_settle(p));
+	assert_int_equal(p->span_count, 6);
+	is_span(p, 0, 1, 0, 5000, 5);
+	is_span(p, 2, 1, 9000, 15000, 10);
+	const uint32_t wakers[] = {thread + 2, thread + 2, 0, 0, 0, 1 + PROFILE_WAKER_INTERRUPT};
+	for (size_t i = 0; i < 6; i++)
+		assert_int_equal(p->spans[i].waker, wakers[i]);
+	struct buf bytes = pack(p);
+	ok(profile_parse(bytes.data, bytes.size, &q, &damage));
+	assert_null(damage);
+	assert_same(p, q);
+	for (size_t i = 0; i < 6; i++)
+		assert_int_equal(q->spans[i].waker, wakers[i]);
+	ok(profile_new(&both));
+	ok(profile_merge(both, p));
+	ok(profile_merge(both, q));
+	assert_int_equal(both->spans[0].waker, thread + 2);
+	assert_int_equal(both->spans[6].waker, thread + 5);
+	assert_int_equal(both->spans[11].waker, 1 + PROFILE_WAKER_INTERRUPT);
+	struct err *e = profile_time_span(
+		p, &(struct profile_span){.node = 1, .samples = 1, .waker = thread + 3});
+	assert_non_null(e);
+	err_free(e);
+	profile_free(p);
+	profile_free(q);
+	profile_free(both);
+	buf_free(&bytes);
+}
+
 static void merging_is_bounded(void **state)
 {
 	struct profile *p = random_line(4, 40, 700000, true), *both;
@@ -603,6 +655,7 @@ int main(void)
 		cmocka_unit_test(long_spans_stay),
 		cmocka_unit_test(threads_beyond_number),
 		cmocka_unit_test(merging_keeps_both),
+		cmocka_unit_test(waits_have_wakers),
 		cmocka_unit_test(merging_is_bounded),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -115,7 +115,7 @@ struct places {
 	const struct isa *isa;
 };
 
-static void note_place(void *context, const struct trace_place *p)
+static void note_place(void *context, const struct trace_point *p)
 {
 	struct places *places = context;
 	if (places->count == places->capacity) {

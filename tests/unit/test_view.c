@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "unit.h"
 
+#include "made_module.h"
+
 #include "view/pack.h"
 #include "view/page.h"
 
@@ -47,14 +49,7 @@ static struct profile *new_profile(void)
 		&(struct profile_process){
 			.pid = 10, .name = "app", .command = "app", .rank = -1, .status = 0},
 		&index));
-	good(profile_add_module(p,
-				&(struct profile_module){.kind = PROFILE_JIT,
-							 .path = "[made]",
-							 .build_id = "",
-							 .problem = "",
-							 .names = names,
-							 .name_count = NAMES},
-				&index));
+	add_made_module(p, names, NAMES);
 	good(profile_add_metric(
 		p, &(struct profile_metric){"cpu-clock", "ns", 1000000, false, {0, 0}}, &index));
 	good(profile_add_metric(p, &(struct profile_metric){"faults", "faults", 1, false, {0, 0}},

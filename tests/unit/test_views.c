@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "unit.h"
 
+#include "made_module.h"
+
 #include "analyze/views.h"
 
 #include <regex.h>
@@ -49,15 +51,7 @@ static struct profile *new_profile(void)
 							   .rank = -1,
 							   .status = 0},
 				 &index));
-	good(profile_add_module(p,
-				&(struct profile_module){.kind = PROFILE_JIT,
-							 .path = "[made]",
-							 .build_id = "",
-							 .problem = "",
-							 .names = names,
-							 .name_count = 26},
-				&index));
-	assert_int_equal(index, 1);
+	assert_int_equal(add_made_module(p, names, 26), 1);
 	good(profile_add_metric(
 		p, &(struct profile_metric){"cpu-clock", "ns", 1000000, false, {0, 0}}, &index));
 	good(profile_add_metric(

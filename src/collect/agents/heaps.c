@@ -52,7 +52,7 @@ static struct arena_heap *heap_of(const struct arena *a, const struct process *p
 static uint64_t number_of(const struct arena_heap *heap, struct arena_site *site,
 			  enum recording_call which)
 {
-	uint64_t live = atomic_load(&site->live);
+	uint64_t live = arena_site_live(site);
 	switch (which) {
 	case RECORDING_HEAP_BYTES:
 		return atomic_load(&site->bytes);

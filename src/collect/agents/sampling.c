@@ -453,7 +453,8 @@ static void end_chance(struct events *e, uint64_t period)
 }
 
 /* Reopens a clock that runs on without samples. Whatever the reason is, that may help. */
-static void watch_clock(struct agents *agents, struct thread *t, const struct arena_thread *record)
+static void reopen_silent_clock(struct agents *agents, struct thread *t,
+				const struct arena_thread *record)
 {
 	struct arena_thread *r = (struct arena_thread *)record;
 	const struct recording_event *event = &agents->recording->options.events[0];
@@ -493,7 +494,7 @@ void sampling_tick(struct agents *agents)
 		for (size_t i = 0; i < a->thread_count; i++) {
 			struct thread *t = &a->threads[i];
 			struct arena_thread *r = arena_record(a, t->chunk);
-			watch_clock(agents, t, r);
+			reopen_silent_clock(agents, t, r);
 			busy += now - t->attended_ns < 2 * interval;
 			if (changes < CHANGES_PER_TICK && now - t->attended_ns >= interval)
 				changes += attend(agents, t, r, now);

@@ -145,6 +145,9 @@ static struct wire_reply settings(const struct agents *agents, const struct proc
 		if (e->call == RECORDING_LOCK_WAITS)
 			reply.locks = (struct wire_locks){true, (uint32_t)i, (uint32_t)i + 1,
 							  (uint32_t)i + 2};
+		if (e->call == RECORDING_MPI_CALLS)
+			reply.mpi = (struct wire_mpi){
+				.wanted = true, .calls = (uint32_t)i, .ns = (uint32_t)i + 1};
 		if (e->call)
 			continue;
 		reply.events[i] = (struct wire_event){

@@ -56,7 +56,7 @@ void times_close(struct agents *agents)
 	agents->times = NULL;
 }
 
-static struct known *place_of(struct times *k, const struct known *wanted)
+static struct known *slot_of(struct times *k, const struct known *wanted)
 {
 	uint64_t hash = wanted->ref * 0x9e3779b97f4a7c15u ^ wanted->arena << 40;
 	return &k->known[hash >> (64 - KNOWN_BITS)];
@@ -86,7 +86,7 @@ static struct err *find_node(struct agents *agents, const struct arena *a, struc
 	struct err *e = NULL;
 	*good = false;
 	for (;;) {
-		const struct known *known = place_of(k, &at);
+		const struct known *known = slot_of(k, &at);
 		const volatile struct cct_node *n = node_at(a, at.ref);
 		if (is_same(known, &at)) {
 			node = known->node;
@@ -106,7 +106,7 @@ static struct err *find_node(struct agents *agents, const struct arena *a, struc
 		e = interpreted_add_child(agents->recording, &agents->recording->harvest, p, a,
 					  node, key, &node);
 		here->node = node;
-		*place_of(k, here) = *here;
+		*slot_of(k, here) = *here;
 	}
 	*out = node;
 	*good = !e;

@@ -31,7 +31,8 @@ uint64_t absences_period(const struct kernel *k)
 
 bool absences_have_event(const struct kernel *k, uint32_t event)
 {
-	return event == KERNEL_EVENT_OFF || event < k->recording->options.event_count;
+	return event == KERNEL_EVENT_OFF || event == KERNEL_EVENT_IO ||
+	       event < k->recording->options.event_count;
 }
 
 /* ---- how many samples ---- */
@@ -87,7 +88,7 @@ bool absences_have_sample(struct kernel *k, uint64_t ns)
 /* ---- from the absence to the profile ---- */
 
 /* Half of the older moments go, but not the first. */
-static void thin_out(struct kernel_history *h)
+static void thin_out(struct kernel_waited *h)
 {
 	uint32_t kept = 0;
 	for (uint32_t i = 0; i < h->count; i++)
@@ -96,20 +97,20 @@ static void thin_out(struct kernel_history *h)
 	h->count = kept;
 }
 
-static void add_moment(struct kernel_history *h, uint64_t time, uint64_t waited_ns)
+static void add_moment(struct kernel_waited *h, uint64_t time, uint64_t waited_ns)
 {
-	if (h->count == KERNEL_HISTORY)
+	if (h->count == KERNEL_WAITED)
 		thin_out(h);
 	h->at[h->count].time = time;
 	h->at[h->count++].waited_ns = waited_ns;
 }
 
-static void keep_history(struct kernel_thread *t, const struct kernel_off *off, uint64_t start,
-			 uint64_t end)
+static void keep_waits(struct kernel_thread *t, const struct kernel_off *off, uint64_t start,
+		       uint64_t end)
 {
-	if (!t->history)
-		t->history = calloc(1, sizeof *t->history);
-	struct kernel_history *h = t->history;
+	if (!t->waits)
+		t->waits = calloc(1, sizeof *t->waits);
+	struct kernel_waited *h = t->waits;
 	if (!h)
 		return;
 	uint32_t last = h->count - 1;
@@ -120,7 +121,7 @@ static void keep_history(struct kernel_thread *t, const struct kernel_off *off, 
 }
 
 /* Returns how many ns a thread has waited until a moment, from some time on. */
-static double waited_until(const struct kernel_history *h, uint64_t time)
+static double waited_until(const struct kernel_waited *h, uint64_t time)
 {
 	uint32_t i = h->count;
 	while (i && h->at[i - 1].time > time)
@@ -134,7 +135,7 @@ static double waited_until(const struct kernel_history *h, uint64_t time)
 }
 
 /* Returns which part of this time a thread has waited. */
-static double waited_between(const struct kernel_history *h, uint64_t start, uint64_t end)
+static double waited_between(const struct kernel_waited *h, uint64_t start, uint64_t end)
 {
 	if (!h || !h->count || end <= start)
 		return 0;
@@ -143,8 +144,8 @@ static double waited_between(const struct kernel_history *h, uint64_t start, uin
 }
 
 /* Finds the thread that has ended a wait. It may have ended itself. */
-static const struct kernel_history *find_thread(struct kernel *k, const struct kernel_off *off,
-						struct kernel_absence *out)
+static const struct kernel_waited *find_thread(struct kernel *k, const struct kernel_off *off,
+					       struct kernel_absence *out)
 {
 	pid_t process = (pid_t)off->waker_process, tid = (pid_t)off->waker_thread;
 	uint32_t index;
@@ -153,7 +154,7 @@ static const struct kernel_history *find_thread(struct kernel *k, const struct k
 								    : tasks_ended(k, process, tid);
 	if (ended) {
 		out->waker = PROFILE_WAKERS + ended->profile;
-		return ended->history;
+		return ended->waits;
 	}
 	struct kernel_thread *t = k->whole || tasks_find_process(k, process)
 					  ? tasks_find(k, process, tid)
@@ -162,7 +163,7 @@ static const struct kernel_history *find_thread(struct kernel *k, const struct k
 	if (t && !e)
 		out->waker = 1 + PROFILE_WAKERS + index;
 	recording_note_error(k->recording, e);
-	return t ? t->history : NULL;
+	return t ? t->waits : NULL;
 }
 
 /* Finds who has ended a wait, which took from `start` to `end`. */
@@ -189,13 +190,14 @@ void absences_note(struct kernel *k, const struct kernel_off *off)
 	t->absence.blocked = samples - t->absence.queued;
 	t->absence.waker = 0;
 	t->absence.waited = 0;
+	t->absence.queued_ns = off->queued_ns < off->ns ? off->queued_ns : off->ns;
+	t->absence.blocked_ns = off->ns - t->absence.queued_ns;
 	t->absence_time = off->head.time;
-	uint64_t blocked_ns = off->ns > off->queued_ns ? off->ns - off->queued_ns : 0;
-	uint64_t start = off->head.time - off->ns, end = start + blocked_ns;
+	uint64_t start = off->head.time - off->ns, end = start + t->absence.blocked_ns;
 	/* A database keeps no wakers. */
-	if (!blocked_ns || k->recording->options.drained)
+	if (!t->absence.blocked_ns || k->recording->options.drained)
 		return;
-	keep_history(t, off, start, end);
+	keep_waits(t, off, start, end);
 	if (t->absence.blocked)
 		find_waker(k, off, start, end, &t->absence);
 }
@@ -238,6 +240,37 @@ static struct err *find_queued(struct kernel *k, struct process *process, uint32
 			       : NULL;
 }
 
+/* Whether time off the CPU goes onto the time line as samples of an event: of the first that has it. The time line has
+   the samples of the first event, too. */
+static bool is_timed(const struct kernel *k, uint32_t event, uint8_t off)
+{
+	for (uint32_t i = 0; i < event; i++)
+		if (k->recording->options.events[i].off & off)
+			return false;
+	return k->recording->options.timeline;
+}
+
+/* Counts samples of a part of an absence, which took `ns` until `end_ns`. */
+static struct err *count_part(struct kernel *k, const struct profile_span *part, uint32_t end,
+			      uint64_t end_ns, uint64_t ns, bool timed)
+{
+	struct profile_span span = *part;
+	struct err *e = frames_count_only(k, span.thread, span.node, span.metric, end,
+					  span.samples);
+	if (e || !timed)
+		return e;
+	uint64_t last = recording_since(k->recording, end_ns) / 1000;
+	uint64_t first = recording_since(k->recording, end_ns - ns) / 1000;
+	span.start_us = first;
+	span.duration_us = last - first;
+	return profile_time_span(k->recording->harvest.profile, &span);
+}
+
+static uint32_t limited(uint64_t samples)
+{
+	return samples < UINT32_MAX ? (uint32_t)samples : UINT32_MAX;
+}
+
 struct err *absences_count(struct kernel *k, struct process *process, uint32_t thread,
 			   uint32_t node, struct kernel_absence absence, uint32_t end,
 			   uint64_t time)
@@ -255,10 +288,19 @@ struct err *absences_count(struct kernel *k, struct process *process, uint32_t t
 		uint32_t at = node;
 		if (queued && event->off & RECORDING_BLOCKED)
 			e = find_queued(k, process, node, &at);
+		struct profile_span waits = {.thread = thread,
+					     .node = node,
+					     .metric = i,
+					     .samples = limited(blocked),
+					     .waker = absence.waker};
+		struct profile_span ready = {
+			.thread = thread, .node = at, .metric = i, .samples = limited(queued)};
 		if (!e && blocked)
-			e = frames_count(k, thread, node, i, end, time, blocked);
+			e = count_part(k, &waits, end, time - absence.queued_ns, absence.blocked_ns,
+				       is_timed(k, i, RECORDING_BLOCKED));
 		if (!e && queued)
-			e = frames_count(k, thread, at, i, end, time, queued);
+			e = count_part(k, &ready, end, time, absence.queued_ns,
+				       is_timed(k, i, RECORDING_QUEUED));
 		if (!e)
 			e = count_wake(k, thread, node, i, &absence, blocked);
 	}

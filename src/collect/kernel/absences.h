@@ -16,7 +16,7 @@ struct process;
 /* Returns the time off the CPU from sample to sample, in ns, of the event that has the most samples; 0: no event
    wants it. */
 uint64_t absences_period(const struct kernel *k);
-/* Whether this is the number of an event, or KERNEL_EVENT_OFF. */
+/* Whether this is the number of an event, or KERNEL_EVENT_OFF, or KERNEL_EVENT_IO. */
 bool absences_have_event(const struct kernel *k, uint32_t event);
 /* Decides whether an absence has a sample, if the sampler has not done so: as is_off_sampled() in bpf/off.h. */
 bool absences_have_sample(struct kernel *k, uint64_t ns);

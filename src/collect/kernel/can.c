@@ -44,12 +44,12 @@ static bool is_locked_down(void)
 /* Whether we are in a PID namespace of our own: the sampler only sees the numbers of the initial one. */
 static bool is_in_container(void)
 {
-	char space[64];
-	ssize_t length = readlink("/proc/self/ns/pid", space, sizeof space - 1);
+	char name[64];
+	ssize_t length = readlink("/proc/self/ns/pid", name, sizeof name - 1);
 	if (length <= 0)
 		return true;
-	space[length] = '\0';
-	return strtoull(space + strcspn(space, "0123456789"), NULL, 10) != PID_NAMESPACE;
+	name[length] = '\0';
+	return strtoull(name + strcspn(name, "0123456789"), NULL, 10) != PID_NAMESPACE;
 }
 
 static bool has(const struct __user_cap_data_struct data[2], unsigned capability)

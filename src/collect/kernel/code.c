@@ -16,8 +16,8 @@
  * moment later.
  *
  * Reading the memory map of a compiler takes longer than some compilers live. So for a program that has
- * just been started, the notes of mapped.c are used instead, if all its files are known and no record was
- * lost. If a sample then meets code that is not in the notes, the memory map is read at once. Otherwise it
+ * just been started, its history (mapped.c) is used instead, if all its files are known and no record was
+ * lost. If a sample then meets code that is not in the history, the memory map is read at once. Otherwise it
  * is read a second later (code_confirm).
  */
 #include "collect/kernel/code.h"
@@ -142,10 +142,10 @@ void code_forget_tables(struct kernel *k)
 static void use_modules(struct kernel *k)
 {
 	for (uint32_t i = 0; i < k->code.spans_used; i++)
-		library_use_module(k->recording->library, k->code.spans[i].module);
+		library_mark_module_used(k->recording->library, k->code.spans[i].module);
 	for (uint32_t id = 1; id < WIRE_MODULE_MAX; id++)
 		if (k->recording->harvest.modules[id])
-			library_use_module(k->recording->library, id);
+			library_mark_module_used(k->recording->library, id);
 }
 
 /* Takes back the tables of ids that no module has any more. The next module with such an id gets its own
@@ -397,10 +397,10 @@ const struct library_list *code_list_at(struct kernel *k, const struct process *
 	return list_at(k, p, time, false);
 }
 
-/* Takes the list of a young process from the notes of mapped.c. Most programs are started again and
+/* Takes the list of a young process from its history (mapped.c). Most programs are started again and
    again, from files that are known. Reading their memory maps would take longer than many of them live.
    False: the memory map must be read. */
-static bool look_at_noted(struct kernel *k, struct process *p, bool unready_too, struct err **e)
+static bool look_at_history(struct kernel *k, struct process *p, bool unready_too, struct err **e)
 {
 	struct maps maps;
 	if (!k->whole || !p->kernel->executed || p->machine != native_machine ||
@@ -416,15 +416,15 @@ static bool look_at_noted(struct kernel *k, struct process *p, bool unready_too,
 	return known;
 }
 
-/* Finds the list of a process again: by the notes (sets `noted`), or by its memory map; if `ask`, only by
-   that. If the memory map cannot be read, the list is what was noted last. `ns`: when the look began. False:
+/* Finds the list of a process again: by its history (sets `by_history`), or by its memory map; if `ask`, only by
+   that. If the memory map cannot be read, the list is what the history says. `ns`: when the look began. False:
    some of the list's tables are still being made. */
 static bool renew_list(struct kernel *k, struct process *p, bool ask, bool unready_too, uint64_t ns,
-		       bool *noted)
+		       bool *by_history)
 {
 	struct err *e = NULL;
-	*noted = !ask && look_at_noted(k, p, unready_too, &e);
-	if (!*noted) {
+	*by_history = !ask && look_at_history(k, p, unready_too, &e);
+	if (!*by_history) {
 		const struct library_question q = {
 			.pid = p->pid, .machine = p->machine, .unready_too = unready_too};
 		const struct library_list *found = ask_library(k, &q, &e);
@@ -443,7 +443,7 @@ static void look(struct kernel *k, struct process *p, bool ask, bool unready_too
 {
 	uint32_t pid = (uint32_t)p->pid;
 	struct kernel_process now;
-	bool noted;
+	bool by_history;
 	if (p->gone)
 		return;
 	code_forget_waits(k); /* of earlier looks */
@@ -451,7 +451,7 @@ static void look(struct kernel *k, struct process *p, bool ask, bool unready_too
 		now.changes = 0;
 	const struct library_list *list = p->list;
 	struct before before = {now_ns(), now.changes, mappings_of(k, p->pid).begun};
-	bool ready = renew_list(k, p, ask, unready_too, before.ns, &noted);
+	bool ready = renew_list(k, p, ask, unready_too, before.ns, &by_history);
 	if (ready || p->list != list) {
 		p->kernel->list_ns = before.ns;
 		p->kernel->list_end_ns = now_ns();
@@ -460,10 +460,10 @@ static void look(struct kernel *k, struct process *p, bool ask, bool unready_too
 		return;
 	if (p->list) {
 		publish(k, p, &before);
-		mapped_note(k);
+		mapped_read(k);
 		code_check_doubtful(k, p);
 	}
-	p->kernel->noted_ns = noted ? now_ns() : 0;
+	p->kernel->by_history_ns = by_history ? now_ns() : 0;
 	p->kernel->without_tables = false;
 }
 
@@ -479,7 +479,7 @@ void code_ask(struct kernel *k, struct process *p)
 
 void code_confirm(struct kernel *k, struct process *p)
 {
-	if (p->kernel->noted_ns && now_ns() - p->kernel->noted_ns > CONFIRM_NS)
+	if (p->kernel->by_history_ns && now_ns() - p->kernel->by_history_ns > CONFIRM_NS)
 		look(k, p, true, false);
 }
 

@@ -29,11 +29,11 @@ void code_forget_tables(struct kernel *k);
 unsigned code_waits_for(const struct kernel *k);
 void code_forget_waits(struct kernel *k);
 /* Looks at the code that a process has in memory, and gives the list to the sampler. For a process that
-   has just been started, the notes of mapped.h are enough for the moment: see code_confirm. */
+   has just been started, its history (mapped.h) is enough for the moment: see code_confirm. */
 void code_look(struct kernel *k, struct process *p);
 /* The same, but always reads the memory map of the process. */
 void code_ask(struct kernel *k, struct process *p);
-/* Reads the memory map of a process whose list came from notes alone, once the list is a second old. */
+/* Reads the memory map of a process whose list came from its history alone, once the list is a second old. */
 void code_confirm(struct kernel *k, struct process *p);
 /* Checks a list that the sampler does not use yet, because the process mapped something while we looked.
    The sampler may use it once it is known that no library was replaced meanwhile. */
@@ -41,12 +41,12 @@ void code_check_doubtful(struct kernel *k, struct process *p);
 /* The same as code_look, but does not wait for tables. Until they are ready, walks end early, but cost
    little. */
 void code_look_without_tables(struct kernel *k, struct process *p);
-/* Returns the code that the process had in memory at that time, as far as it was noted; NULL: not known. */
+/* Returns the code that the process had in memory at that time, by its history; NULL: not known. */
 const struct library_list *code_list_at(struct kernel *k, const struct process *p, uint64_t time);
 /* Finds the key (cct/cct.h) of an address, by the list with this serial. False: the list has no code
    there. */
 bool code_key(const struct kernel *k, uint32_t serial, uint64_t address, uint64_t *key);
-/* Frees lists and tables that nobody uses. The caller has called library_use for all others. */
+/* Frees lists and tables that nobody uses. The caller has called library_mark_used for all others. */
 void code_sweep(struct kernel *k);
 /* Returns the list of the process that forked this one; NULL: not known. */
 const struct library_list *code_parent_list(struct kernel *k, const struct process *p);

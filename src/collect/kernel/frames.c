@@ -63,17 +63,24 @@ struct err *frames_add_root(struct kernel *k, struct process *p, uint32_t end, u
 				 cct_key(false, CCT_PARTIAL, end), node);
 }
 
-struct err *frames_count(struct kernel *k, uint32_t thread, uint32_t node, uint32_t event,
-			 uint32_t end, uint64_t time, uint64_t count)
+struct err *frames_count_only(struct kernel *k, uint32_t thread, uint32_t node, uint32_t event,
+			      uint32_t end, uint64_t count)
 {
 	struct err *e = profile_count(k->recording->harvest.profile, node, thread, event, count);
-	if (!e && !event && k->recording->options.timeline)
-		e = profile_time(k->recording->harvest.profile, node, thread, 0,
-				 recording_since(k->recording, time), count);
 	if (!e && !event) {
 		k->recording->samples += count;
 		k->recording->partial += end != WALK_COMPLETE ? count : 0;
 	}
+	return e;
+}
+
+struct err *frames_count(struct kernel *k, uint32_t thread, uint32_t node, uint32_t event,
+			 uint32_t end, uint64_t time, uint64_t count)
+{
+	struct err *e = frames_count_only(k, thread, node, event, end, count);
+	if (!e && !event && k->recording->options.timeline)
+		e = profile_time(k->recording->harvest.profile, node, thread, 0,
+				 recording_since(k->recording, time), count);
 	return e;
 }
 

@@ -26,6 +26,9 @@ bool frames_is_host(uint64_t key);
 /* Counts samples at a node. */
 struct err *frames_count(struct kernel *k, uint32_t thread, uint32_t node, uint32_t event,
 			 uint32_t end, uint64_t time, uint64_t count);
+/* The same without the time line. */
+struct err *frames_count_only(struct kernel *k, uint32_t thread, uint32_t node, uint32_t event,
+			      uint32_t end, uint64_t count);
 /* Counts samples of a place whose callers are not known. */
 struct err *frames_count_place(struct kernel *k, struct process *p, uint32_t thread, uint64_t key,
 			       uint32_t event, uint64_t count);

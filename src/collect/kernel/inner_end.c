@@ -4,6 +4,7 @@
 #include "base/err.h"
 #include "collect/kernel/absences.h"
 #include "collect/kernel/frames.h"
+#include "collect/kernel/io.h"
 #include "harvest/kernel_frames.h"
 
 struct err *inner_end_add(struct kernel *k, const struct kernel_inner_end *end)
@@ -12,6 +13,8 @@ struct err *inner_end_add(struct kernel *k, const struct kernel_inner_end *end)
 	uint32_t node = end->node;
 	uint32_t skip = off ? absences_skip(k, end->kernel_frames, end->kernel_frame_count) : 0;
 	struct err *e = NULL;
+	if (end->event == KERNEL_EVENT_IO)
+		return io_count(k, &end->io, end->thread, node, end->end);
 	if (end->kernel_frame_count || !node)
 		e = (off ? kernel_frames_add_waiting
 			 : kernel_frames_add)(k->recording, end->process, end->kernel_frames + skip,

@@ -11,6 +11,7 @@ struct kernel_inner_end {
 	uint32_t thread, node;         /* node: of the innermost frame in the process */
 	uint32_t event;                /* KERNEL_EVENT_OFF: the thread was off the CPU */
 	struct kernel_absence absence; /* its samples, if it was */
+	struct kernel_io io;           /* KERNEL_EVENT_IO: what was read or written */
 	uint32_t end;                  /* how the walk ended (enum walk_end) */
 	uint64_t time;
 	const uint64_t *kernel_frames; /* addresses, innermost first */

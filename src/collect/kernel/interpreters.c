@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "base/err.h"
 #include "collect/kernel/object.h"
@@ -24,6 +25,8 @@ struct err *interpreters_open(struct kernel *k)
 
 void interpreters_close(struct kernel *k)
 {
+	if (k->interpreters.all)
+		munmap(k->interpreters.all, KERNEL_SCRIPTS * sizeof *k->interpreters.all);
 	free(k->interpreters.known);
 }
 

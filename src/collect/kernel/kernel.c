@@ -21,6 +21,7 @@
 #include "collect/kernel/counters.h"
 #include "collect/kernel/cpus.h"
 #include "collect/kernel/interpreters.h"
+#include "collect/kernel/io.h"
 #include "collect/kernel/mapped.h"
 #include "collect/kernel/object.h"
 #include "collect/kernel/off.h"
@@ -72,6 +73,14 @@ static void take(struct kernel *k, const void *data, size_t size)
 		if (size >= sizeof(struct kernel_off))
 			absences_note(k, data);
 		break;
+	case KERNEL_IO:
+		if (size >= sizeof(struct kernel_io))
+			io_note(k, data);
+		break;
+	case KERNEL_OBJECT:
+		if (size >= sizeof(struct kernel_object))
+			io_learn(k, data);
+		break;
 	case KERNEL_CALLED:
 		if (size >= sizeof *calls &&
 		    calls->count <= (size - sizeof *calls) / sizeof(struct python_call))
@@ -96,6 +105,7 @@ static void take(struct kernel *k, const void *data, size_t size)
 		tasks_executed(k, data);
 		break;
 	case KERNEL_EXIT:
+		io_end_thread(k, head->thread);
 		tasks_exited(k, data);
 		break;
 	default:
@@ -112,7 +122,7 @@ static void look_again(struct kernel *k)
 	k->builds = builds;
 	for (struct process *p = k->recording->processes; p; p = p->next)
 		if (p->kernel->without_tables && p->gone)
-			p->kernel->without_tables = false; /* the notes of mapped.c must do */
+			p->kernel->without_tables = false; /* its history (mapped.c) must do */
 		else if (p->kernel->without_tables)
 			code_look(k, p);
 }
@@ -129,7 +139,7 @@ static void look_at_new(struct kernel *k)
 		return;
 	k->looked_ns = now;
 	for (struct process *p = k->recording->processes; p; p = p->next) {
-		if (p->kernel->noted_ns && !p->gone)
+		if (p->kernel->by_history_ns && !p->gone)
 			code_confirm(k, p);
 		code_check_doubtful(k, p);
 		if (p->kernel->unlooked ||
@@ -150,9 +160,9 @@ static void sweep(struct kernel *k)
 		return;
 	code_take_counts(k);
 	for (const struct process *p = k->recording->processes; p; p = p->next)
-		library_use(p->list);
-	waiting_use(k);
-	paths_use(k);
+		library_mark_used(p->list);
+	waiting_mark_used(k);
+	paths_mark_used(k);
 	code_sweep(k);
 }
 
@@ -172,8 +182,8 @@ static void catch_up(struct kernel *k, bool all)
 	if (counted)
 		counters_take(k, code_key);
 	if (counted || k->every == 1)
-		library_end_turn(k->recording->library, now_ns());
-	mapped_note(k); /* after the records, so that the code of each sample is there */
+		library_end_round(k->recording->library, now_ns());
+	mapped_read(k); /* after the records, so that the code of each sample is there */
 	look_at_new(k);
 	walks_all(k);
 	tasks_reap(k);
@@ -227,6 +237,7 @@ static struct err *open_parts(struct kernel *k)
 		e = object_open(k);
 	if (!e) {
 		off_choose(k);
+		io_choose(k);
 		e = object_load(k);
 	}
 	if (!e)
@@ -252,6 +263,8 @@ static struct err *open_parts(struct kernel *k)
 		tasks_scan(k);
 	if (!e)
 		e = off_open(k);
+	if (!e)
+		e = io_open(k);
 	return e ? e : cpus_open(k);
 }
 
@@ -307,6 +320,7 @@ static void close_kernel(void *self)
 	tasks_close(k);
 	cpus_close(k);
 	off_close(k);
+	io_close(k);
 	kernel_frames_close(k->recording);
 	bpf_object__close(k->object);
 	if (k->epoll >= 0)
@@ -333,6 +347,7 @@ static void take_lost(struct kernel *k)
 	uint64_t lost = all > k->lost ? all - k->lost : 0;
 	k->lost += lost;
 	recording_lose(k->recording, "no room", lost);
+	k->recording->notes.unseen_io = counts.io_unseen;
 	k->recording->notes.lost_maps = (unsigned)mapped_lost(k); /* since the last profile */
 }
 
@@ -344,6 +359,7 @@ static void stop(void *self)
 	k->sampling = false;
 	cpus_disable(k);
 	reader_flush(k);
+	io_detach(k);
 	catch_up(k, true);
 	off_stop(k);
 	catch_up(k, true);
@@ -353,6 +369,7 @@ static void stop(void *self)
 		catch_up(k, false);
 	}
 	walks_give_up(k);
+	io_stop(k);
 	tasks_finish(k, NULL);
 	take_lost(k);
 }
@@ -381,6 +398,7 @@ static void prepare(void *self, bool all)
 {
 	struct kernel *k = self;
 	tasks_name(k);
+	io_settle(k);
 	kernel_frames_name(k->recording);
 	/* This may take a while, and few files need it. */
 	if (!all && now_ns() - k->named_ns < NAME_NS)
@@ -395,13 +413,13 @@ static void copy(void *self, struct harvest *copy)
 	(void)copy;
 }
 
-static void settle(void *self, struct recording_counted *counted)
+static void take_all(void *self, struct recording_counted *counted)
 {
 	struct kernel *k = self;
 	if (k->sampling)
 		catch_up(k, true);
 	take_lost(k);
-	tasks_settle(k);
+	tasks_add_totals(k);
 	*counted = counters_sum(k);
 }
 
@@ -470,7 +488,7 @@ const struct sampler sampler_kernel = {
 	.copy = copy,
 	.stop = stop,
 	.finish = finish,
-	.settle = settle,
+	.take_all = take_all,
 	.restart = restart,
 	.delivery = cost_of_interrupt,
 	.delivery_at_end = true,

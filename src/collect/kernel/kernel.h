@@ -23,6 +23,7 @@
  *    counters.c       takes samples that it only counts
  *    interpreters.c   tells it where Python keeps its calls, and takes those that it has read
  *    off.c            time off the CPU;  absences.c: how many samples it has
+ *    io.c             reads and writes
  *    cost.c           measures what a sample costs
  *
  * A recording of the whole machine uses the same program. It samples every thread that runs, and adds the

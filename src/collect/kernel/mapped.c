@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Notes what code processes map, and when, from the records that perf makes of it. For a process that is
+ * The history of each process: what code it mapped, and when, from the records that perf makes of it. For a process that is
  * alive, it is better to read its memory map (/proc). That shows what was unmapped or moved, while records
- * show only what was mapped. But the notes are the only source for a process that has ended, has become
+ * show only what was mapped. But histories are the only source for a process that has ended, has become
  * another program, or has unloaded a library. For a process that has just begun, they say everything, and
- * cost less. All processes are noted, since it is known only later which of them are sampled. Those that
- * are not sampled are soon forgotten.
+ * cost less. The history of every process is kept, since it is known only later which of them are sampled.
+ * Those of other processes are soon forgotten.
  *
  * The collector may be busy for seconds (while tables are made), and the kernel drops records that find no
  * room in a ring. So the thread that empties the sampler's ring (reader.c) watches these rings, too. It
@@ -32,17 +32,17 @@
 
 #define RING_PAGES 64u
 #define BUCKETS 1024u
-#define NOTED_MAX 65536u /* processes that are noted */
-#define LINES_MAX 4096u  /* mappings of a process */
-#define LINES_KEPT 1024u /* of these, the latest, if there were more */
-/* For how long a process is noted after we last heard of it. */
+#define HISTORIES_MAX 65536u /* processes whose history is kept */
+#define LINES_MAX 4096u      /* mappings of a process */
+#define LINES_KEPT 1024u     /* of these, the latest, if there were more */
+/* For how long a history is kept after we last heard of it. */
 #define KEPT_NS 3000000000ull
 #define LIVES_MAX 16u                /* programs that one process number has been in turn */
 #define LATE_NS (60 * 1000000000ull) /* samples do not come later than this */
 #define FORKS_MAX 64u                /* steps from parent to parent */
 #define HELD_MAX ((size_t)64 << 20)  /* bytes of records that are held */
 #define HELD_KEPT ((size_t)1 << 20)  /* bytes of memory for them that are kept for the next time */
-/* For how long after its exec the notes of a process are relied on: mapped_young. */
+/* For how long after its exec the history of a process is relied on: mapped_young. */
 #define YOUNG_NS 1000000000ull
 
 /* A mapping, as in a line of /proc/PID/maps. */
@@ -63,8 +63,8 @@ struct life { /* the time of a process as one program */
 	pid_t parent; /* it began as a copy of this process, by fork; 0: with nothing, by exec */
 };
 
-struct noted {
-	struct noted *next;
+struct history {
+	struct history *next;
 	pid_t pid;
 	struct life lives[LIVES_MAX]; /* ascending */
 	size_t life_count;
@@ -85,14 +85,14 @@ struct held { /* records, one behind another */
 	size_t used, room;
 };
 
-struct kernel_notes {
+struct kernel_histories {
 	pthread_mutex_t lock; /* of the rings and of `held` */
 	struct held held;
 	struct ring *rings;
 	unsigned ring_count;
 	size_t page_size, ring_size;
-	struct noted *noted[BUCKETS];
-	size_t noted_count;
+	struct history *histories[BUCKETS];
+	size_t history_count;
 	uint64_t lost_time; /* records before this time may be missing */
 	uint64_t lost;      /* records, since mapped_lost was last called */
 	uint64_t swept_ns;
@@ -121,25 +121,25 @@ struct lost {
 	uint64_t id, count;
 };
 
-/* ---- notes ---- */
+/* ---- histories ---- */
 
-static struct noted *find(const struct kernel_notes *n, pid_t pid)
+static struct history *find(const struct kernel_histories *n, pid_t pid)
 {
-	struct noted *at = n->noted[(uint32_t)pid % BUCKETS];
+	struct history *at = n->histories[(uint32_t)pid % BUCKETS];
 	while (at && at->pid != pid)
 		at = at->next;
 	return at;
 }
 
-static struct noted *find_or_add(struct kernel_notes *n, pid_t pid)
+static struct history *find_or_add(struct kernel_histories *n, pid_t pid)
 {
-	struct noted *at = find(n, pid);
-	if (!at && n->noted_count < NOTED_MAX && (at = calloc(1, sizeof *at))) {
-		struct noted **bucket = &n->noted[(uint32_t)pid % BUCKETS];
+	struct history *at = find(n, pid);
+	if (!at && n->history_count < HISTORIES_MAX && (at = calloc(1, sizeof *at))) {
+		struct history **bucket = &n->histories[(uint32_t)pid % BUCKETS];
 		at->pid = pid;
 		at->next = *bucket;
 		*bucket = at;
-		n->noted_count++;
+		n->history_count++;
 	}
 	if (at)
 		at->seen_ns = now_ns();
@@ -179,7 +179,7 @@ static bool cut_lines(struct lines *in, uint64_t start, uint64_t end)
 }
 
 /* Returns the program that the process was at that time; NULL: it started before us. */
-static const struct life *life_at(const struct noted *at, uint64_t time)
+static const struct life *life_at(const struct history *at, uint64_t time)
 {
 	size_t i = at->life_count;
 	while (i && at->lives[i - 1].since > time)
@@ -188,7 +188,7 @@ static const struct life *life_at(const struct noted *at, uint64_t time)
 }
 
 /* Returns when it became the program that it was at that time. */
-static uint64_t began(const struct noted *at, uint64_t time)
+static uint64_t began(const struct history *at, uint64_t time)
 {
 	const struct life *life = life_at(at, time);
 	return life ? life->since : 0;
@@ -201,7 +201,7 @@ static size_t first_after(const struct lines *lines, uint64_t time)
 }
 
 /* Adds to `out` what the process had mapped itself until that time. The paths still belong to `at`. */
-static bool replay(const struct noted *at, uint64_t time, struct lines *out)
+static bool replay(const struct history *at, uint64_t time, struct lines *out)
 {
 	uint64_t since = began(at, time);
 	bool good = true;
@@ -215,9 +215,10 @@ static bool replay(const struct noted *at, uint64_t time, struct lines *out)
 }
 
 /* The same, with the mappings that it has from its parents. */
-static bool replay_all(const struct kernel_notes *n, pid_t pid, uint64_t time, struct lines *out)
+static bool replay_all(const struct kernel_histories *n, pid_t pid, uint64_t time,
+		       struct lines *out)
 {
-	const struct noted *chain[FORKS_MAX];
+	const struct history *chain[FORKS_MAX];
 	uint64_t times[FORKS_MAX];
 	size_t count = 0;
 	while (pid && count < FORKS_MAX && (chain[count] = find(n, pid))) {
@@ -232,7 +233,7 @@ static bool replay_all(const struct kernel_notes *n, pid_t pid, uint64_t time, s
 	return good;
 }
 
-static void forget_lines(struct noted *at, uint64_t until)
+static void forget_lines(struct history *at, uint64_t until)
 {
 	struct lines *l = &at->lines;
 	size_t kept = 0;
@@ -250,7 +251,7 @@ static bool overlap(const struct line *a, const struct line *b)
 }
 
 /* Whether the line was mapped over other code. Looks at older lines, the latest first. */
-static bool replaces(const struct noted *at, size_t index)
+static bool replaces(const struct history *at, size_t index)
 {
 	const struct line *l = &at->lines.all[index];
 	uint64_t since = began(at, l->time);
@@ -269,7 +270,7 @@ static bool replaces(const struct noted *at, size_t index)
 }
 
 /* Lines come from several CPUs, but nearly always in order. False: no memory. */
-static bool insert_line(struct noted *at, const struct line *line)
+static bool insert_line(struct history *at, const struct line *line)
 {
 	struct lines *in = &at->lines;
 	size_t index = first_after(in, line->time);
@@ -284,7 +285,7 @@ static bool insert_line(struct noted *at, const struct line *line)
 }
 
 /* For programs that map code again and again: keeps the latest lines, and what was mapped before them. */
-static void compact(struct noted *at)
+static void compact(struct history *at)
 {
 	struct lines had = {0}, *lines = &at->lines;
 	at->forgotten_ns = lines->all[lines->count - LINES_KEPT].time;
@@ -300,10 +301,11 @@ static void compact(struct noted *at)
 	free(had.all);
 }
 
-static void note_mapping(struct kernel_notes *n, const struct mapped *m, size_t size, uint64_t time)
+static void add_mapping(struct kernel_histories *n, const struct mapped *m, size_t size,
+			uint64_t time)
 {
 	size_t room = size - sizeof *m - sizeof(struct tail);
-	struct noted *at = find_or_add(n, (pid_t)m->pid);
+	struct history *at = find_or_add(n, (pid_t)m->pid);
 	if (!at || !memchr(m->path, 0, room) || m->address + m->length < m->address)
 		return;
 	if (at->lines.count >= LINES_MAX)
@@ -322,9 +324,9 @@ static void note_mapping(struct kernel_notes *n, const struct mapped *m, size_t 
 }
 
 /* Records of other CPUs may come later, although they are older. */
-static void note_life(struct kernel_notes *n, pid_t pid, pid_t parent, uint64_t since)
+static void add_life(struct kernel_histories *n, pid_t pid, pid_t parent, uint64_t since)
 {
-	struct noted *at = find_or_add(n, pid);
+	struct history *at = find_or_add(n, pid);
 	if (!at)
 		return;
 	if (at->life_count == LIVES_MAX) {
@@ -341,7 +343,7 @@ void mapped_scan(struct kernel *k, pid_t pid)
 {
 	struct maps maps;
 	struct err *e = maps_read(pid, &maps);
-	struct noted *at = e || !maps.count ? NULL : find_or_add(k->notes, pid);
+	struct history *at = e || !maps.count ? NULL : find_or_add(k->histories, pid);
 	for (size_t i = 0; at && i < maps.count && at->lines.count < LINES_MAX / 2; i++) {
 		const struct map *m = &maps.items[i];
 		struct line line = {.start = m->start,
@@ -362,39 +364,39 @@ void mapped_scan(struct kernel *k, pid_t pid)
 
 void mapped_forked(struct kernel *k, pid_t pid, pid_t parent, uint64_t time)
 {
-	note_life(k->notes, pid, parent, time);
+	add_life(k->histories, pid, parent, time);
 }
 
-static void forget(struct kernel_notes *n, struct noted **link)
+static void forget(struct kernel_histories *n, struct history **link)
 {
-	struct noted *at = *link;
+	struct history *at = *link;
 	*link = at->next;
 	forget_lines(at, UINT64_MAX);
 	free(at->lines.all);
 	free(at);
-	n->noted_count--;
+	n->history_count--;
 }
 
 /* ---- rings ---- */
 
 void mapped_take(struct kernel *k, const struct perf_event_header *header)
 {
-	struct kernel_notes *n = k->notes;
+	struct kernel_histories *n = k->histories;
 	struct tail tail;
 	if (header->size < sizeof *header + sizeof tail)
 		return;
 	memcpy(&tail, (const char *)header + header->size - sizeof tail, sizeof tail);
 	if (header->type == PERF_RECORD_MMAP2 && header->size > sizeof(struct mapped) + sizeof tail)
-		note_mapping(n, (const struct mapped *)header, header->size, tail.time);
+		add_mapping(n, (const struct mapped *)header, header->size, tail.time);
 	else if (header->type == PERF_RECORD_COMM && header->misc & PERF_RECORD_MISC_COMM_EXEC)
-		note_life(n, (pid_t)tail.pid, 0, tail.time);
+		add_life(n, (pid_t)tail.pid, 0, tail.time);
 	else if (header->type == PERF_RECORD_LOST && header->size >= sizeof(struct lost)) {
 		n->lost_time = tail.time;
 		n->lost += ((const struct lost *)header)->count;
 	}
 }
 
-static void copy_out(const struct kernel_notes *n, const char *bytes, uint64_t at, void *to,
+static void copy_out(const struct kernel_histories *n, const char *bytes, uint64_t at, void *to,
 		     size_t size)
 {
 	size_t from = at % n->ring_size, part = n->ring_size - from;
@@ -419,7 +421,7 @@ static bool make_room(struct held *h, size_t size)
 
 /* Takes the records out of a ring if they have at least `least` bytes. If there is no memory, they stay
    there. */
-static void hold_ring(struct kernel_notes *n, struct ring *r, size_t least)
+static void hold_ring(struct kernel_histories *n, struct ring *r, size_t least)
 {
 	uint64_t head = __atomic_load_n(&r->page->data_head, __ATOMIC_ACQUIRE);
 	uint64_t tail = r->page->data_tail;
@@ -431,7 +433,7 @@ static void hold_ring(struct kernel_notes *n, struct ring *r, size_t least)
 	__atomic_store_n(&r->page->data_tail, head, __ATOMIC_RELEASE);
 }
 
-static void hold_rings(struct kernel_notes *n, size_t least)
+static void hold_rings(struct kernel_histories *n, size_t least)
 {
 	for (unsigned i = 0; i < n->ring_count; i++)
 		if (n->rings[i].page)
@@ -440,14 +442,14 @@ static void hold_rings(struct kernel_notes *n, size_t least)
 
 void mapped_hold(struct kernel *k)
 {
-	struct kernel_notes *n = k->notes;
+	struct kernel_histories *n = k->histories;
 	pthread_mutex_lock(&n->lock);
 	if (n->held.used < HELD_MAX)
 		hold_rings(n, n->ring_size / 4);
 	pthread_mutex_unlock(&n->lock);
 }
 
-static void give_back(struct kernel_notes *n, struct held *h)
+static void give_back(struct kernel_histories *n, struct held *h)
 {
 	pthread_mutex_lock(&n->lock);
 	if (!n->held.bytes && h->room <= HELD_KEPT) {
@@ -458,9 +460,9 @@ static void give_back(struct kernel_notes *n, struct held *h)
 	free(h->bytes);
 }
 
-void mapped_note(struct kernel *k)
+void mapped_read(struct kernel *k)
 {
-	struct kernel_notes *n = k->notes;
+	struct kernel_histories *n = k->histories;
 	pthread_mutex_lock(&n->lock);
 	hold_rings(n, 1);
 	struct held h = n->held;
@@ -476,7 +478,7 @@ void mapped_note(struct kernel *k)
 	give_back(n, &h);
 }
 
-static void close_ring(struct kernel_notes *n, struct ring *r)
+static void close_ring(struct kernel_histories *n, struct ring *r)
 {
 	if (!r->page)
 		return;
@@ -488,14 +490,14 @@ static void close_ring(struct kernel_notes *n, struct ring *r)
 
 void mapped_leave(struct kernel *k, unsigned cpu)
 {
-	pthread_mutex_lock(&k->notes->lock);
-	close_ring(k->notes, &k->notes->rings[cpu]);
-	pthread_mutex_unlock(&k->notes->lock);
+	pthread_mutex_lock(&k->histories->lock);
+	close_ring(k->histories, &k->histories->rings[cpu]);
+	pthread_mutex_unlock(&k->histories->lock);
 }
 
 void mapped_watch(struct kernel *k, unsigned cpu)
 {
-	struct kernel_notes *n = k->notes;
+	struct kernel_histories *n = k->histories;
 	mapped_leave(k, cpu);
 	struct perf_event_attr attr = {
 		.type = PERF_TYPE_SOFTWARE,
@@ -533,7 +535,7 @@ void mapped_watch(struct kernel *k, unsigned cpu)
 
 struct err *mapped_open(struct kernel *k)
 {
-	struct kernel_notes *n = k->notes = calloc(1, sizeof *n);
+	struct kernel_histories *n = k->histories = calloc(1, sizeof *n);
 	if (n) {
 		pthread_mutex_init(&n->lock, NULL);
 		n->page_size = (size_t)sysconf(_SC_PAGESIZE);
@@ -550,18 +552,18 @@ struct err *mapped_open(struct kernel *k)
 
 void mapped_close(struct kernel *k)
 {
-	struct kernel_notes *n = k->notes;
+	struct kernel_histories *n = k->histories;
 	if (!n)
 		return;
 	for (unsigned i = 0; n->rings && i < n->ring_count; i++)
 		close_ring(n, &n->rings[i]);
 	for (size_t i = 0; i < BUCKETS; i++)
-		while (n->noted[i])
-			forget(n, &n->noted[i]);
+		while (n->histories[i])
+			forget(n, &n->histories[i]);
 	free(n->held.bytes);
 	free(n->rings);
 	free(n);
-	k->notes = NULL;
+	k->histories = NULL;
 }
 
 /* ---- answers ---- */
@@ -612,7 +614,7 @@ static bool give_maps(struct lines *from, struct maps *out)
 bool mapped_at(const struct kernel *k, pid_t pid, uint64_t time, struct maps *out)
 {
 	struct lines then = {0};
-	bool good = replay_all(k->notes, pid, time, &then) && give_maps(&then, out);
+	bool good = replay_all(k->histories, pid, time, &then) && give_maps(&then, out);
 	free(then.all);
 	return good;
 }
@@ -631,10 +633,10 @@ static bool is_plain(const char *path)
 
 bool mapped_young(const struct kernel *k, pid_t pid, struct maps *out)
 {
-	const struct noted *at = find(k->notes, pid);
+	const struct history *at = find(k->histories, pid);
 	const struct life *life = at ? life_at(at, UINT64_MAX) : NULL;
 	struct lines now = {0};
-	if (!life || life->parent || life->since <= k->notes->lost_time ||
+	if (!life || life->parent || life->since <= k->histories->lost_time ||
 	    now_ns() - life->since > YOUNG_NS)
 		return false;
 	bool good = replay(at, UINT64_MAX, &now);
@@ -647,20 +649,20 @@ bool mapped_young(const struct kernel *k, pid_t pid, struct maps *out)
 
 bool mapped_executed(const struct kernel *k, pid_t pid, uint64_t since)
 {
-	const struct noted *at = find(k->notes, pid);
+	const struct history *at = find(k->histories, pid);
 	return at && began(at, UINT64_MAX) > since;
 }
 
 uint64_t mapped_lost(struct kernel *k)
 {
-	uint64_t lost = k->notes->lost;
-	k->notes->lost = 0;
+	uint64_t lost = k->histories->lost;
+	k->histories->lost = 0;
 	return lost;
 }
 
 bool mapped_replaced(const struct kernel *k, pid_t pid, uint64_t one, uint64_t other)
 {
-	const struct noted *at = find(k->notes, pid);
+	const struct history *at = find(k->histories, pid);
 	uint64_t from = one < other ? one : other, to = one < other ? other : one;
 	if (!at || from < at->forgotten_ns)
 		return at;
@@ -675,7 +677,7 @@ bool mapped_replaced(const struct kernel *k, pid_t pid, uint64_t one, uint64_t o
 
 bool mapped_changed(const struct kernel *k, pid_t pid)
 {
-	struct noted *at = find(k->notes, pid);
+	struct history *at = find(k->histories, pid);
 	bool changed = at && at->changed;
 	if (changed)
 		at->changed = false;
@@ -685,12 +687,12 @@ bool mapped_changed(const struct kernel *k, pid_t pid)
 void mapped_sweep(struct kernel *k, uint64_t now,
 		  bool (*is_there)(const struct kernel *k, pid_t pid))
 {
-	struct kernel_notes *n = k->notes;
+	struct kernel_histories *n = k->histories;
 	if (now - n->swept_ns < KEPT_NS)
 		return;
 	n->swept_ns = now;
 	for (size_t i = 0; i < BUCKETS; i++)
-		for (struct noted **link = &n->noted[i]; *link;)
+		for (struct history **link = &n->histories[i]; *link;)
 			if (now > (*link)->seen_ns + KEPT_NS && !is_there(k, (*link)->pid)) {
 				forget(n, link);
 			} else {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* Notes what code processes map, and when. code.c uses the notes for processes that have just begun, and
+/* The history of each process: what code it mapped, and when. code.c uses it for processes that have just begun, and
    walks.c for samples of processes that have ended or changed since. kernel.c and reader.c see to it
    that records are read in time. */
 #include <stdbool.h>
@@ -14,25 +14,25 @@ struct maps;
 struct perf_event_header;
 
 struct err *mapped_open(struct kernel *k);
-/* Begins to note what is mapped on this CPU; also again, after the CPU was off. */
+/* Begins to watch what is mapped on this CPU; also again, after the CPU was off. */
 void mapped_watch(struct kernel *k, unsigned cpu);
-/* Ends noting for this CPU. */
+/* Ends that. */
 void mapped_leave(struct kernel *k, unsigned cpu);
 void mapped_close(struct kernel *k);
-/* Notes what a record says: a mapping, an exec, or that records were lost. */
+/* Takes what a record says: a mapping, an exec, or that records were lost. */
 void mapped_take(struct kernel *k, const struct perf_event_header *header);
-/* Notes everything that was mapped since the last call. */
-void mapped_note(struct kernel *k);
-/* Keeps the kernel's rings from filling up while nobody calls mapped_note. Another thread may call it. */
+/* Reads the records that have come since the last call. */
+void mapped_read(struct kernel *k);
+/* Keeps the kernel's rings from filling up while nobody calls mapped_read. Another thread may call it. */
 void mapped_hold(struct kernel *k);
 /* Returns how many records found no room in the rings since the last call. */
 uint64_t mapped_lost(struct kernel *k);
-/* Notes what a process has mapped that started before us. */
+/* Begins the history of a process that started before us, with what it has mapped. */
 void mapped_scan(struct kernel *k, pid_t pid);
-/* Notes that a process began with what its parent had. */
+/* Begins the history of a process with what its parent had. */
 void mapped_forked(struct kernel *k, pid_t pid, pid_t parent, uint64_t time);
-/* Sets `out` to the code that a process had in memory at that time, by the notes. False: nothing is
-   noted. The caller frees it. */
+/* Sets `out` to the code that a process had in memory at that time, by its history. False: there is
+   none. The caller frees it. */
 bool mapped_at(const struct kernel *k, pid_t pid, uint64_t time, struct maps *out);
 /* Sets `out` to the code that a process has in memory now, if the records alone can tell: it became this
    program a moment ago, no record was lost since, and all its code is of files. False: its memory map

@@ -11,6 +11,7 @@
 #include "collect/kernel/frames.h"
 #include "collect/kernel/inner_end.h"
 #include "collect/kernel/interpreters.h"
+#include "collect/kernel/io.h"
 #include "collect/kernel/state.h"
 #include "collect/kernel/tasks.h"
 #include "harvest/recording.h"
@@ -83,32 +84,33 @@ static void note_frames(struct kernel_memo *memo, const struct kernel_path *path
 	memo->count = path->kept;
 	if (!path->kept)
 		memo->end = path->end;
-	if (memo->placed > path->kept)
-		memo->placed = path->kept;
+	if (memo->with_nodes > path->kept)
+		memo->with_nodes = path->kept;
 	for (uint32_t i = path->fresh; i; i--)
 		memo->frames[memo->count++].key = keys[i - 1];
 }
 
 /* Makes nodes for the frames that have none: new ones, and all frames after a drain. */
-static struct err *place_frames(struct kernel *k, struct process *p, struct kernel_memo *memo,
-				uint32_t *node)
+static struct err *add_nodes(struct kernel *k, struct process *p, struct kernel_memo *memo,
+			     uint32_t *node)
 {
 	struct err *e = NULL;
-	if (memo->placed)
-		*node = memo->frames[memo->placed - 1].node;
+	if (memo->with_nodes)
+		*node = memo->frames[memo->with_nodes - 1].node;
 	else
 		e = frames_add_root(k, p, memo->end, node);
-	while (!e && memo->placed < memo->count) {
-		e = frames_add(k, p, memo->frames[memo->placed].key, node);
+	while (!e && memo->with_nodes < memo->count) {
+		e = frames_add(k, p, memo->frames[memo->with_nodes].key, node);
 		if (!e)
-			memo->frames[memo->placed++].node = *node;
+			memo->frames[memo->with_nodes++].node = *node;
 	}
 	return e;
 }
 
 /* The same for a sample in interpreted functions. Their calls are not in the memo. */
-static struct err *place_called(struct kernel *k, struct process *p, const struct kernel_memo *memo,
-				const struct script_calls *calls, uint32_t *node)
+static struct err *add_called_nodes(struct kernel *k, struct process *p,
+				    const struct kernel_memo *memo,
+				    const struct script_calls *calls, uint32_t *node)
 {
 	size_t hosts = 0;
 	for (uint32_t i = 0; i < memo->count; i++)
@@ -137,6 +139,7 @@ void paths_take(struct kernel *k, const struct kernel_path *path, const uint64_t
 	struct kernel_inner_end end = {.process = t->process,
 				       .event = path->head.event,
 				       .absence = absences_take(t, path->head.time),
+				       .io = io_take(t, path->head.time),
 				       .end = path->end,
 				       .time = path->head.time,
 				       .kernel_frames = keys + path->fresh,
@@ -145,34 +148,34 @@ void paths_take(struct kernel *k, const struct kernel_path *path, const uint64_t
 	note_frames(memo, path, keys);
 	struct script_calls *calls = interpreters_calls(t, path->head.time);
 	if (!e)
-		e = calls ? place_called(k, t->process, memo, calls, &end.node)
-			  : place_frames(k, t->process, memo, &end.node);
+		e = calls ? add_called_nodes(k, t->process, memo, calls, &end.node)
+			  : add_nodes(k, t->process, memo, &end.node);
 	free(calls);
 	if (!e)
 		e = inner_end_add(k, &end);
 	t->handler_ns += path->ns;
-	t->handled++;
+	t->handled += path->head.event != KERNEL_EVENT_IO; /* no interrupt has brought it */
 	recording_note_error(k->recording, e);
 }
 
-void paths_use(struct kernel *k)
+void paths_mark_used(struct kernel *k)
 {
 	for (size_t i = 0; i <= 1u << k->paths.memo_bits; i++)
 		for (uint32_t at = 0; k->paths.memos[i] && at < k->paths.memos[i]->count; at++)
-			library_use_module(k->recording->library,
-					   cct_key_module(k->paths.memos[i]->frames[at].key));
+			library_mark_module_used(k->recording->library,
+						 cct_key_module(k->paths.memos[i]->frames[at].key));
 }
 
 void paths_forget(struct kernel *k)
 {
 	for (size_t i = 0; i <= 1u << k->paths.memo_bits; i++)
 		if (k->paths.memos[i])
-			k->paths.memos[i]->count = k->paths.memos[i]->placed = 0;
+			k->paths.memos[i]->count = k->paths.memos[i]->with_nodes = 0;
 }
 
 void paths_restart(struct kernel *k)
 {
 	for (size_t i = 0; i <= 1u << k->paths.memo_bits; i++)
 		if (k->paths.memos[i])
-			k->paths.memos[i]->placed = 0;
+			k->paths.memos[i]->with_nodes = 0;
 }

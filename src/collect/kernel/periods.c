@@ -60,7 +60,7 @@ static uint64_t change_interval(const struct kernel *k)
 
 /* The rate is higher and lower in turn, by the same amount, so that there are as many samples in all. If
    a change comes late, or loses half a period, the next ones make up for it. */
-static void swing_clock(struct kernel *k, uint64_t now)
+static void vary_clock_rate(struct kernel *k, uint64_t now)
 {
 	double interval = (double)change_interval(k);
 	if (k->sampling)
@@ -113,7 +113,7 @@ void periods_change(struct kernel *k)
 {
 	uint64_t now = now_ns();
 	bool counted = !k->sampling || now - k->events.paced_ns >= CHANGE_COUNTED_NS;
-	swing_clock(k, now);
+	vary_clock_rate(k, now);
 	k->events.changed_ns = now;
 	if (counted)
 		k->events.paced_ns = now;

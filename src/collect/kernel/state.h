@@ -16,7 +16,7 @@
 
 struct bpf_object;
 struct bpf_link;
-struct kernel_notes;
+struct kernel_histories;
 struct library_list;
 struct process;
 struct ring_buffer;
@@ -44,8 +44,8 @@ struct process_kernel {              /* tasks.c: what the kernel's sampler adds 
 	/* Since when its list is doubtful: it mapped something while we looked, so the sampler does not
 	   use the list. 0: the sampler uses it. */
 	uint64_t doubtful_ns;
-	/* When its list was last made from the notes of mapped.c; 0: its memory map was read since. */
-	uint64_t noted_ns;
+	/* When its list was last made from its history (mapped.c); 0: its memory map was read since. */
+	uint64_t by_history_ns;
 	/* waiting.c */
 	unsigned waiting; /* copies of its stacks that are not walked yet */
 	uint64_t waiting_bytes;
@@ -68,25 +68,26 @@ struct kernel_list { /* code.c: a list of modules as the sampler has it */
 
 struct kernel_absence { /* absences.c: samples of the time that a thread was off the CPU */
 	uint64_t blocked, queued;
+	uint64_t blocked_ns, queued_ns; /* the time itself; it could run at its end */
 	/* Who has ended the wait: 1 + enum profile_waker; 0: not known. And which part of the wait the waker has
 	   waited itself. */
 	uint32_t waker;
 	double waited;
 };
 
-#define KERNEL_HISTORY 32u
-struct kernel_history { /* absences.c: how much of the time a thread has waited, until some moments */
+#define KERNEL_WAITED 32u
+struct kernel_waited { /* absences.c: how much of the time a thread has waited, until some moments */
 	uint32_t count;
 	struct {
 		uint64_t time, waited_ns;
-	} at[KERNEL_HISTORY]; /* in order; the older ones are farther apart */
+	} at[KERNEL_WAITED]; /* in order; the older ones are farther apart */
 };
 
 #define KERNEL_ENDED 32u
 struct kernel_ended { /* tasks.c: a thread that has ended a moment ago; it may still have woken another */
 	pid_t process, tid;
 	uint32_t profile; /* index + 1 in the profile; 0: none */
-	struct kernel_history *history;
+	struct kernel_waited *waits;
 };
 
 struct kernel_thread {              /* tasks.c: a thread of a process that is sampled */
@@ -104,7 +105,9 @@ struct kernel_thread {              /* tasks.c: a thread of a process that is sa
 	/* absences.c: time off the CPU, of the sample at that time, which is still to come */
 	struct kernel_absence absence;
 	uint64_t absence_time;
-	struct kernel_history *history; /* or NULL */
+	struct kernel_waited *waits; /* or NULL */
+	struct kernel_io
+		io; /* io.c: what it has read or written, of a path that is still to come */
 	/* all its time, as far as the sampler has told it, and when it did so last */
 	struct kernel_sums sums;
 	uint64_t sums_time;
@@ -113,8 +116,8 @@ struct kernel_thread {              /* tasks.c: a thread of a process that is sa
 /* paths.c: a memo of the sampler (bpf/memo.h), with its nodes in the profile */
 struct kernel_memo {
 	uint32_t thread, count, room;
-	uint32_t placed; /* frames that have a node; a drain sets it to 0 */
-	uint32_t end;    /* how the walk ended that its outermost frame is from (enum walk_end) */
+	uint32_t with_nodes; /* frames that have a node; a drain sets it to 0 */
+	uint32_t end; /* how the walk ended that its outermost frame is from (enum walk_end) */
 	struct {
 		uint64_t key;
 		uint32_t node;
@@ -163,6 +166,7 @@ struct kernel_waiting { /* waiting.c: a sample that is walked when its code is k
 	/* During a walk: it needed words that were not copied, and cannot be read any more. */
 	bool missing;
 	struct kernel_absence absence; /* of KERNEL_EVENT_OFF */
+	struct kernel_io io;           /* of KERNEL_EVENT_IO */
 	uint64_t count; /* not 0: it has no stack, and stands for so many samples of a place */
 	struct script_calls *calls; /* of interpreted functions; or NULL */
 	uint64_t holes[KERNEL_HOLES];
@@ -279,6 +283,28 @@ struct kernel_queue {                        /* waiting.c: samples that wait to 
 	uint64_t bytes;
 };
 
+struct kernel_io_object {                          /* io.c: what a descriptor stands for */
+	struct kernel_io_object *next, *same_name; /* in their hash buckets */
+	uint64_t id;
+	const char *name; /* a string of the profile */
+	uint32_t module;  /* its index there; 0: none yet */
+};
+
+struct kernel_io_sum {              /* io.c: where the sum of the calls of a path belongs */
+	struct kernel_io_sum *next; /* in the hash bucket */
+	struct kernel_transfer_key key;
+	struct kernel_transfer taken; /* what is in the profile already */
+	uint32_t node, thread, end;   /* end: how the walk of the path has ended */
+};
+
+struct kernel_io_state { /* io.c: reads and writes */
+	struct bpf_link *links[2];
+	int transfers; /* descriptor of the BPF map */
+	struct kernel_io_object *objects[KERNEL_BUCKETS], *named[KERNEL_BUCKETS];
+	struct kernel_io_sum *sums[KERNEL_BUCKETS]; /* by thread */
+	size_t object_count;
+};
+
 struct kernel_off_events { /* off.c: time off the CPU */
 	int event;         /* one that does nothing; -1: none */
 	struct bpf_link *links[3];
@@ -308,12 +334,13 @@ struct kernel {
 	struct kernel_tables tables;
 	struct kernel_code code;
 	struct kernel_counting counting;
-	struct kernel_notes *notes; /* mapped.c */
+	struct kernel_histories *histories; /* mapped.c */
 	struct kernel_interpreters interpreters;
 	struct kernel_tasks tasks;
 	struct kernel_paths paths;
 	struct kernel_queue waiting;
 	struct kernel_off_events off;
+	struct kernel_io_state io;
 
 	uint64_t unusable; /* samples that could not be used */
 	uint64_t lost;     /* lost samples that are in the profile already */

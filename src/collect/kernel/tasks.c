@@ -193,7 +193,7 @@ static void forget_code(const struct kernel *k, struct process *p)
 {
 	p->list = NULL;
 	p->kernel->script = 0;
-	p->kernel->noted_ns = 0;
+	p->kernel->by_history_ns = 0;
 	p->kernel->unlooked = !k->whole;
 }
 
@@ -449,8 +449,8 @@ static void put_sums(const struct kernel *k, const struct kernel_thread *t,
 static void remember(struct kernel *k, struct kernel_thread *t)
 {
 	struct kernel_ended *x = &k->tasks.ended[k->tasks.ended_next++ % KERNEL_ENDED];
-	free(x->history);
-	*x = (struct kernel_ended){t->process->pid, t->tid, t->profile, t->history};
+	free(x->waits);
+	*x = (struct kernel_ended){t->process->pid, t->tid, t->profile, t->waits};
 }
 
 /* Ends a thread: puts its totals into the profile, and frees it. */
@@ -507,7 +507,7 @@ void tasks_finish(struct kernel *k, const struct process *p)
 		}
 }
 
-void tasks_settle(struct kernel *k)
+void tasks_add_totals(struct kernel *k)
 {
 	for (size_t i = 0; i < KERNEL_BUCKETS; i++)
 		for (struct kernel_thread *t = k->tasks.threads[i]; t; t = t->next) {
@@ -542,11 +542,11 @@ void tasks_close(struct kernel *k)
 		for (struct kernel_thread *t = k->tasks.threads[i], *next; t; t = next) {
 			next = t->next;
 			free(t->calls);
-			free(t->history);
+			free(t->waits);
 			free(t);
 		}
 	for (size_t i = 0; i < KERNEL_ENDED; i++)
-		free(k->tasks.ended[i].history);
+		free(k->tasks.ended[i].waits);
 	tasks_forget_all(k);
 }
 

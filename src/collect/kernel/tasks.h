@@ -56,7 +56,7 @@ void tasks_add_cost(struct kernel *k, struct process *p, uint64_t samples, uint6
 /* Ends all threads of a process; NULL: of all processes. */
 void tasks_finish(struct kernel *k, const struct process *p);
 /* Puts the totals of living threads into the profile, before a drain. */
-void tasks_settle(struct kernel *k);
+void tasks_add_totals(struct kernel *k);
 /* A new profile begins, in which no thread has a place yet. */
 void tasks_restart(struct kernel *k);
 /* Ends and forgets all processes. */

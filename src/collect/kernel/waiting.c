@@ -9,6 +9,7 @@
 #include "collect/kernel/absences.h"
 #include "collect/kernel/copy.h"
 #include "collect/kernel/interpreters.h"
+#include "collect/kernel/io.h"
 #include "collect/kernel/state.h"
 #include "collect/kernel/tasks.h"
 #include "harvest/process.h"
@@ -99,7 +100,9 @@ void waiting_add(struct kernel *k, const struct kernel_copy *from, const uint8_t
 	w->calls = interpreters_calls(t, w->time);
 	if (w->event == KERNEL_EVENT_OFF)
 		w->absence = absences_take(t, w->time);
-	t->handled++;
+	if (w->event == KERNEL_EVENT_IO)
+		w->io = io_take(t, w->time);
+	t->handled += w->event != KERNEL_EVENT_IO; /* no interrupt has brought it */
 	k->copies++;
 	add(k, w);
 }
@@ -158,10 +161,10 @@ void waiting_remove(struct kernel *k, struct kernel_waiting **link)
 	free(w);
 }
 
-void waiting_use(const struct kernel *k)
+void waiting_mark_used(const struct kernel *k)
 {
 	for (const struct kernel_waiting *w = k->waiting.first; w; w = w->next)
-		library_use(w->list);
+		library_mark_used(w->list);
 }
 
 void waiting_restart(struct kernel *k)

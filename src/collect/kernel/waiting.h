@@ -25,7 +25,7 @@ struct err *waiting_count(struct kernel *k, struct process *p, uint64_t pc, uint
 /* Removes the one that `link` points to, and frees it. */
 void waiting_remove(struct kernel *k, struct kernel_waiting **link);
 /* Tells the library which lists they need. */
-void waiting_use(const struct kernel *k);
+void waiting_mark_used(const struct kernel *k);
 /* A new profile begins: each sample looks up its thread again. */
 void waiting_restart(struct kernel *k);
 void waiting_close(struct kernel *k);

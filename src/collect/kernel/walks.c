@@ -80,7 +80,7 @@ static bool was_replaced(const struct kernel *k, const struct kernel_waiting *w,
 }
 
 /* Returns the list of the process if it was right when the sample came (sets `now`), otherwise the list
-   that was noted for that time. */
+   that its history has for that time. */
 static const struct library_list *list_of(struct kernel *k, const struct kernel_waiting *w,
 					  bool *now)
 {
@@ -124,6 +124,7 @@ static struct err *keep(struct kernel *k, const struct kernel_waiting *w, const 
 					 .thread = w->thread,
 					 .event = w->event,
 					 .absence = w->absence,
+					 .io = w->io,
 					 .end = end,
 					 .time = w->time,
 					 .kernel_frames = w->kernel_frames,
@@ -150,7 +151,7 @@ static bool is_known(struct kernel *k, const struct kernel_waiting *w)
 }
 
 /* Walks the stack of a process that has ended, has become another program or has unloaded a library
-   since. Tries what was noted for that time, then what was known when the sample came, then the list of
+   since. Tries what the history has for that time, then what was known when the sample came, then the list of
    its parent. */
 static enum walk_end walk_back(struct kernel *k, struct kernel_waiting *w, uint64_t *keys,
 			       uint32_t *frames)
@@ -179,8 +180,8 @@ static bool look_first(struct kernel *k, const struct kernel_waiting *w)
 	if (!was_unlisted(w) && is_known(k, w))
 		return false;
 	code_look(k, p);
-	/* The notes that make a list may lack this code: the memory map has it. */
-	if (p->kernel->noted_ns && !code_waits_for(k) && !is_known(k, w))
+	/* A list made from a history may lack this code: the memory map has it. */
+	if (p->kernel->by_history_ns && !code_waits_for(k) && !is_known(k, w))
 		code_ask(k, p);
 	return true;
 }
@@ -220,7 +221,7 @@ static enum walk_end walk_looking(struct kernel *k, struct kernel_waiting *w, ui
 	if (code_waits_for(k))
 		return WALK_NO_MODULE;
 	enum walk_end end = same ? walk_listed(k, w, keys, frames) : WALK_NO_MODULE;
-	bool asked = looked && !p->kernel->noted_ns;
+	bool asked = looked && !p->kernel->by_history_ns;
 	if (end == WALK_NO_MODULE && patient && !asked && !code_waits_for(k)) {
 		code_ask(k, p);
 		looked = true;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Puts it all together: the state, what is computed from it, and the parts that show it.
 
-import {baseName, formatCount, formatPercent, plural} from "./format.js";
+import {formatCount, formatPercent} from "./format.js";
 import {scopeName} from "./model.js";
 import {computeSelection, matchScopes} from "./select.js";
 import {BottomUp, TopDown} from "./views.js";
@@ -10,11 +10,16 @@ import {Folded} from "./folded.js";
 import {Trail} from "./trail.js";
 import {Outline} from "./outline.js";
 import {columnCount, setColumns} from "./columns.js";
-import {VIEWS, decodeState, encodeState, usualSort} from "./state.js";
+import {VIEWS, decodeState, encodeState, noView, usualSort} from "./state.js";
+import {MemoryPlaces, isMemoryMetric, memoryColumns} from "./memory.js";
+import {Waits} from "./waits_show.js";
+import {MemoryBar} from "./memory_show.js";
 import {chipsOf} from "./chips.js";
 import {noHotPath} from "./hot_path.js";
 import {firstFunction, functionOfNode, functionOfScope, nodeOfFunction} from "./overview.js";
-import {el, setAttribute, setText} from "./dom.js";
+import {isOwnOnly, usualMetrics} from "./events.js";
+import {buildFrame} from "./frame.js";
+import {setAttribute, setText} from "./dom.js";
 import {Table} from "./table.js";
 import {Graph} from "./graph.js";
 import {Timeline} from "./timeline.js";
@@ -23,12 +28,9 @@ import {Source} from "./source.js";
 import {Detail} from "./detail.js";
 import {comparedColumns, comparedSizes, comparedSort, comparedStatus, comparisonOf, nextCompareBase,
 	nextCompareWidth} from "./compare_show.js";
-import {showCompare} from "./compare_dialog.js";
 import {keyActions} from "./keys.js";
 import {copyOnDemand} from "./menu.js";
-import {showColumns, showFilter, showHelp, showNotes, showThreads} from "./dialogs.js";
 
-const METRICS_SHOWN = 2; // unless chosen
 const SAID_FOR = 8000; // milliseconds
 
 // What was made of a selection is kept with it; that of all samples stays.
@@ -38,6 +40,7 @@ export function viewOf(name, model, selection) {
 		tree: () => new TopDown(model, selection), callers: () => new BottomUp(model, selection),
 		flat: () => new Flat(model, selection), folded: () => new Folded(model, selection),
 		foldedCallers: () => new BottomUp(model, selection, viewOf("callers", model, selection)),
+		memory: () => new MemoryPlaces(viewOf("callers", model, selection)),
 	};
 	views[name] = views[name] || make[name]();
 	return views[name];
@@ -58,9 +61,11 @@ export class App {
 		this.graph = new Graph(this);
 		this.timeline = new Timeline(this);
 		this.sandwich = new Sandwich(this);
+		this.memory = new MemoryBar(this);
+		this.waits = new Waits(this);
 		this.source = new Source(this);
 		this.detail = new Detail(this);
-		this.build();
+		buildFrame(this);
 		this.load();
 		window.addEventListener("hashchange", () => {
 			if (location.hash.slice(1) !== this.written)
@@ -69,64 +74,6 @@ export class App {
 		document.addEventListener("keydown", (event) => this.key(event));
 		copyOnDemand(this);
 		matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.repaint());
-	}
-
-	// The page
-
-	build() {
-		const {header} = this.model;
-		const title = header.comparison ? header.title : header.summary.command;
-		document.title = `${title || header.title} – culprit`;
-		this.tabs = VIEWS.map(([name, title, key]) => el("button", {type: "button", role: "tab",
-			id: "tab-" + name, "aria-controls": "main", title: `key ${key}`,
-			onclick: () => this.setView(name)}, title));
-		this.metric = el("select", {"aria-label": "metric", onchange: () =>
-			this.setMetric(Number(this.metric.value))});
-		this.model.metrics.forEach((m, i) => this.metric.append(el("option", {value: i}, m.name)));
-		this.metric.hidden = this.model.metrics.length < 2;
-		this.search = el("input", {type: "search", placeholder: "search  (/)", "aria-label": "search by name",
-			spellcheck: false, oninput: () => this.setSearch(this.search.value),
-			onkeydown: (event) => this.searchKey(event)});
-		this.count = el("span", {class: "count", role: "status"});
-		this.chips = el("div", {class: "chips", role: "group", "aria-label": "filters"});
-		this.status = el("div", {class: "status", role: "status"});
-		this.said = el("div", {class: "said", role: "status", hidden: true, onclick: () => { this.said.hidden = true; }});
-		const notes = header.summary.notes.length + header.moduleNotes.length;
-		const button = (text, label, run, cls = "") => el("button", {type: "button", title: label,
-			"aria-label": label, class: cls, onclick: run}, text);
-		this.warned = button(notes ? `⚠ ${plural(notes, "note")}` : "About", "about this recording (i)",
-			() => showNotes(this), notes ? "warned" : "");
-		this.main = el("div", {id: "main", class: "view", role: "tabpanel"});
-		this.pane = el("aside", {class: "pane"}, this.detail.element, this.source.element);
-		const app = document.getElementById("app");
-		app.textContent = "";
-		app.append(el("header", {},
-			el("h1", {title: header.title}, title || baseName(header.title)),
-			el("div", {class: "tabs", role: "tablist", "aria-label": "views"}, ...this.tabs), this.metric,
-			el("span", {class: "searchbox"}, this.search, this.count,
-				button("‹", "previous match (N)", () => this.nextMatch(-1)),
-				button("›", "next match (n)", () => this.nextMatch(1))),
-			el("span", {class: "buttons"},
-				button("Hot path", "open the costliest chain (h)", () => this.hotPath()),
-				button("Filter", "filter by a regular expression (e)", () => showFilter(this)),
-				button("Threads", "choose threads and processes (t)", () => showThreads(this)),
-				button("Compare", "compare threads, processes or recordings (v)", () => showCompare(this)),
-				button("Columns", "choose columns (c)", () => showColumns(this)),
-				this.warned,
-				button("◐", "light or dark (d)", () => this.switchTheme()),
-				button("?", "keys (?)", showHelp))),
-		this.chips, el("main", {class: "body"}, this.main, this.pane), this.said, this.status);
-		this.flattened = el("span", {class: "flatten"},
-			button("Flatten", "take the top level away (f)", () => this.flatten(1)),
-			button("Unflatten", "bring the level above back (F)", () => this.flatten(-1)));
-	}
-
-	// The first time that a sign or a slope is drawn, the browser looks for a font that has it, which takes long:
-	// better now than when somebody waits.
-	showMarks() {
-		const signs = "▸▾↻⤷⚠…±µ▲▼×", letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ:<>()0123456789";
-		document.body.append(el("div", {class: "status", "aria-hidden": "true"}, el("span", {}, signs),
-			el("b", {}, letters), el("i", {}, letters, signs), el("b", {}, el("i", {}, letters))));
 	}
 
 	// The state
@@ -150,6 +97,10 @@ export class App {
 	selectFirst() {
 		if (this.state.view === "sandwich" && !this.state.center)
 			this.setCenter(null);
+		if (this.state.view === "memory")
+			this.memory.select();
+		if (this.state.view === "waits")
+			this.state.metric = this.waits.metric();
 		if (this.state.view !== "overview")
 			return;
 		if (!this.view("callers").rowOf(this.selectedBy.callers || "0"))
@@ -185,14 +136,15 @@ export class App {
 	}
 	// What is drawn instead of a table, or null; it shows the tree.
 	picture() {
-		return {graph: this.graph, time: this.timeline, sandwich: this.sandwich}[this.state.view] || null;
+		return {graph: this.graph, time: this.timeline, sandwich: this.sandwich, waits: this.waits}[this.state.view] || null;
 	}
 	showsGraph() {
 		return this.state.view === "graph" || this.state.view === "overview";
 	}
 	// What the view consists of, from the top.
 	parts() {
-		return this.state.view === "overview" ? [this.graph, this.table] : [this.picture() || this.table];
+		const above = {overview: this.graph, memory: this.memory}[this.state.view];
+		return above ? [above, this.table] : [this.picture() || this.table];
 	}
 	repaint() {
 		if (this.picture())
@@ -204,25 +156,36 @@ export class App {
 	treeView() {
 		const {view} = this.state;
 		return view === "graph" ? this.graph.source.name() : view === "sandwich" ? this.sandwich.side :
-			view === "time" ? "tree" : view === "overview" ? "callers" : view;
+			view === "time" || view === "waits" ? "tree" : view === "overview" ? "callers" : view;
 	}
 	selectedKey() {
 		return this.selectedBy[this.treeView()] || "";
 	}
+	// The same of what is searched in.
+	shownKey() {
+		return this.state.view === "waits" ? this.state.wait : this.selectedKey();
+	}
+	// Of the table: [{metric, column}…]
+	columns() {
+		const {model} = this, added = Array.from({length: columnCount(model)}, (_, m) => m).slice(model.recorded.metrics.length);
+		if (this.comparison)
+			return comparedColumns(this);
+		return this.state.view === "memory" ? memoryColumns(model) : [...this.shownMetrics(), ...added].flatMap((metric) =>
+			(isOwnOnly(model.metrics[metric] || {}) ? ["self"] : ["total", "self"]).map((column) => ({metric, column})));
+	}
 	shownMetrics() {
-		const recorded = this.model.recorded.metrics.map((_, m) => m);
-		return this.state.columns && this.state.columns.length ? this.state.columns :
-			recorded.slice(0, METRICS_SHOWN);
+		const {columns, metric} = this.state;
+		return columns && columns.length ? columns : usualMetrics(this.model.recorded.metrics, metric);
 	}
 
 	// What is computed
 
 	select() {
-		const {filters, threads, zoom, time} = this.state, chosen = threads ? new Set(threads) : null;
+		const {filters, threads, zoom, time, reason} = this.state, chosen = threads ? new Set(threads) : null;
 		const reuse = this.selection?.hasMemory ? this.selection : this.spent;
 		this.comparison = comparisonOf(this.model, this.state);
 		this.selection = this.comparison ? this.comparison.select({filters, zoom, threads: chosen}, reuse) :
-			computeSelection(this.model, {filters, threads: chosen, zoom, time}, reuse);
+			computeSelection(this.model, {filters, threads: chosen, zoom, time, reason}, reuse);
 		this.spent = reuse?.hasMemory ? reuse : null; // what is shown now did not need its memory
 		this.outlines = {};
 	}
@@ -286,8 +249,9 @@ export class App {
 			const here = VIEWS[i][0] === state.view;
 			setAttribute(tab, "aria-selected", String(here));
 			tab.tabIndex = here ? 0 : -1;
+			tab.hidden = Boolean(noView(this.model, VIEWS[i][0]));
 		});
-		this.metric.value = state.metric;
+		this.events.show();
 		if (this.search.value !== state.search)
 			this.search.value = state.search;
 		this.pane.hidden = !state.pane;
@@ -297,10 +261,7 @@ export class App {
 		this.main.classList.toggle("overview", parts.length > 1);
 		this.main.setAttribute("aria-labelledby", "tab-" + state.view);
 		this.matched = state.search ? matchScopes(this.model, "name", state.search) : null;
-		const more = Array.from({length: columnCount(this.model)}, (_, m) => m)
-			.slice(this.model.recorded.metrics.length);
-		this.table.setColumns(this.comparison ? comparedColumns(this) : [...this.shownMetrics(), ...more].flatMap((metric) =>
-			[{metric, column: "total"}, {metric, column: "self"}]));
+		this.table.setColumns(this.columns());
 		parts.forEach((part) => part.draw(reveal));
 		this.renderChips();
 		this.renderCount();
@@ -315,15 +276,18 @@ export class App {
 		this.chips.hidden = !chips.length;
 	}
 	renderCount() {
-		this.matches = this.state.search ? this.view(this.treeView()).search(this.state.search) : null;
+		const where = this.state.view === "waits" ? this.waits : this.view(this.treeView());
+		this.matches = this.state.search ? where.search(this.state.search) : null;
 		this.showCount();
 	}
 	showCount() {
-		const {matches} = this, at = matches ? matches.indexOf(this.selectedKey()) : -1;
+		const {matches} = this, at = matches ? matches.indexOf(this.shownKey()) : -1;
 		setText(this.count, !matches ? "" : !matches.length ? "no match" :
 			`${at >= 0 ? at + 1 + "/" : ""}${formatCount(matches.length)}`);
 	}
 	showRow() {
+		if (this.state.view === "waits")
+			return this.waits.showRow();
 		const row = this.selectedRow();
 		if (this.state.pane) {
 			this.detail.show(row);
@@ -421,6 +385,9 @@ export class App {
 		this.saying = setTimeout(() => { this.said.hidden = true; }, SAID_FOR);
 	}
 	setView(view) {
+		const why = noView(this.model, view, this.comparison);
+		if (why)
+			return this.say(why);
 		if (view === "sandwich")
 			return this.showSandwich(this.selectedRow());
 		const row = this.selectedRow();
@@ -441,7 +408,7 @@ export class App {
 		this.focus();
 	}
 	focus() {
-		if (this.state.view === "time" || this.state.view === "sandwich")
+		if (["time", "sandwich", "waits"].includes(this.state.view))
 			this.picture().focus();
 		else
 			(this.state.view === "graph" ? this.graph.canvas : this.table.element).focus();
@@ -504,13 +471,20 @@ export class App {
 		this.columnsChanged();
 	}
 	setMetric(metric) {
+		const {view} = this.state, {model} = this;
 		this.state.metric = metric;
+		if ((view === "memory" && !isMemoryMetric(model, metric)) || (view === "waits" && !model.recorded.metrics[metric].waits))
+			this.state.view = "overview"; // those show other things
 		if (this.state.compared)
 			this.columnsChanged();
 		else if (this.comparison)
 			this.select();
 		for (const sort of Object.values(this.state.sorts))
 			sort.metric = metric;
+		if (this.state.view !== view) {
+			this.outlines = {};
+			this.selectFirst();
+		}
 		this.sortBy(this.sorting().column, metric, this.sorting().up);
 	}
 	sortBy(column, metric, up) {
@@ -571,6 +545,8 @@ export class App {
 			this.compare(null);
 		else if (state.time)
 			this.setTime(null);
+		else if (state.reason)
+			this.setReason(0);
 		else if (state.inside)
 			this.setInside("");
 		else if (state.zoom)
@@ -580,9 +556,22 @@ export class App {
 		this.state.threads = threads;
 		this.changed();
 	}
+	// Counts only waits for this reason (header.reasons); 0: all samples.
+	setReason(reason) {
+		const focused = document.activeElement?.closest(".reasons");
+		this.state.reason = reason;
+		this.changed();
+		if (focused)
+			this.waits.reasons.querySelector(reason ? "[aria-pressed=true]" : "button")?.focus();
+	}
 	// What is compared (state.compare) and the limits of it.
 	setCompare(compare, limits = {}) {
 		Object.assign(this.state, limits, {compare});
+		if (compare && compare !== "off") {
+			this.state.reason = 0;
+			if (["memory", "waits"].includes(this.state.view))
+				this.state.view = "overview";
+		}
 		this.changed();
 	}
 	nextBase() {
@@ -726,8 +715,10 @@ export class App {
 		const {matches} = this;
 		if (!matches || !matches.length)
 			return;
-		const at = matches.indexOf(this.selectedKey());
+		const at = matches.indexOf(this.shownKey());
 		const next = at < 0 ? by > 0 ? 0 : matches.length - 1 : (at + by + matches.length) % matches.length;
+		if (this.state.view === "waits")
+			return this.waits.select(matches.key(next));
 		this.outline.reveal(matches.key(next));
 		this.selectRow(matches.key(next), "middle", true);
 	}
@@ -761,10 +752,11 @@ export class App {
 		const by = event.key === "ArrowRight" ? 1 : event.key === "ArrowLeft" ? -1 : 0;
 		if (!by)
 			return false;
-		const at = VIEWS.findIndex(([name]) => name === this.state.view);
-		const next = (at + by + VIEWS.length) % VIEWS.length;
-		this.setView(VIEWS[next][0]);
-		this.tabs[next].focus();
+		const there = VIEWS.map(([name], i) => [name, i]).filter(([name]) => !noView(this.model, name));
+		const at = there.findIndex(([name]) => name === this.state.view);
+		const [view, tab] = there[(at + by + there.length) % there.length];
+		this.setView(view);
+		this.tabs[tab].focus();
 		return true;
 	}
 	key(event) {

@@ -2,15 +2,18 @@
 // What stands above a view: a chip for each thing that narrows what is counted, which takes it back; and what is left.
 
 import {compareBar} from "./compare_show.js";
-import {formatAmount, formatPercent, formatTime, plural} from "./format.js";
+import {formatWorded, metricShort} from "./events.js";
+import {formatPercent, formatTime, plural} from "./format.js";
 import {scopeShort, threadLabel} from "./model.js";
+import {timedMetrics} from "./timeline.js";
 import {el} from "./dom.js";
 
 // What is not exact about a part of the time.
 function timeRemark(model) {
-	const {coarse} = model.header.timeline;
+	const {coarse} = model.header.timeline, {metrics} = model.recorded;
+	const timed = timedMetrics(model).map((m) => metricShort(metrics[m])).join(" and ");
 	return (coarse ? `, by samples within ${formatTime(coarse / 1e6)}` : "") +
-		(model.recorded.metrics.length > 1 ? `, ${model.metrics[model.spans.metric[0] || 0].name} alone` : "");
+		(metrics.length > 1 ? `, ${timed} alone` : "");
 }
 
 function zoomChips(app, chip) {
@@ -39,11 +42,13 @@ export function chipsOf(app) {
 	if (state.time)
 		chip(`time ${(state.time[0] / 1e6).toFixed(3)} s to ${(state.time[1] / 1e6).toFixed(3)} s` +
 			timeRemark(model), () => app.setTime(null), "time");
+	if (state.reason)
+		chip(`waits for: ${model.header.reasons[state.reason]}`, () => app.setReason(0), "reason");
 	zoomChips(app, chip);
-	if (!app.comparison && (state.filters.length || state.threads || state.time || state.zoom)) {
+	if (!app.comparison && (state.filters.length || state.threads || state.time || state.reason || state.zoom)) {
 		const shown = app.selection.sums[state.metric].total(state.zoom);
 		chips.push(el("span", {class: "shown"}, `${formatPercent(shown, model.whole[state.metric]) || "0%"} ` +
-			`of all: ${formatAmount(model.metrics[state.metric], shown)}`));
+			`of all: ${formatWorded(model.metrics[state.metric], shown)}`));
 	}
 	if (app.comparison)
 		chips.unshift(compareBar(app));

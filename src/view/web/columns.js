@@ -3,6 +3,7 @@
 // metrics that are derived by a formula. The first are metrics like the recorded ones, and come after them
 // in model.metrics; the second (model.derived) are computed from a row's numbers, and come last.
 
+import {metricShort} from "./events.js";
 import {compileFormula} from "./formula.js";
 import {samplesByThread} from "./select.js";
 
@@ -104,7 +105,7 @@ export function levelNumbers(model, level, column, metric) {
 }
 
 export function columnName(model, metric) {
-	return metric < model.metrics.length ? model.metrics[metric].name :
+	return metric < model.metrics.length ? metricShort(model.metrics[metric]) :
 		model.derived[metric - model.metrics.length].name;
 }
 

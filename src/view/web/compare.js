@@ -13,6 +13,7 @@
 // Equal samples are the same test wherever they stand: a row with those of a function, or of all together, gets what
 // the function got. So no two rows with the same numbers say different things, and none says another than `culprit diff`.
 
+import {sampledMetric} from "./format.js";
 import {KIND, inBlocks, sumsType} from "./model.js";
 import {rowsByThread} from "./lists.js";
 import {Base} from "./sums.js";
@@ -88,6 +89,7 @@ export class Comparison {
 		const sums = alike.map((m) => this.runs.map(({threads}) =>
 			threads.reduce((sum, thread) => sum + this.threadSamples(m)[thread], 0)));
 		this.unit = unit;
+		this.amounts = sampledMetric(metrics, metric) !== metric; // what samples stand for, such as bytes
 		this.runs.forEach((run, r) => {
 			const own = Math.max(0, alike.findIndex((_, i) => sums[i][r] > 0));
 			run.metric = alike[own];
@@ -109,8 +111,9 @@ export class Comparison {
 			this.whole[side] > 0 ? period / this.counts[side] / this.whole[side] / 2 : 0);
 		const scales = this.runs.map((run) => this.shares ? 1 / Math.max(1, run.samples) : run.period);
 		this.sides = [new Side(0, scales.slice(0, this.oldCount)), new Side(this.oldCount, scales.slice(this.oldCount))];
-		this.options = {noise: this.limits.noise, confidence: 1 - this.limits.alpha, shares: this.shares};
+		this.options = {noise: this.limits.noise, confidence: 1 - this.limits.alpha, shares: this.shares, amounts: this.amounts};
 		this.hasReplicates = this.counts.some((count) => count > 1);
+		this.untestable = this.amounts && this.counts.some((count) => count < 2);
 	}
 	// What is summed in place of metrics: the samples of each run.
 	get base() {
@@ -220,8 +223,11 @@ export class Comparison {
 			else
 				old += cost;
 		}
-		return samples >= TEST_LEAST && (all ? !this.shares :
+		return !this.untestable && samples >= (this.amounts ? 1 : TEST_LEAST) && (all ? !this.shares :
 			((whole[0] > 0 ? old / whole[0] : 0) + (whole[1] > 0 ? now / whole[1] : 0)) / 2 >= this.limits.min);
+	}
+	isLarge({samples, share}) {
+		return samples[0] + samples[1] >= 1 && (share[0] + share[1]) / 2 >= this.limits.min;
 	}
 	// The chance of such a difference by itself; -1: it is not tested.
 	chance(counts, all = false) {
@@ -470,7 +476,7 @@ export class Comparison {
 	}
 	verdict(measure, p) {
 		if (p < 0)
-			return "too few";
+			return this.untestable && this.isLarge(measure) ? "untested" : "too few";
 		if (p > this.limits.alpha)
 			return "noise";
 		if (!measure.samples[0])
@@ -478,7 +484,7 @@ export class Comparison {
 		if (!measure.samples[1])
 			return this.names[0] === "old" ? "gone" : `${this.names[0]} only`;
 		const more = measure.by > 0;
-		if (this.shares || this.unit !== "ns" || this.names[0] !== "old")
+		if (this.shares || this.amounts || this.unit !== "ns" || this.names[0] !== "old")
 			return more ? "more" : "less";
 		return more ? "slower" : "faster";
 	}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How a comparison looks: columns, details, what the pointer shows, the bar above the table.
 
-import {formatCount, formatError, formatTime, plural} from "./format.js";
+import {formatCount, formatError, formatSize, formatTime, plural} from "./format.js";
 import {cached, inBlocks} from "./model.js";
 import {rowName} from "./views.js";
 import {Comparison} from "./compare.js";
@@ -119,6 +119,8 @@ export function comparedTitle(app, column) {
 export function formatCost(unit, cost) {
 	if (unit === "ns")
 		return formatTime(cost / 1e9);
+	if (unit === "bytes")
+		return formatSize(cost);
 	return cost && cost < 100 && !Number.isInteger(cost) ? cost.toFixed(1) : formatCount(cost);
 }
 
@@ -266,11 +268,11 @@ export function comparedLines(app, row, bases = ["total", "self"]) {
 	for (const base of bases) {
 		const {measure, p, tests, verdict} = judged(app, row, base);
 		if (base === "self" && !measure.samples[0] && !measure.samples[1]) {
-			lines.push(["self", "no samples"]);
+			lines.push(["self", comparison.amounts ? "nothing" : "no samples"]);
 			continue;
 		}
 		names.forEach((name, side) => lines.push([`${name} ${base}`, `${formatShare(measure.share[side])} · ` +
-			`${formatCost(unit, measure.cost[side])} · ${formatError(measure.samples[side])}`]));
+			`${formatCost(unit, measure.cost[side])}${comparison.amounts ? "" : ` · ${formatError(measure.samples[side])}`}`]));
 		lines.push([`${base} change`, changeText(comparison, row[base], measure, {p, tests, verdict})]);
 	}
 	return lines;
@@ -324,7 +326,8 @@ function summaryText(app) {
 		formatCost(comparison.unit, cost)).join(" → ");
 	const verdict = total < 0 ? "" : ` ${comparison.verdict(measure, total)}`;
 	const whole = comparison.shares && !selection.zoom ? "" : `${amounts}, ${formatRatio(measure.ratio)}${verdict}; `;
-	return `${whole}${changed} of ${plural(tested, "function")} changed`;
+	return comparison.untestable ? `${whole}no verdicts: they take several runs on each side` :
+		`${whole}${changed} of ${plural(tested, "function")} changed`;
 }
 
 export function compareBar(app) {
@@ -336,7 +339,7 @@ export function compareBar(app) {
 		el("span", {class: "chip"}, `${names[0]} ${labels[0]} → ${names[1]} ${labels[1]}`,
 			el("button", {type: "button", "aria-label": "stop comparing", onclick: () => app.setCompare("off")}, "✕")),
 		button(bases.length > 1 ? "total and self" : bases[0], "which samples are compared (b)", () => app.nextBase()),
-		button(comparison.shares ? "shares" : comparison.unit === "ns" ? "time" : "cost",
+		button(comparison.shares ? "shares" : comparison.unit === "ns" ? "time" : comparison.unit === "bytes" ? "bytes" : "cost",
 			"compare what it took, or its share of the samples (%)", () => app.toggleShares()),
 		app.showsGraph() ? button(`width: ${widthName(app)}`, "which side boxes are as wide as (w)",
 			() => app.nextWidth()) : null,

@@ -3,7 +3,8 @@
 
 import {columnName, valueOf} from "./columns.js";
 import {comparedLines} from "./compare_show.js";
-import {formatAmount, formatNumber, formatPercent} from "./format.js";
+import {formatWorded} from "./events.js";
+import {formatNumber, formatPercent} from "./format.js";
 import {scopeName} from "./model.js";
 import {nodeOfFunction} from "./overview.js";
 import {el} from "./dom.js";
@@ -27,7 +28,7 @@ export function rowText(app, row) {
 	for (const {metric, column} of app.comparison ? [] : app.table.columns) {
 		const value = valueOf(model, row, column, metric), title = `${columnName(model, metric)} ${column}`;
 		cells.push(metric >= model.metrics.length ? `${title} ${formatNumber(value)}` :
-			`${title} ${formatPercent(value, model.whole[metric]) || "0%"} ${formatAmount(model.metrics[metric], value)}`);
+			`${title} ${formatPercent(value, model.whole[metric]) || "0%"} ${formatWorded(model.metrics[metric], value)}`);
 	}
 	if (app.comparison)
 		cells.push(...comparedLines(app, row).map(([name, text]) => `${name}: ${text}`));

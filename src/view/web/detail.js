@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is known of the selected row, and how sure it is.
 
+import {memoryLines} from "./memory.js";
+import {nodeOfFunction} from "./overview.js";
+import {pathList} from "./path_list.js";
 import {columnCount, columnName, valueOf} from "./columns.js";
-import {baseName, formatNumber, formatPercent, formatTrusted} from "./format.js";
+import {formatTrusted, formatWorded, isOwnOnly, metricShort} from "./events.js";
+import {baseName, formatNumber, formatPercent} from "./format.js";
 import {GUESSED, KIND, NAMELESS, modulePath, scopeAddress, scopeFile, scopeName, scopeShort} from "./model.js";
 import {comparedLines, runLines} from "./compare_show.js";
 import {MARKS} from "./table.js";
@@ -16,6 +20,8 @@ const REASONS = {
 	"too deep": "the stack is deeper than what is recorded",
 	"stack not kept": "the code was not known yet, and not all of the stack was kept",
 };
+
+const METRICS_FEW = 2; // whose numbers all have lines of their own
 
 function partialReason(name) {
 	const reason = Object.keys(REASONS).find((key) => name.includes(key));
@@ -63,12 +69,12 @@ export class Detail {
 		if (app.comparison)
 			for (const [name, text] of [...comparedLines(app, row), ...runLines(app, row)])
 				put(name, text);
-		(app.comparison ? [] : model.metrics).forEach((metric, m) => {
-			const before = model.metrics.length > 1 ? metric.name + " " : "";
-			for (const column of ["total", "self"])
-				put(before + column, `${formatPercent(row[column][m], model.whole[m]) || "0%"} · ` +
-					formatTrusted(model.metrics, m, row[column][m]));
-		});
+		if (app.state.view === "time")
+			app.timeline.putSpan(put);
+		if (app.state.view === "memory")
+			return this.showPlace(row, list, put);
+		if (!app.comparison)
+			this.putMetrics(row, put);
 		for (let m = model.metrics.length; !app.comparison && m < columnCount(model); m++)
 			put(columnName(model, m), ["total", "self"].map((column) =>
 				`${column} ${formatNumber(valueOf(model, row, column, m)) || "none"}`).join(" · "));
@@ -77,6 +83,31 @@ export class Detail {
 		this.element.append(list);
 		for (const text of scope >= 0 ? warnings(model, scope) : [])
 			this.element.append(el("p", {class: "warning"}, "⚠ " + text));
+	}
+	// A place that allocates.
+	showPlace(row, list, put) {
+		for (const [name, text] of memoryLines(this.app.model, row))
+			put(name, text);
+		this.element.append(list, pathList(this.app, "called by way of", nodeOfFunction(this.app, row), row.line));
+	}
+	// That which everything else shows comes first, with how far it can be trusted. Of many others, each has a line.
+	putMetrics(row, put) {
+		const {model, state} = this.app, {metrics} = model, many = metrics.length > METRICS_FEW;
+		const others = metrics.map((_, m) => m).filter((m) => m !== state.metric);
+		const share = (column, m) => formatPercent(row[column][m], model.whole[m]) || "0%";
+		for (const m of many ? [state.metric, ...others] : metrics.map((_, m) => m)) {
+			const name = metricShort(metrics[m]), only = isOwnOnly(metrics[m]);
+			if (many && m !== state.metric && !row.total[m]) // there is none
+				continue;
+			if (many && m !== state.metric) {
+				put(name, (only ? ["self"] : ["total", "self"]).map((column) =>
+					`${only ? "" : column + " "}${share(column, m)} · ${formatWorded(metrics[m], row[column][m])}`).join(", "));
+				continue;
+			}
+			for (const column of only ? ["self"] : ["total", "self"])
+				put(only ? name : `${metrics.length > 1 ? name + " " : ""}${column}`,
+					`${share(column, m)} · ${formatTrusted(metrics, m, row[column][m])}`);
+		}
 	}
 	putScope(row, put) {
 		const {app} = this, {model} = app, {scope} = row;

@@ -3,7 +3,8 @@
 // and closes them by Escape.
 
 import {GROUPINGS, GROUPS_MAX} from "./columns.js";
-import {formatAmount, formatPercent, plural} from "./format.js";
+import {formatWorded, metricGroups, metricShort, metricWords} from "./events.js";
+import {formatPercent, plural} from "./format.js";
 import {compileFormula} from "./formula.js";
 import {threadLabel} from "./model.js";
 import {compilePattern, threadTotals} from "./select.js";
@@ -20,10 +21,12 @@ export const KEYS = [
 	["o", "overview: graph, functions and source at once"],
 	["1 2 3 4 5", "top-down, bottom-up, flat, graph, time line"],
 	["6", "sandwich: callers above and callees below the selected function"],
+	["7", "memory: the places that allocate, by peak, leaks or churn"],
+	["8", "waits: who waits for whom, why and for how long"],
 	["T", "sandwich: flame graphs or tables"],
 	["f / F", "flat view: take the top level away, so that loops stand as peers / bring it back"],
 	["< > r", "sort by the column before, after; the other way round"],
-	["m", "the next metric"],
+	["m", "the next measure: time, allocated bytes, …"],
 	["/ n N", "search; next and previous match"],
 	["k / x", "keep only paths with this function / leave them out"],
 	["K / X", "the same with its module"],
@@ -44,6 +47,7 @@ export const KEYS = [
 	["R", "graph: fold recursion"],
 	["+ - 0", "time line: zoom in, out, the whole; Shift with ← → moves it"],
 	["l", "time line: stacks over time of the selected thread"],
+	["j", "time line: from a wait to the thread that ended it"],
 	[", .", "time line: colour by the level above, below"],
 	["Enter [ ] w Esc", "time line: count only the time of the span, from here, to here, what is in sight; all"],
 	["Ctrl+C", "copy the name of what is selected"],
@@ -153,7 +157,7 @@ export function showThreads(app) {
 			boxes.push(box);
 			group.append(el("label", {class: "thread"}, box, ` ${threadLabel(model, i)} `,
 				el("span", {class: "share"}, formatPercent(sums[i], whole) || "0%"), " ",
-				el("span", {class: "amount"}, formatAmount(model.metrics[state.metric], sums[i]))));
+				el("span", {class: "amount"}, formatWorded(model.metrics[state.metric], sums[i]))));
 		}
 		list.append(group);
 	});
@@ -189,7 +193,7 @@ function derivedForm(app, again) {
 		el("button", {type: "button", "aria-label": `remove ${one.name}`, onclick: () =>
 			again(state.derived.filter((_, at) => at !== i))}, "×"))));
 	const words = model.recorded.metrics.map((metric, m) =>
-		`$${m + 1} is ${metric.name}${metric.unit === "ns" ? " in seconds" : ""}`).join(", ");
+		`$${m + 1} is ${metricShort(metric)}${metric.unit === "ns" ? " in seconds" : ""}`).join(", ");
 	return el("form", {class: "derived", onsubmit: (event) => {
 		event.preventDefault();
 		try {
@@ -209,14 +213,16 @@ export function showColumns(app) {
 	const {model} = app, shown = new Set(app.shownMetrics());
 	const boxes = model.recorded.metrics.map((metric, m) => {
 		const box = el("input", {type: "checkbox", checked: shown.has(m)});
-		return {box, label: el("label", {class: "thread"}, box, ` ${metric.name} `,
-			el("span", {class: "amount"}, formatAmount(metric, metric.total)))};
+		return {box, label: el("label", {class: "thread"}, box, ` ${metricWords(metric)} `,
+			el("span", {class: "amount"}, formatWorded(metric, metric.total)))};
 	});
+	const groups = metricGroups(model.recorded.metrics).map(({event, members}) => el("fieldset", {},
+		el("legend", {}, event), ...members.map((m) => boxes[m].label)));
 	const form = el("form", {onsubmit: (event) => {
 		event.preventDefault();
 		dialog.close();
 		app.setColumns(boxes.flatMap(({box}, m) => box.checked ? [m] : []));
-	}}, ...boxes.map((b) => b.label), el("p", {}, el("button", {type: "submit", class: "main"}, "Show these")));
+	}, class: "threads"}, ...groups, el("p", {}, el("button", {type: "submit", class: "main"}, "Show these")));
 	const dialog = open("Columns", form, derivedForm(app, (derived) => {
 		dialog.close();
 		app.setDerived(derived);

@@ -50,12 +50,6 @@ export function mainMetric(metrics) {
 	return metrics.length > 1 && sampledMetric(metrics, 1) === 0 ? 1 : 0;
 }
 
-// The amount of a metric by number, and how far it can be trusted, where that is known.
-export function formatTrusted(metrics, m, count) {
-	const amount = formatAmount(metrics[m], count);
-	return sampledMetric(metrics, m) === m ? `${amount} · ${formatError(count)}` : amount;
-}
-
 export function formatPercent(part, whole) {
 	return whole > 0 ? (100 * part / whole).toFixed(2) + "%" : "";
 }

@@ -2,7 +2,8 @@
 // The flame graph, or icicles: a canvas as large as what is in sight, over a space as high as the
 // stacks are deep.
 
-import {baseName, formatAmount, formatCount, formatPercent, formatTrusted} from "./format.js";
+import {formatTrusted, formatWorded} from "./events.js";
+import {baseName, formatCount, formatPercent} from "./format.js";
 import {KIND, cached, modulePath, scopeName, scopeShort} from "./model.js";
 import {flameHit, flameLevels, layoutFlame, matchedTotal} from "./flame.js";
 import {GraphSource} from "./graph_source.js";
@@ -342,7 +343,7 @@ export class Graph {
 		const metric = model.metrics[state.metric], whole = model.whole[state.metric];
 		return [el("div", {}, `total ${formatPercent(total, whole)} · ` +
 			formatTrusted(model.metrics, state.metric, total)),
-		el("div", {}, `self ${formatPercent(self, whole)} · ${formatAmount(metric, self)}`)];
+		el("div", {}, `self ${formatPercent(self, whole)} · ${formatWorded(metric, self)}`)];
 	}
 	smallLines(box) {
 		const {model} = this.app, {layout, tree} = this, item = layout.item[box], up = layout.parent[box];

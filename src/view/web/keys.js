@@ -3,6 +3,7 @@
 
 import {showCompare} from "./compare_dialog.js";
 import {showColumns, showFilter, showHelp, showNotes, showThreads} from "./dialogs.js";
+import {nextMetric} from "./events.js";
 import {openMenuByKey} from "./menu.js";
 import {VIEWS} from "./state.js";
 
@@ -15,7 +16,7 @@ export function keyActions(app) {
 		f: () => app.flatten(1), F: () => app.flatten(-1),
 		"<": () => app.moveSort(-1), ">": () => app.moveSort(1),
 		r: () => app.sortBy(app.sorting().column, app.sorting().metric),
-		m: () => app.setMetric((app.state.metric + 1) % app.model.recorded.metrics.length),
+		m: () => app.setMetric(nextMetric(app.model.recorded.metrics, app.state.metric)),
 		"/": () => app.search.focus(), n: () => app.nextMatch(1), N: () => app.nextMatch(-1),
 		k: () => app.filterRow("keep", "name"), x: () => app.filterRow("hide", "name"),
 		K: () => app.filterRow("keep", "module"), X: () => app.filterRow("hide", "module"),

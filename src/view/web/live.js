@@ -90,7 +90,7 @@ function keyFinders(app, before, now, scopes, nodes) {
 		return parts.every((part) => part >= 0) ? parts.join(".") : "";
 	};
 	return {
-		callers: path, folded: path, foldedCallers: path, upper: path, lower: path,
+		memory: () => "", callers: path, folded: path, foldedCallers: path, upper: path, lower: path,
 		tree: (key) => key && nodes.find(Number(key)) >= 0 ? String(nodes.find(Number(key))) : "",
 		flat: (key) => {
 			const row = key && flatBefore ? findFlat(flatBefore, app.view("flat"), scopes, key, known) : null;

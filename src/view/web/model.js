@@ -112,6 +112,7 @@ function readRows(columns, metrics) {
 		count: node.length, node,
 		thread: columns.read("row.thread", Uint32Array),
 		line: columns.read("row.line", Uint32Array),
+		reason: columns.read("row.reason", Uint8Array), // why it waited (header.reasons); 0: it did not
 		counts: metrics.map((_, m) => columns.read("row." + m, sumsType(metrics))),
 	};
 }
@@ -174,6 +175,19 @@ function readSpans(columns, rows, threads) {
 		count, row: place, start, end, first,
 		samples: columns.read("span.samples", Float64Array),
 		metric: columns.read("span.metric", Uint8Array),
+		waker: columns.read("span.waker", Uint32Array), // one more than that of a wake; 0: not known
+	};
+}
+
+// Who ended the waits of rows, ascending by row. waker: 0 an interrupt, 1 a thread of the kernel, 2 one that is not
+// recorded; else 3 + the number of a thread.
+function readWakes(columns) {
+	const row = columns.read("wake.row", Uint32Array);
+	for (let i = 1; i < row.length; i++)
+		row[i] += row[i - 1];
+	return {
+		count: row.length, row, metric: columns.read("wake.metric", Uint8Array), waker: columns.read("wake.waker", Uint32Array),
+		samples: columns.read("wake.samples", Float64Array), waited: columns.read("wake.waited", Float64Array),
 	};
 }
 
@@ -195,6 +209,7 @@ export function parseModel(bytes) {
 		lines: readLines(columns, header.metrics),
 		calls: readCalls(columns, header.metrics),
 		code: readCode(columns, header.metrics),
+		wakes: readWakes(columns),
 		cache: new Map(),
 	};
 	model.spans = readSpans(columns, model.rows, header.threads.length);

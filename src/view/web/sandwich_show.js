@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The sandwich on the page: the callers of a function above it, its callees below it, as two flame graphs or two tables.
 
-import {formatAmount, formatPercent} from "./format.js";
+import {formatWorded} from "./events.js";
+import {formatPercent} from "./format.js";
 import {ViewTree} from "./flame_trees.js";
 import {Graph} from "./graph.js";
 import {scopeName} from "./model.js";
@@ -120,7 +121,7 @@ export class Sandwich {
 	// "total 12.00% · 1.2 s, self 3.00%"
 	numbersOf(row) {
 		const {model, state: {metric}} = this.app, whole = model.whole[metric];
-		return `total ${formatPercent(row.total[metric], whole)} · ${formatAmount(model.metrics[metric], row.total[metric])}, ` +
+		return `total ${formatPercent(row.total[metric], whole)} · ${formatWorded(model.metrics[metric], row.total[metric])}, ` +
 			`self ${formatPercent(row.self[metric], whole)}`;
 	}
 	// The function's own row is always open.

@@ -80,6 +80,28 @@ function choose(from, to, {node, thread}, chosen, first, last, dropped, wanted) 
 	}
 }
 
+function keepReason(from, to, reason, wanted, counts, kept) {
+	for (let r = from; r < to; r++)
+		kept[r] = reason[r] === wanted ? counts[r] : 0;
+}
+
+// The samples of one reason to wait alone. The last one is kept.
+function reasonBase(model, time, reason) {
+	const all = baseOf(model, time), kept = cached(model, "base of a reason", () => ({}));
+	if (kept.all !== all || kept.reason !== reason) {
+		const {rows} = model, columns = all.columns.map((column, k) => {
+			if (!model.metrics[model.metrics[k].of ?? k].waits) // it does not tell of waiting
+				return {...column, counts: noCounts(model), empty: true};
+			const counts = new column.counts.constructor(rows.count);
+			inBlocks(0, rows.count, (from, to) => keepReason(from, to, rows.reason, reason, column.counts, counts));
+			return {...column, counts};
+		});
+		Object.assign(kept, {all, reason, base: new Base(model, columns, all.Type)});
+		kept.base.unmasked = all;
+	}
+	return kept.base;
+}
+
 // All metrics; with `time` ([from, to)), the samples of that part of the time line. The last one is kept.
 function baseOf(model, time) {
 	const columns = (list) => model.metrics.map(({of, chosen = null}, m) => {
@@ -98,23 +120,23 @@ function baseOf(model, time) {
 }
 
 // threads: a Set of indices, or null for all. zoom: a node. time: [from, to), or null for all; then samples
-// are those of the time line.
+// are those of the time line. reason: why threads waited (header.reasons), or 0 for all samples.
 // `reuse`: a selection that is no longer needed, whose memory may be taken.
 export function computeSelection(model, options = {}, reuse = null) {
-	const {filters = [], threads = null, zoom = 0, time = null} = options;
-	if (!threads && !zoom && !time && !filters.some((f) => compilePattern(f.text)))
+	const {filters = [], threads = null, zoom = 0, time = null, reason = 0} = options;
+	if (!threads && !zoom && !time && !reason && !filters.some((f) => compilePattern(f.text)))
 		return cached(model, "whole selection", () => new Selection(model, baseOf(model, null), {}));
-	return new Selection(model, baseOf(model, time), options, reuse);
+	return new Selection(model, reason ? reasonBase(model, time, reason) : baseOf(model, time), options, reuse);
 }
 
 // The samples that count: `sums` of each column of `base`, in which only nodes inside of the zoom are to be looked
 // at; `wanted`: whether a row counts. What nobody asks for is not computed.
 export class Selection {
-	constructor(model, base, {filters = [], threads = null, zoom = 0, time = null}, reuse = null) {
+	constructor(model, base, {filters = [], threads = null, zoom = 0, time = null, reason = 0}, reuse = null) {
 		this.model = model;
 		this.base = base;
 		this.zoom = zoom;
-		this.filtered = Boolean(filters.length || threads || time);
+		this.filtered = Boolean(filters.length || threads || time || reason);
 		this.narrowed = Boolean(this.filtered || zoom);
 		this.dropped = findDropped(model, filters);
 		this.chosen = threads ? new Uint8Array(model.header.threads.length) : null;

@@ -2,7 +2,9 @@
 // The source pane: the file of what is selected, with the samples of each line beside it; or the
 // instructions of its function.
 
-import {baseName, formatError, formatPercent, formatTrusted} from "./format.js";
+import {formatTrusted} from "./events.js";
+import {baseName, formatError, formatPercent} from "./format.js";
+import {formatCost} from "./compare_show.js";
 import {functionOf, hasInstructions, hasIntel, instructionEntries} from "./instructions.js";
 import {hotLine} from "./hot_line.js";
 import {KIND, scopeShort} from "./model.js";
@@ -76,11 +78,15 @@ export class Source {
 		setStyle(own, "background-size", (whole ? Math.min(100, 100 * self / whole).toFixed(1) : 0) + "% 100%");
 		all.title = Number.isNaN(total) ? "what is called from here is called from elsewhere, too: under these filters " +
 			"it cannot be told apart" : "";
-		row.title = self || total ? `self ${compared ? formatError(self) : formatTrusted(model.metrics, state.metric, self)}` : "";
+		row.title = self || total ? `self ${compared ? this.comparedSelf(self) : formatTrusted(model.metrics, state.metric, self)}` : "";
 		setText(line, insn !== undefined ? entry.address : entry.heading ? "" : number ? String(number) : "…");
 		setText(code, text);
 		setClass(row, "lines" + (this.isMarked(entry) ? " marked" : "") + (self ? " hot" : "") +
 			(insn !== undefined ? " insn" : "") + (entry.heading ? " heading" : ""));
+	}
+	comparedSelf(self) {
+		const {amounts, unit} = this.app.comparison;
+		return amounts ? formatCost(unit, self) : formatError(self);
 	}
 	isMarked({number, file = this.file}) {
 		return number >= this.from && number <= this.to && file === this.markedFile;
@@ -116,10 +122,12 @@ export class Source {
 			kind[scope] === KIND.partial ? "The callers of what is below are not known." :
 			"No source is known: its module has no debug information about lines.";
 		const isCode = kind[scope] !== KIND.root && kind[scope] !== KIND.partial;
-		if (isCode && (state.instructions || (!file[scope] && hasInstructions(model, functionOf(model, row)))))
+		if (row.line && !state.instructions)
+			this.show(model.lines.file[row.line], model.lines.line[row.line], model.lines.line[row.line], "", row.line);
+		else if (isCode && (state.instructions || (!file[scope] && hasInstructions(model, functionOf(model, row)))))
 			this.showInstructions(row, file[scope], line[scope], last[scope] || line[scope], state.instructions ? "" : why);
 		else
-			this.show(file[scope], line[scope], last[scope] || line[scope], file[scope] ? "" : why, hotLine(this.app, row));
+			this.show(file[scope], line[scope], last[scope] || line[scope], file[scope] ? "" : why, file[scope] ? hotLine(this.app, row) : 0);
 	}
 	// Of which samples, and which lines are marked.
 	begin(instructions, file, first, last) {

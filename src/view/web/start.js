@@ -5,6 +5,7 @@ import {App, viewOf, wholeView} from "./app.js";
 import {prepareChances, prepareComparisons, prepareOthers} from "./compare_show.js";
 import {prepareCommon} from "./compare_find.js";
 import {whenIdle} from "./dom.js";
+import {showMarks} from "./frame.js";
 import {prepareFlat} from "./flat.js";
 import {prepareFold} from "./folded.js";
 import {nameRanks, sortLevel} from "./levels.js";
@@ -12,10 +13,13 @@ import {Live} from "./live.js";
 import {decodeBase64, inflate, parseModel} from "./model.js";
 import {computeSelection, rowsByLine, samplesByThread} from "./select.js";
 import {prepareThreads, rowsByThread} from "./lists.js";
+import {prepareMemory} from "./memory.js";
 import {prepareOwn} from "./own.js";
 import {prepareSides} from "./rehearse.js";
+import {noView} from "./state.js";
 import {prepareTimeMap} from "./timeline_map.js";
 import {prepareTimes} from "./times.js";
+import {prepareWaits} from "./waits.js";
 import {prepareCallers} from "./views.js";
 
 // Takes steps while there is nothing else to do. One that returns true is not yet at its end.
@@ -46,14 +50,15 @@ async function start() {
 				else
 					sortLevel(model, wholeView(name, model).level(null), window.culprit.state.sorts[name]);
 			}];
-		prepare([() => { nameRanks(model); }, () => { rowsByThread(model); }, () => { computeSelection(model).sums; },
+		prepare([() => { nameRanks(model); }, () => { rowsByThread(model); }, () => { computeSelection(model).sums; }, () => { computeSelection(model).wanted; },
 			...prepareComparisons(window.culprit), ...prepareTimes(model), ...prepareTimeMap(model),
+			...prepareMemory(model), ...noView(model, "memory") ? [] : [() => { wholeView("memory", model); }], ...prepareWaits(model),
 			...prepareCallers(model), ...view("callers"),
 			...prepareFlat(model), ...view("flat"), () => { current("flat").sumUpper(); },
 			...prepareOthers(window.culprit, viewOf), () => { rowsByLine(model); },
 			...prepareFold(model), ...prepareThreads(model), ...prepareOwn(model), ...prepareCommon(model),
 			...model.header.metrics.map((_, m) => () => { samplesByThread(model, m); }), ...prepareSides(window.culprit),
-			() => { window.culprit.showMarks(); }]);
+			() => { showMarks(); }]);
 	} catch (error) {
 		document.getElementById("app").textContent = `This profile cannot be shown: ${error.message}`;
 		document.documentElement.dataset.ready = "failed";

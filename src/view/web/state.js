@@ -4,6 +4,8 @@
 import {GROUPS_MAX} from "./columns.js";
 import {COMPARE_COLUMNS, decodeCompare, encodeCompare, newCompareState} from "./compare_state.js";
 import {mainMetric} from "./format.js";
+import {hasMemory} from "./memory.js";
+import {waitMetrics} from "./waits.js";
 
 const DERIVED_MAX = 20;
 const OPEN_MAX = 1500; // rows that are remembered as open
@@ -11,7 +13,17 @@ const LETTERS_MAX = 30000; // of their keys: those of bottom-up are as long as t
 
 // [name, title, key]
 export const VIEWS = [["overview", "Overview", "o"], ["tree", "Top-down", "1"], ["callers", "Bottom-up", "2"],
-	["flat", "Flat", "3"], ["graph", "Flame graph", "4"], ["time", "Time line", "5"], ["sandwich", "Sandwich", "6"]];
+	["flat", "Flat", "3"], ["graph", "Flame graph", "4"], ["time", "Time line", "5"], ["sandwich", "Sandwich", "6"],
+	["memory", "Memory", "7"], ["waits", "Waits", "8"]];
+
+// Why there is no such view of a recording; "": there is one.
+export function noView(model, view, compared = model.header.comparison) {
+	if (view === "memory" && !hasMemory(model))
+		return "No allocations were recorded: culprit record -e alloc COMMAND";
+	if (view === "waits" && !waitMetrics(model).length)
+		return "No waiting was recorded: culprit record -e blocked COMMAND (or -e wall)";
+	return ["memory", "waits"].includes(view) && compared ? "Two sides are compared in the other views." : "";
+}
 
 // What each table is ordered by at first: a tree by all that is in a subtree, lists of functions by their own code.
 export function usualSort(table, metric = 0) {
@@ -21,10 +33,11 @@ export function usualSort(table, metric = 0) {
 export function newState() {
 	return {
 		view: "overview", metric: 0, mainMetric: 0, // the main one is shown first
-		sorts: Object.fromEntries(["tree", "callers", "flat", "sandwich"].map((table) => [table, usualSort(table)])),
-		flatten: 2, zoom: 0, selected: "", node: 0, open: {tree: ["0"], callers: [], flat: []},
+		sorts: Object.fromEntries(["tree", "callers", "flat", "sandwich", "memory"].map((table) => [table, usualSort(table)])),
+		flatten: 2, zoom: 0, selected: "", node: 0, open: {tree: ["0"], callers: [], flat: [], memory: []},
 		filters: [], threads: null, time: null, window: null, moment: null, level: 0, stacks: false, search: "", icicle: true,
 		inverted: false, folded: false, inside: "", // the graph: as it is drawn, and the box that it is zoomed to
+		reason: 0, wait: "", // why threads waited whose samples count, and which wait is looked at
 		center: 0, tables: false, // the sandwich: around which function, and whether as tables
 		theme: "", pane: true, columns: null, compared: null, derived: [], instructions: false, intel: false,
 		...newCompareState(),
@@ -95,6 +108,10 @@ export function encodeState(state) {
 		p.set("in", state.inside);
 	if (state.center)
 		p.set("around", state.center);
+	if (state.reason)
+		p.set("why", state.reason);
+	if (state.wait)
+		p.set("wait", state.wait);
 	if (state.tables)
 		p.set("tables", "1");
 	if (state.theme)
@@ -151,7 +168,7 @@ export function decodeState(text, model) {
 		const n = p.has(name) ? Number(p.get(name)) : NaN;
 		return Number.isInteger(n) && n >= 0 && n < limit ? n : otherwise;
 	};
-	if (VIEWS.some(([name]) => name === p.get("v")))
+	if (VIEWS.some(([name]) => name === p.get("v")) && !noView(model, p.get("v")))
 		state.view = p.get("v");
 	const {threads} = model.header, metrics = model.header.metrics.length;
 	state.mainMetric = mainMetric(model.header.metrics);
@@ -193,6 +210,9 @@ export function decodeState(text, model) {
 		state.inside = p.get("in");
 	state.center = whole("around", model.scopes.count, 0);
 	state.tables = p.get("tables") === "1";
+	state.reason = model.header.comparison ? 0 : whole("why", (model.header.reasons || []).length, 0);
+	if (isPath(p.get("wait")))
+		state.wait = p.get("wait");
 	if (["light", "dark"].includes(p.get("theme")))
 		state.theme = p.get("theme");
 	state.pane = p.get("pane") !== "0";

@@ -121,7 +121,8 @@ export class Side {
 	}
 }
 
-// counts: samples in each run of both sides. Options: {noise, confidence, shares}.
+// counts: samples in each run of both sides. Options: {noise, confidence, shares, amounts: counts are no samples, and only
+// the scatter of runs tells of chance}.
 class Question {
 	constructor(counts, [before, after], options) {
 		this.sides = [before, after];
@@ -136,6 +137,8 @@ class Question {
 	// Of a side's mean, by sampling alone.
 	sampling(s, cost) {
 		const {scales, sum} = this.sides[s];
+		if (this.options.amounts)
+			return 0;
 		return cost * (this.options.shares ? Math.max(0, 1 - cost) : 1) * sum / scales.length ** 2;
 	}
 	// Of a side's mean.
@@ -173,7 +176,7 @@ class Question {
 		const v0 = this.variance(0, cost, r) * r * r, v1 = this.variance(1, cost * r, r);
 		const df0 = this.freedom(0), df1 = this.freedom(1);
 		const v = v0 + v1, off = this.spreads[1].mean - r * this.spreads[0].mean;
-		const correction = r * this.sides[0].half + this.sides[1].half;
+		const correction = this.options.amounts ? 0 : r * this.sides[0].half + this.sides[1].half;
 		let df = Infinity;
 		if (this.spreads[0].variance >= 0 && this.spreads[1].variance >= 0 && v > 0)
 			df = v * v / (v0 * v0 / df0 + v1 * v1 / df1);

@@ -9,7 +9,7 @@ import {openMenu} from "./menu.js";
 import {VirtualList, el, setAttribute, setClass, setStyle, setText} from "./dom.js";
 
 const TABLE_ROW = 24;
-const WIDTHS_USUAL = [320, 140], COMPARED_WIDTHS = [250, 152]; // of the name and of a column: pixels
+const WIDTHS_USUAL = [320, 140], COMPARED_WIDTHS = [250, 152], MEMORY_WIDTHS = [260, 108]; // of the name and of a column: pixels
 const ROWS_FEW = 30; // as many are quickly filled
 const LATE = 50; // ms after what is in sight
 const INDENT = 14;
@@ -28,6 +28,8 @@ export const MARKS = {
 export function rowPlace(model, row) {
 	if (row.scope < 0)
 		return row.level === 0 ? "module" : "file";
+	if (row.line)
+		return `${baseName(model.strings[model.lines.file[row.line]])}:${model.lines.line[row.line]}`;
 	const {kind, line, module} = model.scopes;
 	const parts = [];
 	const file = scopeFile(model, row.scope);
@@ -87,9 +89,9 @@ export class Table {
 	}
 	// columns: [{metric, column}]
 	setColumns(columns) {
-		const {comparison} = this.app;
-		const text = JSON.stringify(columns.map((c) => [c, comparison ? comparedTitle(this.app, c.column) :
-			columnName(this.app.model, c.metric)]));
+		const {comparison, state} = this.app;
+		const text = JSON.stringify([state.view === "memory", ...columns.map((c) => [c, comparison ? comparedTitle(this.app, c.column) :
+			columnName(this.app.model, c.metric)])]);
 		if (text === this.columnsText)
 			return;
 		this.columnsText = text;
@@ -118,7 +120,7 @@ export class Table {
 			this.list.draw(true);
 	}
 	widths() {
-		return this.app.comparison ? COMPARED_WIDTHS : WIDTHS_USUAL;
+		return this.app.comparison ? COMPARED_WIDTHS : this.app.state.view === "memory" ? MEMORY_WIDTHS : WIDTHS_USUAL;
 	}
 	// Said once for all rows, so that the browser need not look at all that is in them.
 	setWidths() {
@@ -134,10 +136,10 @@ export class Table {
 		return this.late && this.list.wide ? Math.min(length, Math.ceil((right - name) / column)) : length;
 	}
 	makeTitle(column, metric) {
-		const {model} = this.app;
+		const {model} = this.app, first = this.app.state.view === "memory" ? "place that allocates" : "scope";
 		const compared = this.app.comparison && column !== "name" ? comparedTitle(this.app, column) : null;
-		const name = compared ? compared[0] : column === "name" ? "scope" : columnCount(model) > 1 ?
-			`${columnName(model, metric)} ${column}` : column;
+		const name = compared ? compared[0] : column === "name" ? first : columnCount(model) > 1 ?
+			`${columnName(model, metric)}${this.isOnly(metric) ? "" : " " + column}` : column;
 		const button = el("button", {
 			type: "button", class: "title", onclick: () => this.app.sortBy(column, metric),
 			title: compared ? compared[1] : name + (column === "total" ? ": with all that was called" :
@@ -148,6 +150,10 @@ export class Table {
 		cell.dataset.column = column;
 		cell.dataset.metric = metric;
 		return cell;
+	}
+	// Whether a metric has but one column.
+	isOnly(metric) {
+		return this.columns.filter((c) => c.metric === metric).length === 1;
 	}
 	showSort() {
 		const sort = this.app.sorting();
@@ -228,7 +234,7 @@ export class Table {
 			return;
 		}
 		const share = whole > 0 ? value / whole : 0;
-		setText(cell.firstChild, value ? formatPercent(value, whole) : "");
+		setText(cell.firstChild, value && this.app.state.view !== "memory" ? formatPercent(value, whole) : "");
 		setText(cell.lastChild, value ? formatAmount(model.metrics[metric], value) : "");
 		setStyle(cell, "background-size", (100 * share).toFixed(1) + "% 100%");
 	}

@@ -2,17 +2,27 @@
 // The time line: one row for each thread, coloured by the function that it was in. A canvas as large
 // as what is in sight, as the flame graph is.
 
+import {metricShort} from "./events.js";
 import {formatTime, plural} from "./format.js";
-import {scopeName, scopeShort, threadLabel} from "./model.js";
+import {cached, scopeName, scopeShort, threadLabel} from "./model.js";
 import {matchScopes} from "./select.js";
 import {el, fitCanvas, setAttribute, setText} from "./dom.js";
 import {Pixels, hslColour, readColours} from "./pixels.js";
 import {moduleHues} from "./graph.js";
+import {ownNodes} from "./own_code.js";
 import {TimeMap} from "./timeline_map.js";
 import {laneAt, laneTops, levelHigh, stackLevel, stackNodes} from "./timeline_lanes.js";
-import {hasTimeline, shownNodes, spanAt, stepOf, timeBoxes, timeRows, timeTicks, wholeTime} from "./times.js";
+import {hasTimeline, shownNodes, spanAt, spanReason, spanWaker, stepOf, timeBoxes, timeRows, timeTicks, wholeTime} from "./times.js";
+import {paintArrow, reasonColour, wakesOfSpan} from "./timeline_waits.js";
+import {wakerWords} from "./waits.js";
 
-const AXIS = 22, NAMED = 6 /* functions in the legend */, LEVELS = 12, NEAR = 4 /* pixels */, SHORTEST = 20 /* µs in sight */;
+const AXIS = 22, LEVELS = 12, NEAR = 4 /* pixels */, SHORTEST = 20 /* µs in sight */;
+const NAMED = 8 /* functions and waits in the legend */, WAITS_NAMED = 4, WAIT_PART = 0.5 /* of the height of what runs */;
+
+// Metrics that it has samples of.
+export function timedMetrics(model) {
+	return cached(model, "timed metrics", () => model.header.metrics.map((_, m) => m).filter((m) => model.spans.metric.includes(m)));
+}
 
 function seconds(us) {
 	return formatTime(us / 1e6);
@@ -32,7 +42,7 @@ export class Timeline {
 		this.canvas = el("canvas", {
 			tabIndex: 0, role: "application", "aria-roledescription": "time line",
 			"aria-label": "time line: arrow keys move, + and - zoom, Enter keeps the time of the span, " +
-				"[ and ] a part of the time, w what is in sight, Escape all",
+				"[ and ] a part of the time, w what is in sight, Escape all, j the thread that ended a wait",
 			onkeydown: (event) => this.key(event),
 			onpointerdown: (event) => this.press(event),
 			onpointermove: (event) => this.move(event),
@@ -157,8 +167,8 @@ export class Timeline {
 	// What is not exact.
 	remark() {
 		const {model} = this.app, {coarse, untimed} = model.header.timeline, texts = [];
-		if (model.metrics.length > 1)
-			texts.push(`of ${model.metrics[model.spans.metric[0] || 0].name}`);
+		if (model.recorded.metrics.length > 1)
+			texts.push(`of ${timedMetrics(model).map((m) => metricShort(model.recorded.metrics[m])).join(", ")}`);
 		if (coarse)
 			texts.push(`samples within ${seconds(coarse)} were joined: shorter spans and gaps are not seen`);
 		if (untimed)
@@ -192,6 +202,7 @@ export class Timeline {
 			this.coloursModel = model;
 			this.pixelColours = readColours({back, line, match, focus, chosen});
 			this.colours = new Uint32Array(model.scopes.count); // by function, where it is known
+			this.waitColours = model.header.reasons.map((_, reason) => reasonColour(model, reason, parseFloat(this.theme.light) < 50));
 		}
 	}
 	colour(scope) {
@@ -215,6 +226,7 @@ export class Timeline {
 		const last = end < 0 ? this.rows.length : end + 1, opened = this.openedThread();
 		this.paintKept(height);
 		this.shares = new Map();
+		this.waitShares = new Float64Array(this.app.model.header.reasons.length);
 		for (let i = first; i < last; i++) {
 			const paint = this.rows[i].thread === opened ? this.paintStacks : this.paintBoxes;
 			paint.call(this, this.rows[i].thread, AXIS + this.tops[i] - top, this.highOf(i), width - left, names);
@@ -224,8 +236,8 @@ export class Timeline {
 		c.putImageData(this.pixels.image, Math.round(left * scale), 0);
 		for (let i = first; i < last; i++)
 			this.paintLabel(c, this.rows[i], AXIS + this.tops[i] - top, Math.min(24, this.highOf(i)));
-		for (const [scope, from, to, y] of names)
-			this.paintName(c, scopeShort(this.app.model, scope), from, to, y);
+		for (const [name, from, to, y] of names)
+			this.paintName(c, typeof name === "string" ? name : scopeShort(this.app.model, name), from, to, y);
 		this.map.paint(this.theme, left, width);
 		this.showNames();
 		this.paintAxis(c, width, height);
@@ -234,25 +246,31 @@ export class Timeline {
 	// What is in sight, asked for once: the browser may have to lay out the page for it.
 	look(width, height, scale) {
 		const [from, to] = this.window(), {left} = this, {pixels} = this;
-		this.sight = {left, width, from, to, scale: (width - left) / (to - from)};
+		const {selection, state, model} = this.app;
+		this.sight = {left, width, from, to, scale: (width - left) / (to - from), wanted: selection.wanted, kept: state.reason,
+			reasons: model.rows.reason};
 		this.shown = shownNodes(this.app.model, this.app.state.level);
 		if (!pixels || !pixels.isLike(width - left, height, scale))
 			this.pixels = new Pixels(width - left, height, scale);
 		this.pixels.all.fill(this.pixelColours.back);
 	}
-	// The functions that took the most of what is in sight, in their colours.
+	// The functions that took the most of what is in sight, in their colours; and what was waited for.
 	showNames() {
-		const {model} = this.app, most = [...this.shares].sort((a, b) => b[1] - a[1]).slice(0, NAMED).map(([scope]) => scope);
-		const key = JSON.stringify([most, this.coloursFor]);
+		const {model} = this.app;
+		const largest = (shares, count) => [...shares].sort((a, b) => b[1] - a[1]).slice(0, count).map(([one]) => one);
+		const waits = largest([...this.waitShares.entries()].filter(([, share]) => share), WAITS_NAMED), most = largest(this.shares, NAMED - waits.length);
+		const key = JSON.stringify([most, waits, this.coloursFor]);
 		if (this.named === key)
 			return;
 		this.named = key;
-		this.names.replaceChildren(...most.map((scope) => {
-			const colour = this.colour(scope), parts = [colour & 255, colour >> 8 & 255, colour >> 16 & 255];
-			const name = el("span", {class: "key exact", title: scopeName(model, scope)}, scopeShort(model, scope));
+		const sample = (colour, text, title) => {
+			const parts = [colour & 255, colour >> 8 & 255, colour >> 16 & 255];
+			const name = el("span", {class: "key exact", title}, text);
 			name.style.setProperty("--exact", `rgb(${parts.join(" ")})`);
 			return name;
-		}));
+		};
+		this.names.replaceChildren(...most.map((scope) => sample(this.colour(scope), scopeShort(model, scope), scopeName(model, scope))),
+			...waits.map((reason) => sample(this.waitColours[reason], `waits: ${model.header.reasons[reason]}`, "what threads wait for")));
 	}
 	paintLabel(c, row, y, high) {
 		const {model} = this.app, {theme} = this, {left} = this.sight;
@@ -278,11 +296,16 @@ export class Timeline {
 			this.boxes.set(thread, timeBoxes(model, thread, from, to, width));
 		return this.boxes.get(thread);
 	}
+	// Whether the filters leave a row of samples.
+	isCounted(row) {
+		const {wanted, kept, reasons} = this.sight;
+		return wanted[row] && (!kept || reasons[row] === kept);
+	}
 	// The boxes of a thread; those with room for it get a name, [scope, from, to, its middle].
 	paintBoxes(thread, y, laneHigh, width, names) {
 		if (thread < 0)
 			return;
-		const {model, selection} = this.app, {scope, end} = model.nodes, {row} = model.spans, {wanted} = selection;
+		const {model} = this.app, {scope, end} = model.nodes, {row} = model.spans;
 		const {pixels, pixelColours, sight} = this, [begun, ended] = model.header.timeline.threads[thread];
 		const chosen = Number(this.app.selectedBy.tree) || 0, bottom = y + laneHigh - 3;
 		const x = (begun - sight.from) * sight.scale, until = (ended - sight.from) * sight.scale;
@@ -290,8 +313,12 @@ export class Timeline {
 			pixels.fill(Math.max(0, x), y + laneHigh - 2, Math.min(until, width) - Math.max(0, x), 1, pixelColours.line);
 		for (const box of this.boxesOf(thread, width)) {
 			const place = row[box.span], node = model.rows.node[place], shown = this.shown[node];
-			const counts = wanted[place], high = Math.max(3, (laneHigh - 6) * box.busy);
+			const counts = this.isCounted(place), high = Math.max(3, (laneHigh - 6) * box.busy);
 			const w = Math.max(1, box.w - (box.w > 3 ? 0.5 : 0));
+			if (box.waits >= 0)
+				this.paintWait(box, bottom, laneHigh, w, names);
+			if (!box.busy)
+				continue;
 			pixels.fill(box.x, bottom - high, w, high, counts ? this.colour(scope[shown]) : pixelColours.line);
 			if (chosen && node >= chosen && node < end[chosen])
 				pixels.fill(box.x, bottom, w, 3, pixelColours.focus);
@@ -301,9 +328,21 @@ export class Timeline {
 				names.push([scope[shown], sight.left + box.x, sight.left + box.x + w, bottom - Math.min(high, 18) / 2]);
 		}
 	}
+	// Waiting stands above what runs in the same time, and is not as high.
+	paintWait({x, waits, busy, wait}, bottom, laneHigh, w, names) {
+		const {pixels, pixelColours, sight} = this, room = laneHigh - 6, row = this.app.model.spans.row[waits];
+		const reason = sight.reasons[row], counts = this.isCounted(row);
+		const high = Math.max(3, room * WAIT_PART * wait), top = bottom - room * busy - high;
+		pixels.fill(x, top, w, high, counts ? this.waitColours[reason] : pixelColours.line);
+		if (!counts)
+			return;
+		this.waitShares[reason] += w * wait;
+		if (w > 24 && high > 12)
+			names.push([this.app.model.header.reasons[reason], sight.left + x, sight.left + x + w, top + Math.min(high, 18) / 2]);
+	}
 	// The same with all functions of each stack, the outermost above.
 	paintStacks(thread, y, laneHigh, width, names) {
-		const {model, selection} = this.app, {scope} = model.nodes, {pixels, pixelColours, sight} = this;
+		const {model} = this.app, {scope} = model.nodes, {pixels, pixelColours, sight} = this;
 		const before = []; // by level: {node, from, to} that may go on
 		const end = (level) => {
 			const {node, from, to} = before[level];
@@ -312,7 +351,7 @@ export class Timeline {
 		};
 		const boxes = this.boxesOf(thread, width).map((box) => {
 			const place = model.spans.row[box.span];
-			return {...box, counts: selection.wanted[place], stack: stackNodes(model, model.rows.node[place])};
+			return {...box, counts: this.isCounted(place), stack: stackNodes(model, model.rows.node[place])};
 		});
 		const deepest = Math.max(1, ...boxes.map((box) => box.stack.length)), high = levelHigh(laneHigh, deepest);
 		this.stackDepth = deepest;
@@ -391,6 +430,31 @@ export class Timeline {
 		c.strokeStyle = this.theme.focus;
 		c.lineWidth = 2;
 		c.strokeRect(x - 1, y + 2, Math.max(3, this.xOf(end[span]) - x + 2), high - 3);
+		this.paintArrows(c, span, top);
+	}
+	// From the thread that woke to the one that was woken.
+	paintArrows(c, span, top) {
+		const {model} = this.app, {left, width} = this.sight;
+		c.fillStyle = this.theme.focus;
+		this.arrows = 0;
+		for (const [waker, woken, time] of wakesOfSpan(model, span)) {
+			const [from, to] = [waker, woken].map((thread) => this.rows.findIndex((row) => row.thread === thread)), x = this.xOf(time);
+			if (from < 0 || to < 0 || from === to || x < left || x > width)
+				continue;
+			const middle = (row) => AXIS + this.tops[row] - top + this.highOf(row) / 2;
+			paintArrow(c, x, middle(from), middle(to));
+			this.arrows++;
+		}
+	}
+	// To the thread that ended the selected wait, at that time.
+	pickWaker() {
+		const {model} = this.app, {span} = this.cursor(), waker = span < 0 ? -1 : spanWaker(model, span);
+		const at = waker < 0 ? -1 : spanAt(model, waker, model.spans.end[span], Infinity);
+		if (at >= 0 && this.rows.some((row) => row.thread === waker))
+			this.pick(at);
+		else
+			this.app.say(span < 0 || !spanReason(model, span) ? "Select a time in which a thread waits first." :
+				"No thread that is in sight is known to have ended this wait.");
 	}
 
 	// The mouse
@@ -478,12 +542,33 @@ export class Timeline {
 		const node = rows.node[spans.row[span]], shown = over ?? (this.shown ? this.shown[node] : node);
 		const inner = shownNodes(model, 0)[node], length = spans.end[span] - spans.start[span];
 		const step = stepOf(model, spans.metric[span]);
-		const busy = step && length ? Math.min(1, spans.samples[span] * step / length) : 1;
+		const busy = step && length ? Math.min(1, spans.samples[span] * step / length) : 1, reason = spanReason(model, span);
+		const when = `from ${(spans.start[span] / 1e6).toFixed(6)} s, for ${seconds(length)}`;
+		if (reason)
+			return [`waits for: ${model.header.reasons[reason]}`, `in ${scopeName(model, nodes.scope[over ?? this.waitNode(node)])}`, when,
+				...spans.waker[span] ? [`woken by ${wakerWords(model, spans.waker[span] - 1)}`] : [],
+				threadLabel(model, rows.thread[spans.row[span]])];
 		return [scopeName(model, nodes.scope[shown]),
 			...inner === shown ? [] : [`in ${scopeName(model, nodes.scope[inner])}`],
-			`from ${(spans.start[span] / 1e6).toFixed(6)} s, for ${seconds(length)}`,
+			when,
 			`${plural(spans.samples[span], "sample")}${busy < 0.95 ? `, ${Math.round(100 * busy)}% busy` : ""}`,
 			threadLabel(model, rows.thread[spans.row[span]])];
+	}
+
+	// The selected wait, for the details.
+	putSpan(put) {
+		const {model} = this.app, {span} = this.cursor(), reason = span < 0 ? 0 : spanReason(model, span);
+		if (!reason)
+			return;
+		const waker = model.spans.waker[span];
+		put("waits for", `${model.header.reasons[reason]}, ${seconds(model.spans.end[span] - model.spans.start[span])}`);
+		if (waker)
+			put("woken by", spanWaker(model, span) < 0 ? wakerWords(model, waker - 1) : el("button", {type: "button", class: "link",
+				title: "go there (j)", onclick: () => this.pickWaker()}, wakerWords(model, waker - 1)));
+	}
+	// The innermost function outside of the kernel and libraries that waits.
+	waitNode(node) {
+		return ownNodes(this.app.model).node[node] || shownNodes(this.app.model, 0)[node];
 	}
 
 	// What is done
@@ -497,7 +582,7 @@ export class Timeline {
 		app.state.moment = [rows.thread[spans.row[span]], from];
 		this.layLanes();
 		this.reveal(span);
-		app.openTo(node ?? rows.node[spans.row[span]]);
+		app.openTo(node ?? (spanReason(app.model, span) ? this.waitNode(rows.node[spans.row[span]]) : rows.node[spans.row[span]]));
 		setText(app.status, this.describe(span).join(", "));
 	}
 	reveal(span) {
@@ -563,7 +648,7 @@ export class Timeline {
 			"[": () => { this.mark = span >= 0 ? spans.start[span] : null; },
 			"]": () => span >= 0 && this.keep(this.mark === null ? wholeTime(this.app.model)[0] : this.mark,
 				spans.end[span]),
-			w: () => this.app.setTime(this.window()),
+			w: () => this.app.setTime(this.window()), j: () => this.pickWaker(),
 			Escape: () => this.app.setTime(null),
 		};
 		if (!actions[event.key])

@@ -16,13 +16,24 @@ export function stackNodes(model, node) {
 	return path.reverse();
 }
 
+// By node: how many functions its path has.
+export function stackDepths(model) {
+	return cached(model, "stack depths", () => {
+		const {parent, scope, count} = model.nodes, {kind} = model.scopes, depths = new Int32Array(count);
+		for (let i = 1; i < count; i++)
+			depths[i] = depths[parent[i]] + (kind[scope[i]] === KIND.loop ? 0 : 1);
+		return depths;
+	});
+}
+
 // How deep the stacks of a thread are.
 function deepest(model, thread) {
 	return cached(model, "deepest stack " + thread, () => {
-		const {first, row} = model.spans, seen = new Set();
+		const {first, row} = model.spans, depths = stackDepths(model);
+		let most = 1;
 		for (let span = first[thread]; span < first[thread + 1]; span++)
-			seen.add(model.rows.node[row[span]]);
-		return [...seen].reduce((most, node) => Math.max(most, stackNodes(model, node).length), 1);
+			most = Math.max(most, depths[model.rows.node[row[span]]]);
+		return most;
 	});
 }
 

@@ -4,12 +4,16 @@
 
 import {cached, inBlocks} from "./model.js";
 import {el, fitCanvas} from "./dom.js";
+import {stackDepths} from "./timeline_lanes.js";
 import {stepOf, wholeTime} from "./times.js";
 
 const MAP_HIGH = 26, BUCKETS = 1000, MAP_NEAR = 3 /* pixels */;
 
-function addBusy(from, to, {start, end, samples, metric}, steps, scale, sums) {
+// waits: whether it is waiting that counts
+function addBusy(from, to, {start, end, samples, metric, row}, reason, waits, steps, scale, sums) {
 	for (let i = from; i < to; i++) {
+		if (Boolean(reason[row[i]]) !== waits)
+			continue;
 		const first = Math.floor(start[i] * scale), last = Math.min(BUCKETS - 1, Math.floor(end[i] * scale));
 		const busy = steps[metric[i]] ? samples[i] * steps[metric[i]] : samples[i];
 		for (let k = first; k <= last; k++)
@@ -22,7 +26,11 @@ export function busyParts(model) {
 	return cached(model, "busy parts", () => {
 		const sums = new Float64Array(BUCKETS), steps = model.header.metrics.map((_, m) => stepOf(model, m));
 		const scale = BUCKETS / wholeTime(model)[1];
-		inBlocks(0, model.spans.count, (from, to) => addBusy(from, to, model.spans, steps, scale, sums));
+		const add = (waits) => inBlocks(0, model.spans.count, (from, to) =>
+			addBusy(from, to, model.spans, model.rows.reason, waits, steps, scale, sums));
+		add(false);
+		if (!sums.some((sum) => sum)) // nothing but waiting was recorded
+			add(true);
 		const most = Math.max(...sums) || 1;
 		return sums.map((sum) => sum / most);
 	});
@@ -30,7 +38,7 @@ export function busyParts(model) {
 
 // As steps that can be taken while nothing else is to do.
 export function prepareTimeMap(model) {
-	return model.spans.count ? [() => { busyParts(model); }] : [];
+	return model.spans.count ? [() => { busyParts(model); }, () => { stackDepths(model); }] : [];
 }
 
 export class TimeMap {

@@ -4,6 +4,8 @@
 
 import {KIND, cached, inBlocks} from "./model.js";
 
+const SPAN_WAKERS = 3; // who wakes and is no thread: an interrupt, the kernel, somebody who is not recorded
+
 export function hasTimeline(model) {
 	return model.spans.count > 0;
 }
@@ -158,28 +160,38 @@ export function timeRows(model, threads) {
 	return [...groups].flatMap(([process, list]) => headed ? [{process, thread: -1}, ...list] : list);
 }
 
+// By span: why the thread waited then; 0: it did not.
+export function spanReason(model, span) {
+	return model.rows.reason[model.spans.row[span]];
+}
+
 // Spans in blocks of 8, of 64 and so on, so that there is little to do for many of them in one pixel: of each block
-// the longest, the time that their samples stand for (moments: any), and the first of those with most samples.
+// the longest; and of those that run, and those that wait (lists of both), the time that their samples stand for
+// (moments: any), and the first of those with most samples.
 const BLOCK_BITS = 3, BLOCK_LEVELS = 5;
 
-function joinSpans(from, to, {start, end, samples, metric}, steps, level) {
+function joinSpans(from, to, {start, end, samples, metric, row}, reason, steps, level) {
 	for (let i = from; i < to; i++) {
-		const block = i >> BLOCK_BITS, length = end[i] - start[i], step = steps[metric[i]];
+		const block = i >> BLOCK_BITS, length = end[i] - start[i], step = steps[metric[i]], waits = reason[row[i]] ? 1 : 0;
+		const best = level.best[waits];
 		if (length > level.longest[block])
 			level.longest[block] = length;
-		level.work[block] += step ? samples[i] * step : Infinity;
-		if (level.best[block] < 0 || samples[i] > samples[level.best[block]])
-			level.best[block] = i;
+		level.work[waits][block] += step ? samples[i] * step : Infinity;
+		if (best[block] < 0 || samples[i] > samples[best[block]])
+			best[block] = i;
 	}
 }
 
 function joinBlocks(below, level, samples) {
-	for (let i = 0; i < below.best.length; i++) {
+	for (let i = 0; i < below.longest.length; i++) {
 		const block = i >> BLOCK_BITS;
 		level.longest[block] = Math.max(level.longest[block], below.longest[i]);
-		level.work[block] += below.work[i];
-		if (level.best[block] < 0 || samples[below.best[i]] > samples[level.best[block]])
-			level.best[block] = below.best[i];
+		for (const waits of [0, 1]) {
+			const best = level.best[waits], candidate = below.best[waits][i];
+			level.work[waits][block] += below.work[waits][i];
+			if (candidate >= 0 && (best[block] < 0 || samples[candidate] > samples[best[block]]))
+				best[block] = candidate;
+		}
 	}
 }
 
@@ -188,22 +200,25 @@ function spanBlocks(model) {
 		const {spans} = model, steps = model.header.metrics.map((_, m) => stepOf(model, m)), levels = [];
 		for (let k = 0, count = spans.count; k < BLOCK_LEVELS; k++) {
 			count = (count + (1 << BLOCK_BITS) - 1) >> BLOCK_BITS;
-			const level = {longest: new Float64Array(count), work: new Float64Array(count), best: new Int32Array(count).fill(-1)};
+			const level = {longest: new Float64Array(count), work: [0, 1].map(() => new Float64Array(count)),
+				best: [0, 1].map(() => new Int32Array(count).fill(-1))};
 			if (k)
 				joinBlocks(levels[k - 1], level, spans.samples);
 			else
-				inBlocks(0, spans.count, (from, to) => joinSpans(from, to, spans, steps, level));
+				inBlocks(0, spans.count, (from, to) => joinSpans(from, to, spans, model.rows.reason, steps, level));
 			levels.push(level);
 		}
 		return levels;
 	});
 }
 
-// Spans that begin in one pixel and are shorter than that become one box: {work: µs, best}.
+// Spans that begin in one pixel and are shorter than that become one box: of those that run, and those that wait, {work:
+// µs, best}.
 class Pixel {
 	constructor(model, scale, last, end) {
 		this.levels = spanBlocks(model);
 		this.spans = model.spans;
+		this.reason = model.rows.reason;
 		this.steps = model.header.metrics.map((_, m) => stepOf(model, m));
 		this.longest = 1 / scale; // what is as long or longer is a box of its own
 		this.last = last;
@@ -211,8 +226,8 @@ class Pixel {
 	}
 	begin(until) {
 		this.until = until; // the time at which it ends
-		this.work = this.most = 0;
-		this.best = -1;
+		this.work = [0, 0];
+		this.best = [-1, -1];
 	}
 	fits(i, level, size) {
 		const {start} = this.spans, last = i + size - 1;
@@ -221,39 +236,46 @@ class Pixel {
 	}
 	// Takes span i, or the largest block that begins with it and fits; returns what comes after it.
 	take(i) {
-		const {samples, metric} = this.spans, {levels} = this;
+		const {samples, metric, row} = this.spans, {levels} = this;
 		let level = -1, size = 1;
 		while (level + 1 < levels.length && this.fits(i, level + 1, size << BLOCK_BITS)) {
 			level++;
 			size <<= BLOCK_BITS;
 		}
-		if (level >= 0)
-			return this.add(levels[level].best[i / size], levels[level].work[i / size], i + size);
-		const step = this.steps[metric[i]];
-		return this.add(i, step ? samples[i] * step : Infinity, i + 1);
-	}
-	add(best, work, next) {
-		const {samples} = this.spans;
-		this.work += work;
-		if (samples[best] > this.most) {
-			this.most = samples[best];
-			this.best = best;
+		if (level >= 0) {
+			for (const waits of [0, 1])
+				this.add(waits, levels[level].best[waits][i / size], levels[level].work[waits][i / size]);
+			return i + size;
 		}
-		return next;
+		const step = this.steps[metric[i]];
+		this.add(this.reason[row[i]] ? 1 : 0, i, step ? samples[i] * step : Infinity);
+		return i + 1;
+	}
+	add(waits, best, work) {
+		const {samples} = this.spans, known = this.best[waits];
+		this.work[waits] += work;
+		if (best >= 0 && (known < 0 || samples[best] > samples[known]))
+			this.best[waits] = best;
+	}
+	// {span, busy, waits, wait}: the span that runs most, for which part of the pixel some do; the same of waits.
+	box(scale) {
+		const [span, waits] = this.best, [busy, wait] = this.work.map((work) => Math.min(1, work * scale));
+		return {span: span < 0 ? waits : span, busy, waits, wait: Math.min(wait, 1 - busy)};
 	}
 }
 
-// A thread's spans in [from, to) as boxes on `width` pixels, from the left: {x, w, span, busy}, where
-// busy is the share of the time that samples stand for. Short ones in a pixel are one box, with the
-// span that has most samples; so there are no more than about two for each pixel.
+// A thread's spans in [from, to) as boxes on `width` pixels, from the left: {x, w, span, busy, waits, wait}, where
+// busy is the share of the time that samples stand for, and wait the same of waits, of which `waits` is a span (-1: there
+// is none). Short ones in a pixel are one box, with the spans that have most samples; so there are no more than
+// about two for each pixel.
 export function timeBoxes(model, thread, from, to, width) {
 	const {first, start, end, samples, metric} = model.spans, last = first[thread + 1];
 	const scale = width / (to - from), pixel = new Pixel(model, scale, last, to), out = [];
 	for (let i = spanAfter(model, first[thread], last, from); i < last && start[i] < to;) {
 		const x = (start[i] - from) * scale, w = (end[i] - start[i]) * scale;
 		if (w >= 1) {
-			const step = pixel.steps[metric[i]], done = step ? samples[i] * step * scale : 1;
-			out.push({x, w, span: i, busy: Math.min(1, done / w)});
+			const step = pixel.steps[metric[i]], done = step ? samples[i] * step * scale : 1, waits = spanReason(model, i) > 0;
+			out.push({x, w, span: i, busy: waits ? 0 : Math.min(1, done / w), waits: waits ? i : -1, wait: waits ? 1 : 0});
 			i++;
 			continue;
 		}
@@ -262,10 +284,31 @@ export function timeBoxes(model, thread, from, to, width) {
 		do
 			i = pixel.take(i);
 		while (i < last && start[i] < to && start[i] < pixel.until && end[i] - start[i] < pixel.longest);
-		if (pixel.best >= 0)
-			out.push({x: at, w: 1, span: pixel.best, busy: Math.min(1, pixel.work * scale)});
+		out.push({x: at, w: 1, ...pixel.box(scale)});
 	}
 	return out;
+}
+
+// The thread that ended a wait; -1: it was no thread, or is not known.
+export function spanWaker(model, span) {
+	const waker = model.spans.waker[span] - 1 - SPAN_WAKERS;
+	return waker >= 0 ? waker : -1;
+}
+
+// Spans that a thread's waking ended, by when: an array of their numbers.
+export function wokenBy(model, thread) {
+	const byWaker = cached(model, "woken by thread", () => {
+		const {end, count} = model.spans, lists = new Map();
+		for (let i = 0; i < count; i++)
+			if (spanWaker(model, i) >= 0) {
+				if (!lists.has(spanWaker(model, i)))
+					lists.set(spanWaker(model, i), []);
+				lists.get(spanWaker(model, i)).push(i);
+			}
+		lists.forEach((list) => list.sort((a, b) => end[a] - end[b]));
+		return lists;
+	});
+	return byWaker.get(thread) || [];
 }
 
 // Times of an axis: round numbers, about `wanted` of them.
@@ -281,5 +324,5 @@ export function timeTicks(from, to, wanted) {
 // What it needs of the model and makes once, as steps that can be taken while nothing else is to do.
 export function prepareTimes(model) {
 	return hasTimeline(model) ? [() => { wholeTime(model); }, () => { spanBlocks(model); }, () => { shownNodes(model, 0); },
-		() => { allTimeCounts(model); }] : [];
+		() => { allTimeCounts(model); }, () => { wokenBy(model, 0); }] : [];
 }

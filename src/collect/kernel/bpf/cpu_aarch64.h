@@ -11,6 +11,7 @@ struct thread_struct {
 } CO_RE;
 
 struct thread_info {
+	unsigned long flags;
 	__u64 preempt_count; /* and in the upper half, whether to switch */
 } CO_RE;
 
@@ -69,3 +70,8 @@ static inline __attribute__((always_inline)) bool cpu_in_sigreturn(struct pt_reg
 
 /* What the CPU does that runs this task, as bits. */
 #define cpu_preempt_count(task) ((uint32_t)(task)->thread_info.preempt_count)
+
+/* Argument number i, below 3, of the system call that begins; and whether a program of 32 bits calls, whose calls
+   have other numbers. */
+#define CPU_ARGUMENT(regs, i) ((regs)->regs[i])
+#define CPU_IS_COMPAT(task) ((task)->thread_info.flags >> 22 & 1) /* TIF_32BIT */

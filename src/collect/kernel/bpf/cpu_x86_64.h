@@ -10,6 +10,7 @@ struct thread_struct {
 
 struct thread_info {
 	unsigned long flags;
+	unsigned int status;
 } CO_RE;
 
 struct pt_regs___kernel {
@@ -98,3 +99,8 @@ static inline __attribute__((always_inline)) uint32_t cpu_preempt_count(const vo
 			->preempt_count;
 	return &__preempt_count ? *(const uint32_t *)bpf_this_cpu_ptr(&__preempt_count) : 0;
 }
+
+/* Argument number i, below 3, of the system call that begins; and whether it came as from a program of 32 bits, whose
+   calls have other numbers. */
+#define CPU_ARGUMENT(regs, i) ((i) == 0 ? (regs)->di : (i) == 1 ? (regs)->si : (regs)->dx)
+#define CPU_IS_COMPAT(task) ((task)->thread_info.status & 2) /* TS_COMPAT */

@@ -13,10 +13,9 @@
 #define ENDING 4           /* PF_EXITING */
 #define OF_KERNEL 0x204010 /* PF_KTHREAD, PF_USER_WORKER, PF_IO_WORKER: run no code of a program */
 #define UNBORN_NS 1000000u /* of CPU time: a thread that had more has run */
-#define RING_SIZE (1u << 24)
-#define LINE 64                /* bytes of a cache line */
-#define FIRST_WINDOW 256       /* bytes of the stack that are read first */
-#define LARGE_FRAME 384        /* bytes: of larger frames less is read */
+#define LINE 64            /* bytes of a cache line */
+#define FIRST_WINDOW 256   /* bytes of the stack that are read first */
+#define LARGE_FRAME 384    /* bytes: of larger frames less is read */
 #define STACK_REACH (1u << 30) /* bytes: what is farther away is another stack */
 #define HOLES_MAX 32           /* pages in a row that cannot be read: the stack ends there */
 #define COMPARED_AT_ONCE 16    /* frames of the memo */
@@ -53,6 +52,7 @@ struct memo {
 	uint32_t busy; /* it is in use: threads on two CPUs may share a memo */
 	uint32_t thread, count, serial, end;
 	uint64_t base;
+	uint64_t rest;          /* samples until the next walk: see brake.h */
 	uint64_t script_thread; /* the interpreter's; 0: none */
 	uint64_t script_rest;   /* samples that are left until its calls are read again */
 	/* Innermost first. The outermost frame is always number KERNEL_FRAMES - 1, so that frames that
@@ -119,6 +119,9 @@ struct workspace {
 	uint64_t keys[KERNEL_FRAMES + KERNEL_OWN_FRAMES];
 	struct calls calls;
 	struct kernel_function function;
+	uint64_t hash,
+		hash_at; /* io.h: of the path, as far as it is hashed; where it begins in the memo */
+	struct kernel_object object;
 	uint64_t behind, most; /* bytes of copied stacks: those that are there, and the limit */
 	uint64_t other;        /* index in far.stacks of the stack that is being copied */
 	uint64_t other_high;   /* where that stack ends for Go */
@@ -255,7 +258,7 @@ struct {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
-	__uint(max_entries, RING_SIZE);
+	__uint(max_entries, KERNEL_RING);
 } ring SEC(".maps");
 
 /* MASK bounds a value in a way that the compiler cannot remove: the verifier does not know what the

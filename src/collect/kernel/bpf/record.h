@@ -18,6 +18,7 @@ INLINE void fill_head(struct kernel_head *head, uint32_t kind, uint32_t event, u
    half full. */
 INLINE uint64_t wake(uint64_t urgent)
 {
-	return urgent || bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) > 1 << 23 ? BPF_RB_FORCE_WAKEUP
-									       : BPF_RB_NO_WAKEUP;
+	return urgent || bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) > settings.ring / 2
+		       ? BPF_RB_FORCE_WAKEUP
+		       : BPF_RB_NO_WAKEUP;
 }

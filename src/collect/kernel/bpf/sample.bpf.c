@@ -16,9 +16,11 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 
+#include "collect/kernel/bpf/brake.h"
 #include "collect/kernel/bpf/code.h"
 #include "collect/kernel/bpf/count.h"
 #include "collect/kernel/bpf/far.h"
+#include "collect/kernel/bpf/io.h"
 #include "collect/kernel/bpf/memo.h"
 #include "collect/kernel/bpf/off.h"
 #include "collect/kernel/bpf/record.h"
@@ -208,11 +210,12 @@ static long step_some(uint32_t i, struct walker *x)
 
 /* ---- what is sent ---- */
 
-struct moment {         /* what a sample is of */
-	void *context;  /* of the program that takes it */
-	bool inside;    /* the thread is in the kernel */
-	uint32_t event; /* its number, or KERNEL_EVENT_OFF */
-	uint64_t start; /* when it began */
+struct moment {               /* what a sample is of */
+	void *context;        /* of the program that takes it */
+	bool inside;          /* the thread is in the kernel */
+	uint32_t event;       /* its number, or KERNEL_EVENT_OFF */
+	uint64_t start;       /* when it began */
+	struct kernel_io *io; /* what was read or written; NULL: it is another event */
 };
 
 /* Adds the kernel's own frames behind those of the program. Returns how many there are. */
@@ -226,7 +229,8 @@ INLINE uint64_t add_kernel_frames(const struct moment *m, struct workspace *ws)
 	return size > 0 ? (uint64_t)size / sizeof *ws->keys : 0;
 }
 
-INLINE void send_path(const struct moment *m, struct walker *x, uint32_t slot)
+/* Returns whether there was room. */
+INLINE bool send_path(const struct moment *m, struct walker *x, uint32_t slot)
 {
 	struct kernel_path *path = &x->ws->path;
 	struct walk *w = x->walk;
@@ -245,6 +249,8 @@ INLINE void send_path(const struct moment *m, struct walker *x, uint32_t slot)
 		memo->serial = x->process->serial;
 		memo->end = w->end;
 		remember(x->ws, memo, kept);
+		if (settings.io)
+			hash_path(x->ws, bpf_map_lookup_elem(&hashes, &slot), kept, true);
 	}
 	path->ns = (uint32_t)(bpf_ktime_get_ns() - m->start);
 	if (fresh > KERNEL_FRAMES)
@@ -252,11 +258,13 @@ INLINE void send_path(const struct moment *m, struct walker *x, uint32_t slot)
 	if (own > KERNEL_OWN_FRAMES)
 		own = KERNEL_OWN_FRAMES;
 	size = sizeof *path + (fresh + own) * 8;
-	if (bpf_ringbuf_output(&ring, path, size, wake(0))) {
-		if (slot != KERNEL_NO_MEMO)
-			memo->count = 0;
+	if (!bpf_ringbuf_output(&ring, path, size, wake(0)))
+		return true;
+	if (slot != KERNEL_NO_MEMO)
+		memo->count = 0;
+	if (!m->io)
 		__sync_fetch_and_add(&counts.lost_records, 1);
-	}
+	return false;
 }
 
 /* Copies up to the next page of the stack. A page that the program never touched is not there. It is
@@ -291,8 +299,10 @@ INLINE uint64_t room_for_stack(void)
 {
 	uint64_t used = bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA);
 	if (settings.whole)
-		return used < RING_SIZE / 8 ? 1 << 17 : used < RING_SIZE / 4 ? 1 << 14 : 0;
-	return used < RING_SIZE / 2 ? KERNEL_STACK : used < RING_SIZE / 4 * 3 ? 1 << 17 : 1 << 14;
+		return used < settings.ring / 8 ? 1 << 17 : used < settings.ring / 4 ? 1 << 14 : 0;
+	return used < settings.ring / 2       ? KERNEL_STACK
+	       : used < settings.ring / 4 * 3 ? 1 << 17
+					      : 1 << 14;
 }
 
 /* Whether the thread has run at all: see enum kernel_unborn. */
@@ -340,13 +350,14 @@ INLINE uint64_t stack_size(const struct kernel_far *far, bool go, uint64_t sp)
 	return size ? size : KERNEL_STACK;
 }
 
-INLINE void send_copy(const struct moment *m, struct workspace *ws,
+/* Returns whether there was room. */
+INLINE bool send_copy(const struct moment *m, struct workspace *ws,
 		      const struct kernel_process *process)
 {
 	struct kernel_copy *s = &ws->copy;
 	uint64_t sp, size, whole;
 	if (read_registers(ws->walk.registers))
-		return;
+		return true;
 	/* With what code may keep below SP. */
 	sp = (ws->walk.registers[CPU.sp & (KERNEL_REGISTERS - 1)] & ~7ull) - CPU.kept_below;
 	fill_head(&s->head, KERNEL_COPY, m->event, m->start);
@@ -379,12 +390,50 @@ INLINE void send_copy(const struct moment *m, struct workspace *ws,
 		if (size > KERNEL_STACK)
 			size = KERNEL_STACK;
 		fill_head(&ws->far.head, KERNEL_FAR, m->event, m->start);
-		if (bpf_ringbuf_output(&ring, &ws->far, sizeof ws->far + sizeof *s + size, wake(1)))
-			__sync_fetch_and_add(&counts.lost_copies, 1);
+		return !bpf_ringbuf_output(&ring, &ws->far, sizeof ws->far + sizeof *s + size,
+					   wake(1));
+	}
+	return !bpf_ringbuf_output(&ring, s, sizeof *s + size, wake(1));
+}
+
+/* Sends a copy with what was read or written. Where there is no room, the call is counted without its path. */
+INLINE void leave_copy(const struct moment *m, struct workspace *ws,
+		       const struct kernel_process *process)
+{
+	if (m->io) {
+		m->io->key.path = 0;
+		if ((!send_io(m->io) || !send_copy(m, ws, process)) && !add_transfer(m->io))
+			__sync_fetch_and_add(&counts.lost_records, 1);
 		return;
 	}
-	if (bpf_ringbuf_output(&ring, s, sizeof *s + size, wake(1)))
+	if (!send_copy(m, ws, process))
 		__sync_fetch_and_add(&counts.lost_copies, 1);
+}
+
+/* Counts what was read or written by the path that was walked, and sends the path if the collector does not have
+   it. */
+INLINE void leave_io(const struct moment *m, struct walker *x, uint32_t slot)
+{
+	struct kernel_io *io = m->io;
+	struct kernel_transfer *sum = NULL;
+	if (!x->ws->calls.head.count) { /* the calls of an interpreter are no part of the hash */
+		struct hashes *memo = bpf_map_lookup_elem(&hashes, &slot);
+		uint32_t kept = x->walk->met ? x->walk->known : 0;
+		io->key.path = mix(hash_path(x->ws, memo, kept, false), x->process->serial) | 1;
+		sum = add_transfer(io);
+		if (sum && sum->sent)
+			return;
+	}
+	if (sum)
+		__builtin_memset(&io->sum, 0, sizeof io->sum);
+	if (send_io(io) && send_path(m, x, slot)) {
+		if (sum)
+			sum->sent = 1;
+		return;
+	}
+	io->key.path = 0;
+	if (!sum && !add_transfer(io))
+		__sync_fetch_and_add(&counts.lost_records, 1);
 }
 
 /* Makes a path for a program that ends or execs. Its memory may be gone, so only the kernel's work is
@@ -454,7 +503,7 @@ INLINE int take(const struct moment *m, struct kernel_process *process, uint32_t
 		return 0;
 	}
 	if (!process || (!list_of(process, tgid) && !ending)) {
-		send_copy(m, ws, process);
+		leave_copy(m, ws, process);
 		return 0;
 	}
 	uint32_t number = (tid * 0x9e3779b1u) >> (32 - settings.memo_bits);
@@ -467,6 +516,13 @@ INLINE int take(const struct moment *m, struct kernel_process *process, uint32_t
 	if (script)
 		read_calls(ws, memo, script);
 	bool known = mine && memo->thread == tid && memo->serial == process->serial;
+	bool clocked = m->event < KERNEL_METRICS && !m->io;
+	if (known && !script && !ending && clocked && brake_holds(memo)) {
+		brake_repeat(&ws->walk, memo);
+		send_path(m, &x, number);
+		memo->busy = 0;
+		return 0;
+	}
 	if (ending)
 		keep_only_kernel(&x);
 	else
@@ -480,9 +536,13 @@ INLINE int take(const struct moment *m, struct kernel_process *process, uint32_t
 		send_calls(ws, script, m->event, m->start);
 	if ((ws->walk.end == WALK_NO_MODULE && (!process->resigned || ws->walk.elsewhere)) ||
 	    (ws->walk.end == WALK_BAD_MEMORY && ws->walk.fresh))
-		send_copy(m, ws, process);
+		leave_copy(m, ws, process);
+	else if (m->io)
+		leave_io(m, &x, mine ? number : KERNEL_NO_MEMO);
 	else
 		send_path(m, &x, mine ? number : KERNEL_NO_MEMO);
+	if (mine && clocked)
+		brake_set(memo, (uint64_t)ws->walk.known + ws->walk.fresh, m->start);
 	if (mine)
 		memo->busy = 0;
 	return 0;
@@ -497,7 +557,8 @@ SEC("perf_event") int sample(struct bpf_perf_event_data *context)
 	if (process ? process->asleep : !settings.whole || !tid)
 		return 0;
 	const struct moment m = {context, CPU_IN_KERNEL(&context->regs),
-				 (uint32_t)bpf_get_attach_cookie(context), bpf_ktime_get_ns()};
+				 (uint32_t)bpf_get_attach_cookie(context), bpf_ktime_get_ns(),
+				 NULL};
 	if (settings.every > 1 && !is_turn(here, m.event)) {
 		count(context, process, here, tgid, m.event, m.start);
 		return 0;
@@ -599,7 +660,7 @@ INLINE int come_back(void *context)
 		__sync_fetch_and_add(&counts.lost_records, 1);
 		return 0;
 	}
-	const struct moment m = {context, true, KERNEL_EVENT_OFF, now};
+	const struct moment m = {context, true, KERNEL_EVENT_OFF, now, NULL};
 	return take(&m, process, settings.cpus + bpf_get_smp_processor_id());
 }
 
@@ -664,6 +725,68 @@ SEC("iter/task") int tell_waiting(struct bpf_iter__task *context)
 	out->kernel_frame_count = got > 0 ? (uint64_t)got / sizeof *out->kernel_frames : 0;
 	bpf_seq_write(context->meta->seq, out, sizeof *out);
 	return 0;
+}
+
+/* ---- reads and writes ---- */
+
+SEC("tp_btf/sys_enter") int BPF_PROG(io_begins, struct pt_regs___kernel *regs, long number)
+{
+	uint64_t at = (uint64_t)number;
+	if (at >= KERNEL_IO_CALLS)
+		return 0;
+	uint8_t call = settings.io_calls[at];
+	struct task_struct *task = (void *)bpf_get_current_task_btf();
+	uint32_t tgid = task->tgid;
+	if (!call || CPU_IS_COMPAT(task))
+		return 0;
+	uint64_t begun = bpf_ktime_get_ns();
+	struct kernel_process *process = bpf_map_lookup_elem(&processes, &tgid);
+	if (process ? process->asleep : !settings.whole)
+		return 0;
+	if (KERNEL_IO_ACT(call) == KERNEL_IO_UNSEEN) {
+		__sync_fetch_and_add(&counts.io_unseen, 1);
+		return 0;
+	}
+	struct io *io = bpf_task_storage_get(&ios, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!io)
+		return 0;
+	uint32_t argument = KERNEL_IO_ARGUMENT(call);
+	uint64_t descriptor = argument == 0   ? CPU_ARGUMENT(regs, 0)
+			      : argument == 1 ? CPU_ARGUMENT(regs, 1)
+					      : CPU_ARGUMENT(regs, 2);
+	io->act = KERNEL_IO_ACT(call);
+	io->messages = CPU_ARGUMENT(regs, 1);
+	io->object = find_object(task, (uint32_t)descriptor,
+				 settings.cpus + bpf_get_smp_processor_id());
+	io->since = bpf_ktime_get_ns();
+	io->own_ns = io->since - begun;
+	return 0;
+}
+
+SEC("tp_btf/sys_exit") int BPF_PROG(io_ends, struct pt_regs___kernel *regs, long returned)
+{
+	struct task_struct *task = (void *)bpf_get_current_task_btf();
+	struct io *io = bpf_task_storage_get(&ios, task, 0, 0);
+	if (!io || !io->act)
+		return 0;
+	uint64_t now = bpf_ktime_get_ns();
+	uint32_t tgid = task->tgid;
+	struct kernel_process *process = bpf_map_lookup_elem(&processes, &tgid);
+	struct kernel_io out = {
+		.key = {.object = io->object,
+			.process = tgid,
+			.thread = task->pid,
+			.act = io->act,
+			.changes = process ? process->changes : 0},
+		.sum = {.calls = 1,
+			.bytes = bytes_of(io, returned),
+			.ns = now - io->since,
+			.own_ns = io->own_ns},
+	};
+	io->act = 0;
+	fill_head(&out.head, KERNEL_IO, KERNEL_EVENT_IO, now);
+	const struct moment m = {ctx, false, KERNEL_EVENT_IO, now, &out};
+	return take(&m, process, settings.cpus + bpf_get_smp_processor_id());
 }
 
 /* ---- processes and mappings ---- */

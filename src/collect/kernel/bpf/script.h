@@ -175,7 +175,7 @@ CHECKED int read_calls(struct workspace *ws, struct memo *memo, struct kernel_sc
 	}
 	first = user_word(first + script->layout.thread_calls);
 	ws->calls.record = first;
-	ws->calls.frame = script->layout.by_record && first
+	ws->calls.frame = script->layout.has_record && first
 				  ? user_word(first + script->layout.record_frame)
 				  : first;
 	bpf_loop(KERNEL_CALLS, read_call, &r, 0);

@@ -17,6 +17,7 @@
  *    scripts: struct kernel_script[]               interpreters in processes
  *    codes                                         interpreted functions that the collector knows
  *    counters: struct kernel_counters[]            samples that are only counted, for each CPU
+ *    objects, transfers                            what threads read and write, and how much (io.h)
  *    ring                                          records, for the collector
  *
  * The memo is the previous walk, of the same thread. If a walk meets a frame of its memo, the record says
@@ -61,9 +62,16 @@
 #define KERNEL_CALLS 4096u   /* of interpreted functions on a path: a power of two */
 #define KERNEL_MARKS 1024u   /* frames on a path that run them: a power of two */
 #define KERNEL_CODES 65536u
-#define KERNEL_CODE 256u   /* bytes that are copied: of code objects, */
-#define KERNEL_TEXT 512u   /* of names, */
-#define KERNEL_LINES 4096u /* and of tables of lines */
+#define KERNEL_CODE 256u       /* bytes that are copied: of code objects, */
+#define KERNEL_TEXT 512u       /* of names, */
+#define KERNEL_LINES 4096u     /* and of tables of lines */
+#define KERNEL_RING (1u << 24) /* bytes */
+/* Until the code of a program is known, each of its calls leaves a copy. */
+#define KERNEL_RING_IO (1u << 26)
+#define KERNEL_IO_CALLS 512u /* numbers of system calls are smaller */
+#define KERNEL_OBJECTS 65536u
+#define KERNEL_TRANSFERS 65536u
+#define KERNEL_OBJECT_NAME 1024u /* bytes: a power of two */
 
 struct kernel_settings {
 	struct unwind_cpu cpu;
@@ -74,13 +82,33 @@ struct kernel_settings {
 	uint32_t kernel_frames; /* frames of the kernel are sent, too */
 	uint32_t every; /* one of so many samples is walked, at least 1; the others are counted */
 	uint32_t cpus;
-	uint64_t off_ns; /* time off the CPU from sample to sample; 0: it is not sampled */
+	uint64_t walk_ns; /* CPU time from one walk of a thread to the next, about; never 0 */
+	uint64_t off_ns;  /* time off the CPU from sample to sample; 0: it is not sampled */
 	uint64_t
 		begun; /* CLOCK_BOOTTIME: threads that started before are not known from their start */
+	uint32_t ring;                     /* bytes */
+	uint32_t io;                       /* reads and writes are counted */
+	uint8_t io_calls[KERNEL_IO_CALLS]; /* by number: KERNEL_IO_CALL; 0: none that moves bytes */
+};
+
+/* What a system call does, and which of its arguments is the descriptor. */
+#define KERNEL_IO_CALL(act, argument) (uint8_t)((act) | (argument) << 4)
+#define KERNEL_IO_ACT(call) ((call)&15)
+#define KERNEL_IO_ARGUMENT(call) ((call) >> 4)
+enum kernel_io_act {
+	KERNEL_IO_NONE,
+	KERNEL_IO_READ,
+	KERNEL_IO_WRITE,
+	KERNEL_IO_READ_MANY, /* recvmmsg */
+	KERNEL_IO_WRITE_MANY,
+	KERNEL_IO_COPY, /* sendfile and the like: to the descriptor, from another one */
+	KERNEL_IO_SYNC,
+	KERNEL_IO_UNSEEN, /* it begins or awaits work that we do not see */
 };
 
 struct kernel_counts {
 	uint64_t lost_records, lost_copies; /* those that found no room in the ring */
+	uint64_t io_unseen;                 /* calls of KERNEL_IO_UNSEEN */
 };
 
 /* Keys of frames, as in cct/cct.h. */
@@ -185,6 +213,8 @@ enum kernel_record {
 	KERNEL_FUNCTION, /* an interpreted function that was not called before */
 	KERNEL_OFF,      /* time off the CPU, of the path or copy that follows */
 	KERNEL_FAR,      /* memory that is not on the stack, followed by a copy */
+	KERNEL_IO,       /* what was read or written, of the path or copy that follows */
+	KERNEL_OBJECT,   /* what a descriptor stands for */
 };
 
 struct kernel_head {
@@ -194,7 +224,8 @@ struct kernel_head {
 	uint64_t time; /* CLOCK_MONOTONIC, ns */
 };
 
-#define KERNEL_EVENT_OFF UINT32_MAX /* head.event: none of the CPU's, but time off the CPU */
+#define KERNEL_EVENT_OFF UINT32_MAX      /* head.event: none of the CPU's, but time off the CPU */
+#define KERNEL_EVENT_IO (UINT32_MAX - 1) /* the same: a system call that has read or written */
 #define KERNEL_NO_MEMO 0xffffu
 struct kernel_path {
 	struct kernel_head head;
@@ -287,6 +318,39 @@ struct kernel_off { /* KERNEL_OFF: has the thread and the time of its path or co
 	uint64_t blocked_before; /* its time off the CPU, waiting, before this */
 	/* who has ended its wait; of a thread: process and number */
 	uint32_t waker, waker_process, waker_thread, reserved;
+};
+
+struct kernel_transfer_key {
+	uint64_t path;   /* a hash of its frames; 0: not known */
+	uint64_t object; /* `id` of a kernel_object */
+	uint32_t process, thread;
+	uint32_t act;     /* enum kernel_io_act */
+	uint32_t changes; /* of the process */
+};
+
+struct kernel_transfer { /* all calls with the same key */
+	uint64_t calls, bytes, ns;
+	uint64_t own_ns; /* that counting them took */
+	uint64_t sent;   /* its path was sent */
+};
+
+struct kernel_io { /* KERNEL_IO: has the thread and the time of its path or copy */
+	struct kernel_head head;
+	struct kernel_transfer_key key;
+	struct kernel_transfer sum; /* no calls: they are in the map */
+};
+
+struct kernel_object { /* KERNEL_OBJECT */
+	struct kernel_head head;
+	uint64_t id;
+	uint32_t mode; /* of its inode: what kind it is */
+	/* Of a socket: its family and type, ports and the other side's address. */
+	uint16_t family, type, port, other_port;
+	uint8_t address[16];
+	/* Names on its path, the innermost first, each with its end; of a socket: where it is bound. */
+	uint32_t size;
+	uint32_t rooted; /* the outermost name is in the root directory */
+	char name[KERNEL_OBJECT_NAME];
 };
 
 struct kernel_sums {         /* all time of a thread */

@@ -66,7 +66,7 @@ CHECKED int read_near(struct walk *w, uint64_t address, uint64_t distance)
 
 /* Reads FP and the extra register if that was put off. They are seldom needed: most frames are found by
    SP alone. */
-CHECKED int settle(struct walk *w)
+CHECKED int read_put_off(struct walk *w)
 {
 	if (!w)
 		return 1;
@@ -257,7 +257,7 @@ CHECKED int step_frame(struct walk *w, const struct recipe *r)
 {
 	if (!w || !r)
 		return WALK_BAD_FRAME;
-	settle(w);
+	read_put_off(w);
 	int end = find_cfa(w, r);
 	if (end != WALK_ON)
 		return end;
@@ -341,7 +341,7 @@ CHECKED int step_simple(struct walk *w, const struct recipe *r)
 	if (r->extra == RECIPE_AT_CFA)
 		w->extra_at = cfa + (int64_t)r->extra_offset;
 	if (!pc) {
-		settle(w);
+		read_put_off(w);
 		return w->fp_lost || w->fp ? WALK_BAD_FRAME : WALK_COMPLETE;
 	}
 	w->pc = pc;
@@ -446,7 +446,7 @@ CHECKED int step_away(struct walk *w, const struct recipe *r)
 {
 	if (!w || !r)
 		return WALK_BAD_FRAME;
-	settle(w);
+	read_put_off(w);
 	int end = find_away(w, r);
 	if (end != WALK_ON)
 		return end;
@@ -557,7 +557,7 @@ CHECKED int step_pointer(struct walk *w)
 	if (!w)
 		return WALK_BAD_FRAME;
 	uint64_t fp, ra;
-	settle(w);
+	read_put_off(w);
 	if (w->fp_lost || w->fp < w->sp || w->fp & 7 || read_word(w, w->fp))
 		return WALK_BAD_FRAME;
 	fp = w->word;

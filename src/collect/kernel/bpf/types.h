@@ -35,12 +35,100 @@ struct mm_struct {
 	unsigned long start_stack;
 };
 
+/* What a descriptor leads to. */
+struct super_block {
+	unsigned int s_dev;
+};
+
+struct inode {
+	unsigned short i_mode;
+	unsigned long i_ino;
+	__u32 i_generation;
+	struct super_block *i_sb;
+};
+
+struct qstr {
+	const unsigned char *name;
+};
+
+struct dentry {
+	struct dentry *d_parent;
+	struct qstr d_name;
+};
+
+struct vfsmount {
+	struct dentry *mnt_root;
+};
+
+struct mount {
+	struct mount *mnt_parent;
+	struct dentry *mnt_mountpoint;
+	struct vfsmount mnt;
+};
+
+struct path {
+	struct vfsmount *mnt;
+	struct dentry *dentry;
+};
+
+struct file_operations;
+
+struct file {
+	struct inode *f_inode;
+	const struct file_operations *f_op;
+	struct path f_path;
+	void *private_data;
+};
+
+struct fdtable {
+	unsigned int max_fds;
+	struct file **fd;
+};
+
+struct files_struct {
+	struct fdtable *fdt;
+};
+
+struct in6_addr {
+	__u8 bytes[16];
+};
+
+struct sock_common {
+	__u32 skc_daddr;
+	__u16 skc_dport, skc_num;
+	unsigned short skc_family;
+	struct in6_addr skc_v6_daddr;
+};
+
+struct sock {
+	struct sock_common __sk_common;
+	__u16 sk_type;
+};
+
+struct socket {
+	struct sock *sk;
+};
+
+struct sockaddr_un {
+	char sun_path[108];
+};
+
+struct unix_address {
+	struct sockaddr_un name[0];
+};
+
+struct unix_sock {
+	struct unix_address *addr;
+	struct sock *peer;
+};
+
 struct task_struct {
 	struct thread_info thread_info;
 	struct thread_struct thread;
 	unsigned int __state;
 	int on_cpu;
 	struct mm_struct *mm;
+	struct files_struct *files;
 	int pid, tgid;
 	int exit_code;
 	unsigned int flags;

@@ -52,6 +52,19 @@ static uint64_t insn_total(const struct listing *l, size_t i)
 	return annotate_insn_total(l->d.a, i, l->d.o->metric);
 }
 
+/* The columns that others have more, of a row without an instruction. */
+static void put_no_more(struct listing *l)
+{
+	if (l->d.o->more)
+		buf_printf(l->d.out, "%*s", (int)l->d.o->more->columns, "");
+}
+
+static void put_more(struct listing *l, size_t insn)
+{
+	if (l->d.o->more)
+		l->d.o->more->put_columns(l->d.o->more->context, insn, l->d.out);
+}
+
 /* ---- loops ---- */
 
 static unsigned loop_chain(const struct listing *l, uint32_t loop, uint32_t out[LEVELS_MAX])
@@ -81,6 +94,7 @@ static void put_loop(struct listing *l, uint32_t loop, unsigned depth)
 {
 	const struct annotate_item *i = &l->d.a->items[loop];
 	draw_total(&l->d, annotate_total(l->d.a, loop, l->d.o->metric));
+	put_no_more(l);
 	put_bars(l, depth, true);
 	buf_printf(l->d.out, "%sloop at ", draw_style(&l->d, DRAW_YELLOW));
 	if (i->line)
@@ -146,6 +160,7 @@ static void put_line(struct listing *l, uint32_t item)
 	const struct source_text *text = i->line ? source_of(l, item) : NULL;
 	const char *words = text ? source_line(text, i->line, &size) : NULL;
 	draw_blank(&l->d);
+	put_no_more(l);
 	put_bars(l, l->depth, false);
 	buf_puts(l->d.out, draw_style(&l->d, DRAW_CYAN));
 	draw_place(&l->d, i->file, i->line);
@@ -199,6 +214,16 @@ static void put_words(struct listing *l, size_t index, size_t used)
 	buf_free(&words);
 }
 
+static void put_above(void *to, const char *line)
+{
+	struct listing *l = to;
+	draw_blank(&l->d);
+	put_no_more(l);
+	put_bars(l, l->depth, false);
+	buf_printf(l->d.out, "%*s %s* %s%s\n", (int)(l->label_columns + l->address_digits), "",
+		   draw_style(&l->d, DRAW_YELLOW), line, draw_style(&l->d, DRAW_PLAIN));
+}
+
 static void put_insn(struct listing *l, size_t index)
 {
 	const struct annotate_insn *i = &l->d.a->insns[index];
@@ -206,8 +231,11 @@ static void put_insn(struct listing *l, size_t index)
 	enter_loops(l, i->loop);
 	put_line(l, i->line);
 	l->line = i->line;
+	if (l->d.o->more)
+		l->d.o->more->put_above(l->d.o->more->context, index, put_above, l);
 	draw_numbers(&l->d, insn_total(l, index),
 		     annotate_insn_self(l->d.a, index, l->d.o->metric));
+	put_more(l, index);
 	put_bars(l, l->depth, false);
 	if (targets_label(l->targets, (uint32_t)index))
 		snprintf(label, sizeof label, ".L%" PRIu32,
@@ -216,7 +244,8 @@ static void put_insn(struct listing *l, size_t index)
 		   draw_style(&l->d, DRAW_DIM), (int)l->address_digits, i->address,
 		   draw_style(&l->d, DRAW_PLAIN));
 	put_words(l, index,
-		  DRAW_MARGIN + 2 * l->levels + l->label_columns + l->address_digits + 3 +
+		  DRAW_MARGIN + (l->d.o->more ? l->d.o->more->columns : 0) + 2 * l->levels +
+			  l->label_columns + l->address_digits + 3 +
 			  (l->d.o->bytes ? 3 * BYTES_SHOWN + 1 : 0));
 	buf_puts(l->d.out, "\n");
 }
@@ -234,6 +263,7 @@ static void put_gap(struct listing *l, size_t from, size_t to)
 	for (size_t i = from; i < to; i++)
 		self += annotate_insn_self(l->d.a, i, l->d.o->metric);
 	draw_blank(&l->d);
+	put_no_more(l);
 	buf_printf(l->d.out, "%s… %zu instruction%s", draw_style(&l->d, DRAW_DIM), to - from,
 		   to - from == 1 ? "" : "s");
 	if (self)

@@ -123,6 +123,10 @@ void draw_title(struct drawing *d)
 		   share(annotate_self(a, 0, m), a->whole[m]));
 	buf_printf(d->out, "per cents below are of its %s sample%s\n\n",
 		   summary_count(count, d->base), d->base == 1 ? "" : "s");
-	buf_printf(d->out, "%s%8s %8s %8s%s\n", draw_style(d, DRAW_DIM), "total", "self", "samples",
-		   draw_style(d, DRAW_PLAIN));
+	buf_printf(d->out, "%s%8s %8s %8s", draw_style(d, DRAW_DIM), "total", "self", "samples");
+	if (d->o->more) {
+		buf_puts(d->out, " ");
+		d->o->more->put_titles(d->out);
+	}
+	buf_printf(d->out, "%s\n", draw_style(d, DRAW_PLAIN));
 }

@@ -16,6 +16,17 @@ struct sources;
 
 #define ANNOTATE_ALL UINT64_MAX
 
+/* More about instructions, from whoever knows more (explain/show.h). */
+struct annotate_more {
+	const void *context;
+	unsigned columns; /* that each row has more */
+	void (*put_titles)(struct buf *out);
+	void (*put_columns)(const void *context, size_t insn, struct buf *out);
+	/* Calls `put` with each line above an instruction. */
+	void (*put_above)(const void *context, size_t insn, void (*put)(void *to, const char *line),
+			  void *to);
+};
+
 struct annotate_show {
 	uint32_t metric;
 	double min;       /* what has a smaller share of the function is not pointed out */
@@ -25,6 +36,7 @@ struct annotate_show {
 	bool full_names; /* of C++, with parameters and template arguments */
 	bool bytes;      /* of instructions */
 	struct sources *sources;
+	const struct annotate_more *more; /* of instructions; NULL: nothing */
 };
 
 /* Append a title, a line of titles, and rows. */

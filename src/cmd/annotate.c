@@ -19,6 +19,8 @@
 #include "base/pager.h"
 #include "base/term.h"
 #include "analyze/choose.h"
+#include "explain/program.h"
+#include "explain/show.h"
 #include "profile/profile.h"
 
 #include <errno.h>
@@ -34,7 +36,7 @@
 
 struct options {
 	const char *path, *function; /* function NULL: the one with the most samples */
-	bool source, instructions, hottest, bytes, full_names, debuginfod, json, no_pager;
+	bool source, instructions, explain, hottest, bytes, full_names, debuginfod, json, no_pager;
 	const char *metric, *min_text, *context_text, *thread, *process;
 	struct arg_list source_dirs, path_maps;
 	double min; /* per cent */
@@ -54,6 +56,7 @@ struct annotate {
 	bool inlined;       /* what was asked for was inlined into it */
 	struct annotation annotation;
 	struct sources *sources;
+	struct program program; /* with --explain: this function */
 };
 
 /* ---- the work ---- */
@@ -121,6 +124,20 @@ static struct err *make(struct annotate *x)
 	return sources_open(&wanted, &x->sources);
 }
 
+/* With --explain: why its instructions waited. */
+static struct err *explain(struct annotate *x)
+{
+	struct program_options wanted = {.metric = x->metric, .thread = x->threads};
+	if (!x->o->explain)
+		return NULL;
+	struct err *e = program_open(x->profile, &wanted, &x->program);
+	if (e)
+		return e;
+	machine_note(&x->program.machine, x->profile, &x->notes);
+	return program_explain_one(&x->program, x->modules, x->function.module, x->function.start,
+				   &wanted);
+}
+
 /* ---- output ---- */
 
 static struct err *print_json(struct annotate *x)
@@ -138,6 +155,8 @@ static struct err *print_json(struct annotate *x)
 	struct err *e = annotate_show_json(&x->annotation, x->sources,
 					   o->source || !o->instructions,
 					   o->instructions || !o->source, &j);
+	if (o->explain)
+		explain_json(&x->program, &j);
 	json_end_object(&j);
 	json_newline(&j);
 	return e;
@@ -163,7 +182,7 @@ static void put_selection(const struct annotate *x, struct buf *out)
 static void put_footer(const struct annotate *x, bool by_line, struct buf *out)
 {
 	struct buf notes = {0};
-	if (!by_line && !x->o->instructions)
+	if (!by_line && !x->o->instructions && !x->annotation.has_lines)
 		buf_puts(&notes,
 			 "no lines are known of this function: compile with -g, or install its "
 			 "debug package, to see its source\n");
@@ -187,8 +206,18 @@ static struct err *print_text(struct annotate *x)
 		.bytes = o->bytes,
 		.sources = x->sources,
 	};
+	struct annotate_more more = {
+		.columns = EXPLAIN_COLUMNS,
+		.put_titles = explain_put_titles,
+		.put_columns = explain_put_columns,
+		.put_above = explain_put_bubbles,
+	};
+	if (o->explain) {
+		more.context = x->program.functions[0].function;
+		show.more = &more;
+	}
 	struct buf out = {0};
-	bool by_line = x->annotation.has_lines && !o->instructions;
+	bool by_line = x->annotation.has_lines && !o->instructions && !o->explain;
 	cmd_put_lines(&out, buf_text(&x->notes), TERM_YELLOW);
 	put_selection(x, &out);
 	struct err *e = by_line ? annotate_show_source(&x->annotation, &show, &out)
@@ -210,7 +239,10 @@ static int annotate(struct annotate *x)
 	if (!e)
 		e = make(x);
 	if (!e)
+		e = explain(x);
+	if (!e)
 		e = x->o->json ? print_json(x) : print_text(x);
+	program_close(&x->program);
 	sources_close(x->sources);
 	annotate_free(&x->annotation);
 	modules_close(x->modules);
@@ -278,6 +310,9 @@ static int run(struct options *o, const struct args *args)
 		status = read_operands(o, args);
 	if (status >= 0)
 		return status;
+	if (o->explain && o->source && !o->json)
+		return cmd_misused("annotate",
+				   "--explain shows instructions: --source or --explain, not both");
 	if (o->source && o->instructions && !o->json)
 		return cmd_misused("annotate", "--source or --asm, not both");
 	status = options_profile("annotate", o->path);
@@ -291,6 +326,9 @@ int cmd_annotate(int argc, char **argv)
 		{0, "source", NULL, "by source lines; the default if they are known", ARG_FLAG,
 		 &o.source},
 		{0, "asm", NULL, "by instructions", ARG_FLAG, &o.instructions},
+		{0, "explain", NULL,
+		 "by instructions: how often each ran, its cycles, and why it waited", ARG_FLAG,
+		 &o.explain},
 		{0, "hottest", NULL, "if several functions match: the one with the most samples",
 		 ARG_FLAG, &o.hottest},
 		{0, "source-dir", "DIR", "look for source files below DIR, too; may be repeated",

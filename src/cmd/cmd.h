@@ -32,6 +32,7 @@ int cmd_report(int argc, char **argv);
 int cmd_view(int argc, char **argv);
 int cmd_top(int argc, char **argv);
 int cmd_annotate(int argc, char **argv);
+int cmd_explain(int argc, char **argv);
 int cmd_export(int argc, char **argv);
 int cmd_import(int argc, char **argv);
 int cmd_diff(int argc, char **argv);

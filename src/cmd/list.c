@@ -13,6 +13,7 @@
 #include "base/term.h"
 #include "collect/events.h"
 #include "collect/kernel/kernel.h"
+#include "explain/calibrate.h"
 
 #include <glob.h>
 #include <inttypes.h>
@@ -41,6 +42,7 @@ struct machine {
 	bool has_perf;
 	struct ability events[12], abilities[9];
 	size_t event_count, ability_count;
+	struct calibration calibration;
 };
 
 static void set_text(char *out, size_t size, const char *text)
@@ -284,6 +286,7 @@ static void probe_machine(struct machine *m)
 	probe_sampler(m);
 	probe_debuginfod(m);
 	probe_cache(m);
+	calibrate(&m->calibration, true);
 }
 
 /* ---- printing ---- */
@@ -300,6 +303,18 @@ static void print_text(const char *title, const struct ability *a, size_t count)
 			printf("       %17s %s%s%s\n", a->available ? "more by:" : "get it by:",
 			       term_style(STDOUT_FILENO, TERM_CYAN), a->fix, plain);
 	}
+}
+
+/* What explain goes by. */
+static void print_calibration(const struct calibration *c)
+{
+	struct buf out = {0};
+	calibrate_show(c, &out);
+	printf("\n%smeasured%s\n", term_style(STDOUT_FILENO, TERM_BOLD),
+	       term_style(STDOUT_FILENO, TERM_PLAIN));
+	for (const char *at = buf_text(&out); *at; at += strcspn(at, "\n"), at += *at == '\n')
+		printf("  %.*s\n", (int)strcspn(at, "\n"), at);
+	buf_free(&out);
 }
 
 static void print_json(struct json *j, const char *key, const struct ability *a, size_t count)
@@ -333,6 +348,10 @@ static void print_machine_json(const struct machine *m)
 	json_string(&j, m->kernel.release);
 	print_json(&j, "events", m->events, m->event_count);
 	print_json(&j, "abilities", m->abilities, m->ability_count);
+	json_key(&j, "calibration");
+	json_begin_object(&j);
+	calibrate_json(&m->calibration, &j);
+	json_end_object(&j);
 	json_end_object(&j);
 	json_newline(&j);
 }
@@ -367,6 +386,7 @@ int cmd_list(int argc, char **argv)
 		printf("%s, %ld CPUs, Linux %s\n", m.kernel.machine, m.cpus, m.kernel.release);
 		print_text("events", m.events, m.event_count);
 		print_text("abilities", m.abilities, m.ability_count);
+		print_calibration(&m.calibration);
 	}
 	return cmd_finish("list", CMD_OK);
 }

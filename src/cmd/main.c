@@ -17,6 +17,7 @@ const struct command commands[] = {
 	{"top", "what a recording or a process spends its time on, live", cmd_top},
 	{"annotate", "the source lines or instructions of a function, with their samples",
 	 cmd_annotate},
+	{"explain", "where the cycles went, by cause: what the processor waited for", cmd_explain},
 	{"export", "a profile in the format of another tool", cmd_export},
 	{"import", "a profile from the perf.data of perf record", cmd_import},
 	{"diff", "what changed between recordings, and whether it is more than chance", cmd_diff},

@@ -13,6 +13,7 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/cpu_id.h"
 #include "base/err.h"
 #include "base/file_limit.h"
 #include "collect/events.h"
@@ -90,12 +91,15 @@ static void describe(struct session *s)
 {
 	struct profile *p = s->recording.harvest.profile;
 	struct utsname system;
+	char cpu[CPU_ID_MAX];
 	char *directory = getcwd(NULL, 0);
 	if (!uname(&system)) {
 		p->host = profile_string(p, system.nodename);
 		p->kernel = profile_string(p, system.release);
 		p->machine = profile_string(p, system.machine);
 	}
+	cpu_id(cpu);
+	p->cpu = profile_string(p, cpu);
 	p->directory = profile_string(p, directory ? directory : "");
 	free(directory);
 	p->start_time = (uint64_t)time(NULL);

@@ -95,6 +95,6 @@ const struct format_field format_fields[] = {
 	{"duration", FIELD_U64, AT(duration_ns)}, {"hz", FIELD_U64, AT(hz)},
 	{"delivery", FIELD_U64, AT(delivery_ns)}, {"unwind", FIELD_U32, AT(unwind)},
 	{"complete", FIELD_BOOL, AT(complete)},   {"timeline", FIELD_BOOL, AT(timed)},
-	{"untimed", FIELD_U64, AT(untimed)},
+	{"untimed", FIELD_U64, AT(untimed)},      {"cpu", FIELD_TEXT, AT(cpu)},
 };
 const size_t format_field_count = sizeof format_fields / sizeof format_fields[0];

@@ -224,6 +224,7 @@ static void merge_info(struct profile *into, const struct profile *from, bool fi
 	fill(into, &into->host, from->host);
 	fill(into, &into->kernel, from->kernel);
 	fill(into, &into->machine, from->machine);
+	fill(into, &into->cpu, from->cpu);
 	fill(into, &into->version, from->version);
 	join_notes(into, from->note);
 	if (!into->start_time || (from->start_time && from->start_time < into->start_time))

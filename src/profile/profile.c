@@ -36,7 +36,8 @@ struct err *profile_new(struct profile **out)
 		free(p);
 		return err_new("out of memory");
 	}
-	p->command = p->directory = p->host = p->kernel = p->machine = p->version = p->note = "";
+	p->command = p->directory = p->host = p->kernel = p->machine = p->cpu = p->version =
+		p->note = "";
 	e = profile_add_module(p, &none, &index);
 	if (!e)
 		e = own_append_node(p, &root);

@@ -150,6 +150,7 @@ struct profile {
 	/* what was run */
 	const char *command; /* as typed, joined by spaces */
 	const char *directory, *host, *kernel, *machine /* "aarch64" */, *version;
+	const char *cpu;     /* as base/cpu_id.h says it; "": not known */
 	uint64_t start_time; /* seconds since 1970 */
 	uint64_t duration_ns;
 	uint64_t hz;          /* as asked for */

@@ -1,0 +1,527 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Guilty until proven innocent: for each instruction that loses cycles, all causes that may be to blame, each
+ * with the most that it can have cost; what cannot be is left out.
+ *
+ *   data cache   a load; not from the stack or a fixed address
+ *   data TLB     a load; at most a page walk each time, or less often where the address moves by less than a
+ *                page; and the caches are innocent beyond the level that all of the loop's data fits into
+ *   mispredict   shortly behind a branch; at most the rarer way, each time
+ *   code         at the begin of a cache line, or where code comes from elsewhere; not if all code that runs
+ *                fits into the cache
+ *   stores       a store
+ *   forwarding   a load of bytes that several stores before it wrote, or one that wrote only a part
+ *
+ * Each cause then has a range: at least what no other can explain, at most what it can.
+ */
+#include <math.h>
+#include <stdlib.h>
+
+#include "explain/internal.h"
+#include "explain/machine.h"
+#include "isa/insn.h"
+
+#define CODE_LINE 64
+#define CODE_PAGE 4096
+#define CODE_CACHE (48 << 10) /* bytes of code that fit anywhere */
+#define CODE_PAGES 48         /* and pages */
+#define PAGE 4096.0
+#define LINE 64.0
+#define TLB_PAGES 1500  /* that fit into the larger TLB */
+#define BRANCH_REACH 24 /* instructions behind a branch that a wrong guess holds up */
+#define SLICE_REACH 24  /* instructions before, in which a slow load is looked for */
+#define STORE_REACH 24  /* the same for a store that a load takes its value from */
+
+struct suspect {
+	uint8_t cause;
+	uint32_t by;
+	double most; /* cycles of one execution */
+};
+
+struct suspects {
+	struct suspect all[CAUSES];
+	unsigned count;
+};
+
+/* Cycles that branches can still be blamed for, by block that ends with one. */
+struct investigation {
+	struct function *f;
+	double *budget;
+};
+
+static void accuse(struct suspects *s, enum cause cause, uint32_t by, double most)
+{
+	if (most <= 0 || s->count >= CAUSES)
+		return;
+	for (unsigned i = 0; i < s->count; i++)
+		if (s->all[i].cause == cause) {
+			s->all[i].most = fmax(s->all[i].most, most);
+			return;
+		}
+	s->all[s->count++] = (struct suspect){.cause = (uint8_t)cause, .by = by, .most = most};
+}
+
+/* ---- the way here ---- */
+
+/* Goes back from an instruction, on the way that it is mostly come to. */
+struct way {
+	const struct function *f;
+	uint32_t block, insn; /* insn: the one that comes next is before it */
+};
+
+static bool go_back(struct way *w, uint32_t *out)
+{
+	const struct function_private *p = w->f->own;
+	for (unsigned hops = 0; w->block != GRAPH_NONE && hops < 8; hops++) {
+		if (w->insn > p->first[w->block]) {
+			*out = --w->insn;
+			return true;
+		}
+		w->block = p->before[w->block];
+		if (w->block == GRAPH_NONE)
+			break;
+		w->insn = p->first[w->block] + p->count[w->block];
+	}
+	return false;
+}
+
+static bool is_call(const struct explain_insn *i)
+{
+	return i->kind == INSN_CALL || i->kind == INSN_CALL_INDIRECT || i->kind == INSN_SYSCALL;
+}
+
+/* ---- loads ---- */
+
+/* The constant that a register has everywhere: one instruction sets it (mov x4, #0x1040). */
+static bool constant_of(const struct function *f, uint8_t reg, int64_t *out)
+{
+	bool found = false;
+	for (size_t k = 0; k < f->insn_count; k++) {
+		const struct operands *o = &f->insns[k].operands;
+		if (!(o->writes >> reg & 1))
+			continue;
+		if (found || !function_constant(f, k, out))
+			return false;
+		found = true;
+	}
+	return found;
+}
+
+/* What a register is stepped with in each iteration of its loop. INT64_MAX: not known; 0: it stays. */
+static int64_t step_of(const struct function *f, uint32_t loop, uint8_t reg)
+{
+	int64_t sum = 0;
+	if (reg >= OPERANDS_VECTOR)
+		return INT64_MAX;
+	for (size_t k = 0; k < f->insn_count; k++) {
+		const struct explain_insn *i = &f->insns[k];
+		const struct operands *o = &i->operands;
+		if (i->block == GRAPH_NONE || f->loops.innermost[i->block] != loop)
+			continue;
+		if (is_call(i))
+			return INT64_MAX;
+		if (!(o->writes >> reg & 1))
+			continue;
+		int64_t by = 0;
+		if (o->base_moves && o->base == reg)
+			by = o->step;
+		else if (!o->adds || o->sum != reg || o->addend != reg)
+			return INT64_MAX;
+		else if (o->stepper == INSN_NO_REG)
+			by = o->added;
+		else if (!constant_of(f, o->stepper, &by))
+			return INT64_MAX;
+		sum += by;
+	}
+	return sum;
+}
+
+int64_t stride_of(const struct function *f, uint32_t insn)
+{
+	const struct explain_insn *i = &f->insns[insn];
+	uint32_t loop = i->block == GRAPH_NONE ? LOOP_NONE : f->loops.innermost[i->block];
+	int64_t sum = 0;
+	if (loop == LOOP_NONE)
+		return INT64_MAX;
+	for (uint64_t set = i->operands.address; set; set &= set - 1) {
+		int64_t step = step_of(f, loop, (uint8_t)__builtin_ctzll(set));
+		if (step == INT64_MAX)
+			return step;
+		if (set & (set - 1) && step) /* scaled by what is not known here */
+			return INT64_MAX;
+		sum += step;
+	}
+	return sum;
+}
+
+uint32_t forwarding_blocker(const struct function *f, uint32_t insn)
+{
+	const struct operands *load = &f->insns[insn].operands;
+	struct way way = {f, f->insns[insn].block, insn};
+	uint32_t at;
+	if (!load->plain_offset || load->base >= OPERANDS_VECTOR || !load->size)
+		return GRAPH_NONE;
+	for (unsigned i = 0; i < STORE_REACH && go_back(&way, &at); i++) {
+		const struct operands *o = &f->insns[at].operands;
+		if (is_call(&f->insns[at]))
+			break;
+		bool same = o->store && o->plain_offset && o->base == load->base && !o->base_moves;
+		if (same && o->offset < load->offset + load->size &&
+		    load->offset < o->offset + o->size) {
+			bool whole = o->offset <= load->offset &&
+				     load->offset + load->size <= o->offset + o->size;
+			return whole ? GRAPH_NONE : at;
+		}
+		if (o->writes >> load->base & 1)
+			break;
+	}
+	return GRAPH_NONE;
+}
+
+/* The most that a cache can cost, if all data of the loop is so many bytes. */
+static double cache_at_most(const struct calibration *c, double bytes)
+{
+	if (bytes <= c->l1_size)
+		return 1;
+	if (bytes <= c->l2_size)
+		return 1.5 * c->l2;
+	return INFINITY;
+}
+
+double loop_entries(const struct function *f, uint32_t loop)
+{
+	uint32_t header = f->loops.loops[loop].header;
+	double in = 0;
+	for (uint32_t i = f->own->come_first[header]; i < f->own->come_first[header + 1]; i++) {
+		const struct graph_edge *e = &f->graph.edges[f->own->come[i]];
+		uint32_t from = f->loops.innermost[e->from];
+		while (from != LOOP_NONE && from != loop)
+			from = f->loops.loops[from].parent;
+		if (from != loop)
+			in += f->frequency.edges[f->own->come[i]].executions;
+	}
+	if (f->graph.entry == header)
+		in += f->frequency.entries.executions;
+	return in;
+}
+
+/* Iterations for each time that the loop of an instruction is come to. */
+static double trips_of(const struct function *f, uint32_t insn)
+{
+	uint32_t loop = f->loops.innermost[f->insns[insn].block];
+	double all = f->frequency.blocks[f->loops.loops[loop].header].executions;
+	return all / fmax(1, loop_entries(f, loop));
+}
+
+static void suspect_load(const struct function *f, uint32_t by, double lost, struct suspects *s)
+{
+	const struct calibration *c = &f->machine->numbers;
+	const struct operands *o = &f->insns[by].operands;
+	uint32_t store = forwarding_blocker(f, by);
+	if (store != GRAPH_NONE) {
+		accuse(s, CAUSE_FORWARD, store, fmax(3 * c->forward, 20));
+		return;
+	}
+	if (o->stack || o->fixed)
+		return;
+	int64_t stride = stride_of(f, by);
+	double walk = c->walk + c->l2, cache = INFINITY;
+	if (stride != INT64_MAX && stride) {
+		double apart = fabs((double)stride), trips = trips_of(f, by);
+		walk *= fmin(1, apart / PAGE);
+		if (trips * fmin(1, apart / PAGE) < 32)
+			walk = fmin(walk, c->l2 / 2);
+		cache = cache_at_most(c, trips * fmin(apart, LINE));
+		if (apart >= PAGE && trips > TLB_PAGES) { /* each is a miss */
+			accuse(s, CAUSE_DTLB, by, fmax(walk, lost));
+			accuse(s, CAUSE_DCACHE, by, fmin(cache, lost));
+			return;
+		}
+	}
+	accuse(s, CAUSE_DCACHE, by, fmin(cache, lost));
+	accuse(s, CAUSE_DTLB, by, fmin(walk, lost));
+}
+
+/* A load whose value this one needs, if it is not far before. */
+static uint32_t slow_load_for(const struct function *f, uint32_t insn)
+{
+	struct way way = {f, f->insns[insn].block, insn};
+	uint64_t wanted = f->insns[insn].operands.reads | f->insns[insn].operands.address;
+	bool flags = f->insns[insn].operands.reads_flags;
+	uint32_t at;
+	for (unsigned i = 0; i < SLICE_REACH && go_back(&way, &at); i++) {
+		const struct operands *o = &f->insns[at].operands;
+		if (is_call(&f->insns[at]))
+			break;
+		if (!(o->writes & wanted) && !(flags && o->writes_flags))
+			continue;
+		if (o->load && !o->stack && !o->fixed)
+			return at;
+		wanted = (wanted & ~o->writes) | o->reads | o->address;
+		flags = (flags && !o->writes_flags) || o->reads_flags;
+	}
+	return GRAPH_NONE;
+}
+
+/* What holds up all that comes behind it, also what needs nothing of it: a full buffer of stores, a lock. */
+static void suspect_before(const struct function *f, uint32_t insn, double lost, struct suspects *s)
+{
+	struct way way = {f, f->insns[insn].block, insn};
+	uint32_t at;
+	for (unsigned i = 0; i < SLICE_REACH && go_back(&way, &at); i++) {
+		const struct operands *o = &f->insns[at].operands;
+		if (o->class == OPERANDS_ATOMIC || o->class == OPERANDS_FENCE) {
+			accuse(s, CAUSE_LOCK, at, lost);
+			return;
+		}
+		if (o->store && !o->stack) {
+			accuse(s, CAUSE_STORE, at, lost);
+			return;
+		}
+		if (is_call(&f->insns[at]))
+			return;
+	}
+}
+
+/* ---- branches ---- */
+
+/* How many times the rarer ways of a block's end were gone. */
+static double rarer_ways(const struct function *f, uint32_t block)
+{
+	const struct graph_block *b = &f->graph.blocks[block];
+	double sum = 0, most = 0;
+	for (uint32_t i = b->first; i < b->first + b->count; i++) {
+		sum += f->frequency.edges[i].executions;
+		most = fmax(most, f->frequency.edges[i].executions);
+	}
+	return sum - most;
+}
+
+static bool is_guessed(const struct graph_block *b)
+{
+	return b->ends == GRAPH_BRANCHES || b->ends == GRAPH_SWITCHES ||
+	       b->ends == GRAPH_UNRESOLVED;
+}
+
+/* All branches from which this instruction may be come to within reach have a part in it. */
+static void suspect_branches(const struct investigation *v, uint32_t insn, struct suspects *s)
+{
+	const struct function *f = v->f;
+	uint32_t block = f->insns[insn].block, best = GRAPH_NONE;
+	double most = 0;
+	unsigned distance = insn - f->own->first[block];
+	for (unsigned hops = 0; hops < 4 && distance < BRANCH_REACH; hops++) {
+		for (uint32_t i = f->own->come_first[block]; i < f->own->come_first[block + 1];
+		     i++) {
+			uint32_t from = f->graph.edges[f->own->come[i]].from;
+			if (is_guessed(&f->graph.blocks[from]) && f->own->count[from] &&
+			    v->budget[from] > most) {
+				most = v->budget[from];
+				best = from;
+			}
+		}
+		block = f->own->before[block];
+		if (block == GRAPH_NONE)
+			break;
+		distance += f->own->count[block];
+	}
+	if (best != GRAPH_NONE)
+		accuse(s, CAUSE_MISPREDICT, f->own->first[best] + f->own->count[best] - 1,
+		       most / f->insns[insn].frequency);
+}
+
+/* ---- code ---- */
+
+/* Whether all that comes right before is in the same line. */
+static bool is_in_line(const struct function *f, uint32_t insn, uint64_t line)
+{
+	const struct explain_insn *i = &f->insns[insn];
+	uint64_t here = i->address / line;
+	if (insn > f->own->first[i->block])
+		return f->insns[insn - 1].address / line == here && !is_call(&f->insns[insn - 1]);
+	for (uint32_t k = f->own->come_first[i->block]; k < f->own->come_first[i->block + 1]; k++) {
+		const struct graph_edge *e = &f->graph.edges[f->own->come[k]];
+		if (f->graph.blocks[e->from].last / line != here &&
+		    f->frequency.edges[f->own->come[k]].executions > 0.05 * i->frequency)
+			return false;
+	}
+	return i->block != f->graph.entry;
+}
+
+static void suspect_code(const struct function *f, uint32_t insn, struct suspects *s)
+{
+	const struct calibration *c = &f->machine->numbers;
+	double bytes = f->own->hot_lines * CODE_LINE;
+	if (bytes < CODE_CACHE || is_in_line(f, insn, CODE_LINE))
+		return;
+	accuse(s, CAUSE_ICACHE, insn, bytes < c->l2_size / 2 ? 2 * c->l2 : c->dram);
+	if (bytes / CODE_PAGE > CODE_PAGES && !is_in_line(f, insn, CODE_PAGE))
+		accuse(s, CAUSE_ITLB, insn, c->walk + c->l2);
+}
+
+/* ---- the verdict ---- */
+
+static void suspect_all(const struct investigation *v, uint32_t insn, struct suspects *s)
+{
+	const struct function *f = v->f;
+	const struct explain_insn *i = &f->insns[insn];
+	const struct operands *o = &i->operands;
+	double lost = i->lost_range.high;
+	if (o->class == OPERANDS_ATOMIC || o->class == OPERANDS_FENCE) {
+		accuse(s, CAUSE_LOCK, insn, lost);
+		return;
+	}
+	if (o->class == OPERANDS_DIVIDE)
+		accuse(s, CAUSE_DIVISION, insn, lost);
+	if (o->load)
+		suspect_load(f, insn, lost, s);
+	if (o->store && !o->stack)
+		accuse(s, CAUSE_STORE, insn, lost);
+	suspect_branches(v, insn, s);
+	suspect_code(f, insn, s);
+	if (s->count)
+		return;
+	uint32_t load = slow_load_for(f, insn);
+	if (load != GRAPH_NONE)
+		suspect_load(f, load, lost, s);
+	if (!s->count)
+		suspect_before(f, insn, lost, s);
+}
+
+static void add_culprit(struct explain_insn *i, enum cause cause, uint32_t by, struct range cycles)
+{
+	if (i->culprit_count < CULPRITS_MAX && cycles.high > 0)
+		i->culprits[i->culprit_count++] = (struct culprit){(uint8_t)cause, cycles, by};
+}
+
+static void sort_culprits(struct explain_insn *i)
+{
+	for (unsigned k = 1; k < i->culprit_count; k++)
+		for (unsigned n = k; n; n--) {
+			struct culprit *a = &i->culprits[n - 1], *b = &i->culprits[n], other = *a;
+			if (a->cycles.low + a->cycles.high >= b->cycles.low + b->cycles.high)
+				break;
+			*a = *b;
+			*b = other;
+		}
+}
+
+static void judge(struct investigation *v, uint32_t insn)
+{
+	struct function *f = v->f;
+	struct explain_insn *i = &f->insns[insn];
+	struct suspects s = {0};
+	double all = 0;
+	suspect_all(v, insn, &s);
+	for (unsigned k = 0; k < s.count; k++)
+		all += fmin(s.all[k].most, i->lost);
+	for (unsigned k = 0; k < s.count; k++) {
+		double high = fmin(s.all[k].most, i->lost_range.high);
+		double others = all - fmin(s.all[k].most, i->lost);
+		double low = fmin(high, fmax(0, i->lost_range.low - others));
+		add_culprit(i, s.all[k].cause, s.all[k].by, (struct range){low, high});
+		if (s.all[k].cause == CAUSE_MISPREDICT) {
+			uint32_t block = f->insns[s.all[k].by].block;
+			v->budget[block] = fmax(0, v->budget[block] -
+							   fmin(high, i->lost) * i->frequency);
+		}
+	}
+	if (i->lost > all)
+		add_culprit(i, CAUSE_UNEXPLAINED, insn,
+			    (struct range){fmax(0, i->lost_range.low - all), i->lost - all});
+	sort_culprits(i);
+}
+
+static void add_range(struct range_sum *sum, enum cause cause, double low, double high)
+{
+	sum->of[cause].low += low;
+	sum->of[cause].high += high;
+}
+
+/* What the code of a loop asks for beyond doing its instructions one after the other, by cause. CPUs finish
+   instructions in groups: those cycles are seen at others than the ones that need them. */
+struct asked {
+	double by[CAUSES], all;
+};
+
+static size_t group_of(const struct function *f, const struct explain_insn *i)
+{
+	uint32_t loop = i->block == GRAPH_NONE ? LOOP_NONE : f->loops.innermost[i->block];
+	return loop == LOOP_NONE ? f->loops.count : loop;
+}
+
+static void ask(const struct function *f, struct asked *groups)
+{
+	for (size_t k = 0; k < f->insn_count; k++) {
+		const struct explain_insn *i = &f->insns[k];
+		struct asked *g = &groups[group_of(f, i)];
+		double more = fmax(0, i->model - 1 / f->machine->numbers.width) * i->frequency;
+		double chain = i->why == CAUSE_FORWARD
+				       ? fmax(0, more - f->machine->numbers.forward * i->frequency)
+				       : 0;
+		g->by[i->why] += more - chain;
+		g->by[CAUSE_DEPENDENCY] += chain;
+		g->all += more;
+	}
+}
+
+static void sum_insn(const struct function *f, const struct explain_insn *i,
+		     const struct asked *asked, struct range_sum *sum)
+{
+	double runs = i->frequency, fixed = i->stalls ? i->fixed * runs : i->cycles;
+	double plain = fmin(fixed, runs / f->machine->numbers.width);
+	if (asked->all <= 0)
+		plain = fixed;
+	add_range(sum, CAUSE_EXECUTION, plain, plain);
+	for (unsigned c = 0; c < CAUSES && asked->all > 0; c++) {
+		double part = (fixed - plain) * asked->by[c] / asked->all;
+		add_range(sum, (enum cause)c, part, part);
+	}
+	for (unsigned c = 0; i->stalls && c < i->culprit_count; c++)
+		add_range(sum, (enum cause)i->culprits[c].cause, i->culprits[c].cycles.low * runs,
+			  i->culprits[c].cycles.high * runs);
+}
+
+static void sum_up(struct function *f)
+{
+	struct asked *groups = calloc(f->loops.count + 1, sizeof *groups);
+	if (groups)
+		ask(f, groups);
+	for (size_t k = 0; groups && k < f->insn_count; k++) {
+		const struct explain_insn *i = &f->insns[k];
+		size_t group = group_of(f, i);
+		sum_insn(f, i, &groups[group], &f->causes);
+		if (group < f->loops.count)
+			sum_insn(f, i, &groups[group], &f->loop_list[group].causes);
+	}
+	free(groups);
+}
+
+static int by_loss(const void *a, const void *b, void *context)
+{
+	const struct function *f = context;
+	const struct explain_insn *x = &f->insns[*(const uint32_t *)a],
+				  *y = &f->insns[*(const uint32_t *)b];
+	double left = x->lost * x->frequency, right = y->lost * y->frequency;
+	return left < right ? 1 : left > right ? -1 : x->address < y->address ? -1 : 1;
+}
+
+void culprits_find(struct function *f)
+{
+	struct investigation v = {.f = f,
+				  .budget = calloc(f->graph.block_count + 1, sizeof *v.budget)};
+	uint32_t *order = calloc(f->insn_count + 1, sizeof *order);
+	size_t count = 0;
+	for (uint32_t i = 0; order && i < f->insn_count; i++)
+		if (f->insns[i].stalls)
+			order[count++] = i;
+	if (order)
+		qsort_r(order, count, sizeof *order, by_loss, f);
+	for (uint32_t b = 0; v.budget && b < f->graph.block_count; b++)
+		v.budget[b] = rarer_ways(f, b) * f->machine->numbers.mispredict;
+	for (size_t i = 0; v.budget && i < count; i++)
+		judge(&v, order[i]);
+	sum_up(f);
+	free(v.budget);
+	free(order);
+}

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * One function of a profile, explained: how often each of its instructions ran, how many cycles each took,
+ * how many of these the code itself asks for, and what the others may have been lost to.
+ *
+ * Cycles are those of all executions together, unless they are said to be of one. A cause is a range: what
+ * is surely lost to it, and what may be at most.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "explain/frequency.h"
+#include "flow/graph.h"
+#include "flow/loops.h"
+#include "isa/operands.h"
+
+struct annotation;
+struct err;
+struct machine;
+struct text;
+
+enum cause {
+	CAUSE_DCACHE,
+	CAUSE_DTLB,
+	CAUSE_MISPREDICT,
+	CAUSE_ICACHE,
+	CAUSE_ITLB,
+	CAUSE_STORE,   /* the buffer of stores is full */
+	CAUSE_FORWARD, /* a load waits for stores that cannot be handed on to it */
+	CAUSE_DIVISION,
+	CAUSE_PORTS,
+	CAUSE_DEPENDENCY,
+	CAUSE_LOCK, /* atomic operations and fences */
+	CAUSE_PAGE_FAULT,
+	CAUSE_STOLEN, /* the host ran something else meanwhile */
+	CAUSE_UNEXPLAINED,
+	CAUSE_EXECUTION, /* no loss: instructions that were done one after the other */
+	CAUSES,
+};
+
+/* "d-cache"; and for people "data cache". */
+const char *cause_name(enum cause cause);
+const char *cause_title(enum cause cause);
+
+struct range {
+	double low, high;
+};
+
+struct range_sum { /* by cause */
+	struct range of[CAUSES];
+};
+
+struct culprit {
+	uint8_t cause;
+	struct range cycles; /* of one execution of the instruction that waits */
+	uint32_t by;         /* the instruction that is to blame */
+};
+
+#define CULPRITS_MAX 4
+
+struct explain_insn {
+	uint64_t address;
+	uint32_t block;       /* GRAPH_NONE: in none */
+	uint8_t length, kind; /* enum insn_kind */
+	struct operands operands;
+	double samples;   /* as recorded */
+	double cycles;    /* where they belong */
+	double frequency; /* executions */
+	double cpi, fixed,
+		lost; /* cycles of one execution: all, what the code asks for, the rest */
+	double model; /* what the model says of `fixed` */
+	struct range lost_range;
+	uint8_t why; /* enum cause of what the code asks for */
+	bool stalls; /* `lost` is more than chance */
+	struct culprit culprits[CULPRITS_MAX];
+	unsigned culprit_count;
+};
+
+struct explain_loop {
+	uint32_t loop; /* of `loops` */
+	uint64_t address;
+	const char *file; /* NULL: not known */
+	uint32_t line;
+	double iterations, entries;
+	double own;    /* cycles in it, but not in loops inside */
+	double cycles; /* of one iteration, without loops inside */
+	double ports, chain,
+		width; /* cycles of an iteration that each of them asks for; 0: not known */
+	struct range_sum causes; /* of `own` */
+	double lost;   /* cycles of `own` that the code does not ask for, and not at chance */
+	uint8_t cause; /* the worst */
+	uint32_t by;   /* the instruction that is to blame for most of it */
+	double faster; /* how many times faster without the worst cause; 1: no faster */
+};
+
+struct function {
+	const struct annotation *annotation;
+	const struct machine *machine;
+	uint32_t metric;
+	double cycles_per_sample, samples, cycles;
+	struct graph graph;
+	struct loops loops;
+	struct frequency_result frequency;
+	struct explain_insn *insns; /* as those of the annotation */
+	size_t insn_count;
+	struct explain_loop *loop_list; /* of `loops`, with the same index */
+	struct range_sum causes;
+	bool incomplete; /* indirect jumps whose targets are not known */
+	struct function_private *own;
+};
+
+struct function_options {
+	uint32_t metric;
+	double cycles_per_sample;
+	double hot_lines; /* lines of code that the whole program has samples in: does it fit into a cache? */
+	const struct frequency_costs *costs; /* NULL: learned from this function */
+};
+
+/* Annotation and machine must outlive the result. */
+struct err *function_explain(const struct annotation *annotation, const struct machine *machine,
+			     const struct function_options *options, struct function *out);
+void function_free(struct function *function);
+
+/* The text of an instruction; owned by the function, until the next call. */
+const char *function_text(const struct function *function, size_t insn);
+
+/* Which causes matter most: their numbers in descending order of the middle of their ranges, those of less
+   than `least` left out. Returns how many. */
+unsigned causes_order(const struct range_sum *sum, double least, uint8_t out[CAUSES]);
+
+/* One sentence about a loop, and what would be won. */
+struct buf;
+void loop_verdict(const struct function *function, const struct explain_loop *loop, double whole,
+		  struct buf *out);

@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "explain/function.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/modules.h"
+#include "annotate/annotate.h"
+#include "base/array.h"
+#include "base/err.h"
+#include "explain/internal.h"
+#include "explain/machine.h"
+#include "image/image.h"
+#include "isa/insn.h"
+#include "isa/text.h"
+#include "structure/structure.h"
+
+static const char *const names[CAUSES] = {
+	"d-cache",      "d-tlb",      "mispredict", "i-cache",     "i-tlb",
+	"store-buffer", "forwarding", "division",   "ports",       "dependency",
+	"lock",         "page-fault", "stolen",     "unexplained", "execution",
+};
+static const char *const titles[CAUSES] = {
+	"data cache misses",
+	"data TLB misses",
+	"mispredicted branches",
+	"instruction cache misses",
+	"instruction TLB misses",
+	"full store buffer",
+	"failed store forwarding",
+	"division",
+	"busy ports",
+	"dependency chains",
+	"locks and fences",
+	"page faults",
+	"stolen time",
+	"unexplained",
+	"execution",
+};
+
+const char *cause_name(enum cause cause)
+{
+	return names[cause];
+}
+
+const char *cause_title(enum cause cause)
+{
+	return titles[cause];
+}
+
+unsigned causes_order(const struct range_sum *sum, double least, uint8_t out[CAUSES])
+{
+	unsigned count = 0;
+	for (uint8_t i = 0; i < CAUSES; i++) {
+		double middle = sum->of[i].low + sum->of[i].high;
+		if (middle / 2 < least || middle <= 0)
+			continue;
+		unsigned at = count++;
+		for (; at && middle > sum->of[out[at - 1]].low + sum->of[out[at - 1]].high; at--)
+			out[at] = out[at - 1];
+		out[at] = i;
+	}
+	return count;
+}
+
+/* ---- the code ---- */
+
+static void read_insn(struct function *f, struct image *image, size_t index)
+{
+	const struct annotate_insn *a = &f->annotation->insns[index];
+	struct explain_insn *i = &f->insns[index];
+	size_t size = 0;
+	const uint8_t *code = image_bytes_at(image, a->address, &size);
+	i->address = a->address;
+	i->length = a->length;
+	i->kind = a->kind;
+	i->block = graph_find(&f->graph, a->address);
+	i->why = CAUSE_EXECUTION;
+	i->samples = (double)annotate_insn_self(f->annotation, index, f->metric);
+	if (!code)
+		return;
+	const char *text = function_text(f, index);
+	operands_read(f->annotation->isa, code, size < a->length ? size : a->length, text,
+		      &i->operands);
+	model_find(f->machine->model, text, &f->own->costs[index]);
+}
+
+const char *function_text(const struct function *f, size_t index)
+{
+	const struct annotate_insn *a = &f->annotation->insns[index];
+	size_t size = 0;
+	struct insn insn;
+	const uint8_t *code = image_bytes_at(
+		modules_image(f->annotation->modules, f->annotation->module), a->address, &size);
+	if (!code)
+		return "";
+	f->annotation->isa->decode(code, size, a->address, &insn);
+	return text_insn(f->own->text, code, size, &insn, NULL);
+}
+
+bool function_constant(const struct function *f, size_t index, int64_t *out)
+{
+	const struct annotate_insn *a = &f->annotation->insns[index];
+	size_t size = 0;
+	struct insn insn;
+	const uint8_t *code = image_bytes_at(
+		modules_image(f->annotation->modules, f->annotation->module), a->address, &size);
+	if (!code)
+		return false;
+	f->annotation->isa->decode(code, size, a->address, &insn);
+	if (insn.effect_count != 1 || insn.effects[0].op != EFFECT_CONST)
+		return false;
+	*out = insn.effects[0].imm;
+	return true;
+}
+
+static void place_insns(struct function *f)
+{
+	struct function_private *p = f->own;
+	for (size_t i = f->insn_count; i-- > 0;) {
+		uint32_t block = f->insns[i].block;
+		if (block == GRAPH_NONE)
+			continue;
+		p->first[block] = (uint32_t)i;
+		p->count[block]++;
+	}
+}
+
+/* Edges by where they go. */
+static void sort_edges(struct function *f)
+{
+	struct function_private *p = f->own;
+	const struct graph *g = &f->graph;
+	for (size_t i = 0; i < g->edge_count; i++)
+		p->come_first[g->edges[i].to + 2]++;
+	for (size_t i = 1; i < g->block_count + 1; i++)
+		p->come_first[i + 1] += p->come_first[i];
+	for (size_t i = 0; i < g->edge_count; i++)
+		p->come[p->come_first[g->edges[i].to + 1]++] = (uint32_t)i;
+}
+
+static struct err *read_code(struct function *f)
+{
+	const struct annotation *a = f->annotation;
+	struct structure *structure = modules_structure(a->modules, a->module);
+	struct image *image = modules_image(a->modules, a->module);
+	if (!structure)
+		return err_new("nothing tells where the functions of this file begin and end");
+	struct err *e = structure_graph(structure, a->start, &f->graph);
+	if (!e)
+		e = loops_find(&f->graph, &f->loops);
+	if (!e)
+		e = text_open(a->isa, &f->own->text);
+	if (e)
+		return e;
+	struct function_private *p = f->own;
+	size_t blocks = f->graph.block_count;
+	f->insn_count = a->insn_count;
+	f->insns = calloc(f->insn_count + 1, sizeof *f->insns);
+	f->loop_list = calloc(f->loops.count + 1, sizeof *f->loop_list);
+	p->costs = calloc(f->insn_count + 1, sizeof *p->costs);
+	p->before = calloc(blocks + 1, sizeof *p->before);
+	p->first = calloc(blocks + 1, sizeof *p->first);
+	p->count = calloc(blocks + 1, sizeof *p->count);
+	p->come = calloc(f->graph.edge_count + 1, sizeof *p->come);
+	p->come_first = calloc(blocks + 3, sizeof *p->come_first);
+	if (!f->insns || !f->loop_list || !p->costs || !p->before || !p->first || !p->count ||
+	    !p->come || !p->come_first)
+		return err_new("out of memory");
+	for (size_t i = 0; i < f->insn_count; i++)
+		read_insn(f, image, i);
+	place_insns(f);
+	sort_edges(f);
+	for (size_t i = 0; i < f->insn_count; i++)
+		f->samples += f->insns[i].samples;
+	f->cycles = f->samples * f->cycles_per_sample;
+	f->incomplete = f->graph.unresolved > 0 || f->graph.truncated;
+	return NULL;
+}
+
+/* ---- frequencies ---- */
+
+static void find_before(struct function *f)
+{
+	struct function_private *p = f->own;
+	double *most = calloc(f->graph.block_count + 1, sizeof *most);
+	for (size_t i = 0; i < f->graph.block_count; i++)
+		p->before[i] = GRAPH_NONE;
+	for (size_t i = 0; most && i < f->graph.edge_count; i++) {
+		const struct graph_edge *e = &f->graph.edges[i];
+		double runs = f->frequency.edges[i].executions;
+		if (e->kind != EDGE_LANDING && runs > most[e->to]) {
+			most[e->to] = runs;
+			p->before[e->to] = e->from;
+		}
+	}
+	free(most);
+}
+
+static void take_frequencies(struct function *f)
+{
+	for (size_t i = 0; i < f->insn_count; i++)
+		if (f->insns[i].block != GRAPH_NONE)
+			f->insns[i].frequency = f->frequency.blocks[f->insns[i].block].executions;
+	find_before(f);
+}
+
+static struct err *estimate(struct function *f, const struct function_options *o)
+{
+	struct frequency_insn *insns = calloc(f->insn_count + 1, sizeof *insns);
+	struct image *image = modules_image(f->annotation->modules, f->annotation->module);
+	if (!insns)
+		return err_new("out of memory");
+	for (size_t i = 0; i < f->insn_count; i++) {
+		size_t size = 0;
+		const uint8_t *code = image_bytes_at(image, f->insns[i].address, &size);
+		insns[i].address = f->insns[i].address;
+		insns[i].samples = f->insns[i].samples;
+		if (code)
+			insns[i].kind = (uint8_t)frequency_kind_of(f->annotation->isa, code, size);
+	}
+	struct frequency_input input = {
+		.graph = &f->graph,
+		.insns = insns,
+		.insn_count = f->insn_count,
+		.cycles_per_sample = f->cycles_per_sample,
+		.costs = o->costs,
+	};
+	struct err *e = frequency_estimate(&input, &f->frequency);
+	if (!e) {
+		take_frequencies(f);
+		samples_place(f);
+		e = function_find_fixed(f);
+	}
+	if (!e)
+		e = frequency_refine(f, &input);
+	if (!e)
+		take_frequencies(f);
+	free(insns);
+	return e;
+}
+
+/* ---- all of it ---- */
+
+struct err *function_explain(const struct annotation *annotation, const struct machine *machine,
+			     const struct function_options *o, struct function *out)
+{
+	*out = (struct function){
+		.annotation = annotation,
+		.machine = machine,
+		.metric = o->metric,
+		.cycles_per_sample = o->cycles_per_sample,
+		.own = calloc(1, sizeof *out->own),
+	};
+	struct err *e = out->own ? read_code(out) : err_new("out of memory");
+	if (!e) {
+		out->own->hot_lines = o->hot_lines;
+		e = estimate(out, o);
+	}
+	if (!e)
+		e = function_find_fixed(out);
+	if (e) {
+		function_free(out);
+		return e;
+	}
+	samples_place(out);
+	stalls_find(out);
+	culprits_find(out);
+	loops_explain(out);
+	return NULL;
+}
+
+void function_free(struct function *f)
+{
+	if (f->own) {
+		text_close(f->own->text);
+		free(f->own->costs);
+		free(f->own->before);
+		free(f->own->first);
+		free(f->own->count);
+		free(f->own->come);
+		free(f->own->come_first);
+	}
+	free(f->own);
+	frequency_free(&f->frequency);
+	loops_free(&f->loops);
+	graph_free(&f->graph);
+	free(f->insns);
+	free(f->loop_list);
+	*f = (struct function){0};
+}

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "explain/program.h"
+
+#include <elf.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/modules.h"
+#include "annotate/annotate.h"
+#include "annotate/find.h"
+#include "base/array.h"
+#include "base/err.h"
+#include "image/image.h"
+#include "isa/insn.h"
+#include "profile/profile.h"
+
+#define FUNCTIONS_MAX 60
+#define SHARE_MIN 0.002 /* of all samples: a smaller function does not matter */
+#define CODE_LINE 64
+
+/* ---- the machine ---- */
+
+static const struct isa *isa_of(const struct profile *p)
+{
+	return isa_for_machine(!strcmp(p->machine, "x86_64") ? EM_X86_64 : EM_AARCH64);
+}
+
+struct err *program_open(const struct profile *p, const struct program_options *o,
+			 struct program *out)
+{
+	*out = (struct program){.profile = p, .metric = o->metric};
+	const struct profile_metric *m = &p->metrics[o->metric];
+	bool cycles = !strncmp(m->name, "cycles", 6) || !strncmp(m->name, "cpu-cycles", 10);
+	if (strcmp(m->name, "cpu-clock") != 0 && strcmp(m->name, "task-clock") != 0 && !cycles)
+		return err_new(
+			"samples of %s do not tell where time goes: record cpu-clock or cycles",
+			m->name);
+	struct err *e = machine_open(p, isa_of(p), &out->machine);
+	if (e)
+		return e;
+	double period = (double)profile_period(p, o->metric);
+	out->cycles_per_sample = cycles ? period : period * out->machine.numbers.hz / 1e9;
+	return NULL;
+}
+
+static void free_function(struct program_function *f)
+{
+	if (f->function) {
+		function_free(f->function);
+		free(f->function);
+	}
+	if (f->annotation) {
+		annotate_free(f->annotation);
+		free(f->annotation);
+	}
+}
+
+void program_close(struct program *program)
+{
+	for (size_t i = 0; i < program->count; i++)
+		free_function(&program->functions[i]);
+	free(program->functions);
+	machine_close(&program->machine);
+	*program = (struct program){0};
+}
+
+/* ---- how much code runs ---- */
+
+static int by_number(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+	return x < y ? -1 : x > y;
+}
+
+/* Lines of code that have samples. */
+static double count_lines(const struct profile *p, uint32_t metric)
+{
+	uint64_t *lines = calloc(p->value_count + 1, sizeof *lines);
+	size_t count = 0, different = 0;
+	for (size_t i = 0; lines && i < p->value_count; i++) {
+		const struct profile_node *n = &p->nodes[p->values[i].node];
+		if (p->values[i].metric == metric && n->kind == PROFILE_EXACT &&
+		    p->modules[n->module].kind == PROFILE_FILE)
+			lines[count++] = (uint64_t)n->module << 48 ^ n->address / CODE_LINE;
+	}
+	if (lines)
+		qsort(lines, count, sizeof *lines, by_number);
+	for (size_t i = 0; i < count; i++)
+		different += !i || lines[i] != lines[i - 1];
+	free(lines);
+	return (double)different;
+}
+
+/* ---- functions ---- */
+
+static struct err *add(struct program *program, struct modules *modules,
+		       const struct annotate_function *f, const struct program_options *o,
+		       double lines)
+{
+	struct program_function *to = &program->functions[program->count];
+	struct function_options options = {
+		.metric = o->metric,
+		.cycles_per_sample = program->cycles_per_sample,
+		.hot_lines = lines,
+	};
+	*to = (struct program_function){.module = f->module, .start = f->start, .name = f->name};
+	to->annotation = calloc(1, sizeof *to->annotation);
+	to->function = calloc(1, sizeof *to->function);
+	struct err *e = to->annotation && to->function ? NULL : err_new("out of memory");
+	if (!e)
+		e = annotate_make(program->profile, modules, f->module, f->start, o->thread,
+				  to->annotation);
+	if (!e)
+		e = function_explain(to->annotation, &program->machine, &options, to->function);
+	if (e) {
+		free_function(to);
+		return e;
+	}
+	program->count++;
+	program->explained += to->function->samples;
+	for (unsigned i = 0; i < CAUSES; i++) {
+		program->causes.of[i].low += to->function->causes.of[i].low;
+		program->causes.of[i].high += to->function->causes.of[i].high;
+	}
+	return NULL;
+}
+
+static struct err *make_room(struct program *program, size_t count)
+{
+	program->functions = calloc(count, sizeof *program->functions);
+	program->samples = (double)profile_samples(program->profile, program->metric);
+	return program->functions ? NULL : err_new("out of memory");
+}
+
+/* How much longer a recording must be for so many more samples of a part of it. */
+static struct err *too_few(const struct program *program, const char *what, double has)
+{
+	double seconds = (double)program->profile->duration_ns / 1e9;
+	double more = has > 0 ? seconds * (PROGRAM_SAMPLES_MIN - has) / has : 0;
+	if (has > 0 && more < 86400)
+		return err_new(
+			"%s has %.0f samples, which is too few to explain it: %.0f more are needed, about "
+			"%.0f s more of recording, or a higher rate (record -F)",
+			what, has, PROGRAM_SAMPLES_MIN - has, more < 1 ? 1 : more);
+	return err_new("%s has %.0f samples, which is too few to explain it: %.0f more are needed",
+		       what, has, PROGRAM_SAMPLES_MIN - has);
+}
+
+struct err *program_explain_one(struct program *program, struct modules *modules, uint32_t module,
+				uint64_t start, const struct program_options *o)
+{
+	struct modules_function named;
+	modules_function(modules, module, start, true, &named);
+	struct annotate_function f = {.module = module, .start = start, .name = named.name};
+	struct err *e = make_room(program, 1);
+	if (!e)
+		e = add(program, modules, &f, o, count_lines(program->profile, o->metric));
+	if (!e && program->functions[0].function->samples < PROGRAM_SAMPLES_MIN)
+		e = too_few(program, f.name ? f.name : "this function",
+			    program->functions[0].function->samples);
+	return e;
+}
+
+static struct err *explain_all(struct program *program, struct modules *modules,
+			       const struct annotate_functions *all,
+			       const struct program_options *o)
+{
+	double lines = count_lines(program->profile, o->metric), most = 0;
+	struct err *e = make_room(program, FUNCTIONS_MAX);
+	for (size_t i = 0; !e && i < all->count && program->count < FUNCTIONS_MAX; i++) {
+		const struct annotate_function *f = &all->all[i];
+		if ((double)f->self < SHARE_MIN * program->samples)
+			break;
+		const struct image *image = modules_image(modules, f->module);
+		if (!image) {
+			program->unread += (double)f->self;
+			continue;
+		}
+		most = most < (double)f->self ? (double)f->self : most;
+		if (f->self < PROGRAM_SAMPLES_MIN)
+			break;
+		err_free(add(program, modules, f, o, lines)); /* stubs and the like */
+	}
+	if (e || program->count)
+		return e;
+	return most > 0 ? too_few(program, "the function with the most samples", most)
+			: err_new("there are no samples in code that can be read");
+}
+
+struct err *program_explain(struct program *program, struct modules *modules,
+			    const struct program_options *o)
+{
+	struct annotate_functions all;
+	struct err *e = annotate_functions_list(program->profile, modules, o->metric, o->thread,
+						&all);
+	if (e)
+		return e;
+	e = explain_all(program, modules, &all, o);
+	annotate_functions_free(&all);
+	return e;
+}
+
+/* ---- loops ---- */
+
+size_t program_worst_loops(const struct program *program, struct program_loop *out, size_t most)
+{
+	size_t count = 0;
+	for (size_t i = 0; i < program->count; i++) {
+		const struct function *f = program->functions[i].function;
+		for (size_t k = 0; k < f->loops.count; k++) {
+			const struct explain_loop *l = &f->loop_list[k];
+			size_t at = count < most ? count++ : most;
+			if (l->own < 50 * program->cycles_per_sample) {
+				count -= at + 1 == count;
+				continue;
+			}
+			for (; at && l->lost > out[at - 1].loop->lost; at--)
+				if (at < most)
+					out[at] = out[at - 1];
+			if (at < most)
+				out[at] = (struct program_loop){&program->functions[i], l};
+		}
+	}
+	return count;
+}

@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From samples to cycles of one execution, and what of these is lost.
+ *
+ * A sample falls behind the instruction that was waited for: with loads up to machine.reach instructions,
+ * depending on how the CPU groups them, with others none. So the samples of an instruction may be its own, or
+ * those of a load shortly before it. A load may wait for hundreds of cycles, an addition for one: samples are
+ * shared by how long each may wait.
+ *
+ * What the code asks for is known better for a loop as a whole than for each of its instructions: CPUs
+ * finish them in groups, and then one instruction of a group is seen to wait for all. So what the model asks
+ * for more than was seen at one instruction is taken from what was seen too much at others of the same loop.
+ */
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/err.h"
+#include "explain/internal.h"
+#include "explain/machine.h"
+#include "isa/insn.h"
+
+#define LOAD_MAY_WAIT 40.0 /* cycles, mostly */
+#define STORE_MAY_WAIT 10.0
+#define PATH_BEFORE 96 /* instructions from which a block is entered */
+
+/* ---- where samples belong ---- */
+
+/* Loads, stores and atomic operations, whose samples fall behind them. */
+static bool may_wait_long(const struct explain_insn *i)
+{
+	const struct operands *o = &i->operands;
+	return (o->load && !o->fixed) || (o->store && !o->stack) || o->class == OPERANDS_ATOMIC;
+}
+
+/* The instruction `back` before this one, on the way it is mostly come to; GRAPH_NONE: not known. */
+static uint32_t insn_before(const struct function *f, uint32_t insn, unsigned back)
+{
+	uint32_t block = f->insns[insn].block;
+	while (block != GRAPH_NONE) {
+		uint32_t first = f->own->first[block];
+		if (insn - first >= back)
+			return insn - back;
+		back -= insn - first;
+		block = f->own->before[block];
+		if (block == GRAPH_NONE || !f->own->count[block])
+			return GRAPH_NONE;
+		insn = f->own->first[block] + f->own->count[block];
+	}
+	return GRAPH_NONE;
+}
+
+static double may_wait(const struct function *f, uint32_t insn)
+{
+	const struct explain_insn *i = &f->insns[insn];
+	if (may_wait_long(i))
+		return i->operands.load ? LOAD_MAY_WAIT : STORE_MAY_WAIT;
+	return fmax(i->model, f->machine->numbers.plain) +
+	       (i->operands.class != OPERANDS_PLAIN ? 10 : 0);
+}
+
+void samples_place(struct function *f)
+{
+	unsigned reach = f->machine->reach;
+	for (size_t i = 0; i < f->insn_count; i++)
+		f->insns[i].cycles = 0;
+	for (uint32_t i = 0; i < f->insn_count; i++) {
+		double left = f->insns[i].samples * f->cycles_per_sample;
+		uint32_t from[CALIBRATE_SKID];
+		double share[CALIBRATE_SKID], sum;
+		unsigned count = 0;
+		if (left <= 0)
+			continue;
+		bool itself = !reach || !may_wait_long(&f->insns[i]);
+		from[count] = i;
+		share[count] = sum = itself ? may_wait(f, i) : f->machine->numbers.plain;
+		for (unsigned back = 1; back <= reach && f->insns[i].block != GRAPH_NONE; back++) {
+			uint32_t before = insn_before(f, i, back);
+			if (before == GRAPH_NONE || !may_wait_long(&f->insns[before]))
+				continue;
+			from[++count] = before;
+			sum += share[count] = may_wait(f, before);
+		}
+		for (unsigned k = 0; k <= count; k++)
+			f->insns[from[k]].cycles += left * share[k] / sum;
+	}
+}
+
+/* ---- what the code asks for ---- */
+
+/* Instructions of the largest block, and what may come before it. */
+static size_t longest_path(const struct function *f)
+{
+	size_t most = 0;
+	for (uint32_t b = 0; b < f->graph.block_count; b++)
+		most = f->own->count[b] > most ? f->own->count[b] : most;
+	return most + PATH_BEFORE;
+}
+
+static bool has_samples(const struct function *f, uint32_t block)
+{
+	for (uint32_t i = 0; i < f->own->count[block]; i++)
+		if (f->insns[f->own->first[block] + i].samples > 0)
+			return true;
+	return false;
+}
+
+struct err *function_find_fixed(struct function *f)
+{
+	size_t room = longest_path(f);
+	struct path path = {.insns = calloc(room, sizeof *path.insns)};
+	struct pipeline_step *steps = calloc(room, sizeof *steps);
+	bool good = path.insns && steps;
+	for (uint32_t b = 0; good && b < f->graph.block_count; b++) {
+		size_t own;
+		if (!has_samples(f, b))
+			continue;
+		path_to(f, b, f->own->count[b] + PATH_BEFORE, &path, &own);
+		pipeline_run(f, &path, PIPELINE_WHOLE, steps);
+		for (size_t i = path.count - own; i < path.count; i++) {
+			f->insns[path.insns[i]].model = steps[i].waits;
+			f->insns[path.insns[i]].why = steps[i].why;
+		}
+	}
+	free(path.insns);
+	free(steps);
+	return good ? NULL : err_new("out of memory");
+}
+
+/* ---- what is lost ---- */
+
+/* Of a loop's own blocks, or of the code in none. */
+struct balance {
+	double more, less; /* cycles that were seen more and less than the model asks for */
+	double more_high, less_high; /* if all ran as often as they may at most */
+	double more_low, less_low;
+	double lost, seen; /* in all; at instructions where it is more than chance */
+	double cycles;
+};
+
+static size_t group_of(const struct function *f, const struct explain_insn *i)
+{
+	uint32_t loop = i->block == GRAPH_NONE ? LOOP_NONE : f->loops.innermost[i->block];
+	return loop == LOOP_NONE ? f->loops.count : loop;
+}
+
+static void weigh(double cycles, double asked, double *more, double *less)
+{
+	if (cycles > asked)
+		*more += cycles - asked;
+	else
+		*less += asked - cycles;
+}
+
+static double left_of(double more, double less)
+{
+	return more > less ? 1 - less / more : 0;
+}
+
+static const struct frequency *frequency_at(const struct function *f, const struct explain_insn *i)
+{
+	return &f->frequency.blocks[i->block];
+}
+
+void stalls_find(struct function *f)
+{
+	struct balance *all = calloc(f->loops.count + 1, sizeof *all);
+	for (size_t k = 0; all && k < f->insn_count; k++) {
+		const struct explain_insn *i = &f->insns[k];
+		struct balance *b = &all[group_of(f, i)];
+		if (i->block == GRAPH_NONE)
+			continue;
+		weigh(i->cycles, i->model * frequency_at(f, i)->executions, &b->more, &b->less);
+		weigh(i->cycles, i->model * frequency_at(f, i)->high, &b->more_high, &b->less_high);
+		weigh(i->cycles, i->model * frequency_at(f, i)->low, &b->more_low, &b->less_low);
+	}
+	for (size_t k = 0; all && k < f->insn_count; k++) {
+		struct explain_insn *i = &f->insns[k];
+		const struct balance *b = &all[group_of(f, i)];
+		if (i->block == GRAPH_NONE || i->frequency <= 0)
+			continue;
+		double runs = i->frequency, noise = 2 * sqrt(i->cycles * f->cycles_per_sample);
+		const struct frequency *q = frequency_at(f, i);
+		double lost = fmax(0, i->cycles - i->model * runs) * left_of(b->more, b->less);
+		double most = fmax(0, i->cycles - i->model * q->low) *
+			      left_of(b->more_low, b->less_low);
+		double least = fmax(0, i->cycles - i->model * q->high) *
+			       left_of(b->more_high, b->less_high);
+		i->cpi = i->cycles / runs;
+		i->lost = lost / runs;
+		i->fixed = i->cpi - i->lost;
+		i->lost_range = (struct range){fmax(0, fmin(least, lost) - noise) / runs,
+					       fmin(i->cycles, fmax(most, lost) + noise) / runs};
+		i->stalls = lost > noise && lost > 3 * f->cycles_per_sample;
+		all[group_of(f, i)].lost += lost;
+		all[group_of(f, i)].cycles += i->cycles;
+		all[group_of(f, i)].seen += i->stalls ? lost : 0;
+	}
+	/* Much code with few samples each: together they may be more than chance. */
+	for (size_t k = 0; all && k < f->insn_count; k++) {
+		struct explain_insn *i = &f->insns[k];
+		const struct balance *b = &all[group_of(f, i)];
+		double noise = 4 * sqrt(b->cycles * f->cycles_per_sample);
+		if (b->lost > noise && b->seen < b->lost / 2 && i->lost > 0)
+			i->stalls = true;
+	}
+	free(all);
+}
+
+/* ---- how often loops ran ---- */
+
+/*
+ * The samples of instructions that wait for nothing tell how often a loop runs, if most of its time goes to a
+ * few others: each execution is seen for `plain` cycles. And no loop runs faster than the model says.
+ */
+static double runs_by_quiet(const struct function *f, const struct path *path, double *samples)
+{
+	unsigned reach = f->machine->reach, quiet = 0;
+	double total = 0, seen = 0;
+	for (size_t k = 0; k < path->count; k++)
+		total += f->insns[path->insns[k]].samples;
+	for (size_t k = 0; k < path->count; k++) {
+		const struct explain_insn *i = &f->insns[path->insns[k]];
+		bool near = i->operands.class != OPERANDS_PLAIN;
+		for (unsigned back = 1; back <= reach && !near; back++) {
+			size_t at = (k + path->count * CALIBRATE_SKID - back) % path->count;
+			near = may_wait_long(&f->insns[path->insns[at]]);
+		}
+		if (near || i->samples > 0.1 * total)
+			continue;
+		quiet++;
+		seen += i->samples;
+	}
+	*samples = seen;
+	if (quiet < 3 || seen > 0.3 * total || seen < 1)
+		return 0;
+	return seen * f->cycles_per_sample / (quiet * f->machine->numbers.plain);
+}
+
+/* Whether anything in the loop can wait for longer than the code asks for. */
+static bool may_lose(const struct function *f, const struct path *path)
+{
+	for (size_t k = 0; k < path->count; k++) {
+		const struct explain_insn *i = &f->insns[path->insns[k]];
+		bool last = k + 1 == path->count;
+		if ((may_wait_long(i) && !i->operands.stack) ||
+		    i->operands.class != OPERANDS_PLAIN || (i->kind == INSN_BRANCH && !last) ||
+		    i->kind == INSN_CALL || i->kind == INSN_CALL_INDIRECT)
+			return true;
+	}
+	return false;
+}
+
+/* A loop whose only loads are of what it stored right before waits for just that, each time. */
+static bool only_forwards(const struct function *f, const struct path *path)
+{
+	bool forwards = false;
+	for (size_t k = 0; k < path->count; k++) {
+		const struct operands *o = &f->insns[path->insns[k]].operands;
+		bool blocked = o->load && forwarding_blocker(f, path->insns[k]) != GRAPH_NONE;
+		if (o->class != OPERANDS_PLAIN || (o->load && !o->stack && !blocked))
+			return false;
+		forwards |= blocked;
+	}
+	return forwards;
+}
+
+struct refined {
+	double runs, spread;
+};
+
+static bool refine_loop(struct function *f, uint32_t loop, struct path *path, struct refined *out)
+{
+	double cycles = 0, seen = 0;
+	uint32_t header = f->loops.loops[loop].header;
+	double now = f->frequency.blocks[header].executions;
+	if (!path_around(f, loop, PATH_MAX_INSNS, path))
+		return false;
+	for (size_t i = 0; i < path->count; i++)
+		cycles += f->insns[path->insns[i]].samples * f->cycles_per_sample;
+	if (cycles < 100 * f->cycles_per_sample)
+		return false;
+	double least = pipeline_steady(f, path, PIPELINE_WHOLE);
+	double most = least > 0 ? cycles / least : INFINITY;
+	double quiet = runs_by_quiet(f, path, &seen);
+	out->spread = 0.2;
+	if (!may_lose(f, path) || only_forwards(f, path)) {
+		out->runs = most;
+		return true;
+	}
+	if (quiet > 0) {
+		out->runs = fmin(quiet, most);
+		out->spread = quiet < most ? fmin(1, 0.15 + 1 / sqrt(seen)) : 0.15;
+		return true;
+	}
+	out->runs = most;
+	return now > most;
+}
+
+struct err *frequency_refine(struct function *f, struct frequency_input *input)
+{
+	struct path path = {.insns = calloc(PATH_MAX_INSNS, sizeof *path.insns)};
+	struct frequency_anchor *anchors = calloc(f->loops.count + 1, sizeof *anchors);
+	struct refined *refined = calloc(f->loops.count + 1, sizeof *refined);
+	uint32_t *blocks = calloc(f->loops.count + 1, sizeof *blocks);
+	struct err *e = path.insns && anchors && refined && blocks ? NULL
+								   : err_new("out of memory");
+	size_t count = 0;
+	for (uint32_t i = 0; !e && i < f->loops.count; i++) {
+		if (!refine_loop(f, i, &path, &refined[count]))
+			continue;
+		blocks[count] = f->loops.loops[i].header;
+		anchors[count].address = f->graph.blocks[blocks[count]].start;
+		anchors[count].executions = refined[count].runs;
+		count++;
+	}
+	if (!e && count) {
+		input->anchors = anchors;
+		input->anchor_count = count;
+		frequency_free(&f->frequency);
+		e = frequency_estimate(input, &f->frequency);
+	}
+	for (size_t k = 0; !e && k < count; k++) {
+		uint32_t class = f->frequency.blocks[blocks[k]].class;
+		for (size_t b = 0; b < f->frequency.block_count; b++) {
+			struct frequency *q = &f->frequency.blocks[b];
+			if (q->class != class)
+				continue;
+			q->low = fmin(q->low, q->executions / (1 + refined[k].spread));
+			q->high = fmax(q->high, q->executions * (1 + refined[k].spread));
+			if (q->confidence == FREQUENCY_HIGH)
+				q->confidence = refined[k].spread > 0.3 ? FREQUENCY_LOW
+									: FREQUENCY_MEDIUM;
+		}
+	}
+	input->anchors = NULL;
+	input->anchor_count = 0;
+	free(path.insns);
+	free(anchors);
+	free(refined);
+	free(blocks);
+	return e;
+}

@@ -1,0 +1,343 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Programs that wait for one known reason: stalls CAUSE ROUNDS. Each cause has a loop of its own, in a
+ * function with its name. "clean CAUSE" runs the same instructions without the reason, where that can be
+ * done (a ring that fits into the first cache, branches that always go one way, ...): the difference in CPU
+ * time is what the reason costs. Prints the rounds that it made, and the nanoseconds of CPU time.
+ */
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#define APART __attribute__((noipa))
+#define LINE 64
+#define PAGE 4096
+
+static volatile uint64_t sink;
+static double began;
+
+static double cpu_ns(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+	return 1e9 * (double)now.tv_sec + (double)now.tv_nsec;
+}
+
+/* What was before is preparation. */
+static void begin(void)
+{
+	began = cpu_ns();
+}
+
+/* ---- memory ---- */
+
+static void *get_memory(size_t size, int huge)
+{
+	size_t big = (size_t)2 << 20;
+	char *at = aligned_alloc(big, (size + big - 1) / big * big);
+	if (!at)
+		exit(1);
+	madvise(at, size, huge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
+	memset(at, 0, size);
+	return at;
+}
+
+/* A ring of pointers through all cells, in random order; returns one of them. */
+static void **make_ring(size_t size, size_t cell, int huge)
+{
+	size_t count = size / cell;
+	char *memory = get_memory(size, huge);
+	uint32_t *order = malloc(count * sizeof *order);
+	uint64_t random = 88172645463325252u;
+	if (!order)
+		exit(1);
+	for (size_t i = 0; i < count; i++)
+		order[i] = (uint32_t)i;
+	for (size_t i = count - 1; i > 0; i--) {
+		random ^= random << 13, random ^= random >> 7, random ^= random << 17;
+		size_t j = random % (i + 1);
+		uint32_t other = order[i];
+		order[i] = order[j];
+		order[j] = other;
+	}
+	for (size_t i = 0; i < count; i++)
+		*(void **)(memory + order[i] * cell) = memory + order[(i + 1) % count] * cell;
+	void **first = (void **)(memory + order[0] * cell);
+	free(order);
+	return first;
+}
+
+/* What a list is walked for: a little work on each element. */
+static APART uint64_t chase(void **at, uint64_t rounds)
+{
+	uint64_t sum = 0;
+	for (uint64_t i = 0; i < rounds; i++) {
+		at = *at;
+		sum += i ^ (uintptr_t)at >> 3;
+	}
+	return sum;
+}
+
+static void run_chase(uint64_t rounds, size_t size)
+{
+	void **ring = make_ring(size, LINE, 1);
+	begin();
+	sink = chase(ring, rounds);
+}
+
+static void chase_l2(uint64_t rounds, int clean)
+{
+	run_chase(rounds, clean ? 8 << 10 : 384 << 10);
+}
+
+static void chase_l3(uint64_t rounds, int clean)
+{
+	run_chase(rounds, clean ? 8 << 10 : 6 << 20);
+}
+
+static void chase_dram(uint64_t rounds, int clean)
+{
+	run_chase(rounds, clean ? 8 << 10 : 192 << 20);
+}
+
+/* One word of each of many pages; all lines fit into the second cache. */
+static APART uint64_t stride(const char *memory, size_t pages, uint64_t rounds)
+{
+	uint64_t sum = 0;
+	while (rounds > pages) {
+		const char *at = memory, *end = memory + pages * (PAGE + LINE);
+		do {
+			sum += *(const uint64_t *)at;
+			at += PAGE + LINE;
+		} while (at != end);
+		rounds -= pages;
+	}
+	return sum;
+}
+
+static void tlb_stride(uint64_t rounds, int clean)
+{
+	size_t pages = 3000;
+	const char *memory = get_memory(pages * (PAGE + LINE), clean);
+	begin();
+	sink = stride(memory, pages, rounds);
+}
+
+/* ---- branches and code ---- */
+
+static APART uint64_t flip(uint64_t coin, uint64_t rounds)
+{
+	uint64_t heads = 1, tails = 1, random = 88172645463325252u;
+	for (uint64_t i = 0; i < rounds; i++) {
+		random ^= random << 13;
+		random ^= random >> 7;
+		random ^= random << 17;
+		if (random & coin) {
+			heads += i;
+			__asm__ volatile("" : "+r"(heads));
+		} else {
+			tails ^= i;
+			__asm__ volatile("" : "+r"(tails));
+		}
+	}
+	return heads + tails;
+}
+
+static void random_branch(uint64_t rounds, int clean)
+{
+	begin();
+	sink = flip(clean ? 0 : 1 << 20, rounds);
+}
+
+/* 32768 blocks of a line each, that jump to each other in no order: 2 MB of code. */
+uint64_t walk_code(uint64_t rounds);
+__asm__(".text\n.balign 4096\n.globl walk_code\n.type walk_code, %function\nwalk_code:\n"
+#if defined __aarch64__
+	"mov x1, #0\n1: subs x0, x0, #1\nb.mi 2f\nb walk_blocks\n"
+	"2: mov x0, x1\nret\n.balign 64\nwalk_blocks:\n"
+	".set at, 0\n.rept 32768\n"
+	"add x1, x1, #1\neor x2, x1, x0\nadd x3, x2, #5\nadd x1, x1, #1\n"
+	".set next, (at * 12421 + 1) & 32767\n.set at, at + 1\n"
+	".if next\nb walk_blocks + next * 64\n.else\nb 1b\n.endif\n.balign 64\n.endr\n"
+#else
+	"xor %eax, %eax\n1: sub $1, %rdi\njs 2f\njmp walk_blocks\n"
+	"2: ret\n.balign 64\nwalk_blocks:\n"
+	".set at, 0\n.rept 32768\n"
+	"add $1, %rax\nlea (%rax,%rdi), %rdx\nlea 5(%rdx), %rcx\nadd $1, %rax\n"
+	".set next, (at * 12421 + 1) & 32767\n.set at, at + 1\n"
+	".if next\njmp walk_blocks + next * 64\n.else\njmp 1b\n.endif\n.balign 64\n.endr\n"
+#endif
+	".size walk_code, .-walk_code\n");
+
+static void cold_code(uint64_t rounds, int clean)
+{
+	(void)clean;
+	begin();
+	sink = walk_code(rounds / 32768);
+}
+
+/* ---- units ---- */
+
+static APART uint64_t divide(uint64_t value, uint64_t by, uint64_t rounds)
+{
+	for (uint64_t i = 0; i < rounds; i++)
+		value = value / by + (i << 40);
+	return value;
+}
+
+static void division(uint64_t rounds, int clean)
+{
+	(void)clean;
+	begin();
+	sink = divide(UINT64_MAX, 3, rounds);
+}
+
+static APART double add_up(double value, uint64_t rounds)
+{
+	for (uint64_t i = 0; i < rounds; i++)
+		value = value * 0.999 + 1.5;
+	return value;
+}
+
+static void dependency(uint64_t rounds, int clean)
+{
+	(void)clean;
+	begin();
+	sink = (uint64_t)add_up(1.0, rounds);
+}
+
+/* ---- stores ---- */
+
+static APART void burst(char *memory, size_t size, uint64_t rounds)
+{
+	size_t at = 0;
+	for (uint64_t i = 0; i < rounds; i++) {
+		*(volatile uint64_t *)(memory + at) = i;
+		at = (at + 9 * LINE) & (size - 1);
+	}
+}
+
+static void store_burst(uint64_t rounds, int clean)
+{
+	size_t size = clean ? 16 << 10 : 64 << 20;
+	char *memory = get_memory(size, 1);
+	begin();
+	burst(memory, size, rounds);
+}
+
+/* Two halves are stored, and read as a whole. */
+static APART uint64_t forward(volatile uint32_t *at, uint64_t rounds)
+{
+	uint64_t value = 1;
+	for (uint64_t i = 0; i < rounds; i++) {
+		at[0] = (uint32_t)value;
+		at[1] = (uint32_t)i;
+		value = *(volatile uint64_t *)at + 1;
+	}
+	return value;
+}
+
+static APART uint64_t forward_clean(volatile uint64_t *at, uint64_t rounds)
+{
+	uint64_t value = 1;
+	for (uint64_t i = 0; i < rounds; i++) {
+		at[0] = value;
+		at[1] = i;
+		value = at[0] + 1;
+	}
+	return value;
+}
+
+static void forwarding(uint64_t rounds, int clean)
+{
+	static _Alignas(64) uint64_t memory[8];
+	begin();
+	sink = clean ? forward_clean(memory, rounds) : forward((volatile uint32_t *)memory, rounds);
+}
+
+static APART uint64_t count_up(uint64_t *counter, uint64_t rounds)
+{
+	uint64_t sum = 0;
+	for (uint64_t i = 0; i < rounds; i++) {
+		sum += __atomic_fetch_add(counter, 1, __ATOMIC_SEQ_CST);
+		sum ^= i;
+	}
+	return sum;
+}
+
+static void atomic(uint64_t rounds, int clean)
+{
+	static _Alignas(64) uint64_t counter[8];
+	(void)clean;
+	begin();
+	sink = count_up(counter, rounds);
+}
+
+struct sharer {
+	volatile uint64_t *counter;
+	uint64_t rounds;
+};
+
+static APART void *share(void *context)
+{
+	struct sharer *s = context;
+	volatile uint64_t *counter = s->counter;
+	for (uint64_t i = 0; i < s->rounds; i++)
+		*counter += i;
+	return NULL;
+}
+
+static void false_sharing(uint64_t rounds, int clean)
+{
+	static _Alignas(256) uint64_t counters[64];
+	struct sharer a = {&counters[0], rounds}, b = {&counters[clean ? 32 : 1], rounds};
+	pthread_t thread;
+	begin();
+	if (pthread_create(&thread, NULL, share, &a))
+		exit(1);
+	share(&b);
+	pthread_join(thread, NULL);
+}
+
+/* ---- the command ---- */
+
+static const struct {
+	const char *name;
+	void (*run)(uint64_t rounds, int clean);
+} causes[] = {
+	{"chase-l2", chase_l2},
+	{"chase-l3", chase_l3},
+	{"chase-dram", chase_dram},
+	{"tlb-stride", tlb_stride},
+	{"random-branch", random_branch},
+	{"cold-code", cold_code},
+	{"division", division},
+	{"dependency", dependency},
+	{"store-burst", store_burst},
+	{"forwarding", forwarding},
+	{"atomic", atomic},
+	{"false-sharing", false_sharing},
+};
+
+int main(int argc, char **argv)
+{
+	int clean = argc == 4 && !strcmp(argv[1], "clean");
+	const char *name = argc > 1 + clean ? argv[1 + clean] : "";
+	uint64_t rounds = argc > 2 + clean ? strtoull(argv[2 + clean], NULL, 10) : 0;
+	for (size_t i = 0; rounds && i < sizeof causes / sizeof *causes; i++) {
+		if (strcmp(name, causes[i].name))
+			continue;
+		causes[i].run(rounds, clean);
+		printf("%llu rounds, %.0f ns\n", (unsigned long long)rounds, cpu_ns() - began);
+		return 0;
+	}
+	fprintf(stderr, "stalls [clean] CAUSE ROUNDS, where CAUSE is one of:\n");
+	for (size_t i = 0; i < sizeof causes / sizeof *causes; i++)
+		fprintf(stderr, "  %s\n", causes[i].name);
+	return 2;
+}

@@ -507,3 +507,24 @@ unsigned modules_notes(const struct modules *ms, const struct modules_shown *sho
 	}
 	return lines;
 }
+
+struct err *modules_blame(const struct modules *ms, struct err *error)
+{
+	struct buf changed = {0}, missing = {0}, text = {0};
+	if (!error || !ms)
+		return error;
+	if (list(ms, NULL, is_changed, &changed))
+		buf_printf(&text, "; changed since the recording: %s", buf_text(&changed));
+	if (list(ms, NULL, is_missing, &missing))
+		buf_printf(&text, "; cannot be opened: %s", buf_text(&missing));
+	if (text.size) {
+		struct err *more = err_new("%s%s: put the recorded file back, or record again",
+					   err_text(error), buf_text(&text));
+		err_free(error);
+		error = more;
+	}
+	buf_free(&changed);
+	buf_free(&missing);
+	buf_free(&text);
+	return error;
+}

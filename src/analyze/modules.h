@@ -67,3 +67,6 @@ struct modules_shown {
    Returns how many. */
 unsigned modules_notes(const struct modules *modules, const struct modules_shown *shown,
 		       struct buf *out);
+/* Adds to an error, which it takes, the files that are gone or have changed since: what was asked for may be in one of
+   them. NULL is fine. */
+struct err *modules_blame(const struct modules *modules, struct err *error);

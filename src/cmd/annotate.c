@@ -100,7 +100,7 @@ static struct err *find(struct annotate *x)
 	else
 		e = find_hottest(x, &all);
 	annotate_functions_free(&all);
-	return e;
+	return modules_blame(x->modules, e);
 }
 
 static struct err *make(struct annotate *x)

@@ -115,6 +115,7 @@ static int explain(struct explain *x)
 	if (!e)
 		e = x->o->function ? explain_one(x)
 				   : program_explain(&x->program, x->modules, &x->wanted);
+	e = modules_blame(x->modules, e);
 	if (!e && x->o->json)
 		print_json(x);
 	else if (!e)

@@ -332,9 +332,8 @@ static uint8_t confidence_of(const struct estimate *x, uint32_t class)
 								     : FREQUENCY_LOW;
 }
 
-static struct frequency frequency_of(const struct estimate *x, size_t arc)
+static struct frequency frequency_of(const struct estimate *x, uint32_t class)
 {
-	uint32_t class = x->class[arc];
 	double unit = x->in->cycles_per_sample > 0 ? x->in->cycles_per_sample : 1;
 	double most = exp(x->values[class]) * unit;
 	double wide = exp(1.645 * x->deviations[class]);
@@ -352,19 +351,24 @@ static struct err *give(const struct estimate *x, struct frequency_result *out)
 	const struct network *n = &x->network;
 	out->blocks = calloc(n->block_count + 1, sizeof *out->blocks);
 	out->edges = calloc(n->edge_count + 1, sizeof *out->edges);
-	if (!out->blocks || !out->edges) {
+	struct frequency *of = calloc(x->class_count + 1, sizeof *of); /* classes */
+	if (!out->blocks || !out->edges || !of) {
+		free(of);
 		frequency_free(out);
 		return err_new("out of memory");
 	}
+	for (uint32_t i = 0; i < x->class_count; i++)
+		of[i] = frequency_of(x, i);
 	out->block_count = n->block_count;
 	out->edge_count = n->edge_count;
 	out->class_count = x->class_count;
 	out->incomplete = n->incomplete;
 	for (size_t i = 0; i < n->block_count; i++)
-		out->blocks[i] = frequency_of(x, i);
+		out->blocks[i] = of[x->class[i]];
 	for (size_t i = 0; i < n->edge_count; i++)
-		out->edges[i] = frequency_of(x, n->block_count + i);
-	out->entries = frequency_of(x, n->entry);
+		out->edges[i] = of[x->class[n->block_count + i]];
+	out->entries = of[x->class[n->entry]];
+	free(of);
 	return NULL;
 }
 

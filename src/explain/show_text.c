@@ -84,13 +84,25 @@ static void put_place(const char *file, uint32_t line, uint64_t address, struct 
 	buf_printf(out, ":%" PRIu32, line);
 }
 
+static void put_name(const struct program *program, const struct program_function *f, size_t most,
+		     struct buf *out)
+{
+	const char *file = path_file(program->profile->modules[f->module].path);
+	if (f->name) {
+		buf_put_cut(out, f->name, most);
+		return;
+	}
+	buf_put_clean(out, file, strlen(file));
+	buf_printf(out, "+0x%" PRIx64, f->start);
+}
+
 static void put_loop(const struct program *program, const struct program_loop *l,
 		     const struct explain_show *o, bool named, struct buf *out)
 {
 	double all = program->samples * program->cycles_per_sample;
 	buf_printf(out, "%5.1f%%  %s", 100 * l->loop->own / all, style(o, BOLD));
 	if (named) {
-		buf_put_cut(out, l->function->name ? l->function->name : "?", 60);
+		put_name(program, l->function, 60, out);
 		buf_puts(out, ", ");
 	}
 	buf_puts(out, "loop at ");
@@ -202,7 +214,7 @@ void explain_show_function(const struct program *program, const struct explain_s
 	char count[SUMMARY_COUNT_MAX];
 	put_head(program, out);
 	buf_puts(out, style(o, BOLD));
-	buf_put_cut(out, p->name ? p->name : "?", 100);
+	put_name(program, p, 100, out);
 	buf_printf(out, "%s: %s samples, %.1f%% of all\n", style(o, PLAIN),
 		   summary_count(count, (uint64_t)p->function->samples),
 		   100 * p->function->samples / program->samples);

@@ -52,7 +52,7 @@ static bool starts(const char *name, const char *prefix)
 static bool is_one_of(const char *name, const char *list)
 {
 	size_t size = strlen(name);
-	for (const char *at = list; (at = strstr(at, name)) != NULL; at += size)
+	for (const char *at = list; size && (at = strstr(at, name)) != NULL; at += size)
 		if ((at == list || at[-1] == ' ') && (!at[size] || at[size] == ' '))
 			return true;
 	return false;

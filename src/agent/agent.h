@@ -11,7 +11,9 @@
  *    threads.c           a record in the arena for each thread: pthread_create
  *    sample.c            the handler: from registers to a path, from a path to a node
  *    heap.c              allocations that are sampled; alloc.c: malloc, free and so on
+ *    maps.c              memory that the program maps by itself
  *    lock.c              waits for locks, and who let them wait
+ *    pauses.c            time off the CPU, and reads and writes; transfers.c: read, write and so on
  *    mpi.c               calls of MPI
  *    weights.c           how many periods a sample stands for
  *    time_line.c         when each sample came
@@ -25,10 +27,12 @@
  *
  * If anything fails, the program runs on without being sampled.
  */
+#include <semaphore.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "cct/cct.h"
@@ -70,6 +74,8 @@ struct agent {
 	struct wire_heap heap;
 	struct wire_locks locks;
 	struct wire_mpi mpi;
+	struct wire_pauses pauses;
+	bool watches_pauses; /* one of these is wanted */
 	struct arena_header *arena;
 	const char *tables;
 	uint64_t tables_map;
@@ -144,6 +150,7 @@ struct agent_thread {
 	uint64_t stack_reach;
 	uint64_t low, high;            /* bounds of the memory that the current walk may read */
 	uint64_t walk_end, walk_ticks; /* of the last walk, for the brake (sample.c) */
+	uint64_t rests_until;          /* after a long one: the CPU time before which none begins */
 	uint32_t walked, reused;       /* frames of the last walk */
 	uint32_t skipped[ARENA_METRICS_MAX]; /* samples that came too early after it */
 	/* Samples in unknown code since the last copy; the next copy is left when they reach `patience`. */
@@ -168,7 +175,16 @@ struct agent_thread {
 	/* The current walk, innermost frame first, up to the frame where it meets the memo. */
 	struct agent_frames fresh;
 	uint32_t recent,
-		recent_turn; /* recent.c: the chunk of recent paths, and which is the next to go */
+		recent_next; /* recent.c: the chunk of recent paths, and which is the next to go */
+	/* pauses.c */
+	struct agent_off {
+		uint64_t off;    /* time off the CPU until now */
+		uint64_t chance; /* when it rings in the period that this is in */
+	} off[WIRE_OFF_MAX];
+	uint64_t off_known; /* all time off the CPU when it was last looked at */
+	uint64_t random;
+	uint64_t wait_frame; /* of the wait that the thread is in */
+	uint32_t objects, object_text;
 	struct step_cache cache;
 };
 _Static_assert(sizeof(struct agent_thread) <= ARENA_CHUNK, "a thread's record is one chunk");
@@ -225,11 +241,17 @@ uint32_t sample_node(struct agent_thread *t, uint32_t known, enum walk_end end,
 		     const uint64_t *registers);
 /* Returns the child of a node that stands for a function; the node itself if the function is not known. */
 uint32_t sample_called(struct agent_thread *t, uint32_t node, uint64_t function);
+/* Returns the key of a function as that of a caller; 0 if it is not known. */
+uint64_t sample_function_key(struct agent_thread *t, uint64_t function);
 /* Whether the outermost `count` frames of the memo, the last of which has this SP and node, are on the stack. */
 bool sample_memo_holds(struct agent_thread *t, uint32_t count, uint64_t sp, uint32_t node);
 /* Leaves a copy of the stack to the collector, if it is time for one. `site`: of an allocation, or 0. */
 bool sample_leave_copy(struct agent_thread *t, const uint64_t *registers, uint64_t pc,
 		       uint32_t event, uint64_t weight, uint64_t site);
+/* The same, with frames below the walk, and several values. */
+struct sample_value;
+bool sample_leave_values(struct agent_thread *t, const uint64_t *registers, uint64_t pc,
+			 const uint64_t below[2], const struct sample_value *values, size_t count);
 
 /* weights.c: returns how many periods this sample stands for. */
 uint64_t weight_of(struct agent_thread *t, uint32_t event, bool by_chance);
@@ -250,6 +272,10 @@ struct sample_value {
 void sample_values(struct agent_thread *t, uint64_t pc, uint64_t called,
 		   const struct sample_value *values, size_t count);
 
+/* The same, with frames below the path as in struct arena_copy. */
+void sample_values_below(struct agent_thread *t, uint64_t pc, const uint64_t below[2],
+			 const struct sample_value *values, size_t count);
+
 /* A thread that has called us is at work here: no sample comes meanwhile, and what a handler of the program does is
    not counted. Returns NULL if it is so already, or if nothing is counted. */
 struct agent_thread *call_enter(void);
@@ -261,6 +287,11 @@ void call_leave(void);
 void heap_start(void) AGENT_OPTIONAL;
 void heap_after_fork(void) AGENT_OPTIONAL;
 void lock_after_fork(void) AGENT_OPTIONAL;
+void pause_start(void) AGENT_OPTIONAL;
+void pause_begin_thread(struct agent_thread *t) AGENT_OPTIONAL;
+void pause_end_thread(struct agent_thread *t) AGENT_OPTIONAL;
+/* sem_timedwait and sem_clockwait, for threads whose waits are counted. */
+int lock_sem_timed(sem_t *s, clockid_t clock, const struct timespec *until) AGENT_OPTIONAL;
 
 /* script.c: the node of a sample whose walk is in the memo and has the node `native`. */
 uint32_t script_insert(struct agent_thread *t, uint32_t native);

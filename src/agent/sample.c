@@ -475,8 +475,9 @@ static void lose_patience(struct agent_thread *t)
 		t->patience *= 2;
 }
 
-bool sample_leave_copy(struct agent_thread *t, const uint64_t *registers, uint64_t pc,
-		       uint32_t event, uint64_t weight, uint64_t site)
+/* `what`: what is to be counted. */
+static bool leave_copy(struct agent_thread *t, const uint64_t *registers, uint64_t pc,
+		       const struct arena_copy *what)
 {
 	unsigned slot = 0, most = has_room() ? ARENA_COPIES : FEW_COPIES;
 	if (++t->unknown < t->patience)
@@ -489,9 +490,8 @@ bool sample_leave_copy(struct agent_thread *t, const uint64_t *registers, uint64
 	t->unknown = 0;
 	lose_patience(t);
 	struct arena_copy *s = arena_at(agent.arena, chunk);
-	s->event = event;
-	s->weight = (uint32_t)weight;
-	s->site = site;
+	memcpy((char *)s + sizeof s->chunk, (const char *)what + sizeof s->chunk,
+	       sizeof *s - sizeof s->chunk);
 	s->ns = agent.timeline ? agent_ns(CLOCK_MONOTONIC) : 0;
 	memcpy(s->registers, registers, sizeof s->registers);
 	s->pc = pc;
@@ -500,6 +500,27 @@ bool sample_leave_copy(struct agent_thread *t, const uint64_t *registers, uint64
 	atomic_store_explicit(&t->shared.copies[slot], chunk, memory_order_release);
 	t->rings = true;
 	return true;
+}
+
+bool sample_leave_copy(struct agent_thread *t, const uint64_t *registers, uint64_t pc,
+		       uint32_t event, uint64_t weight, uint64_t site)
+{
+	const struct arena_copy what = {.event = event, .weight = (uint32_t)weight, .site = site};
+	return leave_copy(t, registers, pc, &what);
+}
+
+bool sample_leave_values(struct agent_thread *t, const uint64_t *registers, uint64_t pc,
+			 const uint64_t below[2], const struct sample_value *values, size_t count)
+{
+	struct arena_copy what = {.event = values[0].metric,
+				  .weight = (uint32_t)values[0].more,
+				  .below = {below[0], below[1]},
+				  .more_count = (uint32_t)count - 1};
+	for (size_t i = 1; i < count; i++) {
+		what.more_metrics[i - 1] = values[i].metric;
+		what.more[i - 1] = values[i].more;
+	}
+	return leave_copy(t, registers, pc, &what);
 }
 
 /* Finds the rate of ticks, as soon as that can be known. */
@@ -516,12 +537,14 @@ static void know_rate(const struct agent_thread *t, uint64_t ticks)
 /* The brake. If a walk took longer than a period, the program would get no CPU time. So ten times the time
    of a walk must pass before the next one. Samples that come earlier are skipped, and counted with the
    next. The ticks of a walk may include time in which others had the CPU. So they are bounded by what so
-   many frames can cost. */
+   many frames can cost. Also the time after it may be that of others: after a long walk, the thread itself
+   must have had so much CPU time. */
 
 #define NS_WALKED 500u /* per frame, at most */
 #define NS_REUSED 50u
 #define NS_BESIDES 10000u
 #define BRAKE 10
+#define NS_LONG 50000u /* what makes a walk long: to ask for the CPU time costs far less */
 
 static uint64_t walk_cost(const struct agent_thread *t, uint64_t ticks)
 {
@@ -534,7 +557,18 @@ static uint64_t walk_cost(const struct agent_thread *t, uint64_t ticks)
 
 INLINE bool is_too_early(const struct agent_thread *t, uint64_t now)
 {
-	return now - t->walk_end < t->walk_ticks * BRAKE;
+	if (now - t->walk_end < t->walk_ticks * BRAKE)
+		return true;
+	return t->rests_until && agent_ns(CLOCK_THREAD_CPUTIME_ID) < t->rests_until;
+}
+
+static void set_brake(struct agent_thread *t, uint64_t end, uint64_t ticks)
+{
+	uint64_t rate = atomic_load_explicit(&agent.ms_ticks, memory_order_relaxed);
+	t->walk_end = end;
+	t->walk_ticks = walk_cost(t, ticks);
+	uint64_t ns = rate ? t->walk_ticks * 1000000 / rate : 0;
+	t->rests_until = ns > NS_LONG ? agent_ns(CLOCK_THREAD_CPUTIME_ID) + ns * BRAKE : 0;
 }
 
 /* Walks once more. Perhaps the first frame is assembly code of a JIT compiler that the analysis did not
@@ -619,7 +653,8 @@ static void take(struct agent_thread *t, uint32_t event, uint64_t weight, const 
 	uint64_t pc = cpu_pc(context);
 	uint32_t known;
 	counter_add(&t->shared.samples[event], 1);
-	counter_add(&t->shared.weights[event], weight);
+	if (!event)
+		counter_add(&t->shared.weight, weight);
 	if (AGENT_CALLS && count_at_stub(t, event, weight, registers))
 		return;
 	if (AGENT_CALLS)
@@ -668,8 +703,7 @@ static void handle(struct agent_thread *t, uint32_t event, bool by_chance,
 		take(t, event, weight, context);
 	uint64_t end = ticks_now();
 	know_rate(t, end);
-	t->walk_end = end;
-	t->walk_ticks = walk_cost(t, end - start);
+	set_brake(t, end, end - start);
 	counter_add(&t->shared.ticks, end - start + (event || t->unasked ? 0 : agent.clock_ticks));
 	if (t->rings) /* last, since the collector may take the CPU at once */
 		agent_ring();
@@ -712,4 +746,11 @@ uint32_t sample_called(struct agent_thread *t, uint32_t node, uint64_t function)
 {
 	const struct step_known *place = know_place(t, function);
 	return place && place->key != HIDDEN ? cct_child(&t->tree, node, place->key) : node;
+}
+
+uint64_t sample_function_key(struct agent_thread *t, uint64_t function)
+{
+	know_modules(t);
+	const struct step_known *place = function ? know_place(t, function) : NULL;
+	return place && place->key != HIDDEN ? (place->key + 1) | CCT_CALL : 0;
 }

@@ -32,7 +32,7 @@ uint64_t absences_period(const struct kernel *k)
 bool absences_have_event(const struct kernel *k, uint32_t event)
 {
 	return event == KERNEL_EVENT_OFF || event == KERNEL_EVENT_IO ||
-	       event < k->recording->options.event_count;
+	       event == KERNEL_EVENT_PROBE || event < k->recording->options.event_count;
 }
 
 /* ---- how many samples ---- */
@@ -87,6 +87,8 @@ bool absences_have_sample(struct kernel *k, uint64_t ns)
 
 /* ---- from the absence to the profile ---- */
 
+#define CLOCKS_DIFFER_NS 1000000
+
 /* Half of the older moments go, but not the first. */
 static void thin_out(struct kernel_waited *h)
 {
@@ -113,11 +115,14 @@ static void keep_waits(struct kernel_thread *t, const struct kernel_off *off, ui
 	struct kernel_waited *h = t->waits;
 	if (!h)
 		return;
-	uint32_t last = h->count - 1;
-	if (h->count && (start < h->at[last].time || off->blocked_before < h->at[last].waited_ns))
+	/* The kernel's sums come from two clocks, which differ a little. */
+	uint64_t before = off->blocked_before, last = h->count ? h->at[h->count - 1].waited_ns : 0;
+	if (h->count && (start < h->at[h->count - 1].time || before + CLOCKS_DIFFER_NS < last))
 		h->count = 0; /* it has become another program */
-	add_moment(h, start, off->blocked_before);
-	add_moment(h, end, off->blocked_before + end - start);
+	else if (before < last)
+		before = last;
+	add_moment(h, start, before);
+	add_moment(h, end, before + end - start);
 }
 
 /* Returns how many ns a thread has waited until a moment, from some time on. */

@@ -97,7 +97,7 @@ static struct err *open_cpu(struct kernel *k, unsigned cpu)
 	for (size_t i = 0; i < count; i++) {
 		LIBBPF_OPTS(bpf_perf_event_opts, opts, .bpf_cookie = i);
 		if (event_is_off(&k->recording->options.events[i]) ||
-		    k->recording->options.events[i].io)
+		    k->recording->options.events[i].io || k->recording->options.events[i].probe)
 			continue;
 		int fd = cpus_open_event(&k->recording->options.events[i], -1, (int)cpu);
 		if (fd < 0 && errno == ENODEV) /* the CPU is off */

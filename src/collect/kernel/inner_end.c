@@ -5,6 +5,7 @@
 #include "collect/kernel/absences.h"
 #include "collect/kernel/frames.h"
 #include "collect/kernel/io.h"
+#include "collect/kernel/probes.h"
 #include "harvest/kernel_frames.h"
 
 struct err *inner_end_add(struct kernel *k, const struct kernel_inner_end *end)
@@ -15,6 +16,8 @@ struct err *inner_end_add(struct kernel *k, const struct kernel_inner_end *end)
 	struct err *e = NULL;
 	if (end->event == KERNEL_EVENT_IO)
 		return io_count(k, &end->io, end->thread, node, end->end);
+	if (end->event == KERNEL_EVENT_PROBE)
+		return probes_count(k, &end->io, end->thread, node, end->end);
 	if (end->kernel_frame_count || !node)
 		e = (off ? kernel_frames_add_waiting
 			 : kernel_frames_add)(k->recording, end->process, end->kernel_frames + skip,

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "collect/kernel/io.h"
 
-#include <arpa/inet.h>
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
@@ -17,6 +15,7 @@
 #include "collect/kernel/frames.h"
 #include "collect/kernel/state.h"
 #include "collect/kernel/tasks.h"
+#include "harvest/objects.h"
 #include "harvest/recording.h"
 #include "profile/profile.h"
 #include "unwind/end.h"
@@ -157,72 +156,24 @@ static void print_path(const struct kernel_object *o, struct buf *out)
 		buf_printf(out, "%s%s", parts[i - 1], i > 1 ? "/" : "");
 }
 
-static void print_inet(const struct kernel_object *o, struct buf *out)
-{
-	static const uint8_t none[16], mapped[12] = {[10] = 0xff, [11] = 0xff};
-	char address[INET6_ADDRSTRLEN] = "";
-	bool ipv4 = o->family == AF_INET || !memcmp(o->address, mapped, sizeof mapped);
-	const uint8_t *at = o->family == AF_INET6 && ipv4 ? o->address + sizeof mapped : o->address;
-	inet_ntop(ipv4 ? AF_INET : AF_INET6, at, address, sizeof address);
-	buf_puts(out, o->type == SOCK_STREAM ? "TCP " : o->type == SOCK_DGRAM ? "UDP " : "IP ");
-	if (!memcmp(at, none, ipv4 ? 4 : 16))
-		buf_printf(out, "port %u", o->port);
-	else if (o->other_port)
-		buf_printf(out, ipv4 ? "%s:%u" : "[%s]:%u", address, o->other_port);
-	else
-		buf_printf(out, "port %u, %s", o->port, address);
-}
-
-static void print_socket(const struct kernel_object *o, struct buf *out)
-{
-	buf_puts(out, "socket ");
-	if (o->family == AF_INET || o->family == AF_INET6)
-		print_inet(o, out);
-	else if (o->family == AF_UNIX)
-		buf_printf(out, "unix%s%.*s", o->size ? " " : "", (int)o->size, o->name);
-	else if (o->family == AF_NETLINK)
-		buf_puts(out, "netlink");
-	else
-		buf_printf(out, "of family %u", o->family);
-}
-
-/* Anonymous inodes have names like "[eventfd]". */
-static void print_anonymous(const struct kernel_object *o, struct buf *out)
-{
-	size_t length = strnlen(o->name, sizeof o->name);
-	bool bracketed = length > 2 && o->name[0] == '[';
-	buf_printf(out, "event %.*s", (int)(bracketed ? length - 2 : length), o->name + bracketed);
-}
-
-static const char *kind_of(const struct kernel_object *o, const char *path)
-{
-	bool terminal = !strncmp(path, "/dev/pts/", 9) || !strncmp(path, "/dev/tty", 8);
-	switch (o->mode & S_IFMT) {
-	case S_IFCHR:
-		return terminal ? "terminal" : "device";
-	case S_IFBLK:
-		return "device";
-	case S_IFDIR:
-		return "directory";
-	case S_IFIFO:
-		return "pipe";
-	default:
-		return "file";
-	}
-}
-
 static void print_object(const struct kernel_object *o, struct buf *out)
 {
 	struct buf path = {0};
-	if (S_ISSOCK(o->mode)) {
-		print_socket(o, out);
-	} else if (!(o->mode & S_IFMT)) {
-		print_anonymous(o, out);
-	} else {
+	struct object_facts facts = {.mode = o->mode,
+				     .family = o->family,
+				     .type = o->type,
+				     .port = o->port,
+				     .other_port = o->other_port};
+	memcpy(facts.address, o->address, sizeof facts.address);
+	if (S_ISSOCK(o->mode) || !(o->mode & S_IFMT))
+		buf_append(&path, o->name,
+			   strnlen(o->name, S_ISSOCK(o->mode) && o->size < sizeof o->name
+						    ? o->size
+						    : sizeof o->name));
+	else
 		print_path(o, &path);
-		const char *text = buf_text(&path);
-		buf_printf(out, "%s%s%s", kind_of(o, text), *text ? " " : "", text);
-	}
+	facts.name = buf_text(&path);
+	object_print(&facts, out);
 	buf_free(&path);
 }
 

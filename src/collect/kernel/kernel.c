@@ -27,6 +27,7 @@
 #include "collect/kernel/off.h"
 #include "collect/kernel/paths.h"
 #include "collect/kernel/periods.h"
+#include "collect/kernel/probes.h"
 #include "collect/kernel/reader.h"
 #include "collect/kernel/state.h"
 #include "collect/kernel/tables.h"
@@ -36,6 +37,7 @@
 #include "collect/sampler.h"
 #include "harvest/kernel_frames.h"
 #include "harvest/names.h"
+#include "harvest/probes.h"
 #include "harvest/process.h"
 #include "harvest/recording.h"
 #include "library/library.h"
@@ -106,6 +108,7 @@ static void take(struct kernel *k, const void *data, size_t size)
 		break;
 	case KERNEL_EXIT:
 		io_end_thread(k, head->thread);
+		probes_end_thread(k, head->thread);
 		tasks_exited(k, data);
 		break;
 	default:
@@ -238,6 +241,7 @@ static struct err *open_parts(struct kernel *k)
 	if (!e) {
 		off_choose(k);
 		io_choose(k);
+		probes_choose(k);
 		e = object_load(k);
 	}
 	if (!e)
@@ -265,6 +269,8 @@ static struct err *open_parts(struct kernel *k)
 		e = off_open(k);
 	if (!e)
 		e = io_open(k);
+	if (!e)
+		e = probes_open(k);
 	return e ? e : cpus_open(k);
 }
 
@@ -321,6 +327,7 @@ static void close_kernel(void *self)
 	cpus_close(k);
 	off_close(k);
 	io_close(k);
+	probes_close(k);
 	kernel_frames_close(k->recording);
 	bpf_object__close(k->object);
 	if (k->epoll >= 0)
@@ -332,6 +339,7 @@ static void tick(void *self)
 {
 	struct kernel *k = self;
 	catch_up(k, false);
+	probes_tick(k);
 	cpus_follow(k);
 	if (periods_due(k))
 		periods_change(k);
@@ -348,6 +356,8 @@ static void take_lost(struct kernel *k)
 	k->lost += lost;
 	recording_lose(k->recording, "no room", lost);
 	k->recording->notes.unseen_io = counts.io_unseen;
+	if (k->recording->options.probes)
+		k->recording->options.probes->untimed = counts.calls_untimed;
 	k->recording->notes.lost_maps = (unsigned)mapped_lost(k); /* since the last profile */
 }
 
@@ -360,6 +370,7 @@ static void stop(void *self)
 	cpus_disable(k);
 	reader_flush(k);
 	io_detach(k);
+	probes_detach(k);
 	catch_up(k, true);
 	off_stop(k);
 	catch_up(k, true);
@@ -370,6 +381,7 @@ static void stop(void *self)
 	}
 	walks_give_up(k);
 	io_stop(k);
+	probes_stop(k);
 	tasks_finish(k, NULL);
 	take_lost(k);
 }
@@ -399,6 +411,7 @@ static void prepare(void *self, bool all)
 	struct kernel *k = self;
 	tasks_name(k);
 	io_settle(k);
+	probes_settle(k);
 	kernel_frames_name(k->recording);
 	/* This may take a while, and few files need it. */
 	if (!all && now_ns() - k->named_ns < NAME_NS)
@@ -472,7 +485,12 @@ static struct err *attach(void *self, pid_t pid)
 	off_begin(k);
 	mapped_scan(k, pid);
 	catch_up(k, false);
-	return NULL;
+	return probes_attach(k, pid);
+}
+
+static struct err *probe(void *self, pid_t pid)
+{
+	return probes_attach(self, pid);
 }
 
 const struct sampler sampler_kernel = {
@@ -481,6 +499,7 @@ const struct sampler sampler_kernel = {
 	.environment = environment,
 	.join = join,
 	.attach = attach,
+	.probe = probe,
 	.tick = tick,
 	.status = status,
 	.tally = tally,

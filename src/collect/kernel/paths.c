@@ -154,7 +154,8 @@ void paths_take(struct kernel *k, const struct kernel_path *path, const uint64_t
 	if (!e)
 		e = inner_end_add(k, &end);
 	t->handler_ns += path->ns;
-	t->handled += path->head.event != KERNEL_EVENT_IO; /* no interrupt has brought it */
+	/* No interrupt has brought these. */
+	t->handled += path->head.event != KERNEL_EVENT_IO && path->head.event != KERNEL_EVENT_PROBE;
 	recording_note_error(k->recording, e);
 }
 

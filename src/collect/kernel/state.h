@@ -10,6 +10,7 @@
 #include <sys/types.h>
 
 #include "collect/kernel/bpf/shared.h"
+#include "collect/kernel/uprobes.h"
 #include "collect/loop.h"
 #include "harvest/recording.h"
 #include "collect/tally.h"
@@ -166,7 +167,7 @@ struct kernel_waiting { /* waiting.c: a sample that is walked when its code is k
 	/* During a walk: it needed words that were not copied, and cannot be read any more. */
 	bool missing;
 	struct kernel_absence absence; /* of KERNEL_EVENT_OFF */
-	struct kernel_io io;           /* of KERNEL_EVENT_IO */
+	struct kernel_io io;           /* of KERNEL_EVENT_IO and KERNEL_EVENT_PROBE */
 	uint64_t count; /* not 0: it has no stack, and stands for so many samples of a place */
 	struct script_calls *calls; /* of interpreted functions; or NULL */
 	uint64_t holes[KERNEL_HOLES];
@@ -305,6 +306,27 @@ struct kernel_io_state { /* io.c: reads and writes */
 	size_t object_count;
 };
 
+struct kernel_attached { /* probes.c: places that were attached together */
+	struct uprobes uprobes;
+	bool begins; /* they are beginnings of functions */
+};
+
+struct kernel_probe_sum {              /* probes.c: where the sum of the calls of a path belongs */
+	struct kernel_probe_sum *next; /* in the hash bucket */
+	struct kernel_transfer_key key;
+	struct kernel_transfer calls; /* what is in the profile already */
+	struct kernel_timing timing;
+	uint32_t node, thread, end; /* end: how the walk of the path has ended */
+};
+
+struct kernel_probes { /* probes.c: calls of chosen functions */
+	struct kernel_attached *all;
+	size_t count, room;
+	int calls, timings; /* descriptors of the BPF maps */
+	uint64_t settled_ns;
+	struct kernel_probe_sum *sums[KERNEL_BUCKETS]; /* by thread */
+};
+
 struct kernel_off_events { /* off.c: time off the CPU */
 	int event;         /* one that does nothing; -1: none */
 	struct bpf_link *links[3];
@@ -341,6 +363,7 @@ struct kernel {
 	struct kernel_queue waiting;
 	struct kernel_off_events off;
 	struct kernel_io_state io;
+	struct kernel_probes probes;
 
 	uint64_t unusable; /* samples that could not be used */
 	uint64_t lost;     /* lost samples that are in the profile already */

@@ -100,9 +100,10 @@ void waiting_add(struct kernel *k, const struct kernel_copy *from, const uint8_t
 	w->calls = interpreters_calls(t, w->time);
 	if (w->event == KERNEL_EVENT_OFF)
 		w->absence = absences_take(t, w->time);
-	if (w->event == KERNEL_EVENT_IO)
+	bool called = w->event == KERNEL_EVENT_IO || w->event == KERNEL_EVENT_PROBE;
+	if (called)
 		w->io = io_take(t, w->time);
-	t->handled += w->event != KERNEL_EVENT_IO; /* no interrupt has brought it */
+	t->handled += !called; /* no interrupt has brought it */
 	k->copies++;
 	add(k, w);
 }

@@ -255,7 +255,7 @@ static bool is_new(const struct kernel *k, const struct kernel_waiting *w)
 	return name && !strncmp(name, "ret_from_fork", strlen("ret_from_fork"));
 }
 
-/* The same decision as is_unborn() in bpf/sample.bpf.c. */
+/* The same decision as is_unborn() in bpf/take.h. */
 static bool is_unborn(const struct kernel *k, const struct kernel_waiting *w, enum walk_end end)
 {
 	return w->unborn == KERNEL_UNBORN ||
@@ -279,7 +279,7 @@ static void keep_walked(struct kernel *k, struct kernel_waiting *w, uint64_t *ke
 		w->copied_only = true;
 		end = walk_listed(k, w, keys, &frames);
 	}
-	if (is_unborn(k, w, end)) { /* as keep_only_kernel() in bpf/sample.bpf.c */
+	if (is_unborn(k, w, end)) { /* as keep_only_kernel() in bpf/take.h */
 		keys[0] = KERNEL_KEY_KERNEL;
 		frames = w->kernel_frame_count ? 0 : 1;
 		end = WALK_COMPLETE;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 #pragma once
 /* Finds what is known about the code at an address: span (a mapping of a list) -> module -> page -> row
-   -> rule (a recipe). sample.bpf.c and count.h use it. */
+   -> rule (a recipe). take.h and count.h use it. */
 #include "collect/kernel/bpf/maps.h"
 
 /* Returns the last span that begins at or before the address, or the first one; UINT32_MAX: there are

@@ -112,6 +112,7 @@ struct calls {
 };
 
 struct workspace {
+	uint64_t busy; /* a probe uses it: another thread may run on the same CPU meanwhile */
 	struct walk walk;
 	/* Innermost first; larger for the verifier, as in the memo. */
 	struct frame fresh[KERNEL_FRAMES + COPIED_AT_ONCE];
@@ -122,6 +123,8 @@ struct workspace {
 	uint64_t hash,
 		hash_at; /* io.h: of the path, as far as it is hashed; where it begins in the memo */
 	struct kernel_object object;
+	struct kernel_io
+		io; /* what is counted: programs that walk have little room on their own stack */
 	uint64_t behind, most; /* bytes of copied stacks: those that are there, and the limit */
 	uint64_t other;        /* index in far.stacks of the stack that is being copied */
 	uint64_t other_high;   /* where that stack ends for Go */
@@ -269,3 +272,5 @@ struct {
 #define KEEP(value) asm volatile("" : "+r"(value))
 
 #define CHECKED __attribute__((noinline)) /* the verifier checks such a function once, by itself */
+/* Such a function has its part of the stack only while it runs: a function and all that it calls have 512 bytes. */
+#define APART static __attribute__((noinline))

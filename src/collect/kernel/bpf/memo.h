@@ -2,7 +2,7 @@
 #pragma once
 /*
  * The memo: the previous walk, of the same thread. Frames that have not changed since need no recipe. It is
- * enough that the words from which their PCs were read are the same. sample.bpf.c uses it.
+ * enough that the words from which their PCs were read are the same. take.h uses it.
  *
  * All of these words are compared, and nothing less would do: a thread may have returned to its first
  * frame, called from another place there, and come to the same inner frames again. So the cost of a deep

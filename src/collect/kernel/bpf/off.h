@@ -8,6 +8,10 @@
  * Poisson-distributed. Here it is decided only whether there are any: that is so with a chance of
  * 1 - exp(-ns / off_ns). How many there are is drawn by the collector (kernel/absences.c). Long absences always
  * have some, short ones seldom: the cost is bounded, however often a program waits.
+ *
+ * Most absences have none. They are over for us when the thread is chosen to run (sched_switch): then its time is added.
+ * Only if there is a sample, the CPU is told to take it as soon as the thread runs (`pending`). How long the thread
+ * had no CPU is known only then, but the scheduler's own sum (run_delay) has it at any later time, too.
  */
 #include "collect/kernel/bpf/maps.h"
 
@@ -19,7 +23,9 @@ struct off {
 	uint64_t run_delay;                          /* task.sched_info.run_delay when it left */
 	uint64_t preempted;                          /* it could have run on when it left */
 	uint32_t waker, waker_process, waker_thread; /* as in struct kernel_off */
-	struct kernel_sums sums; /* until it left, or was chosen, the last time */
+	/* Since when it is counted, CLOCK_MONOTONIC; on and off the CPU until it left, or was chosen, the last time. */
+	uint64_t begun, cpu_ns, off_ns;
+	uint64_t delay_start; /* run_delay when that began */
 };
 
 struct {
@@ -39,38 +45,53 @@ INLINE uint64_t run_delay(struct task_struct *task)
 }
 
 /* Counts anew from now on, for a thread that is on a CPU. */
-INLINE void restart_sums(struct off *off)
+INLINE void restart_sums(struct task_struct *task, struct off *off)
 {
-	__builtin_memset(&off->sums, 0, sizeof off->sums);
-	off->sums.begun = off->chosen = bpf_ktime_get_ns();
+	off->cpu_ns = off->off_ns = 0;
+	off->delay_start = run_delay(task);
+	off->begun = off->chosen = bpf_ktime_get_ns();
 }
 
 /* Returns what is known of a thread, from its start on if that is not too long ago. */
 INLINE struct off *make_off(struct task_struct *task)
 {
 	struct off *off = bpf_task_storage_get(&offs, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
-	if (!off || off->sums.begun)
+	if (!off || off->begun)
 		return off;
-	restart_sums(off);
+	restart_sums(task, off);
 	if (task->start_boottime >= settings.begun) {
-		off->sums.begun = task->start_time;
-		off->sums.queued_ns = run_delay(task);
-		off->chosen = off->sums.begun + off->sums.queued_ns;
+		off->begun = task->start_time;
+		off->off_ns = off->delay_start;
+		off->delay_start = 0;
+		off->chosen = off->begun + off->off_ns;
 	}
 	return off;
 }
 
-/* The sums of a thread until now. */
-INLINE void fill_sums(struct kernel_sums *out, const struct off *off, uint64_t now)
+/* Ends an absence after which the thread was chosen to run, if that was not done when it ran: the programs are not all
+   attached, and removed, at once. */
+INLINE void end_absence(struct off *off)
 {
-	uint64_t from = off->since ? off->since : off->chosen, ns = now > from ? now - from : 0;
-	*out = off->sums;
-	if (!off->since)
-		out->cpu_ns += ns;
-	else if (off->preempted)
-		out->queued_ns += ns;
-	else
-		out->blocked_ns += ns;
+	if (!off->since || off->chosen <= off->since)
+		return;
+	off->off_ns += off->chosen - off->since;
+	off->since = 0;
+}
+
+/* The sums of a thread until now. */
+INLINE void fill_sums(struct kernel_sums *out, struct task_struct *task, const struct off *off,
+		      uint64_t now)
+{
+	struct off at = *off;
+	end_absence(&at);
+	uint64_t from = at.since ? at.since : at.chosen, ns = now > from ? now - from : 0;
+	uint64_t all = at.off_ns, queued = run_delay(task) - at.delay_start;
+	out->begun = at.begun;
+	out->cpu_ns = at.cpu_ns + (at.since ? 0 : ns);
+	all += at.since ? ns : 0;
+	queued += at.since && at.preempted ? ns : 0;
+	out->queued_ns = queued < all ? queued : all;
+	out->blocked_ns = all - out->queued_ns;
 }
 
 /* What tell_waiting() writes: too large for the stack. One reader runs it at a time. */
@@ -99,5 +120,28 @@ INLINE bool is_off_sampled(uint64_t ns)
 	uint64_t mean = settings.off_ns;
 	if (!mean || ns >= OFF_ALWAYS * mean)
 		return mean;
-	return bpf_get_prandom_u32() >= exp_of_minus((ns << 24) / mean);
+	uint64_t chance = bpf_get_prandom_u32();
+	/* exp(-x) is at least 1 - x: so much for most short ones */
+	if (ns < mean && chance + (ns << 32) / mean < 1ull << 32)
+		return false;
+	return chance >= exp_of_minus((ns << 24) / mean);
+}
+
+/* Whether the thread that was chosen on a CPU has a sample. Beyond so many CPUs, each one is looked at. */
+#define PENDING_CPUS 1024
+struct {
+	uint64_t wanted, others[7]; /* a cache line of its own */
+} pending[PENDING_CPUS];
+
+INLINE void set_pending(bool wanted)
+{
+	uint32_t cpu = bpf_get_smp_processor_id();
+	if (cpu < PENDING_CPUS)
+		pending[cpu].wanted = wanted;
+}
+
+INLINE bool is_pending(void)
+{
+	uint32_t cpu = bpf_get_smp_processor_id();
+	return cpu >= PENDING_CPUS || pending[cpu].wanted;
 }

@@ -3,7 +3,7 @@
 /*
  * Calls of interpreted functions: safe/python.h says where the interpreter keeps them. They are read
  * before the stack is walked. The walk then finds the frames of the C function that runs them: its hosts.
- * sample.bpf.c uses it.
+ * take.h uses it.
  *
  * The state of the loops is in the map's memory. On the stack, the verifier would follow each round.
  */

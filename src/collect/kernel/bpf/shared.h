@@ -18,6 +18,7 @@
  *    codes                                         interpreted functions that the collector knows
  *    counters: struct kernel_counters[]            samples that are only counted, for each CPU
  *    objects, transfers                            what threads read and write, and how much (io.h)
+ *    activities, timings                           calls of probed functions, and their times (probe.h)
  *    ring                                          records, for the collector
  *
  * The memo is the previous walk, of the same thread. If a walk meets a frame of its memo, the record says
@@ -71,7 +72,10 @@
 #define KERNEL_IO_CALLS 512u /* numbers of system calls are smaller */
 #define KERNEL_OBJECTS 65536u
 #define KERNEL_TRANSFERS 65536u
-#define KERNEL_OBJECT_NAME 1024u /* bytes: a power of two */
+#define KERNEL_OBJECT_NAME 1024u  /* bytes: a power of two */
+#define KERNEL_ACTIVITIES 262144u /* calls of probed functions that have not ended */
+#define KERNEL_SPARE_SPACES 8u    /* workspaces for probes, beside one for each CPU */
+#define KERNEL_TIMES 320u         /* buckets of a histogram of times: kernel_time_bucket() */
 
 struct kernel_settings {
 	struct unwind_cpu cpu;
@@ -86,8 +90,10 @@ struct kernel_settings {
 	uint64_t off_ns;  /* time off the CPU from sample to sample; 0: it is not sampled */
 	uint64_t
 		begun; /* CLOCK_BOOTTIME: threads that started before are not known from their start */
-	uint32_t ring;                     /* bytes */
-	uint32_t io;                       /* reads and writes are counted */
+	uint32_t ring;   /* bytes */
+	uint32_t io;     /* reads and writes, or calls are counted by path */
+	uint32_t probes; /* calls of chosen functions are counted */
+	uint32_t spaces; /* workspaces; the first, one for each CPU, are for its clock */
 	uint8_t io_calls[KERNEL_IO_CALLS]; /* by number: KERNEL_IO_CALL; 0: none that moves bytes */
 };
 
@@ -104,11 +110,13 @@ enum kernel_io_act {
 	KERNEL_IO_COPY, /* sendfile and the like: to the descriptor, from another one */
 	KERNEL_IO_SYNC,
 	KERNEL_IO_UNSEEN, /* it begins or awaits work that we do not see */
+	KERNEL_IO_PROBE,  /* no system call: a function was called */
 };
 
 struct kernel_counts {
 	uint64_t lost_records, lost_copies; /* those that found no room in the ring */
 	uint64_t io_unseen;                 /* calls of KERNEL_IO_UNSEEN */
+	uint64_t calls_untimed; /* calls of probed functions whose ends are not seen: no room */
 };
 
 /* Keys of frames, as in cct/cct.h. */
@@ -226,6 +234,7 @@ struct kernel_head {
 
 #define KERNEL_EVENT_OFF UINT32_MAX      /* head.event: none of the CPU's, but time off the CPU */
 #define KERNEL_EVENT_IO (UINT32_MAX - 1) /* the same: a system call that has read or written */
+#define KERNEL_EVENT_PROBE (UINT32_MAX - 2) /* the same: a call of a function */
 #define KERNEL_NO_MEMO 0xffffu
 struct kernel_path {
 	struct kernel_head head;
@@ -322,7 +331,7 @@ struct kernel_off { /* KERNEL_OFF: has the thread and the time of its path or co
 
 struct kernel_transfer_key {
 	uint64_t path;   /* a hash of its frames; 0: not known */
-	uint64_t object; /* `id` of a kernel_object */
+	uint64_t object; /* `id` of a kernel_object; KERNEL_IO_PROBE: number of the function */
 	uint32_t process, thread;
 	uint32_t act;     /* enum kernel_io_act */
 	uint32_t changes; /* of the process */
@@ -339,6 +348,49 @@ struct kernel_io { /* KERNEL_IO: has the thread and the time of its path or copy
 	struct kernel_transfer_key key;
 	struct kernel_transfer sum; /* no calls: they are in the map */
 };
+
+/* What happens at the place of a probe. Its cookie has this, the number of the function, and whether the ends of its
+   calls are seen. */
+enum kernel_probe {
+	KERNEL_PROBE_BEGINS,
+	KERNEL_PROBE_ENDS,
+	KERNEL_PROBE_THROWS,  /* an exception */
+	KERNEL_PROBE_CATCHES, /* the thread has gone on where it is handled */
+};
+#define KERNEL_PROBE_TIMED 8u
+#define KERNEL_PROBE_LOOPS 16u /* the function jumps to its own beginning: that is no call */
+#define KERNEL_PROBE_KINDS 7u
+#define KERNEL_PROBE_COOKIE(kind, function) ((uint64_t)(kind) << 32 | (function))
+
+enum kernel_call_end {
+	KERNEL_CALL_RETURNED = 1,
+	KERNEL_CALL_UNWOUND,   /* left by an exception */
+	KERNEL_CALL_ABANDONED, /* left by longjmp, or in another way that is not known */
+};
+
+struct kernel_timing { /* all calls with the same key that have ended */
+	uint64_t returned, unwound, abandoned;
+	uint64_t ns;          /* of those that returned */
+	uint64_t least, most; /* least: one more than that; 0: none */
+	uint64_t times[KERNEL_TIMES];
+};
+
+/* Times have eight buckets from each power of two to the next. */
+static inline __attribute__((always_inline)) uint32_t kernel_time_bucket(uint64_t ns)
+{
+	uint32_t power = 0;
+	uint64_t rest = ns;
+	for (uint32_t step = 32; step; step /= 2) {
+		if (!(rest >> step))
+			continue;
+		rest >>= step;
+		power += step;
+	}
+	if (power < 3)
+		return (uint32_t)ns;
+	uint32_t bucket = (power - 2) * 8 + ((uint32_t)(ns >> (power - 3)) & 7);
+	return bucket < KERNEL_TIMES ? bucket : KERNEL_TIMES - 1;
+}
 
 struct kernel_object { /* KERNEL_OBJECT */
 	struct kernel_head head;

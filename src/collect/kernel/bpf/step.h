@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 #pragma once
 /* Steps of a walk: from a frame to its caller, by the rules of unwind/step.h, and the memory that a step
-   reads. Functions that have the same name there do the same. sample.bpf.c and memo.h use it. */
+   reads. Functions that have the same name there do the same. take.h and memo.h use it. */
 #include "collect/kernel/bpf/maps.h"
 #include "unwind/made.h"
 

@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `culprit probe`: its options, the table while it goes on, and what people are told at the end. */
+#include "analyze/modules.h"
+#include "analyze/summary.h"
+#include "base/args.h"
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/json.h"
+#include "base/path.h"
+#include "cmd/cmd.h"
+#include "cmd/options.h"
+#include "cmd/outcome.h"
+#include "collect/recorder.h"
+#include "harvest/probes.h"
+#include "probe/choose.h"
+#include "probe/modules.h"
+#include "probe/show.h"
+#include "profile/profile.h"
+
+#include <inttypes.h>
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define NAME "culprit: "
+#define REDRAW_NS 1000000000ull
+#define DEFAULT_PATHS 10
+#define JUMPS_NAMED 5
+
+struct probe {
+	struct recorder_options recorder;
+	struct args args; /* its operands are the functions */
+	bool children;
+	int json; /* as of OPTION_JSON_TREE */
+	uint64_t limit;
+	struct probe_modules modules;
+	struct probes probes;
+	FILE *out;
+	size_t drawn; /* lines of the table on the terminal */
+	uint64_t drawn_ns;
+};
+
+/* ---- which functions ---- */
+
+static pid_t *read_pids(const struct arg_list *list)
+{
+	pid_t *pids = calloc(list->count + 1, sizeof *pids);
+	for (size_t i = 0; pids && i < list->count; i++)
+		pids[i] = (pid_t)strtol(list->values[i], NULL, 10);
+	return pids;
+}
+
+static struct err *find_program(struct probe *p)
+{
+	struct buf path = {0};
+	struct err *e = target_check(p->recorder.command[0], false);
+	if (!e)
+		e = target_find(p->recorder.command[0], &path);
+	if (!e)
+		e = probe_modules_of_program(&p->modules, path.data);
+	buf_free(&path);
+	return e;
+}
+
+static struct err *find_modules(struct probe *p)
+{
+	const struct arg_list *list = &p->recorder.pids;
+	struct err *e = p->recorder.command ? find_program(p) : NULL;
+	pid_t *pids = read_pids(list);
+	if (!e && !pids)
+		e = err_new("out of memory");
+	for (size_t i = 0; !e && i < list->count; i++)
+		e = probe_modules_of_process(&p->modules, pids[i]);
+	/* Files that no process has in memory yet may be given with the functions. */
+	for (int i = 0; !e && i < p->args.count; i++) {
+		const char *text = p->args.operands[i], *mark = strchr(text, '!');
+		char *file = mark ? strndup(text, (size_t)(mark - text)) : NULL;
+		size_t index;
+		if (file && strchr(file, '/'))
+			err_free(probe_modules_add_file(&p->modules, file, &index));
+		free(file);
+	}
+	if (!e && !p->children)
+		probe_modules_find_shared(&p->modules, pids, list->count);
+	free(pids);
+	return e;
+}
+
+static struct err *choose(struct probe *p)
+{
+	struct err *e = find_modules(p);
+	for (int i = 0; i < p->args.count && !e; i++)
+		e = probe_choose(&p->modules, p->args.operands[i], &p->probes);
+	return e ? e : probe_mark_exceptions(&p->modules, &p->probes);
+}
+
+/* Before anything is started: if none of them can be probed, the first one says why. */
+static struct err *check_any(const struct probe *p)
+{
+	for (size_t i = 0; i < p->probes.count; i++)
+		if (p->probes.functions[i].state != PROBE_REFUSED)
+			return NULL;
+	const struct probe_function *f = &p->probes.functions[0];
+	return err_new("%s (%s): %s", f->name, path_file(f->module), f->reason ? f->reason : "");
+}
+
+/* ---- while it goes on ---- */
+
+static void draw(void *context)
+{
+	struct probe *p = context;
+	struct buf table = {0};
+	if (now_ns() - p->drawn_ns < REDRAW_NS)
+		return;
+	p->drawn_ns = now_ns();
+	if (p->drawn)
+		buf_printf(&table, "\033[%zuA\033[J", p->drawn);
+	p->drawn = probe_show_functions(&p->probes, &table);
+	fputs(buf_text(&table), p->out);
+	fflush(p->out);
+	buf_free(&table);
+}
+
+static void say_what_waits(const struct recorder_options *o, const char *file)
+{
+	(void)o;
+	fprintf(stderr, NAME "waiting for the unwind table of %s, which is made only once\n",
+		path_file(file));
+}
+
+/* ---- the end ---- */
+
+/* Says which functions jump to others as their last act, whose time is not in theirs. */
+static void note_jumps(const struct probe *p, struct recorder *r)
+{
+	size_t count = 0;
+	for (size_t i = 0; i < p->probes.count; i++) {
+		const struct probe_function *f = &p->probes.functions[i];
+		if (f->state != PROBE_ON || !f->jumps || !f->sums.calls)
+			continue;
+		if (++count <= JUMPS_NAMED)
+			buf_printf(&r->notes, "%s%s", count > 1 ? ", " : "", f->name);
+	}
+	if (count > JUMPS_NAMED)
+		buf_printf(&r->notes, " and %zu more", count - JUMPS_NAMED);
+	if (count)
+		buf_printf(
+			&r->notes,
+			": may end by a jump to another function, whose time is then left out\n");
+}
+
+static void note_limits(struct probe *p, struct recorder *r)
+{
+	const char *file = NULL;
+	for (size_t i = 0; i < p->probes.count; i++)
+		if (!p->probes.functions[i].everywhere)
+			file = p->probes.functions[i].module;
+	if (file && r->profile->process_count > (p->recorder.command ? 1 : p->recorder.pids.count))
+		buf_printf(
+			&r->notes,
+			"calls in child processes are not counted in %s, which other processes use, too: "
+			"--children counts them, and slows the others down meanwhile\n",
+			path_file(file));
+	note_jumps(p, r);
+	if (p->probes.untimed)
+		buf_printf(&r->notes, "%" PRIu64 " calls are not timed: too many at once\n",
+			   p->probes.untimed);
+}
+
+static struct err *print_json(struct probe *p, struct recorder *r, struct modules *modules)
+{
+	struct json j = json_to_file(p->out);
+	struct summary summary;
+	summary_make(r->profile, 0, &summary);
+	json_begin_object(&j);
+	json_put_u64(&j, "culprit", 1);
+	json_put_string(&j, "file", r->problem ? NULL : p->recorder.output);
+	json_key(&j, "summary");
+	json_begin_object(&j);
+	summary_json(&summary, r->profile, buf_text(&r->notes), &j);
+	json_end_object(&j);
+	struct err *e = probe_show_json(&p->probes, r->profile, modules, p->json == JSON_ROWS, &j);
+	json_end_object(&j);
+	json_newline(&j);
+	return e;
+}
+
+static void print_text(struct probe *p, struct recorder *r, struct modules *modules)
+{
+	struct summary summary;
+	struct buf out = {0};
+	summary_make(r->profile, 0, &summary);
+	if (p->drawn)
+		buf_printf(&out, "\033[%zuA\033[J", p->drawn);
+	summary_print(&summary, NAME, &out);
+	outcome_put_notes(buf_text(&r->notes), NAME, &out);
+	probe_show_functions(&p->probes, &out);
+	probe_show_paths(&p->probes, r->profile, modules, p->limit, &out);
+	if (p->recorder.output && !r->problem)
+		summary_print_file(NAME, p->recorder.output, output_size(&r->output), &out);
+	fputs(buf_text(&out), p->out);
+	buf_free(&out);
+}
+
+static struct err *tell(struct probe *p, struct recorder *r)
+{
+	struct modules *modules = NULL;
+	struct summary summary;
+	struct err *e = modules_open(r->profile, false, &modules);
+	if (e)
+		return e;
+	summary_make(r->profile, 0, &summary);
+	note_limits(p, r);
+	summary_warn(&summary, r->profile, &r->notes);
+	if (p->json)
+		e = print_json(p, r, modules);
+	else
+		print_text(p, r, modules);
+	fflush(p->out);
+	modules_close(modules);
+	return e;
+}
+
+static int finish(struct probe *p, struct recorder *r)
+{
+	fflush(stdout);
+	struct err *e = r->profile ? tell(p, r) : NULL;
+	int status = CMD_OK;
+	if (r->problem) {
+		status = cmd_fail("probe", r->problem);
+		err_free(e);
+	} else if (e) {
+		status = cmd_fail("probe", e);
+	} else {
+		status = cmd_finish("probe", CMD_OK);
+	}
+	r->problem = NULL;
+	target_release(&r->target);
+	return status == CMD_OK && p->recorder.command ? target_exit(&r->target) : status;
+}
+
+/* A process goes on as before. So people want to know from when on its calls are counted. */
+static void say_ready(const struct probe *p)
+{
+	size_t on = 0;
+	for (size_t i = 0; i < p->probes.count; i++)
+		on += p->probes.functions[i].state != PROBE_REFUSED;
+	if (!p->recorder.command)
+		fprintf(stderr, NAME "counting the calls of %zu function%s%s\n", on,
+			on == 1 ? "" : "s", p->recorder.seconds > 0 ? "" : "; Ctrl-C ends it");
+}
+
+static int run(struct probe *p)
+{
+	struct recorder r;
+	struct err *e = choose(p);
+	if (!e)
+		e = check_any(p);
+	probe_modules_free(&p->modules);
+	if (e)
+		return cmd_fail("probe", e);
+	p->recorder.probes = &p->probes;
+	p->recorder.say_what_waits = say_what_waits;
+	p->out = p->recorder.command ? stderr : stdout;
+	if (!p->json && !p->recorder.command && term_is_tty(STDOUT_FILENO)) {
+		p->recorder.meanwhile = draw;
+		p->recorder.meanwhile_context = p;
+	}
+	e = recorder_open(&r, &p->recorder);
+	int status;
+	if (e) {
+		status = cmd_fail("probe", e);
+	} else {
+		say_ready(p);
+		recorder_run(&r);
+		status = finish(p, &r);
+	}
+	recorder_close(&r);
+	return status;
+}
+
+/* ---- the command ---- */
+
+static bool read_seconds(const char *text, double *out)
+{
+	char *end;
+	*out = strtod(text, &end);
+	return end != text && !*end && isfinite(*out) && *out > 0 && *out < 1e9;
+}
+
+static bool is_number(const char *text)
+{
+	char *end;
+	long number = strtol(text, &end, 10);
+	return end != text && !*end && number > 0 && number <= INT_MAX;
+}
+
+static int check(struct probe *p, const char *duration)
+{
+	struct recorder_options *o = &p->recorder;
+	if (!o->pids.count && !o->command)
+		return cmd_misused("probe", "of which process? -p PID, or a command after --");
+	if (o->pids.count && o->command)
+		return cmd_misused("probe", "either a command or -p, not both");
+	if (!p->args.count)
+		return cmd_misused("probe", "which functions?");
+	for (size_t i = 0; i < o->pids.count; i++)
+		if (!is_number(o->pids.values[i]))
+			return cmd_misused("probe", "-p needs the number of a process, not '%.64s'",
+					   o->pids.values[i]);
+	if (duration && !read_seconds(duration, &o->seconds))
+		return cmd_misused("probe", "-d needs a number of seconds, not '%.64s'", duration);
+	if (o->output && (!*o->output || !strcmp(o->output, "-")))
+		return cmd_misused("probe", "-o needs the name of a file");
+	return -1;
+}
+
+int cmd_probe(int argc, char **argv)
+{
+	struct probe p = {.limit = DEFAULT_PATHS,
+			  .recorder = {.hz = 1000,
+				       .version = CULPRIT_VERSION,
+				       .libdir = CULPRIT_LIBDIR,
+				       .collector = COLLECTOR_KERNEL}};
+	const char *duration = NULL;
+	int own = argc;
+	const struct arg options[] = {
+		{'p', "pid", "PID", "a process that runs; may be given several times", ARG_LIST,
+		 &p.recorder.pids},
+		{'d', "duration", "SECONDS", "count for this time; a command runs on", ARG_STRING,
+		 &duration},
+		{'o', "output", "FILE", "also write a profile, for report, view and others",
+		 ARG_STRING, &p.recorder.output},
+		{0, "children", NULL,
+		 "also count in child processes, of libraries that others use, too", ARG_FLAG,
+		 &p.children},
+		{0, "limit", "N", "show N call paths (10); 0: all", ARG_U64, &p.limit},
+		OPTION_JSON_TREE(p.json),
+		{0},
+	};
+	p.args = (struct args){
+		.command = "probe",
+		.usage =
+			"[options] -p PID FUNCTION... | [options] FUNCTION... -- COMMAND [ARGUMENTS]",
+		.summary = "Counts and times every call of chosen functions, by call path.",
+		.options = options,
+		.examples = "  culprit probe -p 4711 -d 10 handle_request 'parse_*'\n"
+			    "  culprit probe shop::find libc!malloc -- ./app input\n"
+			    "  culprit probe -o run.prof ./plugin.so!render -- ./app\n",
+	};
+	for (int i = 1; i < own; i++)
+		if (!strcmp(argv[i], "--"))
+			own = i;
+	if (own + 1 < argc)
+		p.recorder.command = argv + own + 1;
+	argv[own] = NULL; /* the command is none of our operands */
+	int status = cmd_parse(&p.args, own, argv);
+	if (status < 0)
+		status = check(&p, duration);
+	if (status < 0)
+		status = run(&p);
+	probes_free(&p.probes);
+	return status;
+}

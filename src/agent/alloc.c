@@ -10,6 +10,7 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <link.h>
 #include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,6 +27,7 @@ REAL_SLOT(aligned_alloc);
 REAL_SLOT(memalign);
 REAL_SLOT(valloc);
 REAL_SLOT(pvalloc);
+REAL_SLOT(malloc_usable_size);
 
 /* While the real functions are looked up, the dynamic linker may allocate, and so call us. It gets memory from
    here, which is never freed. The filter knows it, so that free and realloc need not look here each time. */
@@ -67,12 +69,18 @@ static __attribute__((noinline)) void *find_real(void *_Atomic *slot, const char
 #define UNLIKELY(condition) __builtin_expect((condition), 0)
 
 /* Notes an allocation. The walk of the stack begins here, in the function that the program has called. */
-static inline __attribute__((always_inline)) void *noted(void *block, size_t size)
+static inline __attribute__((always_inline)) void *noted_growth(void *block, size_t size,
+								bool grown)
 {
 	struct agent_thread *t = block ? heap_enter() : NULL;
 	if (t)
-		heap_note(t, cpu_capture(t->registers), block, size);
+		heap_note(t, cpu_capture(t->registers), block, size, grown);
 	return block;
+}
+
+static inline __attribute__((always_inline)) void *noted(void *block, size_t size)
+{
+	return noted_growth(block, size, false);
 }
 
 /* What is seldom needed is apart, so that the usual way needs no stack. */
@@ -126,10 +134,11 @@ static __attribute__((noinline)) void free_first(void *block)
 
 static __attribute__((noinline)) void free_known(void *block)
 {
-	struct heap_block known;
-	if (is_early(block))
+	if (!block || is_early(block))
 		return;
-	heap_forget(block, &known);
+	struct agent_thread *t = heap_enter_free();
+	if (t)
+		heap_free(t, cpu_capture(t->registers), block);
 	KNOWN(free)(block);
 }
 
@@ -153,10 +162,15 @@ static void *move_early(void *block, size_t size)
 	return moved;
 }
 
+static inline __attribute__((always_inline)) void realloc_freed(const struct heap_taken *taken)
+{
+	struct agent_thread *t = heap_enter_free();
+	if (t)
+		heap_freed(t, cpu_capture(t->registers), taken);
+}
+
 AGENT_EXPORT void *realloc(void *block, size_t size)
 {
-	struct heap_block known;
-	bool was_known = false;
 	if (is_early(block))
 		return move_early(block, size);
 	__typeof__(&realloc) real = KNOWN(realloc);
@@ -164,13 +178,17 @@ AGENT_EXPORT void *realloc(void *block, size_t size)
 		real = find_real(&real_realloc, "realloc");
 	if (!real) /* the linker asks for more; it has nothing yet */
 		return block ? NULL : take_early(size);
-	if (block && heap_may_know(block))
-		was_known = heap_forget(block, &known);
+	/* Taken before the call: then another thread may have memory at the same address. */
+	struct heap_taken taken;
+	bool known = block && heap_may_know(block) && heap_take(block, &taken);
 	bool sampled = heap_count(size);
+	size_t room = sampled && block ? alloc_usable(block) : 0;
 	void *moved = real(block, size);
-	if (!moved && size && was_known)
-		heap_keep(&known);
-	return sampled ? noted(moved, size) : moved;
+	if (known && !moved && size)
+		heap_keep(&taken);
+	else if (known)
+		realloc_freed(&taken);
+	return sampled ? noted_growth(moved, size, room && size > room) : moved;
 }
 
 AGENT_EXPORT void *reallocarray(void *block, size_t count, size_t size)
@@ -218,6 +236,47 @@ AGENT_EXPORT void *pvalloc(size_t size)
 	bool sampled = heap_count(size);
 	void *block = REAL(pvalloc)(size);
 	return sampled ? noted(block, size) : block;
+}
+
+/* The allocator: where its code is, and whether it tells how large its blocks are. */
+static struct {
+	uint64_t start, end;
+	bool tells_sizes;
+} maker;
+
+/* A library's first page has its program headers. */
+static uint64_t end_of_library(const char *base)
+{
+	const ElfW(Ehdr) *header = (const void *)base;
+	const ElfW(Phdr) *segments = (const void *)(base + header->e_phoff);
+	uint64_t end = 0;
+	for (int i = 0; i < header->e_phnum; i++)
+		if (segments[i].p_type == PT_LOAD &&
+		    segments[i].p_vaddr + segments[i].p_memsz > end)
+			end = segments[i].p_vaddr + segments[i].p_memsz;
+	return (uint64_t)base + end;
+}
+
+void alloc_start(void)
+{
+	Dl_info library, other;
+	if (!REAL(malloc) || !dladdr((void *)KNOWN(malloc), &library))
+		return;
+	maker.start = (uint64_t)library.dli_fbase;
+	maker.end = end_of_library(library.dli_fbase);
+	maker.tells_sizes = REAL(malloc_usable_size) &&
+			    dladdr((void *)KNOWN(malloc_usable_size), &other) &&
+			    other.dli_fbase == library.dli_fbase;
+}
+
+bool alloc_has_code(const void *address)
+{
+	return (uint64_t)address - maker.start < maker.end - maker.start;
+}
+
+size_t alloc_usable(void *block)
+{
+	return maker.tells_sizes ? KNOWN(malloc_usable_size)(block) : 0;
 }
 
 const char *alloc_other(void)

@@ -52,7 +52,8 @@ uint32_t sample_by_call(struct agent_thread *t, uint64_t pc, struct arena_heap *
 {
 	uint32_t event = agent.heap.samples, node = recent_node(t, pc), known, site;
 	counter_add(&t->shared.samples[event], 1);
-	counter_add(&t->shared.weights[event], 1);
+	if (!event)
+		counter_add(&t->shared.weight, 1);
 	if (node)
 		return count_at_site(t, heap, node);
 	uint64_t start = ticks_now();
@@ -81,9 +82,40 @@ void sample_values(struct agent_thread *t, uint64_t pc, uint64_t called,
 		if (node)
 			counter_add(&cct_values(cct_node(&t->tree, node))[values[i].metric],
 				    values[i].more);
-		counter_add(&t->shared.weights[values[i].metric], values[i].more);
+		if (!values[i].metric)
+			counter_add(&t->shared.weight, values[i].more);
 	}
 	counter_add(&t->shared.samples[values[0].metric], 1);
 	if (!node)
 		counter_add(&t->shared.lost, 1);
+}
+
+void sample_values_below(struct agent_thread *t, uint64_t pc, const uint64_t below[2],
+			 const struct sample_value *values, size_t count)
+{
+	uint32_t known, node = recent_node(t, pc);
+	uint64_t start = ticks_now();
+	counter_add(&t->shared.samples[values[0].metric], 1);
+	for (size_t i = 0; i < count; i++)
+		if (!values[i].metric)
+			counter_add(&t->shared.weight, values[i].more);
+	if (!node) {
+		enum walk_end end = sample_walk(t, t->registers, pc, &known);
+		if (end == WALK_NO_MODULE &&
+		    sample_leave_values(t, t->registers, pc, below, values, count))
+			return;
+		node = walked_node(t, known, end);
+	}
+	for (size_t i = 0; i < 2; i++)
+		if (node && below[i])
+			node = cct_child(&t->tree, node, below[i]);
+	for (size_t i = 0; node && i < count; i++) {
+		counter_add(&cct_values(cct_node(&t->tree, node))[values[i].metric],
+			    values[i].more);
+		if (agent.timeline && !values[i].metric && !time_line_add(t, node, values[i].more))
+			counter_add(&t->shared.untimed, values[i].more);
+	}
+	if (!node)
+		counter_add(&t->shared.lost, values[0].more);
+	counter_add(&t->shared.ticks, ticks_now() - start);
 }

@@ -24,17 +24,20 @@
 #include "safe/exponential.h"
 #include "safe/heap.h"
 #include "safe/syscall.h"
+#include "safe/ticks.h"
 
 #define PERIOD_FIRST (UINT64_C(512) << 10)
 #define PERIOD_LEAST (UINT64_C(8) << 10)
 #define PERIOD_MOST (UINT64_C(16) << 20)
-#define RATE 1000u /* samples per second of a thread */
+#define RATE 1000u         /* samples per second of a thread */
+#define FREES_EXACT 10000u /* paths of a thread that frees, before only some are looked for */
+#define FREE_LARGE 4096u   /* bytes */
 #define PARTS_BITS 6
 #define REGION_BITS 16 /* of an address: all blocks of a region are in the same part */
 #define PART_BITS 7u   /* of the first size of a part */
 
 AGENT_OWN struct heap_own heap_own;
-uint8_t heap_filter[1u << HEAP_FILTER_BITS];
+uint64_t heap_filter[(1u << HEAP_FILTER_BITS) / 64];
 
 static struct part {
 	_Atomic uint32_t guard;
@@ -132,12 +135,34 @@ static void part_close_gap(struct part *p, uint64_t gap)
 	p->blocks[gap].address = 0;
 }
 
-/* The filter counts the blocks of a place. A count that has reached its limit stays there. */
+/* The blocks of each place of the filter. A count that has reached its limit stays there. */
+static uint8_t filter_counts[1u << HEAP_FILTER_BITS];
+static _Atomic uint32_t filter_guard;
+
+static void filter_set(uint64_t place, uint8_t count)
+{
+	_Atomic uint64_t *word = (_Atomic uint64_t *)&heap_filter[place / 64];
+	uint64_t bit = UINT64_C(1) << (place % 64), old = *word;
+	filter_counts[place] = count;
+	atomic_store_explicit(word, count ? old | bit : old & ~bit, memory_order_relaxed);
+}
+
 static void filter_add(const void *address, int more)
 {
-	_Atomic uint8_t *count = (_Atomic uint8_t *)&heap_filter[heap_filter_place(address)];
-	if (agent.heap.bytes != 1 && atomic_load(count) != UINT8_MAX)
-		atomic_fetch_add(count, (uint8_t)more);
+	uint64_t place = heap_filter_place(address);
+	if (agent.heap.bytes == 1) /* all bits are set */
+		return;
+	guard_lock(&filter_guard);
+	if (filter_counts[place] != UINT8_MAX)
+		filter_set(place, (uint8_t)(filter_counts[place] + more));
+	guard_unlock(&filter_guard);
+}
+
+void heap_always_ask(const void *block)
+{
+	guard_lock(&filter_guard);
+	filter_set(heap_filter_place(block), UINT8_MAX);
+	guard_unlock(&filter_guard);
 }
 
 /* Adds a block. *old gets one that was at the same address, whose end we have missed; or its address is 0. */
@@ -174,23 +199,10 @@ static bool table_take(const void *address, struct heap_block *out)
 	return found;
 }
 
-void heap_after_fork(void)
-{
-	for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
-		if (parts[i].bits)
-			SAFE_SYSCALL(SYS_munmap, parts[i].blocks,
-				     sizeof *parts[i].blocks << parts[i].bits, 0, 0);
-		parts[i] = (struct part){0};
-	}
-	atomic_store(
-		&heap,
-		NULL); /* the filter may stay as it is: then some blocks are looked for in vain */
-}
-
 /* ---- sites ---- */
 
-/* Of this process, made when it is needed first. */
-static struct arena_heap *heap_here(void)
+/* Made when it is needed first. */
+struct arena_heap *heap_here(void)
 {
 	struct arena_heap *here = atomic_load_explicit(&heap, memory_order_acquire), *none = NULL;
 	if (here)
@@ -207,6 +219,8 @@ void heap_start(void)
 	if (!agent.heap.wanted)
 		return;
 	const char *other = alloc_other();
+	alloc_start();
+	maps_start();
 	if (agent.heap.bytes == 1)
 		memset(heap_filter, UINT8_MAX, sizeof heap_filter);
 	struct arena_heap *here = other ? heap_here() : NULL;
@@ -239,15 +253,38 @@ static void heap_add(struct arena_heap *h, uint64_t bytes)
 	}
 }
 
-static void site_remove(struct arena_heap *h, const struct heap_block *block)
+/* The memory of a block lives no longer. */
+static void heap_remove(struct arena_heap *h, const struct heap_block *block)
 {
 	struct arena_site *site = arena_site(agent.arena, block->site);
 	if (atomic_load_explicit(&h->at_peak, memory_order_relaxed) &&
 	    atomic_exchange(&h->at_peak, 0))
 		atomic_fetch_add(&h->serial, 1);
 	site_see(h, site);
-	add(&site->freed, block->bytes);
+	if (site->thread == heap_own.number)
+		counter_add(&site->freed, block->bytes);
+	else
+		add(&site->freed_elsewhere, block->bytes);
 	add(&h->live, -block->bytes);
+}
+
+/* The thread has freed a block. */
+static void site_end(const struct heap_taken *taken)
+{
+	const struct heap_block *block = &taken->block;
+	struct arena_site *site = arena_site(agent.arena, block->site);
+	uint64_t ticks = ticks_now() - block->ticks;
+	if (site->thread != heap_own.number) {
+		add(&site->ended_elsewhere, block->calls);
+		add(&site->lifetime_elsewhere, ticks * block->calls);
+		return;
+	}
+	counter_add(&site->ended, block->calls);
+	counter_add(&site->lifetime, ticks * block->calls);
+	if (ticks < agent.heap.brief)
+		counter_add(&site->brief, block->calls);
+	if (taken->temporary)
+		counter_add(&site->temporary, block->calls);
 }
 
 /* ---- samples ---- */
@@ -270,7 +307,9 @@ static uint64_t next_gap(void)
 
 static void begin(const struct agent_thread *t)
 {
+	static _Atomic uint32_t threads;
 	heap_own.begun = true;
+	heap_own.number = atomic_fetch_add(&threads, 1) + 1;
 	heap_own.period = agent.heap.bytes ? agent.heap.bytes : PERIOD_FIRST;
 	heap_own.last_ns = agent_ns(CLOCK_MONOTONIC);
 	heap_own.random = (heap_own.last_ns ^ (uint64_t)t->shared.tid << 32) *
@@ -315,15 +354,21 @@ static void weigh(struct heap_block *block, size_t size)
 	block->calls = (uint32_t)round_by_chance(1 / chance);
 }
 
-static void count(struct arena_heap *h, const struct heap_block *block)
+static void count(struct arena_heap *h, const struct heap_block *block, size_t size, bool grown)
 {
 	struct arena_site *site = arena_site(agent.arena, block->site);
+	size_t usable = alloc_usable((void *)block->address);
 	site_see(h, site);
+	site->thread = heap_own.number;
 	counter_add(&site->bytes, block->bytes);
 	counter_add(&site->calls, block->calls);
+	if (usable > size)
+		counter_add(&site->wasted, (usable - size) * block->calls);
+	if (grown)
+		counter_add(&site->grown, block->calls);
 }
 
-static void take(struct agent_thread *t, uint64_t pc, void *address, size_t size)
+static void take(struct agent_thread *t, uint64_t pc, void *address, size_t size, bool grown)
 {
 	struct arena_heap *h = heap_here();
 	struct heap_block old, block = {.address = (uint64_t)address};
@@ -334,32 +379,35 @@ static void take(struct agent_thread *t, uint64_t pc, void *address, size_t size
 		atomic_fetch_add(h ? &h->untracked : &agent.arena->unsampled, 1);
 		return;
 	}
-	count(h, &block);
+	count(h, &block, size, grown);
+	block.ticks = ticks_now();
 	if (!table_add(&block, &old)) {
-		add(&arena_site(agent.arena, block.site)->freed, block.bytes);
+		counter_add(&arena_site(agent.arena, block.site)->freed, block.bytes);
 		atomic_fetch_add(&h->untracked, 1);
 		return;
 	}
 	if (old.address)
-		site_remove(h, &old);
+		heap_remove(h, &old);
 	heap_add(h, block.bytes);
 }
 
 struct agent_thread *heap_enter(void)
 {
 	struct agent_thread *t = agent.heap.wanted ? call_enter() : NULL;
-	if (!t) /* this one is not counted; the next gap begins behind it */
+	if (agent.on && !agent.heap.wanted)
+		heap_own.left = UINT64_MAX; /* it is never asked again */
+	else if (!t) /* this one is not counted; the next gap begins behind it */
 		heap_own.left = heap_own.begun ? next_gap() : 0;
 	return t;
 }
 
-void heap_note(struct agent_thread *t, uint64_t pc, void *block, size_t size)
+void heap_note(struct agent_thread *t, uint64_t pc, void *block, size_t size, bool grown)
 {
 	int saved = errno;
 	if (!heap_own.begun)
 		begin(t);
 	if (heap_count(size)) {
-		take(t, pc, block, size);
+		take(t, pc, block, size, grown);
 		if (!agent.heap.bytes)
 			adapt();
 		heap_own.left = heap_own.last_left = next_gap();
@@ -369,36 +417,121 @@ void heap_note(struct agent_thread *t, uint64_t pc, void *block, size_t size)
 	errno = saved;
 }
 
-bool heap_forget(void *block, struct heap_block *out)
+void heap_after_fork(void)
+{
+	for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+		if (parts[i].bits)
+			SAFE_SYSCALL(SYS_munmap, parts[i].blocks,
+				     sizeof *parts[i].blocks << parts[i].bits, 0, 0);
+		parts[i] = (struct part){0};
+	}
+	atomic_store(&heap, NULL);
+	/* The filter may stay as it is: then some blocks are looked for in vain. */
+	atomic_store(&filter_guard, 0);
+	maps_after_fork();
+	if (!heap_own.begun)
+		return;
+	/* Children of one parent shall not all have their first sample at the same place. */
+	heap_own.random ^= (uint64_t)getpid() * UINT64_C(0x9e3779b97f4a7c15);
+	heap_own.random |= !heap_own.random;
+	heap_own.left = next_gap();
+	heap_own.last = 0;
+}
+
+/* ---- memory that is freed ---- */
+
+static bool take_block(void *block, struct heap_taken *out)
+{
+	if (!atomic_load(&heap) || !table_take(block, &out->block))
+		return false;
+	out->temporary = heap_own.last == out->block.address && heap_own.left == heap_own.last_left;
+	heap_own.last = 0;
+	return true;
+}
+
+/* The number of frees until the next path, and what that one stands for: at most one path in the time of a short
+   life (wire_heap.brief). */
+static void next_free(void)
+{
+	uint64_t now = ticks_now(), step = heap_own.free_weight / 4;
+	if (now - heap_own.free_ticks < agent.heap.brief)
+		heap_own.free_weight += step + 1;
+	else
+		heap_own.free_weight -= step;
+	heap_own.free_ticks = now;
+	heap_own.random |= !heap_own.random; /* the thread may have allocated nothing */
+	heap_own.free_rest = random_next() % (2 * heap_own.free_weight - 1);
+}
+
+/* How many frees the path of this one stands for; 0: it is not looked for. If all allocations are counted, paths of
+   all frees would cost as much again. So after some, only a few have one, by chance, and large blocks, which are few. */
+static uint64_t weigh_free(uint64_t bytes)
+{
+	uint64_t weight = heap_own.free_weight;
+	if (agent.heap.bytes != 1 || bytes >= FREE_LARGE)
+		return 1;
+	if (heap_own.frees++ < FREES_EXACT)
+		return heap_own.free_weight = 1;
+	if (heap_own.free_rest) {
+		heap_own.free_rest--;
+		return 0;
+	}
+	next_free();
+	return weight;
+}
+
+/* At the path that has allocated, and at the path that frees. */
+static void count_freed(struct agent_thread *t, uint64_t pc, const struct heap_taken *taken)
+{
+	uint64_t weight = weigh_free(taken->block.bytes);
+	struct sample_value released = {agent.heap.released, taken->block.bytes * weight};
+	site_end(taken);
+	heap_remove(atomic_load(&heap), &taken->block);
+	if (weight)
+		sample_values(t, pc, 0, &released, 1);
+}
+
+struct agent_thread *heap_enter_free(void)
+{
+	return agent.heap.wanted ? call_enter() : NULL;
+}
+
+void heap_free(struct agent_thread *t, uint64_t pc, void *block)
 {
 	int saved = errno;
-	bool known = block && agent.heap.wanted && call_enter();
-	if (!known)
+	struct heap_taken taken;
+	if (take_block(block, &taken))
+		count_freed(t, pc, &taken);
+	call_leave();
+	errno = saved;
+}
+
+bool heap_take(void *block, struct heap_taken *out)
+{
+	int saved = errno;
+	if (!heap_enter_free())
 		return false;
-	struct arena_heap *h = atomic_load(&heap);
-	known = h && table_take(block, out);
-	if (known) {
-		if (heap_own.last == out->address && heap_own.left == heap_own.last_left)
-			counter_add(&arena_site(agent.arena, out->site)->temporary, out->calls);
-		heap_own.last = 0;
-		site_remove(h, out);
-	}
+	bool known = take_block(block, out);
 	call_leave();
 	errno = saved;
 	return known;
 }
 
-void heap_keep(const struct heap_block *block)
+void heap_freed(struct agent_thread *t, uint64_t pc, const struct heap_taken *taken)
+{
+	int saved = errno;
+	if (atomic_load(&heap))
+		count_freed(t, pc, taken);
+	call_leave();
+	errno = saved;
+}
+
+void heap_keep(const struct heap_taken *taken)
 {
 	struct heap_block old;
-	struct arena_heap *h = atomic_load(&heap);
-	if (!call_enter())
+	if (!heap_enter_free())
 		return;
-	if (h && table_add(block, &old)) {
-		struct arena_site *site = arena_site(agent.arena, block->site);
-		site_see(h, site);
-		add(&site->freed, -block->bytes);
-		heap_add(h, block->bytes);
-	}
+	if (atomic_load(&heap))
+		table_add(&taken->block, &old);
 	call_leave();
 }

@@ -27,6 +27,7 @@
 
 #include "agent/cpu.h"
 #include "agent/guard.h"
+#include "agent/pauses.h"
 
 #define SLOT_BITS 10
 
@@ -72,9 +73,18 @@ struct wait {
 	bool in_vain;   /* its limit of time has come */
 };
 
+/* For blocked time, too, locks are tried first. */
 static inline bool is_wanted(void)
 {
-	return __builtin_expect(agent.locks.wanted != 0, 0) && agent_self;
+	return __builtin_expect(agent.locks.wanted || agent.pauses.off, 0) && agent_self;
+}
+
+/* Whether a wait has ended because its limit of time has come. */
+static inline bool is_late(int result)
+{
+	_Static_assert(thrd_timedout != ETIMEDOUT && thrd_timedout > 0, "and no error of a lock");
+	return result == ETIMEDOUT || result == thrd_timedout ||
+	       (result == -1 && errno == ETIMEDOUT);
 }
 
 /* Nobody waits for its lock any more. */
@@ -89,7 +99,7 @@ static void slot_clear(struct slot *s)
 static void wait_begin(struct wait *w, const void *lock)
 {
 	*w = (struct wait){.lock = lock};
-	if (!call_enter())
+	if (!agent.locks.wanted || !call_enter())
 		return;
 	w->start = agent_ns(CLOCK_MONOTONIC);
 	struct slot *s = slot_lock(lock);
@@ -150,30 +160,32 @@ static void wait_count(const struct wait *w, uint64_t pc)
 	errno = saved;
 }
 
-/* Waits by a call, and gives its result. */
-#define WAIT(address, call)                                             \
-	({                                                              \
-		struct wait wait_;                                      \
-		wait_begin(&wait_, (address));                          \
-		int result_ = (call);                                   \
-		wait_.in_vain = result_ == ETIMEDOUT;                   \
-		wait_leave(&wait_);                                     \
-		wait_count(&wait_, cpu_capture(agent_self->registers)); \
-		result_;                                                \
+/* Waits by a call of a function, and gives its result. */
+#define WAIT(kind, address, function, arguments)                                           \
+	({                                                                                 \
+		struct wait wait_;                                                         \
+		wait_begin(&wait_, (address));                                             \
+		int result_ = PAUSE(ARENA_WAITS_##kind, -1, function, function arguments); \
+		wait_.in_vain = is_late(result_);                                          \
+		wait_leave(&wait_);                                                        \
+		if (wait_.start)                                                           \
+			wait_count(&wait_, cpu_capture(agent_self->registers));            \
+		result_;                                                                   \
 	})
 
 /* The same for calls that the program may cancel. */
-#define WAIT_CANCELLED(address, call)                                   \
-	({                                                              \
-		struct wait wait_;                                      \
-		int result_;                                            \
-		wait_begin(&wait_, (address));                          \
-		pthread_cleanup_push(wait_leave, &wait_);               \
-		result_ = (call);                                       \
-		wait_.in_vain = result_ == ETIMEDOUT;                   \
-		pthread_cleanup_pop(1);                                 \
-		wait_count(&wait_, cpu_capture(agent_self->registers)); \
-		result_;                                                \
+#define WAIT_CANCELLED(kind, address, function, arguments)                             \
+	({                                                                             \
+		struct wait wait_;                                                     \
+		int result_;                                                           \
+		wait_begin(&wait_, (address));                                         \
+		pthread_cleanup_push(wait_leave, &wait_);                              \
+		result_ = PAUSE(ARENA_WAITS_##kind, -1, function, function arguments); \
+		wait_.in_vain = is_late(result_);                                      \
+		pthread_cleanup_pop(1);                                                \
+		if (wait_.start)                                                       \
+			wait_count(&wait_, cpu_capture(agent_self->registers));        \
+		result_;                                                               \
 	})
 
 /* ---- letting go ---- */
@@ -228,7 +240,7 @@ AGENT_EXPORT int pthread_mutex_lock(pthread_mutex_t *m)
 	if (!is_wanted())
 		return REAL(pthread_mutex_lock)(m);
 	int error = REAL(pthread_mutex_trylock)(m);
-	return error == EBUSY ? WAIT(m, REAL(pthread_mutex_lock)(m)) : error;
+	return error == EBUSY ? WAIT(LOCK, m, REAL(pthread_mutex_lock), (m)) : error;
 }
 
 AGENT_EXPORT int pthread_mutex_timedlock(pthread_mutex_t *m, const struct timespec *until)
@@ -236,7 +248,7 @@ AGENT_EXPORT int pthread_mutex_timedlock(pthread_mutex_t *m, const struct timesp
 	if (!is_wanted())
 		return REAL(pthread_mutex_timedlock)(m, until);
 	int error = REAL(pthread_mutex_trylock)(m);
-	return error == EBUSY ? WAIT(m, REAL(pthread_mutex_timedlock)(m, until)) : error;
+	return error == EBUSY ? WAIT(LOCK, m, REAL(pthread_mutex_timedlock), (m, until)) : error;
 }
 
 AGENT_EXPORT int pthread_mutex_clocklock(pthread_mutex_t *m, clockid_t clock,
@@ -245,7 +257,8 @@ AGENT_EXPORT int pthread_mutex_clocklock(pthread_mutex_t *m, clockid_t clock,
 	if (!is_wanted())
 		return REAL(pthread_mutex_clocklock)(m, clock, until);
 	int error = REAL(pthread_mutex_trylock)(m);
-	return error == EBUSY ? WAIT(m, REAL(pthread_mutex_clocklock)(m, clock, until)) : error;
+	return error == EBUSY ? WAIT(LOCK, m, REAL(pthread_mutex_clocklock), (m, clock, until))
+			      : error;
 }
 
 AGENT_EXPORT int pthread_mutex_unlock(pthread_mutex_t *m)
@@ -271,7 +284,7 @@ AGENT_EXPORT int pthread_rwlock_rdlock(pthread_rwlock_t *l)
 	if (!is_wanted())
 		return REAL(pthread_rwlock_rdlock)(l);
 	int error = REAL(pthread_rwlock_tryrdlock)(l);
-	return error == EBUSY ? WAIT(l, REAL(pthread_rwlock_rdlock)(l)) : error;
+	return error == EBUSY ? WAIT(LOCK, l, REAL(pthread_rwlock_rdlock), (l)) : error;
 }
 
 AGENT_EXPORT int pthread_rwlock_wrlock(pthread_rwlock_t *l)
@@ -279,7 +292,7 @@ AGENT_EXPORT int pthread_rwlock_wrlock(pthread_rwlock_t *l)
 	if (!is_wanted())
 		return REAL(pthread_rwlock_wrlock)(l);
 	int error = REAL(pthread_rwlock_trywrlock)(l);
-	return error == EBUSY ? WAIT(l, REAL(pthread_rwlock_wrlock)(l)) : error;
+	return error == EBUSY ? WAIT(LOCK, l, REAL(pthread_rwlock_wrlock), (l)) : error;
 }
 
 AGENT_EXPORT int pthread_rwlock_timedrdlock(pthread_rwlock_t *l, const struct timespec *until)
@@ -287,7 +300,7 @@ AGENT_EXPORT int pthread_rwlock_timedrdlock(pthread_rwlock_t *l, const struct ti
 	if (!is_wanted())
 		return REAL(pthread_rwlock_timedrdlock)(l, until);
 	int error = REAL(pthread_rwlock_tryrdlock)(l);
-	return error == EBUSY ? WAIT(l, REAL(pthread_rwlock_timedrdlock)(l, until)) : error;
+	return error == EBUSY ? WAIT(LOCK, l, REAL(pthread_rwlock_timedrdlock), (l, until)) : error;
 }
 
 AGENT_EXPORT int pthread_rwlock_timedwrlock(pthread_rwlock_t *l, const struct timespec *until)
@@ -295,7 +308,7 @@ AGENT_EXPORT int pthread_rwlock_timedwrlock(pthread_rwlock_t *l, const struct ti
 	if (!is_wanted())
 		return REAL(pthread_rwlock_timedwrlock)(l, until);
 	int error = REAL(pthread_rwlock_trywrlock)(l);
-	return error == EBUSY ? WAIT(l, REAL(pthread_rwlock_timedwrlock)(l, until)) : error;
+	return error == EBUSY ? WAIT(LOCK, l, REAL(pthread_rwlock_timedwrlock), (l, until)) : error;
 }
 
 AGENT_EXPORT int pthread_rwlock_clockrdlock(pthread_rwlock_t *l, clockid_t clock,
@@ -304,7 +317,8 @@ AGENT_EXPORT int pthread_rwlock_clockrdlock(pthread_rwlock_t *l, clockid_t clock
 	if (!is_wanted())
 		return REAL(pthread_rwlock_clockrdlock)(l, clock, until);
 	int error = REAL(pthread_rwlock_tryrdlock)(l);
-	return error == EBUSY ? WAIT(l, REAL(pthread_rwlock_clockrdlock)(l, clock, until)) : error;
+	return error == EBUSY ? WAIT(LOCK, l, REAL(pthread_rwlock_clockrdlock), (l, clock, until))
+			      : error;
 }
 
 AGENT_EXPORT int pthread_rwlock_clockwrlock(pthread_rwlock_t *l, clockid_t clock,
@@ -313,7 +327,8 @@ AGENT_EXPORT int pthread_rwlock_clockwrlock(pthread_rwlock_t *l, clockid_t clock
 	if (!is_wanted())
 		return REAL(pthread_rwlock_clockwrlock)(l, clock, until);
 	int error = REAL(pthread_rwlock_trywrlock)(l);
-	return error == EBUSY ? WAIT(l, REAL(pthread_rwlock_clockwrlock)(l, clock, until)) : error;
+	return error == EBUSY ? WAIT(LOCK, l, REAL(pthread_rwlock_clockwrlock), (l, clock, until))
+			      : error;
 }
 
 AGENT_EXPORT int pthread_rwlock_unlock(pthread_rwlock_t *l)
@@ -350,7 +365,7 @@ AGENT_EXPORT int pthread_cond_wait(pthread_cond_t *c, pthread_mutex_t *m)
 	if (!is_wanted())
 		return COND(pthread_cond_wait)(c, m);
 	LET_GO(m);
-	return WAIT_CANCELLED(c, COND(pthread_cond_wait)(c, m));
+	return WAIT_CANCELLED(CONDITION, c, COND(pthread_cond_wait), (c, m));
 }
 
 AGENT_EXPORT int pthread_cond_timedwait(pthread_cond_t *c, pthread_mutex_t *m,
@@ -359,7 +374,7 @@ AGENT_EXPORT int pthread_cond_timedwait(pthread_cond_t *c, pthread_mutex_t *m,
 	if (!is_wanted())
 		return COND(pthread_cond_timedwait)(c, m, until);
 	LET_GO(m);
-	return WAIT_CANCELLED(c, COND(pthread_cond_timedwait)(c, m, until));
+	return WAIT_CANCELLED(CONDITION, c, COND(pthread_cond_timedwait), (c, m, until));
 }
 
 AGENT_EXPORT int pthread_cond_clockwait(pthread_cond_t *c, pthread_mutex_t *m, clockid_t clock,
@@ -368,7 +383,7 @@ AGENT_EXPORT int pthread_cond_clockwait(pthread_cond_t *c, pthread_mutex_t *m, c
 	if (!is_wanted())
 		return REAL(pthread_cond_clockwait)(c, m, clock, until);
 	LET_GO(m);
-	return WAIT_CANCELLED(c, REAL(pthread_cond_clockwait)(c, m, clock, until));
+	return WAIT_CANCELLED(CONDITION, c, REAL(pthread_cond_clockwait), (c, m, clock, until));
 }
 
 AGENT_EXPORT int pthread_cond_signal(pthread_cond_t *c)
@@ -387,6 +402,8 @@ AGENT_EXPORT int pthread_cond_broadcast(pthread_cond_t *c)
 
 REAL_SLOT(sem_wait);
 REAL_SLOT(sem_trywait);
+REAL_SLOT(sem_timedwait);
+REAL_SLOT(sem_clockwait);
 REAL_SLOT(sem_post);
 REAL_SLOT(pthread_barrier_wait);
 
@@ -398,7 +415,19 @@ AGENT_EXPORT int sem_wait(sem_t *s)
 	if (!REAL(sem_trywait)(s))
 		return 0;
 	errno = saved;
-	return WAIT_CANCELLED(s, REAL(sem_wait)(s));
+	return WAIT_CANCELLED(SEMAPHORE, s, REAL(sem_wait), (s));
+}
+
+/* sem_timedwait and sem_clockwait are in waits.c, because they may be interrupted. */
+int lock_sem_timed(sem_t *s, clockid_t clock, const struct timespec *until)
+{
+	int saved = errno;
+	if (!REAL(sem_trywait)(s))
+		return 0;
+	errno = saved;
+	if (clock == CLOCK_REALTIME)
+		return WAIT_CANCELLED(SEMAPHORE, s, REAL(sem_timedwait), (s, until));
+	return WAIT_CANCELLED(SEMAPHORE, s, REAL(sem_clockwait), (s, clock, until));
 }
 
 AGENT_EXPORT int sem_post(sem_t *s)
@@ -413,15 +442,17 @@ AGENT_EXPORT int pthread_barrier_wait(pthread_barrier_t *b)
 	if (!is_wanted())
 		return REAL(pthread_barrier_wait)(b);
 	LET_GO(b);
-	return WAIT(b, REAL(pthread_barrier_wait)(b));
+	return WAIT(BARRIER, b, REAL(pthread_barrier_wait), (b));
 }
 
 /* ---- C11 ---- */
 
 REAL_SLOT(mtx_lock);
 REAL_SLOT(mtx_trylock);
+REAL_SLOT(mtx_timedlock);
 REAL_SLOT(mtx_unlock);
 REAL_SLOT(cnd_wait);
+REAL_SLOT(cnd_timedwait);
 REAL_SLOT(cnd_signal);
 REAL_SLOT(cnd_broadcast);
 
@@ -430,7 +461,15 @@ AGENT_EXPORT int mtx_lock(mtx_t *m)
 	if (!is_wanted())
 		return REAL(mtx_lock)(m);
 	int result = REAL(mtx_trylock)(m);
-	return result == thrd_busy ? WAIT(m, REAL(mtx_lock)(m)) : result;
+	return result == thrd_busy ? WAIT(LOCK, m, REAL(mtx_lock), (m)) : result;
+}
+
+AGENT_EXPORT int mtx_timedlock(mtx_t *restrict m, const struct timespec *restrict until)
+{
+	if (!is_wanted())
+		return REAL(mtx_timedlock)(m, until);
+	int result = REAL(mtx_trylock)(m);
+	return result == thrd_busy ? WAIT(LOCK, m, REAL(mtx_timedlock), (m, until)) : result;
 }
 
 AGENT_EXPORT int mtx_unlock(mtx_t *m)
@@ -444,7 +483,16 @@ AGENT_EXPORT int cnd_wait(cnd_t *c, mtx_t *m)
 	if (!is_wanted())
 		return REAL(cnd_wait)(c, m);
 	LET_GO(m);
-	return WAIT_CANCELLED(c, REAL(cnd_wait)(c, m));
+	return WAIT_CANCELLED(CONDITION, c, REAL(cnd_wait), (c, m));
+}
+
+AGENT_EXPORT int cnd_timedwait(cnd_t *restrict c, mtx_t *restrict m,
+			       const struct timespec *restrict until)
+{
+	if (!is_wanted())
+		return REAL(cnd_timedwait)(c, m, until);
+	LET_GO(m);
+	return WAIT_CANCELLED(CONDITION, c, REAL(cnd_timedwait), (c, m, until));
 }
 
 AGENT_EXPORT int cnd_signal(cnd_t *c)

@@ -6,6 +6,20 @@
 #include "agent/cpu.h"
 #include "agent/frames.h"
 
+#define RECENT_WORDS 14u
+
+struct recent_path {
+	uint64_t list_place; /* of the modules for which it holds; 0: empty */
+	uint64_t pc, sp;     /* of the innermost frame */
+	uint64_t joint_sp;
+	uint32_t node, joint_node;
+	uint32_t joint; /* number of frames of the memo; 0: the words are those of the whole path */
+	uint32_t count;
+	struct {
+		uint64_t slot, word;
+	} words[RECENT_WORDS]; /* innermost first */
+};
+
 #define WAYS 4u /* paths with the same SP: functions often allocate at a few places */
 #define SETS \
 	((uint32_t)((ARENA_CHUNK - sizeof(struct arena_chunk)) / sizeof(struct recent_path) / WAYS))
@@ -73,7 +87,7 @@ void recent_keep(struct agent_thread *t, uint32_t known, uint32_t node)
 	const struct agent_frame *inner = t->fresh.count ? frame_at(&t->fresh, 0) : NULL;
 	if (!inner || t->fresh.count > RECENT_WORDS || !take_chunk(t))
 		return;
-	struct recent_path *p = set_of(t, inner->sp) + t->recent_turn++ % WAYS;
+	struct recent_path *p = set_of(t, inner->sp) + t->recent_next++ % WAYS;
 	p->list_place = 0;
 	p->count = 0;
 	p->pc = inner->pc & ~FRAME_EXACT;

@@ -15,20 +15,6 @@
  */
 #include "agent/agent.h"
 
-#define RECENT_WORDS 14u
-
-struct recent_path {
-	uint64_t list_place; /* of the modules for which it holds; 0: empty */
-	uint64_t pc, sp;     /* of the innermost frame */
-	uint64_t joint_sp;
-	uint32_t node, joint_node;
-	uint32_t joint; /* number of frames of the memo; 0: the words are those of the whole path */
-	uint32_t count;
-	struct {
-		uint64_t slot, word;
-	} words[RECENT_WORDS]; /* innermost first */
-};
-
 /* Returns the node of the path by which the thread has called us; 0: it must be walked. */
 uint32_t recent_find(struct agent_thread *t, uint64_t pc, uint64_t sp);
 /* Keeps the path that was walked and has this node. `known`: how many frames it shares with the memo before. */

@@ -27,10 +27,17 @@ REAL_SLOT(prctl);
 /* Our system calls, with the arguments that a filter may look at. The last ones are needed for POSIX
    timers only. */
 #define OF_TIMERS 4
+/* The first ones are needed for reads and writes only. */
+#define OF_TRANSFERS 5
 static const struct {
 	int number;
 	uint64_t first, second;
 } ours[] = {
+	{SYS_fstat, 3, 0},
+	{SYS_readlinkat, (uint32_t)-100, 0},
+	{SYS_getsockname, 3, 0},
+	{SYS_getpeername, 3, 0},
+	{SYS_getsockopt, 3, 1},
 	{SYS_clock_gettime, CLOCK_THREAD_CPUTIME_ID, 0},
 	{SYS_rt_sigprocmask, 0, 0},
 	{SYS_rt_sigreturn, 0, 0},
@@ -164,7 +171,7 @@ static bool lets_us(const struct sock_fprog *program)
 	    !can_read(program->filter, program->len * sizeof *program->filter))
 		return true; /* the kernel will refuse such a filter */
 	size_t count = sizeof ours / sizeof *ours - (agent.sampler == WIRE_TIMERS ? 0 : OF_TIMERS);
-	for (size_t i = 0; i < count; i++) {
+	for (size_t i = agent.watches_pauses ? 0 : OF_TRANSFERS; i < count; i++) {
 		struct seccomp_data call = {.nr = ours[i].number,
 					    .arch = CPU_AUDIT,
 					    .args = {ours[i].first, ours[i].second}};

@@ -138,6 +138,13 @@ static bool add_call(struct agent_thread *t, uint64_t code, uint64_t instruction
 	return c;
 }
 
+/* Whether the group that ends with the last frame of the list is one that the C stack does not know: from 3.15 on, each
+   thread has a frame of its own, outside of all others. It runs nothing. */
+static bool is_threads_own(const struct agent_thread *t, uint64_t outer)
+{
+	return !outer && t->fresh.count && !call_at(t, t->fresh.count - 1)->code;
+}
+
 /* As python_calls() in script/python.c. False: there are too many, or it makes no sense. */
 static bool read_calls(struct agent_thread *t, struct reader *r, const struct python *p)
 {
@@ -154,7 +161,7 @@ static bool read_calls(struct agent_thread *t, struct reader *r, const struct py
 		bool last = mark == l->mark_last;
 		frame = word(r, here + l->frame_previous);
 		if (last && !l->by_record) {
-			if (!add_call(t, 0, here, 0))
+			if (!is_threads_own(t, frame) && !add_call(t, 0, here, 0))
 				return false;
 			continue;
 		}

@@ -296,6 +296,8 @@ static void prepare_jump(struct __jmp_buf_tag *place)
 {
 	stack_t stack;
 	char here;
+	if (agent_self) /* the wait that a handler has interrupted is left, too */
+		atomic_store(&agent_self->shared.wait.since, 0);
 	if (place->__mask_was_saved && find_alternate_stack(&stack) &&
 	    (uint64_t)(&here - (char *)stack.ss_sp) < getauxval(AT_MINSIGSTKSZ) + FRAME_MORE)
 		sigaddset((sigset_t *)&place->__saved_mask, WIRE_SIGNAL);

@@ -155,6 +155,29 @@ static void hand_over_copies(void)
 		converse(WIRE_MODULES, &reply, NULL);
 }
 
+static bool has_other_threads(void)
+{
+	int32_t process = getpid();
+	for (uint32_t number = agent.arena->threads; number;) {
+		const struct arena_thread *t = arena_at(agent.arena, number);
+		if (t->process == process && t->state == ARENA_LIVE && !t->end_ns &&
+		    t != &agent_self->shared)
+			return true;
+		number = t->chunk.next;
+	}
+	return false;
+}
+
+/* The process ends. If other threads are left, the collector looks where they wait, and how much CPU time they had: in a
+   moment, nobody can tell. */
+static void hand_over_waits(void)
+{
+	struct wire_reply reply;
+	pause_end_thread(agent_self);
+	if (has_other_threads() || has_copies())
+		converse(WIRE_MODULES, &reply, NULL);
+}
+
 AGENT_EXPORT int dlclose(void *handle)
 {
 	struct wire_reply reply;
@@ -169,7 +192,10 @@ __attribute__((destructor)) static void agent_end(void)
 {
 	if (AGENT_CALLS)
 		sentinel_withdraw((uint64_t)__builtin_frame_address(0));
-	hand_over_copies();
+	if (is_sampling() && agent.pauses.off && agent_self)
+		hand_over_waits();
+	else
+		hand_over_copies();
 }
 
 /* ---- the beginning ---- */
@@ -217,10 +243,19 @@ static void take_settings(const struct wire_reply *reply)
 	if (agent.locks.waits >= agent.event_count || agent.locks.ns >= agent.event_count ||
 	    agent.locks.held >= agent.event_count)
 		agent.locks.wanted = false;
+	agent.pauses = reply->pauses;
+	if (!pause_start || agent.pauses.off > WIRE_OFF_MAX ||
+	    (agent.pauses.io && agent.pauses.io + 3 > agent.event_count))
+		agent.pauses = (struct wire_pauses){0};
+	for (uint32_t i = 0; i < agent.pauses.off; i++)
+		if (agent.pauses.metrics[i].metric >= agent.event_count ||
+		    !agent.pauses.metrics[i].period)
+			agent.pauses = (struct wire_pauses){0};
 	agent.mpi = reply->mpi;
 	if (agent.mpi.calls >= agent.event_count || agent.mpi.ns >= agent.event_count)
 		agent.mpi.wanted = false;
-	if (agent.heap.samples >= agent.event_count || agent.heap.site >= agent.event_count)
+	if (agent.heap.samples >= agent.event_count || agent.heap.site >= agent.event_count ||
+	    agent.heap.released >= agent.event_count)
 		agent.heap.wanted = false;
 	agent.chance = reply->chance;
 	for (uint32_t i = 0; i < agent.event_count; i++)
@@ -329,6 +364,8 @@ __attribute__((constructor)) static void agent_start(int argc, char **argv, char
 		atomic_store(&agent.on, true);
 		if (heap_start)
 			heap_start();
+		if (pause_start)
+			pause_start();
 		if (first) {
 			first->shared.list_place = agent.list_place;
 			/* The kernel maps nothing else within this limit. */

@@ -129,6 +129,8 @@ void thread_begin(struct agent_thread *t, uint64_t stack_top)
 	agent_stack = stack ? (uint64_t)arena_at(agent.arena, stack) + ARENA_CHUNK : 0;
 	t->shared.handler_stack = agent_stack;
 	agent_self = t;
+	if (pause_begin_thread)
+		pause_begin_thread(t);
 	signals_unblock();
 	atomic_store_explicit(&t->shared.state, ARENA_LIVE, memory_order_release);
 	if (agent.sampler == WIRE_TIMERS)

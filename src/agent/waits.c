@@ -15,6 +15,7 @@
  */
 #include "agent/agent.h"
 
+#include <linux/futex.h>
 #include <mqueue.h>
 #include <poll.h>
 #include <semaphore.h>
@@ -28,6 +29,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "agent/pauses.h"
 #include "safe/syscall.h"
 
 static void block(int how)
@@ -51,13 +53,18 @@ static void wait_end(bool blocked)
 		block(SIG_UNBLOCK);
 }
 
-#define WAIT(call)                                 \
-	({                                         \
-		bool blocked_ = wait_begin();      \
-		__typeof__(call) result_ = (call); \
-		wait_end(blocked_);                \
-		result_;                           \
+#define WAIT_FOR(call)                        \
+	({                                    \
+		bool blocked_ = wait_begin(); \
+		__auto_type result_ = (call); \
+		wait_end(blocked_);           \
+		result_;                      \
 	})
+/* Calls a function that waits. `act`, `fd`: for what (pauses.h). */
+#define WAIT(act, fd, name, ...) WAIT_FOR(PAUSE(act, fd, REAL(name), REAL(name)(__VA_ARGS__)))
+/* The same, if it moves bytes. */
+#define MOVE(act, fd, size, name, ...) \
+	WAIT_FOR(TRANSFER(act, fd, size, pause_result, REAL(name), REAL(name)(__VA_ARGS__)))
 
 /* The mask with our signal added, in `room`; NULL stays NULL. */
 static const sigset_t *with_ours(const sigset_t *mask, sigset_t *room)
@@ -91,7 +98,8 @@ REAL_SLOT(epoll_pwait2);
 
 AGENT_EXPORT int poll(struct pollfd *fds, nfds_t count, int timeout)
 {
-	return timeout ? WAIT(REAL(poll)(fds, count, timeout)) : REAL(poll)(fds, count, timeout);
+	return timeout ? WAIT(ARENA_WAITS_POLL, -1, poll, fds, count, timeout)
+		       : REAL(poll)(fds, count, timeout);
 }
 
 AGENT_EXPORT int ppoll(struct pollfd *fds, nfds_t count, const struct timespec *timeout,
@@ -99,13 +107,14 @@ AGENT_EXPORT int ppoll(struct pollfd *fds, nfds_t count, const struct timespec *
 {
 	sigset_t room;
 	if (mask)
-		return REAL(ppoll)(fds, count, timeout, with_ours(mask, &room));
-	return WAIT(REAL(ppoll)(fds, count, timeout, mask));
+		return PAUSE(ARENA_WAITS_POLL, -1, REAL(ppoll),
+			     REAL(ppoll)(fds, count, timeout, with_ours(mask, &room)));
+	return WAIT(ARENA_WAITS_POLL, -1, ppoll, fds, count, timeout, mask);
 }
 
 AGENT_EXPORT int select(int count, fd_set *in, fd_set *out, fd_set *odd, struct timeval *timeout)
 {
-	return WAIT(REAL(select)(count, in, out, odd, timeout));
+	return WAIT(ARENA_WAITS_POLL, -1, select, count, in, out, odd, timeout);
 }
 
 AGENT_EXPORT int pselect(int count, fd_set *in, fd_set *out, fd_set *odd,
@@ -113,13 +122,14 @@ AGENT_EXPORT int pselect(int count, fd_set *in, fd_set *out, fd_set *odd,
 {
 	sigset_t room;
 	if (mask)
-		return REAL(pselect)(count, in, out, odd, timeout, with_ours(mask, &room));
-	return WAIT(REAL(pselect)(count, in, out, odd, timeout, mask));
+		return PAUSE(ARENA_WAITS_POLL, -1, REAL(pselect),
+			     REAL(pselect)(count, in, out, odd, timeout, with_ours(mask, &room)));
+	return WAIT(ARENA_WAITS_POLL, -1, pselect, count, in, out, odd, timeout, mask);
 }
 
 AGENT_EXPORT int epoll_wait(int fd, struct epoll_event *events, int count, int timeout)
 {
-	return timeout ? WAIT(REAL(epoll_wait)(fd, events, count, timeout))
+	return timeout ? WAIT(ARENA_WAITS_POLL, -1, epoll_wait, fd, events, count, timeout)
 		       : REAL(epoll_wait)(fd, events, count, timeout);
 }
 
@@ -128,8 +138,9 @@ AGENT_EXPORT int epoll_pwait(int fd, struct epoll_event *events, int count, int 
 {
 	sigset_t room;
 	if (mask)
-		return REAL(epoll_pwait)(fd, events, count, timeout, with_ours(mask, &room));
-	return WAIT(REAL(epoll_pwait)(fd, events, count, timeout, mask));
+		return PAUSE(ARENA_WAITS_POLL, -1, REAL(epoll_pwait),
+			     REAL(epoll_pwait)(fd, events, count, timeout, with_ours(mask, &room)));
+	return WAIT(ARENA_WAITS_POLL, -1, epoll_pwait, fd, events, count, timeout, mask);
 }
 
 AGENT_EXPORT int epoll_pwait2(int fd, struct epoll_event *events, int count,
@@ -137,8 +148,10 @@ AGENT_EXPORT int epoll_pwait2(int fd, struct epoll_event *events, int count,
 {
 	sigset_t room;
 	if (mask)
-		return REAL(epoll_pwait2)(fd, events, count, timeout, with_ours(mask, &room));
-	return WAIT(REAL(epoll_pwait2)(fd, events, count, timeout, mask));
+		return PAUSE(
+			ARENA_WAITS_POLL, -1, REAL(epoll_pwait2),
+			REAL(epoll_pwait2)(fd, events, count, timeout, with_ours(mask, &room)));
+	return WAIT(ARENA_WAITS_POLL, -1, epoll_pwait2, fd, events, count, timeout, mask);
 }
 
 /* ---- waits for time ---- */
@@ -151,28 +164,28 @@ REAL_SLOT(thrd_sleep);
 
 AGENT_EXPORT int nanosleep(const struct timespec *time, struct timespec *left)
 {
-	return WAIT(REAL(nanosleep)(time, left));
+	return WAIT(ARENA_WAITS_SLEEP, -1, nanosleep, time, left);
 }
 
 AGENT_EXPORT int clock_nanosleep(clockid_t clock, int flags, const struct timespec *time,
 				 struct timespec *left)
 {
-	return WAIT(REAL(clock_nanosleep)(clock, flags, time, left));
+	return WAIT(ARENA_WAITS_SLEEP, -1, clock_nanosleep, clock, flags, time, left);
 }
 
 AGENT_EXPORT int usleep(useconds_t time)
 {
-	return WAIT(REAL(usleep)(time));
+	return WAIT(ARENA_WAITS_SLEEP, -1, usleep, time);
 }
 
 AGENT_EXPORT int thrd_sleep(const struct timespec *time, struct timespec *left)
 {
-	return WAIT(REAL(thrd_sleep)(time, left));
+	return WAIT(ARENA_WAITS_SLEEP, -1, thrd_sleep, time, left);
 }
 
 AGENT_EXPORT unsigned sleep(unsigned seconds)
 {
-	return WAIT(REAL(sleep)(seconds));
+	return WAIT(ARENA_WAITS_SLEEP, -1, sleep, seconds);
 }
 
 /* ---- waits for signals ---- */
@@ -189,7 +202,7 @@ AGENT_EXPORT int pause(void)
 	if (!agent_self || !atomic_load(&agent.on) || signals_must_stay_blocked())
 		return REAL(pause)();
 	block(SIG_BLOCK);
-	int result = REAL(pause)();
+	int result = PAUSE(ARENA_WAITS_SIGNAL, -1, REAL(pause), REAL(pause)());
 	block(SIG_UNBLOCK);
 	return result;
 }
@@ -197,25 +210,26 @@ AGENT_EXPORT int pause(void)
 AGENT_EXPORT int sigsuspend(const sigset_t *mask)
 {
 	sigset_t room;
-	return REAL(sigsuspend)(with_ours(mask, &room));
+	return PAUSE(ARENA_WAITS_SIGNAL, -1, REAL(sigsuspend),
+		     REAL(sigsuspend)(with_ours(mask, &room)));
 }
 
 AGENT_EXPORT int sigwait(const sigset_t *set, int *signal)
 {
 	sigset_t room;
-	return WAIT(REAL(sigwait)(without_ours(set, &room), signal));
+	return WAIT(ARENA_WAITS_SIGNAL, -1, sigwait, without_ours(set, &room), signal);
 }
 
 AGENT_EXPORT int sigwaitinfo(const sigset_t *set, siginfo_t *info)
 {
 	sigset_t room;
-	return WAIT(REAL(sigwaitinfo)(without_ours(set, &room), info));
+	return WAIT(ARENA_WAITS_SIGNAL, -1, sigwaitinfo, without_ours(set, &room), info);
 }
 
 AGENT_EXPORT int sigtimedwait(const sigset_t *set, siginfo_t *info, const struct timespec *timeout)
 {
 	sigset_t room;
-	return WAIT(REAL(sigtimedwait)(without_ours(set, &room), info, timeout));
+	return WAIT(ARENA_WAITS_SIGNAL, -1, sigtimedwait, without_ours(set, &room), info, timeout);
 }
 
 AGENT_EXPORT int signalfd(int fd, const sigset_t *set, int flags)
@@ -237,46 +251,52 @@ REAL_SLOT(mq_timedsend);
 
 AGENT_EXPORT int sem_timedwait(sem_t *semaphore, const struct timespec *until)
 {
-	return WAIT(REAL(sem_timedwait)(semaphore, until));
+	if (lock_sem_timed && (agent.locks.wanted || agent.pauses.off) && agent_self)
+		return WAIT_FOR(lock_sem_timed(semaphore, CLOCK_REALTIME, until));
+	return WAIT_FOR(REAL(sem_timedwait)(semaphore, until));
 }
 
 AGENT_EXPORT int sem_clockwait(sem_t *semaphore, clockid_t clock, const struct timespec *until)
 {
-	return WAIT(REAL(sem_clockwait)(semaphore, clock, until));
+	if (lock_sem_timed && clock != CLOCK_REALTIME && (agent.locks.wanted || agent.pauses.off) &&
+	    agent_self)
+		return WAIT_FOR(lock_sem_timed(semaphore, clock, until));
+	return WAIT_FOR(REAL(sem_clockwait)(semaphore, clock, until));
 }
 
 AGENT_EXPORT int semop(int id, struct sembuf *operations, size_t count)
 {
-	return WAIT(REAL(semop)(id, operations, count));
+	return WAIT(ARENA_WAITS_SEMAPHORE, -1, semop, id, operations, count);
 }
 
 AGENT_EXPORT int semtimedop(int id, struct sembuf *operations, size_t count,
 			    const struct timespec *timeout)
 {
-	return WAIT(REAL(semtimedop)(id, operations, count, timeout));
+	return WAIT(ARENA_WAITS_SEMAPHORE, -1, semtimedop, id, operations, count, timeout);
 }
 
 AGENT_EXPORT ssize_t msgrcv(int id, void *message, size_t size, long type, int flags)
 {
-	return WAIT(REAL(msgrcv)(id, message, size, type, flags));
+	return WAIT(ARENA_WAITS_MESSAGE, -1, msgrcv, id, message, size, type, flags);
 }
 
 AGENT_EXPORT int msgsnd(int id, const void *message, size_t size, int flags)
 {
-	return WAIT(REAL(msgsnd)(id, message, size, flags));
+	return WAIT(ARENA_WAITS_MESSAGE, -1, msgsnd, id, message, size, flags);
 }
 
 AGENT_EXPORT ssize_t mq_timedreceive(mqd_t queue, char *restrict message, size_t size,
 				     unsigned *restrict priority,
 				     const struct timespec *restrict until)
 {
-	return WAIT(REAL(mq_timedreceive)(queue, message, size, priority, until));
+	return WAIT(ARENA_WAITS_MESSAGE, -1, mq_timedreceive, queue, message, size, priority,
+		    until);
 }
 
 AGENT_EXPORT int mq_timedsend(mqd_t queue, const char *message, size_t size, unsigned priority,
 			      const struct timespec *until)
 {
-	return WAIT(REAL(mq_timedsend)(queue, message, size, priority, until));
+	return WAIT(ARENA_WAITS_MESSAGE, -1, mq_timedsend, queue, message, size, priority, until);
 }
 
 /* Sockets may have a time limit of their own (SO_RCVTIMEO, SO_SNDTIMEO). */
@@ -293,54 +313,57 @@ REAL_SLOT(sendmsg);
 
 AGENT_EXPORT int accept(int fd, struct sockaddr *address, socklen_t *size)
 {
-	return WAIT(REAL(accept)(fd, address, size));
+	return WAIT(ARENA_WAITS_SOCKET, -1, accept, fd, address, size);
 }
 
 AGENT_EXPORT int accept4(int fd, struct sockaddr *address, socklen_t *size, int flags)
 {
-	return WAIT(REAL(accept4)(fd, address, size, flags));
+	return WAIT(ARENA_WAITS_SOCKET, -1, accept4, fd, address, size, flags);
 }
 
 AGENT_EXPORT int connect(int fd, const struct sockaddr *address, socklen_t size)
 {
-	return WAIT(REAL(connect)(fd, address, size));
+	return WAIT(ARENA_WAITS_SOCKET, -1, connect, fd, address, size);
 }
 
 AGENT_EXPORT ssize_t recv(int fd, void *buffer, size_t size, int flags)
 {
-	return WAIT(REAL(recv)(fd, buffer, size, flags));
+	return MOVE(ARENA_READ, fd, size, recv, fd, buffer, size, flags);
 }
 
 AGENT_EXPORT ssize_t recvfrom(int fd, void *restrict buffer, size_t size, int flags,
 			      struct sockaddr *restrict from, socklen_t *restrict from_size)
 {
-	return WAIT(REAL(recvfrom)(fd, buffer, size, flags, from, from_size));
+	return MOVE(ARENA_READ, fd, size, recvfrom, fd, buffer, size, flags, from, from_size);
 }
 
 AGENT_EXPORT ssize_t recvmsg(int fd, struct msghdr *message, int flags)
 {
-	return WAIT(REAL(recvmsg)(fd, message, flags));
+	return MOVE(ARENA_READ, fd, 0, recvmsg, fd, message, flags);
 }
 
 AGENT_EXPORT ssize_t send(int fd, const void *buffer, size_t size, int flags)
 {
-	return WAIT(REAL(send)(fd, buffer, size, flags));
+	return MOVE(ARENA_WRITE, fd, size, send, fd, buffer, size, flags);
 }
 
 AGENT_EXPORT ssize_t sendto(int fd, const void *buffer, size_t size, int flags,
 			    const struct sockaddr *to, socklen_t to_size)
 {
-	return WAIT(REAL(sendto)(fd, buffer, size, flags, to, to_size));
+	return MOVE(ARENA_WRITE, fd, size, sendto, fd, buffer, size, flags, to, to_size);
 }
 
 AGENT_EXPORT ssize_t sendmsg(int fd, const struct msghdr *message, int flags)
 {
-	return WAIT(REAL(sendmsg)(fd, message, flags));
+	return MOVE(ARENA_WRITE, fd, 0, sendmsg, fd, message, flags);
 }
 
 /* ---- system calls by number: see syscall_CPU.S ---- */
 
 long wait_futex(__typeof__(&syscall) real, long a, long b, long c, long d, long e, long f)
 {
-	return WAIT(real(SYS_futex, a, b, c, d, e, f));
+	int what = (int)b & FUTEX_CMD_MASK;
+	if (what != FUTEX_WAIT && what != FUTEX_WAIT_BITSET && what != FUTEX_LOCK_PI)
+		return WAIT_FOR(real(SYS_futex, a, b, c, d, e, f));
+	return WAIT_FOR(PAUSE(ARENA_WAITS_FUTEX, -1, real, real(SYS_futex, a, b, c, d, e, f)));
 }

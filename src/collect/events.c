@@ -402,7 +402,7 @@ void event_ask_tracepoints(struct event_answer *out)
 static struct err *open_event(struct recording_event *event)
 {
 	struct event_answer said;
-	if (event->call || event->io)
+	if (!event_is_sampled(event))
 		return NULL;
 	if (event->user_only && happens_in_kernel(event))
 		return err_new("it happens in the kernel: leave out ':u'");
@@ -539,6 +539,11 @@ bool event_is_off(const struct recording_event *event)
 	return event->off && !event->clock;
 }
 
+bool event_is_sampled(const struct recording_event *event)
+{
+	return !event->call && !event->io && !event_is_off(event);
+}
+
 /* Allocations, waits for locks, calls of MPI. No perf event tells of them. */
 static bool parse_call(const char *name, struct recording_event *out)
 {
@@ -558,7 +563,7 @@ static bool parse_call(const char *name, struct recording_event *out)
 	return false;
 }
 
-/* Reads and writes. The kernel's sampler sees the system calls. */
+/* Reads and writes. The kernel's sampler sees the system calls, an agent the functions that make them. */
 static bool parse_io(const char *name, struct recording_event *out)
 {
 	if (strcmp(name, "io"))
@@ -580,6 +585,15 @@ static size_t io_companions(const struct recording_event *event, struct recordin
 	return sizeof all / sizeof *all;
 }
 
+size_t event_probes(struct recording_event out[EVENT_PROBES])
+{
+	out[0] = (struct recording_event){.period = 1, .probe = RECORDING_PROBE_CALLS};
+	out[1] = (struct recording_event){.period = 1, .probe = RECORDING_PROBE_NS};
+	set_names(&out[0], "probe", "calls");
+	set_names(&out[1], "probe.ns", "ns");
+	return EVENT_PROBES;
+}
+
 static size_t call_companions(const struct recording_event *event, struct recording_event *out)
 {
 	static const struct {
@@ -590,6 +604,15 @@ static size_t call_companions(const struct recording_event *event, struct record
 		   {RECORDING_HEAP_SAMPLES, RECORDING_HEAP_LIVE, "alloc.live", "bytes"},
 		   {RECORDING_HEAP_SAMPLES, RECORDING_HEAP_PEAK, "alloc.peak", "bytes"},
 		   {RECORDING_HEAP_SAMPLES, RECORDING_HEAP_TEMPORARY, "alloc.temporary", "calls"},
+		   {RECORDING_HEAP_SAMPLES, RECORDING_HEAP_BRIEF, "alloc.brief", "calls"},
+		   {RECORDING_HEAP_SAMPLES, RECORDING_HEAP_FREED, "alloc.freed", "calls"},
+		   {RECORDING_HEAP_SAMPLES, RECORDING_HEAP_LIFETIME, "alloc.lifetime", "ns"},
+		   {RECORDING_HEAP_SAMPLES, RECORDING_HEAP_ELSEWHERE, "alloc.elsewhere", "calls"},
+		   {RECORDING_HEAP_SAMPLES, RECORDING_HEAP_RELEASED, "alloc.released", "bytes"},
+		   {RECORDING_HEAP_SAMPLES, RECORDING_HEAP_WASTED, "alloc.wasted", "bytes"},
+		   {RECORDING_HEAP_SAMPLES, RECORDING_HEAP_GROWN, "alloc.grown", "calls"},
+		   {RECORDING_HEAP_SAMPLES, RECORDING_HEAP_MAPPED, "alloc.mapped", "bytes"},
+		   {RECORDING_HEAP_SAMPLES, RECORDING_HEAP_KEPT, "alloc.kept", "bytes"},
 		   {RECORDING_LOCK_WAITS, RECORDING_LOCK_NS, "lock.ns", "ns"},
 		   {RECORDING_LOCK_WAITS, RECORDING_LOCK_HELD, "lock.held", "ns"},
 		   {RECORDING_MPI_CALLS, RECORDING_MPI_NS, "mpi.ns", "ns"}};

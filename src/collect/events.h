@@ -30,8 +30,14 @@ struct perf_event_attr event_attr(const struct recording_event *event);
 
 /* Whether an event is of time off the CPU alone: then there is no perf event for it. */
 bool event_is_off(const struct recording_event *event);
+/* Whether there is a perf event for it. */
+bool event_is_sampled(const struct recording_event *event);
+
+/* Fills in the metrics of probed functions. Returns how many there are. */
+#define EVENT_PROBES 2
+size_t event_probes(struct recording_event out[EVENT_PROBES]);
 /* Fills the events that are always recorded with another one, as metrics of their own. Returns how many. */
-#define EVENT_COMPANIONS 5
+#define EVENT_COMPANIONS 14
 size_t event_companions(const struct recording_event *event,
 			struct recording_event out[EVENT_COMPANIONS]);
 

@@ -35,13 +35,19 @@ static void remember(struct recorder *r, struct err *e)
 
 /* ---- events ---- */
 
-/* Whether the agent could sample instead of the kernel. It does not see time off the CPU. */
+/* Whether the agent could sample instead of the kernel. It has no probes. */
 static bool agent_would_do(const struct recorder *r)
 {
 	for (size_t i = 0; i < r->wanted.event_count; i++)
-		if (r->wanted.events[i].off || r->wanted.events[i].io)
+		if (r->wanted.events[i].probe)
 			return false;
 	return r->options->collector == COLLECTOR_AUTO && r->options->command && !r->options->all;
+}
+
+/* Whether an agent counts it when the program calls functions. */
+static bool is_by_calls(const struct recording_event *event)
+{
+	return event->call || event->off || event->io;
 }
 
 /* Whether this event can be recorded, beside those that are chosen already. */
@@ -52,17 +58,9 @@ static struct err *check_event(const struct recorder *r, const struct recording_
 	for (size_t i = 0; i < s->event_count; i++)
 		if (event_same(event, &s->events[i]))
 			return err_new("event '%s' is given twice", event->name);
-	if (event->off && !s->kernel)
-		return err_new("event '%s': only the sampler in the kernel sees when threads wait, "
-			       "and %s",
-			       event->name, r->why_agent);
-	if (event->off && !kernel_can_see_waits(why, sizeof why))
+	if (event->off && s->kernel && !kernel_can_see_waits(why, sizeof why))
 		return err_new("event '%s': %s", event->name, why);
-	if (event->io && !s->kernel)
-		return err_new("event '%s': only the sampler in the kernel sees system calls, and "
-			       "%s",
-			       event->name, r->why_agent);
-	if (event->call && r->options->calls)
+	if (is_by_calls(event) && r->options->calls)
 		return err_new(
 			"event '%s' and --calls need two different agents: record one after the "
 			"other",
@@ -81,7 +79,9 @@ static struct err *check_event(const struct recorder *r, const struct recording_
 static void choose_agent(struct recorder *r, const struct recording_event *event)
 {
 	struct recording_options *s = &r->wanted;
-	if (!event->call || !s->kernel || !agent_would_do(r))
+	char why[400];
+	bool unseen = event->off && s->kernel && !kernel_can_see_waits(why, sizeof why);
+	if ((!event->call && !unseen) || !s->kernel || !agent_would_do(r))
 		return;
 	s->kernel = false;
 	snprintf(r->why_agent, sizeof r->why_agent, "event '%s' takes the agent", event->name);
@@ -91,6 +91,10 @@ static struct err *choose_events(struct recorder *r)
 {
 	struct recording_options *s = &r->wanted;
 	const struct arg_list *names = &r->options->events;
+	if (r->options->probes) {
+		s->event_count = event_probes(s->events);
+		return NULL;
+	}
 	if (!names->count) {
 		s->event_count = 1;
 		return event_default(r->options->hz, &s->events[0], &s->timers, r->why_timers,
@@ -144,7 +148,7 @@ static const char *agent_name(const struct recorder *r)
 	for (size_t i = 0; i < r->wanted.event_count; i++) {
 		if (r->wanted.events[i].call == RECORDING_MPI_CALLS)
 			return "libculprit-mpi.so";
-		any |= r->wanted.events[i].call != 0;
+		any |= is_by_calls(&r->wanted.events[i]);
 	}
 	if (any)
 		return "libculprit-events.so";
@@ -281,7 +285,8 @@ static void stop_sampling(struct recorder *r)
 		r->profile->complete = true;
 		describe(r, r->profile);
 		set_status(r);
-		e = output_save_last(&r->output, r->profile);
+		if (r->options->output)
+			e = output_save_last(&r->output, r->profile);
 	}
 	remember(r, e);
 	live_close(r->live);
@@ -308,11 +313,13 @@ static void attend(struct recorder *r, uint64_t end_ns)
 		stop_sampling(r);
 	} else if (end_ns && now_ns() >= end_ns) {
 		stop_sampling(r);
-	} else if (now_ns() >= r->save_ns) {
+	} else if (r->options->output && now_ns() >= r->save_ns) {
 		save_meanwhile(r);
 	} else if (live_wanted(r->live)) {
 		show_meanwhile(r);
 	}
+	if (r->session && r->options->meanwhile)
+		r->options->meanwhile(r->options->meanwhile_context);
 }
 
 /* Returns when the time of -d is over; 0: never. */
@@ -377,14 +384,24 @@ static void prepare_child(void *context)
 	session_child(r->session);
 }
 
+static void put_probes(void *context, pid_t pid)
+{
+	struct recorder *r = context;
+	remember(r, session_probe(r->session, pid));
+}
+
 static struct err *start(struct recorder *r)
 {
 	char **environment = session_environment(r->session, environ);
 	if (!environment)
 		return err_new("out of memory");
 	start_clock(r);
-	struct err *e = target_start(&r->target, r->options->command, environment, prepare_child,
-				     r);
+	const struct target_hooks hooks = {
+		.in_child = prepare_child,
+		.in_parent = r->options->probes ? put_probes : NULL,
+		.context = r,
+	};
+	struct err *e = target_start(&r->target, r->options->command, environment, &hooks);
 	free(environment);
 	return e;
 }
@@ -437,7 +454,8 @@ static void fill_session(struct recorder *r)
 	s->collapse = o->collapse;
 	s->timeline = o->timeline;
 	s->calls = o->calls;
-	s->kernel_frames = !o->no_kernel;
+	s->kernel_frames = !o->no_kernel && !o->probes;
+	s->probes = o->probes;
 	s->max_depth = (uint32_t)o->max_depth;
 	s->agent = r->agent;
 	s->whole = o->all;
@@ -470,6 +488,8 @@ static struct err *choose_collector(struct recorder *r)
 	if (r->options->calls)
 		return choose_agent_for_calls(r);
 	bool can = kernel_can_sample(why, sizeof why);
+	if (r->options->probes && !can)
+		return err_new("%s", why);
 	if (r->options->all && (!can || r->options->collector == COLLECTOR_AGENT))
 		return err_new(
 			"-a: %s",
@@ -507,7 +527,7 @@ static struct err *look_before(struct recorder *r)
 		e = choose_events(r);
 	if (!e && o->command)
 		e = target_check(o->command[0], !r->wanted.kernel);
-	if (!e)
+	if (!e && o->output)
 		e = output_open(&r->output, o->output);
 	if (!e && !r->wanted.kernel)
 		e = prepare_agent(r);
@@ -540,7 +560,7 @@ static struct err *begin(struct recorder *r)
 	if (e)
 		return e;
 	e = open_session(r);
-	if (!e) /* it can be recorded even if nobody can look at it */
+	if (!e && r->options->output) /* it can be recorded even if nobody can look at it */
 		err_free(live_open(r->output.path, &r->live));
 	if (!e)
 		e = r->options->command ? start(r) : attach(r);

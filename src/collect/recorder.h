@@ -22,6 +22,7 @@
 
 struct err;
 struct live;
+struct probes;
 struct profile;
 struct session;
 
@@ -31,7 +32,7 @@ enum recorder_collector { COLLECTOR_AUTO, COLLECTOR_AGENT, COLLECTOR_KERNEL };
 struct recorder_options {
 	struct arg_list events, pids;
 	uint64_t hz, max_depth;
-	const char *output;
+	const char *output; /* NULL: no file */
 	enum recorder_unwind unwind;
 	enum recorder_collector collector;
 	bool collapse, timeline, calls, all, no_kernel;
@@ -39,6 +40,11 @@ struct recorder_options {
 	char **command;      /* NULL: processes that run already */
 	const char *version; /* of culprit, for the profile */
 	const char *libdir;  /* where the agent is installed, relative to the prefix */
+	/* Functions whose calls are counted, instead of samples; NULL: none. The caller's. */
+	struct probes *probes;
+	/* Called several times a second while it goes on; NULL: nobody wants to know. */
+	void (*meanwhile)(void *context);
+	void *meanwhile_context;
 	/* Called if sampling is over, and only the unwind table of this file is still waited for. */
 	void (*say_what_waits)(const struct recorder_options *options, const char *file);
 };

@@ -29,6 +29,8 @@ struct sampler {
 	void (*join)(void *self);
 	/* Begins to sample a running process. */
 	struct err *(*attach)(void *self, pid_t pid);
+	/* Puts probes into the process of the command, before its exec; NULL: the sampler has none. */
+	struct err *(*probe)(void *self, pid_t pid);
 	/* Called every SAMPLER_TICK_NS. */
 	void (*tick)(void *self);
 	/* Adds what has come, and what was lost, if it is not in the recording yet. */

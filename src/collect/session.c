@@ -200,6 +200,11 @@ struct err *session_attach(struct session *s, pid_t pid)
 	return s->sampler->attach(s->self, pid);
 }
 
+struct err *session_probe(struct session *s, pid_t pid)
+{
+	return s->sampler->probe ? s->sampler->probe(s->self, pid) : NULL;
+}
+
 void session_status(struct session *s, struct recording_state *out)
 {
 	const struct recording *r = &s->recording;
@@ -311,7 +316,13 @@ static void write_note(struct session *s, struct profile *p)
 	buf_free(&note);
 }
 
-/* Converts the times of handlers from ticks to nanoseconds. */
+static bool is_in_ticks(const struct session *s, uint32_t metric)
+{
+	const struct recording_options *o = &s->recording.options;
+	return metric < o->event_count && o->events[metric].call == RECORDING_HEAP_LIFETIME;
+}
+
+/* Converts the times of handlers, and of memory, from ticks to nanoseconds. */
 static void convert_ticks(const struct session *s, struct profile *p)
 {
 	uint64_t ns = now_ns() - s->recording.start_ns;
@@ -326,6 +337,9 @@ static void convert_ticks(const struct session *s, struct profile *p)
 	for (size_t i = 0; i < p->thread_count; i++)
 		p->threads[i].handler_ns = (uint64_t)((double)p->threads[i].handler_ns * rate +
 						      0.5);
+	for (size_t i = 0; i < p->value_count; i++)
+		if (is_in_ticks(s, p->values[i].metric))
+			p->values[i].count = (uint64_t)((double)p->values[i].count * rate + 0.5);
 }
 
 static void complete(struct session *s, struct profile *p, bool complete)

@@ -45,6 +45,9 @@ void session_child(struct session *session);
    Only the kernel's sampler can do that. */
 struct err *session_attach(struct session *session, pid_t pid);
 
+/* Puts the probes into the process of the command that are for it alone. It must not have exec'd yet. */
+struct err *session_probe(struct session *session, pid_t pid);
+
 void session_status(struct session *session, struct recording_state *out);
 
 /* Makes a profile of what was counted until now, which the caller frees. The recording goes on. */

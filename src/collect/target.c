@@ -203,18 +203,20 @@ static struct err *judge_program(const char *path, struct judging j)
 	return e;
 }
 
+struct err *target_find(const char *command, struct buf *path)
+{
+	if (!*command)
+		return err_new("the command's name is empty");
+	if (!strchr(command, '/'))
+		return search(command, path);
+	buf_puts(path, command);
+	return path->failed ? err_new("out of memory") : NULL;
+}
+
 struct err *target_check(const char *command, bool preload)
 {
 	struct buf path = {0};
-	struct err *e = NULL;
-	if (!*command)
-		return err_new("the command's name is empty");
-	if (strchr(command, '/'))
-		buf_puts(&path, command);
-	else
-		e = search(command, &path);
-	if (!e && path.failed)
-		e = err_new("out of memory");
+	struct err *e = target_find(command, &path);
 	if (!e)
 		e = judge_program(path.data, (struct judging){.preload = preload});
 	buf_free(&path);
@@ -272,34 +274,60 @@ static int wait_for_exec(int report)
 	return got == sizeof error ? error : 0;
 }
 
-struct err *target_start(struct target *target, char **arguments, char **environment,
-			 void (*in_child)(void *context), void *context)
+/* Waits until the parent has closed its end of the pipe. */
+static void wait_for_parent(int go[2])
 {
-	int report[2], error;
-	pid_t pid;
+	char nothing;
+	close(go[1]);
+	while (read(go[0], &nothing, 1) < 0 && errno == EINTR)
+		;
+	close(go[0]);
+}
+
+/* Waits for what becomes of the new process. Returns 0, or the error of its exec. */
+static int await(pid_t pid, const struct target_hooks *hooks, int go[2], int report[2])
+{
+	close(report[1]);
+	close(go[0]);
+	if (hooks->in_parent)
+		hooks->in_parent(hooks->context, pid);
+	close(go[1]);
+	int error = wait_for_exec(report[0]);
+	close(report[0]);
+	while (error && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+		;
+	return error;
+}
+
+struct err *target_start(struct target *target, char **arguments, char **environment,
+			 const struct target_hooks *hooks)
+{
+	int report[2], go[2];
 	if (pipe2(report, O_CLOEXEC))
 		return err_errno("cannot start a process: pipe");
-	pid = fork();
-	if (pid < 0) {
-		struct err *e = err_errno("cannot start a process");
+	if (pipe2(go, O_CLOEXEC)) {
+		struct err *e = err_errno("cannot start a process: pipe");
 		close(report[0]);
 		close(report[1]);
 		return e;
 	}
+	pid_t pid = fork();
+	if (pid < 0) {
+		struct err *e = err_errno("cannot start a process");
+		const int all[] = {report[0], report[1], go[0], go[1]};
+		for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+			close(all[i]);
+		return e;
+	}
 	if (!pid) {
-		if (in_child)
-			in_child(context);
+		if (hooks->in_child)
+			hooks->in_child(hooks->context);
+		wait_for_parent(go);
 		run_child(target, arguments, environment, report[1]);
 	}
-	close(report[1]);
-	error = wait_for_exec(report[0]);
-	close(report[0]);
-	if (error) {
-		while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
-			;
-		errno = error;
+	errno = await(pid, hooks, go, report);
+	if (errno)
 		return err_errno("%.200s: cannot execute it", arguments[0]);
-	}
 	target->pid = pid;
 	return NULL;
 }

@@ -18,6 +18,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+struct buf;
 struct err;
 
 struct target {
@@ -30,6 +31,16 @@ struct target {
 	struct sigaction child_action, pipe_action;
 };
 
+struct target_hooks {                    /* each may be NULL */
+	void (*in_child)(void *context); /* called in the new process, before exec */
+	/* Called in ours. If it is there, the new process goes on only when it has returned. */
+	void (*in_parent)(void *context, pid_t pid);
+	void *context;
+};
+
+/* Finds the file of a command, in PATH if it has no slash, and appends its path. */
+struct err *target_find(const char *command, struct buf *path);
+
 /* Returns why `command` cannot be recorded, or NULL. It may not be found, or not executable. If the
    agent is to be preloaded, it may be static, setuid or with capabilities, for another C library, or for
    another CPU. A script is judged by its interpreter. Errors say the way out. */
@@ -39,10 +50,9 @@ struct err *target_check(const char *command, bool preload);
 struct err *target_prepare(struct target *target);
 
 /* Starts the command with this environment, in the foreground of our terminal. Nothing of its beginning
-   is missed: the agent waits for the session's answer before anything else runs. `in_child` (may be
-   NULL) is called in the new process before exec. */
+   is missed: the agent waits for the session's answer before anything else runs. */
 struct err *target_start(struct target *target, char **arguments, char **environment,
-			 void (*in_child)(void *context), void *context);
+			 const struct target_hooks *hooks);
 
 /* Passes on signals, and notices the end of the command. Returns at once. */
 void target_handle(struct target *target);

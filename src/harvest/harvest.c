@@ -8,6 +8,7 @@
 #include "base/err.h"
 #include "cct/cct.h"
 #include "harvest/names.h"
+#include "harvest/objects.h"
 #include "harvest/process.h"
 #include "harvest/recording.h"
 #include "library/library.h"
@@ -36,14 +37,15 @@ struct err *harvest_begin(const struct recording *r, struct harvest *h)
 	for (size_t i = 0; !e && i < r->options.event_count; i++) {
 		const struct recording_event *event = &r->options.events[i];
 		uint32_t index;
-		e = profile_add_metric(h->profile,
-				       &(struct profile_metric){.name = event->name,
-								.unit = event->unit,
-								.period = event->call || event->io
-										  ? 1
-										  : event->period,
-								.user_only = event->user_only},
-				       &index);
+		e = profile_add_metric(
+			h->profile,
+			&(struct profile_metric){.name = event->name,
+						 .unit = event->unit,
+						 .period = event->call || event->io || event->probe
+								   ? 1
+								   : event->period,
+						 .user_only = event->user_only},
+			&index);
 	}
 	if (!e && r->options.calls)
 		e = add_calls(h->profile);
@@ -57,6 +59,7 @@ void harvest_end(struct harvest *h)
 	profile_free(h->profile);
 	free(h->modules);
 	free(h->owners);
+	objects_end(h);
 	*h = (struct harvest){0};
 }
 

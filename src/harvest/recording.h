@@ -14,6 +14,7 @@ struct err;
 struct kernel_names;
 struct library;
 struct pollfd;
+struct probes;
 struct process;
 struct profile;
 
@@ -31,7 +32,8 @@ struct recording_event {
 	bool user_only;  /* only user code is sampled */
 	uint8_t off; /* RECORDING_BLOCKED, RECORDING_QUEUED: time off the CPU that is sampled, too */
 	uint8_t call; /* enum recording_call: the agent counts it when the program calls a function */
-	uint8_t io;   /* enum recording_io: the kernel's sampler counts it at system calls */
+	uint8_t io;   /* enum recording_io: counted at each call that reads or writes */
+	uint8_t probe; /* enum recording_probe: the kernel's sampler counts it at calls of functions */
 };
 /* Why a thread is off the CPU: it waits for something, or it could run, but has no CPU. */
 #define RECORDING_BLOCKED 1u
@@ -46,6 +48,15 @@ enum recording_call {
 	RECORDING_HEAP_LIVE,
 	RECORDING_HEAP_PEAK,
 	RECORDING_HEAP_TEMPORARY,
+	RECORDING_HEAP_BRIEF,
+	RECORDING_HEAP_FREED,
+	RECORDING_HEAP_LIFETIME, /* in ticks, until the profile is complete */
+	RECORDING_HEAP_ELSEWHERE,
+	RECORDING_HEAP_RELEASED,
+	RECORDING_HEAP_WASTED,
+	RECORDING_HEAP_GROWN,
+	RECORDING_HEAP_MAPPED,
+	RECORDING_HEAP_KEPT,
 	RECORDING_LOCK_WAITS,
 	RECORDING_LOCK_NS,
 	RECORDING_LOCK_HELD,
@@ -60,6 +71,13 @@ enum recording_io {
 	RECORDING_IO_BYTES,
 	RECORDING_IO_CALLS,
 	RECORDING_IO_NS,
+};
+
+/* The metrics of probed functions, in this order. */
+enum recording_probe {
+	RECORDING_PROBE_NONE,
+	RECORDING_PROBE_CALLS,
+	RECORDING_PROBE_NS,
 };
 
 struct recording_options {
@@ -80,6 +98,8 @@ struct recording_options {
 	bool drained;       /* there will be drains; only with `whole` */
 	/* With `whole`: one of so many samples is walked, the others are counted. 0: all are walked. */
 	uint32_t every;
+	/* Functions whose calls the kernel's sampler counts, which are the caller's; NULL: none. */
+	struct probes *probes;
 	/* Programs that do what we had better not do ourselves; NULL: we do it. `maker` makes unwind
 	   tables (library/maker.h). `reacher` opens files and reads memory of other processes
 	   (process/reach.h), for the kernel's sampler. */
@@ -121,6 +141,7 @@ struct harvest {
 	uint32_t jit_process, jit_module;
 	uint32_t kernel_module;       /* its index, if `kernel` */
 	bool kernel;                  /* there is such a module */
+	struct objects *objects;      /* harvest/objects.h; NULL: none yet */
 	struct process_owner *owners; /* of the profile's processes, if there will be drains */
 	size_t owner_room;
 	/* There will be drains: only a part is read of the name lists that processes write. */

@@ -43,6 +43,7 @@ def all_hazards():
     hazards = [
         Hazard("threads_churn", share=0.3),
         Hazard("fork_storm", share=0.1),
+        Hazard("memory", share=0.1),
         Hazard("exec_chain", share=0.05),
         Hazard("dlopen_loop", share=0.3),
         Hazard("throw_loop"),

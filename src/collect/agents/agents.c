@@ -12,6 +12,8 @@
  *    unsignalled.c   samples that come while the kernel works for a thread; sample_ring.c: their rings
  *    copies.c        samples that a target could not walk itself, and left for us with a copy of its stack
  *    trees.c         from a thread's tree to the profile
+ *    waits.c         time off the CPU that agents cannot count; waiting.c: looks at threads that wait
+ *    descriptors.c   what threads wait for, read and write
  *    heaps.c         what was allocated, and what became of it
  *    times.c         the time lines of threads
  *    interpreted.c   Python's functions, which an agent puts into its trees
@@ -33,6 +35,7 @@
 #include "collect/agents/times.h"
 #include "collect/agents/trees.h"
 #include "collect/agents/unsignalled.h"
+#include "collect/agents/waiting.h"
 #include "collect/sampler.h"
 #include "harvest/kernel_frames.h"
 #include "harvest/process.h"
@@ -162,6 +165,7 @@ static void close_agents(void *self)
 static void tick(void *self)
 {
 	sampling_tick(self);
+	waiting_tick(self);
 	scan_all(self);
 	talk_close_silent(self, false);
 }
@@ -169,6 +173,7 @@ static void tick(void *self)
 static void stop(void *self)
 {
 	struct agents *agents = self;
+	waiting_look(agents, NULL);
 	for (struct arena *a = agents->arenas; a; a = a->next) {
 		scan_arena(agents, a);
 		atomic_store(&a->header->stop, 1);
@@ -188,7 +193,7 @@ static void add_state(struct agents *agents, struct arena *a, uint32_t chunk,
 	struct recording_state *out = context;
 	(void)agents;
 	(void)chunk;
-	out->samples += atomic_load(&r->weights[0]);
+	out->samples += atomic_load(&r->weight);
 	out->lost += atomic_load(&r->lost);
 	out->partial += trees_count_partial(a, r);
 }

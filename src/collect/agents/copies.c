@@ -23,10 +23,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "cct/cct.h"
 #include "collect/agents/arenas.h"
+#include "collect/agents/descriptors.h"
 #include "collect/agents/heaps.h"
 #include "collect/agents/programs.h"
 #include "collect/agents/sample_ring.h"
@@ -68,6 +70,13 @@ struct sample {
 	uint32_t thread; /* index in the profile */
 	uint32_t event, weight;
 	uint64_t site; /* of an allocation, or 0 */
+	/* Frames below the walk, further values: as in struct arena_copy. What the last frame is done to, by name. */
+	uint64_t below[2];
+	char *object;
+	uint32_t more_count, more_metrics[ARENA_COPY_MORE];
+	uint64_t more[ARENA_COPY_MORE];
+	uint64_t
+		wait_since; /* not 0: it is no sample, but where a thread waits since then (waits.c) */
 	uint64_t ns;
 	uint64_t kept_ns; /* when it was taken out of the arena */
 	uint64_t registers[CPU_REGISTERS];
@@ -122,6 +131,7 @@ static void sample_free(struct copies *c, struct sample *sample)
 	c->bytes -= sizeof *sample + sample->block_count * sizeof *sample->blocks +
 		    sample->kernel_frame_count * sizeof *sample->kernel_frames;
 	free(sample->kernel_frames);
+	free(sample->object);
 	free(sample);
 }
 
@@ -137,6 +147,10 @@ static struct sample *sample_new(struct copies *c, const struct arena_copy *from
 	out->event = from->event;
 	out->weight = from->weight;
 	out->site = from->site;
+	out->more_count = from->more_count < ARENA_COPY_MORE ? from->more_count : ARENA_COPY_MORE;
+	memcpy(out->below, from->below, sizeof out->below);
+	memcpy(out->more_metrics, from->more_metrics, sizeof out->more_metrics);
+	memcpy(out->more, from->more, sizeof out->more);
 	out->ns = from->ns;
 	out->kept_ns = now_ns();
 	out->pc = from->pc;
@@ -234,6 +248,17 @@ static struct sample **recent_of(struct copies *c, const struct arena *a, uint32
 	return &c->recent[(owner * 31u + (uint32_t)a->inode) % THREADS];
 }
 
+/* What a descriptor stands for is in memory of the thread, which may be taken back before the walk. */
+static void keep_object(const struct arena *a, struct sample *sample)
+{
+	struct buf name = {0};
+	if (cct_key_module(sample->below[1]) != CCT_OBJECT)
+		return;
+	descriptors_name(a, sample->below[1], &name);
+	sample->object = strdup(buf_text(&name));
+	buf_free(&name);
+}
+
 /* NULL if it could not be kept. */
 static struct sample *keep_one(struct agents *agents, const struct arena *a, struct process *p,
 			       uint32_t owner, uint32_t thread, const struct arena_copy *from,
@@ -252,6 +277,7 @@ static struct sample *keep_one(struct agents *agents, const struct arena *a, str
 		sample_free(c, sample);
 		return NULL;
 	}
+	keep_object(a, sample);
 	sample->process = p;
 	sample->owner = owner;
 	sample->thread = thread;
@@ -368,6 +394,16 @@ bool copies_add(struct agents *agents, struct arena *a, uint32_t owner, struct a
 	return true;
 }
 
+bool copies_add_wait(struct agents *agents, struct arena *a, uint32_t owner,
+		     struct arena_copy *from, struct ring_copy *copy, uint64_t since)
+{
+	if (!copies_add(agents, a, owner, from, copy))
+		return false;
+	if (agents->copies && agents->copies->last)
+		agents->copies->last->wait_since = since;
+	return true;
+}
+
 /* ---- walking ---- */
 
 static bool read_kept(const struct sample *s, uint64_t address, uint64_t *out)
@@ -429,6 +465,38 @@ struct path {
 	bool late; /* it depends on words of a later time */
 };
 
+/* Adds the frames below the walk. */
+static struct err *add_below(struct agents *agents, const struct sample *sample, uint32_t *node)
+{
+	struct harvest *h = &agents->recording->harvest;
+	struct err *e = NULL;
+	if (sample->below[0])
+		e = harvest_add_child(agents->recording, h, sample->process, *node,
+				      sample->below[0], node);
+	if (!e && sample->object)
+		e = descriptors_add_child(h, *node, sample->below[1], sample->object, node);
+	return e;
+}
+
+static void note_wait(const struct sample *sample, uint32_t node)
+{
+	struct thread *t = arena_thread_of(sample->process->agent->arena, sample->owner);
+	if (t) {
+		t->wait_since = sample->wait_since;
+		t->wait_node = node;
+	}
+}
+
+static struct err *count_more(struct agents *agents, const struct sample *sample, uint32_t node)
+{
+	struct err *e = NULL;
+	for (uint32_t i = 0; !e && i < sample->more_count; i++)
+		if (sample->more_metrics[i] < agents->recording->options.event_count)
+			e = profile_count(agents->recording->harvest.profile, node, sample->thread,
+					  sample->more_metrics[i], sample->more[i]);
+	return e;
+}
+
 static struct err *keep_path(struct agents *agents, const struct sample *sample,
 			     const struct path *path)
 {
@@ -444,6 +512,14 @@ static struct err *keep_path(struct agents *agents, const struct sample *sample,
 	if (!e && sample->kernel_frame_count)
 		e = kernel_frames_add(agents->recording, p, sample->kernel_frames,
 				      sample->kernel_frame_count, &node);
+	if (!e)
+		e = add_below(agents, sample, &node);
+	if (!e && sample->wait_since) {
+		note_wait(sample, node);
+		return NULL;
+	}
+	if (!e)
+		e = count_more(agents, sample, node);
 	if (!e)
 		e = profile_count(h->profile, node, sample->thread, sample->event, sample->weight);
 	if (!e && sample->site)

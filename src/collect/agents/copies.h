@@ -22,6 +22,9 @@ void copies_take_out(struct agents *agents, struct arena *a, struct process *p, 
 /* Adds a copy that came from the kernel; `from` describes it, too. False if there is no room. */
 bool copies_add(struct agents *agents, struct arena *a, uint32_t owner, struct arena_copy *from,
 		struct ring_copy *copy);
+/* The same of a thread that waits since a time: it is no sample, but tells where (waits.h). */
+bool copies_add_wait(struct agents *agents, struct arena *a, uint32_t owner,
+		     struct arena_copy *from, struct ring_copy *copy, uint64_t since);
 /* Walks all copies that were taken. `meanwhile` is called now and then. Pointers to threads (struct
    thread) are invalid afterwards. */
 void copies_walk(struct agents *agents, void (*meanwhile)(struct agents *agents));

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "collect/agents/arenas.h"
 #include "collect/agents/state.h"
@@ -14,18 +15,41 @@
 #include "harvest/recording.h"
 #include "profile/profile.h"
 #include "safe/heap.h"
+#include "safe/ticks.h"
+
+#define BRIEF_NS 10000.0 /* memory that is freed earlier has lived for a short while */
 
 struct placed_site {
 	uint64_t site;
 	uint32_t node, thread;
 };
 
-size_t heaps_site_metric(const struct recording_options *o)
+static size_t metric_of(const struct recording_options *o, enum recording_call call)
 {
 	for (size_t i = 0; i < o->event_count; i++)
-		if (o->events[i].call == RECORDING_HEAP_BYTES)
+		if (o->events[i].call == call)
 			return i;
 	return SIZE_MAX;
+}
+
+size_t heaps_site_metric(const struct recording_options *o)
+{
+	return metric_of(o, RECORDING_HEAP_BYTES);
+}
+
+struct wire_heap heaps_settings(const struct recording *r)
+{
+	const struct recording_options *o = &r->options;
+	size_t samples = metric_of(o, RECORDING_HEAP_SAMPLES);
+	if (samples == SIZE_MAX)
+		return (struct wire_heap){0};
+	double rate = (double)(ticks_now() - r->start_ticks) / (double)(now_ns() - r->start_ns);
+	return (struct wire_heap){.wanted = true,
+				  .samples = (uint32_t)samples,
+				  .site = (uint32_t)heaps_site_metric(o),
+				  .released = (uint32_t)metric_of(o, RECORDING_HEAP_RELEASED),
+				  .bytes = o->events[samples].period,
+				  .brief = (uint64_t)(rate * BRIEF_NS)};
 }
 
 void heaps_place(struct process *p, uint64_t site, uint32_t node, uint32_t thread)
@@ -65,6 +89,22 @@ static uint64_t number_of(const struct arena_heap *heap, struct arena_site *site
 								     : atomic_load(&site->peak);
 	case RECORDING_HEAP_TEMPORARY:
 		return atomic_load(&site->temporary);
+	case RECORDING_HEAP_BRIEF:
+		return atomic_load(&site->brief);
+	case RECORDING_HEAP_FREED:
+		return site->ended + site->ended_elsewhere;
+	case RECORDING_HEAP_LIFETIME:
+		return site->lifetime + site->lifetime_elsewhere;
+	case RECORDING_HEAP_ELSEWHERE:
+		return atomic_load(&site->ended_elsewhere);
+	case RECORDING_HEAP_WASTED:
+		return atomic_load(&site->wasted);
+	case RECORDING_HEAP_GROWN:
+		return atomic_load(&site->grown);
+	case RECORDING_HEAP_MAPPED:
+		return atomic_load(&site->mapped);
+	case RECORDING_HEAP_KEPT:
+		return site->mapped - site->unmapped;
 	default:
 		return 0;
 	}

@@ -6,15 +6,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "safe/wire.h"
+
 struct agents;
 struct arena;
 struct harvest;
 struct process;
+struct recording;
 struct recording_options;
 
 /* The metric whose value in an arena's node is the reference to its site; SIZE_MAX: allocations are not
    recorded. */
 size_t heaps_site_metric(const struct recording_options *o);
+/* What an agent is told about allocations. */
+struct wire_heap heaps_settings(const struct recording *recording);
 /* Notes the node and the thread of a site. */
 void heaps_place(struct process *p, uint64_t site, uint32_t node, uint32_t thread);
 /* Counts what a site has now. */

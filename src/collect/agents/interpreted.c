@@ -4,8 +4,10 @@
 #include <string.h>
 #include <sys/uio.h>
 
+#include "base/buf.h"
 #include "base/err.h"
 #include "cct/cct.h"
+#include "collect/agents/descriptors.h"
 #include "collect/agents/state.h"
 #include "harvest/harvest.h"
 #include "harvest/process.h"
@@ -51,6 +53,13 @@ struct err *interpreted_add_child(struct recording *r, struct harvest *h, struct
 	struct python_pieces copy;
 	struct python_call call = {0};
 	uint64_t reference = (key & CCT_ADDRESS) >> CCT_SCRIPT_BITS;
+	if (cct_key_module(key) == CCT_OBJECT) {
+		struct buf name = {0};
+		descriptors_name(a, key, &name);
+		struct err *e = descriptors_add_child(h, parent, key, buf_text(&name), node);
+		buf_free(&name);
+		return e;
+	}
 	if (cct_key_module(key) != CCT_SCRIPT)
 		return harvest_add_child(r, h, p, parent, key, node);
 	*node = parent;

@@ -13,7 +13,7 @@ struct recording;
 
 /* Tells the agent about the interpreter in the process's list, if there is one. */
 void interpreted_tell(struct agents *agents, struct process *p);
-/* As harvest_add_child, also for keys of CCT_SCRIPT, whose copies are in the arena. */
+/* As harvest_add_child, also for keys of CCT_SCRIPT and CCT_OBJECT, whose copies are in the arena. */
 struct err *interpreted_add_child(struct recording *r, struct harvest *h, struct process *p,
 				  const struct arena *a, uint32_t parent, uint64_t key,
 				  uint32_t *node);

@@ -221,7 +221,7 @@ static bool prepare_all(struct agents *agents, pid_t tid, bool split, struct eve
 		prepare_unsignalled(agents, tid, by_chance, e);
 	for (size_t i = 0; i < count; i++) {
 		uint64_t period = agents->recording->options.events[i].period;
-		if (agents->recording->options.events[i].call ||
+		if (!event_is_sampled(&agents->recording->options.events[i]) ||
 		    (e->unsignalled && unsignalled_takes_all(agents, i)))
 			continue;
 		e->periodic[i] = prepare(agents, tid, i, (int)i,
@@ -408,7 +408,7 @@ static bool attend(struct agents *agents, struct thread *t, struct arena_thread 
 {
 	uint64_t samples = unsignalled_so_far(t);
 	for (size_t i = 0; i < agents->recording->options.event_count; i++)
-		if (!agents->recording->options.events[i].call)
+		if (event_is_sampled(&agents->recording->options.events[i]))
 			samples += atomic_load_explicit(&r->samples[i], memory_order_relaxed);
 	if (samples - t->samples < CHANGE_SAMPLES && now - t->attended_ns < NAME_NS)
 		return false;

@@ -25,6 +25,7 @@
 #include "collect/agents/state.h"
 #include "collect/agents/times.h"
 #include "collect/agents/trees.h"
+#include "collect/agents/waiting.h"
 #include "harvest/harvest.h"
 #include "harvest/process.h"
 #include "harvest/recording.h"
@@ -142,6 +143,7 @@ static void thread_new(struct agents *agents, struct arena *a, uint32_t chunk,
 		return;
 	if (p->list && atomic_load(&r->list_place) != p->list->place)
 		atomic_store(&r->list_place, p->list->place);
+	waiting_begin_thread(agents, t);
 	sampling_open(agents, t);
 }
 

@@ -74,7 +74,12 @@ struct thread { /* scan.c */
 	bool clock_watched, clock_known;
 	unsigned clock_renewed; /* times it was reopened since the last sample */
 	uint32_t profile;       /* index in the profile + 1; 0: not there yet */
-	uint32_t times_read;    /* bytes that were read of its time line's first chunk */
+	/* waits.c: since when it waits, and the node of its path (0: not known); its CPU time, and its time without a
+	   CPU, from the beginning until the last look. */
+	uint64_t wait_since;
+	uint32_t wait_node;
+	uint64_t cpu_ns, queued_ns, queued_start_ns;
+	uint32_t times_read; /* bytes that were read of its time line's first chunk */
 	char name[16];
 };
 
@@ -95,6 +100,7 @@ struct arena { /* arenas.c */
 	uint64_t inode;      /* of the memfd: tells which processes have it mapped */
 	uint64_t checked_ns; /* last time we looked for ended threads */
 	uint64_t tried_ns;   /* last time we tried to free it */
+	size_t looked_at;    /* waits.c: the thread whose turn is next */
 };
 
 struct bell { /* bell.c: targets ring it; a thread waits for that */

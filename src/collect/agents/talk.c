@@ -22,6 +22,8 @@
 #include "collect/agents/scan.h"
 #include "collect/agents/state.h"
 #include "collect/agents/unsignalled.h"
+#include "collect/agents/waiting.h"
+#include "collect/events.h"
 #include "harvest/process.h"
 #include "harvest/recording.h"
 #include "library/library.h"
@@ -134,21 +136,23 @@ static struct wire_reply settings(const struct agents *agents, const struct proc
 		.calls = o->calls,
 		.chance = sampling_is_split(agents, p) && o->events[0].clock &&
 			  !o->events[0].user_only,
+		.heap = heaps_settings(agents->recording),
 	};
 	for (size_t i = 0; i < o->event_count; i++) {
 		const struct recording_event *e = &o->events[i];
-		if (e->call == RECORDING_HEAP_SAMPLES)
-			reply.heap = (struct wire_heap){.wanted = true,
-							.samples = (uint32_t)i,
-							.site = (uint32_t)heaps_site_metric(o),
-							.bytes = e->period};
 		if (e->call == RECORDING_LOCK_WAITS)
 			reply.locks = (struct wire_locks){true, (uint32_t)i, (uint32_t)i + 1,
 							  (uint32_t)i + 2};
 		if (e->call == RECORDING_MPI_CALLS)
 			reply.mpi = (struct wire_mpi){
 				.wanted = true, .calls = (uint32_t)i, .ns = (uint32_t)i + 1};
-		if (e->call)
+		if (e->off && e->off != RECORDING_QUEUED && reply.pauses.off < WIRE_OFF_MAX) {
+			reply.pauses.metrics[reply.pauses.off].metric = (uint32_t)i;
+			reply.pauses.metrics[reply.pauses.off++].period = e->period;
+		}
+		if (e->io == RECORDING_IO_SAMPLES)
+			reply.pauses.io = (uint32_t)i + 1;
+		if (!event_is_sampled(e))
 			continue;
 		reply.events[i] = (struct wire_event){
 			.period = e->period,
@@ -243,6 +247,8 @@ static void modules(struct agents *agents, const struct client *client, const st
 	if (p)
 		p->useless = 0;
 	unsignalled_take_all(agents);
+	if (p)
+		waiting_look(agents, p);
 	for (struct arena *a = agents->arenas; a; a = a->next)
 		if (!p || a == p->agent->arena) /* else it is a child that we have not seen yet */
 			scan_arena(agents, a);

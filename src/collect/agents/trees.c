@@ -9,6 +9,7 @@
 #include "collect/agents/heaps.h"
 #include "collect/agents/interpreted.h"
 #include "collect/agents/state.h"
+#include "collect/agents/waits.h"
 #include "harvest/harvest.h"
 #include "harvest/process.h"
 #include "harvest/recording.h"
@@ -27,11 +28,12 @@ static uint64_t sum_samples(const struct recording *recording, const struct aren
 }
 
 /* handler_ns is still in ticks here: session.c converts it at the end. */
-static struct profile_thread describe(const struct recording *recording, const struct thread *t,
-				      struct arena_thread *r, uint32_t process)
+static struct profile_thread describe(const struct recording *recording, const struct process *p,
+				      const struct thread *t, struct arena_thread *r,
+				      uint32_t process)
 {
 	uint64_t cpu = atomic_load(&r->cpu_ns), begun = atomic_load(&r->cpu_start_ns);
-	return (struct profile_thread){
+	struct profile_thread out = {
 		.process = process,
 		.tid = t ? t->tid : r->tid,
 		.name = t ? t->name : "",
@@ -41,6 +43,8 @@ static struct profile_thread describe(const struct recording *recording, const s
 		.handler_ns = atomic_load(&r->ticks),
 		.handled = sum_samples(recording, r),
 	};
+	waits_describe(recording, p, t, r, &out);
+	return out;
 }
 
 static struct err *place_thread(struct recording *recording, struct harvest *h, struct process *p,
@@ -51,7 +55,7 @@ static struct err *place_thread(struct recording *recording, struct harvest *h, 
 	struct err *e = harvest_add_process(recording, p, &process);
 	if (e)
 		return e;
-	struct profile_thread wanted = describe(recording, t, (struct arena_thread *)record,
+	struct profile_thread wanted = describe(recording, p, t, (struct arena_thread *)record,
 						process);
 	if (t && t->profile) { /* a copy of it was walked before: it is there, without numbers */
 		*index = t->profile - 1;
@@ -163,7 +167,7 @@ static bool is_worth_keeping(struct recording *recording, struct process *p, con
 
 static void count_up(struct recording *recording, struct arena_thread *r, uint64_t partial)
 {
-	recording->samples += atomic_load(&r->weights[0]);
+	recording->samples += atomic_load(&r->weight);
 	recording->partial += partial;
 	recording_lose(recording, "no room", atomic_load(&r->lost));
 }
@@ -185,7 +189,11 @@ void trees_take(struct recording *recording, struct harvest *h, struct process *
 	r.error = place_thread(recording, h, p, t, record, &r.thread);
 	if (!r.error && whole)
 		whole = cct_read(a->header, a->size, record, visit, &r);
+	uint64_t more = 0;
+	if (!r.error)
+		r.error = waits_count(recording, h, p, t, a, record, r.thread, &more);
 	if (last) {
+		recording->samples += more;
 		count_up(recording, (struct arena_thread *)record, r.partial);
 		recording->notes.damaged_trees += !whole;
 	} else if (atomic_load(&((struct arena_thread *)record)->lost)) {

@@ -79,7 +79,7 @@ static bool open_all(struct agents *agents, struct unsignalled *u, pid_t tid,
 {
 	const struct recording_event *events = agents->recording->options.events;
 	for (size_t i = 0; i < u->event_count; i++) {
-		if (events[i].user_only || events[i].call)
+		if (events[i].user_only || !event_is_sampled(&events[i]))
 			continue;
 		int fd = u->events[i] = open_event(agents, i, unsignalled_takes_all(agents, i), tid,
 						   periods[i], size);
@@ -239,7 +239,7 @@ struct err *unsignalled_start(struct agents *agents)
 	bool any = false;
 	for (size_t i = 0; i < agents->recording->options.event_count; i++)
 		any |= !agents->recording->options.events[i].user_only &&
-		       !agents->recording->options.events[i].call;
+		       event_is_sampled(&agents->recording->options.events[i]);
 	if (!any || agents->recording->options.timers)
 		return NULL;
 	agents->unsignalled.few_counters = !counters_suffice(agents);

@@ -22,6 +22,11 @@ enum export_format {
 	EXPORT_CALLGRIND,   /* text */
 	EXPORT_PERF_SCRIPT, /* text */
 	EXPORT_CSV,
+	/* Of executions, not of samples: export/executions.h. */
+	EXPORT_LLVM_SAMPLE, /* text */
+	EXPORT_PROFGEN,     /* text, of addresses */
+	EXPORT_BOLT,        /* text, "fdata" */
+	EXPORT_AUTOFDO,     /* binary */
 };
 
 #define EXPORT_ALL_METRICS UINT32_MAX

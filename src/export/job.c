@@ -166,7 +166,7 @@ struct err *job_check_paths(const struct job *j, bool each_sample, size_t *deepe
 
 bool export_is_binary(enum export_format format)
 {
-	return format == EXPORT_PPROF;
+	return format == EXPORT_PPROF || format == EXPORT_AUTOFDO;
 }
 
 struct err *export_write(struct attribution *a, struct modules *modules,

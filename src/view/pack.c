@@ -20,11 +20,13 @@
 #include "base/err.h"
 #include "base/json.h"
 #include "base/leb.h"
+#include "explain/function.h"
 #include "profile/profile.h"
 #include "view/calls.h"
 #include "view/code.h"
 #include "view/comparison.h"
 #include "view/contexts.h"
+#include "view/explained.h"
 #include "view/lines.h"
 #include "view/texts.h"
 #include "view/timeline.h"
@@ -40,6 +42,7 @@ struct packer {
 	struct code code;
 	struct timeline timeline;
 	struct view_wakes wakes;
+	struct explained explained;
 	struct buf columns, list; /* list: the array "columns" */
 	struct json names;
 	size_t start, count; /* of the column that is written */
@@ -358,6 +361,16 @@ static void put_timeline(struct packer *k)
 	}
 }
 
+static void put_explained(struct packer *k)
+{
+	for (size_t c = 0; c < EXPLAINED_COLUMNS; c++) {
+		const struct explained_numbers *n = &k->explained.columns[c];
+		for (size_t i = 0; i < n->count; i++)
+			put(k, n->all[i]);
+		end_column(k, explained_columns[c]);
+	}
+}
+
 /* ---- the header ---- */
 
 static void key_text(struct json *j, const char *key, const char *text)
@@ -513,6 +526,16 @@ static void put_timeline_header(const struct packer *k, struct json *j)
 	json_end_object(j);
 }
 
+/* For people. */
+static void put_causes(struct json *j)
+{
+	json_key(j, "causes");
+	json_begin_array(j);
+	for (unsigned i = 0; i < CAUSES; i++)
+		json_string(j, cause_title((enum cause)i));
+	json_end_array(j);
+}
+
 static void put_recording(const struct packer *k, struct json *j)
 {
 	const struct profile *p = k->p;
@@ -559,6 +582,7 @@ static struct err *put_header(struct packer *k, struct buf *out)
 	put_metrics(k, &j);
 	put_quotients(k, &j);
 	put_reasons(&j);
+	put_causes(&j);
 	put_modules(k, &j);
 	put_threads(k, &j);
 	if (k->in->comparison)
@@ -594,6 +618,7 @@ static void put_columns(struct packer *k)
 	put_calls(k);
 	put_lines(k);
 	put_code(k);
+	put_explained(k);
 	put_timeline(k);
 	json_end_array(&k->names);
 }
@@ -631,6 +656,8 @@ struct err *pack_make(const struct pack_input *in, struct buf *out)
 	if (!e)
 		e = code_make(in->profile, in->modules, &k.strings, &k.code);
 	if (!e)
+		e = explained_make(in->program, &k.code, &k.strings, &k.explained);
+	if (!e)
 		e = timeline_make(in->attribution, &k.contexts, &k.lines, &k.timeline);
 	if (!e)
 		e = view_wakes_make(in->attribution, &k.contexts, &k.lines, &k.wakes);
@@ -643,6 +670,7 @@ struct err *pack_make(const struct pack_input *in, struct buf *out)
 	contexts_free(&k.contexts);
 	calls_free(&k.calls);
 	code_free(&k.code);
+	explained_free(&k.explained);
 	timeline_free(&k.timeline);
 	view_wakes_free(&k.wakes);
 	buf_free(&k.columns);

@@ -30,6 +30,8 @@
  *                 the same function), text, file (text), line, intel (the text in Intel's syntax; 0:
  *                 the CPU has but one), gap (1: some before it are left out),
  *                 and for each metric insn.0, …
+ *     flow.*, block.*, edge.*, cost.*, blame.*, verdict.*
+ *                 what is explained of some functions (view/explained.h); causes are indices into "causes"
  *     span.*      the time line (view/timeline.h): row, start, duration, samples,
  *                 metric, waker
  */
@@ -41,6 +43,7 @@ struct comparison;
 struct err;
 struct modules;
 struct profile;
+struct program;
 struct sources;
 
 struct pack_input {
@@ -51,6 +54,7 @@ struct pack_input {
 	const char *notes;               /* lines about reliability */
 	const char *title, *version;
 	const struct comparison *comparison; /* NULL: nothing is compared from the start */
+	const struct program *program;       /* functions that are explained; NULL: none are */
 };
 
 struct err *pack_make(const struct pack_input *input, struct buf *out);

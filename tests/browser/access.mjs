@@ -68,7 +68,8 @@ await step("names and roles are told", async () => {
 			assert.ok(name?.value, `a ${role.value} without a name`);
 		roles.set(role.value, (roles.get(role.value) || 0) + 1);
 	}
-	assert.equal(roles.get("tab"), 7);
+	assert.equal(roles.get("tab"), await count("[role=tab]:not([hidden])"));
+	assert.ok(roles.get("tab") >= 7);
 	assert.equal(roles.get("treegrid"), 1);
 	for (const role of ["tablist", "tabpanel", "row", "gridcell", "columnheader", "searchbox", "list", "listitem",
 		"banner", "main", "heading"])
@@ -90,9 +91,14 @@ await step("tabs move by arrows", async () => {
 	assert.equal((await focused()).name, "Time line");
 	await keys("ArrowRight");
 	assert.equal((await focused()).name, "Sandwich");
+	const explained = await count("#tab-flow:not([hidden])"); // if there were enough samples
+	if (explained) {
+		await keys("ArrowRight");
+		assert.equal((await focused()).name, "Control flow");
+	}
 	await keys("ArrowRight");
 	assert.equal((await focused()).name, "Overview");
-	await keys("ArrowLeft", "ArrowLeft", "ArrowLeft", "ArrowLeft");
+	await keys(...explained ? ["ArrowLeft"] : [], "ArrowLeft", "ArrowLeft", "ArrowLeft", "ArrowLeft");
 	assert.equal((await focused()).name, "Flat");
 	await keys("ArrowLeft");
 	assert.equal((await focused()).name, "Bottom-up");

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// events.mjs CHROMIUM MEMORY TIME [FOLDER]: what is counted, in plain words and with its unit. MEMORY is a recording of
-// time, allocations, calls and cycles (107-view-memory), TIME one of time and page faults. Screenshots go to FOLDER.
+// events.mjs CHROMIUM MEMORY TIME LIVES [FOLDER]: what is counted, in plain words and with its unit. MEMORY is a recording of
+// time, allocations, calls and cycles (107-view-memory), TIME one of time and page faults, LIVES one of
+// allocations and what became of them. Screenshots go to FOLDER.
 import assert from "node:assert/strict";
 import {Browser} from "./browser.mjs";
 import {pageUrl} from "./page.mjs";
 import {ROWS_SEEN, stepper} from "./steps.mjs";
 
-const [program, memory, time, folder] = process.argv.slice(2);
+const [program, memory, time, lives, folder] = process.argv.slice(2);
 const b = await new Browser(program).start();
 const {keys, shoot, step, steps, text} = stepper(b, folder);
 
@@ -138,6 +139,21 @@ await step("another measure than one of memory leaves that view", async () => {
 	await choose("on a CPU");
 	assert.equal(await b.evaluate("culprit.state.view"), "overview");
 	assert.equal(await text(".detail h2"), "load");
+});
+await step("says how long memory lives, who frees it, and what could be done", async () => {
+	await b.open(pageUrl(lives) + "#v=memory");
+	assert.equal(await text(".detail h2"), "load");
+	const first = await details();
+	assert.equal(first.lifetime, "2.00 µs on average");
+	assert.equal(first["short-lived"], "75.00% of them: freed within 10 µs");
+	assert.equal(first["freed elsewhere"], "0.25% of them: by another thread");
+	assert.equal(await text(".detail .hint"),
+		"75.00% of these allocations are freed within 10 µs: keep the memory for the next time, or take it from a pool.");
+	await b.click(".legend.memory button:nth-of-type(4)");
+	assert.equal(await pressed(), "Frees: 4.00 MB");
+	assert.deepEqual(await titles(), ["place that allocates", "frees", "at the peak", "allocated"]);
+	assert.deepEqual((await places())[0].slice(0, 2), ["forget", "4.00 MB"]);
+	assert.ok(await b.evaluate(`document.querySelector(".legend.memory button:nth-of-type(5)").hidden`), "nothing was mapped");
 });
 await step("a recording without allocations says so", async () => {
 	await b.open(pageUrl(time) + "#v=memory");

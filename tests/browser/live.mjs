@@ -25,7 +25,6 @@ await b.size(1400, 900);
 await step("opens live", async () => {
 	await b.open(url + "#v=tree");
 	assert.match(await mark(), /^● live · [0-9]/);
-	await newer();
 });
 await step("keeps the selected row and open rows of the tree", async () => {
 	await keys("h");
@@ -62,7 +61,7 @@ await step("pauses and goes on", async () => {
 	await keys("p");
 	assert.match(await mark(), /paused/);
 	const before = await samples();
-	await new Promise((r) => setTimeout(r, 4500));
+	await new Promise((r) => setTimeout(r, 3000));
 	assert.equal(await samples(), before);
 	await b.click(".live");
 	await b.until(`document.querySelector(".live").innerText.includes("live")`);
@@ -79,7 +78,7 @@ await step("tells the end", async () => {
 	await b.until(`document.querySelector(".live").innerText.includes("ended")`, 20000);
 	assert.equal(await b.evaluate(`document.querySelector(".live").disabled`), true);
 	const asked = b.requests.length;
-	await new Promise((r) => setTimeout(r, 3000));
+	await new Promise((r) => setTimeout(r, 2500));
 	assert.equal(b.requests.length, asked);
 });
 await b.close();

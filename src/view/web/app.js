@@ -13,6 +13,7 @@ import {columnCount, setColumns} from "./columns.js";
 import {VIEWS, decodeState, encodeState, noView, usualSort} from "./state.js";
 import {MemoryPlaces, isMemoryMetric, memoryColumns} from "./memory.js";
 import {Waits} from "./waits_show.js";
+import {Flow} from "./flow_show.js";
 import {MemoryBar} from "./memory_show.js";
 import {chipsOf} from "./chips.js";
 import {noHotPath} from "./hot_path.js";
@@ -63,6 +64,7 @@ export class App {
 		this.sandwich = new Sandwich(this);
 		this.memory = new MemoryBar(this);
 		this.waits = new Waits(this);
+		this.flow = new Flow(this);
 		this.source = new Source(this);
 		this.detail = new Detail(this);
 		buildFrame(this);
@@ -101,6 +103,8 @@ export class App {
 			this.memory.select();
 		if (this.state.view === "waits")
 			this.state.metric = this.waits.metric();
+		if (this.state.view === "flow" && !this.state.flow)
+			this.flow.choose(0);
 		if (this.state.view !== "overview")
 			return;
 		if (!this.view("callers").rowOf(this.selectedBy.callers || "0"))
@@ -136,7 +140,7 @@ export class App {
 	}
 	// What is drawn instead of a table, or null; it shows the tree.
 	picture() {
-		return {graph: this.graph, time: this.timeline, sandwich: this.sandwich, waits: this.waits}[this.state.view] || null;
+		return {graph: this.graph, time: this.timeline, sandwich: this.sandwich, waits: this.waits, flow: this.flow}[this.state.view] || null;
 	}
 	showsGraph() {
 		return this.state.view === "graph" || this.state.view === "overview";
@@ -156,21 +160,22 @@ export class App {
 	treeView() {
 		const {view} = this.state;
 		return view === "graph" ? this.graph.source.name() : view === "sandwich" ? this.sandwich.side :
-			view === "time" || view === "waits" ? "tree" : view === "overview" ? "callers" : view;
+			["time", "waits", "flow"].includes(view) ? "tree" : view === "overview" ? "callers" : view;
 	}
 	selectedKey() {
 		return this.selectedBy[this.treeView()] || "";
 	}
 	// The same of what is searched in.
 	shownKey() {
-		return this.state.view === "waits" ? this.state.wait : this.selectedKey();
+		const {view, wait, block} = this.state;
+		return view === "waits" ? wait : view === "flow" ? String(block) : this.selectedKey();
 	}
 	// Of the table: [{metric, column}…]
 	columns() {
 		const {model} = this, added = Array.from({length: columnCount(model)}, (_, m) => m).slice(model.recorded.metrics.length);
 		if (this.comparison)
 			return comparedColumns(this);
-		return this.state.view === "memory" ? memoryColumns(model) : [...this.shownMetrics(), ...added].flatMap((metric) =>
+		return this.state.view === "memory" ? memoryColumns(model, this.state.metric) : [...this.shownMetrics(), ...added].flatMap((metric) =>
 			(isOwnOnly(model.metrics[metric] || {}) ? ["self"] : ["total", "self"]).map((column) => ({metric, column})));
 	}
 	shownMetrics() {
@@ -276,7 +281,7 @@ export class App {
 		this.chips.hidden = !chips.length;
 	}
 	renderCount() {
-		const where = this.state.view === "waits" ? this.waits : this.view(this.treeView());
+		const where = ["waits", "flow"].includes(this.state.view) ? this.picture() : this.view(this.treeView());
 		this.matches = this.state.search ? where.search(this.state.search) : null;
 		this.showCount();
 	}
@@ -286,8 +291,8 @@ export class App {
 			`${at >= 0 ? at + 1 + "/" : ""}${formatCount(matches.length)}`);
 	}
 	showRow() {
-		if (this.state.view === "waits")
-			return this.waits.showRow();
+		if (["waits", "flow"].includes(this.state.view))
+			return this.picture().showRow();
 		const row = this.selectedRow();
 		if (this.state.pane) {
 			this.detail.show(row);
@@ -363,6 +368,8 @@ export class App {
 	}
 	// In the overview it is that of the graph.
 	hotPath() {
+		if (this.state.view === "flow")
+			return this.flow.select(this.flow.worst());
 		const name = this.state.view === "overview" ? "tree" : this.treeView(), outline = this.outlineOf(name);
 		const start = this.state.view === "overview" ? String(this.state.node || this.state.zoom) : this.selectedKey();
 		const {metric} = this.state, inverted = this.state.view === "graph" && this.treeView().endsWith("allers");
@@ -390,6 +397,8 @@ export class App {
 			return this.say(why);
 		if (view === "sandwich")
 			return this.showSandwich(this.selectedRow());
+		if (view === "flow")
+			return this.flow.open(this.selectedRow());
 		const row = this.selectedRow();
 		const from = this.treeView();
 		this.state.view = view;
@@ -408,7 +417,7 @@ export class App {
 		this.focus();
 	}
 	focus() {
-		if (["time", "sandwich", "waits"].includes(this.state.view))
+		if (["time", "sandwich", "waits", "flow"].includes(this.state.view))
 			this.picture().focus();
 		else
 			(this.state.view === "graph" ? this.graph.canvas : this.table.element).focus();
@@ -569,7 +578,7 @@ export class App {
 		Object.assign(this.state, limits, {compare});
 		if (compare && compare !== "off") {
 			this.state.reason = 0;
-			if (["memory", "waits"].includes(this.state.view))
+			if (["memory", "waits", "flow"].includes(this.state.view))
 				this.state.view = "overview";
 		}
 		this.changed();
@@ -719,6 +728,8 @@ export class App {
 		const next = at < 0 ? by > 0 ? 0 : matches.length - 1 : (at + by + matches.length) % matches.length;
 		if (this.state.view === "waits")
 			return this.waits.select(matches.key(next));
+		if (this.state.view === "flow")
+			return this.flow.select(Number(matches.key(next)) - 1);
 		this.outline.reveal(matches.key(next));
 		this.selectRow(matches.key(next), "middle", true);
 	}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is known of the selected row, and how sure it is.
 
-import {memoryLines} from "./memory.js";
+import {memoryHints, memoryLines} from "./memory.js";
 import {nodeOfFunction} from "./overview.js";
 import {pathList} from "./path_list.js";
 import {columnCount, columnName, valueOf} from "./columns.js";
@@ -90,7 +90,10 @@ export class Detail {
 	showPlace(row, list, put) {
 		for (const [name, text] of memoryLines(this.app.model, row))
 			put(name, text);
-		this.element.append(list, pathList(this.app, "called by way of", nodeOfFunction(this.app, row), row.line));
+		this.element.append(list);
+		for (const text of memoryHints(this.app.model, row))
+			this.element.append(el("p", {class: "hint"}, text));
+		this.element.append(pathList(this.app, "called by way of", nodeOfFunction(this.app, row), row.line));
 	}
 	// That which everything else shows comes first, with how far it can be trusted. Of many others, each has a line.
 	putMetrics(row, put) {

@@ -10,6 +10,9 @@ import {formatAmount, formatCount, formatError, formatNumber, formatPercent, for
 const METRIC_WORDS = {
 	"cpu-clock": ["Time", "on a CPU", "CPU time"],
 	wall: ["Time", "on a CPU and waiting", "all time"],
+	"cpu-clock.serial": ["Time", "on a CPU, divided by how many threads run", "serial time"],
+	"wall.serial": ["Time", "on a CPU, divided by how many threads run", "serial time"],
+	"cycles.serial": ["Time", "on a CPU, divided by how many threads run", "serial time"],
 	blocked: ["Waiting", "until something happens", "waiting"],
 	"blocked.queued": ["Waiting", "for a CPU", "for a CPU"],
 	"alloc.bytes": ["Memory", "allocated bytes", "allocated"],
@@ -17,6 +20,15 @@ const METRIC_WORDS = {
 	"alloc.peak": ["Memory", "alive at the peak", "at the peak"],
 	"alloc.live": ["Memory", "still alive at the end", "not freed"],
 	"alloc.temporary": ["Memory", "temporary allocations", "temporary"],
+	"alloc.brief": ["Memory", "freed within 10 µs", "short-lived"],
+	"alloc.freed": ["Memory", "freed allocations", "freed"],
+	"alloc.lifetime": ["Memory", "sum of lifetimes", "lifetimes"],
+	"alloc.elsewhere": ["Memory", "freed by another thread", "freed elsewhere"],
+	"alloc.released": ["Memory", "bytes that it frees", "frees"],
+	"alloc.wasted": ["Memory", "more than was asked for", "wasted"],
+	"alloc.grown": ["Memory", "grown by realloc", "grown"],
+	"alloc.mapped": ["Memory", "mapped by mmap", "mapped"],
+	"alloc.kept": ["Memory", "still mapped at the end", "still mapped"],
 	alloc: ["Memory", "samples", "samples"],
 	"lock.ns": ["Locks", "waiting for locks", "lock wait"],
 	"lock.held": ["Locks", "made others wait", "to blame"],
@@ -27,12 +39,15 @@ const METRIC_WORDS = {
 	io: ["Files and network", "reads and writes", "I/O calls"],
 	"mpi.ns": ["MPI", "time in calls", "MPI time"],
 	mpi: ["MPI", "calls", "MPI calls"],
+	"probe.ns": ["Probed functions", "time in calls", "call time"],
+	probe: ["Probed functions", "calls", "calls"],
 	calls: ["Calls", "of functions", "calls"],
 };
 // Quotients of two of them, as report has them (analyze/derived.h).
 const QUOTIENT_WORDS = {
-	"alloc.size": "each allocation", "alloc.churn": "temporary share", "io.size": "each read or write", "io.time": "time of each",
-	"lock.wait": "each lock wait", "mpi.time": "each MPI call", "calls.time": "each call", "calls.cycles": "cycles of a call",
+	"alloc.size": "each allocation", "alloc.churn": "temporary share", "alloc.age": "each lifetime", "alloc.slack": "wasted share",
+	"io.size": "each read or write", "io.time": "time of each",
+	"lock.wait": "each lock wait", "mpi.time": "each MPI call", "probe.time": "each call", "calls.time": "each call", "calls.cycles": "cycles of a call",
 	ipc: "instructions/cycle", "cache-miss-rate": "cache miss rate", "branch-miss-rate": "branch miss rate",
 	"frontend-stalls": "frontend stalls", "backend-stalls": "backend stalls",
 };
@@ -83,7 +98,7 @@ export function isOwnOnly({name, unit, group}) {
 }
 
 // Whether each one is counted, so that there is no error of sampling.
-const isCounted = (metric) => ["io", "lock", "mpi"].includes(metric.name) || isOwnOnly(metric);
+const isCounted = (metric) => ["io", "lock", "mpi", "probe"].includes(metric.name) || isOwnOnly(metric);
 
 // "1.20 GB", "3 033 calls". Where a sample stands for several, samples are counted.
 export function formatWorded(metric, count) {

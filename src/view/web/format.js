@@ -45,9 +45,9 @@ export function sampledMetric(metrics, m) {
 	return event < 0 ? m : event;
 }
 
-// The metric that people want to see first.
+// The metric that people want to see first: what samples stand for, if they do not stand for time.
 export function mainMetric(metrics) {
-	return metrics.length > 1 && sampledMetric(metrics, 1) === 0 ? 1 : 0;
+	return metrics.length > 1 && metrics[0].unit !== "ns" && sampledMetric(metrics, 1) === 0 ? 1 : 0;
 }
 
 export function formatPercent(part, whole) {

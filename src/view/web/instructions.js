@@ -24,7 +24,7 @@ export function functionOf(model, row) {
 }
 
 // The place of a function's instructions in model.code; -1: they are not here.
-function codeOf({code, scopes}, scope) {
+export function codeOf({code, scopes}, scope) {
 	const f = scope ? code.functions.get(`${scopes.module[scope]}:${scopes.high[scope]}:${scopes.low[scope]}`) : undefined;
 	return f === undefined || code.first[f] === code.first[f + 1] ? -1 : f;
 }

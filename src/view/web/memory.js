@@ -5,22 +5,27 @@
 // views.js; below a place are its callers.
 
 import {metricEvent, metricShort} from "./events.js";
-import {formatCount, formatPercent, formatSize} from "./format.js";
+import {formatCount, formatPercent, formatSize, formatTime} from "./format.js";
 import {Level, numbersOf} from "./levels.js";
 import {cached, inBlocks, partBy} from "./model.js";
 import {ownNodes} from "./own_code.js";
 import {matchScopes} from "./select.js";
 import {Matches, PathView, homeOf, markSome, placesWith, valuesAt} from "./views.js";
 
-const CHURN = "alloc.calls", PEAK = "alloc.peak", LEAKS = "alloc.live";
+const CHURN = "alloc.calls", PEAK = "alloc.peak", LEAKS = "alloc.live", FREES = "alloc.released", MAPPED = "alloc.mapped";
 
 // What places may be ordered by: [word, metric, what it tells].
 export const MEMORY_ORDERS = [
 	["Peak", PEAK, "what was alive when the program had the most memory"],
 	["Leaks", LEAKS, "what was still alive when the program ended"],
 	["Churn", CHURN, "how often memory was allocated; temporary: freed before anything else was allocated"],
+	["Frees", FREES, "what these places freed, whoever had allocated it"],
+	["Mapped", MAPPED, "what the program mapped by itself (mmap)"],
 ];
 const MEMORY_COLUMNS = [PEAK, LEAKS, "alloc.bytes", CHURN, "alloc.temporary"];
+
+// From how many on it is worth a hint: calls, calls of realloc, bytes.
+const HINT_CALLS = 1000, HINT_GROWN = 100, HINT_WASTED = 1 << 20;
 
 const metricCalled = (model, name) => model.recorded.metrics.findIndex((metric) => metric.name === name);
 
@@ -33,9 +38,17 @@ export const isMemoryMetric = (model, m) => metricEvent(model.recorded.metrics[m
 // The metric of an order, or -1.
 export const memoryMetric = metricCalled;
 
-export function memoryColumns(model) {
-	return MEMORY_COLUMNS.map((name) => metricCalled(model, name)).filter((metric) => metric >= 0)
-		.map((metric) => ({metric, column: "self"}));
+// The usual ones. If places are ordered by another one, that comes first, and the last one has no room.
+export function memoryColumns(model, chosen) {
+	const usual = MEMORY_COLUMNS.map((name) => metricCalled(model, name)).filter((metric) => metric >= 0);
+	const all = usual.includes(chosen) || !isMemoryMetric(model, chosen) ? usual : [chosen, ...usual.slice(0, -1)];
+	return all.map((metric) => ({metric, column: "self"}));
+}
+
+// Whether places can be ordered by it. Few programs map memory by themselves.
+export function hasMemoryOrder(model, name) {
+	const metric = metricCalled(model, name);
+	return metric >= 0 && (name !== MAPPED || model.whole[metric] > 0);
 }
 
 // Lines of [name, text] about a place.
@@ -47,10 +60,40 @@ export function memoryLines(model, row) {
 			lines.push([metricShort(metrics[m]), `${formatPercent(row.self[m], model.whole[m]) || "0%"} · ${formatSize(row.self[m])}`]);
 	}
 	const calls = count(CHURN), bytes = count("alloc.bytes");
+	const ofCalls = (amount) => `${formatPercent(amount, calls) || "0%"} of them`;
 	if (calls)
-		lines.push(["allocations", `${formatCount(calls)}, ${formatSize(bytes / calls)} each`],
-			["temporary", `${formatPercent(count("alloc.temporary"), calls) || "0%"} of them`]);
+		lines.push(["allocations", `${formatCount(calls)}, ${formatSize(bytes / calls)} each`], ["temporary", ofCalls(count("alloc.temporary"))]);
+	if (count("alloc.freed"))
+		lines.push(["lifetime", `${formatTime(count("alloc.lifetime") / count("alloc.freed") / 1e9)} on average`],
+			["short-lived", `${ofCalls(count("alloc.brief"))}: freed within 10 µs`]);
+	if (count("alloc.elsewhere"))
+		lines.push(["freed elsewhere", `${ofCalls(count("alloc.elsewhere"))}: by another thread`]);
+	if (count("alloc.grown"))
+		lines.push(["grown", `${formatCount(count("alloc.grown"))} times by realloc`]);
+	if (count("alloc.wasted"))
+		lines.push(["wasted", `${formatSize(count("alloc.wasted"))}: blocks are larger than was asked for`]);
+	if (count(FREES))
+		lines.push(["frees", formatSize(count(FREES))]);
+	if (count(MAPPED))
+		lines.push(["mapped", `${formatSize(count(MAPPED))}, ${formatSize(count("alloc.kept"))} still at the end`]);
 	return lines;
+}
+
+// What could be done about a place, in plain words.
+export function memoryHints(model, row) {
+	const count = (name) => row.self[metricCalled(model, name)] || 0, calls = count(CHURN), freed = count("alloc.freed"), hints = [];
+	const most = (name, least) => calls >= least && count(name) * 2 >= calls, share = (name) => formatPercent(count(name), calls);
+	if (most("alloc.grown", HINT_GROWN))
+		hints.push(`realloc had to grow the memory ${formatCount(count("alloc.grown"))} times: reserve what is needed at once, or double the size each time.`);
+	else if (most("alloc.temporary", HINT_CALLS))
+		hints.push(`${share("alloc.temporary")} of these allocations are freed before anything else is allocated: the memory could be on the stack, or be kept for the next time.`);
+	else if (most("alloc.brief", HINT_CALLS))
+		hints.push(`${share("alloc.brief")} of these allocations are freed within 10 µs: keep the memory for the next time, or take it from a pool.`);
+	if (count("alloc.wasted") >= HINT_WASTED && count("alloc.wasted") * 3 >= count("alloc.bytes"))
+		hints.push(`The allocator gives ${formatPercent(count("alloc.wasted"), count("alloc.bytes"))} more than was asked for: the blocks are small, so put several into one.`);
+	if (freed >= HINT_CALLS && count("alloc.elsewhere") * 2 >= freed)
+		hints.push(`${formatPercent(count("alloc.elsewhere"), freed)} of the memory that is freed is freed by another thread, which is slow in most allocators: give it back to the thread that allocates.`);
+	return hints;
 }
 
 // The places of all samples: of each row its place (-1: it has no allocation) and node (origin); of each place its scope

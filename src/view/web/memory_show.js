@@ -2,7 +2,7 @@
 // What stands above the places that allocate: what they may be ordered by, with how much there is of it.
 
 import {formatWorded} from "./events.js";
-import {MEMORY_ORDERS, isMemoryMetric, memoryMetric} from "./memory.js";
+import {MEMORY_ORDERS, hasMemoryOrder, isMemoryMetric, memoryMetric} from "./memory.js";
 import {usualSort} from "./state.js";
 import {el, setAttribute, setText} from "./dom.js";
 
@@ -31,7 +31,7 @@ export class MemoryBar {
 		const chosen = MEMORY_ORDERS.findIndex(([, name]) => memoryMetric(model, name) === state.metric);
 		MEMORY_ORDERS.forEach(([word, name], i) => {
 			const m = memoryMetric(model, name);
-			this.buttons[i].hidden = m < 0;
+			this.buttons[i].hidden = !hasMemoryOrder(model, name);
 			setText(this.buttons[i], m < 0 ? "" : `${word}: ${formatWorded(model.recorded.metrics[m], model.whole[m])}`);
 			setAttribute(this.buttons[i], "aria-pressed", String(i === chosen));
 		});

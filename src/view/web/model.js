@@ -156,6 +156,29 @@ function readCode(columns, metrics) {
 	};
 }
 
+// What is explained of some functions: their blocks are first[f] .. first[f + 1] - 1, their edges firstEdge[f] .. ; costs
+// are those of instructions (model.code), blames those of costs.
+function readFlow(columns) {
+	const whole = (name) => columns.read(name, Uint32Array), real = (name) => columns.read(name, Float64Array);
+	const sums = (counts) => {
+		const first = new Uint32Array(counts.length + 1);
+		counts.forEach((count, i) => { first[i + 1] = first[i] + count; });
+		return first;
+	};
+	const verdict = new Map(), texts = whole("verdict.text");
+	whole("verdict.block").forEach((block, i) => verdict.set(block, texts[i]));
+	return {
+		count: columns.count("flow.function"), code: whole("flow.function"), entry: whole("flow.entry"),
+		incomplete: columns.read("flow.incomplete", Uint8Array), first: sums(whole("flow.blocks")), firstEdge: sums(whole("flow.edges")),
+		address: real("block.address"), size: whole("block.size"), runs: real("block.count"), low: real("block.low"),
+		high: real("block.high"), sure: columns.read("block.sure", Uint8Array), verdict,
+		from: whole("edge.from"), to: whole("edge.to"), edgeRuns: real("edge.count"), kind: columns.read("edge.kind", Uint8Array),
+		cost: {insn: whole("cost.insn"), runs: real("cost.count"), cycles: real("cost.cycles"), lost: real("cost.lost")},
+		blame: {cost: whole("blame.cost"), cause: columns.read("blame.cause", Uint8Array), low: real("blame.low"),
+			high: real("blame.high"), by: whole("blame.by")},
+	};
+}
+
 // The time line, by thread and start: those of thread t are first[t] .. first[t + 1] - 1.
 function readSpans(columns, rows, threads) {
 	const row = columns.read("span.row", Float64Array), start = columns.read("span.start", Float64Array);
@@ -210,6 +233,7 @@ export function parseModel(bytes) {
 		calls: readCalls(columns, header.metrics),
 		code: readCode(columns, header.metrics),
 		wakes: readWakes(columns),
+		flow: readFlow(columns),
 		cache: new Map(),
 	};
 	model.spans = readSpans(columns, model.rows, header.threads.length);

@@ -5,6 +5,8 @@
 import {formatTrusted} from "./events.js";
 import {baseName, formatError, formatPercent} from "./format.js";
 import {formatCost} from "./compare_show.js";
+import {lineCosts, wholeCycles} from "./flow.js";
+import {insnWhy, insnWords, lineWhy, lineWords} from "./flow_words.js";
 import {functionOf, hasInstructions, hasIntel, instructionEntries} from "./instructions.js";
 import {hotLine} from "./hot_line.js";
 import {KIND, scopeShort} from "./model.js";
@@ -62,7 +64,7 @@ export class Source {
 	}
 	make() {
 		return el("div", {class: "lines", role: "listitem"}, el("span", {class: "share"}),
-			el("span", {class: "share self"}), el("span", {class: "number"}), el("span", {class: "text"}));
+			el("span", {class: "share self"}), el("span", {class: "number"}), el("span", {class: "text"}), el("span", {class: "why"}));
 	}
 	fill(row, index) {
 		const entry = this.entries[index], {number, text, insn} = entry;
@@ -72,23 +74,37 @@ export class Source {
 		const id = this.instructions ? undefined : this.ids.get(number);
 		const self = insn === undefined ? this.selfOf(id) : model.code.self[state.metric][insn];
 		const total = id === undefined || comparison ? 0 : this.totalOf(id);
-		const [all, own, line, code] = row.children;
+		const [all, own, line, code, why] = row.children;
 		setText(all, total ? formatPercent(total, whole) : Number.isNaN(total) ? "?" : "");
 		setText(own, self ? formatPercent(self, whole) : "");
 		setStyle(own, "background-size", (whole ? Math.min(100, 100 * self / whole).toFixed(1) : 0) + "% 100%");
 		all.title = Number.isNaN(total) ? "what is called from here is called from elsewhere, too: under these filters " +
 			"it cannot be told apart" : "";
-		row.title = self || total ? `self ${compared ? this.comparedSelf(self) : formatTrusted(model.metrics, state.metric, self)}` : "";
+		const words = this.whyOf(entry);
+		row.title = [...self || total ? [`self ${compared ? this.comparedSelf(self) : formatTrusted(model.metrics, state.metric, self)}`] : [],
+			...words.slice(1)].join("\n");
+		setText(why, words[0]);
 		setText(line, insn !== undefined ? entry.address : entry.heading ? "" : number ? String(number) : "…");
 		setText(code, text);
 		setClass(row, "lines" + (this.isMarked(entry) ? " marked" : "") + (self ? " hot" : "") +
 			(insn !== undefined ? " insn" : "") + (entry.heading ? " heading" : ""));
 	}
+	// Why an instruction or a line waits: a few words, then all that is known. It is of the whole recording.
+	whyOf({insn, number, heading}) {
+		const {model} = this.app;
+		if (insn !== undefined)
+			return [insnWhy(model, insn), ...insnWords(model, insn)];
+		const sum = heading || this.instructions || !number ? undefined : lineCosts(model, this.file).get(number);
+		return [lineWhy(model, sum, wholeCycles(model)), ...lineWords(model, sum, wholeCycles(model))];
+	}
 	comparedSelf(self) {
 		const {amounts, unit} = this.app.comparison;
 		return amounts ? formatCost(unit, self) : formatError(self);
 	}
-	isMarked({number, file = this.file}) {
+	isMarked({number, insn, file = this.file}) {
+		if (this.addresses)
+			return insn !== undefined && this.app.model.code.address[insn] >= this.addresses[0] &&
+				this.app.model.code.address[insn] < this.addresses[1];
 		return number >= this.from && number <= this.to && file === this.markedFile;
 	}
 	selfOf(line) {
@@ -131,6 +147,7 @@ export class Source {
 	}
 	// Of which samples, and which lines are marked.
 	begin(instructions, file, first, last) {
+		this.addresses = null;
 		this.syntax.hidden = true;
 		const {state, selection} = this.app;
 		if (this.selection !== selection || this.metric !== state.metric || this.width !== state.width) {
@@ -184,9 +201,18 @@ export class Source {
 	}
 	// why: they are shown although nobody asked for them
 	showInstructions(row, file, first, last, why = "") {
-		const {model, selection} = this.app, scope = functionOf(model, row);
-		const isFunction = scope === row.scope;
-		this.begin(true, isFunction ? 0 : file, first, last);
+		const scope = functionOf(this.app.model, row);
+		this.begin(true, scope === row.scope ? 0 : file, first, last);
+		this.fillCode(scope, why);
+	}
+	// The instructions of a function, those from an address to another marked.
+	showCode(scope, from, to) {
+		this.begin(true, 0, 0, 0);
+		this.addresses = [from, to];
+		this.fillCode(scope, "");
+	}
+	fillCode(scope, why) {
+		const {model, selection} = this.app;
 		this.entries = instructionEntries(model, scope, (of, line) => this.textOf(of, line),
 			this.app.state.intel) || [];
 		this.syntax.hidden = !hasIntel(model, scope);

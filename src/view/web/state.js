@@ -14,7 +14,7 @@ const LETTERS_MAX = 30000; // of their keys: those of bottom-up are as long as t
 // [name, title, key]
 export const VIEWS = [["overview", "Overview", "o"], ["tree", "Top-down", "1"], ["callers", "Bottom-up", "2"],
 	["flat", "Flat", "3"], ["graph", "Flame graph", "4"], ["time", "Time line", "5"], ["sandwich", "Sandwich", "6"],
-	["memory", "Memory", "7"], ["waits", "Waits", "8"]];
+	["memory", "Memory", "7"], ["waits", "Waits", "8"], ["flow", "Control flow", "9"]];
 
 // Why there is no such view of a recording; "": there is one.
 export function noView(model, view, compared = model.header.comparison) {
@@ -22,7 +22,9 @@ export function noView(model, view, compared = model.header.comparison) {
 		return "No allocations were recorded: culprit record -e alloc COMMAND";
 	if (view === "waits" && !waitMetrics(model).length)
 		return "No waiting was recorded: culprit record -e blocked COMMAND (or -e wall)";
-	return ["memory", "waits"].includes(view) && compared ? "Two sides are compared in the other views." : "";
+	if (view === "flow" && !model.flow.count)
+		return "No function could be explained: it needs many samples of time (culprit record -F 5000) and a file that can be read.";
+	return ["memory", "waits", "flow"].includes(view) && compared ? "Two sides are compared in the other views." : "";
 }
 
 // What each table is ordered by at first: a tree by all that is in a subtree, lists of functions by their own code.
@@ -38,6 +40,7 @@ export function newState() {
 		filters: [], threads: null, time: null, window: null, moment: null, level: 0, stacks: false, search: "", icicle: true,
 		inverted: false, folded: false, inside: "", // the graph: as it is drawn, and the box that it is zoomed to
 		reason: 0, wait: "", // why threads waited whose samples count, and which wait is looked at
+		flow: 0, block: 0, // control flow: one more than the function (model.flow) and its block; 0: not chosen
 		center: 0, tables: false, // the sandwich: around which function, and whether as tables
 		theme: "", pane: true, columns: null, compared: null, derived: [], instructions: false, intel: false,
 		...newCompareState(),
@@ -112,6 +115,8 @@ export function encodeState(state) {
 		p.set("why", state.reason);
 	if (state.wait)
 		p.set("wait", state.wait);
+	if (state.view === "flow" && state.flow)
+		p.set("flow", `${state.flow}.${state.block}`);
 	if (state.tables)
 		p.set("tables", "1");
 	if (state.theme)
@@ -210,6 +215,9 @@ export function decodeState(text, model) {
 		state.inside = p.get("in");
 	state.center = whole("around", model.scopes.count, 0);
 	state.tables = p.get("tables") === "1";
+	const [flow, block] = numbers(p.get("flow") || "");
+	if (flow <= model.flow.count)
+		Object.assign(state, {flow, block: block || 0});
 	state.reason = model.header.comparison ? 0 : whole("why", (model.header.reasons || []).length, 0);
 	if (isPath(p.get("wait")))
 		state.wait = p.get("wait");

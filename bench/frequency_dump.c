@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * frequency_dump PROFILE [MIN_SAMPLES]: what explain/frequency.h estimates, for bench/frequency to compare. A
+ * frequency_dump PROFILE [MIN_SAMPLES [EDGES]]: what explain/frequency.h estimates, for bench/frequency to compare. A
  * line for each thing; addresses in hexadecimal:
  *
  *     function MODULE ENTRY SAMPLES INCOMPLETE NAME
@@ -8,6 +8,8 @@
  *     block START END LAST ENDS CLASS EXECUTIONS LOW HIGH CONFIDENCE
  *     edge FROM TO CLASS EXECUTIONS LOW HIGH CONFIDENCE
  *     seconds SECONDS      to learn and estimate
+ *
+ * EDGES has edges that were seen, for experiments: lines of MODULE FROM TO COUNT, with the base name of a module.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -36,6 +38,8 @@ struct function {
 	struct graph graph;
 	struct frequency_insn *insns;
 	size_t insn_count, room;
+	struct frequency_observation *seen;
+	size_t seen_count, seen_room;
 	const char *name;
 };
 
@@ -155,6 +159,34 @@ static void add_function(struct modules *modules, const struct place *place, uin
 	functions[function_count++] = f;
 }
 
+static void add_seen(const struct profile *p, const char *module,
+		     const struct frequency_observation *seen)
+{
+	for (size_t i = 0; i < function_count; i++) {
+		struct function *f = &functions[i];
+		const char *path = p->modules[f->module].path, *name = strrchr(path, '/');
+		if (strcmp(name ? name + 1 : path, module) != 0 ||
+		    graph_find(&f->graph, seen->from) == GRAPH_NONE)
+			continue;
+		if (!ARRAY_ROOM(f->seen, f->seen_count, f->seen_room))
+			exit(1);
+		f->seen[f->seen_count++] = *seen;
+	}
+}
+
+static void read_seen(const struct profile *p, const char *path)
+{
+	FILE *file = fopen(path, "r");
+	struct frequency_observation seen;
+	char module[256];
+	if (!file)
+		exit(1);
+	while (fscanf(file, "%255s %" SCNx64 " %" SCNx64 " %lf", module, &seen.from, &seen.to,
+		      &seen.count) == 4)
+		add_seen(p, module, &seen);
+	fclose(file);
+}
+
 static void print_function(const struct profile *p, const struct function *f,
 			   const struct frequency_result *r)
 {
@@ -193,11 +225,15 @@ int main(int argc, char **argv)
 	gather_places(p);
 	for (size_t i = 0; i < place_count; i++)
 		add_function(modules, &places[i], min);
+	if (argc > 3)
+		read_seen(p, argv[3]);
 	inputs = calloc(function_count + 1, sizeof *inputs);
 	for (size_t i = 0; i < function_count; i++)
 		inputs[i] = (struct frequency_input){.graph = &functions[i].graph,
 						     .insns = functions[i].insns,
-						     .insn_count = functions[i].insn_count};
+						     .insn_count = functions[i].insn_count,
+						     .observations = functions[i].seen,
+						     .observation_count = functions[i].seen_count};
 	double from = seconds();
 	struct frequency_costs *costs = NULL;
 	struct frequency_result *results = calloc(function_count + 1, sizeof *results);
@@ -212,6 +248,7 @@ int main(int argc, char **argv)
 		frequency_free(&results[i]);
 		graph_free(&functions[i].graph);
 		free(functions[i].insns);
+		free(functions[i].seen);
 	}
 	printf("seconds %.3f\n", took);
 	frequency_forget(costs);

@@ -39,6 +39,13 @@ _culprit()
 	stack)
 		mapfile -t COMPREPLY < <(compgen -W "$(cd /proc && echo [0-9]*)" -- "$word")
 		;;
+	probe)
+		if [ "${COMP_WORDS[COMP_CWORD - 1]}" = -p ]; then
+			mapfile -t COMPREPLY < <(compgen -W "$(cd /proc && echo [0-9]*)" -- "$word")
+		else
+			mapfile -t COMPREPLY < <(compgen -c -f -- "$word")
+		fi
+		;;
 	top)
 		if [ "${COMP_WORDS[COMP_CWORD - 1]}" = -p ]; then
 			mapfile -t COMPREPLY < <(compgen -W "$(cd /proc && echo [0-9]*)" -- "$word")

@@ -13,6 +13,7 @@
 #include "analyze/scopes.h"
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/hash.h"
 #include "base/path.h"
 #include "image/places.h"
 #include "profile/profile.h"
@@ -28,6 +29,7 @@ struct maker {
 	const struct profile *p;
 	struct modules *modules;
 	const struct attribution_options *o;
+	uint32_t *alike;     /* by node: an earlier one at the same instruction, or itself */
 	uint32_t *functions; /* scope of the function of each node */
 	bool *detailed;      /* scopes of functions whose places are wanted */
 	uint8_t *matches;    /* of each function's scope; 0: not looked at */
@@ -36,6 +38,35 @@ struct maker {
 static uint64_t instruction_of(const struct profile_node *n)
 {
 	return n->address - (n->kind == PROFILE_CALL);
+}
+
+/* ---- nodes at the same instruction ---- */
+
+#define ALIKE_SLOTS (1u << 17) /* stay in a processor's cache */
+
+static bool are_alike(const struct profile_node *a, const struct profile_node *b)
+{
+	return a->address == b->address && a->module == b->module && a->kind == b->kind;
+}
+
+/* Instructions are much fewer than nodes: what is asked of one is asked once, mostly. A node that
+   is pushed out of its slot by another only costs a second question. */
+static struct err *find_alike(struct maker *k)
+{
+	const struct profile_node *nodes = k->p->nodes;
+	uint32_t *slots = calloc(ALIKE_SLOTS, sizeof *slots);
+	k->alike = calloc(k->p->node_count + 1, sizeof *k->alike);
+	bool good = slots && k->alike;
+	for (uint32_t i = 0; good && i < k->p->node_count; i++) {
+		uint64_t hash = hash_number(hash_number(HASH_START, nodes[i].address),
+					    nodes[i].module);
+		uint32_t *slot = &slots[hash % ALIKE_SLOTS];
+		if (!are_alike(&nodes[*slot], &nodes[i]))
+			*slot = i;
+		k->alike[i] = *slot;
+	}
+	free(slots);
+	return good ? NULL : err_new("out of memory");
 }
 
 /* ---- functions ---- */
@@ -97,8 +128,12 @@ static struct err *add_function(struct maker *k, const struct profile_node *n, u
 static struct err *find_functions(struct maker *k)
 {
 	struct err *e = NULL;
-	for (size_t i = 0; !e && i < k->p->node_count; i++)
-		e = add_function(k, &k->p->nodes[i], &k->functions[i]);
+	for (size_t i = 0; !e && i < k->p->node_count; i++) {
+		if (k->alike[i] == i)
+			e = add_function(k, &k->p->nodes[i], &k->functions[i]);
+		else
+			k->functions[i] = k->functions[k->alike[i]];
+	}
 	return e;
 }
 
@@ -161,7 +196,7 @@ static struct err *look_up_places(struct maker *k)
 		return err_new("out of memory");
 	for (size_t i = 1; i < k->p->node_count && wants_places(k); i++) {
 		const struct profile_node *n = &k->p->nodes[i];
-		if (k->detailed[k->functions[i]] && n->kind != PROFILE_PARTIAL)
+		if (k->alike[i] == i && k->detailed[k->functions[i]] && n->kind != PROFILE_PARTIAL)
 			q[count++] = (struct modules_question){n->module, instruction_of(n)};
 	}
 	for (uint32_t i = 0; i < scope_count; i++) { /* where functions are written */
@@ -204,7 +239,10 @@ static struct err *join_parts(struct maker *k)
 {
 	struct err *e = NULL;
 	for (size_t i = 1; !e && i < k->p->node_count; i++)
-		e = join_part(k, i);
+		if (k->alike[i] == i)
+			e = join_part(k, i);
+		else
+			k->functions[i] = k->functions[k->alike[i]];
 	return e;
 }
 
@@ -280,6 +318,8 @@ static struct err *make(struct maker *k)
 		return err_new("out of memory");
 	struct err *e = scopes_new(&a->scopes);
 	if (!e)
+		e = find_alike(k);
+	if (!e)
 		e = find_functions(k);
 	if (!e)
 		e = choose_detailed(k);
@@ -293,7 +333,7 @@ static struct err *make(struct maker *k)
 		e = reasons_make(k->p, a->scopes, k->functions, &a->reasons);
 	if (!e)
 		place_functions(k);
-	return e ? e : chains_make(a, k->modules, k->o, k->functions);
+	return e ? e : chains_make(a, k->modules, k->o, k->functions, k->alike);
 }
 
 struct err *attribution_make(const struct profile *profile, struct modules *modules,
@@ -305,6 +345,7 @@ struct err *attribution_make(const struct profile *profile, struct modules *modu
 		o.detail = 0; /* what is not looked up would be missed, or miscounted */
 	struct maker k = {.a = out, .p = profile, .modules = modules, .o = &o};
 	struct err *e = make(&k);
+	free(k.alike);
 	free(k.detailed);
 	free(k.functions);
 	free(k.matches);

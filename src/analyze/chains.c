@@ -33,13 +33,6 @@
 #include "profile/profile.h"
 #include "structure/structure.h"
 
-#define RECENT 4096 /* a power of two */
-
-struct recent { /* a frame whose steps are known */
-	uint32_t node;
-	uint32_t function;
-};
-
 struct chainer {
 	struct attribution *a;
 	const struct profile *p;
@@ -47,7 +40,6 @@ struct chainer {
 	const struct attribution_options *o;
 	uint32_t *path; /* scopes of a procedure, innermost first */
 	size_t path_count, path_room;
-	struct recent *recent; /* by hash of what decides the steps */
 };
 
 /* ---- steps ---- */
@@ -273,35 +265,16 @@ static struct err *chain_frame(struct chainer *c, const struct profile_node *n, 
 	}
 }
 
-/* The slot for frames like this one. */
-static struct recent *recent_of(const struct chainer *c, const struct profile_node *n)
-{
-	uint64_t hash = (n->address * 2 + (n->kind == PROFILE_CALL)) * 0x9e3779b97f4a7c15ull;
-	return &c->recent[(hash ^ hash >> 32 ^ n->module) & (RECENT - 1)];
-}
-
-static bool is_alike(const struct profile_node *a, const struct profile_node *b)
-{
-	return a->module == b->module && a->kind == b->kind && a->address == b->address;
-}
-
 static struct err *chain_node(struct chainer *c, uint32_t node, uint32_t function)
 {
 	const struct profile_node *n = &c->p->nodes[node];
 	struct attribution_span *span = &c->a->spans[node];
 	struct err *e = NULL;
 	*span = (struct attribution_span){(uint32_t)c->a->step_count, 0};
-	if (n->kind == PROFILE_PARTIAL) {
+	if (n->kind == PROFILE_PARTIAL)
 		e = append(c->a, function, NULL);
-	} else if (n->kind != PROFILE_ROOT) {
-		struct recent *r = recent_of(c, n);
-		if (r->node && r->function == function && is_alike(&c->p->nodes[r->node], n)) {
-			*span = c->a->spans[r->node];
-			return NULL;
-		}
+	else if (n->kind != PROFILE_ROOT)
 		e = chain_frame(c, n, function);
-		*r = (struct recent){node, function};
-	}
 	span->count = (uint32_t)c->a->step_count - span->first;
 	return e;
 }
@@ -316,19 +289,22 @@ static struct err *name_rest(struct attribution *a)
 }
 
 struct err *chains_make(struct attribution *a, struct modules *modules,
-			const struct attribution_options *o, const uint32_t *functions)
+			const struct attribution_options *o, const uint32_t *functions,
+			const uint32_t *alike)
 {
 	struct chainer c = {.a = a, .p = a->profile, .modules = modules, .o = o};
 	struct err *e = NULL;
 	a->spans = calloc(c.p->node_count + 1, sizeof *a->spans);
-	c.recent = calloc(RECENT, sizeof *c.recent);
-	if (!a->spans || !c.recent)
+	if (!a->spans)
 		e = err_new("out of memory");
 	if (!e && o->by == BY_LOOP)
 		e = name_rest(a);
-	for (size_t i = 0; !e && i < c.p->node_count; i++)
-		e = chain_node(&c, (uint32_t)i, functions[i]);
-	free(c.recent);
+	for (uint32_t i = 0; !e && i < c.p->node_count; i++) {
+		if (alike[i] == i)
+			e = chain_node(&c, i, functions[i]);
+		else
+			a->spans[i] = a->spans[alike[i]];
+	}
 	free(c.path);
 	return e;
 }

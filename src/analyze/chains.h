@@ -11,6 +11,8 @@ struct attribution_options;
 struct err;
 struct modules;
 
-/* Fills in spans and steps. functions[i] is the scope of the function of node i. */
+/* Fills in spans and steps. functions[i] is the scope of the function of node i, alike[i] an earlier
+   node at the same instruction, or i. */
 struct err *chains_make(struct attribution *attribution, struct modules *modules,
-			const struct attribution_options *options, const uint32_t *functions);
+			const struct attribution_options *options, const uint32_t *functions,
+			const uint32_t *alike);

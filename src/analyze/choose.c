@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analyze/choose.h"
 
+#include "analyze/serial.h"
 #include "analyze/summary.h"
 #include "base/buf.h"
 #include "base/err.h"
@@ -50,15 +51,28 @@ struct err *choose_metric(const struct profile *p, const char *path, const char 
 struct err *choose_profile(const char *path, const char *wanted, struct profile **profile,
 			   uint32_t *metric, struct summary *summary, struct buf *notes)
 {
+	return choose_profile_without(path, NULL, wanted, profile, metric, summary, notes);
+}
+
+struct err *choose_profile_without(const char *path, const struct profile_spare *spare,
+				   const char *wanted, struct profile **profile, uint32_t *metric,
+				   struct summary *summary, struct buf *notes)
+{
 	char *damage = NULL;
-	struct err *e = profile_read(path, profile, &damage);
+	struct err *e = profile_read_without(path, spare, profile, &damage);
 	if (damage)
 		buf_printf(notes, "damaged: %s\n", damage);
 	free(damage);
 	if (!e)
-		e = choose_metric(*profile, path, wanted, metric);
+		e = wanted && serial_is_wanted(wanted)
+			    ? err_context(serial_add(*profile, metric), "%s", path)
+			    : choose_metric(*profile, path, wanted, metric);
 	if (e)
 		return e;
+	if ((*profile)->shortened)
+		buf_puts(notes,
+			 "shortened: the callers of rare samples are left out; report --full "
+			 "and culprit db export keep them\n");
 	if (!wanted)
 		*metric = profile_main(*profile);
 	summary_make(*profile, *metric, summary);

@@ -9,6 +9,7 @@
 struct buf;
 struct err;
 struct profile;
+struct profile_spare;
 struct summary;
 
 /* The metric of this name or number; the first where `wanted` is NULL. */
@@ -18,9 +19,14 @@ struct err *choose_metric(const struct profile *profile, const char *path, const
 /* The error that the file has no such metric, only those that it names. */
 struct err *choose_no_metric(const struct profile *profile, const char *path, const char *wanted);
 
-/* Reads it, chooses the metric, and sums that up. What makes it unreliable is appended to `notes`, a line each. */
+/* Reads it, chooses the metric (which may be serial time, analyze/serial.h), and sums that up. What makes it
+   unreliable is appended to `notes`, a line each. */
 struct err *choose_profile(const char *path, const char *wanted, struct profile **profile,
 			   uint32_t *metric, struct summary *summary, struct buf *notes);
+/* The same; some of the profile may be missing. */
+struct err *choose_profile_without(const char *path, const struct profile_spare *spare,
+				   const char *wanted, struct profile **profile, uint32_t *metric,
+				   struct summary *summary, struct buf *notes);
 
 /* *threads: which ones count (malloc'ed), those of this name or number, in processes of this name
    or number; NULL where both are, and all count. An error where there are none. */

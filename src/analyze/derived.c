@@ -17,10 +17,13 @@ static const struct row {
 } table[] = {
 	{"alloc.size", "each", "bytes", "alloc.bytes", "alloc.calls", "alloc.bytes"},
 	{"alloc.churn", "temp.", "share", "alloc.temporary", "alloc.calls", "alloc.calls"},
+	{"alloc.age", "each", "ns", "alloc.lifetime", "alloc.freed", "alloc.lifetime"},
+	{"alloc.slack", "slack", "share", "alloc.wasted", "alloc.bytes", "alloc.wasted"},
 	{"io.size", "per call", "bytes", "io.bytes", "io.calls", "io.bytes"},
 	{"io.time", "per call", "ns", "io.ns", "io.calls", "io.ns"},
 	{"lock.wait", "per wait", "ns", "lock.ns", "lock", "lock.ns"},
 	{"mpi.time", "per call", "ns", "mpi.ns", "mpi", "mpi.ns"},
+	{"probe.time", "per call", "ns", "probe.ns", "probe", "probe.ns"},
 	{"calls.time", "per call", "ns", "cpu-clock", "calls", "cpu-clock"},
 	{"calls.time", "per call", "ns", "task-clock", "calls", "task-clock"},
 	{"calls.cycles", "per call", "cycles", "cycles", "calls", "cycles"},

@@ -13,7 +13,7 @@ struct json;
 struct profile;
 struct tree;
 
-#define DERIVED_MAX 16
+#define DERIVED_MAX 20
 
 struct derived {
 	const char *name;     /* "io.size" */

@@ -309,6 +309,11 @@ const struct symbols *modules_symbols(struct modules *ms, uint32_t module)
 	return ms->all[module].places ? places_symbols(ms->all[module].places) : NULL;
 }
 
+struct image *modules_debug(struct modules *ms, uint32_t module)
+{
+	return ms->all[module].places ? places_debug(ms->all[module].places) : NULL;
+}
+
 /* ---- places ---- */
 
 static int compare_questions(const void *a, const void *b)

@@ -38,6 +38,8 @@ void modules_function(struct modules *modules, uint32_t module, uint64_t address
 /* Its file and the symbols of it, NULL where it could not be read or has none. */
 struct image *modules_image(struct modules *modules, uint32_t module);
 const struct symbols *modules_symbols(struct modules *modules, uint32_t module);
+/* Its separate debug file; NULL: it has none. */
+struct image *modules_debug(struct modules *modules, uint32_t module);
 /* The name of the import whose address the dynamic linker puts into this word; NULL where there is none. One
    thread at a time may ask for one module. */
 const char *modules_import(struct modules *modules, uint32_t module, uint64_t slot);

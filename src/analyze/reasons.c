@@ -510,6 +510,15 @@ static bool is_own(const char *name)
 	       !strncmp(name, "kmp_", 4);
 }
 
+/* What an agent tells: its paths end in what a thread waits for, by the names above. */
+static uint8_t object_reason(const char *object)
+{
+	uint8_t i = 0;
+	while (i < REASON_OTHER && strcmp(names[i], object))
+		i++;
+	return i;
+}
+
 static const struct saying *ask(struct saying *known, const struct scope *scope, bool kernel)
 {
 	if (!known->known) {
@@ -559,6 +568,12 @@ struct err *reasons_make(const struct profile *p, const struct scopes *scopes,
 			    : (struct said){.kernel = REASON_OTHER, .program = REASON_OTHER};
 		if (n->kind == PROFILE_CALL || n->kind == PROFILE_EXACT) {
 			bool kernel = p->modules[n->module].kind == PROFILE_KERNEL;
+			if (p->modules[n->module].kind == PROFILE_OBJECT) {
+				reasons[i] = object_reason(p->modules[n->module].path);
+				if (reasons[i] == REASON_FUTEX && is_futex(said[i].program))
+					reasons[i] = said[i].program;
+				continue;
+			}
 			const struct saying *f = ask(&known[functions[i]],
 						     scopes_get(scopes, functions[i]), kernel);
 			if (kernel)
@@ -606,11 +621,18 @@ bool reason_is_told(const struct profile_metric *metric)
 }
 
 /* Whether a thread waits whose path ends here: the kernel has called what switches to another thread. A thread that
-   runs in the kernel has an instruction there. */
+   runs in the kernel has an instruction there. Or an agent says so. */
 static bool ends_waiting(const struct profile *p, uint32_t node)
 {
 	const struct profile_node *n = &p->nodes[node];
-	return n->kind == PROFILE_CALL && p->modules[n->module].kind == PROFILE_KERNEL;
+	return (n->kind == PROFILE_CALL && p->modules[n->module].kind == PROFILE_KERNEL) ||
+	       p->modules[n->module].kind == PROFILE_OBJECT;
+}
+
+bool reason_is_of_waiting(const struct profile *p, uint32_t metric, uint32_t node)
+{
+	enum telling t = telling(&p->metrics[metric]);
+	return t != TELLS_NOTHING && (t != TELLS_ALL_TIME || ends_waiting(p, node));
 }
 
 enum reason reason_of(const struct profile *p, const uint8_t *reasons,

@@ -59,6 +59,9 @@ struct err *reasons_make(const struct profile *profile, const struct scopes *sco
 enum reason reason_of(const struct profile *profile, const uint8_t *reasons,
 		      const struct profile_value *value);
 
+/* Whether a thread waits in samples of this metric whose path ends at this node. */
+bool reason_is_of_waiting(const struct profile *profile, uint32_t metric, uint32_t node);
+
 /* By name alone, for tests: what a function of the kernel, or of a program, says. REASON_OTHER: nothing. */
 enum reason reason_in_kernel(const char *function);
 enum reason reason_in_program(const char *function);

@@ -138,7 +138,7 @@ static void print_times(const struct summary *s, struct buf *out)
 /* Some events are not sampled, but counted one by one: few are as exact as many. */
 static bool is_counted(const char *metric)
 {
-	static const char *const all[] = {"calls", "io", "lock", "mpi"};
+	static const char *const all[] = {"calls", "io", "lock", "mpi", "probe"};
 	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
 		if (!strcmp(metric, all[i]))
 			return true;
@@ -148,7 +148,8 @@ static bool is_counted(const char *metric)
 void summary_print(const struct summary *s, const char *name, struct buf *out)
 {
 	char a[SUMMARY_COUNT_MAX], b[SUMMARY_COUNT_MAX], time[TERM_UNIT_MAX];
-	bool calls = !strcmp(s->metric, "calls"); /* they are counted, not sampled */
+	/* They are counted, not sampled. */
+	bool calls = !strcmp(s->metric, "calls") || !strcmp(s->metric, "probe");
 	buf_printf(out, "%s%s %s", name, summary_count(a, s->samples),
 		   calls ? plural(s->samples, "call", "calls")
 			 : plural(s->samples, "sample", "samples"));

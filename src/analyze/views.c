@@ -89,7 +89,10 @@ struct builder {
 	struct attribution *a;
 	struct tree *tree;
 	uint32_t *groups;
+	uint32_t
+		*tree_nodes; /* by profile node, of the group alone where there is one; TREE_NONE */
 	struct lookup placed; /* group and profile node -> tree node */
+	uint32_t *outside;    /* the same of what is in no group, by profile node; LOOKUP_NONE */
 	uint32_t *path;       /* nodes still to be placed */
 };
 
@@ -112,14 +115,26 @@ static struct err *descend(struct builder *b, uint32_t node, uint32_t *at)
 	return e;
 }
 
+static uint32_t find_placed(const struct builder *b, uint32_t node, uint32_t group)
+{
+	return group ? lookup_find(&b->placed, (uint64_t)group << 32 | node) : b->outside[node];
+}
+
+static bool note_placed(struct builder *b, uint32_t node, uint32_t group, uint32_t at)
+{
+	if (group)
+		return lookup_put(&b->placed, (uint64_t)group << 32 | node, at);
+	b->outside[node] = at;
+	return true;
+}
+
 /* The tree node of a profile node in a group; its callers are placed first. */
 static struct err *place(struct builder *b, uint32_t node, uint32_t group, uint32_t *out)
 {
 	const struct profile *p = b->a->profile;
-	uint64_t high = (uint64_t)group << 32;
 	size_t count = 0;
 	struct err *e = NULL;
-	while (node && (*out = lookup_find(&b->placed, high | node)) == LOOKUP_NONE) {
+	while (node && (*out = find_placed(b, node, group)) == LOOKUP_NONE) {
 		b->path[count++] = node;
 		node = p->nodes[node].parent;
 	}
@@ -131,7 +146,7 @@ static struct err *place(struct builder *b, uint32_t node, uint32_t group, uint3
 	while (!e && count) {
 		node = b->path[--count];
 		e = descend(b, node, out);
-		if (!e && !lookup_put(&b->placed, high | node, *out))
+		if (!e && !note_placed(b, node, group, *out))
 			e = err_new("out of memory");
 	}
 	return e;
@@ -142,8 +157,11 @@ static struct err *build_tree(struct builder *b, const struct view_options *o)
 	const struct profile *p = b->a->profile;
 	struct err *e = NULL;
 	b->path = calloc(p->node_count + 1, sizeof *b->path);
-	if (!b->path)
+	b->outside = malloc((p->node_count + 1) * sizeof *b->outside);
+	if (!b->path || !b->outside)
 		return err_new("out of memory");
+	for (size_t i = 0; i < p->node_count; i++)
+		b->outside[i] = LOOKUP_NONE;
 	for (size_t i = 0; !e && i < p->value_count; i++) {
 		const struct profile_value *v = &p->values[i];
 		uint32_t node;
@@ -433,6 +451,7 @@ struct err *view_make(struct attribution *a, const struct view_options *o, struc
 		e = tree_sort(b.tree, o->metric, o->view != VIEW_TREE);
 	free(b.groups);
 	free(b.path);
+	free(b.outside);
 	lookup_free(&b.placed);
 	if (e)
 		tree_free(b.tree);

@@ -46,6 +46,12 @@ struct cct_node {
 #define CCT_SCRIPT_BITS 16
 #define CCT_SCRIPT_UNIT ((1ull << CCT_SCRIPT_BITS) - 1)
 
+/* Module CCT_OBJECT is no code, but what a thread does or waits for: the address has what it is done to (struct
+   arena_object), as a reference or 0, and what is done (enum arena_act). */
+#define CCT_OBJECT 0x7ffcull
+#define CCT_OBJECT_BITS 8
+#define CCT_OBJECT_ACT ((1ull << CCT_OBJECT_BITS) - 1)
+
 static inline uint64_t cct_key(bool call, uint32_t module, uint64_t address)
 {
 	return (call ? CCT_CALL : 0) | (uint64_t)module << CCT_ADDRESS_BITS |

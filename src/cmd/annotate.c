@@ -283,31 +283,14 @@ static int read_numbers(struct options *o)
 	return -1;
 }
 
-/* One operand is a profile or a function; -1 to go on. */
-static int read_operands(struct options *o, const struct args *args)
-{
-	o->path = DEFAULT_FILE;
-	if (args->count > 2)
-		return cmd_misused("annotate", "one function of one profile at a time");
-	if (args->count == 2) {
-		o->path = args->operands[0];
-		o->function = args->operands[1];
-	} else if (args->count == 1) {
-		const char *only = args->operands[0], *dot = strrchr(only, '.');
-		bool is_file = choose_is_profile(only) || (dot && !strcmp(dot, ".prof"));
-		*(is_file ? &o->path : &o->function) = only;
-	}
-	if (o->function && !*o->function)
-		return cmd_misused("annotate", "the name of the function is empty");
-	return options_path_maps("annotate", &o->path_maps);
-}
-
 static int run(struct options *o, const struct args *args)
 {
 	struct annotate x = {.o = o};
 	int status = read_numbers(o);
 	if (status < 0)
-		status = read_operands(o, args);
+		status = options_function(args, &o->path, &o->function);
+	if (status < 0)
+		status = options_path_maps("annotate", &o->path_maps);
 	if (status >= 0)
 		return status;
 	if (o->explain && o->source && !o->json)

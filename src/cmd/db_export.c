@@ -37,7 +37,8 @@ static struct err *take_apart(const char *name, char **file, const char **span)
 	return *file ? NULL : err_new("out of memory");
 }
 
-static struct err *read_db(const char *name, struct profile **out)
+static struct err *read_db(const char *name, const struct profile_spare *spare,
+			   struct profile **out)
 {
 	struct read_choice choice = {.user = -1};
 	struct store *store = NULL;
@@ -50,7 +51,7 @@ static struct err *read_db(const char *name, struct profile **out)
 	if (!e)
 		e = db_open(file, &choice, true, &store);
 	if (!e)
-		e = read_profile(store, &choice, out);
+		e = read_profile(store, &choice, spare, out);
 	store_close(store);
 	free(file);
 	/* There might be a password in the address of a server, though it should not. */
@@ -95,7 +96,7 @@ static int export(const struct options *o)
 	struct store *store;
 	struct err *e = db_open(o->c.file, &o->c.read, true, &store);
 	if (!e)
-		e = read_profile(store, &o->c.read, &p);
+		e = read_profile(store, &o->c.read, NULL, &p);
 	if (!e)
 		e = save(o, p);
 	profile_free(p);

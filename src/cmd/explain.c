@@ -128,25 +128,6 @@ static int explain(struct explain *x)
 	return e ? cmd_fail("explain", e) : cmd_finish("explain", CMD_OK);
 }
 
-/* One operand is a profile or a function; -1 to go on. */
-static int read_operands(struct options *o, const struct args *args)
-{
-	o->path = DEFAULT_FILE;
-	if (args->count > 2)
-		return cmd_misused("explain", "one function of one profile at a time");
-	if (args->count == 2) {
-		o->path = args->operands[0];
-		o->function = args->operands[1];
-	} else if (args->count == 1) {
-		const char *only = args->operands[0], *dot = strrchr(only, '.');
-		bool is_file = choose_is_profile(only) || (dot && !strcmp(dot, ".prof"));
-		*(is_file ? &o->path : &o->function) = only;
-	}
-	if (o->function && !*o->function)
-		return cmd_misused("explain", "the name of the function is empty");
-	return options_profile("explain", o->path);
-}
-
 int cmd_explain(int argc, char **argv)
 {
 	struct options o = {0};
@@ -173,7 +154,9 @@ int cmd_explain(int argc, char **argv)
 	};
 	int status = cmd_parse(&args, argc, argv);
 	if (status < 0)
-		status = read_operands(&o, &args);
+		status = options_function(&args, &o.path, &o.function);
+	if (status < 0)
+		status = options_profile("explain", o.path);
 	if (status >= 0)
 		return status;
 	struct explain x = {.o = &o};

@@ -11,6 +11,8 @@
 #include "base/args.h"
 #include "base/err.h"
 #include "base/term.h"
+#include "explain/program.h"
+#include "export/executions.h"
 #include "export/export.h"
 #include "export/outfile.h"
 #include "profile/profile.h"
@@ -21,11 +23,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#define FORMATS "pprof|folded|speedscope|firefox|callgrind|perf-script|csv"
+#define FORMATS                                                                               \
+	"pprof|folded|speedscope|firefox|callgrind|perf-script|csv|llvm-sample|profgen|bolt|" \
+	"autofdo"
 #define UNTOLD -1
 
 struct options {
-	const char *path, *output, *metric, *thread, *process, *focus, *ignore;
+	const char *path, *output, *metric, *thread, *process, *focus, *ignore, *module;
 	int to, group, rows; /* UNTOLD, or as the values stand in help */
 	bool loops, no_inline, full_names, debuginfod;
 };
@@ -89,13 +93,61 @@ static struct err *write_out(struct run *r)
 	return outfile_close(&out, e);
 }
 
+/* ---- executions ---- */
+
+/* What was chosen, and how much of the samples it is: nothing in the output says so. */
+static void tell_file(const struct program *program, uint32_t module)
+{
+	fprintf(stderr, "culprit export: %s: %.0f of %.0f samples, in %zu functions\n",
+		term_text(program->profile->modules[module].path), program->explained,
+		program->samples, program->count);
+}
+
+static struct err *write_counts(struct run *r, const struct program *program, uint32_t module)
+{
+	struct outfile out;
+	struct err *e = outfile_open(&out, r->o->output);
+	if (e)
+		return e;
+	e = executions_write(program, r->modules, module, (enum export_format)r->o->to, out.file);
+	return outfile_close(&out, e);
+}
+
+static struct err *export_executions(struct run *r)
+{
+	struct program_options wanted = {.thread = r->threads, .every = true};
+	struct program program = {0};
+	if (r->export.metric != EXPORT_ALL_METRICS)
+		wanted.metric = r->export.metric;
+	if (!r->profile->metric_count)
+		return err_new("%s has no samples", r->o->path);
+	struct err *e = executions_module(r->profile, r->o->module, wanted.metric, &wanted.module);
+	if (!e)
+		e = program_open(r->profile, &wanted, &program);
+	if (!e)
+		e = modules_open(r->profile, r->o->debuginfod, &r->modules);
+	if (!e)
+		e = modules_blame(r->modules, program_explain(&program, r->modules, &wanted));
+	if (!e)
+		e = write_counts(r, &program, wanted.module);
+	if (!e)
+		tell_file(&program, wanted.module);
+	program_close(&program);
+	return e;
+}
+
+static struct err *export_samples(struct run *r)
+{
+	struct err *e = attribute(r);
+	return e ? e : write_out(r);
+}
+
 static int export(struct run *r)
 {
 	struct err *e = load(r);
 	if (!e)
-		e = attribute(r);
-	if (!e)
-		e = write_out(r);
+		e = export_is_of_executions((enum export_format)r->o->to) ? export_executions(r)
+									  : export_samples(r);
 	attribution_free(&r->attribution);
 	modules_close(r->modules);
 	profile_free(r->profile);
@@ -116,6 +168,14 @@ static int check(const struct options *o, const struct args *args)
 		return cmd_misused("export", "--group is for --to=folded and --to=csv");
 	if (o->rows != UNTOLD && o->to != EXPORT_CSV)
 		return cmd_misused("export", "--rows is for --to=csv");
+	bool executions = export_is_of_executions((enum export_format)o->to);
+	if (executions && (o->focus || o->ignore || o->loops || o->no_inline || o->full_names))
+		return cmd_misused("export",
+				   "--focus, --ignore, --loops, --no-inline and --full-names "
+				   "are not for what optimisers read");
+	if (o->module && !executions)
+		return cmd_misused("export",
+				   "--module is for --to=llvm-sample, profgen, bolt, autofdo");
 	if (!o->output && export_is_binary((enum export_format)o->to) && term_is_tty(STDOUT_FILENO))
 		return cmd_fail("export", err_new("this format is not for a terminal: name a file "
 						  "with -o, or send it to a pipe"));
@@ -156,6 +216,8 @@ int cmd_export(int argc, char **argv)
 		OPTIONS_OF_PATHS(o),
 		{0, "group", "thread|process", "folded, csv: begin paths with it", ARG_CHOICE,
 		 &o.group},
+		{0, "module", "FILE", "llvm-sample, profgen, bolt, autofdo: of which file",
+		 ARG_STRING, &o.module},
 		{0, "rows", "function|context", "csv: what a row is; a function by default",
 		 ARG_CHOICE, &o.rows},
 		{0, "loops", NULL, "loops as frames of their own", ARG_FLAG, &o.loops},
@@ -171,7 +233,8 @@ int cmd_export(int argc, char **argv)
 		.options = options,
 		.examples = "  culprit export --to=pprof -o app.pb.gz\n"
 			    "  culprit export --to=folded | flamegraph.pl >app.svg\n"
-			    "  culprit export --to=callgrind -o callgrind.out.app\n",
+			    "  culprit export --to=callgrind -o callgrind.out.app\n"
+			    "  culprit export --to=llvm-sample -o app.profdata.txt\n",
 	};
 	int status = cmd_parse(&args, argc, argv);
 	return status >= 0 ? status : run(&o, &args);

@@ -94,10 +94,12 @@ static void probe_blocked(struct machine *m)
 	if (kernel_can_see_waits(why, sizeof why))
 		set(a, true, "time off the CPU, by the sampler in the kernel", "");
 	else if (kernel_can_sample(why, sizeof why))
-		set(a, false, "the kernel does not tell when a thread is back on a CPU",
-		    "Linux 6.16 or later, or one that lets root trace functions");
+		set(a, true, "time off the CPU, by the agent",
+		    "for the kernel's functions: Linux 6.16 or later, or one that lets root trace "
+		    "functions");
 	else
-		set(a, false, why, "sudo culprit record -e blocked ..., outside of containers");
+		set(a, true, "time off the CPU, by the agent",
+		    "for all waits, and the kernel's functions: sudo culprit record -e blocked ...");
 }
 
 static void probe_io(struct machine *m)
@@ -108,7 +110,8 @@ static void probe_io(struct machine *m)
 	if (kernel_can_sample(why, sizeof why))
 		set(a, true, "reads and writes, by the sampler in the kernel", "");
 	else
-		set(a, false, why, "sudo culprit record -e io ..., outside of containers");
+		set(a, true, "reads and writes, by the agent",
+		    "for those inside of the C library: sudo culprit record -e io ...");
 }
 
 /* The agent sees these wherever it can be loaded. */

@@ -25,6 +25,7 @@ const struct command commands[] = {
 	{"merge", "merges many profiles into one", cmd_merge},
 	{"daemon", "samples the whole machine all the time, into a database", cmd_daemon},
 	{"db", "the database of continuous profiling", cmd_db},
+	{"probe", "counts and times every call of chosen functions, by call path", cmd_probe},
 	{"stack", "the call stacks of a running process, now", cmd_stack},
 	{"structure", "procedures, loops and inlined code of a binary", cmd_structure},
 	{"check", "how well the call stacks of a binary can be walked", cmd_check},

@@ -33,3 +33,22 @@ int options_path_maps(const char *command, const struct arg_list *maps)
 					   maps->values[i]);
 	return -1;
 }
+
+int options_function(const struct args *args, const char **path, const char **function)
+{
+	*path = DEFAULT_FILE;
+	*function = NULL;
+	if (args->count > 2)
+		return cmd_misused(args->command, "one function of one profile at a time");
+	if (args->count == 2) {
+		*path = args->operands[0];
+		*function = args->operands[1];
+	} else if (args->count == 1) {
+		const char *only = args->operands[0], *dot = strrchr(only, '.');
+		bool is_file = choose_is_profile(only) || (dot && !strcmp(dot, ".prof"));
+		*(is_file ? path : function) = only;
+	}
+	if (*function && !**function)
+		return cmd_misused(args->command, "the name of the function is empty");
+	return -1;
+}

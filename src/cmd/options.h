@@ -37,6 +37,9 @@ enum { JSON_NESTED = 1, JSON_ROWS };
 /* Is there such a profile? */
 int options_profile(const char *command, const char *path);
 
+/* Reads the operands [FILE] [FUNCTION]: a single one is a profile or a function. *function is NULL if there is none. */
+int options_function(const struct args *args, const char **path, const char **function);
+
 /* Compiles the regular expression of an option. If it was not given, `text` is NULL, and nothing is done. */
 int options_pattern(const char *command, const char *option, const char *text, regex_t *out);
 

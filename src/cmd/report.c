@@ -11,6 +11,7 @@
 #include "analyze/brief.h"
 #include "analyze/derived.h"
 #include "analyze/links.h"
+#include "analyze/memory_hints.h"
 #include "analyze/modules.h"
 #include "analyze/reason_totals.h"
 #include "analyze/scopes.h"
@@ -78,6 +79,7 @@ struct report {
 	struct modules *modules;
 	struct attribution attribution;
 	struct reason_totals reasons;
+	struct memory_hints hints;
 	struct tree *tree;
 	struct tree *top; /* brief: the functions, by self */
 };
@@ -98,13 +100,21 @@ static struct err *choose_derived(struct report *r)
 
 static struct err *load(struct report *r)
 {
-	bool derived = r->o->metric && derived_is_known(r->o->metric);
-	struct err *e = choose_profile(r->o->path, derived ? NULL : r->o->metric, &r->profile,
-				       &r->metric, &r->summary, &r->notes);
+	const struct options *o = r->o;
+	bool derived = o->metric && derived_is_known(o->metric);
+	bool whole = o->full || o->json || o->metric || o->focus || o->ignore ||
+		     o->view == VIEW_CALLERS;
+	const struct profile_spare spare = {
+		.threads = by_choices[o->by].group == GROUP_NONE && o->view != VIEW_WAITS &&
+			   !o->thread && !o->process,
+		.pathless = !o->metric && !o->json,
+		.rare_above = whole ? 0 : PROFILE_MANY,
+	};
+	struct err *e = choose_profile_without(o->path, &spare, derived ? NULL : o->metric,
+					       &r->profile, &r->metric, &r->summary, &r->notes);
 	if (!e && derived)
 		e = choose_derived(r);
-	return e ? e
-		 : choose_threads(r->profile, r->o->path, r->o->thread, r->o->process, &r->threads);
+	return e ? e : choose_threads(r->profile, o->path, o->thread, o->process, &r->threads);
 }
 
 static struct err *make_brief(struct report *r, const struct view_options *view)
@@ -149,6 +159,8 @@ static struct err *make_view(struct report *r)
 		e = view_make(&r->attribution, &v, &r->tree);
 	if (!e)
 		e = reason_totals_make(&r->attribution, r->threads, &r->reasons);
+	if (!e)
+		e = memory_hints_make(&r->attribution, r->threads, &r->hints);
 	if (!e && o->brief)
 		e = make_brief(r, &v);
 	return e;
@@ -206,6 +218,7 @@ static struct err *print_json(struct report *r, const struct show_options *show)
 	struct json j = json_to_file(stdout);
 	begin_json(r, &j);
 	reason_totals_json(&r->reasons, &j);
+	memory_hints_json(&r->hints, &r->attribution, &j);
 	bool good = show_json(r->tree, r->profile, show, &j);
 	json_end_object(&j);
 	json_newline(&j);
@@ -288,6 +301,8 @@ static struct err *print_text(struct report *r, const struct show_options *show,
 			put_top(r, show, &out);
 		size_t more = show_text(r->tree, r->profile, show, &out);
 		put_footer(r, hidden, more, min, &out);
+		if (!strncmp(r->profile->metrics[r->metric].name, "alloc", strlen("alloc")))
+			memory_hints_print(&r->hints, &r->attribution, &out);
 	}
 	struct err *e = out.failed ? err_new("out of memory") : pager_show(&out, !r->o->no_pager);
 	buf_free(&out);
@@ -396,9 +411,10 @@ static struct err *show_waits(struct report *r)
 	};
 	struct waits waits = {0};
 	if (!waits_metric(r->profile, &r->metric))
-		return err_new("%s: it is not known who waited for whom: culprit record -e blocked "
-			       "records it",
-			       r->o->path);
+		return err_new(
+			"%s: it is not known who waited for whom: culprit record -e blocked, "
+			"as root, records it",
+			r->o->path);
 	summary_make(r->profile, r->metric, &r->summary);
 	struct err *e = modules_open(r->profile, r->o->debuginfod, &r->modules);
 	if (!e)
@@ -431,6 +447,7 @@ static int report(struct report *r)
 	tree_free(r->tree);
 	tree_free(r->top);
 	reason_totals_free(&r->reasons);
+	memory_hints_free(&r->hints);
 	attribution_free(&r->attribution);
 	modules_close(r->modules);
 	profile_free(r->profile);

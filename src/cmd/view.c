@@ -11,14 +11,17 @@
 
 #include "analyze/attribution.h"
 #include "analyze/modules.h"
+#include "analyze/serial.h"
 #include "analyze/summary.h"
 #include "annotate/sources.h"
 #include "base/args.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/term.h"
+#include "explain/program.h"
 #include "export/outfile.h"
 #include "profile/profile.h"
+#include "view/explained.h"
 #include "view/pack.h"
 #include "view/page.h"
 
@@ -44,6 +47,7 @@ struct viewing {
 	struct modules *modules;
 	struct attribution attribution;
 	struct sources *sources;
+	struct program program; /* functions that are explained */
 	struct buf page;
 };
 
@@ -62,11 +66,15 @@ static struct err *read_both(struct viewing *v, struct summary *summary)
 
 static struct err *load(struct viewing *v)
 {
+	const struct profile_spare spare = {.rare_above = PROFILE_MANY};
 	struct summary summary;
 	uint32_t metric;
-	struct err *e = v->diff->wanted ? read_both(v, &summary)
-					: choose_profile(v->o->path, NULL, &v->profile, &metric,
-							 &summary, &v->notes);
+	struct err *e = v->diff->wanted
+				? read_both(v, &summary)
+				: choose_profile_without(v->o->path, &spare, NULL, &v->profile,
+							 &metric, &summary, &v->notes);
+	if (!e && !v->diff->wanted && serial_is_telling(v->profile))
+		e = serial_add(v->profile, &metric);
 	return e ? e : modules_open(v->profile, v->o->debuginfod, &v->modules);
 }
 
@@ -102,6 +110,9 @@ static struct err *make_page(struct viewing *v)
 	input.notes = buf_text(&v->notes);
 	input.attribution = &v->attribution;
 	input.sources = v->sources;
+	if (!e && !diff)
+		explained_program(v->profile, v->modules, &v->program);
+	input.program = &v->program;
 	return e ? e : page_make(&input, &v->page);
 }
 
@@ -218,6 +229,7 @@ static int run(struct options *o)
 		return status;
 	struct err *e = view(&v);
 	sources_close(v.sources);
+	program_close(&v.program);
 	attribution_free(&v.attribution);
 	modules_close(v.modules);
 	if (!o->diff.wanted)

@@ -49,6 +49,7 @@ static void describe(struct run *run, const struct profile *p, uint32_t metric)
 	run->coverage = p->metrics[metric].coverage;
 	run->user_only = p->metrics[metric].user_only;
 	run->complete = p->complete;
+	run->shortened = p->shortened;
 	run->samples = profile_samples(p, metric);
 	for (size_t i = 0; i < p->lost_count; i++)
 		run->lost += p->lost[i].count;
@@ -97,9 +98,10 @@ static struct err *read_one(struct runs *r, size_t i, const char *path, const ch
 {
 	struct run *run = &r->all[i];
 	struct profile *p = NULL;
+	const struct profile_spare spare = {.rare_above = wanted ? 0 : PROFILE_MANY};
 	run->path = path;
 	r->count = i + 1;
-	struct err *e = profile_read(path, &p, &run->damage);
+	struct err *e = profile_read_without(path, &spare, &p, &run->damage);
 	if (!e)
 		e = add(r, run, p, wanted);
 	profile_free(p);
@@ -157,6 +159,9 @@ static void note_run(const struct run *run, const char *metric, struct buf *out)
 			   100 * counted);
 	if (run->damage)
 		buf_printf(out, "%s is damaged: %s\n", run->path, run->damage);
+	if (run->shortened)
+		buf_printf(out, "%s: the callers of rare samples are left out (culprit-db(1))\n",
+			   run->path);
 	if (!run->complete)
 		buf_printf(out, "%s was written while the command was still running\n", run->path);
 	if (!run->samples)

@@ -24,7 +24,7 @@ struct run {
 	uint64_t samples;      /* of it, in the tree */
 	uint64_t lost;         /* of all metrics */
 	uint32_t first_thread; /* in the profile of all; they end where the next run's begin */
-	bool user_only, complete;
+	bool user_only, complete, shortened;
 	char *damage; /* NULL: all is well */
 };
 

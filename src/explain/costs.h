@@ -20,11 +20,11 @@
 #define COST_AFTER 3  /* what is in a pair: nothing more, plain, jump */
 #define COST_ALONE (FREQUENCY_KINDS * COST_BEFORE)
 #define COST_KINDS (COST_ALONE + FREQUENCY_KINDS * COST_AFTER * 2)
-#define COST_CELLS 320
+#define COST_CELLS 400     /* up to 8100 cycles: DRAM far away, on a busy machine */
 #define COST_STEP 0.05     /* of the logarithm of cycles, from one cell to the next */
 #define COST_FIRST (-11.0) /* of the first cell, which is as good as none */
 #define COST_COUNTS 32     /* numbers of samples that are told apart */
-#define COST_PLACES 440
+#define COST_PLACES 520
 
 struct frequency_costs {
 	double share[COST_KINDS][COST_CELLS]; /* of each kind, how the cycles are spread */
@@ -42,8 +42,9 @@ struct cost_window {            /* an instruction or a pair */
 /* The windows of the instructions of a block, at most twice as many; returns how many. */
 size_t cost_cut(const struct frequency_insn *insns, size_t count, struct cost_window *out);
 
-/* What is usual, and what to begin with. */
-void cost_usual(struct frequency_costs *costs);
+/* What is usual, and what to begin with, on a CPU that finishes at most `width` instructions in a cycle; 0: not
+   known. */
+void cost_usual(struct frequency_costs *costs, double width);
 /* Makes the rest from `share`. */
 void cost_prepare(struct frequency_costs *costs);
 

@@ -3,7 +3,8 @@
  * What instructions usually cost, measured on a Neoverse V1: bench/frequency counted how often the code of some
  * programs ran, and so the samples of each instruction told its cycles. Other CPUs differ, so this is only
  * where learning begins; but that most instructions which wait for nothing cost the same small share of a
- * cycle, or none, holds for every CPU that finishes several at once.
+ * cycle, or none, holds for every CPU that finishes several at once. What this share is hangs on how many the
+ * CPU finishes in a cycle. Learning cannot find it: half the cycles with twice the executions is as likely.
  */
 #include <math.h>
 #include <stdbool.h>
@@ -17,7 +18,9 @@ struct usual {
 		wide; /* of those that wait: the middle of their cycles, and the deviation of its logarithm */
 };
 
-#define NONE 0.003 /* cycles */
+/* In the numbers below and these, a cycle of a CPU that finishes so many instructions in one is 0.5. */
+#define WIDTH 7.7
+#define NONE 0.003
 #define SMALL 0.072
 
 /* clang-format off */
@@ -57,26 +60,29 @@ static void add_part(double *cells, double share, double center, double below, d
 		cells[i] += share * parts[i] / sum;
 }
 
-static void spread(double *cells, const struct usual *u)
+/* `unit`: cycles that 1 stands for. */
+static void spread(double *cells, const struct usual *u, double unit)
 {
 	double waits = 1 - u->none - u->small;
 	if (waits < 0.02)
 		waits = 0.02;
-	add_part(cells, u->none, NONE, 2.5, 0.8);
-	add_part(cells, u->small, SMALL, 0.10, 0.16);
-	add_part(cells, waits * 0.95, u->tail, 0.75 * u->wide, 1.15 * u->wide);
-	add_part(cells, waits * 0.05, 0.6, 2, 2.5);
+	add_part(cells, u->none, unit * NONE, 2.5, 0.8);
+	add_part(cells, u->small, unit * SMALL, 0.10, 0.16);
+	add_part(cells, waits * 0.95, unit * u->tail, 0.75 * u->wide, 1.15 * u->wide);
+	add_part(cells, waits * 0.05, unit * 0.6, 2, 2.5);
 }
 
-void cost_usual(struct frequency_costs *costs)
+void cost_usual(struct frequency_costs *costs, double width)
 {
+	double unit = 2 * WIDTH / (width > 0 ? width : WIDTH);
 	memset(costs->share, 0, sizeof costs->share);
 	for (size_t kind = 0; kind < COST_KINDS; kind++) {
 		size_t pair = kind - COST_ALONE;
 		spread(costs->share[kind],
 		       kind < COST_ALONE
 			       ? &alone[kind / COST_BEFORE][kind % COST_BEFORE]
-			       : &pairs[pair / (COST_AFTER * 2)][pair / 2 % COST_AFTER][pair % 2]);
+			       : &pairs[pair / (COST_AFTER * 2)][pair / 2 % COST_AFTER][pair % 2],
+		       unit);
 	}
 	cost_prepare(costs);
 }

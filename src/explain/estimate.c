@@ -52,7 +52,7 @@
 
 /* When an estimate is of high and of medium confidence: its deviation, with how many instructions that waited
    for nothing, and so many samples of these; as measured (bench/frequency). */
-#define HIGH_DEVIATION 0.2
+#define HIGH_DEVIATION 0.15
 #define HIGH_COUNT 5
 #define HIGH_SAMPLES 150
 #define HIGH_ANCHORED 0.05 /* by other things than samples */
@@ -161,12 +161,15 @@ static double class_cost(const void *context, uint32_t class, double value, doub
 /* The best frequency of a class by its samples alone. */
 static double best_of(const struct estimate *x, uint32_t class)
 {
-	double total = 0.3, best = 0, most = -INFINITY;
+	double total = 0.3, least = INFINITY, best = 0, most = -INFINITY;
 	uint32_t count = x->first[class + 1] - x->first[class];
-	for (uint32_t i = x->first[class]; i < x->first[class + 1]; i++)
+	for (uint32_t i = x->first[class]; i < x->first[class + 1]; i++) {
 		total += x->windows[i].samples;
-	double around = log(total / (1 + count));
-	for (double value = around - 3; value < around + 8; value += 0.1) {
+		least = fmin(least, x->windows[i].samples);
+	}
+	/* One instruction that waits for memory may have nearly all samples: the others tell. */
+	double around = log(total / (1 + count)), lowest = fmin(around - 3, log(least + 0.3));
+	for (double value = lowest; value < around + 8; value += 0.1) {
 		double likelihood = class_likelihood(x, class, value);
 		if (likelihood > most) {
 			most = likelihood;
@@ -464,7 +467,7 @@ struct err *frequency_learn(const struct frequency_input *inputs, size_t count,
 	cost_sums *sums = malloc(COST_KINDS * sizeof *sums);
 	struct err *e = costs && usual && sums ? NULL : err_new("out of memory");
 	if (!e) {
-		cost_usual(usual);
+		cost_usual(usual, count ? inputs[0].width : 0);
 		*costs = *usual;
 	}
 	for (int round = 0; !e && round < LEARN_ROUNDS; round++) {

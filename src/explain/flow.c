@@ -32,6 +32,11 @@
 #define DAMPING_MOST 1e7
 #define WEAK 8.0 /* deviation of what nothing is known of */
 
+/* More edges than these, and so many for each block, go from many blocks to many (an interpreter that jumps from each of its
+   operations to the next): the factors would have too many entries, and finding that out takes seconds. */
+#define MANY_EDGES 16384
+#define MANY_OF_A_BLOCK 8
+
 static const double springs[] = {0.3,   0.1,   0.03,  0.01,
 				 0.003, 0.001, 0.0003}; /* deviations of sums */
 #define SPRING_LAST 0.0003
@@ -357,6 +362,10 @@ struct err *flow_solve(struct flow *f, flow_cost *cost, const void *context, dou
 		       double *deviations, bool *solved)
 {
 	struct solver s = {.f = f, .cost = cost, .context = context};
+	const struct network *n = f->network;
+	*solved = false;
+	if (n->edge_count > MANY_EDGES && n->edge_count > MANY_OF_A_BLOCK * n->block_count)
+		return NULL;
 	struct err *e = open_matrix(&s);
 	*solved = !e && s.matrix;
 	if (!*solved)

@@ -115,12 +115,17 @@ struct function_options {
 	uint32_t metric;
 	double cycles_per_sample;
 	double hot_lines; /* lines of code that the whole program has samples in: does it fit into a cache? */
-	const struct frequency_costs *costs; /* NULL: learned from this function */
 };
 
-/* Annotation and machine must outlive the result. */
-struct err *function_explain(const struct annotation *annotation, const struct machine *machine,
-			     const struct function_options *options, struct function *out);
+/* Reads its code and its samples, and explains nothing yet. Annotation and machine must outlive the result. */
+struct err *function_read(const struct annotation *annotation, const struct machine *machine,
+			  const struct function_options *options, struct function *out);
+/* Learns from functions that were read what the instructions of their program cost. The result is the caller's:
+   frequency_forget. */
+struct err *function_learn(const struct function *const *functions, size_t count,
+			   struct frequency_costs **out);
+/* Explains one that was read. */
+struct err *function_explain(struct function *function, const struct frequency_costs *costs);
 void function_free(struct function *function);
 
 /* The text of an instruction; owned by the function, until the next call. */

@@ -205,10 +205,11 @@ static void take_frequencies(struct function *f)
 	find_before(f);
 }
 
-static struct err *estimate(struct function *f, const struct function_options *o)
+static struct err *list_sampled(struct function *f)
 {
 	struct frequency_insn *insns = calloc(f->insn_count + 1, sizeof *insns);
 	struct image *image = modules_image(f->annotation->modules, f->annotation->module);
+	f->own->sampled = insns;
 	if (!insns)
 		return err_new("out of memory");
 	for (size_t i = 0; i < f->insn_count; i++) {
@@ -219,13 +220,24 @@ static struct err *estimate(struct function *f, const struct function_options *o
 		if (code)
 			insns[i].kind = (uint8_t)frequency_kind_of(f->annotation->isa, code, size);
 	}
-	struct frequency_input input = {
+	return NULL;
+}
+
+static struct frequency_input input_of(const struct function *f)
+{
+	return (struct frequency_input){
 		.graph = &f->graph,
-		.insns = insns,
+		.insns = f->own->sampled,
 		.insn_count = f->insn_count,
 		.cycles_per_sample = f->cycles_per_sample,
-		.costs = o->costs,
+		.width = f->machine->numbers.width,
 	};
+}
+
+static struct err *estimate(struct function *f, const struct frequency_costs *costs)
+{
+	struct frequency_input input = input_of(f);
+	input.costs = costs;
 	struct err *e = frequency_estimate(&input, &f->frequency);
 	if (!e) {
 		take_frequencies(f);
@@ -236,14 +248,13 @@ static struct err *estimate(struct function *f, const struct function_options *o
 		e = frequency_refine(f, &input);
 	if (!e)
 		take_frequencies(f);
-	free(insns);
 	return e;
 }
 
 /* ---- all of it ---- */
 
-struct err *function_explain(const struct annotation *annotation, const struct machine *machine,
-			     const struct function_options *o, struct function *out)
+struct err *function_read(const struct annotation *annotation, const struct machine *machine,
+			  const struct function_options *o, struct function *out)
 {
 	*out = (struct function){
 		.annotation = annotation,
@@ -253,20 +264,40 @@ struct err *function_explain(const struct annotation *annotation, const struct m
 		.own = calloc(1, sizeof *out->own),
 	};
 	struct err *e = out->own ? read_code(out) : err_new("out of memory");
-	if (!e) {
-		out->own->hot_lines = o->hot_lines;
-		e = estimate(out, o);
-	}
 	if (!e)
-		e = function_find_fixed(out);
-	if (e) {
+		e = list_sampled(out);
+	if (e)
 		function_free(out);
+	else
+		out->own->hot_lines = o->hot_lines;
+	return e;
+}
+
+struct err *function_learn(const struct function *const *functions, size_t count,
+			   struct frequency_costs **out)
+{
+	struct frequency_input *inputs = calloc(count + 1, sizeof *inputs);
+	*out = NULL;
+	if (!inputs)
+		return err_new("out of memory");
+	for (size_t i = 0; i < count; i++)
+		inputs[i] = input_of(functions[i]);
+	struct err *e = frequency_learn(inputs, count, out);
+	free(inputs);
+	return e;
+}
+
+struct err *function_explain(struct function *f, const struct frequency_costs *costs)
+{
+	struct err *e = estimate(f, costs);
+	if (!e)
+		e = function_find_fixed(f);
+	if (e)
 		return e;
-	}
-	samples_place(out);
-	stalls_find(out);
-	culprits_find(out);
-	loops_explain(out);
+	samples_place(f);
+	stalls_find(f);
+	culprits_find(f);
+	loops_explain(f);
 	return NULL;
 }
 
@@ -280,6 +311,7 @@ void function_free(struct function *f)
 		free(f->own->count);
 		free(f->own->come);
 		free(f->own->come_first);
+		free(f->own->sampled);
 	}
 	free(f->own);
 	frequency_free(&f->frequency);

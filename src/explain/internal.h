@@ -8,9 +8,10 @@ struct function_private {
 	struct text *text;
 	struct model_insn *costs; /* of each instruction */
 	uint32_t *before; /* of each block: the one that mostly comes before it, or GRAPH_NONE */
-	uint32_t *first, *count; /* of each block: its instructions */
-	uint32_t *come;          /* edges, by the block that they go to */
-	uint32_t *come_first;    /* of each block, and one more: the first of them */
+	uint32_t *first, *count;        /* of each block: its instructions */
+	uint32_t *come;                 /* edges, by the block that they go to */
+	uint32_t *come_first;           /* of each block, and one more: the first of them */
+	struct frequency_insn *sampled; /* each instruction, for estimates */
 	double hot_lines;
 };
 

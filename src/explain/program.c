@@ -10,11 +10,13 @@
 #include "annotate/find.h"
 #include "base/array.h"
 #include "base/err.h"
+#include "explain/frequency.h"
 #include "image/image.h"
 #include "isa/insn.h"
 #include "profile/profile.h"
 
 #define FUNCTIONS_MAX 60
+#define EVERY_FUNCTION_MAX 100000
 #define SHARE_MIN 0.002 /* of all samples: a smaller function does not matter */
 #define CODE_LINE 64
 
@@ -93,9 +95,10 @@ static double count_lines(const struct profile *p, uint32_t metric)
 
 /* ---- functions ---- */
 
-static struct err *add(struct program *program, struct modules *modules,
-		       const struct annotate_function *f, const struct program_options *o,
-		       double lines)
+/* Reads a function behind those that are there. */
+static struct err *read_function(struct program *program, struct modules *modules,
+				 const struct annotate_function *f, const struct program_options *o,
+				 double lines)
 {
 	struct program_function *to = &program->functions[program->count];
 	struct function_options options = {
@@ -111,18 +114,43 @@ static struct err *add(struct program *program, struct modules *modules,
 		e = annotate_make(program->profile, modules, f->module, f->start, o->thread,
 				  to->annotation);
 	if (!e)
-		e = function_explain(to->annotation, &program->machine, &options, to->function);
-	if (e) {
+		e = function_read(to->annotation, &program->machine, &options, to->function);
+	if (e)
 		free_function(to);
-		return e;
-	}
-	program->count++;
-	program->explained += to->function->samples;
+	else
+		program->count++;
+	return e;
+}
+
+static void count_function(struct program *program, const struct function *f)
+{
+	program->explained += f->samples;
 	for (unsigned i = 0; i < CAUSES; i++) {
-		program->causes.of[i].low += to->function->causes.of[i].low;
-		program->causes.of[i].high += to->function->causes.of[i].high;
+		program->causes.of[i].low += f->causes.of[i].low;
+		program->causes.of[i].high += f->causes.of[i].high;
 	}
-	return NULL;
+}
+
+/* Learns from all functions that were read, keeps the first `most`, and explains these. */
+static struct err *explain_read(struct program *program, size_t most)
+{
+	const struct function **all = calloc(program->count + 1, sizeof *all);
+	struct frequency_costs *costs = NULL;
+	if (!all)
+		return err_new("out of memory");
+	for (size_t i = 0; i < program->count; i++)
+		all[i] = program->functions[i].function;
+	struct err *e = function_learn(all, program->count, &costs);
+	free(all);
+	while (program->count > most)
+		free_function(&program->functions[--program->count]);
+	for (size_t i = 0; !e && i < program->count; i++) {
+		e = function_explain(program->functions[i].function, costs);
+		if (!e)
+			count_function(program, program->functions[i].function);
+	}
+	frequency_forget(costs);
+	return e;
 }
 
 static struct err *make_room(struct program *program, size_t count)
@@ -146,56 +174,94 @@ static struct err *too_few(const struct program *program, const char *what, doub
 		       what, has, PROGRAM_SAMPLES_MIN - has);
 }
 
+static bool is_read(const struct program *program, const struct annotate_function *f)
+{
+	return program->count && program->functions[0].module == f->module &&
+	       program->functions[0].start == f->start;
+}
+
+/* How many functions are looked at. */
+static size_t most_functions(const struct program_options *o, const struct annotate_functions *all)
+{
+	if (!o->every)
+		return FUNCTIONS_MAX;
+	return all->count < EVERY_FUNCTION_MAX ? all->count : EVERY_FUNCTION_MAX;
+}
+
+/* Reads those that matter, besides the one that may be there. `most` gets the samples of the largest. */
+static void read_largest(struct program *program, struct modules *modules,
+			 const struct annotate_functions *all, const struct program_options *o,
+			 double lines, double *most)
+{
+	double least = o->every ? 1 : SHARE_MIN * program->samples;
+	size_t room = most_functions(o, all);
+	*most = 0;
+	for (size_t i = 0; i < all->count && program->count < room; i++) {
+		const struct annotate_function *f = &all->all[i];
+		if ((double)f->self < least)
+			break;
+		if (o->module && f->module != o->module)
+			continue;
+		if (!modules_image(modules, f->module)) {
+			program->unread += (double)f->self;
+			continue;
+		}
+		*most = *most < (double)f->self ? (double)f->self : *most;
+		if (f->self < PROGRAM_SAMPLES_MIN && !o->every)
+			break;
+		if (!is_read(program, f))
+			err_free(read_function(program, modules, f, o,
+					       lines)); /* stubs and the like */
+	}
+}
+
 struct err *program_explain_one(struct program *program, struct modules *modules, uint32_t module,
 				uint64_t start, const struct program_options *o)
 {
 	struct modules_function named;
+	struct annotate_functions all = {0};
+	/* The others are for learning: those that matter, of the whole program. */
+	struct program_options others = {.metric = o->metric, .thread = o->thread};
+	double lines = count_lines(program->profile, o->metric), most;
 	modules_function(modules, module, start, true, &named);
 	struct annotate_function f = {.module = module, .start = start, .name = named.name};
-	struct err *e = make_room(program, 1);
+	struct err *e = make_room(program, FUNCTIONS_MAX + 1);
 	if (!e)
-		e = add(program, modules, &f, o, count_lines(program->profile, o->metric));
-	if (!e && program->functions[0].function->samples < PROGRAM_SAMPLES_MIN)
-		e = too_few(program, f.name ? f.name : "this function",
-			    program->functions[0].function->samples);
-	return e;
-}
-
-static struct err *explain_all(struct program *program, struct modules *modules,
-			       const struct annotate_functions *all,
-			       const struct program_options *o)
-{
-	double lines = count_lines(program->profile, o->metric), most = 0;
-	struct err *e = make_room(program, FUNCTIONS_MAX);
-	for (size_t i = 0; !e && i < all->count && program->count < FUNCTIONS_MAX; i++) {
-		const struct annotate_function *f = &all->all[i];
-		if ((double)f->self < SHARE_MIN * program->samples)
-			break;
-		const struct image *image = modules_image(modules, f->module);
-		if (!image) {
-			program->unread += (double)f->self;
-			continue;
-		}
-		most = most < (double)f->self ? (double)f->self : most;
-		if (f->self < PROGRAM_SAMPLES_MIN)
-			break;
-		err_free(add(program, modules, f, o, lines)); /* stubs and the like */
-	}
-	if (e || program->count)
+		e = read_function(program, modules, &f, o, lines);
+	if (e)
 		return e;
-	return most > 0 ? too_few(program, "the function with the most samples", most)
-			: err_new("there are no samples in code that can be read");
+	double samples = program->functions[0].function->samples;
+	if (samples < PROGRAM_SAMPLES_MIN)
+		return too_few(program, f.name ? f.name : "this function", samples);
+	e = annotate_functions_list(program->profile, modules, o->metric, o->thread, &all);
+	if (e)
+		return e;
+	read_largest(program, modules, &all, &others, lines, &most);
+	program->unread = 0;
+	e = explain_read(program, 1);
+	annotate_functions_free(&all);
+	return e;
 }
 
 struct err *program_explain(struct program *program, struct modules *modules,
 			    const struct program_options *o)
 {
 	struct annotate_functions all;
+	double most;
 	struct err *e = annotate_functions_list(program->profile, modules, o->metric, o->thread,
 						&all);
 	if (e)
 		return e;
-	e = explain_all(program, modules, &all, o);
+	e = make_room(program, most_functions(o, &all) + 1);
+	if (!e) {
+		read_largest(program, modules, &all, o, count_lines(program->profile, o->metric),
+			     &most);
+		if (program->count)
+			e = explain_read(program, program->count);
+		else
+			e = most > 0 ? too_few(program, "the function with the most samples", most)
+				     : err_new("there are no samples in code that can be read");
+	}
 	annotate_functions_free(&all);
 	return e;
 }

@@ -43,6 +43,8 @@ struct program {
 struct program_options {
 	uint32_t metric;
 	const bool *thread; /* which count; NULL: all */
+	uint32_t module;    /* only functions of this file; 0: of all */
+	bool every;         /* also functions that matter little */
 };
 
 /* What is to be called first: chooses the machine's model. An error where the metric is not of time. */

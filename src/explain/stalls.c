@@ -208,34 +208,6 @@ void stalls_find(struct function *f)
 
 /* ---- how often loops ran ---- */
 
-/*
- * The samples of instructions that wait for nothing tell how often a loop runs, if most of its time goes to a
- * few others: each execution is seen for `plain` cycles. And no loop runs faster than the model says.
- */
-static double runs_by_quiet(const struct function *f, const struct path *path, double *samples)
-{
-	unsigned reach = f->machine->reach, quiet = 0;
-	double total = 0, seen = 0;
-	for (size_t k = 0; k < path->count; k++)
-		total += f->insns[path->insns[k]].samples;
-	for (size_t k = 0; k < path->count; k++) {
-		const struct explain_insn *i = &f->insns[path->insns[k]];
-		bool near = i->operands.class != OPERANDS_PLAIN;
-		for (unsigned back = 1; back <= reach && !near; back++) {
-			size_t at = (k + path->count * CALIBRATE_SKID - back) % path->count;
-			near = may_wait_long(&f->insns[path->insns[at]]);
-		}
-		if (near || i->samples > 0.1 * total)
-			continue;
-		quiet++;
-		seen += i->samples;
-	}
-	*samples = seen;
-	if (quiet < 3 || seen > 0.3 * total || seen < 1)
-		return 0;
-	return seen * f->cycles_per_sample / (quiet * f->machine->numbers.plain);
-}
-
 /* Whether anything in the loop can wait for longer than the code asks for. */
 static bool may_lose(const struct function *f, const struct path *path)
 {
@@ -264,53 +236,51 @@ static bool only_forwards(const struct function *f, const struct path *path)
 	return forwards;
 }
 
-struct refined {
-	double runs, spread;
-};
+#define MODEL_SPREAD 0.2 /* by how much the model may be wrong */
 
-static bool refine_loop(struct function *f, uint32_t loop, struct path *path, struct refined *out)
+/* How often a loop ran that waits for nothing: each iteration takes the cycles that the model says. */
+static bool refine_loop(struct function *f, uint32_t loop, struct path *path, double *runs)
 {
-	double cycles = 0, seen = 0;
-	uint32_t header = f->loops.loops[loop].header;
-	double now = f->frequency.blocks[header].executions;
+	double cycles = 0;
 	if (!path_around(f, loop, PATH_MAX_INSNS, path))
 		return false;
 	for (size_t i = 0; i < path->count; i++)
 		cycles += f->insns[path->insns[i]].samples * f->cycles_per_sample;
 	if (cycles < 100 * f->cycles_per_sample)
 		return false;
+	if (may_lose(f, path) && !only_forwards(f, path))
+		return false;
 	double least = pipeline_steady(f, path, PIPELINE_WHOLE);
-	double most = least > 0 ? cycles / least : INFINITY;
-	double quiet = runs_by_quiet(f, path, &seen);
-	out->spread = 0.2;
-	if (!may_lose(f, path) || only_forwards(f, path)) {
-		out->runs = most;
-		return true;
+	*runs = least > 0 ? cycles / least : 0;
+	return least > 0;
+}
+
+/* What the model knows of a class is no more than that. */
+static void widen(struct function *f, uint32_t class)
+{
+	for (size_t b = 0; b < f->frequency.block_count; b++) {
+		struct frequency *q = &f->frequency.blocks[b];
+		if (q->class != class)
+			continue;
+		q->low = fmin(q->low, q->executions / (1 + MODEL_SPREAD));
+		q->high = fmax(q->high, q->executions * (1 + MODEL_SPREAD));
+		if (q->confidence == FREQUENCY_HIGH)
+			q->confidence = FREQUENCY_MEDIUM;
 	}
-	if (quiet > 0) {
-		out->runs = fmin(quiet, most);
-		out->spread = quiet < most ? fmin(1, 0.15 + 1 / sqrt(seen)) : 0.15;
-		return true;
-	}
-	out->runs = most;
-	return now > most;
 }
 
 struct err *frequency_refine(struct function *f, struct frequency_input *input)
 {
 	struct path path = {.insns = calloc(PATH_MAX_INSNS, sizeof *path.insns)};
 	struct frequency_anchor *anchors = calloc(f->loops.count + 1, sizeof *anchors);
-	struct refined *refined = calloc(f->loops.count + 1, sizeof *refined);
 	uint32_t *blocks = calloc(f->loops.count + 1, sizeof *blocks);
-	struct err *e = path.insns && anchors && refined && blocks ? NULL
-								   : err_new("out of memory");
+	struct err *e = path.insns && anchors && blocks ? NULL : err_new("out of memory");
 	size_t count = 0;
 	for (uint32_t i = 0; !e && i < f->loops.count; i++) {
-		if (!refine_loop(f, i, &path, &refined[count]))
+		if (!refine_loop(f, i, &path, &anchors[count].executions))
 			continue;
 		blocks[count] = f->loops.loops[i].header;
 		anchors[count].address = f->graph.blocks[blocks[count]].start;
-		anchors[count].executions = refined[count].runs;
 		count++;
 	}
 	if (!e && count) {
@@ -319,24 +289,12 @@ struct err *frequency_refine(struct function *f, struct frequency_input *input)
 		frequency_free(&f->frequency);
 		e = frequency_estimate(input, &f->frequency);
 	}
-	for (size_t k = 0; !e && k < count; k++) {
-		uint32_t class = f->frequency.blocks[blocks[k]].class;
-		for (size_t b = 0; b < f->frequency.block_count; b++) {
-			struct frequency *q = &f->frequency.blocks[b];
-			if (q->class != class)
-				continue;
-			q->low = fmin(q->low, q->executions / (1 + refined[k].spread));
-			q->high = fmax(q->high, q->executions * (1 + refined[k].spread));
-			if (q->confidence == FREQUENCY_HIGH)
-				q->confidence = refined[k].spread > 0.3 ? FREQUENCY_LOW
-									: FREQUENCY_MEDIUM;
-		}
-	}
+	for (size_t k = 0; !e && k < count; k++)
+		widen(f, f->frequency.blocks[blocks[k]].class);
 	input->anchors = NULL;
 	input->anchor_count = 0;
 	free(path.insns);
 	free(anchors);
-	free(refined);
 	free(blocks);
 	return e;
 }

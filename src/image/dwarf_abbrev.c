@@ -224,6 +224,8 @@ static enum dwarf_wanted wanted_of_function(uint64_t attribute)
 		return WANT_CALL_LINE;
 	case DW_AT_call_column:
 		return WANT_CALL_COLUMN;
+	case DW_AT_GNU_discriminator:
+		return WANT_DISCRIMINATOR;
 	default:
 		return WANT_NOTHING;
 	}

@@ -63,6 +63,7 @@ enum dwarf_attribute {
 	DW_AT_GNU_dwo_id = 0x2131,
 	DW_AT_GNU_ranges_base = 0x2132,
 	DW_AT_GNU_addr_base = 0x2133,
+	DW_AT_GNU_discriminator = 0x2136,
 };
 
 enum dwarf_form {

@@ -31,8 +31,9 @@ struct inline_scope {      /* lies inside its parent, unless the file is broken 
 	uint32_t call_file; /* of the call that was replaced; 0 for the procedure */
 	uint32_t call_line;
 	uint16_t call_column;
-	bool own;              /* is part of its parent, that was split: nothing called it */
-	uint32_t first, count; /* of its ranges */
+	uint32_t call_discriminator; /* tells calls of one line apart */
+	bool own;                    /* is part of its parent, that was split: nothing called it */
+	uint32_t first, count;       /* of its ranges */
 };
 
 struct inline_procedure {

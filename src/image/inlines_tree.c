@@ -246,6 +246,7 @@ static void add_inlined(struct tree *t, struct dwarf_die *die, uint32_t depth)
 	scope.call_column = dwarf_number(die, WANT_CALL_COLUMN) <= UINT16_MAX
 				    ? (uint16_t)dwarf_number(die, WANT_CALL_COLUMN)
 				    : 0;
+	scope.call_discriminator = dwarf_number(die, WANT_DISCRIMINATOR);
 	names = origin_names(t, unit, die);
 	set_names(&scope, &names);
 	scope.own = is_own_part(t, &scope, names.column);

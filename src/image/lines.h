@@ -20,8 +20,8 @@ struct line_row { /* holds for [address, end); of several for one address the la
 	uint32_t file; /* lines_file(); 0: not known */
 	uint32_t line; /* 0: the compiler says that it comes from no line */
 	uint16_t column;
-	bool statement; /* a good place for a breakpoint */
-	uint16_t discriminator;
+	bool statement;         /* a good place for a breakpoint */
+	uint16_t discriminator; /* its lower 15 bits */
 };
 
 /* `debug` may be NULL (then the image's own DWARF). Both must outlive the result. Without DWARF:

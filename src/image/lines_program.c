@@ -88,8 +88,7 @@ static void add_row(struct machine *m)
 	row->row.file = current_file(m);
 	row->row.line = m->line;
 	row->row.column = m->column <= UINT16_MAX ? (uint16_t)m->column : 0;
-	row->row.rest = (uint16_t)((m->discriminator < 0x8000 ? m->discriminator << 1 : 0) |
-				   m->statement);
+	row->row.rest = (uint16_t)(m->discriminator << 1 | m->statement);
 	m->discriminator = 0;
 }
 

@@ -8,6 +8,7 @@
 
 #include "analyze/attribution.h"
 #include "analyze/modules.h"
+#include "analyze/serial.h"
 #include "analyze/summary.h"
 #include "annotate/sources.h"
 #include "base/args.h"
@@ -17,8 +18,10 @@
 #include "base/term.h"
 #include "base/browser.h"
 #include "analyze/choose.h"
+#include "explain/program.h"
 #include "live/feed.h"
 #include "profile/profile.h"
+#include "view/explained.h"
 #include "view/pack.h"
 #include "view/page.h"
 #include "view/serve.h"
@@ -116,7 +119,11 @@ static struct err *make_data(struct maker *k)
 	struct attribution attribution = {0};
 	struct summary summary;
 	struct buf notes = {0};
+	struct program program = {0};
+	uint32_t serial;
 	struct err *e = open_modules(k);
+	if (!e && !k->live && serial_is_telling(k->profile))
+		e = serial_add(k->profile, &serial);
 	if (!e)
 		e = attribution_make(k->profile, k->modules, &options, &attribution);
 	if (!e)
@@ -134,11 +141,15 @@ static struct err *make_data(struct maker *k)
 			.notes = buf_text(&notes),
 			.title = k->o->path,
 			.version = CULPRIT_VERSION,
+			.program = &program,
 		};
+		if (!k->live)
+			explained_program(k->profile, k->modules, &program);
 		e = page_data(&input, &k->data);
 		k->profile->complete = complete;
 	}
 	buf_free(&notes);
+	program_close(&program);
 	attribution_free(&attribution);
 	return e;
 }

@@ -157,6 +157,7 @@ struct profile {
 	uint64_t delivery_ns; /* what a sample costs outside of the handler, measured */
 	uint32_t unwind;      /* enum recipes_mode */
 	bool complete;        /* false: written while the command was still running */
+	bool shortened;       /* its source left callers of rare samples out; in no file */
 	const char *note;     /* what the reader must know about reliability, or "" */
 	bool timed;           /* a time line was asked for */
 	uint64_t
@@ -252,7 +253,7 @@ uint64_t profile_period(const struct profile *p, uint32_t metric);
 /* Some events have several metrics: `alloc` counts samples, and `alloc.bytes` what these stand for. Returns
    the metric that counts the samples of a metric's event; mostly that is itself. */
 uint32_t profile_sampled(const struct profile *p, uint32_t metric);
-/* Returns the metric that people want to see first. */
+/* Returns the metric that people want to see first: what samples stand for, if they do not stand for time. */
 uint32_t profile_main(const struct profile *p);
 
 /* Sums: samples of a metric in the tree; of those, with partial paths for one reason. */
@@ -267,9 +268,20 @@ struct err *profile_pack(const struct profile *p, struct buf *out);
 /* Reads a file. What is damaged is left out and *damage (malloc'ed, NULL where all is well) says
    in one line what is missing; an error where nothing can be used. */
 struct err *profile_read(const char *path, struct profile **out, char **damage);
+/* What the reader can do without; NULL: nothing. A source that has much more than that is read faster. */
+struct profile_spare {
+	bool threads;  /* to which thread a sample belongs */
+	bool pathless; /* metrics of samples without their call paths */
+	/* These metrics, and the callers of rare samples, if there are more contexts than this; 0: neither. */
+	size_t rare_above;
+};
+#define PROFILE_MANY 1000000 /* contexts, more than a person looks at */
+struct err *profile_read_without(const char *path, const struct profile_spare *spare,
+				 struct profile **out, char **damage);
 /* Names that begin with `prefix` are no files: profile_read asks `read` for them. For one place, which
    is known when the program starts. */
-typedef struct err *profile_reader(const char *name, struct profile **out);
+typedef struct err *profile_reader(const char *name, const struct profile_spare *spare,
+				   struct profile **out);
 void profile_source(const char *prefix, profile_reader *read);
 bool profile_has_source(const char *name);
 /* The same from bytes. */

@@ -245,8 +245,15 @@ bool profile_has_source(const char *name)
 	return source.prefix && !strncmp(name, source.prefix, strlen(source.prefix));
 }
 
-struct err *profile_read(const char *path, struct profile **out, char **damage)
+struct err *profile_read_without(const char *path, const struct profile_spare *spare,
+				 struct profile **out, char **damage)
 {
 	*damage = NULL;
-	return profile_has_source(path) ? source.read(path, out) : read_file(path, out, damage);
+	return profile_has_source(path) ? source.read(path, spare, out)
+					: read_file(path, out, damage);
+}
+
+struct err *profile_read(const char *path, struct profile **out, char **damage)
+{
+	return profile_read_without(path, NULL, out, damage);
 }

@@ -148,7 +148,7 @@ uint32_t profile_sampled(const struct profile *p, uint32_t metric)
 
 uint32_t profile_main(const struct profile *p)
 {
-	return p->metric_count > 1 && !profile_sampled(p, 1);
+	return p->metric_count > 1 && strcmp(p->metrics[0].unit, "ns") && !profile_sampled(p, 1);
 }
 
 uint64_t profile_samples(const struct profile *p, uint32_t metric)

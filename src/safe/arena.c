@@ -154,9 +154,11 @@ struct arena_thread *arena_thread_take(struct arena_header *arena)
 	thread->list_place = 0;
 	thread->stack_top = thread->handler_stack = thread->start_ns = 0;
 	thread->cpu_start_ns = thread->cpu_ns = 0;
-	thread->ticks = thread->walked = thread->reused = thread->lost = thread->untimed = 0;
+	thread->weight = thread->ticks = thread->walked = thread->reused = 0;
+	thread->lost = thread->untimed = 0;
+	thread->waited_ns = thread->end_ns = thread->wait.since = 0;
 	for (int i = 0; i < ARENA_METRICS_MAX; i++)
-		thread->samples[i] = thread->weights[i] = 0;
+		thread->samples[i] = 0;
 	for (int i = 0; i < ARENA_COPIES; i++)
 		thread->copies[i] = 0;
 	return thread;

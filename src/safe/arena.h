@@ -34,10 +34,10 @@
 #include "safe/python.h"
 
 #define ARENA_MAGIC 0x31616e6572612d63ull /* "c-arena1" */
-#define ARENA_VERSION 8u
+#define ARENA_VERSION 9u
 #define ARENA_CHUNK_BITS 14
 #define ARENA_CHUNK (1u << ARENA_CHUNK_BITS)
-#define ARENA_METRICS_MAX 12
+#define ARENA_METRICS_MAX 20
 
 struct arena_header {
 	uint64_t magic;
@@ -73,14 +73,20 @@ struct arena_chunk {
 
 /* A copy: the registers and the stack of a sample that met code of no known module. The collector walks
    it. The stack goes on in further chunks (chunk.next), in each of them after its struct arena_chunk. */
-#define ARENA_COPIES 512      /* per thread: half a second at 1 kHz */
+#define ARENA_COPIES 400      /* per thread: nearly half a second at 1 kHz */
 #define ARENA_COPY_CHUNKS 33u /* per copy: 512 KiB of stack */
+#define ARENA_COPY_MORE 4
 
 struct arena_copy {
 	struct arena_chunk chunk;
 	uint32_t event, weight;
-	uint64_t ns;            /* CLOCK_MONOTONIC; set only if there is a time line */
-	uint64_t site;          /* of an allocation (safe/heap.h); 0: it is none */
+	uint64_t ns;   /* CLOCK_MONOTONIC; set only if there is a time line */
+	uint64_t site; /* of an allocation (safe/heap.h); 0: it is none */
+	/* Keys of frames below the walk: a function that was called, and what it does; 0: none. */
+	uint64_t below[2];
+	/* Further values. */
+	uint32_t more_count, more_metrics[ARENA_COPY_MORE];
+	uint64_t more[ARENA_COPY_MORE];
 	uint64_t registers[32]; /* by DWARF number, as in unwind/walk.h */
 	uint64_t pc;
 	/* Of the first copied stack byte: SP, or a little below it if code may keep something there. */
@@ -95,6 +101,48 @@ struct arena_copy {
 struct arena_script {
 	uint64_t code; /* address of the code object */
 	uint64_t size; /* of all */
+};
+
+/* What a thread does (the leaf of a path, see CCT_OBJECT): it moves bytes, or waits for something. */
+enum arena_act {
+	ARENA_READ = 1,
+	ARENA_WRITE,
+	ARENA_COPY,
+	ARENA_SYNC,
+	ARENA_WAITS,                          /* from here on: for what it waits */
+	ARENA_WAITS_DESCRIPTOR = ARENA_WAITS, /* what its descriptor stands for */
+	ARENA_WAITS_LOCK,
+	ARENA_WAITS_CONDITION,
+	ARENA_WAITS_SEMAPHORE,
+	ARENA_WAITS_BARRIER,
+	ARENA_WAITS_THREAD,
+	ARENA_WAITS_FUTEX,
+	ARENA_WAITS_SLEEP,
+	ARENA_WAITS_POLL,
+	ARENA_WAITS_PIPE,
+	ARENA_WAITS_SOCKET,
+	ARENA_WAITS_TERMINAL,
+	ARENA_WAITS_EVENT,
+	ARENA_WAITS_MESSAGE,
+	ARENA_WAITS_SIGNAL,
+	ARENA_WAITS_CHILD,
+	ARENA_WAITS_DISK,
+	ARENA_WAITS_FILE_LOCK,
+	ARENA_WAITS_CPU,   /* it could run */
+	ARENA_WAITS_OTHER, /* it is not known for what */
+	ARENA_ACTS,
+};
+
+/* What a descriptor stands for. It is in a scratch chunk, and never changes. */
+#define ARENA_OBJECT_NAME 512u
+struct arena_object {
+	uint32_t mode;             /* as in struct stat; 0: there is no such descriptor */
+	uint16_t family, type;     /* of a socket */
+	uint16_t port, other_port; /* of a socket: as in harvest/objects.h */
+	uint16_t size;             /* of the name */
+	uint16_t reserved;
+	uint8_t address[16]; /* of a socket's other side */
+	char name[];         /* as the kernel tells it; what a socket of this machine is bound to */
 };
 
 /* One sample on a time line. Chunks of a time line hold these after their struct arena_chunk. */
@@ -117,6 +165,15 @@ struct arena_mark {
 };
 #define ARENA_MARK_PLACE(slot, number) ((uint64_t)(slot) | (uint64_t)(number) << 52)
 #define ARENA_MARKS ((uint32_t)(ARENA_CHUNK / sizeof(struct arena_mark) - 1))
+
+/* The wait that a thread is in. */
+struct arena_wait {
+	_Atomic uint64_t since; /* CLOCK_MONOTONIC; 0: it is in none. The last that is written */
+	uint64_t function;      /* address of the function that waits */
+	uint32_t act;           /* ARENA_WAITS_… */
+	int32_t descriptor;
+	uint64_t registers[32], pc; /* in the function of ours that was called */
+};
 
 enum arena_state { ARENA_FREE, ARENA_TAKEN, ARENA_LIVE, ARENA_DONE };
 
@@ -143,14 +200,17 @@ struct arena_thread {
 	_Atomic uint64_t cpu_start_ns, cpu_ns;
 	/* Samples that the handler took, by event. (The tree has weights instead.) */
 	_Atomic uint64_t samples[ARENA_METRICS_MAX];
-	_Atomic uint64_t weights[ARENA_METRICS_MAX]; /* the same, as sums of weights */
-	_Atomic uint64_t ticks;                      /* spent in the handler (safe/ticks.h) */
-	_Atomic uint64_t walked;                     /* frames stepped over */
-	_Atomic uint64_t reused;                     /* frames known from the walk before */
+	_Atomic uint64_t weight; /* of the first event's samples */
+	_Atomic uint64_t ticks;  /* spent in the handler (safe/ticks.h) */
+	_Atomic uint64_t walked; /* frames stepped over */
+	_Atomic uint64_t reused; /* frames known from the walk before */
 	/* Weight of samples that found no room in a tree. */
 	_Atomic uint64_t lost;
 	/* Weight of samples that are missing on the time line. */
 	_Atomic uint64_t untimed;
+	/* Time off the CPU in waits that were seen; when the thread ended, by its own account (0: not known). */
+	_Atomic uint64_t waited_ns, end_ns;
+	struct arena_wait wait;
 };
 
 static inline void *arena_at(const struct arena_header *arena, uint32_t chunk)

@@ -56,6 +56,7 @@ static bool add_chunk(struct arena_header *arena, struct arena_heap *heap, uint3
 	if (!number)
 		return false;
 	struct arena_chunk *chunk = arena_at(arena, number);
+	atomic_store(&chunk->used, sizeof(struct arena_site)); /* so that they are aligned */
 	do
 		atomic_store(&chunk->next, before);
 	while (!atomic_compare_exchange_weak(&heap->sites, &before, number));

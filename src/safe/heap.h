@@ -13,17 +13,31 @@
  */
 #include "safe/arena.h"
 
-/* Numbers are estimates for all allocations, if only some are sampled. */
+/* Numbers are estimates for all allocations, if only some are sampled. The first eight are for those who allocate,
+   the others for those who free: each has a line of the CPU's cache. */
 struct arena_site {
-	_Atomic uint64_t bytes, calls; /* only the thread that allocates adds to these */
-	_Atomic uint64_t freed;        /* bytes */
+	/* Only the thread that allocates adds to these. */
+	_Atomic uint64_t bytes, calls;
+	_Atomic uint64_t wasted; /* bytes that the blocks have more than was asked for */
+	_Atomic uint64_t grown;  /* calls of realloc for more than the block had */
+	_Atomic uint64_t mapped; /* bytes that the program has mapped itself */
+	_Atomic uint64_t unmapped;
 	/* Bytes that were not freed when the process had the most, if `serial` is the heap's. Else nothing has
 	   changed since then. */
 	_Atomic uint64_t peak;
-	_Atomic uint64_t temporary; /* calls whose memory was freed at once */
 	_Atomic uint32_t serial;
-	uint32_t reserved;
+	uint32_t thread; /* a number of the thread that allocates: agent/heap.h */
+
+	/* Of memory that the same thread has freed. Only this thread adds to these. */
+	_Atomic uint64_t freed;     /* bytes */
+	_Atomic uint64_t ended;     /* calls */
+	_Atomic uint64_t lifetime;  /* of these, in ticks: safe/ticks.h */
+	_Atomic uint64_t brief;     /* of these, those that lived for less than wire_heap.brief */
+	_Atomic uint64_t temporary; /* of these, those that were freed at once */
+	/* Of memory that other threads have freed. */
+	_Atomic uint64_t freed_elsewhere, ended_elsewhere, lifetime_elsewhere;
 };
+_Static_assert(sizeof(struct arena_site) == 128, "two lines of the cache");
 
 #define HEAP_NAME 512u
 
@@ -51,7 +65,8 @@ static inline struct arena_site *arena_site(const struct arena_header *arena, ui
 static inline uint64_t arena_site_live(const struct arena_site *site)
 {
 	return atomic_load_explicit(&site->bytes, memory_order_relaxed) -
-	       atomic_load_explicit(&site->freed, memory_order_relaxed);
+	       atomic_load_explicit(&site->freed, memory_order_relaxed) -
+	       atomic_load_explicit(&site->freed_elsewhere, memory_order_relaxed);
 }
 
 /* Takes a heap for a process; NULL if the arena is full. */

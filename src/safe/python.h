@@ -28,9 +28,8 @@ struct python {                      /* an interpreter in a process */
 	struct python_layout layout;
 	/* of code objects */
 	uint32_t code_file, code_name, code_lines, code_line, code_start;
-	/* of str objects: where ASCII text is, and other text; how far the flags of its kind are to the left */
-	uint32_t text_size, text_wide, text_kind_shift;
-	uint32_t reserved;
+	/* of str objects: where ASCII text is, and other text */
+	uint32_t text_size, text_wide;
 };
 
 /* Fields that all versions have at the same place. */

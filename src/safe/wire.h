@@ -60,8 +60,10 @@ struct wire_event {
 /* Allocations: agent/heap.h. */
 struct wire_heap {
 	uint32_t wanted;
-	uint32_t samples, site; /* values of a node: its samples, and the reference to its site */
+	/* Values of a node: its samples, the reference to its site, and bytes that it frees. */
+	uint32_t samples, site, released;
 	uint64_t bytes; /* from sample to sample, on average; 1: all allocations; 0: as it fits */
+	uint64_t brief; /* ticks: memory that was freed earlier has lived for a short while */
 };
 
 /* Waits for locks: agent/lock.c. */
@@ -75,6 +77,17 @@ struct wire_mpi {
 	uint32_t wanted;
 	uint32_t calls, ns; /* values of a node */
 	uint32_t reserved;
+};
+
+/* Time off the CPU, and calls that read and write: agent/pauses.h. */
+#define WIRE_OFF_MAX 2
+struct wire_pauses {
+	uint32_t off; /* how many metrics count time off the CPU */
+	uint32_t io;  /* 1 + the first of the four metrics of reads and writes; 0: not wanted */
+	struct {
+		uint64_t period; /* in nanoseconds */
+		uint32_t metric, reserved;
+	} metrics[WIRE_OFF_MAX];
 };
 
 struct wire_reply {
@@ -94,6 +107,7 @@ struct wire_reply {
 	struct wire_heap heap;
 	struct wire_locks locks;
 	struct wire_mpi mpi;
+	struct wire_pauses pauses;
 };
 
 /* One entry of a list: an executable mapping. Entries are disjoint and ascend by start. */
@@ -109,7 +123,7 @@ struct wire_list {
 	uint32_t count, reserved;
 	struct wire_module modules[];
 };
-#define WIRE_MODULE_MAX 0x7ffdu /* larger numbers are the tree's own: cct/cct.h */
+#define WIRE_MODULE_MAX 0x7ffcu /* larger numbers are the tree's own: cct/cct.h */
 #define WIRE_MODULE_AGENT 1u    /* the agent itself: its frames are left out of paths */
 /* Memory that a program made executable, such as code of a JIT compiler. Its id is 0 and it has no table.
    It is walked by frame pointers. WIRE_MODULE_TOP: its frame records are known to be at the upper ends of

@@ -15,6 +15,7 @@
 #define PYTHON_3_11 0x030bu
 #define PYTHON_3_13 0x030du
 #define PYTHON_3_14 0x030eu
+#define PYTHON_3_15 0x030fu
 #define OWNER_C_STACK \
 	3 /* the frame is on the C stack: it ends the frames of one call of the C function */
 
@@ -68,7 +69,7 @@ bool python_in_file(struct image *image, struct python_file *out)
 
 bool python_is_understood(const struct python_file *file)
 {
-	return file->version >= PYTHON_3_11 && file->version <= PYTHON_3_14;
+	return file->version >= PYTHON_3_11 && file->version <= PYTHON_3_15;
 }
 
 /* ---- where things are ---- */
@@ -95,7 +96,6 @@ static const struct python python_3_11 = {
 	.code_line = 72,
 	.code_start = 184,
 	.text_size = 48,
-	.text_kind_shift = 2,
 	.text_wide = 72,
 };
 
@@ -119,7 +119,6 @@ static const struct python python_3_12 = {
 	.code_line = 68,
 	.code_start = 192,
 	.text_size = 40,
-	.text_kind_shift = 2,
 	.text_wide = 56,
 };
 
@@ -149,7 +148,7 @@ enum told {
 };
 #define TOLD_COOKIE 0  /* a word that says that there is a list */
 #define TOLD_VERSION 1 /* as in Py_Version */
-#define TOLD_WORDS 81  /* that are read */
+#define TOLD_WORDS 93  /* that are read */
 
 /* Where they are in the list. */
 static const uint8_t told_3_13[TOLD_COUNT] = {
@@ -170,13 +169,27 @@ static const uint8_t told_3_14[TOLD_COUNT] = {
 	[TOLD_OBJECT_SIZE] = 50,    [TOLD_OBJECT_TYPE] = 51,     [TOLD_TEXT_STATE] = 78,
 	[TOLD_TEXT_LENGTH] = 79,    [TOLD_TEXT_SIZE] = 80,
 };
+static const uint8_t told_3_15[TOLD_COUNT] = {
+	[TOLD_INTERPRETER] = 5,     [TOLD_INTERPRETER_NEXT] = 8, [TOLD_THREAD] = 9,
+	[TOLD_THREAD_NEXT] = 24,    [TOLD_THREAD_FRAME] = 26,    [TOLD_THREAD_IDENT] = 30,
+	[TOLD_FRAME_PREVIOUS] = 40, [TOLD_FRAME_CODE] = 41,      [TOLD_FRAME_INSTRUCTION] = 42,
+	[TOLD_FRAME_OWNER] = 44,    [TOLD_CODE_FILE] = 48,       [TOLD_CODE_NAME] = 50,
+	[TOLD_CODE_LINES] = 51,     [TOLD_CODE_LINE] = 52,       [TOLD_CODE_START] = 56,
+	[TOLD_OBJECT_SIZE] = 58,    [TOLD_OBJECT_TYPE] = 59,     [TOLD_TEXT_STATE] = 90,
+	[TOLD_TEXT_LENGTH] = 91,    [TOLD_TEXT_SIZE] = 92,
+};
+
+static const uint8_t *places_in_list(uint32_t version)
+{
+	return version == PYTHON_3_13 ? told_3_13 : version == PYTHON_3_14 ? told_3_14 : told_3_15;
+}
 
 /* Reads the list. False: it is none, or not in the order of this version, or objects are not as usual (in builds
    without the global lock they are not). */
 static bool read_list(const struct python_memory *memory, uint64_t runtime, uint32_t version,
 		      uint32_t told[TOLD_COUNT])
 {
-	const uint8_t *at = version == PYTHON_3_13 ? told_3_13 : told_3_14;
+	const uint8_t *at = places_in_list(version);
 	uint64_t words[TOLD_WORDS];
 	if (!memory->read(memory->context, runtime, words, sizeof words) ||
 	    memcmp(&words[TOLD_COOKIE], "xdebugpy", sizeof *words) != 0 ||
@@ -217,7 +230,6 @@ static bool read_told(const struct python_memory *memory, uint32_t version, stru
 	out->code_start = told[TOLD_CODE_START];
 	out->text_size = told[TOLD_TEXT_SIZE];
 	out->text_wide = out->text_size + 16;
-	out->text_kind_shift = version == PYTHON_3_13 ? 2 : 16;
 	return true;
 }
 
@@ -343,6 +355,14 @@ static char *to_utf8(const uint8_t *from, size_t count, unsigned bytes)
 	return text;
 }
 
+/* The flags of a str object: how many bytes a character has, whether the text is behind its head, whether it is ASCII.
+   Before them is how it is interned (at most 3), in two bits, or in sixteen: some releases of 3.14 have it so. Text that
+   is behind its head has a flag that is within the sixteen bits if they are not all of that number. */
+static uint32_t text_flags(uint32_t state)
+{
+	return (state & 0xffff) <= 3 ? state >> 16 : state >> 2;
+}
+
 /* Reads a str object. */
 static char *read_text(const struct python *p, const struct python_memory *memory, uint64_t object)
 {
@@ -353,9 +373,9 @@ static char *read_text(const struct python *p, const struct python_memory *memor
 		return NULL;
 	memcpy(&count, head + PYTHON_LENGTH, sizeof count);
 	memcpy(&state, head + PYTHON_TEXT_STATE, sizeof state);
-	state >>= p->text_kind_shift;
-	unsigned bytes = state & 7;
-	bool compact = state & 8, ascii = state & 16;
+	uint32_t flags = text_flags(state);
+	unsigned bytes = flags & 7;
+	bool compact = flags & 8, ascii = flags & 16;
 	if (!compact || (bytes != 1 && bytes != 2 && bytes != 4) || count > NAME_MAX_BYTES)
 		return NULL;
 	uint8_t *raw = malloc((size_t)count * bytes + 1);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The calls of Python functions in a process that runs CPython 3.11 to 3.14. The interpreter has a list of its
+ * The calls of Python functions in a process that runs CPython 3.11 to 3.15. The interpreter has a list of its
  * threads, each of these a list of its calls, and each call a code object with name, file and lines:
  *
  *    _PyRuntime -> interpreter -> thread -> frame -> frame -> ...

@@ -21,40 +21,56 @@ static bool same(const struct pack_node *a, const struct pack_node *b)
 	       a->kind == b->kind;
 }
 
-static void place(struct calltree *t, uint32_t number)
+static bool make_room(struct calltree *t, size_t count)
 {
-	size_t at = slot_of(t, &t->nodes[number]);
-	while (t->slots[at])
-		at = (at + 1) & (t->slot_room - 1);
-	t->slots[at] = number;
+	uint32_t room = t->room ? t->room : ROOM_FIRST;
+	while (room < count)
+		room *= 2;
+	if (room == t->room)
+		return true;
+	struct pack_node *nodes = reallocarray(t->nodes, room, sizeof *nodes);
+	if (!nodes)
+		return false;
+	t->nodes = nodes;
+	t->room = room;
+	return true;
 }
 
-static bool grow(struct calltree *t)
+/* Of equal nodes, which only a damaged file has, each has a slot. */
+static void hash_rest(struct calltree *t)
 {
-	uint32_t room = t->room ? t->room * 2 : ROOM_FIRST;
-	struct pack_node *nodes = reallocarray(t->nodes, room, sizeof *nodes);
-	uint32_t *slots = nodes ? calloc((size_t)room * 2, sizeof *slots) : NULL;
-	if (nodes)
-		t->nodes = nodes;
-	if (!slots)
-		return false;
-	free(t->slots);
-	t->slots = slots;
-	t->slot_room = (size_t)room * 2;
-	t->room = room;
-	for (uint32_t i = 1; i < t->count; i++)
-		place(t, i);
+	for (; t->hashed < t->count; t->hashed++) {
+		size_t at = slot_of(t, &t->nodes[t->hashed]);
+		while (t->slots[at])
+			at = (at + 1) & (t->slot_room - 1);
+		t->slots[at] = t->hashed;
+	}
+}
+
+/* Slots for all nodes and one more, at most half of them taken. */
+static bool prepare_slots(struct calltree *t)
+{
+	if (t->slot_room < (size_t)t->room * 2) {
+		uint32_t *slots = calloc((size_t)t->room * 2, sizeof *slots);
+		if (!slots)
+			return false;
+		free(t->slots);
+		t->slots = slots;
+		t->slot_room = (size_t)t->room * 2;
+		t->hashed = 1;
+	}
+	hash_rest(t);
 	return true;
 }
 
 bool calltree_clear(struct calltree *t)
 {
-	t->count = 0;
-	if (!t->room && !grow(t))
+	if (!make_room(t, 1))
 		return false;
-	memset(t->slots, 0, t->slot_room * sizeof *t->slots);
+	if (t->hashed > 1)
+		memset(t->slots, 0, t->slot_room * sizeof *t->slots);
 	t->nodes[0] = (struct pack_node){0};
-	t->count = 1;
+	t->count = t->hashed = 1;
 	return true;
 }
 
@@ -72,17 +88,23 @@ uint32_t calltree_child(struct calltree *t, const struct pack_node *node)
 	uint32_t next = node->parent + 1;
 	if (next < t->count && same(&t->nodes[next], node))
 		return next;
+	if (!make_room(t, (size_t)t->count + 1) || !prepare_slots(t))
+		return UINT32_MAX;
 	size_t at = slot_of(t, node);
 	for (; t->slots[at]; at = (at + 1) & (t->slot_room - 1))
 		if (same(&t->nodes[t->slots[at]], node))
 			return t->slots[at];
-	bool full = t->count == t->room;
-	if (full && !grow(t))
-		return UINT32_MAX;
 	t->nodes[t->count] = *node;
-	if (full)
-		place(t, t->count);
-	else
-		t->slots[at] = t->count;
+	t->slots[at] = t->count;
+	t->hashed++;
 	return t->count++;
+}
+
+bool calltree_append(struct calltree *t, const struct pack_node *nodes, size_t count)
+{
+	if (!make_room(t, t->count + count))
+		return false;
+	memcpy(t->nodes + t->count, nodes, count * sizeof *nodes);
+	t->count += (uint32_t)count;
+	return true;
 }

@@ -10,6 +10,7 @@
 struct calltree {
 	struct pack_node *nodes; /* [0] is the root */
 	uint32_t count, room;
+	uint32_t hashed; /* so many nodes have a slot; the others get one when that is needed */
 	uint32_t *slots; /* numbers by hash; 0: free */
 	size_t slot_room;
 };
@@ -19,3 +20,5 @@ bool calltree_clear(struct calltree *tree);
 void calltree_free(struct calltree *tree);
 /* The node that is this frame, made where there is none; UINT32_MAX without memory. */
 uint32_t calltree_child(struct calltree *tree, const struct pack_node *node);
+/* Appends nodes as they are; false without memory. */
+bool calltree_append(struct calltree *tree, const struct pack_node *nodes, size_t count);

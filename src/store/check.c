@@ -127,7 +127,7 @@ static struct err *check_spans(struct store *s)
 			e = trees_load(s, sqlite3_column_int64(ids, 1));
 		if (e)
 			break;
-		e = segment_read(s, sqlite3_column_int64(ids, 0), true, &x);
+		e = segment_read(s, sqlite3_column_int64(ids, 0), SEGMENT_ALL, &x);
 		if (!e)
 			e = check_rows(s, &x, image, process);
 		if (!e)

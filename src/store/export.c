@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "profile/profile.h"
@@ -20,14 +21,20 @@
 struct maker {
 	struct names names;
 	struct wanted wanted;
+	struct profile_spare spare;
 	struct profile *p;
 	uint32_t *modules, *threads; /* of the profile, by place of names; NOT_YET */
 	size_t module_room, thread_room;
+	uint32_t *groups; /* shorten: the first process of each, by place of names */
+	size_t group_count, group_room;
 	uint32_t walked[STORE_EVENT_MAX], all[STORE_EVENT_MAX]; /* metrics by place of the event */
 	struct covered covered;
+	bool shorten;
 	struct calltree tree;
-	int64_t tree_epoch;
-	uint32_t *nodes; /* of the profile, by node of the tree */
+	uint64_t *sums;        /* shorten: samples in each node of the tree and below it */
+	uint64_t least, usual; /* shorten: what is less is rare; callers that stay have as much */
+	uint32_t *nodes;       /* of the profile, by node of the tree */
+	uint32_t *way;         /* has room for as many */
 };
 
 static bool widen(uint32_t **list, size_t *room, size_t place)
@@ -47,6 +54,37 @@ static bool widen(uint32_t **list, size_t *room, size_t place)
 
 /* ---- processes ---- */
 
+static struct err *add_thread(struct maker *m, const struct read_process *x, uint32_t *thread)
+{
+	struct profile_process process = {.pid = x->pid,
+					  .name = x->name,
+					  .command = *x->command ? x->command : x->name,
+					  .rank = -1,
+					  .status = -1};
+	struct profile_thread t = {.tid = x->pid, .name = x->name};
+	struct err *e = profile_add_process(m->p, &process, &t.process);
+	return e ? e : profile_add_thread(m->p, &t, thread);
+}
+
+/* Processes of the same name, user and container, as in long spans. There are few groups. */
+static struct err *find_group(struct maker *m, uint32_t place)
+{
+	const struct read_process *x = &m->names.processes[place];
+	for (size_t i = 0; i < m->group_count; i++) {
+		const struct read_process *first = &m->names.processes[m->groups[i]];
+		if (first->name == x->name && first->container == x->container &&
+		    first->user == x->user) {
+			m->threads[place] = m->threads[m->groups[i]];
+			return NULL;
+		}
+	}
+	struct read_process group = {.name = x->name, .command = ""};
+	if (!ARRAY_ROOM(m->groups, m->group_count, m->group_room))
+		return err_new("out of memory");
+	m->groups[m->group_count++] = place;
+	return add_thread(m, &group, &m->threads[place]);
+}
+
 static struct err *find_thread(struct maker *m, uint64_t id, uint32_t *place, uint32_t *thread)
 {
 	struct err *e = names_process(&m->names, id, place);
@@ -54,18 +92,10 @@ static struct err *find_thread(struct maker *m, uint64_t id, uint32_t *place, ui
 		return e;
 	if (!widen(&m->threads, &m->thread_room, *place))
 		return err_new("out of memory");
-	if (m->threads[*place] == NOT_YET) {
-		const struct read_process *x = &m->names.processes[*place];
-		struct profile_process process = {.pid = x->pid,
-						  .name = x->name,
-						  .command = *x->command ? x->command : x->name,
-						  .rank = -1,
-						  .status = -1};
-		struct profile_thread t = {.tid = x->pid, .name = x->name};
-		e = profile_add_process(m->p, &process, &t.process);
-		if (!e)
-			e = profile_add_thread(m->p, &t, &m->threads[*place]);
-	}
+	if (m->threads[*place] == NOT_YET && m->shorten && !m->spare.threads)
+		e = find_group(m, *place);
+	else if (m->threads[*place] == NOT_YET)
+		e = add_thread(m, &m->names.processes[*place], &m->threads[*place]);
 	*thread = m->threads[*place];
 	return e;
 }
@@ -150,48 +180,77 @@ static struct err *find_metric(struct maker *m, uint64_t id, bool walked, uint32
 
 /* ---- call paths ---- */
 
-static struct err *use_tree(struct maker *m, int64_t epoch)
+/* Of a span of time with very many call paths, rare ones lose callers: each counts below the innermost
+   caller that has a usual share of the epoch's samples. So a function has all its samples, and a
+   caller lacks less than a CALLER_SHARE-th of all. */
+#define PATH_SHARE 4096
+#define CALLER_SHARE 1024
+
+static struct err *sum_up(struct maker *m, const struct segment *spans, size_t count)
 {
-	if (m->tree_epoch == epoch)
-		return NULL;
+	free(m->sums);
+	m->sums = calloc(m->tree.count, sizeof *m->sums);
+	if (!m->sums)
+		return err_new("out of memory");
+	for (size_t i = 0; i < count; i++)
+		for (size_t k = 0; k < spans[i].path_count; k++)
+			if (spans[i].paths[k].node < m->tree.count)
+				m->sums[spans[i].paths[k].node] += spans[i].paths[k].count;
+	for (uint32_t i = m->tree.count; i-- > 1;)
+		m->sums[m->tree.nodes[i].parent] += m->sums[i];
+	m->least = m->sums[0] / PATH_SHARE;
+	m->usual = m->sums[0] / CALLER_SHARE;
+	return NULL;
+}
+
+static struct err *use_tree(struct maker *m, int64_t epoch, const struct segment *spans,
+			    size_t count)
+{
 	struct err *e = trees_read(m->names.store, epoch, &m->tree);
 	free(m->nodes);
+	free(m->way);
 	m->nodes = e ? NULL : malloc(m->tree.count * sizeof *m->nodes);
-	if (!e && !m->nodes)
+	m->way = e ? NULL : malloc(m->tree.count * sizeof *m->way);
+	if (!e && (!m->nodes || !m->way))
 		e = err_new("out of memory");
 	for (uint32_t i = 0; !e && i < m->tree.count; i++)
 		m->nodes[i] = i ? NOT_YET : 0;
-	m->tree_epoch = e ? 0 : epoch;
+	return e || !m->shorten ? e : sum_up(m, spans, count);
+}
+
+/* Below what the node stands in the profile. What is not known of the callers stays that way. */
+static uint32_t caller_of(const struct maker *m, uint32_t node)
+{
+	uint32_t at = m->tree.nodes[node].parent;
+	if (m->shorten && m->sums[node] < m->least)
+		while (at && m->sums[at] < m->usual && m->tree.nodes[at].kind != PROFILE_PARTIAL)
+			at = m->tree.nodes[at].parent;
+	return at;
+}
+
+/* From the node up to one that the profile has, and back. */
+static struct err *find_node(struct maker *m, uint32_t node, uint32_t *out)
+{
+	size_t steps = 0;
+	struct err *e = NULL;
+	for (uint32_t at = node; m->nodes[at] == NOT_YET; at = caller_of(m, at))
+		m->way[steps++] = at;
+	while (!e && steps) {
+		uint32_t at = m->way[--steps], place, module;
+		const struct pack_node *x = &m->tree.nodes[at];
+		e = find_module(m, x->image, &place, &module);
+		if (!e)
+			e = profile_child(m->p, m->nodes[caller_of(m, at)], x->kind, module,
+					  x->address, &m->nodes[at]);
+	}
+	*out = m->nodes[node];
 	return e;
 }
 
-/* From the node up to one that the profile has, and back; the way is kept in `nodes`' own terms:
-   parents have smaller numbers, so the ends of the recursion are near. */
-static struct err *find_node(struct maker *m, uint32_t node, uint32_t *out)
+static struct err *count_at(struct maker *m, uint32_t node, uint32_t thread, uint32_t metric,
+			    uint64_t count)
 {
-	uint32_t at = node, chain = 0;
-	struct err *e = NULL;
-	while (m->nodes[at] == NOT_YET) {
-		at = m->tree.nodes[at].parent;
-		chain++;
-	}
-	uint32_t *way = malloc((chain + 1) * sizeof *way);
-	if (!way)
-		return err_new("out of memory");
-	at = node;
-	for (uint32_t i = 0; i < chain; i++, at = m->tree.nodes[at].parent)
-		way[i] = at;
-	for (uint32_t i = chain; !e && i-- > 0;) {
-		const struct pack_node *x = &m->tree.nodes[way[i]];
-		uint32_t place, module;
-		e = find_module(m, x->image, &place, &module);
-		if (!e)
-			e = profile_child(m->p, m->nodes[x->parent], x->kind, module, x->address,
-					  &m->nodes[way[i]]);
-	}
-	free(way);
-	*out = m->nodes[node];
-	return e;
+	return profile_count(m->p, node, m->spare.threads ? 0 : thread, metric, count);
 }
 
 static struct err *add_path(struct maker *m, const struct pack_path *x)
@@ -212,7 +271,7 @@ static struct err *add_path(struct maker *m, const struct pack_path *x)
 		e = find_metric(m, x->event, true, &metric);
 	if (!e)
 		e = find_node(m, (uint32_t)x->node, &node);
-	return e ? e : profile_count(m->p, node, thread, metric, x->count);
+	return e ? e : count_at(m, node, thread, metric, x->count);
 }
 
 /* ---- samples by instruction alone ---- */
@@ -221,7 +280,8 @@ static struct err *add_count(struct maker *m, const struct pack_count *x)
 {
 	uint32_t process, thread, place, module, metric, node, event;
 	struct err *e = names_event(&m->names, x->event, &event);
-	if (e || m->names.events[event].every == 1)
+	uint64_t every = e ? 0 : m->names.events[event].every;
+	if (e || every == 1 || (every && (m->spare.pathless || m->shorten)))
 		return e; /* their call paths tell */
 	e = names_process(&m->names, x->process, &process);
 	if (!e)
@@ -235,26 +295,85 @@ static struct err *add_count(struct maker *m, const struct pack_count *x)
 		e = find_metric(m, x->event, false, &metric);
 	if (!e)
 		e = profile_child(m->p, 0, PROFILE_EXACT, module, x->address, &node);
-	return e ? e : profile_count(m->p, node, thread, metric, x->count);
+	return e ? e : count_at(m, node, thread, metric, x->count);
 }
 
-static struct err *add_spans(struct maker *m, const struct span_list *list, bool paths)
+/* Events without any call path have nothing else. */
+static struct err *wants_counts(const struct maker *m, bool *wants)
+{
+	sqlite3_stmt *r;
+	*wants = true;
+	if (!m->spare.pathless && !m->shorten)
+		return NULL;
+	struct err *e = sql_prepare(m->names.store, &r, "SELECT 1 FROM event WHERE every = 0", "");
+	if (!e)
+		e = sql_step(m->names.store, r, wants);
+	sql_done(m->names.store, r);
+	return e;
+}
+
+static struct err *add_counts(struct maker *m, const struct span_list *list)
 {
 	struct err *e = NULL;
 	for (size_t i = 0; !e && i < list->count; i++) {
 		struct segment x;
-		e = segment_read(m->names.store, list->items[i].id, true, &x);
-		if (!e && paths && x.path_count)
-			e = use_tree(m, x.epoch);
-		for (size_t k = 0; !e && paths && k < x.path_count; k++)
-			e = add_path(m, &x.paths[k]);
-		for (size_t k = 0; !e && !paths && k < x.count_count; k++)
+		e = segment_read(m->names.store, list->items[i].id, SEGMENT_COUNTS, &x);
+		for (size_t k = 0; !e && k < x.count_count; k++)
 			e = add_count(m, &x.counts[k]);
 		segment_free(&x);
-		if (!e && !(i % 16))
-			e = profile_settle(m->p);
 	}
 	return e ? e : profile_settle(m->p);
+}
+
+/* Spans of one epoch. */
+static struct err *add_epoch(struct maker *m, const struct span_item *items, size_t count)
+{
+	struct segment *spans = calloc(count, sizeof *spans);
+	struct err *e = spans ? NULL : err_new("out of memory");
+	for (size_t i = 0; !e && i < count; i++)
+		e = segment_read(m->names.store, items[i].id, SEGMENT_PATHS, &spans[i]);
+	if (!e)
+		e = use_tree(m, items->epoch, spans, count);
+	for (size_t i = 0; !e && i < count; i++)
+		for (size_t k = 0; !e && k < spans[i].path_count; k++)
+			e = add_path(m, &spans[i].paths[k]);
+	for (size_t i = 0; spans && i < count; i++)
+		segment_free(&spans[i]);
+	free(spans);
+	return e;
+}
+
+static struct err *add_paths(struct maker *m, const struct span_list *list)
+{
+	struct err *e = NULL;
+	for (size_t i = 0, end; !e && i < list->count; i = end) {
+		for (end = i; end < list->count && list->items[end].epoch == list->items[i].epoch;)
+			end++;
+		e = add_epoch(m, &list->items[i], end - i);
+	}
+	return e ? e : profile_settle(m->p);
+}
+
+/* Whether there are so many call paths that rare ones lose callers. */
+static struct err *choose_shorten(struct maker *m, const struct span_list *list)
+{
+	uint64_t nodes = 0;
+	struct err *e = NULL;
+	for (size_t i = 0; m->spare.rare_above && !e && i < list->count; i++) {
+		sqlite3_stmt *r;
+		bool row = false;
+		if (i && list->items[i].epoch == list->items[i - 1].epoch)
+			continue;
+		e = sql_prepare(m->names.store, &r, "SELECT nodes FROM epoch WHERE id = ?", "d",
+				list->items[i].epoch);
+		if (!e)
+			e = sql_step(m->names.store, r, &row);
+		if (!e && row)
+			nodes += (uint64_t)sqlite3_column_int64(r, 0);
+		sql_done(m->names.store, r);
+	}
+	m->shorten = m->p->shortened = m->spare.rare_above && nodes > m->spare.rare_above;
+	return e;
 }
 
 /* ---- what was recorded, and where ---- */
@@ -319,17 +438,24 @@ static struct err *make(struct maker *m, const struct read_choice *choice, struc
 	if (!e)
 		e = add_info(m, list);
 	if (!e)
-		e = add_spans(m, list, true);
+		e = choose_shorten(m, list);
 	if (!e)
-		e = add_spans(m, list, false);
+		e = add_paths(m, list);
+	bool counts = true;
+	if (!e)
+		e = wants_counts(m, &counts);
+	if (!e && counts)
+		e = add_counts(m, list);
 	if (!e && !m->p->metric_count)
 		e = err_new("%s: there are no such samples in that time", m->names.store->path);
 	return e ? e : add_losses(m, list);
 }
 
-struct err *read_profile(struct store *s, const struct read_choice *choice, struct profile **out)
+struct err *read_profile(struct store *s, const struct read_choice *choice,
+			 const struct profile_spare *spare, struct profile **out)
 {
-	struct maker m = {.wanted = {.choice = choice}};
+	struct maker m = {.wanted = {.choice = choice},
+			  .spare = spare ? *spare : (struct profile_spare){0}};
 	struct span_list list = {0};
 	memset(m.walked, 0xff, sizeof m.walked);
 	memset(m.all, 0xff, sizeof m.all);
@@ -348,6 +474,9 @@ struct err *read_profile(struct store *s, const struct read_choice *choice, stru
 	free(m.modules);
 	free(m.threads);
 	free(m.nodes);
+	free(m.way);
+	free(m.sums);
+	free(m.groups);
 	free(list.items);
 	if (e)
 		profile_free(m.p);

@@ -211,7 +211,7 @@ static struct err *mark(struct compaction *c)
 	struct err *e = NULL;
 	for (size_t i = 0; !e && i < c->count; i++) {
 		struct segment x;
-		e = segment_read(c->s, c->ids[i], true, &x);
+		e = segment_read(c->s, c->ids[i], SEGMENT_ALL, &x);
 		for (size_t k = 0; !e && k < x.path_count; k++)
 			if (x.paths[k].node < tree->count)
 				c->used[x.paths[k].node] = true;
@@ -311,7 +311,7 @@ static struct err *rewrite(struct compaction *c)
 	struct err *e = NULL;
 	for (size_t i = 0; !e && i < c->count; i++) {
 		struct segment x;
-		e = segment_read(c->s, c->ids[i], true, &x);
+		e = segment_read(c->s, c->ids[i], SEGMENT_ALL, &x);
 		for (size_t k = 0; !e && k < x.path_count; k++)
 			x.paths[k].node = x.paths[k].node < c->s->tree.count
 						  ? c->to[x.paths[k].node]

@@ -144,8 +144,10 @@ struct segment {
 	struct pack_path *paths;
 	size_t path_count;
 };
-/* Reads one; its rows too where `rows` is set. segment_free in any case. */
-struct err *segment_read(struct store *store, int64_t id, bool rows, struct segment *out);
+/* Reads one, with these of its rows. segment_free in any case. */
+enum segment_rows { SEGMENT_COUNTS = 1, SEGMENT_PATHS = 2, SEGMENT_ALL = 3 };
+struct err *segment_read(struct store *store, int64_t id, enum segment_rows rows,
+			 struct segment *out);
 void segment_free(struct segment *segment);
 /* Writes it as a new one and sets its id: rows are settled; totals are made of them. */
 struct err *segment_write(struct store *store, struct segment *segment, int level);

@@ -121,8 +121,9 @@ static int filter(sqlite3_vtab_cursor *base, int with, const char *text, int arg
 	if (!with || argc < 1)
 		return SQLITE_OK;
 	c->argument = sqlite3_value_int64(argv[0]);
-	struct err *e = t->kind == NODES ? trees_read(t->store, c->argument, &c->tree)
-					 : segment_read(t->store, c->argument, true, &c->segment);
+	struct err *e = t->kind == NODES
+				? trees_read(t->store, c->argument, &c->tree)
+				: segment_read(t->store, c->argument, SEGMENT_ALL, &c->segment);
 	if (e) {
 		sqlite3_free(base->pVtab->zErrMsg);
 		base->pVtab->zErrMsg = sqlite3_mprintf("%s", err_text(e));

@@ -13,6 +13,7 @@
 #include "store/store.h"
 
 struct profile;
+struct profile_spare;
 
 /* ---- epochs ---- */
 
@@ -119,7 +120,7 @@ const struct store_symbol *read_symbol_before(const struct read_image *image, ui
    instruction alone, "cycles:all". `procedure` and `image` choose by where samples are. An error
    where there are no samples. */
 struct err *read_profile(struct store *store, const struct read_choice *choice,
-			 struct profile **out);
+			 const struct profile_spare *spare, struct profile **out);
 
 /* The process that `choice` asks for? */
 bool read_wants_process(const struct read_choice *choice, const struct read_process *process);

@@ -115,7 +115,7 @@ static struct err *gather_spans(struct store *s, const struct span_list *list,
 		struct segment x;
 		if (hosts[i] != host)
 			continue;
-		e = segment_read(s, list->items[i].id, true, &x);
+		e = segment_read(s, list->items[i].id, SEGMENT_COUNTS, &x);
 		if (!e)
 			e = gather_add(g, &x);
 		segment_free(&x);

@@ -5,12 +5,14 @@
 #include "base/err.h"
 #include "store/internal.h"
 
-static struct err *unpack(struct store *s, sqlite3_stmt *row, struct segment *out)
+static struct err *unpack(struct store *s, sqlite3_stmt *row, enum segment_rows rows,
+			  struct segment *out)
 {
-	struct err *e = unpack_counts(sqlite3_column_blob(row, 9),
-				      (size_t)sqlite3_column_bytes(row, 9), &out->counts,
-				      &out->count_count);
-	if (!e)
+	struct err *e = NULL;
+	if (rows & SEGMENT_COUNTS)
+		e = unpack_counts(sqlite3_column_blob(row, 9), (size_t)sqlite3_column_bytes(row, 9),
+				  &out->counts, &out->count_count);
+	if (!e && rows & SEGMENT_PATHS)
 		e = unpack_paths(sqlite3_column_blob(row, 10),
 				 (size_t)sqlite3_column_bytes(row, 10), &out->paths,
 				 &out->path_count);
@@ -20,16 +22,14 @@ static struct err *unpack(struct store *s, sqlite3_stmt *row, struct segment *ou
 	return err_context(e, "%s: span %lld", s->path, (long long)out->id);
 }
 
-struct err *segment_read(struct store *s, int64_t id, bool rows, struct segment *out)
+struct err *segment_read(struct store *s, int64_t id, enum segment_rows rows, struct segment *out)
 {
-	const char *all = "SELECT epoch, start, end, level, intervals, cpu_ns, memory, kernel_ns,"
+	const char *sql = "SELECT epoch, start, end, level, intervals, cpu_ns, memory, kernel_ns,"
 			  " kernel_runs, counts, paths FROM segment WHERE id = ?";
-	const char *few = "SELECT epoch, start, end, level, intervals, cpu_ns, memory, kernel_ns,"
-			  " kernel_runs FROM segment WHERE id = ?";
 	sqlite3_stmt *row;
 	bool found = false;
 	*out = (struct segment){.id = id};
-	struct err *e = sql_prepare(s, &row, rows ? all : few, "d", id);
+	struct err *e = sql_prepare(s, &row, sql, "d", id);
 	if (!e)
 		e = sql_step(s, row, &found);
 	if (!e && !found)
@@ -45,8 +45,8 @@ struct err *segment_read(struct store *s, int64_t id, bool rows, struct segment 
 						(uint64_t)sqlite3_column_int64(row, 7),
 						(uint64_t)sqlite3_column_int64(row, 8)};
 	}
-	if (!e && rows)
-		e = unpack(s, row, out);
+	if (!e)
+		e = unpack(s, row, rows, out);
 	sql_done(s, row);
 	return e;
 }

@@ -248,7 +248,7 @@ static struct err *merge_spans(struct job *j, const struct bucket *b, const int6
 	struct covered covered = {0};
 	struct err *e = NULL;
 	for (size_t i = 0; !e && i < count; i++) {
-		e = segment_read(j->s, spans[i], true, &one);
+		e = segment_read(j->s, spans[i], SEGMENT_ALL, &one);
 		if (!e)
 			e = covered_add(j->s, spans[i], &covered);
 		if (!e && b->groups)
@@ -351,7 +351,7 @@ static struct err *move_span(struct job *j, int64_t id, int64_t epoch, struct ca
 	struct segment x;
 	struct covered covered = {0};
 	int64_t old = id;
-	struct err *e = segment_read(j->s, id, true, &x);
+	struct err *e = segment_read(j->s, id, SEGMENT_ALL, &x);
 	if (!e)
 		e = move_paths(into, from, &x);
 	if (!e)

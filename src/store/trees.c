@@ -36,10 +36,10 @@ static struct err *read_piece(struct store *s, sqlite3_stmt *row, int64_t epoch,
 	}
 	bool good = first == out->count && (int64_t)count == sqlite3_column_int64(row, 1) &&
 		    out->count + count <= TREE_NODES_MAX;
-	for (size_t i = 0; good && i < count; i++)
-		good = calltree_child(out, &nodes[i]) == (uint64_t)first + i;
+	if (good && !calltree_append(out, nodes, count))
+		e = err_new("out of memory");
 	free(nodes);
-	return good ? NULL : damaged(s, epoch);
+	return good ? e : damaged(s, epoch);
 }
 
 struct err *trees_read(struct store *s, int64_t epoch, struct calltree *out)

@@ -279,7 +279,7 @@ static struct err *take_nodes(struct taker *t, const struct segment *x)
 static struct err *take(struct taker *t, struct segment *x)
 {
 	struct unsent *out = t->out;
-	struct err *e = segment_read(t->store, out->id, true, x);
+	struct err *e = segment_read(t->store, out->id, SEGMENT_ALL, x);
 	if (e)
 		return e;
 	out->start_ms = x->start_ms;

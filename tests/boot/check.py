@@ -11,11 +11,12 @@ import absences  # noqa: E402
 import calls as calls_of  # noqa: E402
 import known_tree  # noqa: E402
 
-STEPS = """list load known tree.json usual usual.json born born.json agent agent.json calls calls.json itself attach machine machine.json machine_flat.json
+STEPS = """list load known tree.json usual usual.json born born.json agent agent.json calls calls.json io io.json probe itself attach machine machine.json machine_flat.json
     daemon db_check db_list.json db_show.json db_process.json db_report.json""".split()
 COUNTERS = """events events.json turns turns.json turns_attach turns_attach.json turns_agent turns_agent.json never
     turns_list.json turns_show.json""".split()
 HZ, SECONDS, EVERY = 250, 4, 5  # of the whole machine
+ROUNDS = 5  # of calls.c
 
 
 class Results:
@@ -100,6 +101,29 @@ def calls(results):
     """What the kernel does for a program, as the agent's collector has it: at the call or the access, and no call is shorter."""
     spent = {name: int(us) for name, us in re.findall(r"^(compute|call|touch) (\d+)$", results.text("calls"), re.M)}
     yield from calls_of.problems(results.load("calls.json"), spent, 400)
+
+
+def io(results):
+    """What one function reads, as the kernel's program counts it."""
+    document = results.load("io.json")
+    column = {metric["name"]: i for i, metric in enumerate(document["metrics"])}
+    node = next(node for node in all_nodes(document["tree"]) if node["name"] == "call")
+    calls, size = (node["total"][column[name]] for name in ("io.calls", "io.bytes"))
+    print(f"      {calls} reads, {size} bytes")
+    if (calls, size) != (ROUNDS * 4, ROUNDS * 4 << 22):
+        yield f"call reads {calls} times, {size} bytes"
+
+
+def probe(results):
+    """Calls of two functions, each from one place."""
+    document = json.loads(results.text("probe.err").strip().splitlines()[-1])
+    for one in document["probes"]:
+        print(f"      {one['function']}: {one['calls']} calls, {one['returned']} returned")
+        if (one["calls"], one["returned"]) != (ROUNDS, ROUNDS):
+            yield f"{one['function']} was called {one['calls']} times"
+    for path in document["paths"]:
+        if "spend" not in str(path["frames"]) or "main" not in str(path["frames"]):
+            yield f"a path lacks its callers: {path['frames']}"
 
 
 def wakers(document):
@@ -240,7 +264,7 @@ def daemon(results):
 def main():
     results, failed = Results(sys.argv[1]), 0
     print(results.text("uname").strip())
-    for check in (statuses, known, usual, events, born, agent, calls, blocked, machine, turns, daemon):
+    for check in (statuses, known, usual, events, born, agent, calls, io, probe, blocked, machine, turns, daemon):
         try:
             found = list(check(results))
         except (OSError, KeyError, ValueError, ZeroDivisionError) as why:

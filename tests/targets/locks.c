@@ -49,7 +49,17 @@ static int is(const char *name)
 
 static int is_condition(void)
 {
-	return is("condition") || is("polling") || is("c11-condition");
+	return is("condition") || is("polling") || is("c11-condition") || is("c11-polling");
+}
+
+static int is_c11(void)
+{
+	return is("c11") || is("c11-timed") || is("c11-condition") || is("c11-polling");
+}
+
+static int is_semaphore_lock(void)
+{
+	return is("semaphore-lock") || is("semaphore-timed") || is("semaphore-clocked");
 }
 
 static struct timespec soon(clockid_t clock)
@@ -57,6 +67,16 @@ static struct timespec soon(clockid_t clock)
 	struct timespec t;
 	clock_gettime(clock, &t);
 	t.tv_sec += 5;
+	return t;
+}
+
+static struct timespec in_a_moment(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_REALTIME, &t);
+	t.tv_nsec += 1000000;
+	t.tv_sec += t.tv_nsec / 1000000000;
+	t.tv_nsec %= 1000000000;
 	return t;
 }
 
@@ -77,6 +97,12 @@ KEEP static void lock(int reader)
 		mtx_lock(&c11);
 	else if (is("semaphore-lock"))
 		sem_wait(&semaphore);
+	else if (is("c11-timed") && (until = soon(CLOCK_REALTIME), 1))
+		mtx_timedlock(&c11, &until);
+	else if (is("semaphore-timed") && (until = soon(CLOCK_REALTIME), 1))
+		sem_timedwait(&semaphore, &until);
+	else if (is("semaphore-clocked") && (until = soon(CLOCK_MONOTONIC), 1))
+		sem_clockwait(&semaphore, CLOCK_MONOTONIC, &until);
 	else if (is("timed") && (until = soon(CLOCK_REALTIME), 1))
 		pthread_mutex_timedlock(&mutex, &until);
 	else if (is("clocked") && (until = soon(CLOCK_MONOTONIC), 1))
@@ -90,9 +116,9 @@ KEEP static void unlock(void)
 	if (is("rwlock") || is("rwlock-timed") || is("rwlock-clocked") || is("writer") ||
 	    is("reader"))
 		pthread_rwlock_unlock(&rwlock);
-	else if (is("c11"))
+	else if (is_c11())
 		mtx_unlock(&c11);
-	else if (is("semaphore-lock"))
+	else if (is_semaphore_lock())
 		sem_post(&semaphore);
 	else
 		pthread_mutex_unlock(&mutex);
@@ -104,10 +130,10 @@ KEEP static void guilty(void)
 {
 	if (is_condition()) {
 		rest(4000);
-		!is("c11-condition") ? pthread_mutex_lock(&mutex) : mtx_lock(&c11);
+		!is_c11() ? pthread_mutex_lock(&mutex) : mtx_lock(&c11);
 		work++;
-		!is("c11-condition") ? pthread_cond_broadcast(&cond) : cnd_broadcast(&c11_cond);
-		!is("c11-condition") ? pthread_mutex_unlock(&mutex) : mtx_unlock(&c11);
+		!is_c11() ? pthread_cond_broadcast(&cond) : cnd_broadcast(&c11_cond);
+		!is_c11() ? pthread_mutex_unlock(&mutex) : mtx_unlock(&c11);
 	} else if (is("semaphore")) {
 		rest(4000);
 		sem_post(&semaphore);
@@ -144,21 +170,22 @@ KEEP static void victim(void)
 	if (is("condition") || is("polling")) {
 		pthread_mutex_lock(&mutex);
 		for (int seen = work; seen == work && !stop;) {
-			struct timespec until;
-			clock_gettime(CLOCK_REALTIME, &until);
-			until.tv_nsec += 1000000;
-			until.tv_sec += until.tv_nsec / 1000000000;
-			until.tv_nsec %= 1000000000;
+			struct timespec until = in_a_moment();
 			if (is("polling"))
 				pthread_cond_timedwait(&cond, &mutex, &until);
 			else
 				pthread_cond_wait(&cond, &mutex);
 		}
 		pthread_mutex_unlock(&mutex);
-	} else if (is("c11-condition")) {
+	} else if (is_condition()) {
 		mtx_lock(&c11);
-		for (int seen = work; seen == work && !stop;)
-			cnd_wait(&c11_cond, &c11);
+		for (int seen = work; seen == work && !stop;) {
+			struct timespec until = in_a_moment();
+			if (is("c11-polling"))
+				cnd_timedwait(&c11_cond, &c11, &until);
+			else
+				cnd_wait(&c11_cond, &c11);
+		}
 		mtx_unlock(&c11);
 	} else if (is("semaphore")) {
 		sem_wait(&semaphore);
@@ -199,8 +226,8 @@ int main(int count, char **arguments)
 								  : PTHREAD_MUTEX_NORMAL);
 	pthread_mutex_init(&mutex, &attributes);
 	pthread_barrier_init(&barrier, NULL, 3);
-	sem_init(&semaphore, 0, is("semaphore-lock"));
-	mtx_init(&c11, mtx_plain);
+	sem_init(&semaphore, 0, (unsigned)is_semaphore_lock());
+	mtx_init(&c11, mtx_timed);
 	cnd_init(&c11_cond);
 	rounds_left = (int)(ms / 4);
 	pthread_create(&threads[0], NULL, run, guilty);

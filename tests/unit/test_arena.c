@@ -89,12 +89,12 @@ static void test_records_are_used_again(void **state)
 	first->scratch = arena_take(arena);
 	first->copies[3] = arena_take(arena);
 	first->tid = 42;
-	first->weights[1] = 7;
+	first->weight = 7;
 	arena_thread_free(arena, first);
 	assert_ptr_equal(arena_thread_take(arena), first);
 	assert_int_equal(first->generation, generation + 1);
 	assert_int_equal(first->tid, 0);
-	assert_int_equal(first->weights[1], 0);
+	assert_int_equal(first->weight, 0);
 	for (int i = 0; i < 3; i++) /* what it had is there again, nothing fresh is needed */
 		assert_true(arena_take(arena) < fresh + 3);
 	assert_int_equal(arena->fresh, fresh + 3);

@@ -84,7 +84,7 @@ static void put_abbrevs(struct buf *b)
 	abbreviate(b, CALLED, DW_TAG_inlined_subroutine, true,
 		   PAIRS(DW_AT_abstract_origin, DW_FORM_ref4, DW_AT_low_pc, DW_FORM_addr,
 			 DW_AT_high_pc, DW_FORM_data2, DW_AT_call_line, DW_FORM_data1,
-			 DW_AT_call_column, DW_FORM_data1));
+			 DW_AT_call_column, DW_FORM_data1, DW_AT_GNU_discriminator, DW_FORM_data4));
 	abbreviate(b, INSTANCE, DW_TAG_subprogram, true,
 		   PAIRS(DW_AT_abstract_origin, DW_FORM_ref4, DW_AT_low_pc, DW_FORM_addr,
 			 DW_AT_high_pc, DW_FORM_udata));
@@ -169,6 +169,7 @@ static void called_die(struct buf *b, uint32_t origin, uint64_t start, unsigned 
 	put(b, 8, 2);
 	put(b, line, 1);
 	put(b, column, 1);
+	put(b, 0x10000 + column, 4);
 	put(b, 0, 1);
 }
 
@@ -205,6 +206,8 @@ static void own_parts(void **state)
 	assert_int_equal(p.scope_count, 7);
 	for (size_t i = 0; i < 7; i++)
 		assert_int_equal(p.scopes[i].own, own[i]);
+	for (size_t i = 1; i < p.scope_count; i++)
+		assert_int_equal(p.scopes[i].call_discriminator, 0x10000 + p.scopes[i].call_column);
 	inline_procedure_free(&p);
 	reader_close(&r);
 }

@@ -7,43 +7,13 @@
 #include "base/err.h"
 #include "flow/graph.h"
 #include "flow/loops.h"
+#include "made_graph.h"
 
 #define MOST 12 /* blocks of a random graph */
 
-struct pair {
-	uint32_t from, to;
-};
-
-static int by_pair(const void *a, const void *b)
-{
-	const struct graph_edge *x = a, *y = b;
-	if (x->from != y->from)
-		return x->from < y->from ? -1 : 1;
-	return x->to < y->to ? -1 : x->to > y->to;
-}
-
-/* A graph with these edges, block 0 first. */
 static struct graph make(size_t blocks, const struct pair *pairs, size_t count)
 {
-	struct graph g = {
-		.blocks = calloc(blocks, sizeof *g.blocks),
-		.block_count = blocks,
-		.edges = calloc(count + 1, sizeof *g.edges),
-	};
-	for (size_t i = 0; i < count; i++)
-		g.edges[i] = (struct graph_edge){pairs[i].from, pairs[i].to, EDGE_JUMP};
-	qsort(g.edges, count, sizeof *g.edges, by_pair);
-	for (size_t i = 0; i < count; i++)
-		if (!g.edge_count || by_pair(&g.edges[g.edge_count - 1], &g.edges[i]))
-			g.edges[g.edge_count++] = g.edges[i];
-	for (size_t i = 0; i < blocks; i++)
-		g.blocks[i] = (struct graph_block){
-			.start = 16 * i, .end = 16 * i + 16, .last = 16 * i + 12};
-	for (size_t i = g.edge_count; i-- > 0;) {
-		g.blocks[g.edges[i].from].first = (uint32_t)i;
-		g.blocks[g.edges[i].from].count++;
-	}
-	return g;
+	return graph_make(blocks, pairs, count, 16);
 }
 
 static struct loops find(const struct graph *g)

@@ -218,7 +218,7 @@ static void add_path(const struct fake *f, struct arena_thread *t, struct cct *t
 	CHECK(node);
 	cct_values(cct_node(tree, node))[0] += weight;
 	t->samples[0] += weight;
-	t->weights[0] += weight;
+	t->weight += weight;
 }
 
 static void go_live(const struct fake *f, struct arena_thread *t)
@@ -284,7 +284,7 @@ static void agent_counts(const char *path)
 	cct_values(cct_node(&tree, cct_child(&tree, tree.root,
 					     cct_key(false, CCT_PARTIAL, WALK_NO_RECIPE))))[0] += 2;
 	t->samples[0] += 2;
-	t->weights[0] += 2;
+	t->weight += 2;
 	t->lost = 3;
 	t->ticks = 1000;
 	t->cpu_start_ns = 100;
@@ -444,7 +444,7 @@ static void agent_leaves_a_copy(const char *path)
 	s->registers[6] = s->address;
 #endif
 	t->samples[0] = 1;
-	t->weights[0] = 4;
+	t->weight = 4;
 	atomic_store(&t->copies[3], chunk);
 	ring(&f);
 	/* The slot is free a moment before the new list is told. */
@@ -506,7 +506,7 @@ static void on_sample(int signal, siginfo_t *info, void *context)
 		return;
 	}
 	sampled->samples[event]++;
-	sampled->weights[event]++;
+	sampled->weight += !event;
 	cct_values(cct_node(&sampled_tree, sampled_node))[event]++;
 }
 

@@ -137,7 +137,7 @@ static void as_a_profile(void **state)
 	(void)state;
 	add(s, begin(s, START), 1, true);
 	add(s, begin(s, START), 2, true);
-	good(read_profile(s, &(struct read_choice){ALL_TIME}, &p));
+	good(read_profile(s, &(struct read_choice){ALL_TIME}, NULL, &p));
 	assert_int_equal(p->metric_count, 3);
 	assert_string_equal(p->metrics[0].name, "cycles");
 	assert_int_equal(p->metrics[0].period, 5000);
@@ -154,10 +154,97 @@ static void as_a_profile(void **state)
 	for (size_t i = 1; i < p->module_count; i++)
 		assert_true(p->modules[i].name_count > 0);
 	profile_free(p);
-	bad(read_profile(s, &(struct read_choice){.from_ms = 0, .to_ms = 5, .user = -1}, &p),
+	bad(read_profile(s, &(struct read_choice){.from_ms = 0, .to_ms = 5, .user = -1}, NULL, &p),
 	    "nothing in that time");
-	bad(read_profile(s, &(struct read_choice){ALL_TIME, .process = "nobody"}, &p),
+	bad(read_profile(s, &(struct read_choice){ALL_TIME, .process = "nobody"}, NULL, &p),
 	    "no such samples");
+	store_close(s);
+}
+
+static void as_a_profile_without_what_is_spared(void **state)
+{
+	const struct profile_spare spare = {.threads = true, .pathless = true};
+	struct profile *p;
+	struct store *s = fresh("spared.db");
+	(void)state;
+	add(s, begin(s, START), 1, true);
+	good(read_profile(s, &(struct read_choice){ALL_TIME}, &spare, &p));
+	assert_int_equal(p->metric_count, 2);
+	assert_string_equal(p->metrics[0].name, "cycles");
+	assert_string_equal(p->metrics[1].name, "imiss"); /* no sample of it has a call path */
+	assert_int_equal(profile_samples(p, 0), 15);
+	assert_int_equal(profile_samples(p, 1), 3);
+	for (size_t i = 0; i < p->value_count; i++)
+		assert_int_equal(p->values[i].thread, 0);
+	profile_free(p);
+	store_close(s);
+}
+
+/* main calls a function that has nearly all samples, and RARE others, each below three callers of its own. */
+enum { RARE = 100, USUAL = 1000000, RARE_DEPTH = 4 };
+
+static void add_rare_paths(struct store *s)
+{
+	static struct store_node tree[1 + 1 + RARE * RARE_DEPTH];
+	static struct store_path rows[1 + RARE];
+	struct store_interval v = make_interval(1);
+	bool added;
+	uint32_t count = 0;
+	tree[count++] = (struct store_node){0, 1, PROFILE_CALL, 0x10};
+	tree[count++] = (struct store_node){1, 1, PROFILE_EXACT, 0x20};
+	rows[0] = (struct store_path){2, 1, 0, USUAL};
+	for (uint32_t i = 0; i < RARE; i++) {
+		for (uint32_t depth = 0; depth < RARE_DEPTH; depth++) {
+			bool leaf = depth == RARE_DEPTH - 1;
+			tree[count] = (struct store_node){depth ? count : 1, 1,
+							  leaf ? PROFILE_EXACT : PROFILE_CALL,
+							  leaf ? 0x30 : 0x100 + i * 16 + depth};
+			count++;
+		}
+		rows[1 + i] = (struct store_path){count, 1 + i % 2, 0, 1};
+	}
+	v.nodes = tree;
+	v.node_count = count;
+	v.paths = rows;
+	v.path_count = 1 + RARE;
+	v.count_count = 0;
+	good(store_add(s, begin(s, START), &v, &added));
+	assert_true(added);
+}
+
+static uint64_t count_at(const struct profile *p, uint64_t address, size_t *places)
+{
+	uint64_t sum = 0;
+	*places = 0;
+	for (size_t i = 0; i < p->node_count; i++)
+		*places += p->nodes[i].address == address;
+	for (size_t i = 0; i < p->value_count; i++)
+		if (p->nodes[p->values[i].node].address == address)
+			sum += p->values[i].count;
+	return sum;
+}
+
+static void rare_samples_keep_their_functions(void **state)
+{
+	const struct profile_spare few = {.rare_above = RARE}, many = {.rare_above = 100000};
+	struct profile *p;
+	size_t places;
+	struct store *s = fresh("rare.db");
+	(void)state;
+	add_rare_paths(s);
+	good(read_profile(s, &(struct read_choice){ALL_TIME}, &few, &p));
+	assert_true(p->shortened);
+	assert_int_equal(profile_samples(p, 0), USUAL + RARE);
+	assert_int_equal(p->node_count, 1 + 3); /* the root, main and two functions */
+	assert_int_equal(count_at(p, 0x30, &places), RARE);
+	assert_int_equal(places, 1);
+	profile_free(p);
+	good(read_profile(s, &(struct read_choice){ALL_TIME}, &many, &p));
+	assert_false(p->shortened);
+	assert_int_equal(profile_samples(p, 0), USUAL + RARE);
+	assert_int_equal(count_at(p, 0x30, &places), RARE);
+	assert_int_equal(places, RARE);
+	profile_free(p);
 	store_close(s);
 }
 
@@ -385,6 +472,8 @@ int main(void)
 		cmocka_unit_test(retries_count_once),
 		cmocka_unit_test(wrong_intervals_leave_nothing),
 		cmocka_unit_test(as_a_profile),
+		cmocka_unit_test(as_a_profile_without_what_is_spared),
+		cmocka_unit_test(rare_samples_keep_their_functions),
 		cmocka_unit_test(full_epochs),
 		cmocka_unit_test(no_room),
 		cmocka_unit_test(migration),

@@ -94,7 +94,7 @@ static void joining_epochs(void **state)
 	assert_int_equal(epochs, 2); /* the newest stays as it is */
 	good(store_check(s));
 	assert_int_equal(all_samples(s), 40 * 80);
-	good(read_profile(s, &(struct read_choice){ALL_TIME}, &p));
+	good(read_profile(s, &(struct read_choice){ALL_TIME}, NULL, &p));
 	assert_int_equal(profile_samples(p, 0), 40 * 15);
 	profile_free(p);
 	store_close(s);
@@ -171,7 +171,7 @@ static void folding(void **state)
 	good(sql_number(s, &number, 0, "SELECT rows FROM segment", ""));
 	assert_int_equal(number, 3 + 2);
 	assert_int_equal(all_samples(s), 50000000 + RARE * 5);
-	good(read_profile(s, &(struct read_choice){ALL_TIME}, &p));
+	good(read_profile(s, &(struct read_choice){ALL_TIME}, NULL, &p));
 	assert_int_equal(profile_samples(p, 0), 10000000 + RARE);
 	for (size_t i = 0; i < p->value_count; i++) {
 		const struct profile_node *x = &p->nodes[p->values[i].node];
@@ -240,7 +240,7 @@ static void made_code(void **state)
 	}
 	assert_int_equal(loop, 50);
 	read_samples_free(&x);
-	good(read_profile(s, &(struct read_choice){ALL_TIME}, &p));
+	good(read_profile(s, &(struct read_choice){ALL_TIME}, NULL, &p));
 	assert_int_equal(profile_samples(p, 0), 11);
 	assert_int_equal(p->process_count, 1);
 	profile_free(p);
@@ -294,7 +294,7 @@ static void events_in_turns(void **state)
 		assert_true(coverage_share(epochs.items[0].totals[1].coverage) == share);
 		assert_true(coverage_share(epochs.items[0].totals[0].coverage) == 1);
 		read_epochs_free(&epochs);
-		good(read_profile(s, &(struct read_choice){ALL_TIME}, &p));
+		good(read_profile(s, &(struct read_choice){ALL_TIME}, NULL, &p));
 		assert_int_equal(profile_period(p, 0), 5000);
 		assert_string_equal(p->metrics[2].name, "imiss");
 		assert_int_equal(profile_period(p, 2), (uint64_t)(100 / share + 0.5));

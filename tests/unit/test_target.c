@@ -194,7 +194,7 @@ static struct target target;
 static void run(char **arguments)
 {
 	static char *const empty[] = {NULL};
-	assert_null(target_start(&target, arguments, (char **)empty, NULL, NULL));
+	assert_null(target_start(&target, arguments, (char **)empty, &(struct target_hooks){0}));
 	while (!target.ended) {
 		struct pollfd ready = {.fd = target.signals, .events = POLLIN};
 		assert_int_equal(poll(&ready, 1, 10000), 1);
@@ -265,7 +265,7 @@ static void signals_are_handed_on(void **state)
 			 numbers[i], scratch("ready"));
 		unlink(scratch("ready"));
 		assert_null(target_prepare(&target));
-		assert_null(target_start(&target, arguments, environ, NULL, NULL));
+		assert_null(target_start(&target, arguments, environ, &(struct target_hooks){0}));
 		while (access(scratch("ready"), F_OK))
 			usleep(1000);
 		kill(getpid(), numbers[i]);
@@ -336,7 +336,9 @@ static void limits_of_the_child(void **state)
 	rlim_t wanted = 123;
 	(void)state;
 	assert_null(target_prepare(&target));
-	assert_null(target_start(&target, arguments, environ, lower_files, &wanted));
+	assert_null(
+		target_start(&target, arguments, environ,
+			     &(struct target_hooks){.in_child = lower_files, .context = &wanted}));
 	assert_int_equal(waitpid(target.pid, &target.status, 0), target.pid);
 	assert_int_equal(target_exit(&target), 0);
 	target_release(&target);
@@ -349,11 +351,11 @@ static void cannot_execute(void **state)
 	struct err *e;
 	(void)state;
 	assert_null(target_prepare(&target));
-	e = target_start(&target, directory, environ, NULL, NULL);
+	e = target_start(&target, directory, environ, &(struct target_hooks){0});
 	assert_non_null(e);
 	assert_string_equal(err_text(e), "/etc: cannot execute it: Permission denied");
 	err_free(e);
-	e = target_start(&target, nothing, environ, NULL, NULL);
+	e = target_start(&target, nothing, environ, &(struct target_hooks){0});
 	assert_non_null(e);
 	assert_string_equal(err_text(e),
 			    "/no/such/file: cannot execute it: No such file or directory");

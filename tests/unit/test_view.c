@@ -22,7 +22,7 @@
 #include "profile/profile.h"
 
 #define NAMES 6
-#define COLUMN_MAX 64
+#define COLUMN_MAX 128
 
 /* Functions of a module made at run time: number i is at 0x1000 + 0x100 * i. */
 static const char *const function_names[NAMES] = {

@@ -482,7 +482,7 @@ void calibrate_write(const struct calibration *c, struct buf *out)
 	for (size_t i = 0; i < FIELD_COUNT; i++) {
 		buf_puts(out, fields[i].key);
 		for (unsigned k = 0; k < fields[i].count; k++)
-			buf_printf(out, " %.6g", field_of(c, &fields[i])[k]);
+			buf_printf(out, " %.17g", field_of(c, &fields[i])[k]);
 		buf_puts(out, "\n");
 	}
 }

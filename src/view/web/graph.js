@@ -138,9 +138,9 @@ export class Graph {
 			return key;
 		}));
 	}
-	// The top of a level, in the space.
-	topOf(depth) {
-		const high = Math.max(this.scroller.clientHeight, (this.layout.deepest + 1) * BOX + 4);
+	// The top of a level, in the space, of which so much is seen.
+	topOf(depth, seen = this.scroller.clientHeight) {
+		const high = Math.max(seen, (this.layout.deepest + 1) * BOX + 4);
 		return this.source.icicle() ? depth * BOX : high - (depth + 1) * BOX - 2;
 	}
 	paint() {
@@ -171,7 +171,7 @@ export class Graph {
 		const top = this.scroller.scrollTop;
 		const batches = new Map(), wide = [];
 		for (let depth = 0; depth < this.levels.length; depth++) {
-			const y = this.topOf(depth) - top;
+			const y = this.topOf(depth, height) - top;
 			if (y < -BOX || y > height)
 				continue;
 			for (const box of this.levels[depth])

@@ -3,8 +3,9 @@
 // row at the top. Calls of it by itself, also by way of others, count once: only its outermost calls are looked at.
 
 import {Level} from "./levels.js";
+import {partBy} from "./model.js";
 import {matchScopes} from "./select.js";
-import {PathView, valuesAt} from "./views.js";
+import {PathView} from "./views.js";
 
 const MATCHES_MAX = 5000; // rows that a search goes through
 
@@ -26,8 +27,14 @@ class Half extends PathView {
 	get listsFunctions() {
 		return true;
 	}
+	// The one row at the top, or null.
+	get top() {
+		if (this.made === undefined)
+			this.made = this.makeTop();
+		return this.made;
+	}
 	topLevel() {
-		return alone(this.top());
+		return alone(this.top);
 	}
 	// The first rows, level by level.
 	search(text) {
@@ -44,7 +51,7 @@ class Half extends PathView {
 
 // The bottom-up view has these rows already.
 export class CallersOf extends Half {
-	top() {
+	makeTop() {
 		return this.up.rowOf(String(this.center));
 	}
 	lowerLevel(row) {
@@ -54,7 +61,7 @@ export class CallersOf extends Half {
 
 // A row has the nodes that it stands for.
 export class CalleesOf extends Half {
-	top() {
+	makeTop() {
 		const nodes = this.up.originsOf(this.center).filter((node) => this.up.isFirst(node));
 		const known = this.up.rowOf(String(this.center));
 		return known && {...known, nodes, leaf: this.isLeaf(nodes)};
@@ -68,35 +75,47 @@ export class CalleesOf extends Half {
 			return false;
 		});
 	}
-	// What the nodes of a row call, parted by scope: {ids, lists: their nodes, self, total: sums by metric}.
+	// What the nodes of a row call, parted by scope: {ids, below: nodes, groups: of each of these its place in ids}.
 	part(nodes) {
-		const {scope, end} = this.model.nodes, {sums} = this.selection, ids = [], lists = [], groups = new Map();
-		const self = sums.map(() => []), total = sums.map(() => []);
+		const {scope, end} = this.model.nodes, ids = [], below = [], groups = [];
+		const numbers = this.numbers || (this.numbers = new Int32Array(this.model.scopes.count).fill(-1));
 		for (const node of nodes)
 			for (let c = node + 1; c < end[node]; c = end[c]) {
 				if (!this.selection.any(c))
 					continue;
-				let group = groups.get(scope[c]);
-				if (group === undefined) {
-					group = ids.push(scope[c]) - 1;
-					groups.set(scope[c], group);
-					lists.push([]);
-					[...self, ...total].forEach((list) => list.push(0));
-				}
-				lists[group].push(c);
-				for (let m = 0; m < sums.length; m++) {
-					self[m][group] += sums[m].self(c);
-					total[m][group] += sums[m].total(c);
-				}
+				if (numbers[scope[c]] < 0)
+					numbers[scope[c]] = ids.push(scope[c]) - 1;
+				below.push(c);
+				groups.push(numbers[scope[c]]);
 			}
-		return {ids: Int32Array.from(ids), lists, self, total};
+		for (const id of ids)
+			numbers[id] = -1;
+		return {ids: Int32Array.from(ids), below, groups};
 	}
+	// Few of the rows are seen: what belongs to one alone is made with it.
 	lowerLevel(row) {
-		const {ids, lists, self, total} = this.part(row.nodes);
+		const {sums} = this.selection, {ids, below, groups} = this.part(row.nodes);
+		let parts = null;
+		const nodesAt = (place) => {
+			parts = parts || partBy(groups, ids.length);
+			const nodes = [];
+			for (let i = parts.starts[place]; i < parts.starts[place + 1]; i++)
+				nodes.push(below[parts.order[i]]);
+			return nodes;
+		};
+		const sumOf = (nodes, column) => sums.map((all) => nodes.reduce((sum, node) => sum + all[column](node), 0));
 		return new Level(ids, {
-			of: (id, place) => ({key: `${row.key}.${id}`, scope: id, node: -1, nodes: lists[place],
-				self: valuesAt(self, place), total: valuesAt(total, place), leaf: this.isLeaf(lists[place])}),
-			numbers: (column, metric) => Float64Array.from((column === "self" ? self : total)[metric]),
+			of: (id, place) => {
+				const nodes = nodesAt(place);
+				return {key: `${row.key}.${id}`, scope: id, node: -1, nodes, self: sumOf(nodes, "self"),
+					total: sumOf(nodes, "total"), leaf: this.isLeaf(nodes)};
+			},
+			numbers: (column, metric) => {
+				const all = sums[metric], list = new Float64Array(ids.length);
+				for (let i = 0; i < below.length; i++)
+					list[groups[i]] += all[column](below[i]);
+				return list;
+			},
 			scopes: ids,
 		});
 	}

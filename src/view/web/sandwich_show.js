@@ -29,7 +29,7 @@ class HalfSource {
 	tree() {
 		const view = this.app.view(this.half), {metric} = this.app.state;
 		if (this.made.view !== view || this.made.metric !== metric)
-			this.made = {view, metric, tree: new ViewTree(view, {column: "total", metric, root: view.top()})};
+			this.made = {view, metric, tree: new ViewTree(view, {column: "total", metric, root: view.top})};
 		return this.made.tree;
 	}
 	selectedKey() {
@@ -103,7 +103,7 @@ export class Sandwich {
 	}
 	draw(reveal) {
 		const {app} = this, tables = this.asTables(), {model, state} = app;
-		const row = this.view("upper").top();
+		const row = this.view("upper").top;
 		setText(this.title, state.center ? scopeName(model, state.center) : "");
 		setText(this.about, row && !app.comparison ? this.numbersOf(row) : "");
 		setText(this.switch, tables ? "Graphs" : "Tables");

@@ -210,14 +210,16 @@ export class PathView {
 	constructor(model, selection) {
 		this.model = model;
 		this.selection = selection;
-		this.levels = new Map(); // by key
+		this.first = null; // the top level
+		this.levels = new WeakMap(); // by the row above: keys can be long
 	}
 	level(row) {
-		const key = row ? row.key : "";
-		let level = this.levels.get(key);
+		if (!row)
+			return this.first || (this.first = this.topLevel());
+		let level = this.levels.get(row);
 		if (!level) {
-			level = row ? this.lowerLevel(row) : this.topLevel();
-			this.levels.set(key, level);
+			level = this.lowerLevel(row);
+			this.levels.set(row, level);
 		}
 		return level;
 	}

@@ -178,3 +178,13 @@ export class VirtualList {
 		return Math.max(1, Math.floor(this.high / this.height) - 2);
 	}
 }
+
+// Draws what is in a scroller again when that has another size than it was drawn for: {width, height}, or null if it
+// was not.
+export function drawResized(scroller, drawnFor, draw) {
+	new ResizeObserver(() => {
+		const drawn = drawnFor();
+		if (!drawn || drawn.width !== scroller.clientWidth || drawn.height !== scroller.clientHeight)
+			draw();
+	}).observe(scroller);
+}

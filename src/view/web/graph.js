@@ -10,7 +10,7 @@ import {GraphSource} from "./graph_source.js";
 import {openMenu} from "./menu.js";
 import {matchScopes} from "./select.js";
 import {comparedColour, comparedLabel, comparedLegend, comparedTip, comparedWidths} from "./compare_graph.js";
-import {el, fitCanvas, setAttribute, setStyle, setText} from "./dom.js";
+import {drawResized, el, fitCanvas, setAttribute, setStyle, setText} from "./dom.js";
 
 const BOX = 20;
 const MODULES_NAMED = 5;
@@ -71,7 +71,8 @@ export class Graph {
 				this.matched),
 			this.scroller, this.tip);
 		this.scroller.addEventListener("scroll", () => this.paint(), {passive: true});
-		new ResizeObserver(() => this.draw()).observe(this.scroller);
+		this.drawn = null;
+		drawResized(this.scroller, () => this.drawn, () => this.draw());
 		this.hovered = -1;
 		this.laid = {};
 		this.highest = 0;
@@ -79,6 +80,7 @@ export class Graph {
 	}
 	draw() {
 		const {app, source} = this, width = this.scroller.clientWidth, icicle = source.icicle();
+		this.drawn = null;
 		if (!this.element.isConnected || !width)
 			return;
 		this.lay(source.tree(), width);
@@ -148,6 +150,7 @@ export class Graph {
 			return;
 		const width = this.scroller.clientWidth, height = this.scroller.clientHeight;
 		const scale = window.devicePixelRatio || 1, c = this.canvas.getContext("2d");
+		this.drawn = {width, height};
 		fitCanvas(this.canvas, width, height, scale);
 		const style = getComputedStyle(document.documentElement);
 		this.theme = {

@@ -8,6 +8,7 @@ import {whenIdle} from "./dom.js";
 import {showMarks} from "./frame.js";
 import {prepareFlat} from "./flat.js";
 import {prepareFold} from "./folded.js";
+import {moduleHues} from "./graph.js";
 import {nameRanks, sortLevel} from "./levels.js";
 import {Live} from "./live.js";
 import {decodeBase64, inflate, parseModel} from "./model.js";
@@ -50,7 +51,7 @@ async function start() {
 				else
 					sortLevel(model, wholeView(name, model).level(null), window.culprit.state.sorts[name]);
 			}];
-		prepare([() => { nameRanks(model); }, () => { rowsByThread(model); }, () => { computeSelection(model).sums; }, () => { computeSelection(model).wanted; },
+		prepare([() => { nameRanks(model); }, () => { moduleHues(model); }, () => { rowsByThread(model); }, () => { computeSelection(model).sums; }, () => { computeSelection(model).wanted; },
 			...prepareComparisons(window.culprit), ...prepareTimes(model), ...prepareTimeMap(model),
 			...prepareMemory(model), ...noView(model, "memory") ? [] : [() => { wholeView("memory", model); }], ...prepareWaits(model),
 			...prepareCallers(model), ...view("callers"),

@@ -6,7 +6,7 @@ import {metricShort} from "./events.js";
 import {formatTime, plural} from "./format.js";
 import {cached, scopeName, scopeShort, threadLabel} from "./model.js";
 import {matchScopes} from "./select.js";
-import {el, fitCanvas, setAttribute, setText} from "./dom.js";
+import {drawResized, el, fitCanvas, setAttribute, setText} from "./dom.js";
 import {Pixels, hslColour, readColours} from "./pixels.js";
 import {moduleHues} from "./graph.js";
 import {ownNodes} from "./own_code.js";
@@ -74,7 +74,8 @@ export class Timeline {
 		this.none = el("div", {class: "none"});
 		this.element = el("div", {class: "graph timeline"}, this.bar, this.map.canvas, this.scroller, this.none, this.tip);
 		this.scroller.addEventListener("scroll", () => this.paint(), {passive: true});
-		new ResizeObserver(() => this.draw()).observe(this.scroller);
+		this.drawn = null;
+		drawResized(this.scroller, () => this.drawn, () => this.draw());
 		this.rows = [];
 		this.tops = new Float64Array(1); // where rows begin
 		this.pixelColours = {};
@@ -212,9 +213,11 @@ export class Timeline {
 	}
 	paint() {
 		const width = this.scroller.clientWidth, height = this.scroller.clientHeight;
+		this.drawn = null;
 		if (this.app.state.view !== "time" || !width || !hasTimeline(this.app.model))
 			return;
 		const scale = window.devicePixelRatio || 1, c = this.canvas.getContext("2d");
+		this.drawn = {width, height};
 		fitCanvas(this.canvas, width, height, scale);
 		this.readTheme();
 		this.look(width, height, scale);

@@ -183,8 +183,8 @@ struct agent_thread {
 	} off[WIRE_OFF_MAX];
 	uint64_t off_known; /* all time off the CPU when it was last looked at */
 	uint64_t random;
-	uint64_t wait_frame; /* of the wait that the thread is in */
-	uint32_t objects, object_text;
+	uint64_t wait_frame;                    /* of the wait that the thread is in */
+	uint32_t objects, object_text, recalls; /* descriptors.c: chunks */
 	struct step_cache cache;
 };
 _Static_assert(sizeof(struct agent_thread) <= ARENA_CHUNK, "a thread's record is one chunk");
@@ -292,6 +292,9 @@ void pause_begin_thread(struct agent_thread *t) AGENT_OPTIONAL;
 void pause_end_thread(struct agent_thread *t) AGENT_OPTIONAL;
 /* sem_timedwait and sem_clockwait, for threads whose waits are counted. */
 int lock_sem_timed(sem_t *s, clockid_t clock, const struct timespec *until) AGENT_OPTIONAL;
+/* The same for the futex system call, with all its arguments. */
+long lock_futex(__typeof__(&syscall) real, long a, long b, long c, long d, long e,
+		long f) AGENT_OPTIONAL;
 
 /* script.c: the node of a sample whose walk is in the memo and has the node `native`. */
 uint32_t script_insert(struct agent_thread *t, uint32_t native);

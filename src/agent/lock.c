@@ -14,11 +14,15 @@
  *
  * The same holds for whoever signals a condition, posts a semaphore or comes to a barrier: those that wait could not
  * go on before.
+ *
+ * Programs also make locks themselves, on the futex system call (Rust's, absl's, std::atomic's). What the word at a
+ * futex's address means, only they know: such a lock is never tried. But who wakes those that wait there has let it go.
  */
 #include "agent/agent.h"
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <linux/futex.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <string.h>
@@ -505,4 +509,50 @@ AGENT_EXPORT int cnd_broadcast(cnd_t *c)
 {
 	LET_GO(c);
 	return REAL(cnd_broadcast)(c);
+}
+
+/* ---- locks of the program's own ---- */
+
+static bool futex_waits(int what)
+{
+	return what == FUTEX_WAIT || what == FUTEX_WAIT_BITSET || what == FUTEX_LOCK_PI ||
+	       what == FUTEX_LOCK_PI2 || what == FUTEX_WAIT_REQUEUE_PI;
+}
+
+static bool futex_wakes(int what)
+{
+	return what == FUTEX_WAKE || what == FUTEX_WAKE_BITSET || what == FUTEX_WAKE_OP ||
+	       what == FUTEX_UNLOCK_PI || what == FUTEX_REQUEUE || what == FUTEX_CMP_REQUEUE ||
+	       what == FUTEX_CMP_REQUEUE_PI;
+}
+
+/* A wait that did not begin is none: the word had changed before. */
+static long futex_wait(__typeof__(&syscall) real, const void *word, long b, long c, long d, long e,
+		       long f)
+{
+	struct wait wait;
+	wait_begin(&wait, word);
+	long result = PAUSE(ARENA_WAITS_FUTEX, -1, real,
+			    real(SYS_futex, (long)word, b, c, d, e, f));
+	bool none = result == -1 && errno != ETIMEDOUT && errno != EINTR;
+	wait.in_vain = result == -1 && errno == ETIMEDOUT;
+	wait_leave(&wait);
+	if (wait.start && !none)
+		wait_count(&wait, cpu_capture(agent_self->registers));
+	return result;
+}
+
+long lock_futex(__typeof__(&syscall) real, long a, long b, long c, long d, long e, long f)
+{
+	const void *word = (const void *)a, *other = (const void *)e;
+	int what = (int)b & FUTEX_CMD_MASK;
+	if (!is_wanted())
+		return real(SYS_futex, a, b, c, d, e, f);
+	if (futex_waits(what))
+		return futex_wait(real, word, b, c, d, e, f);
+	if (futex_wakes(what))
+		LET_GO(word);
+	if (what == FUTEX_WAKE_OP)
+		LET_GO(other);
+	return real(SYS_futex, a, b, c, d, e, f);
 }

@@ -15,19 +15,15 @@
  * and gets one sample. So the number of samples is right but for one in each thread, and programs that wait in step with
  * the period are sampled fairly.
  *
- * Reads and writes are all walked and counted. What a descriptor stands for is asked for at each call, because it may
- * have been closed and opened again, in ways that are not seen. Its name is asked for once.
+ * Reads and writes are all walked and counted. What their descriptors stand for: descriptors.c.
  */
 #include "agent/pauses.h"
 
-#include <netinet/in.h>
 #include <pthread.h>
-#include <string.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <time.h>
 
+#include "agent/descriptors.h"
 #include "agent/frames.h"
 #include "safe/syscall.h"
 
@@ -130,170 +126,7 @@ static bool count_off(struct agent_thread *t, struct pause *p, uint64_t now)
 	return any;
 }
 
-/* ---- what descriptors stand for ---- */
-
-/* Those that a thread has met, in a chunk. */
-#define KNOWN ((uint32_t)((ARENA_CHUNK - sizeof(struct arena_chunk)) / sizeof(struct known)))
-#define TRIES 4u /* places for each */
-struct known {
-	uint64_t device, inode;
-	uint32_t reference; /* in units of 8 bytes from the arena's start */
-	uint32_t reserved;
-};
-
-static void *text_room(struct agent_thread *t, size_t size)
-{
-	struct arena_chunk *chunk = t->object_text ? arena_at(agent.arena, t->object_text) : NULL;
-	uint32_t used = chunk ? (atomic_load(&chunk->used) + 7) & ~7u : ARENA_CHUNK;
-	if (used + size > ARENA_CHUNK) {
-		t->object_text = scratch_take(t);
-		if (!t->object_text)
-			return NULL;
-		chunk = arena_at(agent.arena, t->object_text);
-		used = sizeof *chunk;
-	}
-	atomic_store(&chunk->used, used + (uint32_t)size);
-	return (char *)chunk + used;
-}
-
-union address {
-	struct sockaddr any;
-	struct sockaddr_in ipv4;
-	struct sockaddr_in6 ipv6;
-	struct sockaddr_un local;
-};
-
-static uint16_t port_of(const union address *a)
-{
-	uint16_t port = a->any.sa_family == AF_INET    ? a->ipv4.sin_port
-			: a->any.sa_family == AF_INET6 ? a->ipv6.sin6_port
-						       : 0;
-	return ntohs(port);
-}
-
-static void copy_name(struct arena_object *o, const char *from, size_t size)
-{
-	o->size = (uint16_t)(size < ARENA_OBJECT_NAME ? size : ARENA_OBJECT_NAME);
-	memcpy(o->name, from, o->size);
-}
-
-/* The name of a socket of this machine is a path, or begins with a zero. */
-static void name_local(struct arena_object *o, const union address *a, socklen_t length)
-{
-	size_t head = offsetof(struct sockaddr_un, sun_path), size = 0;
-	size_t most = length > head ? length - head : 0;
-	const char *name = a->local.sun_path;
-	if (most && !*name) {
-		name++;
-		most--;
-	}
-	while (size < most && size < sizeof a->local.sun_path - 1 && name[size])
-		size++;
-	copy_name(o, name, size);
-}
-
-static void describe_socket(struct arena_object *o, int fd)
-{
-	union address own = {0}, other = {0};
-	socklen_t own_size = sizeof own, other_size = sizeof other, size = sizeof(int);
-	int type = 0;
-	SAFE_SYSCALL(SYS_getsockname, fd, &own, &own_size, 0);
-	bool connected = SAFE_SYSCALL(SYS_getpeername, fd, &other, &other_size, 0) == 0;
-	safe_syscall6(SYS_getsockopt, fd, SOL_SOCKET, SO_TYPE, (long)&type, (long)&size, 0);
-	o->family = own.any.sa_family;
-	o->type = (uint16_t)type;
-	o->port = port_of(&own);
-	o->other_port = connected ? port_of(&other) : 0;
-	/* Of the two ports, the smaller one says which service it is. The other one was given by chance. */
-	if (o->port < o->other_port)
-		o->other_port = 0;
-	else if (o->other_port)
-		o->port = 0;
-	if (other.any.sa_family == AF_INET)
-		memcpy(o->address, &other.ipv4.sin_addr, sizeof other.ipv4.sin_addr);
-	else if (other.any.sa_family == AF_INET6)
-		memcpy(o->address, &other.ipv6.sin6_addr, sizeof other.ipv6.sin6_addr);
-	if (o->family == AF_UNIX) {
-		if (connected)
-			name_local(o, &other, other_size);
-		if (!o->size)
-			name_local(o, &own, own_size);
-	}
-}
-
-static void name_descriptor(struct arena_object *o, int fd)
-{
-	char link[sizeof "/proc/self/fd/" + 12] = "/proc/self/fd/", digits[12],
-					    text[ARENA_OBJECT_NAME];
-	size_t at = strlen(link), count = 0;
-	do
-		digits[count++] = (char)('0' + fd % 10);
-	while (fd /= 10);
-	while (count)
-		link[at++] = digits[--count];
-	link[at] = 0;
-	long size = SAFE_SYSCALL(SYS_readlinkat, -100 /* AT_FDCWD */, link, text, sizeof text);
-	if (size > 0)
-		copy_name(o, text, (size_t)size);
-}
-
-/* Returns a reference; 0: there is no room. */
-static uint32_t describe(struct agent_thread *t, int fd, const struct stat *st)
-{
-	union {
-		struct arena_object object;
-		char room[sizeof(struct arena_object) + ARENA_OBJECT_NAME];
-	} made;
-	memset(&made.object, 0, sizeof made.object);
-	made.object.mode = st->st_mode;
-	if (S_ISSOCK(st->st_mode))
-		describe_socket(&made.object, fd);
-	else
-		name_descriptor(&made.object, fd);
-	size_t size = sizeof made.object + made.object.size;
-	void *kept = text_room(t, size);
-	if (!kept)
-		return 0;
-	memcpy(kept, &made.object, size);
-	return (uint32_t)((uint64_t)((char *)kept - (char *)agent.arena) / 8);
-}
-
-/* The place of a thing in the table: its own, or that of one that has to go. */
-static struct known *find_known(struct agent_thread *t, const struct stat *st)
-{
-	if (!t->objects) {
-		t->objects = scratch_take(t);
-		if (!t->objects)
-			return NULL;
-		memset((char *)arena_at(agent.arena, t->objects) + sizeof(struct arena_chunk), 0,
-		       KNOWN * sizeof(struct known));
-	}
-	struct known *all = (void *)((char *)arena_at(agent.arena, t->objects) +
-				     sizeof(struct arena_chunk));
-	uint64_t hash = (st->st_ino + st->st_dev * 31) * UINT64_C(0x9e3779b97f4a7c15) >> 32;
-	struct known *old = &all[(hash + t->random % TRIES) % KNOWN];
-	for (uint32_t i = 0; i < TRIES; i++) {
-		struct known *k = &all[(hash + i) % KNOWN];
-		if (k->reference && k->device == st->st_dev && k->inode == st->st_ino)
-			return k;
-		if (!k->reference)
-			old = k;
-	}
-	next_random(t);
-	old->reference = 0;
-	return old;
-}
-
-static uint32_t find_object(struct agent_thread *t, int fd)
-{
-	struct stat st;
-	if (fd < 0 || SAFE_SYSCALL(SYS_fstat, fd, &st, 0, 0))
-		return 0;
-	struct known *k = find_known(t, &st);
-	if (k && !k->reference)
-		*k = (struct known){st.st_dev, st.st_ino, describe(t, fd, &st), 0};
-	return k ? k->reference : 0;
-}
+/* ---- one call ---- */
 
 /* For what a thread waits that reads or writes. */
 static uint32_t act_of(int fd)
@@ -316,8 +149,6 @@ static uint32_t act_of(int fd)
 		return ARENA_WAITS_EVENT;
 	}
 }
-
-/* ---- one call ---- */
 
 /* Whether it runs a handler of the program on a stack that may have no room for us. If it is surely on its own stack,
    that need not be asked. */
@@ -383,21 +214,22 @@ static void count_waits(struct agent_thread *t, const struct pause *p, uint64_t 
 {
 	struct sample_value values[WIRE_OFF_MAX];
 	size_t count = 0;
-	uint32_t act = p->act <= ARENA_WAITS_DESCRIPTOR ? act_of(p->descriptor) : p->act;
 	for (uint32_t i = 0; i < agent.pauses.off; i++)
 		if (p->rings[i])
 			values[count++] = (struct sample_value){agent.pauses.metrics[i].metric,
 								p->rings[i]};
+	if (!count)
+		return;
+	uint32_t act = p->act <= ARENA_WAITS_DESCRIPTOR ? act_of(p->descriptor) : p->act;
 	const uint64_t below[2] = {sample_function_key(t, p->function),
 				   cct_key(false, CCT_OBJECT, act)};
-	if (count)
-		sample_values_below(t, pc, below, values, count);
+	sample_values_below(t, pc, below, values, count);
 }
 
 static void count_transfer(struct agent_thread *t, const struct pause *p, uint64_t pc)
 {
 	uint32_t first = agent.pauses.io - 1;
-	uint64_t object = find_object(t, p->descriptor);
+	uint64_t object = descriptor_object(t, p->descriptor, p->start + p->ns);
 	const uint64_t below[2] = {sample_function_key(t, p->function),
 				   cct_key(false, CCT_OBJECT, object << CCT_OBJECT_BITS | p->act)};
 	const struct sample_value values[] = {

@@ -15,7 +15,6 @@
  */
 #include "agent/agent.h"
 
-#include <linux/futex.h>
 #include <mqueue.h>
 #include <poll.h>
 #include <semaphore.h>
@@ -362,8 +361,7 @@ AGENT_EXPORT ssize_t sendmsg(int fd, const struct msghdr *message, int flags)
 
 long wait_futex(__typeof__(&syscall) real, long a, long b, long c, long d, long e, long f)
 {
-	int what = (int)b & FUTEX_CMD_MASK;
-	if (what != FUTEX_WAIT && what != FUTEX_WAIT_BITSET && what != FUTEX_LOCK_PI)
-		return WAIT_FOR(real(SYS_futex, a, b, c, d, e, f));
-	return WAIT_FOR(PAUSE(ARENA_WAITS_FUTEX, -1, real, real(SYS_futex, a, b, c, d, e, f)));
+	if (lock_futex && (agent.locks.wanted || agent.pauses.off))
+		return WAIT_FOR(lock_futex(real, a, b, c, d, e, f));
+	return WAIT_FOR(real(SYS_futex, a, b, c, d, e, f));
 }

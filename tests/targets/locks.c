@@ -6,11 +6,13 @@
  * semaphores and barriers, guilty() is late. Prints the sum of the times that victim() waited, in microseconds.
  */
 #define _GNU_SOURCE
+#include <linux/futex.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <threads.h>
 #include <time.h>
 #include <unistd.h>
@@ -62,6 +64,11 @@ static int is_semaphore_lock(void)
 	return is("semaphore-lock") || is("semaphore-timed") || is("semaphore-clocked");
 }
 
+static int is_futex_lock(void)
+{
+	return is("futex") || is("futex-timed");
+}
+
 static struct timespec soon(clockid_t clock)
 {
 	struct timespec t;
@@ -80,9 +87,47 @@ static struct timespec in_a_moment(void)
 	return t;
 }
 
+/* ---- a lock of the program's own: 0 free, 1 taken, 2 taken and somebody may wait ---- */
+
+static _Atomic unsigned word, event;
+
+static void futex_wait(_Atomic unsigned *at, unsigned value)
+{
+	struct timespec until = soon(CLOCK_MONOTONIC);
+	if (is("futex-timed"))
+		syscall(SYS_futex, at, FUTEX_WAIT_BITSET_PRIVATE, value, &until, NULL,
+			FUTEX_BITSET_MATCH_ANY);
+	else
+		syscall(SYS_futex, at, FUTEX_WAIT_PRIVATE, value, NULL, NULL, 0);
+}
+
+static void futex_wake(_Atomic unsigned *at, int count)
+{
+	syscall(SYS_futex, at, FUTEX_WAKE_PRIVATE, count, NULL, NULL, 0);
+}
+
+static void futex_lock(void)
+{
+	unsigned none = 0;
+	if (!__atomic_compare_exchange_n((unsigned *)&word, &none, 1, 0, __ATOMIC_ACQUIRE,
+					 __ATOMIC_RELAXED))
+		while (__atomic_exchange_n((unsigned *)&word, 2, __ATOMIC_ACQUIRE))
+			futex_wait(&word, 2);
+}
+
+static void futex_unlock(void)
+{
+	if (__atomic_exchange_n((unsigned *)&word, 0, __ATOMIC_RELEASE) == 2)
+		futex_wake(&word, 1);
+}
+
 KEEP static void lock(int reader)
 {
 	struct timespec until;
+	if (is_futex_lock()) {
+		futex_lock();
+		return;
+	}
 	if (is("rwlock-timed") || is("rwlock-clocked")) {
 		struct timespec until;
 		clock_gettime(CLOCK_REALTIME, &until);
@@ -116,6 +161,8 @@ KEEP static void unlock(void)
 	if (is("rwlock") || is("rwlock-timed") || is("rwlock-clocked") || is("writer") ||
 	    is("reader"))
 		pthread_rwlock_unlock(&rwlock);
+	else if (is_futex_lock())
+		futex_unlock();
 	else if (is_c11())
 		mtx_unlock(&c11);
 	else if (is_semaphore_lock())
@@ -137,6 +184,10 @@ KEEP static void guilty(void)
 	} else if (is("semaphore")) {
 		rest(4000);
 		sem_post(&semaphore);
+	} else if (is("futex-event")) {
+		rest(4000);
+		event++;
+		futex_wake(&event, 1000);
 	} else if (is("barrier")) {
 		rest(4000);
 		pthread_barrier_wait(&barrier);
@@ -158,7 +209,7 @@ KEEP static void innocent(void)
 	rest(300);
 	pthread_mutex_lock(&other);
 	pthread_mutex_unlock(&other);
-	if (is_condition() || is("semaphore"))
+	if (is_condition() || is("semaphore") || is("futex-event"))
 		return;
 	lock(0);
 	unlock();
@@ -187,6 +238,9 @@ KEEP static void victim(void)
 				cnd_wait(&c11_cond, &c11);
 		}
 		mtx_unlock(&c11);
+	} else if (is("futex-event")) {
+		for (unsigned seen = event; seen == event && !stop;)
+			futex_wait(&event, seen);
 	} else if (is("semaphore")) {
 		sem_wait(&semaphore);
 	} else if (is("barrier")) {
@@ -244,6 +298,8 @@ int main(int count, char **arguments)
 			cnd_broadcast(&c11_cond);
 			mtx_unlock(&c11);
 			sem_post(&semaphore);
+			event++;
+			futex_wake(&event, 1000);
 		}
 		pthread_join(threads[i], NULL);
 	}

@@ -14,11 +14,6 @@
 #include "base/term.h"
 #include "profile/profile.h"
 
-/* From how many on it is worth a hint. */
-#define LEAST_CALLS 1000u
-#define LEAST_GROWN 100u
-#define LEAST_WASTED (UINT64_C(1) << 20)
-
 enum number { BYTES, CALLS, TEMPORARY, BRIEF, FREED, ELSEWHERE, WASTED, GROWN, NUMBERS };
 static const char *const metric_names[NUMBERS] = {"alloc.bytes",  "alloc.calls", "alloc.temporary",
 						  "alloc.brief",  "alloc.freed", "alloc.elsewhere",
@@ -109,62 +104,99 @@ static struct err *sum_up(const struct attribution *a, const bool *threads, stru
 	return out->all ? NULL : err_new("out of memory");
 }
 
-/* ---- words ---- */
+/* ---- rules ---- */
 
-static unsigned percent(uint64_t part, uint64_t whole)
+/* A rule holds if there are enough, and `part` is at least whole / times. In its text, {part} and {whole} stand for
+   these numbers, {share} for part / whole. `otherwise`: only if the rule before does not hold, nor those that it depends on. */
+static const struct rule {
+	enum number part, whole;
+	unsigned times;
+	enum number of;
+	uint64_t least;
+	bool otherwise;
+	const char *text;
+} rules[] = {
+	{GROWN, CALLS, 2, GROWN, 100, false,
+	 "realloc had to grow the memory {part} times: reserve what is needed at once, or double the size each "
+	 "time."},
+	{TEMPORARY, CALLS, 2, CALLS, 1000, true,
+	 "{share} of {whole} allocations were freed before anything else was allocated: the memory could be on "
+	 "the stack, or be kept for the next time."},
+	{BRIEF, CALLS, 2, CALLS, 1000, true,
+	 "{share} of {whole} allocations were freed within 10 µs: keep the memory for the next time, or take it "
+	 "from a pool."},
+	{WASTED, BYTES, 3, WASTED, UINT64_C(1) << 20, false,
+	 "The allocator gave {share} more than was asked for: the blocks are small, so put several into one."},
+	{ELSEWHERE, FREED, 2, FREED, 1000, false,
+	 "{share} of what was freed was freed by another thread, which is slow in most allocators: give it back "
+	 "to the thread that allocates."},
+};
+#define RULES (sizeof rules / sizeof *rules)
+
+static bool holds(const struct rule *r, const uint64_t *n)
 {
-	return (unsigned)(100 * (double)part / (double)whole + 0.5);
+	return n[r->of] >= r->least && n[r->whole] && n[r->part] * r->times >= n[r->whole];
 }
 
-static bool grows(const uint64_t *n)
+static void tell_share(const struct rule *r, const uint64_t *n, struct buf *out)
 {
-	return n[GROWN] >= LEAST_GROWN && n[GROWN] >= n[CALLS] / 2;
+	buf_printf(out, "%u%%", (unsigned)(100 * (double)n[r->part] / (double)n[r->whole] + 0.5));
 }
 
-static void tell_lives(const uint64_t *n, struct buf *out)
+/* Appends a rule's text with numbers. */
+static void tell_rule(const struct rule *r, const uint64_t *n, struct buf *out)
 {
 	char count[SUMMARY_COUNT_MAX];
-	bool temporary = n[TEMPORARY] >= n[CALLS] / 2, brief = n[BRIEF] >= n[CALLS] / 2;
-	if (n[CALLS] < LEAST_CALLS || (!temporary && !brief) || grows(n))
-		return;
-	buf_printf(out, " %u%% of %s allocations were freed ",
-		   percent(n[temporary ? TEMPORARY : BRIEF], n[CALLS]),
-		   summary_count(count, n[CALLS]));
-	buf_puts(out, temporary ? "before anything else was allocated: the memory could be on the "
-				  "stack, or be kept for the next time."
-				: "within 10 µs: keep the memory for the next time, or take it "
-				  "from a pool.");
-}
-
-static void tell_sizes(const uint64_t *n, struct buf *out)
-{
-	char count[SUMMARY_COUNT_MAX];
-	if (grows(n))
-		buf_printf(out,
-			   " realloc had to grow the memory %s times: reserve what is needed at "
-			   "once, or double the size each time.",
-			   summary_count(count, n[GROWN]));
-	if (n[WASTED] >= LEAST_WASTED && n[WASTED] >= n[BYTES] / 3 && n[BYTES])
-		buf_printf(out,
-			   " The allocator gave %u%% more than was asked for: the blocks are "
-			   "small, so put several into one.",
-			   percent(n[WASTED], n[BYTES]));
+	for (const char *at = r->text, *brace; at; at = brace ? strchr(brace, '}') + 1 : NULL) {
+		brace = strchr(at, '{');
+		buf_append(out, at, brace ? (size_t)(brace - at) : strlen(at));
+		if (brace && brace[1] == 's')
+			tell_share(r, n, out);
+		else if (brace)
+			buf_puts(out,
+				 summary_count(count, n[brace[1] == 'p' ? r->part : r->whole]));
+	}
 }
 
 static char *tell(const uint64_t *n)
 {
 	struct buf out = {0};
-	tell_lives(n, &out);
-	tell_sizes(n, &out);
-	if (n[FREED] >= LEAST_CALLS && n[ELSEWHERE] >= n[FREED] / 2)
-		buf_printf(&out,
-			   " %u%% of what was freed was freed by another thread, which is slow in "
-			   "most allocators: give it back to the thread that allocates.",
-			   percent(n[ELSEWHERE], n[FREED]));
-	char *text = out.size ? strdup(buf_text(&out) + 1) : NULL;
+	bool held = false;
+	for (size_t i = 0; i < RULES; i++) {
+		bool now = holds(&rules[i], n) && !(rules[i].otherwise && held);
+		held = now || (rules[i].otherwise && held);
+		if (now && out.size)
+			buf_puts(&out, " ");
+		if (now)
+			tell_rule(&rules[i], n, &out);
+	}
+	char *text = out.size ? strdup(buf_text(&out)) : NULL;
 	buf_free(&out);
 	return text;
 }
+
+void memory_rules_json(struct json *j)
+{
+	json_key(j, "memoryRules");
+	json_begin_array(j);
+	for (size_t i = 0; i < RULES; i++) {
+		json_begin_object(j);
+		json_put_string(j, "part", metric_names[rules[i].part]);
+		json_put_string(j, "whole", metric_names[rules[i].whole]);
+		json_key(j, "times");
+		json_u64(j, rules[i].times);
+		json_put_string(j, "of", metric_names[rules[i].of]);
+		json_key(j, "least");
+		json_u64(j, rules[i].least);
+		json_key(j, "otherwise");
+		json_bool(j, rules[i].otherwise);
+		json_put_string(j, "text", rules[i].text);
+		json_end_object(j);
+	}
+	json_end_array(j);
+}
+
+/* ---- the functions with most calls ---- */
 
 /* Keeps those with the most calls. */
 static void add(struct memory_hints *h, struct memory_hint hint)

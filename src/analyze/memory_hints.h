@@ -3,7 +3,7 @@
 /*
  * What could be done about functions that allocate (record -e alloc), in plain words. It is told for the program's own
  * code: what allocators, the C library and templates of the C++ library allocate is that of the function that has called
- * them. The page tells the same of places (view/web/memory.js).
+ * them. The page tells the same of places in what is selected (view/web/memory.js), by the same rules.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -40,3 +40,5 @@ void memory_hints_print(const struct memory_hints *hints, const struct attributi
    allocations. */
 void memory_hints_json(const struct memory_hints *hints, const struct attribution *attribution,
 		       struct json *out);
+/* The member "memoryRules" of the JSON object that is open: when a hint is given, and its words. */
+void memory_rules_json(struct json *out);

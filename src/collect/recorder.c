@@ -111,8 +111,11 @@ static struct err *choose_events(struct recorder *r)
 			return e;
 		size_t companions = event_companions(&event, more);
 		if (s->event_count + 1 + companions + r->options->calls > ARENA_METRICS_MAX)
-			return err_new("at most %d events can be recorded at once",
-				       ARENA_METRICS_MAX - r->options->calls);
+			return err_new(
+				"at most %d metrics can be recorded at once, and '%s' has %zu: leave an "
+				"event out",
+				ARENA_METRICS_MAX - r->options->calls, names->values[i],
+				companions + 1);
 		s->events[s->event_count++] = event;
 		for (size_t k = 0; k < companions; k++)
 			s->events[s->event_count++] = more[k];

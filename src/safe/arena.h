@@ -34,10 +34,10 @@
 #include "safe/python.h"
 
 #define ARENA_MAGIC 0x31616e6572612d63ull /* "c-arena1" */
-#define ARENA_VERSION 9u
+#define ARENA_VERSION 10u
 #define ARENA_CHUNK_BITS 14
 #define ARENA_CHUNK (1u << ARENA_CHUNK_BITS)
-#define ARENA_METRICS_MAX 20
+#define ARENA_METRICS_MAX 32
 
 struct arena_header {
 	uint64_t magic;
@@ -73,7 +73,7 @@ struct arena_chunk {
 
 /* A copy: the registers and the stack of a sample that met code of no known module. The collector walks
    it. The stack goes on in further chunks (chunk.next), in each of them after its struct arena_chunk. */
-#define ARENA_COPIES 400      /* per thread: nearly half a second at 1 kHz */
+#define ARENA_COPIES 368      /* per thread: more than a third of a second at 1 kHz */
 #define ARENA_COPY_CHUNKS 33u /* per copy: 512 KiB of stack */
 #define ARENA_COPY_MORE 4
 

@@ -8,6 +8,7 @@
 
 #include "analyze/attribution.h"
 #include "analyze/derived.h"
+#include "analyze/memory_hints.h"
 #include "analyze/modules.h"
 #include "analyze/reasons.h"
 #include "analyze/scopes.h"
@@ -442,6 +443,15 @@ static void put_quotients(const struct packer *k, struct json *j)
 	json_end_array(j);
 }
 
+static void put_memory_rules(const struct packer *k, struct json *j)
+{
+	for (size_t i = 0; i < k->p->metric_count; i++)
+		if (!strcmp(k->p->metrics[i].name, "alloc.calls")) {
+			memory_rules_json(j);
+			return;
+		}
+}
+
 static void put_reasons(struct json *j)
 {
 	json_key(j, "reasons");
@@ -581,6 +591,7 @@ static struct err *put_header(struct packer *k, struct buf *out)
 	put_recording(k, &j);
 	put_metrics(k, &j);
 	put_quotients(k, &j);
+	put_memory_rules(k, &j);
 	put_reasons(&j);
 	put_causes(&j);
 	put_modules(k, &j);

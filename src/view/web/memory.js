@@ -24,9 +24,6 @@ export const MEMORY_ORDERS = [
 ];
 const MEMORY_COLUMNS = [PEAK, LEAKS, "alloc.bytes", CHURN, "alloc.temporary"];
 
-// From how many on it is worth a hint: calls, calls of realloc, bytes.
-const HINT_CALLS = 1000, HINT_GROWN = 100, HINT_WASTED = 1 << 20;
-
 const metricCalled = (model, name) => model.recorded.metrics.findIndex((metric) => metric.name === name);
 
 export function hasMemory(model) {
@@ -79,20 +76,17 @@ export function memoryLines(model, row) {
 	return lines;
 }
 
-// What could be done about a place, in plain words.
+// What could be done about a place, in plain words. The rules are those of `culprit report` (analyze/memory_hints.c).
 export function memoryHints(model, row) {
-	const count = (name) => row.self[metricCalled(model, name)] || 0, calls = count(CHURN), freed = count("alloc.freed"), hints = [];
-	const most = (name, least) => calls >= least && count(name) * 2 >= calls, share = (name) => formatPercent(count(name), calls);
-	if (most("alloc.grown", HINT_GROWN))
-		hints.push(`realloc had to grow the memory ${formatCount(count("alloc.grown"))} times: reserve what is needed at once, or double the size each time.`);
-	else if (most("alloc.temporary", HINT_CALLS))
-		hints.push(`${share("alloc.temporary")} of these allocations are freed before anything else is allocated: the memory could be on the stack, or be kept for the next time.`);
-	else if (most("alloc.brief", HINT_CALLS))
-		hints.push(`${share("alloc.brief")} of these allocations are freed within 10 µs: keep the memory for the next time, or take it from a pool.`);
-	if (count("alloc.wasted") >= HINT_WASTED && count("alloc.wasted") * 3 >= count("alloc.bytes"))
-		hints.push(`The allocator gives ${formatPercent(count("alloc.wasted"), count("alloc.bytes"))} more than was asked for: the blocks are small, so put several into one.`);
-	if (freed >= HINT_CALLS && count("alloc.elsewhere") * 2 >= freed)
-		hints.push(`${formatPercent(count("alloc.elsewhere"), freed)} of the memory that is freed is freed by another thread, which is slow in most allocators: give it back to the thread that allocates.`);
+	const count = (name) => row.self[metricCalled(model, name)] || 0, hints = [];
+	let held = false;
+	for (const {part, whole, times, of, least, otherwise, text} of model.header.memoryRules || []) {
+		const holds = count(of) >= least && count(whole) > 0 && count(part) * times >= count(whole) && !(otherwise && held);
+		held = holds || (otherwise && held);
+		if (holds)
+			hints.push(text.replace("{share}", formatPercent(count(part), count(whole))).replace("{part}", formatCount(count(part)))
+				.replace("{whole}", formatCount(count(whole))));
+	}
 	return hints;
 }
 

@@ -162,11 +162,14 @@ bool pause_begin(struct pause *p, uint32_t act, int descriptor, size_t size, voi
 {
 	struct agent_thread *t = agent_self;
 	uint64_t frame = (uint64_t)__builtin_frame_address(0);
-	if ((act >= ARENA_WAITS && !agent.pauses.off) || is_on_small_stack(t, frame))
+	if (((act & PAUSE_ACT) >= ARENA_WAITS && !agent.pauses.off) || is_on_small_stack(t, frame))
 		return false;
 	*p = (struct pause){.start = agent_ns(CLOCK_MONOTONIC),
 			    .function = (uint64_t)function,
-			    .act = act,
+			    .act = act & PAUSE_ACT,
+			    .moves = act & PAUSE_UNCOUNTED ? 0
+				     : act & PAUSE_TWICE   ? 2
+							   : 1,
 			    .descriptor = descriptor};
 	/* A handler may wait while the thread waits already: then all of it is the first wait's. That one may have been
 	   left behind by a jump: then its frame is gone. */
@@ -234,6 +237,7 @@ static void count_transfer(struct agent_thread *t, const struct pause *p, uint64
 				   cct_key(false, CCT_OBJECT, object << CCT_OBJECT_BITS | p->act)};
 	const struct sample_value values[] = {
 		{first, 1}, {first + 1, p->bytes}, {first + 2, 1}, {first + 3, p->ns}};
+	counter_add(&t->shared.moved, p->bytes * p->moves);
 	sample_values_below(t, pc, below, values, sizeof values / sizeof *values);
 }
 

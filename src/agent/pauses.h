@@ -17,6 +17,12 @@
 #include "agent/agent.h"
 #include "agent/cpu.h"
 
+/* Added to an act that moves bytes: the kernel does not count them for the process (/proc/PID/io); it counts them as read
+   and as written. */
+#define PAUSE_UNCOUNTED 0x100u
+#define PAUSE_TWICE 0x200u
+#define PAUSE_ACT 0xffu
+
 struct pause {
 	uint64_t start;     /* CLOCK_MONOTONIC; 0: it is not counted */
 	uint64_t cpu;       /* the thread's CPU time at its beginning; 0: it was not asked for */
@@ -24,6 +30,7 @@ struct pause {
 	uint64_t function;  /* what the program wanted to call */
 	uint32_t act;       /* ARENA_READ …: it moves bytes; else for what it waits */
 	int descriptor;
+	unsigned moves;               /* how often the kernel counts its bytes for the process */
 	bool open;                    /* it is the wait of the thread's record */
 	uint32_t rings[WIRE_OFF_MAX]; /* samples of time off the CPU */
 };

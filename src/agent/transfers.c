@@ -160,47 +160,51 @@ static uint64_t bytes_of_messages(const struct mmsghdr *messages, int count)
 AGENT_EXPORT int recvmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags,
 			  struct timespec *timeout)
 {
-	return TRANSFER(ARENA_READ, fd, 0, bytes_of_messages(messages, pause_result),
-			REAL(recvmmsg), REAL(recvmmsg)(fd, messages, count, flags, timeout));
+	return TRANSFER(ARENA_READ | PAUSE_UNCOUNTED, fd, 0,
+			bytes_of_messages(messages, pause_result), REAL(recvmmsg),
+			REAL(recvmmsg)(fd, messages, count, flags, timeout));
 }
 
 AGENT_EXPORT int sendmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags)
 {
-	return TRANSFER(ARENA_WRITE, fd, 0, bytes_of_messages(messages, pause_result),
-			REAL(sendmmsg), REAL(sendmmsg)(fd, messages, count, flags));
+	return TRANSFER(ARENA_WRITE | PAUSE_UNCOUNTED, fd, 0,
+			bytes_of_messages(messages, pause_result), REAL(sendmmsg),
+			REAL(sendmmsg)(fd, messages, count, flags));
 }
 
 AGENT_EXPORT ssize_t sendfile(int to, int from, off_t *at, size_t size)
 {
-	return MOVE(ARENA_COPY, to, size, sendfile, to, from, at, size);
+	return MOVE(ARENA_COPY | PAUSE_TWICE, to, size, sendfile, to, from, at, size);
 }
 
 AGENT_EXPORT ssize_t sendfile64(int to, int from, off64_t *at, size_t size)
 {
-	return MOVE(ARENA_COPY, to, size, sendfile64, to, from, at, size);
+	return MOVE(ARENA_COPY | PAUSE_TWICE, to, size, sendfile64, to, from, at, size);
 }
 
 AGENT_EXPORT ssize_t splice(int from, off64_t *from_at, int to, off64_t *to_at, size_t size,
 			    unsigned flags)
 {
-	return MOVE(ARENA_COPY, to, size, splice, from, from_at, to, to_at, size, flags);
+	return MOVE(ARENA_COPY | PAUSE_UNCOUNTED, to, size, splice, from, from_at, to, to_at, size,
+		    flags);
 }
 
 AGENT_EXPORT ssize_t tee(int from, int to, size_t size, unsigned flags)
 {
-	return MOVE(ARENA_COPY, to, size, tee, from, to, size, flags);
+	return MOVE(ARENA_COPY | PAUSE_UNCOUNTED, to, size, tee, from, to, size, flags);
 }
 
 AGENT_EXPORT ssize_t vmsplice(int fd, const struct iovec *parts, size_t count, unsigned flags)
 {
-	return MOVE(ARENA_WRITE, fd, bytes_of(parts, (int)count), vmsplice, fd, parts, count,
-		    flags);
+	return MOVE(ARENA_WRITE | PAUSE_UNCOUNTED, fd, bytes_of(parts, (int)count), vmsplice, fd,
+		    parts, count, flags);
 }
 
 AGENT_EXPORT ssize_t copy_file_range(int from, off64_t *from_at, int to, off64_t *to_at,
 				     size_t size, unsigned flags)
 {
-	return MOVE(ARENA_COPY, to, size, copy_file_range, from, from_at, to, to_at, size, flags);
+	return MOVE(ARENA_COPY | PAUSE_TWICE, to, size, copy_file_range, from, from_at, to, to_at,
+		    size, flags);
 }
 
 /* ---- what programs call that were compiled with checks of their buffers ---- */
@@ -236,14 +240,15 @@ AGENT_EXPORT ssize_t __pread64_chk(int fd, void *buffer, size_t size, off64_t at
 
 AGENT_EXPORT ssize_t __recv_chk(int fd, void *buffer, size_t size, size_t room, int flags)
 {
-	return MOVE(ARENA_READ, fd, size, __recv_chk, fd, buffer, size, room, flags);
+	return MOVE(ARENA_READ | PAUSE_UNCOUNTED, fd, size, __recv_chk, fd, buffer, size, room,
+		    flags);
 }
 
 AGENT_EXPORT ssize_t __recvfrom_chk(int fd, void *buffer, size_t size, size_t room, int flags,
 				    struct sockaddr *from, socklen_t *from_size)
 {
-	return MOVE(ARENA_READ, fd, size, __recvfrom_chk, fd, buffer, size, room, flags, from,
-		    from_size);
+	return MOVE(ARENA_READ | PAUSE_UNCOUNTED, fd, size, __recvfrom_chk, fd, buffer, size, room,
+		    flags, from, from_size);
 }
 
 AGENT_EXPORT int __poll_chk(struct pollfd *fds, unsigned long count, int timeout, size_t room)

@@ -327,34 +327,36 @@ AGENT_EXPORT int connect(int fd, const struct sockaddr *address, socklen_t size)
 
 AGENT_EXPORT ssize_t recv(int fd, void *buffer, size_t size, int flags)
 {
-	return MOVE(ARENA_READ, fd, size, recv, fd, buffer, size, flags);
+	return MOVE(ARENA_READ | PAUSE_UNCOUNTED, fd, size, recv, fd, buffer, size, flags);
 }
 
 AGENT_EXPORT ssize_t recvfrom(int fd, void *restrict buffer, size_t size, int flags,
 			      struct sockaddr *restrict from, socklen_t *restrict from_size)
 {
-	return MOVE(ARENA_READ, fd, size, recvfrom, fd, buffer, size, flags, from, from_size);
+	return MOVE(ARENA_READ | PAUSE_UNCOUNTED, fd, size, recvfrom, fd, buffer, size, flags, from,
+		    from_size);
 }
 
 AGENT_EXPORT ssize_t recvmsg(int fd, struct msghdr *message, int flags)
 {
-	return MOVE(ARENA_READ, fd, 0, recvmsg, fd, message, flags);
+	return MOVE(ARENA_READ | PAUSE_UNCOUNTED, fd, 0, recvmsg, fd, message, flags);
 }
 
 AGENT_EXPORT ssize_t send(int fd, const void *buffer, size_t size, int flags)
 {
-	return MOVE(ARENA_WRITE, fd, size, send, fd, buffer, size, flags);
+	return MOVE(ARENA_WRITE | PAUSE_UNCOUNTED, fd, size, send, fd, buffer, size, flags);
 }
 
 AGENT_EXPORT ssize_t sendto(int fd, const void *buffer, size_t size, int flags,
 			    const struct sockaddr *to, socklen_t to_size)
 {
-	return MOVE(ARENA_WRITE, fd, size, sendto, fd, buffer, size, flags, to, to_size);
+	return MOVE(ARENA_WRITE | PAUSE_UNCOUNTED, fd, size, sendto, fd, buffer, size, flags, to,
+		    to_size);
 }
 
 AGENT_EXPORT ssize_t sendmsg(int fd, const struct msghdr *message, int flags)
 {
-	return MOVE(ARENA_WRITE, fd, 0, sendmsg, fd, message, flags);
+	return MOVE(ARENA_WRITE | PAUSE_UNCOUNTED, fd, 0, sendmsg, fd, message, flags);
 }
 
 /* ---- system calls by number: see syscall_CPU.S ---- */

@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/cpu_id.h"
 #include "base/err.h"
+#include "base/term.h"
 #include "base/file_limit.h"
 #include "collect/events.h"
 #include "collect/schedule.h"
@@ -270,6 +271,7 @@ static void note_uncounted(uint32_t why, struct buf *note)
 static void write_note(struct session *s, struct profile *p)
 {
 	struct buf note = {0};
+	char size[TERM_UNIT_MAX];
 	const char *why = s->recording.notes.unsampled_error
 				  ? event_refused(s->recording.notes.unsampled_error)
 				  : "processes in a namespace of their own";
@@ -297,6 +299,12 @@ static void write_note(struct session *s, struct profile *p)
 			   "%swhat io_uring and io_submit read and write is not counted (%" PRIu64
 			   " calls)",
 			   note.size ? "; " : "", s->recording.notes.unseen_io);
+	if (s->recording.notes.unseen_bytes)
+		buf_printf(
+			&note,
+			"%sat least %s more were read and written in ways that the agent does not see, "
+			"as fread and printf do (--collector=kernel sees them)",
+			note.size ? "; " : "", term_size(size, s->recording.notes.unseen_bytes));
 	note_uncounted(s->recording.notes.uncounted, &note);
 	if (s->recording.notes.nameless_kernel)
 		buf_printf(&note, "%s%s", note.size ? "; " : "",

@@ -343,14 +343,26 @@ static void pass_on(const struct target *target, const struct signalfd_siginfo *
 	kill(target->pid, (int)info->ssi_signo);
 }
 
+/* Whether it has ended. It stays as a zombie until target_release: its sampler may still read about it. */
+static bool has_ended(struct target *target)
+{
+	siginfo_t info = {0};
+	if (waitid(P_PID, (id_t)target->pid, &info, WEXITED | WNOHANG | WNOWAIT) ||
+	    info.si_pid != target->pid)
+		return false;
+	target->status = info.si_code == CLD_EXITED
+				 ? (info.si_status & 0xff) << 8
+				 : info.si_status | (info.si_code == CLD_DUMPED ? 0x80 : 0);
+	return true;
+}
+
 void target_handle(struct target *target)
 {
 	struct signalfd_siginfo info;
 	if (!target->pid || target->ended)
 		return;
 	/* Before signals are passed on: after that, its number may belong to another process. */
-	if (waitpid(target->pid, &target->status, WNOHANG) == target->pid)
-		target->ended = true;
+	target->ended = has_ended(target);
 	while (read(target->signals, &info, sizeof info) == sizeof info)
 		if (!target->ended)
 			pass_on(target, &info);
@@ -377,6 +389,8 @@ void target_release(struct target *target)
 		close(target->signals);
 	}
 	target->signals = -1;
+	while (target->ended && waitpid(target->pid, NULL, 0) < 0 && errno == EINTR)
+		;
 	sigaction(SIGCHLD, &target->child_action, NULL);
 	sigaction(SIGPIPE, &target->pipe_action, NULL);
 	sigprocmask(SIG_SETMASK, &target->mask, NULL);

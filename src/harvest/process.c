@@ -72,7 +72,7 @@ bool process_is_alive(const struct process *p)
 	if (p->foreign)
 		return true;
 	if (p->pidfd < 0)
-		return !kill(p->pid, 0) || errno != ESRCH;
+		return (!kill(p->pid, 0) || errno != ESRCH) && process_stat_field(p->pid, 3) != 'Z';
 	return poll(&poll_pidfd, 1, 0) == 0;
 }
 

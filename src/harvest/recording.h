@@ -173,8 +173,9 @@ struct recording {
 	struct {
 		unsigned unsampled_threads, refused_processes, go_programs, damaged_trees, unkept;
 		unsigned restricted_programs, lost_maps, own_code_threads;
-		uint64_t unseen_io; /* calls that read or write in ways that are not seen */
-		uint32_t uncounted; /* ARENA_UNCOUNTED_…: why returns were not counted */
+		uint64_t unseen_io;    /* calls that read or write in ways that are not seen */
+		uint64_t unseen_bytes; /* the same without root, as the kernel counts bytes */
+		uint32_t uncounted;    /* ARENA_UNCOUNTED_…: why returns were not counted */
 		const char *nameless_kernel; /* why the kernel's functions have no names */
 		int unsampled_error;
 		char go_name[64];

@@ -156,7 +156,7 @@ struct arena_thread *arena_thread_take(struct arena_header *arena)
 	thread->cpu_start_ns = thread->cpu_ns = 0;
 	thread->weight = thread->ticks = thread->walked = thread->reused = 0;
 	thread->lost = thread->untimed = 0;
-	thread->waited_ns = thread->end_ns = thread->wait.since = 0;
+	thread->moved = thread->waited_ns = thread->end_ns = thread->wait.since = 0;
 	for (int i = 0; i < ARENA_METRICS_MAX; i++)
 		thread->samples[i] = 0;
 	for (int i = 0; i < ARENA_COPIES; i++)

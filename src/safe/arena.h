@@ -210,6 +210,8 @@ struct arena_thread {
 	_Atomic uint64_t untimed;
 	/* Time off the CPU in waits that were seen; when the thread ended, by its own account (0: not known). */
 	_Atomic uint64_t waited_ns, end_ns;
+	/* Bytes of reads and writes that were seen, of those that the kernel counts, too (/proc/PID/io). */
+	_Atomic uint64_t moved;
 	struct arena_wait wait;
 };
 

@@ -20,6 +20,7 @@
 #include "collect/agents/arenas.h"
 #include "collect/agents/interpreted.h"
 #include "collect/agents/state.h"
+#include "collect/agents/unseen.h"
 #include "harvest/process.h"
 #include "harvest/recording.h"
 #include "library/library.h"
@@ -117,7 +118,8 @@ static struct process *add(struct agents *agents, struct arena *a, pid_t pid, pi
 		free(agent);
 		return NULL;
 	}
-	*agent = (struct process_agent){.agents = agents, .arena = a, .next = a->processes};
+	*agent = (struct process_agent){
+		.agents = agents, .arena = a, .next = a->processes, .io_fd = -1};
 	p->agent = agent;
 	if (agent->next)
 		agent->next->agent->previous = p;
@@ -129,6 +131,7 @@ static struct process *add(struct agents *agents, struct arena *a, pid_t pid, pi
 static void watch(struct agents *agents, struct process *p, program_ended *ended)
 {
 	p->agent->watch = (struct watch){ended, p};
+	unseen_open(agents, p);
 	p->pidfd = (int)syscall(SYS_pidfd_open, p->pid, 0);
 	if (p->pidfd < 0) {
 		p->gone = errno == ESRCH || errno == EINVAL;

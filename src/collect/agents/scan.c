@@ -25,6 +25,7 @@
 #include "collect/agents/state.h"
 #include "collect/agents/times.h"
 #include "collect/agents/trees.h"
+#include "collect/agents/unseen.h"
 #include "collect/agents/waiting.h"
 #include "harvest/harvest.h"
 #include "harvest/process.h"
@@ -113,6 +114,7 @@ static void thread_finish(struct agents *agents, struct arena *a, uint32_t chunk
 		if (t)
 			times_take(agents, a, t, r);
 		agents->recording->harvest.profile->untimed += atomic_load(&r->untimed);
+		unseen_add(p, r);
 		trees_take(agents->recording, &agents->recording->harvest, p, t, a, r, true);
 	}
 	if (t)
@@ -244,10 +246,12 @@ void scan_end(struct process *p)
 {
 	struct agents *agents = p->agent->agents;
 	read_status(p);
+	unseen_look(p);
 	p->end_ns = now_ns();
 	sampling_close_early(agents, p);
 	finish_threads(agents, p);
 	heaps_end(agents, p);
+	unseen_end(agents, p);
 	program_leave(p);
 	harvest_end_process(agents->recording, p);
 }

@@ -55,6 +55,9 @@ struct process_agent {      /* scan.c: the agent's part of a process */
 	struct process *next, *previous; /* in the list of the arena */
 	struct events early;             /* of its first thread, until that has a record */
 	struct heap_sites sites;
+	/* unseen.c: bytes that the kernel had counted at the beginning and at the end; of these, what the agent saw. */
+	uint64_t io_start, io_end, io_moved;
+	int io_fd; /* -1: none */
 };
 
 struct thread { /* scan.c */

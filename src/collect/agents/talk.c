@@ -21,6 +21,7 @@
 #include "collect/agents/sampling.h"
 #include "collect/agents/scan.h"
 #include "collect/agents/state.h"
+#include "collect/agents/unseen.h"
 #include "collect/agents/unsignalled.h"
 #include "collect/agents/waiting.h"
 #include "collect/events.h"
@@ -233,6 +234,7 @@ static void hello(struct agents *agents, const struct client *client, const stru
 	reply.list_place = p->list->place;
 	reply.arena_size = a->size;
 	sampling_open_early(agents, p);
+	unseen_begin(p);
 	const int descriptors[] = {a->fd, library_file(agents->recording->library),
 				   agents->bell.fd};
 	answer(client, &reply, descriptors, 3);

@@ -126,6 +126,32 @@ static void check_numbers(const struct numbering *n)
 	numbering_path_free(&path);
 }
 
+static uint32_t group_of(const uint32_t *group, uint32_t block)
+{
+	while (group[block] != block)
+		block = group[block];
+	return block;
+}
+
+/* No more edges add than those that close a circle among the edges that are not cut. */
+static void check_additions(const struct numbering *n)
+{
+	uint32_t group[BLOCKS_MAX];
+	size_t closing = 0, adding = 0;
+	for (uint32_t i = 0; i < n->graph->block_count; i++)
+		group[i] = i;
+	for (size_t i = 0; i < n->graph->edge_count; i++) {
+		const struct graph_edge *e = &n->graph->edges[i];
+		if (n->edges[i].cut || !n->ways[e->from])
+			continue;
+		uint32_t from = group_of(group, e->from), to = group_of(group, e->to);
+		closing += from == to;
+		adding += n->edges[i].add != 0;
+		group[from] = to;
+	}
+	assert_true(adding <= closing);
+}
+
 static struct graph graph_by_chance(void)
 {
 	struct pair pairs[BLOCKS_MAX * 4];
@@ -164,6 +190,7 @@ static void test_by_chance(void **unused)
 		struct numbering_input input = {&g, round % 2 ? weights : NULL, mosts[round % 5]};
 		assert_null(numbering_make(&input, &n));
 		check_numbers(&n);
+		check_additions(&n);
 		struct walk w = {.n = &n};
 		for (unsigned k = 0; k < 20; k++)
 			walk_by_chance(&w, 300);

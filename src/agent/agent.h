@@ -119,6 +119,7 @@ struct agent_frames {
 };
 
 #define SCRIPT_TABLES 16u
+#define AGENT_WAITS 4u
 #define CALLED_CHUNKS 4u
 
 /* A thread's record: first the part that the collector reads, then the agent's own. */
@@ -183,7 +184,13 @@ struct agent_thread {
 	} off[WIRE_OFF_MAX];
 	uint64_t off_known; /* all time off the CPU when it was last looked at */
 	uint64_t random;
-	uint64_t wait_frame;                    /* of the wait that the thread is in */
+	uint64_t wait_frame; /* of the wait that the thread is in */
+	const void *awaited; /* lock.c: the lock that it waits for; NULL: none, or it has no slot */
+	/* Its last waits, for those that wait for it. */
+	struct agent_wait {
+		uint64_t start, end;
+	} waits[AGENT_WAITS];
+	uint32_t wait_next;
 	uint32_t objects, object_text, recalls; /* descriptors.c: chunks */
 	struct step_cache cache;
 };
@@ -295,6 +302,9 @@ int lock_sem_timed(sem_t *s, clockid_t clock, const struct timespec *until) AGEN
 /* The same for the futex system call, with all its arguments. */
 long lock_futex(__typeof__(&syscall) real, long a, long b, long c, long d, long e,
 		long f) AGENT_OPTIONAL;
+/* Who has let go the lock that the calling thread waits for, since it began to wait: its tid; 0: nobody. *waited: how
+   long of that it waited itself. The caller is in call_enter. */
+int32_t lock_waker(struct agent_thread *t, uint64_t since, uint64_t *waited) AGENT_OPTIONAL;
 
 /* script.c: the node of a sample whose walk is in the memo and has the node `native`. */
 uint32_t script_insert(struct agent_thread *t, uint32_t native);

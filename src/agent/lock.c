@@ -13,7 +13,7 @@
  *                      held of b              held of c
  *
  * The same holds for whoever signals a condition, posts a semaphore or comes to a barrier: those that wait could not
- * go on before.
+ * go on before. For time off the CPU (pauses.c), the slot tells who let the lock go last: that one has ended the wait.
  *
  * Programs also make locks themselves, on the futex system call (Rust's, absl's, std::atomic's). What the word at a
  * futex's address means, only they know: such a lock is never tried. But who wakes those that wait there has let it go.
@@ -45,6 +45,9 @@ struct slot {
 	uint64_t since, last;
 	/* Time of waits that came to their limit: it is blamed on whoever lets the lock go next. */
 	uint64_t unblamed;
+	/* Who let it go last, and when that one had waited itself. */
+	int32_t waker;
+	struct agent_wait waits[AGENT_WAITS];
 };
 static struct slot slots[1u << SLOT_BITS];
 /* Waiters of each slot, also those that are not in it, and one more if it has unblamed time: for one look. */
@@ -98,12 +101,14 @@ static void slot_clear(struct slot *s)
 		atomic_fetch_sub(&waiting[s - slots], 1);
 	s->lock = NULL;
 	s->since = s->last = s->unblamed = 0;
+	s->waker = 0;
 }
 
 static void wait_begin(struct wait *w, const void *lock)
 {
 	*w = (struct wait){.lock = lock};
-	if (!agent.locks.wanted || !call_enter())
+	struct agent_thread *t = call_enter();
+	if (!t)
 		return;
 	w->start = agent_ns(CLOCK_MONOTONIC);
 	struct slot *s = slot_lock(lock);
@@ -116,6 +121,7 @@ static void wait_begin(struct wait *w, const void *lock)
 		s->since += w->start;
 	}
 	guard_unlock(&s->guard);
+	t->awaited = w->noted ? lock : NULL;
 	atomic_fetch_add(&waiting[place_of(lock)], 1);
 	call_leave();
 }
@@ -141,8 +147,10 @@ static void slot_leave(const struct wait *w)
 static void wait_leave(void *wait)
 {
 	const struct wait *w = wait;
-	if (w->noted && call_enter()) { /* else nothing is counted any more */
+	struct agent_thread *t = w->noted ? call_enter() : NULL;
+	if (t) { /* else nothing is counted any more */
 		slot_leave(w);
+		t->awaited = NULL;
 		call_leave();
 	}
 	if (w->start)
@@ -153,7 +161,7 @@ static void wait_leave(void *wait)
 static void wait_count(const struct wait *w, uint64_t pc)
 {
 	int saved = errno;
-	struct agent_thread *t = w->start ? call_enter() : NULL;
+	struct agent_thread *t = agent.locks.wanted ? call_enter() : NULL;
 	if (t) {
 		const struct sample_value values[] = {
 			{agent.locks.waits, 1},
@@ -215,11 +223,13 @@ static void let_go(const void *lock, uint64_t pc)
 		s->unblamed = 0;
 		s->since = s->waiters * now;
 		s->last = now;
+		s->waker = t->shared.tid;
+		memcpy(s->waits, t->waits, sizeof s->waits);
 		if (!s->waiters)
 			slot_clear(s);
 	}
 	guard_unlock(&s->guard);
-	if (held)
+	if (held && agent.locks.wanted)
 		sample_values(t, pc, 0, &(struct sample_value){agent.locks.held, held}, 1);
 	call_leave();
 	errno = saved;
@@ -230,6 +240,20 @@ static void let_go(const void *lock, uint64_t pc)
 		if (has_waiters(address) && is_wanted())                       \
 			let_go((address), cpu_capture(agent_self->registers)); \
 	} while (0)
+
+int32_t lock_waker(struct agent_thread *t, uint64_t since, uint64_t *waited)
+{
+	struct slot *s = slot_lock(t->awaited);
+	int32_t waker = s->lock == t->awaited && s->last >= since ? s->waker : 0;
+	*waited = 0;
+	for (uint32_t i = 0; waker && i < AGENT_WAITS; i++) {
+		uint64_t start = s->waits[i].start > since ? s->waits[i].start : since;
+		uint64_t end = s->waits[i].end < s->last ? s->waits[i].end : s->last;
+		*waited += end > start ? end - start : 0;
+	}
+	guard_unlock(&s->guard);
+	return waker;
+}
 
 /* ---- mutexes ---- */
 

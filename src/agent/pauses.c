@@ -121,6 +121,8 @@ static bool count_off(struct agent_thread *t, struct pause *p, uint64_t now)
 		return false;
 	uint64_t off = off_time(t, p, now);
 	counter_add(&t->shared.waited_ns, off);
+	if (off >= SHORT_NS)
+		t->waits[t->wait_next++ % AGENT_WAITS] = (struct agent_wait){p->start, now};
 	for (uint32_t i = 0; i < agent.pauses.off; i++)
 		any |= (p->rings[i] = ring(t, i, off)) != 0;
 	return any;
@@ -213,6 +215,17 @@ bool pause_end(struct pause *p, int64_t bytes)
 	return call_enter() != NULL;
 }
 
+/* Who has ended a wait, for the leaf of its path (ARENA_WAKER); 0: not known. Whether the waker waited itself is decided by
+   chance, as it has waited for a part of the time. */
+static uint64_t waker_of(struct agent_thread *t, const struct pause *p)
+{
+	uint64_t waited;
+	bool lock = p->act >= ARENA_WAITS_LOCK && p->act <= ARENA_WAITS_FUTEX &&
+		    p->act != ARENA_WAITS_THREAD;
+	int32_t waker = lock && t->awaited ? lock_waker(t, p->start, &waited) : 0;
+	return waker > 0 ? ARENA_WAKER((uint64_t)waker, random_below(t, p->ns) < waited) : 0;
+}
+
 static void count_waits(struct agent_thread *t, const struct pause *p, uint64_t pc)
 {
 	struct sample_value values[WIRE_OFF_MAX];
@@ -224,8 +237,9 @@ static void count_waits(struct agent_thread *t, const struct pause *p, uint64_t 
 	if (!count)
 		return;
 	uint32_t act = p->act <= ARENA_WAITS_DESCRIPTOR ? act_of(p->descriptor) : p->act;
-	const uint64_t below[2] = {sample_function_key(t, p->function),
-				   cct_key(false, CCT_OBJECT, act)};
+	const uint64_t below[2] = {
+		sample_function_key(t, p->function),
+		cct_key(false, CCT_OBJECT, waker_of(t, p) << CCT_OBJECT_BITS | act)};
 	sample_values_below(t, pc, below, values, count);
 }
 

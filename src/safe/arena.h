@@ -133,6 +133,10 @@ enum arena_act {
 	ARENA_ACTS,
 };
 
+/* Of a wait, the key of the leaf may have who ended it, instead of a reference: a thread of the same process, and whether
+   that one waited itself. */
+#define ARENA_WAKER(tid, waited) ((tid) << 1 | (waited))
+
 /* What a descriptor stands for. It is in a scratch chunk, and never changes. */
 #define ARENA_OBJECT_NAME 512u
 struct arena_object {

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "cct/cct.h"
+#include "collect/agents/arenas.h"
 #include "collect/agents/heaps.h"
 #include "collect/agents/interpreted.h"
 #include "collect/agents/state.h"
@@ -132,6 +133,45 @@ static struct err *take_site(struct reading *r, uint64_t site, uint32_t node)
 	return NULL;
 }
 
+/* The thread of the same process with this number, as the target sees it. It may have ended. */
+static bool find_waker(const struct reading *r, int32_t tid, uint32_t *index)
+{
+	const struct arena *a = r->arena;
+	for (size_t i = 0; i < a->thread_count; i++) {
+		struct thread *t = &((struct arena *)a)->threads[i];
+		const struct arena_thread *record = arena_record(a, t->chunk);
+		if (t->process == r->process && record && record->tid == tid)
+			return trees_find_thread(r->recording, t, record, index);
+	}
+	const struct profile *p = r->harvest->profile;
+	for (size_t i = p->thread_count; i-- > 0;)
+		if (p->threads[i].process + 1 == r->process->profile && p->threads[i].tid == tid) {
+			*index = (uint32_t)i;
+			return true;
+		}
+	return false;
+}
+
+/* Counts who ended the waits of a node. A look at a tree that grows does without. */
+static void count_wakes(struct reading *r, uint32_t node, uint64_t key, const uint64_t *values)
+{
+	const struct recording_options *o = &r->recording->options;
+	uint64_t waker = (key & CCT_ADDRESS) >> CCT_OBJECT_BITS;
+	uint32_t act = key & CCT_OBJECT_ACT, index, by = PROFILE_WAKER_INTERRUPT;
+	if (!r->last || cct_key_module(key) != CCT_OBJECT || act < ARENA_WAITS)
+		return;
+	if (act != ARENA_WAITS_SLEEP && (!waker || !find_waker(r, (int32_t)(waker >> 1), &index)))
+		return;
+	if (act != ARENA_WAITS_SLEEP)
+		by = PROFILE_WAKERS + index;
+	for (uint32_t i = 0; i < o->event_count && i < r->metrics && !r->error; i++)
+		if (o->events[i].off & RECORDING_BLOCKED && values[i])
+			r->error = profile_wake(r->harvest->profile,
+						&(struct profile_wake){node, r->thread, i, by,
+								       values[i],
+								       waker & 1 ? values[i] : 0});
+}
+
 static void visit(void *context, uint32_t index, uint32_t parent, uint64_t key,
 		  const uint64_t *values)
 {
@@ -152,6 +192,8 @@ static void visit(void *context, uint32_t index, uint32_t parent, uint64_t key,
 		else if (values[i])
 			r->error = profile_count(r->harvest->profile, at.node, r->thread, i,
 						 values[i]);
+	if (index && !r->error)
+		count_wakes(r, at.node, key, values);
 	if (at.partial)
 		r->partial += values[0];
 }

@@ -83,26 +83,33 @@ static inline __attribute__((always_inline)) void *noted(void *block, size_t siz
 	return noted_growth(block, size, false);
 }
 
-/* What is seldom needed is apart, so that the usual way needs no stack. */
+/* What is seldom needed is apart, so that the usual way needs no stack. malloc and free do not even ask whether the real
+   functions are known: until then, the first ones are in their place. */
+
+static void *malloc_first(size_t size);
+static void free_first(void *block);
+static __typeof__(&malloc) _Atomic usual_malloc = malloc_first;
+static __typeof__(&free) _Atomic usual_free = free_first;
 
 static __attribute__((noinline)) void *malloc_first(size_t size)
 {
-	return find_real(&real_malloc, "malloc") ? malloc(size) : take_early(size);
+	if (!find_real(&real_malloc, "malloc"))
+		return take_early(size);
+	atomic_store_explicit(&usual_malloc, KNOWN(malloc), memory_order_relaxed);
+	return malloc(size);
 }
 
 static __attribute__((noinline)) void *malloc_noted(size_t size)
 {
-	return noted(KNOWN(malloc)(size), size);
+	__typeof__(&malloc) real = KNOWN(malloc);
+	return real ? noted(real(size), size) : malloc_first(size);
 }
 
 AGENT_EXPORT void *malloc(size_t size)
 {
-	__typeof__(&malloc) real = KNOWN(malloc);
-	if (UNLIKELY(!real))
-		return malloc_first(size);
 	if (heap_count(size))
 		return malloc_noted(size);
-	return real(size);
+	return atomic_load_explicit(&usual_malloc, memory_order_relaxed)(size);
 }
 
 static __attribute__((noinline)) void *calloc_first(size_t count, size_t size)
@@ -128,8 +135,10 @@ AGENT_EXPORT void *calloc(size_t count, size_t size)
 
 static __attribute__((noinline)) void free_first(void *block)
 {
-	if (find_real(&real_free, "free"))
-		free(block);
+	if (!find_real(&real_free, "free"))
+		return;
+	atomic_store_explicit(&usual_free, KNOWN(free), memory_order_relaxed);
+	free(block);
 }
 
 static __attribute__((noinline)) void free_known(void *block)
@@ -139,17 +148,14 @@ static __attribute__((noinline)) void free_known(void *block)
 	struct agent_thread *t = heap_enter_free();
 	if (t)
 		heap_free(t, cpu_capture(t->registers), block);
-	KNOWN(free)(block);
+	atomic_load_explicit(&usual_free, memory_order_relaxed)(block);
 }
 
 AGENT_EXPORT void free(void *block)
 {
-	__typeof__(&free) real = KNOWN(free);
-	if (UNLIKELY(!real))
-		return free_first(block);
 	if (heap_may_know(block))
 		return free_known(block);
-	return real(block);
+	return atomic_load_explicit(&usual_free, memory_order_relaxed)(block);
 }
 
 static void *move_early(void *block, size_t size)

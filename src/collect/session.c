@@ -17,6 +17,7 @@
 #include "base/err.h"
 #include "base/term.h"
 #include "base/file_limit.h"
+#include "base/steal.h"
 #include "collect/events.h"
 #include "collect/schedule.h"
 #include "collect/loop.h"
@@ -48,6 +49,7 @@ struct session {
 	struct rlimit files;
 	bool files_raised;
 	uint64_t end_ns;                 /* when sampling ended; 0: it goes on */
+	uint64_t stolen_ns;              /* by the host, before this began */
 	uint64_t due[ARENA_METRICS_MAX]; /* samples that there should be, by what was counted */
 };
 
@@ -104,6 +106,7 @@ static void describe(struct session *s)
 	p->directory = profile_string(p, directory ? directory : "");
 	free(directory);
 	p->start_time = (uint64_t)time(NULL);
+	s->stolen_ns = steal_ns();
 	p->hz = s->recording.options.hz;
 	p->unwind = s->recording.options.frame_pointers ? UNWIND_POINTERS
 							: (uint32_t)s->recording.options.unwind;
@@ -355,6 +358,8 @@ static void complete(struct session *s, struct profile *p, bool complete)
 	if (s->recording.options.calls)
 		entries_take_counts(p, (uint32_t)s->recording.options.event_count);
 	p->duration_ns = (s->end_ns ? s->end_ns : now_ns()) - s->recording.start_ns;
+	uint64_t stolen = steal_ns();
+	p->stolen_ns = stolen > s->stolen_ns ? stolen - s->stolen_ns : 0;
 	p->complete = complete;
 	convert_ticks(s, p);
 	write_note(s, p);

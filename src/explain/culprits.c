@@ -3,14 +3,17 @@
  * Guilty until proven innocent: for each instruction that loses cycles, all causes that may be to blame, each
  * with the most that it can have cost; what cannot be is left out.
  *
- *   data cache   a load; not from the stack or a fixed address
+ *   data cache   a load; not from the stack, a fixed address or one that stays the same; at most what the
+ *                smallest cache costs that all of the loop's data fits into
  *   data TLB     a load; at most a page walk each time, or less often where the address moves by less than a
- *                page; and the caches are innocent beyond the level that all of the loop's data fits into
+ *                page; and of addresses without a rule, not without the caches
  *   mispredict   shortly behind a branch; at most the rarer way, each time
  *   code         at the begin of a cache line, or where code comes from elsewhere; not if all code that runs
  *                fits into the cache
  *   stores       a store
+ *   sharing      an access that several threads do at once, to an address that stays, or that is written
  *   forwarding   a load of bytes that several stores before it wrote, or one that wrote only a part
+ *   page faults  what the kernel was seen to do for them: known
  *
  * Each cause then has a range: at least what no other can explain, at most what it can.
  */
@@ -28,6 +31,7 @@
 #define PAGE 4096.0
 #define LINE 64.0
 #define TLB_PAGES 1500  /* that fit into the larger TLB */
+#define TLB_SECOND 4.0  /* cycles until that one has answered; four of five loads ask it */
 #define BRANCH_REACH 24 /* instructions behind a branch that a wrong guess holds up */
 #define SLICE_REACH 24  /* instructions before, in which a slow load is looked for */
 #define STORE_REACH 24  /* the same for a store that a load takes its value from */
@@ -107,6 +111,13 @@ static bool constant_of(const struct function *f, uint8_t reg, int64_t *out)
 	return found;
 }
 
+static bool is_inside(const struct function *f, uint32_t loop, uint32_t outer)
+{
+	while (loop != LOOP_NONE && loop != outer)
+		loop = f->loops.loops[loop].parent;
+	return loop == outer;
+}
+
 /* What a register is stepped with in each iteration of its loop. INT64_MAX: not known; 0: it stays. */
 static int64_t step_of(const struct function *f, uint32_t loop, uint8_t reg)
 {
@@ -116,12 +127,14 @@ static int64_t step_of(const struct function *f, uint32_t loop, uint8_t reg)
 	for (size_t k = 0; k < f->insn_count; k++) {
 		const struct explain_insn *i = &f->insns[k];
 		const struct operands *o = &i->operands;
-		if (i->block == GRAPH_NONE || f->loops.innermost[i->block] != loop)
+		if (i->block == GRAPH_NONE || !is_inside(f, f->loops.innermost[i->block], loop))
 			continue;
 		if (is_call(i))
 			return INT64_MAX;
 		if (!(o->writes >> reg & 1))
 			continue;
+		if (f->loops.innermost[i->block] != loop)
+			return INT64_MAX;
 		int64_t by = 0;
 		if (o->base_moves && o->base == reg)
 			by = o->step;
@@ -178,16 +191,6 @@ uint32_t forwarding_blocker(const struct function *f, uint32_t insn)
 	return GRAPH_NONE;
 }
 
-/* The most that a cache can cost, if all data of the loop is so many bytes. */
-static double cache_at_most(const struct calibration *c, double bytes)
-{
-	if (bytes <= c->l1_size)
-		return 1;
-	if (bytes <= c->l2_size)
-		return 1.5 * c->l2;
-	return INFINITY;
-}
-
 double loop_entries(const struct function *f, uint32_t loop)
 {
 	uint32_t header = f->loops.loops[loop].header;
@@ -213,6 +216,57 @@ static double trips_of(const struct function *f, uint32_t insn)
 	return all / fmax(1, loop_entries(f, loop));
 }
 
+/* How many instructions an iteration of a loop has, about. */
+static double length_of(const struct function *f, uint32_t loop)
+{
+	double length = 0;
+	for (size_t b = 0; b < f->graph.block_count; b++)
+		if (is_inside(f, f->loops.innermost[b], loop))
+			length += f->own->count[b];
+	return length;
+}
+
+/* The most that caches can cost a load whose address moves evenly, through so many bytes. The addresses do not wait for each
+   other: what the second cache takes is hidden by as many iterations as are in flight. */
+static double cache_at_most(const struct function *f, uint32_t insn, double bytes)
+{
+	const struct calibration *c = &f->machine->numbers;
+	if (bytes <= c->l1_size)
+		return 1;
+	if (bytes <= c->l2_size)
+		return 2 + c->l2 * length_of(f, f->loops.innermost[f->insns[insn].block]) /
+				   f->machine->window;
+	return INFINITY;
+}
+
+/* The most that page walks can cost a load whose addresses follow no rule. Where data has more pages than a TLB
+   holds, it has far more lines than the caches hold that are as fast: who misses the one misses the other. */
+static double walks_at_most(const struct calibration *c, double lost)
+{
+	double near = TLB_SECOND / (TLB_SECOND + fmax(1, c->l2 - c->l1));
+	double far = c->walk / (c->walk + fmax(1, c->l3 - c->l1));
+	return fmin(c->walk + c->l2, lost * fmax(near, far));
+}
+
+/* Whether its address is one that other threads may write to, too: it stays where it is while the loop runs, or
+   is that of a table that the loop writes; and other threads run the same code. */
+static bool may_be_shared(const struct function *f, uint32_t insn, int64_t stride)
+{
+	const struct explain_insn *i = &f->insns[insn];
+	if (!i->shared || i->operands.stack || (stride && stride != INT64_MAX))
+		return false;
+	if (i->operands.fixed || i->operands.store || !stride)
+		return true;
+	for (size_t k = 0; k < f->insn_count; k++) {
+		const struct operands *o = &f->insns[k].operands;
+		if (o->store && !o->stack && f->insns[k].block != GRAPH_NONE &&
+		    f->loops.innermost[f->insns[k].block] == f->loops.innermost[i->block] &&
+		    o->base == i->operands.base)
+			return true;
+	}
+	return false;
+}
+
 static void suspect_load(const struct function *f, uint32_t by, double lost, struct suspects *s)
 {
 	const struct calibration *c = &f->machine->numbers;
@@ -222,24 +276,46 @@ static void suspect_load(const struct function *f, uint32_t by, double lost, str
 		accuse(s, CAUSE_FORWARD, store, fmax(3 * c->forward, 20));
 		return;
 	}
+	int64_t stride = o->stack || o->fixed ? 0 : stride_of(f, by);
+	if (may_be_shared(f, by, stride))
+		accuse(s, CAUSE_SHARING, by, lost);
 	if (o->stack || o->fixed)
 		return;
-	int64_t stride = stride_of(f, by);
-	double walk = c->walk + c->l2, cache = INFINITY;
-	if (stride != INT64_MAX && stride) {
+	if (!stride) { /* only the first time */
+		double trips = trips_of(f, by);
+		accuse(s, CAUSE_DCACHE, by, fmin(lost, c->dram / trips));
+		accuse(s, CAUSE_DTLB, by, fmin(lost, c->walk / trips));
+		return;
+	}
+	double walk = walks_at_most(c, lost), cache = INFINITY;
+	if (stride != INT64_MAX) {
 		double apart = fabs((double)stride), trips = trips_of(f, by);
-		walk *= fmin(1, apart / PAGE);
+		walk = (c->walk + c->l2) * fmin(1, apart / PAGE);
 		if (trips * fmin(1, apart / PAGE) < 32)
 			walk = fmin(walk, c->l2 / 2);
-		cache = cache_at_most(c, trips * fmin(apart, LINE));
-		if (apart >= PAGE && trips > TLB_PAGES) { /* each is a miss */
-			accuse(s, CAUSE_DTLB, by, fmax(walk, lost));
-			accuse(s, CAUSE_DCACHE, by, fmin(cache, lost));
-			return;
-		}
+		cache = cache_at_most(f, by, trips * fmin(apart, LINE));
+		if (apart >= PAGE && trips > TLB_PAGES) /* each is a miss */
+			walk = lost;
 	}
 	accuse(s, CAUSE_DCACHE, by, fmin(cache, lost));
 	accuse(s, CAUSE_DTLB, by, fmin(walk, lost));
+}
+
+static void suspect_store(const struct function *f, uint32_t by, double lost, struct suspects *s)
+{
+	int64_t stride = f->insns[by].operands.fixed ? 0 : stride_of(f, by);
+	if (may_be_shared(f, by, stride))
+		accuse(s, CAUSE_SHARING, by, lost);
+	if (stride) /* else it is the same line each time */
+		accuse(s, CAUSE_STORE, by, lost);
+}
+
+static void suspect_lock(const struct function *f, uint32_t by, double lost, struct suspects *s)
+{
+	accuse(s, CAUSE_LOCK, by, lost);
+	if (f->insns[by].operands.class == OPERANDS_ATOMIC &&
+	    may_be_shared(f, by, f->insns[by].operands.fixed ? 0 : stride_of(f, by)))
+		accuse(s, CAUSE_SHARING, by, lost);
 }
 
 /* A load whose value this one needs, if it is not far before. */
@@ -271,11 +347,11 @@ static void suspect_before(const struct function *f, uint32_t insn, double lost,
 	for (unsigned i = 0; i < SLICE_REACH && go_back(&way, &at); i++) {
 		const struct operands *o = &f->insns[at].operands;
 		if (o->class == OPERANDS_ATOMIC || o->class == OPERANDS_FENCE) {
-			accuse(s, CAUSE_LOCK, at, lost);
+			suspect_lock(f, at, lost, s);
 			return;
 		}
 		if (o->store && !o->stack) {
-			accuse(s, CAUSE_STORE, at, lost);
+			suspect_store(f, at, lost, s);
 			return;
 		}
 		if (is_call(&f->insns[at]))
@@ -355,8 +431,9 @@ static void suspect_code(const struct function *f, uint32_t insn, struct suspect
 	if (bytes < CODE_CACHE || is_in_line(f, insn, CODE_LINE))
 		return;
 	accuse(s, CAUSE_ICACHE, insn, bytes < c->l2_size / 2 ? 2 * c->l2 : c->dram);
-	if (bytes / CODE_PAGE > CODE_PAGES && !is_in_line(f, insn, CODE_PAGE))
-		accuse(s, CAUSE_ITLB, insn, c->walk + c->l2);
+	if (f->own->hot_pages > CODE_PAGES && !is_in_line(f, insn, CODE_PAGE))
+		accuse(s, CAUSE_ITLB, insn,
+		       f->own->hot_pages < TLB_PAGES / 2 ? TLB_SECOND : c->walk + c->l2);
 }
 
 /* ---- the verdict ---- */
@@ -368,7 +445,7 @@ static void suspect_all(const struct investigation *v, uint32_t insn, struct sus
 	const struct operands *o = &i->operands;
 	double lost = i->lost_range.high;
 	if (o->class == OPERANDS_ATOMIC || o->class == OPERANDS_FENCE) {
-		accuse(s, CAUSE_LOCK, insn, lost);
+		suspect_lock(f, insn, lost, s);
 		return;
 	}
 	if (o->class == OPERANDS_DIVIDE)
@@ -376,7 +453,7 @@ static void suspect_all(const struct investigation *v, uint32_t insn, struct sus
 	if (o->load)
 		suspect_load(f, insn, lost, s);
 	if (o->store && !o->stack)
-		accuse(s, CAUSE_STORE, insn, lost);
+		suspect_store(f, insn, lost, s);
 	suspect_branches(v, insn, s);
 	suspect_code(f, insn, s);
 	if (s->count)
@@ -388,10 +465,18 @@ static void suspect_all(const struct investigation *v, uint32_t insn, struct sus
 		suspect_before(f, insn, lost, s);
 }
 
-static void add_culprit(struct explain_insn *i, enum cause cause, uint32_t by, struct range cycles)
+static void add_culprit(struct explain_insn *i, const struct culprit *culprit)
 {
-	if (i->culprit_count < CULPRITS_MAX && cycles.high > 0)
-		i->culprits[i->culprit_count++] = (struct culprit){(uint8_t)cause, cycles, by};
+	if (i->culprit_count < CULPRITS_MAX && culprit->cycles.high > 0)
+		i->culprits[i->culprit_count++] = *culprit;
+}
+
+/* What one suspect can have cost of these cycles, if the others can have cost that much: at least the rest, at
+   most all. */
+static struct range blame(struct range lost, double most, double others)
+{
+	double high = fmin(most, lost.high);
+	return (struct range){fmin(high, fmax(0, lost.low - others)), high};
 }
 
 static void sort_culprits(struct explain_insn *i)
@@ -416,19 +501,30 @@ static void judge(struct investigation *v, uint32_t insn)
 	for (unsigned k = 0; k < s.count; k++)
 		all += fmin(s.all[k].most, i->lost);
 	for (unsigned k = 0; k < s.count; k++) {
-		double high = fmin(s.all[k].most, i->lost_range.high);
-		double others = all - fmin(s.all[k].most, i->lost);
-		double low = fmin(high, fmax(0, i->lost_range.low - others));
-		add_culprit(i, s.all[k].cause, s.all[k].by, (struct range){low, high});
-		if (s.all[k].cause == CAUSE_MISPREDICT) {
-			uint32_t block = f->insns[s.all[k].by].block;
+		double most = s.all[k].most, others = all - fmin(most, i->lost);
+		struct culprit culprit = {
+			.cause = s.all[k].cause,
+			.by = s.all[k].by,
+			.cycles = blame(i->lost_range, most, others),
+			.part = blame(i->lost_part, most, others),
+		};
+		add_culprit(i, &culprit);
+		if (culprit.cause == CAUSE_MISPREDICT) {
+			uint32_t block = f->insns[culprit.by].block;
 			v->budget[block] = fmax(0, v->budget[block] -
-							   fmin(high, i->lost) * i->frequency);
+							   fmin(most, i->lost) * i->frequency);
 		}
 	}
-	if (i->lost > all)
-		add_culprit(i, CAUSE_UNEXPLAINED, insn,
-			    (struct range){fmax(0, i->lost_range.low - all), i->lost - all});
+	if (i->lost > all) {
+		double rest = i->lost - all;
+		struct culprit culprit = {
+			.cause = CAUSE_UNEXPLAINED,
+			.by = insn,
+			.cycles = {fmin(rest, fmax(0, i->lost_range.low - all)), rest},
+			.part = {fmin(rest, fmax(0, i->lost_part.low - all)), rest},
+		};
+		add_culprit(i, &culprit);
+	}
 	sort_culprits(i);
 }
 
@@ -469,7 +565,8 @@ static void sum_insn(const struct function *f, const struct explain_insn *i,
 		     const struct asked *asked, struct range_sum *sum)
 {
 	double runs = i->frequency, fixed = i->stalls ? i->fixed * runs : i->cycles;
-	double plain = fmin(fixed, runs / f->machine->numbers.width);
+	double plain = fmin(fixed,
+			    runs * f->own->slowness[group_of(f, i)] / f->machine->numbers.width);
 	if (asked->all <= 0)
 		plain = fixed;
 	add_range(sum, CAUSE_EXECUTION, plain, plain);
@@ -478,8 +575,21 @@ static void sum_insn(const struct function *f, const struct explain_insn *i,
 		add_range(sum, (enum cause)c, part, part);
 	}
 	for (unsigned c = 0; i->stalls && c < i->culprit_count; c++)
-		add_range(sum, (enum cause)i->culprits[c].cause, i->culprits[c].cycles.low * runs,
-			  i->culprits[c].cycles.high * runs);
+		add_range(sum, (enum cause)i->culprits[c].cause, i->culprits[c].part.low * runs,
+			  i->culprits[c].part.high * runs);
+}
+
+/* Chance: the samples of a sum vary by the root of their number. */
+static void widen_sum(const struct function *f, double cycles, struct range_sum *sum)
+{
+	for (unsigned c = 0; c < CAUSES; c++) {
+		struct range *r = &sum->of[c];
+		double noise = 2 * sqrt(r->high * f->cycles_per_sample);
+		if (c == CAUSE_EXECUTION || c == CAUSE_PAGE_FAULT || r->high - r->low < noise)
+			continue;
+		r->low = fmax(0, r->low - noise);
+		r->high = fmin(cycles, r->high + noise);
+	}
 }
 
 static void sum_up(struct function *f)
@@ -494,6 +604,9 @@ static void sum_up(struct function *f)
 		if (group < f->loops.count)
 			sum_insn(f, i, &groups[group], &f->loop_list[group].causes);
 	}
+	widen_sum(f, f->cycles, &f->causes);
+	for (size_t i = 0; i < f->loops.count; i++)
+		widen_sum(f, f->loop_list[i].own, &f->loop_list[i].causes);
 	free(groups);
 }
 
@@ -504,6 +617,35 @@ static int by_loss(const void *a, const void *b, void *context)
 				  *y = &f->insns[*(const uint32_t *)b];
 	double left = x->lost * x->frequency, right = y->lost * y->frequency;
 	return left < right ? 1 : left > right ? -1 : x->address < y->address ? -1 : 1;
+}
+
+/* Page faults are known, not suspected: they add to what an instruction loses. */
+static void add_faults(struct function *f)
+{
+	for (uint32_t k = 0; k < f->insn_count; k++) {
+		struct explain_insn *i = &f->insns[k];
+		double cycles = i->faults * f->cycles_per_sample;
+		if (cycles <= 0)
+			continue;
+		if (i->frequency <= 0) {
+			add_range(&f->causes, CAUSE_PAGE_FAULT, cycles, cycles);
+			continue;
+		}
+		double each = cycles / i->frequency;
+		if (!i->stalls) {
+			i->fixed = i->cpi;
+			i->lost = i->culprit_count = 0;
+			i->lost_range = i->lost_part = (struct range){0};
+		}
+		i->stalls = true;
+		i->cycles += cycles;
+		i->cpi += each;
+		i->lost += each;
+		i->lost_range.low += each;
+		i->lost_range.high += each;
+		add_culprit(i, &(struct culprit){CAUSE_PAGE_FAULT, {each, each}, {each, each}, k});
+		sort_culprits(i);
+	}
 }
 
 void culprits_find(struct function *f)
@@ -521,6 +663,7 @@ void culprits_find(struct function *f)
 		v.budget[b] = rarer_ways(f, b) * f->machine->numbers.mispredict;
 	for (size_t i = 0; v.budget && i < count; i++)
 		judge(&v, order[i]);
+	add_faults(f);
 	sum_up(f);
 	free(v.budget);
 	free(order);

@@ -32,6 +32,7 @@
 
 #include "base/array.h"
 #include "base/err.h"
+#include "base/parallel.h"
 #include "explain/classes.h"
 #include "explain/costs.h"
 #include "explain/flow.h"
@@ -460,25 +461,66 @@ static struct err *learn_from(const struct frequency_input *in, const struct fre
 	return e;
 }
 
+/* Procedures are learned from in parts, beside each other. There are as many parts everywhere, and their sums are added
+   in order: the result is the same whatever the number of CPUs. */
+#define LEARN_PARTS 8
+
+struct learning {
+	const struct frequency_input *inputs;
+	size_t count;
+	const struct frequency_costs *costs;
+	cost_sums *sums[LEARN_PARTS];
+	struct err *errors[LEARN_PARTS];
+};
+
+static void learn_part(void *context, size_t part)
+{
+	struct learning *l = context;
+	memset(l->sums[part], 0, COST_KINDS * sizeof *l->sums[part]);
+	for (size_t i = part; !l->errors[part] && i < l->count; i += LEARN_PARTS)
+		l->errors[part] = learn_from(&l->inputs[i], l->costs, l->sums[part]);
+}
+
+/* Makes the sums of all procedures, in the first part. */
+static struct err *learn_round(struct learning *l)
+{
+	struct err *e = NULL;
+	parallel_for(LEARN_PARTS, learn_part, l);
+	for (size_t part = 0; part < LEARN_PARTS; part++) {
+		if (e)
+			err_free(l->errors[part]);
+		else
+			e = l->errors[part];
+		for (size_t kind = 0; part && kind < COST_KINDS; kind++)
+			for (size_t cell = 0; cell < COST_CELLS; cell++)
+				l->sums[0][kind][cell] += l->sums[part][kind][cell];
+	}
+	return e;
+}
+
 struct err *frequency_learn(const struct frequency_input *inputs, size_t count,
 			    struct frequency_costs **out)
 {
 	struct frequency_costs *costs = malloc(sizeof *costs), *usual = malloc(sizeof *usual);
-	cost_sums *sums = malloc(COST_KINDS * sizeof *sums);
-	struct err *e = costs && usual && sums ? NULL : err_new("out of memory");
+	struct learning l = {.inputs = inputs, .count = count, .costs = costs};
+	bool good = costs && usual;
+	for (size_t part = 0; part < LEARN_PARTS; part++) {
+		l.sums[part] = malloc(COST_KINDS * sizeof *l.sums[part]);
+		good = good && l.sums[part];
+	}
+	struct err *e = good ? NULL : err_new("out of memory");
 	if (!e) {
 		cost_usual(usual, count ? inputs[0].width : 0);
 		*costs = *usual;
 	}
 	for (int round = 0; !e && round < LEARN_ROUNDS; round++) {
-		memset(sums, 0, COST_KINDS * sizeof *sums);
-		for (size_t i = 0; !e && i < count; i++)
-			e = learn_from(&inputs[i], costs, sums);
+		e = learn_round(&l);
 		if (!e)
-			set_shares(costs, usual, sums);
+			set_shares(costs, usual, l.sums[0]);
 	}
 	free(usual);
-	free(sums);
+	for (size_t part = 0; part < LEARN_PARTS; part++)
+		free(l.sums[part]);
 	if (e) {
 		free(costs);
 		costs = NULL;

@@ -19,6 +19,7 @@
 struct annotation;
 struct err;
 struct machine;
+struct spots;
 struct text;
 
 enum cause {
@@ -32,7 +33,8 @@ enum cause {
 	CAUSE_DIVISION,
 	CAUSE_PORTS,
 	CAUSE_DEPENDENCY,
-	CAUSE_LOCK, /* atomic operations and fences */
+	CAUSE_LOCK,    /* atomic operations and fences */
+	CAUSE_SHARING, /* a line that other threads write, too */
 	CAUSE_PAGE_FAULT,
 	CAUSE_STOLEN, /* the host ran something else meanwhile */
 	CAUSE_UNEXPLAINED,
@@ -55,10 +57,11 @@ struct range_sum { /* by cause */
 struct culprit {
 	uint8_t cause;
 	struct range cycles; /* of one execution of the instruction that waits */
+	struct range part;   /* the same without chance, which sums of many have less of */
 	uint32_t by;         /* the instruction that is to blame */
 };
 
-#define CULPRITS_MAX 4
+#define CULPRITS_MAX 6
 
 struct explain_insn {
 	uint64_t address;
@@ -66,12 +69,15 @@ struct explain_insn {
 	uint8_t length, kind; /* enum insn_kind */
 	struct operands operands;
 	double samples;   /* as recorded */
+	double faults;    /* samples in the kernel, for page faults of this instruction */
+	bool shared;      /* several threads run it at once */
 	double cycles;    /* where they belong */
 	double frequency; /* executions */
 	double cpi, fixed,
 		lost; /* cycles of one execution: all, what the code asks for, the rest */
 	double model; /* what the model says of `fixed` */
-	struct range lost_range;
+	struct range lost_range; /* chance included; lost_part: without it */
+	struct range lost_part;
 	uint8_t why; /* enum cause of what the code asks for */
 	bool stalls; /* `lost` is more than chance */
 	struct culprit culprits[CULPRITS_MAX];
@@ -87,7 +93,8 @@ struct explain_loop {
 	double own;    /* cycles in it, but not in loops inside */
 	double cycles; /* of one iteration, without loops inside */
 	double ports, chain,
-		width; /* cycles of an iteration that each of them asks for; 0: not known */
+		width;    /* cycles of an iteration that each of them asks for; 0: not known */
+	double forwarded; /* the chain, if all stores could be handed on to loads */
 	struct range_sum causes; /* of `own` */
 	double lost;   /* cycles of `own` that the code does not ask for, and not at chance */
 	uint8_t cause; /* the worst */
@@ -99,7 +106,8 @@ struct function {
 	const struct annotation *annotation;
 	const struct machine *machine;
 	uint32_t metric;
-	double cycles_per_sample, samples, cycles;
+	double cycles_per_sample, samples, faults;
+	double cycles; /* of samples and faults */
 	struct graph graph;
 	struct loops loops;
 	struct frequency_result frequency;
@@ -114,7 +122,9 @@ struct function {
 struct function_options {
 	uint32_t metric;
 	double cycles_per_sample;
-	double hot_lines; /* lines of code that the whole program has samples in: does it fit into a cache? */
+	double hot_lines,
+		hot_pages; /* of code that the whole program has samples in: does it fit into a cache? */
+	const struct spots *spots; /* what else is known of instructions */
 };
 
 /* Reads its code and its samples, and explains nothing yet. Annotation and machine must outlive the result. */

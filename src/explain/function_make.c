@@ -10,15 +10,16 @@
 #include "base/err.h"
 #include "explain/internal.h"
 #include "explain/machine.h"
+#include "explain/spots.h"
 #include "image/image.h"
 #include "isa/insn.h"
 #include "isa/text.h"
 #include "structure/structure.h"
 
 static const char *const names[CAUSES] = {
-	"d-cache",      "d-tlb",      "mispredict", "i-cache",     "i-tlb",
-	"store-buffer", "forwarding", "division",   "ports",       "dependency",
-	"lock",         "page-fault", "stolen",     "unexplained", "execution",
+	"d-cache",    "d-tlb",    "mispredict",  "i-cache",    "i-tlb", "store-buffer",
+	"forwarding", "division", "ports",       "dependency", "lock",  "sharing",
+	"page-fault", "stolen",   "unexplained", "execution",
 };
 static const char *const titles[CAUSES] = {
 	"data cache misses",
@@ -32,6 +33,7 @@ static const char *const titles[CAUSES] = {
 	"busy ports",
 	"dependency chains",
 	"locks and fences",
+	"lines other threads write",
 	"page faults",
 	"stolen time",
 	"unexplained",
@@ -65,7 +67,8 @@ unsigned causes_order(const struct range_sum *sum, double least, uint8_t out[CAU
 
 /* ---- the code ---- */
 
-static void read_insn(struct function *f, struct image *image, size_t index)
+static void read_insn(struct function *f, struct image *image, const struct spots *spots,
+		      size_t index)
 {
 	const struct annotate_insn *a = &f->annotation->insns[index];
 	struct explain_insn *i = &f->insns[index];
@@ -77,6 +80,11 @@ static void read_insn(struct function *f, struct image *image, size_t index)
 	i->block = graph_find(&f->graph, a->address);
 	i->why = CAUSE_EXECUTION;
 	i->samples = (double)annotate_insn_self(f->annotation, index, f->metric);
+	const struct spot *place = spots_at(spots, f->annotation->module, a->address);
+	if (place) {
+		i->faults = (double)place->faults;
+		i->shared = place->shared;
+	}
 	if (!code)
 		return;
 	const char *text = function_text(f, index);
@@ -139,7 +147,7 @@ static void sort_edges(struct function *f)
 		p->come[p->come_first[g->edges[i].to + 1]++] = (uint32_t)i;
 }
 
-static struct err *read_code(struct function *f)
+static struct err *read_code(struct function *f, const struct spots *spots)
 {
 	const struct annotation *a = f->annotation;
 	struct structure *structure = modules_structure(a->modules, a->module);
@@ -160,20 +168,23 @@ static struct err *read_code(struct function *f)
 	f->loop_list = calloc(f->loops.count + 1, sizeof *f->loop_list);
 	p->costs = calloc(f->insn_count + 1, sizeof *p->costs);
 	p->before = calloc(blocks + 1, sizeof *p->before);
+	p->slowness = calloc(f->loops.count + 1, sizeof *p->slowness);
 	p->first = calloc(blocks + 1, sizeof *p->first);
 	p->count = calloc(blocks + 1, sizeof *p->count);
 	p->come = calloc(f->graph.edge_count + 1, sizeof *p->come);
 	p->come_first = calloc(blocks + 3, sizeof *p->come_first);
-	if (!f->insns || !f->loop_list || !p->costs || !p->before || !p->first || !p->count ||
-	    !p->come || !p->come_first)
+	if (!f->insns || !f->loop_list || !p->costs || !p->slowness || !p->before || !p->first ||
+	    !p->count || !p->come || !p->come_first)
 		return err_new("out of memory");
 	for (size_t i = 0; i < f->insn_count; i++)
-		read_insn(f, image, i);
+		read_insn(f, image, spots, i);
 	place_insns(f);
 	sort_edges(f);
-	for (size_t i = 0; i < f->insn_count; i++)
+	for (size_t i = 0; i < f->insn_count; i++) {
 		f->samples += f->insns[i].samples;
-	f->cycles = f->samples * f->cycles_per_sample;
+		f->faults += f->insns[i].faults;
+	}
+	f->cycles = (f->samples + f->faults) * f->cycles_per_sample;
 	f->incomplete = f->graph.unresolved > 0 || f->graph.truncated;
 	return NULL;
 }
@@ -263,13 +274,15 @@ struct err *function_read(const struct annotation *annotation, const struct mach
 		.cycles_per_sample = o->cycles_per_sample,
 		.own = calloc(1, sizeof *out->own),
 	};
-	struct err *e = out->own ? read_code(out) : err_new("out of memory");
+	struct err *e = out->own ? read_code(out, o->spots) : err_new("out of memory");
 	if (!e)
 		e = list_sampled(out);
 	if (e)
 		function_free(out);
-	else
+	if (!e) {
 		out->own->hot_lines = o->hot_lines;
+		out->own->hot_pages = o->hot_pages;
+	}
 	return e;
 }
 
@@ -296,6 +309,7 @@ struct err *function_explain(struct function *f, const struct frequency_costs *c
 		return e;
 	samples_place(f);
 	stalls_find(f);
+	loops_measure(f);
 	culprits_find(f);
 	loops_explain(f);
 	return NULL;
@@ -307,6 +321,7 @@ void function_free(struct function *f)
 		text_close(f->own->text);
 		free(f->own->costs);
 		free(f->own->before);
+		free(f->own->slowness);
 		free(f->own->first);
 		free(f->own->count);
 		free(f->own->come);

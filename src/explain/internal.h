@@ -12,7 +12,10 @@ struct function_private {
 	uint32_t *come;                 /* edges, by the block that they go to */
 	uint32_t *come_first;           /* of each block, and one more: the first of them */
 	struct frequency_insn *sampled; /* each instruction, for estimates */
-	double hot_lines;
+	double hot_lines, hot_pages;
+	/* Of each loop, and of the code in none: how many times longer its instructions take than the width of the CPU
+	   allows, because an iteration takes a cycle at least. */
+	double *slowness;
 };
 
 /* Instructions in the order in which they run, mostly. */
@@ -29,7 +32,12 @@ void path_to(const struct function *f, uint32_t block, size_t most, struct path 
 /* One iteration of a loop, from its header; false where it is too long or goes elsewhere. */
 bool path_around(const struct function *f, uint32_t loop, size_t most, struct path *out);
 
-enum pipeline_mode { PIPELINE_WHOLE, PIPELINE_CHAIN, PIPELINE_PORTS };
+enum pipeline_mode {
+	PIPELINE_WHOLE,
+	PIPELINE_CHAIN,     /* only what waits for each other */
+	PIPELINE_FORWARDED, /* the same, and every store can be handed on */
+	PIPELINE_PORTS,     /* only what is busy */
+};
 
 struct pipeline_step {
 	float waits; /* cycles for which the instruction is the oldest that is not finished */
@@ -49,6 +57,7 @@ struct err *function_find_fixed(struct function *f); /* what the code asks for *
 struct err *frequency_refine(struct function *f, struct frequency_input *input);
 void stalls_find(struct function *f); /* cycles of one execution, and what is lost */
 void culprits_find(struct function *f);
+void loops_measure(struct function *f); /* what the code of loops asks for */
 void loops_explain(struct function *f);
 /* The constant that an instruction sets its register to; false where it does something else. */
 bool function_constant(const struct function *f, size_t insn, int64_t *out);

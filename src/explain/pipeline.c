@@ -42,6 +42,11 @@ struct pipeline {
 	unsigned store_count;
 };
 
+static bool is_chain(const struct pipeline *p)
+{
+	return p->mode == PIPELINE_CHAIN || p->mode == PIPELINE_FORWARDED;
+}
+
 /* ---- operands ---- */
 
 static double wait_for(const struct pipeline *p, uint64_t set)
@@ -136,7 +141,7 @@ static double take_ports(struct pipeline *p, uint32_t insn, double came)
 	const struct calibration *c = &p->f->machine->numbers;
 	bool divides = p->f->insns[insn].operands.class == OPERANDS_DIVIDE;
 	double at = came;
-	if (p->mode == PIPELINE_CHAIN)
+	if (is_chain(p))
 		return came;
 	for (unsigned i = 0; i < m->use_count; i++) {
 		double *port = &p->port[m->uses[i].port];
@@ -150,7 +155,7 @@ static double take_ports(struct pipeline *p, uint32_t insn, double came)
 
 static double comes_in(struct pipeline *p, uint32_t insn)
 {
-	double width = p->mode == PIPELINE_CHAIN ? 1000 : p->f->machine->numbers.width;
+	double width = is_chain(p) ? 1000 : p->f->machine->numbers.width;
 	size_t window = (size_t)p->f->machine->window;
 	if (window > sizeof p->ring / sizeof *p->ring)
 		window = sizeof p->ring / sizeof *p->ring;
@@ -186,14 +191,16 @@ static void step(struct pipeline *p, uint32_t insn, struct pipeline_step *out)
 	double handed = o->load && p->mode != PIPELINE_PORTS ? stored_value(p, o, &whole) : 0;
 	if (handed > 0)
 		done = fmax(done, handed + p->f->machine->numbers.l1 +
-					  (whole ? 0 : p->f->machine->numbers.forward));
+					  (whole || p->mode == PIPELINE_FORWARDED
+						   ? 0
+						   : p->f->machine->numbers.forward));
 	if (o->store)
 		remember_store(p, o, done);
 	write_operands(p, o, done, start + 1);
 	if (o->class == OPERANDS_FENCE)
 		p->fence = done;
 	double finished = fmax(done, p->finished);
-	if (p->mode != PIPELINE_CHAIN)
+	if (!is_chain(p))
 		finished = fmax(finished, p->finished + 0.9 / p->f->machine->numbers.width);
 	out->waits = (float)(finished - p->finished);
 	out->why = done < finished        ? CAUSE_EXECUTION

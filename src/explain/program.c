@@ -10,6 +10,7 @@
 #include "annotate/find.h"
 #include "base/array.h"
 #include "base/err.h"
+#include "base/parallel.h"
 #include "explain/frequency.h"
 #include "image/image.h"
 #include "isa/insn.h"
@@ -19,6 +20,7 @@
 #define EVERY_FUNCTION_MAX 100000
 #define SHARE_MIN 0.002 /* of all samples: a smaller function does not matter */
 #define CODE_LINE 64
+#define CODE_PAGE 4096
 
 /* ---- the machine ---- */
 
@@ -62,6 +64,7 @@ void program_close(struct program *program)
 	for (size_t i = 0; i < program->count; i++)
 		free_function(&program->functions[i]);
 	free(program->functions);
+	spots_free(&program->spots);
 	machine_close(&program->machine);
 	*program = (struct program){0};
 }
@@ -74,8 +77,8 @@ static int by_number(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Lines of code that have samples. */
-static double count_lines(const struct profile *p, uint32_t metric)
+/* Lines or pages of code that have samples. */
+static double count_pieces(const struct profile *p, uint32_t metric, uint64_t size)
 {
 	uint64_t *lines = calloc(p->value_count + 1, sizeof *lines);
 	size_t count = 0, different = 0;
@@ -83,7 +86,7 @@ static double count_lines(const struct profile *p, uint32_t metric)
 		const struct profile_node *n = &p->nodes[p->values[i].node];
 		if (p->values[i].metric == metric && n->kind == PROFILE_EXACT &&
 		    p->modules[n->module].kind == PROFILE_FILE)
-			lines[count++] = (uint64_t)n->module << 48 ^ n->address / CODE_LINE;
+			lines[count++] = (uint64_t)n->module << 48 ^ n->address / size;
 	}
 	if (lines)
 		qsort(lines, count, sizeof *lines, by_number);
@@ -98,14 +101,9 @@ static double count_lines(const struct profile *p, uint32_t metric)
 /* Reads a function behind those that are there. */
 static struct err *read_function(struct program *program, struct modules *modules,
 				 const struct annotate_function *f, const struct program_options *o,
-				 double lines)
+				 const struct function_options *options)
 {
 	struct program_function *to = &program->functions[program->count];
-	struct function_options options = {
-		.metric = o->metric,
-		.cycles_per_sample = program->cycles_per_sample,
-		.hot_lines = lines,
-	};
 	*to = (struct program_function){.module = f->module, .start = f->start, .name = f->name};
 	to->annotation = calloc(1, sizeof *to->annotation);
 	to->function = calloc(1, sizeof *to->function);
@@ -114,7 +112,7 @@ static struct err *read_function(struct program *program, struct modules *module
 		e = annotate_make(program->profile, modules, f->module, f->start, o->thread,
 				  to->annotation);
 	if (!e)
-		e = function_read(to->annotation, &program->machine, &options, to->function);
+		e = function_read(to->annotation, &program->machine, options, to->function);
 	if (e)
 		free_function(to);
 	else
@@ -124,11 +122,43 @@ static struct err *read_function(struct program *program, struct modules *module
 
 static void count_function(struct program *program, const struct function *f)
 {
-	program->explained += f->samples;
+	program->explained += f->samples + f->faults;
 	for (unsigned i = 0; i < CAUSES; i++) {
 		program->causes.of[i].low += f->causes.of[i].low;
 		program->causes.of[i].high += f->causes.of[i].high;
 	}
+}
+
+struct explaining {
+	struct program *program;
+	const struct frequency_costs *costs;
+	struct err **errors; /* of each function */
+};
+
+static void explain_at(void *context, size_t index)
+{
+	struct explaining *x = context;
+	x->errors[index] = function_explain(x->program->functions[index].function, x->costs);
+}
+
+/* Explains functions beside each other, and adds them up one after the other: sums do not depend on who was first. */
+static struct err *explain_all(struct program *program, const struct frequency_costs *costs)
+{
+	struct explaining x = {program, costs, calloc(program->count + 1, sizeof *x.errors)};
+	struct err *e = NULL;
+	if (!x.errors)
+		return err_new("out of memory");
+	parallel_for(program->count, explain_at, &x);
+	for (size_t i = 0; i < program->count; i++) {
+		if (e)
+			err_free(x.errors[i]);
+		else
+			e = x.errors[i];
+		if (!e)
+			count_function(program, program->functions[i].function);
+	}
+	free(x.errors);
+	return e;
 }
 
 /* Learns from all functions that were read, keeps the first `most`, and explains these. */
@@ -144,11 +174,8 @@ static struct err *explain_read(struct program *program, size_t most)
 	free(all);
 	while (program->count > most)
 		free_function(&program->functions[--program->count]);
-	for (size_t i = 0; !e && i < program->count; i++) {
-		e = function_explain(program->functions[i].function, costs);
-		if (!e)
-			count_function(program, program->functions[i].function);
-	}
+	if (!e)
+		e = explain_all(program, costs);
 	frequency_forget(costs);
 	return e;
 }
@@ -159,6 +186,69 @@ static struct err *make_room(struct program *program, size_t count)
 	program->samples = (double)profile_samples(program->profile, program->metric);
 	return program->functions ? NULL : err_new("out of memory");
 }
+
+/* ---- what the whole profile tells ---- */
+
+static int by_start(const void *a, const void *b)
+{
+	const struct annotate_function *x = a, *y = b;
+	if (x->module != y->module)
+		return x->module < y->module ? -1 : 1;
+	return x->start < y->start ? -1 : x->start > y->start;
+}
+
+static int by_self(const void *a, const void *b)
+{
+	const struct annotate_function *x = a, *y = b;
+	return x->self < y->self ? 1 : x->self > y->self ? -1 : by_start(a, b);
+}
+
+/* The time of page faults is that of the functions whose instructions they are of. */
+static void count_faults(const struct spots *spots, struct modules *modules,
+			 struct annotate_functions *all)
+{
+	qsort(all->all, all->count, sizeof *all->all, by_start);
+	for (size_t i = 0; i < spots->count; i++) {
+		const struct spot *p = &spots->all[i];
+		struct modules_function named;
+		if (!p->faults)
+			continue;
+		modules_function(modules, p->module, p->address, true, &named);
+		struct annotate_function wanted = {.module = p->module, .start = named.start};
+		struct annotate_function *f = bsearch(&wanted, all->all, all->count,
+						      sizeof *all->all, by_start);
+		if (f)
+			f->self += p->faults;
+	}
+	qsort(all->all, all->count, sizeof *all->all, by_self);
+}
+
+/* Lists the functions, that with the most samples first, and what each is to be read with. */
+static struct err *look_around(struct program *program, struct modules *modules,
+			       const struct program_options *o, struct annotate_functions *all,
+			       struct function_options *out)
+{
+	const struct profile *p = program->profile;
+	struct err *e = annotate_functions_list(p, modules, o->metric, o->thread, all);
+	if (e)
+		return e;
+	e = spots_find(p, modules, o->metric, o->thread, &program->spots);
+	if (e) {
+		annotate_functions_free(all);
+		return e;
+	}
+	count_faults(&program->spots, modules, all);
+	*out = (struct function_options){
+		.metric = o->metric,
+		.cycles_per_sample = program->cycles_per_sample,
+		.hot_lines = count_pieces(p, o->metric, CODE_LINE),
+		.hot_pages = count_pieces(p, o->metric, CODE_PAGE),
+		.spots = &program->spots,
+	};
+	return NULL;
+}
+
+/* ---- which functions ---- */
 
 /* How much longer a recording must be for so many more samples of a part of it. */
 static struct err *too_few(const struct program *program, const char *what, double has)
@@ -191,7 +281,7 @@ static size_t most_functions(const struct program_options *o, const struct annot
 /* Reads those that matter, besides the one that may be there. `most` gets the samples of the largest. */
 static void read_largest(struct program *program, struct modules *modules,
 			 const struct annotate_functions *all, const struct program_options *o,
-			 double lines, double *most)
+			 const struct function_options *with, double *most)
 {
 	double least = o->every ? 1 : SHARE_MIN * program->samples;
 	size_t room = most_functions(o, all);
@@ -211,7 +301,7 @@ static void read_largest(struct program *program, struct modules *modules,
 			break;
 		if (!is_read(program, f))
 			err_free(read_function(program, modules, f, o,
-					       lines)); /* stubs and the like */
+					       with)); /* stubs and the like */
 	}
 }
 
@@ -219,49 +309,69 @@ struct err *program_explain_one(struct program *program, struct modules *modules
 				uint64_t start, const struct program_options *o)
 {
 	struct modules_function named;
-	struct annotate_functions all = {0};
+	struct annotate_functions all;
+	struct function_options with;
 	/* The others are for learning: those that matter, of the whole program. */
 	struct program_options others = {.metric = o->metric, .thread = o->thread};
-	double lines = count_lines(program->profile, o->metric), most;
+	double most;
 	modules_function(modules, module, start, true, &named);
 	struct annotate_function f = {.module = module, .start = start, .name = named.name};
-	struct err *e = make_room(program, FUNCTIONS_MAX + 1);
+	struct err *e = look_around(program, modules, o, &all, &with);
+	if (e)
+		return e;
+	e = make_room(program, FUNCTIONS_MAX + 1);
 	if (!e)
-		e = read_function(program, modules, &f, o, lines);
-	if (e)
-		return e;
-	double samples = program->functions[0].function->samples;
-	if (samples < PROGRAM_SAMPLES_MIN)
-		return too_few(program, f.name ? f.name : "this function", samples);
-	e = annotate_functions_list(program->profile, modules, o->metric, o->thread, &all);
-	if (e)
-		return e;
-	read_largest(program, modules, &all, &others, lines, &most);
-	program->unread = 0;
-	e = explain_read(program, 1);
+		e = read_function(program, modules, &f, o, &with);
+	if (!e) {
+		const struct function *read = program->functions[0].function;
+		if (read->samples + read->faults < PROGRAM_SAMPLES_MIN)
+			e = too_few(program, f.name ? f.name : "this function", read->samples);
+	}
+	if (!e) {
+		read_largest(program, modules, &all, &others, &with, &most);
+		program->unread = 0;
+		e = explain_read(program, 1);
+	}
 	annotate_functions_free(&all);
 	return e;
+}
+
+/* Faults are explained, although the kernel's code is not read. What was stolen is in no sample: all of it
+   may have been the program's, or nothing. */
+static void add_others(struct program *program)
+{
+	const struct profile *p = program->profile;
+	double faults = 0, cycles = program->explained * program->cycles_per_sample;
+	for (size_t i = 0; i < program->count; i++)
+		faults += program->functions[i].function->faults;
+	program->unread = program->unread > faults ? program->unread - faults : 0;
+	if (p->stolen_ns && program->samples > 0) {
+		double ns = (double)p->stolen_ns * program->explained / program->samples;
+		double stolen = ns * program->machine.numbers.hz / 1e9;
+		program->causes.of[CAUSE_STOLEN].high = stolen < cycles ? stolen : cycles;
+	}
 }
 
 struct err *program_explain(struct program *program, struct modules *modules,
 			    const struct program_options *o)
 {
 	struct annotate_functions all;
+	struct function_options with;
 	double most;
-	struct err *e = annotate_functions_list(program->profile, modules, o->metric, o->thread,
-						&all);
+	struct err *e = look_around(program, modules, o, &all, &with);
 	if (e)
 		return e;
 	e = make_room(program, most_functions(o, &all) + 1);
 	if (!e) {
-		read_largest(program, modules, &all, o, count_lines(program->profile, o->metric),
-			     &most);
+		read_largest(program, modules, &all, o, &with, &most);
 		if (program->count)
 			e = explain_read(program, program->count);
 		else
 			e = most > 0 ? too_few(program, "the function with the most samples", most)
 				     : err_new("there are no samples in code that can be read");
 	}
+	if (!e)
+		add_others(program);
 	annotate_functions_free(&all);
 	return e;
 }

@@ -10,6 +10,7 @@
 
 #include "explain/function.h"
 #include "explain/machine.h"
+#include "explain/spots.h"
 
 struct err;
 struct json;
@@ -37,6 +38,7 @@ struct program {
 	double unread; /* those in code that cannot be read: of the kernel, made at run time, gone */
 	struct program_function *functions; /* the most samples first */
 	size_t count;
+	struct spots spots;
 	struct range_sum causes;
 };
 

@@ -128,14 +128,16 @@ struct err *function_find_fixed(struct function *f)
 
 /* ---- what is lost ---- */
 
-/* Of a loop's own blocks, or of the code in none. */
+/* Of each instruction, how many cycles more or less were seen than the model asks for; made even in two steps: first
+   between neighbours of a block, because what is finished together is seen at one of them; then in the whole loop. */
 struct balance {
-	double more, less; /* cycles that were seen more and less than the model asks for */
-	double more_high, less_high; /* if all ran as often as they may at most */
-	double more_low, less_low;
-	double lost, seen; /* in all; at instructions where it is more than chance */
-	double cycles;
+	double *more, *less;
+	double *group_more, *group_less; /* of each loop's own blocks, and of the code in none */
 };
+
+#define NEIGHBOURS 8 /* instructions that may be finished together */
+
+enum assumed { AS_ESTIMATED, AT_MOST, AT_LEAST, ASSUMED }; /* of how often code ran */
 
 static size_t group_of(const struct function *f, const struct explain_insn *i)
 {
@@ -143,67 +145,128 @@ static size_t group_of(const struct function *f, const struct explain_insn *i)
 	return loop == LOOP_NONE ? f->loops.count : loop;
 }
 
-static void weigh(double cycles, double asked, double *more, double *less)
+static double runs_of(const struct function *f, const struct explain_insn *i, enum assumed how)
 {
-	if (cycles > asked)
-		*more += cycles - asked;
-	else
-		*less += asked - cycles;
+	const struct frequency *q = &f->frequency.blocks[i->block];
+	return how == AT_MOST ? q->high : how == AT_LEAST ? q->low : q->executions;
 }
 
-static double left_of(double more, double less)
+static void even_out(struct balance *b, uint32_t from, uint32_t to)
 {
-	return more > less ? 1 - less / more : 0;
+	double moved = fmin(b->more[from], b->less[to]);
+	b->more[from] -= moved;
+	b->less[to] -= moved;
 }
 
-static const struct frequency *frequency_at(const struct function *f, const struct explain_insn *i)
+static void balance_neighbours(const struct function *f, struct balance *b)
 {
-	return &f->frequency.blocks[i->block];
+	for (uint32_t apart = 1; apart <= NEIGHBOURS; apart++)
+		for (uint32_t k = apart; k < f->insn_count; k++) {
+			if (f->insns[k].block == GRAPH_NONE ||
+			    f->insns[k].block != f->insns[k - apart].block)
+				continue;
+			even_out(b, k - apart, k);
+			even_out(b, k, k - apart);
+		}
+}
+
+static void balance(const struct function *f, enum assumed how, struct balance *b)
+{
+	for (size_t k = 0; k < f->insn_count; k++) {
+		const struct explain_insn *i = &f->insns[k];
+		double over = i->block == GRAPH_NONE ? 0
+						     : i->cycles - i->model * runs_of(f, i, how);
+		b->more[k] = fmax(0, over);
+		b->less[k] = fmax(0, -over);
+	}
+	balance_neighbours(f, b);
+	for (size_t g = 0; g <= f->loops.count; g++)
+		b->group_more[g] = b->group_less[g] = 0;
+	for (size_t k = 0; k < f->insn_count; k++) {
+		b->group_more[group_of(f, &f->insns[k])] += b->more[k];
+		b->group_less[group_of(f, &f->insns[k])] += b->less[k];
+	}
+}
+
+/* Cycles of all executions of an instruction that the code does not ask for. */
+static double lost_at(const struct function *f, const struct balance *b, size_t insn)
+{
+	size_t g = group_of(f, &f->insns[insn]);
+	double more = b->group_more[g], less = b->group_less[g];
+	return more > less ? b->more[insn] * (1 - less / more) : 0;
+}
+
+static bool balance_open(const struct function *f, struct balance *b)
+{
+	b->more = calloc(f->insn_count + 1, sizeof *b->more);
+	b->less = calloc(f->insn_count + 1, sizeof *b->less);
+	b->group_more = calloc(f->loops.count + 1, sizeof *b->group_more);
+	b->group_less = calloc(f->loops.count + 1, sizeof *b->group_less);
+	return b->more && b->less && b->group_more && b->group_less;
+}
+
+static void balance_close(struct balance *b)
+{
+	free(b->more);
+	free(b->less);
+	free(b->group_more);
+	free(b->group_less);
+}
+
+static void lose(const struct function *f, struct explain_insn *i, const double lost[ASSUMED])
+{
+	double runs = i->frequency, noise = 2 * sqrt(i->cycles * f->cycles_per_sample);
+	double all = lost[AS_ESTIMATED];
+	i->cpi = i->cycles / runs;
+	i->lost = all / runs;
+	i->fixed = i->cpi - i->lost;
+	i->lost_part = (struct range){fmin(lost[AT_MOST], all) / runs,
+				      fmin(i->cycles, fmax(lost[AT_LEAST], all)) / runs};
+	i->lost_range = (struct range){fmax(0, i->lost_part.low - noise / runs),
+				       fmin(i->cpi, i->lost_part.high + noise / runs)};
+	i->stalls = all > noise && all > 3 * f->cycles_per_sample;
+}
+
+/* Much code with few samples each: together they may be more than chance. */
+static void add_up(struct function *f)
+{
+	struct sum {
+		double cycles, lost, seen;
+	} *all = calloc(f->loops.count + 1, sizeof *all);
+	for (size_t k = 0; all && k < f->insn_count; k++) {
+		const struct explain_insn *i = &f->insns[k];
+		struct sum *s = &all[group_of(f, i)];
+		s->cycles += i->cycles;
+		s->lost += i->lost * i->frequency;
+		s->seen += i->stalls ? i->lost * i->frequency : 0;
+	}
+	for (size_t k = 0; all && k < f->insn_count; k++) {
+		struct explain_insn *i = &f->insns[k];
+		const struct sum *s = &all[group_of(f, i)];
+		double noise = 4 * sqrt(s->cycles * f->cycles_per_sample);
+		if (s->lost > noise && s->seen < s->lost / 2 && i->lost > 0)
+			i->stalls = true;
+	}
+	free(all);
 }
 
 void stalls_find(struct function *f)
 {
-	struct balance *all = calloc(f->loops.count + 1, sizeof *all);
-	for (size_t k = 0; all && k < f->insn_count; k++) {
-		const struct explain_insn *i = &f->insns[k];
-		struct balance *b = &all[group_of(f, i)];
-		if (i->block == GRAPH_NONE)
-			continue;
-		weigh(i->cycles, i->model * frequency_at(f, i)->executions, &b->more, &b->less);
-		weigh(i->cycles, i->model * frequency_at(f, i)->high, &b->more_high, &b->less_high);
-		weigh(i->cycles, i->model * frequency_at(f, i)->low, &b->more_low, &b->less_low);
+	struct balance b;
+	double(*lost)[ASSUMED] = calloc(f->insn_count + 1, sizeof *lost);
+	bool good = balance_open(f, &b) && lost;
+	for (unsigned how = 0; good && how < ASSUMED; how++) {
+		balance(f, (enum assumed)how, &b);
+		for (size_t k = 0; k < f->insn_count; k++)
+			lost[k][how] = lost_at(f, &b, k);
 	}
-	for (size_t k = 0; all && k < f->insn_count; k++) {
-		struct explain_insn *i = &f->insns[k];
-		const struct balance *b = &all[group_of(f, i)];
-		if (i->block == GRAPH_NONE || i->frequency <= 0)
-			continue;
-		double runs = i->frequency, noise = 2 * sqrt(i->cycles * f->cycles_per_sample);
-		const struct frequency *q = frequency_at(f, i);
-		double lost = fmax(0, i->cycles - i->model * runs) * left_of(b->more, b->less);
-		double most = fmax(0, i->cycles - i->model * q->low) *
-			      left_of(b->more_low, b->less_low);
-		double least = fmax(0, i->cycles - i->model * q->high) *
-			       left_of(b->more_high, b->less_high);
-		i->cpi = i->cycles / runs;
-		i->lost = lost / runs;
-		i->fixed = i->cpi - i->lost;
-		i->lost_range = (struct range){fmax(0, fmin(least, lost) - noise) / runs,
-					       fmin(i->cycles, fmax(most, lost) + noise) / runs};
-		i->stalls = lost > noise && lost > 3 * f->cycles_per_sample;
-		all[group_of(f, i)].lost += lost;
-		all[group_of(f, i)].cycles += i->cycles;
-		all[group_of(f, i)].seen += i->stalls ? lost : 0;
-	}
-	/* Much code with few samples each: together they may be more than chance. */
-	for (size_t k = 0; all && k < f->insn_count; k++) {
-		struct explain_insn *i = &f->insns[k];
-		const struct balance *b = &all[group_of(f, i)];
-		double noise = 4 * sqrt(b->cycles * f->cycles_per_sample);
-		if (b->lost > noise && b->seen < b->lost / 2 && i->lost > 0)
-			i->stalls = true;
-	}
-	free(all);
+	for (size_t k = 0; good && k < f->insn_count; k++)
+		if (f->insns[k].block != GRAPH_NONE && f->insns[k].frequency > 0)
+			lose(f, &f->insns[k], lost[k]);
+	if (good)
+		add_up(f);
+	balance_close(&b);
+	free(lost);
 }
 
 /* ---- how often loops ran ---- */
@@ -237,6 +300,8 @@ static bool only_forwards(const struct function *f, const struct path *path)
 }
 
 #define MODEL_SPREAD 0.2 /* by how much the model may be wrong */
+#define CAP_INSNS 4      /* of a block that is long enough to be told from its neighbours */
+#define CAP_CYCLES 2.0
 
 /* How often a loop ran that waits for nothing: each iteration takes the cycles that the model says. */
 static bool refine_loop(struct function *f, uint32_t loop, struct path *path, double *runs)
@@ -253,6 +318,38 @@ static bool refine_loop(struct function *f, uint32_t loop, struct path *path, do
 	double least = pipeline_steady(f, path, PIPELINE_WHOLE);
 	*runs = least > 0 ? cycles / least : 0;
 	return least > 0;
+}
+
+/* Whether a loop can lose nothing but what wrong guesses of its branches cost. */
+static bool only_guesses(const struct function *f, uint32_t loop)
+{
+	for (size_t k = 0; k < f->insn_count; k++) {
+		const struct explain_insn *i = &f->insns[k];
+		if (i->block == GRAPH_NONE || f->loops.innermost[i->block] != loop)
+			continue;
+		if ((may_wait_long(i) && !i->operands.stack) ||
+		    i->operands.class != OPERANDS_PLAIN || i->kind == INSN_CALL ||
+		    i->kind == INSN_CALL_INDIRECT || i->kind == INSN_SYSCALL)
+			return false;
+	}
+	return true;
+}
+
+/* The most that such a loop can have run: what the code of its header asks for each time was seen there. */
+static bool cap_loop(const struct function *f, uint32_t loop, double *runs)
+{
+	uint32_t header = f->loops.loops[loop].header, first = f->own->first[header];
+	double cycles = 0, model = 0;
+	if (f->own->count[header] < CAP_INSNS || !only_guesses(f, loop))
+		return false;
+	for (uint32_t i = first; i < first + f->own->count[header]; i++) {
+		cycles += f->insns[i].cycles;
+		model += f->insns[i].model;
+	}
+	if (cycles < 100 * f->cycles_per_sample || model < CAP_CYCLES)
+		return false;
+	*runs = cycles / model;
+	return f->frequency.blocks[header].executions > 1.05 * *runs;
 }
 
 /* What the model knows of a class is no more than that. */
@@ -277,7 +374,8 @@ struct err *frequency_refine(struct function *f, struct frequency_input *input)
 	struct err *e = path.insns && anchors && blocks ? NULL : err_new("out of memory");
 	size_t count = 0;
 	for (uint32_t i = 0; !e && i < f->loops.count; i++) {
-		if (!refine_loop(f, i, &path, &anchors[count].executions))
+		if (!refine_loop(f, i, &path, &anchors[count].executions) &&
+		    !cap_loop(f, i, &anchors[count].executions))
 			continue;
 		blocks[count] = f->loops.loops[i].header;
 		anchors[count].address = f->graph.blocks[blocks[count]].start;

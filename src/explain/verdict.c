@@ -63,14 +63,71 @@ static void find_blame(const struct function *f, struct explain_loop *l)
 	free(blame);
 }
 
-static double floor_without(const struct explain_loop *l, enum cause cause)
+/* Causes that are one and the same wait, whichever of them it is: no data, no code, a line of others. */
+static bool is_same_wait(enum cause a, enum cause b)
 {
-	double least = l->width;
-	if (cause != CAUSE_PORTS && cause != CAUSE_DIVISION)
-		least = fmax(least, l->ports);
-	if (cause != CAUSE_DEPENDENCY && cause != CAUSE_DIVISION && cause != CAUSE_LOCK)
-		least = fmax(least, l->chain);
-	return least;
+	static const uint8_t kinds[CAUSES] = {
+		[CAUSE_DCACHE] = 1, [CAUSE_DTLB] = 1, [CAUSE_ICACHE] = 2,
+		[CAUSE_ITLB] = 2,   [CAUSE_LOCK] = 3, [CAUSE_SHARING] = 3,
+	};
+	return a == b || (kinds[a] && kinds[a] == kinds[b]);
+}
+
+/* What would not be lost if nothing waited for this: of what an instruction loses, the share of all causes that
+   are the same wait, by the middles of their ranges. */
+static double lost_to(const struct function *f, const struct explain_loop *l, enum cause cause)
+{
+	double sum = 0, ranges = 0;
+	for (size_t k = 0; k < f->insn_count; k++) {
+		const struct explain_insn *i = &f->insns[k];
+		double these = 0, all = 0;
+		if (!i->stalls || i->block == GRAPH_NONE || f->loops.innermost[i->block] != l->loop)
+			continue;
+		for (unsigned c = 0; c < i->culprit_count; c++) {
+			const struct culprit *x = &i->culprits[c];
+			bool same = is_same_wait((enum cause)x->cause, cause);
+			all += middle(&x->cycles);
+			these += same ? middle(&x->cycles) : 0;
+			ranges += x->cause == cause ? middle(&x->cycles) * i->frequency : 0;
+		}
+		sum += all > 0 ? i->lost * i->frequency * these / all : 0;
+	}
+	/* and what the code itself asks for, which is no range */
+	return sum + fmax(0, middle(&l->causes.of[cause]) - ranges);
+}
+
+/* Whether the loop has an atomic operation that reads and writes. Done by three instructions instead, the next one still
+   waits for the store of the one before. */
+static bool is_atomic(const struct function *f, const struct explain_loop *l)
+{
+	for (size_t k = 0; k < f->insn_count; k++) {
+		const struct explain_insn *i = &f->insns[k];
+		if (i->block != GRAPH_NONE && f->loops.innermost[i->block] == l->loop &&
+		    i->operands.class == OPERANDS_ATOMIC && i->operands.load && i->operands.store)
+			return true;
+	}
+	return false;
+}
+
+/* What an iteration takes at least, if it does not wait for this. */
+static double floor_without(const struct function *f, const struct explain_loop *l,
+			    enum cause cause)
+{
+	double least = fmax(1, l->width);
+	switch (cause) {
+	case CAUSE_DIVISION:
+		return least;
+	case CAUSE_LOCK:
+		return is_atomic(f, l) ? fmax(least, f->machine->numbers.l1 + 1) : least;
+	case CAUSE_PORTS:
+		return fmax(least, l->chain);
+	case CAUSE_DEPENDENCY:
+		return fmax(least, l->ports);
+	case CAUSE_FORWARD:
+		return fmax(least, fmax(l->ports, l->forwarded));
+	default:
+		return fmax(least, fmax(l->ports, l->chain));
+	}
 }
 
 static void judge_loop(const struct function *f, struct explain_loop *l)
@@ -81,41 +138,52 @@ static void judge_loop(const struct function *f, struct explain_loop *l)
 	for (unsigned i = 0; i < count && l->cause == CAUSE_EXECUTION; i++)
 		if (is_loss((enum cause)order[i]))
 			l->cause = order[i];
-	l->lost = l->cause == CAUSE_EXECUTION ? 0 : middle(&l->causes.of[l->cause]);
+	l->lost = l->cause == CAUSE_EXECUTION ? 0 : lost_to(f, l, (enum cause)l->cause);
 	l->faster = 1;
 	if (l->cause == CAUSE_EXECUTION || l->own <= 0 || l->iterations <= 0)
 		return;
 	find_blame(f, l);
 	double without = l->cycles - l->lost / l->iterations;
-	without = fmax(without, floor_without(l, (enum cause)l->cause));
+	without = fmax(without, floor_without(f, l, (enum cause)l->cause));
 	if (without > 0 && without < l->cycles)
 		l->faster = l->cycles / without;
 }
 
-void loops_explain(struct function *f)
+void loops_measure(struct function *f)
 {
 	struct path path = {.insns = calloc(PATH_MAX_INSNS, sizeof *path.insns)};
 	for (size_t k = 0; k < f->insn_count; k++) {
 		const struct explain_insn *i = &f->insns[k];
 		uint32_t loop = i->block == GRAPH_NONE ? LOOP_NONE : f->loops.innermost[i->block];
 		if (loop != LOOP_NONE)
-			f->loop_list[loop].own += i->cycles;
+			f->loop_list[loop].own += i->cycles + i->faults * f->cycles_per_sample;
 	}
+	for (uint32_t i = 0; i <= f->loops.count; i++)
+		f->own->slowness[i] = 1;
 	for (uint32_t i = 0; path.insns && i < f->loops.count; i++) {
+		struct explain_loop *l = &f->loop_list[i];
+		if (l->own <= 0 || !path_around(f, i, PATH_MAX_INSNS, &path))
+			continue;
+		l->ports = pipeline_steady(f, &path, PIPELINE_PORTS);
+		l->chain = pipeline_steady(f, &path, PIPELINE_CHAIN);
+		l->forwarded = pipeline_steady(f, &path, PIPELINE_FORWARDED);
+		l->width = (double)path.count / f->machine->numbers.width;
+		f->own->slowness[i] = fmax(1, 1 / l->width); /* a jump back each cycle, no more */
+	}
+	free(path.insns);
+}
+
+void loops_explain(struct function *f)
+{
+	for (uint32_t i = 0; i < f->loops.count; i++) {
 		struct explain_loop *l = &f->loop_list[i];
 		l->loop = i;
 		name_loop(f, l);
 		l->iterations = f->frequency.blocks[f->loops.loops[i].header].executions;
 		l->entries = loop_entries(f, i);
 		l->cycles = l->iterations > 0 ? l->own / l->iterations : 0;
-		if (l->own > 0 && path_around(f, i, PATH_MAX_INSNS, &path)) {
-			l->ports = pipeline_steady(f, &path, PIPELINE_PORTS);
-			l->chain = pipeline_steady(f, &path, PIPELINE_CHAIN);
-			l->width = (double)path.count / f->machine->numbers.width;
-		}
 		judge_loop(f, l);
 	}
-	free(path.insns);
 }
 
 /* ---- in words ---- */

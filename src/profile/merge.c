@@ -237,6 +237,7 @@ static void merge_info(struct profile *into, const struct profile *from, bool fi
 		into->hz = from->hz;
 	into->timed |= from->timed;
 	into->untimed = sum_add(into->untimed, from->untimed);
+	into->stolen_ns = sum_add(into->stolen_ns, from->stolen_ns);
 	if (first)
 		into->unwind = from->unwind;
 	into->complete = (first || into->complete) && from->complete;

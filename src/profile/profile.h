@@ -155,6 +155,7 @@ struct profile {
 	uint64_t duration_ns;
 	uint64_t hz;          /* as asked for */
 	uint64_t delivery_ns; /* what a sample costs outside of the handler, measured */
+	uint64_t stolen_ns;   /* of all CPUs, while their host ran something else; 0: not known */
 	uint32_t unwind;      /* enum recipes_mode */
 	bool complete;        /* false: written while the command was still running */
 	bool shortened;       /* its source left callers of rare samples out; in no file */

@@ -105,7 +105,7 @@ static void chase_dram(uint64_t rounds, int clean)
 	run_chase(rounds, clean ? 8 << 10 : 192 << 20);
 }
 
-/* One word of each of many pages; all lines fit into the second cache. */
+/* One word of each of many pages, more than a TLB has; all lines fit into the second cache. */
 static APART uint64_t stride(const char *memory, size_t pages, uint64_t rounds)
 {
 	uint64_t sum = 0;
@@ -122,7 +122,7 @@ static APART uint64_t stride(const char *memory, size_t pages, uint64_t rounds)
 
 static void tlb_stride(uint64_t rounds, int clean)
 {
-	size_t pages = 3000;
+	size_t pages = 2000;
 	const char *memory = get_memory(pages * (PAGE + LINE), clean);
 	begin();
 	sink = stride(memory, pages, rounds);
@@ -154,31 +154,32 @@ static void random_branch(uint64_t rounds, int clean)
 	sink = flip(clean ? 0 : 1 << 20, rounds);
 }
 
-/* 32768 blocks of a line each, that jump to each other in no order: 2 MB of code. */
+/* Blocks of a line each, that jump to each other in no order: 2 MB of code, and 16 KB. */
 uint64_t walk_code(uint64_t rounds);
-__asm__(".text\n.balign 4096\n.globl walk_code\n.type walk_code, %function\nwalk_code:\n"
+uint64_t walk_little(uint64_t rounds);
 #if defined __aarch64__
-	"mov x1, #0\n1: subs x0, x0, #1\nb.mi 2f\nb walk_blocks\n"
-	"2: mov x0, x1\nret\n.balign 64\nwalk_blocks:\n"
-	".set at, 0\n.rept 32768\n"
-	"add x1, x1, #1\neor x2, x1, x0\nadd x3, x2, #5\nadd x1, x1, #1\n"
-	".set next, (at * 12421 + 1) & 32767\n.set at, at + 1\n"
-	".if next\nb walk_blocks + next * 64\n.else\nb 1b\n.endif\n.balign 64\n.endr\n"
+#define WALK_BEGIN "mov x1, #0\n1: subs x0, x0, #1\nb.mi 2f\nb 3f\n2: mov x0, x1\nret\n"
+#define WALK_WORK "add x1, x1, #1\neor x2, x1, x0\nadd x3, x2, #5\nadd x1, x1, #1\n"
+#define JUMP "b"
 #else
-	"xor %eax, %eax\n1: sub $1, %rdi\njs 2f\njmp walk_blocks\n"
-	"2: ret\n.balign 64\nwalk_blocks:\n"
-	".set at, 0\n.rept 32768\n"
-	"add $1, %rax\nlea (%rax,%rdi), %rdx\nlea 5(%rdx), %rcx\nadd $1, %rax\n"
-	".set next, (at * 12421 + 1) & 32767\n.set at, at + 1\n"
-	".if next\njmp walk_blocks + next * 64\n.else\njmp 1b\n.endif\n.balign 64\n.endr\n"
+#define WALK_BEGIN "xor %eax, %eax\n1: sub $1, %rdi\njs 2f\njmp 3f\n2: ret\n"
+#define WALK_WORK "add $1, %rax\nlea (%rax,%rdi), %rdx\nlea 5(%rdx), %rcx\nadd $1, %rax\n"
+#define JUMP "jmp"
 #endif
-	".size walk_code, .-walk_code\n");
+#define WALK(name, blocks)                                                                     \
+	__asm__(".text\n.balign 4096\n.globl " name "\n.type " name ", %function\n" name       \
+		":\n" WALK_BEGIN ".balign 64\n3: " name "_blocks:\n.set at, 0\n.rept " #blocks \
+		"\n" WALK_WORK ".set next, (at * 12421 + 1) & (" #blocks                       \
+		" - 1)\n.set at, at + 1\n"                                                     \
+		".if next\n" JUMP " " name "_blocks + next * 64\n.else\n" JUMP                 \
+		" 1b\n.endif\n.balign 64\n.endr\n.size " name ", .-" name "\n")
+WALK("walk_code", 32768);
+WALK("walk_little", 256);
 
 static void cold_code(uint64_t rounds, int clean)
 {
-	(void)clean;
 	begin();
-	sink = walk_code(rounds / 32768);
+	sink = clean ? walk_little(rounds / 256) : walk_code(rounds / 32768);
 }
 
 /* ---- units ---- */
@@ -190,11 +191,17 @@ static APART uint64_t divide(uint64_t value, uint64_t by, uint64_t rounds)
 	return value;
 }
 
+static APART uint64_t divide_clean(uint64_t value, uint64_t by, uint64_t rounds)
+{
+	for (uint64_t i = 0; i < rounds; i++)
+		value = (value >> by) + (i << 40);
+	return value;
+}
+
 static void division(uint64_t rounds, int clean)
 {
-	(void)clean;
 	begin();
-	sink = divide(UINT64_MAX, 3, rounds);
+	sink = clean ? divide_clean(UINT64_MAX, 3, rounds) : divide(UINT64_MAX, 3, rounds);
 }
 
 static APART double add_up(double value, uint64_t rounds)
@@ -204,11 +211,27 @@ static APART double add_up(double value, uint64_t rounds)
 	return value;
 }
 
+/* No round needs what the one before has made. */
+static APART double add_clean(double value, uint64_t rounds)
+{
+	double last = value;
+	for (uint64_t i = 0; i < rounds; i++) {
+		double start = value;
+		__asm__ volatile("" : "+r"(i));
+		last = start * 0.999 + 1.5;
+#if defined __aarch64__
+		__asm__ volatile("" : : "w"(last));
+#else
+		__asm__ volatile("" : : "x"(last));
+#endif
+	}
+	return last;
+}
+
 static void dependency(uint64_t rounds, int clean)
 {
-	(void)clean;
 	begin();
-	sink = (uint64_t)add_up(1.0, rounds);
+	sink = (uint64_t)(clean ? add_clean(1.0, rounds) : add_up(1.0, rounds));
 }
 
 /* ---- stores ---- */
@@ -270,12 +293,23 @@ static APART uint64_t count_up(uint64_t *counter, uint64_t rounds)
 	return sum;
 }
 
+static APART uint64_t count_clean(volatile uint64_t *counter, uint64_t rounds)
+{
+	uint64_t sum = 0;
+	for (uint64_t i = 0; i < rounds; i++) {
+		uint64_t old = *counter;
+		*counter = old + 1;
+		sum += old;
+		sum ^= i;
+	}
+	return sum;
+}
+
 static void atomic(uint64_t rounds, int clean)
 {
 	static _Alignas(64) uint64_t counter[8];
-	(void)clean;
 	begin();
-	sink = count_up(counter, rounds);
+	sink = clean ? count_clean(counter, rounds) : count_up(counter, rounds);
 }
 
 struct sharer {
@@ -283,25 +317,56 @@ struct sharer {
 	uint64_t rounds;
 };
 
+/* Its own words of a line whose other words the other thread has: the even and the odd ones. */
 static APART void *share(void *context)
 {
 	struct sharer *s = context;
-	volatile uint64_t *counter = s->counter;
-	for (uint64_t i = 0; i < s->rounds; i++)
-		*counter += i;
+	volatile uint64_t *words = s->counter;
+	uint64_t sum = 0;
+	for (uint64_t i = 0; i < s->rounds; i++) {
+		words[0] = words[2] + i;
+		sum += words[4];
+		words[2] = sum;
+	}
 	return NULL;
 }
 
 static void false_sharing(uint64_t rounds, int clean)
 {
-	static _Alignas(256) uint64_t counters[64];
-	struct sharer a = {&counters[0], rounds}, b = {&counters[clean ? 32 : 1], rounds};
+	static _Alignas(4096) uint64_t counters[1024];
+	struct sharer a = {&counters[0], rounds}, b = {&counters[clean ? 512 : 1], rounds};
 	pthread_t thread;
 	begin();
 	if (pthread_create(&thread, NULL, share, &a))
 		exit(1);
 	share(&b);
 	pthread_join(thread, NULL);
+}
+
+/* ---- the kernel ---- */
+
+/* A word of each page; the kernel gives out the pages as they are come to, unless it did before. */
+static APART uint64_t touch(volatile char *memory, size_t size)
+{
+	uint64_t sum = 0;
+	for (size_t i = 0; i < size; i += LINE) {
+		memory[i] = 1;
+		sum += sum >> 3 ^ i;
+	}
+	return sum;
+}
+
+static void page_fault(uint64_t rounds, int clean)
+{
+	size_t size = 16 << 20;
+	char *memory = get_memory(size, 0);
+	begin();
+	while (rounds > size / LINE) {
+		if (!clean)
+			madvise(memory, size, MADV_DONTNEED);
+		sink += touch(memory, size);
+		rounds -= size / LINE;
+	}
 }
 
 /* ---- the command ---- */
@@ -322,6 +387,7 @@ static const struct {
 	{"forwarding", forwarding},
 	{"atomic", atomic},
 	{"false-sharing", false_sharing},
+	{"page-fault", page_fault},
 };
 
 int main(int argc, char **argv)

@@ -11,9 +11,12 @@
 #include "cmd/cmd.h"
 #include "cmd/options.h"
 #include "cmd/outcome.h"
+#include "cmd/probe_live.h"
+#include "collect/events.h"
 #include "collect/recorder.h"
 #include "harvest/probes.h"
 #include "probe/choose.h"
+#include "probe/metrics.h"
 #include "probe/modules.h"
 #include "probe/show.h"
 #include "profile/profile.h"
@@ -29,6 +32,9 @@
 #define NAME "culprit: "
 #define REDRAW_NS 1000000000ull
 #define DEFAULT_PATHS 10
+#define DEFAULT_SLOWEST 10
+#define SLOWEST_MAX 32
+#define DEFAULT_BUDGET 5 /* per cent */
 #define JUMPS_NAMED 5
 
 struct probe {
@@ -36,9 +42,12 @@ struct probe {
 	struct args args; /* its operands are the functions */
 	bool children;
 	int json; /* as of OPTION_JSON_TREE */
-	uint64_t limit;
+	uint64_t limit, slowest, budget;
+	struct arg_list metrics;
 	struct probe_modules modules;
 	struct probes probes;
+	struct probe_live live;
+	bool draws; /* the table is on a terminal */
 	FILE *out;
 	size_t drawn; /* lines of the table on the terminal */
 	uint64_t drawn_ns;
@@ -108,13 +117,73 @@ static struct err *check_any(const struct probe *p)
 	return err_new("%s (%s): %s", f->name, path_file(f->module), f->reason ? f->reason : "");
 }
 
+/* ---- what is measured ---- */
+
+static struct err *add_event(const char *text, struct probe_metric *out)
+{
+	struct recording_event event;
+	struct err *e = event_parse(text, 0, &event);
+	if (e)
+		return err_context(
+			e, "--metric: calls, wall, cpu, blocked, arg:N, return, or an event");
+	if (!event_is_sampled(&event))
+		return err_new("--metric %s: this event is not counted by the kernel", text);
+	*out = (struct probe_metric){.kind = PROBE_EVENT,
+				     .type = event.type,
+				     .config = event.config,
+				     .config1 = event.config1,
+				     .config2 = event.config2,
+				     .user_only = event.user_only};
+	snprintf(out->name, sizeof out->name, "%.47s", event.name);
+	snprintf(out->unit, sizeof out->unit, "%s", event.unit);
+	return NULL;
+}
+
+static struct err *choose_metrics(struct probe *p)
+{
+	struct probes *to = &p->probes;
+	struct err *e = NULL;
+	bool others = !p->metrics.count;
+	for (size_t i = 0; i < p->metrics.count && !e; i++) {
+		const char *text = p->metrics.values[i];
+		struct probe_metric metric;
+		bool known;
+		others |= strcmp(text, "calls") != 0;
+		if (!strcmp(text, "calls") || !strcmp(text, "wall"))
+			continue;
+		e = probe_metric_parse(text, &metric, &known);
+		if (!e && !known)
+			e = add_event(text, &metric);
+		for (size_t k = 0; k < to->metric_count && !e; k++)
+			if (!strcmp(to->metrics[k].name, metric.name))
+				e = err_new("--metric %s is given twice", text);
+		if (!e && to->metric_count == PROBE_METRICS)
+			e = err_new("--metric: at most %u beside calls and wall", PROBE_METRICS);
+		if (!e)
+			to->metrics[to->metric_count++] = metric;
+	}
+	to->only_calls = !others;
+	to->slowest = (uint32_t)p->slowest;
+	to->budget = (double)p->budget / 100;
+	return e;
+}
+
+/* If only calls are wanted, their ends are not looked for. */
+static void leave_out_ends(struct probes *p, size_t first)
+{
+	for (size_t i = first; p->only_calls && i < p->count; i++)
+		probes_refuse(&p->functions[i], PROBE_COUNTING, "--metric calls");
+}
+
 /* ---- while it goes on ---- */
 
-static void draw(void *context)
+/* Answers others, and draws the table. */
+static void attend(void *context)
 {
 	struct probe *p = context;
 	struct buf table = {0};
-	if (now_ns() - p->drawn_ns < REDRAW_NS)
+	probe_live_serve(&p->live);
+	if (!p->draws || now_ns() - p->drawn_ns < REDRAW_NS)
 		return;
 	p->drawn_ns = now_ns();
 	if (p->drawn)
@@ -189,7 +258,7 @@ static struct err *print_json(struct probe *p, struct recorder *r, struct module
 	return e;
 }
 
-static void print_text(struct probe *p, struct recorder *r, struct modules *modules)
+static struct err *print_text(struct probe *p, struct recorder *r, struct modules *modules)
 {
 	struct summary summary;
 	struct buf out = {0};
@@ -200,10 +269,12 @@ static void print_text(struct probe *p, struct recorder *r, struct modules *modu
 	outcome_put_notes(buf_text(&r->notes), NAME, &out);
 	probe_show_functions(&p->probes, &out);
 	probe_show_paths(&p->probes, r->profile, modules, p->limit, &out);
+	struct err *e = probe_show_more(&p->probes, r->profile, modules, &out);
 	if (p->recorder.output && !r->problem)
 		summary_print_file(NAME, p->recorder.output, output_size(&r->output), &out);
 	fputs(buf_text(&out), p->out);
 	buf_free(&out);
+	return e;
 }
 
 static struct err *tell(struct probe *p, struct recorder *r)
@@ -219,7 +290,7 @@ static struct err *tell(struct probe *p, struct recorder *r)
 	if (p->json)
 		e = print_json(p, r, modules);
 	else
-		print_text(p, r, modules);
+		e = print_text(p, r, modules);
 	fflush(p->out);
 	modules_close(modules);
 	return e;
@@ -254,29 +325,49 @@ static void say_ready(const struct probe *p)
 			on == 1 ? "" : "s", p->recorder.seconds > 0 ? "" : "; Ctrl-C ends it");
 }
 
+/* Others may change what is probed, by the number of one of the processes. */
+static void let_ask(struct probe *p, struct recorder *r)
+{
+	const struct arg_list *list = &p->recorder.pids;
+	p->live = (struct probe_live){.probes = &p->probes,
+				      .recorder = r,
+				      .pids = read_pids(list),
+				      .pid_count = list->count,
+				      .children = p->children,
+				      .limit = p->limit};
+	if (p->live.pids && p->recorder.command)
+		p->live.pids[p->live.pid_count++] = r->target.pid;
+	if (p->live.pids)
+		probe_live_open(&p->live);
+}
+
 static int run(struct probe *p)
 {
 	struct recorder r;
-	struct err *e = choose(p);
+	struct err *e = choose_metrics(p);
+	if (!e)
+		e = choose(p);
 	if (!e)
 		e = check_any(p);
+	leave_out_ends(&p->probes, 0);
 	probe_modules_free(&p->modules);
 	if (e)
 		return cmd_fail("probe", e);
 	p->recorder.probes = &p->probes;
 	p->recorder.say_what_waits = say_what_waits;
 	p->out = p->recorder.command ? stderr : stdout;
-	if (!p->json && !p->recorder.command && term_is_tty(STDOUT_FILENO)) {
-		p->recorder.meanwhile = draw;
-		p->recorder.meanwhile_context = p;
-	}
+	p->draws = !p->json && !p->recorder.command && term_is_tty(STDOUT_FILENO);
+	p->recorder.meanwhile = attend;
+	p->recorder.meanwhile_context = p;
 	e = recorder_open(&r, &p->recorder);
 	int status;
 	if (e) {
 		status = cmd_fail("probe", e);
 	} else {
+		let_ask(p, &r);
 		say_ready(p);
 		recorder_run(&r);
+		probe_live_close(&p->live);
 		status = finish(p, &r);
 	}
 	recorder_close(&r);
@@ -314,6 +405,10 @@ static int check(struct probe *p, const char *duration)
 					   o->pids.values[i]);
 	if (duration && !read_seconds(duration, &o->seconds))
 		return cmd_misused("probe", "-d needs a number of seconds, not '%.64s'", duration);
+	if (p->slowest > SLOWEST_MAX)
+		return cmd_misused("probe", "--slowest: at most %d", SLOWEST_MAX);
+	if (p->budget > 100)
+		return cmd_misused("probe", "--budget needs a number of per cent, from 0 to 100");
 	if (o->output && (!*o->output || !strcmp(o->output, "-")))
 		return cmd_misused("probe", "-o needs the name of a file");
 	return -1;
@@ -322,6 +417,8 @@ static int check(struct probe *p, const char *duration)
 int cmd_probe(int argc, char **argv)
 {
 	struct probe p = {.limit = DEFAULT_PATHS,
+			  .slowest = DEFAULT_SLOWEST,
+			  .budget = DEFAULT_BUDGET,
 			  .recorder = {.hz = 1000,
 				       .version = CULPRIT_VERSION,
 				       .libdir = CULPRIT_LIBDIR,
@@ -338,6 +435,14 @@ int cmd_probe(int argc, char **argv)
 		{0, "children", NULL,
 		 "also count in child processes, of libraries that others use, too", ARG_FLAG,
 		 &p.children},
+		{0, "metric", "METRIC",
+		 "also measure cpu, blocked, arg:N, return or an event; repeatable", ARG_LIST,
+		 &p.metrics},
+		{0, "slowest", "N", "keep the N slowest calls of each function (10)", ARG_U64,
+		 &p.slowest},
+		{0, "budget", "PERCENT",
+		 "only count what makes probes take more of the time (5); 0: no limit", ARG_U64,
+		 &p.budget},
 		{0, "limit", "N", "show N call paths (10); 0: all", ARG_U64, &p.limit},
 		OPTION_JSON_TREE(p.json),
 		{0},
@@ -345,13 +450,16 @@ int cmd_probe(int argc, char **argv)
 	p.args = (struct args){
 		.command = "probe",
 		.usage =
-			"[options] -p PID FUNCTION... | [options] FUNCTION... -- COMMAND [ARGUMENTS]",
+			"[options] -p PID FUNCTION... | [options] FUNCTION... -- COMMAND [ARGUMENTS] |\n"
+			"       culprit probe add|remove|list|show -p PID [FUNCTION...]",
 		.summary = "Counts and times every call of chosen functions, by call path.",
 		.options = options,
 		.examples = "  culprit probe -p 4711 -d 10 handle_request 'parse_*'\n"
 			    "  culprit probe shop::find libc!malloc -- ./app input\n"
 			    "  culprit probe -o run.prof ./plugin.so!render -- ./app\n",
 	};
+	if (argc > 1 && probe_live_is_command(argv[1]))
+		return probe_live_ask(argc, argv);
 	for (int i = 1; i < own; i++)
 		if (!strcmp(argv[i], "--"))
 			own = i;

@@ -14,6 +14,7 @@
 #include "base/err.h"
 #include "collect/event_pfm.h"
 #include "collect/tally.h"
+#include "harvest/probes.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -585,13 +586,31 @@ static size_t io_companions(const struct recording_event *event, struct recordin
 	return sizeof all / sizeof *all;
 }
 
-size_t event_probes(struct recording_event out[EVENT_PROBES])
+/* "arg:2" becomes "probe.arg2". */
+static void name_metric(const struct probe_metric *m, char *out, size_t size)
+{
+	size_t at = (size_t)snprintf(out, size, "probe.");
+	for (const char *c = m->name; *c && at + 1 < size; c++)
+		if (*c != ':')
+			out[at++] = *c;
+	out[at] = 0;
+}
+
+size_t event_probes(const struct probes *probes, struct recording_event out[EVENT_PROBES])
 {
 	out[0] = (struct recording_event){.period = 1, .probe = RECORDING_PROBE_CALLS};
 	out[1] = (struct recording_event){.period = 1, .probe = RECORDING_PROBE_NS};
 	set_names(&out[0], "probe", "calls");
 	set_names(&out[1], "probe.ns", "ns");
-	return EVENT_PROBES;
+	for (size_t i = 0; i < probes->metric_count; i++) {
+		char name[64];
+		out[2 + i] = (struct recording_event){
+			.period = 1, .probe = (uint8_t)(RECORDING_PROBE_METRIC + i)};
+		name_metric(&probes->metrics[i], name, sizeof name);
+		set_names(&out[2 + i], name,
+			  *probes->metrics[i].unit ? probes->metrics[i].unit : "sum");
+	}
+	return 2 + probes->metric_count;
 }
 
 static size_t call_companions(const struct recording_event *event, struct recording_event *out)

@@ -13,6 +13,7 @@
 
 struct err;
 struct perf_event_attr;
+struct probes;
 
 /* Fills one event. `hz` is the rate if the text has none. An error says what is wrong, and what the
    machine has. If the kernel allows only user code, event->user_only is set. */
@@ -34,8 +35,8 @@ bool event_is_off(const struct recording_event *event);
 bool event_is_sampled(const struct recording_event *event);
 
 /* Fills in the metrics of probed functions. Returns how many there are. */
-#define EVENT_PROBES 2
-size_t event_probes(struct recording_event out[EVENT_PROBES]);
+#define EVENT_PROBES (2 + 6)
+size_t event_probes(const struct probes *probes, struct recording_event out[EVENT_PROBES]);
 /* Fills the events that are always recorded with another one, as metrics of their own. Returns how many. */
 #define EVENT_COMPANIONS 14
 size_t event_companions(const struct recording_event *event,

@@ -92,7 +92,7 @@ static struct err *choose_events(struct recorder *r)
 	struct recording_options *s = &r->wanted;
 	const struct arg_list *names = &r->options->events;
 	if (r->options->probes) {
-		s->event_count = event_probes(s->events);
+		s->event_count = event_probes(r->options->probes, s->events);
 		return NULL;
 	}
 	if (!names->count) {

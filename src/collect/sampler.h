@@ -4,6 +4,7 @@
    targets (agents/), and our program in the kernel (kernel/). session.c uses the table, and does not ask
    which one it is. A sampler adds what it finds to the recording. */
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -31,6 +32,9 @@ struct sampler {
 	struct err *(*attach)(void *self, pid_t pid);
 	/* Puts probes into the process of the command, before its exec; NULL: the sampler has none. */
 	struct err *(*probe)(void *self, pid_t pid);
+	/* Puts more probes in place, or takes one away: see session_probe_more. NULL: as above. */
+	struct err *(*probe_more)(void *self, size_t first);
+	void (*probe_less)(void *self, uint32_t number);
 	/* Called every SAMPLER_TICK_NS. */
 	void (*tick)(void *self);
 	/* Adds what has come, and what was lost, if it is not in the recording yet. */

@@ -209,6 +209,17 @@ struct err *session_probe(struct session *s, pid_t pid)
 	return s->sampler->probe ? s->sampler->probe(s->self, pid) : NULL;
 }
 
+struct err *session_probe_more(struct session *s, size_t first)
+{
+	return s->sampler->probe_more ? s->sampler->probe_more(s->self, first) : NULL;
+}
+
+void session_probe_less(struct session *s, uint32_t number)
+{
+	if (s->sampler->probe_less)
+		s->sampler->probe_less(s->self, number);
+}
+
 void session_status(struct session *s, struct recording_state *out)
 {
 	const struct recording *r = &s->recording;

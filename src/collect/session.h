@@ -47,6 +47,10 @@ struct err *session_attach(struct session *session, pid_t pid);
 
 /* Puts the probes into the process of the command that are for it alone. It must not have exec'd yet. */
 struct err *session_probe(struct session *session, pid_t pid);
+/* Puts those of the recording's probes in place that are fresh (harvest/probes.h). From `first` on they are new. */
+struct err *session_probe_more(struct session *session, size_t first);
+/* Takes the probes of a function away, by its number, from 1 on. */
+void session_probe_less(struct session *session, uint32_t number);
 
 void session_status(struct session *session, struct recording_state *out);
 

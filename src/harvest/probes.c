@@ -7,23 +7,30 @@
 #include "base/array.h"
 #include "base/err.h"
 
-#define SUBS 8u /* buckets from each power of two to the next */
-#define SUB_BITS 3u
-
-void probes_free(struct probes *p)
+void probes_forget(struct probes *p, size_t first)
 {
-	for (size_t i = 0; i < p->count; i++) {
+	for (size_t i = first; i < p->count; i++) {
 		struct probe_function *f = &p->functions[i];
 		free(f->name);
 		free(f->module);
 		free(f->file);
 		free(f->sites);
 		free(f->reason);
+		free(f->measures);
+		free(f->slowest);
 	}
+	p->count = first;
+}
+
+void probes_free(struct probes *p)
+{
+	probes_forget(p, 0);
 	for (size_t i = 0; i < p->mark_count; i++) {
 		free(p->marks[i].file);
 		free(p->marks[i].sites);
 	}
+	for (size_t i = 0; i < p->path_count; i++)
+		free(p->paths[i].measures);
 	free(p->functions);
 	free(p->marks);
 	free(p->paths);
@@ -41,23 +48,6 @@ void probes_refuse(struct probe_function *f, enum probe_state state, const char 
 }
 
 /* ---- histograms ---- */
-
-uint32_t probes_bucket(uint64_t ns)
-{
-	if (ns < SUBS)
-		return (uint32_t)ns;
-	uint32_t power = 63 - (uint32_t)__builtin_clzll(ns);
-	uint32_t bucket = (power - SUB_BITS + 1) * SUBS +
-			  ((uint32_t)(ns >> (power - SUB_BITS)) & (SUBS - 1));
-	return bucket < PROBE_TIMES ? bucket : PROBE_TIMES - 1;
-}
-
-uint64_t probes_bucket_start(uint32_t bucket)
-{
-	if (bucket < SUBS)
-		return bucket;
-	return (uint64_t)(SUBS + bucket % SUBS) << (bucket / SUBS - 1);
-}
 
 uint64_t probes_quantile(const struct probe_sums *s, double part)
 {
@@ -82,6 +72,7 @@ static void add(struct probe_sums *to, const struct probe_sums *more)
 	to->returned += more->returned;
 	to->unwound += more->unwound;
 	to->abandoned += more->abandoned;
+	to->untimed += more->untimed;
 	to->ns += more->ns;
 	to->most = more->most > to->most ? more->most : to->most;
 	to->least = more->least < to->least ? more->least : to->least;
@@ -105,14 +96,10 @@ static bool make_node_room(struct probes *p, uint32_t node)
 	return true;
 }
 
-struct err *probes_add(struct probes *p, uint32_t function, uint32_t node,
-		       const struct probe_sums *more)
+/* Finds the path that ends at this node, or makes it. */
+static struct err *path_at(struct probes *p, uint32_t function, uint32_t node,
+			   struct probe_path **out)
 {
-	if (function >= p->count)
-		return err_new("no such function");
-	add(&p->functions[function].sums, more);
-	if (!node)
-		return NULL;
 	if (!make_node_room(p, node) || !ARRAY_ROOM(p->paths, p->path_count, p->path_room))
 		return err_new("out of memory");
 	uint32_t *index = &p->path_of_node[node];
@@ -120,12 +107,53 @@ struct err *probes_add(struct probes *p, uint32_t function, uint32_t node,
 		p->paths[p->path_count] = (struct probe_path){.node = node, .function = function};
 		*index = (uint32_t)++p->path_count;
 	}
-	add(&p->paths[*index - 1].sums, more);
+	*out = &p->paths[*index - 1];
+	return NULL;
+}
+
+struct err *probes_add(struct probes *p, uint32_t function, uint32_t node,
+		       const struct probe_sums *more)
+{
+	if (function >= p->count)
+		return err_new("no such function");
+	add(&p->functions[function].sums, more);
+	struct probe_path *path = NULL;
+	struct err *e = node ? path_at(p, function, node, &path) : NULL;
+	if (path)
+		add(&path->sums, more);
+	return e;
+}
+
+/* Returns the measure in a list, which is made if there is none; NULL: no memory. */
+static struct probe_measure *measure_in(struct probe_measure **list, const struct probes *p,
+					uint32_t metric)
+{
+	if (!*list)
+		*list = calloc(p->metric_count, sizeof **list);
+	return *list ? &(*list)[metric] : NULL;
+}
+
+struct err *probes_measure(struct probes *p, uint32_t function, uint32_t node, uint32_t metric,
+			   uint32_t octave, const struct probe_octave *more)
+{
+	struct probe_path *path = NULL;
+	if (function >= p->count || metric >= p->metric_count)
+		return err_new("no such function");
+	struct err *e = node ? path_at(p, function, node, &path) : NULL;
+	struct probe_measure *of = measure_in(&p->functions[function].measures, p, metric);
+	struct probe_measure *of_path = path ? measure_in(&path->measures, p, metric) : NULL;
+	if (!e && (!of || (path && !of_path)))
+		e = err_new("out of memory");
+	if (e)
+		return e;
+	measure_add(of, octave, more);
+	if (of_path)
+		measure_add(of_path, octave, more);
 	return NULL;
 }
 
 uint64_t probes_active(const struct probe_sums *s)
 {
-	uint64_t ended = s->returned + s->unwound + s->abandoned;
+	uint64_t ended = s->returned + s->unwound + s->abandoned + s->untimed;
 	return s->calls > ended ? s->calls - ended : 0;
 }

@@ -7,9 +7,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct err;
+#include "harvest/measures.h"
 
-#define PROBE_TIMES 320u /* buckets of a histogram: eight from each power of two to the next */
+struct err;
 
 enum probe_kind { PROBE_BEGINS, PROBE_ENDS, PROBE_THROWS, PROBE_CATCHES };
 
@@ -18,11 +18,12 @@ struct probe_site {      /* a place in a file */
 	uint8_t kind;    /* enum probe_kind */
 };
 
-/* calls = returned + unwound + abandoned + those that have not ended, if the ends are seen. */
+/* calls = returned + unwound + abandoned + untimed + those that have not ended. */
 struct probe_sums {
 	uint64_t calls, returned;
 	uint64_t unwound;   /* left by an exception */
 	uint64_t abandoned; /* left by longjmp, or it is not known how */
+	uint64_t untimed;   /* only counted: their ends were not looked for */
 	uint64_t ns, most;  /* of those that returned */
 	uint64_t least;     /* UINT64_MAX: none has returned */
 	uint64_t times[PROBE_TIMES];
@@ -46,13 +47,21 @@ struct probe_function {
 	size_t site_count;
 	uint8_t state; /* enum probe_state */
 	char *reason;  /* or NULL */
+	bool fresh;    /* it was added while the others were counted, and is not in place yet */
+	bool removed;  /* it was taken away meanwhile: its counts stay */
+	bool dropped;  /* it was on, and became too dear: its calls are only counted since then */
+	uint64_t load_ns; /* that its probes have taken, all */
 	struct probe_sums sums;
+	struct probe_measure *measures; /* one for each metric; NULL: none yet */
+	struct probe_slow *slowest;     /* the slowest first */
+	size_t slow_count;
 };
 
 struct probe_path {    /* the calls of a function by one path */
 	uint32_t node; /* in the profile */
 	uint32_t function;
 	struct probe_sums sums;
+	struct probe_measure *measures; /* as above */
 };
 
 struct probe_marks { /* places in a file that tell of exceptions */
@@ -71,19 +80,29 @@ struct probes {
 	size_t path_count, path_room;
 	uint32_t *path_of_node; /* by node: index + 1 in `paths`; 0: none */
 	size_t node_room;
-	uint64_t untimed; /* calls whose ends are not seen, because there was no room */
+	uint64_t untimed;    /* calls whose ends are not seen, because there was no room */
+	uint64_t unmeasured; /* values that found no room */
+	struct probe_metric metrics[PROBE_METRICS];
+	size_t metric_count;
+	bool only_calls;  /* nothing else is wanted: ends are not looked for */
+	uint32_t slowest; /* calls of each function that are kept */
+	double budget;    /* part of the program's time that probes may take; 0: any */
+	double share;     /* that they took in the last second */
+	uint64_t trap_ns; /* of that, what stopping a thread at a place takes; 0: not known */
 };
 
 void probes_free(struct probes *probes);
+/* Forgets the functions from this one on, which were never in place. */
+void probes_forget(struct probes *probes, size_t first);
 /* Changes the state of a function for the worse. `reason` is copied. */
 void probes_refuse(struct probe_function *function, enum probe_state state, const char *reason);
 /* Adds to the sums of a function, and of the path that ends at this node; node 0: it is not known. */
 struct err *probes_add(struct probes *probes, uint32_t function, uint32_t node,
 		       const struct probe_sums *more);
+/* Adds values of a metric to those of a function, and of the path that ends at this node. */
+struct err *probes_measure(struct probes *probes, uint32_t function, uint32_t node, uint32_t metric,
+			   uint32_t octave, const struct probe_octave *more);
 /* Returns how many calls have not ended, as far as ends are seen. */
 uint64_t probes_active(const struct probe_sums *sums);
 /* Returns the time that this part of the returned calls did not take longer than, in ns: within 1/16 of it. */
 uint64_t probes_quantile(const struct probe_sums *sums, double part);
-/* Returns the bucket of a time, and where that begins. */
-uint32_t probes_bucket(uint64_t ns);
-uint64_t probes_bucket_start(uint32_t bucket);

@@ -78,6 +78,7 @@ enum recording_probe {
 	RECORDING_PROBE_NONE,
 	RECORDING_PROBE_CALLS,
 	RECORDING_PROBE_NS,
+	RECORDING_PROBE_METRIC, /* and so on: those of struct probes */
 };
 
 struct recording_options {

@@ -16,6 +16,7 @@
 #include "image/image.h"
 #include "image/names.h"
 #include "image/symbols.h"
+#include "probe/entries.h"
 #include "probe/modules.h"
 #include "probe/names.h"
 #include "probe/sites.h"
@@ -194,6 +195,32 @@ static struct err *look_at(struct search *s, uint64_t address)
 	return NULL;
 }
 
+/* ---- source lines ---- */
+
+static struct err *look_on_line(struct search *s, const struct entry_line *at)
+{
+	uint32_t before = 0;
+	const char *name = NULL;
+	struct err *e = NULL;
+	for (size_t i = 0; i < s->modules->count && !e; i++) {
+		uint64_t address;
+		if (!is_wanted(s, i))
+			continue;
+		s->any_module = true;
+		struct err *unread = entry_line_find(&s->modules->all[i], at, &address, &before,
+						     &name);
+		if (!unread && address)
+			e = keep_address(s, i, address);
+		err_free(unread);
+	}
+	if (e || s->count || !s->any_module)
+		return e;
+	return name ? err_new("%s: no function begins there; %s begins on line %u", s->text, name,
+			      before)
+		    : err_new("%s: no function begins there, or there is no debug information",
+			      s->text);
+}
+
 /* ---- what came of it ---- */
 
 static struct err *refuse_none(const struct search *s)
@@ -226,11 +253,17 @@ static struct err *refuse_many(const struct search *s)
 	return e;
 }
 
-static bool is_known(const struct probes *p, const struct probe_module *m, uint64_t address)
+/* Whether it is there. If it was taken away, it comes back. */
+static bool is_known(struct probes *p, const struct probe_module *m, uint64_t address)
 {
-	for (size_t i = 0; i < p->count; i++)
-		if (p->functions[i].address == address && !strcmp(p->functions[i].file, m->file))
-			return true;
+	for (size_t i = 0; i < p->count; i++) {
+		struct probe_function *f = &p->functions[i];
+		if (f->address != address || strcmp(f->module, m->path))
+			continue;
+		f->fresh |= f->removed;
+		f->removed = false;
+		return true;
+	}
 	return false;
 }
 
@@ -270,9 +303,12 @@ static struct err *find(struct search *s)
 {
 	char *end;
 	uint64_t address = strtoull(s->text, &end, 16);
+	struct entry_line line;
 	struct err *e = NULL;
 	if (!strncmp(s->text, "0x", 2) && !*end)
 		return look_at(s, address);
+	if (entry_line_parse(s->text, &line))
+		return look_on_line(s, &line);
 	for (int wanted = NAME_WHOLE; wanted < NAME_NONE && !e && !s->count; wanted++)
 		e = look(s, (enum name_match)wanted);
 	return e;

@@ -6,7 +6,6 @@
 
 #include "analyze/attribution.h"
 #include "analyze/modules.h"
-#include "analyze/shorten.h"
 #include "analyze/show.h"
 #include "analyze/summary.h"
 #include "analyze/tree.h"
@@ -17,10 +16,12 @@
 #include "base/path.h"
 #include "base/term.h"
 #include "harvest/probes.h"
+#include "probe/findings.h"
+#include "probe/paths.h"
+#include "probe/show_metrics.h"
 #include "profile/profile.h"
 
 #define NAME_MAX_COLUMNS 36
-#define FRAMES_MAX 12 /* of a path in one line */
 
 /* ---- functions ---- */
 
@@ -55,7 +56,7 @@ static void put_function(const struct probe_function *f, struct buf *out)
 		return;
 	}
 	put_count(out, s->calls, 11);
-	if (f->state == PROBE_ON) {
+	if (f->state == PROBE_ON || f->dropped) {
 		put_count(out, s->returned, 11);
 		put_count(out, s->unwound, 8);
 		put_count(out, s->abandoned, 9);
@@ -63,13 +64,20 @@ static void put_function(const struct probe_function *f, struct buf *out)
 		put_times(out, s);
 		buf_puts(out, "  ");
 		buf_put_cut(out, f->name, NAME_MAX_COLUMNS);
-		buf_puts(out, "\n");
+		buf_printf(out, "%s%s\n",
+			   f->removed   ? ": removed"
+			   : f->dropped ? ": timed only at first: "
+					: "",
+			   f->dropped && !f->removed && f->reason ? f->reason : "");
 		return;
 	}
 	buf_printf(out, " %11s %8s %9s %7s %9s %9s %9s %9s %9s  ", "-", "-", "-", "-", "-", "-",
 		   "-", "-", "-");
 	buf_put_cut(out, f->name, NAME_MAX_COLUMNS);
-	buf_printf(out, ": only counted: %s\n", f->reason ? f->reason : "");
+	if (f->removed)
+		buf_puts(out, ": removed\n");
+	else
+		buf_printf(out, ": only counted: %s\n", f->reason ? f->reason : "");
 }
 
 size_t probe_show_functions(const struct probes *p, struct buf *out)
@@ -106,42 +114,6 @@ static const struct probe_path **sorted(const struct probes *p)
 	return all;
 }
 
-/* Returns the short name of a frame; the caller frees it. NULL: it is none, or there is no memory. */
-static char *frame_name(const struct profile *profile, struct modules *modules, uint32_t node)
-{
-	const struct profile_node *n = &profile->nodes[node];
-	struct modules_function f;
-	struct buf out = {0};
-	if (n->kind != PROFILE_CALL && n->kind != PROFILE_EXACT)
-		return NULL;
-	modules_function(modules, n->module, n->address, n->kind == PROFILE_EXACT, &f);
-	if (f.name)
-		name_shorten(f.name, &out);
-	else
-		buf_printf(&out, "%s+0x%llx", path_file(profile->modules[n->module].path),
-			   (unsigned long long)n->address);
-	return buf_take(&out);
-}
-
-static void put_path(const struct profile *profile, struct modules *modules, uint32_t node,
-		     struct buf *out)
-{
-	unsigned frames = 0;
-	for (; node; node = profile->nodes[node].parent) {
-		char *name = frame_name(profile, modules, node);
-		if (!name)
-			continue;
-		if (++frames > FRAMES_MAX) {
-			buf_puts(out, " < …");
-			free(name);
-			return;
-		}
-		buf_puts(out, frames > 1 ? " < " : "");
-		buf_put_clean(out, name, strlen(name));
-		free(name);
-	}
-}
-
 void probe_show_paths(const struct probes *p, const struct profile *profile,
 		      struct modules *modules, uint64_t limit, struct buf *out)
 {
@@ -150,18 +122,39 @@ void probe_show_paths(const struct probes *p, const struct profile *profile,
 	if (!all || !p->path_count)
 		shown = 0;
 	if (shown)
-		buf_printf(out, "\n %11s %9s %9s %9s %9s %9s  %s\n", "calls", "time", "p50", "p90",
-			   "p99", "max", "called by");
+		buf_printf(out, "\n %11s %9s %9s %9s %9s %9s", "calls", "time", "p50", "p90", "p99",
+			   "max");
+	for (size_t i = 0; shown && i < p->metric_count; i++)
+		metrics_show_title(&p->metrics[i], out);
+	if (shown)
+		buf_puts(out, "  called by\n");
 	for (size_t i = 0; i < shown; i++) {
 		put_count(out, all[i]->sums.calls, 11);
 		put_times(out, &all[i]->sums);
+		for (size_t k = 0; k < p->metric_count; k++)
+			metrics_show_column(&p->metrics[k],
+					    all[i]->measures ? &all[i]->measures[k] : NULL, out);
 		buf_puts(out, "  ");
-		put_path(profile, modules, all[i]->node, out);
+		path_print(profile, modules, all[i]->node, out);
 		buf_puts(out, "\n");
 	}
 	if (p->path_count > shown)
 		buf_printf(out, "%zu more call paths: --limit shows more\n", p->path_count - shown);
 	free(all);
+}
+
+struct err *probe_show_more(const struct probes *p, const struct profile *profile,
+			    struct modules *modules, struct buf *out)
+{
+	struct findings findings = {0};
+	struct err *e = findings_make(p, profile, modules, &findings);
+	metrics_show_table(p, out);
+	metrics_show_slowest(p, profile, modules, out);
+	if (findings.count)
+		buf_puts(out, "\n");
+	findings_print(&findings, p, profile, modules, out);
+	findings_free(&findings);
+	return e;
 }
 
 /* ---- JSON ---- */
@@ -174,6 +167,7 @@ static void put_sums(const struct probe_sums *s, bool timed, struct json *j)
 	json_put_u64(j, "returned", s->returned);
 	json_put_u64(j, "unwound", s->unwound);
 	json_put_u64(j, "abandoned", s->abandoned);
+	json_put_u64(j, "untimed", s->untimed);
 	json_put_u64(j, "active", probes_active(s));
 	json_key(j, "wall_ns");
 	json_begin_object(j);
@@ -197,24 +191,45 @@ static void put_sums(const struct probe_sums *s, bool timed, struct json *j)
 	json_end_object(j);
 }
 
-static void put_functions(const struct probes *p, struct json *j)
+static void put_head(const struct probe_function *f, struct json *j)
 {
 	static const char *const states[] = {"on", "counting", "refused"};
+	json_put_string(j, "function", f->name);
+	json_put_string(j, "module", f->module);
+	json_key(j, "address");
+	json_address(j, f->address);
+	json_put_string(j, "engine", "uprobe");
+	json_put_string(j, "state", f->removed ? "removed" : states[f->state]);
+	json_put_string(j, "reason", f->reason);
+	json_put_bool(j, "children", f->everywhere);
+	json_put_bool(j, "jumps", f->jumps);
+}
+
+void probe_show_list(const struct probes *p, struct json *j)
+{
+	json_key(j, "probes");
+	json_begin_array(j);
+	for (size_t i = 0; i < p->count; i++) {
+		json_begin_object(j);
+		put_head(&p->functions[i], j);
+		json_put_u64(j, "calls", p->functions[i].sums.calls);
+		json_end_object(j);
+	}
+	json_end_array(j);
+}
+
+static void put_functions(const struct probes *p, const struct profile *profile,
+			  struct modules *modules, struct json *j)
+{
 	json_key(j, "probes");
 	json_begin_array(j);
 	for (size_t i = 0; i < p->count; i++) {
 		const struct probe_function *f = &p->functions[i];
 		json_begin_object(j);
-		json_put_string(j, "function", f->name);
-		json_put_string(j, "module", f->module);
-		json_key(j, "address");
-		json_address(j, f->address);
-		json_put_string(j, "engine", "uprobe");
-		json_put_string(j, "state", states[f->state]);
-		json_put_string(j, "reason", f->reason);
-		json_put_bool(j, "children", f->everywhere);
-		json_put_bool(j, "jumps", f->jumps);
-		put_sums(&f->sums, f->state == PROBE_ON, j);
+		put_head(f, j);
+		put_sums(&f->sums, f->state == PROBE_ON || f->dropped, j);
+		metrics_show_json(p, f->measures, j);
+		metrics_show_slowest_json(p, f, profile, modules, j);
 		json_end_object(j);
 	}
 	json_end_array(j);
@@ -230,16 +245,10 @@ static void put_paths(const struct probes *p, const struct profile *profile,
 		const struct probe_path *path = all[i];
 		json_begin_object(j);
 		json_put_string(j, "function", p->functions[path->function].name);
-		json_key(j, "frames");
-		json_begin_array(j);
-		for (uint32_t n = path->node; n; n = profile->nodes[n].parent) {
-			char *name = frame_name(profile, modules, n);
-			if (name)
-				json_string(j, name);
-			free(name);
-		}
-		json_end_array(j);
-		put_sums(&path->sums, p->functions[path->function].state == PROBE_ON, j);
+		path_json(profile, modules, path->node, j);
+		const struct probe_function *f = &p->functions[path->function];
+		put_sums(&path->sums, f->state == PROBE_ON || f->dropped, j);
+		metrics_show_json(p, path->measures, j);
 		json_end_object(j);
 	}
 	json_end_array(j);
@@ -266,7 +275,15 @@ static struct err *put_tree(const struct profile *profile, struct modules *modul
 struct err *probe_show_json(const struct probes *p, const struct profile *profile,
 			    struct modules *modules, bool rows, struct json *j)
 {
-	put_functions(p, j);
+	struct findings findings = {0};
+	struct err *e = findings_make(p, profile, modules, &findings);
+	put_functions(p, profile, modules, j);
 	put_paths(p, profile, modules, j);
+	findings_json(&findings, p, profile, modules, j);
+	findings_free(&findings);
+	json_put_double(j, "budget", 100 * p->budget);
+	json_put_u64(j, "trap_ns", p->trap_ns);
+	if (e)
+		return e;
 	return put_tree(profile, modules, rows, j);
 }

@@ -17,6 +17,11 @@ size_t probe_show_functions(const struct probes *probes, struct buf *out);
 /* Appends the call paths with the most time, or calls. */
 void probe_show_paths(const struct probes *probes, const struct profile *profile,
 		      struct modules *modules, uint64_t limit, struct buf *out);
+/* Appends what was measured, the slowest calls, and what stands out. */
+struct err *probe_show_more(const struct probes *probes, const struct profile *profile,
+			    struct modules *modules, struct buf *out);
+/* Writes "probes" into the object that is open: the functions and how often they were called. */
+void probe_show_list(const struct probes *probes, struct json *out);
 /* Writes "probes", "paths", "metrics" and the tree into the object that is open. `rows`: see base/json_tree.h. */
 struct err *probe_show_json(const struct probes *probes, const struct profile *profile,
 			    struct modules *modules, bool rows, struct json *out);

@@ -20,6 +20,7 @@
 #include "collect/kernel/cost.h"
 #include "collect/kernel/counters.h"
 #include "collect/kernel/cpus.h"
+#include "collect/kernel/governor.h"
 #include "collect/kernel/interpreters.h"
 #include "collect/kernel/io.h"
 #include "collect/kernel/mapped.h"
@@ -271,6 +272,8 @@ static struct err *open_parts(struct kernel *k)
 		e = io_open(k);
 	if (!e)
 		e = probes_open(k);
+	if (!e)
+		governor_open(k);
 	return e ? e : cpus_open(k);
 }
 
@@ -340,6 +343,7 @@ static void tick(void *self)
 	struct kernel *k = self;
 	catch_up(k, false);
 	probes_tick(k);
+	governor_tick(k);
 	cpus_follow(k);
 	if (periods_due(k))
 		periods_change(k);
@@ -358,6 +362,8 @@ static void take_lost(struct kernel *k)
 	k->recording->notes.unseen_io = counts.io_unseen;
 	if (k->recording->options.probes)
 		k->recording->options.probes->untimed = counts.calls_untimed;
+	if (k->recording->options.probes)
+		k->recording->options.probes->unmeasured = counts.calls_unmeasured;
 	k->recording->notes.lost_maps = (unsigned)mapped_lost(k); /* since the last profile */
 }
 
@@ -493,6 +499,17 @@ static struct err *probe(void *self, pid_t pid)
 	return probes_attach(self, pid);
 }
 
+static struct err *probe_more(void *self, size_t first)
+{
+	return probes_extend(self, first);
+}
+
+static void probe_less(void *self, uint32_t number)
+{
+	probes_settle(self);
+	probes_remove(self, number);
+}
+
 const struct sampler sampler_kernel = {
 	.open = open_kernel,
 	.close = close_kernel,
@@ -500,6 +517,8 @@ const struct sampler sampler_kernel = {
 	.join = join,
 	.attach = attach,
 	.probe = probe,
+	.probe_more = probe_more,
+	.probe_less = probe_less,
 	.tick = tick,
 	.status = status,
 	.tally = tally,

@@ -20,6 +20,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "collect/kernel/frames.h"
+#include "collect/kernel/measures.h"
 #include "collect/kernel/state.h"
 #include "collect/kernel/tasks.h"
 #include "collect/kernel/uprobes.h"
@@ -29,6 +30,7 @@
 #include "unwind/end.h"
 
 #define SETTLE_NS 500000000ull
+#define ALONE_MAX 32 /* functions of a file that are attached one by one */
 
 _Static_assert(PROBE_TIMES == KERNEL_TIMES && (int)PROBE_BEGINS == KERNEL_PROBE_BEGINS &&
 		       (int)PROBE_ENDS == KERNEL_PROBE_ENDS &&
@@ -56,8 +58,13 @@ void probes_choose(struct kernel *k)
 	bool wanted = probes_wanted(k);
 	choose(k, "probed", wanted);
 	choose(k, "settle_calls", wanted);
-	if (probed && wanted)
+	choose(k, "probe_left", wanted);
+	measures_choose(k);
+	struct bpf_program *left = bpf_object__find_program_by_name(k->object, "probe_left");
+	if (probed && left && wanted) {
 		uprobes_prepare(probed);
+		uprobes_prepare(left);
+	}
 	if (wanted) /* nothing is sampled beside, and the kernel takes a while to load a program */
 		choose(k, "sample", false);
 }
@@ -86,27 +93,30 @@ static const char *why_not(int error)
 	}
 }
 
-/* Attaches places and keeps that. Returns 0, or the error. */
-static int attach_places(struct kernel *k, const char *file, const struct uprobe_place *places,
-			 size_t count, pid_t pid, bool begins)
-{
-	struct bpf_program *program = bpf_object__find_program_by_name(k->object, "probed");
-	if (!program || !ARRAY_ROOM(k->probes.all, k->probes.count, k->probes.room))
-		return ENOMEM;
-	struct kernel_attached *probe = &k->probes.all[k->probes.count];
-	int error = uprobes_attach(program, file, places, count, pid, &probe->uprobes);
-	probe->begins = begins;
-	k->probes.count += !error;
-	return error;
-}
-
 /* The places of functions in one file, to be attached together. */
 struct joint {
 	const char *file;
 	pid_t pid;
+	uint32_t function, first; /* as in struct kernel_attached */
 	struct uprobe_place *begins, *ends;
 	size_t begin_count, end_count, begin_room, end_room;
 };
+
+/* Attaches its beginnings, or its ends, and keeps that. Returns 0, or the error. */
+static int attach_places(struct kernel *k, const struct joint *j, bool begins)
+{
+	struct bpf_program *program = bpf_object__find_program_by_name(
+		k->object, begins ? "probed" : "probe_left");
+	if (!program || !ARRAY_ROOM(k->probes.all, k->probes.count, k->probes.room))
+		return ENOMEM;
+	struct kernel_attached *probe = &k->probes.all[k->probes.count];
+	*probe = (struct kernel_attached){
+		.begins = begins, .function = j->function, .first = j->first, .pid = j->pid};
+	int error = uprobes_attach(program, j->file, begins ? j->begins : j->ends,
+				   begins ? j->begin_count : j->end_count, j->pid, &probe->uprobes);
+	k->probes.count += !error;
+	return error;
+}
 
 static bool add_begin(struct joint *j, const struct probe_function *f, uint32_t number)
 {
@@ -151,15 +161,11 @@ static void free_joint(struct joint *j)
 /* One function by itself. If one of its ends cannot be attached, its calls are only counted. */
 static void attach_function(struct kernel *k, struct probe_function *f, uint32_t number, pid_t pid)
 {
-	struct joint j = {.file = f->file, .pid = pid};
-	int error = add_ends(&j, f, number)
-			    ? attach_places(k, j.file, j.ends, j.end_count, pid, false)
-			    : ENOMEM;
+	struct joint j = {.file = f->file, .pid = pid, .function = number, .first = number};
+	int error = add_ends(&j, f, number) ? attach_places(k, &j, false) : ENOMEM;
 	if (error)
 		probes_refuse(f, PROBE_COUNTING, why_not(error));
-	error = add_begin(&j, f, number)
-			? attach_places(k, j.file, j.begins, j.begin_count, pid, true)
-			: ENOMEM;
+	error = add_begin(&j, f, number) ? attach_places(k, &j, true) : ENOMEM;
 	if (error)
 		probes_refuse(f, PROBE_REFUSED, why_not(error));
 	free_joint(&j);
@@ -168,31 +174,42 @@ static void attach_function(struct kernel *k, struct probe_function *f, uint32_t
 static bool belongs(const struct probe_function *f, const struct joint *j)
 {
 	return f->everywhere == (j->pid < 0) && f->state != PROBE_REFUSED && f->site_count &&
-	       !strcmp(f->file, j->file);
+	       !f->removed && !strcmp(f->file, j->file);
 }
 
-/* All functions of a file. If the kernel refuses one of them, each is attached by itself. */
-static void attach_file(struct kernel *k, const char *file, pid_t pid)
+/* All functions of a file at once. False: the kernel refuses one of them. */
+static bool attach_jointly(struct kernel *k, const char *file, pid_t pid, bool fresh)
 {
 	struct probes *p = k->recording->options.probes;
 	struct joint j = {.file = file, .pid = pid};
 	bool good = true;
 	for (size_t i = 0; i < p->count; i++)
-		if (belongs(&p->functions[i], &j))
+		if (belongs(&p->functions[i], &j) && p->functions[i].fresh >= fresh) {
 			good = good && add_ends(&j, &p->functions[i], (uint32_t)i + 1) &&
 			       add_begin(&j, &p->functions[i], (uint32_t)i + 1);
+			j.first = (uint32_t)i + 1;
+		}
 	size_t before = k->probes.count;
-	if (good && !attach_places(k, file, j.ends, j.end_count, pid, false) &&
-	    !attach_places(k, file, j.begins, j.begin_count, pid, true)) {
-		free_joint(&j);
-		return;
-	}
-	while (k->probes.count > before)
+	good = good && !attach_places(k, &j, false) && !attach_places(k, &j, true);
+	while (!good && k->probes.count > before)
 		uprobes_detach(&k->probes.all[--k->probes.count].uprobes);
-	for (size_t i = 0; i < p->count; i++)
-		if (belongs(&p->functions[i], &j))
-			attach_function(k, &p->functions[i], (uint32_t)i + 1, pid);
 	free_joint(&j);
+	return good;
+}
+
+/* All functions of a file. A few are attached one by one, so that each can be taken away. `fresh`: only such. */
+static void attach_file(struct kernel *k, const char *file, pid_t pid, bool fresh)
+{
+	struct probes *p = k->recording->options.probes;
+	const struct joint j = {.file = file, .pid = pid};
+	size_t count = 0;
+	for (size_t i = 0; i < p->count; i++)
+		count += belongs(&p->functions[i], &j) && p->functions[i].fresh >= fresh;
+	if (count > ALONE_MAX && attach_jointly(k, file, pid, fresh))
+		return;
+	for (size_t i = 0; i < p->count; i++)
+		if (belongs(&p->functions[i], &j) && p->functions[i].fresh >= fresh)
+			attach_function(k, &p->functions[i], (uint32_t)i + 1, pid);
 }
 
 /* Exceptions are told apart from other ends, if the kernel lets us see them. */
@@ -200,7 +217,7 @@ static void attach_marks(struct kernel *k, const struct probe_marks *m, pid_t pi
 {
 	struct joint j = {.file = m->file, .pid = pid};
 	if (m->everywhere == (pid < 0) && add_marks(&j, m))
-		attach_places(k, j.file, j.ends, j.end_count, pid, false);
+		attach_places(k, &j, false);
 	free_joint(&j);
 }
 
@@ -212,15 +229,15 @@ static bool is_first_of_file(const struct probes *p, size_t index)
 	return true;
 }
 
-/* Attaches all that are for this process; -1: those for all processes. */
-static struct err *attach_all(struct kernel *k, pid_t pid)
+/* Attaches all that are for this process; -1: those for all processes. `fresh`: as above. */
+static struct err *attach_all(struct kernel *k, pid_t pid, bool fresh)
 {
 	struct probes *p = k->recording->options.probes;
-	for (size_t i = 0; i < p->mark_count; i++)
+	for (size_t i = 0; !fresh && i < p->mark_count; i++)
 		attach_marks(k, &p->marks[i], pid);
 	for (size_t i = 0; i < p->count; i++)
 		if (is_first_of_file(p, i))
-			attach_file(k, p->functions[i].file, pid);
+			attach_file(k, p->functions[i].file, pid, fresh);
 	for (size_t i = 0; i < p->count; i++)
 		if (p->functions[i].state != PROBE_REFUSED)
 			return NULL;
@@ -230,19 +247,22 @@ static struct err *attach_all(struct kernel *k, pid_t pid)
 }
 
 /* What finds no room for a sum of its own goes to that of its function alone. */
-static struct err *make_rest(struct kernel *k)
+static struct err *make_rest(struct kernel *k, size_t first)
 {
 	const struct probes *p = k->recording->options.probes;
+	struct err *e = NULL;
 	struct kernel_timing *none = calloc(1, sizeof *none);
 	const struct kernel_transfer nothing = {0};
 	bool good = none;
-	for (size_t i = 0; good && i < p->count; i++) {
+	for (size_t i = first; good && i < p->count; i++) {
 		const struct kernel_transfer_key key = {.object = i + 1, .act = KERNEL_IO_PROBE};
 		good = !bpf_map_update_elem(k->probes.calls, &key, &nothing, BPF_ANY) &&
 		       !bpf_map_update_elem(k->probes.timings, &key, none, BPF_ANY);
+		if (good && !e)
+			e = measures_add_function(k, (uint32_t)i + 1);
 	}
 	free(none);
-	return good ? NULL : err_errno("cannot make room for the calls of functions");
+	return good ? e : err_errno("cannot make room for the calls of functions");
 }
 
 struct err *probes_open(struct kernel *k)
@@ -251,13 +271,35 @@ struct err *probes_open(struct kernel *k)
 		return NULL;
 	k->probes.calls = bpf_object__find_map_fd_by_name(k->object, "transfers");
 	k->probes.timings = bpf_object__find_map_fd_by_name(k->object, "timings");
-	struct err *e = make_rest(k);
-	return e ? e : attach_all(k, -1);
+	struct err *e = measures_open(k);
+	if (!e)
+		e = make_rest(k, 0);
+	return e ? e : attach_all(k, -1, false);
 }
 
 struct err *probes_attach(struct kernel *k, pid_t pid)
 {
-	return probes_wanted(k) ? attach_all(k, pid) : NULL;
+	if (!probes_wanted(k))
+		return NULL;
+	if (!ARRAY_ROOM(k->probes.pids, k->probes.pid_count, k->probes.pid_room))
+		return err_new("out of memory");
+	k->probes.pids[k->probes.pid_count++] = pid;
+	return attach_all(k, pid, false);
+}
+
+struct err *probes_extend(struct kernel *k, size_t first)
+{
+	struct probes *p = k->recording->options.probes;
+	struct err *e = make_rest(k, first);
+	for (uint32_t i = 0; i < p->count; i++)
+		if (p->functions[i].fresh)
+			probes_limit(k, i + 1, p->functions[i].dropped ? KERNEL_LIMIT_UNTIMED : 0);
+	err_free(e ? NULL : attach_all(k, -1, true));
+	for (size_t i = 0; !e && i < k->probes.pid_count; i++)
+		err_free(attach_all(k, k->probes.pids[i], true));
+	for (size_t i = 0; i < p->count; i++)
+		p->functions[i].fresh = false;
+	return e;
 }
 
 /* ---- taking them away ---- */
@@ -267,6 +309,58 @@ static void detach(struct kernel *k, bool begins)
 	for (size_t i = 0; i < k->probes.count; i++)
 		if (k->probes.all[i].begins == begins)
 			uprobes_detach(&k->probes.all[i].uprobes);
+}
+
+void probes_limit(struct kernel *k, uint32_t number, uint32_t flags)
+{
+	bpf_map_update_elem(k->probes.limits, &number, &flags, BPF_ANY);
+}
+
+static void drop_attached(struct kernel *k, size_t index)
+{
+	uprobes_detach(&k->probes.all[index].uprobes);
+	k->probes.all[index] = k->probes.all[--k->probes.count];
+}
+
+/* Attaches the ends that were attached together again, without those that are not wanted any more. An end that is seen
+   twice meanwhile counts once. */
+static void renew_ends(struct kernel *k, size_t index)
+{
+	struct probes *p = k->recording->options.probes;
+	const struct kernel_attached old = k->probes.all[index];
+	struct joint j = {
+		.file = p->functions[old.first - 1].file, .pid = old.pid, .first = old.first};
+	bool good = true;
+	for (size_t i = 0; i < p->count; i++)
+		if (belongs(&p->functions[i], &j) && !p->functions[i].dropped)
+			good = good && add_ends(&j, &p->functions[i], (uint32_t)i + 1);
+	if (good && !attach_places(k, &j, false))
+		drop_attached(k, index);
+	free_joint(&j);
+}
+
+void probes_drop_ends(struct kernel *k, uint32_t number)
+{
+	const struct probes *p = k->recording->options.probes;
+	const char *file = p->functions[number - 1].file;
+	for (size_t i = k->probes.count; i-- > 0;) {
+		const struct kernel_attached *a = &k->probes.all[i];
+		if (a->begins)
+			continue;
+		if (a->function == number)
+			drop_attached(k, i);
+		else if (!a->function && a->first && !strcmp(p->functions[a->first - 1].file, file))
+			renew_ends(k, i);
+	}
+}
+
+void probes_remove(struct kernel *k, uint32_t number)
+{
+	probes_limit(k, number, KERNEL_LIMIT_REMOVED);
+	for (size_t i = k->probes.count; i-- > 0;)
+		if (k->probes.all[i].begins && k->probes.all[i].function == number)
+			drop_attached(k, i);
+	probes_drop_ends(k, number);
 }
 
 /* Threads that wait tell by their stacks which calls they have left. */
@@ -295,6 +389,12 @@ void probes_detach(struct kernel *k)
 	k->probes.count = k->probes.room = 0;
 }
 
+static void free_sum(struct kernel_probe_sum *s)
+{
+	free(s->pieces);
+	free(s);
+}
+
 void probes_close(struct kernel *k)
 {
 	detach(k, true);
@@ -303,8 +403,11 @@ void probes_close(struct kernel *k)
 	for (size_t i = 0; i < KERNEL_BUCKETS; i++)
 		for (struct kernel_probe_sum *s = k->probes.sums[i], *next; s; s = next) {
 			next = s->next;
-			free(s);
+			free_sum(s);
 		}
+	measures_close(k);
+	free(k->probes.pids);
+	free(k->probes.judged_load);
 }
 
 /* ---- counting ---- */
@@ -344,7 +447,8 @@ static struct err *add_sum(struct kernel *k, const struct kernel_transfer_key *k
 struct err *probes_count(struct kernel *k, const struct kernel_io *io, uint32_t thread,
 			 uint32_t node, uint32_t end)
 {
-	const struct probe_sums one = {.calls = io->sum.calls, .least = UINT64_MAX};
+	const struct probe_sums one = {
+		.calls = io->sum.calls, .untimed = io->sum.bytes, .least = UINT64_MAX};
 	if (!io->head.time)
 		return NULL;
 	return one.calls ? count(k, io->key.object, node, thread, end, &one)
@@ -384,17 +488,28 @@ static struct err *take_sum(struct kernel *k, struct kernel_probe_sum *s, bool l
 					  ? tasks_find(k, (pid_t)s->key.process,
 						       (pid_t)s->key.thread)
 					  : NULL;
+	struct err *e = NULL;
+	uint64_t load = 0;
 	if (!look_up(k->probes.calls, &s->key, &calls, last)) {
 		more.calls = calls.calls - s->calls.calls;
+		more.untimed = calls.bytes - s->calls.bytes;
+		load += more.untimed ? calls.own_ns - s->calls.own_ns : 0;
 		if (t)
 			t->handler_ns += calls.own_ns - s->calls.own_ns;
 		s->calls = calls;
 	}
 	if (!look_up(k->probes.timings, &s->key, &timing, last)) {
 		subtract(&timing, &s->timing, &more);
+		load += timing.own_ns - s->timing.own_ns;
 		s->timing = timing;
+		e = measures_take(k, s, timing.octaves, last);
 	}
-	return count(k, s->key.object, s->node, s->thread, s->end, &more);
+	struct probes *p = k->recording->options.probes;
+	p->functions[s->key.object - 1].load_ns += load + p->trap_ns * (more.calls + more.returned);
+	struct err *uncounted = count(k, s->key.object, s->node, s->thread, s->end, &more);
+	if (e)
+		err_free(uncounted);
+	return e ? e : uncounted;
 }
 
 static void take_bucket(struct kernel *k, struct kernel_probe_sum **link, uint32_t thread)
@@ -405,8 +520,9 @@ static void take_bucket(struct kernel *k, struct kernel_probe_sum **link, uint32
 			continue;
 		}
 		recording_note_error(k->recording, take_sum(k, s, true));
+		measures_keep_slowest(k, s);
 		*link = s->next;
-		free(s);
+		free_sum(s);
 	}
 }
 
@@ -434,8 +550,10 @@ static void settle_bucket(struct kernel *k, struct kernel_probe_sum **link)
 		}
 		bpf_map_delete_elem(k->probes.calls, &s->key);
 		bpf_map_delete_elem(k->probes.timings, &s->key);
+		measures_forget(k, s);
+		measures_keep_slowest(k, s);
 		*link = s->next;
-		free(s);
+		free_sum(s);
 	}
 }
 
@@ -444,6 +562,8 @@ void probes_settle(struct kernel *k)
 	k->probes.settled_ns = now_ns();
 	for (size_t i = 0; probes_wanted(k) && i < KERNEL_BUCKETS; i++)
 		settle_bucket(k, &k->probes.sums[i]);
+	if (probes_wanted(k))
+		measures_take_slowest(k);
 }
 
 void probes_tick(struct kernel *k)
@@ -454,7 +574,7 @@ void probes_tick(struct kernel *k)
 
 /* Of calls whose path was lost, it is known who made them, or at least what was called. */
 static struct err *take_pathless(struct kernel *k, const struct kernel_transfer_key *key,
-				 const struct probe_sums *sums)
+				 const struct probe_sums *sums, const uint64_t *octaves)
 {
 	uint32_t thread = 0, node = 0;
 	if (!sums->calls && !sums->returned && !sums->unwound && !sums->abandoned)
@@ -467,7 +587,13 @@ static struct err *take_pathless(struct kernel *k, const struct kernel_transfer_
 				    : tasks_place_process(k, p, &thread);
 	if (!e)
 		e = frames_add_root(k, p, WALK_NO_STACK, &node);
-	return e ? e : count(k, key->object, node, thread, WALK_NO_STACK, sums);
+	struct kernel_probe_sum s = {.key = *key, .node = node, .thread = thread};
+	if (!e)
+		e = count(k, key->object, node, thread, WALK_NO_STACK, sums);
+	if (!e)
+		e = measures_take(k, &s, octaves, true);
+	free(s.pieces);
+	return e;
 }
 
 void probes_stop(struct kernel *k)
@@ -480,18 +606,20 @@ void probes_stop(struct kernel *k)
 		return;
 	for (size_t i = 0; i < KERNEL_BUCKETS; i++)
 		take_bucket(k, &k->probes.sums[i], 0);
+	measures_take_slowest(k);
 	while (!bpf_map_get_next_key(k->probes.calls, NULL, &key) &&
 	       !look_up(k->probes.calls, &key, &calls, true)) {
-		struct probe_sums sums = {.calls = calls.calls, .least = UINT64_MAX};
-		if (!look_up(k->probes.timings, &key, &timing, true)) {
-			subtract(&timing, &nothing, &sums);
-		}
-		recording_note_error(k->recording, take_pathless(k, &key, &sums));
+		struct probe_sums sums = {
+			.calls = calls.calls, .untimed = calls.bytes, .least = UINT64_MAX};
+		if (look_up(k->probes.timings, &key, &timing, true))
+			timing = nothing;
+		subtract(&timing, &nothing, &sums);
+		recording_note_error(k->recording, take_pathless(k, &key, &sums, timing.octaves));
 	}
 	while (!bpf_map_get_next_key(k->probes.timings, NULL, &key) &&
 	       !look_up(k->probes.timings, &key, &timing, true)) {
 		struct probe_sums sums = {.least = UINT64_MAX};
 		subtract(&timing, &nothing, &sums);
-		recording_note_error(k->recording, take_pathless(k, &key, &sums));
+		recording_note_error(k->recording, take_pathless(k, &key, &sums, timing.octaves));
 	}
 }

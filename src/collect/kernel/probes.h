@@ -22,6 +22,15 @@ struct err *probes_open(struct kernel *k);
 struct err *probes_attach(struct kernel *k, pid_t pid);
 void probes_close(struct kernel *k);
 
+/* Puts those functions in place that are fresh. From `first` on they are new. */
+struct err *probes_extend(struct kernel *k, size_t first);
+/* Takes the probes of a function away, by its number, from 1 on. */
+void probes_remove(struct kernel *k, uint32_t number);
+/* Takes those at its ends away: its calls are counted on. */
+void probes_drop_ends(struct kernel *k, uint32_t number);
+/* Sets what its probes are not to do: KERNEL_LIMIT_... */
+void probes_limit(struct kernel *k, uint32_t number, uint32_t flags);
+
 /* Counts a call at the node of its path, whose walk has come to this end (enum walk_end), or notes where its sum
    belongs. */
 struct err *probes_count(struct kernel *k, const struct kernel_io *io, uint32_t thread,

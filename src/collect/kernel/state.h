@@ -308,7 +308,15 @@ struct kernel_io_state { /* io.c: reads and writes */
 
 struct kernel_attached { /* probes.c: places that were attached together */
 	struct uprobes uprobes;
-	bool begins; /* they are beginnings of functions */
+	bool begins;       /* they are beginnings of functions */
+	uint32_t function; /* of this one alone, by number; 0: of several, or of none */
+	uint32_t first;    /* of several: one of them, by number; 0: of none */
+	pid_t pid;         /* -1: in all processes */
+};
+
+struct kernel_piece { /* measures.c: what was taken of a measure */
+	uint32_t measure, octave;
+	struct kernel_measure then;
 };
 
 struct kernel_probe_sum {              /* probes.c: where the sum of the calls of a path belongs */
@@ -317,12 +325,22 @@ struct kernel_probe_sum {              /* probes.c: where the sum of the calls o
 	struct kernel_transfer calls; /* what is in the profile already */
 	struct kernel_timing timing;
 	uint32_t node, thread, end; /* end: how the walk of the path has ended */
+	struct kernel_piece *pieces;
+	size_t piece_count, piece_room;
 };
 
 struct kernel_probes { /* probes.c: calls of chosen functions */
 	struct kernel_attached *all;
 	size_t count, room;
-	int calls, timings; /* descriptors of the BPF maps */
+	int calls, timings, measures, slows, limits; /* descriptors of the BPF maps */
+	struct bpf_link *switched;                   /* measures.c */
+	int *counters;                               /* measures.c: perf events */
+	size_t counter_count, counter_room;
+	pid_t *pids; /* the processes that probes were put into */
+	size_t pid_count, pid_room;
+	uint64_t judged_ns, judged_cpu_ns; /* governor.c */
+	uint64_t *judged_load;             /* of each function, as of then */
+	size_t judged_count;
 	uint64_t settled_ns;
 	struct kernel_probe_sum *sums[KERNEL_BUCKETS]; /* by thread */
 };

@@ -75,3 +75,7 @@ static inline __attribute__((always_inline)) bool cpu_in_sigreturn(struct pt_reg
    have other numbers. */
 #define CPU_ARGUMENT(regs, i) ((regs)->regs[i])
 #define CPU_IS_COMPAT(task) ((task)->thread_info.flags >> 22 & 1) /* TIF_32BIT */
+
+/* Argument number i, below KERNEL_PARAMETERS, of the function that begins; and the result of one that returns. */
+#define CPU_PARAMETER(regs, i) ((regs)->regs[i])
+#define CPU_RESULT(regs) ((regs)->regs[0])

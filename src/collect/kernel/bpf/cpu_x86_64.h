@@ -104,3 +104,13 @@ static inline __attribute__((always_inline)) uint32_t cpu_preempt_count(const vo
    calls have other numbers. */
 #define CPU_ARGUMENT(regs, i) ((i) == 0 ? (regs)->di : (i) == 1 ? (regs)->si : (regs)->dx)
 #define CPU_IS_COMPAT(task) ((task)->thread_info.status & 2) /* TS_COMPAT */
+
+/* Argument number i, below KERNEL_PARAMETERS, of the function that begins; and the result of one that returns. */
+#define CPU_PARAMETER(regs, i)   \
+	((i) == 0   ? (regs)->di \
+	 : (i) == 1 ? (regs)->si \
+	 : (i) == 2 ? (regs)->dx \
+	 : (i) == 3 ? (regs)->cx \
+	 : (i) == 4 ? (regs)->r8 \
+		    : (regs)->r9)
+#define CPU_RESULT(regs) ((regs)->ax)

@@ -31,7 +31,10 @@ struct activity {
 	struct kernel_transfer_key sum; /* where it is counted */
 	struct activity_key outer;      /* the next in the chain; function 0: none */
 	uint64_t since;                 /* the call began then, after our own work */
-	uint64_t own_ns;                /* as in struct probing, at that time */
+	uint64_t begin_ns;              /* that work */
+	uint64_t parameters[KERNEL_PARAMETERS];
+	uint64_t start[KERNEL_MEASURES]; /* of each measure: what it is measured from */
+	uint64_t own_ns;                 /* as in struct probing, at that time */
 	uint32_t thread;
 	uint32_t gone; /* enum kernel_call_end: it was counted so; 0: it has not ended */
 };
@@ -56,6 +59,10 @@ struct probing { /* of a thread */
 	struct activity_key top;
 	uint64_t thrown_sp; /* an exception was thrown there, and not caught yet; 0: none */
 	uint64_t own_ns;    /* all time that our own work has taken */
+	uint64_t left_ns;   /* it left the CPU then; 0: it is on one */
+	uint64_t off_ns;    /* off the CPU, all */
+	uint64_t counted[KERNEL_MEASURES]; /* of events, until it came to this CPU */
+	uint64_t base[KERNEL_MEASURES];    /* the CPU's counters at that time */
 };
 
 struct {
@@ -72,6 +79,15 @@ struct {
 	__type(key, uint32_t);
 	__type(value, struct kernel_timing);
 } no_timing SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, uint32_t);
+	__type(value, struct activity);
+} no_activity SEC(".maps");
+
+#include "collect/kernel/bpf/measure.h"
 
 /* ---- paths ---- */
 
@@ -200,12 +216,20 @@ INLINE void note_untimed(const struct kernel_transfer_key *sum)
 	__sync_fetch_and_add(&counts.calls_untimed, 1);
 }
 
-/* Notes a call that has begun. */
-APART int note_begin(struct probing *thread, const struct activity_key *key,
-		     const struct kernel_transfer_key *sum)
+/* Makes an activity from nothing; NULL: there is no room. */
+INLINE struct activity *make_activity(const struct activity_key *key)
 {
-	struct activity a = {
-		.sum = *sum, .outer = thread->top, .own_ns = thread->own_ns, .thread = sum->thread};
+	uint32_t zero = 0;
+	struct activity *none = bpf_map_lookup_elem(&no_activity, &zero);
+	if (!none || bpf_map_update_elem(&activities, key, none, BPF_ANY))
+		return NULL;
+	return bpf_map_lookup_elem(&activities, key);
+}
+
+/* Notes a call that has begun. Our work on it began at `now`. */
+APART int note_begin(struct probing *thread, const struct activity_key *key,
+		     const struct kernel_transfer_key *sum, uint64_t now)
+{
 	struct activity *before = bpf_map_lookup_elem(&activities, key);
 	if (before && !before->gone) { /* on another thread's chain, or another stack's */
 		struct kernel_transfer_key sum_key = before->sum;
@@ -213,12 +237,20 @@ APART int note_begin(struct probing *thread, const struct activity_key *key,
 		if (its)
 			count_end(its, KERNEL_CALL_ABANDONED, 1);
 	}
-	a.since = bpf_ktime_get_ns();
-	if (!bpf_map_update_elem(&activities, key, &a, BPF_ANY)) {
-		thread->top = *key;
+	struct activity *a = make_activity(key);
+	if (!a) {
+		note_untimed(sum);
 		return 0;
 	}
-	note_untimed(sum);
+	a->sum = *sum;
+	a->outer = thread->top;
+	a->thread = sum->thread;
+	thread->top = *key;
+	measure_begin(thread, a);
+	a->since = bpf_ktime_get_ns();
+	a->begin_ns = a->since - now;
+	thread->own_ns += a->begin_ns;
+	a->own_ns = thread->own_ns;
 	return 0;
 }
 
@@ -235,15 +267,17 @@ APART int note_end(struct probing *thread, const struct activity_key *key, uint3
 		thread->top = a->outer;
 	uint64_t own = a->thread == tid ? thread->own_ns - a->own_ns : 0;
 	uint64_t ns = now - a->since;
-	uint32_t gone = a->gone;
-	struct kernel_transfer_key sum_key = a->sum;
+	struct measured_call call = {.key = {.sum = a->sum}};
+	struct kernel_timing *sum = timing_anyhow(&call.key.sum);
+	if (sum) {
+		if (a->gone)
+			count_end(sum, a->gone, -1ull);
+		count_end(sum, KERNEL_CALL_RETURNED, 1);
+		call.ns = ns > own ? ns - own : 0;
+		count_time(sum, call.ns);
+		measure_end(thread, a, sum, &call, a->thread == tid);
+		__sync_fetch_and_add(&sum->own_ns, a->begin_ns + bpf_ktime_get_ns() - now);
+	}
 	bpf_map_delete_elem(&activities, key);
-	struct kernel_timing *sum = timing_anyhow(&sum_key);
-	if (!sum)
-		return 0;
-	if (gone)
-		count_end(sum, gone, -1ull);
-	count_end(sum, KERNEL_CALL_RETURNED, 1);
-	count_time(sum, ns > own ? ns - own : 0);
 	return 0;
 }

@@ -344,8 +344,7 @@ APART int time_begin(uint32_t function, const struct kernel_transfer_key *sum, u
 	}
 	/* A function that calls another one has put something on the stack before. */
 	settle(thread, key.sp + 1, &none);
-	thread->own_ns += bpf_ktime_get_ns() - now;
-	note_begin(thread, &key, sum);
+	note_begin(thread, &key, sum, now);
 	return 0;
 }
 
@@ -369,12 +368,38 @@ APART int time_other(uint32_t function, uint32_t kind, uint64_t now)
 	return 0;
 }
 
+/* At an instruction by which a function is left, and where exceptions are thrown and caught. */
+SEC("uprobe") int probe_left(void *context)
+{
+	uint64_t now = bpf_ktime_get_ns(), cookie = bpf_get_attach_cookie(context);
+	uint32_t tgid = (uint32_t)(bpf_get_current_pid_tgid() >> 32);
+	struct kernel_process *process = bpf_map_lookup_elem(&processes, &tgid);
+	if (!process || process->asleep)
+		return 0;
+	return time_other((uint32_t)cookie, (uint32_t)(cookie >> 32), now);
+}
+
+/* Threads that have met a probe: when they are on a CPU. */
+SEC("tp_btf/sched_switch")
+int BPF_PROG(probe_switched, bool preempted, struct task_struct *task, struct task_struct *next)
+{
+	uint64_t now = bpf_ktime_get_ns();
+	struct probing *thread = bpf_task_storage_get(&probings, task, 0, 0);
+	if (thread)
+		leave_cpu(thread, now);
+	thread = bpf_task_storage_get(&probings, next, 0, 0);
+	if (thread)
+		enter_cpu(thread, now);
+	return 0;
+}
+
 /* Counts a call that begins, without its path and its time. */
 APART int count_spaceless(const struct kernel_process *process, uint32_t function, bool timed,
 			  uint64_t now)
 {
 	struct kernel_io io;
 	begin_call(&io, process, function, now);
+	io.sum.bytes = !timed;
 	count_pathless(&io);
 	if (timed)
 		note_untimed(&io.key);
@@ -392,13 +417,17 @@ SEC("uprobe") int probed(void *context)
 		return 0;
 	if (kind & KERNEL_PROBE_LOOPS && has_begun(function))
 		return 0;
-	if ((kind & KERNEL_PROBE_KINDS) != KERNEL_PROBE_BEGINS)
-		return time_other(function, kind, now);
+	uint32_t limited = limits_of(function);
+	if (limited & KERNEL_LIMIT_REMOVED)
+		return 0;
+	if (limited)
+		kind &= ~KERNEL_PROBE_TIMED;
 	uint32_t space = take_space();
 	struct workspace *ws = bpf_map_lookup_elem(&workspaces, &space);
 	if (!ws)
 		return count_spaceless(process, function, kind & KERNEL_PROBE_TIMED, now);
 	begin_call(&ws->io, process, function, now);
+	ws->io.sum.bytes = !(kind & KERNEL_PROBE_TIMED);
 	const struct moment m = {context, false, KERNEL_EVENT_PROBE, now, &ws->io};
 	take(&m, process, space);
 	if (kind & KERNEL_PROBE_TIMED)

@@ -76,6 +76,27 @@
 #define KERNEL_ACTIVITIES 262144u /* calls of probed functions that have not ended */
 #define KERNEL_SPARE_SPACES 8u    /* workspaces for probes, beside one for each CPU */
 #define KERNEL_TIMES 320u         /* buckets of a histogram of times: kernel_time_bucket() */
+#define KERNEL_MEASURES 6u        /* metrics of a call, beside its time */
+#define KERNEL_PARAMETERS 6u      /* arguments in registers that are read */
+#define KERNEL_OCTAVES (KERNEL_TIMES / 8)
+#define KERNEL_MEASURE_SUMS 262144u
+#define KERNEL_SLOWEST 32u     /* calls of a function that are kept: a power of two */
+#define KERNEL_FUNCTIONS 1024u /* numbers of probed functions are smaller */
+
+enum kernel_measured {
+	KERNEL_MEASURED_CPU = 1,
+	KERNEL_MEASURED_BLOCKED,
+	KERNEL_MEASURED_PARAMETER,
+	KERNEL_MEASURED_RESULT,
+	KERNEL_MEASURED_EVENT,
+};
+
+struct kernel_measuring {  /* what is measured of each call */
+	uint8_t kind;      /* enum kernel_measured */
+	uint8_t number;    /* of the argument, from 0 on */
+	uint8_t unused;    /* upper bits of the register that are none of the value's */
+	uint8_t is_signed; /* the value may be negative */
+};
 
 struct kernel_settings {
 	struct unwind_cpu cpu;
@@ -94,6 +115,10 @@ struct kernel_settings {
 	uint32_t io;     /* reads and writes, or calls are counted by path */
 	uint32_t probes; /* calls of chosen functions are counted */
 	uint32_t spaces; /* workspaces; the first, one for each CPU, are for its clock */
+	uint32_t measure_count;
+	uint32_t switches; /* of threads with probes it is known when they are on a CPU */
+	uint32_t slowest;  /* calls that are kept of each function */
+	struct kernel_measuring measures[KERNEL_MEASURES];
 	uint8_t io_calls[KERNEL_IO_CALLS]; /* by number: KERNEL_IO_CALL; 0: none that moves bytes */
 };
 
@@ -116,7 +141,8 @@ enum kernel_io_act {
 struct kernel_counts {
 	uint64_t lost_records, lost_copies; /* those that found no room in the ring */
 	uint64_t io_unseen;                 /* calls of KERNEL_IO_UNSEEN */
-	uint64_t calls_untimed; /* calls of probed functions whose ends are not seen: no room */
+	uint64_t calls_untimed;    /* calls of probed functions whose ends are not seen: no room */
+	uint64_t calls_unmeasured; /* values of measures that found no room */
 };
 
 /* Keys of frames, as in cct/cct.h. */
@@ -337,10 +363,10 @@ struct kernel_transfer_key {
 	uint32_t changes; /* of the process */
 };
 
-struct kernel_transfer { /* all calls with the same key */
-	uint64_t calls, bytes, ns;
-	uint64_t own_ns; /* that counting them took */
-	uint64_t sent;   /* its path was sent */
+struct kernel_transfer {           /* all calls with the same key */
+	uint64_t calls, bytes, ns; /* KERNEL_IO_PROBE: bytes are calls whose ends are not seen */
+	uint64_t own_ns;           /* that counting them took */
+	uint64_t sent;             /* its path was sent */
 };
 
 struct kernel_io { /* KERNEL_IO: has the thread and the time of its path or copy */
@@ -370,10 +396,45 @@ enum kernel_call_end {
 
 struct kernel_timing { /* all calls with the same key that have ended */
 	uint64_t returned, unwound, abandoned;
-	uint64_t ns;          /* of those that returned */
-	uint64_t least, most; /* least: one more than that; 0: none */
+	uint64_t ns;                       /* of those that returned */
+	uint64_t least, most;              /* least: one more than that; 0: none */
+	uint64_t own_ns;                   /* that probes took, of those that returned */
+	uint64_t octaves[KERNEL_MEASURES]; /* of each measure: bits of those that have any */
 	uint64_t times[KERNEL_TIMES];
 };
+
+/* Values of a measure have buckets as times have; eight of these are an octave. The last octave has negative ones: -1,
+   -2 and so on; the last bucket has all that are less. */
+struct kernel_measure_key {
+	struct kernel_transfer_key sum;
+	uint32_t measure, octave;
+};
+
+struct kernel_measure {
+	int64_t least, most; /* 0 if there are no calls */
+	struct {
+		uint64_t calls;
+		int64_t sum;         /* of values */
+		uint64_t ns, cpu_ns; /* of these calls; cpu_ns: 0 if it is not known */
+	} eighths[8];
+};
+
+struct kernel_slow {    /* one of the slowest calls of a function */
+	uint64_t ns;    /* 0: none */
+	uint64_t begun; /* CLOCK_MONOTONIC */
+	struct kernel_transfer_key sum;
+	uint64_t parameters[KERNEL_PARAMETERS], result;
+	uint64_t same_ns; /* as `ns`, written last: else somebody is writing it now */
+};
+
+struct kernel_slows {   /* of a function */
+	uint64_t floor; /* faster calls are not kept */
+	struct kernel_slow all[KERNEL_SLOWEST];
+};
+
+/* What a function's probes are not to do: flags in the map `limits`. */
+#define KERNEL_LIMIT_UNTIMED 1u /* calls are only counted from now on */
+#define KERNEL_LIMIT_REMOVED 2u /* they are not even counted */
 
 /* Times have eight buckets from each power of two to the next. */
 static inline __attribute__((always_inline)) uint32_t kernel_time_bucket(uint64_t ns)

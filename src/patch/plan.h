@@ -23,11 +23,14 @@
 #define PATCH_STEPS_MAX 8u
 
 struct patch_input {
-	const uint8_t *code;     /* of the function, from its first instruction on */
-	size_t size;             /* of the function */
-	uint64_t address;        /* where it runs */
-	uint64_t island;         /* where the island will be; a multiple of 4 */
-	uint64_t counter;        /* a word that counts calls; 0: nothing is counted */
+	const uint8_t *code; /* of the function, from its first instruction on */
+	size_t size;         /* of the function */
+	uint64_t address;    /* where it runs */
+	uint64_t island;     /* where the island will be; a multiple of 4 */
+	uint64_t counter;    /* a word that counts calls; 0: nothing is counted */
+	/* A word with the address of code that the island jumps to instead, which goes on at the island's body. That code
+	   gets the word right before the island: in x16, or on the stack. 0: there is none. */
+	uint64_t through;
 	const uint64_t *targets; /* where jumps of the function go to, in any order */
 	size_t target_count;
 };
@@ -39,6 +42,7 @@ struct patch_plan {
 	uint8_t original[PATCH_WINDOW_MAX], jump[PATCH_WINDOW_MAX];
 	uint8_t island[PATCH_ISLAND_MAX];
 	size_t island_size;
+	size_t body; /* bytes from the beginning of the island, to where the function goes on */
 	/* The instructions of the window, and where they stand in the island: a thread that is about to execute one of
 	   them can go on there. */
 	struct {

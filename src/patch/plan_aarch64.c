@@ -60,6 +60,26 @@ static void emit_count(struct emit *e, uint64_t counter)
 	emit(e, 0xf84107efu); /* ldr x15, [sp], #16 */
 }
 
+/* ldr of a word near by */
+static void emit_load(struct emit *e, uint32_t reg, uint64_t from)
+{
+	int64_t distance = (int64_t)(from - emit_here(e));
+	e->failed |= !emit_fits(distance, 21);
+	emit(e, 0x58000000u | ((uint32_t)(distance >> 2) & 0x7ffffu) << 5 | reg);
+}
+
+/* What the function goes on with has the return address signed, if it was signed before the window: the new one is
+   signed, too. */
+static void emit_through(struct emit *e, uint64_t word, uint32_t landing)
+{
+	emit_load(e, SCRATCH, e->island - 8);
+	emit_load(e, 17, word);
+	emit(e, 0xd61f0220u); /* br x17 */
+	e->plan->body = e->plan->island_size;
+	if (landing == 0xd503233fu || landing == 0xd503237fu)
+		emit(e, landing);
+}
+
 /* ---- instructions that depend on their own address ---- */
 
 static int64_t signed_bits(uint32_t word, unsigned from, unsigned count)
@@ -180,6 +200,8 @@ static enum patch_refusal plan(const struct patch_input *in, struct patch_plan *
 	memcpy(out->jump, &jump, sizeof jump);
 	if (in->counter)
 		emit_count(&e, in->counter);
+	if (in->through)
+		emit_through(&e, in->through, word_at(in->code));
 	emit_step(&e, 0);
 	move(&e, word, out->at);
 	emit_jump(&e, out->at + 4);

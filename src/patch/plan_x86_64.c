@@ -54,6 +54,15 @@ static void emit_count(struct emit *e, uint64_t counter)
 	emit_bytes(e, "\x9d", 1); /* popfq */
 }
 
+static void emit_through(struct emit *e, uint64_t word)
+{
+	emit_bytes(e, "\xff\x35", 2); /* push the word before the island */
+	emit_distance(e, e->island - 8, 0);
+	emit_bytes(e, "\xff\x25", 2); /* jmp *word(%rip) */
+	emit_distance(e, word, 0);
+	e->plan->body = e->plan->island_size;
+}
+
 /* push $low; movl $high, 4(%rsp) */
 static void emit_push(struct emit *e, uint64_t value)
 {
@@ -159,6 +168,8 @@ static enum patch_refusal plan(const struct patch_input *in, struct patch_plan *
 	out->length = JUMP;
 	if (in->counter)
 		emit_count(&e, in->counter);
+	if (in->through)
+		emit_through(&e, in->through);
 	while (size < JUMP) {
 		if (!goes_on || skip + size >= in->size)
 			return PATCH_TOO_SMALL;

@@ -317,6 +317,36 @@ static void moved_code_does_the_same(void **state)
 	}
 }
 
+/* The island jumps to other code first, with the word before it, and that goes on at the body. */
+static void islands_go_through_other_code(void **state)
+{
+	static const uint8_t x86_64[] = {0xf3, 0x0f, 0x1e, 0xfa, 0x55,
+					 0x48, 0x89, 0xe5, 0x53, 0xc3};
+	static const uint32_t aarch64[] = {0xd503233f, 0xd10043ff,
+					   0xd65f03c0}, /* paciasp; sub; ret */
+		wanted[] = {0x58ffffd0, 0x58ffff31, 0xd61f0220, 0xd503233f, 0xd10043ff};
+	static const uint8_t through[] = {0xff, 0x35, 0xf2, 0xff, 0xff, 0xff,
+					  0xff, 0x25, 0xdc, 0xff, 0xff, 0xff};
+	struct patch_input input = {.code = x86_64,
+				    .size = sizeof x86_64,
+				    .address = 0x10000,
+				    .island = 0x20018,
+				    .through = 0x20000};
+	struct patch_plan plan;
+	(void)state;
+	assert_int_equal(patch_plan(&patch_x86_64, &input, &plan), PATCH_NONE);
+	assert_int_equal(plan.at, 0x10004);
+	assert_int_equal(plan.body, sizeof through);
+	assert_memory_equal(plan.island, through, sizeof through);
+	assert_memory_equal(plan.island + plan.body, x86_64 + 4, 5);
+	input.code = (const uint8_t *)aarch64;
+	input.size = sizeof aarch64;
+	assert_int_equal(patch_plan(&patch_aarch64, &input, &plan), PATCH_NONE);
+	assert_int_equal(plan.at, 0x10004);
+	assert_int_equal(plan.body, 12);
+	assert_memory_equal(plan.island, wanted, sizeof wanted);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -324,6 +354,7 @@ int main(void)
 		cmocka_unit_test(jumps_into_the_window_are_seen),
 		cmocka_unit_test(far_islands_are_refused),
 		cmocka_unit_test(any_bytes_can_be_planned),
+		cmocka_unit_test(islands_go_through_other_code),
 		{"moved_code_does_the_same on x86-64", moved_code_does_the_same, NULL, NULL,
 		 (void *)&cpus[0]},
 		{"moved_code_does_the_same on aarch64", moved_code_does_the_same, NULL, NULL,

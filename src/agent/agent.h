@@ -23,6 +23,7 @@
  *    waits.c             keeps our signal from interrupting the program's waits
  *    exec.c              keeps a late signal from killing a new program
  *    sandbox.c           leaves programs alone whose seccomp filter refuses our system calls
+ *    probes.c            calls of chosen functions. Only in the library for `culprit probe`
  *    sentinel.c          counts returns; leaves.c: when that must pause. Only in the library for --calls
  *
  * If anything fails, the program runs on without being sampled.
@@ -149,6 +150,7 @@ struct agent_thread {
 	uint64_t stack_low;
 	/* The largest size of the stack: below stack_top - stack_reach, memory belongs to others. */
 	uint64_t stack_reach;
+	uint64_t stack_size;           /* the size of the stack, as far as it is known */
 	uint64_t low, high;            /* bounds of the memory that the current walk may read */
 	uint64_t walk_end, walk_ticks; /* of the last walk, for the brake (sample.c) */
 	uint64_t rests_until;          /* after a long one: the CPU time before which none begins */
@@ -212,6 +214,8 @@ static inline void counter_add(_Atomic uint64_t *counter, uint64_t count)
 
 /* start.c */
 void agent_ring(void); /* tells the collector that the arena has something new */
+/* Asks the collector to look at the modules of the process, and waits until it has. */
+void agent_ask_modules(void);
 /* Reads a clock, in nanoseconds. */
 uint64_t agent_ns(int clock);
 
@@ -243,6 +247,9 @@ void sample_prepare(struct agent_thread *t, uint64_t sp);
 /* Walks the stack from these registers. *known: how many frames of the memo are the path's outermost ones. */
 enum walk_end sample_walk(struct agent_thread *t, const uint64_t *registers, uint64_t pc,
 			  uint32_t *known);
+/* The same from a call that returns to this address, with the registers as they are then: SP, FP and `extra`. */
+enum walk_end sample_walk_caller(struct agent_thread *t, const uint64_t *registers,
+				 uint64_t returns, uint32_t *known);
 /* Returns the node of the path that was walked; 0 if there is no room. The path becomes the memo. */
 uint32_t sample_node(struct agent_thread *t, uint32_t known, enum walk_end end,
 		     const uint64_t *registers);

@@ -32,6 +32,7 @@
 
 #include "agent/cpu.h"
 #include "agent/frames.h"
+#include "agent/probes.h"
 #include "agent/sentinel.h"
 #include "safe/readable.h"
 #include "safe/ticks.h"
@@ -72,12 +73,14 @@ INLINE bool read_raw(void *context, uint64_t address, uint64_t *out)
 	return true;
 }
 
-/* As the stack would be without the sentinel. */
+/* As the stack would be without the sentinel, and without the stubs of probes. */
 INLINE bool read_word(void *context, uint64_t address, uint64_t *out)
 {
 	bool read = read_raw(context, address, out);
 	if (AGENT_CALLS && read && __builtin_expect(sentinel_is_stub(*out), 0))
 		*out = sentinel_see_through(*out);
+	if (AGENT_PROBES && read && __builtin_expect(probe_is_stub(*out), 0))
+		*out = probe_see_through(*out);
 	return read;
 }
 
@@ -618,6 +621,15 @@ void sample_prepare(struct agent_thread *t, uint64_t sp)
 	know_memory(t, sp);
 }
 
+static enum walk_end finish_walk(struct agent_thread *t, enum walk_end end, uint32_t *known)
+{
+	counter_add(&t->shared.walked, t->fresh.count);
+	counter_add(&t->shared.reused, *known);
+	t->walked = t->fresh.count;
+	t->reused = *known;
+	return end;
+}
+
 enum walk_end sample_walk(struct agent_thread *t, const uint64_t *registers, uint64_t pc,
 			  uint32_t *known)
 {
@@ -627,11 +639,17 @@ enum walk_end sample_walk(struct agent_thread *t, const uint64_t *registers, uin
 	enum walk_end end = walk_stack(t, &w, known, false);
 	if (end > WALK_COMPLETE && end != WALK_TOO_DEEP && t->has_jit && !*known)
 		end = walk_by_pointer(t, &w, registers, pc, known);
-	counter_add(&t->shared.walked, t->fresh.count);
-	counter_add(&t->shared.reused, *known);
-	t->walked = t->fresh.count;
-	t->reused = *known;
-	return end;
+	return finish_walk(t, end, known);
+}
+
+enum walk_end sample_walk_caller(struct agent_thread *t, const uint64_t *registers,
+				 uint64_t returns, uint32_t *known)
+{
+	struct walk w;
+	sample_prepare(t, registers[CPU_HERE.sp]);
+	step_begin(&w, &CPU_HERE, registers, returns);
+	w.exact = false;
+	return finish_walk(t, walk_stack(t, &w, known, false), known);
 }
 
 uint32_t sample_node(struct agent_thread *t, uint32_t known, enum walk_end end,

@@ -24,6 +24,7 @@
 #include <unistd.h>
 
 #include "agent/cpu.h"
+#include "agent/probes.h"
 #include "agent/sentinel.h"
 #include "safe/syscall.h"
 #include "safe/ticks.h"
@@ -123,6 +124,12 @@ static bool converse(uint32_t kind, struct wire_reply *reply, int *descriptors)
 		    receive(fd, reply, descriptors);
 	SAFE_SYSCALL(SYS_close, fd, 0, 0, 0);
 	return good;
+}
+
+void agent_ask_modules(void)
+{
+	struct wire_reply reply;
+	converse(WIRE_MODULES, &reply, NULL);
 }
 
 /* Before a library goes away, the copies that wait must be walked: its code is needed for that. Afterwards
@@ -292,6 +299,8 @@ static void after_fork(void)
 	agent_self = NULL;
 	agent_stack = 0;
 	call_leave();
+	if (AGENT_PROBES)
+		probe_after_fork();
 	if (heap_after_fork)
 		heap_after_fork();
 	if (lock_after_fork)
@@ -303,7 +312,7 @@ static void after_fork(void)
 		return;
 	child->shared.list_place = parent->shared.list_place;
 	child->stack_low = parent->stack_low;
-	child->stack_reach = parent->stack_reach;
+	child->stack_reach = parent->stack_size;
 	child->masked = parent->masked;
 	if (AGENT_CALLS && agent.calls)
 		sentinel_begin_process();
@@ -360,6 +369,8 @@ __attribute__((constructor)) static void agent_start(int argc, char **argv, char
 		know_limit();
 		if (AGENT_CALLS)
 			sentinel_start();
+		if (AGENT_PROBES)
+			probe_start();
 		pthread_atfork(NULL, NULL, after_fork);
 		atomic_store(&agent.on, true);
 		if (heap_start)

@@ -20,6 +20,7 @@
 #define PAGE 4096u
 #define SELF_REACH (64u << 10)    /* how far above its first frame a thread's libc data may be */
 #define STACK_REACH (64ull << 20) /* the smallest stack_reach, whatever is known */
+#define STACK_SIZE (8ull << 20)   /* what a thread has if there is no limit */
 #define STACK_REACH_MAX (1ull << 30)
 
 AGENT_OWN struct agent_thread *agent_self;
@@ -99,6 +100,7 @@ static uint64_t top_of_stack(uint64_t frame)
 /* Bounds the size of the stack that is believed. */
 static void know_reach(struct agent_thread *t)
 {
+	t->stack_size = t->stack_reach ? t->stack_reach : STACK_SIZE;
 	if (t->stack_reach < STACK_REACH)
 		t->stack_reach = STACK_REACH;
 	if (t->stack_reach > STACK_REACH_MAX)

@@ -13,11 +13,13 @@
 #include "cmd/outcome.h"
 #include "cmd/probe_live.h"
 #include "collect/events.h"
+#include "collect/kernel/kernel.h"
 #include "collect/recorder.h"
 #include "harvest/probes.h"
 #include "probe/choose.h"
 #include "probe/metrics.h"
 #include "probe/modules.h"
+#include "probe/patchable.h"
 #include "probe/show.h"
 #include "profile/profile.h"
 
@@ -34,14 +36,21 @@
 #define DEFAULT_PATHS 10
 #define DEFAULT_SLOWEST 10
 #define SLOWEST_MAX 32
+#define NOT_TOLD UINT64_MAX
 #define DEFAULT_BUDGET 5 /* per cent */
 #define JUMPS_NAMED 5
+
+enum { ENGINE_AUTO, ENGINE_PATCH, ENGINE_UPROBE };
 
 struct probe {
 	struct recorder_options recorder;
 	struct args args; /* its operands are the functions */
 	bool children;
 	int json; /* as of OPTION_JSON_TREE */
+	int engine;
+	size_t at_start; /* modules that are in memory from the start; others come later */
+	/* Why not the other engine, if it was left to us; "": there is nothing to say. */
+	char why_uprobes[400];
 	uint64_t limit, slowest, budget;
 	struct arg_list metrics;
 	struct probe_modules modules;
@@ -84,6 +93,7 @@ static struct err *find_modules(struct probe *p)
 		e = err_new("out of memory");
 	for (size_t i = 0; !e && i < list->count; i++)
 		e = probe_modules_of_process(&p->modules, pids[i]);
+	size_t at_start = p->modules.count;
 	/* Files that no process has in memory yet may be given with the functions. */
 	for (int i = 0; !e && i < p->args.count; i++) {
 		const char *text = p->args.operands[i], *mark = strchr(text, '!');
@@ -93,6 +103,7 @@ static struct err *find_modules(struct probe *p)
 			err_free(probe_modules_add_file(&p->modules, file, &index));
 		free(file);
 	}
+	p->at_start = at_start;
 	if (!e && !p->children)
 		probe_modules_find_shared(&p->modules, pids, list->count);
 	free(pids);
@@ -105,6 +116,74 @@ static struct err *choose(struct probe *p)
 	for (int i = 0; i < p->args.count && !e; i++)
 		e = probe_choose(&p->modules, p->args.operands[i], &p->probes);
 	return e ? e : probe_mark_exceptions(&p->modules, &p->probes);
+}
+
+/* ---- which engine ---- */
+
+/* Returns the first function that the agent cannot probe; NULL: it can probe all. */
+static const struct probe_function *find_unpatched(const struct probes *p)
+{
+	for (size_t i = 0; i < p->count; i++)
+		if (p->functions[i].unpatched && p->functions[i].state != PROBE_REFUSED)
+			return &p->functions[i];
+	return NULL;
+}
+
+/* The agent sees all ends, whichever way a function ends. But there are functions that it cannot probe. */
+static void use_patches(struct probe *p)
+{
+	p->recorder.collector = COLLECTOR_AGENT;
+	p->probes.patched = true;
+	p->probes.slowest = 0;
+	for (size_t i = 0; i < p->probes.count; i++) {
+		struct probe_function *f = &p->probes.functions[i];
+		if (f->unpatched)
+			probes_refuse(f, PROBE_REFUSED, f->unpatched);
+		else if (f->state == PROBE_COUNTING)
+			f->state = PROBE_ON;
+		f->jumps = false;
+		f->everywhere = true;
+	}
+}
+
+/* Returns the option that only the kernel can do; NULL: there is none. */
+static const char *find_kernels_option(const struct probe *p)
+{
+	if (p->probes.metric_count)
+		return "--metric";
+	return p->slowest == NOT_TOLD ? NULL : "--slowest";
+}
+
+static struct err *choose_engine(struct probe *p)
+{
+	char why[400];
+	const char *option = find_kernels_option(p);
+	if (p->engine == ENGINE_UPROBE || !p->recorder.command)
+		return NULL;
+	if (option && p->engine == ENGINE_PATCH)
+		return err_new("%s needs --engine=uprobe", option);
+	if (option) {
+		snprintf(p->why_uprobes, sizeof p->why_uprobes, "%s", option);
+		return NULL;
+	}
+	probe_judge_patches(&p->probes, &p->modules, p->at_start);
+	struct err *e = target_check(p->recorder.command[0], true);
+	if (p->engine == ENGINE_PATCH) {
+		use_patches(p);
+		return e;
+	}
+	bool can = kernel_can_sample(why, sizeof why);
+	const struct probe_function *f = e ? NULL : find_unpatched(&p->probes);
+	if (e && can)
+		snprintf(p->why_uprobes, sizeof p->why_uprobes, "%s", err_text(e));
+	else if (f && can)
+		snprintf(p->why_uprobes, sizeof p->why_uprobes, "%s: %s", f->name, f->unpatched);
+	else
+		use_patches(p);
+	if (!can)
+		return e;
+	err_free(e);
+	return NULL;
 }
 
 /* Before anything is started: if none of them can be probed, the first one says why. */
@@ -163,7 +242,7 @@ static struct err *choose_metrics(struct probe *p)
 			to->metrics[to->metric_count++] = metric;
 	}
 	to->only_calls = !others;
-	to->slowest = (uint32_t)p->slowest;
+	to->slowest = p->slowest == NOT_TOLD ? DEFAULT_SLOWEST : (uint32_t)p->slowest;
 	to->budget = (double)p->budget / 100;
 	return e;
 }
@@ -235,6 +314,8 @@ static void note_limits(struct probe *p, struct recorder *r)
 			"--children counts them, and slows the others down meanwhile\n",
 			path_file(file));
 	note_jumps(p, r);
+	if (*p->why_uprobes)
+		buf_printf(&r->notes, "the kernel counts (--engine=uprobe): %s\n", p->why_uprobes);
 	if (p->probes.untimed)
 		buf_printf(&r->notes, "%" PRIu64 " calls are not timed: too many at once\n",
 			   p->probes.untimed);
@@ -348,6 +429,8 @@ static int run(struct probe *p)
 	if (!e)
 		e = choose(p);
 	if (!e)
+		e = choose_engine(p);
+	if (!e)
 		e = check_any(p);
 	leave_out_ends(&p->probes, 0);
 	probe_modules_free(&p->modules);
@@ -405,7 +488,7 @@ static int check(struct probe *p, const char *duration)
 					   o->pids.values[i]);
 	if (duration && !read_seconds(duration, &o->seconds))
 		return cmd_misused("probe", "-d needs a number of seconds, not '%.64s'", duration);
-	if (p->slowest > SLOWEST_MAX)
+	if (p->slowest != NOT_TOLD && p->slowest > SLOWEST_MAX)
 		return cmd_misused("probe", "--slowest: at most %d", SLOWEST_MAX);
 	if (p->budget > 100)
 		return cmd_misused("probe", "--budget needs a number of per cent, from 0 to 100");
@@ -417,7 +500,7 @@ static int check(struct probe *p, const char *duration)
 int cmd_probe(int argc, char **argv)
 {
 	struct probe p = {.limit = DEFAULT_PATHS,
-			  .slowest = DEFAULT_SLOWEST,
+			  .slowest = NOT_TOLD,
 			  .budget = DEFAULT_BUDGET,
 			  .recorder = {.hz = 1000,
 				       .version = CULPRIT_VERSION,
@@ -435,6 +518,9 @@ int cmd_probe(int argc, char **argv)
 		{0, "children", NULL,
 		 "also count in child processes, of libraries that others use, too", ARG_FLAG,
 		 &p.children},
+		{0, "engine", "auto|patch|uprobe",
+		 "patch: the program counts, 10 times faster; uprobe: the kernel does", ARG_CHOICE,
+		 &p.engine},
 		{0, "metric", "METRIC",
 		 "also measure cpu, blocked, arg:N, return or an event; repeatable", ARG_LIST,
 		 &p.metrics},

@@ -218,6 +218,12 @@ static int handle(void *context, char **words, size_t count, struct buf *out)
 	bool json = count > 1 && !strcmp(words[1], "--json");
 	if (count < 2 || !l->recorder->session)
 		return CMD_FAILED;
+	bool changes = !strcmp(words[0], "add") || !strcmp(words[0], "remove");
+	if (changes && l->probes->patched) {
+		buf_puts(out, "the program counts its calls itself. Start it with --engine=uprobe "
+			      "to change what is probed\n");
+		return CMD_FAILED;
+	}
 	if (!strcmp(words[0], "add"))
 		return add(l, words + 2, count - 2, out);
 	if (!strcmp(words[0], "remove"))

@@ -542,7 +542,7 @@ bool event_is_off(const struct recording_event *event)
 
 bool event_is_sampled(const struct recording_event *event)
 {
-	return !event->call && !event->io && !event_is_off(event);
+	return !event->call && !event->io && !event->probe && !event_is_off(event);
 }
 
 /* Allocations, waits for locks, calls of MPI. No perf event tells of them. */

@@ -151,6 +151,8 @@ static const char *agent_name(const struct recorder *r)
 	for (size_t i = 0; i < r->wanted.event_count; i++) {
 		if (r->wanted.events[i].call == RECORDING_MPI_CALLS)
 			return "libculprit-mpi.so";
+		if (r->wanted.events[i].probe)
+			return "libculprit-probes.so";
 		any |= is_by_calls(&r->wanted.events[i]);
 	}
 	if (any)
@@ -490,6 +492,8 @@ static struct err *choose_collector(struct recorder *r)
 	char why[400];
 	if (r->options->calls)
 		return choose_agent_for_calls(r);
+	if (r->options->probes && r->options->collector == COLLECTOR_AGENT)
+		return NULL;
 	bool can = kernel_can_sample(why, sizeof why);
 	if (r->options->probes && !can)
 		return err_new("%s", why);

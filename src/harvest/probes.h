@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /* Functions whose calls are counted and timed (`culprit probe`): where the probes go, and what they have counted. The
-   caller of a session makes it and owns it. The kernel's sampler (collect/kernel/probes.c) fills in the counts while the
-   recording goes on. */
+   caller of a session makes it and owns it. The kernel's sampler (collect/kernel/probes.c), or the agents'
+   (collect/agents/patches.c), fills in the counts while the recording goes on. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -35,13 +35,21 @@ enum probe_state {
 	PROBE_REFUSED,
 };
 
+#define PROBE_TARGETS 8u
+
 struct probe_function {
-	char *name;               /* for people */
-	char *module;             /* path of its file, as the process sees it */
-	char *file;               /* the same, as we can open it */
-	uint64_t address;         /* in the module */
-	bool jumps;               /* it may end by a jump to a function that is not known */
-	bool loops;               /* it jumps to its own first instruction */
+	char *name;       /* for people */
+	char *module;     /* path of its file, as the process sees it */
+	char *file;       /* the same, as we can open it */
+	uint64_t address; /* in the module */
+	bool jumps;       /* it may end by a jump to a function that is not known */
+	bool loops;       /* it jumps to its own first instruction */
+	/* For the agent: bytes from the first instruction on that belong to it; where jumps of the function go to within
+	   them; the agent has a function of this name; why the agent cannot probe it, or NULL. */
+	uint32_t room;
+	uint32_t targets[PROBE_TARGETS], target_count;
+	bool wrapped;
+	const char *unpatched;
 	bool everywhere;          /* the probe is in all processes that have the file in memory */
 	struct probe_site *sites; /* the beginning is the first */
 	size_t site_count;
@@ -80,6 +88,7 @@ struct probes {
 	size_t path_count, path_room;
 	uint32_t *path_of_node; /* by node: index + 1 in `paths`; 0: none */
 	size_t node_room;
+	bool patched; /* agents change the code of the functions; else the kernel stops threads there */
 	uint64_t untimed;    /* calls whose ends are not seen, because there was no room */
 	uint64_t unmeasured; /* values that found no room */
 	struct probe_metric metrics[PROBE_METRICS];

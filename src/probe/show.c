@@ -191,14 +191,14 @@ static void put_sums(const struct probe_sums *s, bool timed, struct json *j)
 	json_end_object(j);
 }
 
-static void put_head(const struct probe_function *f, struct json *j)
+static void put_head(const struct probes *p, const struct probe_function *f, struct json *j)
 {
 	static const char *const states[] = {"on", "counting", "refused"};
 	json_put_string(j, "function", f->name);
 	json_put_string(j, "module", f->module);
 	json_key(j, "address");
 	json_address(j, f->address);
-	json_put_string(j, "engine", "uprobe");
+	json_put_string(j, "engine", p->patched ? "patch" : "uprobe");
 	json_put_string(j, "state", f->removed ? "removed" : states[f->state]);
 	json_put_string(j, "reason", f->reason);
 	json_put_bool(j, "children", f->everywhere);
@@ -211,7 +211,7 @@ void probe_show_list(const struct probes *p, struct json *j)
 	json_begin_array(j);
 	for (size_t i = 0; i < p->count; i++) {
 		json_begin_object(j);
-		put_head(&p->functions[i], j);
+		put_head(p, &p->functions[i], j);
 		json_put_u64(j, "calls", p->functions[i].sums.calls);
 		json_end_object(j);
 	}
@@ -226,7 +226,7 @@ static void put_functions(const struct probes *p, const struct profile *profile,
 	for (size_t i = 0; i < p->count; i++) {
 		const struct probe_function *f = &p->functions[i];
 		json_begin_object(j);
-		put_head(f, j);
+		put_head(p, f, j);
 		put_sums(&f->sums, f->state == PROBE_ON || f->dropped, j);
 		metrics_show_json(p, f->measures, j);
 		metrics_show_slowest_json(p, f, profile, modules, j);

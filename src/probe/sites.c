@@ -24,6 +24,7 @@
 #include "structure/structure.h"
 
 #define FOLLOWED_MAX 16
+#define WINDOW_MAX 32u /* bytes that may be replaced at a function's beginning */
 
 uint64_t probe_offset(const struct image *image, uint64_t address)
 {
@@ -170,6 +171,27 @@ static bool loops_at_entry(const struct graph *g)
 	return false;
 }
 
+/* What may be replaced at the beginning, and which jumps go there. */
+static void note_room(struct probe_function *f, const struct graph *g)
+{
+	uint64_t end = f->address;
+	for (size_t i = g->entry; i < g->block_count && g->blocks[i].start == end; i++)
+		end = g->blocks[i].end;
+	f->room = end - f->address < UINT32_MAX ? (uint32_t)(end - f->address) : UINT32_MAX;
+	for (size_t i = 0; i < g->edge_count; i++) {
+		uint64_t to = g->blocks[g->edges[i].to].start - f->address;
+		if (g->edges[i].kind == EDGE_FALL || to >= f->room || to >= WINDOW_MAX)
+			continue;
+		if (f->target_count == PROBE_TARGETS)
+			f->unpatched = "too many jumps go to where the jump of the probe would be";
+		else
+			f->targets[f->target_count++] = (uint32_t)to;
+	}
+	if (g->unresolved || g->truncated)
+		f->unpatched = "it jumps to where is not known, perhaps to where the jump of the "
+			       "probe would be";
+}
+
 struct err *probe_find_sites(struct probe_module *m, struct probe_function *f, bool named)
 {
 	struct graph graph = {0};
@@ -203,6 +225,8 @@ struct err *probe_find_sites(struct probe_module *m, struct probe_function *f, b
 		return NULL;
 	}
 	f->loops = loops_at_entry(&graph);
+	if (!inside)
+		note_room(f, &graph);
 	if (why && f->loops)
 		probes_refuse(f, PROBE_REFUSED,
 			      "it jumps to its own beginning, so that calls cannot be counted");

@@ -63,6 +63,9 @@ struct arena_header {
 	/* The program is interpreted: the collector says where its interpreter is, once. */
 	_Atomic uint32_t has_python;
 	struct python python;
+	/* Probes: safe/probes.h. First chunk of their descriptions; 0: none. Nanoseconds of a tick, times 2^32. */
+	_Atomic uint32_t probes, probe_count;
+	uint64_t probe_tick;
 };
 
 /* Every chunk except chunk 0 begins with this. */

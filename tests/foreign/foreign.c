@@ -5,6 +5,9 @@
  *
  *    foreign AGENT HZ OUTPUT EMULATOR [OPTION...] -- PROGRAM [ARGUMENT...]
  *
+ * With the agent for probes, $FOREIGN_PROBES has the functions of the program that are probed. What was counted is
+ * written to standard error, for each of them: NAME CALLS RETURNED UNWOUND ABANDONED ACTIVE PATHS.
+ *
  * AGENT is the library for that CPU: the emulator is told to preload it, and must not do so itself.
  * The program's exit status is ours, 128 and the signal where one killed it; 125 if we fail.
  */
@@ -18,6 +21,9 @@
 #include "base/err.h"
 #include "collect/events.h"
 #include "collect/session.h"
+#include "harvest/probes.h"
+#include "probe/choose.h"
+#include "probe/modules.h"
 #include "profile/profile.h"
 #include "safe/wire.h"
 
@@ -118,9 +124,51 @@ static void count_allocations(struct recording_options *options)
 	options->event_count = 1 + event_companions(&options->events[0], options->events + 1);
 }
 
+/* ---- probes ---- */
+
+static void probe(struct recording_options *options, char **argv, struct probes *probes)
+{
+	struct probe_modules modules = {0};
+	char *names = strdup(getenv("FOREIGN_PROBES") ? getenv("FOREIGN_PROBES") : ""),
+	     *rest = names;
+	size_t program;
+	while (*argv && strcmp(*argv, "--") != 0)
+		argv++;
+	if (!*argv || !names)
+		check(err_new("no --"));
+	check(probe_modules_add_file(&modules, argv[1], &program));
+	for (char *name; (name = strsep(&rest, " "));)
+		check(probe_choose(&modules, name, probes));
+	for (size_t i = 0; i < probes->count; i++)
+		if (probes->functions[i].state == PROBE_COUNTING)
+			probes->functions[i].state = PROBE_ON;
+	probe_modules_free(&modules);
+	free(names);
+	options->timers = false;
+	options->event_count = event_probes(probes, options->events);
+	options->probes = probes;
+}
+
+static void print_probes(const struct probes *p)
+{
+	for (size_t i = 0; i < p->count; i++) {
+		const struct probe_function *f = &p->functions[i];
+		const struct probe_sums *s = &f->sums;
+		unsigned long long paths = 0;
+		for (size_t k = 0; k < p->path_count; k++)
+			paths += p->paths[k].function == i ? p->paths[k].sums.calls : 0;
+		fprintf(stderr, "%s %llu %llu %llu %llu %llu %llu%s%s\n", f->name,
+			(unsigned long long)s->calls, (unsigned long long)s->returned,
+			(unsigned long long)s->unwound, (unsigned long long)s->abandoned,
+			(unsigned long long)probes_active(s), paths, f->reason ? " " : "",
+			f->reason ? f->reason : "");
+	}
+}
+
 int main(int argc, char **argv)
 {
 	struct recording_options options = {.timers = true, .event_count = 1};
+	struct probes probes = {0};
 	struct session *session;
 	struct profile *profile;
 	unsigned living;
@@ -137,6 +185,8 @@ int main(int argc, char **argv)
 						     .clock = true};
 	if (strstr(argv[1], "-events"))
 		count_allocations(&options);
+	if (strstr(argv[1], "-probes"))
+		probe(&options, argv + 4, &probes);
 	check(session_open(&options, &session));
 	char *none[] = {NULL}, **environment = session_environment(session, none);
 	if (!environment)
@@ -145,6 +195,8 @@ int main(int argc, char **argv)
 	int status = follow(session, start(session, command));
 	check(session_finish(session, &profile, &living));
 	check(profile_write(profile, argv[3]));
+	print_probes(&probes);
+	probes_free(&probes);
 	profile_free(profile);
 	session_close(session);
 	free(command);

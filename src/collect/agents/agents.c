@@ -10,6 +10,7 @@
  *    arenas.c        the memory that they count in
  *    sampling.c      the perf events of a thread
  *    unsignalled.c   samples that come while the kernel works for a thread; sample_ring.c: their rings
+ *    patches.c       calls of chosen functions, which agents count
  *    copies.c        samples that a target could not walk itself, and left for us with a copy of its stack
  *    trees.c         from a thread's tree to the profile
  *    waits.c         time off the CPU that agents cannot count; waiting.c: looks at threads that wait
@@ -28,6 +29,7 @@
 #include "collect/agents/copies.h"
 #include "collect/agents/door.h"
 #include "collect/agents/heaps.h"
+#include "collect/agents/patches.h"
 #include "collect/agents/sampling.h"
 #include "collect/agents/scan.h"
 #include "collect/agents/state.h"
@@ -177,6 +179,8 @@ static void stop(void *self)
 	for (struct arena *a = agents->arenas; a; a = a->next) {
 		scan_arena(agents, a);
 		atomic_store(&a->header->stop, 1);
+		for (struct process *p = a->processes; p; p = p->agent->next)
+			patches_withdraw(p);
 	}
 }
 

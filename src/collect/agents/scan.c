@@ -20,6 +20,7 @@
 #include "collect/agents/arenas.h"
 #include "collect/agents/copies.h"
 #include "collect/agents/heaps.h"
+#include "collect/agents/patches.h"
 #include "collect/agents/programs.h"
 #include "collect/agents/sampling.h"
 #include "collect/agents/state.h"
@@ -321,6 +322,7 @@ void scan_finish(struct agents *agents, struct arena *a)
 	if (a->header) {
 		arena_each(agents, a, NULL, finish_any, NULL);
 		trees_lose(agents->recording, &agents->recording->harvest, a, true);
+		patches_settle(agents->recording, a);
 	}
 	while (a->thread_count)
 		thread_remove(agents, a, &a->threads[a->thread_count - 1]);

@@ -17,6 +17,7 @@
 #include "base/err.h"
 #include "collect/agents/arenas.h"
 #include "collect/agents/heaps.h"
+#include "collect/agents/patches.h"
 #include "collect/agents/programs.h"
 #include "collect/agents/sampling.h"
 #include "collect/agents/scan.h"
@@ -226,6 +227,8 @@ static void hello(struct agents *agents, const struct client *client, const stru
 	if (p && unwind_cpu_for((uint16_t)request->machine))
 		p->machine = (uint16_t)request->machine;
 	e = p ? program_look(agents, p, &executable) : err_new("out of memory");
+	if (!e)
+		e = patches_ask(agents, p);
 	if (e || is_go(agents, p, executable)) {
 		refuse(agents, client, e);
 		return; /* it stays, as a process without samples */

@@ -9,6 +9,7 @@
 #include "collect/agents/arenas.h"
 #include "collect/agents/heaps.h"
 #include "collect/agents/interpreted.h"
+#include "collect/agents/patches.h"
 #include "collect/agents/state.h"
 #include "collect/agents/waits.h"
 #include "harvest/harvest.h"
@@ -187,14 +188,18 @@ static void visit(void *context, uint32_t index, uint32_t parent, uint64_t key,
 	}
 	r->placed[index] = at;
 	for (uint32_t i = 0; i < r->metrics && !r->error; i++)
-		if (values[i] && i == r->site_metric)
+		if (values[i] && r->recording->options.probes)
+			r->error = patches_take(r->recording, r->harvest, r->arena, values[i],
+						at.node, r->thread, r->last,
+						at.partial ? &r->partial : NULL);
+		else if (values[i] && i == r->site_metric)
 			r->error = take_site(r, values[i], at.node);
 		else if (values[i])
 			r->error = profile_count(r->harvest->profile, at.node, r->thread, i,
 						 values[i]);
 	if (index && !r->error)
 		count_wakes(r, at.node, key, values);
-	if (at.partial)
+	if (at.partial && !r->recording->options.probes)
 		r->partial += values[0];
 }
 

@@ -1,0 +1,656 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Probes: call-through with stubs.
+ *
+ * The first instruction of a probed function is a jump to its island, and from there to probe_entry, which calls
+ * probe_enter. That takes a stub for this function and this return address, and the function is called through it:
+ *
+ *    caller            function         island            agent
+ *      call f  ------>   jump  ------->   jump  ------->    probe_enter: path, record
+ *                                                           stub: call body --.
+ *                        rest  <-------   body  <-----------------------------'
+ *      next  <------.    return ------------------------>   stub: probe_leave
+ *                    `-------------------------------------   return
+ *
+ * What a stub does is in probe_table, and is never changed. So where control goes does not depend on what we remember: a
+ * function that returns twice, or in a child process, or on another thread, comes back to its caller. Each call has its
+ * return, so that the CPU predicts it.
+ *
+ * Records. Each thread has a stack of records, for the calls that have not ended: {slot, time, sums}. The slot is SP at
+ * the function's first instruction.
+ *  1. Slots of records descend, but for those that are equal: a function that ends by a jump to another one. That one
+ *     returns for both.
+ *  2. If a function is called, or returns, records with smaller slots are of frames that are gone: abandoned (longjmp).
+ *  3. Calls on other stacks (coroutines, sigaltstack) have their records in `others`, by slot: their frames may be left
+ *     and entered in any order, and on any thread. They are abandoned if their slot is used by another call.
+ *
+ * A handler of the program may interrupt us and call a probed function. Then nothing can be walked. Such calls are counted
+ * and timed for the function, without a path.
+ *
+ * Unwinders find the frame of a stub by its description (probe_CPU.S), and call probe_personality when they leave it.
+ */
+#include "agent/probes.h"
+
+#include <dlfcn.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "agent/cpu.h"
+#include "agent/frames.h"
+#include "agent/recent.h"
+#include "safe/probes.h"
+#include "safe/syscall.h"
+#include "safe/ticks.h"
+
+#define PAGE 4096u
+#define STACK_BOUND (64u << 10)
+#define HASH UINT64_C(0x9e3779b97f4a7c15)
+
+struct probe { /* what we need to know at a call, where nobody else can write */
+	uint64_t function, body;
+	struct arena_probe *asked;
+	struct arena_probe_sums *sums; /* of all threads */
+	uint32_t number;
+	bool wrapped;
+};
+
+struct record {
+	uint64_t slot, since;
+	struct arena_probe_sums *sums;
+};
+
+#define RECORDS ((uint32_t)((ARENA_CHUNK - sizeof(struct arena_chunk)) / sizeof(struct record)))
+#define RECORD_CHUNKS 512u
+
+struct probe_thread { /* in a chunk of its own */
+	struct arena_chunk chunk;
+	uint32_t depth;
+	uint64_t busy; /* SP of the call that we are at work for; 0: none */
+	uint32_t sums_chunk;
+	uint32_t
+		asked; /* how often the collector was asked for modules in vain, and when to ask again */
+	uint32_t unknown;
+	uint32_t chunks[RECORD_CHUNKS];
+};
+_Static_assert(sizeof(struct probe_thread) <= ARENA_CHUNK, "it is one chunk");
+
+static struct probe probes[ARENA_PROBES_MAX];
+/* Within reach of the stubs. */
+struct probe_stub probe_table[PROBE_STUBS] __attribute__((section(".data.probe_table")));
+static _Atomic uint32_t stubs_taken;
+static __thread __attribute__((tls_model("initial-exec"))) struct probe_thread *own;
+
+#define FENCE() atomic_signal_fence(memory_order_seq_cst)
+
+/* ---- stubs ---- */
+
+#define STUB_PLACES 8192u                         /* twice as many as there are stubs, and more */
+static _Atomic uint32_t stub_places[STUB_PLACES]; /* number + 1 */
+
+static bool is_stub_for(uint32_t number, uint64_t returns, uint64_t body)
+{
+	const struct probe_stub *s = &probe_table[number];
+	return s->returns == returns && s->body == body;
+}
+
+static uint32_t stub_take(uint64_t returns, uint64_t body)
+{
+	uint32_t number = atomic_load_explicit(&stubs_taken, memory_order_relaxed);
+	if (number >= PROBE_STUBS)
+		return PROBE_STUBS;
+	number = atomic_fetch_add(&stubs_taken, 1);
+	if (number < PROBE_STUBS)
+		probe_table[number] = (struct probe_stub){returns, body};
+	return number;
+}
+
+/* Returns the address of the stub; 0: there are no more. */
+static uint64_t stub_for(uint64_t returns, uint64_t body)
+{
+	uint32_t place = (uint32_t)((returns ^ body * 31) * HASH >> 51), mine = PROBE_STUBS;
+	for (;; place = (place + 1) % STUB_PLACES) {
+		uint32_t there = atomic_load_explicit(&stub_places[place], memory_order_acquire);
+		if (!there) {
+			if (mine == PROBE_STUBS)
+				mine = stub_take(returns, body);
+			if (mine >= PROBE_STUBS)
+				return 0;
+			if (atomic_compare_exchange_strong(&stub_places[place], &there, mine + 1))
+				there = mine + 1;
+		}
+		if (is_stub_for(there - 1, returns, body))
+			return (uint64_t)probe_stubs + (there - 1) * PROBE_STUB_SIZE;
+	}
+}
+
+/* ---- sums ---- */
+
+static uint32_t bucket_of(uint64_t ns)
+{
+	if (ns < 8)
+		return (uint32_t)ns;
+	uint32_t power = 63 - (uint32_t)__builtin_clzll(ns);
+	uint32_t bucket = (power - 2) * 8 + ((uint32_t)(ns >> (power - 3)) & 7);
+	return bucket < ARENA_PROBE_TIMES ? bucket : ARENA_PROBE_TIMES - 1;
+}
+
+static void set(_Atomic uint64_t *to, uint64_t value)
+{
+	atomic_store_explicit(to, value, memory_order_relaxed);
+}
+
+static uint64_t get(_Atomic uint64_t *from)
+{
+	return atomic_load_explicit(from, memory_order_relaxed);
+}
+
+static void count_time(struct arena_probe_sums *s, uint64_t ticks)
+{
+	uint64_t ns = (uint64_t)((unsigned __int128)ticks * agent.arena->probe_tick >> 32);
+	_Atomic uint32_t *bucket = &s->times[bucket_of(ns)];
+	counter_add(&s->returned, 1);
+	counter_add(&s->ns, ns);
+	if (ns > get(&s->most))
+		set(&s->most, ns);
+	if (ns < get(&s->least))
+		set(&s->least, ns);
+	atomic_store_explicit(bucket, atomic_load_explicit(bucket, memory_order_relaxed) + 1,
+			      memory_order_relaxed);
+}
+
+static struct arena_probe_sums *sums_make(struct agent_thread *t, uint32_t number)
+{
+	struct arena_chunk *chunk = own->sums_chunk ? arena_at(agent.arena, own->sums_chunk) : NULL;
+	uint32_t used = chunk ? atomic_load(&chunk->used) : ARENA_CHUNK;
+	if (used + sizeof(struct arena_probe_sums) > ARENA_CHUNK) {
+		own->sums_chunk = scratch_take(t);
+		if (!own->sums_chunk)
+			return NULL;
+		chunk = arena_at(agent.arena, own->sums_chunk);
+		used = sizeof *chunk;
+	}
+	struct arena_probe_sums *s = (void *)((char *)chunk + used);
+	memset(s, 0, sizeof *s);
+	s->number = number;
+	s->least = UINT64_MAX;
+	atomic_store(&chunk->used, used + (uint32_t)sizeof *s);
+	return s;
+}
+
+/* The sums of a node. `other`: of calls on other stacks. */
+static struct arena_probe_sums *sums_of(struct agent_thread *t, uint32_t node, uint32_t number,
+					bool other)
+{
+	_Atomic uint64_t *place = &cct_values(cct_node(&t->tree, node))[other];
+	uint64_t there = get(place);
+	if (there)
+		return (void *)((char *)agent.arena + there * 8);
+	struct arena_probe_sums *s = sums_make(t, number);
+	if (s)
+		atomic_store_explicit(place, (uint64_t)((char *)s - (char *)agent.arena) / 8,
+				      memory_order_release);
+	return s;
+}
+
+/* ---- the path ---- */
+
+/* Code that was loaded a moment ago: the collector is asked, but not for each call of code that it does not know either. */
+static bool learn_modules(struct agent_thread *t)
+{
+	uint64_t before = t->list_place;
+	if (own->unknown++ < own->asked)
+		return false;
+	own->unknown = 0;
+	agent_ask_modules();
+	bool new = atomic_load(&t->shared.list_place) != before;
+	own->asked = new ? 0 : own->asked < 1u << 16 ? own->asked * 2 + 1 : own->asked;
+	return new;
+}
+
+/* The node of the calling path; 0: there is no room. */
+static uint32_t path_of(struct agent_thread *t, uint64_t returns, uint64_t sp, uint64_t fp,
+			uint64_t extra)
+{
+	uint32_t known, node = 0;
+	bool python = atomic_load_explicit(&agent.arena->has_python, memory_order_relaxed);
+	sample_prepare(t, sp);
+	if (!python)
+		node = recent_find(t, returns, sp);
+	if (__builtin_expect(node != 0, 1))
+		return node;
+	t->registers[CPU_HERE.sp] = sp;
+	t->registers[CPU_HERE.fp] = fp;
+	t->registers[CPU_HERE.extra] = extra;
+	enum walk_end end = sample_walk_caller(t, t->registers, returns, &known);
+	if (end == WALK_NO_MODULE && learn_modules(t))
+		end = sample_walk_caller(t, t->registers, returns, &known);
+	node = sample_node(t, known, end, t->registers);
+	if (node && (known || end == WALK_COMPLETE))
+		recent_keep(t, known, node);
+	return node;
+}
+
+/* ---- records of calls on the thread's own stack ---- */
+
+static struct record *record_at(uint32_t index)
+{
+	char *chunk = arena_at(agent.arena, own->chunks[index / RECORDS]);
+	return (struct record *)(chunk + sizeof(struct arena_chunk)) + index % RECORDS;
+}
+
+static bool record_push(struct agent_thread *t, uint64_t slot, uint64_t since,
+			struct arena_probe_sums *sums)
+{
+	uint32_t index = own->depth, chunk = index / RECORDS;
+	if (chunk == RECORD_CHUNKS)
+		return false;
+	if (!own->chunks[chunk])
+		own->chunks[chunk] = scratch_take(t);
+	if (!own->chunks[chunk])
+		return false;
+	*record_at(index) = (struct record){slot, since, sums};
+	FENCE();
+	own->depth = index + 1;
+	return true;
+}
+
+/* Takes off the records of frames that are gone. `with`: also those of this slot. */
+static void abandon(uint64_t slot, bool with)
+{
+	while (own->depth) {
+		const struct record *r = record_at(own->depth - 1);
+		if (r->slot > slot || (r->slot == slot && !with))
+			return;
+		counter_add(&r->sums->abandoned, 1);
+		own->depth--;
+	}
+}
+
+/* libc's own data may be above the upper end that we know of. So the lower end is not certain, and what is near to it is
+   taken for another stack, which is right, too. */
+static bool is_on_own_stack(const struct agent_thread *t, uint64_t slot)
+{
+	return slot < t->shared.stack_top &&
+	       t->shared.stack_top - slot + STACK_BOUND < t->stack_size;
+}
+
+/* ---- records of calls on other stacks ---- */
+
+#define OTHERS 32768u
+#define TRIES 64u
+#define GONE UINT64_C(1) /* no slot is odd */
+
+static struct other {
+	_Atomic uint64_t slot;
+	uint64_t since;
+	struct arena_probe_sums *sums;
+	const struct probe *probe;
+	struct agent_thread *thread;
+	uint32_t generation,
+		process; /* of the thread's record; which process it is since the last fork */
+} others[OTHERS];
+static uint32_t forks;
+
+static struct other *other_place(uint64_t slot, uint32_t i)
+{
+	return &others[((uint32_t)(slot / 8 * HASH >> 40) + i) % OTHERS];
+}
+
+static struct other *other_find(uint64_t slot)
+{
+	for (uint32_t i = 0; i < TRIES; i++) {
+		struct other *o = other_place(slot, i);
+		uint64_t there = get(&o->slot);
+		if (there == slot)
+			return o;
+		if (!there)
+			return NULL;
+	}
+	return NULL;
+}
+
+/* Sums that all threads add to. */
+static void count_shared(struct arena_probe_sums *s, bool returned, bool unwound, uint64_t ticks)
+{
+	uint64_t ns = (uint64_t)((unsigned __int128)ticks * agent.arena->probe_tick >> 32);
+	if (!returned) {
+		atomic_fetch_add(unwound ? &s->unwound : &s->abandoned, 1);
+		return;
+	}
+	atomic_fetch_add(&s->returned, 1);
+	atomic_fetch_add(&s->ns, ns);
+	atomic_fetch_add(&s->times[bucket_of(ns)], 1);
+	for (uint64_t most = get(&s->most);
+	     ns > most && !atomic_compare_exchange_weak(&s->most, &most, ns);)
+		;
+	for (uint64_t least = get(&s->least);
+	     ns < least && !atomic_compare_exchange_weak(&s->least, &least, ns);)
+		;
+}
+
+/* Another thread's sums may be gone with it, and only it may write there. */
+static void other_end(struct other *o, bool returned, bool unwound, uint64_t now)
+{
+	bool mine = o->thread == agent_self && o->sums != o->probe->sums &&
+		    o->generation == agent_self->shared.generation;
+	if (o->process != forks)
+		; /* the parent's */
+	else if (!mine)
+		count_shared(o->probe->sums, returned, unwound, now - o->since);
+	else if (returned)
+		count_time(o->sums, now - o->since);
+	else
+		counter_add(unwound ? &o->sums->unwound : &o->sums->abandoned, 1);
+	atomic_store(&o->slot, GONE);
+}
+
+static bool other_push(uint64_t slot, uint64_t since, struct arena_probe_sums *sums,
+		       const struct probe *probe)
+{
+	for (uint32_t i = 0; i < TRIES; i++) {
+		struct other *o = other_place(slot, i);
+		uint64_t there = get(&o->slot);
+		if (there > GONE || !atomic_compare_exchange_strong(&o->slot, &there, slot))
+			continue;
+		o->since = since;
+		o->sums = sums;
+		o->probe = probe;
+		o->thread = agent_self;
+		o->generation = agent_self->shared.generation;
+		o->process = forks;
+		return true;
+	}
+	return false;
+}
+
+/* ---- a call ---- */
+
+extern const char __ehdr_start[] __attribute__((visibility("hidden")));
+extern const char etext[] __attribute__((visibility("hidden")));
+
+static bool is_own_code(uint64_t address)
+{
+	return address - (uint64_t)__ehdr_start < (uint64_t)(etext - __ehdr_start);
+}
+
+static bool begin_thread(struct agent_thread *t)
+{
+	uint32_t chunk = scratch_take(t);
+	if (!chunk)
+		return false;
+	struct probe_thread *p = arena_at(agent.arena, chunk);
+	memset((char *)p + sizeof p->chunk, 0, sizeof *p - sizeof p->chunk);
+	own = p;
+	return true;
+}
+
+/* Whether a handler has interrupted us. It may also have jumped out of us: then the frame is gone. */
+static bool is_busy(struct agent_thread *t, uint64_t slot)
+{
+	if (__builtin_expect(!own->busy, 1))
+		return false;
+	if (!is_on_own_stack(t, own->busy) || !is_on_own_stack(t, slot) || slot < own->busy)
+		return true;
+	t->memo.count = 0; /* it may be half done */
+	own->busy = 0;
+	return false;
+}
+
+/* Where the caller's SP is after the return. */
+static uint64_t sp_after(uint64_t slot)
+{
+	return CPU_HERE.link == CPU_NO_REGISTER ? slot + sizeof(uint64_t) : slot;
+}
+
+/* Returns whether the end of the call can be seen. */
+static bool count_call(struct agent_thread *t, const struct probe *p, uint64_t slot,
+		       uint64_t returns, uint64_t fp, uint64_t extra)
+{
+	bool on_own = is_on_own_stack(t, slot), jumped = probe_is_stub(returns);
+	if (on_own)
+		abandon(slot, !jumped);
+	else if (!jumped) {
+		struct other *left = other_find(slot);
+		if (left)
+			other_end(left, false, false, 0);
+	}
+	if (jumped)
+		returns = probe_see_through(returns);
+	uint32_t node = path_of(t, returns, sp_after(slot), fp, extra);
+	if (node)
+		node = sample_called(t, node, p->function);
+	struct arena_probe_sums *s = node ? sums_of(t, node, p->number, !on_own) : NULL;
+	counter_add(&t->shared.weight, 1);
+	set(&t->shared.samples[0], 1);
+	if (!s) {
+		atomic_fetch_add(&p->asked->unknown, 1);
+		return false;
+	}
+	counter_add(&s->calls, 1);
+	uint64_t now = ticks_now();
+	if (on_own ? record_push(t, slot, now, s) : other_push(slot, now, s, p))
+		return true;
+	counter_add(&s->abandoned, 1);
+	return false;
+}
+
+/* The same for a handler that has interrupted us. */
+static bool count_within(const struct probe *p, uint64_t slot, bool jumped)
+{
+	struct other *left = other_find(slot);
+	if (left && !jumped)
+		other_end(left, false, false, 0);
+	atomic_fetch_add(&p->sums->calls, 1);
+	if (!(left && jumped) && other_push(slot, ticks_now(), p->sums, p))
+		return true;
+	atomic_fetch_add(&p->sums->abandoned, 1);
+	return false;
+}
+
+uint64_t probe_enter(struct probe *p, uint64_t slot, uint64_t returns, uint64_t fp, uint64_t extra)
+{
+	struct agent_thread *t = agent_self;
+	returns &= CPU_HERE.address_bits;
+	if ((is_own_code(returns) && !probe_is_stub(returns) && !p->wrapped) ||
+	    atomic_load_explicit(&agent.arena->stop, memory_order_relaxed))
+		return p->body;
+	if (!t || (!own && !begin_thread(t))) {
+		if (atomic_load_explicit(&agent.on, memory_order_relaxed))
+			atomic_fetch_add(&p->asked->unknown, 1);
+		return p->body;
+	}
+	bool seen;
+	if (is_busy(t, slot)) {
+		seen = count_within(p, slot, probe_is_stub(returns));
+	} else {
+		own->busy = slot;
+		FENCE();
+		seen = count_call(t, p, slot, returns, fp, extra);
+		FENCE();
+		own->busy = 0;
+	}
+	/* Who has jumped here returns by the stub of the one that has jumped. */
+	uint64_t stub = seen && !probe_is_stub(returns) ? stub_for(returns, p->body) : 0;
+	return stub ? stub : p->body;
+}
+
+/* The records of a slot end. */
+static void end_calls(struct agent_thread *t, uint64_t slot, bool returned, uint64_t now)
+{
+	if (!is_on_own_stack(t, slot)) {
+		struct other *o = other_find(slot);
+		if (o)
+			other_end(o, returned, !returned, now);
+		return;
+	}
+	abandon(slot, false);
+	while (own->depth) {
+		const struct record *r = record_at(own->depth - 1);
+		if (r->slot != slot)
+			return;
+		if (returned)
+			count_time(r->sums, now - r->since);
+		else
+			counter_add(&r->sums->unwound, 1);
+		own->depth--;
+	}
+}
+
+void probe_leave(uint64_t slot)
+{
+	uint64_t now = ticks_now();
+	struct agent_thread *t = agent_self;
+	if (!t || !own || atomic_load_explicit(&agent.arena->stop, memory_order_relaxed))
+		return;
+	if (is_busy(t, slot)) {
+		struct other *o = other_find(slot);
+		if (o)
+			other_end(o, true, false, now);
+		return;
+	}
+	own->busy = slot;
+	FENCE();
+	end_calls(t, slot, true, now);
+	FENCE();
+	own->busy = 0;
+}
+
+/* ---- exceptions ---- */
+
+struct _Unwind_Context;
+extern uint64_t _Unwind_GetCFA(struct _Unwind_Context *context) __attribute__((weak));
+int probe_personality(int version, int actions, uint64_t class, void *exception,
+		      struct _Unwind_Context *context) __attribute__((visibility("hidden")));
+
+#define CLEANUP_PHASE 2
+#define CONTINUE_UNWIND 8
+
+/* The slot of the stub's frame that an unwinder leaves. The CFA is not known if the unwinder was loaded later: then the
+   frame is that of the youngest record, since all frames are left in their order. */
+static uint64_t slot_left(struct _Unwind_Context *context)
+{
+	uint64_t here = (uint64_t)__builtin_frame_address(0);
+	if (_Unwind_GetCFA)
+		return _Unwind_GetCFA(context) -
+		       (CPU_HERE.link == CPU_NO_REGISTER ? sizeof(uint64_t) : 0);
+	abandon(here, true);
+	return own->depth ? record_at(own->depth - 1)->slot : 0;
+}
+
+int probe_personality(int version, int actions, uint64_t class, void *exception,
+		      struct _Unwind_Context *context)
+{
+	struct agent_thread *t = agent_self;
+	(void)version;
+	(void)class;
+	(void)exception;
+	if (!(actions & CLEANUP_PHASE) || !t || !own || own->busy ||
+	    atomic_load_explicit(&agent.arena->stop, memory_order_relaxed))
+		return CONTINUE_UNWIND;
+	own->busy = (uint64_t)__builtin_frame_address(0);
+	FENCE();
+	uint64_t slot = slot_left(context);
+	if (slot)
+		end_calls(t, slot, false, 0);
+	FENCE();
+	own->busy = 0;
+	return CONTINUE_UNWIND;
+}
+
+/* ---- putting them in ---- */
+
+static bool protect(uint64_t at, uint64_t size, int protection)
+{
+	uint64_t start = at & ~(uint64_t)(PAGE - 1);
+	return SAFE_SYSCALL(SYS_mprotect, start, at + size - start, protection, 0) == 0;
+}
+
+static void flush(uint64_t at, uint64_t size)
+{
+	__builtin___clear_cache((char *)at, (char *)at + size);
+}
+
+static bool map_block(const struct arena_probe *a)
+{
+	long at = safe_syscall6(SYS_mmap, (long)a->block, (long)a->block_size,
+				PROT_READ | PROT_WRITE,
+				MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+	if (at != (long)a->block) {
+		if (at > 0)
+			SAFE_SYSCALL(SYS_munmap, at, a->block_size, 0, 0);
+		return false;
+	}
+	*(uint64_t *)a->block = (uint64_t)probe_entry;
+	return true;
+}
+
+static enum arena_probe_state put_in(const struct arena_probe *a)
+{
+	if (memcmp((const void *)a->at, a->original, a->window))
+		return ARENA_PROBE_CHANGED;
+	if (!protect(a->at, a->length, PROT_READ | PROT_WRITE))
+		return ARENA_PROBE_FIXED;
+	memcpy((void *)a->at, a->jump, a->length);
+	bool good = protect(a->at, a->length, PROT_READ | PROT_EXEC);
+	flush(a->at, a->length);
+	return good ? ARENA_PROBE_ON : ARENA_PROBE_FIXED;
+}
+
+static struct arena_probe *asked_at(uint32_t index)
+{
+	uint32_t chunk = agent.arena->probes;
+	for (uint32_t i = 0; chunk && i < index / ARENA_PROBES_PER_CHUNK; i++)
+		chunk = ((struct arena_chunk *)arena_at(agent.arena, chunk))->next;
+	if (!chunk)
+		return NULL;
+	char *at = arena_at(agent.arena, chunk);
+	return (struct arena_probe *)(at + sizeof(struct arena_chunk)) +
+	       index % ARENA_PROBES_PER_CHUNK;
+}
+
+/* Islands of one block follow each other. */
+static void put_island(uint32_t index, struct arena_probe *a, uint64_t block, bool *mapped)
+{
+	if (a->block != block)
+		*mapped = map_block(a);
+	if (!*mapped) {
+		a->state = ARENA_PROBE_NO_ROOM;
+		return;
+	}
+	struct probe *p = &probes[index];
+	struct arena_probe_sums *sums = (void *)((char *)agent.arena + a->sums * 8);
+	*p = (struct probe){a->function, a->body, a, sums, a->number, a->wrapped};
+	memcpy((void *)a->island, a->code, a->island_size);
+	*(uint64_t *)a->island = (uint64_t)p;
+}
+
+void probe_start(void)
+{
+	uint32_t count = agent.arena->probe_count;
+	uint64_t block = 0;
+	bool mapped = false;
+	for (uint32_t i = 0; i < count && i < ARENA_PROBES_MAX; i++) {
+		struct arena_probe *a = asked_at(i);
+		if (a)
+			put_island(i, a, block, &mapped);
+		block = a ? a->block : 0;
+	}
+	block = 0;
+	for (uint32_t i = 0; i < count && i < ARENA_PROBES_MAX; i++) {
+		struct arena_probe *a = asked_at(i);
+		if (!a || a->state != ARENA_PROBE_ASKED)
+			continue;
+		if (a->block != block) {
+			mapped = protect(a->block, a->block_size, PROT_READ | PROT_EXEC);
+			flush(a->block, a->block_size);
+		}
+		block = a->block;
+		a->state = mapped ? put_in(a) : ARENA_PROBE_NO_ROOM;
+	}
+}
+
+void probe_after_fork(void)
+{
+	own = NULL;
+	forks++;
+}

@@ -1,0 +1,513 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A program that says HELLO waits for our answer, and has one thread. So nothing in its memory changes, and nobody runs the
+ * code that is to be changed. Where each function is, what replaces its beginning (patch/plan.h), and where in its
+ * memory there is room for islands, we find out here. The agent does it.
+ *
+ * Islands are in blocks: one for each file, within reach of its code.
+ *
+ *    block:  address of the agent's code | word, island | word, island | …
+ */
+#include "collect/agents/patches.h"
+
+#include <elf.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "collect/agents/state.h"
+#include "harvest/probes.h"
+#include "harvest/process.h"
+#include "harvest/recording.h"
+#include "image/image.h"
+#include "library/emulated.h"
+#include "library/library.h"
+#include "patch/plan.h"
+#include "process/maps.h"
+#include "process/registers.h"
+#include "process/remote.h"
+#include "profile/profile.h"
+#include "safe/probes.h"
+#include "safe/ticks.h"
+
+#define PAGE 4096u
+#define BLOCK_HEAD 16u /* bytes */
+#define ISLAND_ROOM (ARENA_ISLAND_BYTES + 16u)
+#define APART (64u << 10)         /* from other memory */
+#define STACK_APART (64ull << 20) /* below a stack that may grow */
+#define FAR \
+	(768ull << 20) /* farther than the mappings that the agent makes, and many of the program */
+#define LOWEST (64u << 10)
+#define RATE_NS 10000000 /* how long ticks are compared with a clock */
+
+_Static_assert(ARENA_PROBE_TIMES == PROBE_TIMES, "the same buckets");
+
+/* ---- ticks ---- */
+
+/* Nanoseconds of a tick, times 2^32. */
+static uint64_t tick_rate(void)
+{
+	static uint64_t rate;
+	if (rate)
+		return rate;
+	uint64_t ns = now_ns(), ticks = ticks_now();
+	nanosleep(&(struct timespec){.tv_nsec = RATE_NS}, NULL);
+	uint64_t ns_later = now_ns(), ticks_later = ticks_now();
+	rate = (uint64_t)(((unsigned __int128)(ns_later - ns) << 32) / (ticks_later - ticks));
+	return rate;
+}
+
+/* ---- where ---- */
+
+static bool is_of(const struct map *m, const struct probe_function *f, const struct stat *st)
+{
+	return m->executable &&
+	       (!strcmp(m->path, f->module) || (m->inode == st->st_ino && m->device == st->st_dev));
+}
+
+/* The mapping that has the function; NULL: there is none. */
+static const struct map *map_of(const struct maps *maps, const struct probe_function *f)
+{
+	struct stat st = {0};
+	if (!f->site_count || stat(f->file, &st))
+		return NULL;
+	uint64_t offset = f->sites[0].offset;
+	for (size_t i = 0; i < maps->count; i++) {
+		const struct map *m = &maps->items[i];
+		if (is_of(m, f, &st) && offset >= m->offset &&
+		    offset - m->offset < m->end - m->start)
+			return m;
+	}
+	return NULL;
+}
+
+/* Whether memory above the gap grows down into it. */
+static uint64_t apart_from(const struct map *above)
+{
+	return !strncmp(above->path, "[stack", 6) ? STACK_APART : APART;
+}
+
+/* The largest gap is where the heap grows up, and where new mappings go down. */
+static uint64_t busy_gap(const struct maps *maps)
+{
+	uint64_t start = 0, size = 0;
+	for (size_t i = 1; i < maps->count; i++) {
+		uint64_t from = maps->items[i - 1].end, more = maps->items[i].start - from;
+		if (more > size && strncmp(maps->items[i].path, "[stack", 6) != 0) {
+			start = from;
+			size = more;
+		}
+	}
+	return start;
+}
+
+/* Where a block can be in a gap, as near to the code as can be; 0: nowhere. */
+static uint64_t place_in(uint64_t start, uint64_t end, const struct map *code, uint64_t size)
+{
+	if (end < start + size)
+		return 0;
+	uint64_t at = end <= code->start ? end - size : start;
+	return (at + (end <= code->start ? 0 : PAGE - 1)) & ~(uint64_t)(PAGE - 1);
+}
+
+/* Finds room that is as near to this code as can be; 0: there is none within reach. */
+static uint64_t find_block(const struct maps *maps, const struct map *code, uint64_t size,
+			   uint64_t reach)
+{
+	uint64_t best = 0, best_distance = reach, busy = busy_gap(maps);
+	for (size_t i = 0; i < maps->count; i++) {
+		const struct map *above = &maps->items[i];
+		uint64_t start = i ? maps->items[i - 1].end : LOWEST, apart = apart_from(above);
+		if (above->start < start + apart + APART || (start == busy && i))
+			continue;
+		uint64_t at = place_in(start + APART, above->start - apart, code, size);
+		uint64_t distance = at < code->start ? code->end - at : at + size - code->start;
+		if (at && distance < best_distance) {
+			best = at;
+			best_distance = distance;
+		}
+	}
+	/* Else where nothing comes soon. */
+	uint64_t far = busy && code->start > busy + FAR
+			       ? (code->start - FAR) & ~(uint64_t)(PAGE - 1)
+			       : 0;
+	return best || FAR + (code->end - code->start) + size >= reach ? best : far;
+}
+
+/* ---- what ---- */
+
+struct asking {
+	struct agents *agents;
+	struct arena *arena;
+	const struct patch_cpu *cpu;
+	struct maps maps, code; /* code: as the program sees it, if an emulator runs it */
+	uint32_t last;          /* chunk of descriptions that is filled; 0: none yet */
+	uint32_t count;
+	uint32_t sums; /* chunk of sums that is filled; 0: none yet */
+};
+
+static struct arena_probe *new_description(struct asking *a)
+{
+	struct arena_header *arena = a->arena->header;
+	uint32_t index = a->count % ARENA_PROBES_PER_CHUNK;
+	if (a->count == ARENA_PROBES_MAX)
+		return NULL;
+	if (!index) {
+		uint32_t chunk = arena_take(arena);
+		if (!chunk)
+			return NULL;
+		if (a->last)
+			atomic_store(&((struct arena_chunk *)arena_at(arena, a->last))->next,
+				     chunk);
+		else
+			atomic_store(&arena->probes, chunk);
+		a->last = chunk;
+	}
+	char *chunk = arena_at(arena, a->last);
+	struct arena_probe *p = (struct arena_probe *)(chunk + sizeof(struct arena_chunk)) + index;
+	memset(p, 0, sizeof *p);
+	return p;
+}
+
+/* Sums that all threads add to. Returns a reference; 0: there is no room. */
+static uint64_t new_sums(struct asking *a, uint32_t number)
+{
+	struct arena_header *arena = a->arena->header;
+	struct arena_chunk *chunk = a->sums ? arena_at(arena, a->sums) : NULL;
+	uint32_t used = chunk ? atomic_load(&chunk->used) : ARENA_CHUNK;
+	if (used + sizeof(struct arena_probe_sums) > ARENA_CHUNK) {
+		a->sums = arena_take(arena);
+		if (!a->sums)
+			return 0;
+		chunk = arena_at(arena, a->sums);
+		used = sizeof *chunk;
+	}
+	struct arena_probe_sums *s = (void *)((char *)chunk + used);
+	memset(s, 0, sizeof *s);
+	s->number = number;
+	s->least = UINT64_MAX;
+	atomic_store(&chunk->used, used + (uint32_t)sizeof *s);
+	return (uint64_t)((char *)s - (char *)arena) / 8;
+}
+
+/* The beginning of a function, as its file has it. */
+static size_t read_code(const struct probe_function *f, uint8_t code[PATCH_WINDOW_MAX])
+{
+	int fd = open(f->file, O_RDONLY | O_CLOEXEC);
+	size_t most = f->room < PATCH_WINDOW_MAX ? f->room : PATCH_WINDOW_MAX;
+	ssize_t size = fd < 0 ? -1 : pread(fd, code, most, (off_t)f->sites[0].offset);
+	if (fd >= 0)
+		close(fd);
+	return size > 0 ? (size_t)size : 0;
+}
+
+static enum patch_refusal plan_for(const struct asking *a, const struct probe_function *f,
+				   uint64_t address, uint64_t block, uint64_t island,
+				   struct patch_plan *plan)
+{
+	uint8_t code[PATCH_WINDOW_MAX];
+	uint64_t targets[PROBE_TARGETS];
+	for (size_t i = 0; i < f->target_count; i++)
+		targets[i] = address + f->targets[i];
+	const struct patch_input input = {.code = code,
+					  .size = read_code(f, code),
+					  .address = address,
+					  .island = island,
+					  .through = block,
+					  .targets = targets,
+					  .target_count = f->target_count};
+	return patch_plan(a->cpu, &input, plan);
+}
+
+static void describe(struct arena_probe *p, uint32_t number, uint64_t address, uint64_t block,
+		     uint64_t block_size, uint64_t island, const struct patch_plan *plan)
+{
+	p->function = address;
+	p->at = plan->at;
+	p->block = block;
+	p->block_size = block_size;
+	p->island = island - sizeof(uint64_t);
+	p->body = island + plan->body;
+	p->number = number;
+	p->island_size = (uint16_t)(plan->island_size + sizeof(uint64_t));
+	p->window = plan->window;
+	p->length = plan->length;
+	memcpy(p->original, plan->original, sizeof p->original);
+	memcpy(p->jump, plan->jump, sizeof p->jump);
+	memcpy(p->code + sizeof(uint64_t), plan->island, plan->island_size);
+}
+
+static bool ask_one(struct asking *a, struct probe_function *f, uint32_t number, uint64_t address,
+		    uint64_t block, uint64_t block_size, uint64_t island)
+{
+	struct patch_plan plan;
+	enum patch_refusal refusal = plan_for(a, f, address, block, island, &plan);
+	if (!refusal && plan.island_size + sizeof(uint64_t) > ARENA_ISLAND_BYTES)
+		refusal = PATCH_OUT_OF_REACH;
+	if (refusal) {
+		probes_refuse(f, PROBE_REFUSED, patch_refusal_text(refusal));
+		return true;
+	}
+	struct arena_probe *p = new_description(a);
+	uint64_t sums = p ? new_sums(a, number) : 0;
+	if (!sums) {
+		probes_refuse(f, PROBE_REFUSED, "there are too many probes");
+		return false;
+	}
+	describe(p, number, address, block, block_size, island, &plan);
+	p->wrapped = f->wrapped;
+	p->sums = sums;
+	a->count++;
+	return true;
+}
+
+/* All functions in one mapping. */
+static void ask_map(struct asking *a, const struct map *map, struct probes *probes,
+		    const struct map **maps_of)
+{
+	uint64_t count = 0;
+	for (size_t i = 0; i < probes->count; i++)
+		count += maps_of[i] == map;
+	uint64_t size = (BLOCK_HEAD + count * ISLAND_ROOM + PAGE - 1) & ~(uint64_t)(PAGE - 1);
+	uint64_t block = find_block(&a->maps, map, size, a->cpu->reach - PAGE);
+	uint64_t island = block + BLOCK_HEAD + sizeof(uint64_t);
+	for (size_t i = 0; i < probes->count; i++) {
+		struct probe_function *f = &probes->functions[i];
+		if (maps_of[i] != map)
+			continue;
+		maps_of[i] = NULL;
+		if (!block) {
+			probes_refuse(f, PROBE_REFUSED, patch_refusal_text(PATCH_OUT_OF_REACH));
+			continue;
+		}
+		if (!ask_one(a, f, (uint32_t)i, map->start + f->sites[0].offset - map->offset,
+			     block, size, island))
+			return;
+		island += ISLAND_ROOM;
+	}
+}
+
+/* ---- functions that the agent has, too ---- */
+
+static bool has_symbol(const Elf64_Sym *symbols, size_t count, const char *names, size_t size,
+		       const char *name)
+{
+	for (size_t i = 0; i < count; i++)
+		if (symbols[i].st_shndx && symbols[i].st_name < size &&
+		    !strncmp(names + symbols[i].st_name, name, size - symbols[i].st_name))
+			return true;
+	return false;
+}
+
+/* Calls of these come from the agent's own functions, which the program has called. */
+static void note_wrapped(const char *agent, struct probes *probes)
+{
+	const struct image_section *all;
+	struct image *image;
+	struct err *e = image_open(agent, &image);
+	if (e) {
+		err_free(e);
+		return;
+	}
+	size_t count = image_sections(image, &all), size, text;
+	for (size_t i = 0; i < count; i++) {
+		if (all[i].type != SHT_DYNSYM || all[i].link >= count)
+			continue;
+		const void *symbols = image_section_bytes(image, &all[i], &size);
+		const void *names = image_section_bytes(image, &all[all[i].link], &text);
+		for (size_t k = 0; symbols && names && k < probes->count; k++)
+			probes->functions[k].wrapped = has_symbol(symbols, size / sizeof(Elf64_Sym),
+								  names, text,
+								  probes->functions[k].name);
+	}
+	image_close(image);
+}
+
+static struct err *read_maps(struct asking *a, const struct process *p)
+{
+	struct err *e = maps_read(p->pid, &a->maps);
+	if (!e)
+		e = maps_read(p->pid, &a->code);
+	if (!e && a->cpu->elf_machine != native_machine)
+		e = emulated_maps(p->pid, a->cpu->elf_machine, &a->code);
+	if (e) {
+		maps_free(&a->maps);
+		maps_free(&a->code);
+	}
+	return e;
+}
+
+struct err *patches_ask(struct agents *agents, struct process *p)
+{
+	struct probes *probes = agents->recording->options.probes;
+	struct asking a = {.agents = agents,
+			   .arena = p->agent->arena,
+			   .cpu = patch_cpu_for(p->machine ? p->machine : native_machine)};
+	if (!probes || !a.cpu)
+		return NULL;
+	struct err *e = read_maps(&a, p);
+	if (e)
+		return e;
+	note_wrapped(agents->recording->options.agent, probes);
+	const struct map **maps_of = calloc(probes->count + 1, sizeof *maps_of);
+	for (size_t i = 0; maps_of && i < probes->count; i++)
+		if (probes->functions[i].state != PROBE_REFUSED)
+			maps_of[i] = map_of(&a.code, &probes->functions[i]);
+	for (size_t i = 0; maps_of && i < probes->count; i++)
+		if (maps_of[i])
+			ask_map(&a, maps_of[i], probes, maps_of);
+	a.arena->header->probe_tick = tick_rate();
+	atomic_store(&a.arena->header->probe_count, a.count);
+	free(maps_of);
+	maps_free(&a.maps);
+	maps_free(&a.code);
+	return NULL;
+}
+
+/* ---- what they have counted ---- */
+
+static struct probe_sums sums_from(const struct arena_probe_sums *s)
+{
+	struct probe_sums out = {.calls = s->calls,
+				 .returned = s->returned,
+				 .unwound = s->unwound,
+				 .abandoned = s->abandoned,
+				 .ns = s->ns,
+				 .most = s->most,
+				 .least = s->least};
+	for (uint32_t i = 0; i < PROBE_TIMES; i++)
+		out.times[i] = s->times[i];
+	return out;
+}
+
+static const struct arena_probe_sums *sums_at(const struct arena *a, uint64_t reference)
+{
+	if (!reference || reference > a->size / 8 ||
+	    reference * 8 + sizeof(struct arena_probe_sums) > a->size)
+		return NULL;
+	return (const void *)((const char *)a->header + reference * 8);
+}
+
+struct err *patches_take(struct recording *recording, struct harvest *h, const struct arena *a,
+			 uint64_t reference, uint32_t node, uint32_t thread, bool last,
+			 uint64_t *partial)
+{
+	struct probes *probes = recording->options.probes;
+	const struct arena_probe_sums *there = sums_at(a, reference);
+	uint32_t number = there ? there->number : 0;
+	if (!there || number >= probes->count)
+		return NULL;
+	struct probe_sums sums = sums_from(there);
+	if (partial)
+		*partial += sums.calls;
+	struct err *e = profile_count(h->profile, node, thread, 0, sums.calls);
+	if (!e && sums.ns)
+		e = profile_count(h->profile, node, thread, 1, sums.ns);
+	return e || !last ? e : probes_add(probes, number, node, &sums);
+}
+
+/* ---- what became of them ---- */
+
+typedef void each_probe(struct arena_probe *p, void *context);
+
+static void for_each(struct arena *a, each_probe *each, void *context)
+{
+	uint32_t count = atomic_load(&a->header->probe_count), chunk = a->header->probes;
+	uint64_t chunks = a->size >> ARENA_CHUNK_BITS;
+	for (uint32_t i = 0; i < count && i < ARENA_PROBES_MAX && chunk && chunk < chunks; i++) {
+		char *at = arena_at(a->header, chunk);
+		uint32_t index = i % ARENA_PROBES_PER_CHUNK;
+		each((struct arena_probe *)(at + sizeof(struct arena_chunk)) + index, context);
+		if (index + 1 == ARENA_PROBES_PER_CHUNK)
+			chunk = atomic_load(&((struct arena_chunk *)at)->next);
+	}
+}
+
+static const char *state_text(uint32_t state)
+{
+	switch (state) {
+	case ARENA_PROBE_NO_ROOM:
+		return "there is no room for code within reach of it";
+	case ARENA_PROBE_CHANGED:
+		return "its code in memory is not that of its file";
+	case ARENA_PROBE_FIXED:
+		return "its code cannot be changed";
+	default:
+		return NULL;
+	}
+}
+
+struct settling {
+	const struct arena *arena;
+	struct probes *probes;
+};
+
+static void settle(struct arena_probe *p, void *context)
+{
+	const struct settling *s = context;
+	struct probes *probes = s->probes;
+	const struct arena_probe_sums *shared = sums_at(s->arena, p->sums);
+	const char *why = state_text(atomic_load(&p->state));
+	uint64_t unknown = atomic_exchange(&p->unknown, 0);
+	if (p->number >= probes->count)
+		return;
+	struct probe_function *f = &probes->functions[p->number];
+	if (why && !f->sums.calls)
+		probes_refuse(f, PROBE_REFUSED, why);
+	struct probe_sums sums = shared ? sums_from(shared)
+					: (struct probe_sums){.least = UINT64_MAX};
+	sums.calls += unknown;
+	sums.abandoned += unknown;
+	if (sums.calls || sums.returned || sums.unwound || sums.abandoned)
+		err_free(probes_add(probes, p->number, 0, &sums));
+	probes->untimed += unknown;
+}
+
+void patches_settle(struct recording *recording, struct arena *a)
+{
+	if (recording->options.probes && a->header)
+		for_each(a, settle,
+			 &(struct settling){.arena = a, .probes = recording->options.probes});
+}
+
+/* ---- taking them out ---- */
+
+static void take_out(struct arena_probe *p, void *context)
+{
+	int memory = *(int *)context;
+	uint8_t now[ARENA_JUMP_BYTES];
+	uint8_t length = p->length < sizeof now ? p->length : sizeof now;
+	if (atomic_load(&p->state) == ARENA_PROBE_ON &&
+	    pread(memory, now, length, (off_t)p->at) == length && !memcmp(now, p->jump, length) &&
+	    pwrite(memory, p->original, length, (off_t)p->at) != length)
+		return; /* it stays, and does nothing */
+}
+
+void patches_withdraw(struct process *p)
+{
+	struct arena *a = p->agent->arena;
+	struct remote stopped;
+	char path[64];
+	if (!a->header || !atomic_load(&a->header->probe_count) || p->foreign ||
+	    !process_is_alive(p) || (p->machine && p->machine != native_machine))
+		return;
+	struct err *e = remote_stop(p->pid, 0, &stopped);
+	if (e) {
+		err_free(e);
+		return;
+	}
+	snprintf(path, sizeof path, "/proc/%d/mem", (int)p->pid);
+	int memory = open(path, O_RDWR | O_CLOEXEC);
+	if (memory >= 0) {
+		for_each(a, take_out, &memory);
+		close(memory);
+	}
+	remote_close(&stopped);
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * Probes that an agent puts into its own program (agent/probes.c), as the collector describes them, and what they count.
+ * All of it is in the arena.
+ *
+ *    header->probes -> chunk -> chunk …          descriptions: struct arena_probe, one after another
+ *    values[0], values[1] of a function's node   references to struct arena_probe_sums: of calls on the thread's own
+ *                                                stack, and on other stacks
+ */
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "safe/arena.h"
+
+#define ARENA_PROBE_TIMES 320u /* buckets of a histogram, as in harvest/probes.h */
+#define ARENA_PROBES_MAX 4096u
+
+/* The island of a probe, and the block of memory that it is in. Word 0 of a block is the address of the agent's code. Word 0
+   of an island is what that code gets in a register, or on the stack. The agent fills in both. */
+#define ARENA_ISLAND_BYTES 128u
+#define ARENA_JUMP_BYTES 32u
+
+enum arena_probe_state {
+	ARENA_PROBE_ASKED,
+	ARENA_PROBE_ON,
+	ARENA_PROBE_NO_ROOM, /* the island's memory cannot be had */
+	ARENA_PROBE_CHANGED, /* the code is not what the file has */
+	ARENA_PROBE_FIXED,   /* the code cannot be changed */
+};
+
+struct arena_probe {
+	uint64_t function; /* its first instruction */
+	uint64_t at;       /* where the jump goes */
+	uint64_t block, block_size;
+	uint64_t island, body; /* body: where the function goes on in the island */
+	uint32_t number;       /* in the collector's list of functions */
+	uint16_t island_size;
+	uint8_t window, length; /* bytes of `original`, and of `jump` */
+	uint32_t wrapped; /* the agent has a function of this name: its calls are the program's */
+	_Atomic uint32_t state;
+	uint8_t original[ARENA_JUMP_BYTES], jump[ARENA_JUMP_BYTES];
+	uint8_t code[ARENA_ISLAND_BYTES];
+	/* Reference to the sums of calls whose path is not known, because a handler made them while the agent was at
+	   work; and of ends on another thread than the call. All threads add to them. */
+	uint64_t sums;
+	/* Calls whose path and end are not known: there was no room, or the thread has no record. */
+	_Atomic uint64_t unknown;
+};
+#define ARENA_PROBES_PER_CHUNK \
+	((uint32_t)((ARENA_CHUNK - sizeof(struct arena_chunk)) / sizeof(struct arena_probe)))
+
+struct arena_probe_sums {
+	uint32_t number, reserved; /* of the function */
+	_Atomic uint64_t calls, returned, unwound, abandoned;
+	_Atomic uint64_t ns, most, least; /* of those that returned */
+	_Atomic uint32_t times[ARENA_PROBE_TIMES];
+};

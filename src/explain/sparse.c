@@ -259,18 +259,24 @@ void sparse_add(struct sparse *s, uint32_t row, uint32_t column, double value)
 
 /* ---- factors ---- */
 
-/* Subtracts what column `from` leaves for the column of its entry `at`. */
+/* Subtracts what column `from` leaves for the column of its entry `at`. From where both have as many rows left, they are the
+   same rows: most of the time goes there, so that loop is kept simple. */
 static void subtract(struct sparse *s, uint32_t from, size_t at, double pivot)
 {
 	uint32_t column = s->rows[at];
 	double factor = s->values[at] / pivot;
-	size_t to = s->first[column];
+	size_t end = s->first[from + 1], to = s->first[column], to_end = s->first[column + 1];
+	size_t i = at + 1;
 	s->diagonal[column] -= factor * s->values[at];
-	for (size_t i = at + 1; i < s->first[from + 1]; i++) {
+	for (; i < end && to_end - to > end - i; i++, to++) {
 		while (s->rows[to] < s->rows[i])
 			to++;
 		s->values[to] -= factor * s->values[i];
 	}
+	const double *restrict source = s->values + i;
+	double *restrict target = s->values + (to_end - (end - i));
+	for (size_t k = 0; k < end - i; k++)
+		target[k] -= factor * source[k];
 }
 
 void sparse_factor(struct sparse *s)
@@ -303,13 +309,21 @@ void sparse_solve(const struct sparse *s, double *values)
 		values[i] = x[s->place[i]];
 }
 
-/* An entry of the inverse, of two columns that are done. */
-static double inverse_at(const struct sparse *s, uint32_t a, uint32_t b)
+/* Adds to `sums` what the entries of a column make of those of the inverse, where rows and columns are both among its
+   rows; those are done. Each entry of the inverse is met once and stands for two. */
+static void multiply(const struct sparse *s, size_t first, size_t end, double *sums)
 {
-	if (a == b)
-		return s->diagonal[a];
-	size_t at = a > b ? find(s, a, b) : find(s, b, a);
-	return at == SIZE_MAX ? 0 : s->values[at];
+	for (size_t at = first; at < end; at++) {
+		uint32_t column = s->rows[at];
+		size_t in = s->first[column];
+		sums[at - first] -= s->values[at] * s->diagonal[column];
+		for (size_t k = at + 1; k < end; k++, in++) {
+			while (s->rows[in] < s->rows[k])
+				in++;
+			sums[at - first] -= s->values[k] * s->values[in];
+			sums[k - first] -= s->values[at] * s->values[in];
+		}
+	}
 }
 
 void sparse_invert(struct sparse *s, double *diagonal)
@@ -318,12 +332,8 @@ void sparse_invert(struct sparse *s, double *diagonal)
 	for (size_t i = s->size; i-- > 0;) {
 		size_t first = s->first[i], end = s->first[i + 1];
 		double own = 1 / s->diagonal[i];
-		for (size_t at = first; at < end; at++) {
-			double sum = 0;
-			for (size_t k = first; k < end; k++)
-				sum -= s->values[k] * inverse_at(s, s->rows[at], s->rows[k]);
-			column[at - first] = sum;
-		}
+		memset(column, 0, (end - first) * sizeof *column);
+		multiply(s, first, end, column);
 		for (size_t at = first; at < end; at++)
 			own -= s->values[at] * column[at - first];
 		for (size_t at = first; at < end; at++)

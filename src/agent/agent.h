@@ -23,6 +23,7 @@
  *    waits.c             keeps our signal from interrupting the program's waits
  *    exec.c              keeps a late signal from killing a new program
  *    sandbox.c           leaves programs alone whose seccomp filter refuses our system calls
+ *    late.c              the same in a process that ran before. Only in the library for that
  *    probes.c            calls of chosen functions. Only in the library for `culprit probe`
  *    sentinel.c          counts returns; leaves.c: when that must pause. Only in the library for --calls
  *
@@ -42,6 +43,11 @@
 #include "unwind/step.h"
 
 #define AGENT_EXPORT __attribute__((visibility("default")))
+
+/* 1 in the library that is loaded into a process that runs already (late.c). */
+#ifndef AGENT_LATE
+#define AGENT_LATE 0
+#endif
 
 /* The agent exports functions with the names of libc's (sigaction, poll, …). REAL(name) is libc's own one.
    Every file that uses REAL(name) declares REAL_SLOT(name). */
@@ -161,7 +167,8 @@ struct agent_thread {
 	int timer;
 	/* shared.vain: when the list of modules changed, and when it was last looked at. */
 	uint32_t vain_first, vain;
-	bool rings; /* the collector must be told of something */
+	bool rings;             /* the collector must be told of something */
+	_Atomic bool unclaimed; /* late.c: the thread has not come by yet */
 	/* How the walk of the memo ended (enum walk_end). */
 	uint8_t memo_end;
 	uint32_t times; /* chunk of the time line that is written to; 0: none yet */
@@ -219,12 +226,27 @@ void agent_ask_modules(void);
 /* Reads a clock, in nanoseconds. */
 uint64_t agent_ns(int clock);
 
+/* Talks to the collector at this socket, maps memory and installs the handler. False if nothing is to be sampled. */
+bool agent_begin(const char *path);
+/* Whether the collector still listens: 0, or the negative number of an error. */
+long agent_knock(void);
+void agent_unmap(void);
+
+/* late.c: the record of the calling thread; NULL: there is none yet. Must be followed by late_leave(). */
+struct agent_thread *late_enter(const void *context);
+void late_leave(void);
+
 /* threads.c */
 /* A new record for a thread of this process; NULL if the arena is full. */
 struct agent_thread *thread_take(void);
 /* Makes the record that of the calling thread and starts its sampling. Before, the caller sets stack_reach
    to the size of the stack, if it knows that. */
 void thread_begin(struct agent_thread *thread, uint64_t stack_top);
+/* The same for another thread, whose record it becomes when it comes by (late.c). */
+bool thread_begin_other(struct agent_thread *thread, int32_t tid);
+void thread_claim(struct agent_thread *thread, uint64_t sp, uint64_t stack);
+void timers_reap(void); /* deletes the timers of threads that have ended */
+void timers_end(void);  /* deletes all of this process */
 
 /* waits.c: the futex system call of a program that uses syscall() itself */
 long wait_futex(__typeof__(&syscall) real, long a, long b, long c, long d, long e, long f);

@@ -750,12 +750,14 @@ bool sample_on_signal(int signal, siginfo_t *info, void *context)
 {
 	bool by_chance;
 	int saved = errno, event = event_of(info, &by_chance);
-	struct agent_thread *t = agent_self;
+	struct agent_thread *t = AGENT_LATE ? late_enter(context) : agent_self;
 	(void)signal;
 	if (event >= 0 && t && busy)
 		t->skipped[event]++; /* the thread walks its stack already */
 	else if (event >= 0 && t && !atomic_load_explicit(&agent.arena->stop, memory_order_relaxed))
 		handle(t, (uint32_t)event, by_chance, context);
+	if (AGENT_LATE)
+		late_leave();
 	errno = saved;
 	return event < 0;
 }

@@ -55,9 +55,9 @@ static void install(int more_flags, struct sigaction *old)
 
 void signals_install(void)
 {
-	install(SA_ONSTACK, &wanted);
+	install(AGENT_LATE ? 0 : SA_ONSTACK, &wanted);
 	/* exec.c had it ignored, so that it could not hit this program before now */
-	if (wanted.sa_handler == SIG_IGN)
+	if (!AGENT_LATE && wanted.sa_handler == SIG_IGN)
 		wanted.sa_handler = SIG_DFL;
 }
 

@@ -30,6 +30,7 @@
 #include "safe/ticks.h"
 
 #define DESCRIPTORS 3
+#define BELL_SIZE 4096
 #define HELLO_SECONDS 120 /* the collector may have to make tables of large programs first */
 #define MODULES_SECONDS 2
 
@@ -227,13 +228,14 @@ static bool map_all(const struct wire_reply *reply, const int *descriptors)
 			tables /= 2;
 	}
 	agent.tables_map = tables;
-	agent.bell = map(descriptors[2], 4096, PROT_READ | PROT_WRITE);
+	agent.bell = map(descriptors[2], BELL_SIZE, PROT_READ | PROT_WRITE);
 	return agent.arena && agent.tables && agent.bell &&
 	       arena_is_sane(agent.arena, reply->arena_size);
 }
 
 static void take_settings(const struct wire_reply *reply)
 {
+	agent.interrupts = false;
 	agent.sampler = reply->sampler;
 	agent.event_count = reply->event_count < ARENA_METRICS_MAX ? reply->event_count
 								   : ARENA_METRICS_MAX;
@@ -286,6 +288,15 @@ static bool hello(bool *asked)
 	take_settings(&reply);
 	agent.list_place = reply.list_place;
 	return true;
+}
+
+/* The child's record is made from that of the thread that forks, so this thread must have one. */
+static void before_fork(void)
+{
+	if (AGENT_LATE && late_enter(NULL) == NULL)
+		agent_self = NULL;
+	if (AGENT_LATE)
+		late_leave();
 }
 
 /* A forked child has its parent's mappings, so it counts in the same arena. It only needs a record for its
@@ -349,29 +360,69 @@ static const char *variable(char **environment, const char *name)
 	return NULL;
 }
 
+static void watch_forks(void)
+{
+	static bool watched;
+	if (!watched)
+		pthread_atfork(AGENT_LATE ? before_fork : NULL, NULL, after_fork);
+	watched = true;
+}
+
+bool agent_begin(const char *path)
+{
+	bool asked;
+	if (!path || strlen(path) >= sizeof socket_path)
+		return false;
+	strcpy(socket_path, path);
+	agent.ticks_at_start = ticks_now();
+	agent.ns_at_start = agent_ns(CLOCK_MONOTONIC);
+	real_resolve_all();
+	signals_install(); /* before HELLO: after its answer, signals may come */
+	if (!hello(&asked)) {
+		signals_uninstall(asked); /* signals may come although we do not sample */
+		return false;
+	}
+	measure_clock();
+	know_limit();
+	if (AGENT_CALLS)
+		sentinel_start();
+	watch_forks();
+	return true;
+}
+
+long agent_knock(void)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	long fd = SAFE_SYSCALL(SYS_socket, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK,
+			       0, 0);
+	memcpy(address.sun_path, socket_path, sizeof address.sun_path);
+	if (fd < 0)
+		return fd;
+	long result = SAFE_SYSCALL(SYS_connect, fd, &address, sizeof address, 0);
+	SAFE_SYSCALL(SYS_close, fd, 0, 0, 0);
+	return result;
+}
+
+void agent_unmap(void)
+{
+	SAFE_SYSCALL(SYS_munmap, agent.arena, agent.arena->size, 0, 0);
+	SAFE_SYSCALL(SYS_munmap, agent.tables, agent.tables_map, 0, 0);
+	SAFE_SYSCALL(SYS_munmap, agent.bell, BELL_SIZE, 0, 0);
+	agent.arena = NULL;
+	agent.tables = NULL;
+	agent.bell = NULL;
+}
+
 __attribute__((constructor)) static void agent_start(int argc, char **argv, char **environment)
 {
 	const char *path = variable(environment, WIRE_SOCKET);
 	int saved = errno;
 	(void)argc;
 	(void)argv;
-	if (!path || strlen(path) >= sizeof socket_path)
-		return;
-	strcpy(socket_path, path);
-	agent.ticks_at_start = ticks_now();
-	agent.ns_at_start = agent_ns(CLOCK_MONOTONIC);
-	real_resolve_all();
-	signals_install(); /* before HELLO: after its answer, signals may come */
-	bool asked;
-	if (hello(&asked)) {
+	if (!AGENT_LATE && agent_begin(path)) {
 		struct agent_thread *first = thread_take();
-		measure_clock();
-		know_limit();
-		if (AGENT_CALLS)
-			sentinel_start();
 		if (AGENT_PROBES)
 			probe_start();
-		pthread_atfork(NULL, NULL, after_fork);
 		atomic_store(&agent.on, true);
 		if (heap_start)
 			heap_start();
@@ -384,8 +435,6 @@ __attribute__((constructor)) static void agent_start(int argc, char **argv, char
 			thread_begin(first, (uint64_t)__libc_stack_end);
 			alternate_stack_make();
 		}
-	} else {
-		signals_uninstall(asked); /* signals may come although we do not sample */
 	}
 	errno = saved;
 }

@@ -48,6 +48,12 @@ static void thread_drop(struct agent_thread *t)
 /* POSIX timers, if perf events are not allowed. They are only as exact as the kernel's own tick, so the
    weights of samples come from the thread's CPU clock. */
 
+/* CPU clocks of other threads of this process (the kernel's MAKE_THREAD_CPUCLOCK). */
+static int clock_of(const struct agent_thread *t)
+{
+	return t == agent_self ? CLOCK_THREAD_CPUTIME_ID : (int)(~(unsigned)t->shared.tid << 3 | 6);
+}
+
 static void timer_start(struct agent_thread *t)
 {
 	struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = WIRE_SIGNAL};
@@ -58,7 +64,7 @@ static void timer_start(struct agent_thread *t)
 	when.it_value = when.it_interval;
 	event.sigev_value.sival_ptr = &agent;
 	event._sigev_un._tid = t->shared.tid;
-	if (SAFE_SYSCALL(SYS_timer_create, CLOCK_THREAD_CPUTIME_ID, &event, &t->timer, 0) == 0) {
+	if (SAFE_SYSCALL(SYS_timer_create, clock_of(t), &event, &t->timer, 0) == 0) {
 		SAFE_SYSCALL(SYS_timer_settime, t->timer, 0, &when, 0);
 		t->shared.timer = 1;
 	} else {
@@ -69,7 +75,7 @@ static void timer_start(struct agent_thread *t)
 /* The kernel keeps the timers of ended threads until we delete them. The collector may have seen a
    thread's end before us, and have freed the record. Nobody takes that record before its timer is
    deleted here. */
-static void timers_reap(void)
+void timers_reap(void)
 {
 	const struct arena_header *arena = agent.arena;
 	int32_t process = getpid();
@@ -86,6 +92,18 @@ static void timers_reap(void)
 			SAFE_SYSCALL(SYS_timer_delete, timer, 0, 0, 0);
 		if (state == ARENA_LIVE)
 			atomic_store(&t->shared.state, ARENA_DONE);
+	}
+}
+
+void timers_end(void)
+{
+	int32_t process = getpid();
+	for (uint32_t number = agent.arena->threads; number;) {
+		struct agent_thread *t = arena_at(agent.arena, number);
+		number = t->shared.chunk.next;
+		int timer = t->timer;
+		if (t->shared.process == process && atomic_exchange(&t->shared.timer, 0))
+			SAFE_SYSCALL(SYS_timer_delete, timer, 0, 0, 0);
 	}
 }
 
@@ -139,6 +157,46 @@ void thread_begin(struct agent_thread *t, uint64_t stack_top)
 		timer_start(t);
 	agent_ring();
 	errno = saved;
+}
+
+/* ---- threads that ran before ---- */
+
+bool thread_begin_other(struct agent_thread *t, int32_t tid)
+{
+	t->shared.tid = tid;
+	t->shared.start_ns = agent_ns(CLOCK_MONOTONIC);
+	t->cpu_last = agent_ns(clock_of(t));
+	t->shared.cpu_start_ns = t->shared.cpu_ns = t->cpu_last;
+	t->shared.list_place = agent.list_place;
+	t->patience = 1;
+	atomic_store(&t->unclaimed, true);
+	if (!cct_begin(&t->tree, agent.arena, &t->shared)) {
+		atomic_fetch_add(&agent.arena->unsampled, 1);
+		thread_drop(t);
+		return false;
+	}
+	atomic_store_explicit(&t->shared.state, ARENA_LIVE, memory_order_release);
+	if (agent.sampler == WIRE_TIMERS)
+		timer_start(t);
+	return true;
+}
+
+extern void *__libc_stack_end;
+
+void thread_claim(struct agent_thread *t, uint64_t sp, uint64_t stack)
+{
+	bool first = t->shared.tid == t->shared.process;
+	uint64_t self = (uint64_t)__builtin_thread_pointer() & ~7ull;
+	uint64_t top = first ? (uint64_t)__libc_stack_end : self;
+	t->stack_reach = first ? agent.stack_limit : STACK_REACH;
+	know_reach(t);
+	if (sp >= top || top - sp > t->stack_reach) /* on a stack of the program's own */
+		top = (sp | (PAGE - 1)) + 1;
+	t->shared.stack_top = top;
+	t->stack_low = (top - 1) & ~(uint64_t)(PAGE - 1);
+	t->shared.handler_stack = agent_stack = stack;
+	agent_self = t;
+	atomic_store(&t->unclaimed, false);
 }
 
 /* ---- new threads ---- */

@@ -65,13 +65,12 @@ static struct err *check_event(const struct recorder *r, const struct recording_
 			"event '%s' and --calls need two different agents: record one after the "
 			"other",
 			event->name);
-	if (event->call && s->kernel)
-		return err_new(
-			"event '%s': only the agent in a program sees its calls, and %s",
-			event->name,
-			!r->options->command || r->options->all
-				? "that must be there from the program's start: give a command"
-				: "--collector=kernel, or another event, says no");
+	bool late = !r->options->command || r->options->all;
+	if ((event->call && s->kernel) || (is_by_calls(event) && !s->kernel && late))
+		return err_new("event '%s': only the agent in a program sees its calls, and %s",
+			       event->name,
+			       late ? "that must be there from the program's start: give a command"
+				    : "--collector=kernel, or another event, says no");
 	return NULL;
 }
 
@@ -143,6 +142,7 @@ static bool is_open_to_all(const char *path, char *closed, size_t size)
 }
 
 #define USUAL_AGENT "libculprit-agent.so"
+#define LATE_AGENT "libculprit-agent-late.so"
 
 /* Events that come by calls of the program need an agent that wraps these. */
 static const char *agent_name(const struct recorder *r)
@@ -157,6 +157,8 @@ static const char *agent_name(const struct recorder *r)
 	}
 	if (any)
 		return "libculprit-events.so";
+	if (!r->options->command)
+		return LATE_AGENT;
 	return r->options->calls ? "libculprit-agent-calls.so" : USUAL_AGENT;
 }
 
@@ -417,9 +419,9 @@ static struct err *attach(struct recorder *r)
 {
 	const struct arg_list *pids = &r->options->pids;
 	struct err *e = NULL;
-	start_clock(r);
 	for (size_t i = 0; i < pids->count && !e; i++)
 		e = session_attach(r->session, (pid_t)strtol(pids->values[i], NULL, 10));
+	start_clock(r);
 	return e;
 }
 
@@ -439,8 +441,8 @@ static void run_attached(struct recorder *r)
 		struct recording_state state;
 		if (r->session)
 			session_status(r->session, &state);
-		if (r->session &&
-		    (ready[0].revents || r->stopped || (!state.live && !r->options->all)))
+		if (r->session && (target_interrupted(&r->target) || r->stopped ||
+				   (!state.live && !r->options->all)))
 			stop_sampling(r);
 	}
 	if (r->session)
@@ -505,10 +507,8 @@ static struct err *choose_collector(struct recorder *r)
 			    : why);
 	if (r->options->collector == COLLECTOR_KERNEL && !can)
 		return err_new("--collector=kernel: %s", why);
-	if (!r->options->command && (!can || r->options->collector == COLLECTOR_AGENT))
-		return err_new(
-			"-p: only the sampler in the kernel can sample a running process%s%s",
-			can ? "" : ": ", can ? ", and --collector=agent says no" : why);
+	if (!r->options->command && !can && r->options->probes)
+		return err_new("%s", why);
 	r->wanted.kernel = can && r->options->collector != COLLECTOR_AGENT;
 	snprintf(r->why_agent, sizeof r->why_agent, "%s", can ? "--collector=agent says no" : why);
 	/* The sampled processes may belong to others, so a process of its own reaches for their files

@@ -81,8 +81,8 @@ static bool add_frame(struct stack *stack, size_t *capacity, const struct walk *
 	return true;
 }
 
-static bool walk_thread(struct remote *remote, const struct remote_thread *thread,
-			const struct space *space, size_t max, bool fresh, struct stack *stack)
+bool stacks_walk(struct remote *remote, const struct remote_thread *thread,
+		 const struct space *space, size_t max, bool fresh, struct stack *stack)
 {
 	struct walk w;
 	struct walk_reader reader = {remote_word, remote};
@@ -127,7 +127,7 @@ static struct err *take_once(pid_t pid, pid_t tid, size_t max, bool fresh,
 		stack->tid = t->tid;
 		stack->stuck = t->stuck;
 		stack->end = WALK_BAD_MEMORY;
-		good = t->stuck || walk_thread(&remote, t, space, max, fresh, stack);
+		good = t->stuck || stacks_walk(&remote, t, space, max, fresh, stack);
 	}
 	good = good && interpreted_add(&remote, space, out);
 	remote_resume(&remote);

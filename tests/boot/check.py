@@ -97,6 +97,25 @@ def agent(results):
     yield from known_tree.problems(results.load("agent.json"), seconds, 400)
 
 
+WAITS = ("read nanosleep until poll pollfd select epoll futex semaphore wait pause suspend").split()
+
+
+def late(results):
+    """The agent in processes that run already: their calls end as they would have, and a program that checks itself is content."""
+    for name in [f"late_{call}" for call in WAITS] + [f"late{number}" for number in range(1, 6)]:
+        if results.text(f"{name}.status").strip() != "0":
+            yield f"{name}: {results.text(name + '.err').strip()[-600:]}"
+    for call in WAITS:
+        said = results.text(f"waiting_{call}").strip()
+        if said != f"{call} ok":
+            yield f"waiting: {said}"
+    if results.text("self_check").strip() != "errors 0":
+        yield f"self_check: {results.text('self_check')[-600:]}"
+    summary = results.load("late.json")["summary"]
+    if summary["samples"] < 100 or summary["lost"] or sum(summary["partial"].values()) > 0.02 * summary["samples"]:
+        yield f"its samples: {summary}"
+
+
 def calls(results):
     """What the kernel does for a program, as the agent's collector has it: at the call or the access, and no call is shorter."""
     spent = {name: int(us) for name, us in re.findall(r"^(compute|call|touch) (\d+)$", results.text("calls"), re.M)}
@@ -264,7 +283,7 @@ def daemon(results):
 def main():
     results, failed = Results(sys.argv[1]), 0
     print(results.text("uname").strip())
-    for check in (statuses, known, usual, events, born, agent, calls, io, probe, blocked, machine, turns, daemon):
+    for check in (statuses, known, usual, events, born, agent, late, calls, io, probe, blocked, machine, turns, daemon):
         try:
             found = list(check(results))
         except (OSError, KeyError, ValueError, ZeroDivisionError) as why:

@@ -3,6 +3,7 @@
  * The sampler by agents: the functions of collect/sampler.h. The parts are:
  *
  *    door.c          how agents find us
+ *    attach.c        brings an agent into a process that runs already
  *    talk.c          what they say: HELLO and MODULES
  *    bell.c          what they ring when there is something to look at
  *    scan.c          looks at the arenas: threads come and go, copies were left
@@ -25,6 +26,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "collect/agents/arenas.h"
+#include "collect/agents/attach.h"
 #include "collect/agents/bell.h"
 #include "collect/agents/copies.h"
 #include "collect/agents/door.h"
@@ -257,11 +259,9 @@ static void join(void *self)
 	(void)self; /* the environment is enough */
 }
 
-static struct err *refuse(void *self, pid_t pid)
+static struct err *attach(void *self, pid_t pid)
 {
-	(void)self;
-	return err_new("process %d already runs: only the sampler in the kernel can sample it",
-		       (int)pid);
+	return attach_to(self, pid);
 }
 
 const struct sampler sampler_agents = {
@@ -269,7 +269,7 @@ const struct sampler sampler_agents = {
 	.close = close_agents,
 	.environment = environment,
 	.join = join,
-	.attach = refuse,
+	.attach = attach,
 	.tick = tick,
 	.status = status,
 	.tally = tally,

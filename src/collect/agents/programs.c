@@ -179,8 +179,10 @@ struct process *program_add_forked(struct agents *agents, struct arena *a, pid_t
 	if (!p)
 		return NULL;
 	p->parent = parent;
-	if (from)
+	if (from) {
 		process_inherit(p, from);
+		p->agent->late = from->agent->late;
+	}
 	if (a->namespaced && !pid) {
 		p->foreign = true;
 		agents->recording->process_count++;

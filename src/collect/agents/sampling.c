@@ -195,7 +195,8 @@ static void close_events(struct agents *agents, struct events *e)
 }
 
 /* Opens the events that bring no signal. */
-static void prepare_unsignalled(struct agents *agents, pid_t tid, bool by_chance, struct events *e)
+static void prepare_unsignalled(struct agents *agents, pid_t tid, bool by_chance, bool whole,
+				struct events *e)
 {
 	uint64_t periods[ARENA_METRICS_MAX];
 	for (size_t i = 0; i < agents->recording->options.event_count; i++)
@@ -204,12 +205,13 @@ static void prepare_unsignalled(struct agents *agents, pid_t tid, bool by_chance
 	e->unsignalled = unsignalled_open(
 		agents, tid, periods,
 		by_chance ? 1 + random_below(agents, agents->recording->options.events[0].period)
-			  : 0);
+			  : 0,
+		whole);
 	agents->recording->notes.own_code_threads += !e->unsignalled && errno != ESRCH;
 }
 
-/* Opens all events of a thread, not enabled. On errors see errno. */
-static bool prepare_all(struct agents *agents, pid_t tid, bool split, struct events *e)
+/* Opens all events of a thread, not enabled. `deaf`: no signal reaches it. On errors see errno. */
+static bool prepare_all(struct agents *agents, pid_t tid, bool split, bool deaf, struct events *e)
 {
 	size_t count = agents->recording->options.event_count;
 	const struct recording_event *first = &agents->recording->options.events[0];
@@ -218,7 +220,9 @@ static bool prepare_all(struct agents *agents, pid_t tid, bool split, struct eve
 	for (size_t i = 0; i < count; i++)
 		e->periodic[i] = -1;
 	if (split)
-		prepare_unsignalled(agents, tid, by_chance, e);
+		prepare_unsignalled(agents, tid, by_chance, deaf, e);
+	if (deaf) /* everything comes to us */
+		return true;
 	for (size_t i = 0; i < count; i++) {
 		uint64_t period = agents->recording->options.events[i].period;
 		if (!event_is_sampled(&agents->recording->options.events[i]) ||
@@ -239,17 +243,29 @@ static bool prepare_all(struct agents *agents, pid_t tid, bool split, struct eve
 	return true;
 }
 
-static bool catches_signal(pid_t pid, pid_t tid)
+/* Whether our signal is in a set of the thread: "SigCgt" (caught), "SigBlk" (blocked). */
+static bool has_signal(pid_t pid, pid_t tid, const char *set)
 {
-	char name[48];
+	char name[48], key[16];
 	struct buf text = {0};
 	snprintf(name, sizeof name, "task/%d/status", (int)tid);
+	snprintf(key, sizeof key, "\n%s:", set);
 	struct err *e = process_file(pid, name, &text);
-	const char *line = e ? NULL : strstr(buf_text(&text), "\nSigCgt:");
-	uint64_t caught = line ? strtoull(line + strlen("\nSigCgt:"), NULL, 16) : 0;
+	const char *line = e ? NULL : strstr(buf_text(&text), key);
+	uint64_t signals = line ? strtoull(line + strlen(key), NULL, 16) : 0;
 	err_free(e);
 	buf_free(&text);
-	return caught >> (WIRE_SIGNAL - 1) & 1;
+	return signals >> (WIRE_SIGNAL - 1) & 1;
+}
+
+/* An agent that came late cannot keep the program from blocking our signal. Nor can it hide that a signal ended a call, as
+   one of a counter may (sampling_interrupts). So no signal is sent in these cases. */
+static bool is_deaf(const struct agents *agents, pid_t pid, pid_t tid)
+{
+	for (size_t i = 0; i < agents->recording->options.event_count; i++)
+		if (agents->recording->options.events[i].counter)
+			return true;
+	return has_signal(pid, tid, "SigBlk");
 }
 
 static void read_name(struct agents *agents, struct thread *t)
@@ -279,11 +295,12 @@ static void note_failure(struct agents *agents, int error)
 /* Opens and enables all events of a thread; false if it is not sampled. */
 static bool open_all(struct agents *agents, const struct process *p, pid_t tid, struct events *e)
 {
-	if (!prepare_all(agents, tid, sampling_is_split(agents, p), e)) {
+	bool deaf = p->agent->late && is_deaf(agents, p->pid, tid);
+	if (!prepare_all(agents, tid, sampling_is_split(agents, p), deaf, e)) {
 		note_failure(agents, errno);
 		return false;
 	}
-	if (!catches_signal(p->pid, tid)) {
+	if (!has_signal(p->pid, tid, "SigCgt")) {
 		close_events(agents, e);
 		return false;
 	}

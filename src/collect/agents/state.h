@@ -58,6 +58,7 @@ struct process_agent {      /* scan.c: the agent's part of a process */
 	/* unseen.c: bytes that the kernel had counted at the beginning and at the end; of these, what the agent saw. */
 	uint64_t io_start, io_end, io_moved;
 	int io_fd; /* -1: none */
+	bool late; /* its agent came when it ran already */
 };
 
 struct thread { /* scan.c */
@@ -135,6 +136,7 @@ struct agents {
 	size_t arena_count;
 	struct copies *copies; /* copies.c; NULL: no samples wait */
 	uint64_t walking_ns;   /* CPU time of all walks */
+	pid_t attached;        /* attach.c: the process that is expected at the door; 0: none */
 	struct times *times;   /* times.c; NULL: nothing is on a time line yet */
 
 	struct {                       /* sampling.c */

@@ -190,7 +190,8 @@ static bool descends(struct agents *agents, pid_t pid)
    could look into our memory anyway. */
 static bool may_join(struct agents *agents, const struct ucred *peer)
 {
-	return peer->uid == geteuid() || descends(agents, peer->pid);
+	return peer->uid == geteuid() || peer->pid == agents->attached ||
+	       descends(agents, peer->pid);
 }
 
 /* ---- requests ---- */
@@ -224,6 +225,8 @@ static void hello(struct agents *agents, const struct client *client, const stru
 		return;
 	}
 	p = scan_add_program(agents, a, peer->pid, namespace_pid);
+	if (p)
+		p->agent->late = peer->pid == agents->attached;
 	if (p && unwind_cpu_for((uint16_t)request->machine))
 		p->machine = (uint16_t)request->machine;
 	e = p ? program_look(agents, p, &executable) : err_new("out of memory");

@@ -75,13 +75,14 @@ static void close_all(struct agents *agents, struct unsignalled *u)
 }
 
 static bool open_all(struct agents *agents, struct unsignalled *u, pid_t tid,
-		     const uint64_t *periods, uint64_t first, size_t size)
+		     const uint64_t *periods, uint64_t first, bool whole, size_t size)
 {
 	const struct recording_event *events = agents->recording->options.events;
 	for (size_t i = 0; i < u->event_count; i++) {
 		if (events[i].user_only || !event_is_sampled(&events[i]))
 			continue;
-		int fd = u->events[i] = open_event(agents, i, unsignalled_takes_all(agents, i), tid,
+		int fd = u->events[i] = open_event(agents, i,
+						   whole || unsignalled_takes_all(agents, i), tid,
 						   periods[i], size);
 		if (fd >= 0 && !u->ring) {
 			u->leader = fd;
@@ -91,7 +92,7 @@ static bool open_all(struct agents *agents, struct unsignalled *u, pid_t tid,
 			return false;
 	}
 	if (first) { /* if this fails, we go on without it */
-		u->chance = open_event(agents, 0, false, tid, first, size);
+		u->chance = open_event(agents, 0, whole, tid, first, size);
 		if (u->chance >= 0 && !join(u, u->chance, &u->chance_id))
 			unsignalled_end_chance(u);
 	}
@@ -99,7 +100,7 @@ static bool open_all(struct agents *agents, struct unsignalled *u, pid_t tid,
 }
 
 static struct unsignalled *open_sized(struct agents *agents, pid_t tid, const uint64_t *periods,
-				      uint64_t first, size_t size)
+				      uint64_t first, bool whole, size_t size)
 {
 	struct unsignalled *u = calloc(1, sizeof *u);
 	if (!u)
@@ -108,7 +109,7 @@ static struct unsignalled *open_sized(struct agents *agents, pid_t tid, const ui
 	u->chance = -1;
 	for (size_t i = 0; i < u->event_count; i++)
 		u->events[i] = -1;
-	if (!open_all(agents, u, tid, periods, first, size)) {
+	if (!open_all(agents, u, tid, periods, first, whole, size)) {
 		int error = errno;
 		close_all(agents, u);
 		errno = error;
@@ -124,7 +125,7 @@ static struct unsignalled *open_sized(struct agents *agents, pid_t tid, const ui
 #define LIMITED_RING 3
 #define LAST_RING 5
 struct unsignalled *unsignalled_open(struct agents *agents, pid_t tid, const uint64_t *periods,
-				     uint64_t first)
+				     uint64_t first, bool whole)
 {
 	static const struct {
 		size_t threads, size;
@@ -133,9 +134,9 @@ struct unsignalled *unsignalled_open(struct agents *agents, pid_t tid, const uin
 	size_t i = geteuid() ? LIMITED_RING : 0;
 	while (agents->unsignalled.count >= rings[i].threads)
 		i++;
-	struct unsignalled *u = open_sized(agents, tid, periods, first, rings[i].size);
+	struct unsignalled *u = open_sized(agents, tid, periods, first, whole, rings[i].size);
 	if (!u && errno == EPERM && i < LAST_RING)
-		u = open_sized(agents, tid, periods, first, rings[LAST_RING].size);
+		u = open_sized(agents, tid, periods, first, whole, rings[LAST_RING].size);
 	return u;
 }
 

@@ -20,9 +20,9 @@ int unsignalled_fd(const struct agents *agents);
 void unsignalled_hear(struct agents *agents);
 void unsignalled_stop(struct agents *agents);
 /* Opens the events of a thread, with one period for each event. They are not enabled yet. `first`: the
-   period of the sample by chance; 0: none. NULL if it fails: see errno. */
+   period of the sample by chance; 0: none. `whole`: those in the thread's own code, too. NULL if it fails: see errno. */
 struct unsignalled *unsignalled_open(struct agents *agents, pid_t tid, const uint64_t *periods,
-				     uint64_t first);
+				     uint64_t first, bool whole);
 /* Whether all samples of the event come this way, also those in the thread's own code. */
 bool unsignalled_takes_all(const struct agents *agents, size_t event);
 void unsignalled_enable(const struct unsignalled *u);

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * Lets a running process load a library.
+ *
+ * One of its threads is borrowed (borrow.h) where that is known to be safe (spot.h), for a call of pthread_create, and then
+ * goes on with what it did. The new thread calls dlopen, and then a function of the library. The process is never stopped
+ * as a whole. All its signals are blocked in the new thread.
+ */
+#include <stdint.h>
+#include <sys/types.h>
+
+struct err;
+
+struct inject {
+	const char *library, *function;
+	const char *text; /* for the function: struct late (safe/late.h) begins with it */
+};
+
+struct inject_report {
+	uint64_t held_ns;    /* how long the borrowed thread was held */
+	unsigned looks;      /* how many threads were stopped to be looked at */
+	pid_t tid;           /* which was borrowed */
+	uint64_t waiting_ns; /* until one was found */
+};
+
+/* An error says in one line why not, and what can be done about it: no permission, another tracer, a seccomp filter,
+   a static program, another libc, another CPU, Go, another file system, no thread at a safe place for 2 seconds, … Returns
+   when the library is loaded and its function runs. `report` may be NULL. */
+struct err *inject_library(pid_t pid, const struct inject *what, struct inject_report *report);

@@ -21,6 +21,7 @@
 #include "base/array.h"
 #include "base/err.h"
 #include "explain/frequency.h"
+#include "explain/seen.h"
 #include "flow/graph.h"
 #include "image/image.h"
 #include "isa/insn.h"
@@ -212,6 +213,29 @@ static void print_function(const struct profile *p, const struct function *f,
 	}
 }
 
+/* What the recording itself has seen. */
+static void take_seen(const struct seen *seen)
+{
+	for (size_t i = 0; seen && i < function_count; i++) {
+		struct function *f = &functions[i];
+		free(f->seen);
+		stop(seen_list(seen, f->module, &f->graph, &f->seen, &f->seen_count));
+		inputs[i].observations = f->seen;
+		inputs[i].observation_count = f->seen_count;
+	}
+}
+
+static void weigh_seen(struct seen *seen, const struct frequency_result *results)
+{
+	if (!seen)
+		return;
+	for (size_t i = 0; i < function_count; i++)
+		seen_weigh(seen, functions[i].module, &functions[i].graph, functions[i].insns,
+			   functions[i].insn_count, &results[i]);
+	seen_settle(seen);
+	take_seen(seen);
+}
+
 int main(int argc, char **argv)
 {
 	struct profile *p;
@@ -236,11 +260,19 @@ int main(int argc, char **argv)
 						     .observation_count = functions[i].seen_count};
 	double from = seconds();
 	struct frequency_costs *costs = NULL;
+	struct seen *seen = NULL;
 	struct frequency_result *results = calloc(function_count + 1, sizeof *results);
+	if (!getenv("BENCH_UNSEEN") && argc <= 3)
+		stop(seen_open(p, &seen));
+	take_seen(seen);
 	stop(frequency_learn(inputs, function_count, &costs));
-	for (size_t i = 0; i < function_count; i++) {
-		inputs[i].costs = costs;
-		stop(frequency_estimate(&inputs[i], &results[i]));
+	for (int round = 0; round < (seen ? SEEN_ROUNDS : 1); round++) {
+		for (size_t i = 0; i < function_count; i++) {
+			inputs[i].costs = costs;
+			frequency_free(&results[i]);
+			stop(frequency_estimate(&inputs[i], &results[i]));
+		}
+		weigh_seen(seen, results);
 	}
 	double took = seconds() - from;
 	for (size_t i = 0; i < function_count; i++) {
@@ -251,6 +283,7 @@ int main(int argc, char **argv)
 		free(functions[i].seen);
 	}
 	printf("seconds %.3f\n", took);
+	seen_close(seen);
 	frequency_forget(costs);
 	free(results);
 	free(inputs);

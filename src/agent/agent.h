@@ -17,6 +17,7 @@
  *    mpi.c               calls of MPI
  *    weights.c           how many periods a sample stands for
  *    time_line.c         when each sample came
+ *    follow.c            where the thread goes next after a sample
  *    script.c            calls of interpreted functions, in place of the frames that run them
  *    signals.c           keeps our signal deliverable, and hides it from the program
  *    alternate_stack.c   a stack for our signal if the program's stack has no room for it
@@ -75,8 +76,9 @@ struct agent {
 	uint32_t sampler;
 	uint32_t event_count, max_depth;
 	bool collapse, frame_pointers, timeline;
-	bool calls; /* count returns: sentinel.h */
-	bool signs; /* the CPU has pointer authentication */
+	bool calls;          /* count returns: sentinel.h */
+	_Atomic bool follow; /* follow.c */
+	bool signs;          /* the CPU has pointer authentication */
 	struct wire_event events[ARENA_METRICS_MAX];
 	struct wire_heap heap;
 	struct wire_locks locks;
@@ -171,8 +173,9 @@ struct agent_thread {
 	_Atomic bool unclaimed; /* late.c: the thread has not come by yet */
 	/* How the walk of the memo ended (enum walk_end). */
 	uint8_t memo_end;
-	uint32_t times; /* chunk of the time line that is written to; 0: none yet */
-	uint32_t noted; /* marks that were noted for the collector (sentinel.c) */
+	uint32_t times;  /* chunk of the time line that is written to; 0: none yet */
+	uint32_t follow; /* the chunk of follow.c; 0: none yet */
+	uint32_t noted;  /* marks that were noted for the collector (sentinel.c) */
 	uint64_t registers[CPU_REGISTERS];
 	/* script.c: the interpreter's thread that this one is, tables of functions that were met, and
 	   the chunk that they are copied to; 0: none */
@@ -293,6 +296,11 @@ bool sample_leave_values(struct agent_thread *t, const uint64_t *registers, uint
 uint64_t weight_of(struct agent_thread *t, uint32_t event, bool by_chance);
 /* time_line.c: notes when a sample came. Returns false if there is no room. */
 bool time_line_add(struct agent_thread *t, uint32_t node, uint64_t weight);
+
+/* follow.c: follows the code from a sample of the first event, if it is time for that. */
+void follow_sample(struct agent_thread *t, const ucontext_t *context);
+/* Returns the key of the code at an address; 0 if there is none that may be followed. *flags: of its module. */
+uint64_t sample_key(struct agent_thread *t, uint64_t address, uint32_t *flags);
 
 /* by_call.c: a sample of a thread that has called us, whose registers are in t->registers. Returns the reference of the
    site for its path, which is made if it is new; 0 if there is no room. */

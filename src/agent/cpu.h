@@ -8,6 +8,8 @@
  *    CPU_AUDIT                its number in filters of system calls
  *    cpu_registers()          the interrupted registers, by DWARF number; `room` may be used to store them
  *    cpu_pc()                 the interrupted PC
+ *    cpu_flags()              the interrupted flags
+ *    CPU_FOLLOW, CPU_GENERAL  its function of trail/trail.h, and how many registers that knows
  *    cpu_capture()            the PC and the registers of the calling function, as its unwind table has them
  *    cpu_is_after_call(), cpu_will_read(), cpu_signs(), cpu_has_shadow_stack()
  *                             for sentinel.c

@@ -66,6 +66,14 @@ static inline bool cpu_has_shadow_stack(void)
 	       state & 1;
 }
 
+#define CPU_GENERAL 32u
+#define CPU_FOLLOW trail_follow_aarch64
+
+static inline uint64_t cpu_flags(const ucontext_t *context)
+{
+	return context->uc_mcontext.pstate;
+}
+
 static inline uint64_t cpu_pc(const ucontext_t *context)
 {
 	return context->uc_mcontext.pc;

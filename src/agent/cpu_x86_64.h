@@ -79,6 +79,14 @@ static inline bool cpu_has_shadow_stack(void)
 	       features & 1;
 }
 
+#define CPU_GENERAL 16u
+#define CPU_FOLLOW trail_follow_x86_64
+
+static inline uint64_t cpu_flags(const ucontext_t *context)
+{
+	return (uint64_t)context->uc_mcontext.gregs[REG_EFL];
+}
+
 static inline uint64_t cpu_pc(const ucontext_t *context)
 {
 	return (uint64_t)context->uc_mcontext.gregs[REG_RIP];

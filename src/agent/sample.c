@@ -202,6 +202,15 @@ INLINE const struct step_known *know_place(struct agent_thread *t, uint64_t addr
 	return slot;
 }
 
+uint64_t sample_key(struct agent_thread *t, uint64_t address, uint32_t *flags)
+{
+	const struct wire_module *m = find_module(t, address);
+	*flags = m ? m->flags : 0;
+	if (!m || !m->id || m->flags & WIRE_MODULE_AGENT)
+		return 0;
+	return cct_key(false, m->id, address - m->bias);
+}
+
 const struct recipe *sample_code(struct agent_thread *t, uint64_t address, uint32_t *flags)
 {
 	const struct wire_module *m = find_module(t, address);
@@ -723,6 +732,8 @@ static void handle(struct agent_thread *t, uint32_t event, bool by_chance,
 	know_rate(t, end);
 	set_brake(t, end, end - start);
 	counter_add(&t->shared.ticks, end - start + (event || t->unasked ? 0 : agent.clock_ticks));
+	if (__builtin_expect(agent.follow, 0) && !event && weight)
+		follow_sample(t, context);
 	if (t->rings) /* last, since the collector may take the CPU at once */
 		agent_ring();
 	t->rings = false;

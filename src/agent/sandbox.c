@@ -203,6 +203,7 @@ void sandbox_begin(unsigned mode, unsigned flags, const void *arguments)
 	bool strict = mode == SECCOMP_SET_MODE_STRICT && !flags;
 	bool filter = mode == SECCOMP_SET_MODE_FILTER && arguments && atomic_load(&agent.on);
 	alternate_stack_give_up(); /* later it might not be allowed */
+	agent.follow = false;      /* nor would its system call be */
 	if (strict || (filter && !lets_us(arguments)))
 		leave_alone();
 }

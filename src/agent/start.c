@@ -245,6 +245,7 @@ static void take_settings(const struct wire_reply *reply)
 	agent.collapse = reply->collapse;
 	agent.frame_pointers = reply->frame_pointers;
 	agent.timeline = reply->timeline;
+	agent.follow = reply->follow;
 	agent.calls = AGENT_CALLS && reply->calls;
 	memcpy(agent.events, reply->events, sizeof agent.events);
 	agent.heap = reply->heap;

@@ -153,6 +153,16 @@ static void print_metrics(const struct recorder *r, struct buf *out)
 			   "", summary_count(count, profile_samples(p, (uint32_t)i)));
 }
 
+static void print_trails(const struct profile *p, struct buf *out)
+{
+	char count[SUMMARY_COUNT_MAX], ways[SUMMARY_COUNT_MAX];
+	uint64_t trails = 0, edges = 0;
+	for (size_t i = 0; i < p->edge_count; i++)
+		*(p->edges[i].module ? &edges : &trails) += p->edges[i].count;
+	buf_printf(out, "%*scode followed after %s samples, to %s branches\n", (int)strlen(NAME),
+		   "", summary_count(count, trails), summary_count(ways, edges));
+}
+
 static void print_summary(const struct recorder *r)
 {
 	struct summary summary;
@@ -160,6 +170,8 @@ static void print_summary(const struct recorder *r)
 	summary_make(r->profile, 0, &summary);
 	summary_print(&summary, NAME, &text);
 	print_metrics(r, &text);
+	if (r->wanted.follow)
+		print_trails(r->profile, &text);
 	outcome_put_notes(buf_text(&r->notes), NAME, &text);
 	if (!r->problem)
 		summary_print_file(NAME, r->options->output, output_size(&r->output), &text);
@@ -304,6 +316,8 @@ int cmd_record(int argc, char **argv)
 		{0, "timeline", NULL, "also which context each thread was in over time", ARG_FLAG,
 		 &o.timeline},
 		{0, "calls", NULL, "also how many calls the samples are of", ARG_FLAG, &o.calls},
+		{0, "follow", NULL, "also which ways the code went, for explain and export",
+		 ARG_FLAG, &o.follow},
 		{0, "collapse-recursion", NULL, "count all levels of a recursion in one frame",
 		 ARG_FLAG, &o.collapse},
 		{0, "no-kernel", NULL, "leave out functions of the kernel", ARG_FLAG, &o.no_kernel},
@@ -338,7 +352,7 @@ int cmd_record(int argc, char **argv)
 		status = outcome_check("record", telling.json, telling.quiet);
 	if (status < 0)
 		status = check_options(&o, duration, &args);
-	if (status < 0 && !o.calls)
+	if (status < 0 && !o.calls && !o.follow)
 		status = default_collector(&o);
 	return status >= 0 ? status : record(&o, &telling);
 }

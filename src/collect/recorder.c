@@ -461,6 +461,7 @@ static void fill_session(struct recorder *r)
 	s->collapse = o->collapse;
 	s->timeline = o->timeline;
 	s->calls = o->calls;
+	s->follow = o->follow;
 	s->kernel_frames = !o->no_kernel && !o->probes;
 	s->probes = o->probes;
 	s->max_depth = (uint32_t)o->max_depth;
@@ -470,29 +471,31 @@ static void fill_session(struct recorder *r)
 	s->wait_context = r;
 }
 
-/* Calls are counted inside of the program: by the agent, which is there from the beginning. */
+/* Calls are counted and code is followed inside of the program: by the agent, which is there from the beginning. */
 static struct err *choose_agent_for_calls(struct recorder *r)
 {
+	const char *option = r->options->calls ? "--calls" : "--follow";
 	if (!r->options->command || r->options->all)
-		return err_new(
-			"--calls counts in programs that it starts: give a command instead of %s",
-			r->options->all ? "-a" : "-p");
+		return err_new("%s works in programs that it starts: give a command instead of %s",
+			       option, r->options->all ? "-a" : "-p");
 	if (r->options->collector == COLLECTOR_KERNEL)
-		return err_new(
-			"--calls needs the agent, which counts inside of the program: leave out "
-			"--collector=kernel");
+		return err_new("%s needs the agent, which works inside of the program: leave out "
+			       "--collector=kernel",
+			       option);
+	snprintf(r->why_agent, sizeof r->why_agent, "%s needs the agent", option);
+	if (!r->options->calls)
+		return NULL;
 	if (r->options->unwind == UNWIND_ANALYSIS || r->options->unwind == UNWIND_FP)
 		return err_new("--calls needs the unwind information of the program: leave out "
 			       "--unwind=%s",
 			       r->options->unwind == UNWIND_FP ? "fp" : "analysis");
-	snprintf(r->why_agent, sizeof r->why_agent, "--calls needs the agent");
 	return NULL;
 }
 
 static struct err *choose_collector(struct recorder *r)
 {
 	char why[400];
-	if (r->options->calls)
+	if (r->options->calls || r->options->follow)
 		return choose_agent_for_calls(r);
 	if (r->options->probes && r->options->collector == COLLECTOR_AGENT)
 		return NULL;

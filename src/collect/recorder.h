@@ -35,7 +35,7 @@ struct recorder_options {
 	const char *output; /* NULL: no file */
 	enum recorder_unwind unwind;
 	enum recorder_collector collector;
-	bool collapse, timeline, calls, all, no_kernel;
+	bool collapse, timeline, calls, follow, all, no_kernel;
 	double seconds;      /* 0: to the command's end */
 	char **command;      /* NULL: processes that run already */
 	const char *version; /* of culprit, for the profile */

@@ -54,11 +54,16 @@
 /* When an estimate is of high and of medium confidence: its deviation, with how many instructions that waited
    for nothing, and so many samples of these; as measured (bench/frequency). */
 #define HIGH_DEVIATION 0.15
+#define HIGH_DEVIATION_SEEN 0.08 /* with edges that were seen, which make it smaller */
 #define HIGH_COUNT 5
 #define HIGH_SAMPLES 150
 #define HIGH_ANCHORED 0.05 /* by other things than samples */
 #define MEDIUM_DEVIATION 0.4
 #define MEDIUM_COUNT 2
+
+#define COMMON_MANY 0.05
+#define COMMON_SOME 0.15
+#define COMMON_FEW 0.3
 
 /* A procedure while it is estimated. */
 struct estimate {
@@ -246,31 +251,39 @@ static struct err *relate_seen(const struct estimate *x, struct flow *flow)
 	const struct graph *g = in->graph;
 	struct err *e = NULL;
 	double *seen = calloc(g->edge_count + 1, sizeof *seen);
-	if (!seen)
-		return err_new("out of memory");
-	for (size_t i = 0; i < in->observation_count; i++) {
+	double *squares = calloc(g->edge_count + 1, sizeof *squares);
+	if (!seen || !squares)
+		e = err_new("out of memory");
+	for (size_t i = 0; !e && i < in->observation_count; i++) {
 		const struct frequency_observation *o = &in->observations[i];
 		uint32_t from = graph_find(g, o->from), to = graph_find(g, o->to);
 		if (from == GRAPH_NONE || to == GRAPH_NONE || g->blocks[to].start != o->to)
 			continue;
 		const struct graph_block *b = &g->blocks[from];
 		for (uint32_t k = b->first; k < b->first + b->count; k++)
-			if (g->edges[k].to == to)
+			if (g->edges[k].to == to) {
 				seen[k] += o->count;
+				squares[k] += o->squares > 0 ? o->squares : o->count;
+			}
 	}
 	for (uint32_t i = 0; !e && i < g->block_count; i++) {
 		const struct graph_block *b = &g->blocks[i];
-		double sum = 0;
-		for (uint32_t k = b->first; k < b->first + b->count; k++)
+		double sum = 0, square = 0;
+		for (uint32_t k = b->first; k < b->first + b->count; k++) {
 			sum += seen[k];
+			square += squares[k];
+		}
+		/* With weights, they tell as much as fewer without. */
+		double worth = square > 0 ? sum / square : 0;
 		for (uint32_t k = b->first; !e && sum > 0 && k < b->first + b->count; k++) {
-			double part = (seen[k] + 0.5) / (sum + 0.5 * b->count);
-			double variance = (1 - part) / (seen[k] + 0.5) + 0.05 * 0.05;
+			double part = (seen[k] * worth + 0.5) / (sum * worth + 0.5 * b->count);
+			double variance = (1 - part) / (seen[k] * worth + 0.5) + 0.05 * 0.05;
 			e = flow_relate(flow, x->class[g->block_count + k], x -> class[i],
 					log(part), variance);
 		}
 	}
 	free(seen);
+	free(squares);
 	return e;
 }
 
@@ -327,20 +340,34 @@ static uint8_t confidence_of(const struct estimate *x, uint32_t class)
 {
 	double samples, deviation = x->deviations[class];
 	unsigned count = count_small(x, class, &samples);
+	double most = x->in->observation_count ? HIGH_DEVIATION_SEEN : HIGH_DEVIATION;
 	if (x->network.incomplete)
 		return count >= HIGH_COUNT ? FREQUENCY_MEDIUM : FREQUENCY_LOW;
 	if (deviation < HIGH_ANCHORED ||
-	    (deviation < HIGH_DEVIATION && count >= HIGH_COUNT && samples >= HIGH_SAMPLES))
+	    (deviation < most && count >= HIGH_COUNT && samples >= HIGH_SAMPLES))
 		return FREQUENCY_HIGH;
 	return deviation < MEDIUM_DEVIATION && count >= MEDIUM_COUNT ? FREQUENCY_MEDIUM
 								     : FREQUENCY_LOW;
+}
+
+/* Edges that were seen tie classes together. Then their costs seem to tell much, but they wait for the same things, and
+   are wrong together: by so much, as measured, if so many of their instructions waited for nothing. */
+static double common_deviation(const struct estimate *x, uint32_t class)
+{
+	double samples;
+	if (!x->in->observation_count)
+		return 0;
+	unsigned count = count_small(x, class, &samples);
+	if (count >= HIGH_COUNT)
+		return COMMON_MANY;
+	return count >= MEDIUM_COUNT ? COMMON_SOME : COMMON_FEW;
 }
 
 static struct frequency frequency_of(const struct estimate *x, uint32_t class)
 {
 	double unit = x->in->cycles_per_sample > 0 ? x->in->cycles_per_sample : 1;
 	double most = exp(x->values[class]) * unit;
-	double wide = exp(1.645 * x->deviations[class]);
+	double wide = exp(1.645 * hypot(x->deviations[class], common_deviation(x, class)));
 	return (struct frequency){
 		.executions = most,
 		.low = most / wide,

@@ -41,6 +41,7 @@ struct frequency_insn {
 struct frequency_observation { /* control was seen to go there so many times */
 	uint64_t from, to;     /* the last instruction of a block, and the first of the next */
 	double count;
+	double squares; /* where each counts by a weight: the sum of their squares; 0: as if all were 1 */
 };
 
 struct frequency_anchor { /* counted, not sampled */

@@ -19,6 +19,7 @@
 struct annotation;
 struct err;
 struct machine;
+struct seen;
 struct spots;
 struct text;
 
@@ -134,6 +135,14 @@ struct err *function_read(const struct annotation *annotation, const struct mach
    frequency_forget. */
 struct err *function_learn(const struct function *const *functions, size_t count,
 			   struct frequency_costs **out);
+/* Takes the edges that were seen of it (explain/seen.h), for later estimates. */
+struct err *function_see(struct function *f, const struct seen *seen);
+/* Estimates its frequencies, for the weights of trails. The caller frees the result: frequency_free. */
+struct err *function_guess(const struct function *f, const struct frequency_costs *costs,
+			   struct frequency_result *out);
+/* Tells them to `seen`. */
+void function_weigh(const struct function *f, const struct frequency_result *result,
+		    struct seen *seen);
 /* Explains one that was read. */
 struct err *function_explain(struct function *function, const struct frequency_costs *costs);
 void function_free(struct function *function);

@@ -10,6 +10,7 @@
 #include "base/err.h"
 #include "explain/internal.h"
 #include "explain/machine.h"
+#include "explain/seen.h"
 #include "explain/spots.h"
 #include "image/image.h"
 #include "isa/insn.h"
@@ -240,6 +241,8 @@ static struct frequency_input input_of(const struct function *f)
 		.graph = &f->graph,
 		.insns = f->own->sampled,
 		.insn_count = f->insn_count,
+		.observations = f->own->seen,
+		.observation_count = f->own->seen_count,
 		.cycles_per_sample = f->cycles_per_sample,
 		.width = f->machine->numbers.width,
 	};
@@ -300,6 +303,27 @@ struct err *function_learn(const struct function *const *functions, size_t count
 	return e;
 }
 
+struct err *function_see(struct function *f, const struct seen *seen)
+{
+	free(f->own->seen);
+	return seen_list(seen, f->annotation->module, &f->graph, &f->own->seen,
+			 &f->own->seen_count);
+}
+
+struct err *function_guess(const struct function *f, const struct frequency_costs *costs,
+			   struct frequency_result *out)
+{
+	struct frequency_input input = input_of(f);
+	input.costs = costs;
+	return frequency_estimate(&input, out);
+}
+
+void function_weigh(const struct function *f, const struct frequency_result *result,
+		    struct seen *seen)
+{
+	seen_weigh(seen, f->annotation->module, &f->graph, f->own->sampled, f->insn_count, result);
+}
+
 struct err *function_explain(struct function *f, const struct frequency_costs *costs)
 {
 	struct err *e = estimate(f, costs);
@@ -327,6 +351,7 @@ void function_free(struct function *f)
 		free(f->own->come);
 		free(f->own->come_first);
 		free(f->own->sampled);
+		free(f->own->seen);
 	}
 	free(f->own);
 	frequency_free(&f->frequency);

@@ -8,10 +8,12 @@ struct function_private {
 	struct text *text;
 	struct model_insn *costs; /* of each instruction */
 	uint32_t *before; /* of each block: the one that mostly comes before it, or GRAPH_NONE */
-	uint32_t *first, *count;        /* of each block: its instructions */
-	uint32_t *come;                 /* edges, by the block that they go to */
-	uint32_t *come_first;           /* of each block, and one more: the first of them */
-	struct frequency_insn *sampled; /* each instruction, for estimates */
+	uint32_t *first, *count;            /* of each block: its instructions */
+	uint32_t *come;                     /* edges, by the block that they go to */
+	uint32_t *come_first;               /* of each block, and one more: the first of them */
+	struct frequency_insn *sampled;     /* each instruction, for estimates */
+	struct frequency_observation *seen; /* edges */
+	size_t seen_count;
 	double hot_lines, hot_pages;
 	/* Of each loop, and of the code in none: how many times longer its instructions take than the width of the CPU
 	   allows, because an iteration takes a cycle at least. */

@@ -12,6 +12,7 @@
 #include "base/err.h"
 #include "base/parallel.h"
 #include "explain/frequency.h"
+#include "explain/seen.h"
 #include "image/image.h"
 #include "isa/insn.h"
 #include "profile/profile.h"
@@ -161,16 +162,76 @@ static struct err *explain_all(struct program *program, const struct frequency_c
 	return e;
 }
 
+/* ---- edges that were seen ---- */
+
+/* Takes the edges that were seen, by the present weights. */
+static struct err *see_all(struct program *program, const struct seen *seen)
+{
+	struct err *e = NULL;
+	for (size_t i = 0; !e && i < program->count; i++)
+		e = function_see(program->functions[i].function, seen);
+	return e;
+}
+
+struct guessing {
+	struct program *program;
+	const struct frequency_costs *costs;
+	struct frequency_result *results; /* of each function */
+	struct err **errors;
+};
+
+static void guess_at(void *context, size_t index)
+{
+	struct guessing *x = context;
+	x->errors[index] = function_guess(x->program->functions[index].function, x->costs,
+					  &x->results[index]);
+}
+
+/* Trails are weighed by estimates. Those of the last round are the explanation itself. */
+static struct err *weigh_all(struct program *program, const struct frequency_costs *costs,
+			     struct seen *seen)
+{
+	struct guessing x = {program, costs, calloc(program->count + 1, sizeof *x.results),
+			     calloc(program->count + 1, sizeof *x.errors)};
+	struct err *e = x.results && x.errors ? NULL : err_new("out of memory");
+	for (int round = 1; !e && round < SEEN_ROUNDS; round++) {
+		parallel_for(program->count, guess_at, &x);
+		for (size_t i = 0; i < program->count; i++) {
+			if (!e && !x.errors[i])
+				function_weigh(program->functions[i].function, &x.results[i], seen);
+			if (e)
+				err_free(x.errors[i]);
+			else
+				e = x.errors[i];
+			frequency_free(&x.results[i]);
+		}
+		seen_settle(seen);
+		if (!e)
+			e = see_all(program, seen);
+	}
+	free(x.results);
+	free(x.errors);
+	return e;
+}
+
 /* Learns from all functions that were read, keeps the first `most`, and explains these. */
 static struct err *explain_read(struct program *program, size_t most)
 {
 	const struct function **all = calloc(program->count + 1, sizeof *all);
 	struct frequency_costs *costs = NULL;
+	struct seen *seen = NULL;
 	if (!all)
 		return err_new("out of memory");
 	for (size_t i = 0; i < program->count; i++)
 		all[i] = program->functions[i].function;
-	struct err *e = function_learn(all, program->count, &costs);
+	struct err *e = seen_open(program->profile, &seen);
+	if (!e && seen)
+		e = see_all(program, seen);
+	if (!e)
+		e = function_learn(all, program->count, &costs);
+	if (!e && seen)
+		e = weigh_all(program, costs, seen);
+	seen_close(seen);
 	free(all);
 	while (program->count > most)
 		free_function(&program->functions[--program->count]);

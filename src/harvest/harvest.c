@@ -202,6 +202,13 @@ struct err *harvest_add_child(struct recording *r, struct harvest *h, struct pro
 				 module, address, node);
 }
 
+struct err *harvest_module(struct recording *r, struct harvest *h, uint64_t key, uint32_t *module)
+{
+	uint32_t id = cct_key_module(key);
+	*module = 0;
+	return id && id < WIRE_MODULE_MAX ? file_module(r, h, id, module) : NULL;
+}
+
 /* ---- processes ---- */
 
 /* Notes the owner of a process when it gets its place: the process may be long gone when the drain is

@@ -21,6 +21,8 @@ void harvest_end(struct harvest *h);
 /* Finds or adds the child of `parent` for a frame of this process. */
 struct err *harvest_add_child(struct recording *r, struct harvest *h, struct process *p,
 			      uint32_t parent, uint64_t key, uint32_t *node);
+/* Finds or adds the module of a key, if it is that of a file; else *module is 0. */
+struct err *harvest_module(struct recording *r, struct harvest *h, uint64_t key, uint32_t *module);
 /* Gives a process its place in the profile, and returns the index. */
 struct err *harvest_add_process(struct recording *r, struct process *p, uint32_t *index);
 /* Ends a process of which everything is in the profile: notes there when and how it ended (end_ns,

@@ -90,6 +90,7 @@ struct recording_options {
 	bool frame_pointers; /* --unwind=fp */
 	bool collapse;       /* bound recursion in the tree */
 	bool timeline;       /* also notes when the samples of the first event came */
+	bool follow;         /* follows the code at samples of the first event; agents only */
 	bool calls;         /* counts returns, as a metric after those of the events; agents only */
 	uint32_t max_depth; /* frames of a path; 0: RECORDING_DEPTH */
 	const char *agent;  /* path of libculprit-agent.so */

@@ -67,6 +67,7 @@ bool process_status(pid_t pid, struct process_status *out)
 		out->tracer = (pid_t)field(t, "\nTracerPid:\t", 0);
 		out->parent = (pid_t)field(t, "\nPPid:\t", 0);
 		out->user = (uid_t)field(t, "\nUid:\t", 0);
+		out->filtered = field(t, "\nSeccomp:\t", 0) != 0;
 		out->threads = (unsigned)field(t, "\nThreads:\t", 1);
 		/* Kernels before 6.4 do not say Kthread. There, kernel threads are those without VmSize
 		   that are not dead: dead processes have no VmSize either. */

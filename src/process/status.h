@@ -16,6 +16,7 @@ struct process_status {
 	char state;  /* 'R', 'S', 'D', 'T', 't', 'Z', 'X' … */
 	bool kernel; /* a kernel thread: it has no user memory */
 	unsigned threads;
+	bool filtered; /* it may make only some system calls (seccomp) */
 };
 
 /* False if there is no such process or thread (any more). */

@@ -6,6 +6,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "profile/edges.h"
 #include "profile/format.h"
 #include "profile/own.h"
 #include "profile/timeline_file.h"
@@ -340,6 +341,17 @@ static void put_wakes(struct encoder *e)
 	e->totals[FORMAT_WAKES] = e->p->wake_count;
 }
 
+static void put_edges(struct encoder *e)
+{
+	const struct profile_edge *edges = e->p->edges;
+	for (size_t left = e->p->edge_count, n; left; left -= n, edges += n) {
+		n = left < FORMAT_ROWS ? left : FORMAT_ROWS;
+		edges_put(&e->raw, edges, n);
+		put_section(e, FORMAT_EDGES);
+	}
+	e->totals[FORMAT_EDGES] = e->p->edge_count;
+}
+
 static void put_end(struct encoder *e)
 {
 	format_put_number(&e->raw, e->sections);
@@ -369,6 +381,7 @@ static void put_all(struct encoder *e)
 	put_rows(e, FORMAT_LOST, 0, e->p->lost_count, put_lost, NULL);
 	put_spans(e);
 	put_wakes(e);
+	put_edges(e);
 	put_end(e);
 }
 

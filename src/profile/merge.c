@@ -184,6 +184,12 @@ static struct err *merge_tree(struct merge *m)
 		w.waker += w.waker >= PROFILE_WAKERS ? m->first_thread : 0;
 		e = profile_wake(m->into, &w);
 	}
+	for (size_t i = 0; i < from->edge_count && !e; i++) {
+		struct profile_edge x = from->edges[i];
+		x.begin_module = m->modules[x.begin_module];
+		x.module = m->modules[x.module];
+		e = profile_edge(m->into, &x);
+	}
 	for (size_t i = 0; i < from->lost_count && !e; i++)
 		e = profile_lose(m->into, from->lost[i].reason, from->lost[i].count);
 	return e;

@@ -27,7 +27,7 @@ struct profile_private {
 
 	/* Allocated elements of the public arrays. */
 	size_t module_room, metric_room, process_room, thread_room, node_room, value_room,
-		span_room, wake_room, lost_room;
+		span_room, wake_room, edge_room, lost_room;
 
 	/* Of the first `hashed` nodes. A profile that is only looked at needs none. */
 	struct node_slot *slots; /* a power of two */
@@ -55,6 +55,9 @@ struct err *own_settle_spans(struct profile *p);
 /* wakes.c. Adds a wake without looking at what it refers to. */
 struct err *own_append_wake(struct profile *p, const struct profile_wake *wake);
 void own_settle_wakes(struct profile *p);
+/* edges.c. Adds an edge without looking at its modules. */
+struct err *own_append_edge(struct profile *p, const struct profile_edge *edge);
+void own_settle_edges(struct profile *p);
 /* Adds a name to a module; the caller keeps them ascending. */
 struct err *own_append_name(struct profile *p, uint32_t module, const struct profile_name *name);
 /* Adds those of an equal module of another profile. */

@@ -62,6 +62,7 @@ void profile_free(struct profile *p)
 	free(p->values);
 	free(p->spans);
 	free(p->wakes);
+	free(p->edges);
 	free(p->lost);
 	own_strings_free(p->own);
 	free(p->own->slots);

@@ -10,7 +10,7 @@
  * into modules, threads, processes, metrics and nodes are in range (checked by
  * profile_read). Module 0 is "no module".
  *
- * Counting appends; `values`, `spans` and `wakes` are ordered, each key once, after profile_settle (and
+ * Counting appends; `values`, `spans`, `wakes` and `edges` are ordered, each key once, after profile_settle (and
  * after profile_read, profile_parse, profile_write and profile_pack). profile_child and
  * the others that add may move the arrays.
  */
@@ -31,6 +31,7 @@ struct profile;
 #define PROFILE_VALUE_MAX (1u << 26)
 #define PROFILE_SPAN_MAX (1u << 20)   /* more become fewer: see profile_time */
 #define PROFILE_WAKE_MAX (1u << 20)   /* of more, it is not known who woke */
+#define PROFILE_EDGE_MAX (1u << 21)   /* more are left out */
 #define PROFILE_TABLE_MAX (1u << 24)  /* modules, processes, threads; names of all modules */
 #define PROFILE_STRING_MAX (1u << 20) /* bytes; what is longer is cut */
 
@@ -140,6 +141,15 @@ struct profile_wake {
 	uint64_t waited; /* of these: while the waker waited itself */
 };
 
+/* Where threads went next after a sample, as far as their code was followed (a trail). Of the trails that began at
+   one instruction: how often they went from a branch to another instruction of the same module. Where `module`
+   is 0: how many trails began there. Ordered by begin_module, begin, module, from, to. */
+struct profile_edge {
+	uint32_t begin_module, module;
+	uint64_t begin, from, to; /* addresses of the modules */
+	uint64_t count;
+};
+
 /* Samples that are in no tree, by reason. */
 struct profile_lost {
 	const char *reason;
@@ -181,6 +191,8 @@ struct profile {
 	size_t span_count;
 	struct profile_wake *wakes;
 	size_t wake_count;
+	struct profile_edge *edges;
+	size_t edge_count;
 	struct profile_lost *lost;
 	size_t lost_count;
 
@@ -220,6 +232,8 @@ struct err *profile_count(struct profile *p, uint32_t node, uint32_t thread, uin
 			  uint64_t count);
 /* Adds to a wake. Nothing is added where its count is 0. */
 struct err *profile_wake(struct profile *p, const struct profile_wake *wake);
+/* Adds to an edge. Nothing is added where its count is 0. */
+struct err *profile_edge(struct profile *p, const struct profile_edge *edge);
 /* Moves the values of a metric from node i to to[i], of the first `count` nodes; 0: they stay. */
 struct err *profile_move(struct profile *p, uint32_t metric, const uint32_t *to, size_t count);
 /* Puts a sample on the time line: `weight` periods that ended at `ns` since the recording began. In

@@ -31,6 +31,7 @@ static const char *const table_names[FORMAT_TYPES] = {
 	[FORMAT_END] = "end",
 	[FORMAT_SPANS] = "parts of the time line",
 	[FORMAT_WAKES] = "wakes",
+	[FORMAT_EDGES] = "edges",
 };
 
 /* Whether these can be the first bytes of a profile; one with a damaged header can still be. */

@@ -78,6 +78,10 @@ static void add_modules(struct decoder *d)
 	uint32_t index;
 	for (size_t i = 1; i < d->p->node_count; i++)
 		refer(d, &d->modules, d->p->nodes[i].module);
+	for (size_t i = 0; i < d->p->edge_count; i++) {
+		refer(d, &d->modules, d->p->edges[i].begin_module);
+		refer(d, &d->modules, d->p->edges[i].module);
+	}
 	limit_missing(d, &d->modules, FORMAT_MODULES, PROFILE_TABLE_MAX);
 	for (size_t i = 0; i < d->modules.stand_in_count && !d->error; i++)
 		d->error = profile_add_module(d->p, &lost, &index);
@@ -232,6 +236,22 @@ static void renumber_wakes(struct decoder *d)
 	p->wake_count = kept;
 }
 
+static void renumber_edges(struct decoder *d)
+{
+	struct profile *p = d->p;
+	size_t kept = 0;
+	for (size_t i = 0; i < p->edge_count; i++) {
+		struct profile_edge x = p->edges[i];
+		if (renumber(&d->modules, &x.begin_module) && renumber(&d->modules, &x.module)) {
+			p->edges[kept++] = x;
+			continue;
+		}
+		d->tables[FORMAT_EDGES].got--;
+		decode_complain(d, FORMAT_EDGES, "malformed");
+	}
+	p->edge_count = kept;
+}
+
 static bool renumber_rest(struct decoder *d)
 {
 	struct profile *p = d->p;
@@ -257,6 +277,7 @@ bool decode_references(struct decoder *d)
 	renumber_values(d);
 	renumber_spans(d);
 	renumber_wakes(d);
+	renumber_edges(d);
 	if (!renumber_rest(d))
 		d->error = err_new("more is missing than can be made up for");
 	else

@@ -151,6 +151,7 @@ struct arena_thread *arena_thread_take(struct arena_header *arena)
 	thread->generation++;
 	thread->process = thread->parent = thread->tid = 0;
 	thread->nodes = thread->scratch = thread->times = thread->timer = thread->marks = 0;
+	thread->trails = thread->trail_chunks = 0;
 	thread->list_place = 0;
 	thread->stack_top = thread->handler_stack = thread->start_ns = 0;
 	thread->cpu_start_ns = thread->cpu_ns = 0;
@@ -169,6 +170,7 @@ void arena_thread_free(struct arena_header *arena, struct arena_thread *thread)
 	arena_give(arena, atomic_exchange(&thread->nodes, 0));
 	arena_give(arena, atomic_exchange(&thread->scratch, 0));
 	give_time_line(arena, atomic_exchange(&thread->times, 0));
+	arena_give(arena, atomic_exchange(&thread->trails, 0));
 	for (int i = 0; i < ARENA_COPIES; i++)
 		if (atomic_load_explicit(&thread->copies[i], memory_order_relaxed))
 			arena_give(arena, atomic_exchange(&thread->copies[i], 0));

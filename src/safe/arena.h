@@ -14,6 +14,7 @@
  *    thread record (one chunk): struct arena_thread | the agent's private data
  *       `nodes` -> chunk -> chunk …   the thread's calling context tree (cct/cct.h)
  *       `scratch` -> chunk …          private to the agent
+ *       `trails` -> chunk …           struct arena_trail, one after another; appended and read as times are
  *       `times` -> chunk …            the thread's time line: the thread appends at the end, the collector
  *                                     reads from the beginning and gives back chunks that it has read
  *
@@ -159,6 +160,17 @@ struct arena_time {
 	uint32_t weight;
 };
 
+/* Where a thread went next after a sample (trail/trail.h). Keys are as in cct/cct.h. */
+#define ARENA_TRAIL_EDGES 24u
+#define ARENA_TRAIL_CHUNKS 16u /* of a thread, that the collector has not read yet */
+struct arena_trail {
+	uint64_t begin; /* where the sample was */
+	uint32_t edge_count, reserved;
+	struct {
+		uint64_t from, to;
+	} edges[];
+};
+
 #define ARENA_UNCOUNTED_SHADOW 1u   /* the CPU keeps a stack of return addresses */
 #define ARENA_UNCOUNTED_LEFT 2u     /* too many sentinels were left behind */
 #define ARENA_UNCOUNTED_UNWINDER 4u /* the program has an unwinder of its own */
@@ -190,8 +202,11 @@ struct arena_thread {
 	_Atomic uint32_t nodes;   /* first chunk of the tree; nodes[0] is the root */
 	_Atomic uint32_t scratch; /* first chunk of the agent's private data */
 	_Atomic uint32_t times;   /* first chunk of the time line that is not fully read */
-	_Atomic uint32_t marks;   /* the chunk with the ring of struct arena_mark; 0: none */
-	uint32_t generation;      /* raised each time the record is taken */
+	_Atomic uint32_t trails;  /* first chunk of trails that is not fully read */
+	/* How many there are: the thread adds, the collector takes away. */
+	_Atomic uint32_t trail_chunks;
+	_Atomic uint32_t marks; /* the chunk with the ring of struct arena_mark; 0: none */
+	uint32_t generation;    /* raised each time the record is taken */
 	int32_t process, parent, tid;
 	_Atomic uint32_t timer;      /* the thread samples itself with a POSIX timer */
 	_Atomic uint64_t list_place; /* offset of the process's list of modules: safe/wire.h */

@@ -103,6 +103,7 @@ struct wire_reply {
 	uint32_t calls;          /* count returns, as the metric after the events */
 	/* The first event has one sample by chance, too: collect/agents/sampling.c. */
 	uint32_t chance;
+	uint32_t follow; /* follow the code at samples of the first event: agent/follow.c */
 	struct wire_event events[ARENA_METRICS_MAX];
 	struct wire_heap heap;
 	struct wire_locks locks;

@@ -18,6 +18,7 @@ struct err;
 struct target_state {
 	uint64_t pc;
 	uint64_t registers[CPU_REGISTERS]; /* by DWARF number */
+	uint64_t flags, thread;            /* as in trail/trail.h; 0: not known */
 };
 
 enum target_event {

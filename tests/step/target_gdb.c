@@ -99,7 +99,23 @@ static bool hex_word(const char *text, uint64_t *out)
 	return true;
 }
 
-/* gdb's order for x86-64 is rax, rbx, rcx, rdx, rsi, rdi, rbp, rsp, r8 to r15, rip. */
+/* gdb's order for x86-64 is rax, rbx, rcx, rdx, rsi, rdi, rbp, rsp, r8 to r15, rip, all of 16 digits; then flags
+   and segments of 8 digits each; then eight registers of 20, eight of 8, sixteen of 32 and one of 8; fs. */
+#define FLAGS_AT (17 * 16)
+#define THREAD_AT (FLAGS_AT + 7 * 8 + 8 * 20 + 8 * 8 + 16 * 32 + 8)
+
+/* Flags and the thread pointer, if the emulator tells them. */
+static void read_flags(struct target *t, const char *text)
+{
+	char word[17] = "0000000000000000";
+	size_t size = strlen(text);
+	if (size < THREAD_AT + 16)
+		return;
+	memcpy(word, text + FLAGS_AT, 8);
+	if (!hex_word(word, &t->now.flags) || !hex_word(text + THREAD_AT, &t->now.thread))
+		t->now.flags = t->now.thread = 0;
+}
+
 static bool read_state(struct target *t)
 {
 	static const uint8_t numbers[16] = {0, 3, 2, 1, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
@@ -109,6 +125,7 @@ static bool read_state(struct target *t)
 	for (unsigned i = 0; i < 16; i++)
 		if (!hex_word(text + 16 * i, &t->now.registers[numbers[i]]))
 			return false;
+	read_flags(t, text);
 	return hex_word(text + 16 * 16, &t->now.pc);
 }
 

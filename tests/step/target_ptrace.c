@@ -5,6 +5,7 @@
  */
 #include "step/target.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -32,6 +33,26 @@ bool target_word(const struct target *target, uint64_t address, uint64_t *out)
 	return target_read(target, address, out, sizeof *out) == sizeof *out;
 }
 
+/* Which of the kernel's words has the flags; and the thread pointer, if it is not a set of its own. */
+#define WORDS_MAX 40u
+#define FLAGS_AARCH64 33u
+#define FLAGS_X86_64 18u
+#define THREAD_X86_64 21u
+
+static void read_flags(struct target *t)
+{
+	uint64_t words[WORDS_MAX] = {0};
+	struct iovec all = {words, sizeof words}, thread = {&t->now.thread, sizeof t->now.thread};
+	bool pushes = t->cpu->link == CPU_NO_REGISTER;
+	if (ptrace(PTRACE_GETREGSET, t->pid, NT_PRSTATUS, &all))
+		return;
+	t->now.flags = words[pushes ? FLAGS_X86_64 : FLAGS_AARCH64];
+	if (pushes)
+		t->now.thread = words[THREAD_X86_64];
+	else
+		ptrace(PTRACE_GETREGSET, t->pid, NT_ARM_TLS, &thread);
+}
+
 static bool read_state(struct target *t)
 {
 	struct remote_thread thread = {.tid = t->pid};
@@ -39,6 +60,7 @@ static bool read_state(struct target *t)
 		return false;
 	memcpy(t->now.registers, thread.registers, sizeof t->now.registers);
 	t->now.pc = thread.pc;
+	read_flags(t);
 	return true;
 }
 

@@ -18,6 +18,7 @@
  *    descriptors.c   what threads wait for, read and write
  *    heaps.c         what was allocated, and what became of it
  *    times.c         the time lines of threads
+ *    trails.c        where threads went next
  *    interpreted.c   Python's functions, which an agent puts into its trees
  */
 #include <poll.h>
@@ -37,6 +38,7 @@
 #include "collect/agents/state.h"
 #include "collect/agents/talk.h"
 #include "collect/agents/times.h"
+#include "collect/agents/trails.h"
 #include "collect/agents/trees.h"
 #include "collect/agents/unsignalled.h"
 #include "collect/agents/waiting.h"
@@ -243,6 +245,7 @@ static void prepare(void *self, bool all)
 	struct agents *agents = self;
 	(void)all;
 	times_take_all(agents);
+	trails_take_all(agents);
 	kernel_frames_name(agents->recording);
 }
 

@@ -25,6 +25,7 @@
 #include "collect/agents/sampling.h"
 #include "collect/agents/state.h"
 #include "collect/agents/times.h"
+#include "collect/agents/trails.h"
 #include "collect/agents/trees.h"
 #include "collect/agents/unseen.h"
 #include "collect/agents/waiting.h"
@@ -109,11 +110,13 @@ static void thread_finish(struct agents *agents, struct arena *a, uint32_t chunk
 		sampling_close(agents, t);
 	/* In state TAKEN the thread has not begun: there is nothing to take. */
 	if (atomic_load(&r->state) != ARENA_TAKEN) {
-		if (!t && (copies_any(r) || atomic_load(&r->times)))
+		if (!t && (copies_any(r) || atomic_load(&r->times) || atomic_load(&r->trails)))
 			t = thread_register(agents, a, chunk, r, p);
 		copies_take_out(agents, a, p, chunk, r);
 		if (t)
 			times_take(agents, a, t, r);
+		if (t)
+			trails_take(agents, a, t, r);
 		agents->recording->harvest.profile->untimed += atomic_load(&r->untimed);
 		unseen_add(p, r);
 		trees_take(agents->recording, &agents->recording->harvest, p, t, a, r, true);
@@ -360,6 +363,7 @@ void scan_all(struct agents *agents)
 	for (struct arena *a = agents->arenas; a; a = a->next)
 		scan_arena(agents, a);
 	times_take_all(agents);
+	trails_take_all(agents);
 	end_unwatched(agents);
 	sweep(agents, now_ns());
 }

@@ -83,7 +83,8 @@ struct thread { /* scan.c */
 	uint64_t wait_since;
 	uint32_t wait_node;
 	uint64_t cpu_ns, queued_ns, queued_start_ns;
-	uint32_t times_read; /* bytes that were read of its time line's first chunk */
+	uint32_t trails_read; /* the same of its trails */
+	uint32_t times_read;  /* bytes that were read of its time line's first chunk */
 	char name[16];
 };
 

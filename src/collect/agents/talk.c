@@ -123,6 +123,13 @@ static void refuse(struct agents *agents, const struct client *client, struct er
 	answer(client, &reply, NULL, 0);
 }
 
+/* Whether the kernel lets it make only some system calls. Ours may not be among them. */
+static bool is_filtered(pid_t pid)
+{
+	struct process_status status;
+	return !process_status(pid, &status) || status.filtered;
+}
+
 static struct wire_reply settings(const struct agents *agents, const struct process *p)
 {
 	const struct recording_options *o = &agents->recording->options;
@@ -135,6 +142,7 @@ static struct wire_reply settings(const struct agents *agents, const struct proc
 		.collapse = o->collapse,
 		.frame_pointers = o->frame_pointers,
 		.timeline = o->timeline,
+		.follow = o->follow && !is_filtered(p->pid),
 		.calls = o->calls,
 		.chance = sampling_is_split(agents, p) && o->events[0].clock &&
 			  !o->events[0].user_only,

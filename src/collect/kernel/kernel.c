@@ -381,7 +381,7 @@ static void stop(void *self)
 	off_stop(k);
 	catch_up(k, true);
 	uint64_t until = now_ns() + LAST_TABLES_NS;
-	while (k->waiting.first && library_is_building(k->recording->library)) {
+	while (waiting_any(k) && library_is_building(k->recording->library)) {
 		library_wait(k->recording->library, until);
 		catch_up(k, false);
 	}

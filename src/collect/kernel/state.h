@@ -52,6 +52,8 @@ struct process_kernel {              /* tasks.c: what the kernel's sampler adds 
 	uint64_t waiting_bytes;
 	/* library_builds: its copies wait until that changes, since there are no new tables before. */
 	unsigned waits_for;
+	struct kernel_waiting *parked, **parked_end; /* those of them, oldest first */
+	struct process *next_parked;                 /* the next process that has such */
 };
 
 struct kernel_interpreters {       /* interpreters.c */
@@ -280,7 +282,8 @@ struct kernel_paths {               /* paths.c: the sampler's memos */
 };
 
 struct kernel_queue {                        /* waiting.c: samples that wait to be walked */
-	struct kernel_waiting *first, **end; /* oldest first */
+	struct kernel_waiting *first, **end; /* that are new, oldest first */
+	struct process *parked;              /* processes whose others wait for tables */
 	uint64_t bytes;
 };
 

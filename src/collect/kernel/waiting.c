@@ -149,12 +149,21 @@ void waiting_add_place(struct kernel *k, const struct kernel_place *from)
 	err_free(e);
 }
 
-void waiting_remove(struct kernel *k, struct kernel_waiting **link)
+/* ---- the queue ---- */
+
+/* Takes the first one off the list. */
+static struct kernel_waiting *take_first(struct kernel_waiting **first,
+					 struct kernel_waiting ***end)
 {
-	struct kernel_waiting *w = *link;
-	*link = w->next;
+	struct kernel_waiting *w = *first;
+	*first = w->next;
 	if (!w->next)
-		k->waiting.end = link;
+		*end = first;
+	return w;
+}
+
+static void remove_one(struct kernel *k, struct kernel_waiting *w)
+{
 	free(w->calls);
 	k->waiting.bytes -= sizeof *w + bytes_of(w);
 	w->process->kernel->waiting--;
@@ -162,23 +171,89 @@ void waiting_remove(struct kernel *k, struct kernel_waiting **link)
 	free(w);
 }
 
+void waiting_remove(struct kernel *k)
+{
+	remove_one(k, take_first(&k->waiting.first, &k->waiting.end));
+}
+
+void waiting_remove_parked(struct kernel *k, struct process *p)
+{
+	remove_one(k, take_first(&p->kernel->parked, &p->kernel->parked_end));
+}
+
+void waiting_park(struct kernel *k)
+{
+	struct kernel_waiting *w = take_first(&k->waiting.first, &k->waiting.end);
+	struct process_kernel *at = w->process->kernel;
+	if (!at->parked) {
+		at->parked_end = &at->parked;
+		at->next_parked = k->waiting.parked;
+		k->waiting.parked = w->process;
+	}
+	w->next = NULL;
+	*at->parked_end = w;
+	at->parked_end = &w->next;
+}
+
+void waiting_sort_out(struct kernel *k)
+{
+	for (struct process **link = &k->waiting.parked, *p; (p = *link);) {
+		if (p->kernel->parked) {
+			link = &p->kernel->next_parked;
+			continue;
+		}
+		*link = p->kernel->next_parked;
+		p->kernel->next_parked = NULL;
+	}
+}
+
+bool waiting_any(const struct kernel *k)
+{
+	return k->waiting.first || k->waiting.parked;
+}
+
+static void each(const struct kernel *k, void (*work)(struct kernel_waiting *w))
+{
+	for (struct kernel_waiting *w = k->waiting.first, *next; w; w = next) {
+		next = w->next;
+		work(w);
+	}
+	for (const struct process *p = k->waiting.parked; p; p = p->kernel->next_parked)
+		for (struct kernel_waiting *w = p->kernel->parked, *next; w; w = next) {
+			next = w->next;
+			work(w);
+		}
+}
+
+static void mark_used(struct kernel_waiting *w)
+{
+	library_mark_used(w->list);
+}
+
 void waiting_mark_used(const struct kernel *k)
 {
-	for (const struct kernel_waiting *w = k->waiting.first; w; w = w->next)
-		library_mark_used(w->list);
+	each(k, mark_used);
+}
+
+static void forget_thread(struct kernel_waiting *w)
+{
+	w->thread = KERNEL_THREAD_NONE;
 }
 
 void waiting_restart(struct kernel *k)
 {
-	for (struct kernel_waiting *w = k->waiting.first; w; w = w->next)
-		w->thread = KERNEL_THREAD_NONE;
+	each(k, forget_thread);
+}
+
+static void free_one(struct kernel_waiting *w)
+{
+	free(w->calls);
+	free(w);
 }
 
 void waiting_close(struct kernel *k)
 {
-	for (struct kernel_waiting *w = k->waiting.first, *next; w; w = next) {
-		next = w->next;
-		free(w->calls);
-		free(w);
-	}
+	each(k, free_one);
+	k->waiting.first = NULL;
+	k->waiting.parked = NULL;
 }

@@ -311,42 +311,67 @@ static bool must_wait(struct kernel *k, struct kernel_waiting *w, enum walk_end 
 	return wait;
 }
 
+/* Walks a sample, and adds it to the profile. False: it must wait, and so must later ones of its process. */
+static bool walk_one(struct kernel *k, struct kernel_waiting *w, uint64_t *keys, unsigned builds)
+{
+	struct process *p = w->process;
+	uint32_t frames = 0;
+	bool wait = builds && (p->kernel->without_tables || p->kernel->waits_for == builds);
+	if (!wait) {
+		/* Clears what earlier looks have reported. */
+		code_forget_waits(k);
+		enum walk_end end = walk_looking(k, w, keys, &frames);
+		wait = must_wait(k, w, end);
+		if (!wait)
+			keep_walked(k, w, keys, frames, end);
+	}
+	if (wait && p->kernel->waiting_bytes > WAITING_ONE && !p->kernel->without_tables &&
+	    !p->gone)
+		code_look_without_tables(k, p);
+	return !wait;
+}
+
+/* First those that are parked: they are older. */
 void walks_all(struct kernel *k)
 {
-	uint64_t *keys = k->waiting.first ? reallocarray(NULL, KERNEL_FRAMES, sizeof *keys) : NULL;
-	uint32_t frames = 0;
+	uint64_t *keys = waiting_any(k) ? reallocarray(NULL, KERNEL_FRAMES, sizeof *keys) : NULL;
 	unsigned builds = k->whole ? library_builds(k->recording->library) : 0;
-	for (struct kernel_waiting **link = &k->waiting.first, *w; keys && (w = *link);) {
-		enum walk_end end = WALK_NO_MODULE;
-		bool wait = builds && (w->process->kernel->without_tables ||
-				       w->process->kernel->waits_for == builds);
-		if (!wait) {
-			/* Clears what earlier looks have reported. */
-			code_forget_waits(k);
-			end = walk_looking(k, w, keys, &frames);
-			wait = must_wait(k, w, end);
-		}
-		if (wait) {
-			if (w->process->kernel->waiting_bytes > WAITING_ONE &&
-			    !w->process->kernel->without_tables && !w->process->gone)
-				code_look_without_tables(k, w->process);
-			link = &w->next;
-			continue;
-		}
-		keep_walked(k, w, keys, frames, end);
-		waiting_remove(k, link);
+	if (!keys)
+		return;
+	for (struct process *p = k->waiting.parked; p; p = p->kernel->next_parked)
+		while (p->kernel->parked && walk_one(k, p->kernel->parked, keys, builds))
+			waiting_remove_parked(k, p);
+	waiting_sort_out(k);
+	while (k->waiting.first) {
+		if (walk_one(k, k->waiting.first, keys, builds))
+			waiting_remove(k);
+		else
+			waiting_park(k);
 	}
 	free(keys);
 }
 
+static void give_up(struct kernel *k, struct kernel_waiting *w, uint64_t *keys)
+{
+	uint32_t frames = 0;
+	enum walk_end end = walk_listed(k, w, keys, &frames);
+	keep_walked(k, w, keys, frames, end);
+}
+
 void walks_give_up(struct kernel *k)
 {
-	uint64_t *keys = k->waiting.first ? reallocarray(NULL, KERNEL_FRAMES, sizeof *keys) : NULL;
-	uint32_t frames = 0;
-	for (struct kernel_waiting *w; keys && (w = k->waiting.first);) {
-		enum walk_end end = walk_listed(k, w, keys, &frames);
-		keep_walked(k, w, keys, frames, end);
-		waiting_remove(k, &k->waiting.first);
+	uint64_t *keys = waiting_any(k) ? reallocarray(NULL, KERNEL_FRAMES, sizeof *keys) : NULL;
+	if (!keys)
+		return;
+	for (struct process *p = k->waiting.parked; p; p = p->kernel->next_parked)
+		while (p->kernel->parked) {
+			give_up(k, p->kernel->parked, keys);
+			waiting_remove_parked(k, p);
+		}
+	waiting_sort_out(k);
+	while (k->waiting.first) {
+		give_up(k, k->waiting.first, keys);
+		waiting_remove(k);
 	}
 	free(keys);
 }

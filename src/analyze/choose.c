@@ -70,9 +70,10 @@ struct err *choose_profile_without(const char *path, const struct profile_spare 
 	if (e)
 		return e;
 	if ((*profile)->shortened)
-		buf_puts(notes,
-			 "shortened: the callers of rare samples are left out; report --full "
-			 "and culprit db export keep them\n");
+		buf_puts(
+			notes,
+			"shortened: the callers of rare samples are left out, and deep recursion is folded; report --full "
+			"and culprit db export keep them\n");
 	if (!wanted)
 		*metric = profile_main(*profile);
 	summary_make(*profile, *metric, summary);

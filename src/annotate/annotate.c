@@ -169,6 +169,27 @@ static struct err *count_samples(struct annotation *a, const bool *thread)
 	return good ? NULL : err_new("out of memory");
 }
 
+/* Of `self` alone: only nodes that have samples of their own are looked at. */
+static struct err *count_self(struct annotation *a, const bool *thread)
+{
+	const struct profile *p = a->profile;
+	struct counter c = {.a = a, .p = p};
+	a->self = calloc((a->item_count + a->insn_count) * a->metric_count + 1, sizeof *a->self);
+	a->whole = calloc(a->metric_count + 1, sizeof *a->whole);
+	if (!a->self || !a->whole)
+		return err_new("out of memory");
+	for (size_t i = 0; i < p->value_count; i++) {
+		const struct profile_value *v = &p->values[i];
+		a->whole[v->metric] += v->count;
+		if (thread && !thread[v->thread])
+			continue;
+		uint32_t insn = insn_of(a, &p->nodes[v->node]);
+		if (insn != NONE)
+			add_self(&c, insn, v->metric, v->count);
+	}
+	return NULL;
+}
+
 /* ---- the function ---- */
 
 static struct err *refuse(const struct profile *p, struct modules *modules, uint32_t module,
@@ -269,6 +290,18 @@ struct err *annotate_make(const struct profile *profile, struct modules *modules
 	struct err *e = annotate_read(profile, modules, module, address, out);
 	if (!e)
 		e = count_samples(out, thread);
+	if (e)
+		annotate_free(out);
+	return e;
+}
+
+struct err *annotate_make_self(const struct profile *profile, struct modules *modules,
+			       uint32_t module, uint64_t address, const bool *thread,
+			       struct annotation *out)
+{
+	struct err *e = annotate_read(profile, modules, module, address, out);
+	if (!e)
+		e = count_self(out, thread);
 	if (e)
 		annotate_free(out);
 	return e;

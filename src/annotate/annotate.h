@@ -78,6 +78,10 @@ struct annotation {
    run time, code of the kernel, a file that is gone or has changed. */
 struct err *annotate_make(const struct profile *profile, struct modules *modules, uint32_t module,
 			  uint64_t address, const bool *thread, struct annotation *out);
+/* The same without totals, which takes much less time: `total` is NULL. */
+struct err *annotate_make_self(const struct profile *profile, struct modules *modules,
+			       uint32_t module, uint64_t address, const bool *thread,
+			       struct annotation *out);
 /* The same without samples: `self` and `total` are NULL. */
 struct err *annotate_read(const struct profile *profile, struct modules *modules, uint32_t module,
 			  uint64_t address, struct annotation *out);

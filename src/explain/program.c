@@ -110,8 +110,8 @@ static struct err *read_function(struct program *program, struct modules *module
 	to->function = calloc(1, sizeof *to->function);
 	struct err *e = to->annotation && to->function ? NULL : err_new("out of memory");
 	if (!e)
-		e = annotate_make(program->profile, modules, f->module, f->start, o->thread,
-				  to->annotation);
+		e = annotate_make_self(program->profile, modules, f->module, f->start, o->thread,
+				       to->annotation);
 	if (!e)
 		e = function_read(to->annotation, &program->machine, options, to->function);
 	if (e)

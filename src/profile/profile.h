@@ -168,9 +168,9 @@ struct profile {
 	uint64_t stolen_ns;   /* of all CPUs, while their host ran something else; 0: not known */
 	uint32_t unwind;      /* enum recipes_mode */
 	bool complete;        /* false: written while the command was still running */
-	bool shortened;       /* its source left callers of rare samples out; in no file */
-	const char *note;     /* what the reader must know about reliability, or "" */
-	bool timed;           /* a time line was asked for */
+	bool shortened; /* its source left callers of rare samples out (store/shorten.h); in no file */
+	const char *note; /* what the reader must know about reliability, or "" */
+	bool timed;       /* a time line was asked for */
 	uint64_t
 		untimed; /* samples that are not on it: there was no room, or they came while it was read */
 	uint64_t coarse_us; /* shorter whiles of the time line were joined; 0: none */
@@ -218,6 +218,10 @@ struct err *profile_add_thread(struct profile *p, const struct profile_thread *t
 /* The child of `parent` that is this frame, made where there was none. */
 struct err *profile_child(struct profile *p, uint32_t parent, enum profile_node_kind kind,
 			  uint32_t module, uint64_t address, uint32_t *node);
+/* Adds many: nodes[0] is the root, and the parent of each other is an earlier one of these. to[i] becomes its number
+   in the profile. Faster than one by one if the profile is large. */
+struct err *profile_add_tree(struct profile *p, const struct profile_node *nodes, size_t count,
+			     uint32_t *to);
 /* Names for those functions of a module that have nodes: `find` tells the one at an address, NULL
    where there is none. Names that it had before go. */
 typedef const char *profile_find_name(const void *context, uint64_t address, uint64_t *start,

@@ -7,7 +7,8 @@
 #include "base/sum.h"
 #include "profile/own.h"
 
-#define AHEAD 6 /* nodes whose slots are on their way from memory */
+#define AHEAD 6      /* nodes whose slots are on their way from memory */
+#define FAR_AHEAD 16 /* the same, if each may also name a node elsewhere */
 
 static uint64_t hash_node(const struct profile_node *n)
 {
@@ -52,13 +53,13 @@ static void hash_rest(struct profile *p)
 	}
 }
 
-/* Room for all nodes and one more, at most half full. */
-static bool prepare_hash(struct profile *p)
+/* Room for all nodes and so many more, at most half full. */
+static bool prepare_hash(struct profile *p, size_t more)
 {
 	struct profile_private *own = p->own;
 	size_t room = own->slot_room ? own->slot_room : 1024;
 	struct node_slot *slots;
-	while (room < (p->node_count + 1) * 2)
+	while (room < (p->node_count + more) * 2)
 		room *= 2;
 	if (room != own->slot_room) {
 		slots = calloc(room, sizeof *slots);
@@ -99,26 +100,26 @@ static struct err *child_nearby(struct profile *p, const struct profile_node *wa
 	return next < p->node_count ? NULL : own_append_node(p, wanted);
 }
 
-struct err *profile_child(struct profile *p, uint32_t parent, enum profile_node_kind kind,
-			  uint32_t module, uint64_t address, uint32_t *node)
+static bool is_context(const struct profile *p, const struct profile_node *n, uint32_t parent)
 {
-	const struct profile_node wanted = {parent, module, address, (uint8_t)kind};
-	struct node_slot *slot;
-	uint64_t hash;
-	struct err *e;
-	if (parent >= p->node_count || module >= p->module_count || kind <= PROFILE_ROOT ||
-	    kind > PROFILE_PARTIAL || (kind == PROFILE_PARTIAL && parent != 0))
-		return err_new("no such context: parent %u, kind %d, module %u", parent, (int)kind,
-			       module);
-	e = child_nearby(p, &wanted, node);
-	if (e || *node)
-		return e;
-	if (!prepare_hash(p))
-		return err_new("out of memory");
-	hash = hash_node(&wanted);
-	slot = find_slot(p, &wanted, hash);
+	return parent < p->node_count && n->module < p->module_count && n->kind > PROFILE_ROOT &&
+	       n->kind <= PROFILE_PARTIAL && (n->kind != PROFILE_PARTIAL || parent == 0);
+}
+
+static struct err *no_context(const struct profile_node *n)
+{
+	return err_new("no such context: parent %u, kind %d, module %u", n->parent, (int)n->kind,
+		       n->module);
+}
+
+/* There is room in the hash. */
+static struct err *find_or_append(struct profile *p, const struct profile_node *wanted,
+				  uint32_t *node)
+{
+	uint64_t hash = hash_node(wanted);
+	struct node_slot *slot = find_slot(p, wanted, hash);
 	if (!slot->node) {
-		e = own_append_node(p, &wanted);
+		struct err *e = own_append_node(p, wanted);
 		if (e)
 			return e;
 		*slot = (struct node_slot){(uint32_t)(hash >> 32), (uint32_t)p->node_count - 1};
@@ -126,6 +127,64 @@ struct err *profile_child(struct profile *p, uint32_t parent, enum profile_node_
 	}
 	*node = slot->node;
 	return NULL;
+}
+
+struct err *profile_child(struct profile *p, uint32_t parent, enum profile_node_kind kind,
+			  uint32_t module, uint64_t address, uint32_t *node)
+{
+	const struct profile_node wanted = {parent, module, address, (uint8_t)kind};
+	if (!is_context(p, &wanted, parent))
+		return no_context(&wanted);
+	struct err *e = child_nearby(p, &wanted, node);
+	if (e || *node)
+		return e;
+	if (!prepare_hash(p, 1))
+		return err_new("out of memory");
+	return find_or_append(p, &wanted, node);
+}
+
+/* ---- a tree at once ---- */
+
+/* Begins to fetch the slot of a node, if its parent is known. Nearly each slot, and the node that it names, is
+   somewhere else in memory. */
+static void fetch_slot(const struct profile *p, const struct profile_node *n, const uint32_t *to,
+		       size_t known, uint64_t *hash)
+{
+	struct profile_node wanted = *n;
+	*hash = 0;
+	if (n->parent >= known)
+		return;
+	wanted.parent = to[n->parent];
+	*hash = hash_node(&wanted);
+	__builtin_prefetch(&p->own->slots[*hash & (p->own->slot_room - 1)]);
+}
+
+static void fetch_node(const struct profile *p, uint64_t hash)
+{
+	if (hash)
+		__builtin_prefetch(&p->nodes[p->own->slots[hash & (p->own->slot_room - 1)].node]);
+}
+
+struct err *profile_add_tree(struct profile *p, const struct profile_node *nodes, size_t count,
+			     uint32_t *to)
+{
+	uint64_t hashes[2 * FAR_AHEAD] = {0};
+	struct err *e = NULL;
+	if (!prepare_hash(p, count))
+		return err_new("out of memory");
+	to[0] = 0;
+	for (size_t i = 1; !e && i < count; i++) {
+		struct profile_node wanted = nodes[i];
+		if (wanted.parent >= i || !is_context(p, &wanted, to[wanted.parent]))
+			return no_context(&wanted);
+		if (i + 2 * FAR_AHEAD < count)
+			fetch_slot(p, &nodes[i + 2 * FAR_AHEAD], to, i,
+				   &hashes[i % (2 * FAR_AHEAD)]);
+		fetch_node(p, hashes[(i + FAR_AHEAD) % (2 * FAR_AHEAD)]);
+		wanted.parent = to[wanted.parent];
+		e = find_or_append(p, &wanted, &to[i]);
+	}
+	return e;
 }
 
 uint64_t profile_period(const struct profile *p, uint32_t metric)

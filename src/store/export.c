@@ -13,6 +13,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "profile/profile.h"
+#include "store/ahead.h"
 #include "store/covered.h"
 #include "store/reading.h"
 
@@ -30,11 +31,11 @@ struct maker {
 	uint32_t walked[STORE_EVENT_MAX], all[STORE_EVENT_MAX]; /* metrics by place of the event */
 	struct covered covered;
 	bool shorten;
-	struct calltree tree;
-	uint64_t *sums;        /* shorten: samples in each node of the tree and below it */
-	uint64_t least, usual; /* shorten: what is less is rare; callers that stay have as much */
-	uint32_t *nodes;       /* of the profile, by node of the tree */
-	uint32_t *way;         /* has room for as many */
+	const struct calltree *tree; /* of the epoch */
+	uint32_t *nodes;             /* of the profile, by node of the tree */
+	uint32_t *way;               /* has room for as many */
+	uint32_t node_room;
+	bool added_up; /* rows belong to no process */
 };
 
 static bool widen(uint32_t **list, size_t *room, size_t place)
@@ -180,52 +181,21 @@ static struct err *find_metric(struct maker *m, uint64_t id, bool walked, uint32
 
 /* ---- call paths ---- */
 
-/* Of a span of time with very many call paths, rare ones lose callers: each counts below the innermost
-   caller that has a usual share of the epoch's samples. So a function has all its samples, and a
-   caller lacks less than a CALLER_SHARE-th of all. */
-#define PATH_SHARE 4096
-#define CALLER_SHARE 1024
-
-static struct err *sum_up(struct maker *m, const struct segment *spans, size_t count)
+static struct err *use_tree(struct maker *m, const struct calltree *tree)
 {
-	free(m->sums);
-	m->sums = calloc(m->tree.count, sizeof *m->sums);
-	if (!m->sums)
-		return err_new("out of memory");
-	for (size_t i = 0; i < count; i++)
-		for (size_t k = 0; k < spans[i].path_count; k++)
-			if (spans[i].paths[k].node < m->tree.count)
-				m->sums[spans[i].paths[k].node] += spans[i].paths[k].count;
-	for (uint32_t i = m->tree.count; i-- > 1;)
-		m->sums[m->tree.nodes[i].parent] += m->sums[i];
-	m->least = m->sums[0] / PATH_SHARE;
-	m->usual = m->sums[0] / CALLER_SHARE;
-	return NULL;
-}
-
-static struct err *use_tree(struct maker *m, int64_t epoch, const struct segment *spans,
-			    size_t count)
-{
-	struct err *e = trees_read(m->names.store, epoch, &m->tree);
-	free(m->nodes);
-	free(m->way);
-	m->nodes = e ? NULL : malloc(m->tree.count * sizeof *m->nodes);
-	m->way = e ? NULL : malloc(m->tree.count * sizeof *m->way);
-	if (!e && (!m->nodes || !m->way))
-		e = err_new("out of memory");
-	for (uint32_t i = 0; !e && i < m->tree.count; i++)
+	m->tree = tree;
+	if (tree->count > m->node_room) {
+		free(m->nodes);
+		free(m->way);
+		m->nodes = malloc(tree->count * sizeof *m->nodes);
+		m->way = malloc(tree->count * sizeof *m->way);
+		m->node_room = m->nodes && m->way ? tree->count : 0;
+		if (!m->node_room)
+			return err_new("out of memory");
+	}
+	for (uint32_t i = 0; i < tree->count; i++)
 		m->nodes[i] = i ? NOT_YET : 0;
-	return e || !m->shorten ? e : sum_up(m, spans, count);
-}
-
-/* Below what the node stands in the profile. What is not known of the callers stays that way. */
-static uint32_t caller_of(const struct maker *m, uint32_t node)
-{
-	uint32_t at = m->tree.nodes[node].parent;
-	if (m->shorten && m->sums[node] < m->least)
-		while (at && m->sums[at] < m->usual && m->tree.nodes[at].kind != PROFILE_PARTIAL)
-			at = m->tree.nodes[at].parent;
-	return at;
+	return NULL;
 }
 
 /* From the node up to one that the profile has, and back. */
@@ -233,15 +203,15 @@ static struct err *find_node(struct maker *m, uint32_t node, uint32_t *out)
 {
 	size_t steps = 0;
 	struct err *e = NULL;
-	for (uint32_t at = node; m->nodes[at] == NOT_YET; at = caller_of(m, at))
+	for (uint32_t at = node; m->nodes[at] == NOT_YET; at = m->tree->nodes[at].parent)
 		m->way[steps++] = at;
 	while (!e && steps) {
 		uint32_t at = m->way[--steps], place, module;
-		const struct pack_node *x = &m->tree.nodes[at];
+		const struct pack_node *x = &m->tree->nodes[at];
 		e = find_module(m, x->image, &place, &module);
 		if (!e)
-			e = profile_child(m->p, m->nodes[caller_of(m, at)], x->kind, module,
-					  x->address, &m->nodes[at]);
+			e = profile_child(m->p, m->nodes[x->parent], x->kind, module, x->address,
+					  &m->nodes[at]);
 	}
 	*out = m->nodes[node];
 	return e;
@@ -255,16 +225,15 @@ static struct err *count_at(struct maker *m, uint32_t node, uint32_t thread, uin
 
 static struct err *add_path(struct maker *m, const struct pack_path *x)
 {
-	uint32_t process, thread, place, module, metric, node = 0;
-	if (x->node >= m->tree.count)
-		return err_new("%s: call paths are damaged", m->names.store->path);
-	const struct pack_node *leaf = &m->tree.nodes[x->node];
+	uint32_t process, thread = 0, place, module, metric, node = 0;
+	const struct pack_node *leaf = &m->tree->nodes[x->node];
 	struct err *e = names_process(&m->names, x->process, &process);
 	if (!e)
 		e = names_image(&m->names, leaf->image, &place);
 	if (e || !wanted_sample(&m->wanted, &m->names, process, place, leaf->address))
 		return e;
-	e = find_thread(m, x->process, &process, &thread);
+	if (!m->added_up)
+		e = find_thread(m, x->process, &process, &thread);
 	if (!e)
 		e = find_module(m, leaf->image, &place, &module);
 	if (!e)
@@ -325,32 +294,75 @@ static struct err *add_counts(struct maker *m, const struct span_list *list)
 	return e ? e : profile_settle(m->p);
 }
 
-/* Spans of one epoch. */
-static struct err *add_epoch(struct maker *m, const struct span_item *items, size_t count)
+/* Each node of a tree that was shortened has samples: all of them at once, if all are wanted. */
+static struct err *add_tree(struct maker *m)
 {
-	struct segment *spans = calloc(count, sizeof *spans);
-	struct err *e = spans ? NULL : err_new("out of memory");
-	for (size_t i = 0; !e && i < count; i++)
-		e = segment_read(m->names.store, items[i].id, SEGMENT_PATHS, &spans[i]);
+	struct profile_node *nodes = malloc(m->tree->count * sizeof *nodes);
+	struct err *e = nodes ? NULL : err_new("out of memory");
+	for (uint32_t i = 1; !e && i < m->tree->count; i++) {
+		const struct pack_node *x = &m->tree->nodes[i];
+		uint32_t place, module;
+		e = find_module(m, x->image, &place, &module);
+		nodes[i] = (struct profile_node){x->parent, module, x->address, x->kind};
+	}
 	if (!e)
-		e = use_tree(m, items->epoch, spans, count);
-	for (size_t i = 0; !e && i < count; i++)
-		for (size_t k = 0; !e && k < spans[i].path_count; k++)
-			e = add_path(m, &spans[i].paths[k]);
-	for (size_t i = 0; spans && i < count; i++)
-		segment_free(&spans[i]);
-	free(spans);
+		e = profile_add_tree(m->p, nodes, m->tree->count, m->nodes);
+	free(nodes);
+	return e;
+}
+
+/* Whether every sample is wanted. */
+static bool wants_all(const struct read_choice *c)
+{
+	return !c->image && !c->procedure && !c->process && !c->container && c->user < 0;
+}
+
+/* The rows of a tree that is in the profile: those of one process come one after the other. */
+static struct err *add_rows(struct maker *m, const struct ahead_epoch *x)
+{
+	uint32_t place, thread = 0, metric = 0;
+	struct err *e = NULL;
+	for (size_t i = 0; !e && i < x->count; i++) {
+		const struct pack_path *r = &x->rows[i], *before = i ? r - 1 : NULL;
+		if (!m->added_up && (!before || before->process != r->process))
+			e = find_thread(m, r->process, &place, &thread);
+		if (!e && (!before || before->event != r->event))
+			e = find_metric(m, r->event, true, &metric);
+		if (!e)
+			e = count_at(m, m->nodes[r->node], thread, metric, r->count);
+	}
+	return e;
+}
+
+static struct err *add_epoch(struct maker *m, const struct ahead_epoch *x)
+{
+	bool at_once = m->shorten && wants_all(m->wanted.choice);
+	uint32_t place, thread;
+	struct err *e = use_tree(m, &x->tree);
+	for (size_t i = 0; !e && i < x->process_count; i++)
+		e = find_thread(m, x->processes[i], &place, &thread);
+	if (!e && at_once)
+		e = add_tree(m);
+	if (!e && at_once)
+		return add_rows(m, x);
+	for (size_t i = 0; !e && i < x->count; i++)
+		e = add_path(m, &x->rows[i]);
 	return e;
 }
 
 static struct err *add_paths(struct maker *m, const struct span_list *list)
 {
-	struct err *e = NULL;
-	for (size_t i = 0, end; !e && i < list->count; i = end) {
-		for (end = i; end < list->count && list->items[end].epoch == list->items[i].epoch;)
-			end++;
-		e = add_epoch(m, &list->items[i], end - i);
-	}
+	struct ahead *ahead;
+	const struct ahead_epoch *x;
+	m->added_up = m->spare.threads && wants_all(m->wanted.choice);
+	struct err *e = ahead_open(m->names.store, list, m->shorten, m->added_up, &ahead);
+	do {
+		if (!e)
+			e = ahead_next(ahead, &x);
+		if (!e && x)
+			e = add_epoch(m, x);
+	} while (!e && x);
+	ahead_close(ahead);
 	return e ? e : profile_settle(m->p);
 }
 
@@ -470,12 +482,10 @@ struct err *read_profile(struct store *s, const struct read_choice *choice,
 	sqlite3_exec(s->db, "ROLLBACK", NULL, NULL, NULL);
 	names_close(&m.names);
 	wanted_free(&m.wanted);
-	calltree_free(&m.tree);
 	free(m.modules);
 	free(m.threads);
 	free(m.nodes);
 	free(m.way);
-	free(m.sums);
 	free(m.groups);
 	free(list.items);
 	if (e)

@@ -402,9 +402,9 @@ static uint64_t sp_after(uint64_t slot)
 	return CPU_HERE.link == CPU_NO_REGISTER ? slot + sizeof(uint64_t) : slot;
 }
 
-/* Returns whether the end of the call can be seen. */
+/* Returns whether the end of the call will be seen. `ends`: there is a stub for it. */
 static bool count_call(struct agent_thread *t, const struct probe *p, uint64_t slot,
-		       uint64_t returns, uint64_t fp, uint64_t extra)
+		       uint64_t returns, uint64_t fp, uint64_t extra, bool ends)
 {
 	bool on_own = is_on_own_stack(t, slot), jumped = probe_is_stub(returns);
 	if (on_own)
@@ -428,20 +428,20 @@ static bool count_call(struct agent_thread *t, const struct probe *p, uint64_t s
 	}
 	counter_add(&s->calls, 1);
 	uint64_t now = ticks_now();
-	if (on_own ? record_push(t, slot, now, s) : other_push(slot, now, s, p))
+	if (ends && (on_own ? record_push(t, slot, now, s) : other_push(slot, now, s, p)))
 		return true;
 	counter_add(&s->abandoned, 1);
 	return false;
 }
 
 /* The same for a handler that has interrupted us. */
-static bool count_within(const struct probe *p, uint64_t slot, bool jumped)
+static bool count_within(const struct probe *p, uint64_t slot, bool jumped, bool ends)
 {
 	struct other *left = other_find(slot);
 	if (left && !jumped)
 		other_end(left, false, false, 0);
 	atomic_fetch_add(&p->sums->calls, 1);
-	if (!(left && jumped) && other_push(slot, ticks_now(), p->sums, p))
+	if (ends && !(left && jumped) && other_push(slot, ticks_now(), p->sums, p))
 		return true;
 	atomic_fetch_add(&p->sums->abandoned, 1);
 	return false;
@@ -459,19 +459,19 @@ uint64_t probe_enter(struct probe *p, uint64_t slot, uint64_t returns, uint64_t 
 			atomic_fetch_add(&p->asked->unknown, 1);
 		return p->body;
 	}
-	bool seen;
+	/* Who has jumped here returns by the stub of the one that has jumped. */
+	bool jumped = probe_is_stub(returns), seen;
+	uint64_t stub = jumped ? 0 : stub_for(returns, p->body);
 	if (is_busy(t, slot)) {
-		seen = count_within(p, slot, probe_is_stub(returns));
+		seen = count_within(p, slot, jumped, jumped || stub);
 	} else {
 		own->busy = slot;
 		FENCE();
-		seen = count_call(t, p, slot, returns, fp, extra);
+		seen = count_call(t, p, slot, returns, fp, extra, jumped || stub);
 		FENCE();
 		own->busy = 0;
 	}
-	/* Who has jumped here returns by the stub of the one that has jumped. */
-	uint64_t stub = seen && !probe_is_stub(returns) ? stub_for(returns, p->body) : 0;
-	return stub ? stub : p->body;
+	return seen && stub ? stub : p->body;
 }
 
 /* The records of a slot end. */

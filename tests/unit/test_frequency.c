@@ -382,8 +382,8 @@ static void uses_what_was_seen(void **state)
 	struct graph g = MAKE(4, {0, 1}, {0, 2}, {1, 3}, {2, 3});
 	double ran[] = {1e6, 0, 0, 1e6};
 	struct frequency_insn *insns = sample(&g, ran, 0.07);
-	struct frequency_observation seen[] = {{g.blocks[0].last, g.blocks[1].start, 900},
-					       {g.blocks[0].last, g.blocks[2].start, 100}};
+	struct frequency_observation seen[] = {{g.blocks[0].last, g.blocks[1].start, 900, 900},
+					       {g.blocks[0].last, g.blocks[2].start, 100, 100}};
 	struct frequency_input in = {.graph = &g, .insns = insns, .insn_count = BLOCK_INSNS};
 	in.observations = seen;
 	in.observation_count = 2;

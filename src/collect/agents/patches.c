@@ -141,6 +141,22 @@ static uint64_t find_block(const struct maps *maps, const struct map *code, uint
 	return best || FAR + (code->end - code->start) + size >= reach ? best : far;
 }
 
+/* Notes that this memory will be used, so that no other block comes there. */
+static bool take_room(struct maps *maps, uint64_t start, uint64_t size)
+{
+	struct map *items = realloc(maps->items, (maps->count + 1) * sizeof *items);
+	if (!items)
+		return false;
+	size_t place = 0;
+	while (place < maps->count && items[place].start < start)
+		place++;
+	memmove(items + place + 1, items + place, (maps->count - place) * sizeof *items);
+	items[place] = (struct map){.start = start, .end = start + size, .path = ""};
+	maps->items = items;
+	maps->count++;
+	return true;
+}
+
 /* ---- what ---- */
 
 struct asking {
@@ -277,6 +293,8 @@ static void ask_map(struct asking *a, const struct map *map, struct probes *prob
 		count += maps_of[i] == map;
 	uint64_t size = (BLOCK_HEAD + count * ISLAND_ROOM + PAGE - 1) & ~(uint64_t)(PAGE - 1);
 	uint64_t block = find_block(&a->maps, map, size, a->cpu->reach - PAGE);
+	if (block && !take_room(&a->maps, block, size))
+		block = 0;
 	uint64_t island = block + BLOCK_HEAD + sizeof(uint64_t);
 	for (size_t i = 0; i < probes->count; i++) {
 		struct probe_function *f = &probes->functions[i];

@@ -158,8 +158,12 @@ static void reads_the_vdso(void **state)
 	assert_null(symbols_read(image, NULL, &symbols));
 	count = symbols_all(symbols, &all);
 	assert_true(count >= 3);
-	for (size_t i = 0; i < count; i++)
-		assert_non_null(strstr(all[i].name, "_"));
+	bool clock = false;
+	for (size_t i = 0; i < count; i++) {
+		assert_true(all[i].name[0] && strlen(all[i].name) < 64);
+		clock |= strstr(all[i].name, "clock_gettime") != NULL;
+	}
+	assert_true(clock);
 	symbols_free(symbols);
 	image_close(image);
 }

@@ -4,7 +4,8 @@
  *
  *   1. known shapes: signal trampolines; the entry of a program (recipes/roots.h);
  *   2. CFI of where they came from, for calls out of the way (recipes/detours.h); the analysis, where CFI
- *      is provably wrong (recipes/corrections.h);
+ *      is provably wrong (recipes/corrections.h); CFI without words that epilogues have popped
+ *      (recipes/restored.h);
  *   3. CFI;
  *   4. the analysis.
  */
@@ -24,6 +25,7 @@
 #include "recipes/cfi.h"
 #include "recipes/corrections.h"
 #include "recipes/detours.h"
+#include "recipes/restored.h"
 #include "recipes/roots.h"
 #include "recipes/rows.h"
 #include "recipes/shapes.h"
@@ -100,6 +102,7 @@ static void read_off(void *context, size_t index)
 		struct corrector c = {.analysis = &s->analysis, .out = s->shapes};
 		detours_add(&s->analysis, &s->cfi, s->shapes);
 		corrections_each(&s->analysis, &s->cfi, take_run, &c);
+		restored_add(&s->analysis, &s->cfi, s->shapes);
 	} else {
 		analysis_rows(&s->analysis, &s->rest);
 		rows_finish(&s->rest);

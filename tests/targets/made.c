@@ -3,7 +3,7 @@
  * Code that is made at run time, as compilers for scripts do it: bytes in memory of no file. It is called
  * by C, and calls C or is interrupted by a signal whose handler works.
  *
- *     made KIND ROUNDS
+ *     made KIND MILLISECONDS (of CPU time)
  *
  * KIND: "pointer" keeps a frame pointer; "roomy" too, with more of its frame above the record where the
  * CPU's conventions allow that; "bare" keeps none; "loop" keeps one and works itself; "edges" is short, and
@@ -17,6 +17,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/time.h>
+#include <time.h>
 
 typedef long made_code(long (*work)(long), long count);
 
@@ -107,10 +108,17 @@ static void *make(const char *begin, const char *end)
 	return memory;
 }
 
+static long cpu_ms(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+	return now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
 int main(int argc, char **argv)
 {
 	const char *kind = argc > 2 ? argv[1] : "";
-	long rounds = argc > 2 ? strtol(argv[2], NULL, 10) : 0;
+	long end = argc > 2 ? strtol(argv[2], NULL, 10) : 0;
 	made_code *code = NULL;
 	bool callers = !strcmp(kind, "callers");
 	if (callers)
@@ -134,9 +142,11 @@ int main(int argc, char **argv)
 		signal(SIGALRM, on_alarm);
 		setitimer(ITIMER_REAL, &often, NULL);
 	}
-	for (long i = 0; i < rounds; i++) {
-		if (callers && i % 20 == 19)
+	for (long now = 0, made = 0; now < end; now = cpu_ms()) {
+		if (callers && now > made + 15) {
 			code = make(pointer_begin, pointer_end);
+			made = now;
+		}
 		outer(code, 1000000);
 	}
 	printf("%lu\n", sink & 1);

@@ -122,8 +122,10 @@ SEC("tp_btf/sched_waking") int BPF_PROG(woken, struct task_struct *task)
 	struct task_struct *waker = (void *)bpf_get_current_task_btf();
 	off->waker_process = waker->tgid;
 	off->waker_thread = waker->pid;
-	bool interrupt = !waker->pid || cpu_preempt_count(waker) & IN_INTERRUPT;
-	off->waker = interrupt                  ? KERNEL_WAKER_INTERRUPT
+	int64_t count = waker->pid ? cpu_preempt_count(waker, settings.preempt_count)
+				   : IN_INTERRUPT;
+	off->waker = count < 0                  ? KERNEL_WAKER_NONE
+		     : count & IN_INTERRUPT     ? KERNEL_WAKER_INTERRUPT
 		     : waker->flags & OF_KERNEL ? KERNEL_WAKER_KERNEL
 						: KERNEL_WAKER_THREAD;
 	return 0;

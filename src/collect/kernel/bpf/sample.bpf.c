@@ -61,11 +61,12 @@ INLINE struct off *off_of(struct task_struct *task)
 
 INLINE void leave(struct task_struct *task, struct off *off, bool preempted, uint64_t now)
 {
-	end_absence(off);
+	end_absence(task, off, now);
 	if (!off->since && now > off->chosen)
 		off->cpu_ns += now - off->chosen;
 	off->since = now;
 	off->run_delay = run_delay(task);
+	off->ran = task->se.sum_exec_runtime;
 	off->preempted = preempted;
 	off->waker = KERNEL_WAKER_NONE;
 }

@@ -64,10 +64,31 @@ static bool find_probed(char *name, size_t size)
 	return at;
 }
 
+/* Returns where a variable of each CPU is among all of them, or -1. */
+static int64_t find_per_cpu(const struct btf *btf, const char *name)
+{
+	int variable = btf__find_by_name_kind(btf, name, BTF_KIND_VAR);
+	int all = btf__find_by_name_kind(btf, ".data..percpu", BTF_KIND_DATASEC);
+	const struct btf_type *section = all > 0 ? btf__type_by_id(btf, (uint32_t)all) : NULL;
+	for (uint32_t i = 0; variable > 0 && section && i < btf_vlen(section); i++)
+		if (btf_var_secinfos(section)[i].type == (uint32_t)variable)
+			return btf_var_secinfos(section)[i].offset;
+	return -1;
+}
+
+static int64_t find_preempt_count(const struct btf *btf)
+{
+	int64_t queue = find_per_cpu(btf, "runqueues"), at = find_per_cpu(btf, "pcpu_hot");
+	if (at < 0)
+		at = find_per_cpu(btf, "__preempt_count");
+	return at < 0 || queue < 0 ? 0 : at - queue;
+}
+
 static void find_way(struct off_way *out)
 {
 	struct btf *btf = btf__load_vmlinux_btf();
 	out->kind = OFF_NO_WAY;
+	out->preempt_count = btf ? find_preempt_count(btf) : 0;
 	if (btf && btf__find_by_name_kind(btf, "btf_trace_sched_exit_tp", BTF_KIND_TYPEDEF) > 0)
 		out->kind = OFF_TRACEPOINT;
 	else if (btf && takes_functions(btf))

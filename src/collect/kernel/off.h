@@ -2,6 +2,8 @@
 #pragma once
 /* Sees to it that time off the CPU is sampled, for the events `blocked` and `wall`. What the sampler tells of it
    goes through absences.h. */
+#include <stdint.h>
+
 struct err;
 struct kernel;
 
@@ -10,6 +12,8 @@ enum off_kind { OFF_NO_WAY, OFF_TRACEPOINT, OFF_FUNCTION, OFF_PROBE };
 struct off_way {
 	enum off_kind kind; /* by a tracepoint, where a function begins, or by a kprobe there */
 	char probed[256];   /* OFF_PROBE: the function's name */
+	/* Where each CPU keeps whether it is in an interrupt, if in a variable: as in struct kernel_settings. */
+	int64_t preempt_count;
 };
 /* Returns the cheapest way that this kernel has. */
 const struct off_way *off_way(void);

@@ -69,7 +69,7 @@ static inline __attribute__((always_inline)) bool cpu_in_sigreturn(struct pt_reg
 #define cpu_thread_pointer(task) ((task)->thread.uw.tp_value)
 
 /* What the CPU does that runs this task, as bits. */
-#define cpu_preempt_count(task) ((uint32_t)(task)->thread_info.preempt_count)
+#define cpu_preempt_count(task, distance) ((int64_t)(uint32_t)(task)->thread_info.preempt_count)
 
 /* Argument number i, below 3, of the system call that begins; and whether a program of 32 bits calls, whose calls
    have other numbers. */

@@ -83,21 +83,37 @@ static inline __attribute__((always_inline)) bool cpu_in_sigreturn(struct pt_reg
 /* The thread pointer. If a C library made the thread, it points to the end of the thread's stack. */
 #define cpu_thread_pointer(task) ((task)->thread.fsbase)
 
-/* What the CPU does that runs this task, as bits. It is a variable of the CPU; Linux 6.2 to 6.14 have it in another
-   one. */
+/* What the CPU does that runs this task, as bits; negative: not known. It is a variable of the CPU. Programs may name
+   such variables only where the kernel lists the names of all its data, which kernels for small virtual machines do
+   not. So it is found by its distance from the run queue of the CPU, to which the task leads. Linux 6.2 to 6.14 have
+   it in a structure. */
 struct pcpu_hot___kernel {
 	int preempt_count;
 } CO_RE;
-extern const struct pcpu_hot___kernel pcpu_hot __ksym __weak;
-extern const int __preempt_count __ksym __weak;
 
-static inline __attribute__((always_inline)) uint32_t cpu_preempt_count(const void *task)
+struct cfs_rq___kernel {
+	void *rq;
+} CO_RE;
+
+struct sched_entity___kernel {
+	struct cfs_rq___kernel *cfs_rq;
+} CO_RE;
+
+struct task_struct___kernel {
+	struct sched_entity___kernel se;
+} CO_RE;
+
+static inline __attribute__((always_inline)) int64_t cpu_preempt_count(const void *task,
+								       int64_t distance)
 {
-	(void)task;
-	if (&pcpu_hot)
-		return (uint32_t)((const struct pcpu_hot___kernel *)bpf_this_cpu_ptr(&pcpu_hot))
-			->preempt_count;
-	return &__preempt_count ? *(const uint32_t *)bpf_this_cpu_ptr(&__preempt_count) : 0;
+	const struct task_struct___kernel *t = task;
+	uint32_t count = 0;
+	if (!distance || !bpf_core_field_exists(t->se.cfs_rq))
+		return -1;
+	if (bpf_core_type_exists(struct pcpu_hot___kernel))
+		distance += bpf_core_field_offset(struct pcpu_hot___kernel, preempt_count);
+	const char *queue = t->se.cfs_rq->rq;
+	return bpf_probe_read_kernel(&count, sizeof count, queue + distance) ? -1 : count;
 }
 
 /* Argument number i, below 3, of the system call that begins; and whether it came as from a program of 32 bits, whose

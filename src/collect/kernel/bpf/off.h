@@ -21,6 +21,7 @@ struct off {
 	uint64_t since;                              /* when it left the CPU; 0: it is running */
 	uint64_t chosen;                             /* when it was chosen to run, the last time */
 	uint64_t run_delay;                          /* task.sched_info.run_delay when it left */
+	uint64_t ran;                                /* task.se.sum_exec_runtime when it left */
 	uint64_t preempted;                          /* it could have run on when it left */
 	uint32_t waker, waker_process, waker_thread; /* as in struct kernel_off */
 	/* Since when it is counted, CLOCK_MONOTONIC; on and off the CPU until it left, or was chosen, the last time. */
@@ -69,11 +70,15 @@ INLINE struct off *make_off(struct task_struct *task)
 }
 
 /* Ends an absence after which the thread was chosen to run, if that was not done when it ran: the programs are not all
-   attached, and removed, at once. */
-INLINE void end_absence(struct off *off)
+   attached, and removed, at once. Some kernels do not even tell of each switch: then its CPU time says when it was. */
+INLINE void end_absence(struct task_struct *task, struct off *off, uint64_t now)
 {
-	if (!off->since || off->chosen <= off->since)
+	uint64_t ran = task->se.sum_exec_runtime - off->ran;
+	bool chosen = off->chosen > off->since;
+	if (!off->since || (!chosen && !ran))
 		return;
+	if (!chosen)
+		off->chosen = ran < now - off->since ? now - ran : off->since;
 	off->off_ns += off->chosen - off->since;
 	off->since = 0;
 }
@@ -83,7 +88,7 @@ INLINE void fill_sums(struct kernel_sums *out, struct task_struct *task, const s
 		      uint64_t now)
 {
 	struct off at = *off;
-	end_absence(&at);
+	end_absence(task, &at, now);
 	uint64_t from = at.since ? at.since : at.chosen, ns = now > from ? now - from : 0;
 	uint64_t all = at.off_ns, queued = run_delay(task) - at.delay_start;
 	out->begun = at.begun;

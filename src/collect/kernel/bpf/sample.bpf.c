@@ -61,11 +61,12 @@ INLINE struct off *off_of(struct task_struct *task)
 
 INLINE void leave(struct task_struct *task, struct off *off, bool preempted, uint64_t now)
 {
-	end_absence(off);
+	end_absence(task, off, now);
 	if (!off->since && now > off->chosen)
 		off->cpu_ns += now - off->chosen;
 	off->since = now;
 	off->run_delay = run_delay(task);
+	off->ran = task->se.sum_exec_runtime;
 	off->preempted = preempted;
 	off->waker = KERNEL_WAKER_NONE;
 }
@@ -122,8 +123,10 @@ SEC("tp_btf/sched_waking") int BPF_PROG(woken, struct task_struct *task)
 	struct task_struct *waker = (void *)bpf_get_current_task_btf();
 	off->waker_process = waker->tgid;
 	off->waker_thread = waker->pid;
-	bool interrupt = !waker->pid || cpu_preempt_count(waker) & IN_INTERRUPT;
-	off->waker = interrupt                  ? KERNEL_WAKER_INTERRUPT
+	int64_t count = waker->pid ? cpu_preempt_count(waker, settings.preempt_count)
+				   : IN_INTERRUPT;
+	off->waker = count < 0                  ? KERNEL_WAKER_NONE
+		     : count & IN_INTERRUPT     ? KERNEL_WAKER_INTERRUPT
 		     : waker->flags & OF_KERNEL ? KERNEL_WAKER_KERNEL
 						: KERNEL_WAKER_THREAD;
 	return 0;

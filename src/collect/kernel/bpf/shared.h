@@ -109,6 +109,8 @@ struct kernel_settings {
 	uint32_t cpus;
 	uint64_t walk_ns; /* CPU time from one walk of a thread to the next, about; never 0 */
 	uint64_t off_ns;  /* time off the CPU from sample to sample; 0: it is not sampled */
+	/* Bytes from a CPU's run queue to its preempt_count, where that is a variable; 0: not known. */
+	int64_t preempt_count;
 	uint64_t
 		begun; /* CLOCK_BOOTTIME: threads that started before are not known from their start */
 	uint32_t ring;   /* bytes */

@@ -76,11 +76,34 @@ static int64_t find_per_cpu(const struct btf *btf, const char *name)
 	return -1;
 }
 
+/* Returns where a member of a structure is, also of the nameless ones in it, or -1. */
+static int64_t find_member(const struct btf *btf, int number, const char *name, int deepest)
+{
+	const struct btf_type *type = number > 0 ? btf__type_by_id(btf, (uint32_t)number) : NULL;
+	for (uint32_t i = 0; type && btf_is_composite(type) && i < btf_vlen(type); i++) {
+		const struct btf_member *member = &btf_members(type)[i];
+		const char *called = btf__name_by_offset(btf, member->name_off);
+		int64_t at = btf_member_bit_offset(type, i) / 8, inside = -1;
+		if (called && !strcmp(called, name))
+			return at;
+		if (called && !*called && deepest)
+			inside = find_member(btf, (int)member->type, name, deepest - 1);
+		if (inside >= 0)
+			return at + inside;
+	}
+	return -1;
+}
+
+/* Linux 6.2 to 6.14 have it in a structure. */
 static int64_t find_preempt_count(const struct btf *btf)
 {
-	int64_t queue = find_per_cpu(btf, "runqueues"), at = find_per_cpu(btf, "pcpu_hot");
-	if (at < 0)
-		at = find_per_cpu(btf, "__preempt_count");
+	int64_t queue = find_per_cpu(btf, "runqueues"), at = find_per_cpu(btf, "__preempt_count");
+	if (at < 0) {
+		int type = btf__find_by_name_kind(btf, "pcpu_hot", BTF_KIND_STRUCT);
+		int64_t inside = find_member(btf, type, "preempt_count", 2);
+		at = find_per_cpu(btf, "pcpu_hot");
+		at = at < 0 || inside < 0 ? -1 : at + inside;
+	}
 	return at < 0 || queue < 0 ? 0 : at - queue;
 }
 

@@ -85,12 +85,7 @@ static inline __attribute__((always_inline)) bool cpu_in_sigreturn(struct pt_reg
 
 /* What the CPU does that runs this task, as bits; negative: not known. It is a variable of the CPU. Programs may name
    such variables only where the kernel lists the names of all its data, which kernels for small virtual machines do
-   not. So it is found by its distance from the run queue of the CPU, to which the task leads. Linux 6.2 to 6.14 have
-   it in a structure. */
-struct pcpu_hot___kernel {
-	int preempt_count;
-} CO_RE;
-
+   not. So it is found by its distance from the run queue of the CPU, to which the task leads (off.c). */
 struct cfs_rq___kernel {
 	void *rq;
 } CO_RE;
@@ -110,8 +105,6 @@ static inline __attribute__((always_inline)) int64_t cpu_preempt_count(const voi
 	uint32_t count = 0;
 	if (!distance || !bpf_core_field_exists(t->se.cfs_rq))
 		return -1;
-	if (bpf_core_type_exists(struct pcpu_hot___kernel))
-		distance += bpf_core_field_offset(struct pcpu_hot___kernel, preempt_count);
 	const char *queue = t->se.cfs_rq->rq;
 	return bpf_probe_read_kernel(&count, sizeof count, queue + distance) ? -1 : count;
 }

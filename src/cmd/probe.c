@@ -39,6 +39,7 @@
 #define NOT_TOLD UINT64_MAX
 #define DEFAULT_BUDGET 5 /* per cent */
 #define JUMPS_NAMED 5
+#define TRAPS_NAMED 0.2 /* part of the time of calls */
 
 enum { ENGINE_AUTO, ENGINE_PATCH, ENGINE_UPROBE };
 
@@ -301,6 +302,25 @@ static void note_jumps(const struct probe *p, struct recorder *r)
 			": may end by a jump to another function, whose time is then left out\n");
 }
 
+/* What is left of the traps in the times of calls. Says so where it is not little of them. */
+static void note_traps(const struct probe *p, struct recorder *r)
+{
+	const struct probes *all = &p->probes;
+	char text[TERM_UNIT_MAX];
+	for (size_t i = 0; i < all->count; i++) {
+		const struct probe_function *f = &all->functions[i];
+		double traps = (double)f->sums.returned * (double)all->trap_ns;
+		if (f->state == PROBE_REFUSED || traps <= TRAPS_NAMED * (double)f->sums.ns)
+			continue;
+		buf_printf(
+			&r->notes,
+			"to stop at a probe takes %s here, and the time of each call has about as "
+			"much of that in it: %s\n",
+			term_time(text, (double)all->trap_ns / 1e9), f->name);
+		return;
+	}
+}
+
 static void note_limits(struct probe *p, struct recorder *r)
 {
 	const char *file = NULL;
@@ -314,6 +334,7 @@ static void note_limits(struct probe *p, struct recorder *r)
 			"--children counts them, and slows the others down meanwhile\n",
 			path_file(file));
 	note_jumps(p, r);
+	note_traps(p, r);
 	if (*p->why_uprobes)
 		buf_printf(&r->notes, "the kernel counts (--engine=uprobe): %s\n", p->why_uprobes);
 	if (p->probes.untimed)

@@ -4,7 +4,11 @@
 #include <string.h>
 
 #include "harvest/probes.h"
+#include "image/image.h"
+#include "patch/plan.h"
 #include "probe/modules.h"
+
+#define NEAR (256u << 10) /* an island can be so near, on all CPUs */
 
 /* Those that do something with their own return address, or return elsewhere than they were called. */
 static const char *const odd_returns[] = {
@@ -50,6 +54,37 @@ static const char *why_not(const struct probe_function *f)
 	return NULL;
 }
 
+static struct image *image_of(const struct probe_function *f, const struct probe_modules *modules)
+{
+	for (size_t i = 0; i < modules->count; i++)
+		if (!strcmp(modules->all[i].path, f->module))
+			return modules->all[i].image;
+	return NULL;
+}
+
+/* Why its beginning cannot be replaced by a jump, wherever that goes; NULL: it can. */
+static const char *why_no_jump(const struct probe_function *f, struct image *image)
+{
+	const struct patch_cpu *cpu = patch_cpu_for(image_machine(image));
+	uint64_t targets[PROBE_TARGETS], island = (f->address + NEAR) & ~UINT64_C(15);
+	struct patch_plan plan;
+	size_t size;
+	const uint8_t *code = image_bytes_at(image, f->address, &size);
+	if (!cpu || !code)
+		return NULL;
+	for (size_t i = 0; i < f->target_count; i++)
+		targets[i] = f->address + f->targets[i];
+	const struct patch_input input = {.code = code,
+					  .size = size < f->room ? size : f->room,
+					  .address = f->address,
+					  .island = island,
+					  .through = island - 16,
+					  .targets = targets,
+					  .target_count = f->target_count};
+	enum patch_refusal refusal = patch_plan(cpu, &input, &plan);
+	return refusal && refusal != PATCH_OUT_OF_REACH ? patch_refusal_text(refusal) : NULL;
+}
+
 static bool comes_later(const struct probe_function *f, const struct probe_modules *modules,
 			size_t at_start)
 {
@@ -62,10 +97,14 @@ static bool comes_later(const struct probe_function *f, const struct probe_modul
 void probe_judge_patches(struct probes *p, const struct probe_modules *modules, size_t at_start)
 {
 	for (size_t i = 0; i < p->count; i++) {
-		const char *why = why_not(&p->functions[i]);
-		if (comes_later(&p->functions[i], modules, at_start))
+		struct probe_function *f = &p->functions[i];
+		struct image *image = image_of(f, modules);
+		const char *why = why_not(f);
+		if (!why && !f->unpatched && image)
+			why = why_no_jump(f, image);
+		if (comes_later(f, modules, at_start))
 			why = "its file is loaded when the program already runs";
 		if (why)
-			p->functions[i].unpatched = why;
+			f->unpatched = why;
 	}
 }

@@ -61,8 +61,9 @@ static void run_costs(void)
 struct entry {
 	uint64_t start, end;
 };
-static struct entry entries[33000];
-static size_t last;
+#define LARGE 8u /* times as many */
+static struct entry entries[33000 * LARGE];
+static size_t last, times = 1;
 
 /* The entry that has the address, among the first `count`: that of the last time, or the first that fits. */
 APART size_t find_entry(size_t count, uint64_t address)
@@ -89,14 +90,14 @@ APART size_t show_line(unsigned i)
 /* Each thread's stack is looked at: among all, and what comes next is elsewhere. */
 APART size_t walk_stacks(unsigned i)
 {
-	size_t count = 2000u << i / 4 % 5;
+	size_t count = (2000u << i / 4 % 5) * times;
 	return find_entry(count, entries[count - 1 - i % 7].start) + 1;
 }
 
 static void run_study(void)
 {
 	size_t found = 0;
-	for (size_t i = 0; i < sizeof entries / sizeof *entries; i++)
+	for (size_t i = 0; i < sizeof entries / sizeof *entries / LARGE * times; i++)
 		entries[i] = (struct entry){1000 + 16 * i, 1016 + 16 * i};
 	for (unsigned i = 0; i < 4000; i++) {
 		found += step_into(i);
@@ -171,6 +172,8 @@ int main(int argc, char **argv)
 	for (int i = 1; i < argc; i++) {
 		if (!strcmp(argv[i], "costs"))
 			run_costs();
+		if (!strcmp(argv[i], "large"))
+			times = LARGE;
 		if (!strcmp(argv[i], "study"))
 			run_study();
 		if (!strcmp(argv[i], "jump"))

@@ -22,6 +22,7 @@
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "collect/agents/rooms.h"
 #include "collect/agents/state.h"
 #include "harvest/probes.h"
 #include "harvest/process.h"
@@ -40,11 +41,6 @@
 #define PAGE 4096u
 #define BLOCK_HEAD 16u /* bytes */
 #define ISLAND_ROOM (ARENA_ISLAND_BYTES + 16u)
-#define APART (64u << 10)         /* from other memory */
-#define STACK_APART (64ull << 20) /* below a stack that may grow */
-#define FAR \
-	(768ull << 20) /* farther than the mappings that the agent makes, and many of the program */
-#define LOWEST (64u << 10)
 #define RATE_NS 10000000 /* how long ticks are compared with a clock */
 
 _Static_assert(ARENA_PROBE_TIMES == PROBE_TIMES, "the same buckets");
@@ -88,75 +84,6 @@ static const struct map *map_of(const struct maps *maps, const struct probe_func
 	return NULL;
 }
 
-/* Whether memory above the gap grows down into it. */
-static uint64_t apart_from(const struct map *above)
-{
-	return !strncmp(above->path, "[stack", 6) ? STACK_APART : APART;
-}
-
-/* The largest gap is where the heap grows up, and where new mappings go down. */
-static uint64_t busy_gap(const struct maps *maps)
-{
-	uint64_t start = 0, size = 0;
-	for (size_t i = 1; i < maps->count; i++) {
-		uint64_t from = maps->items[i - 1].end, more = maps->items[i].start - from;
-		if (more > size && strncmp(maps->items[i].path, "[stack", 6) != 0) {
-			start = from;
-			size = more;
-		}
-	}
-	return start;
-}
-
-/* Where a block can be in a gap, as near to the code as can be; 0: nowhere. */
-static uint64_t place_in(uint64_t start, uint64_t end, const struct map *code, uint64_t size)
-{
-	if (end < start + size)
-		return 0;
-	uint64_t at = end <= code->start ? end - size : start;
-	return (at + (end <= code->start ? 0 : PAGE - 1)) & ~(uint64_t)(PAGE - 1);
-}
-
-/* Finds room that is as near to this code as can be; 0: there is none within reach. */
-static uint64_t find_block(const struct maps *maps, const struct map *code, uint64_t size,
-			   uint64_t reach)
-{
-	uint64_t best = 0, best_distance = reach, busy = busy_gap(maps);
-	for (size_t i = 0; i < maps->count; i++) {
-		const struct map *above = &maps->items[i];
-		uint64_t start = i ? maps->items[i - 1].end : LOWEST, apart = apart_from(above);
-		if (above->start < start + apart + APART || (start == busy && i))
-			continue;
-		uint64_t at = place_in(start + APART, above->start - apart, code, size);
-		uint64_t distance = at < code->start ? code->end - at : at + size - code->start;
-		if (at && distance < best_distance) {
-			best = at;
-			best_distance = distance;
-		}
-	}
-	/* Else where nothing comes soon. */
-	uint64_t far = busy && code->start > busy + FAR
-			       ? (code->start - FAR) & ~(uint64_t)(PAGE - 1)
-			       : 0;
-	return best || FAR + (code->end - code->start) + size >= reach ? best : far;
-}
-
-/* Notes that this memory will be used, so that no other block comes there. */
-static bool take_room(struct maps *maps, uint64_t start, uint64_t size)
-{
-	struct map *items = realloc(maps->items, (maps->count + 1) * sizeof *items);
-	if (!items)
-		return false;
-	size_t place = 0;
-	while (place < maps->count && items[place].start < start)
-		place++;
-	memmove(items + place + 1, items + place, (maps->count - place) * sizeof *items);
-	items[place] = (struct map){.start = start, .end = start + size, .path = ""};
-	maps->items = items;
-	maps->count++;
-	return true;
-}
-
 /* ---- what ---- */
 
 struct asking {
@@ -164,7 +91,8 @@ struct asking {
 	struct arena *arena;
 	const struct patch_cpu *cpu;
 	struct maps maps, code; /* code: as the program sees it, if an emulator runs it */
-	uint32_t last;          /* chunk of descriptions that is filled; 0: none yet */
+	struct rooms rooms;
+	uint32_t last; /* chunk of descriptions that is filled; 0: none yet */
 	uint32_t count;
 	uint32_t sums; /* chunk of sums that is filled; 0: none yet */
 };
@@ -292,9 +220,7 @@ static void ask_map(struct asking *a, const struct map *map, struct probes *prob
 	for (size_t i = 0; i < probes->count; i++)
 		count += maps_of[i] == map;
 	uint64_t size = (BLOCK_HEAD + count * ISLAND_ROOM + PAGE - 1) & ~(uint64_t)(PAGE - 1);
-	uint64_t block = find_block(&a->maps, map, size, a->cpu->reach - PAGE);
-	if (block && !take_room(&a->maps, block, size))
-		block = 0;
+	uint64_t block = rooms_take(&a->rooms, map, size);
 	uint64_t island = block + BLOCK_HEAD + sizeof(uint64_t);
 	for (size_t i = 0; i < probes->count; i++) {
 		struct probe_function *f = &probes->functions[i];
@@ -373,6 +299,7 @@ struct err *patches_ask(struct agents *agents, struct process *p)
 	struct err *e = read_maps(&a, p);
 	if (e)
 		return e;
+	a.rooms = (struct rooms){.maps = &a.maps, .reach = a.cpu->reach - PAGE};
 	note_wrapped(agents->recording->options.agent, probes);
 	const struct map **maps_of = calloc(probes->count + 1, sizeof *maps_of);
 	for (size_t i = 0; maps_of && i < probes->count; i++)
@@ -384,6 +311,7 @@ struct err *patches_ask(struct agents *agents, struct process *p)
 	a.arena->header->probe_tick = tick_rate();
 	atomic_store(&a.arena->header->probe_count, a.count);
 	free(maps_of);
+	rooms_free(&a.rooms);
 	maps_free(&a.maps);
 	maps_free(&a.code);
 	return NULL;

@@ -87,7 +87,7 @@ void governor_open(struct kernel *k)
 		return;
 	uint64_t before = time_calls();
 	dl_iterate_phdr(find_offset, &place.offset);
-	if (p->budget <= 0 || !program || !place.offset ||
+	if (p->only_calls || !program || !place.offset ||
 	    uprobes_attach(program, "/proc/self/exe", &place, 1, getpid(), &uprobes))
 		return;
 	uint64_t with = time_calls();

@@ -281,6 +281,12 @@ static void say_what_waits(const struct recorder_options *o, const char *file)
 		path_file(file));
 }
 
+static void say_nothing(const struct recorder_options *o, const char *file)
+{
+	(void)o;
+	(void)file;
+}
+
 /* ---- the end ---- */
 
 /* Says which functions jump to others as their last act, whose time is not in theirs. */
@@ -458,7 +464,8 @@ static int run(struct probe *p)
 	if (e)
 		return cmd_fail("probe", e);
 	p->recorder.probes = &p->probes;
-	p->recorder.say_what_waits = say_what_waits;
+	/* With a command, JSON goes to standard error, too: there it is alone. */
+	p->recorder.say_what_waits = p->json && p->recorder.command ? say_nothing : say_what_waits;
 	p->out = p->recorder.command ? stderr : stdout;
 	p->draws = !p->json && !p->recorder.command && term_is_tty(STDOUT_FILENO);
 	p->recorder.meanwhile = attend;

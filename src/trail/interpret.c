@@ -15,12 +15,12 @@ static unsigned bytes_of(unsigned first, unsigned size)
 	return ((1u << size) - 1) << first & 0xff;
 }
 
-static uint64_t spread(unsigned bytes) /* each bit becomes a byte */
+/* Each bit becomes a byte. */
+static uint64_t spread(unsigned bytes)
 {
-	uint64_t mask = 0;
-	for (unsigned i = 0; i < 8; i++)
-		mask |= bytes >> i & 1 ? 0xffull << 8 * i : 0;
-	return mask;
+	/* Seven of the bits, each moved by seven times its number: none meets another. Then the last one. */
+	uint64_t bits = (bytes & 0x7f) * 0x0002040810204081ull | (uint64_t)(bytes >> 7) << 56;
+	return (bits & 0x0101010101010101ull) * 0xff;
 }
 
 /* What was stored of the wanted bytes of a word. *missing: those that must come from memory. */

@@ -70,20 +70,3 @@ struct trail {
 /* Each follows the code of its CPU, for at most `steps` instructions. */
 void trail_follow_aarch64(struct trail *trail, uint32_t steps);
 void trail_follow_x86_64(struct trail *trail, uint32_t steps);
-
-/* ---- for the two ---- */
-
-/* Loads up to 8 bytes. *known: whether the value is. Returns false if the trail ends here. */
-bool trail_load(struct trail *t, uint64_t address, unsigned size, uint64_t *out, bool *known);
-/* Stores up to 8 bytes. Returns false if the trail ends here. */
-bool trail_store(struct trail *t, uint64_t address, unsigned size, uint64_t value, bool known);
-/* Stores any number of bytes that are not known. */
-bool trail_store_unknown(struct trail *t, uint64_t address, unsigned size);
-/* Notes an edge. Returns false if there is no room for more. */
-bool trail_add(struct trail *t, uint64_t from, uint64_t to);
-/* Ends it. Returns false. */
-static inline bool trail_stop(struct trail *t, enum trail_end end)
-{
-	t->end = (uint8_t)end;
-	return false;
-}

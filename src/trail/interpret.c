@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "trail/trail.h"
-
-#include <string.h>
+#include "trail/interpret.h"
 
 static struct trail_store *find_store(struct trail *t, uint64_t word)
 {
@@ -17,12 +15,12 @@ static unsigned bytes_of(unsigned first, unsigned size)
 	return ((1u << size) - 1) << first & 0xff;
 }
 
-static uint64_t spread(unsigned bytes) /* each bit becomes a byte */
+/* Each bit becomes a byte. */
+static uint64_t spread(unsigned bytes)
 {
-	uint64_t mask = 0;
-	for (unsigned i = 0; i < 8; i++)
-		mask |= bytes >> i & 1 ? 0xffull << 8 * i : 0;
-	return mask;
+	/* Seven of the bits, each moved by seven times its number: none meets another. Then the last one. */
+	uint64_t bits = (bytes & 0x7f) * 0x0002040810204081ull | (uint64_t)(bytes >> 7) << 56;
+	return (bits & 0x0101010101010101ull) * 0xff;
 }
 
 /* What was stored of the wanted bytes of a word. *missing: those that must come from memory. */
@@ -39,24 +37,28 @@ static uint64_t stored_part(struct trail *t, uint64_t word, unsigned wanted, uns
 	return s->value & spread(wanted & s->written);
 }
 
-bool trail_load(struct trail *t, uint64_t address, unsigned size, uint64_t *out, bool *known)
+bool trail_load(struct trail *t, struct trail_value address, unsigned size, struct trail_value *out)
 {
-	uint64_t memory = 0, value = 0, wanted = UINT64_MAX, word = address & ~7ull;
-	unsigned first = address & 7, missing;
-	*known = true;
+	uint64_t memory = 0, value = 0, wanted = UINT64_MAX, word = address.bits & ~7ull;
+	unsigned first = address.bits & 7, missing;
+	bool known = true;
+	*out = TRAIL_NOT_KNOWN;
+	if (!address.known)
+		return true;
 	if (t->store_count) {
 		unsigned here = first + size > 8 ? 8 - first : size;
-		value = stored_part(t, word, bytes_of(first, here), &missing, known) >> 8 * first;
+		value = stored_part(t, word, bytes_of(first, here), &missing, &known) >> 8 * first;
 		wanted = spread(missing) >> 8 * first;
 		if (here < size) {
-			value |= stored_part(t, word + 8, bytes_of(0, size - here), &missing, known)
-				 << 8 * here;
+			value |=
+				stored_part(t, word + 8, bytes_of(0, size - here), &missing, &known)
+				<< 8 * here;
 			wanted |= spread(missing) << 8 * here;
 		}
 	}
-	if (wanted && t->read_data(t->context, address, &memory, size) != size)
+	if (wanted && t->read_data(t->context, address.bits, &memory, size) != size)
 		return trail_stop(t, TRAIL_MEMORY);
-	*out = value | (memory & wanted);
+	*out = (struct trail_value){value | (memory & wanted), known};
 	return true;
 }
 
@@ -76,21 +78,24 @@ static bool store_part(struct trail *t, uint64_t word, unsigned bytes, uint64_t 
 	return true;
 }
 
-bool trail_store(struct trail *t, uint64_t address, unsigned size, uint64_t value, bool known)
+bool trail_store(struct trail *t, struct trail_value address, unsigned size,
+		 struct trail_value value)
 {
-	unsigned first = address & 7, here = first + size > 8 ? 8 - first : size;
-	uint64_t word = address & ~7ull;
-	if (!store_part(t, word, bytes_of(first, here), value << 8 * first, known))
+	unsigned first = address.bits & 7, here = first + size > 8 ? 8 - first : size;
+	uint64_t word = address.bits & ~7ull;
+	if (!address.known)
+		return trail_stop(t, TRAIL_MEMORY);
+	if (!store_part(t, word, bytes_of(first, here), value.bits << 8 * first, value.known))
 		return false;
-	return here == size ||
-	       store_part(t, word + 8, bytes_of(0, size - here), value >> 8 * here, known);
+	return here == size || store_part(t, word + 8, bytes_of(0, size - here),
+					  value.bits >> 8 * here, value.known);
 }
 
-bool trail_store_unknown(struct trail *t, uint64_t address, unsigned size)
+bool trail_store_unknown(struct trail *t, struct trail_value address, unsigned size)
 {
-	for (unsigned part; size; address += part, size -= part) {
+	for (unsigned part; size; address.bits += part, size -= part) {
 		part = size < 8 ? size : 8;
-		if (!trail_store(t, address, part, 0, false))
+		if (!trail_store(t, address, part, TRAIL_NOT_KNOWN))
 			return false;
 	}
 	return true;
@@ -102,4 +107,11 @@ bool trail_add(struct trail *t, uint64_t from, uint64_t to)
 		return trail_stop(t, TRAIL_LONG);
 	t->edges[t->edge_count++] = (struct trail_edge){from, to};
 	return true;
+}
+
+void trail_begin(struct trail *t)
+{
+	t->edge_count = t->store_count = t->steps = 0;
+	t->unknown = t->unknown_flags = 0;
+	t->end = TRAIL_ON;
 }

@@ -150,6 +150,7 @@ void off_choose(struct kernel *k)
 					       "tell_sums"};
 	bool wanted = absences_period(k);
 	enum off_kind kind = wanted ? off_way()->kind : OFF_NO_WAY;
+	k->off.preempt_count = wanted ? off_way()->preempt_count : 0;
 	for (size_t i = 0; i < sizeof programs / sizeof *programs; i++)
 		choose_program(k->object, programs[i], wanted);
 	for (size_t i = OFF_TRACEPOINT; i <= OFF_PROBE; i++)

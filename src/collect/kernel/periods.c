@@ -58,8 +58,9 @@ static uint64_t change_interval(const struct kernel *k)
 	return periods > CHANGE_NS ? periods : CHANGE_NS;
 }
 
-/* The rate is higher and lower in turn, by the same amount, so that there are as many samples in all. If
-   a change comes late, or loses half a period, the next ones make up for it. */
+/* The rate is higher and lower in turn, by the same amount, so that there are as many samples in all. Which of both
+   comes first is chance: else short recordings would have too many. If a change comes late, or loses half a period,
+   the next ones make up for it. */
 static void vary_clock_rate(struct kernel *k, uint64_t now)
 {
 	double interval = (double)change_interval(k);
@@ -67,13 +68,13 @@ static void vary_clock_rate(struct kernel *k, uint64_t now)
 		k->events.ahead += (k->events.swing * (double)(now - k->events.changed_ns) -
 				    (double)clock_period(k) / 2) /
 				   interval;
-	double part = chance(k);
+	double part = chance(k), most = SWING_LEAST + part * (SWING_MOST - SWING_LEAST);
 	if (k->events.ahead >= SWING_LEAST || k->events.ahead <= -SWING_LEAST)
 		k->events.swing = k->events.ahead > SWING_MOST    ? -SWING_MOST
 				  : k->events.ahead < -SWING_MOST ? SWING_MOST
 								  : -k->events.ahead;
 	else
-		k->events.swing = SWING_LEAST + part * (SWING_MOST - SWING_LEAST);
+		k->events.swing = chance(k) < 0.5 ? most : -most;
 }
 
 /* ---- events that a CPU counts ---- */

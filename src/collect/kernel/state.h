@@ -348,8 +348,9 @@ struct kernel_probes { /* probes.c: calls of chosen functions */
 	struct kernel_probe_sum *sums[KERNEL_BUCKETS]; /* by thread */
 };
 
-struct kernel_off_events { /* off.c: time off the CPU */
-	int event;         /* one that does nothing; -1: none */
+struct kernel_off_events {     /* off.c: time off the CPU */
+	int event;             /* one that does nothing; -1: none */
+	int64_t preempt_count; /* as in struct kernel_settings */
 	struct bpf_link *links[3];
 	size_t link_count;
 	uint64_t sleepers, sleepers_end; /* the kernel's functions that put threads to sleep */

@@ -85,15 +85,6 @@ INLINE uint64_t counted_of(const struct probing *thread, uint32_t i)
 	return thread->counted[i] + read_counter(i) - thread->base[i];
 }
 
-/* A thread leaves the CPU. */
-INLINE void leave_cpu(struct probing *thread, uint64_t now)
-{
-	thread->left_ns = now;
-	for (uint32_t i = 0; i < KERNEL_MEASURES && i < settings.measure_count; i++)
-		if (settings.measures[i].kind == KERNEL_MEASURED_EVENT)
-			thread->counted[i] = counted_of(thread, i);
-}
-
 /* A thread comes to a CPU. */
 INLINE void enter_cpu(struct probing *thread, uint64_t now)
 {
@@ -103,6 +94,25 @@ INLINE void enter_cpu(struct probing *thread, uint64_t now)
 	for (uint32_t i = 0; i < KERNEL_MEASURES && i < settings.measure_count; i++)
 		if (settings.measures[i].kind == KERNEL_MEASURED_EVENT)
 			thread->base[i] = read_counter(i);
+}
+
+/* The thread is on a CPU. Some kernels do not tell of each switch: then its CPU time says when it came there. */
+INLINE void note_running(struct probing *thread, struct task_struct *task, uint64_t now)
+{
+	uint64_t ran = task->se.sum_exec_runtime - thread->ran;
+	if (thread->left_ns)
+		enter_cpu(thread, ran < now - thread->left_ns ? now - ran : thread->left_ns);
+}
+
+/* A thread leaves the CPU. */
+INLINE void leave_cpu(struct probing *thread, struct task_struct *task, uint64_t now)
+{
+	note_running(thread, task, now);
+	thread->left_ns = now;
+	thread->ran = task->se.sum_exec_runtime;
+	for (uint32_t i = 0; i < KERNEL_MEASURES && i < settings.measure_count; i++)
+		if (settings.measures[i].kind == KERNEL_MEASURED_EVENT)
+			thread->counted[i] = counted_of(thread, i);
 }
 
 /* ---- the beginning of a call ---- */
@@ -119,6 +129,7 @@ APART int measure_begin(struct probing *thread, struct activity *a)
 	struct pt_regs___kernel *regs = (void *)bpf_task_pt_regs(task);
 	if (!thread || !a)
 		return 0;
+	note_running(thread, task, bpf_ktime_get_ns());
 	a->parameters[0] = CPU_PARAMETER(regs, 0);
 	a->parameters[1] = CPU_PARAMETER(regs, 1);
 	a->parameters[2] = CPU_PARAMETER(regs, 2);
@@ -249,14 +260,15 @@ APART int keep_slow(const struct activity *a, const struct measured_call *c)
 /* ---- the end of a call ---- */
 
 /* Adds what was measured. `same`: the call ends on the thread on which it began. */
-APART int measure_end(const struct probing *thread, const struct activity *a,
-		      struct kernel_timing *sum, struct measured_call *c, bool same)
+APART int measure_end(struct probing *thread, const struct activity *a, struct kernel_timing *sum,
+		      struct measured_call *c, bool same)
 {
 	struct task_struct *task = (void *)bpf_get_current_task_btf();
 	struct pt_regs___kernel *regs = (void *)bpf_task_pt_regs(task);
 	if (!thread || !a || !sum || !c)
 		return 0;
 	c->result = CPU_RESULT(regs);
+	note_running(thread, task, bpf_ktime_get_ns());
 	for (uint32_t i = 0; i < KERNEL_MEASURES && i < settings.measure_count; i++) {
 		uint64_t off = thread->off_ns - a->start[i];
 		if (settings.measures[i].kind == KERNEL_MEASURED_CPU && same)

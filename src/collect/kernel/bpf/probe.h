@@ -60,6 +60,7 @@ struct probing { /* of a thread */
 	uint64_t thrown_sp; /* an exception was thrown there, and not caught yet; 0: none */
 	uint64_t own_ns;    /* all time that our own work has taken */
 	uint64_t left_ns;   /* it left the CPU then; 0: it is on one */
+	uint64_t ran;       /* task.se.sum_exec_runtime at that time */
 	uint64_t off_ns;    /* off the CPU, all */
 	uint64_t counted[KERNEL_MEASURES]; /* of events, until it came to this CPU */
 	uint64_t base[KERNEL_MEASURES];    /* the CPU's counters at that time */

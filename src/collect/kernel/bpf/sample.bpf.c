@@ -389,7 +389,7 @@ int BPF_PROG(probe_switched, bool preempted, struct task_struct *task, struct ta
 	uint64_t now = bpf_ktime_get_ns();
 	struct probing *thread = bpf_task_storage_get(&probings, task, 0, 0);
 	if (thread)
-		leave_cpu(thread, now);
+		leave_cpu(thread, task, now);
 	thread = bpf_task_storage_get(&probings, next, 0, 0);
 	if (thread)
 		enter_cpu(thread, now);

@@ -161,8 +161,9 @@ struct agent_thread {
 	uint64_t stack_size;           /* the size of the stack, as far as it is known */
 	uint64_t low, high;            /* bounds of the memory that the current walk may read */
 	uint64_t walk_end, walk_ticks; /* of the last walk, for the brake (sample.c) */
-	uint64_t rests_until;          /* after a long one: the CPU time before which none begins */
-	uint32_t walked, reused;       /* frames of the last walk */
+	/* After a long one: the CPU time before which none begins. During the next one: the CPU time when it began. */
+	uint64_t rests_until;
+	uint32_t walked, reused;             /* frames of the last walk */
 	uint32_t skipped[ARENA_METRICS_MAX]; /* samples that came too early after it */
 	/* Samples in unknown code since the last copy; the next copy is left when they reach `patience`. */
 	uint32_t unknown, patience;

@@ -567,20 +567,37 @@ static uint64_t walk_cost(const struct agent_thread *t, uint64_t ticks)
 	return rate && ticks > most ? most : ticks;
 }
 
-INLINE bool is_too_early(const struct agent_thread *t, uint64_t now)
+INLINE bool is_too_early(struct agent_thread *t, uint64_t now)
 {
 	if (now - t->walk_end < t->walk_ticks * BRAKE)
 		return true;
-	return t->rests_until && agent_ns(CLOCK_THREAD_CPUTIME_ID) < t->rests_until;
+	if (!t->rests_until)
+		return false;
+	uint64_t cpu = agent_ns(CLOCK_THREAD_CPUTIME_ID);
+	if (cpu < t->rests_until)
+		return true;
+	t->rests_until = cpu;
+	return false;
 }
 
-static void set_brake(struct agent_thread *t, uint64_t end, uint64_t ticks)
+/* Returns the ticks that count as ours. Of a long walk after another one the thread's own CPU time is known. */
+static uint64_t set_brake(struct agent_thread *t, uint64_t end, uint64_t ticks)
 {
 	uint64_t rate = atomic_load_explicit(&agent.ms_ticks, memory_order_relaxed);
+	uint64_t began = t->rests_until;
 	t->walk_end = end;
 	t->walk_ticks = walk_cost(t, ticks);
+	t->rests_until = 0;
 	uint64_t ns = rate ? t->walk_ticks * 1000000 / rate : 0;
-	t->rests_until = ns > NS_LONG ? agent_ns(CLOCK_THREAD_CPUTIME_ID) + ns * BRAKE : 0;
+	if (ns <= NS_LONG)
+		return ticks;
+	uint64_t now = agent_ns(CLOCK_THREAD_CPUTIME_ID);
+	if (began && now - began < ns) {
+		ns = now - began;
+		t->walk_ticks = ns * rate / 1000000;
+	}
+	t->rests_until = now + ns * BRAKE;
+	return t->walk_ticks;
 }
 
 /* Walks once more. Perhaps the first frame is assembly code of a JIT compiler that the analysis did not
@@ -730,8 +747,8 @@ static void handle(struct agent_thread *t, uint32_t event, bool by_chance,
 		take(t, event, weight, context);
 	uint64_t end = ticks_now();
 	know_rate(t, end);
-	set_brake(t, end, end - start);
-	counter_add(&t->shared.ticks, end - start + (event || t->unasked ? 0 : agent.clock_ticks));
+	uint64_t ours = set_brake(t, end, end - start);
+	counter_add(&t->shared.ticks, ours + (event || t->unasked ? 0 : agent.clock_ticks));
 	if (__builtin_expect(agent.follow, 0) && !event && weight)
 		follow_sample(t, context);
 	if (t->rings) /* last, since the collector may take the CPU at once */

@@ -11,6 +11,7 @@
  *
  * EDGES has edges that were seen, for experiments: lines of MODULE FROM TO COUNT, with the base name of a module.
  */
+#include <elf.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,6 +22,7 @@
 #include "base/array.h"
 #include "base/err.h"
 #include "explain/frequency.h"
+#include "explain/machine.h"
 #include "explain/seen.h"
 #include "flow/graph.h"
 #include "image/image.h"
@@ -246,6 +248,10 @@ int main(int argc, char **argv)
 	uint64_t min = argc > 2 ? strtoull(argv[2], NULL, 10) : 1;
 	stop(profile_read(argv[1], &p, &damage));
 	stop(modules_open(p, false, &modules));
+	const struct isa *isa = isa_for_machine(!strcmp(p->machine, "x86_64") ? EM_X86_64
+									      : EM_AARCH64);
+	struct machine machine;
+	stop(machine_open(p, isa, &machine));
 	gather_places(p);
 	for (size_t i = 0; i < place_count; i++)
 		add_function(modules, &places[i], min);
@@ -255,6 +261,8 @@ int main(int argc, char **argv)
 	for (size_t i = 0; i < function_count; i++)
 		inputs[i] = (struct frequency_input){.graph = &functions[i].graph,
 						     .insns = functions[i].insns,
+						     .isa = isa,
+						     .width = machine.numbers.width,
 						     .insn_count = functions[i].insn_count,
 						     .observations = functions[i].seen,
 						     .observation_count = functions[i].seen_count};
@@ -290,6 +298,7 @@ int main(int argc, char **argv)
 	free(functions);
 	free(places);
 	free(damage);
+	machine_close(&machine);
 	modules_close(modules);
 	profile_free(p);
 	return 0;

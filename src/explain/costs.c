@@ -83,7 +83,44 @@ static size_t cut_pair(const struct frequency_insn *insns, size_t at, size_t cou
 	return after ? 2 : 1;
 }
 
-size_t cost_cut(const struct frequency_insn *insns, size_t count, struct cost_window *out)
+static unsigned inside_of(uint8_t kind)
+{
+	switch (kind) {
+	case FREQUENCY_PLAIN:
+	case FREQUENCY_BRANCH:
+	case FREQUENCY_JUMP:
+		return 0;
+	case FREQUENCY_LOAD:
+	case FREQUENCY_STORE:
+		return 1;
+	default:
+		return 2;
+	}
+}
+
+/* The same. A block ends with its branch, which is one with the instruction before it. */
+static size_t cut_group(const struct frequency_insn *insns, size_t at, size_t count,
+			struct cost_window *out)
+{
+	unsigned size = 0, inside = 0;
+	double samples = 0;
+	size_t i = at;
+	for (; i < count && (size < COST_GROUP || insns[i].kind == FREQUENCY_BRANCH); i++) {
+		unsigned kind = inside_of(insns[i].kind);
+		bool joined = i > at && insns[i].kind == FREQUENCY_BRANCH &&
+			      inside_of(insns[i - 1].kind) < 2;
+		inside = kind > inside ? kind : inside;
+		samples += insns[i].samples;
+		size += !joined;
+	}
+	if (size > COST_GROUP)
+		size = COST_GROUP;
+	*out = window_of(samples, COST_ALONE + (inside * COST_GROUP + size - 1) * 2 + !at);
+	return i - at;
+}
+
+size_t cost_cut(const struct frequency_costs *costs, const struct frequency_insn *insns,
+		size_t count, struct cost_window *out)
 {
 	size_t made = 0;
 	for (size_t i = 0; i < count; i++) {
@@ -91,7 +128,8 @@ size_t cost_cut(const struct frequency_insn *insns, size_t count, struct cost_wi
 		out[made++] = window_of(insns[i].samples, insns[i].kind * COST_BEFORE + before);
 	}
 	for (size_t i = 0; i < count;)
-		i += cut_pair(insns, i, count, &out[made++]);
+		i += costs->groups ? cut_group(insns, i, count, &out[made++])
+				   : cut_pair(insns, i, count, &out[made++]);
 	return made;
 }
 
@@ -157,22 +195,39 @@ static void find_small(struct frequency_costs *c)
 	c->small = exp(cell_value(most));
 }
 
-bool cost_is_small(const struct frequency_costs *c, const struct cost_window *w, double frequency)
+unsigned cost_size(const struct frequency_costs *c, size_t kind)
 {
-	double cycles = w->samples / exp(frequency);
-	return w->kind < COST_ALONE && w->samples >= SMALL_SAMPLES && cycles > 0.75 * c->small &&
-	       cycles < 1.4 * c->small;
+	return c->groups && kind >= COST_ALONE
+		       ? 1 + (unsigned)((kind - COST_ALONE) / 2 % COST_GROUP)
+		       : 1;
+}
+
+unsigned cost_small(const struct frequency_costs *c, const struct cost_window *w, double frequency)
+{
+	unsigned size = cost_size(c, w->kind);
+	double cycles = w->samples / exp(frequency) / size;
+	bool tells = c->groups ? size == COST_GROUP : w->kind < COST_ALONE;
+	return tells && w->samples >= SMALL_SAMPLES && cycles > 0.75 * c->small &&
+			       cycles < 1.4 * c->small
+		       ? size
+		       : 0;
 }
 
 void cost_prepare(struct frequency_costs *c)
 {
-	find_small(c);
+	if (!c->groups) /* where there are groups, what it is does not show */
+		find_small(c);
 	for (size_t index = 0; index < COST_COUNTS; index++) {
 		struct rates rates;
 		take_rates(count_of(index), &rates);
 		for (size_t kind = 0; kind < COST_KINDS; kind++)
 			prepare_row(c->share[kind], &rates, c->likelihood[kind][index]);
 	}
+}
+
+double cost_weight(const struct frequency_costs *c, const struct cost_window *w)
+{
+	return c->weights[w->kind >= COST_ALONE];
 }
 
 double cost_likelihood(const struct frequency_costs *c, const struct cost_window *w,

@@ -11,6 +11,8 @@
  *      where several instructions of a class have the same few samples, these tell its frequency. It is not
  *      decided which ones wait: each instruction has a distribution of cycles (explain/costs.h), and how likely
  *      all samples of a class are, by its frequency, is a curve, often with several peaks.
+ *      On x86-64, samples fall between groups that are finished together: there, several instructions in a row
+ *      have such a share.
  *   3. Flow. What comes into a block goes out of it. All classes are estimated together (explain/flow.h): a class
  *      whose instructions all wait gets its frequency from its neighbours.
  *
@@ -109,13 +111,15 @@ static bool take_windows(struct estimate *x)
 	}
 	for (uint32_t i = 0; i < blocks; i++) {
 		size_t count = insns_of(in, i, &first);
-		x->first[x->class[i] + 2] += (uint32_t)cost_cut(in->insns + first, count, cut);
+		x->first[x->class[i] + 2] += (uint32_t)cost_cut(x->costs, in->insns + first, count,
+								cut);
 	}
 	for (size_t i = 1; i <= x->class_count; i++)
 		x->first[i + 1] += x->first[i];
 	for (uint32_t i = 0; i < blocks; i++) {
 		size_t count = insns_of(in, i, &first);
-		count = cost_cut(in->insns + first, count, x->windows + x->first[x->class[i] + 1]);
+		count = cost_cut(x->costs, in->insns + first, count,
+				 x->windows + x->first[x->class[i] + 1]);
 		x->first[x->class[i] + 1] += (uint32_t)count;
 	}
 	free(cut);
@@ -142,8 +146,9 @@ static double class_likelihood(const struct estimate *x, uint32_t class, double 
 {
 	double sum = 0;
 	for (uint32_t i = x->first[class]; i < x->first[class + 1]; i++)
-		sum += cost_likelihood(x->costs, &x->windows[i], value);
-	return sum * COST_WEIGHT;
+		sum += cost_weight(x->costs, &x->windows[i]) *
+		       cost_likelihood(x->costs, &x->windows[i], value);
+	return sum;
 }
 
 /* Where the likelihood bends the wrong way, or is steep, its curvature is taken for more: no step is far then. */
@@ -328,10 +333,9 @@ static unsigned count_small(const struct estimate *x, uint32_t class, double *sa
 	unsigned count = 0;
 	*samples = 0;
 	for (uint32_t i = x->first[class]; i < x->first[class + 1]; i++) {
-		if (!cost_is_small(x->costs, &x->windows[i], x->values[class]))
-			continue;
-		count++;
-		*samples += x->windows[i].samples;
+		unsigned small = cost_small(x->costs, &x->windows[i], x->values[class]);
+		count += small;
+		*samples += small ? x->windows[i].samples : 0;
 	}
 	return count;
 }
@@ -537,7 +541,7 @@ struct err *frequency_learn(const struct frequency_input *inputs, size_t count,
 	}
 	struct err *e = good ? NULL : err_new("out of memory");
 	if (!e) {
-		cost_usual(usual, count ? inputs[0].width : 0);
+		cost_usual(usual, count ? inputs[0].isa : NULL, count ? inputs[0].width : 0);
 		*costs = *usual;
 	}
 	for (int round = 0; !e && round < LEARN_ROUNDS; round++) {

@@ -244,6 +244,7 @@ static struct frequency_input input_of(const struct function *f)
 		.observations = f->own->seen,
 		.observation_count = f->own->seen_count,
 		.cycles_per_sample = f->cycles_per_sample,
+		.isa = f->annotation->isa,
 		.width = f->machine->numbers.width,
 	};
 }

@@ -344,6 +344,37 @@ static void executions_by_width(void **state)
 	free_graph(&g);
 }
 
+/* A CPU that finishes four at once is interrupted between them: one of four has all their samples, and the others
+   have none. Where instructions are looked at alone, few of them tell. */
+static void executions_in_groups(void **state)
+{
+	(void)state;
+	struct graph g = MAKE(4, {0, 1}, {1, 2}, {1, 1}, {2, 1}, {1, 3});
+	double ran[] = {1e4, 1e6, 2e5, 1e4};
+	struct frequency_insn insns[4 * BLOCK_INSNS];
+	for (size_t i = 0; i < 4 * BLOCK_INSNS; i++) {
+		size_t at = i % BLOCK_INSNS;
+		/* Twice as long where one waits. */
+		double cycles = at % 4 != 1 ? 0 : at == 1 ? 2.2 : 1.1;
+		insns[i] = (struct frequency_insn){
+			.address = i * GRAPH_INSN,
+			.samples = floor(1e-3 * ran[i / BLOCK_INSNS] * cycles),
+			.kind = FREQUENCY_PLAIN};
+	}
+	struct frequency_input in = {.graph = &g,
+				     .insns = insns,
+				     .insn_count = 4 * BLOCK_INSNS,
+				     .cycles_per_sample = 1000,
+				     .isa = &isa_x86_64,
+				     .width = 4};
+	struct frequency_result r;
+	assert_null(frequency_estimate(&in, &r));
+	for (size_t i = 1; i < 3; i++)
+		assert_true(is_about(r.blocks[i].executions, ran[i], 0.2));
+	frequency_free(&r);
+	free_graph(&g);
+}
+
 /* A loop that waits for memory: one instruction has nearly all samples, and the few of the others tell how often it
    ran. (Seen in a chase through memory, of 30 million rounds.) */
 static void waits_for_memory(void **state)
@@ -568,14 +599,23 @@ static void kinds_x86_64(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(diamond),          cmocka_unit_test(infinite_loop),
-		cmocka_unit_test(special_graphs),   cmocka_unit_test(random_classes),
-		cmocka_unit_test(missing_edges),    cmocka_unit_test(solves_systems),
-		cmocka_unit_test(estimates_a_loop), cmocka_unit_test(uses_what_was_seen),
-		cmocka_unit_test(uses_anchors),     cmocka_unit_test(no_samples),
-		cmocka_unit_test(no_code),          cmocka_unit_test(random_estimates),
-		cmocka_unit_test(many_blocks),      cmocka_unit_test(kinds_aarch64),
-		cmocka_unit_test(kinds_x86_64),     cmocka_unit_test(executions_by_width),
+		cmocka_unit_test(diamond),
+		cmocka_unit_test(infinite_loop),
+		cmocka_unit_test(special_graphs),
+		cmocka_unit_test(random_classes),
+		cmocka_unit_test(missing_edges),
+		cmocka_unit_test(solves_systems),
+		cmocka_unit_test(estimates_a_loop),
+		cmocka_unit_test(uses_what_was_seen),
+		cmocka_unit_test(uses_anchors),
+		cmocka_unit_test(no_samples),
+		cmocka_unit_test(no_code),
+		cmocka_unit_test(random_estimates),
+		cmocka_unit_test(many_blocks),
+		cmocka_unit_test(kinds_aarch64),
+		cmocka_unit_test(kinds_x86_64),
+		cmocka_unit_test(executions_by_width),
+		cmocka_unit_test(executions_in_groups),
 		cmocka_unit_test(waits_for_memory),
 	};
 	struct err *e = frequency_learn(NULL, 0, &usual);

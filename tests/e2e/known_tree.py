@@ -64,7 +64,7 @@ def problems(document, cpu_seconds, hz, spent=None):
         share = cost / sum(spent.values())
         error = math.sqrt(share * (1 - share) / worked)
         found = counted.get(path, 0) / worked
-        if abs(found - share) > 4 * error:  # of some sixty shares in all tests, one is beyond three by chance
+        if abs(found - share) > 3 * error:
             yield (f"{' > '.join(path)}: {found:.2%}, not {share:.2%} "
                    f"({(found - share) / error:+.1f} standard errors)")
     if worked < 0.97 * samples:

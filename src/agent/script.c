@@ -22,7 +22,8 @@
 
 #define PAGE 4096u
 #define PAGES 8u             /* that are known to be readable, in one sample */
-#define THREADS_MAX 4096u    /* of an interpreter */
+#define INTERPRETERS_MAX 64u /* of a process */
+#define THREADS_MAX 4096u    /* of all interpreters */
 #define CALLS_MAX 4096u      /* of a sample */
 #define PROBES 16u           /* in a table of functions */
 #define NAME_MAX_BYTES 1024u /* of a name or a path */
@@ -89,7 +90,20 @@ static bool is_self(struct reader *r, const struct python_layout *l, uint64_t th
 	return cpu_thread_pointer() - word(r, thread + l->thread_ident) < PAGE;
 }
 
-/* The interpreter's thread that this one is; 0: none. */
+/* This one, among an interpreter's threads; 0: it is none of them. `left`: how many may still be looked at. */
+static uint64_t find_self(struct reader *r, const struct python_layout *l, uint64_t interpreter,
+			  uint32_t *left)
+{
+	uint64_t thread = word(r, interpreter + l->interpreter_thread);
+	for (; thread && *left; --*left) {
+		if (is_self(r, l, thread))
+			return thread;
+		thread = word(r, thread + l->thread_next);
+	}
+	return 0;
+}
+
+/* The interpreter's thread that this one is; 0: none. Lists may be circles. */
 static uint64_t find_thread(struct agent_thread *t, struct reader *r, const struct python *p)
 {
 	const struct python_layout *l = &p->layout;
@@ -98,15 +112,10 @@ static uint64_t find_thread(struct agent_thread *t, struct reader *r, const stru
 	t->script_thread = 0;
 	uint64_t interpreter = word(r, p->runtime + l->runtime_interpreter);
 	uint32_t left = THREADS_MAX;
-	for (; interpreter && left; left--) {
-		uint64_t thread = word(r, interpreter + l->interpreter_thread);
-		for (; thread && left; left--) {
-			if (is_self(r, l, thread)) {
-				t->script_thread = thread;
-				return thread;
-			}
-			thread = word(r, thread + l->thread_next);
-		}
+	for (uint32_t i = 0; interpreter && left && i < INTERPRETERS_MAX; i++) {
+		t->script_thread = find_self(r, l, interpreter, &left);
+		if (t->script_thread)
+			return t->script_thread;
 		interpreter = word(r, interpreter + l->interpreter_next);
 	}
 	t->script_rest = (THREADS_MAX - left) / SEEN_A_SAMPLE;

@@ -4,6 +4,7 @@
 
       circle   frames in a circle
       threads  threads in a circle, none of them this one
+      interpreters as threads, and interpreters in a circle, too
       wild     pointers to memory that is not there, may not be read, or ends within an object
       long     names and tables that are longer than memory
       changing another thread changes all of it meanwhile */
@@ -45,7 +46,9 @@ static void make(const uint64_t *record)
 
 static void spoil(const char *kind)
 {
-	if (!strcmp(kind, "threads")) {
+	if (!strcmp(kind, "interpreters"))
+		interpreter[0] = at(interpreter);
+	if (!strcmp(kind, "threads") || !strcmp(kind, "interpreters")) {
 		thread[19] = 1;
 		thread[1] = at(thread);
 	} else if (!strcmp(kind, "wild")) {

@@ -400,12 +400,11 @@ static void children_and_new_images_are_there(void **state)
 	struct recording_state status;
 	(void)state;
 	handle_until_end(s, start(agent_forks, path));
-	for (int left = 1000; left;
-	     left--) { /* on a busy machine, the last child is noticed later */
-		session_status(s, &status);
-		if (status.processes == 4)
-			break;
+	/* On a busy machine, the last child is noticed later. */
+	session_status(s, &status);
+	for (int left = 500; left && status.processes < 4; left--) {
 		handle_for(s, 10);
+		session_status(s, &status);
 	}
 	assert_int_equal(status.processes, 4);
 	struct profile *p = finish(s, 0);

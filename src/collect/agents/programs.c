@@ -71,9 +71,12 @@ pid_t program_tid(const struct process *p, pid_t namespace_tid)
 
 /* ---- which process it is ---- */
 
+#define STAT_MEMORY 23 /* in /proc/PID/stat: bytes of memory; 0 when it is gone */
+
 enum answer { NO, YES, UNKNOWN };
 
-/* Whether the process has the arena mapped. For a process that is just ending, that is not known. */
+/* Whether the process has the arena mapped. For a process that is just ending, that is not known: its memory may have gone
+   while the list was read, which ends early then. */
 static enum answer has_arena(pid_t pid, const struct arena *a)
 {
 	struct maps maps;
@@ -84,12 +87,13 @@ static enum answer has_arena(pid_t pid, const struct arena *a)
 		err_free(e);
 		return process_status(pid, &status) && status.kernel ? NO : UNKNOWN;
 	}
-	if (!maps.count && process_status(pid, &status) && !status.kernel)
-		answer = UNKNOWN;
 	for (size_t i = 0; i < maps.count && answer == NO; i++)
 		if (maps.items[i].inode == a->inode &&
 		    !strcmp(maps.items[i].path, "/memfd:culprit-arena"))
 			answer = YES;
+	if (answer == NO && process_stat_field(pid, STAT_MEMORY) <= 0 &&
+	    !(process_status(pid, &status) && status.kernel))
+		answer = UNKNOWN;
 	maps_free(&maps);
 	return answer;
 }

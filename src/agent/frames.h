@@ -13,6 +13,7 @@ INLINE struct agent_frame *frame_at(const struct agent_frames *list, uint32_t in
 
 /* Takes a chunk that is given back with the thread's record; 0: there is no room. */
 uint32_t scratch_take(struct agent_thread *t);
+/* Makes room for more frames; false: there is none. */
 bool frames_grow(struct agent_thread *t, struct agent_frames *list);
 
 INLINE struct agent_frame *frames_add(struct agent_thread *t, struct agent_frames *list)

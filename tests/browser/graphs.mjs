@@ -156,10 +156,13 @@ await step("the same as tables", async () => {
 	assert.equal((await rows("lower"))[0], "fib");
 	assert.ok((await rows("upper")).length > 1 && (await rows("lower")).length > 1, "what is around is closed");
 	assert.equal(await b.evaluate("document.activeElement.getAttribute('aria-label')"), "callees");
-	await keys("Home", "ArrowDown", "ArrowRight");
-	assert.ok((await rows("lower")).length > 2);
-	const first = (await rows("lower"))[1];
-	assert.equal(await text(".half.lower .row.selected:not([hidden]) .label"), first);
+	// The hottest callee may be a function of the kernel that calls nothing: the first that calls something is opened.
+	const before = await rows("lower");
+	const closed = await b.evaluate(`Math.min(...[...document.querySelectorAll(
+		".half.lower .space .row[aria-expanded=false]:not([hidden])")].map((r) => r.index))`);
+	await keys("Home", ...Array(closed).fill("ArrowDown"), "ArrowRight");
+	assert.ok((await rows("lower")).length > before.length);
+	assert.equal(await text(".half.lower .row.selected:not([hidden]) .label"), before[closed]);
 	await b.click(".half.upper .space .row:nth-child(2)");
 	assert.equal(await b.evaluate("culprit.sandwich.side"), "upper");
 	await b.click(".half.upper .row:nth-child(2) .toggle");

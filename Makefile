@@ -5,6 +5,8 @@ STRESS_SECONDS ?= 600
 SUITES_ROUNDS ?= 3
 BENCH_SERVER_ROUNDS ?= 3
 BENCH_ROUNDS ?= 5
+# The parts that are measured, all unless told.
+BENCH ?=
 # What the larger machine of `make boot` does: options of tests/boot/large, or "no" for nothing.
 BOOT_LARGE ?=
 OTHER_CPU := $(if $(filter x86_64,$(shell uname -m)),aarch64,x86_64)
@@ -52,25 +54,10 @@ boot: ## boots Debian's kernels for both CPUs in an emulator, then the tests in 
 	@tests/boot/run aarch64 build-boot-aarch64
 	@[ "$(BOOT_LARGE)" = no ] || tests/boot/large $(OTHER_CPU) build-boot-$(OTHER_CPU) $(BOOT_LARGE)
 
-bench: test-deps ## measures (bench/)
+bench: ## measures what doc/results.md says, or BENCH="alloc io": some parts (tools/bench; all of it takes most of a day)
+	@tools/install-deps build test bench
 	@$(MAKE) --no-print-directory build
-	@bench/run build
-	@bench/agreement build/src/cmd/culprit
-	@bench/stepping build
-	@bench/overhead build --rounds $(BENCH_ROUNDS)
-	@bench/gap build
-	@bench/callgrind build
-	@bench/servers build --rounds $(BENCH_SERVER_ROUNDS)
-	@bench/runtimes build
-	@bench/symbols build
-	@bench/exports build
-	@bench/import build
-	@bench/diff build
-	@bench/view build
-	@bench/continuous build
-	@bench/continuous build --long 3600
-	@bench/week build
-	@bench/fleet build
+	@BENCH_ROUNDS=$(BENCH_ROUNDS) BENCH_SERVER_ROUNDS=$(BENCH_SERVER_ROUNDS) tools/bench build $(BENCH)
 
 fuzz: test-deps ## fuzzes each target for FUZZ_SECONDS (60) and keeps what it finds in its corpus
 	@CC=clang tools/setup build-fuzz $(OPTIONS) $(SANITIZE) -Dfuzz=true

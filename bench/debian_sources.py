@@ -4,6 +4,7 @@ import glob
 import os
 import re
 import subprocess
+import sys
 
 
 class Sources:
@@ -46,3 +47,18 @@ class Sources:
             if found:
                 break
         return found[0] if found else None
+
+
+def main():
+    """FOLDER PACKAGE...: prints where their sources are, in that folder."""
+    kept = Sources(sys.argv[1])
+    for package in sys.argv[2:]:
+        source = kept.get(package)
+        if source:
+            print(source)
+        else:
+            print(f"no source of {package}", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()

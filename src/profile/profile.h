@@ -50,6 +50,8 @@ enum profile_module_kind {
 	PROFILE_KINDS,
 };
 #define PROFILE_SCRIPT_LINE(address) ((uint32_t)(address))
+#define PROFILE_SCRIPT_HOST \
+	"_PyEval_EvalFrameDefault" /* runs such functions; they stand in its place */
 
 struct profile_name { /* a function of a JIT module; of others for when their file is gone */
 	uint64_t start, size;

@@ -7,7 +7,7 @@ import {pathList} from "./path_list.js";
 import {columnCount, columnName, valueOf} from "./columns.js";
 import {formatTrusted, formatWorded, isOwnOnly, metricShort, quotientLines} from "./events.js";
 import {baseName, formatNumber, formatPercent} from "./format.js";
-import {GUESSED, KIND, NAMELESS, modulePath, scopeAddress, scopeFile, scopeName, scopeShort} from "./model.js";
+import {GUESSED, KIND, NAMELESS, moduleKind, modulePath, scopeAddress, scopeFile, scopeName, scopeShort} from "./model.js";
 import {comparedLines, runLines} from "./compare_show.js";
 import {MARKS} from "./table.js";
 import {el} from "./dom.js";
@@ -125,6 +125,8 @@ export class Detail {
 				`${last[scope] > line[scope] ? "-" + last[scope] : ""}`);
 		if (modulePath(model, scope))
 			put("module", modulePath(model, scope));
+		if (moduleKind(model, scope) === "script")
+			put("run by", "_PyEval_EvalFrameDefault");
 		if (number === KIND.function || number === KIND.loop)
 			put("address", scopeAddress(model, scope));
 		if (number === KIND.loop && model.scopes.function[scope])

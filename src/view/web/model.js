@@ -290,6 +290,11 @@ export function modulePath(model, scope) {
 	return module ? module.path : "";
 }
 
+export function moduleKind(model, scope) {
+	const module = model.header.modules[model.scopes.module[scope]];
+	return module ? module.kind : "none";
+}
+
 export function scopeFile(model, scope) {
 	return model.strings[model.scopes.file[scope]];
 }

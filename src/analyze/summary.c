@@ -145,6 +145,12 @@ static bool is_counted(const char *metric)
 	return false;
 }
 
+/* Whether the samples are of threads that wait, for something or for a CPU. */
+static bool is_wait(const char *metric)
+{
+	return !strncmp(metric, "blocked", strlen("blocked"));
+}
+
 void summary_print(const struct summary *s, const char *name, struct buf *out)
 {
 	char a[SUMMARY_COUNT_MAX], b[SUMMARY_COUNT_MAX], time[TERM_UNIT_MAX];
@@ -308,6 +314,8 @@ unsigned summary_warn(const struct summary *s, const struct profile *p, struct b
 	bool counted = is_counted(s->metric);
 	if (!s->samples && counted && ++count)
 		buf_printf(out, "no samples: nothing of the event %s happened\n", s->metric);
+	else if (!s->samples && is_wait(s->metric) && ++count)
+		buf_puts(out, "no samples: no thread waited\n");
 	else if (!s->samples && ++count)
 		buf_puts(out,
 			 "no samples: the command took no CPU time to speak of, or nothing of it "

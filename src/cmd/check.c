@@ -199,6 +199,7 @@ static void print_json(const struct check *c, const struct options *o)
 	char id[2 * BUILD_ID_MAX + 1];
 	image_build_id_hex(c->image, id);
 	json_begin_object(&j);
+	json_put_u64(&j, "culprit", 1);
 	json_put_string(&j, "path", c->path);
 	json_put_string(&j, "build_id", *id ? id : NULL);
 	json_put_string(&j, "machine", c->analysis.isa->name);

@@ -98,7 +98,7 @@ static struct err *show_text(const struct options *o, const struct read_samples 
 	for (size_t i = 0; i < rows->count && i < limit; i++)
 		put_row(x, rows, &rows->items[i], &sum, &text);
 	if (rows->count > limit)
-		buf_printf(&text, "... and %llu more: --limit\n",
+		buf_printf(&text, "... and %llu more: --limit shows more\n",
 			   (unsigned long long)(rows->count - limit));
 	return db_page(&text, o->no_pager);
 }

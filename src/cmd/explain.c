@@ -145,8 +145,8 @@ int cmd_explain(int argc, char **argv)
 		.command = "explain",
 		.usage = "[options] [FILE] [FUNCTION]",
 		.summary =
-			"Shows where the cycles of a program or a function went, by cause: what the "
-			"processor waited for, and which loops lose most.",
+			"Shows where the cycles of a program or a function went: what the processor\n"
+			"waited for, and which loops lose most.",
 		.options = options,
 		.examples = "  culprit record -F 5000 ./app && culprit explain\n"
 			    "  culprit explain run2.prof\n"

@@ -98,9 +98,9 @@ static struct err *write_out(struct run *r)
 /* What was chosen, and how much of the samples it is: nothing in the output says so. */
 static void tell_file(const struct program *program, uint32_t module)
 {
-	fprintf(stderr, "culprit export: %s: %.0f of %.0f samples, in %zu functions\n",
+	fprintf(stderr, "culprit export: %s: %.0f of %.0f samples, in %zu function%s\n",
 		term_text(program->profile->modules[module].path), program->explained,
-		program->samples, program->count);
+		program->samples, program->count, program->count == 1 ? "" : "s");
 }
 
 static struct err *write_counts(struct run *r, const struct program *program, uint32_t module)

@@ -9,6 +9,7 @@
 #include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -49,6 +50,8 @@ static bool show_page(const char *page)
 	if (child < 0)
 		return false;
 	if (!child) {
+		setenv("MANROFFOPT", "-Wbreak",
+		       0); /* long words of ours are no news to the reader */
 		execlp("man", "man", page, (char *)NULL);
 		_exit(127);
 	}
@@ -92,7 +95,7 @@ static int overview(void)
 	puts("usage: culprit COMMAND [options] [--] ARGS\n"
 	     "Shows which code took the CPU time, through which calls, and why.\n");
 	for (c = commands; c->name; c++)
-		printf("  %-8s %s\n", c->name, c->summary);
+		printf("  %-9s %s\n", c->name, c->summary);
 	puts("\nculprit COMMAND -h shows a command's options, culprit help COMMAND its manual page.");
 	return cmd_finish(NULL, CMD_OK);
 }

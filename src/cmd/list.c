@@ -343,6 +343,7 @@ static void print_machine_json(const struct machine *m)
 {
 	struct json j = json_to_file(stdout);
 	json_begin_object(&j);
+	json_put_u64(&j, "culprit", 1);
 	json_key(&j, "machine");
 	json_string(&j, m->kernel.machine);
 	json_key(&j, "cpus");

@@ -82,9 +82,10 @@ static void print_heap(const struct profile *p, uint32_t bytes, struct buf *out)
 {
 	enum { CALLS = 1, LIVE, PEAK, TEMPORARY };
 	char size[TERM_UNIT_MAX], count[SUMMARY_COUNT_MAX];
-	buf_printf(out, "%*s%s in %s allocations", (int)strlen(NAME), "",
-		   term_size(size, profile_samples(p, bytes)),
-		   summary_count(count, profile_samples(p, bytes + CALLS)));
+	uint64_t calls = profile_samples(p, bytes + CALLS);
+	buf_printf(out, "%*s%s in %s allocation%s", (int)strlen(NAME), "",
+		   term_size(size, profile_samples(p, bytes)), summary_count(count, calls),
+		   calls == 1 ? "" : "s");
 	buf_printf(out, ", %s of them temporary",
 		   summary_count(count, profile_samples(p, bytes + TEMPORARY)));
 	buf_printf(out, "; %s at the peak", term_size(size, profile_samples(p, bytes + PEAK)));
@@ -144,6 +145,8 @@ static void print_metrics(const struct recorder *r, struct buf *out)
 			   p->metrics[i].name);
 		if (event->hz)
 			buf_printf(out, " at %" PRIu64 " Hz\n", event->hz);
+		else if (event->period == 1)
+			buf_puts(out, ", one for each\n");
 		else
 			buf_printf(out, ", one for %s %s\n", summary_count(every, event->period),
 				   event->unit);
@@ -315,9 +318,11 @@ int cmd_record(int argc, char **argv)
 		 ARG_CHOICE, &unwind},
 		{0, "timeline", NULL, "also which context each thread was in over time", ARG_FLAG,
 		 &o.timeline},
-		{0, "calls", NULL, "also how many calls the samples are of", ARG_FLAG, &o.calls},
-		{0, "follow", NULL, "also which ways the code went, for explain and export",
-		 ARG_FLAG, &o.follow},
+		{0, "calls", NULL, "also count the calls in which samples came", ARG_FLAG,
+		 &o.calls},
+		{0, "follow", NULL,
+		 "also which branches the code takes next, for explain and export", ARG_FLAG,
+		 &o.follow},
 		{0, "collapse-recursion", NULL, "count all levels of a recursion in one frame",
 		 ARG_FLAG, &o.collapse},
 		{0, "no-kernel", NULL, "leave out functions of the kernel", ARG_FLAG, &o.no_kernel},

@@ -426,10 +426,9 @@ static struct err *show_waits(struct report *r)
 	};
 	struct waits waits = {0};
 	if (!waits_metric(r->profile, &r->metric))
-		return err_new(
-			"%s: it is not known who waited for whom: culprit record -e blocked, "
-			"as root, records it",
-			r->o->path);
+		return err_new("%s: it is not known who waited for whom: culprit record -e blocked "
+			       "records it",
+			       r->o->path);
 	summary_make(r->profile, r->metric, &r->summary);
 	struct err *e = modules_open(r->profile, r->o->debuginfod, &r->modules);
 	if (!e)

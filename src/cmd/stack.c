@@ -325,6 +325,7 @@ static void print_json(const struct view *v)
 {
 	struct json j = json_to_file(stdout);
 	json_begin_object(&j);
+	json_put_u64(&j, "culprit", 1);
 	json_key(&j, "pid");
 	json_i64(&j, v->options->pid);
 	json_key(&j, "stopped_ns");

@@ -55,7 +55,7 @@ int cmd_stats(int argc, char **argv)
 		.command = "stats",
 		.usage = "[options] FILE FILE...",
 		.summary =
-			"Shows how much each function varies over several recordings; what varies "
+			"Shows how much each function varies over several recordings. What varies\n"
 			"most, and by more than chance, comes first.",
 		.options = options,
 		.examples = "  culprit stats run1.prof run2.prof run3.prof run4.prof\n"

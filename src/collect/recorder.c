@@ -62,15 +62,17 @@ static struct err *check_event(const struct recorder *r, const struct recording_
 		return err_new("event '%s': %s", event->name, why);
 	if (is_by_calls(event) && r->options->calls)
 		return err_new(
-			"event '%s' and --calls need two different agents: record one after the "
-			"other",
+			"event '%s' and --calls need two different agents: give each a recording of "
+			"its own",
 			event->name);
 	bool late = !r->options->command || r->options->all;
 	if ((event->call && s->kernel) || (is_by_calls(event) && !s->kernel && late))
-		return err_new("event '%s': only the agent in a program sees its calls, and %s",
-			       event->name,
-			       late ? "that must be there from the program's start: give a command"
-				    : "--collector=kernel, or another event, says no");
+		return err_new(
+			"event '%s': only the agent in a program sees its calls, and %s",
+			event->name,
+			late ? "that must be there from the program's start: give a command"
+			     : "the sampler in the kernel was chosen by --collector=kernel or "
+			       "another event");
 	return NULL;
 }
 
@@ -83,7 +85,7 @@ static void choose_agent(struct recorder *r, const struct recording_event *event
 	if ((!event->call && !unseen) || !s->kernel || !agent_would_do(r))
 		return;
 	s->kernel = false;
-	snprintf(r->why_agent, sizeof r->why_agent, "event '%s' takes the agent", event->name);
+	snprintf(r->why_agent, sizeof r->why_agent, "event '%s' needs the agent", event->name);
 }
 
 static struct err *choose_events(struct recorder *r)
@@ -505,15 +507,15 @@ static struct err *choose_collector(struct recorder *r)
 	if (r->options->all && (!can || r->options->collector == COLLECTOR_AGENT))
 		return err_new(
 			"-a: %s",
-			can ? "only the sampler in the kernel can sample the whole machine, and "
-			      "--collector=agent says no"
+			can ? "only the sampler in the kernel can sample the whole machine: leave "
+			      "out --collector=agent"
 			    : why);
 	if (r->options->collector == COLLECTOR_KERNEL && !can)
 		return err_new("--collector=kernel: %s", why);
 	if (!r->options->command && !can && r->options->probes)
 		return err_new("%s", why);
 	r->wanted.kernel = can && r->options->collector != COLLECTOR_AGENT;
-	snprintf(r->why_agent, sizeof r->why_agent, "%s", can ? "--collector=agent says no" : why);
+	snprintf(r->why_agent, sizeof r->why_agent, "%s", can ? "--collector=agent" : why);
 	/* The sampled processes may belong to others, so a process of its own reaches for their files
 	   and memory. */
 	if (!r->options->command || r->options->all)

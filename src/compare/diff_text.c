@@ -129,9 +129,10 @@ static void put_footer(const struct drawing *d, uint64_t more)
 			 "a change from chance\n");
 	} else {
 		buf_printf(d->out,
-			   "%zu of %zu rows changed; the chance that any interval is wrong is at "
+			   "%zu of %zu row%s changed; the chance that any interval is wrong is at "
 			   "most %g%%\n",
-			   x->changed, x->count - x->untested, 100 * o->alpha);
+			   x->changed, x->count - x->untested,
+			   x->count - x->untested == 1 ? "" : "s", 100 * o->alpha);
 	}
 	if (x->untested)
 		buf_printf(d->out,

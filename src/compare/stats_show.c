@@ -74,7 +74,8 @@ void stats_text(const struct stats *s, const struct runs *runs, const struct tex
 	if (shown < s->count)
 		buf_printf(out, "%zu more rows: --limit shows more\n", s->count - shown);
 	if (s->hidden)
-		buf_printf(out, "%zu rows with fewer samples: --min 0 shows all\n", s->hidden);
+		buf_printf(out, "%zu row%s with fewer samples: --min 0 shows all\n", s->hidden,
+			   s->hidden == 1 ? "" : "s");
 	buf_puts(out, style(&d, TEXT_PLAIN));
 }
 

@@ -318,11 +318,11 @@ static struct err *too_few(const struct program *program, const char *what, doub
 	double more = has > 0 ? seconds * (PROGRAM_SAMPLES_MIN - has) / has : 0;
 	if (has > 0 && more < 86400)
 		return err_new(
-			"%s has %.0f samples, which is too few to explain it: %.0f more are needed, about "
-			"%.0f s more of recording, or a higher rate (record -F)",
+			"%s has %.0f samples, too few to explain it: %.0f more are needed (about "
+			"%.0f s more of recording, or a higher rate: record -F)",
 			what, has, PROGRAM_SAMPLES_MIN - has, more < 1 ? 1 : more);
-	return err_new("%s has %.0f samples, which is too few to explain it: %.0f more are needed",
-		       what, has, PROGRAM_SAMPLES_MIN - has);
+	return err_new("%s has %.0f samples, too few to explain it: %.0f more are needed", what,
+		       has, PROGRAM_SAMPLES_MIN - has);
 }
 
 static bool is_read(const struct program *program, const struct annotate_function *f)

@@ -196,8 +196,7 @@ static struct err *begin(struct feed *s)
 		.kernel = true, .kernel_frames = true, .event_count = 1, .agent = ""};
 	char why[400];
 	if (!kernel_can_sample(why, sizeof why))
-		return err_new(
-			"-p: only the sampler in the kernel can sample a running process: %s", why);
+		return err_new("-p: top needs the sampler in the kernel: %s", why);
 	struct err *e = event_default(s->wanted.hz, &o.events[0], &o.timers, s->why_timers,
 				      sizeof s->why_timers);
 	o.hz = o.events[0].hz;

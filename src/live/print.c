@@ -82,8 +82,7 @@ void print_board(const struct board *t, const struct order *o, const char *state
 	if (t->lost)
 		buf_printf(out, "; %s lost", summary_count(count, t->lost));
 	buf_printf(out, "\n%8s %8s %9s %8s %8s  %s\n", "self", "total",
-		   strcmp(t->unit, "ns") ? "rate" : "CPU", "all self", "total",
-		   by_title(t->wish.by));
+		   strcmp(t->unit, "ns") ? "rate" : "CPU", "so far", "total", by_title(t->wish.by));
 	for (size_t i = 0; all && i < rows && (!limit || i < limit); i++)
 		print_row(t, all[i], out);
 	buf_puts(out, "\n");

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/file_limit.h"
+#include "collect/agent_path.h"
 #include "collect/events.h"
 #include "collect/kernel/kernel.h"
 #include "collect/live.h"
@@ -85,7 +86,6 @@ static void choose_agent(struct recorder *r, const struct recording_event *event
 	if ((!event->call && !unseen) || !s->kernel || !agent_would_do(r))
 		return;
 	s->kernel = false;
-	snprintf(r->why_agent, sizeof r->why_agent, "event '%s' needs the agent", event->name);
 }
 
 static struct err *choose_events(struct recorder *r)
@@ -143,9 +143,6 @@ static bool is_open_to_all(const char *path, char *closed, size_t size)
 	return !stat(path, &info) && info.st_mode & S_IROTH;
 }
 
-#define USUAL_AGENT "libculprit-agent.so"
-#define LATE_AGENT "libculprit-agent-late.so"
-
 /* Events that come by calls of the program need an agent that wraps these. */
 static const char *agent_name(const struct recorder *r)
 {
@@ -160,52 +157,8 @@ static const char *agent_name(const struct recorder *r)
 	if (any)
 		return "libculprit-events.so";
 	if (!r->options->command)
-		return LATE_AGENT;
-	return r->options->calls ? "libculprit-agent-calls.so" : USUAL_AGENT;
-}
-
-static bool set_agent(struct recorder *r, const char *directory, const char *folder)
-{
-	char path[PATH_MAX * 2];
-	snprintf(path, sizeof path, "%s%s%s/%s", directory, *folder ? "/" : "", folder,
-		 agent_name(r));
-	return realpath(path, r->agent) && !access(r->agent, R_OK);
-}
-
-/* An agent that wraps nothing would count nothing. */
-static struct err *check_given(const struct recorder *r)
-{
-	const char *name = agent_name(r), *slash = strrchr(r->agent, '/');
-	if (!strcmp(name, USUAL_AGENT) || !strcmp(slash ? slash + 1 : r->agent, name))
-		return NULL;
-	return err_new("CULPRIT_AGENT: this recording needs %s, not %s", name, r->agent);
-}
-
-static struct err *find_agent(struct recorder *r)
-{
-	const char *given = getenv("CULPRIT_AGENT");
-	if (given && *given) {
-		if (!realpath(given, r->agent) || access(r->agent, R_OK))
-			return err_errno("CULPRIT_AGENT: %s", given);
-		return check_given(r);
-	}
-	/* From the directory of our program: in the build, and installed. */
-	char installed[PATH_MAX];
-	snprintf(installed, sizeof installed, "../%s/culprit", r->options->libdir);
-	const char *const folders[] = {"../agent", installed};
-	char self[PATH_MAX];
-	ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
-	self[length > 0 ? length : 0] = 0;
-	char *slash = strrchr(self, '/');
-	if (slash)
-		*slash = 0;
-	for (size_t i = 0; i < sizeof folders / sizeof folders[0]; i++)
-		if (set_agent(r, self, folders[i]))
-			return NULL;
-	return err_new(
-		"%s is neither in %s/%s nor where the build has it: install culprit again, or set "
-		"CULPRIT_AGENT to its path",
-		agent_name(r), self, installed);
+		return AGENT_LATE;
+	return r->options->calls ? "libculprit-agent-calls.so" : AGENT_USUAL;
 }
 
 static void check_agent(struct recorder *r)
@@ -484,7 +437,6 @@ static struct err *choose_agent_for_calls(struct recorder *r)
 		return err_new("%s needs the agent, which works inside of the program: leave out "
 			       "--collector=kernel",
 			       option);
-	snprintf(r->why_agent, sizeof r->why_agent, "%s needs the agent", option);
 	if (!r->options->calls)
 		return NULL;
 	if (r->options->unwind == UNWIND_ANALYSIS || r->options->unwind == UNWIND_FP)
@@ -515,7 +467,6 @@ static struct err *choose_collector(struct recorder *r)
 	if (!r->options->command && !can && r->options->probes)
 		return err_new("%s", why);
 	r->wanted.kernel = can && r->options->collector != COLLECTOR_AGENT;
-	snprintf(r->why_agent, sizeof r->why_agent, "%s", can ? "--collector=agent" : why);
 	/* The sampled processes may belong to others, so a process of its own reaches for their files
 	   and memory. */
 	if (!r->options->command || r->options->all)
@@ -525,7 +476,7 @@ static struct err *choose_collector(struct recorder *r)
 
 static struct err *prepare_agent(struct recorder *r)
 {
-	struct err *e = find_agent(r);
+	struct err *e = agent_path_find(agent_name(r), r->options->libdir, r->agent);
 	if (!e)
 		check_agent(r);
 	return e;

@@ -64,7 +64,6 @@ struct recorder {
 	bool said;        /* people were told about that */
 	bool stopped;     /* somebody has asked us to stop */
 	char why_timers[400], agent[PATH_MAX];
-	char why_agent[400]; /* why the kernel does not sample, if it does not */
 	struct buf notes;    /* for people, one line each */
 	struct err *problem; /* what ended sampling, or kept the profile from being saved */
 };

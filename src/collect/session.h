@@ -41,8 +41,8 @@ char **session_environment(struct session *session, char **environment);
    sampled from then on. */
 void session_child(struct session *session);
 
-/* Begins to sample a running process, with all its threads and the children that it makes from now on.
-   Only the kernel's sampler can do that. */
+/* Begins to sample a running process, with all its threads and the children that it makes from now on. With agents, one
+   is loaded into it (AGENT_LATE). */
 struct err *session_attach(struct session *session, pid_t pid);
 
 /* Puts the probes into the process of the command that are for it alone. It must not have exec'd yet. */

@@ -13,6 +13,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/err.h"
+#include "collect/agent_path.h"
 #include "collect/events.h"
 #include "collect/kernel/kernel.h"
 #include "collect/live.h"
@@ -33,6 +34,7 @@ struct feed {
 	struct session *session;
 	struct feed_processes wanted;
 	char why_timers[400];
+	char agent[PATH_MAX];
 	time_t began;
 	uint64_t next_ns;
 };
@@ -190,15 +192,19 @@ static struct err *handle_session(struct feed *s, struct profile **profile)
 	return *profile && !e ? profile_settle(*profile) : e;
 }
 
+/* Where the kernel cannot sample, the agent does: in the user's own processes. */
 static struct err *begin(struct feed *s)
 {
-	struct recording_options o = {
-		.kernel = true, .kernel_frames = true, .event_count = 1, .agent = ""};
+	struct recording_options o = {.kernel_frames = true,
+				      .event_count = 1,
+				      .agent = s->agent,
+				      .reacher = "/proc/self/exe"};
 	char why[400];
-	if (!kernel_can_sample(why, sizeof why))
-		return err_new("-p: top needs the sampler in the kernel: %s", why);
-	struct err *e = event_default(s->wanted.hz, &o.events[0], &o.timers, s->why_timers,
-				      sizeof s->why_timers);
+	o.kernel = kernel_can_sample(why, sizeof why);
+	struct err *e = o.kernel ? NULL : agent_path_find(AGENT_LATE, s->wanted.libdir, s->agent);
+	if (!e)
+		e = event_default(s->wanted.hz, &o.events[0], &o.timers, s->why_timers,
+				  sizeof s->why_timers);
 	o.hz = o.events[0].hz;
 	if (!e)
 		e = session_open(&o, &s->session);

@@ -36,6 +36,7 @@ struct feed_processes {
 	size_t count;
 	uint64_t hz;
 	const char *version; /* of the program */
+	const char *libdir;  /* where its agent is installed, relative to the prefix */
 };
 /* Begins to record: that may take a while. */
 struct err *feed_open_processes(const struct feed_processes *wanted, struct feed **out);

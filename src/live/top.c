@@ -350,8 +350,11 @@ static struct err *open_feed(struct top *t)
 	const struct top_options *o = t->o;
 	if (!o->pids.count)
 		return feed_open_file(o->path, &t->feed);
-	struct feed_processes wanted = {
-		.pids = pids, .count = o->pids.count, .hz = o->hz, .version = CULPRIT_VERSION};
+	struct feed_processes wanted = {.pids = pids,
+					.count = o->pids.count,
+					.hz = o->hz,
+					.version = CULPRIT_VERSION,
+					.libdir = CULPRIT_LIBDIR};
 	for (size_t i = 0; i < o->pids.count; i++)
 		pids[i] = (pid_t)strtol(o->pids.values[i], NULL, 10);
 	struct err *e = o->output ? output_open(&t->output, o->output) : NULL;

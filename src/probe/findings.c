@@ -24,9 +24,10 @@
 #define TAIL_OVER 1.5   /* and so many times as many as of all calls */
 #define INPUT_GAIN 0.5  /* share of the time less share of the calls */
 #define PATH_SLOW 2.0   /* times as slow as others with the same arguments */
-#define JUMP_SLOW 3.0   /* times as slow as for the value before, */
-#define JUMP_NEAR 1.5   /* which is at most so many times less */
-#define JUMP_CALLS 3    /* for each of them */
+#define PATH_PART 0.1 /* of its calls: fewer may have lost their CPU, and say nothing of the path */
+#define JUMP_SLOW 3.0 /* times as slow as for the value before, */
+#define JUMP_NEAR 1.5 /* which is at most so many times less */
+#define JUMP_CALLS 3  /* for each of them */
 
 struct finder {
 	const struct probes *probes;
@@ -224,6 +225,9 @@ static struct err *find_slow_path(struct finder *f, size_t path, uint32_t metric
 			    (double)(a->calls - b->calls);
 	}
 	if (calls < CALLS_MIN || expected <= 0 || ns < PATH_SLOW * expected)
+		return NULL;
+	double rather = (double)probes_quantile(&p->paths[path].sums, 1 - PATH_PART);
+	if (!cpu && rather < PATH_SLOW * expected / calls)
 		return NULL;
 	const struct finding x = {.kind = FINDING_PATH,
 				  .function = function,

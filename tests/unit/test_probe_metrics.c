@@ -18,9 +18,11 @@
 #include "harvest/measures.h"
 #include "harvest/probes.h"
 #include "probe/entries.h"
+#include "probe/findings.h"
 #include "probe/fit.h"
 #include "probe/metrics.h"
 #include "probe/steer.h"
+#include "profile/profile.h"
 
 /* ---- metrics ---- */
 
@@ -164,6 +166,59 @@ static void test_measures(void **state)
 	probes_free(&p);
 }
 
+/* ---- what stands out ---- */
+
+/* 1000 calls by one path, and 1000 by another; each tenth value from 1 to 10. Of the second path, some calls are slow. */
+static size_t slow_paths(unsigned slow_calls, double slow_ns, uint32_t *node)
+{
+	struct profile_node nodes[3] = {0};
+	const struct profile profile = {.nodes = nodes, .node_count = 3};
+	struct probe_path paths[2] = {{.node = 1}, {.node = 2}};
+	struct probe_function function = {.name = (char *)(uintptr_t) "f"};
+	struct probe_measure measures[3] = {0};
+	struct findings found = {0};
+	size_t count = 0;
+	for (unsigned path = 0; path < 2; path++)
+		for (unsigned i = 0; i < 1000; i++) {
+			double ns = path && i < slow_calls ? slow_ns : 1000;
+			add_call(&measures[path], i % 10 + 1, ns);
+			add_call(&measures[2], i % 10 + 1, ns);
+			paths[path].sums.most = UINT64_MAX;
+			paths[path].sums.returned++;
+			paths[path].sums.times[probes_bucket((uint64_t)ns)]++;
+			function.sums.returned++;
+			function.sums.times[probes_bucket((uint64_t)ns)]++;
+		}
+	paths[0].measures = &measures[0];
+	paths[1].measures = &measures[1];
+	function.measures = &measures[2];
+	const struct probes p = {.functions = &function,
+				 .count = 1,
+				 .paths = paths,
+				 .path_count = 2,
+				 .metrics = {{.kind = PROBE_ARGUMENT, .number = 1}},
+				 .metric_count = 1};
+	assert_null(findings_make(&p, &profile, NULL, &found));
+	for (size_t i = 0; i < found.count; i++)
+		if (found.all[i].kind == FINDING_PATH) {
+			*node = found.all[i].node;
+			count++;
+		}
+	findings_free(&found);
+	return count;
+}
+
+static void test_slow_path(void **state)
+{
+	uint32_t node = 0;
+	(void)state;
+	assert_int_equal(slow_paths(1000, 3000, &node), 1);
+	assert_int_equal(node, 2);
+	assert_int_equal(slow_paths(0, 0, &node), 0);
+	/* Few calls that lost their CPU make the mean four times as large. */
+	assert_int_equal(slow_paths(5, 600000, &node), 0);
+}
+
 /* ---- source lines ---- */
 
 static void test_lines(void **state)
@@ -245,7 +300,7 @@ int main(void)
 		cmocka_unit_test(test_parse),    cmocka_unit_test(test_values),
 		cmocka_unit_test(test_shapes),   cmocka_unit_test(test_too_few),
 		cmocka_unit_test(test_measures), cmocka_unit_test(test_lines),
-		cmocka_unit_test(test_steering),
+		cmocka_unit_test(test_steering), cmocka_unit_test(test_slow_path),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -154,17 +154,25 @@ static bool has_cpu(const struct probe_measure *m)
 	return false;
 }
 
+/* Without what stopping at a probe takes in each call. */
+static double own_cost(const struct finder *f, const struct probe_bucket *b, bool cpu)
+{
+	double cost = cost_of(b, cpu) - (double)b->calls * (double)f->probes->trap_ns;
+	return cost > 0 ? cost : 0;
+}
+
 /* Finds the value beyond which the fewest calls take the most time. */
-static uint32_t split(const struct probe_measure *m, bool cpu, struct finding *x)
+static uint32_t split(const struct finder *f, const struct probe_measure *m, bool cpu,
+		      struct finding *x)
 {
 	double all = 0, calls = 0, ns = 0, above = 0, best = 0;
 	uint32_t at = 0;
 	for (uint32_t i = 0; i < PROBE_TIMES; i++) {
-		all += cost_of(&m->buckets[i], cpu);
+		all += own_cost(f, &m->buckets[i], cpu);
 		calls += (double)m->buckets[i].calls;
 	}
 	for (uint32_t i = PROBE_TIMES; all > 0 && i-- > 1;) {
-		ns += cost_of(&m->buckets[i], cpu);
+		ns += own_cost(f, &m->buckets[i], cpu);
 		above += (double)m->buckets[i].calls;
 		if (m->buckets[i].calls && ns / all - above / calls > best) {
 			best = ns / all - above / calls;
@@ -191,14 +199,14 @@ static struct err *find_input(struct finder *f, uint32_t function, uint32_t metr
 	const struct probe_measure *m = &p->functions[function].measures[metric];
 	struct finding x = {.kind = FINDING_INPUT, .function = function, .metric = metric};
 	bool cpu = has_cpu(m);
-	uint32_t at = split(m, cpu, &x);
+	uint32_t at = split(f, m, cpu, &x);
 	size_t path;
 	if (!at)
 		return NULL;
 	for (size_t i = 0; i < p->path_count; i++) {
 		f->weights[i] = 0;
 		for (uint32_t k = at; p->paths[i].measures && k < PROBE_TIMES; k++)
-			f->weights[i] += cost_of(&p->paths[i].measures[metric].buckets[k], cpu);
+			f->weights[i] += own_cost(f, &p->paths[i].measures[metric].buckets[k], cpu);
 	}
 	x.above = round_below(at);
 	x.share = largest(f, function, &path);

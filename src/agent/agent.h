@@ -24,8 +24,8 @@
  *    waits.c             keeps our signal from interrupting the program's waits
  *    exec.c              keeps a late signal from killing a new program
  *    sandbox.c           leaves programs alone whose seccomp filter refuses our system calls
- *    late.c              the same in a process that ran before. Only in the library for that
- *    probes.c            calls of chosen functions. Only in the library for `culprit probe`
+ *    late.c              the same in a process that ran before. Only in the libraries for that
+ *    probes.c            calls of chosen functions. Only in the libraries for `culprit probe`
  *    sentinel.c          counts returns; leaves.c: when that must pause. Only in the library for --calls
  *
  * If anything fails, the program runs on without being sampled.
@@ -49,6 +49,12 @@
 #ifndef AGENT_LATE
 #define AGENT_LATE 0
 #endif
+/* 1 in the libraries for `culprit probe`: probes.h. */
+#ifndef AGENT_PROBES
+#define AGENT_PROBES 0
+#endif
+/* Whether our signal may come: in a program that runs already, calls are counted without. */
+#define AGENT_SIGNALS (!AGENT_LATE || !AGENT_PROBES)
 
 /* The agent exports functions with the names of libc's (sigaction, poll, …). REAL(name) is libc's own one.
    Every file that uses REAL(name) declares REAL_SLOT(name). */

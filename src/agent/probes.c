@@ -31,28 +31,17 @@
  */
 #include "agent/probes.h"
 
-#include <dlfcn.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "agent/cpu.h"
 #include "agent/frames.h"
+#include "agent/late.h"
 #include "agent/recent.h"
 #include "safe/probes.h"
-#include "safe/syscall.h"
 #include "safe/ticks.h"
 
-#define PAGE 4096u
 #define STACK_BOUND (64u << 10)
 #define HASH UINT64_C(0x9e3779b97f4a7c15)
-
-struct probe { /* what we need to know at a call, where nobody else can write */
-	uint64_t function, body;
-	struct arena_probe *asked;
-	struct arena_probe_sums *sums; /* of all threads */
-	uint32_t number;
-	bool wrapped;
-};
 
 struct record {
 	uint64_t slot, since;
@@ -65,7 +54,6 @@ struct record {
 struct probe_thread { /* in a chunk of its own */
 	struct arena_chunk chunk;
 	uint32_t depth;
-	uint64_t busy; /* SP of the call that we are at work for; 0: none */
 	uint32_t sums_chunk;
 	uint32_t
 		asked; /* how often the collector was asked for modules in vain, and when to ask again */
@@ -74,7 +62,6 @@ struct probe_thread { /* in a chunk of its own */
 };
 _Static_assert(sizeof(struct probe_thread) <= ARENA_CHUNK, "it is one chunk");
 
-static struct probe probes[ARENA_PROBES_MAX];
 /* Within reach of the stubs. */
 struct probe_stub probe_table[PROBE_STUBS] __attribute__((section(".data.probe_table")));
 static _Atomic uint32_t stubs_taken;
@@ -387,12 +374,13 @@ static bool begin_thread(struct agent_thread *t)
 /* Whether a handler has interrupted us. It may also have jumped out of us: then the frame is gone. */
 static bool is_busy(struct agent_thread *t, uint64_t slot)
 {
-	if (__builtin_expect(!own->busy, 1))
+	if (__builtin_expect(!t->shared.probe_busy, 1))
 		return false;
-	if (!is_on_own_stack(t, own->busy) || !is_on_own_stack(t, slot) || slot < own->busy)
+	if (!is_on_own_stack(t, t->shared.probe_busy) || !is_on_own_stack(t, slot) ||
+	    slot < t->shared.probe_busy)
 		return true;
 	t->memo.count = 0; /* it may be half done */
-	own->busy = 0;
+	t->shared.probe_busy = 0;
 	return false;
 }
 
@@ -449,9 +437,11 @@ static bool count_within(const struct probe *p, uint64_t slot, bool jumped, bool
 
 uint64_t probe_enter(struct probe *p, uint64_t slot, uint64_t returns, uint64_t fp, uint64_t extra)
 {
-	struct agent_thread *t = agent_self;
 	returns &= CPU_HERE.address_bits;
-	if ((is_own_code(returns) && !probe_is_stub(returns) && !p->wrapped) ||
+	if (is_own_code(returns) && !probe_is_stub(returns) && !p->wrapped)
+		return p->body;
+	struct agent_thread *t = AGENT_LATE ? late_join(slot) : agent_self;
+	if ((AGENT_LATE && !atomic_load(&agent.on)) ||
 	    atomic_load_explicit(&agent.arena->stop, memory_order_relaxed))
 		return p->body;
 	if (!t || (!own && !begin_thread(t))) {
@@ -465,11 +455,11 @@ uint64_t probe_enter(struct probe *p, uint64_t slot, uint64_t returns, uint64_t 
 	if (is_busy(t, slot)) {
 		seen = count_within(p, slot, jumped, jumped || stub);
 	} else {
-		own->busy = slot;
+		t->shared.probe_busy = slot;
 		FENCE();
 		seen = count_call(t, p, slot, returns, fp, extra, jumped || stub);
 		FENCE();
-		own->busy = 0;
+		t->shared.probe_busy = 0;
 	}
 	return seen && stub ? stub : p->body;
 }
@@ -496,10 +486,15 @@ static void end_calls(struct agent_thread *t, uint64_t slot, bool returned, uint
 	}
 }
 
+static struct agent_thread *known(void)
+{
+	return AGENT_LATE ? late_known() : agent_self;
+}
+
 void probe_leave(uint64_t slot)
 {
 	uint64_t now = ticks_now();
-	struct agent_thread *t = agent_self;
+	struct agent_thread *t = known();
 	if (!t || !own || atomic_load_explicit(&agent.arena->stop, memory_order_relaxed))
 		return;
 	if (is_busy(t, slot)) {
@@ -508,11 +503,11 @@ void probe_leave(uint64_t slot)
 			other_end(o, true, false, now);
 		return;
 	}
-	own->busy = slot;
+	t->shared.probe_busy = slot;
 	FENCE();
 	end_calls(t, slot, true, now);
 	FENCE();
-	own->busy = 0;
+	t->shared.probe_busy = 0;
 }
 
 /* ---- exceptions ---- */
@@ -540,117 +535,37 @@ static uint64_t slot_left(struct _Unwind_Context *context)
 int probe_personality(int version, int actions, uint64_t class, void *exception,
 		      struct _Unwind_Context *context)
 {
-	struct agent_thread *t = agent_self;
+	struct agent_thread *t = known();
 	(void)version;
 	(void)class;
 	(void)exception;
-	if (!(actions & CLEANUP_PHASE) || !t || !own || own->busy ||
+	if (!(actions & CLEANUP_PHASE) || !t || !own || t->shared.probe_busy ||
 	    atomic_load_explicit(&agent.arena->stop, memory_order_relaxed))
 		return CONTINUE_UNWIND;
-	own->busy = (uint64_t)__builtin_frame_address(0);
+	t->shared.probe_busy = (uint64_t)__builtin_frame_address(0);
 	FENCE();
 	uint64_t slot = slot_left(context);
 	if (slot)
 		end_calls(t, slot, false, 0);
 	FENCE();
-	own->busy = 0;
+	t->shared.probe_busy = 0;
 	return CONTINUE_UNWIND;
 }
 
-/* ---- putting them in ---- */
+/* ---- the beginning and the end ---- */
 
-static bool protect(uint64_t at, uint64_t size, int protection)
+void probe_begin_thread(void)
 {
-	uint64_t start = at & ~(uint64_t)(PAGE - 1);
-	return SAFE_SYSCALL(SYS_mprotect, start, at + size - start, protection, 0) == 0;
-}
-
-static void flush(uint64_t at, uint64_t size)
-{
-	__builtin___clear_cache((char *)at, (char *)at + size);
-}
-
-static bool map_block(const struct arena_probe *a)
-{
-	long at = safe_syscall6(SYS_mmap, (long)a->block, (long)a->block_size,
-				PROT_READ | PROT_WRITE,
-				MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
-	if (at != (long)a->block) {
-		if (at > 0)
-			SAFE_SYSCALL(SYS_munmap, at, a->block_size, 0, 0);
-		return false;
-	}
-	*(uint64_t *)a->block = (uint64_t)probe_entry;
-	return true;
-}
-
-static enum arena_probe_state put_in(const struct arena_probe *a)
-{
-	if (memcmp((const void *)a->at, a->original, a->window))
-		return ARENA_PROBE_CHANGED;
-	if (!protect(a->at, a->length, PROT_READ | PROT_WRITE))
-		return ARENA_PROBE_FIXED;
-	memcpy((void *)a->at, a->jump, a->length);
-	bool good = protect(a->at, a->length, PROT_READ | PROT_EXEC);
-	flush(a->at, a->length);
-	return good ? ARENA_PROBE_ON : ARENA_PROBE_FIXED;
-}
-
-static struct arena_probe *asked_at(uint32_t index)
-{
-	uint32_t chunk = agent.arena->probes;
-	for (uint32_t i = 0; chunk && i < index / ARENA_PROBES_PER_CHUNK; i++)
-		chunk = ((struct arena_chunk *)arena_at(agent.arena, chunk))->next;
-	if (!chunk)
-		return NULL;
-	char *at = arena_at(agent.arena, chunk);
-	return (struct arena_probe *)(at + sizeof(struct arena_chunk)) +
-	       index % ARENA_PROBES_PER_CHUNK;
-}
-
-/* Islands of one block follow each other. */
-static void put_island(uint32_t index, struct arena_probe *a, uint64_t block, bool *mapped)
-{
-	if (a->block != block)
-		*mapped = map_block(a);
-	if (!*mapped) {
-		a->state = ARENA_PROBE_NO_ROOM;
-		return;
-	}
-	struct probe *p = &probes[index];
-	struct arena_probe_sums *sums = (void *)((char *)agent.arena + a->sums * 8);
-	*p = (struct probe){a->function, a->body, a, sums, a->number, a->wrapped};
-	memcpy((void *)a->island, a->code, a->island_size);
-	*(uint64_t *)a->island = (uint64_t)p;
-}
-
-void probe_start(void)
-{
-	uint32_t count = agent.arena->probe_count;
-	uint64_t block = 0;
-	bool mapped = false;
-	for (uint32_t i = 0; i < count && i < ARENA_PROBES_MAX; i++) {
-		struct arena_probe *a = asked_at(i);
-		if (a)
-			put_island(i, a, block, &mapped);
-		block = a ? a->block : 0;
-	}
-	block = 0;
-	for (uint32_t i = 0; i < count && i < ARENA_PROBES_MAX; i++) {
-		struct arena_probe *a = asked_at(i);
-		if (!a || a->state != ARENA_PROBE_ASKED)
-			continue;
-		if (a->block != block) {
-			mapped = protect(a->block, a->block_size, PROT_READ | PROT_EXEC);
-			flush(a->block, a->block_size);
-		}
-		block = a->block;
-		a->state = mapped ? put_in(a) : ARENA_PROBE_NO_ROOM;
-	}
+	own = NULL;
 }
 
 void probe_after_fork(void)
 {
 	own = NULL;
 	forks++;
+}
+
+void probe_forget(void)
+{
+	memset(others, 0, sizeof others);
 }

@@ -8,10 +8,7 @@
  */
 #include "agent/agent.h"
 #include "agent/probe_stubs.h"
-
-#ifndef AGENT_PROBES
-#define AGENT_PROBES 0
-#endif
+#include "safe/probes.h"
 
 /* The stubs, one after another, and what each one is for. */
 extern const char probe_stubs[] __attribute__((visibility("hidden")));
@@ -33,14 +30,30 @@ static inline uint64_t probe_see_through(uint64_t word)
 	return probe_table[offset / PROBE_STUB_SIZE].returns;
 }
 
+/* probe_islands.c: what we need to know of a probe at a call, where nobody else can write. */
+struct probe {
+	uint64_t function, body;
+	struct arena_probe *asked;
+	struct arena_probe_sums *sums; /* of all threads */
+	uint32_t number;
+	bool wrapped;
+};
 /* Puts in the probes that the collector asks for. The process must have one thread only. */
 void probe_start(void);
+/* The same for a process that runs: makes the islands of those that are new. The collector puts in the jumps. */
+void probe_prepare(void);
+/* Takes the islands away. No thread may be in them. */
+void probe_unmap(void);
+
+/* The calling thread has a new record. */
+void probe_begin_thread(void);
 /* Forgets what the parent's threads were in. */
 void probe_after_fork(void);
+/* Forgets all calls that have not ended. No thread is at work here. */
+void probe_forget(void);
 
 /* probe_CPU.S calls these. The function of this description is called; returns where it goes on. `slot`: SP at its first
    instruction; `fp`, `extra`: the registers that the walk wants to know. */
-struct probe;
 uint64_t probe_enter(struct probe *probe, uint64_t slot, uint64_t returns, uint64_t fp,
 		     uint64_t extra);
 /* The function that was called with this SP has returned. */

@@ -24,6 +24,7 @@
 #include <unistd.h>
 
 #include "agent/cpu.h"
+#include "agent/late.h"
 #include "agent/probes.h"
 #include "agent/sentinel.h"
 #include "safe/syscall.h"
@@ -33,6 +34,7 @@
 #define BELL_SIZE 4096
 #define HELLO_SECONDS 120 /* the collector may have to make tables of large programs first */
 #define MODULES_SECONDS 2
+#define FORKS_ALONE (AGENT_LATE && AGENT_PROBES) /* see late_forks */
 
 struct agent agent;
 static char socket_path[sizeof(((struct sockaddr_un *)0)->sun_path)];
@@ -58,7 +60,10 @@ void real_resolve_all(void)
 uint64_t agent_ns(int clock)
 {
 	struct timespec t;
-	clock_gettime(clock, &t);
+	if (AGENT_PROBES) /* libc's function may be probed, or use vector registers */
+		SAFE_SYSCALL(SYS_clock_gettime, clock, &t, 0, 0);
+	else
+		clock_gettime(clock, &t);
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
@@ -298,13 +303,22 @@ static void before_fork(void)
 		agent_self = NULL;
 	if (AGENT_LATE)
 		late_leave();
+	if (FORKS_ALONE) {
+		late_forks = agent_self;
+		agent_self = NULL;
+	}
+}
+
+static void after_fork_in_parent(void)
+{
+	agent_self = late_forks;
 }
 
 /* A forked child has its parent's mappings, so it counts in the same arena. It only needs a record for its
    one thread. No signal comes before the collector knows of that record. */
 static void after_fork(void)
 {
-	struct agent_thread *parent = agent_self, *child;
+	struct agent_thread *parent = FORKS_ALONE ? late_forks : agent_self, *child;
 	bool had_alternate_stack = alternate_stack_drop_inherited();
 	if (AGENT_CALLS)
 		sentinel_withdraw((uint64_t)__builtin_frame_address(0));
@@ -313,6 +327,8 @@ static void after_fork(void)
 	call_leave();
 	if (AGENT_PROBES)
 		probe_after_fork();
+	if (AGENT_LATE)
+		late_after_fork();
 	if (heap_after_fork)
 		heap_after_fork();
 	if (lock_after_fork)
@@ -365,7 +381,8 @@ static void watch_forks(void)
 {
 	static bool watched;
 	if (!watched)
-		pthread_atfork(AGENT_LATE ? before_fork : NULL, NULL, after_fork);
+		pthread_atfork(AGENT_LATE ? before_fork : NULL,
+			       FORKS_ALONE ? after_fork_in_parent : NULL, after_fork);
 	watched = true;
 }
 
@@ -378,9 +395,11 @@ bool agent_begin(const char *path)
 	agent.ticks_at_start = ticks_now();
 	agent.ns_at_start = agent_ns(CLOCK_MONOTONIC);
 	real_resolve_all();
-	signals_install(); /* before HELLO: after its answer, signals may come */
+	if (AGENT_SIGNALS)
+		signals_install(); /* before HELLO: after its answer, signals may come */
 	if (!hello(&asked)) {
-		signals_uninstall(asked); /* signals may come although we do not sample */
+		if (AGENT_SIGNALS)
+			signals_uninstall(asked); /* signals may come although we do not sample */
 		return false;
 	}
 	measure_clock();

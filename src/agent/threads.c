@@ -151,7 +151,8 @@ void thread_begin(struct agent_thread *t, uint64_t stack_top)
 	agent_self = t;
 	if (pause_begin_thread)
 		pause_begin_thread(t);
-	signals_unblock();
+	if (AGENT_SIGNALS)
+		signals_unblock();
 	atomic_store_explicit(&t->shared.state, ARENA_LIVE, memory_order_release);
 	if (agent.sampler == WIRE_TIMERS)
 		timer_start(t);

@@ -136,15 +136,7 @@ static void use_patches(struct probe *p)
 	p->recorder.collector = COLLECTOR_AGENT;
 	p->probes.patched = true;
 	p->probes.slowest = 0;
-	for (size_t i = 0; i < p->probes.count; i++) {
-		struct probe_function *f = &p->probes.functions[i];
-		if (f->unpatched)
-			probes_refuse(f, PROBE_REFUSED, f->unpatched);
-		else if (f->state == PROBE_COUNTING)
-			f->state = PROBE_ON;
-		f->jumps = false;
-		f->everywhere = true;
-	}
+	probe_use_patches(&p->probes, 0);
 }
 
 /* Returns the option that only the kernel can do; NULL: there is none. */
@@ -155,25 +147,44 @@ static const char *find_kernels_option(const struct probe *p)
 	return p->slowest == NOT_TOLD ? NULL : "--slowest";
 }
 
+/* Whether the agent can come into the program, or the processes. */
+static struct err *check_programs(const struct probe *p)
+{
+	return p->recorder.command ? target_check(p->recorder.command[0], true)
+				   : recorder_check_probes(&p->recorder);
+}
+
+/* Nobody else may count in these processes. */
+static struct err *clear_processes(const struct probe *p)
+{
+	struct err *e = NULL;
+	for (size_t i = 0; i < p->recorder.pids.count && !e; i++)
+		e = recorder_clear_probes((pid_t)strtol(p->recorder.pids.values[i], NULL, 10));
+	return e;
+}
+
 static struct err *choose_engine(struct probe *p)
 {
 	char why[400];
 	const char *option = find_kernels_option(p);
-	if (p->engine == ENGINE_UPROBE || !p->recorder.command)
+	if (p->engine == ENGINE_UPROBE)
 		return NULL;
 	if (option && p->engine == ENGINE_PATCH)
 		return err_new("%s needs --engine=uprobe", option);
+	bool can = kernel_can_sample(why, sizeof why);
+	/* A process that runs gets no library unless somebody wants that, or there is no other way. */
+	if (p->engine == ENGINE_AUTO && !p->recorder.command && can)
+		return NULL;
 	if (option) {
 		snprintf(p->why_uprobes, sizeof p->why_uprobes, "%s", option);
 		return NULL;
 	}
 	probe_judge_patches(&p->probes, &p->modules, p->at_start);
-	struct err *e = target_check(p->recorder.command[0], true);
+	struct err *e = check_programs(p);
 	if (p->engine == ENGINE_PATCH) {
 		use_patches(p);
 		return e;
 	}
-	bool can = kernel_can_sample(why, sizeof why);
 	const struct probe_function *f = e ? NULL : find_unpatched(&p->probes);
 	if (e && can)
 		snprintf(p->why_uprobes, sizeof p->why_uprobes, "%s", err_text(e));
@@ -266,6 +277,7 @@ static void attend(void *context)
 	if (!p->draws || now_ns() - p->drawn_ns < REDRAW_NS)
 		return;
 	p->drawn_ns = now_ns();
+	probe_live_refresh(&p->live);
 	if (p->drawn)
 		buf_printf(&table, "\033[%zuA\033[J", p->drawn);
 	p->drawn = probe_show_functions(&p->probes, &table);
@@ -321,7 +333,7 @@ static void note_traps(const struct probe *p, struct recorder *r)
 		buf_printf(
 			&r->notes,
 			"to stop at a probe takes %s here, and the time of each call has about as "
-			"much of that in it: %s\n",
+			"much of that in it: %s (--engine=patch takes a fraction)\n",
 			term_time(text, (double)all->trap_ns / 1e9), f->name);
 		return;
 	}
@@ -442,6 +454,7 @@ static void let_ask(struct probe *p, struct recorder *r)
 				      .pids = read_pids(list),
 				      .pid_count = list->count,
 				      .children = p->children,
+				      .fixed = p->recorder.command && p->probes.patched,
 				      .limit = p->limit};
 	if (p->live.pids && p->recorder.command)
 		p->live.pids[p->live.pid_count++] = r->target.pid;
@@ -455,6 +468,9 @@ static int run(struct probe *p)
 	struct err *e = choose_metrics(p);
 	if (!e)
 		e = choose(p);
+	p->recorder.probes = &p->probes;
+	if (!e)
+		e = clear_processes(p);
 	if (!e)
 		e = choose_engine(p);
 	if (!e)
@@ -463,7 +479,6 @@ static int run(struct probe *p)
 	probe_modules_free(&p->modules);
 	if (e)
 		return cmd_fail("probe", e);
-	p->recorder.probes = &p->probes;
 	/* With a command, JSON goes to standard error, too: there it is alone. */
 	p->recorder.say_what_waits = p->json && p->recorder.command ? say_nothing : say_what_waits;
 	p->out = p->recorder.command ? stderr : stdout;

@@ -17,6 +17,7 @@
 #include "probe/steer.h"
 #include "probe/modules.h"
 #include "probe/names.h"
+#include "probe/patchable.h"
 #include "probe/show.h"
 #include "profile/profile.h"
 
@@ -70,8 +71,14 @@ static int add(struct probe_live *l, char **words, size_t count, struct buf *out
 	struct probe_modules modules = {0};
 	size_t before = p->count;
 	struct err *e = find_modules(l, &modules);
+	for (size_t i = 0; i < l->pid_count && !p->patched && !e; i++)
+		e = recorder_clear_probes(l->pids[i]);
 	for (size_t i = 0; i < count && !e; i++)
 		e = probe_choose(&modules, words[i], p);
+	if (!e && p->patched) {
+		probe_judge_patches(p, &modules, modules.count);
+		probe_use_patches(p, before);
+	}
 	probe_modules_free(&modules);
 	for (size_t i = before; i < p->count; i++) {
 		p->functions[i].fresh = true;
@@ -195,8 +202,17 @@ static int show(struct probe_live *l, bool json, struct buf *out)
 	return CMD_FAILED;
 }
 
+void probe_live_refresh(struct probe_live *l)
+{
+	struct profile *profile = NULL;
+	if (l->probes->patched && l->recorder->session)
+		err_free(session_snapshot(l->recorder->session, &profile));
+	profile_free(profile);
+}
+
 static int list(struct probe_live *l, bool json, struct buf *out)
 {
+	probe_live_refresh(l);
 	if (!json) {
 		probe_show_functions(l->probes, out);
 		return CMD_OK;
@@ -219,7 +235,7 @@ static int handle(void *context, char **words, size_t count, struct buf *out)
 	if (count < 2 || !l->recorder->session)
 		return CMD_FAILED;
 	bool changes = !strcmp(words[0], "add") || !strcmp(words[0], "remove");
-	if (changes && l->probes->patched) {
+	if (changes && l->fixed) {
 		buf_puts(out, "the program counts its calls itself. Start it with --engine=uprobe "
 			      "to change what is probed\n");
 		return CMD_FAILED;

@@ -17,11 +17,14 @@ struct probe_live {
 	pid_t *pids;
 	size_t pid_count;
 	bool children;
+	bool fixed; /* what is probed cannot be changed */
 	uint64_t limit;
 };
 
 /* Lets others ask. If that cannot be, counting goes on without. */
 void probe_live_open(struct probe_live *live);
+/* Brings the numbers up to date. */
+void probe_live_refresh(struct probe_live *live);
 /* Answers those who have asked. */
 void probe_live_serve(struct probe_live *live);
 void probe_live_close(struct probe_live *live);

@@ -13,6 +13,8 @@
 #include "base/err.h"
 #include "base/file_limit.h"
 #include "collect/agent_path.h"
+#include "collect/agents/attach.h"
+#include "collect/agents/moving.h"
 #include "collect/events.h"
 #include "collect/kernel/kernel.h"
 #include "collect/live.h"
@@ -143,6 +145,8 @@ static bool is_open_to_all(const char *path, char *closed, size_t size)
 	return !stat(path, &info) && info.st_mode & S_IROTH;
 }
 
+#define LATE_PROBES "libculprit-probes-late.so"
+
 /* Events that come by calls of the program need an agent that wraps these. */
 static const char *agent_name(const struct recorder *r)
 {
@@ -151,7 +155,7 @@ static const char *agent_name(const struct recorder *r)
 		if (r->wanted.events[i].call == RECORDING_MPI_CALLS)
 			return "libculprit-mpi.so";
 		if (r->wanted.events[i].probe)
-			return "libculprit-probes.so";
+			return r->options->command ? "libculprit-probes.so" : LATE_PROBES;
 		any |= is_by_calls(&r->wanted.events[i]);
 	}
 	if (any)
@@ -159,6 +163,21 @@ static const char *agent_name(const struct recorder *r)
 	if (!r->options->command)
 		return AGENT_LATE;
 	return r->options->calls ? "libculprit-agent-calls.so" : AGENT_USUAL;
+}
+
+struct err *recorder_clear_probes(pid_t pid)
+{
+	return moving_clear(pid);
+}
+
+struct err *recorder_check_probes(const struct recorder_options *options)
+{
+	struct recorder r = {.options = options};
+	r.wanted.event_count = event_probes(options->probes, r.wanted.events);
+	struct err *e = agent_path_find(agent_name(&r), options->libdir, r.agent);
+	for (size_t i = 0; i < options->pids.count && !e; i++)
+		e = attach_check((pid_t)strtol(options->pids.values[i], NULL, 10), r.agent);
+	return e;
 }
 
 static void check_agent(struct recorder *r)

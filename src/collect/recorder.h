@@ -68,6 +68,11 @@ struct recorder {
 	struct err *problem; /* what ended sampling, or kept the profile from being saved */
 };
 
+/* Takes out what a collector that was killed has left in a process: probes of the kernel on top of it would crash that. An
+   error: somebody else counts there. */
+struct err *recorder_clear_probes(pid_t pid);
+/* Whether the processes of these options can count their own calls; an error says why not. */
+struct err *recorder_check_probes(const struct recorder_options *options);
 struct err *recorder_open(struct recorder *r, const struct recorder_options *options);
 void recorder_run(struct recorder *r);
 /* Also after recorder_open has failed. */

@@ -293,6 +293,9 @@ static void write_note(struct session *s, struct profile *p)
 		   why);
 	note_error(&note, s->recording.notes.refused_processes, "processes could not be looked at",
 		   s->recording.notes.refused_why);
+	note_error(&note, s->recording.notes.changed_processes,
+		   "processes keep memory of culprit until the next culprit probe -p",
+		   s->recording.notes.changed_why);
 	if (s->recording.notes.go_programs)
 		buf_printf(&note,
 			   "%s%s was not sampled: it is a Go program, whose runtime takes all "

@@ -35,6 +35,8 @@ void probes_free(struct probes *p)
 	free(p->marks);
 	free(p->paths);
 	free(p->path_of_node);
+	free(p->kept);
+	free(p->kept_of_paths);
 	*p = (struct probes){0};
 }
 
@@ -156,4 +158,48 @@ uint64_t probes_active(const struct probe_sums *s)
 {
 	uint64_t ended = s->returned + s->unwound + s->abandoned + s->untimed;
 	return s->calls > ended ? s->calls - ended : 0;
+}
+
+/* ---- looks ---- */
+
+struct err *probes_lend(struct probes *p)
+{
+	probes_return(p);
+	p->kept = calloc(p->count + 1, sizeof *p->kept);
+	p->kept_of_paths = calloc(p->path_count + 1, sizeof *p->kept_of_paths);
+	if (!p->kept || !p->kept_of_paths)
+		return err_new("out of memory");
+	for (size_t i = 0; i < p->count; i++)
+		p->kept[i] = p->functions[i].sums;
+	for (size_t i = 0; i < p->path_count; i++)
+		p->kept_of_paths[i] = p->paths[i].sums;
+	p->kept_count = p->count;
+	p->kept_path_count = p->path_count;
+	p->kept_untimed = p->untimed;
+	p->lent = true;
+	return NULL;
+}
+
+static void return_all(struct probes *p)
+{
+	for (size_t i = 0; i < p->count; i++)
+		p->functions[i].sums = i < p->kept_count ? p->kept[i] : (struct probe_sums){0};
+	while (p->path_count > p->kept_path_count) {
+		struct probe_path *last = &p->paths[--p->path_count];
+		p->path_of_node[last->node] = 0;
+		free(last->measures);
+	}
+	for (size_t i = 0; i < p->path_count; i++)
+		p->paths[i].sums = p->kept_of_paths[i];
+	p->untimed = p->kept_untimed;
+}
+
+void probes_return(struct probes *p)
+{
+	if (p->lent)
+		return_all(p);
+	p->lent = false;
+	free(p->kept);
+	free(p->kept_of_paths);
+	p->kept = p->kept_of_paths = NULL;
 }

@@ -89,6 +89,11 @@ struct probes {
 	uint32_t *path_of_node; /* by node: index + 1 in `paths`; 0: none */
 	size_t node_room;
 	bool patched; /* agents change the code of the functions; else the kernel stops threads there */
+	/* As it was before a look: probes_lend. */
+	bool lent;
+	struct probe_sums *kept, *kept_of_paths;
+	size_t kept_count, kept_path_count;
+	uint64_t kept_untimed;
 	uint64_t untimed;    /* calls whose ends are not seen, because there was no room */
 	uint64_t unmeasured; /* values that found no room */
 	struct probe_metric metrics[PROBE_METRICS];
@@ -98,6 +103,7 @@ struct probes {
 	double budget;    /* part of the program's time that probes may take; 0: any */
 	double share;     /* that they took in the last second */
 	uint64_t trap_ns; /* of that, what stopping a thread at a place takes; 0: not known */
+	uint64_t stop_ns; /* how long the process stood still at most, while its code was changed */
 };
 
 void probes_free(struct probes *probes);
@@ -108,6 +114,9 @@ void probes_refuse(struct probe_function *function, enum probe_state state, cons
 /* Adds to the sums of a function, and of the path that ends at this node; node 0: it is not known. */
 struct err *probes_add(struct probes *probes, uint32_t function, uint32_t node,
 		       const struct probe_sums *more);
+/* What is added from now on is only for a look at it: probes_return forgets it. */
+struct err *probes_lend(struct probes *probes);
+void probes_return(struct probes *probes);
 /* Adds values of a metric to those of a function, and of the path that ends at this node. */
 struct err *probes_measure(struct probes *probes, uint32_t function, uint32_t node, uint32_t metric,
 			   uint32_t octave, const struct probe_octave *more);

@@ -50,6 +50,7 @@ struct err *recording_open(struct recording *r, const struct recording_options *
 void recording_close(struct recording *r)
 {
 	free(r->notes.refused_why);
+	free(r->notes.changed_why);
 	free((char *)r->options.agent);
 }
 

@@ -175,15 +175,16 @@ struct recording {
 	struct {
 		unsigned unsampled_threads, refused_processes, go_programs, damaged_trees, unkept;
 		unsigned restricted_programs, lost_maps, own_code_threads;
-		uint64_t unseen_io;    /* calls that read or write in ways that are not seen */
-		uint64_t unseen_bytes; /* the same without root, as the kernel counts bytes */
-		uint32_t uncounted;    /* ARENA_UNCOUNTED_…: why returns were not counted */
+		unsigned changed_processes; /* in which something of ours is left */
+		uint64_t unseen_io;         /* calls that read or write in ways that are not seen */
+		uint64_t unseen_bytes;      /* the same without root, as the kernel counts bytes */
+		uint32_t uncounted;         /* ARENA_UNCOUNTED_…: why returns were not counted */
 		const char *nameless_kernel; /* why the kernel's functions have no names */
 		int unsampled_error;
 		char go_name[64];
 		char other_malloc
 			[512]; /* a file whose malloc a program called instead of ours; "": none */
-		char *refused_why;
+		char *refused_why, *changed_why;
 	} notes;
 };
 

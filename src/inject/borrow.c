@@ -70,8 +70,7 @@ static int event_of(int status)
 	return status >> 16;
 }
 
-/* What the kernel tells about a thread that waits in a system call. */
-static void look(pid_t pid, pid_t tid, struct cpu_seen *out)
+void borrow_look(pid_t pid, pid_t tid, struct cpu_seen *out)
 {
 	char path[64], text[256] = "";
 	uint64_t *a = out->arguments;
@@ -196,7 +195,7 @@ enum borrow_stop borrow_stop(pid_t pid, pid_t tid, struct borrow *b)
 	if (ptrace(PTRACE_SEIZE, tid, NULL, NULL) && !is_ours(tid))
 		return errno == EPERM ? BORROW_FORBIDDEN : BORROW_GONE;
 	/* From here on, no signal comes to the thread that we do not see. */
-	look(pid, tid, &seen);
+	borrow_look(pid, tid, &seen);
 	ptrace(PTRACE_INTERRUPT, tid, NULL, NULL);
 	if (!wait_stop(tid, STOP_NS, &status))
 		return status ? BORROW_GONE : BORROW_BUSY;
@@ -322,20 +321,20 @@ static uint64_t signals_of(const char *status, const char *key)
 	return line ? strtoull(line + strlen(key), NULL, 16) : 0;
 }
 
-/* Whether a signal waits that the thread does not block and has a handler for. (Those without one end no call; while a
-   thread is traced, they wait, too.) */
-static bool has_signal(const struct borrow *b)
+/* Those without a handler end no call; while a thread is traced, they wait, too. */
+bool borrow_has_signal(pid_t pid, pid_t tid, const uint64_t *mask)
 {
 	char name[48];
 	struct buf text = {0};
-	snprintf(name, sizeof name, "task/%d/status", (int)b->tid);
-	struct err *e = process_file(b->pid, name, &text);
+	snprintf(name, sizeof name, "task/%d/status", (int)tid);
+	struct err *e = process_file(pid, name, &text);
 	const char *status = e ? "" : buf_text(&text);
 	uint64_t waiting = (signals_of(status, "\nSigPnd:\t") | signals_of(status, "\nShdPnd:\t")) &
 			   signals_of(status, "\nSigCgt:\t");
+	uint64_t blocked = mask ? *mask : signals_of(status, "\nSigBlk:\t");
 	err_free(e);
 	buf_free(&text);
-	return waiting & ~b->mask;
+	return waiting & ~blocked;
 }
 
 static bool restore_rest(struct borrow *b)
@@ -359,7 +358,8 @@ static bool go_back(struct borrow *b)
 	err_free(e);
 	if (e || !restore_rest(b))
 		return false;
-	return b->call.ended ? cpu_begin_again(b->tid, &b->state, &b->call, has_signal(b))
+	return b->call.ended ? cpu_begin_again(b->tid, &b->state, &b->call,
+					       borrow_has_signal(b->pid, b->tid, &b->mask))
 			     : cpu_write_general(b->tid, &b->state);
 }
 

@@ -46,3 +46,8 @@ struct err *borrow_call(struct borrow *b, uint64_t function, const uint64_t argu
 			uint64_t done, uint64_t *result);
 /* Puts the thread back, and lets it go. */
 void borrow_end(struct borrow *b);
+
+/* What the kernel tells about a thread that waits in a system call. */
+void borrow_look(pid_t pid, pid_t tid, struct cpu_seen *out);
+/* Whether a signal waits that the thread does not block and has a handler for. mask NULL: its own. */
+bool borrow_has_signal(pid_t pid, pid_t tid, const uint64_t *mask);

@@ -57,6 +57,10 @@ uint64_t cpu_done_result(
    (signal(7), "Interruption of system calls by stop signals") are begun again. */
 void cpu_settle(struct cpu_state *state, const struct cpu_seen *seen, const uint8_t code[8],
 		struct cpu_call *out);
+/* The same for a thread whose call has just ended, perhaps because it was interrupted. On x86-64, the registers alone tell
+   which call that was: `seen` may be older. */
+void cpu_settle_ended(struct cpu_state *state, const struct cpu_seen *seen, const uint8_t code[8],
+		      struct cpu_call *out);
 /* Whether the thread must be stopped once more to know which call it is. */
 bool cpu_must_look_again(const struct cpu_seen *seen, const struct cpu_call *call);
 

@@ -174,6 +174,12 @@ static bool may_keep_its_rest(const struct cpu_seen *seen)
 	}
 }
 
+void cpu_settle_ended(struct cpu_state *s, const struct cpu_seen *seen, const uint8_t code[8],
+		      struct cpu_call *out)
+{
+	cpu_settle(s, seen, code, out); /* the first argument is where the result is now */
+}
+
 bool cpu_must_look_again(const struct cpu_seen *seen, const struct cpu_call *call)
 {
 	return call->number >= 0 && call->number != SYS_restart_syscall && may_keep_its_rest(seen);

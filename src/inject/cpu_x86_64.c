@@ -156,6 +156,15 @@ void cpu_settle(struct cpu_state *s, const struct cpu_seen *seen, const uint8_t 
 	r->orig_rax = (unsigned long long)-1;
 }
 
+void cpu_settle_ended(struct cpu_state *s, const struct cpu_seen *seen, const uint8_t code[8],
+		      struct cpu_call *out)
+{
+	const struct user_regs_struct *r = general(s);
+	(void)seen;
+	cpu_settle(s, &(struct cpu_seen){.number = (long)r->orig_rax, .pc = r->rip, .sp = r->rsp},
+		   code, out);
+}
+
 bool cpu_must_look_again(const struct cpu_seen *seen, const struct cpu_call *call)
 {
 	(void)seen;

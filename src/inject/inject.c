@@ -31,13 +31,18 @@ _Static_assert(sizeof(struct late) <= DATA_SIZE, "");
 
 /* ---- refusals ---- */
 
+static const char *otherwise(const struct inject *what)
+{
+	return what->otherwise ? what->otherwise : "--collector=kernel can sample it (as root)";
+}
+
 static long status_number(const char *status, const char *key)
 {
 	const char *line = strstr(status, key);
 	return line ? strtol(line + strlen(key), NULL, 10) : 0;
 }
 
-static struct err *refuse_sandbox(pid_t pid)
+static struct err *refuse_sandbox(pid_t pid, const struct inject *what)
 {
 	struct buf text = {0};
 	struct err *e = process_file(pid, "status", &text);
@@ -47,8 +52,8 @@ static struct err *refuse_sandbox(pid_t pid)
 		return e;
 	return err_new(
 		"process %d: a seccomp filter restricts its system calls, and the agent's might "
-		"kill it: --collector=kernel can sample it (as root)",
-		(int)pid);
+		"kill it: %s",
+		(int)pid, otherwise(what));
 }
 
 /* A child of vfork runs in the memory of its parent. */
@@ -63,8 +68,9 @@ static struct err *refuse_vfork(pid_t pid, pid_t parent)
 }
 
 /* The process must see our library, at its path. */
-static struct err *refuse_file(pid_t pid, const char *library)
+static struct err *refuse_file(pid_t pid, const struct inject *what)
 {
+	const char *library = what->library;
 	char path[PATH_MAX];
 	struct stat ours, theirs;
 	int length = snprintf(path, sizeof path, "/proc/%d/root%s", (int)process_task(pid),
@@ -76,9 +82,8 @@ static struct err *refuse_file(pid_t pid, const char *library)
 	if (errno == EACCES)
 		return process_forbidden(pid, pid);
 	return err_new(
-		"process %d: it does not see %s, because it has other file systems (a container?): "
-		"--collector=kernel can sample it (as root)",
-		(int)pid, library);
+		"process %d: it does not see %s, because it has other file systems (a container?): %s",
+		(int)pid, library, otherwise(what));
 }
 
 static struct err *refuse(pid_t pid, const struct inject *what)
@@ -96,10 +101,10 @@ static struct err *refuse(pid_t pid, const struct inject *what)
 	if (s.state == 'T')
 		return err_new("process %d is stopped: 'kill -CONT %d' lets it go on", (int)pid,
 			       (int)pid);
-	e = refuse_sandbox(pid);
+	e = refuse_sandbox(pid, what);
 	if (!e)
 		e = refuse_vfork(pid, s.parent);
-	return e ? e : refuse_file(pid, what->library);
+	return e ? e : refuse_file(pid, what);
 }
 
 /* ---- the call ---- */
@@ -307,9 +312,19 @@ struct err *inject_library(pid_t pid, const struct inject *what, struct inject_r
 	*s.report = (struct inject_report){0};
 	struct err *e = refuse(pid, what);
 	if (!e)
-		e = spots_open(pid, &s.spots);
+		e = spots_open(pid, otherwise(what), &s.spots);
 	if (!e)
 		e = search(&s);
 	spots_close(s.spots);
 	return e ? e : wait_loaded(&s);
+}
+
+struct err *inject_check(pid_t pid, const struct inject *what)
+{
+	struct spots *spots = NULL;
+	struct err *e = refuse(pid, what);
+	if (!e)
+		e = spots_open(pid, otherwise(what), &spots);
+	spots_close(spots);
+	return e;
 }

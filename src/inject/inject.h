@@ -15,6 +15,8 @@ struct err;
 struct inject {
 	const char *library, *function;
 	const char *text; /* for the function: struct late (safe/late.h) begins with it */
+	const char *
+		otherwise; /* for people: what can be done if it cannot be; NULL: --collector=kernel */
 };
 
 struct inject_report {
@@ -27,4 +29,6 @@ struct inject_report {
 /* An error says in one line why not, and what can be done about it: no permission, another tracer, a seccomp filter,
    a static program, another libc, another CPU, Go, another file system, no thread at a safe place for 2 seconds, … Returns
    when the library is loaded and its function runs. `report` may be NULL. */
+/* Only finds out whether that can be, as far as it is known before a thread is borrowed. */
+struct err *inject_check(pid_t pid, const struct inject *what);
 struct err *inject_library(pid_t pid, const struct inject *what, struct inject_report *report);

@@ -87,14 +87,12 @@ static const char *find_obstacle(const struct spots *p, bool musl)
 		    : "it is a static program, which cannot load a library";
 }
 
-static struct err *check_program(struct spots *p)
+static struct err *check_program(struct spots *p, const char *otherwise)
 {
 	bool musl;
 	find_libraries(p, &musl);
 	const char *why = find_obstacle(p, musl);
-	return why ? err_new("process %d: %s: --collector=kernel can sample it (as root)",
-			     (int)p->pid, why)
-		   : NULL;
+	return why ? err_new("process %d: %s: %s", (int)p->pid, why, otherwise) : NULL;
 }
 
 /* ---- functions ---- */
@@ -156,7 +154,7 @@ static bool find_restorer(struct spots *p)
 	return false;
 }
 
-static struct err *find_functions(struct spots *p)
+static struct err *find_functions(struct spots *p, const char *otherwise)
 {
 	struct spot_functions *f = &p->functions;
 	f->mmap = address_of(p, "mmap");
@@ -165,10 +163,8 @@ static struct err *find_functions(struct spots *p)
 	f->dlsym = address_of(p, "dlsym");
 	f->dlerror = address_of(p, "dlerror");
 	if (!f->mmap || !f->pthread_create || !f->dlopen || !f->dlsym || !f->dlerror)
-		return err_new(
-			"process %d: its glibc is older than 2.34: --collector=kernel can sample it "
-			"(as root)",
-			(int)p->pid);
+		return err_new("process %d: its glibc is older than 2.34: %s", (int)p->pid,
+			       otherwise);
 	return find_restorer(p) ? NULL
 				: err_new("process %d: its code has no rt_sigreturn", (int)p->pid);
 }
@@ -184,7 +180,7 @@ static void find_allocator(struct spots *p)
 	}
 }
 
-struct err *spots_open(pid_t pid, struct spots **out)
+struct err *spots_open(pid_t pid, const char *otherwise, struct spots **out)
 {
 	struct spots *p = calloc(1, sizeof *p);
 	*out = NULL;
@@ -195,9 +191,9 @@ struct err *spots_open(pid_t pid, struct spots **out)
 	if (!e && p->space.machine != native_machine)
 		e = err_new("process %d runs a program for another CPU", (int)pid);
 	if (!e)
-		e = check_program(p);
+		e = check_program(p, otherwise);
 	if (!e)
-		e = find_functions(p);
+		e = find_functions(p, otherwise);
 	if (!e)
 		e = symbols_read_dynamic(p->libc->image, &p->symbols);
 	if (!e)

@@ -21,8 +21,8 @@ struct spot_functions {
 };
 
 /* Reads the code of a process, for looks at its threads. An error tells why nothing can be loaded there: another CPU,
-   no libc or another one, Go. */
-struct err *spots_open(pid_t pid, struct spots **out);
+   no libc or another one, Go. `otherwise`: what can be done then. */
+struct err *spots_open(pid_t pid, const char *otherwise, struct spots **out);
 void spots_close(struct spots *spots);
 const struct spot_functions *spots_functions(const struct spots *spots);
 

@@ -108,3 +108,16 @@ void probe_judge_patches(struct probes *p, const struct probe_modules *modules, 
 			f->unpatched = why;
 	}
 }
+
+void probe_use_patches(struct probes *p, size_t first)
+{
+	for (size_t i = first; i < p->count; i++) {
+		struct probe_function *f = &p->functions[i];
+		if (f->unpatched)
+			probes_refuse(f, PROBE_REFUSED, f->unpatched);
+		else if (f->state == PROBE_COUNTING)
+			f->state = PROBE_ON;
+		f->jumps = false;
+		f->everywhere = true;
+	}
+}

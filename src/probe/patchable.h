@@ -10,3 +10,5 @@ struct probes;
 /* Sets `unpatched` of those that it cannot. The first `at_start` modules are in memory when the program begins. */
 void probe_judge_patches(struct probes *probes, const struct probe_modules *modules,
 			 size_t at_start);
+/* The agent probes those from `first` on. */
+void probe_use_patches(struct probes *probes, size_t first);

@@ -283,6 +283,7 @@ struct err *probe_show_json(const struct probes *p, const struct profile *profil
 	findings_free(&findings);
 	json_put_double(j, "budget", 100 * p->budget);
 	json_put_u64(j, "trap_ns", p->trap_ns);
+	json_put_u64(j, "longest_stop_ns", p->stop_ns);
 	if (e)
 		return e;
 	return put_tree(profile, modules, rows, j);

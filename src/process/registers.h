@@ -14,6 +14,17 @@ extern const uint16_t native_machine; /* our ELF machine */
    gone, or runs 32-bit code. */
 bool registers_read(struct remote_thread *thread);
 
+/* Lets a stopped thread go on elsewhere. */
+bool registers_set_pc(pid_t tid, uint64_t pc);
+
+/* Signal frames on a stack are known by a word that nothing else has: word & mask == value. So many words before it are
+   the PC and the SP of what was interrupted. */
+struct registers_frame {
+	uint64_t mask, value;
+	unsigned pc, sp;
+};
+extern const struct registers_frame registers_signal_frame;
+
 /* Registers as perf events give them (perf_event_attr.sample_regs_user): the mask to ask for, how many
    they are, and the conversion to the order of DWARF numbers and the PC. */
 extern const uint64_t registers_perf_mask;

@@ -2,6 +2,7 @@
 #include "process/registers.h"
 
 #include <elf.h>
+#include <stddef.h>
 #include <string.h>
 #include <asm/perf_regs.h>
 #include <sys/ptrace.h>
@@ -26,6 +27,15 @@ bool registers_read(struct remote_thread *thread)
 	thread->pc = regs.rip;
 	return true;
 }
+
+bool registers_set_pc(pid_t tid, uint64_t pc)
+{
+	return !ptrace(PTRACE_POKEUSER, tid, (void *)offsetof(struct user, regs.rip), (void *)pc);
+}
+
+/* The segments: cs, gs, fs, ss. Before them are the flags. */
+const struct registers_frame registers_signal_frame = {
+	.mask = UINT64_MAX, .value = 0x002b000000000033, .pc = 2, .sp = 3};
 
 /* perf gives the registers in the order of its own numbers. Those between these (flags, segments) are not
    asked for. */

@@ -110,7 +110,7 @@ static bool is_uninterruptible(pid_t tid)
 	return process_status(tid, &s) && s.state == 'D';
 }
 
-static void wait_for(struct remote_thread *t, uint64_t start)
+static void wait_for(struct remote_thread *t, uint64_t start, uint64_t patience)
 {
 	for (unsigned turn = 0; !poll_thread(t); turn++) {
 		if (turn < YIELDS) {
@@ -119,7 +119,7 @@ static void wait_for(struct remote_thread *t, uint64_t start)
 		}
 		uint64_t waited = now_ns() - start;
 		if (waited > STOP_PATIENCE_NS ||
-		    (waited > SLEEPER_PATIENCE_NS && is_uninterruptible(t->tid))) {
+		    (waited > patience && is_uninterruptible(t->tid))) {
 			t->stuck = true;
 			return;
 		}
@@ -128,7 +128,8 @@ static void wait_for(struct remote_thread *t, uint64_t start)
 }
 
 /* Stops all threads that are not known yet. *fresh: how many there were. */
-static struct err *stop_round(struct remote *r, pid_t only, size_t *capacity, size_t *fresh)
+static struct err *stop_round(struct remote *r, pid_t only, uint64_t patience, size_t *capacity,
+			      size_t *fresh)
 {
 	pid_t *tids;
 	size_t count, before = r->thread_count;
@@ -143,7 +144,7 @@ static struct err *stop_round(struct remote *r, pid_t only, size_t *capacity, si
 	uint64_t start = now_ns();
 	for (size_t i = before; i < r->thread_count; i++)
 		if (r->threads[i].held)
-			wait_for(&r->threads[i], start);
+			wait_for(&r->threads[i], start, patience);
 	*fresh = r->thread_count - before;
 	return e;
 }
@@ -195,7 +196,7 @@ static struct err *read_threads(struct remote *r, pid_t tid)
 		       : err_new("process %d ended while it was being stopped", (int)r->pid);
 }
 
-struct err *remote_stop(pid_t pid, pid_t tid, struct remote *out)
+static struct err *stop(pid_t pid, pid_t tid, uint64_t patience, struct remote *out)
 {
 	size_t capacity = 0, fresh;
 	*out = (struct remote){.pid = pid, .memory = pid};
@@ -203,7 +204,7 @@ struct err *remote_stop(pid_t pid, pid_t tid, struct remote *out)
 	if (!e && pid == getpid())
 		e = err_new("process %d is this one", (int)pid);
 	do
-		e = e ? e : stop_round(out, tid, &capacity, &fresh);
+		e = e ? e : stop_round(out, tid, patience, &capacity, &fresh);
 	while (!e && fresh && !tid);
 	if (!e)
 		e = read_threads(out, tid);
@@ -213,6 +214,16 @@ struct err *remote_stop(pid_t pid, pid_t tid, struct remote *out)
 	}
 	qsort(out->threads, out->thread_count, sizeof *out->threads, compare_threads);
 	return NULL;
+}
+
+struct err *remote_stop(pid_t pid, pid_t tid, struct remote *out)
+{
+	return stop(pid, tid, SLEEPER_PATIENCE_NS, out);
+}
+
+struct err *remote_stop_soon(pid_t pid, struct remote *out)
+{
+	return stop(pid, 0, 0, out);
 }
 
 void remote_resume(struct remote *r)

@@ -41,6 +41,9 @@ struct remote {
    error tells the reason: no such process, no permission (and which setting forbids it: ptrace_scope,
    another user, another tracer), a kernel thread, a zombie. */
 struct err *remote_stop(pid_t pid, pid_t tid, struct remote *out);
+/* The same for all threads, but one that sleeps in the kernel and cannot be interrupted is not waited for. It is `stuck`, and
+   the kernel lets it go on when we end. */
+struct err *remote_stop_soon(pid_t pid, struct remote *out);
 /* Lets the process go on and frees everything. */
 void remote_close(struct remote *remote);
 

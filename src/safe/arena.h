@@ -35,7 +35,7 @@
 #include "safe/python.h"
 
 #define ARENA_MAGIC 0x31616e6572612d63ull /* "c-arena1" */
-#define ARENA_VERSION 10u
+#define ARENA_VERSION 11u
 #define ARENA_CHUNK_BITS 14
 #define ARENA_CHUNK (1u << ARENA_CHUNK_BITS)
 #define ARENA_METRICS_MAX 32
@@ -67,7 +67,18 @@ struct arena_header {
 	/* Probes: safe/probes.h. First chunk of their descriptions; 0: none. Nanoseconds of a tick, times 2^32. */
 	_Atomic uint32_t probes, probe_count;
 	uint64_t probe_tick;
+	/* Probes in a process that ran before (agent/late_probes.c). The collector: its process, and when that began. The
+	   agent: its own thread. */
+	int32_t owner, served_by;
+	uint64_t owner_start;
+	/* Where it has the arena, its code, and its stubs within that; how many descriptions it has read; threads
+	   that make their record now; it counts no more. */
+	uint64_t address, code, code_end, stubs_begin, stubs_end;
+	_Atomic uint32_t probes_read, joining, quiet;
 };
+/* Values of `stop`. */
+#define ARENA_STOP 1u
+#define ARENA_GO 2u /* no thread is inside of the agent: it may unmap the arena */
 
 /* Every chunk except chunk 0 begins with this. */
 struct arena_chunk {
@@ -77,7 +88,7 @@ struct arena_chunk {
 
 /* A copy: the registers and the stack of a sample that met code of no known module. The collector walks
    it. The stack goes on in further chunks (chunk.next), in each of them after its struct arena_chunk. */
-#define ARENA_COPIES 368      /* per thread: more than a third of a second at 1 kHz */
+#define ARENA_COPIES 366      /* per thread: more than a third of a second at 1 kHz */
 #define ARENA_COPY_CHUNKS 33u /* per copy: 512 KiB of stack */
 #define ARENA_COPY_MORE 4
 
@@ -232,6 +243,8 @@ struct arena_thread {
 	_Atomic uint64_t untimed;
 	/* Time off the CPU in waits that were seen; when the thread ended, by its own account (0: not known). */
 	_Atomic uint64_t waited_ns, end_ns;
+	/* The thread is at work for a call of a probed function: SP at its first instruction; 0: it is not. */
+	uint64_t probe_busy;
 	/* Bytes of reads and writes that were seen, of those that the kernel counts, too (/proc/PID/io). */
 	_Atomic uint64_t moved;
 	struct arena_wait wait;

@@ -20,9 +20,11 @@
    of an island is what that code gets in a register, or on the stack. The agent fills in both. */
 #define ARENA_ISLAND_BYTES 128u
 #define ARENA_JUMP_BYTES 32u
+#define ARENA_STEPS 8u
 
 enum arena_probe_state {
 	ARENA_PROBE_ASKED,
+	ARENA_PROBE_READY, /* its island is there, but not the jump. The collector puts that into a running process */
 	ARENA_PROBE_ON,
 	ARENA_PROBE_NO_ROOM, /* the island's memory cannot be had */
 	ARENA_PROBE_CHANGED, /* the code is not what the file has */
@@ -40,6 +42,9 @@ struct arena_probe {
 	uint32_t wrapped; /* the agent has a function of this name: its calls are the program's */
 	_Atomic uint32_t state;
 	uint8_t original[ARENA_JUMP_BYTES], jump[ARENA_JUMP_BYTES];
+	/* Where instructions of the window stand in the island, in bytes from their beginnings. */
+	uint8_t step_count, step_from[ARENA_STEPS];
+	uint16_t step_to[ARENA_STEPS];
 	uint8_t code[ARENA_ISLAND_BYTES];
 	/* Reference to the sums of calls whose path is not known, because a handler made them while the agent was at
 	   work; and of ends on another thread than the call. All threads add to them. */

@@ -72,7 +72,7 @@ static void borrow_until(const struct target *t, enum step last)
 	struct borrow b;
 	uint64_t code = 0, more = 0, result;
 	const uint64_t none[6] = {0};
-	if (spots_open(t->pid, &spots) || borrow_stop(t->pid, t->pid, &b) != BORROW_HELD)
+	if (spots_open(t->pid, "", &spots) || borrow_stop(t->pid, t->pid, &b) != BORROW_HELD)
 		_exit(1);
 	const struct spot_functions *f = spots_functions(spots);
 	uint8_t bytes[4096] = {0};

@@ -11,7 +11,7 @@
  *    arenas.c        the memory that they count in
  *    sampling.c      the perf events of a thread
  *    unsignalled.c   samples that come while the kernel works for a thread; sample_ring.c: their rings
- *    patches.c       calls of chosen functions, which agents count
+ *    patches.c       calls of chosen functions, which agents count; moving.c: in a process that runs already
  *    copies.c        samples that a target could not walk itself, and left for us with a copy of its stack
  *    trees.c         from a thread's tree to the profile
  *    waits.c         time off the CPU that agents cannot count; waiting.c: looks at threads that wait
@@ -32,6 +32,7 @@
 #include "collect/agents/copies.h"
 #include "collect/agents/door.h"
 #include "collect/agents/heaps.h"
+#include "collect/agents/moving.h"
 #include "collect/agents/patches.h"
 #include "collect/agents/sampling.h"
 #include "collect/agents/scan.h"
@@ -44,6 +45,7 @@
 #include "collect/agents/waiting.h"
 #include "collect/sampler.h"
 #include "harvest/kernel_frames.h"
+#include "harvest/probes.h"
 #include "harvest/process.h"
 #include "harvest/recording.h"
 #include "library/library.h"
@@ -148,10 +150,19 @@ static struct err *open_agents(struct recording *r, struct loop *loop, void **se
 	return e;
 }
 
+/* Also when an attempt to begin has failed. */
+static void end_moved(struct agents *agents)
+{
+	for (struct arena *a = agents->arenas; a; a = a->next) {
+		atomic_store(&a->header->stop, ARENA_STOP);
+		for (struct process *p = a->processes; p; p = p->agent->next)
+			moving_end(agents, p);
+	}
+}
+
 static void leave_targets(struct agents *agents)
 {
-	for (struct arena *a = agents->arenas; a; a = a->next)
-		atomic_store(&a->header->stop, 1);
+	end_moved(agents);
 	while (agents->recording->harvest.profile && agents->arenas)
 		scan_finish(agents, agents->arenas);
 	talk_close_silent(agents, true);
@@ -180,12 +191,36 @@ static void stop(void *self)
 {
 	struct agents *agents = self;
 	waiting_look(agents, NULL);
-	for (struct arena *a = agents->arenas; a; a = a->next) {
+	for (struct arena *a = agents->arenas; a; a = a->next)
 		scan_arena(agents, a);
-		atomic_store(&a->header->stop, 1);
+	end_moved(agents);
+	for (struct arena *a = agents->arenas; a; a = a->next)
 		for (struct process *p = a->processes; p; p = p->agent->next)
 			patches_withdraw(p);
-	}
+}
+
+static struct err *probe_more(void *self, size_t first)
+{
+	struct agents *agents = self;
+	struct probes *probes = agents->recording->options.probes;
+	struct err *e = NULL;
+	for (struct arena *a = agents->arenas; a && !e; a = a->next)
+		for (struct process *p = a->processes; p && !e; p = p->agent->next) {
+			if (!p->agent->served || !process_is_alive(p))
+				continue;
+			e = patches_ask(agents, p);
+			if (!e)
+				e = moving_put_in(agents, p);
+		}
+	for (size_t i = 0; i < probes->count; i++)
+		probes->functions[i].fresh = false;
+	(void)first;
+	return e;
+}
+
+static void probe_less(void *self, uint32_t number)
+{
+	moving_take_out(self, number - 1);
 }
 
 static void finish(void *self)
@@ -232,8 +267,12 @@ static void copy_live(struct agents *agents, struct arena *a, uint32_t chunk,
 static void copy(void *self, struct harvest *copy)
 {
 	struct agents *agents = self;
+	struct probes *probes = agents->recording->options.probes;
+	if (probes && !recording_note_error(agents->recording, probes_lend(probes)))
+		return;
 	for (struct arena *a = agents->arenas; a; a = a->next) {
 		arena_each(agents, a, NULL, copy_live, copy);
+		patches_settle(agents->recording, a, false);
 		for (const struct process *p = a->processes; p; p = p->agent->next)
 			heaps_count_placed(agents, copy, p);
 		trees_lose(agents->recording, copy, a, false);
@@ -273,6 +312,8 @@ const struct sampler sampler_agents = {
 	.environment = environment,
 	.join = join,
 	.attach = attach,
+	.probe_more = probe_more,
+	.probe_less = probe_less,
 	.tick = tick,
 	.status = status,
 	.tally = tally,

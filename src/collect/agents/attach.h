@@ -6,4 +6,6 @@
 struct agents;
 struct err;
 
+/* Finds out whether the agent, the file `agent`, can count calls in a process. An error says why not, in one line. */
+struct err *attach_check(pid_t pid, const char *agent);
 struct err *attach_to(struct agents *agents, pid_t pid);

@@ -41,9 +41,11 @@
 #define PAGE 4096u
 #define BLOCK_HEAD 16u /* bytes */
 #define ISLAND_ROOM (ARENA_ISLAND_BYTES + 16u)
+#define STAT_START 22    /* in /proc/PID/stat */
 #define RATE_NS 10000000 /* how long ticks are compared with a clock */
 
 _Static_assert(ARENA_PROBE_TIMES == PROBE_TIMES, "the same buckets");
+_Static_assert(ARENA_STEPS == PATCH_STEPS_MAX, "the same steps");
 
 /* ---- ticks ---- */
 
@@ -86,15 +88,29 @@ static const struct map *map_of(const struct maps *maps, const struct probe_func
 
 /* ---- what ---- */
 
+struct arena_probe *patches_at(const struct arena *a, uint32_t index)
+{
+	uint32_t chunk = atomic_load(&a->header->probes);
+	uint64_t chunks = a->size >> ARENA_CHUNK_BITS;
+	if (index >= ARENA_PROBES_MAX)
+		return NULL;
+	for (uint32_t i = index / ARENA_PROBES_PER_CHUNK; i && chunk && chunk < chunks; i--)
+		chunk = atomic_load(&((struct arena_chunk *)arena_at(a->header, chunk))->next);
+	if (!chunk || chunk >= chunks)
+		return NULL;
+	char *at = arena_at(a->header, chunk);
+	return (struct arena_probe *)(at + sizeof(struct arena_chunk)) +
+	       index % ARENA_PROBES_PER_CHUNK;
+}
+
 struct asking {
 	struct agents *agents;
+	struct process *process;
 	struct arena *arena;
 	const struct patch_cpu *cpu;
 	struct maps maps, code; /* code: as the program sees it, if an emulator runs it */
 	struct rooms rooms;
-	uint32_t last; /* chunk of descriptions that is filled; 0: none yet */
 	uint32_t count;
-	uint32_t sums; /* chunk of sums that is filled; 0: none yet */
 };
 
 static struct arena_probe *new_description(struct asking *a)
@@ -107,14 +123,15 @@ static struct arena_probe *new_description(struct asking *a)
 		uint32_t chunk = arena_take(arena);
 		if (!chunk)
 			return NULL;
-		if (a->last)
-			atomic_store(&((struct arena_chunk *)arena_at(arena, a->last))->next,
+		if (a->arena->probe_chunk)
+			atomic_store(&((struct arena_chunk *)arena_at(arena, a->arena->probe_chunk))
+					      ->next,
 				     chunk);
 		else
 			atomic_store(&arena->probes, chunk);
-		a->last = chunk;
+		a->arena->probe_chunk = chunk;
 	}
-	char *chunk = arena_at(arena, a->last);
+	char *chunk = arena_at(arena, a->arena->probe_chunk);
 	struct arena_probe *p = (struct arena_probe *)(chunk + sizeof(struct arena_chunk)) + index;
 	memset(p, 0, sizeof *p);
 	return p;
@@ -124,13 +141,14 @@ static struct arena_probe *new_description(struct asking *a)
 static uint64_t new_sums(struct asking *a, uint32_t number)
 {
 	struct arena_header *arena = a->arena->header;
-	struct arena_chunk *chunk = a->sums ? arena_at(arena, a->sums) : NULL;
+	struct arena_chunk *chunk = a->arena->probe_sums ? arena_at(arena, a->arena->probe_sums)
+							 : NULL;
 	uint32_t used = chunk ? atomic_load(&chunk->used) : ARENA_CHUNK;
 	if (used + sizeof(struct arena_probe_sums) > ARENA_CHUNK) {
-		a->sums = arena_take(arena);
-		if (!a->sums)
+		a->arena->probe_sums = arena_take(arena);
+		if (!a->arena->probe_sums)
 			return 0;
-		chunk = arena_at(arena, a->sums);
+		chunk = arena_at(arena, a->arena->probe_sums);
 		used = sizeof *chunk;
 	}
 	struct arena_probe_sums *s = (void *)((char *)chunk + used);
@@ -186,6 +204,11 @@ static void describe(struct arena_probe *p, uint32_t number, uint64_t address, u
 	memcpy(p->original, plan->original, sizeof p->original);
 	memcpy(p->jump, plan->jump, sizeof p->jump);
 	memcpy(p->code + sizeof(uint64_t), plan->island, plan->island_size);
+	p->step_count = (uint8_t)plan->step_count;
+	for (size_t i = 0; i < plan->step_count; i++) {
+		p->step_from[i] = plan->steps[i].from;
+		p->step_to[i] = plan->steps[i].to;
+	}
 }
 
 static bool ask_one(struct asking *a, struct probe_function *f, uint32_t number, uint64_t address,
@@ -288,32 +311,64 @@ static struct err *read_maps(struct asking *a, const struct process *p)
 	return e;
 }
 
+/* Describes those for which it is due (`maps_of`). */
+static struct err *ask(struct asking *a, struct probes *probes, const bool *due)
+{
+	struct err *e = read_maps(a, a->process);
+	if (e)
+		return e;
+	a->rooms = (struct rooms){.maps = &a->maps, .reach = a->cpu->reach - PAGE};
+	const struct map **maps_of = calloc(probes->count + 1, sizeof *maps_of);
+	for (size_t i = 0; maps_of && i < probes->count; i++)
+		if (due[i])
+			maps_of[i] = map_of(&a->code, &probes->functions[i]);
+	for (size_t i = 0; maps_of && i < probes->count; i++)
+		if (maps_of[i])
+			ask_map(a, maps_of[i], probes, maps_of);
+	free(maps_of);
+	rooms_free(&a->rooms);
+	maps_free(&a->maps);
+	maps_free(&a->code);
+	return NULL;
+}
+
+/* Those that can be asked for, and are not described in the arena yet. */
+static bool *find_due(const struct arena *a, const struct probes *probes)
+{
+	bool *due = calloc(probes->count + 1, sizeof *due);
+	for (size_t i = 0; due && i < probes->count; i++)
+		due[i] = probes->functions[i].state != PROBE_REFUSED &&
+			 !probes->functions[i].removed;
+	for (uint32_t i = 0; due && i < atomic_load(&a->header->probe_count); i++) {
+		const struct arena_probe *p = patches_at(a, i);
+		if (p && p->number < probes->count)
+			due[p->number] = false;
+	}
+	return due;
+}
+
 struct err *patches_ask(struct agents *agents, struct process *p)
 {
 	struct probes *probes = agents->recording->options.probes;
+	struct arena *arena = p->agent->arena;
 	struct asking a = {.agents = agents,
-			   .arena = p->agent->arena,
+			   .process = p,
+			   .arena = arena,
+			   .count = atomic_load(&arena->header->probe_count),
 			   .cpu = patch_cpu_for(p->machine ? p->machine : native_machine)};
 	if (!probes || !a.cpu)
 		return NULL;
-	struct err *e = read_maps(&a, p);
+	if (!a.count)
+		note_wrapped(agents->recording->options.agent, probes);
+	bool *due = find_due(arena, probes);
+	struct err *e = due ? ask(&a, probes, due) : err_new("out of memory");
+	free(due);
 	if (e)
 		return e;
-	a.rooms = (struct rooms){.maps = &a.maps, .reach = a.cpu->reach - PAGE};
-	note_wrapped(agents->recording->options.agent, probes);
-	const struct map **maps_of = calloc(probes->count + 1, sizeof *maps_of);
-	for (size_t i = 0; maps_of && i < probes->count; i++)
-		if (probes->functions[i].state != PROBE_REFUSED)
-			maps_of[i] = map_of(&a.code, &probes->functions[i]);
-	for (size_t i = 0; maps_of && i < probes->count; i++)
-		if (maps_of[i])
-			ask_map(&a, maps_of[i], probes, maps_of);
-	a.arena->header->probe_tick = tick_rate();
-	atomic_store(&a.arena->header->probe_count, a.count);
-	free(maps_of);
-	rooms_free(&a.rooms);
-	maps_free(&a.maps);
-	maps_free(&a.code);
+	arena->header->owner = getpid();
+	arena->header->owner_start = (uint64_t)process_stat_field(getpid(), STAT_START);
+	arena->header->probe_tick = tick_rate();
+	atomic_store(&arena->header->probe_count, a.count);
 	return NULL;
 }
 
@@ -356,7 +411,9 @@ struct err *patches_take(struct recording *recording, struct harvest *h, const s
 	struct err *e = profile_count(h->profile, node, thread, 0, sums.calls);
 	if (!e && sums.ns)
 		e = profile_count(h->profile, node, thread, 1, sums.ns);
-	return e || !last ? e : probes_add(probes, number, node, &sums);
+	if (last)
+		probes_return(probes);
+	return e || (!last && !probes->lent) ? e : probes_add(probes, number, node, &sums);
 }
 
 /* ---- what became of them ---- */
@@ -365,18 +422,16 @@ typedef void each_probe(struct arena_probe *p, void *context);
 
 static void for_each(struct arena *a, each_probe *each, void *context)
 {
-	uint32_t count = atomic_load(&a->header->probe_count), chunk = a->header->probes;
-	uint64_t chunks = a->size >> ARENA_CHUNK_BITS;
-	for (uint32_t i = 0; i < count && i < ARENA_PROBES_MAX && chunk && chunk < chunks; i++) {
-		char *at = arena_at(a->header, chunk);
-		uint32_t index = i % ARENA_PROBES_PER_CHUNK;
-		each((struct arena_probe *)(at + sizeof(struct arena_chunk)) + index, context);
-		if (index + 1 == ARENA_PROBES_PER_CHUNK)
-			chunk = atomic_load(&((struct arena_chunk *)at)->next);
+	uint32_t count = atomic_load(&a->header->probe_count);
+	for (uint32_t i = 0; i < count; i++) {
+		struct arena_probe *p = patches_at(a, i);
+		if (!p)
+			return;
+		each(p, context);
 	}
 }
 
-static const char *state_text(uint32_t state)
+const char *patches_state_text(uint32_t state)
 {
 	switch (state) {
 	case ARENA_PROBE_NO_ROOM:
@@ -393,34 +448,43 @@ static const char *state_text(uint32_t state)
 struct settling {
 	const struct arena *arena;
 	struct probes *probes;
+	bool last;
 };
+
+/* Sums that belong to no thread. */
+static void add_shared(const struct settling *s, struct arena_probe *p)
+{
+	const struct arena_probe_sums *shared = sums_at(s->arena, p->sums);
+	struct probe_sums sums = shared ? sums_from(shared)
+					: (struct probe_sums){.least = UINT64_MAX};
+	uint64_t unknown = s->last ? atomic_exchange(&p->unknown, 0) : atomic_load(&p->unknown);
+	sums.calls += unknown;
+	sums.abandoned += unknown;
+	if (sums.calls || sums.returned || sums.unwound || sums.abandoned)
+		err_free(probes_add(s->probes, p->number, 0, &sums));
+	s->probes->untimed += unknown;
+}
 
 static void settle(struct arena_probe *p, void *context)
 {
 	const struct settling *s = context;
-	struct probes *probes = s->probes;
-	const struct arena_probe_sums *shared = sums_at(s->arena, p->sums);
-	const char *why = state_text(atomic_load(&p->state));
-	uint64_t unknown = atomic_exchange(&p->unknown, 0);
-	if (p->number >= probes->count)
+	const char *why = patches_state_text(atomic_load(&p->state));
+	if (p->number >= s->probes->count)
 		return;
-	struct probe_function *f = &probes->functions[p->number];
-	if (why && !f->sums.calls)
+	struct probe_function *f = &s->probes->functions[p->number];
+	if (s->last && why && !f->sums.calls)
 		probes_refuse(f, PROBE_REFUSED, why);
-	struct probe_sums sums = shared ? sums_from(shared)
-					: (struct probe_sums){.least = UINT64_MAX};
-	sums.calls += unknown;
-	sums.abandoned += unknown;
-	if (sums.calls || sums.returned || sums.unwound || sums.abandoned)
-		err_free(probes_add(probes, p->number, 0, &sums));
-	probes->untimed += unknown;
+	add_shared(s, p);
 }
 
-void patches_settle(struct recording *recording, struct arena *a)
+void patches_settle(struct recording *recording, struct arena *a, bool last)
 {
-	if (recording->options.probes && a->header)
-		for_each(a, settle,
-			 &(struct settling){.arena = a, .probes = recording->options.probes});
+	struct probes *probes = recording->options.probes;
+	if (!probes || !a->header)
+		return;
+	if (last)
+		probes_return(probes);
+	for_each(a, settle, &(struct settling){.arena = a, .probes = probes, .last = last});
 }
 
 /* ---- taking them out ---- */
@@ -441,7 +505,7 @@ void patches_withdraw(struct process *p)
 	struct arena *a = p->agent->arena;
 	struct remote stopped;
 	char path[64];
-	if (!a->header || !atomic_load(&a->header->probe_count) || p->foreign ||
+	if (!a->header || !atomic_load(&a->header->probe_count) || p->foreign || p->agent->late ||
 	    !process_is_alive(p) || (p->machine && p->machine != native_machine))
 		return;
 	struct err *e = remote_stop(p->pid, 0, &stopped);

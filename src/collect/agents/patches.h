@@ -6,19 +6,25 @@
 
 struct agents;
 struct arena;
+struct arena_probe;
 struct err;
 struct harvest;
 struct process;
 struct recording;
 
-/* Describes the probes for a program that has just said HELLO, in its arena. It waits for our answer. */
+/* Describes the probes that are not described yet for a program, in its arena: for one that has just said HELLO, and waits
+   for our answer; or for one that runs (moving.h). */
 struct err *patches_ask(struct agents *agents, struct process *process);
 /* Counts the sums that a value of a node refers to. `last`: nobody will add to them.
    `partial`: is raised by the calls; NULL: their path is complete. */
 struct err *patches_take(struct recording *recording, struct harvest *harvest,
 			 const struct arena *a, uint64_t reference, uint32_t node, uint32_t thread,
 			 bool last, uint64_t *partial);
-/* The arena goes away: what became of its probes. */
-void patches_settle(struct recording *recording, struct arena *a);
-/* Takes the probes out of a process, which goes on. */
+/* Returns a description; NULL: there is none. */
+struct arena_probe *patches_at(const struct arena *a, uint32_t index);
+/* Why a probe is not in place; NULL: it is, or may be. */
+const char *patches_state_text(uint32_t state);
+/* What became of the probes of an arena, and calls that belong to no thread. `last`: the arena goes away. */
+void patches_settle(struct recording *recording, struct arena *a, bool last);
+/* Takes the probes out of a process that was started with its agent, and goes on. */
 void patches_withdraw(struct process *process);

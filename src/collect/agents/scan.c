@@ -325,7 +325,7 @@ void scan_finish(struct agents *agents, struct arena *a)
 	if (a->header) {
 		arena_each(agents, a, NULL, finish_any, NULL);
 		trees_lose(agents->recording, &agents->recording->harvest, a, true);
-		patches_settle(agents->recording, a);
+		patches_settle(agents->recording, a, true);
 	}
 	while (a->thread_count)
 		thread_remove(agents, a, &a->threads[a->thread_count - 1]);

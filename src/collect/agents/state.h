@@ -57,8 +57,9 @@ struct process_agent {      /* scan.c: the agent's part of a process */
 	struct heap_sites sites;
 	/* unseen.c: bytes that the kernel had counted at the beginning and at the end; of these, what the agent saw. */
 	uint64_t io_start, io_end, io_moved;
-	int io_fd; /* -1: none */
-	bool late; /* its agent came when it ran already */
+	int io_fd;   /* -1: none */
+	bool late;   /* its agent came when it ran already */
+	bool served; /* and has a thread of its own there: not in child processes */
 };
 
 struct thread { /* scan.c */
@@ -106,6 +107,8 @@ struct arena { /* arenas.c */
 	uint64_t checked_ns; /* last time we looked for ended threads */
 	uint64_t tried_ns;   /* last time we tried to free it */
 	size_t looked_at;    /* waits.c: the thread whose turn is next */
+	/* patches.c: chunks that are filled, with descriptions and with sums; 0: none. */
+	uint32_t probe_chunk, probe_sums;
 };
 
 struct bell { /* bell.c: targets ring it; a thread waits for that */

@@ -234,7 +234,7 @@ static void hello(struct agents *agents, const struct client *client, const stru
 	}
 	p = scan_add_program(agents, a, peer->pid, namespace_pid);
 	if (p)
-		p->agent->late = peer->pid == agents->attached;
+		p->agent->late = p->agent->served = peer->pid == agents->attached;
 	if (p && unwind_cpu_for((uint16_t)request->machine))
 		p->machine = (uint16_t)request->machine;
 	e = p ? program_look(agents, p, &executable) : err_new("out of memory");

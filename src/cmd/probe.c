@@ -144,7 +144,7 @@ static const char *find_kernels_option(const struct probe *p)
 {
 	if (p->probes.metric_count)
 		return "--metric";
-	return p->slowest == NOT_TOLD ? NULL : "--slowest";
+	return p->slowest == NOT_TOLD || !p->slowest ? NULL : "--slowest";
 }
 
 /* Whether the agent can come into the program, or the processes. */
@@ -175,8 +175,12 @@ static struct err *choose_engine(struct probe *p)
 	/* A process that runs gets no library unless somebody wants that, or there is no other way. */
 	if (p->engine == ENGINE_AUTO && !p->recorder.command && can)
 		return NULL;
+	if (option && !can)
+		return err_new("%s needs the kernel: %s. Without %s, the program counts its calls "
+			       "itself",
+			       option, why, option);
 	if (option) {
-		snprintf(p->why_uprobes, sizeof p->why_uprobes, "%s", option);
+		snprintf(p->why_uprobes, sizeof p->why_uprobes, "%s needs that", option);
 		return NULL;
 	}
 	probe_judge_patches(&p->probes, &p->modules, p->at_start);
@@ -565,13 +569,13 @@ int cmd_probe(int argc, char **argv)
 		 "patch: the program counts, 10 times faster; uprobe: the kernel does", ARG_CHOICE,
 		 &p.engine},
 		{0, "metric", "METRIC",
-		 "also measure cpu, blocked, arg:N, return or an event; repeatable", ARG_LIST,
-		 &p.metrics},
-		{0, "slowest", "N", "keep the N slowest calls of each function (10)", ARG_U64,
-		 &p.slowest},
+		 "as root: also measure cpu, blocked, arg:N, return or an event; repeatable",
+		 ARG_LIST, &p.metrics},
+		{0, "slowest", "N", "as root: keep the N slowest calls of each function (10)",
+		 ARG_U64, &p.slowest},
 		{0, "budget", "PERCENT",
-		 "only count what makes probes take more of the time (5); 0: no limit", ARG_U64,
-		 &p.budget},
+		 "if probes take more of the time, only count the costliest (5); 0: no limit",
+		 ARG_U64, &p.budget},
 		{0, "limit", "N", "show N call paths (10); 0: all", ARG_U64, &p.limit},
 		OPTION_JSON_TREE(p.json),
 		{0},

@@ -51,6 +51,11 @@ void probes_refuse(struct probe_function *f, enum probe_state state, const char 
 
 /* ---- histograms ---- */
 
+bool probes_are_timed(const struct probe_function *f)
+{
+	return f->state == PROBE_ON || f->dropped;
+}
+
 uint64_t probes_quantile(const struct probe_sums *s, double part)
 {
 	uint64_t wanted = (uint64_t)(part * (double)s->returned + 0.5), seen = 0;

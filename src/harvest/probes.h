@@ -120,6 +120,8 @@ void probes_return(struct probes *probes);
 /* Adds values of a metric to those of a function, and of the path that ends at this node. */
 struct err *probes_measure(struct probes *probes, uint32_t function, uint32_t node, uint32_t metric,
 			   uint32_t octave, const struct probe_octave *more);
+/* Whether its calls are timed, or were at first. */
+bool probes_are_timed(const struct probe_function *function);
 /* Returns how many calls have not ended, as far as ends are seen. */
 uint64_t probes_active(const struct probe_sums *sums);
 /* Returns the time that this part of the returned calls did not take longer than, in ns: within 1/16 of it. */

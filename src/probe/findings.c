@@ -316,7 +316,7 @@ static struct err *find(struct finder *f)
 	struct err *e = NULL;
 	for (uint32_t i = 0; i < p->count && !e; i++) {
 		const struct probe_function *x = &p->functions[i];
-		if (x->sums.returned < CALLS_MIN)
+		if (x->sums.returned < CALLS_MIN || !probes_are_timed(x))
 			continue;
 		e = find_tail(f, i);
 		for (uint32_t k = 0; k < p->metric_count && x->measures && !e; k++)

@@ -37,6 +37,8 @@ static void put_time(struct buf *out, uint64_t ns)
 	buf_printf(out, " %9s", term_time(text, (double)ns / 1e9));
 }
 
+#define NO_TIMES " %9s %9s %9s %9s %9s"
+
 static void put_times(struct buf *out, const struct probe_sums *s)
 {
 	put_time(out, s->ns);
@@ -56,7 +58,7 @@ static void put_function(const struct probe_function *f, struct buf *out)
 		return;
 	}
 	put_count(out, s->calls, 11);
-	if (f->state == PROBE_ON || f->dropped) {
+	if (probes_are_timed(f)) {
 		put_count(out, s->returned, 11);
 		put_count(out, s->unwound, 8);
 		put_count(out, s->abandoned, 9);
@@ -71,8 +73,8 @@ static void put_function(const struct probe_function *f, struct buf *out)
 			   f->dropped && !f->removed && f->reason ? f->reason : "");
 		return;
 	}
-	buf_printf(out, " %11s %8s %9s %7s %9s %9s %9s %9s %9s  ", "-", "-", "-", "-", "-", "-",
-		   "-", "-", "-");
+	buf_printf(out, " %11s %8s %9s %7s" NO_TIMES "  ", "-", "-", "-", "-", "-", "-", "-", "-",
+		   "-");
 	buf_put_cut(out, f->name, NAME_MAX_COLUMNS);
 	if (f->removed)
 		buf_puts(out, ": removed\n");
@@ -130,7 +132,10 @@ void probe_show_paths(const struct probes *p, const struct profile *profile,
 		buf_puts(out, "  called by\n");
 	for (size_t i = 0; i < shown; i++) {
 		put_count(out, all[i]->sums.calls, 11);
-		put_times(out, &all[i]->sums);
+		if (probes_are_timed(&p->functions[all[i]->function]))
+			put_times(out, &all[i]->sums);
+		else
+			buf_printf(out, NO_TIMES, "-", "-", "-", "-", "-");
 		for (size_t k = 0; k < p->metric_count; k++)
 			metrics_show_column(&p->metrics[k],
 					    all[i]->measures ? &all[i]->measures[k] : NULL, out);
@@ -227,7 +232,7 @@ static void put_functions(const struct probes *p, const struct profile *profile,
 		const struct probe_function *f = &p->functions[i];
 		json_begin_object(j);
 		put_head(p, f, j);
-		put_sums(&f->sums, f->state == PROBE_ON || f->dropped, j);
+		put_sums(&f->sums, probes_are_timed(f), j);
 		metrics_show_json(p, f->measures, j);
 		metrics_show_slowest_json(p, f, profile, modules, j);
 		json_end_object(j);
@@ -247,7 +252,7 @@ static void put_paths(const struct probes *p, const struct profile *profile,
 		json_put_string(j, "function", p->functions[path->function].name);
 		path_json(profile, modules, path->node, j);
 		const struct probe_function *f = &p->functions[path->function];
-		put_sums(&path->sums, f->state == PROBE_ON || f->dropped, j);
+		put_sums(&path->sums, probes_are_timed(f), j);
 		metrics_show_json(p, path->measures, j);
 		json_end_object(j);
 	}

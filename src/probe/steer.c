@@ -211,8 +211,8 @@ struct err *steer_ask(pid_t pid, char *const *words, size_t count, struct buf *o
 	close(directory);
 	if (fd < 0)
 		return err_new(
-			"nobody probes process %d, or another user does: culprit probe -p %d "
-			"FUNCTION... begins",
+			"nobody probes process %d, or another user does; to start, culprit probe -p "
+			"%d FUNCTION...",
 			(int)pid, (int)pid);
 	e = is_ours(fd) ? converse(fd, words, count, out, status)
 			: err_new("another user probes process %d", (int)pid);

@@ -50,8 +50,8 @@ static bool show_page(const char *page)
 	if (child < 0)
 		return false;
 	if (!child) {
-		setenv("MANROFFOPT", "-Wbreak",
-		       0); /* long words of ours are no news to the reader */
+		/* No warnings of long words in our pages. */
+		setenv("MANROFFOPT", "-Wbreak", 0);
 		execlp("man", "man", page, (char *)NULL);
 		_exit(127);
 	}

@@ -190,9 +190,12 @@ void absences_note(struct kernel *k, const struct kernel_off *off)
 	if (!t || !period || !off->ns)
 		return;
 	double queued = (double)off->queued_ns / (double)off->ns;
-	uint64_t samples = draw_samples(k->recording, (double)off->ns / (double)period);
-	t->absence.queued = draw_part(k->recording, samples, queued < 1 ? queued : 1);
-	t->absence.blocked = samples - t->absence.queued;
+	uint32_t rarity = off->rarity & 31;
+	double mean = (double)off->ns / ((double)period * (double)(1u << rarity));
+	uint64_t samples = draw_samples(k->recording, mean);
+	uint64_t ready = draw_part(k->recording, samples, queued < 1 ? queued : 1);
+	t->absence.queued = ready << rarity;
+	t->absence.blocked = (samples - ready) << rarity;
 	t->absence.waker = 0;
 	t->absence.waited = 0;
 	t->absence.queued_ns = off->queued_ns < off->ns ? off->queued_ns : off->ns;

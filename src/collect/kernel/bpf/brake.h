@@ -4,7 +4,8 @@
  * The brake. If a walk took longer than a period, the program would get no CPU time: stacks of 20 000 frames, each
  * on a page of its own, take a millisecond or two. So some time must pass between two walks of a thread, as a
  * multiple of what the last one took. It is counted in samples, since other threads may have the CPU meanwhile.
- * Samples that come earlier are not walked. They count for the path of the last walk. take.h uses it.
+ * Samples that come earlier are not walked. They count for the path of the last walk. take.h uses it. For time off the
+ * CPU, see off.h.
  */
 #include "collect/kernel/bpf/maps.h"
 

@@ -12,7 +12,12 @@
  * Most absences have none. They are over for us when the thread is chosen to run (sched_switch): then its time is added.
  * Only if there is a sample, the CPU is told to take it as soon as the thread runs (`pending`). How long the thread
  * had no CPU is known only then, but the scheduler's own sum (run_delay) has it at any later time, too.
+ *
+ * Each sample is a walk. On stacks of many thousands of frames that take longer than the program runs from one absence
+ * to the next, a thread's samples become rarer: by `rarity`, a power of two, and each counts as so many. That is decided
+ * by the walks before, so the sums stay right on average.
  */
+#include "collect/kernel/bpf/brake.h"
 #include "collect/kernel/bpf/maps.h"
 
 #define OFF_ALWAYS 24 /* times off_ns: the chance of no sample is less than 1 in 10^10 */
@@ -27,6 +32,8 @@ struct off {
 	/* Since when it is counted, CLOCK_MONOTONIC; on and off the CPU until it left, or was chosen, the last time. */
 	uint64_t begun, cpu_ns, off_ns;
 	uint64_t delay_start; /* run_delay when that began */
+	uint64_t walked_ran;  /* task.se.sum_exec_runtime at its last sample */
+	uint64_t rarity;      /* its samples are 2^rarity times as rare */
 };
 
 struct {
@@ -48,7 +55,7 @@ INLINE uint64_t run_delay(struct task_struct *task)
 /* Counts anew from now on, for a thread that is on a CPU. */
 INLINE void restart_sums(struct task_struct *task, struct off *off)
 {
-	off->cpu_ns = off->off_ns = 0;
+	off->cpu_ns = off->off_ns = off->rarity = 0;
 	off->delay_start = run_delay(task);
 	off->begun = off->chosen = bpf_ktime_get_ns();
 }
@@ -119,10 +126,23 @@ INLINE uint64_t exp_of_minus(uint64_t x)
 	return e;
 }
 
-/* Whether an absence of so many ns has a sample. */
-INLINE bool is_off_sampled(uint64_t ns)
+#define OFF_MEAN_MOST (1ull << 31) /* ns; what follows has room for twice that */
+
+/* A thread had a sample, for which `cost` ns were needed. Afterwards walks take a fifth of its CPU time at most, as those
+   of clocks do (brake.h). */
+INLINE void set_rarity(struct task_struct *task, struct off *off, uint64_t cost)
 {
-	uint64_t mean = settings.off_ns;
+	uint64_t ran = task->se.sum_exec_runtime - off->walked_ran;
+	off->walked_ran += ran;
+	if (ran < BRAKE * cost && settings.off_ns << off->rarity < OFF_MEAN_MOST)
+		off->rarity++;
+	else if (ran > 4 * BRAKE * cost && off->rarity)
+		off->rarity--;
+}
+
+/* Whether an absence of so many ns has a sample, if there is one in `mean` ns. */
+INLINE bool is_off_sampled(uint64_t ns, uint64_t mean)
+{
 	if (!mean || ns >= OFF_ALWAYS * mean)
 		return mean;
 	uint64_t chance = bpf_get_prandom_u32();

@@ -85,7 +85,7 @@ INLINE void fill_off(struct kernel_off *out, struct task_struct *task, const str
 	out->waker = off->waker;
 	out->waker_process = off->waker_process;
 	out->waker_thread = off->waker_thread;
-	out->reserved = 0;
+	out->rarity = (uint32_t)off->rarity;
 }
 
 /* A thread was chosen to run. Returns whether its absence has a sample; else that is over now. */
@@ -95,7 +95,7 @@ INLINE bool choose(struct off *off, uint64_t now)
 	if (!since)
 		return false;
 	off->chosen = now;
-	if (is_off_sampled(ns))
+	if (is_off_sampled(ns, settings.off_ns << (off->rarity & 31)))
 		return true;
 	off->off_ns += ns;
 	off->since = 0;
@@ -157,7 +157,9 @@ INLINE int come_back(void *context)
 		return 0;
 	}
 	const struct moment m = {context, true, KERNEL_EVENT_OFF, now, NULL};
-	return take(&m, process, settings.cpus + bpf_get_smp_processor_id());
+	take(&m, process, settings.cpus + bpf_get_smp_processor_id());
+	set_rarity(task, off, bpf_ktime_get_ns() - now);
+	return 0;
 }
 
 /* The loader takes the first of these that the kernel has (kernel/off.c). */
@@ -210,6 +212,7 @@ SEC("iter/task") int tell_waiting(struct bpf_iter__task *context)
 	if (!off || !off->since || !out)
 		return 0;
 	fill_off(&out->off, task, off, bpf_ktime_get_ns());
+	out->off.rarity = 0; /* whether it has samples is decided by the collector */
 	out->off.head.process = task->tgid;
 	out->off.head.thread = task->pid;
 	out->since = off->since;

@@ -354,7 +354,8 @@ struct kernel_off { /* KERNEL_OFF: has the thread and the time of its path or co
 	uint64_t queued_ns;      /* of these it could have run, but had no CPU */
 	uint64_t blocked_before; /* its time off the CPU, waiting, before this */
 	/* who has ended its wait; of a thread: process and number */
-	uint32_t waker, waker_process, waker_thread, reserved;
+	uint32_t waker, waker_process, waker_thread;
+	uint32_t rarity; /* each sample of it counts as 2^rarity: bpf/off.h */
 };
 
 struct kernel_transfer_key {

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Values are followed backwards, from who reads them to who writes them, until nothing changes.
+ *
+ * What a call reads, and what a caller reads after a return, is known by the rules for calls. Assembly and some compilers
+ * have rules of their own. It shows: a register is written, and by the usual rules nobody would read it. Then calls and
+ * returns are taken to read all registers.
+ *
+ * A caller in the same file may know which registers a function leaves alone, and keep values there, whatever the rules
+ * say. So at a return, only such registers are free that the function writes itself.
+ */
+#include "copies/live.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/err.h"
+#include "flow/graph.h"
+#include "image/image.h"
+#include "isa/insn.h"
+
+struct finder {
+	const struct live_input *in;
+	struct live *out;
+	size_t room;
+	uint32_t calls;  /* what a call reads */
+	uint32_t leaves; /* what is live where the function is left */
+	bool own_rules;
+};
+
+static bool is_call(const struct live_insn *i)
+{
+	return i->kind == INSN_CALL || i->kind == INSN_CALL_INDIRECT;
+}
+
+/* ---- instructions ---- */
+
+static void read_sp(const struct isa *isa, const struct insn *insn, struct live_insn *out)
+{
+	out->sets_sp = insn->writes >> isa->sp & 1;
+	for (unsigned i = 0; i < insn->effect_count; i++) {
+		const struct effect *e = &insn->effects[i];
+		bool stores = e->op == EFFECT_STORE || e->op == EFFECT_COMPARE;
+		if (stores || e->dst != isa->sp)
+			continue;
+		if (e->op == EFFECT_MOVE && e->src == isa->sp && e->imm == (int32_t)e->imm)
+			out->sp_moves += (int32_t)e->imm;
+		else
+			out->sets_sp = true;
+	}
+}
+
+static bool add_insn(struct finder *f, uint64_t address)
+{
+	struct live *l = f->out;
+	struct insn insn;
+	size_t size = 0;
+	const uint8_t *code = image_bytes_at(f->in->image, address, &size);
+	if (!ARRAY_ROOM(l->insns, l->insn_count, f->room))
+		return false;
+	struct live_insn *i = &l->insns[l->insn_count++];
+	*i = (struct live_insn){.address = address, .length = 1};
+	if (!code) {
+		l->odd = true;
+		return true;
+	}
+	f->in->isa->decode(code, size, address, &insn);
+	i->length = insn.length ? insn.length : 1;
+	i->kind = insn.kind;
+	i->target = insn.target;
+	i->refers = insn.refers;
+	if (!is_call(i))
+		read_sp(f->in->isa, &insn, i);
+	if (insn.kind != INSN_TRAP)
+		f->in->cpu->read(code, size, &i->use);
+	l->odd |= i->use.odd || insn.kind == INSN_BAD;
+	return true;
+}
+
+static bool read_insns(struct finder *f)
+{
+	const struct graph *g = f->in->graph;
+	for (size_t b = 0; b < g->block_count; b++) {
+		f->out->first[b] = (uint32_t)f->out->insn_count;
+		if (!g->blocks[b].reached)
+			continue;
+		for (uint64_t at = g->blocks[b].start; at < g->blocks[b].end;) {
+			if (!add_insn(f, at))
+				return false;
+			at += f->out->insns[f->out->insn_count - 1].length;
+		}
+	}
+	f->out->first[g->block_count] = (uint32_t)f->out->insn_count;
+	return true;
+}
+
+/* ---- what is live ---- */
+
+static void set_rules(struct finder *f, bool own)
+{
+	const struct use_cpu *cpu = f->in->cpu;
+	uint32_t writes = f->in->others;
+	for (size_t i = 0; i < f->out->insn_count; i++)
+		writes |= f->out->insns[i].use.writes;
+	f->own_rules = own;
+	f->calls = own ? cpu->all : cpu->arguments;
+	f->leaves = own ? cpu->all : cpu->results | cpu->kept | (cpu->all & ~writes);
+}
+
+/* What is live where a block leaves the function. */
+static uint32_t live_outside(const struct finder *f, const struct graph_block *b)
+{
+	switch (b->ends) {
+	case GRAPH_UNRESOLVED:
+	case GRAPH_BAD:
+		return f->in->cpu->all;
+	case GRAPH_STOPS: /* an exception may still go to a caller */
+		return f->leaves;
+	case GRAPH_TAIL_CALLS:
+	case GRAPH_BRANCHES:
+		return f->leaves | f->calls;
+	default:
+		return f->leaves;
+	}
+}
+
+/* Whether there is a way on from a block that is none of its edges. */
+static bool has_way_out(const struct graph *g, const struct graph_block *b)
+{
+	uint32_t ways = 0;
+	for (uint32_t i = b->first; i < b->first + b->count; i++)
+		ways += g->edges[i].kind != EDGE_LANDING;
+	return ways < (b->ends == GRAPH_BRANCHES ? 2 : 1);
+}
+
+static void join(struct finder *f, uint32_t block, uint32_t *live, uint8_t *flags)
+{
+	const struct graph *g = f->in->graph;
+	const struct graph_block *b = &g->blocks[block];
+	*live = has_way_out(g, b) ? live_outside(f, b) : 0;
+	*flags = has_way_out(g, b) && (b->ends == GRAPH_UNRESOLVED || f->own_rules)
+			 ? USE_CARRY | USE_OTHERS
+			 : 0;
+	for (uint32_t i = b->first; i < b->first + b->count; i++) {
+		*live |= live_at_block(f->out, g->edges[i].to);
+		*flags |= live_flags_at_block(f->out, g->edges[i].to);
+	}
+}
+
+/* What is live before an instruction, of what is live after it. */
+static void step_back(const struct finder *f, const struct live_insn *i, uint32_t *live,
+		      uint8_t *flags)
+{
+	*live = (*live & ~i->use.kills) | i->use.reads;
+	*flags = (uint8_t)((*flags & ~i->use.kills_flags) | i->use.reads_flags);
+	if (is_call(i)) {
+		*live |= f->calls;
+		*flags = f->own_rules ? USE_CARRY | USE_OTHERS : 0;
+	}
+}
+
+static bool update_block(struct finder *f, uint32_t block)
+{
+	struct live *l = f->out;
+	uint32_t live;
+	uint8_t flags;
+	bool changed = false;
+	join(f, block, &live, &flags);
+	l->after[block] = live;
+	l->flags_after[block] = flags;
+	for (uint32_t k = l->first[block + 1]; k-- > l->first[block];) {
+		struct live_insn *i = &l->insns[k];
+		step_back(f, i, &live, &flags);
+		changed |= i->live != live || i->flags != flags;
+		i->live = live;
+		i->flags = flags;
+	}
+	return changed;
+}
+
+static void follow(struct finder *f)
+{
+	bool changed = true;
+	for (size_t i = 0; i < f->out->insn_count; i++)
+		f->out->insns[i].live = f->out->insns[i].flags = 0;
+	while (changed) {
+		changed = false;
+		for (size_t b = f->in->graph->block_count; b-- > 0;)
+			changed |= update_block(f, (uint32_t)b);
+	}
+}
+
+/* Whether a register is written for somebody whom the usual rules do not know. */
+static bool has_own_rules(const struct finder *f)
+{
+	const struct live *l = f->out;
+	for (size_t b = 0; b < f->in->graph->block_count; b++)
+		for (uint32_t k = l->first[b]; k < l->first[b + 1]; k++) {
+			const struct use *u = &l->insns[k].use;
+			uint32_t after = k + 1 < l->first[b + 1] ? l->insns[k + 1].live
+								 : l->after[b];
+			if (u->only_writes && u->kills && !(u->kills & after))
+				return true;
+		}
+	return false;
+}
+
+struct err *live_find(const struct live_input *input, struct live *out)
+{
+	struct finder f = {.in = input, .out = out};
+	size_t blocks = input->graph->block_count;
+	*out = (struct live){0};
+	out->first = calloc(blocks + 1, sizeof *out->first);
+	out->after = calloc(blocks + 1, sizeof *out->after);
+	out->flags_after = calloc(blocks + 1, sizeof *out->flags_after);
+	if (!out->first || !out->after || !out->flags_after || !read_insns(&f)) {
+		live_free(out);
+		return err_new("out of memory");
+	}
+	set_rules(&f, false);
+	follow(&f);
+	if (has_own_rules(&f)) {
+		out->own_rules = true;
+		set_rules(&f, true);
+		follow(&f);
+	}
+	return NULL;
+}
+
+void live_free(struct live *l)
+{
+	free(l->insns);
+	free(l->first);
+	free(l->after);
+	free(l->flags_after);
+	*l = (struct live){0};
+}
+
+uint32_t live_at_block(const struct live *l, uint32_t block)
+{
+	uint32_t first = l->first[block];
+	return first < l->first[block + 1] ? l->insns[first].live : l->after[block];
+}
+
+uint8_t live_flags_at_block(const struct live *l, uint32_t block)
+{
+	uint32_t first = l->first[block];
+	return first < l->first[block + 1] ? l->insns[first].flags : l->flags_after[block];
+}

@@ -1,0 +1,541 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "copies/module.h"
+
+#include <elf.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/err.h"
+#include "flow/graph.h"
+#include "image/image.h"
+#include "image/symbols.h"
+#include "isa/insn.h"
+#include "paths/choice.h"
+#include "copies/frames.h"
+#include "copies/object.h"
+#include "copies/write.h"
+#include "structure/control.h"
+#include "structure/extents.h"
+
+#define PAGE 4096u
+#define BLOCKS_MAX 20000u /* of a function */
+/* What neither symbols nor unwind information describe is left alone: it may be data. */
+#define GAP_BYTES_MAX 1u
+#define COPY_ALIGNMENT 16u
+#define WORDS_MAX (1u << 27) /* so that counters are in reach of instructions */
+#define JUMP 5u
+#define ENDBR "\xf3\x0f\x1e\xfa"
+
+struct maker {
+	const struct path_module_input *in;
+	struct path_module *out;
+	const struct use_cpu *cpu;
+	struct symbols *symbols;
+	struct extents extents;
+	struct control_module control;
+	struct frames frames;
+	struct buf tables;
+	uint64_t table_room; /* bytes of tables, at most */
+	/* Where jumps go from one procedure to another, but to its beginning; ascending. */
+	uint64_t *targets;
+	size_t target_count, target_room;
+};
+
+/* ---- functions that are none of ours ---- */
+
+/* Those that libc calls in a new thread before it can have counters of its own. */
+static const char *const early_functions[] = {
+	"__ctype_init",
+	"__lll_lock_wait_private",
+	"__lll_lock_wake_private",
+};
+
+/* Those that return twice. */
+static const char *const twice_functions[] = {
+	"setjmp",     "_setjmp",      "__setjmp", "sigsetjmp", "__sigsetjmp", "__sigsetjmp_cancel",
+	"getcontext", "__getcontext", "vfork",    "__vfork",
+};
+
+/* Those that go on where nobody has called. */
+static const char *const odd_functions[] = {
+	"longjmp",     "_longjmp",    "siglongjmp",   "__longjmp",    "setcontext",
+	"swapcontext", "makecontext", "clone",        "__clone",      "clone3",
+	"__clone3",    "_start",      "__restore_rt", "start_thread",
+};
+
+static bool is_among(const char *name, const char *const *names, size_t count)
+{
+	for (size_t i = 0; name && i < count; i++)
+		if (!strcmp(name, names[i]))
+			return true;
+	return false;
+}
+#define IS_AMONG(name, names) is_among(name, names, sizeof names / sizeof *names)
+
+static const char *name_of_stub(const struct maker *m, uint64_t address)
+{
+	const struct survey *s = &m->control.survey;
+	for (size_t i = 0; i < s->stub_count; i++)
+		if (s->stubs[i].address == address)
+			return s->stubs[i].import;
+	return NULL;
+}
+
+static bool returns_twice(const struct maker *m, const struct live_insn *call)
+{
+	const struct symbol *symbol = symbols_find(m->symbols, call->target);
+	return IS_AMONG(name_of_stub(m, call->target), twice_functions) ||
+	       (symbol && symbol->address == call->target &&
+		IS_AMONG(symbol->name, twice_functions));
+}
+
+static bool calls_twice(const struct maker *m, const struct live *live)
+{
+	for (size_t i = 0; i < live->insn_count; i++)
+		if (live->insns[i].kind == INSN_CALL && returns_twice(m, &live->insns[i]))
+			return true;
+	return false;
+}
+
+/* Whether it ends the thread by a system call of its own, as where libc begins and ends threads: there the thread has no
+   counters of its own. */
+static bool ends_thread(const struct maker *m, const struct graph *graph)
+{
+	for (size_t b = 0; b < graph->block_count; b++) {
+		int64_t number = -1;
+		for (uint64_t at = graph->blocks[b].start; at < graph->blocks[b].end;) {
+			struct insn insn;
+			size_t size = 0;
+			const uint8_t *code = image_bytes_at(m->in->image, at, &size);
+			if (!code)
+				break;
+			m->control.isa->decode(code, size, at, &insn);
+			if (syscall_ends(m->control.isa, &insn, &number))
+				return true;
+			at += insn.length ? insn.length : 1;
+		}
+	}
+	return false;
+}
+
+/* Whether it is what signal handlers return to. The kernel and debuggers know it by its bytes. */
+static bool is_for_signals(const struct maker *m, const struct path_item *item)
+{
+	const struct frames_entry *entry = frames_find(&m->frames, item->entry);
+	struct frames_common common;
+	struct err *e = entry ? frames_read_common(&m->frames, entry, &common) : NULL;
+	bool is = entry && !e && common.is_signal;
+	err_free(e);
+	return is;
+}
+
+/* Code that the linker makes for calls into other files. */
+static bool is_stub_code(const struct maker *m, uint64_t address)
+{
+	const struct image_section *sections;
+	size_t count = image_sections(m->in->image, &sections);
+	for (size_t i = 0; i < count; i++)
+		if (address >= sections[i].address &&
+		    address - sections[i].address < sections[i].size &&
+		    (!strncmp(sections[i].name, ".plt", 4) || !strcmp(sections[i].name, ".init") ||
+		     !strcmp(sections[i].name, ".fini")))
+			return true;
+	return false;
+}
+
+/* ---- jumps from elsewhere ---- */
+
+static bool note_target(struct maker *m, uint32_t procedure, uint64_t target)
+{
+	uint32_t to = extents_at(&m->extents, target);
+	if (to == EXTENT_NONE || to == procedure || extents_start(&m->extents, to) == target)
+		return true;
+	if (!ARRAY_ROOM(m->targets, m->target_count, m->target_room))
+		return false;
+	m->targets[m->target_count++] = target;
+	return true;
+}
+
+static bool note_targets(struct maker *m, const struct extent *part)
+{
+	for (uint64_t at = part->start; at < part->end;) {
+		struct insn insn;
+		size_t size = 0;
+		const uint8_t *code = image_bytes_at(m->in->image, at, &size);
+		if (!code)
+			return true;
+		m->control.isa->decode(code, size, at, &insn);
+		bool jumps = insn.kind == INSN_JUMP || insn.kind == INSN_BRANCH;
+		if (jumps && !note_target(m, part->procedure, insn.target))
+			return false;
+		at += insn.length ? insn.length : 1;
+	}
+	return true;
+}
+
+static int by_address(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+	return *x < *y ? -1 : *x > *y;
+}
+
+static struct err *find_targets(struct maker *m)
+{
+	for (size_t i = 0; i < m->extents.part_count; i++)
+		if (!note_targets(m, &m->extents.parts[i]))
+			return err_new("out of memory");
+	if (m->target_count)
+		qsort(m->targets, m->target_count, sizeof *m->targets, by_address);
+	return NULL;
+}
+
+/* Whether another procedure jumps into the middle of it. What it does there would not be counted, and where we write our
+   jump it would meet the middle of that. */
+static bool is_jumped_into(const struct maker *m, const struct path_item *item)
+{
+	for (size_t k = 0; k < item->copy.part_count; k++) {
+		const struct graph_part *part = &item->parts[k];
+		size_t i = FIRST_NOT(n, m->target_count, m->targets[n] < part->start);
+		if (i < m->target_count && m->targets[i] < part->end)
+			return true;
+	}
+	return false;
+}
+
+/* ---- the jump at the entry ---- */
+
+/* Bytes from `at` on that can be overwritten: of the function, and what fills the room behind it. */
+static size_t find_room(const struct maker *m, const struct path_item *item, uint64_t at)
+{
+	const struct graph_part *part = &item->parts[0];
+	uint64_t end = part->end;
+	while (end - at < JUMP) {
+		struct insn insn;
+		size_t size = 0;
+		const uint8_t *code = image_bytes_at(m->in->image, end, &size);
+		if (!code || extents_at(&m->extents, end) != EXTENT_NONE)
+			break;
+		m->control.isa->decode(code, size, end, &insn);
+		if (insn.kind != INSN_NOP && insn.kind != INSN_TRAP)
+			break;
+		end += insn.length;
+	}
+	return end - at;
+}
+
+/* Whether nothing but its beginning is where the jump goes: else who jumps there would meet the middle of it. */
+static const char *make_jump(const struct maker *m, struct path_item *item)
+{
+	size_t size = 0;
+	const uint8_t *code = image_bytes_at(m->in->image, item->entry, &size);
+	uint64_t at = item->entry;
+	if (code && size >= 4 + JUMP && !memcmp(code, ENDBR, 4) &&
+	    find_room(m, item, at + 4) >= JUMP) {
+		at += 4;
+		code += 4;
+		size -= 4;
+	}
+	if (!code || size < JUMP || find_room(m, item, at) < JUMP)
+		return "it is too small for a jump";
+	int64_t distance = (int64_t)(item->copy.address - (at + JUMP));
+	const int32_t word = (int32_t)distance;
+	if (word != distance)
+		return "its copy is out of reach";
+	item->jump_at = at;
+	item->jump_size = JUMP;
+	memcpy(item->original, code, JUMP);
+	item->jump[0] = 0xe9;
+	memcpy(item->jump + 1, &word, sizeof word);
+	return NULL;
+}
+
+/* ---- a function ---- */
+
+static struct err *take_parts(const struct maker *m, uint32_t procedure, struct path_item *item)
+{
+	const struct extents_procedure *p = &m->extents.procedures[procedure];
+	item->parts = calloc(p->count + 1, sizeof *item->parts);
+	if (!item->parts)
+		return err_new("out of memory");
+	for (uint32_t i = 0; i < p->count; i++) {
+		const struct extent *part =
+			&m->extents.parts[m->extents.by_procedure[p->first + i]];
+		item->parts[i] = (struct graph_part){part->start, part->end};
+	}
+	item->copy.parts = item->parts;
+	item->copy.part_count = p->count;
+	return NULL;
+}
+
+/* What callers must take to be changed by calls that the function makes. */
+static uint32_t changed_by_calls(const struct maker *m, const struct graph *graph)
+{
+	uint32_t usual = m->cpu->all & ~m->cpu->kept;
+	for (size_t b = 0; b < graph->block_count; b++)
+		for (uint64_t at = graph->blocks[b].start; at < graph->blocks[b].end;) {
+			struct insn insn;
+			size_t size = 0;
+			const uint8_t *code = image_bytes_at(m->in->image, at, &size);
+			if (!code)
+				break;
+			m->control.isa->decode(code, size, at, &insn);
+			if (insn.kind == INSN_CALL_INDIRECT ||
+			    (insn.kind == INSN_CALL && name_of_stub(m, insn.target)))
+				return usual;
+			at += insn.length ? insn.length : 1;
+		}
+	return 0;
+}
+
+static void count_tables(struct maker *m, const struct graph *graph)
+{
+	for (size_t i = 0; i < graph->table_count; i++)
+		m->table_room += (uint64_t)graph->tables[i].entries * graph->tables[i].entry_size +
+				 sizeof(uint64_t);
+}
+
+static const char *why_not(const struct maker *m, const struct path_item *item,
+			   const struct live *live)
+{
+	const struct graph *graph = item->graph;
+	for (size_t i = 0; i < graph->block_count; i++)
+		if (graph->blocks[i].reached && graph->blocks[i].ends == GRAPH_UNRESOLVED)
+			return "where a jump goes is not known";
+		else if (graph->blocks[i].reached && graph->blocks[i].ends == GRAPH_BAD)
+			return "where its code ends is not known";
+	if (graph->truncated || !graph->block_count)
+		return "it is too large";
+	if (live->odd)
+		return "it has an instruction that cannot be moved";
+	if (is_jumped_into(m, item))
+		return "another function jumps into it";
+	if (is_for_signals(m, item))
+		return "signal handlers return to it";
+	if (ends_thread(m, graph))
+		return "it ends threads by itself";
+	return calls_twice(m, live) ? "it calls a function that may return twice" : NULL;
+}
+
+/* Exceptions and debuggers must find their way through the copy. */
+static void check_frames(struct maker *m, struct path_item *item)
+{
+	struct err *e = object_check(&m->frames, &item->copy);
+	if (!e)
+		return;
+	item->told = strdup(err_text(e));
+	item->reason = item->told ? item->told : "its unwind information cannot be copied";
+	err_free(e);
+}
+
+static struct err *write_item(struct maker *m, struct path_item *item, const struct live *live,
+			      uint64_t *address)
+{
+	struct write_input input = {
+		.image = m->in->image,
+		.graph = item->graph,
+		.live = live,
+		.sums = &item->sums,
+		.parts = item->parts,
+		.part_count = item->copy.part_count,
+		.address = *address,
+		.tables = m->in->base + OBJECT_TABLES + m->tables.size,
+		.bias = m->in->bias,
+		.counters = 8 * m->out->words,
+	};
+	size_t tables = m->tables.size;
+	item->copy.name = item->name;
+	item->copy.entry = item->entry;
+	item->copy.address = *address;
+	struct err *e = write_copy(&input, &item->copy, &m->tables, &item->reason);
+	if (e || item->reason)
+		return e;
+	item->reason = make_jump(m, item);
+	if (!item->reason)
+		check_frames(m, item);
+	if (item->reason) {
+		m->tables.size = tables;
+		return NULL;
+	}
+	item->first_word = m->out->words;
+	m->out->words += 1 + item->sums.words;
+	*address = (*address + item->copy.size + COPY_ALIGNMENT - 1) &
+		   ~(uint64_t)(COPY_ALIGNMENT - 1);
+	return NULL;
+}
+
+static struct err *find_live(struct maker *m, struct path_item *item, struct live *out)
+{
+	const struct live_input input = {.image = m->in->image,
+					 .isa = m->control.isa,
+					 .cpu = m->cpu,
+					 .graph = item->graph,
+					 .others = changed_by_calls(m, item->graph)};
+	return live_find(&input, out);
+}
+
+static struct err *make_item(struct maker *m, struct path_item *item, uint64_t *address)
+{
+	struct live live;
+	struct err *e = find_live(m, item, &live);
+	if (e)
+		return e;
+	item->reason = why_not(m, item, &live);
+	if (!item->reason)
+		e = sums_make(item->graph, &live, m->cpu, NULL, &item->sums);
+	if (!e && !item->reason)
+		item->reason = item->sums.refused;
+	if (!e && !item->reason && m->out->words + item->sums.words > WORDS_MAX)
+		item->reason = "there are too many counters";
+	if (!e && !item->reason)
+		e = write_item(m, item, &live, address);
+	live_free(&live);
+	return e;
+}
+
+/* ---- all of them ---- */
+
+static bool is_wanted(const struct maker *m, uint32_t procedure)
+{
+	const char *name = m->extents.procedures[procedure].name;
+	uint64_t entry = extents_start(&m->extents, procedure);
+	return !IS_AMONG(name, early_functions) && !IS_AMONG(name, odd_functions) &&
+	       !IS_AMONG(name, twice_functions) && !(name && !strncmp(name, "_Unwind_", 8)) &&
+	       !is_stub_code(m, entry) && path_choice_has_function(m->in->choice, name);
+}
+
+static struct err *take_items(struct maker *m)
+{
+	struct err *e = NULL;
+	m->out->items = calloc(m->extents.procedure_count + 1, sizeof *m->out->items);
+	if (!m->out->items)
+		return err_new("out of memory");
+	for (uint32_t i = 0; i < m->extents.procedure_count && !e; i++) {
+		if (!is_wanted(m, i))
+			continue;
+		const char *name = m->extents.procedures[i].name;
+		struct path_item *item = &m->out->items[m->out->count++];
+		item->name = strdup(name ? name : "");
+		item->entry = extents_start(&m->extents, i);
+		item->graph = calloc(1, sizeof *item->graph);
+		if (!item->name || !item->graph)
+			e = err_new("out of memory");
+		if (!e)
+			e = take_parts(m, i, item);
+		if (!e)
+			e = control_graph(&m->control, &m->extents, i, BLOCKS_MAX, item->graph);
+		if (!e)
+			count_tables(m, item->graph);
+	}
+	return e;
+}
+
+/* The function that begins there, if it has a copy; NULL: it has none. Items ascend by their entries, as procedures do. */
+static const struct path_item *item_at(const struct path_module *m, uint64_t entry)
+{
+	size_t i = FIRST_NOT(k, m->count, m->items[k].entry < entry);
+	return i < m->count && m->items[i].entry == entry && !m->items[i].reason ? &m->items[i]
+										 : NULL;
+}
+
+/* Lets copies call each other at once, and not by the jump in the function. */
+static void join_copies(struct path_module *m)
+{
+	for (size_t i = 0; i < m->count; i++) {
+		struct copy *c = &m->items[i].copy;
+		for (size_t k = 0; k < c->call_count; k++) {
+			const struct path_item *to = item_at(m, c->calls[k].target);
+			uint64_t from = c->address + c->calls[k].at + sizeof(int32_t);
+			if (!to)
+				continue;
+			int32_t distance = (int32_t)(to->copy.address - from);
+			memcpy(c->code + c->calls[k].at, &distance, sizeof distance);
+		}
+	}
+}
+
+static struct err *write_object(struct maker *m)
+{
+	struct copy *copies = calloc(m->out->count + 1, sizeof *copies);
+	size_t count = 0;
+	if (!copies)
+		return err_new("out of memory");
+	for (size_t i = 0; i < m->out->count; i++)
+		if (!m->out->items[i].reason)
+			copies[count++] = m->out->items[i].copy;
+	const struct object_input input = {.image = m->in->image,
+					   .name = m->in->name,
+					   .base = m->in->base,
+					   .bias = m->in->bias,
+					   .tables = (const uint8_t *)buf_text(&m->tables),
+					   .table_size = m->tables.size,
+					   .copies = copies,
+					   .copy_count = count};
+	struct err *e = count ? object_write(&input, &m->out->object) : NULL;
+	free(copies);
+	return e;
+}
+
+static struct err *make_all(struct maker *m)
+{
+	struct path_module *out = m->out;
+	struct err *e = take_items(m);
+	if (!e)
+		e = find_targets(m);
+	uint64_t room = (OBJECT_TABLES + m->table_room + PAGE - 1) & ~(uint64_t)(PAGE - 1);
+	uint64_t address = m->in->base + room;
+	for (size_t i = 0; i < out->count && !e; i++)
+		e = make_item(m, &out->items[i], &address);
+	if (!e)
+		join_copies(out);
+	return e ? e : write_object(m);
+}
+
+static struct err *open_module(struct maker *m)
+{
+	struct err *e = symbols_read(m->in->image, NULL, &m->symbols);
+	if (!e)
+		e = extents_find(m->in->image, NULL, m->symbols, NULL, GAP_BYTES_MAX, &m->extents);
+	if (!e)
+		e = frames_open(m->in->image, &m->frames);
+	return e ? e : control_open(m->in->image, m->symbols, &m->control);
+}
+
+struct err *path_module_make(const struct path_module_input *input, struct path_module *out)
+{
+	struct maker m = {.in = input, .out = out};
+	*out = (struct path_module){.words = input->first_word};
+	m.cpu = use_cpu_for(image_machine(input->image));
+	if (!m.cpu)
+		return err_new("paths are not counted on this CPU yet");
+	struct err *e = open_module(&m);
+	if (!e)
+		e = make_all(&m);
+	control_close(&m.control);
+	frames_close(&m.frames);
+	extents_free(&m.extents);
+	symbols_free(m.symbols);
+	buf_free(&m.tables);
+	free(m.targets);
+	if (e)
+		path_module_free(out);
+	return e;
+}
+
+void path_module_free(struct path_module *module)
+{
+	for (size_t i = 0; i < module->count; i++) {
+		struct path_item *item = &module->items[i];
+		free(item->name);
+		free(item->told);
+		free(item->parts);
+		if (item->graph)
+			graph_free(item->graph);
+		free(item->graph);
+		sums_free(&item->sums);
+		copy_free(&item->copy);
+	}
+	free(module->items);
+	buf_free(&module->object);
+	*module = (struct path_module){0};
+}

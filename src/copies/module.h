@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* Copies of the chosen functions of a module, in a shared object, and how the functions are made to jump to them. */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "copies/copy.h"
+#include "copies/sums.h"
+
+struct err;
+struct image;
+struct path_choice;
+
+#define PATH_JUMP 16u
+
+struct path_item { /* a function that was chosen */
+	char *name;
+	uint64_t entry;
+	const char *reason; /* why it is not counted; NULL: it is. The rest is of those that are */
+	char *told;         /* the memory of such a reason, if it has one */
+	struct graph *graph;
+	struct graph_part *parts;
+	struct sums sums;
+	struct copy copy;
+	uint64_t first_word; /* of its counters: of calls, then of paths */
+	/* What is to be written into the function. */
+	uint64_t jump_at;
+	uint8_t jump_size, original[PATH_JUMP], jump[PATH_JUMP];
+};
+
+struct path_module {
+	struct path_item *items;
+	size_t count;
+	struct buf object; /* the file; empty if no function is counted */
+	uint64_t words;    /* of counters, all in all */
+};
+
+struct path_module_input {
+	struct image *image;
+	const struct path_choice *choice;
+	const char *name;    /* of the object */
+	uint64_t base, bias; /* as in struct object_input */
+	uint64_t first_word; /* counters from here on are ours */
+};
+
+struct err *path_module_make(const struct path_module_input *input, struct path_module *out);
+void path_module_free(struct path_module *module);

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * What a counted program (counter/) and the collector (collect/paths/) share: memory with counters, and a conversation.
+ *
+ * A program, from its exec on, and all processes that are forked from it have one memory, a memfd:
+ *
+ *    struct banks_header, struct banks_slot[slots]
+ *    slots_at:  slot 0:   a page that is never written | counters of bank 0
+ *    + stride:  slot 1:   a page that is never written | counters of bank 1 | …
+ *
+ * The collector sees to its size, which cannot change. The counter maps all of it at once, so it needs no descriptor later.
+ * Most of it is never written, and takes no room. What has no owner cannot be accessed, so mlockall does not fill it. A thread
+ * owns one slot. Over the page before its bank, its process maps memory of its own. When the thread is gone, another one may own the slot, of this process or of another, and counts on: a bank is never
+ * cleared.
+ *
+ * The conversation is a connection to the SOCK_SEQPACKET unix socket at $CULPRIT_PATHS, before any other code of the program
+ * runs. Each packet of the counter has one answer:
+ *
+ *    HELLO                    PLAN, with the memory; or GO
+ *    NEXT, LOADED, FAILED     OBJECT, which is loaded where it must be; or END of the objects: now the memory is mapped,
+ *                             where that is no longer in their way, and the first thread has a bank
+ *    READY, UNABLE            GO
+ *
+ * Before the answer GO, the collector changes the code of the program. So the counter must not go on before, unless it has said so:
+ * it sets the stage from WAITING to LEFT. The collector sets it from WAITING to CHANGING.
+ */
+#include <stdatomic.h>
+#include <stdint.h>
+
+#define BANKS_MAGIC 0x316b6263u /* "cbk1" */
+#define BANKS_SOCKET "CULPRIT_PATHS"
+#define BANKS_PAGE 4096u
+#define BANKS_TEXT 400u
+#define BANKS_PATH 256u
+
+/* ---- the memory ---- */
+
+enum banks_stage { BANKS_WAITING, BANKS_CHANGING, BANKS_LEFT };
+
+/* The lowest bits of a slot's state. Above them is a number that rises with each new owner. */
+enum banks_state { BANKS_FREE, BANKS_TAKEN, BANKS_OWNED };
+#define BANKS_STATES 3u
+#define BANKS_OWNER 4u
+
+struct banks_slot {
+	_Atomic uint32_t state;
+	/* Processes of one space know each other by the same numbers (PID namespaces). */
+	_Atomic uint32_t space;
+	_Atomic int32_t process, thread; /* the owner; 0: the thread has not begun */
+};
+
+struct banks_header {
+	_Atomic uint32_t stage;
+	_Atomic uint32_t used;     /* slots from here on had no owner yet */
+	_Atomic uint32_t cursor;   /* where slots of dead owners are looked for next */
+	_Atomic uint32_t spaces;   /* how many there are besides the first */
+	_Atomic uint32_t left_out; /* threads and processes for which there was no slot */
+	_Atomic uint32_t
+		forks; /* processes that were forked, with paths that their parents had begun */
+	uint32_t reserved[10];
+	struct banks_slot slots[];
+};
+
+/* ---- the conversation ---- */
+
+enum banks_kind {
+	BANKS_HELLO = 1,
+	BANKS_NEXT,
+	BANKS_LOADED,
+	BANKS_FAILED,
+	BANKS_READY,
+	BANKS_UNABLE
+};
+
+struct banks_request {
+	uint32_t magic, kind;
+	/* Of HELLO: why nothing can be counted, or "". Of FAILED and UNABLE: why. */
+	char trouble[BANKS_TEXT];
+};
+
+enum banks_answer { BANKS_PLAN = 1, BANKS_OBJECT, BANKS_END, BANKS_GO };
+
+struct banks_reply {
+	uint32_t magic, kind;
+	uint32_t changed; /* of GO: whether the code was changed. If not, nothing is counted */
+	/* of PLAN: how many slots there are, and where; of all, in bytes */
+	uint32_t slots;
+	uint64_t slots_at, stride, size;
+	uint64_t base; /* of OBJECT: where its first byte must be */
+	char path[BANKS_PATH];
+};

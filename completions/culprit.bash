@@ -33,7 +33,7 @@ _culprit()
 			mapfile -t COMPREPLY < <(compgen -W "all today yesterday" -- "$word")
 		fi
 		;;
-	record)
+	record | paths)
 		mapfile -t COMPREPLY < <(compgen -c -f -- "$word")
 		;;
 	stack)

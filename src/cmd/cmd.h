@@ -27,6 +27,7 @@ extern const struct command commands[];
 /* The command of this name, or NULL. */
 const struct command *command_find(const char *name);
 
+int cmd_paths(int argc, char **argv);
 int cmd_probe(int argc, char **argv);
 int cmd_record(int argc, char **argv);
 int cmd_report(int argc, char **argv);

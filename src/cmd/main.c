@@ -29,6 +29,7 @@ const struct command commands[] = {
 	{"daemon", "samples the whole machine all the time, into a database", cmd_daemon},
 	{"db", "shows and keeps the database of continuous profiling", cmd_db},
 	{"probe", "counts and times every call of chosen functions, by call path", cmd_probe},
+	{"paths", "counts every path through the functions of a program, by line", cmd_paths},
 	{"stack", "shows the call stacks of a running process, now", cmd_stack},
 	{"structure", "shows procedures, loops and inlined code of a binary", cmd_structure},
 	{"check", "checks how well the call stacks of a binary can be walked", cmd_check},

@@ -40,7 +40,8 @@ struct err *agent_path_find(const char *name, const char *libdir, char out[PATH_
 	char *slash = strrchr(self, '/');
 	if (slash)
 		*slash = 0;
-	if (is_in(self, "../agent", name, out) || is_in(self, installed, name, out))
+	if (is_in(self, "../agent", name, out) || is_in(self, "../counter", name, out) ||
+	    is_in(self, installed, name, out))
 		return NULL;
 	return err_new(
 		"%s is neither in %s/%s nor where the build has it: install culprit again, or set "

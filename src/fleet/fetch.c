@@ -12,7 +12,7 @@
 
 #include "base/err.h"
 #include "fleet/fetching.h"
-#include "fleet/numbering.h"
+#include "fleet/numbers.h"
 #include "fleet/server.h"
 #include "profile/profile.h"
 
@@ -28,7 +28,7 @@ struct fetch {
 	struct buf where;  /* which spans */
 	struct buf picked; /* rows of these */
 	struct buf days;   /* names of theirs */
-	struct numbering epoch_places, image_places, process_places, node_places;
+	struct numbers epoch_places, image_places, process_places, node_places;
 };
 
 /* ---- the question ---- */
@@ -105,7 +105,7 @@ static struct err *fetch_processes(struct fetch *f)
 			    &answer, &r);
 	while (!e && rowbinary_more(&r)) {
 		uint64_t source = rowbinary_get(&r, 8), id = rowbinary_get(&r, 8);
-		uint32_t *place = numbering_at(&f->process_places, source, id, 0);
+		uint32_t *place = numbers_at(&f->process_places, source, id, 0);
 		if (!place || !GROW(f->all.processes, f->all.process_count)) {
 			e = err_new("out of memory");
 			break;
@@ -131,7 +131,7 @@ static struct err *fetch_images(struct fetch *f)
 			    &r);
 	while (!e && rowbinary_more(&r)) {
 		uint64_t source = rowbinary_get(&r, 8), id = rowbinary_get(&r, 8);
-		uint32_t *place = numbering_at(&f->image_places, source, id, 0);
+		uint32_t *place = numbers_at(&f->image_places, source, id, 0);
 		if (!place || !GROW(f->all.images, f->all.image_count)) {
 			e = err_new("out of memory");
 			break;
@@ -141,7 +141,7 @@ static struct err *fetch_images(struct fetch *f)
 		m->kind = kind >= PROFILE_KINDS ? PROFILE_NONE : (uint8_t)kind;
 		m->path = rowbinary_text(&r, f->all.strings);
 		m->build_id = rowbinary_text(&r, f->all.strings);
-		m->process = numbering_find(&f->process_places, source, rowbinary_get(&r, 8), 0);
+		m->process = numbers_find(&f->process_places, source, rowbinary_get(&r, 8), 0);
 		*place = (uint32_t)f->all.image_count;
 	}
 	return fetch_end(f->server, e, &answer, &r);
@@ -161,7 +161,7 @@ static struct err *fetch_symbols(struct fetch *f)
 			break;
 		}
 		struct store_symbol *y = &f->all.symbols[f->all.symbol_count];
-		y->image = numbering_find(&f->image_places, source, id, 0);
+		y->image = numbers_find(&f->image_places, source, id, 0);
 		y->start = rowbinary_get(&r, 8);
 		y->size = rowbinary_get(&r, 8);
 		y->name = rowbinary_text(&r, f->all.strings);
@@ -183,7 +183,7 @@ static struct err *ask_counts(struct fetch *f, struct buf *answer)
 /* The place of a row's epoch; what came after we asked for epochs is left out. */
 static bool find_epoch(const struct fetch *f, uint64_t source, uint64_t id, uint32_t *place)
 {
-	uint32_t number = numbering_find(&f->epoch_places, source, id, 0);
+	uint32_t number = numbers_find(&f->epoch_places, source, id, 0);
 	*place = number - 1;
 	return number != 0;
 }
@@ -201,9 +201,8 @@ static struct err *read_counts(struct fetch *f, struct buf *answer)
 			break;
 		struct fetched_count *x = &f->all.counts[f->all.count_count];
 		uint64_t source = rowbinary_get(&r, 8), epoch = rowbinary_get(&r, 8);
-		x->row.process = numbering_find(&f->process_places, source, rowbinary_get(&r, 8),
-						0);
-		x->row.image = numbering_find(&f->image_places, source, rowbinary_get(&r, 8), 0);
+		x->row.process = numbers_find(&f->process_places, source, rowbinary_get(&r, 8), 0);
+		x->row.image = numbers_find(&f->image_places, source, rowbinary_get(&r, 8), 0);
 		x->row.event = (uint32_t)rowbinary_get(&r, 1);
 		x->row.address = rowbinary_get(&r, 8);
 		x->row.count = rowbinary_get(&r, 8);
@@ -227,8 +226,8 @@ static struct err *fetch_nodes(struct fetch *f)
 	while (!e && rowbinary_more(&r)) {
 		uint64_t source = rowbinary_get(&r, 8), tree = rowbinary_get(&r, 8);
 		uint64_t node = rowbinary_get(&r, 4), parent = rowbinary_get(&r, 4);
-		uint32_t above = numbering_find(&f->node_places, source, tree, parent);
-		uint32_t *place = numbering_at(&f->node_places, source, tree, node);
+		uint32_t above = numbers_find(&f->node_places, source, tree, parent);
+		uint32_t *place = numbers_at(&f->node_places, source, tree, node);
 		if (f->all.node_count >= ROWS_MAX)
 			e = too_much();
 		else if (!place || !GROW(f->all.nodes, f->all.node_count))
@@ -237,7 +236,7 @@ static struct err *fetch_nodes(struct fetch *f)
 			break;
 		struct store_node *n = &f->all.nodes[f->all.node_count++];
 		n->parent = above;
-		n->image = numbering_find(&f->image_places, source, rowbinary_get(&r, 8), 0);
+		n->image = numbers_find(&f->image_places, source, rowbinary_get(&r, 8), 0);
 		uint64_t kind = rowbinary_get(&r, 1);
 		n->kind = kind == PROFILE_ROOT || kind > PROFILE_PARTIAL ? PROFILE_PARTIAL
 									 : (uint8_t)kind;
@@ -270,9 +269,8 @@ static struct err *read_paths(struct fetch *f, struct buf *answer)
 		struct fetched_path *x = &f->all.paths[f->all.path_count];
 		uint64_t source = rowbinary_get(&r, 8), epoch = rowbinary_get(&r, 8);
 		uint64_t tree = rowbinary_get(&r, 8), node = rowbinary_get(&r, 4);
-		x->row.node = numbering_find(&f->node_places, source, tree, node);
-		x->row.process = numbering_find(&f->process_places, source, rowbinary_get(&r, 8),
-						0);
+		x->row.node = numbers_find(&f->node_places, source, tree, node);
+		x->row.process = numbers_find(&f->process_places, source, rowbinary_get(&r, 8), 0);
 		x->row.event = (uint32_t)rowbinary_get(&r, 1);
 		x->row.count = rowbinary_get(&r, 8);
 		f->all.path_count += find_epoch(f, source, epoch, &x->epoch);
@@ -329,8 +327,8 @@ static struct err *fetch_spans(struct fetch *f)
 static struct err *number_epochs(struct fetch *f)
 {
 	for (size_t i = 0; i < f->all.epochs.count; i++) {
-		uint32_t *place = numbering_at(&f->epoch_places, f->all.keys[i].source,
-					       f->all.keys[i].epoch, 0);
+		uint32_t *place = numbers_at(&f->epoch_places, f->all.keys[i].source,
+					     f->all.keys[i].epoch, 0);
 		if (!place)
 			return err_new("out of memory");
 		*place = (uint32_t)i + 1;
@@ -378,10 +376,10 @@ static void fetch_free(struct fetch *f)
 	free(x->counts);
 	free(x->paths);
 	free(x->spans);
-	numbering_free(&f->epoch_places);
-	numbering_free(&f->image_places);
-	numbering_free(&f->process_places);
-	numbering_free(&f->node_places);
+	numbers_free(&f->epoch_places);
+	numbers_free(&f->image_places);
+	numbers_free(&f->process_places);
+	numbers_free(&f->node_places);
 	buf_free(&f->where);
 	buf_free(&f->picked);
 	buf_free(&f->days);

@@ -14,7 +14,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/hash.h"
-#include "fleet/numbering.h"
+#include "fleet/numbers.h"
 #include "fleet/rowbinary.h"
 #include "fleet/server.h"
 #include "profile/profile.h"
@@ -40,8 +40,7 @@ struct sender {
 	uint16_t day;
 	struct buf bodies[TABLES];
 	struct calltree tree;
-	struct numbering
-		known; /* images, processes and functions that the server has of this day */
+	struct numbers known; /* images, processes and functions that the server has of this day */
 };
 
 uint16_t sender_day(int64_t start_ms)
@@ -55,7 +54,7 @@ uint16_t sender_day(int64_t start_ms)
 /* Was it there before? Without memory nothing is. */
 static bool known_note(struct sender *s, enum table table, uint64_t first, uint64_t second)
 {
-	uint32_t *known = numbering_at(&s->known, (uint64_t)table, first, second);
+	uint32_t *known = numbers_at(&s->known, (uint64_t)table, first, second);
 	bool before = known && *known;
 	if (known)
 		*known = 1;
@@ -71,7 +70,7 @@ static struct err *random_number(uint64_t *out)
 /* Another tree, and all names once more. */
 static struct err *forget(struct sender *s)
 {
-	numbering_free(&s->known);
+	numbers_free(&s->known);
 	if (!calltree_clear(&s->tree))
 		return err_new("out of memory");
 	return random_number(&s->tree_number);
@@ -482,6 +481,6 @@ void sender_close(struct sender *s)
 	for (int i = 0; i < TABLES; i++)
 		buf_free(&s->bodies[i]);
 	calltree_free(&s->tree);
-	numbering_free(&s->known);
+	numbers_free(&s->known);
 	free(s);
 }

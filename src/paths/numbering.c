@@ -38,6 +38,7 @@ struct maker {
 	struct numbering *n;
 	const struct graph *graph;
 	const double *weights;
+	const bool *cuts;
 	uint64_t most;
 	double *guessed;
 	uint8_t *colour; /* of blocks */
@@ -195,8 +196,9 @@ static void search(struct maker *m)
 		}
 		uint32_t edge = g->blocks[block].first + m->next[block]++;
 		uint32_t to = g->edges[edge].to;
-		m->n->edges[edge].thrown = g->edges[edge].kind == EDGE_LANDING;
-		if (m->n->edges[edge].thrown || m->colour[to] == GREY)
+		bool landing = g->edges[edge].kind == EDGE_LANDING;
+		m->n->edges[edge].thrown = landing && numbering_leaves(g, block);
+		if (landing || m->colour[to] == GREY || (m->cuts && m->cuts[edge]))
 			cut(m, edge);
 		if (m->colour[to] == WHITE) {
 			m->colour[to] = GREY;
@@ -392,6 +394,7 @@ struct err *numbering_make(const struct numbering_input *input, struct numbering
 	struct maker m = {.n = out,
 			  .graph = input->graph,
 			  .weights = input->weights,
+			  .cuts = input->cuts,
 			  .most = input->most ? input->most : USUAL_MOST};
 	*out = (struct numbering){.graph = input->graph};
 	struct err *e = prepare(&m) ? know_weights(&m) : err_new("out of memory");

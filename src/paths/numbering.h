@@ -22,14 +22,16 @@ struct numbering_input {
 	const struct graph *graph;
 	const double *
 		weights; /* how often each edge of the graph is taken, in any unit; NULL: guessed from its loops */
-	uint64_t most; /* paths with the same start, at most: more are cut; 0: 4096 */
+	const bool *cuts; /* edges of the graph that are cut in any case; NULL: none */
+	uint64_t most;    /* paths with the same start, at most: more are cut; 0: 4096 */
 };
 
 struct numbering_edge { /* what is done on an edge of the graph */
 	int64_t add;    /* to the sum */
 	bool cut;       /* then the sum is counted, and it is set: */
 	int64_t set;
-	/* By an exception: no code of ours runs before the edge. The path before it has no end, and the sum is only set. */
+	/* By an exception that leaves a call which never returns: the path before it has ended before the call, and the sum
+	   is only set. */
 	bool thrown;
 };
 

@@ -27,6 +27,7 @@
 
 struct cie {
 	uint64_t offset;
+	struct cursor cursor; /* after the id */
 	struct cfi_common common;
 	uint8_t lsda_encoding;
 	bool has_data; /* augmentation 'z' */
@@ -185,6 +186,8 @@ static struct cie *cie_new(struct reader *reader, uint64_t offset)
 	cie->common.columns[SLOT_EXTRA] = isa->extra;
 	cie->is_bad = !entry_read(reader->section, offset, &entry) || !entry.is_cie ||
 		      !cie_parse(reader, cie, entry.cursor);
+	if (!cie->is_bad)
+		cie->cursor = entry.cursor;
 	return cie;
 }
 
@@ -312,6 +315,7 @@ static enum fde_result fde_parse(struct reader *reader, struct entry *entry, str
 		return FDE_BAD;
 	out->is_signal = cie->is_signal;
 	out->common = &cie->common;
+	out->cie = cie->cursor;
 	out->program = entry->cursor;
 	out->bases = section_bases(section);
 	out->bases.function = out->start;

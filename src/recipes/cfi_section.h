@@ -29,9 +29,10 @@ struct cfi_section {
 /* An entry: what it covers and how to unwind there. */
 struct cfi_entry {
 	uint64_t start, end;
-	uint64_t lsda;  /* address of the exception table, 0 where there is none */
-	bool is_signal; /* a frame that the kernel pushed */
-	const struct cfi_common *common;
+	uint64_t lsda;                   /* address of the exception table, 0 where there is none */
+	bool is_signal;                  /* a frame that the kernel pushed */
+	const struct cfi_common *common; /* valid while the entries are being read */
+	struct cursor cie;               /* the bytes of its CIE, after the id */
 	struct cursor program;
 	struct cfi_bases bases;
 };

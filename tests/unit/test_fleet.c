@@ -12,7 +12,7 @@
 
 #include "base/err.h"
 #include "fleet/http.h"
-#include "fleet/numbering.h"
+#include "fleet/numbers.h"
 #include "fleet/rowbinary.h"
 #include "fleet/server.h"
 #include "profile/profile.h"
@@ -429,18 +429,18 @@ static void lengths(void **state)
 
 static void numbers(void **state)
 {
-	struct numbering n = {0};
+	struct numbers n = {0};
 	(void)state;
-	assert_int_equal(numbering_find(&n, 1, 2, 3), 0);
+	assert_int_equal(numbers_find(&n, 1, 2, 3), 0);
 	for (uint32_t i = 1; i < 5000; i++) {
-		uint32_t *at = numbering_at(&n, i % 7, i, i / 3);
+		uint32_t *at = numbers_at(&n, i % 7, i, i / 3);
 		assert_int_equal(*at, 0);
 		*at = i;
 	}
 	for (uint32_t i = 1; i < 5000; i++)
-		assert_int_equal(numbering_find(&n, i % 7, i, i / 3), i);
-	assert_int_equal(numbering_find(&n, 9, 1, 0), 0);
-	numbering_free(&n);
+		assert_int_equal(numbers_find(&n, i % 7, i, i / 3), i);
+	assert_int_equal(numbers_find(&n, 9, 1, 0), 0);
+	numbers_free(&n);
 }
 
 /* ---- addresses and who we are ---- */

@@ -118,16 +118,16 @@ static struct err *open_watched(struct agents *agents)
 {
 	struct err *e = bell_open(&agents->bell);
 	if (!e)
-		e = door_open(&agents->door, agents->recording->options.agent);
+		e = door_open(&agents->door, &door_for_agents, agents->recording->options.agent);
 	if (!e)
 		e = unsignalled_start(agents);
 	agents->bell.watch = (struct watch){on_bell, agents};
-	agents->door.watch = (struct watch){on_knock, agents};
+	agents->door_watch = (struct watch){on_knock, agents};
 	agents->unsignalled.watch = (struct watch){on_unsignalled, agents};
 	if (!e)
 		e = loop_watch(agents->loop, agents->bell.ring, &agents->bell.watch);
 	if (!e)
-		e = loop_watch(agents->loop, agents->door.listener, &agents->door.watch);
+		e = loop_watch(agents->loop, agents->door.listener, &agents->door_watch);
 	if (!e && agents->unsignalled.rings)
 		e = loop_watch(agents->loop, unsignalled_fd(agents), &agents->unsignalled.watch);
 	return e;

@@ -17,18 +17,20 @@
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "collect/agents/state.h"
 #include "safe/wire.h"
 
-#define DIRECTORY_NAME "culprit-"
-/* With the sticky bit, which marks directories whose owner holds a lock on them while it lives. */
-#define DIRECTORY_MODE 01711
+/* Six letters: mkdtemp chooses them. */
+#define LETTERS "XXXXXX"
 /* Directory entries that are looked at to find directories of dead collectors. */
 #define DEAD_MAX 10000
 #define SOCKET_NAME "agent"
 #define SECRET_BYTES 16
 #define PRELOAD_NAME "libculprit-agent.so"
 #define BACKLOG 4096
+
+/* Everybody can enter the directory, but only its owner can list it. So only those who know the secret name of the socket
+   can connect. The sticky bit marks directories whose owner holds a lock on them while it lives. */
+const struct door_kind door_for_agents = {"culprit-", 01711, 0666, WIRE_SOCKET, NULL};
 
 /* ---- the directory ---- */
 
@@ -37,13 +39,19 @@ static bool is_socket_name(const char *name)
 	return !strncmp(name, SOCKET_NAME, strlen(SOCKET_NAME));
 }
 
-static void empty_directory(int directory)
+static bool is_ours(const struct door_kind *kind, const char *name)
+{
+	return is_socket_name(name) || !strcmp(name, PRELOAD_NAME) ||
+	       (kind->is_ours && kind->is_ours(name));
+}
+
+static void empty_directory(const struct door_kind *kind, int directory)
 {
 	struct dirent *entry;
 	int again = openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *there = again < 0 ? NULL : fdopendir(again);
 	while (there && (entry = readdir(there)))
-		if (is_socket_name(entry->d_name) || !strcmp(entry->d_name, PRELOAD_NAME))
+		if (is_ours(kind, entry->d_name))
 			unlinkat(directory, entry->d_name, 0);
 	if (there)
 		closedir(there);
@@ -53,28 +61,29 @@ static void empty_directory(int directory)
 
 /* Removes the directory of a collector that was killed. A living one has a lock on its directory, from
    before it is open to others. */
-static void remove_dead(int place, const char *name)
+static void remove_dead(const struct door_kind *kind, int place, const char *name)
 {
 	struct stat st;
 	int directory = openat(place, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (directory < 0)
 		return;
 	if (!fstat(directory, &st) && st.st_uid == geteuid() &&
-	    (st.st_mode & 07777) == DIRECTORY_MODE && !flock(directory, LOCK_EX | LOCK_NB)) {
-		empty_directory(directory);
+	    (st.st_mode & 07777) == kind->directory && !flock(directory, LOCK_EX | LOCK_NB)) {
+		empty_directory(kind, directory);
 		unlinkat(place, name, AT_REMOVEDIR);
 	}
 	close(directory);
 }
 
-static void remove_dead_ones(const char *place)
+static void remove_dead_ones(const struct door_kind *kind, const char *place)
 {
 	struct dirent *entry;
+	size_t length = strlen(kind->prefix);
 	DIR *there = opendir(place);
 	for (int left = DEAD_MAX; there && left && (entry = readdir(there)); left--)
-		if (!strncmp(entry->d_name, DIRECTORY_NAME, strlen(DIRECTORY_NAME)) &&
-		    strlen(entry->d_name) == strlen(DIRECTORY_NAME "XXXXXX"))
-			remove_dead(dirfd(there), entry->d_name);
+		if (!strncmp(entry->d_name, kind->prefix, length) &&
+		    strlen(entry->d_name) == length + strlen(LETTERS))
+			remove_dead(kind, dirfd(there), entry->d_name);
 	if (there)
 		closedir(there);
 }
@@ -83,7 +92,7 @@ static bool lock_directory(struct door *door)
 {
 	door->lock = open(door->directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	return door->lock >= 0 && !flock(door->lock, LOCK_EX | LOCK_NB) &&
-	       !fchmod(door->lock, DIRECTORY_MODE);
+	       !fchmod(door->lock, door->kind->directory);
 }
 
 static struct err *name_socket(struct door *door)
@@ -99,18 +108,17 @@ static struct err *name_socket(struct door *door)
 	return door->socket ? NULL : err_new("out of memory");
 }
 
-/* Everybody can enter the directory, but only its owner can list it. So only those who know the secret
-   name of the socket can connect. */
 static struct err *make_directory(struct door *door)
 {
 	struct sockaddr_un address;
 	const char *place = getenv("TMPDIR");
-	size_t rest = strlen("/" DIRECTORY_NAME "XXXXXX/" SOCKET_NAME "-") + 2 * SECRET_BYTES + 1;
+	size_t rest = strlen(door->kind->prefix) + strlen("/" LETTERS "/" SOCKET_NAME "-") +
+		      2 * SECRET_BYTES + 1;
 	struct buf path = {0};
 	if (!place || place[0] != '/' || strlen(place) + rest > sizeof address.sun_path)
 		place = "/tmp";
-	remove_dead_ones(place);
-	buf_printf(&path, "%s/" DIRECTORY_NAME "XXXXXX", place);
+	remove_dead_ones(door->kind, place);
+	buf_printf(&path, "%s/%s" LETTERS, place, door->kind->prefix);
 	char *made = buf_take(&path);
 	if (!made)
 		return err_new("out of memory");
@@ -136,40 +144,41 @@ static struct err *listen_there(struct door *door)
 	snprintf(address.sun_path, sizeof address.sun_path, "/proc/self/fd/%d/" SOCKET_NAME,
 		 door->lock);
 	bool good = !bind(door->listener, (struct sockaddr *)&address, sizeof address) &&
-		    !fchmodat(door->lock, SOCKET_NAME, 0666, 0) &&
+		    !fchmodat(door->lock, SOCKET_NAME, door->kind->socket, 0) &&
 		    !listen(door->listener, BACKLOG) &&
 		    !renameat(door->lock, SOCKET_NAME, door->lock, strrchr(door->socket, '/') + 1);
 	return good ? NULL : err_errno("%s: cannot listen", door->socket);
 }
 
 /* LD_PRELOAD has no quoting. So a path with a blank or colon gets a symbolic link without one. */
-static struct err *make_preload(struct door *door, const char *agent)
+static struct err *make_preload(struct door *door, const char *library)
 {
 	struct buf path = {0};
-	if (!strpbrk(agent, " :")) {
-		door->preload = strdup(agent);
+	if (!strpbrk(library, " :")) {
+		door->preload = strdup(library);
 		return door->preload ? NULL : err_new("out of memory");
 	}
 	buf_printf(&path, "%s/" PRELOAD_NAME, door->directory);
 	door->preload = buf_take(&path);
 	if (!door->preload)
 		return err_new("out of memory");
-	return symlink(agent, door->preload) ? err_errno("%s: cannot make a link", door->preload)
-					     : NULL;
+	return symlink(library, door->preload) ? err_errno("%s: cannot make a link", door->preload)
+					       : NULL;
 }
 
-struct err *door_open(struct door *door, const char *agent)
+struct err *door_open(struct door *door, const struct door_kind *kind, const char *library)
 {
+	*door = (struct door){.kind = kind, .lock = -1, .listener = -1};
 	struct err *e = make_directory(door);
 	if (!e)
 		e = listen_there(door);
-	return e ? e : make_preload(door, agent);
+	return e ? e : make_preload(door, library);
 }
 
 static void remove_directory(struct door *door)
 {
 	if (door->lock >= 0)
-		empty_directory(door->lock);
+		empty_directory(door->kind, door->lock);
 	if (door->directory)
 		rmdir(door->directory);
 	if (door->lock >= 0)
@@ -211,14 +220,14 @@ char **door_environment(const struct door *door, char **environment)
 		   preload ? preload : "");
 	size_t second = texts.size + 1;
 	buf_append(&texts, "", 1);
-	buf_printf(&texts, WIRE_SOCKET "=%s", door->socket);
+	buf_printf(&texts, "%s=%s", door->kind->variable, door->socket);
 	char **out = texts.failed ? NULL : malloc((count + 3) * sizeof *out + texts.size + 1);
 	if (out) {
 		char *text = (char *)(out + count + 3);
 		memcpy(text, texts.data, texts.size + 1);
 		for (size_t i = 0; i < count; i++)
 			if (!is_variable(environment[i], "LD_PRELOAD") &&
-			    !is_variable(environment[i], WIRE_SOCKET))
+			    !is_variable(environment[i], door->kind->variable))
 				out[used++] = environment[i];
 		out[used++] = text;
 		out[used++] = text + second;

@@ -17,6 +17,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "collect/agents/door.h"
 #include "collect/loop.h"
 #include "collect/tally.h"
 #include "safe/arena.h"
@@ -121,21 +122,14 @@ struct bell { /* bell.c: targets ring it; a thread waits for that */
 	_Atomic uint32_t pause_us; /* pause after each ring */
 };
 
-struct door { /* door.c: how agents find us */
-	struct watch watch;
-	char *directory, *socket, *preload;
-	/* Of the directory: tells other collectors that its owner is alive. */
-	int lock;
-	int listener;
-	struct client *clients; /* newest first */
-	size_t client_count;
-};
-
 struct agents {
 	struct recording *recording;
 	struct loop *loop;
 	struct bell bell;
 	struct door door;
+	struct watch door_watch;
+	struct client *clients; /* newest first */
+	size_t client_count;
 	struct arena *arenas;
 	size_t arena_count;
 	struct copies *copies; /* copies.c; NULL: no samples wait */

@@ -41,11 +41,11 @@ static void hear(void *context);
 
 static void hang_up(struct agents *agents, struct client *client)
 {
-	struct client **link = &agents->door.clients;
+	struct client **link = &agents->clients;
 	while (*link != client)
 		link = &(*link)->next;
 	*link = client->next;
-	agents->door.client_count--;
+	agents->client_count--;
 	close(client->fd);
 	free(client);
 }
@@ -53,7 +53,7 @@ static void hang_up(struct agents *agents, struct client *client)
 void talk_close_silent(struct agents *agents, bool all)
 {
 	uint64_t now = now_ns();
-	for (struct client *c = agents->door.clients, *next; c; c = next) {
+	for (struct client *c = agents->clients, *next; c; c = next) {
 		next = c->next;
 		if (all || now - c->since_ns > SILENCE_NS)
 			hang_up(agents, c);
@@ -63,10 +63,10 @@ void talk_close_silent(struct agents *agents, bool all)
 /* Only connections without a request are kept, so the oldest is the most suspicious: it is closed. */
 static void make_room(struct agents *agents)
 {
-	struct client *last = agents->door.clients;
+	struct client *last = agents->clients;
 	while (last && last->next)
 		last = last->next;
-	if (agents->door.client_count >= CLIENTS_MAX && last)
+	if (agents->client_count >= CLIENTS_MAX && last)
 		hang_up(agents, last);
 }
 
@@ -75,15 +75,15 @@ static bool add_client(struct agents *agents, int fd)
 	struct client *client = calloc(1, sizeof *client);
 	if (!client)
 		return false;
-	*client = (struct client){{hear, client}, agents, agents->door.clients, fd, now_ns()};
+	*client = (struct client){{hear, client}, agents, agents->clients, fd, now_ns()};
 	struct err *e = loop_watch(agents->loop, fd, &client->watch);
 	if (e) {
 		err_free(e);
 		free(client);
 		return false;
 	}
-	agents->door.clients = client;
-	agents->door.client_count++;
+	agents->clients = client;
+	agents->client_count++;
 	return true;
 }
 

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "fleet/numbering.h"
+#include "fleet/numbers.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
 
 #include "base/hash.h"
 
-struct numbering_slot {
+struct numbers_slot {
 	uint64_t a, b, c;
 	uint32_t number;
 	bool used;
 };
 
-static struct numbering_slot *find(const struct numbering *l, uint64_t a, uint64_t b, uint64_t c)
+static struct numbers_slot *find(const struct numbers *l, uint64_t a, uint64_t b, uint64_t c)
 {
 	uint64_t hash = hash_number(hash_number(HASH_START, a), b);
 	size_t at = (size_t)hash_number(hash, c) & (l->room - 1);
@@ -22,9 +22,9 @@ static struct numbering_slot *find(const struct numbering *l, uint64_t a, uint64
 	return &l->slots[at];
 }
 
-static bool grow(struct numbering *l)
+static bool grow(struct numbers *l)
 {
-	struct numbering old = *l;
+	struct numbers old = *l;
 	l->room = old.room ? old.room * 2 : 256;
 	l->slots = calloc(l->room, sizeof *l->slots);
 	if (!l->slots) {
@@ -38,25 +38,25 @@ static bool grow(struct numbering *l)
 	return true;
 }
 
-uint32_t *numbering_at(struct numbering *l, uint64_t a, uint64_t b, uint64_t c)
+uint32_t *numbers_at(struct numbers *l, uint64_t a, uint64_t b, uint64_t c)
 {
 	if (l->count * 2 >= l->room && !grow(l))
 		return NULL;
-	struct numbering_slot *slot = find(l, a, b, c);
+	struct numbers_slot *slot = find(l, a, b, c);
 	if (!slot->used) {
-		*slot = (struct numbering_slot){a, b, c, 0, true};
+		*slot = (struct numbers_slot){a, b, c, 0, true};
 		l->count++;
 	}
 	return &slot->number;
 }
 
-uint32_t numbering_find(const struct numbering *l, uint64_t a, uint64_t b, uint64_t c)
+uint32_t numbers_find(const struct numbers *l, uint64_t a, uint64_t b, uint64_t c)
 {
 	return l->room ? find(l, a, b, c)->number : 0; /* of a free slot 0, too */
 }
 
-void numbering_free(struct numbering *l)
+void numbers_free(struct numbers *l)
 {
 	free(l->slots);
-	*l = (struct numbering){0};
+	*l = (struct numbers){0};
 }

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `culprit paths`: its options, the run, and what people are told at the end. */
+#include "base/args.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/json.h"
+#include "cmd/cmd.h"
+#include "cmd/options.h"
+#include "collect/paths/copier.h"
+#include "collect/paths/counting.h"
+#include "paths/result.h"
+#include "paths/show.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define NAME "culprit: "
+#define DEFAULT_LIMIT 10
+
+struct paths {
+	struct arg_list functions, modules;
+	uint64_t limit;
+	bool json;
+	regex_t patterns[ARG_LIST_MAX];
+	size_t pattern_count;
+	struct copier *copier;
+	struct counting counting;
+	struct path_result result;
+};
+
+/* ---- the end ---- */
+
+static struct err *collect(struct paths *p)
+{
+	struct err *e = NULL;
+	for (size_t i = 0; i < p->counting.program_count && !e; i++)
+		e = copier_collect(p->copier, p->counting.programs[i], &p->result);
+	if (!e)
+		path_result_join(&p->result);
+	return e;
+}
+
+static struct path_show how(const struct paths *p)
+{
+	return (struct path_show){
+		.limit = p->limit, .name = NAME, .notes = buf_text(&p->counting.notes)};
+}
+
+static struct err *print_json(const struct paths *p)
+{
+	struct json j = json_to_file(stderr);
+	const struct path_show show = how(p);
+	json_begin_object(&j);
+	json_put_u64(&j, "culprit", 1);
+	json_put_string(&j, "notes", buf_text(&p->counting.notes));
+	struct err *e = path_show_json(&p->result, &show, &j);
+	json_end_object(&j);
+	json_newline(&j);
+	return e;
+}
+
+static struct err *print_text(const struct paths *p)
+{
+	struct buf out = {0};
+	const struct path_show show = how(p);
+	struct err *e = path_show_text(&p->result, &show, &out);
+	if (!e)
+		fputs(buf_text(&out), stderr);
+	buf_free(&out);
+	return e;
+}
+
+/* That nothing was meant is seen only when the program is there. */
+static struct err *check_any(const struct paths *p)
+{
+	if (p->result.count)
+		return NULL;
+	return err_new(
+		"no function was counted: %s%s%s",
+		p->functions.count ? "none matches --functions" : "the program has none",
+		p->modules.count ? " in these modules" : "",
+		p->counting.program_count ? "" : " (or nothing could be loaded into the program)");
+}
+
+static int finish(struct paths *p)
+{
+	struct err *e = collect(p);
+	if (!e)
+		e = check_any(p);
+	if (e)
+		fputs(buf_text(&p->counting.notes), stderr);
+	else
+		e = p->json ? print_json(p) : print_text(p);
+	return e ? cmd_fail("paths", e) : CMD_OK;
+}
+
+/* ---- the run ---- */
+
+static int run(struct paths *p)
+{
+	const struct copier_options options = {.choice = {.functions = p->patterns,
+							  .function_count = p->pattern_count,
+							  .modules = p->modules.values,
+							  .module_count = p->modules.count}};
+	struct err *e = copier_open(&options, &p->copier);
+	p->counting.context = p->copier;
+	if (!e)
+		e = counting_run(&p->counting);
+	fflush(stdout);
+	int status = e ? cmd_fail("paths", e) : finish(p);
+	path_result_free(&p->result);
+	counting_free(&p->counting);
+	copier_close(p->copier);
+	return status == CMD_OK ? counting_exit(&p->counting) : status;
+}
+
+/* ---- the command ---- */
+
+/* Reads the patterns; -1 to go on. */
+static int read_patterns(struct paths *p)
+{
+	int status = -1;
+	for (size_t i = 0; i < p->functions.count && status < 0; i++) {
+		status = options_pattern("paths", "functions", p->functions.values[i],
+					 &p->patterns[i]);
+		p->pattern_count += status < 0;
+	}
+	return status;
+}
+
+static int check(struct paths *p, const struct args *args)
+{
+	if (args->count)
+		return cmd_misused("paths",
+				   "unexpected argument '%.64s': the command stands after --",
+				   args->operands[0]);
+	if (!p->counting.command)
+		return cmd_misused("paths", "which command? It stands after --");
+	for (size_t i = 0; i < p->modules.count; i++)
+		if (!*p->modules.values[i])
+			return cmd_misused("paths", "--module needs the name of a file");
+	return read_patterns(p);
+}
+
+int cmd_paths(int argc, char **argv)
+{
+	struct paths p = {.limit = DEFAULT_LIMIT,
+			  .counting = {.libdir = CULPRIT_LIBDIR, .make = copier_make}};
+	int own = 1;
+	const struct arg options[] = {
+		{0, "functions", "RE",
+		 "only functions whose name matches; may be given several times", ARG_LIST,
+		 &p.functions},
+		{0, "module", "MODULE",
+		 "functions of this file, by path or name (libm), instead of the program's; repeatable",
+		 ARG_LIST, &p.modules},
+		{0, "limit", "N", "show N paths of a function (10); 0: all", ARG_U64, &p.limit},
+		{0, "json", NULL, "print JSON", ARG_FLAG, &p.json},
+		{0},
+	};
+	struct args args = {
+		.command = "paths",
+		.usage = "[options] -- COMMAND [ARGUMENTS]",
+		.summary =
+			"Counts each path through the functions of a program: which ways the code goes, "
+			"exactly.",
+		.options = options,
+		.examples = "  culprit paths -- ./app input\n"
+			    "  culprit paths --functions '^parse' -- ./app input\n"
+			    "  culprit paths --module libm --functions '^(sin|cos)$' -- ./app\n"
+			    "  culprit paths --json --limit 0 -- ./app 2>paths.json\n",
+	};
+	while (own < argc && strcmp(argv[own], "--"))
+		own++;
+	if (own + 1 < argc)
+		p.counting.command = argv + own + 1;
+	if (own < argc)
+		argv[own] = NULL; /* the command is none of our operands */
+	int status = cmd_parse(&args, own, argv);
+	if (status < 0)
+		status = check(&p, &args);
+	if (status < 0)
+		status = run(&p);
+	for (size_t i = 0; i < p.pattern_count; i++)
+		regfree(&p.patterns[i]);
+	return status;
+}

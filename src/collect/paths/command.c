@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "collect/paths/counting.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "base/file_limit.h"
+#include "collect/agent_path.h"
+#include "collect/paths/work.h"
+#include "safe/banks.h"
+
+#define TICK_MS 200
+#define CLIENTS_FROM 3 /* in the list for poll */
+
+static bool any(const char *name)
+{
+	return strcmp(name, ".") && strcmp(name, "..");
+}
+
+/* For our own user only. The sticky bit is as for agents. */
+static const struct door_kind door_for_counters = {"culprit-paths-", 01700, 0600, BANKS_SOCKET,
+						   any};
+
+/* ---- while the command runs ---- */
+
+/* Those whose copies are being made have nothing to say. */
+static size_t list_clients(struct counting_work *work, struct pollfd *ready, struct client **of)
+{
+	size_t count = 0;
+	for (struct client *c = work->clients; c; c = c->next) {
+		if (c->state == CLIENT_MAKING)
+			continue;
+		of[count] = c;
+		ready[count++] = (struct pollfd){.fd = c->fd, .events = POLLIN};
+	}
+	return count;
+}
+
+static void attend(struct counting_work *work, const struct pollfd *ready, struct client **of,
+		   size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (ready[CLIENTS_FROM + i].revents)
+			client_hear(work, of[i]);
+	if (ready[2].revents)
+		making_take(work);
+	if (ready[1].revents)
+		clients_accept(work);
+	clients_end_silent(work);
+	programs_read(work, false);
+}
+
+/* False: there is no memory. */
+static bool turn(struct counting_work *work)
+{
+	struct pollfd *ready = calloc(CLIENTS_FROM + work->client_count, sizeof *ready);
+	struct client **of = calloc(work->client_count + 1, sizeof *of);
+	if (ready && of) {
+		ready[0] = (struct pollfd){.fd = work->target.signals, .events = POLLIN};
+		bool room = work->client_count < CLIENTS_MAX;
+		ready[1] = (struct pollfd){.fd = room ? work->door.listener : -1, .events = POLLIN};
+		ready[2] = (struct pollfd){.fd = work->making.bell, .events = POLLIN};
+		size_t count = list_clients(work, ready + CLIENTS_FROM, of);
+		int got = poll(ready, CLIENTS_FROM + count, TICK_MS);
+		target_handle(&work->target);
+		if (got >= 0 && !work->target.ended)
+			attend(work, ready, of, count);
+	}
+	free(ready);
+	free(of);
+	return ready && of;
+}
+
+static void wait_for_command(struct counting_work *work)
+{
+	while (!work->target.ended && turn(work))
+		;
+	while (!work->target.ended) { /* nobody else is heard any more */
+		struct pollfd signals = {.fd = work->target.signals, .events = POLLIN};
+		poll(&signals, 1, -1);
+		target_handle(&work->target);
+	}
+}
+
+/* ---- the beginning and the end ---- */
+
+static void restore_limit(void *context)
+{
+	(void)context;
+	file_limit_restore();
+}
+
+static struct err *open_door(struct counting_work *work)
+{
+	char library[PATH_MAX];
+	struct err *e = agent_path_find(COUNTING_LIBRARY, work->counting->libdir, library);
+	if (!e)
+		e = door_open(&work->door, &door_for_counters, library);
+	return e ? e : making_open(work);
+}
+
+static struct err *start(struct counting_work *work)
+{
+	const struct target_hooks hooks = {.in_child = restore_limit};
+	char **environment = door_environment(&work->door, environ);
+	if (!environment)
+		return err_new("out of memory");
+	struct err *e = target_start(&work->target, work->counting->command, environment, &hooks);
+	free(environment);
+	return e;
+}
+
+static struct err *begin(struct counting_work *work)
+{
+	file_limit_ignore(); /* we must not be killed while the command runs */
+	struct err *e = target_check(work->counting->command[0], true);
+	if (!e)
+		e = target_prepare(&work->target);
+	if (e)
+		return e;
+	work->prepared = true;
+	e = open_door(work);
+	return e ? e : start(work);
+}
+
+static void end(struct counting_work *work)
+{
+	work->counting->over = true;
+	close(work->door.listener);
+	work->door.listener = -1;
+	making_close(work);
+	while (work->clients)
+		client_end(work, work->clients);
+	programs_read(work, true);
+	work->counting->status = work->target.status;
+}
+
+struct err *counting_run(struct counting *c)
+{
+	struct counting_work *work = calloc(1, sizeof *work);
+	if (!work)
+		return err_new("out of memory");
+	*work = (struct counting_work){
+		.counting = c,
+		.door = {.lock = -1, .listener = -1},
+		.making = {.bell = -1},
+	};
+	c->work = work;
+	struct err *e = begin(work);
+	if (e)
+		return e;
+	wait_for_command(work);
+	end(work);
+	return NULL;
+}
+
+bool counting_interrupted(const struct counting *c)
+{
+	return target_interrupted(&c->work->target);
+}
+
+void counting_free(struct counting *c)
+{
+	struct counting_work *work = c->work;
+	if (work) {
+		making_close(work);
+		door_close(&work->door);
+		if (work->prepared)
+			target_release(&work->target);
+	}
+	for (size_t i = 0; i < c->program_count; i++)
+		program_free((struct program *)c->programs[i]);
+	free(c->programs);
+	buf_free(&c->notes);
+	free(work);
+	c->work = NULL;
+	c->programs = NULL;
+	c->program_count = c->program_room = 0;
+}
+
+int counting_exit(const struct counting *c)
+{
+	return target_exit(&(struct target){.status = c->status});
+}

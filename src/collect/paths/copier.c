@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "collect/paths/copier.h"
+
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/path.h"
+#include "collect/paths/counting.h"
+#include "collect/paths/room.h"
+#include "image/image.h"
+#include "copies/module.h"
+#include "paths/result.h"
+#include "process/maps.h"
+
+/* How much larger than the code the copies may be, all in all. */
+#define GROWTH 8u
+#define ROOM_LEAST (UINT64_C(1) << 20)
+#define NO_OBJECT SIZE_MAX
+
+struct made_module {
+	char *path;
+	struct path_module module;
+	size_t object;      /* of the plan; NO_OBJECT: there is none */
+	size_t first_patch; /* the same: of those functions that are counted, in their order */
+	uint64_t bias;
+};
+
+struct made { /* for a program */
+	struct made_module *modules;
+	size_t count, room;
+	struct room_taken *taken;
+	size_t taken_count, taken_room;
+};
+
+struct copier {
+	struct copier_options options;
+	struct made **all;
+	size_t count, room;
+};
+
+struct err *copier_open(const struct copier_options *options, struct copier **out)
+{
+	*out = calloc(1, sizeof **out);
+	if (!*out)
+		return err_new("out of memory");
+	(*out)->options = *options;
+	return NULL;
+}
+
+static void made_free(struct made *made)
+{
+	for (size_t i = 0; i < made->count; i++) {
+		free(made->modules[i].path);
+		path_module_free(&made->modules[i].module);
+	}
+	free(made->modules);
+	free(made->taken);
+	free(made);
+}
+
+void copier_close(struct copier *copier)
+{
+	for (size_t i = 0; copier && i < copier->count; i++)
+		made_free(copier->all[i]);
+	if (copier)
+		free(copier->all);
+	free(copier);
+}
+
+/* ---- a module ---- */
+
+/* Where the module is in memory: what is added to its addresses. */
+static bool find_bias(struct image *image, const struct map *map, uint64_t *out)
+{
+	const struct image_segment *segments;
+	size_t count = image_segments(image, &segments);
+	for (size_t i = 0; i < count; i++)
+		if (segments[i].executable &&
+		    map->offset + (map->end - map->start) > segments[i].offset &&
+		    map->offset < segments[i].offset + segments[i].file_size) {
+			*out = map->start - map->offset -
+			       (segments[i].address - segments[i].offset);
+			return true;
+		}
+	return false;
+}
+
+/* All of its addresses, and how much of that is code. */
+static void find_extent(struct image *image, uint64_t *low, uint64_t *high, uint64_t *code)
+{
+	const struct image_segment *segments;
+	size_t count = image_segments(image, &segments);
+	*low = UINT64_MAX;
+	*high = *code = 0;
+	for (size_t i = 0; i < count; i++) {
+		uint64_t end = segments[i].address + segments[i].size;
+		*low = segments[i].address < *low ? segments[i].address : *low;
+		*high = end > *high ? end : *high;
+		*code += segments[i].executable ? segments[i].size : 0;
+	}
+}
+
+static struct err *add_object(struct made_module *m, uint64_t base, struct counting_plan *plan,
+			      size_t *room)
+{
+	struct buf name = {0};
+	buf_printf(&name, "%s.%" PRIx64 ".paths.so", path_file(m->path), base);
+	if (!ARRAY_ROOM(plan->objects, plan->object_count, *room) || name.failed) {
+		buf_free(&name);
+		return err_new("out of memory");
+	}
+	struct counting_object *o = &plan->objects[plan->object_count];
+	o->base = base;
+	o->size = m->module.object.size;
+	o->bytes = buf_take(&m->module.object);
+	o->name = buf_take(&name);
+	m->object = plan->object_count++;
+	return NULL;
+}
+
+static struct err *add_patches(struct made_module *m, struct counting_plan *plan, size_t *room)
+{
+	for (size_t i = 0; i < m->module.count; i++) {
+		const struct path_item *item = &m->module.items[i];
+		if (item->reason)
+			continue;
+		if (!ARRAY_ROOM(plan->patches, plan->patch_count, *room))
+			return err_new("out of memory");
+		struct counting_patch *p = &plan->patches[plan->patch_count++];
+		*p = (struct counting_patch){.at = item->jump_at + m->bias,
+					     .length = item->jump_size,
+					     .object = m->object};
+		memcpy(p->expected, item->original, item->jump_size);
+		memcpy(p->bytes, item->jump, item->jump_size);
+	}
+	return NULL;
+}
+
+struct rooms { /* of the lists of a plan */
+	size_t objects, patches;
+};
+
+static struct err *make_copies(struct copier *copier, struct made *made, const struct maps *maps,
+			       struct image *image, struct made_module *m,
+			       struct counting_plan *plan, struct rooms *rooms)
+{
+	uint64_t low, high, code;
+	find_extent(image, &low, &high, &code);
+	uint64_t size = code * GROWTH + ROOM_LEAST;
+	uint64_t base = room_find(maps, made->taken, made->taken_count, low + m->bias,
+				  high + m->bias, size);
+	if (!base)
+		return err_new("%s: no room for copies near it", m->path);
+	struct path_module_input input = {.image = image,
+					  .choice = &copier->options.choice,
+					  .name = path_file(m->path),
+					  .base = base - m->bias,
+					  .bias = m->bias,
+					  .first_word = plan->words};
+	struct err *e = path_module_make(&input, &m->module);
+	if (e)
+		return err_context(e, "%s", m->path);
+	plan->words = m->module.words;
+	if (!m->module.object.size)
+		return NULL;
+	if (m->module.object.size > size)
+		return err_new("%s: its copies are too large", m->path);
+	if (!ARRAY_ROOM(made->taken, made->taken_count, made->taken_room))
+		return err_new("out of memory");
+	made->taken[made->taken_count++] = (struct room_taken){base, base + size};
+	e = add_object(m, base, plan, &rooms->objects);
+	return e ? e : add_patches(m, plan, &rooms->patches);
+}
+
+/* ---- a program ---- */
+
+/* A file that was deleted can still be opened as the mapping's. */
+static struct err *open_map(pid_t pid, const struct map *map, struct image **out)
+{
+	char file[PATH_MAX + 64];
+	if (map->deleted)
+		snprintf(file, sizeof file, "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)pid,
+			 map->start, map->end);
+	else
+		snprintf(file, sizeof file, "/proc/%d/root%s", (int)pid, map->path);
+	return image_open(file, out);
+}
+
+static bool is_known(const struct made *made, const char *path)
+{
+	for (size_t i = 0; i < made->count; i++)
+		if (!strcmp(made->modules[i].path, path))
+			return true;
+	return false;
+}
+
+static struct err *make_module(struct copier *copier, struct made *made, pid_t pid,
+			       const struct maps *maps, const struct map *map,
+			       struct counting_plan *plan, struct rooms *rooms)
+{
+	struct image *image = NULL;
+	if (!ARRAY_ROOM(made->modules, made->count, made->room))
+		return err_new("out of memory");
+	struct made_module *m = &made->modules[made->count];
+	*m = (struct made_module){.path = strdup(map->path), .object = NO_OBJECT};
+	if (!m->path)
+		return err_new("out of memory");
+	made->count++;
+	struct err *e = open_map(pid, map, &image);
+	if (!e && !find_bias(image, map, &m->bias))
+		e = err_new("%s: it is not mapped as its file says", map->path);
+	if (!e)
+		e = make_copies(copier, made, maps, image, m, plan, rooms);
+	image_close(image);
+	return e;
+}
+
+static bool is_wanted(const struct copier *copier, const struct made *made, const struct map *map,
+		      const char *program)
+{
+	return map->executable && map->path[0] == '/' && !is_known(made, map->path) &&
+	       path_choice_has_module(&copier->options.choice, map->path,
+				      !strcmp(map->path, program));
+}
+
+struct err *copier_make(void *context, struct counting_program *program, struct counting_plan *plan)
+{
+	struct copier *copier = context;
+	struct maps maps;
+	struct rooms rooms = {0};
+	char link[64], file[PATH_MAX];
+	struct made *made = calloc(1, sizeof *made);
+	if (!made || !ARRAY_ROOM(copier->all, copier->count, copier->room)) {
+		free(made);
+		return err_new("out of memory");
+	}
+	copier->all[copier->count++] = made;
+	program->made = made;
+	struct err *e = maps_read(program->pid, &maps);
+	if (e)
+		return e;
+	snprintf(link, sizeof link, "/proc/%d/exe", (int)program->pid);
+	ssize_t length = readlink(link, file, sizeof file - 1);
+	file[length > 0 ? length : 0] = 0;
+	for (size_t i = 0; i < maps.count && !e; i++)
+		if (is_wanted(copier, made, &maps.items[i], file))
+			e = make_module(copier, made, program->pid, &maps, &maps.items[i], plan,
+					&rooms);
+	maps_free(&maps);
+	return e;
+}
+
+/* ---- what was counted ---- */
+
+static bool is_unchanged(const struct counting_program *program, size_t patch)
+{
+	for (size_t i = 0; i < program->unchanged_count; i++)
+		if (program->unchanged[i] == patch)
+			return true;
+	return false;
+}
+
+/* Why a function was not counted; NULL: it was. */
+static const char *why_not(const struct counting_program *program, const struct made_module *m,
+			   const struct path_item *item, size_t patch)
+{
+	if (item->reason)
+		return item->reason;
+	if (program->troubles && program->troubles[m->object])
+		return program->troubles[m->object];
+	return is_unchanged(program, patch) ? "its code is not as in its file" : NULL;
+}
+
+/* Moves what is known of a function, with its counts. */
+static bool take_counts(const uint64_t *words, struct path_item *item, struct path_function *f)
+{
+	uint64_t paths = item->sums.numbering.path_count;
+	f->graph = *item->graph;
+	f->numbering = item->sums.numbering;
+	f->numbering.graph = &f->graph;
+	*item->graph = (struct graph){0};
+	item->sums.numbering = (struct numbering){0};
+	f->entries = words[0];
+	f->counts = calloc(paths + 1, sizeof *f->counts);
+	if (!f->counts)
+		return false;
+	memcpy(f->counts, words + 1, paths * sizeof *f->counts);
+	for (uint64_t i = paths; i < item->sums.words; i++)
+		f->unknown += words[1 + i];
+	return true;
+}
+
+static struct err *collect_item(const struct counting_program *program, const struct made_module *m,
+				struct path_item *item, size_t patch, struct path_result *out)
+{
+	struct path_function f = {.name = strdup(item->name),
+				  .module = strdup(m->path),
+				  .address = item->entry,
+				  .reason = why_not(program, m, item, patch)};
+	f.state = f.reason ? PATH_REFUSED : PATH_EXACT;
+	bool good = f.name && f.module;
+	if (good && f.state == PATH_EXACT)
+		good = take_counts(program->counts + item->first_word, item, &f);
+	if (!good) {
+		path_function_free(&f);
+		return err_new("out of memory");
+	}
+	return path_result_add(out, &f);
+}
+
+static struct err *collect_module(const struct counting_program *program, struct made_module *m,
+				  struct path_result *out)
+{
+	struct err *e = NULL;
+	size_t patch = m->first_patch;
+	for (size_t i = 0; i < m->module.count && !e; i++) {
+		bool counted = !m->module.items[i].reason;
+		e = collect_item(program, m, &m->module.items[i], patch, out);
+		patch += counted;
+	}
+	return e;
+}
+
+struct err *copier_collect(struct copier *copier, const struct counting_program *program,
+			   struct path_result *out)
+{
+	struct made *made = program->made;
+	struct err *e = NULL;
+	(void)copier;
+	for (size_t i = 0; made && program->counts && i < made->count && !e; i++)
+		e = collect_module(program, &made->modules[i], out);
+	if (made && program->counts)
+		out->forks += program->forks;
+	return e;
+}

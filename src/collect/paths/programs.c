@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A program has files with its copies, and memory with its banks. That memory is larger than any machine's: only what was
+ * written is there. When no process has it mapped any more, what was counted is final. The kernel tells: memory can be
+ * sealed against writing only then.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "base/err.h"
+#include "collect/paths/work.h"
+#include "process/status.h"
+#include "safe/banks.h"
+
+#define SLOTS_MAX 32768u
+#define SLOTS_LEAST 16u
+#define ADDRESSES (1ull << 40) /* of a process, for all its banks */
+#define WORDS_MAX (1ull << 28) /* a displacement of the code reaches so far */
+#define NAME_MAX_BYTES 100
+#define PIECE (256u << 10)
+
+/* ---- a new one ---- */
+
+static void know_name(struct counting_program *face)
+{
+	struct buf text = {0};
+	err_free(process_file(face->pid, "comm", &text));
+	const char *name = buf_text(&text);
+	snprintf(face->name, sizeof face->name, "%.*s", (int)strcspn(name, "\n"), name);
+	buf_free(&text);
+}
+
+struct program *programs_add(struct counting_work *work, pid_t pid)
+{
+	struct counting *c = work->counting;
+	struct program *p = calloc(1, sizeof *p);
+	if (!p || !ARRAY_ROOM(c->programs, c->program_count, c->program_room)) {
+		free(p);
+		return NULL;
+	}
+	p->face.pid = pid;
+	p->memory = -1;
+	p->number = work->program_count++;
+	know_name(&p->face);
+	c->programs[c->program_count++] = &p->face;
+	return p;
+}
+
+void program_note(struct counting_work *work, const struct program *p, const char *format, ...)
+{
+	struct buf *notes = &work->counting->notes;
+	char text[1000];
+	va_list list;
+	va_start(list, format);
+	vsnprintf(text, sizeof text, format, list);
+	va_end(list);
+	buf_put_clean(notes, p->face.name, strlen(p->face.name));
+	buf_printf(notes, " (process %d): ", (int)p->face.pid);
+	buf_put_clean(notes, text, strlen(text));
+	buf_puts(notes, "\n");
+}
+
+void program_trouble(struct program *p, size_t object, const char *why)
+{
+	if (!p->face.troubles)
+		p->face.troubles = calloc(p->plan.object_count, sizeof *p->face.troubles);
+	if (p->face.troubles && !p->face.troubles[object])
+		p->face.troubles[object] = strdup(why);
+	if (!p->face.troubles || !p->face.troubles[object]) { /* then it must not count as loaded */
+		free(p->paths[object]);
+		p->paths[object] = NULL;
+	}
+}
+
+/* ---- its files ---- */
+
+static void write_object(const struct counting_work *work, struct program *p, size_t index)
+{
+	const struct counting_object *o = &p->plan.objects[index];
+	struct buf path = {0};
+	buf_printf(&path, "%s/%u.%zu.", work->door.directory, p->number, index);
+	for (const char *c = o->name; *c && c - o->name < NAME_MAX_BYTES; c++)
+		buf_append(&path, *c == '/' ? "_" : c, 1);
+	const char *name = buf_text(&path);
+	int fd = path.failed || path.size >= BANKS_PATH
+			 ? -1
+			 : open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+	size_t done = 0;
+	ssize_t wrote = 0;
+	while (fd >= 0 && done < o->size &&
+	       (wrote = write(fd, (char *)o->bytes + done, o->size - done)) > 0)
+		done += (size_t)wrote;
+	struct err *e = fd < 0 || done < o->size ? err_errno("%s: cannot be written", name) : NULL;
+	if (fd >= 0)
+		close(fd);
+	if (e)
+		program_trouble(p, index, err_text(e));
+	else
+		p->paths[index] = buf_take(&path);
+	err_free(e);
+	buf_free(&path);
+}
+
+static struct err *write_objects(struct counting_work *work, struct program *p)
+{
+	p->paths = calloc(p->plan.object_count + 1, sizeof *p->paths);
+	if (!p->paths)
+		return err_new("out of memory");
+	for (size_t i = 0; i < p->plan.object_count; i++) {
+		write_object(work, p, i);
+		free(p->plan.objects[i].bytes);
+		p->plan.objects[i].bytes = NULL;
+	}
+	return NULL;
+}
+
+static void remove_files(struct program *p)
+{
+	for (size_t i = 0; p->paths && i < p->plan.object_count; i++)
+		if (p->paths[i])
+			unlink(p->paths[i]);
+}
+
+/* ---- its memory ---- */
+
+static uint64_t whole_pages(uint64_t bytes)
+{
+	return (bytes + BANKS_PAGE - 1) & ~(uint64_t)(BANKS_PAGE - 1);
+}
+
+static void lay_out(struct program *p, uint64_t slots)
+{
+	p->slots = (uint32_t)slots;
+	p->stride = BANKS_PAGE + whole_pages(p->plan.words * sizeof(uint64_t));
+	p->slots_at = whole_pages(sizeof(struct banks_header) + slots * sizeof(struct banks_slot));
+	p->size = p->slots_at + slots * p->stride;
+}
+
+/* Files may be limited in size (ulimit -f), and memory is one, too. */
+static struct err *set_size(struct program *p)
+{
+	lay_out(p, 1);
+	uint64_t slots = ADDRESSES / p->stride;
+	for (slots = slots < SLOTS_MAX ? slots : SLOTS_MAX; slots >= SLOTS_LEAST; slots /= 2) {
+		lay_out(p, slots);
+		if (!ftruncate(p->memory, (off_t)p->size))
+			return NULL;
+	}
+	return err_errno("no memory for its counters");
+}
+
+static struct err *make_memory(struct program *p)
+{
+	if (!p->plan.words || p->plan.words > WORDS_MAX)
+		return err_new("it would need %" PRIu64 " counters", p->plan.words);
+	p->face.words = p->plan.words;
+	p->memory = memfd_create("culprit-paths", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (p->memory < 0)
+		return err_errno("no memory for its counters");
+	struct err *e = set_size(p);
+	if (e)
+		return e;
+	fcntl(p->memory, F_ADD_SEALS, F_SEAL_GROW | F_SEAL_SHRINK);
+	p->header = mmap(NULL, p->slots_at, PROT_READ | PROT_WRITE, MAP_SHARED, p->memory, 0);
+	if (p->header != MAP_FAILED)
+		return NULL;
+	p->header = NULL;
+	return err_errno("no memory for its counters");
+}
+
+static void drop_header(struct program *p)
+{
+	if (p->header)
+		munmap(p->header, p->slots_at);
+	p->header = NULL;
+}
+
+static void drop_memory(struct program *p)
+{
+	drop_header(p);
+	if (p->memory >= 0)
+		close(p->memory);
+	p->memory = -1;
+}
+
+void program_make(struct counting_work *work, struct program *p)
+{
+	struct counting *c = work->counting;
+	struct err *e = c->over ? err_new("the command has ended")
+				: c->make(c->context, &p->face, &p->plan);
+	if (!e && p->plan.patch_count)
+		e = write_objects(work, p);
+	if (!e && p->plan.patch_count)
+		e = make_memory(p);
+	p->problem = e;
+}
+
+static void free_plan(struct program *p)
+{
+	for (size_t i = 0; p->plan.objects && i < p->plan.object_count; i++) {
+		free(p->plan.objects[i].name);
+		free(p->plan.objects[i].bytes);
+	}
+	free(p->plan.objects);
+	free(p->plan.patches);
+	p->plan.objects = NULL;
+	p->plan.patches = NULL;
+	p->plan.patch_count = 0; /* the number of objects stays: paths and troubles are by them */
+}
+
+void program_settle(struct program *p)
+{
+	free_plan(p);
+	if (p->face.changed) {
+		drop_header(p);
+		return;
+	}
+	drop_memory(p);
+	remove_files(p);
+}
+
+/* ---- what was counted ---- */
+
+/* Adds words of the memory from this place on: of which bank does not matter. */
+static void add_words(struct program *p, const uint64_t *words, uint64_t bytes, uint64_t at)
+{
+	uint64_t *counts = p->face.counts;
+	for (uint64_t i = 0; i < bytes / sizeof *words; i++) {
+		uint64_t in_slot = (at + i * sizeof *words - p->slots_at) % p->stride;
+		uint64_t word = (in_slot - BANKS_PAGE) / sizeof *words;
+		if (words[i] && in_slot >= BANKS_PAGE && word < p->face.words)
+			counts[word] += words[i];
+	}
+}
+
+static void add_extent(struct program *p, char *room, uint64_t at, uint64_t end)
+{
+	at = at < p->slots_at ? p->slots_at : at;
+	while (at < end) {
+		uint64_t size = end - at < PIECE ? end - at : PIECE;
+		ssize_t got = pread(p->memory, room, size, (off_t)at);
+		if (got <= 0)
+			return;
+		add_words(p, (uint64_t *)room, (uint64_t)got, at);
+		at += (uint64_t)got & ~(uint64_t)7;
+	}
+}
+
+static bool sum(struct program *p)
+{
+	char *room = malloc(PIECE);
+	p->face.counts = calloc(p->face.words, sizeof *p->face.counts);
+	off_t at = 0, end;
+	while (room && p->face.counts && (at = lseek(p->memory, at, SEEK_DATA)) >= 0 &&
+	       (end = lseek(p->memory, at, SEEK_HOLE)) > at) {
+		add_extent(p, room, (uint64_t)at, (uint64_t)end);
+		at = end;
+	}
+	free(room);
+	return room && p->face.counts;
+}
+
+static uint32_t read_header(const struct program *p, size_t offset)
+{
+	uint32_t word = 0;
+	return pread(p->memory, &word, sizeof word, (off_t)offset) == sizeof word ? word : 0;
+}
+
+static void tell(struct counting_work *work, const struct program *p)
+{
+	uint32_t left_out = read_header(p, offsetof(struct banks_header, left_out));
+	if (left_out)
+		program_note(work, p,
+			     "%" PRIu32 " threads or processes were not counted: there were too "
+			     "many at once",
+			     left_out);
+	if (p->face.runs_on)
+		program_note(work, p,
+			     "it, or its children, still run: counted until the command ended");
+}
+
+static void read_program(struct counting_work *work, struct program *p)
+{
+	struct counting *c = work->counting;
+	if (!sum(p))
+		program_note(work, p, "no memory for what it counted");
+	p->face.forks = read_header(p, offsetof(struct banks_header, forks));
+	tell(work, p);
+	drop_memory(p);
+	if (!p->face.runs_on)
+		remove_files(p);
+	if (!c->ended)
+		return;
+	c->ended(c->context, &p->face);
+	free(p->face.counts);
+	p->face.counts = NULL;
+}
+
+void programs_read(struct counting_work *work, bool end)
+{
+	const struct counting *c = work->counting;
+	for (size_t i = 0; i < c->program_count; i++) {
+		struct program *p = (struct program *)c->programs[i];
+		if (!p->face.changed || p->memory < 0) /* or its copies are being made */
+			continue;
+		p->face.runs_on = fcntl(p->memory, F_ADD_SEALS, F_SEAL_WRITE) < 0;
+		if (end || !p->face.runs_on)
+			read_program(work, p);
+	}
+}
+
+void program_free(struct program *p)
+{
+	drop_memory(p);
+	remove_files(p);
+	for (size_t i = 0; i < p->plan.object_count; i++) {
+		if (p->paths)
+			free(p->paths[i]);
+		if (p->face.troubles)
+			free(p->face.troubles[i]);
+	}
+	free_plan(p);
+	free(p->paths);
+	free(p->face.troubles);
+	free(p->face.unchanged);
+	free(p->face.counts);
+	err_free(p->problem);
+	free(p);
+}

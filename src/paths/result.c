@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "paths/result.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/err.h"
+
+void path_function_free(struct path_function *f)
+{
+	free(f->name);
+	free(f->module);
+	free(f->counts);
+	numbering_free(&f->numbering);
+	graph_free(&f->graph);
+	*f = (struct path_function){0};
+}
+
+void path_result_free(struct path_result *r)
+{
+	for (size_t i = 0; i < r->count; i++)
+		path_function_free(&r->functions[i]);
+	free(r->functions);
+	*r = (struct path_result){0};
+}
+
+/* After functions have moved. */
+static void repair(struct path_result *r)
+{
+	for (size_t i = 0; i < r->count; i++)
+		r->functions[i].numbering.graph = &r->functions[i].graph;
+}
+
+struct err *path_result_add(struct path_result *r, struct path_function *f)
+{
+	const struct path_function *before = r->functions;
+	if (!ARRAY_ROOM(r->functions, r->count, r->room)) {
+		path_function_free(f);
+		return err_new("out of memory");
+	}
+	r->functions[r->count++] = *f;
+	*f = (struct path_function){0};
+	if (before != r->functions)
+		repair(r);
+	else
+		r->functions[r->count - 1].numbering.graph = &r->functions[r->count - 1].graph;
+	return NULL;
+}
+
+/* ---- the same function of several programs ---- */
+
+static int by_place(const void *a, const void *b)
+{
+	const struct path_function *x = a, *y = b;
+	int order = strcmp(x->module, y->module);
+	if (order)
+		return order;
+	if (x->address != y->address)
+		return x->address < y->address ? -1 : 1;
+	return (x->state > y->state) - (x->state < y->state);
+}
+
+/* A file may have been replaced by another one meanwhile. */
+static bool is_same(const struct path_function *x, const struct path_function *y)
+{
+	if (x->address != y->address || x->state != y->state || strcmp(x->module, y->module))
+		return false;
+	if (x->state == PATH_REFUSED)
+		return x->reason == y->reason;
+	const struct graph *g = &x->graph, *h = &y->graph;
+	if (x->numbering.path_count != y->numbering.path_count ||
+	    g->block_count != h->block_count || g->edge_count != h->edge_count)
+		return false;
+	for (size_t i = 0; i < g->block_count; i++)
+		if (g->blocks[i].start != h->blocks[i].start ||
+		    g->blocks[i].end != h->blocks[i].end)
+			return false;
+	for (size_t i = 0; i < g->edge_count; i++)
+		if (g->edges[i].from != h->edges[i].from || g->edges[i].to != h->edges[i].to ||
+		    x->numbering.edges[i].cut != y->numbering.edges[i].cut)
+			return false;
+	return true;
+}
+
+static void take_counts(struct path_function *to, struct path_function *from)
+{
+	to->entries += from->entries;
+	to->unknown += from->unknown;
+	for (uint64_t i = 0; to->counts && from->counts && i < to->numbering.path_count; i++)
+		to->counts[i] += from->counts[i];
+	path_function_free(from);
+}
+
+void path_result_join(struct path_result *r)
+{
+	size_t count = 0;
+	if (!r->count)
+		return;
+	qsort(r->functions, r->count, sizeof *r->functions, by_place);
+	for (size_t i = 0; i < r->count; i++) {
+		struct path_function *f = &r->functions[i];
+		if (count && is_same(&r->functions[count - 1], f))
+			take_counts(&r->functions[count - 1], f);
+		else if (count++ < i)
+			r->functions[count - 1] = *f;
+	}
+	r->count = count;
+	repair(r);
+}

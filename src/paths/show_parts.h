@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* Parts of the text of show.h. */
+#include <stdint.h>
+
+struct buf;
+struct err;
+struct ranked_function;
+
+/* Each appends a piece; numbers with a space before them. */
+void show_put_name(const char *name, struct buf *out); /* shortened */
+void show_put_count(struct buf *out, uint64_t count, int width);
+void show_put_share(struct buf *out, uint64_t part, uint64_t whole, int width);
+
+/* Appends the paths of a function that was called, at most `limit` (0: all): how often each was taken, and how it goes. */
+struct err *show_paths(const struct ranked_function *function, uint64_t limit, struct buf *out);

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* paths_trace FILE PROGRAM [ARGUMENTS]: runs a program of one thread instruction by instruction, and writes a line "PC SP" for
+   each instruction of the program's own file, which must be no PIE. x86-64. */
+#include <elf.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/personality.h>
+#include <sys/ptrace.h>
+#include <sys/user.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* Where its code is, and where it begins, as its file says. */
+static int read_code(const char *path, uint64_t *start, uint64_t *end, uint64_t *entry)
+{
+	Elf64_Ehdr head;
+	Elf64_Phdr segment;
+	int fd = open(path, O_RDONLY);
+	if (fd < 0 || pread(fd, &head, sizeof head, 0) != sizeof head || head.e_type != ET_EXEC)
+		return -1;
+	for (int i = 0; i < head.e_phnum; i++) {
+		off_t at = (off_t)(head.e_phoff + (uint64_t)i * sizeof segment);
+		if (pread(fd, &segment, sizeof segment, at) != sizeof segment)
+			return -1;
+		if (segment.p_type == PT_LOAD && segment.p_flags & PF_X) {
+			*start = segment.p_vaddr;
+			*end = segment.p_vaddr + segment.p_memsz;
+		}
+	}
+	close(fd);
+	*entry = head.e_entry;
+	return *end ? 0 : -1;
+}
+
+/* Lets it go to its beginning: what the dynamic linker does before takes long. */
+static int go_to(pid_t child, uint64_t entry)
+{
+	struct user_regs_struct regs;
+	int status;
+	void *at = (void *)entry;
+	if (waitpid(child, &status, 0) != child || !WIFSTOPPED(status))
+		return -1;
+	long before = ptrace(PTRACE_PEEKTEXT, child, at, NULL);
+	if (ptrace(PTRACE_POKETEXT, child, at, (void *)((before & ~0xffl) | 0xcc)) ||
+	    ptrace(PTRACE_CONT, child, NULL, 0) || waitpid(child, &status, 0) != child ||
+	    !WIFSTOPPED(status) || WSTOPSIG(status) != SIGTRAP ||
+	    ptrace(PTRACE_POKETEXT, child, at, (void *)before) ||
+	    ptrace(PTRACE_GETREGS, child, NULL, &regs))
+		return -1;
+	regs.rip = entry;
+	return ptrace(PTRACE_SETREGS, child, NULL, &regs) ||
+			       ptrace(PTRACE_SINGLESTEP, child, NULL, 0)
+		       ? -1
+		       : 0;
+}
+
+static int follow(pid_t child, FILE *out, uint64_t start, uint64_t end)
+{
+	int status, number = 0;
+	struct user_regs_struct regs;
+	while (waitpid(child, &status, 0) == child && WIFSTOPPED(status)) {
+		if (WSTOPSIG(status) != SIGTRAP)
+			number = WSTOPSIG(status);
+		if (ptrace(PTRACE_GETREGS, child, NULL, &regs))
+			return 1;
+		if (regs.rip >= start && regs.rip < end)
+			fprintf(out, "%llx %llx\n", regs.rip, regs.rsp);
+		if (ptrace(PTRACE_SINGLESTEP, child, NULL, number))
+			return 1;
+		number = 0;
+	}
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+}
+
+int main(int argc, char **argv)
+{
+	uint64_t start = 0, end = 0, entry = 0;
+	if (argc < 3 || read_code(argv[2], &start, &end, &entry))
+		return 99;
+	FILE *out = fopen(argv[1], "we");
+	pid_t child = out ? fork() : -1;
+	if (child < 0)
+		return 99;
+	if (!child) {
+		personality(ADDR_NO_RANDOMIZE);
+		ptrace(PTRACE_TRACEME, 0, NULL, NULL);
+		execv(argv[2], argv + 2);
+		_exit(99);
+	}
+	if (go_to(child, entry))
+		return 99;
+	int status = follow(child, out, start, end);
+	return fclose(out) ? 99 : status;
+}

@@ -250,6 +250,88 @@ static const char *make_jump(const struct maker *m, struct path_item *item)
 	return NULL;
 }
 
+/* ---- jumps by register ---- */
+
+#define WAYS_BACK 64u
+
+/* What an instruction does to a register: nothing, or it gives it a whole value from memory or from another register, as
+   before a call of a function whose address was kept. Or it computes it, as switches do. */
+enum setting { SETS_NOTHING, SETS_KEPT, SETS_COMPUTED };
+
+static enum setting setting_of(const struct insn *insn, uint8_t reg)
+{
+	for (unsigned i = insn->effect_count; i-- > 0;) {
+		const struct effect *e = &insn->effects[i];
+		if (e->op == EFFECT_STORE || e->op == EFFECT_COMPARE || e->dst != reg)
+			continue;
+		return e->op == EFFECT_LOAD || (e->op == EFFECT_MOVE && !e->imm) ? SETS_KEPT
+										 : SETS_COMPUTED;
+	}
+	return insn->writes >> reg & 1 ? SETS_COMPUTED : SETS_NOTHING;
+}
+
+/* The last that a block does to a register before `end`. */
+static enum setting last_setting(const struct maker *m, const struct graph_block *b, uint64_t end,
+				 uint8_t reg)
+{
+	enum setting last = SETS_NOTHING;
+	for (uint64_t at = b->start; at < end;) {
+		struct insn insn;
+		size_t size = 0;
+		const uint8_t *code = image_bytes_at(m->in->image, at, &size);
+		if (!code)
+			return SETS_COMPUTED;
+		m->control.isa->decode(code, size, at, &insn);
+		enum setting found = setting_of(&insn, reg);
+		last = found ? found : last;
+		at += insn.length ? insn.length : 1;
+	}
+	return last;
+}
+
+/* Whether a register may have an address that was computed, where a block ends. */
+static bool is_computed(const struct maker *m, const struct graph *g, uint32_t block, uint8_t reg)
+{
+	uint32_t todo[WAYS_BACK] = {block}, count = 1;
+	for (uint32_t at = 0; at < count; at++) {
+		const struct graph_block *b = &g->blocks[todo[at]];
+		enum setting set = last_setting(m, b, at ? b->end : b->last, reg);
+		if (set == SETS_COMPUTED)
+			return true;
+		for (size_t i = 0; !set && i < g->edge_count; i++) {
+			uint32_t k = 0;
+			while (k < count && todo[k] != g->edges[i].from)
+				k++;
+			if (g->edges[i].to != todo[at] || k < count)
+				continue;
+			if (count == WAYS_BACK)
+				return true;
+			todo[count++] = g->edges[i].from;
+		}
+	}
+	return false;
+}
+
+/* Whether a jump by register that looks like the call of another function may be the one of a switch. */
+static bool has_unclear_jump(const struct maker *m, const struct graph *g)
+{
+	for (uint32_t b = 0; b < g->block_count; b++) {
+		struct insn insn;
+		size_t size = 0;
+		const uint8_t *code = g->blocks[b].reached && g->blocks[b].ends == GRAPH_TAIL_CALLS
+					      ? image_bytes_at(m->in->image, g->blocks[b].last,
+							       &size)
+					      : NULL;
+		if (!code)
+			continue;
+		m->control.isa->decode(code, size, g->blocks[b].last, &insn);
+		if (insn.kind == INSN_JUMP_INDIRECT && insn.reg != INSN_NO_REG &&
+		    is_computed(m, g, b, insn.reg))
+			return true;
+	}
+	return false;
+}
+
 /* ---- a function ---- */
 
 static struct err *take_parts(const struct maker *m, uint32_t procedure, struct path_item *item)
@@ -308,6 +390,8 @@ static const char *why_not(const struct maker *m, const struct path_item *item,
 		return "it is too large";
 	if (live->odd)
 		return "it has an instruction that cannot be moved";
+	if (has_unclear_jump(m, graph))
+		return "where a jump goes is not known";
 	if (is_jumped_into(m, item))
 		return "another function jumps into it";
 	if (is_for_signals(m, item))

@@ -590,6 +590,9 @@ static void put_last(struct writer *w, uint32_t block, const struct decoded *d, 
 			put_jump(w, i->target);
 		else
 			put_moved(w, d);
+		if (d->ops[0].type == ZYDIS_OPERAND_TYPE_MEMORY &&
+		    d->ops[0].mem.index != ZYDIS_REGISTER_NONE)
+			w->refused = "where a jump goes is not known"; /* or it is a switch */
 		return;
 	default:
 		break;

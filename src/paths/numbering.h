@@ -22,8 +22,8 @@ struct numbering_input {
 	const struct graph *graph;
 	const double *
 		weights; /* how often each edge of the graph is taken, in any unit; NULL: guessed from its loops */
-	const bool *cuts; /* edges of the graph that are cut in any case; NULL: none */
 	uint64_t most;    /* paths with the same start, at most: more are cut; 0: 4096 */
+	const bool *cuts; /* edges of the graph that are cut in any case; NULL: none */
 };
 
 struct numbering_edge { /* what is done on an edge of the graph */

@@ -41,7 +41,7 @@ static inline struct path_function walker_function(const char *name, struct grap
 				  .module = strdup("/nowhere/app"),
 				  .address = graph.blocks[graph.entry].start,
 				  .graph = graph};
-	struct numbering_input input = {&graph, NULL, most};
+	struct numbering_input input = {.graph = &graph, .most = most};
 	assert_null(numbering_make(&input, &f.numbering));
 	f.counts = calloc(f.numbering.path_count + 1, sizeof *f.counts);
 	return f;

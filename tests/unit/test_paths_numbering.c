@@ -187,7 +187,9 @@ static void test_by_chance(void **unused)
 		for (size_t i = 0; i < g.edge_count; i++)
 			weights[i] = by_chance(1000);
 		struct numbering n;
-		struct numbering_input input = {&g, round % 2 ? weights : NULL, mosts[round % 5]};
+		struct numbering_input input = {.graph = &g,
+						.weights = round % 2 ? weights : NULL,
+						.most = mosts[round % 5]};
 		assert_null(numbering_make(&input, &n));
 		check_numbers(&n);
 		check_additions(&n);
@@ -231,7 +233,7 @@ static void test_hot_way_is_free(void **unused)
 	for (size_t i = 0; i < g.edge_count; i++) /* the second side of each diamond is rare */
 		weights[i] = g.edges[i].from % 3 == 2 || g.edges[i].to % 3 == 2 ? 1 : 100;
 	struct numbering n;
-	assert_null(numbering_make(&(struct numbering_input){&g, weights, 0}, &n));
+	assert_null(numbering_make(&(struct numbering_input){.graph = &g, .weights = weights}, &n));
 	assert_int_equal(n.path_count, 32); /* 16 ways through, and then back or out */
 	assert_int_equal(n.start_count, 1);
 	unsigned additions = 0;
@@ -252,7 +254,7 @@ static void test_many_paths(void **unused)
 	(void)unused;
 	struct graph g = diamonds(20000, true);
 	struct numbering n;
-	assert_null(numbering_make(&(struct numbering_input){&g, NULL, 4096}, &n));
+	assert_null(numbering_make(&(struct numbering_input){.graph = &g, .most = 4096}, &n));
 	for (size_t i = 0; i < g.block_count; i++)
 		assert_in_range(n.ways[i], 1, 4096);
 	assert_true(n.cut_count > 0);
@@ -275,7 +277,7 @@ static void test_large_switch(void **unused)
 	}
 	struct graph g = graph_make(CASES + 1, pairs, n_pairs, 16);
 	struct numbering n;
-	assert_null(numbering_make(&(struct numbering_input){&g, NULL, 10}, &n));
+	assert_null(numbering_make(&(struct numbering_input){.graph = &g, .most = 10}, &n));
 	assert_int_equal(n.ways[0], CASES);
 	check_numbers(&n);
 	numbering_free(&n);

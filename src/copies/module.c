@@ -35,6 +35,7 @@ struct maker {
 	struct extents extents;
 	struct control_module control;
 	struct frames frames;
+	bool runtime; /* there is such a runtime: has_runtime() */
 	struct buf tables;
 	uint64_t table_room; /* bytes of tables, at most */
 	/* Where jumps go from one procedure to another, but to its beginning; ascending. */
@@ -117,6 +118,38 @@ static bool ends_thread(const struct maker *m, const struct graph *graph)
 		}
 	}
 	return false;
+}
+
+/* Languages whose runtimes know the code by its addresses: for what is on the stack of each call, they look up its return
+   address in a table. They would not find a copy. */
+static const char *const runtimes[] = {
+	"caml_frametable",
+	"caml_garbage_collection", /* OCaml */
+	"hs_main",
+	"stg_ap_0_fast", /* Haskell */
+	"graal_create_isolate",
+	"RhpGcAlloc", /* .NET */
+	"Dart_Initialize",
+};
+
+static bool has_runtime(const struct maker *m)
+{
+	const struct symbol *all;
+	size_t count = symbols_all(m->symbols, &all);
+	if (image_section(m->in->image, ".gopclntab") ||
+	    image_section(m->in->image, ".note.go.buildid"))
+		return true;
+	for (size_t i = 0; i < count; i++)
+		for (size_t k = 0; k < sizeof runtimes / sizeof *runtimes; k++)
+			if (!strcmp(all[i].name, runtimes[k]))
+				return true;
+	return false;
+}
+
+/* The same of single functions: those of V8 that are made before it runs. */
+static bool is_of_runtime(const char *name)
+{
+	return name && !strncmp(name, "Builtins_", 9);
 }
 
 /* Whether it is what signal handlers return to. The kernel and debuggers know it by its bytes. */
@@ -394,6 +427,8 @@ static const char *why_not(const struct maker *m, const struct path_item *item,
 		return "where a jump goes is not known";
 	if (is_jumped_into(m, item))
 		return "another function jumps into it";
+	if (m->runtime)
+		return "the runtime of its language knows code by its address";
 	if (is_for_signals(m, item))
 		return "signal handlers return to it";
 	if (ends_thread(m, graph))
@@ -483,9 +518,10 @@ static bool is_wanted(const struct maker *m, uint32_t procedure)
 {
 	const char *name = m->extents.procedures[procedure].name;
 	uint64_t entry = extents_start(&m->extents, procedure);
-	return !IS_AMONG(name, early_functions) && !IS_AMONG(name, odd_functions) &&
-	       !IS_AMONG(name, twice_functions) && !(name && !strncmp(name, "_Unwind_", 8)) &&
-	       !is_stub_code(m, entry) && path_choice_has_function(m->in->choice, name);
+	return !is_of_runtime(name) && !IS_AMONG(name, early_functions) &&
+	       !IS_AMONG(name, odd_functions) && !IS_AMONG(name, twice_functions) &&
+	       !(name && !strncmp(name, "_Unwind_", 8)) && !is_stub_code(m, entry) &&
+	       path_choice_has_function(m->in->choice, name);
 }
 
 static struct err *take_items(struct maker *m)
@@ -593,8 +629,10 @@ struct err *path_module_make(const struct path_module_input *input, struct path_
 	if (!m.cpu)
 		return err_new("paths are not counted on this CPU yet");
 	struct err *e = open_module(&m);
-	if (!e)
+	if (!e) {
+		m.runtime = has_runtime(&m);
 		e = make_all(&m);
+	}
 	control_close(&m.control);
 	frames_close(&m.frames);
 	extents_free(&m.extents);

@@ -31,8 +31,9 @@ struct err *way_ends_open(const struct numbering *n, const struct ways *outer,
 		out->loop_of[out->loops.loops[i].header] = (uint32_t)i;
 	for (size_t i = 0; i < g->edge_count; i++) {
 		uint32_t to = g->edges[i].to;
-		out->caught[to] |= n->edges[i].cut && n->edges[i].thrown;
-		out->cut[to] |= n->edges[i].cut && !n->edges[i].thrown;
+		bool landing = g->edges[i].kind == EDGE_LANDING;
+		out->caught[to] |= landing;
+		out->cut[to] |= n->edges[i].cut && !landing;
 	}
 	return NULL;
 }
@@ -117,6 +118,11 @@ void way_ends_print_end(const struct way_ends *ends, const struct numbering_path
 	}
 	uint32_t to = g->edges[path->edge].to;
 	bool header = ends->loop_of[to] != LOOP_NONE, round = is_inside(ends, last, to);
+	if (g->edges[path->edge].kind == EDGE_LANDING) {
+		buf_puts(out, ", the call throws, caught at ");
+		put_block(ends, to, out);
+		return;
+	}
 	if (to == first && round) {
 		buf_puts(out, ", goes round");
 		return;
